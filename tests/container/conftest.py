@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine of one's own for the engine: run.sh has made the namespaces, this fills them."""
+"""Fixtures: set up the namespaces that run.sh created as a machine for the container engine."""
 
 import json
 import os
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "integration"))
 from common import LIMIT, record  # noqa: E402
 HERE = "http://127.0.0.1:5392"
-USER = 12345  # only the host knows its name
+USER = 12345  # its name exists only on the host
 
 
 def run(*command, **env):
@@ -25,7 +25,7 @@ def run(*command, **env):
 
 
 def fetch(path, where=HERE, **headers):
-    """Its bytes, or None while nobody answers."""
+    """The body, or None if there is no server yet."""
     request = urllib.request.Request(where + path, headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=LIMIT) as answer:
@@ -35,16 +35,16 @@ def fetch(path, where=HERE, **headers):
 
 
 def ask(path, where=HERE, **headers):
-    """A document, or None while nobody answers."""
+    """A JSON document, or None if there is no server yet."""
     text = fetch(path, where, **headers)
     return json.loads(text) if text else None
 
 
 @pytest.fixture(scope="session")
 def machine(tmp_path_factory):
-    """Folders and users of a host that is not this one."""
+    """Folders and users of a host separate from this machine."""
     run("mount", "--make-rprivate", "/")
-    if os.path.ismount("/sys/fs/cgroup/unified"):  # crun knows the one or the other, not both
+    if os.path.ismount("/sys/fs/cgroup/unified"):  # crun supports either cgroup version, not both at once
         run("umount", "/sys/fs/cgroup/unified")
     run("ip", "link", "set", "lo", "up")
     users = tmp_path_factory.mktemp("users") / "passwd"
@@ -57,7 +57,7 @@ def machine(tmp_path_factory):
 
 @pytest.fixture
 def folders(machine):
-    """Empty ones for each test."""
+    """Empty folders for each test."""
     places = ("/run/ttmem", "/var/lib/ttmem", "/tmp")
     for place in places:
         run("mount", "-t", "tmpfs", "-o", "mode=1777" if place == "/tmp" else "mode=755", "none", place)

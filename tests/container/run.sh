@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The files of data/fleet for containers, in a real engine: Podman, from Debian. Nothing comes from a registry:
-# the base image is made of Debian packages. The images are built as anybody would build them, and run on
-# a machine of their own: processes, network, /run/ttmem, /var/lib/ttmem and /tmp are this test's.
+# Tests the container files of data/fleet in a real engine, Debian's Podman. Nothing comes from a registry:
+# the base image is made of Debian packages. The images are built as users would build them, and run in
+# isolation: processes, network, /run/ttmem, /var/lib/ttmem and /tmp belong to this test.
 #
-# TTMEM_BUILD: the build folder; TTMEM_IMAGES=keep: do not build images that are there.
+# TTMEM_BUILD: the build folder; TTMEM_IMAGES=keep: do not rebuild existing images.
 
 set -eu
 cd "$(dirname "$0")/../.."
@@ -14,7 +14,7 @@ FOLDER=$ROOT/build/container
 TTMEM_BUILD=${TTMEM_BUILD:-$ROOT/build}
 export TTMEM_BUILD
 
-# has_overlay: whether layers can lie upon each other. Otherwise each is a copy of all below, which takes minutes.
+# has_overlay: whether overlay mounts work. Otherwise each layer is a full copy of those below, which takes minutes.
 has_overlay() {
 	try=$FOLDER/try
 	mkdir -p "$try/lower" "$try/upper" "$try/work" "$try/all"
@@ -22,7 +22,7 @@ has_overlay() {
 		ttmem "$try/all" 2>/dev/null
 }
 
-# Quiet settings that work where containers are not at home: without overlay, without own control groups.
+# Settings that also work in restricted environments: without overlay, without delegated control groups.
 settings() {
 	mkdir -p "$FOLDER"
 	if has_overlay; then driver=overlay; else driver=vfs; fi
@@ -43,7 +43,7 @@ settings() {
 	export CONTAINERS_STORAGE_CONF="$FOLDER/storage.conf" CONTAINERS_CONF="$FOLDER/containers.conf"
 }
 
-# base: an image of Debian and nothing else, once.
+# base: a plain Debian image, made once.
 base() {
 	buildah inspect --type image localhost/debian:12 >/dev/null 2>&1 && return
 	mmdebstrap --variant=minbase bookworm "$FOLDER/base.tar"
@@ -65,14 +65,14 @@ image() {
 		--build-arg BASE=localhost/debian:12 "$@" -f "$file" -t "$name" "$context"
 }
 
-# ttmemd_images: the image, and the stage that built it. npm in there must know what it knows on this machine to reach
-# the same registry.
+# ttmemd_images: the image, and the stage that builds it. npm in there needs this machine's settings to reach the
+# same registry.
 ttmemd_images() {
 	set --
 	if command -v npm >/dev/null; then
 		set -- "$@" --build-arg "NPM_CONFIG_REGISTRY=$(npm config get registry 2>/dev/null)"
 	fi
-	# Where the administrator of a Debian machine puts authorities of his own.
+	# Where local certificate authorities are installed on Debian.
 	trusted=$(cat /usr/local/share/ca-certificates/*.crt 2>/dev/null || true)
 	if [ -n "$trusted" ]; then
 		set -- "$@" --build-arg "NPM_CONFIG_CA=$trusted"
@@ -86,7 +86,7 @@ base
 ttmemd_images
 image ttmem-prometheus data/fleet/Dockerfile.prometheus data/fleet
 
-# What an earlier run has left, in our own store.
+# Remove what an earlier run left in our own store.
 podman pod rm -a -f -t 1 >/dev/null
 podman rm -a -f -t 1 >/dev/null
 podman image prune -f >/dev/null

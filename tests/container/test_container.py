@@ -14,12 +14,12 @@ from conftest import HERE, ROOT, USER, ask, fetch, run
 
 FLEET = ROOT / "data" / "fleet"
 BUILD = Path(os.environ["TTMEM_BUILD"])
-DASHBOARD = BUILD / "web" / "work" / "dist"  # as the node of this machine makes it
+DASHBOARD = BUILD / "web" / "work" / "dist"  # as built by this machine's node
 CAPABILITIES = (1 << 19) | (1 << 2)  # SYS_PTRACE and DAC_READ_SEARCH
 
 
 class Player:
-    """A program on the host, of a user whom only the host knows."""
+    """A program on the host, run by a user that exists only there."""
 
     def __init__(self, program, **env):
         self.process = subprocess.Popen(
@@ -39,13 +39,13 @@ class Player:
 
 @pytest.fixture
 def program(folders):
-    """Where any user may run it from."""
+    """A folder from which any user may run it."""
     run("cp", BUILD / "tests/programs/player", BUILD / "src/lib/libttmem.so.0", "/tmp")
     return "/tmp/player"
 
 
 def by_hand():
-    """As docs/containers.md says."""
+    """With the command of docs/containers.md."""
     run(
         "podman", "run", "-d", "--name", "ttmemd", "--pid=host", "--network=host", "--cap-drop=ALL",
         "--cap-add=SYS_PTRACE", "--cap-add=DAC_READ_SEARCH", "-v", "/run/ttmem:/run/ttmem",
@@ -57,7 +57,7 @@ def by_hand():
 
 
 def by_compose():
-    """By Debian's docker-compose, to whom Podman looks like Docker."""
+    """With Debian's docker-compose, which talks to Podman as if it were Docker."""
     socket = Path("/tmp/engine")
     engine = subprocess.Popen(["podman", "system", "service", "--time=0", f"unix://{socket}"])
     compose = ["docker-compose", "-f", FLEET / "compose.yaml"]
@@ -78,8 +78,8 @@ def by_compose():
 
 
 def by_manifest():
-    """By Debian's "podman play kube", in a network of its own. It knows Pods, but neither DaemonSets nor hostPID: a
-    Pod is made of the template, as on each node, and the process list is a setting of the engine."""
+    """With Debian's "podman play kube", in a network of its own. It supports neither DaemonSets nor hostPID: so the
+    template is made into a Pod, and the host's pid namespace is an engine setting."""
     template = yaml.safe_load((FLEET / "ttmem-daemonset.yaml").read_text())["spec"]["template"]
     assert template["spec"]["hostPID"]
     pod = {"apiVersion": "v1", "kind": "Pod", "spec": template["spec"]}
@@ -94,7 +94,7 @@ def by_manifest():
 
 
 def check_probes(containers):
-    """Podman would ask with a program that the image has not: here they are asked as Kubernetes does."""
+    """Podman would run a program that the image does not have, so this sends the probes as Kubernetes does."""
     (container,) = containers
     (port,) = container["ports"]
     for name in ("livenessProbe", "readinessProbe"):
@@ -118,7 +118,7 @@ def leak(pid):
 
 
 def daemon():
-    """The pid of the one ttmemd there is."""
+    """The pid of the only ttmemd."""
     (pid,) = run("pgrep", "-x", "ttmemd").split()
     return pid
 
@@ -132,7 +132,7 @@ def check_rights():
 
 
 def check_page():
-    """The whole dashboard, where it could be built here: then npm's packages can be had."""
+    """The full dashboard, if it could be built here: then npm's packages are available."""
     if not DASHBOARD.is_dir():
         return
     for path in DASHBOARD.rglob("*.*"):
@@ -152,7 +152,7 @@ def check_prometheus():
 
 @pytest.mark.parametrize("start", [by_hand, by_compose, by_manifest], ids=lambda start: start.__name__)
 def test_it_sees_the_host(program, start):
-    # One that the daemon must find, one that comes to it.
+    # One process that the daemon must find, one that connects to it.
     early = Player(program, TTMEM_SOCKET="none")
     stop = start()
     try:
@@ -169,7 +169,7 @@ def test_it_sees_the_host(program, start):
             left = wait_for(lambda: leak(player.pid), f"the leak of {player.pid}")
             (buffer,) = left["buffers"]
             assert (left["how"], buffer["name"], buffer["size"]) == ("died", "weights", 4096)
-        # The program's own file is the host's.
+        # The program's file is on the host.
         assert "play" in {frame["function"] for frame in buffer["stack"]}
         if start is by_compose:
             check_prometheus()
@@ -179,7 +179,7 @@ def test_it_sees_the_host(program, start):
 
 
 def test_debians_own_node_makes_the_same_dashboard(machine):
-    """The stage that built the image has nothing but Debian 12: Node 18, and an npm of its age."""
+    """The stage that builds the image has only what Debian 12 has: Node 18 and its npm."""
     if not DASHBOARD.is_dir():
         pytest.skip("the dashboard was not built here: see build/web/work/build.log")
     script = """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who else used the machine while something was measured: a figure without that says little."""
+"""How much other processes used the machine during a measurement, without which a figure says little."""
 
 import os
 import resource
@@ -8,13 +8,13 @@ from pathlib import Path
 
 
 def ours():
-    """Processor time of this process and of all that it has waited for, in seconds."""
+    """Processor time of this process and of its children that were waited for, in seconds."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def everybodys():
-    """Processor time of all, and what the machine's own host took away, in seconds."""
+    """Processor time of all processes, and the steal time, in seconds."""
     ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
     user, nice, system, _idle, _iowait, irq, softirq, steal = ticks[:8]
     unit = os.sysconf("SC_CLK_TCK")
@@ -27,7 +27,7 @@ class Company:
         self.since, self.ours, (self.all, self.stolen) = time.monotonic(), ours(), everybodys()
 
     def tell(self):
-        """Once all that was started has ended: figures in percent of all cores."""
+        """Percentages of all cores. To be called when all started processes have ended."""
         busy, stolen = everybodys()
         cores = len(os.sched_getaffinity(0))
         whole = (time.monotonic() - self.since) * cores / 100

@@ -3,8 +3,8 @@
 """What the daemon costs under load, and how fast it is: a table, and JSON with --json FILE.
 
 Runs the programs of a build folder (TTMEM_BUILD) with private sockets and state; ./dev load builds for
-speed and starts this in a pid namespace of its own. Every figure is a median of --runs; what was asked
-for and what was reached are told apart.
+speed and starts this in a pid namespace of its own. Every figure is the median of --runs; requested
+and achieved rates are shown separately.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def rate(build, args):
 
 
 def books(build, args):
-    """Many processes that do nothing; a daemon that is killed and started again."""
+    """Many idle processes; the daemon is killed and restarted."""
     daemon = Daemon(build)
     daemon.start()
     daemon.load(1000, 0, 10)
@@ -83,7 +83,7 @@ def pages(build, args):
     if url:
         seen, cursor, times = 0, None, []
         keys = set()
-        # Some pages at the beginning; the whole list takes as many requests as it has pages.
+        # Some pages at the beginning; reading the whole list takes one request per page.
         for _ in range(20):
             begin = time.monotonic()
             page = fetch(f"{url}api/v1/buffers?limit=1000" + (f"&cursor={cursor}" if cursor else ""))
@@ -105,7 +105,7 @@ def pages(build, args):
 
 
 def fleet(build, args):
-    """What one host is for a Prometheus: 32 devices, 500 processes."""
+    """What one host costs a Prometheus: 32 devices, 500 processes."""
     daemon = Daemon(build)
     daemon.start()
     daemon.load(500, 0, 200 if args.quick else 2000, devices=32)
@@ -131,7 +131,7 @@ def fleet(build, args):
 
 
 def smi(build, args):
-    """One look at a large machine, by the command alone and with the daemon's help."""
+    """One "ttmem smi" on a large machine, without and with the daemon."""
     live = 200 if args.quick else 2000
     daemon = Daemon(build)
     card = daemon.folder / "sys/class/tenstorrent"
@@ -163,7 +163,7 @@ def smi(build, args):
     return result
 
 
-# Of a size: those to compare with. The newest takes what a client of 72 bytes sends two by two, and wrongly.
+# Message size, servers to compare with. The newest server misreads pairs of 72-byte messages as one of 144.
 KINDS = (
     (72, ("discard", "plain", "first", "enhanced", "newest")),
     (144, ("discard", "plain", "newest")),
@@ -171,7 +171,7 @@ KINDS = (
 
 
 def old(build, args):
-    """One old client in a tight loop, and servers such as there were: tests/programs/old-server.h."""
+    """One old client in a tight loop, also with models of the old servers: tests/programs/old-server.h."""
     program = str(build / "tests/programs/old-client")
     count = 100000 if args.quick else 400000
     result = {}
@@ -182,7 +182,7 @@ def old(build, args):
 
     daemon = Daemon(build)
     daemon.start()
-    # All of a size one after the other: the machine's mood changes more slowly than that.
+    # All servers of one size in succession, so that they run under similar conditions.
     for size, kinds in KINDS:
         cpu = daemon.cpu_ns()
         mine = run(daemon.legacy, size, count)
@@ -190,7 +190,7 @@ def old(build, args):
         result[f"old_{size}_client_cpu_ns"] = mine["client_cpu_ns"]
         result[f"old_{size}_daemon_cpu_ns"] = (daemon.cpu_ns() - cpu) / count
         for kind in kinds:
-            # The newest one needs a tenth of a millisecond for each.
+            # The newest one needs 0.1 ms per message.
             theirs = run("--server", kind, size, min(count, 40000) if kind == "newest" else count)
             result[f"old_{size}_{kind}_per_second"] = theirs["per_second"]
             result[f"old_{size}_{kind}_stall_ms"] = theirs["stall_ms"]
@@ -227,7 +227,7 @@ PARTS = {
     "paint": web_load.paint, "old": old, "day": day,
 }  # fmt: skip
 
-# name, what, goal: the figure must not be above (or, with -, below) it
+# name: description, goal. A figure must not exceed its goal, or fall below it if the goal is negative.
 GOALS = {
     "rate_events_per_second": ("100 processes: events per second that were reached", None),
     "rate_cpu_percent": ("the daemon then, % of a core", 1),
@@ -257,10 +257,10 @@ GOALS = {
     "old_144_daemon_cpu_ns": ("144 bytes", None),
     "old_72_first_server_cpu_ns": ("72 bytes: of the first server, ns", None),
     "old_72_enhanced_server_cpu_ns": ("72 bytes: of the enhanced server, ns", None),
-    # No server can be faster than one that throws everything away: 1 is all that can be reached.
+    # No server can be faster than one that discards everything, so 1 is the maximum.
     "old_72_ratio_discard": ("72 bytes: times the rate of a server that does nothing", None),
     "old_144_ratio_discard": ("144 bytes", None),
-    # The newest is the one that is replaced. What five times the earlier ones would be, no client can send.
+    # ttmemd replaces the newest one. No client can send at five times the rate of the earlier ones.
     "old_72_ratio_newest": ("72 bytes: times the rate of the newest server", -5),
     "old_72_ratio_first": ("72 bytes: times the rate of the first server", None),
     "old_72_ratio_enhanced": ("72 bytes: times the rate of the enhanced server", None),
@@ -290,7 +290,7 @@ def main():
     build = Path(os.environ.get("TTMEM_BUILD", "build-release")).resolve()
     figures, bad, company = {}, 0, Company()
     for name in args.part or PARTS:
-        # A day is the same every time, and long.
+        # A day always gives the same result and takes long.
         count = 1 if args.quick or name == "day" else args.runs
         try:
             runs = [PARTS[name](build, args) for _ in range(count)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A daemon and the programs that keep it busy, for what is measured beside this file."""
+"""A daemon and the programs that keep it busy, for the measurements in this folder."""
 
 import contextlib
 import json
@@ -16,11 +16,11 @@ LIMIT = 300
 
 
 class Unable(Exception):
-    """It cannot be measured here; says why."""
+    """This cannot be measured here; the message says why."""
 
 
 class Daemon:
-    """ttmemd with everything it owns in one folder."""
+    """ttmemd with all its files in one folder."""
 
     def __init__(self, build):
         self.build = build
@@ -35,11 +35,11 @@ class Daemon:
         self.clients = []
 
     def start(self):
-        """Seconds until it was ready: everybody who lives is known then."""
+        """Seconds until it was ready; it then knows all running processes."""
         begin = time.monotonic()
         reading, writing = os.pipe()
         env = {n: v for n, v in self.env.items() if n != "TTMEM_PROC_ROOT"}
-        log = open(self.folder / "log", "ab")  # the daemon's, for its life
+        log = open(self.folder / "log", "ab")  # of the daemon
         command = [
             self.build / "src/daemon/ttmemd", "--socket", self.socket, "--legacy-socket", self.legacy,
             "--http", "127.0.0.1:0", "--http-details", "--state", self.folder / "state",
@@ -61,13 +61,13 @@ class Daemon:
         self.process.wait()
 
     def http(self):
-        """Where it serves HTTP, from its log; None if it does not."""
+        """The URL of its HTTP server, from its log, or None."""
         words = (self.folder / "log").read_text().split()
         found = [w for w in words if w.startswith("http://127.0.0.1:") and not w.endswith(":0/")]
         return found[-1] if found else None
 
     def load(self, count, rate, live, devices=100):
-        """So many load programs, when all of them are at it."""
+        """Starts @count load programs and waits until all of them are running."""
         program = self.build / "tests/programs/load"
         env = {**self.env, "TTMEM": "1"}
         env.pop("TTMEM_PROC_ROOT")
@@ -103,7 +103,7 @@ class Daemon:
             time.sleep(0.1)
 
     def events(self):
-        """All allocations and frees that the counters know."""
+        """All allocations and frees counted so far."""
         return sum(
             memory["allocs"] + memory["frees"]
             for process in self.ttmem("ps")["processes"]
@@ -112,7 +112,7 @@ class Daemon:
         )
 
     def cpu_ns(self):
-        """On a processor, all threads."""
+        """Processor time of all threads."""
         total = 0
         for task in Path(f"/proc/{self.process.pid}/task").iterdir():
             with contextlib.suppress(OSError):

@@ -3,8 +3,8 @@
 """What "ttmem top" costs at 10 Hz with 100 processes and 100,000 buffers: a line for each view.
 
 Runs the programs of a build folder (TTMEM_BUILD) in tmux; ./dev load top builds for speed and starts this
-in a pid namespace of its own. Costs are those of the whole process, from the kernel's own count; looks are
-the sleeps of the thread that reads totals.
+in a pid namespace of its own. Costs are the processor time of the whole process as the kernel counts
+it; looks are counted by the sleeps of the thread that reads totals.
 """
 
 import argparse
@@ -20,7 +20,7 @@ VIEWS = ["devices", "processes", "buffers", "call sites", "incidents", "telemetr
 
 
 class Crowd:
-    """Processes with so many buffers each; @rate: events in a second, 0 = at rest."""
+    """Processes with @live buffers each; @rate: events per second, 0 = idle."""
 
     def __init__(self, build, env, count, live, rate):
         self.all = [
@@ -47,14 +47,14 @@ def cpu_seconds(pid):
 
 
 def sleeps(pid):
-    """Of the second thread, the one that reads totals."""
+    """Sleeps of the second thread, which reads totals."""
     thread = sorted(map(int, os.listdir(f"/proc/{pid}/task")))[1]
     text = Path(f"/proc/{pid}/task/{thread}/status").read_text()
     return int(text.split("voluntary_ctxt_switches:")[1].split()[0])
 
 
 def measure(tmux, env, command, key, seconds):
-    """(percent of a core, looks in a second) while one view is shown."""
+    """(percent of a core, looks per second) while one view is shown."""
     subprocess.run([*tmux, "new-session", "-d", "-x", "120", "-y", "40", command], env=env, check=True)
     try:
         time.sleep(3)  # the first look opens every book

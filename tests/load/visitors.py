@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As many dashboards as one likes, without browsers: visitors.py HOST PORT COUNT.
+"""Any number of simulated dashboards, without browsers: visitors.py HOST PORT COUNT.
 
-Each keeps a stream open. A line on stdin says which page all of them have open, and so what each asks for now
-and then, in the rhythm of web/src: "overview" for incidents, "process PID..." for the buffers of one of these
-processes. Answers each line with "ok"; "end" with how many answers there were.
+Each keeps a stream open. A line on stdin says which page all of them show, and so what each requests at the
+intervals of web/src: "overview" for incidents, "process PID..." for the buffers of one of these processes.
+Replies to each line with "ok", and to "end" with the number of answers received.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class Visitors:
         sys.exit("the stream has ended")
 
     async def poll(self, path, every):
-        await asyncio.sleep(random.random() * every)  # nobody opens fifty pages at the same moment
+        await asyncio.sleep(random.random() * every)  # real users do not open their pages all at once
         while True:
             reader, writer = await self.request(path(), close=True)
             while await reader.read(1 << 20):
@@ -51,11 +51,11 @@ class Visitors:
             await asyncio.sleep(every)
 
     def show(self, count, words):
-        """Everybody goes to another page."""
+        """Sends all dashboards to another page."""
         for poller in self.pollers:
             poller.cancel()
         if words[0] == "overview":
-            # The last hour, as the page asks for it.
+            # The last hour, as the page requests it.
             def path():
                 return f"/api/v1/incidents?since={time.time_ns() - 3600 * 10**9}&limit=1000"
 

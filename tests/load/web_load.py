@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dashboard on a large machine: what those who look at it cost, and how soon they see something."""
+"""The dashboard on a large machine: what its users cost the daemon, and how soon they see something."""
 
 import contextlib
 import json
@@ -37,7 +37,7 @@ GOALS = {
 
 @contextlib.contextmanager
 def crowd(build, quick):
-    """A busy daemon, and a function that opens the dashboards: it returns who sends them from page to page."""
+    """A busy daemon, and a function that starts the dashboards and returns the process that controls them."""
     processes = 50 if quick else 500
     daemon = Daemon(build)
     daemon.start()
@@ -72,7 +72,7 @@ def say(visitors, line):
 
 
 def questions(daemon, count):
-    """How long /api/v1/smi takes, in order of that; and its size."""
+    """The sorted response times of /api/v1/smi, and its size."""
     times, size = [], 0
     for _ in range(count):
         begin = time.monotonic()
@@ -84,7 +84,7 @@ def questions(daemon, count):
 
 
 def dashboards(build, args):
-    """What the stream costs, and how long a question takes beside dashboards that ask theirs."""
+    """What the stream costs, and how long a request takes while the dashboards send theirs."""
     seconds, count = (5, 50) if args.quick else (20, 300)
     with crowd(build, args.quick) as (daemon, look):
         processes = len(daemon.clients)
@@ -99,7 +99,7 @@ def dashboards(build, args):
         busy = daemon.cpu_percent(seconds)
         process, _ = questions(daemon, count)
         answers = int(say(visitors, "end"))
-        # Otherwise they have asked for nothing, and the figures say nothing.
+        # Otherwise they sent no requests, and the figures are meaningless.
         assert answers >= LISTENERS, answers
     return {
         "web_processes": processes,

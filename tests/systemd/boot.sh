@@ -1,19 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# A machine with a real systemd as its first process, made of nothing but namespaces: the files are those
-# of this machine, seen through an overlay, so that whatever is changed is gone at the end. Started by
-# tests/integration/machine.py with namespaces of its own for mounts, processes, host name, IPC, network
-# and control groups.
+# Boots a real systemd as pid 1 in namespaces. It sees the files of this machine through an overlay, so that
+# all changes are gone at the end. Started by tests/integration/machine.py with namespaces of its own for
+# mounts, processes, host name, IPC, network and control groups.
 #
-# usage: boot.sh FOLDER INSTALLED: an empty folder, and what is to lie over the files of this machine
+# usage: boot.sh FOLDER INSTALLED: an empty folder, and the files to put over those of this machine
 
 set -eu
 folder=$1
 installed=$2
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 
-# cannot WHAT: not allowed here, which is no fault of what is tested.
+# cannot WHAT: skips the test, because this environment does not allow the mount.
 cannot() {
 	echo "cannot mount $1 here" >&2
 	exit 77
@@ -32,10 +31,10 @@ mount -t sysfs -o ro sysfs sys || cannot sysfs
 mount -t cgroup2 cgroup2 sys/fs/cgroup || cannot cgroup2
 mount -t tmpfs -o mode=755 tmpfs run
 mount -t tmpfs -o mode=1777 tmpfs tmp
-# What is enabled on this machine is not enabled on that one, and its journal is its own.
+# The units enabled on this machine are not enabled in there, and the journal is separate.
 mount -t tmpfs -o mode=755 tmpfs etc/systemd/system
 mount -t tmpfs -o mode=755 tmpfs var/log
-# So are the daemon's folders: what another ttmemd left there, perhaps as root, is not for this one (F94).
+# So are the daemon's folders: another ttmemd may have left files there, perhaps as root (F94).
 for own in var/lib/ttmem etc/ttmem; do
 	mkdir -p "$own"
 	mount -t tmpfs -o mode=755 tmpfs "$own"
@@ -51,7 +50,7 @@ mount -t tmpfs -o mode=1777 tmpfs dev/shm
 mount -t devpts -o newinstance,ptmxmode=666,mode=620 devpts dev/pts
 ln -s pts/ptmx dev/ptmx
 
-# The few units of systemd's own that are needed; the others would look for hardware.
+# The few units of systemd that are needed; the others would look for hardware.
 mkdir run/units
 cp "$here"/units/* run/units/
 for unit in systemd-journald.service systemd-journald.socket systemd-journald-dev-log.socket; do

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Debian's Chromium, driven by playwright-core. Every page keeps a record of what it said and asked for.
+// Debian's Chromium, driven by playwright-core. Every page records its console messages and requests.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
@@ -10,7 +10,7 @@ export const WIDE = { width: 1280, height: 720 };
 export const PHONE = { width: 390, height: 844 };
 const ARTEFACTS = process.env.TTMEM_ARTEFACTS ?? "build/artefacts";
 
-// It must not talk to anybody by itself either. As root there is no sandbox to be had.
+// The browser must not send requests of its own either. Its sandbox does not work as root.
 const QUIET = [
   "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic",
   "--no-first-run", "--no-proxy-server",
@@ -20,7 +20,7 @@ const QUIET = [
 export const launch = () =>
   chromium.launch({ executablePath: process.env.TTMEM_CHROMIUM ?? "/usr/bin/chromium", args: QUIET });
 
-/** A fresh visitor: nothing of earlier ones is known to it. */
+/** A new visitor, without any state of earlier ones. */
 export class Visitor {
   constructor(daemon) {
     this.daemon = daemon;
@@ -48,7 +48,7 @@ export class Visitor {
     await this.page.waitForSelector("main h1, main h2");
   }
 
-  /** Errors that a test makes on purpose. */
+  /** Ignores errors that a test causes on purpose. */
   forgive(pattern) {
     this.forgiven.push(pattern);
   }
@@ -66,7 +66,7 @@ export class Visitor {
     return this.page.locator(selector, { hasText: text }).first().waitFor();
   }
 
-  /** What every visit must have been: silent, and among ourselves. */
+  /** Checks what holds for every visit: no errors, and no requests to other servers. */
   check() {
     const errors = this.errors.filter((text) => !this.forgiven.some((pattern) => pattern.test(text)));
     if (errors.length) throw new Error(`the page said: ${errors.join("\n")}`);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A real ttmemd with everything it owns in a folder of its own, and players (tests/programs/player.c) that do
-// what a test says.
+// A real ttmemd with all its files in a folder of its own, and players (tests/programs/player.c) that execute
+// the commands of a test.
 import { execFile, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -60,7 +60,7 @@ export class Daemon {
         "--state", join(this.folder, "state"), ...more],
       { env: this.env, stdio: ["ignore", output, output] },
     );
-    // What it says is written by a thread of its own, a moment later.
+    // A separate thread writes the log, a moment later.
     this.base = await until("the address", () => /http:\/\/[\d.:]+/.exec(readFileSync(log, "utf8"))?.[0]);
     this.address = this.base.slice("http://".length);
     return this;
@@ -90,7 +90,7 @@ export class Daemon {
     return player;
   }
 
-  /** A process with a simulated device 2, cut up at random. */
+  /** A process with a simulated device 2, fragmented at random. */
   async allocator(seed, card = "n150") {
     const player = new Player(join(BUILD, "tests/programs/allocator"), { ...this.env, TTMEM: "1" }, [String(seed), card]);
     this.players.push(player);
@@ -98,17 +98,17 @@ export class Daemon {
     return player;
   }
 
-  /** Until the daemon has heard of a process. A command for each question would cost more than what is waited for. */
+  /** Waits until the daemon knows a process. Running the command for each attempt would take longer than the wait. */
   async known({ pid }) {
     const totals = async () => (await fetch(`${this.base}/api/v1/smi`)).json();
     await until("the process", async () => (await totals()).processes.some((one) => one.pid === pid));
   }
 
-  /** What a command says as JSON. */
+  /** The JSON output of a command. */
   async json(...words) {
     const ttmem = join(BUILD, "src/cli/ttmem");
     const options = { env: this.env, maxBuffer: 1 << 26 };
-    // "fit" ends with 1 where something does not.
+    // "fit" exits with 1 if something does not fit.
     const { stdout } = await promisify(execFile)(ttmem, [...words.map(String), "--json"], options).catch((error) => error);
     return JSON.parse(stdout);
   }

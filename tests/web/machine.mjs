@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small machine with something in every corner, for tests that look around.
+// A small machine with something in every view, for tests that visit all of them.
 
 const GIB = 1024 ** 3;
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No test but a measurement, for ./dev load paint: paint.mjs URL COUNT [PID...] opens the overview so many times,
-// each time as a stranger, then kills the processes one by one while it looks. Prints milliseconds as JSON.
+// A measurement for ./dev load paint, not a test: paint.mjs URL COUNT [PID...] opens the overview COUNT times, each
+// time as a new visitor, then kills the processes one by one while the page is open. Prints milliseconds as JSON.
 import { launch, WIDE } from "./browser.mjs";
 
 const [url, count, ...victims] = process.argv.slice(2);
 const LIMIT = { timeout: 60000 };
 const figures = { first: [], card: [], leak: [] };
 
-/** In the page, from its beginning: remembers when the first device had a number that one could see. */
+/** Runs in the page from its start: records when the first device showed a visible number. */
 function watch() {
   const look = () => {
     const text = document.querySelector(".card .bar-figure")?.textContent ?? "";
@@ -23,7 +23,7 @@ async function open(browser) {
   await context.addInitScript(watch);
   const page = await context.newPage();
   await page.goto(url, { waitUntil: "commit" });
-  // Both are counted from the moment in which the address was asked for.
+  // Both are counted from the moment of the navigation.
   const seen = await page.waitForFunction(() => {
     const first = performance.getEntriesByName("first-contentful-paint")[0]?.startTime;
     return first && window.cardAt ? { first, card: window.cardAt } : null;
@@ -32,7 +32,7 @@ async function open(browser) {
 }
 
 const browser = await launch();
-// The browser's own first page is slower than all others, whatever it shows.
+// The first page of a browser is slower than all others, whatever it shows.
 await (await open(browser)).context.close();
 for (let i = 0; i < Number(count); i++) {
   const { context, seen } = await open(browser);

@@ -23,7 +23,7 @@ import "./test-crowd.mjs";
 
 const browser = await launch();
 
-/** What a test gets: a daemon of its own, and visitors to it. */
+/** The argument of each test: a daemon of its own, and visitors to it. */
 async function setUp() {
   const daemon = await new Daemon().start();
   const visitors = [];

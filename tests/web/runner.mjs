@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs tests one after the other, each with a limit, and adds a line of counts to the file that ./dev names,
-// as the other suites do. --part I/N runs every N-th only: parts can run at the same time, each in namespaces of its own.
+// Runs tests one after the other, each with a time limit, and appends a line of counts to the file that ./dev names,
+// as the other suites do. --part I/N runs every N-th test only: parts can run in parallel, each in its own namespaces.
 import { appendFileSync } from "node:fs";
 
-const LIMIT_MS = 240000; // ends a hang; nothing here takes a tenth of it
+const LIMIT_MS = 240000; // only for hangs; no test takes a tenth of it
 export const WAIT_MS = LIMIT_MS / 2;
 const tests = [];
 
@@ -20,14 +20,14 @@ function limited(run) {
   return Promise.race([run(), limit]).finally(() => clearTimeout(timer));
 }
 
-/** The tests that the command line means: [--part I/N] [PART-OF-A-NAME] */
+/** The tests that the command line selects: [--part I/N] [PART-OF-A-NAME] */
 function chosen(words) {
   const [part, parts] = words[0] === "--part" ? words[1].split("/").map(Number) : [0, 1];
   const wanted = words[0] === "--part" ? words[2] : words[0];
   return tests.filter(({ name }) => !wanted || name.includes(wanted)).filter((_test, i) => i % parts === part);
 }
 
-/** Each test gets what @setUp makes; @tearDown sees whether it failed. */
+/** Each test gets the result of @setUp; @tearDown is told whether it failed. */
 export async function runAll(setUp, tearDown) {
   let passed = 0;
   let failed = 0;
@@ -56,7 +56,7 @@ export async function runAll(setUp, tearDown) {
   return failed === 0 && passed > 0;
 }
 
-/** Asks again and again until it is so. */
+/** Polls until the condition holds. */
 export async function until(what, condition, limitMs = WAIT_MS) {
   const end = Date.now() + limitMs;
   for (;;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For everybody: without a mouse, with eyes that need contrast, with a screen reader.
+// Accessibility: without a mouse, with sufficient contrast, with a screen reader.
 import assert from "node:assert/strict";
 import { PHONE, WIDE } from "./browser.mjs";
 import { test, until } from "./runner.mjs";
@@ -17,10 +17,10 @@ async function machine(daemon) {
   return alpha;
 }
 
-/** Every stop of the Tab key, from the first to the last: what it is called, and whether one sees that one is there. */
+/** Every stop of the Tab key, from first to last: its name, and whether its focus is visible. */
 async function stops(visitor) {
   const list = [];
-  // As for who has only come: a blur alone would go on from where one was.
+  // As on a fresh page: a blur alone would continue from the last position.
   await visitor.page.evaluate(() => {
     document.body.tabIndex = -1;
     document.body.focus();
@@ -50,7 +50,7 @@ async function stops(visitor) {
   return list.map((stop) => stop.name);
 }
 
-/** Tabs on to the first stop that matches. */
+/** Presses Tab until a stop matches. */
 async function tabTo(visitor, selector) {
   for (let i = 0; i < 120; i++) {
     await visitor.page.keyboard.press("Tab");
@@ -83,7 +83,7 @@ test("everything can be done by keyboard", async ({ daemon, visit }) => {
   const press = (...keys) => keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
   await visitor.go();
   await visitor.has("beta", "table.processes");
-  // Past the frame.
+  // Skips the page's header.
   await press("Tab", "Enter");
   assert.equal(await page.evaluate(() => document.activeElement.id), "main");
   const order = () => page.locator("table.processes tbody th").allInnerTexts();
@@ -99,7 +99,7 @@ test("everything can be done by keyboard", async ({ daemon, visit }) => {
   await press("Enter");
   await visitor.has("alpha (", "h1");
   await visitor.has("weights", ".grid-body");
-  // Rows: the first, the second, and it stays the second when the list is read again.
+  // Rows: the first, then the second, which stays selected when the list is read again.
   await tabTo(visitor, ".grid-view");
   await press("ArrowDown", "ArrowDown");
   await visitor.has("more", ".buffer .facts");
@@ -150,10 +150,10 @@ test("the token can be entered by keyboard", async ({ daemon, visit }) => {
   await visitor.has("left", ".groups");
 });
 
-/** Texts that are harder to read than WCAG AA allows. */
+/** Texts with less contrast than WCAG AA requires. */
 function faint() {
   const parse = (text) => {
-    // color-mix() comes out as color(srgb r g b / a), with shares of 1.
+    // color-mix() is reported as color(srgb r g b / a), with values from 0 to 1.
     const numbers = text.match(/-?[\d.]+(e-?\d+)?/g).map(Number);
     const scale = text.startsWith("color(") ? 255 : 1;
     return { rgb: numbers.slice(0, 3).map((n) => n * scale), alpha: numbers[3] ?? 1 };
@@ -167,7 +167,7 @@ function faint() {
     const layers = [];
     for (let at = element; at; at = at.parentElement) {
       layers.push(parse(getComputedStyle(at).backgroundColor));
-      // A frame of a flame graph lies on a shape, not on a background.
+      // A frame of a flame graph is on a shape, not on a background.
       const shape = at.matches("g.frame") && getComputedStyle(at.querySelector("rect"));
       if (shape) layers.push({ rgb: parse(shape.fill).rgb, alpha: Number(shape.fillOpacity) });
     }
@@ -289,13 +289,13 @@ test("tables on a phone hide empty columns and leave room between columns", asyn
     await player.play(line);
     await page.click(".tab-bar .tools button");
     await visitor.has(wanted, "#panel-compare");
-    // A name of one word is one line, and a column without anything in it is none.
+    // A name of one word is one line, and an empty column is hidden.
     assert.ok((await page.locator(".changes tbody tr").first().boundingBox()).height < 35);
     return (await page.locator(".changes thead th:visible").allInnerTexts()).join();
   };
   assert.equal(await changes("alloc 0 DRAM 0x9000 8192 added_later", "added_later"), "Call site,Type,Added,Difference");
   assert.equal(await changes("free 0 DRAM 0x1000", "+4.00 KiB"), "Call site,Type,Added,Gone,Difference");
-  // The ring around a chart ends above what stands below it.
+  // The focus ring of a chart does not overlap what is below it.
   await page.locator(".chart-canvas").focus();
   await page.keyboard.press("ArrowLeft");
   const room = await page.evaluate(() => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Charts: what one reads, by mouse and by keyboard; looking closer, and seeing all again.
+// Charts: reading values by mouse and by keyboard; zooming in and out.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
@@ -48,7 +48,7 @@ class ChartOn {
   }
 }
 
-/** A chart of a process that has 1 MiB first and 3 MiB then, and knows both. */
+/** A chart of a process with first 1 MiB, then 3 MiB, that shows both. */
 async function grown(daemon, visit, hash) {
   const player = await daemon.player({ comm: "grower" }, `alloc 0 DRAM 0x1000 ${MIB} first`);
   const visitor = await visit();
@@ -73,7 +73,7 @@ test("dragging zooms a chart, double-click and Escape show all of it", async ({ 
   assert.ok(Math.abs(part - all / 4) < all * 0.03, `${part} of ${all}`);
   const range = await chart.range();
   await chart.chart.locator("text=Show all").waitFor();
-  // New points do not take one back.
+  // New points do not reset the zoom.
   await player.play(`alloc 0 DRAM 0x900000 ${MIB} third`);
   await visitor.page.mouse.move(5, 5);
   await until("the newest value", async () => (await chart.value("DRAM")) === "4.00 MiB");
@@ -81,7 +81,7 @@ test("dragging zooms a chart, double-click and Escape show all of it", async ({ 
   await visitor.page.mouse.dblclick(...(await chart.at(0.5)));
   await until("all again", async () => (await chart.length()) >= 60);
   assert.ok(await chart.chart.locator("text=Show all").isHidden());
-  await chart.drag(0.8, 0.6); // from right to left is as good
+  await chart.drag(0.8, 0.6); // from right to left works too
   assert.ok((await chart.length()) < 30);
   await chart.canvas.focus();
   await visitor.page.keyboard.press("Escape");
@@ -92,14 +92,14 @@ test("dragging zooms a chart, double-click and Escape show all of it", async ({ 
   await chart.drag(0.5, 0.75);
   await chart.chart.locator("text=Show all").click();
   assert.ok((await chart.length()) >= 60);
-  // Every chart and map of the page has a table behind it.
+  // Every chart and map of the page has a table.
   for (const name of [".chart", ".map"])
     assert.equal(await visitor.page.locator(`${name} summary`).count(), await visitor.page.locator(name).count());
 });
 
 test("chart values can be read with the mouse, with arrow keys and in a table", async ({ daemon, visit }) => {
   const { visitor, chart } = await grown(daemon, visit, (player) => `#/process/${player.pid}`);
-  // Near the right end is now, at the first point was then.
+  // The right end shows the current value, the first point the old one.
   await visitor.page.mouse.move(...(await chart.at(0.999)));
   await until("the newest", async () => (await chart.value("DRAM")) === "3.00 MiB");
   assert.match(await chart.when(), /^\d\d:\d\d:\d\d$/);
@@ -137,7 +137,7 @@ test("charts by type and by process add up to the same", async ({ daemon, visit 
   await first.kill();
   await until("a past without one", async () => (await past()).some((point, i, all) => i === all.length - 1 && point[1] === 55 * MIB));
   const visitor = await visit();
-  /** Rows of the table behind the chart: time, bands, and all together. */
+  /** Rows of the chart's table: time, bands, and the sum. */
   const table = async (by) => {
     await visitor.go(`#/device/0?by=${by}`);
     await visitor.page.reload();
@@ -150,7 +150,7 @@ test("charts by type and by process add up to the same", async ({ daemon, visit 
   const [type, process] = [await table("type"), await table("process")];
   assert.ok(process.heads.includes("Others and ended"), process.heads.join());
   assert.equal(process.heads.filter((head) => head.startsWith("holder-")).length, 8);
-  // A long past has not every second in the table: so each is held against the database, not against the other.
+  // The table of a long history does not have every second, so each row is compared with the database.
   const known = new Map((await past()).map((point) => [new Date(point[0] / 1e6).toTimeString().slice(0, 8), `${(point[1] / MIB).toFixed(point[1] < 10 * MIB ? 2 : 1)} MiB`]));
   for (const { rows } of [type, process]) {
     const sums = rows.map((row) => row.split("\t").map((cell) => cell.trim())).map((cells) => [cells[0], cells.at(-1)]);
@@ -161,7 +161,7 @@ test("charts by type and by process add up to the same", async ({ daemon, visit 
 
 const HOUR_S = 3600;
 
-/** The past as a daemon would tell it: 1 MiB in steps of a minute, and 5 MiB each second of a part. Returns what was asked. */
+/** A faked history: 1 MiB in steps of a minute, and 5 MiB each second of a part. Returns the requests. */
 async function twoSteps(visitor) {
   const parts = [];
   await visitor.page.route("**/api/v1/series?*", (route) => {
@@ -171,7 +171,7 @@ async function twoSteps(visitor) {
     const now = Math.floor(Date.now() / 1000);
     const [begin, to] = part ? ["from", "to"].map((name) => Number(asked.get(name)) / 1e9) : [now - HOUR_S, now];
     if (part) parts.push({ from: begin, to });
-    // A process is younger than this past and asks from its own beginning: it gets all that was dragged over.
+    // A process is younger than this history and requests it from its own start: it gets the whole dragged range.
     const from = Math.min(begin, to - 1200);
     const points = Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => [(from + i * step) * 1e9, value, 1, value]);
     return route.fulfill({ json: { next: null, series: [{ pid: Number(asked.get("pid")) || null, device: 0, uid: null, type: "DRAM", step_s: step, points }] } });
@@ -192,12 +192,12 @@ for (const where of ["device", "process"])
     const shows = (text) => until(`${text} only`, async () => [...(await cells())].join() === text);
     await shows("1.00 MiB");
     await chart.drag(0.5, 0.75);
-    await shows("5.00 MiB"); // the table has what one sees
+    await shows("5.00 MiB"); // the table has what is visible
     const [from, to] = await chart.range();
     assert.equal(parts.length, 1);
     assert.equal(parts[0].to, Math.ceil(to));
     if (where === "device") assert.equal(parts[0].from, Math.floor(from));
-    // Closer still is there already; further away is not, and is asked for once, when one has settled.
+    // A closer zoom is loaded already; a wider one is not, and is requested once, when the user has stopped.
     await chart.canvas.focus();
     await visitor.page.keyboard.press("+");
     assert.ok((await chart.length()) < to - from);
@@ -217,7 +217,7 @@ for (const where of ["device", "process"])
     assert.equal(point.step_s, 1);
   });
 
-/** Gives a database, of a daemon that has stopped, a past in steps of ten seconds; of the last minutes it has seconds, too. */
+/** Fills the database of a stopped daemon with a history in steps of ten seconds; the last minutes have seconds, too. */
 const AGE = `
 import sqlite3, sys
 past = sqlite3.connect(sys.argv[1])
@@ -241,7 +241,7 @@ test("zooming into a long history loads finer steps from the daemon", async ({ d
   const start = Math.floor(Date.now() / 1000);
   await daemon.start();
   await until("some seconds", async () => (await seconds(start)).length >= 5);
-  // The last ones are too near to the edge for a mouse.
+  // The last ones are too close to the edge for a mouse.
   const recorded = (await seconds(start)).slice(0, -2).map((time) => new Date(time / 1e6).toTimeString().slice(0, 8));
   const visitor = await visit();
   const chart = new ChartOn(visitor);
@@ -295,12 +295,12 @@ test("sparklines are described for screen readers and in a table", async ({ daem
   const rows = () => visitor.page.locator("table.sparks tbody tr").evaluateAll((list) => list.map((row) => [...row.cells].map((cell) => cell.innerText)));
   await until("both devices", async () => (await rows()).length === 2);
   const [one, two] = await rows();
-  // A sparkline has a point every two seconds: what is over sooner may not be in it.
+  // A sparkline has a point every two seconds: shorter peaks may be missing.
   const most = one.splice(3, 1)[0];
-  assert.deepEqual(one, ["Device 0", "4.00 MiB", "2.00 MiB", "–", "–", "–", "–", "–"]); // now first: a phone shows no more at once
+  assert.deepEqual(one, ["Device 0", "4.00 MiB", "2.00 MiB", "–", "–", "–", "–", "–"]); // now comes first: a phone shows only that without scrolling
   assert.match(most, /^[46]\.00 MiB$/);
   assert.deepEqual(two.slice(1, 4), ["1.00 MiB", "1.00 MiB", "1.00 MiB"]);
-  // It goes on while it is open.
+  // It is updated while it is open.
   await player.play(`alloc 1 DRAM 0x900000 ${MIB} d`);
   await until("more", async () => (await rows())[1][3] === "2.00 MiB");
   await visitor.shoot("sparks-table", true);

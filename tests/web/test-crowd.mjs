@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Too many, too long, too slow: the page stays one that can be used.
+// The page stays usable with too many rows, too long names and a slow daemon.
 import assert from "node:assert/strict";
 import { PHONE } from "./browser.mjs";
 import { test, until } from "./runner.mjs";
@@ -9,7 +9,7 @@ const TYPES = ["DRAM", "TRACE", "L1", "L1_SMALL", "CB", "KERNEL", "SYSTEM_MEMORY
 const memory = (used) => Object.fromEntries(TYPES.map((type) =>
   [type, { used: type === "DRAM" ? used : 0, buffers: 1, peak: null, bound: "exact", capacity: 12 * 1024 ** 3, bank: null }]));
 
-/** Totals as a daemon would send them of a very large machine. */
+/** Totals of a very large machine, as a daemon would send them. */
 function totals(processes, devices) {
   const now = Date.now() * 1e6;
   const uid = (i) => `0x${(i + 1).toString(16)}`;
@@ -32,7 +32,7 @@ test("the overview shows 10,000 processes on 1,024 devices", async ({ visit }) =
   let answered = false;
   visitor.forgive(/ERR_|Failed to load/);
   await visitor.page.route("**/api/v1/stream", (route) => {
-    // What comes after the first answer waits for ever.
+    // Requests after the first are never answered.
     if (!answered) void route.fulfill({ contentType: "text/event-stream", body });
     answered = true;
   });
@@ -48,7 +48,7 @@ test("the overview shows 10,000 processes on 1,024 devices", async ({ visit }) =
   await visitor.page.click("th.c-pid button");
   await visitor.page.click("th.c-pid button");
   await until("the other end", async () => (await names())[0] === "proc-0");
-  // All of them are looked through, by name, user, container and pid.
+  // The filter searches all of them, by name, user, container and pid.
   for (const [text, one] of [["proc-1234 user1", 1234], ["c0ffee9876", 9876], ["user0 10000", 9999]]) {
     await visitor.page.fill("#filter", text);
     await until("the one that is meant", async () => (await names()).join() === `proc-${one}`);
@@ -101,7 +101,7 @@ test("invisible characters in names are made visible", async ({ daemon, visit })
   await check("overview");
   await visitor.go(`#/device/${encodeURIComponent("\u202egnp.\u0007")}`);
   await visitor.has("\\u202egnp.\\x07", "h1");
-  await visitor.has("device 0", "main .empty a"); // which there are
+  await visitor.has("device 0", "main .empty a"); // the existing ones
   await check("a device that is not there");
 });
 
@@ -125,8 +125,8 @@ test("the page stays usable while the daemon does not answer", async ({ daemon, 
   await visitor.page.click("table.processes tbody a");
   await visitor.has("patient (", "h1");
   await visitor.has("Reading …", ".tab-bar");
-  await visitor.has("4.00 KiB", "main"); // what the page knew is there
-  // Going elsewhere and back meanwhile leaves nothing behind that would fail later.
+  await visitor.has("4.00 KiB", "main"); // the last known data stays
+  // Leaving the view and coming back meanwhile causes no later errors.
   await visitor.page.click("text=Leaks and incidents");
   await visitor.has("Leaks and incidents", "h1");
   await visitor.page.goBack();
@@ -149,7 +149,7 @@ test("malformed answers are reported and the page recovers", async ({ daemon, vi
   await visitor.has("The past cannot be shown: the daemon answered 500", "main");
   await visitor.go("#/incidents");
   await visitor.has("The daemon does not answer", "main");
-  // It tries again, and all is well.
+  // It tries again and recovers.
   await visitor.page.unrouteAll();
   await visitor.go(`#/process/${player.pid}`);
   await visitor.has("1 buffer", ".tab-bar");
@@ -174,7 +174,7 @@ test("totals are polled when the stream has no free place", async ({ daemon, vis
   await visitor.page.clock.runFor(6000);
   await until("the next one", async () => (await total()) === 3145728);
   assert.equal(tries, 1, "the stream is not asked for each time");
-  // Half a minute later there is room.
+  // Half a minute later there is a free slot.
   await visitor.page.unroute("**/api/v1/stream");
   await until("the stream", async () => {
     await visitor.page.clock.runFor(5000);
@@ -200,7 +200,7 @@ test("a client with the token gets a stream although others hold all places", as
   const known = await visit();
   await known.go();
   await known.has("Live", ".state");
-  // Of those without one, who has listened longest makes room: the page says so, and asks instead.
+  // Of the listeners without a token, the oldest is disconnected: its page says so, and polls instead.
   await until("the banner", async () => {
     await anybody.page.clock.runFor(1000);
     return /Too many listen to ttmemd already/.test(await anybody.text("body"));
@@ -220,7 +220,7 @@ test("a client with the token gets a stream although others hold all places", as
   });
 });
 
-/** A page whose daemon has one process with such buffers. */
+/** A page whose daemon has one process with these buffers. */
 async function madeUp(visitor, documents, buffers) {
   visitor.forgive(/ERR_|Failed to load/);
   const waiting = [];

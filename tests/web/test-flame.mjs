@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flame graph for who has no mouse, or does not see it: one stop of the Tab key, arrow keys from frame to frame, each
-// with a name that says what it is, how much and what part of all.
+// The flame graph by keyboard and screen reader: one stop of the Tab key, arrow keys from frame to frame, each labelled
+// with its name, size and share.
 import assert from "node:assert/strict";
 import { test, until } from "./runner.mjs";
 
 const MIB = 1024 ** 2;
 
-/** What the page says of the frame one is at; "" if one is at none. */
+/** The label of the focused frame, or "". */
 const at = (page) => page.evaluate(() => {
   const frame = document.activeElement;
   return frame?.matches(".flame g.frame") ? frame.getAttribute("aria-label") : "";
@@ -31,21 +31,21 @@ test("a flame graph can be used by keyboard", async ({ daemon, visit }) => {
   await press("ArrowUp", /^no stack: 8\.00 MiB/);
   await press("ArrowUp", /^load \(phase\): 8\.00 MiB/);
   await press("ArrowUp", /^high \(phase\): 7\.00 MiB in 2 buffers, 88 %$/); // the widest
-  await press("ArrowRight", /^high /); // there is nothing further
+  await press("ArrowRight", /^high /); // there is no frame further right
   await press("ArrowLeft", /^low \(phase\): 1\.00 MiB in 1 buffer, 13 %$/);
   await press("ArrowUp", /^first \(DRAM\)/);
   await press("ArrowRight", /^(second \(DRAM\)|third \(L1\))/); // of another caller
   await press("ArrowDown", /^high /);
   await press("ArrowUp", /^third \(L1\): 4\.00 MiB in 1 buffer, 50 %$/);
   assert.match(await visitor.text(".flame-status"), /^third \(L1\): 4\.00 MiB/, "one reads it, too");
-  // One sees where one is.
+  // The focus is visible.
   const seen = () => page.evaluate(() => {
     const rect = getComputedStyle(document.activeElement.querySelector("rect"));
     return { same: rect.stroke === getComputedStyle(document.body).color, wide: parseFloat(rect.strokeWidth) };
   });
   assert.deepEqual(await seen(), { same: true, wide: 4 });
   await visitor.shoot("flame-focus");
-  // Closer, and all again: one stays where one was.
+  // Zooming in and out keeps the focused frame.
   const width = (name) => page.locator(`.flame g[name="${name}"] rect`).evaluate((rect) => rect.getBoundingClientRect().width);
   const whole = await page.locator(".flame svg").evaluate((drawing) => drawing.clientWidth); // frames grow into theirs
   await press("Enter", /^third /);
@@ -58,7 +58,7 @@ test("a flame graph can be used by keyboard", async ({ daemon, visit }) => {
   await press("Home", /^all: /);
   await press("Shift+Tab", /^$/);
   await press("Tab", /^all: /);
-  // New rows draw it again: one stays, or goes to what is left of the way.
+  // New rows redraw it: the focus stays, or moves to what is left of the path.
   await press("ArrowUp", /^no stack/);
   await press("ArrowUp", /^load/);
   await press("ArrowUp", /^high/);
@@ -81,7 +81,7 @@ test("a flame graph is a tree for screen readers, also while frames are searched
     [frame.getAttribute("role"), frame.getAttribute("aria-level"), frame.getAttribute("aria-label").split(":")[0]].join(" ")));
   assert.deepEqual(tree.sort(), ["treeitem 1 all", "treeitem 2 no stack", "treeitem 3 a (phase)", "treeitem 4 one (DRAM)", "treeitem 4 two (DRAM)"]);
   assert.equal(await visitor.page.locator(".flame[role=tree]").count(), 1);
-  // What is looked for is still marked after the rows were read again.
+  // Search results are still marked after the rows were read again.
   const colour = (name) => visitor.page.locator(`.flame g[name="${name}"] rect`).getAttribute("fill");
   await visitor.page.fill("#panel-flame input", "two");
   assert.equal(await colour("two"), "var(--highlight)");
@@ -110,7 +110,7 @@ test("a zoomed flame graph says how old it is, and is refreshed when zoomed out"
   await more(`alloc 0 DRAM 0x2000000 ${MIB} three`, 3);
   assert.match(await note.innerText(), /^as of \d\d:\d\d:\d\d$/);
   assert.match(await all(), /in 2 buffers/, "nothing moves under who looks closer");
-  // Nor when there is less room.
+  // Nor when there is less space.
   const widths = () => page.evaluate(() => ["svg", 'g[name="two"] rect'].map((part) => document.querySelector(`.flame ${part}`).getBoundingClientRect().width));
   const before = (await widths())[0];
   await page.setViewportSize({ width: 1000, height: 720 });
@@ -123,7 +123,7 @@ test("a zoomed flame graph says how old it is, and is refreshed when zoomed out"
   await page.keyboard.press("Escape");
   await until("the newest", async () => /in 3 buffers/.test(await all()));
   assert.equal(await note.innerText(), "");
-  // Also of a process that has ended since: nothing else will come.
+  // Also for a process that has exited since: no newer data will come.
   await closer("one");
   await more(`alloc 0 DRAM 0x3000000 ${MIB} four`, 4);
   await player.kill();

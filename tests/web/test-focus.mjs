@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where one is by keyboard: what is read again, or moves, does not take that away.
+// The keyboard focus survives when content is reloaded or moves.
 import assert from "node:assert/strict";
 import { test, until } from "./runner.mjs";
 
 const GIB = 1024 ** 3;
 
-/** Where one is: what it is called, or BODY for nowhere. */
+/** The name of the focused element, or BODY for none. */
 const at = (page) => page.evaluate(() => {
   const { activeElement: here } = document;
   return here === document.body ? "BODY" : (here.innerText || here.getAttribute("aria-label") || here.tagName).trim();
@@ -14,7 +14,7 @@ const at = (page) => page.evaluate(() => {
 
 const DEVICE = `device 0 0xa1 wormhole_b0 n150 0 ${12 * GIB} ${96 * 1024 ** 2} 12`;
 
-/** Through enough of the page's own time that it has read everything again. */
+/** After this much of the page's time it has read everything again. */
 const AGAIN_MS = 11000;
 
 test("a refresh keeps the keyboard focus", async ({ daemon, visit }) => {
@@ -30,7 +30,7 @@ test("a refresh keeps the keyboard focus", async ({ daemon, visit }) => {
   const order = () => page.locator("table.processes tbody th").allInnerTexts();
   await until("both", async () => (await order()).join() === "large,small");
 
-  // An incident: the list is read again and is the same, then it has one more.
+  // An incident: the list is reloaded unchanged, then with one more entry.
   await page.locator(".events a").focus();
   const read = answer("/api/v1/incidents");
   await page.clock.fastForward(AGAIN_MS);
@@ -39,13 +39,13 @@ test("a refresh keeps the keyboard focus", async ({ daemon, visit }) => {
   await until("one more", async () => (await page.locator(".events a").count()) === 2);
   assert.match(await at(page), /^Unknown free[^]*large/);
 
-  // A process that grows moves up, and who is at it goes with it.
+  // A process that grows moves up, and the focus moves with it.
   await page.locator("table.processes tbody a", { hasText: "small" }).focus();
   await small.play(`alloc 0 DRAM 0x20000000 ${6 * GIB} c`);
   await until("another order", async () => (await order()).join() === "small,large");
   assert.equal(await at(page), "small");
 
-  // More than fit into the list of what has changed.
+  // More than fit into the list of changes.
   await visitor.go(`#/process/${small.pid}?tab=compare`);
   await page.click("text=Mark now");
   await visitor.has("Nothing has changed", "#panel-compare");
@@ -58,7 +58,7 @@ test("a refresh keeps the keyboard focus", async ({ daemon, visit }) => {
   await visitor.has("in 61 buffers", "#panel-compare");
   assert.equal(await at(page), "Show more");
 
-  // Closer at the map; the way back is a button that then is not there any more.
+  // Zoomed in on the map; the button to zoom out disappears when it is used.
   await visitor.go("#/device/0xa1");
   const map = page.locator(`.strip[aria-label*="(${small.pid})"]`);
   await map.locator(".map-canvas").scrollIntoViewIfNeeded();
@@ -75,7 +75,7 @@ test("a refresh keeps the keyboard focus", async ({ daemon, visit }) => {
   await page.keyboard.press("Enter");
   assert.match(await at(page), /^Address map/);
 
-  // The devices that there are, where one asked for another.
+  // The list of existing devices, shown for one that does not exist.
   await visitor.go("#/device/99");
   await page.locator("main .panel a", { hasText: "device 0" }).focus();
   await page.clock.fastForward(AGAIN_MS);
@@ -94,7 +94,7 @@ test("following a link moves the focus to the new view", async ({ daemon, visit 
   const visitor = await visit({ token: false });
   const { page } = visitor;
   const heard = () => page.evaluate(() => `${document.activeElement.tagName} ${document.activeElement.getAttribute("aria-label")}`);
-  // A view is shown first and takes the focus then.
+  // A view is shown first and then takes the focus.
   const hears = (what) => until(`the focus on ${what}`, async () => (await heard()) === what);
   await page.clock.install();
   await visitor.go();
@@ -115,7 +115,7 @@ test("following a link moves the focus to the new view", async ({ daemon, visit 
   await page.goBack();
   await visitor.has("goal (", "h1");
   await hears(`MAIN Process ${player.pid}`);
-  // The view is made anew for who has entered the token; the button is not there any more.
+  // The view is rebuilt after the token is entered; the button is gone.
   await page.locator("main button.primary").focus();
   await page.keyboard.press("Enter");
   await page.keyboard.type(daemon.token);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names come from processes, and those may mean ill: whatever they say stays text, in every view.
+// Names come from processes, which may be hostile: they always stay text, in every view.
 import assert from "node:assert/strict";
 import { test, until } from "./runner.mjs";
 
@@ -8,7 +8,7 @@ const EVIL = "<script>window.hacked=1</script><img src=x onerror=window.hacked=1
 const COMM = "<img src=x>";
 const escaped = (text) => [...text].map((c) => `%${c.codePointAt(0).toString(16).padStart(2, "0")}`).join("");
 
-/** Nothing of it has become markup. */
+/** Checks that none of it has become markup. */
 async function checkText(visitor) {
   const found = await visitor.page.evaluate(() => ({
     hacked: window.hacked,
@@ -85,7 +85,7 @@ test("the content security policy refuses other origins and injected markup", as
       script.text = "window.hacked = 1";
       document.body.append(script);
     } catch {
-      // Refused even earlier.
+      // Rejected even earlier.
     }
     tries.script = window.hacked ? "went" : "refused";
     return tries;

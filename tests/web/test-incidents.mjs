@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Leaks and incidents: what belongs together, who was party to it, and links that mean the same tomorrow.
+// Leaks and incidents: their groups, the parties involved, and stable links.
 import assert from "node:assert/strict";
 import { PHONE } from "./browser.mjs";
 import { test, until } from "./runner.mjs";
 
-/** Where both parties of what is shown are. */
+/** The positions of both parties of the incident that is shown. */
 const parties = (visitor) => visitor.page.evaluate(() =>
   [...document.querySelectorAll(".party")].map((party) => party.getBoundingClientRect().toJSON()));
 
@@ -30,7 +30,7 @@ test("a link to a double free opens the same for somebody else, both parties sid
   assert.match(texts[0], /^Freed first by[^]*Phase\s+serve/);
   assert.match(texts[1], /^Freed again by[^]*Phase\s+shutdown/);
   for (const text of texts) assert.match(text, /player\.c:\d+/, "each with its own stack");
-  // Reading it again changes nothing under somebody who reads it too.
+  // A reload does not change the page under the user.
   const party = await first.page.locator(".party").first().elementHandle();
   const heard = first.page.waitForResponse((answer) => answer.url().includes("/api/v1/leaks"));
   await daemon.player({ comm: "other" }, "free 3 DRAM 0x99");
@@ -43,7 +43,7 @@ test("a link to a double free opens the same for somebody else, both parties sid
   assert.equal(await detail(second), shown);
   const [c, d] = await parties(second);
   assert.ok(c.x === d.x && c.y + c.height <= d.y && c.width < PHONE.width, "on a phone below each other");
-  // It says nothing of when it was seen: the next one of the same place is the same group.
+  // The link does not depend on the time: the next incident of the same call site is in the same group.
   const again = await daemon.player({ comm: "evictor", stacks: "fp" },
     "push serve", "alloc 0 DRAM 0x1000 4096 page", "free 0 DRAM 0x1000", "pop", "push shutdown", "free 0 DRAM 0x1000");
   await until("twice", async () => /Times\s+2[^]*Last by\s+evictor/.test(await detail(second)));
@@ -65,7 +65,7 @@ test("one process with many leaks does not crowd out the others", async ({ daemo
   await many.kill();
   await visitor.has("40 buffers", ".events");
   await until("two lines", async () => (await visitor.page.locator(".events li").count()) === 2);
-  // Also once all of it comes from the database.
+  // Also when all of it comes from the database.
   await visitor.page.reload();
   await visitor.has("160 KiB", ".events");
   assert.equal(await visitor.page.locator(".events li").count(), 2);

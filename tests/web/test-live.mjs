@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens while one looks: processes die, the daemon comes and goes, and who has no token sees totals.
+// Changes while the page is open: processes exit, the daemon stops and starts, and without a token only totals are shown.
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -61,7 +61,7 @@ test("details need the token", async ({ daemon, visit }) => {
   const visitor = await visit({ token: false });
   await visitor.go(`#/process/${player.pid}`);
   await visitor.has("need the daemon's token", "main");
-  await visitor.has("4.00 KiB", "main"); // totals are for everybody
+  await visitor.has("4.00 KiB", "main"); // everybody may see totals
   assert.deepEqual(visitor.requests.filter((request) => /buffers|incidents|leaks/.test(request.url())), []);
   await visitor.page.click("text=Enter the token");
   visitor.forgive(/401/);
@@ -71,7 +71,7 @@ test("details need the token", async ({ daemon, visit }) => {
   await visitor.page.fill("dialog input", daemon.token);
   await visitor.page.keyboard.press("Enter");
   await visitor.has("secret_name", ".grid-body");
-  // It went in a header, and is gone with the tab.
+  // It was sent in a header, and is gone with the tab.
   const asked = visitor.requests.filter((request) => request.url().includes("/buffers")).at(-1);
   assert.equal((await asked.allHeaders()).authorization, `Bearer ${daemon.token}`);
   assert.equal(await visitor.page.evaluate(() => JSON.stringify(localStorage)), "{}");
@@ -90,7 +90,7 @@ test("a token that is no longer valid is asked for again", async ({ daemon, visi
   rmSync(join(daemon.folder, "state", "http-token"));
   await daemon.start();
   await visitor.has("The token is not right any more: enter it again", ".banner");
-  await visitor.has("Live", ".state"); // totals go on
+  await visitor.has("Live", ".state"); // totals continue
   assert.equal(await visitor.page.evaluate(() => sessionStorage.getItem("ttmem.token")), null);
   await player.play("alloc 0 DRAM 0x200000 2097152 more");
   await visitor.has("3.00 MiB", "main");

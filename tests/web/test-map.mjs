@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The address map: its figures and answers are those of "ttmem map" and "ttmem fit", and one can look closer.
+// The address map: its figures and answers match "ttmem map" and "ttmem fit", and it can be zoomed.
 import assert from "node:assert/strict";
 import { test, until } from "./runner.mjs";
 
 const GIB = 1024 ** 3;
 const UNITS = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 
-/** What a shown size can mean at most and at least. */
+/** Checks that a shown size is @value, rounded to the digits shown. */
 function close(text, value) {
   const [, number, unit] = /^([\d.]+) (\w+)$/.exec(text) ?? assert.fail(text);
   const digits = number.split(".")[1]?.length ?? 0;
@@ -41,7 +41,7 @@ test("the map shows what ttmem map says, for every memory type", async ({ daemon
     const strip = visitor.page.locator(".strip");
     await until("its figures", async () => (await figure(strip, "Holes")) === map.holes.length.toLocaleString("en"));
     await checkStrip(strip, map);
-    // The table behind it has the same holes, the largest first.
+    // Its table has the same free blocks, the largest first.
     if (!(await strip.locator("details").evaluate((details) => details.open))) await strip.locator("summary").click();
     await until("the largest hole", async () => {
       const [from, to] = await strip.locator("tbody tr:first-child code").allTextContents();
@@ -88,7 +88,7 @@ test("each process has an allocator of its own", async ({ daemon, visit }) => {
     const strip = visitor.page.locator(`.strip[aria-label*="(${pid})"]`);
     await checkStrip(strip, maps.find((map) => map.pid === pid));
   }
-  // The hole between low and high has 3 GiB, above them are 2 GiB: small has 9 GiB in one piece.
+  // The free block between low and high has 3 GiB, above them are 2 GiB: small has 9 GiB in one block.
   await visitor.page.fill("#fit-size", "4 GiB");
   await visitor.has("For 1 of 2 processes", ".fit output");
   assert.match(await visitor.text(`.strip[aria-label*="(${large.pid})"] output`), /^No .*cut up.*It would fit without high\./);
@@ -124,7 +124,7 @@ test("the map can be zoomed", async ({ daemon, visit }) => {
   await visitor.page.mouse.move(...at(0.4));
   await visitor.has("Hole", ".tip");
   await visitor.has("3.00 GiB in all", ".tip");
-  // From a quarter to a half: that is the hole.
+  // From a quarter to a half: that is the free block.
   await visitor.page.mouse.move(...at(0.25));
   await visitor.page.mouse.down();
   await visitor.page.mouse.move(...at(0.4), { steps: 3 });
@@ -143,7 +143,7 @@ test("the map can be zoomed", async ({ daemon, visit }) => {
   await canvas.focus();
   await visitor.page.keyboard.press("Escape");
   assert.ok(await whole());
-  // From buffer to buffer by keyboard; Enter opens the one that is chosen.
+  // From buffer to buffer by keyboard; Enter opens the chosen one.
   await visitor.page.keyboard.press("ArrowRight");
   await visitor.page.keyboard.press("ArrowRight");
   await visitor.has("middle", ".tip");
@@ -156,11 +156,11 @@ test("the map can be zoomed and walked buffer by buffer by keyboard", async ({ d
     `alloc 0 DRAM 0x1c000000 ${GIB / 2} middle`, `alloc 0 DRAM 0x22000000 ${GIB / 2} next`, `alloc 0 DRAM 0x3c000000 ${GIB / 2} high`);
   const visitor = await visit();
   const { page } = visitor;
-  visitor.forgive(/willReadFrequently/); // this test reads what is drawn
+  visitor.forgive(/willReadFrequently/); // this test reads pixels
   await visitor.go("#/device/0xa1");
   await visitor.has("1.00 GiB shown", ".map-ends");
   const shown = async () => (await page.locator(".map-ends > span").allInnerTexts()).map((text) => text.trim().replace(/^one of 12 banks, /, ""));
-  /** Goes on with a key. Return: what the tip says, and how far it is from the outline, both in the middle. */
+  /** Presses a key. Returns the text of the tip, and the distance between the middles of tip and outline. */
   const press = async (key) => {
     await page.keyboard.press(key);
     return page.evaluate(() => {
@@ -172,7 +172,7 @@ test("the map can be zoomed and walked buffer by buffer by keyboard", async ({ d
       const marked = [...Array(canvas.width).keys()].filter((x) => wanted.every((value, i) => row[4 * x + i] === value));
       const [frame, box] = [canvas.getBoundingClientRect(), tip.getBoundingClientRect()];
       const middle = ((marked[0] + marked.at(-1)) / 2) * (frame.width / canvas.width);
-      // At an end the tip is not moved out of the map.
+      // At the edge the tip stays inside the map.
       const place = Math.max(0, Math.min(frame.width - box.width, middle - box.width / 2));
       return [tip.firstChild.textContent, Math.round(Math.abs(box.left - frame.left - place) / 3)];
     });
@@ -205,7 +205,7 @@ test("the map has tables of its free blocks and its buffers", async ({ daemon, v
   await map.locator("summary").click();
   const grid = map.locator('[role="table"][aria-label="Buffers"]');
   await until("all of them", async () => (await grid.getAttribute("aria-rowcount")) === "3002");
-  await visitor.has("The largest 100 of 3,002.", ".map"); // holes
+  await visitor.has("The largest 100 of 3,002.", ".map"); // free blocks
   assert.equal(await map.locator("table tbody tr").count(), 100);
   const rows = grid.locator(".grid-body .grid-row:visible");
   const first = (await rows.first().locator("[role=cell]").allInnerTexts()).map((text) => text.trim());

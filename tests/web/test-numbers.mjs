@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one reads on the pages is what the command line says: the text, not what lies behind it. How a number is
-// written is worked out here once more, in another way than the page does.
+// The pages show the same figures as the command line: this compares the visible text. Numbers are formatted here
+// independently of the page's code.
 import assert from "node:assert/strict";
 import { machine } from "./machine.mjs";
 import { test, until } from "./runner.mjs";
@@ -9,7 +9,7 @@ import { test, until } from "./runner.mjs";
 const POOLS = { DRAM: ["DRAM", "TRACE"], L1: ["L1", "L1_SMALL", "CB", "KERNEL"], SYSTEM: ["SYSTEM_MEMORY"] };
 const ALL = Object.values(POOLS).flat();
 
-/** Three digits in the largest unit of which there is one, but for bytes. */
+/** Three digits in the largest unit that gives at least one, except for bytes. */
 function size(bytes) {
   if (bytes < 1024) return `${bytes} B`;
   const power = Math.floor(Math.log2(bytes) / 10);
@@ -22,7 +22,7 @@ const add = (list, value) => list.reduce((sum, one) => sum + value(one), 0);
 const used = (memory, pool) => add(POOLS[pool], (type) => memory[type].used);
 const buffers = (memory) => add(ALL, (type) => memory[type].buffers);
 
-/** What stands at a bar: how much, of how much, and what part that is. */
+/** The text at a bar: used, capacity, and share. */
 function bar(memory, pool) {
   const capacity = memory[POOLS[pool][0]].capacity;
   const bytes = used(memory, pool);
@@ -37,13 +37,13 @@ const readBar = async (where, pool) => {
   return [await one.locator(".bar-figure").innerText(), await one.locator(".bar-share").innerText()];
 };
 
-/** Lines of a table, as arrays of what stands in the cells. */
+/** Rows of a table, as arrays of cell texts. */
 const rows = (page, table) => page.locator(`${table} tbody tr`).evaluateAll((lines) =>
   lines.map((line) => [...line.cells].map((cell) => cell.innerText.trim())));
 
 const sorted = (list) => list.map(String).sort();
 
-/** The machine, and somebody with numbers that are not round; all of it as smi tells it. */
+/** The machine, and a process with figures that are not round; all of it as smi reports it. */
 async function uneven({ daemon, visit }) {
   await machine(daemon);
   await daemon.player({ comm: "uneven" }, "alloc 0 DRAM 0x100 1234567 a", "alloc 0 L1 0x100 1023 b", "alloc 0 TRACE 0x900 1025 c",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A daemon that was built without Node: its page is plain, but works, and says how to get the other one.
+// A daemon that was built without Node: its page is plain, but works, and says how to get the dashboard.
 import assert from "node:assert/strict";
 import { test, until } from "./runner.mjs";
 
@@ -17,7 +17,7 @@ test("a build without node serves a page that says how to get the full one", asy
   await visitor.has("Node 18 and npm", "body");
   const told = await visitor.page.locator("code").allInnerTexts();
   assert.ok(told.includes("apt-get install nodejs npm") && told.includes("meson configure -Ddashboard=enabled"), told.join());
-  // It is alive, and says what smi says.
+  // It is updated, and shows what smi shows.
   await visitor.has("3.0 MiB", "#devices");
   await visitor.has("12.0 GiB", "#devices");
   await visitor.has("plainly", "#processes");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A list of 100,000 rows: what there is of it in the page, and what each step through it costs, does not depend on its
-// length, and every row is where it belongs. Times are printed, not judged.
+// A list of 100,000 rows: the number of elements in the page and the cost of each scroll step do not depend on its
+// length, and every row is in its place. Times are printed, not judged.
 import assert from "node:assert/strict";
 import { test, until } from "./runner.mjs";
 
@@ -9,12 +9,12 @@ const COUNT = 100000;
 const FIRST = 0x1000;
 const SIZE = 64;
 const ROW = 26; // pixels
-const ROWS_MAX = 64; // in the page at a time: those that can be seen, and some above and below
+const ROWS_MAX = 64; // in the page at a time: the visible ones, and some above and below
 const COLUMNS = 8;
 
 /**
- * In the page: goes through all of the list, first screen after screen, then in leaps to its end, and counts what that makes.
- * Each row must have the address that its number says, at the height that its number says.
+ * In the page: scrolls through the list, first screen by screen, then in leaps to its end, and counts the created elements.
+ * Each row must have the address and the position that its number implies.
  */
 async function walk(view, { count, first, size, row }) {
   const body = view.querySelector(".grid-body");
@@ -37,7 +37,7 @@ async function walk(view, { count, first, size, row }) {
       if (one.children[6].textContent !== address || Math.abs(one.getBoundingClientRect().top - top - number * row) > 1) told.wrong.push(`${number}: ${one.textContent}`);
       numbers.add(number);
     }
-    // All that can be seen from there on, as far as the list goes.
+    // All rows visible from there, up to the end of the list.
     const end = Math.min(count, asked + Math.floor(view.clientHeight / row));
     for (let i = asked; i < end; i++) if (!numbers.has(i)) told.missing.push(i);
   };
@@ -46,9 +46,9 @@ async function walk(view, { count, first, size, row }) {
   for (let i = 0; i < 50; i++) stops.push(i * screen);
   for (let i = 1; i <= 150; i++) stops.push(Math.min(count - screen, Math.floor((count * i) / 150)));
   for (const [turn, stop] of stops.entries()) {
-    if (turn === 3) told.elements = 0; // until then rows above what one sees are made
+    if (turn === 3) told.elements = 0; // until then rows above the visible ones are created
     view.scrollTop = stop * row;
-    view.dispatchEvent(new Event("scroll")); // the browser tells only once for each picture
+    view.dispatchEvent(new Event("scroll")); // the browser sends this event only once per frame
     look(stop);
     if (turn % 10 === 0) await new Promise(requestAnimationFrame); // as it draws them
   }
@@ -78,7 +78,7 @@ test("100,000 buffers scroll", async ({ daemon, visit }) => {
   assert.deepEqual(told.missing, [], "each row that is asked for is there");
   assert.ok(told.rows < ROWS_MAX, `${told.rows} rows in the page`);
   assert.equal(told.elements, 0, "rows that are there are used again");
-  // Of each cell the text and the hint, of each row its number: nothing that grows with the list.
+  // Text and tooltip of each cell, the number of each row: nothing that grows with the list.
   assert.ok(told.most <= ROWS_MAX * (2 * COLUMNS + 4) + 2, `${told.most} changes for one step`);
 });
 
@@ -90,7 +90,7 @@ test("100,000 rows scroll by wheel and by keys", async ({ daemon, visit }) => {
   await visitor.has("100,000 buffers", ".tab-bar");
   await page.click("#panel-buffers .grid-head button:text-is('Address')");
   const view = page.locator("#panel-buffers .grid-view");
-  /** The addresses of what one sees, from above, and where the bar is at that moment. */
+  /** The addresses of the visible rows from the top, and the scroll position at that moment. */
   const look = () => view.evaluate((one) => {
     const box = one.getBoundingClientRect();
     const list = [...one.querySelectorAll(".grid-body .grid-row:not([hidden])")].filter((row) => {
@@ -100,7 +100,7 @@ test("100,000 rows scroll by wheel and by keys", async ({ daemon, visit }) => {
     return { list, top: one.scrollTop };
   });
   const seen = async () => (await look()).list;
-  /** What one sees is what lies there: without a gap, and where the bar says. */
+  /** Checks that the visible rows have no gap and match the scroll position. */
   const check = async (what) => {
     const { list, top } = await look();
     list.forEach((address, i) => assert.equal(address, FIRST + (Math.floor(top / ROW + 0.01) + i) * SIZE, `${what}, row ${i}`));
@@ -109,7 +109,7 @@ test("100,000 rows scroll by wheel and by keys", async ({ daemon, visit }) => {
   };
   const settled = async (what, reached) => {
     await until(what, async () => reached(await view.evaluate((one) => one.scrollTop)));
-    let before = -1; // it may be gliding
+    let before = -1; // it may still be scrolling
     await until("rest", async () => {
       const now = await view.evaluate((one) => one.scrollTop);
       const rests = now === before;
@@ -134,7 +134,7 @@ test("100,000 rows scroll by wheel and by keys", async ({ daemon, visit }) => {
   await page.keyboard.press("Home");
   await settled("the beginning", (top) => top === 0);
   assert.equal((await check("Home"))[0], FIRST);
-  // From row to row, past the end of what one sees.
+  // From row to row, past the last visible one.
   for (let i = 0; i < 40; i++) await page.keyboard.press("ArrowDown");
   assert.equal(Number(await page.locator(".grid-row.chosen > :nth-child(7)").innerText()), FIRST + 39 * SIZE);
   assert.ok((await seen()).includes(FIRST + 39 * SIZE), "it can be seen");

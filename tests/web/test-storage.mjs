@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the page keeps in the browser: where that is denied, where it is not what the page has put there, and when it has to go.
+// What the page stores in the browser: when storage is denied, when it contains foreign data, and when it must be erased.
 import assert from "node:assert/strict";
 import { test } from "./runner.mjs";
 
 const stored = (visitor) => visitor.page.evaluate(() => JSON.stringify({ ...sessionStorage }));
 
-/** Somebody who has marked a moment of a process. */
+/** A visitor who has marked a moment of a process. */
 async function marked({ daemon, visit }) {
   const player = await daemon.player({ stacks: "fp" }, "alloc 0 DRAM 0x1000 8192 of_interest");
   const visitor = await visit({ token: false });
@@ -50,7 +50,7 @@ test("locking the details leaves no names in the browser", async (given) => {
   await visitor.has("need the daemon's token");
   assert.equal(await stored(visitor), "{}");
   await unlock(visitor, given.daemon);
-  await visitor.has("a moment that was marked elsewhere", "#panel-compare"); // its time is in the address
+  await visitor.has("a moment that was marked elsewhere", "#panel-compare"); // its time is in the URL
 });
 
 test("a damaged mark is ignored and a partial one is labelled", async (given) => {

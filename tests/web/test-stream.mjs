@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// News come by the stream: nobody has to ask for them, nor to open the page again. How long that takes is
-// measured by ./dev load paint.
+// Incidents arrive on the stream, without polling or a reload. ./dev load paint measures how long that takes.
 import assert from "node:assert/strict";
 import { test, until } from "./runner.mjs";
 
@@ -11,7 +10,7 @@ test("a leak arrives by the stream without polling", async ({ daemon, visit }) =
   await visitor.go();
   await visitor.has("victim", "table.processes");
   await visitor.has("Nothing went wrong", "main");
-  // From now on whoever asks for incidents or leaks waits for ever.
+  // From now on requests for incidents or leaks are never answered.
   await visitor.page.route(/\/api\/v1\/(incidents|leaks|ps|smi)/, () => undefined);
   await visitor.page.evaluate(() => (window.isTheSame = true));
   const start = Date.now();
@@ -33,7 +32,7 @@ test("a leak that is on the stream and in the list is counted once", async ({ da
   await visitor.go();
   await visitor.has("victim", "table.processes");
   await visitor.has("Nothing went wrong", "main");
-  // It is heard first: until now whoever asks is told that there is nothing.
+  // The stream has it first: until now requests return an empty list.
   let open = false;
   await visitor.page.route("**/api/v1/incidents*", (route) => (open ? route.continue() : route.fulfill({ json: { incidents: [], next: null } })));
   await player.kill();
@@ -41,7 +40,7 @@ test("a leak that is on the stream and in the list is counted once", async ({ da
   await until("what was heard", async () => /victim/.test((await lines()).join()));
   assert.match((await lines())[0], /3 buffers[^]*3\.00 MiB/);
   await until("the database to have it", async () => (await daemon.json("incidents")).incidents.filter(({ kind }) => kind === "leak").length === 3);
-  // Something else happens, and all of it is read.
+  // Another incident happens, and the whole list is read.
   open = true;
   const read = visitor.page.waitForResponse(async (answer) => answer.url().includes("/api/v1/incidents") && (await answer.json()).incidents.length >= 3);
   await other.play("free 0 DRAM 0x1000");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many tabs of one browser, and tabs that nobody looks at: a browser has six connections to a server for all of them.
+// Many tabs of one browser, and hidden tabs: a browser opens at most six connections to a server for all of them.
 import assert from "node:assert/strict";
 import { test, until } from "./runner.mjs";
 
@@ -32,7 +32,7 @@ test("eight tabs of one browser are all live", async ({ daemon, visit }) => {
   await all(pages, 3 * MIB);
   console.log(`     ${visitor.requests.filter(isStream).length} streams for ${TABS} tabs`);
   assert.equal(await pages[0].evaluate(() => fetch("/api/v1/smi").then((answer) => answer.status)), 200);
-  // The one that reads goes: another one does.
+  // The tab that reads the stream is closed: another one takes over.
   const [first, ...others] = pages;
   visitor.page = others[0];
   await first.close();
@@ -55,7 +55,7 @@ test("a hidden tab closes its stream", async ({ daemon, visit }) => {
   await until("the first total", async () => (await total(page)) === MIB);
   await look(true);
   await until("the end of the stream", async () => {
-    await page.clock.runFor(1000); // who only passes through another tab keeps it
+    await page.clock.runFor(1000); // a short visit to another tab keeps it
     return ended === 1;
   });
   await player.play(`alloc 0 DRAM 0x200000 ${2 * MIB} b`);
@@ -69,7 +69,7 @@ test("a hidden tab closes its stream", async ({ daemon, visit }) => {
   assert.ok(await page.locator(".banner").isHidden());
 });
 
-/** In the page: what was put off longest is there to be called. (Playwright's own clock is one for all tabs.) */
+/** In the page: exposes the longest timer so that a test can call it. (Playwright's clock is shared by all tabs.) */
 function holdLongest() {
   const real = window.setTimeout.bind(window);
   window.setTimeout = (run, ms, ...rest) => {
@@ -78,7 +78,7 @@ function holdLongest() {
   };
 }
 
-/** Another tab of the same browser, and how many streams it has asked for. */
+/** Another tab of the same browser, and how many streams it has requested. */
 async function another(visitor, daemon) {
   const page = await visitor.context.newPage();
   const tab = { page, streams: 0 };
@@ -96,15 +96,15 @@ test("another tab opens its own stream when the reading tab hangs", async ({ dae
   const second = await another(visitor, daemon);
   await until("the second tab", async () => (await total(second.page)) === MIB);
   assert.equal(second.streams, 0, "one reads for both");
-  // As others see one that is stuck: it keeps the lock, and says nothing.
+  // Looks stuck to the others: it keeps the lock, and sends nothing.
   await visitor.page.evaluate(() => (BroadcastChannel.prototype.postMessage = () => undefined));
   await player.play(`alloc 0 DRAM 0x200000 ${2 * MIB} b`);
   await until("the total in the first", async () => (await total(visitor.page)) === 3 * MIB);
   assert.equal(await total(second.page), MIB);
-  await second.page.evaluate(() => window.longest()); // it waits 40 s for a sign of life
+  await second.page.evaluate(() => window.longest()); // it waits 40 s for a message
   await until("a stream of the second's own", () => second.streams === 1);
   await until("the new total", async () => (await total(second.page)) === 3 * MIB);
-  // Who comes now asks, gets no answer, and reads for itself.
+  // A new tab asks, gets no answer, and reads for itself.
   const third = await another(visitor, daemon);
   await until("a stream of the third's own", () => third.streams === 1);
   await until("the total in the third", async () => (await total(third.page)) === 3 * MIB);

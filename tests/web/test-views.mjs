@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every view opens, and looks as it should (the pictures are kept).
+// Every view opens and has the right layout (screenshots are kept).
 import assert from "node:assert/strict";
 import { PHONE, WIDE } from "./browser.mjs";
 import { machine } from "./machine.mjs";
@@ -17,7 +17,7 @@ for (const [size, name] of [[WIDE, "wide"], [PHONE, "phone"]])
   test(`every view opens, ${name}, light and dark`, async ({ daemon, visit }) => {
     const { serve } = await machine(daemon);
     const visitor = await visit({ size });
-    /** In both themes: what is drawn on a canvas must notice the change by itself. */
+    /** In both themes: canvases must redraw themselves on a change. */
     const shoot = async (what) => {
       for (const colorScheme of ["light", "dark"]) {
         await visitor.page.emulateMedia({ colorScheme });
@@ -45,7 +45,7 @@ for (const [size, name] of [[WIDE, "wide"], [PHONE, "phone"]])
       await visitor.has(tab === "compare" ? "Mark this moment" : tab === "phases" ? "load/layer 0" : "tok_embeddings", `#panel-${tab}`);
       await shoot(tab);
     }
-    // Nothing is wider than the screen.
+    // No content is wider than the screen.
     const wide = await visitor.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     assert.ok(wide <= 0, `the page is ${wide} pixels too wide`);
   });
@@ -88,7 +88,7 @@ test("a marked moment survives a reload, and a link to it works in another brows
   await visitor.has("comes", "#panel-compare tbody");
   assert.deepEqual(await cells(visitor), expected);
   assert.match(await visitor.text("#panel-compare .tools"), /Since \d\d:\d\d:\d\d \(\d+ m?s\)$/);
-  // Somebody else has the time, but not what was there then.
+  // Another visitor has the time, but not the buffers of that moment.
   const link = new URL(visitor.page.url()).hash;
   assert.match(link, /[?&]since=\d{19}(&|$)/);
   const other = await visit();
@@ -97,7 +97,7 @@ test("a marked moment survives a reload, and a link to it works in another brows
   assert.deepEqual(await cells(other), [["comes", "DRAM", "3.00 KiB (1)"]]);
   await other.has("marked elsewhere: what went since is not known here", "#panel-compare");
   await other.shoot("compare-elsewhere");
-  // A mark of their own is one like any other.
+  // A mark of their own works like any other.
   await other.page.click("text=Mark now");
   await other.has("Nothing has changed", "#panel-compare");
 });

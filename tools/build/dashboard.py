@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the dashboard part of the program: a C file with the table of web/server/assets.h.
+"""Embed the dashboard in the program: write a C file with the table declared in web/server/assets.h.
 
-With npm the dashboard under web/ is built first, in a folder of its own under the build folder. Without
-(or where its packages cannot be had, unless it must be there) the files of the plain page are taken.
+With npm, the dashboard under web/ is built first, in a folder of its own under the build folder. Without npm, or
+if its packages cannot be downloaded, the plain page is embedded instead, unless the mode is "enabled".
 """
 
 import argparse
@@ -24,24 +24,24 @@ TYPES = {
     ".txt": "text/plain; charset=utf-8",
 }
 
-# All files together, packed: what a first visit costs.
+# Of all files together, compressed: what a first visit downloads.
 PACKED_MAX = 300 * 1024
 
-NPM_SAYS = re.compile(r"npm (ERR!|error) ?")  # the one before npm 10, the other since
+NPM_SAYS = re.compile(r"npm (ERR!|error) ?")  # ERR! before npm 10, error since
 NPM_NOISE = (" ", "errno ", "syscall ")
 REASON_LINES = 2
 REASON_MAX = 400
 
 
 def reason(output):
-    """What npm says of it in a line or two: the log may be in a container that is gone."""
+    """npm's reason in a line or two: the log may be in a container that no longer exists."""
     said = [line[len(match[0]) :] for line in output.splitlines() if (match := NPM_SAYS.match(line))]
     told = [line for line in said if line.strip() and not line.startswith(NPM_NOISE)]
     return "; ".join(told[:REASON_LINES])[:REASON_MAX] or "no reason given"
 
 
 def run(command, work, log):
-    """Quiet unless it fails. Packages' own scripts are not run: none of ours needs one."""
+    """Runs @command; its output goes to @log, and the reason of a failure into the exception."""
     result = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
     log.write(f"$ {' '.join(command)}\n{result.stdout}{result.stderr}\n")
     if result.returncode != 0:
@@ -50,12 +50,12 @@ def run(command, work, log):
 
 
 def install(work, npm, log):
-    """The packages of the lock file, unless they are there already."""
+    """Installs the packages of the lock file unless they are there already. None needs its own scripts."""
     digest = hashlib.sha256((work / "package-lock.json").read_bytes()).hexdigest()
     stamp = work / "node_modules" / ".installed"
     if stamp.exists() and stamp.read_text() == digest:
         return
-    # Offline: say so, do not hang.
+    # Without a network, fail soon instead of hanging.
     quick = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"]
     run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", *quick], work, log)
     stamp.write_text(digest)
@@ -80,7 +80,7 @@ def build(source, work, npm):
 
 
 def text(value):
-    return json.dumps(value)  # of ASCII, C agrees
+    return json.dumps(value)  # a JSON string of ASCII is also a C string
 
 
 def array(name, data):
@@ -91,7 +91,7 @@ def array(name, data):
 
 
 def embed(folders, ret_rows):
-    """The arrays of the folders' files; their rows of the table go to @ret_rows."""
+    """The C arrays of all files in the folders; appends their rows of the table to @ret_rows."""
     lines, packed_sum = [], 0
     files = [(f, p) for f in folders for p in sorted(f.rglob("*")) if p.suffix in TYPES]
     for number, (folder, path) in enumerate(files):

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every header compiles alone, so that the order of includes never matters. Public ones do so for
-# the oldest C and the C++ that we promise, without a single warning.
+# Every header compiles alone, so that the order of includes never matters. Public
+# headers do so without warnings in the oldest C and C++ standards that we support.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1

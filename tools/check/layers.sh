@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The layer rule: includes only point down, and name their file as "folder/file.h". The table below
-# lists the folders from the lowest to the highest, each with the folders that it uses; a folder can
-# only use one that stands above it in the table (its tests may use any). An edge that no file uses is an error too, so the
-# table is exactly what the code does. docs/architecture.md says why the layers are as they are; a new
-# edge is a change of the design: explain it there in the same commit.
+# The layer rule: includes only point to lower layers, and name their file as "folder/file.h". The table
+# below lists the folders from the lowest to the highest, each with the folders that it uses. A folder can
+# only use folders listed before it (its tests may use any). An edge that no file uses is an error too, so
+# the table matches the code exactly. docs/architecture.md explains the layers; a new edge is a change of
+# the design: explain it there in the same commit.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -14,7 +14,7 @@ cd "$(dirname "$0")/../.." || exit 1
 find src kernel python -name '*.[ch]' | sort | xargs awk '
 # folder(PATH, USES, TESTS): what the files of a folder include, and what only its tests do.
 # layer(PATHS): folders of one layer, which may also include each other.
-# "ttmem" and "uapi" are the public headers. A file may stand in place of a folder.
+# "ttmem" and "uapi" are the public headers. USES and TESTS may also name single files.
 BEGIN {
 	folder("base", "")
 	folder("wire", "base")

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# No hole and no padding in the structs that others read, those named book_* and the kernel module's
-# ttmem_ioc_*: bytes that nobody writes are bytes that nobody can promise. Prints the size of each.
+# The structs that other programs read, book_* and the kernel module's ttmem_ioc_*, have no holes and no
+# padding: such bytes are never written, so their values are undefined. Prints the size of each struct.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -15,8 +15,8 @@ fi
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
-# All headers of the book in one object, with types that are only declared, so that no struct is
-# missed because nothing uses it yet.
+# Compile all headers of the book into one object and keep unused types, so that no struct is missed
+# because nothing uses it yet.
 for header in $(find src/book -name "*.h" | sort); do
 	printf '#include "%s"\n' "${header#src/}"
 done >"$work/layout.c"

@@ -7,7 +7,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
-# Not in the tree: the system's, generated and installed files, and names that are only examples.
+# Not in the tree: system files, generated and installed files, and names used as examples.
 others='a.c f.c new.c s.c cxxabi.h cli/NAME.c web/assets-data.c include/stdio.h lib/python/ttmem/_command.py tests/run.mjs'
 
 list=$(mktemp)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the other tools do not see: a licence line and a purpose on top of each file, files that fit
-# into a head, and no // comments, which are for debugging only.
+# Rules that the other tools do not check: a licence line and a comment on the purpose at the top of each
+# file, a limit on the length of files, and no // comments, which are for debugging only.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -29,7 +29,7 @@ for file in $(files); do
 	head -n 3 "$file" | grep -q 'SPDX-License-Identifier: ' ||
 		wrong "$file: no SPDX line on top"
 
-	# Any comment text near the top, beside the licence and directives.
+	# Any comment near the top, other than the licence and directives.
 	head -n 14 "$file" | grep -v -e SPDX -e shellcheck -e '^#!' -e '^# *include' -e '^# *pragma' |
 		grep -q -E '^( \*|/\*|#|"""|;) *[A-Za-z].{7}|^"""' ||
 		wrong "$file: no comment on top that says what the file is for"
@@ -41,7 +41,7 @@ for file in $(files); do
 
 	case $file in
 	*.[ch])
-		# String literals may hold addresses of web pages.
+		# String literals may contain URLs.
 		sed 's/"[^"]*"//g' "$file" | grep -n -E '(^|[^:*/])//' | sed "s,^,$file:," |
 			grep . && wrong "$file: use /* */ for comments that stay"
 		;;

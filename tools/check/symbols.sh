@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# What libttmem.so shows to the world: exactly what its map lists and its headers declare, all of
-# it named ttmem_*; and what it wants from the world: libc, and nothing newer than GLIBC_2.34, so
-# that it loads wherever tt-metal runs. libttmem.a, where it is built, shows the very same.
+# libttmem.so exports exactly what its map lists and its headers declare, all of it named ttmem_*. It
+# needs only libc, and nothing newer than GLIBC_2.34, so that it loads wherever tt-metal runs. libttmem.a,
+# where it is built, has the same global symbols.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -22,7 +22,7 @@ fi
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
-# Type A is the name of a version itself.
+# Symbols of type A are version names.
 nm -D --defined-only --format=posix "$library" |
 	awk '$2 != "A" { sub(/@.*/, "", $1); print $1 }' | sort -u >"$work/exported"
 
@@ -30,7 +30,7 @@ sed -e 's,/\*[^*]*\*/,,g' "$map" |
 	awk '/global:/ { on = 1; next } /local:/ { on = 0 } on' |
 	tr -d ' \t' | sed -n 's/;$//p' | sort -u >"$work/map"
 
-# After the preprocessor, a name of ours before a parenthesis is a function.
+# After preprocessing, a ttmem_ name followed by a parenthesis is a function.
 for header in include/ttmem/*.h; do
 	printf '#include "%s"\n' "$header"
 done | cc -E -P -Iinclude -I. - | grep -o 'ttmem_[a-z0-9_]* *(' | tr -d ' (' |

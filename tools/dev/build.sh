@@ -1,10 +1,10 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Build folders. Each has one purpose and its own options, so that going from one command to the
-# next never rebuilds what is still good.
+# Build folders. Each has one purpose and its own options, so that switching between commands does not
+# cause rebuilds.
 
-# What went wrong is at the end, below a long list of compiler flags.
+# The error is at the end, after a long list of compiler flags.
 show_configure() {
 	grep -v '^Compiler for' "$1" | tail -n 20
 }
@@ -35,12 +35,12 @@ configure() {
 	fi
 }
 
-# compile FOLDER [TARGET...]: quiet but for warnings and errors.
+# compile FOLDER [TARGET...]: prints only warnings and errors.
 compile() {
 	folder=$1
 	shift
 	start=$(now)
-	# Configures again if a meson.build has changed; nobody wants to read that.
+	# Reconfigures if a meson.build has changed; its output only matters if it fails.
 	ninja -C "$folder" build.ninja >"build/logs/configure-$folder.log" 2>&1 || {
 		show_configure "build/logs/configure-$folder.log"
 		return 1
@@ -53,8 +53,8 @@ build_default() {
 	configure build && compile build "$@"
 }
 
-# What users get: optimised, without the asserts that only watch our own bugs. TTMEM_DASHBOARD=enabled wants the
-# dashboard or nothing, disabled does not try.
+# The build that users get: optimised, without asserts. TTMEM_DASHBOARD=enabled fails if the dashboard cannot
+# be built, disabled does not try.
 build_release() {
 	configure build-release --buildtype=release -Db_ndebug=true -Ddashboard="${TTMEM_DASHBOARD:-auto}" &&
 		compile build-release "$@"

@@ -4,8 +4,8 @@
 # Small helpers for ./dev and its parts. Sourced, with the root of the repository as the current
 # folder.
 
-# Debian's own: the python3 on PATH may be another one, without Debian's packages.
-# shellcheck disable=SC2034 # for the parts
+# Debian's python3: the one on PATH may lack Debian's packages.
+# shellcheck disable=SC2034 # used by the sourced files
 PYTHON=/usr/bin/python3
 
 say() {
@@ -25,12 +25,12 @@ now() {
 	date +%s.%N
 }
 
-# since START: seconds since then, with one digit.
+# since START: seconds since then, with one decimal.
 since() {
 	printf '%s %s\n' "$1" "$(now)" | awk '{ printf "%.1f", $2 - $1 }'
 }
 
-# Every C file that is ours. The corpus may hold anything.
+# Every C and C++ file of ours; the corpus is test input.
 c_files() {
 	find src include kernel python tests examples -path tests/corpus -prune -o \
 		\( -name '*.[ch]' -o -name '*.[ch]pp' \) -print | sort
@@ -45,7 +45,7 @@ python_files() {
 	find tools tests data/bin python -path tests/corpus -prune -o -name '*.py' -print | sort
 }
 
-# browser_tests: makes build/web-tests, where tests/web finds its packages. What keeps it from that is in $why.
+# browser_tests: creates build/web-tests with the packages that tests/web needs. On failure $why says why.
 browser_tests() {
 	for program in node npm chromium; do
 		have "$program" || { why="no $program"; return 1; }

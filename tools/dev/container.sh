@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# ./dev container-test: data/fleet's files for containers, in Podman. Needs root, and the network for Debian's
-# packages; several minutes the first time. --keep-images tries again with the images that are there.
+# ./dev container-test: tests the container files of data/fleet in Podman. Needs root, and a network for
+# Debian's packages; takes several minutes the first time. --keep-images reuses the existing images.
 
 . tools/dev/suite.sh
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# One fuzzer for SECONDS: fuzz-one.sh SECONDS PROGRAM. Appends "ok NAME" or "FAIL NAME" to the file
+# Runs one fuzzer: fuzz-one.sh SECONDS PROGRAM. Appends "ok NAME" or "FAIL NAME" to the file
 # named by TTMEM_FUZZ_LOG.
 
 set -u
@@ -16,7 +16,7 @@ log=build/logs/fuzz-$name.log
 mkdir -p "$work"
 [ -d "$seeds" ] || seeds=
 
-# libFuzzer looks at the clock between inputs; the outer limit is for one that never ends.
+# libFuzzer checks the time between inputs; the outer limit catches an input that never ends.
 timeout -k 10 $((seconds * 2 + 60)) "$program" \
 	-max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
 	-artifact_prefix="fuzz-crashes/$name-" "$work" ${seeds:+"$seeds"} >"$log" 2>&1

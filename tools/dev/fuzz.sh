@@ -1,11 +1,11 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# ./dev fuzz [SECONDS]: every fuzzer for so long, two at a time. TTMEM_FUZZ_SHARE=k/n runs only
-# every n-th of them, starting with the k-th (0 is the first), for builds that take turns.
+# ./dev fuzz [SECONDS]: runs every fuzzer for that time, two in parallel. TTMEM_FUZZ_SHARE=k/n runs only
+# every n-th of them, those whose number modulo n is k, so that successive runs can share the work.
 #
-# What is found grows in build-fuzz/corpus/. A crash is kept in fuzz-crashes/; once fixed, its file
-# belongs into tests/corpus/NAME/, where every test run replays it.
+# New inputs are collected in build-fuzz/corpus/. Inputs that crash are kept in fuzz-crashes/; once the bug
+# is fixed, the file belongs in tests/corpus/NAME/, where every test run replays it.
 
 . tools/dev/suite.sh
 
@@ -13,13 +13,13 @@ build_fuzz() {
 	CC=clang
 	export CC
 	configure build-fuzz -Dfuzz=true -Db_lundef=false || return 1
-	# No target means no fuzzers yet.
+	# Without fuzzers there is no such target.
 	if ninja -C build-fuzz -t query fuzzers >/dev/null 2>&1; then
 		compile build-fuzz fuzzers
 	fi
 }
 
-# Names of the programs that this run is to do.
+# The fuzzers that this run executes.
 fuzz_list() {
 	share=${TTMEM_FUZZ_SHARE:-0/1}
 	find build-fuzz/src -maxdepth 1 -name '*-fuzz' -type f | sort |

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# ./dev install: a release build, installed under a prefix. Everything runs from there, as any
-# user, wherever the folder lies.
+# ./dev install: makes a release build and installs it under a prefix. The result works under any prefix
+# and for any user.
 
 install_into() {
 	meson configure build-release -Dprefix="$1" &&
@@ -32,7 +32,7 @@ dev_install() {
 
 	need build docs
 	build_release || die "the build failed"
-	# Only the install rules depend on the prefix: changing it compiles nothing again.
+	# Only the install rules depend on the prefix, so changing it recompiles nothing.
 	if install_into "$prefix" >build/logs/install.log 2>&1; then
 		say "installed into $prefix"
 	else

@@ -1,16 +1,16 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# ./dev kernel-test: the module in real kernels. It is built for those that Debian offers, with every check
-# that a compiler can make, and each kernel is booted in QEMU with it. --debug-kernel adds one that we build
-# ourselves, which watches its own memory and locks.
+# ./dev kernel-test: tests the module in real kernels. It is built for Debian's kernels with all static
+# checks, and each kernel is booted with it in QEMU. --debug-kernel adds a kernel of our own build that checks
+# its memory accesses and locks.
 
 . tools/dev/suite.sh
 
-# Seconds for both boots; each has a cap of its own below that.
+# Seconds for both boots; each has a lower limit of its own.
 KERNEL_CAP=1500
 
-# What boot.sh puts into the machine, of a build folder.
+# What boot.sh copies from the build folder into the machine.
 KERNEL_TARGETS="kernel-programs src/cli/ttmem src/daemon/ttmemd src/lib-life-test src/lib-semantics-test
 	src/lib-api-misc-test src/lib-misuse-test src/lib-descriptor-test src/lib-limits-test src/lib-offer-book-test
 	src/lib-escape-test src/lib-signal-test src/lib-crowd-test src/lib-family-test"
@@ -26,7 +26,7 @@ dev_kernel_test() {
 	[ "$debug" = 0 ] || groups="$groups debug-kernel"
 	# shellcheck disable=SC2086 # a list of words
 	need $groups
-	# Asked for by name: what is missing is a failure here, and none of "./dev test".
+	# The user asked for these tests: a missing package is a failure here, but not in "./dev test".
 	for group in $groups; do
 		[ -z "$(missing "$group")" ] ||
 			die "cannot test the module without: $(missing "$group")(see build/logs/apt.log)"

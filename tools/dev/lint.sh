@@ -1,13 +1,12 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# ./dev lint: everything that can be said about the sources without running them. All steps run,
-# whatever the earlier ones found.
+# ./dev lint: all static checks of the sources. All steps run, even after a failure.
 
 lint_failed=
 
-# step NAME TOOL COMMAND...: prints only what is wrong. A tool that could not be installed is said
-# and skipped.
+# step NAME TOOL COMMAND...: prints the output only on failure. A step whose tool is missing is reported
+# as skipped.
 step() {
 	name=$1
 	tool=$2
@@ -58,12 +57,12 @@ lint_man() {
 	done
 }
 
-# clang-tidy wants the flags that clang would be given.
+# clang-tidy needs clang's compiler flags.
 lint_tidy() {
 	(
 		CC=clang
 		export CC
-		# The list of files is what the build would compile now.
+		# Brings the list of files up to date.
 		configure build-tidy && ninja --quiet -C build-tidy build.ninja
 	) && "$PYTHON" -B tools/dev/tidy.py build-tidy
 }

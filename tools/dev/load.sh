@@ -1,9 +1,9 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# ./dev load [--quick] [--json FILE] [PART...]: the daemon under load, with figures. ./dev load top [OPTION]...:
-# what the full-screen view costs. In a pid namespace of its own where that is allowed, so that nobody else's
-# processes are counted.
+# ./dev load [--quick] [--json FILE] [PART...]: measures the daemon under load. ./dev load top [OPTION]...:
+# measures what the full-screen view costs. Both run in a pid namespace of their own where that is allowed, so
+# that other processes do not count.
 
 dev_load() {
 	need build integration
@@ -13,7 +13,7 @@ dev_load() {
 		shift
 		set -- /usr/bin/python3 tests/load/top_load.py "$@"
 	else
-		# Only one part needs a browser; without one it is left out, and says so.
+		# Only one part needs a browser; without one it is skipped, with a message.
 		why="the dashboard was not built"
 		if grep -q /assets/index- build-release/web/assets-data.c && browser_tests; then
 			export TTMEM_BROWSER_TESTS="$ROOT/build/web-tests"

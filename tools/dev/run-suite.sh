@@ -1,22 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The command behind each suite of "./dev test". A program of its own, so that it can be run under
-# timeout; the build is there already. Long runners are exec'd: timeout tells only its own child.
+# Runs one suite of "./dev test". It is a separate program so that it can run under timeout; the build
+# exists already. Long-running commands are exec'd, because timeout signals only its own child.
 
 set -u
 ROOT=$PWD
 . tools/dev/common.sh
 . tools/dev/build.sh
 
-# Suites are run with plain settings, whatever the developer's shell has.
+# Suites run with default settings, whatever is set in the developer's shell.
 unset TTMEM TTMEM_SOCKET TTMEM_OFFER TT_ALLOC_TRACKING_ENABLED
 
 meson_suite() {
 	exec meson test -C build --no-rebuild --print-errorlogs --suite "$1"
 }
 
-# alone COMMAND...: with no other processes in view. Who is not root needs a user namespace for that.
+# alone COMMAND...: in a pid namespace of its own. Users other than root need a user namespace for that.
 alone() {
 	[ "$(id -u)" = 0 ] || set -- --user --map-current-user "$@"
 	unshare --pid --fork --kill-child --mount-proc "$@"
@@ -27,9 +27,10 @@ integration_part() {
 	alone sh -c '"$@"' sh "$PYTHON" -B -m pytest tests/integration -q -rs --share "$1" 2>&1
 }
 
-# The commands look at every process of the machine, so two tests at a time would see each other's.
-# Each run has a pid namespace of its own, and takes the next file that nobody has; where that is not
-# allowed, there is only one. There are more of them than cores: tests wait a lot.
+# The commands look at every process of the machine, so concurrent tests would see each other's processes.
+# Each run therefore has a pid namespace of its own, and takes the next test file that no other run has
+# taken; where namespaces are not allowed there is only one run. There are more runs than cores because
+# tests mostly wait.
 integration() {
 	TTMEM_BUILD=$ROOT/build
 	export TTMEM_BUILD
@@ -59,7 +60,7 @@ record() {
 	say "$*" >>"${TTMEM_RESULTS:-/dev/null}"
 }
 
-# Each check is one test. It exits with 77 if it cannot be done here, and says why.
+# Each check is one test. It exits with 77 and a reason if it cannot run here.
 check() {
 	bad=0
 	for script in tools/check/*.sh; do
@@ -83,7 +84,7 @@ check() {
 	return "$bad"
 }
 
-# What can be seen of memory order without a processor: that the instructions are there, in the writer and the reader.
+# What can be checked about memory order without an aarch64 processor: the barriers are in the writer and reader.
 cross_barriers() {
 	for module in shard:ishst writer-make:ishst log:ishld idle-counters:ishld reader:ishld view:ishld; do
 		name=${module%:*}.c.o
@@ -97,9 +98,9 @@ cross_barriers() {
 	record cross-barriers 1 0 0
 }
 
-# The layout of the book and the code that writes and reads it must do on the other architecture as well, and frame
-# pointers lead up the stack. Not its order of memory: qemu on x86 makes loads and stores in x86's order. What is known of that
-# stands in docs/architecture.md. Not all of the library: qemu does not wipe pages in children.
+# The book's layout, its writer and its reader must work on the other architecture too, and so must walking frame
+# pointers. Memory order is not tested: qemu on x86 executes loads and stores in x86's order; docs/architecture.md says
+# what is known about it. The whole library is not tested either: qemu does not wipe pages in children.
 cross() {
 	if ! have aarch64-linux-gnu-gcc || ! have qemu-aarch64; then
 		record cross 0 0 1
@@ -107,7 +108,7 @@ cross() {
 		return 0
 	fi
 	configure build-aarch64 --cross-file tools/cross/aarch64.ini -Dlibrary_only=true || return 1
-	# Emulation is slow. Builds only what these tests need.
+	# Emulation is slow. meson builds only what these tests need.
 	export TTMEM_UNIT_TIMEOUT=10 TTMEM_TEST_QUICK=1
 	meson test -C build-aarch64 --print-errorlogs --suite unit-book || return 1
 	cross_barriers || return 1
@@ -115,7 +116,7 @@ cross() {
 		lib-rules
 }
 
-# web_skip WHY: what cannot be had here is no failure.
+# web_skip WHY: a missing program or package is not a failure.
 web_skip() {
 	record web 0 0 1
 	record "# skip web: $*"
@@ -124,13 +125,13 @@ web_skip() {
 
 web_part() {
 	set -- node build/web-tests/run.mjs --part "$1"
-	# Only root can bring up the network of a namespace.
+	# Only root can configure the network of a namespace.
 	[ "$(id -u)" != 0 ] || set -- --net "$PYTHON" -B tests/web/alone.py "$@"
 	alone "$@" 2>&1
 }
 
-# The dashboard in a browser, in namespaces of its own: the daemon sees nobody else's processes, and
-# what asked for another machine would not get far. In two halves, as the integration tests.
+# The dashboard in a browser, in namespaces of its own: the daemon sees no other processes, and requests to
+# other machines fail. Runs in two halves in parallel, like the integration tests.
 web() {
 	for program in node npm chromium; do
 		have "$program" || { web_skip "no $program"; return 0; }
@@ -157,7 +158,7 @@ web() {
 	return "$code"
 }
 
-# newest_kernel SERIES: version of the newest one whose image and headers are there.
+# newest_kernel SERIES: version of the newest one whose image and headers are installed.
 newest_kernel() {
 	for image in /boot/vmlinuz-"$1".*-cloud-amd64; do
 		version=${image#/boot/vmlinuz-}
@@ -167,8 +168,8 @@ newest_kernel() {
 	done | sort -V | tail -n 1
 }
 
-# kernel_absent WHAT PACKAGE...: the tests were asked for by name, then that is a failure; as one of all suites they are
-# left out, and the summary says so.
+# kernel_absent WHAT PACKAGE...: a failure if "./dev kernel-test" was called; in "./dev test" the suite is skipped, and
+# the summary says so.
 kernel_absent() {
 	what=$1
 	shift
@@ -196,8 +197,8 @@ kernel_counted() {
 		sh tests/kernel/boot.sh "$1" "$ROOT/build" "$ROOT/build/kernel/counted" kernel-cost
 }
 
-# A kernel of each series is booted, side by side: most of the time one processor of a machine has nothing to do.
-# The older one also counts instructions; the newer one has the tests with the daemon.
+# Boots a kernel of each series in parallel, because one alone leaves a processor idle most of the time. The older one
+# also counts instructions; the newer one runs the tests with the daemon.
 kernel() {
 	for program in qemu-system-x86_64:qemu-system-x86 cpio:cpio busybox:busybox-static sparse:sparse make:make; do
 		have "${program%:*}" || { kernel_absent "${program%:*}" "${program#*:}"; return; }

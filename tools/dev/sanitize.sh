@@ -11,8 +11,8 @@ patience=10
 # Seconds for one suite. Sanitizers cost a factor of five to twenty.
 SANITIZE_CAP=900
 
-# TSan cannot map its shadow where the kernel uses many random address bits, so turn them off; in
-# a container that forbids it, try without.
+# TSan cannot map its shadow memory if the kernel randomizes many address bits, so turn that off; in a
+# container that forbids this, try without.
 fixed_addresses() {
 	if setarch "$(uname -m)" -R true 2>/dev/null; then
 		setarch "$(uname -m)" -R "$@"
@@ -30,7 +30,7 @@ build_tsan() {
 		fixed_addresses ninja --quiet -C build-tsan
 }
 
-# For the suites of every sanitized build; the caller's own settings win.
+# For the suites of every sanitized build; the caller's settings take precedence.
 sanitizer_settings() {
 	: "${TTMEM_UNIT_TIMEOUT:=10}"
 	: "${ASAN_OPTIONS:=detect_stack_use_after_return=1:strict_string_checks=1}"
@@ -63,13 +63,13 @@ dev_sanitize() {
 	done
 
 	build_tsan || die "the build with TSan failed"
-	# A function cannot be run under timeout, so the wrapper is spelled out here again.
+	# timeout cannot run a shell function, so this repeats fixed_addresses().
 	set -- setarch "$(uname -m)" -R
 	"$@" true 2>/dev/null || set --
 	# shellcheck disable=SC2046 # a list of words
 	suite tsan "$SANITIZE_CAP" "$@" $(meson_test build-tsan unit-book unit-lib unit-compat-oldlog unit-store)
-	# Of the rest, what has several threads. The processes that the daemon starts are jailed, and a
-	# sanitizer needs more than they may.
+	# Of the other tests, those with several threads, except for the daemon's sandboxed processes: a
+	# sanitizer needs more than they are allowed.
 	# shellcheck disable=SC2086,SC2046 # lists of words
 	suite tsan-threads "$SANITIZE_CAP" "$@" $(meson_test build-tsan) $TSAN_THREADS
 	total

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A picture of a terminal for the documentation: text with colours on stdin, SVG on stdout.
+"""Draw a terminal for the documentation: text with escape sequences on stdin, SVG on stdout.
 
     tmux capture-pane -N -e -p | python3 tools/dev/screenshot.py > docs/images/top.svg
 
-Words are placed one by one with their lengths given, so that the columns stay in line whatever font
-the reader has.
+Words are placed one by one with explicit lengths, so that columns line up in any font.
 """
 
 import re
@@ -18,7 +17,7 @@ COLOURS = ["#16181d", "#e05561", "#8cc265", "#d9a343", "#3b6ea8", "#c162de", "#4
 
 
 class Style:
-    """What the escape sequences so far add up to."""
+    """The state after the escape sequences so far."""
 
     def __init__(self):
         self.reset()
@@ -55,7 +54,7 @@ def columns(text):
 
 
 def pieces(line, style):
-    """(text, look) in order; the style goes on into the next line."""
+    """(text, look) in order; the style carries over to the next line."""
     for codes, text in re.findall(r"\x1b\[([\d;]*)m|([^\x1b]+)", line.replace("\x0f", "").replace("\x0e", "")):
         if text:
             yield text, style.look()
@@ -75,7 +74,7 @@ def draw(lines):
                     f'<rect x="{x:.1f}" y="{top}" width="{length:.1f}" height="{HEIGHT}" fill="{paper}"/>'
                 )
             looks = f' fill="{ink}"' + ' font-weight="bold"' * bold + ' opacity="0.6"' * dim
-            # Several blanks in a row would become one.
+            # SVG collapses consecutive blanks.
             for word in re.finditer(r"\S+( \S+)*", text):
                 x = MARGIN + (column + columns(text[: word.start()])) * WIDTH
                 length = columns(word[0]) * WIDTH

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Set-up on a fresh Debian 12: looks for what each group of work needs, and installs a package
-# only for what is not there. A machine that has everything never sees apt.
+# Set-up on a fresh Debian 12: looks for what each group of commands needs, and installs packages only for
+# what is missing. apt is not called if nothing is.
 
 # needs GROUP: lines "what-to-look-for package".
 needs() {
@@ -118,16 +118,16 @@ needs() {
 	esac
 }
 
-# present WHAT: whether one of the above is there.
+# present WHAT: whether one of the above exists.
 present() {
 	case $1 in
 	cmd:*) have "${1#cmd:}" ;;
 	hdr:*) printf '#include <%s>\n' "${1#hdr:}" | gcc -E - >/dev/null 2>&1 ;;
 	file:*) [ -e "${1#file:}" ] ;;
-	glob:*) # shellcheck disable=SC2086 # to be expanded
+	glob:*) # shellcheck disable=SC2086 # a pattern to expand
 		set -- ${1#glob:}
 		[ -e "$1" ] ;;
-	# Loaded when it is needed, and only there: elsewhere it is not missed.
+	# Loaded at run time, on x86_64 only.
 	lib:*) [ "$(uname -m)" != x86_64 ] || "$PYTHON" -c "import ctypes; ctypes.CDLL('${1#lib:}')" 2>/dev/null ;;
 	py:*) "$PYTHON" -c "import ${1#py:}" >/dev/null 2>&1 ;;
 	libfuzzer) set -- "$(clang -print-runtime-dir 2>/dev/null)"/libclang_rt.fuzzer-*.a
@@ -147,12 +147,12 @@ apt_install() {
 		--no-install-recommends -o DPkg::Lock::Timeout=300 "$@" >>build/logs/apt.log 2>&1
 }
 
-# A name that apt did not know is not asked for again until tomorrow: second runs stay quick.
+# A package that could not be installed is not tried again for a day, so that later runs stay quick.
 given_up() {
 	[ -n "$(find build/logs -name "no-$1" -mtime -1 2>/dev/null)" ]
 }
 
-# install_group GROUP: all at once, or one by one where one of them spoils the rest.
+# install_group GROUP: all packages at once, or one by one if that fails.
 install_group() {
 	group=$1
 	# shellcheck disable=SC2046 # a list of words
@@ -167,7 +167,7 @@ install_group() {
 	done
 }
 
-# need GROUP...: what is missing is installed; if that is not possible, says how and stops.
+# need GROUP...: installs what is missing; if this user cannot, prints the command and exits.
 need() {
 	mkdir -p build/logs
 	wanted=
@@ -189,7 +189,7 @@ need() {
 	fi
 	have apt-get || die "not a Debian system; please install:$wanted"
 
-	# A mirror that does not answer is no reason to stop: what is cached may do.
+	# Continue if the mirror does not respond: the cached lists may suffice.
 	$AS_ROOT apt-get update -q >>build/logs/apt.log 2>&1 ||
 		say "apt-get update failed (see build/logs/apt.log); trying with what is known"
 	for group; do

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# ./dev soak [MINUTES]: what is too long for every commit. Every suite runs in every kind of build,
-# with TTMEM_SOAK=1, at which proofs take more rounds; then each fuzzer gets MINUTES.
+# ./dev soak [MINUTES]: tests that take too long for every commit. Each suite runs in each kind of build, with
+# TTMEM_SOAK=1, which makes proofs run more rounds; then each fuzzer runs for MINUTES.
 
 . tools/dev/sanitize.sh
 . tools/dev/fuzz.sh
@@ -10,7 +10,7 @@
 # Seconds for one suite of one build.
 SOAK_CAP=14400
 
-# soak NAME FOLDER SUITE...: the folder is built.
+# soak NAME FOLDER SUITE...: runs the suites of a folder that is already built.
 soak() {
 	label=$1
 	folder=$2
@@ -47,12 +47,12 @@ dev_soak() {
 	need build sanitize fuzz soak
 	TTMEM_SOAK=1
 	TTMEM_UNIT_TIMEOUT=100
-	patience=0 # to meson: no limit at all
+	patience=0 # for meson: no limit
 	export TTMEM_SOAK TTMEM_UNIT_TIMEOUT
 	sanitizer_settings
 	soak_builds
 
-	# A run of its own counts its own crashes; here they are one stage.
+	# "./dev fuzz" counts crashes itself; here it counts as one test.
 	if ./dev fuzz $((minutes * 60)); then
 		passed=$((passed + 1))
 	else

@@ -1,11 +1,11 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs one suite with a cap on its time and adds up what its programs recorded.
+# Runs one suite with a time limit and adds up the results that its programs recorded.
 #
 # A program that knows its counts appends a line "name passed failed skipped" to the file named by
-# TTMEM_RESULTS, and "# skip name: why" for what it left out. A suite that ends badly without having
-# recorded a failure counts as one failed: nothing can crash its way to green.
+# TTMEM_RESULTS, and "# skip name: why" for what it skipped. A suite that exits with an error without having
+# recorded a failure counts as one failure, so that a crash is never reported as success.
 
 passed=0
 failed=0
@@ -59,7 +59,7 @@ show_notes() {
 	sed -n 's/^# /    /p' "$results" | head -n 20
 }
 
-# Prints the one line that everybody looks for. Return: whether all is well.
+# Prints the final line with the counts. Succeeds if something passed and nothing failed.
 total() {
 	if [ "$skipped" -gt 0 ]; then
 		say "$passed passed, $failed failed, $skipped skipped"

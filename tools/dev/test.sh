@@ -1,11 +1,11 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# ./dev test: all suites, each with its counts and its time, and one line at the end.
+# ./dev test: runs all suites; prints counts and time of each, and the sum in the last line.
 
 . tools/dev/suite.sh
 
-# Seconds. A cap ends what hangs for ever: each test has a limit of its own, and none of them judges speed.
+# Seconds. Only stops a suite that hangs: each test has a limit of its own, and none of them judges speed.
 TEST_CAP=3600
 
 dev_test() {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run clang-tidy over every C file of a build folder, and remember what was clean.
+"""Run clang-tidy on every C file of a build folder, and remember which files were clean.
 
-A file is checked again only if it, any header, its flags or the list of checks has changed, so
-that a second run takes no time.
+A file is checked again only if the file, any header, its flags or the list of checks has changed, so
+that a second run is quick.
 
 TTMEM_TIDY_SHARE=I/N leaves out clang's analyzer, which takes nearly all of the time, for files
 outside the share that no recent commit has touched.
@@ -16,15 +16,14 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-# Code that applications call from any of their threads. Elsewhere there is one thread, and getenv,
-# exit or readdir are what they should be.
+# Code that applications call from any of their threads. Elsewhere getenv, exit and readdir are fine.
 THREADED = ("src/base/", "src/book/", "src/compat/oldlog/", "src/lib/")
 NOT_THREADED = ("-test.c", "-fuzz.c", "fuzz-replay.c")
 
-# Commits (a merge is one) whose files are analysed whatever the share.
+# Commits (a merge counts as one) whose files are analysed whatever the share.
 RECENT = 20
 
-# clang-tidy takes some 200 MB; two at a time is kind to small machines.
+# clang-tidy takes some 200 MB; two at a time fit on small machines.
 JOBS = 2
 
 
@@ -37,7 +36,7 @@ def digest(*parts):
 
 
 def shared_state():
-    """What every file depends on. All headers: finding out which is dearer than a rerun."""
+    """What every file depends on. All headers: finding out which ones costs more than a rerun."""
     headers = sorted([*Path("src").rglob("*.h"), *Path("include").rglob("*.h")])
     version = subprocess.run(["clang-tidy", "--version"], capture_output=True, check=True).stdout
     return digest(version, Path(".clang-tidy").read_bytes(), *(h.read_bytes() for h in headers))
@@ -50,7 +49,7 @@ def is_threaded(source):
 
 
 def recently_changed():
-    """Names of files, or None where that cannot be known: then all of them count as changed."""
+    """Names of files, or None without git: then all files count as changed."""
     command = ["git", "log", "--first-parent", "-m", f"-{RECENT}", "--format=", "--name-only"]
     result = subprocess.run(command, capture_output=True, text=True)
     return set(result.stdout.split("\n")) if result.returncode == 0 else None
@@ -75,7 +74,7 @@ def check(folder, source, analyse):
     unwanted = [] if is_threaded(source) else ["-concurrency-mt-unsafe"]
     if not analyse:
         unwanted.append("-clang-analyzer-*")
-        # Without the analyzer clang adds warnings that nobody asked for, which -Werror makes errors.
+        # Without the analyzer, clang adds unrelated warnings, which -Werror turns into errors.
         command.append("--extra-arg=-Wno-error")
     if unwanted:
         command.append("--checks=" + ",".join(unwanted))
@@ -94,7 +93,7 @@ def main():
     for entry in json.loads((folder / "compile_commands.json").read_text()):
         source = os.path.relpath(os.path.join(entry["directory"], entry["file"]))
         if Path(source).is_relative_to(folder):
-            continue  # made by the build
+            continue  # generated
         flags = entry.get("command", "").encode()
         stamp = stamps / digest(state, flags, Path(source).read_bytes())
         current.add(stamp)

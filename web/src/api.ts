@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Questions to the daemon. The token for details lives in this tab's session only, and travels in a header:
-// what is in an address ends up in histories and on screens.
+// Requests to the daemon. The token for details is kept in this tab's session only, and sent in a header, because a URL
+// ends up in histories and on screens.
 
 import { tabStore } from "./storage";
 
@@ -9,7 +9,7 @@ const STORED = "ttmem.token";
 
 export class NeedsToken extends Error {}
 
-/** Nobody is there, or the answer has no end. */
+/** The daemon cannot be reached, or the answer is incomplete. */
 export class Silent extends Error {}
 
 export class Failed extends Error {
@@ -21,7 +21,7 @@ export class Failed extends Error {
   }
 }
 
-/** Whether details may be asked for: "open" to everybody, "token" is needed, "none" are given. */
+/** Who may request details: "open": everybody, "token": holders of the token, "none": nobody. */
 export type Details = "open" | "token" | "none";
 let details: Details = "token";
 
@@ -31,13 +31,13 @@ export const detailsAre = (): Details => details;
 
 export const headers = (sent = token()): HeadersInit => (sent ? { Authorization: `Bearer ${sent}` } : {});
 
-/** A token that was right once, and is not any more: the daemon has got another. */
+/** A token that was valid once, but the daemon has a new one. */
 let wrong = false;
 const wrongListeners = new Set<() => void>();
 export const tokenWentWrong = (): boolean => wrong;
 export const onTokenWrong = (listener: () => void): void => void wrongListeners.add(listener);
 
-/** To be called with every answer: a token that is refused is forgotten, and what needs none goes on without it. */
+/** Must be called with every answer: forgets a refused token, so that requests that need none go on without it. */
 export function checkToken(answer: Response, sent: string): void {
   if ((answer.status !== 401 && answer.status !== 403) || !sent || token() !== sent) return;
   tabStore.removeItem(STORED);
@@ -45,7 +45,7 @@ export function checkToken(answer: Response, sent: string): void {
   for (const listener of wrongListeners) listener();
 }
 
-/** What goes wrong here is not the page's fault. */
+/** Errors here are not the page's fault. */
 async function reach<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
@@ -72,7 +72,7 @@ export async function get<T>(path: string, parameters: Parameters = {}, signal?:
   return (await reach(answer.json())) as T;
 }
 
-/** Page after page, until there are none or nobody wants more. */
+/** Page after page, until the last one or until the caller stops. */
 export async function* pages<T extends { next: string | null }>(
   path: string,
   parameters: Parameters,
@@ -105,7 +105,7 @@ export function lock(): void {
   wrong = false;
 }
 
-/** What people are told. A mistake of the page is not blamed on the daemon. */
+/** The message for the user. Bugs of the page are not blamed on the daemon. */
 export function problem(error: unknown): string {
   if (error instanceof NeedsToken) return "The token is not right any more.";
   if (error instanceof Failed) return error.message;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a chart is made of, worked out without drawing: stacked sums, round figures at the axis, lines of cards.
+// The data of a chart, computed without drawing: stacked sums, round figures at the axis, sparklines of cards.
 
 export interface Series {
   label: string;
@@ -13,7 +13,7 @@ export interface ChartData {
   series: Series[];
 }
 
-/** The first series lies at the bottom; the highest sum comes first, so that all can be seen when drawn in order. */
+/** The first series is at the bottom; the highest sum is returned first, so that drawing in order hides none. */
 export function stacked(data: ChartData): (number | null)[][] {
   const sums = new Array<number>(data.times.length).fill(0);
   const none = data.times.map((_time, i) => data.series.every((series) => (series.values[i] ?? null) === null));
@@ -25,7 +25,7 @@ export function stacked(data: ChartData): (number | null)[][] {
 export const total = (data: ChartData, i: number): number =>
   data.series.reduce((sum, series) => sum + (series.values[i] ?? 0), 0);
 
-/** What of a sum is in none of its parts, at each time; never less than nothing, and null where the sum is not known. */
+/** The part of a sum that is in none of its parts, at each time; never negative, and null where the sum is not known. */
 export const remainder = (sum: readonly (number | null)[], parts: readonly (readonly (number | null)[])[]): (number | null)[] =>
   sum.map((all, i) => (all === null ? null : Math.max(0, all - parts.reduce((rest, part) => rest + (part[i] ?? 0), 0))));
 
@@ -36,7 +36,7 @@ export function splits(high: number, limit: number | null): number[] {
   const list = [];
   for (let at = 0; at <= high; at += step) list.push(at);
   if (limit && high <= limit) {
-    // The top is all there is: that is worth a figure of its own.
+    // The top is the capacity, which deserves a label.
     while (list.length > 1 && limit - list[list.length - 1]! < step * 0.7) list.pop();
     list.push(limit);
   }
@@ -45,11 +45,11 @@ export function splits(high: number, limit: number | null): number[] {
 
 const SPARK_WIDTH = 100;
 const SPARK_HEIGHT = 24;
-const SPARK_SHORTEST = 0.1; // of the span: what is shorter is not stretched
+const SPARK_SHORTEST = 0.1; // of the span: a shorter line is not stretched
 
 /**
- * A line of a few points without axes, and the area under it. It takes all of the width as soon as there is a tenth of
- * the span, so that a daemon that has just been started shows something.
+ * A line of a few points without axes, and the area under it. It is stretched to the full width once it covers a tenth
+ * of the span, so that a daemon that was just started shows something.
  */
 export function sparkline(
   times: readonly number[], values: readonly number[], now: number, span: number,
@@ -89,10 +89,10 @@ export interface SparkFacts {
   least: number;
   now: number;
   most: number;
-  back: (number | null)[]; // at the moments that were asked for
+  back: (number | null)[]; // at the requested moments
 }
 
-/** What one sees in a sparkline, in figures. @back: how long before now, of which each has a value of its own. */
+/** A sparkline in figures. @back: how long before now, one value for each. */
 export function sparkFacts(
   times: readonly number[], values: readonly number[], now: number, span: number, back: readonly number[],
 ): SparkFacts {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stacked areas over time, by uPlot: drag to zoom, double-click or Escape to see all, hover or arrow keys to read values.
-// Behind each chart is a table with the same numbers, for who cannot see it.
+// Each chart has a table with the same numbers, for users who cannot see it.
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -11,11 +11,11 @@ import { clear, h, say } from "./dom";
 import { bytes, clock } from "./format";
 
 const TABLE_ROWS = 60;
-const SHORTEST_S = 60; // shown at least, unless somebody looks closer
-const CLOSEST_S = 2; // nobody needs to look closer than that
-const KEY_STEP = 0.05; // of what is shown, for a key
+const SHORTEST_S = 60; // shown at least, unless the user zooms in
+const CLOSEST_S = 2; // the closest zoom
+const KEY_STEP = 0.05; // of the visible range, per key press
 
-/** A part of time, in seconds. */
+/** A time range, in seconds. */
 export interface Range {
   min: number;
   max: number;
@@ -37,7 +37,7 @@ export class Chart {
   private limit: number | null = null;
   private zoom: Range | null = null;
   private spoken = h("p", { class: "hidden", role: "status" });
-  private at: number | null = null; // whose values are read, by keyboard
+  private at: number | null = null; // point whose values are shown, by keyboard
   private observer: ResizeObserver;
   private forget: () => void;
 
@@ -74,12 +74,12 @@ export class Chart {
     this.plot?.destroy();
   }
 
-  /** @limit: a line at the top of what there is; null: not known. */
+  /** @limit: a line at the capacity; null: not known. */
   set(data: ChartData, limit: number | null = null): void {
     const shape = data.series.map((series) => series.label + series.variable).join("\n");
     const time = this.at === null ? null : (this.data.times[this.at] ?? null);
     this.data = data;
-    // Who reads values stays at their moment, whatever number it has now.
+    // The selected point stays at its time, whatever its index is now.
     this.at = time === null || !data.times.length ? null : Math.max(0, data.times.filter((one) => one <= time).length - 1);
     this.limit = limit;
     this.describe();
@@ -110,22 +110,22 @@ export class Chart {
     );
   }
 
-  /** Of other data what was looked at closer means nothing. */
+  /** The zoom of other data is meaningless. */
   showAll(): void {
     this.look(null);
   }
 
-  /** The part of time that is shown; null: all of it. */
+  /** The time range that is shown; null: all of it. */
   private look(range: Range | null): void {
     this.zoom = range;
     this.reset.hidden = range === null;
-    // The scale's own function settles the rest.
+    // The scale's own function does the rest.
     this.plot?.setData(this.columns(), true);
     this.fillTable();
     this.looked(range);
   }
 
-  /** Not what the library proposes: of a single point it makes a day. */
+  /** Overrides the library's range, which turns a single point into a day. */
   private span(): [number, number] {
     if (this.zoom) return [this.zoom.min, this.zoom.max];
     const { times } = this.data;
@@ -138,7 +138,7 @@ export class Chart {
     this.plot = null;
     this.makeLegend();
     const width = this.canvas.clientWidth;
-    if (width < 10 || this.data.series.length === 0) return; // not shown yet: resize() comes, or set()
+    if (width < 10 || this.data.series.length === 0) return; // not shown yet: resize() or set() will be called
     this.plot = new uPlot(this.options(width), this.columns(), this.canvas);
     this.plot.over.addEventListener("dblclick", () => this.look(null));
   }
@@ -151,7 +151,7 @@ export class Chart {
       height: this.height,
       padding: [8, 26, 0, 0],
       legend: { show: false },
-      // What is dragged over is taken by setSelect: it outlives new data.
+      // setSelect handles the dragged range, so that the zoom survives new data.
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => null } },
       scales: {
         x: { range: () => this.span() },
@@ -181,7 +181,7 @@ export class Chart {
         setSelect: [(plot) => this.selected(plot)],
         setScale: [
           (plot, key) => {
-            // The part of time that is shown, in seconds.
+            // The time range that is shown, in seconds.
             if (key !== "x") return;
             this.canvas.dataset.from = String(plot.scales.x?.min ?? "");
             this.canvas.dataset.to = String(plot.scales.x?.max ?? "");
@@ -199,7 +199,7 @@ export class Chart {
     this.look(closest(min, max));
   }
 
-  /** Near the capacity the capacity is the scale; far below, what is there. */
+  /** Scales to the capacity if the data comes near it, otherwise to the data. */
   private top(high: number | null): number {
     const most = Math.max(high ?? 0, 1024);
     return this.limit && most > this.limit * 0.4 ? Math.max(this.limit, most) : most * 1.12;
@@ -305,7 +305,7 @@ function short(time: number): string {
   return date.getSeconds() ? `${text}:${two(date.getSeconds())}` : text;
 }
 
-/** Lighter than the line, and not transparent: areas lie over each other. */
+/** Lighter than the line, but opaque, because areas overlap. */
 function pale(rgb: string): string {
   const own = rgb.match(/[\d.]+/g)?.map(Number) ?? [];
   const under = colour("surface").match(/[\d.]+/g)?.map(Number) ?? [];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Colours are settled in style.css, once for light and once for dark; canvases ask for them here.
+// style.css defines the colours, for light and for dark; canvases get them here.
 
 import type { MemoryType } from "./model";
 import { browserStore } from "./storage";
@@ -12,7 +12,7 @@ probe.hidden = true;
 export function colour(name: string): string {
   let value = cache.get(name);
   if (value === undefined) {
-    // A variable may depend on the theme; only a real property tells which colour it has become.
+    // A variable may depend on the theme; only a computed property has the resulting colour.
     probe.style.color = `var(--${name})`;
     if (!probe.isConnected) document.documentElement.append(probe);
     value = getComputedStyle(probe).color;
@@ -25,11 +25,11 @@ export const typeVariable = (type: MemoryType): string => `type-${type.toLowerCa
 export const typeColour = (type: MemoryType): string => colour(typeVariable(type));
 
 export const SERIES = 8;
-/** The n-th of several; what is beyond the palette is grey. */
+/** The n-th colour of the palette; grey beyond its end. */
 export const seriesVariable = (n: number): string => (n < SERIES ? `series-${n}` : "series-other");
 export const seriesColour = (n: number): string => colour(seriesVariable(n));
 
-/** Each process has the place in the palette that it had first, in every chart of a view. */
+/** Each process keeps its first place in the palette, in every chart of a view. */
 export class Palette {
   private places = new Map<number, number>();
 

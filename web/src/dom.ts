@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements out of plain calls. Text only ever becomes a text node: names, phases and stacks come from other
-// processes and are whatever those liked. What one could not see of them is written out.
+// Creates elements. Text only ever becomes a text node: names, phases and stacks come from other processes and
+// may contain anything. Invisible characters are written out.
 
 import { visible } from "./text";
 
@@ -46,7 +46,7 @@ export function svg(tag: string, props: Props = {}, ...children: Child[]): SVGEl
   return element;
 }
 
-/** What is taken out of the page loses the focus, also if it is put back at once: then it gets it back. */
+/** An element that is removed loses the focus, even if it is put back at once: this restores it. */
 function keepingFocus(change: () => void): void {
   const at = document.activeElement;
   change();
@@ -62,8 +62,8 @@ export function clear(element: Element, ...children: Child[]): void {
 }
 
 /**
- * As clear(), for what is made anew at each look and is mostly the same: then nothing is touched, and who is at a link
- * stays at it also where something else has changed. Listeners are not compared: what looks the same has to do the same.
+ * Like clear(), for content that is rebuilt at each update and is mostly the same. Equal nodes are left alone, so that a
+ * focused link keeps the focus. Listeners are not compared: nodes that look the same must behave the same.
  */
 export function renew(element: Element, ...children: Child[]): void {
   const next = element.cloneNode(false) as Element;
@@ -85,7 +85,7 @@ export interface Row<T> {
   update(item: T): void;
 }
 
-/** Keeps the children of an element in step with a list: rows are kept by key, moved only when needed. */
+/** Syncs the children of an element with a list: rows are kept by key, and moved only when needed. */
 export class Keyed<T> {
   private rows = new Map<string, Row<T>>();
 
@@ -116,7 +116,7 @@ export class Keyed<T> {
   }
 }
 
-/** One of several choices, as buttons: reachable by keyboard, told to screen readers as pressed or not. */
+/** One of several choices, as buttons: usable by keyboard, announced by screen readers as pressed or not. */
 export function choice<T extends string>(
   label: string,
   options: readonly { value: T; text: string }[],
@@ -134,13 +134,13 @@ export function choice<T extends string>(
   return h("div", { class: "choice", role: "group", "aria-label": label }, buttons);
 }
 
-/** Sets what one is told on hovering, if it differs. */
+/** Sets the tooltip, if it differs. */
 export function hint(element: HTMLElement, text: string): void {
   const shown = visible(text);
   if (element.title !== shown) element.title = shown;
 }
 
-/** A list that can be very long: as many rows as one step, and a button for more. */
+/** A list that can be very long: shows one step of rows, and a button for more. */
 export class More {
   readonly element = h("div", { class: "more", hidden: true });
   private text = h("span", { class: "muted" });

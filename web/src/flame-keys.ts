@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A flame graph without a mouse: from the frame one is at to the next one, of those that are drawn. Up and down as on the
-// screen: up to what it called, down to its caller; to the sides along the level, also from one caller's to another's.
+// Keyboard navigation in a flame graph, from the current frame to another visible one. Up goes to a callee, down to the
+// caller, left and right along the level, also across callers.
 
 export interface Placed<T> {
   depth: number;
@@ -13,11 +13,11 @@ export interface Placed<T> {
 const best = <T>(list: readonly T[], value: (one: T) => number): T | null =>
   list.reduce<T | null>((most, one) => (most === null || value(one) > value(most) ? one : most), null);
 
-/** null: the key means nothing here, or there is nothing further that way. */
+/** null: the key has no meaning here, or there is no frame in that direction. */
 export function neighbour<T extends Placed<T>>(drawn: readonly T[], at: T, key: string): T | null {
   const level = drawn.filter((one) => one.depth === at.depth && one !== at);
   switch (key) {
-    case "ArrowUp": // of several calls the one that answers for most
+    case "ArrowUp": // the callee with most bytes
       return best(drawn.filter((one) => one.parent === at), (one) => one.x1 - one.x0);
     case "ArrowDown":
       return drawn.find((one) => one === at.parent) ?? null;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who holds how much, by stack: outermost call at the bottom, as wide as the bytes it answers for. Labels are
-// set as text; the library's own tooltips, which take markup, are not used. By keyboard it is one stop of the Tab key, and
-// arrow keys go from frame to frame.
+// Who holds how much, by stack: outermost call at the bottom, as wide as its share of the bytes. Labels are
+// set as text; the library's own tooltips, which take markup, are not used. The graph is one stop of the Tab key; arrow
+// keys move from frame to frame.
 
 import flamegraph, { type FlameFrame, type FlameGraph } from "d3-flame-graph";
 import { select } from "d3-selection";
@@ -16,12 +16,12 @@ import { cutNote } from "./view";
 
 const TABLE_ROWS = 200;
 
-/** Drawn again only for a reason. */
+/** To redraw only on a change. */
 const same = (a: Node, b: Node): boolean =>
   a.name === b.name && a.where === b.where && a.value === b.value && a.buffers === b.buffers &&
   a.children.length === b.children.length && a.children.every((child, i) => same(child, b.children[i]!));
 
-/** The way to a frame, by what it is called: the same in the next drawing. */
+/** The path to a frame by names, which is the same in the next drawing. */
 function wayTo(frame: FlameFrame): string[] {
   const way: string[] = [];
   for (let at: FlameFrame | null = frame; at; at = at.parent) {
@@ -42,17 +42,17 @@ export class Flame {
   private place = h("div", { class: "flame" });
   private search = h("input", { type: "search", placeholder: "Highlight frames", "aria-label": "Highlight frames" });
   private status = h("p", { class: "muted flame-status", role: "status" });
-  private asOf = h("span", { class: "muted" }); // where there is something newer already
+  private asOf = h("span", { class: "muted" }); // shown if there is newer data
   private list = h("div", { class: "scroll" });
   private chart: FlameGraph | null = null;
   private data: Node | null = null;
-  private timeNs = 0; // when it was so
-  private newer: { data: Node; timeNs: number } | null = null; // for when nobody looks closer any more
+  private timeNs = 0; // time of the data
+  private newer: { data: Node; timeNs: number } | null = null; // to show once the user has zoomed out
   private observer: ResizeObserver;
   private width = 0;
-  private near: FlameFrame | null = null; // somebody looks closer at it: then nothing moves under them
+  private near: FlameFrame | null = null; // zoomed in: then the drawing does not change
   private drawn = new Map<FlameFrame, SVGGElement>();
-  private at: FlameFrame | null = null; // the one that the Tab key comes to
+  private at: FlameFrame | null = null; // the frame in the Tab order
 
   constructor() {
     this.search.addEventListener("input", () => this.highlight());
@@ -80,7 +80,7 @@ export class Flame {
     this.catchUp();
   }
 
-  /** Shows the newest, unless somebody looks closer: then it says what they look at. */
+  /** Shows the newest data, unless the user has zoomed in: then it shows the time of the data. */
   private catchUp(): void {
     if (this.newer && this.data && same(this.data, this.newer.data)) {
       this.timeNs = this.newer.timeNs;
@@ -118,7 +118,7 @@ export class Flame {
     if (this.data) say(this.status, this.text(node ?? this.data));
   }
 
-  /** What has been drawn, for who does not see it. The library has no notion of that, and may have made new frames. */
+  /** Labels frames for screen readers. The library does not, and may have created new frames. */
   private label(): void {
     const drawn = new Map<FlameFrame, SVGGElement>();
     select(this.place).selectAll("g.frame").each(function (frame) {
@@ -133,7 +133,7 @@ export class Flame {
     this.stop(this.at && drawn.has(this.at) ? this.at : ([...drawn.keys()].find((one) => one.depth === 0) ?? null));
   }
 
-  /** One stop of the Tab key for all of them. */
+  /** Makes all frames together one stop of the Tab key. */
   private stop(at: FlameFrame | null): void {
     this.at = at;
     for (const [frame, element] of this.drawn) {
@@ -159,7 +159,7 @@ export class Flame {
     event.preventDefault();
   }
 
-  /** The frame at the end of a way, or as far along it as there still is something. */
+  /** The frame at the end of a path, or the last one on it that still exists. */
   private along(way: readonly string[]): FlameFrame | null {
     let found: FlameFrame | null = null;
     for (const frame of this.drawn.keys()) {
@@ -169,7 +169,7 @@ export class Flame {
     return found;
   }
 
-  /** A new drawing under somebody who is at a frame: they stay there, or near it. */
+  /** After a redraw the focus stays on its frame, or near it. */
   private keepPlace(way: readonly string[], focused: boolean): void {
     const found = this.along(way);
     if (!found) return;
@@ -199,10 +199,10 @@ export class Flame {
       .onHover((node) => this.tell(node.data as Node))
       .onClick((node) => {
         this.near = node.data === this.data ? null : node;
-        if (this.near) this.at = node; // who sees all again is where they were
+        if (this.near) this.at = node; // zooming out keeps the current frame
         this.label();
         this.tell(node.data as Node);
-        queueMicrotask(() => this.catchUp()); // the library is not done with this drawing
+        queueMicrotask(() => this.catchUp()); // the library has not finished this drawing
       })
       .label((node) => visible(`${node.data.name}: ${bytes(node.data.value)}`))
       .setColorMapper((node) =>
@@ -212,11 +212,11 @@ export class Flame {
     this.place.querySelector("svg")?.setAttribute("role", "none");
     if (this.search.value) this.highlight();
     this.label();
-    // Only the room for it has changed: what one looks at closer stays that.
+    // Only the size has changed: keep the zoom.
     this.near = near && this.along(near);
     if (this.near) this.chart.zoomTo(this.near);
     this.keepPlace(way, focused);
-    // There at once; only looking closer moves.
+    // Without animation; only zooming is animated.
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.chart.transitionDuration(200);
     this.tell(((focused ? this.at : this.near)?.data as Node | undefined) ?? null);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers for people. Sizes in powers of two, as everywhere in ttmem.
+// Human-readable numbers. Sizes use powers of two, as everywhere in ttmem.
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
@@ -26,7 +26,7 @@ export function signed(value: number): string {
   return value > 0 ? `+${bytes(value)}` : bytes(value);
 }
 
-/** "1.5 GiB", "512k", "4096", "0x1000" in bytes; null: that is no size. */
+/** "1.5 GiB", "512k", "4096", "0x1000" in bytes; null: not a size. */
 export function parseBytes(text: string): number | null {
   const found = /^\s*(?:(0x[0-9a-f]+)|(\d+(?:\.\d+)?)\s*([kmgtpe]?)(?:i?b)?)\s*$/i.exec(text);
   if (!found) return null;
@@ -46,9 +46,9 @@ export function percent(part: number, whole: number): string {
   return `${value > 0 && value < 10 ? value.toFixed(1) : Math.round(value)} %`;
 }
 
-const SHARE_MAX = 999; // as in "ttmem smi": above it one of the two figures is not true
+const SHARE_MAX = 999; // as in "ttmem smi": above it one of the two figures must be wrong
 
-/** How much of a memory is used. What processes report may be more than it has. */
+/** The used share of a memory. Processes may report more than its capacity. */
 export const share = (used: number, capacity: number): string =>
   (100 * used) / capacity > SHARE_MAX ? `> ${SHARE_MAX} %` : percent(used, capacity);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table of any length: only the rows that can be seen exist. Sorting and filtering work on the list, so
-// a hundred thousand rows scroll like a hundred.
+// A table of any length: only visible rows exist in the page. Sorting and filtering work on the list, so
+// a hundred thousand rows scroll as fast as a hundred.
 
 import { h, hint, say } from "./dom";
 import { listHeight, reveal, seen } from "./window";
@@ -11,8 +11,8 @@ export interface Column<T> {
   title: string;
   number?: boolean; // right-aligned, sorted largest first
   width: string; // of the grid: "5rem", "minmax(8rem, 2fr)"
-  narrow?: string | false; // on a phone; false: not there
-  dot?: boolean; // on a phone the swatch says enough
+  narrow?: string | false; // width on a phone; false: hidden
+  dot?: boolean; // on a phone only the swatch is shown
   text(item: T): string;
   sort?(item: T): number | string;
   swatch?(item: T): string; // a CSS variable: a dot of that colour before the text

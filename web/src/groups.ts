@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Incidents that belong together: by the place in the code that did it, or, for a glance, by the process it happened in.
+// Groups incidents by the call site that caused them or, for the overview, by process.
 
 import type { Incident, LeakedProcess, Site } from "./model";
 import { siteOf } from "./sites";
@@ -37,7 +37,7 @@ function into(groups: Map<string, Group>, kind: string, site: SiteKey): Group {
 export function groupUp(incidents: readonly Incident[], processes: readonly LeakedProcess[]): Group[] {
   const groups = new Map<string, Group>();
   for (const incident of incidents) {
-    if (incident.kind === "leak") continue; // told better by the reports of the dead
+    if (incident.kind === "leak") continue; // the leak reports have more
     const group = into(groups, incident.kind, siteOf(incident));
     group.times += incident.count;
     group.bytes += incident.size;
@@ -59,13 +59,13 @@ export function groupUp(incidents: readonly Incident[], processes: readonly Leak
   return [...groups.values()].sort((a, b) => b.lastNs - a.lastNs);
 }
 
-/** The same incident, however often it has happened since. */
+/** Identifies an incident, however often it has happened since. */
 export const nameOf = (incident: Incident): string =>
   `${incident.kind} ${incident.pid} ${incident.time_ns} ${siteKey(siteOf(incident))}`;
 
 /**
- * What was heard and is not in the list that was read: each is to be counted once. What was heard of a leak is one piece of
- * news; the database has it site by site.
+ * Incidents from the stream that are not in the list that was read, so that each is counted once. The stream sends one
+ * notice per leaking process; the database has one entry per call site.
  */
 export function unread(heard: readonly Incident[], read: readonly Incident[]): Incident[] {
   const names = new Set(read.map(nameOf));
@@ -79,12 +79,12 @@ export interface Glance {
   kind: string;
   pid: number;
   comm: string;
-  places: number; // incidents of their own
+  places: number; // distinct incidents
   times: number; // of a leak: buffers
   bytes: number;
   lastNs: number;
   one: Incident; // the newest
-  least: boolean; // there was more: of a process that leaked, the daemon keeps the largest call sites
+  least: boolean; // a lower bound: of a process that leaked, the daemon keeps only the largest call sites
 }
 
 /** How often something went wrong: each time counts, and a process that leaked is one. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One memory of a device as the allocator of one process has it. Holes, and all that is counted of them, are the
-// daemon's (/api/v1/map, the same as "ttmem map"); here the buffers are put into their places to be drawn. A buffer takes
-// the same room at the same address in every bank, so one bank stands for all: sizes are per bank.
+// One memory of a device as the allocator of one process sees it. The free blocks and their figures come from the daemon
+// (/api/v1/map, the same as "ttmem map"); this file places the buffers for drawing. A buffer occupies the same addresses
+// in every bank, so one bank represents all: sizes are per bank.
 
 import type { Bank, Buffer, Device, Space, SpaceType } from "./model";
 
@@ -21,20 +21,20 @@ export interface Layout {
   pid: number;
   comm: string;
   bank: Bank;
-  space: Space | null; // null: nobody has said where the memory lies, so its bounds are those of the buffers
+  space: Space | null; // null: the address range of the memory is not known, so its bounds are those of the buffers
   spans: Span[]; // by address
   holes: Hole[]; // by address
 }
 
 const up = (value: number, step: number): number => Math.ceil(value / step) * step;
 
-/** The room a buffer takes in each bank; where that was not said it is spread evenly. */
+/** The size of a buffer in each bank; if it was not reported, the buffer is spread evenly. */
 export function perBank(buffer: Buffer, bank: Bank): number {
   if (buffer.size_per_bank) return buffer.size_per_bank;
   return Math.max(up(Math.ceil(buffer.size / bank.banks), bank.alignment), 1);
 }
 
-/** Which memory a buffer lies in; null if that cannot be told. Of a kernel, its number of banks tells. */
+/** The memory of a buffer; null if not known. For a kernel, the number of banks decides. */
 export function memoryOf(buffer: Buffer, device: Device): SpaceType | null {
   if (buffer.type === "CB") return "L1";
   if (buffer.type !== "KERNEL") return buffer.type;
@@ -43,7 +43,7 @@ export function memoryOf(buffer: Buffer, device: Device): SpaceType | null {
   return null;
 }
 
-/** What takes room of the allocator: not what lies in others' memory, or at an address that its owner chose. */
+/** Whether the allocator placed it: not views of other buffers' memory, nor addresses that the owner chose. */
 export const takesRoom = (buffer: Buffer): boolean =>
   !buffer.flags.includes("alias") && !buffer.flags.includes("preallocated");
 
@@ -69,7 +69,7 @@ function bounds(spans: readonly Span[]): { base: number; size: number } {
   return { base, size: spans.reduce((end, span) => Math.max(end, span.to), base) - base };
 }
 
-/** Between buffers, where nobody has said more. */
+/** Free blocks between buffers, if nothing else is known. */
 function gaps(spans: readonly Span[]): Hole[] {
   const holes: Hole[] = [];
   let at = spans[0]?.from ?? 0;
@@ -92,9 +92,9 @@ function before(list: readonly Hole[], address: number): number {
   return low;
 }
 
-const LAP = 8; // buffers of one process hardly ever lie over each other; so many are looked at
+const LAP = 8; // buffers of one process hardly ever overlap; how many are examined
 
-/** The span at an address, or null in a hole. Of several, the one that begins last. */
+/** The span at an address, or null in a free block. Of several, the one that begins last. */
 export function spanAt(layout: Layout, address: number): Span | null {
   const end = before(layout.spans, address);
   for (let i = end - 1; i >= Math.max(0, end - LAP); i--) {

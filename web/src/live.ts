@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stream of totals and incidents, for as long as somebody looks at the page. Read with fetch instead of EventSource,
-// because the token goes in a header. A lost connection is said, and tried again for ever. A browser has six connections
-// to a server, for all of its tabs: so those share one stream, and who is not looked at has none.
+// The stream of totals and incidents, while the page is visible. Read with fetch instead of EventSource, because the token
+// goes in a header. A lost connection is shown, and retried for ever. A browser opens at most six connections to a
+// server for all of its tabs, so tabs share one stream, and hidden tabs have none.
 
 import { askHealth, checkToken, get, headers, token } from "./api";
 import { deviceKey, held, poolUsed, type Incident, type Totals } from "./model";
 import { Share } from "./share";
 import { Reader, Retry, retryAfter, type Message } from "./sse";
 
-/** "polled": there is no stream to be had, but totals now and then. */
+/** "polled": no stream is available, totals are requested now and then. */
 export type State = "connecting" | "live" | "polled" | "lost";
 
-const SILENCE_MS = 40000; // the daemon says something every 15 s
-const HIDDEN_MS = 5000; // who only passes through another tab keeps the stream
+const SILENCE_MS = 40000; // the daemon sends something every 15 s
+const HIDDEN_MS = 5000; // a short visit to another tab keeps the stream
 const POLL_MS = 5000;
-const AWAY_MS = 5000; // after a longer pause the past is read again
+const AWAY_MS = 5000; // after a longer pause the history is read again
 const NEWS_MS = 150;
 const NEWS_LATE_MS = 1500;
 const NEWS_AGAIN_MS = 10000;
@@ -24,7 +24,7 @@ const SPARK_POINTS = 300;
 
 type Listener = () => void;
 
-/** A short past of each device, for sparklines. */
+/** A short history of each device, for sparklines. */
 export interface Spark {
   times: number[];
   dram: number[];
@@ -35,7 +35,7 @@ export class Live {
   state: State = "connecting";
   totals: Totals | null = null;
   lostAt = 0;
-  /** How often the stream was away for so long that something is missing. */
+  /** How often the stream was interrupted for so long that something is missing. */
   pauses = 0;
   private receivedAt = 0; // performance.now() of the newest totals
   readonly sparks = new Map<string, Spark>();
@@ -46,9 +46,9 @@ export class Live {
   private retry = new Retry();
   private abort = new AbortController();
   private scheduled = false;
-  private awayAt = Infinity; // performance.now() of the end of what was current
-  private share: Share | null = null; // while this tab reads for others
-  private wake: (() => void) | null = null; // while nobody looks
+  private awayAt = Infinity; // performance.now() when the data stopped being current
+  private share: Share | null = null; // while this tab reads the stream for others
+  private wake: (() => void) | null = null; // while the page is hidden
 
   start(): void {
     const hiding = { timer: 0 };
@@ -58,16 +58,16 @@ export class Live {
       else this.wake?.();
     };
     document.addEventListener("visibilitychange", look);
-    look(); // it may have been opened behind others
+    look(); // the tab may have been opened in the background
     void this.run();
   }
 
-  /** Whether what one sees is true now. */
+  /** Whether the page shows current data. */
   isCurrent(): boolean {
     return this.state === "live" || this.state === "polled";
   }
 
-  /** The daemon's clock: totals come only when something has changed, and are true until the next ones. */
+  /** The daemon's clock: totals come only on a change, and are valid until the next ones. */
   clockNs(): number {
     if (!this.totals) return Date.now() * 1e6;
     return this.totals.time_ns + (this.isCurrent() ? (performance.now() - this.receivedAt) * 1e6 : 0);
@@ -84,15 +84,15 @@ export class Live {
     return () => this.listeners.delete(listener);
   }
 
-  /** Each incident as the stream tells it; without the token that is kind, pid and device only. */
+  /** Each incident as the stream reports it; without the token only kind, pid and device. */
   onIncident(listener: (incident: Incident) => void): () => void {
     this.incidentListeners.add(listener);
     return () => this.incidentListeners.delete(listener);
   }
 
   /**
-   * Calls when lists of incidents may have grown. The stream tells of one before the database has it, and of
-   * none that came before the connection: so they are read soon, a moment later, and now and then.
+   * Calls when lists of incidents may have grown. The stream reports an incident before the database has it, and none from
+   * before the connection, so the lists are read soon, again a moment later, and then at intervals.
    */
   onNews(listener: Listener): () => void {
     const soon = { timer: 0 };
@@ -108,7 +108,7 @@ export class Live {
     };
     const interval = window.setInterval(() => this.isCurrent() && listener(), NEWS_AGAIN_MS);
     this.newsListeners.add(take);
-    // Who comes right after one may be too early for it as well.
+    // A listener added right after an incident may also be too early for the database.
     if (performance.now() - this.newsAt < NEWS_LATE_MS) take();
     return () => {
       this.newsListeners.delete(take);
@@ -118,7 +118,7 @@ export class Live {
     };
   }
 
-  /** Ten documents a second are more than eyes want: what is shown changes at most five times, and long lists less. */
+  /** Ten documents a second are too many to read: the page is updated at most five times, long lists less often. */
   private tell(): void {
     if (this.scheduled) return;
     this.scheduled = true;
@@ -154,7 +154,7 @@ export class Live {
         await askHealth();
         await this.attend(signal);
       } catch {
-        // Said below: whatever the reason, there is no stream.
+        // Reported below: whatever the reason, there is no stream.
       }
       this.set(signal.aborted ? "connecting" : "lost");
       if (document.hidden) await new Promise<void>((resolve) => (this.wake = resolve));
@@ -163,7 +163,7 @@ export class Live {
     }
   }
 
-  /** Reads the stream, or hears from the tab that does. Who has a token is told more, so those are among themselves. */
+  /** Reads the stream, or listens to the tab that does. Tabs with a token see more, so they share a separate stream. */
   private async attend(signal: AbortSignal): Promise<void> {
     if (!Share.possible()) return this.listen(signal);
     await Share.join(token() ? "token" : "open", signal, SILENCE_MS, {
@@ -213,7 +213,7 @@ export class Live {
     }
   }
 
-  /** As many listen as the daemon lets. Returns when it is time to try again. */
+  /** The daemon limits the number of streams. Returns when it is time to try again. */
   private async poll(times: number, signal: AbortSignal): Promise<void> {
     for (let i = 0; i < times && !signal.aborted; i++) {
       const message = { kind: "polled", data: JSON.stringify(await get<Totals>("/api/v1/smi", {}, signal)) };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The frame around the views: where one is, whether what one sees is true now, the token, light or dark.
+// The frame around the views: navigation, the connection state, the token, light or dark.
 
 import "./style.css";
 import { detailsAre, lock, mayAsk, onTokenWrong, problem, token, tokenWentWrong, unlock } from "./api";
@@ -30,7 +30,7 @@ const themes = h("button", { type: "button", class: "plain" });
 
 let view: View | null = null;
 
-/** @followed: somebody has gone there, rather than that it is made anew under them. */
+/** @followed: the user has navigated there; false: the view is rebuilt in place. */
 function open(followed = false): void {
   const route = parse(location.hash);
   const inside = main.contains(document.activeElement);
@@ -48,7 +48,7 @@ function open(followed = false): void {
     else tab.removeAttribute("aria-current");
   }
   scrollTo(0, 0);
-  // What one was at is gone: one is at the beginning of what came instead, and hears what it is.
+  // The focused element is gone: focus the new view, so that screen readers announce it.
   if (followed || inside) main.focus({ preventScroll: true });
 }
 
@@ -106,7 +106,7 @@ function showTheme(): void {
 
 const STATES: Record<State, string> = { live: "Live", polled: "Every 5 s", connecting: "Connecting", lost: "Not connected" };
 
-/** What is not as it should be; "" if all is. */
+/** The current problem, or "". */
 function trouble(): string {
   if (live.state === "lost") {
     const since = live.totals ? ` What you see is as it was ${duration((Date.now() - live.lostAt) * 1e6)} ago.` : "";
@@ -124,7 +124,7 @@ function showState(): void {
   say(banner, text);
 }
 
-/** The view may show what the daemon says about details only once it has said it. */
+/** The view can depend on who may see details only once the daemon has said it. */
 let could: boolean | null = null;
 
 function changed(): void {
@@ -170,10 +170,10 @@ function start(): void {
     banner, main,
     h("footer", { class: "foot" }, "Totals are of living processes. ", h("a", { href: "/licences.txt" }, "Licences of what is built in")));
   document.querySelector(".skip")!.addEventListener("click", (event) => {
-    event.preventDefault(); // the part behind "#" is ours
+    event.preventDefault(); // the part after "#" is the route
     main.focus();
   });
-  window.addEventListener("hashchange", (event) => open(event.isTrusted)); // views ask for themselves anew, too
+  window.addEventListener("hashchange", (event) => open(event.isTrusted)); // views also trigger their own reload
   setInterval(() => (live.state === "lost" ? showState() : view?.update?.()), 1000);
   live.onChange(changed);
   onTokenWrong(changeToken);

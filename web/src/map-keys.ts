@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The address map without a mouse: what a key makes of the part that is shown, and of the buffer one is at. What one is at
-// can always be seen.
+// Keyboard navigation in the address map: how a key changes the visible range and the selected buffer. The selected
+// buffer is always visible.
 
 import type { Span } from "./holes";
 
-/** Addresses: from, and to, which does not belong to it. */
+/** Addresses: from, and to (exclusive). */
 export type Part = [number, number];
 
 const CLOSEST = 256; // bytes; a buffer is hardly ever smaller
 
-/** The buffer that a step goes to; -1: there is none. Who was at none that can be seen begins at one that can. */
+/** The buffer that a step goes to, or -1. Without a visible selected buffer, starts at a visible one. */
 export function nextSpan(spans: readonly Span[], at: number, step: number, [from, to]: Part): number {
   const here = spans[at];
   if (here && here.to > from && here.from < to) return Math.max(0, Math.min(spans.length - 1, at + step));
@@ -18,7 +18,7 @@ export function nextSpan(spans: readonly Span[], at: number, step: number, [from
   return next >= 0 ? next : step > 0 ? spans.length - 1 : Math.min(0, spans.length - 1);
 }
 
-/** A part of the same size that shows a buffer: the same, if it does already. */
+/** A range of the same size that shows a buffer; the same range if it does already. */
 export function moved([from, to]: Part, span: Span, all: Part): Part {
   if (span.to > from && span.from < to) return [from, to];
   const half = (to - from) / 2;
@@ -26,7 +26,7 @@ export function moved([from, to]: Part, span: Span, all: Part): Part {
   return [middle - half, middle + half];
 }
 
-/** @middle: an address that stays in its place. Return: null for all of it. */
+/** @middle: an address that stays in place. Returns null for the whole range. */
 export function zoomed([from, to]: Part, middle: number, scale: number, all: Part): Part | null {
   const size = Math.max((to - from) * scale, Math.min(CLOSEST, to - from));
   if (size >= all[1] - all[0]) return null;

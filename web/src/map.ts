@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The address map: one bank as a strip, live buffers in colour and holes in none. Drag, or plus and minus, to
-// look closer, arrow keys to go from buffer to buffer; behind it are tables of the holes and of the buffers.
+// The address map: one bank as a strip, live buffers coloured, free blocks empty. Drag or press plus and minus to
+// zoom, arrow keys to move between buffers; tables of the free blocks and the buffers have the same data.
 
 import { colour, onTheme, seriesColour, typeColour, typeVariable } from "./colours";
 import { clear, h, say } from "./dom";
@@ -100,7 +100,7 @@ export class AddressMap {
     this.layout = layout;
     this.paint = paint;
     this.place = place;
-    // A buffer that somebody is looking at stays the chosen one.
+    // The chosen buffer stays chosen.
     this.chosen = chosen
       ? layout.spans.findIndex(({ buffer }) => placeOf(buffer) === placeOf(chosen))
       : -1;
@@ -124,7 +124,7 @@ export class AddressMap {
     const all: Part = [base, base + Math.max(1, size)];
     [this.from, this.to] = range ?? all;
     this.reset.hidden = this.from <= all[0] && this.to >= all[1];
-    this.tip.hidden = true; // what it was about lies elsewhere now
+    this.tip.hidden = true; // its buffer has moved on the screen
     this.draw();
   }
 
@@ -157,7 +157,7 @@ export class AddressMap {
       const left = Math.max(0, this.x(span.from));
       const wide = Math.min(width, this.x(span.to)) - left;
       pen.fillStyle = this.colourOf(span);
-      // A buffer too narrow to be seen is drawn all the same; a wide one leaves a line to its neighbour.
+      // A buffer too narrow to be visible is widened; a wide one leaves a gap to its neighbour.
       pen.fillRect(left, 0, Math.max(wide > 3 ? wide - 0.5 : wide, 0.6), height);
     }
     this.mark(pen, height);
@@ -170,14 +170,14 @@ export class AddressMap {
     );
   }
 
-  /** What is chosen, or being dragged over. */
+  /** Draws the chosen buffer, or the range being dragged over. */
   private mark(pen: CanvasRenderingContext2D, height: number): void {
     const span = this.layout?.spans[this.chosen];
     const seen = span && this.seen(span);
     pen.strokeStyle = colour("text");
     pen.lineWidth = 2;
     if (seen) {
-      // All four sides of it are drawn inside, however much lies outside.
+      // All four sides are drawn inside the map, even if the buffer extends beyond it.
       const width = Math.max(3, this.x(seen[1]) - this.x(seen[0]) - 2);
       const left = Math.max(1, Math.min(this.x(seen[0]) + 1, this.canvas.clientWidth - width - 1));
       pen.strokeRect(left, 1, width, height - 2);
@@ -272,7 +272,7 @@ export class AddressMap {
     say(this.status, this.tell(span).join(", "));
   }
 
-  /** Around the buffer that is chosen, or the middle. */
+  /** Zooms around the chosen buffer, or around the middle. */
   private zoom({ bank, spans }: Layout, scale: number): void {
     const seen = spans[this.chosen] && this.seen(spans[this.chosen]!);
     const [from, to] = seen ?? [this.from, this.to];
@@ -281,13 +281,13 @@ export class AddressMap {
     say(this.status, `${bytes(this.to - this.from)} shown, from ${hex(this.from)}`);
   }
 
-  /** What can be seen of a buffer; null: nothing. */
+  /** The visible part of a buffer, or null. */
   private seen(span: Span): Part | null {
     const [from, to] = [Math.max(span.from, this.from), Math.min(span.to, this.to)];
     return from < to ? [from, to] : null;
   }
 
-  /** The tip of the buffer that is chosen, under what can be seen of it. */
+  /** Shows the tip of the chosen buffer below its visible part. */
   private tell(span: Span): string[] {
     const lines = this.describe(span, null);
     const [from, to] = this.seen(span) ?? [span.from, span.to];

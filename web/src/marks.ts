@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moments that somebody has marked, to compare with later ones. They outlive a reload, as long as the tab is there: in its
-// session storage, which is small, so equal call sites are kept once, the oldest marks go first, and one that is too large
-// is not kept at all. What is read from there may be anything.
+// Moments that the user has marked, to compare with later ones. They survive a reload, while the tab exists, in its
+// session storage. That is small, so equal call sites are stored once, the oldest marks are dropped first, and one that is
+// too large is not stored. Data read from there is not trusted.
 
 import { TYPES, type Buffer, type Frame, type MemoryType } from "./model";
 import type { Rows } from "./rows";
@@ -12,7 +12,7 @@ import { lasts, type Store } from "./storage";
 const PREFIX = "ttmem.mark/";
 export const MARKS_CHARS_MAX = 4_000_000; // of all of them; browsers give 5 million
 
-/** A process: a number alone may be that of another one tomorrow. */
+/** Identifies a process: a pid alone may be reused. */
 export interface Who {
   pid: number;
   startNs: number;
@@ -59,13 +59,13 @@ const isRow = (row: PackedRow | null, sites: number): boolean =>
   Array.isArray(row) && isWhole(row[0]) && row[0] < sites && isWhole(row[1]) && isText(row[2]) && typeof row[3] === "string" &&
   isAmount(row[4]) && isAmount(row[5]);
 
-/** Whether it is a mark of a moment that has been. */
+/** Whether it is a mark, and its time is in the past. */
 const isPacked = (packed: Packed | null, presentNs: number): packed is Packed =>
   typeof packed === "object" && packed !== null && isAmount(packed.timeNs) && packed.timeNs <= presentNs &&
   Array.isArray(packed.sites) && packed.sites.every(isSite) &&
   Array.isArray(packed.rows) && packed.rows.every((row) => isRow(row, packed.sites.length));
 
-/** What comparing needs of each buffer; null: that is no mark. @presentNs: by the clock that it was made by. */
+/** What a comparison needs of each buffer; null: not a mark. @presentNs: now, by the same clock as the mark. */
 export function unpack(text: string, pid: number, presentNs: number): Rows | null {
   try {
     const packed = JSON.parse(text) as Packed | null;
@@ -95,7 +95,7 @@ function names(store: Store): string[] {
   return list.sort((a, b) => Number(a.split("/")[1]) - Number(b.split("/")[1]));
 }
 
-/** Return: whether it will outlive a reload. */
+/** Returns whether it will survive a reload. */
 export function keepMark(store: Store, who: Who, rows: Rows): boolean {
   for (const name of names(store)) if (isOf(name, who)) store.removeItem(name);
   const text = pack(rows);
@@ -110,18 +110,18 @@ export function keepMark(store: Store, who: Who, rows: Rows): boolean {
     store.setItem(`${PREFIX}${rows.timeNs}/${who.pid}/${who.startNs}`, text);
     return lasts(store);
   } catch {
-    return false; // no room
+    return false; // storage full
   }
 }
 
-/** Those that the page itself knows, by process; among them what is too large to outlive it. */
+/** Marks in the page's memory, by process, including those too large to be stored. */
 const known = new Map<string, Rows>();
 const knownAs = ({ pid, startNs }: Who): string => `${pid} ${startNs}`;
 
 export const knowMark = (who: Who, rows: Rows): void => void known.set(knownAs(who), rows);
 export const knownMark = (who: Who): Rows | null => known.get(knownAs(who)) ?? null;
 
-/** Names and stacks are details: who locks those leaves none behind. */
+/** Names and stacks are details: locking them removes the stored ones. */
 export function forgetMarks(store: Store): void {
   known.clear();
   for (const name of names(store)) store.removeItem(name);
@@ -133,8 +133,8 @@ export function findMark(store: Store, who: Who, presentNs: number): Rows | null
 }
 
 /**
- * What can be said of a moment that was marked elsewhere, of which only the time is known: what is there now and was born
- * before was there. null: that time means nothing for this process.
+ * An approximation of a moment marked in another browser, of which only the time is known: buffers that are live now and
+ * were allocated before it. null: the time is not valid for this process.
  */
 export function markAt(sinceNs: number, now: Rows, who: Who): Rows | null {
   if (!(sinceNs >= who.startNs && sinceNs <= now.timeNs)) return null;

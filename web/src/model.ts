@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The documents of docs/schema/, as far as the dashboard uses them, and what belongs together in them.
+// The documents of docs/schema/, as far as the dashboard uses them, and how their parts are matched.
 
 export const TYPES = ["DRAM", "TRACE", "L1", "L1_SMALL", "CB", "KERNEL", "SYSTEM_MEMORY"] as const;
 export type MemoryType = (typeof TYPES)[number];
 
-/** What shares one memory on the device; "ttmem smi" folds types in the same way. */
+/** Types that share one memory on the device; "ttmem smi" groups them in the same way. */
 export type Pool = "DRAM" | "L1" | "SYSTEM";
 export const POOLS: Record<Pool, { title: string; types: MemoryType[] }> = {
   DRAM: { title: "DRAM", types: ["DRAM", "TRACE"] },
@@ -61,9 +61,9 @@ export interface Process {
   source: string;
   alive: boolean;
   exact: boolean;
-  stale?: boolean; // only a region of tt-metal still names it
-  untracked?: boolean; // has a device open and tells nothing
-  differs?: boolean; // book and region do not agree
+  stale?: boolean; // only a region of tt-metal still lists it
+  untracked?: boolean; // has a device open and reports nothing
+  differs?: boolean; // book and region disagree
   devices: Part[];
 }
 
@@ -103,11 +103,11 @@ export interface Buffer {
   stack: Frame[];
 }
 
-/** Memories with holes of their own; see src/model/free-blocks.h. */
+/** Memories with free blocks of their own; see src/model/free-blocks.h. */
 export const SPACE_TYPES = ["DRAM", "L1", "TRACE", "L1_SMALL", "SYSTEM_MEMORY"] as const;
 export type SpaceType = (typeof SPACE_TYPES)[number];
 
-/** One of them, as the allocator of a process has it; sizes are in each bank. */
+/** One of them, as the allocator of a process sees it; sizes are per bank. */
 export interface SpaceFacts {
   pid: number;
   comm: string;
@@ -206,13 +206,13 @@ export const KINDS: Record<string, string> = {
   alloc_failed: "Failed allocation",
 };
 
-/** How a device is named in addresses: its unique id, or its number where it has none. */
+/** The name of a device in URLs: its unique id, or its number if it has none. */
 export const deviceKey = (device: { device: number; uid: string | null }): string =>
   device.uid ?? String(device.device);
 
 /**
- * What a process holds of a device. Its part belongs to the row with its unique id; both without one: with its number. One
- * process may have opened a device under two numbers.
+ * What a process holds of a device. Its part belongs to the row with its unique id or, if neither has one, with its number.
+ * One process may have opened a device under two numbers.
  */
 export function memoryOf(process: Process, device: Device): Memory | undefined {
   const parts = process.devices.filter((part) =>
@@ -236,7 +236,7 @@ export function poolCapacity(memory: Memory, pool: Pool): number | null {
   return memory[pool === "SYSTEM" ? "SYSTEM_MEMORY" : pool].capacity ?? null;
 }
 
-/** "≥" or "≤" where a figure is a bound. */
+/** "≥" or "≤" if a figure is a bound. */
 export function poolBound(memory: Memory, pool: Pool): string {
   const bounds = new Set(POOLS[pool].types.map((type) => memory[type].bound));
   return bounds.has("at_least") ? "≥ " : bounds.has("at_most") ? "≤ " : "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where one is, kept in the address behind "#", so that every view can be shared as a link.
+// The current view, kept in the URL after "#", so that every view can be shared as a link.
 
 export interface Route {
   view: "overview" | "device" | "process" | "incidents";
@@ -8,7 +8,7 @@ export interface Route {
   options: URLSearchParams;
 }
 
-/** An address may be anything: what cannot be decoded is taken as it is. */
+/** A URL may contain anything: what cannot be decoded is used unchanged. */
 function decode(part: string): string {
   try {
     return decodeURIComponent(part);
@@ -27,7 +27,7 @@ export function parse(hash: string): Route {
   return { view: "overview", id: "", options };
 }
 
-/** One of several names, if an address means one; what every object has ("toString") is none. */
+/** One of several names, if the URL has one; inherited properties ("toString") do not count. */
 export const pick = <T extends object>(names: T, wanted: string | null, otherwise: keyof T): keyof T =>
   wanted !== null && Object.hasOwn(names, wanted) ? (wanted as keyof T) : otherwise;
 
@@ -37,7 +37,7 @@ export function link(view: Route["view"], id = "", options: Record<string, strin
   return `#/${path}${query ? `?${query}` : ""}`;
 }
 
-/** The same place with other options: a reload, or a friend, sees the same. Makes no step in the history. */
+/** The same view with other options, so that a reload or a shared link shows the same. Adds no history entry. */
 export function remember(options: Record<string, string | null>): void {
   const route = parse(location.hash);
   for (const [key, value] of Object.entries(options)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers as far as a browser can hold them: page after page, with equal stacks kept once.
+// Reads as many buffers as a browser can hold: page after page, with equal stacks stored once.
 
 import { pages, type Parameters } from "./api";
 import type { Buffer, Frame } from "./model";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The past of devices and processes: lines of the daemon's database, brought onto one time axis and added up
-// by whatever the chart stacks. What happens while one looks is added from the stream.
+// The history of devices and processes: time series of the daemon's database, aligned to one time axis and added up
+// by whatever the chart stacks. Newer values are added from the stream.
 
 import { pages, type Parameters } from "./api";
 import type { Line } from "./model";
@@ -12,7 +12,7 @@ const LIMIT = 10000;
 /** A moment as a parameter: whole milliseconds, because a number of nanoseconds does not fit into a double. */
 export const fromNs = (ns: number): string => `${Math.round(ns / 1e6)}000000`;
 
-/** The later of two moments: what a process before had under the same number is not this one's. */
+/** The later of two moments: values of an earlier process with the same pid do not belong to this one. */
 export const later = (from: string, startNs: number): string => (startNs > Number(from) ? fromNs(startNs) : from);
 
 export async function lines(parameters: Parameters, signal?: AbortSignal): Promise<Line[]> {
@@ -34,14 +34,14 @@ export async function lines(parameters: Parameters, signal?: AbortSignal): Promi
   return [...all.values()];
 }
 
-const LATE_S = 5; // a point is in the database that long after its step is over, at most
+const LATE_S = 5; // at most so long after the end of its step a point is in the database
 
-/** Whether what was there at @lastS may still have been there at @nowS: who holds memory has a point in every step. */
+/** Whether a series with its last point at @lastS may go on at @nowS: a holder of memory has a point in every step. */
 const lasts = (lastS: number, nowS: number, stepS: number): boolean => nowS - lastS <= 2 * stepS + LATE_S;
 
 /**
- * The past of a sparkline, up to what is known from elsewhere: times in ns, values. What was not told of any more was not
- * there any more.
+ * The history of a sparkline, up to what the stream has: times in ns, values. A series that has no more points has
+ * ended.
  */
 export function before(line: Line, firstNs: number): { times: number[]; values: number[] } {
   const times: number[] = [];
@@ -65,9 +65,9 @@ export function before(line: Line, firstNs: number): { times: number[]; values: 
 /** Values by key over time; a key keeps its last value until it has another. */
 export class History {
   times: number[] = []; // seconds
-  /** Seconds between what was loaded. */
+  /** Seconds between loaded points. */
   loadedStep = 0;
-  private step = 0; // of what was loaded, until something newer is known
+  private step = 0; // of the loaded points, until newer ones are known
   private columns = new Map<string, (number | null)[]>();
 
   keys(): string[] {
@@ -82,7 +82,7 @@ export class History {
     return this.values(key).reduce<number>((max, value) => Math.max(max, value ?? 0), 0);
   }
 
-  /** Adds lines, each under the key that @keyOf gives it; lines of one key are added up. */
+  /** Adds series, each under the key that @keyOf returns; those with the same key are summed. */
   load(list: readonly Line[], keyOf: (line: Line) => string | null): void {
     const wanted = list.flatMap((line) => {
       const key = keyOf(line);
@@ -104,7 +104,7 @@ export class History {
     }
   }
 
-  /** What is true now; at most one point a second. */
+  /** Adds the current value; at most one point a second. */
   push(timeNs: number, values: Map<string, number>): void {
     const time = Math.round(timeNs / 1e9);
     this.close(time);
@@ -116,7 +116,7 @@ export class History {
     for (const [key, column] of this.columns) column[at] = values.get(key) ?? 0;
   }
 
-  /** The database's last point is true for its step, not until one looks. */
+  /** The database's last point is valid for its step, not until now. */
   private close(now: number): void {
     const last = this.times[this.times.length - 1];
     if (this.step > 0 && last !== undefined && !lasts(last, now, this.step)) {
@@ -126,7 +126,7 @@ export class History {
     this.step = 0;
   }
 
-  /** The same, with what is known in finer steps in the place of what it has of that time. */
+  /** The same history, with points in finer steps where they are known. */
   with(finer: History): History {
     const first = finer.times[0];
     const last = finer.times[finer.times.length - 1];
@@ -149,16 +149,16 @@ export class History {
   }
 }
 
-const CLOSER_MS = 250; // after somebody has settled on a part
+const CLOSER_MS = 250; // after the user has stopped zooming
 const FINEST_S = 1;
 
-/** Loads a part of time into a history, in the finest steps there are. */
+/** Loads a time range into a history, in the finest steps available. */
 export type LoadPart = (from: string, to: string, into: History, signal: AbortSignal) => Promise<void>;
 
-/** The part of a chart that somebody looks at closer: a long past comes in long steps, a part of it need not. */
+/** The zoomed range of a chart: a long history has coarse steps, but a part of it can have finer ones. */
 export class Closer {
   private finer: History | null = null;
-  private range = { min: 0, max: 0 }; // of what is finer
+  private range = { min: 0, max: 0 }; // with finer steps
   private timer = 0;
   private abort = new AbortController();
 
@@ -167,7 +167,7 @@ export class Closer {
     private changed: () => void,
   ) {}
 
-  /** @range: in seconds; null: all of it. @step: what is there already. */
+  /** @range: in seconds; null: all of it. @step: of the data already loaded. */
   look(range: { min: number; max: number } | null, step: number): void {
     this.stop();
     if (!range) {
@@ -193,7 +193,7 @@ export class Closer {
     try {
       await this.load(fromNs(Math.floor(range.min) * 1e9), fromNs(Math.ceil(range.max) * 1e9), finer, signal);
     } catch {
-      return; // what one sees is coarse, but true
+      return; // the chart stays coarse, but correct
     }
     if (signal.aborted) return;
     this.finer = finer;
@@ -206,7 +206,7 @@ export class Closer {
   }
 }
 
-/** Where nobody looked for a while there is a time without values, so that the chart shows nothing. */
+/** Marks a gap in the recording by a time without values, so that the chart shows nothing there. */
 function gaps(times: readonly number[], step: number): number[] {
   const all: number[] = [];
   for (const time of times) {
@@ -217,7 +217,7 @@ function gaps(times: readonly number[], step: number): number[] {
   return all;
 }
 
-/** A step without a point between two that are near: other lines have points there, this one has not changed. */
+/** A step without a point between two close ones: other series have points there, this one has not changed. */
 function bridge(values: (number | null)[], times: readonly number[], step: number): void {
   let last = -1;
   for (let i = 0; i < values.length; i++) {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One stream for all tabs of a browser: who has the lock reads it and tells the others, who wait for the lock. A tab that is
-// closed or let go loses the lock, and the next one reads. Where there are no locks (they need a page that the browser
-// trusts: loopback, or https), each tab reads for itself.
+// One stream for all tabs of a browser: the tab that holds the lock reads it and forwards it to the others, which wait for
+// the lock. A tab that is closed or discarded loses the lock, and the next one reads. Without locks (they need a secure
+// context: loopback or https), each tab reads for itself.
 
 import type { Message } from "./sse";
 
-const ANSWER_MS = 3000; // who reads answers at once, or is stuck
+const ANSWER_MS = 3000; // the reading tab answers at once, unless it is stuck
 
 export interface Member {
-  /** Reads until there is nothing more to be read; @share is null where others have to see for themselves. */
+  /** Reads until the stream ends; @share is null if other tabs have to read for themselves. */
   lead(share: Share | null): Promise<void>;
   hear(message: Message): void;
-  /** What somebody who comes later has missed. */
+  /** What a tab that joins later has missed. */
   known(): Message[];
 }
 
@@ -21,7 +21,7 @@ export class Share {
 
   private channel: BroadcastChannel;
   private leading = false;
-  private asked = false; // nobody else may be there
+  private asked = false; // there may be no other tab
   private timer = 0;
   private wait = new AbortController();
 
@@ -34,7 +34,7 @@ export class Share {
     this.channel.addEventListener("message", (event) => this.take(event.data as Message));
   }
 
-  /** Reads or listens under @name, until reading fails or @signal says so. */
+  /** Reads or listens under @name, until reading fails or @signal aborts it. */
   static async join(name: string, signal: AbortSignal, silenceMs: number, member: Member): Promise<void> {
     const share = new Share(`ttmem.${name}`, member, silenceMs);
     const stop = (): void => share.wait.abort();
@@ -43,7 +43,7 @@ export class Share {
       await share.attend();
     } catch (error) {
       if (signal.aborted || share.leading) throw error;
-      await member.lead(null); // the one who reads is stuck
+      await member.lead(null); // the reading tab is stuck
     } finally {
       signal.removeEventListener("abort", stop);
       clearTimeout(share.timer);

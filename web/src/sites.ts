@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers added up by call site, and the difference between two moments.
+// Buffers summed by call site, and the difference between two moments.
 
 import type { Buffer, Incident } from "./model";
 import { siteKey, type SiteKey } from "./stack";
@@ -30,14 +30,14 @@ export function sumUp(buffers: readonly Buffer[]): Map<string, Sum> {
   return sums;
 }
 
-/** Who did it: the call that is the incident, under the name of what it was about. */
+/** The call site that caused an incident, with the name of its buffer. */
 export function siteOf(incident: Incident): SiteKey {
   const party = incident.second ?? incident.first;
   const name = incident.second?.name ?? incident.first?.name ?? null;
   return { type: incident.type, name, phase: party?.phase, stack: party?.stack ?? [] };
 }
 
-/** Where a buffer lies: of one process, at one moment, no two have the same. */
+/** The place of a buffer, unique in one process at one moment. */
 export const placeOf = (buffer: Buffer): string =>
   `${buffer.device_uid ?? buffer.device} ${buffer.type} ${buffer.address}`;
 
@@ -45,8 +45,8 @@ const BORN_NS = 1e6;
 const BORN_SHARE = 2e-5;
 
 /**
- * Whether what lies at one place at two moments is the same: what is allocated again is another one. Births are counted
- * back from the clock at each look, so they differ a little each time, and more as clocks are corrected over hours.
+ * Whether the buffers at one place at two moments are the same one, not a later allocation. Allocation times are computed
+ * back from the clock at each request, so they differ slightly each time, and more as clocks are adjusted over hours.
  */
 export const isSame = (before: Buffer, after: Buffer): boolean =>
   Math.abs(after.born_ns - before.born_ns) <= BORN_NS + BORN_SHARE * after.age_ns;
@@ -59,7 +59,7 @@ export interface Change extends SiteKey {
   goneBuffers: number;
 }
 
-/** What is to be said where not all buffers were read, at one moment or both; "" if all were. */
+/** The note to show if not all buffers were read, at one moment or both; "" if all were. */
 export const partNote = (before: { complete: boolean }, after: { complete: boolean }): string =>
   before.complete && after.complete ? "" : "There are too many buffers to read all, so only the first ones are compared: " +
     "some that count as added were there before, and some that count as gone are still there.";

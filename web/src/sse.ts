@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stream as text, and when to try again: what live.ts does with a network, without one.
+// Parses the stream, and decides when to retry: the part of live.ts that needs no network.
 
 export interface Message {
   kind: string;
   data: string;
 }
 
-/** A message of a stream that would not end would fill the memory. Totals of 10,000 processes are a tenth. */
+/** Limits the memory for a message that never ends. Totals of 10,000 processes take a tenth. */
 export const MESSAGE_MAX = 256 << 20;
 
-/** Cuts what comes, in whatever pieces, into messages. */
+/** Splits the input, in pieces of any size, into messages. */
 export class Reader {
   private parts: string[] = [];
   private length = 0;
@@ -18,7 +18,7 @@ export class Reader {
   /** @throws a message is too long. */
   take(text: string): Message[] {
     const messages: Message[] = [];
-    // What came before has no end in it, but its last character may be half of one.
+    // The earlier input has no terminator, but its last character may be half of one.
     let begin = 0;
     const open = this.parts.length > 0 && this.parts[this.parts.length - 1]!.endsWith("\n");
     if (open && text.startsWith("\n")) {
@@ -47,7 +47,7 @@ export class Reader {
   }
 }
 
-/** null: a comment, which only says that somebody is there. */
+/** null: a comment, sent only to keep the connection alive. */
 export function parseMessage(text: string): Message | null {
   let kind = "";
   const data: string[] = [];
@@ -60,7 +60,7 @@ export function parseMessage(text: string): Message | null {
 
 export const RETRY_MS: readonly number[] = [300, 600, 1000, 2000, 3000];
 
-/** How long to wait before the next attempt: longer each time, until one has brought something. */
+/** How long to wait before the next attempt: longer each time, until one has received something. */
 export class Retry {
   private attempt = 0;
 
@@ -77,7 +77,7 @@ const AFTER_S = 30;
 const AFTER_MIN_S = 5;
 const AFTER_MAX_S = 300;
 
-/** In how many seconds a server that is full may be asked again, by its own word as far as that makes sense. */
+/** After how many seconds to retry a full server: its Retry-After, within limits. */
 export function retryAfter(said: string | null): number {
   const seconds = said !== null && /^\d{1,9}$/.test(said) ? Number(said) : AFTER_S;
   return Math.min(AFTER_MAX_S, Math.max(AFTER_MIN_S, seconds));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stacks and call sites. A call site is a type, a name and the functions and files of a stack, without lines:
-// what stays the same when the source moves.
+// Stacks and call sites. A call site is a type, a name and the functions and files of a stack, without lines,
+// so it stays the same when lines move.
 
 import { h } from "./dom";
 import type { Frame } from "./model";
@@ -32,7 +32,7 @@ export function siteLabel(site: SiteKey): string {
   return site.phase ? `phase ${site.phase}` : "without a name";
 }
 
-/** Under the label: where it was called. */
+/** The line below the label: where it was called. */
 export function siteWhere(site: SiteKey): string {
   const inner = site.stack.find((frame) => frame.file) ?? site.stack[0];
   const parts = [];

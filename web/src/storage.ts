@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What outlives a reload: as long as the tab is there, or as long as the browser keeps it. A browser may deny both, and then
-// even to ask for them is an error; what would be kept there is kept by the page instead, until it is left.
+// Session and local storage, which survive a reload. A browser may deny both, and then even accessing them throws; the
+// page then keeps the values in memory until it is closed.
 
 export type Store = Pick<Storage, "length" | "key" | "getItem" | "setItem" | "removeItem">;
 
@@ -27,7 +27,7 @@ class Shelf implements Store {
 
 const TRIED = "ttmem.tried";
 
-/** @given: asks for it, which may fail; so may reading and writing, each by itself. */
+/** @given: returns the storage, and may throw; so may each read and write. */
 export function openStore(given: () => Store): Store {
   try {
     const store = given();
@@ -36,12 +36,12 @@ export function openStore(given: () => Store): Store {
     store.removeItem(TRIED);
     if (works) return store;
   } catch {
-    // It is denied.
+    // Access is denied.
   }
   return new Shelf();
 }
 
-/** Whether what is put there will outlive a reload. */
+/** Whether stored values will survive a reload. */
 export const lasts = (store: Store): boolean => !(store instanceof Shelf);
 
 export const tabStore = openStore(() => sessionStorage);

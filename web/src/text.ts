@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text of other processes, so that it says on the page what it is: what one cannot see, or what turns the text
-// around it about, is written out, as the command line does it.
+// Makes text of other processes safe to show: characters that are invisible or change the text direction are
+// written out, as the command line does.
 
-// Control characters (a line feed and a tab are none here), marks without width, and those that change the direction.
+// Control characters (except line feed and tab), zero-width characters, and those that change the direction.
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
 export function visible(text: string): string {
@@ -13,7 +13,7 @@ export function visible(text: string): string {
   });
 }
 
-/** At most @length characters, none of them cut in half. */
+/** At most @length characters, without splitting a surrogate pair. */
 export function short(text: string, length: number): string {
   const letters = [...text.slice(0, 2 * length + 2)];
   return letters.length > length ? `${letters.slice(0, length - 1).join("")}…` : text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Live bytes by merged stack, as a tree: what a flame graph draws, and the table behind it lists.
+// Live bytes by merged stack, as a tree: the data of a flame graph and of its table.
 
 import type { Buffer } from "./model";
 import { frameName, frameWhere } from "./stack";
@@ -32,7 +32,7 @@ function step(node: Building, name: string, where: string): Building {
   return child;
 }
 
-/** Without a stack, by phase. The tip is type and name. */
+/** Buffers without a stack go by phase. The leaf is type and name. */
 export function tree(buffers: readonly Buffer[]): Node {
   const root = make("all");
   for (const buffer of buffers) {
@@ -58,7 +58,7 @@ export function tree(buffers: readonly Buffer[]): Node {
   return root;
 }
 
-/** The tips with the ways to them, largest first. */
+/** The leaves with the paths to them, largest first. */
 export function tips(root: Node): { path: string[]; node: Node }[] {
   const rows: { path: string[]; node: Node }[] = [];
   const walk = (node: Node, path: string[]): void => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every view is, and the small parts that several of them show.
+// The interface of a view, and small parts that several views share.
 
 import { detailsAre } from "./api";
 import { typeVariable } from "./colours";
@@ -28,7 +28,7 @@ export const TYPE_TITLES: Record<MemoryType, string> = {
   SYSTEM_MEMORY: "System memory",
 };
 
-/** How much of the past a chart shows, in seconds. */
+/** How much history a chart shows, in seconds. */
 export const RANGES = [
   { value: "300", text: "5 min" },
   { value: "900", text: "15 min" },
@@ -39,7 +39,7 @@ export const RANGES = [
 export type Range = (typeof RANGES)[number]["value"];
 export const rangeOf = (text: string | null): Range => (RANGES.find((one) => one.value === text) ?? RANGES[1]).value;
 
-/** What the sensors say, as far as they are there. */
+/** The readings of the sensors that exist. */
 export function telemetry(device: Device): string {
   const known = device.telemetry ?? {};
   const parts = [];
@@ -116,7 +116,7 @@ export function panel(title: string, tools: Child, ...content: Child[]): HTMLEle
   return h("section", { class: "panel" }, h("header", {}, h("h2", {}, title), tools), content);
 }
 
-/** In the place of what needs the token. */
+/** Shown in place of content that needs the token. */
 export function locked(what: string): HTMLElement {
   if (detailsAre() === "none")
     return h("p", { class: "empty" }, `${what} are not given over HTTP: the daemon runs without a token file.`);
@@ -130,7 +130,7 @@ export function locked(what: string): HTMLElement {
   );
 }
 
-/** Below a table that does not have all. */
+/** Shown below an incomplete table. */
 export const cutNote = (shown: number, all: number): Child =>
   shown < all && h("p", { class: "muted pad" }, `The first ${count(shown)} of ${count(all)}.`);
 

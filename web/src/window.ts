@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rows of a long list can be seen. Lists that would be taller than a browser can make anything are squeezed: then
-// a pixel of the bar stands for several of the list.
+// Computes which rows of a long list are visible. A list taller than a browser's limit is compressed: then one pixel of
+// the scroll bar stands for several of the list.
 
 export const ROW = 26; // pixels; as in style.css
-export const SPARE = 12; // rows above and below what is seen
+export const SPARE = 12; // rows above and below the visible ones
 export const TALLEST = 15_000_000; // pixels; browsers stop a little above
 
 export const listHeight = (count: number): number => Math.min(count * ROW, TALLEST);
 
-/** From places of the bar to places in the list. */
+/** From scroll positions to positions in the list. */
 const stretch = (count: number, height: number): number => {
   const room = listHeight(count) - height;
   return room > 0 ? Math.max(1, (count * ROW - height) / room) : 1;
@@ -21,7 +21,7 @@ export interface Seen {
   offset: number; // of the first one, in pixels of the bar
 }
 
-/** @top: scrollTop; @height: of what can be seen. */
+/** @top: scrollTop; @height: of the visible part. */
 export function seen(count: number, top: number, height: number): Seen {
   const at = Math.max(0, top) * stretch(count, height);
   const first = Math.max(0, Math.min(Math.floor(at / ROW) - SPARE, count));
@@ -29,7 +29,7 @@ export function seen(count: number, top: number, height: number): Seen {
   return { first, last, offset: top + first * ROW - at };
 }
 
-/** The scrollTop that shows a row: the present one if it is seen already, else the nearest. */
+/** The scrollTop that shows a row: the current one if the row is visible, else the nearest. */
 export function reveal(count: number, index: number, top: number, height: number): number {
   const scale = stretch(count, height);
   const at = top * scale;

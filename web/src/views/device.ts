@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One device: its use over time, by type or by process, and where in its memory what lies.
+// One device: its use over time, by type or by process, and the layout of its memory.
 
 import { problem } from "../api";
 import { Chart } from "../chart";
@@ -98,7 +98,7 @@ class Timeline {
     }, () => this.draw(pool));
   }
 
-  /** What a line is of: a type, a process or the whole device; null: of something else. */
+  /** The key of a series: a type, a process or the whole device; null: anything else. */
   private keyIn(device: Device, pool: Charted): (line: Line) => string | null {
     return (line) =>
       (line.uid ?? String(line.device)) === deviceKey(device) && line.type && POOLS[pool].types.includes(line.type)
@@ -106,12 +106,12 @@ class Timeline {
         : null;
   }
 
-  /** The past from the database: that of the device, and that of each process that has a colour of its own. */
+  /** The history from the database: of the device, and of each process with a colour of its own. */
   private async ask(device: Device, from: string, to: string | null, signal: AbortSignal): Promise<Line[]> {
     const parameters = { device: deviceKey(device), from, to };
     const list = await lines(parameters, signal);
     if (this.by === "type" || list.length === 0) return list;
-    // In the same steps, or parts and sum would be of different moments.
+    // All in the same steps, so that parts and sum are of the same moments.
     const step = Math.max(...list.map((line) => line.step_s));
     const own = holders(device).filter((process) => this.palette.place(process.pid) < SERIES);
     const parts = await Promise.all(own.map((process) =>
@@ -119,7 +119,7 @@ class Timeline {
     return [...list, ...parts.flat()];
   }
 
-  /** @again: only to know what was missed; what one looks at closer stays. */
+  /** @again: only to load what was missed; the zoom stays. */
   async load(again = false): Promise<void> {
     this.abort.abort();
     this.abort = new AbortController();
@@ -187,14 +187,14 @@ class Timeline {
     const series = own.sort((a, b) => place(a) - place(b)).map((key) => ({
       label: this.names.get(key) ?? key, variable: seriesVariable(place(key)), values: past.values(key),
     }));
-    // Both stacks are equally high: who has ended, and who is too small for a colour, has held memory as well.
+    // Both stacks are equally high: exited processes, and those too small for a colour, held memory too.
     const rest = remainder(past.values(ALL), series.map((one) => one.values));
     if (rest.some((value) => value)) series.push({ label: "Others and ended", variable: seriesVariable(SERIES), values: rest });
     return { times: [...past.times], series };
   }
 }
 
-/** A line of the table of who holds it. */
+/** A row of the table of holders. */
 function holder(process: Process, key: string): Row<Process> {
   const cells = [0, 1, 2, 3].map(() => h("td", { class: "number" }));
   const element = h("tr", {},
@@ -212,7 +212,7 @@ function holder(process: Process, key: string): Row<Process> {
   };
 }
 
-/** There is no such device: which there are. */
+/** There is no such device: lists those that exist. */
 function unknown(id: string): { element: HTMLElement; update(): void } {
   const others = h("p", {});
   const element = h("div", { class: "panel" }, h("div", { class: "empty" },
@@ -257,7 +257,7 @@ export function device(route: Route): View {
     const now = find(route.id);
     gone.element.hidden = now !== undefined || !live.totals;
     if (now === undefined && live.totals) gone.update();
-    // Of a device that was there the past stays in sight.
+    // The history of a device that has disappeared stays visible.
     content.hidden = !now && !known;
     if (!now) return;
     if (!known) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What went wrong, grouped by the place in the code that did it. A group has an address of its own, made of what
-// it is and not of when it was seen, so a link to it can be shared.
+// Incidents, grouped by the call site that caused them. The URL of a group depends on its content, not on when it
+// was seen, so a link to it can be shared.
 
 import { mayAsk, pages, problem } from "../api";
 import { choice, clear, h, say, type Child } from "../dom";
@@ -83,7 +83,7 @@ function holders(incident: Incident): HTMLElement {
       h("td", { class: "number" }, bytes(one.used)), h("td", { class: "number" }, count(one.buffers))))))));
 }
 
-/** What the memory was taken for when there was none left. */
+/** What held the memory when an allocation failed. */
 function heldFor(sites: readonly Site[]): HTMLElement {
   return h("div", {}, h("h3", {}, "What it was held for"), h("div", { class: "scroll" }, h("table", {},
     h("thead", {}, h("tr", {}, ["Call site", "Type", "Bytes", "Buffers"].map((text, i) => h("th", { scope: "col", class: i > 1 ? "number" : "" }, text)))),
@@ -111,7 +111,7 @@ function leakDetail({ process, site }: Leak): HTMLElement {
       cutNote(Math.min(rows.length, LEAK_ROWS), site.buffers)));
 }
 
-/** The daemon keeps one entry for a call site, and of an entry the process that was last. */
+/** The daemon keeps one entry per call site, with the last process. */
 const whose = (group: Group): string => {
   const last = group.incidents.reduce<Incident | null>((best, one) => (!best || one.last_ns > best.last_ns ? one : best), null);
   return last ? `${last.comm} (${last.pid})` : plural(group.pids.size, "process", "processes");
@@ -132,7 +132,7 @@ export class Incidents implements View {
   private chosen: string;
   private listed = ""; // what the list shows
   private opened = ""; // and what is beside it
-  private linked: boolean; // by the address: nothing else is shown in its place
+  private linked: boolean; // selected by the URL: no other group replaces it
   private kind: string;
   private pid: number | null;
   private range: Range;
@@ -240,7 +240,7 @@ export class Incidents implements View {
       h("span", { class: "muted" }, clock(group.lastNs)));
     button.addEventListener("click", () => {
       this.open(group, true);
-      // On a narrow screen it lies below the list.
+      // On a narrow screen it is below the list.
       if (this.detail.offsetTop > button.offsetTop + innerHeight / 2) this.detail.scrollIntoView();
     });
     return button;
@@ -255,7 +255,7 @@ export class Incidents implements View {
     }
     for (const button of this.list.querySelectorAll("button"))
       button.setAttribute("aria-current", String(button.getAttribute("data-id") === group.id));
-    // Read again and the same: somebody may be reading, or copying, it.
+    // Unchanged: leave it alone, the user may be reading or copying it.
     const opened = `${summary(group)} ${JSON.stringify(group.incidents)}`;
     if (opened === this.opened) return;
     this.opened = opened;
@@ -283,7 +283,7 @@ export class Incidents implements View {
       await navigator.clipboard.writeText(address);
       say(button, "Copied");
     } catch {
-      location.hash = link("incidents", group.id); // then it is in the address bar at least
+      location.hash = link("incidents", group.id); // at least the address bar has it then
       say(button, "It is in the address bar");
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The whole machine at a glance: a card per device, who holds the memory, and what went wrong lately.
+// Overview of the machine: a card per device, who holds the memory, and recent incidents.
 
 import { get, mayAsk, problem } from "../api";
 import { sparkFacts, sparkline } from "../chart-data";
@@ -24,7 +24,7 @@ const CARDS = 128; // at a time; likewise the next two
 const ROWS = 200;
 const EVENTS = 12;
 
-/** How many living processes tell of each device. */
+/** How many running processes report each device. */
 function countHolders(processes: readonly Process[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const process of processes)
@@ -74,7 +74,7 @@ function card(device: Device): Row<Device> {
   };
 }
 
-/** The sparklines in figures: a line for each card. */
+/** The sparklines in figures: a row for each card. */
 class SparkTable {
   readonly element: HTMLDetailsElement;
   private body = h("tbody", {});
@@ -106,7 +106,7 @@ class SparkTable {
     };
   }
 
-  /** Nobody looks at it while it is closed. */
+  /** Not updated while it is closed. */
   show(devices: readonly Device[]): void {
     this.shown = devices;
     this.element.hidden = devices.length === 0;
@@ -145,7 +145,7 @@ const COLUMNS: ProcessColumn[] = [
     sort: (p) => -p.last_activity_ns, hint: (p) => `last allocation or free: ${clock(p.last_activity_ns)}` },
 ];
 
-/** What a reader of the figures should know. */
+/** Notes on the figures. */
 function remark(process: Process): string {
   if (process.untracked) return " (not tracked)";
   if (process.stale) return " (stale)";
@@ -153,7 +153,7 @@ function remark(process: Process): string {
   return process.differs ? " (sources differ)" : "";
 }
 
-/** Of who tells nothing, nothing is known. */
+/** Nothing is known about an untracked process. */
 const known = (process: Process, text: string): string => (process.untracked ? "?" : text);
 
 /** 0, 1, 2, 5 as "0–2, 5". */
@@ -228,7 +228,7 @@ class Processes {
       const text = `${process.pid} ${process.comm} ${process.user} ${process.container ?? ""}`.toLowerCase();
       return words.every((word) => text.includes(word));
     });
-    // What is compared is worked out once for each: there may be ten thousand.
+    // Sort keys are computed once per process: there may be ten thousand.
     const keyed = chosen.map((process) => ({ process, key: column.sort(process) }));
     keyed.sort((a, b) => (a.key < b.key ? -sign : a.key > b.key ? sign : a.process.pid - b.process.pid));
     const list = keyed.map(({ process }) => process);
@@ -267,7 +267,7 @@ class Recent {
     return mayAsk() ? count(happened(glance(this.list))) + (this.more ? "+" : "") : "–";
   }
 
-  /** Shown at once: the database has it a moment later. */
+  /** Shown at once, because the database has it only a moment later. */
   private hear(incident: Incident): void {
     if (!mayAsk() || !incident.time_ns) return;
     this.heard = [incident, ...this.heard.filter((other) => nameOf(other) !== nameOf(incident))].slice(0, 50);
@@ -362,7 +362,7 @@ export function overview(): View {
     if (!totals) return;
     if (sparksLoaded !== live.pauses) {
       sparksLoaded = live.pauses;
-      void loadSparks().then(update, () => undefined); // the past may be out of reach: then they begin now
+      void loadSparks().then(update, () => undefined); // without the history, sparklines begin now
     }
     say(figures.used, bytes(totals.totals.bytes));
     figures.used.dataset.bytes = String(totals.totals.bytes);

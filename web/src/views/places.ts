@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where in a device's memory what lies. Each process hands out memory by an allocator of its own, so each has a strip, with
-// the daemon's figures of it (the same as "ttmem map"), and an answer of its own to whether something would fit ("ttmem fit").
+// The layout of a device's memory. Each process has its own allocator, so each has a strip with the daemon's figures (the
+// same as "ttmem map"), and its own answer to whether an allocation would fit ("ttmem fit").
 
 import { get, mayAsk, problem } from "../api";
 import { seriesVariable, typeVariable, type Palette } from "../colours";
@@ -16,12 +16,12 @@ import { link, remember, type Route } from "../router";
 import { loadBuffers } from "../rows";
 import { empty, figure, locked, panel, TYPE_TITLES } from "../view";
 
-const AUTO_ROWS = 5000; // as many follow by themselves; more are read again on demand
+const AUTO_ROWS = 5000; // up to so many are refreshed automatically, more only on demand
 const AUTO_MS = 3000;
-const ASK_MS = 250; // after the last key
+const ASK_MS = 250; // after the last key press
 const STRIPS = 8; // of the processes that hold most
 
-// What may lie in which memory. Kernels wait in DRAM or run in L1, whatever they count as.
+// Which types may be in which memory. Kernels are stored in DRAM or run in L1, whatever they count as.
 const TYPES_IN: Record<SpaceType, MemoryType[]> = {
   DRAM: ["DRAM", "KERNEL"],
   L1: ["L1", "CB", "KERNEL"],
@@ -141,7 +141,7 @@ export class Places {
         get<{ time_ns: number; maps: Space[]; notes: string[] }>("/api/v1/map", { device: deviceKey(device), type: memory }, signal),
         ...TYPES_IN[memory].map((type) => loadBuffers({ device: deviceKey(device), type }, signal)),
       ]);
-      // A number also names devices of that number which have a unique id: those are others.
+      // The number also matches devices with a unique id, which are different ones.
       const buffers = rows.flatMap((one) => one.buffers)
         .filter((buffer) => buffer.device_uid === device.uid && memoryOf(buffer, device) === memory);
       this.timeNs = map.time_ns;
@@ -160,7 +160,7 @@ export class Places {
     if (again) this.timer = window.setTimeout(() => void this.load(), AUTO_MS);
   }
 
-  /** A strip for each process that has something there, or could have. */
+  /** A strip for each process that has, or could have, buffers there. */
   private arrange(spaces: readonly Space[], buffers: readonly Buffer[]): void {
     const of = new Map<number, Buffer[]>();
     for (const buffer of buffers) {
@@ -246,7 +246,7 @@ export class Places {
     clear(this.legend, names, item("hole-line", "hole"));
   }
 
-  /** Asks once nobody has typed for a moment. */
+  /** Sends the request when the user has stopped typing. */
   private ask(delay: number): void {
     clearTimeout(this.askTimer);
     this.asking.abort();
@@ -273,7 +273,7 @@ export class Places {
     }
   }
 
-  /** @text: instead of an answer. Of one process it stands beside the question, of several with each. */
+  /** @text: shown instead of an answer; for one process next to the input, for several at each strip. */
   private judge(text: string | null): void {
     const alone = this.layouts.length === 1 ? this.fits[0] : undefined;
     const yes = this.fits.filter((fit) => fit.fits).length;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The buffers of a process, seen in four ways: as a list, as a flame graph, by phase, and against an earlier moment.
+// Four views of the buffers of a process: as a list, as a flame graph, by phase, and compared with an earlier moment.
 
 import { typeVariable } from "../colours";
 import { clear, h, More, say, type Child } from "../dom";
@@ -147,7 +147,7 @@ class Comparison {
   private since = h("span", { class: "muted" });
   private more = new More(50, "call sites", () => this.show());
   private mark = h("button", { type: "button", class: "primary", disabled: true }, "Mark now");
-  private elsewhere: number; // ns; a moment that the link means
+  private elsewhere: number; // ns; the moment given in the link
   private note = "";
 
   constructor(private who: () => Who, route: Route) {
@@ -165,7 +165,7 @@ class Comparison {
     this.show();
   }
 
-  /** Return: what is to be said of it. */
+  /** Returns the note to show. */
   private keep(rows: Rows): string {
     const who = this.who();
     knowMark(who, rows);
@@ -197,7 +197,7 @@ class Comparison {
       figure("Added", `${bytes(sum("added"))} in ${plural(sum("addedBuffers"), "buffer")}`),
       figure("Gone", own ? `${bytes(sum("gone"))} in ${plural(sum("goneBuffers"), "buffer")}` : "not known"),
       own && figure("Difference", signed(sum("added") - sum("gone"))));
-    const part = partNote(own ?? after, after); // of a moment elsewhere it is said above
+    const part = partNote(own ?? after, after); // for a moment from a link, the note above says it
     const note = part && h("p", { class: "muted pad" }, part);
     if (changes.length === 0) return clear(this.result, figures, note, empty(own ? "Nothing has changed since then." : "Nothing was added since then."));
     clear(this.result, figures, note, this.table(this.more.cut(changes), own !== null), this.more.element);
@@ -287,7 +287,7 @@ export class Tabs {
     this.fill();
   }
 
-  /** Only what is seen is worked out. */
+  /** Computes only what is visible. */
   private fill(): void {
     if (!this.rows || !this.stale.delete(this.now)) return;
     this.parts[this.now].set(this.rows);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One process: its devices, its past, every live buffer, and by whom they were asked for.
+// One process: its devices, its history, every live buffer, and their call sites.
 
 import { mayAsk, problem } from "../api";
 import { Chart } from "../chart";
@@ -16,7 +16,7 @@ import { Closer, fromNs, History, later, lines } from "../series";
 import { locked, panel, rangeOf, RANGES, TYPE_TITLES, type Range, type View } from "../view";
 import { Tabs } from "./process-tabs";
 
-const AUTO_ROWS = 5000; // as many follow by themselves; more are read again on demand
+const AUTO_ROWS = 5000; // up to so many are refreshed automatically, more only on demand
 const AUTO_MS = 3000;
 const DOUBT_MS = 1000;
 
@@ -25,7 +25,7 @@ const find = (pid: number): Process | undefined => {
   return all.find((process) => process.alive) ?? all[0];
 };
 
-/** Lines of a pool are told apart by type. */
+/** Series of a pool are split by type. */
 const keyIn = (pool: Pool) => (line: Line): string | null =>
   line.type && POOLS[pool].types.includes(line.type) ? line.type : null;
 
@@ -72,7 +72,7 @@ class Past {
     this.chart.destroy();
   }
 
-  /** @again: only to know what was missed; what one looks at closer stays. */
+  /** @again: only to load what was missed; the zoom stays. */
   private async load(again = false): Promise<void> {
     this.abort.abort();
     this.abort = new AbortController();
@@ -148,7 +148,7 @@ class Holdings {
   private shown = 0; // rows
   private doubted = false;
   private ended = false;
-  private start = 0; // of the process, as it was known last
+  private start = 0; // start time of the process, as last known
 
   constructor(
     private pid: number,
@@ -176,7 +176,7 @@ class Holdings {
     return { pid: this.pid, startNs: this.start };
   }
 
-  /** Whether the process has ended. Then the rows that were seen last stay: the daemon has none any more. */
+  /** Whether the process has exited. Then the last rows stay, because the daemon no longer has any. */
   end(ended: boolean): void {
     if (ended === this.ended) return;
     this.ended = this.refresh.disabled = ended;
@@ -187,7 +187,7 @@ class Holdings {
     }
   }
 
-  /** Nothing at once where there was something may be an end that the stream has not told of yet: it is asked for twice. */
+  /** A list that is suddenly empty may mean an exit that the stream has not reported yet, so it is requested twice. */
   private doubts(rows: Rows): boolean {
     this.doubted = !this.doubted && rows.buffers.length === 0 && this.shown > 0;
     if (this.doubted) this.timer = window.setTimeout(() => void this.load(), DOUBT_MS);
@@ -243,17 +243,17 @@ export function processView(route: Route): View {
     h("div", { class: "crumbs" }, h("a", { href: link("overview") }, "Overview"), heading, facts),
     gone, content, holdings.element);
   let known = false;
-  let start: number | null = null; // of the one that was seen alive
+  let start: number | null = null; // of the process that was seen running
   let ended = false;
   const update = (): void => {
     const now = find(pid);
     gone.hidden = (now !== undefined && now.alive) || !live.totals;
-    // Of who was never seen there is nothing to show; of who has ended, what was seen last.
+    // A process never seen has nothing to show; an exited one shows what was seen last.
     known ||= now !== undefined;
     say(why, known ? `Process ${pid} has ended. Below is what was seen of it last.`
       : `Process ${pid} is not there: it has ended, or was never tracked.`);
     content.hidden = holdings.element.hidden = !known && live.totals !== null;
-    // Another one with its number is seen from the beginning.
+    // Another process with its pid starts from scratch.
     if (now?.alive && start !== null && now.start_ns !== start && ended) return void dispatchEvent(new Event("hashchange"));
     ended = start !== null && live.totals !== null && !now?.alive;
     holdings.end(ended);
