@@ -55,6 +55,8 @@ static int play_dump(void *context, const struct web_asker *asker, FILE *out)
 	struct native_testing *world = context;
 
 	__atomic_add_fetch(&world->dumps, 1, __ATOMIC_RELAXED);
+	if (world->dump_waits)
+		assert(sem_wait(&world->dump_goes_on) == 0);
 	for (size_t i = 0; i < world->dump_size; i++)
 		putc('a' + (int)(i % 26), out);
 	return 0;
@@ -73,6 +75,7 @@ void native_testing_open(struct native_testing *world)
 	int listening;
 
 	memset(world, 0, sizeof(*world));
+	assert(sem_init(&world->dump_goes_on, 0, 0) == 0);
 	assert(proc_open(&world->proc) == 0);
 	assert(loop_new(&world->loop) == 0 &&
 	       worker_new(&world->work,
@@ -100,7 +103,7 @@ void native_testing_open(struct native_testing *world)
 
 void native_testing_close(struct native_testing *world)
 {
-	worker_free(world->work);
+	world->work = worker_free(world->work);
 	native_free(world->native);
 	collector_free(world->collector);
 	loop_free(world->loop);
