@@ -47,7 +47,10 @@ static int provide_snapshot(void *context, const struct snapshot_request *reques
 	int r;
 
 	if (!request->buffers && !request->is_own)
-		return collector_totals(daemon->collector, clock_ns(CLOCK_MONOTONIC), ret_snapshot);
+		return collector_totals(daemon->collector,
+					request->since_ns ? request->since_ns
+							  : clock_ns(CLOCK_MONOTONIC),
+					ret_snapshot);
 	if (!request->buffers || request->unnamed)
 		return provide_snapshot_once(daemon, request, ret_snapshot);
 	symbols_namer_init(&namer, daemon->symbols, false);

@@ -29,6 +29,7 @@ struct snapshot_request {
 	bool sorted; /* not a page but the first @limit of all; @after is not looked at */
 	enum snapshot_order order;
 
+	uint64_t since_ns;   /* CLOCK_MONOTONIC: shared totals are no older; 0 = than now */
 	bool is_own;         /* who asks will change the snapshot: totals too must not be shared */
 	bool unnamed;        /* who asks does not look at stacks: nobody need look for names */
 	struct namer *namer; /* for native frames of stacks; NULL = they stay addresses */

@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/loop.h"
 #include "base/unit.h"
 #include "base/worker.h"
@@ -48,6 +49,14 @@ static int play_totals(void *context, uint64_t since_ns, struct snapshot **ret_s
 {
 	return collector_totals(((struct native_testing *)context)->collector, since_ns,
 				ret_snapshot);
+}
+
+static int play_snapshot(void *context, const struct snapshot_request *request,
+			 struct snapshot **ret_snapshot)
+{
+	return play_totals(context,
+			   request->since_ns ? request->since_ns : clock_ns(CLOCK_MONOTONIC),
+			   ret_snapshot);
 }
 
 static int play_dump(void *context, const struct web_asker *asker, FILE *out)
@@ -91,8 +100,10 @@ void native_testing_open(struct native_testing *world)
 	config.work = world->work;
 	config.proc = &world->proc;
 	config.access = &world->access;
-	world->provider =
-		(struct web_provider){.context = world, .dump = play_dump, .health = play_health};
+	world->provider = (struct web_provider){.context = world,
+						.snapshot = play_snapshot,
+						.dump = play_dump,
+						.health = play_health};
 	config.provider = &world->provider;
 	config.hooks = (struct native_hooks){.context = world,
 					     .offer_consume = play_offer,
