@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTTP on the native socket: who is shown what, and commands and daemons of different versions."""
 
+import contextlib
 import errno
 import json
 import os
 import socket
+import sqlite3
 import subprocess
 import urllib.error
 import urllib.request
@@ -15,6 +17,7 @@ from conftest import LIMIT
 from nativesocket import (  # noqa: F401 (fixtures)
     AS_MEMBER,
     AS_USER,
+    GROUP,
     OLD_KINDS,
     REPLY,
     ROSTER,
@@ -254,3 +257,26 @@ def test_a_history_without_its_past_says_so(failing):
     assert len([note for note in history["notes"] if "not now" in note]) == 1
     result = failing.run("history", "0x1000")
     assert "not now" in result.stdout + result.stderr
+
+
+def test_a_history_whose_past_is_too_long_is_cut(place):
+    place.start("--group", str(GROUP), "--keeper", "no")
+    player = place.player("alloc 0 DRAM 0x1000 10 x")
+    wait_until_seen(place, player.pid)
+    player.kill()
+    wait_for(lambda: place.json("leaks")["processes"], "the leak")
+    assert place.json("history", "0x1000")["exact"] is True
+    place.stop()
+    with contextlib.closing(sqlite3.connect(place.state / "history.db")) as past, past:
+        (columns,) = past.execute("SELECT group_concat(name) FROM pragma_table_info('leak_buffers')").fetchone()
+        values = columns.replace("place", "n").replace("name", "?1")
+        past.execute(
+            "WITH RECURSIVE row(n) AS (SELECT 1000 UNION ALL SELECT n + 1 FROM row WHERE n < 31000)"
+            f" INSERT INTO leak_buffers({columns}) SELECT {values} FROM leak_buffers, row",
+            ("n" * 1000,),
+        )
+    place.start("--group", str(GROUP), "--keeper", "no")
+    history = check_schema(place.json("history", "0x1000"))
+    assert history["exact"] is False and any("too long" in note for note in history["notes"])
+    (leak,) = history["past"]["leaks"]
+    assert 1 <= len(leak["buffers"]) < 30000
