@@ -22,7 +22,7 @@ struct web_series_query;
 #define RECORDER_ADDRESS_PAGES_MAX 1000u
 #define RECORDER_ADDRESS_BYTES_MAX (UINT64_C(8) << 20) /* of each list, far below an answer's */
 
-/* Every query waits for this one; the command gives up on its own after 2 s. */
+/* Other clients' queries wait meanwhile, and the command waits 2 s for its list of processes. */
 #define RECORDER_ADDRESS_MS 1500u
 
 /* What the client may see and wants to see. */
