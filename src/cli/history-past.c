@@ -16,6 +16,7 @@
 #include "model/filter.h"
 #include "model/snapshot.h"
 #include "model/types.h"
+#include "source/books/address-history.h"
 #include "source/daemon-client/daemon-client.h"
 
 #define HISTORY_TARGET_MAX 3000 /* enough for 64 devices given by id */
@@ -52,32 +53,74 @@ static char *history_past_list(const json_t *past, const char *key)
 	return json_is_array(list) ? json_dumps(list, JSON_COMPACT) : NULL;
 }
 
-int history_past_ask(struct daemon_client *remote, const struct filter *filter, uint64_t address,
-		     struct history_past *ret_past)
+/* The daemon did not answer. Where there is none, nothing is missing. */
+static void history_past_miss(const struct daemon_client *remote, int noted,
+			      struct snapshot *snapshot)
+{
+	int outcome = daemon_client_outcome(remote);
+
+	if (outcome == DAEMON_CLIENT_NONE)
+		return;
+	snapshot->exact = false;
+	if (outcome != noted || outcome == DAEMON_CLIENT_REFUSED)
+		snapshot_note(snapshot, "the past of this address is missing: %s",
+			      daemon_client_reason(remote));
+}
+
+/* What the daemon says of its rows holds for ours. */
+static void history_past_heed(const json_t *document, struct snapshot *snapshot)
+{
+	json_t *notes = json_object_get(document, "notes"), *note;
+	size_t i;
+
+	if (json_is_false(json_object_get(document, "exact")))
+		snapshot->exact = false;
+	json_array_foreach(notes, i, note)
+	{
+		if (json_is_string(note))
+			snapshot_note(snapshot, "%s", json_string_value(note));
+	}
+}
+
+/* 0, a daemon_client_outcome, or a negative errno. */
+static int history_past_get(struct daemon_client *remote, const char *target,
+			    struct snapshot *snapshot, struct history_past *ret_past)
 {
 	CLEANUP(history_past_deinit) struct history_past past = {.leaks = NULL};
 	CLEANUP(daemon_pages_unload) json_t *document = NULL;
 	CLEANUP_FREE char *text = NULL;
-	char target[HISTORY_TARGET_MAX];
 	const json_t *rows;
 	size_t length;
-	int r = history_past_target(filter, address, target);
+	int r = daemon_client_get(remote, target, &text, &length);
 
-	if (r == 0)
-		r = daemon_client_get(remote, target, &text, &length);
 	if (r != 0)
 		return r;
 	document = daemon_pages_load(text, length);
 	rows = json_object_get(document, "past");
-	if (json_is_null(rows))
-		return DAEMON_CLIENT_REFUSED; /* it records nothing, or cannot at present */
-	past.leaks = history_past_list(rows, "leaks");
-	past.incidents = history_past_list(rows, "incidents");
-	if (!past.leaks || !past.incidents)
-		return daemon_client_reject(remote);
+	if (!json_is_null(rows)) {
+		past.leaks = history_past_list(rows, "leaks");
+		past.incidents = history_past_list(rows, "incidents");
+		if (!past.leaks || !past.incidents)
+			return daemon_client_reject(remote);
+	}
+	history_past_heed(document, snapshot);
 	ret_past->leaks = cleanup_steal(past.leaks);
 	ret_past->incidents = cleanup_steal(past.incidents);
 	return 0;
+}
+
+int history_past_ask(struct daemon_client *remote, const struct address_history_wish *wish,
+		     struct snapshot *snapshot, struct history_past *ret_past)
+{
+	int noted = daemon_client_outcome(remote); /* by daemon_client_note() */
+	char target[HISTORY_TARGET_MAX];
+	int r = history_past_target(&wish->filter, wish->address, target);
+
+	if (r == 0)
+		r = history_past_get(remote, target, snapshot, ret_past);
+	if (r > 0)
+		history_past_miss(remote, noted, snapshot);
+	return r < 0 ? r : 0;
 }
 
 static bool history_past_lives(const struct snapshot *snapshot, uint64_t pid)

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct filter;
+struct address_history_wish;
 struct daemon_client;
 struct snapshot;
 
@@ -16,9 +16,12 @@ struct history_past {
 	char *incidents;
 };
 
-/* 0, a daemon_client_outcome, or a negative errno. */
-int history_past_ask(struct daemon_client *remote, const struct filter *filter, uint64_t address,
-		     struct history_past *ret_past);
+/*
+ * Without a daemon that remembers anything both lists are NULL. If it should but does not tell, or
+ * not all, @snapshot gets a note and is no longer exact. 0 or a negative errno.
+ */
+int history_past_ask(struct daemon_client *remote, const struct address_history_wish *wish,
+		     struct snapshot *snapshot, struct history_past *ret_past);
 void history_past_deinit(struct history_past *past);
 
 /*

@@ -221,15 +221,12 @@ static int history_run(int argc, char **argv)
 		wish->namer = session_namer(session);
 	if (r == 0)
 		r = history_collect(&history, wish, session, snapshot);
-	/* Without a daemon there is no recorded history. */
 	if (r == 0)
-		r = history_past_ask(session_remote(session), &wish->filter, wish->address, &past);
+		r = history_past_ask(session_remote(session), wish, snapshot, &past);
 	if (r < 0)
 		return output_fail("history", "cannot look at processes", r);
-	if (r == DAEMON_CLIENT_OLDER)
-		snapshot_note(snapshot, "%s", daemon_client_reason(session_remote(session)));
 	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
-	history_write(&history, snapshot, &options, r == 0 ? &past : NULL);
+	history_write(&history, snapshot, &options, past.leaks ? &past : NULL);
 	return output_finish();
 }
 

@@ -163,9 +163,10 @@ static int incidents_recall_print(void *context, const json_t *row)
 
 /*
  * Incidents from the daemon, including those of ended processes. 0, an outcome, or a negative
- * errno.
+ * errno; @ret_is_begun: something was written.
  */
-static int incidents_recall(struct daemon_client *remote, const struct filter *filter, bool json)
+static int incidents_recall(struct daemon_client *remote, const struct filter *filter, bool json,
+			    bool *ret_is_begun)
 {
 	struct incidents_recalled recalled = {0};
 	const struct daemon_pages_query query = {
@@ -176,8 +177,9 @@ static int incidents_recall(struct daemon_client *remote, const struct filter *f
 	int r;
 
 	if (json)
-		return daemon_pages_document(remote, &query, stdout);
+		return daemon_pages_document(remote, &query, stdout, ret_is_begun);
 	r = daemon_pages_rows(remote, &query, incidents_recall_print, &recalled);
+	*ret_is_begun = recalled.count > 0;
 	if (r == 0 && recalled.count == 0)
 		puts("no incidents");
 	if (r == 0 && recalled.leak_sites > 0)
@@ -193,7 +195,7 @@ static int incidents_run(int argc, char **argv)
 	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct snapshot_request request = {.incidents = true};
-	bool json = false;
+	bool json = false, is_begun = false;
 	const struct options_item items[] = {
 		{0, "pid", "PID", "only of this process", &request.filter, options_pid},
 		{0, "json", NULL, "as JSON", &json, NULL},
@@ -216,9 +218,13 @@ static int incidents_run(int argc, char **argv)
 	output_start();
 	r = session_new(&session);
 	if (r == 0) {
-		r = incidents_recall(session_remote(session), &request.filter, json);
+		r = incidents_recall(session_remote(session), &request.filter, json, &is_begun);
 		if (r == 0)
 			return output_finish();
+		if (is_begun) {
+			(void)output_finish(); /* print what there is; the failure is told below */
+			return daemon_pages_fail("incidents", session_remote(session), r);
+		}
 		if (r == DAEMON_CLIENT_OLDER)
 			older = strdup(daemon_client_reason(session_remote(session)));
 		r = r > 0 ? 0 : r; /* fall back to the books of live processes */

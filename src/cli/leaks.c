@@ -161,6 +161,7 @@ static int leaks_run(int argc, char **argv)
 		.count = ARRAY_SIZE(items),
 	};
 	struct daemon_pages_query query = {.document = "leaks", .list = "processes"};
+	bool is_begun; /* there is nothing to print instead */
 	int r = options_parse_only(&options, argc, argv);
 
 	if (r != 0)
@@ -172,7 +173,7 @@ static int leaks_run(int argc, char **argv)
 		return output_fail("leaks", "cannot ask ttmemd", r);
 	if (!leaks.json)
 		output_page();
-	r = leaks.json ? daemon_pages_document(remote, &query, stdout)
+	r = leaks.json ? daemon_pages_document(remote, &query, stdout, &is_begun)
 		       : leaks_text(&leaks, remote, &query);
 	if (r != 0) {
 		(void)output_finish(); /* print what there is; the failure is reported below */

@@ -47,7 +47,10 @@ static int provide_snapshot(void *context, const struct snapshot_request *reques
 	int r;
 
 	if (!request->buffers && !request->is_own)
-		return collector_totals(daemon->collector, clock_ns(CLOCK_MONOTONIC), ret_snapshot);
+		return collector_totals(daemon->collector,
+					request->since_ns ? request->since_ns
+							  : clock_ns(CLOCK_MONOTONIC),
+					ret_snapshot);
 	if (!request->buffers || request->unnamed)
 		return provide_snapshot_once(daemon, request, ret_snapshot);
 	symbols_namer_init(&namer, daemon->symbols, false);
@@ -188,23 +191,35 @@ static int provide_lives(struct daemon *daemon, const struct web_history_query *
 }
 
 /*
- * What the database has on the address. Without a database, or while it fails, there is nothing,
- * and the document says so.
+ * What the database has on the address. Without a database there is nothing. While it fails, or if
+ * there is too much, the document says so.
  */
 static bool provide_past_of(struct daemon *daemon, const struct web_history_query *query,
-			    struct recorder_rows *ret_rows)
+			    struct snapshot *snapshot, struct recorder_rows *ret_rows)
 {
 	struct recorder_scope scope = provide_scope(query->asker);
+	uint32_t pid = query->filter.has_pid ? query->filter.pid : 0;
 	struct store_reader *reader = NULL;
+	int r;
 
 	scope.has_address = true;
 	scope.address = query->address;
 	scope.filter = &query->filter;
 	provide_refresh(daemon, query->asker);
-	return provide_reader(daemon, query->asker, &reader) == 0 &&
-	       recorder_documents_address(reader, &scope,
-					  query->filter.has_pid ? query->filter.pid : 0,
-					  ret_rows) == 0;
+	r = provide_reader(daemon, query->asker, &reader);
+	if (r == -EOPNOTSUPP)
+		return false;
+	if (r == 0)
+		r = recorder_documents_address(reader, &scope, pid,
+					       clock_ms(CLOCK_MONOTONIC) + RECORDER_ADDRESS_MS,
+					       ret_rows);
+	if (r < 0)
+		snapshot_note(snapshot, "the past cannot be read at present: %s", strerror(-r));
+	else if (ret_rows->is_cut)
+		snapshot_note(snapshot, "the past of this address is too long: only its newest "
+					"part is listed");
+	snapshot->exact = snapshot->exact && r == 0 && !ret_rows->is_cut;
+	return r == 0;
 }
 
 static int provide_history(void *context, const struct web_history_query *query, struct emit *json)
@@ -226,7 +241,7 @@ static int provide_history(void *context, const struct web_history_query *query,
 	if (r == 0)
 		r = snapshot_finish(snapshot);
 	if (r == 0) {
-		bool has_past = provide_past_of(context, query, &rows);
+		bool has_past = provide_past_of(context, query, snapshot, &rows);
 
 		past = (struct document_past){.leaks = rows.leaks, .incidents = rows.incidents};
 		document_history_past(json, snapshot, &history, query->address,

@@ -434,6 +434,7 @@ void daemon_close(struct daemon *daemon)
 	daemon_keep_finish(daemon);
 	tracked_file_free(daemon->tracked_file);
 	worker_free(daemon->scout);
+	native_stop(daemon->native);
 	worker_free(daemon->desk);
 	if (daemon->desk_reader)
 		store_reader_close(daemon->desk_reader);

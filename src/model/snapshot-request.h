@@ -30,7 +30,8 @@ struct snapshot_request {
 	bool sorted;              /* not a page but the first @limit of all; @after is ignored */
 	enum snapshot_order order;
 
-	bool is_own;         /* the caller will change the snapshot: do not share totals either */
-	bool unnamed;        /* the caller ignores stacks: no names are needed */
-	struct namer *namer; /* for native frames of stacks; NULL = leave them as addresses */
+	uint64_t since_ns;   /* CLOCK_MONOTONIC: shared totals are no older; 0 = than now */
+	bool is_own;         /* who asks will change the snapshot: totals too must not be shared */
+	bool unnamed;        /* who asks does not look at stacks: nobody need look for names */
+	struct namer *namer; /* for native frames of stacks; NULL = they stay addresses */
 };

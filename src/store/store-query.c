@@ -221,7 +221,9 @@ store_query_page(struct store_reader *reader, const struct store_filter *filter,
 		return r;
 	next.more = false;
 	if (r == 0) {
-		r = list(reader, filter, rows, &next);
+		r = store_reader_hurry(reader, filter->until_ms);
+		if (r == 0)
+			r = list(reader, filter, rows, &next);
 		store_reader_end(reader);
 		if (r < 0)
 			return r;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
 #include "store/store-private.h"
 
@@ -146,6 +147,14 @@ int store_reader_begin(struct store_reader *reader)
 	if (r)
 		pthread_rwlock_unlock(&reader->store->files);
 	return r;
+}
+
+int store_reader_hurry(struct store_reader *reader, uint64_t until_ms)
+{
+	if (until_ms)
+		reader->deadline_ms = bits_min(reader->deadline_ms, until_ms);
+	/* SQLite looks at the clock only now and then: not at all in a short query. */
+	return store_reader_is_late(reader) ? -ETIME : 0;
 }
 
 void store_reader_end(struct store_reader *reader)

@@ -25,6 +25,9 @@ struct store_reader {
 int store_reader_begin(struct store_reader *reader);
 void store_reader_end(struct store_reader *reader);
 
+/* Until the end: -ETIME from @until_ms on, if that is earlier than the usual deadline; 0 = it is not. */
+int store_reader_hurry(struct store_reader *reader, uint64_t until_ms);
+
 /* A bound statement; the caller finalizes it. */
 int store_reader_prepare(struct store_reader *reader, const char *sql,
 			 const struct store_value *values, size_t count,

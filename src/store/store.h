@@ -268,6 +268,7 @@ struct store_filter {
 	uint32_t pid;      /* incidents: with an example of that process, which is returned */
 	uint64_t since_ns; /* last seen, or ended, not before */
 	size_t limit;      /* incidents or leaks; 0 = STORE_LIMIT_MAX */
+	uint64_t until_ms; /* CLOCK_MONOTONIC: -ETIME then, if not earlier */
 	struct store_cursor after;
 };
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTTP on the native socket: who is shown what, and commands and daemons of different versions."""
 
+import contextlib
 import errno
 import json
 import os
 import socket
+import sqlite3
 import subprocess
 import urllib.error
 import urllib.request
@@ -15,6 +17,7 @@ from conftest import LIMIT
 from nativesocket import (  # noqa: F401 (fixtures)
     AS_MEMBER,
     AS_USER,
+    GROUP,
     OLD_KINDS,
     REPLY,
     ROSTER,
@@ -200,3 +203,80 @@ def test_an_older_daemon_is_named(place):
         assert any("is older than this ttmem" in note for note in notes)
     assert not any("ttmemd" in note for note in place.json("smi")["notes"])
     server.stdout.close()
+
+
+# A daemon whose history fails: after the first page of incidents, or at once.
+FAILS_LATER = """
+import json, socket, struct, sys
+server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+server.bind(sys.argv[1])
+server.listen()
+print("ready", flush=True)
+row = dict(kind="double_free", pid=1, comm="gone", device=0, type="DRAM", address="0x1000", count=1)
+page = dict(schema="ttmem.incidents/1", incidents=[row], exact=True, next="1-1", notes=[])
+def serve(packet):
+    if packet[:4] != b"GET ":
+        return struct.pack("<4IiI8x", 0x50525454, 1, packet[12], 1, 0, 0)
+    if b"/incidents?" in packet and b"cursor" not in packet:
+        body = json.dumps(page).encode()
+        return b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n" % len(body) + body
+    return b"HTTP/1.1 503 No\\r\\nContent-Length: 7\\r\\n\\r\\nnot now"
+while True:
+    client, _ = server.accept()
+    while packet := client.recv(4096):
+        client.send(serve(packet))
+    client.close()
+"""
+
+
+@pytest.fixture
+def failing(place):
+    server = place.adopt(
+        subprocess.Popen(
+            ["/usr/bin/python3", "-c", FAILS_LATER, str(place.socket)], stdout=subprocess.PIPE, text=True
+        )
+    )
+    assert server.stdout.readline() == "ready\n"
+    yield place
+    server.stdout.close()
+
+
+def test_incidents_that_fail_half_way_are_told_once(failing):
+    result = failing.run("incidents", "--json")
+    assert result.returncode == 1 and "not now" in result.stderr
+    incidents = json.loads(result.stdout)  # one document
+    assert [row["comm"] for row in incidents["incidents"]] == ["gone"] and incidents["next"] == "1-1"
+    result = failing.run("incidents")
+    assert result.returncode == 1 and "not now" in result.stderr
+    assert "(gone)" in result.stdout and "no incidents" not in result.stdout
+
+
+def test_a_history_without_its_past_says_so(failing):
+    history = check_schema(failing.json("history", "0x1000"))
+    assert history["past"] is None and history["exact"] is False
+    assert len([note for note in history["notes"] if "not now" in note]) == 1
+    result = failing.run("history", "0x1000")
+    assert "not now" in result.stdout + result.stderr
+
+
+def test_a_history_whose_past_is_too_long_is_cut(place):
+    place.start("--group", str(GROUP), "--keeper", "no")
+    player = place.player("alloc 0 DRAM 0x1000 10 x")
+    wait_until_seen(place, player.pid)
+    player.kill()
+    wait_for(lambda: place.json("leaks")["processes"], "the leak")
+    assert place.json("history", "0x1000")["exact"] is True
+    place.stop()
+    with contextlib.closing(sqlite3.connect(place.state / "history.db")) as past, past:
+        (columns,) = past.execute("SELECT group_concat(name) FROM pragma_table_info('leak_buffers')").fetchone()
+        values = columns.replace("place", "n").replace("name", "?1")
+        past.execute(
+            "WITH RECURSIVE row(n) AS (SELECT 1000 UNION ALL SELECT n + 1 FROM row WHERE n < 31000)"
+            f" INSERT INTO leak_buffers({columns}) SELECT {values} FROM leak_buffers, row",
+            ("n" * 1000,),
+        )
+    place.start("--group", str(GROUP), "--keeper", "no")
+    history = check_schema(place.json("history", "0x1000"))
+    assert history["exact"] is False and any("too long" in note for note in history["notes"])
+    (leak,) = history["past"]["leaks"]
+    assert 1 <= len(leak["buffers"]) < 30000

@@ -43,11 +43,12 @@ static int document(daemon_client_testing_fn *serve, char **ret_text)
 	struct daemon_client *remote;
 	size_t length;
 	FILE *out = open_memstream(ret_text, &length);
+	bool is_begun;
 	int r;
 
 	assert(out && daemon_client_new(&remote) == 0);
-	r = daemon_pages_document(remote, &leaks, out);
-	assert(fclose(out) == 0);
+	r = daemon_pages_document(remote, &leaks, out, &is_begun);
+	assert(fclose(out) == 0 && is_begun == (length > 0));
 	daemon_client_free(remote);
 	daemon_client_testing_stop(&server);
 	return r;

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -217,12 +216,13 @@ static int daemon_pages_put_document(struct daemon_pages_walk *walk, FILE *out)
 }
 
 int daemon_pages_document(struct daemon_client *remote, const struct daemon_pages_query *query,
-			  FILE *out)
+			  FILE *out, bool *ret_is_begun)
 {
 	CLEANUP(daemon_pages_walk_deinit)
 	struct daemon_pages_walk walk = {.remote = remote, .query = query};
 	int r = daemon_pages_page(&walk);
 
+	*ret_is_begun = r == 0;
 	if (r != 0)
 		return r;
 	if (json_is_string(json_object_get(walk.page, "next")))

@@ -7,6 +7,7 @@
  */
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,12 +27,12 @@ struct daemon_pages_query {
 };
 
 /*
- * Writes all pages as one document. Nothing is written before the first page has arrived; if a
- * later one fails, the document is still well-formed and its "next" says where it was cut. 0, a
- * daemon_client_outcome, or a negative errno.
+ * Writes all pages as one document. Nothing is written before the first page has arrived, which
+ * @ret_is_begun tells; if a later one fails, the document is still well-formed and its "next" says
+ * where it was cut. 0, a daemon_client_outcome, or a negative errno.
  */
 int daemon_pages_document(struct daemon_client *remote, const struct daemon_pages_query *query,
-			  FILE *out);
+			  FILE *out, bool *ret_is_begun);
 
 /* Handles one row. 0, or a negative errno. */
 typedef int daemon_pages_fn(void *context, const json_t *row);

@@ -14,6 +14,7 @@
 
 #include "base/loop.h"
 #include "base/unit.h"
+#include "base/worker.h"
 #include "wire/offer.h"
 
 UNIT(garbage_closes_the_connection)
@@ -157,6 +158,63 @@ UNIT(clients_may_hang_up_at_any_moment)
 	}
 	while (native_testing_counts(&world).connections > 0)
 		assert(loop_turn(world.loop, 10) == 0);
+	native_testing_close(&world);
+}
+
+/* One question keeps the worker busy, and others wait behind it. */
+static void ask_behind_one(struct native_testing *world, int *ret_fds, unsigned int count)
+{
+	world->dump_waits = true;
+	for (unsigned int i = 0; i < count; i++) {
+		ret_fds[i] = native_testing_connect(world);
+		native_testing_get(ret_fds[i], "/api/v1/dump");
+		while (native_testing_counts(world).requests <= i)
+			assert(loop_turn(world->loop, 10) == 0);
+	}
+	while (__atomic_load_n(&world->dumps, __ATOMIC_RELAXED) == 0)
+		assert(loop_turn(world->loop, 10) == 0);
+}
+
+UNIT(questions_of_clients_that_hung_up_are_not_answered)
+{
+	struct native_testing world;
+	size_t length;
+	char *text;
+	int fds[5];
+
+	native_testing_open(&world);
+	ask_behind_one(&world, fds, 5);
+	for (int i = 1; i < 5; i++) {
+		close(fds[i]);
+		assert(loop_turn(world.loop, 10) == 0); /* is told of it */
+	}
+	for (int i = 0; i < 5; i++)
+		assert(sem_post(&world.dump_goes_on) == 0);
+	assert(native_testing_receive_http(&world, fds[0], &text, &length) == 200);
+	free(text);
+	while (native_testing_counts(&world).connections > 1)
+		assert(loop_turn(world.loop, 10) == 0);
+	assert(__atomic_load_n(&world.dumps, __ATOMIC_RELAXED) == 1);
+	close(fds[0]);
+	native_testing_close(&world);
+}
+
+UNIT(questions_that_wait_at_the_end_are_not_answered)
+{
+	struct native_testing world;
+	int fds[5];
+
+	native_testing_open(&world);
+	ask_behind_one(&world, fds, 5);
+	native_stop(world.native);
+	for (int i = 0; i < 5; i++)
+		assert(sem_post(&world.dump_goes_on) == 0);
+	world.work = worker_free(world.work);
+	assert(world.dumps == 1 && native_testing_counts(&world).connections == 0);
+	for (int i = 0; i < 5; i++) {
+		assert(native_testing_is_closed(&world, fds[i]));
+		close(fds[i]);
+	}
 	native_testing_close(&world);
 }
 

@@ -12,7 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/loop.h"
 #include "base/unit.h"
+#include "daemon/registry/collector.h"
 #include "source/books/verify-book.h"
 
 UNIT(documents_come_whole_and_one_after_the_other)
@@ -40,6 +42,35 @@ UNIT(documents_come_whole_and_one_after_the_other)
 	assert(native_testing_counts(&world).requests == 4 &&
 	       native_testing_counts(&world).connections == 1);
 	close(fd);
+	native_testing_close(&world);
+}
+
+UNIT(requests_that_wait_together_share_one_reading)
+{
+	static const char *const targets[] = {"/api/v1/smi", "/api/v1/ps", "/api/devices",
+					      "/api/devices/0/stats"};
+	struct native_testing world;
+	int fds[5];
+
+	native_testing_open(&world);
+	native_testing_add(&world, 100, getuid(), 1);
+	world.dump_waits = true;
+	for (size_t i = 0; i < 5; i++) {
+		fds[i] = native_testing_connect(&world);
+		native_testing_get(fds[i], i > 0 ? targets[i - 1] : "/api/v1/dump");
+		while (native_testing_counts(&world).requests <= i)
+			assert(loop_turn(world.loop, 10) == 0);
+	}
+	assert(sem_post(&world.dump_goes_on) == 0);
+	for (size_t i = 0; i < 5; i++) {
+		size_t length;
+		char *text;
+
+		assert(native_testing_receive_http(&world, fds[i], &text, &length) == 200);
+		free(text);
+		close(fds[i]);
+	}
+	assert(collector_readings(world.collector) == 1);
 	native_testing_close(&world);
 }
 

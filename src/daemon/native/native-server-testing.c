@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/loop.h"
 #include "base/unit.h"
 #include "base/worker.h"
@@ -50,11 +51,21 @@ static int play_totals(void *context, uint64_t since_ns, struct snapshot **ret_s
 				ret_snapshot);
 }
 
+static int play_snapshot(void *context, const struct snapshot_request *request,
+			 struct snapshot **ret_snapshot)
+{
+	return play_totals(context,
+			   request->since_ns ? request->since_ns : clock_ns(CLOCK_MONOTONIC),
+			   ret_snapshot);
+}
+
 static int play_dump(void *context, const struct web_asker *asker, FILE *out)
 {
 	struct native_testing *world = context;
 
 	__atomic_add_fetch(&world->dumps, 1, __ATOMIC_RELAXED);
+	if (world->dump_waits)
+		assert(sem_wait(&world->dump_goes_on) == 0);
 	for (size_t i = 0; i < world->dump_size; i++)
 		putc('a' + (int)(i % 26), out);
 	return 0;
@@ -73,6 +84,7 @@ void native_testing_open(struct native_testing *world)
 	int listening;
 
 	memset(world, 0, sizeof(*world));
+	assert(sem_init(&world->dump_goes_on, 0, 0) == 0);
 	assert(proc_open(&world->proc) == 0);
 	assert(loop_new(&world->loop) == 0 &&
 	       worker_new(&world->work,
@@ -88,8 +100,10 @@ void native_testing_open(struct native_testing *world)
 	config.work = world->work;
 	config.proc = &world->proc;
 	config.access = &world->access;
-	world->provider =
-		(struct web_provider){.context = world, .dump = play_dump, .health = play_health};
+	world->provider = (struct web_provider){.context = world,
+						.snapshot = play_snapshot,
+						.dump = play_dump,
+						.health = play_health};
 	config.provider = &world->provider;
 	config.hooks = (struct native_hooks){.context = world,
 					     .offer_consume = play_offer,
@@ -100,7 +114,7 @@ void native_testing_open(struct native_testing *world)
 
 void native_testing_close(struct native_testing *world)
 {
-	worker_free(world->work);
+	world->work = worker_free(world->work);
 	native_free(world->native);
 	collector_free(world->collector);
 	loop_free(world->loop);

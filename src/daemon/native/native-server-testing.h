@@ -6,6 +6,7 @@
  * everything else is faked. Helpers assert.
  */
 
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,6 +38,8 @@ struct native_testing {
 	size_t count;
 	unsigned int offers, dumps;
 	size_t dump_size;
+	bool dump_waits; /* each dump, for the semaphore */
+	sem_t dump_goes_on;
 	char path[108];
 };
 

@@ -44,7 +44,7 @@ struct native_connection {
 	struct loop_timer timer;
 	struct worker_job job;
 	bool is_at_work; /* the worker has the next two */
-	bool is_dropped; /* while at work */
+	bool is_dropped; /* while at work; atomic */
 	struct native_question question;
 	struct native_answer answer;
 	struct native_packet *packet; /* being sent */
@@ -59,6 +59,7 @@ struct native {
 	struct native_connection *connections;
 	struct native_user *users;
 	uint64_t held;                /* atomic */
+	bool is_stopped;              /* atomic */
 	struct native_counts counts;  /* atomic each */
 	struct accept_request packet; /* room for one */
 };
@@ -108,7 +109,7 @@ static void native_connection_drop(struct native_connection *connection)
 		connection->peer = accept_peer_free(connection->peer);
 	}
 	if (connection->is_at_work) {
-		connection->is_dropped = true;
+		__atomic_store_n(&connection->is_dropped, true, __ATOMIC_RELAXED);
 		return;
 	}
 	native_packet_free(connection->packet);
@@ -174,10 +175,19 @@ static void native_connection_send(struct native_connection *connection)
 	}
 }
 
+/* Whether nobody waits for the answer any more. From any thread. */
+static bool native_connection_is_over(const struct native_connection *connection)
+{
+	return __atomic_load_n(&connection->is_dropped, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&connection->native->is_stopped, __ATOMIC_RELAXED);
+}
+
 static void native_run(struct worker_job *job)
 {
 	struct native_connection *connection = container_of(job, struct native_connection, job);
 
+	if (native_connection_is_over(connection))
+		return;
 	native_query_answer(connection->native->desk, &connection->question, &connection->answer);
 }
 
@@ -186,7 +196,7 @@ static void native_done(struct worker_job *job)
 	struct native_connection *connection = container_of(job, struct native_connection, job);
 
 	connection->is_at_work = false;
-	if (connection->is_dropped) {
+	if (native_connection_is_over(connection)) {
 		native_connection_drop(connection);
 		return;
 	}
@@ -430,6 +440,12 @@ int native_new_consume(struct native **ret_native, const struct native_config *c
 	(void)cleanup_steal_fd(&owned); /* the server's from now on */
 	*ret_native = cleanup_steal(native);
 	return 0;
+}
+
+void native_stop(struct native *native)
+{
+	if (native)
+		__atomic_store_n(&native->is_stopped, true, __ATOMIC_RELAXED);
 }
 
 struct native *native_free(struct native *native)

@@ -70,6 +70,9 @@ struct native_counts {
 /* Takes ownership of @listening (nonblocking) even on failure. 0 or a negative errno. */
 int native_new_consume(struct native **ret_native, const struct native_config *config,
 		       int listening);
+
+/* Before the worker is freed: questions that still wait are not answered. NULL is fine. */
+void native_stop(struct native *native);
 struct native *native_free(struct native *native);
 
 /* From any thread. */

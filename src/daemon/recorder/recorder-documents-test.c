@@ -203,6 +203,78 @@ UNIT(leaks_of_one_address)
 	testing_close(&world);
 }
 
+/* The leaks at address 0x1000. */
+static json_t *ask_address(struct testing_world *world, uint64_t until_ms, bool is_cut)
+{
+	const struct recorder_scope scope = {.has_address = true, .address = 0x1000};
+	struct recorder_rows rows = {.leaks = NULL};
+	struct store_reader *reader;
+	json_t *array;
+
+	assert(store_reader_open(world->store, &reader) == 0);
+	assert(recorder_documents_address(reader, &scope, 0, until_ms, &rows) == 0);
+	store_reader_close(reader);
+	assert(rows.is_cut == is_cut);
+	assert(strlen(rows.leaks) < RECORDER_ADDRESS_BYTES_MAX + 65536);
+	array = json_loads(rows.leaks, 0, NULL);
+	assert(json_is_array(array));
+	recorder_documents_rows_deinit(&rows);
+	return array;
+}
+
+/* As many buffers at one address as are kept, of different call sites. */
+static void put_large_leak(struct testing_world *world, uint32_t pid)
+{
+	struct store_ending ending = {.book = pid, .ended_ns = TESTING_START + pid};
+	struct snapshot *snapshot = testing_snapshot(world->real_ns);
+	uint32_t process = testing_process(snapshot, pid, "train");
+	char name[2048];
+
+	for (uint32_t i = 0; i < STORE_LEAK_BUFFERS_MAX; i++) {
+		snprintf(name, sizeof(name), "%-2047u", pid * 100 + i / 50);
+		testing_buffer(snapshot, process, 0, 0x1000, name, NULL);
+	}
+	store_put_leak(world->store, snapshot, process, &ending);
+	snapshot_free(snapshot);
+	testing_flush(world);
+}
+
+UNIT(the_past_of_an_address_is_cut_where_it_is_too_large)
+{
+	struct testing_world world;
+	json_t *rows;
+
+	testing_init(&world);
+	testing_open(&world);
+	for (uint32_t i = 0; i < 10; i++) {
+		put_large_leak(&world, 11 + i);
+		if (i > 0 && i < 9)
+			continue;
+		rows = ask_address(&world, 0, i == 9);
+		assert(number_of(json_array_get(rows, 0), "pid") == 11 + i); /* the newest */
+		json_decref(rows);
+	}
+	testing_close(&world);
+}
+
+UNIT(the_past_of_an_address_is_cut_when_its_time_is_over)
+{
+	struct store_ending ending = {.book = 1, .ended_ns = TESTING_START};
+	struct testing_world world;
+	json_t *rows;
+
+	testing_init(&world);
+	testing_open(&world);
+	put_leak(&world, 11, 1000, 3, &ending);
+	rows = ask_address(&world, 1, true);
+	assert(json_array_size(rows) == 0);
+	json_decref(rows);
+	rows = ask_address(&world, UINT64_MAX, false);
+	assert(json_array_size(rows) == 1);
+	json_decref(rows);
+	testing_close(&world);
+}
+
 /* A failed allocation of user 1000, and a double free, with another user's process beside it. */
 static void put_incidents(struct testing_world *world)
 {

@@ -3,7 +3,7 @@
 /*
  * Leaks and incidents as JSON, written while the rows come out of the database. A row of the document is
  * begun by one callback, goes on with others and is ended by the next: what is open is remembered here.
- * Lines over time are in recorder-series.c.
+ * Lines over time are in recorder-series.c, all rows of one address in recorder-address.c.
  *
  * Each row's process is put into a small snapshot of its own, so that buffers and incidents of the past
  * are written by the same functions as those of the present.
@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -89,6 +88,14 @@ static int recorder_remember_device(struct recorder_writing *writing, uint32_t d
 		return -ENOMEM;
 	part->facts.unique_id = unique_id;
 	return 0;
+}
+
+/* 0, or -EFBIG: the rows so far are as many as the scope allows. Before each row. */
+static int recorder_check_room(const struct recorder_writing *writing)
+{
+	uint64_t most = writing->scope->bytes_max;
+
+	return most && (uint64_t)ftello(writing->json->out) >= most ? -EFBIG : 0;
 }
 
 /* Ends the list that is open and begins another one. */
@@ -230,7 +237,9 @@ static int recorder_leak_buffer(void *context, const struct snapshot_buffer *buf
 	if (!recorder_is_wanted(writing->scope, buffer->address, buffer->device, device_uid,
 				buffer->type))
 		return 0;
-	r = recorder_remember_device(writing, buffer->device, device_uid);
+	r = recorder_check_room(writing);
+	if (r == 0)
+		r = recorder_remember_device(writing, buffer->device, device_uid);
 	if (r < 0)
 		return r;
 	if (!writing->is_open)
@@ -265,19 +274,19 @@ static int recorder_leak_rows(struct store_reader *reader, const struct store_fi
 	const struct store_leak_rows rows = {
 		.context = writing,
 		.leak = recorder_leak,
-		.part = recorder_leak_site,
+		/* A leak is only begun by its first buffer of the address, after the sites. */
+		.part = writing->scope->has_address ? NULL : recorder_leak_site,
 		.buffer = recorder_leak_buffer,
 	};
 	int r = store_query_leaks(reader, filter, &rows, ret_next);
 
-	if (r == 0)
-		recorder_close_leak(writing);
+	recorder_close_leak(writing);
 	return r;
 }
 
-static int recorder_leak_page(struct store_reader *reader, const struct store_filter *filter,
-			      const struct recorder_scope *scope, struct emit *json,
-			      struct store_cursor *ret_next)
+int recorder_documents_leak_rows(struct store_reader *reader, const struct store_filter *filter,
+				 const struct recorder_scope *scope, struct emit *json,
+				 struct store_cursor *ret_next)
 {
 	CLEANUP(recorder_forget) struct recorder_writing writing = {.json = json, .scope = scope};
 
@@ -330,7 +339,9 @@ static int recorder_incident(void *context, const struct store_incident *inciden
 	     !recorder_is_wanted(writing->scope, row.address, row.device, incident->device_uid,
 				 row.type)))
 		return 0;
-	r = recorder_remember(writing, &incident->process, incident->site.last_ns);
+	r = recorder_check_room(writing);
+	if (r == 0)
+		r = recorder_remember(writing, &incident->process, incident->site.last_ns);
 	if (r == 0)
 		r = recorder_remember_device(writing, row.device, incident->device_uid);
 	if (r < 0)
@@ -385,9 +396,9 @@ static int recorder_incident_site(void *context, const struct store_part *part)
 	return 0;
 }
 
-static int recorder_incident_page(struct store_reader *reader, const struct store_filter *filter,
-				  const struct recorder_scope *scope, struct emit *json,
-				  struct store_cursor *ret_next)
+int recorder_documents_incident_rows(struct store_reader *reader, const struct store_filter *filter,
+				     const struct recorder_scope *scope, struct emit *json,
+				     struct store_cursor *ret_next)
 {
 	CLEANUP(recorder_forget) struct recorder_writing writing = {.json = json, .scope = scope};
 	const struct store_incident_rows rows = {
@@ -398,8 +409,7 @@ static int recorder_incident_page(struct store_reader *reader, const struct stor
 	};
 	int r = store_query_incidents(reader, filter, &rows, ret_next);
 
-	if (r == 0)
-		recorder_close_incident(&writing);
+	recorder_close_incident(&writing);
 	return r;
 }
 
@@ -427,70 +437,10 @@ int recorder_documents_incidents(struct store_reader *reader, const struct web_p
 		return r;
 	document_open(json, "ttmem.incidents/1", clock_ns(CLOCK_REALTIME));
 	emit_open_array(json, "incidents");
-	r = recorder_incident_page(reader, &filter, scope, json, &next);
+	r = recorder_documents_incident_rows(reader, &filter, scope, json, &next);
 	if (r < 0)
 		return r;
 	emit_close_array(json);
 	recorder_cursor_end(json, &next, 0);
-	return 0;
-}
-
-typedef int recorder_page_fn(struct store_reader *reader, const struct store_filter *filter,
-			     const struct recorder_scope *scope, struct emit *json,
-			     struct store_cursor *ret_next);
-
-/* All pages in one array. */
-static int recorder_all(struct store_reader *reader, const struct recorder_scope *scope,
-			uint32_t pid, recorder_page_fn *page, char **ret_text)
-{
-	struct store_filter filter = {
-		.has_uid = scope->has_uid,
-		.uid = scope->uid,
-		.pid = pid,
-		.limit = RECORDER_ADDRESS_PAGE,
-	};
-	CLEANUP_FREE char *text = NULL;
-	size_t length = 0;
-	FILE *out = open_memstream(&text, &length);
-	struct emit json = EMIT_INIT(out);
-	int r = 0;
-
-	if (!out)
-		return -ENOMEM;
-	emit_open_array(&json, NULL);
-	for (uint32_t i = 0; r == 0 && i < RECORDER_ADDRESS_PAGES_MAX; i++) {
-		struct store_cursor next;
-
-		r = page(reader, &filter, scope, &json, &next);
-		if (r < 0 || !next.more)
-			break;
-		filter.after = next;
-	}
-	emit_close_array(&json);
-	if (fclose(out) != 0 && r == 0)
-		r = -ENOMEM;
-	if (r == 0)
-		*ret_text = cleanup_steal(text);
-	return r;
-}
-
-void recorder_documents_rows_deinit(struct recorder_rows *rows)
-{
-	free(rows->leaks);
-	free(rows->incidents);
-}
-
-int recorder_documents_address(struct store_reader *reader, const struct recorder_scope *scope,
-			       uint32_t pid, struct recorder_rows *ret_rows)
-{
-	CLEANUP(recorder_documents_rows_deinit) struct recorder_rows rows = {.leaks = NULL};
-	int r = recorder_all(reader, scope, pid, recorder_leak_page, &rows.leaks);
-
-	if (r == 0)
-		r = recorder_all(reader, scope, pid, recorder_incident_page, &rows.incidents);
-	if (r < 0)
-		return r;
-	ret_rows->leaks = cleanup_steal(rows.leaks);
-	ret_rows->incidents = cleanup_steal(rows.incidents);
 	return 0;
 }

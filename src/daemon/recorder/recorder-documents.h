@@ -11,6 +11,8 @@
 
 struct emit;
 struct filter;
+struct store_cursor;
+struct store_filter;
 struct store_reader;
 struct web_past_query;
 struct web_series_query;
@@ -18,6 +20,10 @@ struct web_series_query;
 #define RECORDER_PAGE_DEFAULT 100u  /* leaks or incidents, if the query does not say */
 #define RECORDER_ADDRESS_PAGE 1000u /* read at once when all are looked through for an address */
 #define RECORDER_ADDRESS_PAGES_MAX 1000u
+#define RECORDER_ADDRESS_BYTES_MAX (UINT64_C(8) << 20) /* of each list, far below an answer's */
+
+/* Other clients' queries wait meanwhile, and the command waits 2 s for its list of processes. */
+#define RECORDER_ADDRESS_MS 1500u
 
 /* What the client may see and wants to see. */
 struct recorder_scope {
@@ -26,6 +32,7 @@ struct recorder_scope {
 	bool has_address; /* only what concerns this address */
 	uint64_t address;
 	const struct filter *filter; /* with an address: its devices and type; NULL = any */
+	uint64_t bytes_max;          /* -EFBIG before a row if the output is as long; 0 = any */
 };
 
 /*
@@ -37,15 +44,27 @@ int recorder_documents_leaks(struct store_reader *reader, const struct web_past_
 int recorder_documents_incidents(struct store_reader *reader, const struct web_past_query *query,
 				 const struct recorder_scope *scope, struct emit *json);
 
+/* Rows of one page of these documents. On failure too, those that were written are whole. */
+typedef int recorder_documents_rows_fn(struct store_reader *reader,
+				       const struct store_filter *filter,
+				       const struct recorder_scope *scope, struct emit *json,
+				       struct store_cursor *ret_next);
+recorder_documents_rows_fn recorder_documents_leak_rows;
+recorder_documents_rows_fn recorder_documents_incident_rows;
+
 /* Rows of the first two documents, each list a JSON array. */
 struct recorder_rows {
 	char *leaks;
 	char *incidents;
+	bool is_cut; /* there are more, but they would be too many or take too long */
 };
 
-/* All that is stored about the address of @scope; @pid: only of this process, 0 = of any. */
+/*
+ * What is stored about the address of @scope, newest first; @pid: only of this process, 0 = of any;
+ * @until_ms: CLOCK_MONOTONIC, when to stop.
+ */
 int recorder_documents_address(struct store_reader *reader, const struct recorder_scope *scope,
-			       uint32_t pid, struct recorder_rows *ret_rows);
+			       uint32_t pid, uint64_t until_ms, struct recorder_rows *ret_rows);
 void recorder_documents_rows_deinit(struct recorder_rows *rows);
 
 /* Series hold totals, which everybody may see. */

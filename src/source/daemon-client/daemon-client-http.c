@@ -2,8 +2,9 @@
 
 /*
  * Documents over HTTP. A request is one packet; the bytes of the response come in packets split at
- * any point. A daemon from before HTTP takes a request for garbage and hangs up, as does one whose
- * user has too many connections; a request that the older one understands tells the two apart.
+ * any point. A daemon from before HTTP takes a request for garbage and hangs up, as does one that
+ * stops, or whose user has too many connections; a request that only the older one answers tells
+ * them apart.
  */
 
 #include <errno.h>
@@ -39,7 +40,10 @@ static int daemon_client_ignore(void *context, const void *payload, size_t lengt
 	return 0;
 }
 
-/* The daemon hung up on a request: finds out why. */
+/*
+ * The daemon hung up on a request: finds out why. DAEMON_CLIENT_OLDER; 0: it refuses what an older
+ * one would answer, so it speaks HTTP; or another outcome or a negative errno.
+ */
 static int daemon_client_is_older(struct daemon_client *remote)
 {
 	struct native_request request;
@@ -47,6 +51,8 @@ static int daemon_client_is_older(struct daemon_client *remote)
 
 	native_request_init(&request, NATIVE_OLD_STATUS);
 	r = daemon_client_talk(remote, &request, daemon_client_ignore, NULL);
+	if (r == DAEMON_CLIENT_REFUSED && remote->fd >= 0)
+		return 0;
 	return r == 0 ? daemon_client_settle(remote, DAEMON_CLIENT_OLDER) : r;
 }
 
@@ -88,10 +94,13 @@ int daemon_client_get(struct daemon_client *remote, const char *target, char **r
 	if (length < 0)
 		return length;
 	r = daemon_client_converse(remote, &question);
-	if (r == -EPIPE)
-		return daemon_client_is_older(remote);
+	if (r == -EPIPE) {
+		r = daemon_client_is_older(remote);
+		if (r == 0)
+			r = daemon_client_converse(remote, &question);
+	}
 	if (r != 0)
-		return r;
+		return r == -EPIPE ? DAEMON_CLIENT_REFUSED : r;
 	if (response.status != DAEMON_CLIENT_OK)
 		return daemon_client_refused(remote, &response);
 	if (!response.body)

@@ -180,60 +180,6 @@ UNIT(a_daemon_that_hangs_up_is_asked_again)
 	daemon_client_testing_stop(&server);
 }
 
-/*
- * Like daemons from before HTTP: they hang up on garbage, and answer requests of their own
- * protocol.
- */
-static void serve_as_before_http(int fd, const void *packet, size_t length)
-{
-	struct native_request request;
-
-	if (native_request_decode(packet, length, &request) < 0) {
-		shutdown(fd, SHUT_RDWR);
-		return;
-	}
-	if (request.kind == NATIVE_OLD_STATUS)
-		daemon_client_testing_reply(fd, request.kind, 0, "{}", 2, false);
-	daemon_client_testing_reply(fd, request.kind, 0, "", 0, true);
-}
-
-UNIT(an_older_daemon_is_named_and_still_gives_its_roster)
-{
-	struct daemon_client_testing server = daemon_client_testing_here(serve_as_before_http);
-	struct scan *scan = empty_scan();
-	struct daemon_client *remote;
-	char *text;
-
-	assert(daemon_client_new(&remote) == 0);
-	for (int i = 0; i < 2; i++) {
-		assert(ask(remote, &text) == DAEMON_CLIENT_OLDER);
-		assert(strstr(daemon_client_reason(remote), "is older than this ttmem"));
-		assert(strstr(daemon_client_reason(remote), "upgrade"));
-		assert(daemon_client_refresh(remote, scan) == 0);
-	}
-	daemon_client_free(remote);
-	scan_free(scan);
-	daemon_client_testing_stop(&server);
-}
-
-/* A daemon that speaks HTTP but does not know a newer document. */
-static void serve_no_path(int fd, const void *packet, size_t length)
-{
-	daemon_client_testing_send(fd, "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno");
-}
-
-UNIT(a_daemon_that_does_not_know_a_document_is_older)
-{
-	struct daemon_client_testing server = daemon_client_testing_here(serve_no_path);
-	struct daemon_client *remote;
-	char *text;
-
-	assert(daemon_client_new(&remote) == 0);
-	assert(ask(remote, &text) == DAEMON_CLIENT_OLDER);
-	daemon_client_free(remote);
-	daemon_client_testing_stop(&server);
-}
-
 static void serve_garbage(int fd, const void *packet, size_t length)
 {
 	daemon_client_testing_send(fd, "garbage\n");

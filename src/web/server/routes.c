@@ -31,11 +31,12 @@
  */
 static int routes_totals(struct routes_ask *ask, const struct snapshot **ret_snapshot)
 {
-	const struct snapshot_request request = {0};
+	struct snapshot_request request = {0};
 	struct web *web = ask->web;
 	int r;
 
 	if (!web) {
+		request.since_ns = ask->arrived_ns;
 		r = ask->provider->snapshot(ask->provider->context, &request, &ask->snapshot);
 		*ret_snapshot = ask->snapshot;
 		return r;

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Daemons that speak an older protocol, and daemons of today that hang up. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/unit.h"
+#include "source/books/scan.h"
+#include "source/daemon-client/daemon-client-testing.h"
+#include "source/daemon-client/daemon-client.h"
+
+static int ask(struct daemon_client *remote, char **ret_text)
+{
+	size_t length;
+
+	return daemon_client_get(remote, "/api/v1/status", ret_text, &length);
+}
+
+/*
+ * Like daemons from before HTTP: they hang up on garbage, and answer requests of their own
+ * protocol.
+ */
+static void serve_as_before_http(int fd, const void *packet, size_t length)
+{
+	struct native_request request;
+
+	if (native_request_decode(packet, length, &request) < 0) {
+		shutdown(fd, SHUT_RDWR);
+		return;
+	}
+	if (request.kind == NATIVE_OLD_STATUS)
+		daemon_client_testing_reply(fd, request.kind, 0, "{}", 2, false);
+	daemon_client_testing_reply(fd, request.kind, 0, "", 0, true);
+}
+
+UNIT(an_older_daemon_is_named_and_still_gives_its_roster)
+{
+	struct daemon_client_testing server = daemon_client_testing_here(serve_as_before_http);
+	struct daemon_client *remote;
+	struct scan *scan;
+	char *text;
+
+	setenv("TTMEM_PROC_ROOT", unit_dir(), 1); /* without processes */
+	assert(scan_new(&scan) == 0 && scan_run(scan) == 0);
+	assert(daemon_client_new(&remote) == 0);
+	for (int i = 0; i < 2; i++) {
+		assert(ask(remote, &text) == DAEMON_CLIENT_OLDER);
+		assert(strstr(daemon_client_reason(remote), "is older than this ttmem"));
+		assert(strstr(daemon_client_reason(remote), "upgrade"));
+		assert(daemon_client_refresh(remote, scan) == 0);
+	}
+	daemon_client_free(remote);
+	scan_free(scan);
+	daemon_client_testing_stop(&server);
+}
+
+static unsigned int hang_ups; /* that are left, of the server's process */
+
+/* Like daemons of today: they refuse the older protocol. */
+static void serve_after_hanging_up(int fd, const void *packet, size_t length)
+{
+	struct native_request request;
+
+	if (native_request_decode(packet, length, &request) == 0)
+		daemon_client_testing_reply(fd, request.kind, -EOPNOTSUPP, "upgrade ttmem", 13,
+					    true);
+	else if (hang_ups > 0 && hang_ups--)
+		shutdown(fd, SHUT_RDWR);
+	else
+		daemon_client_testing_send(fd, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+}
+
+UNIT(a_daemon_that_hangs_up_once_is_neither_older_nor_newer)
+{
+	for (hang_ups = 1; hang_ups <= 100; hang_ups += 99) {
+		struct daemon_client_testing server =
+			daemon_client_testing_here(serve_after_hanging_up);
+		struct daemon_client *remote;
+		char *text;
+
+		assert(daemon_client_new(&remote) == 0);
+		if (hang_ups == 1) {
+			assert(ask(remote, &text) == 0 && strcmp(text, "hello") == 0);
+			free(text);
+		} else {
+			assert(ask(remote, &text) == DAEMON_CLIENT_REFUSED);
+			assert(strstr(daemon_client_reason(remote), "hung up"));
+		}
+		daemon_client_free(remote);
+		daemon_client_testing_stop(&server);
+	}
+}
+
+/* A daemon that speaks HTTP but does not know a newer document. */
+static void serve_no_path(int fd, const void *packet, size_t length)
+{
+	daemon_client_testing_send(fd, "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno");
+}
+
+UNIT(a_daemon_that_does_not_know_a_document_is_older)
+{
+	struct daemon_client_testing server = daemon_client_testing_here(serve_no_path);
+	struct daemon_client *remote;
+	char *text;
+
+	assert(daemon_client_new(&remote) == 0);
+	assert(ask(remote, &text) == DAEMON_CLIENT_OLDER);
+	daemon_client_free(remote);
+	daemon_client_testing_stop(&server);
+}
