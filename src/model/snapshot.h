@@ -174,6 +174,8 @@ struct snapshot_claim {
 	uint32_t types;    /* bit 1 << type: it tells of that type */
 	uint64_t used[BOOK_TYPES];
 	uint64_t last_ns;
+	uint64_t region;      /* the id that the region's file has in its name */
+	uint32_t region_user; /* who owns the file */
 };
 
 struct snapshot_device {

@@ -305,10 +305,16 @@ static void recorder_judge_run(struct worker_job *job)
 	free(view);
 }
 
+void recorder_add(struct recorder *recorder, const struct tracked *tracked)
+{
+	region_watch_leave_out(recorder->regions, tracked->pid, tracked->start_ticks);
+}
+
 void recorder_judge(struct recorder *recorder, struct tracked *tracked)
 {
 	struct recorder_task *task = recorder_task_new(recorder, tracked);
 
+	recorder_add(recorder, tracked); /* it may have been added long ago */
 	if (!task)
 		return; /* without memory there is no report either */
 	task->job = (struct worker_job){.run = recorder_judge_run, .done = recorder_judge_done};

@@ -271,6 +271,8 @@ static int region_claim(struct region_round *round, const struct region_entry *e
 			  .card = card ? card->card : NULL},
 		.types = region->types,
 		.last_ns = when,
+		.region = region->id,
+		.region_user = entry->file.user,
 	};
 
 	claim.process.source = "tt-metal";
