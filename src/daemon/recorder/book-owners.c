@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* Sets instead of one list: every look asks about every process in a region. */
+
 #include "daemon/recorder/book-owners.h"
 
 #include <stddef.h>
