@@ -66,6 +66,9 @@ static void daemon_publish_counts(struct daemon *daemon)
 
 static void daemon_added(void *context, struct tracked *tracked)
 {
+	struct daemon *daemon = context;
+
+	recorder_add(daemon->recorder, tracked);
 	daemon_keep_added(context, tracked);
 	daemon_publish_counts(context);
 }

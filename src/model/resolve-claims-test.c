@@ -349,3 +349,24 @@ UNIT(a_process_that_has_nothing_there_yet_means_the_only_device_of_that_number)
 	assert(!snapshot_find_row(snapshot, 0, 7, &row));
 	snapshot_free(snapshot);
 }
+
+/* As many as anybody can put into regions: each process is found again, in the order of the rows. */
+UNIT(a_snapshot_full_of_rows_of_ended_processes_is_resolved)
+{
+	struct snapshot *snapshot = start();
+	uint32_t count = SNAPSHOT_CLAIMS_MAX / 2;
+
+	book(snapshot, 5, 0, CHIP, 100);
+	for (uint32_t i = 0; i < 2 * count; i++)
+		region(snapshot, 1 + i % count, false, i / count, i < count ? CHIP : OTHER_CHIP, i);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->process_count == 1 + count && total(snapshot) == 100);
+	assert(snapshot->processes[0].pid == 5 && snapshot->processes[0].part_count == 1);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[1 + i];
+
+		assert(process->pid == 1 + i && process->stale && process->part_count == 2);
+		assert(process->parts[1].memory[TYPES_DRAM].used == count + i);
+	}
+	snapshot_free(snapshot);
+}

@@ -78,13 +78,14 @@ static void resolve_ids(struct snapshot *snapshot)
 
 static size_t resolve_find(const struct snapshot *snapshot, const struct snapshot_process *who)
 {
-	for (size_t i = 0; i < snapshot->process_count; i++) {
-		const struct snapshot_process *process = &snapshot->processes[i];
+	struct snapshot_search search = {.pid = who->pid};
+	const struct snapshot_process *process;
 
-		/* A region has no start time for an exited process. */
-		if (process->pid == who->pid && process->alive == who->alive &&
+	while ((process = snapshot_next_process(snapshot, &search))) {
+		/* Of the dead a region tells no start. */
+		if (process->alive == who->alive &&
 		    (!who->alive || process->start_ticks == who->start_ticks))
-			return i;
+			return (size_t)(process - snapshot->processes);
 	}
 	return RESOLVE_NONE;
 }

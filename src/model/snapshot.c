@@ -12,8 +12,15 @@
 
 #include "base/array.h"
 #include "base/bits.h"
+#include "base/hash.h"
 #include "model/merge.h"
 #include "model/resolve-claims.h"
+
+/* Of a table with open addressing. */
+struct snapshot_place {
+	uint32_t pid;
+	uint32_t number; /* 1 + index of the process, 0 = free */
+};
 
 struct snapshot *snapshot_new(uint64_t time_ns)
 {
@@ -40,6 +47,7 @@ struct snapshot *snapshot_free(struct snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->process_count; i++)
 		free(snapshot->processes[i].parts);
 	free(snapshot->processes);
+	free(snapshot->places);
 	free(snapshot->devices);
 	free(snapshot->buffers);
 	free(snapshot->incidents);
@@ -69,21 +77,69 @@ static void snapshot_merge_process(struct snapshot_process *process,
 	process->books++;
 }
 
+struct snapshot_process *snapshot_next_process(const struct snapshot *snapshot,
+					       struct snapshot_search *search)
+{
+	while (snapshot->place_count > 0) {
+		size_t at = (size_t)(hash_u64(search->pid) + search->steps) &
+			    (snapshot->place_count - 1);
+		const struct snapshot_place *place = &snapshot->places[at];
+
+		if (place->number == 0)
+			return NULL;
+		search->steps++;
+		if (place->pid == search->pid)
+			return &snapshot->processes[place->number - 1];
+	}
+	return NULL;
+}
+
+static void snapshot_put_place(struct snapshot *snapshot, uint32_t pid, size_t index)
+{
+	size_t at = (size_t)hash_u64(pid) & (snapshot->place_count - 1);
+
+	while (snapshot->places[at].number)
+		at = (at + 1) & (snapshot->place_count - 1);
+	snapshot->places[at] = (struct snapshot_place){.pid = pid, .number = (uint32_t)index + 1};
+}
+
+/* Makes room for one more; at most half of them are used. */
+static int snapshot_make_places(struct snapshot *snapshot)
+{
+	size_t count = snapshot->place_count ? 2 * snapshot->place_count : 16;
+	struct snapshot_place *places;
+
+	if (2 * (snapshot->process_count + 1) <= snapshot->place_count)
+		return 0;
+	places = calloc(count, sizeof(*places));
+	if (!places)
+		return -ENOMEM;
+	free(snapshot->places);
+	snapshot->places = places;
+	snapshot->place_count = count;
+	for (size_t i = 0; i < snapshot->process_count; i++)
+		snapshot_put_place(snapshot, snapshot->processes[i].pid, i);
+	return 0;
+}
+
 int snapshot_add_process(struct snapshot *snapshot, const struct snapshot_process *identity,
 			 uint32_t *ret_index)
 {
+	struct snapshot_search search = {.pid = identity->pid};
 	struct snapshot_process *process;
+	int r;
 
-	for (size_t i = 0; i < snapshot->process_count; i++) {
-		process = &snapshot->processes[i];
-		if (process->pid == identity->pid &&
-		    process->start_ticks == identity->start_ticks &&
+	while ((process = snapshot_next_process(snapshot, &search))) {
+		if (process->start_ticks == identity->start_ticks &&
 		    process->alive == identity->alive && process->user_id == identity->user_id) {
 			snapshot_merge_process(process, identity);
-			*ret_index = (uint32_t)i;
+			*ret_index = (uint32_t)(process - snapshot->processes);
 			return 0;
 		}
 	}
+	r = snapshot_make_places(snapshot);
+	if (r < 0)
+		return r;
 	process = array_grow(snapshot->processes, &snapshot->process_capacity,
 			     snapshot->process_count + 1, sizeof(*process));
 	if (!process)
@@ -94,6 +150,7 @@ int snapshot_add_process(struct snapshot *snapshot, const struct snapshot_proces
 	process->parts = NULL;
 	process->part_count = process->part_capacity = 0;
 	process->books = 1;
+	snapshot_put_place(snapshot, identity->pid, snapshot->process_count);
 	*ret_index = (uint32_t)snapshot->process_count++;
 	return 0;
 }

@@ -175,6 +175,8 @@ struct snapshot_claim {
 	uint32_t types;    /* bit 1 << type: it reports that type */
 	uint64_t used[BOOK_TYPES];
 	uint64_t last_ns;
+	uint64_t region;      /* the id that the region's file has in its name */
+	uint32_t region_user; /* who owns the file */
 };
 
 struct snapshot_device {
@@ -250,6 +252,8 @@ struct snapshot {
 
 	struct snapshot_process *processes;
 	size_t process_count, process_capacity;
+	struct snapshot_place *places; /* the processes by pid; private to snapshot.c */
+	size_t place_count;
 	struct snapshot_device *devices;
 	size_t device_count, device_capacity;
 	struct snapshot_buffer *buffers;
@@ -282,7 +286,17 @@ struct snapshot *snapshot_free(struct snapshot *snapshot);
 int snapshot_add_process(struct snapshot *snapshot, const struct snapshot_process *identity,
 			 uint32_t *ret_index);
 
-/* The process's part of @device, added if needed. NULL: no memory. */
+/* One after another, in the order in which they were added. Zeroed but for the pid at first. */
+struct snapshot_search {
+	uint32_t pid;
+	size_t steps; /* private */
+};
+
+/* The next process with the pid; NULL if there is no more. */
+struct snapshot_process *snapshot_next_process(const struct snapshot *snapshot,
+					       struct snapshot_search *search);
+
+/* The process's part of @device, added if need be. NULL: no memory. */
 struct snapshot_part *snapshot_part(struct snapshot *snapshot, uint32_t process, uint32_t device);
 
 /* Adds a part, even if there is one of that number already. NULL: no memory. */

@@ -146,6 +146,44 @@ def test_a_process_with_a_book_is_reported_once(served, machine):
     assert len(served.leaks(player.pid)) == 1
 
 
+def test_a_process_that_executes_another_program_is_reported_once(served, machine):
+    player = served.player(f"device {CARD}", "alloc 0 DRAM 0x1000 4096")
+    row = Region(4, CHIP, 0).process(player.pid, "player", seconds_ago=0, DRAM=4096)
+    machine.region(row)
+    wait_for(lambda: points(served, pid=player.pid), "it to be seen")
+    player.process.stdin.write("exec\n")
+    player.process.stdin.flush()
+    assert served.wait_for_leak(player.pid)["exec"]
+    last = served.player(TTMEM="0")
+    machine.region(row.process(last.pid, "player", seconds_ago=0, DRAM=5))
+    wait_for(lambda: points(served, pid=last.pid), "it to be seen")
+    player.kill()
+    last.kill()  # whoever is reported after it was looked at after it
+    served.wait_for_leak(last.pid)
+    assert len(served.leaks(player.pid)) == 1
+
+
+def test_rows_in_a_strangers_region_are_nobodys_leak(served, machine):
+    player, last = served.player(TTMEM="0"), served.player(TTMEM="0")
+
+    def region(*players):
+        region = Region(4, CHIP, 0)
+        for one in players:
+            region.process(one.pid, "player", seconds_ago=0, DRAM=9)
+        machine.region(region)
+
+    region(player, last)
+    for one in (player, last):
+        wait_for(lambda pid=one.pid: points(served, pid=pid), "it to be seen")
+    region(last)
+    stranger = Region(4, 0x2222, 1).process(player.pid, "player", seconds_ago=0, DRAM=GIB)
+    machine.region(stranger, user=65534, mode=0o644)
+    player.kill()
+    last.kill()  # whoever is reported after it was looked at after it
+    assert served.wait_for_leak(last.pid)["bytes"] == 9
+    assert [p["pid"] for p in served.json("leaks")["processes"]] == [last.pid]
+
+
 def failure(daemon, pid):
     def find():
         rows = get(daemon, "/api/v1/incidents?kind=alloc_failed")["incidents"]

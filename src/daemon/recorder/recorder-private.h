@@ -21,6 +21,8 @@ struct view;
 #define RECORDER_FAILURE_USERS 64u
 #define RECORDER_FAILURE_REST 10u
 
+#define RECORDER_REGIONS_REST_NS (NS_PER_S / 10)
+
 struct recorder {
 	struct recorder_config config;
 	struct loop_timer timer;
@@ -29,8 +31,10 @@ struct recorder {
 	uint64_t passes;
 	struct region_watch *regions;
 	struct worker_job regions_job;
-	bool is_waking; /* the job is queued or running; loop only, like the next */
-	bool is_woken;  /* and must run once more */
+	struct loop_timer regions_timer;
+	uint64_t regions_after; /* CLOCK_MONOTONIC: no look before; loop only, like the next two */
+	bool is_waking;         /* the job is due, queued or running */
+	bool is_woken;          /* and must run once more */
 
 	/*
 	 * Protects the members below. Held only briefly, because the loop takes it as well; never

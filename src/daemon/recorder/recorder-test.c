@@ -6,10 +6,14 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/loop.h"
 #include "base/unit.h"
 #include "base/worker.h"
@@ -171,5 +175,64 @@ UNIT(a_repeated_incident_is_counted_but_not_always_reported)
 	recorder_incidents(world.recorder, counts);
 	assert(counts[RECORDER_UNKNOWN_FREE] == 1000);
 	assert(world.told == 10); /* at 1, 2, 4, ... 512 */
+	recorder_testing_close(&world);
+}
+
+#define REGION_BYTES 8576u
+
+/* A region with a row of each process. */
+static void write_region(const pid_t *pids, size_t count)
+{
+	static const uint32_t version = 4, ready = 0x52454459;
+	unsigned char bytes[REGION_BYTES] = {0};
+	const uint64_t id = 77, dram = 100, stamp = clock_ns(CLOCK_MONOTONIC);
+	char path[512];
+	int fd;
+
+	memcpy(bytes, &version, sizeof(version));
+	memcpy(bytes + 32, &id, sizeof(id));
+	memcpy(bytes + 8536, &ready, sizeof(ready));
+	for (size_t i = 0; i < count; i++) {
+		memcpy(bytes + 856 + i * 120, &pids[i], sizeof(pids[i]));
+		memcpy(bytes + 864 + i * 120, &dram, sizeof(dram));
+		memcpy(bytes + 904 + i * 120, &stamp, sizeof(stamp));
+	}
+	assert(setenv("TTMEM_SHM_DIR", unit_dir(), 1) == 0);
+	snprintf(path, sizeof(path), "%s/tt_device_77_memory", unit_dir());
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert(fd >= 0 && write(fd, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes));
+	assert(close(fd) == 0);
+}
+
+/* However long it takes: so many looks are allowed in that time. */
+UNIT(ends_of_processes_in_regions_are_looked_for_ten_times_a_second)
+{
+	struct recorder_testing world;
+	uint64_t since, before, most;
+	pid_t pids[12];
+
+	for (size_t i = 0; i < 12; i++) {
+		pids[i] = fork();
+		assert(pids[i] >= 0);
+		if (pids[i] == 0) {
+			for (;;)
+				(void)pause(); /* until it is killed */
+		}
+	}
+	write_region(pids, 12);
+	recorder_testing_open(&world);
+	/* At the second sample the first is over. */
+	while (collector_readings(world.collector) < 2)
+		assert(loop_turn(world.loop, 10) == 0);
+	before = collector_readings(world.collector);
+	since = clock_ns(CLOCK_MONOTONIC);
+	for (size_t i = 0; i < 12; i++) {
+		assert(kill(pids[i], SIGKILL) == 0 && waitpid(pids[i], NULL, 0) == pids[i]);
+		while (recorder_leaked(world.recorder) <= i)
+			assert(loop_turn(world.loop, 10) == 0);
+	}
+	/* One at once, one for each rest, and the samples of every second. */
+	most = 3 + (clock_ns(CLOCK_MONOTONIC) - since) / (NS_PER_S / 10) * 11 / 10;
+	assert(collector_readings(world.collector) - before <= most);
 	recorder_testing_close(&world);
 }

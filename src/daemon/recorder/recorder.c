@@ -182,28 +182,44 @@ static void recorder_regions_run(struct worker_job *job)
 	snapshot_free(snapshot);
 }
 
-static void recorder_regions_done(struct worker_job *job)
+static void recorder_regions_timer(struct loop_timer *timer)
 {
-	struct recorder *recorder = container_of(job, struct recorder, regions_job);
+	struct recorder *recorder = container_of(timer, struct recorder, regions_timer);
 
-	region_watch_settle(recorder->regions);
-	recorder_tell(recorder);
-	recorder->is_waking = recorder->is_woken;
-	recorder->is_woken = false;
-	if (recorder->is_waking)
-		(void)worker_put(recorder->config.work, job); /* the queue is unbounded */
+	(void)worker_put(recorder->config.work, &recorder->regions_job); /* unbounded queue */
 }
 
+/*
+ * Processes may end all the time, and every look reads all books: after one there is none for a
+ * tenth of a second, and then one for all that have ended.
+ */
 static void recorder_regions_wake(void *context)
 {
 	struct recorder *recorder = context;
+	struct loop *loop = recorder->config.loop;
 
 	/* The running job may have read before this exit: run it once more. */
 	recorder->is_woken = recorder->is_waking;
 	if (recorder->is_waking)
 		return;
 	recorder->is_waking = true;
-	(void)worker_put(recorder->config.work, &recorder->regions_job); /* unbounded queue */
+	/* Without memory for a timer it is done at once. */
+	if (loop_set(loop, &recorder->regions_timer,
+		     bits_max(recorder->regions_after, loop_now(loop))) < 0)
+		recorder_regions_timer(&recorder->regions_timer);
+}
+
+static void recorder_regions_done(struct worker_job *job)
+{
+	struct recorder *recorder = container_of(job, struct recorder, regions_job);
+
+	region_watch_settle(recorder->regions);
+	recorder_tell(recorder);
+	recorder->regions_after = loop_now(recorder->config.loop) + RECORDER_REGIONS_REST_NS;
+	recorder->is_waking = false;
+	if (recorder->is_woken)
+		recorder_regions_wake(recorder);
+	recorder->is_woken = false;
 }
 
 static void recorder_regions_ended(void *context, const struct snapshot *left)
@@ -305,10 +321,16 @@ static void recorder_judge_run(struct worker_job *job)
 	free(view);
 }
 
+void recorder_add(struct recorder *recorder, const struct tracked *tracked)
+{
+	region_watch_leave_out(recorder->regions, tracked->pid, tracked->start_ticks);
+}
+
 void recorder_judge(struct recorder *recorder, struct tracked *tracked)
 {
 	struct recorder_task *task = recorder_task_new(recorder, tracked);
 
+	recorder_add(recorder, tracked); /* it may have been added long ago */
 	if (!task)
 		return; /* without memory there is no report either */
 	task->job = (struct worker_job){.run = recorder_judge_run, .done = recorder_judge_done};
@@ -363,6 +385,7 @@ int recorder_new(struct recorder **ret_past, const struct recorder_config *confi
 		return -ENOMEM;
 	recorder->config = *config;
 	recorder->timer.fire = recorder_timer;
+	recorder->regions_timer.fire = recorder_regions_timer;
 	recorder->since_ns = clock_ns(CLOCK_REALTIME);
 	recorder->sample.run = recorder_sample_run;
 	recorder->sample.done = recorder_sample_done;
@@ -386,6 +409,7 @@ struct recorder *recorder_free(struct recorder *recorder)
 	if (!recorder)
 		return NULL;
 	loop_cancel(recorder->config.loop, &recorder->timer);
+	loop_cancel(recorder->config.loop, &recorder->regions_timer);
 	notice_free(recorder->notice);
 	free(recorder->ended);
 	region_watch_free(recorder->regions);

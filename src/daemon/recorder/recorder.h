@@ -49,6 +49,9 @@ int recorder_new(struct recorder **ret_past, const struct recorder_config *confi
 /* The worker must have been freed first. */
 struct recorder *recorder_free(struct recorder *recorder);
 
+/* A book was added; from the loop's thread. */
+void recorder_add(struct recorder *recorder, const struct tracked *tracked);
+
 /* Judges a book whose owner has ended; from the loop's thread. */
 void recorder_judge(struct recorder *recorder, struct tracked *tracked);
 

@@ -18,6 +18,7 @@ struct world {
 	struct proc proc;
 	struct region_watch *watch;
 	unsigned int woken, ended;
+	uint64_t all_bytes;
 	uint32_t pid;
 	uint64_t bytes;
 	size_t parts;
@@ -39,6 +40,7 @@ static void play_ended(void *context, const struct snapshot *snapshot)
 	world->parts = snapshot->processes[0].part_count;
 	snapshot_process_totals(&snapshot->processes[0], &world->bytes, &buffers);
 	assert(buffers == 0);
+	world->all_bytes += world->bytes;
 }
 
 static void world_open(struct world *world)
@@ -67,6 +69,8 @@ struct row {
 	uint64_t ticks; /* 0 = it has ended */
 	uint64_t dram;
 	bool has_book;
+	uint32_t ns_pid; /* if it is not @pid */
+	uint32_t user;   /* of process and region */
 };
 
 static void see(struct world *world, const struct row *rows, size_t count)
@@ -77,7 +81,8 @@ static void see(struct world *world, const struct row *rows, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct snapshot_claim claim = {
 			.process = {.pid = rows[i].pid,
-				    .ns_pid = rows[i].pid,
+				    .ns_pid = rows[i].ns_pid ? rows[i].ns_pid : rows[i].pid,
+				    .user_id = rows[i].user,
 				    .start_ticks = rows[i].ticks,
 				    .comm = "stock",
 				    .user = "u",
@@ -88,6 +93,8 @@ static void see(struct world *world, const struct row *rows, size_t count)
 			.facts = {.unique_id = rows[i].chip},
 			.types = 1,
 			.used = {rows[i].dram},
+			.region = rows[i].chip,
+			.region_user = rows[i].user,
 		};
 
 		if (rows[i].has_book)
@@ -204,5 +211,72 @@ UNIT(a_row_that_was_stale_before_is_another_processes)
 	rows[0].ticks = 0;
 	see(&world, rows, 2);
 	assert(world.ended == 1 && world.bytes == 100);
+	world_close(&world);
+}
+
+UNIT(two_containers_with_one_pid_keep_their_own_rows)
+{
+	struct world world;
+	struct row rows[3] = {{0}};
+	uint32_t pids[2];
+
+	world_open(&world);
+	for (size_t i = 0; i < 2; i++) {
+		rows[i] = (struct row){.chip = 7 + i, .ns_pid = 12, .dram = i ? 3000 : 100};
+		pids[i] = rows[i].pid = start(&world, &rows[i].ticks);
+	}
+	see(&world, rows, 2);
+	for (size_t i = 0; i < 2; i++) {
+		end(pids[i]);
+		rows[i] = (struct row){.chip = 7 + i, .pid = 12, .dram = i ? 3000 : 100};
+	}
+	/* One of them has opened another device since: that is told once. */
+	rows[2] = (struct row){.chip = 9, .pid = 12, .dram = 5};
+	see(&world, rows, 3);
+	assert(world.ended == 2 && world.all_bytes == 3105);
+	world_close(&world);
+}
+
+UNIT(a_row_in_a_strangers_region_is_no_leak)
+{
+	/* The second is called like the process's own, which was removed. */
+	static const uint64_t chips[] = {666, 7};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct world world;
+		struct row row = {.chip = 7, .dram = 100, .user = 1000};
+
+		world_open(&world);
+		row.pid = start(&world, &row.ticks);
+		see(&world, &row, 1);
+		end(row.pid);
+		row = (struct row){.chip = chips[i], .pid = row.pid, .dram = 5000, .user = 6666};
+		see(&world, &row, 1);
+		assert(world.ended == 0);
+		world_close(&world);
+	}
+}
+
+UNIT(a_process_that_had_a_book_is_told_from_the_book_alone)
+{
+	struct world world;
+	struct row rows[2];
+
+	world_open(&world);
+	for (size_t i = 0; i < 2; i++) {
+		rows[i] = (struct row){.chip = 7, .dram = 100};
+		rows[i].pid = start(&world, &rows[i].ticks);
+	}
+	/* The book of the first ended when it executed another program. */
+	region_watch_leave_out(world.watch, rows[0].pid, rows[0].ticks);
+	see(&world, rows, 2);
+	/* The book of the second is found only now. */
+	region_watch_leave_out(world.watch, rows[1].pid, rows[1].ticks);
+	for (size_t i = 0; i < 2; i++) {
+		end(rows[i].pid);
+		rows[i].ticks = 0;
+	}
+	see(&world, rows, 2);
+	assert(world.ended == 0);
 	world_close(&world);
 }

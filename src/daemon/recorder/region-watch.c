@@ -21,13 +21,13 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/loop.h"
+#include "daemon/recorder/book-owners.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
 #include "source/proc/proc.h"
 
 struct region_watch_entry {
-	struct region_watch_entry
-		*next; /* in the list, later in the queue of those that are over */
+	struct region_watch_entry *next; /* in the list, later in the queue @over */
 	struct region_watch_entry *next_new;
 	struct region_watch *watch;
 
@@ -43,10 +43,25 @@ struct region_watch_entry {
 	struct loop_source end; /* a pidfd, or -1 */
 };
 
-/* A row of a process that has ended: these stay until somebody clears them. */
+/* A row of a region. Those of processes that have ended stay until somebody clears them. */
 struct region_watch_row {
 	uint64_t region;
+	uint32_t region_user;
 	uint32_t ns_pid;
+	uint32_t pid; /* of the live process that it belongs to; 0 = it is stale */
+	uint64_t start_ticks;
+};
+
+/* A stale row while ends are told; at most one process left it. */
+struct region_watch_left {
+	const struct snapshot_claim *claim;
+	bool is_taken;
+};
+
+struct region_watch_look {
+	const struct snapshot *snapshot;
+	struct region_watch_left *left; /* sorted by pid */
+	size_t count;
 };
 
 struct region_watch {
@@ -55,12 +70,13 @@ struct region_watch {
 	/* Of whoever sees. */
 	struct region_watch_entry *list;
 	size_t count;
-	struct region_watch_row *stale; /* that were there the last time */
-	size_t stale_count;
+	struct region_watch_row *rows; /* that were there the last time, sorted */
+	size_t row_count;
 
-	pthread_mutex_t lock; /* for the queues */
+	pthread_mutex_t lock; /* for the members below */
 	struct region_watch_entry *fresh, *over;
 	size_t fds; /* that are open */
+	struct book_owners owners;
 };
 
 int region_watch_new(struct region_watch **ret_watch, const struct region_watch_config *config)
@@ -131,7 +147,7 @@ struct region_watch *region_watch_free(struct region_watch *watch)
 		free(watch->list);
 		watch->list = next;
 	}
-	free(watch->stale);
+	free(watch->rows);
 	pthread_mutex_destroy(&watch->lock);
 	free(watch);
 	return NULL;
@@ -209,7 +225,24 @@ static struct region_watch_entry *region_watch_find(const struct region_watch *w
 	return entry;
 }
 
-/* Everybody who lives and has no book. */
+void region_watch_leave_out(struct region_watch *watch, uint32_t pid, uint64_t start_ticks)
+{
+	pthread_mutex_lock(&watch->lock);
+	book_owners_add(&watch->owners, pid, start_ticks);
+	pthread_mutex_unlock(&watch->lock);
+}
+
+static bool region_watch_had_book(struct region_watch *watch, uint32_t pid, uint64_t start_ticks)
+{
+	bool had;
+
+	pthread_mutex_lock(&watch->lock);
+	had = book_owners_has(&watch->owners, pid, start_ticks);
+	pthread_mutex_unlock(&watch->lock);
+	return had;
+}
+
+/* Everybody who lives and never had a book. */
 static void region_watch_mark(struct region_watch *watch, const struct snapshot *snapshot)
 {
 	for (struct region_watch_entry *entry = watch->list; entry; entry = entry->next)
@@ -218,7 +251,8 @@ static void region_watch_mark(struct region_watch *watch, const struct snapshot 
 		const struct snapshot_process *process = &snapshot->processes[i];
 		struct region_watch_entry *entry;
 
-		if (!process->alive || process->untracked || process->books > 0)
+		if (!process->alive || process->untracked || process->books > 0 ||
+		    region_watch_had_book(watch, process->pid, process->start_ticks))
 			continue;
 		entry = region_watch_find(watch, process);
 		if (entry)
@@ -228,35 +262,112 @@ static void region_watch_mark(struct region_watch *watch, const struct snapshot 
 	}
 }
 
-static bool region_watch_was_stale(const struct region_watch *watch,
-				   const struct snapshot_claim *claim)
-{
-	for (size_t i = 0; i < watch->stale_count; i++) {
-		if (watch->stale[i].region == claim->facts.unique_id &&
-		    watch->stale[i].ns_pid == claim->process.pid)
-			return true;
-	}
-	return false;
-}
-
 static bool region_watch_is_stale(const struct snapshot_claim *claim)
 {
 	return !claim->is_open_only && !claim->process.alive;
 }
 
-/* Without memory none was: then the row of an earlier process with the same number may be taken for its own. */
+static int region_watch_compare_rows(const void *left, const void *right)
+{
+	const struct region_watch_row *a = left, *b = right;
+
+	if (a->region != b->region)
+		return a->region < b->region ? -1 : 1;
+	if (a->region_user != b->region_user)
+		return a->region_user < b->region_user ? -1 : 1;
+	return (a->ns_pid > b->ns_pid) - (a->ns_pid < b->ns_pid);
+}
+
+static struct region_watch_row region_watch_row(const struct snapshot_claim *claim)
+{
+	const struct snapshot_process *process = &claim->process;
+
+	return (struct region_watch_row){
+		.region = claim->region,
+		.region_user = claim->region_user,
+		.ns_pid = process->ns_pid,
+		.pid = process->alive ? process->pid : 0,
+		.start_ticks = process->start_ticks,
+	};
+}
+
+/* Without memory only what stands in regions of the process's own user is told the next time. */
 static void region_watch_remember(struct region_watch *watch, const struct snapshot *snapshot)
 {
-	free(watch->stale);
-	watch->stale_count = 0;
-	watch->stale = calloc(snapshot->claim_count + 1, sizeof(*watch->stale));
-	for (size_t i = 0; watch->stale && i < snapshot->claim_count; i++) {
+	free(watch->rows);
+	watch->row_count = 0;
+	watch->rows = calloc(snapshot->claim_count + 1, sizeof(*watch->rows));
+	for (size_t i = 0; watch->rows && i < snapshot->claim_count; i++) {
 		const struct snapshot_claim *claim = &snapshot->claims[i];
 
-		if (region_watch_is_stale(claim))
-			watch->stale[watch->stale_count++] = (struct region_watch_row){
-				.region = claim->facts.unique_id, .ns_pid = claim->process.pid};
+		if (!claim->is_open_only)
+			watch->rows[watch->row_count++] = region_watch_row(claim);
 	}
+	if (watch->row_count > 0)
+		qsort(watch->rows, watch->row_count, sizeof(*watch->rows),
+		      region_watch_compare_rows);
+}
+
+/*
+ * Whether the process left a stale row. Its pid alone does not tell: processes in containers share
+ * pids, and anybody can write any pid into a region of their own. So the row must have been that
+ * process's the last time. One that is new since then counts in a region of the process's user.
+ */
+static bool region_watch_is_its(const struct region_watch *watch,
+				const struct region_watch_entry *entry,
+				const struct snapshot_claim *claim)
+{
+	const struct region_watch_row key = region_watch_row(claim);
+	size_t from = 0, to = watch->row_count;
+	bool is_its = false, is_new = true;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (region_watch_compare_rows(&watch->rows[middle], &key) < 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	for (; from < watch->row_count; from++) {
+		const struct region_watch_row *row = &watch->rows[from];
+
+		if (region_watch_compare_rows(row, &key) != 0)
+			break;
+		if (row->pid == 0)
+			return false; /* it was stale before */
+		is_new = false;
+		is_its = is_its ||
+			 (row->pid == entry->pid && row->start_ticks == entry->start_ticks);
+	}
+	return is_new ? claim->region_user == entry->user_id : is_its;
+}
+
+static int region_watch_compare_left(const void *left, const void *right)
+{
+	const struct snapshot_claim *a = ((const struct region_watch_left *)left)->claim;
+	const struct snapshot_claim *b = ((const struct region_watch_left *)right)->claim;
+
+	if (a->process.pid != b->process.pid)
+		return a->process.pid < b->process.pid ? -1 : 1;
+	return (a > b) - (a < b); /* as in the snapshot */
+}
+
+/* All stale rows, sorted by pid. NULL: no memory. */
+static struct region_watch_left *region_watch_list_left(const struct snapshot *snapshot,
+							size_t *ret_count)
+{
+	struct region_watch_left *left = calloc(snapshot->claim_count + 1, sizeof(*left));
+	size_t count = 0;
+
+	for (size_t i = 0; left && i < snapshot->claim_count; i++) {
+		if (region_watch_is_stale(&snapshot->claims[i]))
+			left[count++].claim = &snapshot->claims[i];
+	}
+	if (count > 0)
+		qsort(left, count, sizeof(*left), region_watch_compare_left);
+	*ret_count = count;
+	return left;
 }
 
 static int region_watch_take(struct snapshot *left, const struct snapshot_claim *claim)
@@ -302,21 +413,45 @@ static int region_watch_begin(const struct region_watch_entry *entry, struct sna
 	return r;
 }
 
-/* What stands in its rows, which nobody's were the last time. Without memory there is no report. */
-static void region_watch_tell(struct region_watch *watch, const struct region_watch_entry *entry,
-			      const struct snapshot *snapshot)
+/* Takes the rows that the process left. */
+static int region_watch_take_all(const struct region_watch *watch,
+				 const struct region_watch_entry *entry,
+				 struct region_watch_look *look, struct snapshot *left)
 {
-	struct snapshot *left = snapshot_new(snapshot->time_ns);
+	size_t from = 0, to = look->count;
+	int r = 0;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (look->left[middle].claim->process.pid < entry->ns_pid)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	for (; r == 0 && from < look->count; from++) {
+		struct region_watch_left *row = &look->left[from];
+
+		if (row->claim->process.pid != entry->ns_pid)
+			break;
+		if (row->is_taken || !region_watch_is_its(watch, entry, row->claim))
+			continue;
+		row->is_taken = true;
+		r = region_watch_take(left, row->claim);
+	}
+	return r;
+}
+
+/* Without memory there is no report. */
+static void region_watch_tell(struct region_watch *watch, const struct region_watch_entry *entry,
+			      struct region_watch_look *look)
+{
+	struct snapshot *left = snapshot_new(look->snapshot->time_ns);
 	uint64_t bytes = 0, buffers = 0;
 	int r = left ? region_watch_begin(entry, left) : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < snapshot->claim_count; i++) {
-		const struct snapshot_claim *claim = &snapshot->claims[i];
-
-		if (region_watch_is_stale(claim) && claim->process.pid == entry->ns_pid &&
-		    !region_watch_was_stale(watch, claim))
-			r = region_watch_take(left, claim);
-	}
+	if (r == 0)
+		r = region_watch_take_all(watch, entry, look, left);
 	if (r == 0)
 		r = snapshot_finish(left);
 	if (r == 0)
@@ -337,8 +472,11 @@ static bool region_watch_has_ended(const struct region_watch *watch,
 
 void region_watch_see(struct region_watch *watch, const struct snapshot *snapshot)
 {
+	CLEANUP_FREE struct region_watch_left *left = NULL;
+	struct region_watch_look look = {.snapshot = snapshot};
 	struct region_watch_entry **at = &watch->list;
 
+	left = look.left = region_watch_list_left(snapshot, &look.count);
 	region_watch_mark(watch, snapshot);
 	while (*at) {
 		struct region_watch_entry *entry = *at;
@@ -348,8 +486,9 @@ void region_watch_see(struct region_watch *watch, const struct snapshot *snapsho
 			continue;
 		}
 		/* Else it lives: it has got a book, or has taken its row out. */
-		if (region_watch_has_ended(watch, entry))
-			region_watch_tell(watch, entry, snapshot);
+		if (region_watch_has_ended(watch, entry) &&
+		    !region_watch_had_book(watch, entry->pid, entry->start_ticks))
+			region_watch_tell(watch, entry, &look);
 		*at = entry->next;
 		watch->count--;
 		pthread_mutex_lock(&watch->lock);

@@ -8,6 +8,8 @@
  * the process left; one that had freed everything, or had removed its row, left nothing.
  */
 
+#include <stdint.h>
+
 struct loop;
 struct proc;
 struct region_watch;
@@ -38,6 +40,12 @@ struct region_watch *region_watch_free(struct region_watch *watch);
 
 /* Looks who has come and who has ended. From one thread at a time, not the loop's. */
 void region_watch_see(struct region_watch *watch, const struct snapshot *snapshot);
+
+/*
+ * The process has or had a book, from which its end is told; its rows are not reported, also after
+ * it has executed another program. From any thread.
+ */
+void region_watch_leave_out(struct region_watch *watch, uint32_t pid, uint64_t start_ticks);
 
 /* In the loop's thread, after each of these. */
 void region_watch_settle(struct region_watch *watch);

@@ -11,10 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
+
 struct peaks_device;
 struct snapshot;
 
 #define PEAKS_MAX 4096u /* devices; any beyond it have only the peaks in their snapshots */
+#define PEAKS_KEEP_NS (60 * NS_PER_S) /* that one not seen for so long may make room for another */
 
 struct peaks {
 	pthread_mutex_t lock; /* held only briefly */

@@ -5,11 +5,13 @@
 #include "source/host/region.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -17,6 +19,7 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "source/host/host-testing.h"
+#include "source/proc/pid-cache.h"
 
 #define CHIP UINT64_C(77)
 #define FILE_NAME "shm/tt_device_77_memory"
@@ -248,6 +251,81 @@ UNIT(another_users_process_cannot_have_written_it)
 	assert(chown(path, 65534, 65534) == 0);
 	snapshot = host_testing_look();
 	assert(snapshot->processes[0].stale && total(snapshot) == 0);
+	snapshot_free(snapshot);
+}
+
+/* Puts a region of another user there, which only this user can write to. */
+static void foreign(uint64_t id, uint32_t pid, struct stat *ret_file)
+{
+	char name[64], path[512];
+
+	make(4, (uint32_t)(id - CHIP));
+	put64(32, id);
+	process(4, 0, pid, 1000, now());
+	snprintf(name, sizeof(name), "shm/tt_device_%" PRIu64 "_memory", id);
+	host_testing_write(name, bytes, NARROW);
+	snprintf(path, sizeof(path), "%s/%s", unit_dir(), name);
+	assert(chown(path, 65534, 65534) == 0 && stat(path, ret_file) == 0);
+}
+
+static void mapping(FILE *maps, const struct stat *file)
+{
+	fprintf(maps, "00400000-00401000 rw-s 00000000 %02x:%02x %" PRIu64 " /r\n",
+		major(file->st_dev), minor(file->st_dev), (uint64_t)file->st_ino);
+}
+
+/* A fifo, because what was read from it cannot be read again. */
+UNIT(the_mappings_of_a_process_are_read_once_for_all_regions)
+{
+	struct snapshot *snapshot;
+	struct stat files[2];
+	char path[512];
+	FILE *maps;
+	int keep;
+
+	if (getuid() != 0)
+		unit_skip("needs to give files away");
+	host_testing_start();
+	host_testing_process(100, "python3", 50);
+	foreign(CHIP, 100, &files[0]);
+	foreign(CHIP + 1, 100, &files[1]);
+	snprintf(path, sizeof(path), "%s/proc/100/maps", unit_dir());
+	assert(mkfifo(path, 0600) == 0);
+	keep = open(path, O_RDONLY | O_NONBLOCK);
+	maps = fopen(path, "w");
+	assert(keep >= 0 && maps);
+	mapping(maps, &files[0]);
+	mapping(maps, &files[1]);
+	assert(fclose(maps) == 0);
+	snapshot = host_testing_look();
+	assert(snapshot->process_count == 1 && snapshot->processes[0].alive);
+	assert(total(snapshot) == 2000 && snapshot->note_count == 0);
+	snapshot_free(snapshot);
+	assert(close(keep) == 0);
+}
+
+UNIT(no_more_mappings_are_read_than_a_program_has)
+{
+	struct snapshot *snapshot;
+	struct stat file;
+	char path[512];
+	FILE *maps;
+
+	if (getuid() != 0)
+		unit_skip("needs to give files away");
+	host_testing_start();
+	host_testing_process(100, "python3", 50);
+	foreign(CHIP, 100, &file);
+	snprintf(path, sizeof(path), "%s/proc/100/maps", unit_dir());
+	maps = fopen(path, "w");
+	assert(maps);
+	for (size_t i = 0; i < PID_CACHE_MAPS_ONE / 32; i++)
+		fprintf(maps, "00400000-00401000 rw-p 00000000 00:00 0\n");
+	mapping(maps, &file);
+	assert(fclose(maps) == 0);
+	snapshot = host_testing_look();
+	assert(snapshot->processes[0].stale && total(snapshot) == 0);
+	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "too many mappings"));
 	snapshot_free(snapshot);
 }
 

@@ -36,6 +36,8 @@
 #define REGION_SLACK_NS NS_PER_S /* start times are in ticks, clocks are read one by one */
 #define REGION_NAME_MAX 64u
 
+_Static_assert(REGION_FILES_MAX <= PROC_FILES_MAX, "all regions are searched for at once");
+
 struct region_entry {
 	struct region region;
 	struct region_file file;
@@ -142,10 +144,17 @@ static uint64_t region_when(const struct region_round *round, uint64_t stamp)
 	return stamp <= round->realtime ? stamp : 0;
 }
 
+/* Of the region's file, as the pid cache was told of it. */
+static size_t region_index(const struct region_round *round, const struct region_entry *entry)
+{
+	return (size_t)(entry - round->entries);
+}
+
 /* Whether the process that was found can have written the row. */
-static bool region_believes(const struct region_round *round, const struct region_file *file,
+static bool region_believes(const struct region_round *round, const struct region_entry *entry,
 			    const struct proc_facts *facts, uint64_t start_ns, uint64_t when)
 {
+	const struct region_file *file = &entry->file;
 	bool owns = facts->real_uid == file->user || facts->saved_uid == file->user;
 	int mapped;
 
@@ -153,14 +162,16 @@ static bool region_believes(const struct region_round *round, const struct regio
 		return false;
 	if (owns && file->is_private)
 		return true;
-	mapped = proc_has_mapped(pid_cache_proc(round->pid_cache), facts->pid, (dev_t)file->device,
-				 (ino_t)file->inode);
-	/* We may not be allowed to see its mappings: then a region that many share is trusted. */
-	return mapped == 1 || (mapped < 0 && (owns || !file->is_private));
+	mapped = pid_cache_has_mapped(round->pid_cache, facts->pid, region_index(round, entry));
+	/*
+	 * We may not be allowed to see its mappings: then a region that many share is trusted. Not
+	 * so if there are too many, which a stranger can bring about.
+	 */
+	return mapped == 1 || (mapped < 0 && (owns || (!file->is_private && mapped != -EFBIG)));
 }
 
 /* Finds the process of a row. Returns 0, -ESRCH if it has exited, or -ENOMEM. */
-static int region_owner(const struct region_round *round, const struct region_file *file,
+static int region_owner(const struct region_round *round, const struct region_entry *entry,
 			const struct region_process *row, struct snapshot_process *ret_process)
 {
 	uint64_t when = region_when(round, row->stamp);
@@ -168,11 +179,11 @@ static int region_owner(const struct region_round *round, const struct region_fi
 	struct proc_facts facts;
 	int r = pid_cache_find(round->pid_cache, row->pid, &facts, &process);
 
-	if (r == 0 && !region_believes(round, file, &facts, process.start_ns, when))
+	if (r == 0 && !region_believes(round, entry, &facts, process.start_ns, when))
 		r = -ESRCH;
 	if (r == -ESRCH)
-		r = pid_cache_find_inside(round->pid_cache, row->pid, (dev_t)file->device,
-					  (ino_t)file->inode, &facts, &process);
+		r = pid_cache_find_inside(round->pid_cache, row->pid, region_index(round, entry),
+					  &facts, &process);
 	if (r == 0)
 		*ret_process = process;
 	return r;
@@ -260,6 +271,8 @@ static int region_claim(struct region_round *round, const struct region_entry *e
 			  .card = card ? card->card : NULL},
 		.types = region->types,
 		.last_ns = when,
+		.region = region->id,
+		.region_user = entry->file.user,
 	};
 
 	claim.process.source = "tt-metal";
@@ -343,7 +356,7 @@ static int region_rows(struct region_round *round, struct region_entry *entry)
 	int r = 0;
 
 	for (uint32_t i = 0; i < region->process_count; i++) {
-		r = region_owner(round, &entry->file, &region->processes[i], &owners[i]);
+		r = region_owner(round, entry, &region->processes[i], &owners[i]);
 		entry->living += r == 0;
 		if (r == -ESRCH)
 			r = region_dead(round, &entry->file, &region->processes[i], &owners[i]);
@@ -396,6 +409,29 @@ static void region_read_all(struct region_round *round, DIR *listing)
 		qsort(round->entries, round->count, sizeof(*round->entries), region_compare);
 }
 
+/* Adds the rows of all that could be read. */
+static int region_add_all(struct region_round *round)
+{
+	struct proc_file files[REGION_FILES_MAX];
+	size_t unread;
+	int r = 0;
+
+	for (size_t i = 0; i < round->readable; i++)
+		files[i] = (struct proc_file){.device = (dev_t)round->entries[i].file.device,
+					      .inode = (ino_t)round->entries[i].file.inode};
+	pid_cache_set_files(round->pid_cache, files, round->readable);
+	for (size_t i = 0; r == 0 && i < round->readable; i++)
+		r = region_rows(round, &round->entries[i]);
+	pid_cache_set_files(round->pid_cache, NULL, 0);
+	unread = pid_cache_unread(round->pid_cache);
+	if (unread)
+		snapshot_note(round->snapshot,
+			      "%zu process%s: too many mappings to tell which of tt-metal's "
+			      "regions they use; counted only in regions of their own user",
+			      unread, unread == 1 ? "" : "es");
+	return r;
+}
+
 int region_collect(struct pid_cache *pid_cache, struct snapshot *snapshot, size_t *ret_closed)
 {
 	CLEANUP_CLOSEDIR DIR *listing = opendir(region_folder());
@@ -407,7 +443,7 @@ int region_collect(struct pid_cache *pid_cache, struct snapshot *snapshot, size_
 		.monotonic = clock_ns(CLOCK_MONOTONIC),
 	};
 	size_t closed = 0;
-	int r = 0;
+	int r;
 
 	*ret_closed = 0;
 	if (!listing) /* a machine without the folder has no regions */
@@ -417,8 +453,7 @@ int region_collect(struct pid_cache *pid_cache, struct snapshot *snapshot, size_
 		return -ENOMEM;
 	round.entries = entries;
 	region_read_all(&round, listing);
-	for (size_t i = 0; r == 0 && i < round.readable; i++)
-		r = region_rows(&round, &entries[i]);
+	r = region_add_all(&round);
 	for (size_t i = round.readable; i < round.count; i++) {
 		if (entries[i].outcome == REGION_CLOSED) {
 			closed++;

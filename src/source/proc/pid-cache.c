@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -21,6 +22,14 @@ struct pid_cache_entry {
 	int result; /* of the lookup */
 	struct proc_facts facts;
 	struct snapshot_process process;
+	bool has_mappings; /* they were read: */
+	int mappings_result;
+	uint64_t mapped[PROC_FILES_MAX / 64]; /* bit per file */
+};
+
+/* A process in a namespace below ours. */
+struct pid_cache_inside {
+	uint32_t ns_pid, pid;
 };
 
 struct pid_cache {
@@ -30,8 +39,12 @@ struct pid_cache {
 	struct pid_cache_entry *entries;
 	size_t count, capacity;
 	bool has_inside;
-	uint32_t *inside; /* pids of processes in namespaces below ours */
+	struct pid_cache_inside *inside; /* sorted by ns_pid */
 	size_t inside_count, inside_capacity;
+	const struct proc_file *files;
+	size_t file_count;
+	size_t mappings_left; /* bytes that may still be read */
+	size_t unread;
 };
 
 int pid_cache_new(struct pid_cache **ret_people, const struct proc *proc, struct snapshot *snapshot)
@@ -42,6 +55,7 @@ int pid_cache_new(struct pid_cache **ret_people, const struct proc *proc, struct
 		return -ENOMEM;
 	pid_cache->proc = proc;
 	pid_cache->snapshot = snapshot;
+	pid_cache->mappings_left = PID_CACHE_MAPS_ALL;
 	pid_cache->places = calloc(PID_CACHE_PLACES, sizeof(*pid_cache->places));
 	if (!pid_cache->places)
 		return -ENOMEM;
@@ -158,6 +172,59 @@ int pid_cache_find(struct pid_cache *pid_cache, uint32_t pid, struct proc_facts 
 	return 0;
 }
 
+void pid_cache_set_files(struct pid_cache *pid_cache, const struct proc_file *files, size_t count)
+{
+	pid_cache->files = files;
+	pid_cache->file_count = count;
+}
+
+static void pid_cache_read_mappings(struct pid_cache *pid_cache, struct pid_cache_entry *entry)
+{
+	struct proc_mappings search = {
+		.files = pid_cache->files,
+		.count = pid_cache->file_count,
+		.bytes_max = bits_min(PID_CACHE_MAPS_ONE, pid_cache->mappings_left),
+	};
+
+	entry->has_mappings = true;
+	entry->mappings_result = proc_find_mapped(pid_cache->proc, entry->facts.pid, &search);
+	pid_cache->mappings_left -= bits_min(search.bytes, pid_cache->mappings_left);
+	pid_cache->unread += entry->mappings_result == -EFBIG;
+	for (size_t i = 0; i < search.count; i++)
+		entry->mapped[i / 64] |= (uint64_t)search.mapped[i] << i % 64;
+}
+
+int pid_cache_has_mapped(struct pid_cache *pid_cache, uint32_t pid, size_t file)
+{
+	struct pid_cache_entry *entry = NULL;
+	int r = pid_cache_entry(pid_cache, pid, &entry);
+
+	if (r == 0)
+		r = entry->result;
+	if (r < 0)
+		return r;
+	if (!entry->has_mappings)
+		pid_cache_read_mappings(pid_cache, entry);
+	/* A file that was found before the list became too long is mapped. */
+	if (entry->mapped[file / 64] >> file % 64 & 1)
+		return 1;
+	return entry->mappings_result;
+}
+
+size_t pid_cache_unread(const struct pid_cache *pid_cache)
+{
+	return pid_cache->unread;
+}
+
+static int pid_cache_compare_inside(const void *left, const void *right)
+{
+	const struct pid_cache_inside *a = left, *b = right;
+
+	if (a->ns_pid != b->ns_pid)
+		return a->ns_pid < b->ns_pid ? -1 : 1;
+	return a->pid < b->pid ? -1 : a->pid > b->pid;
+}
+
 /* Lists all processes that have a different pid in their own namespace. */
 static int pid_cache_list_inside(struct pid_cache *pid_cache)
 {
@@ -166,8 +233,8 @@ static int pid_cache_list_inside(struct pid_cache *pid_cache)
 
 	pid_cache->has_inside = true;
 	while (listing && (pid = proc_next(listing))) {
+		struct pid_cache_inside *grown;
 		struct proc_facts facts;
-		uint32_t *grown;
 
 		if (proc_read(pid_cache->proc, pid, &facts) < 0 || facts.ns_pid == pid)
 			continue;
@@ -176,29 +243,46 @@ static int pid_cache_list_inside(struct pid_cache *pid_cache)
 		if (!grown)
 			return -ENOMEM;
 		pid_cache->inside = grown;
-		grown[pid_cache->inside_count++] = pid;
+		grown[pid_cache->inside_count++] =
+			(struct pid_cache_inside){.ns_pid = facts.ns_pid, .pid = pid};
 	}
+	if (pid_cache->inside_count > 0)
+		qsort(pid_cache->inside, pid_cache->inside_count, sizeof(*pid_cache->inside),
+		      pid_cache_compare_inside);
 	return 0;
 }
 
-int pid_cache_find_inside(struct pid_cache *pid_cache, uint32_t ns_pid, dev_t device, ino_t inode,
+/* Binary search for the first process with that pid inside. */
+static size_t pid_cache_from(const struct pid_cache *pid_cache, uint32_t ns_pid)
+{
+	size_t from = 0, to = pid_cache->inside_count;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (pid_cache->inside[middle].ns_pid < ns_pid)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+int pid_cache_find_inside(struct pid_cache *pid_cache, uint32_t ns_pid, size_t file,
 			  struct proc_facts *ret_facts, struct snapshot_process *ret_process)
 {
 	int r = pid_cache->has_inside ? 0 : pid_cache_list_inside(pid_cache);
 
-	for (size_t i = 0; r == 0 && i < pid_cache->inside_count; i++) {
-		struct snapshot_process process;
-		struct proc_facts facts;
-
-		r = pid_cache_find(pid_cache, pid_cache->inside[i], &facts, &process);
-		if (r == 0 && facts.ns_pid == ns_pid &&
-		    proc_has_mapped(pid_cache->proc, facts.pid, device, inode) == 1) {
-			*ret_facts = facts;
-			*ret_process = process;
-			return 0;
-		}
-		if (r == -ESRCH)
-			r = 0;
+	if (r < 0)
+		return r;
+	for (size_t i = pid_cache_from(pid_cache, ns_pid);
+	     i < pid_cache->inside_count && pid_cache->inside[i].ns_pid == ns_pid; i++) {
+		r = pid_cache_has_mapped(pid_cache, pid_cache->inside[i].pid, file);
+		if (r == -ENOMEM)
+			return r;
+		if (r == 1)
+			return pid_cache_find(pid_cache, pid_cache->inside[i].pid, ret_facts,
+					      ret_process);
 	}
-	return r < 0 ? r : -ESRCH;
+	return -ESRCH;
 }

@@ -13,6 +13,13 @@
 
 #define PID_CACHE_MAX 65536u
 
+/*
+ * Bytes of lists of mappings that are read for one snapshot: of one process and of all. Anybody can
+ * start processes with long lists and name them in a region.
+ */
+#define PID_CACHE_MAPS_ONE (2u << 20)
+#define PID_CACHE_MAPS_ALL (32u << 20)
+
 struct pid_cache;
 struct snapshot;
 struct snapshot_process;
@@ -33,8 +40,23 @@ int pid_cache_find(struct pid_cache *pid_cache, uint32_t pid, struct proc_facts 
 		   struct snapshot_process *ret_process);
 
 /*
- * Finds the process that has @ns_pid in a namespace below ours and has the file mapped. Returns as
- * pid_cache_find().
+ * The files that pid_cache_has_mapped() is asked about; at most PROC_FILES_MAX, borrowed. All are
+ * searched for when the mappings of a process are read, which is done once.
  */
-int pid_cache_find_inside(struct pid_cache *pid_cache, uint32_t ns_pid, dev_t device, ino_t inode,
+void pid_cache_set_files(struct pid_cache *pid_cache, const struct proc_file *files, size_t count);
+
+/*
+ * Whether a live process has the file with that index mapped: 1 or 0, -EFBIG if it has too many
+ * mappings, another negative errno if they are not visible.
+ */
+int pid_cache_has_mapped(struct pid_cache *pid_cache, uint32_t pid, size_t file);
+
+/* Processes with too many mappings. */
+size_t pid_cache_unread(const struct pid_cache *pid_cache);
+
+/*
+ * Finds the process that has @ns_pid in a namespace below ours and has the file with that index
+ * mapped. Returns as pid_cache_find().
+ */
+int pid_cache_find_inside(struct pid_cache *pid_cache, uint32_t ns_pid, size_t file,
 			  struct proc_facts *ret_facts, struct snapshot_process *ret_process);

@@ -144,32 +144,60 @@ bool proc_is_over(const struct proc *proc, const struct proc_facts *facts)
 	return poll(&wait, 1, 0) > 0;
 }
 
-int proc_has_mapped(const struct proc *proc, uint32_t pid, dev_t device, ino_t inode)
+/* Marks the file of one mapping. Returns how many were found. */
+static size_t proc_mark_mapped(struct proc_mappings *search, const char *line)
+{
+	unsigned int dev_major, dev_minor;
+	uint64_t inode;
+
+	if (sscanf(line, "%*s %*s %*s %x:%x %" SCNu64, &dev_major, &dev_minor, &inode) != 3 ||
+	    inode == 0)
+		return 0;
+	for (size_t i = 0; i < search->count; i++) {
+		const struct proc_file *file = &search->files[i];
+
+		if (file->inode == inode && file->device == makedev(dev_major, dev_minor) &&
+		    !search->mapped[i]) {
+			search->mapped[i] = true;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+int proc_find_mapped(const struct proc *proc, uint32_t pid, struct proc_mappings *search)
 {
 	CLEANUP_FCLOSE FILE *maps = NULL;
 	CLEANUP_FREE char *line = NULL;
-	size_t size = 0;
+	size_t size = 0, found = 0;
 	char path[PROC_PATH];
-	bool is_empty = true;
+	ssize_t length;
 
+	search->bytes = 0;
+	memset(search->mapped, 0, sizeof(search->mapped));
 	snprintf(path, sizeof(path), "%" PRIu32 "/maps", pid);
 	maps = small_file_stream(proc->root, path);
 	if (!maps)
 		return -errno;
-	while (getline(&line, &size, maps) > 0) {
-		unsigned int dev_major, dev_minor;
-		uint64_t number;
-
-		is_empty = false;
-		if (sscanf(line, "%*s %*s %*s %x:%x %" SCNu64, &dev_major, &dev_minor, &number) ==
-			    3 &&
-		    makedev(dev_major, dev_minor) == device && number == inode)
-			return 1;
+	while (found < search->count && (length = getline(&line, &size, maps)) > 0) {
+		search->bytes += (size_t)length;
+		if (search->bytes > search->bytes_max)
+			return -EFBIG;
+		found += proc_mark_mapped(search, line);
 	}
 	if (ferror(maps))
 		return -EIO;
 	/* No mapping at all: it is exiting, or its leader has exited before the other threads. */
-	return is_empty ? -ESRCH : 0;
+	return search->bytes == 0 && search->count > 0 ? -ESRCH : 0;
+}
+
+int proc_has_mapped(const struct proc *proc, uint32_t pid, dev_t device, ino_t inode)
+{
+	const struct proc_file file = {.device = device, .inode = inode};
+	struct proc_mappings search = {.files = &file, .count = 1, .bytes_max = SIZE_MAX};
+	int r = proc_find_mapped(proc, pid, &search);
+
+	return r < 0 ? r : search.mapped[0];
 }
 
 void proc_container(const struct proc *proc, uint32_t pid, char ret_id[PROC_CONTAINER_SIZE])

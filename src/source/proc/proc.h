@@ -49,6 +49,25 @@ uint64_t proc_start_ticks(const struct proc *proc, uint32_t pid);
 /* Whether all threads have exited, though the process may not have been reaped yet. */
 bool proc_is_over(const struct proc *proc, const struct proc_facts *facts);
 
+#define PROC_FILES_MAX 128u
+
+struct proc_file {
+	dev_t device;
+	ino_t inode;
+};
+
+/* Searches the mappings of a process for several files in one reading. */
+struct proc_mappings {
+	const struct proc_file *files;
+	size_t count;     /* at most PROC_FILES_MAX */
+	size_t bytes_max; /* of the list of mappings; anybody can make it long */
+	size_t bytes;     /* read, on return */
+	bool mapped[PROC_FILES_MAX];
+};
+
+/* 0 with the results in @search, -EFBIG if the list is too long, another errno if not visible. */
+int proc_find_mapped(const struct proc *proc, uint32_t pid, struct proc_mappings *search);
+
 /* Whether a file is mapped: 1 or 0, or a negative errno if that is not visible. */
 int proc_has_mapped(const struct proc *proc, uint32_t pid, dev_t device, ino_t inode);
 

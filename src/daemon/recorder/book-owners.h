@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The processes that have or had a book, the latest some thousands of them. What such a process
+ * left is told from its book, so nobody else must report it.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BOOK_OWNERS_SETS 2048u
+#define BOOK_OWNERS_WAYS 8u
+
+struct book_owner {
+	uint32_t pid; /* 0 = free */
+	uint64_t start_ticks;
+};
+
+/* Sets by hash; in each the oldest makes room. Zeroed it is empty. */
+struct book_owners {
+	struct book_owner sets[BOOK_OWNERS_SETS][BOOK_OWNERS_WAYS];
+	uint8_t next[BOOK_OWNERS_SETS];
+};
+
+void book_owners_add(struct book_owners *owners, uint32_t pid, uint64_t start_ticks);
+bool book_owners_has(const struct book_owners *owners, uint32_t pid, uint64_t start_ticks);
