@@ -117,7 +117,7 @@ static int snapshot_make_places(struct snapshot *snapshot)
 	free(snapshot->places);
 	snapshot->places = places;
 	snapshot->place_count = count;
-	for (size_t i = 0; i < snapshot->process_count; i++)
+	for (size_t i = 0; snapshot->processes && i < snapshot->process_count; i++)
 		snapshot_put_place(snapshot, snapshot->processes[i].pid, i);
 	return 0;
 }

@@ -476,7 +476,8 @@ void region_watch_see(struct region_watch *watch, const struct snapshot *snapsho
 	struct region_watch_look look = {.snapshot = snapshot};
 	struct region_watch_entry **at = &watch->list;
 
-	left = look.left = region_watch_list_left(snapshot, &look.count);
+	left = region_watch_list_left(snapshot, &look.count);
+	look.left = left;
 	region_watch_mark(watch, snapshot);
 	while (*at) {
 		struct region_watch_entry *entry = *at;

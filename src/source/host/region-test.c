@@ -291,8 +291,8 @@ UNIT(the_mappings_of_a_process_are_read_once_for_all_regions)
 	foreign(CHIP + 1, 100, &files[1]);
 	snprintf(path, sizeof(path), "%s/proc/100/maps", unit_dir());
 	assert(mkfifo(path, 0600) == 0);
-	keep = open(path, O_RDONLY | O_NONBLOCK);
-	maps = fopen(path, "w");
+	keep = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	maps = fopen(path, "we");
 	assert(keep >= 0 && maps);
 	mapping(maps, &files[0]);
 	mapping(maps, &files[1]);
@@ -317,7 +317,7 @@ UNIT(no_more_mappings_are_read_than_a_program_has)
 	host_testing_process(100, "python3", 50);
 	foreign(CHIP, 100, &file);
 	snprintf(path, sizeof(path), "%s/proc/100/maps", unit_dir());
-	maps = fopen(path, "w");
+	maps = fopen(path, "we");
 	assert(maps);
 	for (size_t i = 0; i < PID_CACHE_MAPS_ONE / 32; i++)
 		fprintf(maps, "00400000-00401000 rw-p 00000000 00:00 0\n");
