@@ -86,6 +86,8 @@ static void keeper_retire(struct keeper *keeper)
 {
 	uint64_t now = loop_now(keeper->loop);
 
+	if (keeper->link.fd >= 0)
+		keeper->counts.lost++;
 	keeper_unlink(keeper);
 	if (now - keeper->linked_ns >= KEEPER_STEADY_NS)
 		keeper->delay_ns = KEEPER_DELAY_NS;
@@ -96,14 +98,8 @@ static void keeper_retire(struct keeper *keeper)
 	keeper->delay_ns = bits_min(keeper->delay_ns * 2, KEEPER_DELAY_MAX_NS);
 }
 
-static void keeper_count_lost(struct keeper *keeper)
-{
-	keeper->counts.lost += keeper->link.fd >= 0;
-}
-
 static void keeper_lose(struct keeper *keeper, int error)
 {
-	keeper_count_lost(keeper);
 	keeper_retire(keeper);
 	if (keeper->hooks.lost)
 		keeper->hooks.lost(keeper->hooks.context, error);
@@ -399,13 +395,9 @@ int keeper_take(struct keeper *keeper, keeper_take_fn *take, void *context)
 	 * the connection was about to exit.
 	 */
 	keeper->is_stuck = r == -ETIMEDOUT;
-	/* A keeper exits by itself only if it holds nothing: then nothing was lost. */
-	if (r == -EPIPE && count == 0)
-		r = 0;
-	else
-		keeper_count_lost(keeper);
 	keeper_retire(keeper);
-	return r;
+	/* A keeper exits by itself only if it holds nothing: then nothing was lost. */
+	return r == -EPIPE && count == 0 ? 0 : r;
 }
 
 void keeper_add(struct keeper *keeper, const struct keeper_entry *entry, int fd)
