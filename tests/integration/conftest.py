@@ -8,13 +8,17 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from common import LIMIT, record, shared_folder
-
 ROOT = Path(__file__).resolve().parents[2]
+
+# What tests of several folders use.
+sys.path.insert(0, str(Path(__file__).parent / "support"))
+
+from common import LIMIT, record, shared_folder  # noqa: E402
 
 # Files that take long. They come first, so that several runs side by side end together.
 LONG = ("test_metal", "test_pytest_options", "test_pytest_children", "test_run", "test_cpp")

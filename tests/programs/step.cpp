@@ -2,7 +2,7 @@
 
 /*
  * A typical C++ binding: a Python extension that allocates, calls back, has threads of its own and
- * outlives the interpreter. tests/integration/test_python_stacks.py builds it, in several ways.
+ * outlives the interpreter. tests/integration/python/test_python_stacks.py builds it, in several ways.
  */
 
 #define PY_SSIZE_T_CLEAN

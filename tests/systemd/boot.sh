@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Boots a real systemd as pid 1 in namespaces. It sees the files of this machine through an overlay, so that
-# all changes are gone at the end. Started by tests/integration/machine.py with namespaces of its own for
+# all changes are gone at the end. Started by tests/integration/support/machine.py with namespaces of its own for
 # mounts, processes, host name, IPC, network and control groups.
 #
 # usage: boot.sh FOLDER INSTALLED: an empty folder, and the files to put over those of this machine

@@ -2,7 +2,7 @@
 
 /*
  * Messages to systemd and descriptors from it, with a socket in its place.
- * tests/integration/test_systemd.py tests with a real one.
+ * tests/integration/daemon/test_systemd.py tests with a real one.
  */
 
 #include "daemon/custody/systemd.h"

@@ -10,7 +10,7 @@ import pytest
 
 from world import wait_for
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 SAMPLES = ROOT / "docs" / "samples"
 COLUMNS = ["PID", "Comm", "DRAM", "L1", "L1_SMALL", "TRACE", "BUFFERS", "CB", "KERNEL"]
 

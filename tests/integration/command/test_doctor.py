@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from common import AS_NOBODY, NOBODY
+from conftest import ROOT
 from world import check_schema, end_children, wait_for
 
 # A healthy process: a device, enough memory of both kinds, and stacks.
@@ -328,15 +329,16 @@ def test_no_such_process(world):
 
 def test_every_kind_has_a_test():
     """Those of the machine are in test_doctor_machine.py."""
-    folder = os.path.dirname(__file__)
+    tests = ROOT / "tests"
     text = "".join(
-        open(os.path.join(folder, name)).read()
+        (tests / name).read_text()
         for name in (
-            "test_doctor.py", "test_doctor_machine.py", "test_kernel_files.py", "../kernel/view-test.c",
+            "integration/command/test_doctor.py", "integration/command/test_doctor_machine.py",
+            "integration/host/test_kernel_files.py", "kernel/view-test.c",
         )  # fmt: skip
     )
-    with open(os.path.join(folder, "../../src/cli/doctor/doctor-kinds.c")) as table:
-        kinds = [part.split('"')[1] for part in table.read().split("[DOCTOR_")[2:]]
+    table = (ROOT / "src/cli/doctor/doctor-kinds.c").read_text()
+    kinds = [part.split('"')[1] for part in table.split("[DOCTOR_")[2:]]
     assert len(kinds) > 30
     quotes = '"', '\\"'  # as Python and as C writes them
     missing = [kind for kind in kinds if not any(f"{q}{kind}{q}" in text for q in quotes)]
