@@ -17,6 +17,7 @@
 #include "daemon/daemon.h"
 #include "daemon/registry/collector.h"
 #include "daemon/symbols/symbols-namer.h"
+#include "model/query.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -112,7 +113,7 @@ static int dump_ended(struct daemon *daemon, const struct access_peer *asker, FI
 	return r;
 }
 
-int daemon_dump(void *context, const struct web_asker *asker, FILE *out)
+int daemon_dump(void *context, const struct query_asker *asker, FILE *out)
 {
 	const struct access_peer peer = {.uid = asker->uid, .sees_all = asker->sees_all};
 	int r = dump_living(context, &peer, out);

@@ -17,8 +17,10 @@
 #include "daemon/registry/collector.h"
 #include "daemon/registry/tracked.h"
 #include "daemon/symbols/symbols-namer.h"
+#include "model/health.h"
 #include "model/history.h"
 #include "model/json/document.h"
+#include "model/query.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "source/books/address-history.h"
@@ -71,7 +73,7 @@ static int provide_snapshot(void *context, const struct snapshot_request *reques
  * Two threads query the history, each with a reader of its own: the web thread, and the query
  * worker for clients with known credentials.
  */
-static int provide_reader(struct daemon *daemon, const struct web_asker *asker,
+static int provide_reader(struct daemon *daemon, const struct query_asker *asker,
 			  struct store_reader **ret_reader)
 {
 	struct store_reader **reader = asker ? &daemon->desk_reader : &daemon->web_reader;
@@ -87,7 +89,7 @@ static int provide_reader(struct daemon *daemon, const struct web_asker *asker,
 }
 
 /* What a client may see of the history; over TCP the token decides. */
-static struct recorder_scope provide_scope(const struct web_asker *asker)
+static struct recorder_scope provide_scope(const struct query_asker *asker)
 {
 	return (struct recorder_scope){
 		.has_uid = asker && !asker->sees_all,
@@ -100,7 +102,7 @@ static struct recorder_scope provide_scope(const struct web_asker *asker)
  * serves every client that had asked when it began. Over TCP the next regular reading is soon
  * enough.
  */
-static void provide_refresh(struct daemon *daemon, const struct web_asker *asker)
+static void provide_refresh(struct daemon *daemon, const struct query_asker *asker)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
@@ -112,7 +114,7 @@ static void provide_refresh(struct daemon *daemon, const struct web_asker *asker
 		(void)store_flush(daemon->store, 1000); /* unwritten rows are not shown */
 }
 
-static int provide_leaks(void *context, const struct web_past_query *query, struct emit *json)
+static int provide_leaks(void *context, const struct query_past *query, struct emit *json)
 {
 	const struct recorder_scope scope = provide_scope(query->asker);
 	struct store_reader *reader = NULL;
@@ -123,7 +125,7 @@ static int provide_leaks(void *context, const struct web_past_query *query, stru
 	return r < 0 ? r : recorder_documents_leaks(reader, query, &scope, json);
 }
 
-static int provide_incidents(void *context, const struct web_past_query *query, struct emit *json)
+static int provide_incidents(void *context, const struct query_past *query, struct emit *json)
 {
 	const struct recorder_scope scope = provide_scope(query->asker);
 	struct store_reader *reader = NULL;
@@ -134,7 +136,7 @@ static int provide_incidents(void *context, const struct web_past_query *query, 
 	return r < 0 ? r : recorder_documents_incidents(reader, query, &scope, json);
 }
 
-static int provide_series(void *context, const struct web_series_query *query, struct emit *json)
+static int provide_series(void *context, const struct query_series *query, struct emit *json)
 {
 	struct store_reader *reader = NULL;
 	int r = provide_reader(context, query->asker, &reader);
@@ -142,7 +144,7 @@ static int provide_series(void *context, const struct web_series_query *query, s
 	return r < 0 ? r : recorder_documents_series(reader, query, json);
 }
 
-static bool provide_may_see(const struct web_asker *asker, uint32_t maker)
+static bool provide_may_see(const struct query_asker *asker, uint32_t maker)
 {
 	const struct access_peer peer = {
 		.uid = asker ? asker->uid : 0,
@@ -152,7 +154,7 @@ static bool provide_may_see(const struct web_asker *asker, uint32_t maker)
 	return access_may_see(&peer, maker);
 }
 
-static int provide_trails(struct daemon *daemon, const struct web_asker *asker,
+static int provide_trails(struct daemon *daemon, const struct query_asker *asker,
 			  const struct address_history_wish *wish, struct snapshot *snapshot,
 			  struct history *history)
 {
@@ -177,7 +179,7 @@ static int provide_trails(struct daemon *daemon, const struct web_asker *asker,
 }
 
 /* Reads the history of the address from the books; frees an earlier result first. */
-static int provide_lives(struct daemon *daemon, const struct web_history_query *query,
+static int provide_lives(struct daemon *daemon, const struct query_history *query,
 			 const struct address_history_wish *wish, struct snapshot **snapshot,
 			 struct history *history)
 {
@@ -194,7 +196,7 @@ static int provide_lives(struct daemon *daemon, const struct web_history_query *
  * What the database has on the address. Without a database there is nothing. While it fails, or if
  * there is too much, the document says so.
  */
-static bool provide_past_of(struct daemon *daemon, const struct web_history_query *query,
+static bool provide_past_of(struct daemon *daemon, const struct query_history *query,
 			    struct snapshot *snapshot, struct recorder_rows *ret_rows)
 {
 	struct recorder_scope scope = provide_scope(query->asker);
@@ -222,7 +224,7 @@ static bool provide_past_of(struct daemon *daemon, const struct web_history_quer
 	return r == 0;
 }
 
-static int provide_history(void *context, const struct web_history_query *query, struct emit *json)
+static int provide_history(void *context, const struct query_history *query, struct emit *json)
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
 	struct daemon *daemon = context;
@@ -252,10 +254,10 @@ static int provide_history(void *context, const struct web_history_query *query,
 	return r;
 }
 
-static void provide_health(void *context, struct web_health *ret_health)
+static void provide_health(void *context, struct health *ret_health)
 {
 	struct daemon *daemon = context;
-	struct web_health health = {
+	struct health health = {
 		.start_ns = daemon->start_ns,
 		.version = DAEMON_VERSION,
 		.socket = daemon->config->socket,

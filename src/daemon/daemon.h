@@ -120,7 +120,7 @@ int daemon_serve_push(struct daemon *daemon);
 void daemon_tell(struct daemon *daemon, const struct notice *notice);
 
 /* The legacy report of remaining buffers, as far as @asker may see them. From any thread. */
-int daemon_dump(void *context, const struct web_asker *asker, FILE *out);
+int daemon_dump(void *context, const struct query_asker *asker, FILE *out);
 
 /* What HTTP serves, over TCP and on the native socket. */
 void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider);

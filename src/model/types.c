@@ -5,6 +5,7 @@
 #include "model/types.h"
 
 #include <errno.h>
+#include <string.h>
 #include <strings.h>
 
 #include "base/bits.h"
@@ -72,6 +73,20 @@ const char *types_incident_name(uint32_t kind)
 	};
 
 	return kind < ARRAY_SIZE(names) ? names[kind] : NULL;
+}
+
+const char *types_incident_kind(uint32_t kind)
+{
+	return kind == TYPES_LEAK ? "leak" : types_incident_name(kind);
+}
+
+uint32_t types_find_incident_kind(const char *name)
+{
+	uint32_t kind = 0;
+
+	while (kind < TYPES_INCIDENTS && strcmp(types_incident_kind(kind), name) != 0)
+		kind++;
+	return kind;
 }
 
 const char *types_source_name(uint32_t source)

@@ -27,6 +27,15 @@ int types_parse(const char *name, uint32_t *ret_type);
 /* The memory it shares: DRAM for TRACE; L1 for L1_SMALL, CB and KERNEL. For display only. */
 uint32_t types_folded(uint32_t type);
 
+/* Kinds of incidents in documents and counters: those of a book, and what exited processes left. */
+enum types_incident {
+	TYPES_LEAK = BOOK_INCIDENT_ALLOC_FAILED + 1,
+	TYPES_INCIDENTS,
+};
+
+const char *types_incident_kind(uint32_t kind);      /* "double_free", ... "leak" */
+uint32_t types_find_incident_kind(const char *name); /* TYPES_INCIDENTS: there is none */
+
 /* Words of the JSON documents. NULL for an invalid number. */
 const char *types_op_name(uint32_t op);         /* enum book_op: "alloc", "double_free" */
 const char *types_incident_name(uint32_t kind); /* enum book_incident_kind */

@@ -25,8 +25,10 @@
 #include "base/clock.h"
 #include "base/emit.h"
 #include "book/read/view.h"
+#include "model/health.h"
 #include "model/history.h"
 #include "model/json/document.h"
+#include "model/query.h"
 #include "model/snapshot.h"
 #include "source/books/address-history.h"
 #include "source/books/book-source.h"
@@ -66,7 +68,7 @@ static int serve_snapshot(void *context, const struct snapshot_request *request,
 	return r;
 }
 
-static int serve_incidents(void *context, const struct web_past_query *query, struct emit *json)
+static int serve_incidents(void *context, const struct query_past *query, struct emit *json)
 {
 	const struct snapshot_request request = {.incidents = true};
 	struct snapshot *snapshot = NULL;
@@ -82,7 +84,7 @@ static int serve_incidents(void *context, const struct web_past_query *query, st
 	return 0;
 }
 
-static int serve_leaks(void *context, const struct web_past_query *query, struct emit *json)
+static int serve_leaks(void *context, const struct query_past *query, struct emit *json)
 {
 	bool second = query->cursor && strcmp(query->cursor, "second") == 0;
 
@@ -99,7 +101,7 @@ static int serve_leaks(void *context, const struct web_past_query *query, struct
 	return 0;
 }
 
-static int serve_history(void *context, const struct web_history_query *query, struct emit *json)
+static int serve_history(void *context, const struct query_history *query, struct emit *json)
 {
 	struct serve *serve = context;
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
@@ -125,7 +127,7 @@ static int serve_history(void *context, const struct web_history_query *query, s
 	return r;
 }
 
-static int serve_series(void *context, const struct web_series_query *query, struct emit *json)
+static int serve_series(void *context, const struct query_series *query, struct emit *json)
 {
 	(void)context;
 	(void)query;
@@ -133,12 +135,12 @@ static int serve_series(void *context, const struct web_series_query *query, str
 	return -EAGAIN; /* there is no database */
 }
 
-static void serve_health(void *context, struct web_health *ret_health)
+static void serve_health(void *context, struct health *ret_health)
 {
 	struct serve *serve = context;
 
 	pthread_mutex_lock(&serve->lock);
-	*ret_health = (struct web_health){
+	*ret_health = (struct health){
 		.store_runs = true,
 		.store_written = 7,
 		.books = book_source_scan(serve->books)->count,

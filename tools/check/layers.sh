@@ -43,7 +43,7 @@ BEGIN {
 	folder("daemon/registry", "base book/read model source/proc source/host source/books source", "book/testing")
 	folder("daemon/symbols", "base model symbol source/books daemon/registry", "book/read book/testing daemon/notify daemon/recorder")
 	folder("daemon/custody", "base source/proc")
-	folder("daemon/recorder", "base book/format book/read model model/json source/proc store web/server daemon/notify daemon/registry daemon/symbols", "book/testing daemon")
+	folder("daemon/recorder", "base book/format book/read model model/json source/proc store daemon/notify daemon/registry daemon/symbols", "book/testing daemon")
 	folder("daemon/native", "base wire book/read model source/proc source/books web/server daemon/registry", "book/testing")
 	folder("compat/server", "base book/format book/write book/read model compat/wire compat/logs source/proc source/books daemon/notify daemon/registry daemon/symbols", "book/testing")
 	folder("daemon", "base book/format book/read model model/json symbol source/books store web/server web/export daemon/config daemon/notify daemon/registry daemon/symbols daemon/custody daemon/recorder daemon/native compat/server")

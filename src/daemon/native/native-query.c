@@ -12,6 +12,7 @@
 #include "daemon/native/native-list.h"
 #include "daemon/native/native-regions.h"
 #include "daemon/native/native-server.h"
+#include "model/query.h"
 #include "web/server/local-request.h"
 #include "web/server/web.h"
 
@@ -42,7 +43,7 @@ struct native_query *native_query_free(struct native_query *desk)
 static void native_query_http(struct native_query *desk, const struct native_question *question,
 			      struct native_answer *answer)
 {
-	const struct web_asker asker = {
+	const struct query_asker asker = {
 		.uid = question->asker.uid,
 		.sees_all = question->asker.sees_all,
 		.came_ns = question->came_ns,

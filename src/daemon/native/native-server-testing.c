@@ -19,6 +19,8 @@
 #include "base/worker.h"
 #include "daemon/registry/collector.h"
 #include "daemon/registry/tracked.h"
+#include "model/health.h"
+#include "model/query.h"
 #include "source/books/accept.h"
 #include "wire/http-request.h"
 #include "wire/http-response.h"
@@ -59,7 +61,7 @@ static int play_snapshot(void *context, const struct snapshot_request *request,
 			   ret_snapshot);
 }
 
-static int play_dump(void *context, const struct web_asker *asker, FILE *out)
+static int play_dump(void *context, const struct query_asker *asker, FILE *out)
 {
 	struct native_testing *world = context;
 
@@ -71,10 +73,10 @@ static int play_dump(void *context, const struct web_asker *asker, FILE *out)
 	return 0;
 }
 
-static void play_health(void *context, struct web_health *ret_health)
+static void play_health(void *context, struct health *ret_health)
 {
-	*ret_health = (struct web_health){
-		.books = 5, .start_ns = 77, .version = "1.2.3", .socket = "here"};
+	*ret_health =
+		(struct health){.books = 5, .start_ns = 77, .version = "1.2.3", .socket = "here"};
 }
 
 void native_testing_open(struct native_testing *world)

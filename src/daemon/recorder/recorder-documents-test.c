@@ -3,6 +3,7 @@
 /* The documents of the past, made from a real store and read back as JSON. */
 
 #include "daemon/recorder/recorder-documents.h"
+#include "model/query.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -14,11 +15,10 @@
 #include "daemon/recorder/recorder-cursor.h"
 #include "store/store-testing.h"
 #include "store/store.h"
-#include "web/server/web.h"
 
 static const struct recorder_scope everything;
 
-typedef int recorder_fn(struct store_reader *reader, const struct web_past_query *query,
+typedef int recorder_fn(struct store_reader *reader, const struct query_past *query,
 			const struct recorder_scope *scope, struct emit *json);
 
 static json_t *parse(char *text, size_t length)
@@ -32,7 +32,7 @@ static json_t *parse(char *text, size_t length)
 	return document;
 }
 
-static json_t *ask(struct testing_world *world, recorder_fn *fn, const struct web_past_query *query,
+static json_t *ask(struct testing_world *world, recorder_fn *fn, const struct query_past *query,
 		   const struct recorder_scope *scope)
 {
 	struct store_reader *reader;
@@ -48,7 +48,7 @@ static json_t *ask(struct testing_world *world, recorder_fn *fn, const struct we
 	return parse(text, length);
 }
 
-static json_t *ask_series(struct testing_world *world, const struct web_series_query *query)
+static json_t *ask_series(struct testing_world *world, const struct query_series *query)
 {
 	struct store_reader *reader;
 	size_t length;
@@ -93,7 +93,7 @@ static void put_leak(struct testing_world *world, uint32_t pid, uint32_t uid, ui
 UNIT(leaks_of_every_kind_of_end_are_listed)
 {
 	struct testing_world world;
-	struct web_past_query query = {0};
+	struct query_past query = {0};
 	struct store_ending died = {.book = 1, .ended_ns = TESTING_START, .execed = true};
 	struct store_ending closed = {.book = 2,
 				      .ended_ns = TESTING_START + 1,
@@ -141,7 +141,7 @@ UNIT(leaks_of_every_kind_of_end_are_listed)
 UNIT(leaks_in_pages_and_of_one_user)
 {
 	struct testing_world world;
-	struct web_past_query query = {.limit = 2};
+	struct query_past query = {.limit = 2};
 	struct recorder_scope mine = {.has_uid = true, .uid = 7};
 	size_t seen = 0;
 
@@ -166,7 +166,7 @@ UNIT(leaks_in_pages_and_of_one_user)
 		query.cursor = cursor;
 	}
 	assert(seen == 5);
-	query = (struct web_past_query){0};
+	query = (struct query_past){0};
 	for (int i = 0; i < 2; i++) {
 		json_t *document = ask(&world, recorder_documents_leaks, &query, &mine);
 		json_t *list = json_object_get(document, "processes");
@@ -182,7 +182,7 @@ UNIT(leaks_in_pages_and_of_one_user)
 UNIT(leaks_of_one_address)
 {
 	struct testing_world world;
-	struct web_past_query query = {0};
+	struct query_past query = {0};
 	struct recorder_scope scope = {.has_address = true, .address = 0x2000};
 	struct store_ending first = {.book = 1, .ended_ns = TESTING_START};
 	struct store_ending second = {.book = 2, .ended_ns = TESTING_START};
@@ -324,7 +324,7 @@ static json_t *find_kind(const json_t *document, const char *kind)
 UNIT(incidents_with_holders_and_sites)
 {
 	struct testing_world world;
-	struct web_past_query query = {0};
+	struct query_past query = {0};
 	struct recorder_scope mine = {.has_uid = true, .uid = 1000},
 			      other = {.has_uid = true, .uid = 7};
 	json_t *document, *row;
@@ -364,7 +364,7 @@ UNIT(incidents_with_holders_and_sites)
 UNIT(unknown_incident_kinds_are_refused)
 {
 	struct testing_world world;
-	struct web_past_query query = {.kind = "size_change"};
+	struct query_past query = {.kind = "size_change"};
 	struct emit json = EMIT_INIT(stderr);
 	struct snapshot_incident incident = {.kind = "newer_kind"};
 	struct store_reader *reader = NULL;
@@ -398,7 +398,7 @@ UNIT(unknown_incident_kinds_are_refused)
 UNIT(incidents_of_one_address_and_leaks_as_incidents)
 {
 	struct testing_world world;
-	struct web_past_query query = {0};
+	struct query_past query = {0};
 	struct recorder_scope scope = {.has_address = true, .address = 0x4000};
 	struct store_ending ending = {.book = 1, .ended_ns = TESTING_START};
 	json_t *document, *row;
@@ -424,7 +424,7 @@ UNIT(incidents_of_one_address_and_leaks_as_incidents)
 UNIT(series_have_their_points)
 {
 	struct testing_world world;
-	struct web_series_query query = {.from_ns = TESTING_START, .step_s = 1};
+	struct query_series query = {.from_ns = TESTING_START, .step_s = 1};
 	json_t *document, *list, *row, *points;
 
 	testing_init(&world);
@@ -477,7 +477,7 @@ UNIT(invalid_cursors_are_refused)
 	struct store_cursor cursor = {.major = 5, .minor = 0x1234, .more = true}, got;
 	char text[RECORDER_CURSOR_SIZE];
 	struct testing_world world;
-	struct web_past_query query = {.cursor = "rubbish"};
+	struct query_past query = {.cursor = "rubbish"};
 	struct store_reader *reader;
 	struct emit json = EMIT_INIT(stderr);
 

@@ -21,10 +21,10 @@
 #include "daemon/recorder/recorder-cursor.h"
 #include "model/filter.h"
 #include "model/json/document.h"
+#include "model/query.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "store/store.h"
-#include "web/server/web.h"
 
 /* What a row has open. */
 enum recorder_part {
@@ -253,7 +253,7 @@ static int recorder_leak_buffer(void *context, const struct snapshot_buffer *buf
 	return 0;
 }
 
-static int recorder_filter(const struct web_past_query *query, const struct recorder_scope *scope,
+static int recorder_filter(const struct query_past *query, const struct recorder_scope *scope,
 			   struct store_filter *ret_filter)
 {
 	*ret_filter = (struct store_filter){
@@ -293,7 +293,7 @@ int recorder_documents_leak_rows(struct store_reader *reader, const struct store
 	return recorder_leak_rows(reader, filter, &writing, ret_next);
 }
 
-int recorder_documents_leaks(struct store_reader *reader, const struct web_past_query *query,
+int recorder_documents_leaks(struct store_reader *reader, const struct query_past *query,
 			     const struct recorder_scope *scope, struct emit *json)
 {
 	CLEANUP(recorder_forget) struct recorder_writing writing = {.json = json, .scope = scope};
@@ -418,13 +418,13 @@ static int recorder_check_kind(struct store_reader *reader, const char *kind)
 {
 	int r;
 
-	if (!kind || web_is_incident_kind(kind))
+	if (!kind || types_find_incident_kind(kind) < TYPES_INCIDENTS)
 		return 0;
 	r = store_query_has_kind(reader, kind);
 	return r == 0 ? -EINVAL : r < 0 ? r : 0;
 }
 
-int recorder_documents_incidents(struct store_reader *reader, const struct web_past_query *query,
+int recorder_documents_incidents(struct store_reader *reader, const struct query_past *query,
 				 const struct recorder_scope *scope, struct emit *json)
 {
 	struct store_filter filter;

@@ -14,8 +14,8 @@ struct filter;
 struct store_cursor;
 struct store_filter;
 struct store_reader;
-struct web_past_query;
-struct web_series_query;
+struct query_past;
+struct query_series;
 
 #define RECORDER_PAGE_DEFAULT 100u  /* leaks or incidents, if the query does not say */
 #define RECORDER_ADDRESS_PAGE 1000u /* read at once when all are looked through for an address */
@@ -39,9 +39,9 @@ struct recorder_scope {
  * Each writes one whole document. 0; -EINVAL for a cursor that makes no sense; or another negative
  * errno: then nothing of use was written.
  */
-int recorder_documents_leaks(struct store_reader *reader, const struct web_past_query *query,
+int recorder_documents_leaks(struct store_reader *reader, const struct query_past *query,
 			     const struct recorder_scope *scope, struct emit *json);
-int recorder_documents_incidents(struct store_reader *reader, const struct web_past_query *query,
+int recorder_documents_incidents(struct store_reader *reader, const struct query_past *query,
 				 const struct recorder_scope *scope, struct emit *json);
 
 /* Rows of one page of these documents. On failure too, those that were written are whole. */
@@ -68,5 +68,5 @@ int recorder_documents_address(struct store_reader *reader, const struct recorde
 void recorder_documents_rows_deinit(struct recorder_rows *rows);
 
 /* Series hold totals, which everybody may see. */
-int recorder_documents_series(struct store_reader *reader, const struct web_series_query *query,
+int recorder_documents_series(struct store_reader *reader, const struct query_series *query,
 			      struct emit *json);

@@ -29,7 +29,7 @@
 #define RECORDER_FAILURE_BUFFERS_MAX (UINT64_C(1) << 20)
 
 /* Of what an ended process left, so many are looked at: the largest. The counters know the rest. */
-#define RECORDER_LEAK_BUFFERS_MAX (UINT32_C(1) << 20)
+#define TYPES_LEAK_BUFFERS_MAX (UINT32_C(1) << 20)
 
 /* Different incidents of one book. */
 #define RECORDER_TOLD_MAX (BOOK_INCIDENT_KINDS * BOOK_INCIDENTS_PER_KIND)
@@ -40,7 +40,7 @@ static struct snapshot *recorder_read_once(struct tracked *tracked, bool buffers
 	struct snapshot_request request = {
 		.buffers = buffers,
 		.incidents = true,
-		.limit = buffers ? RECORDER_LEAK_BUFFERS_MAX : 0,
+		.limit = buffers ? TYPES_LEAK_BUFFERS_MAX : 0,
 		.sorted = true,
 		.order = SNAPSHOT_BY_SIZE,
 		.namer = namer,
@@ -118,22 +118,6 @@ static struct tracked_told *recorder_told(struct tracked *tracked,
 	told += tracked->told_count++;
 	*told = (struct tracked_told){.key = key};
 	return told;
-}
-
-static enum recorder_kind recorder_kind_of(const char *kind)
-{
-	static const char *const names[RECORDER_KINDS] = {
-		[RECORDER_DOUBLE_FREE] = "double_free",
-		[RECORDER_UNKNOWN_FREE] = "unknown_free",
-		[RECORDER_SIZE_CHANGE] = "size_change",
-		[RECORDER_ALLOC_FAILED] = "alloc_failed",
-		[RECORDER_LEAK] = "leak",
-	};
-	uint32_t i = 0;
-
-	while (i + 1 < RECORDER_KINDS && strcmp(names[i], kind) != 0)
-		i++;
-	return i;
 }
 
 /* Gives the incident its process's place in a snapshot of everybody. False: it is not there any more. */
@@ -306,7 +290,7 @@ static void recorder_tell_incident(struct recorder *recorder, const struct track
 		notice = notice_new_incident(snapshot, incident, told->count - told->told);
 		told->told = told->count;
 	}
-	recorder_add_news(recorder, recorder_kind_of(incident->kind), counted, notice);
+	recorder_add_news(recorder, types_find_incident_kind(incident->kind), counted, notice);
 }
 
 void recorder_look_into(struct recorder *recorder, struct tracked *tracked, struct view *view)
@@ -317,16 +301,16 @@ void recorder_look_into(struct recorder *recorder, struct tracked *tracked, stru
 		return;
 	for (size_t i = 0; i < snapshot->incident_count; i++) {
 		const struct snapshot_incident *incident = &snapshot->incidents[i];
-		enum recorder_kind kind = recorder_kind_of(incident->kind);
+		uint32_t kind = types_find_incident_kind(incident->kind);
 		struct tracked_told *told;
 
-		if (kind == RECORDER_LEAK)
+		if (kind == TYPES_LEAK)
 			continue; /* whoever judges the dead tells more of it */
 		told = recorder_told(tracked, incident);
 		if (!told || bits_max(incident->count, 1) <= told->count)
 			continue;
 		recorder_tell_incident(recorder, tracked, snapshot, incident, told);
-		if (recorder->config.store && kind == RECORDER_ALLOC_FAILED)
+		if (recorder->config.store && kind == BOOK_INCIDENT_ALLOC_FAILED)
 			recorder_put_failure(recorder, tracked, snapshot, incident);
 		else if (recorder->config.store)
 			store_put_incident(recorder->config.store, snapshot, incident);

@@ -43,13 +43,13 @@ struct recorder {
 	pthread_mutex_t lock;
 	uint64_t failures_after[RECORDER_FAILURE_USERS]; /* CLOCK_MONOTONIC */
 	struct notice *notice;                           /* to be reported, the latest first */
-	uint64_t incidents[RECORDER_KINDS];
+	uint64_t incidents[TYPES_INCIDENTS];
 	uint64_t leaked;
 	struct tally *ended; /* of all ended processes */
 };
 
 /* Counts and takes @notice, which may be NULL. Called without the lock. */
-void recorder_add_news(struct recorder *recorder, enum recorder_kind kind, uint64_t count,
+void recorder_add_news(struct recorder *recorder, uint32_t kind, uint64_t count,
 		       struct notice *notice);
 
 /* In the loop's thread: reports what is new. */

@@ -14,9 +14,9 @@
 #include "daemon/recorder/recorder-cursor.h"
 #include "daemon/recorder/recorder-documents.h"
 #include "model/json/document.h"
+#include "model/query.h"
 #include "model/types.h"
 #include "store/store.h"
-#include "web/server/web.h"
 
 #define RECORDER_SERIES_NS UINT64_C(900000000000) /* a quarter of an hour */
 
@@ -84,7 +84,7 @@ static void recorder_series_write(struct emit *json, const struct recorder_point
 	}
 }
 
-int recorder_documents_series(struct store_reader *reader, const struct web_series_query *query,
+int recorder_documents_series(struct store_reader *reader, const struct query_series *query,
 			      struct emit *json)
 {
 	uint64_t now = clock_ns(CLOCK_REALTIME);

@@ -3,6 +3,7 @@
 /* The past with real books: what it waits for, and what one book can make it remember. */
 
 #include "daemon/recorder/recorder.h"
+#include "model/types.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -116,7 +117,7 @@ UNIT(the_loop_does_not_wait_for_a_slow_reader)
 {
 	struct recorder_testing world;
 	struct daemon daemon = {0};
-	uint64_t counts[RECORDER_KINDS];
+	uint64_t counts[TYPES_INCIDENTS];
 	pthread_t reader;
 
 	recorder_testing_open(&world);
@@ -130,18 +131,18 @@ UNIT(the_loop_does_not_wait_for_a_slow_reader)
 	daemon_keep_added(&daemon, world.tracked);
 	daemon_keep_judged(&daemon, world.tracked);
 	daemon_keep_close(&daemon);
-	assert(counts[RECORDER_UNKNOWN_FREE] == 0);
+	assert(counts[BOOK_INCIDENT_UNKNOWN_FREE] == 0);
 	pthread_mutex_unlock(&world.tracked->book_lock);
 	assert(pthread_join(reader, NULL) == 0);
 	recorder_incidents(world.recorder, counts);
-	assert(counts[RECORDER_UNKNOWN_FREE] == 1);
+	assert(counts[BOOK_INCIDENT_UNKNOWN_FREE] == 1);
 	recorder_testing_close(&world);
 }
 
 UNIT(a_book_has_only_so_many_incidents)
 {
 	struct recorder_testing world;
-	uint64_t counts[RECORDER_KINDS];
+	uint64_t counts[TYPES_INCIDENTS];
 
 	recorder_testing_open(&world);
 	unknown_free(&world);
@@ -154,7 +155,7 @@ UNIT(a_book_has_only_so_many_incidents)
 		recorder_look(world.recorder);
 	}
 	recorder_incidents(world.recorder, counts);
-	assert(counts[RECORDER_UNKNOWN_FREE] <= BOOK_INCIDENT_KINDS * BOOK_INCIDENTS_PER_KIND);
+	assert(counts[BOOK_INCIDENT_UNKNOWN_FREE] <= BOOK_INCIDENT_KINDS * BOOK_INCIDENTS_PER_KIND);
 	assert(world.tracked->told_count <= BOOK_INCIDENT_KINDS * BOOK_INCIDENTS_PER_KIND);
 	recorder_testing_close(&world);
 }
@@ -162,7 +163,7 @@ UNIT(a_book_has_only_so_many_incidents)
 UNIT(a_repeated_incident_is_counted_but_not_always_reported)
 {
 	struct recorder_testing world;
-	uint64_t counts[RECORDER_KINDS];
+	uint64_t counts[TYPES_INCIDENTS];
 
 	recorder_testing_open(&world);
 	for (int i = 0; i < 1000; i++) {
@@ -173,7 +174,7 @@ UNIT(a_repeated_incident_is_counted_but_not_always_reported)
 	while (world.told == 0)
 		assert(loop_turn(world.loop, -1) == 0);
 	recorder_incidents(world.recorder, counts);
-	assert(counts[RECORDER_UNKNOWN_FREE] == 1000);
+	assert(counts[BOOK_INCIDENT_UNKNOWN_FREE] == 1000);
 	assert(world.told == 10); /* at 1, 2, 4, ... 512 */
 	recorder_testing_close(&world);
 }

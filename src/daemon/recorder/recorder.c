@@ -21,6 +21,7 @@
 #include "daemon/registry/registry.h"
 #include "daemon/registry/tracked.h"
 #include "model/tally.h"
+#include "model/types.h"
 #include "store/store.h"
 
 #define RECORDER_LOOK_ALL 16u /* passes: then every book with incidents is looked into */
@@ -32,11 +33,12 @@ struct recorder_task {
 	struct tracked *tracked;
 };
 
-void recorder_add_news(struct recorder *recorder, enum recorder_kind kind, uint64_t count,
+void recorder_add_news(struct recorder *recorder, uint32_t kind, uint64_t count,
 		       struct notice *notice)
 {
 	pthread_mutex_lock(&recorder->lock);
-	recorder->incidents[kind] += count;
+	if (kind < TYPES_INCIDENTS)
+		recorder->incidents[kind] += count;
 	/* Without memory for the notice the store still has the incident. */
 	if (notice) {
 		notice->next = recorder->notice;
@@ -231,7 +233,7 @@ static void recorder_regions_ended(void *context, const struct snapshot *left)
 	pthread_mutex_lock(&recorder->lock);
 	recorder->leaked++;
 	pthread_mutex_unlock(&recorder->lock);
-	recorder_add_news(recorder, RECORDER_LEAK, 1, notice_new_leak(left, 0, &told));
+	recorder_add_news(recorder, TYPES_LEAK, 1, notice_new_leak(left, 0, &told));
 	if (recorder->config.store)
 		store_put_leak(recorder->config.store, left, 0, &ending);
 }
@@ -283,7 +285,7 @@ static void recorder_report_leak(struct recorder *recorder, struct tracked *trac
 	};
 
 	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_SIZE);
-	recorder_add_news(recorder, RECORDER_LEAK, 1, notice_new_leak(snapshot, 0, &told));
+	recorder_add_news(recorder, TYPES_LEAK, 1, notice_new_leak(snapshot, 0, &told));
 	if (recorder->config.store)
 		store_put_leak(recorder->config.store, snapshot, 0, &ending);
 }
@@ -418,10 +420,10 @@ struct recorder *recorder_free(struct recorder *recorder)
 	return NULL;
 }
 
-void recorder_incidents(struct recorder *recorder, uint64_t ret_counts[RECORDER_KINDS])
+void recorder_incidents(struct recorder *recorder, uint64_t ret_counts[TYPES_INCIDENTS])
 {
 	pthread_mutex_lock(&recorder->lock);
-	for (uint32_t kind = 0; kind < RECORDER_KINDS; kind++)
+	for (uint32_t kind = 0; kind < TYPES_INCIDENTS; kind++)
 		ret_counts[kind] = recorder->incidents[kind];
 	pthread_mutex_unlock(&recorder->lock);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "book/format/layout.h"
+#include "model/types.h"
 
 struct collector;
 struct loop;
@@ -21,15 +22,6 @@ struct store;
 struct tally;
 struct tracked;
 struct worker;
-
-enum recorder_kind {
-	RECORDER_DOUBLE_FREE,
-	RECORDER_UNKNOWN_FREE,
-	RECORDER_SIZE_CHANGE,
-	RECORDER_ALLOC_FAILED,
-	RECORDER_LEAK,
-	RECORDER_KINDS,
-};
 
 struct recorder_config {
 	struct loop *loop;
@@ -65,7 +57,7 @@ void recorder_hurry(struct recorder *recorder, struct tracked *tracked);
 void recorder_look(struct recorder *recorder);
 
 /* Incidents of each kind since the start. From any thread. */
-void recorder_incidents(struct recorder *recorder, uint64_t ret_counts[RECORDER_KINDS]);
+void recorder_incidents(struct recorder *recorder, uint64_t ret_counts[TYPES_INCIDENTS]);
 
 /* What ended processes did, so that counters never go down. From any thread. */
 void recorder_tally(struct recorder *recorder, struct tally *ret_tally);

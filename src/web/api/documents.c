@@ -10,6 +10,8 @@
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "model/json/document.h"
+#include "model/query.h"
+#include "model/types.h"
 #include "web/api/group-pages.h"
 #include "web/server/routes.h"
 #include "web/server/web.h"
@@ -69,11 +71,11 @@ int documents_buffers(struct routes_ask *ask, FILE *out)
 	return 0;
 }
 
-static struct web_past_query documents_past(const struct routes_ask *ask)
+static struct query_past documents_past(const struct routes_ask *ask)
 {
 	const struct url *url = ask->url;
 
-	return (struct web_past_query){
+	return (struct query_past){
 		.asker = ask->asker,
 		.pid = url->filter.pid,
 		.kind = url->kind,
@@ -90,7 +92,7 @@ static int documents_result(struct routes_ask *ask, int result)
 
 	if (result != -EINVAL)
 		return result;
-	if (!url->kind || web_is_incident_kind(url->kind))
+	if (!url->kind || types_find_incident_kind(url->kind) < TYPES_INCIDENTS)
 		return documents_refuse(url, "parameter \"cursor\" is not what \"next\" of an "
 					     "earlier page said");
 	snprintf(url->problem, sizeof(url->problem), "parameter \"kind\": \"%s\" is not %s",
@@ -101,7 +103,7 @@ static int documents_result(struct routes_ask *ask, int result)
 int documents_leaks(struct routes_ask *ask, FILE *out)
 {
 	const struct web_provider *provider = ask->provider;
-	struct web_past_query query = documents_past(ask);
+	struct query_past query = documents_past(ask);
 	struct emit json = EMIT_INIT(out);
 
 	if (!provider->leaks)
@@ -112,7 +114,7 @@ int documents_leaks(struct routes_ask *ask, FILE *out)
 int documents_incidents(struct routes_ask *ask, FILE *out)
 {
 	const struct web_provider *provider = ask->provider;
-	struct web_past_query query = documents_past(ask);
+	struct query_past query = documents_past(ask);
 	struct emit json = EMIT_INIT(out);
 
 	if (!provider->incidents)
@@ -123,7 +125,7 @@ int documents_incidents(struct routes_ask *ask, FILE *out)
 int documents_history(struct routes_ask *ask, FILE *out)
 {
 	const struct web_provider *provider = ask->provider;
-	struct web_history_query query = {
+	struct query_history query = {
 		.asker = ask->asker,
 		.only_past = ask->url->only_past,
 		.address = ask->url->address,
@@ -142,7 +144,7 @@ int documents_series(struct routes_ask *ask, FILE *out)
 {
 	const struct web_provider *provider = ask->provider;
 	const struct url *url = ask->url;
-	struct web_series_query query = {
+	struct query_series query = {
 		.asker = ask->asker,
 		.from_ns = url->from_ns,
 		.to_ns = url->to_ns,

@@ -2,6 +2,7 @@
 
 /* Both formats line by line, the bounds on rows, and counters that never decrease. */
 
+#include "model/health.h"
 #include "web/export/metrics.h"
 
 #include <stdio.h>
@@ -48,7 +49,7 @@ static struct snapshot *snapshot_of(uint32_t processes, uint64_t allocs)
 
 static uint32_t wanted = 2; /* processes with rows of their own */
 
-static char *text_of(const struct snapshot *snapshot, const struct web_health *health,
+static char *text_of(const struct snapshot *snapshot, const struct health *health,
 		     struct tally *last, bool openmetrics)
 {
 	const struct metrics_server server = {.answers = {0, 0, 11, 0, 12, 13}};
@@ -63,7 +64,7 @@ static char *text_of(const struct snapshot *snapshot, const struct web_health *h
 	return text;
 }
 
-static struct web_health *health;
+static struct health *health;
 static struct tally *last;
 
 static void begin(void)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
+#include "model/health.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "web/export/exposition.h"
@@ -136,7 +137,7 @@ static void metrics_write_events(struct exposition *to, const struct metrics_inp
 }
 
 static void metrics_write_books(struct exposition *to, const struct snapshot *snapshot,
-				const struct web_health *health)
+				const struct health *health)
 {
 	uint64_t processes = 0, inexact = 0, last_ns = 0;
 
@@ -169,18 +170,18 @@ static void metrics_write_books(struct exposition *to, const struct snapshot *sn
 	}
 }
 
-static void metrics_write_incidents(struct exposition *to, const struct web_health *health)
+static void metrics_write_incidents(struct exposition *to, const struct health *health)
 {
 	exposition_family(to, "ttmem_incidents", EXPOSITION_COUNTER, NULL,
 			  "What a person should look at, since the daemon started.");
-	for (size_t i = 0; i < WEB_INCIDENT_KINDS; i++) {
+	for (uint32_t i = 0; i < TYPES_INCIDENTS; i++) {
 		exposition_begin(to);
-		exposition_label(to, "kind", web_incident_kinds[i]);
+		exposition_label(to, "kind", types_incident_kind(i));
 		exposition_u64(to, health->incidents[i]);
 	}
 }
 
-static void metrics_write_daemon(struct exposition *to, const struct web_health *health)
+static void metrics_write_daemon(struct exposition *to, const struct health *health)
 {
 	exposition_one(to, "ttmem_store_up", EXPOSITION_GAUGE, health->store_runs,
 		       "1 if the past can be written at present.");
@@ -204,7 +205,7 @@ static void metrics_write_daemon(struct exposition *to, const struct web_health 
 		       "Lines of output that nobody took in time.");
 }
 
-static void metrics_write_push(struct exposition *to, const struct web_health *health)
+static void metrics_write_push(struct exposition *to, const struct health *health)
 {
 	exposition_one(to, "ttmem_push_sent", EXPOSITION_COUNTER, health->push_sent,
 		       "Messages that the collector took.");
@@ -238,7 +239,7 @@ static void metrics_write_server(struct exposition *to, const struct metrics_ser
 }
 
 /* Under the names that every monitoring system knows. */
-static void metrics_write_cost(struct exposition *to, const struct web_health *health)
+static void metrics_write_cost(struct exposition *to, const struct health *health)
 {
 	struct self_usage cost;
 

@@ -20,7 +20,7 @@
 
 struct exposition_origin;
 struct snapshot;
-struct web_health;
+struct health;
 
 /* The server's own counters. */
 struct metrics_server {
@@ -32,7 +32,7 @@ struct metrics_server {
 
 struct metrics_input {
 	const struct snapshot *snapshot;
-	const struct web_health *health; /* read before the snapshot was taken, see web.h */
+	const struct health *health; /* read before the snapshot was taken, see web.h */
 	const struct metrics_server *server;
 	uint32_t processes;
 	const struct exposition_origin *origin; /* for OTLP */

@@ -2,6 +2,7 @@
 
 /* The queue for a collector that is never there. test_otlp.py checks what a real one receives. */
 
+#include "model/health.h"
 #include "web/export/push.h"
 
 #include <errno.h>
@@ -24,10 +25,10 @@ static int no_snapshot(void *context, const struct snapshot_request *request,
 	return 0;
 }
 
-static void no_health(void *context, struct web_health *ret_health)
+static void no_health(void *context, struct health *ret_health)
 {
 	(void)context;
-	*ret_health = (struct web_health){.start_ns = 1};
+	*ret_health = (struct health){.start_ns = 1};
 }
 
 static const struct web_provider provider = {.snapshot = no_snapshot, .health = no_health};

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/worker.h"
+#include "model/health.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "web/export/metrics.h"
@@ -80,7 +81,7 @@ void push_tell_incident(struct push *push, const struct web_incident *incident)
 
 static void push_origin(const struct push *push, struct exposition_origin *ret_origin)
 {
-	struct web_health health = {0};
+	struct health health = {0};
 
 	push->provider.health(push->provider.context, &health);
 	*ret_origin = (struct exposition_origin){
@@ -170,7 +171,7 @@ static void push_metrics(struct push *push)
 {
 	static const struct snapshot_request request = {0};
 	struct exposition_origin origin;
-	CLEANUP_FREE struct web_health *health = calloc(1, sizeof(*health));
+	CLEANUP_FREE struct health *health = calloc(1, sizeof(*health));
 	CLEANUP_FREE char *text = NULL;
 	struct snapshot *snapshot = NULL;
 	size_t length = 0;

@@ -12,12 +12,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
+#include "model/health.h"
 #include "model/json/document.h"
+#include "model/query.h"
 #include "model/snapshot.h"
 #include "web/server/routes.h"
 #include "web/server/web.h"
 
-static void local_request_health(struct emit *json, const struct web_health *health)
+static void local_request_health(struct emit *json, const struct health *health)
 {
 	emit_u64(json, "books", health->books);
 	emit_u64(json, "books_refused", health->books_refused);
@@ -40,7 +42,7 @@ static void local_request_health(struct emit *json, const struct web_health *hea
 
 int local_request_status(struct routes_ask *ask, FILE *out)
 {
-	struct web_health health = {0};
+	struct health health = {0};
 	struct emit json = EMIT_INIT(out);
 	struct timespec now;
 
@@ -102,7 +104,7 @@ static const struct route *local_request_choose(struct routes_ask *ask,
 	return route;
 }
 
-void local_request_serve(const struct web_provider *provider, const struct web_asker *asker,
+void local_request_serve(const struct web_provider *provider, const struct query_asker *asker,
 			 const char *url, FILE *out, struct local_request_answer *ret_answer)
 {
 	CLEANUP(url_deinit) struct url parsed = {0};

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 struct routes_ask;
-struct web_asker;
+struct query_asker;
 struct web_provider;
 
 #define LOCAL_REQUEST_PROBLEM_SIZE 256
@@ -24,7 +24,7 @@ struct local_request_answer {
 };
 
 /* Writes the answer to "/path?parameters". Unless the status is 200, discard what was written. */
-void local_request_serve(const struct web_provider *provider, const struct web_asker *asker,
+void local_request_serve(const struct web_provider *provider, const struct query_asker *asker,
 			 const char *url, FILE *out, struct local_request_answer *ret_answer);
 
 /*

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/emit.h"
 #include "base/worker.h"
+#include "model/health.h"
 #include "model/json/document.h"
 #include "model/merge.h"
 #include "model/types.h"
@@ -154,7 +155,7 @@ static int routes_metrics(struct routes_ask *ask, FILE *out)
 	struct stream_counts counts;
 	int r;
 
-	/* Before the snapshot, and not from an earlier request: see struct web_health. */
+	/* Before the snapshot, and not from an earlier request: see struct health. */
 	memset(web->health, 0, sizeof(*web->health));
 	ask->arrived_ns = clock_ns(CLOCK_MONOTONIC);
 	web->provider.health(web->provider.context, web->health);
@@ -173,7 +174,7 @@ static int routes_metrics(struct routes_ask *ask, FILE *out)
 
 static int routes_health(struct routes_ask *ask, FILE *out)
 {
-	struct web_health health = {0};
+	struct health health = {0};
 	struct emit json = EMIT_INIT(out);
 	struct timespec now;
 

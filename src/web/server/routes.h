@@ -11,7 +11,7 @@
 
 struct snapshot;
 struct web;
-struct web_asker;
+struct query_asker;
 struct web_provider;
 
 /* Which thread makes the answer. */
@@ -26,9 +26,9 @@ enum routes_lane {
 /* One request, for the function that answers it. */
 struct routes_ask {
 	const struct web_provider *provider;
-	struct web *web;               /* the server; NULL on the daemon's own socket */
-	const struct web_asker *asker; /* NULL over TCP */
-	struct snapshot *snapshot;     /* without a server: taken for this request, owned */
+	struct web *web;                 /* the server; NULL on the daemon's own socket */
+	const struct query_asker *asker; /* NULL over TCP */
+	struct snapshot *snapshot;       /* without a server: taken for this request, owned */
 	struct url *url;
 	uint64_t arrived_ns; /* CLOCK_MONOTONIC */
 	uint32_t device;     /* from the path */

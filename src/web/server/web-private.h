@@ -37,5 +37,5 @@ struct web {
 	uint64_t shared_ns;      /* when it was started, CLOCK_MONOTONIC */
 	uint64_t shared_took_ns;
 	struct tally *told; /* counters as last reported */
-	struct web_health *health;
+	struct health *health;
 };

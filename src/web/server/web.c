@@ -29,18 +29,6 @@
 #define WEB_PER_PEER 64u             /* connections per address, where addresses identify clients */
 #define WEB_DETAILS_MAX 32u
 
-const char *const web_incident_kinds[WEB_INCIDENT_KINDS] = {
-	"double_free", "unknown_free", "size_change", "alloc_failed", "leak",
-};
-
-bool web_is_incident_kind(const char *kind)
-{
-	for (size_t i = 0; i < WEB_INCIDENT_KINDS; i++)
-		if (strcmp(kind, web_incident_kinds[i]) == 0)
-			return true;
-	return false;
-}
-
 static void *web_first_line(void *context, const char *uri, struct MHD_Connection *connection)
 {
 	return web_request_new(context, uri, connection);

@@ -15,74 +15,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "model/health.h"
+#include "model/query.h"
 #include "model/snapshot-request.h"
-#include "model/tally.h"
 
 struct emit;
 struct snapshot;
 struct web;
-
-/* A client of the daemon's own socket, as the kernel reports it. */
-struct web_asker {
-	uint32_t uid;
-	bool sees_all;    /* else only details of its own processes */
-	uint64_t came_ns; /* CLOCK_MONOTONIC: when the request arrived */
-};
-
-/* A page of history. */
-struct web_past_query {
-	const struct web_asker *asker; /* NULL = over TCP, with the token: sees all */
-	uint32_t pid;                  /* 0 = any */
-	const char *kind;              /* of incidents; NULL = any */
-	uint64_t since_ns;             /* 0 = everything */
-	size_t limit;
-	const char *cursor; /* "next" of an earlier page, NULL = first page */
-};
-
-struct web_history_query {
-	const struct web_asker *asker; /* as above */
-	bool only_past;                /* no live processes */
-	uint64_t address;
-	struct filter filter;
-};
-
-/* Time series; written as {"schema":"ttmem.series/1", ...}. */
-struct web_series_query {
-	const struct web_asker *asker; /* as above; series are public */
-	uint64_t from_ns, to_ns;       /* 0 = 15 minutes ago, now */
-	uint32_t step_s;               /* 1, 10, 60; 0 = automatic */
-	uint32_t pid;                  /* 0 = whole devices */
-	struct filter filter;          /* devices and type */
-	size_t limit;
-	const char *cursor;
-};
-
-#define WEB_INCIDENT_KINDS 5u
-extern const char *const web_incident_kinds[WEB_INCIDENT_KINDS]; /* "double_free", ... "leak" */
-bool web_is_incident_kind(const char *kind);
-
-/* The daemon's own state, for /healthz and /metrics. */
-struct web_health {
-	bool store_runs;
-	uint64_t store_queued, store_written, store_dropped, store_bytes;
-	uint64_t books, books_refused, ended, leaked, unobserved_exits;
-	uint64_t legacy_connections, legacy_messages, legacy_refused;
-	uint64_t incidents[WEB_INCIDENT_KINDS]; /* since start, indexed by kind */
-	uint64_t start_ns;                      /* CLOCK_REALTIME of the daemon's start */
-	uint64_t lines_dropped;
-	bool pushes; /* to a collector; these are then set: */
-	uint64_t push_sent, push_failed, push_partial, push_dropped, push_queued;
-	const char *http;             /* where it is served, NULL = nowhere; borrowed */
-	const char *version, *socket; /* borrowed */
-
-	/*
-	 * The counters of exited processes: tally_add_process() once for each, but only after it
-	 * has left the list of tracked books. Health is read before the snapshot it is shown with,
-	 * so that nothing is counted twice; a process that is briefly in neither does not show,
-	 * because counters never decrease.
-	 */
-	struct tally past;
-};
 
 struct web_provider {
 	void *context;
@@ -101,19 +40,19 @@ struct web_provider {
 	 * then discard the output. Called by two threads: one with an asker, the other without.
 	 * NULL: there is no history.
 	 */
-	int (*leaks)(void *context, const struct web_past_query *query, struct emit *json);
-	int (*incidents)(void *context, const struct web_past_query *query, struct emit *json);
-	int (*history)(void *context, const struct web_history_query *query, struct emit *json);
-	int (*series)(void *context, const struct web_series_query *query, struct emit *json);
+	int (*leaks)(void *context, const struct query_past *query, struct emit *json);
+	int (*incidents)(void *context, const struct query_past *query, struct emit *json);
+	int (*history)(void *context, const struct query_history *query, struct emit *json);
+	int (*series)(void *context, const struct query_series *query, struct emit *json);
 
 	/*
 	 * Writes the old report of remaining buffers, as far as the asker may see them. 0 or a
 	 * negative errno. NULL: not supported.
 	 */
-	int (*dump)(void *context, const struct web_asker *asker, FILE *out);
+	int (*dump)(void *context, const struct query_asker *asker, FILE *out);
 
 	/* Called by any of the threads, several at a time; must not take long. */
-	void (*health)(void *context, struct web_health *ret_health);
+	void (*health)(void *context, struct health *ret_health);
 };
 
 /* Errors in the settings are explained in @ret_problem (for people) where that helps. */

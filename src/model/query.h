@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What is asked of the recorded past, and by whom. Whoever serves requests fills these in from a
+ * URL; whoever has the past answers them.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/filter.h"
+
+/* A client of the daemon's own socket, as the kernel reports it. */
+struct query_asker {
+	uint32_t uid;
+	bool sees_all;    /* else only details of its own processes */
+	uint64_t came_ns; /* CLOCK_MONOTONIC: when the request arrived */
+};
+
+/* A page of history. */
+struct query_past {
+	const struct query_asker *asker; /* NULL = over TCP, with the token: sees all */
+	uint32_t pid;                    /* 0 = any */
+	const char *kind;                /* of incidents; NULL = any */
+	uint64_t since_ns;               /* 0 = everything */
+	size_t limit;
+	const char *cursor; /* "next" of an earlier page, NULL = first page */
+};
+
+struct query_history {
+	const struct query_asker *asker; /* as above */
+	bool only_past;                  /* no live processes */
+	uint64_t address;
+	struct filter filter;
+};
+
+/* Time series; written as {"schema":"ttmem.series/1", ...}. */
+struct query_series {
+	const struct query_asker *asker; /* as above; series are public */
+	uint64_t from_ns, to_ns;         /* 0 = 15 minutes ago, now */
+	uint32_t step_s;                 /* 1, 10, 60; 0 = automatic */
+	uint32_t pid;                    /* 0 = whole devices */
+	struct filter filter;            /* devices and type */
+	size_t limit;
+	const char *cursor;
+};
