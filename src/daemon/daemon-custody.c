@@ -143,7 +143,7 @@ void daemon_keep_second(struct daemon *daemon)
 		return;
 	daemon->flushing = daemon->judged_count;
 	daemon->flush = (struct worker_job){.run = keep_flush_run, .done = keep_flush_done};
-	(void)worker_put(daemon->desk, &daemon->flush); /* the queue is unbounded */
+	(void)worker_put(daemon->query_worker, &daemon->flush); /* the queue is unbounded */
 }
 
 static void keep_refill(void *context, struct keeper *keeper)
@@ -262,7 +262,7 @@ int daemon_keep_open(struct daemon *daemon)
 	(void)snprintf(path, sizeof(path), "%s.keeper", daemon->config->socket);
 	keep_open_keeper(daemon, path);
 	daemon_restore_all(daemon);
-	return tracked_file_new(&daemon->tracked_file, daemon->loop, daemon->clerk,
+	return tracked_file_new(&daemon->tracked_file, daemon->loop, daemon->recorder_worker,
 				daemon->config->state, &hooks);
 }
 

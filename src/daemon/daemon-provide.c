@@ -76,7 +76,7 @@ static int provide_snapshot(void *context, const struct snapshot_request *reques
 static int provide_reader(struct daemon *daemon, const struct query_asker *asker,
 			  struct store_reader **ret_reader)
 {
-	struct store_reader **reader = asker ? &daemon->desk_reader : &daemon->web_reader;
+	struct store_reader **reader = asker ? &daemon->query_reader : &daemon->web_reader;
 	int r = 0;
 
 	if (!daemon->store)

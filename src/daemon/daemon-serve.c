@@ -40,7 +40,7 @@ int daemon_serve_native(struct daemon *daemon)
 	const struct config *config = daemon->config;
 	struct native_config native = {
 		.loop = daemon->loop,
-		.work = daemon->desk,
+		.work = daemon->query_worker,
 		.proc = registry_proc(daemon->registry),
 		.access = &daemon->access,
 		.provider = &daemon->provider,
@@ -75,7 +75,7 @@ int daemon_serve_legacy(struct daemon *daemon)
 		.registry = daemon->registry,
 		.collector = daemon->collector,
 		.log_writer = daemon->log_writer,
-		.work = daemon->desk,
+		.work = daemon->query_worker,
 		.path = config->legacy_socket,
 		.fd = cleanup_steal_fd(&daemon->handed.legacy),
 		.log_events = config->log_events,

@@ -260,8 +260,8 @@ static int daemon_open_inside(struct daemon *daemon)
 	};
 	const struct registry_config registry = {
 		.loop = daemon->loop,
-		.work = daemon->clerk,
-		.scout = daemon->scout,
+		.work = daemon->recorder_worker,
+		.search_worker = daemon->search_worker,
 		.scan_s = config->scan_s,
 		.hooks =
 			{
@@ -275,7 +275,7 @@ static int daemon_open_inside(struct daemon *daemon)
 	};
 	struct recorder_config recorder = {
 		.loop = daemon->loop,
-		.work = daemon->clerk,
+		.work = daemon->recorder_worker,
 		.context = daemon,
 		.told = daemon_told,
 		.judged = daemon_judged,
@@ -338,14 +338,14 @@ static int daemon_open_loop(struct daemon *daemon)
 	r = log_writer_new(&daemon->log_writer, config->log, STDOUT_FILENO, 0);
 	if (r < 0)
 		return daemon_fail("cannot open", config->log, r);
-	r = worker_new(&daemon->scout,
-		       &(struct worker_config){.name = "scout", .loop = daemon->loop});
+	r = worker_new(&daemon->search_worker,
+		       &(struct worker_config){.name = "search", .loop = daemon->loop});
 	if (r == 0)
-		r = worker_new(&daemon->clerk,
-			       &(struct worker_config){.name = "clerk", .loop = daemon->loop});
+		r = worker_new(&daemon->recorder_worker,
+			       &(struct worker_config){.name = "recorder", .loop = daemon->loop});
 	if (r == 0)
-		r = worker_new(&daemon->desk,
-			       &(struct worker_config){.name = "desk", .loop = daemon->loop});
+		r = worker_new(&daemon->query_worker,
+			       &(struct worker_config){.name = "queries", .loop = daemon->loop});
 	return r < 0 ? daemon_fail("cannot start", NULL, r) : 0;
 }
 
@@ -429,19 +429,19 @@ int daemon_run(struct daemon *daemon)
 /* In reverse order; threads end before what they use. */
 void daemon_close(struct daemon *daemon)
 {
-	daemon->web = web_free(daemon->web); /* what the clerk still reports goes elsewhere */
+	daemon->web = web_free(daemon->web); /* what the recorder still reports goes elsewhere */
 	if (daemon->web_reader)
 		store_reader_close(daemon->web_reader);
 	if (daemon->legacy)
 		legacy_server_stop(daemon->legacy);
 	daemon_keep_finish(daemon);
 	tracked_file_free(daemon->tracked_file);
-	worker_free(daemon->scout);
+	worker_free(daemon->search_worker);
 	native_stop(daemon->native);
-	worker_free(daemon->desk);
-	if (daemon->desk_reader)
-		store_reader_close(daemon->desk_reader);
-	worker_free(daemon->clerk);
+	worker_free(daemon->query_worker);
+	if (daemon->query_reader)
+		store_reader_close(daemon->query_reader);
+	worker_free(daemon->recorder_worker);
 	daemon->push = push_free(daemon->push); /* until now its counts could be requested */
 	symbols_learner_free(daemon->learner);
 	native_free(daemon->native);

@@ -50,11 +50,11 @@ struct daemon {
 	const struct config *config;
 	struct loop *loop;
 	struct log_writer *log_writer;
-	struct worker *scout; /* passes over /proc */
-	struct worker *clerk; /* samples, judges exited processes */
-	struct worker *desk;  /* answers queries */
+	struct worker *search_worker;   /* passes over /proc */
+	struct worker *recorder_worker; /* samples, judges exited processes */
+	struct worker *query_worker;    /* answers queries */
 	struct store *store;
-	uint64_t refreshed_ns;  /* desk only: when it last began to read all books */
+	uint64_t refreshed_ns;  /* query worker only: when it last began to read all books */
 	uint64_t store_reasons; /* number of store problems logged so far */
 	struct systemd systemd;
 	struct systemd_fds handed;
@@ -86,8 +86,9 @@ struct daemon {
 	struct web *web;
 	char web_address[DAEMON_ADDRESS]; /* "" = HTTP is not served; outlives the server */
 	struct web_provider provider;
-	struct store_reader *web_reader;  /* used by the web thread */
-	struct store_reader *desk_reader; /* used by the desk, which answers on the native socket */
+	struct store_reader *web_reader; /* used by the web thread */
+	struct store_reader
+		*query_reader; /* used by the query worker, which answers on the native socket */
 	struct loop_source signals;
 	struct loop_timer second; /* housekeeping */
 	uint64_t start_ns;

@@ -52,9 +52,9 @@ static struct snapshot_window free_blocks_declared(const struct snapshot_facts *
 	return (struct snapshot_window){0};
 }
 
-/* Without the part that other types take; @ret_holes has the minimum alignment of addresses. */
+/* Without the part that other types take; @ret_blocks has the minimum alignment of addresses. */
 static int free_blocks_window(const struct snapshot_facts *facts, uint32_t type,
-			      struct free_blocks *ret_holes)
+			      struct free_blocks *ret_blocks)
 {
 	struct snapshot_window window = free_blocks_declared(facts, type);
 	uint32_t top = free_blocks_top(type);
@@ -69,7 +69,7 @@ static int free_blocks_window(const struct snapshot_facts *facts, uint32_t type,
 	if (!window.alignment || window.alignment & (window.alignment - 1) ||
 	    window.alignment > window.size)
 		window.alignment = 1;
-	*ret_holes = (struct free_blocks){
+	*ret_blocks = (struct free_blocks){
 		.base = window.base,
 		.size = window.size,
 		.banks = window.banks,
@@ -212,7 +212,8 @@ static void free_blocks_list(struct free_blocks *free_blocks)
 }
 
 int free_blocks_find(const struct snapshot *snapshot, uint32_t process,
-		     const struct snapshot_part *part, uint32_t type, struct free_blocks *ret_holes)
+		     const struct snapshot_part *part, uint32_t type,
+		     struct free_blocks *ret_blocks)
 {
 	CLEANUP(free_blocks_deinit) struct free_blocks free_blocks = FREE_BLOCKS_NULL;
 	int r = free_blocks_is_memory(type) ? free_blocks_window(&part->facts, type, &free_blocks)
@@ -224,7 +225,7 @@ int free_blocks_find(const struct snapshot *snapshot, uint32_t process,
 	if (r < 0)
 		return r;
 	free_blocks_list(&free_blocks);
-	*ret_holes = free_blocks;
+	*ret_blocks = free_blocks;
 	free_blocks = FREE_BLOCKS_NULL;
 	return 0;
 }

@@ -64,7 +64,7 @@ struct free_blocks {
  */
 int free_blocks_find(const struct snapshot *snapshot, uint32_t process,
 		     const struct snapshot_part *part, uint32_t type,
-		     struct free_blocks *ret_holes);
+		     struct free_blocks *ret_blocks);
 void free_blocks_deinit(struct free_blocks *free_blocks);
 
 /* From 0 to 1: how much of the free memory cannot be allocated in one piece. */

@@ -72,7 +72,7 @@ static int memory_map_add_process(struct memory_map *memory_map, struct snapshot
 }
 
 int memory_map_find(struct snapshot *snapshot, const struct filter *filter,
-		    struct memory_map *ret_spaces)
+		    struct memory_map *ret_map)
 {
 	CLEANUP(memory_map_deinit) struct memory_map memory_map = MEMORY_MAP_NULL;
 	int r = 0;
@@ -86,7 +86,7 @@ int memory_map_find(struct snapshot *snapshot, const struct filter *filter,
 	}
 	if (r < 0)
 		return r;
-	*ret_spaces = memory_map;
+	*ret_map = memory_map;
 	memory_map = MEMORY_MAP_NULL;
 	return 0;
 }

@@ -43,7 +43,7 @@ struct memory_map {
  * buffers, is sorted here by place, and must outlive the result. 0 or a negative errno.
  */
 int memory_map_find(struct snapshot *snapshot, const struct filter *filter,
-		    struct memory_map *ret_spaces);
+		    struct memory_map *ret_map);
 void memory_map_deinit(struct memory_map *memory_map);
 
 /*

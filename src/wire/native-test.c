@@ -18,12 +18,12 @@ static int decode(const struct native_request *request)
 }
 
 /* The result for a valid request after @change. */
-#define REFUSED(change)                                 \
-	({                                              \
-		struct native_request r;                \
-		native_request_init(&r, NATIVE_ROSTER); \
-		change;                                 \
-		decode(&r) == -EBADMSG;                 \
+#define REFUSED(change)                               \
+	({                                            \
+		struct native_request r;              \
+		native_request_init(&r, NATIVE_LIST); \
+		change;                               \
+		decode(&r) == -EBADMSG;               \
 	})
 
 UNIT(a_request_survives_a_round_trip)
@@ -55,7 +55,7 @@ UNIT(a_question_has_one_length)
 	struct native_request request, got;
 	char longer[NATIVE_REQUEST_MAX] = {0};
 
-	native_request_init(&request, NATIVE_ROSTER);
+	native_request_init(&request, NATIVE_LIST);
 	memcpy(longer, &request, sizeof(request));
 	for (size_t length = 0; length <= sizeof(longer); length++) {
 		int r = native_request_decode(longer, length, &got);
@@ -84,7 +84,7 @@ UNIT(each_field_of_an_answer_is_checked)
 	struct native_reply good, reply;
 	size_t length = sizeof(good) + 5;
 
-	native_reply_init(&good, NATIVE_ROSTER);
+	native_reply_init(&good, NATIVE_LIST);
 	good.length = 5;
 	assert(decode_reply(good, length) == 0);
 	assert(decode_reply(good, length - 1) == -EBADMSG);

@@ -23,18 +23,18 @@
 #define NATIVE_DEVICES 1024u
 
 enum native_kind {
-	NATIVE_ROSTER = 1, /* every process, with the books of those that the client may see */
+	NATIVE_LIST = 1, /* every process, with the books of those that the client may see */
 	/* Documents, which now go over HTTP. Older commands still send these, and get an error. */
 	NATIVE_OLD_FIRST = 2,
 	NATIVE_OLD_STATUS = 6, /* the last of them; a daemon before HTTP answers it */
-	NATIVE_REGIONS = 7, /* what tt-metal's regions report, like NATIVE_ROSTER without books */
+	NATIVE_REGIONS = 7,    /* what tt-metal's regions report, like NATIVE_LIST without books */
 	NATIVE_KINDS = 8,
 };
 
-#define NATIVE_WANT_TOTALS (UINT32_C(1) << 0) /* NATIVE_ROSTER: of every process */
-#define NATIVE_WANT_BOOKS (UINT32_C(1) << 1)  /* NATIVE_ROSTER: those that the client may see */
+#define NATIVE_WANT_TOTALS (UINT32_C(1) << 0) /* NATIVE_LIST: of every process */
+#define NATIVE_WANT_BOOKS (UINT32_C(1) << 1)  /* NATIVE_LIST: those that the client may see */
 #define NATIVE_WANT_OLD (UINT32_C(1) << 2)    /* of a document */
-#define NATIVE_WANT_REST (UINT32_C(1) << 3)   /* NATIVE_ROSTER: totals where no book is sent */
+#define NATIVE_WANT_REST (UINT32_C(1) << 3)   /* NATIVE_LIST: totals where no book is sent */
 #define NATIVE_WANT_ALL UINT32_C(0xf)
 
 struct native_request {
@@ -158,7 +158,7 @@ int native_reply_decode(const void *bytes, size_t length, struct native_reply *r
 			const void **ret_payload);
 
 /*
- * The payload of a NATIVE_ROSTER packet. 0 and @ret_parts, ret_process->parts of them (not aligned:
+ * The payload of a NATIVE_LIST packet. 0 and @ret_parts, ret_process->parts of them (not aligned:
  * copy with native_part_get()); -EBADMSG.
  */
 int native_process_decode(const void *payload, size_t length, struct native_process *ret_process,

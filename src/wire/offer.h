@@ -25,18 +25,18 @@ _Static_assert(sizeof(struct offer) == 16, "offer size");
 
 /*
  * Sent later, to the daemon only: something has happened in the book that should be read at once,
- * before it is over. At most one in OFFER_NEWS_NS, and never one that would block.
+ * before it is over. At most one in OFFER_NOTICE_NS, and never one that would block.
  */
-#define OFFER_NEWS_MAGIC UINT32_C(0x574e5454) /* "TTNW" */
-#define OFFER_NEWS_NS UINT64_C(100000000)
+#define OFFER_NOTICE_MAGIC UINT32_C(0x574e5454) /* "TTNW" */
+#define OFFER_NOTICE_NS UINT64_C(100000000)
 
-struct offer_news {
+struct offer_notice {
 	uint32_t magic;
 	uint32_t version;
 	uint32_t size; /* of this struct */
-	uint32_t what; /* OFFER_NEWS_FAILED */
+	uint32_t what; /* OFFER_NOTICE_FAILED */
 };
 
-#define OFFER_NEWS_FAILED 1u /* an allocation has failed */
+#define OFFER_NOTICE_FAILED 1u /* an allocation has failed */
 
-_Static_assert(sizeof(struct offer_news) == 16, "news size");
+_Static_assert(sizeof(struct offer_notice) == 16, "notice size");

@@ -131,18 +131,18 @@ static int offer_of_library(void)
 
 static void failed(void)
 {
-	static const struct offer_news news = {
-		.magic = OFFER_NEWS_MAGIC,
+	static const struct offer_notice notice = {
+		.magic = OFFER_NOTICE_MAGIC,
 		.version = OFFER_VERSION,
-		.size = sizeof(news),
-		.what = OFFER_NEWS_FAILED,
+		.size = sizeof(notice),
+		.what = OFFER_NOTICE_FAILED,
 	};
 	int fd = offer_of_library();
 
 	ready();
 	for (uint64_t round = 0;; round++) {
 		fill_incidents(BOOK_INCIDENT_ALLOC_FAILED, round);
-		(void)send(fd, &news, sizeof(news), MSG_NOSIGNAL | MSG_DONTWAIT); /* may fail */
+		(void)send(fd, &notice, sizeof(notice), MSG_NOSIGNAL | MSG_DONTWAIT); /* may fail */
 		usleep(11000); /* within the daemon's limit */
 	}
 }

@@ -14,7 +14,7 @@
 #include "model/types.h"
 
 int session_spaces_take(struct session *session, const struct filter *filter,
-			struct snapshot **ret_snapshot, struct memory_map *ret_spaces)
+			struct snapshot **ret_snapshot, struct memory_map *ret_map)
 {
 	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	struct snapshot_request request = {.buffers = true};
@@ -24,7 +24,7 @@ int session_spaces_take(struct session *session, const struct filter *filter,
 	request.filter.pid = filter->pid;
 	r = session_take(session, &request, &snapshot);
 	if (r == 0)
-		r = memory_map_find(snapshot, filter, ret_spaces);
+		r = memory_map_find(snapshot, filter, ret_map);
 	if (r == 0)
 		*ret_snapshot = cleanup_steal(snapshot);
 	return r;

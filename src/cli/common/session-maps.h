@@ -13,7 +13,7 @@ struct snapshot;
  * errno.
  */
 int session_spaces_take(struct session *session, const struct filter *filter,
-			struct snapshot **ret_snapshot, struct memory_map *ret_spaces);
+			struct snapshot **ret_snapshot, struct memory_map *ret_map);
 
 /* The title of a map: "pid 42 (python3), device 1, DRAM". */
 void session_spaces_print_title(const struct space *space);

@@ -24,7 +24,7 @@ struct session {
 	struct frame_names *names; /* NULL until names are needed */
 };
 
-int session_new(struct session **ret_look)
+int session_new(struct session **ret_session)
 {
 	CLEANUP_FREE struct session *session = calloc(1, sizeof(*session));
 	struct rlimit files;
@@ -40,7 +40,7 @@ int session_new(struct session **ret_look)
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files); /* else fewer books, with a note */
 	}
-	*ret_look = cleanup_steal(session);
+	*ret_session = cleanup_steal(session);
 	return 0;
 }
 

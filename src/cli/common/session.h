@@ -13,7 +13,7 @@ struct scan;
 struct snapshot;
 
 /* 0 or a negative errno. */
-int session_new(struct session **ret_look);
+int session_new(struct session **ret_session);
 struct session *session_free(struct session *session);
 
 /* For frequent snapshots: limits how often processes are searched for, see book_source_pace(). */

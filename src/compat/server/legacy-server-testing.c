@@ -104,7 +104,7 @@ void legacy_testing_open(struct legacy_testing_world *world, const struct legacy
 	(void)snprintf(world->output, sizeof(world->output), "%.90s/output", unit_dir());
 	assert(loop_new(&world->loop) == 0);
 	assert(worker_new(&world->work,
-			  &(struct worker_config){.name = "desk", .loop = world->loop}) == 0);
+			  &(struct worker_config){.name = "queries", .loop = world->loop}) == 0);
 	assert(log_writer_new(&world->log_writer, world->output, -1, 0) == 0);
 	registry.loop = world->loop;
 	registry.work = world->work;

@@ -23,24 +23,24 @@ struct native_query {
 
 struct native_query *native_query_new(const struct native_config *config)
 {
-	struct native_query *desk = calloc(1, sizeof(*desk));
+	struct native_query *query = calloc(1, sizeof(*query));
 
-	if (!desk)
+	if (!query)
 		return NULL;
-	desk->config = config;
-	return desk;
+	query->config = config;
+	return query;
 }
 
-struct native_query *native_query_free(struct native_query *desk)
+struct native_query *native_query_free(struct native_query *query)
 {
-	if (!desk)
+	if (!query)
 		return NULL;
-	free(desk);
+	free(query);
 	return NULL;
 }
 
 /* The body is written first: only then are its length and the status known. */
-static void native_query_http(struct native_query *desk, const struct native_question *question,
+static void native_query_http(struct native_query *query, const struct native_question *question,
 			      struct native_answer *answer)
 {
 	const struct query_asker asker = {
@@ -49,10 +49,10 @@ static void native_query_http(struct native_query *desk, const struct native_que
 		.came_ns = question->came_ns,
 	};
 	struct local_request_answer told = {0};
-	FILE *stream = native_answer_open(answer, desk->buffer);
+	FILE *stream = native_answer_open(answer, query->buffer);
 
 	if (stream) {
-		local_request_serve(desk->config->provider, &asker, question->target, stream,
+		local_request_serve(query->config->provider, &asker, question->target, stream,
 				    &told);
 		(void)fclose(stream); /* the answer has recorded write errors */
 	} else {
@@ -62,19 +62,19 @@ static void native_query_http(struct native_query *desk, const struct native_que
 	native_answer_end_http(answer, &told);
 }
 
-void native_query_answer(struct native_query *desk, const struct native_question *question,
+void native_query_answer(struct native_query *query, const struct native_question *question,
 			 struct native_answer *answer)
 {
 	int r = -EOPNOTSUPP; /* from an older command that does not use HTTP yet */
 
 	if (question->is_http) {
-		native_query_http(desk, question, answer);
+		native_query_http(query, question, answer);
 		return;
 	}
-	if (question->request.kind == NATIVE_ROSTER)
-		r = native_list_put(&desk->config->hooks, question->request.want, question->came_ns,
-				    &question->asker, answer);
+	if (question->request.kind == NATIVE_LIST)
+		r = native_list_put(&query->config->hooks, question->request.want,
+				    question->came_ns, &question->asker, answer);
 	if (question->request.kind == NATIVE_REGIONS)
-		r = native_regions_put(&desk->config->hooks, question->came_ns, answer);
+		r = native_regions_put(&query->config->hooks, question->came_ns, answer);
 	native_answer_end(answer, r);
 }

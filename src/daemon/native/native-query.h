@@ -26,8 +26,8 @@ struct native_question {
 };
 
 struct native_query *native_query_new(const struct native_config *config);
-struct native_query *native_query_free(struct native_query *desk);
+struct native_query *native_query_free(struct native_query *query);
 
 /* Builds the whole answer, including its last packet. */
-void native_query_answer(struct native_query *desk, const struct native_question *question,
+void native_query_answer(struct native_query *query, const struct native_question *question,
 			 struct native_answer *answer);

@@ -37,7 +37,7 @@ UNIT(garbage_closes_the_connection)
 		close(fd);
 	}
 	/* Almost valid. */
-	native_request_init(&request, NATIVE_ROSTER);
+	native_request_init(&request, NATIVE_LIST);
 	request.reserved[0] = 1;
 	fd = native_testing_connect(&world);
 	assert(send(fd, &request, sizeof(request), 0) == sizeof(request));
@@ -53,7 +53,7 @@ UNIT(garbage_closes_the_connection)
 	assert(native_testing_is_closed(&world, fd) && native_testing_counts(&world).garbage == 7);
 	close(fd);
 	/* A later version gets an error and may try again. */
-	native_request_init(&request, NATIVE_ROSTER);
+	native_request_init(&request, NATIVE_LIST);
 	request.version = 2;
 	assert(send(good, &request, sizeof(request), 0) == sizeof(request));
 	assert(native_testing_receive_text(&world, good, &text, &length) == -EPROTONOSUPPORT);
@@ -149,7 +149,7 @@ UNIT(clients_may_hang_up_at_any_moment)
 		if (i % 2)
 			native_testing_get(fd, "/api/v1/dump");
 		else
-			native_testing_ask(fd, NATIVE_ROSTER, NATIVE_WANT_BOOKS);
+			native_testing_ask(fd, NATIVE_LIST, NATIVE_WANT_BOOKS);
 		if (i % 3 == 0)
 			shutdown(fd, SHUT_WR);
 		for (int k = 0; k < i % 5; k++)

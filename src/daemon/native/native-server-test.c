@@ -200,7 +200,7 @@ UNIT(a_roster_has_totals_for_all_and_books_for_some)
 	assert(seteuid(me) == 0);
 	fd = native_testing_connect(&world);
 	assert(seteuid(getuid()) == 0);
-	native_testing_ask(fd, NATIVE_ROSTER, NATIVE_WANT_TOTALS | NATIVE_WANT_BOOKS);
+	native_testing_ask(fd, NATIVE_LIST, NATIVE_WANT_TOTALS | NATIVE_WANT_BOOKS);
 	length = native_testing_receive(&world, fd, &reply, payload, &book);
 	assert(native_process_decode(payload, length, &process, &parts) == 0);
 	assert(process.pid == 100 && process.parts == 2 && strcmp(process.comm, "player") == 0);
@@ -220,7 +220,7 @@ UNIT(a_roster_has_totals_for_all_and_books_for_some)
 	free(text);
 	/* Neither totals nor books; then totals only where no book is sent. */
 	for (uint32_t want = 0; want < 2; want++) {
-		native_testing_ask(fd, NATIVE_ROSTER,
+		native_testing_ask(fd, NATIVE_LIST,
 				   want ? NATIVE_WANT_REST | NATIVE_WANT_BOOKS : 0);
 		length = native_testing_receive(&world, fd, &reply, payload, &book);
 		assert(native_process_decode(payload, length, &process, &parts) == 0);
@@ -255,7 +255,7 @@ UNIT(many_devices_take_several_packets)
 	native_testing_open(&world);
 	native_testing_add(&world, 100, getuid(), devices);
 	fd = native_testing_connect(&world);
-	native_testing_ask(fd, NATIVE_ROSTER, NATIVE_WANT_TOTALS | NATIVE_WANT_BOOKS);
+	native_testing_ask(fd, NATIVE_LIST, NATIVE_WANT_TOTALS | NATIVE_WANT_BOOKS);
 	do {
 		size_t length = native_testing_receive(&world, fd, &reply, payload, &book);
 

@@ -33,7 +33,7 @@ static int play_offer(void *context, struct accept_peer *peer)
 	return 0;
 }
 
-static struct book_list *play_roster(void *context)
+static struct book_list *play_books(void *context)
 {
 	struct native_testing *world = context;
 	struct book_list *book_list =
@@ -90,12 +90,12 @@ void native_testing_open(struct native_testing *world)
 	assert(proc_open(&world->proc) == 0);
 	assert(loop_new(&world->loop) == 0 &&
 	       worker_new(&world->work,
-			  &(struct worker_config){.name = "desk", .loop = world->loop}) == 0);
+			  &(struct worker_config){.name = "queries", .loop = world->loop}) == 0);
 	snprintf(world->path, sizeof(world->path), "%s/s", unit_dir());
 	listening = accept_listen(world->path);
 	assert(listening >= 0);
 	collector.context = world;
-	collector.book_list = play_roster;
+	collector.book_list = play_books;
 	collector.proc = &world->proc;
 	assert(collector_new(&world->collector, &collector) == 0);
 	config.loop = world->loop;
@@ -109,7 +109,7 @@ void native_testing_open(struct native_testing *world)
 	config.provider = &world->provider;
 	config.hooks = (struct native_hooks){.context = world,
 					     .offer_consume = play_offer,
-					     .book_list = play_roster,
+					     .book_list = play_books,
 					     .totals = play_totals};
 	assert(native_new_consume(&world->native, &config, listening) == 0);
 }

@@ -53,7 +53,7 @@ struct native_connection {
 
 struct native {
 	struct native_config config;
-	struct native_query *desk;
+	struct native_query *query;
 	struct loop_source listening;
 	struct loop_timer pause;
 	struct native_connection *connections;
@@ -188,7 +188,7 @@ static void native_run(struct worker_job *job)
 
 	if (native_connection_is_over(connection))
 		return;
-	native_query_answer(connection->native->desk, &connection->question, &connection->answer);
+	native_query_answer(connection->native->query, &connection->question, &connection->answer);
 }
 
 static void native_done(struct worker_job *job)
@@ -429,12 +429,12 @@ int native_new_consume(struct native **ret_native, const struct native_config *c
 	native->listening.fd = owned;
 	native->listening.ready = native_listening_ready;
 	native->pause.fire = native_pause_over;
-	native->desk = native_query_new(&native->config);
-	if (!native->desk)
+	native->query = native_query_new(&native->config);
+	if (!native->query)
 		return -ENOMEM;
 	r = loop_add(config->loop, &native->listening, EPOLLIN);
 	if (r < 0) {
-		native_query_free(native->desk);
+		native_query_free(native->query);
 		return r;
 	}
 	(void)cleanup_steal_fd(&owned); /* the server's from now on */
@@ -457,7 +457,7 @@ struct native *native_free(struct native *native)
 	loop_cancel(native->config.loop, &native->pause);
 	loop_remove(native->config.loop, &native->listening);
 	(void)close(native->listening.fd); /* nothing was written to it */
-	native_query_free(native->desk);
+	native_query_free(native->query);
 	free(native);
 	return NULL;
 }

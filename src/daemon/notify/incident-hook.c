@@ -74,7 +74,7 @@ static void incident_hook_too_long(struct loop_timer *timer)
 	child_kill(&run->child);
 }
 
-int incident_hook_new(struct incident_hook **ret_alarm, struct loop *loop, const char *command)
+int incident_hook_new(struct incident_hook **ret_hook, struct loop *loop, const char *command)
 {
 	CLEANUP_FREE struct incident_hook *incident_hook = calloc(1, sizeof(*incident_hook));
 
@@ -92,7 +92,7 @@ int incident_hook_new(struct incident_hook **ret_alarm, struct loop *loop, const
 		incident_hook->runs[i].child.ended = incident_hook_ended;
 		incident_hook->runs[i].limit.fire = incident_hook_too_long;
 	}
-	*ret_alarm = cleanup_steal(incident_hook);
+	*ret_hook = cleanup_steal(incident_hook);
 	return 0;
 }
 

@@ -27,7 +27,7 @@ struct loop;
 #define INCIDENT_HOOK_SECONDS 60u /* then it is killed with its process group */
 
 /* 0 or a negative errno. */
-int incident_hook_new(struct incident_hook **ret_alarm, struct loop *loop, const char *command);
+int incident_hook_new(struct incident_hook **ret_hook, struct loop *loop, const char *command);
 
 /* Running commands continue; waiting incidents are dropped. */
 struct incident_hook *incident_hook_free(struct incident_hook *incident_hook);

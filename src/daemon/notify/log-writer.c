@@ -152,7 +152,7 @@ static void log_writer_cleanup(struct log_writer **log_writer)
 	free(*log_writer);
 }
 
-int log_writer_new(struct log_writer **ret_outlet, const char *path, int fd, size_t room)
+int log_writer_new(struct log_writer **ret_log_writer, const char *path, int fd, size_t room)
 {
 	CLEANUP(log_writer_cleanup) struct log_writer *log_writer = calloc(1, sizeof(*log_writer));
 	int r;
@@ -174,10 +174,10 @@ int log_writer_new(struct log_writer **ret_outlet, const char *path, int fd, siz
 			return log_writer->fd;
 	}
 	pthreads_init(&log_writer->lock, &log_writer->more);
-	r = pthreads_start(&log_writer->thread, "outlet", log_writer_thread, log_writer);
+	r = pthreads_start(&log_writer->thread, "log writer", log_writer_thread, log_writer);
 	if (r < 0)
 		return r;
-	*ret_outlet = cleanup_steal(log_writer);
+	*ret_log_writer = cleanup_steal(log_writer);
 	return 0;
 }
 

@@ -20,7 +20,7 @@ struct log_writer;
  * Writes to @path, or to @fd if @path is NULL; @fd stays the caller's. @room: bytes of the buffer,
  * 0 for the default. 0 or a negative errno.
  */
-int log_writer_new(struct log_writer **ret_outlet, const char *path, int fd, size_t room);
+int log_writer_new(struct log_writer **ret_log_writer, const char *path, int fd, size_t room);
 
 /* Writes what is buffered, for a second at most, and stops. */
 struct log_writer *log_writer_free(struct log_writer *log_writer);

@@ -40,7 +40,7 @@ static void play_tracked(void *context, struct tracked *tracked)
 {
 }
 
-static struct book_list *play_roster(void *context)
+static struct book_list *play_books(void *context)
 {
 	return registry_books(context);
 }
@@ -56,14 +56,14 @@ static void recorder_testing_open(struct recorder_testing *world)
 	struct registry_config registry = {.scan_s = 3600};
 	struct recorder_config recorder = {
 		.context = world, .told = play_told, .judged = play_tracked};
-	struct collector_config collector = {.book_list = play_roster};
+	struct collector_config collector = {.book_list = play_books};
 	struct scan_book *found;
 	char path[64];
 
 	*world = (struct recorder_testing){0};
 	assert(loop_new(&world->loop) == 0 &&
 	       worker_new(&world->work,
-			  &(struct worker_config){.name = "clerk", .loop = world->loop}) == 0);
+			  &(struct worker_config){.name = "recorder", .loop = world->loop}) == 0);
 	registry.loop = recorder.loop = world->loop;
 	registry.work = recorder.work = world->work;
 	registry.hooks = (struct registry_hooks){

@@ -29,7 +29,7 @@ struct world {
 	sem_t began; /* posted at the start of each reading */
 };
 
-static struct book_list *play_roster(void *context)
+static struct book_list *play_books(void *context)
 {
 	struct world *world = context;
 	struct book_list *book_list = calloc(1, sizeof(*book_list) + sizeof(struct tracked *));
@@ -51,7 +51,7 @@ static void alloc(struct world *world, uint64_t address)
 
 static void world_open(struct world *world)
 {
-	struct collector_config config = {.context = world, .book_list = play_roster};
+	struct collector_config config = {.context = world, .book_list = play_books};
 	struct scan_book *found;
 	char path[64];
 

@@ -77,7 +77,7 @@ int registry_search(struct registry *registry)
 {
 	const struct book_search_config config = {
 		.loop = registry->config.loop,
-		.work = registry->config.scout,
+		.work = registry->config.search_worker,
 		.doubts = registry->config.work,
 		.interval_s = registry->config.scan_s,
 		.hooks =

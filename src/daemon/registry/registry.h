@@ -49,9 +49,10 @@ struct registry_keeper {
 
 struct registry_config {
 	struct loop *loop;
-	struct worker *work;  /* examines single processes */
-	struct worker *scout; /* does full passes, which take as long as there are descriptors */
-	uint32_t scan_s;      /* seconds between two passes over /proc */
+	struct worker *work; /* examines single processes */
+	struct worker
+		*search_worker; /* does full passes, which take as long as there are descriptors */
+	uint32_t scan_s;        /* seconds between two passes over /proc */
 	struct registry_hooks hooks;
 	/* The first pass over /proc is over: all living processes are known. May be NULL. */
 	void (*first_pass)(void *context);

@@ -198,11 +198,11 @@ void offer_book(int book_fd, int pid)
 
 void offer_book_tell_failed(void)
 {
-	static const struct offer_news news = {
-		.magic = OFFER_NEWS_MAGIC,
+	static const struct offer_notice notice = {
+		.magic = OFFER_NOTICE_MAGIC,
 		.version = OFFER_VERSION,
-		.size = sizeof(news),
-		.what = OFFER_NEWS_FAILED,
+		.size = sizeof(notice),
+		.what = OFFER_NOTICE_FAILED,
 	};
 	uint64_t told = __atomic_load_n(&offer_book_told_ns, __ATOMIC_RELAXED);
 	uint64_t now;
@@ -210,7 +210,7 @@ void offer_book_tell_failed(void)
 	if (offer_book_connection_count == 0)
 		return;
 	now = clock_ns(CLOCK_MONOTONIC);
-	if (now - told < OFFER_NEWS_NS ||
+	if (now - told < OFFER_NOTICE_NS ||
 	    !__atomic_compare_exchange_n(&offer_book_told_ns, &told, now, false, __ATOMIC_RELAXED,
 					 __ATOMIC_RELAXED))
 		return;
@@ -221,7 +221,7 @@ void offer_book_tell_failed(void)
 		 * Not send(), a cancellation point. If the queue is full, the daemon learns later.
 		 */
 		if (connection->is_daemon && offer_book_is_ours(connection))
-			(void)syscall(SYS_sendto, connection->fd, &news, sizeof(news),
+			(void)syscall(SYS_sendto, connection->fd, &notice, sizeof(notice),
 				      MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
 	}
 }

@@ -21,12 +21,12 @@ static void block_signals_block(sigset_t *ret_before)
 	(void)pthread_sigmask(SIG_SETMASK, &most, ret_before); /* fails only for a bad argument */
 }
 
-void block_signals_begin(struct block_signals *ret_quiet)
+void block_signals_begin(struct block_signals *ret_blocked)
 {
-	ret_quiet->saved_errno = errno;
+	ret_blocked->saved_errno = errno;
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
-				     &ret_quiet->cancel_state); /* cannot fail */
-	block_signals_block(&ret_quiet->signals);
+				     &ret_blocked->cancel_state); /* cannot fail */
+	block_signals_block(&ret_blocked->signals);
 }
 
 void block_signals_end(const struct block_signals *block_signals)

@@ -15,7 +15,7 @@ struct block_signals {
 	int saved_errno;
 };
 
-void block_signals_begin(struct block_signals *ret_quiet);
+void block_signals_begin(struct block_signals *ret_blocked);
 
 /* Restores errno as it was at the beginning. */
 void block_signals_end(const struct block_signals *block_signals);

@@ -49,11 +49,11 @@ bool observer_is_book(const char *link)
 	return strncmp(link, "/memfd:ttmem-book", 17) == 0 || strncmp(link, "/ttmem-book", 11) == 0;
 }
 
-void observer_open_fd(struct observer *ret_witness, int fd)
+void observer_open_fd(struct observer *ret_observer, int fd)
 {
-	*ret_witness = (struct observer){.fd = -1};
-	assert(file_fd_init(&ret_witness->file, fd) == 0);
-	assert(reader_init(&ret_witness->reader, &ret_witness->file.file) == 0);
+	*ret_observer = (struct observer){.fd = -1};
+	assert(file_fd_init(&ret_observer->file, fd) == 0);
+	assert(reader_init(&ret_observer->reader, &ret_observer->file.file) == 0);
 }
 
 void observer_close(struct observer *observer)
@@ -131,14 +131,14 @@ uint32_t observer_count(pid_t pid)
 	return count;
 }
 
-bool observer_open(struct observer *ret_witness, pid_t pid)
+bool observer_open(struct observer *ret_observer, pid_t pid)
 {
 	int fd;
 
 	if (observer_find(pid, &fd) == 0)
 		return false;
-	observer_open_fd(ret_witness, fd);
-	ret_witness->fd = fd;
+	observer_open_fd(ret_observer, fd);
+	ret_observer->fd = fd;
 	return true;
 }
 

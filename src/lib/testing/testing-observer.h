@@ -60,10 +60,10 @@ bool observer_is_book(const char *link);
 uint32_t observer_count(pid_t pid);
 
 /* Opens @pid's own book; if there are several, the first. False if it has none. */
-bool observer_open(struct observer *ret_witness, pid_t pid);
+bool observer_open(struct observer *ret_observer, pid_t pid);
 
 /* The book behind a descriptor, which the caller keeps. */
-void observer_open_fd(struct observer *ret_witness, int fd);
+void observer_open_fd(struct observer *ret_observer, int fd);
 void observer_close(struct observer *observer);
 
 /* Reads a device, and asserts that this works. False if it never had an event. */

@@ -208,15 +208,15 @@ int accept_receive_any(struct accept_peer *peer, const struct proc *proc,
 
 int accept_news(int fd)
 {
-	struct offer_news news;
-	ssize_t n = recv(fd, &news, sizeof(news), MSG_DONTWAIT | MSG_TRUNC);
+	struct offer_notice notice;
+	ssize_t n = recv(fd, &notice, sizeof(notice), MSG_DONTWAIT | MSG_TRUNC);
 
 	if (n < 0)
 		return errno == EINTR ? -EAGAIN : -errno;
 	if (n == 0)
 		return -EPIPE;
-	return n == sizeof(news) && news.magic == OFFER_NEWS_MAGIC &&
-			       news.version == OFFER_VERSION && news.what == OFFER_NEWS_FAILED
+	return n == sizeof(notice) && notice.magic == OFFER_NOTICE_MAGIC &&
+			       notice.version == OFFER_VERSION && notice.what == OFFER_NOTICE_FAILED
 		       ? 0
 		       : -EBADMSG;
 }

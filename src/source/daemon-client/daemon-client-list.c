@@ -146,7 +146,7 @@ int daemon_client_refresh(struct daemon_client *remote, struct scan *scan)
 	struct native_request request;
 	int r;
 
-	native_request_init(&request, NATIVE_ROSTER);
+	native_request_init(&request, NATIVE_LIST);
 	request.want = NATIVE_WANT_BOOKS | NATIVE_WANT_REST;
 	daemon_client_forget(remote);
 	remote->lost_books = 0;

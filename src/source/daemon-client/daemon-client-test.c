@@ -187,7 +187,7 @@ static void serve_garbage(int fd, const void *packet, size_t length)
 
 static void serve_native(int fd, const void *packet, size_t length)
 {
-	daemon_client_testing_reply(fd, NATIVE_ROSTER, 0, "", 0, true);
+	daemon_client_testing_reply(fd, NATIVE_LIST, 0, "", 0, true);
 }
 
 static void serve_half(int fd, const void *packet, size_t length)

@@ -25,7 +25,7 @@
 #define DAEMON_CLIENT_NS_PER_MS 1000000u
 #define DAEMON_CLIENT_USER "ttmem"
 
-int daemon_client_new(struct daemon_client **ret_remote)
+int daemon_client_new(struct daemon_client **ret_client)
 {
 	CLEANUP_FREE struct daemon_client *remote = calloc(1, sizeof(*remote));
 
@@ -35,7 +35,7 @@ int daemon_client_new(struct daemon_client **ret_remote)
 	remote->packet = malloc(NATIVE_PACKET_MAX);
 	if (!remote->packet)
 		return -ENOMEM;
-	*ret_remote = cleanup_steal(remote);
+	*ret_client = cleanup_steal(remote);
 	return 0;
 }
 

@@ -44,7 +44,7 @@ enum daemon_client_outcome {
 };
 
 /* Does not connect yet. Returns 0 or -ENOMEM. */
-int daemon_client_new(struct daemon_client **ret_remote);
+int daemon_client_new(struct daemon_client **ret_client);
 struct daemon_client *daemon_client_free(struct daemon_client *remote);
 
 /*

@@ -47,7 +47,7 @@ struct pid_cache {
 	size_t unread;
 };
 
-int pid_cache_new(struct pid_cache **ret_people, const struct proc *proc, struct snapshot *snapshot)
+int pid_cache_new(struct pid_cache **ret_cache, const struct proc *proc, struct snapshot *snapshot)
 {
 	CLEANUP(pid_cache_cleanup) struct pid_cache *pid_cache = calloc(1, sizeof(*pid_cache));
 
@@ -59,7 +59,7 @@ int pid_cache_new(struct pid_cache **ret_people, const struct proc *proc, struct
 	pid_cache->places = calloc(PID_CACHE_PLACES, sizeof(*pid_cache->places));
 	if (!pid_cache->places)
 		return -ENOMEM;
-	*ret_people = cleanup_steal(pid_cache);
+	*ret_cache = cleanup_steal(pid_cache);
 	return 0;
 }
 

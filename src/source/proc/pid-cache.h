@@ -25,8 +25,7 @@ struct snapshot;
 struct snapshot_process;
 
 /* Returns 0 or a negative errno. @proc is only borrowed. */
-int pid_cache_new(struct pid_cache **ret_people, const struct proc *proc,
-		  struct snapshot *snapshot);
+int pid_cache_new(struct pid_cache **ret_cache, const struct proc *proc, struct snapshot *snapshot);
 struct pid_cache *pid_cache_free(struct pid_cache *pid_cache);
 void pid_cache_cleanup(struct pid_cache **pid_cache);
 

@@ -103,12 +103,12 @@ static uint64_t connection_limits_look(void *context, uint64_t now_ns)
 	return empty ? CLOCK_NEVER : now_ns + CONNECTION_LIMITS_LOOK_NS;
 }
 
-int connection_limits_new(struct connection_limits **ret_door, uint32_t answer_ms)
+int connection_limits_new(struct connection_limits **ret_limits, uint32_t answer_ms)
 {
 	CLEANUP_FREE struct connection_limits *connection_limits =
 		calloc(1, sizeof(*connection_limits));
 	struct worker_config config = {
-		.name = "web door", .tick = connection_limits_look, .context = connection_limits};
+		.name = "web limits", .tick = connection_limits_look, .context = connection_limits};
 	int r;
 
 	if (!connection_limits)
@@ -119,7 +119,7 @@ int connection_limits_new(struct connection_limits **ret_door, uint32_t answer_m
 	r = worker_new(&connection_limits->worker, &config);
 	if (r < 0)
 		return r;
-	*ret_door = cleanup_steal(connection_limits);
+	*ret_limits = cleanup_steal(connection_limits);
 	return 0;
 }
 

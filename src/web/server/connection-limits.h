@@ -31,7 +31,7 @@ enum connection_limits_state {
 struct connection_limits_visit;
 
 /* @answer_ms: until an answer is read; 0 = CONNECTION_LIMITS_ANSWER_S. */
-int connection_limits_new(struct connection_limits **ret_door, uint32_t answer_ms);
+int connection_limits_new(struct connection_limits **ret_limits, uint32_t answer_ms);
 struct connection_limits *connection_limits_free(struct connection_limits *connection_limits);
 
 /* Called when a connection begins and ends; the HTTP library keeps @fd. NULL: no memory. */
