@@ -237,20 +237,17 @@ uint32_t testing_op_device(const struct testing_op *op)
 
 struct testing_facts testing_facts_of(struct writer *writer, const struct testing_op *op)
 {
-	const struct shard *shard = writer->shards[testing_op_device(op)];
+	const struct shard *first = writer->shards[testing_op_device(op)];
 	struct testing_facts facts = {.lost = false};
 
-	if (!shard)
-		return facts;
-	for (uint32_t type = 0; type < BOOK_TYPES; type++)
-		facts.last[type] = shard->hot[type].last;
-	/* One time for all devices of a mesh, whose types may differ. */
-	for (uint32_t type = 0; op->mesh && type < BOOK_TYPES; type++) {
-		for (uint32_t t = 0; t < BOOK_TYPES; t++)
-			facts.last[type] = bits_max(facts.last[type], shard->hot[t].last);
+	for (uint32_t device = 0; device < TESTING_DEVICES; device++) {
+		const struct shard *shard = writer->shards[device];
+
+		for (uint32_t type = 0; shard && type < BOOK_TYPES; type++)
+			facts.last[device][type] = shard->hot[type].last;
 	}
-	facts.lost = (shard->ring[shard->head & shard->ring_mask].op_slot & BOOK_OP_MASK) ==
-		     BOOK_OP_LOST_ALLOC;
+	facts.lost = first && (first->ring[first->head & first->ring_mask].op_slot &
+			       BOOK_OP_MASK) == BOOK_OP_LOST_ALLOC;
 	return facts;
 }
 

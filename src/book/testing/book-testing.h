@@ -92,8 +92,8 @@ struct testing_op {
 
 /* Facts about a completed operation that only the book knows. */
 struct testing_facts {
-	uint64_t last[BOOK_TYPES]; /* time of the last event of each type on the device */
-	bool lost;                 /* an allocation that found no room */
+	uint64_t last[TESTING_DEVICES][BOOK_TYPES]; /* time of the last event of each type */
+	bool lost;                                  /* an allocation that found no room */
 };
 
 /* NULL for 0; else some text, including unusual ones. */

@@ -85,8 +85,8 @@ static void testing_model_add(struct testing_model *model, uint32_t device,
 		}
 		link = ++model->count;
 	}
-	model->rows[link - 1] =
-		(struct testing_row){.record = *record, .device = device, .next = *bucket};
+	model->rows[link - 1] = (struct testing_row){
+		.record = *record, .device = device, .next = *bucket, .order = ++model->orders};
 	*bucket = link;
 	model->shards[device].live++;
 }
@@ -179,7 +179,7 @@ static void testing_model_alloc(struct testing_model *model, uint32_t device,
 {
 	struct testing_shard *shard = &model->shards[device];
 	uint32_t type = op->buffer.type;
-	uint64_t time = facts->last[type];
+	uint64_t time = facts->last[device][type];
 	struct testing_row *row = testing_model_find(model, device, op->buffer.address, type);
 
 	if (!row && facts->lost) {
@@ -217,7 +217,7 @@ static struct testing_row *testing_model_youngest(const struct testing_model *mo
 		if (!row)
 			continue;
 		++*ret_n;
-		if (!youngest || row->record.birth > youngest->record.birth)
+		if (!youngest || row->order > youngest->order)
 			youngest = row;
 	}
 	return youngest;
@@ -239,8 +239,9 @@ static const struct testing_grave *testing_model_grave(const struct testing_shar
 	return NULL;
 }
 
+/* @last: the time of the last event of each type. */
 static void testing_model_free_nothing(struct testing_shard *shard, const struct testing_op *op,
-				       const struct testing_facts *facts)
+				       const uint64_t *last)
 {
 	const struct testing_grave *grave =
 		testing_model_grave(shard, op->buffer.address, op->buffer.type);
@@ -248,13 +249,13 @@ static void testing_model_free_nothing(struct testing_shard *shard, const struct
 	uint64_t low = op->buffer.type == INDEX_ANY ? 0xff : UINT64_C(1) << type;
 
 	if (shard->inexact & low) {
-		testing_model_event(shard, type, facts->last[type])->frees++;
+		testing_model_event(shard, type, last[type])->frees++;
 		shard->cold[type].overflow_frees++;
 	} else if (grave) {
-		testing_model_event(shard, grave->type, facts->last[grave->type]);
+		testing_model_event(shard, grave->type, last[grave->type]);
 		shard->cold[grave->type].double_frees++;
 	} else {
-		testing_model_event(shard, type, facts->last[type]);
+		testing_model_event(shard, type, last[type]);
 		shard->cold[type].unknown_frees++;
 	}
 }
@@ -272,17 +273,17 @@ static void testing_model_release(struct testing_model *model, uint32_t device,
 	else
 		row = testing_model_find(model, device, op->buffer.address, type);
 	if (!row) {
-		testing_model_free_nothing(shard, op, facts);
+		testing_model_free_nothing(shard, op, facts->last[device]);
 		return;
 	}
 	type = book_meta_type(row->record.meta);
 	if (n > 1)
 		shard->cold[type].ambiguous_frees++;
 	if (book_meta_refs(row->record.meta) > 1) {
-		testing_model_event(shard, type, facts->last[type])->frees++;
+		testing_model_event(shard, type, facts->last[device][type])->frees++;
 		row->record.meta--;
 	} else {
-		testing_model_end(model, row, facts->last[type]);
+		testing_model_end(model, row, facts->last[device][type]);
 	}
 }
 
@@ -301,20 +302,21 @@ static void testing_model_free_all(struct testing_model *model, const struct tes
 		struct testing_row *row = &model->rows[i];
 
 		if (testing_model_is_meant(row, op))
-			testing_model_end(model, row,
-					  facts->last[book_meta_type(row->record.meta)]);
+			testing_model_end(
+				model, row,
+				facts->last[row->device][book_meta_type(row->record.meta)]);
 	}
 }
 
 static void testing_model_reset_peak(struct testing_shard *shard, const struct testing_op *op,
-				     const struct testing_facts *facts)
+				     const uint64_t *last)
 {
 	for (uint32_t type = 0; type < BOOK_TYPES && shard->exists; type++) {
 		struct book_hot *hot;
 
 		if (op->buffer.type != INDEX_ANY && op->buffer.type != type)
 			continue;
-		hot = testing_model_event(shard, type, facts->last[type]);
+		hot = testing_model_event(shard, type, last[type]);
 		hot->peak = hot->bytes;
 		hot->peak_time = hot->last;
 	}
@@ -338,9 +340,9 @@ void testing_model_apply(struct testing_model *model, const struct testing_op *o
 		} else if (op->kind == TESTING_FREE_ALL) {
 			testing_model_free_all(model, op, facts);
 		} else if (op->kind == TESTING_RESET_PEAK) {
-			testing_model_reset_peak(shard, op, facts);
+			testing_model_reset_peak(shard, op, facts->last[device]);
 		} else {
-			(void)testing_model_event(shard, type, facts->last[type]);
+			(void)testing_model_event(shard, type, facts->last[device][type]);
 			shard->cold[type].hooked += op->kind == TESTING_HOOKED;
 		}
 	}

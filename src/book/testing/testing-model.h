@@ -21,6 +21,7 @@ struct testing_row {
 	uint32_t owners; /* bit n: owner n has it */
 	uint32_t next;   /* 1 + next of its bucket, or of the free list */
 	uint32_t stamp;  /* the last comparison that saw it */
+	uint64_t order;  /* younger rows have higher ones; times do not tell, they may be equal */
 };
 
 struct testing_grave {
@@ -48,6 +49,7 @@ struct testing_model {
 	uint32_t capacity;
 	uint32_t free_row;
 	uint32_t stamp;
+	uint64_t orders;
 };
 
 struct testing_model *testing_model_new(void);

@@ -135,14 +135,15 @@ static void walk_advance(struct testing_walk *walk, uint32_t device,
 	op.mesh = 0;
 	op.device = device;
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		facts.last[type] = walk->dead->hot[type].last;
-		assert(facts.last[type] >= walk->model->shards[device].hot[type].last);
+		facts.last[device][type] = walk->dead->hot[type].last;
+		assert(facts.last[device][type] >= walk->model->shards[device].hot[type].last);
 	}
 	if (op.kind == TESTING_FREE_ALL) {
 		struct testing_row *row = walk_find_ended(walk, &op);
 
 		assert(row);
-		testing_model_end(walk->model, row, facts.last[book_meta_type(row->record.meta)]);
+		testing_model_end(walk->model, row,
+				  facts.last[device][book_meta_type(row->record.meta)]);
 	} else if (op.kind == TESTING_RESET_PEAK && op.buffer.type == INDEX_ANY) {
 		op.buffer.type = (uint32_t)walk->reset_type++;
 		testing_model_apply(walk->model, &op, &facts);

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/bits.h"
 #include "base/lock.h"
 #include "book/format/layout.h"
 #include "book/write/graveyard.h"
@@ -58,10 +59,11 @@ struct shard {
 	uint32_t inexact_low;   /* a bit for each type that lost allocations */
 	struct writer *writer;
 	struct owners *owners; /* NULL until a buffer names an owner */
+	uint8_t cold_side[8];
 
 	struct graveyard graveyard __attribute__((aligned(CACHE_LINE)));
 	uint8_t hot_side[8];
-	uint8_t cold_side[8];
+	uint64_t last_birth; /* see shard_birth() */
 
 	struct book_hot hot[BOOK_TYPES] __attribute__((aligned(CACHE_LINE)));
 	struct book_cold cold[BOOK_TYPES];
@@ -85,6 +87,26 @@ struct shard_past {
 
 /* The shard of a device, created if @device has none yet. NULL: no room. */
 struct shard *shard_get_slow(struct writer *writer, uint32_t device);
+
+/*
+ * The time of an allocation as its record gets it: later than every other birth on the device. The
+ * clock may say the same twice (aarch64 counters tick every 10 to 40 ns), or less than before to a
+ * thread that had to wait for the lock; but of two buffers at one address the youngest is meant, and
+ * slot and birth together tell a buffer from the next one in its slot.
+ */
+static inline uint64_t shard_birth(struct shard *shard, uint64_t time)
+{
+	if (unlikely(time <= shard->last_birth))
+		time = shard->last_birth + 1;
+	shard->last_birth = time;
+	return time;
+}
+
+/* The time of any other event: nothing dies before it was born. */
+static inline uint64_t shard_after_births(const struct shard *shard, uint64_t time)
+{
+	return bits_max(time, shard->last_birth);
+}
 
 /* @bucket: the home bucket of @hash, the hash of the address. */
 int shard_alloc(struct shard *shard, struct index_bucket *bucket, uint64_t hash, uint64_t time,

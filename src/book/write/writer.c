@@ -114,8 +114,9 @@ static inline void writer_settle(struct shard *shard, int outcome, uint64_t time
 	writer_incident(shard, outcome, time, who, past);
 }
 
+/* @now: @time was read just now; otherwise the buffer was born then, and keeps its birth. */
 static inline void writer_alloc_at(struct writer *writer, struct shard *shard,
-				   struct index_place place, uint64_t time,
+				   struct index_place place, uint64_t time, bool now,
 				   const struct shard_buffer *buffer, uint64_t owner)
 {
 	struct index_bucket *bucket;
@@ -128,6 +129,8 @@ static inline void writer_alloc_at(struct writer *writer, struct shard *shard,
 		return;
 	}
 	bucket = index_settle(&shard->index, place);
+	if (now)
+		time = shard_birth(shard, time);
 	outcome = shard_alloc(shard, bucket, place.hash, time, buffer, &past);
 	if (unlikely(owner)) {
 		uint32_t slot = index_find(&shard->index, &shard->records, place.hash,
@@ -152,7 +155,7 @@ void writer_alloc(struct writer *writer, uint32_t device, const struct shard_buf
 		return;
 	}
 	place = index_look(&shard->index, index_hash(buffer->address));
-	writer_alloc_at(writer, shard, place, book_clock_read(writer->clock), buffer, owner);
+	writer_alloc_at(writer, shard, place, book_clock_read(writer->clock), true, buffer, owner);
 }
 
 void writer_alloc_born(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
@@ -162,7 +165,7 @@ void writer_alloc_born(struct writer *writer, uint32_t device, const struct shar
 
 	if (shard)
 		writer_alloc_at(writer, shard,
-				index_look(&shard->index, index_hash(buffer->address)), time,
+				index_look(&shard->index, index_hash(buffer->address)), time, false,
 				buffer, 0);
 	else
 		writer_lost(writer, device, false, buffer->type);
@@ -182,6 +185,7 @@ static inline void writer_free_at(struct writer *writer, struct shard *shard,
 		return;
 	}
 	bucket = index_settle(&shard->index, place);
+	time = shard_after_births(shard, time);
 	outcome = shard_free(shard, bucket, place.hash, time, who, &past);
 	lock_drop(&shard->lock);
 	writer_settle(shard, outcome, time, who, &past, true);
@@ -232,7 +236,7 @@ void writer_alloc_mesh(struct writer *writer, const uint32_t *devices, size_t n,
 		writer_mesh_prefetch(writer, devices, n, i, hash);
 		shard = writer_shard(writer, devices[i]);
 		if (likely(shard))
-			writer_alloc_at(writer, shard, index_look(&shard->index, hash), time,
+			writer_alloc_at(writer, shard, index_look(&shard->index, hash), time, true,
 					buffer, 0);
 		else
 			writer_lost(writer, devices[i], false, buffer->type);
@@ -298,13 +302,14 @@ void writer_free_all(struct writer *writer, uint32_t device, uint64_t owner,
 		end = (uint32_t)bits_min(shard->slots, (uint64_t)from + WRITER_BITE);
 		for (int i = 0; i < 64; i++) {
 			uint32_t slot = writer_next_to_end(shard, owner, who->type, &from, end);
+			uint64_t time;
 
 			if (slot == INDEX_NONE) {
 				more = !owner && end < shard->slots;
 				break;
 			}
-			if (shard_end(shard, slot, book_clock_read(writer->clock), who) !=
-			    SHARD_DONE) {
+			time = shard_after_births(shard, book_clock_read(writer->clock));
+			if (shard_end(shard, slot, time, who) != SHARD_DONE) {
 				shard_mark_inexact(shard, BOOK_INEXACT_HIGH, who->type);
 				more = false;
 				break;
@@ -327,7 +332,7 @@ static void writer_note(struct writer *writer, uint32_t device, uint32_t op, uin
 		writer_reject(&writer->header->rejected.lock);
 		return;
 	}
-	outcome = shard_note(shard, op, time, buffer);
+	outcome = shard_note(shard, op, shard_after_births(shard, time), buffer);
 	lock_drop(&shard->lock);
 	if (outcome != SHARD_DONE)
 		writer_reject(&writer->header->rejected.room);
