@@ -43,6 +43,7 @@ struct property {
 static bool property_coarse;
 
 /* In front of libc's, for the clock that the writer uses where it knows no better one. */
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): libc's begin with __ */
 int clock_gettime(clockid_t clock, struct timespec *ret_time)
 {
 	int r = (int)syscall(SYS_clock_gettime, clock, ret_time);

@@ -115,17 +115,16 @@ static inline void writer_settle(struct shard *shard, int outcome, uint64_t time
 }
 
 /* @now: @time was read just now; otherwise the buffer was born then, and keeps its birth. */
-static inline void writer_alloc_at(struct writer *writer, struct shard *shard,
-				   struct index_place place, uint64_t time, bool now,
-				   const struct shard_buffer *buffer, uint64_t owner)
+static inline void writer_alloc_at(struct shard *shard, struct index_place place, uint64_t time,
+				   bool now, const struct shard_buffer *buffer, uint64_t owner)
 {
 	struct index_bucket *bucket;
 	struct shard_past past;
 	int outcome;
 
 	if (unlikely(!lock_take(&shard->lock))) {
-		writer_reject(&writer->header->rejected.lock);
-		writer_lost(writer, shard->device, false, buffer->type);
+		writer_reject(&shard->writer->header->rejected.lock);
+		writer_lost(shard->writer, shard->device, false, buffer->type);
 		return;
 	}
 	bucket = index_settle(&shard->index, place);
@@ -155,7 +154,7 @@ void writer_alloc(struct writer *writer, uint32_t device, const struct shard_buf
 		return;
 	}
 	place = index_look(&shard->index, index_hash(buffer->address));
-	writer_alloc_at(writer, shard, place, book_clock_read(writer->clock), true, buffer, owner);
+	writer_alloc_at(shard, place, book_clock_read(writer->clock), true, buffer, owner);
 }
 
 void writer_alloc_born(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
@@ -164,9 +163,8 @@ void writer_alloc_born(struct writer *writer, uint32_t device, const struct shar
 	struct shard *shard = writer_shard(writer, device);
 
 	if (shard)
-		writer_alloc_at(writer, shard,
-				index_look(&shard->index, index_hash(buffer->address)), time, false,
-				buffer, 0);
+		writer_alloc_at(shard, index_look(&shard->index, index_hash(buffer->address)), time,
+				false, buffer, 0);
 	else
 		writer_lost(writer, device, false, buffer->type);
 }
@@ -236,8 +234,8 @@ void writer_alloc_mesh(struct writer *writer, const uint32_t *devices, size_t n,
 		writer_mesh_prefetch(writer, devices, n, i, hash);
 		shard = writer_shard(writer, devices[i]);
 		if (likely(shard))
-			writer_alloc_at(writer, shard, index_look(&shard->index, hash), time, true,
-					buffer, 0);
+			writer_alloc_at(shard, index_look(&shard->index, hash), time, true, buffer,
+					0);
 		else
 			writer_lost(writer, devices[i], false, buffer->type);
 	}
