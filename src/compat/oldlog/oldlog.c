@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "book/write/writer.h"
 #include "compat/oldlog/oldlog-names.h"
 #include "compat/oldlog/oldlog-text.h"
@@ -264,15 +265,13 @@ static void oldlog_buffer_record(const struct oldlog_buffer *buffer, enum oldlog
 static void oldlog_detailed_line(const struct oldlog_buffer *buffer)
 {
 	struct oldlog_record record;
-	struct timespec now;
 
 	oldlog_begin(&record);
-	(void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
 	oldlog_add(&record,
 		   "ALLOC: pid=%d device=%" PRIu32 " size=%" PRIu64 " type=%" PRIu32
 		   " addr=0x%" PRIx64 " timestamp=%" PRIu64 "\n",
 		   (int)getpid(), buffer->device, buffer->size, buffer->type, buffer->address,
-		   (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+		   clock_ns(CLOCK_REALTIME));
 	oldlog_put(&oldlog_files[OLDLOG_DETAILED], &record);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The processes behind the connections. Who a process is comes from the kernel: the pid of the socket's
- * other end, its start time and a pidfd; never from a message. So it has one book, however many
- * connections it opens.
+ * The processes behind the connections. The kernel says who a process is (the pid of the socket's peer,
+ * its start time, a pidfd), never a message. So a process has one book, however many connections it
+ * opens.
  */
 
 #include <errno.h>
@@ -65,9 +65,9 @@ static int client_ended_fd(void)
 }
 
 /*
- * A descriptor that becomes readable when the process ends. The socket's own pidfd is best, because a
- * number may have been given away meanwhile; else /proc is asked once more after the pidfd was opened. A
- * process that /proc does not show (it may be hidden from us) lives if its pidfd says so.
+ * A descriptor that becomes readable when the process ends. The socket's own pidfd is best, because the
+ * pid may have been reused. Where the kernel has none, /proc is read again after the pidfd was opened.
+ * A process that /proc hides from us is alive if its pidfd says so.
  */
 static int client_open_pid(const struct proc *proc, struct proc_facts *facts, int peer_fd)
 {
@@ -80,13 +80,13 @@ static int client_open_pid(const struct proc *proc, struct proc_facts *facts, in
 	if (!is_exact)
 		fd = (int)syscall(SYS_pidfd_open, (pid_t)facts->pid, 0);
 	if (fd < 0)
-		/* Gone, or a kernel that does not know it; else another time may do better. */
+		/* It has ended, or the kernel has no pidfds; other errors may pass. */
 		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno
 									     : client_ended_fd();
 	has_ended = client_has_ended(fd);
 	if (proc_read(proc, facts->pid, &again) < 0)
 		return is_exact || !has_ended ? cleanup_steal_fd(&fd) : client_ended_fd();
-	/* What lives is not what the ended one was, unless nobody has reaped it yet. */
+	/* If it has ended, /proc shows another process by now, or this one until it is reaped. */
 	if (has_ended ? again.state == 'Z' || again.state == 'X'
 		      : is_exact || facts->start_ticks == again.start_ticks) {
 		if (facts->start_ticks == 0)
@@ -101,7 +101,7 @@ static bool client_drain(struct registry_keeper *keeper)
 	struct legacy_client *client = container_of(keeper, struct legacy_client, keeper);
 	struct legacy_connection *connection, *after;
 
-	/* What it sent on a last connection that has not been accepted yet. */
+	/* Its last connection may not have been accepted yet. */
 	bool is_done = legacy_server_let_in(client->server);
 
 	for (connection = client->server->connections; connection; connection = after) {

@@ -152,7 +152,7 @@ static void question_answer(struct legacy_question *question, const struct snaps
 		question_finish_text(question);
 }
 
-/* The picture that answers all of them; shared, unless somebody wants buffers. */
+/* One snapshot answers all of them. It is the shared one, unless somebody asks for buffers. */
 static int batch_read(const struct legacy_batch *batch, struct snapshot **ret_snapshot)
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
@@ -189,7 +189,7 @@ static void batch_run(struct worker_job *job)
 	snapshot_free(snapshot);
 }
 
-/* In whole lines, so that a reader slower than we are loses some of them and not all. */
+/* In whole lines, so that a slow reader loses some of them and not all. */
 static void question_print(struct log_writer *log_writer, const struct legacy_question *question)
 {
 	const char *at = question->result;
@@ -243,7 +243,7 @@ static void batch_done(struct worker_job *job)
 	question_start(server);
 }
 
-/* The next batch, unless one is at work; without memory the next question tries again. */
+/* Starts the next batch, unless one is at work. If out of memory, the next question tries again. */
 static void question_start(struct legacy_server *server)
 {
 	struct legacy_batch *batch;
@@ -326,7 +326,7 @@ void legacy_question_put(struct legacy_server *server, struct legacy_connection 
 
 void legacy_question_put_report(struct legacy_server *server, enum legacy_report_kind kind)
 {
-	/* Without memory there is no report, and the next one may come. */
+	/* If out of memory, there is no report; the next one may be made. */
 	(void)question_new(server, QUESTION_REMAINING + (enum question_kind)kind);
 	question_start(server);
 }

@@ -17,7 +17,7 @@ void legacy_sender_init(struct legacy_connection *connection)
 {
 	const struct proc *proc = registry_proc(connection->server->config.registry);
 
-	/* Out of sight (another pid namespace above ours), or gone already: then only this is known. */
+	/* In a pid namespace above ours, or gone already: nothing more is known. */
 	if (connection->pid == 0 || proc_read(proc, connection->pid, &connection->facts) < 0)
 		connection->facts = (struct proc_facts){
 			.pid = connection->pid,
@@ -36,7 +36,7 @@ static struct legacy_member *sender_member(struct legacy_connection *connection,
 	return NULL;
 }
 
-/* Remembers what was found, also that nothing was: client NULL then stands for the peer. */
+/* Remembers the result. Client NULL: nobody was found, and the peer is meant. */
 static void sender_remember(struct legacy_connection *connection, int32_t pid,
 			    struct legacy_client *client)
 {
@@ -107,7 +107,7 @@ int legacy_sender_find(struct legacy_connection *connection, int32_t pid,
 bool legacy_sender_is_on(const struct legacy_connection *connection,
 			 const struct legacy_client *client)
 {
-	/* Also if it has not been seen there yet: a child may use any connection of its parent. */
+	/* Even if it has not used this one yet: a child may use any connection of its parent. */
 	if (connection->pid == client->facts.pid || connection->last.client == client)
 		return true;
 	for (uint32_t i = 0; i < connection->family_count; i++) {

@@ -14,7 +14,7 @@
 struct legacy_client;
 struct legacy_connection;
 
-/* Looks at the peer while it is most likely still there. */
+/* Reads the peer's facts as early as possible, while it is most likely still there. */
 void legacy_sender_init(struct legacy_connection *connection);
 
 /* The process that calls itself @pid; as legacy_client_get(). */
@@ -25,5 +25,5 @@ int legacy_sender_find(struct legacy_connection *connection, int32_t pid,
 bool legacy_sender_is_on(const struct legacy_connection *connection,
 			 const struct legacy_client *client);
 
-/* The client is no more. */
+/* The client is about to be freed. */
 void legacy_sender_forget(struct legacy_connection *connection, const struct legacy_client *client);

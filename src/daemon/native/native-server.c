@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Connections of the native socket, in the loop's thread. A connection waits for a question, or has it
- * at work, or sends the answer, and is in only one of these at a time; its timer ends whichever takes
- * too long. One that goes away while its question is at work is kept until the worker is done with it.
+ * Connections of the native socket, in the loop's thread. A connection is in one of three states: it
+ * waits for a question, a worker prepares the answer, or the answer is being sent. A timer ends each
+ * state that takes too long. A peer that hangs up while the worker is busy leaves the connection to it;
+ * it is freed when the worker is done.
  */
 
 #include "daemon/native/native-server.h"
@@ -98,7 +99,7 @@ static void native_user_put(struct native *native, struct native_user *user)
 	free(user);
 }
 
-/* Lets go of everything but what the worker still uses. */
+/* Frees everything but what the worker still uses. */
 static void native_connection_drop(struct native_connection *connection)
 {
 	struct native *native = connection->native;
@@ -274,7 +275,7 @@ static void native_connection_ready(struct loop_source *source, uint32_t events)
 {
 	struct native_connection *connection =
 		container_of(source, struct native_connection, source);
-	/* While a question is at work, the answer is the worker's and only a hang-up is told. */
+	/* While the worker prepares the answer it owns it; only a hang-up is reported to us. */
 	bool sends = !connection->is_at_work && (connection->answer.first || connection->packet);
 
 	if (connection->is_at_work || (sends && events & (EPOLLHUP | EPOLLERR)))
@@ -286,8 +287,8 @@ static void native_connection_ready(struct loop_source *source, uint32_t events)
 }
 
 /*
- * Makes room when there are too many: of who has most, the one that was idle from the beginning goes.
- * Else a few users together could keep everybody out.
+ * Makes room when there are too many: closes the oldest idle connection of the user who has
+ * most. Otherwise a few users together could keep everybody out.
  */
 static bool native_make_room(struct native *native)
 {
@@ -321,7 +322,7 @@ static void native_cleanup_peer(struct accept_peer **peer)
 	accept_peer_free(*peer);
 }
 
-/* Makes a connection of a peer, which it takes in any case. */
+/* Makes a connection of a peer; takes over its descriptor in any case. */
 static int native_connection_new_consume(struct native *native, struct accept_peer *peer,
 					 struct native_connection **ret_connection)
 {
@@ -359,7 +360,7 @@ static int native_connection_new_consume(struct native *native, struct accept_pe
 	return 0;
 }
 
-/* Most have said what they want before they are accepted: an offer is then no connection of ours. */
+/* Most peers send before they are accepted: an offer is then handed on and needs no connection. */
 static void native_accept_one(struct native *native, struct accept_peer *peer)
 {
 	struct native_connection *connection;

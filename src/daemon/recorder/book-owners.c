@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Sets instead of one list: every look asks about every process in a region. */
+/* Hashed, because every snapshot asks about every process in a region. */
 
 #include "daemon/recorder/book-owners.h"
 

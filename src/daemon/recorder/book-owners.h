@@ -17,7 +17,7 @@ struct book_owner {
 	uint64_t start_ticks;
 };
 
-/* Sets by hash; in each the oldest makes room. Zeroed it is empty. */
+/* Sets chosen by hash; in a full set the oldest entry makes room. All zeros is empty. */
 struct book_owners {
 	struct book_owner sets[BOOK_OWNERS_SETS][BOOK_OWNERS_WAYS];
 	uint8_t next[BOOK_OWNERS_SETS];

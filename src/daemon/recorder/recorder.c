@@ -39,7 +39,7 @@ void recorder_add_news(struct recorder *recorder, uint32_t kind, uint64_t count,
 	pthread_mutex_lock(&recorder->lock);
 	if (kind < TYPES_INCIDENTS)
 		recorder->incidents[kind] += count;
-	/* Without memory for the notice the store still has the incident. */
+	/* If out of memory for the notice, the store still has the incident. */
 	if (notice) {
 		notice->next = recorder->notice;
 		recorder->notice = notice;
@@ -159,7 +159,7 @@ static void recorder_sample_done(struct worker_job *job)
 
 	region_watch_settle(recorder->regions);
 	recorder_tell(recorder);
-	/* On the second, however long it took; without memory for a timer there are no more samples. */
+	/* On the full second, however long this took. If out of memory, there are no more samples. */
 	(void)loop_set(recorder->config.loop, &recorder->timer,
 		       bits_max(recorder->timer.due_ns + NS_PER_S, now));
 }
@@ -192,8 +192,8 @@ static void recorder_regions_timer(struct loop_timer *timer)
 }
 
 /*
- * Processes may end all the time, and every look reads all books: after one there is none for a
- * tenth of a second, and then one for all that have ended.
+ * Every search for ended processes reads all books, and processes may end all the time. So there is at
+ * most one search in a tenth of a second, for all that have ended since.
  */
 static void recorder_regions_wake(void *context)
 {
@@ -205,7 +205,7 @@ static void recorder_regions_wake(void *context)
 	if (recorder->is_waking)
 		return;
 	recorder->is_waking = true;
-	/* Without memory for a timer it is done at once. */
+	/* If out of memory for a timer, it is done at once. */
 	if (loop_set(loop, &recorder->regions_timer,
 		     bits_max(recorder->regions_after, loop_now(loop))) < 0)
 		recorder_regions_timer(&recorder->regions_timer);

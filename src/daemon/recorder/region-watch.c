@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Who sees snapshots owns the list of processes; the loop owns the pidfds that it was given. An entry goes
- * from one to the other through two queues: a new one, to be waited for, and one that is over, to be
- * freed. In between both refer to it, each to members of its own.
+ * Two threads share the entries. The one that calls region_watch_see() owns the list; the loop owns
+ * the pidfds. An entry passes to the loop through two queues: "fresh" when its pidfd is to be watched,
+ * "over" when it is to be freed. In between, each thread uses only members of its own.
  */
 
 #include "daemon/recorder/region-watch.h"
@@ -43,7 +43,7 @@ struct region_watch_entry {
 	struct loop_source end; /* a pidfd, or -1 */
 };
 
-/* A row of a region. Those of processes that have ended stay until somebody clears them. */
+/* A row of a region. The row of a process that has ended stays until somebody clears it. */
 struct region_watch_row {
 	uint64_t region;
 	uint32_t region_user;
@@ -52,7 +52,7 @@ struct region_watch_row {
 	uint64_t start_ticks;
 };
 
-/* A stale row while ends are told; at most one process left it. */
+/* A stale row, while ends are being reported. At most one process left it. */
 struct region_watch_left {
 	const struct snapshot_claim *claim;
 	bool is_taken;
@@ -67,7 +67,7 @@ struct region_watch_look {
 struct region_watch {
 	struct region_watch_config config;
 
-	/* Of whoever sees. */
+	/* Used only by region_watch_see(). */
 	struct region_watch_entry *list;
 	size_t count;
 	struct region_watch_row *rows; /* that were there the last time, sorted */
@@ -122,7 +122,7 @@ void region_watch_settle(struct region_watch *watch)
 	over = cleanup_steal(watch->over);
 	pthread_mutex_unlock(&watch->lock);
 	for (; fresh; fresh = fresh->next_new) {
-		/* Without it the next snapshot tells. */
+		/* If that fails, the next snapshot shows the end. */
 		if (loop_add(watch->config.loop, &fresh->end, EPOLLIN) < 0)
 			region_watch_close(watch, fresh);
 	}
@@ -162,7 +162,7 @@ static void region_watch_text(char *to, size_t size, const char *text)
 	to[length] = '\0';
 }
 
-/* A pidfd of that very process: whoever has its number now may have started later. */
+/* A pidfd of this process, not of a later one with the same pid. */
 static int region_watch_open(struct region_watch *watch, const struct region_watch_entry *entry)
 {
 	const struct proc *proc = watch->config.proc;
@@ -242,7 +242,7 @@ static bool region_watch_had_book(struct region_watch *watch, uint32_t pid, uint
 	return had;
 }
 
-/* Everybody who lives and never had a book. */
+/* Marks the processes that are alive and never had a book. */
 static void region_watch_mark(struct region_watch *watch, const struct snapshot *snapshot)
 {
 	for (struct region_watch_entry *entry = watch->list; entry; entry = entry->next)
@@ -291,7 +291,7 @@ static struct region_watch_row region_watch_row(const struct snapshot_claim *cla
 	};
 }
 
-/* Without memory only what stands in regions of the process's own user is told the next time. */
+/* If out of memory, only rows in regions of the process's own user are reported the next time. */
 static void region_watch_remember(struct region_watch *watch, const struct snapshot *snapshot)
 {
 	free(watch->rows);
@@ -310,8 +310,9 @@ static void region_watch_remember(struct region_watch *watch, const struct snaps
 
 /*
  * Whether the process left a stale row. Its pid alone does not tell: processes in containers share
- * pids, and anybody can write any pid into a region of their own. So the row must have been that
- * process's the last time. One that is new since then counts in a region of the process's user.
+ * pids, and anybody can write any pid into a region of their own. So the row must have
+ * belonged to that process in the last snapshot. A row that is new since then counts only in a region
+ * of the process's own user.
  */
 static bool region_watch_is_its(const struct region_watch *watch,
 				const struct region_watch_entry *entry,
@@ -353,7 +354,7 @@ static int region_watch_compare_left(const void *left, const void *right)
 	return (a > b) - (a < b); /* as in the snapshot */
 }
 
-/* All stale rows, sorted by pid. NULL: no memory. */
+/* All stale rows, sorted by pid. NULL: out of memory. */
 static struct region_watch_left *region_watch_list_left(const struct snapshot *snapshot,
 							size_t *ret_count)
 {
@@ -442,7 +443,7 @@ static int region_watch_take_all(const struct region_watch *watch,
 	return r;
 }
 
-/* Without memory there is no report. */
+/* If out of memory, there is no report. */
 static void region_watch_tell(struct region_watch *watch, const struct region_watch_entry *entry,
 			      struct region_watch_look *look)
 {
@@ -486,7 +487,7 @@ void region_watch_see(struct region_watch *watch, const struct snapshot *snapsho
 			at = &entry->next;
 			continue;
 		}
-		/* Else it lives: it has got a book, or has taken its row out. */
+		/* Otherwise it is alive, and has a book now or has removed its row. */
 		if (region_watch_has_ended(watch, entry) &&
 		    !region_watch_had_book(watch, entry->pid, entry->start_ticks))
 			region_watch_tell(watch, entry, &look);

@@ -27,25 +27,25 @@ struct region_watch_config {
 	/* In the loop's thread: a process has ended, call region_watch_see() soon. */
 	void (*wake)(void *context);
 	/*
-	 * In the thread of region_watch_see(): process 0 of @snapshot has ended and left its parts, which
-	 * have totals only. The snapshot is finished and lent.
+	 * Called by region_watch_see() in its thread: process 0 of @snapshot has ended, and the snapshot
+	 * holds what it left, as totals only. The snapshot is finished; it is freed afterwards.
 	 */
 	void (*ended)(void *context, const struct snapshot *snapshot);
 };
 
 int region_watch_new(struct region_watch **ret_watch, const struct region_watch_config *config);
 
-/* From the loop's thread, and not while somebody sees. */
+/* From the loop's thread, and not during region_watch_see(). */
 struct region_watch *region_watch_free(struct region_watch *watch);
 
-/* Looks who has come and who has ended. From one thread at a time, not the loop's. */
+/* Finds new processes and ended ones. From one thread at a time, never the loop's. */
 void region_watch_see(struct region_watch *watch, const struct snapshot *snapshot);
 
 /*
- * The process has or had a book, from which its end is told; its rows are not reported, also after
- * it has executed another program. From any thread.
+ * The process has or had a book, and the report of its end is made from that. Its rows are never
+ * reported, not even after it has executed another program. From any thread.
  */
 void region_watch_leave_out(struct region_watch *watch, uint32_t pid, uint64_t start_ticks);
 
-/* In the loop's thread, after each of these. */
+/* In the loop's thread, after each call of region_watch_see(). */
 void region_watch_settle(struct region_watch *watch);

@@ -44,12 +44,9 @@ int local_request_status(struct routes_ask *ask, FILE *out)
 {
 	struct health health = {0};
 	struct emit json = EMIT_INIT(out);
-	struct timespec now;
 
-	(void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
 	ask->provider->health(ask->provider->context, &health);
-	document_open(&json, "ttmem.status/1",
-		      (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec);
+	document_open(&json, "ttmem.status/1", clock_ns(CLOCK_REALTIME));
 	emit_bool(&json, "running", true);
 	emit_u64(&json, "pid", (uint64_t)getpid());
 	emit_u64(&json, "user_id", geteuid());

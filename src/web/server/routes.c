@@ -176,12 +176,9 @@ static int routes_health(struct routes_ask *ask, FILE *out)
 {
 	struct health health = {0};
 	struct emit json = EMIT_INIT(out);
-	struct timespec now;
 
-	(void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
 	ask->provider->health(ask->provider->context, &health);
-	document_open(&json, "ttmem.health/1",
-		      (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec);
+	document_open(&json, "ttmem.health/1", clock_ns(CLOCK_REALTIME));
 	emit_string(&json, "status", health.store_runs ? "ok" : "degraded");
 	emit_string(&json, "details", auth_details(&ask->web->auth));
 	emit_u64(&json, "start_ns", health.start_ns);
