@@ -34,6 +34,15 @@ export async function lines(parameters: Parameters, signal?: AbortSignal): Promi
   return [...all.values()];
 }
 
+/**
+ * The parts of a sum, up to its last point. They are asked for after the sum, when the database may already have a newer
+ * point of each; there the parts would stand alone, without what belongs to none of them.
+ */
+export function partsOf(sum: readonly Line[], parts: readonly Line[]): Line[] {
+  const last = sum.reduce((latest, line) => Math.max(latest, line.points[line.points.length - 1]?.[0] ?? 0), 0);
+  return parts.map((line) => ({ ...line, points: line.points.filter((point) => point[0] <= last) }));
+}
+
 const LATE_S = 5; // at most so long after the end of its step a point is in the database
 
 /** Whether a series with its last point at @lastS may go on at @nowS: a holder of memory has a point in every step. */

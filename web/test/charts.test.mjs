@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { remainder, sparkFacts, sparkline, splits, stacked, total } from "../src/chart-data";
-import { before, fromNs, History, later } from "../src/series";
+import { before, fromNs, History, later, partsOf } from "../src/series";
 
 const series = (...values) => ({ label: "", variable: "", values });
 
@@ -15,6 +15,18 @@ test("series are stacked from the bottom, and drawn from the top", () => {
 test("what is in no part is the remainder, and never less than nothing", () => {
   assert.deepEqual(remainder([10, 10, 10, null, 0], [[1, 2, 12, 1, null], [3, null, 0, 1, null]]), [6, 8, 0, null, 0]);
   assert.deepEqual(remainder([5, null], []), [5, null]);
+});
+
+test("parts that are newer than their sum are left out", () => {
+  const line = (pid, ...points) => ({ pid, uid: null, device: 0, type: "DRAM", step_s: 1, points: points.map(([time, used]) => [time * 1e9, used, 1, used]) });
+  const sum = [line(null, [1, 60], [2, 55])];
+  const list = [...sum, ...partsOf(sum, [line(7, [1, 50], [2, 50], [3, 50]), line(8, [2, 2]), line(9, [3, 1])])];
+  const past = new History();
+  past.load(list, (one) => String(one.pid));
+  assert.deepEqual(past.times, [1, 2]);
+  assert.deepEqual(past.values("7"), [50, 50]);
+  assert.deepEqual(past.values("8"), [null, 2]);
+  assert.deepEqual(partsOf([], [line(7, [1, 5])])[0].points, []);
 });
 
 test("figures at the axis are round, few, and end with the capacity", () => {

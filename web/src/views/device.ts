@@ -13,7 +13,7 @@ import {
   buffersOf, deviceKey, held, memoryOf, poolCapacity, POOLS, poolUsed, type Device, type Line, type Pool, type Process,
 } from "../model";
 import { link, remember, type Route } from "../router";
-import { Closer, fromNs, History, later, lines } from "../series";
+import { Closer, fromNs, History, later, lines, partsOf } from "../series";
 import { short } from "../text";
 import { Bar, empty, panel, rangeOf, RANGES, telemetry, TYPE_TITLES, type Range, type View } from "../view";
 import { Places } from "./places";
@@ -116,7 +116,7 @@ class Timeline {
     const own = holders(device).filter((process) => this.palette.place(process.pid) < SERIES);
     const parts = await Promise.all(own.map((process) =>
       lines({ ...parameters, step, pid: process.pid, from: later(from, process.start_ns) }, signal)));
-    return [...list, ...parts.flat()];
+    return [...list, ...partsOf(list, parts.flat())];
   }
 
   /** @again: only to load what was missed; the zoom stays. */
