@@ -84,6 +84,8 @@ UNIT(a_program_that_is_not_there_is_told_at_once)
 	struct child child = CHILD_NULL;
 
 	assert(child_start(&child, NULL, &setup) == -ENOENT && child.pid == 0);
+	/* A folder in PATH that we may not enter would give -EACCES. */
+	assert(setenv("PATH", "/bin", 1) == 0); /* NOLINT(concurrency-mt-unsafe): no other thread */
 	setup.program = "ttmem-no-such-program";
 	assert(child_start(&child, NULL, &setup) == -ENOENT && child.pid == 0);
 	assert(child_wait(&child, 0)); /* there is none to wait for */
