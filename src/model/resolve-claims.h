@@ -8,7 +8,8 @@
  * and nothing of exited processes.
  */
 
+struct join;
 struct snapshot;
 
 /* Turns the claims of a snapshot into processes, parts and differences. 0 or -ENOMEM. */
-int resolve_claims(struct snapshot *snapshot);
+int resolve_claims(struct snapshot *snapshot, struct join *join);

@@ -12,7 +12,9 @@
 
 #include "base/array.h"
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/hash.h"
+#include "model/join.h"
 #include "model/merge.h"
 #include "model/resolve-claims.h"
 
@@ -384,7 +386,8 @@ void snapshot_note(struct snapshot *snapshot, const char *format, ...)
 
 int snapshot_finish(struct snapshot *snapshot)
 {
-	int r = resolve_claims(snapshot);
+	CLEANUP(join_cleanup) struct join *join = join_new(snapshot);
+	int r = join ? resolve_claims(snapshot, join) : -ENOMEM;
 
 	if (r < 0)
 		return r;
@@ -392,7 +395,7 @@ int snapshot_finish(struct snapshot *snapshot)
 		if (!snapshot->processes[i].exact && snapshot->processes[i].alive)
 			snapshot->exact = false;
 	}
-	return merge_devices(snapshot);
+	return merge_devices(snapshot, join);
 }
 
 /* The last criterion of every comparison, so that the same state always has the same order. */

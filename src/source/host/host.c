@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Cards first, because they identify regions; who has them open last, because that is needed for
- * few.
+ * Cards first, because they identify regions; who has them open last, because it matters most for
+ * processes about which nothing else is known.
  */
 
 #include "source/host/host.h"
@@ -14,6 +14,7 @@
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "source/host/driver.h"
+#include "source/host/nodes.h"
 #include "source/host/region.h"
 #include "source/proc/pid-cache.h"
 
@@ -47,6 +48,8 @@ int host_collect(const struct snapshot_request *request, struct snapshot *snapsh
 		r = region_collect(pid_cache, snapshot, ret_closed);
 	if (r == 0)
 		r = driver_collect_pids(pid_cache, snapshot);
+	if (r == 0)
+		r = nodes_check(pid_cache, snapshot);
 	return r;
 }
 
