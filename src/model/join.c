@@ -166,7 +166,9 @@ static bool join_by_id(struct join *join, struct join_who *who, struct snapshot_
 {
 	uint32_t joined, card;
 
-	part->joined = part->is_claim ? SNAPSHOT_JOINED_REGION : SNAPSHOT_JOINED_UID;
+	part->joined = who->process->untracked ? SNAPSHOT_JOINED_OPEN
+		       : part->is_claim        ? SNAPSHOT_JOINED_REGION
+					       : SNAPSHOT_JOINED_UID;
 	for (size_t i = 0; !part->facts.unique_id && i < who->claim_count; i++) {
 		const struct snapshot_claim *claim = &join->snapshot->claims[who->claims[i]];
 

@@ -130,7 +130,7 @@ static void merge_row(struct snapshot *snapshot, const struct merge_entry *entri
 	*row = (struct snapshot_device){
 		.device = entries[0].part->device,
 		.unique_id = entries[0].part->facts.unique_id,
-		.by_number = entries[0].part->joined == SNAPSHOT_BY_NUMBER,
+		.by_number = entries[0].part->facts.unique_id == 0,
 	};
 	for (uint32_t type = 0; type < BOOK_TYPES; type++)
 		row->memory[type].peak_is_unknown = true;
@@ -142,15 +142,15 @@ static void merge_row(struct snapshot *snapshot, const struct merge_entry *entri
 		row->stale += entries[i].process->stale;
 		if (!entries[i].process->alive)
 			continue;
-		row->joined = row->is_joined ? (uint32_t)bits_max(row->joined, part->joined)
-					     : part->joined;
-		row->is_joined = true;
 		open = open || !part->facts.closed_ns;
 		if (entries[i].process->untracked) {
 			row->untracked++;
 			continue;
 		}
 		row->processes++;
+		row->joined = row->is_joined ? (uint32_t)bits_max(row->joined, part->joined)
+					     : part->joined;
+		row->is_joined = true;
 		merge_memory(row, part);
 	}
 	row->closed = !open;
@@ -239,7 +239,8 @@ static void merge_card(struct snapshot *snapshot, struct snapshot_device *row,
 /* A card that no process has. */
 static struct snapshot_device merge_idle(uint64_t unique_id)
 {
-	struct snapshot_device row = {.unique_id = unique_id, .closed = true};
+	struct snapshot_device row = {
+		.unique_id = unique_id, .by_number = unique_id == 0, .closed = true};
 
 	for (uint32_t type = 0; type < BOOK_TYPES; type++)
 		row.memory[type].peak_is_unknown = true;

@@ -219,10 +219,10 @@ struct snapshot_device {
 	const char *arch;
 	const char *card;
 	bool remote;
-	bool by_number; /* neither card nor id: identified by number only */
+	bool by_number; /* no unique id: identified by number only */
 	uint32_t
 		joined; /* the weakest way in which a part was joined to it; enum snapshot_joined */
-	bool is_joined; /* it has parts, so that joined says something */
+	bool is_joined; /* a living process reports memory of it */
 	bool closed;    /* every living process that had it has closed it */
 	uint32_t processes; /* living ones that report their memory */
 	uint32_t untracked; /* living ones that have it open and do not */

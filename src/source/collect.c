@@ -21,8 +21,8 @@ static void collect_cleanup(struct snapshot **snapshot)
 	snapshot_free(*snapshot);
 }
 
-int collect_machine(const struct collect_sources *sources, const struct snapshot_request *request,
-		    struct snapshot **ret_snapshot)
+static int collect_all(const struct collect_sources *sources,
+		       const struct snapshot_request *request, struct snapshot **ret_snapshot)
 {
 	CLEANUP(collect_cleanup)
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
@@ -47,9 +47,27 @@ int collect_machine(const struct collect_sources *sources, const struct snapshot
 				  snapshot);
 	/* A snapshot is stamped at its end: nothing in it may be newer. */
 	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
+	if (request->limit)
+		snapshot_request_join(request, snapshot);
 	r = snapshot_finish(snapshot);
 	if (r < 0)
 		return r;
 	*ret_snapshot = cleanup_steal(snapshot);
 	return 0;
+}
+
+/* Rows are chosen while books are read, but which card a device is, is known only at the end. */
+int collect_machine(const struct collect_sources *sources, const struct snapshot_request *request,
+		    struct snapshot **ret_snapshot)
+{
+	static const struct snapshot_request totals_only = {0};
+	CLEANUP(collect_cleanup) struct snapshot *totals = NULL;
+	struct snapshot_request complete = *request;
+	int r = 0;
+
+	if (request->buffers && request->filter.device_count && !request->totals) {
+		r = collect_all(sources, &totals_only, &totals);
+		complete.totals = totals;
+	}
+	return r < 0 ? r : collect_all(sources, &complete, ret_snapshot);
 }

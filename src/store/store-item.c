@@ -156,7 +156,7 @@ static int store_item_sample_devices(struct store_item *item, const struct snaps
 	return r;
 }
 
-static int store_item_sample_process(struct store_item *item,
+static int store_item_sample_process(struct store_item *item, const struct snapshot *snapshot,
 				     const struct snapshot_process *process)
 {
 	size_t most = item->sample_count + STORE_PROCESS_SAMPLES_MAX;
@@ -177,7 +177,7 @@ static int store_item_sample_process(struct store_item *item,
 			r = store_item_add_sample(
 				item, &(struct store_item_sample){
 					      .process = (uint32_t)item->process_count - 1,
-					      .device = part->device,
+					      .device = snapshot->devices[part->row].device,
 					      .device_uid = part->facts.unique_id,
 					      .type = type,
 					      .used = memory->used,
@@ -199,7 +199,7 @@ struct store_item *store_item_sample(const struct snapshot *snapshot)
 	r = store_item_sample_devices(item, snapshot);
 	for (size_t i = 0; r == 0 && i < snapshot->process_count; i++) {
 		if (snapshot->processes[i].alive)
-			r = store_item_sample_process(item, &snapshot->processes[i]);
+			r = store_item_sample_process(item, snapshot, &snapshot->processes[i]);
 	}
 	if (r < 0)
 		return NULL;

@@ -162,6 +162,13 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 		 "tt-metal names it",
 		 "start it with \"ttmem run --metal-shim PATH -- COMMAND\", or see "
 		 "docs/integrate.md"},
+	[DOCTOR_DEVICE_UNMATCHED] =
+		{"device-unmatched", DOCTOR_WARNING,
+		 "its memory is shown on a row of its own and not on a card, so that the card "
+		 "looks emptier than it is",
+		 "let the application declare its devices with their ASIC ids "
+		 "(ttmem_device()), and look as root or let ttmemd run: "
+		 "others cannot see which nodes a process has open"},
 	[DOCTOR_REGION_STALE] = {"region-stale", DOCTOR_INFO,
 				 "tt-metal's own tools still count it; ttmem does not",
 				 "the next program that opens the device clears it; or remove "

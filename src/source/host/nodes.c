@@ -21,15 +21,16 @@
 #include "source/proc/pid-cache.h"
 #include "source/proc/process-env.h"
 
-#define NODES_FOLDER "/dev/tenstorrent/"
 #define NODES_LINKS_ONE 4096u  /* descriptors of one process that are read */
 #define NODES_LINKS_ALL 65536u /* of all, for one snapshot */
 #define NODES_VISIBLE_MAX 256u
+#define NODES_PATH_MAX 512u
 
 struct nodes {
 	struct pid_cache *pid_cache;
 	struct snapshot *snapshot;
-	size_t links; /* that were read */
+	char folder[NODES_PATH_MAX]; /* with the nodes; ends with a slash */
+	size_t links;                /* that were read */
 };
 
 /* The nodes of one process. */
@@ -69,8 +70,8 @@ static void nodes_read(struct nodes *nodes, uint32_t pid, struct nodes_found *re
 	CLEANUP_CLOSEDIR DIR *listing = NULL;
 	struct nodes_found *found = ret_found;
 	const struct dirent *item;
-	char path[32], target[sizeof(NODES_FOLDER) + 32];
-	size_t links = 0;
+	char path[32], target[NODES_PATH_MAX + 32];
+	size_t links = 0, prefix = strlen(nodes->folder);
 
 	*found = (struct nodes_found){.is_known = false};
 	snprintf(path, sizeof(path), "%" PRIu32 "/fd", pid);
@@ -87,10 +88,9 @@ static void nodes_read(struct nodes *nodes, uint32_t pid, struct nodes_found *re
 		if (length < 0 && errno == EACCES)
 			return;
 		target[length < 0 ? 0 : length] = '\0';
-		if (strncmp(target, NODES_FOLDER, sizeof(NODES_FOLDER) - 1) != 0)
+		if (strncmp(target, nodes->folder, prefix) != 0)
 			continue;
-		card = nodes_card(nodes->snapshot, dirfd(listing), item->d_name,
-				  target + sizeof(NODES_FOLDER) - 1);
+		card = nodes_card(nodes->snapshot, dirfd(listing), item->d_name, target + prefix);
 		if (card != SIZE_MAX)
 			found->open[card] = true;
 	}
@@ -186,9 +186,12 @@ static void nodes_drop(struct nodes *nodes)
 int nodes_check(struct pid_cache *pid_cache, struct snapshot *snapshot)
 {
 	struct nodes nodes = {.pid_cache = pid_cache, .snapshot = snapshot};
+	const char *root = secure_getenv("TTMEM_DEV_ROOT");
 	int r = 0;
 
-	if (snapshot->card_count == 0)
+	if (snapshot->card_count == 0 ||
+	    snprintf(nodes.folder, sizeof(nodes.folder), "%s/tenstorrent/",
+		     root && *root ? root : "/dev") >= (int)sizeof(nodes.folder))
 		return 0;
 	nodes_drop(&nodes);
 	for (size_t i = 0; r == 0 && i < snapshot->process_count; i++)

@@ -169,11 +169,11 @@ def test_bundle_that_cannot_be_written(world):
 
 
 SOURCES = {"driver-none", "device-untracked", "region-stale", "region-differs", "region-unreadable",
-           "region-broken"}  # fmt: skip
+           "region-broken", "device-unmatched"}  # fmt: skip
 
 
 def on_machine(world, machine):
-    world.env.update(TTMEM_SHM_DIR=str(machine.shm), TTMEM_SYS_ROOT=str(machine.sys))
+    world.env.update(TTMEM_SHM_DIR=str(machine.shm), TTMEM_SYS_ROOT=str(machine.sys), TTMEM_DEV_ROOT=str(machine.dev))
     return SOURCES & set(found(world))
 
 
@@ -197,8 +197,25 @@ def test_device_untracked(world, tmp_path):
     machine.card(0, "n150", "wormhole_b0", chip=0x4D)
     opened = world.root / "driver/tenstorrent/0/pids"
     opened.parent.mkdir(parents=True)
-    opened.write_text(f"{world.player(TTMEM='0').pid}\n")
+    opened.write_text(f"{world.player(TTMEM='0', opened=[machine.node(0)]).pid}\n")
     assert on_machine(world, machine) == {"device-untracked"}
+
+
+def test_device_unmatched(world, tmp_path):
+    """A row without a card though there are cards, and why."""
+    machine = Machine(tmp_path / "machine")
+    machine.card(0, "n150", "wormhole_b0", chip=0x4D, serial=1)
+    machine.card(1, "n150", "wormhole_b0", chip=0x4E, serial=2)
+    why = {
+        "has no node": world.player("alloc 0 DRAM 0x1000 4096"),
+        "has 1 node": world.player("alloc 1 DRAM 0x1000 4096", opened=[machine.node(0)]),
+        "no card has": world.player("device 0 0x99 wormhole_b0 n150 0 1024 1024", opened=[machine.node(0)]),
+    }
+    assert on_machine(world, machine) == {"device-unmatched"}
+    findings = json.loads(world.run("doctor", "--json").stdout)["findings"]
+    told = {f["pid"]: f["what"] for f in findings if f["id"] == "device-unmatched"}
+    for text, player in why.items():
+        assert text in told[player.pid], told
 
 
 def test_region_stale(world, tmp_path):

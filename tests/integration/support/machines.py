@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sample machines made of files: what the driver and tt-metal would show for cards that are not here.
 
-A machine is three folders, which TTMEM_PROC_ROOT, TTMEM_SYS_ROOT and TTMEM_SHM_DIR name. The functions at
-the end create whole machines; tests modify them as needed.
+A machine is four folders, which TTMEM_PROC_ROOT, TTMEM_SYS_ROOT, TTMEM_DEV_ROOT and TTMEM_SHM_DIR name. The
+functions at the end create whole machines; tests modify them as needed.
 """
 
 import os
@@ -68,16 +68,23 @@ class Region:
 class Machine:
     def __init__(self, folder):
         self.folder = folder
-        self.proc, self.sys, self.shm = (folder / name for name in ("proc", "sys", "shm"))
-        for path in (self.proc, self.sys, self.shm):
+        self.proc, self.sys, self.dev, self.shm = (folder / name for name in ("proc", "sys", "dev", "shm"))
+        for path in (self.proc, self.sys, self.dev, self.shm):
             path.mkdir(parents=True, exist_ok=True)
 
     def env(self):
         return {
             "TTMEM_PROC_ROOT": str(self.proc),
             "TTMEM_SYS_ROOT": str(self.sys),
+            "TTMEM_DEV_ROOT": str(self.dev),
             "TTMEM_SHM_DIR": str(self.shm),
         }
+
+    def node(self, number):
+        """What a process has open that uses the card."""
+        path = self.dev / "tenstorrent" / str(number)
+        path.parent.mkdir(exist_ok=True)
+        return path
 
     def write(self, path, text):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,6 +94,7 @@ class Machine:
         """A card as the driver shows it; sensors: temperature (1/1000 C), power (uW), clock (MHz)..."""
         card = self.sys / "class" / "tenstorrent" / f"tenstorrent!{number}"
         pci = self.sys / "devices" / "pci0000:00" / f"0000:{number + 1:02x}:00.0"
+        self.node(number).touch()
         self.write(card / "tt_card_type", kind)
         self.write(card / "tt_aiclk", sensors.get("clock", 1000))
         self.write(card / "tt_axiclk", 900)
