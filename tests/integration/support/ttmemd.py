@@ -21,6 +21,13 @@ SERVES = re.compile(r"^ttmemd: http://([\d.:]+|\[[\da-f:]+\]:\d+)/$", re.M)
 GONE = {"MALLOC_PERTURB_": "90", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
 
 
+def get(daemon, path):
+    """The document that the daemon serves, with all details."""
+    status, body = daemon.fetch(path, token=True)
+    assert status == 200, body
+    return json.loads(body)
+
+
 class Ttmemd:
     """start(), kill(), stop() any number of times; players and commands use its socket."""
 
