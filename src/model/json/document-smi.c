@@ -211,8 +211,10 @@ static void document_process(struct emit *json, const struct snapshot *snapshot,
 	emit_bool(json, "stale", process->stale);
 	emit_bool(json, "untracked", process->untracked);
 	emit_bool(json, "differs", process->differs);
-	if (counters)
+	if (counters) {
 		document_rejected(json, &process->rejected);
+		emit_u64(json, "stray_frees", process->stray_frees);
+	}
 	emit_open_array(json, "devices");
 	for (size_t i = 0; i < process->part_count; i++) {
 		if (document_wants_part(snapshot, filter, &process->parts[i]))
