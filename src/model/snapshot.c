@@ -53,6 +53,7 @@ struct snapshot *snapshot_free(struct snapshot *snapshot)
 	free(snapshot->incidents);
 	free(snapshot->cards);
 	free(snapshot->claims);
+	free(snapshot->driver_memory);
 	free(snapshot->notes);
 	pool_deinit(&snapshot->texts);
 	free(snapshot);
@@ -355,6 +356,25 @@ int snapshot_add_claim(struct snapshot *snapshot, const struct snapshot_claim *c
 	return 0;
 }
 
+int snapshot_add_driver_memory(struct snapshot *snapshot,
+			       const struct snapshot_driver_memory *memory)
+{
+	struct snapshot_driver_memory *list;
+
+	if (snapshot->driver_memory_count >= SNAPSHOT_CLAIMS_MAX) {
+		snapshot_note(snapshot, "the driver names more than %u users of cards",
+			      SNAPSHOT_CLAIMS_MAX);
+		return -ENOBUFS;
+	}
+	list = array_grow(snapshot->driver_memory, &snapshot->driver_memory_capacity,
+			  snapshot->driver_memory_count + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	snapshot->driver_memory = list;
+	list[snapshot->driver_memory_count++] = *memory;
+	return 0;
+}
+
 void snapshot_note(struct snapshot *snapshot, const char *format, ...)
 {
 	const char **notes;
@@ -382,6 +402,26 @@ void snapshot_note(struct snapshot *snapshot, const char *format, ...)
 		snapshot->notes_lost++;
 }
 
+/* Gives the driver's figures to the process's part of that card; to one of them, if there are two. */
+static void snapshot_join_driver_memory(struct snapshot *snapshot,
+					const struct snapshot_driver_memory *memory)
+{
+	struct snapshot_search search = {.pid = memory->pid};
+	struct snapshot_process *process;
+
+	while ((process = snapshot_next_process(snapshot, &search))) {
+		for (size_t i = 0; process->alive && i < process->part_count; i++) {
+			struct snapshot_part *part = &process->parts[i];
+			const struct snapshot_device *row = &snapshot->devices[part->row];
+
+			if (row->present && row->number == memory->number) {
+				part->driver_memory = memory;
+				return;
+			}
+		}
+	}
+}
+
 int snapshot_finish(struct snapshot *snapshot)
 {
 	int r = resolve_claims(snapshot);
@@ -392,7 +432,10 @@ int snapshot_finish(struct snapshot *snapshot)
 		if (!snapshot->processes[i].exact && snapshot->processes[i].alive)
 			snapshot->exact = false;
 	}
-	return merge_devices(snapshot);
+	r = merge_devices(snapshot);
+	for (size_t i = 0; r == 0 && i < snapshot->driver_memory_count; i++)
+		snapshot_join_driver_memory(snapshot, &snapshot->driver_memory[i]);
+	return r;
 }
 
 /* The last criterion of every comparison, so that the same state always has the same order. */

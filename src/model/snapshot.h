@@ -77,6 +77,19 @@ struct snapshot_facts {
 	uint32_t l1_per_core;
 };
 
+/*
+ * What the driver says it keeps for a process on one card: memory of the host, and windows to the
+ * card's. It is never part of a total.
+ */
+struct snapshot_driver_memory {
+	uint32_t pid;
+	uint32_t number;      /* N of /dev/tenstorrent/N */
+	uint64_t pinned;      /* bytes of the process's own pages, pinned for the card */
+	uint64_t dma;         /* bytes of buffers that the driver has allocated for it */
+	uint64_t tlb;         /* bytes of TLB windows that it has mapped */
+	uint32_t tlb_windows; /* that are allocated to it, mapped or not */
+};
+
 /* A process's part of a device. */
 struct snapshot_part {
 	uint32_t device; /* as the process numbers it */
@@ -92,6 +105,9 @@ struct snapshot_part {
 	bool is_claim_only; /* the book has nothing about this device */
 	bool differs;
 	uint64_t claimed_used[BOOK_TYPES];
+
+	/* Once finished: an entry of the snapshot's list; NULL = not known. */
+	const struct snapshot_driver_memory *driver_memory;
 };
 
 struct snapshot_process {
@@ -271,6 +287,8 @@ struct snapshot {
 	size_t card_count, card_capacity;
 	struct snapshot_claim *claims;
 	size_t claim_count, claim_capacity;
+	struct snapshot_driver_memory *driver_memory; /* per process and card */
+	size_t driver_memory_count, driver_memory_capacity;
 	size_t closed_regions; /* tt-metal regions that no source could read */
 	const char **notes;
 	size_t note_count, note_capacity;
@@ -332,6 +350,8 @@ int snapshot_add_buffer(struct snapshot *snapshot, const struct snapshot_buffer 
 int snapshot_add_incident(struct snapshot *snapshot, const struct snapshot_incident *incident);
 int snapshot_add_card(struct snapshot *snapshot, const struct snapshot_card *card);
 int snapshot_add_claim(struct snapshot *snapshot, const struct snapshot_claim *claim);
+int snapshot_add_driver_memory(struct snapshot *snapshot,
+			       const struct snapshot_driver_memory *memory);
 
 /* Device memory that a row stands for: none if it lies in a buffer that is counted. */
 uint64_t snapshot_buffer_bytes(const struct snapshot_buffer *buffer);

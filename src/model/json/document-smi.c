@@ -134,6 +134,21 @@ static void document_claimed(struct emit *json, const struct snapshot_part *part
 	emit_close_object(json);
 }
 
+/* Reported by the driver, next to what is counted. */
+static void document_driver_memory(struct emit *json, const struct snapshot_driver_memory *memory)
+{
+	if (!memory) {
+		emit_null(json, "driver_memory");
+		return;
+	}
+	emit_open_object(json, "driver_memory");
+	emit_u64(json, "pinned", memory->pinned);
+	emit_u64(json, "dma", memory->dma);
+	emit_u64(json, "tlb", memory->tlb);
+	emit_u64(json, "tlb_windows", memory->tlb_windows);
+	emit_close_object(json);
+}
+
 static void document_part(struct emit *json, const struct snapshot_part *part, bool counters)
 {
 	emit_open_object(json, NULL);
@@ -142,6 +157,7 @@ static void document_part(struct emit *json, const struct snapshot_part *part, b
 	emit_bool(json, "closed", part->facts.closed_ns != 0);
 	emit_bool(json, "differs", part->differs);
 	document_claimed(json, part);
+	document_driver_memory(json, part->driver_memory);
 	emit_open_object(json, "memory");
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct snapshot_memory *memory = &part->memory[type];
