@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "model/merge.h"
 #include "model/resolve-claims.h"
+#include "model/stray-frees.h"
 
 /* Of a table with open addressing. */
 struct snapshot_place {
@@ -424,8 +425,10 @@ static void snapshot_join_driver_memory(struct snapshot *snapshot,
 
 int snapshot_finish(struct snapshot *snapshot)
 {
-	int r = resolve_claims(snapshot);
+	int r;
 
+	stray_frees_take_out(snapshot);
+	r = resolve_claims(snapshot);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < snapshot->process_count; i++) {

@@ -129,11 +129,8 @@ struct snapshot_process {
 	bool differs;   /* one of its parts differs */
 	uint64_t last_ns;
 	struct book_rejected rejected;
-	/*
-	 * Frees of buffers that it never had, on devices that it never used otherwise: these are no
-	 * devices of its. Counted only from books.
-	 */
-	uint64_t stray_frees;
+	uint64_t
+		stray_frees; /* once finished: frees of unknown buffers on devices that nobody has */
 
 	/* Not to be set by callers that add a process. */
 	struct snapshot_part *parts;

@@ -94,15 +94,3 @@ UNIT(a_free_on_a_device_that_was_never_used_makes_no_device)
 	snapshot_free(snapshot);
 	read_end(test);
 }
-
-/* A failed allocation is a use: the owner did try to get memory there. */
-UNIT(a_failed_allocation_makes_a_device)
-{
-	struct shard_buffer buffer = testing_buffer(0, 0x1000, 64);
-	struct read_test *test = read_begin();
-
-	writer_failed(test->book.writer, 7, &buffer, 0);
-	writer_free_buffer(test->book.writer, 7, &buffer);
-	read_check(test, 1, 0);
-	read_end(test);
-}

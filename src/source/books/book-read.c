@@ -18,7 +18,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "book/read/view.h"
-#include "model/merge.h"
 #include "model/snapshot-request.h"
 #include "source/books/book-private.h"
 #include "source/books/scan.h"
@@ -79,29 +78,13 @@ static uint32_t book_bound(uint64_t inexact, uint32_t type)
 	return inexact & BOOK_INEXACT_HIGH << type ? SNAPSHOT_AT_MOST : SNAPSHOT_EXACT;
 }
 
-/* Frees of buffers that the owner never had, if nothing else ever happened on the device; else 0. */
-static uint64_t book_stray_frees(const struct view *view)
-{
-	uint64_t frees = 0;
-
-	for (uint32_t type = 0; type < BOOK_TYPES; type++)
-		frees += view->cold[type].unknown_frees;
-	return frees == view->number && !view->inexact ? frees : 0;
-}
-
 static int book_collect_counters(struct book_reading *reading)
 {
 	const struct view *view = reading->view;
 	struct snapshot_process *process = book_process(reading);
-	uint64_t stray = book_stray_frees(view);
-	struct snapshot_part *part;
+	struct snapshot_part *part =
+		snapshot_part(reading->snapshot, reading->process, view->device);
 
-	/* A wrong number in one call must not make a device that does not exist. */
-	if (stray && !snapshot_find_part(reading->snapshot, reading->process, view->device)) {
-		process->stray_frees = merge_add(process->stray_frees, stray);
-		return 0;
-	}
-	part = snapshot_part(reading->snapshot, reading->process, view->device);
 	if (!part)
 		return -ENOMEM;
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
