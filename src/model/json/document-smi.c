@@ -157,7 +157,6 @@ static void document_part(struct emit *json, const struct snapshot_part *part, b
 	emit_bool(json, "closed", part->facts.closed_ns != 0);
 	emit_bool(json, "differs", part->differs);
 	document_claimed(json, part);
-	document_driver_memory(json, part->driver_memory);
 	emit_open_object(json, "memory");
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct snapshot_memory *memory = &part->memory[type];
@@ -172,6 +171,7 @@ static void document_part(struct emit *json, const struct snapshot_part *part, b
 		emit_close_object(json);
 	}
 	emit_close_object(json);
+	document_driver_memory(json, part->driver_memory);
 	emit_close_object(json);
 }
 
