@@ -13,6 +13,7 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
+#include "model/amount.h"
 #include "model/json/document.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -57,6 +58,34 @@ static void ps_memory(struct table *table, const struct snapshot *snapshot,
 		table_text(table, "-");
 }
 
+/* Columns that the driver knows nothing about. */
+static void ps_driver_row(struct table *table, const struct snapshot_process *process,
+			  const struct snapshot_part *part, const struct amount_driver_row *row)
+{
+	char number[TEXT_NUMBER_SIZE];
+
+	ps_who(table, process);
+	table_format(table, "%" PRIu32, part->device);
+	table_text(table, row->name);
+	table_text(table, text_size(row->bytes, number));
+	if (row->count)
+		table_format(table, "%" PRIu32, row->count);
+	while (table->at)
+		table_text(table, "-");
+}
+
+/* What the driver says it keeps for the process; it is in no total. */
+static bool ps_driver(struct table *table, const struct snapshot_process *process,
+		      const struct snapshot_part *part)
+{
+	struct amount_driver_row rows[AMOUNT_DRIVER_ROWS];
+	size_t count = amount_of_driver(part->driver_memory, rows);
+
+	for (size_t i = 0; i < count; i++)
+		ps_driver_row(table, process, part, &rows[i]);
+	return count > 0;
+}
+
 static bool ps_is_idle(const struct snapshot_memory *memory)
 {
 	return !(memory->used | memory->allocs | memory->frees | memory->buffers |
@@ -82,6 +111,8 @@ static void ps_print(const struct snapshot *snapshot)
 				ps_memory(&table, snapshot, &process->parts[k], type);
 				idle = false;
 			}
+			if (ps_driver(&table, process, &process->parts[k]))
+				idle = false;
 		}
 		if (!idle)
 			continue;

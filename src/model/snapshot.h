@@ -77,6 +77,19 @@ struct snapshot_facts {
 	uint32_t l1_per_core;
 };
 
+/*
+ * What the driver says it keeps for a process on one card: memory of the host, and windows to the
+ * card's. It is never part of a total.
+ */
+struct snapshot_driver_memory {
+	uint32_t pid;
+	uint32_t number;      /* N of /dev/tenstorrent/N */
+	uint64_t pinned;      /* bytes of the process's own pages, pinned for the card */
+	uint64_t dma;         /* bytes of buffers that the driver has allocated for it */
+	uint64_t tlb;         /* bytes of TLB windows that it has mapped */
+	uint32_t tlb_windows; /* that are allocated to it, mapped or not */
+};
+
 /* How it is known which chip a process's device is; strongest first. join.c has the rule. */
 enum snapshot_joined {
 	SNAPSHOT_JOINED_UID = 0,    /* by its ASIC id */
@@ -122,6 +135,9 @@ struct snapshot_part {
 	bool is_claim_only; /* the book has nothing about this device */
 	bool differs;
 	uint64_t claimed_used[BOOK_TYPES];
+
+	/* Once finished: an entry of the snapshot's list; NULL = not known. */
+	const struct snapshot_driver_memory *driver_memory;
 };
 
 struct snapshot_process {
@@ -146,6 +162,8 @@ struct snapshot_process {
 		*visible; /* TT_VISIBLE_DEVICES of its environment; NULL = not set, or not known */
 	uint64_t last_ns;
 	struct book_rejected rejected;
+	uint64_t
+		stray_frees; /* once finished: frees of unknown buffers on devices that nobody has */
 
 	/* Not to be set by callers that add a process. */
 	struct snapshot_part *parts;
@@ -303,6 +321,8 @@ struct snapshot {
 	size_t card_count, card_capacity;
 	struct snapshot_claim *claims;
 	size_t claim_count, claim_capacity;
+	struct snapshot_driver_memory *driver_memory; /* per process and card */
+	size_t driver_memory_count, driver_memory_capacity;
 	size_t closed_regions; /* tt-metal regions that no source could read */
 	const char **notes;
 	size_t note_count, note_capacity;
@@ -364,6 +384,8 @@ int snapshot_add_buffer(struct snapshot *snapshot, const struct snapshot_buffer 
 int snapshot_add_incident(struct snapshot *snapshot, const struct snapshot_incident *incident);
 int snapshot_add_card(struct snapshot *snapshot, const struct snapshot_card *card);
 int snapshot_add_claim(struct snapshot *snapshot, const struct snapshot_claim *claim);
+int snapshot_add_driver_memory(struct snapshot *snapshot,
+			       const struct snapshot_driver_memory *memory);
 
 /* Device memory that a row stands for: none if it lies in a buffer that is counted. */
 uint64_t snapshot_buffer_bytes(const struct snapshot_buffer *buffer);

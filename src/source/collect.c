@@ -26,7 +26,7 @@ static int collect_all(const struct collect_sources *sources,
 {
 	CLEANUP(collect_cleanup)
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
-	size_t closed = 0;
+	struct host_closed closed = {0};
 	int r = snapshot ? 0 : -ENOMEM;
 
 	if (r == 0)
@@ -37,10 +37,14 @@ static int collect_all(const struct collect_sources *sources,
 		r = host_collect(request, snapshot, &closed);
 	if (r < 0)
 		return r;
-	if (closed && sources->remote && daemon_client_regions(sources->remote, snapshot) == 0)
-		closed = 0;
-	host_note_closed(closed, snapshot);
-	snapshot->closed_regions = closed;
+	if (closed.regions && sources->remote &&
+	    daemon_client_regions(sources->remote, snapshot) == 0)
+		closed.regions = 0;
+	host_note_closed(closed.regions, snapshot);
+	snapshot->closed_regions = closed.regions;
+	/* Without a daemon it is not known, which is no reason for a note: few can read it. */
+	if (closed.driver_memory && sources->remote && daemon_client_outcome(sources->remote) == 0)
+		(void)daemon_client_driver_memory(sources->remote, snapshot);
 	if (sources->scan)
 		book_note_nothing(sources->scan,
 				  sources->remote ? daemon_client_count(sources->remote) : 0,

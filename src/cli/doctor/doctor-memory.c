@@ -27,7 +27,7 @@ struct doctor_sums {
 
 static void doctor_sum(const struct snapshot_process *process, struct doctor_sums *ret_sums)
 {
-	struct doctor_sums sums = {.peak_is_known = true};
+	struct doctor_sums sums = {.peak_is_known = true, .unknown_frees = process->stray_frees};
 
 	for (size_t i = 0; i < process->part_count; i++) {
 		const struct snapshot_part *part = &process->parts[i];

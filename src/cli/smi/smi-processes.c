@@ -180,6 +180,32 @@ static void smi_processes_part(const struct smi_picture *picture, const struct s
 	smi_processes_right(picture, columns, process, part);
 }
 
+/* What the driver says it keeps for the process; it is in no total. */
+static void smi_processes_driver(const struct smi_picture *picture,
+				 const struct smi_columns *columns,
+				 const struct snapshot_process *process,
+				 const struct snapshot_part *part)
+{
+	struct amount_driver_row rows[AMOUNT_DRIVER_ROWS];
+	size_t count = amount_of_driver(part->driver_memory, rows);
+
+	for (size_t i = 0; i < count; i++) {
+		struct amount used = {.used = rows[i].bytes};
+
+		smi_processes_left(picture, columns, process, part);
+		smi_picture_left(picture, rows[i].name, columns->type);
+		fputc(' ', picture->out);
+		smi_picture_size(picture, &used, columns->size);
+		fputc(' ', picture->out);
+		if (rows[i].count)
+			smi_picture_count(picture, rows[i].count, columns->buffers);
+		else
+			smi_picture_right(picture, "-", columns->buffers);
+		fputc(' ', picture->out);
+		smi_processes_right(picture, columns, process, part);
+	}
+}
+
 static void smi_processes_types(const struct smi_picture *picture,
 				const struct smi_columns *columns,
 				const struct snapshot_process *process,
@@ -202,13 +228,14 @@ static void smi_processes_types(const struct smi_picture *picture,
 		smi_processes_buffers(picture, columns, process, memory->buffers);
 		smi_processes_right(picture, columns, process, part);
 	}
-	if (any || !process->untracked)
-		return;
-	smi_processes_left(picture, columns, process, part);
-	smi_picture_left(picture, "not tracked", columns->type + 1 + columns->size);
-	fputc(' ', picture->out);
-	smi_processes_buffers(picture, columns, process, 0);
-	smi_processes_right(picture, columns, process, part);
+	if (!any && process->untracked) {
+		smi_processes_left(picture, columns, process, part);
+		smi_picture_left(picture, "not tracked", columns->type + 1 + columns->size);
+		fputc(' ', picture->out);
+		smi_processes_buffers(picture, columns, process, 0);
+		smi_processes_right(picture, columns, process, part);
+	}
+	smi_processes_driver(picture, columns, process, part);
 }
 
 void smi_processes(const struct smi_picture *picture)

@@ -71,7 +71,7 @@ void recorder_tell(struct recorder *recorder)
 static uint64_t recorder_signature(const struct snapshot_process *process,
 				   const struct book_header *header)
 {
-	uint64_t sum = 0, entries = 0;
+	uint64_t sum = process->stray_frees, entries = 0;
 
 	for (uint32_t kind = 0; kind < BOOK_INCIDENT_KINDS; kind++)
 		entries += header->incident_count[kind];

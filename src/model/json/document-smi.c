@@ -136,6 +136,21 @@ static void document_claimed(struct emit *json, const struct snapshot_part *part
 	emit_close_object(json);
 }
 
+/* Reported by the driver, next to what is counted. */
+static void document_driver_memory(struct emit *json, const struct snapshot_driver_memory *memory)
+{
+	if (!memory) {
+		emit_null(json, "driver_memory");
+		return;
+	}
+	emit_open_object(json, "driver_memory");
+	emit_u64(json, "pinned", memory->pinned);
+	emit_u64(json, "dma", memory->dma);
+	emit_u64(json, "tlb", memory->tlb);
+	emit_u64(json, "tlb_windows", memory->tlb_windows);
+	emit_close_object(json);
+}
+
 /* @row: the part's. */
 static void document_part(struct emit *json, const struct snapshot_part *part,
 			  const struct snapshot_device *row, bool counters)
@@ -165,6 +180,7 @@ static void document_part(struct emit *json, const struct snapshot_part *part,
 		emit_close_object(json);
 	}
 	emit_close_object(json);
+	document_driver_memory(json, part->driver_memory);
 	emit_close_object(json);
 }
 
@@ -220,8 +236,10 @@ static void document_process(struct emit *json, const struct snapshot *snapshot,
 	emit_bool(json, "stale", process->stale);
 	emit_bool(json, "untracked", process->untracked);
 	emit_bool(json, "differs", process->differs);
-	if (counters)
+	if (counters) {
 		document_rejected(json, &process->rejected);
+		emit_u64(json, "stray_frees", process->stray_frees);
+	}
 	emit_open_array(json, "devices");
 	for (size_t i = 0; i < process->part_count; i++) {
 		if (document_wants_part(snapshot, filter, &process->parts[i]))
