@@ -125,7 +125,7 @@ static int buffers_compare(const void *context, size_t a, size_t b, size_t colum
 static uint64_t buffers_key(const void *context, size_t item)
 {
 	const struct snapshot_buffer *buffer = buffers_at(context, item);
-	uint64_t hash = hash_fold(buffer->address ^ HASH_K0, buffer->born_ns ^ HASH_K1);
+	uint64_t hash = hash_fold(buffer->address ^ HASH_K0, buffer->birth ^ HASH_K1);
 
 	return hash_u64(hash ^ ((uint64_t)buffer->device << 8 | buffer->type)) | 1;
 }
