@@ -142,6 +142,14 @@ static bool buffers_wants(const void *context, size_t item, const char *filter)
 	return list_has(address, filter);
 }
 
+static const char *buffers_source(const void *context, const struct snapshot_buffer *buffer)
+{
+	const struct snapshot *snapshot = model_details(context, POLLER_BUFFERS)->snapshot;
+	const char *source = snapshot->processes[buffer->process].source;
+
+	return source ? source : "";
+}
+
 static size_t buffers_line_count(const void *context, size_t item)
 {
 	const char *stack = buffers_at(context, item)->stack;
@@ -164,7 +172,10 @@ static void buffers_line(const void *context, size_t item, size_t line, char *te
 			 " reference%s",
 			 buffer->size, buffer->thread, buffer->refs, buffer->refs == 1 ? "" : "s");
 	} else if (!buffer->stack) {
-		snprintf(text, LIST_CELL_SIZE, "no stack was recorded (TTMEM_STACKS=auto does)");
+		snprintf(text, LIST_CELL_SIZE, "%s",
+			 strcmp(buffers_source(context, buffer), "socket") == 0
+				 ? "no stack was sent by its client"
+				 : "no stack was recorded (TTMEM_STACKS=auto does)");
 	} else {
 		stack_lines_text(buffer->stack, line - BUFFERS_FACTS, frame, sizeof(frame));
 		snprintf(text, LIST_CELL_SIZE, "at %s", frame);

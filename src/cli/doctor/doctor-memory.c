@@ -21,7 +21,8 @@
 /* Sums over the devices of a process. */
 struct doctor_sums {
 	uint64_t used, peak, dram, on_chip, unknown_frees;
-	bool device_open;
+	bool device_open; /* as it declared */
+	bool declares;
 	bool peak_is_known;
 };
 
@@ -32,6 +33,7 @@ static void doctor_sum(const struct snapshot_process *process, struct doctor_sum
 	for (size_t i = 0; i < process->part_count; i++) {
 		const struct snapshot_part *part = &process->parts[i];
 
+		sums.declares |= part->facts.declared;
 		sums.device_open |= part->facts.declared && !part->facts.closed_ns;
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 			const struct snapshot_memory *memory = &part->memory[type];
@@ -47,6 +49,16 @@ static void doctor_sum(const struct snapshot_process *process, struct doctor_sum
 		}
 	}
 	*ret_sums = sums;
+}
+
+/*
+ * A process that declares no device is taken to use one while it holds something there. What it
+ * held before may have been enough.
+ */
+static bool doctor_holds_little(const struct doctor_sums *sums)
+{
+	return !sums->declares && sums->used > 0 && sums->used < DOCTOR_SMALL &&
+	       (!sums->peak_is_known || sums->peak < DOCTOR_SMALL);
 }
 
 static void doctor_judge(struct doctor *doctor, const struct snapshot_process *process)
@@ -74,6 +86,10 @@ static void doctor_judge(struct doctor *doctor, const struct snapshot_process *p
 	else if (sums.device_open && sums.used < DOCTOR_SMALL)
 		doctor_tell(doctor, DOCTOR_TOTAL_SMALL, process->pid, process->user_id,
 			    "%s has a device open and holds %s in all", comm, used);
+	else if (doctor_holds_little(&sums))
+		doctor_tell(doctor, DOCTOR_TOTAL_SMALL, process->pid, process->user_id,
+			    "%s holds %s in all%s", comm, used,
+			    sums.peak_is_known ? ", and never held 1 MiB" : "");
 	/* A region of tt-metal reports present use, not past use. */
 	if (sums.dram > 0 && sums.on_chip == 0 && strcmp(process->source, "tt-metal") != 0)
 		doctor_tell(doctor, DOCTOR_DRAM_ONLY, process->pid, process->user_id,
