@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/emit.h"
 #include "base/text.h"
+#include "cli/common/asked-for.h"
 #include "cli/common/command.h"
 #include "cli/common/daemon-pages.h"
 #include "cli/common/options.h"
@@ -101,12 +102,21 @@ static void incidents_print_one(const struct snapshot *snapshot,
 			json_object_get(json_object_get(row, "second"), "stack"));
 }
 
-static void incidents_print(const struct snapshot *snapshot)
+static void incidents_print_none(const struct filter *filter, bool has_hidden)
+{
+	if (filter->has_pid)
+		printf("no incidents of process %" PRIu32 "%s\n", filter->pid,
+		       has_hidden ? " that you may see" : "");
+	else
+		printf("no incidents%s\n", has_hidden ? " of yours" : "");
+}
+
+static void incidents_print(const struct snapshot *snapshot, const struct filter *filter)
 {
 	for (size_t i = 0; i < snapshot->incident_count && !output_is_broken(); i++)
 		incidents_print_one(snapshot, &snapshot->incidents[i], NULL);
 	if (snapshot->incident_count == 0)
-		puts("no incidents");
+		incidents_print_none(filter, false);
 	session_print_notes(snapshot);
 }
 
@@ -214,7 +224,7 @@ static int incidents_recall(struct daemon_client *remote, const struct filter *f
 	r = daemon_pages_rows(remote, &query, incidents_recall_print, &recalled, &hidden);
 	*ret_is_begun = recalled.count > 0;
 	if (r == 0 && recalled.count == 0)
-		printf("no incidents%s\n", hidden ? " of yours" : "");
+		incidents_print_none(filter, hidden > 0);
 	if (r == 0 && recalled.leak_sites > 0)
 		printf("leak: %" PRIu64 " buffer%s of %" PRIu64
 		       " call site%s left by ended processes; \"ttmem leaks\" lists them\n",
@@ -230,6 +240,7 @@ static int incidents_run(int argc, char **argv)
 	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct snapshot_request request = {.incidents = true};
+	struct asked_for asked = {.command = "incidents", .filter = &request.filter};
 	bool json = false, is_begun = false;
 	const struct options_item items[] = {
 		{0, "pid", "PID", "only of this process", &request.filter, options_pid},
@@ -272,11 +283,13 @@ static int incidents_run(int argc, char **argv)
 		return output_fail("incidents", "cannot look at processes", r);
 	if (older)
 		snapshot_note(snapshot, "%s", older);
+	asked.is_json = json;
+	asked_for_check(&asked, session, snapshot);
 	if (json)
 		document_incidents(&writer, snapshot);
 	else
-		incidents_print(snapshot);
-	return output_finish();
+		incidents_print(snapshot, &request.filter);
+	return asked_for_exit(&asked, output_finish());
 }
 
 const struct command incidents_command = {

@@ -118,7 +118,10 @@ static int leaks_text(struct leaks *leaks, struct daemon_client *remote,
 
 	if (r != 0)
 		return r == -EPIPE ? 0 : r;
-	if (leaks->processes == 0)
+	if (leaks->processes == 0 && query->pid)
+		printf("nothing is known that process %" PRIu32 " left%s\n", query->pid,
+		       hidden ? ", or you may not see it" : "");
+	else if (leaks->processes == 0)
 		printf("no ended process%s left anything\n", hidden ? " of yours" : "");
 	else if (leaks->processes > 1)
 		printf("\n%" PRIu64 " processes, %" PRIu64 " buffers, %s\n", leaks->processes,

@@ -305,7 +305,7 @@ def test_history_knows_ended_processes(daemon):
     (leak,) = daemon.json("history", "0x1000", "--device", "0", "--device", "1")["past"]["leaks"]
     assert [b["size"] for b in leak["buffers"]] == [524288, 5]
     text = daemon.run("history", "0x1000", before=AS_USER).stdout
-    assert f"pid={living.pid} ref=1  ← Still allocated!" in text
+    assert re.search(rf"pid={living.pid} ref=1 time=\S+  ← Still allocated!", text)
     assert "Remembered of ended processes:\n" in text
     assert re.search(rf'  pid {ended.pid} \(player\), .* ago: left 512.0 KiB of DRAM on device 0, "lost"', text)
     assert daemon.json("history", "0x1000", before=AS_OTHER)["past"]["leaks"] == []
