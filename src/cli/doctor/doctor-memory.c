@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "cli/doctor/doctor.h"
+#include "model/merge.h"
 #include "model/snapshot.h"
 
 #define DOCTOR_SMALL (UINT64_C(1) << 20) /* less, with a device open, means a mistake somewhere */
@@ -20,7 +21,8 @@
 
 /* Sums over the devices of a process. */
 struct doctor_sums {
-	uint64_t used, peak, dram, on_chip, unknown_frees;
+	uint64_t used, peak, dram, unknown_frees;
+	uint64_t on_chip; /* not 0: it ever had something there */
 	bool device_open; /* as it declared */
 	bool declares;
 	bool peak_is_known;
@@ -38,14 +40,14 @@ static void doctor_sum(const struct snapshot_process *process, struct doctor_sum
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 			const struct snapshot_memory *memory = &part->memory[type];
 
-			sums.used += memory->used;
-			sums.peak += memory->peak;
+			sums.used = merge_add(sums.used, memory->used);
+			sums.peak = merge_add(sums.peak, memory->peak);
 			sums.peak_is_known &= !memory->peak_is_unknown;
-			sums.unknown_frees += memory->unknown_frees;
+			sums.unknown_frees = merge_add(sums.unknown_frees, memory->unknown_frees);
 			if (type == TTMEM_DRAM)
-				sums.dram += memory->used;
+				sums.dram = merge_add(sums.dram, memory->used);
 			else if (type == TTMEM_L1 || type == TTMEM_L1_SMALL || type == TTMEM_CB)
-				sums.on_chip += memory->allocs + memory->used;
+				sums.on_chip |= memory->allocs | memory->used;
 		}
 	}
 	*ret_sums = sums;
