@@ -18,11 +18,19 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
+/* What is there from which width on: the sums of the widths before it. */
 static const struct table_column ps_columns[] = {
-	{"PID", 8, true, false},     {"USER", 10, false, true},  {"COMMAND", 15, false, true},
-	{"DEV", 4, true, false},     {"TYPE", 13, false, false}, {"USED", 10, true, false},
-	{"BUFFERS", 8, true, false}, {"PEAK", 10, true, false},  {"ALLOCS", 10, true, false},
-	{"FREES", 10, true, false},  {"LAST", 0, false, false},
+	{"PID", 8, true, false},
+	{"USER", 10, false, true, .least = 92, .most = 16},
+	{"COMMAND", 15, false, true, .most = 24},
+	{"DEV", 4, true, false},
+	{"TYPE", 13, false, false},
+	{"USED", 10, true, false},
+	{"BUFFERS", 8, true, false},
+	{"PEAK", 10, true, false},
+	{"ALLOCS", 10, true, false, .least = 129},
+	{"FREES", 10, true, false, .least = 129},
+	{"LAST", 11, false, false, .least = 105},
 };
 
 static void ps_who(struct table *table, const struct snapshot_process *process)
@@ -96,7 +104,7 @@ static void ps_print(const struct snapshot *snapshot)
 {
 	struct table table;
 
-	table_begin(&table, stdout, ps_columns, ARRAY_SIZE(ps_columns));
+	table_begin_within(&table, stdout, ps_columns, ARRAY_SIZE(ps_columns), output_width());
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 		bool idle = true;

@@ -209,8 +209,10 @@ static int top_walk(struct daemon_client *remote, struct incident_rows *incident
 {
 	const struct daemon_pages_query query = {document, list, .limit = TOP_PAGE};
 	struct top_walk walk = {.incident_rows = incident_rows};
-	int r = daemon_pages_rows(remote, &query, fn, &walk);
+	uint64_t hidden;
+	int r = daemon_pages_rows(remote, &query, fn, &walk, &hidden);
 
+	incident_rows->hidden = hidden; /* the incidents', asked for last, have the leaks in it */
 	if (r != TOP_ENOUGH)
 		return r;
 	incident_rows->is_cut = true;

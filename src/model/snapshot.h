@@ -261,7 +261,8 @@ struct snapshot_buffer {
 	uint32_t device;  /* as the process numbers it */
 	uint64_t address;
 	uint64_t size;
-	uint64_t born_ns;
+	uint64_t born_ns;  /* converted anew by every reading: may differ by a little */
+	uint64_t birth;    /* by its book's own clock: the same in every reading; 0 = no book */
 	const char *name;  /* NULL = none */
 	const char *phase; /* NULL = none */
 	const char *stack; /* "file:line:function -> ...", outermost first; NULL = none */

@@ -27,9 +27,24 @@ static void store_filter_values(const struct store_filter *filter, struct store_
 	ret_values[5] = STORE_INT((int64_t)store_limit(filter->limit) + 1);
 }
 
+/* total() does not fail where sum() overflows. */
+#define STORE_SUM(column) "CAST(min(total(" column "), 4611686018427387903) AS INTEGER)"
+#define STORE_OWN_LEAKS                                                                  \
+	" FROM leaks AS k CROSS JOIN leak_sites AS l ON l.leak = k.id AND l.site = s.id" \
+	" WHERE k.process = i.process"
+
 static const char store_sql_incidents[] =
 	"SELECT s.id, s.kind, s.type, s.uid, s.comm, s.name, s.phase, s.stack, s.count, s.bytes,"
-	" s.buffers, s.first_ns, s.last_ns, i.id, i.time_ns, i.last_ns, i.device, i.device_uid,"
+	" s.buffers, s.first_ns, s.last_ns,"
+	" CASE WHEN s.kind = 'leak' THEN s.count"
+	"  ELSE (SELECT count(DISTINCT process) FROM seen WHERE site = s.id) END,"
+	" CASE WHEN ?2 <> 0 THEN (SELECT " STORE_SUM(
+		"count") " FROM seen"
+			 "  WHERE site = s.id AND process = i.process) END,"
+			 " CASE WHEN ?2 <> 0 THEN (SELECT " STORE_SUM("l.bytes") STORE_OWN_LEAKS
+	") END,"
+	" CASE WHEN ?2 <> 0 THEN (SELECT " STORE_SUM("l.buffers") STORE_OWN_LEAKS
+	") END, i.id, i.time_ns, i.last_ns, i.device, i.device_uid,"
 	" i.address, i.size, i.largest_free, i.count, i.first_ns, i.first_thread, i.first_size,"
 	" i.first_name, i.first_phase, i.first_stack, i.second_ns, i.second_thread, i.second_size,"
 	" i.second_name, i.second_phase, i.second_stack, " STORE_PROCESS_COLUMNS
@@ -41,10 +56,12 @@ static const char store_sql_incidents[] =
 	" ORDER BY s.last_ns DESC, s.id DESC LIMIT ?6";
 
 enum {
-	STORE_COLUMN_EXAMPLE = 13,
-	STORE_COLUMN_FIRST = 22,
-	STORE_COLUMN_SECOND = 28,
-	STORE_COLUMN_PROCESS = 34,
+	STORE_COLUMN_PROCESSES = 13,
+	STORE_COLUMN_OWN = 14,
+	STORE_COLUMN_EXAMPLE = 17,
+	STORE_COLUMN_FIRST = 26,
+	STORE_COLUMN_SECOND = 32,
+	STORE_COLUMN_PROCESS = 38,
 };
 
 static uint32_t store_column_type(struct sqlite3_stmt *row, int at)
@@ -72,6 +89,7 @@ static struct store_site store_column_site(struct sqlite3_stmt *row)
 		.buffers = store_column(row, 10),
 		.first_ns = store_column(row, 11),
 		.last_ns = store_column(row, 12),
+		.processes = bits_max(store_column(row, STORE_COLUMN_PROCESSES), 1),
 	};
 }
 
@@ -115,6 +133,12 @@ static struct store_incident store_column_incident(struct sqlite3_stmt *row)
 		.first = store_column_party(row, STORE_COLUMN_FIRST),
 		.second = store_column_party(row, STORE_COLUMN_SECOND),
 	};
+	/* The oldest counts and reports are deleted before their examples. */
+	incident.own_count = bits_max(store_column(row, STORE_COLUMN_OWN), incident.example.count);
+	incident.own_bytes =
+		bits_max(store_column(row, STORE_COLUMN_OWN + 1), incident.example.size);
+	incident.own_buffers =
+		bits_max(store_column(row, STORE_COLUMN_OWN + 2), incident.example.count);
 	return incident;
 }
 
@@ -354,4 +378,49 @@ int store_query_leaks(struct store_reader *reader, const struct store_filter *fi
 		      const struct store_leak_rows *rows, struct store_cursor *ret_next)
 {
 	return store_query_page(reader, filter, rows, store_list_leaks, ret_next);
+}
+
+/* Between begin and end. @sql counts; ?1 is the user. */
+static int store_count(struct store_reader *reader, const char *sql, uint32_t uid,
+		       uint64_t *ret_count)
+{
+	const struct store_value value = STORE_INT(uid);
+	STORE_STATEMENT row = NULL;
+	int r = store_reader_prepare(reader, sql, &value, 1, &row);
+
+	if (r == 0)
+		r = store_reader_step(reader, row);
+	if (r > 0)
+		*ret_count = store_column(row, 0);
+	return r < 0 ? r : 0;
+}
+
+static int store_query_count(struct store_reader *reader, const char *sql, uint32_t uid,
+			     uint64_t *ret_count)
+{
+	uint64_t count = 0;
+	int r = store_reader_begin(reader);
+
+	if (r == 0) {
+		r = store_count(reader, sql, uid, &count);
+		store_reader_end(reader);
+	}
+	if (r < 0)
+		return r;
+	*ret_count = count;
+	return 0;
+}
+
+int store_query_other_incidents(struct store_reader *reader, uint32_t uid, uint64_t *ret_count)
+{
+	return store_query_count(reader,
+				 "SELECT count(*) FROM sites AS s WHERE s.uid <> ?1 AND EXISTS"
+				 " (SELECT 1 FROM incidents WHERE site = s.id)",
+				 uid, ret_count);
+}
+
+int store_query_other_leaks(struct store_reader *reader, uint32_t uid, uint64_t *ret_count)
+{
+	return store_query_count(reader, "SELECT count(*) FROM leaks WHERE uid <> ?1", uid,
+				 ret_count);
 }

@@ -89,11 +89,14 @@ struct store_record_example {
 		(side) ? STORE_TEXT(store_item_text((item), (side)->phase)) : STORE_NONE, \
 		(side) ? STORE_TEXT(store_item_text((item), (side)->stack)) : STORE_NONE
 
-/* Replaces the same process's earlier example; the oldest beyond the limit is deleted. */
+/*
+ * Replaces the same process's earlier example, and keeps its time: when it happened there first. The
+ * oldest beyond the limit is deleted.
+ */
 static int store_record_example(struct store_db *db, const struct store_item *item,
 				const struct store_record_example *example, int64_t *ret_id)
 {
-	const struct store_value values[] = {
+	struct store_value values[] = {
 		STORE_INT(example->site),
 		STORE_INT(example->process),
 		STORE_CUT(example->time_ns),
@@ -107,8 +110,11 @@ static int store_record_example(struct store_db *db, const struct store_item *it
 		STORE_PARTY(item, example->first),
 		STORE_PARTY(item, example->second),
 	};
-	int r = store_db_run(db, STORE_SQL_EXAMPLE_DROP, values, 2, NULL);
+	int64_t earlier = INT64_MAX;
+	int r = store_db_run(db, STORE_SQL_EXAMPLE_DROP, values, 2, &earlier);
 
+	if (r > 0 && earlier < values[2].number)
+		values[2] = STORE_INT(earlier);
 	if (r >= 0)
 		r = store_db_run(db, STORE_SQL_EXAMPLE_ADD, values,
 				 sizeof(values) / sizeof(values[0]), ret_id);

@@ -155,7 +155,8 @@ const char *const store_schema_sql[STORE_SQL_COUNT] = {
 	[STORE_SQL_SEEN_SET] = "INSERT INTO seen(process, site, device, address, size, count)"
 			       " VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
 			       " ON CONFLICT DO UPDATE SET count = excluded.count",
-	[STORE_SQL_EXAMPLE_DROP] = "DELETE FROM incidents WHERE site = ?1 AND process = ?2",
+	[STORE_SQL_EXAMPLE_DROP] = "DELETE FROM incidents WHERE site = ?1 AND process = ?2"
+				   " RETURNING time_ns",
 	[STORE_SQL_EXAMPLE_ADD] =
 		"INSERT INTO incidents(site, process, time_ns, last_ns, device, device_uid, "
 		"address,"

@@ -197,11 +197,12 @@ struct store_site {
 	uint32_t type; /* SNAPSHOT_TYPE_NONE = unknown */
 	uint32_t user_id;
 	const char *comm;
-	const char *name;  /* NULL = none */
-	const char *phase; /* for sites without a name */
-	const char *stack; /* key of the stack; NULL = none */
-	uint64_t count;    /* for leaks: processes */
-	uint64_t bytes;    /* leaked */
+	const char *name;   /* NULL = none */
+	const char *phase;  /* for sites without a name */
+	const char *stack;  /* key of the stack; NULL = none */
+	uint64_t count;     /* for leaks: processes */
+	uint64_t processes; /* in which it happened; at least, of what is long ago */
+	uint64_t bytes;     /* leaked */
 	uint64_t buffers;
 	uint64_t first_ns, last_ns;
 };
@@ -212,6 +213,9 @@ struct store_incident {
 	struct store_process process;     /* of the example */
 	struct snapshot_incident example; /* the newest; its process index is not valid */
 	uint64_t device_uid;
+
+	/* The share of the example's process; only if the filter names a pid. */
+	uint64_t own_count, own_bytes, own_buffers;
 };
 
 /*
@@ -278,6 +282,10 @@ int store_query_incidents(struct store_reader *reader, const struct store_filter
 int store_query_has_kind(struct store_reader *reader, const char *kind);
 int store_query_leaks(struct store_reader *reader, const struct store_filter *filter,
 		      const struct store_leak_rows *rows, struct store_cursor *ret_next);
+
+/* How many incidents, or leak reports, there are of other users than @uid. 0 or a negative errno. */
+int store_query_other_incidents(struct store_reader *reader, uint32_t uid, uint64_t *ret_count);
+int store_query_other_leaks(struct store_reader *reader, uint32_t uid, uint64_t *ret_count);
 
 struct store_series_query {
 	uint64_t from_ns, to_ns; /* both inclusive; to_ns 0 = no end */

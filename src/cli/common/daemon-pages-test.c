@@ -170,7 +170,7 @@ UNIT(what_is_no_page_is_refused_and_told)
 	char *text;
 
 	assert(daemon_client_new(&remote) == 0);
-	assert(daemon_pages_rows(remote, &leaks, add_pid, &sum) == DAEMON_CLIENT_GARBAGE);
+	assert(daemon_pages_rows(remote, &leaks, add_pid, &sum, NULL) == DAEMON_CLIENT_GARBAGE);
 	assert(strstr(daemon_client_reason(remote), "cannot be understood"));
 	daemon_client_free(remote);
 	daemon_client_testing_stop(&server);
@@ -189,7 +189,7 @@ UNIT(rows_of_all_pages_are_handed_over)
 	uint64_t sum = 0;
 
 	assert(daemon_client_new(&remote) == 0);
-	assert(daemon_pages_rows(remote, &leaks, add_pid, &sum) == 0 && sum == 6);
+	assert(daemon_pages_rows(remote, &leaks, add_pid, &sum, NULL) == 0 && sum == 6);
 	daemon_client_free(remote);
 	daemon_client_testing_stop(&server);
 }

@@ -15,6 +15,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/common/command.h"
+#include "cli/common/session.h"
+#include "model/frames.h"
 #include "source/daemon-client/daemon-client.h"
 
 #define DAEMON_PAGES_CURSOR_MAX 64u
@@ -232,14 +234,18 @@ int daemon_pages_document(struct daemon_client *remote, const struct daemon_page
 }
 
 int daemon_pages_rows(struct daemon_client *remote, const struct daemon_pages_query *query,
-		      daemon_pages_fn *fn, void *context)
+		      daemon_pages_fn *fn, void *context, uint64_t *ret_hidden)
 {
 	CLEANUP(daemon_pages_walk_deinit)
 	struct daemon_pages_walk walk = {.remote = remote, .query = query};
 	int r;
 
+	if (ret_hidden)
+		*ret_hidden = 0;
 	do {
 		r = daemon_pages_page(&walk);
+		if (r == 0 && ret_hidden)
+			*ret_hidden = daemon_pages_number(walk.page, "hidden");
 		for (size_t i = 0; r == 0 && i < json_array_size(daemon_pages_list(&walk)); i++)
 			r = fn(context, json_array_get(daemon_pages_list(&walk), i));
 	} while (r == 0 && daemon_pages_go_on(&walk));
@@ -261,6 +267,30 @@ uint64_t daemon_pages_number(const json_t *row, const char *key)
 const char *daemon_pages_text(const json_t *row, const char *key)
 {
 	return json_string_value(json_object_get(row, key));
+}
+
+void daemon_pages_print_hidden(uint64_t hidden, const char *what)
+{
+	if (hidden)
+		printf("and %" PRIu64 " %s%s of other users, which you may not see\n", hidden, what,
+		       hidden == 1 ? "" : "s");
+}
+
+void daemon_pages_print_stack(const json_t *stack, const char *indent)
+{
+	for (size_t i = 0; i < json_array_size(stack); i++) {
+		const json_t *row = json_array_get(stack, i);
+		const struct frames_one frame = {
+			.function = daemon_pages_text(row, "function"),
+			.file = daemon_pages_text(row, "file"),
+			.module = daemon_pages_text(row, "module"),
+			.line = (uint32_t)daemon_pages_number(row, "line"),
+		};
+
+		fputs(indent, stdout);
+		session_print_frame(&frame);
+		putchar('\n');
+	}
 }
 
 int daemon_pages_fail(const char *command, const struct daemon_client *remote, int result)

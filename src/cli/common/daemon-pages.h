@@ -37,8 +37,12 @@ int daemon_pages_document(struct daemon_client *remote, const struct daemon_page
 /* Handles one row. 0, or a negative errno. */
 typedef int daemon_pages_fn(void *context, const json_t *row);
 
+/* @ret_hidden: rows of other users that the asker may not see, also on failure; may be NULL. */
 int daemon_pages_rows(struct daemon_client *remote, const struct daemon_pages_query *query,
-		      daemon_pages_fn *fn, void *context);
+		      daemon_pages_fn *fn, void *context, uint64_t *ret_hidden);
+
+/* Tells of such rows, which @what names ("leak report"), unless there are none. */
+void daemon_pages_print_hidden(uint64_t hidden, const char *what);
 
 /*
  * Parses a document of the daemon; NULL if it is invalid. Numbers are exact, unless one exceeds
@@ -52,6 +56,9 @@ void daemon_pages_unload(json_t **json);
 /* Members of a row; 0 or NULL if missing or of another type. */
 uint64_t daemon_pages_number(const json_t *row, const char *key);
 const char *daemon_pages_text(const json_t *row, const char *key);
+
+/* Prints the "stack" of a row, innermost frame first, one per line. */
+void daemon_pages_print_stack(const json_t *stack, const char *indent);
 
 /* Explains why a command that needs the daemon failed. Return: exit code. */
 int daemon_pages_fail(const char *command, const struct daemon_client *remote, int result);

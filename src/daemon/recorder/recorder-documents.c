@@ -40,6 +40,7 @@ struct recorder_writing {
 	bool is_open; /* a row is */
 	enum recorder_part part;
 	bool is_failure;        /* the row is of a failed allocation */
+	bool is_of_process;     /* one pid was asked for: its times and counts, not all of them */
 	size_t totals_only;     /* leaks so far of which no buffers are known */
 	struct store_leak leak; /* the row's; its texts are the snapshot's */
 	struct snapshot *snapshot;
@@ -299,8 +300,11 @@ int recorder_documents_leaks(struct store_reader *reader, const struct query_pas
 	CLEANUP(recorder_forget) struct recorder_writing writing = {.json = json, .scope = scope};
 	struct store_filter filter;
 	struct store_cursor next;
+	uint64_t hidden = 0;
 	int r = recorder_filter(query, scope, &filter);
 
+	if (r == 0 && scope->has_uid)
+		r = store_query_other_leaks(reader, scope->uid, &hidden);
 	if (r < 0)
 		return r;
 	document_open(json, "ttmem.leaks/1", clock_ns(CLOCK_REALTIME));
@@ -309,6 +313,7 @@ int recorder_documents_leaks(struct store_reader *reader, const struct query_pas
 	if (r < 0)
 		return r;
 	emit_close_array(json);
+	emit_u64(json, "hidden", hidden);
 	recorder_cursor_end(json, &next, writing.totals_only);
 	return 0;
 }
@@ -324,6 +329,29 @@ static void recorder_close_incident(struct recorder_writing *writing)
 	recorder_open_part(writing, RECORDER_NOTHING);
 	emit_close_object(writing->json);
 	writing->is_open = false;
+}
+
+/* How often and when: of the process that was asked for, else of all at that call site. */
+static void recorder_incident_figures(const struct recorder_writing *writing,
+				      const struct store_incident *incident, bool is_leak,
+				      struct snapshot_incident *row)
+{
+	bool own = writing->is_of_process;
+	const struct store_site *site = &incident->site;
+
+	/* The times of the example are those of its process. */
+	if (!own) {
+		row->time_ns = site->first_ns;
+		row->last_ns = site->last_ns;
+	}
+	if (is_leak) {
+		/* All that ever leaked there, which has no one address. */
+		row->count = own ? incident->own_buffers : site->buffers;
+		row->size = own ? incident->own_bytes : site->bytes;
+		row->has_address = false;
+	} else {
+		row->count = own ? incident->own_count : site->count;
+	}
 }
 
 static int recorder_incident(void *context, const struct store_incident *incident)
@@ -347,16 +375,10 @@ static int recorder_incident(void *context, const struct store_incident *inciden
 	if (r < 0)
 		return r;
 	row.process = 0;
-	row.time_ns = incident->site.first_ns;
-	row.last_ns = incident->site.last_ns;
-	row.count = is_leak ? incident->site.buffers : incident->site.count;
-	if (is_leak) {
-		/* All that ever leaked there, which has no one address. */
-		row.size = incident->site.bytes;
-		row.has_address = false;
-	}
+	recorder_incident_figures(writing, incident, is_leak, &row);
 	emit_open_object(writing->json, NULL);
 	document_incident_fields(writing->json, writing->snapshot, &row);
+	emit_u64(writing->json, "processes", writing->is_of_process ? 1 : incident->site.processes);
 	writing->is_open = true;
 	writing->is_failure = strcmp(incident->site.kind, "alloc_failed") == 0;
 	return 0;
@@ -400,7 +422,9 @@ int recorder_documents_incident_rows(struct store_reader *reader, const struct s
 				     const struct recorder_scope *scope, struct emit *json,
 				     struct store_cursor *ret_next)
 {
-	CLEANUP(recorder_forget) struct recorder_writing writing = {.json = json, .scope = scope};
+	CLEANUP(recorder_forget)
+	struct recorder_writing writing = {
+		.json = json, .scope = scope, .is_of_process = filter->pid != 0};
 	const struct store_incident_rows rows = {
 		.context = &writing,
 		.incident = recorder_incident,
@@ -429,10 +453,13 @@ int recorder_documents_incidents(struct store_reader *reader, const struct query
 {
 	struct store_filter filter;
 	struct store_cursor next;
+	uint64_t hidden = 0;
 	int r = recorder_filter(query, scope, &filter);
 
 	if (r == 0)
 		r = recorder_check_kind(reader, query->kind);
+	if (r == 0 && scope->has_uid)
+		r = store_query_other_incidents(reader, scope->uid, &hidden);
 	if (r < 0)
 		return r;
 	document_open(json, "ttmem.incidents/1", clock_ns(CLOCK_REALTIME));
@@ -441,6 +468,7 @@ int recorder_documents_incidents(struct store_reader *reader, const struct query
 	if (r < 0)
 		return r;
 	emit_close_array(json);
+	emit_u64(json, "hidden", hidden);
 	recorder_cursor_end(json, &next, 0);
 	return 0;
 }

@@ -11,7 +11,7 @@ import pytest
 
 from common import AS_NOBODY, LIMIT, NOBODY, become
 from machines import Machine, Region
-from test_doctor import HEALTHY, found
+from test_doctor import HEALTHY, examine, found
 from world import wait_for
 
 
@@ -42,6 +42,27 @@ def test_a_healthy_daemon_has_no_findings(ttmemd, asker):
     # Its memory of the past is opened by another thread.
     wait_for(lambda: ttmemd.json("status")["past"]["running"], "the past")
     assert not DAEMON & set(found(asker))
+
+
+OLD_CLIENT = """
+import os, socket, struct, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+s.sendall(struct.pack("<B3xiQB3xiQQ32x", 1, 0, 1 << 25, 1, os.getpid(), 0x1000, 5))
+print("sent", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_stacks_unsent(ttmemd, asker):
+    """A variable of the library is no advice for who does not use it."""
+    ttmemd.start()
+    command = ["/usr/bin/python3", "-c", OLD_CLIENT, ttmemd.legacy]
+    client = ttmemd.adopt(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+    assert client.stdout.readline() == b"sent\n"
+    wait_for(lambda: client.pid in {p["pid"] for p in ttmemd.json("ps")["processes"]}, "the client")
+    ids = found(asker)
+    assert client.pid in ids["stacks-unsent"] and client.pid not in ids.get("stacks-off", [])
 
 
 def test_daemon_none(ttmemd, asker):
@@ -232,6 +253,8 @@ def test_region_differs(world, tmp_path):
     player = world.player("device 0 0x4d wormhole_b0 n150 0 12884901888 94371840", "alloc 0 DRAM 0x1000 4096")
     machine.region(Region(4, 0x4D, 0).process(player.pid, "player", seconds_ago=0, DRAM=1))
     assert "region-differs" in on_machine(world, machine)
+    (finding,) = (f for f in examine(world)["findings"] if f["id"] == "region-differs")
+    assert "other threads" in finding["why"]
 
 
 def test_region_broken(world, tmp_path):
