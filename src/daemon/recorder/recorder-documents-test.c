@@ -222,7 +222,7 @@ static json_t *ask_address(struct testing_world *world, uint64_t until_ms, bool 
 	return array;
 }
 
-/* As many buffers at one address as are kept, of different call sites. */
+/* A thousand buffers at one address, of different call sites. */
 static void put_large_leak(struct testing_world *world, uint32_t pid)
 {
 	struct store_ending ending = {.book = pid, .ended_ns = TESTING_START + pid};
@@ -230,7 +230,7 @@ static void put_large_leak(struct testing_world *world, uint32_t pid)
 	uint32_t process = testing_process(snapshot, pid, "train");
 	char name[2048];
 
-	for (uint32_t i = 0; i < STORE_LEAK_BUFFERS_MAX; i++) {
+	for (uint32_t i = 0; i < 1000; i++) {
 		snprintf(name, sizeof(name), "%-2047u", pid * 100 + i / 50);
 		testing_buffer(snapshot, process, 0, 0x1000, name, NULL);
 	}
