@@ -160,7 +160,8 @@ static int leaks_run(int argc, char **argv)
 		.items = items,
 		.count = ARRAY_SIZE(items),
 	};
-	struct daemon_pages_query query = {.document = "leaks", .list = "processes"};
+	struct daemon_pages_query query = {
+		.document = "leaks", .list = "processes", .sublist = "buffers"};
 	bool is_begun; /* there is nothing to print instead */
 	int r = options_parse_only(&options, argc, argv);
 
@@ -168,6 +169,7 @@ static int leaks_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	query.pid = leaks.filter.has_pid ? leaks.filter.pid : 0;
+	query.no_buffers = !leaks.json; /* the text has only call sites */
 	r = daemon_client_new(&remote);
 	if (r < 0)
 		return output_fail("leaks", "cannot ask ttmemd", r);

@@ -87,7 +87,8 @@ UNIT(a_report_keeps_a_hundred_thousand_buffers)
 
 	testing_init(&world);
 	testing_open(&world);
-	store_put_leak(world.store, snapshot, process, &(struct store_ending){.ended_ns = 5});
+	store_put_leak(world.store, snapshot, process,
+		       &(struct store_ending){.ended_ns = TESTING_START});
 	testing_flush(&world);
 	assert(store_reader_open(world.store, &reader) == 0);
 	assert(store_query_leaks(reader, &testing_everything, &rows, &next) == 0);
@@ -151,7 +152,8 @@ UNIT(a_huge_leak_is_cut)
 
 	testing_init(&world);
 	testing_open(&world);
-	store_put_leak(world.store, snapshot, process, &(struct store_ending){.ended_ns = 5});
+	store_put_leak(world.store, snapshot, process,
+		       &(struct store_ending){.ended_ns = TESTING_START});
 	testing_flush(&world);
 	told = testing_told_leaks(&world, &testing_everything);
 	assert(told.leaks == 1 && told.leak.buffers == count);
@@ -185,7 +187,8 @@ UNIT(a_list_takes_its_share_of_the_queue_at_most)
 		name[sizeof(name) - 1] = '\0';
 		testing_buffer(snapshot, process, DRAM, i, name, NULL);
 	}
-	store_put_leak(world.store, snapshot, process, &(struct store_ending){.ended_ns = 5});
+	store_put_leak(world.store, snapshot, process,
+		       &(struct store_ending){.ended_ns = TESTING_START});
 	testing_put_leak(&world, 43, "of another process");
 	testing_flush(&world);
 	assert(testing_health(&world).dropped_records == 0);
@@ -211,7 +214,7 @@ UNIT(a_full_queue_costs_the_list_before_the_report)
 	testing_hold(&world, true);
 	for (uint64_t book = 1; book <= 3; book++)
 		store_put_leak(world.store, snapshot, process,
-			       &(struct store_ending){.book = book, .ended_ns = 5});
+			       &(struct store_ending){.book = book, .ended_ns = TESTING_START});
 	testing_hold(&world, false);
 	testing_flush(&world);
 	assert(testing_health(&world).dropped_records == 0);
@@ -275,7 +278,8 @@ UNIT(lists_stay_within_their_share_of_the_file)
 	most = (int64_t)(world.config.size_max / STORE_LISTS_SHARE);
 	testing_open(&world);
 	snapshot->processes[process].user_id = 2000;
-	store_put_leak(world.store, snapshot, process, &(struct store_ending){.ended_ns = 5});
+	store_put_leak(world.store, snapshot, process,
+		       &(struct store_ending){.ended_ns = TESTING_START});
 	snapshot->processes[process].user_id = 1000;
 	for (uint64_t book = 1; book <= 40; book++) {
 		store_put_leak(world.store, snapshot, process,

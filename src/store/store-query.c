@@ -300,10 +300,13 @@ static int store_query_chunk(struct store_reader *reader, struct sqlite3_stmt *r
 		return r == -EBADMSG ? store_reader_damaged(reader) : r;
 	/* Unpacking takes time that SQLite does not see. */
 	r = store_reader_hurry(reader, 0);
-	for (int64_t at = next->major > first ? next->major - first : 0; r == 0 && at < chunk.count;
-	     at++) {
-		r = rows->buffer(rows->context, &chunk.buffers[at], chunk.device_uids[at]);
-		next->major = first + at + (r == 0);
+	for (uint32_t i = 0; r == 0 && i < chunk.count; i++) {
+		if (first + i < next->major)
+			continue;
+		if (rows->buffers_max && first + i >= rows->buffers_max)
+			break;
+		r = rows->buffer(rows->context, &chunk.buffers[i], chunk.device_uids[i]);
+		next->major = first + i + (r == 0);
 	}
 	return r;
 }
@@ -312,11 +315,13 @@ static int store_query_chunk(struct store_reader *reader, struct sqlite3_stmt *r
 static int store_query_buffers(struct store_reader *reader, int64_t leak,
 			       const struct store_leak_rows *rows, struct store_cursor *next)
 {
-	const struct store_value values[] = {STORE_INT(leak), STORE_INT(next->major)};
+	int64_t most = rows->buffers_max ? (int64_t)rows->buffers_max : INT64_MAX;
+	const struct store_value values[] = {STORE_INT(leak), STORE_INT(next->major),
+					     STORE_INT(most)};
 	STORE_STATEMENT row = NULL;
 	int r = store_reader_prepare(reader,
 				     "SELECT first, data FROM leak_chunks WHERE leak = ?1"
-				     " AND first + rows > ?2 ORDER BY first",
+				     " AND first + rows > ?2 AND first < ?3 ORDER BY first",
 				     values, ARRAY_SIZE(values), &row);
 
 	while (r == 0 && (r = store_reader_step(reader, row)) > 0)

@@ -278,6 +278,7 @@ struct store_leak_rows {
 	int (*leak)(void *context, const struct store_leak *leak);
 	int (*part)(void *context, const struct store_part *part);
 	int (*buffer)(void *context, const struct snapshot_buffer *buffer, uint64_t device_uid);
+	uint32_t buffers_max; /* of each leak; 0 = all */
 };
 
 /* Newest first. 0 or NULL: no restriction. */

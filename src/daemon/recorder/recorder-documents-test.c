@@ -128,6 +128,12 @@ UNIT(leaks_of_every_kind_of_end_are_listed)
 	assert(json_is_null(json_object_get(row, "exit")));
 	assert(number_of(row, "bytes") == 3 * 4096 && number_of(row, "buffer_count") == 3);
 	assert(json_array_size(json_object_get(row, "sites")) == 2);
+	for (size_t i = 0; i < 2; i++) {
+		json_t *site = json_array_get(json_object_get(row, "sites"), i);
+
+		assert(strcmp(text_of(site, "phase"), "layer 3") == 0);
+		assert(json_array_size(json_object_get(site, "phases")) == 1);
+	}
 	assert(json_array_size(json_object_get(row, "buffers")) == 3);
 	buffer = json_array_get(json_object_get(row, "buffers"), 0);
 	assert(number_of(buffer, "pid") == 11 && number_of(buffer, "size") == 4096);

@@ -79,6 +79,7 @@ static struct query_past documents_past(const struct routes_ask *ask)
 		.asker = ask->asker,
 		.pid = url->filter.pid,
 		.kind = url->kind,
+		.only_sites = url->no_buffers,
 		.since_ns = url->since_ns,
 		.limit = url->limit,
 		.cursor = url->cursor,

@@ -220,6 +220,12 @@ static int url_read_only(struct url *url, const char *value)
 	return strcmp(value, "past") == 0 ? 0 : -EINVAL;
 }
 
+static int url_read_buffers(struct url *url, const char *value)
+{
+	url->no_buffers = strcmp(value, "0") == 0;
+	return url->no_buffers || strcmp(value, "1") == 0 ? 0 : -EINVAL;
+}
+
 static const struct url_rule {
 	const char *name;
 	uint32_t bit;
@@ -244,6 +250,7 @@ static const struct url_rule {
 	{"size", URL_SIZE, url_read_size, "a number of bytes, as in 512, 64K or 1.5GiB"},
 	{"page", URL_PAGE, url_read_page, "a number of bytes, as in 512, 64K or 1.5GiB"},
 	{"only", URL_ONLY, url_read_only, "past"},
+	{"buffers", URL_BUFFERS, url_read_buffers, "0 or 1"},
 };
 
 static int url_read_pair(struct url *url, const struct url_pair *pair, uint32_t allowed)

@@ -41,6 +41,7 @@ enum url_parameter {
 	URL_SIZE = 1u << 14,
 	URL_PAGE = 1u << 15,
 	URL_ONLY = 1u << 16,
+	URL_BUFFERS = 1u << 17,
 };
 
 struct url_pair {
@@ -67,6 +68,7 @@ struct url {
 	const char *token;
 	uint64_t size, page_size;
 	bool only_past;
+	bool no_buffers;
 
 	char problem[URL_PROBLEM_SIZE]; /* the last error */
 };
