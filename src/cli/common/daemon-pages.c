@@ -81,6 +81,8 @@ static int daemon_pages_target(const struct daemon_pages_walk *walk,
 		fputs("&buffers=0", out);
 	if (query->pid)
 		fprintf(out, "&pid=%" PRIu32, query->pid);
+	if (query->since_ns)
+		fprintf(out, "&since=%" PRIu64, query->since_ns);
 	if (query->from_ns)
 		fprintf(out, "&from=%" PRIu64, query->from_ns);
 	if (query->step_s)

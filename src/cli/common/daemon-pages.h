@@ -23,6 +23,7 @@ struct daemon_pages_query {
 	const char *sublist;  /* of its last row, a member that may continue too; NULL = none */
 	bool no_buffers;      /* for leaks: leave out their lists of buffers */
 	uint32_t pid;         /* 0 = any */
+	uint64_t since_ns;    /* for leaks; 0 = all */
 	uint32_t limit;       /* rows of a page, 0 = DAEMON_PAGES_PAGE */
 	uint64_t from_ns;     /* for series; 0 = the daemon's default; the same for step_s */
 	uint32_t step_s;

@@ -37,10 +37,11 @@ struct recorder_scope {
 	bool has_address; /* only what concerns this address */
 	uint64_t address;
 	const struct filter *filter; /* with an address: its devices and type; NULL = any */
-	bool only_sites;             /* of leaks: without lists of buffers */
-	uint64_t bytes_max;          /* of rows: then the page, or the list, ends; 0 = any */
-	bool is_page;                /* else -EFBIG, as there are no pages */
-	uint64_t page_until_ms;      /* CLOCK_MONOTONIC: then the page ends */
+	bool has_buffers_max;        /* of each leak: */
+	uint32_t buffers_max;
+	uint64_t bytes_max;     /* of rows: then the page, or the list, ends; 0 = any */
+	bool is_page;           /* else -EFBIG, as there are no pages */
+	uint64_t page_until_ms; /* CLOCK_MONOTONIC: then the page ends */
 };
 
 /*

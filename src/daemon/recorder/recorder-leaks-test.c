@@ -111,8 +111,10 @@ UNIT(pages_of_leaks_end_by_their_bytes)
 	assert(read_pages(&world, &query, &pages) == 9000);
 	assert(pages > 2);
 	/* Without lists it is a short page. */
-	query = (struct query_past){.only_sites = true};
+	query = (struct query_past){.has_buffers_max = true};
 	assert(read_pages(&world, &query, &pages) == 0 && pages == 1);
+	query = (struct query_past){.has_buffers_max = true, .buffers_max = 2500};
+	assert(read_pages(&world, &query, &pages) == 2500);
 	testing_close(&world);
 }
 

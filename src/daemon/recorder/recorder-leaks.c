@@ -159,12 +159,14 @@ static int recorder_leak_buffer(void *context, const struct snapshot_buffer *buf
 static int recorder_leak_rows(struct store_reader *reader, const struct store_filter *filter,
 			      struct recorder_writing *writing, struct store_cursor *ret_next)
 {
+	bool has_buffers = !writing->scope->has_buffers_max || writing->scope->buffers_max > 0;
 	const struct store_leak_rows rows = {
 		.context = writing,
 		.leak = recorder_leak,
 		/* A leak is only begun by its first buffer of the address, after the sites. */
 		.part = writing->scope->has_address ? NULL : recorder_leak_site,
-		.buffer = writing->scope->only_sites ? NULL : recorder_leak_buffer,
+		.buffer = has_buffers ? recorder_leak_buffer : NULL,
+		.buffers_max = writing->scope->buffers_max,
 	};
 	int r = store_query_leaks(reader, filter, &rows, ret_next);
 
@@ -192,6 +194,7 @@ int recorder_documents_leaks(struct store_reader *reader, const struct query_pas
 	};
 	struct recorder_scope wanted = *scope;
 
-	wanted.only_sites = query->only_sites;
+	wanted.has_buffers_max = query->has_buffers_max;
+	wanted.buffers_max = query->buffers_max;
 	return recorder_writing_page(reader, query, &wanted, &page, json);
 }

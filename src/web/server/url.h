@@ -18,6 +18,7 @@
 #define URL_PARAMETERS_MAX 80u /* 64 devices and one of each other */
 #define URL_LIMIT_DEFAULT 1000u
 #define URL_LIMIT_MAX 10000u
+#define URL_BUFFERS_MAX 1000000u
 #define URL_PROBLEM_SIZE 256
 #define URL_KIND_MAX 32u
 #define URL_KINDS "double_free, unknown_free, size_change, alloc_failed or leak"
@@ -68,7 +69,7 @@ struct url {
 	const char *token;
 	uint64_t size, page_size;
 	bool only_past;
-	bool no_buffers;
+	uint32_t buffers_max;
 
 	char problem[URL_PROBLEM_SIZE]; /* the last error */
 };
