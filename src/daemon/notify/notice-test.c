@@ -25,7 +25,7 @@ UNIT(an_incident_has_the_stack_of_who_did_it)
 	struct snapshot *snapshot = snapshot_of_one();
 	struct snapshot_incident incident = {
 		.kind = "double_free",
-		.first = {.known = true, .stack = "b.c:1:other"},
+		.first = {.known = true, .stack = "main.c:1:other"},
 		.second = {.known = true, .stack = "a.c:9:main -> x/a.c:5:drop @ app -> app+0x12"},
 	};
 	struct notice *notice = notice_new_incident(snapshot, &incident, 1);
@@ -35,7 +35,7 @@ UNIT(an_incident_has_the_stack_of_who_did_it)
 	notice_free(notice);
 	incident.second.known = false;
 	notice = notice_new_incident(snapshot, &incident, 1);
-	assert(notice && strcmp(notice->stack, "other (b.c:1)") == 0);
+	assert(notice && strcmp(notice->stack, "other (main.c:1)") == 0);
 	notice_free(notice);
 	incident.first.known = false;
 	incident.first.stack = NULL;
