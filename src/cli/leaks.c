@@ -19,6 +19,7 @@
 
 struct leaks {
 	struct filter filter;
+	uint64_t since_ns;
 	bool json;
 	uint64_t processes, bytes, buffers;
 };
@@ -130,12 +131,19 @@ static int leaks_text(struct leaks *leaks, struct daemon_client *remote,
 	return 0;
 }
 
+static int leaks_since(void *target, const char *text)
+{
+	return text_parse_u64(text, target);
+}
+
 static int leaks_run(int argc, char **argv)
 {
 	CLEANUP(leaks_cleanup) struct daemon_client *remote = NULL;
 	struct leaks leaks = {.json = false};
 	const struct options_item items[] = {
 		{0, "pid", "PID", "only of this process", &leaks.filter, options_pid},
+		{0, "since", "NS", "only of processes that ended then or later, in ns since 1970",
+		 &leaks.since_ns, leaks_since},
 		{0, "json", NULL, "as JSON", &leaks.json, NULL},
 	};
 	const struct options options = {
@@ -145,7 +153,8 @@ static int leaks_run(int argc, char **argv)
 		.items = items,
 		.count = ARRAY_SIZE(items),
 	};
-	struct daemon_pages_query query = {.document = "leaks", .list = "processes"};
+	struct daemon_pages_query query = {
+		.document = "leaks", .list = "processes", .sublist = "buffers"};
 	bool is_begun; /* there is nothing to print instead */
 	int r = options_parse_only(&options, argc, argv);
 
@@ -153,6 +162,8 @@ static int leaks_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	query.pid = leaks.filter.has_pid ? leaks.filter.pid : 0;
+	query.since_ns = leaks.since_ns;
+	query.no_buffers = !leaks.json; /* the text has only call sites */
 	r = daemon_client_new(&remote);
 	if (r < 0)
 		return output_fail("leaks", "cannot ask ttmemd", r);

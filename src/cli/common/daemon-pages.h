@@ -14,13 +14,16 @@
 
 struct daemon_client;
 
-#define DAEMON_PAGES_PAGES_MAX 1000u /* more pages mean a faulty daemon */
-#define DAEMON_PAGES_PAGE 100u       /* rows, unless the query sets a limit; each may be large */
+#define DAEMON_PAGES_PAGES_MAX 1000000u /* of about a MiB at most: more mean a faulty daemon */
+#define DAEMON_PAGES_PAGE 100u          /* rows, unless the query sets a limit; each may be large */
 
 struct daemon_pages_query {
 	const char *document; /* "leaks", "incidents" or "series" */
 	const char *list;     /* the member that continues from page to page */
+	const char *sublist;  /* of its last row, a member that may continue too; NULL = none */
+	bool no_buffers;      /* for leaks: leave out their lists of buffers */
 	uint32_t pid;         /* 0 = any */
+	uint64_t since_ns;    /* for leaks; 0 = all */
 	uint32_t limit;       /* rows of a page, 0 = DAEMON_PAGES_PAGE */
 	uint64_t from_ns;     /* for series; 0 = the daemon's default; the same for step_s */
 	uint32_t step_s;
