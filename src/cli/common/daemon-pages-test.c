@@ -244,7 +244,7 @@ UNIT(an_older_daemon_is_asked_for_everything)
 
 	query.no_buffers = true;
 	assert(daemon_client_new(&remote) == 0);
-	assert(daemon_pages_rows(remote, &query, add_pid, &sum) == 0 && sum == 6);
+	assert(daemon_pages_rows(remote, &query, add_pid, &sum, NULL) == 0 && sum == 6);
 	daemon_client_free(remote);
 	daemon_client_testing_stop(&server);
 }
