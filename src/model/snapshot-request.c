@@ -13,7 +13,7 @@ static const struct snapshot_part *snapshot_request_part(const struct snapshot *
 	const struct snapshot_process *known;
 
 	while ((known = snapshot_next_process(totals, &search))) {
-		if (known->start_ticks == process->start_ticks && known->alive == process->alive)
+		if (known->start_ticks == process->start_ticks)
 			return snapshot_find_part(totals, (uint32_t)(known - totals->processes),
 						  device);
 	}
@@ -36,22 +36,32 @@ bool snapshot_request_wants(const struct snapshot_request *request,
 	return filter_wants_device(&request->filter, row->device, row->unique_id);
 }
 
-void snapshot_request_join(const struct snapshot_request *request, struct snapshot *snapshot)
+static void snapshot_take_join(const struct snapshot *totals, const struct snapshot_part *known,
+			       struct snapshot *snapshot, struct snapshot_part *part)
 {
-	for (size_t i = 0; request->totals && i < snapshot->process_count; i++) {
+	const struct snapshot_device *row = &totals->devices[known->row];
+
+	part->facts.unique_id = known->facts.unique_id;
+	part->joined = known->joined;
+	part->card = SNAPSHOT_NO_CARD;
+	part->is_joined = true;
+	if (snapshot->device_count) {
+		snapshot->devices[part->row].unique_id = row->unique_id;
+		snapshot->devices[part->row].device = row->device;
+	}
+}
+
+void snapshot_take_joins(const struct snapshot *totals, struct snapshot *snapshot)
+{
+	for (size_t i = 0; totals && i < snapshot->process_count; i++) {
 		struct snapshot_process *process = &snapshot->processes[i];
 
 		for (size_t k = 0; k < process->part_count; k++) {
-			struct snapshot_part *part = &process->parts[k];
 			const struct snapshot_part *known =
-				snapshot_request_part(request->totals, process, part->device);
+				snapshot_request_part(totals, process, process->parts[k].device);
 
-			if (!known)
-				continue;
-			part->facts.unique_id = known->facts.unique_id;
-			part->joined = known->joined;
-			part->card = SNAPSHOT_NO_CARD;
-			part->is_joined = true;
+			if (known)
+				snapshot_take_join(totals, known, snapshot, &process->parts[k]);
 		}
 	}
 }

@@ -47,5 +47,8 @@ bool snapshot_request_wants(const struct snapshot_request *request,
 			    const struct snapshot_process *process, uint32_t device,
 			    uint64_t declared_id);
 
-/* Takes over from the totals which chips the devices of a page are. */
-void snapshot_request_join(const struct snapshot_request *request, struct snapshot *snapshot);
+/*
+ * Takes over from finished totals which chips the devices of a snapshot are that knows nothing of cards:
+ * a page before it is finished, or the book of one process, which may have ended since.
+ */
+void snapshot_take_joins(const struct snapshot *totals, struct snapshot *snapshot);

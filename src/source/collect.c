@@ -52,7 +52,7 @@ static int collect_all(const struct collect_sources *sources,
 	/* A snapshot is stamped at its end: nothing in it may be newer. */
 	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
 	if (request->limit)
-		snapshot_request_join(request, snapshot);
+		snapshot_take_joins(request->totals, snapshot);
 	r = snapshot_finish(snapshot);
 	if (r < 0)
 		return r;

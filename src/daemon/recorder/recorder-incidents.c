@@ -272,12 +272,22 @@ static void recorder_tell_incident(struct recorder *recorder, const struct track
 	recorder_add_news(recorder, types_find_incident_kind(incident->kind), counted, notice);
 }
 
+void recorder_join(struct recorder *recorder, struct snapshot *snapshot)
+{
+	struct snapshot *totals =
+		recorder->config.collector ? collector_latest(recorder->config.collector) : NULL;
+
+	snapshot_take_joins(totals, snapshot);
+	snapshot_free(totals);
+}
+
 void recorder_look_into(struct recorder *recorder, struct tracked *tracked, struct view *view)
 {
 	struct snapshot *snapshot = recorder_read(tracked, false, view, recorder->config.symbols);
 
 	if (!snapshot)
 		return;
+	recorder_join(recorder, snapshot);
 	for (size_t i = 0; i < snapshot->incident_count; i++) {
 		const struct snapshot_incident *incident = &snapshot->incidents[i];
 		uint32_t kind = types_find_incident_kind(incident->kind);

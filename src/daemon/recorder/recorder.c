@@ -310,6 +310,7 @@ static void recorder_judge_run(struct worker_job *job)
 	recorder_look_into(recorder, tracked, view); /* what happened just before the end */
 	pthread_mutex_unlock(&tracked->incident_lock);
 	if (snapshot) {
+		recorder_join(recorder, snapshot);
 		snapshot_drop_empty(snapshot);
 		pthread_mutex_lock(&recorder->lock);
 		tally_add_process(recorder->ended, snapshot, 0);

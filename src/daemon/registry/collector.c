@@ -197,6 +197,16 @@ int collector_totals(struct collector *collector, uint64_t since_ns, struct snap
 	return r;
 }
 
+struct snapshot *collector_latest(struct collector *collector)
+{
+	struct snapshot *latest;
+
+	pthread_mutex_lock(&collector->lock);
+	latest = collector->latest ? snapshot_ref(collector->latest) : NULL;
+	pthread_mutex_unlock(&collector->lock);
+	return latest;
+}
+
 uint64_t collector_readings(struct collector *collector)
 {
 	uint64_t readings;

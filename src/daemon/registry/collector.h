@@ -49,3 +49,6 @@ int collector_read(struct collector *collector, const struct collector_wish *wis
 
 /* How often totals have been read. */
 uint64_t collector_readings(struct collector *collector);
+
+/* The last reading, however old; NULL if there was none. To be freed. */
+struct snapshot *collector_latest(struct collector *collector);

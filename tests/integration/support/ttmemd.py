@@ -89,10 +89,10 @@ class Ttmemd:
         self.process = None
         return code
 
-    def player(self, *lines, before=(), **settings):
+    def player(self, *lines, before=(), opened=(), **settings):
         command = [*before, self.build / "tests" / "programs" / "player"]
         env = {**self.env, "TTMEM": "1", **settings}
-        player = Player([str(word) for word in command], env)
+        player = Player([str(word) for word in command], env, opened)
         self.players.append(player)
         player.play(*lines)
         return player
