@@ -13,7 +13,7 @@ import pytest
 
 from conftest import LIMIT, ROOT
 from common import AS_NOBODY, LIMIT
-from machines import GIB, MACHINES, Machine, Region, n150, p150
+from machines import GIB, MACHINES, SAMPLES, Machine, Region, n150, p150
 from world import check_schema
 
 GOLDEN = ROOT / "tests" / "corpus" / "machines"
@@ -254,3 +254,12 @@ def test_allocation_monitor_client_goes_on(old_tool):
     monitor.terminate()
     monitor.communicate(timeout=LIMIT)
     assert seen == 3 and monitor.returncode == 0
+
+
+@pytest.mark.parametrize("name", [name for name in SAMPLES if name not in MACHINES])
+def test_sample_machines_can_be_shown(look, tmp_path, name):
+    """What each of them should show is said by the tests that use it."""
+    machine = SAMPLES[name](tmp_path / "machine")
+    cards = list((machine.sys / "class" / "tenstorrent").iterdir())
+    document = check_schema(json.loads(look(machine, "smi", "--json")))
+    assert sum(device["present"] for device in document["devices"]) == len(cards)
