@@ -142,6 +142,10 @@ static void merge_row(struct snapshot *snapshot, const struct merge_entry *entri
 			row->untracked++;
 			continue;
 		}
+		if (part->before_reset) {
+			row->before_reset++;
+			continue;
+		}
 		row->processes++;
 		merge_memory(row, part);
 	}
@@ -209,7 +213,9 @@ static void merge_card(struct snapshot_device *row, const struct snapshot_card *
 		row->arch = card->arch;
 	if (!row->card)
 		row->card = card->card;
-	row->present = true;
+	row->present = card->condition.state != SNAPSHOT_GONE;
+	row->condition = card->condition;
+	row->closed = row->closed && !card->condition.outside;
 	row->device = row->number = card->number;
 	row->serial = card->serial;
 	row->bus = card->bus;
@@ -227,7 +233,7 @@ static void merge_cards(struct snapshot *snapshot)
 		const struct snapshot_card *card = &snapshot->cards[i];
 		struct snapshot_device *row = merge_card_row(snapshot, rows, card);
 
-		if (!row || row->present) {
+		if (!row || row->present || row->condition.state) {
 			row = &snapshot->devices[snapshot->device_count++];
 			*row = (struct snapshot_device){
 				.unique_id = card->unique_id,

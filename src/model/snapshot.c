@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/hash.h"
+#include "model/condition.h"
 #include "model/merge.h"
 #include "model/resolve-claims.h"
 
@@ -53,6 +54,7 @@ struct snapshot *snapshot_free(struct snapshot *snapshot)
 	free(snapshot->incidents);
 	free(snapshot->cards);
 	free(snapshot->claims);
+	free(snapshot->left);
 	free(snapshot->notes);
 	pool_deinit(&snapshot->texts);
 	free(snapshot);
@@ -355,6 +357,18 @@ int snapshot_add_claim(struct snapshot *snapshot, const struct snapshot_claim *c
 	return 0;
 }
 
+int snapshot_add_left(struct snapshot *snapshot, const struct snapshot_left *left)
+{
+	struct snapshot_left *list = array_grow(snapshot->left, &snapshot->left_capacity,
+						snapshot->left_count + 1, sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	snapshot->left = list;
+	list[snapshot->left_count++] = *left;
+	return 0;
+}
+
 void snapshot_note(struct snapshot *snapshot, const char *format, ...)
 {
 	const char **notes;
@@ -392,7 +406,11 @@ int snapshot_finish(struct snapshot *snapshot)
 		if (!snapshot->processes[i].exact && snapshot->processes[i].alive)
 			snapshot->exact = false;
 	}
-	return merge_devices(snapshot);
+	condition_mark_left(snapshot);
+	r = merge_devices(snapshot);
+	if (r == 0)
+		condition_finish(snapshot);
+	return r;
 }
 
 /* The last criterion of every comparison, so that the same state always has the same order. */

@@ -59,6 +59,10 @@ enum doctor_kind_id {
 	DOCTOR_CONTAINER,
 	DOCTOR_DRIVER_NONE,
 	DOCTOR_DEVICE_UNTRACKED,
+	DOCTOR_CARD_UNAVAILABLE,
+	DOCTOR_OVER_LIMIT,
+	DOCTOR_THERMAL_TRIP,
+	DOCTOR_STALE_AFTER_RESET,
 	DOCTOR_REGION_STALE,
 	DOCTOR_REGION_DIFFERS,
 	DOCTOR_REGION_UNREADABLE,
@@ -88,6 +92,7 @@ struct doctor_finding {
 /* What is known about the daemon. */
 struct doctor_daemon {
 	bool answers;
+	bool is_outside; /* of our pid namespace: its pid is one of another */
 	uint32_t pid;
 	uint32_t user_id;
 	bool you_see_all;

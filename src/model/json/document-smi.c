@@ -6,6 +6,7 @@
 
 #include "base/bits.h"
 #include "base/emit.h"
+#include "model/condition.h"
 #include "model/filter.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
@@ -19,8 +20,10 @@ static void document_peak(struct emit *json, uint64_t peak, bool is_unknown)
 		emit_u64(json, "peak", peak);
 }
 
-/* In the units that users expect; values are in thousandths except for the last four. */
-static void document_telemetry(struct emit *json, const struct snapshot_telemetry *telemetry)
+/* The first @count sensors, in the units that users expect; values are in thousandths except for
+ * the last four. */
+static void document_telemetry(struct emit *json, const char *name, uint32_t count,
+			       const struct snapshot_telemetry *telemetry)
 {
 	static const char *const names[SNAPSHOT_SENSORS] = {
 		[SNAPSHOT_TEMPERATURE] = "temperature_c", [SNAPSHOT_POWER] = "power_w",
@@ -29,8 +32,8 @@ static void document_telemetry(struct emit *json, const struct snapshot_telemetr
 		[SNAPSHOT_ARCCLK] = "arcclk_mhz",         [SNAPSHOT_FAN] = "fan_rpm",
 	};
 
-	emit_open_object(json, "telemetry");
-	for (uint32_t i = 0; i < SNAPSHOT_SENSORS; i++) {
+	emit_open_object(json, name);
+	for (uint32_t i = 0; i < count; i++) {
 		double scale = i <= SNAPSHOT_CURRENT ? 1000 : 1;
 
 		if (telemetry->known & UINT32_C(1) << i)
@@ -39,6 +42,22 @@ static void document_telemetry(struct emit *json, const struct snapshot_telemetr
 			emit_null(json, names[i]);
 	}
 	emit_close_object(json);
+}
+
+/* How the card does; null where that is not known. */
+static void document_condition(struct emit *json, const struct snapshot_condition *condition)
+{
+	emit_string(json, "state", condition_state(condition->state));
+	if (condition->has_heartbeat)
+		emit_u64(json, "heartbeat", condition->heartbeat);
+	else
+		emit_null(json, "heartbeat");
+	if (condition->has_trips)
+		emit_u64(json, "thermal_trips", condition->trips);
+	else
+		emit_null(json, "thermal_trips");
+	emit_u64(json, "opened_outside", condition->outside);
+	document_telemetry(json, "limits", SNAPSHOT_CURRENT + 1, &condition->limits);
 }
 
 /* What the driver and the table of cards report. */
@@ -57,7 +76,8 @@ static void document_machine(struct emit *json, const struct snapshot_device *de
 	else
 		emit_null(json, "cores");
 	emit_u64(json, "untracked", device->untracked);
-	document_telemetry(json, &device->telemetry);
+	document_condition(json, &device->condition);
+	document_telemetry(json, "telemetry", SNAPSHOT_SENSORS, &device->telemetry);
 }
 
 /* What a map of the memory needs. */
@@ -141,6 +161,7 @@ static void document_part(struct emit *json, const struct snapshot_part *part, b
 	document_uid(json, "uid", part->facts.unique_id);
 	emit_bool(json, "closed", part->facts.closed_ns != 0);
 	emit_bool(json, "differs", part->differs);
+	emit_bool(json, "stale_after_reset", part->before_reset);
 	document_claimed(json, part);
 	emit_open_object(json, "memory");
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {

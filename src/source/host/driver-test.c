@@ -46,6 +46,11 @@ UNIT(a_whole_card)
 	host_testing_text(PCI "hwmon/hwmon3/in0_input", "820\n");
 	host_testing_text(PCI "hwmon/hwmon3/curr1_input", "41000\n");
 	host_testing_text(PCI "hwmon/hwmon3/fan1_input", "3200\n");
+	host_testing_text(PCI "hwmon/hwmon3/temp1_max", "95000\n");
+	host_testing_text(PCI "hwmon/hwmon3/power1_max", "300000000\n");
+	host_testing_text(PCI "hwmon/hwmon3/in0_max", "0\n");
+	host_testing_text(CARD "tt_heartbeat", "51200\n");
+	host_testing_text(CARD "tt_therm_trip_count", "2\n");
 	link_device();
 	snapshot = host_testing_look();
 	assert(snapshot->device_count == 1 && snapshot->note_count == 0);
@@ -58,6 +63,13 @@ UNIT(a_whole_card)
 	assert(device->memory[TYPES_DRAM].capacity == UINT64_C(12) << 30);
 	assert(device->telemetry.known == (1u << SNAPSHOT_SENSORS) - 1);
 	assert(memcmp(device->telemetry.value, values, sizeof(values)) == 0);
+	assert(device->condition.state == SNAPSHOT_PRESENT);
+	assert(device->condition.limits.known ==
+	       (1u << SNAPSHOT_TEMPERATURE | 1u << SNAPSHOT_POWER));
+	assert(device->condition.limits.value[SNAPSHOT_TEMPERATURE] == 95000);
+	assert(device->condition.limits.value[SNAPSHOT_POWER] == 300000);
+	assert(device->condition.has_heartbeat && device->condition.heartbeat == 51200);
+	assert(device->condition.has_trips && device->condition.trips == 2);
 	snapshot_free(snapshot);
 }
 
@@ -97,6 +109,78 @@ UNIT(invalid_driver_values_are_unknown)
 	assert(!snapshot->devices[0].card && !snapshot->devices[0].arch);
 	assert(snapshot->devices[0].telemetry.known == 1u << SNAPSHOT_TEMPERATURE);
 	assert(snapshot->devices[0].telemetry.value[SNAPSHOT_TEMPERATURE] == -12500);
+	snapshot_free(snapshot);
+}
+
+/* An ordinary file cannot fail with ENODATA; an empty one is reported as the same. */
+UNIT(a_card_without_data_is_in_reset)
+{
+	struct snapshot *snapshot;
+
+	host_testing_start();
+	host_testing_text(CARD "tt_card_type", "");
+	host_testing_text(CARD "tt_asic_id", "");
+	host_testing_text(CARD "tt_aiclk", "");
+	host_testing_text(PCI "device", "0x401e\n");
+	host_testing_text(PCI "vendor", "0x1e52\n");
+	host_testing_text(PCI "hwmon/hwmon0/temp1_input", "");
+	link_device();
+	snapshot = host_testing_look();
+	assert(snapshot->device_count == 1 && snapshot->devices[0].present);
+	assert(snapshot->devices[0].condition.state == SNAPSHOT_IN_RESET);
+	assert(strcmp(snapshot->devices[0].arch, "wormhole_b0") == 0);
+	snapshot_free(snapshot);
+	/* One that lacks only some of the data is there. */
+	host_testing_text(CARD "tt_aiclk", "1000\n");
+	snapshot = host_testing_look();
+	assert(snapshot->devices[0].condition.state == SNAPSHOT_PRESENT);
+	snapshot_free(snapshot);
+}
+
+/* What the driver makes of 0xffffffff. */
+UNIT(values_of_ones_are_not_known)
+{
+	const struct snapshot_device *device;
+	struct snapshot *snapshot;
+
+	host_testing_start();
+	host_testing_text(CARD "tt_card_type", "unknown\n");
+	host_testing_text(CARD "tt_serial", "FFFFFFFFFFFFFFFF\n");
+	host_testing_text(CARD "tt_asic_id", "FFFFFFFFFFFFFFFF\n");
+	host_testing_text(CARD "tt_aiclk", "4294967295\n");
+	host_testing_text(CARD "tt_heartbeat", "4294967295\n");
+	host_testing_text(CARD "tt_therm_trip_count", "4294967295\n");
+	host_testing_text(CARD "tt_fw_bundle_ver", "255.255.255.255\n");
+	host_testing_text(PCI "hwmon/hwmon0/temp1_input", "65535999\n");
+	host_testing_text(PCI "hwmon/hwmon0/temp1_max", "4294966296\n");
+	host_testing_text(PCI "hwmon/hwmon0/power1_input", "4293967296\n");
+	host_testing_text(PCI "hwmon/hwmon0/power1_max", "4293967296\n");
+	host_testing_text(PCI "hwmon/hwmon0/in0_input", "4294967295\n");
+	host_testing_text(PCI "hwmon/hwmon0/in0_max", "65535\n");
+	host_testing_text(PCI "hwmon/hwmon0/curr1_input", "4294966296\n");
+	host_testing_text(PCI "hwmon/hwmon0/fan1_input", "4294967295\n");
+	link_device();
+	snapshot = host_testing_look();
+	device = &snapshot->devices[0];
+	assert(device->condition.state == SNAPSHOT_NOT_ANSWERING && device->telemetry.known == 0);
+	assert(device->condition.limits.known == 0 && !device->condition.has_heartbeat);
+	assert(!device->condition.has_trips && !device->unique_id && !device->serial);
+	assert(!device->firmware && !device->card);
+	snapshot_free(snapshot);
+}
+
+UNIT(openers_outside_the_pid_namespace_are_counted)
+{
+	struct snapshot *snapshot;
+
+	assert(driver_count_outside("") == 0 && driver_count_outside("10\n100\n") == 0);
+	assert(driver_count_outside("0\n12\n0") == 2 && driver_count_outside("00\n") == 0);
+	host_testing_start();
+	host_testing_text(CARD "tt_asic_id", "00000000000000AA\n");
+	host_testing_text("proc/driver/tenstorrent/0/pids", "0\n0\n");
+	snapshot = host_testing_look();
+	assert(snapshot->process_count == 0 && snapshot->devices[0].condition.outside == 2);
+	assert(!snapshot->devices[0].closed);
 	snapshot_free(snapshot);
 }
 

@@ -29,3 +29,6 @@ int driver_collect_pids(struct pid_cache *pid_cache, struct snapshot *snapshot);
  * at most @max of them in @ret_pids.
  */
 size_t driver_parse_pids(const char *text, uint32_t *ret_pids, size_t max);
+
+/* How many lines are 0: descriptors of processes that our pid namespace does not have. */
+size_t driver_count_outside(const char *text);
