@@ -34,7 +34,7 @@ int collect_machine(const struct collect_sources *sources, const struct snapshot
 	if (r == 0)
 		r = kernel_collect(sources->proc, sources->knows, sources->known, snapshot);
 	if (r == 0)
-		r = host_collect(request, snapshot, &closed);
+		r = host_collect(request, sources->cards, snapshot, &closed);
 	if (r < 0)
 		return r;
 	if (closed && sources->remote && daemon_client_regions(sources->remote, snapshot) == 0)

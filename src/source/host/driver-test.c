@@ -4,14 +4,19 @@
 
 #include "source/host/driver.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/unit.h"
 #include "model/snapshot.h"
 #include "model/types.h"
+#include "source/host/driver-left.h"
 #include "source/host/host-testing.h"
+#include "source/proc/pid-cache.h"
+#include "source/proc/proc.h"
 
 #define CARD "sys/class/tenstorrent/tenstorrent!0/"
 #define PCI "sys/devices/pci0000:00/0000:c1:00.0/"
@@ -208,5 +213,60 @@ UNIT(processes_with_an_open_node_are_listed)
 	assert(strcmp(snapshot->processes[0].comm, "python3") == 0);
 	assert(strcmp(snapshot->processes[0].source, "driver") == 0);
 	assert(snapshot->devices[0].untracked == 1 && snapshot->devices[0].processes == 0);
+	snapshot_free(snapshot);
+}
+
+/* A descriptor in the /proc of the fake machine. */
+static void open_node(uint32_t pid, uint32_t fd, const char *target)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "proc/%" PRIu32 "/fd/0", pid);
+	host_testing_text(path, ""); /* makes the folder */
+	snprintf(path, sizeof(path), "%s/proc/%" PRIu32 "/fd/%" PRIu32, unit_dir(), pid, fd);
+	assert(symlink(target, path) == 0);
+}
+
+static bool is_left(const struct snapshot *snapshot, uint32_t pid, uint32_t device)
+{
+	for (size_t i = 0; i < snapshot->left_count; i++) {
+		if (snapshot->left[i].pid == pid && snapshot->left[i].device == device)
+			return true;
+	}
+	return false;
+}
+
+UNIT(holders_of_removed_nodes_are_found)
+{
+	struct driver_openers openers = {0};
+	struct snapshot *snapshot = snapshot_new(1);
+	struct pid_cache *pid_cache;
+	struct proc proc;
+
+	host_testing_start();
+	host_testing_text("proc/driver/tenstorrent/0/pids", "13\n");
+	open_node(10, 3, "/dev/tenstorrent/0 (deleted)");
+	open_node(11, 3, "/dev/tenstorrent/0 (deleted)");
+	open_node(11, 4, "/dev/tenstorrent/1");
+	open_node(12, 3, "/dev/tenstorrent/0 (deleted)");
+	open_node(12, 4, "/dev/tenstorrent/0");
+	open_node(13, 3, "/dev/tenstorrent/0 (deleted)"); /* the driver names it: not looked at */
+	open_node(14, 3, "/tmp/dev/tenstorrent/0 (deleted)");
+	assert(snapshot && proc_open(&proc) == 0);
+	for (uint32_t pid = 10; pid <= 14; pid++) {
+		const struct snapshot_process who = {.pid = pid, .start_ticks = 1, .alive = true};
+		uint32_t index;
+
+		assert(snapshot_add_process(snapshot, &who, &index) == 0);
+		assert(snapshot_part(snapshot, index, 0));
+	}
+	assert(driver_left_note_openers(&openers, (const uint32_t[]){13}, 1) == 0);
+	assert(pid_cache_new(&pid_cache, &proc, snapshot) == 0);
+	assert(driver_left_collect(pid_cache, &openers, snapshot) == 0);
+	assert(snapshot->left_count == 2);
+	assert(is_left(snapshot, 10, UINT32_MAX) && is_left(snapshot, 11, 0));
+	pid_cache_cleanup(&pid_cache);
+	proc_close(&proc);
+	free(openers.pids);
 	snapshot_free(snapshot);
 }

@@ -23,10 +23,12 @@
 #include "base/text.h"
 #include "model/card.h"
 #include "model/snapshot.h"
+#include "source/host/driver-left.h"
 #include "source/proc/pid-cache.h"
 
 #define DRIVER_LINE 128u              /* longer than any attribute */
 #define DRIVER_PIDS_TEXT (64u * 1024) /* of one file */
+#define DRIVER_PROC "driver/tenstorrent"
 
 const char *driver_sys_root(void)
 {
@@ -269,19 +271,22 @@ static int driver_compare(const void *left, const void *right)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-int driver_collect_cards(struct snapshot *snapshot)
+int driver_collect_cards(struct snapshot *snapshot, bool *ret_complete)
 {
 	CLEANUP_CLOSEDIR DIR *listing = NULL;
 	const struct dirent *item;
 	char path[4096];
 	int r = 0;
 
+	*ret_complete = true;
 	if (snprintf(path, sizeof(path), "%s/class/tenstorrent", driver_sys_root()) >=
 	    (int)sizeof(path))
 		return 0;
 	listing = opendir(path);
-	if (!listing)
-		return errno == ENOMEM ? -ENOMEM : 0; /* no driver */
+	if (!listing) {
+		*ret_complete = errno == ENOENT; /* no driver */
+		return errno == ENOMEM ? -ENOMEM : 0;
+	}
 	while (r == 0 && (item = readdir(listing))) {
 		CLEANUP_CLOSE int folder = -1;
 		uint32_t number;
@@ -291,6 +296,8 @@ int driver_collect_cards(struct snapshot *snapshot)
 		folder = openat(dirfd(listing), item->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (folder >= 0)
 			r = driver_card(snapshot, folder, number);
+		else if (errno != ENOENT) /* just removed */
+			*ret_complete = false;
 	}
 	if (snapshot->card_count > 0)
 		qsort(snapshot->cards, snapshot->card_count, sizeof(*snapshot->cards),
@@ -360,37 +367,49 @@ size_t driver_count_outside(const char *text)
 	return count;
 }
 
+/* @openers: gets all of them. */
 static int driver_pids(struct pid_cache *pid_cache, struct snapshot *snapshot,
-		       struct snapshot_card *card, char *text)
+		       struct snapshot_card *card, struct driver_openers *openers)
 {
-	CLEANUP_FREE uint32_t *pids = NULL;
+	CLEANUP_FREE char *text = malloc(DRIVER_PIDS_TEXT);
+	CLEANUP_FREE uint32_t *pids = calloc(DRIVER_PIDS_MAX, sizeof(*pids));
 	char path[64];
 	size_t count;
-	int r = 0;
+	int r;
 
-	snprintf(path, sizeof(path), "driver/tenstorrent/%" PRIu32 "/pids", card->number);
+	if (!text || !pids)
+		return -ENOMEM;
+	snprintf(path, sizeof(path), DRIVER_PROC "/%" PRIu32 "/pids", card->number);
 	if (small_file_read(pid_cache_proc(pid_cache)->root, path, text, DRIVER_PIDS_TEXT) < 0)
 		return 0; /* an old driver */
-	pids = calloc(DRIVER_PIDS_MAX, sizeof(*pids));
-	if (!pids)
-		return -ENOMEM;
 	card->condition.outside = (uint32_t)driver_count_outside(text);
 	count = driver_parse_pids(text, pids, DRIVER_PIDS_MAX);
 	if (count > DRIVER_PIDS_MAX)
 		snapshot_note(snapshot,
 			      "device %" PRIu32 ": is open in %zu processes; %u are shown",
 			      card->number, count, DRIVER_PIDS_MAX);
-	for (size_t i = 0; r == 0 && i < bits_min(count, DRIVER_PIDS_MAX); i++)
+	count = bits_min(count, DRIVER_PIDS_MAX);
+	r = driver_left_note_openers(openers, pids, count);
+	for (size_t i = 0; r == 0 && i < count; i++)
 		r = driver_claim(pid_cache, snapshot, card, pids[i]);
 	return r;
 }
 
 int driver_collect_pids(struct pid_cache *pid_cache, struct snapshot *snapshot)
 {
-	CLEANUP_FREE char *text = malloc(DRIVER_PIDS_TEXT);
-	int r = text ? 0 : -ENOMEM;
+	struct driver_openers openers = {0};
+	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < snapshot->card_count; i++)
-		r = driver_pids(pid_cache, snapshot, &snapshot->cards[i], text);
+	/* Without a driver nobody can have one of its nodes. */
+	if (faccessat(pid_cache_proc(pid_cache)->root, DRIVER_PROC, F_OK, 0) < 0)
+		return 0;
+	for (size_t i = 0; r == 0 && i < snapshot->card_count; i++) {
+		/* Its number may be another card's now. */
+		if (snapshot->cards[i].condition.state != SNAPSHOT_GONE)
+			r = driver_pids(pid_cache, snapshot, &snapshot->cards[i], &openers);
+	}
+	if (r == 0)
+		r = driver_left_collect(pid_cache, &openers, snapshot);
+	free(openers.pids);
 	return r == -ENOBUFS ? 0 : r;
 }

@@ -7,6 +7,7 @@
  * drivers and firmwares differ, and a missing value is unknown.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,8 +19,11 @@ struct snapshot;
 /* TTMEM_SYS_ROOT, else /sys. */
 const char *driver_sys_root(void);
 
-/* Adds the cards. Returns 0 or -ENOMEM. */
-int driver_collect_cards(struct snapshot *snapshot);
+/*
+ * Adds the cards. Returns 0 or -ENOMEM. @ret_complete: false if some may be missing, as for lack of
+ * descriptors.
+ */
+int driver_collect_cards(struct snapshot *snapshot, bool *ret_complete);
 
 /* Adds who has them open; to be called after the cards were added. Returns 0 or -ENOMEM. */
 int driver_collect_pids(struct pid_cache *pid_cache, struct snapshot *snapshot);

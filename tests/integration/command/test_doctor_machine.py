@@ -256,6 +256,17 @@ def test_card_unavailable(world, tmp_path):
     assert about(world, machine, "card-unavailable") == ["device 1 is not answering"]
 
 
+@pytest.mark.needs_root
+def test_stale_after_reset(world, tmp_path):
+    """Its descriptor is of a node that was removed."""
+    machine = machines.n150_pair(tmp_path / "machine")
+    assert about(world, machine, "stale-after-reset") == []
+    machine.remove(0)
+    seen = ["device 0 was reset or removed while it held 1.0 GiB of it"]
+    assert about(world, machine, "stale-after-reset") == seen
+    assert about(world, machine, "card-unavailable") == ["device 0 is gone"]
+
+
 def test_an_opener_outside_the_pid_namespace_is_told(world, tmp_path):
     machine = machines.outside(tmp_path / "machine")
     outside = [f"device {n} is opened by a process outside this pid namespace" for n in range(2)]

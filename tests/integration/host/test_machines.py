@@ -138,6 +138,18 @@ def test_the_state_of_a_card_is_told(look, tmp_path, name, state):
     assert (state.replace("_", " ") in text) == (state != "present")
 
 
+@pytest.mark.needs_root
+def test_memory_of_a_removed_card_is_stale(look, tmp_path):
+    machine = SAMPLES["removed"](tmp_path / "machine")
+    document = json.loads(look(machine, "smi", "--json"))
+    assert states(document) == {0: "gone", 1: "present"} and total(document) == 2 * GIB
+    (process, other) = document["processes"]
+    assert process["devices"][0]["stale_after_reset"] and not other["devices"][0]["stale_after_reset"]
+    (row,) = [line for line in look(machine, "smi").splitlines() if " 600 " in line]
+    assert " reset " in row and "1.0 GiB" in row
+    assert "0 reset" in look(machine, "ps")
+
+
 def test_ones_are_no_values(look, tmp_path):
     machine = n150(tmp_path / "machine")
     machine.all_ones(0)
