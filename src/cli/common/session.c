@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/common/frame-names.h"
+#include "cli/common/session-cards.h"
 #include "model/frames.h"
 #include "model/snapshot.h"
 #include "source/books/book-source.h"
@@ -22,7 +23,8 @@
 
 struct session {
 	struct source *books;
-	struct card_watch *cards;  /* for commands that look again */
+	struct card_watch *cards;  /* what the daemon remembers, and for commands that look again */
+	bool has_asked;            /* the daemon about cards */
 	struct frame_names *names; /* NULL until names are needed */
 };
 
@@ -78,6 +80,9 @@ int session_take(struct session *session, const struct snapshot_request *request
 
 	int r;
 
+	if (!session->has_asked && !request->limit)
+		session_ask_cards(session_remote(session), session->cards);
+	session->has_asked = session->has_asked || !request->limit;
 	book_source_sources(session->books, &sources);
 	sources.cards = session->cards;
 	r = collect_machine(&sources, request, ret_snapshot);

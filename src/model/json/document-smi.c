@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* ttmem.smi/1 and ttmem.ps/1: devices, processes and what they hold. */
+/* ttmem.smi/1, ttmem.ps/1 and ttmem.cards/1: devices, processes and what they hold. */
 
 #include "model/json/document.h"
 
@@ -290,5 +290,57 @@ void document_ps(struct emit *json, const struct snapshot *snapshot)
 {
 	document_open(json, "ttmem.ps/1", snapshot->time_ns);
 	document_processes(json, snapshot, NULL, true);
+	document_close(json, snapshot);
+}
+
+static void document_card(struct emit *json, const struct snapshot_device *device)
+{
+	emit_open_object(json, NULL);
+	emit_u64(json, "number", device->number);
+	emit_string(json, "bus", device->bus);
+	document_uid(json, "uid", device->unique_id);
+	document_uid(json, "serial", device->serial);
+	emit_string(json, "arch", device->arch);
+	emit_string(json, "card", device->card);
+	emit_string(json, "firmware", device->firmware);
+	emit_string(json, "state", condition_state(device->condition.state));
+	if (device->condition.has_heartbeat)
+		emit_u64(json, "heartbeat", device->condition.heartbeat);
+	else
+		emit_null(json, "heartbeat");
+	emit_close_object(json);
+}
+
+static void document_stale(struct emit *json, const struct snapshot *snapshot,
+			   const struct snapshot_process *process)
+{
+	for (size_t i = 0; process->alive && i < process->part_count; i++) {
+		const struct snapshot_part *part = &process->parts[i];
+
+		if (!part->before_reset)
+			continue;
+		emit_open_object(json, NULL);
+		emit_u64(json, "pid", process->pid);
+		emit_u64(json, "start_ticks", process->start_ticks);
+		emit_u64(json, "device", part->device);
+		emit_string(json, "bus", snapshot->devices[part->row].bus);
+		emit_close_object(json);
+	}
+}
+
+void document_cards(struct emit *json, const struct snapshot *snapshot)
+{
+	document_open(json, "ttmem.cards/1", snapshot->time_ns);
+	emit_open_array(json, "cards");
+	for (size_t i = 0; i < snapshot->device_count; i++) {
+		if (snapshot->devices[i].condition.state != SNAPSHOT_STATE_UNKNOWN)
+			document_card(json, &snapshot->devices[i]);
+	}
+	emit_close_array(json);
+	emit_open_array(json, "stale");
+	for (size_t i = 0; i < snapshot->process_count; i++)
+		document_stale(json, snapshot, &snapshot->processes[i]);
+	emit_close_array(json);
+	document_list_end(json, snapshot->exact);
 	document_close(json, snapshot);
 }

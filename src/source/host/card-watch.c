@@ -359,3 +359,38 @@ void card_watch_learn(struct card_watch *watch, const struct snapshot *snapshot)
 		card_watch_learn_process(rows, &snapshot->processes[i]);
 	pthread_mutex_unlock(&watch->lock);
 }
+
+void card_watch_tell(struct card_watch *watch, uint64_t now_ns, const struct snapshot_card *card)
+{
+	const struct snapshot_condition *condition = &card->condition;
+	struct card_watch_entry *entry;
+
+	pthread_mutex_lock(&watch->lock);
+	entry = card_watch_find(watch, card);
+	if (!entry)
+		entry = card_watch_add(watch, card);
+	if (entry) {
+		entry->number = card->number;
+		entry->gone_ns = now_ns;
+		entry->has_heartbeat = condition->has_heartbeat;
+		entry->heartbeat = condition->heartbeat;
+		entry->heartbeat_ns = now_ns;
+		/* The other has waited for long enough. */
+		if (condition->state == SNAPSHOT_NOT_ANSWERING)
+			entry->heartbeat_ns -= CARD_WATCH_STILL_NS;
+		card_watch_keep(entry, card);
+	}
+	pthread_mutex_unlock(&watch->lock);
+}
+
+void card_watch_tell_left(struct card_watch *watch, const struct snapshot_card *card,
+			  const struct snapshot_left *left)
+{
+	struct card_watch_entry *entry;
+
+	pthread_mutex_lock(&watch->lock);
+	entry = card_watch_find(watch, card);
+	if (entry)
+		card_watch_add_part(&entry->left, left);
+	pthread_mutex_unlock(&watch->lock);
+}

@@ -14,6 +14,8 @@
 
 struct card_watch;
 struct snapshot;
+struct snapshot_card;
+struct snapshot_left;
 
 /* A heartbeat that does not change for so long stands still. */
 #define CARD_WATCH_STILL_NS UINT64_C(3000000000)
@@ -33,3 +35,8 @@ int card_watch_apply(struct card_watch *watch, uint64_t now_ns, struct snapshot 
 
 /* Remembers who holds which card. @snapshot is finished and has all processes. */
 void card_watch_learn(struct card_watch *watch, const struct snapshot *snapshot);
+
+/* What another reader remembers, for one that has just started. */
+void card_watch_tell(struct card_watch *watch, uint64_t now_ns, const struct snapshot_card *card);
+void card_watch_tell_left(struct card_watch *watch, const struct snapshot_card *card,
+			  const struct snapshot_left *left);

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+import nativesocket
 from machines import GIB, n150_pair
 from world import check_schema, wait_for
 
@@ -72,3 +73,43 @@ def test_a_heartbeat_that_stands_still_is_no_answer(ttmemd, machine):
     wait_for(lambda: smi(ttmemd)["devices"][1]["state"] == "not_answering", "the heartbeat to be missed")
     machine.write(path, 2)
     assert smi(ttmemd)["devices"][1]["state"] == "present"
+
+
+def test_a_command_asks_the_daemon_what_was_before(ttmemd, machine):
+    """It looks only once, but the daemon has seen the card before."""
+    before, _ = first(smi(ttmemd))
+    saved = machine.reset(0)
+    smi(ttmemd)
+    document = ttmemd.json("smi", env=machine.env())
+    during, part = first(document)
+    assert during["state"] == "in_reset" and identity(during) == identity(before)
+    assert part["stale_after_reset"] and document["totals"]["bytes"] == 2 * GIB
+    machine.answer(saved)
+    after, part = first(ttmemd.json("smi", env=machine.env()))
+    assert after["state"] == "present" and part["stale_after_reset"]
+    machine.remove(0)
+    gone, _ = first(ttmemd.json("smi", env=machine.env()))
+    assert gone["state"] == "gone" and identity(gone) == identity(before)
+    ttmemd.stop()
+    alone = ttmemd.json("smi", env=machine.env())["devices"][0]
+    assert alone["state"] == "gone" and alone["card"] is None
+
+
+def test_a_command_is_told_of_a_missed_heartbeat(ttmemd, machine):
+    path = machine.class_folder(1) / "tt_heartbeat"
+    machine.write(path, 1)
+    wait_for(lambda: smi(ttmemd)["devices"][1]["state"] == "not_answering", "the heartbeat to be missed")
+    assert ttmemd.json("smi", env=machine.env())["devices"][1]["state"] == "not_answering"
+    machine.write(path, 2)
+    assert ttmemd.json("smi", env=machine.env())["devices"][1]["state"] == "present"
+
+
+def test_what_is_remembered_is_a_document(ttmemd, machine):
+    smi(ttmemd)
+    machine.reset(0)
+    smi(ttmemd)
+    document = check_schema(nativesocket.document(ttmemd, "/api/v1/cards"))
+    assert [card["state"] for card in document["cards"]] == ["in_reset", "present"]
+    (stale,) = document["stale"]
+    assert (stale["pid"], stale["device"], stale["bus"]) == (600, 0, "0000:01:00.0")
+    assert ttmemd.fetch("/api/v1/cards")[0] == 403
