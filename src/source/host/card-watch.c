@@ -318,7 +318,8 @@ static void card_watch_prune(struct card_watch_parts *parts, const struct snapsh
 	parts->count = kept;
 }
 
-static void card_watch_learn_process(struct card_watch_entry *const *rows,
+/* @rows: for each device 1 + the index of its entry; 0 = none that can be held now. */
+static void card_watch_learn_process(struct card_watch *watch, const uint32_t *rows,
 				     const struct snapshot_process *process)
 {
 	for (size_t i = 0; process->alive && i < process->part_count; i++) {
@@ -330,15 +331,13 @@ static void card_watch_learn_process(struct card_watch_entry *const *rows,
 		};
 
 		if (rows[part->row] && !part->before_reset && amount_of_part(part, AMOUNT_ALL).used)
-			card_watch_add_part(&rows[part->row]->holders, &holder);
+			card_watch_add_part(&watch->entries[rows[part->row] - 1].holders, &holder);
 	}
 }
 
 void card_watch_learn(struct card_watch *watch, const struct snapshot *snapshot)
 {
-	/* The card of each row; NULL = none of ours, or not one that can be held now. */
-	CLEANUP_FREE struct card_watch_entry **rows =
-		calloc(snapshot->device_count + 1, sizeof(*rows));
+	CLEANUP_FREE uint32_t *rows = calloc(snapshot->device_count + 1, sizeof(*rows));
 
 	if (!rows)
 		return; /* the next reading will do */
@@ -351,12 +350,13 @@ void card_watch_learn(struct card_watch *watch, const struct snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->device_count; i++) {
 		const struct snapshot_device *device = &snapshot->devices[i];
 		const struct snapshot_card card = {.number = device->number, .bus = device->bus};
+		const struct card_watch_entry *entry = card_watch_find(watch, &card);
 
-		if (device->present && !card_watch_is_away(device->condition.state))
-			rows[i] = card_watch_find(watch, &card);
+		if (entry && device->present && !card_watch_is_away(device->condition.state))
+			rows[i] = (uint32_t)(entry - watch->entries) + 1;
 	}
 	for (size_t i = 0; i < snapshot->process_count; i++)
-		card_watch_learn_process(rows, &snapshot->processes[i]);
+		card_watch_learn_process(watch, rows, &snapshot->processes[i]);
 	pthread_mutex_unlock(&watch->lock);
 }
 

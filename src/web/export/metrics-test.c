@@ -160,8 +160,8 @@ static struct snapshot *snapshot_of_cards(void)
 UNIT(metrics_of_cards_are_in_base_units)
 {
 	static const char *const lines[] = {
-		"ttmem_device_info{device=\"0\",uid=\"0xabc\",card=\"p150a\",arch=\"blackhole\","
-		"serial=\"0x51\",bus=\"0000:01:00.0\",firmware=\"\"} 1\n",
+		("ttmem_device_info{device=\"0\",uid=\"0xabc\",card=\"p150a\",arch=\"blackhole\","
+		 "serial=\"0x51\",bus=\"0000:01:00.0\",firmware=\"\"} 1\n"),
 		"ttmem_device_state{device=\"0\",uid=\"0xabc\",state=\"present\"} 1\n",
 		"ttmem_device_state{device=\"0\",uid=\"0xabc\",state=\"in_reset\"} 0\n",
 		"ttmem_device_state{device=\"1\",uid=\"0xabd\",state=\"in_reset\"} 1\n",
