@@ -60,17 +60,17 @@ static bool driver_left_has(const uint32_t *list, size_t count, uint32_t number)
 }
 
 /* Takes the target of a link, "/dev/tenstorrent/N" with or without " (deleted)". */
-static void driver_left_take(struct driver_left_nodes *nodes, char *target)
+static void driver_left_take(struct driver_left_nodes *nodes, const char *folder, char *target)
 {
-	static const char folder[] = "/dev/tenstorrent/", removed[] = " (deleted)";
+	static const char removed[] = " (deleted)";
 	char *end = strstr(target, removed);
 	uint64_t number;
 	bool is_removed = end && end[sizeof(removed) - 1] == '\0';
 
 	if (is_removed)
 		*end = '\0';
-	if (strncmp(target, folder, sizeof(folder) - 1) != 0 ||
-	    text_parse_u64(target + sizeof(folder) - 1, &number) < 0 || number >= BOOK_DEVICES)
+	if (strncmp(target, folder, strlen(folder)) != 0 ||
+	    text_parse_u64(target + strlen(folder), &number) < 0 || number >= BOOK_DEVICES)
 		return;
 	if (is_removed && nodes->removed_count < DRIVER_LEFT_NODES)
 		nodes->removed[nodes->removed_count++] = (uint32_t)number;
@@ -82,8 +82,10 @@ static void driver_left_read(const struct proc *proc, uint32_t pid, struct drive
 {
 	CLEANUP_CLOSEDIR DIR *listing = NULL;
 	const struct dirent *item;
-	char path[32], target[64];
+	const char *root = secure_getenv("TTMEM_DEV_ROOT");
+	char path[32], folder[512], target[sizeof(folder) + 32];
 
+	snprintf(folder, sizeof(folder), "%s/tenstorrent/", root && *root ? root : "/dev");
 	snprintf(path, sizeof(path), "%" PRIu32 "/fd", pid);
 	listing = proc_list(proc, path);
 	while (listing && (item = readdir(listing))) {
@@ -92,7 +94,7 @@ static void driver_left_read(const struct proc *proc, uint32_t pid, struct drive
 		if (n <= 0)
 			continue;
 		target[n] = '\0';
-		driver_left_take(nodes, target);
+		driver_left_take(nodes, folder, target);
 	}
 }
 

@@ -3,7 +3,8 @@
 
 /*
  * Processes that still have a node open which the driver has removed: the name of their descriptor
- * ends in " (deleted)". Their card may be back, but not for them.
+ * ends in " (deleted)". Their card may be back, but not for them. Nodes are in /dev, or in
+ * TTMEM_DEV_ROOT (for tests).
  */
 
 #include <stddef.h>

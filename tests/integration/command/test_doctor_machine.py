@@ -193,7 +193,7 @@ SOURCES = {"driver-none", "device-untracked", "region-stale", "region-differs", 
 
 
 def on_machine(world, machine):
-    world.env.update(TTMEM_SHM_DIR=str(machine.shm), TTMEM_SYS_ROOT=str(machine.sys))
+    world.env.update(TTMEM_SHM_DIR=str(machine.shm), TTMEM_SYS_ROOT=str(machine.sys), TTMEM_DEV_ROOT=str(machine.dev))
     return SOURCES & set(found(world))
 
 

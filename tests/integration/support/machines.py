@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sample machines made of files: what the driver and tt-metal would show for cards that are not here.
 
-A machine is three folders, which TTMEM_PROC_ROOT, TTMEM_SYS_ROOT and TTMEM_SHM_DIR name. The functions at
-the end create whole machines; tests modify them as needed. Names, units and texts of the driver's files are
+A machine is four folders, which TTMEM_PROC_ROOT, TTMEM_SYS_ROOT, TTMEM_DEV_ROOT and TTMEM_SHM_DIR name. The
+functions at the end create whole machines; tests modify them as needed. Names, units and texts of the driver's files are
 those of tt-kmd 2.10. One thing ordinary files cannot do: fail with ENODATA, as the driver's do during a reset.
 Here such a file is empty, which small_file_read_line() reports as the same error.
 """
@@ -71,16 +71,23 @@ class Region:
 class Machine:
     def __init__(self, folder):
         self.folder = folder
-        self.proc, self.sys, self.shm = (folder / name for name in ("proc", "sys", "shm"))
-        for path in (self.proc, self.sys, self.shm):
+        self.proc, self.sys, self.dev, self.shm = (folder / name for name in ("proc", "sys", "dev", "shm"))
+        for path in (self.proc, self.sys, self.dev, self.shm):
             path.mkdir(parents=True, exist_ok=True)
 
     def env(self):
         return {
             "TTMEM_PROC_ROOT": str(self.proc),
             "TTMEM_SYS_ROOT": str(self.sys),
+            "TTMEM_DEV_ROOT": str(self.dev),
             "TTMEM_SHM_DIR": str(self.shm),
         }
+
+    def node(self, number):
+        """What a process has open that uses the card."""
+        path = self.dev / "tenstorrent" / str(number)
+        path.parent.mkdir(exist_ok=True)
+        return path
 
     def write(self, path, text):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,6 +102,7 @@ class Machine:
         """
         card = self.class_folder(number)
         pci = self.sys / "devices" / "pci0000:00" / (bus or f"0000:{number + 1:02x}:00.0")
+        self.node(number).touch()
         self.write(card / "tt_card_type", kind)
         self.write(card / "tt_aiclk", sensors.get("clock", 1000))
         self.write(card / "tt_axiclk", 900)
@@ -171,9 +179,10 @@ class Machine:
         shutil.rmtree(self.class_folder(number).resolve() / "device" / "hwmon", ignore_errors=True)
         shutil.rmtree(self.class_folder(number))
         shutil.rmtree(self.proc / "driver" / "tenstorrent" / str(number), ignore_errors=True)
-        node = f"/dev/tenstorrent/{number}"
+        node = self.node(number)
+        node.unlink()
         for link in self.proc.glob("[0-9]*/fd/*"):
-            if os.readlink(link) == node:
+            if os.readlink(link) == str(node):
                 link.unlink()
                 link.symlink_to(f"{node} (deleted)")
 
@@ -183,7 +192,7 @@ class Machine:
         folder.mkdir(exist_ok=True)
         first = len(list(folder.iterdir())) + 3
         for at, number in enumerate(numbers, first):
-            (folder / str(at)).symlink_to(f"/dev/tenstorrent/{number}")
+            (folder / str(at)).symlink_to(self.node(number))
 
     def process(self, pid, comm, user=0, age=3600, container=None):
         hz = os.sysconf("SC_CLK_TCK")
