@@ -23,11 +23,13 @@
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "source/collect.h"
+#include "source/host/card-watch.h"
 #include "source/source.h"
 
 struct collector {
 	struct collector_config config;
 	struct peaks peaks;
+	struct card_watch *cards;
 
 	pthread_mutex_t lock; /* protects the members below; never held while a book is read */
 	pthread_cond_t changed;
@@ -140,6 +142,7 @@ int collector_read(struct collector *collector, const struct collector_wish *wis
 		.knows = collector_knows,
 		.known = book_list,
 		.proc = collector->config.proc,
+		.cards = collector->cards,
 	};
 	struct snapshot *snapshot;
 	int r;
@@ -168,6 +171,8 @@ static int collector_renew(struct collector *collector)
 	collector->readings++;
 	pthread_mutex_unlock(&collector->lock);
 	r = collector_read(collector, &wish, &snapshot);
+	if (r == 0)
+		card_watch_learn(collector->cards, snapshot);
 	pthread_mutex_lock(&collector->lock);
 	collector->is_reading = false;
 	if (r == 0) {
@@ -221,8 +226,10 @@ int collector_new(struct collector **ret_collector, const struct collector_confi
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
 
-	if (!collector)
+	if (!collector || card_watch_new(&collector->cards) < 0) {
+		free(collector);
 		return -ENOMEM;
+	}
 	collector->config = *config;
 	peaks_init(&collector->peaks);
 	/* Neither can fail on Linux. */
@@ -238,6 +245,7 @@ struct collector *collector_free(struct collector *collector)
 		return NULL;
 	snapshot_free(collector->latest);
 	peaks_deinit(&collector->peaks);
+	card_watch_free(collector->cards);
 	pthread_cond_destroy(&collector->changed);
 	pthread_mutex_destroy(&collector->lock);
 	free(collector);
