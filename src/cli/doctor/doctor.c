@@ -70,6 +70,7 @@ static void doctor_deinit(struct doctor *doctor)
 	for (size_t i = 0; i < doctor->count; i++)
 		free(doctor->findings[i].what);
 	free(doctor->findings);
+	free(doctor->launchers);
 	snapshot_free(doctor->snapshot);
 	session_free(doctor->session);
 }
