@@ -108,6 +108,9 @@ struct doctor {
 	struct doctor_daemon daemon;
 	uint32_t looked_at; /* processes examined */
 	uint32_t tracked;
+	uint32_t *launchers; /* pids above tracked processes, as far as they were needed; owned */
+	size_t launcher_count, launcher_capacity;
+	bool has_launchers;
 
 	struct doctor_finding *findings;
 	size_t count, capacity;
