@@ -388,50 +388,6 @@ UNIT(daemon_sockets)
 	close(usual);
 }
 
-/* The daemon gets the program even if the process has ended by then; others get the book alone. */
-UNIT(the_daemon_is_sent_the_program)
-{
-	struct fd_pass got = FD_PASS_WANT(OFFER_NOTICE_FDS);
-	struct offer_book_taken taken, started;
-	struct offer_notice notice;
-	struct stat program, want;
-	int daemon, starter, status;
-	char path[108];
-	pid_t child;
-
-	observer_track();
-	unit_expect_fds(0);
-	daemon = offer_book_listen("daemon");
-	starter = offer_book_listen("starter");
-	offer_book_path(path, "daemon");
-	assert(setenv("TTMEM_SOCKET", path, 1) == 0);
-	offer_book_path(path, "starter");
-	assert(setenv("TTMEM_OFFER", path, 1) == 0);
-	child = fork();
-	assert(child >= 0);
-	if (child == 0) {
-		ttmem_alloc(0, TTMEM_DRAM, 1, 42, NULL);
-		kill(getpid(), SIGKILL);
-	}
-	assert(waitpid(child, &status, 0) == child);
-	taken = offer_book_take(daemon);
-	started = offer_book_take(starter);
-	assert(fd_pass_receive(taken.connection, &notice, sizeof(notice), &got, 0) ==
-	       sizeof(notice));
-	/* As older daemons expect it. */
-	assert(notice.magic == OFFER_NOTICE_MAGIC && notice.version == OFFER_VERSION);
-	assert(notice.size == sizeof(notice) && notice.what == OFFER_NOTICE_FAILED);
-	assert(fstat(got.fds[0], &program) == 0 && stat("/proc/self/exe", &want) == 0);
-	assert(program.st_ino == want.st_ino && program.st_dev == want.st_dev);
-	assert(fcntl(got.fds[0], F_GETFL) & O_PATH);
-	assert(recv(started.connection, &notice, sizeof(notice), 0) == 0);
-	fd_pass_close(&got);
-	offer_book_drop(&taken);
-	offer_book_drop(&started);
-	close(daemon);
-	close(starter);
-}
-
 /* A child that makes its own book closes its parent's connection. */
 UNIT(connection_ends_with_its_process)
 {
