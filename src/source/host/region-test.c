@@ -274,6 +274,77 @@ static void mapping(FILE *maps, const struct stat *file)
 		major(file->st_dev), minor(file->st_dev), (uint64_t)file->st_ino);
 }
 
+/* As the container's process @pid, which is @ns_pid inside. */
+static void contained(uint32_t pid, uint32_t ns_pid)
+{
+	char path[64], text[256];
+
+	host_testing_process(pid, "python3", 50);
+	snprintf(path, sizeof(path), "proc/%" PRIu32 "/status", pid);
+	snprintf(text, sizeof(text),
+		 "Name:\tpython3\nPid:\t%" PRIu32 "\nUid:\t%d\t%d\t%d\t%d\nNSpid:\t%" PRIu32
+		 "\t%" PRIu32 "\n",
+		 pid, (int)getuid(), (int)getuid(), (int)getuid(), (int)getuid(), pid, ns_pid);
+	host_testing_text(path, text);
+}
+
+static void maps(uint32_t pid, const struct stat *file)
+{
+	char path[512];
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "%s/proc/%" PRIu32 "/maps", unit_dir(), pid);
+	maps = fopen(path, "we");
+	assert(maps);
+	fprintf(maps, "00400000-00401000 r-xp 00000000 00:01 5 /bin/x\n");
+	if (file)
+		mapping(maps, file);
+	assert(fclose(maps) == 0);
+}
+
+/* The same user runs both, and the region is private: only the mapping tells them apart. */
+UNIT(a_row_counts_for_the_process_that_has_the_region_mapped)
+{
+	struct snapshot *snapshot;
+	struct stat file;
+	char path[512];
+
+	host_testing_start();
+	make(4, 0);
+	process(4, 0, 100, 1000, now());
+	host_testing_write(FILE_NAME, bytes, NARROW);
+	snprintf(path, sizeof(path), "%s/%s", unit_dir(), FILE_NAME);
+	assert(stat(path, &file) == 0);
+	host_testing_process(100, "innocent", 50);
+	maps(100, NULL);
+	snapshot = host_testing_look();
+	assert(snapshot->process_count == 1 && snapshot->processes[0].stale);
+	assert(total(snapshot) == 0);
+	snapshot_free(snapshot);
+
+	contained(5000, 100);
+	maps(5000, &file);
+	snapshot = host_testing_look();
+	assert(snapshot->process_count == 1 && snapshot->processes[0].alive);
+	assert(snapshot->processes[0].pid == 5000 && snapshot->processes[0].ns_pid == 100);
+	assert(total(snapshot) == 1000 && snapshot->note_count == 0);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_row_of_the_owners_process_counts_where_mappings_are_hidden)
+{
+	struct snapshot *snapshot;
+
+	host_testing_start();
+	host_testing_process(100, "python3", 50); /* without a list of mappings */
+	make(4, 0);
+	process(4, 0, 100, 1000, now());
+	host_testing_write(FILE_NAME, bytes, NARROW);
+	snapshot = host_testing_look();
+	assert(snapshot->processes[0].alive && total(snapshot) == 1000);
+	snapshot_free(snapshot);
+}
+
 /* A fifo, because what was read from it cannot be read again. */
 UNIT(the_mappings_of_a_process_are_read_once_for_all_regions)
 {

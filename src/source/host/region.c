@@ -2,10 +2,12 @@
 
 /*
  * Reads regions, and decides which rows to trust. A row of a region names a process by its pid
- * alone, so it counts only if the process that has the pid now can have written it:
- * - it is alive and started before the row was last written (pids are reused);
- * - it is run by the owner of the region, the only one who can write to it;
- * - or, where others can write too, or if it runs in a container: it has the region mapped.
+ * alone, and pids are reused and differ between namespaces. So it counts only for a process that
+ * can have written it:
+ * - it is alive and started before the row was last written;
+ * - it has the region mapped, as every writer has;
+ * - where its mappings are not visible: it is run by the owner of the region, or others can write
+ *   to the region too.
  * Everything else was left by exited processes: shown as stale, never counted.
  *
  * A process's row is its sum over the chips of the region. For a single process the slots of the
@@ -155,19 +157,20 @@ static bool region_believes(const struct region_round *round, const struct regio
 			    const struct proc_facts *facts, uint64_t start_ns, uint64_t when)
 {
 	const struct region_file *file = &entry->file;
-	bool owns = facts->real_uid == file->user || facts->saved_uid == file->user;
 	int mapped;
 
 	if (when && start_ns > when + REGION_SLACK_NS)
 		return false;
-	if (owns && file->is_private)
-		return true;
 	mapped = pid_cache_has_mapped(round->pid_cache, facts->pid, region_index(round, entry));
+	if (mapped >= 0)
+		return mapped == 1;
+	if (facts->real_uid == file->user || facts->saved_uid == file->user)
+		return true;
 	/*
 	 * We may not be allowed to see its mappings: then a region that many share is trusted. Not
 	 * so if there are too many, which a stranger can bring about.
 	 */
-	return mapped == 1 || (mapped < 0 && (owns || (!file->is_private && mapped != -EFBIG)));
+	return !file->is_private && mapped != -EFBIG;
 }
 
 /* Finds the process of a row. Returns 0, -ESRCH if it has exited, or -ENOMEM. */

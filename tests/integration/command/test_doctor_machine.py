@@ -181,6 +181,7 @@ def test_healthy_sources_have_no_findings(world, tmp_path):
     machine = Machine(tmp_path / "machine")
     machine.card(0, "n150", "wormhole_b0", chip=0x4D)
     player = world.player("device 0 0x4d wormhole_b0 n150 0 12884901888 94371840", "alloc 0 DRAM 0x1000 4096")
+    machine.attach(player, 0x4D)
     machine.region(Region(4, 0x4D, 0).process(player.pid, "player", seconds_ago=0, DRAM=4096))
     opened = world.root / "driver/tenstorrent/0/pids"
     opened.parent.mkdir(parents=True)
@@ -203,7 +204,7 @@ def test_device_untracked(world, tmp_path):
 
 def test_region_stale(world, tmp_path):
     machine = Machine(tmp_path / "machine")
-    player = world.player(TTMEM="0")
+    player = machine.attach(world.player(TTMEM="0"), 7)
     machine.region(Region(4, 7, 0).process(player.pid, "player", seconds_ago=0, DRAM=4096))
     assert "region-stale" not in on_machine(world, machine)
     player.kill()
@@ -213,6 +214,7 @@ def test_region_stale(world, tmp_path):
 def test_region_differs(world, tmp_path):
     machine = Machine(tmp_path / "machine")
     player = world.player("device 0 0x4d wormhole_b0 n150 0 12884901888 94371840", "alloc 0 DRAM 0x1000 4096")
+    machine.attach(player, 0x4D)
     machine.region(Region(4, 0x4D, 0).process(player.pid, "player", seconds_ago=0, DRAM=1))
     assert "region-differs" in on_machine(world, machine)
 

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -130,6 +131,7 @@ def test_book_and_region_of_one_process(world, tmp_path):
     machine = Machine(tmp_path / "machine")
     world.env.update(TTMEM_SHM_DIR=str(machine.shm))
     player = world.player("device 0 0x4d wormhole_b0 n150 0 12884901888 94371840", "alloc 0 DRAM 0x1000 4096")
+    machine.attach(player, 0x4D)
     path = machine.region(Region(4, 0x4D, 0).process(player.pid, "player", seconds_ago=0, DRAM=4096))
     document = world.json("smi")
     (process,) = document["processes"]
@@ -149,7 +151,7 @@ def test_region_follows_its_process(world, tmp_path):
     """Counted while the process lives, stale from the moment it has ended."""
     machine = Machine(tmp_path / "machine")
     world.env.update(TTMEM_SHM_DIR=str(machine.shm))
-    player = world.player(TTMEM="0")
+    player = machine.attach(world.player(TTMEM="0"), 7)
     machine.region(Region(4, 7, 0).process(player.pid, "player", seconds_ago=0, DRAM=GIB))
     document = world.json("smi")
     (process,) = document["processes"]
@@ -163,6 +165,23 @@ def test_region_follows_its_process(world, tmp_path):
     assert "0x7" in text and "on 1 device" in text  # though nobody has it open any more
     (row,) = [line for line in text.splitlines() if f" {player.pid} " in line]
     assert " stale " in row and "1.0 GiB" in row
+
+
+@pytest.mark.needs_root
+def test_a_row_from_a_pid_namespace_blames_nobody_outside(world, tmp_path):
+    """Process 1 of a container has a row; process 1 of the machine is of the same user."""
+    machine = Machine(tmp_path / "machine")
+    world.env.update(TTMEM_SHM_DIR=str(machine.shm))
+    outer = world.player(before=("unshare", "--pid", "--fork", "--kill-child"), show=False, TTMEM="0")
+    machine.attach(outer, 7)
+    inner = int(Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text())
+    world.show(1)
+    machine.region(Region(4, 7, 0).process(1, "player", seconds_ago=0, DRAM=GIB))
+    document = world.json("smi")  # which does not see the container
+    assert total(document) == 0 and [p["stale"] for p in document["processes"]] == [True]
+    world.show(inner)
+    (process,) = world.json("smi")["processes"]
+    assert process["pid"] == inner and process["ns_pid"] == 1 and process["alive"]
 
 
 def test_regions_of_others_say_what_to_do(public):
@@ -184,7 +203,7 @@ def test_the_daemon_tells_of_regions_that_others_may_not_read(ttmemd):
     machine = Machine(ttmemd.folder / "machine")
     ttmemd.env["TTMEM_SHM_DIR"] = str(machine.shm)
     ttmemd.start()
-    player = ttmemd.player(TTMEM="0")
+    player = machine.attach(ttmemd.player(TTMEM="0"), 7)
     region = Region(4, 7, 0).process(player.pid, "player", seconds_ago=0, DRAM=GIB, CB=5)
     machine.region(region.process(1 << 22, "long gone", DRAM=77))
     own = ttmemd.json("smi")

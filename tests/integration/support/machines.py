@@ -131,6 +131,13 @@ class Machine:
             os.chown(path, user, user)
         return path
 
+    def attach(self, player, chip):
+        """Lets a player map the region of a chip, as every process with a row in it does."""
+        path = self.shm / f"tt_device_{chip}_memory"
+        path.touch(0o600)
+        player.play(f"map {path}")
+        return player
+
 
 def n150(folder):
     """One card; a model in tt-metal, and an untracked process that has it open."""
