@@ -50,7 +50,7 @@ static void make(uint32_t version, uint32_t device)
 	put32(0, version);
 	put64(32, CHIP);
 	put32(40, device);
-	for (size_t i = 1; i < REGION_CHIPS && version > 1; i++)
+	for (size_t i = 1; i < 16 && version > 1; i++)
 		put32(88 + i * 48, UINT32_MAX);
 	put32(is_wide(version) ? 96 : 88, device);
 	if (version == 4)
@@ -99,15 +99,14 @@ UNIT(each_version_is_read)
 
 		make(version, 3);
 		process(version, 5, 1234, 4096, 99);
-		chip(version, 1, 4, true, 1024);
+		chip(version, 0, 3, true, 1024);
 		assert(region_parse(bytes, length, &region) == 0);
 		assert(region.version == version && region.id == CHIP && region.device == 3);
 		assert(region.is_place == (version == 1));
-		assert(region.process_count == 1 && region.chip_count == 2);
+		assert(region.process_count == 1 && region.remote);
 		assert(region.processes[0].pid == 1234 && region.processes[0].stamp == 99);
 		assert(region.processes[0].used[TYPES_DRAM] == 4096);
 		assert(strcmp(region.processes[0].name, "python3") == 0);
-		assert(region.chips[1].remote && region.chips[1].used[TYPES_DRAM] == 1024);
 		assert(!!(region.types & 1u << TYPES_KERNEL) == (version == 1));
 		/* Truncated anywhere, it is unfinished. */
 		for (size_t cut = 0; cut < length; cut += 7)
@@ -400,7 +399,8 @@ UNIT(no_more_mappings_are_read_than_a_program_has)
 	snapshot_free(snapshot);
 }
 
-UNIT(chips_of_one_process_are_told_apart)
+/* Processes number the chip differently: each number has a slot, and each process its row. */
+UNIT(a_region_is_one_device_whatever_its_processes_call_it)
 {
 	struct snapshot *snapshot;
 
@@ -412,36 +412,18 @@ UNIT(chips_of_one_process_are_told_apart)
 	chip(4, 1, 1, true, 400);
 	host_testing_write(FILE_NAME, bytes, NARROW);
 	snapshot = host_testing_look();
-	assert(snapshot->device_count == 2 && total(snapshot) == 1000);
-	assert(snapshot->devices[0].memory[TYPES_DRAM].used == 600 && !snapshot->devices[0].remote);
-	assert(snapshot->devices[1].memory[TYPES_DRAM].used == 400 && snapshot->devices[1].remote);
+	assert(snapshot->device_count == 1 && !snapshot->devices[0].remote);
+	assert(total(snapshot) == 1000 && snapshot->processes[0].part_count == 1);
 	snapshot_free(snapshot);
 
-	/* Chips that claim more than the process has do not change the total. */
-	chip(4, 1, 1, true, UINT64_MAX);
-	host_testing_write(FILE_NAME, bytes, NARROW);
-	snapshot = host_testing_look();
-	assert(total(snapshot) == 1000);
-	snapshot_free(snapshot);
-}
-
-UNIT(chips_of_several_processes_cannot_be)
-{
-	struct snapshot *snapshot;
-
-	host_testing_start();
-	host_testing_process(100, "python3", 50);
 	host_testing_process(101, "python3", 50);
-	make(4, 0);
-	process(4, 0, 100, 1000, now());
 	process(4, 1, 101, 500, now());
 	put64(48, 1500);
-	chip(4, 1, 1, true, 400);
 	host_testing_write(FILE_NAME, bytes, NARROW);
 	snapshot = host_testing_look();
-	assert(snapshot->device_count == 2 && snapshot->devices[1].remote);
-	assert(snapshot->devices[0].memory[TYPES_DRAM].used == 1500);
-	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "remote chips"));
+	assert(snapshot->device_count == 1 && snapshot->devices[0].unique_id == CHIP);
+	assert(total(snapshot) == 1500 && snapshot->devices[0].processes == 2);
+	assert(snapshot->note_count == 0);
 	snapshot_free(snapshot);
 }
 

@@ -17,7 +17,6 @@
 struct pid_cache;
 struct snapshot;
 
-#define REGION_CHIPS 16u
 #define REGION_PROCESSES 64u
 #define REGION_NAME 64u
 #define REGION_SIZE_MAX 9280u /* of the largest layout; what follows is not part of it */
@@ -28,13 +27,6 @@ enum region_outcome {
 	REGION_UNKNOWN = 2,    /* a later version */
 	REGION_BROKEN = 3,     /* it is inconsistent */
 	REGION_CLOSED = 4,     /* we may not read it */
-};
-
-/* A chip that is reached through the region's device. */
-struct region_chip {
-	uint32_t number;
-	bool remote;
-	uint64_t used[BOOK_TYPES];
 };
 
 struct region_process {
@@ -50,9 +42,8 @@ struct region {
 	bool is_place;  /* id is not the chip's own: board << 8 | position on the board */
 	uint64_t id;
 	uint32_t device; /* its number in the process that opened it last */
+	bool remote;
 	uint64_t used[BOOK_TYPES];
-	uint32_t chip_count;
-	struct region_chip chips[REGION_CHIPS];
 	uint32_t process_count;
 	struct region_process processes[REGION_PROCESSES];
 };
