@@ -6,6 +6,7 @@
  *
  *			  wide	narrow
  *	version u32	     0	     0
+ *	stamp u64	     8	     8	of the last change
  *	asic id u64	    32	    32	version 1: board << 8 | place on it; later the chip's own
  *	device u32	    40	    40	-1 or larger than any device: not known
  *	totals u64...	    48	    48	DRAM, L1, L1_SMALL, TRACE, CB; wide: KERNEL
@@ -13,9 +14,10 @@
  *	processes[64]	   992	   856	pid i32, pad, as the totals, stamp u64, name[64]
  *	state u32		  8536	version 4: 0 new, 1 being made, 0x52454459 ready
  *
- * A region is about one chip. The slots of chips are the numbers that processes have for it, each with what was
- * allocated under that number; the rows of processes have the same bytes, so only the flag of the region's own
- * number is used. A slot of processes is unused if its pid is 0, or -1 while it is being given back.
+ * A region is about one chip. The slots of chips are the numbers that processes have for it, each
+ * with what was allocated under that number; the rows of processes have the same bytes, so only the
+ * flag of the region's own number is used. A slot of processes is unused if its pid is 0, or -1
+ * while it is being given back.
  */
 
 #include <string.h>
@@ -130,6 +132,7 @@ int region_parse(const void *bytes, size_t length, struct region *ret_region)
 	region.device = region_u32(from + 40);
 	if (region.device >= BOOK_DEVICES)
 		return REGION_BROKEN;
+	region.stamp = region_u64(from + 8);
 	region_amounts(layout, from + 48, region.used);
 	region.remote = region_is_remote(layout, from, region.device);
 	region_processes(layout, from, &region);

@@ -462,6 +462,21 @@ UNIT(region_bytes_without_a_process_are_noted)
 	snapshot_free(snapshot);
 }
 
+/* Between its two stores, as far as anybody can tell. */
+UNIT(bytes_of_a_writer_that_was_active_just_now_are_not_noted)
+{
+	struct snapshot *snapshot;
+
+	host_testing_start();
+	make(4, 0);
+	put64(8, clock_ns(CLOCK_REALTIME));
+	put64(48, 4096);
+	host_testing_write(FILE_NAME, bytes, NARROW);
+	snapshot = host_testing_look();
+	assert(snapshot->note_count == 0);
+	snapshot_free(snapshot);
+}
+
 UNIT(the_number_of_regions_is_bounded)
 {
 	struct snapshot *snapshot;

@@ -42,6 +42,7 @@ struct region {
 	bool is_place;  /* id is not the chip's own: board << 8 | position on the board */
 	uint64_t id;
 	uint32_t device; /* its number in the process that opened it last */
+	uint64_t stamp;  /* of the last change, as a process's */
 	bool remote;
 	uint64_t used[BOOK_TYPES];
 	uint32_t process_count;
