@@ -392,7 +392,10 @@ int snapshot_finish(struct snapshot *snapshot)
 		if (!snapshot->processes[i].exact && snapshot->processes[i].alive)
 			snapshot->exact = false;
 	}
-	return merge_devices(snapshot);
+	r = merge_devices(snapshot);
+	if (r == 0)
+		resolve_bounds(snapshot);
+	return r;
 }
 
 /* The last criterion of every comparison, so that the same state always has the same order. */

@@ -111,6 +111,7 @@ struct snapshot_process {
 	bool stale;     /* exited, and only a region still names it; alive is false */
 	bool untracked; /* has a device open and reports nothing: its memory is unknown */
 	bool differs;   /* one of its parts differs */
+	bool is_opener; /* the driver lists it among those that have a device open */
 	uint64_t last_ns;
 	struct book_rejected rejected;
 
@@ -175,8 +176,12 @@ struct snapshot_claim {
 	uint32_t types;    /* bit 1 << type: it reports that type */
 	uint64_t used[BOOK_TYPES];
 	uint64_t last_ns;
-	uint64_t region;      /* the id that the region's file has in its name */
-	uint32_t region_user; /* who owns the file */
+	uint32_t bound;          /* of used: enum snapshot_bound */
+	uint64_t region;         /* the id that the region's file has in its name */
+	uint32_t region_version; /* 0 = not known */
+	uint32_t region_user;    /* who owns the file */
+	bool region_is_full;     /* there is no row for a further process */
+	bool region_is_private;  /* there are no rows of other users' processes */
 };
 
 struct snapshot_device {

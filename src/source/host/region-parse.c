@@ -93,12 +93,15 @@ static bool region_is_remote(const struct region_layout *layout, const unsigned 
 static void region_processes(const struct region_layout *layout, const unsigned char *bytes,
 			     struct region *region)
 {
+	region->is_full = true;
 	for (uint32_t i = 0; i < REGION_PROCESSES; i++) {
 		const unsigned char *slot = bytes + layout->processes + i * layout->process_size;
 		const unsigned char *stamp = slot + 8 + (size_t)layout->kinds * 8;
 		struct region_process *process = &region->processes[region->process_count];
 		uint32_t pid = region_u32(slot);
 
+		if (pid == 0)
+			region->is_full = false;
 		if (pid == 0 || pid > INT32_MAX)
 			continue;
 		process->pid = pid;

@@ -178,6 +178,48 @@ UNIT(slots_that_are_free)
 	assert(strlen(region.processes[0].name) == 64);
 }
 
+UNIT(a_table_is_full_if_no_slot_is_free)
+{
+	struct region region;
+
+	make(4, 0);
+	for (uint32_t i = 0; i < REGION_PROCESSES; i++)
+		process(4, i, 1000 + i, 5, 1);
+	assert(region_parse(bytes, NARROW, &region) == 0 && region.is_full);
+	process(4, 9, UINT32_MAX, 5, 1); /* being released: not yet free */
+	assert(region_parse(bytes, NARROW, &region) == 0 && region.is_full);
+	process(4, 9, 0, 0, 0);
+	assert(region_parse(bytes, NARROW, &region) == 0 && !region.is_full);
+}
+
+UNIT(bounds_follow_from_version_table_and_mode)
+{
+	for (uint32_t version = 2; version <= 4; version++) {
+		const struct snapshot_claim *claim;
+		struct snapshot *snapshot;
+		char path[512];
+
+		if (version == 2)
+			host_testing_start();
+		host_testing_process(100, "python3", 50);
+		make(version, 0);
+		for (uint32_t i = 0; i < REGION_PROCESSES; i++)
+			process(version, i, 100 + i, 0, now());
+		process(version, 0, 100, 1000, now());
+		host_testing_write(FILE_NAME, bytes, NARROW);
+		snprintf(path, sizeof(path), "%s/%s", unit_dir(), FILE_NAME);
+		assert(chmod(path, version == 3 ? 0666 : 0600) == 0);
+		snapshot = host_testing_look();
+		claim = &snapshot->claims[0];
+		assert(claim->bound == (version < 4 ? SNAPSHOT_AT_LEAST : SNAPSHOT_EXACT));
+		assert(claim->region_version == version && claim->region_is_full);
+		assert(claim->region_is_private == (version != 3));
+		assert(snapshot->devices[0].memory[TYPES_DRAM].bound == SNAPSHOT_AT_LEAST);
+		assert(snapshot->note_count == (version < 4 ? 2 : 1));
+		snapshot_free(snapshot);
+	}
+}
+
 UNIT(region_file_names_are_parsed)
 {
 	uint64_t id = 0;

@@ -245,8 +245,12 @@ static int region_claim(struct region_round *round, const struct region_entry *e
 			  .card = card ? card->card : NULL},
 		.types = region->types,
 		.last_ns = region_when(round, row->stamp),
+		.bound = region->version < REGION_VERSION_ALL ? SNAPSHOT_AT_LEAST : SNAPSHOT_EXACT,
 		.region = region->id,
+		.region_version = region->version,
 		.region_user = entry->file.user,
+		.region_is_full = region->is_full,
+		.region_is_private = entry->file.is_private,
 	};
 
 	claim.process.source = "tt-metal";

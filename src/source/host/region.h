@@ -19,6 +19,7 @@ struct snapshot;
 
 #define REGION_PROCESSES 64u
 #define REGION_NAME 64u
+#define REGION_VERSION_ALL 4u /* from this one on, allocations of all threads are in it */
 #define REGION_SIZE_MAX 9280u /* of the largest layout; what follows is not part of it */
 #define REGION_FILES_MAX 128u /* anybody may create files there */
 
@@ -44,6 +45,7 @@ struct region {
 	uint32_t device; /* its number in the process that opened it last */
 	uint64_t stamp;  /* of the last change, as a process's */
 	bool remote;
+	bool is_full; /* no slot is free for a further process */
 	uint64_t used[BOOK_TYPES];
 	uint32_t process_count;
 	struct region_process processes[REGION_PROCESSES];

@@ -220,6 +220,30 @@ def test_the_daemon_tells_of_regions_that_others_may_not_read(ttmemd):
 
 
 @pytest.mark.needs_root
+def test_a_region_says_exact_only_where_that_is_known(look, tmp_path):
+    """A full table, a user without a row, and a writer that sees one thread, each on an otherwise good machine."""
+    def bounds(**changes):
+        machine = p150(tmp_path / str(changes))
+        region = Region(changes.get("version", 4), 0xB1ACC401E, 0).process(77, "vllm", DRAM=GIB)
+        for pid in range(changes.get("rows", 0)):
+            region.process(10_000 + pid, "gone", DRAM=1)
+        machine.region(region)
+        if "other" in changes:
+            machine.process(88, "stranger", user=1234)
+            machine.opened(0, 77, 88)
+        document = json.loads(look(machine, "smi", "--json"))
+        process = next(p for p in document["processes"] if p["pid"] == 77)
+        (device,) = process["devices"]
+        return document["devices"][0]["memory"]["DRAM"]["bound"], device["memory"]["DRAM"]["bound"]
+
+    assert bounds() == ("exact", "exact")
+    assert bounds(rows=62) == ("exact", "exact")
+    assert bounds(rows=63) == ("at_least", "exact")
+    assert bounds(other=True) == ("at_least", "exact")
+    assert bounds(version=3) == ("at_least", "at_least")
+
+
+@pytest.mark.needs_root
 @pytest.mark.parametrize("name", ["n150", "n300", "broken"])
 def test_http_shows_the_same(ttmemd, look, name):
     machine = MACHINES[name](ttmemd.folder / "machine")
