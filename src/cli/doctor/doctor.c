@@ -63,6 +63,12 @@ void doctor_tell(struct doctor *doctor, enum doctor_kind_id kind, uint32_t pid, 
 		(struct doctor_finding){.kind = kind, .pid = pid, .user_id = user_id, .what = what};
 }
 
+void doctor_advise(struct doctor *doctor, const char *fix)
+{
+	if (doctor->count > 0 && !doctor->lost)
+		doctor->findings[doctor->count - 1].fix = fix;
+}
+
 static void doctor_deinit(struct doctor *doctor)
 {
 	for (size_t i = 0; i < doctor->count; i++)
@@ -171,7 +177,7 @@ static void doctor_print_finding(const struct doctor_finding *finding)
 		printf(", pid %" PRIu32, finding->pid);
 	printf("\n  ");
 	text_put(stdout, finding->what);
-	printf("\n  why: %s\n  fix: %s\n", kind->why, kind->fix);
+	printf("\n  why: %s\n  fix: %s\n", kind->why, doctor_advice(finding));
 }
 
 static void doctor_print(const struct doctor *doctor)
@@ -241,7 +247,7 @@ void doctor_document(struct emit *json, const struct doctor *doctor, const uint3
 			emit_null(json, "pid");
 		emit_string(json, "what", hidden ? "(of another user)" : finding->what);
 		emit_string(json, "why", kind->why);
-		emit_string(json, "fix", kind->fix);
+		emit_string(json, "fix", doctor_advice(finding));
 		emit_close_object(json);
 	}
 	emit_close_array(json);

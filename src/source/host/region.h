@@ -19,7 +19,9 @@ struct snapshot;
 
 #define REGION_PROCESSES 64u
 #define REGION_NAME 64u
-#define REGION_VERSION_ALL 4u /* from this one on, allocations of all threads are in it */
+/* From these versions on, allocations of all threads are in it; rows of the dead are cleared. */
+#define REGION_VERSION_ALL 4u
+#define REGION_VERSION_CLEARS 4u
 #define REGION_SIZE_MAX 9280u /* of the largest layout; what follows is not part of it */
 #define REGION_FILES_MAX 128u /* anybody may create files there */
 

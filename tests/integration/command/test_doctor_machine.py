@@ -11,7 +11,7 @@ import pytest
 
 from common import AS_NOBODY, LIMIT, NOBODY, become
 from machines import Machine, Region
-from test_doctor import HEALTHY, found
+from test_doctor import HEALTHY, examine, found
 from world import wait_for
 
 
@@ -209,6 +209,19 @@ def test_region_stale(world, tmp_path):
     assert "region-stale" not in on_machine(world, machine)
     player.kill()
     assert "region-stale" in on_machine(world, machine)
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_advice_for_stale_rows_follows_the_version_of_the_region(world, tmp_path, version):
+    machine = Machine(tmp_path / "machine")
+    world.env.update(TTMEM_SHM_DIR=str(machine.shm))
+    machine.region(Region(version, 7, 0).process(1 << 22, "gone", DRAM=4096))
+    (stale,) = [f for f in examine(world)["findings"] if f["id"] == "region-stale"]
+    assert f"tt_device_7_memory, version {version}," in stale["what"]
+    if version == 3:  # the next program leaves it there
+        assert "remove the file" in stale["fix"] and "next program" not in stale["fix"]
+    else:
+        assert stale["fix"] == "the next program that opens the device clears it"
 
 
 def test_region_differs(world, tmp_path):

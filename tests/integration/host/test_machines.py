@@ -197,18 +197,20 @@ def test_regions_of_others_say_what_to_do(public):
 
 
 @pytest.mark.other_user
-def test_the_daemon_tells_of_regions_that_others_may_not_read(ttmemd):
+@pytest.mark.parametrize("version", [3, 4])
+def test_the_daemon_tells_of_regions_that_others_may_not_read(ttmemd, version):
     if os.getuid() != 0:
         pytest.skip("needs to become another user")
     machine = Machine(ttmemd.folder / "machine")
     ttmemd.env["TTMEM_SHM_DIR"] = str(machine.shm)
     ttmemd.start()
     player = machine.attach(ttmemd.player(TTMEM="0"), 7)
-    region = Region(4, 7, 0).process(player.pid, "player", seconds_ago=0, DRAM=GIB, CB=5)
+    region = Region(version, 7, 0).process(player.pid, "player", seconds_ago=0, DRAM=GIB, CB=5)
     machine.region(region.process(1 << 22, "long gone", DRAM=77))
     own = ttmemd.json("smi")
     told = ttmemd.json("smi", before=AS_NOBODY)
-    assert told["notes"] == own["notes"]
+    assert told["notes"] == own["notes"] and told["devices"] == own["devices"]
+    assert own["devices"][0]["memory"]["DRAM"]["bound"] == "at_least"  # here is no driver
     for document in (own, told):
         document["processes"] = [p for p in document["processes"] if p["source"] == "tt-metal" or p["stale"]]
         for process in document["processes"]:
