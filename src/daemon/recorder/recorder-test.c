@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -205,6 +206,20 @@ static void write_region(const pid_t *pids, size_t count)
 	assert(close(fd) == 0);
 }
 
+/* For us and for all children from now on: a row counts only for processes that have it mapped. */
+static void map_region(void)
+{
+	char path[512];
+	int fd;
+
+	write_region(NULL, 0);
+	snprintf(path, sizeof(path), "%s/tt_device_77_memory", unit_dir());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert(fd >= 0);
+	assert(mmap(NULL, REGION_BYTES, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED);
+	assert(close(fd) == 0);
+}
+
 /* However long it takes: so many looks are allowed in that time. */
 UNIT(ends_of_processes_in_regions_are_looked_for_ten_times_a_second)
 {
@@ -212,6 +227,7 @@ UNIT(ends_of_processes_in_regions_are_looked_for_ten_times_a_second)
 	uint64_t since, before, most;
 	pid_t pids[12];
 
+	map_region();
 	for (size_t i = 0; i < 12; i++) {
 		pids[i] = fork();
 		assert(pids[i] >= 0);
