@@ -248,6 +248,8 @@ struct snapshot_incident {
 	uint64_t time_ns;
 	uint64_t last_ns;
 	struct snapshot_party first, second;
+	bool has_other; /* @first is about another process: */
+	uint32_t other;
 };
 
 struct snapshot {

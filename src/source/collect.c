@@ -10,6 +10,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "model/overlap.h"
+#include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "source/books/book-source.h"
 #include "source/daemon-client/daemon-client.h"
@@ -48,6 +50,9 @@ int collect_machine(const struct collect_sources *sources, const struct snapshot
 	/* A snapshot is stamped at its end: nothing in it may be newer. */
 	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
 	r = snapshot_finish(snapshot);
+	/* A page has only some of them. */
+	if (r == 0 && sources->notes_overlaps && request->buffers && !request->limit)
+		r = overlap_note_all(snapshot);
 	if (r < 0)
 		return r;
 	*ret_snapshot = cleanup_steal(snapshot);

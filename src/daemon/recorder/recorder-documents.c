@@ -40,6 +40,7 @@ struct recorder_writing {
 	bool is_open; /* a row is */
 	enum recorder_part part;
 	bool is_failure;        /* the row is of a failed allocation */
+	bool is_overlap;        /* or of an overlap */
 	size_t totals_only;     /* leaks so far of which no buffers are known */
 	struct store_leak leak; /* the row's; its texts are the snapshot's */
 	struct snapshot *snapshot;
@@ -317,7 +318,7 @@ static void recorder_close_incident(struct recorder_writing *writing)
 {
 	if (!writing->is_open)
 		return;
-	if (writing->is_failure && writing->part == RECORDER_NOTHING)
+	if ((writing->is_failure || writing->is_overlap) && writing->part == RECORDER_NOTHING)
 		recorder_open_part(writing, RECORDER_HOLDERS);
 	if (writing->is_failure && writing->part == RECORDER_HOLDERS)
 		recorder_open_part(writing, RECORDER_SITES);
@@ -359,6 +360,7 @@ static int recorder_incident(void *context, const struct store_incident *inciden
 	document_incident_fields(writing->json, writing->snapshot, &row);
 	writing->is_open = true;
 	writing->is_failure = strcmp(incident->site.kind, "alloc_failed") == 0;
+	writing->is_overlap = strcmp(incident->site.kind, "overlap") == 0;
 	return 0;
 }
 
@@ -368,7 +370,7 @@ static int recorder_incident_holder(void *context, const struct store_holder *ho
 	struct recorder_writing *writing = context;
 	struct emit *json = writing->json;
 
-	if (!writing->is_open || !writing->is_failure)
+	if (!writing->is_open || (!writing->is_failure && !writing->is_overlap))
 		return 0;
 	recorder_open_part(writing, RECORDER_HOLDERS);
 	emit_open_object(json, NULL);

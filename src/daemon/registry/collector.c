@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "book/read/view.h"
 #include "daemon/registry/access.h"
+#include "daemon/registry/overlap-notes.h"
 #include "daemon/registry/peaks.h"
 #include "daemon/registry/tracked.h"
 #include "model/snapshot-request.h"
@@ -28,6 +29,7 @@
 struct collector {
 	struct collector_config config;
 	struct peaks peaks;
+	struct overlap_notes overlaps;
 
 	pthread_mutex_t lock; /* protects the members below; never held while a book is read */
 	pthread_cond_t changed;
@@ -127,6 +129,7 @@ int collector_read(struct collector *collector, const struct collector_wish *wis
 	if (r < 0)
 		return r;
 	peaks_apply(&collector->peaks, snapshot);
+	overlap_notes_apply(&collector->overlaps, snapshot);
 	*ret_snapshot = snapshot;
 	return 0;
 }
@@ -173,6 +176,11 @@ int collector_totals(struct collector *collector, uint64_t since_ns, struct snap
 	return r;
 }
 
+struct overlap_notes *collector_overlaps(struct collector *collector)
+{
+	return &collector->overlaps;
+}
+
 uint64_t collector_readings(struct collector *collector)
 {
 	uint64_t readings;
@@ -191,6 +199,7 @@ int collector_new(struct collector **ret_collector, const struct collector_confi
 		return -ENOMEM;
 	collector->config = *config;
 	peaks_init(&collector->peaks);
+	overlap_notes_init(&collector->overlaps);
 	/* Neither can fail on Linux. */
 	(void)pthread_mutex_init(&collector->lock, NULL);
 	(void)pthread_cond_init(&collector->changed, NULL);
@@ -204,6 +213,7 @@ struct collector *collector_free(struct collector *collector)
 		return NULL;
 	snapshot_free(collector->latest);
 	peaks_deinit(&collector->peaks);
+	overlap_notes_deinit(&collector->overlaps);
 	pthread_cond_destroy(&collector->changed);
 	pthread_mutex_destroy(&collector->lock);
 	free(collector);
