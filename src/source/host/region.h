@@ -41,13 +41,13 @@ struct region_process {
 
 struct region {
 	uint32_t version;
-	uint32_t types; /* bit 1 << type: it includes that type */
-	bool is_place;  /* id is not the chip's own: board << 8 | position on the board */
-	uint64_t id;
+	uint32_t types;  /* bit 1 << type: it includes that type */
 	uint32_t device; /* its number in the process that opened it last */
-	uint64_t stamp;  /* of the last change, as a process's */
+	bool is_place;   /* id is not the chip's own: board << 8 | position on the board */
 	bool remote;
 	bool is_full; /* no slot is free for a further process */
+	uint64_t id;
+	uint64_t stamp; /* of the last change, as a process's */
 	uint64_t used[BOOK_TYPES];
 	uint32_t process_count;
 	struct region_process processes[REGION_PROCESSES];
