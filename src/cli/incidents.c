@@ -249,9 +249,8 @@ static int incidents_run(int argc, char **argv)
 	const struct options options = {
 		.command = "incidents",
 		.shows_sizes = true,
-		.summary =
-			"Double frees, unknown frees, size changes, failed allocations, and what "
-			"ended processes left.",
+		.summary = "Double frees, unknown frees, size changes, failed allocations, "
+			   "overlapping memory, and what ended processes left.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
 	};

@@ -371,3 +371,117 @@ UNIT(a_snapshot_full_of_rows_of_ended_processes_is_resolved)
 	}
 	snapshot_free(snapshot);
 }
+
+static uint32_t bound(const struct snapshot *snapshot)
+{
+	return snapshot->devices[0].memory[TYPES_DRAM].bound;
+}
+
+UNIT(a_region_that_does_not_see_all_threads_gives_a_lower_bound)
+{
+	struct snapshot *snapshot = start();
+
+	region(snapshot, 10, true, 0, CHIP, 100);
+	snapshot->claims[0].bound = SNAPSHOT_AT_LEAST;
+	snapshot->claims[0].types = UINT32_C(1) << TYPES_DRAM;
+	assert(snapshot_finish(snapshot) == 0);
+	assert(bound(snapshot) == SNAPSHOT_AT_LEAST && !snapshot->exact);
+	assert(!snapshot->processes[0].exact);
+	assert(snapshot->processes[0].parts[0].memory[TYPES_DRAM].bound == SNAPSHOT_AT_LEAST);
+	assert(snapshot->processes[0].parts[0].memory[TYPES_KERNEL].bound == SNAPSHOT_EXACT);
+	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "the thread that opened"));
+	assert(!strstr(snapshot->notes[0], "circular"));
+	snapshot_free(snapshot);
+}
+
+UNIT(circular_buffers_of_such_a_region_are_noted)
+{
+	struct snapshot *snapshot = start();
+
+	region(snapshot, 10, true, 0, CHIP, 100);
+	snapshot->claims[0].bound = SNAPSHOT_AT_LEAST;
+	snapshot->claims[0].used[TYPES_CB] = 1;
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "ten times a second"));
+	snapshot_free(snapshot);
+}
+
+UNIT(the_book_stays_exact_whatever_the_region_is)
+{
+	struct snapshot *snapshot = start();
+
+	book(snapshot, 10, 0, CHIP, 100);
+	region(snapshot, 10, true, 0, CHIP, 100);
+	snapshot->claims[0].bound = SNAPSHOT_AT_LEAST;
+	snapshot->claims[0].region_is_private = true;
+	assert(snapshot_finish(snapshot) == 0);
+	assert(bound(snapshot) == SNAPSHOT_EXACT && snapshot->exact);
+	assert(snapshot->note_count == 0);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_full_region_bounds_the_device_and_not_its_processes)
+{
+	for (unsigned int alive = 0; alive < 2; alive++) {
+		struct snapshot *snapshot = start();
+
+		region(snapshot, 10, alive, 0, CHIP, 100);
+		region(snapshot, 11, alive, 0, CHIP, 100);
+		snapshot->claims[0].region_is_full = snapshot->claims[1].region_is_full = true;
+		snapshot->claims[0].region = snapshot->claims[1].region = 77;
+		assert(snapshot_finish(snapshot) == 0);
+		assert(bound(snapshot) == SNAPSHOT_AT_LEAST && !snapshot->exact);
+		assert(snapshot->processes[0].exact);
+		assert(snapshot->processes[0].parts[0].memory[TYPES_DRAM].bound == SNAPSHOT_EXACT);
+		assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "tt_device_77_"));
+		snapshot_free(snapshot);
+	}
+}
+
+/* Other users have no rows in it; whether there are any, only the driver's list tells. */
+UNIT(a_private_region_is_exact_only_if_nobody_else_has_the_device_open)
+{
+	struct snapshot *snapshot = start();
+
+	region(snapshot, 10, true, 0, CHIP, 100);
+	snapshot->claims[0].region_is_private = true;
+	assert(snapshot_finish(snapshot) == 0);
+	assert(bound(snapshot) == SNAPSHOT_AT_LEAST); /* there is no list */
+	snapshot_free(snapshot);
+
+	for (unsigned int others = 0; others < 2; others++) {
+		snapshot = start();
+		card(snapshot, 0, CHIP, 5);
+		region(snapshot, 10, true, 0, CHIP, 100);
+		snapshot->claims[0].region_is_private = true;
+		opened(snapshot, 10, 0, CHIP);
+		if (others)
+			opened(snapshot, 20, 0, CHIP);
+		assert(snapshot_finish(snapshot) == 0);
+		assert(bound(snapshot) == (others ? SNAPSHOT_AT_LEAST : SNAPSHOT_EXACT));
+		assert(snapshot->exact == !others && snapshot->processes[0].exact);
+		snapshot_free(snapshot);
+	}
+}
+
+/* It is in no list, and used through any card. */
+UNIT(a_remote_chip_is_exact_only_if_nobody_else_has_any_card_open)
+{
+	for (unsigned int others = 0; others < 2; others++) {
+		struct snapshot *snapshot = start();
+
+		card(snapshot, 0, CHIP, 5);
+		region(snapshot, 10, true, 1, OTHER_CHIP, 100);
+		snapshot->claims[0].region_is_private = true;
+		opened(snapshot, 10, 0, CHIP);
+		if (others)
+			opened(snapshot, 20, 0, CHIP);
+		assert(snapshot_finish(snapshot) == 0);
+		for (size_t i = 0; i < snapshot->device_count; i++) {
+			if (snapshot->devices[i].unique_id == OTHER_CHIP)
+				assert(snapshot->devices[i].memory[TYPES_DRAM].bound ==
+				       (others ? SNAPSHOT_AT_LEAST : SNAPSHOT_EXACT));
+		}
+		snapshot_free(snapshot);
+	}
+}

@@ -9,6 +9,10 @@
  *		of one that has exited: shown as stale, never counted
  *	driver	of a process about which nothing else is known: open, untracked
  *
+ * What a region reports may be less than what there is: early writers do not see all threads, a
+ * table of processes may be full, and other users have no rows in a private one. The first bounds
+ * the process's figures, the others only the device's.
+ *
  * A region is compared with the book's part of the same chip. Its device number is the one of its
  * latest writer, so numbers decide only where the book has no id.
  */
@@ -16,13 +20,15 @@
 #include "model/resolve-claims.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/bits.h"
 #include "model/join.h"
+#include "model/merge.h"
 #include "model/snapshot.h"
+#include "model/types.h"
 
 #define RESOLVE_NONE SIZE_MAX
 
@@ -106,7 +112,11 @@ static int resolve_count(struct snapshot *snapshot, size_t index,
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		part->memory[type].used = claim->used[type];
 		part->memory[type].last_ns = claim->used[type] ? claim->last_ns : 0;
+		if (claim->types & UINT32_C(1) << type)
+			part->memory[type].bound = claim->bound;
 	}
+	if (claim->bound != SNAPSHOT_EXACT)
+		process->exact = false;
 	return 0;
 }
 
@@ -129,6 +139,8 @@ static int resolve_claim(struct snapshot *snapshot, const struct snapshot_claim 
 		index = added;
 		snapshot->processes[index].books = 0;
 	}
+	if (claim->is_open_only)
+		snapshot->processes[index].is_opener = true;
 	/* A region makes a process tracked, whatever else it has open. */
 	if (claim->is_open_only && !snapshot->processes[index].untracked)
 		return 0;
@@ -161,4 +173,93 @@ int resolve_claims(struct snapshot *snapshot, struct join *join)
 			      differing, differing == 1 ? "" : "es");
 	join_all(join); /* what was added */
 	return r;
+}
+
+/* What is noted about all regions together. */
+struct resolve_regions {
+	size_t untracked;         /* processes */
+	size_t bounded, with_cbs; /* rows that are counted */
+	const struct snapshot_claim *full;
+};
+
+/*
+ * Whether other processes may use the device without a row in the region. In a private region no
+ * other user has one, so this is known only from the driver's list of those that have it open. A
+ * remote chip is not in it, but can be used through any card: @untracked processes have one open.
+ */
+static bool resolve_lacks_others(const struct snapshot_claim *claim,
+				 const struct snapshot_process *process,
+				 const struct snapshot_device *row, size_t untracked)
+{
+	if (claim->region_is_full)
+		return true;
+	if (!claim->region_is_private || !process->alive || process->books > 0)
+		return false;
+	if (!process->is_opener)
+		return true; /* the driver's list is not known */
+	return row->present ? row->untracked > 0 : untracked > 0;
+}
+
+static void resolve_bound(struct snapshot *snapshot, const struct snapshot_claim *claim,
+			  struct resolve_regions *regions)
+{
+	size_t index = resolve_find(snapshot, &claim->process);
+	const struct snapshot_process *process;
+	const struct snapshot_part *part = NULL;
+	struct snapshot_device *row;
+
+	if (index != RESOLVE_NONE)
+		part = resolve_part(&snapshot->processes[index], claim);
+	if (!part)
+		return;
+	process = &snapshot->processes[index];
+	if (process->alive && process->books == 0 && claim->bound != SNAPSHOT_EXACT) {
+		regions->bounded++;
+		regions->with_cbs += claim->used[TYPES_CB] > 0;
+	}
+	row = &snapshot->devices[part->row];
+	if (!resolve_lacks_others(claim, process, row, regions->untracked))
+		return;
+	snapshot->exact = false;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		if (claim->types & UINT32_C(1) << type)
+			row->memory[type].bound =
+				merge_bound(row->memory[type].bound, SNAPSHOT_AT_LEAST);
+	}
+}
+
+static void resolve_note_full(struct snapshot *snapshot, const struct snapshot_claim *claim,
+			      struct resolve_regions *regions)
+{
+	if (!claim->region_is_full)
+		return;
+	/* The rows of a region follow each other. */
+	if (!regions->full || regions->full->region != claim->region)
+		snapshot_note(snapshot,
+			      "tt_device_%" PRIu64 "_memory has no row left for a further process: "
+			      "what others hold is not known",
+			      claim->region);
+	regions->full = claim;
+}
+
+void resolve_bounds(struct snapshot *snapshot)
+{
+	struct resolve_regions regions = {0};
+
+	for (size_t i = 0; i < snapshot->process_count; i++)
+		regions.untracked += snapshot->processes[i].untracked;
+	for (size_t i = 0; i < snapshot->claim_count; i++) {
+		if (snapshot->claims[i].is_open_only)
+			continue;
+		resolve_bound(snapshot, &snapshot->claims[i], &regions);
+		resolve_note_full(snapshot, &snapshot->claims[i], &regions);
+	}
+	if (regions.bounded)
+		snapshot_note(
+			snapshot,
+			"%zu row%s of tt-metal's regions before version 4: only the thread that "
+			"opened the device is seen%s",
+			regions.bounded, regions.bounded == 1 ? "" : "s",
+			regions.with_cbs ? ", and circular buffers at most ten times a second"
+					 : "");
 }

@@ -13,3 +13,9 @@ struct snapshot;
 
 /* Turns the claims of a snapshot into processes, parts and differences. 0 or -ENOMEM. */
 int resolve_claims(struct snapshot *snapshot, struct join *join);
+
+/*
+ * When devices have been merged: those whose regions may lack processes have at least what was
+ * summed up.
+ */
+void resolve_bounds(struct snapshot *snapshot);

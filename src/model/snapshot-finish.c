@@ -48,8 +48,10 @@ int snapshot_finish(struct snapshot *snapshot)
 	}
 	condition_mark_left(snapshot);
 	r = merge_devices(snapshot, join);
-	if (r == 0)
+	if (r == 0) {
+		resolve_bounds(snapshot);
 		condition_finish(snapshot);
+	}
 	for (size_t i = 0; r == 0 && i < snapshot->driver_memory_count; i++)
 		snapshot_join_driver_memory(snapshot, &snapshot->driver_memory[i]);
 	return r;

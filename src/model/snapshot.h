@@ -163,6 +163,7 @@ struct snapshot_process {
 	bool nodes_known; /* its descriptors were searched: claims name all nodes that it has open */
 	const char
 		*visible; /* TT_VISIBLE_DEVICES of its environment; NULL = not set, or not known */
+	bool is_opener;   /* the driver lists it among those that have a device open */
 	uint64_t last_ns;
 	struct book_rejected rejected;
 	uint64_t
@@ -256,8 +257,12 @@ struct snapshot_claim {
 	uint32_t types;    /* bit 1 << type: it reports that type */
 	uint64_t used[BOOK_TYPES];
 	uint64_t last_ns;
-	uint64_t region;      /* the id that the region's file has in its name */
-	uint32_t region_user; /* who owns the file */
+	uint32_t bound;          /* of used: enum snapshot_bound */
+	uint64_t region;         /* the id that the region's file has in its name */
+	uint32_t region_version; /* 0 = not known */
+	uint32_t region_user;    /* who owns the file */
+	bool region_is_full;     /* there is no row for a further process */
+	bool region_is_private;  /* there are no rows of other users' processes */
 };
 
 struct snapshot_device {
@@ -330,6 +335,8 @@ struct snapshot_incident {
 	uint64_t time_ns;
 	uint64_t last_ns;
 	struct snapshot_party first, second;
+	bool has_other; /* @first is about another process: */
+	uint32_t other;
 };
 
 struct snapshot {

@@ -77,6 +77,8 @@ const char *types_incident_name(uint32_t kind)
 
 const char *types_incident_kind(uint32_t kind)
 {
+	if (kind == TYPES_OVERLAP)
+		return "overlap";
 	return kind == TYPES_LEAK ? "leak" : types_incident_name(kind);
 }
 

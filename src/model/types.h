@@ -27,13 +27,17 @@ int types_parse(const char *name, uint32_t *ret_type);
 /* The memory it shares: DRAM for TRACE; L1 for L1_SMALL, CB and KERNEL. For display only. */
 uint32_t types_folded(uint32_t type);
 
-/* Kinds of incidents in documents and counters: those of a book, and what exited processes left. */
+/*
+ * Kinds of incidents in documents and counters: those of a book, what exited processes left, and
+ * memory that two processes hold.
+ */
 enum types_incident {
 	TYPES_LEAK = BOOK_INCIDENT_ALLOC_FAILED + 1,
+	TYPES_OVERLAP,
 	TYPES_INCIDENTS,
 };
 
-const char *types_incident_kind(uint32_t kind);      /* "double_free", ... "leak" */
+const char *types_incident_kind(uint32_t kind);      /* "double_free", ... "overlap" */
 uint32_t types_find_incident_kind(const char *name); /* TYPES_INCIDENTS: there is none */
 
 /* Words of the JSON documents. NULL for an invalid number. */

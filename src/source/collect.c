@@ -10,6 +10,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "model/overlap.h"
+#include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "source/books/book-source.h"
 #include "source/daemon-client/daemon-client.h"
@@ -54,6 +56,9 @@ static int collect_all(const struct collect_sources *sources,
 	if (request->limit)
 		snapshot_take_joins(request->totals, snapshot);
 	r = snapshot_finish(snapshot);
+	/* A page has only some of them. */
+	if (r == 0 && sources->notes_overlaps && request->buffers && !request->limit)
+		r = overlap_note_all(snapshot);
 	if (r < 0)
 		return r;
 	*ret_snapshot = cleanup_steal(snapshot);

@@ -32,6 +32,8 @@ struct collect_sources {
 
 	/* For the command: may read regions that we may not; NULL = none. */
 	struct daemon_client *remote;
+	/* For the command: buffers of different processes are compared if there are any. */
+	bool notes_overlaps;
 	/* For the command: explains a snapshot without any process; NULL = no explanation. */
 	const struct scan *scan;
 };

@@ -243,6 +243,28 @@ static int store_item_add_party(struct store_item *item, const struct snapshot_p
 	return r;
 }
 
+/* Both processes of an overlap, as the holders of the place. */
+static int store_item_add_both(struct store_item *item, const struct snapshot *snapshot,
+			       const struct snapshot_incident *incident)
+{
+	struct store_item_sample first = {
+		.process = 1,
+		.type = incident->type,
+		.used = incident->first.size,
+		.buffers = 1,
+	};
+	struct store_item_sample second = {
+		.type = incident->type,
+		.used = incident->second.size,
+		.buffers = 1,
+	};
+	int r = store_item_add_process(item, &snapshot->processes[incident->other]);
+
+	if (r == 0)
+		r = store_item_add_sample(item, &first);
+	return r < 0 ? r : store_item_add_sample(item, &second);
+}
+
 struct store_item *store_item_incident(const struct snapshot *snapshot,
 				       const struct snapshot_incident *incident)
 {
@@ -264,6 +286,8 @@ struct store_item *store_item_incident(const struct snapshot *snapshot,
 		r = store_item_add_party(item, &incident->first, &item->first);
 	if (r == 0)
 		r = store_item_add_party(item, &incident->second, &item->second);
+	if (r == 0 && incident->has_other)
+		r = store_item_add_both(item, snapshot, incident);
 	if (r < 0)
 		return NULL;
 	store_item_weigh(item);

@@ -75,9 +75,15 @@ _Static_assert(sizeof(struct native_reply) == 32, "reply size");
 #define NATIVE_CONTINUES (UINT32_C(1) << 4) /* more devices of it are in the next packet */
 #define NATIVE_PROCESS_FLAGS UINT32_C(0x1f)
 
+/* What is known about the region of a row; a daemon that knows nothing sends 0. */
+#define NATIVE_REGION_VERSION UINT64_C(0xff)
+#define NATIVE_REGION_FULL (UINT64_C(1) << 8)
+#define NATIVE_REGION_PRIVATE (UINT64_C(1) << 9)
+
 /* A book and its owner; `parts` devices follow. */
 struct native_process {
-	uint64_t book_device; /* st_dev and st_ino of the book, to recognise it */
+	/* st_dev and st_ino of the book, to recognise it; of a region: its id, NATIVE_REGION_... */
+	uint64_t book_device;
 	uint64_t book_inode;
 	uint64_t start_ticks;
 	uint64_t start_ns;

@@ -13,11 +13,13 @@
  *	hold (a child that only sleeps; answers with its pid)
  *	thread	closefds	exec	hide (from debuggers and us)	setuid UID
  *	leave (the first thread ends, another one goes on with the script)
+ *	map PATH (as tt-metal maps its region of a device)
  *
  * Numbers are decimal or 0x; names may hold %XX for any byte. End of input: _exit(0), without goodbye.
  */
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
@@ -26,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <ttmem/ttmem.h>
@@ -180,6 +183,18 @@ static void *alloc_in_thread(void *argument)
 	return NULL;
 }
 
+/* Stays mapped until the end. */
+static bool map(const char *path)
+{
+	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	bool is_mapped = fd >= 0 &&
+			 mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) != MAP_FAILED;
+
+	if (fd >= 0)
+		close(fd);
+	return is_mapped;
+}
+
 static void *play(void *argument);
 
 /* Calls that end or split the process. False: not one of these. */
@@ -211,6 +226,8 @@ static bool life(char **word)
 		closefrom(3);
 	} else if (strcmp(word[0], "setuid") == 0) {
 		return setuid(small(word[1])) == 0;
+	} else if (strcmp(word[0], "map") == 0) {
+		return map(word[1]);
 	} else if (strcmp(word[0], "leave") == 0) {
 		pthread_create(&thread, NULL, play, NULL);
 		pthread_exit(NULL);

@@ -55,6 +55,20 @@ test("a link to a double free opens the same for somebody else, both parties sid
   assert.equal(await third.page.locator(".party").count(), 0);
 });
 
+test("memory that two processes hold is shown with both of them", async ({ daemon, visit }) => {
+  const device = "device 0 0xa1 wormhole_b0 n150 0 1073741824 1048576 12";
+  await daemon.player({ comm: "older" }, device, "alloc 0 DRAM 0x1000 4096 weights");
+  await daemon.player({ comm: "younger" }, device, "alloc 0 DRAM 0x1000 8192 cache");
+  const visitor = await visit();
+  await visitor.go("#/incidents");
+  await visitor.page.click(".groups button:has-text('Overlap')");
+  await visitor.has("Held first by", ".party");
+  await visitor.has("Allocated over it by", ".party");
+  const shown = await visitor.page.locator(".detail").innerText();
+  assert.match(shown, /weights[^]*cache/);
+  assert.match(shown, /older \(\d+\)\s+DRAM\s+4\.00 KiB[^]*younger \(\d+\)\s+DRAM\s+8\.00 KiB/);
+});
+
 test("one process with many leaks does not crowd out the others", async ({ daemon, visit }) => {
   const names = Array.from({ length: 40 }, (_, i) => `alloc 0 DRAM 0x${(i + 1).toString(16)}000 4096 layer.${i}`);
   const early = await daemon.player({ comm: "early" }, "alloc 0 DRAM 0x1000 64 a", "free 0 DRAM 0x1000", "free 0 DRAM 0x1000");

@@ -207,6 +207,7 @@ export const KINDS: Record<string, string> = {
   unknown_free: "Unknown free",
   size_change: "Size change",
   alloc_failed: "Failed allocation",
+  overlap: "Overlap",
 };
 
 /** The name of a device in URLs: its unique id, or its number if it has none. */

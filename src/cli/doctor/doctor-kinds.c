@@ -202,8 +202,9 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 				      "start it again"},
 	[DOCTOR_REGION_STALE] = {"region-stale", DOCTOR_INFO,
 				 "tt-metal's own tools still count it; ttmem does not",
-				 "the next program that opens the device clears it; or remove "
-				 "/dev/shm/tt_device_*_memory while nobody uses the device"},
+				 "version 4: the next program that opens the device clears it; "
+				 "before: remove the file from /dev/shm while nobody uses the "
+				 "device, because no program clears it"},
 	[DOCTOR_REGION_DIFFERS] =
 		{"region-differs", DOCTOR_WARNING,
 		 "tt-metal and the book disagree about what the process holds; the book is "
@@ -240,6 +241,11 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 		 "let processes end that hold large books (\"ttmem ps\"), or raise user_mib or "
 		 "total_mib of the module: docs/kernel.md"},
 };
+
+const char *doctor_advice(const struct doctor_finding *finding)
+{
+	return finding->fix ? finding->fix : doctor_kinds[finding->kind].fix;
+}
 
 const char *doctor_level_name(enum doctor_level level)
 {

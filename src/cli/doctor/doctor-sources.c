@@ -104,6 +104,46 @@ static void doctor_tell_left(struct doctor *doctor, const struct snapshot_proces
 	}
 }
 
+/* The earliest region that still names an exited process; NULL: none is known. */
+static const struct snapshot_claim *doctor_stale_region(const struct snapshot *snapshot,
+							const struct snapshot_process *process)
+{
+	const struct snapshot_claim *found = NULL;
+
+	for (size_t i = 0; i < snapshot->claim_count; i++) {
+		const struct snapshot_claim *claim = &snapshot->claims[i];
+
+		if (claim->is_open_only || claim->process.alive ||
+		    claim->process.pid != process->pid || claim->region_version == 0)
+			continue;
+		if (!found || claim->region_version < found->region_version)
+			found = claim;
+	}
+	return found;
+}
+
+/* Programs clear rows of exited ones since the version that claims its row when it opens a device. */
+static void doctor_tell_stale(struct doctor *doctor, const struct snapshot_process *process,
+			      const char *shown, const char *size)
+{
+	const struct snapshot_claim *claim = doctor_stale_region(doctor->snapshot, process);
+
+	if (!claim) {
+		doctor_tell(doctor, DOCTOR_REGION_STALE, process->pid, process->user_id,
+			    "a region still has %s of (%s), which has ended", size, shown);
+		return;
+	}
+	doctor_tell(doctor, DOCTOR_REGION_STALE, process->pid, process->user_id,
+		    "tt_device_%" PRIu64 "_memory, version %" PRIu32
+		    ", still has %s of (%s), which has ended",
+		    claim->region, claim->region_version, size, shown);
+	doctor_advise(doctor,
+		      claim->region_version >= REGION_VERSION_CLEARS
+			      ? "the next program that opens the device clears it"
+			      : "remove the file from /dev/shm while nobody uses the device: "
+				"no program of this version clears it");
+}
+
 static void doctor_look_at_claims(struct doctor *doctor)
 {
 	const struct snapshot *snapshot = doctor->snapshot;
@@ -118,9 +158,7 @@ static void doctor_look_at_claims(struct doctor *doctor)
 		text_escape(process->comm, shown, sizeof(shown));
 		if (process->stale) {
 			snapshot_process_totals(process, &bytes, &buffers);
-			doctor_tell(doctor, DOCTOR_REGION_STALE, process->pid, process->user_id,
-				    "a region still has %s of (%s), which has ended",
-				    text_size(bytes, size), shown);
+			doctor_tell_stale(doctor, process, shown, text_size(bytes, size));
 		}
 		if (process->untracked)
 			doctor_tell(doctor, DOCTOR_DEVICE_UNTRACKED, process->pid, process->user_id,

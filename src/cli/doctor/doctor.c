@@ -65,6 +65,12 @@ void doctor_tell(struct doctor *doctor, enum doctor_kind_id kind, uint32_t pid, 
 		(struct doctor_finding){.kind = kind, .pid = pid, .user_id = user_id, .what = what};
 }
 
+void doctor_advise(struct doctor *doctor, const char *fix)
+{
+	if (doctor->count > 0 && !doctor->lost)
+		doctor->findings[doctor->count - 1].fix = fix;
+}
+
 static void doctor_deinit(struct doctor *doctor)
 {
 	for (size_t i = 0; i < doctor->count; i++)
@@ -179,7 +185,7 @@ static void doctor_print_finding(const struct doctor_finding *finding)
 	printf("\n  why: ");
 	output_put_wrapped(kind->why, DOCTOR_INDENT);
 	printf("\n  fix: ");
-	output_put_wrapped(kind->fix, DOCTOR_INDENT);
+	output_put_wrapped(doctor_advice(finding), DOCTOR_INDENT);
 	putchar('\n');
 }
 
@@ -250,7 +256,7 @@ void doctor_document(struct emit *json, const struct doctor *doctor, const uint3
 			emit_null(json, "pid");
 		emit_string(json, "what", hidden ? "(of another user)" : finding->what);
 		emit_string(json, "why", kind->why);
-		emit_string(json, "fix", kind->fix);
+		emit_string(json, "fix", doctor_advice(finding));
 		emit_close_object(json);
 	}
 	emit_close_array(json);

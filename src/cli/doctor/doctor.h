@@ -89,6 +89,7 @@ struct doctor_finding {
 	uint32_t pid;     /* 0 = not about a process */
 	uint32_t user_id; /* the owner of the process */
 	char *what;
+	const char *fix; /* what to do, if the kind's advice is too general; NULL = that */
 };
 
 /* What is known about the daemon. */
@@ -121,12 +122,18 @@ struct doctor {
 void doctor_tell(struct doctor *doctor, enum doctor_kind_id kind, uint32_t pid, uint32_t user_id,
 		 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* Gives the finding that was added last an advice of its own. */
+void doctor_advise(struct doctor *doctor, const char *fix);
+
 /* The checks. A negative errno only if nothing could be examined at all. */
 int doctor_look_at_processes(struct doctor *doctor);
 void doctor_look_at_memory(struct doctor *doctor);
 int doctor_look_at_daemon(struct doctor *doctor);
 void doctor_look_at_machine(struct doctor *doctor);
 void doctor_look_at_sources(struct doctor *doctor);
+
+/* What to do about it. */
+const char *doctor_advice(const struct doctor_finding *finding);
 
 const char *doctor_level_name(enum doctor_level level);
 

@@ -36,12 +36,21 @@ static void native_regions_field(char *field, size_t size, const char *text)
 		memcpy(field, text, strnlen(text, size - 1));
 }
 
+static uint64_t native_regions_facts(const struct snapshot_claim *claim)
+{
+	return (claim->region_version & NATIVE_REGION_VERSION) |
+	       (claim->region_is_full ? NATIVE_REGION_FULL : 0) |
+	       (claim->region_is_private ? NATIVE_REGION_PRIVATE : 0);
+}
+
 static void native_regions_fill(const struct snapshot_claim *claim,
 				struct native_regions_packet *ret_packet)
 {
 	const struct snapshot_process *who = &claim->process;
 	struct native_regions_packet packet = {
-		.process = {.start_ticks = who->start_ticks,
+		.process = {.book_device = claim->region,
+			    .book_inode = native_regions_facts(claim),
+			    .start_ticks = who->start_ticks,
 			    .start_ns = who->start_ns,
 			    .last_ns = who->last_ns,
 			    .pid = who->pid,
@@ -64,6 +73,7 @@ static void native_regions_fill(const struct snapshot_claim *claim,
 		packet.part.memory[type] = (struct native_memory){
 			.used = claim->used[type],
 			.last_ns = claim->last_ns,
+			.bound = claim->bound,
 			.flags = NATIVE_PEAK_UNKNOWN |
 				 (claim->types & UINT32_C(1) << type ? 0 : NATIVE_NOT_TOLD),
 		};

@@ -84,7 +84,8 @@ static char *notice_stack(const char *stack)
 	return text;
 }
 
-static void notice_incident_text(FILE *out, const struct notice *notice,
+static void notice_incident_text(FILE *out, const struct snapshot *snapshot,
+				 const struct notice *notice,
 				 const struct snapshot_incident *incident)
 {
 	const char *type = types_name(incident->type);
@@ -102,6 +103,12 @@ static void notice_incident_text(FILE *out, const struct notice *notice,
 		fputs(", \"", out);
 		text_put(out, incident->second.name);
 		fputc('"', out);
+	}
+	if (incident->has_other) {
+		fprintf(out, ", overlaps with pid %" PRIu32 " (",
+			snapshot->processes[incident->other].pid);
+		text_put(out, snapshot->processes[incident->other].comm);
+		fputc(')', out);
 	}
 	if (notice->count > 1)
 		fprintf(out, ", %" PRIu64 " times", notice->count);
@@ -128,7 +135,7 @@ struct notice *notice_new_incident(const struct snapshot *snapshot,
 	if (json && text) {
 		emit = EMIT_INIT(json);
 		document_incident(&emit, snapshot, incident);
-		notice_incident_text(text, notice, incident);
+		notice_incident_text(text, snapshot, notice, incident);
 	}
 	return notice_finish(notice, json, text);
 }

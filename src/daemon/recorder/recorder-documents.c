@@ -20,7 +20,7 @@ static void recorder_close_incident(struct recorder_writing *writing)
 {
 	if (!writing->is_open)
 		return;
-	if (writing->is_failure && writing->part == RECORDER_NOTHING)
+	if ((writing->is_failure || writing->is_overlap) && writing->part == RECORDER_NOTHING)
 		recorder_writing_open(writing, RECORDER_HOLDERS);
 	if (writing->is_failure && writing->part == RECORDER_HOLDERS)
 		recorder_writing_open(writing, RECORDER_SITES);
@@ -79,6 +79,7 @@ static int recorder_incident(void *context, const struct store_incident *inciden
 	emit_u64(writing->json, "processes", writing->is_of_process ? 1 : incident->site.processes);
 	writing->is_open = true;
 	writing->is_failure = strcmp(incident->site.kind, "alloc_failed") == 0;
+	writing->is_overlap = strcmp(incident->site.kind, "overlap") == 0;
 	return 0;
 }
 
@@ -88,7 +89,7 @@ static int recorder_incident_holder(void *context, const struct store_holder *ho
 	struct recorder_writing *writing = context;
 	struct emit *json = writing->json;
 
-	if (!writing->is_open || !writing->is_failure)
+	if (!writing->is_open || (!writing->is_failure && !writing->is_overlap))
 		return 0;
 	recorder_writing_open(writing, RECORDER_HOLDERS);
 	emit_open_object(json, NULL);

@@ -23,6 +23,16 @@ struct view;
 
 #define RECORDER_REGIONS_REST_NS (NS_PER_S / 10)
 
+/* Two processes that overlap, the one with the older buffer first. */
+struct recorder_overlap {
+	uint32_t pids[2];
+	uint64_t starts[2]; /* in ticks */
+	uint64_t address;
+	uint64_t key; /* of the incident: what the store takes for the same */
+	bool is_told; /* two searches have shown it */
+	bool is_seen; /* in the last one */
+};
+
 struct recorder {
 	struct recorder_config config;
 	struct loop_timer timer;
@@ -35,6 +45,13 @@ struct recorder {
 	uint64_t regions_after; /* CLOCK_MONOTONIC: no look before; loop only, like the next two */
 	bool is_waking;         /* the job is due, queued or running */
 	bool is_woken;          /* and must run once more */
+
+	/* Used only by the job @sample. */
+	struct recorder_overlap *overlaps; /* owned; of live processes */
+	size_t overlap_count, overlap_capacity;
+	uint64_t overlaps_signature; /* of what was compared last */
+	bool overlaps_again;         /* compare it once more */
+	uint64_t overlaps_after;     /* CLOCK_MONOTONIC: no search before */
 
 	/*
 	 * Protects the members below. Held only briefly, because the loop takes it as well; never
@@ -62,6 +79,9 @@ void recorder_look_into(struct recorder *recorder, struct tracked *tracked, stru
 
 /* Which chips the devices of a process are, as the last look at the whole machine found them. */
 void recorder_join(struct recorder *recorder, struct snapshot *snapshot);
+
+/* Compares the buffers of processes that share devices, if they have changed. */
+void recorder_find_overlaps(struct recorder *recorder, const struct snapshot *totals);
 
 /* A snapshot of one book. @symbols may be NULL. NULL: it cannot be read, or there is no memory. */
 struct snapshot *recorder_read(struct tracked *tracked, bool buffers, struct view *view,

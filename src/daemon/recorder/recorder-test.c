@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 #include "book/testing/book-testing.h"
 #include "daemon/daemon.h"
 #include "daemon/notify/notice.h"
+#include "daemon/recorder/recorder-private.h"
 #include "daemon/registry/collector.h"
 #include "daemon/registry/registry.h"
 #include "daemon/registry/tracked.h"
@@ -50,6 +52,22 @@ static void play_told(void *context, const struct notice *notice)
 	((struct recorder_testing *)context)->told++;
 }
 
+/* A process with a book. */
+static void recorder_testing_add(struct recorder_testing *world, struct testing_book *book,
+				 uint32_t pid)
+{
+	struct scan_book *found;
+	char path[64];
+
+	testing_book_init(book, TESTING_SIZE, 1024);
+	testing_book_write(book);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", book->fd);
+	assert(scan_book_new_consume(&found, open(path, O_RDONLY | O_CLOEXEC)) == 0);
+	found->alive = true;
+	found->owner = (struct proc_facts){.pid = pid, .ns_pid = pid, .comm = "player"};
+	assert(registry_add_consume(world->registry, found, -1, NULL, &world->tracked) == 0);
+}
+
 /* One process with one book. */
 static void recorder_testing_open(struct recorder_testing *world)
 {
@@ -57,8 +75,6 @@ static void recorder_testing_open(struct recorder_testing *world)
 	struct recorder_config recorder = {
 		.context = world, .told = play_told, .judged = play_tracked};
 	struct collector_config collector = {.book_list = play_books};
-	struct scan_book *found;
-	char path[64];
 
 	*world = (struct recorder_testing){0};
 	assert(loop_new(&world->loop) == 0 &&
@@ -76,13 +92,7 @@ static void recorder_testing_open(struct recorder_testing *world)
 	recorder.collector = world->collector;
 	assert(recorder_new(&world->recorder, &recorder) == 0);
 
-	testing_book_init(&world->book, TESTING_SIZE, 1024);
-	testing_book_write(&world->book);
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", world->book.fd);
-	assert(scan_book_new_consume(&found, open(path, O_RDONLY | O_CLOEXEC)) == 0);
-	found->alive = true;
-	found->owner = (struct proc_facts){.pid = 77, .ns_pid = 77, .comm = "player"};
-	assert(registry_add_consume(world->registry, found, -1, NULL, &world->tracked) == 0);
+	recorder_testing_add(world, &world->book, 77);
 }
 
 static void recorder_testing_close(struct recorder_testing *world)
@@ -205,6 +215,20 @@ static void write_region(const pid_t *pids, size_t count)
 	assert(close(fd) == 0);
 }
 
+/* For us and for all children from now on: a row counts only for processes that have it mapped. */
+static void map_region(void)
+{
+	char path[512];
+	int fd;
+
+	write_region(NULL, 0);
+	snprintf(path, sizeof(path), "%s/tt_device_77_memory", unit_dir());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert(fd >= 0);
+	assert(mmap(NULL, REGION_BYTES, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED);
+	assert(close(fd) == 0);
+}
+
 /* However long it takes: so many looks are allowed in that time. */
 UNIT(ends_of_processes_in_regions_are_looked_for_ten_times_a_second)
 {
@@ -212,6 +236,7 @@ UNIT(ends_of_processes_in_regions_are_looked_for_ten_times_a_second)
 	uint64_t since, before, most;
 	pid_t pids[12];
 
+	map_region();
 	for (size_t i = 0; i < 12; i++) {
 		pids[i] = fork();
 		assert(pids[i] >= 0);
@@ -236,4 +261,90 @@ UNIT(ends_of_processes_in_regions_are_looked_for_ten_times_a_second)
 	most = 3 + (clock_ns(CLOCK_MONOTONIC) - since) / (NS_PER_S / 10) * 11 / 10;
 	assert(collector_readings(world.collector) - before <= most);
 	recorder_testing_close(&world);
+}
+
+static void alloc(struct testing_book *book, uint64_t address)
+{
+	static const struct writer_device chip = {.unique_id = 0x1111};
+	struct shard_buffer buffer = testing_buffer(TYPES_DRAM, address, 64);
+
+	writer_declare(book->writer, 0, &chip);
+	writer_alloc(book->writer, 0, &buffer, 0);
+}
+
+/* Searches once, when that is allowed again. How many overlaps were reported so far. */
+static uint64_t search(struct recorder_testing *world)
+{
+	uint64_t counts[TYPES_INCIDENTS];
+	struct snapshot *totals;
+
+	while (clock_ns(CLOCK_MONOTONIC) < world->recorder->overlaps_after)
+		continue;
+	assert(collector_totals(world->collector, clock_ns(CLOCK_MONOTONIC), &totals) == 0);
+	recorder_find_overlaps(world->recorder, totals);
+	snapshot_free(totals);
+	recorder_incidents(world->recorder, counts);
+	return counts[TYPES_OVERLAP];
+}
+
+UNIT(an_overlap_is_reported_once_by_the_second_search)
+{
+	struct recorder_testing world;
+	struct testing_book other;
+
+	recorder_testing_open(&world);
+	recorder_testing_add(&world, &other, 78);
+	alloc(&world.book, 0x1000);
+	alloc(&other, 0x1000);
+	assert(search(&world) == 0);
+	assert(search(&world) == 1); /* though nothing has changed */
+	alloc(&world.book, 0x2000);
+	alloc(&other, 0x2000);
+	assert(search(&world) == 1);
+	recorder_testing_close(&world);
+	testing_book_deinit(&other);
+}
+
+/* Its books were read one after another, and it changed hands in between, perhaps. */
+UNIT(an_overlap_that_one_search_shows_is_not_reported)
+{
+	struct shard_buffer freed = testing_buffer(TYPES_DRAM, 0x1000, 0);
+	struct recorder_testing world;
+	struct testing_book other;
+
+	recorder_testing_open(&world);
+	recorder_testing_add(&world, &other, 78);
+	alloc(&world.book, 0x1000);
+	alloc(&other, 0x1000);
+	assert(search(&world) == 0);
+	writer_free_buffer(world.book.writer, 0, &freed);
+	alloc(&world.book, 0x9000);
+	for (int i = 0; i < 2; i++)
+		assert(search(&world) == 0);
+	/* What comes later is seen for the first time again. */
+	alloc(&other, 0x9000);
+	assert(search(&world) == 0);
+	assert(search(&world) == 1);
+	recorder_testing_close(&world);
+	testing_book_deinit(&other);
+}
+
+/* Nothing is read again as long as no counter changes. */
+UNIT(what_was_compared_is_not_compared_again)
+{
+	struct recorder_testing world;
+	struct testing_book other;
+	uint64_t after;
+
+	recorder_testing_open(&world);
+	recorder_testing_add(&world, &other, 78);
+	alloc(&world.book, 0x1000);
+	alloc(&other, 0x8000);
+	assert(search(&world) == 0);
+	after = world.recorder->overlaps_after;
+	assert(after > 0 && search(&world) == 0 && world.recorder->overlaps_after == after);
+	alloc(&other, 0x9000);
+	assert(search(&world) == 0 && world.recorder->overlaps_after > after);
+	recorder_testing_close(&world);
+	testing_book_deinit(&other);
 }

@@ -35,6 +35,7 @@ struct recorder_writing {
 	bool is_open; /* a row is */
 	enum recorder_part part;
 	bool is_failure;                 /* the row is of a failed allocation */
+	bool is_overlap;                 /* or of an overlap */
 	bool is_of_process;              /* one pid was asked for: its times and counts */
 	struct recorder_missing missing; /* so far */
 	uint64_t site_buffers;           /* of the leak so far: buffers of its call sites */

@@ -3,7 +3,8 @@
 /*
  * Once a second: the totals of all processes, and a search for incidents in those books whose
  * counters say that there may be some. And once for every process that has ended: what it left, in
- * its book or, if it had none, in tt-metal's regions.
+ * its book or, if it had none, in tt-metal's regions. recorder-overlaps.c compares the buffers of
+ * processes that share a device.
  */
 
 #include "daemon/recorder/recorder.h"
@@ -134,6 +135,7 @@ static void recorder_pass(struct recorder *recorder, bool look, bool sample)
 	recorder_visit_all(recorder, snapshot, look);
 	if (sample) {
 		region_watch_see(recorder->regions, snapshot);
+		recorder_find_overlaps(recorder, snapshot);
 		if (recorder->config.store)
 			store_put_sample(recorder->config.store, snapshot);
 	}
@@ -415,6 +417,7 @@ struct recorder *recorder_free(struct recorder *recorder)
 	loop_cancel(recorder->config.loop, &recorder->regions_timer);
 	notice_free(recorder->notice);
 	free(recorder->ended);
+	free(recorder->overlaps);
 	region_watch_free(recorder->regions);
 	pthread_mutex_destroy(&recorder->lock);
 	free(recorder);

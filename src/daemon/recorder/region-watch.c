@@ -382,6 +382,7 @@ static int region_watch_take(struct snapshot *left, const struct snapshot_claim 
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		part->memory[type].peak_is_unknown = true;
 		part->memory[type].used = merge_add(part->memory[type].used, claim->used[type]);
+		part->memory[type].bound = merge_bound(part->memory[type].bound, claim->bound);
 	}
 	return 0;
 }

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "book/read/view.h"
 #include "daemon/registry/access.h"
+#include "daemon/registry/overlap-notes.h"
 #include "daemon/registry/peaks.h"
 #include "daemon/registry/tracked.h"
 #include "model/snapshot-request.h"
@@ -30,6 +31,7 @@ struct collector {
 	struct collector_config config;
 	struct peaks peaks;
 	struct card_watch *cards;
+	struct overlap_notes overlaps;
 
 	pthread_mutex_t lock; /* protects the members below; never held while a book is read */
 	pthread_cond_t changed;
@@ -154,6 +156,7 @@ int collector_read(struct collector *collector, const struct collector_wish *wis
 	if (r < 0)
 		return r;
 	peaks_apply(&collector->peaks, snapshot);
+	overlap_notes_apply(&collector->overlaps, snapshot);
 	*ret_snapshot = snapshot;
 	return 0;
 }
@@ -212,6 +215,11 @@ struct snapshot *collector_latest(struct collector *collector)
 	return latest;
 }
 
+struct overlap_notes *collector_overlaps(struct collector *collector)
+{
+	return &collector->overlaps;
+}
+
 uint64_t collector_readings(struct collector *collector)
 {
 	uint64_t readings;
@@ -232,6 +240,7 @@ int collector_new(struct collector **ret_collector, const struct collector_confi
 	}
 	collector->config = *config;
 	peaks_init(&collector->peaks);
+	overlap_notes_init(&collector->overlaps);
 	/* Neither can fail on Linux. */
 	(void)pthread_mutex_init(&collector->lock, NULL);
 	(void)pthread_cond_init(&collector->changed, NULL);
@@ -246,6 +255,7 @@ struct collector *collector_free(struct collector *collector)
 	snapshot_free(collector->latest);
 	peaks_deinit(&collector->peaks);
 	card_watch_free(collector->cards);
+	overlap_notes_deinit(&collector->overlaps);
 	pthread_cond_destroy(&collector->changed);
 	pthread_mutex_destroy(&collector->lock);
 	free(collector);

@@ -16,6 +16,7 @@ struct access_peer;
 struct collector;
 struct proc;
 struct book_list;
+struct overlap_notes;
 struct snapshot;
 struct snapshot_request;
 struct tracked;
@@ -46,6 +47,9 @@ struct collector_wish {
 /* A new snapshot that the caller owns. 0 or a negative errno. */
 int collector_read(struct collector *collector, const struct collector_wish *wish,
 		   struct snapshot **ret_snapshot);
+
+/* What is noted about overlapping memory; whoever finds it sets it. */
+struct overlap_notes *collector_overlaps(struct collector *collector);
 
 /* How often totals have been read. */
 uint64_t collector_readings(struct collector *collector);

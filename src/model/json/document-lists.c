@@ -158,11 +158,32 @@ void document_incident_fields(struct emit *json, const struct snapshot *snapshot
 	document_party(json, "second", &incident->second);
 }
 
+static void document_holder(struct emit *json, const struct snapshot_process *process,
+			    uint32_t type, uint64_t used)
+{
+	emit_open_object(json, NULL);
+	emit_u64(json, "pid", process->pid);
+	emit_string(json, "comm", process->comm);
+	emit_u64(json, "user_id", process->user_id);
+	emit_string(json, "type", types_name(type));
+	emit_u64(json, "used", used);
+	emit_u64(json, "buffers", 1);
+	emit_close_object(json);
+}
+
 void document_incident(struct emit *json, const struct snapshot *snapshot,
 		       const struct snapshot_incident *incident)
 {
 	emit_open_object(json, NULL);
 	document_incident_fields(json, snapshot, incident);
+	if (incident->has_other) {
+		emit_open_array(json, "holders");
+		document_holder(json, &snapshot->processes[incident->other], incident->type,
+				incident->first.size);
+		document_holder(json, &snapshot->processes[incident->process], incident->type,
+				incident->second.size);
+		emit_close_array(json);
+	}
 	emit_close_object(json);
 }
 

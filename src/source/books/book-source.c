@@ -209,6 +209,7 @@ void book_source_sources(struct source *source, struct collect_sources *ret_sour
 		.known = self,
 		.proc = &self->scan->proc,
 		.remote = self->remote,
+		.notes_overlaps = true,
 		.scan = self->scan,
 	};
 }

@@ -46,6 +46,11 @@ static int daemon_client_regions_add(struct snapshot *snapshot, const struct nat
 			  .card = daemon_client_regions_text(snapshot, part->card,
 							     sizeof(part->card))},
 		.last_ns = part->memory[0].last_ns,
+		.bound = part->memory[0].bound,
+		.region = told->book_device,
+		.region_version = told->book_inode & NATIVE_REGION_VERSION,
+		.region_is_full = told->book_inode & NATIVE_REGION_FULL,
+		.region_is_private = told->book_inode & NATIVE_REGION_PRIVATE,
 	};
 	char user[64];
 

@@ -23,10 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (r == 0) {
 		assert(region->version >= 1 && region->version <= 4 &&
 		       region->device < BOOK_DEVICES);
-		assert(region->chip_count <= REGION_CHIPS);
 		assert(region->process_count <= REGION_PROCESSES);
-		for (uint32_t i = 0; i < region->chip_count; i++)
-			assert(region->chips[i].number < BOOK_DEVICES);
 		for (uint32_t i = 0; i < region->process_count; i++) {
 			assert(region->processes[i].pid >= 1);
 			assert(region->processes[i].pid <= INT32_MAX);

@@ -6,6 +6,7 @@
  *
  *			  wide	narrow
  *	version u32	     0	     0
+ *	stamp u64	     8	     8	of the last change
  *	asic id u64	    32	    32	version 1: board << 8 | place on it; later the chip's own
  *	device u32	    40	    40	-1 or larger than any device: not known
  *	totals u64...	    48	    48	DRAM, L1, L1_SMALL, TRACE, CB; wide: KERNEL
@@ -13,8 +14,10 @@
  *	processes[64]	   992	   856	pid i32, pad, as the totals, stamp u64, name[64]
  *	state u32		  8536	version 4: 0 new, 1 being made, 0x52454459 ready
  *
- * A slot of chips is unused if its number is 0xffffffff (version 1: if all of it is zero and it is not the
- * first); a slot of processes if its pid is 0, or -1 while it is being given back.
+ * A region is about one chip. The slots of chips are the numbers that processes have for it, each
+ * with what was allocated under that number; the rows of processes have the same bytes, so only the
+ * flag of the region's own number is used. A slot of processes is unused if its pid is 0, or -1
+ * while it is being given back.
  */
 
 #include <string.h>
@@ -28,6 +31,7 @@
 #define REGION_READY UINT32_C(0x52454459)
 #define REGION_VERSION_MAX 4u
 #define REGION_KINDS 6u
+#define REGION_CHIPS 16u
 
 struct region_layout {
 	uint32_t size;
@@ -74,36 +78,30 @@ static const struct region_layout *region_layout(uint32_t version, size_t length
 	return version == 2 && length >= REGION_WIDE_SIZE ? &region_wide : &region_narrow;
 }
 
-static void region_chips(const struct region_layout *layout, const unsigned char *bytes,
-			 struct region *region)
+static bool region_is_remote(const struct region_layout *layout, const unsigned char *bytes,
+			     uint32_t device)
 {
-	static const unsigned char zero[56];
-
 	for (uint32_t i = 0; i < REGION_CHIPS; i++) {
 		const unsigned char *slot = bytes + layout->chips + i * layout->chip_size;
-		struct region_chip *chip = &region->chips[region->chip_count];
-		uint32_t number = region_u32(slot);
 
-		/* Numbers beyond any device mark a free slot, or cannot be shown. */
-		if (number >= BOOK_DEVICES ||
-		    (region->version == 1 && i > 0 && memcmp(slot, zero, layout->chip_size) == 0))
-			continue;
-		chip->number = number;
-		chip->remote = region_u32(slot + 4) != 0;
-		region_amounts(layout, slot + 8, chip->used);
-		region->chip_count++;
+		if (region_u32(slot) == device)
+			return region_u32(slot + 4) != 0;
 	}
+	return false;
 }
 
 static void region_processes(const struct region_layout *layout, const unsigned char *bytes,
 			     struct region *region)
 {
+	region->is_full = true;
 	for (uint32_t i = 0; i < REGION_PROCESSES; i++) {
 		const unsigned char *slot = bytes + layout->processes + i * layout->process_size;
 		const unsigned char *stamp = slot + 8 + (size_t)layout->kinds * 8;
 		struct region_process *process = &region->processes[region->process_count];
 		uint32_t pid = region_u32(slot);
 
+		if (pid == 0)
+			region->is_full = false;
 		if (pid == 0 || pid > INT32_MAX)
 			continue;
 		process->pid = pid;
@@ -137,8 +135,9 @@ int region_parse(const void *bytes, size_t length, struct region *ret_region)
 	region.device = region_u32(from + 40);
 	if (region.device >= BOOK_DEVICES)
 		return REGION_BROKEN;
+	region.stamp = region_u64(from + 8);
 	region_amounts(layout, from + 48, region.used);
-	region_chips(layout, from, &region);
+	region.remote = region_is_remote(layout, from, region.device);
 	region_processes(layout, from, &region);
 	*ret_region = region;
 	return 0;

@@ -50,7 +50,7 @@ static void make(uint32_t version, uint32_t device)
 	put32(0, version);
 	put64(32, CHIP);
 	put32(40, device);
-	for (size_t i = 1; i < REGION_CHIPS && version > 1; i++)
+	for (size_t i = 1; i < 16 && version > 1; i++)
 		put32(88 + i * 48, UINT32_MAX);
 	put32(is_wide(version) ? 96 : 88, device);
 	if (version == 4)
@@ -99,15 +99,14 @@ UNIT(each_version_is_read)
 
 		make(version, 3);
 		process(version, 5, 1234, 4096, 99);
-		chip(version, 1, 4, true, 1024);
+		chip(version, 0, 3, true, 1024);
 		assert(region_parse(bytes, length, &region) == 0);
 		assert(region.version == version && region.id == CHIP && region.device == 3);
 		assert(region.is_place == (version == 1));
-		assert(region.process_count == 1 && region.chip_count == 2);
+		assert(region.process_count == 1 && region.remote);
 		assert(region.processes[0].pid == 1234 && region.processes[0].stamp == 99);
 		assert(region.processes[0].used[TYPES_DRAM] == 4096);
 		assert(strcmp(region.processes[0].name, "python3") == 0);
-		assert(region.chips[1].remote && region.chips[1].used[TYPES_DRAM] == 1024);
 		assert(!!(region.types & 1u << TYPES_KERNEL) == (version == 1));
 		/* Truncated anywhere, it is unfinished. */
 		for (size_t cut = 0; cut < length; cut += 7)
@@ -177,6 +176,48 @@ UNIT(slots_that_are_free)
 	memset(bytes + 856 + 63 * 120 + 56, 'x', 64); /* a name without a NUL */
 	assert(region_parse(bytes, NARROW, &region) == 0);
 	assert(strlen(region.processes[0].name) == 64);
+}
+
+UNIT(a_table_is_full_if_no_slot_is_free)
+{
+	struct region region;
+
+	make(4, 0);
+	for (uint32_t i = 0; i < REGION_PROCESSES; i++)
+		process(4, i, 1000 + i, 5, 1);
+	assert(region_parse(bytes, NARROW, &region) == 0 && region.is_full);
+	process(4, 9, UINT32_MAX, 5, 1); /* being released: not yet free */
+	assert(region_parse(bytes, NARROW, &region) == 0 && region.is_full);
+	process(4, 9, 0, 0, 0);
+	assert(region_parse(bytes, NARROW, &region) == 0 && !region.is_full);
+}
+
+UNIT(bounds_follow_from_version_table_and_mode)
+{
+	for (uint32_t version = 2; version <= 4; version++) {
+		const struct snapshot_claim *claim;
+		struct snapshot *snapshot;
+		char path[512];
+
+		if (version == 2)
+			host_testing_start();
+		host_testing_process(100, "python3", 50);
+		make(version, 0);
+		for (uint32_t i = 0; i < REGION_PROCESSES; i++)
+			process(version, i, 100 + i, 0, now());
+		process(version, 0, 100, 1000, now());
+		host_testing_write(FILE_NAME, bytes, NARROW);
+		snprintf(path, sizeof(path), "%s/%s", unit_dir(), FILE_NAME);
+		assert(chmod(path, version == 3 ? 0666 : 0600) == 0);
+		snapshot = host_testing_look();
+		claim = &snapshot->claims[0];
+		assert(claim->bound == (version < 4 ? SNAPSHOT_AT_LEAST : SNAPSHOT_EXACT));
+		assert(claim->region_version == version && claim->region_is_full);
+		assert(claim->region_is_private == (version != 3));
+		assert(snapshot->devices[0].memory[TYPES_DRAM].bound == SNAPSHOT_AT_LEAST);
+		assert(snapshot->note_count == (version < 4 ? 2 : 1));
+		snapshot_free(snapshot);
+	}
 }
 
 UNIT(region_file_names_are_parsed)
@@ -274,6 +315,77 @@ static void mapping(FILE *maps, const struct stat *file)
 		major(file->st_dev), minor(file->st_dev), (uint64_t)file->st_ino);
 }
 
+/* As the container's process @pid, which is @ns_pid inside. */
+static void contained(uint32_t pid, uint32_t ns_pid)
+{
+	char path[64], text[256];
+
+	host_testing_process(pid, "python3", 50);
+	snprintf(path, sizeof(path), "proc/%" PRIu32 "/status", pid);
+	snprintf(text, sizeof(text),
+		 "Name:\tpython3\nPid:\t%" PRIu32 "\nUid:\t%d\t%d\t%d\t%d\nNSpid:\t%" PRIu32
+		 "\t%" PRIu32 "\n",
+		 pid, (int)getuid(), (int)getuid(), (int)getuid(), (int)getuid(), pid, ns_pid);
+	host_testing_text(path, text);
+}
+
+static void maps(uint32_t pid, const struct stat *file)
+{
+	char path[512];
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "%s/proc/%" PRIu32 "/maps", unit_dir(), pid);
+	maps = fopen(path, "we");
+	assert(maps);
+	fprintf(maps, "00400000-00401000 r-xp 00000000 00:01 5 /bin/x\n");
+	if (file)
+		mapping(maps, file);
+	assert(fclose(maps) == 0);
+}
+
+/* The same user runs both, and the region is private: only the mapping tells them apart. */
+UNIT(a_row_counts_for_the_process_that_has_the_region_mapped)
+{
+	struct snapshot *snapshot;
+	struct stat file;
+	char path[512];
+
+	host_testing_start();
+	make(4, 0);
+	process(4, 0, 100, 1000, now());
+	host_testing_write(FILE_NAME, bytes, NARROW);
+	snprintf(path, sizeof(path), "%s/%s", unit_dir(), FILE_NAME);
+	assert(stat(path, &file) == 0);
+	host_testing_process(100, "innocent", 50);
+	maps(100, NULL);
+	snapshot = host_testing_look();
+	assert(snapshot->process_count == 1 && snapshot->processes[0].stale);
+	assert(total(snapshot) == 0);
+	snapshot_free(snapshot);
+
+	contained(5000, 100);
+	maps(5000, &file);
+	snapshot = host_testing_look();
+	assert(snapshot->process_count == 1 && snapshot->processes[0].alive);
+	assert(snapshot->processes[0].pid == 5000 && snapshot->processes[0].ns_pid == 100);
+	assert(total(snapshot) == 1000 && snapshot->note_count == 0);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_row_of_the_owners_process_counts_where_mappings_are_hidden)
+{
+	struct snapshot *snapshot;
+
+	host_testing_start();
+	host_testing_process(100, "python3", 50); /* without a list of mappings */
+	make(4, 0);
+	process(4, 0, 100, 1000, now());
+	host_testing_write(FILE_NAME, bytes, NARROW);
+	snapshot = host_testing_look();
+	assert(snapshot->processes[0].alive && total(snapshot) == 1000);
+	snapshot_free(snapshot);
+}
+
 /* A fifo, because what was read from it cannot be read again. */
 UNIT(the_mappings_of_a_process_are_read_once_for_all_regions)
 {
@@ -329,7 +441,8 @@ UNIT(no_more_mappings_are_read_than_a_program_has)
 	snapshot_free(snapshot);
 }
 
-UNIT(chips_of_one_process_are_told_apart)
+/* Processes number the chip differently: each number has a slot, and each process its row. */
+UNIT(a_region_is_one_device_whatever_its_processes_call_it)
 {
 	struct snapshot *snapshot;
 
@@ -341,36 +454,18 @@ UNIT(chips_of_one_process_are_told_apart)
 	chip(4, 1, 1, true, 400);
 	host_testing_write(FILE_NAME, bytes, NARROW);
 	snapshot = host_testing_look();
-	assert(snapshot->device_count == 2 && total(snapshot) == 1000);
-	assert(snapshot->devices[0].memory[TYPES_DRAM].used == 600 && !snapshot->devices[0].remote);
-	assert(snapshot->devices[1].memory[TYPES_DRAM].used == 400 && snapshot->devices[1].remote);
+	assert(snapshot->device_count == 1 && !snapshot->devices[0].remote);
+	assert(total(snapshot) == 1000 && snapshot->processes[0].part_count == 1);
 	snapshot_free(snapshot);
 
-	/* Chips that claim more than the process has do not change the total. */
-	chip(4, 1, 1, true, UINT64_MAX);
-	host_testing_write(FILE_NAME, bytes, NARROW);
-	snapshot = host_testing_look();
-	assert(total(snapshot) == 1000);
-	snapshot_free(snapshot);
-}
-
-UNIT(chips_of_several_processes_cannot_be)
-{
-	struct snapshot *snapshot;
-
-	host_testing_start();
-	host_testing_process(100, "python3", 50);
 	host_testing_process(101, "python3", 50);
-	make(4, 0);
-	process(4, 0, 100, 1000, now());
 	process(4, 1, 101, 500, now());
 	put64(48, 1500);
-	chip(4, 1, 1, true, 400);
 	host_testing_write(FILE_NAME, bytes, NARROW);
 	snapshot = host_testing_look();
-	assert(snapshot->device_count == 2 && snapshot->devices[1].remote);
-	assert(snapshot->devices[0].memory[TYPES_DRAM].used == 1500);
-	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "remote chips"));
+	assert(snapshot->device_count == 1 && snapshot->devices[0].unique_id == CHIP);
+	assert(total(snapshot) == 1500 && snapshot->devices[0].processes == 2);
+	assert(snapshot->note_count == 0);
 	snapshot_free(snapshot);
 }
 
@@ -406,6 +501,21 @@ UNIT(region_bytes_without_a_process_are_noted)
 	host_testing_write(FILE_NAME, bytes, NARROW);
 	snapshot = host_testing_look();
 	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "4.0 KiB"));
+	snapshot_free(snapshot);
+}
+
+/* Between its two stores, as far as anybody can tell. */
+UNIT(bytes_of_a_writer_that_was_active_just_now_are_not_noted)
+{
+	struct snapshot *snapshot;
+
+	host_testing_start();
+	make(4, 0);
+	put64(8, clock_ns(CLOCK_REALTIME));
+	put64(48, 4096);
+	host_testing_write(FILE_NAME, bytes, NARROW);
+	snapshot = host_testing_look();
+	assert(snapshot->note_count == 0);
 	snapshot_free(snapshot);
 }
 

@@ -2,15 +2,13 @@
 
 /*
  * Reads regions, and decides which rows to trust. A row of a region names a process by its pid
- * alone, so it counts only if the process that has the pid now can have written it:
- * - it is alive and started before the row was last written (pids are reused);
- * - it is run by the owner of the region, the only one who can write to it;
- * - or, where others can write too, or if it runs in a container: it has the region mapped.
+ * alone, and pids are reused and differ between namespaces. So it counts only for a process that
+ * can have written it:
+ * - it is alive and started before the row was last written;
+ * - it has the region mapped, as every writer has;
+ * - where its mappings are not visible: it is run by the owner of the region, or others can write
+ *   to the region too.
  * Everything else was left by exited processes: shown as stale, never counted.
- *
- * A process's row is its sum over the chips of the region. For a single process the slots of the
- * chips tell how it is split; for several that is unknown, and all is counted on the region's own
- * device.
  */
 
 #include "source/host/region.h"
@@ -18,10 +16,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -29,12 +27,18 @@
 #include "base/clock.h"
 #include "base/small-file.h"
 #include "base/text.h"
-#include "model/merge.h"
 #include "model/snapshot.h"
+#include "source/host/region-excess.h"
 #include "source/proc/pid-cache.h"
 
 #define REGION_SLACK_NS NS_PER_S /* start times are in ticks, clocks are read one by one */
 #define REGION_NAME_MAX 64u
+
+/* An older change was not made by a writer that is about to change its row as well. */
+#define REGION_QUIET_NS NS_PER_S
+/* Further looks for one snapshot: anybody can create regions in which totals and rows differ. */
+#define REGION_LOOKS_MAX 256u
+#define REGION_PAUSE_NS 50000u /* before each: a store takes less */
 
 _Static_assert(REGION_FILES_MAX <= PROC_FILES_MAX, "all regions are searched for at once");
 
@@ -42,11 +46,12 @@ struct region_entry {
 	struct region region;
 	struct region_file file;
 	char name[REGION_NAME_MAX];
-	int outcome;     /* of reading it; @region is valid only if 0 */
-	uint32_t living; /* rows of live processes */
+	int outcome; /* of reading it; @region is valid only if 0 */
 };
 
 struct region_round {
+	int folder;
+	uint32_t looks; /* further ones that were made */
 	struct pid_cache *pid_cache;
 	struct snapshot *snapshot;
 	uint64_t realtime, monotonic;
@@ -155,19 +160,20 @@ static bool region_believes(const struct region_round *round, const struct regio
 			    const struct proc_facts *facts, uint64_t start_ns, uint64_t when)
 {
 	const struct region_file *file = &entry->file;
-	bool owns = facts->real_uid == file->user || facts->saved_uid == file->user;
 	int mapped;
 
 	if (when && start_ns > when + REGION_SLACK_NS)
 		return false;
-	if (owns && file->is_private)
-		return true;
 	mapped = pid_cache_has_mapped(round->pid_cache, facts->pid, region_index(round, entry));
+	if (mapped >= 0)
+		return mapped == 1;
+	if (facts->real_uid == file->user || facts->saved_uid == file->user)
+		return true;
 	/*
 	 * We may not be allowed to see its mappings: then a region that many share is trusted. Not
 	 * so if there are too many, which a stranger can bring about.
 	 */
-	return mapped == 1 || (mapped < 0 && (owns || (!file->is_private && mapped != -EFBIG)));
+	return !file->is_private && mapped != -EFBIG;
 }
 
 /* Finds the process of a row. Returns 0, -ESRCH if it has exited, or -ENOMEM. */
@@ -209,8 +215,9 @@ static int region_dead(const struct region_round *round, const struct region_fil
 	return ret_process->comm && ret_process->user ? 0 : -ENOMEM;
 }
 
-static const struct snapshot_card *region_find_card(const struct region_round *round,
-						    const struct region *region)
+/* The card of the region's device, if the driver knows it. */
+static const struct snapshot_card *region_card(const struct region_round *round,
+					       const struct region *region)
 {
 	const struct snapshot *snapshot = round->snapshot;
 
@@ -224,147 +231,82 @@ static const struct snapshot_card *region_find_card(const struct region_round *r
 	return NULL;
 }
 
-/*
- * The card of the region's device, if the driver knows it: its own, or that of the chip through
- * which it is reached.
- */
-static const struct snapshot_card *region_card(const struct region_round *round,
-					       const struct region *region)
-{
-	const struct snapshot_card *card = region_find_card(round, region);
-
-	for (size_t i = 0; !card && i < round->readable; i++) {
-		const struct region *other = &round->entries[i].region;
-
-		for (uint32_t k = 0; k < other->chip_count; k++) {
-			if (other->chips[k].remote && other->chips[k].number == region->device &&
-			    other->device != region->device)
-				card = region_find_card(round, other);
-		}
-	}
-	return card;
-}
-
-/* Whether the chip has a region of its own, which says more about it. */
-static bool region_has_own(const struct region_round *round, const struct region_entry *entry,
-			   uint32_t number)
-{
-	for (size_t i = 0; i < round->readable; i++) {
-		if (&round->entries[i] != entry && round->entries[i].region.device == number)
-			return true;
-	}
-	return false;
-}
-
 static int region_claim(struct region_round *round, const struct region_entry *entry,
-			const struct region_chip *chip, const struct snapshot_process *process,
-			uint64_t when)
+			const struct region_process *row, const struct snapshot_process *process)
 {
 	const struct region *region = &entry->region;
 	const struct snapshot_card *card = region_card(round, region);
 	struct snapshot_claim claim = {
 		.process = *process,
-		.device = chip->number,
-		.facts = {.remote = chip->remote,
-			  .unique_id = chip->number == region->device ? region->id : 0,
+		.device = region->device,
+		.facts = {.remote = region->remote,
+			  .unique_id = region->id,
 			  .arch = card ? card->arch : NULL,
 			  .card = card ? card->card : NULL},
 		.types = region->types,
-		.last_ns = when,
+		.last_ns = region_when(round, row->stamp),
+		.bound = region->version < REGION_VERSION_ALL ? SNAPSHOT_AT_LEAST : SNAPSHOT_EXACT,
 		.region = region->id,
+		.region_version = region->version,
 		.region_user = entry->file.user,
+		.region_is_full = region->is_full,
+		.region_is_private = entry->file.is_private,
 	};
 
 	claim.process.source = "tt-metal";
-	memcpy(claim.used, chip->used, sizeof(claim.used));
+	memcpy(claim.used, row->used, sizeof(claim.used));
 	return snapshot_add_claim(round->snapshot, &claim);
 }
 
-static bool region_is_remote(const struct region *region)
+struct region_look {
+	struct region_round *round;
+	const struct region_entry *entry;
+};
+
+static int region_look_again(void *context, struct region *ret_region)
 {
-	for (uint32_t i = 0; i < region->chip_count; i++) {
-		if (region->chips[i].number == region->device)
-			return region->chips[i].remote;
-	}
-	return false;
-}
+	const struct timespec pause = {.tv_nsec = REGION_PAUSE_NS};
+	const struct region_look *look = context;
+	struct region_file file;
+	int r;
 
-/*
- * Adds a row, split over the chips if possible. What they do not account for counts on the own
- * device.
- */
-static int region_row(struct region_round *round, struct region_entry *entry,
-		      const struct region_process *row, const struct snapshot_process *process)
-{
-	const struct region *region = &entry->region;
-	struct region_chip chips[REGION_CHIPS + 1] = {
-		{.number = region->device, .remote = region_is_remote(region)}};
-	bool divides = entry->living == 1;
-	uint32_t count = 1;
-	int r = 0;
-
-	memcpy(chips[0].used, row->used, sizeof(chips[0].used));
-	for (uint32_t i = 0; process->alive && i < region->chip_count; i++) {
-		struct region_chip *chip = &chips[count];
-
-		*chip = region->chips[i];
-		if (chip->number == region->device || region_has_own(round, entry, chip->number))
-			continue;
-		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-			chip->used[type] =
-				divides ? bits_min(chip->used[type], chips[0].used[type]) : 0;
-			chips[0].used[type] -= chip->used[type];
-		}
-		count++;
-	}
-	for (uint32_t i = 0; r == 0 && i < count; i++)
-		r = region_claim(round, entry, &chips[i], process, region_when(round, row->stamp));
-	return r;
+	if (look->round->looks++ >= REGION_LOOKS_MAX)
+		return -EBUSY;
+	(void)nanosleep(&pause, NULL); /* a signal only makes it shorter */
+	r = region_read(look->round->folder, look->entry->name, &file, ret_region);
+	return r > 0 ? -EAGAIN : r;
 }
 
 /* Notes what people should know about a region as a whole. */
 static void region_note(struct region_round *round, const struct region_entry *entry)
 {
-	const struct region *region = &entry->region;
-	uint64_t told = 0, named = 0, remote = 0;
+	struct region_look look = {.round = round, .entry = entry};
+	uint64_t when = region_when(round, entry->region.stamp);
+	bool is_quiet = when + REGION_QUIET_NS < round->realtime;
+	uint64_t excess = region_excess(&entry->region, is_quiet, region_look_again, &look);
 	char size[TEXT_NUMBER_SIZE];
 
-	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		told = merge_add(told, region->used[type]);
-		for (uint32_t i = 0; i < region->process_count; i++)
-			named = merge_add(named, region->processes[i].used[type]);
-		for (uint32_t i = 0; i < region->chip_count; i++) {
-			if (region->chips[i].number != region->device)
-				remote = merge_add(remote, region->chips[i].used[type]);
-		}
-	}
-	if (told > named)
+	if (excess)
 		snapshot_note(round->snapshot,
 			      "%s: %s that no process in it accounts for are not counted",
-			      entry->name, text_size(told - named, size));
-	if (remote && entry->living > 1)
-		snapshot_note(round->snapshot,
-			      "%s: does not tell which process uses its remote chips; counted on "
-			      "device %" PRIu32,
-			      entry->name, region->device);
+			      entry->name, text_size(excess, size));
 }
 
-static int region_rows(struct region_round *round, struct region_entry *entry)
+static int region_rows(struct region_round *round, const struct region_entry *entry)
 {
-	struct snapshot_process owners[REGION_PROCESSES] = {0};
 	const struct region *region = &entry->region;
 	int r = 0;
 
-	for (uint32_t i = 0; i < region->process_count; i++) {
-		r = region_owner(round, entry, &region->processes[i], &owners[i]);
-		entry->living += r == 0;
+	for (uint32_t i = 0; r == 0 && i < region->process_count; i++) {
+		const struct region_process *row = &region->processes[i];
+		struct snapshot_process process;
+
+		r = region_owner(round, entry, row, &process);
 		if (r == -ESRCH)
-			r = region_dead(round, &entry->file, &region->processes[i], &owners[i]);
-		if (r < 0)
-			return r;
+			r = region_dead(round, &entry->file, row, &process);
+		if (r == 0)
+			r = region_claim(round, entry, row, &process);
 	}
-	for (uint32_t i = 0; r == 0 && i < region->process_count; i++)
-		r = region_row(round, entry, &region->processes[i], &owners[i]);
 	region_note(round, entry);
 	return r == -ENOBUFS ? 0 : r;
 }
@@ -380,7 +322,7 @@ static int region_compare(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-/* Reads all of them first: whether a chip has a region of its own depends on the others. */
+/* Reads all of them first: the mappings of a process are searched for all at once. */
 static void region_read_all(struct region_round *round, DIR *listing)
 {
 	const struct dirent *item;
@@ -452,6 +394,7 @@ int region_collect(struct pid_cache *pid_cache, struct snapshot *snapshot, size_
 	if (!entries)
 		return -ENOMEM;
 	round.entries = entries;
+	round.folder = dirfd(listing);
 	region_read_all(&round, listing);
 	r = region_add_all(&round);
 	for (size_t i = round.readable; i < round.count; i++) {

@@ -17,9 +17,11 @@
 struct pid_cache;
 struct snapshot;
 
-#define REGION_CHIPS 16u
 #define REGION_PROCESSES 64u
 #define REGION_NAME 64u
+/* From these versions on, allocations of all threads are in it; rows of the dead are cleared. */
+#define REGION_VERSION_ALL 4u
+#define REGION_VERSION_CLEARS 4u
 #define REGION_SIZE_MAX 9280u /* of the largest layout; what follows is not part of it */
 #define REGION_FILES_MAX 128u /* anybody may create files there */
 
@@ -28,13 +30,6 @@ enum region_outcome {
 	REGION_UNKNOWN = 2,    /* a later version */
 	REGION_BROKEN = 3,     /* it is inconsistent */
 	REGION_CLOSED = 4,     /* we may not read it */
-};
-
-/* A chip that is reached through the region's device. */
-struct region_chip {
-	uint32_t number;
-	bool remote;
-	uint64_t used[BOOK_TYPES];
 };
 
 struct region_process {
@@ -46,13 +41,14 @@ struct region_process {
 
 struct region {
 	uint32_t version;
-	uint32_t types; /* bit 1 << type: it includes that type */
-	bool is_place;  /* id is not the chip's own: board << 8 | position on the board */
-	uint64_t id;
+	uint32_t types;  /* bit 1 << type: it includes that type */
 	uint32_t device; /* its number in the process that opened it last */
+	bool is_place;   /* id is not the chip's own: board << 8 | position on the board */
+	bool remote;
+	bool is_full; /* no slot is free for a further process */
+	uint64_t id;
+	uint64_t stamp; /* of the last change, as a process's */
 	uint64_t used[BOOK_TYPES];
-	uint32_t chip_count;
-	struct region_chip chips[REGION_CHIPS];
 	uint32_t process_count;
 	struct region_process processes[REGION_PROCESSES];
 };

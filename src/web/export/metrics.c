@@ -147,7 +147,8 @@ static void metrics_write_books(struct exposition *to, const struct snapshot *sn
 		const struct snapshot_process *process = &snapshot->processes[i];
 
 		processes += process->alive;
-		inexact += process->alive && !process->exact;
+		/* Early regions are never exact: that is no news, and an alert on it would stay. */
+		inexact += process->alive && process->books > 0 && !process->exact;
 		last_ns = bits_max(last_ns, process->last_ns);
 	}
 	exposition_one(to, "ttmem_books", EXPOSITION_GAUGE, health->books,
@@ -155,7 +156,7 @@ static void metrics_write_books(struct exposition *to, const struct snapshot *sn
 	exposition_one(to, "ttmem_processes", EXPOSITION_GAUGE, processes,
 		       "Living processes that are tracked.");
 	exposition_one(to, "ttmem_inexact_processes", EXPOSITION_GAUGE, inexact,
-		       "Of them, those with figures that are only bounds.");
+		       "Of them, those whose books have only bounds.");
 	exposition_one(to, "ttmem_books_refused", EXPOSITION_COUNTER, health->books_refused,
 		       "Books and offers that were not what they should be.");
 	exposition_one(to, "ttmem_processes_ended", EXPOSITION_COUNTER, health->ended,

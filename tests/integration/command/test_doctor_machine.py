@@ -223,6 +223,7 @@ def test_healthy_sources_have_no_findings(world, tmp_path):
     machine = Machine(tmp_path / "machine")
     machine.card(0, "n150", "wormhole_b0", chip=0x4D)
     player = world.player("device 0 0x4d wormhole_b0 n150 0 12884901888 94371840", "alloc 0 DRAM 0x1000 4096")
+    machine.attach(player, 0x4D)
     machine.region(Region(4, 0x4D, 0).process(player.pid, "player", seconds_ago=0, DRAM=4096))
     opened = world.root / "driver/tenstorrent/0/pids"
     opened.parent.mkdir(parents=True)
@@ -314,16 +315,30 @@ def test_an_opener_outside_the_pid_namespace_is_told(world, tmp_path):
 
 def test_region_stale(world, tmp_path):
     machine = Machine(tmp_path / "machine")
-    player = world.player(TTMEM="0")
+    player = machine.attach(world.player(TTMEM="0"), 7)
     machine.region(Region(4, 7, 0).process(player.pid, "player", seconds_ago=0, DRAM=4096))
     assert "region-stale" not in on_machine(world, machine)
     player.kill()
     assert "region-stale" in on_machine(world, machine)
 
 
+@pytest.mark.parametrize("version", [3, 4])
+def test_advice_for_stale_rows_follows_the_version_of_the_region(world, tmp_path, version):
+    machine = Machine(tmp_path / "machine")
+    world.env.update(TTMEM_SHM_DIR=str(machine.shm))
+    machine.region(Region(version, 7, 0).process(1 << 22, "gone", DRAM=4096))
+    (stale,) = [f for f in examine(world)["findings"] if f["id"] == "region-stale"]
+    assert f"tt_device_7_memory, version {version}," in stale["what"]
+    if version == 3:  # the next program leaves it there
+        assert "remove the file" in stale["fix"] and "next program" not in stale["fix"]
+    else:
+        assert stale["fix"] == "the next program that opens the device clears it"
+
+
 def test_region_differs(world, tmp_path):
     machine = Machine(tmp_path / "machine")
     player = world.player("device 0 0x4d wormhole_b0 n150 0 12884901888 94371840", "alloc 0 DRAM 0x1000 4096")
+    machine.attach(player, 0x4D)
     machine.region(Region(4, 0x4D, 0).process(player.pid, "player", seconds_ago=0, DRAM=1))
     assert "region-differs" in on_machine(world, machine)
     (finding,) = (f for f in examine(world)["findings"] if f["id"] == "region-differs")

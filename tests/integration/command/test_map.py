@@ -121,7 +121,7 @@ def test_no_map_is_guessed_for_processes_without_a_book(world, tmp_path):
     machine = Machine(tmp_path / "machine")
     world.env.update(TTMEM_SHM_DIR=str(machine.shm))
     machine.card(0, "n150", "wormhole_b0", chip=7)
-    player = world.player(TTMEM="0")
+    player = machine.attach(world.player(TTMEM="0"), 7)
     machine.region(Region(4, 7, 0).process(player.pid, "player", seconds_ago=0, DRAM=1 << 30))
     assert world.json("map", "--type", "DRAM")["maps"] == []
     result = world.run("fit", "1K")

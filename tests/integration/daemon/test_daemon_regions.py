@@ -34,7 +34,7 @@ def get(daemon, path):
 
 def stock(daemon, machine, **used):
     """A tt-metal program without libttmem, and its row in the region."""
-    player = daemon.player(TTMEM="0")
+    player = machine.attach(daemon.player(TTMEM="0"), CHIP)
     machine.region(Region(4, CHIP, 0).process(player.pid, "player", seconds_ago=0, **used))
     return player
 
@@ -100,8 +100,7 @@ def test_a_killed_process_without_a_book_is_reported_with_its_last_bytes(served,
 
 
 def test_a_process_that_freed_everything_or_left_the_region_is_no_leak(served, machine):
-    empty, gone = served.player(TTMEM="0"), served.player(TTMEM="0")
-    other = served.player(TTMEM="0")
+    empty, gone, other = (machine.attach(served.player(TTMEM="0"), CHIP) for _ in range(3))
 
     def region(emptied=GIB, leaves=False):
         region = Region(4, CHIP, 0).process(empty.pid, "player", seconds_ago=0, DRAM=emptied)
@@ -122,7 +121,7 @@ def test_a_process_that_freed_everything_or_left_the_region_is_no_leak(served, m
 
 def test_rows_that_were_stale_before_are_nobodys_leak(served, machine):
     """Containers have small pids of their own: the row of another one's process may have the same number."""
-    player = served.player(TTMEM="0")
+    player = machine.attach(served.player(TTMEM="0"), CHIP)
     old = Region(4, 0x2222, 1).process(1 << 22, "gone", seconds_ago=0, DRAM=GIB)
     machine.region(old)
     machine.region(Region(4, CHIP, 0).process(player.pid, "player", seconds_ago=0, DRAM=9))
@@ -134,6 +133,7 @@ def test_rows_that_were_stale_before_are_nobodys_leak(served, machine):
 
 def test_a_process_with_a_book_is_reported_once(served, machine):
     player = served.player(f"device {CARD}", "alloc 0 DRAM 0x1000 4096")
+    machine.attach(player, CHIP)
     machine.region(Region(4, CHIP, 0).process(player.pid, "player", seconds_ago=0, DRAM=4096))
     wait_for(lambda: points(served, pid=player.pid), "it to be seen")
     player.kill()
@@ -148,13 +148,14 @@ def test_a_process_with_a_book_is_reported_once(served, machine):
 
 def test_a_process_that_executes_another_program_is_reported_once(served, machine):
     player = served.player(f"device {CARD}", "alloc 0 DRAM 0x1000 4096")
+    machine.attach(player, CHIP)
     row = Region(4, CHIP, 0).process(player.pid, "player", seconds_ago=0, DRAM=4096)
     machine.region(row)
     wait_for(lambda: points(served, pid=player.pid), "it to be seen")
     player.process.stdin.write("exec\n")
     player.process.stdin.flush()
     assert served.wait_for_leak(player.pid)["exec"]
-    last = served.player(TTMEM="0")
+    last = machine.attach(served.player(TTMEM="0"), CHIP)
     machine.region(row.process(last.pid, "player", seconds_ago=0, DRAM=5))
     wait_for(lambda: points(served, pid=last.pid), "it to be seen")
     player.kill()
@@ -164,7 +165,7 @@ def test_a_process_that_executes_another_program_is_reported_once(served, machin
 
 
 def test_rows_in_a_strangers_region_are_nobodys_leak(served, machine):
-    player, last = served.player(TTMEM="0"), served.player(TTMEM="0")
+    player, last = (machine.attach(served.player(TTMEM="0"), CHIP) for _ in range(2))
 
     def region(*players):
         region = Region(4, CHIP, 0)

@@ -99,7 +99,9 @@ def test_the_own_row_of_a_region_names_the_chip(world, machine):
     region = Region(4, 0x1111, 0)
     region.process(tracked.pid, "player", seconds_ago=0, DRAM=4096)
     region.process(stock.pid, "player", seconds_ago=0, DRAM=GIB)
-    machine.region(region, mode=0o600)
+    path = machine.region(region)
+    for player in (tracked, stock):
+        player.play(f"map {path}")
     document = world.json("smi")
     assert [(row["uid"], row["joined"]) for row in document["devices"]] == [("0x1111", "region")]
     assert document["devices"][0]["memory"]["DRAM"]["used"] == GIB + 4096
@@ -112,7 +114,9 @@ def test_eight_chips_that_a_tracked_and_a_stock_process_share_are_eight_rows(wor
         region = Region(4, 0x2000 + n, n)
         region.process(tracked.pid, "player", seconds_ago=0, DRAM=n + 1)
         region.process(stock.pid, "player", seconds_ago=0, DRAM=MIB)
-        machine.region(region)
+        path = machine.region(region)
+        for player in (tracked, stock):
+            player.play(f"map {path}")
     assert [row[1] for row in dram(world.json("smi"))] == [MIB + n + 1 for n in range(8)]
 
 

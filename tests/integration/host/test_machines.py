@@ -8,6 +8,7 @@ import json
 import os
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -192,6 +193,7 @@ def test_book_and_region_of_one_process(world, tmp_path):
     machine = Machine(tmp_path / "machine")
     world.env.update(TTMEM_SHM_DIR=str(machine.shm))
     player = world.player("device 0 0x4d wormhole_b0 n150 0 12884901888 94371840", "alloc 0 DRAM 0x1000 4096")
+    machine.attach(player, 0x4D)
     path = machine.region(Region(4, 0x4D, 0).process(player.pid, "player", seconds_ago=0, DRAM=4096))
     document = world.json("smi")
     (process,) = document["processes"]
@@ -211,7 +213,7 @@ def test_region_follows_its_process(world, tmp_path):
     """Counted while the process lives, stale from the moment it has ended."""
     machine = Machine(tmp_path / "machine")
     world.env.update(TTMEM_SHM_DIR=str(machine.shm))
-    player = world.player(TTMEM="0")
+    player = machine.attach(world.player(TTMEM="0"), 7)
     machine.region(Region(4, 7, 0).process(player.pid, "player", seconds_ago=0, DRAM=GIB))
     document = world.json("smi")
     (process,) = document["processes"]
@@ -227,6 +229,23 @@ def test_region_follows_its_process(world, tmp_path):
     assert " stale " in row and "1.0 GiB" in row
 
 
+@pytest.mark.needs_root
+def test_a_row_from_a_pid_namespace_blames_nobody_outside(world, tmp_path):
+    """Process 1 of a container has a row; process 1 of the machine is of the same user."""
+    machine = Machine(tmp_path / "machine")
+    world.env.update(TTMEM_SHM_DIR=str(machine.shm))
+    outer = world.player(before=("unshare", "--pid", "--fork", "--kill-child"), show=False, TTMEM="0")
+    machine.attach(outer, 7)
+    inner = int(Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text())
+    world.show(1)
+    machine.region(Region(4, 7, 0).process(1, "player", seconds_ago=0, DRAM=GIB))
+    document = world.json("smi")  # which does not see the container
+    assert total(document) == 0 and [p["stale"] for p in document["processes"]] == [True]
+    world.show(inner)
+    (process,) = world.json("smi")["processes"]
+    assert process["pid"] == inner and process["ns_pid"] == 1 and process["alive"]
+
+
 def test_regions_of_others_say_what_to_do(public):
     machine = Machine(public.root.parent / "machine")
     machine.region(Region(4, 7, 0))
@@ -240,18 +259,20 @@ def test_regions_of_others_say_what_to_do(public):
 
 
 @pytest.mark.other_user
-def test_the_daemon_tells_of_regions_that_others_may_not_read(ttmemd):
+@pytest.mark.parametrize("version", [3, 4])
+def test_the_daemon_tells_of_regions_that_others_may_not_read(ttmemd, version):
     if os.getuid() != 0:
         pytest.skip("needs to become another user")
     machine = Machine(ttmemd.folder / "machine")
     ttmemd.env["TTMEM_SHM_DIR"] = str(machine.shm)
     ttmemd.start()
-    player = ttmemd.player(TTMEM="0")
-    region = Region(4, 7, 0).process(player.pid, "player", seconds_ago=0, DRAM=GIB, CB=5)
+    player = machine.attach(ttmemd.player(TTMEM="0"), 7)
+    region = Region(version, 7, 0).process(player.pid, "player", seconds_ago=0, DRAM=GIB, CB=5)
     machine.region(region.process(1 << 22, "long gone", DRAM=77))
     own = ttmemd.json("smi")
     told = ttmemd.json("smi", before=AS_NOBODY)
-    assert told["notes"] == own["notes"]
+    assert told["notes"] == own["notes"] and told["devices"] == own["devices"]
+    assert own["devices"][0]["memory"]["DRAM"]["bound"] == "at_least"  # here is no driver
     for document in (own, told):
         document["processes"] = [p for p in document["processes"] if p["source"] == "tt-metal" or p["stale"]]
         for process in document["processes"]:
@@ -260,6 +281,30 @@ def test_the_daemon_tells_of_regions_that_others_may_not_read(ttmemd):
     assert total(told) == GIB + 5
     ttmemd.stop()
     assert "let ttmemd run" in " ".join(ttmemd.json("smi", before=AS_NOBODY)["notes"])
+
+
+@pytest.mark.needs_root
+def test_a_region_says_exact_only_where_that_is_known(look, tmp_path):
+    """A full table, a user without a row, and a writer that sees one thread, each on an otherwise good machine."""
+    def bounds(**changes):
+        machine = p150(tmp_path / str(changes))
+        region = Region(changes.get("version", 4), 0xB1ACC401E, 0).process(77, "vllm", DRAM=GIB)
+        for pid in range(changes.get("rows", 0)):
+            region.process(10_000 + pid, "gone", DRAM=1)
+        machine.region(region)
+        if "other" in changes:
+            machine.process(88, "stranger", user=1234)
+            machine.opened(0, 77, 88)
+        document = json.loads(look(machine, "smi", "--json"))
+        process = next(p for p in document["processes"] if p["pid"] == 77)
+        (device,) = process["devices"]
+        return document["devices"][0]["memory"]["DRAM"]["bound"], device["memory"]["DRAM"]["bound"]
+
+    assert bounds() == ("exact", "exact")
+    assert bounds(rows=62) == ("exact", "exact")
+    assert bounds(rows=63) == ("at_least", "exact")
+    assert bounds(other=True) == ("at_least", "exact")
+    assert bounds(version=3) == ("at_least", "at_least")
 
 
 @pytest.mark.needs_root

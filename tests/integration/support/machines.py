@@ -240,6 +240,13 @@ class Machine:
                 pytest.skip(f"files cannot be given to others here: {error}")
         return path
 
+    def attach(self, player, chip):
+        """Lets a player map the region of a chip, as every process with a row in it does."""
+        path = self.shm / f"tt_device_{chip}_memory"
+        path.touch(0o600)
+        player.play(f"map {path}")
+        return player
+
 
 def n150(folder):
     """One card; a model in tt-metal, and an untracked process that has it open."""
@@ -268,7 +275,7 @@ def n150(folder):
 
 
 def n300(folder):
-    """Two cards with a remote chip each: the first one's has its own region, the second's has none."""
+    """Two cards and a remote chip, a region for each; the second card has had two numbers."""
     machine = Machine(folder)
     for number in range(2):
         machine.card(number, "n300", "wormhole_b0", chip=0xAA00 + number, serial=0x0100014511B20000 + number,
@@ -277,11 +284,11 @@ def n300(folder):
     machine.process(101, "pytest", user=NOBODY)
     machine.opened(0, 100)
     machine.opened(1, 101)
-    own = Region(4, 0xAA00, 0).chip_slot(1, 2, remote=True)
+    own = Region(4, 0xAA00, 0)
     machine.region(own.process(100, "python3", DRAM=3 * GIB))
     remote = Region(4, 0xAB00, 2).chip_slot(0, 2, remote=True)
     machine.region(remote.process(100, "python3", DRAM=2 * GIB, L1=10 * MIB))
-    other = Region(3, 0xAA01, 1).chip_slot(0, 1, DRAM=GIB).chip_slot(1, 3, remote=True, DRAM=512 * MIB)
+    other = Region(3, 0xAA01, 1).chip_slot(0, 1, DRAM=GIB).chip_slot(1, 0, DRAM=512 * MIB)
     machine.region(other.process(101, "pytest", DRAM=GIB + 512 * MIB), user=NOBODY)
     return machine
 
