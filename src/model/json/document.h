@@ -60,5 +60,7 @@ void document_page_end(struct emit *json, bool exact, const char *next); /* NULL
 void document_close(struct emit *json, const struct snapshot *snapshot);
 void document_uid(struct emit *json, const char *key, uint64_t unique_id);
 void document_flags(struct emit *json, uint32_t flags);
-void document_stack(struct emit *json, const char *stack); /* as in a snapshot_buffer */
+/* "stack" and "site", its frame that model/site.h chooses; @stack as in a snapshot_buffer. */
+void document_stack(struct emit *json, const char *stack);
+void document_site(struct emit *json, const char *stack); /* the latter alone */
 const char *document_bound(uint32_t bound);
