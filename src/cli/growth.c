@@ -19,10 +19,12 @@
 #include "cli/common/session.h"
 #include "cli/growth-trend.h"
 #include "model/json/document.h"
+#include "model/site.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
 #define GROWTH_SAMPLES 5u
+#define GROWTH_PLACE (2 * GROUP_NAMES_TEXT + 8) /* names and a frame */
 
 /* The trends come from the daemon. */
 static void growth_print_trends(const struct growth *growth)
@@ -58,6 +60,22 @@ static const char *growth_profile(const struct growth_site *site, char *ret_text
 	return ret_text;
 }
 
+/* Names and line of code. */
+static const char *growth_place(const struct growth_site *site, char *text, size_t size)
+{
+	const struct group group = {.name = site->name,
+				    .names = site->names,
+				    .phase = site->phase,
+				    .stack = site->stack};
+	char names[GROUP_NAMES_TEXT], frame[GROUP_NAMES_TEXT];
+
+	group_names_text(&group, names, sizeof(names));
+	site_text(site->stack, frame, sizeof(frame));
+	snprintf(text, size, "%s%s%s", names, *names && *frame ? ", " : "",
+		 *names || *frame ? frame : "-");
+	return text;
+}
+
 static void growth_print(const struct growth *growth, const struct snapshot *snapshot)
 {
 	static const struct table_column columns[] = {
@@ -65,10 +83,10 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 		{"NOW", 10, true, false},   {"BUFFERS", 8, true, false},
 		{"OLDEST", 7, true, false}, {"AGES", 5, false, false},
 		{"PID", 8, true, false},    {"COMMAND", 15, false, true},
-		{"TYPE", 13, false, false}, {"NAME", 0, false, false},
+		{"TYPE", 13, false, false}, {"CALL SITE", 0, false, false},
 	};
 	double seconds = (double)(growth->last_ns - growth->first_ns) / 1e9;
-	char number[TEXT_NUMBER_SIZE], profile[GROUP_AGES + 1];
+	char number[TEXT_NUMBER_SIZE], profile[GROUP_AGES + 1], place[GROWTH_PLACE];
 	struct table table;
 
 	table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
@@ -85,11 +103,7 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 		table_format(&table, "%" PRIu32, site->pid);
 		table_text(&table, site->comm);
 		table_text(&table, types_name(site->type));
-		if (site->name)
-			table_text(&table, site->name);
-		else
-			table_format(&table, "%s%s", site->phase ? "in " : "-",
-				     site->phase ? site->phase : "");
+		table_text(&table, growth_place(site, place, sizeof(place)));
 		session_print_stack(site->stack, "              ");
 	}
 	growth_print_trends(growth);

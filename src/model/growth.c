@@ -11,8 +11,10 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "model/group.h"
 #include "model/merge.h"
+#include "model/name-stem.h"
 #include "model/snapshot.h"
 
 static int growth_compare_words(uint64_t a, uint64_t b)
@@ -31,7 +33,7 @@ static int growth_compare_keys(const void *left, const void *right)
 	if (r == 0)
 		r = growth_compare_words(a->type, b->type);
 	if (r == 0)
-		r = growth_compare_words((uintptr_t)a->name, (uintptr_t)b->name);
+		r = growth_compare_words((uintptr_t)a->stem, (uintptr_t)b->stem);
 	if (r == 0)
 		r = growth_compare_words((uintptr_t)a->phase, (uintptr_t)b->phase);
 	if (r == 0)
@@ -45,23 +47,41 @@ static int growth_keep(struct growth *growth, const char *text, const char **ret
 	return text && !*ret_text ? -ENOMEM : 0;
 }
 
+/* What identifies a site, and its name. */
+static int growth_keep_key(struct growth *growth, const struct group *group,
+			   struct growth_site *site)
+{
+	char stem[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
+	int r = growth_keep(growth, group->stack, &site->stack);
+
+	if (r == 0 && !group->stack && group->name)
+		r = growth_keep(growth, name_stem(group->name, stem, sizeof(stem)), &site->stem);
+	if (r == 0 && !group->stack)
+		r = growth_keep(growth, group->phase, &site->phase);
+	if (r == 0)
+		r = growth_keep(growth, group->name, &site->name);
+	site->names = group->names;
+	return r;
+}
+
 /* The sites of one snapshot, sorted by key. */
 static int growth_sample(struct growth *growth, const struct snapshot *snapshot,
 			 struct growth_site **ret_sites, size_t *ret_count)
 {
 	CLEANUP_FREE struct growth_site *sites = NULL;
-	CLEANUP_FREE struct group *groups = NULL;
-	size_t count = 0, n = 0;
+	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
+	size_t n = 0;
 	int r;
 
-	r = group_buffers(snapshot, GROUP_SITE, true, &groups, &count);
+	r = group_buffers(snapshot, GROUP_SITE, true, &list);
 	if (r < 0)
 		return r;
-	sites = calloc(count + 1, sizeof(*sites));
+	sites = calloc(list.count + 1, sizeof(*sites));
 	if (!sites)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		const struct snapshot_process *process = &snapshot->processes[groups[i].process];
+	for (size_t i = 0; i < list.count; i++) {
+		const struct group *group = &list.groups[i];
+		const struct snapshot_process *process = &snapshot->processes[group->process];
 		struct growth_site *site = &sites[n];
 
 		if (!process->alive)
@@ -69,16 +89,14 @@ static int growth_sample(struct growth *growth, const struct snapshot *snapshot,
 		*site = (struct growth_site){
 			.pid = process->pid,
 			.start_ticks = process->start_ticks,
-			.type = groups[i].type,
-			.last_bytes = groups[i].bytes,
-			.last_buffers = groups[i].buffers,
-			.oldest_ns = groups[i].oldest_ns,
+			.type = group->type,
+			.last_bytes = group->bytes,
+			.last_buffers = group->buffers,
+			.oldest_ns = group->oldest_ns,
 		};
-		memcpy(site->ages, groups[i].ages, sizeof(site->ages));
+		memcpy(site->ages, group->ages, sizeof(site->ages));
 		if (growth_keep(growth, process->comm, &site->comm) < 0 ||
-		    growth_keep(growth, groups[i].name, &site->name) < 0 ||
-		    growth_keep(growth, groups[i].phase, &site->phase) < 0 ||
-		    growth_keep(growth, groups[i].stack, &site->stack) < 0)
+		    growth_keep_key(growth, group, site) < 0)
 			return -ENOMEM;
 		n++;
 	}
@@ -100,6 +118,8 @@ static struct growth_site growth_step(const struct growth_site *was, const struc
 	site.last_bytes = is ? is->last_bytes : 0;
 	site.last_buffers = is ? is->last_buffers : 0;
 	site.oldest_ns = is ? is->oldest_ns : 0;
+	site.name = is ? is->name : NULL;
+	site.names = is ? is->names : 0;
 	for (uint32_t age = 0; age < GROUP_AGES; age++)
 		site.ages[age] = is ? is->ages[age] : 0;
 	if (first_sample) {
@@ -153,7 +173,7 @@ static int growth_compare_speed(const void *left, const void *right)
 	if (r == 0)
 		r = growth_compare_words(a->pid, b->pid);
 	if (r == 0)
-		r = strcmp(a->name ? a->name : "", b->name ? b->name : "");
+		r = strcmp(a->stem ? a->stem : "", b->stem ? b->stem : "");
 	return r ? r : growth_compare_keys(left, right);
 }
 

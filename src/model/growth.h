@@ -21,9 +21,12 @@ struct growth_site {
 	uint64_t start_ticks;
 	const char *comm;
 	uint32_t type;
-	const char *name;  /* NULL = none */
-	const char *phase; /* of sites without a name */
-	const char *stack; /* NULL = none */
+	const char
+		*stack; /* NULL = none: then its stem or phase identify it, as in model/group.h */
+	const char *stem;
+	const char *phase;
+	const char *name; /* from the last snapshot: the one with the most bytes, NULL = none */
+	uint64_t names;   /* likewise: how many */
 	uint64_t first_bytes, last_bytes;
 	uint64_t first_buffers, last_buffers;
 	uint64_t oldest_ns; /* from the last snapshot, like the next */

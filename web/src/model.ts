@@ -83,6 +83,9 @@ export interface Frame {
   python: boolean;
 }
 
+/** The frame that stands for a stack. The daemon chooses it; nothing here does. */
+export type SiteFrame = Pick<Frame, "function" | "file" | "line" | "module">;
+
 export interface Buffer {
   pid: number;
   comm: string;
@@ -101,6 +104,7 @@ export interface Buffer {
   thread: number;
   flags: string[];
   stack: Frame[];
+  site: SiteFrame | null;
 }
 
 /** Memories with free blocks of their own; see src/model/free-blocks.h. */
@@ -142,6 +146,7 @@ export interface Site {
   name: string | null;
   phase: string | null;
   stack: Frame[];
+  site: SiteFrame | null;
   bytes: number;
   buffers: number;
 }
@@ -168,6 +173,7 @@ export interface Party {
   phase: string | null;
   size: number;
   stack: Frame[];
+  site: SiteFrame | null;
 }
 
 export interface Incident {
