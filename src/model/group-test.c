@@ -229,7 +229,7 @@ UNIT(a_group_that_keeps_growing_is_reported)
 	sample(&growth, 2000, 20, 400);
 	sample(&growth, 3000, 20, 600);
 	sample(&growth, 4000, 30, 700);
-	growth_finish(&growth);
+	growth_finish(&growth, false);
 	assert(growth.samples == 4 && growth.first_ns == 1000 && growth.last_ns == 4000);
 	assert(growth.count == 1 && strcmp(growth.sites[0].name, "a") == 0);
 	assert(growth.sites[0].first_bytes == 10 && growth.sites[0].last_bytes == 30);
@@ -256,7 +256,7 @@ UNIT(one_line_that_names_its_buffers_by_number_grows)
 			assert(growth_add(&growth, snapshot) == 0);
 			snapshot_free(snapshot);
 		}
-		growth_finish(&growth);
+		growth_finish(&growth, false);
 		assert(growth.count == 1 && growth.sites[0].names == 4);
 		assert(growth.sites[0].first_bytes == 10 && growth.sites[0].last_bytes == 40);
 		growth_deinit(&growth);
@@ -271,7 +271,7 @@ UNIT(a_single_step_is_no_growth)
 	sample(&growth, 2, 10, 0);
 	sample(&growth, 3, 900, 7);
 	sample(&growth, 4, 900, 7);
-	growth_finish(&growth);
+	growth_finish(&growth, false);
 	assert(growth.count == 0);
 	growth_deinit(&growth);
 }
@@ -284,7 +284,7 @@ UNIT(a_new_group_grows_from_zero)
 	sample(&growth, 2, 10, 5);
 	sample(&growth, 3, 20, 5);
 	sample(&growth, 4, 25, 0);
-	growth_finish(&growth);
+	growth_finish(&growth, false);
 	assert(growth.count == 1 && strcmp(growth.sites[0].name, "a") == 0);
 	assert(growth.sites[0].first_bytes == 0 && growth.sites[0].last_bytes == 25);
 	growth_deinit(&growth);
@@ -296,7 +296,7 @@ UNIT(two_samples_need_one_step)
 
 	sample(&growth, 1, 10, 5);
 	sample(&growth, 2, 11, 5);
-	growth_finish(&growth);
+	growth_finish(&growth, false);
 	assert(growth.count == 1);
 	growth_deinit(&growth);
 }

@@ -238,6 +238,27 @@ int group_buffers(const struct snapshot *snapshot, enum group_kind kind, bool pe
 	return group_list_consume(kind, groups, snapshot->buffer_count, ret_list);
 }
 
+static int group_compare_births(const void *left, const void *right)
+{
+	const struct group *a = left, *b = right;
+	int r = group_compare_sites(a, b);
+
+	return r ? r : group_compare_words(a->oldest_ns, b->oldest_ns);
+}
+
+int group_births(const struct snapshot *snapshot, struct group **ret_groups)
+{
+	struct group *groups = calloc(snapshot->buffer_count + 1, sizeof(*groups));
+
+	if (!groups)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->buffer_count; i++)
+		groups[i] = group_of(snapshot, &snapshot->buffers[i], GROUP_SITE, true);
+	qsort(groups, snapshot->buffer_count, sizeof(*groups), group_compare_births);
+	*ret_groups = groups;
+	return 0;
+}
+
 int group_parse(const char *text, enum group_kind *ret_kind)
 {
 	static const char *const names[] = {

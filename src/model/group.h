@@ -62,6 +62,12 @@ int group_buffers(const struct snapshot *snapshot, enum group_kind kind, bool pe
 int group_list_consume(enum group_kind kind, struct group *groups, size_t count,
 		       struct group_list *ret_list);
 
+/*
+ * One group for each buffer, those of a site of a process together and in order of birth (oldest_ns).
+ * The caller owns the array. 0 or -ENOMEM.
+ */
+int group_births(const struct snapshot *snapshot, struct group **ret_groups);
+
 /* Merges groups with equal keys, and for sites equal names, in place. Returns how many are left. */
 size_t group_merge(enum group_kind kind, struct group *groups, size_t count);
 

@@ -17,6 +17,10 @@
 #include "model/name-stem.h"
 #include "model/snapshot.h"
 
+#define GROWTH_SURVIVORS_NS UINT64_C(600000000000) /* older buffers say nothing about the rate */
+#define GROWTH_HIGH_NS UINT64_C(180000000000)      /* three minutes, and so many buffers */
+#define GROWTH_HIGH_BUFFERS 12u
+
 static int growth_compare_words(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
@@ -164,11 +168,172 @@ int growth_add(struct growth *growth, const struct snapshot *snapshot)
 	return 0;
 }
 
+/* The site of some buffers; NULL: it was not there when the snapshot was added. */
+static int growth_find(struct growth *growth, const struct snapshot *snapshot,
+		       const struct group *group, struct growth_site **ret_site)
+{
+	const struct snapshot_process *process = &snapshot->processes[group->process];
+	struct growth_site key = {
+		.pid = process->pid, .start_ticks = process->start_ticks, .type = group->type};
+	int r = growth_keep_key(growth, group, &key);
+
+	*ret_site = NULL;
+	if (r == 0 && growth->count > 0)
+		*ret_site = bsearch(&key, growth->sites, growth->count, sizeof(key),
+				    growth_compare_keys);
+	return r;
+}
+
+/* From the first to the last birth, as far as they are of the time that a past has. */
+static double growth_survivors(const struct growth_birth *births, size_t count, uint64_t now_ns)
+{
+	uint64_t from = now_ns - bits_min(now_ns, GROWTH_SURVIVORS_NS);
+	double bytes = 0;
+	size_t first = 0;
+
+	while (first < count && births[first].time_ns < from)
+		first++;
+	for (size_t i = first + 1; i < count; i++)
+		bytes += (double)births[i].bytes;
+	if (first + 2 >= count || births[first].time_ns >= now_ns)
+		return 0;
+	return bytes / ((double)(now_ns - births[first].time_ns) / 1e9);
+}
+
+static void growth_judge(struct growth *growth, struct growth_site *site,
+			 const struct growth_past *past, const struct growth_birth *births,
+			 size_t count)
+{
+	uint64_t watched = growth->last_ns - growth->first_ns;
+	struct growth_verdict verdict;
+
+	if (!past) {
+		site->survivors_per_second = growth_survivors(births, count, growth->last_ns);
+		return;
+	}
+	verdict = growth_past_judge(past, site->type, births, count);
+	if (verdict.span_ns > site->past.span_ns)
+		site->past = verdict;
+	site->has_past = site->has_past || past->known_ns;
+	if (past->known_ns && past->end_ns - past->known_ns >= GROWTH_PAST_LEAST_NS)
+		site->past_is_known = true;
+	if (site->last_bytes > site->first_bytes &&
+	    growth_past_has_seen(past, site->type, watched, site->last_bytes - site->first_bytes))
+		site->was_held = true;
+}
+
+int growth_recall(struct growth *growth, const struct snapshot *snapshot,
+		  const struct growth_past *past)
+{
+	CLEANUP_FREE struct growth_birth *births = NULL;
+	CLEANUP_FREE struct group *groups = NULL;
+	size_t count = snapshot->buffer_count;
+	int r = group_births(snapshot, &groups);
+
+	if (r < 0)
+		return r;
+	births = calloc(count + 1, sizeof(*births));
+	if (!births)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		births[i] = (struct growth_birth){groups[i].oldest_ns, groups[i].bytes};
+	for (size_t first = 0, end; first < count; first = end) {
+		const struct snapshot_process *process =
+			&snapshot->processes[groups[first].process];
+		struct growth_site *site;
+
+		for (end = first + 1;
+		     end < count && group_is_same_site(&groups[first], &groups[end]);)
+			end++;
+		if (!process->alive || (past && process->pid != past->pid))
+			continue;
+		r = growth_find(growth, snapshot, &groups[first], &site);
+		if (r < 0)
+			return r;
+		if (site)
+			growth_judge(growth, site, past, &births[first], end - first);
+	}
+	if (past && past->known_ns)
+		growth->past_ns = bits_max(growth->past_ns, past->end_ns - past->known_ns);
+	return 0;
+}
+
+uint64_t growth_span(const struct growth *growth, const struct growth_site *site)
+{
+	return site->past.span_ns ? site->past.span_ns : growth->last_ns - growth->first_ns;
+}
+
+uint64_t growth_bytes(const struct growth_site *site)
+{
+	if (site->past.span_ns)
+		return bits_min(site->past.bytes, site->last_bytes);
+	return site->last_bytes - bits_min(site->first_bytes, site->last_bytes);
+}
+
+uint64_t growth_buffers(const struct growth_site *site)
+{
+	if (site->past.span_ns)
+		return bits_min(site->past.buffers, site->last_buffers);
+	return site->last_buffers - bits_min(site->first_buffers, site->last_buffers);
+}
+
+/* A few steps seen in a few seconds are a bad measure: the ages of all that is alive are better. */
+double growth_per_second(const struct growth *growth, const struct growth_site *site)
+{
+	double seconds = (double)growth_span(growth, site) / 1e9;
+	double rate = seconds > 0 ? (double)growth_bytes(site) / seconds : 0;
+
+	if (!site->past.span_ns && site->survivors_per_second > 0 &&
+	    site->survivors_per_second < rate)
+		return site->survivors_per_second;
+	return rate;
+}
+
+enum growth_confidence growth_confidence(const struct growth *growth,
+					 const struct growth_site *site)
+{
+	uint64_t span = growth_span(growth, site);
+
+	if (!site->past.span_ns)
+		return span >= GROWTH_PAST_LEAST_NS ? GROWTH_MEDIUM : GROWTH_LOW;
+	return span >= GROWTH_HIGH_NS && site->past.buffers >= GROWTH_HIGH_BUFFERS ? GROWTH_HIGH
+										   : GROWTH_MEDIUM;
+}
+
+const char *growth_confidence_name(enum growth_confidence confidence)
+{
+	static const char *const names[] = {
+		[GROWTH_LOW] = "low", [GROWTH_MEDIUM] = "medium", [GROWTH_HIGH] = "high"};
+
+	return names[confidence];
+}
+
+static bool growth_was_seen(const struct growth *growth, const struct growth_site *site)
+{
+	return !site->fell && site->rises >= (growth->samples > 3 ? 2u : 1u);
+}
+
+/* Whether a process is only at its beginning: then loading looks like growing. */
+static bool growth_is_undecided(const struct growth_site *site, bool is_asked)
+{
+	return site->has_past && !site->past_is_known && !is_asked;
+}
+
+static bool growth_is_wanted(const struct growth *growth, const struct growth_site *site,
+			     bool is_asked)
+{
+	if (site->past.span_ns)
+		return true;
+	if (!growth_was_seen(growth, site) || site->was_held)
+		return false;
+	return is_asked || !site->has_past;
+}
+
+/* Most first. */
 static int growth_compare_speed(const void *left, const void *right)
 {
 	const struct growth_site *a = left, *b = right;
-	int r = growth_compare_words(b->last_bytes - b->first_bytes,
-				     a->last_bytes - a->first_bytes);
+	int r = growth_compare_words(growth_bytes(b), growth_bytes(a));
 
 	if (r == 0)
 		r = growth_compare_words(a->pid, b->pid);
@@ -177,23 +342,22 @@ static int growth_compare_speed(const void *left, const void *right)
 	return r ? r : growth_compare_keys(left, right);
 }
 
-double growth_per_second(const struct growth *growth, const struct growth_site *site)
+void growth_finish(struct growth *growth, bool is_asked)
 {
-	double seconds = (double)(growth->last_ns - growth->first_ns) / 1e9;
-
-	return seconds > 0 ? (double)(site->last_bytes - site->first_bytes) / seconds : 0;
-}
-
-void growth_finish(struct growth *growth)
-{
-	uint32_t rises = growth->samples > 3 ? 2 : 1;
+	uint32_t young = 0;
 	size_t n = 0;
 
 	for (size_t i = 0; i < growth->count; i++) {
-		const struct growth_site *site = &growth->sites[i];
+		const struct growth_site site = growth->sites[i];
 
-		if (!site->fell && site->rises >= rises)
-			growth->sites[n++] = *site;
+		/* Sites of a process are together. */
+		if (growth_was_seen(growth, &site) && site.pid != young &&
+		    growth_is_undecided(&site, is_asked)) {
+			growth->too_young++;
+			young = site.pid;
+		}
+		if (growth_is_wanted(growth, &site, is_asked))
+			growth->sites[n++] = site;
 	}
 	growth->count = n;
 	if (n > 0)

@@ -39,7 +39,7 @@ UNIT(the_innermost_frame_of_the_application_stands_for_a_stack)
 {
 	static const struct site_row rows[] = {
 		{"a.py:1:main -> m.py:7:step", "step (m.py:7)"},
-		{"/src/a.c:3:main @ app -> /src/a.c:9:make @ app", "make (a.c:9)"},
+		{"/x/a.c:3:main @ app -> /x/a.c:9:make @ app", "make (a.c:9)"},
 		/* The library that reports, in each of its forms. */
 		{"a.c:3:main @ app -> ttmem_alloc @ libttmem.so.0", "main (a.c:3)"},
 		{"a.c:3:main @ app -> call.c:80:call_alloc @ libttmem.so.0.1", "main (a.c:3)"},
@@ -48,7 +48,7 @@ UNIT(the_innermost_frame_of_the_application_stands_for_a_stack)
 		{"a.cc:3:f() @ app -> "
 		 "/i/compat/allocation_client.hpp:9:AllocationClient::alloc(int) @ app",
 		 "f() (a.cc:3)"},
-		{"m.py:4:f -> /p/lib/python/ttmem/__init__.py:99:alloc", "f (m.py:4)"},
+		{"m.py:4:f -> /p/ttmem/__init__.py:99:alloc", "f (m.py:4)"},
 		{"/home/me/ttmem/train.py:4:f", "f (train.py:4)"},
 		{"m.py:4:f -> _PyEval @ python3.11 -> alloc @ _ttmem.cpython-311-x86_64.so",
 		 "f (m.py:4)"},
@@ -91,7 +91,7 @@ UNIT(runtimes_only_pass_calls_on)
 		 "step (m.py:7)"},
 		{"m.py:7:step -> /v/site-packages/ttnn/operations/core.py:30:from_torch",
 		 "step (m.py:7)"},
-		{"tests/ttnn/test_add.py:7:test_add", "test_add (test_add.py:7)"},
+		{"t/ttnn/test_add.py:7:test_add", "test_add (test_add.py:7)"},
 		{"m.py:7:step -> PyObject_Call @ app -> _PyEval_EvalFrameDefault @ app",
 		 "step (m.py:7)"},
 		{"/usr/lib/python3.11/asyncio/events.py:80:_run -> m.py:7:step -> "

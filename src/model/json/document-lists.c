@@ -225,6 +225,7 @@ void document_growth(struct emit *json, const struct snapshot *snapshot,
 	document_open(json, "ttmem.growth/1", snapshot->time_ns);
 	emit_u64(json, "samples", growth->samples);
 	emit_u64(json, "span_ns", growth->last_ns - growth->first_ns);
+	emit_u64(json, "past_ns", growth->past_ns);
 	emit_open_array(json, "sites");
 	for (size_t i = 0; i < growth->count; i++) {
 		const struct growth_site *site = &growth->sites[i];
@@ -238,11 +239,14 @@ void document_growth(struct emit *json, const struct snapshot *snapshot,
 		emit_string(json, "phase", site->phase);
 		document_stack(json, site->stack);
 		emit_u64(json, "bytes", site->last_bytes);
-		emit_u64(json, "bytes_before", site->first_bytes);
-		emit_u64(json, "grown", site->last_bytes - site->first_bytes);
+		emit_u64(json, "bytes_before", site->last_bytes - growth_bytes(site));
+		emit_u64(json, "grown", growth_bytes(site));
 		emit_u64(json, "buffers", site->last_buffers);
-		emit_u64(json, "buffers_before", site->first_buffers);
+		emit_u64(json, "buffers_before", site->last_buffers - growth_buffers(site));
 		emit_double(json, "per_second", growth_per_second(growth, site));
+		emit_u64(json, "looked_ns", growth_span(growth, site));
+		emit_string(json, "confidence",
+			    growth_confidence_name(growth_confidence(growth, site)));
 		emit_u64(json, "oldest_ns", site->oldest_ns);
 		emit_open_array(json, "ages");
 		for (uint32_t age = 0; age < GROUP_AGES; age++)

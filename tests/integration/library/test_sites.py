@@ -199,3 +199,49 @@ def test_without_debug_information_a_function_stands_for_a_stack(world, compiled
     (group,) = world.json("buffers", "--by", "site")["groups"]
     assert (group["site"]["function"], group["site"]["module"], group["site"]["file"]) == ("take", "app", None)
     assert "take (app)" in world.text("buffers", "--by", "site")
+
+
+SLOW = """\
+#include <stdio.h>
+#include <unistd.h>
+#include <ttmem/ttmem.h>
+
+int main(void)
+{
+	char name[32];
+
+	puts("ready");
+	fflush(stdout);
+	for (unsigned long n = 1; n < 1000; n++) {
+		snprintf(name, sizeof(name), "kv.%lu", n);
+		ttmem_alloc(0, TTMEM_DRAM, n << 20, 1 << 20, name); /* slow */
+		sleep(5);
+	}
+	return 0;
+}
+"""
+
+
+def test_slow_growth_is_found_in_the_past(ttmemd, compiled):  # noqa: F811
+    """A megabyte every five seconds, without an option; loading, rising and falling are not growth,
+    whenever one looks. On an idle machine this takes 45 seconds."""
+    ttmemd.start("--http", "127.0.0.1:0")
+    slow = start_for(ttmemd, compiled(SLOW))
+    for name, card, device in (("llm", "n300", "0"), ("training", "n150", "4")):
+        ttmemd.adopt(
+            subprocess.Popen(
+                [ttmemd.build / "src" / "cli" / "ttmem", "demo", "--play", name, card, device, name, "600000", "100"],
+                env={**ttmemd.env, "TTMEM": "1", "TTMEM_STACKS": "fp"}, stdout=subprocess.DEVNULL,
+            )
+        )
+
+    def found():
+        document = ttmemd.json("growth")
+        assert {site["pid"] for site in document["sites"]} <= {slow.pid}
+        return document["sites"]
+
+    (site,) = wait_for(found, "the growth")
+    assert site["looked_ns"] >= 45e9 and site["confidence"] in ("medium", "high")
+    assert site["name_count"] >= 9 and site["site"]["line"] == line_of(SLOW, "slow")
+    # A busy machine may make it slower, but not faster.
+    assert 0 < site["per_second"] < 0.25 * (1 << 20)
