@@ -26,7 +26,6 @@
 
 #define GROWTH_SAMPLES 5u
 #define GROWTH_SECONDS 2u                       /* how long to look */
-#define GROWTH_SHORT 10.0                       /* seconds that a slow leak may pass unseen */
 #define GROWTH_PLACE (2 * GROUP_NAMES_TEXT + 8) /* names and a frame */
 
 /* The trends come from the daemon. */
@@ -80,7 +79,7 @@ static const char *growth_place(const struct growth_site *site, char *text, size
 }
 
 /* How long it looked, where there is nothing else to say; and what it could not decide. */
-static void growth_print_span(const struct growth *growth)
+static void growth_print_span(const struct growth *growth, bool is_asked)
 {
 	double seconds = (double)(growth->last_ns - growth->first_ns) / 1e9;
 	char past[TEXT_NUMBER_SIZE];
@@ -90,7 +89,7 @@ static void growth_print_span(const struct growth *growth)
 		       text_duration(growth->past_ns, past));
 	else if (growth->count == 0)
 		printf("nothing kept growing in %.1f s\n", seconds);
-	if (growth->count == 0 && !growth->past_ns && seconds < GROWTH_SHORT)
+	if (growth->count == 0 && !growth->past_ns && !is_asked)
 		printf("slow growth needs a longer look, such as --seconds 60, or ttmemd, which "
 		       "remembers the past\n");
 	if (growth->too_young)
@@ -102,7 +101,8 @@ static void growth_print_span(const struct growth *growth)
 		       text_duration(GROWTH_PAST_LEAST_NS, past));
 }
 
-static void growth_print(const struct growth *growth, const struct snapshot *snapshot)
+static void growth_print(const struct growth *growth, const struct snapshot *snapshot,
+			 bool is_asked)
 {
 	static const struct table_column columns[] = {
 		{"GROWN", 10, true, false}, {"IN", 7, true, false},
@@ -135,7 +135,7 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 		session_print_stack(site->stack, "              ");
 	}
 	growth_print_trends(growth);
-	growth_print_span(growth);
+	growth_print_span(growth, is_asked);
 	session_print_notes(snapshot);
 }
 
@@ -206,7 +206,7 @@ static int growth_run(int argc, char **argv)
 	if (json && snapshot)
 		document_growth(&writer, snapshot, &growth);
 	else if (snapshot)
-		growth_print(&growth, snapshot);
+		growth_print(&growth, snapshot, seconds > 0);
 	return output_finish();
 }
 

@@ -18,7 +18,8 @@
 #include "model/snapshot.h"
 
 #define GROWTH_SURVIVORS_NS UINT64_C(600000000000) /* older buffers say nothing about the rate */
-#define GROWTH_HIGH_NS UINT64_C(180000000000)      /* three minutes, and so many buffers */
+#define GROWTH_POINTS_NS UINT64_C(5000000000)
+#define GROWTH_HIGH_NS UINT64_C(180000000000) /* three minutes, and so many buffers */
 #define GROWTH_HIGH_BUFFERS 12u
 
 static int growth_compare_words(uint64_t a, uint64_t b)
@@ -217,7 +218,9 @@ static void growth_judge(struct growth *growth, struct growth_site *site,
 	site->has_past = site->has_past || past->known_ns;
 	if (past->known_ns && past->end_ns - past->known_ns >= GROWTH_PAST_LEAST_NS)
 		site->past_is_known = true;
-	if (site->last_bytes > site->first_bytes &&
+	/* The daemon's last point may be a second old, and more on a busy machine. */
+	watched = bits_max(watched, GROWTH_POINTS_NS);
+	if (site->past_is_known && site->last_bytes > site->first_bytes &&
 	    growth_past_has_seen(past, site->type, watched, site->last_bytes - site->first_bytes))
 		site->was_held = true;
 }
