@@ -33,8 +33,8 @@ static const char *const site_never_modules[] = {
 };
 
 static const char *const site_runtime_modules[] = {
-	"libstdc++.so", "libc++.so",   "libc++abi.so", "libgcc_s.so", "libunwind.so",
-	"libpython",    "libnanobind", "libtt_metal.", "_ttnn",       "libttnn",
+	"libstdc++.so", "libc++.so", "libc++abi.so", "libgcc_s.so",  "libunwind.so", "libpython",
+	"_ctypes.",     "libffi.so", "libnanobind",  "libtt_metal.", "_ttnn",        "libttnn",
 };
 
 /* What starts programs, in those that contain the C library, and ttmem's own names. */
