@@ -33,8 +33,8 @@ struct store_group {
 	const char *phase;
 	const char *stack;
 	uint32_t type;
-	bool has_names; /* several */
-	uint32_t kept;  /* 1 + index in the item, 0 = not kept */
+	bool has_names, has_stems; /* several */
+	uint32_t kept;             /* 1 + index in the item, 0 = not kept */
 	uint32_t listed;
 	const struct snapshot_buffer *first;
 	uint64_t bytes;
@@ -115,6 +115,8 @@ static uint64_t store_group_add(struct store_groups *groups, const struct snapsh
 		group->buffers++;
 		group->oldest_ns = bits_min(group->oldest_ns, buffer->born_ns);
 		group->has_names = group->has_names || group->name != buffer->name;
+		group->has_stems =
+			group->has_stems || name_stem_compare(group->name, buffer->name) != 0;
 	}
 	return bytes;
 }
@@ -135,17 +137,20 @@ static int store_group_compare(const void *left, const void *right)
 	return (a->buffers < b->buffers) - (a->buffers > b->buffers);
 }
 
-/* What all its buffers are called; several names of a site without a stack have one stem. */
+/*
+ * What its buffers are called: the stem that all of them have, so that the next process with other
+ * numbers is the same site. A single name without a stack stays as it is.
+ */
 static int store_group_add_name(const struct store_group *group, struct store_item *item,
 				uint32_t *ret_at)
 {
 	char stem[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
 	int r;
 
-	if (!group->has_names)
-		return store_item_add_text(item, group->name, ret_at);
-	if (group->stack || !group->name)
+	if (!group->name || group->has_stems)
 		return store_item_add_text(item, NULL, ret_at);
+	if (!group->has_names && !group->stack)
+		return store_item_add_text(item, group->name, ret_at);
 	r = store_item_add_text(item, name_stem(group->name, stem, sizeof(stem)), ret_at);
 	item->text_last = NULL; /* the next stem is at the same address */
 	return r;

@@ -153,7 +153,7 @@ def test_the_daemon_says_one_site(ttmemd, program):
     end(process)
     (leaked,) = wait_for(lambda: get(ttmemd, "/api/v1/leaks")["processes"], "the report")
     (site,) = leaked["sites"]
-    assert (site["buffers"], site["name"]) == (COUNT, None)
+    assert (site["buffers"], site["name"]) == (COUNT, "kv.#")
     assert stands(site["site"]) == ("take", TAKE, "app.c")
     (incident,) = wait_for(lambda: get(ttmemd, "/api/v1/incidents?kind=leak")["incidents"], "the incident")
     assert incident["count"] == COUNT
