@@ -425,6 +425,11 @@ static PyObject *module_phase_process(PyObject *self, PyObject *value)
 	return module_say(value, ttmem_phase_process);
 }
 
+static PyObject *module_skip_frames(PyObject *self, PyObject *value)
+{
+	return module_say(value, ttmem_skip_frames);
+}
+
 static PyObject *module_mark(PyObject *self, PyObject *value)
 {
 	return module_say(value, ttmem_mark);
@@ -472,6 +477,11 @@ static PyMethodDef module_methods[] = {
 	{"process_phase", module_phase_process, METH_O,
 	 "process_phase(name, /)\n--\n\n"
 	 "The phase of every thread that has none of its own; \"\" ends it."},
+	{"skip_frames", module_skip_frames, METH_O,
+	 "skip_frames(patterns, /)\n--\n\n"
+	 "Functions, files and libraries that only pass allocations on, separated by commas: they "
+	 "do "
+	 "not stand for a stack."},
 	{"mark", module_mark, METH_O, "mark(name, /)\n--\n\nA moment with a name."},
 	{"enabled", module_enabled, METH_NOARGS,
 	 "enabled()\n--\n\nWhether events are being recorded."},

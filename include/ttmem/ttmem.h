@@ -171,6 +171,13 @@ void ttmem_phase_pop(void);
 void ttmem_phase_process(const char *name);
 void ttmem_mark(const char *name);
 
+/*
+ * Functions, files and libraries of the application that only pass allocations on, such as a pool: the
+ * frame that stands for a stack is the innermost one outside them. Patterns with "*" and "?", separated
+ * by commas; "name::" is a whole namespace. Replaces the earlier list; NULL = none.
+ */
+void ttmem_skip_frames(const char *patterns);
+
 /* An id for a name, to pass as name_id in this process (a forked child needs a new one); 0 = none. */
 uint32_t ttmem_intern(const char *name);
 

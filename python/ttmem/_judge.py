@@ -19,11 +19,12 @@ import ttmem
 from ._offers import Offers
 
 Row = Dict[str, Any]
-Site = Tuple[str, str]  # type and name; functions and files of its stack
+Site = Tuple[str, str]  # type, and its name if there is no stack; functions and files of its stack
 
 _LABEL_MAX = 200  # bytes; a label may have 255
 _LEFT_MAX = 100_000  # buffers of exited children
 _SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,6})?) ?(?:([KMGTPE])(?:i?B)?|B)?", re.I | re.A)
+_NUMBER = re.compile(r"[0-9]+")
 _HARNESS = re.compile(r"(^|/)(_pytest|pluggy)/[^/]*\.py$")
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}
 
@@ -70,35 +71,59 @@ def label_of_leak(leak: Row) -> str:
     return f"{leak['type']} without a name" + (f" in {leak['phase']}" if leak["phase"] else "")
 
 
+def label_of_site(leaks: List[Row]) -> str:
+    """Of leaks of one site: their name if it is one, else how many there are."""
+    labels = {label_of_leak(leak) for leak in leaks}
+    if len(labels) == 1:
+        return labels.pop()
+    names = len({leak["name"] for leak in leaks})
+    return f"{leaks[0]['type']}, {names} names" if names > 1 else f"{leaks[0]['type']} without a name"
+
+
+def _stem_of_leak(leak: Row) -> str:
+    """Its type and name without numbers, which most likely one line of code gave."""
+    name = leak["name"]
+    return label_of_leak(dict(leak, name=None if name is None else _NUMBER.sub("#", name)))
+
+
 def site_of(leak: Row) -> Site:
-    """What a baseline compares: never an address, a line or a pid. Without a stack, and in files of
-    versions that did not compare stacks, the second half is empty."""
-    return label_of_leak(leak), leak.get("calls") or ""
+    """A type and calls, whatever the buffers are called: never an address, a line or a pid. Without a
+    stack, and in files of versions that did not compare stacks, the second half is empty; then the
+    name without its numbers, or the phase, tells sites apart."""
+    calls = leak.get("calls") or ""
+    return (leak["type"] if calls else _stem_of_leak(leak)), calls
 
 
-def by_site(leaks: Iterable[Row]) -> Dict[Site, int]:
-    sites: Dict[Site, int] = {}
-    for leak in leaks:
-        sites[site_of(leak)] = sites.get(site_of(leak), 0) + leak["size"]
-    return sites
+class Sums:
+    """The bytes of leaks by site, and by name alone."""
+
+    def __init__(self, leaks: Iterable[Row] = ()) -> None:
+        self.sites: Dict[Site, int] = {}
+        self.names: Dict[str, int] = {}
+        self.bare: Dict[str, int] = {}  # those without a stack
+        for leak in leaks:
+            site, stem = site_of(leak), _stem_of_leak(leak)
+            self.sites[site] = self.sites.get(site, 0) + leak["size"]
+            self.names[stem] = self.names.get(stem, 0) + leak["size"]
+            if not site[1]:
+                self.bare[stem] = self.bare.get(stem, 0) + leak["size"]
 
 
-def known_sites(leaks: List[Row], before: Dict[Site, int]) -> Set[Site]:
+def known_sites(leaks: List[Row], before: Sums) -> Set[Site]:
     """Those that were in the baseline with at least as many bytes. If there is no stack, now or then,
-    only the label identifies a site: then all sites with this label are compared."""
-    sites = by_site(leaks)
-    now: Dict[str, int] = {}
-    then: Dict[str, int] = {}
-    for sums, source in ((now, sites), (then, before)):
-        for (label, _), size in source.items():
-            sums[label] = sums.get(label, 0) + size
-    return {
-        (label, calls)
-        for (label, calls), size in sites.items()
-        if before.get((label, calls), -1) >= size
-        or before.get((label, ""), -1) >= now[label]
-        or (not calls and then.get(label, -1) >= now[label])
-    }
+    only the name identifies a site: then all sites with this name are compared."""
+    now = Sums(leaks)
+    stems: Dict[Site, Set[str]] = {}
+    for leak in leaks:
+        stems.setdefault(site_of(leak), set()).add(_stem_of_leak(leak))
+
+    def is_known(site: Site, size: int) -> bool:
+        if before.sites.get(site, -1) >= size and site[1]:
+            return True
+        then = before.bare if site[1] else before.names
+        return all(then.get(stem, -1) >= now.names[stem] for stem in stems[site])
+
+    return {site for site, size in now.sites.items() if is_known(site, size)}
 
 
 class Phases:
@@ -288,6 +313,7 @@ class Finder:
             "born_ns": row["born_ns"],
             "calls": row.get("calls") or "",
             "stack": row.get("stack") or [],
+            "site": row.get("site"),
         }
 
 

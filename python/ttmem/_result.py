@@ -16,7 +16,7 @@ from ._judge import Row, size_text
 
 SCHEMA = "ttmem.pytest/1"
 
-Known = Dict[str, Dict[_judge.Site, int]]  # for each test the bytes of each call site
+Known = Dict[str, _judge.Sums]  # for each test the bytes of each call site
 
 _SUMMARY_SITES = 10
 _WARMUP_MAX = 1000
@@ -80,7 +80,7 @@ class Rules:
         )
 
 
-def _known_of(nodeid: str, known: Known) -> Dict[_judge.Site, int]:
+def _known_of(nodeid: str, known: Known) -> _judge.Sums:
     """Paths are relative to a folder that pytest guesses in each run: only the end is reliable."""
     if nodeid in known:
         return known[nodeid]
@@ -89,7 +89,7 @@ def _known_of(nodeid: str, known: Known) -> Dict[_judge.Site, int]:
         for other, sites in known.items()
         if other.endswith(f"/{nodeid}") or nodeid.endswith(f"/{other}")
     ]
-    return same[0] if len(same) == 1 else {}
+    return same[0] if len(same) == 1 else _judge.Sums()
 
 
 def judge(
@@ -227,7 +227,7 @@ def read_baseline(path: Optional[str]) -> Known:
         for test in document["tests"]:
             if not isinstance(test["test"], str):
                 raise ValueError("test is wrong")
-            known[test["test"]] = _judge.by_site(map(_checked, test["leaks"] + test["known"]))
+            known[test["test"]] = _judge.Sums(map(_checked, test["leaks"] + test["known"]))
         return known
     except RecursionError:
         raise ValueError(f"{path} is no baseline: it is nested too deeply") from None
@@ -241,10 +241,11 @@ def _site_lines(report: Report) -> List[str]:
         sites.setdefault(_judge.site_of(leak), []).append(leak)
     lines = []
     most = sorted(sites.items(), key=lambda site: _bytes_of(site[1]), reverse=True)
-    for (label, _), leaks in most[:_SUMMARY_SITES]:
-        frames = _judge.frames_of(leaks[0])
-        where = f" at {_judge.frame_text(frames[0])}" if frames else ""
-        lines.append(f"{size_text(_bytes_of(leaks)):>10}  {len(leaks)} x {_judge.shown(label)}{where}")
+    for _, leaks in most[:_SUMMARY_SITES]:
+        site = leaks[0].get("site")
+        where = f" at {_judge.frame_text(site)}" if site else ""
+        label = _judge.shown(_judge.label_of_site(leaks))
+        lines.append(f"{size_text(_bytes_of(leaks)):>10}  {len(leaks)} x {label}{where}")
     return lines
 
 

@@ -18,10 +18,12 @@
 #include "cli/common/session.h"
 #include "model/group.h"
 #include "model/json/document.h"
+#include "model/site.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
 #define BUFFERS_KEY 8192
+#define BUFFERS_NAMES 5u                /* shown of a call site; --json has more */
 #define BUFFERS_INDENT "              " /* below the type */
 
 struct buffers {
@@ -110,8 +112,43 @@ static void buffers_csv(const struct snapshot *snapshot)
 	}
 }
 
+/* The names below a call site; one is in its line. */
+static void buffers_print_names(const struct group_list *list, const struct group *site)
+{
+	char number[TEXT_NUMBER_SIZE];
+
+	for (size_t i = 0; site->names > 1 && i < site->names; i++) {
+		const struct group *name = &list->names[site->first_name + i];
+
+		if (i == BUFFERS_NAMES) {
+			printf(BUFFERS_INDENT "... and %zu more names\n", site->names - i);
+			return;
+		}
+		printf(BUFFERS_INDENT "%10s %9" PRIu64 "  ", text_size(name->bytes, number),
+		       name->buffers);
+		text_put(stdout, name->name ? name->name : "(no name)");
+		if (name->phase) {
+			fputs(" in ", stdout);
+			text_put(stdout, name->phase);
+		}
+		putchar('\n');
+	}
+}
+
+/* A call site as people read it: what stands for its stack, then all of it. */
+static const char *buffers_site(const struct group *site, char *text, size_t size)
+{
+	char label[BUFFERS_KEY], frame[BUFFERS_KEY];
+
+	if (!site->stack)
+		return group_label(site, text, size);
+	snprintf(text, size, "%s at %s", group_label(site, label, sizeof(label)),
+		 site_text(site->stack, frame, sizeof(frame)));
+	return text;
+}
+
 static void buffers_print_groups(const struct buffers *buffers, const struct snapshot *snapshot,
-				 const struct group *groups, size_t count)
+				 const struct group_list *list)
 {
 	static const struct table_column columns[] = {
 		{"BYTES", 10, true, false},
@@ -119,6 +156,7 @@ static void buffers_print_groups(const struct buffers *buffers, const struct sna
 		{"OLDEST", 7, true, false},
 		{"KEY", 0, false, false},
 	};
+	bool sites = buffers->kind == GROUP_SITE;
 	char number[TEXT_NUMBER_SIZE], text[BUFFERS_KEY];
 	struct table table;
 
@@ -126,8 +164,8 @@ static void buffers_print_groups(const struct buffers *buffers, const struct sna
 		puts("key,bytes,buffers,oldest_ns");
 	else
 		table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
-	for (size_t i = 0; i < count && !output_is_broken(); i++) {
-		const struct group *group = &groups[i];
+	for (size_t i = 0; i < list->count && !output_is_broken(); i++) {
+		const struct group *group = &list->groups[i];
 		const char *key = group_key(snapshot, buffers->kind, group, text, sizeof(text));
 
 		if (buffers->csv) {
@@ -139,24 +177,29 @@ static void buffers_print_groups(const struct buffers *buffers, const struct sna
 		table_text(&table, text_size(group->bytes, number));
 		table_format(&table, "%" PRIu64, group->buffers);
 		table_text(&table, text_duration(buffers_age(snapshot, group->oldest_ns), number));
+		if (sites)
+			key = buffers_site(group, text, sizeof(text));
 		table_text(&table, key ? key : "-");
+		if (sites && buffers->stacks)
+			session_print_stack(group->stack, BUFFERS_INDENT);
+		if (sites)
+			buffers_print_names(list, group);
 	}
 }
 
 static int buffers_write_groups(const struct buffers *buffers, const struct snapshot *snapshot)
 {
-	CLEANUP_FREE struct group *groups = NULL;
+	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
 	struct emit json = EMIT_INIT(stdout);
-	size_t count = 0;
-	int r = group_buffers(snapshot, buffers->kind, false, &groups, &count);
+	int r = group_buffers(snapshot, buffers->kind, false, &list);
 
 	if (r < 0)
 		return r;
 	if (buffers->json) {
-		document_groups(&json, snapshot, buffers->kind, groups, count);
+		document_groups(&json, snapshot, buffers->kind, &list);
 		return 0;
 	}
-	buffers_print_groups(buffers, snapshot, groups, count);
+	buffers_print_groups(buffers, snapshot, &list);
 	if (!buffers->csv)
 		session_print_notes(snapshot);
 	return 0;

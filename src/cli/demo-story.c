@@ -78,22 +78,22 @@ static void story_incident(struct story *story, const struct snapshot *snapshot,
 /* What the killed process held, and the name with the largest share. */
 static void story_killed(struct story *story, const struct snapshot *ended, uint32_t row)
 {
-	CLEANUP_FREE struct group *groups = NULL;
+	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
 	const struct snapshot_process *process = &ended->processes[row];
 	uint64_t bytes = 0, buffers = 0;
 	const struct group *largest = NULL;
 	char size[TEXT_NUMBER_SIZE];
-	size_t count = 0;
 
-	if (!story_is_new(story, process->pid) ||
-	    group_buffers(ended, GROUP_NAME, true, &groups, &count) < 0)
+	if (!story_is_new(story, process->pid) || group_buffers(ended, GROUP_NAME, true, &list) < 0)
 		return;
-	for (size_t i = 0; i < count; i++) {
-		if (groups[i].process != row)
+	for (size_t i = 0; i < list.count; i++) {
+		const struct group *group = &list.groups[i];
+
+		if (group->process != row)
 			continue;
-		largest = largest ? largest : &groups[i];
-		bytes += groups[i].bytes;
-		buffers += groups[i].buffers;
+		largest = largest ? largest : group;
+		bytes += group->bytes;
+		buffers += group->buffers;
 	}
 	story_tell(story, process->pid,
 		   "killed -9      %s, pid %" PRIu32 ", left %" PRIu64 " buffers, %s"

@@ -18,12 +18,16 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
+#include "cli/growth-recall.h"
 #include "cli/growth-trend.h"
 #include "model/json/document.h"
+#include "model/site.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
 #define GROWTH_SAMPLES 5u
+#define GROWTH_SECONDS 2u                       /* how long to look */
+#define GROWTH_PLACE (2 * GROUP_NAMES_TEXT + 8) /* names and a frame */
 
 /* The trends come from the daemon. */
 static void growth_print_trends(const struct growth *growth)
@@ -59,25 +63,67 @@ static const char *growth_profile(const struct growth_site *site, char *ret_text
 	return ret_text;
 }
 
-static void growth_print(const struct growth *growth, const struct snapshot *snapshot)
+/* Names and line of code. */
+static const char *growth_place(const struct growth_site *site, char *text, size_t size)
+{
+	const struct group group = {.name = site->name,
+				    .names = site->names,
+				    .phase = site->phase,
+				    .stack = site->stack};
+	char names[GROUP_NAMES_TEXT], frame[GROUP_NAMES_TEXT];
+
+	group_names_text(&group, names, sizeof(names));
+	site_text(site->stack, frame, sizeof(frame));
+	snprintf(text, size, "%s%s%s", names, *names && *frame ? ", " : "",
+		 *names || *frame ? frame : "-");
+	return text;
+}
+
+/* How long it looked, where there is nothing else to say; and what it could not decide. */
+static void growth_print_span(const struct growth *growth, bool is_asked)
+{
+	double seconds = (double)(growth->last_ns - growth->first_ns) / 1e9;
+	char past[TEXT_NUMBER_SIZE];
+
+	if (growth->count == 0 && growth->past_ns)
+		printf("nothing kept growing in the last %s, as ttmemd remembers it\n",
+		       text_duration(growth->past_ns, past));
+	else if (growth->count == 0)
+		printf("nothing kept growing in %.1f s\n", seconds);
+	if (growth->count == 0 && !growth->past_ns && !is_asked)
+		printf("slow growth needs a longer look, such as --seconds 60, or ttmemd, which "
+		       "remembers the past\n");
+	if (growth->too_young)
+		printf("%zu process%s allocat%s more and more, but ha%s been seen for less than "
+		       "%s: "
+		       "that may be a model that is loaded\n",
+		       growth->too_young, growth->too_young == 1 ? "" : "es",
+		       growth->too_young == 1 ? "es" : "e", growth->too_young == 1 ? "s" : "ve",
+		       text_duration(GROWTH_PAST_LEAST_NS, past));
+}
+
+static void growth_print(const struct growth *growth, const struct snapshot *snapshot,
+			 bool is_asked)
 {
 	static const struct table_column columns[] = {
-		{"GROWN", 10, true, false}, {"PER SECOND", 10, true, false},
+		{"GROWN", 10, true, false}, {"IN", 7, true, false},
+		{"SURE", 6, false, false},  {"PER SECOND", 10, true, false},
 		{"NOW", 10, true, false},   {"BUFFERS", 8, true, false},
 		{"OLDEST", 7, true, false}, {"AGES", 5, false, false},
 		{"PID", 8, true, false},    {"COMMAND", 15, false, true},
-		{"TYPE", 13, false, false}, {"NAME", 0, false, false},
+		{"TYPE", 13, false, false}, {"CALL SITE", 0, false, false},
 	};
-	double seconds = (double)(growth->last_ns - growth->first_ns) / 1e9;
-	char number[TEXT_NUMBER_SIZE], profile[GROUP_AGES + 1];
+	char number[TEXT_NUMBER_SIZE], profile[GROUP_AGES + 1], place[GROWTH_PLACE];
 	struct table table;
 
 	table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < growth->count; i++) {
 		const struct growth_site *site = &growth->sites[i];
-		uint64_t grown = site->last_bytes - site->first_bytes;
+		enum growth_confidence confidence = growth_confidence(growth, site);
 
-		table_text(&table, text_size(grown, number));
+		table_text(&table, text_size(growth_bytes(site), number));
+		table_text(&table, text_duration(growth_span(growth, site), number));
+		table_text(&table, growth_confidence_name(confidence));
 		table_text(&table, text_size((uint64_t)growth_per_second(growth, site), number));
 		table_text(&table, text_size(site->last_bytes, number));
 		table_format(&table, "%" PRIu64, site->last_buffers);
@@ -86,20 +132,18 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 		table_format(&table, "%" PRIu32, site->pid);
 		table_text(&table, site->comm);
 		table_text(&table, types_name(site->type));
-		if (site->name)
-			table_text(&table, site->name);
-		else
-			table_format(&table, "%s%s", site->phase ? "in " : "-",
-				     site->phase ? site->phase : "");
+		table_text(&table, growth_place(site, place, sizeof(place)));
 		session_print_stack(site->stack, "              ");
 	}
 	growth_print_trends(growth);
-	if (growth->count == 0)
-		printf("nothing kept growing in %.1f s\n", seconds);
+	growth_print_span(growth, is_asked);
 	session_print_notes(snapshot);
 }
 
-/* Takes evenly spaced samples. The caller owns the last one, whose notes are shown. */
+/*
+ * Takes evenly spaced samples. @seconds: 0 = as usual. The caller owns the last one, whose notes are
+ * shown.
+ */
 static int growth_watch(struct growth *growth, const struct snapshot_request *request,
 			uint32_t seconds, struct asked_for *asked, struct snapshot **ret_snapshot)
 {
@@ -110,15 +154,21 @@ static int growth_watch(struct growth *growth, const struct snapshot_request *re
 	if (r == 0)
 		named.namer = session_namer(session);
 	for (uint32_t i = 0; r == 0 && i < GROWTH_SAMPLES && !output_is_stopped(); i++) {
+		uint64_t span = seconds ? seconds : GROWTH_SECONDS;
+
 		if (i > 0)
-			output_sleep((uint32_t)bits_min(
-				(uint64_t)seconds * 1000 / (GROWTH_SAMPLES - 1), UINT32_MAX));
+			output_sleep(
+				(uint32_t)bits_min(span * 1000 / (GROWTH_SAMPLES - 1), UINT32_MAX));
 		*ret_snapshot = snapshot_free(*ret_snapshot);
 		r = session_take(session, &named, ret_snapshot);
 		if (r == 0)
 			r = growth_add(growth, *ret_snapshot);
 	}
-	growth_finish(growth);
+	if (r == 0 && *ret_snapshot)
+		r = growth_recall(growth, *ret_snapshot, NULL);
+	if (r == 0 && *ret_snapshot)
+		r = growth_recall_ask(session_remote(session), *ret_snapshot, growth);
+	growth_finish(growth, seconds > 0);
 	if (r == 0 && *ret_snapshot)
 		r = growth_trend_ask(session_remote(session), *ret_snapshot, growth);
 	if (r == 0 && *ret_snapshot)
@@ -133,11 +183,12 @@ static int growth_run(int argc, char **argv)
 	struct snapshot_request request = {.buffers = true};
 	struct emit writer = EMIT_INIT(stdout);
 	struct asked_for asked = {.command = "growth", .filter = &request.filter, .rows = true};
-	uint32_t seconds = 2;
+	uint32_t seconds = 0;
 	bool json = false;
 	const struct options_item items[] = {
 		{0, "pid", "PID", "only of this process", &request.filter, options_pid},
-		{0, "seconds", "N", "how long to look (2)", &seconds, options_u32},
+		{0, "seconds", "N", "how long to look (2, and what ttmemd remembers)", &seconds,
+		 options_u32},
 		{0, "json", NULL, "as JSON", &json, NULL},
 	};
 	const struct options options = {
@@ -160,7 +211,7 @@ static int growth_run(int argc, char **argv)
 	if (json && snapshot)
 		document_growth(&writer, snapshot, &growth);
 	else if (snapshot)
-		growth_print(&growth, snapshot);
+		growth_print(&growth, snapshot, seconds > 0);
 	return asked_for_exit(&asked, output_finish());
 }
 

@@ -15,6 +15,8 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "model/filter.h"
+#include "model/frames.h"
+#include "model/site.h"
 #include "source/daemon-client/daemon-client.h"
 
 struct leaks {
@@ -24,6 +26,7 @@ struct leaks {
 	uint64_t processes, bytes, buffers;
 };
 
+#define LEAKS_PLACE 4096u   /* longer names are cut */
 #define LEAKS_SITES_MAX 20u /* per process, the largest: as many as a person reads */
 
 static void leaks_cleanup(struct daemon_client **remote)
@@ -49,6 +52,28 @@ static void leaks_print_end(const json_t *process)
 		printf("died");
 }
 
+static struct frames_one leaks_frame(const json_t *row)
+{
+	return (struct frames_one){
+		.function = daemon_pages_text(row, "function"),
+		.file = daemon_pages_text(row, "file"),
+		.module = daemon_pages_text(row, "module"),
+		.line = (uint32_t)daemon_pages_number(row, "line"),
+	};
+}
+
+/* The frame that stands for the stack. */
+static void leaks_print_place(const json_t *site)
+{
+	const struct frames_one frame = leaks_frame(site);
+	char text[LEAKS_PLACE];
+
+	if (!json_is_object(site))
+		return;
+	fputs(", at ", stdout);
+	text_put(stdout, site_frame_text(&frame, text, sizeof(text)));
+}
+
 static void leaks_print_site(const json_t *site, uint64_t ended_ns)
 {
 	const char *type = daemon_pages_text(site, "type"), *name = daemon_pages_text(site, "name");
@@ -71,6 +96,7 @@ static void leaks_print_site(const json_t *site, uint64_t ended_ns)
 	}
 	if (oldest && oldest < ended_ns)
 		printf(", %s old", text_duration(ended_ns - oldest, number));
+	leaks_print_place(json_object_get(site, "site"));
 	putchar('\n');
 	daemon_pages_print_stack(json_object_get(site, "stack"), "              at ");
 }

@@ -3,12 +3,14 @@
 /* ttmem: finds the subcommand and runs it. */
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <ttmem/ttmem.h>
 
 #include "base/bits.h"
 #include "base/text.h"
 #include "cli/common/command.h"
+#include "model/site.h"
 #include "symbol/symbolizer-process.h"
 
 #define TEXT_OF(x) #x
@@ -133,5 +135,7 @@ int main(int argc, char **argv)
 	command = main_find(argv[1]);
 	if (!command)
 		return main_unknown(argv[1]);
+	/* Without memory for it the command will fail anyway. */
+	(void)site_skip_frames(secure_getenv("TTMEM_SKIP_FRAMES"));
 	return command->run(argc - 1, argv + 1);
 }

@@ -9,6 +9,7 @@
 #include "daemon/config/config.h"
 #include "daemon/custody/keeper-process.h"
 #include "daemon/daemon.h"
+#include "model/site.h"
 #include "symbol/symbolizer-process.h"
 
 int main(int argc, char **argv)
@@ -26,6 +27,8 @@ int main(int argc, char **argv)
 		config_deinit(&config);
 		return config_exit_code(r);
 	}
+	/* Without memory for it the next call fails. */
+	(void)site_skip_frames(config.skip_frames);
 	r = daemon_open(&daemon, &config);
 	if (r == 0) {
 		r = daemon_run(&daemon);

@@ -78,6 +78,11 @@ static void frames_parse(char *part, struct frames_one *ret_frame)
 		frame.file = part;
 		frame.is_python = frames_is_python(part);
 	}
+	end = strstr(function, FRAMES_SKIPPED);
+	if (end) {
+		*end = '\0';
+		frame.is_skipped = true;
+	}
 	end = strstr(function, FRAMES_APPROXIMATE);
 	if (end) {
 		*end = '\0';
@@ -142,10 +147,16 @@ bool frames_is_reporting(const char *function, const char *module)
 /* How much of a part users need: all of it, or what precedes its module. */
 static size_t frames_plain_length(char *part)
 {
+	static const size_t mark = sizeof(FRAMES_SKIPPED) - 1;
+	char *skipped = strstr(part, FRAMES_SKIPPED);
 	char *at = frames_find_at(part);
 	char *function;
 	uint32_t line;
 
+	if (skipped) {
+		memmove(skipped, skipped + mark, strlen(skipped + mark) + 1);
+		at = frames_find_at(part);
+	}
 	if (at && (frames_find_line(part, &function, &line) ||
 		   frames_begins_module(part, at + FRAMES_AT_LENGTH)))
 		return (size_t)(at - part);

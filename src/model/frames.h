@@ -14,7 +14,8 @@
 #define FRAMES_ARROW " -> "
 #define FRAMES_AT " @ "
 #define FRAMES_APPROXIMATE \
-	" (approximate)" /* follows the function of a frame that was seen earlier */
+	" (approximate)"            /* follows the function of a frame that was seen earlier */
+#define FRAMES_SKIPPED " (skipped)" /* follows one that its program named: ttmem_skip_frames() */
 
 struct frames_one {
 	const char *function; /* NULL = not known; likewise the next two */
@@ -23,6 +24,7 @@ struct frames_one {
 	uint32_t line; /* 0 = not known */
 	bool is_python;
 	bool is_approximate; /* seen earlier, and may have moved on since */
+	bool is_skipped; /* an allocator, by its program's own word: does not stand for a stack */
 };
 
 /* Iterates over a line, innermost frame first. */
@@ -49,8 +51,8 @@ bool frames_is_address(const struct frames_one *frame);
 bool frames_is_reporting(const char *function, const char *module);
 
 /*
- * The line as users read it: without the C library's frames at its beginning and without the module
- * of frames that have a file. Truncated to fit.
+ * The line as users read it: without the C library's frames at its beginning, without the module of
+ * frames that have a file, and without FRAMES_SKIPPED. Truncated to fit.
  */
 const char *frames_plain(const char *stack, char *ret_text, size_t size);
 

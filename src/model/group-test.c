@@ -5,11 +5,13 @@
 #include "model/group.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/unit.h"
 #include "model/growth.h"
+#include "model/name-stem.h"
 #include "model/snapshot.h"
 
 enum {
@@ -61,17 +63,16 @@ static void add(struct snapshot *snapshot, uint32_t process, uint8_t type, uint6
 static void check(const struct snapshot *snapshot, enum group_kind kind, size_t at, const char *key,
 		  uint64_t bytes, uint64_t buffers)
 {
-	struct group *groups = NULL;
+	struct group_list list;
 	char buffer[128];
-	size_t count = 0;
 	const char *found;
 
-	assert(group_buffers(snapshot, kind, false, &groups, &count) == 0);
-	assert(at < count);
-	found = group_key(snapshot, kind, &groups[at], buffer, sizeof(buffer));
+	assert(group_buffers(snapshot, kind, false, &list) == 0);
+	assert(at < list.count);
+	found = group_key(snapshot, kind, &list.groups[at], buffer, sizeof(buffer));
 	assert(!found == !key && (!key || strcmp(found, key) == 0));
-	assert(groups[at].bytes == bytes && groups[at].buffers == buffers);
-	free(groups);
+	assert(list.groups[at].bytes == bytes && list.groups[at].buffers == buffers);
+	group_list_deinit(&list);
 }
 
 UNIT(groups_of_each_kind)
@@ -96,6 +97,66 @@ UNIT(groups_of_each_kind)
 	check(snapshot, GROUP_THREAD, 0, "11/101", 257, 3);
 	check(snapshot, GROUP_THREAD, 1, "10/100", 105, 2);
 	snapshot_free(snapshot);
+}
+
+/* Buffers "kv.0" to "kv.9" of one stack (NULL = none), and others beside them. */
+static struct snapshot *numbered(const char *stack)
+{
+	struct snapshot *snapshot = start(0);
+	char name[16];
+
+	for (int i = 0; i < 10; i++) {
+		snprintf(name, sizeof(name), "kv.%d", i);
+		add(snapshot, 0, DRAM, i == 7 ? 20 : 10, name, NULL);
+		snapshot->buffers[i].stack = text(snapshot, stack);
+	}
+	add(snapshot, 0, L1, 5, "kv.0", NULL);
+	snapshot->buffers[10].stack = text(snapshot, stack);
+	add(snapshot, 0, DRAM, 3, "w", NULL);
+	snapshot->buffers[11].stack = text(snapshot, stack);
+	return snapshot;
+}
+
+UNIT(a_site_is_a_type_and_a_stack_whatever_its_buffers_are_called)
+{
+	struct snapshot *snapshot = numbered("a.c:3:main -> a.c:9:grow");
+	struct group_list list;
+
+	check(snapshot, GROUP_SITE, 0, "DRAM: a.c:3:main -> a.c:9:grow", 113, 11);
+	check(snapshot, GROUP_SITE, 1, "L1: a.c:3:main -> a.c:9:grow", 5, 1);
+	assert(group_buffers(snapshot, GROUP_SITE, true, &list) == 0);
+	assert(list.count == 2 && list.name_count == 12);
+	assert(list.groups[0].names == 11 && list.groups[1].names == 1);
+	/* The largest comes first. */
+	assert(strcmp(list.names[list.groups[0].first_name].name, "kv.7") == 0);
+	assert(list.names[list.groups[0].first_name].bytes == 20);
+	assert(strcmp(list.names[list.groups[0].first_name + 10].name, "w") == 0);
+	assert(strcmp(list.groups[1].name, "kv.0") == 0);
+	group_list_deinit(&list);
+	snapshot_free(snapshot);
+}
+
+UNIT(without_a_stack_names_that_differ_in_numbers_are_one_site)
+{
+	struct snapshot *snapshot = numbered(NULL);
+
+	check(snapshot, GROUP_SITE, 0, "DRAM kv.#", 110, 10);
+	check(snapshot, GROUP_SITE, 1, "L1 kv.0", 5, 1);
+	check(snapshot, GROUP_SITE, 2, "DRAM w", 3, 1);
+	snapshot_free(snapshot);
+}
+
+UNIT(stems_of_names)
+{
+	char stem[32];
+
+	assert(strcmp(name_stem("a12b3", stem, sizeof(stem)), "a#b#") == 0);
+	assert(strcmp(name_stem("plain", stem, 3), "pl") == 0);
+	assert(name_stem_compare("a1", "a22") == 0 && name_stem_compare("a1", "a") > 0);
+	assert(name_stem_compare(NULL, "a") < 0 && name_stem_compare("a", NULL) > 0);
+	assert(name_stem_compare(NULL, NULL) == 0 && name_stem_compare("1a", "2b") < 0);
+	assert(name_stem_hash("a1b") == name_stem_hash("a999b"));
+	assert(name_stem_hash("a1b") != name_stem_hash("a1c"));
 }
 
 UNIT(an_alias_adds_no_bytes)
@@ -128,14 +189,13 @@ UNIT(rows_without_memory_are_dropped)
 UNIT(the_oldest_is_told)
 {
 	struct snapshot *snapshot = start(0);
-	struct group *groups = NULL;
-	size_t count = 0;
+	struct group_list list;
 
 	add(snapshot, 0, DRAM, 300, "a", NULL);
 	add(snapshot, 0, DRAM, 100, "a", NULL);
-	assert(group_buffers(snapshot, GROUP_NAME, false, &groups, &count) == 0);
-	assert(count == 1 && groups[0].oldest_ns == 1100);
-	free(groups);
+	assert(group_buffers(snapshot, GROUP_NAME, false, &list) == 0);
+	assert(list.count == 1 && list.groups[0].oldest_ns == 1100);
+	group_list_deinit(&list);
 	snapshot_free(snapshot);
 }
 
@@ -169,12 +229,38 @@ UNIT(a_group_that_keeps_growing_is_reported)
 	sample(&growth, 2000, 20, 400);
 	sample(&growth, 3000, 20, 600);
 	sample(&growth, 4000, 30, 700);
-	growth_finish(&growth);
+	growth_finish(&growth, false);
 	assert(growth.samples == 4 && growth.first_ns == 1000 && growth.last_ns == 4000);
 	assert(growth.count == 1 && strcmp(growth.sites[0].name, "a") == 0);
 	assert(growth.sites[0].first_bytes == 10 && growth.sites[0].last_bytes == 30);
 	assert(growth.sites[0].pid == 10);
 	growth_deinit(&growth);
+}
+
+UNIT(one_line_that_names_its_buffers_by_number_grows)
+{
+	static const char *const stacks[] = {NULL, "a.c:3:main -> a.c:9:grow"};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct growth growth = GROWTH_NULL;
+
+		for (int moment = 1; moment <= 4; moment++) {
+			struct snapshot *snapshot = start((uint64_t)moment);
+			char name[16];
+
+			for (int k = 0; k < moment; k++) {
+				snprintf(name, sizeof(name), "kv.%d", k);
+				add(snapshot, 0, DRAM, 10, name, NULL);
+				snapshot->buffers[k].stack = text(snapshot, stacks[i]);
+			}
+			assert(growth_add(&growth, snapshot) == 0);
+			snapshot_free(snapshot);
+		}
+		growth_finish(&growth, false);
+		assert(growth.count == 1 && growth.sites[0].names == 4);
+		assert(growth.sites[0].first_bytes == 10 && growth.sites[0].last_bytes == 40);
+		growth_deinit(&growth);
+	}
 }
 
 UNIT(a_single_step_is_no_growth)
@@ -185,7 +271,7 @@ UNIT(a_single_step_is_no_growth)
 	sample(&growth, 2, 10, 0);
 	sample(&growth, 3, 900, 7);
 	sample(&growth, 4, 900, 7);
-	growth_finish(&growth);
+	growth_finish(&growth, false);
 	assert(growth.count == 0);
 	growth_deinit(&growth);
 }
@@ -198,7 +284,7 @@ UNIT(a_new_group_grows_from_zero)
 	sample(&growth, 2, 10, 5);
 	sample(&growth, 3, 20, 5);
 	sample(&growth, 4, 25, 0);
-	growth_finish(&growth);
+	growth_finish(&growth, false);
 	assert(growth.count == 1 && strcmp(growth.sites[0].name, "a") == 0);
 	assert(growth.sites[0].first_bytes == 0 && growth.sites[0].last_bytes == 25);
 	growth_deinit(&growth);
@@ -210,7 +296,7 @@ UNIT(two_samples_need_one_step)
 
 	sample(&growth, 1, 10, 5);
 	sample(&growth, 2, 11, 5);
-	growth_finish(&growth);
+	growth_finish(&growth, false);
 	assert(growth.count == 1);
 	growth_deinit(&growth);
 }

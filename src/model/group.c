@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "model/frames.h"
 #include "model/merge.h"
+#include "model/name-stem.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -51,11 +52,10 @@ static struct group group_of(const struct snapshot *snapshot, const struct snaps
 		group.phase = buffer->phase;
 		break;
 	case GROUP_SITE:
-	case GROUP_LABEL:
 		group.type = buffer->type;
 		group.name = buffer->name;
 		group.phase = buffer->name ? NULL : buffer->phase;
-		group.stack = kind == GROUP_SITE ? buffer->stack : NULL;
+		group.stack = buffer->stack;
 		break;
 	case GROUP_THREAD:
 		group.thread = buffer->thread;
@@ -69,7 +69,8 @@ static int group_compare_words(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-static int group_compare_keys(const void *left, const void *right)
+/* For the other kinds, which have few fields, and may have very many names. */
+static int group_compare_plain(const void *left, const void *right)
 {
 	const struct group *a = left, *b = right;
 	int r = group_compare_words(a->process, b->process);
@@ -77,14 +78,41 @@ static int group_compare_keys(const void *left, const void *right)
 	if (r == 0)
 		r = group_compare_words(a->thread, b->thread);
 	if (r == 0)
+		r = group_compare_words((uintptr_t)a->name, (uintptr_t)b->name);
+	return r ? r : group_compare_words((uintptr_t)a->phase, (uintptr_t)b->phase);
+}
+
+/* The order of call sites: their names only count without a stack. */
+static int group_compare_sites(const struct group *a, const struct group *b)
+{
+	int r = group_compare_words(a->process, b->process);
+
+	if (r == 0)
+		r = group_compare_words(a->thread, b->thread);
+	if (r == 0)
 		r = group_compare_words(a->type, b->type);
 	if (r == 0)
-		r = group_compare_words((uintptr_t)a->name, (uintptr_t)b->name);
-	if (r == 0)
-		r = group_compare_words((uintptr_t)a->phase, (uintptr_t)b->phase);
-	if (r == 0)
 		r = group_compare_words((uintptr_t)a->stack, (uintptr_t)b->stack);
-	return r;
+	if (r || a->stack)
+		return r;
+	r = name_stem_compare(a->name, b->name);
+	return r ? r : group_compare_words((uintptr_t)a->phase, (uintptr_t)b->phase);
+}
+
+bool group_is_same_site(const struct group *a, const struct group *b)
+{
+	return group_compare_sites(a, b) == 0;
+}
+
+/* Likewise, and by name within a site. */
+static int group_compare_keys(const void *left, const void *right)
+{
+	const struct group *a = left, *b = right;
+	int r = group_compare_sites(a, b);
+
+	if (r == 0)
+		r = group_compare_words((uintptr_t)a->name, (uintptr_t)b->name);
+	return r ? r : group_compare_words((uintptr_t)a->phase, (uintptr_t)b->phase);
 }
 
 static int group_compare_text(const char *a, const char *b)
@@ -109,33 +137,125 @@ static int group_compare_sizes(const void *left, const void *right)
 	return r ? r : group_compare_keys(left, right);
 }
 
-int group_buffers(const struct snapshot *snapshot, enum group_kind kind, bool per_process,
-		  struct group **ret_groups, size_t *ret_count)
+/* The names of a site together, the largest first. */
+static int group_compare_names(const void *left, const void *right)
 {
-	CLEANUP_FREE struct group *groups = calloc(snapshot->buffer_count + 1, sizeof(*groups));
+	int r = group_compare_sites(left, right);
+
+	return r ? r : group_compare_sizes(left, right);
+}
+
+static void group_add(struct group *sum, const struct group *more)
+{
+	sum->bytes = merge_add(sum->bytes, more->bytes);
+	sum->buffers += more->buffers;
+	sum->oldest_ns = bits_min(sum->oldest_ns, more->oldest_ns);
+	for (uint32_t age = 0; age < GROUP_AGES; age++)
+		sum->ages[age] += more->ages[age];
+}
+
+size_t group_merge(enum group_kind kind, struct group *groups, size_t count)
+{
+	int (*compare)(const void *, const void *) =
+		kind == GROUP_SITE ? group_compare_keys : group_compare_plain;
 	size_t n = 0;
+
+	if (count > 0)
+		qsort(groups, count, sizeof(*groups), compare);
+	for (size_t i = 0; i < count; i++) {
+		if (n && compare(&groups[n - 1], &groups[i]) == 0)
+			group_add(&groups[n - 1], &groups[i]);
+		else
+			groups[n++] = groups[i];
+	}
+	return n;
+}
+
+/* Adds the names of a list up to sites. */
+static int group_list_sites(struct group_list *list)
+{
+	struct group *site = NULL;
+
+	list->groups = calloc(list->name_count + 1, sizeof(*list->groups));
+	if (!list->groups)
+		return -ENOMEM;
+	qsort(list->names, list->name_count, sizeof(*list->names), group_compare_names);
+	for (size_t i = 0; i < list->name_count; i++) {
+		if (site && group_compare_sites(site, &list->names[i]) == 0) {
+			group_add(site, &list->names[i]);
+		} else {
+			site = &list->groups[list->count++];
+			*site = list->names[i];
+			site->first_name = i;
+			site->names = 0;
+		}
+		site->names++;
+	}
+	return 0;
+}
+
+int group_list_consume(enum group_kind kind, struct group *groups, size_t count,
+		       struct group_list *ret_list)
+{
+	struct group_list list = GROUP_LIST_NULL;
+	int r = 0;
+
+	count = group_merge(kind, groups, count);
+	if (kind == GROUP_SITE && count > 0) {
+		list.names = groups;
+		list.name_count = count;
+		r = group_list_sites(&list);
+	} else {
+		list.groups = groups;
+		list.count = count;
+	}
+	if (r < 0) {
+		group_list_deinit(&list);
+		return r;
+	}
+	if (list.count > 0)
+		qsort(list.groups, list.count, sizeof(*list.groups), group_compare_sizes);
+	*ret_list = list;
+	return 0;
+}
+
+void group_list_deinit(struct group_list *list)
+{
+	free(list->groups);
+	free(list->names);
+	*list = GROUP_LIST_NULL;
+}
+
+int group_buffers(const struct snapshot *snapshot, enum group_kind kind, bool per_process,
+		  struct group_list *ret_list)
+{
+	struct group *groups = calloc(snapshot->buffer_count + 1, sizeof(*groups));
 
 	if (!groups)
 		return -ENOMEM;
 	for (size_t i = 0; i < snapshot->buffer_count; i++)
 		groups[i] = group_of(snapshot, &snapshot->buffers[i], kind, per_process);
-	qsort(groups, snapshot->buffer_count, sizeof(*groups), group_compare_keys);
-	for (size_t i = 0; i < snapshot->buffer_count; i++) {
-		struct group *last = n ? &groups[n - 1] : NULL;
+	return group_list_consume(kind, groups, snapshot->buffer_count, ret_list);
+}
 
-		if (!last || group_compare_keys(last, &groups[i]) != 0) {
-			groups[n++] = groups[i];
-			continue;
-		}
-		last->bytes = merge_add(last->bytes, groups[i].bytes);
-		last->buffers++;
-		last->oldest_ns = bits_min(last->oldest_ns, groups[i].oldest_ns);
-		for (uint32_t age = 0; age < GROUP_AGES; age++)
-			last->ages[age] += groups[i].ages[age];
-	}
-	qsort(groups, n, sizeof(*groups), group_compare_sizes);
-	*ret_groups = cleanup_steal(groups);
-	*ret_count = n;
+static int group_compare_births(const void *left, const void *right)
+{
+	const struct group *a = left, *b = right;
+	int r = group_compare_sites(a, b);
+
+	return r ? r : group_compare_words(a->oldest_ns, b->oldest_ns);
+}
+
+int group_births(const struct snapshot *snapshot, struct group **ret_groups)
+{
+	struct group *groups = calloc(snapshot->buffer_count + 1, sizeof(*groups));
+
+	if (!groups)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->buffer_count; i++)
+		groups[i] = group_of(snapshot, &snapshot->buffers[i], GROUP_SITE, true);
+	qsort(groups, snapshot->buffer_count, sizeof(*groups), group_compare_births);
+	*ret_groups = groups;
 	return 0;
 }
 
@@ -157,6 +277,29 @@ int group_parse(const char *text, enum group_kind *ret_kind)
 	return -EINVAL;
 }
 
+const char *group_names_text(const struct group *site, char *buffer, size_t size)
+{
+	buffer[0] = '\0';
+	if (site->names > 1 && site->stack)
+		snprintf(buffer, size, "%zu names", site->names);
+	else if (site->names > 1)
+		name_stem(site->name, buffer, size);
+	else if (site->name)
+		snprintf(buffer, size, "%s", site->name);
+	else if (site->phase)
+		snprintf(buffer, size, "in %s", site->phase);
+	return buffer;
+}
+
+const char *group_label(const struct group *site, char *buffer, size_t size)
+{
+	char names[GROUP_NAMES_TEXT];
+
+	group_names_text(site, names, sizeof(names));
+	snprintf(buffer, size, "%s%s%s", types_name(site->type), *names ? " " : "", names);
+	return buffer;
+}
+
 const char *group_key(const struct snapshot *snapshot, enum group_kind kind,
 		      const struct group *group, char *buffer, size_t size)
 {
@@ -168,16 +311,10 @@ const char *group_key(const struct snapshot *snapshot, enum group_kind kind,
 	case GROUP_PHASE:
 		return group->phase;
 	case GROUP_SITE:
-	case GROUP_LABEL:
-		snprintf(buffer, size, "%s%s%s%s%s", types_name(group->type),
-			 group->name    ? " "
-			 : group->phase ? " in "
-					: "",
-			 group->name    ? group->name
-			 : group->phase ? group->phase
-					: "",
-			 group->stack ? ": " : "",
-			 group->stack ? frames_plain(group->stack, plain, sizeof(plain)) : "");
+		if (!group->stack)
+			return group_label(group, buffer, size);
+		snprintf(buffer, size, "%s: %s", types_name(group->type),
+			 frames_plain(group->stack, plain, sizeof(plain)));
 		return buffer;
 	case GROUP_THREAD:
 		snprintf(buffer, size, "%" PRIu32 "/%" PRIu32,

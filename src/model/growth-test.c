@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Trends of lines over time. */
+/* Trends of lines over time, and call sites judged by the past. */
 
-#include "base/clock.h"
 #include "model/growth.h"
 
+#include "base/clock.h"
 #include "base/unit.h"
+#include "model/snapshot.h"
 
 #define START (UINT64_C(1700000000) * NS_PER_S)
 
@@ -73,4 +74,131 @@ UNIT(points_of_one_time_or_out_of_order)
 	growth_line_add(&line, START - NS_PER_S, UINT64_MAX);
 	growth_trend_add(&trend, &line);
 	assert(is_near(trend.per_second, 0) && trend.last_bytes == UINT64_MAX);
+}
+
+#define MIB UINT64_C(1048576)
+#define NOW (START + 120 * NS_PER_S)
+
+/* A process that has taken a MiB every five seconds for two minutes, seen at @time_ns. */
+static void add_moment(struct growth *growth, uint64_t time_ns, struct snapshot **ret_snapshot)
+{
+	struct snapshot *snapshot = snapshot_new(time_ns);
+	struct snapshot_process process = {
+		.pid = 10, .start_ticks = 1, .alive = true, .exact = true, .comm = "test"};
+	uint32_t index;
+
+	assert(snapshot_add_process(snapshot, &process, &index) == 0);
+	for (uint64_t born = START; born <= time_ns; born += 5 * NS_PER_S) {
+		struct snapshot_buffer buffer = {
+			.process = index, .size = MIB, .refs = 1, .born_ns = born, .address = born};
+
+		assert(snapshot_add_buffer(snapshot, &buffer) == 0);
+	}
+	assert(growth_add(growth, snapshot) == 0);
+	*ret_snapshot = snapshot;
+}
+
+/* Two seconds of looking, in which one buffer comes at most. */
+static struct snapshot *look(struct growth *growth)
+{
+	struct snapshot *snapshot = NULL;
+
+	for (uint64_t i = 0; i < 5; i++) {
+		snapshot_free(snapshot);
+		add_moment(growth, NOW - 2 * NS_PER_S + i * NS_PER_S / 2, &snapshot);
+	}
+	return snapshot;
+}
+
+/* What the daemon recorded since @since_ns. */
+static struct growth_past past_since(uint64_t since_ns)
+{
+	struct growth_past past = {.pid = 10, .begin_ns = START, .end_ns = NOW};
+
+	for (uint64_t t = since_ns; t <= NOW; t += NS_PER_S)
+		assert(growth_past_add(&past, 0, 0, t, (1 + (t - START) / (5 * NS_PER_S)) * MIB) ==
+		       0);
+	growth_past_finish(&past);
+	return past;
+}
+
+UNIT(the_past_finds_what_two_seconds_do_not_show)
+{
+	struct growth growth = GROWTH_NULL;
+	struct snapshot *snapshot = look(&growth);
+	struct growth_past past = past_since(START + NS_PER_S);
+
+	assert(growth_recall(&growth, snapshot, NULL) == 0);
+	assert(growth_recall(&growth, snapshot, &past) == 0);
+	growth_finish(&growth, false);
+	assert(growth.count == 1 && growth.too_young == 0);
+	assert(growth_span(&growth, &growth.sites[0]) > 115 * NS_PER_S);
+	assert(growth_bytes(&growth.sites[0]) >= 23 * MIB);
+	assert(growth_per_second(&growth, &growth.sites[0]) > 0.19 * (double)MIB);
+	assert(growth_per_second(&growth, &growth.sites[0]) < 0.21 * (double)MIB);
+	assert(growth_confidence(&growth, &growth.sites[0]) == GROWTH_MEDIUM);
+	growth_past_deinit(&past);
+	growth_deinit(&growth);
+	snapshot_free(snapshot);
+}
+
+UNIT(another_process_has_another_past)
+{
+	struct growth growth = GROWTH_NULL;
+	struct snapshot *snapshot = look(&growth);
+	struct growth_past past = past_since(START + NS_PER_S);
+
+	past.pid = 11;
+	assert(growth_recall(&growth, snapshot, &past) == 0);
+	growth_finish(&growth, false);
+	assert(growth.count == 0);
+	growth_past_deinit(&past);
+	growth_deinit(&growth);
+	snapshot_free(snapshot);
+}
+
+/* Seen at three moments in which it rises: enough for a look, not for a past. */
+static size_t sites_with(uint64_t since_ns, bool is_asked, struct growth *growth)
+{
+	struct growth_past past = past_since(since_ns);
+	struct snapshot *snapshot = NULL;
+
+	for (uint64_t i = 0; i < 5; i++) {
+		snapshot_free(snapshot);
+		add_moment(growth, NOW - (4 - i) * 5 * NS_PER_S, &snapshot);
+	}
+	assert(growth_recall(growth, snapshot, NULL) == 0);
+	assert(growth_recall(growth, snapshot, &past) == 0);
+	growth_finish(growth, is_asked);
+	growth_past_deinit(&past);
+	snapshot_free(snapshot);
+	return growth->count;
+}
+
+UNIT(a_short_past_is_no_growth_unless_someone_asked_for_a_look)
+{
+	struct growth growth = GROWTH_NULL;
+
+	assert(sites_with(NOW - 30 * NS_PER_S, false, &growth) == 0 && growth.too_young == 1);
+	growth_deinit(&growth);
+	assert(sites_with(NOW - 30 * NS_PER_S, true, &growth) == 1 && growth.too_young == 0);
+	assert(growth_confidence(&growth, &growth.sites[0]) == GROWTH_LOW);
+	growth_deinit(&growth);
+}
+
+UNIT(a_short_look_does_not_exaggerate)
+{
+	struct growth growth = GROWTH_NULL;
+	struct snapshot *snapshot = NULL;
+
+	/* Two buffers in six seconds, by chance. */
+	add_moment(&growth, START + 59 * NS_PER_S, &snapshot);
+	snapshot_free(snapshot);
+	add_moment(&growth, START + 65 * NS_PER_S, &snapshot);
+	assert(growth_recall(&growth, snapshot, NULL) == 0);
+	growth_finish(&growth, true);
+	assert(growth.count == 1 && growth_bytes(&growth.sites[0]) == 2 * MIB);
+	assert(growth_per_second(&growth, &growth.sites[0]) < 0.21 * (double)MIB);
+	growth_deinit(&growth);
+	snapshot_free(snapshot);
 }

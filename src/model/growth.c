@@ -11,9 +11,16 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "model/group.h"
 #include "model/merge.h"
+#include "model/name-stem.h"
 #include "model/snapshot.h"
+
+#define GROWTH_SURVIVORS_NS UINT64_C(600000000000) /* older buffers say nothing about the rate */
+#define GROWTH_POINTS_NS UINT64_C(5000000000)
+#define GROWTH_HIGH_NS UINT64_C(180000000000) /* three minutes, and so many buffers */
+#define GROWTH_HIGH_BUFFERS 12u
 
 static int growth_compare_words(uint64_t a, uint64_t b)
 {
@@ -31,7 +38,7 @@ static int growth_compare_keys(const void *left, const void *right)
 	if (r == 0)
 		r = growth_compare_words(a->type, b->type);
 	if (r == 0)
-		r = growth_compare_words((uintptr_t)a->name, (uintptr_t)b->name);
+		r = growth_compare_words((uintptr_t)a->stem, (uintptr_t)b->stem);
 	if (r == 0)
 		r = growth_compare_words((uintptr_t)a->phase, (uintptr_t)b->phase);
 	if (r == 0)
@@ -45,23 +52,41 @@ static int growth_keep(struct growth *growth, const char *text, const char **ret
 	return text && !*ret_text ? -ENOMEM : 0;
 }
 
+/* What identifies a site, and its name. */
+static int growth_keep_key(struct growth *growth, const struct group *group,
+			   struct growth_site *site)
+{
+	char stem[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
+	int r = growth_keep(growth, group->stack, &site->stack);
+
+	if (r == 0 && !group->stack && group->name)
+		r = growth_keep(growth, name_stem(group->name, stem, sizeof(stem)), &site->stem);
+	if (r == 0 && !group->stack)
+		r = growth_keep(growth, group->phase, &site->phase);
+	if (r == 0)
+		r = growth_keep(growth, group->name, &site->name);
+	site->names = group->names;
+	return r;
+}
+
 /* The sites of one snapshot, sorted by key. */
 static int growth_sample(struct growth *growth, const struct snapshot *snapshot,
 			 struct growth_site **ret_sites, size_t *ret_count)
 {
 	CLEANUP_FREE struct growth_site *sites = NULL;
-	CLEANUP_FREE struct group *groups = NULL;
-	size_t count = 0, n = 0;
+	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
+	size_t n = 0;
 	int r;
 
-	r = group_buffers(snapshot, GROUP_SITE, true, &groups, &count);
+	r = group_buffers(snapshot, GROUP_SITE, true, &list);
 	if (r < 0)
 		return r;
-	sites = calloc(count + 1, sizeof(*sites));
+	sites = calloc(list.count + 1, sizeof(*sites));
 	if (!sites)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		const struct snapshot_process *process = &snapshot->processes[groups[i].process];
+	for (size_t i = 0; i < list.count; i++) {
+		const struct group *group = &list.groups[i];
+		const struct snapshot_process *process = &snapshot->processes[group->process];
 		struct growth_site *site = &sites[n];
 
 		if (!process->alive)
@@ -69,16 +94,14 @@ static int growth_sample(struct growth *growth, const struct snapshot *snapshot,
 		*site = (struct growth_site){
 			.pid = process->pid,
 			.start_ticks = process->start_ticks,
-			.type = groups[i].type,
-			.last_bytes = groups[i].bytes,
-			.last_buffers = groups[i].buffers,
-			.oldest_ns = groups[i].oldest_ns,
+			.type = group->type,
+			.last_bytes = group->bytes,
+			.last_buffers = group->buffers,
+			.oldest_ns = group->oldest_ns,
 		};
-		memcpy(site->ages, groups[i].ages, sizeof(site->ages));
+		memcpy(site->ages, group->ages, sizeof(site->ages));
 		if (growth_keep(growth, process->comm, &site->comm) < 0 ||
-		    growth_keep(growth, groups[i].name, &site->name) < 0 ||
-		    growth_keep(growth, groups[i].phase, &site->phase) < 0 ||
-		    growth_keep(growth, groups[i].stack, &site->stack) < 0)
+		    growth_keep_key(growth, group, site) < 0)
 			return -ENOMEM;
 		n++;
 	}
@@ -100,6 +123,8 @@ static struct growth_site growth_step(const struct growth_site *was, const struc
 	site.last_bytes = is ? is->last_bytes : 0;
 	site.last_buffers = is ? is->last_buffers : 0;
 	site.oldest_ns = is ? is->oldest_ns : 0;
+	site.name = is ? is->name : NULL;
+	site.names = is ? is->names : 0;
 	for (uint32_t age = 0; age < GROUP_AGES; age++)
 		site.ages[age] = is ? is->ages[age] : 0;
 	if (first_sample) {
@@ -144,36 +169,198 @@ int growth_add(struct growth *growth, const struct snapshot *snapshot)
 	return 0;
 }
 
+/* The site of some buffers; NULL: it was not there when the snapshot was added. */
+static int growth_find(struct growth *growth, const struct snapshot *snapshot,
+		       const struct group *group, struct growth_site **ret_site)
+{
+	const struct snapshot_process *process = &snapshot->processes[group->process];
+	struct growth_site key = {
+		.pid = process->pid, .start_ticks = process->start_ticks, .type = group->type};
+	int r = growth_keep_key(growth, group, &key);
+
+	*ret_site = NULL;
+	if (r == 0 && growth->count > 0)
+		*ret_site = bsearch(&key, growth->sites, growth->count, sizeof(key),
+				    growth_compare_keys);
+	return r;
+}
+
+/* From the first to the last birth, as far as they are of the time that a past has. */
+static double growth_survivors(const struct growth_birth *births, size_t count, uint64_t now_ns)
+{
+	uint64_t from = now_ns - bits_min(now_ns, GROWTH_SURVIVORS_NS);
+	double bytes = 0;
+	size_t first = 0;
+
+	while (first < count && births[first].time_ns < from)
+		first++;
+	for (size_t i = first + 1; i < count; i++)
+		bytes += (double)births[i].bytes;
+	if (first + 2 >= count || births[first].time_ns >= now_ns)
+		return 0;
+	return bytes / ((double)(now_ns - births[first].time_ns) / 1e9);
+}
+
+static void growth_judge(struct growth *growth, struct growth_site *site,
+			 const struct growth_past *past, const struct growth_birth *births,
+			 size_t count)
+{
+	uint64_t watched = growth->last_ns - growth->first_ns;
+	struct growth_verdict verdict;
+
+	if (!past) {
+		site->survivors_per_second = growth_survivors(births, count, growth->last_ns);
+		return;
+	}
+	verdict = growth_past_judge(past, site->type, births, count);
+	if (verdict.span_ns > site->past.span_ns)
+		site->past = verdict;
+	site->has_past = site->has_past || past->known_ns;
+	if (past->known_ns && past->end_ns - past->known_ns >= GROWTH_PAST_LEAST_NS)
+		site->past_is_known = true;
+	/* The daemon's last point may be a second old, and more on a busy machine. */
+	watched = bits_max(watched, GROWTH_POINTS_NS);
+	if (site->past_is_known && site->last_bytes > site->first_bytes &&
+	    growth_past_has_seen(past, site->type, watched, site->last_bytes - site->first_bytes))
+		site->was_held = true;
+}
+
+int growth_recall(struct growth *growth, const struct snapshot *snapshot,
+		  const struct growth_past *past)
+{
+	CLEANUP_FREE struct growth_birth *births = NULL;
+	CLEANUP_FREE struct group *groups = NULL;
+	size_t count = snapshot->buffer_count;
+	int r = group_births(snapshot, &groups);
+
+	if (r < 0)
+		return r;
+	births = calloc(count + 1, sizeof(*births));
+	if (!births)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		births[i] = (struct growth_birth){groups[i].oldest_ns, groups[i].bytes};
+	for (size_t first = 0, end; first < count; first = end) {
+		const struct snapshot_process *process =
+			&snapshot->processes[groups[first].process];
+		struct growth_site *site;
+
+		for (end = first + 1;
+		     end < count && group_is_same_site(&groups[first], &groups[end]);)
+			end++;
+		if (!process->alive || (past && process->pid != past->pid))
+			continue;
+		r = growth_find(growth, snapshot, &groups[first], &site);
+		if (r < 0)
+			return r;
+		if (site)
+			growth_judge(growth, site, past, &births[first], end - first);
+	}
+	if (past && past->known_ns)
+		growth->past_ns = bits_max(growth->past_ns, past->end_ns - past->known_ns);
+	return 0;
+}
+
+uint64_t growth_span(const struct growth *growth, const struct growth_site *site)
+{
+	return site->past.span_ns ? site->past.span_ns : growth->last_ns - growth->first_ns;
+}
+
+uint64_t growth_bytes(const struct growth_site *site)
+{
+	if (site->past.span_ns)
+		return bits_min(site->past.bytes, site->last_bytes);
+	return site->last_bytes - bits_min(site->first_bytes, site->last_bytes);
+}
+
+uint64_t growth_buffers(const struct growth_site *site)
+{
+	if (site->past.span_ns)
+		return bits_min(site->past.buffers, site->last_buffers);
+	return site->last_buffers - bits_min(site->first_buffers, site->last_buffers);
+}
+
+/* A few steps seen in a few seconds are a bad measure: the ages of all that is alive are better. */
+double growth_per_second(const struct growth *growth, const struct growth_site *site)
+{
+	double seconds = (double)growth_span(growth, site) / 1e9;
+	double rate = seconds > 0 ? (double)growth_bytes(site) / seconds : 0;
+
+	if (!site->past.span_ns && site->survivors_per_second > 0 &&
+	    site->survivors_per_second < rate)
+		return site->survivors_per_second;
+	return rate;
+}
+
+enum growth_confidence growth_confidence(const struct growth *growth,
+					 const struct growth_site *site)
+{
+	uint64_t span = growth_span(growth, site);
+
+	if (!site->past.span_ns)
+		return span >= GROWTH_PAST_LEAST_NS ? GROWTH_MEDIUM : GROWTH_LOW;
+	return span >= GROWTH_HIGH_NS && site->past.buffers >= GROWTH_HIGH_BUFFERS ? GROWTH_HIGH
+										   : GROWTH_MEDIUM;
+}
+
+const char *growth_confidence_name(enum growth_confidence confidence)
+{
+	static const char *const names[] = {
+		[GROWTH_LOW] = "low", [GROWTH_MEDIUM] = "medium", [GROWTH_HIGH] = "high"};
+
+	return names[confidence];
+}
+
+static bool growth_was_seen(const struct growth *growth, const struct growth_site *site)
+{
+	return !site->fell && site->rises >= (growth->samples > 3 ? 2u : 1u);
+}
+
+/* Whether a process is only at its beginning: then loading looks like growing. */
+static bool growth_is_undecided(const struct growth_site *site, bool is_asked)
+{
+	return site->has_past && !site->past_is_known && !is_asked;
+}
+
+static bool growth_is_wanted(const struct growth *growth, const struct growth_site *site,
+			     bool is_asked)
+{
+	if (site->past.span_ns)
+		return true;
+	if (!growth_was_seen(growth, site) || site->was_held)
+		return false;
+	return is_asked || !site->has_past;
+}
+
+/* Most first. */
 static int growth_compare_speed(const void *left, const void *right)
 {
 	const struct growth_site *a = left, *b = right;
-	int r = growth_compare_words(b->last_bytes - b->first_bytes,
-				     a->last_bytes - a->first_bytes);
+	int r = growth_compare_words(growth_bytes(b), growth_bytes(a));
 
 	if (r == 0)
 		r = growth_compare_words(a->pid, b->pid);
 	if (r == 0)
-		r = strcmp(a->name ? a->name : "", b->name ? b->name : "");
+		r = strcmp(a->stem ? a->stem : "", b->stem ? b->stem : "");
 	return r ? r : growth_compare_keys(left, right);
 }
 
-double growth_per_second(const struct growth *growth, const struct growth_site *site)
+void growth_finish(struct growth *growth, bool is_asked)
 {
-	double seconds = (double)(growth->last_ns - growth->first_ns) / 1e9;
-
-	return seconds > 0 ? (double)(site->last_bytes - site->first_bytes) / seconds : 0;
-}
-
-void growth_finish(struct growth *growth)
-{
-	uint32_t rises = growth->samples > 3 ? 2 : 1;
+	uint32_t young = 0;
 	size_t n = 0;
 
 	for (size_t i = 0; i < growth->count; i++) {
-		const struct growth_site *site = &growth->sites[i];
+		const struct growth_site site = growth->sites[i];
 
-		if (!site->fell && site->rises >= rises)
-			growth->sites[n++] = *site;
+		/* Sites of a process are together. */
+		if (growth_was_seen(growth, &site) && site.pid != young &&
+		    growth_is_undecided(&site, is_asked)) {
+			growth->too_young++;
+			young = site.pid;
+		}
+		if (growth_is_wanted(growth, &site, is_asked))
+			growth->sites[n++] = site;
 	}
 	growth->count = n;
 	if (n > 0)

@@ -5,6 +5,8 @@
  * Call sites whose bytes keep growing. Several exact snapshots are compared: a site grows if its
  * bytes never fell from one to the next and rose at least twice (once, if there are only two or
  * three snapshots). One large allocation is not growth, and neither is a pool that rises and falls.
+ * Where the past of a process is known (model/growth-past.h), it decides: it is much longer than the
+ * time that people wait.
  */
 
 #include <stdbool.h>
@@ -13,6 +15,7 @@
 
 #include "base/pool.h"
 #include "model/group.h"
+#include "model/growth-past.h"
 
 struct snapshot;
 
@@ -21,15 +24,29 @@ struct growth_site {
 	uint64_t start_ticks;
 	const char *comm;
 	uint32_t type;
-	const char *name;  /* NULL = none */
-	const char *phase; /* of sites without a name */
-	const char *stack; /* NULL = none */
+	const char
+		*stack; /* NULL = none: then its stem or phase identify it, as in model/group.h */
+	const char *stem;
+	const char *phase;
+	const char *name; /* from the last snapshot: the one with the most bytes, NULL = none */
+	uint64_t names;   /* likewise: how many */
 	uint64_t first_bytes, last_bytes;
 	uint64_t first_buffers, last_buffers;
 	uint64_t oldest_ns; /* from the last snapshot, like the next */
 	uint64_t ages[GROUP_AGES];
 	uint32_t rises;
 	bool fell;
+	double survivors_per_second; /* by the ages of its live buffers; 0 = not known */
+	struct growth_verdict past;  /* over the longest time */
+	bool has_past;               /* the daemon has recorded its process */
+	bool past_is_known;          /* long enough to decide */
+	bool was_held;               /* what rose had been held before: it also falls */
+};
+
+enum growth_confidence {
+	GROWTH_LOW,    /* seen for seconds */
+	GROWTH_MEDIUM, /* for a minute or two */
+	GROWTH_HIGH,
 };
 
 /*
@@ -61,6 +78,8 @@ struct growth {
 	size_t trend_count;
 	uint32_t samples;
 	uint64_t first_ns, last_ns;
+	uint64_t past_ns; /* the longest past that was looked at; 0 = none */
+	size_t too_young; /* processes whose past is too short to decide */
 	struct pool texts;
 };
 
@@ -73,11 +92,27 @@ struct growth {
 /* Adds a snapshot with buffers; keeps no reference to it. 0 or -ENOMEM. */
 int growth_add(struct growth *growth, const struct snapshot *snapshot);
 
-/* Drops what does not grow and sorts the rest, fastest first. */
-void growth_finish(struct growth *growth);
+/*
+ * Judges the sites of one process by its past, or, if that is NULL, all sites only by the ages of their
+ * buffers. @snapshot: the last that was added. 0 or -ENOMEM.
+ */
+int growth_recall(struct growth *growth, const struct snapshot *snapshot,
+		  const struct growth_past *past);
 
-/* Bytes per second over the observed time. */
+/*
+ * Drops what does not grow and sorts the rest by how much it has grown. @is_asked: what rose in the snapshots
+ * counts even where a past is known, because someone chose how long to look.
+ */
+void growth_finish(struct growth *growth, bool is_asked);
+
+/* Over what time a site has grown, by how much, and how fast, and how sure that is. */
+uint64_t growth_span(const struct growth *growth, const struct growth_site *site);
+uint64_t growth_bytes(const struct growth_site *site);
+uint64_t growth_buffers(const struct growth_site *site);
 double growth_per_second(const struct growth *growth, const struct growth_site *site);
+enum growth_confidence growth_confidence(const struct growth *growth,
+					 const struct growth_site *site);
+const char *growth_confidence_name(enum growth_confidence confidence);
 
 void growth_deinit(struct growth *growth);
 

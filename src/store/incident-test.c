@@ -172,6 +172,30 @@ UNIT(those_of_other_users_are_counted)
 	testing_close(&world);
 }
 
+UNIT(incidents_of_names_that_differ_in_numbers_are_one)
+{
+	struct testing_world world;
+	struct testing_told told;
+
+	testing_init(&world);
+	testing_open(&world);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct snapshot *snapshot = testing_snapshot(world.real_ns);
+		uint32_t process = testing_process(snapshot, 42, "train");
+		struct snapshot_incident incident = double_free(process, 1);
+
+		incident.first.name = i ? "kv.1" : "kv.20";
+		incident.address += i;
+		store_put_incident(world.store, snapshot, &incident);
+		snapshot_free(snapshot);
+	}
+	testing_flush(&world);
+	told = testing_told_incidents(&world, &testing_everything);
+	assert(told.incidents == 1 && told.incident.site.count == 2);
+	assert(strcmp(told.incident.example.first.name, "kv.1") == 0);
+	testing_close(&world);
+}
+
 UNIT(users_are_told_apart)
 {
 	struct testing_world world;

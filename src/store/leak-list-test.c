@@ -23,7 +23,9 @@ static struct snapshot *huge_leak(uint32_t count, uint32_t *ret_process)
 	char name[32], phase[32];
 
 	for (uint32_t i = 0; i < count; i++) {
-		snprintf(name, sizeof(name), "site %" PRIu32, i % 3000);
+		/* Numbers would make them one site. */
+		snprintf(name, sizeof(name), "site %c%c%c", 'a' + (char)(i % 15),
+			 'a' + (char)(i / 15 % 20), 'a' + (char)(i / 300 % 10));
 		snprintf(phase, sizeof(phase), "layer %" PRIu32, i % 7);
 		testing_buffer(snapshot, process, DRAM, i * UINT64_C(4096), name, phase);
 		snapshot->buffers[i].size_per_bank = i % 5;

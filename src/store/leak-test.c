@@ -208,6 +208,35 @@ UNIT(without_a_name_the_phase_is_the_site)
 	testing_close(&world);
 }
 
+UNIT(a_line_that_names_its_buffers_by_number_is_one_site)
+{
+	struct testing_world world;
+	struct testing_told told;
+
+	testing_init(&world);
+	testing_open(&world);
+	for (uint32_t with_stack = 0; with_stack < 2; with_stack++) {
+		struct snapshot *snapshot = testing_snapshot(TESTING_START);
+		uint32_t process = testing_process(snapshot, 42 + with_stack, "train");
+		char name[32];
+
+		for (uint32_t i = 0; i < 100; i++) {
+			snprintf(name, sizeof(name), "kv.%" PRIu32, i);
+			testing_buffer(snapshot, process, DRAM, i * UINT64_C(4096), name, NULL);
+			if (with_stack)
+				snapshot->buffers[i].stack = snapshot_text(snapshot, "a.c:1:f", 7);
+		}
+		store_put_leak(world.store, snapshot, process,
+			       &(struct store_ending){.ended_ns = 5 + with_stack});
+		snapshot_free(snapshot);
+	}
+	testing_flush(&world);
+	told = testing_told_leaks(&world, &testing_everything);
+	assert(told.leaks == 2 && told.parts == 2 && told.leak.buffers == 100);
+	assert(testing_count_sites(&world) == 2);
+	testing_close(&world);
+}
+
 UNIT(hostile_text_is_only_text)
 {
 	static const char *const names[] = {

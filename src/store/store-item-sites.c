@@ -3,8 +3,9 @@
 /*
  * Leak reports and failed allocations: groups millions of buffers into a bounded number of call
  * sites, in one pass and without sorting, because the caller is the daemon's only thread. A call
- * site is a type and a name, or the phase if there is no name; a snapshot holds each text only
- * once, so keys are compared by pointer. The table has room for more sites than are kept, so that
+ * site is a type and a stack, whatever its buffers are called; without a stack it is a name without
+ * its numbers, or the phase if there is no name. A snapshot holds each text only once, so stacks and
+ * phases are compared by pointer. The table has room for more sites than are kept, so that
  * the largest are very likely among those found; buffers that do not fit count only in the totals.
  */
 
@@ -18,18 +19,22 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/pool.h"
+#include "base/text.h"
 #include "model/merge.h"
+#include "model/name-stem.h"
 #include "model/types.h"
 
 #define STORE_SITES_GROUPED 2048u                    /* distinct call sites */
 #define STORE_SITES_SLOTS (2u * STORE_SITES_GROUPED) /* a power of two */
 
 struct store_group {
-	const char *name;
+	const char *name; /* of the first one */
 	const char *phase;
 	const char *stack;
 	uint32_t type;
-	uint32_t kept; /* 1 + index in the item, 0 = not kept */
+	bool has_names, has_stems; /* several */
+	uint32_t kept;             /* 1 + index in the item, 0 = not kept */
 	uint32_t phase_count;
 	const char *phases[STORE_PHASES_MAX]; /* of its buffers, in their order */
 	const struct snapshot_buffer *first;
@@ -51,14 +56,28 @@ static void store_item_cleanup(struct store_item **item)
 	store_item_free(*item);
 }
 
+static uint64_t store_group_hash(const struct snapshot_buffer *buffer)
+{
+	if (buffer->stack)
+		return hash_fold((uintptr_t)buffer->stack ^ HASH_K0, HASH_K1 + buffer->type);
+	return hash_fold(name_stem_hash(buffer->name) ^ HASH_K1, HASH_K0 + buffer->type) ^
+	       (buffer->name ? 0 : hash_u64((uintptr_t)buffer->phase));
+}
+
+static bool store_group_has(const struct store_group *group, const struct snapshot_buffer *buffer)
+{
+	if (group->type != buffer->type || group->stack != buffer->stack)
+		return false;
+	return buffer->stack || (name_stem_compare(group->first->name, buffer->name) == 0 &&
+				 (buffer->name || group->phase == buffer->phase));
+}
+
 /* The buffer's group, created if @may_add and there is room; else NULL. */
 static struct store_group *store_group_of(struct store_groups *groups,
 					  const struct snapshot_buffer *buffer, bool may_add)
 {
-	const char *phase = buffer->name ? NULL : buffer->phase;
-	uint64_t hash = hash_fold((uintptr_t)buffer->name ^ HASH_K0, HASH_K1) ^
-			hash_fold((uintptr_t)phase ^ HASH_K1, HASH_K0 + buffer->type) ^
-			hash_u64((uintptr_t)buffer->stack);
+	const char *phase = buffer->name || buffer->stack ? NULL : buffer->phase;
+	uint64_t hash = store_group_hash(buffer);
 	struct store_group *group;
 
 	for (uint64_t at = hash;; at++) {
@@ -80,8 +99,7 @@ static struct store_group *store_group_of(struct store_groups *groups,
 			return group;
 		}
 		group = &groups->groups[*slot - 1];
-		if (group->name == buffer->name && group->phase == phase &&
-		    group->stack == buffer->stack && group->type == buffer->type)
+		if (store_group_has(group, buffer))
 			return group;
 	}
 }
@@ -107,6 +125,9 @@ static uint64_t store_group_add(struct store_groups *groups, const struct snapsh
 		group->buffers++;
 		store_group_add_phase(group, buffer->phase);
 		group->oldest_ns = bits_min(group->oldest_ns, buffer->born_ns);
+		group->has_names = group->has_names || group->name != buffer->name;
+		group->has_stems =
+			group->has_stems || name_stem_compare(group->name, buffer->name) != 0;
 	}
 	return bytes;
 }
@@ -163,6 +184,25 @@ static int store_group_phases(const struct store_group *group, struct store_item
 	return store_item_add_long_text(item, text, length - 1, ret_at);
 }
 
+/*
+ * What its buffers are called: the stem that all of them have, so that the next process with other
+ * numbers is the same site. A single name without a stack stays as it is.
+ */
+static int store_group_add_name(const struct store_group *group, struct store_item *item,
+				uint32_t *ret_at)
+{
+	char stem[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
+	int r;
+
+	if (!group->name || group->has_stems)
+		return store_item_add_text(item, NULL, ret_at);
+	if (!group->has_names && !group->stack)
+		return store_item_add_text(item, group->name, ret_at);
+	r = store_item_add_text(item, name_stem(group->name, stem, sizeof(stem)), ret_at);
+	item->text_last = NULL; /* the next stem is at the same address */
+	return r;
+}
+
 /* Keeps the largest @most groups as sites of the item. */
 static int store_groups_keep(struct store_groups *groups, size_t most, struct store_item *item)
 {
@@ -192,7 +232,7 @@ static int store_groups_keep(struct store_groups *groups, size_t most, struct st
 			.oldest_ns = group->oldest_ns,
 		};
 		group->kept = (uint32_t)item->site_count;
-		r = store_item_add_text(item, group->name, &site->name);
+		r = store_group_add_name(group, item, &site->name);
 		if (r == 0)
 			r = store_item_add_text(item, group->phase, &site->phase);
 		if (r == 0)

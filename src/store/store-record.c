@@ -12,6 +12,9 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/pool.h"
+#include "base/text.h"
+#include "model/name-stem.h"
 #include "store/store-db.h"
 #include "store/store-item.h"
 
@@ -38,6 +41,8 @@ int store_record_process(struct store_db *db, const struct store_item *item, uin
 				 sizeof(values) / sizeof(values[0]), ret_id);
 	return r < 0 ? r : 0;
 }
+
+#define STORE_STEM_SIZE TEXT_CLEAN_SIZE(POOL_TEXT_MAX)
 
 /* A call site as in the table. */
 struct store_record_site {
@@ -159,8 +164,12 @@ static int store_record_holders(struct store_db *db, const struct store_item *it
 	return r < 0 ? r : 0;
 }
 
-/* The site is where the buffer was allocated, if that is known; else where the call was made. */
-static struct store_record_site store_record_site_of(const struct store_item *item)
+/*
+ * The site is where the buffer was allocated, if that is known; else where the call was made. It goes by
+ * the name without its numbers, which most likely one line gave: the stack of a living process may get
+ * its names only later, and would then count again. @stem has room for any name.
+ */
+static struct store_record_site store_record_site_of(const struct store_item *item, char *stem)
 {
 	const struct snapshot_incident *incident = &item->incident;
 	uint32_t name = item->first.name ? item->first.name : item->second.name;
@@ -169,7 +178,7 @@ static struct store_record_site store_record_site_of(const struct store_item *it
 	return (struct store_record_site){
 		.kind = store_item_text(item, item->incident_kind),
 		.type = incident->type < BOOK_TYPES ? (int64_t)incident->type : -1,
-		.name = store_item_text(item, name),
+		.name = name_stem(store_item_text(item, name), stem, STORE_STEM_SIZE),
 		.phase = store_item_text(item, name ? 0 : phase),
 		.first_ns = incident->time_ns,
 		.last_ns = item->time_ns,
@@ -179,7 +188,8 @@ static struct store_record_site store_record_site_of(const struct store_item *it
 int store_record_incident(struct store_db *db, const struct store_item *item)
 {
 	const struct snapshot_incident *incident = &item->incident;
-	struct store_record_site site = store_record_site_of(item);
+	char stem[STORE_STEM_SIZE];
+	struct store_record_site site = store_record_site_of(item, stem);
 	struct store_record_example example = {
 		.time_ns = incident->time_ns,
 		.last_ns = item->time_ns,

@@ -10,10 +10,14 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "model/group.h"
+#include "model/name-stem.h"
+#include "model/site.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "tui/pane.h"
 #include "tui/stack-lines.h"
+
+#define SITES_NAMES 8u /* shown below the stack */
 
 enum sites_column {
 	SITES_BYTES,
@@ -42,21 +46,19 @@ static const struct snapshot *sites_snapshot(const void *context)
 
 static const struct group *sites_at(const void *context, size_t item)
 {
-	return &model_details(context, POLLER_SITES)->groups[item];
+	return &model_details(context, POLLER_SITES)->sites.groups[item];
 }
 
-/* Name and line of code; a site without a name shows its phase. */
+/* Names and line of code. */
 static void sites_place(const struct group *group, char *text)
 {
-	char frame[256] = "";
+	char frame[256], name[220];
 
-	if (group->stack)
-		stack_lines_short(group->stack, frame, sizeof(frame));
-	if (group->name || group->phase)
-		snprintf(text, LIST_CELL_SIZE, "%s%.220s%s%s", group->name ? "" : "in ",
-			 group->name ? group->name : group->phase, *frame ? ", " : "", frame);
-	else
-		snprintf(text, LIST_CELL_SIZE, "%s", *frame ? frame : "-");
+	site_text(group->stack, frame, sizeof(frame));
+	group_names_text(group, name, sizeof(name));
+	snprintf(text, LIST_CELL_SIZE, "%s%s%s", name, *name && *frame ? ", " : "", frame);
+	if (!*text)
+		snprintf(text, LIST_CELL_SIZE, "-");
 }
 
 static void sites_cell(const void *context, size_t item, size_t column, char *text,
@@ -132,18 +134,24 @@ static uint64_t sites_key(const void *context, size_t item)
 {
 	const struct group *group = sites_at(context, item);
 	uint32_t pid = sites_snapshot(context)->processes[group->process].pid;
-	uint64_t hash = hash_fold(sites_hash(group->name) ^ HASH_K0, sites_hash(group->stack) + 1);
+	uint64_t hash = sites_hash(group->stack);
 
-	hash ^= sites_hash(group->phase);
+	if (!group->stack)
+		hash = name_stem_hash(group->name) ^ sites_hash(group->phase);
 	return hash_u64(hash ^ ((uint64_t)pid << 8 | group->type)) | 1;
 }
 
 static bool sites_wants(const void *context, size_t item, const char *filter)
 {
 	const struct group *group = sites_at(context, item);
+	const struct group *names = model_details(context, POLLER_SITES)->sites.names;
 
-	return list_has(group->name, filter) || list_has(group->phase, filter) ||
-	       list_has(group->stack, filter) || list_has(types_name(group->type), filter) ||
+	for (size_t i = 0; i < group->names; i++) {
+		if (list_has(names[group->first_name + i].name, filter))
+			return true;
+	}
+	return list_has(group->phase, filter) || list_has(group->stack, filter) ||
+	       list_has(types_name(group->type), filter) ||
 	       list_has(sites_snapshot(context)->processes[group->process].comm, filter);
 }
 
@@ -151,13 +159,32 @@ static size_t sites_line_count(const void *context, size_t item)
 {
 	const struct group *group = sites_at(context, item);
 
-	return group->stack ? stack_lines_count(group->stack) : 1;
+	return (group->stack ? stack_lines_count(group->stack) : 1) +
+	       (group->names > 1 ? bits_min(group->names, SITES_NAMES) : 0);
+}
+
+/* One of its names, after the stack. */
+static void sites_name_line(const struct group *name, char *text)
+{
+	char number[TEXT_NUMBER_SIZE];
+
+	snprintf(text, LIST_CELL_SIZE, "%s in %" PRIu64 " buffer%s: %.200s",
+		 text_size(name->bytes, number), name->buffers, name->buffers == 1 ? "" : "s",
+		 name->name ? name->name : "without a name");
 }
 
 static void sites_line(const void *context, size_t item, size_t line, char *text)
 {
 	const struct group *group = sites_at(context, item);
+	size_t frames = group->stack ? stack_lines_count(group->stack) : 1;
 	char frame[LIST_CELL_SIZE - 8];
+
+	if (line >= frames) {
+		const struct poller_details *details = model_details(context, POLLER_SITES);
+
+		sites_name_line(&details->sites.names[group->first_name + line - frames], text);
+		return;
+	}
 
 	if (!group->stack) {
 		snprintf(text, LIST_CELL_SIZE, "no stack was recorded (TTMEM_STACKS=auto does)");
@@ -189,7 +216,7 @@ static void sites_draw(struct model *model, struct grid *grid, const struct grid
 			  "reading...");
 		return;
 	}
-	snprintf(title, sizeof(title), "Call sites: %zu of %zu buffers", details->group_count,
+	snprintf(title, sizeof(title), "Call sites: %zu of %zu buffers", details->sites.count,
 		 details->snapshot->buffer_count);
 	/* Expensive data is read less often; the title says so, because it looks live. */
 	if (details->pause_ns > UINT64_C(2000000000))
@@ -202,7 +229,7 @@ static size_t sites_count(const struct model *model)
 {
 	const struct poller_details *details = model_details(model, POLLER_SITES);
 
-	return details ? details->group_count : 0;
+	return details ? details->sites.count : 0;
 }
 
 static void sites_enter(struct model *model, size_t item)

@@ -192,7 +192,7 @@ UNIT(a_failure_is_told)
 	poller_totals_free(taken);
 	poller_wish(poller, &(struct poller_wish){.kind = POLLER_SITES});
 	read = next_details(poller);
-	assert(read->error == -ENOMEM && !read->snapshot && !read->groups);
+	assert(read->error == -ENOMEM && !read->snapshot && !read->sites.groups);
 	poller_details_free(read);
 	poller_free(poller);
 }
@@ -208,7 +208,7 @@ UNIT(details_are_what_was_wished_for_last)
 	poller_wish(poller, &sites);
 	read = next_details(poller);
 	assert(poller_same_wish(&read->wish, &sites));
-	assert(read->group_count == 1 && read->groups[0].bytes == 128);
+	assert(read->sites.count == 1 && read->sites.groups[0].bytes == 128);
 	poller_details_free(read);
 	for (int i = 0; i < 50; i++) {
 		poller_wish(poller, &sites);
@@ -217,7 +217,7 @@ UNIT(details_are_what_was_wished_for_last)
 	do
 		read = next_details(poller);
 	while (!poller_same_wish(&read->wish, &buffers) && !poller_details_free(read));
-	assert(read->snapshot->buffer_count == 2 && !read->groups);
+	assert(read->snapshot->buffer_count == 2 && !read->sites.groups);
 	poller_details_free(read);
 	poller_free(poller);
 	assert(totals.freed == 1 && details.freed == 1);

@@ -61,7 +61,7 @@ struct poller_details *poller_details_free(struct poller_details *details)
 {
 	if (details) {
 		snapshot_free(details->snapshot);
-		free(details->groups);
+		group_list_deinit(&details->sites);
 		incident_rows_free(details->incident_rows);
 	}
 	free(details);
@@ -207,8 +207,7 @@ static int poller_read_rows(struct poller_thread *self, struct poller_details *d
 	}
 	r = self->feed.take(self->feed.context, &request, true, &details->snapshot);
 	if (r == 0 && sites)
-		r = group_buffers(details->snapshot, GROUP_SITE, true, &details->groups,
-				  &details->group_count);
+		r = group_buffers(details->snapshot, GROUP_SITE, true, &details->sites);
 	return r;
 }
 

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/group.h"
 #include "model/snapshot-request.h"
 #include "tui/series.h"
 
@@ -85,8 +86,7 @@ struct poller_details {
 	int error;
 	bool from_daemon;          /* for the history */
 	struct snapshot *snapshot; /* NULL for the daemon's data */
-	struct group *groups;      /* of call sites, largest first */
-	size_t group_count;
+	struct group_list sites;   /* largest first */
 	struct incident_rows *incident_rows;
 };
 

@@ -63,9 +63,8 @@ int save_snapshot(const struct model *model, char ret_name[SAVE_NAME_SIZE])
 		return -ENOMEM;
 	}
 	json = EMIT_INIT(out);
-	if (details && details->groups)
-		document_groups(&json, details->snapshot, GROUP_SITE, details->groups,
-				details->group_count);
+	if (details && details->sites.groups)
+		document_groups(&json, details->snapshot, GROUP_SITE, &details->sites);
 	else if (details)
 		document_buffers(&json, details->snapshot);
 	else

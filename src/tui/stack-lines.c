@@ -23,9 +23,9 @@ size_t stack_lines_count(const char *stack)
 	return count;
 }
 
-static void stack_lines_write(const struct frames_one *frame, const char *file, char *ret_text,
-			      size_t size)
+static void stack_lines_write(const struct frames_one *frame, char *ret_text, size_t size)
 {
+	const char *file = frame->file;
 	const char *function = frame->function ? frame->function : "?";
 	const char *sign = frame->is_approximate ? " (approximate)" : "";
 
@@ -49,22 +49,8 @@ void stack_lines_text(const char *stack, size_t index, char *ret_text, size_t si
 	frames_init(&frames, stack);
 	for (size_t i = 0; frames_next(&frames, &frame); i++) {
 		if (i == index) {
-			stack_lines_write(&frame, frame.file, ret_text, size);
+			stack_lines_write(&frame, ret_text, size);
 			return;
 		}
 	}
-}
-
-void stack_lines_short(const char *stack, char *ret_text, size_t size)
-{
-	CLEANUP(frames_deinit) struct frames frames;
-	struct frames_one frame;
-	const char *slash;
-
-	ret_text[0] = '\0';
-	frames_init(&frames, stack);
-	if (!frames_next(&frames, &frame))
-		return;
-	slash = frame.file ? strrchr(frame.file, '/') : NULL;
-	stack_lines_write(&frame, slash ? slash + 1 : frame.file, ret_text, size);
 }

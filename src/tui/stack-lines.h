@@ -10,6 +10,3 @@ size_t stack_lines_count(const char *stack);
 
 /* The frame @index, 0 = innermost, as "function (file:line)", cut at @size. "" if there is none. */
 void stack_lines_text(const char *stack, size_t index, char *ret_text, size_t size);
-
-/* The same for the innermost one, without the folders of its file. */
-void stack_lines_short(const char *stack, char *ret_text, size_t size);

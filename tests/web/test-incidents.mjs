@@ -70,7 +70,7 @@ test("memory that two processes hold is shown with both of them", async ({ daemo
 });
 
 test("one process with many leaks does not crowd out the others", async ({ daemon, visit }) => {
-  const names = Array.from({ length: 40 }, (_, i) => `alloc 0 DRAM 0x${(i + 1).toString(16)}000 4096 layer.${i}`);
+  const names = Array.from({ length: 40 }, (_, i) => `alloc 0 DRAM 0x${(i + 1).toString(16)}000 4096 layer.${String.fromCharCode(97 + (i % 20)).repeat(i < 20 ? 1 : 2)}`);
   const early = await daemon.player({ comm: "early" }, "alloc 0 DRAM 0x1000 64 a", "free 0 DRAM 0x1000", "free 0 DRAM 0x1000");
   const many = await daemon.player({ comm: "many" }, ...names);
   const visitor = await visit();

@@ -42,7 +42,8 @@ for (const [size, name] of [[WIDE, "wide"], [PHONE, "phone"]])
     await shoot("process");
     for (const tab of ["sites", "flame", "phases", "compare"]) {
       await visitor.page.click(`#tab-${tab}`);
-      await visitor.has(tab === "compare" ? "Mark this moment" : tab === "phases" ? "load/layer 0" : "tok_embeddings", `#panel-${tab}`);
+      await visitor.has(tab === "compare" ? "Mark this moment" : tab === "phases" ? "load/layer 0" :
+        tab === "sites" ? "activations" : "tok_embeddings", `#panel-${tab}`);
       await shoot(tab);
     }
     // No content is wider than the screen.

@@ -27,7 +27,9 @@ export interface Group {
 function into(groups: Map<string, Group>, kind: string, site: SiteKey): Group {
   const id = shortId(`${kind}\n${siteKey(site)}`);
   let group = groups.get(id);
-  if (!group) {
+  if (group) {
+    if (group.site.name !== site.name) group.site = { ...group.site, name: null };
+  } else {
     group = { id, kind, site, times: 0, bytes: 0, pids: new Set(), firstNs: Infinity, lastNs: 0, incidents: [], leaks: [] };
     groups.set(id, group);
   }

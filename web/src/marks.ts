@@ -4,7 +4,7 @@
 // session storage. That is small, so equal call sites are stored once, the oldest marks are dropped first, and one that is
 // too large is not stored. Data read from there is not trusted.
 
-import { TYPES, type Buffer, type Frame, type MemoryType } from "./model";
+import { TYPES, type Buffer, type MemoryType, type SiteFrame } from "./model";
 import type { Rows } from "./rows";
 import { siteKey, type SiteKey } from "./stack";
 import { lasts, type Store } from "./storage";
@@ -31,12 +31,12 @@ export function pack(rows: Rows): string {
   const sites = new Map<string, number>();
   const packed: Packed = { timeNs: rows.timeNs, complete: rows.complete, sites: [], rows: [] };
   for (const buffer of rows.buffers) {
-    const { type, name, phase, stack } = buffer;
-    const key = `${siteKey(buffer)}\n${phase}`;
+    const { type, name, phase, stack, site: frame } = buffer;
+    const key = `${siteKey(buffer, true)}\n${name}\n${phase}`;
     let site = sites.get(key);
     if (site === undefined) {
       sites.set(key, (site = packed.sites.length));
-      packed.sites.push({ type, name, phase, stack });
+      packed.sites.push({ type, name, phase, stack, site: frame });
     }
     packed.rows.push([site, buffer.device, buffer.device_uid, buffer.address, buffer.size, buffer.born_ns]);
   }
@@ -47,13 +47,13 @@ const isText = (value: unknown): boolean => value === null || value === undefine
 const isAmount = (value: unknown): boolean => typeof value === "number" && Number.isFinite(value) && value >= 0;
 const isWhole = (value: unknown): boolean => isAmount(value) && Number.isInteger(value);
 
-const isFrame = (frame: Frame | null): boolean =>
+const isFrame = (frame: SiteFrame | null): boolean =>
   typeof frame === "object" && frame !== null && isText(frame.function) && isText(frame.file) && isText(frame.module) &&
   (frame.line === null || isWhole(frame.line));
 
 const isSite = (site: SiteKey | null): boolean =>
   typeof site === "object" && site !== null && TYPES.includes(site.type as MemoryType) && isText(site.name) && isText(site.phase) &&
-  Array.isArray(site.stack) && site.stack.every(isFrame);
+  Array.isArray(site.stack) && site.stack.every(isFrame) && (!site.site || isFrame(site.site));
 
 const isRow = (row: PackedRow | null, sites: number): boolean =>
   Array.isArray(row) && isWhole(row[0]) && row[0] < sites && isWhole(row[1]) && isText(row[2]) && typeof row[3] === "string" &&
@@ -71,10 +71,10 @@ export function unpack(text: string, pid: number, presentNs: number): Rows | nul
     const packed = JSON.parse(text) as Packed | null;
     if (!isPacked(packed, presentNs)) return null;
     const buffers = packed.rows.map(([site, device, device_uid, address, size, born_ns]): Buffer => {
-      const { type, name, phase, stack } = packed.sites[site]!;
+      const { type, name, phase, stack, site: frame } = packed.sites[site]!;
       return {
         pid, comm: "", device, device_uid, type: type as MemoryType, address, size, refs: 1, born_ns, age_ns: Math.max(0, packed.timeNs - born_ns),
-        name: name ?? null, phase: phase ?? null, thread: 0, flags: [], stack: [...stack],
+        name: name ?? null, phase: phase ?? null, thread: 0, flags: [], stack: [...stack], site: frame ?? null,
       };
     });
     return { buffers, timeNs: packed.timeNs, complete: packed.complete === true };

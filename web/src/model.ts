@@ -84,6 +84,9 @@ export interface Frame {
   python: boolean;
 }
 
+/** The frame that stands for a stack. The daemon chooses it; nothing here does. */
+export type SiteFrame = Pick<Frame, "function" | "file" | "line" | "module">;
+
 export interface Buffer {
   pid: number;
   comm: string;
@@ -102,6 +105,7 @@ export interface Buffer {
   thread: number;
   flags: string[];
   stack: Frame[];
+  site: SiteFrame | null;
 }
 
 /** Memories with free blocks of their own; see src/model/free-blocks.h. */
@@ -143,6 +147,7 @@ export interface Site {
   name: string | null;
   phase: string | null;
   stack: Frame[];
+  site: SiteFrame | null;
   bytes: number;
   buffers: number;
 }
@@ -171,6 +176,7 @@ export interface Party {
   phase: string | null;
   size: number;
   stack: Frame[];
+  site: SiteFrame | null;
 }
 
 export interface Incident {

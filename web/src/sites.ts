@@ -3,29 +3,38 @@
 // Buffers summed by call site, and the difference between two moments.
 
 import type { Buffer, Incident } from "./model";
-import { siteKey, type SiteKey } from "./stack";
+import { siteKey, stem, type SiteKey } from "./stack";
 
 export interface Sum extends SiteKey {
   key: string;
   bytes: number;
   buffers: number;
   oldestNs: number;
+  called: Map<string | null, { bytes: number; buffers: number }>; // what each of its names has
 }
 
+/** Of one process. */
 export function sumUp(buffers: readonly Buffer[]): Map<string, Sum> {
   const sums = new Map<string, Sum>();
   for (const buffer of buffers) {
-    const key = siteKey(buffer);
-    const sum = sums.get(key);
-    if (sum) {
-      sum.bytes += buffer.size;
-      sum.buffers++;
-      sum.oldestNs = Math.min(sum.oldestNs, buffer.born_ns);
-    } else
-      sums.set(key, {
-        key, type: buffer.type, name: buffer.name, phase: buffer.phase, stack: buffer.stack,
-        bytes: buffer.size, buffers: 1, oldestNs: buffer.born_ns,
-      });
+    const key = siteKey(buffer, true);
+    let sum = sums.get(key);
+    if (!sum) {
+      const { type, name, phase, stack, site } = buffer;
+      sum = { key, type, name, phase, stack, site, bytes: 0, buffers: 0, oldestNs: Infinity, called: new Map() };
+      sums.set(key, sum);
+    }
+    sum.bytes += buffer.size;
+    sum.buffers++;
+    sum.oldestNs = Math.min(sum.oldestNs, buffer.born_ns);
+    const named = sum.called.get(buffer.name) ?? { bytes: 0, buffers: 0 };
+    named.bytes += buffer.size;
+    named.buffers++;
+    sum.called.set(buffer.name, named);
+  }
+  for (const sum of sums.values()) {
+    sum.names = sum.called.size;
+    if (sum.names > 1) sum.name = sum.stack.length === 0 && sum.name !== null ? stem(sum.name) : null;
   }
   return sums;
 }
@@ -34,7 +43,7 @@ export function sumUp(buffers: readonly Buffer[]): Map<string, Sum> {
 export function siteOf(incident: Incident): SiteKey {
   const party = incident.second ?? incident.first;
   const name = incident.second?.name ?? incident.first?.name ?? null;
-  return { type: incident.type, name, phase: party?.phase, stack: party?.stack ?? [] };
+  return { type: incident.type, name, phase: party?.phase, stack: party?.stack ?? [], site: party?.site ?? null };
 }
 
 /** The place of a buffer, unique in one process at one moment. */
@@ -80,7 +89,7 @@ export function compare(before: readonly Buffer[], after: readonly Buffer[]): Ch
     const less = gone.get(key);
     const site = (more ?? less)!;
     changes.push({
-      key, type: site.type, name: site.name, phase: site.phase, stack: site.stack,
+      key, type: site.type, name: more && less && more.name !== less.name ? null : site.name, phase: site.phase, stack: site.stack, site: site.site,
       added: more?.bytes ?? 0, addedBuffers: more?.buffers ?? 0,
       gone: less?.bytes ?? 0, goneBuffers: less?.buffers ?? 0,
     });

@@ -1,44 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stacks and call sites. A call site is a type, a name and the functions and files of a stack, without lines,
-// so it stays the same when lines move.
+// Stacks and call sites. A call site is a type and the functions and files of a stack, without lines, so it stays the
+// same when lines move; inside one process, lines tell sites apart too. What its buffers are called is a second level:
+// names only tell sites apart where there is no stack, and then without their numbers.
 
 import { h } from "./dom";
-import type { Frame } from "./model";
+import type { Frame, SiteFrame } from "./model";
 
 export interface SiteKey {
   type: string | null;
-  name: string | null;
+  name: string | null; // of all its buffers; null: none, or several
+  names?: number; // how many there are, where that was counted
   phase?: string | null;
   stack: readonly Frame[];
+  site?: SiteFrame | null;
 }
 
-export const frameName = (frame: Frame): string => frame.function ?? frame.module ?? "?";
+export const frameName = (frame: SiteFrame): string => frame.function ?? frame.module ?? "?";
 
-export function frameWhere(frame: Frame): string {
+export function frameWhere(frame: SiteFrame): string {
   const file = frame.file?.split("/").pop() ?? "";
   return file ? (frame.line ? `${file}:${frame.line}` : file) : frame.function ? (frame.module ?? "") : "";
 }
 
-export function siteKey(site: SiteKey): string {
-  const frames = site.stack.map((frame) => `${frameName(frame)}@${frame.file ?? frame.module ?? ""}`);
-  return [site.type, site.name, site.name ? "" : site.phase, ...frames].join("\n");
+export const stem = (name: string): string => name.replace(/[0-9]+/g, "#");
+
+/** @lines: of one process, whose lines do not move. */
+export function siteKey(site: SiteKey, lines = false): string {
+  if (site.stack.length === 0) return [site.type, site.name === null ? "" : stem(site.name), site.name === null ? site.phase : ""].join("\n");
+  const frames = site.stack.map((frame) => `${frameName(frame)}@${frame.file ?? frame.module ?? ""}${lines ? `:${frame.line ?? ""}` : ""}`);
+  return [site.type, ...frames].join("\n");
 }
 
 export function siteLabel(site: SiteKey): string {
   if (site.name) return site.name;
-  const inner = site.stack[0];
-  if (inner) return frameName(inner);
+  if (site.site) return frameName(site.site);
   return site.phase ? `phase ${site.phase}` : "without a name";
 }
 
-/** The line below the label: where it was called. */
+/** The line below the label: the frame that stands for the stack. */
 export function siteWhere(site: SiteKey): string {
-  const inner = site.stack.find((frame) => frame.file) ?? site.stack[0];
   const parts = [];
-  if (inner && site.name) parts.push(frameName(inner));
-  if (inner) parts.push(frameWhere(inner));
-  if (!inner && site.name && site.phase) parts.push(`phase ${site.phase}`);
+  if (site.site && site.name) parts.push(frameName(site.site));
+  if (site.site) parts.push(frameWhere(site.site));
+  if (site.names && site.names > 1) parts.push(`${site.names} names`);
+  if (!site.site && site.name && site.phase) parts.push(`phase ${site.phase}`);
   return parts.filter(Boolean).join(" · ");
 }
 

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { glance, groupUp, happened, joined, nameOf, unread } from "../src/groups";
 import { memoryOf } from "../src/model";
 import { compare, partNote, siteOf, sumUp } from "../src/sites";
-import { shortId, siteKey } from "../src/stack";
+import { shortId, siteKey, siteLabel, siteWhere } from "../src/stack";
 import { tips, tree } from "../src/tree";
 import { listHeight, reveal, ROW, seen, SPARE, TALLEST } from "../src/window";
 import { buffer, frame, incident, memory } from "./make.mjs";
@@ -62,8 +62,28 @@ test("a call site stays the same when the source moves", () => {
   assert.equal(siteKey({ type: "L1", name: "n", phase: "p", stack: [a] }), siteKey({ type: "L1", name: "n", phase: "q", stack: [b] }));
   assert.notEqual(siteKey({ type: "L1", name: "n", stack: [a] }), siteKey({ type: "L1", name: "n", stack: [frame("g", "x.c")] }));
   assert.notEqual(siteKey({ type: "L1", name: null, phase: "p", stack: [] }), siteKey({ type: "L1", name: null, phase: "q", stack: [] }));
-  const sums = sumUp([buffer({ stack: [a] }), buffer({ stack: [b], size: 1, born_ns: 5 })]);
-  assert.deepEqual([...sums.values()].map(({ bytes, buffers, oldestNs }) => [bytes, buffers, oldestNs]), [[1025, 2, 5]]);
+});
+
+test("in one process, lines tell call sites apart", () => {
+  const [a, b] = [frame("f", "x.c", 10), frame("f", "x.c", 99)];
+  const sums = [...sumUp([buffer({ stack: [a] }), buffer({ stack: [a], size: 1, born_ns: 5 }), buffer({ stack: [b] })]).values()];
+  assert.deepEqual(sums.map(({ bytes, buffers, oldestNs }) => [bytes, buffers, oldestNs]), [[1025, 2, 5], [1024, 1, 1000]]);
+});
+
+test("buffers of one line are one call site, whatever they are called", () => {
+  const stack = [frame("alloc", "pool.c", 3), frame("grow", "x.c", 10)];
+  const site = { function: "grow", file: "/src/x.c", line: 10, module: null };
+  const rows = Array.from({ length: 32 }, (_, i) => buffer({ stack, site, name: `kv.${i}`, size: i + 1 }));
+  const [sum, ...rest] = sumUp(rows).values();
+  assert.equal(rest.length, 0);
+  assert.deepEqual([sum.buffers, sum.bytes, sum.names, sum.name], [32, 528, 32, null]);
+  assert.deepEqual(sum.called.get("kv.7"), { bytes: 8, buffers: 1 });
+  // The daemon's frame, not the innermost one.
+  assert.deepEqual([siteLabel(sum), siteWhere(sum)], ["grow", "x.c:10 · 32 names"]);
+  const [bare, ...others] = sumUp(rows.map((row) => ({ ...row, stack: [], site: null }))).values();
+  assert.deepEqual([others.length, bare.name, bare.names], [0, "kv.#", 32]);
+  const leaks = [{ pid: 3, ended_ns: 20, sites: rows.map(({ type, name }) => ({ type, name, phase: null, stack, site, bytes: 1, buffers: 1 })) }];
+  assert.deepEqual(groupUp([], leaks).map((group) => [group.times, group.site.name]), [[32, null]]);
 });
 
 test("names of groups differ where the groups do", () => {

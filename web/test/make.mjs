@@ -6,7 +6,7 @@ export const frame = (name, file = `${name}.c`, line = 1) => ({ function: name, 
 let address = 0;
 export const buffer = (with_ = {}) => ({
   pid: 1, comm: "one", device: 0, device_uid: "0xa1", type: "DRAM", address: `0x${(address += 0x1000).toString(16)}`, size: 1024,
-  refs: 1, born_ns: 1000, age_ns: 0, name: "a", phase: null, thread: 1, flags: [], stack: [], ...with_,
+  refs: 1, born_ns: 1000, age_ns: 0, name: "a", phase: null, thread: 1, flags: [], stack: [], site: null, ...with_,
 });
 
 export const incident = (with_ = {}) => ({

@@ -190,7 +190,7 @@ struct book_header {
 	uint64_t incident_lost[BOOK_INCIDENT_KINDS];
 	uint64_t changes;     /* shards made, devices declared and closed; counted when done */
 	uint32_t first_phase; /* the process's phase when the book was made: a string, 0 = none */
-	uint32_t reserved4;
+	uint32_t skip_frames; /* frames that stand for no stack: a string, 0 = none */
 	uint8_t reserved3[1776];
 };
 

@@ -10,84 +10,161 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "model/merge.h"
-#include "model/types.h"
 
 struct baseline {
-	json_t *document;
-	json_t *leaks; /* owned by the document */
+	json_t *sums[BASELINE_WHATS]; /* from keys to bytes */
 };
+
+static int baseline_add(struct baseline *baseline, enum baseline_what what, const char *key,
+			uint64_t bytes)
+{
+	uint64_t sum = merge_add(baseline_bytes(baseline, what, key), bytes);
+
+	return json_object_set_new(baseline->sums[what], key,
+				   json_integer((json_int_t)bits_min(sum, INT64_MAX)));
+}
+
+static const char *baseline_text(const json_t *row, const char *key)
+{
+	return json_string_value(json_object_get(row, key));
+}
+
+static uint64_t baseline_number(const json_t *row)
+{
+	json_int_t bytes = json_integer_value(json_object_get(row, "bytes"));
+
+	return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+/* A row with a name (or phase) and bytes: a name of a site, or a whole site of an older file. */
+static int baseline_add_label(struct baseline *baseline, const char *type, const json_t *row,
+			      bool has_calls)
+{
+	char text[REPORT_LABEL];
+	const char *label = has_calls ? NULL : baseline_text(row, "key");
+	int r;
+
+	if (!label)
+		label = report_label(type, baseline_text(row, "name"), baseline_text(row, "phase"),
+				     text, sizeof(text));
+	r = baseline_add(baseline, BASELINE_LABELS, label, baseline_number(row));
+
+	if (r == 0 && !has_calls)
+		r = baseline_add(baseline, BASELINE_BARE, label, baseline_number(row));
+	return r;
+}
+
+/*
+ * Older files have "TYPE NAME: CALLS", "TYPE in PHASE: CALLS" or no calls as "site", and a site for
+ * each name.
+ */
+static const char *baseline_old_calls(const json_t *leak, const char *type)
+{
+	const char *site = baseline_text(leak, "site"), *name = baseline_text(leak, "name");
+	const char *phase = baseline_text(leak, "phase");
+	char label[REPORT_LABEL];
+	int n;
+
+	if (!site)
+		return "";
+	n = snprintf(label, sizeof(label), "%s%s%s: ", type,
+		     name    ? " "
+		     : phase ? " in "
+			     : "",
+		     name    ? name
+		     : phase ? phase
+			     : "");
+	if (n < 0 || (size_t)n >= sizeof(label) || strncmp(site, label, (size_t)n) != 0)
+		return "";
+	return site + n;
+}
+
+static int baseline_add_leak(struct baseline *baseline, const json_t *leak)
+{
+	const char *type = baseline_text(leak, "type"), *calls = baseline_text(leak, "calls");
+	const json_t *names = json_object_get(leak, "names");
+	char key[REPORT_KEY];
+	int r = 0;
+
+	if (!type)
+		return 0;
+	if (!calls)
+		calls = baseline_old_calls(leak, type);
+	if (*calls)
+		r = baseline_add(baseline, BASELINE_SITES,
+				 report_calls_key(type, calls, key, sizeof(key)),
+				 baseline_number(leak));
+	/* Without calls all names have one label, which is the key. */
+	if (r == 0 && (!names || !*calls))
+		return baseline_add_label(baseline, type, leak, *calls);
+	for (size_t i = 0; r == 0 && i < json_array_size(names); i++)
+		r = baseline_add_label(baseline, type, json_array_get(names, i), *calls);
+	return r;
+}
+
+/* 0 or -ENOMEM. */
+static int baseline_fill(struct baseline *baseline, const json_t *leaks)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < BASELINE_WHATS; i++) {
+		baseline->sums[i] = json_object();
+		if (!baseline->sums[i])
+			return -ENOMEM;
+	}
+	for (size_t i = 0; r == 0 && i < json_array_size(leaks); i++)
+		r = baseline_add_leak(baseline, json_array_get(leaks, i));
+	return r < 0 ? -ENOMEM : 0;
+}
+
+static int baseline_fail(struct baseline *baseline, json_t *document, const char *why,
+			 char *ret_error, size_t size)
+{
+	if (why)
+		(void)snprintf(ret_error, size, "%s", why);
+	json_decref(document);
+	baseline_free(baseline);
+	return -EINVAL;
+}
 
 int baseline_load(const char *path, struct baseline **ret_baseline, char *ret_error, size_t size)
 {
 	struct baseline *baseline = calloc(1, sizeof(*baseline));
 	json_error_t error;
+	json_t *document, *leaks;
 	const char *schema;
 
 	if (!baseline)
 		return -ENOMEM;
-	baseline->document = json_load_file(path, 0, &error);
-	if (!baseline->document) {
-		if (error.line > 0)
-			(void)snprintf(ret_error, size, "line %d: %s", error.line, error.text);
-		else
-			(void)snprintf(ret_error, size, "cannot be read");
-		baseline_free(baseline);
-		return -EINVAL;
+	document = json_load_file(path, 0, &error);
+	if (!document) {
+		(void)snprintf(ret_error, size, "line %d: %s", error.line, error.text);
+		return baseline_fail(baseline, document, error.line > 0 ? NULL : "cannot be read",
+				     ret_error, size);
 	}
-	schema = json_string_value(json_object_get(baseline->document, "schema"));
-	baseline->leaks = json_object_get(baseline->document, "leaks");
-	if (!schema || strcmp(schema, "ttmem.run/1") != 0 || !json_is_array(baseline->leaks)) {
-		(void)snprintf(ret_error, size, "not a report of `ttmem run --json` (ttmem.run/1)");
-		baseline_free(baseline);
-		return -EINVAL;
-	}
+	schema = baseline_text(document, "schema");
+	leaks = json_object_get(document, "leaks");
+	if (!schema || strcmp(schema, "ttmem.run/1") != 0 || !json_is_array(leaks))
+		return baseline_fail(baseline, document,
+				     "not a report of `ttmem run --json` (ttmem.run/1)", ret_error,
+				     size);
+	if (baseline_fill(baseline, leaks) < 0)
+		return baseline_fail(baseline, document, "out of memory", ret_error, size);
+	json_decref(document);
 	*ret_baseline = baseline;
 	return 0;
 }
 
 void baseline_free(struct baseline *baseline)
 {
-	if (baseline)
-		json_decref(baseline->document);
+	for (size_t i = 0; baseline && i < BASELINE_WHATS; i++)
+		json_decref(baseline->sums[i]);
 	free(baseline);
 }
 
-static bool baseline_is_text(const json_t *leak, const char *key, const char *text)
+uint64_t baseline_bytes(const struct baseline *baseline, enum baseline_what what, const char *key)
 {
-	const char *value = json_string_value(json_object_get(leak, key));
-
-	return value && text ? strcmp(value, text) == 0 : !value && !text;
-}
-
-uint64_t baseline_label_bytes(const struct baseline *baseline, const struct group *label)
-{
-	size_t count = json_array_size(baseline->leaks);
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		const json_t *leak = json_array_get(baseline->leaks, i);
-		json_int_t bytes = json_integer_value(json_object_get(leak, "bytes"));
-
-		if (bytes > 0 && baseline_is_text(leak, "type", types_name(label->type)) &&
-		    baseline_is_text(leak, "name", label->name) &&
-		    baseline_is_text(leak, "phase", label->phase))
-			sum = merge_add(sum, (uint64_t)bytes);
-	}
-	return sum;
-}
-
-uint64_t baseline_bytes(const struct baseline *baseline, const char *key)
-{
-	size_t count = json_array_size(baseline->leaks);
-
-	for (size_t i = 0; i < count; i++) {
-		json_t *leak = json_array_get(baseline->leaks, i);
-		const char *site = json_string_value(json_object_get(leak, "site"));
-		json_int_t bytes = json_integer_value(json_object_get(leak, "bytes"));
-
-		if (site && strcmp(site, key) == 0 && bytes > 0)
-			return (uint64_t)bytes;
-	}
-	return 0;
+	return (uint64_t)json_integer_value(json_object_get(baseline->sums[what], key));
 }

@@ -49,14 +49,14 @@ static void report_json_peaks(struct emit *json, const struct report *report)
 	emit_close_array(json);
 }
 
-static void report_json_stacks(struct emit *json, const struct report *report,
-			       const struct report_site *site)
+static void report_json_stacks(struct emit *json, const struct report_site *site)
 {
-	const struct group *stack;
-	size_t at = 0;
-
 	emit_open_array(json, "stacks");
-	while ((stack = report_next_stack(report, site, &at))) {
+	for (size_t i = 0; i < site->stacks.count; i++) {
+		const struct group *stack = &site->stacks.groups[i];
+
+		if (!stack->stack)
+			continue;
 		emit_open_object(json, NULL);
 		emit_u64(json, "bytes", stack->bytes);
 		emit_u64(json, "buffers", stack->buffers);
@@ -73,16 +73,19 @@ static void report_json_leaks(struct emit *json, const struct report *report)
 	emit_open_array(json, "leaks");
 	for (size_t i = 0; i < report->site_count; i++) {
 		const struct report_site *site = &report->sites[i];
+		const struct group *group = report_group(site);
 
 		emit_open_object(json, NULL);
-		emit_string(json, "site", report_key(report, site, key, sizeof(key)));
-		emit_string(json, "type", types_name(site->group.type));
-		emit_string(json, "name", site->group.name);
-		emit_string(json, "phase", site->group.phase);
-		emit_u64(json, "bytes", site->group.bytes);
-		emit_u64(json, "buffers", site->group.buffers);
+		emit_string(json, "key", report_key(site, key, sizeof(key)));
+		emit_string(json, "type", types_name(group->type));
+		document_site(json, site->stacks.groups[0].stack);
+		emit_string(json, "calls", site->calls);
+		document_names(json, &site->sum, group, SIZE_MAX); /* a baseline needs all */
+		emit_string(json, "phase", group->names == 1 ? group->phase : NULL);
+		emit_u64(json, "bytes", group->bytes);
+		emit_u64(json, "buffers", group->buffers);
 		emit_bool(json, "known", site->known);
-		report_json_stacks(json, report, site);
+		report_json_stacks(json, site);
 		emit_close_object(json);
 	}
 	emit_close_array(json);

@@ -15,194 +15,12 @@
 #include "base/text.h"
 #include "cli/run/run-family.h"
 #include "model/frames.h"
-#include "model/merge.h"
+#include "model/site.h"
 #include "model/types.h"
 
 #define REPORT_SITES 20 /* shown to people; scripts get all */
 #define REPORT_STACKS 5 /* per site, likewise */
-
-const char *report_label(const struct report *report, const struct report_site *site, char *buffer,
-			 size_t size)
-{
-	const char *key = group_key(report->family->ended, GROUP_LABEL, &site->group, buffer, size);
-
-	return key ? key : "(no name)";
-}
-
-const char *report_key(const struct report *report, const struct report_site *site, char *buffer,
-		       size_t size)
-{
-	char label[REPORT_LABEL];
-
-	(void)snprintf(buffer, size, "%s%s%s", report_label(report, site, label, sizeof(label)),
-		       *site->calls ? ": " : "", site->calls);
-	return buffer;
-}
-
-/* Texts of a snapshot are interned: they are equal if their addresses are. */
-static int report_compare_labels(const struct group *a, const struct group *b)
-{
-	uintptr_t name = (uintptr_t)a->name, other_name = (uintptr_t)b->name;
-	uintptr_t phase = (uintptr_t)a->phase, other_phase = (uintptr_t)b->phase;
-
-	if (a->type != b->type)
-		return a->type < b->type ? -1 : 1;
-	if (name != other_name)
-		return name < other_name ? -1 : 1;
-	return (phase > other_phase) - (phase < other_phase);
-}
-
-static int report_compare_calls(const void *left, const void *right)
-{
-	const struct report_stack *a = left, *b = right;
-	int r = report_compare_labels(&a->group, &b->group);
-
-	if (r == 0)
-		r = strcmp(a->calls, b->calls);
-	if (r == 0)
-		r = (a->group.bytes < b->group.bytes) - (a->group.bytes > b->group.bytes);
-	return r;
-}
-
-/* Largest first; then by what is shown, so that the order is stable. */
-static int report_compare_sizes(const void *left, const void *right)
-{
-	const struct report_site *a = left, *b = right;
-	const char *name = a->group.name ? a->group.name : "";
-	int r = (a->group.bytes < b->group.bytes) - (a->group.bytes > b->group.bytes);
-
-	if (r == 0)
-		r = strcmp(name, b->group.name ? b->group.name : "");
-	if (r == 0)
-		r = strcmp(a->calls, b->calls);
-	return r ? r : report_compare_labels(&a->group, &b->group);
-}
-
-static int report_take_stacks(struct report *report, uint32_t ignored)
-{
-	char calls[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
-	CLEANUP_FREE struct group *groups = NULL;
-	size_t count;
-	int r = group_buffers(report->family->ended, GROUP_SITE, false, &groups, &count);
-
-	if (r < 0)
-		return r;
-	report->stacks = calloc(count + 1, sizeof(*report->stacks));
-	report->sites = calloc(count + 1, sizeof(*report->sites));
-	if (!report->stacks || !report->sites)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		struct report_stack *stack = &report->stacks[report->stack_count];
-
-		if (ignored >> groups[i].type & 1) {
-			report->ignored_buffers += groups[i].buffers;
-			continue;
-		}
-		stack->group = groups[i];
-		stack->calls = strdup(frames_calls(groups[i].stack, calls, sizeof(calls)));
-		if (!stack->calls)
-			return -ENOMEM;
-		report->stack_count++;
-	}
-	return 0;
-}
-
-/* Adjacent stacks with the same type, name and calls form one site. */
-static void report_add_up(struct report *report)
-{
-	struct report_site *site = NULL;
-
-	for (size_t i = 0; i < report->stack_count; i++) {
-		const struct report_stack *stack = &report->stacks[i];
-
-		if (!site || report_compare_labels(&site->group, &stack->group) != 0 ||
-		    strcmp(site->calls, stack->calls) != 0) {
-			site = &report->sites[report->site_count++];
-			*site = (struct report_site){
-				.group = stack->group, .calls = stack->calls, .first = i};
-			site->group.bytes = site->group.buffers = 0;
-			site->group.stack = NULL;
-		}
-		site->count++;
-		site->group.bytes = merge_add(site->group.bytes, stack->group.bytes);
-		site->group.buffers += stack->group.buffers;
-		report->leaked_bytes = merge_add(report->leaked_bytes, stack->group.bytes);
-		report->leaked_buffers += stack->group.buffers;
-	}
-}
-
-/* Sites of one label are adjacent here, too. */
-static void report_add_up_labels(struct report *report)
-{
-	for (size_t first = 0, end; first < report->site_count; first = end) {
-		uint64_t sum = 0;
-
-		for (end = first; end < report->site_count &&
-				  report_compare_labels(&report->sites[first].group,
-							&report->sites[end].group) == 0;
-		     end++)
-			sum = merge_add(sum, report->sites[end].group.bytes);
-		for (size_t i = first; i < end; i++)
-			report->sites[i].label_bytes = sum;
-	}
-}
-
-/*
- * A site is known if the baseline has it with its calls. If it has no stack, here or there, only
- * type and name identify it: then all sites with these are compared together.
- */
-static bool report_is_known(const struct report *report, const struct report_site *site,
-			    const struct baseline *baseline)
-{
-	char text[REPORT_KEY];
-
-	if (baseline_bytes(baseline, report_key(report, site, text, sizeof(text))) >=
-	    site->group.bytes)
-		return true;
-	if (baseline_bytes(baseline, report_label(report, site, text, sizeof(text))) >=
-	    site->label_bytes)
-		return true;
-	return !*site->calls && baseline_label_bytes(baseline, &site->group) >= site->label_bytes;
-}
-
-int report_init(struct report *report, const struct family *family, uint32_t ignored,
-		const struct baseline *baseline)
-{
-	int r;
-
-	*report = (struct report){
-		.family = family,
-		.is_tracked = family->end_count > 0 || family->still_running > 0,
-	};
-	r = report_take_stacks(report, ignored);
-	if (r < 0) {
-		report_deinit(report);
-		return r;
-	}
-	qsort(report->stacks, report->stack_count, sizeof(*report->stacks), report_compare_calls);
-	report_add_up(report);
-	report_add_up_labels(report);
-	qsort(report->sites, report->site_count, sizeof(*report->sites), report_compare_sizes);
-	for (size_t i = 0; i < report->site_count; i++) {
-		struct report_site *site = &report->sites[i];
-
-		site->known = baseline && report_is_known(report, site, baseline);
-		if (!site->known) {
-			report->new_bytes += site->group.bytes;
-			report->new_buffers += site->group.buffers;
-		}
-	}
-	return 0;
-}
-
-void report_deinit(struct report *report)
-{
-	for (size_t i = 0; i < report->stack_count; i++)
-		free(report->stacks[i].calls);
-	free(report->stacks);
-	free(report->sites);
-	*report = (struct report){0};
-}
+#define REPORT_NAMES 5  /* likewise */
 
 static void report_command(const struct report *report, FILE *out)
 {
@@ -284,38 +102,55 @@ static size_t report_incident_count(const struct report *report)
 	return count;
 }
 
-const struct group *report_next_stack(const struct report *report, const struct report_site *site,
-				      size_t *at)
-{
-	while (*at < site->count) {
-		const struct group *group = &report->stacks[site->first + (*at)++].group;
-
-		if (group->stack)
-			return group;
-	}
-	return NULL;
-}
-
-static void report_text_stacks(const struct report *report, const struct report_site *site,
-			       FILE *out)
+static void report_text_stacks(const struct report_site *site, FILE *out)
 {
 	char plain[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
-	const struct group *stack;
-	size_t at = 0;
 
-	for (uint32_t shown = 0; shown < REPORT_STACKS; shown++) {
-		stack = report_next_stack(report, site, &at);
-		if (!stack)
-			return;
+	for (size_t i = 0; i < site->stacks.count && i < REPORT_STACKS; i++) {
+		const struct group *stack = &site->stacks.groups[i];
+
+		if (!stack->stack)
+			continue;
 		fprintf(out, "              %6" PRIu64 " from ", stack->buffers);
 		text_put(out, frames_plain(stack->stack, plain, sizeof(plain)));
 		fputc('\n', out);
 	}
 }
 
+/* The names of a site that has several, the largest first. */
+static void report_text_names(const struct report_site *site, FILE *out)
+{
+	size_t count = site->sum.name_count;
+
+	for (size_t i = 0; count > 1 && i < count && i <= REPORT_NAMES; i++) {
+		const char *name = site->sum.names[i].name;
+
+		(void)fputs(i ? ", " : "              named ", out);
+		if (i == REPORT_NAMES)
+			fprintf(out, "and %zu more", count - i);
+		else
+			text_put(out, name ? name : "(no name)");
+	}
+	if (count > 1)
+		fputc('\n', out);
+}
+
+/* Its type and names, and the frame that stands for its stacks. */
+static void report_put_site(const struct report_site *site, FILE *out)
+{
+	char text[REPORT_KEY];
+
+	text_put(out, group_label(report_group(site), text, sizeof(text)));
+	site_text(site->stacks.groups[0].stack, text, sizeof(text));
+	if (*text) {
+		(void)fputs(" at ", out);
+		text_put(out, text);
+	}
+}
+
 static void report_text_leaks(const struct report *report, FILE *out)
 {
-	char key[REPORT_LABEL], size[TEXT_NUMBER_SIZE];
+	char size[TEXT_NUMBER_SIZE];
 
 	if (report->leaked_buffers == 0) {
 		fprintf(out, "leaks: %s\n", report->is_tracked ? "none" : "not known");
@@ -328,11 +163,13 @@ static void report_text_leaks(const struct report *report, FILE *out)
 	for (size_t i = 0; i < report->site_count && i < REPORT_SITES; i++) {
 		const struct report_site *site = &report->sites[i];
 
-		fprintf(out, "  %10s  %6" PRIu64 " %s  ", text_size(site->group.bytes, size),
-			site->group.buffers, site->group.buffers == 1 ? "buffer " : "buffers");
-		text_put(out, report_label(report, site, key, sizeof(key)));
+		fprintf(out, "  %10s  %6" PRIu64 " %s  ",
+			text_size(report_group(site)->bytes, size), report_group(site)->buffers,
+			report_group(site)->buffers == 1 ? "buffer " : "buffers");
+		report_put_site(site, out);
 		fprintf(out, "%s\n", site->known ? "  (in the baseline)" : "");
-		report_text_stacks(report, site, out);
+		report_text_names(site, out);
+		report_text_stacks(site, out);
 	}
 	if (report->site_count > REPORT_SITES)
 		fprintf(out, "  and %zu more call site%s; --json has all\n",
@@ -410,9 +247,14 @@ void report_markdown(const struct report *report, FILE *out)
 		for (size_t i = 0; i < report->site_count; i++) {
 			const struct report_site *site = &report->sites[i];
 
-			fprintf(out, "| %s | %" PRIu64 " | ", text_size(site->group.bytes, size),
-				site->group.buffers);
-			report_cell(out, report_key(report, site, key, sizeof(key)));
+			fprintf(out, "| %s | %" PRIu64 " | ",
+				text_size(report_group(site)->bytes, size),
+				report_group(site)->buffers);
+			report_cell(out, group_label(report_group(site), key, sizeof(key)));
+			if (*site->calls) {
+				(void)fputs(": ", out);
+				report_cell(out, site->calls);
+			}
 			fprintf(out, " | %s |\n", site->known ? "known" : "**new**");
 		}
 		fprintf(out, "\n");

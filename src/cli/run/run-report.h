@@ -20,19 +20,15 @@ struct family;
 #define REPORT_LABEL 4096u /* room for a type and a name, or a phase */
 #define REPORT_KEY (REPORT_LABEL + TEXT_CLEAN_SIZE(POOL_TEXT_MAX))
 
-/* Buffers with the same stack. */
-struct report_stack {
-	struct group group;
-	char *calls; /* its frames without line numbers, empty if there is no stack; owned */
-};
-
-/* A call site: a type, a name and calls. Its stacks differ only in line numbers. */
+/*
+ * A call site: a type and a stack. In a baseline only its calls count, because lines move from build to
+ * build. Without calls the name without its numbers, or the phase, is in their place.
+ */
 struct report_site {
-	struct group group;   /* the sums of its stacks */
-	const char *calls;    /* of its stacks */
-	size_t first, count;  /* its stacks, largest first */
-	uint64_t label_bytes; /* of all sites with this type and name */
-	bool known;           /* in the baseline, with at least as many bytes */
+	struct group_list sum;    /* one group, with its names */
+	struct group_list stacks; /* largest first; without a stack: one group that has none */
+	const char *calls;        /* "" = no stack */
+	bool known;               /* in the baseline, with at least as many bytes */
 };
 
 struct report {
@@ -42,8 +38,8 @@ struct report {
 
 	struct report_site *sites; /* leaks, largest first, without ignored types */
 	size_t site_count;
-	struct report_stack *stacks; /* those of one site are adjacent */
-	size_t stack_count;
+	char **calls; /* of all their stacks */
+	size_t call_count;
 	uint64_t leaked_bytes; /* all of them */
 	uint64_t leaked_buffers;
 	uint64_t new_bytes; /* those not in the baseline */
@@ -63,24 +59,31 @@ void report_text(const struct report *report, FILE *out);
 void report_markdown(const struct report *report, FILE *out);
 void report_json(const struct report *report, FILE *out);
 
-/* The next stack of a site's buffers, starting at @at (initially 0); NULL = no more. */
-const struct group *report_next_stack(const struct report *report, const struct report_site *site,
-				      size_t *at);
-
-/* The site's type and name (or phase), for people. */
-const char *report_label(const struct report *report, const struct report_site *site, char *buffer,
-			 size_t size);
+static inline const struct group *report_group(const struct report_site *site)
+{
+	return site->sum.groups;
+}
 
 /* The whole call site, as written into a report and looked up in a baseline. */
-const char *report_key(const struct report *report, const struct report_site *site, char *buffer,
-		       size_t size);
+const char *report_key(const struct report_site *site, char *buffer, size_t size);
+
+/* The same for a type and calls. */
+const char *report_calls_key(const char *type, const char *calls, char *buffer, size_t size);
+
+/* Buffers without a stack: a type, and the name without its numbers, or else the phase. */
+const char *report_label(const char *type, const char *name, const char *phase, char *buffer,
+			 size_t size);
 
 /* Leaks of an earlier run, as `ttmem run --json` wrote them. */
 int baseline_load(const char *path, struct baseline **ret_baseline, char *ret_error, size_t size);
 void baseline_free(struct baseline *baseline);
 
-/* Bytes that the baseline has for a site, 0 if none. */
-uint64_t baseline_bytes(const struct baseline *baseline, const char *key);
+/* How many bytes the baseline has of something, 0 if none. */
+enum baseline_what {
+	BASELINE_SITES,  /* by report_calls_key() */
+	BASELINE_BARE,   /* by report_label(), without calls */
+	BASELINE_LABELS, /* by report_label(), all */
+	BASELINE_WHATS,
+};
 
-/* Bytes that it has for all sites with a type and a name, or a phase if there is no name. */
-uint64_t baseline_label_bytes(const struct baseline *baseline, const struct group *label);
+uint64_t baseline_bytes(const struct baseline *baseline, enum baseline_what what, const char *key);

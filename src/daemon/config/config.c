@@ -70,6 +70,7 @@ void config_deinit(struct config *config)
 	free(config->log);
 	free(config->on_incident);
 	free(config->http_hosts);
+	free(config->skip_frames);
 	free(config->otlp);
 	free(config->token_file);
 	free(config->group);
@@ -304,6 +305,8 @@ static int parse_all(struct config *config, const struct config_places *places,
 		r = parse_variable(config, line, "TTMEM_SOCKET", "socket", errors);
 	if (r == 0)
 		r = parse_variable(config, line, "TT_ALLOC_SERVER_SOCKET", "legacy-socket", errors);
+	if (r == 0)
+		r = parse_variable(config, line, "TTMEM_SKIP_FRAMES", "skip-frames", errors);
 	if (r == 0)
 		r = parse_given(config, line, errors);
 	if (r == 0)

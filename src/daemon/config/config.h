@@ -25,6 +25,7 @@ struct config {
 	char *log;           /* log file; NULL = standard output */
 	char *on_incident;   /* shell command */
 	char *http_hosts;    /* NULL = none */
+	char *skip_frames;   /* likewise */
 	char *otlp;          /* NULL = no push */
 	uint32_t otlp_interval_s;
 	char *token_file; /* default: "http-token" in the state folder */

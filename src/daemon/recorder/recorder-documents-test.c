@@ -237,7 +237,7 @@ static void put_large_leak(struct testing_world *world, uint32_t pid)
 	char name[2048];
 
 	for (uint32_t i = 0; i < 1000; i++) {
-		snprintf(name, sizeof(name), "%-2047u", pid * 100 + i / 50);
+		snprintf(name, sizeof(name), "%c%-2046u", 'a' + (char)(i / 50), pid);
 		testing_buffer(snapshot, process, 0, 0x1000, name, NULL);
 	}
 	store_put_leak(world->store, snapshot, process, &ending);

@@ -110,6 +110,23 @@ UNIT(goodbye_is_not_the_end)
 	observer_close(&w);
 }
 
+UNIT(skipped_frames_are_in_the_book)
+{
+	struct observer w;
+
+	observer_track();
+	ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
+	rest_open(&w);
+	assert(observer_header(&w)->skip_frames == 0);
+	ttmem_skip_frames("pool::,take_*");
+	assert(strcmp(observer_text(&w, observer_header(&w)->skip_frames), "pool::,take_*") == 0);
+	ttmem_skip_frames("other");
+	assert(strcmp(observer_text(&w, observer_header(&w)->skip_frames), "other") == 0);
+	ttmem_skip_frames(NULL);
+	assert(observer_header(&w)->skip_frames == 0);
+	observer_close(&w);
+}
+
 UNIT(phases)
 {
 	struct observer w;

@@ -203,6 +203,19 @@ REST_EXPORT void ttmem_phase_process(const char *name)
 	call_end(&call);
 }
 
+REST_EXPORT void ttmem_skip_frames(const char *patterns)
+{
+	struct call call;
+
+	if (!call_begin(&call, CALL_OTHER))
+		return;
+	if (!rest_is_nested(&call))
+		gate_set_skip_frames(patterns);
+	if (unlikely(call.is_debugged))
+		debug_line("skip_frames %s", patterns ? patterns : "-");
+	call_end(&call);
+}
+
 REST_EXPORT void ttmem_mark(const char *name)
 {
 	struct call call;

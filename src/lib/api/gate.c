@@ -31,6 +31,7 @@ static bool gate_is_wiped; /* in children of this process */
 static uint32_t gate_instances;
 static uint32_t gate_pauses;
 static char gate_phase_text[BOOK_PATH_MAX + 1];
+static char gate_skip_text[BOOK_PATH_MAX + 1];
 static bool gate_phase_is_set; /* TTMEM_PHASE was read, or the application has set a phase */
 
 static bool gate_says(const char *name, const char *value)
@@ -87,13 +88,27 @@ static void gate_publish(struct writer *writer)
 	__atomic_store_n(&gate_current.word, word, __ATOMIC_RELEASE);
 }
 
-static void gate_copy_phase(const char *text)
+/* @to has room for BOOK_PATH_MAX bytes and a NUL. */
+static void gate_copy(const char *text, char *to)
 {
 	size_t length = text ? intern_length(text, BOOK_PATH_MAX) : 0;
 
-	bits_copy(gate_phase_text, text, length);
-	gate_phase_text[length] = '\0';
+	bits_copy(to, text, length);
+	to[length] = '\0';
+}
+
+static void gate_copy_phase(const char *text)
+{
+	gate_copy(text, gate_phase_text);
 	gate_phase_is_set = true;
+}
+
+/* Readers may look at any time. */
+static void gate_write_skip_frames(struct writer *writer)
+{
+	uint32_t id = intern_string(writer, gate_skip_text, BOOK_PATH_MAX);
+
+	__atomic_store_n(&writer->header->skip_frames, id, __ATOMIC_RELAXED);
 }
 
 static struct writer *gate_make_book(void)
@@ -108,6 +123,7 @@ static struct writer *gate_make_book(void)
 	gate_current.instance = ++gate_instances;
 	gate_current.phase = intern_string(writer, gate_phase_text, BOOK_PATH_MAX);
 	writer->header->first_phase = gate_current.phase;
+	gate_write_skip_frames(writer);
 	/* Threads that gave up waiting for the gate lost one event each; what it was is unknown. */
 	writer->header->rejected.lock += __atomic_load_n(&gate_current.missed, __ATOMIC_RELAXED);
 	gate_publish(writer);
@@ -192,6 +208,18 @@ void gate_resume(void)
 bool gate_is_paused(void)
 {
 	return __atomic_load_n(&gate_pauses, __ATOMIC_RELAXED) != 0;
+}
+
+void gate_set_skip_frames(const char *text)
+{
+	struct block_signals hold;
+
+	if (!gate_take(&hold))
+		return;
+	gate_copy(text, gate_skip_text);
+	if (gate_current.writer)
+		gate_write_skip_frames(gate_current.writer);
+	gate_give(&hold);
 }
 
 void gate_set_phase(const char *text)

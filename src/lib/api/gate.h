@@ -59,6 +59,9 @@ bool gate_is_paused(void);
 /* The process's phase, kept as text so that a forked child can name it in its own book. */
 void gate_set_phase(const char *text);
 
+/* Likewise the frames that stand for no stack. */
+void gate_set_skip_frames(const char *text);
+
 static inline uintptr_t gate_word(void)
 {
 	/* Pairs with the release in gate_publish(): the writer is seen fully initialized. */

@@ -98,18 +98,42 @@ void document_buffers(struct emit *json, const struct snapshot *snapshot)
 	document_close(json, snapshot);
 }
 
+void document_names(struct emit *json, const struct group_list *list, const struct group *site,
+		    size_t most)
+{
+	emit_string(json, "name", site->names == 1 ? site->name : NULL);
+	emit_u64(json, "name_count", site->names);
+	emit_open_array(json, "names");
+	for (size_t i = 0; i < site->names && i < most; i++) {
+		const struct group *name = &list->names[site->first_name + i];
+
+		emit_open_object(json, NULL);
+		emit_string(json, "name", name->name);
+		emit_string(json, "phase", name->phase);
+		emit_u64(json, "bytes", name->bytes);
+		emit_u64(json, "buffers", name->buffers);
+		emit_close_object(json);
+	}
+	emit_close_array(json);
+}
+
 void document_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
-		     const struct group *groups, size_t count)
+		     const struct group_list *list)
 {
 	char key[DOCUMENT_KEY];
 
 	document_open(json, "ttmem.buffers/1", snapshot->time_ns);
 	emit_open_array(json, "groups");
-	for (size_t i = 0; i < count; i++) {
-		const struct group *group = &groups[i];
+	for (size_t i = 0; i < list->count; i++) {
+		const struct group *group = &list->groups[i];
 
 		emit_open_object(json, NULL);
 		emit_string(json, "key", group_key(snapshot, kind, group, key, sizeof(key)));
+		if (kind == GROUP_SITE) {
+			emit_string(json, "type", types_name(group->type));
+			document_site(json, group->stack);
+			document_names(json, list, group, DOCUMENT_NAMES);
+		}
 		emit_u64(json, "bytes", group->bytes);
 		emit_u64(json, "buffers", group->buffers);
 		emit_u64(json, "oldest_ns", group->oldest_ns);
@@ -222,6 +246,7 @@ void document_growth(struct emit *json, const struct snapshot *snapshot,
 	document_open(json, "ttmem.growth/1", snapshot->time_ns);
 	emit_u64(json, "samples", growth->samples);
 	emit_u64(json, "span_ns", growth->last_ns - growth->first_ns);
+	emit_u64(json, "past_ns", growth->past_ns);
 	emit_open_array(json, "sites");
 	for (size_t i = 0; i < growth->count; i++) {
 		const struct growth_site *site = &growth->sites[i];
@@ -230,15 +255,19 @@ void document_growth(struct emit *json, const struct snapshot *snapshot,
 		emit_u64(json, "pid", site->pid);
 		emit_string(json, "comm", site->comm);
 		emit_string(json, "type", types_name(site->type));
-		emit_string(json, "name", site->name);
+		emit_string(json, "name", site->names == 1 ? site->name : NULL);
+		emit_u64(json, "name_count", site->names);
 		emit_string(json, "phase", site->phase);
 		document_stack(json, site->stack);
 		emit_u64(json, "bytes", site->last_bytes);
-		emit_u64(json, "bytes_before", site->first_bytes);
-		emit_u64(json, "grown", site->last_bytes - site->first_bytes);
+		emit_u64(json, "bytes_before", site->last_bytes - growth_bytes(site));
+		emit_u64(json, "grown", growth_bytes(site));
 		emit_u64(json, "buffers", site->last_buffers);
-		emit_u64(json, "buffers_before", site->first_buffers);
+		emit_u64(json, "buffers_before", site->last_buffers - growth_buffers(site));
 		emit_double(json, "per_second", growth_per_second(growth, site));
+		emit_u64(json, "looked_ns", growth_span(growth, site));
+		emit_string(json, "confidence",
+			    growth_confidence_name(growth_confidence(growth, site)));
 		emit_u64(json, "oldest_ns", site->oldest_ns);
 		emit_open_array(json, "ages");
 		for (uint32_t age = 0; age < GROUP_AGES; age++)

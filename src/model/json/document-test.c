@@ -11,8 +11,8 @@
 #include "base/emit.h"
 #include "base/unit.h"
 
-/* The JSON of a stack, without blanks and line ends. */
-static const char *made_of(const char *stack)
+/* The JSON of a stack and its site, without blanks and line ends. */
+static char *all_of(const char *stack)
 {
 	static char result[4096];
 	char *text = NULL;
@@ -31,6 +31,25 @@ static const char *made_of(const char *stack)
 	result[n] = 0;
 	free(text);
 	return result;
+}
+
+/* Without the site. */
+static const char *made_of(const char *stack)
+{
+	char *text = all_of(stack), *site = strstr(text, ",\"site\":");
+
+	assert(site);
+	site[0] = '}';
+	site[1] = '\0';
+	return text;
+}
+
+UNIT(the_frame_that_stands_for_a_stack_comes_with_it)
+{
+	assert(strstr(all_of(NULL), ",\"site\":null}"));
+	assert(strstr(all_of("m.py:7:step -> ttmem_alloc @ libttmem.so.0"),
+		      ",\"site\":{\"function\":\"step\",\"file\":\"m.py\",\"line\":7,"
+		      "\"module\":null}}"));
 }
 
 #define FRAME(function, file, line, python)                           \

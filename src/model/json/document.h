@@ -31,7 +31,11 @@ void document_cards(struct emit *json, const struct snapshot *snapshot);
 
 void document_buffers(struct emit *json, const struct snapshot *snapshot);
 void document_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
-		     const struct group *groups, size_t count);
+		     const struct group_list *list);
+/* "name" of a site with one name, else null; "names": the largest, @most of them at most, and how many there are. */
+void document_names(struct emit *json, const struct group_list *list, const struct group *site,
+		    size_t most);
+#define DOCUMENT_NAMES 16u /* of a site; more are only counted */
 void document_incidents(struct emit *json, const struct snapshot *snapshot);
 void document_growth(struct emit *json, const struct snapshot *snapshot,
 		     const struct growth *growth);
@@ -61,5 +65,7 @@ void document_page_end(struct emit *json, bool exact, const char *next); /* NULL
 void document_close(struct emit *json, const struct snapshot *snapshot);
 void document_uid(struct emit *json, const char *key, uint64_t unique_id);
 void document_flags(struct emit *json, uint32_t flags);
-void document_stack(struct emit *json, const char *stack); /* as in a snapshot_buffer */
+/* "stack" and "site", its frame that model/site.h chooses; @stack as in a snapshot_buffer. */
+void document_stack(struct emit *json, const char *stack);
+void document_site(struct emit *json, const char *stack); /* the latter alone */
 const char *document_bound(uint32_t bound);

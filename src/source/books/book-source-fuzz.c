@@ -188,7 +188,7 @@ static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view
 	fuzz_stacks(book, &namer);
 	assert(snapshot_finish(snapshot) == 0);
 	assert(growth_add(&growth, snapshot) == 0);
-	growth_finish(&growth);
+	growth_finish(&growth, false);
 	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_AGE);
 	document_smi(&json, snapshot, &filter);
 	document_ps(&json, snapshot);

@@ -20,6 +20,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "model/frame-patterns.h"
 #include "model/frames.h"
 #include "model/namer.h"
 #include "model/snapshot-request.h"
@@ -37,6 +38,7 @@ struct book_line {
 	char text[BOOK_STACK_TEXT];
 	size_t start; /* the text extends from here to the end */
 	bool full;
+	const char *skip_frames; /* of the book; NULL = none */
 };
 
 static void book_line_put(struct book_line *line, const char *text, size_t length)
@@ -51,6 +53,9 @@ static void book_line_add(struct book_line *line, const struct namer_name *name,
 	char text[BOOK_FRAME_TEXT];
 	size_t arrow = line->start < sizeof(line->text) ? sizeof(book_arrow) - 1 : 0;
 	const char *function = name->function ? name->function : "?";
+	const struct frames_one frame = {
+		.function = name->function, .file = name->file, .module = module};
+	const char *mark = frame_patterns_match(line->skip_frames, &frame) ? FRAMES_SKIPPED : "";
 	size_t length;
 	int n;
 
@@ -59,11 +64,11 @@ static void book_line_add(struct book_line *line, const struct namer_name *name,
 	if (line->start == sizeof(line->text) && frames_is_reporting(name->function, module))
 		return;
 	if (name->file)
-		n = snprintf(text, sizeof(text), "%s:%" PRIu32 ":%s%s%s", name->file, name->line,
-			     function, module ? FRAMES_AT : "", module ? module : "");
+		n = snprintf(text, sizeof(text), "%s:%" PRIu32 ":%s%s%s%s", name->file, name->line,
+			     function, mark, module ? FRAMES_AT : "", module ? module : "");
 	else
-		n = snprintf(text, sizeof(text), "%s%s%s", function, module ? FRAMES_AT : "",
-			     module ? module : "");
+		n = snprintf(text, sizeof(text), "%s%s%s%s", function, mark,
+			     module ? FRAMES_AT : "", module ? module : "");
 	length = n < 0 ? 0 : bits_min((size_t)n, sizeof(text) - 1);
 	/* Always leave room to say that something was cut. */
 	if (length + 2 * sizeof(book_arrow) + sizeof(book_more) > line->start) {
@@ -201,6 +206,7 @@ const char *book_stack_text(struct book_reading *reading, uint32_t id)
 		return known->text;
 	line.start = sizeof(line.text);
 	line.full = false;
+	line.skip_frames = book_text(reading, reading->book->reader.header.skip_frames);
 	count = reader_stack(&reading->book->reader, id, &head, frames, BOOK_STACK_FRAMES);
 	count = count ? book_merge(reading, frames, head.native, count, order) : 0;
 	for (size_t i = 0; i < count; i++) {

@@ -15,7 +15,6 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "model/json/document.h"
-#include "model/merge.h"
 #include "model/snapshot.h"
 #include "web/server/web.h"
 
@@ -56,45 +55,11 @@ static int group_pages_move(struct group_pages *group_pages, const struct snapsh
 	return r;
 }
 
-static int group_pages_compare(const void *left, const void *right)
-{
-	const struct group *a = left, *b = right;
-	const uint64_t keys[][2] = {
-		{a->process, b->process},
-		{a->thread, b->thread},
-		{a->type, b->type},
-		{(uintptr_t)a->name, (uintptr_t)b->name},
-		{(uintptr_t)a->phase, (uintptr_t)b->phase},
-		{(uintptr_t)a->stack, (uintptr_t)b->stack},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		if (keys[i][0] != keys[i][1])
-			return keys[i][0] < keys[i][1] ? -1 : 1;
-	}
-	return 0;
-}
-
 /* Merges equal neighbours. */
 static void group_pages_merge(struct group_pages *group_pages)
 {
-	size_t n = 0;
+	size_t n = group_merge(group_pages->kind, group_pages->groups, group_pages->count);
 
-	if (group_pages->count > 0)
-		qsort(group_pages->groups, group_pages->count, sizeof(*group_pages->groups),
-		      group_pages_compare);
-	for (size_t i = 0; i < group_pages->count; i++) {
-		struct group *last = n ? &group_pages->groups[n - 1] : NULL;
-		const struct group *group = &group_pages->groups[i];
-
-		if (!last || group_pages_compare(last, group) != 0) {
-			group_pages->groups[n++] = *group;
-			continue;
-		}
-		last->bytes = merge_add(last->bytes, group->bytes);
-		last->buffers += group->buffers;
-		last->oldest_ns = bits_min(last->oldest_ns, group->oldest_ns);
-	}
 	for (; n > GROUP_PAGES_GROUPS_MAX; n--)
 		group_pages->lost += group_pages->groups[n - 1].buffers;
 	group_pages->count = n;
@@ -102,10 +67,12 @@ static void group_pages_merge(struct group_pages *group_pages)
 
 static int group_pages_add_page(struct group_pages *group_pages, const struct snapshot *page)
 {
-	CLEANUP_FREE struct group *groups = NULL;
+	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
+	int r = group_buffers(page, group_pages->kind, false, &list);
+	/* Sites are added up again from their names. */
+	struct group *groups = list.names ? list.names : list.groups;
+	size_t count = list.names ? list.name_count : list.count;
 	struct group *grown;
-	size_t count = 0;
-	int r = group_buffers(page, group_pages->kind, false, &groups, &count);
 
 	if (r < 0)
 		return r;
@@ -157,38 +124,29 @@ static int group_pages_walk(struct group_pages *group_pages, const struct web_pr
 	return 0;
 }
 
-static int group_pages_compare_sizes(const void *left, const void *right)
-{
-	const struct group *a = left, *b = right;
-
-	if (a->bytes != b->bytes)
-		return a->bytes > b->bytes ? -1 : 1;
-	if (a->buffers != b->buffers)
-		return a->buffers > b->buffers ? -1 : 1;
-	return group_pages_compare(left, right);
-}
-
 int group_pages_write(const struct web_provider *provider, const struct filter *filter,
 		      enum group_kind kind, size_t limit, struct emit *json)
 {
 	struct group_pages group_pages = {.kind = kind, .all = snapshot_new(0)};
+	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
 	int r = group_pages.all ? group_pages_walk(&group_pages, provider, filter) : -ENOMEM;
 
 	if (r == 0) {
-		if (group_pages.count > 0)
-			qsort(group_pages.groups, group_pages.count, sizeof(*group_pages.groups),
-			      group_pages_compare_sizes);
+		r = group_list_consume(kind, group_pages.groups, group_pages.count, &list);
+		group_pages.groups = NULL;
+	}
+	if (r == 0) {
 		if (group_pages.lost) {
 			group_pages.all->exact = false;
 			snapshot_note(group_pages.all,
 				      "%zu buffers are in more groups than are kept",
 				      group_pages.lost);
 		}
-		if (group_pages.count > limit)
+		if (list.count > limit)
 			snapshot_note(group_pages.all, "the largest %zu of %zu groups", limit,
-				      group_pages.count);
-		document_groups(json, group_pages.all, kind, group_pages.groups,
-				bits_min(group_pages.count, limit));
+				      list.count);
+		list.count = bits_min(list.count, limit);
+		document_groups(json, group_pages.all, kind, &list);
 	}
 	free(group_pages.groups);
 	snapshot_free(group_pages.all);

@@ -33,7 +33,7 @@ def test_buffers_json_has_every_field(world):
     assert weights == {
         "pid": player.pid, "comm": "player", "device": 0, "device_uid": "0xabc", "type": "DRAM",
         "address": "0x1000", "size": 100, "refs": 2, "name": "weights", "phase": "test/layer3",
-        "thread": player.pid, "flags": [], "stack": [],
+        "thread": player.pid, "flags": [], "stack": [], "site": None,
     }
     assert kernel["type"] == "KERNEL" and kernel["kernel"] == "fabric"
     assert kernel["name"] is None and kernel["phase"] is None

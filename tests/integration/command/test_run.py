@@ -144,15 +144,19 @@ def report(ttmem, tmp_path):
     return run
 
 
-def label(leak):
-    """A site's type and name, without where it was called."""
-    return leak["site"].split(": ")[0]
+def labels(leak):
+    """A site's names, each with its type."""
+    return [f"{leak['type']} {name['name']}" for name in leak["names"]]
 
 
 def sites(document):
     """By type and name; each from one place only."""
-    found = {label(leak): (leak["bytes"], leak["buffers"]) for leak in document["leaks"]}
-    assert len(found) == len(document["leaks"])
+    found = {}
+    for leak in document["leaks"]:
+        assert leak["name_count"] == len(leak["names"])
+        for label, name in zip(labels(leak), leak["names"]):
+            assert label not in found
+            found[label] = (name["bytes"], name["buffers"])
     return found
 
 
@@ -289,7 +293,7 @@ def test_ignore_and_baseline(ttmem, report, family, tmp_path):
     assert report(*again, "leak")[0].returncode == 0
     done, document = report(*again, "leak", "killed")
     assert done.returncode == 86
-    assert {label(leak): leak["known"] for leak in document["leaks"]} == {
+    assert {label: leak["known"] for leak in document["leaks"] for label in labels(leak)} == {
         "DRAM weights": True,
         "CB killed": False,
     }
@@ -313,6 +317,18 @@ int main(int argc, char **argv) { if (argc > 1) two(); else one(); return 0; }
 """
 
 
+def older(document, with_calls=True):
+    """A report as older versions wrote it: a site for each name, which is part of its text."""
+    leaks = []
+    for leak in document["leaks"]:
+        for name in leak["names"]:
+            site = leak["type"] + (f" {name['name']}" if name["name"] else "")
+            if with_calls and leak["calls"]:
+                site += f": {leak['calls']}"
+            leaks.append({"site": site, "type": leak["type"], "known": False, "stacks": [], **name})
+    return {**document, "leaks": leaks}
+
+
 @pytest.mark.parametrize("name", ["NULL", '"named"'])
 def test_a_site_is_a_function_and_not_a_line(ttmem, compile_c, clean_env, tmp_path, name):
     known, plain, old = (tmp_path / file for file in ("known.json", "plain.json", "old.json"))
@@ -325,16 +341,20 @@ def test_a_site_is_a_function_and_not_a_line(ttmem, compile_c, clean_env, tmp_pa
 
     assert ttmem("run", "-q", "--json", known, "--", program).returncode == 0
     (leak,) = json.loads(known.read_text())["leaks"]
-    assert leak["site"] == f"DRAM{'' if name == 'NULL' else ' named'}: program.c:one <- program.c:main"
+    assert leak["key"] == "DRAM: program.c:one <- program.c:main"
+    assert leak["name"] == (None if name == "NULL" else "named")
+    assert leak["site"]["function"] == "one" and leak["site"]["file"].endswith("/program.c")
     assert run(program) == 0
     compile_c(f"#define NAME {name}\n" + MOVING % "\n\n\n", "program")
     assert run(program) == 0
     assert run(program, "two") == 86
     assert run(program, env=off) == run(program, "two", env=off) == 0
+    old.write_text(json.dumps(older(json.loads(known.read_text()))))
+    assert run(program, baseline=old) == 0 and run(program, "two", baseline=old) == 86
 
     # Without stacks, and as files were written when they did not count: by type and name.
     assert ttmem("run", "-q", "--json", plain, "--", program, env=off).returncode == 0
-    old.write_text(known.read_text().replace(": program.c:one <- program.c:main", ""))
+    old.write_text(json.dumps(older(json.loads(known.read_text()), with_calls=False)))
     for baseline in (plain, old):
         assert run(program, "two", baseline=baseline) == 0
         document = json.loads(baseline.read_text())

@@ -101,7 +101,7 @@ def test_watch_prints_json_lines(world):
         "schema": "ttmem.watch/1", "op": "alloc", "pid": player.pid, "comm": "player", "device": 0,
         "device_uid": "0xabc", "number": 1, "type": "DRAM", "address": "0x1000", "size": 64,
         "refs": 1, "thread": player.pid, "name": "na\ufffdme", "phase": "p", "flags": [],
-        "size_change": False, "stack": [], "notes": [],
+        "size_change": False, "stack": [], "site": None, "notes": [],
     }
     assert free["op"] == "free" and free["refs"] == 0 and free["number"] == 2
     assert double["op"] == "double_free"

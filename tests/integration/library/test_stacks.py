@@ -229,7 +229,7 @@ def test_run_names_the_frames_of_leaks(world, compiled, tmp_path):
         assert f"app.c:{line}:{name}" in sites[0]
     (leak,) = check_schema(json.loads(report.read_text()))["leaks"]
     # A baseline must not care for lines.
-    assert leak["site"] == "DRAM: " + " <- ".join(f"app.c:{name}" for name, _ in expected_c())
+    assert leak["key"] == "DRAM: " + " <- ".join(f"app.c:{name}" for name, _ in expected_c())
     (stack,) = leak["stacks"]
     assert frames(stack) == expected_c() and stack["buffers"] == 1
 

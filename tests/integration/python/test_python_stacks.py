@@ -466,3 +466,30 @@ def test_text_is_as_people_write_it(program, world):
     assert group["key"].endswith(
         " -> ".join(f"{path}:{program.line(mark)}:{name}" for name, mark in chain)
     )
+
+
+@every_python
+def test_a_wrapper_can_be_named(python):
+    """The constructor of a tensor class is in every stack: who called it is what one wants to know."""
+    python.run(
+        """
+        class Tensor:
+            def __init__(self):
+                ttmem.alloc(0, ttmem.DRAM, 0x1000, 1)
+
+        def model():
+            Tensor()
+
+        def site():
+            (row,) = [row for row in ttmem.buffers() if row["pid"] == os.getpid()]
+            return row["site"]["function"]
+
+        model()
+        assert site() == "__init__", site()
+        ttmem.skip_frames("__init__,other_*")
+        assert site() == "model", site()
+        ttmem.skip_frames("")
+        assert site() == "__init__", site()
+        """,
+        TTMEM_STACKS="python",
+    )

@@ -96,8 +96,8 @@ function heldFor(sites: readonly Site[]): HTMLElement {
 }
 
 function leakDetail({ process, site }: Leak): HTMLElement {
-  const key = siteKey(site);
-  const rows = process.buffers.filter((buffer) => siteKey(buffer) === key);
+  const key = siteKey(site, true);
+  const rows = process.buffers.filter((buffer) => siteKey(buffer, true) === key);
   return h("article", {},
     h("h3", {}, `${process.comm} (${process.pid}) · ${clock(process.ended_ns)}`),
     h("p", { class: "muted" },
@@ -105,11 +105,11 @@ function leakDetail({ process, site }: Leak): HTMLElement {
       `${bytes(process.bytes)} in ${plural(process.buffer_count, "buffer")} in all`,
       process.user ? ` · ${process.user}` : ""),
     rows.length > 0 && h("div", { class: "scroll leak-buffers" }, h("table", {},
-      h("thead", {}, h("tr", {}, ["Address", "Device", "Type", "Size", "Phase", "Born"].map((text, i) =>
+      h("thead", {}, h("tr", {}, ["Address", "Device", "Type", "Size", "Name", "Phase", "Born"].map((text, i) =>
         h("th", { scope: "col", class: i === 3 || i === 1 ? "number" : "" }, text)))),
       h("tbody", {}, rows.slice(0, LEAK_ROWS).map((buffer) => h("tr", {},
         h("td", {}, h("code", {}, buffer.address)), h("td", { class: "number" }, String(buffer.device)), h("td", {}, buffer.type),
-        h("td", { class: "number" }, bytes(buffer.size)), h("td", { class: "phase" }, buffer.phase ?? ""), h("td", {}, clock(buffer.born_ns)))))),
+        h("td", { class: "number" }, bytes(buffer.size)), h("td", { class: "phase" }, buffer.name ?? ""), h("td", { class: "phase" }, buffer.phase ?? ""), h("td", {}, clock(buffer.born_ns)))))),
       cutNote(Math.min(rows.length, LEAK_ROWS), site.buffers)));
 }
 

@@ -20,11 +20,9 @@ const NAMES = { buffers: "Buffers", sites: "Call sites", flame: "Flame graph", p
 type Tab = keyof typeof NAMES;
 
 const PHASES = 500;
+const SITE_NAMES = 50;
 
-const inner = (buffer: { stack: readonly Buffer["stack"][number][] }): string => {
-  const frame = buffer.stack[0];
-  return frame ? [frameName(frame), frameWhere(frame)].filter(Boolean).join(" · ") : "";
-};
+const called = ({ site }: Buffer): string => (site ? [frameName(site), frameWhere(site)].filter(Boolean).join(" · ") : "");
 
 class BufferList {
   readonly element: HTMLElement;
@@ -42,7 +40,7 @@ class BufferList {
       { id: "type", narrow: "1.8rem", dot: true, title: "Type", width: "10rem", text: (b) => b.type, swatch: (b) => typeVariable(b.type) },
       { id: "name", narrow: "minmax(5rem, 1fr)", title: "Name", width: "minmax(9rem, 2fr)", text: (b) => b.name ?? "–", sort: (b) => b.name ?? "", hint: (b) => b.name ?? "" },
       { id: "phase", narrow: false, title: "Phase", width: "minmax(6rem, 1.3fr)", text: (b) => b.phase ?? "", hint: (b) => b.phase ?? "" },
-      { id: "site", narrow: false, title: "Called from", width: "minmax(6rem, 1.3fr)", text: inner },
+      { id: "site", narrow: false, title: "Called from", width: "minmax(6rem, 1.3fr)", text: called },
       { id: "device", narrow: false, title: "Device", number: true, width: "4.5rem", text: (b) => String(b.device), sort: (b) => b.device },
       { id: "address", narrow: false, title: "Address", width: "8rem", text: (b) => b.address, sort: (b) => Number(b.address) },
       { id: "age", title: "Age", number: true, width: "4.5rem", narrow: "4rem", text: (b) => age(b.age_ns), sort: (b) => b.age_ns },
@@ -50,7 +48,7 @@ class BufferList {
     filter.addEventListener("input", () => {
       const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
       this.grid.where((b) => {
-        const text = `${b.name ?? ""} ${b.type} ${b.phase ?? ""} ${b.address} ${inner(b)}`.toLowerCase();
+        const text = `${b.name ?? ""} ${b.type} ${b.phase ?? ""} ${b.address} ${called(b)}`.toLowerCase();
         return words.every((word) => text.includes(word));
       });
       this.tell();
@@ -99,12 +97,23 @@ class SiteList {
     { id: "oldest", narrow: false, title: "Oldest", width: "6rem", number: true, text: (s) => age(this.now - s.oldestNs), sort: (s) => -s.oldestNs },
   ], "bytes", (site) => {
     this.detail.hidden = false;
-    clear(this.detail, h("p", {}, h("b", {}, siteLabel(site))), stackList(site.stack));
+    clear(this.detail, h("p", {}, h("b", {}, siteLabel(site))), stackList(site.stack), this.names(site));
   }, (site) => site.key);
   private now = 0;
 
   constructor() {
     this.element = h("div", {}, this.grid.element, this.detail);
+  }
+
+  /** What each name of a site has, where there are several. */
+  private names(site: Sum): HTMLElement | null {
+    if (site.called.size < 2) return null;
+    const list = [...site.called].sort((a, b) => b[1].bytes - a[1].bytes);
+    return h("div", { class: "scroll" }, h("table", { class: "names" },
+      h("thead", {}, h("tr", {}, ["Name", "Bytes", "Buffers"].map((text, i) => h("th", { scope: "col", class: i > 0 ? "number" : "" }, text)))),
+      h("tbody", {}, list.slice(0, SITE_NAMES).map(([name, sum]) => h("tr", {}, h("th", { scope: "row", class: "wrap" }, name ?? "without a name"),
+        h("td", { class: "number" }, bytes(sum.bytes)), h("td", { class: "number" }, count(sum.buffers)))))),
+      cutNote(Math.min(list.length, SITE_NAMES), list.length));
   }
 
   set(rows: Rows): void {

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Judging growth by the daemon's time series: the last minutes finely, the last hours coarsely. */
+
+#include "cli/growth-recall.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/common/daemon-pages.h"
+#include "model/growth.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+#include "source/daemon-client/daemon-client.h"
+
+#define RECALL_PAGE 10000u /* points per page */
+#define RECALL_PROCESSES 32u
+
+/* How far back, and by which steps. A leak of one buffer an hour needs the longest. */
+static const struct {
+	uint64_t span_ns;
+	uint32_t step_s;
+} recall_spans[] = {
+	{600 * NS_PER_S, 1},
+	{3600 * NS_PER_S, 10},
+	{12 * 3600 * NS_PER_S, 60},
+};
+
+static int recall_row(void *context, const json_t *row)
+{
+	struct growth_past *past = context;
+	const json_t *points = json_object_get(row, "points");
+	const char *name = daemon_pages_text(row, "type");
+	uint64_t device = daemon_pages_number(row, "device");
+	uint32_t type;
+	int r = 0;
+
+	if (!name || types_parse(name, &type) < 0)
+		return 0;
+	for (size_t i = 0; r == 0 && i < json_array_size(points); i++) {
+		const json_t *point = json_array_get(points, i);
+		double time = json_number_value(json_array_get(point, 0));
+		double used = json_number_value(json_array_get(point, 1));
+
+		if (time > 0 && time < 9e18 && used >= 0 && used < 9e18)
+			r = growth_past_add(past, device, type, (uint64_t)time, (uint64_t)used);
+	}
+	return r;
+}
+
+/* 0, a daemon_client_outcome, or a negative errno. */
+static int recall_one(struct daemon_client *remote, const struct snapshot *snapshot,
+		      const struct snapshot_process *process, size_t which, struct growth *growth)
+{
+	CLEANUP(growth_past_deinit) struct growth_past past = GROWTH_PAST_NULL;
+	struct daemon_pages_query query = {.document = "series",
+					   .list = "series",
+					   .pid = process->pid,
+					   .limit = RECALL_PAGE,
+					   .step_s = recall_spans[which].step_s};
+	int r;
+
+	past.pid = process->pid;
+	past.end_ns = snapshot->time_ns;
+	past.begin_ns = bits_max(process->start_ns,
+				 past.end_ns - bits_min(past.end_ns, recall_spans[which].span_ns));
+	if (past.begin_ns >= past.end_ns)
+		return 0;
+	query.from_ns = past.begin_ns;
+	r = daemon_pages_rows(remote, &query, recall_row, &past, NULL);
+	if (r != 0)
+		return r;
+	growth_past_finish(&past);
+	return growth_recall(growth, snapshot, &past);
+}
+
+/* What a process holds, for choosing the largest. */
+struct recall_process {
+	uint64_t bytes;
+	const struct snapshot_process *process;
+};
+
+static int recall_compare(const void *left, const void *right)
+{
+	const struct recall_process *a = left, *b = right;
+
+	return (a->bytes < b->bytes) - (a->bytes > b->bytes);
+}
+
+int growth_recall_ask(struct daemon_client *remote, const struct snapshot *snapshot,
+		      struct growth *growth)
+{
+	CLEANUP_FREE struct recall_process *list =
+		calloc(snapshot->process_count + 1, sizeof(*list));
+	size_t count = 0;
+	int r = 0;
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+		uint64_t bytes, buffers;
+
+		snapshot_process_totals(process, &bytes, &buffers);
+		if (process->alive && buffers > 0)
+			list[count++] = (struct recall_process){bytes, process};
+	}
+	qsort(list, count, sizeof(*list), recall_compare);
+	for (size_t i = 0; r == 0 && i < count && i < RECALL_PROCESSES; i++) {
+		uint64_t start = list[i].process->start_ns;
+		uint64_t life = snapshot->time_ns - bits_min(start, snapshot->time_ns);
+
+		for (size_t k = 0; r == 0 && k < ARRAY_SIZE(recall_spans); k++) {
+			if (k == 0 || life > recall_spans[k - 1].span_ns)
+				r = recall_one(remote, snapshot, list[i].process, k, growth);
+		}
+	}
+	return r == -ENOMEM ? r : 0; /* otherwise there is no past to ask for */
+}

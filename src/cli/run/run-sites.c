@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What was left, by call site, and which of it the baseline has. */
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/run/run-family.h"
+#include "cli/run/run-report.h"
+#include "model/frames.h"
+#include "model/merge.h"
+#include "model/name-stem.h"
+#include "model/types.h"
+
+/* Buffers with the same stack and name. */
+struct report_part {
+	struct group group;
+	const char *calls;
+};
+
+const char *report_calls_key(const char *type, const char *calls, char *buffer, size_t size)
+{
+	(void)snprintf(buffer, size, "%s: %s", type, calls);
+	return buffer;
+}
+
+const char *report_label(const char *type, const char *name, const char *phase, char *buffer,
+			 size_t size)
+{
+	char stem[REPORT_LABEL];
+
+	if (name)
+		(void)snprintf(buffer, size, "%s %s", type, name_stem(name, stem, sizeof(stem)));
+	else
+		(void)snprintf(buffer, size, "%s%s%s", type, phase ? " in " : "",
+			       phase ? phase : "");
+	return buffer;
+}
+
+static const char *report_group_label(const struct group *group, char *buffer, size_t size)
+{
+	return report_label(types_name(group->type), group->name, group->phase, buffer, size);
+}
+
+const char *report_key(const struct report_site *site, char *buffer, size_t size)
+{
+	const struct group *group = report_group(site);
+
+	if (*site->calls)
+		return report_calls_key(types_name(group->type), site->calls, buffer, size);
+	return report_group_label(group, buffer, size);
+}
+
+/* The order of sites. Without calls names are compared as labels have them. */
+static int report_compare_parts(const void *left, const void *right)
+{
+	const struct report_part *a = left, *b = right;
+	const char *phase = a->group.phase ? a->group.phase : "";
+	int r;
+
+	if (a->group.type != b->group.type)
+		return a->group.type < b->group.type ? -1 : 1;
+	r = strcmp(a->calls, b->calls);
+	/* Of one build, lines tell sites apart; texts of a snapshot are interned. */
+	if (r == 0 && *a->calls)
+		r = (a->group.stack > b->group.stack) - (a->group.stack < b->group.stack);
+	if (r || *a->calls)
+		return r;
+	r = name_stem_compare(a->group.name, b->group.name);
+	return r ? r : strcmp(phase, b->group.phase ? b->group.phase : "");
+}
+
+/* Largest first; then by what is shown, so that the order is stable. */
+static int report_compare_sizes(const void *left, const void *right)
+{
+	const struct report_site *a = left, *b = right;
+	const struct group *x = report_group(a), *y = report_group(b);
+	int r = (x->bytes < y->bytes) - (x->bytes > y->bytes);
+
+	if (r == 0)
+		r = strcmp(x->name ? x->name : "", y->name ? y->name : "");
+	if (r == 0)
+		r = strcmp(a->calls, b->calls);
+	return r ? r : (x->type > y->type) - (x->type < y->type);
+}
+
+/* The calls of a stack, kept by the report; NULL = no memory. */
+static const char *report_keep_calls(struct report *report, const char *stack)
+{
+	char calls[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
+	char *copy = strdup(frames_calls(stack, calls, sizeof(calls)));
+
+	if (copy)
+		report->calls[report->call_count++] = copy;
+	return copy;
+}
+
+/* One part for each stack and name, without ignored types. */
+static int report_take_parts(struct report *report, uint32_t ignored, const struct group_list *list,
+			     struct report_part *parts, size_t *ret_count)
+{
+	const char *calls = NULL, *stack = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->name_count; i++) {
+		const struct group *name = &list->names[i];
+
+		if (ignored >> name->type & 1) {
+			report->ignored_buffers += name->buffers;
+			continue;
+		}
+		/* Those of one stack are adjacent. */
+		if (!calls || stack != name->stack)
+			calls = report_keep_calls(report, name->stack);
+		if (!calls)
+			return -ENOMEM;
+		stack = name->stack;
+		parts[n++] = (struct report_part){.group = *name, .calls = calls};
+	}
+	*ret_count = n;
+	return 0;
+}
+
+/* Adds a site's parts up twice: by name, and by stack. */
+static int report_add_site(struct report *report, const struct report_part *parts, size_t count)
+{
+	struct report_site *site = &report->sites[report->site_count];
+	struct group *names = calloc(count, sizeof(*names)),
+		     *stacks = calloc(count, sizeof(*stacks));
+	int r = -ENOMEM;
+
+	if (names && stacks) {
+		for (size_t i = 0; i < count; i++) {
+			names[i] = stacks[i] = parts[i].group;
+			names[i].stack = *parts[i].calls ? parts[0].group.stack : NULL;
+			stacks[i].name = stacks[i].phase = NULL;
+		}
+		*site = (struct report_site){.calls = parts[0].calls};
+		report->site_count++;
+		r = group_list_consume(GROUP_SITE, names, count, &site->sum);
+		names = NULL;
+	}
+	if (r == 0) {
+		r = group_list_consume(GROUP_SITE, stacks, count, &site->stacks);
+		stacks = NULL;
+	}
+	free(names);
+	free(stacks);
+	return r;
+}
+
+static int report_add_sites(struct report *report, struct report_part *parts, size_t count)
+{
+	int r = 0;
+
+	if (count > 0)
+		qsort(parts, count, sizeof(*parts), report_compare_parts);
+	for (size_t first = 0, end; r == 0 && first < count; first = end) {
+		for (end = first + 1;
+		     end < count && report_compare_parts(&parts[first], &parts[end]) == 0;)
+			end++;
+		r = report_add_site(report, &parts[first], end - first);
+	}
+	for (size_t i = 0; r == 0 && i < report->site_count; i++) {
+		const struct group *group = report_group(&report->sites[i]);
+
+		report->leaked_bytes = merge_add(report->leaked_bytes, group->bytes);
+		report->leaked_buffers += group->buffers;
+	}
+	return r;
+}
+
+/* Without memory for it something has too few bytes, and more is known. */
+static void report_add_bytes(json_t *sums, const char *key, uint64_t bytes)
+{
+	json_int_t before = json_integer_value(json_object_get(sums, key));
+
+	(void)json_object_set_new(sums, key, json_integer(before + (json_int_t)bytes));
+}
+
+static uint64_t report_bytes(const json_t *sums, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(sums, key));
+}
+
+/* A map from keys, which several sites may have, and labels to bytes; NULL = no memory. */
+static json_t *report_sums(const struct report *report)
+{
+	json_t *sums = json_object();
+	char text[REPORT_KEY];
+
+	for (size_t i = 0; sums && i < report->site_count; i++) {
+		const struct report_site *site = &report->sites[i];
+		const struct group_list *sum = &site->sum;
+
+		if (*site->calls)
+			report_add_bytes(sums, report_key(site, text, sizeof(text)),
+					 report_group(site)->bytes);
+
+		for (size_t k = 0; k < sum->name_count; k++)
+			report_add_bytes(sums,
+					 report_group_label(&sum->names[k], text, sizeof(text)),
+					 sum->names[k].bytes);
+	}
+	return sums;
+}
+
+/*
+ * A site is known if the baseline has it with its calls. If it has no stack, here or there, only
+ * type and name identify it: then all sites with these are compared together.
+ */
+static bool report_is_known(const struct report_site *site, const json_t *sums,
+			    const struct baseline *baseline)
+{
+	enum baseline_what what = *site->calls ? BASELINE_BARE : BASELINE_LABELS;
+	char text[REPORT_KEY];
+	const char *key = report_key(site, text, sizeof(text));
+
+	if (*site->calls &&
+	    baseline_bytes(baseline, BASELINE_SITES, key) >= report_bytes(sums, key))
+		return true;
+	for (size_t i = 0; i < site->sum.name_count; i++) {
+		const char *label = report_group_label(&site->sum.names[i], text, sizeof(text));
+
+		if (baseline_bytes(baseline, what, label) < report_bytes(sums, label))
+			return false;
+	}
+	return true;
+}
+
+static int report_judge(struct report *report, const struct baseline *baseline)
+{
+	json_t *sums = report_sums(report);
+
+	if (!sums)
+		return -ENOMEM;
+	for (size_t i = 0; i < report->site_count; i++) {
+		struct report_site *site = &report->sites[i];
+
+		site->known = baseline && report_is_known(site, sums, baseline);
+		if (!site->known) {
+			report->new_bytes += report_group(site)->bytes;
+			report->new_buffers += report_group(site)->buffers;
+		}
+	}
+	json_decref(sums);
+	return 0;
+}
+
+static int report_fill(struct report *report, uint32_t ignored, const struct baseline *baseline)
+{
+	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
+	CLEANUP_FREE struct report_part *parts = NULL;
+	size_t count = 0;
+	int r = group_buffers(report->family->ended, GROUP_SITE, false, &list);
+
+	if (r < 0)
+		return r;
+	parts = calloc(list.name_count + 1, sizeof(*parts));
+	report->calls = calloc(list.name_count + 1, sizeof(*report->calls));
+	report->sites = calloc(list.name_count + 1, sizeof(*report->sites));
+	if (!parts || !report->calls || !report->sites)
+		return -ENOMEM;
+	r = report_take_parts(report, ignored, &list, parts, &count);
+	if (r == 0)
+		r = report_add_sites(report, parts, count);
+	if (r < 0)
+		return r;
+	if (report->site_count > 0)
+		qsort(report->sites, report->site_count, sizeof(*report->sites),
+		      report_compare_sizes);
+	return report_judge(report, baseline);
+}
+
+int report_init(struct report *report, const struct family *family, uint32_t ignored,
+		const struct baseline *baseline)
+{
+	int r;
+
+	*report = (struct report){
+		.family = family,
+		.is_tracked = family->end_count > 0 || family->still_running > 0,
+	};
+	r = report_fill(report, ignored, baseline);
+	if (r < 0)
+		report_deinit(report);
+	return r;
+}
+
+void report_deinit(struct report *report)
+{
+	for (size_t i = 0; i < report->site_count; i++) {
+		group_list_deinit(&report->sites[i].sum);
+		group_list_deinit(&report->sites[i].stacks);
+	}
+	for (size_t i = 0; i < report->call_count; i++)
+		free(report->calls[i]);
+	free(report->calls);
+	free(report->sites);
+	*report = (struct report){0};
+}

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A call site is a type and a stack, whatever its buffers are called, in every answer; and one frame of
+the application stands for it."""
+
+import json
+import subprocess
+
+import pytest
+
+from test_stacks import compiled, line_of, start  # noqa: F401
+from world import check_schema, wait_for
+
+COUNT = 32
+SOURCE = """\
+#include <stdio.h>
+#include <string.h>
+#include <ttmem/ttmem.h>
+
+#define KEEP() __asm__ volatile("")
+
+__attribute__((noinline)) void take(unsigned long n, const char *name)
+{
+	ttmem_alloc(0, TTMEM_DRAM, n * 4096, 4096, name); /* take */
+	KEEP();
+}
+
+__attribute__((noinline)) void grow(unsigned long n)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "kv.%lu", n);
+	take(n, name); /* grow */
+	KEEP();
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long n = 0;
+	int c;
+
+	if (argc > 1)
+		ttmem_skip_frames(argv[1]);
+	while (n < 32)
+		grow(++n);
+	puts("ready");
+	fflush(stdout);
+	while ((c = getchar()) == '\\n') {
+		grow(++n);
+		puts("ready");
+		fflush(stdout);
+	}
+	return 0;
+}
+"""
+
+GROW = line_of(SOURCE, "grow")
+TAKE = line_of(SOURCE, "take")
+
+
+def get(daemon, path):
+    status, body = daemon.fetch(path, token=True)
+    assert status == 200, body
+    return json.loads(body)
+
+
+def start_for(daemon, *words):
+    """The program as one that the daemon sees."""
+    env = {**daemon.env, "TTMEM": "1", "TTMEM_STACKS": "fp"}
+    process = daemon.adopt(
+        subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    )
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def end(process):
+    process.kill()
+    process.stdin.close()
+    process.stdout.close()
+    process.wait()
+
+
+def stands(site):
+    return site["function"], site["line"], site["file"].rsplit("/", 1)[1]
+
+
+@pytest.fixture
+def program(compiled):  # noqa: F811
+    return compiled(SOURCE)
+
+
+def test_buffers_by_site_say_one_site_with_its_names(world, program):
+    start(world, program)
+    (group,) = world.json("buffers", "--by", "site")["groups"]
+    assert (group["buffers"], group["bytes"], group["name"]) == (COUNT, COUNT * 4096, None)
+    assert group["name_count"] == COUNT and len(group["names"]) == 16
+    assert stands(group["site"]) == ("take", TAKE, "app.c")
+    text = world.text("buffers", "--by", "site")
+    assert f"DRAM {COUNT} names at take (app.c:{TAKE})" in text and "kv.1\n" in text
+    assert f"... and {COUNT - 5} more names" in text
+
+
+def test_without_stacks_names_that_differ_in_numbers_are_one_site(world, program):
+    start(world, program, TTMEM_STACKS="off")
+    (group,) = world.json("buffers", "--by", "site")["groups"]
+    assert (group["key"], group["buffers"], group["site"]) == ("DRAM kv.#", COUNT, None)
+
+
+@pytest.mark.parametrize("stacks", ["fp", "off"])
+def test_growth_says_one_site(world, program, stacks):
+    process = start(world, program, TTMEM_STACKS=stacks)
+    growth = subprocess.Popen(
+        [world.program, "growth", "--json", "--seconds", "4"], env=world.env, stdout=subprocess.PIPE, text=True
+    )
+    while growth.poll() is None:
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "ready\n"
+        try:
+            growth.wait(0.1)
+        except subprocess.TimeoutExpired:
+            pass
+    (site,) = check_schema(json.loads(growth.stdout.read()))["sites"]
+    growth.stdout.close()
+    assert site["name_count"] >= COUNT and site["grown"] > 0
+    if stacks == "fp":
+        assert stands(site["site"]) == ("take", TAKE, "app.c")
+
+
+def test_run_says_one_site(ttmem, program, tmp_path):
+    report = tmp_path / "report.json"
+    done = ttmem("run", "--json", report, "--", program, stdin=subprocess.DEVNULL)
+    assert f"leaks: {COUNT} buffers, 128.0 KiB, at 1 call site\n" in done.stderr
+    assert f"DRAM {COUNT} names at take (app.c:{TAKE})" in done.stderr
+    (leak,) = check_schema(json.loads(report.read_text()))["leaks"]
+    assert leak["key"] == "DRAM: app.c:take <- app.c:grow <- app.c:main"
+    assert stands(leak["site"]) == ("take", TAKE, "app.c")
+    assert {name["name"] for name in leak["names"]} == {f"kv.{i + 1}" for i in range(COUNT)}
+    # Other names at the same line are known.
+    known = ("run", "-q", "--fail-on-leak", "--baseline", report, "--")
+    assert ttmem(*known, program, stdin=subprocess.DEVNULL).returncode == 0
+    assert ttmem(*known, program, input="\n").returncode == 86
+
+
+def test_the_daemon_says_one_site(ttmemd, program):
+    """Leaks, incidents, and what the dashboard reads."""
+    ttmemd.start("--http", "127.0.0.1:0")
+    process = start_for(ttmemd, program)
+    rows = wait_for(lambda: get(ttmemd, "/api/v1/buffers")["buffers"], "the buffers")
+    assert len(rows) == COUNT and {stands(row["site"]) for row in rows} == {("take", TAKE, "app.c")}
+    (group,) = get(ttmemd, "/api/v1/buffers?by=site")["groups"]
+    assert group["name_count"] == COUNT and stands(group["site"]) == ("take", TAKE, "app.c")
+    end(process)
+    (leaked,) = wait_for(lambda: get(ttmemd, "/api/v1/leaks")["processes"], "the report")
+    (site,) = leaked["sites"]
+    assert (site["buffers"], site["name"]) == (COUNT, "kv.#")
+    assert stands(site["site"]) == ("take", TAKE, "app.c")
+    (incident,) = wait_for(lambda: get(ttmemd, "/api/v1/incidents?kind=leak")["incidents"], "the incident")
+    assert incident["count"] == COUNT
+    text = ttmemd.run("leaks").stdout
+    assert f"in {COUNT} buffers of DRAM" in text and f", at take (app.c:{TAKE})" in text
+
+
+@pytest.mark.parametrize("patterns", ["take", "q,ta?e", "nothing:t*", "app.c:none"])
+def test_the_reader_can_name_allocators(world, program, patterns):
+    start(world, program)
+    world.env["TTMEM_SKIP_FRAMES"] = patterns
+    (group,) = world.json("buffers", "--by", "site")["groups"]
+    # Where all frames are named, the innermost of them stands for the stack.
+    expected = ("take", TAKE) if patterns.startswith("app") else ("grow", GROW)
+    assert stands(group["site"])[:2] == expected
+
+
+def test_a_program_can_name_its_allocators(ttmemd, program):
+    ttmemd.start("--http", "127.0.0.1:0")
+    process = start_for(ttmemd, program, "none,take")
+    (group,) = ttmemd.json("buffers", "--by", "site")["groups"]
+    assert stands(group["site"]) == ("grow", GROW, "app.c")
+    assert "skipped" not in group["key"]
+    row = ttmemd.json("buffers")["buffers"][0]
+    assert [frame.get("skipped", False) for frame in row["stack"][:2]] == [True, False]
+    assert row["stack"][0]["function"] == "take" and row["calls"].startswith("app.c:take <- ")
+    end(process)
+    (leaked,) = wait_for(lambda: get(ttmemd, "/api/v1/leaks")["processes"], "the report")
+    assert stands(leaked["sites"][0]["site"]) == ("grow", GROW, "app.c")
+
+
+def test_the_daemon_can_be_told_of_allocators(ttmemd, program):
+    ttmemd.start("--http", "127.0.0.1:0", "--skip-frames", "other,take")
+    start_for(ttmemd, program)
+    rows = wait_for(lambda: get(ttmemd, "/api/v1/buffers")["buffers"], "the buffers")
+    assert {stands(row["site"]) for row in rows} == {("grow", GROW, "app.c")}
+
+
+def test_without_debug_information_a_function_stands_for_a_stack(world, compiled):  # noqa: F811
+    """Where only the C library has a file, it does not."""
+    program = compiled(SOURCE, "-g0")
+    start(world, program)
+    (group,) = world.json("buffers", "--by", "site")["groups"]
+    assert (group["site"]["function"], group["site"]["module"], group["site"]["file"]) == ("take", "app", None)
+    assert "take (app)" in world.text("buffers", "--by", "site")
+
+
+SLOW = """\
+#include <stdio.h>
+#include <unistd.h>
+#include <ttmem/ttmem.h>
+
+int main(void)
+{
+	char name[32];
+
+	puts("ready");
+	fflush(stdout);
+	for (unsigned long n = 1; n < 1000; n++) {
+		snprintf(name, sizeof(name), "kv.%lu", n);
+		ttmem_alloc(0, TTMEM_DRAM, n << 20, 1 << 20, name); /* slow */
+		sleep(5);
+	}
+	return 0;
+}
+"""
+
+
+def test_slow_growth_is_found_in_the_past(ttmemd, compiled):  # noqa: F811
+    """A megabyte every five seconds, without an option; loading, rising and falling are not growth,
+    whenever one looks. On an idle machine this takes 45 seconds."""
+    ttmemd.start("--http", "127.0.0.1:0")
+    slow = start_for(ttmemd, compiled(SLOW))
+    for name, card, device in (("llm", "n300", "0"), ("training", "n150", "4")):
+        ttmemd.adopt(
+            subprocess.Popen(
+                [ttmemd.build / "src" / "cli" / "ttmem", "demo", "--play", name, card, device, name, "600000", "100"],
+                env={**ttmemd.env, "TTMEM": "1", "TTMEM_STACKS": "fp"}, stdout=subprocess.DEVNULL,
+            )
+        )
+
+    def found():
+        document = ttmemd.json("growth")
+        assert {site["pid"] for site in document["sites"]} <= {slow.pid}
+        return document["sites"]
+
+    (site,) = wait_for(found, "the growth")
+    assert site["looked_ns"] >= 45e9 and site["confidence"] in ("medium", "high")
+    assert site["name_count"] >= 9 and site["site"]["line"] == line_of(SLOW, "slow")
+    # A busy machine may make it slower, but not faster.
+    assert 0 < site["per_second"] < 0.25 * (1 << 20)
