@@ -140,33 +140,6 @@ static void entry_free(struct registry_entry *entry)
 	free(entry);
 }
 
-void registry_end(struct registry_entry *entry, enum tracked_end end)
-{
-	struct registry *registry = entry->registry;
-	const struct registry_hooks *hooks = &registry->config.hooks;
-	struct tracked *tracked = entry->tracked;
-
-	if (entry->keeper && !entry->keeper->drain(entry->keeper))
-		return; /* the pidfd stays readable, so we are called again */
-	__atomic_store_n(&tracked->end, end, __ATOMIC_RELAXED);
-	registry_take_out(registry, entry);
-	registry->judged[registry->judged_count++ % REGISTRY_JUDGED_MAX] =
-		(struct registry_file){tracked->device, tracked->inode};
-	registry->counts.ended++;
-	registry_publish(registry);
-	hooks->ended(hooks->context, tracked);
-	if (entry->keeper)
-		entry->keeper->forget(entry->keeper);
-	entry_free(entry);
-}
-
-bool registry_is_over(const struct registry_entry *entry)
-{
-	struct pollfd wait = {.fd = entry->pid_fd.fd, .events = POLLIN};
-
-	return entry->pid_fd.fd >= 0 && poll(&wait, 1, 0) > 0;
-}
-
 /* Our library sends at most ten a second; a client that sends many more is disconnected. */
 static bool entry_may_tell(struct registry_entry *entry)
 {
@@ -197,14 +170,44 @@ static int entry_hear(struct registry_entry *entry)
 	return 0;
 }
 
-static void entry_pid_ready(struct loop_source *source, uint32_t events)
+/* What the process has sent before now, even if it has ended since. */
+static void entry_drain(struct registry_entry *entry)
 {
-	struct registry_entry *entry = container_of(source, struct registry_entry, pid_fd);
-
-	/* What it sent before its end has arrived as well. */
 	while (entry->connection.fd >= 0 && entry_hear(entry) == 0)
 		;
-	registry_end(entry, TRACKED_DIED);
+}
+
+void registry_end(struct registry_entry *entry, enum tracked_end end)
+{
+	struct registry *registry = entry->registry;
+	const struct registry_hooks *hooks = &registry->config.hooks;
+	struct tracked *tracked = entry->tracked;
+
+	if (entry->keeper && !entry->keeper->drain(entry->keeper))
+		return; /* the pidfd stays readable, so we are called again */
+	entry_drain(entry);
+	__atomic_store_n(&tracked->end, end, __ATOMIC_RELAXED);
+	registry_take_out(registry, entry);
+	registry->judged[registry->judged_count++ % REGISTRY_JUDGED_MAX] =
+		(struct registry_file){tracked->device, tracked->inode};
+	registry->counts.ended++;
+	registry_publish(registry);
+	hooks->ended(hooks->context, tracked);
+	if (entry->keeper)
+		entry->keeper->forget(entry->keeper);
+	entry_free(entry);
+}
+
+bool registry_is_over(const struct registry_entry *entry)
+{
+	struct pollfd wait = {.fd = entry->pid_fd.fd, .events = POLLIN};
+
+	return entry->pid_fd.fd >= 0 && poll(&wait, 1, 0) > 0;
+}
+
+static void entry_pid_ready(struct loop_source *source, uint32_t events)
+{
+	registry_end(container_of(source, struct registry_entry, pid_fd), TRACKED_DIED);
 }
 
 /* A notice, or the end of the connection, which alone does not mean that the process has exited. */
@@ -345,6 +348,8 @@ int registry_add_peer_consume(struct registry *registry, struct accept_peer *pee
 	if (r == 0) {
 		entry_close(entry, &entry->connection);
 		entry_watch(entry, &entry->connection, cleanup_steal_fd(&peer->fd));
+		/* Its program follows at once, and is needed by whoever reads the book next. */
+		entry_drain(entry);
 		if (entry->pid_fd.fd < 0 && peer->pid_fd >= 0)
 			entry_watch(entry, &entry->pid_fd, cleanup_steal_fd(&peer->pid_fd));
 		if (entry->pid_fd.fd < 0 &&
