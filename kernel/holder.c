@@ -8,6 +8,7 @@
 #include <linux/cred.h>
 #include <linux/ctype.h>
 #include <linux/errno.h>
+#include <linux/ktime.h>
 #include <linux/overflow.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
@@ -21,6 +22,16 @@ DEFINE_MUTEX(holder_lock);
 LIST_HEAD(holder_list);
 
 static atomic64_t holder_last_id;
+
+/*
+ * A daemon outlives this module, and recognizes a book by its id, which is the inode number: a
+ * number that a book had before the module was reloaded must not be used again. The clock since the
+ * boot is ahead of every id that was used, because making a holder takes longer than a nanosecond.
+ */
+void holder_start(void)
+{
+	atomic64_set(&holder_last_id, ktime_get_ns());
+}
 
 void holder_init(struct holder *holder, const struct holder_ops *ops)
 {

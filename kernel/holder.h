@@ -71,6 +71,9 @@ struct holder {
 extern struct mutex holder_lock;     /* protects the list */
 extern struct list_head holder_list; /* in the order of ids */
 
+/* When the module is loaded, before there is a holder. */
+void holder_start(void);
+
 /* For the calling process; not in the list yet. */
 void holder_init(struct holder *holder, const struct holder_ops *ops);
 void holder_deinit(struct holder *holder);

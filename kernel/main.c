@@ -187,6 +187,7 @@ static int __init main_init(void)
 	int r;
 
 	leak_init();
+	holder_start();
 	r = book_init();
 	if (r < 0)
 		return r;

@@ -73,7 +73,25 @@ static void view_table_row(struct seq_file *seq, const char *pid, const char *na
 	seq_puts(seq, view_line_end(&all));
 }
 
-void ttmem_show_allocations(struct seq_file *seq, u32 device)
+/* Which processes a table is about. */
+struct view_openers {
+	struct pid *const *pids;
+	size_t count;
+};
+
+static bool view_is_opener(const struct view_openers *openers, const struct holder *holder)
+{
+	size_t i;
+
+	for (i = 0; i < openers->count; i++) {
+		if (openers->pids[i] == holder->pid)
+			return true;
+	}
+	return false;
+}
+
+/* @openers: NULL = everybody. */
+static void view_show_table(struct seq_file *seq, u32 device, const struct view_openers *openers)
 {
 	struct holder_memory memory[TTMEM_UAPI_TYPES];
 	struct holder_memory total[TTMEM_UAPI_TYPES] = {};
@@ -91,7 +109,8 @@ void ttmem_show_allocations(struct seq_file *seq, u32 device)
 		if (seq_has_overflowed(seq))
 			break; /* seq_file calls again with a larger buffer */
 		cond_resched();
-		if (!holder->ops->uses(holder, device))
+		if (!holder->ops->uses(holder, device) ||
+		    (openers && !view_is_opener(openers, holder)))
 			continue;
 		view_read(holder, device, memory);
 		for (type = 0; type < TTMEM_UAPI_TYPES; type++)
@@ -104,7 +123,19 @@ void ttmem_show_allocations(struct seq_file *seq, u32 device)
 	seq_putc(seq, '\n');
 	view_table_row(seq, "TOTAL", "", total);
 }
-EXPORT_SYMBOL_GPL(ttmem_show_allocations);
+
+static void view_show_allocations(struct seq_file *seq, u32 device)
+{
+	view_show_table(seq, device, NULL);
+}
+
+void ttmem_show_openers(struct seq_file *seq, u32 device, struct pid *const *openers, size_t count)
+{
+	const struct view_openers only = {.pids = openers, .count = count};
+
+	view_show_table(seq, device, &only);
+}
+EXPORT_SYMBOL_GPL(ttmem_show_openers);
 
 static void view_show_pids(struct seq_file *seq, u32 device)
 {
@@ -156,7 +187,7 @@ static void view_show_stats(struct seq_file *seq, u32 device)
 }
 
 static const struct folder_file view_files[] = {
-	{"allocations", ttmem_show_allocations},
+	{"allocations", view_show_allocations},
 	{"pids", view_show_pids},
 	{"stats", view_show_stats},
 	{},
@@ -197,7 +228,7 @@ static int view_show_holder(struct seq_file *seq, void *item)
 	return 0;
 }
 
-/* Position 0 is the first line, others are ids of holders, which begin at 1. */
+/* Position 0 is the first line, others are ids of holders, which are above 0. */
 static void *view_start(struct seq_file *seq, loff_t *position)
 {
 	mutex_lock(&holder_lock);

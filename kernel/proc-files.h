@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct holder;
+struct pid;
 struct seq_file;
 
 int view_init(void);
@@ -15,7 +16,8 @@ void view_exit(void);
 void view_fdinfo(struct seq_file *seq, struct holder *holder, bool has_ended);
 
 /*
- * Exported: the table of one device, for the device driver's own folder under /proc. See
- * docs/kernel-integration.md.
+ * Exported: the table of one device, for the device driver's own folder under /proc, with only the
+ * processes that the driver names: those that have its node open. They are compared as thread group
+ * leaders (task_tgid()); the caller holds a reference on each. See docs/kernel-integration.md.
  */
-void ttmem_show_allocations(struct seq_file *seq, u32 device);
+void ttmem_show_openers(struct seq_file *seq, u32 device, struct pid *const *openers, size_t count);

@@ -80,11 +80,16 @@ def buffers(
     return list(command(*args)["buffers"])
 
 
-def leaks(pid: Optional[int] = None) -> List[Dict[str, Any]]:
-    """What exited processes left, one entry per process: the rows of "ttmem leaks". Needs ttmemd."""
+def leaks(pid: Optional[int] = None, since_ns: int = 0) -> List[Dict[str, Any]]:
+    """What exited processes left, one entry per process: the rows of "ttmem leaks". Needs ttmemd.
+
+    since_ns: only of those that exited then or later, as in time.time_ns().
+    """
     args: List[Union[str, int]] = ["leaks"]
     if pid is not None:
         args += ["--pid", _number("pid", pid)]
+    if since_ns:
+        args += ["--since", _number("since_ns", since_ns)]
     return list(command(*args)["processes"])
 
 

@@ -184,6 +184,7 @@ class Finder:
         self.offers = offers
         self.daemon = True
         self.problem = ""  # why something may be missing
+        self._since = time.time_ns()  # our children end later
         self._left: Dict[Tuple[Any, ...], Row] = {}
 
     def _look(self) -> List[Row]:
@@ -238,7 +239,7 @@ class Finder:
         if not self.daemon:
             return rows
         try:
-            processes = ttmem.leaks()
+            processes = ttmem.leaks(since_ns=self._since)
         except ttmem.CommandError:
             self.daemon = False
             return rows

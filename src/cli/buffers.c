@@ -11,6 +11,7 @@
 #include "base/emit.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "cli/common/asked-for.h"
 #include "cli/common/command.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
@@ -41,16 +42,21 @@ static uint64_t buffers_age(const struct snapshot *snapshot, uint64_t born_ns)
 static void buffers_print(const struct snapshot *snapshot, bool stacks)
 {
 	static const struct table_column columns[] = {
-		{"SIZE", 10, true, false},    {"TYPE", 13, false, false},
-		{"DEV", 4, true, false},      {"PID", 8, true, false},
-		{"COMMAND", 15, false, true}, {"ADDRESS", 18, false, false},
-		{"REFS", 4, true, false},     {"AGE", 7, true, false},
-		{"NAME", 24, false, true},    {"PHASE", 0, false, false},
+		{"SIZE", 10, true, false},
+		{"TYPE", 13, false, false},
+		{"DEV", 4, true, false},
+		{"PID", 8, true, false},
+		{"COMMAND", 15, false, true, .least = 131},
+		{"ADDRESS", 14, false, false},
+		{"REFS", 4, true, false, .least = 137},
+		{"AGE", 7, true, false},
+		{"NAME", 12, false, true, .most = TABLE_ANY},
+		{"PHASE", 12, false, true, .least = 94, .most = TABLE_ANY},
 	};
 	char number[TEXT_NUMBER_SIZE];
 	struct table table;
 
-	table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
+	table_begin_within(&table, stdout, columns, ARRAY_SIZE(columns), output_width());
 	for (size_t i = 0; i < snapshot->buffer_count && !output_is_broken(); i++) {
 		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
 		const struct snapshot_process *process = &snapshot->processes[buffer->process];
@@ -229,6 +235,8 @@ static int buffers_run(int argc, char **argv)
 	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct buffers buffers = {.request.buffers = true};
+	struct asked_for asked = {
+		.command = "buffers", .filter = &buffers.request.filter, .rows = true};
 	int r = buffers_parse(&buffers, argc, argv);
 
 	if (r != 0)
@@ -241,13 +249,18 @@ static int buffers_run(int argc, char **argv)
 		buffers.request.namer = session_namer(session);
 	if (r == 0)
 		r = session_take(session, &buffers.request, &snapshot);
+	asked.is_json = buffers.json;
+	if (r == 0)
+		asked_for_check(&asked, session, snapshot);
+	if (r == 0 && !asked.is_missing && snapshot->buffer_count == 0 && !buffers.json)
+		asked_for_tell_none(&asked, "live buffer");
 	if (r == 0 && !buffers.json && !buffers.csv)
 		output_page();
 	if (r == 0)
 		r = buffers_write(&buffers, snapshot);
 	if (r < 0)
 		return output_fail("buffers", "cannot look at processes", r);
-	return output_finish();
+	return asked_for_exit(&asked, output_finish());
 }
 
 const struct command buffers_command = {

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "base/text.h"
+#include "cli/common/asked-for.h"
 #include "cli/common/command.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
@@ -17,6 +18,9 @@
 #include "cli/common/session.h"
 #include "model/snapshot.h"
 #include "model/types.h"
+
+/* Exit codes besides the usual ones; COMMAND_FAILED: it does not fit. */
+#define FIT_UNKNOWN 3
 
 #define FIT_SHOWN 10u /* buffers listed that would have to be freed */
 
@@ -99,7 +103,8 @@ static int fit_parse(struct fit *fit, int argc, char **argv)
 	const struct options options = {
 		.command = "fit",
 		.arguments = "SIZE",
-		.summary = "Would SIZE bytes fit into the memory of a device? Exit code 1 if not.",
+		.summary = "Would SIZE bytes fit into the memory of a device? Exit code 0 if they "
+			   "do, 1 if not,\n3 if it is not known.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
 		.shows_sizes = true,
@@ -129,6 +134,8 @@ static int fit_run(int argc, char **argv)
 	struct fit fit = {0};
 	size_t refused;
 	int r = fit_parse(&fit, argc, argv);
+	struct asked_for asked = {
+		.command = "fit", .filter = &fit.filter, .is_json = fit.json, .rows = true};
 
 	if (r != 0)
 		return options_exit(r);
@@ -141,6 +148,7 @@ static int fit_run(int argc, char **argv)
 	fits = calloc(memory_map.count + 1, sizeof(*fits));
 	if (!fits)
 		return output_fail("fit", "cannot look at processes", -ENOMEM);
+	asked_for_check(&asked, session, snapshot);
 	refused = memory_map_fit(&memory_map, fit.size, fit.page, fits);
 	if (fit.json) {
 		struct emit document = EMIT_INIT(stdout);
@@ -154,7 +162,9 @@ static int fit_run(int argc, char **argv)
 		session_print_notes(snapshot);
 	}
 	r = output_finish();
-	return r == COMMAND_OK && (refused || memory_map.count == 0) ? COMMAND_FAILED : r;
+	if (r != COMMAND_OK || refused)
+		return COMMAND_FAILED;
+	return memory_map.count == 0 || asked.is_missing ? FIT_UNKNOWN : COMMAND_OK;
 }
 
 const struct command fit_command = {

@@ -90,7 +90,7 @@ static int growth_trend_one(struct daemon_client *remote, const struct snapshot 
 
 	query.from_ns = bits_max(hour, growth_trend_start(snapshot, pid));
 	query.step_s = snapshot->time_ns - query.from_ns > TREND_FINE_NS ? 10 : 1;
-	r = daemon_pages_rows(remote, &query, growth_trend_take, &lines);
+	r = daemon_pages_rows(remote, &query, growth_trend_take, &lines, NULL);
 	if (r != 0)
 		return r;
 	for (size_t i = 0; i < lines.count; i++)

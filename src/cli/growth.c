@@ -13,6 +13,7 @@
 #include "base/emit.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "cli/common/asked-for.h"
 #include "cli/common/command.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
@@ -100,7 +101,7 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 
 /* Takes evenly spaced samples. The caller owns the last one, whose notes are shown. */
 static int growth_watch(struct growth *growth, const struct snapshot_request *request,
-			uint32_t seconds, struct snapshot **ret_snapshot)
+			uint32_t seconds, struct asked_for *asked, struct snapshot **ret_snapshot)
 {
 	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct snapshot_request named = *request;
@@ -120,6 +121,8 @@ static int growth_watch(struct growth *growth, const struct snapshot_request *re
 	growth_finish(growth);
 	if (r == 0 && *ret_snapshot)
 		r = growth_trend_ask(session_remote(session), *ret_snapshot, growth);
+	if (r == 0 && *ret_snapshot)
+		asked_for_check(asked, session, *ret_snapshot);
 	return r;
 }
 
@@ -129,6 +132,7 @@ static int growth_run(int argc, char **argv)
 	CLEANUP(growth_deinit) struct growth growth = GROWTH_NULL;
 	struct snapshot_request request = {.buffers = true};
 	struct emit writer = EMIT_INIT(stdout);
+	struct asked_for asked = {.command = "growth", .filter = &request.filter, .rows = true};
 	uint32_t seconds = 2;
 	bool json = false;
 	const struct options_item items[] = {
@@ -149,14 +153,15 @@ static int growth_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	output_catch_stop();
-	r = growth_watch(&growth, &request, seconds, &snapshot);
+	asked.is_json = json;
+	r = growth_watch(&growth, &request, seconds, &asked, &snapshot);
 	if (r < 0)
 		return output_fail("growth", "cannot look at processes", r);
 	if (json && snapshot)
 		document_growth(&writer, snapshot, &growth);
 	else if (snapshot)
 		growth_print(&growth, snapshot);
-	return output_finish();
+	return asked_for_exit(&asked, output_finish());
 }
 
 const struct command growth_command = {

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <time.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -91,6 +92,23 @@ static bool history_is_ambiguous(const struct history *history, const struct his
 	return same > 1;
 }
 
+/* When it happened, by the local clock, and the buffer's name. */
+static void history_print_when(const struct history_event *event)
+{
+	time_t seconds = (time_t)(event->time_ns / NS_PER_S);
+	char when[32];
+	struct tm local;
+
+	if (event->time_ns && localtime_r(&seconds, &local) &&
+	    strftime(when, sizeof(when), "%FT%T", &local) > 0)
+		printf(" time=%s.%06u", when, (unsigned int)(event->time_ns % NS_PER_S / 1000));
+	if (event->name) {
+		printf(" name=\"");
+		text_put(stdout, event->name);
+		putchar('"');
+	}
+}
+
 static void history_print_life(const struct history *history, const struct snapshot *snapshot,
 			       const struct history_life *life, bool stacks)
 {
@@ -106,9 +124,10 @@ static void history_print_life(const struct history *history, const struct snaps
 	for (size_t i = 0; i < life->count; i++) {
 		const struct history_event *event = &life->events[i];
 
-		printf("    %s size=%" PRIu64 " pid=%" PRIu32 " ref=%" PRIu32 "%s\n",
-		       history_word(event->op), event->size, process->pid, event->refs,
-		       history_remark(life, i, process->alive));
+		printf("    %s size=%" PRIu64 " pid=%" PRIu32 " ref=%" PRIu32,
+		       history_word(event->op), event->size, process->pid, event->refs);
+		history_print_when(event);
+		puts(history_remark(life, i, process->alive));
 		if (stacks)
 			session_print_stack(event->stack, HISTORY_INDENT);
 	}

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/emit.h"
 #include "base/text.h"
+#include "cli/common/asked-for.h"
 #include "cli/common/command.h"
 #include "cli/common/daemon-pages.h"
 #include "cli/common/options.h"
@@ -21,8 +22,11 @@
 #include "model/types.h"
 #include "source/daemon-client/daemon-client.h"
 
+#define INCIDENTS_INDENT "         "
+
+/* @stack: of the daemon's document, where the party has none. */
 static void incidents_party(const struct snapshot *snapshot, const char *what,
-			    const struct snapshot_party *party)
+			    const struct snapshot_party *party, const json_t *stack)
 {
 	uint64_t ago = snapshot->time_ns > party->time_ns ? snapshot->time_ns - party->time_ns : 0;
 	char number[TEXT_NUMBER_SIZE];
@@ -42,11 +46,36 @@ static void incidents_party(const struct snapshot *snapshot, const char *what,
 		text_put(stdout, party->phase);
 	}
 	putchar('\n');
-	session_print_stack(party->stack, "         ");
+	session_print_stack(party->stack, INCIDENTS_INDENT);
+	daemon_pages_print_stack(stack, INCIDENTS_INDENT);
 }
 
+static void incidents_print_ago(const struct snapshot *snapshot, uint64_t time_ns)
+{
+	uint64_t ago = snapshot->time_ns > time_ns ? snapshot->time_ns - time_ns : 0;
+	char number[TEXT_NUMBER_SIZE];
+
+	printf("%s ago", text_duration(ago, number));
+}
+
+/* How often, and when first and last. Of one that happened once, the parties tell when. */
+static void incidents_print_times(const struct snapshot *snapshot,
+				  const struct snapshot_incident *incident, uint64_t processes)
+{
+	if (incident->count <= 1)
+		return;
+	printf(", %" PRIu64 " times", incident->count);
+	if (processes > 1)
+		printf(" in %" PRIu64 " processes, this one the newest", processes);
+	printf(": first ");
+	incidents_print_ago(snapshot, incident->time_ns);
+	printf(", last ");
+	incidents_print_ago(snapshot, incident->last_ns);
+}
+
+/* @row: the same in the daemon's document, which has more; or NULL. */
 static void incidents_print_one(const struct snapshot *snapshot,
-				const struct snapshot_incident *incident)
+				const struct snapshot_incident *incident, const json_t *row)
 {
 	const struct snapshot_process *process = &snapshot->processes[incident->process];
 	const char *type = types_name(incident->type);
@@ -64,19 +93,30 @@ static void incidents_print_one(const struct snapshot *snapshot,
 	if (strcmp(incident->kind, "leak") == 0)
 		printf(" in %" PRIu64 " buffer%s", incident->count,
 		       incident->count == 1 ? "" : "s");
-	else if (incident->count > 1)
-		printf(", %" PRIu64 " times", incident->count);
+	else
+		incidents_print_times(snapshot, incident, daemon_pages_number(row, "processes"));
 	putchar('\n');
-	incidents_party(snapshot, "first", &incident->first);
-	incidents_party(snapshot, incident->first.known ? "then" : "", &incident->second);
+	incidents_party(snapshot, "first", &incident->first,
+			json_object_get(json_object_get(row, "first"), "stack"));
+	incidents_party(snapshot, incident->first.known ? "then" : "", &incident->second,
+			json_object_get(json_object_get(row, "second"), "stack"));
 }
 
-static void incidents_print(const struct snapshot *snapshot)
+static void incidents_print_none(const struct filter *filter, bool has_hidden)
+{
+	if (filter->has_pid)
+		printf("no incidents of process %" PRIu32 "%s\n", filter->pid,
+		       has_hidden ? " that you may see" : "");
+	else
+		printf("no incidents%s\n", has_hidden ? " of yours" : "");
+}
+
+static void incidents_print(const struct snapshot *snapshot, const struct filter *filter)
 {
 	for (size_t i = 0; i < snapshot->incident_count && !output_is_broken(); i++)
-		incidents_print_one(snapshot, &snapshot->incidents[i]);
+		incidents_print_one(snapshot, &snapshot->incidents[i], NULL);
 	if (snapshot->incident_count == 0)
-		puts("no incidents");
+		incidents_print_none(filter, false);
 	session_print_notes(snapshot);
 }
 
@@ -141,6 +181,8 @@ static int incidents_recall_print(void *context, const json_t *row)
 		.size = daemon_pages_number(row, "size"),
 		.largest_free = UINT64_MAX,
 		.count = daemon_pages_number(row, "count"),
+		.time_ns = daemon_pages_number(row, "time_ns"),
+		.last_ns = daemon_pages_number(row, "last_ns"),
 		.first = incidents_recall_party(row, "first"),
 		.second = incidents_recall_party(row, "second"),
 	};
@@ -156,7 +198,7 @@ static int incidents_recall_print(void *context, const json_t *row)
 		recalled->leaked += incident.count;
 		return 0;
 	}
-	incidents_print_one(&snapshot, &incident);
+	incidents_print_one(&snapshot, &incident, row);
 	incidents_print_holders(row);
 	return output_is_broken() ? -EPIPE : 0;
 }
@@ -174,19 +216,22 @@ static int incidents_recall(struct daemon_client *remote, const struct filter *f
 		.list = "incidents",
 		.pid = filter->has_pid ? filter->pid : 0,
 	};
+	uint64_t hidden;
 	int r;
 
 	if (json)
 		return daemon_pages_document(remote, &query, stdout, ret_is_begun);
-	r = daemon_pages_rows(remote, &query, incidents_recall_print, &recalled);
+	r = daemon_pages_rows(remote, &query, incidents_recall_print, &recalled, &hidden);
 	*ret_is_begun = recalled.count > 0;
 	if (r == 0 && recalled.count == 0)
-		puts("no incidents");
+		incidents_print_none(filter, hidden > 0);
 	if (r == 0 && recalled.leak_sites > 0)
 		printf("leak: %" PRIu64 " buffer%s of %" PRIu64
 		       " call site%s left by ended processes; \"ttmem leaks\" lists them\n",
 		       recalled.leaked, recalled.leaked == 1 ? "" : "s", recalled.leak_sites,
 		       recalled.leak_sites == 1 ? "" : "s");
+	if (r == 0)
+		daemon_pages_print_hidden(hidden, "incident");
 	return r == -EPIPE ? 0 : r;
 }
 
@@ -195,6 +240,7 @@ static int incidents_run(int argc, char **argv)
 	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct snapshot_request request = {.incidents = true};
+	struct asked_for asked = {.command = "incidents", .filter = &request.filter};
 	bool json = false, is_begun = false;
 	const struct options_item items[] = {
 		{0, "pid", "PID", "only of this process", &request.filter, options_pid},
@@ -236,11 +282,13 @@ static int incidents_run(int argc, char **argv)
 		return output_fail("incidents", "cannot look at processes", r);
 	if (older)
 		snapshot_note(snapshot, "%s", older);
+	asked.is_json = json;
+	asked_for_check(&asked, session, snapshot);
 	if (json)
 		document_incidents(&writer, snapshot);
 	else
-		incidents_print(snapshot);
-	return output_finish();
+		incidents_print(snapshot, &request.filter);
+	return asked_for_exit(&asked, output_finish());
 }
 
 const struct command incidents_command = {

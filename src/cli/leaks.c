@@ -14,13 +14,12 @@
 #include "cli/common/daemon-pages.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
-#include "cli/common/session.h"
 #include "model/filter.h"
-#include "model/frames.h"
 #include "source/daemon-client/daemon-client.h"
 
 struct leaks {
 	struct filter filter;
+	uint64_t since_ns;
 	bool json;
 	uint64_t processes, bytes, buffers;
 };
@@ -50,24 +49,6 @@ static void leaks_print_end(const json_t *process)
 		printf("died");
 }
 
-/* Innermost first, one frame to a line, as debuggers print them. */
-static void leaks_print_stack(const json_t *stack)
-{
-	for (size_t i = 0; i < json_array_size(stack); i++) {
-		const json_t *row = json_array_get(stack, i);
-		const struct frames_one frame = {
-			.function = daemon_pages_text(row, "function"),
-			.file = daemon_pages_text(row, "file"),
-			.module = daemon_pages_text(row, "module"),
-			.line = (uint32_t)daemon_pages_number(row, "line"),
-		};
-
-		printf("              at ");
-		session_print_frame(&frame);
-		putchar('\n');
-	}
-}
-
 static void leaks_print_site(const json_t *site, uint64_t ended_ns)
 {
 	const char *type = daemon_pages_text(site, "type"), *name = daemon_pages_text(site, "name");
@@ -91,7 +72,7 @@ static void leaks_print_site(const json_t *site, uint64_t ended_ns)
 	if (oldest && oldest < ended_ns)
 		printf(", %s old", text_duration(ended_ns - oldest, number));
 	putchar('\n');
-	leaks_print_stack(json_object_get(site, "stack"));
+	daemon_pages_print_stack(json_object_get(site, "stack"), "              at ");
 }
 
 static int leaks_print(void *context, const json_t *process)
@@ -133,16 +114,26 @@ static int leaks_text(struct leaks *leaks, struct daemon_client *remote,
 		      const struct daemon_pages_query *query)
 {
 	char number[TEXT_NUMBER_SIZE];
-	int r = daemon_pages_rows(remote, query, leaks_print, leaks);
+	uint64_t hidden;
+	int r = daemon_pages_rows(remote, query, leaks_print, leaks, &hidden);
 
 	if (r != 0)
 		return r == -EPIPE ? 0 : r;
-	if (leaks->processes == 0)
-		puts("no ended process left anything");
+	if (leaks->processes == 0 && query->pid)
+		printf("nothing is known that process %" PRIu32 " left%s\n", query->pid,
+		       hidden ? ", or you may not see it" : "");
+	else if (leaks->processes == 0)
+		printf("no ended process%s left anything\n", hidden ? " of yours" : "");
 	else if (leaks->processes > 1)
 		printf("\n%" PRIu64 " processes, %" PRIu64 " buffers, %s\n", leaks->processes,
 		       leaks->buffers, text_size(leaks->bytes, number));
+	daemon_pages_print_hidden(hidden, "leak report");
 	return 0;
+}
+
+static int leaks_since(void *target, const char *text)
+{
+	return text_parse_u64(text, target);
 }
 
 static int leaks_run(int argc, char **argv)
@@ -151,6 +142,8 @@ static int leaks_run(int argc, char **argv)
 	struct leaks leaks = {.json = false};
 	const struct options_item items[] = {
 		{0, "pid", "PID", "only of this process", &leaks.filter, options_pid},
+		{0, "since", "NS", "only of processes that ended then or later, in ns since 1970",
+		 &leaks.since_ns, leaks_since},
 		{0, "json", NULL, "as JSON", &leaks.json, NULL},
 	};
 	const struct options options = {
@@ -160,7 +153,8 @@ static int leaks_run(int argc, char **argv)
 		.items = items,
 		.count = ARRAY_SIZE(items),
 	};
-	struct daemon_pages_query query = {.document = "leaks", .list = "processes"};
+	struct daemon_pages_query query = {
+		.document = "leaks", .list = "processes", .sublist = "buffers"};
 	bool is_begun; /* there is nothing to print instead */
 	int r = options_parse_only(&options, argc, argv);
 
@@ -168,6 +162,8 @@ static int leaks_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	query.pid = leaks.filter.has_pid ? leaks.filter.pid : 0;
+	query.since_ns = leaks.since_ns;
+	query.no_buffers = !leaks.json; /* the text has only call sites */
 	r = daemon_client_new(&remote);
 	if (r < 0)
 		return output_fail("leaks", "cannot ask ttmemd", r);

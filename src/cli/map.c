@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "base/text.h"
+#include "cli/common/asked-for.h"
 #include "cli/common/command.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
@@ -90,6 +91,7 @@ static int map_run(int argc, char **argv)
 	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(memory_map_deinit) struct memory_map memory_map = MEMORY_MAP_NULL;
 	struct filter filter = {0};
+	struct asked_for asked = {.command = "map", .filter = &filter, .rows = true};
 	bool json = false;
 	const struct options_item items[] = {
 		{'d', "device", "DEV|UID", "only this device; may be given again", &filter,
@@ -118,18 +120,20 @@ static int map_run(int argc, char **argv)
 		r = session_spaces_take(session, &filter, &snapshot, &memory_map);
 	if (r < 0)
 		return output_fail("map", "cannot look at processes", r);
+	asked.is_json = json;
+	asked_for_check(&asked, session, snapshot);
 	if (json) {
 		struct emit document = EMIT_INIT(stdout);
 
 		memory_map_document_map(&document, &memory_map, snapshot);
-		return output_finish();
+	} else {
+		for (size_t i = 0; i < memory_map.count; i++)
+			map_print(&memory_map.list[i]);
+		if (memory_map.count == 0)
+			printf("nothing to draw\n");
+		session_print_notes(snapshot);
 	}
-	for (size_t i = 0; i < memory_map.count; i++)
-		map_print(&memory_map.list[i]);
-	if (memory_map.count == 0)
-		printf("nothing to draw\n");
-	session_print_notes(snapshot);
-	return output_finish();
+	return asked_for_exit(&asked, output_finish());
 }
 
 const struct command map_command = {

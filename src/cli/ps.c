@@ -13,15 +13,24 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
+#include "model/amount.h"
 #include "model/json/document.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
+/* What is there from which width on: the sums of the widths before it. */
 static const struct table_column ps_columns[] = {
-	{"PID", 8, true, false},     {"USER", 10, false, true},  {"COMMAND", 15, false, true},
-	{"DEV", 4, true, false},     {"TYPE", 13, false, false}, {"USED", 10, true, false},
-	{"BUFFERS", 8, true, false}, {"PEAK", 10, true, false},  {"ALLOCS", 10, true, false},
-	{"FREES", 10, true, false},  {"LAST", 0, false, false},
+	{"PID", 8, true, false},
+	{"USER", 10, false, true, .least = 92, .most = 16},
+	{"COMMAND", 15, false, true, .most = 24},
+	{"DEV", 4, true, false},
+	{"TYPE", 13, false, false},
+	{"USED", 10, true, false},
+	{"BUFFERS", 8, true, false},
+	{"PEAK", 10, true, false},
+	{"ALLOCS", 10, true, false, .least = 129},
+	{"FREES", 10, true, false, .least = 129},
+	{"LAST", 11, false, false, .least = 105},
 };
 
 static void ps_who(struct table *table, const struct snapshot_process *process)
@@ -57,6 +66,34 @@ static void ps_memory(struct table *table, const struct snapshot *snapshot,
 		table_text(table, "-");
 }
 
+/* Columns that the driver knows nothing about. */
+static void ps_driver_row(struct table *table, const struct snapshot_process *process,
+			  const struct snapshot_part *part, const struct amount_driver_row *row)
+{
+	char number[TEXT_NUMBER_SIZE];
+
+	ps_who(table, process);
+	table_format(table, "%" PRIu32, part->device);
+	table_text(table, row->name);
+	table_text(table, text_size(row->bytes, number));
+	if (row->count)
+		table_format(table, "%" PRIu32, row->count);
+	while (table->at)
+		table_text(table, "-");
+}
+
+/* What the driver says it keeps for the process; it is in no total. */
+static bool ps_driver(struct table *table, const struct snapshot_process *process,
+		      const struct snapshot_part *part)
+{
+	struct amount_driver_row rows[AMOUNT_DRIVER_ROWS];
+	size_t count = amount_of_driver(part->driver_memory, rows);
+
+	for (size_t i = 0; i < count; i++)
+		ps_driver_row(table, process, part, &rows[i]);
+	return count > 0;
+}
+
 static bool ps_is_idle(const struct snapshot_memory *memory)
 {
 	return !(memory->used | memory->allocs | memory->frees | memory->buffers |
@@ -67,7 +104,7 @@ static void ps_print(const struct snapshot *snapshot)
 {
 	struct table table;
 
-	table_begin(&table, stdout, ps_columns, ARRAY_SIZE(ps_columns));
+	table_begin_within(&table, stdout, ps_columns, ARRAY_SIZE(ps_columns), output_width());
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 		bool idle = true;
@@ -82,6 +119,8 @@ static void ps_print(const struct snapshot *snapshot)
 				ps_memory(&table, snapshot, &process->parts[k], type);
 				idle = false;
 			}
+			if (ps_driver(&table, process, &process->parts[k]))
+				idle = false;
 		}
 		if (!idle)
 			continue;

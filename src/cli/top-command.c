@@ -37,6 +37,12 @@ static int top_recall(void *context, struct incident_rows *incident_rows)
 	return top_past(session_remote(context), incident_rows);
 }
 
+static int top_chart(void *context, const struct snapshot *snapshot, uint64_t until_ns,
+		     struct series_set *set)
+{
+	return top_charts(session_remote(context), snapshot, until_ns, set);
+}
+
 static enum poller_daemon top_daemon(void *context, char *ret_reason, size_t size)
 {
 	const struct daemon_client *remote = session_remote(context);
@@ -67,6 +73,7 @@ static int top_feed(struct poller_feed *ret_feed)
 		.context = session,
 		.take = top_take,
 		.recall = top_recall,
+		.chart = top_chart,
 		.daemon = top_daemon,
 		.free = top_free,
 	};

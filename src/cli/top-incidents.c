@@ -207,10 +207,17 @@ static int top_incident(void *context, const json_t *incident)
 static int top_walk(struct daemon_client *remote, struct incident_rows *incident_rows,
 		    const char *document, const char *list, daemon_pages_fn *fn)
 {
-	const struct daemon_pages_query query = {document, list, .limit = TOP_PAGE};
+	const struct daemon_pages_query query = {
+		.document = document,
+		.list = list,
+		.no_buffers = strcmp(document, "leaks") == 0,
+		.limit = TOP_PAGE,
+	};
 	struct top_walk walk = {.incident_rows = incident_rows};
-	int r = daemon_pages_rows(remote, &query, fn, &walk);
+	uint64_t hidden;
+	int r = daemon_pages_rows(remote, &query, fn, &walk, &hidden);
 
+	incident_rows->hidden = hidden; /* the incidents', asked for last, have the leaks in it */
 	if (r != TOP_ENOUGH)
 		return r;
 	incident_rows->is_cut = true;

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -24,10 +25,13 @@
 #include "store/store.h"
 
 #define DUMP_LEAKS_MAX 1000u
+#define DUMP_BUFFERS_MAX 1000u /* of each */
+#define DUMP_LINES_MAX 100000u /* of all together */
 
 struct dump_leaks {
 	FILE *out;
 	uint64_t ended_ns; /* of the process whose buffers follow */
+	uint64_t lines;    /* buffers so far */
 	uint64_t count;
 };
 
@@ -52,23 +56,27 @@ static int dump_leak(void *context, const struct store_leak *leak)
 {
 	struct dump_leaks *dump = context;
 
+	if (dump->lines >= DUMP_LINES_MAX)
+		return 1;
 	if (dump->count++ == 0)
 		fputs("\nLeft by ended processes:\n", dump->out);
 	dump->ended_ns = leak->ending.ended_ns;
 	fprintf(dump->out,
 		"⚠️  Process %" PRIu32 " exited but left %" PRIu64 " buffers allocated:\n",
 		leak->process.pid, leak->buffers);
-	if (leak->listed < leak->buffers)
-		fprintf(dump->out, "    (%" PRIu64 " of them are listed)\n", leak->listed);
+	if (bits_min(leak->listed, DUMP_BUFFERS_MAX) < leak->buffers)
+		fprintf(dump->out, "    (%" PRIu64 " of them are listed)\n",
+			bits_min(leak->listed, DUMP_BUFFERS_MAX));
 	return 0;
 }
 
 static int dump_leaked_buffer(void *context, const struct snapshot_buffer *buffer,
 			      uint64_t device_uid)
 {
-	const struct dump_leaks *dump = context;
+	struct dump_leaks *dump = context;
 	uint64_t age = dump->ended_ns > buffer->born_ns ? dump->ended_ns - buffer->born_ns : 0;
 
+	dump->lines++;
 	(void)device_uid; /* the old report identifies devices by their numbers */
 	fprintf(dump->out,
 		"    [Device %" PRIu32 "] Buffer 0x%" PRIx64 ": %" PRIu64 " bytes %s (age: %" PRIu64
@@ -90,6 +98,7 @@ static int dump_ended(struct daemon *daemon, const struct access_peer *asker, FI
 		.context = &dump,
 		.leak = dump_leak,
 		.buffer = dump_leaked_buffer,
+		.buffers_max = DUMP_BUFFERS_MAX,
 	};
 	const struct store_filter filter = {
 		.has_uid = !asker->sees_all,

@@ -26,6 +26,7 @@ static void tell_journal(struct daemon *daemon, const struct notice *notice)
 		.type = types_name(notice->type),
 		.bytes = notice->bytes,
 		.buffers = notice->buffers,
+		.stack = notice->stack,
 	};
 
 	if (!daemon->journal)

@@ -26,6 +26,7 @@
 #include "daemon/notify/log-writer.h"
 #include "daemon/registry/collector.h"
 #include "daemon/registry/tracked.h"
+#include "daemon/symbols/symbols-files.h"
 #include "daemon/symbols/symbols-learner.h"
 #include "daemon/symbols/symbols.h"
 #include "store/store.h"
@@ -64,10 +65,31 @@ static void daemon_publish_counts(struct daemon *daemon)
 	pthread_mutex_unlock(&daemon->lock);
 }
 
+static struct symbols_files_owner daemon_owner(const struct tracked *tracked)
+{
+	return (struct symbols_files_owner){
+		.book = scan_book_number(tracked->device, tracked->inode, tracked->start_ticks),
+		.pid = tracked->pid,
+		.start_ticks = tracked->start_ticks,
+		.user = tracked->maker,
+	};
+}
+
+static void daemon_program(void *context, const struct tracked *tracked, int fd)
+{
+	const struct symbols_files_owner owner = daemon_owner(tracked);
+	struct daemon *daemon = context;
+
+	symbols_hold_consume(daemon->symbols, &owner, fd);
+}
+
 static void daemon_added(void *context, struct tracked *tracked)
 {
 	struct daemon *daemon = context;
+	const struct symbols_files_owner owner = daemon_owner(tracked);
 
+	/* First of all: the process may be about to end. */
+	symbols_hold(daemon->symbols, &owner);
 	recorder_add(daemon->recorder, tracked);
 	daemon_keep_added(context, tracked);
 	daemon_publish_counts(context);
@@ -95,6 +117,9 @@ static void daemon_told(void *context, const struct notice *notice)
 
 static void daemon_judged(void *context, struct tracked *tracked)
 {
+	struct daemon *daemon = context;
+
+	symbols_release(daemon->symbols, daemon_owner(tracked).book);
 	daemon_keep_judged(context, tracked);
 }
 
@@ -268,6 +293,7 @@ static int daemon_open_inside(struct daemon *daemon)
 				.context = daemon,
 				.added = daemon_added,
 				.notice = daemon_failed,
+				.program = daemon_program,
 				.ended = daemon_ended,
 			},
 		.first_pass = daemon_first_pass,

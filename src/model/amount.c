@@ -66,6 +66,23 @@ struct amount amount_of_process(const struct snapshot_process *process, uint32_t
 	return amount;
 }
 
+size_t amount_of_driver(const struct snapshot_driver_memory *memory,
+			struct amount_driver_row ret_rows[AMOUNT_DRIVER_ROWS])
+{
+	size_t n = 0;
+
+	if (!memory)
+		return 0;
+	if (memory->pinned)
+		ret_rows[n++] = (struct amount_driver_row){"driver:pinned", memory->pinned, 0};
+	if (memory->dma)
+		ret_rows[n++] = (struct amount_driver_row){"driver:dma", memory->dma, 0};
+	if (memory->tlb || memory->tlb_windows)
+		ret_rows[n++] =
+			(struct amount_driver_row){"driver:tlb", memory->tlb, memory->tlb_windows};
+	return n;
+}
+
 double amount_share(const struct amount *amount)
 {
 	return amount->capacity ? (double)amount->used / (double)amount->capacity : 0;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct snapshot_device;
+struct snapshot_driver_memory;
 struct snapshot_part;
 struct snapshot_process;
 
@@ -33,6 +34,19 @@ struct amount amount_of_part(const struct snapshot_part *part, uint32_t folded);
 /* @row: the device's row in the snapshot, or AMOUNT_ANYWHERE. */
 struct amount amount_of_process(const struct snapshot_process *process, uint32_t row,
 				uint32_t folded);
+
+/* A line about memory that the driver keeps, for tables: its name says that it is the driver's word. */
+struct amount_driver_row {
+	const char *name;
+	uint64_t bytes;
+	uint32_t count; /* 0 = not counted */
+};
+
+#define AMOUNT_DRIVER_ROWS 3u
+
+/* What there is of it; returns how many rows. @memory may be NULL: not known. */
+size_t amount_of_driver(const struct snapshot_driver_memory *memory,
+			struct amount_driver_row ret_rows[AMOUNT_DRIVER_ROWS]);
 
 /* The used fraction, 0 if the capacity is not known. */
 double amount_share(const struct amount *amount);

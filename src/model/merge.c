@@ -19,6 +19,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "model/card.h"
+#include "model/join.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -42,6 +43,10 @@ static int merge_compare_identity(const struct snapshot_part *a, const struct sn
 {
 	uint64_t x = a->facts.unique_id, y = b->facts.unique_id;
 
+	if (a->card != b->card)
+		return a->card < b->card ? -1 : 1;
+	if (a->card != SNAPSHOT_NO_CARD)
+		return 0;
 	if (x == 0 && y == 0) {
 		x = a->device;
 		y = b->device;
@@ -143,6 +148,9 @@ static void merge_row(struct snapshot *snapshot, const struct merge_entry *entri
 			continue;
 		}
 		row->processes++;
+		row->joined = row->is_joined ? (uint32_t)bits_max(row->joined, part->joined)
+					     : part->joined;
+		row->is_joined = true;
 		merge_memory(row, part);
 	}
 	row->closed = !open;
@@ -189,26 +197,37 @@ static int merge_sort_rows(struct snapshot *snapshot, const struct merge_entry *
 	return 0;
 }
 
-/* The row of a card: by id, or by number if neither has one. */
-static struct snapshot_device *merge_card_row(struct snapshot *snapshot, size_t count,
-					      const struct snapshot_card *card)
+/*
+ * The driver's word about a card that is there wins over what processes declare, which anybody can.
+ * They know better only how much of its memory they can use.
+ */
+static void merge_card(struct snapshot *snapshot, struct snapshot_device *row,
+		       const struct snapshot_card *card)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct snapshot_device *row = &snapshot->devices[i];
+	const struct card_facts *facts = card_find(card->card);
 
-		if (card->unique_id ? row->unique_id == card->unique_id
-				    : row->by_number && row->device == card->number)
-			return row;
+	if (row->remote || (row->arch && card->arch && strcmp(row->arch, card->arch) != 0) ||
+	    (row->card && card->card && strcmp(row->card, card->card) != 0))
+		snapshot_note(snapshot,
+			      "device %" PRIu32
+			      ": a process declares another card than the driver's %s",
+			      card->number, card->card ? card->card : "");
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		uint64_t most = card_capacity(facts, type);
+
+		if (!most || row->memory[type].capacity <= most)
+			continue;
+		snapshot_note(snapshot,
+			      "device %" PRIu32 ": a process declares more %s than a %s has",
+			      card->number, types_name(type), card->card);
+		row->memory[type].capacity = most;
+		row->memory[type].window = (struct snapshot_window){0};
 	}
-	return NULL;
-}
-
-static void merge_card(struct snapshot_device *row, const struct snapshot_card *card)
-{
-	if (!row->arch)
+	if (card->arch)
 		row->arch = card->arch;
-	if (!row->card)
+	if (card->card)
 		row->card = card->card;
+	row->remote = false;
 	row->present = true;
 	row->device = row->number = card->number;
 	row->serial = card->serial;
@@ -217,27 +236,35 @@ static void merge_card(struct snapshot_device *row, const struct snapshot_card *
 	row->telemetry = card->telemetry;
 }
 
-/* Assigns each of the driver's cards to its row, or to a new one. */
-static void merge_cards(struct snapshot *snapshot)
+/* A card that no process has. */
+static struct snapshot_device merge_idle(uint64_t unique_id)
 {
-	/* Only rows from processes are searched: two cards with one id stay two. */
-	size_t rows = snapshot->device_count;
+	struct snapshot_device row = {
+		.unique_id = unique_id, .by_number = unique_id == 0, .closed = true};
+
+	for (uint32_t type = 0; type < BOOK_TYPES; type++)
+		row.memory[type].peak_is_unknown = true;
+	return row;
+}
+
+/* Gives each of the driver's cards its row, or a new one. Rows of cards come first, in their order. */
+static void merge_cards(struct snapshot *snapshot, const struct merge_entry *entries, size_t count,
+			const struct join *join)
+{
+	size_t at = 0;
 
 	for (size_t i = 0; i < snapshot->card_count; i++) {
-		const struct snapshot_card *card = &snapshot->cards[i];
-		struct snapshot_device *row = merge_card_row(snapshot, rows, card);
+		struct snapshot_device *row;
 
-		if (!row || row->present) {
+		while (at < count && entries[at].part->card < i)
+			at++;
+		if (at < count && entries[at].part->card == i) {
+			row = &snapshot->devices[entries[at].part->row];
+		} else {
 			row = &snapshot->devices[snapshot->device_count++];
-			*row = (struct snapshot_device){
-				.unique_id = card->unique_id,
-				.by_number = card->unique_id == 0,
-				.closed = true,
-			};
-			for (uint32_t type = 0; type < BOOK_TYPES; type++)
-				row->memory[type].peak_is_unknown = true;
+			*row = merge_idle(join_card_id(join, i));
 		}
-		merge_card(row, card);
+		merge_card(snapshot, row, &snapshot->cards[i]);
 	}
 }
 
@@ -260,7 +287,7 @@ static void merge_table(struct snapshot *snapshot)
 	}
 }
 
-int merge_devices(struct snapshot *snapshot)
+int merge_devices(struct snapshot *snapshot, const struct join *join)
 {
 	CLEANUP_FREE struct merge_entry *entries = NULL;
 	struct snapshot_device *rows;
@@ -285,7 +312,7 @@ int merge_devices(struct snapshot *snapshot)
 			entries[i].part->row = (uint32_t)n;
 	}
 	snapshot->device_count = n;
-	merge_cards(snapshot);
+	merge_cards(snapshot, entries, count, join);
 	merge_table(snapshot);
 	return merge_sort_rows(snapshot, entries, count);
 }

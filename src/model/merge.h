@@ -2,18 +2,19 @@
 #pragma once
 
 /*
- * Which of the processes' devices are the same, and their sums. Two parts with the same unique id
- * are one row, whatever number the processes use; two without an id are one row if they have the
- * same number (and the row says that it is identified by number only); one with and one without an
- * id are two rows.
+ * Which of the processes' devices are the same, and their sums. Parts that join.c found to be the same
+ * card are one row, whatever number the processes use; so are two without a card but with the same
+ * unique id. Two with neither are one row if they have the same number, and the row says that it is
+ * identified by number only; one with and one without an id are two rows.
  */
 
 #include <stdint.h>
 
+struct join;
 struct snapshot;
 
-/* Fills snapshot->devices and the parts' rows. 0 or -ENOMEM. */
-int merge_devices(struct snapshot *snapshot);
+/* Fills snapshot->devices and the parts' rows, once all parts are joined. 0 or -ENOMEM. */
+int merge_devices(struct snapshot *snapshot, const struct join *join);
 
 /* Saturating sum: a process may claim any number. */
 static inline uint64_t merge_add(uint64_t a, uint64_t b)

@@ -21,7 +21,7 @@ struct namer_place {
 	uint64_t book;            /* identifies the book: results are not shared between books */
 	uint64_t address;         /* as in the file; inside the call instruction */
 	uint64_t base;            /* where the file is loaded; 0 = not known */
-	bool is_lost;             /* nothing identifies its file: only cached results may be used */
+	bool is_lost;             /* its path may lead to another file: that must not be used */
 };
 
 struct namer_name {

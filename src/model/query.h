@@ -24,7 +24,9 @@ struct query_past {
 	const struct query_asker *asker; /* NULL = over TCP, with the token: sees all */
 	uint32_t pid;                    /* 0 = any */
 	const char *kind;                /* of incidents; NULL = any */
-	uint64_t since_ns;               /* 0 = everything */
+	bool has_buffers_max;            /* leaks with at most so many buffers of each: */
+	uint32_t buffers_max;
+	uint64_t since_ns; /* 0 = everything */
 	size_t limit;
 	const char *cursor; /* "next" of an earlier page, NULL = first page */
 };

@@ -256,15 +256,16 @@ UNIT(ids_made_of_the_serial_are_those_of_the_chip)
 	snapshot_free(snapshot);
 }
 
-UNIT(a_board_with_two_cards_decides_nothing)
+UNIT(chips_of_one_board_are_known_by_their_place)
 {
 	struct snapshot *snapshot = start();
 
 	card(snapshot, 0, CHIP, 5);
 	card(snapshot, 1, OTHER_CHIP, 5);
-	region(snapshot, 10, true, 0, 5 << 8, 30);
+	region(snapshot, 10, true, 0, 5 << 8 | 1, 30);
 	assert(snapshot_finish(snapshot) == 0);
-	assert(snapshot->device_count == 3);
+	assert(snapshot->device_count == 2);
+	assert(snapshot->devices[1].memory[TYPES_DRAM].used == 30);
 	snapshot_free(snapshot);
 }
 
@@ -278,7 +279,7 @@ UNIT(cards_without_ids_are_known_by_number)
 	assert(snapshot_finish(snapshot) == 0);
 	assert(snapshot->device_count == 2);
 	assert(snapshot->devices[1].memory[TYPES_DRAM].used == 30 && snapshot->devices[1].present);
-	assert(snapshot->devices[1].by_number);
+	assert(snapshot->devices[1].joined == SNAPSHOT_JOINED_NUMBER);
 	/* What no process declared is known from the card. */
 	assert(snapshot->devices[0].memory[TYPES_DRAM].capacity == UINT64_C(12) << 30);
 	assert(snapshot->devices[0].memory[TYPES_L1].capacity == UINT64_C(72) * 1464 * 1024);

@@ -3,7 +3,7 @@
 /*
  * Resolving claims, in this order:
  *
- *	devices	an id that tt-metal derived from the board's serial number becomes the chip's
+ *	devices	of processes that report themselves are joined to cards, also by means of claims
  *	regions	of a process with a book: compared, never counted
  *		of another living process: counted
  *		of one that has exited: shown as stale, never counted
@@ -25,62 +25,12 @@
 #include <stddef.h>
 
 #include "base/bits.h"
+#include "model/join.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
 #define RESOLVE_NONE SIZE_MAX
-
-/* The only card of the board with @serial that could be meant; NULL if there are several. */
-static const struct snapshot_card *resolve_board(const struct snapshot *snapshot, uint64_t serial)
-{
-	const struct snapshot_card *found = NULL;
-
-	for (size_t i = 0; i < snapshot->card_count; i++) {
-		if (snapshot->cards[i].serial << 8 != serial << 8)
-			continue;
-		if (found)
-			return NULL;
-		found = &snapshot->cards[i];
-	}
-	return found;
-}
-
-/*
- * The first regions, and later drivers of tt-metal, name a chip by board << 8 | position on the
- * board; the chip that the driver sees is at position 0.
- */
-static uint64_t resolve_id(const struct snapshot *snapshot, uint64_t id)
-{
-	const struct snapshot_card *card = NULL;
-
-	if (id == 0 || id & 0xff)
-		return id;
-	for (size_t i = 0; i < snapshot->card_count; i++) {
-		if (snapshot->cards[i].unique_id == id)
-			return id;
-	}
-	card = resolve_board(snapshot, id >> 8);
-	return card && card->unique_id && card->serial ? card->unique_id : id;
-}
-
-static void resolve_ids(struct snapshot *snapshot)
-{
-	for (size_t i = 0; snapshot->card_count && i < snapshot->process_count; i++) {
-		struct snapshot_process *process = &snapshot->processes[i];
-
-		for (size_t k = 0; k < process->part_count; k++) {
-			uint64_t *id = &process->parts[k].facts.unique_id;
-
-			*id = resolve_id(snapshot, *id);
-		}
-	}
-	for (size_t i = 0; snapshot->card_count && i < snapshot->claim_count; i++) {
-		uint64_t *id = &snapshot->claims[i].facts.unique_id;
-
-		*id = resolve_id(snapshot, *id);
-	}
-}
 
 static size_t resolve_find(const struct snapshot *snapshot, const struct snapshot_process *who)
 {
@@ -118,6 +68,7 @@ static struct snapshot_part *resolve_add_part(struct snapshot *snapshot, size_t 
 	if (!part)
 		return NULL;
 	part->facts = claim->facts;
+	part->is_claim = true;
 	for (uint32_t type = 0; type < BOOK_TYPES; type++)
 		part->memory[type].peak_is_unknown = true;
 	return part;
@@ -196,12 +147,17 @@ static int resolve_claim(struct snapshot *snapshot, const struct snapshot_claim 
 	return resolve_count(snapshot, index, claim);
 }
 
-int resolve_claims(struct snapshot *snapshot)
+int resolve_claims(struct snapshot *snapshot, struct join *join)
 {
 	size_t known = snapshot->process_count, differing = 0;
 	int r = 0;
 
-	resolve_ids(snapshot);
+	for (size_t i = 0; i < snapshot->claim_count; i++) {
+		uint64_t *id = &snapshot->claims[i].facts.unique_id;
+
+		*id = join_id(join, *id);
+	}
+	join_all(join);
 	for (unsigned int round = 0; round < 2; round++) {
 		for (size_t i = 0; r == 0 && i < snapshot->claim_count; i++) {
 			if (snapshot->claims[i].is_open_only == (round == 1))
@@ -215,6 +171,7 @@ int resolve_claims(struct snapshot *snapshot)
 			      "%zu process%s: book and tt-metal's region disagree; the book is "
 			      "counted",
 			      differing, differing == 1 ? "" : "es");
+	join_all(join); /* what was added */
 	return r;
 }
 

@@ -8,10 +8,11 @@
  * and nothing of exited processes.
  */
 
+struct join;
 struct snapshot;
 
 /* Turns the claims of a snapshot into processes, parts and differences. 0 or -ENOMEM. */
-int resolve_claims(struct snapshot *snapshot);
+int resolve_claims(struct snapshot *snapshot, struct join *join);
 
 /*
  * When devices have been merged: those whose regions may lack processes have at least what was

@@ -29,6 +29,12 @@ static uint64_t snapshot_digest_part(uint64_t digest, const struct snapshot_part
 	digest = snapshot_digest_word(digest, part->facts.unique_id);
 	digest = snapshot_digest_word(digest, part->facts.closed_ns != 0);
 	digest = snapshot_digest_word(digest, part->differs);
+	if (part->driver_memory) {
+		digest = snapshot_digest_word(digest, part->driver_memory->pinned);
+		digest = snapshot_digest_word(digest, part->driver_memory->dma);
+		digest = snapshot_digest_word(digest, part->driver_memory->tlb);
+		digest = snapshot_digest_word(digest, part->driver_memory->tlb_windows);
+	}
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct snapshot_memory *memory = &part->memory[type];
 

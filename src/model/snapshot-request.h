@@ -30,8 +30,25 @@ struct snapshot_request {
 	bool sorted;              /* not a page but the first @limit of all; @after is ignored */
 	enum snapshot_order order;
 
+	/*
+	 * Finished totals of the machine, not older than a moment: they tell which card a process's
+	 * device is, for filters by device, and for a page, which knows nothing of cards. NULL = none.
+	 */
+	const struct snapshot *totals;
+
 	uint64_t since_ns;   /* CLOCK_MONOTONIC: shared totals are no older; 0 = than now */
 	bool is_own;         /* who asks will change the snapshot: totals too must not be shared */
 	bool unnamed;        /* who asks does not look at stacks: nobody need look for names */
 	struct namer *namer; /* for native frames of stacks; NULL = they stay addresses */
 };
+
+/* Whether rows of a process's device are wanted; @declared_id is used where totals do not know it. */
+bool snapshot_request_wants(const struct snapshot_request *request,
+			    const struct snapshot_process *process, uint32_t device,
+			    uint64_t declared_id);
+
+/*
+ * Takes over from finished totals which chips the devices of a snapshot are that knows nothing of cards:
+ * a page before it is finished, or the book of one process, which may have ended since.
+ */
+void snapshot_take_joins(const struct snapshot *totals, struct snapshot *snapshot);

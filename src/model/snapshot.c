@@ -14,7 +14,6 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "model/merge.h"
-#include "model/resolve-claims.h"
 
 /* Of a table with open addressing. */
 struct snapshot_place {
@@ -53,6 +52,7 @@ struct snapshot *snapshot_free(struct snapshot *snapshot)
 	free(snapshot->incidents);
 	free(snapshot->cards);
 	free(snapshot->claims);
+	free(snapshot->driver_memory);
 	free(snapshot->notes);
 	pool_deinit(&snapshot->texts);
 	free(snapshot);
@@ -355,6 +355,25 @@ int snapshot_add_claim(struct snapshot *snapshot, const struct snapshot_claim *c
 	return 0;
 }
 
+int snapshot_add_driver_memory(struct snapshot *snapshot,
+			       const struct snapshot_driver_memory *memory)
+{
+	struct snapshot_driver_memory *list;
+
+	if (snapshot->driver_memory_count >= SNAPSHOT_CLAIMS_MAX) {
+		snapshot_note(snapshot, "the driver names more than %u users of cards",
+			      SNAPSHOT_CLAIMS_MAX);
+		return -ENOBUFS;
+	}
+	list = array_grow(snapshot->driver_memory, &snapshot->driver_memory_capacity,
+			  snapshot->driver_memory_count + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	snapshot->driver_memory = list;
+	list[snapshot->driver_memory_count++] = *memory;
+	return 0;
+}
+
 void snapshot_note(struct snapshot *snapshot, const char *format, ...)
 {
 	const char **notes;
@@ -380,22 +399,6 @@ void snapshot_note(struct snapshot *snapshot, const char *format, ...)
 		snapshot->note_count++;
 	else
 		snapshot->notes_lost++;
-}
-
-int snapshot_finish(struct snapshot *snapshot)
-{
-	int r = resolve_claims(snapshot);
-
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < snapshot->process_count; i++) {
-		if (!snapshot->processes[i].exact && snapshot->processes[i].alive)
-			snapshot->exact = false;
-	}
-	r = merge_devices(snapshot);
-	if (r == 0)
-		resolve_bounds(snapshot);
-	return r;
 }
 
 /* The last criterion of every comparison, so that the same state always has the same order. */

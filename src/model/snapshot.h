@@ -77,10 +77,53 @@ struct snapshot_facts {
 	uint32_t l1_per_core;
 };
 
+/*
+ * What the driver says it keeps for a process on one card: memory of the host, and windows to the
+ * card's. It is never part of a total.
+ */
+struct snapshot_driver_memory {
+	uint32_t pid;
+	uint32_t number;      /* N of /dev/tenstorrent/N */
+	uint64_t pinned;      /* bytes of the process's own pages, pinned for the card */
+	uint64_t dma;         /* bytes of buffers that the driver has allocated for it */
+	uint64_t tlb;         /* bytes of TLB windows that it has mapped */
+	uint32_t tlb_windows; /* that are allocated to it, mapped or not */
+};
+
+/* How it is known which chip a process's device is; strongest first. join.c has the rule. */
+enum snapshot_joined {
+	SNAPSHOT_JOINED_UID = 0,    /* by its ASIC id */
+	SNAPSHOT_JOINED_BOARD = 1,  /* by the board's serial number and the place on the board */
+	SNAPSHOT_JOINED_REGION = 2, /* by the process's row in a region of tt-metal */
+	SNAPSHOT_JOINED_OPEN = 3,   /* by the driver's nodes that the process has open */
+	SNAPSHOT_JOINED_NUMBER = 4, /* by its number, which nothing contradicts */
+	SNAPSHOT_BY_NUMBER = 5,     /* not at all: its number is all that is known */
+	SNAPSHOT_JOINED_WAYS = 6,
+};
+
+/* Why a process's device has no card, though there are cards. */
+enum snapshot_unmatched {
+	SNAPSHOT_MATCHED = 0,
+	SNAPSHOT_UNMATCHED_REMOTE = 1,  /* a chip without a node: that is as it should be */
+	SNAPSHOT_UNMATCHED_ID = 2,      /* no card has the id that the process declares */
+	SNAPSHOT_UNMATCHED_NUMBER = 3,  /* no card has the number */
+	SNAPSHOT_UNMATCHED_OPEN = 4,    /* the process has other nodes open, and not so many */
+	SNAPSHOT_UNMATCHED_NO_NODE = 5, /* the process has no node open */
+	SNAPSHOT_UNMATCHED_TAKEN = 6,   /* the card it could be is another chip's */
+};
+
+#define SNAPSHOT_NO_CARD UINT32_MAX
+
 /* A process's part of a device. */
 struct snapshot_part {
 	uint32_t device; /* as the process numbers it */
 	uint32_t row;    /* index into snapshot->devices, once finished */
+	bool is_claim;   /* made from a claim, not by the process itself */
+	/* Once finished: */
+	bool is_joined;
+	uint32_t card;      /* index into snapshot->cards, or SNAPSHOT_NO_CARD */
+	uint32_t joined;    /* enum snapshot_joined */
+	uint32_t unmatched; /* enum snapshot_unmatched */
 	struct snapshot_facts facts;
 	struct snapshot_memory memory[BOOK_TYPES];
 
@@ -92,6 +135,9 @@ struct snapshot_part {
 	bool is_claim_only; /* the book has nothing about this device */
 	bool differs;
 	uint64_t claimed_used[BOOK_TYPES];
+
+	/* Once finished: an entry of the snapshot's list; NULL = not known. */
+	const struct snapshot_driver_memory *driver_memory;
 };
 
 struct snapshot_process {
@@ -108,12 +154,17 @@ struct snapshot_process {
 	const char *source;    /* "book", "socket", "kernel", "tt-metal" (a region), "driver" */
 	bool alive;
 	bool exact;
-	bool stale;     /* exited, and only a region still names it; alive is false */
-	bool untracked; /* has a device open and reports nothing: its memory is unknown */
-	bool differs;   /* one of its parts differs */
-	bool is_opener; /* the driver lists it among those that have a device open */
+	bool stale;       /* exited, and only a region still names it; alive is false */
+	bool untracked;   /* has a device open and reports nothing: its memory is unknown */
+	bool differs;     /* one of its parts differs */
+	bool is_opener;   /* the driver lists it among those that have a device open */
+	bool nodes_known; /* its descriptors were searched: claims name all nodes that it has open */
+	const char
+		*visible; /* TT_VISIBLE_DEVICES of its environment; NULL = not set, or not known */
 	uint64_t last_ns;
 	struct book_rejected rejected;
+	uint64_t
+		stray_frees; /* once finished: frees of unknown buffers on devices that nobody has */
 
 	/* Not to be set by callers that add a process. */
 	struct snapshot_part *parts;
@@ -154,6 +205,7 @@ struct snapshot_telemetry {
 /* A chip with a connection to the host, as the driver reports it. */
 struct snapshot_card {
 	uint32_t number;    /* N of /dev/tenstorrent/N */
+	uint64_t node;      /* its device number, as in st_rdev; 0 = not known */
 	uint64_t unique_id; /* ASIC id; 0 = not known, likewise the next */
 	uint64_t serial;    /* of the board; chips of one board share it */
 	const char *arch;   /* NULL = not known, likewise the next */
@@ -190,8 +242,11 @@ struct snapshot_device {
 	const char *arch;
 	const char *card;
 	bool remote;
-	bool by_number;     /* no unique id: identified by number only */
-	bool closed;        /* every living process that had it has closed it */
+	bool by_number; /* no unique id: identified by number only */
+	uint32_t
+		joined; /* the weakest way in which a part was joined to it; enum snapshot_joined */
+	bool is_joined; /* a living process reports memory of it */
+	bool closed;    /* every living process that had it has closed it */
 	uint32_t processes; /* living ones that report their memory */
 	uint32_t untracked; /* living ones that have it open and do not */
 	uint32_t stale;     /* exited ones that only a region still names */
@@ -211,7 +266,8 @@ struct snapshot_buffer {
 	uint32_t device;  /* as the process numbers it */
 	uint64_t address;
 	uint64_t size;
-	uint64_t born_ns;
+	uint64_t born_ns;  /* converted anew by every reading: may differ by a little */
+	uint64_t birth;    /* by its book's own clock: the same in every reading; 0 = no book */
 	const char *name;  /* NULL = none */
 	const char *phase; /* NULL = none */
 	const char *stack; /* "file:line:function -> ...", outermost first; NULL = none */
@@ -273,6 +329,8 @@ struct snapshot {
 	size_t card_count, card_capacity;
 	struct snapshot_claim *claims;
 	size_t claim_count, claim_capacity;
+	struct snapshot_driver_memory *driver_memory; /* per process and card */
+	size_t driver_memory_count, driver_memory_capacity;
 	size_t closed_regions; /* tt-metal regions that no source could read */
 	const char **notes;
 	size_t note_count, note_capacity;
@@ -334,6 +392,8 @@ int snapshot_add_buffer(struct snapshot *snapshot, const struct snapshot_buffer 
 int snapshot_add_incident(struct snapshot *snapshot, const struct snapshot_incident *incident);
 int snapshot_add_card(struct snapshot *snapshot, const struct snapshot_card *card);
 int snapshot_add_claim(struct snapshot *snapshot, const struct snapshot_claim *claim);
+int snapshot_add_driver_memory(struct snapshot *snapshot,
+			       const struct snapshot_driver_memory *memory);
 
 /* Device memory that a row stands for: none if it lies in a buffer that is counted. */
 uint64_t snapshot_buffer_bytes(const struct snapshot_buffer *buffer);

@@ -39,7 +39,8 @@ void tally_add_process(struct tally *tally, const struct snapshot *snapshot, uin
 
 	for (size_t i = 0; i < process->part_count; i++) {
 		const struct snapshot_part *part = &process->parts[i];
-		struct tally_row *row = tally_row(tally, part->device, part->facts.unique_id);
+		struct tally_row *row = tally_row(tally, snapshot->devices[part->row].device,
+						  part->facts.unique_id);
 
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 			const struct snapshot_memory *memory = &part->memory[type];

@@ -23,12 +23,12 @@ static void collect_cleanup(struct snapshot **snapshot)
 	snapshot_free(*snapshot);
 }
 
-int collect_machine(const struct collect_sources *sources, const struct snapshot_request *request,
-		    struct snapshot **ret_snapshot)
+static int collect_all(const struct collect_sources *sources,
+		       const struct snapshot_request *request, struct snapshot **ret_snapshot)
 {
 	CLEANUP(collect_cleanup)
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
-	size_t closed = 0;
+	struct host_closed closed = {0};
 	int r = snapshot ? 0 : -ENOMEM;
 
 	if (r == 0)
@@ -39,16 +39,22 @@ int collect_machine(const struct collect_sources *sources, const struct snapshot
 		r = host_collect(request, snapshot, &closed);
 	if (r < 0)
 		return r;
-	if (closed && sources->remote && daemon_client_regions(sources->remote, snapshot) == 0)
-		closed = 0;
-	host_note_closed(closed, snapshot);
-	snapshot->closed_regions = closed;
+	if (closed.regions && sources->remote &&
+	    daemon_client_regions(sources->remote, snapshot) == 0)
+		closed.regions = 0;
+	host_note_closed(closed.regions, snapshot);
+	snapshot->closed_regions = closed.regions;
+	/* Without a daemon it is not known, which is no reason for a note: few can read it. */
+	if (closed.driver_memory && sources->remote && daemon_client_outcome(sources->remote) == 0)
+		(void)daemon_client_driver_memory(sources->remote, snapshot);
 	if (sources->scan)
 		book_note_nothing(sources->scan,
 				  sources->remote ? daemon_client_count(sources->remote) : 0,
 				  snapshot);
 	/* A snapshot is stamped at its end: nothing in it may be newer. */
 	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
+	if (request->limit)
+		snapshot_take_joins(request->totals, snapshot);
 	r = snapshot_finish(snapshot);
 	/* A page has only some of them. */
 	if (r == 0 && sources->notes_overlaps && request->buffers && !request->limit)
@@ -57,4 +63,20 @@ int collect_machine(const struct collect_sources *sources, const struct snapshot
 		return r;
 	*ret_snapshot = cleanup_steal(snapshot);
 	return 0;
+}
+
+/* Rows are chosen while books are read, but which card a device is, is known only at the end. */
+int collect_machine(const struct collect_sources *sources, const struct snapshot_request *request,
+		    struct snapshot **ret_snapshot)
+{
+	static const struct snapshot_request totals_only = {0};
+	CLEANUP(collect_cleanup) struct snapshot *totals = NULL;
+	struct snapshot_request complete = *request;
+	int r = 0;
+
+	if (request->buffers && request->filter.device_count && !request->totals) {
+		r = collect_all(sources, &totals_only, &totals);
+		complete.totals = totals;
+	}
+	return r < 0 ? r : collect_all(sources, &complete, ret_snapshot);
 }

@@ -145,7 +145,7 @@ UNIT(a_database_without_a_table_is_set_aside)
 	struct testing_world world;
 
 	make_history(&world);
-	testing_sql(&world, "DROP TABLE leak_buffers");
+	testing_sql(&world, "DROP TABLE leak_chunks");
 	check_set_aside(&world, "no such table");
 }
 

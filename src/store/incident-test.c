@@ -102,6 +102,76 @@ UNIT(an_incident_that_goes_on_is_counted_once)
 	testing_close(&world);
 }
 
+/* Two addresses in one process, and one in another: whose are they, and since when? */
+UNIT(a_process_has_its_own_count_and_times)
+{
+	struct testing_world world;
+	struct testing_told told;
+	struct snapshot *snapshot;
+	struct snapshot_incident incident;
+
+	testing_init(&world);
+	testing_open(&world);
+	put_double_free(&world, 42, 1000, 3);
+	testing_flush(&world);
+	snapshot = testing_snapshot(world.real_ns);
+	incident = double_free(testing_process(snapshot, 42, "train"), 4);
+	incident.address = 0x9000;
+	incident.time_ns = TESTING_START + 100;
+	incident.last_ns = TESTING_START + 200;
+	snapshot->processes[0].user_id = 1000;
+	store_put_incident(world.store, snapshot, &incident);
+	snapshot_free(snapshot);
+	put_double_free(&world, 43, 1000, 50);
+	testing_flush(&world);
+	told = testing_told_incidents(&world, &testing_everything);
+	assert(told.incident.site.count == 57 && told.incident.site.processes == 2);
+	told = testing_told_incidents(&world, &(struct store_filter){.pid = 42});
+	assert(told.incident.own_count == 7 && told.incident.example.address == 0x9000);
+	assert(told.incident.example.time_ns == TESTING_START);
+	assert(told.incident.example.last_ns == TESTING_START + 200);
+	testing_close(&world);
+}
+
+UNIT(a_process_has_its_own_share_of_a_leaking_call_site)
+{
+	struct testing_world world;
+	struct testing_told told;
+
+	testing_init(&world);
+	testing_open(&world);
+	testing_put_leak(&world, 44, "weights");
+	testing_put_leak(&world, 45, "weights");
+	testing_flush(&world);
+	told = testing_told_incidents(&world, &(struct store_filter){.pid = 44});
+	assert(told.incidents == 1 && told.incident.site.processes == 2);
+	assert(told.incident.own_buffers * 2 == told.incident.site.buffers);
+	assert(told.incident.own_bytes * 2 == told.incident.site.bytes);
+	testing_close(&world);
+}
+
+UNIT(those_of_other_users_are_counted)
+{
+	struct testing_world world;
+	struct store_reader *reader;
+	uint64_t count;
+
+	testing_init(&world);
+	testing_open(&world);
+	assert(store_reader_open(world.store, &reader) == 0);
+	assert(store_query_other_incidents(reader, 1000, &count) == 0 && count == 0);
+	put_double_free(&world, 42, 1000, 3);
+	put_double_free(&world, 43, 1001, 4);
+	testing_put_leak(&world, 44, "weights");
+	testing_flush(&world);
+	assert(store_query_other_incidents(reader, 1001, &count) == 0 && count == 2);
+	assert(store_query_other_incidents(reader, 1000, &count) == 0 && count == 1);
+	assert(store_query_other_leaks(reader, 1000, &count) == 0 && count == 0);
+	assert(store_query_other_leaks(reader, 1001, &count) == 0 && count == 1);
+	store_reader_close(reader);
+	testing_close(&world);
+}
+
 UNIT(users_are_told_apart)
 {
 	struct testing_world world;

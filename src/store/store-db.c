@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/small-file.h"
+#include "store/store-migrate.h"
 
 #define STORE_BUSY_MS 1000 /* for someone with the sqlite3 command; the store has only one writer */
 
@@ -58,8 +59,7 @@ int store_db_fail_code(struct store_db *db, int code)
 	return store_db_fail(db, store_db_judge(code, 0), sqlite3_errstr(code));
 }
 
-/* Records the connection's own error. */
-static int store_db_failed(struct store_db *db)
+int store_db_failed(struct store_db *db)
 {
 	int code = sqlite3_extended_errcode(db->handle);
 
@@ -83,6 +83,10 @@ int store_db_bind(struct sqlite3_stmt *statement, const struct store_value *valu
 			break;
 		case STORE_VALUE_TEXT:
 			r = sqlite3_bind_text(statement, at, values[i].text, -1, SQLITE_STATIC);
+			break;
+		case STORE_VALUE_BYTES:
+			r = sqlite3_bind_blob64(statement, at, values[i].bytes,
+						(sqlite3_uint64)values[i].number, SQLITE_STATIC);
 			break;
 		}
 	}
@@ -144,7 +148,7 @@ int store_db_ask(struct store_db *db, const char *sql, const struct store_value 
 	return r;
 }
 
-static int store_db_execute(struct store_db *db, const char *sql)
+int store_db_execute(struct store_db *db, const char *sql)
 {
 	return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) ? store_db_failed(db) : 0;
 }
@@ -214,10 +218,7 @@ static int store_db_create(struct store_db *db)
 	return r;
 }
 
-/*
- * Checks that the file is ours. There is no older version to migrate yet; a file of another version
- * is left alone.
- */
+/* Checks that the file is ours. One that is too old to convert, or newer, is left alone. */
 static int store_db_check(struct store_db *db)
 {
 	int64_t number = 0;
@@ -227,6 +228,8 @@ static int store_db_check(struct store_db *db)
 		return store_db_fail(db, STORE_TROUBLE_DAMAGED, "another program's database");
 	if (r >= 0)
 		r = store_db_ask(db, "SELECT max(version) FROM schema", NULL, 0, &number);
+	if (r >= 0 && number == STORE_MIGRATE_FROM)
+		return store_migrate(db);
 	if (r >= 0 && number != STORE_SCHEMA_VERSION)
 		return store_db_fail(db, STORE_TROUBLE_DAMAGED,
 				     number > STORE_SCHEMA_VERSION

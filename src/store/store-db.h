@@ -41,9 +41,11 @@ struct store_value {
 		STORE_VALUE_NONE,
 		STORE_VALUE_NUMBER,
 		STORE_VALUE_TEXT,
+		STORE_VALUE_BYTES,
 	} kind;
-	int64_t number;
+	int64_t number;   /* or the number of bytes */
 	const char *text; /* valid UTF-8 */
+	const void *bytes;
 };
 
 #define STORE_PAGE 4096u /* SQLite's own default */
@@ -52,6 +54,9 @@ struct store_value {
 #define STORE_NONE ((struct store_value){.kind = STORE_VALUE_NONE})
 #define STORE_INT(value) ((struct store_value){.kind = STORE_VALUE_NUMBER, .number = (value)})
 #define STORE_TEXT(value) ((struct store_value){.kind = STORE_VALUE_TEXT, .text = (value)})
+#define STORE_BYTES(value, length) \
+	((struct store_value){     \
+		.kind = STORE_VALUE_BYTES, .bytes = (value), .number = (int64_t)(length)})
 
 /* STORE_CUT: a number that may be cut; STORE_BITS: one whose bits all matter. */
 #define STORE_CUT(value) STORE_INT(store_db_cut(value))
@@ -95,6 +100,12 @@ int store_db_bind(struct sqlite3_stmt *statement, const struct store_value *valu
 int store_db_ask(struct store_db *db, const char *sql, const struct store_value *values,
 		 size_t count, int64_t *ret_number);
 
+/* Runs statements without values. 0 or -EIO. */
+int store_db_execute(struct store_db *db, const char *sql);
+
 /* Records a failure that SQLite did not report, or @code as if it had. Return: -EIO. */
 int store_db_fail(struct store_db *db, enum store_trouble trouble, const char *message);
 int store_db_fail_code(struct store_db *db, int code);
+
+/* Records the connection's own error. Return: -EIO. */
+int store_db_failed(struct store_db *db);

@@ -30,7 +30,8 @@ struct store_group {
 	const char *stack;
 	uint32_t type;
 	uint32_t kept; /* 1 + index in the item, 0 = not kept */
-	uint32_t listed;
+	uint32_t phase_count;
+	const char *phases[STORE_PHASES_MAX]; /* of its buffers, in their order */
 	const struct snapshot_buffer *first;
 	uint64_t bytes;
 	uint64_t buffers;
@@ -49,8 +50,6 @@ static void store_item_cleanup(struct store_item **item)
 {
 	store_item_free(*item);
 }
-
-_Static_assert(STORE_LEAK_SITES_MAX <= STORE_LEAK_BUFFERS_MAX, "one of each site is listed");
 
 /* The buffer's group, created if @may_add and there is room; else NULL. */
 static struct store_group *store_group_of(struct store_groups *groups,
@@ -87,6 +86,17 @@ static struct store_group *store_group_of(struct store_groups *groups,
 	}
 }
 
+static void store_group_add_phase(struct store_group *group, const char *phase)
+{
+	if (!phase || group->phase_count == STORE_PHASES_MAX)
+		return;
+	for (uint32_t i = group->phase_count; i > 0; i--) {
+		if (group->phases[i - 1] == phase)
+			return;
+	}
+	group->phases[group->phase_count++] = phase;
+}
+
 static uint64_t store_group_add(struct store_groups *groups, const struct snapshot_buffer *buffer)
 {
 	uint64_t bytes = snapshot_buffer_bytes(buffer);
@@ -95,10 +105,18 @@ static uint64_t store_group_add(struct store_groups *groups, const struct snapsh
 	if (group) {
 		group->bytes = merge_add(group->bytes, bytes);
 		group->buffers++;
+		store_group_add_phase(group, buffer->phase);
 		group->oldest_ns = bits_min(group->oldest_ns, buffer->born_ns);
 	}
 	return bytes;
 }
+
+/* How much of a list was packed. */
+struct store_list {
+	size_t bytes_max;
+	uint32_t rows;
+	size_t raw, bytes; /* before and after compression */
+};
 
 /* A group's rank among the others. */
 struct store_rank {
@@ -114,6 +132,35 @@ static int store_group_compare(const void *left, const void *right)
 	if (a->bytes != b->bytes)
 		return a->bytes > b->bytes ? -1 : 1;
 	return (a->buffers < b->buffers) - (a->buffers > b->buffers);
+}
+
+/* The phases of a group as one text; a separator inside a phase is replaced. */
+static int store_group_phases(const struct store_group *group, struct store_item *item,
+			      uint32_t *ret_at)
+{
+	CLEANUP_FREE char *text = NULL;
+	size_t length = 0;
+	char *to;
+
+	for (uint32_t i = 0; i < group->phase_count; i++)
+		length += strnlen(group->phases[i], BOOK_PATH_MAX) + 1;
+	if (length == 0)
+		return store_item_add_text(item, NULL, ret_at);
+	to = text = malloc(length);
+	if (!text)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < group->phase_count; i++) {
+		size_t size = strnlen(group->phases[i], BOOK_PATH_MAX);
+
+		memcpy(to, group->phases[i], size);
+		for (char *at = to;
+		     (at = memchr(at, STORE_PHASES_SEPARATOR, size - (size_t)(at - to)));)
+			*at = '?';
+		to[size] = STORE_PHASES_SEPARATOR;
+		to += size + 1;
+	}
+	to[-1] = '\0';
+	return store_item_add_long_text(item, text, length - 1, ret_at);
 }
 
 /* Keeps the largest @most groups as sites of the item. */
@@ -150,6 +197,8 @@ static int store_groups_keep(struct store_groups *groups, size_t most, struct st
 			r = store_item_add_text(item, group->phase, &site->phase);
 		if (r == 0)
 			r = store_item_add_text(item, group->stack, &site->stack);
+		if (r == 0)
+			r = store_group_phases(group, item, &site->phases);
 	}
 	item->cut += groups->count - count;
 	return r;
@@ -181,38 +230,92 @@ static int store_item_add_buffer(struct store_item *item, const struct snapshot 
 	return r;
 }
 
-/* Lists one buffer of each site, and then more until the list is full. */
-static int store_item_list(struct store_item *item, const struct snapshot *snapshot,
-			   uint32_t process, struct store_groups *groups)
+/* One buffer of each site. */
+static int store_item_examples(struct store_item *item, const struct snapshot *snapshot,
+			       const struct store_groups *groups)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < groups->count; i++) {
-		struct store_group *group = &groups->groups[i];
+		const struct store_group *group = &groups->groups[i];
 
 		if (group->kept)
 			r = store_item_add_buffer(item, snapshot, group->first, group->kept - 1);
 	}
-	for (size_t i = 0; r == 0 && i < snapshot->buffer_count; i++) {
-		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
-		struct store_group *group;
-
-		if (item->buffer_count == STORE_LEAK_BUFFERS_MAX)
-			break;
-		if (buffer->process != process)
-			continue;
-		group = store_group_of(groups, buffer, false);
-		if (!group || !group->kept || buffer == group->first ||
-		    ++group->listed >= STORE_LEAK_SITE_BUFFERS_MAX)
-			continue;
-		r = store_item_add_buffer(item, snapshot, buffer, group->kept - 1);
-	}
-	item->cut += item->leaked_buffers - item->buffer_count;
 	return r;
 }
 
+/* Makes a chunk of what is in the packer. 0, 1: that would be too much, or -ENOMEM. */
+static int store_item_add_chunk(struct store_item *item, struct store_packer *packer,
+				struct store_list *list)
+{
+	struct store_chunk *to =
+		array_grow(item->chunks, &item->chunk_capacity, item->chunk_count + 1, sizeof(*to));
+	size_t raw = store_packer_size(packer);
+	int r;
+
+	if (!to)
+		return -ENOMEM;
+	item->chunks = to;
+	to += item->chunk_count;
+	r = store_packer_take(packer, to);
+	if (r < 0)
+		return r;
+	to->first = list->rows;
+	list->raw += raw;
+	list->bytes += to->length;
+	if (list->bytes > list->bytes_max) {
+		free(to->bytes);
+		return 1;
+	}
+	list->rows += to->rows;
+	item->chunk_count++;
+	return list->raw > STORE_LEAK_RAW_MAX;
+}
+
+static void store_packer_cleanup(struct store_packer **packer)
+{
+	store_packer_free(*packer);
+}
+
+/* The buffers, in the order of the snapshot, until the list is full. */
+static int store_item_list(struct store_item *item, const struct snapshot *snapshot,
+			   uint32_t process, size_t bytes_max)
+{
+	CLEANUP(store_packer_cleanup) struct store_packer *packer = store_packer_new();
+	struct store_list list = {.bytes_max = bytes_max};
+	uint32_t device = STORE_ITEM_NONE, added = 0;
+	uint64_t unique_id = 0;
+	int r = packer ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < snapshot->buffer_count; i++) {
+		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
+
+		if (buffer->process != process)
+			continue;
+		if (added == STORE_LEAK_BUFFERS_MAX)
+			break;
+		if (buffer->device != device) {
+			const struct snapshot_part *part =
+				snapshot_find_part(snapshot, process, buffer->device);
+
+			device = buffer->device;
+			unique_id = part ? part->facts.unique_id : 0;
+		}
+		r = store_packer_add(packer, buffer, unique_id);
+		added++;
+		if (r == 0 && store_packer_is_full(packer))
+			r = store_item_add_chunk(item, packer, &list);
+	}
+	if (r == 0 && store_packer_count(packer) > 0)
+		r = store_item_add_chunk(item, packer, &list);
+	item->cut += item->leaked_buffers - list.rows;
+	return r < 0 ? r : 0;
+}
+
 int store_item_leak(const struct snapshot *snapshot, uint32_t process,
-		    const struct store_ending *ending, struct store_item **ret_item)
+		    const struct store_ending *ending, size_t bytes_max,
+		    struct store_item **ret_item)
 {
 	CLEANUP_FREE struct store_groups *groups = calloc(1, sizeof(*groups));
 	CLEANUP(store_item_cleanup)
@@ -241,7 +344,6 @@ int store_item_leak(const struct snapshot *snapshot, uint32_t process,
 	}
 	/* Of very many only the largest are in the snapshot: then the counters tell the sums. */
 	if (buffers > item->leaked_buffers) {
-		item->cut += buffers - item->leaked_buffers;
 		item->leaked_bytes = bits_max(item->leaked_bytes, bytes);
 		item->leaked_buffers = buffers;
 	}
@@ -249,7 +351,9 @@ int store_item_leak(const struct snapshot *snapshot, uint32_t process,
 	if (r == 0)
 		r = store_groups_keep(groups, STORE_LEAK_SITES_MAX, item);
 	if (r == 0)
-		r = store_item_list(item, snapshot, process, groups);
+		r = store_item_examples(item, snapshot, groups);
+	if (r == 0 && item->leaked_buffers > 0)
+		r = store_item_list(item, snapshot, process, bytes_max);
 	if (r < 0)
 		return r;
 	store_item_weigh(item);

@@ -13,9 +13,6 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-/* A phase path is the longest text of a book. */
-#define STORE_TEXT_MAX BOOK_PATH_MAX
-
 static void store_item_cleanup(struct store_item **item)
 {
 	store_item_free(*item);
@@ -45,8 +42,21 @@ struct store_item *store_item_free(struct store_item *item)
 	free(item->samples);
 	free(item->sites);
 	free(item->buffers);
+	store_item_drop_rows(item);
 	free(item);
 	return NULL;
+}
+
+void store_item_drop_rows(struct store_item *item)
+{
+	for (size_t i = 0; i < item->chunk_count; i++) {
+		item->cut += item->chunks[i].rows;
+		item->bytes -= bits_min(item->bytes, item->chunks[i].length);
+		free(item->chunks[i].bytes);
+	}
+	free(item->chunks);
+	item->chunks = NULL;
+	item->chunk_count = 0;
 }
 
 void store_item_weigh(struct store_item *item)
@@ -55,13 +65,30 @@ void store_item_weigh(struct store_item *item)
 		      item->process_capacity * sizeof(*item->processes) +
 		      item->sample_capacity * sizeof(*item->samples) +
 		      item->site_count * sizeof(*item->sites) +
-		      item->buffer_capacity * sizeof(*item->buffers);
+		      item->buffer_capacity * sizeof(*item->buffers) +
+		      item->chunk_capacity * sizeof(*item->chunks);
+	for (size_t i = 0; i < item->chunk_count; i++)
+		item->bytes += item->chunks[i].length;
+}
+
+int store_item_add_long_text(struct store_item *item, const char *text, size_t length,
+			     uint32_t *ret_at)
+{
+	char *texts = array_grow(item->texts, &item->text_capacity,
+				 item->text_used + TEXT_CLEAN_SIZE(length), 1);
+
+	if (!texts)
+		return -ENOMEM;
+	item->texts = texts;
+	*ret_at = (uint32_t)item->text_used;
+	item->text_used += text_clean(text, length, texts + item->text_used) + 1;
+	return 0;
 }
 
 int store_item_add_text(struct store_item *item, const char *text, uint32_t *ret_at)
 {
 	size_t length;
-	char *texts;
+	int r;
 
 	if (!text || (!*text && item->text_used > 0)) {
 		*ret_at = 0;
@@ -73,16 +100,10 @@ int store_item_add_text(struct store_item *item, const char *text, uint32_t *ret
 		return 0;
 	}
 	length = strnlen(text, STORE_TEXT_MAX);
-	texts = array_grow(item->texts, &item->text_capacity,
-			   item->text_used + TEXT_CLEAN_SIZE(length), 1);
-	if (!texts)
-		return -ENOMEM;
-	item->texts = texts;
-	item->text_last = text;
-	item->text_last_at = (uint32_t)item->text_used;
-	*ret_at = item->text_last_at;
-	item->text_used += text_clean(text, length, texts + item->text_used) + 1;
-	return 0;
+	r = store_item_add_long_text(item, text, length, ret_at);
+	item->text_last = r == 0 ? text : NULL;
+	item->text_last_at = r == 0 ? *ret_at : 0;
+	return r;
 }
 
 int store_item_add_process(struct store_item *item, const struct snapshot_process *process)
@@ -156,7 +177,7 @@ static int store_item_sample_devices(struct store_item *item, const struct snaps
 	return r;
 }
 
-static int store_item_sample_process(struct store_item *item,
+static int store_item_sample_process(struct store_item *item, const struct snapshot *snapshot,
 				     const struct snapshot_process *process)
 {
 	size_t most = item->sample_count + STORE_PROCESS_SAMPLES_MAX;
@@ -177,7 +198,7 @@ static int store_item_sample_process(struct store_item *item,
 			r = store_item_add_sample(
 				item, &(struct store_item_sample){
 					      .process = (uint32_t)item->process_count - 1,
-					      .device = part->device,
+					      .device = snapshot->devices[part->row].device,
 					      .device_uid = part->facts.unique_id,
 					      .type = type,
 					      .used = memory->used,
@@ -199,7 +220,7 @@ struct store_item *store_item_sample(const struct snapshot *snapshot)
 	r = store_item_sample_devices(item, snapshot);
 	for (size_t i = 0; r == 0 && i < snapshot->process_count; i++) {
 		if (snapshot->processes[i].alive)
-			r = store_item_sample_process(item, &snapshot->processes[i]);
+			r = store_item_sample_process(item, snapshot, &snapshot->processes[i]);
 	}
 	if (r < 0)
 		return NULL;

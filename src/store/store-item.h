@@ -10,9 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/pool.h"
+#include "store/store-rows.h"
 #include "store/store.h"
 
 #define STORE_ITEM_NONE UINT32_MAX
+#define STORE_TEXT_MAX POOL_TEXT_MAX /* the longest in a snapshot: a stack */
 
 enum store_item_kind {
 	STORE_ITEM_SAMPLE = 0,
@@ -42,11 +45,13 @@ struct store_item_sample {
 struct store_item_site {
 	uint32_t type;
 	uint32_t name, phase, stack;
+	uint32_t phases; /* of its buffers, as in struct store_part */
 	uint64_t bytes;
 	uint64_t buffers;
 	uint64_t oldest_ns;
 };
 
+/* One buffer of a call site, as the example of its leak. */
 struct store_item_buffer {
 	uint32_t site; /* index */
 	uint32_t name, phase, stack;
@@ -79,6 +84,8 @@ struct store_item {
 	size_t site_count;
 	struct store_item_buffer *buffers;
 	size_t buffer_count, buffer_capacity;
+	struct store_chunk *chunks; /* of a leak: its buffers */
+	size_t chunk_count, chunk_capacity;
 
 	/* An incident; its texts and its process must not be used. */
 	struct snapshot_incident incident;
@@ -99,9 +106,16 @@ struct store_item *store_item_incident(const struct snapshot *snapshot,
 struct store_item *store_item_failure(const struct snapshot *snapshot,
 				      const struct snapshot_incident *incident);
 
-/* 0, with NULL if there is no leak; or -ENOMEM. */
+/*
+ * @bytes_max: of its packed list of buffers, which is cut there. 0, with NULL if there is no leak;
+ * or -ENOMEM.
+ */
 int store_item_leak(const struct snapshot *snapshot, uint32_t process,
-		    const struct store_ending *ending, struct store_item **ret_item);
+		    const struct store_ending *ending, size_t bytes_max,
+		    struct store_item **ret_item);
+
+/* Leaves out the list of buffers: the sums and call sites stay. */
+void store_item_drop_rows(struct store_item *item);
 
 struct store_item *store_item_free(struct store_item *item);
 
@@ -115,6 +129,10 @@ struct store_item *store_item_new(enum store_item_kind kind, uint64_t time_ns);
 
 /* 0 or -ENOMEM; NULL gives 0, the empty text. */
 int store_item_add_text(struct store_item *item, const char *text, uint32_t *ret_at);
+
+/* A text of any length, which is copied in any case. */
+int store_item_add_long_text(struct store_item *item, const char *text, size_t length,
+			     uint32_t *ret_at);
 int store_item_add_process(struct store_item *item, const struct snapshot_process *process);
 int store_item_add_sample(struct store_item *item, const struct store_item_sample *sample);
 

@@ -64,6 +64,12 @@ int store_keep(struct store *store);
 /* Reads a number from the database. */
 int store_keep_ask(struct store *store, const char *sql, int64_t *ret_number);
 
+/*
+ * Deletes the oldest lists of buffers, an eighth at most, if all have more than @most bytes. 1: they
+ * had.
+ */
+int store_keep_drop_lists(struct store *store, uint64_t most);
+
 /* Deletes an eighth of the records. 1: there were some. */
 int store_keep_drop_records(struct store *store);
 

@@ -2,11 +2,13 @@
 
 /* Queries incidents and leak reports. */
 
+#include <errno.h>
 #include <sqlite3.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "store/store-reader.h"
+#include "store/store-rows.h"
 
 static size_t store_limit(size_t limit)
 {
@@ -27,9 +29,24 @@ static void store_filter_values(const struct store_filter *filter, struct store_
 	ret_values[5] = STORE_INT((int64_t)store_limit(filter->limit) + 1);
 }
 
+/* total() does not fail where sum() overflows. */
+#define STORE_SUM(column) "CAST(min(total(" column "), 4611686018427387903) AS INTEGER)"
+#define STORE_OWN_LEAKS                                                                  \
+	" FROM leaks AS k CROSS JOIN leak_sites AS l ON l.leak = k.id AND l.site = s.id" \
+	" WHERE k.process = i.process"
+
 static const char store_sql_incidents[] =
 	"SELECT s.id, s.kind, s.type, s.uid, s.comm, s.name, s.phase, s.stack, s.count, s.bytes,"
-	" s.buffers, s.first_ns, s.last_ns, i.id, i.time_ns, i.last_ns, i.device, i.device_uid,"
+	" s.buffers, s.first_ns, s.last_ns,"
+	" CASE WHEN s.kind = 'leak' THEN s.count"
+	"  ELSE (SELECT count(DISTINCT process) FROM seen WHERE site = s.id) END,"
+	" CASE WHEN ?2 <> 0 THEN (SELECT " STORE_SUM(
+		"count") " FROM seen"
+			 "  WHERE site = s.id AND process = i.process) END,"
+			 " CASE WHEN ?2 <> 0 THEN (SELECT " STORE_SUM("l.bytes") STORE_OWN_LEAKS
+	") END,"
+	" CASE WHEN ?2 <> 0 THEN (SELECT " STORE_SUM("l.buffers") STORE_OWN_LEAKS
+	") END, i.id, i.time_ns, i.last_ns, i.device, i.device_uid,"
 	" i.address, i.size, i.largest_free, i.count, i.first_ns, i.first_thread, i.first_size,"
 	" i.first_name, i.first_phase, i.first_stack, i.second_ns, i.second_thread, i.second_size,"
 	" i.second_name, i.second_phase, i.second_stack, " STORE_PROCESS_COLUMNS
@@ -41,10 +58,12 @@ static const char store_sql_incidents[] =
 	" ORDER BY s.last_ns DESC, s.id DESC LIMIT ?6";
 
 enum {
-	STORE_COLUMN_EXAMPLE = 13,
-	STORE_COLUMN_FIRST = 22,
-	STORE_COLUMN_SECOND = 28,
-	STORE_COLUMN_PROCESS = 34,
+	STORE_COLUMN_PROCESSES = 13,
+	STORE_COLUMN_OWN = 14,
+	STORE_COLUMN_EXAMPLE = 17,
+	STORE_COLUMN_FIRST = 26,
+	STORE_COLUMN_SECOND = 32,
+	STORE_COLUMN_PROCESS = 38,
 };
 
 static uint32_t store_column_type(struct sqlite3_stmt *row, int at)
@@ -72,6 +91,7 @@ static struct store_site store_column_site(struct sqlite3_stmt *row)
 		.buffers = store_column(row, 10),
 		.first_ns = store_column(row, 11),
 		.last_ns = store_column(row, 12),
+		.processes = bits_max(store_column(row, STORE_COLUMN_PROCESSES), 1),
 	};
 }
 
@@ -115,6 +135,12 @@ static struct store_incident store_column_incident(struct sqlite3_stmt *row)
 		.first = store_column_party(row, STORE_COLUMN_FIRST),
 		.second = store_column_party(row, STORE_COLUMN_SECOND),
 	};
+	/* The oldest counts and reports are deleted before their examples. */
+	incident.own_count = bits_max(store_column(row, STORE_COLUMN_OWN), incident.example.count);
+	incident.own_bytes =
+		bits_max(store_column(row, STORE_COLUMN_OWN + 1), incident.example.size);
+	incident.own_buffers =
+		bits_max(store_column(row, STORE_COLUMN_OWN + 2), incident.example.count);
 	return incident;
 }
 
@@ -143,7 +169,7 @@ static int store_query_holders(struct store_reader *reader, const struct store_i
 	return r;
 }
 
-/* Parts: type, name, phase, bytes, buffers, oldest, stack. */
+/* Parts: type, name, phase, bytes, buffers, oldest, stack, phases. */
 static int store_query_parts(struct store_reader *reader, const char *sql, int64_t of,
 			     int (*part)(void *context, const struct store_part *part),
 			     void *context)
@@ -161,6 +187,7 @@ static int store_query_parts(struct store_reader *reader, const char *sql, int64
 			.buffers = store_column(row, 4),
 			.oldest_ns = store_column(row, 5),
 			.stack = store_column_text(row, 6),
+			.phases = store_column_text(row, 7),
 		};
 
 		r = part(context, &told);
@@ -178,10 +205,11 @@ static int store_query_incident(struct store_reader *reader, struct sqlite3_stmt
 	if (r == 0 && rows->holder)
 		r = store_query_holders(reader, rows, example);
 	if (r == 0)
-		r = store_query_parts(reader,
-				      "SELECT type, name, phase, bytes, buffers, 0, stack FROM held"
-				      " WHERE incident = ?1 ORDER BY place",
-				      example, rows->part, rows->context);
+		r = store_query_parts(
+			reader,
+			"SELECT type, name, phase, bytes, buffers, 0, stack, '' FROM held"
+			" WHERE incident = ?1 ORDER BY place",
+			example, rows->part, rows->context);
 	return r;
 }
 
@@ -200,9 +228,11 @@ static int store_list_incidents(struct store_reader *reader, const struct store_
 	while (r == 0 && (r = store_reader_step(reader, row)) > 0) {
 		if (count++ == limit)
 			break;
+		r = store_query_incident(reader, row, rows);
+		if (r > 0)
+			break; /* the next page begins with it */
 		next->major = sqlite3_column_int64(row, 12);
 		next->minor = sqlite3_column_int64(row, 0);
-		r = store_query_incident(reader, row, rows);
 	}
 	return r;
 }
@@ -255,12 +285,13 @@ int store_query_has_kind(struct store_reader *reader, const char *kind)
 	return r;
 }
 
+/* ?5: the first leak that may come; those with higher numbers were on earlier pages. */
 static const char store_sql_leaks[] =
 	"SELECT l.id, l.book, l.ended_ns, l.closed, l.exit_code, l.exit_signal, l.bytes, l.buffers,"
-	" (SELECT count(*) FROM leak_buffers AS b WHERE b.leak = l.id), " STORE_PROCESS_COLUMNS
-	" FROM leaks AS l CROSS JOIN processes AS p ON p.id = l.process"
+	" (SELECT ifnull(sum(c.rows), 0) FROM leak_chunks AS c WHERE c.leak = l.id),"
+	" " STORE_PROCESS_COLUMNS " FROM leaks AS l CROSS JOIN processes AS p ON p.id = l.process"
 	" WHERE (?1 IS NULL OR l.uid = ?1) AND (?2 = 0 OR p.pid = ?2) AND l.ended_ns >= ?3"
-	" AND (0, l.id) < (?4, ?5) ORDER BY l.id DESC LIMIT ?6";
+	" AND l.id <= ?5 ORDER BY l.id DESC LIMIT ?6";
 
 static struct store_leak store_column_leak(struct sqlite3_stmt *row)
 {
@@ -280,57 +311,81 @@ static struct store_leak store_column_leak(struct sqlite3_stmt *row)
 	};
 }
 
-static int store_query_buffers(struct store_reader *reader, int64_t leak,
-			       const struct store_leak_rows *rows)
+/* The rows of one chunk from the place @next->major on, which moves on with each. */
+static int store_query_chunk(struct store_reader *reader, struct sqlite3_stmt *row,
+			     const struct store_leak_rows *rows, struct store_cursor *next)
 {
-	const struct store_value value = STORE_INT(leak);
-	STORE_STATEMENT row = NULL;
-	int r = store_reader_prepare(
-		reader,
-		"SELECT device, device_uid, type, address, size, refs, born_ns,"
-		" thread, flags, kernel_sort, name, phase, stack FROM leak_buffers"
-		" WHERE leak = ?1 ORDER BY place",
-		&value, 1, &row);
+	CLEANUP(store_rows_deinit) struct store_rows chunk = STORE_ROWS_NULL;
+	int64_t first = sqlite3_column_int64(row, 0);
+	int r = store_rows_unpack(&chunk, sqlite3_column_blob(row, 1),
+				  (size_t)sqlite3_column_bytes(row, 1));
 
-	while (r == 0 && (r = store_reader_step(reader, row)) > 0) {
-		struct snapshot_buffer buffer = {
-			.device = (uint32_t)store_column(row, 0),
-			.type = (uint8_t)store_column(row, 2),
-			.address = store_column(row, 3),
-			.size = store_column(row, 4),
-			.refs = (uint32_t)store_column(row, 5),
-			.born_ns = store_column(row, 6),
-			.thread = (uint32_t)store_column(row, 7),
-			.flags = (uint8_t)store_column(row, 8),
-			.kernel_sort = (uint8_t)store_column(row, 9),
-			.name = store_column_text(row, 10),
-			.phase = store_column_text(row, 11),
-			.stack = store_column_text(row, 12),
-		};
-
-		r = rows->buffer(rows->context, &buffer, store_column(row, 1));
+	if (r < 0)
+		return r == -EBADMSG ? store_reader_damaged(reader) : r;
+	/* Unpacking takes time that SQLite does not see. */
+	r = store_reader_hurry(reader, 0);
+	for (uint32_t i = 0; r == 0 && i < chunk.count; i++) {
+		if (first + i < next->major)
+			continue;
+		if (rows->buffers_max && first + i >= rows->buffers_max)
+			break;
+		r = rows->buffer(rows->context, &chunk.buffers[i], chunk.device_uids[i]);
+		next->major = first + i + (r == 0);
 	}
 	return r;
 }
 
-static int store_query_leak(struct store_reader *reader, struct sqlite3_stmt *row,
-			    const struct store_leak_rows *rows)
+/* Return: as store_list_incidents(). */
+static int store_query_buffers(struct store_reader *reader, int64_t leak,
+			       const struct store_leak_rows *rows, struct store_cursor *next)
 {
-	struct store_leak leak = store_column_leak(row);
-	int r = rows->leak ? rows->leak(rows->context, &leak) : 0;
+	int64_t most = rows->buffers_max ? (int64_t)rows->buffers_max : INT64_MAX;
+	const struct store_value values[] = {STORE_INT(leak), STORE_INT(next->major),
+					     STORE_INT(most)};
+	STORE_STATEMENT row = NULL;
+	int r = store_reader_prepare(reader,
+				     "SELECT first, data FROM leak_chunks WHERE leak = ?1"
+				     " AND first + rows > ?2 AND first < ?3 ORDER BY first",
+				     values, ARRAY_SIZE(values), &row);
 
-	if (r == 0)
-		r = store_query_parts(reader,
-				      "SELECT s.type, s.name, s.phase, l.bytes, l.buffers,"
-				      " l.oldest_ns, s.stack FROM leak_sites AS l JOIN sites AS s"
-				      " ON s.id = l.site WHERE l.leak = ?1 ORDER BY l.bytes DESC",
-				      leak.id, rows->part, rows->context);
-	if (r == 0 && rows->buffer)
-		r = store_query_buffers(reader, leak.id, rows);
+	while (r == 0 && (r = store_reader_step(reader, row)) > 0)
+		r = store_query_chunk(reader, row, rows, next);
 	return r;
 }
 
-/* Return: as store_list_incidents(). */
+/* @next: where to begin in the leak; it is moved on. */
+static int store_query_leak(struct store_reader *reader, struct sqlite3_stmt *row,
+			    const struct store_leak_rows *rows, struct store_cursor *next)
+{
+	struct store_leak leak = store_column_leak(row);
+	int64_t offset = next->minor == leak.id ? next->major : 0;
+	int r;
+
+	leak.offset = (uint64_t)offset;
+	r = rows->leak ? rows->leak(rows->context, &leak) : 0;
+	if (r != 0)
+		return r;
+	next->minor = leak.id;
+	next->major = offset;
+	if (offset == 0)
+		r = store_query_parts(reader,
+				      "SELECT s.type, s.name, s.phase, l.bytes, l.buffers,"
+				      " l.oldest_ns, s.stack, l.phases FROM leak_sites AS l"
+				      " JOIN sites AS s ON s.id = l.site WHERE l.leak = ?1"
+				      " ORDER BY l.bytes DESC",
+				      leak.id, rows->part, rows->context);
+	if (r == 0 && rows->buffer)
+		r = store_query_buffers(reader, leak.id, rows, next);
+	/* All of it has been told. */
+	if (r == 0)
+		next->major = 0;
+	return r;
+}
+
+/*
+ * A cursor is a leak, and in it the place of the first buffer of the next page; 0: the next page
+ * begins after that leak. Return: as store_list_incidents().
+ */
 static int store_list_leaks(struct store_reader *reader, const struct store_filter *filter,
 			    const void *rows, struct store_cursor *next)
 {
@@ -340,12 +395,13 @@ static int store_list_leaks(struct store_reader *reader, const struct store_filt
 	int r;
 
 	store_filter_values(filter, values);
+	if (filter->after.minor)
+		values[4] = STORE_INT(filter->after.minor - (filter->after.major == 0));
 	r = store_reader_prepare(reader, store_sql_leaks, values, ARRAY_SIZE(values), &row);
 	while (r == 0 && (r = store_reader_step(reader, row)) > 0) {
 		if (count++ == limit)
 			break;
-		next->minor = sqlite3_column_int64(row, 0);
-		r = store_query_leak(reader, row, rows);
+		r = store_query_leak(reader, row, rows, next);
 	}
 	return r;
 }
@@ -354,4 +410,49 @@ int store_query_leaks(struct store_reader *reader, const struct store_filter *fi
 		      const struct store_leak_rows *rows, struct store_cursor *ret_next)
 {
 	return store_query_page(reader, filter, rows, store_list_leaks, ret_next);
+}
+
+/* Between begin and end. @sql counts; ?1 is the user. */
+static int store_count(struct store_reader *reader, const char *sql, uint32_t uid,
+		       uint64_t *ret_count)
+{
+	const struct store_value value = STORE_INT(uid);
+	STORE_STATEMENT row = NULL;
+	int r = store_reader_prepare(reader, sql, &value, 1, &row);
+
+	if (r == 0)
+		r = store_reader_step(reader, row);
+	if (r > 0)
+		*ret_count = store_column(row, 0);
+	return r < 0 ? r : 0;
+}
+
+static int store_query_count(struct store_reader *reader, const char *sql, uint32_t uid,
+			     uint64_t *ret_count)
+{
+	uint64_t count = 0;
+	int r = store_reader_begin(reader);
+
+	if (r == 0) {
+		r = store_count(reader, sql, uid, &count);
+		store_reader_end(reader);
+	}
+	if (r < 0)
+		return r;
+	*ret_count = count;
+	return 0;
+}
+
+int store_query_other_incidents(struct store_reader *reader, uint32_t uid, uint64_t *ret_count)
+{
+	return store_query_count(reader,
+				 "SELECT count(*) FROM sites AS s WHERE s.uid <> ?1 AND EXISTS"
+				 " (SELECT 1 FROM incidents WHERE site = s.id)",
+				 uid, ret_count);
+}
+
+int store_query_other_leaks(struct store_reader *reader, uint32_t uid, uint64_t *ret_count)
+{
+	return store_query_count(reader, "SELECT count(*) FROM leaks WHERE uid <> ?1", uid,
+				 ret_count);
 }

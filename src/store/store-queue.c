@@ -47,6 +47,17 @@ void store_queue_deinit(struct store_queue *queue)
 	(void)pthread_mutex_destroy(&queue->lock);
 }
 
+size_t store_queue_room(struct store_queue *queue, enum store_lane_kind kind)
+{
+	struct store_lane *lane = &queue->lanes[kind];
+	size_t room;
+
+	pthread_mutex_lock(&queue->lock);
+	room = lane->bytes_max - bits_min(lane->bytes, lane->bytes_max);
+	pthread_mutex_unlock(&queue->lock);
+	return room;
+}
+
 void store_queue_put_consume(struct store_queue *queue, enum store_lane_kind kind,
 			     struct store_item *item)
 {

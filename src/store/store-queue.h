@@ -44,6 +44,9 @@ struct store_queue {
 void store_queue_init(struct store_queue *queue, size_t items, size_t bytes);
 void store_queue_deinit(struct store_queue *queue);
 
+/* Bytes that still fit into a lane. */
+size_t store_queue_room(struct store_queue *queue, enum store_lane_kind kind);
+
 /* Consumes the item in any case; NULL is one that could not be allocated. */
 void store_queue_put_consume(struct store_queue *queue, enum store_lane_kind kind,
 			     struct store_item *item);

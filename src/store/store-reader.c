@@ -69,6 +69,13 @@ void store_reader_part_all(struct store *store)
 	pthread_mutex_unlock(&store->lock);
 }
 
+int store_reader_damaged(struct store_reader *reader)
+{
+	/* The writer may never read that page, so notify it. */
+	__atomic_store_n(&reader->store->suspect, true, __ATOMIC_RELAXED);
+	return -EIO;
+}
+
 static int store_reader_failed(struct store_reader *reader)
 {
 	int code = reader->handle ? sqlite3_errcode(reader->handle) : SQLITE_NOMEM;
@@ -76,9 +83,7 @@ static int store_reader_failed(struct store_reader *reader)
 	switch (code) {
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
-		/* The writer may never read that page, so notify it. */
-		__atomic_store_n(&reader->store->suspect, true, __ATOMIC_RELAXED);
-		return -EIO;
+		return store_reader_damaged(reader);
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return -EBUSY;
@@ -98,12 +103,23 @@ static int store_reader_is_late(void *argument)
 	return clock_ms(CLOCK_MONOTONIC) > reader->deadline_ms;
 }
 
+/* The number that a statement returns; SQLite's code if it fails. */
+static int store_reader_number(struct store_reader *reader, const char *sql, int *ret_number)
+{
+	sqlite3_stmt *statement = NULL;
+	int r = sqlite3_prepare_v2(reader->handle, sql, -1, &statement, NULL);
+
+	if (r == SQLITE_OK && (r = sqlite3_step(statement)) == SQLITE_ROW)
+		*ret_number = sqlite3_column_int(statement, 0);
+	(void)sqlite3_finalize(statement); /* returns the step's error again */
+	return r == SQLITE_ROW || r == SQLITE_DONE ? SQLITE_OK : r;
+}
+
 /* 0, 1: there is no database of ours, or a negative errno. */
 static int store_reader_connect(struct store_reader *reader)
 {
 	const char *path = reader->store->path;
-	sqlite3_stmt *statement = NULL;
-	int id = 0, r;
+	int id = 0, version = 0, r;
 
 	if (reader->handle)
 		return 0;
@@ -117,20 +133,19 @@ static int store_reader_connect(struct store_reader *reader)
 	(void)sqlite3_db_config(reader->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_progress_handler(reader->handle, STORE_READ_STEPS, store_reader_is_late, reader);
 	if (sqlite3_exec(reader->handle, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL) ||
-	    sqlite3_prepare_v2(reader->handle, "PRAGMA application_id", -1, &statement, NULL) ||
-	    sqlite3_step(statement) != SQLITE_ROW)
+	    store_reader_number(reader, "PRAGMA application_id", &id))
 		goto failed;
-	id = sqlite3_column_int(statement, 0);
-	(void)sqlite3_finalize(statement); /* its error was handled */
-	if (id == STORE_SCHEMA_ID)
+	if (id == STORE_SCHEMA_ID &&
+	    store_reader_number(reader, "SELECT max(version) FROM schema", &version))
+		goto failed;
+	if (version == STORE_SCHEMA_VERSION)
 		return 0;
-	/* There was no room for the tables. */
+	/* There was no room for the tables, or the writer has yet to convert or replace them. */
 	store_reader_part(reader);
 	return 1;
 
 failed:
 	r = store_reader_failed(reader);
-	(void)sqlite3_finalize(statement); /* likewise */
 	store_reader_part(reader);
 	return r;
 }

@@ -28,6 +28,9 @@ void store_reader_end(struct store_reader *reader);
 /* Until the end: -ETIME from @until_ms on, if that is earlier than the usual deadline; 0 = it is not. */
 int store_reader_hurry(struct store_reader *reader, uint64_t until_ms);
 
+/* What was read makes no sense: the writer is told. Return: -EIO. */
+int store_reader_damaged(struct store_reader *reader);
+
 /* A bound statement; the caller finalizes it. */
 int store_reader_prepare(struct store_reader *reader, const char *sql,
 			 const struct store_value *values, size_t count,

@@ -89,11 +89,14 @@ struct store_record_example {
 		(side) ? STORE_TEXT(store_item_text((item), (side)->phase)) : STORE_NONE, \
 		(side) ? STORE_TEXT(store_item_text((item), (side)->stack)) : STORE_NONE
 
-/* Replaces the same process's earlier example; the oldest beyond the limit is deleted. */
+/*
+ * Replaces the same process's earlier example, and keeps its time: when it happened there first. The
+ * oldest beyond the limit is deleted.
+ */
 static int store_record_example(struct store_db *db, const struct store_item *item,
 				const struct store_record_example *example, int64_t *ret_id)
 {
-	const struct store_value values[] = {
+	struct store_value values[] = {
 		STORE_INT(example->site),
 		STORE_INT(example->process),
 		STORE_CUT(example->time_ns),
@@ -107,8 +110,11 @@ static int store_record_example(struct store_db *db, const struct store_item *it
 		STORE_PARTY(item, example->first),
 		STORE_PARTY(item, example->second),
 	};
-	int r = store_db_run(db, STORE_SQL_EXAMPLE_DROP, values, 2, NULL);
+	int64_t earlier = INT64_MAX;
+	int r = store_db_run(db, STORE_SQL_EXAMPLE_DROP, values, 2, &earlier);
 
+	if (r > 0 && earlier < values[2].number)
+		values[2] = STORE_INT(earlier);
 	if (r >= 0)
 		r = store_db_run(db, STORE_SQL_EXAMPLE_ADD, values,
 				 sizeof(values) / sizeof(values[0]), ret_id);
@@ -237,36 +243,13 @@ static int store_record_leak_site(struct store_db *db, const struct store_item *
 		r = store_db_run(db, STORE_SQL_LEAK_SITE_ADD,
 				 STORE_VALUES(STORE_INT(leak), STORE_INT(*ret_site),
 					      STORE_CUT(part->bytes), STORE_CUT(part->buffers),
-					      STORE_CUT(part->oldest_ns)),
-				 NULL);
-	if (r >= 0)
-		r = store_db_run(db, STORE_SQL_LEAK_TRIM,
-				 STORE_VALUES(STORE_INT(*ret_site), STORE_INT(STORE_EXAMPLES_MAX)),
+					      STORE_CUT(part->oldest_ns),
+					      STORE_TEXT(store_item_text(item, part->phases))),
 				 NULL);
 	return r < 0 ? r : 0;
 }
 
-static int store_record_buffer(struct store_db *db, const struct store_item *item, uint32_t at,
-			       int64_t leak, int64_t site)
-{
-	const struct store_item_buffer *row = &item->buffers[at];
-	const struct snapshot_buffer *buffer = &row->buffer;
-	int r = store_db_run(db, STORE_SQL_LEAK_BUFFER_ADD,
-			     STORE_VALUES(STORE_INT(leak), STORE_INT(at), STORE_INT(site),
-					  STORE_INT(buffer->device), STORE_BITS(row->device_uid),
-					  STORE_INT(buffer->type), STORE_BITS(buffer->address),
-					  STORE_BITS(buffer->size), STORE_INT(buffer->refs),
-					  STORE_CUT(buffer->born_ns), STORE_INT(buffer->thread),
-					  STORE_INT(buffer->flags), STORE_INT(buffer->kernel_sort),
-					  STORE_TEXT(store_item_text(item, row->name)),
-					  STORE_TEXT(store_item_text(item, row->phase)),
-					  STORE_TEXT(store_item_text(item, row->stack))),
-			     NULL);
-
-	return r < 0 ? r : 0;
-}
-
-/* The first buffer of each site is the example of that site's leak. */
+/* A buffer of each site is the example of that site's leak. */
 static int store_record_leak_example(struct store_db *db, const struct store_item *item,
 				     uint32_t at, int64_t site, int64_t process)
 {
@@ -297,25 +280,31 @@ static int store_record_leak_example(struct store_db *db, const struct store_ite
 	return store_record_example(db, item, &example, &id);
 }
 
+int store_record_chunk(struct store_db *db, int64_t leak, const struct store_chunk *chunk)
+{
+	int r = store_db_run(db, STORE_SQL_LEAK_CHUNK_ADD,
+			     STORE_VALUES(STORE_INT(leak), STORE_INT(chunk->first),
+					  STORE_INT(chunk->rows),
+					  STORE_BYTES(chunk->bytes, chunk->length)),
+			     NULL);
+
+	return r < 0 ? r : 0;
+}
+
 static int store_record_leak_rows(struct store_db *db, const struct store_item *item, int64_t leak,
 				  int64_t process)
 {
 	CLEANUP_FREE int64_t *sites = calloc(item->site_count + 1, sizeof(*sites));
-	CLEANUP_FREE bool *has_example = calloc(item->site_count + 1, sizeof(*has_example));
 	int r = 0;
 
-	if (!sites || !has_example)
+	if (!sites)
 		return store_db_fail(db, STORE_TROUBLE_AGAIN, "out of memory");
 	for (uint32_t i = 0; r == 0 && i < item->site_count; i++)
 		r = store_record_leak_site(db, item, i, leak, &sites[i]);
-	for (uint32_t i = 0; r == 0 && i < item->buffer_count; i++) {
-		uint32_t site = item->buffers[i].site;
-
-		r = store_record_buffer(db, item, i, leak, sites[site]);
-		if (r == 0 && !has_example[site])
-			r = store_record_leak_example(db, item, i, sites[site], process);
-		has_example[site] = true;
-	}
+	for (uint32_t i = 0; r == 0 && i < item->buffer_count; i++)
+		r = store_record_leak_example(db, item, i, sites[item->buffers[i].site], process);
+	for (size_t i = 0; r == 0 && i < item->chunk_count; i++)
+		r = store_record_chunk(db, leak, &item->chunks[i]);
 	return r;
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+struct store_chunk;
 struct store_db;
 struct store_item;
 
@@ -13,3 +14,4 @@ int store_record_process(struct store_db *db, const struct store_item *item, uin
 			 int64_t *ret_id);
 int store_record_incident(struct store_db *db, const struct store_item *item);
 int store_record_leak(struct store_db *db, const struct store_item *item);
+int store_record_chunk(struct store_db *db, int64_t leak, const struct store_chunk *chunk);

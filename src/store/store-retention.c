@@ -169,6 +169,32 @@ static const char *const store_seen_bound[] = {
 	" LIMIT 1 OFFSET ?1)",
 };
 
+/*
+ * Lists of buffers: their bytes, then deletes ?1 bytes of them or a little more, but only of that
+ * user; the sums stay.
+ */
+static const char *const store_lists_bound[] = {
+	"SELECT ifnull(sum(bytes), 0) FROM leak_chunks",
+	"DELETE FROM leak_chunks WHERE leak IN (SELECT leak FROM"
+	" (SELECT leak, sum(bytes) OVER (ORDER BY leak) - bytes AS before FROM"
+	"  (SELECT leak, sum(bytes) AS bytes FROM leak_chunks WHERE leak IN"
+	"   (SELECT id FROM leaks WHERE uid = (SELECT l.uid FROM leak_chunks AS c JOIN leaks AS l"
+	"    ON l.id = c.leak GROUP BY l.uid ORDER BY sum(c.bytes) DESC LIMIT 1))"
+	"   GROUP BY leak)) WHERE before < ?1)",
+};
+
+int store_keep_drop_lists(struct store *store, uint64_t most)
+{
+	int64_t bytes = 0, more;
+	int r = store_keep_ask(store, store_lists_bound[0], &bytes);
+
+	if (r < 0 || (uint64_t)bytes <= most)
+		return r;
+	more = (int64_t)bits_min((uint64_t)bytes - most, (uint64_t)bytes / 8 + 1);
+	r = store_db_ask(&store->db, store_lists_bound[1], STORE_VALUES(STORE_INT(more)), NULL);
+	return r < 0 ? r : 1;
+}
+
 int store_keep_drop_records(struct store *store)
 {
 	int64_t leaks = 0, sites = 0;
@@ -191,6 +217,11 @@ static int store_keep_bounds(struct store *store)
 		r = store_keep_bound(store, store_sites_bound, STORE_SITES_MAX);
 	if (r == 0)
 		r = store_keep_bound(store, store_seen_bound, STORE_SEEN_MAX);
+	if (r < 0)
+		return r;
+	do {
+		r = store_keep_drop_lists(store, store->config.size_max / STORE_LISTS_SHARE);
+	} while (r > 0);
 	return r;
 }
 

@@ -11,8 +11,8 @@
  *	holders, held	for a failed allocation: who held memory there, and which sites
  *	leaks		what a process left when it ended; closed: 1 it said goodbye, 2 it became
  *			another program, 3 both
- *	leak_sites	its sums by call site
- *	leak_buffers	its buffers; only each site's newest reports have them
+ *	leak_sites	its sums by call site, with the phases of its buffers
+ *	leak_chunks	its buffers, packed: see store-rows.h
  *	series		a line of points: a process (0: all of them together), a device, a type
  *	points_1, _10, _60	the points: t is in seconds and a multiple of the step
  *	rolling		the coarser point that is currently being collected, for each step
@@ -89,16 +89,8 @@ const char store_schema_create[] =
 	"CREATE TABLE leak_sites(leak INTEGER NOT NULL REFERENCES leaks ON DELETE CASCADE,"
 	" site INTEGER NOT NULL REFERENCES sites ON DELETE CASCADE, bytes INTEGER NOT NULL,"
 	" buffers INTEGER NOT NULL, oldest_ns INTEGER NOT NULL,"
-	" PRIMARY KEY(leak, site)) STRICT, WITHOUT ROWID;"
-	"CREATE INDEX leak_sites_site ON leak_sites(site, leak);"
-	"CREATE TABLE leak_buffers(leak INTEGER NOT NULL REFERENCES leaks ON DELETE CASCADE,"
-	" place INTEGER NOT NULL, site INTEGER NOT NULL, device INTEGER NOT NULL,"
-	" device_uid INTEGER NOT NULL, type INTEGER NOT NULL, address INTEGER NOT NULL,"
-	" size INTEGER NOT NULL, refs INTEGER NOT NULL, born_ns INTEGER NOT NULL,"
-	" thread INTEGER NOT NULL, flags INTEGER NOT NULL, kernel_sort INTEGER NOT NULL,"
-	" name TEXT NOT NULL, phase TEXT NOT NULL, stack TEXT NOT NULL,"
-	" PRIMARY KEY(leak, place)) STRICT, WITHOUT ROWID;"
-	"CREATE INDEX leak_buffers_site ON leak_buffers(site, leak);"
+	" phases TEXT NOT NULL DEFAULT '', PRIMARY KEY(leak, site)) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX leak_sites_site ON leak_sites(site, leak);" STORE_SCHEMA_CHUNKS
 
 	"CREATE TABLE series(id INTEGER PRIMARY KEY, process INTEGER NOT NULL,"
 	" device INTEGER NOT NULL, device_uid INTEGER NOT NULL, type INTEGER NOT NULL,"
@@ -155,7 +147,8 @@ const char *const store_schema_sql[STORE_SQL_COUNT] = {
 	[STORE_SQL_SEEN_SET] = "INSERT INTO seen(process, site, device, address, size, count)"
 			       " VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
 			       " ON CONFLICT DO UPDATE SET count = excluded.count",
-	[STORE_SQL_EXAMPLE_DROP] = "DELETE FROM incidents WHERE site = ?1 AND process = ?2",
+	[STORE_SQL_EXAMPLE_DROP] = "DELETE FROM incidents WHERE site = ?1 AND process = ?2"
+				   " RETURNING time_ns",
 	[STORE_SQL_EXAMPLE_ADD] =
 		"INSERT INTO incidents(site, process, time_ns, last_ns, device, device_uid, "
 		"address,"
@@ -179,17 +172,13 @@ const char *const store_schema_sql[STORE_SQL_COUNT] = {
 		"INSERT INTO leaks(process, uid, book, ended_ns, closed, exit_code, exit_signal,"
 		" bytes, buffers, identity) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
 		" ON CONFLICT DO NOTHING RETURNING id",
-	[STORE_SQL_LEAK_SITE_ADD] = "INSERT INTO leak_sites(leak, site, bytes, buffers, oldest_ns)"
-				    " VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE SET"
-				    " bytes = min(bytes + excluded.bytes, " CUT "),"
-				    " buffers = min(buffers + excluded.buffers, " CUT ")",
-	[STORE_SQL_LEAK_BUFFER_ADD] =
-		"INSERT INTO leak_buffers(leak, place, site, device, device_uid, type, address,"
-		" size, refs, born_ns, thread, flags, kernel_sort, name, phase, stack)"
-		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
-	[STORE_SQL_LEAK_TRIM] =
-		"DELETE FROM leak_buffers WHERE site = ?1 AND leak NOT IN"
-		" (SELECT leak FROM leak_sites WHERE site = ?1 ORDER BY leak DESC LIMIT ?2)",
+	[STORE_SQL_LEAK_SITE_ADD] =
+		"INSERT INTO leak_sites(leak, site, bytes, buffers, oldest_ns,"
+		" phases) VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET"
+		" bytes = min(bytes + excluded.bytes, " CUT "),"
+		" buffers = min(buffers + excluded.buffers, " CUT ")",
+	[STORE_SQL_LEAK_CHUNK_ADD] = "INSERT INTO leak_chunks(leak, first, rows, bytes, data)"
+				     " VALUES(?1, ?2, ?3, length(?4), ?4)",
 
 	[STORE_SQL_SERIES_FIND] = "SELECT id FROM series WHERE process = ?1 AND device = ?2"
 				  " AND device_uid = ?3 AND type = ?4",

@@ -5,11 +5,19 @@
 
 #include <stdint.h>
 
-#define STORE_SCHEMA_VERSION 3
+#define STORE_SCHEMA_VERSION 4
 #define STORE_SCHEMA_ID 0x74746d31 /* "ttm1", the application id in the file's header */
 
 /* Creates the tables in an empty file. */
 extern const char store_schema_create[];
+
+/* Of those: the table of packed lists, which version 4 introduced. */
+#define STORE_SCHEMA_CHUNKS                                                       \
+	"CREATE TABLE leak_chunks(id INTEGER PRIMARY KEY,"                        \
+	" leak INTEGER NOT NULL REFERENCES leaks ON DELETE CASCADE,"              \
+	" first INTEGER NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL," \
+	" data BLOB NOT NULL) STRICT;"                                            \
+	"CREATE UNIQUE INDEX leak_chunks_leak ON leak_chunks(leak, first, rows, bytes);"
 
 enum store_sql {
 	STORE_SQL_BEGIN,
@@ -32,8 +40,7 @@ enum store_sql {
 	STORE_SQL_HELD_ADD,
 	STORE_SQL_LEAK_ADD,
 	STORE_SQL_LEAK_SITE_ADD,
-	STORE_SQL_LEAK_BUFFER_ADD,
-	STORE_SQL_LEAK_TRIM,
+	STORE_SQL_LEAK_CHUNK_ADD,
 
 	STORE_SQL_SERIES_FIND,
 	STORE_SQL_SERIES_ADD,

@@ -70,10 +70,13 @@ static int store_size_drop_points(struct store *store, size_t level, uint64_t fl
 /* Deletes the least valuable rows. 1: there were some. */
 static int store_size_drop(struct store *store, const struct store_sizes *sizes)
 {
-	int r = 0;
+	/* More than their share first, so that they do not cost points. */
+	int r = store_keep_drop_lists(store, store->config.size_max / STORE_LISTS_SHARE);
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(store_levels); i++)
 		r = store_size_drop_points(store, i, sizes->limit / 16 * store_levels[i].floor);
+	if (r == 0 && !sizes->by_disk)
+		r = store_keep_drop_lists(store, 0);
 	if (r == 0 && !sizes->by_disk)
 		r = store_keep_drop_records(store);
 	for (size_t i = 0; r == 0 && !sizes->by_disk && i < ARRAY_SIZE(store_levels); i++)

@@ -48,6 +48,7 @@ static int testing_told_part(void *context, const struct store_part *part)
 	told->part = *part;
 	told->part.name = testing_told_text(told, part->name);
 	told->part.phase = testing_told_text(told, part->phase);
+	told->part.phases = testing_told_text(told, part->phases);
 	return 0;
 }
 

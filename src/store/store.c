@@ -167,9 +167,13 @@ void store_put_failure(struct store *store, const struct snapshot *snapshot,
 void store_put_leak(struct store *store, const struct snapshot *snapshot, uint32_t process,
 		    const struct store_ending *ending)
 {
+	/* Others' reports must fit too, into the queue and into the file. */
+	size_t most = bits_min(store->config.queue_bytes / 4, store->config.size_max / 16);
 	struct store_item *item = NULL;
-	int r = store_item_leak(snapshot, process, ending, &item);
+	int r = store_item_leak(snapshot, process, ending, most, &item);
 
+	if (item && item->bytes > store_queue_room(&store->queue, STORE_LANE_RECORDS) / 2)
+		store_item_drop_rows(item);
 	if (item || r < 0)
 		store_queue_put_consume(&store->queue, STORE_LANE_RECORDS, item);
 }

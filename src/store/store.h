@@ -7,7 +7,8 @@
  * One thread writes; everybody else only enqueues. A put copies what it needs out of a snapshot,
  * never waits and never fails its caller: what does not fit into the bounded queue is dropped and
  * counted. Trouble with the file stops nothing, and is reported by store_health(): a file that is
- * damaged, or of another version, is set aside (three of them are kept) and a new one is created;
+ * damaged, or of a version that cannot be converted, is set aside (three of them are kept) and a new
+ * one is created;
  * while the disk is full or the folder cannot be written, data waits in the queue, with an attempt
  * every minute.
  *
@@ -19,8 +20,9 @@
  *	points every minute	30 days (each of the three: `keep_s` if that is less)
  *
  * and all of it together within `size_max`: beyond it the finest points are deleted first, oldest
- * before newer, then the coarser ones, then records. A coarser point keeps the maximum and the last
- * value of those it replaces, and exists once its time is over.
+ * before newer, then the coarser ones, then the lists of buffers in leak reports, then records. A
+ * coarser point keeps the maximum and the last value of those it replaces, and exists once its time
+ * is over.
  *
  * Numbers above 2^62-1 are stored as 2^62-1, except addresses, sizes and unique ids, which are
  * exact.
@@ -43,17 +45,27 @@ struct store_reader;
 #define STORE_KEEP_DEFAULT (UINT64_C(30) * 86400)
 
 /* Limits of one put; the rest is counted as cut. */
-#define STORE_SAMPLES_MAX 16384u         /* points of one sample */
-#define STORE_PROCESS_SAMPLES_MAX 256u   /* of those, for one process */
-#define STORE_LEAK_SITES_MAX 256u        /* of a leak report, largest first */
-#define STORE_LEAK_BUFFERS_MAX 1000u     /* listed in a leak report */
-#define STORE_LEAK_SITE_BUFFERS_MAX 100u /* of those, for one call site */
-#define STORE_HOLDERS_MAX 32u            /* of a failed allocation: processes, and as many sites */
+#define STORE_SAMPLES_MAX 16384u       /* points of one sample */
+#define STORE_PROCESS_SAMPLES_MAX 256u /* of those, for one process */
+#define STORE_LEAK_SITES_MAX 256u      /* of a leak report, largest first */
+#define STORE_HOLDERS_MAX 32u          /* of a failed allocation: processes, and as many sites */
+#define STORE_PHASES_MAX 16u           /* of a call site of a leak report */
+
+/*
+ * A leak report lists its buffers in the order of the snapshot, up to so many, and as many as fit
+ * into so many bytes: packed, and before that with each text once in 2048 buffers. The packed list
+ * also takes at most a quarter of the queue (4 MiB) and a 16th of the file's maximum size. Reports
+ * keep their lists until all lists together exceed a quarter of the file's maximum size, or until
+ * the file would be too large: then the oldest of the user who has the most bytes go first.
+ */
+#define STORE_LEAK_BUFFERS_MAX (UINT32_C(1) << 17)
+#define STORE_LEAK_RAW_MAX (UINT32_C(64) << 20)
+#define STORE_LISTS_SHARE 4u /* of the maximum size: one in so many bytes */
 
 /* Limits of the file besides its size; the oldest of the user who has the most goes first. */
 #define STORE_SITES_MAX 10000u
 #define STORE_LEAKS_MAX 10000u
-#define STORE_EXAMPLES_MAX 4u /* of a site: newest examples, and newest lists of buffers */
+#define STORE_EXAMPLES_MAX 4u /* of a site: newest examples */
 #define STORE_SEEN_MAX 50000u
 
 #define STORE_LIMIT_MAX 10000u /* rows per page */
@@ -197,11 +209,12 @@ struct store_site {
 	uint32_t type; /* SNAPSHOT_TYPE_NONE = unknown */
 	uint32_t user_id;
 	const char *comm;
-	const char *name;  /* NULL = none */
-	const char *phase; /* for sites without a name */
-	const char *stack; /* key of the stack; NULL = none */
-	uint64_t count;    /* for leaks: processes */
-	uint64_t bytes;    /* leaked */
+	const char *name;   /* NULL = none */
+	const char *phase;  /* for sites without a name */
+	const char *stack;  /* key of the stack; NULL = none */
+	uint64_t count;     /* for leaks: processes */
+	uint64_t processes; /* in which it happened; at least, of what is long ago */
+	uint64_t bytes;     /* leaked */
 	uint64_t buffers;
 	uint64_t first_ns, last_ns;
 };
@@ -212,6 +225,9 @@ struct store_incident {
 	struct store_process process;     /* of the example */
 	struct snapshot_incident example; /* the newest; its process index is not valid */
 	uint64_t device_uid;
+
+	/* The share of the example's process; only if the filter names a pid. */
+	uint64_t own_count, own_bytes, own_buffers;
 };
 
 /*
@@ -233,6 +249,10 @@ struct store_part {
 	uint64_t bytes;
 	uint64_t buffers;
 	uint64_t oldest_ns; /* for a leak */
+
+	/* For a leak: the phases of its buffers, largest buffers first, separated; NULL = none. */
+#define STORE_PHASES_SEPARATOR '\x1e'
+	const char *phases;
 };
 
 /* Functions may be NULL. Holders and parts follow their incident. */
@@ -249,15 +269,20 @@ struct store_leak {
 	struct store_ending ending;
 	uint64_t bytes;
 	uint64_t buffers;
-	uint64_t listed; /* buffers that follow; older reports lose their lists, not their sums */
+	uint64_t listed; /* buffers that are kept: see STORE_LEAK_BUFFERS_MAX */
+	uint64_t offset; /* of these, so many were on earlier pages; then it comes without parts */
 };
 
-/* Likewise. */
+/*
+ * Likewise. If a function returns a positive number, the next page begins with that leak or that
+ * buffer; so none may do so at the first one of a page.
+ */
 struct store_leak_rows {
 	void *context;
 	int (*leak)(void *context, const struct store_leak *leak);
 	int (*part)(void *context, const struct store_part *part);
 	int (*buffer)(void *context, const struct snapshot_buffer *buffer, uint64_t device_uid);
+	uint32_t buffers_max; /* of each leak; 0 = all */
 };
 
 /* Newest first. 0 or NULL: no restriction. */
@@ -278,6 +303,10 @@ int store_query_incidents(struct store_reader *reader, const struct store_filter
 int store_query_has_kind(struct store_reader *reader, const char *kind);
 int store_query_leaks(struct store_reader *reader, const struct store_filter *filter,
 		      const struct store_leak_rows *rows, struct store_cursor *ret_next);
+
+/* How many incidents, or leak reports, there are of other users than @uid. 0 or a negative errno. */
+int store_query_other_incidents(struct store_reader *reader, uint32_t uid, uint64_t *ret_count);
+int store_query_other_leaks(struct store_reader *reader, uint32_t uid, uint64_t *ret_count);
 
 struct store_series_query {
 	uint64_t from_ns, to_ns; /* both inclusive; to_ns 0 = no end */

@@ -8,13 +8,17 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/small-file.h"
 
 #define MAPPED_FILE_GONE " (deleted)" /* the kernel appends this to the name of a deleted file */
 
@@ -83,4 +87,168 @@ int mapped_file_look(uint32_t pid, const char *path, uint64_t base, int *ret_fd)
 	(void)snprintf(link, sizeof(link), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid,
 		       start, end); /* fits */
 	return mapped_file_open(link, ret_fd);
+}
+
+/* A process whose files are opened. */
+struct mapped_process {
+	int folder; /* in /proc: of this process only, whoever gets its number later */
+	int root;
+	bool is_elsewhere; /* it has other mounts than we */
+	mapped_file_fn *fn;
+	void *context;
+};
+
+static void mapped_process_close(struct mapped_process *process)
+{
+	if (process->folder >= 0)
+		(void)close(process->folder); /* nothing is written to either */
+	if (process->root >= 0)
+		(void)close(process->root);
+}
+
+/* The 22nd field of /proc/PID/stat; the name before it may contain anything. */
+static uint64_t mapped_process_start(const struct mapped_process *process)
+{
+	char text[1024];
+	const char *at = small_file_read(process->folder, "stat", text, sizeof(text)) > 0
+				 ? strrchr(text, ')')
+				 : NULL;
+	uint64_t start = 0;
+
+	for (int i = 0; at && i < 20; i++)
+		at = strchr(at + 1, ' ');
+	return at && sscanf(at, " %" SCNu64, &start) == 1 ? start : 0;
+}
+
+static int mapped_process_open(struct mapped_process *process, uint32_t pid, uint64_t start_ticks)
+{
+	struct stat ours, theirs;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32, pid); /* fits */
+	process->folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (process->folder < 0)
+		return -errno;
+	if (mapped_process_start(process) != start_ticks)
+		return -ESRCH;
+	process->root = openat(process->folder, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	process->is_elsewhere = fstatat(process->folder, "ns/mnt", &theirs, 0) < 0 ||
+				stat("/proc/self/ns/mnt", &ours) < 0 ||
+				ours.st_ino != theirs.st_ino;
+	return 0;
+}
+
+/* Cuts off what the kernel appends. Return: whether the file was deleted. */
+static bool mapped_process_cut(char *path)
+{
+	size_t length = strlen(path), gone = strlen(MAPPED_FILE_GONE);
+
+	if (length <= gone || strcmp(path + length - gone, MAPPED_FILE_GONE) != 0)
+		return false;
+	path[length - gone] = '\0';
+	return true;
+}
+
+char *mapped_file_name(int fd)
+{
+	char link[64], name[PATH_MAX + sizeof(MAPPED_FILE_GONE)];
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd); /* fits */
+	n = readlink(link, name, sizeof(name) - 1);
+	if (n <= 0 || name[0] != '/')
+		return NULL;
+	name[n] = '\0';
+	(void)mapped_process_cut(name);
+	return strdup(name);
+}
+
+/* Return: whether more files are wanted. */
+static bool mapped_process_program(const struct mapped_process *process, char *ret_path)
+{
+	int fd = openat(process->folder, "exe", O_PATH | O_CLOEXEC);
+	ssize_t n = readlinkat(process->folder, "exe", ret_path, PATH_MAX);
+
+	ret_path[n > 0 ? n : 0] = '\0';
+	if (fd < 0)
+		return true;
+	if (n <= 0) {
+		(void)close(fd); /* nothing was written to it */
+		return true;
+	}
+	(void)mapped_process_cut(ret_path);
+	return process->fn(process->context, ret_path, fd);
+}
+
+/* The mapped file itself if we may, else what has its name. */
+static int mapped_process_library(const struct mapped_process *process, const char *range,
+				  const char *path, bool is_gone)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	char link[64];
+	int fd;
+
+	(void)snprintf(link, sizeof(link), "map_files/%s", range);
+	fd = openat(process->folder, link, O_PATH | O_CLOEXEC);
+	if (fd >= 0 || is_gone || process->root < 0)
+		return fd;
+	return (int)syscall(SYS_openat2, process->root, path, &how, sizeof(how));
+}
+
+static bool mapped_process_is_packaged(const struct mapped_process *process, const char *path)
+{
+	return !process->is_elsewhere &&
+	       (strncmp(path, "/usr/", 5) == 0 || strncmp(path, "/lib", 4) == 0);
+}
+
+/* Return: whether more files are wanted. */
+static bool mapped_process_line(const struct mapped_process *process, char *line, char *last)
+{
+	uint64_t start, end, inode;
+	char permissions[8], range[40];
+	int at = 0, fd;
+	char *path;
+	bool is_gone;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %" SCNu64 " %n", &start, &end,
+		   permissions, &inode, &at) != 4 ||
+	    inode == 0 || !strchr(permissions, 'x') || line[at] != '/')
+		return true;
+	path = line + at;
+	path[strcspn(path, "\n")] = '\0';
+	is_gone = mapped_process_cut(path);
+	/* The program, and a library with several parts, come more than once. */
+	if (strcmp(path, last) == 0 || strlen(path) >= PATH_MAX ||
+	    mapped_process_is_packaged(process, path))
+		return true;
+	(void)snprintf(range, sizeof(range), "%" PRIx64 "-%" PRIx64, start, end); /* fits */
+	fd = mapped_process_library(process, range, path, is_gone);
+	if (fd < 0)
+		return true;
+	memcpy(last, path, strlen(path) + 1);
+	return process->fn(process->context, path, fd);
+}
+
+int mapped_file_all(uint32_t pid, uint64_t start_ticks, mapped_file_fn *fn, void *context)
+{
+	CLEANUP(mapped_process_close)
+	struct mapped_process process = {.folder = -1, .root = -1, .fn = fn, .context = context};
+	CLEANUP_FCLOSE FILE *maps = NULL;
+	CLEANUP_FREE char *line = NULL;
+	char last[PATH_MAX + 1];
+	size_t size = 0;
+	bool more;
+	int r = mapped_process_open(&process, pid, start_ticks);
+
+	if (r < 0)
+		return r;
+	more = mapped_process_program(&process, last);
+	maps = more ? small_file_stream(process.folder, "maps") : NULL;
+	for (uint32_t i = 0; maps && more && i < MAPPED_FILE_MAPS_MAX; i++) {
+		if (getline(&line, &size, maps) <= 0)
+			break;
+		more = mapped_process_line(&process, line, last);
+	}
+	return 0;
 }

@@ -8,6 +8,7 @@
  * inspect the process; the second needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define MAPPED_FILE_MAPS_MAX \
@@ -19,3 +20,20 @@
  * 0, -ENOENT if there is no such file, or another negative errno.
  */
 int mapped_file_look(uint32_t pid, const char *path, uint64_t base, int *ret_fd);
+
+/*
+ * The name of an open file, as it is where its process is; even if it was deleted. The caller frees
+ * it. NULL: it has none.
+ */
+char *mapped_file_name(int fd);
+
+/* Takes a file, which is opened with O_PATH. @path: its name in the process. False: enough. */
+typedef bool mapped_file_fn(void *context, const char *path, int fd);
+
+/*
+ * The program of a process, and then the libraries that have code. Those below /usr and /lib are
+ * left out if they are ours: packages do not disappear with the process. @start_ticks: as in
+ * /proc/PID/stat; another process may have the number by now. 0, or a negative errno: there is no
+ * such process, or we may not look into it.
+ */
+int mapped_file_all(uint32_t pid, uint64_t start_ticks, mapped_file_fn *fn, void *context);

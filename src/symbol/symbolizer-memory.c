@@ -61,7 +61,8 @@ void symbolizer_memory_put(struct symbolizer_memory *memory, const struct symbol
 {
 	struct symbolizer_key key = memory_key(module, address);
 
-	if (module->book == 0 || !memory_is_final(r))
+	/* A file that is not held now says nothing about what the process had. */
+	if (module->book == 0 || !memory_is_final(r) || (r < 0 && module->only_held))
 		return;
 	pthread_mutex_lock(&memory->lock);
 	symbolizer_cache_put(&memory->cache, &key, r == 0 ? answer->frames : NULL,

@@ -18,6 +18,7 @@ bool symbolizer_namer_module(const struct namer_place *place, struct symbolizer_
 		.user = place->user,
 		.book = place->book,
 		.base = place->base,
+		.only_held = place->is_lost,
 		.build_id_length = place->build_id_length,
 	};
 	memcpy(ret_module->build_id, place->build_id, place->build_id_length);

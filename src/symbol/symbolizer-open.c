@@ -124,20 +124,27 @@ int symbolizer_open_module(const struct symbolizer_config *config,
 	return r;
 }
 
+int symbolizer_open_held(const struct symbolizer_config *config,
+			 const struct symbolizer_module *module, int seen, int *ret_fd,
+			 struct symbolizer_identity *ret_identity)
+{
+	struct stat file;
+	int r = open_seen(seen, open_user(config, module), ret_fd, &file);
+
+	if (r == 0)
+		*ret_identity = open_identity(&file);
+	return r;
+}
+
 int symbolizer_open_loaded(const struct symbolizer_config *config,
 			   const struct symbolizer_module *module, int *ret_fd,
 			   struct symbolizer_identity *ret_identity)
 {
 	CLEANUP_CLOSE int seen = -1;
-	struct stat file;
 	int r = module->pid ? mapped_file_look(module->pid, module->path, module->base, &seen)
 			    : -ENOENT;
 
-	if (r == 0)
-		r = open_seen(seen, open_user(config, module), ret_fd, &file);
-	if (r == 0)
-		*ret_identity = open_identity(&file);
-	return r;
+	return r < 0 ? r : symbolizer_open_held(config, module, seen, ret_fd, ret_identity);
 }
 
 static int open_by_build_id(const struct symbolizer_config *config,

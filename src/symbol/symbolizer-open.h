@@ -45,6 +45,11 @@ int symbolizer_open_loaded(const struct symbolizer_config *config,
 			   const struct symbolizer_module *module, int *ret_fd,
 			   struct symbolizer_identity *ret_identity);
 
+/* The same for a file that was opened with O_PATH while the process had it loaded. */
+int symbolizer_open_held(const struct symbolizer_config *config,
+			 const struct symbolizer_module *module, int seen, int *ret_fd,
+			 struct symbolizer_identity *ret_identity);
+
 /* What a module says about its debug information. */
 struct symbolizer_hint {
 	const uint8_t *build_id;

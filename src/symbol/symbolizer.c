@@ -224,6 +224,25 @@ static int symbolizer_look(struct symbolizer *symbolizer, const struct symbolize
 	return answer.count > 0 ? 0 : -ENOENT;
 }
 
+/* The file that was held for us. Return: as symbolizer_find(); 1: there is none of use. */
+static int symbolizer_find_held(struct symbolizer *symbolizer,
+				const struct symbolizer_module *module,
+				const struct symbolizer_key *key,
+				struct symbolizer_answer *ret_answer)
+{
+	struct symbolizer_holder *holder = symbolizer->config.holder;
+	CLEANUP_CLOSE int seen = -1;
+	CLEANUP_CLOSE int fd = -1;
+	struct symbolizer_key held = *key;
+	int r;
+
+	if (!holder || !module->book || holder->find(holder, module, &seen) < 0 ||
+	    symbolizer_open_held(&symbolizer->config, module, seen, &fd, &held.file) < 0)
+		return 1;
+	r = symbolizer_look(symbolizer, module, &held, fd, ret_answer);
+	return r == -ESTALE ? 1 : r;
+}
+
 /*
  * Tries the file that the path refers to; if that is gone or was rebuilt, the one that the process
  * still has loaded; and if the process and its root are gone, the path below our root. Return: as
@@ -268,6 +287,10 @@ int symbolizer_find(struct symbolizer *symbolizer, const struct symbolizer_modul
 		return -EINVAL;
 	if (hint.build_id_length > 0)
 		key.build = hash_bytes(hint.build_id, hint.build_id_length);
+	/* It is the right one even if others have its name by now and it has no build id. */
+	r = symbolizer_find_held(symbolizer, module, &key, ret_answer);
+	if (r <= 0 || module->only_held)
+		return r <= 0 ? r : -ENOENT;
 	r = symbolizer_find_file(symbolizer, module, &key, ret_answer);
 	if (hint.build_id_length == 0 || (r != -ESTALE && key.file.inode))
 		return r;

@@ -40,6 +40,13 @@ struct symbolizer_fetcher {
 		     int *ret_fd);
 };
 
+/* Has files of processes that may have ended. */
+struct symbolizer_holder {
+	/* 0 and a file opened with O_PATH, which the caller owns; or a negative errno. */
+	int (*find)(struct symbolizer_holder *holder, const struct symbolizer_module *module,
+		    int *ret_fd);
+};
+
 struct symbolizer_config {
 	const char *debug_folder; /* NULL = /usr/lib/debug */
 	const char *program;      /* NULL = the running one; for tests */
@@ -51,6 +58,7 @@ struct symbolizer_config {
 	bool own_rights;          /* not only files the user may read, but all that we may read */
 	struct symbolizer_fetcher
 		*fetcher; /* NULL = only look for debug information on this machine */
+	struct symbolizer_holder *holder; /* NULL = none */
 };
 
 /* A file that a process had loaded. */
@@ -60,6 +68,7 @@ struct symbolizer_module {
 	uint32_t user;            /* must be able to read the file */
 	uint64_t book;            /* to store the answer under; 0 = none */
 	uint64_t base;            /* load address in that process; 0 = not known */
+	bool only_held;           /* the path leads to another file now */
 	uint32_t build_id_length; /* 0 = not known */
 	uint8_t build_id[RESOLVE_BUILD_ID_MAX];
 };

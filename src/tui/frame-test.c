@@ -293,3 +293,60 @@ UNIT(a_paused_one_keeps_what_it_shows)
 	assert(model_snapshot(&model) != before);
 	model_deinit(&model);
 }
+
+/* The buffer of process 7, read at a moment when its birth is converted to @born_ns. */
+static struct poller_details *read_buffer(const struct poller_wish *wish, uint64_t birth,
+					  uint64_t born_ns)
+{
+	struct poller_details *details = calloc(1, sizeof(*details));
+	const struct snapshot_process one = {.pid = 7, .comm = "a", .user = "b", .alive = true};
+	struct snapshot_buffer buffer = {
+		.address = 64, .size = 5, .birth = birth, .born_ns = born_ns, .stack = "a.c:1:f"};
+
+	assert(details);
+	details->wish = *wish;
+	details->snapshot = snapshot_new(NS_PER_S);
+	assert(details->snapshot);
+	assert(snapshot_add_process(details->snapshot, &one, &buffer.process) == 0);
+	assert(snapshot_add_buffer(details->snapshot, &buffer) == 0);
+	assert(snapshot_finish(details->snapshot) == 0);
+	return details;
+}
+
+UNIT(an_unfolded_buffer_stays_unfolded_while_it_lives)
+{
+	struct model model;
+	struct poller_wish wish;
+
+	model_init(&model);
+	show(&model);
+	press(&model, '3');
+	wish = model_wish(&model);
+	model_details_consume(&model, read_buffer(&wish, 1000, 500));
+	press(&model, KEYS_ENTER);
+	assert(model.lists[MODEL_BUFFERS].open_place == 0);
+	model_details_consume(&model, read_buffer(&wish, 1000, 501));
+	assert(model.lists[MODEL_BUFFERS].open_place == 0);
+	/* Another one at the same address. */
+	model_details_consume(&model, read_buffer(&wish, 1001, 501));
+	assert(model.lists[MODEL_BUFFERS].open_place == SIZE_MAX);
+	model_deinit(&model);
+}
+
+UNIT(a_chart_begins_with_what_the_daemon_knows)
+{
+	const struct series_key key = {99, 1};
+	const struct series_sample sample = {.time_ns = NS_PER_S, .values = {5, 6}};
+	struct poller_totals *totals = calloc(1, sizeof(*totals));
+	struct model model;
+
+	assert(totals);
+	totals->time_ns = 2 * NS_PER_S;
+	totals->snapshot = snapshot_new(NS_PER_S);
+	assert(totals->snapshot && snapshot_finish(totals->snapshot) == 0);
+	assert(series_add(&totals->before, &key, &sample) == 0);
+	model_init(&model);
+	model_totals_consume(&model, totals);
+	assert(series_find(&model.series, &key));
+	model_deinit(&model);
+}

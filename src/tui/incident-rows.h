@@ -37,7 +37,8 @@ struct incident_rows_row {
 struct incident_rows {
 	struct incident_rows_row *rows;
 	size_t count, capacity;
-	bool is_cut; /* there are more than INCIDENT_ROWS_ROWS_MAX */
+	bool is_cut;     /* there are more than INCIDENT_ROWS_ROWS_MAX */
+	uint64_t hidden; /* of other users, which may not be seen */
 	struct pool texts;
 };
 

@@ -189,6 +189,10 @@ void model_totals_consume(struct model *model, struct poller_totals *totals)
 		poller_totals_free(totals);
 		return;
 	}
+	if (model->series.count == 0) {
+		model->series = totals->before;
+		totals->before = SERIES_SET_NULL;
+	}
 	model_record(model, totals);
 	model_watch_daemon(model, totals);
 	if (model->paused && old) {

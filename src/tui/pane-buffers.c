@@ -125,7 +125,7 @@ static int buffers_compare(const void *context, size_t a, size_t b, size_t colum
 static uint64_t buffers_key(const void *context, size_t item)
 {
 	const struct snapshot_buffer *buffer = buffers_at(context, item);
-	uint64_t hash = hash_fold(buffer->address ^ HASH_K0, buffer->born_ns ^ HASH_K1);
+	uint64_t hash = hash_fold(buffer->address ^ HASH_K0, buffer->birth ^ HASH_K1);
 
 	return hash_u64(hash ^ ((uint64_t)buffer->device << 8 | buffer->type)) | 1;
 }
@@ -140,6 +140,14 @@ static bool buffers_wants(const void *context, size_t item, const char *filter)
 		return true;
 	snprintf(address, sizeof(address), "0x%" PRIx64, buffer->address);
 	return list_has(address, filter);
+}
+
+static const char *buffers_source(const void *context, const struct snapshot_buffer *buffer)
+{
+	const struct snapshot *snapshot = model_details(context, POLLER_BUFFERS)->snapshot;
+	const char *source = snapshot->processes[buffer->process].source;
+
+	return source ? source : "";
 }
 
 static size_t buffers_line_count(const void *context, size_t item)
@@ -164,7 +172,10 @@ static void buffers_line(const void *context, size_t item, size_t line, char *te
 			 " reference%s",
 			 buffer->size, buffer->thread, buffer->refs, buffer->refs == 1 ? "" : "s");
 	} else if (!buffer->stack) {
-		snprintf(text, LIST_CELL_SIZE, "no stack was recorded (TTMEM_STACKS=auto does)");
+		snprintf(text, LIST_CELL_SIZE, "%s",
+			 strcmp(buffers_source(context, buffer), "socket") == 0
+				 ? "no stack was sent by its client"
+				 : "no stack was recorded (TTMEM_STACKS=auto does)");
 	} else {
 		stack_lines_text(buffer->stack, line - BUFFERS_FACTS, frame, sizeof(frame));
 		snprintf(text, LIST_CELL_SIZE, "at %s", frame);

@@ -169,15 +169,19 @@ static const struct list_rows incidents_rows = {
 static void past_draw(struct model *model, struct grid *grid, const struct grid_area *area)
 {
 	const struct poller_details *details = model_details(model, POLLER_PAST);
-	char title[128];
+	char title[160], hidden[64] = "";
 
 	if (!details) {
 		grid_text(grid, area->row + 1, area->column + 2, area->columns - 2, GRID_FAINT,
 			  "reading...");
 		return;
 	}
-	snprintf(title, sizeof(title), "Leaks and incidents: %zu%s%s",
+	if (details->incident_rows->hidden)
+		snprintf(hidden, sizeof(hidden), ", and %" PRIu64 " of other users hidden",
+			 details->incident_rows->hidden);
+	snprintf(title, sizeof(title), "Leaks and incidents: %zu%s%s%s",
 		 details->incident_rows->count, details->incident_rows->is_cut ? " newest" : "",
+		 hidden,
 		 details->from_daemon ? ", as ttmemd remembers them"
 				      : " of living processes (only ttmemd remembers the ended)");
 	pane_draw_list(model, grid, area, title);

@@ -19,6 +19,8 @@ struct fake {
 	bool hangs;    /* in recall(), until the process ends */
 	int error;     /* of take() */
 	int recalling; /* result of recall() */
+	bool helps;    /* the daemon does */
+	int charts;    /* atomic: times that chart() was called */
 	int freed;     /* atomic */
 	int takes;     /* atomic */
 };
@@ -63,9 +65,22 @@ static int fake_recall(void *context, struct incident_rows *incident_rows)
 
 static enum poller_daemon fake_daemon(void *context, char *ret_reason, size_t size)
 {
-	(void)context;
+	const struct fake *fake = context;
+
 	snprintf(ret_reason, size, "because");
-	return POLLER_DAEMON_FAILS;
+	return fake->helps ? POLLER_DAEMON_HELPS : POLLER_DAEMON_FAILS;
+}
+
+static int fake_chart(void *context, const struct snapshot *snapshot, uint64_t until_ns,
+		      struct series_set *set)
+{
+	const struct series_key key = {1, 2};
+	const struct series_sample sample = {.time_ns = until_ns - 1};
+	struct fake *fake = context;
+
+	assert(snapshot && series_add(set, &key, &sample) == 0);
+	__atomic_add_fetch(&fake->charts, 1, __ATOMIC_SEQ_CST);
+	return 0;
 }
 
 static void fake_free(void *context)
@@ -77,8 +92,8 @@ static struct poller *start(struct fake *totals, struct fake *details)
 {
 	static const struct filter all;
 	struct poller_feed feeds[2] = {
-		{totals, fake_take, fake_recall, fake_daemon, fake_free},
-		{details, fake_take, fake_recall, fake_daemon, fake_free},
+		{totals, fake_take, fake_recall, fake_daemon, fake_free, fake_chart},
+		{details, fake_take, fake_recall, fake_daemon, fake_free, fake_chart},
 	};
 	struct poller *poller = NULL;
 
@@ -133,6 +148,37 @@ UNIT(totals_come_again_and_again)
 	}
 	poller_free(poller);
 	assert(totals.freed == 1 && details.freed == 1 && details.takes == 0);
+}
+
+/* It is asked for once, and not lost if the first reading is not fetched in time. */
+UNIT(what_was_before_is_handed_over_once)
+{
+	struct fake totals = {.helps = true}, details = {.helps = true};
+	struct poller *poller = start(&totals, &details);
+	struct poller_totals *taken;
+
+	while (__atomic_load_n(&totals.takes, __ATOMIC_SEQ_CST) < 3)
+		wait_for_news(poller);
+	taken = next_totals(poller);
+	assert(taken->before.count == 1);
+	poller_totals_free(taken);
+	taken = next_totals(poller);
+	assert(taken->before.count == 0);
+	poller_totals_free(taken);
+	poller_free(poller);
+	assert(totals.charts == 1 && details.charts == 0);
+}
+
+UNIT(without_a_daemon_nothing_was_before)
+{
+	struct fake totals = {0}, details = {0};
+	struct poller *poller = start(&totals, &details);
+	struct poller_totals *taken = next_totals(poller);
+
+	assert(taken->before.count == 0);
+	poller_totals_free(taken);
+	poller_free(poller);
+	assert(totals.charts == 0);
 }
 
 UNIT(a_failure_is_told)

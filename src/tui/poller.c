@@ -49,8 +49,10 @@ struct poller {
 
 struct poller_totals *poller_totals_free(struct poller_totals *totals)
 {
-	if (totals)
+	if (totals) {
 		snapshot_free(totals->snapshot);
+		series_set_deinit(&totals->before);
+	}
 	free(totals);
 	return NULL;
 }
@@ -112,6 +114,14 @@ static struct poller_totals *poller_read_totals(struct poller_thread *self)
 	return totals;
 }
 
+/* Charts begin with what the daemon has seen. Without it, or if it fails, they begin now. */
+static void poller_read_charts(struct poller_thread *self, struct poller_totals *totals)
+{
+	if (totals && totals->snapshot && totals->daemon == POLLER_DAEMON_HELPS && self->feed.chart)
+		(void)self->feed.chart(self->feed.context, totals->snapshot, totals->time_ns,
+				       &totals->before);
+}
+
 /* The charts are not visible while details are on the screen. */
 static uint64_t poller_refresh(const struct poller *poller)
 {
@@ -134,6 +144,8 @@ static void *poller_run_totals(void *context)
 
 		pthread_mutex_unlock(&poller->lock);
 		totals = poller_read_totals(self);
+		if (looks == 0)
+			poller_read_charts(self, totals);
 		pthread_mutex_lock(&poller->lock);
 		used = clock_ns(CLOCK_THREAD_CPUTIME_ID) - used;
 		/* The first reading opens every book, so it says nothing about the others. */
@@ -143,6 +155,10 @@ static void *poller_run_totals(void *context)
 		pause = poller_pause(begin, poller_refresh(poller), usual * POLLER_SHARE);
 		if (totals) {
 			totals->pause_ns = pause;
+			if (poller->totals && poller->totals->before.count) {
+				totals->before = poller->totals->before;
+				poller->totals->before = SERIES_SET_NULL;
+			}
 			poller_totals_free(poller->totals);
 			poller->totals = totals;
 			poller_tell(poller);

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "model/snapshot-request.h"
+#include "tui/series.h"
 
 struct group;
 struct incident_rows;
@@ -42,9 +43,15 @@ struct poller_feed {
 		    struct snapshot **ret_snapshot);
 	/* Adds the daemon's history. 0, more than 0 if it does not answer, or a negative errno. */
 	int (*recall)(void *context, struct incident_rows *incident_rows);
-	/* The state of the daemon since the last call of the two. */
+	/* The state of the daemon since the last call of the others. */
 	enum poller_daemon (*daemon)(void *context, char *ret_reason, size_t size);
 	void (*free)(void *context);
+	/*
+	 * Adds what was before @until_ns to the charts of what is in @snapshot; asked for once, at
+	 * the first reading, if the daemon helps. May be NULL. Return: likewise.
+	 */
+	int (*chart)(void *context, const struct snapshot *snapshot, uint64_t until_ns,
+		     struct series_set *set);
 };
 
 enum poller_kind {
@@ -67,6 +74,7 @@ struct poller_totals {
 	uint64_t pause_ns; /* at least, until the next reading */
 	int error;         /* 0, or why there is no snapshot */
 	struct snapshot *snapshot;
+	struct series_set before; /* what the daemon knows of the time before the first reading */
 	enum poller_daemon daemon;
 	char reason[POLLER_REASON_SIZE];
 };

@@ -3,8 +3,8 @@
 
 /*
  * The last minutes, for charts: two series, DRAM and L1, for each device and each process. They are
- * recorded by this program only, so a chart begins when the program does. Times are
- * CLOCK_MONOTONIC.
+ * recorded by this program, so a chart begins when the program does, or with what the daemon knows
+ * of the time before. Times are CLOCK_MONOTONIC.
  */
 
 #include <stddef.h>

@@ -25,6 +25,20 @@ static void fuzz_request(const uint8_t *data, size_t size)
 	assert(memcmp(&request, data, sizeof(request)) == 0);
 }
 
+static void fuzz_driver_memory(const void *payload, size_t length)
+{
+	struct native_driver_memory memory;
+	uint32_t count;
+
+	if (native_driver_memory_count(length, &count) < 0)
+		return;
+	assert(count * sizeof(memory) == length);
+	for (uint32_t i = 0; i < count; i++) {
+		if (native_driver_memory_get(payload, i, &memory) == 0)
+			assert(memory.pid > 0 && memory.number < NATIVE_DEVICES);
+	}
+}
+
 static void fuzz_reply(const uint8_t *data, size_t size)
 {
 	struct native_reply reply;
@@ -35,6 +49,7 @@ static void fuzz_reply(const uint8_t *data, size_t size)
 	if (native_reply_decode(data, size, &reply, &payload) < 0)
 		return;
 	assert((const uint8_t *)payload + reply.length == data + size);
+	fuzz_driver_memory(payload, reply.length);
 	if (native_process_decode(payload, reply.length, &process, &parts) < 0)
 		return;
 	for (uint32_t i = 0; i < process.parts; i++) {

@@ -167,3 +167,30 @@ UNIT(a_packet_holds_what_is_promised)
 	assert(NATIVE_PARTS_MAX >= 64); /* a large mesh in one packet */
 	assert(sizeof(struct native_request) <= NATIVE_REQUEST_MAX);
 }
+
+#define MEMORY_REFUSED(change)                                   \
+	({                                                       \
+		struct native_driver_memory m = {.pid = 1}, n;   \
+		change;                                          \
+		native_driver_memory_get(&m, 0, &n) == -EBADMSG; \
+	})
+
+UNIT(each_field_of_the_drivers_memory_is_checked)
+{
+	const struct native_driver_memory memory = {
+		.pid = INT32_MAX, .number = NATIVE_DEVICES - 1, .pinned = UINT64_MAX};
+	struct native_driver_memory told;
+	uint32_t count;
+
+	assert(native_driver_memory_get(&memory, 0, &told) == 0);
+	assert(memcmp(&told, &memory, sizeof(told)) == 0);
+	assert(MEMORY_REFUSED(m.pid = 0));
+	assert(MEMORY_REFUSED(m.pid = UINT32_MAX));
+	assert(MEMORY_REFUSED(m.number = NATIVE_DEVICES));
+	assert(MEMORY_REFUSED(m.reserved = 1));
+	assert(native_driver_memory_count(2 * sizeof(memory), &count) == 0 && count == 2);
+	assert(native_driver_memory_count(0, &count) == -EBADMSG);
+	assert(native_driver_memory_count(sizeof(memory) + 1, &count) == -EBADMSG);
+	assert(native_driver_memory_count((NATIVE_DRIVER_MEMORY_MAX + 1) * sizeof(memory),
+					  &count) == -EBADMSG);
+}

@@ -154,3 +154,25 @@ int native_part_get(const void *parts, uint32_t index, struct native_part *ret_p
 	*ret_part = part;
 	return 0;
 }
+
+int native_driver_memory_count(size_t length, uint32_t *ret_count)
+{
+	if (length == 0 || length > NATIVE_PAYLOAD_MAX ||
+	    length % sizeof(struct native_driver_memory) != 0)
+		return -EBADMSG;
+	*ret_count = (uint32_t)(length / sizeof(struct native_driver_memory));
+	return 0;
+}
+
+int native_driver_memory_get(const void *payload, uint32_t index,
+			     struct native_driver_memory *ret_memory)
+{
+	struct native_driver_memory memory;
+
+	memcpy(&memory, (const char *)payload + index * sizeof(memory), sizeof(memory));
+	if (memory.pid == 0 || memory.pid > INT32_MAX || memory.number >= NATIVE_DEVICES ||
+	    memory.reserved)
+		return -EBADMSG;
+	*ret_memory = memory;
+	return 0;
+}

@@ -28,7 +28,8 @@ enum native_kind {
 	NATIVE_OLD_FIRST = 2,
 	NATIVE_OLD_STATUS = 6, /* the last of them; a daemon before HTTP answers it */
 	NATIVE_REGIONS = 7,    /* what tt-metal's regions report, like NATIVE_LIST without books */
-	NATIVE_KINDS = 8,
+	NATIVE_DRIVER_MEMORY = 8, /* what the driver keeps for each process, see below */
+	NATIVE_KINDS = 9,
 };
 
 #define NATIVE_WANT_TOTALS (UINT32_C(1) << 0) /* NATIVE_LIST: of every process */
@@ -142,6 +143,22 @@ _Static_assert(sizeof(struct native_part) == 912, "part size");
 	((NATIVE_PAYLOAD_MAX - (uint32_t)sizeof(struct native_process)) / \
 	 (uint32_t)sizeof(struct native_part))
 
+/* What the driver keeps for a process on one card. A packet contains any number of them. */
+struct native_driver_memory {
+	uint32_t pid;
+	uint32_t number; /* N of /dev/tenstorrent/N */
+	uint64_t pinned; /* bytes, likewise the next two */
+	uint64_t dma;
+	uint64_t tlb;
+	uint32_t tlb_windows;
+	uint32_t reserved; /* 0 */
+};
+
+_Static_assert(sizeof(struct native_driver_memory) == 40, "driver memory size");
+
+#define NATIVE_DRIVER_MEMORY_MAX \
+	(NATIVE_PAYLOAD_MAX / (uint32_t)sizeof(struct native_driver_memory))
+
 /* A request with all mandatory fields set. */
 void native_request_init(struct native_request *request, enum native_kind kind);
 
@@ -170,3 +187,8 @@ int native_reply_decode(const void *bytes, size_t length, struct native_reply *r
 int native_process_decode(const void *payload, size_t length, struct native_process *ret_process,
 			  const void **ret_parts);
 int native_part_get(const void *parts, uint32_t index, struct native_part *ret_part);
+
+/* The payload of a NATIVE_DRIVER_MEMORY packet: how many there are, and each. 0 or -EBADMSG. */
+int native_driver_memory_count(size_t length, uint32_t *ret_count);
+int native_driver_memory_get(const void *payload, uint32_t index,
+			     struct native_driver_memory *ret_memory);

@@ -39,4 +39,12 @@ struct offer_notice {
 
 #define OFFER_NOTICE_FAILED 1u /* an allocation has failed */
 
+/*
+ * The first notice follows the offer at once and has a descriptor: the owner's program, opened with
+ * O_PATH, so that its functions can be named even if the process ends and its file is deleted right
+ * away. It says the same as the others, because receivers that know nothing of the descriptor
+ * refuse any other; they look at the book once more, and the kernel closes the descriptor.
+ */
+#define OFFER_NOTICE_FDS 1u
+
 _Static_assert(sizeof(struct offer_notice) == 16, "notice size");

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -173,6 +174,65 @@ UNIT_LONG(the_owner_closed_its_descriptor, 240)
 	assert(waitpid(holder.pid, &status, 0) == holder.pid);
 	snprintf(wanted, sizeof(wanted), "\"pid\":%d,", (int)holder.pid);
 	assert(daemon_tells("ttmem leaks --json", wanted));
+	assert(kill(daemon, SIGTERM) == 0);
+	assert(waitpid(daemon, &status, 0) == daemon);
+}
+
+#define DAEMON_BOOKS 6
+
+/* Each of them once, and what it left; in the end nobody is left, and the daemon holds no book. */
+static void daemon_watches_books_end(void)
+{
+	const char *sizes[3] = {"1000", "2000", "3000"};
+	struct command_holder holders[DAEMON_BOOKS];
+	char wanted[64];
+	int status;
+
+	for (int i = 0; i < DAEMON_BOOKS; i++)
+		command_hold(&holders[i], "book", sizes, 4321);
+	snprintf(wanted, sizeof(wanted), "\"books\":%d,", DAEMON_BOOKS);
+	assert(daemon_tells("ttmem status --json", wanted));
+	for (int i = 0; i < DAEMON_BOOKS; i++) {
+		assert(kill(holders[i].pid, SIGKILL) == 0);
+		close(holders[i].input);
+		assert(waitpid(holders[i].pid, &status, 0) == holders[i].pid);
+		snprintf(wanted, sizeof(wanted), "\"pid\":%d,", (int)holders[i].pid);
+		assert(daemon_tells("ttmem leaks --json", wanted));
+	}
+	assert(daemon_tells("ttmem status --json", "\"books\":0,"));
+}
+
+/* The last book's file system ends a moment after it, and the daemon may be looking at /proc. */
+static void daemon_reload_module(void)
+{
+	static const struct timespec pause = {.tv_nsec = 50000000};
+	int module = open("/ttmem.ko", O_RDONLY | O_CLOEXEC);
+	int tries = 0;
+
+	assert(module >= 0);
+	while (syscall(SYS_delete_module, "ttmem", O_NONBLOCK) < 0) {
+		assert(tries++ < 600);
+		(void)nanosleep(&pause, NULL); /* shortened: then sooner */
+	}
+	assert(syscall(SYS_finit_module, module, "", 0) == 0);
+	close(module);
+}
+
+/*
+ * A daemon knows books by the numbers of their files, and remembers those that have ended. After a reload
+ * the file system may have its old number again, so the books must not have theirs.
+ */
+UNIT_LONG(the_module_is_reloaded_under_a_daemon, 300)
+{
+	pid_t daemon;
+	int status;
+
+	daemon_reload_module(); /* both times the same from its start on */
+	daemon = daemon_start();
+	setenv("TTMEM_SOCKET", "/tmp/ttmemd.sock", 1);
+	daemon_watches_books_end();
+	daemon_reload_module();
+	daemon_watches_books_end();
 	assert(kill(daemon, SIGTERM) == 0);
 	assert(waitpid(daemon, &status, 0) == daemon);
 }

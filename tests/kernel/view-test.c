@@ -112,6 +112,7 @@ UNIT(the_drivers_folder_shows_the_same_text)
 	int beside = open("/beside.ko", O_RDONLY | O_CLOEXEC);
 	struct node_book book;
 	char text[1024];
+	int node;
 
 	assert(module >= 0 && beside >= 0);
 	assert(syscall(SYS_finit_module, beside, "", 0) == 0);
@@ -121,10 +122,48 @@ UNIT(the_drivers_folder_shows_the_same_text)
 	node_make_book(&book);
 	node_write(&book, 20, 0, 1000, 1);
 	snprintf(text, sizeof(text), "%s", node_text("/proc/driver/ttmem/20/allocations"));
-	assert(strstr(text, "1000") && strcmp(node_text("/proc/driver/beside/20"), text) == 0);
+	node = open("/dev/beside", O_RDONLY | O_CLOEXEC);
+	assert(node >= 0 && strstr(text, "1000"));
+	assert(strcmp(node_text("/proc/driver/beside/20"), text) == 0);
+	close(node);
 	node_drop_book(&book);
 	assert(view_unload("beside"));
 	close(module);
+	close(beside);
+}
+
+/* A process may number its devices otherwise than the driver does: who does not have the node open is not in its table. */
+UNIT(the_drivers_folder_shows_only_those_who_have_its_node_open)
+{
+	int beside = open("/beside.ko", O_RDONLY | O_CLOEXEC);
+	int driver, node = node_open(), status;
+	char mine[64], text[1024];
+	pid_t child;
+
+	assert(beside >= 0 && syscall(SYS_finit_module, beside, "", 0) == 0);
+	assert(node_alloc(node, 20, 0, 1, 4711) == 1);
+	driver = open("/dev/beside", O_RDONLY | O_CLOEXEC);
+	assert(driver >= 0);
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		/* A descriptor of its own for the memory, none for the driver's node. */
+		int own = node_open();
+
+		assert(node_alloc(own, 20, 0, 1, 8888) == 1);
+		assert(strstr(node_text("/proc/driver/ttmem/20/allocations"), "8888"));
+		snprintf(text, sizeof(text), "%s", node_text("/proc/driver/beside/20"));
+		snprintf(mine, sizeof(mine), "%-8d ", (int)getppid());
+		assert(!strstr(text, "8888") && strstr(text, mine));
+		/* The sums are those of the rows. */
+		assert(strstr(text, "\n\nTOTAL                     4711 "));
+		_exit(0);
+	}
+	assert(waitpid(child, &status, 0) == child && status == 0);
+	close(driver);
+	assert(!strstr(node_text("/proc/driver/beside/20"), "4711"));
+	close(node);
+	assert(view_unload("beside"));
 	close(beside);
 }
 

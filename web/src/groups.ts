@@ -34,6 +34,17 @@ function into(groups: Map<string, Group>, kind: string, site: SiteKey): Group {
   return group;
 }
 
+/** A list of buffers may go on on the next page, with the same process again. */
+export function joined(processes: readonly LeakedProcess[]): LeakedProcess[] {
+  const list: LeakedProcess[] = [];
+  for (const process of processes) {
+    const last = list.at(-1);
+    if (process.offset && last) last.buffers.push(...process.buffers);
+    else list.push(process);
+  }
+  return list;
+}
+
 export function groupUp(incidents: readonly Incident[], processes: readonly LeakedProcess[]): Group[] {
   const groups = new Map<string, Group>();
   for (const incident of incidents) {

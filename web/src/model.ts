@@ -157,6 +157,8 @@ export interface LeakedProcess {
   exit: { code: number | null; signal: number | null } | null;
   bytes: number;
   buffer_count: number;
+  listed: number;
+  offset?: number; // of its buffers, so many were on earlier pages
   sites: Site[];
   buffers: Buffer[];
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { glance, groupUp, happened, nameOf, unread } from "../src/groups";
+import { glance, groupUp, happened, joined, nameOf, unread } from "../src/groups";
 import { memoryOf } from "../src/model";
 import { compare, partNote, siteOf, sumUp } from "../src/sites";
 import { shortId, siteKey } from "../src/stack";
@@ -84,6 +84,11 @@ test("incidents by call site", () => {
   );
   assert.deepEqual(groups.map(({ kind, times, bytes, pids, firstNs, lastNs }) => [kind, times, bytes, [...pids], firstNs, lastNs]),
     [["leak", 5, 101, [3, 4], 20, 30], ["double_free", 4, 20, [1, 2], 2, 9]]);
+});
+
+test("a list of buffers that goes on on the next page is one list", () => {
+  const list = joined([{ pid: 1, buffers: ["a"] }, { pid: 2, buffers: ["b"] }, { pid: 2, offset: 1, buffers: ["c", "d"] }, { pid: 3, buffers: [] }]);
+  assert.deepEqual(list.map(({ pid, buffers }) => [pid, buffers]), [[1, ["a"]], [2, ["b", "c", "d"]], [3, []]]);
 });
 
 test("what was heard, and then read, is counted once", () => {

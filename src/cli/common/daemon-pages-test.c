@@ -12,7 +12,8 @@
 #include "source/daemon-client/daemon-client-testing.h"
 #include "source/daemon-client/daemon-client.h"
 
-static const struct daemon_pages_query leaks = {.document = "leaks", .list = "processes"};
+static const struct daemon_pages_query leaks = {
+	.document = "leaks", .list = "processes", .sublist = "buffers"};
 
 static void serve_document(int fd, const char *document)
 {
@@ -37,6 +38,34 @@ static void serve_pages(int fd, const void *packet, size_t length)
 				   "{\"pid\":2}],\"next\":\"a-1\",\"notes\":[]}");
 }
 
+/* A process whose list of buffers goes on on the second and the third page. */
+static void serve_long_list(int fd, const void *packet, size_t length)
+{
+	if (memmem(packet, length, "cursor=a-1", 10))
+		serve_document(fd, "{\"processes\":[{\"pid\":1,\"offset\":2,\"sites\":[],"
+				   "\"buffers\":[{\"a\":3}]}],\"exact\":true,\"next\":\"a-2\","
+				   "\"notes\":[]}");
+	else if (memmem(packet, length, "cursor=a-2", 10))
+		serve_document(fd, "{\"processes\":[{\"pid\":1,\"offset\":3,\"sites\":[],"
+				   "\"buffers\":[{\"a\":4}]},{\"pid\":2,\"buffers\":[]}],"
+				   "\"exact\":true,\"next\":null,\"notes\":[]}");
+	else
+		serve_document(fd, "{\"processes\":[{\"pid\":0,\"buffers\":[{\"a\":0}]},"
+				   "{\"pid\":1,\"buffers\":[{\"a\":1},{\"a\":2}],"
+				   "\"sites\":[7]}],\"exact\":true,\"next\":\"a-1\","
+				   "\"notes\":[]}");
+}
+
+/* A daemon that does not know the parameter. */
+static void serve_older(int fd, const void *packet, size_t length)
+{
+	if (memmem(packet, length, "buffers=0", 9))
+		daemon_client_testing_send(fd, "HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n"
+					       "\r\nno");
+	else
+		serve_pages(fd, packet, length);
+}
+
 static int document(daemon_client_testing_fn *serve, char **ret_text)
 {
 	struct daemon_client_testing server = daemon_client_testing_here(serve);
@@ -52,6 +81,18 @@ static int document(daemon_client_testing_fn *serve, char **ret_text)
 	daemon_client_free(remote);
 	daemon_client_testing_stop(&server);
 	return r;
+}
+
+UNIT(a_list_that_goes_on_on_the_next_page_is_one_list)
+{
+	char *text;
+
+	assert(document(serve_long_list, &text) == 0);
+	assert(strcmp(text, "{\"processes\":[{\"pid\":0,\"buffers\":[{\"a\":0}]},"
+			    "{\"pid\":1,\"sites\":[7],\"buffers\":[{\"a\":1},{\"a\":2},{\"a\":3},"
+			    "{\"a\":4}]},{\"pid\":2,\"buffers\":[]}],\"exact\":true,\"next\":null,"
+			    "\"notes\":[]}\n") == 0);
+	free(text);
 }
 
 UNIT(pages_become_one_document)
@@ -170,7 +211,7 @@ UNIT(what_is_no_page_is_refused_and_told)
 	char *text;
 
 	assert(daemon_client_new(&remote) == 0);
-	assert(daemon_pages_rows(remote, &leaks, add_pid, &sum) == DAEMON_CLIENT_GARBAGE);
+	assert(daemon_pages_rows(remote, &leaks, add_pid, &sum, NULL) == DAEMON_CLIENT_GARBAGE);
 	assert(strstr(daemon_client_reason(remote), "cannot be understood"));
 	daemon_client_free(remote);
 	daemon_client_testing_stop(&server);
@@ -189,7 +230,21 @@ UNIT(rows_of_all_pages_are_handed_over)
 	uint64_t sum = 0;
 
 	assert(daemon_client_new(&remote) == 0);
-	assert(daemon_pages_rows(remote, &leaks, add_pid, &sum) == 0 && sum == 6);
+	assert(daemon_pages_rows(remote, &leaks, add_pid, &sum, NULL) == 0 && sum == 6);
+	daemon_client_free(remote);
+	daemon_client_testing_stop(&server);
+}
+
+UNIT(an_older_daemon_is_asked_for_everything)
+{
+	struct daemon_client_testing server = daemon_client_testing_here(serve_older);
+	struct daemon_pages_query query = leaks;
+	struct daemon_client *remote;
+	uint64_t sum = 0;
+
+	query.no_buffers = true;
+	assert(daemon_client_new(&remote) == 0);
+	assert(daemon_pages_rows(remote, &query, add_pid, &sum, NULL) == 0 && sum == 6);
 	daemon_client_free(remote);
 	daemon_client_testing_stop(&server);
 }

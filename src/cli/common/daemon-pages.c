@@ -15,6 +15,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/common/command.h"
+#include "cli/common/session.h"
+#include "model/frames.h"
 #include "source/daemon-client/daemon-client.h"
 
 #define DAEMON_PAGES_CURSOR_MAX 64u
@@ -43,9 +45,12 @@ struct daemon_pages_walk {
 	const struct daemon_pages_query *query;
 	char cursor[DAEMON_PAGES_CURSOR_MAX]; /* of the page to request; "" = the first */
 	unsigned int pages;
-	json_t *page; /* owned; the latest page */
-	char *text;   /* owned; that page as text */
+	bool is_older; /* the daemon: it knows lists of buffers only in full */
+	json_t *page;  /* owned; the latest page */
+	char *text;    /* owned; that page as text */
 	size_t length;
+	bool is_open;    /* a row was written, but not the end of its sublist */
+	bool is_full;    /* that sublist has rows */
 	bool is_inexact; /* one of the pages was */
 	json_t *notes;   /* of all pages, each once; owned */
 };
@@ -74,8 +79,12 @@ static int daemon_pages_target(const struct daemon_pages_walk *walk,
 		return -errno;
 	fprintf(out, "/api/v1/%s?limit=%" PRIu32, query->document,
 		query->limit ? query->limit : DAEMON_PAGES_PAGE);
+	if (query->no_buffers && !walk->is_older)
+		fputs("&buffers=0", out);
 	if (query->pid)
 		fprintf(out, "&pid=%" PRIu32, query->pid);
+	if (query->since_ns)
+		fprintf(out, "&since=%" PRIu64, query->since_ns);
 	if (query->from_ns)
 		fprintf(out, "&from=%" PRIu64, query->from_ns);
 	if (query->step_s)
@@ -105,17 +114,27 @@ static void daemon_pages_remember(struct daemon_pages_walk *walk)
 	}
 }
 
+static int daemon_pages_get(struct daemon_pages_walk *walk, char **ret_text, size_t *ret_length)
+{
+	char target[DAEMON_PAGES_TARGET_MAX];
+	int r = daemon_pages_target(walk, target);
+
+	return r < 0 ? r : daemon_client_get(walk->remote, target, ret_text, ret_length);
+}
+
 /* The page at the cursor. 0, a daemon_client_outcome, or a negative errno: then the page before is still there. */
 static int daemon_pages_page(struct daemon_pages_walk *walk)
 {
 	CLEANUP(daemon_pages_unload) json_t *page = NULL;
 	CLEANUP_FREE char *text = NULL;
-	char target[DAEMON_PAGES_TARGET_MAX];
-	size_t length;
-	int r = daemon_pages_target(walk, target);
+	size_t length = 0;
+	int r = daemon_pages_get(walk, &text, &length);
 
-	if (r == 0)
-		r = daemon_client_get(walk->remote, target, &text, &length);
+	/* A daemon of before an upgrade, perhaps. */
+	if (r == DAEMON_CLIENT_REFUSED && walk->query->no_buffers && !walk->is_older) {
+		walk->is_older = true;
+		r = daemon_pages_get(walk, &text, &length);
+	}
 	if (r != 0)
 		return r;
 	page = daemon_pages_load(text, length);
@@ -162,6 +181,77 @@ static void daemon_pages_put_comma(bool *is_first, FILE *out)
 	*is_first = false;
 }
 
+/* Rows of a sublist, behind those that are there. */
+static void daemon_pages_put_sublist(struct daemon_pages_walk *walk, const json_t *row, FILE *out)
+{
+	const json_t *rows = json_object_get(row, walk->query->sublist);
+
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		bool is_first = !walk->is_full;
+
+		daemon_pages_put_comma(&is_first, out);
+		daemon_pages_put(json_array_get(rows, i), out);
+		walk->is_full = true;
+	}
+}
+
+static void daemon_pages_close_row(struct daemon_pages_walk *walk, FILE *out)
+{
+	if (walk->is_open)
+		fputs("]}", out);
+	walk->is_open = false;
+}
+
+/* A key as the daemon wrote it, which is escaped again. */
+static void daemon_pages_put_key(const char *key, FILE *out)
+{
+	CLEANUP(daemon_pages_unload) json_t *text = json_string(key);
+
+	daemon_pages_put(text, out);
+	fputc(':', out);
+}
+
+/* A row, except for the end of its sublist, which may go on on the next page. */
+static void daemon_pages_open_row(struct daemon_pages_walk *walk, json_t *row, FILE *out)
+{
+	bool is_first = true;
+	const char *key;
+	json_t *value;
+
+	fputc('{', out);
+	json_object_foreach(row, key, value)
+	{
+		if (strcmp(key, walk->query->sublist) == 0)
+			continue;
+		daemon_pages_put_comma(&is_first, out);
+		daemon_pages_put_key(key, out);
+		daemon_pages_put(value, out);
+	}
+	daemon_pages_put_comma(&is_first, out);
+	fprintf(out, "\"%s\":[", walk->query->sublist);
+	walk->is_open = true;
+	walk->is_full = false;
+	daemon_pages_put_sublist(walk, row, out);
+}
+
+static void daemon_pages_put_row(struct daemon_pages_walk *walk, json_t *row, bool *is_first,
+				 FILE *out)
+{
+	bool has_sublist =
+		walk->query->sublist && json_is_array(json_object_get(row, walk->query->sublist));
+
+	if (has_sublist && walk->is_open && daemon_pages_number(row, "offset") > 0) {
+		daemon_pages_put_sublist(walk, row, out);
+		return;
+	}
+	daemon_pages_close_row(walk, out);
+	daemon_pages_put_comma(is_first, out);
+	if (has_sublist)
+		daemon_pages_open_row(walk, row, out);
+	else
+		daemon_pages_put(row, out);
+}
+
 /* Writes the rows of this page and of all following pages. 0, or why the list is incomplete. */
 static int daemon_pages_put_rows(struct daemon_pages_walk *walk, FILE *out)
 {
@@ -171,14 +261,13 @@ static int daemon_pages_put_rows(struct daemon_pages_walk *walk, FILE *out)
 	do {
 		json_t *rows = daemon_pages_list(walk);
 
-		for (size_t i = 0; i < json_array_size(rows); i++) {
-			daemon_pages_put_comma(&is_first, out);
-			daemon_pages_put(json_array_get(rows, i), out);
-		}
+		for (size_t i = 0; i < json_array_size(rows); i++)
+			daemon_pages_put_row(walk, json_array_get(rows, i), &is_first, out);
 		more = daemon_pages_go_on(walk);
 		if (more)
 			r = daemon_pages_page(walk);
 	} while (more && r == 0);
+	daemon_pages_close_row(walk, out);
 	return r;
 }
 
@@ -232,14 +321,18 @@ int daemon_pages_document(struct daemon_client *remote, const struct daemon_page
 }
 
 int daemon_pages_rows(struct daemon_client *remote, const struct daemon_pages_query *query,
-		      daemon_pages_fn *fn, void *context)
+		      daemon_pages_fn *fn, void *context, uint64_t *ret_hidden)
 {
 	CLEANUP(daemon_pages_walk_deinit)
 	struct daemon_pages_walk walk = {.remote = remote, .query = query};
 	int r;
 
+	if (ret_hidden)
+		*ret_hidden = 0;
 	do {
 		r = daemon_pages_page(&walk);
+		if (r == 0 && ret_hidden)
+			*ret_hidden = daemon_pages_number(walk.page, "hidden");
 		for (size_t i = 0; r == 0 && i < json_array_size(daemon_pages_list(&walk)); i++)
 			r = fn(context, json_array_get(daemon_pages_list(&walk), i));
 	} while (r == 0 && daemon_pages_go_on(&walk));
@@ -261,6 +354,30 @@ uint64_t daemon_pages_number(const json_t *row, const char *key)
 const char *daemon_pages_text(const json_t *row, const char *key)
 {
 	return json_string_value(json_object_get(row, key));
+}
+
+void daemon_pages_print_hidden(uint64_t hidden, const char *what)
+{
+	if (hidden)
+		printf("and %" PRIu64 " %s%s of other users, which you may not see\n", hidden, what,
+		       hidden == 1 ? "" : "s");
+}
+
+void daemon_pages_print_stack(const json_t *stack, const char *indent)
+{
+	for (size_t i = 0; i < json_array_size(stack); i++) {
+		const json_t *row = json_array_get(stack, i);
+		const struct frames_one frame = {
+			.function = daemon_pages_text(row, "function"),
+			.file = daemon_pages_text(row, "file"),
+			.module = daemon_pages_text(row, "module"),
+			.line = (uint32_t)daemon_pages_number(row, "line"),
+		};
+
+		fputs(indent, stdout);
+		session_print_frame(&frame);
+		putchar('\n');
+	}
 }
 
 int daemon_pages_fail(const char *command, const struct daemon_client *remote, int result)

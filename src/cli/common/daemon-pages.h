@@ -14,13 +14,16 @@
 
 struct daemon_client;
 
-#define DAEMON_PAGES_PAGES_MAX 1000u /* more pages mean a faulty daemon */
-#define DAEMON_PAGES_PAGE 100u       /* rows, unless the query sets a limit; each may be large */
+#define DAEMON_PAGES_PAGES_MAX 1000000u /* of about a MiB at most: more mean a faulty daemon */
+#define DAEMON_PAGES_PAGE 100u          /* rows, unless the query sets a limit; each may be large */
 
 struct daemon_pages_query {
 	const char *document; /* "leaks", "incidents" or "series" */
 	const char *list;     /* the member that continues from page to page */
+	const char *sublist;  /* of its last row, a member that may continue too; NULL = none */
+	bool no_buffers;      /* for leaks: leave out their lists of buffers */
 	uint32_t pid;         /* 0 = any */
+	uint64_t since_ns;    /* for leaks; 0 = all */
 	uint32_t limit;       /* rows of a page, 0 = DAEMON_PAGES_PAGE */
 	uint64_t from_ns;     /* for series; 0 = the daemon's default; the same for step_s */
 	uint32_t step_s;
@@ -37,8 +40,12 @@ int daemon_pages_document(struct daemon_client *remote, const struct daemon_page
 /* Handles one row. 0, or a negative errno. */
 typedef int daemon_pages_fn(void *context, const json_t *row);
 
+/* @ret_hidden: rows of other users that the asker may not see, also on failure; may be NULL. */
 int daemon_pages_rows(struct daemon_client *remote, const struct daemon_pages_query *query,
-		      daemon_pages_fn *fn, void *context);
+		      daemon_pages_fn *fn, void *context, uint64_t *ret_hidden);
+
+/* Tells of such rows, which @what names ("leak report"), unless there are none. */
+void daemon_pages_print_hidden(uint64_t hidden, const char *what);
 
 /*
  * Parses a document of the daemon; NULL if it is invalid. Numbers are exact, unless one exceeds
@@ -52,6 +59,9 @@ void daemon_pages_unload(json_t **json);
 /* Members of a row; 0 or NULL if missing or of another type. */
 uint64_t daemon_pages_number(const json_t *row, const char *key);
 const char *daemon_pages_text(const json_t *row, const char *key);
+
+/* Prints the "stack" of a row, innermost frame first, one per line. */
+void daemon_pages_print_stack(const json_t *stack, const char *indent);
 
 /* Explains why a command that needs the daemon failed. Return: exit code. */
 int daemon_pages_fail(const char *command, const struct daemon_client *remote, int result);

@@ -23,6 +23,7 @@
 #define OUTPUT_BUFFER 65536
 
 static volatile sig_atomic_t output_stopped;
+static unsigned int output_paged; /* columns of the terminal that the pager uses; 0 = no pager */
 
 void output_start(void)
 {
@@ -48,9 +49,12 @@ static const char *output_setting(const char *name)
 void output_page(void)
 {
 	const char *term = output_setting("TERM");
+	unsigned int width = output_width();
 
-	if (output_is_terminal() && term && strcmp(term, "dumb") != 0 && pager_open())
+	if (width && term && strcmp(term, "dumb") != 0 && pager_open()) {
+		output_paged = width;
 		(void)setvbuf(stdout, NULL, _IOFBF, OUTPUT_BUFFER); /* else a smaller one */
+	}
 }
 
 int output_finish(void)
@@ -121,6 +125,13 @@ unsigned int output_columns(void)
 	if (!told || text_parse_u64(told, &columns) < 0 || columns == 0 || columns > UINT16_MAX)
 		return 80;
 	return (unsigned int)columns;
+}
+
+unsigned int output_width(void)
+{
+	if (output_paged)
+		return output_paged;
+	return output_is_terminal() ? output_columns() : 0;
 }
 
 static void output_stop(int number)

@@ -36,6 +36,12 @@ unsigned int output_rows(void);
 /* Its columns; without a terminal $COLUMNS, else 80. */
 unsigned int output_columns(void);
 
+/*
+ * Columns of the terminal that shows the output, also through the pager; 0 = no terminal: what
+ * another program reads is not fitted into anything.
+ */
+unsigned int output_width(void);
+
 /* Ctrl-C and SIGTERM end the loop of a command instead of the process. */
 void output_catch_stop(void);
 bool output_is_stopped(void);

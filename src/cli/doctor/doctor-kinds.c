@@ -20,7 +20,8 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 				 "the library is loaded and tracking is on, but no allocation was "
 				 "ever reported: a book is made by the first one",
 				 "see that the allocator calls ttmem_alloc(): docs/integrate.md; "
-				 "for an unchanged tt-metal: \"ttmem run --metal-shim\""},
+				 "for an unchanged tt-metal: \"ttmem run --metal-shim PATH -- "
+				 "COMMAND\""},
 	[DOCTOR_LIBRARY_MISSING] =
 		{"library-missing", DOCTOR_WARNING,
 		 "without the library nobody reports what it allocates",
@@ -73,6 +74,12 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 		{"stacks-off", DOCTOR_INFO,
 		 "without stacks nobody can say which line of code asked for a buffer",
 		 "set TTMEM_STACKS=auto before it starts"},
+	[DOCTOR_STACKS_UNSENT] =
+		{"stacks-unsent", DOCTOR_INFO,
+		 "it reports through the old socket, and only clients whose messages have 648 "
+		 "bytes send stacks: nobody can say which line of code asked for a buffer",
+		 "let it use libttmem: docs/integrate.md; its headers and modules for old clients "
+		 "need no other change"},
 	[DOCTOR_PROCESS_UNREADABLE] =
 		{"process-unreadable", DOCTOR_WARNING,
 		 "it is yours, but the kernel does not let you look into it "
@@ -84,7 +91,8 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 				    "see how it should look"},
 	[DOCTOR_TOTAL_SMALL] =
 		{"total-small", DOCTOR_WARNING,
-		 "a device is open, but all buffers together are under 1 MiB; a small workload has "
+		 "a device is in use, but all buffers together are under 1 MiB; a small workload "
+		 "has "
 		 "10 to 50 MiB, a usual one 50 to 200 MiB, a large one more",
 		 "see that the allocator's every path calls the library, and that tracking was on "
 		 "before the first buffer: docs/troubleshooting.md"},
@@ -97,7 +105,8 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 		{"peak-past", DOCTOR_INFO,
 		 "little is in use now, but there was much more: you are looking between two "
 		 "bursts",
-		 "\"ttmem history --pid PID\" or \"ttmem watch\" shows what came and went"},
+		 "\"ttmem watch\" shows what comes and goes, \"ttmem top\" draws it over time, "
+		 "\"ttmem ps\" has the peak of each type"},
 	[DOCTOR_FREES_UNKNOWN] =
 		{"frees-unknown", DOCTOR_INFO,
 		 "buffers were freed that nobody had reported: tracking began after they were "
@@ -162,6 +171,13 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 		 "tt-metal names it",
 		 "start it with \"ttmem run --metal-shim PATH -- COMMAND\", or see "
 		 "docs/integrate.md"},
+	[DOCTOR_DEVICE_UNMATCHED] =
+		{"device-unmatched", DOCTOR_WARNING,
+		 "its memory is shown on a row of its own and not on a card, so that the card "
+		 "looks emptier than it is",
+		 "let the application declare its devices with their ASIC ids "
+		 "(ttmem_device()), and look as root or let ttmemd run: "
+		 "others cannot see which nodes a process has open"},
 	[DOCTOR_REGION_STALE] = {"region-stale", DOCTOR_INFO,
 				 "tt-metal's own tools still count it; ttmem does not",
 				 "version 4: the next program that opens the device clears it; "
@@ -170,10 +186,11 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 	[DOCTOR_REGION_DIFFERS] =
 		{"region-differs", DOCTOR_WARNING,
 		 "tt-metal and the book disagree about what the process holds; the book is "
-		 "counted. While it is busy they are read at different moments, and tt-metal "
-		 "counts whole pages",
-		 "look again; if it stays, allocations are not reported to libttmem, or twice: "
-		 "docs/integrate-tt-metal.md"},
+		 "counted. While it is busy they are read at different moments, tt-metal counts "
+		 "whole pages, and what other threads than the one that opened the device allocate "
+		 "may be missing in the region",
+		 "look again; if it stays and the process has one thread, allocations are not "
+		 "reported to libttmem, or twice: docs/integrate-tt-metal.md"},
 	[DOCTOR_REGION_UNREADABLE] =
 		{"region-unreadable", DOCTOR_INFO,
 		 "what stock tt-metal programs of its owner hold is not seen by you",

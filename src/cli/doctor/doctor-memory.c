@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "cli/doctor/doctor.h"
+#include "model/merge.h"
 #include "model/snapshot.h"
 
 #define DOCTOR_SMALL (UINT64_C(1) << 20) /* less, with a device open, means a mistake somewhere */
@@ -20,33 +21,46 @@
 
 /* Sums over the devices of a process. */
 struct doctor_sums {
-	uint64_t used, peak, dram, on_chip, unknown_frees;
-	bool device_open;
+	uint64_t used, peak, dram, unknown_frees;
+	uint64_t on_chip; /* not 0: it ever had something there */
+	bool device_open; /* as it declared */
+	bool declares;
 	bool peak_is_known;
 };
 
 static void doctor_sum(const struct snapshot_process *process, struct doctor_sums *ret_sums)
 {
-	struct doctor_sums sums = {.peak_is_known = true};
+	struct doctor_sums sums = {.peak_is_known = true, .unknown_frees = process->stray_frees};
 
 	for (size_t i = 0; i < process->part_count; i++) {
 		const struct snapshot_part *part = &process->parts[i];
 
+		sums.declares |= part->facts.declared;
 		sums.device_open |= part->facts.declared && !part->facts.closed_ns;
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 			const struct snapshot_memory *memory = &part->memory[type];
 
-			sums.used += memory->used;
-			sums.peak += memory->peak;
+			sums.used = merge_add(sums.used, memory->used);
+			sums.peak = merge_add(sums.peak, memory->peak);
 			sums.peak_is_known &= !memory->peak_is_unknown;
-			sums.unknown_frees += memory->unknown_frees;
+			sums.unknown_frees = merge_add(sums.unknown_frees, memory->unknown_frees);
 			if (type == TTMEM_DRAM)
-				sums.dram += memory->used;
+				sums.dram = merge_add(sums.dram, memory->used);
 			else if (type == TTMEM_L1 || type == TTMEM_L1_SMALL || type == TTMEM_CB)
-				sums.on_chip += memory->allocs + memory->used;
+				sums.on_chip |= memory->allocs | memory->used;
 		}
 	}
 	*ret_sums = sums;
+}
+
+/*
+ * A process that declares no device is taken to use one while it holds something there. What it
+ * held before may have been enough.
+ */
+static bool doctor_holds_little(const struct doctor_sums *sums)
+{
+	return !sums->declares && sums->used > 0 && sums->used < DOCTOR_SMALL &&
+	       (!sums->peak_is_known || sums->peak < DOCTOR_SMALL);
 }
 
 static void doctor_judge(struct doctor *doctor, const struct snapshot_process *process)
@@ -75,6 +89,10 @@ static void doctor_judge(struct doctor *doctor, const struct snapshot_process *p
 	else if (sums.device_open && sums.used < DOCTOR_SMALL)
 		doctor_tell(doctor, DOCTOR_TOTAL_SMALL, process->pid, process->user_id,
 			    "%s has a device open and holds %s in all", comm, used);
+	else if (doctor_holds_little(&sums))
+		doctor_tell(doctor, DOCTOR_TOTAL_SMALL, process->pid, process->user_id,
+			    "%s holds %s in all%s", comm, used,
+			    sums.peak_is_known ? ", and never held 1 MiB" : "");
 	/* A region of tt-metal reports present use, not past use. */
 	if (sums.dram > 0 && sums.on_chip == 0 && strcmp(process->source, "tt-metal") != 0)
 		doctor_tell(doctor, DOCTOR_DRAM_ONLY, process->pid, process->user_id,

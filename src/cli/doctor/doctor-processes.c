@@ -17,12 +17,15 @@
 #include "source/books/scan.h"
 #include "source/host/kernel.h"
 #include "source/proc/process-env.h"
+#include "symbol/symbolizer-process.h"
 
 /* The size of the smallest book, as the library computes it (lib/bookfile/limits.h). */
 #define DOCTOR_BOOK_MIN (BOOK_POOL_OFFSET + 64u * BOOK_UNIT)
 
 /* No stacks: only the arena's reserved first entry is used. */
 #define DOCTOR_STACKS_NONE 16u
+
+#define DOCTOR_GENERATIONS 64 /* more processes above one another are not looked at */
 
 #define DOCTOR_TEXT_OF(x) #x
 #define DOCTOR_VERSION_OF(major, minor, patch) \
@@ -40,7 +43,8 @@ struct doctor_patient {
 static bool doctor_is_ours(const struct proc_facts *facts)
 {
 	return facts->pid == (uint32_t)getpid() || strcmp(facts->comm, "ttmem") == 0 ||
-	       strcmp(facts->comm, "ttmemd") == 0;
+	       strcmp(facts->comm, "ttmemd") == 0 ||
+	       strcmp(facts->comm, SYMBOLIZER_PROCESS_NAME) == 0;
 }
 
 static struct scan_book *doctor_find_book(const struct doctor *doctor, uint32_t pid)
@@ -56,6 +60,43 @@ static struct scan_book *doctor_find_book(const struct doctor *doctor, uint32_t 
 
 #define DOCTOR_TELL(doctor, kind, patient, ...) \
 	doctor_tell(doctor, kind, (patient)->facts.pid, (patient)->facts.real_uid, __VA_ARGS__)
+
+static bool doctor_descends(const struct doctor *doctor, uint32_t pid, uint32_t from)
+{
+	const struct scan *scan = session_scan(doctor->session);
+	struct proc_facts facts;
+
+	for (int i = 0; i < DOCTOR_GENERATIONS && proc_read(&scan->proc, pid, &facts) == 0; i++) {
+		pid = facts.parent;
+		if (pid == from)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Shells and other helpers that a tracked program has started, or that have started one, have its
+ * environment and the library that is preloaded there, and nothing to report.
+ */
+static bool doctor_is_helper(const struct doctor *doctor, const struct doctor_patient *patient)
+{
+	const struct scan *scan = session_scan(doctor->session);
+	uint32_t pid = patient->facts.pid;
+
+	/* Those with a device open are no helpers. */
+	for (size_t i = 0; i < doctor->snapshot->process_count; i++) {
+		if (doctor->snapshot->processes[i].pid == pid)
+			return false;
+	}
+	for (size_t i = 0; i < scan->count; i++) {
+		uint32_t owner = scan->books[i]->owner.pid;
+
+		if (scan->books[i]->alive &&
+		    (doctor_descends(doctor, pid, owner) || doctor_descends(doctor, owner, pid)))
+			return true;
+	}
+	return false;
+}
 
 /* Explains why there is no book. */
 static void doctor_explain_no_book(struct doctor *doctor, const struct doctor_patient *patient)
@@ -88,7 +129,7 @@ static void doctor_explain_no_book(struct doctor *doctor, const struct doctor_pa
 			    "%s may use %s of %s, a book needs 14 MiB", patient->name,
 			    text_size(limit, size),
 			    limit == inside->file_limit ? "file size" : "address space");
-	} else {
+	} else if (doctor->only_pid || !doctor_is_helper(doctor, patient)) {
 		DOCTOR_TELL(doctor, DOCTOR_NEVER_CALLED, patient,
 			    "%s was started with tracking on and has %s loaded, but no book",
 			    patient->name, inside->library);
@@ -108,8 +149,13 @@ static void doctor_examine_arenas(struct doctor *doctor, const struct doctor_pat
 		DOCTOR_TELL(doctor, DOCTOR_STACKS_LOST, patient,
 			    "%s: %" PRIu64 " events have no stack", patient->name,
 			    header->lost_stacks);
-	else if (reader_arena(&patient->book->reader, BOOK_ARENA_STACKS, &arena) == 0 &&
-		 arena.used <= DOCTOR_STACKS_NONE)
+	else if (reader_arena(&patient->book->reader, BOOK_ARENA_STACKS, &arena) != 0 ||
+		 arena.used > DOCTOR_STACKS_NONE)
+		return;
+	else if (header->source == BOOK_SOURCE_SOCKET)
+		DOCTOR_TELL(doctor, DOCTOR_STACKS_UNSENT, patient, "%s sends no stacks",
+			    patient->name);
+	else
 		DOCTOR_TELL(
 			doctor, DOCTOR_STACKS_OFF, patient, "%s records no stacks%s", patient->name,
 			patient->inside.wants_stacks ? ", though TTMEM_STACKS asked for them" : "");

@@ -79,6 +79,54 @@ static void doctor_tell_stale(struct doctor *doctor, const struct snapshot_proce
 				"no program of this version clears it");
 }
 
+/* The driver's nodes that a process has open. */
+static size_t doctor_count_nodes(const struct snapshot *snapshot,
+				 const struct snapshot_process *process)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < snapshot->claim_count; i++)
+		count += snapshot->claims[i].is_open_only &&
+			 snapshot->claims[i].process.pid == process->pid;
+	return count;
+}
+
+/* Reports the first of its devices that has no card, and why. */
+static void doctor_tell_unmatched(struct doctor *doctor, const struct snapshot_process *process)
+{
+	size_t nodes = doctor_count_nodes(doctor->snapshot, process);
+	char why[128] = "";
+
+	for (size_t i = 0; i < process->part_count; i++) {
+		const struct snapshot_part *part = &process->parts[i];
+
+		switch ((enum snapshot_unmatched)part->unmatched) {
+		case SNAPSHOT_UNMATCHED_ID:
+			snprintf(why, sizeof(why), "no card has its id 0x%" PRIx64,
+				 part->facts.unique_id);
+			break;
+		case SNAPSHOT_UNMATCHED_NUMBER:
+			snprintf(why, sizeof(why), "no card has that number");
+			break;
+		case SNAPSHOT_UNMATCHED_OPEN:
+		case SNAPSHOT_UNMATCHED_TAKEN:
+			snprintf(why, sizeof(why), "the process has %zu node%s open, not that one",
+				 nodes, nodes == 1 ? "" : "s");
+			break;
+		case SNAPSHOT_UNMATCHED_NO_NODE:
+			snprintf(why, sizeof(why), "the process has no node open");
+			break;
+		case SNAPSHOT_MATCHED:
+		case SNAPSHOT_UNMATCHED_REMOTE:
+		default:
+			continue;
+		}
+		doctor_tell(doctor, DOCTOR_DEVICE_UNMATCHED, process->pid, process->user_id,
+			    "its device %" PRIu32 " has no card: %s", part->device, why);
+		return;
+	}
+}
+
 static void doctor_look_at_claims(struct doctor *doctor)
 {
 	const struct snapshot *snapshot = doctor->snapshot;
@@ -103,6 +151,8 @@ static void doctor_look_at_claims(struct doctor *doctor)
 					    : 0);
 		if (process->differs)
 			doctor_tell_difference(doctor, process);
+		if (process->alive && snapshot->card_count)
+			doctor_tell_unmatched(doctor, process);
 	}
 }
 

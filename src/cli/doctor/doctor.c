@@ -21,6 +21,7 @@
 #include "cli/common/session.h"
 #include "model/filter.h"
 #include "model/json/document.h"
+#include "model/merge.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -134,8 +135,8 @@ static void doctor_used(const struct doctor *doctor, uint32_t type, uint64_t *by
 		if (!process->alive || (doctor->only_pid && doctor->only_pid != process->pid))
 			continue;
 		for (size_t part = 0; part < process->part_count; part++) {
-			*bytes += process->parts[part].memory[type].used;
-			*buffers += process->parts[part].memory[type].buffers;
+			*bytes = merge_add(*bytes, process->parts[part].memory[type].used);
+			*buffers = merge_add(*buffers, process->parts[part].memory[type].buffers);
 		}
 	}
 }
@@ -159,8 +160,8 @@ static void doctor_print_totals(const struct doctor *doctor)
 		doctor_used(doctor, type, &bytes, &buffers);
 		if (bytes || buffers)
 			doctor_print_amount(types_name(type), bytes, buffers);
-		all_bytes += bytes;
-		all_buffers += buffers;
+		all_bytes = merge_add(all_bytes, bytes);
+		all_buffers = merge_add(all_buffers, buffers);
 	}
 	doctor_print_amount("all together", all_bytes, all_buffers);
 }
@@ -213,8 +214,8 @@ static void doctor_document_totals(struct emit *json, const struct doctor *docto
 		emit_u64(json, "used", bytes);
 		emit_u64(json, "buffers", buffers);
 		emit_close_object(json);
-		all_bytes += bytes;
-		all_buffers += buffers;
+		all_bytes = merge_add(all_bytes, bytes);
+		all_buffers = merge_add(all_buffers, buffers);
 	}
 	emit_close_object(json);
 	emit_u64(json, "bytes", all_bytes);

@@ -140,6 +140,7 @@ void report_json(const struct report *report, FILE *out)
 	emit_close_array(&json);
 	report_json_exit(&json, true, family->status);
 	emit_u64(&json, "duration_ns", report->duration_ns);
+	emit_bool(&json, "tracked", report->is_tracked);
 	emit_bool(&json, "leaked", report->new_buffers > 0);
 	emit_u64(&json, "leaked_bytes", report->leaked_bytes);
 	emit_u64(&json, "leaked_buffers", report->leaked_buffers);

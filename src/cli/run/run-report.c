@@ -170,7 +170,10 @@ int report_init(struct report *report, const struct family *family, uint32_t ign
 {
 	int r;
 
-	*report = (struct report){.family = family};
+	*report = (struct report){
+		.family = family,
+		.is_tracked = family->end_count > 0 || family->still_running > 0,
+	};
 	r = report_take_stacks(report, ignored);
 	if (r < 0) {
 		report_deinit(report);
@@ -315,7 +318,7 @@ static void report_text_leaks(const struct report *report, FILE *out)
 	char key[REPORT_LABEL], size[TEXT_NUMBER_SIZE];
 
 	if (report->leaked_buffers == 0) {
-		fprintf(out, "leaks: none\n");
+		fprintf(out, "leaks: %s\n", report->is_tracked ? "none" : "not known");
 		return;
 	}
 	fprintf(out, "leaks: %" PRIu64 " buffer%s, %s, at %zu call site%s\n",
@@ -349,10 +352,11 @@ void report_text(const struct report *report, FILE *out)
 	fprintf(out, " after %s; processes with a book: %zu, without: %" PRIu32 "\n",
 		text_duration(report->duration_ns, duration), family->end_count,
 		family->without_book);
-	if (family->end_count == 0 && family->still_running == 0)
+	if (!report->is_tracked)
 		fprintf(out,
-			"nothing was reported: does the program link libttmem, and does it get as "
-			"far as its first allocation? TTMEM_DEBUG=FILE shows every call\n");
+			"nothing was reported: does the program link libttmem, does it get as far "
+			"as its first allocation, and does nothing in it set TTMEM=0? "
+			"TTMEM_DEBUG=FILE shows every call\n");
 	report_peaks(report, out, "peak: device %s %s %s%s\n");
 	report_text_leaks(report, out);
 	if (report->ignored_buffers)
@@ -392,7 +396,9 @@ void report_markdown(const struct report *report, FILE *out)
 	char key[REPORT_KEY], size[TEXT_NUMBER_SIZE];
 
 	fprintf(out, "### ttmem: %s\n\n",
-		report->new_buffers ? "device memory was leaked" : "no new leak");
+		report->new_buffers  ? "device memory was leaked"
+		: report->is_tracked ? "no new leak"
+				     : "nothing was tracked");
 	fprintf(out, "`");
 	report_command(report, out);
 	fprintf(out, "`: ");

@@ -49,6 +49,7 @@ struct report {
 	uint64_t new_bytes; /* those not in the baseline */
 	uint64_t new_buffers;
 	uint64_t ignored_buffers;
+	bool is_tracked; /* a process had a book; if not, there was nothing to check */
 };
 
 struct baseline;

@@ -24,10 +24,14 @@
 #include "cli/run/run-shim.h"
 #include "model/types.h"
 
-#define RUN_LEAKED 86 /* exit code for a leak, unless the command itself fails */
+/* Exit codes, unless the command itself fails. */
+#define RUN_LEAKED 86
+#define RUN_UNTRACKED 87
 
 struct run_options {
 	bool fail_on_leak;
+	bool require_tracking;
+	bool no_require_tracking;
 	bool quiet;
 	uint32_t ignored;
 	const char *baseline;
@@ -57,6 +61,11 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 		 &run->baseline, options_text},
 		{0, "ignore", "TYPE", "buffers of that type are no leaks; may be given again",
 		 &run->ignored, run_ignore},
+		{0, "require-tracking", NULL,
+		 "exit with 87 if nothing was tracked; a check such as --fail-on-leak implies it",
+		 &run->require_tracking, NULL},
+		{0, "no-require-tracking", NULL, "do not, whatever is checked",
+		 &run->no_require_tracking, NULL},
 		{0, "json", "FILE", "write the report as JSON (- is standard output)", &run->json,
 		 options_text},
 		{0, "markdown", "FILE", "write a summary for a merge request", &run->markdown,
@@ -74,7 +83,8 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 			"descendants\nheld at most and what they left behind. A leak is a buffer "
 			"that holds device memory\nwhen its process ends. The exit code is "
 			"COMMAND's own if that is not 0 (128 + N if\nsignal N killed it), else 86 "
-			"on a leak with --fail-on-leak, else 0.",
+			"on a leak with --fail-on-leak, else 87 if nothing was\ntracked and "
+			"--require-tracking, --fail-on-leak or --baseline was given, else 0.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
 		.stop_at_first = true,
@@ -84,7 +94,16 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 
 	if (r == 0 && count == 0)
 		r = options_mistake("run", "what shall be run?");
+	if (r == 0 && run->require_tracking && run->no_require_tracking)
+		r = options_mistake("run", "--require-tracking or --no-require-tracking, not both");
 	return r;
+}
+
+/* A check that looked at nothing must not pass. */
+static bool run_requires_tracking(const struct run_options *options)
+{
+	return options->require_tracking ||
+	       (!options->no_require_tracking && (options->fail_on_leak || options->baseline));
 }
 
 /* Writes one form of the report. 0, or -1 after the reason was reported. */
@@ -122,7 +141,16 @@ static int run_exit_code(const struct report *report, const struct run_options *
 	if (options->fail_on_leak &&
 	    (report->new_buffers || report->family->refused || report->family->trouble))
 		return RUN_LEAKED;
-	return 0;
+	return !report->is_tracked && run_requires_tracking(options) ? RUN_UNTRACKED : 0;
+}
+
+/* Even if the summary is not wanted: it is the reason for the exit code. */
+static void run_tell_untracked(void)
+{
+	fprintf(stderr,
+		"ttmem run: nothing was tracked, so nothing was checked (exit code %d; "
+		"--no-require-tracking accepts it)\n",
+		RUN_UNTRACKED);
 }
 
 static int run_tell(struct family *family, const struct run_options *options,
@@ -143,6 +171,8 @@ static int run_tell(struct family *family, const struct run_options *options,
 	if ((options->json && run_write(&report, options->json, report_json) < 0) ||
 	    (options->markdown && run_write(&report, options->markdown, report_markdown) < 0))
 		code = code ? code : 1;
+	if (code == RUN_UNTRACKED && family->status == 0)
+		run_tell_untracked();
 	report_deinit(&report);
 	return code;
 }

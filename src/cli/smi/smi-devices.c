@@ -161,6 +161,58 @@ static void smi_devices_details(const struct smi_picture *picture,
 	}
 }
 
+static const struct smi_mark {
+	char letter[2];
+	const char *meaning;
+} smi_marks[] = {
+	{"R", "a remote chip, without a node of its own"},
+	{"o", "told by the nodes that its processes have open"},
+	{"n", "taken for the card of the same number"},
+	{"?", "not known which card it is"},
+};
+
+/* A letter for how a device was joined to its card, unless an id says so. */
+static const char *smi_devices_mark(const struct smi_picture *picture,
+				    const struct snapshot_device *device)
+{
+	if (device->remote)
+		return smi_marks[0].letter;
+	if (!picture->snapshot->card_count || !device->is_joined)
+		return "";
+	if (!device->present)
+		return smi_marks[3].letter;
+	if (device->joined == SNAPSHOT_JOINED_OPEN)
+		return smi_marks[1].letter;
+	return device->joined == SNAPSHOT_JOINED_NUMBER ? smi_marks[2].letter : "";
+}
+
+/* What the letters mean that are used. */
+static void smi_devices_legend(const struct smi_picture *picture)
+{
+	const struct snapshot *snapshot = picture->snapshot;
+	bool any = false;
+
+	for (size_t k = 0; k < ARRAY_SIZE(smi_marks); k++) {
+		bool is_used = false;
+		char text[96];
+
+		for (size_t i = 0; i < snapshot->device_count; i++) {
+			const struct snapshot_device *device = &snapshot->devices[i];
+
+			is_used = is_used || (smi_picture_shows_device(picture, device) &&
+					      strcmp(smi_devices_mark(picture, device),
+						     smi_marks[k].letter) == 0);
+		}
+		if (!is_used)
+			continue;
+		snprintf(text, sizeof(text), "%.1s: %s", smi_marks[k].letter, smi_marks[k].meaning);
+		smi_picture_across(picture, text);
+		any = true;
+	}
+	if (any)
+		smi_picture_rule(picture);
+}
+
 static void smi_devices_name(const struct smi_picture *picture,
 			     const struct snapshot_device *device, struct smi_left ret_lines[2])
 {
@@ -169,7 +221,7 @@ static void smi_devices_name(const struct smi_picture *picture,
 
 	memset(ret_lines, 0, 2 * sizeof(*ret_lines));
 	snprintf(first->number, sizeof(first->number), "%" PRIu32 "%s", device->device,
-		 device->remote ? "R" : "");
+		 smi_devices_mark(picture, device));
 	snprintf(first->card, sizeof(first->card), "%s%s%s", device->card ? device->card : "",
 		 device->card && device->arch ? " " : "", device->arch ? device->arch : "");
 	/* One name in full is better than two that are cut. */
@@ -250,4 +302,5 @@ void smi_devices(const struct smi_picture *picture)
 	}
 	smi_devices_rule(picture);
 	smi_devices_total(picture, &total, shown);
+	smi_devices_legend(picture);
 }

@@ -70,7 +70,8 @@ void smi_fleet_begin(struct smi_fleet *fleet, const char *kind, size_t longest)
 		fleet->columns[i] = columns[i];
 	fleet->all = (struct smi_fleet_sums){0};
 	fleet_widths(longest, &fleet->columns[0].width, &fleet->columns[2].width);
-	table_begin(&fleet->table, stdout, fleet->columns, SMI_FLEET_COLUMNS);
+	table_begin_within(&fleet->table, stdout, fleet->columns, SMI_FLEET_COLUMNS,
+			   output_width());
 }
 
 static void fleet_part(struct table *table, uint64_t used, uint64_t capacity)

@@ -54,3 +54,6 @@ bool smi_picture_shows_process(const struct smi_picture *picture,
 /* The two tables. */
 void smi_devices(const struct smi_picture *picture);
 void smi_processes(const struct smi_picture *picture);
+
+/* How many more columns the second one needs to show every name in full. */
+unsigned int smi_processes_lack(const struct smi_picture *picture);

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/text.h"
 #include "cli/smi/smi-picture.h"
 #include "cli/smi/smi.h"
@@ -52,6 +53,49 @@ static struct smi_columns smi_processes_columns(const struct smi_picture *pictur
 	used += columns.age ? columns.age + 1 : 0;
 	used += columns.container ? columns.container + 1 : 0;
 	columns.command = picture->width - 4 - used;
+	return columns;
+}
+
+/* The longest names of users and programs. */
+static void smi_processes_longest(const struct smi_picture *picture, unsigned int *ret_user,
+				  unsigned int *ret_command)
+{
+	const struct snapshot *snapshot = picture->snapshot;
+
+	*ret_user = *ret_command = 0;
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+
+		if (!smi_picture_shows_process(picture, process))
+			continue;
+		*ret_user = (unsigned int)bits_max(*ret_user, text_width(process->user));
+		*ret_command = (unsigned int)bits_max(*ret_command, text_width(process->comm));
+	}
+}
+
+unsigned int smi_processes_lack(const struct smi_picture *picture)
+{
+	struct smi_columns columns = smi_processes_columns(picture);
+	unsigned int user, command, lack = 0;
+
+	smi_processes_longest(picture, &user, &command);
+	lack += user > columns.user ? user - columns.user : 0;
+	lack += command > columns.command ? command - columns.command : 0;
+	return lack;
+}
+
+/* Columns as they are drawn: those of names get what they need. */
+static struct smi_columns smi_processes_fit(const struct smi_picture *picture)
+{
+	struct smi_columns columns = smi_processes_columns(picture);
+	unsigned int user, command;
+
+	smi_processes_longest(picture, &user, &command);
+	if (picture->style->widens && user > columns.user &&
+	    columns.command >= user - columns.user + command) {
+		columns.command -= user - columns.user;
+		columns.user = user;
+	}
 	return columns;
 }
 
@@ -180,6 +224,32 @@ static void smi_processes_part(const struct smi_picture *picture, const struct s
 	smi_processes_right(picture, columns, process, part);
 }
 
+/* What the driver says it keeps for the process; it is in no total. */
+static void smi_processes_driver(const struct smi_picture *picture,
+				 const struct smi_columns *columns,
+				 const struct snapshot_process *process,
+				 const struct snapshot_part *part)
+{
+	struct amount_driver_row rows[AMOUNT_DRIVER_ROWS];
+	size_t count = amount_of_driver(part->driver_memory, rows);
+
+	for (size_t i = 0; i < count; i++) {
+		struct amount used = {.used = rows[i].bytes};
+
+		smi_processes_left(picture, columns, process, part);
+		smi_picture_left(picture, rows[i].name, columns->type);
+		fputc(' ', picture->out);
+		smi_picture_size(picture, &used, columns->size);
+		fputc(' ', picture->out);
+		if (rows[i].count)
+			smi_picture_count(picture, rows[i].count, columns->buffers);
+		else
+			smi_picture_right(picture, "-", columns->buffers);
+		fputc(' ', picture->out);
+		smi_processes_right(picture, columns, process, part);
+	}
+}
+
 static void smi_processes_types(const struct smi_picture *picture,
 				const struct smi_columns *columns,
 				const struct snapshot_process *process,
@@ -202,18 +272,19 @@ static void smi_processes_types(const struct smi_picture *picture,
 		smi_processes_buffers(picture, columns, process, memory->buffers);
 		smi_processes_right(picture, columns, process, part);
 	}
-	if (any || !process->untracked)
-		return;
-	smi_processes_left(picture, columns, process, part);
-	smi_picture_left(picture, "not tracked", columns->type + 1 + columns->size);
-	fputc(' ', picture->out);
-	smi_processes_buffers(picture, columns, process, 0);
-	smi_processes_right(picture, columns, process, part);
+	if (!any && process->untracked) {
+		smi_processes_left(picture, columns, process, part);
+		smi_picture_left(picture, "not tracked", columns->type + 1 + columns->size);
+		fputc(' ', picture->out);
+		smi_processes_buffers(picture, columns, process, 0);
+		smi_processes_right(picture, columns, process, part);
+	}
+	smi_processes_driver(picture, columns, process, part);
 }
 
 void smi_processes(const struct smi_picture *picture)
 {
-	struct smi_columns columns = smi_processes_columns(picture);
+	struct smi_columns columns = smi_processes_fit(picture);
 	const struct snapshot *snapshot = picture->snapshot;
 
 	smi_processes_titles(picture, &columns);

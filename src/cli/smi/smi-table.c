@@ -58,7 +58,7 @@ void smi_table(FILE *out, const struct snapshot *snapshot, const struct filter *
 	bool bytes = text_shows_bytes();
 	unsigned int least = bytes ? SMI_BYTES_WIDTH : SMI_WIDTH_MIN;
 	unsigned int width = (unsigned int)bits_min(bits_max(style->width, least), SMI_WIDTH_MAX);
-	const struct smi_picture picture = {
+	struct smi_picture picture = {
 		.out = out,
 		.snapshot = snapshot,
 		.filter = filter,
@@ -68,6 +68,9 @@ void smi_table(FILE *out, const struct snapshot *snapshot, const struct filter *
 		.size = bytes ? SMI_BYTES_SIZE : SMI_SIZE,
 	};
 
+	if (style->widens)
+		picture.width =
+			(unsigned int)bits_min(width + smi_processes_lack(&picture), SMI_WIDTH_MAX);
 	smi_table_title(&picture);
 	smi_devices(&picture);
 	smi_processes(&picture);

@@ -9,6 +9,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
+#include "cli/common/asked-for.h"
 #include "cli/common/command.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
@@ -28,6 +29,7 @@ struct smi {
 	uint32_t refresh_ms;
 	struct screen screen;
 	struct smi_hosts hosts;
+	struct asked_for asked;
 };
 
 static void smi_write(const struct smi *smi, FILE *out, const struct snapshot *snapshot)
@@ -63,6 +65,8 @@ static int smi_once(struct smi *smi, struct session *session)
 		return r;
 	if (smi->again && output_is_terminal() && !smi->json && !smi->csv)
 		return smi_redraw(smi, snapshot);
+	if (!smi->again)
+		asked_for_check(&smi->asked, session, snapshot);
 	smi_write(smi, stdout, snapshot);
 	return 0;
 }
@@ -127,15 +131,18 @@ static int smi_run(int argc, char **argv)
 	output_start();
 	if (smi.hosts.count || smi.hosts.prometheus)
 		return smi_hosts_run(&smi.hosts, smi.json);
+	smi.asked =
+		(struct asked_for){.command = "smi", .filter = &smi.filter, .is_json = smi.json};
 	smi.style.colours = output_has_colours();
 	smi.style.utf8 = output_is_utf8();
 	smi.style.width = output_columns();
+	smi.style.widens = !output_is_terminal();
 	r = session_new(&session);
 	if (r == 0)
 		r = smi.again ? smi_loop(&smi, session) : smi_once(&smi, session);
 	if (r < 0)
 		return output_fail("smi", "cannot look at processes", r);
-	return output_finish();
+	return asked_for_exit(&smi.asked, output_finish());
 }
 
 const struct command smi_command = {

@@ -18,6 +18,7 @@ struct smi_style {
 	bool colours;
 	bool utf8;
 	bool cuts;          /* also cut notes to the width, so that each stays one line */
+	bool widens;        /* no terminal: rather wider than a cut name */
 	unsigned int width; /* columns available */
 };
 

@@ -42,7 +42,7 @@ static struct snapshot_part *atest_part(struct snapshot *snapshot, uint32_t proc
 
 UNIT(facts_of_a_device)
 {
-	struct legacy_answer_devices devices = {.count = 2};
+	static const struct snapshot_card card = {.number = 1, .arch = "blackhole"};
 	struct snapshot *snapshot = atest_snapshot(2);
 	struct snapshot_part *part = atest_part(snapshot, 0, 3);
 	struct legacy_answer answer;
@@ -57,27 +57,59 @@ UNIT(facts_of_a_device)
 	};
 	/* Another process has it open but declares nothing. */
 	(void)atest_part(snapshot, 1, 3);
-	devices.known[1] = 1;
-	devices.arch[1] = 3;
+	assert(snapshot_add_card(snapshot, &card) == 0);
 	assert(snapshot_finish(snapshot) == 0);
-	legacy_answer_info(snapshot, &devices, 3, &answer);
+	legacy_answer_info(snapshot, 3, &answer);
 	assert(answer.type == LEGACY_DEVICE_INFO_RESPONSE && answer.device == 3);
 	assert(answer.available && answer.arch == 2 && answer.dram_channels == 12);
 	assert(answer.total_dram == UINT64_C(12) << 30 && answer.total_l1 == 100 << 20);
 	assert(answer.dram_per_channel == UINT64_C(1) << 30 && answer.l1_per_core == 1499136);
 	assert(answer.devices == 0);
 	/* Only the driver knows it. */
-	legacy_answer_info(snapshot, &devices, 1, &answer);
+	legacy_answer_info(snapshot, 1, &answer);
 	assert(answer.available && answer.arch == 3 && answer.total_dram == 0);
 	/* No one knows it. */
-	legacy_answer_info(snapshot, &devices, 2, &answer);
+	legacy_answer_info(snapshot, 2, &answer);
 	assert(!answer.available);
-	legacy_answer_info(snapshot, &devices, INT32_MAX, &answer);
+	legacy_answer_info(snapshot, INT32_MAX, &answer);
 	assert(!answer.available);
-	legacy_answer_info(snapshot, &devices, INT32_MIN, &answer);
+	legacy_answer_info(snapshot, INT32_MIN, &answer);
 	assert(!answer.available && answer.devices == 0);
-	legacy_answer_info(snapshot, &devices, -1, &answer);
+	legacy_answer_info(snapshot, -1, &answer);
 	assert(answer.available && answer.devices == 4);
+	snapshot_free(snapshot);
+}
+
+/* Old clients declare nothing: what is known about the card comes from its name. */
+UNIT(a_device_that_only_an_old_client_names)
+{
+	static const struct snapshot_card plain = {
+		.number = 0, .arch = "wormhole_b0", .card = "n300"};
+	static const struct snapshot_card named = {
+		.number = 1, .unique_id = 0x1111, .arch = "blackhole", .card = "p150a"};
+	struct snapshot *snapshot = atest_snapshot(1);
+	struct legacy_answer answer;
+
+	for (uint32_t device = 0; device < 3; device++)
+		atest_part(snapshot, 0, device)->memory[0].used = 1 << 20;
+	assert(snapshot_add_card(snapshot, &plain) == 0);
+	assert(snapshot_add_card(snapshot, &named) == 0);
+	assert(snapshot_finish(snapshot) == 0);
+	legacy_answer_info(snapshot, 0, &answer);
+	assert(answer.available && answer.arch == 2 && answer.dram_channels == 12);
+	assert(answer.total_dram == UINT64_C(12) << 30);
+	assert(answer.dram_per_channel == UINT64_C(1) << 30);
+	assert(answer.l1_per_core == 1464 << 10 && answer.total_l1 == 64 * (1464 << 10));
+	legacy_answer_info(snapshot, 1, &answer);
+	assert(answer.available && answer.arch == 3 && answer.dram_channels == 8);
+	assert(answer.total_dram == 8 * answer.dram_per_channel && answer.total_l1 > 0);
+	/* There is no such card: nothing is known, and so nothing is available. */
+	legacy_answer_info(snapshot, 2, &answer);
+	assert(!answer.available && answer.arch == 0 && answer.total_dram == 0);
+	assert(answer.total_l1 == 0 && answer.dram_channels == 0 && answer.l1_per_core == 0);
+	/* But it counts, because somebody uses it. */
+	legacy_answer_info(snapshot, -1, &answer);
+	assert(answer.available && answer.devices == 3);
 	snapshot_free(snapshot);
 }
 

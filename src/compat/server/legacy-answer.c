@@ -4,78 +4,33 @@
 
 #include "compat/server/legacy-answer.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/bits.h"
-#include "base/cleanup.h"
-#include "base/small-file.h"
 #include "base/text.h"
 #include "compat/logs/legacy-lines.h"
 #include "compat/server/legacy-totals.h"
+#include "model/card.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
-#define ANSWER_CLASS "class/tenstorrent"
-#define ANSWER_DEVICE "tenstorrent!" /* and the number */
-
 static const struct {
 	const char *name; /* as applications declare it */
-	const char *pci;  /* as sysfs has it */
 	uint8_t number;   /* as the old protocol has it */
 } answer_archs[] = {
-	{"grayskull", "0xfaca", 1}, {"wormhole_b0", "0x401e", 2}, {"wormhole", NULL, 2},
-	{"blackhole", "0xb140", 3}, {"quasar", NULL, 4},
+	{"grayskull", 1}, {"wormhole_b0", 2}, {"wormhole", 2}, {"blackhole", 3}, {"quasar", 4},
 };
 
-static uint8_t answer_arch(const char *name, const char *pci)
+static uint8_t answer_arch(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(answer_archs); i++) {
-		if ((name && strcasecmp(name, answer_archs[i].name) == 0) ||
-		    (pci && answer_archs[i].pci && strcasecmp(pci, answer_archs[i].pci) == 0))
+		if (name && strcasecmp(name, answer_archs[i].name) == 0)
 			return answer_archs[i].number;
 	}
 	return 0;
-}
-
-static uint8_t answer_read_arch(int folder, const char *name)
-{
-	char path[300], text[16];
-
-	(void)snprintf(path, sizeof(path), "%s/device/device", name);
-	if (small_file_read_line(folder, path, text, sizeof(text)) < 0)
-		return 0;
-	return answer_arch(NULL, text);
-}
-
-void legacy_answer_read_devices(struct legacy_answer_devices *ret_devices)
-{
-	const char *root = secure_getenv("TTMEM_SYS_ROOT");
-	CLEANUP_CLOSEDIR DIR *listing = NULL;
-	const struct dirent *entry;
-	char path[4096];
-
-	memset(ret_devices, 0, sizeof(*ret_devices));
-	(void)snprintf(path, sizeof(path), "%s/" ANSWER_CLASS, root && *root ? root : "/sys");
-	listing = opendir(path);
-	if (!listing)
-		return;
-	while ((entry = readdir(listing))) {
-		size_t length = strlen(ANSWER_DEVICE);
-		uint64_t number;
-
-		if (strncmp(entry->d_name, ANSWER_DEVICE, length) != 0 ||
-		    text_parse_u64(entry->d_name + length, &number) < 0 || number >= BOOK_DEVICES)
-			continue;
-		ret_devices->known[number] = 1;
-		ret_devices->arch[number] = answer_read_arch(dirfd(listing), entry->d_name);
-		ret_devices->count = (uint32_t)bits_max(ret_devices->count, number + 1);
-	}
 }
 
 static void answer_totals(const struct snapshot *snapshot, int32_t device,
@@ -111,12 +66,15 @@ void legacy_answer_query(const struct snapshot *snapshot, int32_t device,
 }
 
 /* Clients ask for 0 to n - 1. */
-static uint32_t answer_count(const struct snapshot *snapshot,
-			     const struct legacy_answer_devices *devices)
+static uint32_t answer_count(const struct snapshot *snapshot)
 {
-	uint32_t count = devices->count, device = 0;
 	struct legacy_totals totals;
+	uint32_t count = 0, device = 0;
 
+	for (size_t i = 0; i < snapshot->device_count; i++) {
+		if (snapshot->devices[i].present)
+			count = (uint32_t)bits_max(count, snapshot->devices[i].number + 1);
+	}
 	while (legacy_totals_next(snapshot, device, &totals) == 0) {
 		device = totals.device + 1;
 		count = (uint32_t)bits_max(count, device);
@@ -127,7 +85,7 @@ static uint32_t answer_count(const struct snapshot *snapshot,
 /* What processes declared; of two that differ, the larger figure. */
 static void answer_facts(const struct snapshot_facts *facts, struct legacy_answer *answer)
 {
-	uint8_t arch = answer_arch(facts->arch, NULL);
+	uint8_t arch = answer_arch(facts->arch);
 
 	answer->total_dram = bits_max(answer->total_dram, facts->capacity[TYPES_DRAM]);
 	answer->total_l1 = bits_max(answer->total_l1, facts->capacity[TYPES_L1]);
@@ -136,24 +94,57 @@ static void answer_facts(const struct snapshot_facts *facts, struct legacy_answe
 	answer->dram_channels = (uint32_t)bits_max(answer->dram_channels, facts->dram_banks);
 	if (arch)
 		answer->arch = arch;
+	if (facts->declared || facts->unique_id)
+		answer->available = true;
 }
 
-void legacy_answer_info(const struct snapshot *snapshot,
-			const struct legacy_answer_devices *devices, int32_t device,
+/* The driver and the table of cards fill in what no process declared. */
+static void answer_row(const struct snapshot_device *row, struct legacy_answer *answer)
+{
+	static const struct card_facts none = {.card = NULL};
+	const struct card_facts *card = card_find(row->card);
+
+	if (!card)
+		card = &none;
+	if (!answer->total_dram)
+		answer->total_dram = row->memory[TYPES_DRAM].capacity;
+	if (!answer->total_l1)
+		answer->total_l1 = row->memory[TYPES_L1].capacity;
+	if (!answer->dram_per_channel)
+		answer->dram_per_channel = card->dram_bank_size;
+	if (!answer->dram_channels)
+		answer->dram_channels = card->dram_banks;
+	if (!answer->l1_per_core)
+		answer->l1_per_core = card->l1_per_core;
+	if (!answer->arch)
+		answer->arch = answer_arch(row->arch);
+	if (row->present || answer->total_dram || answer->total_l1 || answer->arch)
+		answer->available = true;
+}
+
+/* The card with that number: for a device that no process has, or none of them described. */
+static void answer_card(const struct snapshot *snapshot, uint32_t device,
+			struct legacy_answer *answer)
+{
+	for (size_t i = 0; i < snapshot->device_count; i++) {
+		const struct snapshot_device *row = &snapshot->devices[i];
+
+		if (row->present && row->number == device)
+			answer_row(row, answer);
+	}
+}
+
+void legacy_answer_info(const struct snapshot *snapshot, int32_t device,
 			struct legacy_answer *ret_answer)
 {
 	struct legacy_answer answer = {.type = LEGACY_DEVICE_INFO_RESPONSE, .device = device};
 
 	if (device < 0) {
 		if (device == -1)
-			answer.devices = answer_count(snapshot, devices);
+			answer.devices = answer_count(snapshot);
 		answer.available = answer.devices > 0;
 		*ret_answer = answer;
 		return;
-	}
-	if ((uint32_t)device < BOOK_DEVICES && devices->known[device]) {
-		answer.available = true;
-		answer.arch = devices->arch[device];
 	}
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_part *part =
@@ -161,9 +152,11 @@ void legacy_answer_info(const struct snapshot *snapshot,
 
 		if (!part || !snapshot->processes[i].alive)
 			continue;
-		answer.available = true;
 		answer_facts(&part->facts, &answer);
+		answer_row(&snapshot->devices[part->row], &answer);
 	}
+	if (!answer.available)
+		answer_card(snapshot, (uint32_t)device, &answer);
 	*ret_answer = answer;
 }
 

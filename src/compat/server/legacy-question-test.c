@@ -18,6 +18,7 @@
 #include "base/unit.h"
 #include "compat/server/legacy-server-testing.h"
 #include "compat/wire/legacy-encode.h"
+#include "model/snapshot.h"
 
 static const enum legacy_dialect qtest_dialects[] = {LEGACY_W72, LEGACY_W112, LEGACY_W128,
 						     LEGACY_W144, LEGACY_W648};
@@ -109,6 +110,13 @@ UNIT(an_answer_sees_what_came_before_and_nothing_else)
 	legacy_testing_close(&world);
 }
 
+static void qtest_write(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
 UNIT(device_info_comes_from_the_driver)
 {
 	struct legacy_message ask = legacy_testing_ask(LEGACY_DEVICE_INFO_QUERY, -1);
@@ -116,7 +124,6 @@ UNIT(device_info_comes_from_the_driver)
 	struct legacy_testing_world world;
 	struct legacy_w112 answer;
 	char path[256];
-	FILE *file;
 	int fd;
 
 	(void)snprintf(path, sizeof(path), "%s/class", unit_dir());
@@ -129,8 +136,10 @@ UNIT(device_info_comes_from_the_driver)
 	assert(mkdir(path, 0755) == 0);
 	(void)snprintf(path, sizeof(path), "%s/class/tenstorrent/tenstorrent!1/device/device",
 		       unit_dir());
-	file = fopen(path, "we");
-	assert(file && fputs("0x401e\n", file) >= 0 && fclose(file) == 0);
+	qtest_write(path, "0x401e\n");
+	(void)snprintf(path, sizeof(path), "%s/class/tenstorrent/tenstorrent!1/device/vendor",
+		       unit_dir());
+	qtest_write(path, "0x1e52\n");
 
 	legacy_testing_open(&world, NULL);
 	fd = legacy_testing_connect(world.path);
@@ -151,6 +160,38 @@ UNIT(device_info_comes_from_the_driver)
 	legacy_testing_send(fd, LEGACY_W112, &ask);
 	legacy_testing_receive(&world, fd, &answer, sizeof(answer));
 	assert(answer.info.available == 0);
+	/* Its number is used, but nothing is known about it. */
+	ask.device = 4;
+	legacy_testing_send(fd, LEGACY_W112, &ask);
+	legacy_testing_receive(&world, fd, &answer, sizeof(answer));
+	assert(answer.info.available == 0 && answer.info.total_dram == 0);
+	(void)close(fd);
+	legacy_testing_close(&world);
+}
+
+/* One wrong number in a free: the device does not exist, and is not counted; the free is. */
+UNIT(a_stray_free_makes_no_device)
+{
+	struct legacy_message ask = legacy_testing_ask(LEGACY_DEVICE_INFO_QUERY, -1);
+	struct legacy_message message = legacy_testing_alloc(2, 0, 1, 1000);
+	struct legacy_testing_world world;
+	struct legacy_w112 answer;
+	struct snapshot *snapshot;
+	int fd;
+
+	legacy_testing_open(&world, NULL);
+	fd = legacy_testing_connect(world.path);
+	legacy_testing_send(fd, LEGACY_W112, &message);
+	message = legacy_testing_free(1023, 1);
+	legacy_testing_send(fd, LEGACY_W112, &message);
+	legacy_testing_send(fd, LEGACY_W112, &ask);
+	legacy_testing_receive(&world, fd, &answer, sizeof(answer));
+	assert(answer.info.devices == 3);
+	snapshot = legacy_testing_snapshot(&world);
+	assert(snapshot->device_count == 1 && snapshot->devices[0].device == 2);
+	assert(snapshot->process_count == 1 && snapshot->processes[0].stray_frees == 1);
+	assert(snapshot->incident_count == 1 && snapshot->incidents[0].device == 1023);
+	snapshot_free(snapshot);
 	(void)close(fd);
 	legacy_testing_close(&world);
 }

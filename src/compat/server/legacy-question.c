@@ -85,7 +85,6 @@ static void question_encode(struct legacy_question *question, FILE *out,
 static void question_write(struct legacy_question *question, FILE *out,
 			   const struct snapshot *snapshot)
 {
-	struct legacy_answer_devices devices;
 	struct legacy_answer answer;
 
 	switch (question->kind) {
@@ -94,8 +93,7 @@ static void question_write(struct legacy_question *question, FILE *out,
 		question_encode(question, out, &answer);
 		break;
 	case QUESTION_INFO:
-		legacy_answer_read_devices(&devices);
-		legacy_answer_info(snapshot, &devices, question->device, &answer);
+		legacy_answer_info(snapshot, question->device, &answer);
 		question_encode(question, out, &answer);
 		break;
 	case QUESTION_TEXT:

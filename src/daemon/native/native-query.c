@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "daemon/native/native-answer.h"
+#include "daemon/native/native-driver-memory.h"
 #include "daemon/native/native-list.h"
 #include "daemon/native/native-regions.h"
 #include "daemon/native/native-server.h"
@@ -76,5 +77,7 @@ void native_query_answer(struct native_query *query, const struct native_questio
 				    question->came_ns, &question->asker, answer);
 	if (question->request.kind == NATIVE_REGIONS)
 		r = native_regions_put(&query->config->hooks, question->came_ns, answer);
+	if (question->request.kind == NATIVE_DRIVER_MEMORY)
+		r = native_driver_memory_put(&query->config->hooks, question->came_ns, answer);
 	native_answer_end(answer, r);
 }

@@ -25,6 +25,7 @@ static const struct journal_entry leak = {
 	.type = "L1",
 	.bytes = 4096,
 	.buffers = 3,
+	.stack = "load (model.py:12) <- main (model.py:40)",
 };
 
 static const char *path(void)
@@ -78,6 +79,7 @@ UNIT(fields_of_a_leak)
 	assert(has_line(bytes, "MESSAGE_ID=8de2c3113e8346e49b3db1f38a597b41"));
 	assert(has_line(bytes, "PRIORITY=4") && has_line(bytes, "SYSLOG_IDENTIFIER=ttmemd"));
 	assert(has_line(bytes, "TTMEM_KIND=leak") && has_line(bytes, "TTMEM_PID=7"));
+	assert(has_line(bytes, "TTMEM_STACK=load (model.py:12) <- main (model.py:40)"));
 	assert(has_line(bytes, "TTMEM_COMM=python3") && has_line(bytes, "TTMEM_DEVICE=2"));
 	assert(has_line(bytes, "TTMEM_TYPE=L1") && has_line(bytes, "TTMEM_BYTES=4096"));
 	assert(has_line(bytes, "TTMEM_BUFFERS=3"));

@@ -57,9 +57,9 @@ static const struct journal_kind *journal_find(const char *kind)
 /* Writes a field whose text comes from others: valid UTF-8, truncated, on one line. */
 static void journal_put_text(FILE *out, const char *name, const char *text, size_t max)
 {
-	char clean[TEXT_CLEAN_SIZE(JOURNAL_TEXT_MAX)];
+	char clean[TEXT_CLEAN_SIZE(JOURNAL_STACK_MAX)];
 
-	(void)text_clean(text, strnlen(text, bits_min(max, JOURNAL_TEXT_MAX)), clean);
+	(void)text_clean(text, strnlen(text, bits_min(max, JOURNAL_STACK_MAX)), clean);
 	/* A line break would end the field and start another one. */
 	for (char *at = clean; (at = strpbrk(at, "\n\r")); at++)
 		*at = ' ';
@@ -85,6 +85,8 @@ static void journal_put(FILE *out, const struct journal_entry *entry)
 		journal_put_text(out, "TTMEM_TYPE", entry->type, JOURNAL_COMM_MAX);
 	fprintf(out, "TTMEM_BYTES=%" PRIu64 "\nTTMEM_BUFFERS=%" PRIu64 "\n", entry->bytes,
 		entry->buffers);
+	if (entry->stack)
+		journal_put_text(out, "TTMEM_STACK", entry->stack, JOURNAL_STACK_MAX);
 }
 
 size_t journal_format(const struct journal_entry *entry, char ret_bytes[JOURNAL_ENTRY_MAX])

@@ -16,8 +16,9 @@
 #include <stdint.h>
 
 #define JOURNAL_SOCKET "/run/systemd/journal/socket"
-#define JOURNAL_TEXT_MAX 1024u  /* of a message; the rest is truncated */
-#define JOURNAL_ENTRY_MAX 8192u /* of all fields: more than the sum of their limits */
+#define JOURNAL_TEXT_MAX 1024u   /* of a message; the rest is truncated */
+#define JOURNAL_STACK_MAX 2048u  /* likewise of a stack */
+#define JOURNAL_ENTRY_MAX 16384u /* of all fields: more than the sum of their limits */
 #define JOURNAL_NONE UINT32_MAX
 
 struct journal;
@@ -31,6 +32,7 @@ struct journal_entry {
 	const char *type;    /* of buffers; NULL = none or several */
 	uint64_t bytes;
 	uint64_t buffers;
+	const char *stack; /* one line, innermost frame first; NULL = none */
 };
 
 /*

@@ -10,9 +10,11 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
 #include "base/text.h"
+#include "model/frames.h"
 #include "model/json/document.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -40,6 +42,7 @@ struct notice *notice_free(struct notice *notice)
 
 		free(notice->json);
 		free(notice->text);
+		free(notice->stack);
 		free(notice);
 		notice = next;
 	}
@@ -56,6 +59,29 @@ static struct notice *notice_finish(struct notice *notice, FILE *json, FILE *tex
 	if (text)
 		r |= fclose(text);
 	return r == 0 && json && text ? notice : notice_free(notice);
+}
+
+/* "load (model.py:12) <- main (model.py:40)". NULL: there are no frames, or no memory. */
+static char *notice_stack(const char *stack)
+{
+	CLEANUP(frames_deinit) struct frames frames;
+	struct frames_one frame;
+	char *text = NULL;
+	size_t length = 0, count = 0;
+	FILE *out = stack ? open_memstream(&text, &length) : NULL;
+
+	frames_init(&frames, out ? stack : NULL);
+	while (count < NOTICE_FRAMES_MAX && frames_next(&frames, &frame)) {
+		fprintf(out, "%s%s", count++ ? FRAMES_CALLED_BY : "",
+			frame.function ? frame.function : "?");
+		if (frame.file)
+			fprintf(out, " (%s:%" PRIu32 ")", frame.file, frame.line);
+	}
+	if (out && (fclose(out) != 0 || count == 0)) {
+		free(text);
+		text = NULL;
+	}
+	return text;
 }
 
 static void notice_incident_text(FILE *out, const struct snapshot *snapshot,
@@ -102,6 +128,8 @@ struct notice *notice_new_incident(const struct snapshot *snapshot,
 	notice->type = incident->type;
 	notice->bytes = incident->size;
 	notice->count = more;
+	notice->stack = notice_stack(incident->second.known ? incident->second.stack
+							    : incident->first.stack);
 	json = open_memstream(&notice->json, &notice->json_length);
 	text = open_memstream(&notice->text, &notice->text_length);
 	if (json && text) {
@@ -229,8 +257,10 @@ struct notice *notice_new_leak(const struct snapshot *snapshot, uint32_t process
 	for (size_t i = 0; i < snapshot->buffer_count; i++) {
 		if (snapshot->buffers[i].process != process)
 			continue;
-		if (listed == 0)
+		if (listed == 0) {
 			notice->device = snapshot->buffers[i].device;
+			notice->stack = notice_stack(snapshot->buffers[i].stack);
+		}
 		listed++;
 	}
 	/* If there are very many, the snapshot has only the largest; the counters cover all. */

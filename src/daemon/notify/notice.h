@@ -17,6 +17,7 @@ struct snapshot_incident;
 
 #define NOTICE_LINES_MAX 1000u  /* buffers in the text */
 #define NOTICE_BUFFERS_MAX 100u /* buffers in the JSON */
+#define NOTICE_FRAMES_MAX 16u   /* in the line of a stack: the innermost */
 
 struct notice {
 	struct notice *next;
@@ -36,6 +37,7 @@ struct notice {
 	size_t json_length;
 	char *text; /* lines for the log, each with a newline */
 	size_t text_length;
+	char *stack; /* of who did it or, for a leak, of the first buffer; one line, NULL = none */
 };
 
 /* How a process ended. */

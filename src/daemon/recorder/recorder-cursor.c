@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/emit.h"
 #include "store/store.h"
 
@@ -56,20 +58,63 @@ int recorder_cursor_read(const char *text, struct store_cursor *ret_cursor)
 	return 0;
 }
 
-void recorder_cursor_end(struct emit *json, const struct store_cursor *next, size_t totals_only)
+__attribute__((format(printf, 2, 3))) static void recorder_cursor_note(struct emit *json,
+								       const char *format, ...)
 {
-	char text[RECORDER_CURSOR_SIZE], note[128];
+	char note[192];
+	va_list arguments;
 
-	emit_bool(json, "exact", totals_only == 0);
+	va_start(arguments, format);
+	(void)vsnprintf(note, sizeof(note), format, arguments); /* fits */
+	va_end(arguments);
+	emit_string(json, NULL, note);
+}
+
+static const char *recorder_cursor_plural(size_t count)
+{
+	return count == 1 ? "" : "es";
+}
+
+static void recorder_cursor_lists(struct emit *json, const struct recorder_missing *missing)
+{
+	size_t told = bits_min(missing->lists, RECORDER_MISSING_TOLD);
+
+	for (size_t i = 0; i < told; i++) {
+		const struct recorder_missing_list *list = &missing->told[i];
+
+		recorder_cursor_note(json,
+				     "pid %" PRIu32 ": %" PRIu64 " of its %" PRIu64
+				     " buffers are listed; the sums are of all",
+				     list->pid, list->listed, list->buffers);
+	}
+	if (missing->lists > told)
+		recorder_cursor_note(json,
+				     "%zu more process%s: not all of their buffers are listed; "
+				     "the sums are of all",
+				     missing->lists - told,
+				     recorder_cursor_plural(missing->lists - told));
+}
+
+void recorder_cursor_end(struct emit *json, const struct store_cursor *next,
+			 const struct recorder_missing *missing)
+{
+	char text[RECORDER_CURSOR_SIZE];
+
+	emit_bool(json, "exact", !missing->totals_only && !missing->sites && !missing->lists);
 	emit_string(json, "next", recorder_cursor_write(next, text));
 	emit_open_array(json, "notes");
-	if (totals_only) {
-		(void)snprintf(note, sizeof(note),
-			       "%zu process%s: only tt-metal's region told of it; its buffers are "
-			       "not known",
-			       totals_only, totals_only == 1 ? "" : "es");
-		emit_string(json, NULL, note);
-	}
+	if (missing->totals_only)
+		recorder_cursor_note(json,
+				     "%zu process%s: only tt-metal's region told of it; its "
+				     "buffers are not known",
+				     missing->totals_only,
+				     recorder_cursor_plural(missing->totals_only));
+	if (missing->sites)
+		recorder_cursor_note(json,
+				     "%zu process%s: only the largest call sites are listed; the "
+				     "sums are of all",
+				     missing->sites, recorder_cursor_plural(missing->sites));
+	recorder_cursor_lists(json, missing);
 	emit_close_array(json);
 	emit_close_object(json);
 	emit_end(json);

@@ -4,6 +4,7 @@
 /* Where a page of the history ended, as a text that is opaque to clients. */
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct emit;
 struct store_cursor;
@@ -17,8 +18,19 @@ const char *recorder_cursor_write(const struct store_cursor *cursor,
 /* NULL and "" are the first page. 0 or -EINVAL. */
 int recorder_cursor_read(const char *text, struct store_cursor *ret_cursor);
 
-/*
- * The end of a document that is a page: whether it is exact, where the next one begins, notes. @totals_only: of so
- * many processes in it no buffers are known.
- */
-void recorder_cursor_end(struct emit *json, const struct store_cursor *next, size_t totals_only);
+#define RECORDER_MISSING_TOLD 8u
+
+/* What the processes of a page have lost. */
+struct recorder_missing {
+	size_t totals_only; /* processes of which no buffers are known */
+	size_t sites;       /* processes of which not all call sites are listed */
+	size_t lists;       /* processes of which not all buffers are listed; the first of them: */
+	struct recorder_missing_list {
+		uint32_t pid;
+		uint64_t listed, buffers;
+	} told[RECORDER_MISSING_TOLD];
+};
+
+/* The end of a document that is a page: whether it is exact, where the next one begins, notes. */
+void recorder_cursor_end(struct emit *json, const struct store_cursor *next,
+			 const struct recorder_missing *missing);

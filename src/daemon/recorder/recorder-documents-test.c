@@ -128,6 +128,12 @@ UNIT(leaks_of_every_kind_of_end_are_listed)
 	assert(json_is_null(json_object_get(row, "exit")));
 	assert(number_of(row, "bytes") == 3 * 4096 && number_of(row, "buffer_count") == 3);
 	assert(json_array_size(json_object_get(row, "sites")) == 2);
+	for (size_t i = 0; i < 2; i++) {
+		json_t *site = json_array_get(json_object_get(row, "sites"), i);
+
+		assert(strcmp(text_of(site, "phase"), "layer 3") == 0);
+		assert(json_array_size(json_object_get(site, "phases")) == 1);
+	}
 	assert(json_array_size(json_object_get(row, "buffers")) == 3);
 	buffer = json_array_get(json_object_get(row, "buffers"), 0);
 	assert(number_of(buffer, "pid") == 11 && number_of(buffer, "size") == 4096);
@@ -222,7 +228,7 @@ static json_t *ask_address(struct testing_world *world, uint64_t until_ms, bool 
 	return array;
 }
 
-/* As many buffers at one address as are kept, of different call sites. */
+/* A thousand buffers at one address, of different call sites. */
 static void put_large_leak(struct testing_world *world, uint32_t pid)
 {
 	struct store_ending ending = {.book = pid, .ended_ns = TESTING_START + pid};
@@ -230,7 +236,7 @@ static void put_large_leak(struct testing_world *world, uint32_t pid)
 	uint32_t process = testing_process(snapshot, pid, "train");
 	char name[2048];
 
-	for (uint32_t i = 0; i < STORE_LEAK_BUFFERS_MAX; i++) {
+	for (uint32_t i = 0; i < 1000; i++) {
 		snprintf(name, sizeof(name), "%-2047u", pid * 100 + i / 50);
 		testing_buffer(snapshot, process, 0, 0x1000, name, NULL);
 	}

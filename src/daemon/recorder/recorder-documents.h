@@ -17,7 +17,12 @@ struct store_reader;
 struct query_past;
 struct query_series;
 
-#define RECORDER_PAGE_DEFAULT 100u  /* leaks or incidents, if the query does not say */
+#define RECORDER_PAGE_DEFAULT 100u /* leaks or incidents, if the query does not say */
+
+/* A page of leaks or incidents ends after so many bytes of rows, or so long. */
+#define RECORDER_PAGE_BYTES (UINT64_C(1) << 20)
+#define RECORDER_PAGE_MS 250u
+
 #define RECORDER_ADDRESS_PAGE 1000u /* read at once when all are looked through for an address */
 #define RECORDER_ADDRESS_PAGES_MAX 1000u
 #define RECORDER_ADDRESS_BYTES_MAX (UINT64_C(8) << 20) /* of each list, far below an answer's */
@@ -32,7 +37,11 @@ struct recorder_scope {
 	bool has_address; /* only what concerns this address */
 	uint64_t address;
 	const struct filter *filter; /* with an address: its devices and type; NULL = any */
-	uint64_t bytes_max;          /* -EFBIG before a row if the output is as long; 0 = any */
+	bool has_buffers_max;        /* of each leak: */
+	uint32_t buffers_max;
+	uint64_t bytes_max;     /* of rows: then the page, or the list, ends; 0 = any */
+	bool is_page;           /* else -EFBIG, as there are no pages */
+	uint64_t page_until_ms; /* CLOCK_MONOTONIC: then the page ends */
 };
 
 /*

@@ -21,6 +21,7 @@
 #include "daemon/registry/tracked.h"
 #include "daemon/symbols/symbols-namer.h"
 #include "model/filter.h"
+#include "model/merge.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "store/store.h"
@@ -156,46 +157,24 @@ static void recorder_has_read_all(struct recorder *recorder, uint32_t user, uint
 }
 
 /*
- * The numbers that processes have for the device in @row, because books are filtered by number: another process
- * may call the same card otherwise. Some rows of other cards come along; they are told apart by row
- * later. More numbers than a filter holds: all devices. False: nobody has it, or there are too many buffers.
+ * A filter for the device in @row. @number is what the process of the incident calls it: if it has just
+ * ended, nothing else tells its card. Some rows of other cards may come along; they are told apart by
+ * row later. False: there are too many buffers.
  */
-static bool recorder_filter_row(const struct snapshot *all, uint32_t row, struct filter *ret_filter)
+static bool recorder_filter_row(const struct snapshot *all, uint32_t row, uint32_t number,
+				struct filter *ret_filter)
 {
-	struct filter filter = {0};
+	const struct snapshot_device *device = &all->devices[row];
 	uint64_t buffers = 0;
-	bool is_full = false;
 
-	for (size_t i = 0; i < all->process_count; i++) {
-		const struct snapshot_process *process = &all->processes[i];
-
-		for (size_t k = 0; k < process->part_count; k++) {
-			uint32_t device = process->parts[k].device;
-
-			if (process->parts[k].row != row ||
-			    (filter.device_count && filter_wants_device(&filter, device, 0)))
-				continue;
-			if (filter.device_count < FILTER_DEVICES_MAX)
-				filter.devices[filter.device_count++].value = device;
-			else
-				is_full = true;
-		}
-	}
-	if (filter.device_count == 0)
-		return false;
-	if (is_full)
-		filter.device_count = 0;
-	for (size_t i = 0; i < all->process_count; i++) {
-		const struct snapshot_process *process = &all->processes[i];
-
-		for (size_t k = 0; k < process->part_count; k++) {
-			for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-				if (filter_wants_device(&filter, process->parts[k].device, 0))
-					buffers += process->parts[k].memory[type].buffers;
-			}
-		}
-	}
-	*ret_filter = filter;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++)
+		buffers = merge_add(buffers, device->memory[type].buffers);
+	*ret_filter = (struct filter){
+		.device_count = 2,
+		.devices = {{.by_id = device->unique_id != 0,
+			     .value = device->unique_id ? device->unique_id : device->device},
+			    {.value = number}},
+	};
 	return buffers <= RECORDER_FAILURE_BUFFERS_MAX;
 }
 
@@ -224,7 +203,7 @@ static struct snapshot *recorder_read_device(struct recorder *recorder, struct t
 			return snapshot_free(all);
 	}
 	if (!snapshot_find_row(all, incident->process, incident->device, &row) ||
-	    !recorder_filter_row(all, row, &request.filter))
+	    !recorder_filter_row(all, row, incident->device, &request.filter))
 		return all;
 	request.buffers = true;
 	/* Names as far as they are known: who holds what is true for a moment only. */
@@ -293,12 +272,22 @@ static void recorder_tell_incident(struct recorder *recorder, const struct track
 	recorder_add_news(recorder, types_find_incident_kind(incident->kind), counted, notice);
 }
 
+void recorder_join(struct recorder *recorder, struct snapshot *snapshot)
+{
+	struct snapshot *totals =
+		recorder->config.collector ? collector_latest(recorder->config.collector) : NULL;
+
+	snapshot_take_joins(totals, snapshot);
+	snapshot_free(totals);
+}
+
 void recorder_look_into(struct recorder *recorder, struct tracked *tracked, struct view *view)
 {
 	struct snapshot *snapshot = recorder_read(tracked, false, view, recorder->config.symbols);
 
 	if (!snapshot)
 		return;
+	recorder_join(recorder, snapshot);
 	for (size_t i = 0; i < snapshot->incident_count; i++) {
 		const struct snapshot_incident *incident = &snapshot->incidents[i];
 		uint32_t kind = types_find_incident_kind(incident->kind);

@@ -122,7 +122,7 @@ int recorder_documents_series(struct store_reader *reader, const struct query_se
 		emit_open_array(json, "series");
 		recorder_series_write(json, &points);
 		emit_close_array(json);
-		recorder_cursor_end(json, &next, 0);
+		recorder_cursor_end(json, &next, &(struct recorder_missing){0});
 	}
 	free(points.points);
 	return r;

@@ -72,7 +72,7 @@ void recorder_tell(struct recorder *recorder)
 static uint64_t recorder_signature(const struct snapshot_process *process,
 				   const struct book_header *header)
 {
-	uint64_t sum = 0, entries = 0;
+	uint64_t sum = process->stray_frees, entries = 0;
 
 	for (uint32_t kind = 0; kind < BOOK_INCIDENT_KINDS; kind++)
 		entries += header->incident_count[kind];
@@ -312,6 +312,7 @@ static void recorder_judge_run(struct worker_job *job)
 	recorder_look_into(recorder, tracked, view); /* what happened just before the end */
 	pthread_mutex_unlock(&tracked->incident_lock);
 	if (snapshot) {
+		recorder_join(recorder, snapshot);
 		snapshot_drop_empty(snapshot);
 		pthread_mutex_lock(&recorder->lock);
 		tally_add_process(recorder->ended, snapshot, 0);

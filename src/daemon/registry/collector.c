@@ -109,11 +109,32 @@ static bool collector_knows(const void *context, const struct kernel_holder *boo
 	return false;
 }
 
+static void collector_cleanup(struct snapshot **snapshot)
+{
+	snapshot_free(*snapshot);
+}
+
+/* A recent reading: it only says which cards the devices are. NULL: there is none. */
+static struct snapshot *collector_recent(struct collector *collector,
+					 const struct snapshot_request *request)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct snapshot *totals = NULL;
+
+	if (!request->buffers || (!request->limit && !request->filter.device_count))
+		return NULL;
+	return collector_totals(collector, now - bits_min(now, NS_PER_S), &totals) < 0 ? NULL
+										       : totals;
+}
+
 int collector_read(struct collector *collector, const struct collector_wish *wish,
 		   struct snapshot **ret_snapshot)
 {
 	static const struct source_ops ops = {.name = "books", .collect = collector_collect};
+	CLEANUP(collector_cleanup)
+	struct snapshot *totals = collector_recent(collector, wish->request);
 	struct book_list *book_list = collector->config.book_list(collector->config.context);
+	struct snapshot_request request = *wish->request;
 	struct collector_books books = {
 		.source = {.ops = &ops}, .book_list = book_list, .wish = wish};
 	const struct collect_sources sources = {
@@ -123,7 +144,10 @@ int collector_read(struct collector *collector, const struct collector_wish *wis
 		.proc = collector->config.proc,
 	};
 	struct snapshot *snapshot;
-	int r = collect_machine(&sources, wish->request, &snapshot);
+	int r;
+
+	request.totals = totals;
+	r = collect_machine(&sources, &request, &snapshot);
 
 	book_list_unref(book_list);
 	if (r < 0)
@@ -179,6 +203,16 @@ int collector_totals(struct collector *collector, uint64_t since_ns, struct snap
 struct overlap_notes *collector_overlaps(struct collector *collector)
 {
 	return &collector->overlaps;
+}
+
+struct snapshot *collector_latest(struct collector *collector)
+{
+	struct snapshot *latest;
+
+	pthread_mutex_lock(&collector->lock);
+	latest = collector->latest ? snapshot_ref(collector->latest) : NULL;
+	pthread_mutex_unlock(&collector->lock);
+	return latest;
 }
 
 uint64_t collector_readings(struct collector *collector)

@@ -53,3 +53,6 @@ struct overlap_notes *collector_overlaps(struct collector *collector);
 
 /* How often totals have been read. */
 uint64_t collector_readings(struct collector *collector);
+
+/* The last reading, however old; NULL if there was none. To be freed. */
+struct snapshot *collector_latest(struct collector *collector);

@@ -167,11 +167,6 @@ bool registry_is_over(const struct registry_entry *entry)
 	return entry->pid_fd.fd >= 0 && poll(&wait, 1, 0) > 0;
 }
 
-static void entry_pid_ready(struct loop_source *source, uint32_t events)
-{
-	registry_end(container_of(source, struct registry_entry, pid_fd), TRACKED_DIED);
-}
-
 /* Our library sends at most ten a second; a client that sends many more is disconnected. */
 static bool entry_may_tell(struct registry_entry *entry)
 {
@@ -184,18 +179,41 @@ static bool entry_may_tell(struct registry_entry *entry)
 	return ++entry->notices <= REGISTRY_NOTICES_MAX;
 }
 
+/* Receives one notice. Return: as accept_news(); -EBADMSG also if there are too many. */
+static int entry_hear(struct registry_entry *entry)
+{
+	const struct registry_hooks *hooks = &entry->registry->config.hooks;
+	CLEANUP_CLOSE int program = -1;
+	int r = accept_news(entry->connection.fd, &program);
+
+	if (r < 0)
+		return r;
+	if (!entry_may_tell(entry))
+		return -EBADMSG;
+	if (program >= 0)
+		hooks->program(hooks->context, entry->tracked, cleanup_steal_fd(&program));
+	else
+		hooks->notice(hooks->context, entry->tracked);
+	return 0;
+}
+
+static void entry_pid_ready(struct loop_source *source, uint32_t events)
+{
+	struct registry_entry *entry = container_of(source, struct registry_entry, pid_fd);
+
+	/* What it sent before its end has arrived as well. */
+	while (entry->connection.fd >= 0 && entry_hear(entry) == 0)
+		;
+	registry_end(entry, TRACKED_DIED);
+}
+
 /* A notice, or the end of the connection, which alone does not mean that the process has exited. */
 static void entry_connection_ready(struct loop_source *source, uint32_t events)
 {
 	struct registry_entry *entry = container_of(source, struct registry_entry, connection);
-	const struct registry_hooks *hooks = &entry->registry->config.hooks;
-	int r = accept_news(source->fd);
+	int r = entry_hear(entry);
 
-	if (r == 0 && entry_may_tell(entry)) {
-		hooks->notice(hooks->context, entry->tracked);
-		return;
-	}
-	if (r == -EAGAIN)
+	if (r == 0 || r == -EAGAIN)
 		return;
 	entry_close(entry, &entry->connection);
 	if (!registry_is_over(entry))

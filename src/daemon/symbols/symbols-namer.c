@@ -41,7 +41,7 @@ static void namer_note(struct symbols_namer *namer, const struct symbols_note *n
 }
 
 /* Looks in the cache, else queries if there is time, else notes the address for later. */
-static bool namer_know(struct symbols_namer *namer, const struct symbols_note *note, bool is_lost)
+static bool namer_know(struct symbols_namer *namer, const struct symbols_note *note)
 {
 	int r = symbols_recall(namer->symbols, &note->module, note->address, &namer->answer);
 
@@ -51,7 +51,7 @@ static bool namer_know(struct symbols_namer *namer, const struct symbols_note *n
 	 * For a live process "unknown" is final; the file of an exited one may exist below our own
 	 * root.
 	 */
-	if (is_lost || (r == -ENOENT && note->module.pid != 0))
+	if (r == -ENOENT && note->module.pid != 0)
 		return false;
 	if (namer->deadline_ns)
 		return namer_ask(namer, note, namer->deadline_ns) == 0;
@@ -65,8 +65,7 @@ static size_t symbols_namer_find(struct namer *namer, const struct namer_place *
 	struct symbols_namer *self = container_of(namer, struct symbols_namer, namer);
 	struct symbols_note note = {.address = place->address};
 
-	if (!symbolizer_namer_module(place, &note.module) ||
-	    !namer_know(self, &note, place->is_lost))
+	if (!symbolizer_namer_module(place, &note.module) || !namer_know(self, &note))
 		return 0;
 	return symbolizer_namer_names(&self->answer, ret_names, max);
 }

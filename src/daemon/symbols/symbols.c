@@ -20,6 +20,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "daemon/symbols/symbols-files.h"
 #include "symbol/symbolizer-memory.h"
 #include "symbol/symbolizer.h"
 
@@ -40,6 +41,7 @@ struct symbols_question {
 struct symbols {
 	struct symbols_config config;
 	struct symbolizer *symbolizer; /* driven by the thread */
+	struct symbols_files *files;   /* used by the thread */
 	struct symbolizer_memory memory;
 	pthread_t thread;
 	int stop_fd;
@@ -166,14 +168,18 @@ int symbols_new(struct symbols **ret_symbols, const struct symbols_config *confi
 				 NULL); /* cannot fail on Linux; nor can the next two */
 	(void)pthread_cond_init(&symbols->more, NULL);
 	(void)pthread_cond_init(&symbols->done, NULL);
-	r = symbolizer_new(&symbols->symbolizer, &symbols->config.symbolizer);
+	r = symbols_files_new(&symbols->files);
 	if (r < 0)
 		return r;
+	symbols->config.symbolizer.holder = symbols_files_holder(symbols->files);
+	r = symbolizer_new(&symbols->symbolizer, &symbols->config.symbolizer);
 	symbolizer_memory_init(&symbols->memory);
-	r = symbols_start(symbols);
+	if (r == 0)
+		r = symbols_start(symbols);
 	if (r < 0) {
 		symbolizer_memory_deinit(&symbols->memory);
 		symbolizer_free(symbols->symbolizer);
+		symbols_files_free(symbols->files);
 		return r;
 	}
 	(void)cleanup_steal_fd(&stop_fd); /* the thread uses it */
@@ -201,6 +207,7 @@ struct symbols *symbols_free(struct symbols *symbols)
 	}
 	symbolizer_memory_deinit(&symbols->memory);
 	symbolizer_free(symbols->symbolizer);
+	symbols_files_free(symbols->files);
 	pthread_cond_destroy(&symbols->done);
 	pthread_cond_destroy(&symbols->more);
 	pthread_mutex_destroy(&symbols->lock);
@@ -266,6 +273,21 @@ int symbols_recall(struct symbols *symbols, const struct symbolizer_module *modu
 	return symbolizer_memory_find(&symbols->memory, module, address, ret_answer);
 }
 
+void symbols_hold(struct symbols *symbols, const struct symbols_files_owner *owner)
+{
+	symbols_files_hold(symbols->files, owner);
+}
+
+void symbols_hold_consume(struct symbols *symbols, const struct symbols_files_owner *owner, int fd)
+{
+	symbols_files_hold_consume(symbols->files, owner, fd);
+}
+
+void symbols_release(struct symbols *symbols, uint64_t book)
+{
+	symbols_files_release(symbols->files, book);
+}
+
 void symbols_counts(struct symbols *symbols, struct symbols_counts *ret_counts)
 {
 	struct symbolizer_counts counts;
@@ -275,6 +297,7 @@ void symbols_counts(struct symbols *symbols, struct symbols_counts *ret_counts)
 		.cached = counts.cached,
 		.started = counts.started,
 		.lost = counts.lost,
+		.held = symbols_files_count(symbols->files),
 	};
 	pthread_mutex_lock(&symbols->lock);
 	ret_counts->asked = symbols->asked;

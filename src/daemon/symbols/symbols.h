@@ -16,9 +16,10 @@
 #define SYMBOLS_WAITING_MAX 256u /* queries; more are refused */
 
 struct symbols;
+struct symbols_files_owner;
 
 struct symbols_config {
-	struct symbolizer_config symbolizer; /* except its stop_fd */
+	struct symbolizer_config symbolizer; /* except its stop_fd and its holder */
 	uint32_t idle_s;                     /* 0 = SYMBOLS_IDLE_S */
 };
 
@@ -27,6 +28,7 @@ struct symbols_counts {
 	uint64_t cached;  /* of those: answered from the cache */
 	uint64_t started; /* symbolizer processes */
 	uint64_t lost;    /* of those: killed because they hung, or crashed on a file */
+	uint64_t held;    /* files that are held open at present */
 };
 
 /* 0 or a negative errno. No process is started before the first query. */
@@ -47,5 +49,15 @@ int symbols_resolve(struct symbols *symbols, const struct symbolizer_module *mod
  */
 int symbols_recall(struct symbols *symbols, const struct symbolizer_module *module,
 		   uint64_t address, struct symbolizer_answer *ret_answer);
+
+/*
+ * A process has a book: holds its files open, as symbols-files.h tells, until the book is released.
+ * Neither waits.
+ */
+void symbols_hold(struct symbols *symbols, const struct symbols_files_owner *owner);
+
+/* Holds a file that the process itself has sent. */
+void symbols_hold_consume(struct symbols *symbols, const struct symbols_files_owner *owner, int fd);
+void symbols_release(struct symbols *symbols, uint64_t book);
 
 void symbols_counts(struct symbols *symbols, struct symbols_counts *ret_counts);

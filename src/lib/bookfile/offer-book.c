@@ -5,6 +5,7 @@
 #include "lib/bookfile/offer-book.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -119,6 +120,25 @@ static bool offer_book_send_patiently(int socket_fd, const struct offer_book_wha
 	return r == 0;
 }
 
+static const struct offer_notice offer_book_notice = {
+	.magic = OFFER_NOTICE_MAGIC,
+	.version = OFFER_VERSION,
+	.size = sizeof(offer_book_notice),
+	.what = OFFER_NOTICE_FAILED,
+};
+
+/* We may end, and our file be deleted, before the daemon looks. Failure is silent. */
+static void offer_book_send_program(int socket_fd)
+{
+	int program = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+
+	if (program < 0)
+		return;
+	(void)fd_pass_send(socket_fd, &offer_book_notice, sizeof(offer_book_notice), &program,
+			   OFFER_NOTICE_FDS, MSG_DONTWAIT);
+	(void)close(program); /* nothing was written to it */
+}
+
 /* True if it was received. @patience: nanoseconds to wait for a busy receiver. */
 static bool offer_book_to(const char *path, size_t length, uint64_t patience,
 			  struct offer_book_what *what)
@@ -143,6 +163,8 @@ static bool offer_book_to(const char *path, size_t length, uint64_t patience,
 		offer_book_connections[offer_book_connection_count++] =
 			(struct offer_book_connection){
 				.fd = fd, .ino = st.st_ino, .is_daemon = patience == 0};
+	if (patience == 0)
+		offer_book_send_program(fd);
 	return true;
 }
 
@@ -198,12 +220,6 @@ void offer_book(int book_fd, int pid)
 
 void offer_book_tell_failed(void)
 {
-	static const struct offer_notice notice = {
-		.magic = OFFER_NOTICE_MAGIC,
-		.version = OFFER_VERSION,
-		.size = sizeof(notice),
-		.what = OFFER_NOTICE_FAILED,
-	};
 	uint64_t told = __atomic_load_n(&offer_book_told_ns, __ATOMIC_RELAXED);
 	uint64_t now;
 
@@ -221,7 +237,8 @@ void offer_book_tell_failed(void)
 		 * Not send(), a cancellation point. If the queue is full, the daemon learns later.
 		 */
 		if (connection->is_daemon && offer_book_is_ours(connection))
-			(void)syscall(SYS_sendto, connection->fd, &notice, sizeof(notice),
-				      MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
+			(void)syscall(SYS_sendto, connection->fd, &offer_book_notice,
+				      sizeof(offer_book_notice), MSG_NOSIGNAL | MSG_DONTWAIT, NULL,
+				      0);
 	}
 }

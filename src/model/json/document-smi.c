@@ -7,6 +7,7 @@
 #include "base/bits.h"
 #include "base/emit.h"
 #include "model/filter.h"
+#include "model/join.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -83,6 +84,7 @@ static void document_device(struct emit *json, const struct snapshot_device *dev
 	emit_string(json, "card", device->card);
 	emit_bool(json, "remote", device->remote);
 	emit_bool(json, "by_number", device->by_number);
+	emit_string(json, "joined", device->is_joined ? join_name(device->joined) : NULL);
 	document_machine(json, device);
 	emit_open_object(json, "memory");
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
@@ -134,11 +136,33 @@ static void document_claimed(struct emit *json, const struct snapshot_part *part
 	emit_close_object(json);
 }
 
-static void document_part(struct emit *json, const struct snapshot_part *part, bool counters)
+/* Reported by the driver, next to what is counted. */
+static void document_driver_memory(struct emit *json, const struct snapshot_driver_memory *memory)
+{
+	if (!memory) {
+		emit_null(json, "driver_memory");
+		return;
+	}
+	emit_open_object(json, "driver_memory");
+	emit_u64(json, "pinned", memory->pinned);
+	emit_u64(json, "dma", memory->dma);
+	emit_u64(json, "tlb", memory->tlb);
+	emit_u64(json, "tlb_windows", memory->tlb_windows);
+	emit_close_object(json);
+}
+
+/* @row: the part's. */
+static void document_part(struct emit *json, const struct snapshot_part *part,
+			  const struct snapshot_device *row, bool counters)
 {
 	emit_open_object(json, NULL);
 	emit_u64(json, "device", part->device);
 	document_uid(json, "uid", part->facts.unique_id);
+	emit_string(json, "joined", join_name(part->joined));
+	if (row->present)
+		emit_u64(json, "node", row->number);
+	else
+		emit_null(json, "node");
 	emit_bool(json, "closed", part->facts.closed_ns != 0);
 	emit_bool(json, "differs", part->differs);
 	document_claimed(json, part);
@@ -156,6 +180,7 @@ static void document_part(struct emit *json, const struct snapshot_part *part, b
 		emit_close_object(json);
 	}
 	emit_close_object(json);
+	document_driver_memory(json, part->driver_memory);
 	emit_close_object(json);
 }
 
@@ -211,12 +236,15 @@ static void document_process(struct emit *json, const struct snapshot *snapshot,
 	emit_bool(json, "stale", process->stale);
 	emit_bool(json, "untracked", process->untracked);
 	emit_bool(json, "differs", process->differs);
-	if (counters)
+	if (counters) {
 		document_rejected(json, &process->rejected);
+		emit_u64(json, "stray_frees", process->stray_frees);
+	}
 	emit_open_array(json, "devices");
 	for (size_t i = 0; i < process->part_count; i++) {
 		if (document_wants_part(snapshot, filter, &process->parts[i]))
-			document_part(json, &process->parts[i], counters);
+			document_part(json, &process->parts[i],
+				      &snapshot->devices[process->parts[i].row], counters);
 	}
 	emit_close_array(json);
 	emit_close_object(json);

@@ -206,19 +206,22 @@ int accept_receive_any(struct accept_peer *peer, const struct proc *proc,
 	return accept_book_consume(peer, proc, cleanup_steal_fd(&got.fds[0]));
 }
 
-int accept_news(int fd)
+int accept_news(int fd, int *ret_program)
 {
+	CLEANUP_FD_PASS struct fd_pass got = FD_PASS_WANT(OFFER_NOTICE_FDS);
 	struct offer_notice notice;
-	ssize_t n = recv(fd, &notice, sizeof(notice), MSG_DONTWAIT | MSG_TRUNC);
+	ssize_t n = fd_pass_receive(fd, &notice, sizeof(notice), &got, MSG_DONTWAIT);
 
+	*ret_program = -1;
 	if (n < 0)
-		return errno == EINTR ? -EAGAIN : -errno;
+		return n == -EINTR ? -EAGAIN : (int)n;
 	if (n == 0)
 		return -EPIPE;
-	return n == sizeof(notice) && notice.magic == OFFER_NOTICE_MAGIC &&
-			       notice.version == OFFER_VERSION && notice.what == OFFER_NOTICE_FAILED
-		       ? 0
-		       : -EBADMSG;
+	if (n != sizeof(notice) || notice.magic != OFFER_NOTICE_MAGIC ||
+	    notice.version != OFFER_VERSION || notice.what != OFFER_NOTICE_FAILED)
+		return -EBADMSG;
+	*ret_program = cleanup_steal_fd(&got.fds[0]);
+	return 0;
 }
 
 int accept_receive(struct accept_peer *peer, const struct proc *proc)

@@ -63,9 +63,10 @@ int accept_receive_any(struct accept_peer *peer, const struct proc *proc,
 		       struct accept_request *ret_request);
 
 /*
- * After the offer: 0 if an allocation of the sender has just failed, -EAGAIN if nothing has
+ * After the offer: 0 if an allocation of the sender has just failed, or with @ret_program, which the
+ * caller then owns, the file that the sender calls its program (-1 = none); -EAGAIN if nothing has
  * arrived, another negative errno (such as -EPIPE) if the connection has ended.
  */
-int accept_news(int fd);
+int accept_news(int fd, int *ret_program);
 
 const char *accept_strerror(int result);

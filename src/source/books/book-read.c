@@ -152,7 +152,9 @@ static bool book_wants_rows(const struct book_reading *reading, uint32_t device)
 
 	return reading->request->buffers && !reading->is_late &&
 	       filter_wants_pid(filter, reading->book->owner.pid) &&
-	       filter_wants_device(filter, device, part ? part->facts.unique_id : 0);
+	       snapshot_request_wants(reading->request,
+				      &reading->snapshot->processes[reading->process], device,
+				      part ? part->facts.unique_id : 0);
 }
 
 /* Notes why reading a shard failed. Returns 0 or -ENOMEM. */

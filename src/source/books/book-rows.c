@@ -172,6 +172,7 @@ int book_rows(struct book_reading *reading)
 			.device = reading->view->device,
 			.address = record->address,
 			.size = record->size,
+			.birth = record->birth,
 			.thread = record->thread,
 			.refs = book_meta_refs(record->meta),
 			.type = (uint8_t)type,

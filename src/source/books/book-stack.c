@@ -124,8 +124,7 @@ bool book_place(const struct scan_book *book, const struct book_frame *frame,
 		.pid = book->alive ? book->owner.pid : 0,
 		.base = module->base,
 		.user = book_maker(book),
-		.book = hash_u64((uint64_t)book->inode) ^
-			hash_fold(book->owner.start_ticks ^ HASH_K0, book->device ^ HASH_K1),
+		.book = scan_book_number(book->device, book->inode, book->owner.start_ticks),
 		/* The return address may already belong to another line, or another function. */
 		.address = frame->value > 0 ? frame->value - 1 : 0,
 	};

@@ -20,6 +20,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "source/books/verify-book.h"
 #include "source/proc/descriptors.h"
 #include "source/proc/owner.h"
@@ -30,6 +31,11 @@ struct scan_visit {
 	struct proc_facts facts; /* pid 0: not read yet */
 	uint32_t candidates;
 };
+
+uint64_t scan_book_number(dev_t device, ino_t inode, uint64_t start_ticks)
+{
+	return hash_u64((uint64_t)inode) ^ hash_fold(start_ticks ^ HASH_K0, device ^ HASH_K1);
+}
 
 struct scan_book *scan_book_free(struct scan_book *book)
 {

@@ -84,6 +84,9 @@ struct scan {
 int scan_book_new_consume(struct scan_book **ret_book, int fd);
 struct scan_book *scan_book_free(struct scan_book *book);
 
+/* A number for a book that no other book has, nor had since the machine was started. */
+uint64_t scan_book_number(dev_t device, ino_t inode, uint64_t start_ticks);
+
 int scan_new(struct scan **ret_scan);
 struct scan *scan_free(struct scan *scan);
 

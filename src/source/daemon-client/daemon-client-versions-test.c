@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "base/unit.h"
+#include "model/snapshot.h"
 #include "source/books/scan.h"
 #include "source/daemon-client/daemon-client-testing.h"
 #include "source/daemon-client/daemon-client.h"
@@ -109,5 +110,84 @@ UNIT(a_daemon_that_does_not_know_a_document_is_older)
 	assert(daemon_client_new(&remote) == 0);
 	assert(ask(remote, &text) == DAEMON_CLIENT_OLDER);
 	daemon_client_free(remote);
+	daemon_client_testing_stop(&server);
+}
+
+/* As a daemon refuses a kind that it does not know. */
+static void serve_no_driver_memory(int fd, const void *packet, size_t length)
+{
+	(void)packet;
+	(void)length;
+	daemon_client_testing_reply(fd, 0, -EBADMSG, "not understood", 14, true);
+}
+
+UNIT(a_daemon_that_does_not_know_of_the_drivers_memory_is_no_failure)
+{
+	struct daemon_client_testing server = daemon_client_testing_here(serve_no_driver_memory);
+	struct snapshot *snapshot = snapshot_new(1);
+	struct daemon_client *remote;
+
+	assert(snapshot && daemon_client_new(&remote) == 0);
+	assert(daemon_client_driver_memory(remote, snapshot) == 0);
+	assert(daemon_client_outcome(remote) == 0);
+	assert(snapshot->driver_memory_count == 0 && snapshot->note_count == 0);
+	daemon_client_free(remote);
+	snapshot_free(snapshot);
+	daemon_client_testing_stop(&server);
+}
+
+static void serve_driver_memory(int fd, const void *packet, size_t length)
+{
+	struct native_driver_memory told[2] = {
+		{.pid = 5, .number = 1, .pinned = 7, .tlb_windows = 2},
+		{.pid = 6, .number = 0, .dma = 8}};
+	struct native_request request;
+
+	if (native_request_decode(packet, length, &request) < 0)
+		return;
+	daemon_client_testing_reply(fd, request.kind, 0, told, sizeof(told), false);
+	daemon_client_testing_reply(fd, request.kind, 0, "", 0, true);
+}
+
+UNIT(what_the_driver_tells_the_daemon_is_taken)
+{
+	struct daemon_client_testing server = daemon_client_testing_here(serve_driver_memory);
+	struct snapshot *snapshot = snapshot_new(1);
+	struct daemon_client *remote;
+
+	assert(snapshot && daemon_client_new(&remote) == 0);
+	assert(daemon_client_driver_memory(remote, snapshot) == 0);
+	assert(snapshot->driver_memory_count == 2);
+	assert(snapshot->driver_memory[0].pid == 5 && snapshot->driver_memory[0].number == 1);
+	assert(snapshot->driver_memory[0].pinned == 7 && snapshot->driver_memory[0].dma == 0);
+	assert(snapshot->driver_memory[0].tlb_windows == 2);
+	assert(snapshot->driver_memory[1].pid == 6 && snapshot->driver_memory[1].dma == 8);
+	daemon_client_free(remote);
+	snapshot_free(snapshot);
+	daemon_client_testing_stop(&server);
+}
+
+static void serve_wrong_driver_memory(int fd, const void *packet, size_t length)
+{
+	static const struct native_driver_memory wrong = {.pid = 5, .number = NATIVE_DEVICES};
+	struct native_request request;
+
+	if (native_request_decode(packet, length, &request) < 0)
+		return;
+	daemon_client_testing_reply(fd, request.kind, 0, &wrong, sizeof(wrong), false);
+	daemon_client_testing_reply(fd, request.kind, 0, "", 0, true);
+}
+
+UNIT(a_wrong_entry_is_garbage)
+{
+	struct daemon_client_testing server = daemon_client_testing_here(serve_wrong_driver_memory);
+	struct snapshot *snapshot = snapshot_new(1);
+	struct daemon_client *remote;
+
+	assert(snapshot && daemon_client_new(&remote) == 0);
+	assert(daemon_client_driver_memory(remote, snapshot) == DAEMON_CLIENT_GARBAGE);
+	assert(snapshot->driver_memory_count == 0);
+	daemon_client_free(remote);
+	snapshot_free(snapshot);
 	daemon_client_testing_stop(&server);
 }

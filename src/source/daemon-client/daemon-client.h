@@ -92,6 +92,12 @@ void daemon_client_note(const struct daemon_client *remote, const struct snapsho
  */
 int daemon_client_regions(struct daemon_client *remote, struct snapshot *snapshot);
 
+/*
+ * Adds what the driver tells the daemon about its memory. Returns 0, a daemon_client_outcome, or a
+ * negative errno. A daemon that does not know the question is no failure: then nothing is added.
+ */
+int daemon_client_driver_memory(struct daemon_client *remote, struct snapshot *snapshot);
+
 /* The number of processes of which only totals are known. */
 size_t daemon_client_count(const struct daemon_client *remote);
 

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -116,11 +117,25 @@ static const char *driver_bus(struct snapshot *snapshot, int folder)
 	return *slash ? snapshot_text(snapshot, slash, strlen(slash)) : NULL;
 }
 
+/* "235:0"; 0 = unknown. */
+static uint64_t driver_node(int folder)
+{
+	char line[DRIVER_LINE];
+	unsigned int major, minor;
+	char rest;
+
+	if (!driver_line(folder, "dev", line) ||
+	    sscanf(line, "%u:%u%c", &major, &minor, &rest) != 2) /* NOLINT(cert-err34-c) */
+		return 0;
+	return makedev(major, minor);
+}
+
 static int driver_card(struct snapshot *snapshot, int folder, uint32_t number)
 {
 	CLEANUP_CLOSE int device = openat(folder, "device", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct snapshot_card card = {
 		.number = number,
+		.node = driver_node(folder),
 		.unique_id = driver_hex(folder, "tt_asic_id"),
 		.serial = driver_hex(folder, "tt_serial"),
 		.card = driver_text(snapshot, folder, "tt_card_type"),
@@ -216,16 +231,6 @@ size_t driver_parse_pids(const char *text, uint32_t *ret_pids, size_t max)
 	return count;
 }
 
-/* Whether more is known about it than that it has a device open. */
-static bool driver_is_told(const struct snapshot *snapshot, uint32_t pid)
-{
-	for (size_t i = 0; i < snapshot->process_count; i++) {
-		if (snapshot->processes[i].pid == pid && snapshot->processes[i].alive)
-			return true;
-	}
-	return false;
-}
-
 static int driver_claim(struct pid_cache *pid_cache, struct snapshot *snapshot,
 			const struct snapshot_card *card, uint32_t pid)
 {
@@ -237,8 +242,6 @@ static int driver_claim(struct pid_cache *pid_cache, struct snapshot *snapshot,
 	struct proc_facts facts;
 	int r;
 
-	if (driver_is_told(snapshot, pid))
-		return 0;
 	r = pid_cache_find(pid_cache, pid, &facts, &claim.process);
 	if (r < 0)
 		return r == -ESRCH ? 0 : r; /* it has just exited */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Cards first, because they identify regions; who has them open last, because that is needed for
- * few.
+ * Cards first, because they identify regions; who has them open last, because it matters most for
+ * processes about which nothing else is known.
  */
 
 #include "source/host/host.h"
@@ -13,7 +13,9 @@
 #include "base/cleanup.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
+#include "source/host/driver-memory.h"
 #include "source/host/driver.h"
+#include "source/host/nodes.h"
 #include "source/host/region.h"
 #include "source/proc/pid-cache.h"
 
@@ -23,13 +25,13 @@ static void host_close(struct proc *proc)
 }
 
 int host_collect(const struct snapshot_request *request, struct snapshot *snapshot,
-		 size_t *ret_closed)
+		 struct host_closed *ret_closed)
 {
 	CLEANUP(host_close) struct proc proc = {.root = -1};
 	CLEANUP(pid_cache_cleanup) struct pid_cache *pid_cache = NULL;
 	int r;
 
-	*ret_closed = 0;
+	*ret_closed = (struct host_closed){0};
 	/* A page contains only few processes: the others would look as if they had no books. */
 	if (request->limit)
 		return 0;
@@ -44,9 +46,13 @@ int host_collect(const struct snapshot_request *request, struct snapshot *snapsh
 	if (r == 0)
 		r = driver_collect_cards(snapshot);
 	if (r == 0)
-		r = region_collect(pid_cache, snapshot, ret_closed);
+		r = region_collect(pid_cache, snapshot, &ret_closed->regions);
 	if (r == 0)
 		r = driver_collect_pids(pid_cache, snapshot);
+	if (r == 0)
+		r = nodes_check(pid_cache, snapshot);
+	if (r == 0)
+		r = driver_memory_collect(snapshot, &ret_closed->driver_memory);
 	return r;
 }
 

@@ -7,18 +7,24 @@
  * a time.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct snapshot;
 struct snapshot_request;
 
+/* What we may not read. The daemon may: daemon_client_regions(), daemon_client_driver_memory(). */
+struct host_closed {
+	size_t regions;     /* how many; if nobody can read them, call host_note_closed() */
+	bool driver_memory; /* of some card */
+};
+
 /*
  * Adds to a snapshot that already has its books; not to a page. Only for collect_machine(). Returns
- * 0 or a negative errno. @ret_closed: the number of regions that we may not read; the daemon may
- * (daemon_client_regions()), otherwise call host_note_closed().
+ * 0 or a negative errno.
  */
 int host_collect(const struct snapshot_request *request, struct snapshot *snapshot,
-		 size_t *ret_closed);
+		 struct host_closed *ret_closed);
 
 /* Adds a note that says so, and what to do. */
 void host_note_closed(size_t closed, struct snapshot *snapshot);

@@ -24,21 +24,24 @@ int proc_parse_stat(const char *text, struct proc_facts *ret_facts)
 	const char *open = strchr(text, '(');
 	const char *close = strrchr(text, ')');
 	uint64_t start;
+	uint32_t parent;
 	size_t length;
 	char state;
 
 	if (!open || !close || close < open)
 		return -EBADMSG;
-	/* Fields 3 and 22. */
+	/* Fields 3, 4 and 22. */
 	if (sscanf(close + 1,
-		   " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+		   " %c %" SCNu32
+		   " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
 		   "%" SCNu64,
-		   &state, &start) != 2)
+		   &state, &parent, &start) != 3)
 		return -EBADMSG;
 	length = bits_min((size_t)(close - open - 1), sizeof(ret_facts->comm) - 1);
 	memcpy(ret_facts->comm, open + 1, length);
 	ret_facts->comm[length] = '\0';
 	ret_facts->state = state;
+	ret_facts->parent = parent;
 	ret_facts->start_ticks = start;
 	return 0;
 }

@@ -21,6 +21,7 @@ struct proc {
 struct proc_facts {
 	uint32_t pid;
 	uint32_t ns_pid; /* in the innermost pid namespace */
+	uint32_t parent; /* its pid; 0 = outside of our namespace, or none */
 	uint64_t start_ticks;
 	uint64_t pid_namespace; /* inode, 0 = not visible */
 	uint32_t real_uid;

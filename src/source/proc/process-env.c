@@ -58,24 +58,58 @@ void process_env_parse_environment(const char *bytes, size_t length, struct proc
 	inside->tracking = off ? PROCESS_ENV_OFF : on ? PROCESS_ENV_ON : PROCESS_ENV_UNSAID;
 }
 
-static void process_env_read_environment(const struct proc *proc, uint32_t pid,
-					 struct process_env *inside)
+/* All of it, to be freed. NULL: not visible. */
+static char *process_env_bytes(const struct proc *proc, uint32_t pid, size_t *ret_length)
 {
 	CLEANUP_FCLOSE FILE *file = process_env_open(proc, pid, "environ");
 	CLEANUP_FREE char *bytes = NULL;
 	size_t n;
 
 	if (!file)
-		return;
+		return NULL;
 	bytes = malloc(PROCESS_ENV_ENVIRONMENT_MAX);
 	if (!bytes)
-		return;
+		return NULL;
 	n = fread(bytes, 1, PROCESS_ENV_ENVIRONMENT_MAX, file);
 	/* Anybody can open it but not read it; and it is empty while a process exits. */
 	if (ferror(file) || n == 0)
+		return NULL;
+	*ret_length = n;
+	return cleanup_steal(bytes);
+}
+
+bool process_env_find(const struct proc *proc, uint32_t pid, const char *name, char *ret_value,
+		      size_t size)
+{
+	size_t left = 0, prefix = strlen(name);
+	CLEANUP_FREE char *bytes = process_env_bytes(proc, pid, &left);
+
+	for (const char *word = bytes; word && left > 0;) {
+		size_t n = strnlen(word, left);
+
+		if (n > prefix && n - prefix - 1 < size && word[prefix] == '=' &&
+		    memcmp(word, name, prefix) == 0) {
+			memcpy(ret_value, word + prefix + 1, n - prefix - 1);
+			ret_value[n - prefix - 1] = '\0';
+			return true;
+		}
+		n = n < left ? n + 1 : n;
+		word += n;
+		left -= n;
+	}
+	return false;
+}
+
+static void process_env_read_environment(const struct proc *proc, uint32_t pid,
+					 struct process_env *inside)
+{
+	size_t length = 0;
+	CLEANUP_FREE char *bytes = process_env_bytes(proc, pid, &length);
+
+	if (!bytes)
 		return;
 	inside->environment_seen = true;
-	process_env_parse_environment(bytes, n, inside);
+	process_env_parse_environment(bytes, length, inside);
 }
 
 /* Whether @name is libttmem.so, libttmem.so.0, libttmem.so.0.1.0, ... */

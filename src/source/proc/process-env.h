@@ -42,6 +42,10 @@ struct process_env {
  */
 int process_env_read(const struct proc *proc, uint32_t pid, struct process_env *ret_inside);
 
+/* The value of a variable when the process started. False: it was not set, is too long or not visible. */
+bool process_env_find(const struct proc *proc, uint32_t pid, const char *name, char *ret_value,
+		      size_t size);
+
 /*
  * The parsers, for tests. The environment is words terminated by NUL; a line of maps has no
  * newline.

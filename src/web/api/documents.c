@@ -79,6 +79,8 @@ static struct query_past documents_past(const struct routes_ask *ask)
 		.asker = ask->asker,
 		.pid = url->filter.pid,
 		.kind = url->kind,
+		.has_buffers_max = (url->given & URL_BUFFERS) != 0,
+		.buffers_max = url->buffers_max,
 		.since_ns = url->since_ns,
 		.limit = url->limit,
 		.cursor = url->cursor,

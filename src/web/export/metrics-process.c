@@ -115,7 +115,8 @@ static void metrics_process_device(struct exposition *to, uint32_t device, uint6
 	exposition_label(to, "uid", uid);
 }
 
-static void metrics_process_row(struct exposition *to, const struct snapshot_process *process,
+static void metrics_process_row(struct exposition *to, const struct snapshot *snapshot,
+				const struct snapshot_process *process,
 				const struct snapshot_part *part, bool buffers)
 {
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
@@ -127,7 +128,8 @@ static void metrics_process_row(struct exposition *to, const struct snapshot_pro
 		exposition_label_u64(to, "pid", process->pid);
 		exposition_label(to, "comm", process->comm);
 		exposition_label(to, "user", process->user);
-		metrics_process_device(to, part->device, part->facts.unique_id);
+		metrics_process_device(to, snapshot->devices[part->row].device,
+				       part->facts.unique_id);
 		exposition_label(to, "type", types_name(type));
 		exposition_u64(to, buffers ? memory->buffers : memory->used);
 	}
@@ -144,7 +146,7 @@ static void metrics_process_rows(struct exposition *to, const struct metrics_pro
 		size_t rows = bits_min(process->part_count, METRICS_PROCESS_ROWS_MAX);
 
 		for (size_t k = 0; k < rows; k++)
-			metrics_process_row(to, process, &process->parts[k], buffers);
+			metrics_process_row(to, snapshot, process, &process->parts[k], buffers);
 	}
 	for (size_t i = 0; i < devices; i++) {
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {

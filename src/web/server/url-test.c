@@ -98,6 +98,8 @@ UNIT(malformed_parameter_values_are_refused)
 	refused("/x?sort=name", "size or age");
 	refused("/x?by=pid", "thread");
 	refused("/x?only=living", "past");
+	refused("/x?buffers=all", "a number from 0 to 1000000");
+	refused("/x?buffers=1000001", "a number from 0 to 1000000");
 	refused("/x?limit=0", "10000");
 	refused("/x?limit=10001", "10000");
 	refused("/x?cursor=", "next");

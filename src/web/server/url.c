@@ -220,6 +220,16 @@ static int url_read_only(struct url *url, const char *value)
 	return strcmp(value, "past") == 0 ? 0 : -EINVAL;
 }
 
+static int url_read_buffers(struct url *url, const char *value)
+{
+	uint64_t most = 0;
+
+	if (text_parse_u64(value, &most) < 0 || most > URL_BUFFERS_MAX)
+		return -EINVAL;
+	url->buffers_max = (uint32_t)most;
+	return 0;
+}
+
 static const struct url_rule {
 	const char *name;
 	uint32_t bit;
@@ -244,6 +254,7 @@ static const struct url_rule {
 	{"size", URL_SIZE, url_read_size, "a number of bytes, as in 512, 64K or 1.5GiB"},
 	{"page", URL_PAGE, url_read_page, "a number of bytes, as in 512, 64K or 1.5GiB"},
 	{"only", URL_ONLY, url_read_only, "past"},
+	{"buffers", URL_BUFFERS, url_read_buffers, "a number from 0 to 1000000"},
 };
 
 static int url_read_pair(struct url *url, const struct url_pair *pair, uint32_t allowed)

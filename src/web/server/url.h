@@ -18,6 +18,7 @@
 #define URL_PARAMETERS_MAX 80u /* 64 devices and one of each other */
 #define URL_LIMIT_DEFAULT 1000u
 #define URL_LIMIT_MAX 10000u
+#define URL_BUFFERS_MAX 1000000u
 #define URL_PROBLEM_SIZE 256
 #define URL_KIND_MAX 32u
 #define URL_KINDS "double_free, unknown_free, size_change, alloc_failed, leak or overlap"
@@ -41,6 +42,7 @@ enum url_parameter {
 	URL_SIZE = 1u << 14,
 	URL_PAGE = 1u << 15,
 	URL_ONLY = 1u << 16,
+	URL_BUFFERS = 1u << 17,
 };
 
 struct url_pair {
@@ -67,6 +69,7 @@ struct url {
 	const char *token;
 	uint64_t size, page_size;
 	bool only_past;
+	uint32_t buffers_max;
 
 	char problem[URL_PROBLEM_SIZE]; /* the last error */
 };

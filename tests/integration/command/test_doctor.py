@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -141,6 +142,79 @@ def test_never_called(world):
     assert found(world)["never-called"] == [player.pid]
     player.play(*HEALTHY)
     assert "never-called" not in found(world)
+
+
+PARENT = """
+#include <stdio.h>
+#include <ttmem/ttmem.h>
+#include <unistd.h>
+
+int main(void)
+{
+	int child = fork();
+
+	if (child == 0)
+		execlp("sleep", "sleep", "1000", (char *)0);
+	ttmem_alloc(0, TTMEM_L1, 4096, 33554432, 0);
+	printf("%d\\n", child);
+	fflush(stdout);
+	return getchar() == 'x';
+}
+"""
+
+
+def preloaded(world, build):
+    """The library is in everything that is started, as with "ttmem run --metal-shim"."""
+    library = build / "src" / "lib" / "libttmem.so.0"
+    return {**world.env, "TTMEM": "1", "TTMEM_STACKS": "fp", "LD_PRELOAD": str(library)}
+
+
+def wait_for_library(pid):
+    wait_for(lambda: "libttmem" in open(f"/proc/{pid}/maps").read(), "the library")
+
+
+def test_helpers_of_a_tracked_program_need_no_book(world, build, compile_c):
+    pipe = subprocess.PIPE
+    env = preloaded(world, build)
+    parent = adopt(world, [compile_c(PARENT, "parent")], env=env, stdin=pipe, stdout=pipe)
+    child = int(parent.stdout.readline())
+    world.show(child)
+    try:
+        wait_for(lambda: open(f"/proc/{child}/comm").read() == "sleep\n", "exec")
+        wait_for_library(child)
+        assert "never-called" not in found(world)
+        # Who asks about it is told, and one that stands alone is told of.
+        assert found(world, "--pid", child)["never-called"] == [child]
+        (world.root / str(parent.pid)).unlink()
+        assert found(world)["never-called"] == [child]
+    finally:
+        end_children(child)
+
+
+def test_a_shell_that_starts_a_tracked_program_needs_no_book(world, build, compile_c):
+    program = compile_c(PARENT, "parent")
+    pipe = subprocess.PIPE
+    shell = adopt(world, ["sh", "-c", f"{program}; true"], env=preloaded(world, build), stdin=pipe, stdout=pipe)
+    child = int(shell.stdout.readline())
+    (tracked,) = map(int, open(f"/proc/{shell.pid}/task/{shell.pid}/children").read().split())
+    world.show(tracked)
+    wait_for_library(shell.pid)
+    try:
+        assert "never-called" not in found(world)
+    finally:
+        end_children(child)
+
+
+def test_our_own_symbol_worker_needs_no_library(world, build, tmp_path):
+    """It maps the files whose symbols it reads."""
+    metal = tmp_path / "libtt_metal.so"
+    shutil.copy(build / "src" / "lib" / "libttmem.so", metal)
+    worker = tmp_path / "ttmem-symbols"
+    shutil.copy(shutil.which("sleep"), worker)
+    process = adopt(world, [worker, "1000"], env={**world.env, "LD_PRELOAD": str(metal)})
+    wait_for(lambda: "libtt_metal" in open(f"/proc/{process.pid}/maps").read(), "the library")
+    assert open(f"/proc/{process.pid}/comm").read() == "ttmem-symbols\n"
+    assert "library-missing" not in found(world)
 
 
 def test_library_missing(world, build, tmp_path):
@@ -286,6 +360,19 @@ def test_total_small(world):
     assert "total-small" not in found(world)
 
 
+def test_total_small_without_a_declared_device(world):
+    player = world.player("alloc 0 L1 0x1000 65536")
+    assert found(world)["total-small"] == [player.pid]
+    assert "64.0 KiB in all, and never held 1 MiB" in str(examine(world)["findings"])
+    player.play("alloc 0 L1 0x20000 2000000")
+    assert "total-small" not in found(world)
+    # It was more: nothing is missing.
+    player.play("free 0 L1 0x20000")
+    assert "total-small" not in found(world)
+    ended = world.player("alloc 0 L1 0x1000 65536", "free 0 L1 0x1000")
+    assert ended.pid not in found(world).get("total-small", [])
+
+
 def test_dram_only(world):
     player = world.player(*HEALTHY[:2])
     assert found(world)["dram-only"] == [player.pid]
@@ -325,6 +412,46 @@ def test_no_such_process(world):
     assert result.returncode == 1 and "no such process" in result.stderr
     # 2 would mean a warning.
     assert world.run("doctor", "--wrong").returncode == 1
+
+
+def advice():
+    """Every command that a text of ours tells to type, as words: those in quotes, in all sources."""
+    for path in sorted((ROOT / "src").rglob("*.c")):
+        # Strings that follow each other are one.
+        text = re.sub(r'"\s*\n\s*"', "", path.read_text())
+        for command in re.findall(r'\\"(ttmem [a-z][^"\\]*)\\"', text):
+            if "%" not in command:
+                yield path.name, command.split()[1:]
+
+
+def test_every_advice_is_a_command_that_works(ttmem):
+    seen = 0
+    for name, (command, *words) in advice():
+        if command == "help":
+            continue
+        help = ttmem(command, "--help")
+        assert help.returncode == 0, (name, command)
+        options = {}
+        for short, long, argument in re.findall(r"^  (-.|  )[, ] (--[a-z-]+)(?: (\S+))?", help.stdout, re.M):
+            options[short] = options[long] = argument
+        needed = help.stdout.split("\n")[0].split("[OPTION]...")[1].split()
+        needed = [word for word in needed if not word.startswith("[")]
+        given = []
+        while words:
+            word = words.pop(0)
+            if word == "--":
+                given += words
+                break
+            if word.startswith("-"):
+                assert word in options, (name, command, word)
+                if options[word]:
+                    assert words and not words[0].startswith("-"), (name, command, word)
+                    words.pop(0)
+            else:
+                given.append(word)
+        assert len(given) >= len(needed), (name, command, needed)
+        seen += 1
+    assert seen > 10
 
 
 def test_every_kind_has_a_test():

@@ -44,6 +44,27 @@ def test_a_healthy_daemon_has_no_findings(ttmemd, asker):
     assert not DAEMON & set(found(asker))
 
 
+OLD_CLIENT = """
+import os, socket, struct, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+s.sendall(struct.pack("<B3xiQB3xiQQ32x", 1, 0, 1 << 25, 1, os.getpid(), 0x1000, 5))
+print("sent", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_stacks_unsent(ttmemd, asker):
+    """A variable of the library is no advice for who does not use it."""
+    ttmemd.start()
+    command = ["/usr/bin/python3", "-c", OLD_CLIENT, ttmemd.legacy]
+    client = ttmemd.adopt(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+    assert client.stdout.readline() == b"sent\n"
+    wait_for(lambda: client.pid in {p["pid"] for p in ttmemd.json("ps")["processes"]}, "the client")
+    ids = found(asker)
+    assert client.pid in ids["stacks-unsent"] and client.pid not in ids.get("stacks-off", [])
+
+
 def test_daemon_none(ttmemd, asker):
     assert "daemon-none" in found(asker)
 
@@ -169,11 +190,11 @@ def test_bundle_that_cannot_be_written(world):
 
 
 SOURCES = {"driver-none", "device-untracked", "region-stale", "region-differs", "region-unreadable",
-           "region-broken"}  # fmt: skip
+           "region-broken", "device-unmatched"}  # fmt: skip
 
 
 def on_machine(world, machine):
-    world.env.update(TTMEM_SHM_DIR=str(machine.shm), TTMEM_SYS_ROOT=str(machine.sys))
+    world.env.update(TTMEM_SHM_DIR=str(machine.shm), TTMEM_SYS_ROOT=str(machine.sys), TTMEM_DEV_ROOT=str(machine.dev))
     return SOURCES & set(found(world))
 
 
@@ -198,8 +219,25 @@ def test_device_untracked(world, tmp_path):
     machine.card(0, "n150", "wormhole_b0", chip=0x4D)
     opened = world.root / "driver/tenstorrent/0/pids"
     opened.parent.mkdir(parents=True)
-    opened.write_text(f"{world.player(TTMEM='0').pid}\n")
+    opened.write_text(f"{world.player(TTMEM='0', opened=[machine.node(0)]).pid}\n")
     assert on_machine(world, machine) == {"device-untracked"}
+
+
+def test_device_unmatched(world, tmp_path):
+    """A row without a card though there are cards, and why."""
+    machine = Machine(tmp_path / "machine")
+    machine.card(0, "n150", "wormhole_b0", chip=0x4D, serial=1)
+    machine.card(1, "n150", "wormhole_b0", chip=0x4E, serial=2)
+    why = {
+        "has no node": world.player("alloc 0 DRAM 0x1000 4096"),
+        "has 1 node": world.player("alloc 1 DRAM 0x1000 4096", opened=[machine.node(0)]),
+        "no card has": world.player("device 0 0x99 wormhole_b0 n150 0 1024 1024", opened=[machine.node(0)]),
+    }
+    assert on_machine(world, machine) == {"device-unmatched"}
+    findings = json.loads(world.run("doctor", "--json").stdout)["findings"]
+    told = {f["pid"]: f["what"] for f in findings if f["id"] == "device-unmatched"}
+    for text, player in why.items():
+        assert text in told[player.pid], told
 
 
 def test_region_stale(world, tmp_path):
@@ -230,6 +268,8 @@ def test_region_differs(world, tmp_path):
     machine.attach(player, 0x4D)
     machine.region(Region(4, 0x4D, 0).process(player.pid, "player", seconds_ago=0, DRAM=1))
     assert "region-differs" in on_machine(world, machine)
+    (finding,) = (f for f in examine(world)["findings"] if f["id"] == "region-differs")
+    assert "other threads" in finding["why"]
 
 
 def test_region_broken(world, tmp_path):

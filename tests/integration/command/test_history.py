@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """ttmem history: the life of one address, as the old buffer tracing guide shows it."""
 
+import datetime
+import re
+
 from world import end_children
 
 GUIDE = (
@@ -10,6 +13,11 @@ GUIDE = (
     "free 0 DRAM 0x18c6a00",
     "alloc 0 DRAM 0x18c6a00 131072",
 )
+
+
+def plain(text):
+    """Without the times, which are different each time."""
+    return re.sub(r" time=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(?=[ \n])", "", text)
 
 
 def block(pid, last):
@@ -26,9 +34,22 @@ def block(pid, last):
 
 def test_history_prints_the_block_of_the_old_guide(world):
     player = world.player(*GUIDE)
-    assert world.text("history", "0x18c6a00") == block(player.pid, "Still allocated")
-    assert world.text("history", str(0x18C6A00)) == block(player.pid, "Still allocated")
+    assert plain(world.text("history", "0x18c6a00")) == block(player.pid, "Still allocated")
+    assert plain(world.text("history", str(0x18C6A00))) == block(player.pid, "Still allocated")
     assert world.text("history", "0x1") == "nothing is known of address 0x1\n"
+
+
+def test_history_has_times_and_names(world):
+    world.player("alloc 0 DRAM 0x1000 64 kv%201", "free 0 DRAM 0x1000")
+    env = {**world.env, "TZ": "UTC"}
+    (life,) = world.json("history", "0x1000")["buffers"]
+    lines = world.text("history", "0x1000", env=env).splitlines()[2:]
+    assert len(lines) == len(life["events"]) == 2
+    for line, event in zip(lines, life["events"]):
+        when, name = re.search(r' time=(\S+) name="([^"]*)"$', line).groups()
+        told = datetime.datetime.fromisoformat(when).replace(tzinfo=datetime.timezone.utc).timestamp()
+        # Every reading converts the time of the book anew.
+        assert abs(told - event["time_ns"] / 1e9) < 0.001 and name == event["name"] == "kv 1"
 
 
 def test_history_of_a_dead_process_is_printed(world):
@@ -37,7 +58,7 @@ def test_history_of_a_dead_process_is_printed(world):
     world.show(holder)
     player.kill()
     result = world.run("history", "0x18c6a00")
-    assert result.stdout == block(player.pid, "Leaked")
+    assert plain(result.stdout) == block(player.pid, "Leaked")
     end_children(holder)
 
 
@@ -47,13 +68,13 @@ def test_references_double_frees_and_size_changes(world):
         "alloc 2 L1 0x1000 128", "free 2 L1 0x1000", "free 2 L1 0x1000",
     )
     pid = player.pid
-    assert world.text("history", "0x1000") == (
+    assert plain(world.text("history", "0x1000")) == (
         "Buffer 0x1000 on device 2:\n"
         "  History (allocs=3 frees=3):\n"
-        f"    ALLOC size=64 pid={pid} ref=1\n"
-        f"    ALLOC size=64 pid={pid} ref=2\n"
-        f"    FREE size=64 pid={pid} ref=1\n"
-        f"    FREE size=64 pid={pid} ref=0\n"
+        f"    ALLOC size=64 pid={pid} ref=1 name=\"cached\"\n"
+        f"    ALLOC size=64 pid={pid} ref=2 name=\"cached\"\n"
+        f"    FREE size=64 pid={pid} ref=1 name=\"cached\"\n"
+        f"    FREE size=64 pid={pid} ref=0 name=\"cached\"\n"
         f"    ALLOC size=128 pid={pid} ref=1  ← Size changed!\n"
         f"    FREE size=128 pid={pid} ref=0\n"
         f"    DOUBLE FREE size=128 pid={pid} ref=0  ← Already freed!\n"

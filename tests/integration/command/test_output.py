@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """How commands write: sizes for people or in full, and long lists through a pager on a terminal."""
 
+import fcntl
 import os
 import pty
+import struct
 import subprocess
+import termios
 import threading
+
+import pytest
 
 from conftest import LIMIT
 
 
-def on_terminal(world, *args, **settings):
+def on_terminal(world, *args, columns=0, **settings):
     """What somebody sees at a terminal."""
     ours, theirs = pty.openpty()
+    if columns:
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 50, columns, 0, 0))
     process = subprocess.Popen(
         [world.program, *args],
         env={**world.env, "TERM": "xterm", **settings},
@@ -76,3 +83,76 @@ def test_less_is_used_where_it_is_there(world, tmp_path):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "cat").symlink_to("/bin/cat")
     assert "weights" in on_terminal(world, "buffers", PATH=str(tmp_path / "bin"))
+
+
+LONG = "model.layers.12.self_attn.k_proj.weight"
+NAMES = ("push forward/layer%2012", f"alloc 0 DRAM 0x1000 4096 {LONG}", "alloc 1 SYSTEM_MEMORY 0x123456789abc 5 q")
+
+
+@pytest.mark.parametrize("pager", ["", "sed 's/$//'"], ids=["plain", "paged"])
+def test_tables_are_fitted_into_the_terminal(world, pager):
+    world.player(*NAMES)
+    for command in ("ps", "buffers"):
+        shown = {}
+        for columns in (80, 93, 120, 200):
+            lines = on_terminal(world, command, columns=columns, PAGER=pager).splitlines()
+            assert len(lines) == 3 and max(map(len, lines)) <= columns, (command, columns)
+            shown[columns] = lines
+        assert len(shown[80][0].split()) < len(shown[120][0].split()) < len(shown[200][0].split())
+    assert not any(LONG in line for line in shown[80]) and any(LONG in line for line in shown[200])
+
+
+@pytest.mark.parametrize("settings", [{}, {"COLUMNS": "80"}])
+def test_nothing_is_cut_into_a_pipe(world, build, tmp_path, settings):
+    program = tmp_path / "fifteen-letters"
+    program.symlink_to(build / "tests" / "programs" / "player")
+    world.build = None  # the program below is not taken from there
+    player = world.adopt(
+        subprocess.Popen([program], env={**world.env, "TTMEM": "1"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    )
+    world.show(player.pid)
+    for line in NAMES:
+        player.stdin.write(f"{line}\n".encode())
+        player.stdin.flush()
+        player.stdout.readline()
+    env = {**world.env, **settings}
+    text = world.text("buffers", env=env)
+    assert LONG in text and "forward/layer 12" in text and "fifteen-letters" in text
+    text = world.text("ps", env=env)
+    assert all(title in text for title in ("USER", "ALLOCS", "FREES", "LAST"))
+    assert "fifteen-letters" in text
+    text = world.text("smi", env=env)
+    box = [line for line in text.splitlines() if line[0] in "|+"]
+    assert "fifteen-letters" in text and len({len(line) for line in box}) == 1
+
+
+def test_an_empty_answer_says_why(world):
+    player = world.player("alloc 0 DRAM 0x1000 4096")
+    alone = world.player(TTMEM="0")
+    other = "is not tracked, or you may not see it: \"ttmem doctor --pid"
+    missing = {
+        ("smi", "-d", 99): "there is no device 99; there are 0",
+        ("smi", "-d", 0, "-d", 99): "there is no device 99; there are 0",
+        ("smi", "-d", 99, "--csv"): "there is no device 99; there are 0",
+        ("buffers", "--device", "0xabc"): "there is no device 0xabc; there are 0",
+        ("buffers", "--pid", 999999): "there is no process 999999",
+        ("buffers", "--pid", 999999, "--csv"): "there is no process 999999",
+        ("buffers", "--by", "name", "--pid", alone.pid): f"process {alone.pid} {other} {alone.pid}",
+        ("map", "-d", 99): "there is no device 99; there are 0",
+        ("growth", "--seconds", 1, "--pid", 999999): "there is no process 999999",
+        ("incidents", "--pid", 999999): "there is no process 999999",
+    }
+    for args, why in missing.items():
+        result = world.run(*args)
+        assert result.returncode == 1, args
+        assert f"ttmem {args[0]}: {why}" in result.stderr, args
+        # To programs an empty list is an answer.
+        if "--csv" not in args:
+            result = world.run(*args, "--json")
+            assert result.returncode == 0 and why in result.stderr, args
+
+    # It is there and holds nothing: no mistake.
+    result = world.run("buffers", "--pid", player.pid, "--type", "TRACE", "--device", 0)
+    assert result.returncode == 0
+    assert result.stderr == f"ttmem buffers: no live buffer of type TRACE on device 0 of process {player.pid}\n"
+    assert world.run("smi", "-d", 0).stderr == world.run("buffers", "--pid", player.pid).stderr == ""

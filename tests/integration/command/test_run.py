@@ -234,6 +234,41 @@ def test_exit_codes(report, family, tmp_path):
     assert code("--ignore", "L2", "--", "true") == 2
 
 
+def test_a_check_of_what_was_not_tracked_does_not_pass(ttmem, report, family, tmp_path):
+    off = ("env", "TTMEM=0", family, "-leak")
+    for command in (off, ("true",)):
+        done, document = report("--fail-on-leak", "--", *command)
+        assert (done.returncode, document["tracked"], document["leaked"]) == (87, False, False)
+        assert "ttmem run: nothing was tracked" in done.stderr and "leaks: not known" in done.stderr
+    known = tmp_path / "known.json"
+    assert ttmem("run", "-q", "--json", known, "--", family, "leak").returncode == 0
+    assert json.loads(known.read_text())["tracked"] is True
+    assert report("--baseline", known, "--", *off)[0].returncode == 87
+    assert report("--require-tracking", "--", *off)[0].returncode == 87
+    summary = tmp_path / "summary.md"
+    done = ttmem("run", "-q", "--fail-on-leak", "--markdown", summary, "--", *off)
+    assert done.returncode == 87
+    assert len(done.stderr.splitlines()) == 1 and "nothing was tracked" in done.stderr
+    assert "nothing was tracked" in summary.read_text() and "no new leak" not in summary.read_text()
+
+
+def test_tracking_is_required_only_by_checks_of_what_succeeded(ttmem, report, family, tmp_path):
+    def code(*args):
+        return report(*args)[0].returncode
+
+    assert code("--", "true") == 0
+    assert code("--no-require-tracking", "--fail-on-leak", "--", "true") == 0
+    assert code("--no-require-tracking", "--fail-on-leak", "--", family, "leak") == 86
+    assert code("--require-tracking", "--", family, "-clean") == 0
+    assert code("--fail-on-leak", "--", "false") == 1
+    assert code("--fail-on-leak", "--", tmp_path / "no-such-program") == 127
+    assert code("--fail-on-leak", "--", tmp_path) == 126
+    assert code("--require-tracking", "--no-require-tracking", "--", "true") == 2
+    for own in (1, 87):
+        done = ttmem("run", "-q", "--fail-on-leak", "--", "sh", "-c", f"exit {own}")
+        assert (done.returncode, done.stderr) == (own, "")
+
+
 def test_stacks_are_taken_unless_they_are_off(report, family, clean_env):
     done, document = report("--", family, "-leak")
     (leak,) = document["leaks"]

@@ -64,6 +64,25 @@ def test_smi_shows_one_process(world):
     assert document["notes"] == []
 
 
+def test_a_stray_free_makes_no_device(world):
+    """One call with a wrong number: an incident, but no device that does not exist."""
+    player = world.player("alloc 0 DRAM 0x1000 4096", "free 1023 DRAM 0x1000", "free 7 L1 0x1000")
+    assert [device["device"] for device in world.json("smi")["devices"]] == [0]
+    (process,) = world.json("ps")["processes"]
+    assert [device["device"] for device in process["devices"]] == [0] and process["exact"]
+    assert process["stray_frees"] == 2
+    incidents = world.json("incidents")["incidents"]
+    assert sorted((i["kind"], i["device"]) for i in incidents) == [("unknown_free", 7), ("unknown_free", 1023)]
+    assert "1023" not in world.text("smi", "--details", "-a")
+    # Doctor still tells that this process frees what it never reported.
+    assert "freed 2 buffers that were never reported" in world.run("doctor").stdout
+    # Used after all, it is a device, and nothing that was counted is lost.
+    player.play("alloc 1023 DRAM 0x2000 64")
+    (process,) = world.json("ps")["processes"]
+    assert [device["device"] for device in process["devices"]] == [0, 1023] and process["stray_frees"] == 1
+    assert process["devices"][1]["memory"]["DRAM"]["unknown_frees"] == 1
+
+
 def test_smi_has_all_counters(world):
     player = world.player(
         "alloc 0 L1 0x1000 64",
@@ -129,7 +148,7 @@ def test_smi_filters_devices(world):
     two = world.json("smi", "-d", "0", "-d", "2")
     assert [d["device"] for d in two["devices"]] == [0, 2]
     assert two["totals"]["bytes"] == 50
-    assert world.json("smi", "-d", "9")["devices"] == []
+    assert json.loads(world.run("smi", "-d", "9", "--json").stdout)["devices"] == []
 
 
 def test_closed_devices_are_shown_on_request(world):
@@ -165,6 +184,8 @@ def test_smi_table_has_its_columns(world):
         "|       |                        | Host     4.0 KiB /    unknown               |",
         "+-------+------------------------+---------------------------------------------+",
         "| Total: 10.0 GiB in 7 buffers on 2 devices                                    |",
+        "+------------------------------------------------------------------------------+",
+        "| R: a remote chip, without a node of its own                                  |",
         "+------------------------------------------------------------------------------+",
         "|     PID User     Command      Dev       DRAM         L1 Buffers From    Idle |",
         "+------------------------------------------------------------------------------+",

@@ -11,6 +11,7 @@ import time
 import pytest
 
 import machines
+from nativesocket import document
 from terminal import Terminal, masker
 from world import check_schema, wait_for
 
@@ -120,6 +121,45 @@ def test_top_chart_grows_over_time(world, top):
         terminal.press("t")
         terminal.wait(f"charts over {seconds} seconds")
         terminal.wait(f"{seconds} s ago")
+
+
+def columns_of_charts(text):
+    """Columns of the screen with a point of a chart in them."""
+    return {i for line in text.split("\n") for i, c in enumerate(line) if "\u2800" < c <= "\u28ff"}
+
+
+def test_top_charts_begin_with_what_the_daemon_knows(ttmemd, top):
+    ttmemd.start()
+    player = ttmemd.player(CARD, "alloc 0 DRAM 0x1000 12884901888 all")
+
+    def points():
+        rows = document(ttmemd, "/api/v1/series?type=DRAM")["series"]
+        return rows and len(rows[0]["points"]) >= 6
+
+    wait_for(points, "six seconds")
+    # It reads once: all the other points are not its own.
+    terminal = top("-r", 600000, env=ttmemd.env)
+    terminal.wait(lambda text: len(columns_of_charts(text)) >= 3)
+    terminal.press("2", "/", *str(player.pid), "Enter")
+    terminal.wait(lambda text: "Processes: 1" in text and len(columns_of_charts(text)) >= 3)
+
+
+def test_top_keeps_a_stack_unfolded(world, top):
+    world.player("alloc 0 DRAM 0x1000 4096 weights", TTMEM_STACKS="fp")
+    terminal = top(env=world.env, columns=120)
+    terminal.press("3")
+    terminal.wait("weights")
+    terminal.press("Enter")
+    terminal.wait(lambda text: re.search(r"^ +at \w+ \(.*player\.c:\d+\)", text, re.M))
+
+    def ages(text):
+        return re.findall(r"0x1000 +1 +(\d+ \w+)", text)
+
+    first = ages(terminal.text())
+    assert first
+    # Read again at least once.
+    terminal.wait(lambda text: ages(text) and ages(text) != first)
+    assert re.search(r"^ +at \w+ \(.*player\.c:\d+\)", terminal.text(), re.M)
 
 
 def test_top_enters_a_row_and_returns(world, top):

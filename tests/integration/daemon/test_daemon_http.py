@@ -13,6 +13,7 @@ import subprocess
 import pytest
 
 from common import LIMIT
+from ttmemd import get
 from world import check_schema, used, wait_for
 
 
@@ -20,12 +21,6 @@ from world import check_schema, used, wait_for
 def served(ttmemd):
     ttmemd.start("--http", "127.0.0.1:0")
     return ttmemd
-
-
-def get(daemon, path):
-    status, body = daemon.fetch(path, token=True)
-    assert status == 200, body
-    return json.loads(body)
 
 
 def metric(daemon, name, **labels):

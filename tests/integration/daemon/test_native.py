@@ -164,7 +164,33 @@ def test_leaks_are_shown_to_their_user_and_members_only(daemon):
     assert '40 B in 1 buffer of L1, "mine"' in text
     text = daemon.run("leaks").stdout
     assert text.endswith("\n2 processes, 3 buffers, 52 B\n")
+    assert daemon.json("leaks", before=AS_MEMBER)["hidden"] == daemon.json("leaks")["hidden"] == 0
+
+
+def test_a_user_is_told_how_many_may_not_be_seen(daemon):
+    """The number, and nothing that would tell more of them: it does not depend on the question."""
     assert daemon.run("leaks", before=AS_OTHER).stdout == "no ended process left anything\n"
+    assert daemon.run("incidents", before=AS_OTHER).stdout == "no incidents\n"
+    roots = daemon.player("alloc 0 DRAM 0x1000 10 secret", "free 0 L1 0x5000")
+    mine = daemon.player("alloc 0 DRAM 0x1000 2 mine", before=AS_USER)
+    wait_until_seen(daemon, roots.pid, mine.pid)
+    for player in (roots, mine):
+        player.kill()
+    wait_for(lambda: len(daemon.json("leaks")["processes"]) == 2, "two leak reports")
+    for before, others in ((AS_USER, (1, 2)), (AS_OTHER, (2, 3)), (AS_MEMBER, (0, 0)), ([], (0, 0))):
+        for options in ([], ["--pid", roots.pid], ["--pid", mine.pid]):
+            hidden = [daemon.json(c, *options, before=before)["hidden"] for c in ("leaks", "incidents")]
+            assert tuple(hidden) == others
+    text = daemon.run("leaks", before=AS_OTHER).stdout
+    assert text == (
+        "no ended process of yours left anything\nand 2 leak reports of other users, which you may not see\n"
+    )
+    text = daemon.run("leaks", before=AS_USER).stdout
+    assert text.endswith("\nand 1 leak report of other users, which you may not see\n")
+    assert "secret" not in text
+    text = daemon.run("incidents", before=AS_OTHER).stdout
+    assert text == "no incidents of yours\nand 3 incidents of other users, which you may not see\n"
+    assert "may not see" not in daemon.run("leaks").stdout + daemon.run("incidents").stdout
 
 
 def test_leaks_are_served_in_pages(daemon):
@@ -208,7 +234,39 @@ def test_incidents_outlive_their_process(daemon):
     assert daemon.json("incidents", before=AS_OTHER)["incidents"] == []
     text = daemon.run("incidents", before=AS_USER).stdout
     assert text.startswith(f"double_free: pid {player.pid} (player), device 0, DRAM, address 0x1000")
-    assert daemon.run("incidents", before=AS_OTHER).stdout == "no incidents\n"
+    assert "of other users" in daemon.run("incidents", before=AS_OTHER).stdout
+
+
+def test_incidents_have_both_stacks_and_the_figures_of_their_process(daemon):
+    again = ["alloc 0 DRAM 0x1000 10 twice", *2 * ["free 0 DRAM 0x1000"]]
+    stacks = {"TTMEM_STACKS": "auto"}
+    one = daemon.player(*3 * again, before=AS_USER, **stacks)
+    wait_until_seen(daemon, one.pid)
+    (first,) = daemon.json("incidents", before=AS_USER)["incidents"]
+    other = daemon.player(*5 * again, before=AS_USER, **stacks)
+    wait_until_seen(daemon, other.pid)
+
+    (both,) = daemon.json("incidents", before=AS_USER)["incidents"]
+    assert (both["count"], both["processes"], both["pid"]) == (8, 2, other.pid)
+    assert both["time_ns"] == first["time_ns"]
+    (row,) = daemon.json("incidents", "--pid", one.pid, before=AS_USER)["incidents"]
+    assert (row["count"], row["processes"], row["time_ns"]) == (3, 1, first["time_ns"])
+    (row,) = daemon.json("incidents", "--pid", other.pid, before=AS_USER)["incidents"]
+    assert (row["count"], row["processes"]) == (5, 1) and row["time_ns"] > first["time_ns"]
+
+    text = daemon.run("incidents", "--pid", one.pid, before=AS_USER).stdout
+    assert re.match(
+        rf"double_free: pid {one.pid} \(player\), .*, 3 times: first [^,]+ ago, last [^,]+ ago\n  first .* ago by", text
+    )
+    # Below each party its stack, as the document has it.
+    parties = re.split(r"\n  (?:first|then ) ", text)[1:]
+    assert len(parties) == 2
+    for party, key in zip(parties, ("first", "second")):
+        functions = [frame["function"] for frame in row[key]["stack"]]
+        assert "main" in functions
+        assert [line.split()[0] for line in party.splitlines()[1:]] == functions
+    text = daemon.run("incidents", before=AS_USER).stdout
+    assert re.match(rf"double_free: pid {other.pid} .*, 8 times in 2 processes, this one the newest: first ", text)
 
 
 def test_a_failed_allocation_names_the_holders(daemon):
@@ -247,7 +305,7 @@ def test_history_knows_ended_processes(daemon):
     (leak,) = daemon.json("history", "0x1000", "--device", "0", "--device", "1")["past"]["leaks"]
     assert [b["size"] for b in leak["buffers"]] == [524288, 5]
     text = daemon.run("history", "0x1000", before=AS_USER).stdout
-    assert f"pid={living.pid} ref=1  ← Still allocated!" in text
+    assert re.search(rf"pid={living.pid} ref=1 time=\S+  ← Still allocated!", text)
     assert "Remembered of ended processes:\n" in text
     assert re.search(rf'  pid {ended.pid} \(player\), .* ago: left 512.0 KiB of DRAM on device 0, "lost"', text)
     assert daemon.json("history", "0x1000", before=AS_OTHER)["past"]["leaks"] == []

@@ -15,7 +15,7 @@ import pytest
 from conftest import LIMIT, ROOT
 from common import AS_NOBODY, LIMIT
 from machines import GIB, MACHINES, Machine, Region, n150, p150
-from world import check_schema
+from world import check_schema, wait_for
 
 GOLDEN = ROOT / "tests" / "corpus" / "machines"
 
@@ -259,6 +259,41 @@ def test_http_shows_the_same(ttmemd, look, name):
             for memory in device["memory"].values():
                 del memory["peak"]  # only the daemon has seen one
     assert served == own
+
+
+def figures_of(document, *wanted):
+    """(pid, why) of those processes in "ttmem smi" that have one of the marks."""
+    return {(p["pid"], mark) for p in document["processes"] for mark in wanted if p.get(mark)}
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize("name", MACHINES)
+def test_smi_doctor_and_status_agree(ttmemd, name):
+    machine = MACHINES[name](ttmemd.folder / "machine")
+    ttmemd.env.update(machine.env())
+    ttmemd.start()
+    player = ttmemd.player("alloc 0 DRAM 0x1000 33554432 weights", "alloc 0 L1 0x1000 4096", "alloc 0 CB 0x9000 64")
+    (machine.proc / str(player.pid)).symlink_to(f"/proc/{player.pid}")
+    wait_for(lambda: ttmemd.json("status")["books"] == 1, "the book")
+    smi, ps, status = (ttmemd.json(command) for command in ("smi", "ps", "status"))
+    doctor = check_schema(json.loads(ttmemd.run("doctor", "--json").stdout))
+
+    assert status["running"] and doctor["daemon"]
+    books = [p["pid"] for p in smi["processes"] if p["source"] == "book"]
+    assert books == [player.pid] and status["books"] == doctor["tracked"] == len(books)
+    assert doctor["totals"]["bytes"] == total(smi) >= 33554432 + 4096 + 64
+    assert doctor["totals"]["buffers"] == smi["totals"]["buffers"]
+    for kind, memory in doctor["totals"]["memory"].items():
+        for figure in ("used", "buffers"):
+            parts = [d for p in ps["processes"] if p["alive"] for d in p["devices"]]
+            sums = [sum(d["memory"][kind][figure] for d in list) for list in (smi["devices"], parts)]
+            # One of these machines claims more than can be counted.
+            assert {min(sum, 2**64 - 1) for sum in sums} == {memory[figure]}, (kind, figure)
+    found = {"device-untracked": "untracked", "region-stale": "stale", "region-differs": "differs"}
+    told = {(f["pid"], found[f["id"]]) for f in doctor["findings"] if f["id"] in found}
+    assert told == figures_of(smi, *found.values())
+    has_card = any(d["bus"] for d in smi["devices"])
+    assert ("driver-none" not in {f["id"] for f in doctor["findings"]}) == has_card
 
 
 @pytest.fixture

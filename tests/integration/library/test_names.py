@@ -16,7 +16,6 @@ import pytest
 
 from conftest import ROOT
 from cxx import run
-from test_daemon_http import get
 from test_stacks import (  # noqa: F401
     C_SOURCE,
     compiled,
@@ -26,6 +25,7 @@ from test_stacks import (  # noqa: F401
     offsets,
     start,
 )
+from ttmemd import get
 from world import check_schema, wait_for
 
 

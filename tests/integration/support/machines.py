@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sample machines made of files: what the driver and tt-metal would show for cards that are not here.
 
-A machine is three folders, which TTMEM_PROC_ROOT, TTMEM_SYS_ROOT and TTMEM_SHM_DIR name. The functions at
-the end create whole machines; tests modify them as needed.
+A machine is four folders, which TTMEM_PROC_ROOT, TTMEM_SYS_ROOT, TTMEM_DEV_ROOT and TTMEM_SHM_DIR name. The
+functions at the end create whole machines; tests modify them as needed.
 """
 
 import os
 import struct
 import time
+
+import pytest
 
 from common import NOBODY
 
@@ -15,6 +17,14 @@ READY = 0x52454459
 PCI_IDS = {"wormhole_b0": "0x401e", "blackhole": "0xb140"}
 KINDS = ["DRAM", "L1", "L1_SMALL", "TRACE", "CB", "KERNEL"]  # in the order of a region
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+MAPPINGS_HEAD = """\
+WARNING: This file is for diagnostic purposes only.
+Its format is not stable and may change in future driver versions.
+Do not write scripts that parse this file.
+
+PID      Comm             Type           Mapping Details
+----     ----             ----           ---------------
+"""
 
 
 class Region:
@@ -68,16 +78,23 @@ class Region:
 class Machine:
     def __init__(self, folder):
         self.folder = folder
-        self.proc, self.sys, self.shm = (folder / name for name in ("proc", "sys", "shm"))
-        for path in (self.proc, self.sys, self.shm):
+        self.proc, self.sys, self.dev, self.shm = (folder / name for name in ("proc", "sys", "dev", "shm"))
+        for path in (self.proc, self.sys, self.dev, self.shm):
             path.mkdir(parents=True, exist_ok=True)
 
     def env(self):
         return {
             "TTMEM_PROC_ROOT": str(self.proc),
             "TTMEM_SYS_ROOT": str(self.sys),
+            "TTMEM_DEV_ROOT": str(self.dev),
             "TTMEM_SHM_DIR": str(self.shm),
         }
+
+    def node(self, number):
+        """What a process has open that uses the card."""
+        path = self.dev / "tenstorrent" / str(number)
+        path.parent.mkdir(exist_ok=True)
+        return path
 
     def write(self, path, text):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,6 +104,7 @@ class Machine:
         """A card as the driver shows it; sensors: temperature (1/1000 C), power (uW), clock (MHz)..."""
         card = self.sys / "class" / "tenstorrent" / f"tenstorrent!{number}"
         pci = self.sys / "devices" / "pci0000:00" / f"0000:{number + 1:02x}:00.0"
+        self.node(number).touch()
         self.write(card / "tt_card_type", kind)
         self.write(card / "tt_aiclk", sensors.get("clock", 1000))
         self.write(card / "tt_axiclk", 900)
@@ -123,12 +141,25 @@ class Machine:
             self.proc / "driver" / "tenstorrent" / str(number) / "pids", "\n".join(map(str, pids))
         )
 
+    def mappings(self, number, *lines):
+        """The driver's file in debugfs, which only root may read; each line is (pid, comm, type, details)."""
+        folder = self.sys / "kernel" / "debug"
+        path = folder / "tenstorrent" / str(number) / "mappings"
+        rows = [f"{pid:<8} {comm:<16} {kind:<14}{' ' if rest else ''}{rest}\n" for pid, comm, kind, rest in lines]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        path.write_text(MAPPINGS_HEAD + "".join(rows))
+        return path
+
     def region(self, region, user=0, mode=0o600, length=None):
         path = self.shm / f"tt_device_{region.chip}_memory"
         path.write_bytes(bytes(region.bytes)[:length])
         path.chmod(mode)
         if user:
-            os.chown(path, user, user)
+            try:
+                os.chown(path, user, user)
+            except OSError as error:
+                pytest.skip(f"files cannot be given to others here: {error}")
         return path
 
     def attach(self, player, chip):
@@ -151,6 +182,17 @@ def n150(folder):
                    TRACE=100 * MIB)
     region.process(999, "python3", DRAM=GIB)  # died long ago
     machine.region(region)
+    machine.mappings(
+        0,
+        (4242, "python3", "OPEN_FD", ""),
+        (4242, "python3", "PIN_PAGES", f"VA: 0x{1 << 46:016x} -> PA: 0x{1 << 32:016x} (size={GIB:#x})"),
+        (4242, "python3", "DMA_BUF", f"ID: 0   -> PA: 0x{1 << 31:016x} (size={2 * MIB:#x})"),
+        (4242, "python3", "TLB-alloc", "ID: 0  "),
+        (4242, "python3", "TLB-alloc", "ID: 186"),
+        (4242, "python3", "TLB", f"ID: 186 WC -> BAR0 + 0xba00000 (size={2 * MIB:#x})"),
+        (4300, "tt-smi", "OPEN_FD", ""),
+        (4300, "tt-smi", "BAR", "BAR2 UC (offset=0x0, size=0x100000)"),
+    )
     return machine
 
 
@@ -215,6 +257,7 @@ def broken(folder):
     ghost.amounts(48, ghost.totals)  # bytes without an owner
     machine.region(ghost)
     machine.region(Region(4, 5, 3).process(10, "\x1b[31m", DRAM=2**64 - 1, L1=2**64 - 1))
+    machine.mappings(0, (10, "a b) c", "OPEN_FD", ""), (10, "a b) c", "PAGES", "of the future"))
     return machine
 
 

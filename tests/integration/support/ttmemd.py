@@ -21,6 +21,13 @@ SERVES = re.compile(r"^ttmemd: http://([\d.:]+|\[[\da-f:]+\]:\d+)/$", re.M)
 GONE = {"MALLOC_PERTURB_": "90", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
 
 
+def get(daemon, path):
+    """The document that the daemon serves, with all details."""
+    status, body = daemon.fetch(path, token=True)
+    assert status == 200, body
+    return json.loads(body)
+
+
 class Ttmemd:
     """start(), kill(), stop() any number of times; players and commands use its socket."""
 
@@ -82,10 +89,10 @@ class Ttmemd:
         self.process = None
         return code
 
-    def player(self, *lines, before=(), **settings):
+    def player(self, *lines, before=(), opened=(), **settings):
         command = [*before, self.build / "tests" / "programs" / "player"]
         env = {**self.env, "TTMEM": "1", **settings}
-        player = Player([str(word) for word in command], env)
+        player = Player([str(word) for word in command], env, opened)
         self.players.append(player)
         player.play(*lines)
         return player

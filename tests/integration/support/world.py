@@ -55,10 +55,13 @@ def descriptors(pid):
 class Player:
     """tests/programs/player.c: play("alloc 0 DRAM 0x1000 64 name") makes the call and returns."""
 
-    def __init__(self, command, env):
+    def __init__(self, command, env, opened=()):
+        files = [os.open(path, os.O_RDONLY) for path in opened]
         self.process = subprocess.Popen(
-            command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, pass_fds=files
         )
+        for file in files:
+            os.close(file)
         self.pid = self.process.pid
 
     def play(self, *lines):
@@ -97,10 +100,11 @@ class World:
         """Lets the commands see a process."""
         (self.root / str(pid)).symlink_to(f"/proc/{pid}")
 
-    def player(self, *lines, before=(), show=True, **settings):
+    def player(self, *lines, before=(), show=True, opened=(), **settings):
+        """opened: files that it has open, such as the nodes of cards."""
         command = [*before, self.build / "tests" / "programs" / "player"]
         env = {**self.env, "TTMEM": "1", **settings}
-        player = Player([str(word) for word in command], env)
+        player = Player([str(word) for word in command], env, opened)
         self.players.append(player)
         if show:
             self.show(player.pid)

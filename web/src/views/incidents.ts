@@ -6,7 +6,7 @@
 import { mayAsk, pages, problem } from "../api";
 import { choice, clear, h, say, type Child } from "../dom";
 import { bytes, clock, count, plural } from "../format";
-import { groupUp, type Group, type Leak } from "../groups";
+import { groupUp, joined, type Group, type Leak } from "../groups";
 import { live } from "../live";
 import { KINDS, type Incident, type LeakedProcess, type Party, type Site } from "../model";
 import { link, parse, remember, type Route } from "../router";
@@ -26,6 +26,7 @@ const FILTERS = [{ value: "all", text: "All" }, ...Object.entries(KINDS).map(([v
 const LIST_MAX = 5000;
 const DETAILS = 20; // of a group
 const LEAK_ROWS = 200;
+const LEAK_BUFFERS = 1000; // of a process, the largest; there may be many thousands
 
 async function all<T extends { next: string | null }, I>(path: string, parameters: Record<string, string>, take: (page: T) => I[], signal: AbortSignal): Promise<I[]> {
   const list: I[] = [];
@@ -192,9 +193,9 @@ export class Incidents implements View {
     try {
       const [incidents, processes] = await Promise.all([
         all("/api/v1/incidents", { ...since, limit: "1000" }, (page: { incidents: Incident[]; next: string | null }) => page.incidents, signal),
-        all("/api/v1/leaks", { ...since, limit: "100" }, (page: { processes: LeakedProcess[]; next: string | null }) => page.processes, signal),
+        all("/api/v1/leaks", { ...since, limit: "100", buffers: String(LEAK_BUFFERS) }, (page: { processes: LeakedProcess[]; next: string | null }) => page.processes, signal),
       ]);
-      this.groups = groupUp(incidents, processes);
+      this.groups = groupUp(incidents, joined(processes));
       this.show();
     } catch (error) {
       if (!signal.aborted) say(this.note, problem(error));

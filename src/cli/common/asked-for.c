@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Explains empty answers. */
+
+#include "cli/common/asked-for.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/bits.h"
+#include "cli/common/command.h"
+#include "cli/common/session.h"
+#include "model/filter.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+#include "source/books/scan.h"
+
+#define ASKED_FOR_SHOWN 16u /* devices that are there */
+
+static void asked_for_print_device(const struct filter_device *device)
+{
+	fprintf(stderr, device->by_id ? "0x%" PRIx64 : "%" PRIu64, device->value);
+}
+
+static bool asked_for_has_device(const struct snapshot *snapshot,
+				 const struct filter_device *wanted)
+{
+	const struct filter one = {.device_count = 1, .devices = {*wanted}};
+
+	for (size_t i = 0; i < snapshot->device_count; i++) {
+		if (filter_wants_device(&one, snapshot->devices[i].device,
+					snapshot->devices[i].unique_id))
+			return true;
+	}
+	/* A process may number a device otherwise than its row. */
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+
+		for (size_t k = 0; k < process->part_count; k++) {
+			if (filter_wants_device(&one, process->parts[k].device,
+						process->parts[k].facts.unique_id))
+				return true;
+		}
+	}
+	return false;
+}
+
+static void asked_for_tell_device(const struct asked_for *asked, const struct snapshot *snapshot,
+				  const struct filter_device *wanted)
+{
+	fprintf(stderr, "ttmem %s: there is no device ", asked->command);
+	asked_for_print_device(wanted);
+	for (size_t i = 0; i < bits_min(snapshot->device_count, ASKED_FOR_SHOWN); i++) {
+		/* Different cards may have the same number. */
+		if (i == 0 || snapshot->devices[i].device != snapshot->devices[i - 1].device)
+			fprintf(stderr, "%s%" PRIu32, i ? ", " : "; there are ",
+				snapshot->devices[i].device);
+	}
+	fputs(snapshot->device_count > ASKED_FOR_SHOWN ? " and more\n" : "\n", stderr);
+}
+
+static const struct snapshot_process *asked_for_process(const struct snapshot *snapshot,
+							uint32_t pid)
+{
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		if (snapshot->processes[i].pid == pid)
+			return &snapshot->processes[i];
+	}
+	return NULL;
+}
+
+/* Whether it is there. */
+static bool asked_for_check_process(const struct asked_for *asked, struct session *session,
+				    const struct snapshot *snapshot)
+{
+	uint32_t pid = asked->filter->pid;
+	const struct snapshot_process *process = asked_for_process(snapshot, pid);
+
+	if (process && !process->untracked && (process->books || !asked->rows))
+		return true;
+	fprintf(stderr, "ttmem %s: ", asked->command);
+	if (process && !process->untracked)
+		fprintf(stderr,
+			"of process %" PRIu32 " only totals are known, or you may not see more\n",
+			pid);
+	else if (!process && proc_start_ticks(&session_scan(session)->proc, pid) == 0)
+		fprintf(stderr, "there is no process %" PRIu32 "\n", pid);
+	else
+		fprintf(stderr,
+			"process %" PRIu32 " is not tracked, or you may not see it: \"ttmem doctor "
+			"--pid %" PRIu32 "\" says why\n",
+			pid, pid);
+	return false;
+}
+
+void asked_for_check(struct asked_for *asked, struct session *session,
+		     const struct snapshot *snapshot)
+{
+	const struct filter *filter = asked->filter;
+
+	for (uint32_t i = 0; i < filter->device_count; i++) {
+		if (asked_for_has_device(snapshot, &filter->devices[i]))
+			continue;
+		asked_for_tell_device(asked, snapshot, &filter->devices[i]);
+		asked->is_missing = true;
+	}
+	if (filter->has_pid && !asked_for_check_process(asked, session, snapshot))
+		asked->is_missing = true;
+}
+
+int asked_for_exit(const struct asked_for *asked, int code)
+{
+	return code == COMMAND_OK && asked->is_missing && !asked->is_json ? COMMAND_FAILED : code;
+}
+
+void asked_for_tell_none(const struct asked_for *asked, const char *what)
+{
+	const struct filter *filter = asked->filter;
+
+	fprintf(stderr, "ttmem %s: no %s", asked->command, what);
+	if (filter->has_type)
+		fprintf(stderr, " of type %s", types_name(filter->type));
+	for (uint32_t i = 0; i < filter->device_count; i++) {
+		fputs(i ? ", " : " on device ", stderr);
+		asked_for_print_device(&filter->devices[i]);
+	}
+	if (filter->has_pid)
+		fprintf(stderr, " of process %" PRIu32, filter->pid);
+	fputc('\n', stderr);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Notices: what they say of stacks. */
+
+#include "daemon/notify/notice.h"
+
+#include <string.h>
+
+#include "base/unit.h"
+#include "model/snapshot.h"
+
+static struct snapshot *snapshot_of_one(void)
+{
+	struct snapshot_process process = {.pid = 7, .comm = "train", .source = "book", .books = 1};
+	struct snapshot *snapshot = snapshot_new(1000);
+	uint32_t index;
+
+	assert(snapshot && snapshot_add_process(snapshot, &process, &index) == 0 && index == 0);
+	assert(snapshot_part(snapshot, 0, 0));
+	return snapshot;
+}
+
+UNIT(an_incident_has_the_stack_of_who_did_it)
+{
+	struct snapshot *snapshot = snapshot_of_one();
+	struct snapshot_incident incident = {
+		.kind = "double_free",
+		.first = {.known = true, .stack = "main.c:1:other"},
+		.second = {.known = true, .stack = "a.c:9:main -> x/a.c:5:drop @ app -> app+0x12"},
+	};
+	struct notice *notice = notice_new_incident(snapshot, &incident, 1);
+
+	assert(notice);
+	assert(strcmp(notice->stack, "app+0x12 <- drop (x/a.c:5) <- main (a.c:9)") == 0);
+	notice_free(notice);
+	incident.second.known = false;
+	notice = notice_new_incident(snapshot, &incident, 1);
+	assert(notice && strcmp(notice->stack, "other (main.c:1)") == 0);
+	notice_free(notice);
+	incident.first.known = false;
+	incident.first.stack = NULL;
+	notice = notice_new_incident(snapshot, &incident, 1);
+	assert(notice && !notice->stack);
+	notice_free(notice);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_leak_has_the_stack_of_its_first_buffer)
+{
+	const struct notice_ending ending = {.ended_ns = 1000, .how = "died"};
+	struct snapshot *snapshot = snapshot_of_one();
+	struct snapshot_buffer buffer = {.size = 64, .refs = 1, .stack = "a.c:3:keep"};
+	struct notice *notice;
+
+	assert(snapshot_add_buffer(snapshot, &buffer) == 0);
+	buffer.stack = "a.c:4:more";
+	assert(snapshot_add_buffer(snapshot, &buffer) == 0);
+	notice = notice_new_leak(snapshot, 0, &ending);
+	assert(notice && strcmp(notice->stack, "keep (a.c:3)") == 0);
+	notice_free(notice);
+	snapshot_free(snapshot);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Leaks as JSON. A page may end between two buffers of a process; the next one then has that process
+ * again, without its call sites, and says where its list goes on.
+ */
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "base/emit.h"
+#include "daemon/recorder/recorder-writing.h"
+#include "model/json/document.h"
+
+static void recorder_exit(struct emit *json, const struct store_ending *ending)
+{
+	if (!ending->exit_is_known) {
+		emit_null(json, "exit");
+		return;
+	}
+	emit_open_object(json, "exit");
+	if (ending->exit_signal)
+		emit_null(json, "code");
+	else
+		emit_u64(json, "code", (uint32_t)ending->exit_code & 0xff);
+	if (ending->exit_signal)
+		emit_u64(json, "signal", (uint32_t)ending->exit_signal & 0x7f);
+	else
+		emit_null(json, "signal");
+	emit_close_object(json);
+}
+
+static void recorder_open_leak(struct recorder_writing *writing)
+{
+	const struct snapshot_process *process = &writing->snapshot->processes[0];
+	const struct store_leak *leak = &writing->leak;
+	struct emit *json = writing->json;
+
+	emit_open_object(json, NULL);
+	emit_u64(json, "pid", process->pid);
+	emit_u64(json, "ns_pid", process->ns_pid);
+	emit_string(json, "comm", process->comm);
+	emit_string(json, "user", process->user);
+	emit_u64(json, "user_id", process->user_id);
+	emit_string(json, "container", process->container);
+	emit_string(json, "source", process->source);
+	emit_u64(json, "start_ns", process->start_ns);
+	emit_u64(json, "ended_ns", leak->ending.ended_ns);
+	emit_string(json, "how", leak->ending.closed ? "closed" : "died");
+	emit_bool(json, "exec", leak->ending.execed);
+	recorder_exit(json, &leak->ending);
+	emit_u64(json, "bytes", leak->bytes);
+	emit_u64(json, "buffer_count", leak->buffers);
+	emit_u64(json, "listed", leak->listed);
+	if (leak->offset > 0)
+		emit_u64(json, "offset", leak->offset);
+	if (leak->buffers == 0) {
+		emit_bool(json, "buffers_known", false);
+		writing->missing.totals_only++;
+	}
+	writing->site_buffers = 0;
+	writing->is_open = true;
+}
+
+/* Notes what the report has lost. */
+static void recorder_miss(struct recorder_writing *writing)
+{
+	const struct store_leak *leak = &writing->leak;
+	struct recorder_missing *missing = &writing->missing;
+	bool has_sites = !writing->scope->has_address && leak->offset == 0;
+
+	missing->sites += has_sites && writing->site_buffers < leak->buffers;
+	if (leak->listed >= leak->buffers)
+		return;
+	if (missing->lists < RECORDER_MISSING_TOLD)
+		missing->told[missing->lists] = (struct recorder_missing_list){
+			.pid = leak->process.pid,
+			.listed = leak->listed,
+			.buffers = leak->buffers,
+		};
+	missing->lists++;
+}
+
+static void recorder_close_leak(struct recorder_writing *writing)
+{
+	if (!writing->is_open)
+		return;
+	recorder_miss(writing);
+	if (writing->part != RECORDER_BUFFERS) {
+		recorder_writing_open(writing, RECORDER_SITES);
+		recorder_writing_open(writing, RECORDER_BUFFERS);
+	}
+	recorder_writing_open(writing, RECORDER_NOTHING);
+	emit_close_object(writing->json);
+	writing->is_open = false;
+}
+
+static int recorder_leak(void *context, const struct store_leak *leak)
+{
+	struct recorder_writing *writing = context;
+	int r;
+
+	recorder_close_leak(writing);
+	r = writing->scope->has_address ? 0 : recorder_writing_check_room(writing);
+	if (r != 0)
+		return r;
+	r = recorder_writing_process(writing, &leak->process, leak->ending.ended_ns);
+	if (r < 0)
+		return r;
+	writing->leak = *leak;
+	/* With an address it is only told if a buffer of that address comes. */
+	if (!writing->scope->has_address)
+		recorder_open_leak(writing);
+	return 0;
+}
+
+static int recorder_leak_site(void *context, const struct store_part *part)
+{
+	struct recorder_writing *writing = context;
+
+	if (!writing->is_open)
+		return 0;
+	writing->site_buffers += part->buffers;
+	recorder_writing_open(writing, RECORDER_SITES);
+	recorder_writing_site(writing->json, part, true);
+	return 0;
+}
+
+static int recorder_leak_buffer(void *context, const struct snapshot_buffer *buffer,
+				uint64_t device_uid)
+{
+	struct recorder_writing *writing = context;
+	struct snapshot_buffer row = *buffer;
+	int r;
+
+	if (!recorder_writing_is_wanted(writing->scope, buffer->address, buffer->device, device_uid,
+					buffer->type))
+		return 0;
+	r = recorder_writing_check_room(writing);
+	/* Where a page ends is told by the place in the list, so one that ends there has a row. */
+	if (r > 0 && writing->part != RECORDER_BUFFERS)
+		r = 0;
+	if (r == 0)
+		r = recorder_writing_device(writing, buffer->device, device_uid);
+	if (r != 0)
+		return r;
+	if (!writing->is_open)
+		recorder_open_leak(writing);
+	if (writing->part != RECORDER_BUFFERS) {
+		recorder_writing_open(writing, RECORDER_SITES);
+		recorder_writing_open(writing, RECORDER_BUFFERS);
+	}
+	row.process = 0;
+	document_buffer(writing->json, writing->snapshot, &row);
+	return 0;
+}
+
+/* The rows of one page. */
+static int recorder_leak_rows(struct store_reader *reader, const struct store_filter *filter,
+			      struct recorder_writing *writing, struct store_cursor *ret_next)
+{
+	bool has_buffers = !writing->scope->has_buffers_max || writing->scope->buffers_max > 0;
+	const struct store_leak_rows rows = {
+		.context = writing,
+		.leak = recorder_leak,
+		/* A leak is only begun by its first buffer of the address, after the sites. */
+		.part = writing->scope->has_address ? NULL : recorder_leak_site,
+		.buffer = has_buffers ? recorder_leak_buffer : NULL,
+		.buffers_max = writing->scope->buffers_max,
+	};
+	int r = store_query_leaks(reader, filter, &rows, ret_next);
+
+	recorder_close_leak(writing);
+	return r;
+}
+
+int recorder_documents_leak_rows(struct store_reader *reader, const struct store_filter *filter,
+				 const struct recorder_scope *scope, struct emit *json,
+				 struct store_cursor *ret_next)
+{
+	CLEANUP(recorder_writing_deinit)
+	struct recorder_writing writing = {.json = json, .scope = scope};
+
+	return recorder_leak_rows(reader, filter, &writing, ret_next);
+}
+
+int recorder_documents_leaks(struct store_reader *reader, const struct query_past *query,
+			     const struct recorder_scope *scope, struct emit *json)
+{
+	static const struct recorder_page page = {
+		.schema = "ttmem.leaks/1",
+		.list = "processes",
+		.rows = recorder_leak_rows,
+		.hidden = store_query_other_leaks,
+	};
+	struct recorder_scope wanted = *scope;
+
+	wanted.has_buffers_max = query->has_buffers_max;
+	wanted.buffers_max = query->buffers_max;
+	return recorder_writing_page(reader, query, &wanted, &page, json);
+}

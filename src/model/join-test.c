@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The rule as a table: what the driver, the process, its regions and its environment say, and which
+ * card each device must be. Then all combinations of them against what no rule may ever do.
+ */
+
+#include "model/join.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/unit.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+
+#define NONE (-1)
+#define MOST 8
+
+#define SERIAL UINT64_C(0x0100014511732031)
+#define BOARD(board, place) ((SERIAL + (board)) << 8 | (place))
+#define ASIC(n) (UINT64_C(0x1f2e3d4c5b6a7900) + (n))
+
+struct table_card {
+	uint64_t id, serial;
+};
+
+struct table_part {
+	uint64_t id;
+	uint32_t region; /* n: its row in a region says ASIC(n); 0 = it has none */
+	bool remote;
+	/* Expected: the number of its card, or NONE. */
+	int card;
+	uint32_t joined;
+	uint32_t unmatched;
+};
+
+struct table_row {
+	const char *name;
+	size_t rows; /* devices of the snapshot */
+	const char *visible;
+	uint32_t open; /* bit n: has node n open */
+	bool nodes_known;
+	size_t card_count, part_count;
+	struct table_card cards[MOST];
+	struct table_part parts[MOST];
+};
+
+#define WAY(way) SNAPSHOT_JOINED_##way
+#define WHY(why) SNAPSHOT_UNMATCHED_##why
+
+static const struct table_row table[] = {
+	{"a declared id is the card's, whatever its number",
+	 2,
+	 NULL,
+	 0,
+	 false,
+	 2,
+	 1,
+	 {{ASIC(1), SERIAL}, {ASIC(2), SERIAL + 1}},
+	 {{.id = ASIC(2), .card = 1, .joined = WAY(UID)}}},
+	{"an id beats the node that is open",
+	 2,
+	 NULL,
+	 1,
+	 true,
+	 2,
+	 1,
+	 {{ASIC(1), SERIAL}, {ASIC(2), SERIAL + 1}},
+	 {{.id = ASIC(2), .card = 1, .joined = WAY(UID)}}},
+	{"a client that says only a number is the card that it has open",
+	 1,
+	 NULL,
+	 1,
+	 true,
+	 1,
+	 1,
+	 {{ASIC(1), SERIAL}},
+	 {{.card = 0, .joined = WAY(OPEN)}}},
+	{"it is told by the driver alone where descriptors cannot be read",
+	 1,
+	 NULL,
+	 1,
+	 false,
+	 1,
+	 1,
+	 {{ASIC(1), SERIAL}},
+	 {{.card = 0, .joined = WAY(OPEN)}}},
+	{"without any evidence the number decides",
+	 1,
+	 NULL,
+	 0,
+	 false,
+	 1,
+	 1,
+	 {{ASIC(1), SERIAL}},
+	 {{.card = 0, .joined = WAY(NUMBER)}}},
+	{"one that has no node open uses no card",
+	 2,
+	 NULL,
+	 0,
+	 true,
+	 1,
+	 1,
+	 {{ASIC(1), SERIAL}},
+	 {{.card = NONE, .joined = SNAPSHOT_BY_NUMBER, .unmatched = WHY(NO_NODE)}}},
+	{"a number that no card has",
+	 2,
+	 NULL,
+	 0,
+	 false,
+	 1,
+	 2,
+	 {{ASIC(1), SERIAL}},
+	 {{.card = 0, .joined = WAY(NUMBER)},
+	  {.card = NONE, .joined = SNAPSHOT_BY_NUMBER, .unmatched = WHY(NUMBER)}}},
+	{"an id that no card has is a device of its own",
+	 2,
+	 NULL,
+	 1,
+	 true,
+	 1,
+	 1,
+	 {{ASIC(1), SERIAL}},
+	 {{.id = ASIC(9), .card = NONE, .joined = WAY(UID), .unmatched = WHY(ID)}}},
+	{"a card without an ASIC id is known by board and place",
+	 1,
+	 NULL,
+	 0,
+	 false,
+	 1,
+	 1,
+	 {{0, SERIAL}},
+	 {{.id = BOARD(0, 0), .card = 0, .joined = WAY(BOARD)}}},
+	{"so is a card with one, if the process does not know it",
+	 1,
+	 NULL,
+	 0,
+	 false,
+	 1,
+	 1,
+	 {{ASIC(1), SERIAL}},
+	 {{.id = BOARD(0, 0), .card = 0, .joined = WAY(BOARD)}}},
+	{"two chips on one board are told apart by their place",
+	 2,
+	 NULL,
+	 0,
+	 false,
+	 2,
+	 2,
+	 {{0, SERIAL}, {0, SERIAL}},
+	 {{.id = BOARD(0, 0), .card = 0, .joined = WAY(BOARD)},
+	  {.id = BOARD(0, 1), .card = 1, .joined = WAY(BOARD)}}},
+	{"four boards of two chips, of which the driver sees one each: eight rows",
+	 8,
+	 NULL,
+	 0xf,
+	 true,
+	 4,
+	 8,
+	 {{0, SERIAL}, {0, SERIAL + 1}, {0, SERIAL + 2}, {0, SERIAL + 3}},
+	 {{.id = BOARD(0, 0), .card = 0, .joined = WAY(BOARD)},
+	  {.id = BOARD(1, 0), .card = 1, .joined = WAY(BOARD)},
+	  {.id = BOARD(2, 0), .card = 2, .joined = WAY(BOARD)},
+	  {.id = BOARD(3, 0), .card = 3, .joined = WAY(BOARD)},
+	  {.id = BOARD(0, 1), .remote = true, .card = NONE, .unmatched = WHY(REMOTE)},
+	  {.id = BOARD(1, 1), .remote = true, .card = NONE, .unmatched = WHY(REMOTE)},
+	  {.id = BOARD(2, 1), .remote = true, .card = NONE, .unmatched = WHY(REMOTE)},
+	  {.id = BOARD(3, 1), .remote = true, .card = NONE, .unmatched = WHY(REMOTE)}}},
+	{"the same with ASIC ids",
+	 8,
+	 NULL,
+	 0xf,
+	 true,
+	 4,
+	 8,
+	 {{ASIC(1), SERIAL}, {ASIC(3), SERIAL + 1}, {ASIC(5), SERIAL + 2}, {ASIC(7), SERIAL + 3}},
+	 {{.id = ASIC(1), .card = 0},
+	  {.id = ASIC(3), .card = 1},
+	  {.id = ASIC(5), .card = 2},
+	  {.id = ASIC(7), .card = 3},
+	  {.id = ASIC(2), .remote = true, .card = NONE, .unmatched = WHY(REMOTE)},
+	  {.id = ASIC(4), .remote = true, .card = NONE, .unmatched = WHY(REMOTE)},
+	  {.id = ASIC(6), .remote = true, .card = NONE, .unmatched = WHY(REMOTE)},
+	  {.id = ASIC(8), .remote = true, .card = NONE, .unmatched = WHY(REMOTE)}}},
+	{"its row in a region names the chip",
+	 2,
+	 NULL,
+	 0,
+	 false,
+	 2,
+	 1,
+	 {{ASIC(1), SERIAL}, {ASIC(2), SERIAL + 1}},
+	 {{.region = 2, .card = 1, .joined = WAY(REGION)}}},
+	{"a region names it without any driver",
+	 1,
+	 NULL,
+	 0,
+	 false,
+	 0,
+	 1,
+	 {{0, 0}},
+	 {{.region = 2, .card = NONE, .joined = WAY(REGION), .unmatched = WHY(ID)}}},
+	{"hidden cards: the nodes that are open, in order",
+	 4,
+	 NULL,
+	 0xa,
+	 true,
+	 4,
+	 2,
+	 {{ASIC(1), SERIAL}, {ASIC(2), SERIAL + 1}, {ASIC(3), SERIAL + 2}, {ASIC(4), SERIAL + 3}},
+	 {{.card = 1, .joined = WAY(OPEN)}, {.card = 3, .joined = WAY(OPEN)}}},
+	{"hidden cards in another order: the environment says which",
+	 4,
+	 "3,1",
+	 0xa,
+	 true,
+	 4,
+	 2,
+	 {{ASIC(1), SERIAL}, {ASIC(2), SERIAL + 1}, {ASIC(3), SERIAL + 2}, {ASIC(4), SERIAL + 3}},
+	 {{.card = 3, .joined = WAY(OPEN)}, {.card = 1, .joined = WAY(OPEN)}}},
+	{"an environment that contradicts the open nodes is not believed",
+	 4,
+	 "2",
+	 0x2,
+	 true,
+	 4,
+	 1,
+	 {{ASIC(1), SERIAL}, {ASIC(2), SERIAL + 1}, {ASIC(3), SERIAL + 2}, {ASIC(4), SERIAL + 3}},
+	 {{.card = 1, .joined = WAY(OPEN)}}},
+	{"an environment that is nonsense",
+	 2,
+	 "0000:c1:00.0,,x",
+	 0x2,
+	 true,
+	 2,
+	 1,
+	 {{ASIC(1), SERIAL}, {ASIC(2), SERIAL + 1}},
+	 {{.card = 1, .joined = WAY(OPEN)}}},
+	{"more devices than nodes: the others are not known",
+	 3,
+	 NULL,
+	 0x2,
+	 true,
+	 2,
+	 2,
+	 {{ASIC(1), SERIAL}, {ASIC(2), SERIAL + 1}},
+	 {{.card = 1, .joined = WAY(OPEN)},
+	  {.card = NONE, .joined = SNAPSHOT_BY_NUMBER, .unmatched = WHY(TAKEN)}}},
+	{"cards without id and serial: by node",
+	 2,
+	 NULL,
+	 0x2,
+	 true,
+	 2,
+	 1,
+	 {{0, 0}, {0, 0}},
+	 {{.card = 1, .joined = WAY(OPEN)}}},
+	{"cards without id and serial: by number, as two rows could not be told apart",
+	 2,
+	 NULL,
+	 0,
+	 true,
+	 2,
+	 1,
+	 {{0, 0}, {0, 0}},
+	 {{.card = 0, .joined = WAY(NUMBER)}}},
+	{"an id for a card that has none",
+	 1,
+	 NULL,
+	 0x1,
+	 true,
+	 1,
+	 1,
+	 {{0, 0}},
+	 {{.id = ASIC(1), .card = 0, .joined = WAY(OPEN)}}},
+	{"a remote chip is no card, though its number is",
+	 2,
+	 NULL,
+	 0,
+	 false,
+	 1,
+	 1,
+	 {{ASIC(1), SERIAL}},
+	 {{.remote = true, .card = NONE, .joined = SNAPSHOT_BY_NUMBER, .unmatched = WHY(REMOTE)}}},
+};
+
+static struct snapshot_process identity(uint32_t pid, const char *visible, bool nodes_known)
+{
+	return (struct snapshot_process){
+		.pid = pid,
+		.start_ticks = pid,
+		.comm = "test",
+		.user = "me",
+		.source = "book",
+		.alive = true,
+		.exact = true,
+		.visible = visible,
+		.nodes_known = nodes_known,
+	};
+}
+
+static void add_cards(struct snapshot *snapshot, const struct table_card *cards, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct snapshot_card card = {.number = (uint32_t)i,
+					     .unique_id = cards[i].id,
+					     .serial = cards[i].serial,
+					     .card = "n150"};
+
+		assert(snapshot_add_card(snapshot, &card) == 0);
+	}
+}
+
+/* A process with 1 byte of DRAM on each of its devices. */
+static uint32_t add_process(struct snapshot *snapshot, const struct snapshot_process *process,
+			    uint32_t open, const struct table_part *parts, size_t count)
+{
+	uint32_t index;
+
+	assert(snapshot_add_process(snapshot, process, &index) == 0);
+	for (uint32_t i = 0; i < count; i++) {
+		struct snapshot_claim claim = {.process = *process,
+					       .device = i,
+					       .facts = {.unique_id = ASIC(parts[i].region)},
+					       .types = 0x7f,
+					       .used = {1}};
+		struct snapshot_part *part = snapshot_part(snapshot, index, i);
+		struct snapshot_memory memory = {.used = 1, .buffers = 1, .peak = 1};
+
+		assert(part);
+		part->facts.unique_id = parts[i].id;
+		part->facts.remote = parts[i].remote;
+		snapshot_add_memory(&part->memory[TYPES_DRAM], &memory);
+		if (parts[i].region)
+			assert(snapshot_add_claim(snapshot, &claim) == 0);
+	}
+	for (uint32_t node = 0; open >> node; node++) {
+		struct snapshot_claim claim = {
+			.process = *process, .device = node, .is_open_only = true};
+
+		claim.process.untracked = true;
+		if (open >> node & 1)
+			assert(snapshot_add_claim(snapshot, &claim) == 0);
+	}
+	return index;
+}
+
+static bool is_as_expected(const struct snapshot *snapshot, const struct table_row *row)
+{
+	const struct snapshot_process *process = &snapshot->processes[0];
+	bool same = snapshot->device_count == row->rows && process->part_count == row->part_count;
+
+	for (size_t i = 0; same && i < row->part_count; i++) {
+		const struct snapshot_part *part = &process->parts[i];
+		const struct table_part *want = &row->parts[i];
+		const struct snapshot_device *device = &snapshot->devices[part->row];
+		int card = part->card == SNAPSHOT_NO_CARD ? NONE
+							  : (int)snapshot->cards[part->card].number;
+
+		same = card == want->card && part->joined == want->joined &&
+		       part->unmatched == want->unmatched &&
+		       part->facts.unique_id == device->unique_id &&
+		       device->present == (card != NONE) && device->memory[TYPES_DRAM].used == 1 &&
+		       (card == NONE || (int)device->number == card);
+		if (!same)
+			printf("%s: device %zu is card %d, %s, unmatched %u\n", row->name, i, card,
+			       join_name(part->joined), part->unmatched);
+	}
+	if (!same)
+		printf("%s: %zu rows, should be %zu\n", row->name, snapshot->device_count,
+		       row->rows);
+	return same;
+}
+
+UNIT(every_device_is_on_its_card)
+{
+	bool same = true;
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		const struct table_row *row = &table[i];
+		struct snapshot_process process = identity(10, row->visible, row->nodes_known);
+		struct snapshot *snapshot = snapshot_new(1);
+
+		assert(snapshot);
+		add_cards(snapshot, row->cards, row->card_count);
+		add_process(snapshot, &process, row->open, row->parts, row->part_count);
+		assert(snapshot_finish(snapshot) == 0);
+		same = is_as_expected(snapshot, row) && same;
+		snapshot_free(snapshot);
+	}
+	assert(same);
+}
+
+UNIT(two_processes_that_number_differently_share_the_rows)
+{
+	static const struct table_card cards[] = {{ASIC(1), SERIAL}, {ASIC(2), SERIAL + 1}};
+	static const struct table_part nothing[2] = {{.id = 0}};
+	struct snapshot_process one = identity(10, NULL, true), other = identity(11, "1", true);
+	struct snapshot *snapshot = snapshot_new(1);
+
+	assert(snapshot);
+	add_cards(snapshot, cards, 2);
+	add_process(snapshot, &one, 0x3, nothing, 2);
+	add_process(snapshot, &other, 0x2, nothing, 1);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->device_count == 2);
+	assert(snapshot->devices[0].memory[TYPES_DRAM].used == 1);
+	assert(snapshot->devices[1].memory[TYPES_DRAM].used == 2);
+	assert(snapshot->processes[1].parts[0].device == 0);
+	assert(snapshot->processes[1].parts[0].facts.unique_id == ASIC(2));
+	assert(snapshot->devices[1].joined == SNAPSHOT_JOINED_OPEN);
+	snapshot_free(snapshot);
+}
+
+UNIT(the_weakest_way_is_that_of_the_row)
+{
+	static const struct table_card cards[] = {{ASIC(1), SERIAL}};
+	static const struct table_part knows[] = {{.id = ASIC(1)}}, nothing[] = {{.id = 0}};
+	struct snapshot_process one = identity(10, NULL, true), other = identity(11, NULL, false);
+	struct snapshot *snapshot = snapshot_new(1);
+
+	assert(snapshot);
+	add_cards(snapshot, cards, 1);
+	add_process(snapshot, &one, 1, knows, 1);
+	add_process(snapshot, &other, 0, nothing, 1);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->device_count == 1 && snapshot->devices[0].is_joined);
+	assert(snapshot->devices[0].joined == SNAPSHOT_JOINED_NUMBER);
+	assert(snapshot->processes[0].parts[0].joined == SNAPSHOT_JOINED_UID);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_card_without_an_id_is_one_chip_only)
+{
+	static const struct table_card cards[] = {{0, 0}};
+	static const struct table_part first[] = {{.id = ASIC(1)}}, second[] = {{.id = ASIC(2)}};
+	struct snapshot_process one = identity(10, NULL, true), other = identity(11, NULL, true);
+	struct snapshot *snapshot = snapshot_new(1);
+
+	assert(snapshot);
+	add_cards(snapshot, cards, 1);
+	add_process(snapshot, &one, 1, first, 1);
+	add_process(snapshot, &other, 1, second, 1);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->device_count == 2);
+	assert(snapshot->processes[1].parts[0].unmatched == SNAPSHOT_UNMATCHED_TAKEN);
+	snapshot_free(snapshot);
+}
+
+UNIT(the_drivers_word_about_a_card_wins)
+{
+	static const struct table_card cards[] = {{ASIC(1), SERIAL}};
+	static const struct table_part knows[] = {{.id = ASIC(1)}};
+	struct snapshot_process process = identity(10, NULL, true);
+	struct snapshot *snapshot = snapshot_new(1);
+	struct snapshot_facts *facts;
+
+	assert(snapshot);
+	add_cards(snapshot, cards, 1);
+	add_process(snapshot, &process, 1, knows, 1);
+	facts = &snapshot->processes[0].parts[0].facts;
+	facts->card = "evilcard";
+	facts->remote = true;
+	facts->capacity[TYPES_DRAM] = UINT64_C(1) << 60;
+	assert(snapshot_finish(snapshot) == 0);
+	assert(strcmp(snapshot->devices[0].card, "n150") == 0 && !snapshot->devices[0].remote);
+	assert(snapshot->devices[0].memory[TYPES_DRAM].capacity == UINT64_C(12) << 30);
+	assert(snapshot->note_count == 2);
+	snapshot_free(snapshot);
+}
+
+/*
+ * Every combination of what can be said: no two devices of a process on one card, nothing lost, no
+ * device on a card that contradicts it, no more rows than chips.
+ */
+static void check_combination(const struct snapshot *snapshot, uint32_t open, bool nodes_known)
+{
+	const struct snapshot_process *process = &snapshot->processes[0];
+	uint64_t used = 0;
+
+	for (size_t i = 0; i < snapshot->device_count; i++)
+		used += snapshot->devices[i].memory[TYPES_DRAM].used;
+	assert(used == process->part_count);
+	assert(snapshot->device_count <= snapshot->card_count + process->part_count);
+	for (size_t i = 0; i < process->part_count; i++) {
+		const struct snapshot_part *part = &process->parts[i];
+		const struct snapshot_card *card;
+
+		assert(part->is_joined);
+		if (part->card == SNAPSHOT_NO_CARD) {
+			assert(part->unmatched != SNAPSHOT_MATCHED || !snapshot->card_count);
+			continue;
+		}
+		card = &snapshot->cards[part->card];
+		assert(!part->facts.remote || part->joined < SNAPSHOT_JOINED_OPEN);
+		assert(part->joined != SNAPSHOT_JOINED_OPEN || open >> card->number & 1);
+		assert(part->joined != SNAPSHOT_JOINED_NUMBER ||
+		       (card->number == part->device &&
+			((!open && !nodes_known) || (!card->unique_id && !card->serial))));
+		assert(part->joined != SNAPSHOT_JOINED_UID ||
+		       card->unique_id == part->facts.unique_id);
+		for (size_t k = 0; k < i; k++)
+			assert(process->parts[k].card != part->card);
+	}
+}
+
+UNIT(no_combination_puts_two_devices_on_one_card_or_loses_one)
+{
+	static const struct table_card cards[][2] = {
+		{{0, 0}, {0, 0}},
+		{{0, SERIAL}, {0, SERIAL}},
+		{{0, SERIAL}, {0, SERIAL + 1}},
+		{{ASIC(1), SERIAL}, {ASIC(2), SERIAL + 1}},
+		{{ASIC(1), SERIAL}, {0, SERIAL}},
+		{{ASIC(1), 0}, {ASIC(2), 0}},
+	};
+	static const struct table_part parts[] = {
+		{.id = 0},           {.remote = true},
+		{.region = 1},       {.region = 2},
+		{.id = ASIC(1)},     {.id = ASIC(2)},
+		{.id = BOARD(0, 0)}, {.id = BOARD(0, 1)},
+		{.id = ASIC(9)},     {.id = ASIC(8), .remote = true},
+	};
+	static const char *const visible[] = {NULL, "1", "1,0", "", "7"};
+	size_t kinds = ARRAY_SIZE(parts);
+
+	for (size_t n = 0; n < ARRAY_SIZE(cards) * 4 * 2 * ARRAY_SIZE(visible) * kinds * kinds;
+	     n++) {
+		size_t rest = n;
+		const struct table_card *set = cards[rest % ARRAY_SIZE(cards)];
+		uint32_t open = (uint32_t)(rest /= ARRAY_SIZE(cards)) % 4;
+		bool nodes_known = (rest /= 4) % 2;
+		const char *list = visible[(rest /= 2) % ARRAY_SIZE(visible)];
+		struct table_part both[2] = {parts[(rest /= ARRAY_SIZE(visible)) % kinds],
+					     parts[rest / kinds % kinds]};
+		struct snapshot_process process = identity(10, list, nodes_known);
+		struct snapshot *snapshot = snapshot_new(1);
+		bool is_same_chip = both[0].id && both[0].id == both[1].id;
+
+		assert(snapshot);
+		add_cards(snapshot, set, 2);
+		add_process(snapshot, &process, open, both, 2);
+		assert(snapshot_finish(snapshot) == 0);
+		/* Two numbers for one id are one chip. */
+		if (!is_same_chip && !(both[0].region && both[0].region == both[1].region) &&
+		    snapshot->processes[0].parts[0].facts.unique_id !=
+			    snapshot->processes[0].parts[1].facts.unique_id)
+			check_combination(snapshot, open, nodes_known);
+		snapshot_free(snapshot);
+	}
+}

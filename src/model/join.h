@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Which card a process's device is. A process numbers its devices as it likes: hidden cards shift the
+ * numbers, remote chips have no node, old clients say nothing but a number. What is known is used in
+ * this order, and each part says which step applied:
+ *
+ *	uid	the ASIC id that the process declares is a card's
+ *	board	it declares serial << 8 | place: the card at that place of the board. Cards without an
+ *		ASIC id have this identity, too
+ *	region	the process's own row in a region of tt-metal names the chip
+ *	open	the driver's nodes that the process has open: those that its environment names in
+ *		TT_VISIBLE_DEVICES, in that order; else device n is node n, if that holds for all of its
+ *		devices; else device n is the nth of its nodes
+ *	number	device n is node n, where nothing contradicts it
+ *
+ * A contradiction is: another ASIC id, a remote chip, other nodes open, or none at all. Where cards
+ * have neither id nor serial number, rows can be told apart only by number, and open nodes do not
+ * contradict.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct join;
+struct snapshot;
+
+/* @snapshot has its cards and claims; it is borrowed. NULL: out of memory. */
+struct join *join_new(struct snapshot *snapshot);
+struct join *join_free(struct join *join);
+void join_cleanup(struct join **join);
+
+/* The id under which the chip is known: that of the card which @id means, else @id itself. */
+uint64_t join_id(const struct join *join, uint64_t id);
+
+/*
+ * Joins all parts that have not been yet, those of living processes first: who comes first gives a
+ * card without an id the one that the process knows.
+ */
+void join_all(struct join *join);
+
+/* The id of a card: its ASIC id, else serial << 8 | place, else what a process knows; 0 = none. */
+uint64_t join_card_id(const struct join *join, size_t card);
+
+/* For JSON and text. */
+const char *join_name(uint32_t joined);

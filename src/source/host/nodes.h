@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Which of the driver's nodes a process really has open. The driver lists who opened a node; the list
+ * keeps a pid after its process has ended as long as a child holds the node, and knows nothing of
+ * children that inherited it. The descriptors of a process tell, where they may be read.
+ */
+
+struct pid_cache;
+struct snapshot;
+
+/*
+ * Checks the driver's claims, and adds those of processes that report themselves but do not know which
+ * chips they use. To be called when all other sources have been read. Returns 0 or -ENOMEM.
+ */
+int nodes_check(struct pid_cache *pid_cache, struct snapshot *snapshot);

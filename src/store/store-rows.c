@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Packs the buffers of leak reports, and unpacks them. A file may be damaged: all is checked. */
+
+#include "store/store-rows.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "store/store-item.h"
+
+/* In this order for ever; new ones are added at the end. */
+enum {
+	COLUMN_DEVICE,
+	COLUMN_DEVICE_UID,
+	COLUMN_TYPE,
+	COLUMN_ADDRESS,
+	COLUMN_SIZE,
+	COLUMN_REFS,
+	COLUMN_BORN,
+	COLUMN_THREAD,
+	COLUMN_FLAGS,
+	COLUMN_KERNEL_SORT,
+	COLUMN_BANKS,
+	COLUMN_SIZE_PER_BANK,
+	COLUMN_NAME,
+	COLUMN_PHASE,
+	COLUMN_STACK,
+	COLUMNS,
+};
+
+#define ROWS_HEADER 12u
+#define ROWS_TEXTS 3u       /* of a row */
+#define ROWS_SLOTS 16384u   /* a power of two, over twice the texts of a chunk */
+#define ROWS_COLUMNS_MAX 64 /* of a chunk that a later version wrote */
+#define ROWS_RAW_MAX                                                                    \
+	(ROWS_HEADER + ROWS_COLUMNS_MAX * sizeof(uint64_t) * (size_t)STORE_ROWS_CHUNK + \
+	 STORE_ROWS_TEXT_MAX)
+
+_Static_assert(ROWS_SLOTS >= 2u * ROWS_TEXTS * STORE_ROWS_CHUNK, "the table of texts stays sparse");
+
+struct packer_text {
+	const char *text; /* NULL = the slot is free */
+	uint32_t at;
+};
+
+struct store_packer {
+	uint32_t count;
+	uint64_t columns[COLUMNS][STORE_ROWS_CHUNK];
+	char *texts;
+	size_t text_used, text_capacity;
+	struct packer_text slots[ROWS_SLOTS];
+};
+
+struct store_packer *store_packer_new(void)
+{
+	return calloc(1, sizeof(struct store_packer));
+}
+
+struct store_packer *store_packer_free(struct store_packer *packer)
+{
+	if (!packer)
+		return NULL;
+	free(packer->texts);
+	free(packer);
+	return NULL;
+}
+
+bool store_packer_is_full(const struct store_packer *packer)
+{
+	return packer->count == STORE_ROWS_CHUNK ||
+	       packer->text_used + 1 + ROWS_TEXTS * TEXT_CLEAN_SIZE(STORE_TEXT_MAX) >
+		       STORE_ROWS_TEXT_MAX;
+}
+
+uint32_t store_packer_count(const struct store_packer *packer)
+{
+	return packer->count;
+}
+
+size_t store_packer_size(const struct store_packer *packer)
+{
+	return ROWS_HEADER + COLUMNS * sizeof(uint64_t) * (size_t)packer->count + packer->text_used;
+}
+
+/* The text's offset; it is copied when it is met for the first time. */
+static int packer_text(struct store_packer *packer, const char *text, uint64_t *ret_at)
+{
+	uint64_t hash = hash_u64((uintptr_t)text);
+	struct packer_text *slot;
+	size_t length;
+	char *texts;
+
+	*ret_at = 0;
+	if (!text || !*text)
+		return 0;
+	for (;; hash++) {
+		slot = &packer->slots[hash % ROWS_SLOTS];
+		if (!slot->text)
+			break;
+		if (slot->text == text) {
+			*ret_at = slot->at;
+			return 0;
+		}
+	}
+	length = strnlen(text, STORE_TEXT_MAX);
+	texts = array_grow(packer->texts, &packer->text_capacity,
+			   packer->text_used + 1 + TEXT_CLEAN_SIZE(length), 1);
+	if (!texts)
+		return -ENOMEM;
+	packer->texts = texts;
+	if (packer->text_used == 0)
+		texts[packer->text_used++] = '\0';
+	*slot = (struct packer_text){text, (uint32_t)packer->text_used};
+	*ret_at = slot->at;
+	packer->text_used += text_clean(text, length, texts + packer->text_used) + 1;
+	return 0;
+}
+
+int store_packer_add(struct store_packer *packer, const struct snapshot_buffer *buffer,
+		     uint64_t device_uid)
+{
+	uint64_t row[COLUMNS] = {
+		[COLUMN_DEVICE] = buffer->device, [COLUMN_DEVICE_UID] = device_uid,
+		[COLUMN_TYPE] = buffer->type,     [COLUMN_ADDRESS] = buffer->address,
+		[COLUMN_SIZE] = buffer->size,     [COLUMN_REFS] = buffer->refs,
+		[COLUMN_BORN] = buffer->born_ns,  [COLUMN_THREAD] = buffer->thread,
+		[COLUMN_FLAGS] = buffer->flags,   [COLUMN_KERNEL_SORT] = buffer->kernel_sort,
+		[COLUMN_BANKS] = buffer->banks,   [COLUMN_SIZE_PER_BANK] = buffer->size_per_bank,
+	};
+	int r = packer_text(packer, buffer->name, &row[COLUMN_NAME]);
+
+	if (r == 0)
+		r = packer_text(packer, buffer->phase, &row[COLUMN_PHASE]);
+	if (r == 0)
+		r = packer_text(packer, buffer->stack, &row[COLUMN_STACK]);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < COLUMNS; i++)
+		packer->columns[i][packer->count] = row[i];
+	packer->count++;
+	return 0;
+}
+
+static void packer_put_u32(uint8_t *to, uint32_t value)
+{
+	value = htole32(value);
+	memcpy(to, &value, sizeof(value));
+}
+
+/* A column's differences, their lowest bytes first. Small ones of either sign have few bits. */
+static void packer_put_column(const uint64_t *column, uint32_t count, uint8_t *to)
+{
+	uint64_t before = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t more = column[i] - before;
+		uint64_t value = more << 1 ^ (more >> 63 ? UINT64_MAX : 0);
+
+		before = column[i];
+		for (uint32_t byte = 0; byte < sizeof(value); byte++)
+			to[(size_t)byte * count + i] = (uint8_t)(value >> 8 * byte);
+	}
+}
+
+static void packer_empty(struct store_packer *packer)
+{
+	packer->count = 0;
+	packer->text_used = 0;
+	memset(packer->slots, 0, sizeof(packer->slots));
+}
+
+int store_packer_take(struct store_packer *packer, struct store_chunk *ret_chunk)
+{
+	size_t size = store_packer_size(packer);
+	uLongf length = compressBound(size);
+	CLEANUP_FREE uint8_t *raw = malloc(size);
+	CLEANUP_FREE uint8_t *packed = malloc(sizeof(uint32_t) + length);
+	uint8_t *at = raw, *less;
+
+	if (!raw || !packed)
+		return -ENOMEM;
+	packer_put_u32(at, packer->count);
+	packer_put_u32(at + 4, COLUMNS);
+	packer_put_u32(at + 8, (uint32_t)packer->text_used);
+	at += ROWS_HEADER;
+	for (size_t i = 0; i < COLUMNS; i++) {
+		packer_put_column(packer->columns[i], packer->count, at);
+		at += sizeof(uint64_t) * packer->count;
+	}
+	if (packer->text_used > 0)
+		memcpy(at, packer->texts, packer->text_used);
+	packer_put_u32(packed, (uint32_t)size);
+	/* It has room for any result, so only memory can be missing. */
+	if (compress2(packed + sizeof(uint32_t), &length, raw, size, Z_BEST_SPEED) != Z_OK)
+		return -ENOMEM;
+	length += sizeof(uint32_t);
+	less = realloc(packed, length);
+	if (less)
+		packed = less;
+	*ret_chunk = (struct store_chunk){
+		.rows = packer->count,
+		.length = length,
+		.bytes = cleanup_steal(packed),
+	};
+	packer_empty(packer);
+	return 0;
+}
+
+static uint32_t rows_get_u32(const uint8_t *from)
+{
+	uint32_t value;
+
+	memcpy(&value, from, sizeof(value));
+	return le32toh(value);
+}
+
+static uint64_t rows_get(const uint8_t *column, uint32_t count, uint32_t at, uint64_t before)
+{
+	uint64_t value = 0;
+
+	for (uint32_t byte = 0; byte < sizeof(value); byte++)
+		value |= (uint64_t)column[(size_t)byte * count + at] << 8 * byte;
+	return before + (value >> 1 ^ (value & 1 ? UINT64_MAX : 0));
+}
+
+/* NULL for none; so is what lies outside. */
+static const char *rows_text(const struct store_rows *rows, uint64_t at)
+{
+	return at > 0 && at < rows->text_size && rows->texts[at] ? rows->texts + at : NULL;
+}
+
+static void rows_fill(struct store_rows *rows, const uint8_t *columns)
+{
+	uint64_t row[COLUMNS] = {0};
+
+	for (uint32_t i = 0; i < rows->count; i++) {
+		for (size_t k = 0; k < COLUMNS; k++)
+			row[k] = rows_get(columns + sizeof(uint64_t) * rows->count * k, rows->count,
+					  i, row[k]);
+		rows->device_uids[i] = row[COLUMN_DEVICE_UID];
+		rows->buffers[i] = (struct snapshot_buffer){
+			.device = (uint32_t)row[COLUMN_DEVICE],
+			.type = (uint8_t)row[COLUMN_TYPE],
+			.address = row[COLUMN_ADDRESS],
+			.size = row[COLUMN_SIZE],
+			.refs = (uint32_t)row[COLUMN_REFS],
+			.born_ns = row[COLUMN_BORN],
+			.thread = (uint32_t)row[COLUMN_THREAD],
+			.flags = (uint8_t)row[COLUMN_FLAGS],
+			.kernel_sort = (uint8_t)row[COLUMN_KERNEL_SORT],
+			.banks = (uint32_t)row[COLUMN_BANKS],
+			.size_per_bank = row[COLUMN_SIZE_PER_BANK],
+			.name = rows_text(rows, row[COLUMN_NAME]),
+			.phase = rows_text(rows, row[COLUMN_PHASE]),
+			.stack = rows_text(rows, row[COLUMN_STACK]),
+		};
+	}
+}
+
+/* Checks the header of the unpacked bytes. */
+static int rows_check(struct store_rows *rows, size_t size, uint32_t *ret_columns)
+{
+	if (size < ROWS_HEADER)
+		return -EBADMSG;
+	rows->count = rows_get_u32(rows->bytes);
+	*ret_columns = rows_get_u32(rows->bytes + 4);
+	rows->text_size = rows_get_u32(rows->bytes + 8);
+	if (rows->count == 0 || rows->count > STORE_ROWS_CHUNK || *ret_columns < COLUMNS ||
+	    *ret_columns > ROWS_COLUMNS_MAX || rows->text_size > STORE_ROWS_TEXT_MAX ||
+	    size != ROWS_HEADER + sizeof(uint64_t) * *ret_columns * (size_t)rows->count +
+			    rows->text_size)
+		return -EBADMSG;
+	rows->texts = (const char *)rows->bytes + size - rows->text_size;
+	return rows->text_size == 0 || rows->texts[rows->text_size - 1] == '\0' ? 0 : -EBADMSG;
+}
+
+static int rows_inflate(struct store_rows *rows, const uint8_t *bytes, size_t length,
+			size_t *ret_size)
+{
+	size_t size = length >= sizeof(uint32_t) ? rows_get_u32(bytes) : 0;
+	uLongf got = size;
+	int r;
+
+	if (size < ROWS_HEADER || size > ROWS_RAW_MAX)
+		return -EBADMSG;
+	rows->bytes = malloc(size);
+	if (!rows->bytes)
+		return -ENOMEM;
+	r = uncompress(rows->bytes, &got, bytes + sizeof(uint32_t), length - sizeof(uint32_t));
+	if (r != Z_OK || got != size)
+		return r == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
+	*ret_size = size;
+	return 0;
+}
+
+int store_rows_unpack(struct store_rows *rows, const void *bytes, size_t length)
+{
+	uint32_t columns = 0;
+	size_t size = 0;
+	int r;
+
+	store_rows_deinit(rows);
+	r = rows_inflate(rows, bytes, length, &size);
+	if (r == 0)
+		r = rows_check(rows, size, &columns);
+	if (r < 0)
+		return r;
+	rows->buffers = calloc(rows->count, sizeof(*rows->buffers));
+	rows->device_uids = calloc(rows->count, sizeof(*rows->device_uids));
+	if (!rows->buffers || !rows->device_uids)
+		return -ENOMEM;
+	rows_fill(rows, rows->bytes + ROWS_HEADER);
+	return 0;
+}
+
+void store_rows_deinit(struct store_rows *rows)
+{
+	free(rows->bytes);
+	free(rows->buffers);
+	free(rows->device_uids);
+	*rows = STORE_ROWS_NULL;
+}

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ttmemd puts memory on the card that a process has open, in everything that it tells and remembers."""
+
+import re
+
+import pytest
+
+from machines import GIB, Machine
+from ttmemd import get
+from world import check_schema, wait_for
+
+
+@pytest.fixture
+def machine(ttmemd):
+    machine = Machine(ttmemd.folder / "machine")
+    for number in range(2):
+        machine.card(number, "n150", "wormhole_b0", chip=0x40 + number, serial=7 + number)
+    for name in ("TTMEM_SHM_DIR", "TTMEM_SYS_ROOT", "TTMEM_DEV_ROOT"):
+        ttmemd.env[name] = machine.env()[name]
+    ttmemd.start("--http", "127.0.0.1:0")
+    return machine
+
+
+def hidden(daemon, machine, size):
+    """A process that sees only the second card, and calls it 0."""
+    return daemon.player(f"alloc 0 DRAM 0x1000 {size} weights", opened=[machine.node(1)], TT_VISIBLE_DEVICES="1")
+
+
+def used(daemon):
+    rows = check_schema(get(daemon, "/api/v1/smi"))["devices"]
+    return [row["memory"]["DRAM"]["used"] for row in rows]
+
+
+def test_series_metrics_and_buffers_name_the_card(ttmemd, machine):
+    player = hidden(ttmemd, machine, 3 * GIB)
+    wait_for(lambda: used(ttmemd) == [0, 3 * GIB], "the card")
+    lines = wait_for(lambda: get(ttmemd, f"/api/v1/series?pid={player.pid}")["series"], "its line")
+    assert {(line["device"], line["uid"]) for line in lines} == {(1, "0x41")}
+    _, text = ttmemd.fetch("/metrics")
+    rows = re.findall(rf'ttmem_process_bytes\{{pid="{player.pid}".*device="(\d+)",uid="(\w+)"', text)
+    assert rows == [("1", "0x41")]
+    for name, names in (("1", ["weights"]), ("0x41", ["weights"]), ("0", [])):
+        found = get(ttmemd, f"/api/v1/buffers?device={name}")["buffers"]
+        assert [row["name"] for row in found] == names
+        assert all(row["device_uid"] == "0x41" for row in found)
+
+
+def test_what_a_process_left_was_on_its_card(ttmemd, machine):
+    player = hidden(ttmemd, machine, GIB)
+    wait_for(lambda: used(ttmemd) == [0, GIB], "the card")
+    player.kill()
+    (leak,) = wait_for(lambda: get(ttmemd, "/api/v1/leaks")["processes"], "the report")
+    assert [row["device_uid"] for row in leak["buffers"]] == ["0x41"]

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lists of buffers in leak reports: complete up to a bound that is told, read in pages, kept while there is room."""
+
+import json
+import resource
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+from conftest import LIMIT
+from world import check_schema, wait_for
+
+LISTED_MAX = 131072
+PAGE_MAX = 2 << 20
+
+
+@pytest.fixture
+def served(ttmemd):
+    return ttmemd.start("--http", "127.0.0.1:0")
+
+
+def page(served, query):
+    status, text = served.fetch("/api/v1/leaks?" + query, token=True)
+    assert status == 200, text
+    assert len(text) < PAGE_MAX
+    return json.loads(text)
+
+
+def leave(ttmemd, *lines):
+    """A process that leaves what the lines allocate; its number, once the report is there."""
+    player = ttmemd.player(*lines)
+    wait_for(lambda: any(p["pid"] == player.pid for p in ttmemd.json("ps")["processes"]), "the process")
+    player.kill()
+    wait_for(lambda: f"pid {player.pid} " in ttmemd.run("leaks", "--pid", player.pid).stdout, "the report")
+    return player.pid
+
+
+def pages(served, query):
+    """All pages of a list."""
+    found = [page(served, query)]
+    while found[-1]["next"]:
+        found.append(page(served, f"{query}&cursor={found[-1]['next']}"))
+    return found
+
+
+def test_a_report_lists_a_hundred_thousand_buffers(served):
+    count = 100000
+    pid = leave(served, "phase decode/layer 3", f"many 0 DRAM 0x1000 64 {count}", "alloc 1 L1 0x10 5000 large")
+    document = json.loads(served.run("leaks", "--pid", pid, "--json").stdout)
+    (leak,) = document["processes"]
+    assert document["exact"] and document["notes"] == [] and document["next"] is None
+    assert leak["listed"] == leak["buffer_count"] == len(leak["buffers"]) == count + 1
+    assert leak["bytes"] == count * 64 + 5000
+    assert leak["buffers"][0]["name"] == "large"
+    assert len({b["address"] for b in leak["buffers"]}) == count + 1
+    leak["buffers"] = leak["buffers"][:100]
+    check_schema(document)
+    # The same over HTTP, in pages that end within the list.
+    found = pages(served, f"pid={pid}&limit=1000")
+    assert len(found) > 10
+    rows = [row for one in found for process in one["processes"] for row in process["buffers"]]
+    assert len(rows) == count + 1 and rows[:100] == leak["buffers"]
+    offsets = [process.get("offset", 0) for one in found for process in one["processes"]]
+    assert offsets == sorted(set(offsets)) and offsets[0] == 0
+    check_schema(found[1])
+
+
+def test_older_reports_of_a_call_site_keep_their_buffers(served):
+    pids = [leave(served, "phase load", "alloc 0 DRAM 0x1000 64 weights") for _ in range(6)]
+    processes = {p["pid"]: p for p in served.json("leaks")["processes"]}
+    for pid in pids:
+        assert processes[pid]["listed"] == len(processes[pid]["buffers"]) == 1
+        (site,) = processes[pid]["sites"]
+        assert (site["name"], site["phase"], site["phases"]) == ("weights", "load", ["load"])
+        assert processes[pid]["buffers"][0]["phase"] == "load"
+    document = page(served, "limit=1000&buffers=0")
+    assert [p["buffers"] for p in document["processes"]] == [[]] * 6
+    assert [p["listed"] for p in document["processes"]] == [1] * 6
+
+
+def test_a_huge_report_is_cut_and_says_so(served):
+    count = (1 << 20) + 1234
+    player = served.player(f"many 0 DRAM 0x1000 64 {count}", "alloc 1 L1 0x10 5000 large")
+    wait_for(lambda: any(p["pid"] == player.pid for p in served.json("ps")["processes"]), "the process")
+    player.kill()
+    began = time.monotonic()
+    wait_for(lambda: f"left {count + 1} buffers allocated:" in served.text(), "the line")
+    document = wait_for(lambda: page(served, "limit=1000")["processes"] and page(served, "limit=1000"), "the report")
+    print(f"reported after {time.monotonic() - began:.2f} s")
+    (leak,) = document["processes"]
+    assert not document["exact"] and document["next"]
+    assert f"pid {player.pid}: {LISTED_MAX} of its {count + 1} buffers are listed; the sums are of all" in document["notes"]
+    assert (leak["buffer_count"], leak["listed"]) == (count + 1, LISTED_MAX)
+    assert leak["bytes"] == count * 64 + 5000
+    assert leak["buffers"][0]["name"] == "large"
+    # The command reads all pages without holding them.
+    command = served.build / "src" / "cli" / "ttmem"
+    small = 300 << 20
+    done = subprocess.run(
+        [command, "leaks", "--json"], env=served.env, capture_output=True, timeout=LIMIT,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (small, small)),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (whole,) = json.loads(done.stdout)["processes"]
+    assert len(whole["buffers"]) == LISTED_MAX and "offset" not in whole
+
+
+def test_a_list_that_went_for_the_size_of_the_file_is_missed(ttmemd):
+    ttmemd.start("--size-max", "1M", "--http", "127.0.0.1:0")
+    first = leave(ttmemd, "many 0 DRAM 0x1000 64 20000")
+
+    def lost():
+        leave(ttmemd, "many 0 DRAM 0x1000 64 20000")
+        (old,) = page(ttmemd, f"pid={first}&buffers=0")["processes"]
+        return old["listed"] == 0 and old
+
+    old = wait_for(lost, "the oldest list to go")
+    assert old["buffer_count"] == 20000 and old["bytes"] == 20000 * 64 and old["sites"]
+    document = page(ttmemd, f"pid={first}")
+    assert not document["exact"]
+    assert document["notes"] == [f"pid {first}: 0 of its 20000 buffers are listed; the sums are of all"]
+
+
+def test_a_database_of_the_version_before_is_converted(served):
+    pid = leave(served, "phase load", "alloc 0 DRAM 0x1000 64 weights")
+    assert served.stop() == 0
+    with sqlite3.connect(served.state / "history.db") as old:
+        old.executescript(
+            """
+            CREATE TABLE leak_buffers(leak INTEGER NOT NULL REFERENCES leaks ON DELETE CASCADE,
+             place INTEGER NOT NULL, site INTEGER NOT NULL, device INTEGER NOT NULL,
+             device_uid INTEGER NOT NULL, type INTEGER NOT NULL, address INTEGER NOT NULL,
+             size INTEGER NOT NULL, refs INTEGER NOT NULL, born_ns INTEGER NOT NULL,
+             thread INTEGER NOT NULL, flags INTEGER NOT NULL, kernel_sort INTEGER NOT NULL,
+             name TEXT NOT NULL, phase TEXT NOT NULL, stack TEXT NOT NULL,
+             PRIMARY KEY(leak, place)) STRICT, WITHOUT ROWID;
+            CREATE INDEX leak_buffers_site ON leak_buffers(site, leak);
+            INSERT INTO leak_buffers SELECT leak, 0, site, 3, 0, 1, 8192, 77, 1, 5, 9, 0, 0,
+             'old', 'before', '' FROM leak_sites;
+            DROP TABLE leak_chunks;
+            ALTER TABLE leak_sites DROP COLUMN phases;
+            UPDATE schema SET version = 3;
+            """
+        )
+    old.close()
+    served.start("--http", "127.0.0.1:0")
+    (leak,) = served.leaks(pid)
+    (row,) = leak["buffers"]
+    assert (row["device"], row["type"], row["address"], row["size"]) == (3, "L1", "0x2000", 77)
+    assert (row["name"], row["phase"], leak["sites"][0]["phase"]) == ("old", "before", "before")

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which card a process's memory is on: real processes with nodes open, cards made of files."""
+
+import os
+import subprocess
+
+import pytest
+
+from conftest import LIMIT
+from machines import GIB, MIB, Machine, Region
+
+N150 = 12 * GIB
+SERIAL = 0x0100014511732031
+
+
+@pytest.fixture
+def machine(world, tmp_path):
+    machine = Machine(tmp_path / "machine")
+    machine.proc = world.root  # with links to real processes
+    world.env.update({**machine.env(), "TTMEM_PROC_ROOT": str(world.root)})
+    return machine
+
+
+def cards(machine, count, *, chip=None, serial=SERIAL, kind="n150"):
+    for number in range(count):
+        machine.card(number, kind, "wormhole_b0", chip=chip and chip + number, serial=serial and serial + number)
+
+
+def dram(document):
+    """[(device, used, capacity, joined)] of the rows."""
+    return [(row["device"], row["memory"]["DRAM"]["used"], row["memory"]["DRAM"]["capacity"], row["joined"])
+            for row in document["devices"]]
+
+
+def test_a_client_that_says_only_a_number_is_on_the_card_it_has_open(world, machine):
+    """One row: the card's, with its capacity, in text, JSON and fit."""
+    cards(machine, 1, chip=0x4D)
+    player = world.player(f"alloc 0 DRAM 0x1000 {3 * GIB}", opened=[machine.node(0)])
+    machine.opened(0, player.pid)
+    document = world.json("smi")
+    assert dram(document) == [(0, 3 * GIB, N150, "open")]
+    (part,) = document["processes"][0]["devices"]
+    assert (part["uid"], part["joined"], part["node"]) == ("0x4d", "open", 0)
+    text = world.text("smi")
+    assert "unknown card" not in text and "0o" in text and "o: told by the nodes" in text
+    assert world.json("buffers")["buffers"][0]["device_uid"] == "0x4d"
+
+
+def test_hidden_cards_shift_numbers_but_not_memory(world, machine):
+    """Two processes on cards 1 and 3, which each of them calls 0."""
+    cards(machine, 4, chip=0x40)
+    for number in (1, 3):
+        player = world.player(f"alloc 0 DRAM 0x1000 {(7 + number) * GIB}", opened=[machine.node(number)],
+                              TT_VISIBLE_DEVICES=str(number))
+        machine.opened(number, player.pid)
+    document = world.json("smi")
+    assert dram(document) == [(0, 0, N150, None), (1, 8 * GIB, N150, "open"), (2, 0, N150, None),
+                              (3, 10 * GIB, N150, "open")]
+
+
+def test_the_environment_tells_the_order_of_hidden_cards(world, machine):
+    cards(machine, 4, chip=0x40)
+    world.player(f"alloc 0 DRAM 0x1000 {GIB}", f"alloc 1 DRAM 0x1000 {2 * GIB}",
+                 opened=[machine.node(1), machine.node(3)], TT_VISIBLE_DEVICES="3,1")
+    assert [row[1] for row in dram(world.json("smi"))] == [0, 2 * GIB, 0, GIB]
+
+
+def test_ids_made_of_serial_and_place_are_the_cards(world, machine):
+    """Four boards of two chips each, of which the driver shows one; it publishes no ASIC ids: eight rows."""
+    cards(machine, 4, kind="n300")
+    lines = []
+    for board in range(4):
+        for place in range(2):
+            device = board + 4 * place
+            uid = (SERIAL + board << 8 | place) & (1 << 64) - 1
+            lines.append(f"device {device} {uid:#x} wormhole_b0 n300 {place} {N150} 0")
+            lines.append(f"alloc {device} DRAM 0x1000 {(device + 1) * MIB}")
+    world.player(*lines, opened=[machine.node(n) for n in range(4)])
+    document = world.json("smi")
+    assert [row[1] for row in dram(document)] == [(n + 1) * MIB for n in range(8)]
+    assert [row["present"] for row in document["devices"]] == [True] * 4 + [False] * 4
+    assert [row["remote"] for row in document["devices"]] == [False] * 4 + [True] * 4
+
+
+def test_two_chips_of_one_board_are_two_rows(world, machine):
+    for number in range(2):
+        machine.card(number, "p300b", "blackhole", serial=SERIAL)
+    uids = [(SERIAL << 8 | place) & (1 << 64) - 1 for place in range(2)]
+    world.player(*(f"device {n} {uids[n]:#x} blackhole p300b 0 1024 0" for n in range(2)),
+                 "alloc 1 DRAM 0x1000 4096", opened=[machine.node(n) for n in range(2)])
+    document = world.json("smi")
+    assert [(row[0], row[1], row[3]) for row in dram(document)] == [(0, 0, "board"), (1, 4096, "board")]
+
+
+def test_the_own_row_of_a_region_names_the_chip(world, machine):
+    """A tracked process without an id, and a stock one: one chip, one row. There is no driver here."""
+    tracked = machine.attach(world.player("alloc 0 DRAM 0x1000 4096"), 0x1111)
+    stock = machine.attach(world.player(TTMEM="0"), 0x1111)
+    region = Region(4, 0x1111, 0)
+    region.process(tracked.pid, "player", seconds_ago=0, DRAM=4096)
+    region.process(stock.pid, "player", seconds_ago=0, DRAM=GIB)
+    machine.region(region, mode=0o600)
+    document = world.json("smi")
+    assert [(row["uid"], row["joined"]) for row in document["devices"]] == [("0x1111", "region")]
+    assert document["devices"][0]["memory"]["DRAM"]["used"] == GIB + 4096
+
+
+def test_eight_chips_that_a_tracked_and_a_stock_process_share_are_eight_rows(world, machine):
+    tracked = world.player(*(f"alloc {n} DRAM 0x1000 {n + 1}" for n in range(8)))
+    stock = world.player(TTMEM="0")
+    for n in range(8):
+        region = Region(4, 0x2000 + n, n)
+        for player in (tracked, stock):
+            machine.attach(player, 0x2000 + n)
+        region.process(tracked.pid, "player", seconds_ago=0, DRAM=n + 1)
+        region.process(stock.pid, "player", seconds_ago=0, DRAM=MIB)
+        machine.region(region)
+    assert [row[1] for row in dram(world.json("smi"))] == [MIB + n + 1 for n in range(8)]
+
+
+def test_the_drivers_facts_win_over_declared_ones(world, machine):
+    cards(machine, 1, chip=0x4D)
+    world.player(f"device 0 0x4d blackhole evilcard 1 {1 << 60} 0", "alloc 0 DRAM 0x1000 4096",
+                 opened=[machine.node(0)])
+    document = world.json("smi")
+    (row,) = document["devices"]
+    assert (row["card"], row["arch"], row["remote"]) == ("n150", "wormhole_b0", False)
+    assert row["memory"]["DRAM"]["capacity"] == N150
+    assert any("another card" in note for note in document["notes"])
+    assert any("more DRAM" in note for note in document["notes"])
+
+
+def test_a_process_without_any_node_is_on_no_card(world, machine):
+    cards(machine, 1, chip=0x4D)
+    world.player("alloc 0 DRAM 0x1000 4096")
+    document = world.json("smi")
+    assert sorted((row["present"], row["joined"], row["memory"]["DRAM"]["used"]) for row in document["devices"]) == [
+        (False, "by_number", 4096), (True, None, 0)]
+    assert "?: not known which card" in world.text("smi")
+
+
+def test_an_inherited_node_counts_for_who_holds_it(world, machine):
+    """The driver names the opener, which has ended; a child has the node. A stranger with the pid has not."""
+    cards(machine, 2, chip=0x40)
+    gone = subprocess.Popen(["true"])
+    gone.wait(timeout=LIMIT)
+    stranger = world.player(TTMEM="0")
+    child = world.player("alloc 0 DRAM 0x1000 4096", opened=[machine.node(1)])
+    machine.opened(1, gone.pid, stranger.pid)
+    document = world.json("smi")
+    assert [row[1] for row in dram(document)] == [0, 4096]
+    assert [process["pid"] for process in document["processes"]] == [child.pid]
+
+
+def test_the_list_of_a_driver_is_believed_where_descriptors_cannot_be_read(world, machine, tmp_path):
+    """The process is another user's: here one that exists in files only."""
+    files = Machine(tmp_path / "files")
+    files.card(0, "n150", "wormhole_b0", chip=0x4D)
+    files.process(4242, "python3")
+    files.opened(0, 4242)
+    world.env.update(files.env())
+    (process,) = world.json("smi")["processes"]
+    assert process["untracked"] and process["devices"][0]["joined"] == "open"
+    assert os.path.exists(files.node(0))
+
+
+def test_filters_by_device_mean_the_card(world, machine):
+    """Two processes call their card 0; -d names cards, by node or id, whatever the processes call them."""
+    cards(machine, 2, chip=0x40)
+    for number in range(2):
+        world.player(f"alloc 0 DRAM 0x1000 {number + 1} on-{number}", opened=[machine.node(number)],
+                     TT_VISIBLE_DEVICES=str(number))
+    for number in range(2):
+        for name in (str(number), f"{0x40 + number:#x}"):
+            document = world.json("buffers", "--device", name)
+            assert [(b["name"], b["device_uid"]) for b in document["buffers"]] == [
+                (f"on-{number}", f"{0x40 + number:#x}")], name
+    assert world.json("smi", "-d", "1")["totals"]["bytes"] == 2
