@@ -49,7 +49,7 @@ static void ps_memory(struct table *table, const struct snapshot *snapshot,
 								: "";
 	char number[TEXT_NUMBER_SIZE];
 
-	table_format(table, "%" PRIu32, part->device);
+	table_format(table, "%" PRIu32 "%s", part->device, part->before_reset ? " reset" : "");
 	table_text(table, types_name(type));
 	table_format(table, "%s%s", bound, text_size(memory->used, number));
 	table_format(table, "%" PRIu64, memory->buffers);

@@ -147,6 +147,10 @@ static void merge_row(struct snapshot *snapshot, const struct merge_entry *entri
 			row->untracked++;
 			continue;
 		}
+		if (part->before_reset) {
+			row->before_reset++;
+			continue;
+		}
 		row->processes++;
 		row->joined = row->is_joined ? (uint32_t)bits_max(row->joined, part->joined)
 					     : part->joined;
@@ -228,7 +232,9 @@ static void merge_card(struct snapshot *snapshot, struct snapshot_device *row,
 	if (card->card)
 		row->card = card->card;
 	row->remote = false;
-	row->present = true;
+	row->present = card->condition.state != SNAPSHOT_GONE;
+	row->condition = card->condition;
+	row->closed = row->closed && !card->condition.outside;
 	row->device = row->number = card->number;
 	row->serial = card->serial;
 	row->bus = card->bus;

@@ -35,6 +35,7 @@ static uint64_t snapshot_digest_part(uint64_t digest, const struct snapshot_part
 		digest = snapshot_digest_word(digest, part->driver_memory->tlb);
 		digest = snapshot_digest_word(digest, part->driver_memory->tlb_windows);
 	}
+	digest = snapshot_digest_word(digest, part->before_reset);
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct snapshot_memory *memory = &part->memory[type];
 
@@ -68,6 +69,8 @@ uint64_t snapshot_digest_totals(const struct snapshot *snapshot)
 
 		digest = snapshot_digest_word(digest, device->unique_id);
 		digest = snapshot_digest_word(digest, device->device);
+		digest = snapshot_digest_word(digest, device->condition.state);
+		digest = snapshot_digest_word(digest, device->condition.outside);
 		/* In whole degrees and watts, because the fractions change all the time. */
 		for (uint32_t sensor = 0; sensor < SNAPSHOT_SENSORS; sensor++)
 			digest = snapshot_digest_word(

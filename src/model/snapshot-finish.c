@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "model/condition.h"
 #include "model/join.h"
 #include "model/merge.h"
 #include "model/resolve-claims.h"
@@ -45,9 +46,12 @@ int snapshot_finish(struct snapshot *snapshot)
 		if (!snapshot->processes[i].exact && snapshot->processes[i].alive)
 			snapshot->exact = false;
 	}
+	condition_mark_left(snapshot);
 	r = merge_devices(snapshot, join);
-	if (r == 0)
+	if (r == 0) {
 		resolve_bounds(snapshot);
+		condition_finish(snapshot);
+	}
 	for (size_t i = 0; r == 0 && i < snapshot->driver_memory_count; i++)
 		snapshot_join_driver_memory(snapshot, &snapshot->driver_memory[i]);
 	return r;

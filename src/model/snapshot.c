@@ -53,6 +53,7 @@ struct snapshot *snapshot_free(struct snapshot *snapshot)
 	free(snapshot->cards);
 	free(snapshot->claims);
 	free(snapshot->driver_memory);
+	free(snapshot->left);
 	free(snapshot->notes);
 	pool_deinit(&snapshot->texts);
 	free(snapshot);
@@ -371,6 +372,18 @@ int snapshot_add_driver_memory(struct snapshot *snapshot,
 		return -ENOMEM;
 	snapshot->driver_memory = list;
 	list[snapshot->driver_memory_count++] = *memory;
+	return 0;
+}
+
+int snapshot_add_left(struct snapshot *snapshot, const struct snapshot_left *left)
+{
+	struct snapshot_left *list = array_grow(snapshot->left, &snapshot->left_capacity,
+						snapshot->left_count + 1, sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	snapshot->left = list;
+	list[snapshot->left_count++] = *left;
 	return 0;
 }
 

@@ -127,6 +127,9 @@ struct snapshot_part {
 	struct snapshot_facts facts;
 	struct snapshot_memory memory[BOOK_TYPES];
 
+	/* Once finished: from before a reset or removal of the card; not counted on the device. */
+	bool before_reset;
+
 	/*
 	 * Once finished, for a part that tt-metal's region reports as well: its figures. They are
 	 * never counted; where they differ from the memory above, differs is set.
@@ -157,10 +160,10 @@ struct snapshot_process {
 	bool stale;       /* exited, and only a region still names it; alive is false */
 	bool untracked;   /* has a device open and reports nothing: its memory is unknown */
 	bool differs;     /* one of its parts differs */
-	bool is_opener;   /* the driver lists it among those that have a device open */
 	bool nodes_known; /* its descriptors were searched: claims name all nodes that it has open */
 	const char
 		*visible; /* TT_VISIBLE_DEVICES of its environment; NULL = not set, or not known */
+	bool is_opener;   /* the driver lists it among those that have a device open */
 	uint64_t last_ns;
 	struct book_rejected rejected;
 	uint64_t
@@ -202,6 +205,24 @@ struct snapshot_telemetry {
 	int64_t value[SNAPSHOT_SENSORS];
 };
 
+enum snapshot_state {
+	SNAPSHOT_STATE_UNKNOWN = 0, /* the driver does not have it, as a remote chip */
+	SNAPSHOT_PRESENT = 1,
+	SNAPSHOT_IN_RESET = 2,      /* the driver has it, and no data of it */
+	SNAPSHOT_NOT_ANSWERING = 3, /* reads yield ones only, or its heartbeat stands still */
+	SNAPSHOT_GONE = 4,          /* removed, or unbound from the driver */
+};
+
+/* How a card does, as the driver reports it. */
+struct snapshot_condition {
+	uint32_t state;                   /* enum snapshot_state */
+	struct snapshot_telemetry limits; /* of the sensors that have one */
+	bool has_heartbeat, has_trips;
+	uint32_t heartbeat; /* counts while the firmware runs */
+	uint32_t trips;     /* times that it was too hot and switched itself off */
+	uint32_t outside;   /* descriptors open in processes outside of our pid namespace */
+};
+
 /* A chip with a connection to the host, as the driver reports it. */
 struct snapshot_card {
 	uint32_t number;    /* N of /dev/tenstorrent/N */
@@ -213,6 +234,14 @@ struct snapshot_card {
 	const char *bus; /* "0000:c1:00.0" */
 	const char *firmware;
 	struct snapshot_telemetry telemetry;
+	struct snapshot_condition condition;
+};
+
+/* A part that its process has had since before its card was reset or removed. */
+struct snapshot_left {
+	uint32_t pid;
+	uint32_t device; /* as the process numbers it; UINT32_MAX = all of its devices */
+	uint64_t start_ticks;
 };
 
 /*
@@ -256,8 +285,10 @@ struct snapshot_device {
 	const char *bus;    /* NULL = not known, likewise firmware */
 	const char *firmware;
 	struct snapshot_telemetry telemetry;
-	uint32_t cores;  /* 0 = not known */
-	uint32_t origin; /* private to merge.c */
+	struct snapshot_condition condition;
+	uint32_t before_reset; /* living processes whose part is from before a reset */
+	uint32_t cores;        /* 0 = not known */
+	uint32_t origin;       /* private to merge.c */
 	struct snapshot_device_memory memory[BOOK_TYPES];
 };
 
@@ -331,6 +362,8 @@ struct snapshot {
 	size_t claim_count, claim_capacity;
 	struct snapshot_driver_memory *driver_memory; /* per process and card */
 	size_t driver_memory_count, driver_memory_capacity;
+	struct snapshot_left *left;
+	size_t left_count, left_capacity;
 	size_t closed_regions; /* tt-metal regions that no source could read */
 	const char **notes;
 	size_t note_count, note_capacity;
@@ -394,6 +427,7 @@ int snapshot_add_card(struct snapshot *snapshot, const struct snapshot_card *car
 int snapshot_add_claim(struct snapshot *snapshot, const struct snapshot_claim *claim);
 int snapshot_add_driver_memory(struct snapshot *snapshot,
 			       const struct snapshot_driver_memory *memory);
+int snapshot_add_left(struct snapshot *snapshot, const struct snapshot_left *left);
 
 /* Device memory that a row stands for: none if it lies in a buffer that is counted. */
 uint64_t snapshot_buffer_bytes(const struct snapshot_buffer *buffer);

@@ -36,7 +36,7 @@ static int collect_all(const struct collect_sources *sources,
 	if (r == 0)
 		r = kernel_collect(sources->proc, sources->knows, sources->known, snapshot);
 	if (r == 0)
-		r = host_collect(request, snapshot, &closed);
+		r = host_collect(request, sources->cards, snapshot, &closed);
 	if (r < 0)
 		return r;
 	if (closed.regions && sources->remote &&

@@ -11,6 +11,7 @@
 
 #include "source/host/kernel.h"
 
+struct card_watch;
 struct proc;
 struct daemon_client;
 struct scan;
@@ -25,6 +26,9 @@ struct collect_sources {
 	kernel_knows_fn *knows;
 	const void *known; /* passed to knows() */
 	const struct proc *proc;
+
+	/* What the caller remembers of cards; NULL = nothing. */
+	struct card_watch *cards;
 
 	/* For the command: may read regions that we may not; NULL = none. */
 	struct daemon_client *remote;

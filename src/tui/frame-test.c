@@ -350,3 +350,47 @@ UNIT(a_chart_begins_with_what_the_daemon_knows)
 	assert(series_find(&model.series, &key));
 	model_deinit(&model);
 }
+
+static bool shows(struct model *model, const char *text)
+{
+	struct grid grid = GRID_NULL;
+	bool found = false;
+
+	assert(grid_begin(&grid, 24, 120) == 0);
+	frame_draw(model, &grid);
+	for (unsigned int row = 0; row < grid.rows && !found; row++) {
+		char line[121] = "";
+
+		for (unsigned int i = 0; i < grid.columns; i++) {
+			uint32_t character = grid.cells[row * grid.columns + i].character;
+
+			line[i] = character < 0x7f ? (char)character : '?';
+		}
+		found = strstr(line, text) != NULL;
+	}
+	grid_deinit(&grid);
+	return found;
+}
+
+UNIT(incidents_of_other_users_are_counted_in_the_title)
+{
+	struct model model;
+
+	model_init(&model);
+	show(&model);
+	press(&model, '5');
+	for (uint64_t hidden = 0; hidden <= 3; hidden += 3) {
+		struct poller_details *details = calloc(1, sizeof(*details));
+
+		assert(details);
+		details->wish = model_wish(&model);
+		details->from_daemon = true;
+		details->incident_rows = incident_rows_new();
+		assert(details->incident_rows);
+		details->incident_rows->hidden = hidden;
+		model_details_consume(&model, details);
+		assert(shows(&model, "Leaks and incidents: 0"));
+		assert(shows(&model, "and 3 of other users hidden") == (hidden > 0));
+	}
+	model_deinit(&model);
+}

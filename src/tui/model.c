@@ -62,7 +62,9 @@ bool model_shows_device(const struct model *model, const struct snapshot_device 
 {
 	if (!filter_wants_device(&model->filter, device->device, device->unique_id))
 		return false;
+	/* Cards that nobody uses too: people look for a free one. */
 	return model->all || model->filter.device_count || !device->closed || device->stale ||
+	       device->present || device->condition.state == SNAPSHOT_GONE ||
 	       amount_of_device(device, AMOUNT_ALL).buffers;
 }
 

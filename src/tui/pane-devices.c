@@ -8,7 +8,7 @@
 #include "base/bits.h"
 #include "base/text.h"
 #include "model/amount.h"
-#include "model/snapshot.h"
+#include "model/condition.h"
 #include "model/types.h"
 #include "tui/chart.h"
 #include "tui/pane.h"
@@ -88,6 +88,8 @@ static void devices_cell(const void *context, size_t item, size_t column, char *
 		break;
 	case DEVICES_CARD:
 		pane_device_card(device, text, LIST_CELL_SIZE);
+		if (condition_words(device->condition.state))
+			*style = GRID_BAD;
 		break;
 	case DEVICES_DRAM:
 	case DEVICES_L1:

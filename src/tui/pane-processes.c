@@ -93,6 +93,11 @@ static void processes_comm(const struct snapshot_process *process, char *text,
 {
 	const char *mark = process->alive ? "" : process->stale ? "(stale) " : "(ended) ";
 
+	for (size_t i = 0; process->alive && i < process->part_count; i++) {
+		if (process->parts[i].before_reset)
+			mark = "(reset) "; /* a note says what that means */
+	}
+
 	if (!process->alive || process->untracked)
 		*style = GRID_FAINT;
 	snprintf(text, LIST_CELL_SIZE, "%s%.300s%s", mark, process->comm,

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/bits.h"
-#include "model/snapshot.h"
+#include "model/condition.h"
 #include "tui/pane.h"
 
 /* Columns after DEV and CARD are sensors, in this order. */
@@ -75,6 +75,8 @@ static void telemetry_cell(const void *context, size_t item, size_t column, char
 		snprintf(text, LIST_CELL_SIZE, "%.*f %s", telemetry_sensors[i].digits,
 			 (double)device->telemetry.value[sensor] / telemetry_sensors[i].divisor,
 			 telemetry_sensors[i].unit);
+		if (condition_is_over(device, sensor))
+			*style = GRID_BAD;
 	} else if (column == TELEMETRY_BUS) {
 		is_known = device->bus;
 		snprintf(text, LIST_CELL_SIZE, "%s", is_known ? device->bus : "");

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "model/condition.h"
 #include "model/snapshot.h"
 
 const struct pane *pane_of(enum model_view view)
@@ -51,6 +52,12 @@ void pane_device_number(const struct snapshot_device *device, char *text, size_t
 
 void pane_device_card(const struct snapshot_device *device, char *text, size_t size)
 {
+	const char *state = condition_words(device->condition.state);
+
+	if (state) {
+		snprintf(text, size, "%s %s", device->card ? device->card : "card", state);
+		return;
+	}
 	if (!device->card && !device->arch)
 		snprintf(text, size, "unknown card");
 	else

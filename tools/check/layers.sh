@@ -56,7 +56,7 @@ BEGIN {
 	folder("lib/api", "base book/write lib/process compat/oldlog ttmem", "book/testing lib/testing")
 	folder("sim", "ttmem/ttmem.h")
 	folder("tui", "base model model/json")
-	folder("cli/common", "base model symbol source/books source/daemon-client source")
+	folder("cli/common", "base model symbol source/host source/books source/daemon-client source")
 	folder("compat/commands", "base model compat/logs symbol source/daemon-client cli/common")
 	folder("cli/bench", "base book/format book/read sim cli/common ttmem/ttmem.h")
 	folder("cli/doctor", "base book/format model model/json symbol source/proc source/host source/books source/daemon-client cli/common ttmem/ttmem.h")

@@ -40,6 +40,7 @@ export interface Device {
   by_number: boolean;
   memory: Memory;
   untracked?: number;
+  state?: string | null;
   telemetry?: Record<string, number | null> | null;
 }
 

@@ -39,8 +39,9 @@ export const RANGES = [
 export type Range = (typeof RANGES)[number]["value"];
 export const rangeOf = (text: string | null): Range => (RANGES.find((one) => one.value === text) ?? RANGES[1]).value;
 
-/** The readings of the sensors that exist. */
+/** The readings of the sensors that exist, or what is wrong with the card. */
 export function telemetry(device: Device): string {
+  if (device.state && device.state !== "present") return device.state.replace("_", " ");
   const known = device.telemetry ?? {};
   const parts = [];
   if (typeof known.temperature_c === "number") parts.push(`${Math.round(known.temperature_c)} °C`);

@@ -134,6 +134,34 @@ unsigned int output_width(void)
 	return output_is_terminal() ? output_columns() : 0;
 }
 
+void output_put_wrapped(const char *text, unsigned int indent)
+{
+	unsigned int width = output_width(), column = indent;
+	bool is_first = true;
+
+	while (*text) {
+		char word[512];
+		size_t length = bits_min(strcspn(text, " "), sizeof(word) - 1);
+		unsigned int columns;
+
+		memcpy(word, text, length);
+		word[length] = '\0';
+		columns = (unsigned int)text_width(word);
+		if (!is_first && width && column + 1 + columns > width) {
+			printf("\n%*s", (int)indent, "");
+			column = indent;
+		} else if (!is_first) {
+			putchar(' ');
+			column++;
+		}
+		fputs(word, stdout);
+		column += columns;
+		is_first = false;
+		text += length;
+		text += *text == ' ';
+	}
+}
+
 static void output_stop(int number)
 {
 	(void)number;

@@ -42,6 +42,12 @@ unsigned int output_columns(void);
  */
 unsigned int output_width(void);
 
+/*
+ * Writes a sentence, already escaped, that begins @indent columns from the left. On a terminal it is
+ * broken between words, and further lines are indented likewise.
+ */
+void output_put_wrapped(const char *text, unsigned int indent);
+
 /* Ctrl-C and SIGTERM end the loop of a command instead of the process. */
 void output_catch_stop(void);
 bool output_is_stopped(void);

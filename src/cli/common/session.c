@@ -13,14 +13,18 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/common/frame-names.h"
+#include "cli/common/session-cards.h"
 #include "model/frames.h"
 #include "model/snapshot.h"
 #include "source/books/book-source.h"
 #include "source/collect.h"
+#include "source/host/card-watch.h"
 #include "source/source.h"
 
 struct session {
 	struct source *books;
+	struct card_watch *cards;  /* what the daemon remembers, and for commands that look again */
+	bool has_asked;            /* the daemon about cards */
 	struct frame_names *names; /* NULL until names are needed */
 };
 
@@ -32,9 +36,13 @@ int session_new(struct session **ret_session)
 
 	if (!session)
 		return -ENOMEM;
-	r = book_source_new(&session->books);
-	if (r < 0)
+	r = card_watch_new(&session->cards);
+	if (r == 0)
+		r = book_source_new(&session->books);
+	if (r < 0) {
+		card_watch_free(session->cards);
 		return r;
+	}
 	/* Each book costs a descriptor, and a machine may have thousands. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
@@ -49,6 +57,7 @@ struct session *session_free(struct session *session)
 	if (!session)
 		return NULL;
 	source_free(session->books);
+	card_watch_free(session->cards);
 	frame_names_free(session->names);
 	free(session);
 	return NULL;
@@ -69,8 +78,18 @@ int session_take(struct session *session, const struct snapshot_request *request
 {
 	struct collect_sources sources;
 
+	int r;
+
+	if (!session->has_asked && !request->limit)
+		session_ask_cards(session_remote(session), session->cards);
+	session->has_asked = session->has_asked || !request->limit;
 	book_source_sources(session->books, &sources);
-	return collect_machine(&sources, request, ret_snapshot);
+	sources.cards = session->cards;
+	r = collect_machine(&sources, request, ret_snapshot);
+	/* Those of only some processes say nothing about the others. */
+	if (r == 0 && !request->limit && !request->filter.has_pid)
+		card_watch_learn(session->cards, *ret_snapshot);
+	return r;
 }
 
 int session_refresh(struct session *session)

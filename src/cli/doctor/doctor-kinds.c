@@ -178,6 +178,28 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 		 "let the application declare its devices with their ASIC ids "
 		 "(ttmem_device()), and look as root or let ttmemd run: "
 		 "others cannot see which nodes a process has open"},
+	[DOCTOR_CARD_UNAVAILABLE] =
+		{"card-unavailable", DOCTOR_WARNING,
+		 "nobody can use it at present. In reset: the driver has no data of it; not "
+		 "answering: all that is read of it is ones, or its heartbeat stands still; gone: "
+		 "it was removed, or unbound from the driver",
+		 "wait for a reset to end; else \"dmesg\" says why, and \"tt-smi -r\" resets it"},
+	[DOCTOR_OVER_LIMIT] =
+		{"over-limit", DOCTOR_WARNING,
+		 "the firmware slows a card down that is beyond its limits, and switches it off if "
+		 "that does not help",
+		 "see that its fan and the air around it are as they should be: \"ttmem top\", "
+		 "view "
+		 "6, or \"ttmem smi --details\""},
+	[DOCTOR_THERMAL_TRIP] =
+		{"thermal-trip", DOCTOR_WARNING,
+		 "it was so hot that it switched itself off, and what was in its memory was lost",
+		 "look after its cooling; the count starts anew when power is cycled"},
+	[DOCTOR_STALE_AFTER_RESET] = {"stale-after-reset", DOCTOR_WARNING,
+				      "its card was reset or removed under it, so its memory is no "
+				      "longer there, and its "
+				      "open node no longer works",
+				      "start it again"},
 	[DOCTOR_REGION_STALE] = {"region-stale", DOCTOR_INFO,
 				 "tt-metal's own tools still count it; ttmem does not",
 				 "version 4: the next program that opens the device clears it; "

@@ -46,7 +46,8 @@ static uint64_t doctor_capabilities(uint32_t pid)
 
 static bool doctor_sees_others(const struct doctor *doctor)
 {
-	uint64_t set = doctor_capabilities(doctor->daemon.pid);
+	uint64_t set =
+		doctor->daemon.is_outside ? UINT64_MAX : doctor_capabilities(doctor->daemon.pid);
 
 	return (set & UINT64_C(1) << CAP_SYS_PTRACE) && (set & UINT64_C(1) << CAP_DAC_READ_SEARCH);
 }
@@ -58,6 +59,7 @@ static void doctor_note_status(struct doctor *doctor, const json_t *status)
 	struct doctor_daemon *daemon = &doctor->daemon;
 
 	daemon->answers = true;
+	daemon->is_outside = daemon_client_server(session_remote(doctor->session)) == 0;
 	daemon->pid = (uint32_t)daemon_pages_number(status, "pid");
 	daemon->user_id = (uint32_t)daemon_pages_number(status, "user_id");
 	daemon->you_see_all = json_is_true(json_object_get(status, "you_see_all"));
@@ -108,6 +110,22 @@ int doctor_look_at_daemon(struct doctor *doctor)
 }
 
 /*
+ * A server outside of our pid namespace cannot be looked at. If ttmemd is outside too and of the
+ * same user, it is taken for that: ttmemd serves old clients unless it was told not to.
+ */
+static void doctor_tell_outside(struct doctor *doctor, const char *path, uint32_t user_id)
+{
+	const struct doctor_daemon *daemon = &doctor->daemon;
+
+	if (daemon->answers && daemon->is_outside && daemon->user_id == user_id)
+		return;
+	doctor_tell(doctor, DOCTOR_OLD_SERVER, 0, 0,
+		    "a server outside this pid namespace listens at %s; it cannot be told from "
+		    "here whether it is ttmemd",
+		    path);
+}
+
+/*
  * Checks who listens at the old protocol's socket. A connection that sends nothing harms no server.
  */
 static void doctor_look_at_old_socket(struct doctor *doctor)
@@ -129,8 +147,14 @@ static void doctor_look_at_old_socket(struct doctor *doctor)
 			doctor_tell(doctor, DOCTOR_OLD_SOCKET, 0, 0, "nobody listens at %s", path);
 		return;
 	}
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size) < 0 ||
-	    (uint32_t)server.pid == doctor->daemon.pid)
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size) < 0)
+		return;
+	/* From within a pid namespace, the pid of a server outside reads as 0. */
+	if (server.pid == 0) {
+		doctor_tell_outside(doctor, path, server.uid);
+		return;
+	}
+	if (!doctor->daemon.is_outside && (uint32_t)server.pid == doctor->daemon.pid)
 		return;
 	(void)proc_read(&session_scan(doctor->session)->proc, (uint32_t)server.pid, &facts);
 	if (strcmp(facts.comm, "ttmemd") == 0)

@@ -8,6 +8,7 @@
 #include <ttmem/ttmem.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "book/format/layout.h"
@@ -61,26 +62,52 @@ static struct scan_book *doctor_find_book(const struct doctor *doctor, uint32_t 
 #define DOCTOR_TELL(doctor, kind, patient, ...) \
 	doctor_tell(doctor, kind, (patient)->facts.pid, (patient)->facts.real_uid, __VA_ARGS__)
 
-static bool doctor_descends(const struct doctor *doctor, uint32_t pid, uint32_t from)
+static uint32_t doctor_parent(const struct doctor *doctor, uint32_t pid)
 {
-	const struct scan *scan = session_scan(doctor->session);
 	struct proc_facts facts;
 
-	for (int i = 0; i < DOCTOR_GENERATIONS && proc_read(&scan->proc, pid, &facts) == 0; i++) {
-		pid = facts.parent;
-		if (pid == from)
+	return proc_read(&session_scan(doctor->session)->proc, pid, &facts) < 0 ? 0 : facts.parent;
+}
+
+static bool doctor_is_launcher(const struct doctor *doctor, uint32_t pid)
+{
+	for (size_t i = 0; i < doctor->launcher_count; i++) {
+		if (doctor->launchers[i] == pid)
 			return true;
 	}
 	return false;
+}
+
+/* Once: what is above tracked processes. Without memory some are missing. */
+static void doctor_find_launchers(struct doctor *doctor)
+{
+	const struct scan *scan = session_scan(doctor->session);
+
+	doctor->has_launchers = true;
+	for (size_t i = 0; i < scan->count; i++) {
+		uint32_t pid = scan->books[i]->alive ? scan->books[i]->owner.pid : 0;
+
+		/* What is above one that is known already is known, too. */
+		while (pid && (pid = doctor_parent(doctor, pid)) &&
+		       !doctor_is_launcher(doctor, pid)) {
+			uint32_t *list =
+				array_grow(doctor->launchers, &doctor->launcher_capacity,
+					   doctor->launcher_count + 1, sizeof(*doctor->launchers));
+
+			if (!list)
+				return;
+			doctor->launchers = list;
+			list[doctor->launcher_count++] = pid;
+		}
+	}
 }
 
 /*
  * Shells and other helpers that a tracked program has started, or that have started one, have its
  * environment and the library that is preloaded there, and nothing to report.
  */
-static bool doctor_is_helper(const struct doctor *doctor, const struct doctor_patient *patient)
+static bool doctor_is_helper(struct doctor *doctor, const struct doctor_patient *patient)
 {
-	const struct scan *scan = session_scan(doctor->session);
 	uint32_t pid = patient->facts.pid;
 
 	/* Those with a device open are no helpers. */
@@ -88,11 +115,12 @@ static bool doctor_is_helper(const struct doctor *doctor, const struct doctor_pa
 		if (doctor->snapshot->processes[i].pid == pid)
 			return false;
 	}
-	for (size_t i = 0; i < scan->count; i++) {
-		uint32_t owner = scan->books[i]->owner.pid;
-
-		if (scan->books[i]->alive &&
-		    (doctor_descends(doctor, pid, owner) || doctor_descends(doctor, owner, pid)))
+	if (!doctor->has_launchers)
+		doctor_find_launchers(doctor);
+	if (doctor_is_launcher(doctor, pid))
+		return true;
+	for (int i = 0; i < DOCTOR_GENERATIONS && (pid = doctor_parent(doctor, pid)); i++) {
+		if (doctor_find_book(doctor, pid))
 			return true;
 	}
 	return false;

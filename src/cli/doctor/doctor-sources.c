@@ -13,6 +13,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/doctor/doctor.h"
+#include "model/amount.h"
+#include "model/condition.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "source/host/driver.h"
@@ -37,46 +39,6 @@ static void doctor_tell_difference(struct doctor *doctor, const struct snapshot_
 			return;
 		}
 	}
-}
-
-/* The earliest region that still names an exited process; NULL: none is known. */
-static const struct snapshot_claim *doctor_stale_region(const struct snapshot *snapshot,
-							const struct snapshot_process *process)
-{
-	const struct snapshot_claim *found = NULL;
-
-	for (size_t i = 0; i < snapshot->claim_count; i++) {
-		const struct snapshot_claim *claim = &snapshot->claims[i];
-
-		if (claim->is_open_only || claim->process.alive ||
-		    claim->process.pid != process->pid || claim->region_version == 0)
-			continue;
-		if (!found || claim->region_version < found->region_version)
-			found = claim;
-	}
-	return found;
-}
-
-/* Programs clear rows of exited ones since the version that claims its row when it opens a device. */
-static void doctor_tell_stale(struct doctor *doctor, const struct snapshot_process *process,
-			      const char *shown, const char *size)
-{
-	const struct snapshot_claim *claim = doctor_stale_region(doctor->snapshot, process);
-
-	if (!claim) {
-		doctor_tell(doctor, DOCTOR_REGION_STALE, process->pid, process->user_id,
-			    "a region still has %s of (%s), which has ended", size, shown);
-		return;
-	}
-	doctor_tell(doctor, DOCTOR_REGION_STALE, process->pid, process->user_id,
-		    "tt_device_%" PRIu64 "_memory, version %" PRIu32
-		    ", still has %s of (%s), which has ended",
-		    claim->region, claim->region_version, size, shown);
-	doctor_advise(doctor,
-		      claim->region_version >= REGION_VERSION_CLEARS
-			      ? "the next program that opens the device clears it"
-			      : "remove the file from /dev/shm while nobody uses the device: "
-				"no program of this version clears it");
 }
 
 /* The driver's nodes that a process has open. */
@@ -127,6 +89,61 @@ static void doctor_tell_unmatched(struct doctor *doctor, const struct snapshot_p
 	}
 }
 
+static void doctor_tell_left(struct doctor *doctor, const struct snapshot_process *process)
+{
+	for (size_t i = 0; i < process->part_count; i++) {
+		const struct snapshot_part *part = &process->parts[i];
+		char size[TEXT_NUMBER_SIZE];
+
+		if (part->before_reset)
+			doctor_tell(
+				doctor, DOCTOR_STALE_AFTER_RESET, process->pid, process->user_id,
+				"device %" PRIu32 " was reset or removed while it held %s of it",
+				doctor->snapshot->devices[part->row].device,
+				text_size(amount_of_part(part, AMOUNT_ALL).used, size));
+	}
+}
+
+/* The earliest region that still names an exited process; NULL: none is known. */
+static const struct snapshot_claim *doctor_stale_region(const struct snapshot *snapshot,
+							const struct snapshot_process *process)
+{
+	const struct snapshot_claim *found = NULL;
+
+	for (size_t i = 0; i < snapshot->claim_count; i++) {
+		const struct snapshot_claim *claim = &snapshot->claims[i];
+
+		if (claim->is_open_only || claim->process.alive ||
+		    claim->process.pid != process->pid || claim->region_version == 0)
+			continue;
+		if (!found || claim->region_version < found->region_version)
+			found = claim;
+	}
+	return found;
+}
+
+/* Programs clear rows of exited ones since the version that claims its row when it opens a device. */
+static void doctor_tell_stale(struct doctor *doctor, const struct snapshot_process *process,
+			      const char *shown, const char *size)
+{
+	const struct snapshot_claim *claim = doctor_stale_region(doctor->snapshot, process);
+
+	if (!claim) {
+		doctor_tell(doctor, DOCTOR_REGION_STALE, process->pid, process->user_id,
+			    "a region still has %s of (%s), which has ended", size, shown);
+		return;
+	}
+	doctor_tell(doctor, DOCTOR_REGION_STALE, process->pid, process->user_id,
+		    "tt_device_%" PRIu64 "_memory, version %" PRIu32
+		    ", still has %s of (%s), which has ended",
+		    claim->region, claim->region_version, size, shown);
+	doctor_advise(doctor,
+		      claim->region_version >= REGION_VERSION_CLEARS
+			      ? "the next program that opens the device clears it"
+			      : "remove the file from /dev/shm while nobody uses the device: "
+				"no program of this version clears it");
+}
+
 static void doctor_look_at_claims(struct doctor *doctor)
 {
 	const struct snapshot *snapshot = doctor->snapshot;
@@ -153,6 +170,52 @@ static void doctor_look_at_claims(struct doctor *doctor)
 			doctor_tell_difference(doctor, process);
 		if (process->alive && snapshot->card_count)
 			doctor_tell_unmatched(doctor, process);
+		doctor_tell_left(doctor, process);
+	}
+}
+
+static void doctor_tell_limit(struct doctor *doctor, const struct snapshot_device *device,
+			      enum snapshot_sensor sensor)
+{
+	static const struct {
+		const char *name, *unit;
+	} sensors[] = {
+		[SNAPSHOT_TEMPERATURE] = {"its temperature", "degrees Celsius"},
+		[SNAPSHOT_POWER] = {"its power", "W"},
+		[SNAPSHOT_VOLTAGE] = {"its voltage", "V"},
+		[SNAPSHOT_CURRENT] = {"its current", "A"},
+	};
+
+	if (condition_is_over(device, sensor))
+		doctor_tell(doctor, DOCTOR_OVER_LIMIT, 0, 0,
+			    "device %" PRIu32 ": %s is %g %s, the limit %g", device->device,
+			    sensors[sensor].name, (double)device->telemetry.value[sensor] / 1000,
+			    sensors[sensor].unit,
+			    (double)device->condition.limits.value[sensor] / 1000);
+}
+
+static void doctor_look_at_cards(struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->snapshot->device_count; i++) {
+		const struct snapshot_device *device = &doctor->snapshot->devices[i];
+		const struct snapshot_condition *condition = &device->condition;
+
+		if (condition_words(condition->state))
+			doctor_tell(doctor, DOCTOR_CARD_UNAVAILABLE, 0, 0,
+				    "device %" PRIu32 " is %s", device->device,
+				    condition_words(condition->state));
+		for (uint32_t sensor = 0; sensor <= SNAPSHOT_CURRENT; sensor++)
+			doctor_tell_limit(doctor, device, sensor);
+		if (condition->has_trips && condition->trips)
+			doctor_tell(doctor, DOCTOR_THERMAL_TRIP, 0, 0,
+				    "device %" PRIu32 " switched itself off %" PRIu32 " time%s",
+				    device->device, condition->trips,
+				    condition->trips == 1 ? "" : "s");
+		if (condition->outside)
+			doctor_tell(doctor, DOCTOR_DEVICE_UNTRACKED, 0, 0,
+				    "device %" PRIu32
+				    " is opened by a process outside this pid namespace",
+				    device->device);
 	}
 }
 
@@ -188,6 +251,8 @@ void doctor_look_at_sources(struct doctor *doctor)
 		doctor_tell(doctor, DOCTOR_DRIVER_NONE, 0, 0, "no card in %s/class/tenstorrent",
 			    driver_sys_root());
 	doctor_look_at_claims(doctor);
-	if (!doctor->only_pid)
-		doctor_look_at_regions(doctor);
+	if (doctor->only_pid)
+		return;
+	doctor_look_at_cards(doctor);
+	doctor_look_at_regions(doctor);
 }

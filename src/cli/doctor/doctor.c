@@ -27,6 +27,7 @@
 
 #define DOCTOR_FINDINGS_MAX 10000u /* more findings help nobody */
 #define DOCTOR_WHAT_MAX 1024u
+#define DOCTOR_INDENT 7u /* of the text after "why:" */
 
 /* Exit codes, as documented: in other commands 2 means wrong usage. */
 enum {
@@ -75,6 +76,7 @@ static void doctor_deinit(struct doctor *doctor)
 	for (size_t i = 0; i < doctor->count; i++)
 		free(doctor->findings[i].what);
 	free(doctor->findings);
+	free(doctor->launchers);
 	snapshot_free(doctor->snapshot);
 	session_free(doctor->session);
 }
@@ -171,14 +173,20 @@ static void doctor_print_finding(const struct doctor_finding *finding)
 	static const char *const colours[] = {"\033[36m", "\033[33m", "\033[31m"};
 	const struct doctor_kind *kind = &doctor_kinds[finding->kind];
 	bool coloured = output_has_colours();
+	char what[TEXT_ESCAPE_SIZE(DOCTOR_WHAT_MAX)];
 
 	printf("\n%s%s%s %s", coloured ? colours[kind->level] : "", doctor_level_name(kind->level),
 	       coloured ? "\033[0m" : "", kind->id);
 	if (finding->pid)
 		printf(", pid %" PRIu32, finding->pid);
+	text_escape(finding->what, what, sizeof(what));
 	printf("\n  ");
-	text_put(stdout, finding->what);
-	printf("\n  why: %s\n  fix: %s\n", kind->why, doctor_advice(finding));
+	output_put_wrapped(what, 2);
+	printf("\n  why: ");
+	output_put_wrapped(kind->why, DOCTOR_INDENT);
+	printf("\n  fix: ");
+	output_put_wrapped(doctor_advice(finding), DOCTOR_INDENT);
+	putchar('\n');
 }
 
 static void doctor_print(const struct doctor *doctor)

@@ -61,6 +61,10 @@ enum doctor_kind_id {
 	DOCTOR_DRIVER_NONE,
 	DOCTOR_DEVICE_UNTRACKED,
 	DOCTOR_DEVICE_UNMATCHED,
+	DOCTOR_CARD_UNAVAILABLE,
+	DOCTOR_OVER_LIMIT,
+	DOCTOR_THERMAL_TRIP,
+	DOCTOR_STALE_AFTER_RESET,
 	DOCTOR_REGION_STALE,
 	DOCTOR_REGION_DIFFERS,
 	DOCTOR_REGION_UNREADABLE,
@@ -91,6 +95,7 @@ struct doctor_finding {
 /* What is known about the daemon. */
 struct doctor_daemon {
 	bool answers;
+	bool is_outside; /* of our pid namespace: its pid is one of another */
 	uint32_t pid;
 	uint32_t user_id;
 	bool you_see_all;
@@ -104,6 +109,9 @@ struct doctor {
 	struct doctor_daemon daemon;
 	uint32_t looked_at; /* processes examined */
 	uint32_t tracked;
+	uint32_t *launchers; /* pids above tracked processes, as far as they were needed; owned */
+	size_t launcher_count, launcher_capacity;
+	bool has_launchers;
 
 	struct doctor_finding *findings;
 	size_t count, capacity;

@@ -13,6 +13,7 @@
 #include "cli/smi/smi-picture.h"
 #include "cli/smi/smi.h"
 #include "model/amount.h"
+#include "model/condition.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -28,6 +29,7 @@ struct smi_left {
 	char number[16];
 	char card[192];
 	char sensors[64];
+	bool is_bad; /* the sensors are beyond a limit, or there is none to ask */
 };
 
 static unsigned int smi_devices_usage_width(const struct smi_picture *picture)
@@ -63,16 +65,21 @@ static void smi_devices_rule(const struct smi_picture *picture)
 	fputc('\n', picture->out);
 }
 
-static void smi_devices_left(const struct smi_picture *picture, const char *number,
-			     const char *card, const char *sensors)
+static void smi_devices_left(const struct smi_picture *picture, const struct smi_left *line)
 {
-	fprintf(picture->out, "| %5s | ", number);
-	smi_picture_left(picture, card, SMI_CARD);
+	bool is_bad = line->is_bad && picture->style->colours;
+
+	fprintf(picture->out, "| %5s | ", line->number);
+	if (is_bad && !picture->is_wide)
+		fputs("\033[31m", picture->out);
+	smi_picture_left(picture, line->card, SMI_CARD);
+	if (is_bad && !picture->is_wide)
+		fputs("\033[0m", picture->out);
 	fputs(" |", picture->out);
 	if (picture->is_wide) {
-		fputc(' ', picture->out);
-		smi_picture_left(picture, sensors, SMI_SENSORS);
-		fputs(" |", picture->out);
+		fputs(is_bad ? " \033[31m" : " ", picture->out);
+		smi_picture_left(picture, line->sensors, SMI_SENSORS);
+		fputs(is_bad ? "\033[0m |" : " |", picture->out);
 	}
 }
 
@@ -116,8 +123,7 @@ static void smi_devices_sensor(const struct snapshot_device *device, enum snapsh
 }
 
 /* What else is known about the card, one line beside each type. */
-static void smi_devices_more(const struct smi_picture *picture,
-			     const struct snapshot_device *device, char ret_lines[BOOK_TYPES][64])
+static void smi_devices_more(const struct snapshot_device *device, char ret_lines[BOOK_TYPES][64])
 {
 	memset(ret_lines, 0, BOOK_TYPES * sizeof(ret_lines[0]));
 	if (device->unique_id)
@@ -141,13 +147,15 @@ static void smi_devices_details(const struct smi_picture *picture,
 	unsigned int rest = smi_devices_bar(picture) - SMI_BAR;
 	char more[BOOK_TYPES][64];
 
-	smi_devices_more(picture, device, more);
+	smi_devices_more(device, more);
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct snapshot_device_memory *memory = &device->memory[type];
 		struct amount used = {.used = memory->used, .bound = memory->bound};
 		struct amount peak = {.used = memory->peak};
+		struct smi_left left = {0};
 
-		smi_devices_left(picture, "", more[type], "");
+		snprintf(left.card, sizeof(left.card), "%.63s", more[type]);
+		smi_devices_left(picture, &left);
 		fprintf(picture->out, "  %-13s", types_name(type));
 		smi_picture_size(picture, &used, picture->size + 1);
 		fputc(' ', picture->out);
@@ -179,7 +187,7 @@ static const char *smi_devices_mark(const struct smi_picture *picture,
 		return smi_marks[0].letter;
 	if (!picture->snapshot->card_count || !device->is_joined)
 		return "";
-	if (!device->present)
+	if (!device->present && device->condition.state == SNAPSHOT_STATE_UNKNOWN)
 		return smi_marks[3].letter;
 	if (device->joined == SNAPSHOT_JOINED_OPEN)
 		return smi_marks[1].letter;
@@ -213,10 +221,32 @@ static void smi_devices_legend(const struct smi_picture *picture)
 		smi_picture_rule(picture);
 }
 
+/* The sensors; or the state, if that says more. */
+static void smi_devices_sensors(const struct smi_picture *picture,
+				const struct snapshot_device *device, struct smi_left lines[2])
+{
+	const char *degree = picture->style->utf8 ? "\u00b0C" : " C";
+	const char *state = condition_words(device->condition.state);
+
+	if (state) {
+		snprintf(lines[0].sensors, sizeof(lines[0].sensors), "%s", state);
+		lines[0].is_bad = lines[1].is_bad = true;
+		return;
+	}
+	smi_devices_sensor(device, SNAPSHOT_TEMPERATURE, degree, lines[0].sensors,
+			   sizeof(lines[0].sensors));
+	smi_devices_sensor(device, SNAPSHOT_POWER, " W", lines[0].sensors,
+			   sizeof(lines[0].sensors));
+	smi_devices_sensor(device, SNAPSHOT_AICLK, " MHz", lines[1].sensors,
+			   sizeof(lines[1].sensors));
+	/* In 80 columns all of them are in the second line. */
+	lines[picture->is_wide ? 0 : 1].is_bad = condition_is_over(device, SNAPSHOT_TEMPERATURE) ||
+						 condition_is_over(device, SNAPSHOT_POWER);
+}
+
 static void smi_devices_name(const struct smi_picture *picture,
 			     const struct snapshot_device *device, struct smi_left ret_lines[2])
 {
-	const char *degree = picture->style->utf8 ? "\u00b0C" : " C";
 	struct smi_left *first = &ret_lines[0], *second = &ret_lines[1];
 
 	memset(ret_lines, 0, 2 * sizeof(*ret_lines));
@@ -229,11 +259,7 @@ static void smi_devices_name(const struct smi_picture *picture,
 		snprintf(first->card, sizeof(first->card), "%s", device->card);
 	if (!*first->card)
 		snprintf(first->card, sizeof(first->card), "unknown card");
-	smi_devices_sensor(device, SNAPSHOT_TEMPERATURE, degree, first->sensors,
-			   sizeof(first->sensors));
-	smi_devices_sensor(device, SNAPSHOT_POWER, " W", first->sensors, sizeof(first->sensors));
-	smi_devices_sensor(device, SNAPSHOT_AICLK, " MHz", second->sensors,
-			   sizeof(second->sensors));
+	smi_devices_sensors(picture, device, ret_lines);
 	if (!picture->is_wide && (*first->sensors || *second->sensors))
 		snprintf(second->card, sizeof(second->card), "%s%s%s", first->sensors,
 			 *first->sensors && *second->sensors ? "  " : "", second->sensors);
@@ -251,12 +277,12 @@ static void smi_devices_one(const struct smi_picture *picture, const struct snap
 	struct smi_left lines[2];
 
 	smi_devices_name(picture, device, lines);
-	smi_devices_left(picture, lines[0].number, lines[0].card, lines[0].sensors);
+	smi_devices_left(picture, &lines[0]);
 	smi_devices_usage(picture, "DRAM", &dram);
-	smi_devices_left(picture, "", lines[1].card, lines[1].sensors);
+	smi_devices_left(picture, &lines[1]);
 	smi_devices_usage(picture, "L1", &l1);
 	if (host.used || host.buffers) {
-		smi_devices_left(picture, "", "", "");
+		smi_devices_left(picture, &(struct smi_left){0});
 		smi_devices_usage(picture, "Host", &host);
 	}
 	if (picture->style->details)
@@ -278,6 +304,7 @@ static void smi_devices_total(const struct smi_picture *picture, const struct am
 void smi_devices(const struct smi_picture *picture)
 {
 	const struct snapshot *snapshot = picture->snapshot;
+	static const struct smi_left titles = {"Dev", "Card", "Sensors", false};
 	struct amount one, total = {0};
 	size_t shown = 0;
 	char title[64];
@@ -285,7 +312,7 @@ void smi_devices(const struct smi_picture *picture)
 	snprintf(title, sizeof(title), "Memory %*s / %*s", (int)picture->size, "Used",
 		 (int)picture->size, "Total");
 	smi_devices_rule(picture);
-	smi_devices_left(picture, "Dev", "Card", "Sensors");
+	smi_devices_left(picture, &titles);
 	fprintf(picture->out, " %-*s |\n",
 		(int)(smi_devices_usage_width(picture) + smi_devices_bar(picture) - SMI_BAR),
 		title);

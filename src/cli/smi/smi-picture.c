@@ -102,7 +102,7 @@ bool smi_picture_shows_device(const struct smi_picture *picture,
 		buffers |= device->memory[type].buffers;
 	/* Show the device of a process that is only in a region, see below. */
 	return picture->style->all || picture->filter->device_count || buffers || !device->closed ||
-	       device->present || device->stale;
+	       device->present || device->condition.state == SNAPSHOT_GONE || device->stale;
 }
 
 bool smi_picture_shows_process(const struct smi_picture *picture,

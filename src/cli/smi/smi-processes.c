@@ -120,9 +120,10 @@ static void smi_processes_titles(const struct smi_picture *picture,
 	fputs(" |\n", out);
 }
 
-/* The source, in five letters if there is no room for more. */
+/* The source, or what is odd about it, in five letters if there is no room for more. */
 static void smi_processes_from(const struct smi_picture *picture, unsigned int width,
-			       const struct snapshot_process *process, bool differs)
+			       const struct snapshot_process *process,
+			       const struct snapshot_part *part)
 {
 	static const char *const words[][2] = {
 		{"socket", "sock"}, {"tt-metal", "metal"}, {"kernel", "kern"}};
@@ -139,7 +140,9 @@ static void smi_processes_from(const struct smi_picture *picture, unsigned int w
 		source = "ended";
 	else if (process->untracked)
 		source = "open";
-	snprintf(cell, sizeof(cell), "%s%s", source, differs ? "!" : "");
+	else if (part->before_reset)
+		source = "reset"; /* a note says what that means */
+	snprintf(cell, sizeof(cell), "%s%s", source, part->differs ? "!" : "");
 	smi_picture_left(picture, cell, width);
 }
 
@@ -160,7 +163,7 @@ static void smi_processes_right(const struct smi_picture *picture,
 				const struct snapshot_process *process,
 				const struct snapshot_part *part)
 {
-	smi_processes_from(picture, columns->from, process, part->differs);
+	smi_processes_from(picture, columns->from, process, part);
 	if (columns->idle)
 		smi_processes_time(picture, process->untracked ? 0 : process->last_ns,
 				   columns->idle);

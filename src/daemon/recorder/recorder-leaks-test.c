@@ -61,7 +61,7 @@ static void put_leak(struct testing_world *world, uint32_t pid, uint32_t count, 
 /* Reads all pages; the rows of one process come one after the other. Return: their number. */
 static size_t read_pages(struct testing_world *world, struct query_past *query, size_t *ret_pages)
 {
-	char cursor[RECORDER_CURSOR_SIZE] = "";
+	static char cursor[RECORDER_CURSOR_SIZE];
 	size_t seen = 0;
 
 	*ret_pages = 0;

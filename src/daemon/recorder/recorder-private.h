@@ -77,11 +77,11 @@ void recorder_tell(struct recorder *recorder);
  */
 void recorder_look_into(struct recorder *recorder, struct tracked *tracked, struct view *view);
 
-/* Compares the buffers of processes that share devices, if they have changed. */
-void recorder_find_overlaps(struct recorder *recorder, const struct snapshot *totals);
-
 /* Which chips the devices of a process are, as the last look at the whole machine found them. */
 void recorder_join(struct recorder *recorder, struct snapshot *snapshot);
+
+/* Compares the buffers of processes that share devices, if they have changed. */
+void recorder_find_overlaps(struct recorder *recorder, const struct snapshot *totals);
 
 /* A snapshot of one book. @symbols may be NULL. NULL: it cannot be read, or there is no memory. */
 struct snapshot *recorder_read(struct tracked *tracked, bool buffers, struct view *view,

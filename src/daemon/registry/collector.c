@@ -24,11 +24,13 @@
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "source/collect.h"
+#include "source/host/card-watch.h"
 #include "source/source.h"
 
 struct collector {
 	struct collector_config config;
 	struct peaks peaks;
+	struct card_watch *cards;
 	struct overlap_notes overlaps;
 
 	pthread_mutex_t lock; /* protects the members below; never held while a book is read */
@@ -142,6 +144,7 @@ int collector_read(struct collector *collector, const struct collector_wish *wis
 		.knows = collector_knows,
 		.known = book_list,
 		.proc = collector->config.proc,
+		.cards = collector->cards,
 	};
 	struct snapshot *snapshot;
 	int r;
@@ -171,6 +174,8 @@ static int collector_renew(struct collector *collector)
 	collector->readings++;
 	pthread_mutex_unlock(&collector->lock);
 	r = collector_read(collector, &wish, &snapshot);
+	if (r == 0)
+		card_watch_learn(collector->cards, snapshot);
 	pthread_mutex_lock(&collector->lock);
 	collector->is_reading = false;
 	if (r == 0) {
@@ -200,11 +205,6 @@ int collector_totals(struct collector *collector, uint64_t since_ns, struct snap
 	return r;
 }
 
-struct overlap_notes *collector_overlaps(struct collector *collector)
-{
-	return &collector->overlaps;
-}
-
 struct snapshot *collector_latest(struct collector *collector)
 {
 	struct snapshot *latest;
@@ -213,6 +213,11 @@ struct snapshot *collector_latest(struct collector *collector)
 	latest = collector->latest ? snapshot_ref(collector->latest) : NULL;
 	pthread_mutex_unlock(&collector->lock);
 	return latest;
+}
+
+struct overlap_notes *collector_overlaps(struct collector *collector)
+{
+	return &collector->overlaps;
 }
 
 uint64_t collector_readings(struct collector *collector)
@@ -229,8 +234,10 @@ int collector_new(struct collector **ret_collector, const struct collector_confi
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
 
-	if (!collector)
+	if (!collector || card_watch_new(&collector->cards) < 0) {
+		free(collector);
 		return -ENOMEM;
+	}
 	collector->config = *config;
 	peaks_init(&collector->peaks);
 	overlap_notes_init(&collector->overlaps);
@@ -247,6 +254,7 @@ struct collector *collector_free(struct collector *collector)
 		return NULL;
 	snapshot_free(collector->latest);
 	peaks_deinit(&collector->peaks);
+	card_watch_free(collector->cards);
 	overlap_notes_deinit(&collector->overlaps);
 	pthread_cond_destroy(&collector->changed);
 	pthread_mutex_destroy(&collector->lock);

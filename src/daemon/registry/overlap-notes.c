@@ -37,7 +37,6 @@ void overlap_notes_set(struct overlap_notes *notes, const struct snapshot *snaps
 
 		notes->pairs[i] = (struct overlap_notes_pair){
 			.device_uid = snapshot->devices[overlap->row].unique_id,
-			.device = snapshot->devices[overlap->row].device,
 			.first = overlap_notes_process(snapshot, overlap->first),
 			.second = overlap_notes_process(snapshot, overlap->second),
 		};
@@ -61,11 +60,10 @@ static bool overlap_notes_is_alive(const struct snapshot *snapshot,
 }
 
 static const struct snapshot_device *overlap_notes_device(const struct snapshot *snapshot,
-							  const struct overlap_notes_pair *pair)
+							  uint64_t unique_id)
 {
 	for (size_t i = 0; i < snapshot->device_count; i++) {
-		if (snapshot->devices[i].unique_id == pair->device_uid &&
-		    (pair->device_uid || snapshot->devices[i].device == pair->device))
+		if (snapshot->devices[i].unique_id == unique_id)
 			return &snapshot->devices[i];
 	}
 	return NULL;
@@ -78,7 +76,8 @@ void overlap_notes_apply(struct overlap_notes *notes, struct snapshot *snapshot)
 	pthread_mutex_lock(&notes->lock);
 	for (size_t i = 0; i < notes->count; i++) {
 		const struct overlap_notes_pair *pair = &notes->pairs[i];
-		const struct snapshot_device *device = overlap_notes_device(snapshot, pair);
+		const struct snapshot_device *device =
+			overlap_notes_device(snapshot, pair->device_uid);
 
 		if (!device || !overlap_notes_is_alive(snapshot, &pair->first) ||
 		    !overlap_notes_is_alive(snapshot, &pair->second))

@@ -23,8 +23,7 @@ struct overlap_notes_process {
 };
 
 struct overlap_notes_pair {
-	uint64_t device_uid; /* 0 = not known */
-	uint32_t device;
+	uint64_t device_uid;
 	struct overlap_notes_process first, second;
 };
 

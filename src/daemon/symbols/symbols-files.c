@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * A list of files, oldest first, and a thread that adds to it. The thread runs at the priority of
- * the loop if it may: it has little to do, but a process that ends soon does not wait for it.
- */
+/* A list of files, oldest first, and a thread that adds to it. */
 
 #include "daemon/symbols/symbols-files.h"
 
@@ -22,12 +19,12 @@
 #include "base/pthreads.h"
 #include "symbol/mapped-file.h"
 
-#define FILES_PRIORITY (-10) /* as the loop's */
 #define FILES_JOIN_S 1u
 
 struct files_held {
 	uint64_t book;
 	uint32_t user;
+	uint32_t pid;
 	int fd;
 	char *path;
 };
@@ -53,7 +50,7 @@ struct symbols_files {
 	struct files_held held[SYMBOLS_FILES_MAX]; /* oldest first */
 };
 
-/* With the lock held. Closing may block as well, so that is left to the caller. */
+/* With the lock held. The caller closes the descriptor. */
 static int files_take_out(struct symbols_files *files, uint32_t at)
 {
 	int fd = files->held[at].fd;
@@ -115,35 +112,41 @@ static int files_make_room(struct symbols_files *files, uint32_t user)
 	return -1;
 }
 
-/* With the lock held. */
-static bool files_has(const struct symbols_files *files, uint64_t book, const char *path)
+/* Whether a file is to be added: it is not there, and the process has room for it. */
+static bool files_wants(const struct symbols_files *files, const struct symbols_files_owner *owner,
+			const char *path)
 {
+	uint32_t count = 0;
+
 	for (uint32_t i = 0; i < files->count; i++) {
-		if (files->held[i].book == book && strcmp(files->held[i].path, path) == 0)
-			return true;
+		const struct files_held *held = &files->held[i];
+
+		if (held->book == owner->book && strcmp(held->path, path) == 0)
+			return false;
+		count += held->user == owner->user && held->pid == owner->pid;
 	}
-	return false;
+	return count < SYMBOLS_FILES_PROCESS_MAX;
 }
 
-/*
- * Adds a file unless there is one of that name. With the lock held; takes both if they are added.
- * Return: a descriptor to be closed, or -1.
- */
-static int files_add(struct symbols_files *files, const struct symbols_files_owner *owner,
-		     char **path, int *fd)
+/* Takes both, or neither and returns false. With the lock held. */
+static bool files_add(struct symbols_files *files, const struct symbols_files_owner *owner,
+		      char **path, int *fd)
 {
 	int old;
 
-	if (files_has(files, owner->book, *path))
-		return -1;
+	if (!files_wants(files, owner, *path))
+		return false;
 	old = files_make_room(files, owner->user);
+	if (old >= 0)
+		(void)close(old); /* O_PATH: the file system is not asked */
 	files->held[files->count++] = (struct files_held){
 		.book = owner->book,
 		.user = owner->user,
+		.pid = owner->pid,
 		.fd = cleanup_steal_fd(fd),
 		.path = cleanup_steal(*path),
 	};
-	return old;
+	return true;
 }
 
 /* The files of one process, so far. */
@@ -158,14 +161,13 @@ static bool files_take(void *context, const char *path, int fd)
 	struct files_taking *taking = context;
 	struct symbols_files *files = taking->files;
 	CLEANUP_CLOSE int owned = fd;
-	CLEANUP_CLOSE int old = -1;
 	CLEANUP_FREE char *name = strdup(path);
 	bool goes_on;
 
 	pthread_mutex_lock(&files->lock);
 	goes_on = name && !files->is_ending && !files->is_released;
 	if (goes_on) {
-		old = files_add(files, taking->owner, &name, &owned);
+		(void)files_add(files, taking->owner, &name, &owned); /* there may be one already */
 		goes_on = ++taking->count < SYMBOLS_FILES_PROCESS_MAX;
 	}
 	pthread_mutex_unlock(&files->lock);
@@ -184,8 +186,6 @@ static void *files_thread(void *context)
 {
 	struct symbols_files *files = context;
 
-	(void)setpriority(PRIO_PROCESS, 0,
-			  FILES_PRIORITY); /* without the right it stays as it is */
 	pthread_mutex_lock(&files->lock);
 	while (!files->is_ending) {
 		struct files_task *task = files->first;
@@ -234,7 +234,6 @@ void symbols_files_hold_consume(struct symbols_files *files,
 				const struct symbols_files_owner *owner, int fd)
 {
 	CLEANUP_CLOSE int owned = fd;
-	CLEANUP_CLOSE int old = -1;
 	CLEANUP_FREE char *path = NULL;
 
 	/* Any other descriptor may have side effects, at the latest when it is closed. */
@@ -244,7 +243,7 @@ void symbols_files_hold_consume(struct symbols_files *files,
 	if (!path)
 		return;
 	pthread_mutex_lock(&files->lock);
-	old = files_add(files, owner, &path, &owned);
+	(void)files_add(files, owner, &path, &owned); /* there may be one already */
 	pthread_mutex_unlock(&files->lock);
 }
 

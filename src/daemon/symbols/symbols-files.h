@@ -17,8 +17,11 @@
 
 #include "symbol/symbolizer.h"
 
-/* Files at a time. Beyond that the oldest go: of that user, or of the user who has the most. */
-#define SYMBOLS_FILES_PROCESS_MAX 32u
+/*
+ * Files at a time. Of a process, however many books it has, the first are held. Beyond the other two
+ * numbers the oldest go: of that user, or of the user who has the most.
+ */
+#define SYMBOLS_FILES_PROCESS_MAX 24u
 #define SYMBOLS_FILES_USER_MAX 256u
 #define SYMBOLS_FILES_MAX 1024u         /* and an eighth of all descriptors that we may have */
 #define SYMBOLS_FILES_WAITING_MAX 4096u /* processes; more are not looked at */

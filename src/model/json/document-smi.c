@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* ttmem.smi/1 and ttmem.ps/1: devices, processes and what they hold. */
+/* ttmem.smi/1, ttmem.ps/1 and ttmem.cards/1: devices, processes and what they hold. */
 
 #include "model/json/document.h"
 
 #include "base/bits.h"
 #include "base/emit.h"
+#include "model/condition.h"
 #include "model/filter.h"
 #include "model/join.h"
 #include "model/merge.h"
@@ -20,8 +21,10 @@ static void document_peak(struct emit *json, uint64_t peak, bool is_unknown)
 		emit_u64(json, "peak", peak);
 }
 
-/* In the units that users expect; values are in thousandths except for the last four. */
-static void document_telemetry(struct emit *json, const struct snapshot_telemetry *telemetry)
+/* The first @count sensors, in the units that users expect; values are in thousandths except for
+ * the last four. */
+static void document_telemetry(struct emit *json, const char *name, uint32_t count,
+			       const struct snapshot_telemetry *telemetry)
 {
 	static const char *const names[SNAPSHOT_SENSORS] = {
 		[SNAPSHOT_TEMPERATURE] = "temperature_c", [SNAPSHOT_POWER] = "power_w",
@@ -30,8 +33,8 @@ static void document_telemetry(struct emit *json, const struct snapshot_telemetr
 		[SNAPSHOT_ARCCLK] = "arcclk_mhz",         [SNAPSHOT_FAN] = "fan_rpm",
 	};
 
-	emit_open_object(json, "telemetry");
-	for (uint32_t i = 0; i < SNAPSHOT_SENSORS; i++) {
+	emit_open_object(json, name);
+	for (uint32_t i = 0; i < count; i++) {
 		double scale = i <= SNAPSHOT_CURRENT ? 1000 : 1;
 
 		if (telemetry->known & UINT32_C(1) << i)
@@ -40,6 +43,22 @@ static void document_telemetry(struct emit *json, const struct snapshot_telemetr
 			emit_null(json, names[i]);
 	}
 	emit_close_object(json);
+}
+
+/* How the card does; null where that is not known. */
+static void document_condition(struct emit *json, const struct snapshot_condition *condition)
+{
+	emit_string(json, "state", condition_state(condition->state));
+	if (condition->has_heartbeat)
+		emit_u64(json, "heartbeat", condition->heartbeat);
+	else
+		emit_null(json, "heartbeat");
+	if (condition->has_trips)
+		emit_u64(json, "thermal_trips", condition->trips);
+	else
+		emit_null(json, "thermal_trips");
+	emit_u64(json, "opened_outside", condition->outside);
+	document_telemetry(json, "limits", SNAPSHOT_CURRENT + 1, &condition->limits);
 }
 
 /* What the driver and the table of cards report. */
@@ -58,7 +77,8 @@ static void document_machine(struct emit *json, const struct snapshot_device *de
 	else
 		emit_null(json, "cores");
 	emit_u64(json, "untracked", device->untracked);
-	document_telemetry(json, &device->telemetry);
+	document_condition(json, &device->condition);
+	document_telemetry(json, "telemetry", SNAPSHOT_SENSORS, &device->telemetry);
 }
 
 /* What a map of the memory needs. */
@@ -165,6 +185,7 @@ static void document_part(struct emit *json, const struct snapshot_part *part,
 		emit_null(json, "node");
 	emit_bool(json, "closed", part->facts.closed_ns != 0);
 	emit_bool(json, "differs", part->differs);
+	emit_bool(json, "stale_after_reset", part->before_reset);
 	document_claimed(json, part);
 	emit_open_object(json, "memory");
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
@@ -297,5 +318,57 @@ void document_ps(struct emit *json, const struct snapshot *snapshot)
 {
 	document_open(json, "ttmem.ps/1", snapshot->time_ns);
 	document_processes(json, snapshot, NULL, true);
+	document_close(json, snapshot);
+}
+
+static void document_card(struct emit *json, const struct snapshot_device *device)
+{
+	emit_open_object(json, NULL);
+	emit_u64(json, "number", device->number);
+	emit_string(json, "bus", device->bus);
+	document_uid(json, "uid", device->unique_id);
+	document_uid(json, "serial", device->serial);
+	emit_string(json, "arch", device->arch);
+	emit_string(json, "card", device->card);
+	emit_string(json, "firmware", device->firmware);
+	emit_string(json, "state", condition_state(device->condition.state));
+	if (device->condition.has_heartbeat)
+		emit_u64(json, "heartbeat", device->condition.heartbeat);
+	else
+		emit_null(json, "heartbeat");
+	emit_close_object(json);
+}
+
+static void document_stale(struct emit *json, const struct snapshot *snapshot,
+			   const struct snapshot_process *process)
+{
+	for (size_t i = 0; process->alive && i < process->part_count; i++) {
+		const struct snapshot_part *part = &process->parts[i];
+
+		if (!part->before_reset)
+			continue;
+		emit_open_object(json, NULL);
+		emit_u64(json, "pid", process->pid);
+		emit_u64(json, "start_ticks", process->start_ticks);
+		emit_u64(json, "device", part->device);
+		emit_string(json, "bus", snapshot->devices[part->row].bus);
+		emit_close_object(json);
+	}
+}
+
+void document_cards(struct emit *json, const struct snapshot *snapshot)
+{
+	document_open(json, "ttmem.cards/1", snapshot->time_ns);
+	emit_open_array(json, "cards");
+	for (size_t i = 0; i < snapshot->device_count; i++) {
+		if (snapshot->devices[i].condition.state != SNAPSHOT_STATE_UNKNOWN)
+			document_card(json, &snapshot->devices[i]);
+	}
+	emit_close_array(json);
+	emit_open_array(json, "stale");
+	for (size_t i = 0; i < snapshot->process_count; i++)
+		document_stale(json, snapshot, &snapshot->processes[i]);
+	emit_close_array(json);
+	document_list_end(json, snapshot->exact);
 	document_close(json, snapshot);
 }

@@ -27,6 +27,7 @@ void document_smi(struct emit *json, const struct snapshot *snapshot, const stru
 
 /* Processes with all counters. */
 void document_ps(struct emit *json, const struct snapshot *snapshot);
+void document_cards(struct emit *json, const struct snapshot *snapshot);
 
 void document_buffers(struct emit *json, const struct snapshot *snapshot);
 void document_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,

@@ -23,6 +23,7 @@ struct daemon_client {
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 	int outcome; /* of the last attempt */
 	uint32_t stranger;
+	uint32_t server; /* pid of the one that was connected to last; 0 = not visible to us */
 	char reason[1100];
 	uint64_t quiet_until; /* CLOCK_MONOTONIC: no request before this */
 	uint8_t *packet;      /* buffer for one */

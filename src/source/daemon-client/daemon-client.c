@@ -57,6 +57,11 @@ struct daemon_client *daemon_client_free(struct daemon_client *remote)
 	return NULL;
 }
 
+uint32_t daemon_client_server(const struct daemon_client *remote)
+{
+	return remote->server;
+}
+
 const char *daemon_client_path(const struct daemon_client *remote)
 {
 	return remote->path;
@@ -142,6 +147,8 @@ static int daemon_client_connect_to(struct daemon_client *remote, const char *pa
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t length = strlen(path);
+	struct ucred server;
+	socklen_t size = sizeof(server);
 	int fd;
 
 	if (length >= sizeof(address.sun_path))
@@ -162,6 +169,9 @@ static int daemon_client_connect_to(struct daemon_client *remote, const char *pa
 			return DAEMON_CLIENT_SILENT;
 		(void)poll(NULL, 0, DAEMON_CLIENT_RETRY_MS); /* only waits */
 	}
+	remote->server = 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size) == 0)
+		remote->server = (uint32_t)server.pid;
 	return 0;
 }
 

@@ -66,6 +66,9 @@ int daemon_client_outcome(const struct daemon_client *remote);
 /* A readable reason for the last outcome; never NULL. */
 const char *daemon_client_reason(const struct daemon_client *remote);
 
+/* Pid of the server as our pid namespace has it; 0 = it runs outside, or there was none. */
+uint32_t daemon_client_server(const struct daemon_client *remote);
+
 /* The socket that was tried last; "" if none. */
 const char *daemon_client_path(const struct daemon_client *remote);
 

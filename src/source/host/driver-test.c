@@ -4,14 +4,19 @@
 
 #include "source/host/driver.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/unit.h"
 #include "model/snapshot.h"
 #include "model/types.h"
+#include "source/host/driver-left.h"
 #include "source/host/host-testing.h"
+#include "source/proc/pid-cache.h"
+#include "source/proc/proc.h"
 
 #define CARD "sys/class/tenstorrent/tenstorrent!0/"
 #define PCI "sys/devices/pci0000:00/0000:c1:00.0/"
@@ -46,6 +51,11 @@ UNIT(a_whole_card)
 	host_testing_text(PCI "hwmon/hwmon3/in0_input", "820\n");
 	host_testing_text(PCI "hwmon/hwmon3/curr1_input", "41000\n");
 	host_testing_text(PCI "hwmon/hwmon3/fan1_input", "3200\n");
+	host_testing_text(PCI "hwmon/hwmon3/temp1_max", "95000\n");
+	host_testing_text(PCI "hwmon/hwmon3/power1_max", "300000000\n");
+	host_testing_text(PCI "hwmon/hwmon3/in0_max", "0\n");
+	host_testing_text(CARD "tt_heartbeat", "51200\n");
+	host_testing_text(CARD "tt_therm_trip_count", "2\n");
 	link_device();
 	snapshot = host_testing_look();
 	assert(snapshot->device_count == 1 && snapshot->note_count == 0);
@@ -58,6 +68,13 @@ UNIT(a_whole_card)
 	assert(device->memory[TYPES_DRAM].capacity == UINT64_C(12) << 30);
 	assert(device->telemetry.known == (1u << SNAPSHOT_SENSORS) - 1);
 	assert(memcmp(device->telemetry.value, values, sizeof(values)) == 0);
+	assert(device->condition.state == SNAPSHOT_PRESENT);
+	assert(device->condition.limits.known ==
+	       (1u << SNAPSHOT_TEMPERATURE | 1u << SNAPSHOT_POWER));
+	assert(device->condition.limits.value[SNAPSHOT_TEMPERATURE] == 95000);
+	assert(device->condition.limits.value[SNAPSHOT_POWER] == 300000);
+	assert(device->condition.has_heartbeat && device->condition.heartbeat == 51200);
+	assert(device->condition.has_trips && device->condition.trips == 2);
 	snapshot_free(snapshot);
 }
 
@@ -100,6 +117,78 @@ UNIT(invalid_driver_values_are_unknown)
 	snapshot_free(snapshot);
 }
 
+/* An ordinary file cannot fail with ENODATA; an empty one is reported as the same. */
+UNIT(a_card_without_data_is_in_reset)
+{
+	struct snapshot *snapshot;
+
+	host_testing_start();
+	host_testing_text(CARD "tt_card_type", "");
+	host_testing_text(CARD "tt_asic_id", "");
+	host_testing_text(CARD "tt_aiclk", "");
+	host_testing_text(PCI "device", "0x401e\n");
+	host_testing_text(PCI "vendor", "0x1e52\n");
+	host_testing_text(PCI "hwmon/hwmon0/temp1_input", "");
+	link_device();
+	snapshot = host_testing_look();
+	assert(snapshot->device_count == 1 && snapshot->devices[0].present);
+	assert(snapshot->devices[0].condition.state == SNAPSHOT_IN_RESET);
+	assert(strcmp(snapshot->devices[0].arch, "wormhole_b0") == 0);
+	snapshot_free(snapshot);
+	/* One that lacks only some of the data is there. */
+	host_testing_text(CARD "tt_aiclk", "1000\n");
+	snapshot = host_testing_look();
+	assert(snapshot->devices[0].condition.state == SNAPSHOT_PRESENT);
+	snapshot_free(snapshot);
+}
+
+/* What the driver makes of 0xffffffff. */
+UNIT(values_of_ones_are_not_known)
+{
+	const struct snapshot_device *device;
+	struct snapshot *snapshot;
+
+	host_testing_start();
+	host_testing_text(CARD "tt_card_type", "unknown\n");
+	host_testing_text(CARD "tt_serial", "FFFFFFFFFFFFFFFF\n");
+	host_testing_text(CARD "tt_asic_id", "FFFFFFFFFFFFFFFF\n");
+	host_testing_text(CARD "tt_aiclk", "4294967295\n");
+	host_testing_text(CARD "tt_heartbeat", "4294967295\n");
+	host_testing_text(CARD "tt_therm_trip_count", "4294967295\n");
+	host_testing_text(CARD "tt_fw_bundle_ver", "255.255.255.255\n");
+	host_testing_text(PCI "hwmon/hwmon0/temp1_input", "65535999\n");
+	host_testing_text(PCI "hwmon/hwmon0/temp1_max", "4294966296\n");
+	host_testing_text(PCI "hwmon/hwmon0/power1_input", "4293967296\n");
+	host_testing_text(PCI "hwmon/hwmon0/power1_max", "4293967296\n");
+	host_testing_text(PCI "hwmon/hwmon0/in0_input", "4294967295\n");
+	host_testing_text(PCI "hwmon/hwmon0/in0_max", "65535\n");
+	host_testing_text(PCI "hwmon/hwmon0/curr1_input", "4294966296\n");
+	host_testing_text(PCI "hwmon/hwmon0/fan1_input", "4294967295\n");
+	link_device();
+	snapshot = host_testing_look();
+	device = &snapshot->devices[0];
+	assert(device->condition.state == SNAPSHOT_NOT_ANSWERING && device->telemetry.known == 0);
+	assert(device->condition.limits.known == 0 && !device->condition.has_heartbeat);
+	assert(!device->condition.has_trips && !device->unique_id && !device->serial);
+	assert(!device->firmware && !device->card);
+	snapshot_free(snapshot);
+}
+
+UNIT(openers_outside_the_pid_namespace_are_counted)
+{
+	struct snapshot *snapshot;
+
+	assert(driver_count_outside("") == 0 && driver_count_outside("10\n100\n") == 0);
+	assert(driver_count_outside("0\n12\n0") == 2 && driver_count_outside("00\n") == 0);
+	host_testing_start();
+	host_testing_text(CARD "tt_asic_id", "00000000000000AA\n");
+	host_testing_text("proc/driver/tenstorrent/0/pids", "0\n0\n");
+	snapshot = host_testing_look();
+	assert(snapshot->process_count == 0 && snapshot->devices[0].condition.outside == 2);
+	assert(!snapshot->devices[0].closed);
+	snapshot_free(snapshot);
+}
+
 UNIT(pids_are_parsed_from_the_driver)
 {
 	uint32_t pids[2];
@@ -124,5 +213,60 @@ UNIT(processes_with_an_open_node_are_listed)
 	assert(strcmp(snapshot->processes[0].comm, "python3") == 0);
 	assert(strcmp(snapshot->processes[0].source, "driver") == 0);
 	assert(snapshot->devices[0].untracked == 1 && snapshot->devices[0].processes == 0);
+	snapshot_free(snapshot);
+}
+
+/* A descriptor in the /proc of the fake machine. */
+static void open_node(uint32_t pid, uint32_t fd, const char *target)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "proc/%" PRIu32 "/fd/0", pid);
+	host_testing_text(path, ""); /* makes the folder */
+	snprintf(path, sizeof(path), "%s/proc/%" PRIu32 "/fd/%" PRIu32, unit_dir(), pid, fd);
+	assert(symlink(target, path) == 0);
+}
+
+static bool is_left(const struct snapshot *snapshot, uint32_t pid, uint32_t device)
+{
+	for (size_t i = 0; i < snapshot->left_count; i++) {
+		if (snapshot->left[i].pid == pid && snapshot->left[i].device == device)
+			return true;
+	}
+	return false;
+}
+
+UNIT(holders_of_removed_nodes_are_found)
+{
+	struct driver_openers openers = {0};
+	struct snapshot *snapshot = snapshot_new(1);
+	struct pid_cache *pid_cache;
+	struct proc proc;
+
+	host_testing_start();
+	host_testing_text("proc/driver/tenstorrent/0/pids", "13\n");
+	open_node(10, 3, "/dev/tenstorrent/0 (deleted)");
+	open_node(11, 3, "/dev/tenstorrent/0 (deleted)");
+	open_node(11, 4, "/dev/tenstorrent/1");
+	open_node(12, 3, "/dev/tenstorrent/0 (deleted)");
+	open_node(12, 4, "/dev/tenstorrent/0");
+	open_node(13, 3, "/dev/tenstorrent/0 (deleted)"); /* the driver names it: not looked at */
+	open_node(14, 3, "/tmp/dev/tenstorrent/0 (deleted)");
+	assert(snapshot && proc_open(&proc) == 0);
+	for (uint32_t pid = 10; pid <= 14; pid++) {
+		const struct snapshot_process who = {.pid = pid, .start_ticks = 1, .alive = true};
+		uint32_t index;
+
+		assert(snapshot_add_process(snapshot, &who, &index) == 0);
+		assert(snapshot_part(snapshot, index, 0));
+	}
+	assert(driver_left_note_openers(&openers, (const uint32_t[]){13}, 1) == 0);
+	assert(pid_cache_new(&pid_cache, &proc, snapshot) == 0);
+	assert(driver_left_collect(pid_cache, &openers, snapshot) == 0);
+	assert(snapshot->left_count == 2);
+	assert(is_left(snapshot, 10, UINT32_MAX) && is_left(snapshot, 11, 0));
+	pid_cache_cleanup(&pid_cache);
+	proc_close(&proc);
+	free(openers.pids);
 	snapshot_free(snapshot);
 }

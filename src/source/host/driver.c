@@ -3,7 +3,7 @@
 /*
  * Reads the driver's files. In the class folder a card is "tenstorrent!N"; its attributes tt_* are
  * texts of one line, its link "device" leads to the PCI device, and hwmon/hwmonK below that has the
- * sensors.
+ * sensors and their limits.
  */
 
 #include "source/host/driver.h"
@@ -24,10 +24,12 @@
 #include "base/text.h"
 #include "model/card.h"
 #include "model/snapshot.h"
+#include "source/host/driver-left.h"
 #include "source/proc/pid-cache.h"
 
 #define DRIVER_LINE 128u              /* longer than any attribute */
 #define DRIVER_PIDS_TEXT (64u * 1024) /* of one file */
+#define DRIVER_PROC "driver/tenstorrent"
 
 const char *driver_sys_root(void)
 {
@@ -36,51 +38,137 @@ const char *driver_sys_root(void)
 	return path && *path ? path : "/sys";
 }
 
-/* Reads a small file without its newline. False: it is missing or empty. */
-static bool driver_line(int folder, const char *name, char ret_line[DRIVER_LINE])
+/*
+ * How the attributes of a card were answered. During a reset all of them fail with ENODATA. A chip
+ * that has fallen off the bus is read as ones, which the driver converts as if it were a value.
+ */
+struct driver_answers {
+	uint32_t values;
+	uint32_t empty;
+	uint32_t ones;
+	bool is_gone; /* ENODEV: the driver is letting it go */
+};
+
+/* Reads a small file without its newline. False: it is missing or has no data. */
+static bool driver_line(int folder, const char *name, char ret_line[DRIVER_LINE],
+			struct driver_answers *answers)
 {
-	return small_file_read_line(folder, name, ret_line, DRIVER_LINE) > 0;
+	ssize_t length = small_file_read_line(folder, name, ret_line, DRIVER_LINE);
+
+	answers->empty += length == -ENODATA;
+	answers->is_gone = answers->is_gone || length == -ENODEV;
+	return length > 0;
 }
 
-static const char *driver_text(struct snapshot *snapshot, int folder, const char *name)
+static const char *driver_text(struct snapshot *snapshot, int folder, const char *name,
+			       struct driver_answers *answers)
 {
 	char line[DRIVER_LINE];
 
-	return driver_line(folder, name, line) ? snapshot_text(snapshot, line, strlen(line)) : NULL;
+	if (!driver_line(folder, name, line, answers))
+		return NULL;
+	if (strcmp(line, "255.255.255.255") == 0) {
+		answers->ones++;
+		return NULL;
+	}
+	/* A card type that the driver does not know may be made of ones, or new. */
+	if (strcmp(line, "unknown") == 0)
+		return NULL;
+	answers->values++;
+	return snapshot_text(snapshot, line, strlen(line));
 }
 
 /* Hexadecimal, with 0x or without. 0 = unknown. */
-static uint64_t driver_hex(int folder, const char *name)
+static uint64_t driver_hex(int folder, const char *name, struct driver_answers *answers)
 {
 	char line[DRIVER_LINE + 2] = "0x";
 	uint64_t value;
 	char *text = line + 2;
+	bool has_prefix;
 
-	if (!driver_line(folder, name, text))
+	if (!driver_line(folder, name, text, answers))
 		return 0;
-	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
-		return text_parse_u64(text, &value) == 0 ? value : 0;
-	return text_parse_u64(line, &value) == 0 ? value : 0;
+	has_prefix = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	if (text_parse_u64(has_prefix ? text : line, &value) < 0)
+		return 0;
+	answers->ones += value == UINT64_MAX;
+	answers->values += value != UINT64_MAX;
+	return value == UINT64_MAX ? 0 : value;
 }
 
-/* Reads a sensor; @scale is the divisor. */
-static void driver_sensor(int folder, const char *name, int64_t scale, enum snapshot_sensor sensor,
-			  struct snapshot_telemetry *telemetry)
+/* A counter of 32 bits. False: it is not known. */
+static bool driver_count(int folder, const char *name, uint32_t *ret_value,
+			 struct driver_answers *answers)
+{
+	char line[DRIVER_LINE];
+	uint64_t value;
+
+	if (!driver_line(folder, name, line, answers) || text_parse_u64(line, &value) < 0)
+		return false;
+	answers->ones += value == UINT32_MAX;
+	answers->values += value < UINT32_MAX;
+	*ret_value = (uint32_t)bits_min(value, UINT32_MAX);
+	return value < UINT32_MAX;
+}
+
+/* A sensor's file: our unit is @scale of its units. No card has a value of @ceiling or more. */
+struct driver_sensor {
+	const char *name;
+	const char *limit; /* NULL = has none */
+	int64_t scale;
+	uint64_t ceiling;
+};
+
+static const struct driver_sensor driver_sensors[SNAPSHOT_SENSORS] = {
+	[SNAPSHOT_TEMPERATURE] = {"temp1_input", "temp1_max", 1, 1000000},
+	[SNAPSHOT_POWER] = {"power1_input", "power1_max", 1000, UINT64_C(4000000000)},
+	[SNAPSHOT_VOLTAGE] = {"in0_input", "in0_max", 1, 0xffff},
+	[SNAPSHOT_CURRENT] = {"curr1_input", "curr1_max", 1, 10000000},
+	[SNAPSHOT_AICLK] = {"tt_aiclk", NULL, 1, 0xffff},
+	[SNAPSHOT_AXICLK] = {"tt_axiclk", NULL, 1, 0xffff},
+	[SNAPSHOT_ARCCLK] = {"tt_arcclk", NULL, 1, 0xffff},
+	[SNAPSHOT_FAN] = {"fan1_input", NULL, 1, 0xffff},
+};
+
+static bool driver_value(int folder, const char *name, const struct driver_sensor *file,
+			 int64_t *ret_value, struct driver_answers *answers)
 {
 	char line[DRIVER_LINE];
 	uint64_t value;
 	bool negative;
 
-	if (!driver_line(folder, name, line))
-		return;
+	if (!driver_line(folder, name, line, answers))
+		return false;
 	negative = line[0] == '-';
-	if (text_parse_u64(line + negative, &value) < 0 || value > UINT32_MAX)
-		return; /* beyond the range of any sensor */
-	telemetry->known |= UINT32_C(1) << sensor;
-	telemetry->value[sensor] = (negative ? -(int64_t)value : (int64_t)value) / scale;
+	if (text_parse_u64(line + negative, &value) < 0)
+		return false;
+	answers->ones += value >= file->ceiling;
+	answers->values += value < file->ceiling;
+	*ret_value = (negative ? -(int64_t)value : (int64_t)value) / file->scale;
+	return value < file->ceiling;
 }
 
-static void driver_hwmon(int device, struct snapshot_telemetry *telemetry)
+/* Reads the sensors from @from to @to and their limits, which are all in @folder. */
+static void driver_read_sensors(int folder, enum snapshot_sensor from, enum snapshot_sensor to,
+				struct snapshot_card *card, struct driver_answers *answers)
+{
+	struct snapshot_telemetry *limits = &card->condition.limits;
+
+	for (uint32_t i = from; i <= to; i++) {
+		const struct driver_sensor *file = &driver_sensors[i];
+		uint32_t bit = UINT32_C(1) << i;
+
+		if (driver_value(folder, file->name, file, &card->telemetry.value[i], answers))
+			card->telemetry.known |= bit;
+		/* No card has a limit of 0: that is how firmware says that it has none. */
+		if (file->limit &&
+		    driver_value(folder, file->limit, file, &limits->value[i], answers) &&
+		    limits->value[i] > 0)
+			limits->known |= bit;
+	}
+}
+
+static void driver_hwmon(int device, struct snapshot_card *card, struct driver_answers *answers)
 {
 	CLEANUP_CLOSEDIR DIR *listing = small_file_list(device, "hwmon");
 	const struct dirent *item;
@@ -93,13 +181,21 @@ static void driver_hwmon(int device, struct snapshot_telemetry *telemetry)
 		folder = openat(dirfd(listing), item->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (folder < 0)
 			continue;
-		driver_sensor(folder, "temp1_input", 1, SNAPSHOT_TEMPERATURE, telemetry);
-		driver_sensor(folder, "power1_input", 1000, SNAPSHOT_POWER, telemetry);
-		driver_sensor(folder, "in0_input", 1, SNAPSHOT_VOLTAGE, telemetry);
-		driver_sensor(folder, "curr1_input", 1, SNAPSHOT_CURRENT, telemetry);
-		driver_sensor(folder, "fan1_input", 1, SNAPSHOT_FAN, telemetry);
+		driver_read_sensors(folder, SNAPSHOT_TEMPERATURE, SNAPSHOT_CURRENT, card, answers);
+		driver_read_sensors(folder, SNAPSHOT_FAN, SNAPSHOT_FAN, card, answers);
 		return;
 	}
+}
+
+static uint32_t driver_state(const struct driver_answers *answers)
+{
+	if (answers->values)
+		return SNAPSHOT_PRESENT;
+	if (answers->is_gone)
+		return SNAPSHOT_GONE;
+	if (answers->ones)
+		return SNAPSHOT_NOT_ANSWERING;
+	return answers->empty ? SNAPSHOT_IN_RESET : SNAPSHOT_PRESENT;
 }
 
 /* The bus address: the name of the folder to which the link leads. */
@@ -124,39 +220,49 @@ static uint64_t driver_node(int folder)
 	unsigned int major, minor;
 	char rest;
 
-	if (!driver_line(folder, "dev", line) ||
+	if (small_file_read_line(folder, "dev", line, sizeof(line)) <= 0 ||
 	    sscanf(line, "%u:%u%c", &major, &minor, &rest) != 2) /* NOLINT(cert-err34-c) */
 		return 0;
 	return makedev(major, minor);
 }
 
-static int driver_card(struct snapshot *snapshot, int folder, uint32_t number)
+/* What the PCI device tells, which the kernel keeps and which so survives a reset. */
+static void driver_device(int folder, struct snapshot_card *card, struct driver_answers *answers)
 {
 	CLEANUP_CLOSE int device = openat(folder, "device", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct driver_answers aside = {0};
+
+	if (device < 0)
+		return;
+	driver_hwmon(device, card, answers);
+	card->arch = card_arch((uint32_t)driver_hex(device, "vendor", &aside),
+			       (uint32_t)driver_hex(device, "device", &aside));
+}
+
+static int driver_card(struct snapshot *snapshot, int folder, uint32_t number)
+{
+	struct driver_answers answers = {0};
 	struct snapshot_card card = {
 		.number = number,
 		.node = driver_node(folder),
-		.unique_id = driver_hex(folder, "tt_asic_id"),
-		.serial = driver_hex(folder, "tt_serial"),
-		.card = driver_text(snapshot, folder, "tt_card_type"),
+		.unique_id = driver_hex(folder, "tt_asic_id", &answers),
+		.serial = driver_hex(folder, "tt_serial", &answers),
+		.card = driver_text(snapshot, folder, "tt_card_type", &answers),
 		.bus = driver_bus(snapshot, folder),
-		.firmware = driver_text(snapshot, folder, "tt_fw_bundle_ver"),
+		.firmware = driver_text(snapshot, folder, "tt_fw_bundle_ver", &answers),
 	};
-	const struct card_facts *facts;
+	struct snapshot_condition *condition = &card.condition;
+	const struct card_facts *facts = card_find(card.card);
 
-	if (card.card && strcmp(card.card, "unknown") == 0)
-		card.card = NULL;
-	driver_sensor(folder, "tt_aiclk", 1, SNAPSHOT_AICLK, &card.telemetry);
-	driver_sensor(folder, "tt_axiclk", 1, SNAPSHOT_AXICLK, &card.telemetry);
-	driver_sensor(folder, "tt_arcclk", 1, SNAPSHOT_ARCCLK, &card.telemetry);
-	if (device >= 0) {
-		driver_hwmon(device, &card.telemetry);
-		card.arch = card_arch((uint32_t)driver_hex(device, "vendor"),
-				      (uint32_t)driver_hex(device, "device"));
-	}
-	facts = card_find(card.card);
+	driver_read_sensors(folder, SNAPSHOT_AICLK, SNAPSHOT_ARCCLK, &card, &answers);
+	condition->has_heartbeat =
+		driver_count(folder, "tt_heartbeat", &condition->heartbeat, &answers);
+	condition->has_trips =
+		driver_count(folder, "tt_therm_trip_count", &condition->trips, &answers);
+	driver_device(folder, &card, &answers);
 	if (!card.arch && facts)
 		card.arch = facts->arch;
+	condition->state = driver_state(&answers);
 	return snapshot_add_card(snapshot, &card);
 }
 
@@ -180,19 +286,22 @@ static int driver_compare(const void *left, const void *right)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-int driver_collect_cards(struct snapshot *snapshot)
+int driver_collect_cards(struct snapshot *snapshot, bool *ret_complete)
 {
 	CLEANUP_CLOSEDIR DIR *listing = NULL;
 	const struct dirent *item;
 	char path[4096];
 	int r = 0;
 
+	*ret_complete = true;
 	if (snprintf(path, sizeof(path), "%s/class/tenstorrent", driver_sys_root()) >=
 	    (int)sizeof(path))
 		return 0;
 	listing = opendir(path);
-	if (!listing)
-		return errno == ENOMEM ? -ENOMEM : 0; /* no driver */
+	if (!listing) {
+		*ret_complete = errno == ENOENT; /* no driver */
+		return errno == ENOMEM ? -ENOMEM : 0;
+	}
 	while (r == 0 && (item = readdir(listing))) {
 		CLEANUP_CLOSE int folder = -1;
 		uint32_t number;
@@ -202,6 +311,8 @@ int driver_collect_cards(struct snapshot *snapshot)
 		folder = openat(dirfd(listing), item->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (folder >= 0)
 			r = driver_card(snapshot, folder, number);
+		else if (errno != ENOENT) /* just removed */
+			*ret_complete = false;
 	}
 	if (snapshot->card_count > 0)
 		qsort(snapshot->cards, snapshot->card_count, sizeof(*snapshot->cards),
@@ -250,36 +361,58 @@ static int driver_claim(struct pid_cache *pid_cache, struct snapshot *snapshot,
 	return snapshot_add_claim(snapshot, &claim);
 }
 
-static int driver_pids(struct pid_cache *pid_cache, struct snapshot *snapshot,
-		       const struct snapshot_card *card, char *text)
+size_t driver_count_outside(const char *text)
 {
-	CLEANUP_FREE uint32_t *pids = NULL;
+	size_t count = 0;
+
+	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+		count += line[0] == '0' && (line[1] == '\n' || line[1] == '\0');
+	return count;
+}
+
+/* @openers: gets all of them. */
+static int driver_pids(struct pid_cache *pid_cache, struct snapshot *snapshot,
+		       struct snapshot_card *card, struct driver_openers *openers)
+{
+	CLEANUP_FREE char *text = malloc(DRIVER_PIDS_TEXT);
+	CLEANUP_FREE uint32_t *pids = calloc(DRIVER_PIDS_MAX, sizeof(*pids));
 	char path[64];
 	size_t count;
-	int r = 0;
+	int r;
 
-	snprintf(path, sizeof(path), "driver/tenstorrent/%" PRIu32 "/pids", card->number);
+	if (!text || !pids)
+		return -ENOMEM;
+	snprintf(path, sizeof(path), DRIVER_PROC "/%" PRIu32 "/pids", card->number);
 	if (small_file_read(pid_cache_proc(pid_cache)->root, path, text, DRIVER_PIDS_TEXT) < 0)
 		return 0; /* an old driver */
-	pids = calloc(DRIVER_PIDS_MAX, sizeof(*pids));
-	if (!pids)
-		return -ENOMEM;
+	card->condition.outside = (uint32_t)driver_count_outside(text);
 	count = driver_parse_pids(text, pids, DRIVER_PIDS_MAX);
 	if (count > DRIVER_PIDS_MAX)
 		snapshot_note(snapshot,
 			      "device %" PRIu32 ": is open in %zu processes; %u are shown",
 			      card->number, count, DRIVER_PIDS_MAX);
-	for (size_t i = 0; r == 0 && i < bits_min(count, DRIVER_PIDS_MAX); i++)
+	count = bits_min(count, DRIVER_PIDS_MAX);
+	r = driver_left_note_openers(openers, pids, count);
+	for (size_t i = 0; r == 0 && i < count; i++)
 		r = driver_claim(pid_cache, snapshot, card, pids[i]);
 	return r;
 }
 
 int driver_collect_pids(struct pid_cache *pid_cache, struct snapshot *snapshot)
 {
-	CLEANUP_FREE char *text = malloc(DRIVER_PIDS_TEXT);
-	int r = text ? 0 : -ENOMEM;
+	struct driver_openers openers = {0};
+	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < snapshot->card_count; i++)
-		r = driver_pids(pid_cache, snapshot, &snapshot->cards[i], text);
+	/* Without a driver nobody can have one of its nodes. */
+	if (faccessat(pid_cache_proc(pid_cache)->root, DRIVER_PROC, F_OK, 0) < 0)
+		return 0;
+	for (size_t i = 0; r == 0 && i < snapshot->card_count; i++) {
+		/* Its number may be another card's now. */
+		if (snapshot->cards[i].condition.state != SNAPSHOT_GONE)
+			r = driver_pids(pid_cache, snapshot, &snapshot->cards[i], &openers);
+	}
+	if (r == 0)
+		r = driver_left_collect(pid_cache, &openers, snapshot);
+	free(openers.pids);
 	return r == -ENOBUFS ? 0 : r;
 }

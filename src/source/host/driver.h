@@ -7,6 +7,7 @@
  * drivers and firmwares differ, and a missing value is unknown.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,8 +19,11 @@ struct snapshot;
 /* TTMEM_SYS_ROOT, else /sys. */
 const char *driver_sys_root(void);
 
-/* Adds the cards. Returns 0 or -ENOMEM. */
-int driver_collect_cards(struct snapshot *snapshot);
+/*
+ * Adds the cards. Returns 0 or -ENOMEM. @ret_complete: false if some may be missing, as for lack of
+ * descriptors.
+ */
+int driver_collect_cards(struct snapshot *snapshot, bool *ret_complete);
 
 /* Adds who has them open; to be called after the cards were added. Returns 0 or -ENOMEM. */
 int driver_collect_pids(struct pid_cache *pid_cache, struct snapshot *snapshot);
@@ -29,3 +33,6 @@ int driver_collect_pids(struct pid_cache *pid_cache, struct snapshot *snapshot);
  * at most @max of them in @ret_pids.
  */
 size_t driver_parse_pids(const char *text, uint32_t *ret_pids, size_t max);
+
+/* How many lines are 0: descriptors of processes that our pid namespace does not have. */
+size_t driver_count_outside(const char *text);

@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
+#include "source/host/card-watch.h"
 #include "source/host/driver-memory.h"
 #include "source/host/driver.h"
 #include "source/host/nodes.h"
@@ -24,8 +26,19 @@ static void host_close(struct proc *proc)
 	proc_close(proc);
 }
 
-int host_collect(const struct snapshot_request *request, struct snapshot *snapshot,
-		 struct host_closed *ret_closed)
+static int host_collect_cards(struct card_watch *cards, struct snapshot *snapshot)
+{
+	bool is_complete;
+	int r = driver_collect_cards(snapshot, &is_complete);
+
+	/* From an incomplete list one would conclude that cards are gone. */
+	if (r == 0 && cards && is_complete)
+		r = card_watch_apply(cards, clock_ns(CLOCK_MONOTONIC), snapshot);
+	return r;
+}
+
+int host_collect(const struct snapshot_request *request, struct card_watch *cards,
+		 struct snapshot *snapshot, struct host_closed *ret_closed)
 {
 	CLEANUP(host_close) struct proc proc = {.root = -1};
 	CLEANUP(pid_cache_cleanup) struct pid_cache *pid_cache = NULL;
@@ -44,7 +57,7 @@ int host_collect(const struct snapshot_request *request, struct snapshot *snapsh
 	if (r == 0)
 		r = pid_cache_new(&pid_cache, &proc, snapshot);
 	if (r == 0)
-		r = driver_collect_cards(snapshot);
+		r = host_collect_cards(cards, snapshot);
 	if (r == 0)
 		r = region_collect(pid_cache, snapshot, &ret_closed->regions);
 	if (r == 0)

@@ -3,13 +3,14 @@
 
 /*
  * Everything that processes do not report themselves: the driver's files and tt-metal's regions.
- * There is no state between two calls, so this source is a function; several threads may call it at
- * a time.
+ * There is no state between two calls but what the caller keeps (card-watch.h), so this source is a
+ * function; several threads may call it at a time.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 
+struct card_watch;
 struct snapshot;
 struct snapshot_request;
 
@@ -21,10 +22,10 @@ struct host_closed {
 
 /*
  * Adds to a snapshot that already has its books; not to a page. Only for collect_machine(). Returns
- * 0 or a negative errno.
+ * 0 or a negative errno. @cards: NULL = nothing is remembered.
  */
-int host_collect(const struct snapshot_request *request, struct snapshot *snapshot,
-		 struct host_closed *ret_closed);
+int host_collect(const struct snapshot_request *request, struct card_watch *cards,
+		 struct snapshot *snapshot, struct host_closed *ret_closed);
 
 /* Adds a note that says so, and what to do. */
 void host_note_closed(size_t closed, struct snapshot *snapshot);

@@ -88,7 +88,8 @@ static void nodes_read(struct nodes *nodes, uint32_t pid, struct nodes_found *re
 		if (length < 0 && errno == EACCES)
 			return;
 		target[length < 0 ? 0 : length] = '\0';
-		if (strncmp(target, nodes->folder, prefix) != 0)
+		/* The node of a card that was removed: whatever has the number now is another one. */
+		if (strncmp(target, nodes->folder, prefix) != 0 || strstr(target, " (deleted)"))
 			continue;
 		card = nodes_card(nodes->snapshot, dirfd(listing), item->d_name, target + prefix);
 		if (card != SIZE_MAX)

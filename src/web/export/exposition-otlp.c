@@ -87,9 +87,16 @@ static void otlp_close_family(struct exposition *to)
 /* UCUM spelling. */
 static const char *otlp_unit(const char *unit)
 {
-	if (!unit)
-		return "1";
-	return strcmp(unit, "bytes") == 0 ? "By" : "s";
+	static const char *const units[][2] = {
+		{"bytes", "By"}, {"seconds", "s"}, {"celsius", "Cel"}, {"watts", "W"},
+		{"volts", "V"},  {"amperes", "A"}, {"hertz", "Hz"},
+	};
+
+	for (size_t i = 0; unit && i < ARRAY_SIZE(units); i++) {
+		if (strcmp(unit, units[i][0]) == 0)
+			return units[i][1];
+	}
+	return "1";
 }
 
 void exposition_otlp_family(struct exposition *to, const char *name, enum exposition_type type,
@@ -145,6 +152,16 @@ void exposition_otlp_seconds(struct exposition *to, uint64_t ns)
 
 	otlp_close_labels(to);
 	snprintf(text, sizeof(text), "%.9f", (double)ns / OTLP_NS_PER_S);
+	emit_raw(&to->json, "asDouble", text);
+	emit_close_object(&to->json);
+}
+
+void exposition_otlp_milli(struct exposition *to, int64_t thousandths)
+{
+	char text[40];
+
+	otlp_close_labels(to);
+	snprintf(text, sizeof(text), "%.3f", (double)thousandths / 1000);
 	emit_raw(&to->json, "asDouble", text);
 	emit_close_object(&to->json);
 }

@@ -17,6 +17,7 @@ void exposition_otlp_begin(struct exposition *to);
 void exposition_otlp_label(struct exposition *to, const char *key, const char *value);
 void exposition_otlp_u64(struct exposition *to, uint64_t value);
 void exposition_otlp_seconds(struct exposition *to, uint64_t ns);
+void exposition_otlp_milli(struct exposition *to, int64_t thousandths);
 void exposition_otlp_end(struct exposition *to);
 
 /*

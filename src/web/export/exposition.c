@@ -120,6 +120,16 @@ void exposition_seconds(struct exposition *to, uint64_t ns)
 	fprintf(to->out, "%" PRIu64 ".%09" PRIu64 "\n", ns / NS_PER_S, ns % NS_PER_S);
 }
 
+void exposition_milli(struct exposition *to, int64_t thousandths)
+{
+	if (to->format == EXPOSITION_OTLP) {
+		exposition_otlp_milli(to, thousandths);
+		return;
+	}
+	exposition_close_labels(to);
+	fprintf(to->out, "%.3f\n", (double)thousandths / 1000);
+}
+
 void exposition_one(struct exposition *to, const char *name, enum exposition_type type,
 		    uint64_t value, const char *help)
 {

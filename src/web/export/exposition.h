@@ -65,6 +65,7 @@ void exposition_label(struct exposition *to, const char *key, const char *value)
 void exposition_label_u64(struct exposition *to, const char *key, uint64_t value);
 void exposition_u64(struct exposition *to, uint64_t value);
 void exposition_seconds(struct exposition *to, uint64_t ns);
+void exposition_milli(struct exposition *to, int64_t thousandths);
 
 /* A family of one sample without labels. */
 void exposition_one(struct exposition *to, const char *name, enum exposition_type type,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/unit.h"
 #include "web/server/web.h"
 
@@ -118,6 +119,81 @@ UNIT(metrics_have_the_prometheus_text_form)
 	assert(has(text, "process_start_time_seconds 1.500000000\n"));
 	assert(has(text, "ttmem_http_requests_total{code=\"5xx\"} 13\n"));
 	assert(!strstr(text, "# UNIT") && !strstr(text, "# EOF"));
+	free(text);
+	snapshot_free(snapshot);
+	end();
+}
+
+/* A card with all of its values, one in reset, and a device that is none of the driver's. */
+static struct snapshot *snapshot_of_cards(void)
+{
+	const struct snapshot_card hot = {
+		.unique_id = 0xabc,
+		.serial = 0x51,
+		.card = "p150a",
+		.bus = "0000:01:00.0",
+		.telemetry = {.known = (1u << SNAPSHOT_SENSORS) - 1,
+			      .value = {-5500, 312000, 820, 38000, 1350, 900, 540, 5400}},
+		.condition = {.state = SNAPSHOT_PRESENT,
+			      .limits = {.known = 1u << SNAPSHOT_POWER,
+					 .value[SNAPSHOT_POWER] = 300000},
+			      .has_trips = true,
+			      .trips = 2,
+			      .has_heartbeat = true,
+			      .heartbeat = 77,
+			      .outside = 3},
+	};
+	const struct snapshot_card resetting = {
+		.number = 1, .unique_id = 0xabd, .condition.state = SNAPSHOT_IN_RESET};
+	struct snapshot *snapshot = snapshot_new(1);
+	const struct snapshot_process who = {.pid = 1, .alive = true, .user = "", .comm = ""};
+	uint32_t index;
+
+	assert(snapshot && snapshot_add_card(snapshot, &hot) == 0);
+	assert(snapshot_add_card(snapshot, &resetting) == 0);
+	assert(snapshot_add_process(snapshot, &who, &index) == 0);
+	assert(snapshot_part(snapshot, index, 2));
+	assert(snapshot_finish(snapshot) == 0);
+	return snapshot;
+}
+
+UNIT(metrics_of_cards_are_in_base_units)
+{
+	static const char *const lines[] = {
+		("ttmem_device_info{device=\"0\",uid=\"0xabc\",card=\"p150a\",arch=\"blackhole\","
+		 "serial=\"0x51\",bus=\"0000:01:00.0\",firmware=\"\"} 1\n"),
+		"ttmem_device_state{device=\"0\",uid=\"0xabc\",state=\"present\"} 1\n",
+		"ttmem_device_state{device=\"0\",uid=\"0xabc\",state=\"in_reset\"} 0\n",
+		"ttmem_device_state{device=\"1\",uid=\"0xabd\",state=\"in_reset\"} 1\n",
+		"ttmem_device_temperature_celsius{device=\"0\",uid=\"0xabc\"} -5.500\n",
+		"ttmem_device_power_watts{device=\"0\",uid=\"0xabc\"} 312.000\n",
+		"ttmem_device_power_limit_watts{device=\"0\",uid=\"0xabc\"} 300.000\n",
+		"ttmem_device_voltage_volts{device=\"0\",uid=\"0xabc\"} 0.820\n",
+		"ttmem_device_current_amperes{device=\"0\",uid=\"0xabc\"} 38.000\n",
+		"ttmem_device_clock_hertz{device=\"0\",uid=\"0xabc\",clock=\"ai\"} 1350000000\n",
+		"ttmem_device_clock_hertz{device=\"0\",uid=\"0xabc\",clock=\"arc\"} 540000000\n",
+		"ttmem_device_fan_rpm{device=\"0\",uid=\"0xabc\"} 5400\n",
+		"ttmem_device_thermal_trips_total{device=\"0\",uid=\"0xabc\"} 2\n",
+		"ttmem_device_heartbeats_total{device=\"0\",uid=\"0xabc\"} 77\n",
+		"ttmem_device_untracked_openers{device=\"0\",uid=\"0xabc\"} 0\n",
+		"ttmem_device_outside_openers{device=\"0\",uid=\"0xabc\"} 3\n",
+		"ttmem_device_stale_holders{device=\"1\",uid=\"0xabd\"} 0\n",
+	};
+	static const char *const missing[] = {
+		"ttmem_device_temperature_limit_celsius{", "ttmem_device_power_watts{device=\"1\"",
+		"ttmem_device_info{device=\"2\"", "ttmem_device_state{device=\"2\""};
+	struct snapshot *snapshot = snapshot_of_cards();
+	char *text;
+
+	begin();
+	text = text_of(snapshot, health, last, false);
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		assert(has(text, lines[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(missing); i++)
+		assert(!strstr(text, missing[i]));
+	free(text);
+	text = text_of(snapshot, health, last, true);
+	assert(has(text, "# UNIT ttmem_device_temperature_celsius celsius\n"));
 	free(text);
 	snapshot_free(snapshot);
 	end();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Metrics of devices, of the daemon and of this server; metrics-process.c has those of processes.
+ * Metrics of devices, of the daemon and of this server; metrics-process.c has those of processes,
+ * metrics-card.c those of cards.
  */
 
 #include "web/export/metrics.h"
@@ -14,11 +15,12 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "web/export/exposition.h"
+#include "web/export/metrics-card.h"
 #include "web/export/metrics-process.h"
 #include "web/export/self-usage.h"
 #include "web/server/web.h"
 
-static void metrics_label_device(struct exposition *to, uint32_t device, uint64_t unique_id)
+void metrics_label_device(struct exposition *to, uint32_t device, uint64_t unique_id)
 {
 	char uid[24] = "";
 
@@ -270,6 +272,7 @@ void metrics_write(const struct metrics_input *input, struct tally *last,
 
 	exposition_start(&to);
 	metrics_write_devices(&to, input->snapshot);
+	metrics_card_write(&to, input->snapshot);
 	metrics_process_write(&to, input->snapshot, input->processes);
 	metrics_write_events(&to, input, last);
 	metrics_write_incidents(&to, input->health);

@@ -41,3 +41,6 @@ struct metrics_input {
 /* @last: the counters written last time; owned by the caller, initially zero. */
 void metrics_write(const struct metrics_input *input, struct tally *last,
 		   enum exposition_format format, FILE *out);
+
+/* The labels "device" and "uid" of a sample; TALLY_OTHER is a device too. */
+void metrics_label_device(struct exposition *to, uint32_t device, uint64_t unique_id);

@@ -26,6 +26,8 @@
 #include "web/server/local-request.h"
 #include "web/server/web-private.h"
 
+#define ROUTES_RECENT_NS (2 * NS_PER_S)
+
 /*
  * The totals for a request. Requests that waited together share one snapshot: it was started after
  * the last of them arrived, so it is valid for all.
@@ -73,6 +75,23 @@ static int routes_ps(struct routes_ask *ask, FILE *out)
 
 	if (r == 0)
 		document_ps(&json, snapshot);
+	return r;
+}
+
+/*
+ * For commands, which look once and ask what was before. All of it is remembered from earlier
+ * readings, so that a recent one will do.
+ */
+static int routes_cards(struct routes_ask *ask, FILE *out)
+{
+	const struct snapshot *snapshot = NULL;
+	struct emit json = EMIT_INIT(out);
+	int r;
+
+	ask->arrived_ns -= bits_min(ask->arrived_ns, ROUTES_RECENT_NS);
+	r = routes_totals(ask, &snapshot);
+	if (r == 0)
+		document_cards(&json, snapshot);
 	return r;
 }
 
@@ -237,6 +256,7 @@ static const struct route routes_table[] = {
 	{"/api/v1/stream", "text/event-stream", .parameters = URL_TOKEN, .lane = ROUTES_STREAM},
 	{"/api/devices", ROUTES_JSON, .make = routes_devices, .lane = ROUTES_TOTALS},
 	{"/api/v1/status", ROUTES_JSON, .make = local_request_status, .local = true},
+	{"/api/v1/cards", ROUTES_JSON, .make = routes_cards, .lane = ROUTES_TOTALS, .local = true},
 	{"/api/v1/dump", ROUTES_TEXT, .make = local_request_dump, .lane = ROUTES_DETAILS,
 	 .local = true},
 };

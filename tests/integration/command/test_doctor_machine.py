@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from common import AS_NOBODY, LIMIT, NOBODY, become
+import machines
 from machines import Machine, Region
 from test_doctor import HEALTHY, examine, found
 from world import wait_for
@@ -119,6 +120,25 @@ def test_old_server(ttmemd, asker):
         assert found(asker)["old-server"] == [os.getpid()]
 
 
+INSIDE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")  # sees the sockets, not who serves them
+
+
+@pytest.mark.needs_root
+def test_ttmemd_is_known_from_inside_a_pid_namespace(ttmemd, asker):
+    ttmemd.start()
+    assert not DAEMON - {"daemon-forgets"} & set(found(asker, before=INSIDE))
+
+
+@pytest.mark.needs_root
+def test_another_server_outside_the_pid_namespace(ttmemd, asker):
+    """There is no daemon to compare with, so nobody can say what it is."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+        server.bind(str(ttmemd.legacy))
+        server.listen()
+        (finding,) = [f for f in examine(asker, before=INSIDE)["findings"] if f["id"] == "old-server"]
+    assert finding["pid"] is None and "cannot be told from here" in finding["what"]
+
+
 def test_old_socket(ttmemd, asker):
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
         server.bind(str(ttmemd.legacy))
@@ -190,7 +210,8 @@ def test_bundle_that_cannot_be_written(world):
 
 
 SOURCES = {"driver-none", "device-untracked", "region-stale", "region-differs", "region-unreadable",
-           "region-broken", "device-unmatched"}  # fmt: skip
+           "region-broken", "device-unmatched", "over-limit", "thermal-trip", "card-unavailable",
+           "stale-after-reset"}  # fmt: skip
 
 
 def on_machine(world, machine):
@@ -238,6 +259,58 @@ def test_device_unmatched(world, tmp_path):
     told = {f["pid"]: f["what"] for f in findings if f["id"] == "device-unmatched"}
     for text, player in why.items():
         assert text in told[player.pid], told
+
+
+def about(world, machine, kind):
+    """What was seen, of one kind."""
+    findings = json.loads(world.run("doctor", "--json", env=machine.env()).stdout)["findings"]
+    return [f["what"] for f in findings if f["id"] == kind]
+
+
+def test_over_limit(world, tmp_path):
+    machine = machines.hot(tmp_path / "machine")
+    assert on_machine(world, machine) == {"over-limit", "thermal-trip"}
+    assert about(world, machine, "over-limit") == [
+        "device 0: its temperature is 85.5 degrees Celsius, the limit 75",
+        "device 0: its power is 312 W, the limit 300",
+    ]
+    machine.write(machine.hwmon(0) / "temp1_input", 75000)
+    machine.write(machine.hwmon(0) / "power1_max", 312000000)
+    assert on_machine(world, machine) == {"thermal-trip"}
+
+
+def test_thermal_trip(world, tmp_path):
+    machine = machines.hot(tmp_path / "machine")
+    assert about(world, machine, "thermal-trip") == ["device 0 switched itself off 2 times"]
+    machine.write(machine.class_folder(0) / "tt_therm_trip_count", 0)
+    assert "thermal-trip" not in on_machine(world, machine)
+
+
+def test_card_unavailable(world, tmp_path):
+    machine = machines.idle(tmp_path / "machine")
+    assert on_machine(world, machine) == set()
+    before = machine.reset(0)
+    assert about(world, machine, "card-unavailable") == ["device 0 is in reset"]
+    machine.answer(before)
+    machine.all_ones(1)
+    assert about(world, machine, "card-unavailable") == ["device 1 is not answering"]
+
+
+@pytest.mark.needs_root
+def test_stale_after_reset(world, tmp_path):
+    """Its descriptor is of a node that was removed."""
+    machine = machines.n150_pair(tmp_path / "machine")
+    assert about(world, machine, "stale-after-reset") == []
+    machine.remove(0)
+    seen = ["device 0 was reset or removed while it held 1.0 GiB of it"]
+    assert about(world, machine, "stale-after-reset") == seen
+    assert about(world, machine, "card-unavailable") == ["device 0 is gone"]
+
+
+def test_an_opener_outside_the_pid_namespace_is_told(world, tmp_path):
+    machine = machines.outside(tmp_path / "machine")
+    outside = [f"device {n} is opened by a process outside this pid namespace" for n in range(2)]
+    assert about(world, machine, "device-untracked") == [*outside, "(python3) has device 1 open"]
 
 
 def test_region_stale(world, tmp_path):

@@ -4,6 +4,7 @@
 import fcntl
 import os
 import pty
+import re
 import struct
 import subprocess
 import termios
@@ -14,7 +15,7 @@ import pytest
 from conftest import LIMIT
 
 
-def on_terminal(world, *args, columns=0, **settings):
+def on_terminal(world, *args, columns=0, code=0, **settings):
     """What somebody sees at a terminal."""
     ours, theirs = pty.openpty()
     if columns:
@@ -40,7 +41,7 @@ def on_terminal(world, *args, columns=0, **settings):
         seen += more
     os.close(ours)
     limit.cancel()
-    assert process.wait(timeout=LIMIT) == 0
+    assert process.wait(timeout=LIMIT) == code
     return seen.decode().replace("\r\n", "\n")
 
 
@@ -100,6 +101,16 @@ def test_tables_are_fitted_into_the_terminal(world, pager):
             shown[columns] = lines
         assert len(shown[80][0].split()) < len(shown[120][0].split()) < len(shown[200][0].split())
     assert not any(LONG in line for line in shown[80]) and any(LONG in line for line in shown[200])
+
+
+def test_sentences_are_broken_between_words(world):
+    world.player("alloc 0 L1 0x1000 4096")
+    plain = world.run("doctor").stdout
+    shown = on_terminal(world, "doctor", columns=80, code=2, NO_COLOR="1")
+    assert max(map(len, plain.splitlines())) > 100
+    # A path is one word, however long.
+    assert not [line for line in shown.splitlines() if len(line) > 80 and len(line.split()) > 1]
+    assert re.search(r"\n  why: .*\n       \S", shown) and shown.split() == plain.split()
 
 
 @pytest.mark.parametrize("settings", [{}, {"COLUMNS": "80"}])

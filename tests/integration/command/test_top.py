@@ -95,6 +95,27 @@ def test_top_shows_driver_and_regions_without_books(top, tmp_path):
     assert terminal.exit_code() == 0
 
 
+def test_top_shows_idle_cards(top, tmp_path):
+    machine = machines.idle(tmp_path / "machine")
+    terminal = top(env=machine.env())
+    terminal.press("1")
+    terminal.wait(lambda text: text.count("n150 wormhole_b0") == 2 and "no device" not in text)
+    terminal.press("6")
+    terminal.wait(lambda text: text.count("45.4 C") == 2)
+
+
+def test_top_shows_the_state_of_a_card(top, tmp_path):
+    """Its name too, because top has seen it before the reset."""
+    machine = machines.idle(tmp_path / "machine")
+    terminal = top(env=machine.env())
+    terminal.press("1")
+    terminal.wait(lambda text: text.count("n150 wormhole_b0") == 2)
+    machine.reset(0)
+    terminal.wait(lambda text: "n150 in reset" in text)
+    machine.remove(0)
+    terminal.wait(lambda text: "n150 gone" in text)
+
+
 def test_top_draws_in_ascii(world, top):
     large, small = cast(world)
     terminal = top("--ascii", env=world.env)

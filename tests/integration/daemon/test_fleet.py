@@ -10,6 +10,7 @@ import subprocess
 import jsonschema
 import pytest
 
+import machines
 from conftest import LIMIT, ROOT
 from test_web_metrics import free_port, need, query
 from world import wait_for
@@ -52,7 +53,7 @@ def test_commands_in_alert_texts_exist(ttmemd):
     ttmemd.start()
     rules = (FLEET / "ttmem.rules.yml").read_text()
     commands = re.findall(r"ttmem (?:leaks|smi|buffers|growth|doctor)[^,\"]*", rules)
-    assert len(commands) == 5
+    assert len(commands) == 7
     for command in commands:
         plain = re.sub(r"\{\{ (if|else|end).*?\}\}", "", command)
         words = re.sub(r"\{\{.*?\}\}", "1", plain).split()[1:]
@@ -175,7 +176,9 @@ def test_no_registry_is_named():
 def scraped(ttmemd, tmp_path):
     """A daemon with something of everything, and a Prometheus that looks at it with our rules."""
     need("prometheus")
-    ttmemd.start("--http", "127.0.0.1:0")
+    machine = machines.Machine(ttmemd.folder / "machine")  # only its card: the processes are real
+    machine.card(0, "n150", "wormhole_b0", chip=0xABC)
+    ttmemd.start("--http", "127.0.0.1:0", env={"TTMEM_SYS_ROOT": str(machine.sys)})
     where = ttmemd.address()
     busy = ttmemd.player(
         "device 0 0xabc wormhole_b0 n150 0 1000000 100000",

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import machines
 from conftest import LIMIT
 from web import Server
 from world import wait_for
@@ -59,6 +60,20 @@ def test_promtool_finds_nothing_wrong(world, server):
     world.player("alloc 0 DRAM 0x1000 5 a")
     text = metrics(server)[1]
     assert 'pid="other"' in text
+    result = subprocess.run(
+        ["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=LIMIT
+    )
+    assert (result.returncode, result.stdout + result.stderr) == (0, "")
+
+
+def test_promtool_finds_nothing_wrong_with_cards(ttmemd):
+    need("promtool")
+    machine = machines.hot(ttmemd.folder / "machine")
+    machine.write(machine.class_folder(0) / "tt_heartbeat", 5)
+    ttmemd.start("--http", "127.0.0.1:0", env=machine.env())
+    _, text = ttmemd.fetch("/metrics")
+    assert 'ttmem_device_temperature_celsius{device="0",uid="0xb1acc401f"} 85.500\n' in text
+    assert 'card="p150a",arch="blackhole",serial="0x40011112223",bus="0000:01:00.0"' in text
     result = subprocess.run(
         ["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=LIMIT
     )

@@ -94,12 +94,14 @@ def test_two_chips_of_one_board_are_two_rows(world, machine):
 
 def test_the_own_row_of_a_region_names_the_chip(world, machine):
     """A tracked process without an id, and a stock one: one chip, one row. There is no driver here."""
-    tracked = machine.attach(world.player("alloc 0 DRAM 0x1000 4096"), 0x1111)
-    stock = machine.attach(world.player(TTMEM="0"), 0x1111)
+    tracked = world.player("alloc 0 DRAM 0x1000 4096")
+    stock = world.player(TTMEM="0")
     region = Region(4, 0x1111, 0)
     region.process(tracked.pid, "player", seconds_ago=0, DRAM=4096)
     region.process(stock.pid, "player", seconds_ago=0, DRAM=GIB)
-    machine.region(region, mode=0o600)
+    path = machine.region(region)
+    for player in (tracked, stock):
+        player.play(f"map {path}")
     document = world.json("smi")
     assert [(row["uid"], row["joined"]) for row in document["devices"]] == [("0x1111", "region")]
     assert document["devices"][0]["memory"]["DRAM"]["used"] == GIB + 4096
@@ -110,11 +112,11 @@ def test_eight_chips_that_a_tracked_and_a_stock_process_share_are_eight_rows(wor
     stock = world.player(TTMEM="0")
     for n in range(8):
         region = Region(4, 0x2000 + n, n)
-        for player in (tracked, stock):
-            machine.attach(player, 0x2000 + n)
         region.process(tracked.pid, "player", seconds_ago=0, DRAM=n + 1)
         region.process(stock.pid, "player", seconds_ago=0, DRAM=MIB)
-        machine.region(region)
+        path = machine.region(region)
+        for player in (tracked, stock):
+            player.play(f"map {path}")
     assert [row[1] for row in dram(world.json("smi"))] == [MIB + n + 1 for n in range(8)]
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from conftest import LIMIT, ROOT
 from common import AS_NOBODY, LIMIT
-from machines import GIB, MACHINES, Machine, Region, n150, p150
+from machines import GIB, MACHINES, SAMPLES, Machine, Region, hot, n150, p150
 from world import check_schema, wait_for
 
 GOLDEN = ROOT / "tests" / "corpus" / "machines"
@@ -112,6 +112,68 @@ def test_colours_by_use(build, clean_env, look, tmp_path):
     assert "\033[31m" in dram and "\033[33m" in l1 and "\033[32m" in empty
     assert "\033" not in on_terminal(build, {**env, "NO_COLOR": "1"}, "smi")
     assert "\033" not in on_terminal(build, {**env, "TERM": "dumb"}, "smi")
+
+
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_values_over_a_limit_are_red(build, clean_env, tmp_path, columns):
+    machine = hot(tmp_path / "machine")
+    env = {**clean_env, **machine.env(), "TERM": "xterm", "COLUMNS": columns}
+    assert re.search("\033\\[31m86.C  312 W", on_terminal(build, env, "smi"))
+    machine.write(machine.hwmon(0) / "temp1_max", 95000)
+    machine.write(machine.hwmon(0) / "power1_max", 400000000)
+    assert "\033[31m" not in on_terminal(build, env, "smi")
+
+
+def states(document):
+    return {device["device"]: device["state"] for device in document["devices"]}
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize("name, state", [("in_reset", "in_reset"), ("all_ones", "not_answering"), ("idle", "present")])
+def test_the_state_of_a_card_is_told(look, tmp_path, name, state):
+    machine = SAMPLES[name](tmp_path / "machine")
+    document = check_schema(json.loads(look(machine, "smi", "--json")))
+    cards = [device for device in document["devices"] if device["present"]]
+    assert [card["state"] for card in cards] == [state, "present"]
+    text = look(machine, "smi")
+    assert (state.replace("_", " ") in text) == (state != "present")
+
+
+@pytest.mark.needs_root
+def test_memory_of_a_removed_card_is_stale(look, tmp_path):
+    machine = SAMPLES["removed"](tmp_path / "machine")
+    document = json.loads(look(machine, "smi", "--json"))
+    assert states(document) == {0: "gone", 1: "present"} and total(document) == 2 * GIB
+    (process, other) = document["processes"]
+    assert process["devices"][0]["stale_after_reset"] and not other["devices"][0]["stale_after_reset"]
+    (row,) = [line for line in look(machine, "smi").splitlines() if " 600 " in line]
+    assert " reset " in row and "1.0 GiB" in row
+    assert "0 reset" in look(machine, "ps")
+
+
+def test_ones_are_no_values(look, tmp_path):
+    machine = n150(tmp_path / "machine")
+    machine.all_ones(0)
+    document = json.loads(look(machine, "smi", "--json"))
+    (card,) = [device for device in document["devices"] if device["present"]]
+    assert set(card["telemetry"].values()) == set(card["limits"].values()) == {None}
+    assert card["serial"] is card["firmware"] is card["card"] is None
+    assert card["uid"] == "0x1f2e3d4c5b6a7988"  # from the region of the process that has its node open
+
+
+def test_limits_heartbeat_and_trips_are_told(look, tmp_path):
+    machine = hot(tmp_path / "machine")
+    machine.write(machine.class_folder(0) / "tt_heartbeat", 77)
+    (card,) = json.loads(look(machine, "smi", "--json"))["devices"]
+    assert card["limits"] == {"temperature_c": 75, "power_w": 300, "voltage_v": 1, "current_a": 300}
+    assert card["heartbeat"] == 77 and card["thermal_trips"] == 2
+
+
+def test_a_card_opened_from_outside_the_namespace_is_not_free(look, tmp_path):
+    machine = SAMPLES["outside"](tmp_path / "machine")
+    document = json.loads(look(machine, "smi", "--json"))
+    assert [card["opened_outside"] for card in document["devices"]] == [2, 1]
+    assert "device 0 is opened by a process outside this pid namespace" in look(machine, "smi")
 
 
 @pytest.mark.parametrize("columns", ["1", "80", "99", "100", "111", "112", "159", "1000"])
@@ -334,3 +396,12 @@ def test_allocation_monitor_client_goes_on(old_tool):
     monitor.terminate()
     monitor.communicate(timeout=LIMIT)
     assert seen == 3 and monitor.returncode == 0
+
+
+@pytest.mark.parametrize("name", [name for name in SAMPLES if name not in MACHINES])
+def test_sample_machines_can_be_shown(look, tmp_path, name):
+    """What each of them should show is said by the tests that use it."""
+    machine = SAMPLES[name](tmp_path / "machine")
+    cards = list((machine.sys / "class" / "tenstorrent").iterdir())
+    document = check_schema(json.loads(look(machine, "smi", "--json")))
+    assert sum(device["present"] for device in document["devices"]) == len(cards)

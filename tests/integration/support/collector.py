@@ -88,7 +88,7 @@ METRIC = {
     "properties": {
         "name": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_./-]*$"},
         "description": {"type": "string"},
-        "unit": {"enum": ["1", "By", "s"]},
+        "unit": {"enum": ["1", "By", "s", "Cel", "W", "V", "A", "Hz"]},
         "gauge": {
             "type": "object",
             "required": ["dataPoints"],

@@ -2,10 +2,13 @@
 """Sample machines made of files: what the driver and tt-metal would show for cards that are not here.
 
 A machine is four folders, which TTMEM_PROC_ROOT, TTMEM_SYS_ROOT, TTMEM_DEV_ROOT and TTMEM_SHM_DIR name. The
-functions at the end create whole machines; tests modify them as needed.
+functions at the end create whole machines; tests modify them as needed. Names, units and texts of the driver's files are
+those of tt-kmd 2.10. One thing ordinary files cannot do: fail with ENODATA, as the driver's do during a reset.
+Here such a file is empty, which small_file_read_line() reports as the same error.
 """
 
 import os
+import shutil
 import struct
 import time
 
@@ -100,31 +103,106 @@ class Machine:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{text}\n")
 
-    def card(self, number, kind, arch, *, chip=None, serial=None, fan=None, **sensors):
-        """A card as the driver shows it; sensors: temperature (1/1000 C), power (uW), clock (MHz)..."""
-        card = self.sys / "class" / "tenstorrent" / f"tenstorrent!{number}"
-        pci = self.sys / "devices" / "pci0000:00" / f"0000:{number + 1:02x}:00.0"
+    def card(self, number, kind, arch, *, chip=None, serial=None, fan=None, bus=None, **sensors):
+        """A card as the driver shows it.
+
+        chip: tt_asic_id, which older firmware does not have; serial: of the board, shared by its chips.
+        sensors: temperature (1/1000 C), power (uW), voltage (mV), current (mA), clock (MHz), the same with
+        _max for the limits (those of temperature and power in the files' units too), heartbeat, trips.
+        """
+        card = self.class_folder(number)
+        pci = self.sys / "devices" / "pci0000:00" / (bus or f"0000:{number + 1:02x}:00.0")
         self.node(number).touch()
         self.write(card / "tt_card_type", kind)
         self.write(card / "tt_aiclk", sensors.get("clock", 1000))
         self.write(card / "tt_axiclk", 900)
         self.write(card / "tt_arcclk", 540)
         self.write(card / "tt_fw_bundle_ver", "18.6.0.0")
+        self.write(card / "tt_m3app_fw_ver", "5.12.0.0")
+        if "heartbeat" in sensors:  # in a file it stands still, and a daemon takes the card for dead
+            self.write(card / "tt_heartbeat", sensors["heartbeat"])
+        self.write(card / "dev", f"237:{number}")
+        if arch == "blackhole":
+            self.write(card / "tt_therm_trip_count", sensors.get("trips", 0))
         if serial is not None:
             self.write(card / "tt_serial", f"{serial:016X}")
         if chip is not None:
             self.write(card / "tt_asic_id", f"{chip:016X}")
         self.write(pci / "vendor", "0x1e52")
         self.write(pci / "device", PCI_IDS[arch])
-        hwmon = pci / "hwmon" / f"hwmon{number + 2}"
-        self.write(hwmon / "temp1_input", sensors.get("temperature", 45375))
-        self.write(hwmon / "power1_input", sensors.get("power", 31000000))
-        self.write(hwmon / "in0_input", 820)
-        self.write(hwmon / "curr1_input", 38000)
-        if fan is not None:
-            self.write(hwmon / "fan1_input", fan)
+        self.sensors(pci / "hwmon" / f"hwmon{number + 2}", arch, fan, sensors)
         (card / "device").symlink_to(os.path.relpath(pci, card))
         return card
+
+    def sensors(self, hwmon, arch, fan, values):
+        self.write(hwmon / "name", arch.split("_")[0])
+        self.write(hwmon / "temp1_input", values.get("temperature", 45375))
+        self.write(hwmon / "temp1_max", values.get("temperature_max", 95000))
+        self.write(hwmon / "power1_input", values.get("power", 31000000))
+        self.write(hwmon / "power1_max", values.get("power_max", 300000000))
+        self.write(hwmon / "in0_input", values.get("voltage", 820))
+        self.write(hwmon / "in0_max", values.get("voltage_max", 1000))
+        self.write(hwmon / "curr1_input", values.get("current", 38000))
+        self.write(hwmon / "curr1_max", values.get("current_max", 300000))
+        if fan is not None:
+            self.write(hwmon / "fan1_input", fan)
+
+    def class_folder(self, number):
+        return self.sys / "class" / "tenstorrent" / f"tenstorrent!{number}"
+
+    def hwmon(self, number):
+        (folder,) = (self.class_folder(number) / "device" / "hwmon").iterdir()
+        return folder
+
+    def values(self, number):
+        """The files of a card that the firmware fills."""
+        hwmon = self.hwmon(number)
+        values = [*self.class_folder(number).glob("tt_*")]
+        return values + [path for path in hwmon.iterdir() if path.name != "name"]
+
+    def reset(self, number):
+        """The card is in reset: its files are there and have no data. Undone by answer()."""
+        saved = {path: path.read_text() for path in self.values(number)}
+        for path in saved:
+            path.write_text("")
+        return saved
+
+    def answer(self, saved):
+        """The card is back from reset(), as it was."""
+        for path, text in saved.items():
+            path.write_text(text)
+
+    def all_ones(self, number):
+        """The chip has fallen off the bus: every read of it yields ones, converted as the driver does."""
+        texts = {
+            "tt_serial": "F" * 16, "tt_asic_id": "F" * 16, "tt_card_type": "unknown",
+            "tt_fw_bundle_ver": "255.255.255.255", "tt_m3app_fw_ver": "255.255.255.255",
+            "temp1_input": 65535999, "temp1_max": 4294966296, "in0_max": 65535,
+            "curr1_input": 4294966296, "curr1_max": 4294966296,
+            "power1_input": 4293967296, "power1_max": 4293967296,
+        }
+        for path in self.values(number):
+            self.write(path, texts.get(path.name, 0xFFFFFFFF))
+
+    def remove(self, number):
+        """Unbound from the driver, or removed from the bus; those who have it open still do."""
+        shutil.rmtree(self.class_folder(number).resolve() / "device" / "hwmon", ignore_errors=True)
+        shutil.rmtree(self.class_folder(number))
+        shutil.rmtree(self.proc / "driver" / "tenstorrent" / str(number), ignore_errors=True)
+        node = self.node(number)
+        node.unlink()
+        for link in self.proc.glob("[0-9]*/fd/*"):
+            if os.readlink(link) == str(node):
+                link.unlink()
+                link.symlink_to(f"{node} (deleted)")
+
+    def holds(self, pid, *numbers):
+        """Open descriptors in /proc, which opened() does not make: the driver's list has openers, not holders."""
+        folder = self.proc / str(pid) / "fd"
+        folder.mkdir(exist_ok=True)
+        first = len(list(folder.iterdir())) + 3
+        for at, number in enumerate(numbers, first):
+            (folder / str(at)).symlink_to(self.node(number))
 
     def process(self, pid, comm, user=0, age=3600, container=None):
         hz = os.sysconf("SC_CLK_TCK")
@@ -261,4 +339,108 @@ def broken(folder):
     return machine
 
 
+def idle(folder):
+    """Two cards that nobody has open."""
+    machine = Machine(folder)
+    for number in range(2):
+        machine.card(number, "n150", "wormhole_b0", chip=0x1D1E0 + number, serial=0x0100018500000010 + number)
+        machine.opened(number)
+    return machine
+
+
+def t3000(folder, asic_ids=False):
+    """Four n300, eight chips: 0 to 3 have a node, the other chip of each board has none.
+
+    tt-metal names a chip by serial << 8 | position on the board. Without asic_ids the driver publishes no
+    id, as with older firmware. One process uses all eight, the remote ones as devices 4 to 7.
+    """
+    machine = Machine(folder)
+    machine.process(700, "python3")
+    machine.holds(700, *range(4))
+    for number in range(4):
+        serial = 0x0100014511B20000 + number
+        machine.card(number, "n300", "wormhole_b0", chip=chip_id(serial, 0) if asic_ids else None, serial=serial)
+        machine.opened(number, 700)
+        own = Region(4, chip_id(serial, 0), number)
+        machine.region(own.process(700, "python3", DRAM=(number + 1) * GIB))
+        remote = Region(4, chip_id(serial, 1), number + 4).chip_slot(0, number + 4, remote=True)
+        machine.region(remote.process(700, "python3", DRAM=(number + 5) * GIB))
+    return machine
+
+
+def chip_id(serial, position):
+    """A chip's id as tt-metal derives it; the serial's first byte is lost in 64 bits."""
+    return (serial << 8 | position) & (1 << 64) - 1
+
+
+def p300b(folder, asic_ids=True):
+    """Two boards of two chips; each chip has a node, and the chips of a board have one serial number."""
+    machine = Machine(folder)
+    machine.process(800, "vllm")
+    machine.holds(800, 0, 1)
+    for number in range(4):
+        serial = 0x0000044411110000 + number // 2
+        chip = 0xB1ACC30000 + number if asic_ids else None
+        machine.card(number, "p300b", "blackhole", chip=chip, serial=serial, fan=1400, clock=1350)
+        machine.opened(number, *([800] if number < 2 else []))
+    return machine
+
+
+def in_reset(folder):
+    """The first of two cards is being reset under the process that has it open."""
+    machine = n150_pair(folder)
+    machine.reset(0)
+    return machine
+
+
+def removed(folder):
+    """The first of two cards was removed; a process still has its node open, as one of the deleted."""
+    machine = n150_pair(folder)
+    machine.remove(0)
+    return machine
+
+
+def all_ones(folder):
+    """The first of two cards has fallen off the bus."""
+    machine = n150_pair(folder)
+    machine.all_ones(0)
+    return machine
+
+
+def hot(folder):
+    """Over its limits, and once it has been so hot that it switched itself off."""
+    machine = Machine(folder)
+    machine.card(0, "p150a", "blackhole", chip=0xB1ACC401F, serial=0x0000040011112223, fan=5400, clock=800,
+                 temperature=85500, temperature_max=75000, power=312000000, trips=2)
+    machine.opened(0)
+    return machine
+
+
+def outside(folder):
+    """Seen from a pid namespace: an opener outside of it is a 0 in the driver's list."""
+    machine = idle(folder)
+    machine.process(12, "python3")
+    machine.opened(0, 0, 0)
+    machine.opened(1, 12, 0)
+    return machine
+
+
+def n150_pair(folder):
+    """Two cards, a process in tt-metal on each."""
+    machine = Machine(folder)
+    for number in range(2):
+        chip = 0x1F2E3D4C5B6A7900 + number
+        machine.card(number, "n150", "wormhole_b0", chip=chip, serial=0x0100018511732031 + number)
+        machine.process(600 + number, "python3")
+        machine.holds(600 + number, number)
+        machine.opened(number, 600 + number)
+        machine.region(Region(4, chip, number).process(600 + number, "python3", DRAM=(number + 1) * GIB))
+    return machine
+
+
+# Those whose pictures are kept in tests/corpus/machines, and all.
 MACHINES = {"n150": n150, "n300": n300, "p150": p150, "galaxy": galaxy, "broken": broken}
+SAMPLES = {
+    **MACHINES, "idle": idle, "t3000": t3000, "p300b": p300b, "in_reset": in_reset, "removed": removed,
+    "all_ones": all_ones, "hot": hot, "outside": outside,
+}

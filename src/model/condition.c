@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Conditions of cards. */
+
+#include "model/condition.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+#include "base/bits.h"
+
+const char *condition_state(uint32_t state)
+{
+	static const char *const names[] = {
+		[SNAPSHOT_PRESENT] = "present",
+		[SNAPSHOT_IN_RESET] = "in_reset",
+		[SNAPSHOT_NOT_ANSWERING] = "not_answering",
+		[SNAPSHOT_GONE] = "gone",
+	};
+
+	return state < ARRAY_SIZE(names) ? names[state] : NULL;
+}
+
+const char *condition_words(uint32_t state)
+{
+	static const char *const words[] = {
+		[SNAPSHOT_IN_RESET] = "in reset",
+		[SNAPSHOT_NOT_ANSWERING] = "not answering",
+		[SNAPSHOT_GONE] = "gone",
+	};
+
+	return state < ARRAY_SIZE(words) ? words[state] : NULL;
+}
+
+bool condition_is_over(const struct snapshot_device *device, enum snapshot_sensor sensor)
+{
+	const struct snapshot_telemetry *limits = &device->condition.limits;
+	uint32_t bit = UINT32_C(1) << sensor;
+
+	return device->telemetry.known & limits->known & bit &&
+	       device->telemetry.value[sensor] > limits->value[sensor];
+}
+
+void condition_mark_left(struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->left_count; i++) {
+		const struct snapshot_left *left = &snapshot->left[i];
+		struct snapshot_search search = {.pid = left->pid};
+		struct snapshot_process *process;
+
+		while ((process = snapshot_next_process(snapshot, &search))) {
+			if (!process->alive || process->start_ticks != left->start_ticks)
+				continue;
+			for (size_t k = 0; k < process->part_count; k++) {
+				if (left->device == UINT32_MAX ||
+				    process->parts[k].device == left->device)
+					process->parts[k].before_reset = true;
+			}
+		}
+	}
+}
+
+void condition_finish(struct snapshot *snapshot)
+{
+	uint32_t left = 0;
+
+	for (size_t i = 0; i < snapshot->device_count; i++) {
+		struct snapshot_device *device = &snapshot->devices[i];
+		struct snapshot_condition *condition = &device->condition;
+
+		left += device->before_reset;
+		/* Whoever has it had it from a card that was removed, and no card is it now. */
+		if (condition->state == SNAPSHOT_STATE_UNKNOWN && device->before_reset &&
+		    !device->processes)
+			condition->state = SNAPSHOT_GONE;
+		if (condition_words(condition->state))
+			snapshot_note(snapshot, "device %" PRIu32 " is %s", device->device,
+				      condition_words(condition->state));
+		if (condition->outside)
+			snapshot_note(snapshot,
+				      "device %" PRIu32 " is opened by a process outside this pid "
+				      "namespace, of which nothing can be seen from here",
+				      device->device);
+	}
+	if (left)
+		snapshot_note(snapshot,
+			      "stale after reset (marked \"reset\"): what a process held when its "
+			      "card was reset or removed is not counted on the card that is there "
+			      "now");
+}
