@@ -36,25 +36,23 @@ static void recorder_overlaps_free(struct snapshot **snapshot)
 	snapshot_free(*snapshot);
 }
 
-/* The numbers that processes have for shared devices; more than a filter holds: all devices. */
+/* The shared devices; more than a filter holds: all devices. */
 static void recorder_overlaps_filter(const struct snapshot *snapshot, const bool *shared,
 				     struct filter *filter)
 {
-	for (size_t i = 0; i < snapshot->process_count; i++) {
-		const struct snapshot_process *process = &snapshot->processes[i];
+	for (size_t i = 0; i < snapshot->device_count; i++) {
+		const struct snapshot_device *device = &snapshot->devices[i];
 
-		for (size_t k = 0; k < process->part_count; k++) {
-			uint32_t device = process->parts[k].device;
-
-			if (!shared[process->parts[k].row] ||
-			    (filter->device_count && filter_wants_device(filter, device, 0)))
-				continue;
-			if (filter->device_count == FILTER_DEVICES_MAX) {
-				filter->device_count = 0;
-				return;
-			}
-			filter->devices[filter->device_count++].value = device;
+		if (!shared[i])
+			continue;
+		if (filter->device_count == FILTER_DEVICES_MAX) {
+			filter->device_count = 0;
+			return;
 		}
+		filter->devices[filter->device_count++] = (struct filter_device){
+			.by_id = device->unique_id != 0,
+			.value = device->unique_id ? device->unique_id : device->device,
+		};
 	}
 }
 

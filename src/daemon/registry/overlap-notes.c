@@ -37,6 +37,7 @@ void overlap_notes_set(struct overlap_notes *notes, const struct snapshot *snaps
 
 		notes->pairs[i] = (struct overlap_notes_pair){
 			.device_uid = snapshot->devices[overlap->row].unique_id,
+			.device = snapshot->devices[overlap->row].device,
 			.first = overlap_notes_process(snapshot, overlap->first),
 			.second = overlap_notes_process(snapshot, overlap->second),
 		};
@@ -60,10 +61,11 @@ static bool overlap_notes_is_alive(const struct snapshot *snapshot,
 }
 
 static const struct snapshot_device *overlap_notes_device(const struct snapshot *snapshot,
-							  uint64_t unique_id)
+							  const struct overlap_notes_pair *pair)
 {
 	for (size_t i = 0; i < snapshot->device_count; i++) {
-		if (snapshot->devices[i].unique_id == unique_id)
+		if (snapshot->devices[i].unique_id == pair->device_uid &&
+		    (pair->device_uid || snapshot->devices[i].device == pair->device))
 			return &snapshot->devices[i];
 	}
 	return NULL;
@@ -76,8 +78,7 @@ void overlap_notes_apply(struct overlap_notes *notes, struct snapshot *snapshot)
 	pthread_mutex_lock(&notes->lock);
 	for (size_t i = 0; i < notes->count; i++) {
 		const struct overlap_notes_pair *pair = &notes->pairs[i];
-		const struct snapshot_device *device =
-			overlap_notes_device(snapshot, pair->device_uid);
+		const struct snapshot_device *device = overlap_notes_device(snapshot, pair);
 
 		if (!device || !overlap_notes_is_alive(snapshot, &pair->first) ||
 		    !overlap_notes_is_alive(snapshot, &pair->second))

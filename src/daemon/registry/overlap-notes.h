@@ -23,7 +23,8 @@ struct overlap_notes_process {
 };
 
 struct overlap_notes_pair {
-	uint64_t device_uid;
+	uint64_t device_uid; /* 0 = not known */
+	uint32_t device;
 	struct overlap_notes_process first, second;
 };
 

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from common import NOBODY
-from machines import GIB, MIB
+from machines import GIB, MIB, Machine
 from world import check_schema, wait_for
 
 CARD = f"0x1111 wormhole_b0 n150 0 {12 * GIB} {90 * MIB} 8"
@@ -52,6 +52,17 @@ def test_an_overlap_is_an_incident_of_the_younger_buffer_and_a_note(served):
     older.kill()
     wait_for(lambda: not notes(served), "the note to go")
     assert len(overlaps(served)) == 1
+
+
+def test_overlaps_are_found_on_a_card_that_no_process_calls_by_its_number(ttmemd):
+    machine = Machine(ttmemd.folder / "machine")
+    machine.card(2, "n150", "wormhole_b0", chip=0x1111)
+    ttmemd.env["TTMEM_SYS_ROOT"] = str(machine.sys)
+    ttmemd.start("--http", "127.0.0.1:0")
+    pids = {ttmemd.player(f"device {n} {CARD}", f"alloc {n} DRAM 0x1000 64").pid for n in range(2)}
+    (row,) = wait_for(lambda: overlaps(ttmemd), "the incident")
+    assert {h["pid"] for h in row["holders"]} == pids
+    assert wait_for(lambda: notes(ttmemd), "the note")[0].startswith("device 2: ")
 
 
 def test_a_pair_of_processes_is_reported_once(served):
