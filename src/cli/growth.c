@@ -94,11 +94,10 @@ static void growth_print_span(const struct growth *growth, bool is_asked)
 		printf("slow growth needs a longer look, such as --seconds 60, or ttmemd, which "
 		       "remembers the past\n");
 	if (growth->too_young)
-		printf("%zu process%s allocat%s more and more, but ha%s been seen for less than "
-		       "%s: "
-		       "that may be a model that is loaded\n",
+		printf("too young to judge: %zu process%s, seen for less than %s; what grows there "
+		       "may "
+		       "be a model that is loaded\n",
 		       growth->too_young, growth->too_young == 1 ? "" : "es",
-		       growth->too_young == 1 ? "es" : "e", growth->too_young == 1 ? "s" : "ve",
 		       text_duration(GROWTH_PAST_LEAST_NS, past));
 }
 
