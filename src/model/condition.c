@@ -76,6 +76,11 @@ void condition_finish(struct snapshot *snapshot)
 		if (condition_words(condition->state))
 			snapshot_note(snapshot, "device %" PRIu32 " is %s", device->device,
 				      condition_words(condition->state));
+		if (condition->ended)
+			snapshot_note(snapshot,
+				      "device %" PRIu32 " was opened by a process that has ended; "
+				      "who inherited the node from it still has it open",
+				      device->device);
 		if (condition->outside)
 			snapshot_note(snapshot,
 				      "device %" PRIu32 " is opened by a process outside this pid "

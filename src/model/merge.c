@@ -234,7 +234,7 @@ static void merge_card(struct snapshot *snapshot, struct snapshot_device *row,
 	row->remote = false;
 	row->present = card->condition.state != SNAPSHOT_GONE;
 	row->condition = card->condition;
-	row->closed = row->closed && !card->condition.outside;
+	row->closed = row->closed && !card->condition.outside && !card->condition.ended;
 	row->device = row->number = card->number;
 	row->serial = card->serial;
 	row->bus = card->bus;

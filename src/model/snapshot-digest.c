@@ -71,6 +71,7 @@ uint64_t snapshot_digest_totals(const struct snapshot *snapshot)
 		digest = snapshot_digest_word(digest, device->device);
 		digest = snapshot_digest_word(digest, device->condition.state);
 		digest = snapshot_digest_word(digest, device->condition.outside);
+		digest = snapshot_digest_word(digest, device->condition.ended);
 		/* In whole degrees and watts, because the fractions change all the time. */
 		for (uint32_t sensor = 0; sensor < SNAPSHOT_SENSORS; sensor++)
 			digest = snapshot_digest_word(

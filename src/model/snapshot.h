@@ -221,6 +221,7 @@ struct snapshot_condition {
 	uint32_t heartbeat; /* counts while the firmware runs */
 	uint32_t trips;     /* times that it was too hot and switched itself off */
 	uint32_t outside;   /* descriptors open in processes outside of our pid namespace */
+	uint32_t ended;     /* openers that have ended; who inherited the node still has it */
 };
 
 /* A chip with a connection to the host, as the driver reports it. */

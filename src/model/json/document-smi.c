@@ -58,6 +58,7 @@ static void document_condition(struct emit *json, const struct snapshot_conditio
 	else
 		emit_null(json, "thermal_trips");
 	emit_u64(json, "opened_outside", condition->outside);
+	emit_u64(json, "openers_ended", condition->ended);
 	document_telemetry(json, "limits", SNAPSHOT_CURRENT + 1, &condition->limits);
 }
 

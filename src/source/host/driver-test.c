@@ -13,8 +13,8 @@
 #include "base/unit.h"
 #include "model/snapshot.h"
 #include "model/types.h"
-#include "source/host/driver-left.h"
 #include "source/host/host-testing.h"
+#include "source/host/nodes.h"
 #include "source/proc/pid-cache.h"
 #include "source/proc/proc.h"
 
@@ -238,7 +238,6 @@ static bool is_left(const struct snapshot *snapshot, uint32_t pid, uint32_t devi
 
 UNIT(holders_of_removed_nodes_are_found)
 {
-	struct driver_openers openers = {0};
 	struct snapshot *snapshot = snapshot_new(1);
 	struct pid_cache *pid_cache;
 	struct proc proc;
@@ -250,7 +249,6 @@ UNIT(holders_of_removed_nodes_are_found)
 	open_node(11, 4, "/dev/tenstorrent/1");
 	open_node(12, 3, "/dev/tenstorrent/0 (deleted)");
 	open_node(12, 4, "/dev/tenstorrent/0");
-	open_node(13, 3, "/dev/tenstorrent/0 (deleted)"); /* the driver names it: not looked at */
 	open_node(14, 3, "/tmp/dev/tenstorrent/0 (deleted)");
 	assert(snapshot && proc_open(&proc) == 0);
 	for (uint32_t pid = 10; pid <= 14; pid++) {
@@ -260,13 +258,11 @@ UNIT(holders_of_removed_nodes_are_found)
 		assert(snapshot_add_process(snapshot, &who, &index) == 0);
 		assert(snapshot_part(snapshot, index, 0));
 	}
-	assert(driver_left_note_openers(&openers, (const uint32_t[]){13}, 1) == 0);
 	assert(pid_cache_new(&pid_cache, &proc, snapshot) == 0);
-	assert(driver_left_collect(pid_cache, &openers, snapshot) == 0);
+	assert(nodes_check(pid_cache, snapshot) == 0);
 	assert(snapshot->left_count == 2);
 	assert(is_left(snapshot, 10, UINT32_MAX) && is_left(snapshot, 11, 0));
 	pid_cache_cleanup(&pid_cache);
 	proc_close(&proc);
-	free(openers.pids);
 	snapshot_free(snapshot);
 }

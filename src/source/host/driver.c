@@ -24,7 +24,6 @@
 #include "base/text.h"
 #include "model/card.h"
 #include "model/snapshot.h"
-#include "source/host/driver-left.h"
 #include "source/proc/pid-cache.h"
 
 #define DRIVER_LINE 128u              /* longer than any attribute */
@@ -343,7 +342,7 @@ size_t driver_parse_pids(const char *text, uint32_t *ret_pids, size_t max)
 }
 
 static int driver_claim(struct pid_cache *pid_cache, struct snapshot *snapshot,
-			const struct snapshot_card *card, uint32_t pid)
+			struct snapshot_card *card, uint32_t pid)
 {
 	struct snapshot_claim claim = {
 		.device = card->number,
@@ -354,8 +353,10 @@ static int driver_claim(struct pid_cache *pid_cache, struct snapshot *snapshot,
 	int r;
 
 	r = pid_cache_find(pid_cache, pid, &facts, &claim.process);
+	if (r == -ESRCH && pid != (uint32_t)getpid())
+		card->condition.ended++;
 	if (r < 0)
-		return r == -ESRCH ? 0 : r; /* it has just exited */
+		return r == -ESRCH ? 0 : r;
 	claim.process.source = "driver";
 	claim.process.untracked = true;
 	return snapshot_add_claim(snapshot, &claim);
@@ -370,15 +371,14 @@ size_t driver_count_outside(const char *text)
 	return count;
 }
 
-/* @openers: gets all of them. */
 static int driver_pids(struct pid_cache *pid_cache, struct snapshot *snapshot,
-		       struct snapshot_card *card, struct driver_openers *openers)
+		       struct snapshot_card *card)
 {
 	CLEANUP_FREE char *text = malloc(DRIVER_PIDS_TEXT);
 	CLEANUP_FREE uint32_t *pids = calloc(DRIVER_PIDS_MAX, sizeof(*pids));
 	char path[64];
 	size_t count;
-	int r;
+	int r = 0;
 
 	if (!text || !pids)
 		return -ENOMEM;
@@ -391,16 +391,13 @@ static int driver_pids(struct pid_cache *pid_cache, struct snapshot *snapshot,
 		snapshot_note(snapshot,
 			      "device %" PRIu32 ": is open in %zu processes; %u are shown",
 			      card->number, count, DRIVER_PIDS_MAX);
-	count = bits_min(count, DRIVER_PIDS_MAX);
-	r = driver_left_note_openers(openers, pids, count);
-	for (size_t i = 0; r == 0 && i < count; i++)
+	for (size_t i = 0; r == 0 && i < bits_min(count, DRIVER_PIDS_MAX); i++)
 		r = driver_claim(pid_cache, snapshot, card, pids[i]);
 	return r;
 }
 
 int driver_collect_pids(struct pid_cache *pid_cache, struct snapshot *snapshot)
 {
-	struct driver_openers openers = {0};
 	int r = 0;
 
 	/* Without a driver nobody can have one of its nodes. */
@@ -409,10 +406,7 @@ int driver_collect_pids(struct pid_cache *pid_cache, struct snapshot *snapshot)
 	for (size_t i = 0; r == 0 && i < snapshot->card_count; i++) {
 		/* Its number may be another card's now. */
 		if (snapshot->cards[i].condition.state != SNAPSHOT_GONE)
-			r = driver_pids(pid_cache, snapshot, &snapshot->cards[i], &openers);
+			r = driver_pids(pid_cache, snapshot, &snapshot->cards[i]);
 	}
-	if (r == 0)
-		r = driver_left_collect(pid_cache, &openers, snapshot);
-	free(openers.pids);
 	return r == -ENOBUFS ? 0 : r;
 }

@@ -152,6 +152,22 @@ def test_an_inherited_node_counts_for_who_holds_it(world, machine):
     document = world.json("smi")
     assert [row[1] for row in dram(document)] == [0, 4096]
     assert [process["pid"] for process in document["processes"]] == [child.pid]
+    assert [row["openers_ended"] for row in document["devices"]] == [0, 2]
+    assert any("who inherited the node" in note for note in document["notes"])
+
+
+def test_an_untracked_child_that_inherited_a_node_is_named(world, machine):
+    """Its parent opened the node and has ended."""
+    cards(machine, 1, chip=0x40)
+    gone = subprocess.Popen(["true"])
+    gone.wait(timeout=LIMIT)
+    machine.opened(0, gone.pid)
+    (row,) = world.json("smi")["devices"]
+    assert row["openers_ended"] == 0  # nobody has it: it was closed meanwhile
+    child = world.player(TTMEM="0", opened=[machine.node(0)])
+    document = world.json("smi")
+    assert [(p["pid"], p["untracked"]) for p in document["processes"]] == [(child.pid, True)]
+    assert document["devices"][0]["openers_ended"] == 1
 
 
 def test_the_list_of_a_driver_is_believed_where_descriptors_cannot_be_read(world, machine, tmp_path):
