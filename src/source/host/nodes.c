@@ -262,29 +262,61 @@ static struct snapshot_card *nodes_card_of(struct snapshot *snapshot,
 	return NULL;
 }
 
-/* Drops the driver's claims about processes that do not have the node open: others have the pid now. */
-static void nodes_drop(struct nodes *nodes)
+static int nodes_compare(const void *left, const void *right, void *context)
+{
+	const struct snapshot *snapshot = context;
+	uint32_t a = snapshot->claims[*(const uint32_t *)left].process.pid;
+	uint32_t b = snapshot->claims[*(const uint32_t *)right].process.pid;
+
+	return (a > b) - (a < b);
+}
+
+/*
+ * Marks the driver's claims about processes that do not have the node open: others have the pid now.
+ * Each process is read once, however many nodes it has open.
+ */
+static void nodes_judge(struct nodes *nodes, uint32_t *openers, size_t count, bool *wrong)
 {
 	struct snapshot *snapshot = nodes->snapshot;
 	struct nodes_found found = {.is_known = false};
-	size_t count = 0;
 
-	for (size_t i = 0; i < snapshot->claim_count; i++) {
-		const struct snapshot_claim *claim = &snapshot->claims[i];
-		struct snapshot_card *card = NULL;
+	qsort_r(openers, count, sizeof(*openers), nodes_compare, snapshot);
+	for (size_t i = 0; i < count; i++) {
+		const struct snapshot_claim *claim = &snapshot->claims[openers[i]];
+		struct snapshot_card *card;
 		size_t index = 0;
 
-		if (claim->is_open_only) {
-			if (claim->process.pid != found.pid)
-				nodes_read(nodes, claim->process.pid, &found);
-			card = nodes_card_of(snapshot, claim, &index);
-		}
-		if (card && found.is_known && !found.open[index])
+		if (claim->process.pid != found.pid)
+			nodes_read(nodes, claim->process.pid, &found);
+		card = nodes_card_of(snapshot, claim, &index);
+		if (card && found.is_known && !found.open[index]) {
 			card->condition.ended++;
-		else
-			snapshot->claims[count++] = *claim;
+			wrong[openers[i]] = true;
+		}
+	}
+}
+
+static int nodes_drop(struct nodes *nodes)
+{
+	struct snapshot *snapshot = nodes->snapshot;
+	CLEANUP_FREE uint32_t *openers = calloc(snapshot->claim_count + 1, sizeof(*openers));
+	CLEANUP_FREE bool *wrong = calloc(snapshot->claim_count + 1, sizeof(*wrong));
+	size_t count = 0;
+
+	if (!openers || !wrong)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->claim_count; i++) {
+		if (snapshot->claims[i].is_open_only)
+			openers[count++] = (uint32_t)i;
+	}
+	nodes_judge(nodes, openers, count, wrong);
+	count = 0;
+	for (size_t i = 0; i < snapshot->claim_count; i++) {
+		if (!wrong[i])
+			snapshot->claims[count++] = snapshot->claims[i];
 	}
 	snapshot->claim_count = count;
+	return 0;
 }
 
 /* Adds the cards whose openers have ended that a process has open. */
@@ -354,8 +386,9 @@ int nodes_check(struct pid_cache *pid_cache, struct snapshot *snapshot)
 	    snprintf(nodes.folder, sizeof(nodes.folder), "%s/tenstorrent/",
 		     root && *root ? root : "/dev") >= (int)sizeof(nodes.folder))
 		return 0;
-	nodes_drop(&nodes);
-	r = nodes_find_heirs(&nodes);
+	r = nodes_drop(&nodes);
+	if (r == 0)
+		r = nodes_find_heirs(&nodes);
 	listed = snapshot->claim_count;
 	for (size_t i = 0; r == 0 && i < snapshot->process_count; i++)
 		r = nodes_look(&nodes, i, listed);
