@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """ttmemd puts memory on the card that a process has open, in everything that it tells and remembers."""
 
+import os
 import re
 
 import pytest
 
 from machines import GIB, Machine
-from ttmemd import get
+from ttmemd import OldClient, get
 from world import check_schema, wait_for
 
 
@@ -51,3 +52,25 @@ def test_what_a_process_left_was_on_its_card(ttmemd, machine):
     player.kill()
     (leak,) = wait_for(lambda: get(ttmemd, "/api/v1/leaks")["processes"], "the report")
     assert [row["device_uid"] for row in leak["buffers"]] == ["0x41"]
+
+
+def test_an_old_client_is_on_the_card_that_it_has_open(ttmemd, machine):
+    """The client is this process."""
+    node = os.open(machine.node(1), os.O_RDONLY)
+    client = OldClient(ttmemd.legacy)
+    try:
+        client.alloc(0, 0, 0x1000, GIB)
+        wait_for(lambda: used(ttmemd) == [0, GIB], "the card")
+        assert client.query(0)[0] == GIB  # old clients go by their own numbers
+    finally:
+        client.close()
+        os.close(node)
+
+
+@pytest.mark.needs_root
+def test_a_process_in_a_pid_namespace_is_on_the_card_that_it_has_open(ttmemd, machine):
+    inside = ["unshare", "--pid", "--fork", "--kill-child"]
+    ttmemd.player("alloc 0 DRAM 0x1000 4096", before=inside, opened=[machine.node(1)], TT_VISIBLE_DEVICES="1")
+    wait_for(lambda: used(ttmemd) == [0, 4096], "the card")
+    (process,) = get(ttmemd, "/api/v1/ps")["processes"]
+    assert process["ns_pid"] == 1 and process["devices"][0]["joined"] == "open"
