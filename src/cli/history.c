@@ -150,16 +150,17 @@ static void history_print(const struct history *history, const struct snapshot *
 	session_print_notes(snapshot);
 }
 
-static int history_collect(struct history *history, const struct address_history_wish *wish,
+static int history_collect(struct history *history, struct address_history_wish *wish,
 			   struct session *session, struct snapshot *snapshot)
 {
+	CLEANUP(session_cleanup_snapshot) struct snapshot *totals = NULL;
 	CLEANUP(view_deinit) struct view view = VIEW_NULL;
 	struct snapshot_request request = {.buffers = true, .filter = wish->filter};
-	struct scan *scan;
-	int r;
+	static const struct snapshot_request everything = {0};
+	struct scan *scan = session_scan(session);
+	int r = session_take(session, &everything, &totals);
 
-	scan = session_scan(session);
-	r = session_refresh(session);
+	wish->totals = totals;
 	for (size_t i = 0; r == 0 && i < scan->count; i++) {
 		if (!scan->books[i]->gone)
 			r = address_history_collect(scan->books[i], wish, &view, snapshot, history);
@@ -167,9 +168,9 @@ static int history_collect(struct history *history, const struct address_history
 	daemon_client_note(session_remote(session), &request, snapshot);
 	book_note_scan(scan, snapshot);
 	book_note_nothing(scan, daemon_client_count(session_remote(session)), snapshot);
-	if (r == 0)
-		r = snapshot_finish(snapshot);
-	return r;
+	snapshot_take_joins(totals, snapshot);
+	wish->totals = NULL;
+	return r == 0 ? snapshot_finish(snapshot) : r;
 }
 
 static int history_parse(int argc, char **argv, struct history_options *ret_options)

@@ -232,16 +232,24 @@ static int provide_history(void *context, const struct query_history *query, str
 	CLEANUP(recorder_documents_rows_deinit) struct recorder_rows rows = {.leaks = NULL};
 	struct document_past past;
 	struct history history = HISTORY_NULL;
-	struct snapshot *snapshot = NULL;
+	struct snapshot *snapshot = NULL, *totals = NULL;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	int r;
+
+	/* Without them a device is known by what its process says. */
+	(void)collector_totals(daemon->collector, now - bits_min(now, NS_PER_S), &totals);
 
 	symbols_namer_init(&namer, daemon->symbols, false);
 	wish.namer = &namer.namer;
+	wish.totals = totals;
 	r = provide_lives(daemon, query, &wish, &snapshot, &history);
 	if (r == 0 && symbols_namer_learn(&namer, SYMBOLS_NAMER_NOTES_MAX))
 		r = provide_lives(daemon, query, &wish, &snapshot, &history);
-	if (r == 0)
+	if (r == 0) {
+		snapshot_take_joins(totals, snapshot);
 		r = snapshot_finish(snapshot);
+	}
+	snapshot_free(totals);
 	if (r == 0) {
 		bool has_past = provide_past_of(context, query, snapshot, &rows);
 

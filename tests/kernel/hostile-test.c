@@ -305,9 +305,8 @@ UNIT_LONG(a_book_overwritten_with_garbage_does_no_harm, 300)
 		hostile_query(node, 3, 12345);
 		node_write(&honest, 3, HOSTILE_TYPE, 12345, 6); /* it goes on working */
 		hostile_run("smi", holder.pid,
-			    "\"device\":30,\"uid\":null,\"closed\":false,\"differs\":false,"
-			    "\"region\":null,\"memory\":{\"DRAM\":{\"used\":6000,\"buffers\":3,"
-			    "\"peak\":6000,\"bound\":\"exact\"}");
+			    "\"memory\":{\"DRAM\":{\"used\":6000,\"buffers\":3,\"peak\":6000,"
+			    "\"bound\":\"exact\"}");
 	}
 	hostile_run("buffers", 0, NULL);
 	hostile_run("doctor", 0, NULL);

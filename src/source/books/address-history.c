@@ -247,7 +247,7 @@ int address_history_collect(struct scan_book *book, const struct address_history
 		.book = book,
 		.snapshot = snapshot,
 		.address = wish->address,
-		.request = {.namer = wish->namer},
+		.request = {.namer = wish->namer, .filter = *filter, .totals = wish->totals},
 		.reading = {.book = book, .snapshot = snapshot},
 	};
 	int64_t device = reader_next_shard(&book->reader, 0);
@@ -265,7 +265,8 @@ int address_history_collect(struct scan_book *book, const struct address_history
 
 		/* An undeclared device has no unique id to filter by. */
 		(void)reader_device(&book->reader, (uint32_t)device, &facts);
-		if (filter_wants_device(filter, (uint32_t)device, facts.unique_id)) {
+		if (snapshot_request_wants(&trail.request, &snapshot->processes[process],
+					   (uint32_t)device, facts.unique_id)) {
 			struct snapshot_part *part =
 				snapshot_part(snapshot, process, (uint32_t)device);
 

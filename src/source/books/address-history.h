@@ -16,7 +16,8 @@ struct view;
 struct address_history_wish {
 	uint64_t address;
 	struct filter filter;
-	struct namer *namer; /* for native frames of stacks; NULL = they stay addresses */
+	const struct snapshot *totals; /* tell which cards devices are; NULL = not known */
+	struct namer *namer;           /* for native frames of stacks; NULL = they stay addresses */
 };
 
 /*

@@ -194,3 +194,5 @@ def test_filters_by_device_mean_the_card(world, machine):
             assert [(b["name"], b["device_uid"]) for b in document["buffers"]] == [
                 (f"on-{number}", f"{0x40 + number:#x}")], name
     assert world.json("smi", "-d", "1")["totals"]["bytes"] == 2
+    (life,) = world.json("history", "0x1000", "--device", "1")["buffers"]
+    assert life["device_uid"] == "0x41" and life["events"][0]["size"] == 2
