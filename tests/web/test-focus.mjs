@@ -19,7 +19,7 @@ const AGAIN_MS = 11000;
 
 test("a refresh keeps the keyboard focus", async ({ daemon, visit }) => {
   const large = await daemon.player({ comm: "large" }, DEVICE, `alloc 0 DRAM 0 ${3 * GIB} a`, "free 0 DRAM 0x77");
-  const small = await daemon.player({ comm: "small" }, DEVICE, "alloc 0 DRAM 0 4096 b");
+  const small = await daemon.player({ comm: "small" }, DEVICE, "alloc 0 DRAM 0x18000000 4096 b");
   const visitor = await visit();
   const { page } = visitor;
   const answer = (part) => page.waitForResponse((one) => one.url().includes(part));
