@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/hash.h"
 #include "symbol/symbolizer.h"
 
@@ -25,11 +26,14 @@ void symbolizer_memory_deinit(struct symbolizer_memory *memory)
 
 static struct symbolizer_key memory_key(const struct symbolizer_module *module, uint64_t address)
 {
+	/* A length that is too large is refused elsewhere. */
+	size_t length = bits_min(module->build_id_length, sizeof(module->build_id));
+
 	return (struct symbolizer_key){
 		.file = {.inode = module->book},
 		.address = address,
 		.build = hash_bytes(module->path, strlen(module->path)) ^
-			 hash_u64(hash_bytes(module->build_id, module->build_id_length)),
+			 hash_u64(hash_bytes(module->build_id, length)),
 		.user = module->user,
 	};
 }
