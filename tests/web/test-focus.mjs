@@ -69,7 +69,7 @@ test("a refresh keeps the keyboard focus", async ({ daemon, visit }) => {
   await page.mouse.move(box.x + 250, box.y + 9, { steps: 3 });
   await page.mouse.up();
   await map.getByText("Whole bank").focus();
-  await small.play("free 0 DRAM 0");
+  await small.play("free 0 DRAM 0x18000000");
   await refresh();
   await until("one less", async () => /: 1 buffer,/.test(await map.locator(".map-canvas").getAttribute("aria-label")));
   assert.equal(await at(page), "Whole bank");
