@@ -347,7 +347,12 @@ static void join_learn(const struct join *join, const struct snapshot_process *p
 {
 	size_t from = join_from(join, process->pid), end = from;
 
-	*ret_who = (struct join_who){.process = process, .open_known = process->nodes_known};
+	/* Not all of it: there are a thousand processes, and mostly few cards or none. */
+	ret_who->process = process;
+	ret_who->claims = NULL;
+	ret_who->claim_count = ret_who->open_count = 0;
+	ret_who->open_known = process->nodes_known;
+	memset(ret_who->used, 0, join->snapshot->card_count * sizeof(*ret_who->used));
 	if (!process->alive)
 		return;
 	while (end < join->claim_count &&
@@ -371,6 +376,11 @@ static void join_process(struct join *join, struct snapshot_process *process)
 	struct join_who who;
 	size_t left = 0;
 
+	for (size_t i = 0; i < process->part_count; i++)
+		left += !process->parts[i].is_joined;
+	if (!left)
+		return;
+	left = 0;
 	join_learn(join, process, &who);
 	for (size_t i = 0; i < process->part_count; i++) {
 		struct snapshot_part *part = &process->parts[i];
