@@ -16,9 +16,9 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
-#include "model/group.h"
 #include "model/json/document.h"
-#include "model/site.h"
+#include "model/sites/group.h"
+#include "model/sites/site.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

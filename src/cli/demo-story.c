@@ -14,7 +14,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "cli/run/run-family.h"
-#include "model/group.h"
+#include "model/sites/group.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

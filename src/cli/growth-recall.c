@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/common/daemon-pages.h"
-#include "model/growth.h"
+#include "model/sites/growth.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "source/daemon-client/daemon-client.h"

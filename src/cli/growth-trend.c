@@ -11,7 +11,7 @@
 #include "base/bits.h"
 #include "book/format/layout.h"
 #include "cli/common/daemon-pages.h"
-#include "model/growth.h"
+#include "model/sites/growth.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "source/daemon-client/daemon-client.h"

@@ -4,7 +4,7 @@
  * ttmem growth: call sites of living processes whose bytes keep growing, seen over a few seconds.
  */
 
-#include "model/growth.h"
+#include "model/sites/growth.h"
 
 #include <inttypes.h>
 
@@ -21,7 +21,7 @@
 #include "cli/growth-recall.h"
 #include "cli/growth-trend.h"
 #include "model/json/document.h"
-#include "model/site.h"
+#include "model/sites/site.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

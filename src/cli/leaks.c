@@ -15,8 +15,8 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "model/filter.h"
-#include "model/frames.h"
-#include "model/site.h"
+#include "model/sites/frames.h"
+#include "model/sites/site.h"
 #include "source/daemon-client/daemon-client.h"
 
 struct leaks {

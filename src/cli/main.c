@@ -10,7 +10,7 @@
 #include "base/bits.h"
 #include "base/text.h"
 #include "cli/common/command.h"
-#include "model/site.h"
+#include "model/sites/site.h"
 #include "symbol/symbolizer-process.h"
 
 #define TEXT_OF(x) #x

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/unit.h"
-#include "model/free-blocks.h"
+#include "model/memory/free-blocks.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "sim/bank.h"

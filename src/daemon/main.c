@@ -9,7 +9,7 @@
 #include "daemon/config/config.h"
 #include "daemon/custody/keeper-process.h"
 #include "daemon/daemon.h"
-#include "model/site.h"
+#include "model/sites/site.h"
 #include "symbol/symbolizer-process.h"
 
 int main(int argc, char **argv)

@@ -18,8 +18,8 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "model/card.h"
-#include "model/join.h"
+#include "model/cards/card.h"
+#include "model/cards/join.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

@@ -25,7 +25,7 @@
 #include <stddef.h>
 
 #include "base/bits.h"
-#include "model/join.h"
+#include "model/cards/join.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
 #include "model/types.h"

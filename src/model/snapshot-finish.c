@@ -5,8 +5,8 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "model/condition.h"
-#include "model/join.h"
+#include "model/cards/condition.h"
+#include "model/cards/join.h"
 #include "model/merge.h"
 #include "model/resolve-claims.h"
 #include "model/snapshot.h"

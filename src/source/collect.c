@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "model/overlap.h"
+#include "model/memory/overlap.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "source/books/book-source.h"

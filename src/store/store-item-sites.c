@@ -22,7 +22,7 @@
 #include "base/pool.h"
 #include "base/text.h"
 #include "model/merge.h"
-#include "model/name-stem.h"
+#include "model/sites/name-stem.h"
 #include "model/types.h"
 
 #define STORE_SITES_GROUPED 2048u                    /* distinct call sites */

@@ -14,7 +14,7 @@
 #include "base/hash.h"
 #include "base/pool.h"
 #include "base/text.h"
-#include "model/name-stem.h"
+#include "model/sites/name-stem.h"
 #include "store/store-db.h"
 #include "store/store-item.h"
 

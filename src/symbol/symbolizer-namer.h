@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/namer.h"
+#include "model/sites/namer.h"
 #include "symbol/symbolizer.h"
 
 _Static_assert(NAMER_NAMES_MAX >= RESOLVE_FRAMES_MAX, "room for all names");

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/unit.h"
-#include "model/group.h"
+#include "model/sites/group.h"
 #include "model/snapshot.h"
 #include "tui/incident-rows.h"
 #include "tui/model.h"

@@ -8,7 +8,7 @@
 #include "base/bits.h"
 #include "base/text.h"
 #include "model/amount.h"
-#include "model/condition.h"
+#include "model/cards/condition.h"
 #include "model/types.h"
 #include "tui/chart.h"
 #include "tui/pane.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/bits.h"
-#include "model/condition.h"
+#include "model/cards/condition.h"
 #include "tui/pane.h"
 
 /* Columns after DEV and CARD are sensors, in this order. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "model/condition.h"
+#include "model/cards/condition.h"
 #include "model/snapshot.h"
 
 const struct pane *pane_of(enum model_view view)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/unit.h"
-#include "model/group.h"
+#include "model/sites/group.h"
 #include "model/snapshot.h"
 #include "tui/incident-rows.h"
 

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/pthreads.h"
-#include "model/group.h"
+#include "model/sites/group.h"
 #include "model/snapshot.h"
 #include "tui/incident-rows.h"
 

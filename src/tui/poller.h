@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/group.h"
+#include "model/sites/group.h"
 #include "model/snapshot-request.h"
 #include "tui/series.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "model/frames.h"
+#include "model/sites/frames.h"
 
 size_t stack_lines_count(const char *stack)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The frames of a stack (model/frames.h) as lines for the screen, one at a time. */
+/* The frames of a stack (model/sites/frames.h) as lines for the screen, one at a time. */
 
 #include <stddef.h>
 

@@ -100,6 +100,13 @@ function wrong(text) {
 	bad = 1
 }
 
+# Folders that only sort the files of one layer.
+function layer_of(path) {
+	sub(/^python.*/, "python", path)
+	sub(/^model\/(cards|memory|sites)$/, "model", path)
+	return path
+}
+
 function dirname(path) {
 	sub(/\/[^\/]*$/, "", path)
 	return path
@@ -108,9 +115,8 @@ function dirname(path) {
 FNR == 1 {
 	from = dirname(FILENAME)
 	sub(/^src\//, "", from)
+	from = layer_of(from)
 	is_test = FILENAME ~ /-(test|fuzz)\.c$/ || FILENAME ~ /testing/
-	if (from ~ /^python/)
-		from = "python"
 	if (!(from in known))
 		wrong("unknown folder \"" from "\": add it to the table in tools/check/layers.sh")
 }
@@ -121,8 +127,7 @@ FNR == 1 {
 	sub(/^[^"<]*["<]/, "", file)
 	sub(/[">].*$/, "", file)
 	to = file ~ /\// ? dirname(file) : ""
-	if (to ~ /^python/)
-		to = "python"
+	to = layer_of(to)
 	ours = to in known || to == "ttmem" || to == "uapi"
 	if (quoted && !ours)
 		wrong("\"" file "\": write \"folder/file.h\", or <file.h> if it is not ours")

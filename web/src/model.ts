@@ -108,7 +108,7 @@ export interface Buffer {
   site: SiteFrame | null;
 }
 
-/** Memories with free blocks of their own; see src/model/free-blocks.h. */
+/** Memories with free blocks of their own; see src/model/memory/free-blocks.h. */
 export const SPACE_TYPES = ["DRAM", "L1", "TRACE", "L1_SMALL", "SYSTEM_MEMORY"] as const;
 export type SpaceType = (typeof SPACE_TYPES)[number];
 

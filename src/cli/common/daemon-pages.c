@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/session.h"
-#include "model/frames.h"
+#include "model/sites/frames.h"
 #include "source/daemon-client/daemon-client.h"
 
 #define DAEMON_PAGES_CURSOR_MAX 64u

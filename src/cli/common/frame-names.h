@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "model/namer.h"
+#include "model/sites/namer.h"
 
 struct frame_names;
 

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/common/daemon-pages.h"
-#include "model/condition.h"
+#include "model/cards/condition.h"
 #include "source/daemon-client/daemon-client.h"
 #include "source/host/card-watch.h"
 

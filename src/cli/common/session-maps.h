@@ -3,7 +3,7 @@
 
 /* Memory maps of the processes that the user may see, for "ttmem map" and "ttmem fit". */
 
-#include "model/memory-map.h"
+#include "model/memory/memory-map.h"
 
 struct session;
 struct snapshot;

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "cli/common/frame-names.h"
 #include "cli/common/session-cards.h"
-#include "model/frames.h"
+#include "model/sites/frames.h"
 #include "model/snapshot.h"
 #include "source/books/book-source.h"
 #include "source/collect.h"

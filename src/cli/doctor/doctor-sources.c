@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "cli/doctor/doctor.h"
 #include "model/amount.h"
-#include "model/condition.h"
+#include "model/cards/condition.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "source/host/driver.h"

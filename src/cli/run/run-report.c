@@ -14,8 +14,8 @@
 #include "base/pool.h"
 #include "base/text.h"
 #include "cli/run/run-family.h"
-#include "model/frames.h"
-#include "model/site.h"
+#include "model/sites/frames.h"
+#include "model/sites/site.h"
 #include "model/types.h"
 
 #define REPORT_SITES 20 /* shown to people; scripts get all */

@@ -13,7 +13,7 @@
 #include "base/pool.h"
 #include "base/text.h"
 #include "book/format/layout.h"
-#include "model/group.h"
+#include "model/sites/group.h"
 
 struct family;
 

@@ -10,9 +10,9 @@
 #include "base/cleanup.h"
 #include "cli/run/run-family.h"
 #include "cli/run/run-report.h"
-#include "model/frames.h"
 #include "model/merge.h"
-#include "model/name-stem.h"
+#include "model/sites/frames.h"
+#include "model/sites/name-stem.h"
 #include "model/types.h"
 
 /* Buffers with the same stack and name. */

@@ -13,7 +13,7 @@
 #include "cli/smi/smi-picture.h"
 #include "cli/smi/smi.h"
 #include "model/amount.h"
-#include "model/condition.h"
+#include "model/cards/condition.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
 #include "model/types.h"

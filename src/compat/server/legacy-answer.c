@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "compat/logs/legacy-lines.h"
 #include "compat/server/legacy-totals.h"
-#include "model/card.h"
+#include "model/cards/card.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
 #include "model/types.h"

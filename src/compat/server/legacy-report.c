@@ -17,8 +17,8 @@
 #include "base/text.h"
 #include "compat/logs/legacy-lines.h"
 #include "compat/server/legacy-totals.h"
-#include "model/frames.h"
 #include "model/merge.h"
+#include "model/sites/frames.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

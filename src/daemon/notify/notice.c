@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "base/emit.h"
 #include "base/text.h"
-#include "model/frames.h"
 #include "model/json/document.h"
+#include "model/sites/frames.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

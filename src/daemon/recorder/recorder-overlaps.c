@@ -23,7 +23,7 @@
 #include "daemon/registry/overlap-notes.h"
 #include "daemon/symbols/symbols-namer.h"
 #include "model/filter.h"
-#include "model/overlap.h"
+#include "model/memory/overlap.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "store/store.h"

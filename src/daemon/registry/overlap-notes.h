@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/overlap.h"
+#include "model/memory/overlap.h"
 
 struct overlaps;
 struct snapshot;

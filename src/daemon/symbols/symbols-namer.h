@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "daemon/symbols/symbols.h"
-#include "model/namer.h"
+#include "model/sites/namer.h"
 
 #define SYMBOLS_NAMER_MS 5000u        /* for exited processes, whose books nobody else reads */
 #define SYMBOLS_NAMER_LEARN_MS 2000u  /* per call of symbols_namer_learn() */

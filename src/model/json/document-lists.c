@@ -9,9 +9,9 @@
 #include "base/emit.h"
 #include "base/pool.h"
 #include "base/text.h"
-#include "model/frames.h"
-#include "model/growth.h"
 #include "model/history.h"
+#include "model/sites/frames.h"
+#include "model/sites/growth.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/emit.h"
 #include "model/json/document.h"
-#include "model/memory-map.h"
+#include "model/memory/memory-map.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

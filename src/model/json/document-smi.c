@@ -6,9 +6,9 @@
 
 #include "base/bits.h"
 #include "base/emit.h"
-#include "model/condition.h"
+#include "model/cards/condition.h"
+#include "model/cards/join.h"
 #include "model/filter.h"
-#include "model/join.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
 #include "model/types.h"

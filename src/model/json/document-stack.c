@@ -4,9 +4,9 @@
 
 #include "base/cleanup.h"
 #include "base/emit.h"
-#include "model/frames.h"
 #include "model/json/document.h"
-#include "model/site.h"
+#include "model/sites/frames.h"
+#include "model/sites/site.h"
 
 static void document_line(struct emit *json, uint32_t line)
 {

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/group.h"
+#include "model/sites/group.h"
 
 struct filter;
 struct growth;
@@ -65,7 +65,7 @@ void document_page_end(struct emit *json, bool exact, const char *next); /* NULL
 void document_close(struct emit *json, const struct snapshot *snapshot);
 void document_uid(struct emit *json, const char *key, uint64_t unique_id);
 void document_flags(struct emit *json, uint32_t flags);
-/* "stack" and "site", its frame that model/site.h chooses; @stack as in a snapshot_buffer. */
+/* "stack" and "site", its frame that model/sites/site.h chooses; @stack as in a snapshot_buffer. */
 void document_stack(struct emit *json, const char *stack);
 void document_site(struct emit *json, const char *stack); /* the latter alone */
 const char *document_bound(uint32_t bound);

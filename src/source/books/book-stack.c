@@ -3,7 +3,7 @@
 /*
  * Stacks in readable form: one line, outermost frame first, as old clients sent them. Python frames
  * have names in the book. Native ones get theirs from a namer; without one, or if it knows none,
- * the file and the address in it are shown. model/frames.h describes the format of a line.
+ * the file and the address in it are shown. model/sites/frames.h describes the format of a line.
  *
  * The line is written from its end, because the end is what must not be cut: the caller that asked
  * for the memory.
@@ -20,9 +20,9 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "model/frame-patterns.h"
-#include "model/frames.h"
-#include "model/namer.h"
+#include "model/sites/frame-patterns.h"
+#include "model/sites/frames.h"
+#include "model/sites/namer.h"
 #include "model/snapshot-request.h"
 #include "source/books/book-source.h"
 #include "source/books/scan.h"

@@ -12,7 +12,7 @@
 #include "base/unit.h"
 #include "book/read/view.h"
 #include "book/testing/book-testing.h"
-#include "model/namer.h"
+#include "model/sites/namer.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "source/books/book-source.h"

@@ -11,7 +11,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/pool.h"
-#include "model/namer.h"
+#include "model/sites/namer.h"
 #include "model/snapshot-request.h"
 #include "source/books/book-private.h"
 #include "source/books/scan.h"

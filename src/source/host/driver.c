@@ -22,7 +22,7 @@
 #include "base/cleanup.h"
 #include "base/small-file.h"
 #include "base/text.h"
-#include "model/card.h"
+#include "model/cards/card.h"
 #include "model/snapshot.h"
 #include "source/proc/pid-cache.h"
 

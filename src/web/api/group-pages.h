@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "model/group.h"
+#include "model/sites/group.h"
 
 #define GROUP_PAGES_PAGE 65536u /* buffers read at a time */
 #define GROUP_PAGES_GROUPS_MAX 100000u

@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/emit.h"
-#include "model/memory-map.h"
+#include "model/memory/memory-map.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "web/server/routes.h"

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "base/bits.h"
-#include "model/condition.h"
+#include "model/cards/condition.h"
 #include "model/snapshot.h"
 #include "web/export/exposition.h"
 #include "web/export/metrics.h"

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "model/filter.h"
-#include "model/group.h"
 #include "model/page-cursor.h"
+#include "model/sites/group.h"
 #include "model/snapshot.h"
 
 #define URL_PARAMETERS_MAX 80u /* 64 devices and one of each other */

@@ -2,7 +2,7 @@
 
 /* Grouping buffers by what they have in common, and sites that grow. */
 
-#include "model/group.h"
+#include "model/sites/group.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/unit.h"
-#include "model/growth.h"
-#include "model/name-stem.h"
+#include "model/sites/growth.h"
+#include "model/sites/name-stem.h"
 #include "model/snapshot.h"
 
 enum {

@@ -2,7 +2,7 @@
 
 /* Collecting memories from living processes with books: no other source has addresses. */
 
-#include "model/memory-map.h"
+#include "model/memory/memory-map.h"
 
 #include <errno.h>
 #include <inttypes.h>

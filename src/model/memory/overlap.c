@@ -5,7 +5,7 @@
  * for each process, how far its ranges before have reached: whatever begins before that overlaps.
  */
 
-#include "model/overlap.h"
+#include "model/memory/overlap.h"
 
 #include <errno.h>
 #include <inttypes.h>

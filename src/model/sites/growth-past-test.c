@@ -5,7 +5,7 @@
  * docs/leak-patterns.md.
  */
 
-#include "model/growth-past.h"
+#include "model/sites/growth-past.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * shown without a total rather than with a wrong one.
  */
 
-#include "model/card.h"
+#include "model/cards/card.h"
 
 #include <stddef.h>
 #include <string.h>

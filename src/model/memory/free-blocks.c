@@ -8,7 +8,7 @@
  * in memory that was handed out to others, or that is outside the allocator's range.
  */
 
-#include "model/free-blocks.h"
+#include "model/memory/free-blocks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "model/card.h"
+#include "model/cards/card.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
 #include "model/types.h"

@@ -2,7 +2,7 @@
 
 /* Parsing the frames of a stack. */
 
-#include "model/frames.h"
+#include "model/sites/frames.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 /* Trends of lines over time, and call sites judged by the past. */
 
-#include "model/growth.h"
+#include "model/sites/growth.h"
 
 #include "base/clock.h"
 #include "base/unit.h"

@@ -6,7 +6,7 @@
  * found, missed and wrongly called growth in generated workloads.
  */
 
-#include "model/growth-past.h"
+#include "model/sites/growth-past.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 /* The frame that stands for a stack. Stacks are written outermost first. */
 
-#include "model/site.h"
+#include "model/sites/site.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "base/bits.h"
 #include "base/unit.h"
-#include "model/frame-patterns.h"
+#include "model/sites/frame-patterns.h"
 
 struct site_row {
 	const char *stack;

@@ -2,7 +2,7 @@
 
 /* Names without their numbers. */
 
-#include "model/name-stem.h"
+#include "model/sites/name-stem.h"
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 
 /* Parsing stack lines, and formatting them for users. */
 
-#include "model/frames.h"
+#include "model/sites/frames.h"
 
 #include <string.h>
 

@@ -5,12 +5,12 @@
  * the product of both lengths; fnmatch() may take exponential time.
  */
 
-#include "model/frame-patterns.h"
+#include "model/sites/frame-patterns.h"
 
 #include <string.h>
 
 #include "base/bits.h"
-#include "model/frames.h"
+#include "model/sites/frames.h"
 
 struct frame_text {
 	const char *bytes;

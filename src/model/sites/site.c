@@ -2,7 +2,7 @@
 
 /* Which code belongs to the application, and which only passes its calls on. */
 
-#include "model/site.h"
+#include "model/sites/site.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "model/frame-patterns.h"
+#include "model/sites/frame-patterns.h"
 
 #define SITE_MODULE 512u /* longer ones are not known anyway */
 

@@ -5,7 +5,7 @@
  * Call sites whose bytes keep growing. Several exact snapshots are compared: a site grows if its
  * bytes never fell from one to the next and rose at least twice (once, if there are only two or
  * three snapshots). One large allocation is not growth, and neither is a pool that rises and falls.
- * Where the past of a process is known (model/growth-past.h), it decides: it is much longer than the
+ * Where the past of a process is known (model/sites/growth-past.h), it decides: it is much longer than the
  * time that people wait.
  */
 
@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "base/pool.h"
-#include "model/group.h"
-#include "model/growth-past.h"
+#include "model/sites/group.h"
+#include "model/sites/growth-past.h"
 
 struct snapshot;
 
@@ -24,8 +24,8 @@ struct growth_site {
 	uint64_t start_ticks;
 	const char *comm;
 	uint32_t type;
-	const char
-		*stack; /* NULL = none: then its stem or phase identify it, as in model/group.h */
+	const char *
+		stack; /* NULL = none: then its stem or phase identify it, as in model/sites/group.h */
 	const char *stem;
 	const char *phase;
 	const char *name; /* from the last snapshot: the one with the most bytes, NULL = none */

@@ -2,7 +2,7 @@
 
 /* States in words, limits, and parts from before a reset. */
 
-#include "model/condition.h"
+#include "model/cards/condition.h"
 
 #include <string.h>
 

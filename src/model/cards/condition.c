@@ -2,7 +2,7 @@
 
 /* Conditions of cards. */
 
-#include "model/condition.h"
+#include "model/cards/condition.h"
 
 #include <inttypes.h>
 #include <stddef.h>

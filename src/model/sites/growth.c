@@ -2,7 +2,7 @@
 
 /* Sites are kept sorted by key, so that adding a snapshot is a merge of two sorted lists. */
 
-#include "model/growth.h"
+#include "model/sites/growth.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -12,9 +12,9 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "model/group.h"
 #include "model/merge.h"
-#include "model/name-stem.h"
+#include "model/sites/group.h"
+#include "model/sites/name-stem.h"
 #include "model/snapshot.h"
 
 #define GROWTH_SURVIVORS_NS UINT64_C(600000000000) /* older buffers say nothing about the rate */

@@ -5,14 +5,14 @@
  * card each device must be. Then all combinations of them against what no rule may ever do.
  */
 
-#include "model/join.h"
+#include "model/cards/join.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "base/unit.h"
-#include "model/join-table.h"
+#include "model/cards/join-table.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

@@ -2,7 +2,7 @@
 
 /* The steps of the rule, from the strongest to the weakest. */
 
-#include "model/join.h"
+#include "model/cards/join.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "model/frames.h"
+#include "model/sites/frames.h"
 
 static const char *frames_base(const char *path)
 {

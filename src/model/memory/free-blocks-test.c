@@ -2,7 +2,7 @@
 
 /* Free blocks, what fits, and hostile books. cli/map-test.c compares with an allocator. */
 
-#include "model/free-blocks.h"
+#include "model/memory/free-blocks.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 /* Which memories of a snapshot are shown, and the notes about those that cannot be. */
 
-#include "model/memory-map.h"
+#include "model/memory/memory-map.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 
 /* Which live buffers of two processes lie at the same place, and which only seem to. */
 
-#include "model/overlap.h"
+#include "model/memory/overlap.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * snapshot's texts are interned, so keys are compared by pointer.
  */
 
-#include "model/group.h"
+#include "model/sites/group.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,9 +16,9 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "model/frames.h"
 #include "model/merge.h"
-#include "model/name-stem.h"
+#include "model/sites/frames.h"
+#include "model/sites/name-stem.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include "model/frames.h"
+#include "model/sites/frames.h"
 
 struct site {
 	struct frames_one frame; /* points into the texts of the frames that were considered */
@@ -37,7 +37,7 @@ const char *site_text(const char *stack, char *ret_text, size_t size);
 const char *site_frame_text(const struct frames_one *frame, char *ret_text, size_t size);
 
 /*
- * Frames that the rest of this process passes over, as in model/frame-patterns.h; added to earlier
+ * Frames that the rest of this process passes over, as in model/sites/frame-patterns.h; added to earlier
  * ones. Only before other threads are started. 0 or -ENOMEM.
  */
 int site_skip_frames(const char *patterns);

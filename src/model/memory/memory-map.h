@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "model/filter.h"
-#include "model/free-blocks.h"
+#include "model/memory/free-blocks.h"
 
 struct emit;
 struct snapshot;

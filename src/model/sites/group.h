@@ -4,7 +4,7 @@
 /*
  * Buffers added up by what they have in common. A call site is a type and a stack; the names of its
  * buffers are a second level under it. Buffers without a stack are told apart by their name without
- * its numbers (model/name-stem.h), and without a name by the phase they were allocated in.
+ * its numbers (model/sites/name-stem.h), and without a name by the phase they were allocated in.
  */
 
 #include <stdbool.h>
