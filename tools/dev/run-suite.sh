@@ -22,22 +22,25 @@ alone() {
 	unshare --pid --fork --kill-child --mount-proc "$@"
 }
 
-# integration_part SHARE
-integration_part() {
-	alone sh -c '"$@"' sh "$PYTHON" -B -m pytest tests/integration -q -rs --share "$1" 2>&1
+# pytest_part SHARE ARGUMENT...
+pytest_part() {
+	share=$1
+	shift
+	alone sh -c '"$@"' sh "$PYTHON" -B -m pytest "$@" -q -rs --share "$share" 2>&1
 }
 
+# pytest_suite ARGUMENT...
 # The commands look at every process of the machine, so concurrent tests would see each other's processes.
 # Each run therefore has a pid namespace of its own, and takes the next test file that no other run has
 # taken; where namespaces are not allowed there is only one run. There are more runs than cores because
 # tests mostly wait.
-integration() {
+pytest_suite() {
 	TTMEM_BUILD=$ROOT/build
 	export TTMEM_BUILD
 	if ! alone true 2>/dev/null; then
-		exec "$PYTHON" -B -m pytest tests/integration -q -rs
+		exec "$PYTHON" -B -m pytest "$@" -q -rs
 	fi
-	share=build/logs/integration-share
+	share=build/logs/share
 	rm -rf "$share"
 	mkdir "$share"
 	runs=$(($(nproc) + 1))
@@ -45,15 +48,24 @@ integration() {
 	code=0 others=
 	while [ "$runs" -gt 1 ]; do
 		runs=$((runs - 1))
-		integration_part "$share" >"build/logs/integration-$runs.log" &
+		pytest_part "$share" "$@" >"build/logs/pytest-$runs.log" &
 		others="$others $!:$runs"
 	done
-	integration_part "$share" || code=$?
+	pytest_part "$share" "$@" || code=$?
 	for other in $others; do
 		wait "${other%:*}" || code=$?
-		cat "build/logs/integration-${other#*:}.log"
+		cat "build/logs/pytest-${other#*:}.log"
 	done
 	return "$code"
+}
+
+integration() {
+	pytest_suite tests/integration --ignore=tests/integration/trust
+}
+
+# Other users, containers and broken applications as attackers: what one user does costs no other user anything.
+trust() {
+	pytest_suite tests/integration/trust
 }
 
 record() {
@@ -224,5 +236,5 @@ kernel() {
 
 case $1 in
 unit | hostile | proof) meson_suite "$1" ;;
-integration | check | cross | kernel | web) "$1" ;;
+integration | trust | check | cross | kernel | web) "$1" ;;
 esac

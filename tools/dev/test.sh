@@ -9,15 +9,15 @@
 TEST_CAP=3600
 
 dev_test() {
-	[ $# -gt 0 ] || set -- unit hostile proof integration check cross kernel web
+	[ $# -gt 0 ] || set -- unit hostile proof integration trust check cross kernel web
 	groups="build docs"
 	for name; do
 		case $name in
 		unit | hostile | proof) ;;
-		integration) groups="$groups integration systemd" ;;
+		integration | trust) groups="$groups integration systemd" ;;
 		check | cross | kernel) groups="$groups $name" ;;
 		web) groups="$groups web browser" ;;
-		*) die "no such suite: $name (there are: unit hostile proof integration check cross kernel web)" ;;
+		*) die "no such suite: $name (there are: unit hostile proof integration trust check cross kernel web)" ;;
 		esac
 	done
 	# shellcheck disable=SC2086 # a list of words
