@@ -144,6 +144,7 @@ static int demo_direct(struct demo *demo)
 static void demo_write(const struct demo *demo, const struct snapshot *snapshot, FILE *out)
 {
 	static const struct filter everything;
+	struct smi_style style = demo->style;
 	uint64_t seconds = demo_elapsed_ms(demo) / 1000;
 
 	if (demo->keep)
@@ -155,7 +156,8 @@ static void demo_write(const struct demo *demo, const struct snapshot *snapshot,
 			seconds < demo->seconds ? seconds : demo->seconds, demo->seconds,
 			demo->is_terminal ? "; q ends it" : "");
 	story_write(&demo->story, out);
-	smi_table(out, snapshot, &everything, &demo->style);
+	style.width = output_columns(); /* the terminal may have been resized */
+	smi_table(out, snapshot, &everything, &style);
 }
 
 static int demo_take(struct demo *demo, struct snapshot **ret_snapshot)
@@ -320,7 +322,11 @@ static int demo_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	demo.is_terminal = output_is_terminal();
-	demo.style = (struct smi_style){.colours = output_has_colours(), .utf8 = output_is_utf8()};
+	demo.style = (struct smi_style){
+		.colours = output_has_colours(),
+		.utf8 = output_is_utf8(),
+		.widens = !demo.is_terminal,
+	};
 	r = demo_perform(&demo);
 	if (r < 0)
 		return output_fail("demo", "cannot be shown", r);

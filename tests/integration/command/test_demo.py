@@ -81,6 +81,7 @@ def test_demo_into_a_pipe(ttmem):
     done = ttmem("demo", "--seconds", "5")
     assert done.returncode == 0
     assert "\033" not in done.stdout
+    assert "server-worker-1" in done.stdout  # no terminal: no name is cut
     for text in STORY:
         assert text in done.stdout
 
