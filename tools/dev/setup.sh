@@ -34,7 +34,6 @@ needs() {
 	integration) cat <<-'END' ;;
 		file:/usr/bin/python3 python3
 		cmd:gdb gdb
-		lib:libunwind-x86_64.so.8 libunwind8
 		py:pytest python3-pytest
 		py:xdist python3-pytest-xdist
 		py:pytest_forked python3-pytest-forked
