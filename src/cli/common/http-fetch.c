@@ -36,6 +36,7 @@ static const char *const http_fetch_libraries[] = {"libcurl-gnutls.so.4", "libcu
 	X(multi_poll)       \
 	X(multi_remove_handle)
 
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration */
 #define HTTP_FETCH_MEMBER(name) __typeof__(curl_##name) *name;
 static struct {
 	HTTP_FETCH_CALLS(HTTP_FETCH_MEMBER)

@@ -108,12 +108,13 @@ static uintptr_t eh_read_pointer(struct eh_cursor *cursor, uint8_t form)
 {
 	uintptr_t here = (uintptr_t)cursor->at;
 	size_t size = eh_pointer_size(form);
-	uint64_t value = eh_read(cursor, size);
+	uint64_t value;
 
 	if (size == 0 || (form & EH_POINTER_INDIRECT)) {
 		cursor->is_bad = true;
 		return 0;
 	}
+	value = eh_read(cursor, size);
 	if ((form & 0x08) && size < 8) /* signed */
 		value = (uint64_t)((int64_t)(value << (64 - 8 * size)) >> (64 - 8 * size));
 	if ((form & EH_POINTER_BASE) == EH_POINTER_PC)
