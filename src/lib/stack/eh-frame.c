@@ -47,7 +47,7 @@ static void eh_take(struct eh_cursor *cursor, void *to, size_t size)
 	const uint8_t *from = cursor->at;
 
 	eh_skip(cursor, size);
-	if (cursor->is_bad)
+	if (cursor->is_bad || !from)
 		memset(to, 0, size);
 	else
 		memcpy(to, from, size);
