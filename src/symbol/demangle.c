@@ -19,7 +19,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/late-library.h"
 
 #define DEMANGLE_WORTH 5u  /* bytes; shorter identifiers are kept */
 #define DEMANGLE_MARK '\1' /* a replacement: this mark, then two base-64 digits counted from '0' */
@@ -56,9 +58,14 @@ static void demangle_copy(const char *text, char *ret_text, size_t size)
 
 static char *demangle_call(const char *name)
 {
+	static const char *const libraries[] = {"libstdc++.so.6"};
+	static __typeof__(__cxa_demangle) *call;
+	void *library = call ? NULL : late_library_open(libraries, ARRAY_SIZE(libraries));
 	int status = -1;
 
-	return __cxa_demangle(name, NULL, NULL, &status); /* NULL on every failure */
+	if (library)
+		call = LATE_LIBRARY_CALL(library, __cxa_demangle);
+	return call ? call(name, NULL, NULL, &status) : NULL; /* NULL on every failure */
 }
 
 /* Whether @text begins with a length and an identifier of that length. */

@@ -77,5 +77,12 @@ if grep -v -e '^libc\.so\.6$' -e '^ld-linux' "$work/needed"; then
 	bad=1
 fi
 
+# Each library that the command is linked with is loaded at every start, with all that it needs itself.
+readelf -d "${TTMEM_BUILD:-build}/src/cli/ttmem" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' >"$work/command"
+if grep -e curl -e 'libstdc' "$work/command"; then
+	echo "is linked into the command: load it when it is needed (src/base/late-library.h)"
+	bad=1
+fi
+
 echo "$(wc -l <"$work/exported") symbols, newest needed GLIBC_$newest"
 exit "$bad"

@@ -34,7 +34,6 @@ needs() {
 	integration) cat <<-'END' ;;
 		file:/usr/bin/python3 python3
 		cmd:gdb gdb
-		lib:libunwind-x86_64.so.8 libunwind8
 		py:pytest python3-pytest
 		py:xdist python3-pytest-xdist
 		py:pytest_forked python3-pytest-forked
@@ -127,8 +126,6 @@ present() {
 	glob:*) # shellcheck disable=SC2086 # a pattern to expand
 		set -- ${1#glob:}
 		[ -e "$1" ] ;;
-	# Loaded at run time, on x86_64 only.
-	lib:*) [ "$(uname -m)" != x86_64 ] || "$PYTHON" -c "import ctypes; ctypes.CDLL('${1#lib:}')" 2>/dev/null ;;
 	py:*) "$PYTHON" -c "import ${1#py:}" >/dev/null 2>&1 ;;
 	libfuzzer) set -- "$(clang -print-runtime-dir 2>/dev/null)"/libclang_rt.fuzzer-*.a
 		[ -e "$1" ] ;;

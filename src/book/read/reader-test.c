@@ -388,3 +388,46 @@ UNIT(directories_are_checked)
 	reader_deinit(&reader);
 	testing_memory_deinit(&memory);
 }
+
+static unsigned int rtest_searches;
+
+static int64_t rtest_next_hole(struct book_file *file, uint64_t offset)
+{
+	const struct testing_memory *memory = container_of(file, struct testing_memory, file);
+	uint64_t page = offset / BOOK_PAGE;
+
+	rtest_searches++;
+	while (memory->is_data[page])
+		page++;
+	return (int64_t)bits_max(offset, page * BOOK_PAGE);
+}
+
+/* Whether pages @from up to @to have no hole. */
+static int rtest_is_solid(struct reader *reader, uint64_t from, uint64_t to)
+{
+	return reader_is_solid(reader, from * BOOK_PAGE, to * BOOK_PAGE);
+}
+
+UNIT(the_end_of_the_data_is_searched_for_once)
+{
+	static const struct book_file_ops ops = {.next_hole = rtest_next_hole};
+	struct testing_memory memory;
+	struct reader reader = {.file = &memory.file};
+
+	testing_memory_init(&memory, TESTING_MEMORY_SIZE);
+	memory.file.ops = &ops;
+	memset(memory.is_data, 1, 20);
+	memory.is_data[10] = 0;
+	assert(rtest_is_solid(&reader, 1, 4) == 1 && rtest_searches == 1);
+	assert(rtest_is_solid(&reader, 4, 10) == 1 && rtest_is_solid(&reader, 2, 3) == 1);
+	assert(rtest_searches == 1);
+	assert(rtest_is_solid(&reader, 9, 11) == 0);
+	assert(rtest_is_solid(&reader, 10, 12) == 0);
+	rtest_searches = 0;
+	assert(rtest_is_solid(&reader, 11, 12) == 1 && rtest_is_solid(&reader, 12, 20) == 1);
+	assert(rtest_searches == 1);
+	/* The owner has stored more. */
+	memory.is_data[20] = 1;
+	assert(rtest_is_solid(&reader, 11, 21) == 1 && rtest_searches == 2);
+	testing_memory_deinit(&memory);
+}

@@ -244,6 +244,21 @@ int reader_arena(struct reader *reader, uint32_t kind, struct book_arena *ret_ar
 	return 0;
 }
 
+int reader_is_solid(struct reader *reader, uint64_t offset, uint64_t end)
+{
+	int64_t hole;
+
+	if (offset < reader->solid_from || offset > reader->solid_to)
+		reader->solid_from = reader->solid_to = offset;
+	if (end <= reader->solid_to)
+		return 1;
+	hole = file_next_hole(reader->file, reader->solid_to);
+	if (hole < 0)
+		return (int)hole;
+	reader->solid_to = bits_max(reader->solid_to, (uint64_t)hole);
+	return end <= reader->solid_to;
+}
+
 bool reader_segment_is(struct reader *reader, uint32_t unit, uint32_t units, uint32_t owner,
 		       uint32_t kind)
 {

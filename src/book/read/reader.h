@@ -30,6 +30,10 @@ struct reader {
 	uint8_t *strings;
 	uint64_t strings_used;
 	uint32_t strings_refused; /* times in a row that the arena was invalid */
+
+	/* A range known to have no hole: a book is sealed, so what was stored once stays. */
+	uint64_t solid_from;
+	uint64_t solid_to;
 };
 
 /* 0, a negative errno, or a positive reader_outcome. @file must outlive the reader. */
@@ -83,6 +87,12 @@ size_t reader_stack(struct reader *reader, uint32_t id, struct book_stack *ret_h
 
 /* Module @id. 0, -ENOENT for ids that do not exist, or another negative errno. */
 int reader_module(struct reader *reader, uint32_t id, struct book_module *ret_module);
+
+/*
+ * Whether there is no hole from @offset to @end: 1, 0, or a negative errno. The answer is kept,
+ * because looking for the end of the data takes longer than copying it.
+ */
+int reader_is_solid(struct reader *reader, uint64_t offset, uint64_t end);
 
 /* Whether a run of units lies in the pool and the segment table assigns it to this owner. */
 bool reader_segment_is(struct reader *reader, uint32_t unit, uint32_t units, uint32_t owner,

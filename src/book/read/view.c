@@ -98,11 +98,11 @@ static int view_check_directory(struct reader *reader, const struct view_shard *
 static int view_copy_chunk(struct reader *reader, uint64_t offset, void *to, size_t length,
 			   uint64_t solid)
 {
-	int64_t hole = file_next_hole(reader->file, offset);
+	int r = reader_is_solid(reader, offset, bits_min(offset + length, solid));
 
-	if (hole < 0)
-		return (int)hole;
-	if ((uint64_t)hole < bits_min(offset + length, solid))
+	if (r < 0)
+		return r;
+	if (r == 0)
 		return -EBADMSG;
 	return file_read(reader->file, offset, to, length);
 }

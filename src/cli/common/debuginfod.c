@@ -14,6 +14,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/late-library.h"
 
 #define DEBUGINFOD_LIBRARY "libdebuginfod.so.1"
 
@@ -56,11 +57,11 @@ static int debuginfod_progress(void *client, long a, long b)
 
 static int debuginfod_load(struct debuginfod *debuginfod)
 {
+	static const char *const names[] = {DEBUGINFOD_LIBRARY};
 	debuginfod_begin_fn *begin;
 	debuginfod_set_progress_fn *set_progress;
 
-	/* The library has threads and exit handlers of its own, so it is never unloaded. */
-	debuginfod->library = dlopen(DEBUGINFOD_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	debuginfod->library = late_library_open(names, ARRAY_SIZE(names));
 	if (!debuginfod->library) {
 		fprintf(stderr, "note: DEBUGINFOD_URLS is set, but there is no %s\n",
 			DEBUGINFOD_LIBRARY);

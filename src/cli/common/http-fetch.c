@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Concurrent HTTP requests with libcurl. */
+/* Concurrent HTTP requests with libcurl, which is loaded for the first of them. */
 
 #include "cli/common/http-fetch.h"
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +14,47 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/late-library.h"
 
 #define HTTP_FETCH_WAIT_MS 200
+
+/* The library under the names that distributions give it. */
+static const char *const http_fetch_libraries[] = {"libcurl-gnutls.so.4", "libcurl.so.4"};
+
+#define HTTP_FETCH_CALLS(X) \
+	X(easy_cleanup)     \
+	X(easy_getinfo)     \
+	X(easy_init)        \
+	X(easy_setopt)      \
+	X(easy_strerror)    \
+	X(global_init)      \
+	X(multi_add_handle) \
+	X(multi_cleanup)    \
+	X(multi_info_read)  \
+	X(multi_init)       \
+	X(multi_perform)    \
+	X(multi_poll)       \
+	X(multi_remove_handle)
+
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration */
+#define HTTP_FETCH_MEMBER(name) __typeof__(curl_##name) *name;
+static struct {
+	HTTP_FETCH_CALLS(HTTP_FETCH_MEMBER)
+} http_fetch_curl;
+
+static bool http_fetch_load(void)
+{
+	void *library = late_library_open(http_fetch_libraries, ARRAY_SIZE(http_fetch_libraries));
+
+	if (!library)
+		return false;
+#define HTTP_FETCH_LOOK_UP(name)                                        \
+	http_fetch_curl.name = LATE_LIBRARY_CALL(library, curl_##name); \
+	if (!http_fetch_curl.name)                                      \
+		return false;
+	HTTP_FETCH_CALLS(HTTP_FETCH_LOOK_UP)
+	return http_fetch_curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+}
 
 void http_fetch_deinit(struct http_fetch *fetch)
 {
@@ -43,36 +83,36 @@ static size_t http_fetch_take(char *bytes, size_t size, size_t count, void *cont
 
 static CURL *http_fetch_begin(CURLM *all, struct http_fetch *fetch, size_t most)
 {
-	CURL *one = curl_easy_init();
+	CURL *one = http_fetch_curl.easy_init();
 
 	if (!one)
 		return NULL;
 	fetch->most = most;
 	/* Each fails only for an option that the library does not know, and ours is new enough. */
-	(void)curl_easy_setopt(one, CURLOPT_URL, fetch->url);
-	(void)curl_easy_setopt(one, CURLOPT_NOSIGNAL, 1L);
-	(void)curl_easy_setopt(one, CURLOPT_PROTOCOLS_STR, "http,https");
-	(void)curl_easy_setopt(one, CURLOPT_TIMEOUT, HTTP_FETCH_SECONDS);
-	(void)curl_easy_setopt(one, CURLOPT_WRITEFUNCTION, http_fetch_take);
-	(void)curl_easy_setopt(one, CURLOPT_WRITEDATA, fetch);
-	(void)curl_easy_setopt(one, CURLOPT_PRIVATE, fetch);
+	(void)http_fetch_curl.easy_setopt(one, CURLOPT_URL, fetch->url);
+	(void)http_fetch_curl.easy_setopt(one, CURLOPT_NOSIGNAL, 1L);
+	(void)http_fetch_curl.easy_setopt(one, CURLOPT_PROTOCOLS_STR, "http,https");
+	(void)http_fetch_curl.easy_setopt(one, CURLOPT_TIMEOUT, HTTP_FETCH_SECONDS);
+	(void)http_fetch_curl.easy_setopt(one, CURLOPT_WRITEFUNCTION, http_fetch_take);
+	(void)http_fetch_curl.easy_setopt(one, CURLOPT_WRITEDATA, fetch);
+	(void)http_fetch_curl.easy_setopt(one, CURLOPT_PRIVATE, fetch);
 	if (fetch->token) {
-		(void)curl_easy_setopt(one, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
-		(void)curl_easy_setopt(one, CURLOPT_XOAUTH2_BEARER, fetch->token);
+		(void)http_fetch_curl.easy_setopt(one, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+		(void)http_fetch_curl.easy_setopt(one, CURLOPT_XOAUTH2_BEARER, fetch->token);
 	}
-	if (curl_multi_add_handle(all, one) == CURLM_OK)
+	if (http_fetch_curl.multi_add_handle(all, one) == CURLM_OK)
 		return one;
-	curl_easy_cleanup(one);
+	http_fetch_curl.easy_cleanup(one);
 	return NULL;
 }
 
 /* Common failures, in more specific words than the library's. */
 static void http_fetch_explain(CURL *one, CURLcode result, struct http_fetch *fetch)
 {
-	const char *why = curl_easy_strerror(result);
+	const char *why = http_fetch_curl.easy_strerror(result);
 	long error = 0;
 
-	(void)curl_easy_getinfo(one, CURLINFO_OS_ERRNO, &error); /* 0: none */
+	(void)http_fetch_curl.easy_getinfo(one, CURLINFO_OS_ERRNO, &error); /* 0: none */
 	if (result == CURLE_OPERATION_TIMEDOUT) {
 		snprintf(fetch->problem, sizeof(fetch->problem), "no answer within %ld seconds",
 			 HTTP_FETCH_SECONDS);
@@ -97,8 +137,10 @@ static void http_fetch_conclude(CURL *one, CURLcode result)
 	struct http_fetch *fetch = NULL;
 	long status = 0;
 
-	(void)curl_easy_getinfo(one, CURLINFO_PRIVATE, (char **)&fetch); /* was set above */
-	(void)curl_easy_getinfo(one, CURLINFO_RESPONSE_CODE, &status);   /* 0: no response */
+	(void)http_fetch_curl.easy_getinfo(one, CURLINFO_PRIVATE,
+					   (char **)&fetch); /* was set above */
+	(void)http_fetch_curl.easy_getinfo(one, CURLINFO_RESPONSE_CODE,
+					   &status); /* 0: no response */
 	if (result == CURLE_OK && status == 200 && fetch->text)
 		return;
 	if (result != CURLE_OK)
@@ -118,14 +160,14 @@ static void http_fetch_run(CURLM *all)
 	CURLMsg *message;
 
 	do {
-		if (curl_multi_perform(all, &running) != CURLM_OK)
+		if (http_fetch_curl.multi_perform(all, &running) != CURLM_OK)
 			return;
-		while ((message = curl_multi_info_read(all, &left))) {
+		while ((message = http_fetch_curl.multi_info_read(all, &left))) {
 			if (message->msg == CURLMSG_DONE)
 				http_fetch_conclude(message->easy_handle, message->data.result);
 		}
 	} while (running > 0 &&
-		 curl_multi_poll(all, NULL, 0, HTTP_FETCH_WAIT_MS, NULL) == CURLM_OK);
+		 http_fetch_curl.multi_poll(all, NULL, 0, HTTP_FETCH_WAIT_MS, NULL) == CURLM_OK);
 }
 
 int http_fetch_all(struct http_fetch *fetches, size_t count)
@@ -133,8 +175,12 @@ int http_fetch_all(struct http_fetch *fetches, size_t count)
 	CLEANUP_FREE CURL **ones = calloc(count, sizeof(CURL *));
 	CURLM *all = NULL;
 
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
-		all = curl_multi_init();
+	if (!http_fetch_load()) {
+		for (size_t i = 0; i < count; i++)
+			strcpy(fetches[i].problem, "libcurl is not installed");
+		return 0;
+	}
+	all = http_fetch_curl.multi_init();
 	if (!ones || !all)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
@@ -148,9 +194,9 @@ int http_fetch_all(struct http_fetch *fetches, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		if (!ones[i])
 			continue;
-		(void)curl_multi_remove_handle(all, ones[i]); /* was added */
-		curl_easy_cleanup(ones[i]);
+		(void)http_fetch_curl.multi_remove_handle(all, ones[i]); /* was added */
+		http_fetch_curl.easy_cleanup(ones[i]);
 	}
-	(void)curl_multi_cleanup(all); /* already empty */
+	(void)http_fetch_curl.multi_cleanup(all); /* already empty */
 	return 0;
 }

@@ -50,21 +50,6 @@ struct linked_code linked_image(const ElfW(Ehdr) * image)
 	return (struct linked_code){(uintptr_t)image, high};
 }
 
-bool linked_is_code(const ElfW(Ehdr) * image, uintptr_t low, uintptr_t high)
-{
-	const ElfW(Phdr) *headers = linked_headers(image);
-	uintptr_t base = linked_shift(image);
-
-	for (size_t i = 0; i < image->e_phnum; i++) {
-		uintptr_t first = base + headers[i].p_vaddr;
-
-		if (headers[i].p_type == PT_LOAD && headers[i].p_flags & PF_X && low >= first &&
-		    low <= high && high - first <= headers[i].p_filesz)
-			return true;
-	}
-	return false;
-}
-
 struct linked_code linked_code(void)
 {
 	if (linked_is_archive())
@@ -122,15 +107,6 @@ static void *linked_open(const char *path, int flags)
 
 	memcpy(&open, &found, sizeof(found)); /* C has no cast to a function pointer */
 	return open ? open(path, flags) : NULL;
-}
-
-void *linked_load(const char *name)
-{
-	/*
-	 * Local: nobody else should see its symbols. Not RTLD_DEEPBIND, which would give it a
-	 * different malloc() from the application's and which sanitizers forbid.
-	 */
-	return linked_open(name, RTLD_NOW | RTLD_LOCAL);
 }
 
 bool linked_place(const void *address, Dl_info *ret_info)

@@ -27,9 +27,6 @@ struct linked_code linked_code(void);
 /* From the first to the last byte of an image according to its headers. */
 struct linked_code linked_image(const ElfW(Ehdr) * image);
 
-/* Whether everything from @low up to @high is code of an image, and hence readable. */
-bool linked_is_code(const ElfW(Ehdr) * image, uintptr_t low, uintptr_t high);
-
 /*
  * Whether the program was linked statically, with libttmem.a. Then there is no loader, and files
  * are never loaded: those that a static libc loads nevertheless bring a second libc, and are
@@ -40,8 +37,7 @@ bool linked_is_static(void);
 /* The one file of such a program, as dl_iterate_phdr() would report it. */
 void linked_program(struct dl_phdr_info *ret_info);
 
-/* Like dlopen() with RTLD_LOCAL, dlsym() and dladdr(); NULL and false where there is no loader. */
-void *linked_load(const char *name);
+/* Like dlsym() and dladdr(); NULL and false where there is no loader. */
 void *linked_symbol(void *library, const char *name);
 bool linked_place(const void *address, Dl_info *ret_info);
 

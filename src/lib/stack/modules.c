@@ -8,9 +8,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,7 +22,6 @@
 #include "lib/process/linked.h"
 #include "lib/process/program.h"
 #include "lib/stack/image.h"
-#include "lib/stack/loader-thread.h"
 #include "lib/stack/permanent-files.h"
 #include "lib/stack/unload-guard.h"
 
@@ -42,6 +43,11 @@ static struct lock modules_lock;
 static struct modules_entry modules_table[MODULES_MAX];
 static size_t modules_count;
 static bool modules_are_read;
+/*
+ * In a forked child: the loader's list is never read again, neither here nor in its children. A
+ * thread that does not exist in this process may have held the loader's lock during the fork. Files
+ * are then looked up one by one if libc can do that without locks; otherwise there are no frames.
+ */
 static bool modules_are_frozen;
 static unsigned long long modules_adds, modules_subs; /* the loader's counts at that time */
 static uint32_t modules_changes;
@@ -59,13 +65,27 @@ static bool modules_in(const struct linked_code *range, uintptr_t address)
 	return address > range->low && address <= range->high;
 }
 
+static void modules_forked(void)
+{
+#if !defined(__SANITIZE_THREAD__)
+	if (!__libc_single_threaded)
+		modules_are_frozen = true;
+#endif /* TSan has a thread of its own in every process, which never calls the loader */
+}
+
+/* At load time: a fork may precede the first call. Early: other constructors may call us. */
+static __attribute__((constructor(101))) void modules_expect_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, modules_forked); /* fails only without memory */
+}
+
 void modules_open(void)
 {
 	int saved_errno = errno; /* getauxval() sets ENOENT for missing entries */
 
-	/* libc does not release the loader's lock in a child, although its holder is gone. */
-	if ((modules_lock.word & LOCK_HELD) || loader_thread_is_orphan())
-		modules_freeze();
+	/* In a child: its holder is gone. */
+	if (modules_lock.word & LOCK_HELD)
+		modules_are_frozen = true;
 	modules_lock = LOCK_NULL;
 	modules_count = 0;
 	modules_are_read = false;
@@ -73,11 +93,6 @@ void modules_open(void)
 	modules_loader = modules_image(program_loader());
 	modules_kernel = modules_image(getauxval(AT_SYSINFO_EHDR));
 	errno = saved_errno;
-}
-
-void modules_freeze(void)
-{
-	modules_are_frozen = true;
 }
 
 uint32_t modules_generation(void)
@@ -90,7 +105,12 @@ bool modules_is_own(uintptr_t address)
 	return modules_in(&modules_own, address);
 }
 
-uintptr_t modules_trampoline(void)
+/*
+ * The address to which signal handlers return: on x86-64 a function of libc that the kernel is
+ * given with every handler, elsewhere the kernel's own. 0 = unknown: no handler is installed, so we
+ * are in none.
+ */
+static uintptr_t modules_trampoline(void)
 {
 #if defined(__x86_64__)
 	static uintptr_t known;
@@ -118,7 +138,8 @@ uintptr_t modules_trampoline(void)
 #endif
 }
 
-bool modules_is_callback(uintptr_t address)
+/* Whether @address is a return address in dl_iterate_phdr(). */
+static bool modules_is_callback(uintptr_t address)
 {
 	uintptr_t iterate = (uintptr_t)&dl_iterate_phdr;
 
@@ -137,11 +158,6 @@ bool modules_is_delicate(const uintptr_t *addresses, size_t count)
 			return true;
 	}
 	return false;
-}
-
-bool modules_is_loader_code(uintptr_t low, uintptr_t high)
-{
-	return modules_loader.low && linked_is_code((const void *)modules_loader.low, low, high);
 }
 
 /* Paths that can be opened: the program's is empty, and others may be relative. */

@@ -23,13 +23,6 @@ struct writer;
 /* Once for each book, before other threads can use the module. Forgets another book's state. */
 void modules_open(void);
 
-/*
- * In a forked child: the loader's list is never read again, neither here nor in its children. A
- * thread that does not exist in this process may have held the loader's lock during the fork. Files
- * are then looked up one by one if libc can do that without locks; otherwise there are no frames.
- */
-void modules_freeze(void);
-
 /* Rises whenever addresses may belong to different files. */
 uint32_t modules_generation(void);
 
@@ -38,19 +31,6 @@ bool modules_is_own(uintptr_t address);
 
 /* Whether one of the addresses is in the loader, or is the return from a signal handler. */
 bool modules_is_delicate(const uintptr_t *addresses, size_t count);
-
-/* Whether everything from @low up to @high is code of the loader. */
-bool modules_is_loader_code(uintptr_t low, uintptr_t high);
-
-/* Whether @address is a return address in dl_iterate_phdr(). */
-bool modules_is_callback(uintptr_t address);
-
-/*
- * The address to which signal handlers return: on x86-64 a function of libc that the kernel is
- * given with every handler, elsewhere the kernel's own. 0 = unknown: no handler is installed, so we
- * are in none.
- */
-uintptr_t modules_trampoline(void);
 
 /* For how long frames keep their meaning. */
 struct modules_validity {

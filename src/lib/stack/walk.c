@@ -2,8 +2,7 @@
 
 /*
  * Walks stacks. The thorough walk learns rules under a lock and with signals blocked: a handler
- * that left by siglongjmp() would leave libunwind in an inconsistent state, with its own locks
- * held.
+ * that left by siglongjmp() would leave the lock held.
  */
 
 #include "lib/stack/walk.h"
@@ -12,20 +11,19 @@
 #include "base/lock.h"
 #include "lib/api/debug.h"
 #include "lib/process/block-signals.h"
-#include "lib/stack/constructors.h"
+#include "lib/process/linked.h"
+#include "lib/stack/eh-frame.h"
 #include "lib/stack/fp-or-rule.h"
 #include "lib/stack/modules.h"
 #include "lib/stack/rules.h"
-#include "lib/stack/safe-to-load.h"
-#include "lib/stack/unwind.h"
 
 /* Damaged chains lead into other functions' variables, which a sanitizer would report. */
 #define WALK_READS __attribute__((no_sanitize("address")))
 
 #define WALK_WORD sizeof(uintptr_t)
 
-/* Stack that must be left for learning: loading libunwind needs the most. */
-#define WALK_ROOM 32768u
+/* Stack that must be left for learning. */
+#define WALK_ROOM 8192u
 
 /* A frame of the application: its return address and registers. */
 struct walk {
@@ -36,7 +34,7 @@ struct walk {
 };
 
 static enum walk_how walk_way;
-static struct lock walk_lock; /* for everything below, libunwind, and changes of rules and pins */
+static struct lock walk_lock; /* for everything below, and changes of rules and pins */
 static uint32_t walk_generation;
 
 static enum walk_how walk_how(void)
@@ -66,14 +64,16 @@ static void walk_forget(void)
 
 void walk_open(enum walk_how how)
 {
-	/* Held by a thread that this forked child does not have. It may have been loading. */
-	if ((walk_lock.word & LOCK_HELD) || unwind_state() == UNWIND_LATE) {
-		if (unwind_state() == UNWIND_UNKNOWN || unwind_state() == UNWIND_LATE)
-			modules_freeze();
-		unwind_give_up();
+	/* Held by a thread that this forked child does not have. It may have been changing rules. */
+	bool was_held = walk_lock.word & LOCK_HELD;
+
+	/* Unchecked frame pointers are better than nothing, unless only rules were requested. */
+	if (how == WALK_AUTO && !eh_frame_works()) {
+		debug_line("stacks: by frame pointers, there are no unwind tables to be found");
+		how = WALK_FRAMES;
 	}
 	walk_lock = LOCK_NULL;
-	if (walk_way == how)
+	if (walk_way == how && !was_held)
 		return;
 	walk_way = how;
 	walk_forget();
@@ -240,14 +240,14 @@ static bool walk_is_right(const struct walk *walk, const struct rule *rule)
 /* From now on this file goes by rule. */
 static void walk_pin(uintptr_t address)
 {
-	struct unwind_file file;
+	struct linked_file file;
 
-	if (!unwind_find_file(address, &file))
+	if (!linked_find(address, &file))
 		return;
 	fp_or_rule_pin(file.low, file.high);
 	if (debug_is_on())
 		debug_line("stacks: no frame pointers in %s, it is unwound by its tables",
-			   *file.path ? file.path : "the program");
+			   *linked_path(&file) ? linked_path(&file) : "the program");
 }
 
 /* By rule all the way. @is_learning: the lock is held; otherwise 0 if a rule is missing. */
@@ -267,7 +267,7 @@ static size_t walk_rules(const struct bounds *bounds, const void *frame, uintptr
 		if (!rules_find(walk.ip, &rule)) {
 			if (!is_learning)
 				return 0;
-			unwind_learn(walk.ip, &rule);
+			eh_frame_rule(walk.ip, &rule);
 			rules_put(walk.ip, &rule);
 		}
 		if (!walk_is_right(&walk, &rule)) {
@@ -280,20 +280,6 @@ static size_t walk_rules(const struct bounds *bounds, const void *frame, uintptr
 	return n;
 }
 
-/* Return: whether rules can be learned. */
-static bool walk_prepare(const struct bounds *bounds, const void *frame, const sigset_t *blocked)
-{
-	if (unlikely(unwind_state() == UNWIND_UNKNOWN)) {
-		if (!safe_to_load(bounds, frame, blocked))
-			return false;
-		unwind_load();
-	}
-	/* Unchecked frame pointers are better than nothing, unless only rules were requested. */
-	if (unlikely(unwind_state() == UNWIND_MISSING) && walk_way == WALK_AUTO)
-		__atomic_store_n(&walk_way, WALK_FRAMES, __ATOMIC_RELAXED);
-	return unwind_state() == UNWIND_READY;
-}
-
 static size_t walk_learn(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
 			 uintptr_t *places, size_t max)
 {
@@ -304,24 +290,13 @@ static size_t walk_learn(const struct bounds *bounds, const void *frame, uintptr
 		return 0;
 	block_signals_begin(&block_signals);
 	if (lock_take(&walk_lock)) {
-		if (walk_prepare(bounds, frame, &block_signals.signals)) {
-			if (walk_is_stale())
-				walk_forget();
-			n = walk_rules(bounds, frame, addresses, places, max, true);
-		}
+		if (walk_is_stale())
+			walk_forget();
+		n = walk_rules(bounds, frame, addresses, places, max, true);
 		lock_drop(&walk_lock);
 	}
 	block_signals_end(&block_signals);
 	return n;
-}
-
-/* Whether frame pointers show a constructor of the loader. Then not even libunwind is loaded. */
-static bool walk_shows_constructor(const struct bounds *bounds, const void *frame,
-				   uintptr_t *addresses, size_t max)
-{
-	size_t n = walk_frames(bounds, (uintptr_t)frame, addresses, NULL, max);
-
-	return constructors_show_one(addresses, n);
 }
 
 size_t walk_thorough(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
@@ -332,12 +307,10 @@ size_t walk_thorough(const struct bounds *bounds, const void *frame, uintptr_t *
 	if (!bounds_hold(bounds, (uintptr_t)frame, WALK_WORD))
 		return 0;
 	if (walk_how() != WALK_FRAMES) {
-		if (!constructors_are_over(bounds, frame))
-			return 0;
 		/* Most stacks that are new to a thread are known to others. */
 		if (!walk_is_stale())
 			n = walk_rules(bounds, frame, addresses, places, max, false);
-		if (n == 0 && !walk_shows_constructor(bounds, frame, addresses, max))
+		if (n == 0)
 			n = walk_learn(bounds, frame, addresses, places, max);
 	}
 	if (walk_how() == WALK_FRAMES)

@@ -35,9 +35,8 @@ bool walk_is_sure(void);
 size_t walk_quick(const struct bounds *bounds, const void *frame, uintptr_t *addresses, size_t max);
 
 /*
- * The same, but learns what is missing: loads and calls libunwind. Waits for other threads that do
- * so. @places: the stack pointers after the returns. Return: how many; 0 = there are none, or the
- * program's constructors are running, in which nothing is unwound.
+ * The same, but learns what is missing from unwind tables. Waits for other threads that do so.
+ * @places: the stack pointers after the returns. Return: how many; 0 = there are none.
  */
 size_t walk_thorough(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
 		     uintptr_t *places, size_t max);

@@ -25,21 +25,17 @@ void *calls_load(const char *name)
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* Looks for libunwind as the library does, but leaves nothing loaded. */
 void calls_need_tables(void)
 {
-	void *library = dlopen("libunwind-x86_64.so.8", RTLD_NOW | RTLD_LOCAL);
-
-	if (!library)
-		unit_skip("no libunwind here");
-	assert(dlclose(library) == 0);
+#if defined(__x86_64__)
+	if (dlsym(RTLD_DEFAULT, "_dl_find_object"))
+		return;
+#endif
+	unit_skip("unwind tables cannot be found here");
 }
 
 void calls_start_tables(const char *how)
 {
 	calls_need_tables();
 	calls_start(how);
-	/* The book, and a pipe that libunwind creates and we do not use. */
-	if (strcmp(how, "fp") != 0)
-		unit_expect_fds(3);
 }

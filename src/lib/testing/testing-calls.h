@@ -54,7 +54,7 @@ bool calls_is_in(uintptr_t address, uintptr_t function);
 /* Checks that the stack begins in calls_leaf() and continues as expected. */
 void calls_check(const struct calls_found *found, const struct calls_expected *expected);
 
-/* For stacks by tables: skips the test where there is no libunwind. */
+/* For stacks by tables: skips the test where they cannot be found. */
 void calls_need_tables(void);
 void calls_start_tables(const char *how);
 

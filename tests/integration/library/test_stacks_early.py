@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Before main(): in constructors of the program and of its libraries nothing is unwound."""
+"""Before main(): constructors of the program have stacks, those of libraries are called by the loader and have none."""
 
-import ctypes.util
 import re
 import subprocess
 
@@ -11,52 +10,34 @@ from conftest import ROOT
 from cxx import run
 from nativestacks import HEAD, frames, start
 
-pytestmark = pytest.mark.skipif(
-    subprocess.run(["gcc", "-dumpmachine"], stdout=subprocess.PIPE, text=True, check=False)
-    .stdout.split("-")[0] != "x86_64" or not ctypes.util.find_library("unwind-x86_64"),
-    reason="no libunwind, or not x86-64",
-)
+HOWS = ("fp", "auto", "unwind")
 
-# Two constructors, then main(): the same function in all. It does not get ready if libunwind is there too early.
+# Two constructors, then main(): the same function in all.
 SOURCE = HEAD + """
-#include <string.h>
 NOINLINE void take(unsigned long n)
 {
 	ttmem_alloc(0, TTMEM_DRAM, n * 4096, 4096, 0);
 	KEEP();
 }
 
-static int too_early;
-
-static int has_libunwind(void)
-{
-	char line[4096];
-	FILE *maps = fopen("/proc/self/maps", "r");
-	int found = 0;
-	while (fgets(line, sizeof(line), maps))
-		found |= strstr(line, "libunwind") != NULL;
-	fclose(maps);
-	return found;
-}
-
 __attribute__((constructor(200))) static void first(void)
 {
 	take(1);
-	too_early |= has_libunwind();
 }
 
 __attribute__((constructor)) static void second(void)
 {
 	take(2);
-	too_early |= has_libunwind();
 }
 
 int main(void)
 {
 	take(3);
-	return too_early ? 1 : ready();
+	return ready();
 }
 """
+
+BEFORE_MAIN = [["take", "first"], ["take", "second"], ["take", "main"]]
 
 WAYS = {"pie": ("-fPIE", "-pie"), "no-pie": ("-fno-pie", "-no-pie"), "now": ("-Wl,-z,now", "-fcf-protection"),
         "archive": ()}
@@ -98,34 +79,32 @@ __attribute__((constructor)) static void begin(void)
 
 
 @pytest.mark.parametrize("by_name", (False, True))
-@pytest.mark.parametrize("how", ("auto", "unwind"))
-def test_nothing_is_unwound_in_libraries_that_come_with_it(world, build, tmp_path, how, by_name):
-    """The program's constructor, which is the next, would see libunwind."""
+@pytest.mark.parametrize("how", HOWS)
+def test_constructors_of_libraries_that_come_with_it_have_none(world, build, tmp_path, how, by_name):
     library = build / "src" / "lib"
     ours = ["-I", ROOT / "include", "-L", library, "-lttmem", f"-Wl,-rpath,{library}:{tmp_path}"]
     (tmp_path / "early.c").write_text(LIBRARY)
     (tmp_path / "app.c").write_text(SOURCE)
     run("gcc", "-O2", "-g", "-shared", "-fPIC", tmp_path / "early.c", "-o", tmp_path / "libearly.so", *ours)
-    run("gcc", "-O2", "-g", "-fno-omit-frame-pointer", tmp_path / "app.c", "-o", tmp_path / "app",
-        "-L", tmp_path, "-Wl,--no-as-needed", "-learly", *ours)
+    run("gcc", "-O2", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", tmp_path / "app.c",
+        "-o", tmp_path / "app", "-L", tmp_path, "-Wl,--no-as-needed", "-learly", *ours)
     words = [loader_of(tmp_path / "app")] if by_name else []
     command, *rest = [*words, tmp_path / "app"]
     process = start(world, command, how, *rest)
     stacks, notes = rows_of(world)
-    assert stacks == [[], [], ["take", "main"], []]
-    assert notes == [f"pid {process.pid}: 3 events have no stack, see docs/stacks.md"]
+    assert [names[:2] for names in stacks] == [*BEFORE_MAIN, []]
+    assert notes == [f"pid {process.pid}: 1 events have no stack, see docs/stacks.md"]
 
 
 LOADS = SOURCE.replace("int main(void)\n{", """#include <dlfcn.h>
 int main(int count, char **words)
 {
 	if (count != 2 || !dlopen(words[1], RTLD_NOW))
-		return 2;
-	too_early |= has_libunwind();""")
+		return 2;""")
 
 
-@pytest.mark.parametrize("how", ("auto", "unwind"))
-def test_nothing_is_unwound_in_libraries_that_come_later(world, build, tmp_path, how):
+@pytest.mark.parametrize("how", HOWS)
+def test_constructors_of_libraries_that_come_later_have_none(world, build, tmp_path, how):
     library = build / "src" / "lib"
     ours = ["-I", ROOT / "include", "-L", library, "-lttmem", f"-Wl,-rpath,{library}"]
     (tmp_path / "late.c").write_text(LIBRARY)
@@ -135,28 +114,20 @@ def test_nothing_is_unwound_in_libraries_that_come_later(world, build, tmp_path,
             tmp_path / source, "-o", tmp_path / out, *ours)
     process = start(world, tmp_path / "app", how, tmp_path / "late.so")
     stacks, notes = rows_of(world)
-    assert stacks == [[], [], ["take", "main"], []]
-    assert notes == [f"pid {process.pid}: 3 events have no stack, see docs/stacks.md"]
+    assert [names[:2] for names in stacks] == [*BEFORE_MAIN, []]
+    assert notes == [f"pid {process.pid}: 1 events have no stack, see docs/stacks.md"]
 
 
-@pytest.mark.parametrize("how", ("auto", "unwind"))
-def test_nothing_is_unwound_before_main(world, program, how):
-    """Neither is libunwind loaded for it; that there are no stacks is counted."""
-    process = start(world, program, how)
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("by_name", (False, True))
+def test_constructors_of_the_program_have_stacks(world, program, how, by_name):
+    """Also where the kernel has started the loader, and the loader the program."""
+    words = [loader_of(program), program] if by_name else [program]
+    start(world, words[0], how, *words[1:])
     stacks, notes = rows_of(world)
-    assert stacks == [[], [], ["take", "main"]]
-    assert notes == [f"pid {process.pid}: 2 events have no stack, see docs/stacks.md"]
-
-
-@pytest.mark.parametrize("how", ("auto", "unwind"))
-def test_a_program_started_by_the_loader_is_found(world, program, how):
-    """What the kernel has started is then the loader: the program is found all the same."""
-    process = start(world, loader_of(program), how, program)
-    stacks, notes = rows_of(world)
-    assert stacks == [[], [], ["take", "main"]]
-    assert notes == [f"pid {process.pid}: 2 events have no stack, see docs/stacks.md"]
-    (row,) = [row for row in world.json("buffers")["buffers"] if row["stack"]]
-    assert row["stack"][0]["module"] == "app"
+    assert [names[:2] for names in stacks] == BEFORE_MAIN
+    assert notes == []
+    assert {row["stack"][0]["module"] for row in world.json("buffers")["buffers"]} == {"app"}
 
 
 APART = HEAD.replace("#include <stdio.h>", "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>") + """
@@ -173,7 +144,7 @@ int main(int count, char **words)
 
 @pytest.mark.parametrize("how", ("auto", "unwind"))
 def test_a_constructor_in_another_linker_namespace_does_not_hang(world, build, tmp_path, how):
-    """Its libc believes in other threads: what loads libunwind must not be a thread that nobody wakes up."""
+    """Its libc believes in other threads."""
     library = build / "src" / "lib"
     ours = ["-I", ROOT / "include", "-L", library, "-lttmem", f"-Wl,-rpath,{library}"]
     later = "void later(void) { ttmem_alloc(0, TTMEM_DRAM, 8 * 4096, 4096, 0); __asm__ volatile(\"\"); }\n"
@@ -186,37 +157,6 @@ def test_a_constructor_in_another_linker_namespace_does_not_hang(world, build, t
     start(world, tmp_path / "app", how, tmp_path / "apart.so")
     stacks, _ = rows_of(world)
     assert stacks == [[], ["later"]]
-
-
-# As tools have it that want to come before everything.
-STAND_IN = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-
-typedef int (*begin)(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void),
-		     void (*)(void), void *);
-
-int __libc_start_main(int (*main)(int, char **, char **), int count, char **words, void (*init)(void),
-		      void (*fini)(void), void (*loader)(void), void *end)
-{
-	return ((begin)dlsym(RTLD_NEXT, "__libc_start_main"))(main, count, words, init, fini, loader, end);
-}
-"""
-
-
-@pytest.mark.parametrize("how", ("auto", "unwind"))
-def test_an_interposed_libc_start_main_still_gives_stacks(world, build, tmp_path, how):
-    """Then constructors of the program cannot be told from main(), and have stacks as main() has."""
-    library = build / "src" / "lib"
-    (tmp_path / "app.c").write_text(SOURCE.replace("return too_early ? 1 :", "return"))
-    (tmp_path / "before.c").write_text(STAND_IN)
-    run("gcc", "-O2", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-I", ROOT / "include",
-        tmp_path / "app.c", "-o", tmp_path / "app", "-L", library, "-lttmem", f"-Wl,-rpath,{library}")
-    run("gcc", "-O2", "-shared", "-fPIC", tmp_path / "before.c", "-o", tmp_path / "before.so")
-    start(world, tmp_path / "app", how, LD_PRELOAD=str(tmp_path / "before.so"))
-    stacks, notes = rows_of(world)
-    assert [names[:2] for names in stacks] == [["take", "first"], ["take", "second"], ["take", "main"]]
-    assert notes == []
 
 
 # Without frame pointers the register is anybody's: here it points to data that could be a frame, of the loader's.
@@ -246,10 +186,3 @@ def test_data_is_not_taken_for_a_constructor(world, build, tmp_path, how):
         tmp_path / "app", "-L", library, "-lttmem", f"-Wl,-rpath,{library}")
     start(world, tmp_path / "app", how)
     assert rows_of(world) == ([["take", "victim", "main"]], [])
-
-
-def test_frame_pointers_work_before_main(world, program):
-    start(world, program, "fp")
-    stacks, notes = rows_of(world)
-    assert [names[:2] for names in stacks] == [["take", "first"], ["take", "second"], ["take", "main"]]
-    assert notes == []

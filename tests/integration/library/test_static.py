@@ -4,7 +4,6 @@
 Stacks are compared with what gdb prints for the same point.
 """
 
-import ctypes.util
 import json
 import os
 import re
@@ -20,10 +19,9 @@ from world import check_schema, descriptors
 STATIC = ("-static", "-static-pie")
 KINDS = (*STATIC, "program", "library")
 
-# Without a loader there is no libunwind.
-HOWS = {kind: ("fp", "auto") for kind in KINDS}
-if ctypes.util.find_library("unwind-x86_64"):
-    HOWS.update(program=("fp", "auto", "unwind"), library=("fp", "auto", "unwind"))
+# Without a loader nothing tells where the unwind tables are.
+HOWS = {kind: ("fp", "auto") for kind in STATIC}
+HOWS.update({kind: ("fp", "auto", "unwind") for kind in KINDS if kind not in STATIC})
 
 PART = """\
 #include <ttmem/ttmem.h>
