@@ -69,7 +69,7 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 		{"stacks-lost", DOCTOR_WARNING,
 		 "sizes are right, but it is not known who asked for some buffers",
 		 "docs/stacks.md tells the reasons: fibers, signal handlers, a full book, "
-		 "unwinding in a program that is linked statically"},
+		 "a static program without --eh-frame-hdr"},
 	[DOCTOR_STACKS_OFF] =
 		{"stacks-off", DOCTOR_INFO,
 		 "without stacks nobody can say which line of code asked for a buffer",

@@ -140,13 +140,32 @@ bool linked_can_find(void)
 	return linked_ask != NULL;
 }
 
+/* Without a loader: our own headers are the program's. */
+static bool linked_find_static(uintptr_t address, struct linked_file *ret_file)
+{
+	const ElfW(Phdr) *headers = linked_headers(&__ehdr_start);
+	struct linked_code image = linked_image(&__ehdr_start);
+
+	if (!linked_is_static() || address <= image.low || address > image.high)
+		return false;
+	*ret_file = (struct linked_file){.low = image.low, .high = image.high};
+	for (size_t i = 0; i < __ehdr_start.e_phnum; i++) {
+		if (headers[i].p_type == PT_GNU_EH_FRAME)
+			ret_file->tables =
+				(const char *)linked_shift(&__ehdr_start) + headers[i].p_vaddr;
+	}
+	return true;
+}
+
 bool linked_find(uintptr_t address, struct linked_file *ret_file)
 {
 	struct dl_find_object object;
 
+	if (!linked_ask)
+		return linked_find_static(address, ret_file);
 	/* A call may be the last instruction of its function: look up the call itself. */
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the API takes a pointer */
-	if (!linked_ask || linked_ask((void *)(address - 1), &object) != 0)
+	if (linked_ask((void *)(address - 1), &object) != 0)
 		return false;
 	*ret_file = (struct linked_file){
 		.low = (uintptr_t)object.dlfo_map_start,
@@ -178,12 +197,12 @@ bool linked_find(uintptr_t address, struct linked_file *ret_file)
 
 LINKED_READS uintptr_t linked_base(const struct linked_file *file)
 {
-	return file->map->l_addr;
+	return file->map ? file->map->l_addr : linked_shift(&__ehdr_start);
 }
 
 LINKED_READS const char *linked_path(const struct linked_file *file)
 {
-	return file->map->l_name;
+	return file->map ? file->map->l_name : "";
 }
 
 /* Byte by byte: a sanitizer intercepts libc's own functions. */

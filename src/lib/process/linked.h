@@ -45,7 +45,7 @@ bool linked_place(const void *address, Dl_info *ret_info);
 struct linked_file {
 	uintptr_t low;
 	uintptr_t high;
-	const struct link_map *map; /* the loader's record of it */
+	const struct link_map *map; /* the loader's record of it; NULL = there is no loader */
 	const void *tables;         /* unwind tables */
 };
 

@@ -314,8 +314,6 @@ bool eh_frame_works(void)
 {
 	struct rule rule;
 
-	if (!linked_can_find())
-		return false;
 	eh_frame_rule(eh_frame_here(), &rule);
 	return rule.kind > RULE_LOST;
 }

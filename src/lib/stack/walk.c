@@ -36,6 +36,7 @@ struct walk {
 static enum walk_how walk_way;
 static struct lock walk_lock; /* for everything below, and changes of rules and pins */
 static uint32_t walk_generation;
+static bool walk_has_tables;
 
 static enum walk_how walk_how(void)
 {
@@ -67,10 +68,14 @@ void walk_open(enum walk_how how)
 	/* Held by a thread that this forked child does not have. It may have been changing rules. */
 	bool was_held = walk_lock.word & LOCK_HELD;
 
-	/* Unchecked frame pointers are better than nothing, unless only rules were requested. */
-	if (how == WALK_AUTO && !eh_frame_works()) {
-		debug_line("stacks: by frame pointers, there are no unwind tables to be found");
-		how = WALK_FRAMES;
+	walk_has_tables = how != WALK_FRAMES && eh_frame_works();
+	if (how != WALK_FRAMES && !walk_has_tables) {
+		debug_line("stacks: there are no unwind tables: %s",
+			   linked_is_static() ? "the program was linked without --eh-frame-hdr"
+					      : "the C library has no _dl_find_object()");
+		/* Unchecked frame pointers are better than nothing. */
+		if (how == WALK_AUTO)
+			how = WALK_FRAMES;
 	}
 	walk_lock = LOCK_NULL;
 	if (walk_way == how && !was_held)
@@ -286,7 +291,7 @@ static size_t walk_learn(const struct bounds *bounds, const void *frame, uintptr
 	struct block_signals block_signals;
 	size_t n = 0;
 
-	if ((uintptr_t)frame - bounds->low < WALK_ROOM)
+	if (!walk_has_tables || (uintptr_t)frame - bounds->low < WALK_ROOM)
 		return 0;
 	block_signals_begin(&block_signals);
 	if (lock_take(&walk_lock)) {
