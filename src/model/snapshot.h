@@ -119,6 +119,8 @@ struct snapshot_part {
 	uint32_t device; /* as the process numbers it */
 	uint32_t row;    /* index into snapshot->devices, once finished */
 	bool is_claim;   /* made from a claim, not by the process itself */
+	/* As a daemon, which sees more than we, has joined it; then joined and unmatched are set. */
+	bool is_told;
 	/* Once finished: */
 	bool is_joined;
 	uint32_t card;      /* index into snapshot->cards, or SNAPSHOT_NO_CARD */

@@ -15,6 +15,8 @@
  *		devices; else device n is the nth of its nodes
  *	number	device n is node n, where nothing contradicts it
  *
+ * What ttmemd has found for a process that we may not inspect is taken from it.
+ *
  * A contradiction is: another ASIC id, a remote chip, other nodes open, or none at all. Where cards
  * have neither id nor serial number, rows can be told apart only by number, and open nodes do not
  * contradict.
