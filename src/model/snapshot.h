@@ -228,8 +228,10 @@ struct snapshot_condition {
 
 /* A chip with a connection to the host, as the driver reports it. */
 struct snapshot_card {
-	uint32_t number;    /* N of /dev/tenstorrent/N */
-	uint64_t node;      /* its device number, as in st_rdev; 0 = not known */
+	uint32_t number; /* N of /dev/tenstorrent/N */
+	uint64_t node;   /* its device number, as in st_rdev; 0 = not known */
+	uint64_t
+		folder; /* inode of its folder: a new one whenever the driver registers it; 0 = not known */
 	uint64_t unique_id; /* ASIC id; 0 = not known, likewise the next */
 	uint64_t serial;    /* of the board; chips of one board share it */
 	const char *arch;   /* NULL = not known, likewise the next */

@@ -171,6 +171,119 @@ UNIT(a_heartbeat_that_stands_still_is_no_answer)
 	card_watch_free(watch);
 }
 
+/* One reading of a card with these counters, whose memory was held before. */
+static bool is_left(struct card_watch *watch, const struct snapshot_card *card)
+{
+	static uint64_t now_ns = NS_PER_S;
+	struct snapshot *snapshot = look(watch, now_ns += NS_PER_S, card, 4096);
+	bool left = snapshot->processes[0].parts[0].before_reset;
+
+	assert(snapshot->devices[0].condition.state == SNAPSHOT_PRESENT);
+	assert(snapshot->devices[0].memory[TYPES_DRAM].used == (left ? 0 : 4096));
+	snapshot_free(snapshot);
+	return left;
+}
+
+/* Whether memory is stale after the heartbeat went @from one value @to another in a second. */
+static bool is_reset_by_beats(uint32_t from, uint32_t to)
+{
+	struct snapshot_card card = whole;
+	struct card_watch *watch;
+	bool left;
+
+	assert(card_watch_new(&watch) == 0);
+	card.condition.has_heartbeat = true;
+	card.condition.heartbeat = from;
+	assert(!is_left(watch, &card));
+	card.condition.heartbeat = to;
+	left = is_left(watch, &card);
+	card.condition.heartbeat++;
+	assert(is_left(watch, &card) == left); /* and stays so */
+	card_watch_free(watch);
+	return left;
+}
+
+UNIT(a_heartbeat_that_starts_anew_shows_a_reset_between_two_readings)
+{
+	assert(is_reset_by_beats(5000, 3));
+	assert(is_reset_by_beats(5000, 4999));
+	assert(is_reset_by_beats(UINT32_MAX / 2, 0));
+	assert(!is_reset_by_beats(5000, 5010));
+	assert(!is_reset_by_beats(5000, 15000));         /* it counts fast */
+	assert(!is_reset_by_beats(UINT32_MAX - 2, 7));   /* it wraps around */
+	assert(is_reset_by_beats(5000, 3000000000));     /* it starts anywhere */
+	assert(!is_reset_by_beats(0, CARD_WATCH_BEATS)); /* a reading may come late */
+}
+
+/* A chip off the bus is read as ones; its count tells what has happened to it meanwhile. */
+UNIT(a_heartbeat_is_compared_over_a_time_without_answers)
+{
+	struct snapshot_card card = whole, silent = whole;
+
+	card.condition.has_heartbeat = true;
+	silent.condition.state = SNAPSHOT_NOT_ANSWERING;
+	for (uint32_t after = 3; after <= 5001; after += 4998) {
+		struct card_watch *watch;
+
+		assert(card_watch_new(&watch) == 0);
+		card.condition.heartbeat = 5000;
+		assert(!is_left(watch, &card));
+		expect(watch, &silent, 4096, SNAPSHOT_NOT_ANSWERING, false);
+		card.condition.heartbeat = after;
+		assert(is_left(watch, &card) == (after < 5000));
+		card_watch_free(watch);
+	}
+}
+
+UNIT(a_card_that_has_switched_itself_off_was_reset)
+{
+	struct snapshot_card card = whole;
+	struct card_watch *watch;
+
+	card.condition.has_trips = true;
+	card.condition.trips = 1;
+	assert(card_watch_new(&watch) == 0);
+	assert(!is_left(watch, &card));
+	card.condition.trips = 0; /* firmware that starts does not know yet */
+	assert(!is_left(watch, &card));
+	card.condition.trips = 1;
+	assert(!is_left(watch, &card));
+	card.condition.trips = 2;
+	assert(is_left(watch, &card));
+	card_watch_free(watch);
+}
+
+UNIT(a_card_that_was_registered_again_was_removed)
+{
+	struct snapshot_card card = whole;
+	struct card_watch *watch;
+
+	card.folder = 70;
+	assert(card_watch_new(&watch) == 0);
+	assert(!is_left(watch, &card));
+	card.folder = 0; /* not known, as to another reader */
+	assert(!is_left(watch, &card));
+	card.folder = 70;
+	assert(!is_left(watch, &card));
+	card.folder = 71;
+	assert(is_left(watch, &card));
+	card_watch_free(watch);
+}
+
+UNIT(who_takes_memory_after_a_reset_has_it)
+{
+	struct snapshot_card card = whole;
+	struct card_watch *watch;
+
+	card.condition.has_heartbeat = true;
+	card.condition.heartbeat = 5000;
+	assert(card_watch_new(&watch) == 0);
+	expect(watch, &card, 0, SNAPSHOT_PRESENT, false); /* nobody held anything */
+	card.condition.heartbeat = 1;
+	expect(watch, &card, 4096, SNAPSHOT_PRESENT, false);
+	card_watch_free(watch);
+}
+
 UNIT(one_without_a_bus_address_is_known_by_its_number)
 {
 	struct snapshot_card card = whole, empty = resetting;

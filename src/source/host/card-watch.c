@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "model/amount.h"
 #include "model/snapshot.h"
 
@@ -34,9 +35,12 @@ struct card_watch_entry {
 	uint32_t state;
 	bool is_seen; /* in this reading */
 	uint64_t gone_ns;
-	bool has_heartbeat;
+	uint64_t folder;    /* see struct snapshot_card */
+	bool has_heartbeat; /* of the last reading that had one, at heartbeat_ns; likewise trips */
 	uint32_t heartbeat;
-	uint64_t heartbeat_ns; /* when it last changed */
+	uint64_t heartbeat_ns;
+	uint64_t still_ns; /* since when it has been the same; 0 = not known */
+	uint32_t trips;    /* the most that were read; UINT32_MAX = none yet */
 
 	struct card_watch_parts holders; /* who has memory of it */
 	struct card_watch_parts left; /* who had when it was reset or removed, and still shows it */
@@ -124,7 +128,8 @@ static struct card_watch_entry *card_watch_add(struct card_watch *watch,
 	if (!entries)
 		return NULL;
 	watch->entries = entries;
-	entries[watch->count] = (struct card_watch_entry){.state = card->condition.state};
+	entries[watch->count] =
+		(struct card_watch_entry){.state = card->condition.state, .trips = UINT32_MAX};
 	snprintf(entries[watch->count].bus, CARD_WATCH_TEXT, "%s", card->bus ? card->bus : "");
 	return &entries[watch->count++];
 }
@@ -161,17 +166,48 @@ static void card_watch_recall(const struct card_watch_entry *entry, struct snaps
 	card->firmware = card_watch_recall_text(snapshot, card->firmware, entry->firmware);
 }
 
+/* Whether the card shows that it was reset, or removed and put back, since the last reading. */
+static bool card_watch_was_reset(const struct card_watch_entry *entry, uint64_t now_ns,
+				 const struct snapshot_card *card)
+{
+	const struct snapshot_condition *condition = &card->condition;
+	uint64_t most = ((now_ns - entry->heartbeat_ns) / NS_PER_S + 1) * CARD_WATCH_BEATS;
+
+	if (entry->folder && card->folder && entry->folder != card->folder)
+		return true;
+	/* After a reset it may be 0 for a moment: only more of them mean something. */
+	if (condition->has_trips && condition->trips > entry->trips)
+		return true;
+	return entry->has_heartbeat && condition->has_heartbeat &&
+	       condition->heartbeat - entry->heartbeat > most;
+}
+
 static void card_watch_heartbeat(struct card_watch_entry *entry, uint64_t now_ns,
 				 struct snapshot_condition *condition)
 {
-	if (!entry->has_heartbeat || !condition->has_heartbeat ||
-	    entry->heartbeat != condition->heartbeat) {
-		entry->has_heartbeat = condition->has_heartbeat;
-		entry->heartbeat = condition->heartbeat;
-		entry->heartbeat_ns = now_ns;
-	} else if (now_ns - entry->heartbeat_ns >= CARD_WATCH_STILL_NS) {
-		condition->state = SNAPSHOT_NOT_ANSWERING;
+	if (!condition->has_heartbeat) {
+		entry->still_ns = 0;
+		return;
 	}
+	if (!entry->still_ns || entry->heartbeat != condition->heartbeat)
+		entry->still_ns = now_ns;
+	else if (now_ns - entry->still_ns >= CARD_WATCH_STILL_NS)
+		condition->state = SNAPSHOT_NOT_ANSWERING;
+	entry->has_heartbeat = true;
+	entry->heartbeat = condition->heartbeat;
+	entry->heartbeat_ns = now_ns;
+}
+
+/* What the next reading is compared with. */
+static void card_watch_note(struct card_watch_entry *entry, uint64_t now_ns,
+			    struct snapshot_card *card)
+{
+	const struct snapshot_condition *condition = &card->condition;
+
+	card_watch_heartbeat(entry, now_ns, &card->condition);
+	entry->folder = card->folder ? card->folder : entry->folder;
+	if (condition->has_trips && (entry->trips == UINT32_MAX || condition->trips > entry->trips))
+		entry->trips = condition->trips;
 }
 
 static bool card_watch_is_away(uint32_t state)
@@ -213,13 +249,16 @@ static void card_watch_see(struct card_watch *watch, uint64_t now_ns, struct sna
 	entry->is_seen = true;
 	entry->number = card->number;
 	if (card->condition.state == SNAPSHOT_PRESENT) {
-		card_watch_heartbeat(entry, now_ns, &card->condition);
+		/* Those who held it when it was seen to be away have been moved already. */
+		if (card_watch_was_reset(entry, now_ns, card))
+			card_watch_move_parts(&entry->left, &entry->holders);
+		card_watch_note(entry, now_ns, card);
 		/* Another card may have been put into the slot. */
 		if (card->unique_id && card->unique_id != entry->unique_id)
 			entry->card[0] = entry->firmware[0] = '\0';
 		card_watch_keep(entry, card);
 	} else {
-		entry->has_heartbeat = false;
+		entry->still_ns = 0;
 		card_watch_recall(entry, snapshot, card);
 	}
 	card_watch_set(entry, card->condition.state);
@@ -239,6 +278,7 @@ static int card_watch_miss(struct card_watch_entry *entry, uint64_t now_ns,
 	if (entry->state != SNAPSHOT_GONE)
 		entry->gone_ns = now_ns;
 	entry->has_heartbeat = false;
+	entry->trips = UINT32_MAX; /* power may be cycled */
 	card_watch_set(entry, SNAPSHOT_GONE);
 	card_watch_recall(entry, snapshot, &card);
 	r = snapshot_add_card(snapshot, &card);
@@ -375,9 +415,10 @@ void card_watch_tell(struct card_watch *watch, uint64_t now_ns, const struct sna
 		entry->has_heartbeat = condition->has_heartbeat;
 		entry->heartbeat = condition->heartbeat;
 		entry->heartbeat_ns = now_ns;
+		entry->still_ns = condition->has_heartbeat ? now_ns : 0;
 		/* The other has waited for long enough. */
-		if (condition->state == SNAPSHOT_NOT_ANSWERING)
-			entry->heartbeat_ns -= CARD_WATCH_STILL_NS;
+		if (entry->still_ns && condition->state == SNAPSHOT_NOT_ANSWERING)
+			entry->still_ns -= CARD_WATCH_STILL_NS;
 		card_watch_keep(entry, card);
 	}
 	pthread_mutex_unlock(&watch->lock);

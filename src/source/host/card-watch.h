@@ -6,8 +6,13 @@
  * the driver does not tell during a reset; that they were there, once they are removed; whether the
  * heartbeat goes on; and who held their memory when they were reset or removed.
  *
- * Cards are known by their bus address: it stays while the number of the node may change. A reset
- * that begins and ends between two readings is not seen. May be used by several threads.
+ * Cards are known by their bus address: it stays while the number of the node may change. May be used
+ * by several threads.
+ *
+ * A reset or removal that begins and ends between two readings leaves traces, each of which is enough:
+ * the heartbeat starts anew; the card has switched itself off once more; the driver has registered the
+ * card again. What leaves none is a reset so soon after the last one that the heartbeat has not come
+ * further than it was, and one of a Wormhole with firmware before 19.4, which may go on counting.
  */
 
 #include <stdint.h>
@@ -19,6 +24,12 @@ struct snapshot_left;
 
 /* A heartbeat that does not change for so long stands still. */
 #define CARD_WATCH_STILL_NS UINT64_C(3000000000)
+
+/*
+ * Beats per second that are far beyond any firmware: it counts how often it has read its sensors. So
+ * the count may wrap around, which is no reset, but may not leap.
+ */
+#define CARD_WATCH_BEATS UINT64_C(1000000)
 
 /* How long a card that nobody has is remembered after it was removed. */
 #define CARD_WATCH_KEEP_NS UINT64_C(3600000000000)
