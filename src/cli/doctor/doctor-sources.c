@@ -62,6 +62,8 @@ static void doctor_tell_unmatched(struct doctor *doctor, const struct snapshot_p
 	for (size_t i = 0; i < process->part_count; i++) {
 		const struct snapshot_part *part = &process->parts[i];
 
+		if (part->before_reset)
+			continue; /* its card is gone: doctor_tell_left() */
 		switch ((enum snapshot_unmatched)part->unmatched) {
 		case SNAPSHOT_UNMATCHED_ID:
 			snprintf(why, sizeof(why), "no card has its id 0x%" PRIx64,

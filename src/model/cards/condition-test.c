@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/unit.h"
 #include "model/types.h"
 
@@ -83,6 +84,26 @@ UNIT(memory_from_before_a_reset_is_not_counted_on_the_card)
 	assert(!snapshot->processes[1].parts[0].before_reset);
 	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "stale after reset"));
 	snapshot_free(snapshot);
+}
+
+UNIT(memory_of_a_card_that_is_away_is_from_before)
+{
+	static const uint32_t states[] = {SNAPSHOT_PRESENT, SNAPSHOT_NOT_ANSWERING,
+					  SNAPSHOT_IN_RESET, SNAPSHOT_GONE};
+
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
+		struct snapshot *snapshot = snapshot_new(1);
+
+		assert(snapshot);
+		add_card(snapshot, states[i]);
+		add_process(snapshot, 10, 1000);
+		add_process(snapshot, 11, 0);
+		assert(snapshot_finish(snapshot) == 0 && snapshot->device_count == 1);
+		assert(snapshot->processes[0].parts[0].before_reset == (i >= 2));
+		assert(!snapshot->processes[1].parts[0].before_reset);
+		assert(snapshot->devices[0].memory[TYPES_DRAM].used == (i >= 2 ? 0 : 1000));
+		snapshot_free(snapshot);
+	}
 }
 
 UNIT(another_process_with_the_same_pid_is_not_marked)

@@ -95,6 +95,21 @@ UNIT(memory_held_at_a_reset_is_stale_until_it_is_freed)
 	card_watch_free(watch);
 }
 
+UNIT(memory_of_a_card_that_was_in_reset_from_the_start_stays_stale)
+{
+	struct snapshot_card known = whole;
+	struct card_watch *watch;
+
+	known.condition.state = SNAPSHOT_IN_RESET;
+	assert(card_watch_new(&watch) == 0);
+	expect(watch, &known, 4096, SNAPSHOT_IN_RESET, true);
+	expect(watch, &known, 4096, SNAPSHOT_IN_RESET, true);
+	expect(watch, &whole, 4096, SNAPSHOT_PRESENT, true);
+	expect(watch, &whole, 0, SNAPSHOT_PRESENT, true); /* learnt after it is shown */
+	expect(watch, &whole, 512, SNAPSHOT_PRESENT, false);
+	card_watch_free(watch);
+}
+
 UNIT(a_removed_card_is_gone_and_its_memory_stale_when_it_is_back)
 {
 	struct snapshot_card elsewhere = whole;

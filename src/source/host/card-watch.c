@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "model/amount.h"
+#include "model/cards/condition.h"
 #include "model/snapshot.h"
 
 #define CARD_WATCH_TEXT 64u
@@ -210,14 +211,9 @@ static void card_watch_note(struct card_watch_entry *entry, uint64_t now_ns,
 		entry->trips = condition->trips;
 }
 
-static bool card_watch_is_away(uint32_t state)
-{
-	return state == SNAPSHOT_IN_RESET || state == SNAPSHOT_GONE;
-}
-
 static void card_watch_set(struct card_watch_entry *entry, uint32_t state)
 {
-	if (card_watch_is_away(state) && !card_watch_is_away(entry->state))
+	if (condition_is_away(state) && !condition_is_away(entry->state))
 		card_watch_move_parts(&entry->left, &entry->holders);
 	entry->state = state;
 }
@@ -358,7 +354,18 @@ static void card_watch_prune(struct card_watch_parts *parts, const struct snapsh
 	parts->count = kept;
 }
 
-/* @rows: for each device 1 + the index of its entry; 0 = none that can be held now. */
+static bool card_watch_has_part(const struct card_watch_parts *parts,
+				const struct snapshot_left *part)
+{
+	for (size_t i = 0; i < parts->count; i++) {
+		if (parts->list[i].pid == part->pid && parts->list[i].device == part->device &&
+		    parts->list[i].start_ticks == part->start_ticks)
+			return true;
+	}
+	return false;
+}
+
+/* @rows: for each device 1 + the index of its entry; 0 = it has none. */
 static void card_watch_learn_process(struct card_watch *watch, const uint32_t *rows,
 				     const struct snapshot_process *process)
 {
@@ -369,9 +376,17 @@ static void card_watch_learn_process(struct card_watch *watch, const uint32_t *r
 			.start_ticks = process->start_ticks,
 			.device = part->device,
 		};
+		struct card_watch_entry *entry;
 
-		if (rows[part->row] && !part->before_reset && amount_of_part(part, AMOUNT_ALL).used)
-			card_watch_add_part(&watch->entries[rows[part->row] - 1].holders, &holder);
+		if (!rows[part->row] || !amount_of_part(part, AMOUNT_ALL).used)
+			continue;
+		entry = &watch->entries[rows[part->row] - 1];
+		if (!condition_is_away(entry->state) && !part->before_reset)
+			card_watch_add_part(&entry->holders, &holder);
+		/* It was away already when it was seen for the first time. */
+		else if (condition_is_away(entry->state) &&
+			 !card_watch_has_part(&entry->left, &holder))
+			card_watch_add_part(&entry->left, &holder);
 	}
 }
 
@@ -384,7 +399,7 @@ void card_watch_learn(struct card_watch *watch, const struct snapshot *snapshot)
 	pthread_mutex_lock(&watch->lock);
 	for (size_t i = 0; i < watch->count; i++) {
 		card_watch_prune(&watch->entries[i].left, snapshot);
-		if (!card_watch_is_away(watch->entries[i].state))
+		if (!condition_is_away(watch->entries[i].state))
 			watch->entries[i].holders.count = 0;
 	}
 	for (size_t i = 0; i < snapshot->device_count; i++) {
@@ -392,7 +407,7 @@ void card_watch_learn(struct card_watch *watch, const struct snapshot *snapshot)
 		const struct snapshot_card card = {.number = device->number, .bus = device->bus};
 		const struct card_watch_entry *entry = card_watch_find(watch, &card);
 
-		if (entry && device->present && !card_watch_is_away(device->condition.state))
+		if (entry && (device->present || device->condition.state == SNAPSHOT_GONE))
 			rows[i] = (uint32_t)(entry - watch->entries) + 1;
 	}
 	for (size_t i = 0; i < snapshot->process_count; i++)
