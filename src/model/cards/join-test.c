@@ -144,6 +144,26 @@ UNIT(two_processes_that_number_differently_share_the_rows)
 	snapshot_free(snapshot);
 }
 
+UNIT(a_chip_without_a_node_is_of_its_boards_kind)
+{
+	static const struct table_card cards[] = {{0, SERIAL}};
+	static const struct table_part chips[] = {{.id = BOARD(0, 0)},
+						  {.id = BOARD(0, 1), .remote = true},
+						  {.id = BOARD(1, 1), .remote = true}};
+	struct snapshot_process process = identity(10, NULL, true);
+	struct snapshot *snapshot = snapshot_new(1);
+
+	assert(snapshot);
+	add_cards(snapshot, cards, 1);
+	add_process(snapshot, &process, 1, chips, 3);
+	assert(snapshot_finish(snapshot) == 0 && snapshot->device_count == 3);
+	assert(snapshot->devices[1].remote && !snapshot->devices[1].present);
+	assert(strcmp(snapshot->devices[1].card, "n150") == 0);
+	assert(snapshot->devices[1].memory[TYPES_DRAM].capacity == UINT64_C(12) << 30);
+	assert(!snapshot->devices[2].card && !snapshot->devices[2].memory[TYPES_DRAM].capacity);
+	snapshot_free(snapshot);
+}
+
 UNIT(the_weakest_way_is_that_of_the_row)
 {
 	static const struct table_card cards[] = {{ASIC(1), SERIAL}};

@@ -142,6 +142,15 @@ uint64_t join_id(const struct join *join, uint64_t id)
 	return card == SNAPSHOT_NO_CARD ? id : join->ids[card];
 }
 
+const struct snapshot_card *join_board(const struct join *join, uint64_t id)
+{
+	for (size_t i = 0; id && i < join->snapshot->card_count; i++) {
+		if (join_is_board(&join->snapshot->cards[i], id))
+			return &join->snapshot->cards[i];
+	}
+	return NULL;
+}
+
 uint64_t join_card_id(const struct join *join, size_t card)
 {
 	return join->taken[card] ? join->taken[card] : join->ids[card];

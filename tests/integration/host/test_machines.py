@@ -15,7 +15,7 @@ import pytest
 
 from conftest import LIMIT, ROOT
 from common import AS_NOBODY, LIMIT
-from machines import GIB, MACHINES, SAMPLES, Machine, Region, hot, n150, p150
+from machines import GIB, MACHINES, SAMPLES, Machine, Region, hot, n150, p150, p300b, t3000
 from world import check_schema, wait_for
 
 GOLDEN = ROOT / "tests" / "corpus" / "machines"
@@ -152,6 +152,29 @@ def test_memory_of_a_card_that_is_away_is_stale(look, tmp_path, name, state):
     (row,) = [line for line in look(machine, "smi").splitlines() if " 600 " in line]
     assert " reset " in row and "1.0 GiB" in row
     assert "0 reset" in look(machine, "ps")
+
+
+@pytest.mark.parametrize("asic_ids", [False, True])
+def test_eight_chips_on_four_boards_are_eight_rows(look, tmp_path, asic_ids):
+    """Of the chips without a node it is known what they are: the board's other chip has one."""
+    machine = t3000(tmp_path / "machine", asic_ids)
+    rows = json.loads(look(machine, "smi", "--json"))["devices"]
+    assert [(r["device"], r["card"], r["arch"], r["remote"], r["present"]) for r in rows] == [
+        (n, "n300", "wormhole_b0", n >= 4, n < 4) for n in range(8)]
+    assert [(r["memory"]["DRAM"]["used"], r["memory"]["DRAM"]["capacity"]) for r in rows] == [
+        ((n + 1) * GIB, 12 * GIB) for n in range(8)]
+    assert json.loads(look(machine, "doctor", "--json"))["healthy"]
+
+
+@pytest.mark.parametrize("asic_ids", [False, True])
+def test_two_boards_of_two_chips_are_four_rows(look, tmp_path, asic_ids):
+    """Their process has both chips of the first board open, and is nowhere else."""
+    machine = p300b(tmp_path / "machine", asic_ids)
+    document = json.loads(look(machine, "smi", "--json"))
+    assert [(r["device"], r["card"], r["untracked"]) for r in document["devices"]] == [
+        (n, "p300b", int(n < 2)) for n in range(4)]
+    (process,) = document["processes"]
+    assert [(part["node"], part["joined"]) for part in process["devices"]] == [(0, "open"), (1, "open")]
 
 
 def test_ones_are_no_values(look, tmp_path):
