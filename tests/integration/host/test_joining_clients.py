@@ -158,3 +158,17 @@ def test_a_device_is_selected_by_the_card_and_not_by_the_clients_number(world, m
     client({0: 11 * GIB}, [machine.node(2)], TT_VISIBLE_DEVICES="2")
     assert world.json("smi", "-d", "2")["devices"][0]["memory"]["DRAM"]["used"] == 11 * GIB
     assert world.json("smi", "-d", "0")["devices"][0]["memory"]["DRAM"]["used"] == 0
+
+
+def test_whether_memory_fits_is_known_by_the_card(world, machine, client, request):
+    """Only the old client in Python reports ids in place of addresses; that says nothing of free blocks."""
+    client({0: 11 * GIB}, [machine.node(2)], TT_VISIBLE_DEVICES="2")
+    answers = [world.run("fit", size, "-d", 2) for size in ("512MiB", "2GiB")]
+    if "old_python" in request.node.name:
+        assert [answer.returncode for answer in answers] == [3, 3]
+        assert "where its DRAM lies was never declared" in answers[0].stderr
+    else:
+        assert [answer.returncode for answer in answers] == [0, 1], answers
+        assert "(a guess:" in answers[0].stdout and "no, full" in answers[1].stdout
+        (found,) = world.json("map", "-d", 2)["maps"]
+        assert found["banks"] == 12 and found["bank_size"] == GIB and found["unplaced"] == 0
