@@ -209,14 +209,14 @@ static uint32_t join_card_of(const struct join *join, uint64_t number)
 static bool join_as_told(struct join *join, struct join_who *who, struct snapshot_part *part)
 {
 	uint32_t step, card = join_find(join, part->facts.unique_id, &step);
+	bool is_unnamed = !part->facts.unique_id && part->joined != SNAPSHOT_BY_NUMBER;
+	bool is_unseen = part->unmatched == SNAPSHOT_UNMATCHED_NUMBER &&
+			 join_card_of(join, part->device) != SNAPSHOT_NO_CARD;
 
+	if (card == SNAPSHOT_NO_CARD && (is_unnamed || is_unseen))
+		return false;
 	if (card != SNAPSHOT_NO_CARD)
 		join_set(join, who, part, card, part->joined);
-	else if (!part->facts.unique_id && part->joined != SNAPSHOT_BY_NUMBER)
-		return false;
-	else if (part->unmatched == SNAPSHOT_UNMATCHED_NUMBER &&
-		 join_card_of(join, part->device) != SNAPSHOT_NO_CARD)
-		return false;
 	part->is_joined = true;
 	return true;
 }
