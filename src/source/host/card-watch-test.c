@@ -27,6 +27,8 @@ static const struct snapshot_card whole = {
 static const struct snapshot_card resetting = {
 	.arch = "wormhole_b0", .bus = BUS, .condition.state = SNAPSHOT_IN_RESET};
 
+static uint64_t lateness_ns; /* how long readings take */
+
 /* One reading: the card if there is one, and a process that holds @used of it. */
 static struct snapshot *look(struct card_watch *watch, uint64_t now_ns,
 			     const struct snapshot_card *card, uint64_t used)
@@ -40,7 +42,7 @@ static struct snapshot *look(struct card_watch *watch, uint64_t now_ns,
 	assert(snapshot);
 	if (card)
 		assert(snapshot_add_card(snapshot, card) == 0);
-	assert(card_watch_apply(watch, now_ns, snapshot) == 0);
+	assert(card_watch_apply(watch, now_ns - lateness_ns, now_ns, snapshot) == 0);
 	assert(snapshot_add_process(snapshot, &who, &index) == 0);
 	part = snapshot_part(snapshot, index, 0);
 	assert(part);
@@ -281,6 +283,27 @@ UNIT(a_card_that_was_registered_again_was_removed)
 	card.folder = 70;
 	assert(!is_left(watch, &card));
 	card.folder = 71;
+	assert(is_left(watch, &card));
+	card_watch_free(watch);
+}
+
+/* Of two threads the one that read first may be the second to tell. */
+UNIT(a_reading_that_overlaps_the_last_one_shows_no_reset)
+{
+	struct snapshot_card card = whole;
+	struct card_watch *watch;
+
+	card.condition.has_heartbeat = true;
+	card.condition.heartbeat = 5000;
+	assert(card_watch_new(&watch) == 0);
+	assert(!is_left(watch, &card));
+	lateness_ns = 2 * NS_PER_S; /* it began before that one was applied */
+	card.condition.heartbeat = 4999;
+	assert(!is_left(watch, &card));
+	lateness_ns = 0;
+	card.condition.heartbeat = 5001;
+	assert(!is_left(watch, &card)); /* and is not what the next is compared with */
+	card.condition.heartbeat = 5000;
 	assert(is_left(watch, &card));
 	card_watch_free(watch);
 }

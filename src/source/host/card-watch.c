@@ -51,6 +51,8 @@ struct card_watch {
 	pthread_mutex_t lock;
 	struct card_watch_entry *entries;
 	size_t count, capacity;
+	uint64_t applied_ns; /* when a reading was applied last */
+	bool is_late;        /* the one that is applied now began before that */
 };
 
 int card_watch_new(struct card_watch **ret_watch)
@@ -246,9 +248,10 @@ static void card_watch_see(struct card_watch *watch, uint64_t now_ns, struct sna
 	entry->number = card->number;
 	if (card->condition.state == SNAPSHOT_PRESENT) {
 		/* Those who held it when it was seen to be away have been moved already. */
-		if (card_watch_was_reset(entry, now_ns, card))
+		if (!watch->is_late && card_watch_was_reset(entry, now_ns, card))
 			card_watch_move_parts(&entry->left, &entry->holders);
-		card_watch_note(entry, now_ns, card);
+		if (!watch->is_late)
+			card_watch_note(entry, now_ns, card);
 		/* Another card may have been put into the slot. */
 		if (card->unique_id && card->unique_id != entry->unique_id)
 			entry->card[0] = entry->firmware[0] = '\0';
@@ -313,11 +316,15 @@ static int card_watch_apply_all(struct card_watch *watch, uint64_t now_ns,
 	return r;
 }
 
-int card_watch_apply(struct card_watch *watch, uint64_t now_ns, struct snapshot *snapshot)
+int card_watch_apply(struct card_watch *watch, uint64_t began_ns, uint64_t now_ns,
+		     struct snapshot *snapshot)
 {
 	int r;
 
 	pthread_mutex_lock(&watch->lock);
+	watch->is_late = began_ns < watch->applied_ns;
+	if (!watch->is_late)
+		watch->applied_ns = now_ns;
 	r = card_watch_apply_all(watch, now_ns, snapshot);
 	pthread_mutex_unlock(&watch->lock);
 	return r;

@@ -40,9 +40,12 @@ struct card_watch *card_watch_free(struct card_watch *watch);
 
 /*
  * Adds to a snapshot with all of the driver's cards, and nothing else of the host yet, what is
- * remembered. @now_ns: CLOCK_MONOTONIC. 0 or -ENOMEM.
+ * remembered. @began_ns: when the first of their files was read, CLOCK_MONOTONIC like @now_ns. Readings
+ * of two threads may overlap, and the older one come last: its counters would seem to go back, so they
+ * are compared only if the reading began after the last one was applied. 0 or -ENOMEM.
  */
-int card_watch_apply(struct card_watch *watch, uint64_t now_ns, struct snapshot *snapshot);
+int card_watch_apply(struct card_watch *watch, uint64_t began_ns, uint64_t now_ns,
+		     struct snapshot *snapshot);
 
 /* Remembers who holds which card. @snapshot is finished and has all processes. */
 void card_watch_learn(struct card_watch *watch, const struct snapshot *snapshot);
