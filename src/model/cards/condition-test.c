@@ -106,6 +106,20 @@ UNIT(memory_of_a_card_that_is_away_is_from_before)
 	}
 }
 
+UNIT(a_number_alone_is_no_reason_to_call_memory_lost)
+{
+	const struct snapshot_card card = {.condition.state = SNAPSHOT_IN_RESET};
+	struct snapshot *snapshot = snapshot_new(1);
+
+	assert(snapshot && snapshot_add_card(snapshot, &card) == 0);
+	add_process(snapshot, 10, 1000);
+	snapshot->processes[0].parts[0].facts.unique_id = 0;
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->processes[0].parts[0].joined == SNAPSHOT_JOINED_NUMBER);
+	assert(!snapshot->processes[0].parts[0].before_reset);
+	snapshot_free(snapshot);
+}
+
 UNIT(another_process_with_the_same_pid_is_not_marked)
 {
 	const struct snapshot_left left = {.pid = 10, .start_ticks = 9};
