@@ -274,6 +274,22 @@ static void merge_cards(struct snapshot *snapshot, const struct merge_entry *ent
 	}
 }
 
+/* A chip without a node is of the same kind as those of its board that have one. */
+static void merge_boards(struct snapshot *snapshot, const struct join *join)
+{
+	for (size_t i = 0; snapshot->card_count && i < snapshot->device_count; i++) {
+		struct snapshot_device *row = &snapshot->devices[i];
+		const struct snapshot_card *card =
+			row->card || row->bus ? NULL : join_board(join, row->unique_id);
+
+		if (!card)
+			continue;
+		row->card = card->card;
+		if (!row->arch)
+			row->arch = card->arch;
+	}
+}
+
 /* Fills in from the card's name what no process has declared. */
 static void merge_table(struct snapshot *snapshot)
 {
@@ -319,6 +335,7 @@ int merge_devices(struct snapshot *snapshot, const struct join *join)
 	}
 	snapshot->device_count = n;
 	merge_cards(snapshot, entries, count, join);
+	merge_boards(snapshot, join);
 	merge_table(snapshot);
 	return merge_sort_rows(snapshot, entries, count);
 }

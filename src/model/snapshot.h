@@ -119,6 +119,8 @@ struct snapshot_part {
 	uint32_t device; /* as the process numbers it */
 	uint32_t row;    /* index into snapshot->devices, once finished */
 	bool is_claim;   /* made from a claim, not by the process itself */
+	/* As a daemon, which sees more than we, has joined it; then joined and unmatched are set. */
+	bool is_told;
 	/* Once finished: */
 	bool is_joined;
 	uint32_t card;      /* index into snapshot->cards, or SNAPSHOT_NO_CARD */
@@ -226,8 +228,10 @@ struct snapshot_condition {
 
 /* A chip with a connection to the host, as the driver reports it. */
 struct snapshot_card {
-	uint32_t number;    /* N of /dev/tenstorrent/N */
-	uint64_t node;      /* its device number, as in st_rdev; 0 = not known */
+	uint32_t number; /* N of /dev/tenstorrent/N */
+	uint64_t node;   /* its device number, as in st_rdev; 0 = not known */
+	uint64_t
+		folder; /* inode of its folder: a new one whenever the driver registers it; 0 = not known */
 	uint64_t unique_id; /* ASIC id; 0 = not known, likewise the next */
 	uint64_t serial;    /* of the board; chips of one board share it */
 	const char *arch;   /* NULL = not known, likewise the next */

@@ -82,21 +82,27 @@ UNIT(an_older_database_is_converted)
 	testing_close(&world);
 }
 
+/* A database with one report, made old and changed by @sql; then it is opened and gets another. */
+static void add_to_old(struct testing_world *world, const char *sql)
+{
+	testing_init(world);
+	testing_open(world);
+	testing_put_leak(world, 1, "weights");
+	testing_flush(world);
+	testing_close(world);
+	make_old(world, 1);
+	testing_sql(world, sql);
+	testing_open(world);
+	testing_put_leak(world, 2, "weights");
+	testing_flush(world);
+}
+
 UNIT(an_older_report_without_its_list_stays_without)
 {
 	struct testing_world world;
 	struct testing_told told;
 
-	testing_init(&world);
-	testing_open(&world);
-	testing_put_leak(&world, 1, "weights");
-	testing_flush(&world);
-	testing_close(&world);
-	make_old(&world, 1);
-	testing_sql(&world, "DELETE FROM leak_buffers");
-	testing_open(&world);
-	testing_put_leak(&world, 2, "weights");
-	testing_flush(&world);
+	add_to_old(&world, "DELETE FROM leak_buffers");
 	told = testing_told_leaks(&world, &testing_everything);
 	assert(told.leaks == 2 && told.leak.process.pid == 1 && told.leak.buffers == 1);
 	assert(told.buffers == 1 && told.leak.listed == 0 && !told.part.phases);
@@ -108,16 +114,7 @@ UNIT(an_older_database_that_cannot_be_converted_is_set_aside)
 {
 	struct testing_world world;
 
-	testing_init(&world);
-	testing_open(&world);
-	testing_put_leak(&world, 1, "weights");
-	testing_flush(&world);
-	testing_close(&world);
-	make_old(&world, 1);
-	testing_sql(&world, "DROP TABLE leak_buffers");
-	testing_open(&world);
-	testing_put_leak(&world, 2, "weights");
-	testing_flush(&world);
+	add_to_old(&world, "DROP TABLE leak_buffers");
 	assert(testing_health(&world).set_aside == 1 && testing_count_leaks(&world) == 1);
 	testing_close(&world);
 }

@@ -33,7 +33,9 @@ UNIT(a_request_survives_a_round_trip)
 	for (uint32_t kind = 1; kind < NATIVE_KINDS; kind++) {
 		native_request_init(&request, (enum native_kind)kind);
 		request.want = NATIVE_WANT_ALL;
-		memset(request.old, 0xff, sizeof(request.old)); /* whatever an old command sends */
+		/* Whatever an old command sends, and a later one accepts. */
+		memset(request.old, 0xff, sizeof(request.old));
+		request.old_pid = request.accepts = UINT32_MAX;
 		assert(native_is_request(&request, sizeof(request)));
 		assert(native_request_decode(&request, sizeof(request), &got) == 0);
 		assert(memcmp(&got, &request, sizeof(got)) == 0);
@@ -152,11 +154,25 @@ UNIT(each_field_of_a_process_is_checked)
 	assert(ROW_REFUSED(w.process.container[1] = 1));
 	assert(ROW_REFUSED(memset(w.process.container, 'a', 72)));
 	assert(ROW_REFUSED(w.part.device = NATIVE_DEVICES));
-	assert(ROW_REFUSED(w.part.flags = 4));
+	assert(ROW_REFUSED(w.part.flags = 0x100));
+	assert(ROW_REFUSED(w.part.flags = 7u << NATIVE_PART_JOINED));
+	assert(ROW_REFUSED(w.part.flags = 7u << NATIVE_PART_UNMATCHED));
 	assert(ROW_REFUSED(w.part.arch[23] = 'x'));
 	assert(ROW_REFUSED(w.part.card[9] = 'x'));
 	assert(ROW_REFUSED(w.part.memory[6].bound = 3));
 	assert(ROW_REFUSED(w.part.memory[0].flags = 4));
+}
+
+UNIT(a_device_tells_how_it_was_joined)
+{
+	const struct native_part part = {.flags = NATIVE_DECLARED | 6u << NATIVE_PART_JOINED |
+						  5u << NATIVE_PART_UNMATCHED};
+	struct native_part told;
+
+	assert(native_part_get(&part, 0, &told) == 0);
+	assert(native_part_number(&told, NATIVE_PART_JOINED) == 6);
+	assert(native_part_number(&told, NATIVE_PART_UNMATCHED) == 5);
+	assert(told.flags & NATIVE_DECLARED && !(told.flags & NATIVE_REMOTE));
 }
 
 UNIT(a_packet_holds_what_is_promised)

@@ -138,14 +138,26 @@ int native_process_decode(const void *payload, size_t length, struct native_proc
 	return 0;
 }
 
+uint32_t native_part_number(const struct native_part *part, uint32_t shift)
+{
+	return part->flags >> shift & NATIVE_PART_NUMBER;
+}
+
+static bool native_part_is_right(const struct native_part *part)
+{
+	return part->device < NATIVE_DEVICES && !(part->flags & ~NATIVE_PART_FLAGS) &&
+	       native_part_number(part, NATIVE_PART_JOINED) <= NATIVE_PART_NUMBER_MAX &&
+	       native_part_number(part, NATIVE_PART_UNMATCHED) <= NATIVE_PART_NUMBER_MAX &&
+	       native_is_field(part->arch, sizeof(part->arch)) &&
+	       native_is_field(part->card, sizeof(part->card));
+}
+
 int native_part_get(const void *parts, uint32_t index, struct native_part *ret_part)
 {
 	struct native_part part;
 
 	memcpy(&part, (const char *)parts + index * sizeof(part), sizeof(part));
-	if (part.device >= NATIVE_DEVICES || part.flags & ~NATIVE_PART_FLAGS ||
-	    !native_is_field(part.arch, sizeof(part.arch)) ||
-	    !native_is_field(part.card, sizeof(part.card)))
+	if (!native_part_is_right(&part))
 		return -EBADMSG;
 	for (uint32_t type = 0; type < NATIVE_TYPES; type++) {
 		if (part.memory[type].bound > 2 || part.memory[type].flags & ~NATIVE_MEMORY_FLAGS)

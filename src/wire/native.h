@@ -38,13 +38,17 @@ enum native_kind {
 #define NATIVE_WANT_REST (UINT32_C(1) << 3)   /* NATIVE_LIST: totals where no book is sent */
 #define NATIVE_WANT_ALL UINT32_C(0xf)
 
+#define NATIVE_ACCEPTS_JOINED (UINT32_C(1) << 0) /* NATIVE_LIST: NATIVE_PART_JOINED... in flags */
+
 struct native_request {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t size;        /* of this struct */
-	uint32_t kind;        /* enum native_kind */
-	uint32_t want;        /* NATIVE_WANT_... */
-	uint8_t old[140];     /* for documents: sent as 0, and ignored */
+	uint32_t size;    /* of this struct */
+	uint32_t kind;    /* enum native_kind */
+	uint32_t want;    /* NATIVE_WANT_... */
+	uint32_t old_pid; /* for documents, as old */
+	uint32_t accepts; /* NATIVE_ACCEPTS_...; others, and those of older daemons, are ignored */
+	uint8_t old[132]; /* for documents: sent as 0, and ignored */
 	uint64_t reserved[4]; /* 0 */
 };
 
@@ -123,7 +127,12 @@ _Static_assert(sizeof(struct native_memory) == 120, "memory size");
 
 #define NATIVE_DECLARED (UINT32_C(1) << 0)
 #define NATIVE_REMOTE (UINT32_C(1) << 1)
-#define NATIVE_PART_FLAGS UINT32_C(3)
+#define NATIVE_PART_FLAGS UINT32_C(0xff)
+/* Two numbers of 3 bits, only for clients that accept them: older ones take them for garbage. */
+#define NATIVE_PART_JOINED 2u    /* 1 + how it was joined to a card; 0 = not told */
+#define NATIVE_PART_UNMATCHED 5u /* why it was not; 0 = it was */
+#define NATIVE_PART_NUMBER UINT32_C(7)
+#define NATIVE_PART_NUMBER_MAX 6u
 
 /* What one process has of one device. */
 struct native_part {
@@ -187,6 +196,9 @@ int native_reply_decode(const void *bytes, size_t length, struct native_reply *r
 int native_process_decode(const void *payload, size_t length, struct native_process *ret_process,
 			  const void **ret_parts);
 int native_part_get(const void *parts, uint32_t index, struct native_part *ret_part);
+
+/* One of the numbers in its flags: NATIVE_PART_JOINED, NATIVE_PART_UNMATCHED. */
+uint32_t native_part_number(const struct native_part *part, uint32_t shift);
 
 /* The payload of a NATIVE_DRIVER_MEMORY packet: how many there are, and each. 0 or -EBADMSG. */
 int native_driver_memory_count(size_t length, uint32_t *ret_count);

@@ -42,12 +42,14 @@ export interface Device {
   untracked?: number;
   state?: string | null;
   telemetry?: Record<string, number | null> | null;
+  limits?: Record<string, number | null> | null;
 }
 
 export interface Part {
   device: number;
   uid: string | null;
   closed: boolean;
+  stale_after_reset?: boolean; // its memory was lost when the card was reset or removed
   memory: Memory;
 }
 

@@ -7,7 +7,7 @@ import { typeVariable } from "./colours";
 import { clear, h, hint, type Child } from "./dom";
 import { bytes, count, share } from "./format";
 import {
-  poolBound, poolCapacity, POOLS, poolUsed, TYPES, type Device, type Memory, type MemoryType, type Pool,
+  poolBound, poolCapacity, POOLS, poolUsed, TYPES, type Memory, type MemoryType, type Pool,
 } from "./model";
 
 export interface View {
@@ -38,17 +38,6 @@ export const RANGES = [
 ] as const;
 export type Range = (typeof RANGES)[number]["value"];
 export const rangeOf = (text: string | null): Range => (RANGES.find((one) => one.value === text) ?? RANGES[1]).value;
-
-/** The readings of the sensors that exist, or what is wrong with the card. */
-export function telemetry(device: Device): string {
-  if (device.state && device.state !== "present") return device.state.replace("_", " ");
-  const known = device.telemetry ?? {};
-  const parts = [];
-  if (typeof known.temperature_c === "number") parts.push(`${Math.round(known.temperature_c)} °C`);
-  if (typeof known.power_w === "number") parts.push(`${Math.round(known.power_w)} W`);
-  if (typeof known.aiclk_mhz === "number") parts.push(`${Math.round(known.aiclk_mhz)} MHz`);
-  return parts.join(" · ");
-}
 
 /** A bar of one memory: a part for each type in it, against its capacity. */
 export class Bar {

@@ -62,6 +62,8 @@ static void doctor_tell_unmatched(struct doctor *doctor, const struct snapshot_p
 	for (size_t i = 0; i < process->part_count; i++) {
 		const struct snapshot_part *part = &process->parts[i];
 
+		if (part->before_reset)
+			continue; /* its card is gone: doctor_tell_left() */
 		switch ((enum snapshot_unmatched)part->unmatched) {
 		case SNAPSHOT_UNMATCHED_ID:
 			snprintf(why, sizeof(why), "no card has its id 0x%" PRIx64,
@@ -71,9 +73,16 @@ static void doctor_tell_unmatched(struct doctor *doctor, const struct snapshot_p
 			snprintf(why, sizeof(why), "no card has that number");
 			break;
 		case SNAPSHOT_UNMATCHED_OPEN:
+			/* The daemon may know of nodes that we cannot count. */
+			if (nodes == 0)
+				snprintf(why, sizeof(why), "the process has other nodes open");
+			else
+				snprintf(why, sizeof(why),
+					 "the process has %zu node%s open, not that one", nodes,
+					 nodes == 1 ? "" : "s");
+			break;
 		case SNAPSHOT_UNMATCHED_TAKEN:
-			snprintf(why, sizeof(why), "the process has %zu node%s open, not that one",
-				 nodes, nodes == 1 ? "" : "s");
+			snprintf(why, sizeof(why), "the card of that number is another chip");
 			break;
 		case SNAPSHOT_UNMATCHED_NO_NODE:
 			snprintf(why, sizeof(why), "the process has no node open");

@@ -136,9 +136,13 @@ static void doctor_used(const struct doctor *doctor, uint32_t type, uint64_t *by
 
 		if (!process->alive || (doctor->only_pid && doctor->only_pid != process->pid))
 			continue;
-		for (size_t part = 0; part < process->part_count; part++) {
-			*bytes = merge_add(*bytes, process->parts[part].memory[type].used);
-			*buffers = merge_add(*buffers, process->parts[part].memory[type].buffers);
+		for (size_t k = 0; k < process->part_count; k++) {
+			const struct snapshot_part *part = &process->parts[k];
+
+			if (part->before_reset)
+				continue; /* "ttmem smi" counts it on no device either */
+			*bytes = merge_add(*bytes, part->memory[type].used);
+			*buffers = merge_add(*buffers, part->memory[type].buffers);
 		}
 	}
 }

@@ -26,6 +26,9 @@ _Static_assert(NATIVE_TYPES == BOOK_TYPES, "types");
 _Static_assert(NATIVE_DEVICES == BOOK_DEVICES, "devices");
 _Static_assert(sizeof(((struct native_process *)NULL)->rejected) == sizeof(struct book_rejected),
 	       "rejected");
+_Static_assert(SNAPSHOT_BY_NUMBER + 1 == NATIVE_PART_NUMBER_MAX &&
+		       SNAPSHOT_UNMATCHED_TAKEN == NATIVE_PART_NUMBER_MAX,
+	       "joined");
 _Static_assert(sizeof(((struct native_process *)NULL)->container) == PROC_CONTAINER_SIZE,
 	       "container");
 
@@ -34,7 +37,8 @@ _Static_assert(sizeof(((struct native_process *)NULL)->container) == PROC_CONTAI
 /* One answer. */
 struct native_list {
 	const struct native_hooks *hooks;
-	uint32_t want; /* NATIVE_WANT_... */
+	uint32_t want;    /* NATIVE_WANT_... */
+	uint32_t accepts; /* NATIVE_ACCEPTS_... */
 	uint64_t came_ns;
 	const struct access_peer *asker;
 	struct snapshot *snapshot; /* taken when totals are first needed; NULL until then */
@@ -105,6 +109,14 @@ static void native_list_memory(const struct snapshot_part *part, uint32_t type,
 	};
 }
 
+/* The client cannot tell by itself: it may not read the descriptors of other users' processes. */
+static uint32_t native_list_joined(const struct snapshot_part *part)
+{
+	return part->is_joined ? (part->joined + 1) << NATIVE_PART_JOINED |
+					 part->unmatched << NATIVE_PART_UNMATCHED
+			       : 0;
+}
+
 static void native_list_part(const struct snapshot_part *from, struct native_part *ret_part)
 {
 	struct native_part part = {
@@ -136,9 +148,11 @@ static void native_list_cleanup_row(struct native_row *row)
  * Totals of one book. If they exceed what is left of the answer's limit, the process is marked
  * inexact.
  */
-static int native_list_fill(const struct snapshot_process *process, size_t *room,
+static int native_list_fill(struct native_list *self, const struct snapshot_process *process,
 			    struct native_row *row)
 {
+	size_t *room = &self->room;
+
 	row->process.last_ns = process->last_ns;
 	memcpy(row->process.rejected, &process->rejected, sizeof(row->process.rejected));
 	if (!process->exact || process->part_count > *room)
@@ -152,7 +166,10 @@ static int native_list_fill(const struct snapshot_process *process, size_t *room
 		/* The client finds claims that only a region reports in the region itself. */
 		if (process->parts[i].is_claim_only)
 			continue;
-		native_list_part(&process->parts[i], &row->parts[row->count++]);
+		native_list_part(&process->parts[i], &row->parts[row->count]);
+		if (self->accepts & NATIVE_ACCEPTS_JOINED)
+			row->parts[row->count].flags |= native_list_joined(&process->parts[i]);
+		row->count++;
 		--*room;
 	}
 	return 0;
@@ -162,7 +179,8 @@ static int native_list_fill(const struct snapshot_process *process, size_t *room
  * Reads a book by itself: the shared snapshot lacks it because the book is newer, or merges it with
  * another book of the same process, of which the client may have one as a file.
  */
-static int native_list_alone(struct tracked *tracked, size_t *room, struct native_row *row)
+static int native_list_alone(struct native_list *self, struct tracked *tracked,
+			     struct native_row *row)
 {
 	static const struct snapshot_request request = {.buffers = false};
 	CLEANUP(native_list_cleanup)
@@ -180,7 +198,7 @@ static int native_list_alone(struct tracked *tracked, size_t *room, struct nativ
 		row->process.flags &= ~NATIVE_EXACT;
 		return 0;
 	}
-	return native_list_fill(&snapshot->processes[0], room, row);
+	return native_list_fill(self, &snapshot->processes[0], row);
 }
 
 /* Sends one book in as many packets as it takes; its file goes with the first. */
@@ -232,18 +250,19 @@ static int native_list_put_book(struct native_list *self, struct tracked *tracke
 		if (r < 0)
 			return r;
 		process = tracked_process(tracked, self->snapshot, &self->hint);
-		r = process && process->books == 1 ? native_list_fill(process, &self->room, &row)
-						   : native_list_alone(tracked, &self->room, &row);
+		r = process && process->books == 1 ? native_list_fill(self, process, &row)
+						   : native_list_alone(self, tracked, &row);
 	}
 	return r < 0 ? r : native_list_put_row(&row, sends ? tracked : NULL, answer);
 }
 
-int native_list_put(const struct native_hooks *hooks, uint32_t want, uint64_t came_ns,
-		    const struct access_peer *asker, struct native_answer *answer)
+int native_list_put(const struct native_hooks *hooks, const struct native_request *request,
+		    uint64_t came_ns, const struct access_peer *asker, struct native_answer *answer)
 {
 	struct native_list self = {
 		.hooks = hooks,
-		.want = want,
+		.want = request->want,
+		.accepts = request->accepts,
 		.came_ns = came_ns,
 		.asker = asker,
 		.room = NATIVE_LIST_PARTS_MAX,

@@ -8,10 +8,12 @@
 struct access_peer;
 struct native_answer;
 struct native_hooks;
+struct native_request;
 
 /*
- * Adds one or more packets for each book. @want: NATIVE_WANT_...; @came_ns: when the request
- * arrived (CLOCK_MONOTONIC). Runs in the worker's thread. 0 or a negative errno.
+ * Adds one or more packets for each book. @came_ns: when the request arrived
+ * (CLOCK_MONOTONIC). Runs in the worker's thread. 0 or a negative errno.
  */
-int native_list_put(const struct native_hooks *hooks, uint32_t want, uint64_t came_ns,
-		    const struct access_peer *asker, struct native_answer *answer);
+int native_list_put(const struct native_hooks *hooks, const struct native_request *request,
+		    uint64_t came_ns, const struct access_peer *asker,
+		    struct native_answer *answer);

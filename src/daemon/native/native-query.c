@@ -73,8 +73,8 @@ void native_query_answer(struct native_query *query, const struct native_questio
 		return;
 	}
 	if (question->request.kind == NATIVE_LIST)
-		r = native_list_put(&query->config->hooks, question->request.want,
-				    question->came_ns, &question->asker, answer);
+		r = native_list_put(&query->config->hooks, &question->request, question->came_ns,
+				    &question->asker, answer);
 	if (question->request.kind == NATIVE_REGIONS)
 		r = native_regions_put(&query->config->hooks, question->came_ns, answer);
 	if (question->request.kind == NATIVE_DRIVER_MEMORY)

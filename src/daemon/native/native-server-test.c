@@ -241,6 +241,41 @@ UNIT(a_roster_has_totals_for_all_and_books_for_some)
 	native_testing_close(&world);
 }
 
+/* Commands from before take flags that they do not know for garbage. */
+UNIT(how_a_device_was_joined_is_told_to_those_who_accept_it)
+{
+	static char payload[NATIVE_PACKET_MAX];
+	struct native_testing world;
+	struct native_request request;
+	struct native_process process;
+	struct native_reply reply;
+	struct native_part part;
+	const void *parts;
+	char *text;
+	size_t length;
+	int fd, book;
+
+	native_testing_open(&world);
+	native_testing_add(&world, 100, geteuid(), 1);
+	fd = native_testing_connect(&world);
+	native_request_init(&request, NATIVE_LIST);
+	request.want = NATIVE_WANT_TOTALS;
+	for (uint32_t accepts = 0; accepts < 4; accepts++) {
+		request.accepts = accepts; /* the second bit is of the future */
+		assert(send(fd, &request, sizeof(request), MSG_NOSIGNAL) == sizeof(request));
+		length = native_testing_receive(&world, fd, &reply, payload, &book);
+		assert(native_process_decode(payload, length, &process, &parts) == 0);
+		assert(native_part_get(parts, 0, &part) == 0);
+		assert(native_part_number(&part, NATIVE_PART_JOINED) ==
+		       (accepts & NATIVE_ACCEPTS_JOINED ? SNAPSHOT_BY_NUMBER + 1 : 0));
+		assert(accepts & NATIVE_ACCEPTS_JOINED || part.flags == 0);
+		assert(native_testing_receive_text(&world, fd, &text, &length) == 0);
+		free(text);
+	}
+	close(fd);
+	native_testing_close(&world);
+}
+
 UNIT(many_devices_take_several_packets)
 {
 	static char payload[NATIVE_PACKET_MAX];

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/unit.h"
 #include "model/types.h"
 
@@ -82,6 +83,40 @@ UNIT(memory_from_before_a_reset_is_not_counted_on_the_card)
 	assert(snapshot->processes[0].parts[0].memory[TYPES_DRAM].used == 1000);
 	assert(!snapshot->processes[1].parts[0].before_reset);
 	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "stale after reset"));
+	snapshot_free(snapshot);
+}
+
+UNIT(memory_of_a_card_that_is_away_is_from_before)
+{
+	static const uint32_t states[] = {SNAPSHOT_PRESENT, SNAPSHOT_NOT_ANSWERING,
+					  SNAPSHOT_IN_RESET, SNAPSHOT_GONE};
+
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
+		struct snapshot *snapshot = snapshot_new(1);
+
+		assert(snapshot);
+		add_card(snapshot, states[i]);
+		add_process(snapshot, 10, 1000);
+		add_process(snapshot, 11, 0);
+		assert(snapshot_finish(snapshot) == 0 && snapshot->device_count == 1);
+		assert(snapshot->processes[0].parts[0].before_reset == (i >= 2));
+		assert(!snapshot->processes[1].parts[0].before_reset);
+		assert(snapshot->devices[0].memory[TYPES_DRAM].used == (i >= 2 ? 0 : 1000));
+		snapshot_free(snapshot);
+	}
+}
+
+UNIT(a_number_alone_is_no_reason_to_call_memory_lost)
+{
+	const struct snapshot_card card = {.condition.state = SNAPSHOT_IN_RESET};
+	struct snapshot *snapshot = snapshot_new(1);
+
+	assert(snapshot && snapshot_add_card(snapshot, &card) == 0);
+	add_process(snapshot, 10, 1000);
+	snapshot->processes[0].parts[0].facts.unique_id = 0;
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->processes[0].parts[0].joined == SNAPSHOT_JOINED_NUMBER);
+	assert(!snapshot->processes[0].parts[0].before_reset);
 	snapshot_free(snapshot);
 }
 

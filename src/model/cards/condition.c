@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/bits.h"
+#include "model/amount.h"
 
 const char *condition_state(uint32_t state)
 {
@@ -41,8 +42,31 @@ bool condition_is_over(const struct snapshot_device *device, enum snapshot_senso
 	       device->telemetry.value[sensor] > limits->value[sensor];
 }
 
+bool condition_is_away(uint32_t state)
+{
+	return state == SNAPSHOT_IN_RESET || state == SNAPSHOT_GONE;
+}
+
+/*
+ * Nobody can take memory of a card that is away: it is from before, even if nobody saw that. A number
+ * alone is no reason to call memory lost.
+ */
+static void condition_mark_away(const struct snapshot *snapshot, struct snapshot_process *process)
+{
+	for (size_t i = 0; process->alive && i < process->part_count; i++) {
+		struct snapshot_part *part = &process->parts[i];
+
+		if (part->card < snapshot->card_count && part->joined < SNAPSHOT_JOINED_NUMBER &&
+		    condition_is_away(snapshot->cards[part->card].condition.state) &&
+		    amount_of_part(part, AMOUNT_ALL).used)
+			part->before_reset = true;
+	}
+}
+
 void condition_mark_left(struct snapshot *snapshot)
 {
+	for (size_t i = 0; snapshot->card_count && i < snapshot->process_count; i++)
+		condition_mark_away(snapshot, &snapshot->processes[i]);
 	for (size_t i = 0; i < snapshot->left_count; i++) {
 		const struct snapshot_left *left = &snapshot->left[i];
 		struct snapshot_search search = {.pid = left->pid};

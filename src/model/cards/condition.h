@@ -20,7 +20,10 @@ const char *condition_words(uint32_t state);
 /* Whether the sensor has a value, a limit, and the value is beyond it. */
 bool condition_is_over(const struct snapshot_device *device, enum snapshot_sensor sensor);
 
-/* Before devices are merged: marks the parts in snapshot->left. */
+/* In reset or gone: what processes show of it is no longer there. */
+bool condition_is_away(uint32_t state);
+
+/* Before devices are merged: marks the parts in snapshot->left, and those on cards that are away. */
 void condition_mark_left(struct snapshot *snapshot);
 
 /* After that: the state of devices that no card stands for, and notes on what is not as usual. */

@@ -144,6 +144,26 @@ UNIT(two_processes_that_number_differently_share_the_rows)
 	snapshot_free(snapshot);
 }
 
+UNIT(a_chip_without_a_node_is_of_its_boards_kind)
+{
+	static const struct table_card cards[] = {{0, SERIAL}};
+	static const struct table_part chips[] = {{.id = BOARD(0, 0)},
+						  {.id = BOARD(0, 1), .remote = true},
+						  {.id = BOARD(1, 1), .remote = true}};
+	struct snapshot_process process = identity(10, NULL, true);
+	struct snapshot *snapshot = snapshot_new(1);
+
+	assert(snapshot);
+	add_cards(snapshot, cards, 1);
+	add_process(snapshot, &process, 1, chips, 3);
+	assert(snapshot_finish(snapshot) == 0 && snapshot->device_count == 3);
+	assert(snapshot->devices[1].remote && !snapshot->devices[1].present);
+	assert(strcmp(snapshot->devices[1].card, "n150") == 0);
+	assert(snapshot->devices[1].memory[TYPES_DRAM].capacity == UINT64_C(12) << 30);
+	assert(!snapshot->devices[2].card && !snapshot->devices[2].memory[TYPES_DRAM].capacity);
+	snapshot_free(snapshot);
+}
+
 UNIT(the_weakest_way_is_that_of_the_row)
 {
 	static const struct table_card cards[] = {{ASIC(1), SERIAL}};
@@ -177,6 +197,55 @@ UNIT(a_card_without_an_id_is_one_chip_only)
 	assert(snapshot->device_count == 2);
 	assert(snapshot->processes[1].parts[0].unmatched == SNAPSHOT_UNMATCHED_TAKEN);
 	snapshot_free(snapshot);
+}
+
+/* A process of another user, of which only a daemon may see the descriptors. */
+UNIT(what_a_daemon_has_found_holds)
+{
+	static const struct {
+		struct table_part told;
+		int card;
+		uint32_t joined, unmatched;
+	} cases[] = {
+		{{.id = ASIC(2), .joined = WAY(OPEN)}, 1, WAY(OPEN), SNAPSHOT_MATCHED},
+		{{.id = ASIC(2), .joined = WAY(UID)}, 1, WAY(UID), SNAPSHOT_MATCHED},
+		{{.id = BOARD(1, 0), .joined = WAY(NUMBER)}, 1, WAY(NUMBER), SNAPSHOT_MATCHED},
+		{{.id = ASIC(9), .joined = WAY(REGION), .unmatched = WHY(ID)},
+		 NONE,
+		 WAY(REGION),
+		 WHY(ID)},
+		{{.joined = SNAPSHOT_BY_NUMBER, .unmatched = WHY(NO_NODE)},
+		 NONE,
+		 SNAPSHOT_BY_NUMBER,
+		 WHY(NO_NODE)},
+		/* The daemon does not see our cards. */
+		{{.joined = SNAPSHOT_BY_NUMBER, .unmatched = WHY(NUMBER)},
+		 0,
+		 WAY(NUMBER),
+		 SNAPSHOT_MATCHED},
+		/* A card without any id: there is nothing to know it by. */
+		{{.joined = WAY(OPEN)}, 0, WAY(NUMBER), SNAPSHOT_MATCHED},
+	};
+	static const struct table_card cards[] = {{ASIC(1), SERIAL}, {ASIC(2), SERIAL + 1}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct snapshot_process process = identity(10, NULL, false);
+		struct snapshot *snapshot = snapshot_new(1);
+		struct snapshot_part *part;
+
+		assert(snapshot);
+		add_cards(snapshot, cards, 2);
+		add_process(snapshot, &process, 0, &cases[i].told, 1);
+		part = &snapshot->processes[0].parts[0];
+		part->is_told = true;
+		part->joined = cases[i].told.joined;
+		part->unmatched = cases[i].told.unmatched;
+		assert(snapshot_finish(snapshot) == 0);
+		part = &snapshot->processes[0].parts[0];
+		assert((int)part->card == cases[i].card && part->joined == cases[i].joined);
+		assert(part->unmatched == cases[i].unmatched);
+		snapshot_free(snapshot);
+	}
 }
 
 UNIT(the_drivers_word_about_a_card_wins)

@@ -142,6 +142,15 @@ uint64_t join_id(const struct join *join, uint64_t id)
 	return card == SNAPSHOT_NO_CARD ? id : join->ids[card];
 }
 
+const struct snapshot_card *join_board(const struct join *join, uint64_t id)
+{
+	for (size_t i = 0; id && i < join->snapshot->card_count; i++) {
+		if (join_is_board(&join->snapshot->cards[i], id))
+			return &join->snapshot->cards[i];
+	}
+	return NULL;
+}
+
 uint64_t join_card_id(const struct join *join, size_t card)
 {
 	return join->taken[card] ? join->taken[card] : join->ids[card];
@@ -184,6 +193,34 @@ static bool join_by_id(struct join *join, struct join_who *who, struct snapshot_
 	return true;
 }
 
+static uint32_t join_card_of(const struct join *join, uint64_t number)
+{
+	for (size_t i = 0; i < join->snapshot->card_count; i++) {
+		if (join->snapshot->cards[i].number == number)
+			return (uint32_t)i;
+	}
+	return SNAPSHOT_NO_CARD;
+}
+
+/*
+ * What a daemon has found out holds: it may read the descriptors of every process. Unless it does not
+ * see our cards, or there are no ids by which to know the card that it means.
+ */
+static bool join_as_told(struct join *join, struct join_who *who, struct snapshot_part *part)
+{
+	uint32_t step, card = join_find(join, part->facts.unique_id, &step);
+	bool is_unnamed = !part->facts.unique_id && part->joined != SNAPSHOT_BY_NUMBER;
+	bool is_unseen = part->unmatched == SNAPSHOT_UNMATCHED_NUMBER &&
+			 join_card_of(join, part->device) != SNAPSHOT_NO_CARD;
+
+	if (card == SNAPSHOT_NO_CARD && (is_unnamed || is_unseen))
+		return false;
+	if (card != SNAPSHOT_NO_CARD)
+		join_set(join, who, part, card, part->joined);
+	part->is_joined = true;
+	return true;
+}
+
 /* Whether a part may be this card, as far as ids tell. */
 static bool join_may_be(const struct join *join, const struct join_who *who,
 			const struct snapshot_part *part, uint32_t card)
@@ -203,15 +240,6 @@ static bool join_is_open(const struct join_who *who, uint32_t card)
 			return true;
 	}
 	return false;
-}
-
-static uint32_t join_card_of(const struct join *join, uint64_t number)
-{
-	for (size_t i = 0; i < join->snapshot->card_count; i++) {
-		if (join->snapshot->cards[i].number == number)
-			return (uint32_t)i;
-	}
-	return SNAPSHOT_NO_CARD;
 }
 
 /* The nth number of TT_VISIBLE_DEVICES as a card; SNAPSHOT_NO_CARD if it has not so many. */
@@ -390,8 +418,12 @@ static void join_process(struct join *join, struct snapshot_process *process)
 		else if (part->card != SNAPSHOT_NO_CARD)
 			who.used[part->card] = true;
 	}
-	for (size_t i = 0; i < process->part_count; i++)
-		left += !process->parts[i].is_joined && !join_by_id(join, &who, &process->parts[i]);
+	for (size_t i = 0; i < process->part_count; i++) {
+		struct snapshot_part *part = &process->parts[i];
+
+		left += !part->is_joined && !(part->is_told && join_as_told(join, &who, part)) &&
+			!join_by_id(join, &who, part);
+	}
 	if (left && who.open_count)
 		join_by_nodes(join, &who, process);
 	for (size_t i = 0; i < process->part_count; i++) {

@@ -15,6 +15,8 @@
  *		devices; else device n is the nth of its nodes
  *	number	device n is node n, where nothing contradicts it
  *
+ * What ttmemd has found for a process that we may not inspect is taken from it.
+ *
  * A contradiction is: another ASIC id, a remote chip, other nodes open, or none at all. Where cards
  * have neither id nor serial number, rows can be told apart only by number, and open nodes do not
  * contradict.
@@ -25,6 +27,7 @@
 
 struct join;
 struct snapshot;
+struct snapshot_card;
 
 /* @snapshot has its cards and claims; it is borrowed. NULL: out of memory. */
 struct join *join_new(struct snapshot *snapshot);
@@ -33,6 +36,9 @@ void join_cleanup(struct join **join);
 
 /* The id under which the chip is known: that of the card which @id means, else @id itself. */
 uint64_t join_id(const struct join *join, uint64_t id);
+
+/* A card on the board whose serial number @id is made of; NULL if there is none. */
+const struct snapshot_card *join_board(const struct join *join, uint64_t id);
 
 /*
  * Joins all parts that have not been yet, those of living processes first: who comes first gives a

@@ -214,3 +214,27 @@ UNIT(the_largest_window)
 	free_blocks_deinit(&free_blocks);
 	snapshot_free(snapshot);
 }
+
+/* A client that declares nothing, on a card that the driver names; and one that reports ids. */
+UNIT(a_card_of_the_driver_says_where_memory_lies)
+{
+	static const struct snapshot_card card = {.card = "n150", .unique_id = 7};
+	static const struct snapshot_window none = {.size = 0};
+
+	for (int ids = 0; ids < 2; ids++) {
+		struct snapshot *snapshot = start(&none);
+		struct free_blocks free_blocks = FREE_BLOCKS_NULL;
+		int r;
+
+		assert(snapshot_add_card(snapshot, &card) == 0);
+		add(snapshot, TYPES_DRAM, ids ? UINT64_C(1) << 63 : 4096, 100, OWNS);
+		assert(snapshot_finish(snapshot) == 0);
+		assert(snapshot->processes[0].parts[0].card == 0);
+		r = free_blocks_find(snapshot, 0, &snapshot->processes[0].parts[0], TYPES_DRAM,
+				     &free_blocks);
+		assert(r == (ids ? FREE_BLOCKS_UNKNOWN : 0));
+		assert(ids || (free_blocks.banks == 12 && free_blocks.size == UINT64_C(1) << 30));
+		free_blocks_deinit(&free_blocks);
+		snapshot_free(snapshot);
+	}
+}

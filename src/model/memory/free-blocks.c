@@ -36,12 +36,21 @@ static uint32_t free_blocks_top(uint32_t type)
 	return type == TYPES_L1 ? TYPES_L1_SMALL : BOOK_TYPES;
 }
 
+/* The card's name as the process declares it, else as the driver does. */
+static const char *free_blocks_card(const struct snapshot *snapshot,
+				    const struct snapshot_part *part)
+{
+	if (part->facts.card || part->card >= snapshot->card_count)
+		return part->facts.card;
+	return snapshot->cards[part->card].card;
+}
+
 /* As declared, else from the table of cards. */
 static struct snapshot_window free_blocks_declared(const struct snapshot_facts *facts,
-						   uint32_t type)
+						   const char *name, uint32_t type)
 {
 	struct snapshot_window window = facts->windows[type];
-	const struct card_facts *card = card_find(facts->card);
+	const struct card_facts *card = card_find(name);
 
 	if (window.size && window.banks)
 		return window;
@@ -53,10 +62,10 @@ static struct snapshot_window free_blocks_declared(const struct snapshot_facts *
 }
 
 /* Without the part that other types take; @ret_blocks has the minimum alignment of addresses. */
-static int free_blocks_window(const struct snapshot_facts *facts, uint32_t type,
+static int free_blocks_window(const struct snapshot_facts *facts, const char *name, uint32_t type,
 			      struct free_blocks *ret_blocks)
 {
-	struct snapshot_window window = free_blocks_declared(facts, type);
+	struct snapshot_window window = free_blocks_declared(facts, name, type);
 	uint32_t top = free_blocks_top(type);
 	uint64_t end;
 
@@ -216,14 +225,19 @@ int free_blocks_find(const struct snapshot *snapshot, uint32_t process,
 		     struct free_blocks *ret_blocks)
 {
 	CLEANUP(free_blocks_deinit) struct free_blocks free_blocks = FREE_BLOCKS_NULL;
-	int r = free_blocks_is_memory(type) ? free_blocks_window(&part->facts, type, &free_blocks)
-					    : -EINVAL;
+	const char *name = free_blocks_card(snapshot, part);
+	int r = free_blocks_is_memory(type)
+			? free_blocks_window(&part->facts, name, type, &free_blocks)
+			: -EINVAL;
 
 	if (r != 0)
 		return r;
 	r = free_blocks_collect(snapshot, process, part, type, &free_blocks);
 	if (r < 0)
 		return r;
+	/* A client that declares nothing may report ids instead of addresses. */
+	if (free_blocks.unplaced && !part->facts.card && !part->facts.windows[type].size)
+		return FREE_BLOCKS_UNKNOWN;
 	free_blocks_list(&free_blocks);
 	*ret_blocks = free_blocks;
 	free_blocks = FREE_BLOCKS_NULL;

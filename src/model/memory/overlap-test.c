@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/unit.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -98,29 +99,45 @@ UNIT(two_processes_at_one_address_are_found_with_the_younger_second)
 	snapshot_free(snapshot);
 }
 
+struct row {
+	uint32_t who, type; /* process 0 or 1 */
+	uint64_t address, size;
+};
+
+/* Two processes, the second one with the id @other of its device, and these buffers. */
+static size_t pairs_of(uint64_t one, uint64_t other, const struct row *rows, size_t count)
+{
+	struct snapshot *snapshot = start();
+	uint32_t who[2] = {process(snapshot, 10, 0, one), process(snapshot, 11, 0, other)};
+
+	for (size_t i = 0; i < count; i++)
+		add(snapshot, who[rows[i].who], rows[i].type, rows[i].address, rows[i].size,
+		    rows[i].who + 1);
+	return pairs(snapshot);
+}
+
 UNIT(ranges_overlap_by_one_byte_or_not_at_all)
 {
-	for (unsigned int gap = 0; gap < 2; gap++) {
-		struct snapshot *snapshot = start();
-		uint32_t a = process(snapshot, 10, 0, CHIP), b = process(snapshot, 11, 0, CHIP);
+	static const struct row touch[] = {{0, TYPES_DRAM, 0x1000, 0x100},
+					   {1, TYPES_DRAM, 0x1100, 0x100}};
+	static const struct row cross[] = {{0, TYPES_DRAM, 0x1000, 0x100},
+					   {1, TYPES_DRAM, 0x10ff, 0x100}};
 
-		add(snapshot, a, TYPES_DRAM, 0x1000, 0x100, 1);
-		add(snapshot, b, TYPES_DRAM, 0x10ff + gap, 0x100, 2);
-		assert(pairs(snapshot) == !gap);
-	}
+	assert(pairs_of(CHIP, CHIP, touch, ARRAY_SIZE(touch)) == 0);
+	assert(pairs_of(CHIP, CHIP, cross, ARRAY_SIZE(cross)) == 1);
 }
 
 /* A long buffer, then short ones of its own process, then the other's within the long one. */
 UNIT(a_range_is_remembered_behind_shorter_ones)
 {
-	struct snapshot *snapshot = start();
-	uint32_t a = process(snapshot, 10, 0, CHIP), b = process(snapshot, 11, 0, CHIP);
+	static const struct row rows[] = {
+		{0, TYPES_DRAM, 0x1000, 0x1000},
+		{0, TYPES_DRAM, 0x1100, 0x10},
+		{0, TYPES_DRAM, 0x1200, 0x10},
+		{1, TYPES_DRAM, 0x1800, 0x10},
+	};
 
-	add(snapshot, a, TYPES_DRAM, 0x1000, 0x1000, 1);
-	add(snapshot, a, TYPES_DRAM, 0x1100, 0x10, 1);
-	add(snapshot, a, TYPES_DRAM, 0x1200, 0x10, 1);
-	add(snapshot, b, TYPES_DRAM, 0x1800, 0x10, 2);
-	assert(pairs(snapshot) == 1);
+	assert(pairs_of(CHIP, CHIP, rows, ARRAY_SIZE(rows)) == 1);
 }
 
 UNIT(a_pair_is_reported_once_and_every_pair_is)
@@ -138,49 +155,40 @@ UNIT(a_pair_is_reported_once_and_every_pair_is)
 
 UNIT(other_places_do_not_overlap)
 {
-	struct snapshot *snapshot = start();
-	uint32_t a = process(snapshot, 10, 0, CHIP), b = process(snapshot, 11, 0, CHIP);
-
 	/* Another memory; a cached program's; the host's. */
-	add(snapshot, a, TYPES_DRAM, 0x1000, 64, 1);
-	add(snapshot, b, TYPES_L1, 0x1000, 64, 2);
-	add(snapshot, a, TYPES_CB, 0x2000, 64, 1);
-	add(snapshot, b, TYPES_CB, 0x2000, 64, 2);
-	add(snapshot, a, TYPES_KERNEL, 0x3000, 64, 1);
-	add(snapshot, b, TYPES_KERNEL, 0x3000, 64, 2);
-	add(snapshot, a, TYPES_SYSTEM_MEMORY, 0x4000, 64, 1);
-	add(snapshot, b, TYPES_SYSTEM_MEMORY, 0x4000, 64, 2);
-	assert(pairs(snapshot) == 0);
+	static const struct row rows[] = {
+		{0, TYPES_DRAM, 0x1000, 64},
+		{1, TYPES_L1, 0x1000, 64},
+		{0, TYPES_CB, 0x2000, 64},
+		{1, TYPES_CB, 0x2000, 64},
+		{0, TYPES_KERNEL, 0x3000, 64},
+		{1, TYPES_KERNEL, 0x3000, 64},
+		{0, TYPES_SYSTEM_MEMORY, 0x4000, 64},
+		{1, TYPES_SYSTEM_MEMORY, 0x4000, 64},
+	};
+
+	assert(pairs_of(CHIP, CHIP, rows, ARRAY_SIZE(rows)) == 0);
 }
 
 UNIT(types_that_share_a_memory_overlap)
 {
-	struct snapshot *snapshot = start();
-	uint32_t a = process(snapshot, 10, 0, CHIP), b = process(snapshot, 11, 0, CHIP);
+	static const struct row rows[] = {{0, TYPES_DRAM, 0x1000, 64},
+					  {1, TYPES_TRACE, 0x1000, 64}};
 
-	add(snapshot, a, TYPES_DRAM, 0x1000, 64, 1);
-	add(snapshot, b, TYPES_TRACE, 0x1000, 64, 2);
-	assert(pairs(snapshot) == 1);
+	assert(pairs_of(CHIP, CHIP, rows, ARRAY_SIZE(rows)) == 1);
 }
+
+static const struct row same_place[] = {{0, TYPES_DRAM, 0x1000, 64}, {1, TYPES_DRAM, 0x1000, 64}};
 
 UNIT(another_chip_of_the_same_number_is_another_place)
 {
-	struct snapshot *snapshot = start();
-	uint32_t a = process(snapshot, 10, 0, CHIP), b = process(snapshot, 11, 0, CHIP + 1);
-
-	add(snapshot, a, TYPES_DRAM, 0x1000, 64, 1);
-	add(snapshot, b, TYPES_DRAM, 0x1000, 64, 2);
-	assert(pairs(snapshot) == 0);
+	assert(pairs_of(CHIP, CHIP, same_place, ARRAY_SIZE(same_place)) == 1);
+	assert(pairs_of(CHIP, CHIP + 1, same_place, ARRAY_SIZE(same_place)) == 0);
 }
 
 UNIT(devices_that_only_have_the_same_number_are_not_compared)
 {
-	struct snapshot *snapshot = start();
-	uint32_t a = process(snapshot, 10, 0, 0), b = process(snapshot, 11, 0, 0);
-
-	add(snapshot, a, TYPES_DRAM, 0x1000, 64, 1);
-	add(snapshot, b, TYPES_DRAM, 0x1000, 64, 2);
-	assert(pairs(snapshot) == 0);
+	assert(pairs_of(0, 0, same_place, ARRAY_SIZE(same_place)) == 0);
 }
 
 UNIT(memory_that_is_shared_on_purpose_is_left_out)

@@ -148,6 +148,7 @@ int daemon_client_refresh(struct daemon_client *remote, struct scan *scan)
 
 	native_request_init(&request, NATIVE_LIST);
 	request.want = NATIVE_WANT_BOOKS | NATIVE_WANT_REST;
+	request.accepts = NATIVE_ACCEPTS_JOINED;
 	daemon_client_forget(remote);
 	remote->lost_books = 0;
 	r = daemon_client_talk(remote, &request, daemon_client_packet, &round);
@@ -199,6 +200,11 @@ static int daemon_client_collect_part(struct snapshot *snapshot, uint32_t index,
 		.card = daemon_client_field(snapshot, from->card, sizeof(from->card)),
 		.closed_ns = from->closed_ns,
 	};
+	part->is_told = native_part_number(from, NATIVE_PART_JOINED) > 0;
+	if (part->is_told) {
+		part->joined = native_part_number(from, NATIVE_PART_JOINED) - 1;
+		part->unmatched = native_part_number(from, NATIVE_PART_UNMATCHED);
+	}
 	for (uint32_t type = 0; type < NATIVE_TYPES; type++) {
 		const struct native_memory *told = &from->memory[type];
 		struct snapshot_memory memory = {

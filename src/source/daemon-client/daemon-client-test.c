@@ -385,6 +385,8 @@ static void serve_two_parts(int fd, const void *packet, size_t length)
 	testing_book_open(&book);
 	row = some_row(&book);
 	assert(request->want == (NATIVE_WANT_BOOKS | NATIVE_WANT_REST));
+	assert(request->accepts & NATIVE_ACCEPTS_JOINED);
+	row.parts[1].flags = (SNAPSHOT_JOINED_OPEN + 1) << NATIVE_PART_JOINED;
 	row.process.flags |= NATIVE_CONTINUES;
 	daemon_client_testing_reply(fd, request->kind, 0, &row, sizeof(row), false);
 	row.process.flags &= ~NATIVE_CONTINUES;
@@ -416,6 +418,8 @@ UNIT(totals_of_others_are_in_the_snapshot)
 	assert(process->parts[0].memory[0].used == 100);
 	assert(process->parts[0].facts.capacity[0] == 1000);
 	assert(process->parts[1].facts.unique_id == 0xabc);
+	assert(process->parts[0].joined == SNAPSHOT_BY_NUMBER); /* an older daemon tells nothing */
+	assert(process->parts[1].joined == SNAPSHOT_JOINED_OPEN);
 	assert(process->parts[3].device == 9 && process->parts[3].memory[6].buffers == 2);
 	assert(snapshot->note_count == 1);
 	assert(strstr(snapshot->notes[0], "details of 1 processes of other users"));

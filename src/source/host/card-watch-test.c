@@ -27,6 +27,8 @@ static const struct snapshot_card whole = {
 static const struct snapshot_card resetting = {
 	.arch = "wormhole_b0", .bus = BUS, .condition.state = SNAPSHOT_IN_RESET};
 
+static uint64_t lateness_ns; /* how long readings take */
+
 /* One reading: the card if there is one, and a process that holds @used of it. */
 static struct snapshot *look(struct card_watch *watch, uint64_t now_ns,
 			     const struct snapshot_card *card, uint64_t used)
@@ -40,7 +42,7 @@ static struct snapshot *look(struct card_watch *watch, uint64_t now_ns,
 	assert(snapshot);
 	if (card)
 		assert(snapshot_add_card(snapshot, card) == 0);
-	assert(card_watch_apply(watch, now_ns, snapshot) == 0);
+	assert(card_watch_apply(watch, now_ns - lateness_ns, now_ns, snapshot) == 0);
 	assert(snapshot_add_process(snapshot, &who, &index) == 0);
 	part = snapshot_part(snapshot, index, 0);
 	assert(part);
@@ -89,6 +91,21 @@ UNIT(memory_held_at_a_reset_is_stale_until_it_is_freed)
 	expect(watch, &resetting, 4096, SNAPSHOT_IN_RESET, true);
 	expect(watch, &resetting, 4096, SNAPSHOT_IN_RESET, true);
 	expect(watch, &whole, 4096, SNAPSHOT_PRESENT, true);
+	expect(watch, &whole, 4096, SNAPSHOT_PRESENT, true);
+	expect(watch, &whole, 0, SNAPSHOT_PRESENT, true); /* learnt after it is shown */
+	expect(watch, &whole, 512, SNAPSHOT_PRESENT, false);
+	card_watch_free(watch);
+}
+
+UNIT(memory_of_a_card_that_was_in_reset_from_the_start_stays_stale)
+{
+	struct snapshot_card known = whole;
+	struct card_watch *watch;
+
+	known.condition.state = SNAPSHOT_IN_RESET;
+	assert(card_watch_new(&watch) == 0);
+	expect(watch, &known, 4096, SNAPSHOT_IN_RESET, true);
+	expect(watch, &known, 4096, SNAPSHOT_IN_RESET, true);
 	expect(watch, &whole, 4096, SNAPSHOT_PRESENT, true);
 	expect(watch, &whole, 0, SNAPSHOT_PRESENT, true); /* learnt after it is shown */
 	expect(watch, &whole, 512, SNAPSHOT_PRESENT, false);
@@ -168,6 +185,140 @@ UNIT(a_heartbeat_that_stands_still_is_no_answer)
 	assert(beat(watch, 2 + CARD_WATCH_STILL_NS, 8) == SNAPSHOT_PRESENT);
 	snapshot_free(look(watch, 3 + CARD_WATCH_STILL_NS, &whole, 0)); /* it tells no heartbeat */
 	assert(beat(watch, 9 * CARD_WATCH_STILL_NS, 8) == SNAPSHOT_PRESENT);
+	card_watch_free(watch);
+}
+
+/* One reading of a card with these counters, whose memory was held before. */
+static bool is_left(struct card_watch *watch, const struct snapshot_card *card)
+{
+	static uint64_t now_ns = NS_PER_S;
+	struct snapshot *snapshot = look(watch, now_ns += NS_PER_S, card, 4096);
+	bool left = snapshot->processes[0].parts[0].before_reset;
+
+	assert(snapshot->devices[0].condition.state == SNAPSHOT_PRESENT);
+	assert(snapshot->devices[0].memory[TYPES_DRAM].used == (left ? 0 : 4096));
+	snapshot_free(snapshot);
+	return left;
+}
+
+/* Whether memory is stale after the heartbeat went @from one value @to another in a second. */
+static bool is_reset_by_beats(uint32_t from, uint32_t to)
+{
+	struct snapshot_card card = whole;
+	struct card_watch *watch;
+	bool left;
+
+	assert(card_watch_new(&watch) == 0);
+	card.condition.has_heartbeat = true;
+	card.condition.heartbeat = from;
+	assert(!is_left(watch, &card));
+	card.condition.heartbeat = to;
+	left = is_left(watch, &card);
+	card.condition.heartbeat++;
+	assert(is_left(watch, &card) == left); /* and stays so */
+	card_watch_free(watch);
+	return left;
+}
+
+UNIT(a_heartbeat_that_starts_anew_shows_a_reset_between_two_readings)
+{
+	assert(is_reset_by_beats(5000, 3));
+	assert(is_reset_by_beats(5000, 4999));
+	assert(is_reset_by_beats(UINT32_MAX / 2, 0));
+	assert(!is_reset_by_beats(5000, 5010));
+	assert(!is_reset_by_beats(5000, 15000));         /* it counts fast */
+	assert(!is_reset_by_beats(UINT32_MAX - 2, 7));   /* it wraps around */
+	assert(is_reset_by_beats(5000, 3000000000));     /* it starts anywhere */
+	assert(!is_reset_by_beats(0, CARD_WATCH_BEATS)); /* a reading may come late */
+}
+
+/* A chip off the bus is read as ones; its count tells what has happened to it meanwhile. */
+UNIT(a_heartbeat_is_compared_over_a_time_without_answers)
+{
+	struct snapshot_card card = whole, silent = whole;
+
+	card.condition.has_heartbeat = true;
+	silent.condition.state = SNAPSHOT_NOT_ANSWERING;
+	for (uint32_t after = 3; after <= 5001; after += 4998) {
+		struct card_watch *watch;
+
+		assert(card_watch_new(&watch) == 0);
+		card.condition.heartbeat = 5000;
+		assert(!is_left(watch, &card));
+		expect(watch, &silent, 4096, SNAPSHOT_NOT_ANSWERING, false);
+		card.condition.heartbeat = after;
+		assert(is_left(watch, &card) == (after < 5000));
+		card_watch_free(watch);
+	}
+}
+
+UNIT(a_card_that_has_switched_itself_off_was_reset)
+{
+	struct snapshot_card card = whole;
+	struct card_watch *watch;
+
+	card.condition.has_trips = true;
+	card.condition.trips = 1;
+	assert(card_watch_new(&watch) == 0);
+	assert(!is_left(watch, &card));
+	card.condition.trips = 0; /* firmware that starts does not know yet */
+	assert(!is_left(watch, &card));
+	card.condition.trips = 1;
+	assert(!is_left(watch, &card));
+	card.condition.trips = 2;
+	assert(is_left(watch, &card));
+	card_watch_free(watch);
+}
+
+UNIT(a_card_that_was_registered_again_was_removed)
+{
+	struct snapshot_card card = whole;
+	struct card_watch *watch;
+
+	card.folder = 70;
+	assert(card_watch_new(&watch) == 0);
+	assert(!is_left(watch, &card));
+	card.folder = 0; /* not known, as to another reader */
+	assert(!is_left(watch, &card));
+	card.folder = 70;
+	assert(!is_left(watch, &card));
+	card.folder = 71;
+	assert(is_left(watch, &card));
+	card_watch_free(watch);
+}
+
+/* Of two threads the one that read first may be the second to tell. */
+UNIT(a_reading_that_overlaps_the_last_one_shows_no_reset)
+{
+	struct snapshot_card card = whole;
+	struct card_watch *watch;
+
+	card.condition.has_heartbeat = true;
+	card.condition.heartbeat = 5000;
+	assert(card_watch_new(&watch) == 0);
+	assert(!is_left(watch, &card));
+	lateness_ns = 2 * NS_PER_S; /* it began before that one was applied */
+	card.condition.heartbeat = 4999;
+	assert(!is_left(watch, &card));
+	lateness_ns = 0;
+	card.condition.heartbeat = 5001;
+	assert(!is_left(watch, &card)); /* and is not what the next is compared with */
+	card.condition.heartbeat = 5000;
+	assert(is_left(watch, &card));
+	card_watch_free(watch);
+}
+
+UNIT(who_takes_memory_after_a_reset_has_it)
+{
+	struct snapshot_card card = whole;
+	struct card_watch *watch;
+
+	card.condition.has_heartbeat = true;
+	card.condition.heartbeat = 5000;
+	assert(card_watch_new(&watch) == 0);
+	expect(watch, &card, 0, SNAPSHOT_PRESENT, false); /* nobody held anything */
+	card.condition.heartbeat = 1;
+	expect(watch, &card, 4096, SNAPSHOT_PRESENT, false);
 	card_watch_free(watch);
 }
 

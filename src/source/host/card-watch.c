@@ -14,7 +14,9 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "model/amount.h"
+#include "model/cards/condition.h"
 #include "model/snapshot.h"
 
 #define CARD_WATCH_TEXT 64u
@@ -34,9 +36,12 @@ struct card_watch_entry {
 	uint32_t state;
 	bool is_seen; /* in this reading */
 	uint64_t gone_ns;
-	bool has_heartbeat;
+	uint64_t folder;    /* see struct snapshot_card */
+	bool has_heartbeat; /* of the last reading that had one, at heartbeat_ns; likewise trips */
 	uint32_t heartbeat;
-	uint64_t heartbeat_ns; /* when it last changed */
+	uint64_t heartbeat_ns;
+	uint64_t still_ns; /* since when it has been the same; 0 = not known */
+	uint32_t trips;    /* the most that were read; UINT32_MAX = none yet */
 
 	struct card_watch_parts holders; /* who has memory of it */
 	struct card_watch_parts left; /* who had when it was reset or removed, and still shows it */
@@ -46,6 +51,8 @@ struct card_watch {
 	pthread_mutex_t lock;
 	struct card_watch_entry *entries;
 	size_t count, capacity;
+	uint64_t applied_ns; /* when a reading was applied last */
+	bool is_late;        /* the one that is applied now began before that */
 };
 
 int card_watch_new(struct card_watch **ret_watch)
@@ -124,7 +131,8 @@ static struct card_watch_entry *card_watch_add(struct card_watch *watch,
 	if (!entries)
 		return NULL;
 	watch->entries = entries;
-	entries[watch->count] = (struct card_watch_entry){.state = card->condition.state};
+	entries[watch->count] =
+		(struct card_watch_entry){.state = card->condition.state, .trips = UINT32_MAX};
 	snprintf(entries[watch->count].bus, CARD_WATCH_TEXT, "%s", card->bus ? card->bus : "");
 	return &entries[watch->count++];
 }
@@ -161,27 +169,53 @@ static void card_watch_recall(const struct card_watch_entry *entry, struct snaps
 	card->firmware = card_watch_recall_text(snapshot, card->firmware, entry->firmware);
 }
 
+/* Whether the card shows that it was reset, or removed and put back, since the last reading. */
+static bool card_watch_was_reset(const struct card_watch_entry *entry, uint64_t now_ns,
+				 const struct snapshot_card *card)
+{
+	const struct snapshot_condition *condition = &card->condition;
+	uint64_t most = ((now_ns - entry->heartbeat_ns) / NS_PER_S + 1) * CARD_WATCH_BEATS;
+
+	if (entry->folder && card->folder && entry->folder != card->folder)
+		return true;
+	/* After a reset it may be 0 for a moment: only more of them mean something. */
+	if (condition->has_trips && condition->trips > entry->trips)
+		return true;
+	return entry->has_heartbeat && condition->has_heartbeat &&
+	       condition->heartbeat - entry->heartbeat > most;
+}
+
 static void card_watch_heartbeat(struct card_watch_entry *entry, uint64_t now_ns,
 				 struct snapshot_condition *condition)
 {
-	if (!entry->has_heartbeat || !condition->has_heartbeat ||
-	    entry->heartbeat != condition->heartbeat) {
-		entry->has_heartbeat = condition->has_heartbeat;
-		entry->heartbeat = condition->heartbeat;
-		entry->heartbeat_ns = now_ns;
-	} else if (now_ns - entry->heartbeat_ns >= CARD_WATCH_STILL_NS) {
-		condition->state = SNAPSHOT_NOT_ANSWERING;
+	if (!condition->has_heartbeat) {
+		entry->still_ns = 0;
+		return;
 	}
+	if (!entry->still_ns || entry->heartbeat != condition->heartbeat)
+		entry->still_ns = now_ns;
+	else if (now_ns - entry->still_ns >= CARD_WATCH_STILL_NS)
+		condition->state = SNAPSHOT_NOT_ANSWERING;
+	entry->has_heartbeat = true;
+	entry->heartbeat = condition->heartbeat;
+	entry->heartbeat_ns = now_ns;
 }
 
-static bool card_watch_is_away(uint32_t state)
+/* What the next reading is compared with. */
+static void card_watch_note(struct card_watch_entry *entry, uint64_t now_ns,
+			    struct snapshot_card *card)
 {
-	return state == SNAPSHOT_IN_RESET || state == SNAPSHOT_GONE;
+	const struct snapshot_condition *condition = &card->condition;
+
+	card_watch_heartbeat(entry, now_ns, &card->condition);
+	entry->folder = card->folder ? card->folder : entry->folder;
+	if (condition->has_trips && (entry->trips == UINT32_MAX || condition->trips > entry->trips))
+		entry->trips = condition->trips;
 }
 
 static void card_watch_set(struct card_watch_entry *entry, uint32_t state)
 {
-	if (card_watch_is_away(state) && !card_watch_is_away(entry->state))
+	if (condition_is_away(state) && !condition_is_away(entry->state))
 		card_watch_move_parts(&entry->left, &entry->holders);
 	entry->state = state;
 }
@@ -213,13 +247,17 @@ static void card_watch_see(struct card_watch *watch, uint64_t now_ns, struct sna
 	entry->is_seen = true;
 	entry->number = card->number;
 	if (card->condition.state == SNAPSHOT_PRESENT) {
-		card_watch_heartbeat(entry, now_ns, &card->condition);
+		/* Those who held it when it was seen to be away have been moved already. */
+		if (!watch->is_late && card_watch_was_reset(entry, now_ns, card))
+			card_watch_move_parts(&entry->left, &entry->holders);
+		if (!watch->is_late)
+			card_watch_note(entry, now_ns, card);
 		/* Another card may have been put into the slot. */
 		if (card->unique_id && card->unique_id != entry->unique_id)
 			entry->card[0] = entry->firmware[0] = '\0';
 		card_watch_keep(entry, card);
 	} else {
-		entry->has_heartbeat = false;
+		entry->still_ns = 0;
 		card_watch_recall(entry, snapshot, card);
 	}
 	card_watch_set(entry, card->condition.state);
@@ -239,6 +277,7 @@ static int card_watch_miss(struct card_watch_entry *entry, uint64_t now_ns,
 	if (entry->state != SNAPSHOT_GONE)
 		entry->gone_ns = now_ns;
 	entry->has_heartbeat = false;
+	entry->trips = UINT32_MAX; /* power may be cycled */
 	card_watch_set(entry, SNAPSHOT_GONE);
 	card_watch_recall(entry, snapshot, &card);
 	r = snapshot_add_card(snapshot, &card);
@@ -277,11 +316,15 @@ static int card_watch_apply_all(struct card_watch *watch, uint64_t now_ns,
 	return r;
 }
 
-int card_watch_apply(struct card_watch *watch, uint64_t now_ns, struct snapshot *snapshot)
+int card_watch_apply(struct card_watch *watch, uint64_t began_ns, uint64_t now_ns,
+		     struct snapshot *snapshot)
 {
 	int r;
 
 	pthread_mutex_lock(&watch->lock);
+	watch->is_late = began_ns < watch->applied_ns;
+	if (!watch->is_late)
+		watch->applied_ns = now_ns;
 	r = card_watch_apply_all(watch, now_ns, snapshot);
 	pthread_mutex_unlock(&watch->lock);
 	return r;
@@ -318,7 +361,18 @@ static void card_watch_prune(struct card_watch_parts *parts, const struct snapsh
 	parts->count = kept;
 }
 
-/* @rows: for each device 1 + the index of its entry; 0 = none that can be held now. */
+static bool card_watch_has_part(const struct card_watch_parts *parts,
+				const struct snapshot_left *part)
+{
+	for (size_t i = 0; i < parts->count; i++) {
+		if (parts->list[i].pid == part->pid && parts->list[i].device == part->device &&
+		    parts->list[i].start_ticks == part->start_ticks)
+			return true;
+	}
+	return false;
+}
+
+/* @rows: for each device 1 + the index of its entry; 0 = it has none. */
 static void card_watch_learn_process(struct card_watch *watch, const uint32_t *rows,
 				     const struct snapshot_process *process)
 {
@@ -329,9 +383,17 @@ static void card_watch_learn_process(struct card_watch *watch, const uint32_t *r
 			.start_ticks = process->start_ticks,
 			.device = part->device,
 		};
+		struct card_watch_entry *entry;
 
-		if (rows[part->row] && !part->before_reset && amount_of_part(part, AMOUNT_ALL).used)
-			card_watch_add_part(&watch->entries[rows[part->row] - 1].holders, &holder);
+		if (!rows[part->row] || !amount_of_part(part, AMOUNT_ALL).used)
+			continue;
+		entry = &watch->entries[rows[part->row] - 1];
+		if (!condition_is_away(entry->state) && !part->before_reset)
+			card_watch_add_part(&entry->holders, &holder);
+		/* It was away already when it was seen for the first time. */
+		else if (condition_is_away(entry->state) &&
+			 !card_watch_has_part(&entry->left, &holder))
+			card_watch_add_part(&entry->left, &holder);
 	}
 }
 
@@ -344,7 +406,7 @@ void card_watch_learn(struct card_watch *watch, const struct snapshot *snapshot)
 	pthread_mutex_lock(&watch->lock);
 	for (size_t i = 0; i < watch->count; i++) {
 		card_watch_prune(&watch->entries[i].left, snapshot);
-		if (!card_watch_is_away(watch->entries[i].state))
+		if (!condition_is_away(watch->entries[i].state))
 			watch->entries[i].holders.count = 0;
 	}
 	for (size_t i = 0; i < snapshot->device_count; i++) {
@@ -352,7 +414,7 @@ void card_watch_learn(struct card_watch *watch, const struct snapshot *snapshot)
 		const struct snapshot_card card = {.number = device->number, .bus = device->bus};
 		const struct card_watch_entry *entry = card_watch_find(watch, &card);
 
-		if (entry && device->present && !card_watch_is_away(device->condition.state))
+		if (entry && (device->present || device->condition.state == SNAPSHOT_GONE))
 			rows[i] = (uint32_t)(entry - watch->entries) + 1;
 	}
 	for (size_t i = 0; i < snapshot->process_count; i++)
@@ -375,9 +437,10 @@ void card_watch_tell(struct card_watch *watch, uint64_t now_ns, const struct sna
 		entry->has_heartbeat = condition->has_heartbeat;
 		entry->heartbeat = condition->heartbeat;
 		entry->heartbeat_ns = now_ns;
+		entry->still_ns = condition->has_heartbeat ? now_ns : 0;
 		/* The other has waited for long enough. */
-		if (condition->state == SNAPSHOT_NOT_ANSWERING)
-			entry->heartbeat_ns -= CARD_WATCH_STILL_NS;
+		if (entry->still_ns && condition->state == SNAPSHOT_NOT_ANSWERING)
+			entry->still_ns -= CARD_WATCH_STILL_NS;
 		card_watch_keep(entry, card);
 	}
 	pthread_mutex_unlock(&watch->lock);

@@ -29,36 +29,51 @@ static void link_device(void)
 	assert(symlink("../../../devices/pci0000:00/0000:c1:00.0", path) == 0);
 }
 
+struct file {
+	const char *name, *text;
+};
+
+/* A machine with one card that has these files; their list ends with {NULL}. */
+static struct snapshot *look_at(const struct file *files)
+{
+	host_testing_start();
+	for (; files->name; files++)
+		host_testing_text(files->name, files->text);
+	link_device();
+	return host_testing_look();
+}
+
 UNIT(a_whole_card)
 {
+	static const struct file files[] = {
+		{CARD "tt_card_type", "n150\n"},
+		{CARD "tt_serial", "0100018511732031\n"},
+		{CARD "tt_asic_id", "1F2E3D4C5B6A7988\n"},
+		{CARD "tt_aiclk", "1000\n"},
+		{CARD "tt_axiclk", "900\n"},
+		{CARD "tt_arcclk", "540\n"},
+		{CARD "tt_fw_bundle_ver", "80.18.0.0\n"},
+		{PCI "vendor", "0x1e52\n"},
+		{PCI "device", "0x401e\n"},
+		{PCI "hwmon/hwmon3/temp1_input", "51375\n"},
+		{PCI "hwmon/hwmon3/power1_input", "34000000\n"},
+		{PCI "hwmon/hwmon3/in0_input", "820\n"},
+		{PCI "hwmon/hwmon3/curr1_input", "41000\n"},
+		{PCI "hwmon/hwmon3/fan1_input", "3200\n"},
+		{PCI "hwmon/hwmon3/temp1_max", "95000\n"},
+		{PCI "hwmon/hwmon3/power1_max", "300000000\n"},
+		{PCI "hwmon/hwmon3/in0_max", "0\n"},
+		{CARD "tt_heartbeat", "51200\n"},
+		{CARD "tt_therm_trip_count", "2\n"},
+		{NULL, NULL},
+	};
 	static const int64_t values[SNAPSHOT_SENSORS] = {51375, 34000, 820, 41000,
 							 1000,  900,   540, 3200};
 	const struct snapshot_device *device;
-	struct snapshot *snapshot;
+	struct snapshot *snapshot = look_at(files);
 
-	host_testing_start();
-	host_testing_text(CARD "tt_card_type", "n150\n");
-	host_testing_text(CARD "tt_serial", "0100018511732031\n");
-	host_testing_text(CARD "tt_asic_id", "1F2E3D4C5B6A7988\n");
-	host_testing_text(CARD "tt_aiclk", "1000\n");
-	host_testing_text(CARD "tt_axiclk", "900\n");
-	host_testing_text(CARD "tt_arcclk", "540\n");
-	host_testing_text(CARD "tt_fw_bundle_ver", "80.18.0.0\n");
-	host_testing_text(PCI "vendor", "0x1e52\n");
-	host_testing_text(PCI "device", "0x401e\n");
-	host_testing_text(PCI "hwmon/hwmon3/temp1_input", "51375\n");
-	host_testing_text(PCI "hwmon/hwmon3/power1_input", "34000000\n");
-	host_testing_text(PCI "hwmon/hwmon3/in0_input", "820\n");
-	host_testing_text(PCI "hwmon/hwmon3/curr1_input", "41000\n");
-	host_testing_text(PCI "hwmon/hwmon3/fan1_input", "3200\n");
-	host_testing_text(PCI "hwmon/hwmon3/temp1_max", "95000\n");
-	host_testing_text(PCI "hwmon/hwmon3/power1_max", "300000000\n");
-	host_testing_text(PCI "hwmon/hwmon3/in0_max", "0\n");
-	host_testing_text(CARD "tt_heartbeat", "51200\n");
-	host_testing_text(CARD "tt_therm_trip_count", "2\n");
-	link_device();
-	snapshot = host_testing_look();
 	assert(snapshot->device_count == 1 && snapshot->note_count == 0);
+	assert(snapshot->cards[0].folder); /* whatever it is */
 	device = &snapshot->devices[0];
 	assert(device->present && device->unique_id == UINT64_C(0x1f2e3d4c5b6a7988));
 	assert(device->serial == UINT64_C(0x0100018511732031));
@@ -97,19 +112,19 @@ UNIT(a_card_of_which_nothing_is_known)
 
 UNIT(invalid_driver_values_are_unknown)
 {
-	struct snapshot *snapshot;
+	static const struct file files[] = {
+		{CARD "tt_card_type", "unknown\n"},
+		{CARD "tt_asic_id", "not hex\n"},
+		{CARD "tt_serial", "\n"},
+		{CARD "tt_aiclk", "99999999999\n"},
+		{CARD "tt_arcclk", "5 40\n"},
+		{PCI "vendor", "0x1234\n"},
+		{PCI "hwmon/hwmon0/temp1_input", "-12500\n"},
+		{PCI "hwmon/hwmon0/power1_input", ""},
+		{NULL, NULL},
+	};
+	struct snapshot *snapshot = look_at(files);
 
-	host_testing_start();
-	host_testing_text(CARD "tt_card_type", "unknown\n");
-	host_testing_text(CARD "tt_asic_id", "not hex\n");
-	host_testing_text(CARD "tt_serial", "\n");
-	host_testing_text(CARD "tt_aiclk", "99999999999\n");
-	host_testing_text(CARD "tt_arcclk", "5 40\n");
-	host_testing_text(PCI "vendor", "0x1234\n");
-	host_testing_text(PCI "hwmon/hwmon0/temp1_input", "-12500\n");
-	host_testing_text(PCI "hwmon/hwmon0/power1_input", "");
-	link_device();
-	snapshot = host_testing_look();
 	assert(snapshot->device_count == 1 && snapshot->devices[0].unique_id == 0);
 	assert(!snapshot->devices[0].card && !snapshot->devices[0].arch);
 	assert(snapshot->devices[0].telemetry.known == 1u << SNAPSHOT_TEMPERATURE);
@@ -120,17 +135,17 @@ UNIT(invalid_driver_values_are_unknown)
 /* An ordinary file cannot fail with ENODATA; an empty one is reported as the same. */
 UNIT(a_card_without_data_is_in_reset)
 {
-	struct snapshot *snapshot;
+	static const struct file files[] = {
+		{CARD "tt_card_type", ""},
+		{CARD "tt_asic_id", ""},
+		{CARD "tt_aiclk", ""},
+		{PCI "device", "0x401e\n"},
+		{PCI "vendor", "0x1e52\n"},
+		{PCI "hwmon/hwmon0/temp1_input", ""},
+		{NULL, NULL},
+	};
+	struct snapshot *snapshot = look_at(files);
 
-	host_testing_start();
-	host_testing_text(CARD "tt_card_type", "");
-	host_testing_text(CARD "tt_asic_id", "");
-	host_testing_text(CARD "tt_aiclk", "");
-	host_testing_text(PCI "device", "0x401e\n");
-	host_testing_text(PCI "vendor", "0x1e52\n");
-	host_testing_text(PCI "hwmon/hwmon0/temp1_input", "");
-	link_device();
-	snapshot = host_testing_look();
 	assert(snapshot->device_count == 1 && snapshot->devices[0].present);
 	assert(snapshot->devices[0].condition.state == SNAPSHOT_IN_RESET);
 	assert(strcmp(snapshot->devices[0].arch, "wormhole_b0") == 0);
@@ -145,27 +160,27 @@ UNIT(a_card_without_data_is_in_reset)
 /* What the driver makes of 0xffffffff. */
 UNIT(values_of_ones_are_not_known)
 {
+	static const struct file files[] = {
+		{CARD "tt_card_type", "unknown\n"},
+		{CARD "tt_serial", "FFFFFFFFFFFFFFFF\n"},
+		{CARD "tt_asic_id", "FFFFFFFFFFFFFFFF\n"},
+		{CARD "tt_aiclk", "4294967295\n"},
+		{CARD "tt_heartbeat", "4294967295\n"},
+		{CARD "tt_therm_trip_count", "4294967295\n"},
+		{CARD "tt_fw_bundle_ver", "255.255.255.255\n"},
+		{PCI "hwmon/hwmon0/temp1_input", "65535999\n"},
+		{PCI "hwmon/hwmon0/temp1_max", "4294966296\n"},
+		{PCI "hwmon/hwmon0/power1_input", "4293967296\n"},
+		{PCI "hwmon/hwmon0/power1_max", "4293967296\n"},
+		{PCI "hwmon/hwmon0/in0_input", "4294967295\n"},
+		{PCI "hwmon/hwmon0/in0_max", "65535\n"},
+		{PCI "hwmon/hwmon0/curr1_input", "4294966296\n"},
+		{PCI "hwmon/hwmon0/fan1_input", "4294967295\n"},
+		{NULL, NULL},
+	};
 	const struct snapshot_device *device;
-	struct snapshot *snapshot;
+	struct snapshot *snapshot = look_at(files);
 
-	host_testing_start();
-	host_testing_text(CARD "tt_card_type", "unknown\n");
-	host_testing_text(CARD "tt_serial", "FFFFFFFFFFFFFFFF\n");
-	host_testing_text(CARD "tt_asic_id", "FFFFFFFFFFFFFFFF\n");
-	host_testing_text(CARD "tt_aiclk", "4294967295\n");
-	host_testing_text(CARD "tt_heartbeat", "4294967295\n");
-	host_testing_text(CARD "tt_therm_trip_count", "4294967295\n");
-	host_testing_text(CARD "tt_fw_bundle_ver", "255.255.255.255\n");
-	host_testing_text(PCI "hwmon/hwmon0/temp1_input", "65535999\n");
-	host_testing_text(PCI "hwmon/hwmon0/temp1_max", "4294966296\n");
-	host_testing_text(PCI "hwmon/hwmon0/power1_input", "4293967296\n");
-	host_testing_text(PCI "hwmon/hwmon0/power1_max", "4293967296\n");
-	host_testing_text(PCI "hwmon/hwmon0/in0_input", "4294967295\n");
-	host_testing_text(PCI "hwmon/hwmon0/in0_max", "65535\n");
-	host_testing_text(PCI "hwmon/hwmon0/curr1_input", "4294966296\n");
-	host_testing_text(PCI "hwmon/hwmon0/fan1_input", "4294967295\n");
-	link_device();
-	snapshot = host_testing_look();
 	device = &snapshot->devices[0];
 	assert(device->condition.state == SNAPSHOT_NOT_ANSWERING && device->telemetry.known == 0);
 	assert(device->condition.limits.known == 0 && !device->condition.has_heartbeat);

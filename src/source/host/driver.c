@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -225,6 +226,14 @@ static uint64_t driver_node(int folder)
 	return makedev(major, minor);
 }
 
+/* The kernel does not use an inode number of sysfs twice. */
+static uint64_t driver_folder(int folder)
+{
+	struct stat st;
+
+	return fstat(folder, &st) == 0 ? st.st_ino : 0;
+}
+
 /* What the PCI device tells, which the kernel keeps and which so survives a reset. */
 static void driver_device(int folder, struct snapshot_card *card, struct driver_answers *answers)
 {
@@ -244,6 +253,7 @@ static int driver_card(struct snapshot *snapshot, int folder, uint32_t number)
 	struct snapshot_card card = {
 		.number = number,
 		.node = driver_node(folder),
+		.folder = driver_folder(folder),
 		.unique_id = driver_hex(folder, "tt_asic_id", &answers),
 		.serial = driver_hex(folder, "tt_serial", &answers),
 		.card = driver_text(snapshot, folder, "tt_card_type", &answers),

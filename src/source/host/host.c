@@ -28,12 +28,13 @@ static void host_close(struct proc *proc)
 
 static int host_collect_cards(struct card_watch *cards, struct snapshot *snapshot)
 {
+	uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
 	bool is_complete;
 	int r = driver_collect_cards(snapshot, &is_complete);
 
 	/* From an incomplete list one would conclude that cards are gone. */
 	if (r == 0 && cards && is_complete)
-		r = card_watch_apply(cards, clock_ns(CLOCK_MONOTONIC), snapshot);
+		r = card_watch_apply(cards, began_ns, clock_ns(CLOCK_MONOTONIC), snapshot);
 	return r;
 }
 

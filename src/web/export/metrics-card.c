@@ -100,10 +100,12 @@ static void metrics_card_write_clocks(struct exposition *to, const struct snapsh
 	}
 }
 
-/* One family of whole numbers; @value returns false where there is none. */
+/* A whole number; false where there is none. */
+typedef bool metrics_card_value_fn(const struct snapshot_device *device, uint64_t *ret_value);
+
+/* One family of them. */
 static void metrics_card_numbers(struct exposition *to, const struct snapshot *snapshot,
-				 bool (*value)(const struct snapshot_device *device,
-					       uint64_t *ret_value))
+				 metrics_card_value_fn *value)
 {
 	for (size_t i = 0; i < metrics_card_count(snapshot); i++) {
 		const struct snapshot_device *device = &snapshot->devices[i];
@@ -152,26 +154,35 @@ static bool metrics_card_stale(const struct snapshot_device *device, uint64_t *r
 	return true;
 }
 
+static const struct {
+	const char *name, *help;
+	enum exposition_type type;
+	metrics_card_value_fn *value;
+} metrics_card_families[] = {
+	{"ttmem_device_fan_rpm", "Revolutions of its fan in a minute.", EXPOSITION_GAUGE,
+	 metrics_card_fan},
+	{"ttmem_device_thermal_trips",
+	 "How often it switched itself off for heat, since power was cycled.", EXPOSITION_COUNTER,
+	 metrics_card_trips},
+	{"ttmem_device_heartbeats", "Counts while its firmware runs.", EXPOSITION_COUNTER,
+	 metrics_card_heartbeats},
+	{"ttmem_device_untracked_openers",
+	 "Living processes that have it open and tell nothing of their memory.", EXPOSITION_GAUGE,
+	 metrics_card_untracked},
+	{"ttmem_device_outside_openers",
+	 "Descriptors of it in processes outside of the daemon's pid namespace.", EXPOSITION_GAUGE,
+	 metrics_card_outside},
+	{"ttmem_device_stale_holders", "Processes with memory from before it was reset or removed.",
+	 EXPOSITION_GAUGE, metrics_card_stale},
+};
+
 static void metrics_card_write_numbers(struct exposition *to, const struct snapshot *snapshot)
 {
-	exposition_family(to, "ttmem_device_fan_rpm", EXPOSITION_GAUGE, NULL,
-			  "Revolutions of its fan in a minute.");
-	metrics_card_numbers(to, snapshot, metrics_card_fan);
-	exposition_family(to, "ttmem_device_thermal_trips", EXPOSITION_COUNTER, NULL,
-			  "How often it switched itself off for heat, since power was cycled.");
-	metrics_card_numbers(to, snapshot, metrics_card_trips);
-	exposition_family(to, "ttmem_device_heartbeats", EXPOSITION_COUNTER, NULL,
-			  "Counts while its firmware runs.");
-	metrics_card_numbers(to, snapshot, metrics_card_heartbeats);
-	exposition_family(to, "ttmem_device_untracked_openers", EXPOSITION_GAUGE, NULL,
-			  "Living processes that have it open and tell nothing of their memory.");
-	metrics_card_numbers(to, snapshot, metrics_card_untracked);
-	exposition_family(to, "ttmem_device_outside_openers", EXPOSITION_GAUGE, NULL,
-			  "Descriptors of it in processes outside of the daemon's pid namespace.");
-	metrics_card_numbers(to, snapshot, metrics_card_outside);
-	exposition_family(to, "ttmem_device_stale_holders", EXPOSITION_GAUGE, NULL,
-			  "Processes with memory from before it was reset or removed.");
-	metrics_card_numbers(to, snapshot, metrics_card_stale);
+	for (size_t i = 0; i < ARRAY_SIZE(metrics_card_families); i++) {
+		exposition_family(to, metrics_card_families[i].name, metrics_card_families[i].type,
+				  NULL, metrics_card_families[i].help);
+		metrics_card_numbers(to, snapshot, metrics_card_families[i].value);
+	}
 }
 
 static void metrics_card_write_info(struct exposition *to, const struct snapshot *snapshot)

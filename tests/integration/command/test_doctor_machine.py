@@ -252,7 +252,8 @@ def test_device_unmatched(world, tmp_path):
     why = {
         "has no node": world.player("alloc 0 DRAM 0x1000 4096"),
         "has 1 node": world.player("alloc 1 DRAM 0x1000 4096", opened=[machine.node(0)]),
-        "no card has": world.player("device 0 0x99 wormhole_b0 n150 0 1024 1024", opened=[machine.node(0)]),
+        "no card has its id 0x99": world.player("device 0 0x99 wormhole_b0 n150 0 1024 1024", opened=[machine.node(0)]),
+        "no card has that number": world.player("alloc 7 DRAM 0x1000 4096", opened=[machine.node(0)]),
     }
     assert on_machine(world, machine) == {"device-unmatched"}
     findings = json.loads(world.run("doctor", "--json").stdout)["findings"]
@@ -261,9 +262,20 @@ def test_device_unmatched(world, tmp_path):
         assert text in told[player.pid], told
 
 
-def about(world, machine, kind):
+def test_a_card_that_is_another_chip_already_is_said(world, tmp_path):
+    """The driver tells no ids, so the card is the chip of the first process that knows one."""
+    machine = Machine(tmp_path / "machine")
+    machine.card(0, "n150", "wormhole_b0")
+    for chip in (0x51, 0x52):
+        world.player(f"device 0 {chip:#x} wormhole_b0 n150 0 1024 1024", opened=[machine.node(0)])
+    assert on_machine(world, machine) == {"device-unmatched"}
+    assert about(world, machine, "device-unmatched", TTMEM_PROC_ROOT=str(world.root)) == [
+        "its device 0 has no card: the card of that number is another chip"]
+
+
+def about(world, machine, kind, **settings):
     """What was seen, of one kind."""
-    findings = json.loads(world.run("doctor", "--json", env=machine.env()).stdout)["findings"]
+    findings = json.loads(world.run("doctor", "--json", env={**machine.env(), **settings}).stdout)["findings"]
     return [f["what"] for f in findings if f["id"] == kind]
 
 

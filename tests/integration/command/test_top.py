@@ -338,6 +338,20 @@ def test_top_colours_by_use(world, top):
     assert not re.search(r"\x1b\[[\d;]*[34][0-7]m", "\n".join(terminal.lines(colours=True)))
 
 
+def test_top_colours_what_is_over_its_limit(top, tmp_path):
+    machine = machines.hot(tmp_path / "machine")
+    machine.card(1, "p150a", "blackhole", chip=1)  # selected rows have another background
+    terminal = top(env=machine.env())
+    terminal.wait("Devices")
+    terminal.press("6")
+    terminal.wait("85.5 C")
+    terminal.press("Down")
+    terminal.wait("\n>    1")
+    (line,) = wait_for(
+        lambda: [line for line in terminal.lines(colours=True) if "85.5 C" in line and ">" not in line], "the card")
+    assert re.findall(r"\x1b\[[\d;]*?(3[0-7])m", line[: line.index("85.5 C")])[-1:] == ["31"]
+
+
 def test_top_can_be_limited_to_one_device(world, top):
     large, small = cast(world)
     terminal = top("-d", 3, env=world.env)

@@ -2,6 +2,7 @@
 """What the daemon remembers of cards that are reset, removed, or stop answering."""
 
 import json
+import shutil
 
 import pytest
 
@@ -73,6 +74,35 @@ def test_a_heartbeat_that_stands_still_is_no_answer(ttmemd, machine):
     wait_for(lambda: smi(ttmemd)["devices"][1]["state"] == "not_answering", "the heartbeat to be missed")
     machine.write(path, 2)
     assert smi(ttmemd)["devices"][1]["state"] == "present"
+
+
+@pytest.mark.parametrize("name, before, after", [("tt_heartbeat", 90000, 12), ("tt_therm_trip_count", 0, 1)])
+def test_a_reset_between_two_readings_is_seen(ttmemd, machine, name, before, after):
+    """Its files never were without data when they were read: the firmware's counters tell."""
+    path = machine.class_folder(0) / name
+    machine.write(path, before)
+    device, part = first(smi(ttmemd))
+    assert device["memory"]["DRAM"]["used"] == GIB and not part["stale_after_reset"]
+    machine.write(path, after)
+    device, part = first(smi(ttmemd))
+    assert device["state"] == "present" and device["memory"]["DRAM"]["used"] == 0
+    assert part["stale_after_reset"] and part["memory"]["DRAM"]["used"] == GIB
+    document = ttmemd.json("smi", env=machine.env())
+    assert first(document)[1]["stale_after_reset"]
+    text = ttmemd.run("smi", env=machine.env()).stdout
+    assert "stale after reset" in text
+
+
+def test_a_card_that_was_removed_and_is_back_between_two_readings_is_another(ttmemd, machine):
+    """As when its driver was reloaded: the driver has made a new folder for it."""
+    assert not first(smi(ttmemd))[1]["stale_after_reset"]
+    folder = machine.class_folder(0)
+    shutil.copytree(folder, machine.folder / "new", symlinks=True)
+    folder.rename(machine.folder / "old")
+    (machine.folder / "new").rename(folder)
+    device, part = first(smi(ttmemd))
+    assert device["state"] == "present" and device["memory"]["DRAM"]["used"] == 0
+    assert part["stale_after_reset"]
 
 
 def test_a_command_asks_the_daemon_what_was_before(ttmemd, machine):

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """ttmemd puts memory on the card that a process has open, in everything that it tells and remembers."""
 
+import json
 import os
 import re
 
 import pytest
 
 from machines import GIB, Machine
+from nativesocket import AS_USER
 from ttmemd import OldClient, get
 from world import check_schema, wait_for
 
@@ -74,3 +76,26 @@ def test_a_process_in_a_pid_namespace_is_on_the_card_that_it_has_open(ttmemd, ma
     wait_for(lambda: used(ttmemd) == [0, 4096], "the card")
     (process,) = get(ttmemd, "/api/v1/ps")["processes"]
     assert process["ns_pid"] == 1 and process["devices"][0]["joined"] == "open"
+
+
+@pytest.mark.needs_root
+def test_other_users_processes_are_joined_as_the_daemon_has_found(ttmemd, machine):
+    """A user may not read their descriptors; the command says what the daemon says, and why."""
+    theirs = hidden(ttmemd, machine, GIB)
+    nowhere = ttmemd.player("alloc 0 DRAM 0x1000 4096")  # without any node
+    wait_for(lambda: sorted(used(ttmemd)) == [0, 4096, GIB], "both")
+
+    def joined(document):
+        return {p["pid"]: [(d["uid"], d["joined"], d["node"]) for d in p["devices"]] for p in document["processes"]}
+
+    expected = {theirs.pid: [("0x41", "open", 1)], nowhere.pid: [(None, "by_number", None)]}
+    assert joined(get(ttmemd, "/api/v1/ps")) == expected
+    for command in ("smi", "ps"):
+        assert joined(ttmemd.json(command, before=AS_USER)) == expected, command
+    rows = ttmemd.json("smi", before=AS_USER)["devices"]
+    assert sorted((row["joined"], row["memory"]["DRAM"]["used"]) for row in rows if row["joined"]) == [
+        ("by_number", 4096), ("open", GIB)]
+    assert "o: told by the nodes" in ttmemd.run("smi", before=AS_USER).stdout
+    findings = json.loads(ttmemd.run("doctor", "--json", before=AS_USER).stdout)["findings"]
+    (unmatched,) = [finding for finding in findings if finding["id"] == "device-unmatched"]
+    assert unmatched["pid"] == nowhere.pid and "no node open" in unmatched["what"]

@@ -8,13 +8,14 @@ import json
 import os
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from conftest import LIMIT, ROOT
 from common import AS_NOBODY, LIMIT
-from machines import GIB, MACHINES, SAMPLES, Machine, Region, hot, n150, p150
+from machines import GIB, MACHINES, SAMPLES, Machine, Region, hot, n150, p150, p300b, t3000
 from world import check_schema, wait_for
 
 GOLDEN = ROOT / "tests" / "corpus" / "machines"
@@ -129,26 +130,51 @@ def states(document):
 
 
 @pytest.mark.needs_root
-@pytest.mark.parametrize("name, state", [("in_reset", "in_reset"), ("all_ones", "not_answering"), ("idle", "present")])
+@pytest.mark.parametrize("name, state", [
+    ("in_reset", "in_reset"), ("all_ones", "not_answering"), ("removed", "gone"), ("idle", "present")])
 def test_the_state_of_a_card_is_told(look, tmp_path, name, state):
     machine = SAMPLES[name](tmp_path / "machine")
     document = check_schema(json.loads(look(machine, "smi", "--json")))
-    cards = [device for device in document["devices"] if device["present"]]
-    assert [card["state"] for card in cards] == [state, "present"]
+    assert [card["state"] for card in document["devices"]] == [state, "present"]
     text = look(machine, "smi")
     assert (state.replace("_", " ") in text) == (state != "present")
 
 
 @pytest.mark.needs_root
-def test_memory_of_a_removed_card_is_stale(look, tmp_path):
-    machine = SAMPLES["removed"](tmp_path / "machine")
+@pytest.mark.parametrize("name, state", [("removed", "gone"), ("in_reset", "in_reset")])
+def test_memory_of_a_card_that_is_away_is_stale(look, tmp_path, name, state):
+    """At the first look, by a command that has seen nothing before."""
+    machine = SAMPLES[name](tmp_path / "machine")
     document = json.loads(look(machine, "smi", "--json"))
-    assert states(document) == {0: "gone", 1: "present"} and total(document) == 2 * GIB
+    assert states(document) == {0: state, 1: "present"} and total(document) == 2 * GIB
     (process, other) = document["processes"]
     assert process["devices"][0]["stale_after_reset"] and not other["devices"][0]["stale_after_reset"]
     (row,) = [line for line in look(machine, "smi").splitlines() if " 600 " in line]
     assert " reset " in row and "1.0 GiB" in row
     assert "0 reset" in look(machine, "ps")
+
+
+@pytest.mark.parametrize("asic_ids", [False, True])
+def test_eight_chips_on_four_boards_are_eight_rows(look, tmp_path, asic_ids):
+    """Of the chips without a node it is known what they are: the board's other chip has one."""
+    machine = t3000(tmp_path / "machine", asic_ids)
+    rows = json.loads(look(machine, "smi", "--json"))["devices"]
+    assert [(r["device"], r["card"], r["arch"], r["remote"], r["present"]) for r in rows] == [
+        (n, "n300", "wormhole_b0", n >= 4, n < 4) for n in range(8)]
+    assert [(r["memory"]["DRAM"]["used"], r["memory"]["DRAM"]["capacity"]) for r in rows] == [
+        ((n + 1) * GIB, 12 * GIB) for n in range(8)]
+    assert json.loads(look(machine, "doctor", "--json"))["healthy"]
+
+
+@pytest.mark.parametrize("asic_ids", [False, True])
+def test_two_boards_of_two_chips_are_four_rows(look, tmp_path, asic_ids):
+    """Their process has both chips of the first board open, and is nowhere else."""
+    machine = p300b(tmp_path / "machine", asic_ids)
+    document = json.loads(look(machine, "smi", "--json"))
+    assert [(r["device"], r["card"], r["untracked"]) for r in document["devices"]] == [
+        (n, "p300b", int(n < 2)) for n in range(4)]
+    (process,) = document["processes"]
+    assert [(part["node"], part["joined"]) for part in process["devices"]] == [(0, "open"), (1, "open")]
 
 
 def test_ones_are_no_values(look, tmp_path):
@@ -328,10 +354,35 @@ def figures_of(document, *wanted):
     return {(p["pid"], mark) for p in document["processes"] for mark in wanted if p.get(mark)}
 
 
+def doctors_view(doctor, *kinds):
+    """Counts of findings by (kind, pid)."""
+    return Counter((f["id"], f["pid"]) for f in doctor["findings"] if f["id"] in kinds)
+
+
+def cards_view(smi):
+    """The same from what "ttmem smi" shows of cards and of devices without one."""
+    seen = Counter()
+    has_cards = any(device["bus"] for device in smi["devices"])
+    remote = {device["uid"] for device in smi["devices"] if device["remote"]}
+    for device in smi["devices"]:
+        seen["card-unavailable", None] += device["state"] in ("in_reset", "not_answering", "gone")
+        seen["thermal-trip", None] += bool(device["thermal_trips"])
+        for name, limit in device["limits"].items():
+            value = device["telemetry"][name]
+            seen["over-limit", None] += None not in (limit, value) and value > limit
+    for process in smi["processes"]:
+        parts = [part for part in process["devices"] if process["alive"]]
+        seen["stale-after-reset", process["pid"]] += sum(part["stale_after_reset"] for part in parts)
+        lost = [part for part in parts if part["node"] is None and not part["stale_after_reset"]
+                and (part["uid"] is None or part["uid"] not in remote)]
+        seen["device-unmatched", process["pid"]] += has_cards and bool(lost)
+    return +seen
+
+
 @pytest.mark.needs_root
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("name", SAMPLES)
 def test_smi_doctor_and_status_agree(ttmemd, name):
-    machine = MACHINES[name](ttmemd.folder / "machine")
+    machine = SAMPLES[name](ttmemd.folder / "machine")
     ttmemd.env.update(machine.env())
     ttmemd.start()
     player = ttmemd.player("alloc 0 DRAM 0x1000 33554432 weights", "alloc 0 L1 0x1000 4096", "alloc 0 CB 0x9000 64")
@@ -347,13 +398,17 @@ def test_smi_doctor_and_status_agree(ttmemd, name):
     assert doctor["totals"]["buffers"] == smi["totals"]["buffers"]
     for kind, memory in doctor["totals"]["memory"].items():
         for figure in ("used", "buffers"):
-            parts = [d for p in ps["processes"] if p["alive"] for d in p["devices"]]
+            parts = [d for p in ps["processes"] if p["alive"] for d in p["devices"] if not d["stale_after_reset"]]
             sums = [sum(d["memory"][kind][figure] for d in list) for list in (smi["devices"], parts)]
             # One of these machines claims more than can be counted.
             assert {min(sum, 2**64 - 1) for sum in sums} == {memory[figure]}, (kind, figure)
     found = {"device-untracked": "untracked", "region-stale": "stale", "region-differs": "differs"}
-    told = {(f["pid"], found[f["id"]]) for f in doctor["findings"] if f["id"] in found}
+    told = {(f["pid"], found[f["id"]]) for f in doctor["findings"] if f["id"] in found and f["pid"]}
     assert told == figures_of(smi, *found.values())
+    outside = [f for f in doctor["findings"] if f["id"] == "device-untracked" and not f["pid"]]
+    assert len(outside) == sum(bool(d["opened_outside"]) for d in smi["devices"])
+    assert doctors_view(doctor, "card-unavailable", "over-limit", "thermal-trip", "stale-after-reset",
+                        "device-unmatched") == cards_view(smi)
     has_card = any(d["bus"] for d in smi["devices"])
     assert ("driver-none" not in {f["id"] for f in doctor["findings"]}) == has_card
 

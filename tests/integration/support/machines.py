@@ -18,6 +18,16 @@ from common import NOBODY
 
 READY = 0x52454459
 PCI_IDS = {"wormhole_b0": "0x401e", "blackhole": "0xb140"}
+# Versions of firmware, which the driver shows beside tt_fw_bundle_ver.
+VERSIONS = {
+    "wormhole_b0": {"m3app_fw": "5.12.0.0", "m3bl_fw": "129.2.0.0", "arc_fw": "2.37.0.0", "eth_fw": "6.15.0",
+                    "ttflash": "3.4.0.0"},
+    "blackhole": {"m3app_fw": "0.15.0.0"},
+}
+LABELS = {
+    "wormhole_b0": {"temp1": "asic1_temp", "in0": "vcore1", "curr1": "current1", "power1": "power1"},
+    "blackhole": {"temp1": "asic_temp", "in0": "vcore", "curr1": "current", "power1": "power", "fan1": "fan_rpm"},
+}
 KINDS = ["DRAM", "L1", "L1_SMALL", "TRACE", "CB", "KERNEL"]  # in the order of a region
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 MAPPINGS_HEAD = """\
@@ -118,7 +128,8 @@ class Machine:
         self.write(card / "tt_axiclk", 900)
         self.write(card / "tt_arcclk", 540)
         self.write(card / "tt_fw_bundle_ver", "18.6.0.0")
-        self.write(card / "tt_m3app_fw_ver", "5.12.0.0")
+        for name, version in VERSIONS[arch].items():
+            self.write(card / f"tt_{name}_ver", version)
         if "heartbeat" in sensors:  # in a file it stands still, and a daemon takes the card for dead
             self.write(card / "tt_heartbeat", sensors["heartbeat"])
         self.write(card / "dev", f"237:{number}")
@@ -144,8 +155,10 @@ class Machine:
         self.write(hwmon / "in0_max", values.get("voltage_max", 1000))
         self.write(hwmon / "curr1_input", values.get("current", 38000))
         self.write(hwmon / "curr1_max", values.get("current_max", 300000))
-        if fan is not None:
-            self.write(hwmon / "fan1_input", fan)
+        if arch == "blackhole":  # the driver shows no fan of a Wormhole
+            self.write(hwmon / "fan1_input", 1200 if fan is None else fan)
+        for name, label in LABELS[arch].items():
+            self.write(hwmon / f"{name}_label", label)
 
     def class_folder(self, number):
         return self.sys / "class" / "tenstorrent" / f"tenstorrent!{number}"
@@ -158,7 +171,7 @@ class Machine:
         """The files of a card that the firmware fills."""
         hwmon = self.hwmon(number)
         values = [*self.class_folder(number).glob("tt_*")]
-        return values + [path for path in hwmon.iterdir() if path.name != "name"]
+        return values + [path for path in hwmon.iterdir() if path.name != "name" and "label" not in path.name]
 
     def reset(self, number):
         """The card is in reset: its files are there and have no data. Undone by answer()."""
@@ -176,7 +189,9 @@ class Machine:
         """The chip has fallen off the bus: every read of it yields ones, converted as the driver does."""
         texts = {
             "tt_serial": "F" * 16, "tt_asic_id": "F" * 16, "tt_card_type": "unknown",
-            "tt_fw_bundle_ver": "255.255.255.255", "tt_m3app_fw_ver": "255.255.255.255",
+            **{name: "255.255.255.255" for name in
+               ("tt_fw_bundle_ver", "tt_m3app_fw_ver", "tt_m3bl_fw_ver", "tt_arc_fw_ver", "tt_ttflash_ver")},
+            "tt_eth_fw_ver": "255.15.4095",
             "temp1_input": 65535999, "temp1_max": 4294966296, "in0_max": 65535,
             "curr1_input": 4294966296, "curr1_max": 4294966296,
             "power1_input": 4293967296, "power1_max": 4293967296,
@@ -215,9 +230,10 @@ class Machine:
         self.write(folder / "cgroup", f"0::/docker/{container}" if container else "0::/")
 
     def opened(self, number, *pids):
-        self.write(
-            self.proc / "driver" / "tenstorrent" / str(number) / "pids", "\n".join(map(str, pids))
-        )
+        """A line for each open descriptor; nothing if there is none."""
+        path = self.proc / "driver" / "tenstorrent" / str(number) / "pids"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{pid}\n" for pid in pids))
 
     def mappings(self, number, *lines):
         """The driver's file in debugfs, which only root may read; each line is (pid, comm, type, details)."""
@@ -251,7 +267,7 @@ class Machine:
 def n150(folder):
     """One card; a model in tt-metal, and an untracked process that has it open."""
     machine = Machine(folder)
-    machine.card(0, "n150", "wormhole_b0", chip=0x1F2E3D4C5B6A7988, serial=0x0100018511732031, fan=3200)
+    machine.card(0, "n150", "wormhole_b0", chip=0x1F2E3D4C5B6A7988, serial=0x0100018511732031)
     machine.process(4242, "python3", container="3f" * 32)
     machine.process(4300, "tt-smi", user=NOBODY)
     machine.opened(0, 4242, 4300)

@@ -13,9 +13,10 @@ import {
   buffersOf, deviceKey, held, memoryOf, poolCapacity, POOLS, poolUsed, type Device, type Line, type Pool, type Process,
 } from "../model";
 import { link, remember, type Route } from "../router";
+import { telemetry } from "../sensors";
 import { Closer, fromNs, History, later, lines, partsOf } from "../series";
 import { short } from "../text";
-import { Bar, empty, panel, rangeOf, RANGES, telemetry, TYPE_TITLES, type Range, type View } from "../view";
+import { Bar, empty, panel, rangeOf, RANGES, TYPE_TITLES, type Range, type View } from "../view";
 import { Places } from "./places";
 
 type By = "type" | "process";

@@ -12,10 +12,11 @@ import {
   deviceKey, KINDS, processBuffers, processBytes, type Device, type Incident, type Line, type Process,
 } from "../model";
 import { link } from "../router";
+import { isTroubled, telemetry } from "../sensors";
 import { before, fromNs, lines } from "../series";
 import { siteOf } from "../sites";
 import { siteLabel } from "../stack";
-import { Bar, empty, figure, locked, panel, telemetry, typeLegend, type View } from "../view";
+import { Bar, empty, figure, locked, panel, typeLegend, type View } from "../view";
 
 const SPARK_NS = 600e9;
 const SPARK_BACK_MIN = [2, 4, 6, 8, 10]; // columns of the table behind the sparklines
@@ -59,6 +60,7 @@ function card(device: Device): Row<Device> {
       say(facts, [now.card, now.arch, now.remote ? "remote" : ""].filter(Boolean).join(" · "));
       hint(facts, now.uid ? `unique id ${now.uid}` : "no unique id is known: told apart by number");
       say(sensors, telemetry(now));
+      sensors.className = isTroubled(now) ? "bad sensors" : "muted sensors";
       say(users, plural(holders.get(deviceKey(now)) ?? 0, "process", "processes") + (now.untracked ? `, ${now.untracked} not tracked` : ""));
       dram.set(now.memory);
       l1.set(now.memory);
@@ -150,6 +152,7 @@ function remark(process: Process): string {
   if (process.untracked) return " (not tracked)";
   if (process.stale) return " (stale)";
   if (!process.alive) return " (ended)";
+  if (process.devices.some((part) => part.stale_after_reset)) return " (stale after reset)";
   return process.differs ? " (sources differ)" : "";
 }
 

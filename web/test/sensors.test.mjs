@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { isTroubled, telemetry } from "../src/sensors";
+
+const card = (with_ = {}) => ({
+  state: "present", telemetry: { temperature_c: 85.5, power_w: 31, voltage_v: 0.8, aiclk_mhz: 1000 },
+  limits: { temperature_c: 95, power_w: 300, voltage_v: 1 }, ...with_,
+});
+
+test("a card within its limits shows its sensors", () => {
+  assert.equal(telemetry(card()), "86 °C · 31 W · 1000 MHz");
+  assert.equal(isTroubled(card()), false);
+  assert.equal(isTroubled(card({ limits: null })), false);
+  assert.equal(isTroubled(card({ limits: { temperature_c: 85.5 } })), false);
+});
+
+test("a card over a limit shows the limit", () => {
+  const hot = card({ limits: { temperature_c: 75, power_w: null } });
+  assert.equal(telemetry(hot), "86 °C (limit 75) · 31 W · 1000 MHz");
+  assert.equal(isTroubled(hot), true);
+  assert.equal(isTroubled(card({ limits: { voltage_v: 0.7 } })), true);
+});
+
+test("a card that does not work shows its state", () => {
+  for (const state of ["in_reset", "not_answering", "gone"]) {
+    assert.equal(telemetry(card({ state })), state.replace("_", " "));
+    assert.equal(isTroubled(card({ state })), true);
+  }
+  assert.equal(isTroubled(card({ state: null })), false);
+});
