@@ -19,14 +19,15 @@
 #include "base/clock.h"
 #include "base/small-file.h"
 #include "daemon/daemon.h"
-#include "daemon/doors/port-holder.h"
+#include "daemon/doors/listener.h"
 #include "daemon/doors/state-lock.h"
 #include "daemon/notify/journal.h"
 #include "daemon/notify/log-writer.h"
 #include "source/proc/proc.h"
 #include "web/server/address.h"
 
-#define DOORS_RETRY_S 5u /* a try costs next to nothing */
+#define DOORS_RETRY_NS NS_PER_S /* after a change; doubled up to the next */
+#define DOORS_RETRY_MAX_NS (10 * NS_PER_S)
 #define DOORS_LOOK_NS (60 * NS_PER_S)
 #define DOORS_LOOK_MAX_NS (NS_PER_S / 2) /* of searching for the process that has a port */
 
@@ -44,6 +45,11 @@ static const struct {
 	[HEALTH_DOOR_HISTORY] = {"nothing is remembered", "history in ", ""},
 };
 
+static enum health_door_id doors_id(const struct daemon_door *door)
+{
+	return (enum health_door_id)(door - door->daemon->doors);
+}
+
 /* Logs what has changed since it was last told. */
 static void doors_say(struct daemon *daemon, enum health_door_id id)
 {
@@ -53,10 +59,8 @@ static void doors_say(struct daemon *daemon, enum health_door_id id)
 		return;
 	door->is_told = true;
 	if (health_is_closed(&door->shown))
-		log_writer_print(daemon->log_writer,
-				 "ttmemd: %s: %s: %s; trying again every %u s\n",
-				 doors_words[id].missing, door->shown.where, door->shown.problem,
-				 DOORS_RETRY_S);
+		log_writer_print(daemon->log_writer, "ttmemd: %s: %s: %s; trying again\n",
+				 doors_words[id].missing, door->shown.where, door->shown.problem);
 	else
 		log_writer_print(daemon->log_writer, "ttmemd: %s%s%s\n", doors_words[id].back,
 				 door->shown.where, doors_words[id].after);
@@ -69,6 +73,7 @@ static void doors_opened(struct daemon *daemon, enum health_door_id id, const ch
 
 	if (door->shown.is_open)
 		return;
+	door->looked_ns = 0;
 	/* The first time daemon_run() tells it. */
 	door->is_told = door->shown.since_ns == 0;
 	pthread_mutex_lock(&daemon->lock);
@@ -111,6 +116,7 @@ static void doors_close_for(struct daemon *daemon, enum health_door_id id, const
 	struct health_door now = {.where = where, .user_id = HEALTH_NOBODY};
 
 	(void)snprintf(now.problem, sizeof(now.problem), "%s", problem); /* may be cut */
+	daemon->doors[id].looked_ns = 0;
 	doors_closed(daemon, id, &now);
 	doors_say(daemon, id);
 }
@@ -140,11 +146,81 @@ static void doors_explain(struct health_door *now, const struct socket_lock_hold
 			       kinds[holder->kind], holder->uid);
 }
 
+static void doors_look_run(struct worker_job *job)
+{
+	struct daemon_door *door = container_of(job, struct daemon_door, look);
+	const struct proc *proc = registry_proc(door->daemon->registry);
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + DOORS_LOOK_MAX_NS;
+	struct address address;
+
+	if (doors_id(door) == HEALTH_DOOR_HTTP)
+		door->look_result =
+			address_parse(door->look_where, &address) < 0
+				? -ENOENT
+				: listener_find_tcp(proc, &address, deadline, &door->listener);
+	else
+		door->look_result =
+			listener_find_unix(proc, door->look_where, deadline, &door->listener);
+}
+
+static void doors_look_done(struct worker_job *job)
+{
+	struct daemon_door *door = container_of(job, struct daemon_door, look);
+	struct health_door now = {.where = door->shown.where, .user_id = HEALTH_NOBODY};
+	struct socket_lock_holder holder = {.kind = SOCKET_LOCK_LIVE, .uid = door->user_id};
+
+	door->is_looked_for = false;
+	if (!health_is_closed(&door->shown) || !door->looked_ns)
+		return; /* it is open by now, or something else is the matter */
+	if (door->look_result == 0) {
+		holder.pid = door->listener.pid;
+		holder.uid = door->user_id == HEALTH_NOBODY ? door->listener.uid : door->user_id;
+	} else if (doors_id(door) == HEALTH_DOOR_HTTP) {
+		holder.kind = SOCKET_LOCK_NOTHING;
+	} else {
+		holder.kind = SOCKET_LOCK_DEAD;
+	}
+	doors_explain(&now, &holder, -EADDRINUSE);
+	doors_closed(door->daemon, doors_id(door), &now);
+	doors_say(door->daemon, doors_id(door));
+}
+
+/*
+ * It is in use: a worker finds out by whom, and nothing is told before. The process may change, so
+ * this is repeated now and then.
+ */
+static void doors_look(struct daemon *daemon, enum health_door_id id, const char *where,
+		       uint32_t user_id)
+{
+	struct health_door now = {.where = where, .user_id = user_id};
+	struct daemon_door *door = &daemon->doors[id];
+	uint64_t time = clock_ns(CLOCK_MONOTONIC);
+
+	if (door->is_looked_for ||
+	    (door->looked_ns && door->user_id == user_id && time - door->looked_ns < DOORS_LOOK_NS))
+		return;
+	if (!door->looked_ns || door->user_id != user_id) {
+		(void)snprintf(now.problem, sizeof(now.problem), "%s", strerror(EADDRINUSE));
+		doors_closed(daemon, id, &now);
+	}
+	door->looked_ns = time;
+	door->look_where = where;
+	door->user_id = user_id;
+	door->daemon = daemon;
+	door->look = (struct worker_job){.run = doors_look_run, .done = doors_look_done};
+	door->is_looked_for = worker_put(daemon->search_worker, &door->look);
+}
+
 static void doors_close_socket(struct daemon *daemon, enum health_door_id id, const char *path,
 			       const struct socket_lock_holder *holder, int r)
 {
 	struct health_door now = {.where = path};
 
+	if (holder->kind == SOCKET_LOCK_LIVE && holder->pid == 0) {
+		doors_look(daemon, id, path, holder->uid);
+		return;
+	}
+	daemon->doors[id].looked_ns = 0;
 	doors_explain(&now, holder, r);
 	doors_closed(daemon, id, &now);
 	doors_say(daemon, id);
@@ -250,58 +326,6 @@ static void doors_try_legacy(struct daemon *daemon)
 		doors_opened(daemon, HEALTH_DOOR_LEGACY, path);
 }
 
-static void doors_look_run(struct worker_job *job)
-{
-	struct daemon *daemon = container_of(job, struct daemon, port_look);
-	struct address address;
-
-	daemon->port_result = address_parse(daemon->config->http, &address);
-	if (daemon->port_result == 0)
-		daemon->port_result = port_holder_find(
-			registry_proc(daemon->registry), &address,
-			clock_ns(CLOCK_MONOTONIC) + DOORS_LOOK_MAX_NS, &daemon->port_holder);
-}
-
-static void doors_look_done(struct worker_job *job)
-{
-	struct daemon *daemon = container_of(job, struct daemon, port_look);
-	struct health_door now = {.where = daemon->config->http, .user_id = HEALTH_NOBODY};
-	const struct socket_lock_holder holder = {
-		.kind = SOCKET_LOCK_LIVE,
-		.pid = daemon->port_holder.pid,
-		.uid = daemon->port_holder.uid,
-	};
-
-	daemon->port_is_looked_for = false;
-	if (daemon->web)
-		return;
-	if (daemon->port_result == 0)
-		doors_explain(&now, &holder, 0);
-	else
-		(void)snprintf(now.problem, sizeof(now.problem), "%s", strerror(EADDRINUSE));
-	doors_closed(daemon, HEALTH_DOOR_HTTP, &now);
-	doors_say(daemon, HEALTH_DOOR_HTTP);
-}
-
-/* The port is taken. A worker finds out by whom; until then nothing is told. */
-static void doors_look_for_port(struct daemon *daemon)
-{
-	struct health_door now = {.where = daemon->config->http, .user_id = HEALTH_NOBODY};
-	uint64_t time = clock_ns(CLOCK_MONOTONIC);
-
-	if (!health_is_closed(&daemon->doors[HEALTH_DOOR_HTTP].shown)) {
-		(void)snprintf(now.problem, sizeof(now.problem), "%s", strerror(EADDRINUSE));
-		doors_closed(daemon, HEALTH_DOOR_HTTP, &now);
-		daemon->port_looked_ns = 0;
-	}
-	if (daemon->port_is_looked_for ||
-	    (daemon->port_looked_ns && time - daemon->port_looked_ns < DOORS_LOOK_NS))
-		return;
-	daemon->port_looked_ns = time;
-	daemon->port_look = (struct worker_job){.run = doors_look_run, .done = doors_look_done};
-	daemon->port_is_looked_for = worker_put(daemon->search_worker, &daemon->port_look);
-}
-
 static void doors_try_token(struct daemon *daemon)
 {
 	const char *path = daemon->config->token_file, *problem = NULL;
@@ -322,7 +346,7 @@ static void doors_try_http(struct daemon *daemon)
 	if (!daemon->web)
 		r = daemon_serve_web(daemon);
 	if (r == -EADDRINUSE)
-		doors_look_for_port(daemon);
+		doors_look(daemon, HEALTH_DOOR_HTTP, daemon->config->http, HEALTH_NOBODY);
 	else if (r < 0)
 		doors_close_for(daemon, HEALTH_DOOR_HTTP, daemon->config->http, strerror(-r));
 	else
@@ -352,13 +376,26 @@ static void doors_try(struct daemon *daemon)
 	doors_try_journal(daemon);
 }
 
+static uint32_t doors_open_set(const struct daemon *daemon)
+{
+	uint32_t set = 0;
+
+	for (size_t i = 0; i < HEALTH_DOORS; i++)
+		set |= (uint32_t)daemon->doors[i].shown.is_open << i;
+	return set;
+}
+
 static void doors_fire(struct loop_timer *timer)
 {
 	struct daemon *daemon = container_of(timer, struct daemon, doors_timer);
+	uint32_t before = doors_open_set(daemon);
 
 	doors_try(daemon);
+	daemon->doors_delay_ns = doors_open_set(daemon) != before
+					 ? DOORS_RETRY_NS
+					 : bits_min(2 * daemon->doors_delay_ns, DOORS_RETRY_MAX_NS);
 	/* Without memory for a timer nothing is tried again, and status says since when. */
-	(void)loop_set(daemon->loop, timer, loop_now(daemon->loop) + DOORS_RETRY_S * NS_PER_S);
+	(void)loop_set(daemon->loop, timer, loop_now(daemon->loop) + daemon->doors_delay_ns);
 }
 
 static bool doors_is_served(const struct daemon *daemon)
@@ -384,14 +421,14 @@ int daemon_doors_open(struct daemon *daemon)
 	}
 	daemon->doors_speak = true;
 	for (size_t i = 0; i < HEALTH_DOORS; i++) {
-		/* Of a port, when it is known who has it. */
-		if (health_is_closed(&daemon->doors[i].shown) &&
-		    !(i == HEALTH_DOOR_HTTP && daemon->port_is_looked_for))
+		/* Of what is in use, when it is known by whom. */
+		if (health_is_closed(&daemon->doors[i].shown) && !daemon->doors[i].is_looked_for)
 			doors_say(daemon, i);
 	}
 	daemon->doors_timer.fire = doors_fire;
+	daemon->doors_delay_ns = DOORS_RETRY_NS;
 	return loop_set(daemon->loop, &daemon->doors_timer,
-			loop_now(daemon->loop) + DOORS_RETRY_S * NS_PER_S) < 0;
+			loop_now(daemon->loop) + DOORS_RETRY_NS) < 0;
 }
 
 uint32_t daemon_doors_closed(const struct daemon *daemon)

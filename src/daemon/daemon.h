@@ -18,7 +18,7 @@
 #include "compat/server/legacy-server.h"
 #include "daemon/config/config.h"
 #include "daemon/custody/systemd.h"
-#include "daemon/doors/port-holder.h"
+#include "daemon/doors/listener.h"
 #include "daemon/native/native-server.h"
 #include "daemon/recorder/recorder.h"
 #include "daemon/registry/access.h"
@@ -49,6 +49,16 @@ struct daemon_restore {
 struct daemon_door {
 	struct health_door shown; /* changed under the daemon's lock */
 	bool is_told;
+
+	/* For one that is in use, and not known by whom: a worker looks for that process. */
+	struct daemon *daemon;
+	struct worker_job look;
+	bool is_looked_for;
+	uint64_t looked_ns; /* CLOCK_MONOTONIC of the last search; 0 = none for this problem */
+	const char *look_where;
+	uint32_t user_id; /* known without a search, or HEALTH_NOBODY */
+	struct listener listener;
+	int look_result;
 };
 
 #define DAEMON_ADDRESS 80 /* room for an address and a port */
@@ -101,11 +111,7 @@ struct daemon {
 	struct daemon_door doors[HEALTH_DOORS];
 	bool doors_speak; /* changes are logged */
 	struct loop_timer doors_timer;
-	struct worker_job port_look; /* for the process that has our port */
-	bool port_is_looked_for;
-	uint64_t port_looked_ns; /* CLOCK_MONOTONIC */
-	struct port_holder port_holder;
-	int port_result;
+	uint64_t doors_delay_ns; /* until the next try */
 	struct loop_source signals;
 	struct loop_timer second; /* housekeeping */
 	uint64_t start_ns;
