@@ -31,6 +31,9 @@ HARM = {
     "closed": "s = socket.socket(socket.AF_UNIX); s.bind(path); os.chmod(path, 0o600); s.listen()",
     "other type": "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.bind(path); os.chmod(path, 0o666)\n"
                   "s.listen()",
+    "impostor": "open('/proc/self/comm', 'w').write('ttmemd')\n"
+                "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.bind(path); os.chmod(path, 0o666)\n"
+                "s.listen()",
     "full": "s = socket.socket(socket.AF_UNIX); s.bind(path); os.chmod(path, 0o666); s.listen(0)\n"
             "c = [socket.socket(socket.AF_UNIX) for _ in range(2)]\n"
             "[x.setblocking(False) or x.connect_ex(path) for x in c]",
@@ -268,16 +271,20 @@ def test_everything_at_once(daemon, attack, unmount):
     daemon.wait_for_leak(player.pid)
 
 
-def test_without_the_native_socket_the_rest_is_served(daemon, attack):
+@pytest.mark.parametrize("what", ["folder", "live", "impostor"])
+def test_without_the_native_socket_the_rest_is_served(daemon, attack, what):
+    """Nobody becomes a daemon by its name."""
     daemon.socket = daemon.folder / "tmp" / "s"
     daemon.env["TTMEM_SOCKET"] = str(daemon.socket)
-    attacker = attack("folder", daemon.socket)
+    attacker = attack(what, daemon.socket)
     daemon.start("--http", "127.0.0.1:0", before=AS_NOBODY)
     assert serves_old_clients(daemon)
-    assert "closed: native; see ttmem status" in json.loads(daemon.fetch("/healthz")[1])["notes"]
+    notes = json.loads(daemon.fetch("/healthz")[1])["notes"]
+    assert [note for note in notes if "closed" in note] == ["closed: native; see ttmem status"]
     attacker.stop()
     free(daemon.socket)
-    wait_for(lambda: daemon.socket.exists(), "the native socket")
+    wait_for(daemon.socket.exists, "the native socket")
+    wait_until_open(daemon, "native")
     assert closed(daemon) == {}
 
 
