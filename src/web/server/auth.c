@@ -181,7 +181,6 @@ static int auth_make_token(const char *path)
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
 	if (fd < 0)
 		return -errno;
-	(void)heir_give(fd, path); /* on failure its user cannot read it, and says so */
 	r = small_file_write_fd(fd, text, sizeof(text) - 1);
 	if (r < 0)
 		(void)unlink(path); /* part of a token is useless, and the next start would fail */
@@ -202,7 +201,8 @@ int auth_load_token(struct auth *auth, const char *path, const char **ret_proble
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	(void)heir_give_path(path); /* as above, for one that an earlier root's daemon left */
+	/* Also one that an earlier daemon of root left. On failure its user says so. */
+	(void)heir_give_path(path);
 	return auth_read_token(auth, path, fd, ret_problem);
 }
 
