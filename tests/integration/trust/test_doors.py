@@ -18,7 +18,8 @@ from common import AS_NOBODY, LIMIT, NOBODY, become
 from ttmemd import OldClient
 from world import wait_for
 
-pytestmark = pytest.mark.other_user
+# All of them become others; those marked other_user as well stand for the rest in a closed home.
+pytestmark = pytest.mark.needs_root
 
 ATTACKER = 54321
 
@@ -157,6 +158,7 @@ def test_the_path_of_old_clients_is_taken(daemon, attack, what):
     assert f"ttmemd: old clients on {daemon.legacy}\n" in daemon.text()
 
 
+@pytest.mark.other_user
 def test_a_lock_that_others_hold_is_not_asked_for(daemon, attack):
     attack("lock", daemon.legacy)
     daemon.start(before=AS_NOBODY)
@@ -180,6 +182,7 @@ def test_a_removed_socket_comes_back(daemon):
     wait_until_open(daemon, "native")
 
 
+@pytest.mark.other_user
 def test_the_port_is_taken(daemon, attack):
     port = free_port()
     attacker = attack("port", port)
