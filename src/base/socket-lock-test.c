@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -28,7 +29,7 @@ UNIT(takes_a_free_place_and_leaves_it_free)
 {
 	struct socket_lock socket_lock;
 	struct stat st;
-	uint32_t holder;
+	struct socket_lock_holder holder;
 
 	assert(socket_lock_open(&socket_lock, place(), SOCK_STREAM, &holder) == 0);
 	assert(stat(place(), &st) == 0 && (st.st_mode & 0777) == 0666);
@@ -40,13 +41,13 @@ UNIT(takes_a_free_place_and_leaves_it_free)
 UNIT(a_taken_socket_names_its_holder)
 {
 	struct socket_lock first, second;
-	uint32_t holder = 0;
+	struct socket_lock_holder holder = {0};
 	struct stat st;
 
 	assert(socket_lock_open(&first, place(), SOCK_SEQPACKET, &holder) == 0);
 	assert(socket_lock_open(&second, place(), SOCK_SEQPACKET, &holder) == -EADDRINUSE);
-	assert(holder == (uint32_t)getpid());
-	assert(stat(place(), &st) == 0);
+	assert(holder.kind == SOCKET_LOCK_LIVE && holder.pid == (uint32_t)getpid());
+	assert(holder.uid == geteuid() && stat(place(), &st) == 0);
 	socket_lock_close(&second);
 	assert(stat(place(), &st) == 0);
 	socket_lock_close(&first);
@@ -58,22 +59,24 @@ UNIT(a_living_socket_without_a_lock_is_left_alone)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct socket_lock socket_lock;
-	uint32_t holder = 0;
+	struct socket_lock_holder holder = {0};
 	struct stat st;
 
 	memcpy(address.sun_path, place(), strlen(place()));
 	assert(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 1) == 0);
 	assert(socket_lock_open(&socket_lock, place(), SOCK_STREAM, &holder) == -EADDRINUSE);
-	assert(holder == (uint32_t)getpid() && stat(place(), &st) == 0);
-	/* One of another type is in use all the same. */
+	assert(holder.pid == (uint32_t)getpid() && stat(place(), &st) == 0);
+	/* One of another type is in use all the same, and who has it is known. */
+	holder.pid = 0;
 	assert(socket_lock_open(&socket_lock, place(), SOCK_SEQPACKET, &holder) == -EADDRINUSE);
+	assert(holder.kind == SOCKET_LOCK_LIVE && holder.pid == (uint32_t)getpid());
 	close(fd);
 }
 
 UNIT(the_socket_of_a_killed_daemon_is_taken_over)
 {
 	struct socket_lock socket_lock;
-	uint32_t holder;
+	struct socket_lock_holder holder;
 	int status;
 	pid_t child = fork();
 
@@ -88,15 +91,86 @@ UNIT(the_socket_of_a_killed_daemon_is_taken_over)
 	socket_lock_close(&socket_lock);
 }
 
-UNIT(no_other_file_is_removed)
+/* What is at the path is still there, and its kind is known. */
+static void check_in_the_way(enum socket_lock_kind kind)
 {
 	struct socket_lock socket_lock;
-	uint32_t holder;
+	struct socket_lock_holder holder;
+	struct stat before, after;
+
+	assert(lstat(place(), &before) == 0);
+	assert(socket_lock_open(&socket_lock, place(), SOCK_STREAM, &holder) == -EEXIST);
+	assert(holder.kind == kind && holder.uid == geteuid() && holder.pid == 0);
+	assert(lstat(place(), &after) == 0 && after.st_ino == before.st_ino);
+}
+
+UNIT(no_other_file_is_removed)
+{
 	int fd = open(place(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 
 	assert(fd >= 0 && close(fd) == 0);
-	assert(socket_lock_open(&socket_lock, place(), SOCK_STREAM, &holder) == -EEXIST);
-	assert(access(place(), F_OK) == 0);
+	check_in_the_way(SOCKET_LOCK_FILE);
+	assert(unlink(place()) == 0 && mkdir(place(), 0700) == 0);
+	check_in_the_way(SOCKET_LOCK_FOLDER);
+	assert(rmdir(place()) == 0 && symlink("elsewhere", place()) == 0);
+	check_in_the_way(SOCKET_LOCK_LINK);
+	assert(unlink(place()) == 0);
+}
+
+/* Anybody could create a lock there, and hold it. */
+UNIT(a_lock_in_a_shared_folder_holds_up_nobody)
+{
+	struct socket_lock socket_lock;
+	struct socket_lock_holder holder;
+	char lock[128];
+	int fd;
+
+	(void)snprintf(lock, sizeof(lock), "%s.lock", place());
+	assert(chmod(unit_dir(), 01777) == 0);
+	fd = open(lock, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+	assert(fd >= 0 && flock(fd, LOCK_EX) == 0);
+	assert(socket_lock_open(&socket_lock, place(), SOCK_STREAM, &holder) == 0);
+	assert(socket_lock.lock_fd == -1);
+	socket_lock_close(&socket_lock);
+	assert(access(lock, F_OK) == 0); /* not ours */
+	close(fd);
+}
+
+UNIT(a_dead_socket_that_may_not_be_removed_is_named)
+{
+	struct socket_lock socket_lock;
+	struct socket_lock_holder holder;
+	int status;
+	pid_t child;
+
+	if (geteuid() != 0)
+		unit_skip("only root can become another user");
+	assert(chmod(unit_dir(), 01777) == 0);
+	child = fork();
+	if (child == 0) {
+		if (socket_lock_open(&socket_lock, place(), SOCK_STREAM, &holder) < 0)
+			_exit(1);
+		raise(SIGKILL);
+	}
+	assert(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+	if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0 ||
+	    access(unit_dir(), X_OK) < 0)
+		unit_skip("cannot become another user, or its folder is out of reach");
+	assert(socket_lock_open(&socket_lock, place(), SOCK_STREAM, &holder) == -EPERM);
+	assert(holder.kind == SOCKET_LOCK_DEAD && holder.uid == 0 && holder.pid == 0);
+}
+
+UNIT(a_removed_socket_is_noticed)
+{
+	struct socket_lock socket_lock;
+	struct socket_lock_holder holder;
+
+	assert(socket_lock_open(&socket_lock, place(), SOCK_STREAM, &holder) == 0);
+	assert(socket_lock_is_there(&socket_lock));
+	assert(unlink(place()) == 0 && !socket_lock_is_there(&socket_lock));
+	assert(mkdir(place(), 0700) == 0 && !socket_lock_is_there(&socket_lock));
+	assert(rmdir(place()) == 0);
+	socket_lock_close(&socket_lock);
 }
 
 /* Somebody replaced our socket by their own: it stays. */
@@ -104,7 +178,7 @@ UNIT(only_our_own_is_removed)
 {
 	struct socket_lock first, second;
 	char lock[128];
-	uint32_t holder;
+	struct socket_lock_holder holder;
 
 	(void)snprintf(lock, sizeof(lock), "%s.lock", place());
 	assert(socket_lock_open(&first, place(), SOCK_STREAM, &holder) == 0);
@@ -126,7 +200,7 @@ UNIT(one_of_many_claims_at_once_wins)
 
 		if (child == 0) {
 			struct socket_lock socket_lock;
-			uint32_t holder;
+			struct socket_lock_holder holder;
 			int r = socket_lock_open(&socket_lock, place(), SOCK_STREAM, &holder);
 
 			/* The holder keeps it until all others have tried. */
@@ -146,7 +220,7 @@ UNIT(one_of_many_claims_at_once_wins)
 UNIT(a_path_too_long)
 {
 	struct socket_lock socket_lock;
-	uint32_t holder;
+	struct socket_lock_holder holder;
 	char path[200];
 
 	memset(path, 'x', sizeof(path));

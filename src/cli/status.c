@@ -51,6 +51,30 @@ static void status_print_past(const json_t *past)
 		       daemon_pages_number(past, "dropped"));
 }
 
+/* What others have, or what is in the way. */
+static void status_print_doors(const json_t *doors)
+{
+	const json_t *door;
+	size_t i;
+
+	json_array_foreach(doors, i, door)
+	{
+		const char *name = daemon_pages_text(door, "name");
+		const char *where = daemon_pages_text(door, "where");
+		const char *problem = daemon_pages_text(door, "problem");
+
+		if (json_is_true(json_object_get(door, "open")))
+			continue;
+		printf("missing: ");
+		text_put(stdout, name ? name : "?");
+		printf(": ");
+		text_put(stdout, where ? where : "?");
+		printf(": ");
+		text_put(stdout, problem ? problem : "not known yet");
+		putchar('\n');
+	}
+}
+
 static void status_print(const struct daemon_client *remote, const json_t *status)
 {
 	uint64_t start = daemon_pages_number(status, "start_ns"), now = clock_ns(CLOCK_REALTIME);
@@ -81,6 +105,7 @@ static void status_print(const struct daemon_client *remote, const json_t *statu
 		printf("         %" PRIu64 " processes ended while nobody held their books\n",
 		       daemon_pages_number(status, "unobserved_exits"));
 	status_print_past(json_object_get(status, "past"));
+	status_print_doors(json_object_get(status, "doors"));
 	printf("you see: %s\n",
 	       json_is_true(json_object_get(status, "you_see_all"))
 		       ? "the details of all processes"

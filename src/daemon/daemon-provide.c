@@ -262,6 +262,27 @@ static int provide_history(void *context, const struct query_history *query, str
 	return r;
 }
 
+/* The daemon's lock is held. */
+static void provide_doors(const struct daemon *daemon, const struct store_health *store,
+			  struct health *health)
+{
+	struct health_door *history = &health->doors[HEALTH_DOOR_HISTORY];
+
+	for (size_t i = 0; i < HEALTH_DOORS; i++)
+		health->doors[i] = daemon->doors[i].shown;
+	*history = (struct health_door){
+		.is_wanted = true,
+		/* At the start it is not known yet. */
+		.is_open = store->running || !*store->reason,
+		.user_id = HEALTH_NOBODY,
+		.since_ns = store->reason_ns ? store->reason_ns : daemon->start_ns,
+		.where = daemon->config->state,
+	};
+	if (!history->is_open)
+		(void)snprintf(history->problem, sizeof(history->problem), "%s", store->reason);
+	health->http = *daemon->web_address ? daemon->web_address : NULL;
+}
+
 static void provide_health(void *context, struct health *ret_health)
 {
 	struct daemon *daemon = context;
@@ -290,6 +311,7 @@ static void provide_health(void *context, struct health *ret_health)
 	health.legacy_refused =
 		daemon->legacy_counts.refused_device + daemon->legacy_counts.refused_type +
 		daemon->legacy_counts.refused_size + daemon->legacy_counts.refused_room;
+	provide_doors(daemon, &store, &health);
 	pthread_mutex_unlock(&daemon->lock);
 	health.leaked = recorder_leaked(daemon->recorder);
 	recorder_incidents(daemon->recorder, health.incidents);
@@ -305,7 +327,6 @@ static void provide_health(void *context, struct health *ret_health)
 		health.push_partial = push_now.partial;
 		health.push_queued = push_now.queued;
 	}
-	health.http = *daemon->web_address ? daemon->web_address : NULL;
 	health.lines_dropped = log_writer_dropped(daemon->log_writer);
 	*ret_health = health;
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Opens what clients connect to: the native socket, the legacy one, HTTP; and starts pushing. */
+/* Makes what clients connect to: the native server, the legacy one, HTTP; and starts pushing. */
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,12 +55,10 @@ int daemon_serve_native(struct daemon *daemon)
 
 	if (r < 0)
 		return daemon_fail("cannot look up group", config->group, r);
-	if (fd < 0)
-		fd = fcntl(daemon->socket_lock.fd, F_DUPFD_CLOEXEC,
-			   3); /* the socket lock keeps its own */
-	if (fd < 0)
-		return daemon_fail("cannot serve on", config->socket, -errno);
-	r = native_new_consume(&daemon->native, &native, fd);
+	r = native_new(&daemon->native, &native);
+	daemon->native_is_given = fd >= 0;
+	if (r == 0 && fd >= 0)
+		r = native_listen_consume(daemon->native, fd);
 	return r < 0 ? daemon_fail("cannot serve on", config->socket, r) : 0;
 }
 
@@ -83,14 +79,11 @@ int daemon_serve_legacy(struct daemon *daemon)
 		.quiet = config->quiet,
 		.trace_wire = config->trace_wire,
 	};
-	pid_t holder = 0;
 	int r;
 
 	if (strcmp(config->legacy_socket, CONFIG_NONE) == 0)
 		return 0;
-	r = legacy_server_new(&daemon->legacy, &legacy, &holder);
-	if (r == -EADDRINUSE)
-		return daemon_fail_in_use(config->legacy_socket, (uint32_t)holder);
+	r = legacy_server_new(&daemon->legacy, &legacy);
 	return r < 0 ? daemon_fail("cannot serve old clients on", config->legacy_socket, r) : 0;
 }
 
@@ -106,19 +99,14 @@ int daemon_serve_web(struct daemon *daemon)
 		.provider = &daemon->provider,
 	};
 	const char *problem = NULL;
-	int r;
+	int r = web_new(&daemon->web, &web, &problem);
 
-	if (strcmp(config->http, CONFIG_NONE) == 0)
-		return 0;
-	r = web_new(&daemon->web, &web, &problem);
-	if (r == 0) {
-		snprintf(daemon->web_address, sizeof(daemon->web_address), "%s",
-			 web_address(daemon->web));
-		return 0;
-	}
-	fprintf(stderr, "ttmemd: cannot serve HTTP on %s: %s\n", config->http,
-		problem ? problem : strerror(-r));
-	return 1;
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&daemon->lock);
+	snprintf(daemon->web_address, sizeof(daemon->web_address), "%s", web_address(daemon->web));
+	pthread_mutex_unlock(&daemon->lock);
+	return 0;
 }
 
 static void serve_tell_push(void *context, const char *problem)

@@ -241,8 +241,11 @@ static void daemon_second(struct loop_timer *timer)
 	if (daemon->systemd.watchdog_ns)
 		(void)systemd_notify_watchdog(&daemon->systemd); /* another follows soon */
 	if (daemon->systemd.is_there)
-		(void)systemd_notify_status(&daemon->systemd, "%" PRIu64 " processes tracked",
-					    daemon->registry_counts.processes);
+		(void)systemd_notify_status(&daemon->systemd, "%" PRIu64 " processes tracked%s",
+					    daemon->registry_counts.processes,
+					    daemon_doors_closed(daemon)
+						    ? "; something is missing: see ttmem status"
+						    : "");
 	/* Without memory for a timer the watchdog fires. */
 	(void)loop_set(daemon->loop, timer, loop_now(daemon->loop) + NS_PER_S);
 }
@@ -334,24 +337,6 @@ static int daemon_open_inside(struct daemon *daemon)
 	return r;
 }
 
-/* Makes sure that no other daemon runs; what follows cannot be undone. */
-static int daemon_claim(struct daemon *daemon)
-{
-	const struct config *config = daemon->config;
-	const char *folder = NULL;
-	uint32_t holder = 0;
-	int r = config_make_folders(config, &folder);
-
-	if (r < 0)
-		return daemon_fail("cannot make", folder, r);
-	if (daemon->handed.native >= 0)
-		return 0; /* systemd owns the socket and starts only one daemon */
-	r = socket_lock_open(&daemon->socket_lock, config->socket, SOCK_SEQPACKET, &holder);
-	if (r == -EADDRINUSE)
-		return daemon_fail_in_use(config->socket, holder);
-	return r < 0 ? daemon_fail("cannot listen on", config->socket, r) : 0;
-}
-
 static int daemon_open_loop(struct daemon *daemon)
 {
 	const struct config *config = daemon->config;
@@ -383,6 +368,7 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 		.config = config,
 		.handed = SYSTEMD_FDS_NULL,
 		.socket_lock = SOCKET_LOCK_NULL,
+		.state_lock = -1,
 		.signals = LOOP_SOURCE_NULL,
 		.second = {.fire = daemon_second},
 		.start_ns = clock_ns(CLOCK_REALTIME),
@@ -394,7 +380,7 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 	r = systemd_listen_fds(&daemon->systemd, &daemon->handed);
 	if (r < 0)
 		return daemon_fail("cannot take over sockets", NULL, r);
-	r = daemon_claim(daemon);
+	r = daemon_doors_claim(daemon); /* what follows cannot be undone */
 	if (r == 0)
 		r = daemon_open_loop(daemon);
 	if (r != 0)
@@ -410,9 +396,9 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 	if (r == 0)
 		r = daemon_serve_native(daemon);
 	if (r == 0)
-		r = daemon_serve_web(daemon);
-	if (r == 0)
 		r = daemon_serve_push(daemon);
+	if (r == 0)
+		r = daemon_doors_open(daemon);
 	if (r != 0)
 		return r;
 	r = registry_search(daemon->registry);
@@ -439,9 +425,10 @@ int daemon_run(struct daemon *daemon)
 	const struct config *config = daemon->config;
 
 	if (!config->quiet && !config->log_events) {
-		log_writer_print(daemon->log_writer, "ttmemd %s: serving on %s\n", DAEMON_VERSION,
-				 config->socket);
-		if (daemon->legacy)
+		if (daemon->doors[HEALTH_DOOR_NATIVE].shown.is_open)
+			log_writer_print(daemon->log_writer, "ttmemd %s: serving on %s\n",
+					 DAEMON_VERSION, config->socket);
+		if (daemon->doors[HEALTH_DOOR_LEGACY].shown.is_open)
 			log_writer_print(daemon->log_writer, "ttmemd: old clients on %s\n",
 					 config->legacy_socket);
 		if (daemon->web)
@@ -455,6 +442,8 @@ int daemon_run(struct daemon *daemon)
 /* In reverse order; threads end before what they use. */
 void daemon_close(struct daemon *daemon)
 {
+	if (daemon->loop)
+		loop_cancel(daemon->loop, &daemon->doors_timer);
 	daemon->web = web_free(daemon->web); /* what the recorder still reports goes elsewhere */
 	if (daemon->web_reader)
 		store_reader_close(daemon->web_reader);
@@ -488,6 +477,8 @@ void daemon_close(struct daemon *daemon)
 	}
 	systemd_fds_deinit(&daemon->handed);
 	socket_lock_close(&daemon->socket_lock);
+	if (daemon->state_lock >= 0)
+		(void)close(daemon->state_lock); /* a folder */
 	loop_free(daemon->loop);
 	log_writer_free(daemon->log_writer);
 	pthread_mutex_destroy(&daemon->lock);

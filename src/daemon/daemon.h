@@ -18,10 +18,12 @@
 #include "compat/server/legacy-server.h"
 #include "daemon/config/config.h"
 #include "daemon/custody/systemd.h"
+#include "daemon/doors/listener.h"
 #include "daemon/native/native-server.h"
 #include "daemon/recorder/recorder.h"
 #include "daemon/registry/access.h"
 #include "daemon/registry/registry.h"
+#include "model/health.h"
 #include "web/server/web.h"
 
 struct incident_hook;
@@ -44,6 +46,21 @@ struct daemon_restore {
 	size_t count, capacity;
 };
 
+struct daemon_door {
+	struct health_door shown; /* changed under the daemon's lock */
+	bool is_told;
+
+	/* For one that is in use, and not known by whom: a worker looks for that process. */
+	struct daemon *daemon;
+	struct worker_job look;
+	bool is_looked_for;
+	uint64_t looked_ns; /* CLOCK_MONOTONIC of the last search; 0 = none for this problem */
+	const char *look_where;
+	uint32_t user_id; /* known without a search, or HEALTH_NOBODY */
+	struct listener listener;
+	int look_result;
+};
+
 #define DAEMON_ADDRESS 80 /* room for an address and a port */
 
 struct daemon {
@@ -60,6 +77,8 @@ struct daemon {
 	struct systemd_fds handed;
 	struct access access;
 	struct socket_lock socket_lock; /* of the native socket */
+	bool native_is_given;           /* it is systemd's */
+	int state_lock;                 /* descriptor; -1 = the state folder cannot be locked */
 	struct symbols *symbols;
 	struct symbols_learner *learner;
 	struct registry *registry;
@@ -89,6 +108,10 @@ struct daemon {
 	struct store_reader *web_reader; /* used by the web thread */
 	struct store_reader
 		*query_reader; /* used by the query worker, which answers on the native socket */
+	struct daemon_door doors[HEALTH_DOORS];
+	bool doors_speak; /* changes are logged */
+	struct loop_timer doors_timer;
+	uint64_t doors_delay_ns; /* until the next try */
 	struct loop_source signals;
 	struct loop_timer second; /* housekeeping */
 	uint64_t start_ns;
@@ -111,11 +134,24 @@ void daemon_close(struct daemon *daemon);
 int daemon_fail(const char *what, const char *which, int r);
 int daemon_fail_in_use(const char *path, uint32_t holder);
 
-/* Opens what clients connect to. 0 or an exit code. */
+/* Prepares what clients connect to; doors open it. 0 or an exit code. */
 int daemon_serve_native(struct daemon *daemon);
 int daemon_serve_legacy(struct daemon *daemon);
-int daemon_serve_web(struct daemon *daemon);
 int daemon_serve_push(struct daemon *daemon);
+
+/* Starts the HTTP server. 0 or a negative errno: -EADDRINUSE if the port is taken. */
+int daemon_serve_web(struct daemon *daemon);
+
+/*
+ * What others may have: sockets, a port, files. daemon_doors_claim() makes sure that no other daemon
+ * runs here; daemon_doors_open() opens what can be had and fails only if that is nothing. Both
+ * return 0 or an exit code. Later each is tried again.
+ */
+int daemon_doors_claim(struct daemon *daemon);
+int daemon_doors_open(struct daemon *daemon);
+
+/* How many are closed. In the loop's thread. */
+uint32_t daemon_doors_closed(const struct daemon *daemon);
 
 /* Passes a notice to every consumer. */
 void daemon_tell(struct daemon *daemon, const struct notice *notice);

@@ -9,6 +9,38 @@
 #include "model/tally.h"
 #include "model/types.h"
 
+/*
+ * What the daemon needs of the machine and others may have: it goes on without any of these, says
+ * what is missing, and tries again.
+ */
+enum health_door_id {
+	HEALTH_DOOR_NATIVE,  /* the socket of library and command */
+	HEALTH_DOOR_LEGACY,  /* the socket of old clients */
+	HEALTH_DOOR_HTTP,    /* the port */
+	HEALTH_DOOR_TOKEN,   /* the file: without it HTTP shows no details */
+	HEALTH_DOOR_JOURNAL, /* systemd's */
+	HEALTH_DOOR_HISTORY, /* the state folder */
+	HEALTH_DOORS,
+};
+
+#define HEALTH_NOBODY UINT32_MAX
+
+struct health_door {
+	bool is_wanted; /* by the settings; else nothing below is set */
+	bool is_open;
+	uint32_t pid;      /* of the process that has it; 0 = none, or not known */
+	uint32_t user_id;  /* of that process, or of what is in the way; or HEALTH_NOBODY */
+	uint64_t since_ns; /* CLOCK_REALTIME of the last change */
+	const char *where; /* path or address; borrowed */
+	char problem[256]; /* one line; "" = none */
+};
+
+/* "native", "old_clients", ... */
+const char *health_door_name(enum health_door_id id);
+
+/* Whether something is missing. */
+bool health_is_closed(const struct health_door *door);
+
 /* The daemon's own state, for /healthz and /metrics. */
 struct health {
 	bool store_runs;
@@ -22,6 +54,7 @@ struct health {
 	uint64_t push_sent, push_failed, push_partial, push_dropped, push_queued;
 	const char *http;             /* where it is served, NULL = nowhere; borrowed */
 	const char *version, *socket; /* borrowed */
+	struct health_door doors[HEALTH_DOORS];
 
 	/*
 	 * The counters of exited processes: tally_add_process() once for each, but only after it

@@ -69,6 +69,92 @@ UNIT(a_read_only_folder_is_reported)
 	testing_close(&world);
 }
 
+/* A history that root left in a folder of another user. */
+static void make_history_of_root(struct testing_world *world)
+{
+	if (geteuid() != 0)
+		unit_skip("only root can become another user");
+	testing_init(world);
+	testing_open(world);
+	testing_put_leak(world, 1, "weights");
+	testing_flush(world);
+	testing_close(world);
+	assert(chown(world->folder, 65534, 65534) == 0 && chmod(unit_dir(), 0711) == 0);
+}
+
+static void drop_rights(const struct testing_world *world)
+{
+	if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0 ||
+	    access(world->folder, X_OK) < 0)
+		unit_skip("cannot become another user, or its folder is out of reach");
+}
+
+/* It is as good as ever: nothing is set aside, and the reason says whose it is. */
+static void check_kept(struct testing_world *world, const char *reason)
+{
+	struct store_health health;
+
+	testing_open(world);
+	testing_put_leak(world, 2, "weights");
+	assert(store_flush(world->store, TESTING_WAIT_MS) == -EAGAIN);
+	health = testing_health(world);
+	fprintf(stderr, "%s\n", health.reason);
+	assert(!health.running && health.set_aside == 0 && health.reasons == 1);
+	assert(strstr(health.reason, reason) && strstr(health.reason, "user 0"));
+	assert(testing_count_aside(world) == 0);
+	testing_close(world);
+}
+
+UNIT(a_database_of_another_user_is_not_called_damaged)
+{
+	struct testing_world world;
+
+	make_history_of_root(&world);
+	drop_rights(&world);
+	check_kept(&world, "Permission denied");
+}
+
+UNIT(a_log_of_another_user_is_not_called_damaged)
+{
+	struct testing_world world;
+
+	make_history_of_root(&world);
+	assert(chown(testing_path(&world, STORE_FILE), 65534, 65534) == 0);
+	testing_write(testing_path(&world, STORE_FILE "-wal"), "x", 1);
+	assert(chmod(testing_path(&world, STORE_FILE "-wal"), 0600) == 0);
+	drop_rights(&world);
+	check_kept(&world, "-wal");
+}
+
+UNIT(a_database_on_a_read_only_disk_is_not_called_damaged)
+{
+	struct testing_world world;
+	struct store_health health;
+
+	if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		unit_skip("only root may mount");
+	testing_init(&world);
+	testing_open(&world);
+	testing_put_leak(&world, 1, "weights");
+	testing_flush(&world);
+	testing_close(&world);
+	if (mount(world.folder, world.folder, NULL, MS_BIND, NULL) < 0 ||
+	    mount(NULL, world.folder, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) < 0)
+		unit_skip("cannot mount a folder read-only here");
+	testing_open(&world);
+	testing_put_leak(&world, 2, "weights");
+	assert(store_flush(world.store, TESTING_WAIT_MS) == -EAGAIN);
+	health = testing_health(&world);
+	assert(!health.running && health.set_aside == 0 && strstr(health.reason, "Read-only"));
+	/* It goes on as soon as it can be written. */
+	assert(mount(NULL, world.folder, NULL, MS_REMOUNT | MS_BIND, NULL) == 0);
+	testing_wait(&world, true);
+	testing_flush(&world);
+	assert(testing_count_leaks(&world) == 2 && testing_count_aside(&world) == 0);
+	testing_close(&world);
+}
+
 /* A small disk, which is unmounted when the test ends. */
 static void mount_small(const char *folder, const char *size)
 {

@@ -7,14 +7,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/heir.h"
 #include "base/small-file.h"
 #include "store/store-migrate.h"
 
@@ -27,10 +30,19 @@ int store_db_fail(struct store_db *db, enum store_trouble trouble, const char *m
 	return -EIO;
 }
 
+/* Not about the contents of the file. */
+static bool store_db_is_refused(int error)
+{
+	return error == EACCES || error == EPERM || error == EROFS || error == EMFILE ||
+	       error == ENFILE;
+}
+
 static enum store_trouble store_db_judge(int code, int error)
 {
 	if (error == ENOSPC || error == EDQUOT || code == SQLITE_IOERR_NOMEM)
 		return code == SQLITE_IOERR_NOMEM ? STORE_TROUBLE_AGAIN : STORE_TROUBLE_FULL;
+	if (store_db_is_refused(error))
+		return STORE_TROUBLE_CLOSED;
 	switch (code & 0xff) {
 	case SQLITE_FULL:
 		return STORE_TROUBLE_FULL;
@@ -153,6 +165,41 @@ int store_db_execute(struct store_db *db, const char *sql)
 	return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) ? store_db_failed(db) : 0;
 }
 
+/* A failure of the system: the file may be as good as ever. */
+static int store_db_fail_system(struct store_db *db, int error, const char *name)
+{
+	bool is_full = error == ENOSPC || error == EDQUOT;
+	char text[96], message[sizeof(db->message)];
+
+	(void)snprintf(message, sizeof(message), "%s%s%s", name, *name ? ": " : "",
+		       strerror_r(error, text, sizeof(text))); /* may be cut */
+	return store_db_fail(db, is_full ? STORE_TROUBLE_FULL : STORE_TROUBLE_CLOSED, message);
+}
+
+/*
+ * Whether we may use the database and the files that SQLite keeps beside it. One that we may not
+ * open is not damaged, however SQLite puts it: another user's daemon may have left it.
+ */
+static int store_db_check_access(struct store_db *db, const char *path)
+{
+	static const char *const names[] = {"", "-wal", "-shm", "-journal"};
+	char file[PATH_MAX], who[64];
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if ((size_t)snprintf(file, sizeof(file), "%s%s", path, names[i]) >= sizeof(file))
+			return store_db_fail_system(db, ENAMETOOLONG, "");
+		/* On failure its user cannot open it: then that user says so. */
+		(void)heir_give_path(file);
+		if (lstat(file, &st) < 0 || faccessat(AT_FDCWD, file, R_OK | W_OK, AT_EACCESS) == 0)
+			continue;
+		(void)snprintf(who, sizeof(who), "%s, of user %u", *names[i] ? names[i] : "file",
+			       st.st_uid);
+		return store_db_fail_system(db, errno, who);
+	}
+	return 0;
+}
+
 /*
  * Makes sure that there is a regular file that only we can read: it shows which programs all users
  * run. An existing one is not opened here: closing it would release the locks of the readers'
@@ -165,21 +212,14 @@ static int store_db_make_file(struct store_db *db, const char *path, struct stat
 	if (lstat(path, ret_stat) == 0) {
 		if (!S_ISREG(ret_stat->st_mode))
 			return store_db_fail(db, STORE_TROUBLE_DAMAGED, "not a regular file");
-		if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) < 0)
-			return store_db_fail(db, STORE_TROUBLE_DAMAGED, "cannot be written");
-		return 0;
+		return store_db_check_access(db, path);
 	}
 	db->is_fresh = true;
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0 || fstat(fd, ret_stat) < 0) {
-		int error = errno;
-		char text[96];
-
-		return store_db_fail(db,
-				     error == ENOSPC || error == EDQUOT ? STORE_TROUBLE_FULL
-									: STORE_TROUBLE_CLOSED,
-				     strerror_r(error, text, sizeof(text)));
-	}
+	if (fd < 0 || fstat(fd, ret_stat) < 0)
+		return store_db_fail_system(db, errno, "");
+	/* SQLite gives the files beside it to the same user. */
+	(void)heir_give(fd, path); /* as above */
 	return 0;
 }
 
@@ -290,6 +330,16 @@ static int64_t store_db_boot(void)
 	return n <= 0 ? 0 : (int64_t)(hash_bytes(text, (size_t)n) & INT64_MAX);
 }
 
+/* Whether SQLite failed because files could not be opened or created. */
+static bool store_db_was_refused(const struct store_db *db, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	CLEANUP_FREE char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+
+	return (db->handle && store_db_is_refused(sqlite3_system_errno(db->handle))) || !folder ||
+	       faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0;
+}
+
 int store_db_open(struct store_db *db, const char *path, uint64_t log_max)
 {
 	struct stat st;
@@ -311,9 +361,11 @@ int store_db_open(struct store_db *db, const char *path, uint64_t log_max)
 	}
 	if (r < 0) {
 		/*
-		 * The file can be read and written, so its contents or the files beside it are bad.
+		 * The file can be read and written, so its contents or the files beside it are bad,
+		 * unless the folder is closed to us.
 		 */
-		if (db->trouble == STORE_TROUBLE_ITEM || db->trouble == STORE_TROUBLE_CLOSED)
+		if (db->trouble == STORE_TROUBLE_ITEM ||
+		    (db->trouble == STORE_TROUBLE_CLOSED && !store_db_was_refused(db, path)))
 			db->trouble = STORE_TROUBLE_DAMAGED;
 		store_db_close(db, true);
 	}

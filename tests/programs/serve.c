@@ -206,6 +206,8 @@ static int serve_start(struct serve *serve, int argc, char **argv, struct web **
 			config.details = strcmp(argv[i], "details") == 0;
 	}
 	r = web_new(ret_web, &config, &problem);
+	if (r == 0 && config.token_file)
+		r = web_load_token(*ret_web, config.token_file, &problem);
 	if (r < 0)
 		fprintf(stderr, "serve: %s\n", problem ? problem : strerror(-r));
 	return r;

@@ -34,7 +34,7 @@ mount -t tmpfs -o mode=1777 tmpfs tmp
 # The units enabled on this machine are not enabled in there, and the journal is separate.
 mount -t tmpfs -o mode=755 tmpfs etc/systemd/system
 mount -t tmpfs -o mode=755 tmpfs var/log
-# So are the daemon's folders: another ttmemd may have left files there, perhaps as root (F94).
+# So are the daemon's folders: another ttmemd may have left files there, perhaps as root.
 for own in var/lib/ttmem etc/ttmem; do
 	mkdir -p "$own"
 	mount -t tmpfs -o mode=755 tmpfs "$own"

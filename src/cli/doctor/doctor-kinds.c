@@ -136,6 +136,12 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 		{"daemon-forgets", DOCTOR_WARNING,
 		 "the daemon cannot write down leaks, incidents and history, or lost some of it",
 		 "make room on its disk, see \"ttmem status\" and its log"},
+	[DOCTOR_DAEMON_DOOR] =
+		{"daemon-door", DOCTOR_WARNING,
+		 "the daemon runs without a socket, port or file that it should have: what is "
+		 "served there is missing",
+		 "stop who has it, or remove what is in the way; the daemon tries again every few "
+		 "seconds. Or choose another place: ttmemd.conf(5)"},
 	[DOCTOR_OLD_SERVER] = {"old-server", DOCTOR_WARNING,
 			       "old clients talk to this server instead of ttmemd, so their memory "
 			       "is not seen here",

@@ -52,9 +52,58 @@ static bool doctor_sees_others(const struct doctor *doctor)
 	return (set & UINT64_C(1) << CAP_SYS_PTRACE) && (set & UINT64_C(1) << CAP_DAC_READ_SEARCH);
 }
 
-static void doctor_note_status(struct doctor *doctor, const json_t *status)
+/* History has a finding of its own. */
+static void doctor_note_doors(struct doctor *doctor, const json_t *doors)
+{
+	const json_t *door;
+	size_t i;
+
+	json_array_foreach(doors, i, door)
+	{
+		const char *name = daemon_pages_text(door, "name");
+		const char *where = daemon_pages_text(door, "where");
+		const char *problem = daemon_pages_text(door, "problem");
+
+		if (json_is_true(json_object_get(door, "open")) || !name ||
+		    strcmp(name, "history") == 0)
+			continue;
+		doctor_tell(doctor, DOCTOR_DAEMON_DOOR, 0, 0, "ttmemd lacks %s: %s: %s", name,
+			    where ? where : "?", problem ? problem : "not known yet");
+	}
+}
+
+static const char *doctor_history_problem(const json_t *doors)
+{
+	const json_t *door;
+	size_t i;
+
+	json_array_foreach(doors, i, door)
+	{
+		const char *name = daemon_pages_text(door, "name");
+
+		if (name && strcmp(name, "history") == 0)
+			return daemon_pages_text(door, "problem");
+	}
+	return NULL;
+}
+
+static void doctor_note_past(struct doctor *doctor, const json_t *status)
 {
 	const json_t *past = json_object_get(status, "past");
+	const char *problem = doctor_history_problem(json_object_get(status, "doors"));
+
+	if (!json_is_true(json_object_get(past, "running")))
+		doctor_tell(doctor, DOCTOR_DAEMON_FORGETS, 0, 0,
+			    "ttmemd (pid %" PRIu32 ") can remember nothing at present%s%s",
+			    doctor->daemon.pid, problem ? ": " : "", problem ? problem : "");
+	else if (daemon_pages_number(past, "dropped"))
+		doctor_tell(doctor, DOCTOR_DAEMON_FORGETS, 0, 0,
+			    "ttmemd (pid %" PRIu32 ") lost %" PRIu64 " records of the past",
+			    doctor->daemon.pid, daemon_pages_number(past, "dropped"));
+}
+
+static void doctor_note_status(struct doctor *doctor, const json_t *status)
+{
 	const char *version = daemon_pages_text(status, "version");
 	struct doctor_daemon *daemon = &doctor->daemon;
 
@@ -72,14 +121,8 @@ static void doctor_note_status(struct doctor *doctor, const json_t *status)
 			    "ttmemd (pid %" PRIu32 ", user %" PRIu32
 			    ") runs without the capabilities to look into every process",
 			    daemon->pid, daemon->user_id);
-	if (!json_is_true(json_object_get(past, "running")))
-		doctor_tell(doctor, DOCTOR_DAEMON_FORGETS, 0, 0,
-			    "ttmemd (pid %" PRIu32 ") can remember nothing at present",
-			    daemon->pid);
-	else if (daemon_pages_number(past, "dropped"))
-		doctor_tell(doctor, DOCTOR_DAEMON_FORGETS, 0, 0,
-			    "ttmemd (pid %" PRIu32 ") lost %" PRIu64 " records of the past",
-			    daemon->pid, daemon_pages_number(past, "dropped"));
+	doctor_note_past(doctor, status);
+	doctor_note_doors(doctor, json_object_get(status, "doors"));
 }
 
 int doctor_look_at_daemon(struct doctor *doctor)

@@ -16,6 +16,7 @@
 
 #include "base/bits.h"
 #include "base/loop.h"
+#include "base/socket-lock.h"
 #include "base/unit.h"
 #include "compat/server/legacy-server-testing.h"
 #include "compat/wire/legacy-encode.h"
@@ -305,7 +306,7 @@ UNIT(pain_14_the_socket_is_not_taken_from_anybody)
 	struct legacy_config config = {.fd = -1};
 	struct legacy_server *second = NULL;
 	struct stat st;
-	pid_t holder = 0;
+	struct socket_lock_holder holder = {0};
 
 	legacy_testing_open(&world, NULL);
 	assert(stat(world.path, &st) == 0 && (st.st_mode & 0777) == 0666);
@@ -314,8 +315,10 @@ UNIT(pain_14_the_socket_is_not_taken_from_anybody)
 	config.log_writer = world.log_writer;
 	config.work = world.work;
 	config.path = world.path;
-	assert(legacy_server_new(&second, &config, &holder) == -EADDRINUSE);
-	assert(holder == getpid());
+	assert(legacy_server_new(&second, &config) == 0);
+	assert(legacy_server_listen(second, &holder) == -EADDRINUSE);
+	assert(holder.pid == (uint32_t)getpid());
+	legacy_server_free(second);
 	assert(stat(world.path, &st) == 0);
 	/* Another file is at the path now: it stays. */
 	assert(unlink(world.path) == 0);
@@ -326,6 +329,25 @@ UNIT(pain_14_the_socket_is_not_taken_from_anybody)
 	}
 	legacy_server_stop(world.server);
 	assert(stat(world.path, &st) == 0 && S_ISREG(st.st_mode));
+	legacy_testing_close(&world);
+}
+
+/* /tmp may be swept, and somebody may have been faster: the next try decides. */
+UNIT(a_removed_socket_is_bound_again)
+{
+	struct legacy_testing_world world;
+	struct socket_lock_holder holder;
+	struct stat st;
+
+	legacy_testing_open(&world, NULL);
+	assert(unlink(world.path) == 0 && mkdir(world.path, 0700) == 0);
+	assert(legacy_server_listen(world.server, &holder) == -EEXIST);
+	assert(holder.kind == SOCKET_LOCK_FOLDER);
+	assert(rmdir(world.path) == 0);
+	assert(legacy_server_listen(world.server, &holder) == 0);
+	assert(stat(world.path, &st) == 0 && S_ISSOCK(st.st_mode));
+	assert(legacy_server_listen(world.server, &holder) == 0); /* still there */
+	(void)close(legacy_testing_connect(world.path));
 	legacy_testing_close(&world);
 }
 

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
+#include "base/socket-lock.h"
 #include "base/unit.h"
 #include "base/worker.h"
 #include "book/read/view.h"
@@ -98,6 +99,7 @@ void legacy_testing_open(struct legacy_testing_world *world, const struct legacy
 		.adopt = testing_adopt,
 	};
 	struct collector_config collector = {.book_list = testing_roster};
+	struct socket_lock_holder holder;
 
 	*world = (struct legacy_testing_world){0};
 	(void)snprintf(world->path, sizeof(world->path), "%.90s/old", unit_dir());
@@ -118,7 +120,8 @@ void legacy_testing_open(struct legacy_testing_world *world, const struct legacy
 	own.log_writer = world->log_writer;
 	own.work = world->work;
 	own.path = world->path;
-	assert(legacy_server_new(&world->server, &own, NULL) == 0);
+	assert(legacy_server_new(&world->server, &own) == 0);
+	assert(legacy_server_listen(world->server, &holder) == 0);
 }
 
 void legacy_testing_close(struct legacy_testing_world *world)

@@ -117,6 +117,13 @@ static void server_tell_statistics(struct loop_timer *timer)
 	(void)loop_set(loop, timer, loop_now(loop) + SERVER_STATISTICS_NS);
 }
 
+static void server_tell_listening(struct legacy_server *server)
+{
+	if (server->log)
+		legacy_log_banner(server->log, server->config.path ? server->config.path
+								   : "a socket of systemd");
+}
+
 static int server_start_log(struct legacy_server *server)
 {
 	const struct legacy_config *config = &server->config;
@@ -134,7 +141,8 @@ static int server_start_log(struct legacy_server *server)
 	server->log = legacy_log_new(config->log_writer, config->decimal_ids);
 	if (!server->log)
 		return -ENOMEM;
-	legacy_log_banner(server->log, config->path ? config->path : "a socket of systemd");
+	if (server->accepting.fd >= 0)
+		server_tell_listening(server);
 	r = legacy_follow_new(&server->follow, &follow);
 	if (r < 0)
 		return r;
@@ -142,24 +150,16 @@ static int server_start_log(struct legacy_server *server)
 			loop_now(config->loop) + SERVER_STATISTICS_NS);
 }
 
-/* Listens at the path, or takes the given socket. */
-static int server_listen(struct legacy_server *server, uint32_t *ret_holder)
+/* Takes a socket that listens already. */
+static int server_take(struct legacy_server *server, int fd)
 {
-	int fd = server->config.fd;
-	int r, flags;
+	int flags = fcntl(fd, F_GETFL);
 
-	if (fd >= 0) {
-		server->accepting.fd = fd;
-		flags = fcntl(fd, F_GETFL);
-		if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
-		    fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
-			return -errno;
-		return 0;
-	}
-	r = socket_lock_open(&server->socket_lock, server->config.path, SOCK_STREAM, ret_holder);
-	if (r == 0)
-		server->accepting.fd = server->socket_lock.fd;
-	return r;
+	server->accepting.fd = fd;
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+	    fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+		return -errno;
+	return loop_add(server->config.loop, &server->accepting, EPOLLIN);
 }
 
 static void server_cleanup(struct legacy_server **server)
@@ -167,11 +167,9 @@ static void server_cleanup(struct legacy_server **server)
 	legacy_server_free(*server);
 }
 
-int legacy_server_new(struct legacy_server **ret_server, const struct legacy_config *config,
-		      pid_t *ret_holder)
+int legacy_server_new(struct legacy_server **ret_server, const struct legacy_config *config)
 {
 	CLEANUP(server_cleanup) struct legacy_server *server = calloc(1, sizeof(*server));
-	uint32_t holder = 0;
 	int r;
 
 	if (!server) {
@@ -186,17 +184,51 @@ int legacy_server_new(struct legacy_server **ret_server, const struct legacy_con
 	server->accepting = (struct loop_source){.fd = -1, .ready = server_accept};
 	server->accept_again.fire = server_accept_again;
 	server->statistics.fire = server_tell_statistics;
-	r = server_listen(server, &holder);
-	if (r == -EADDRINUSE && ret_holder)
-		*ret_holder = (pid_t)holder;
-	if (r < 0)
-		return r;
-	r = server_start_log(server);
+	r = config->fd >= 0 ? server_take(server, config->fd) : 0;
 	if (r == 0)
-		r = loop_add(config->loop, &server->accepting, EPOLLIN);
+		r = server_start_log(server);
 	if (r < 0)
 		return r;
 	*ret_server = cleanup_steal(server);
+	return 0;
+}
+
+/* Accepts no more; removes the socket's file if it is ours. */
+static void server_close_socket(struct legacy_server *server)
+{
+	loop_cancel(server->config.loop, &server->accept_again);
+	server->is_paused = false;
+	loop_remove(server->config.loop, &server->accepting);
+	if (server->socket_lock.fd >= 0)
+		socket_lock_close(&server->socket_lock);
+	else if (server->accepting.fd >= 0)
+		(void)close(server->accepting.fd); /* nothing was written to it */
+	server->accepting.fd = -1;
+}
+
+int legacy_server_listen(struct legacy_server *server, struct socket_lock_holder *ret_holder)
+{
+	int r;
+
+	if (server->is_stopped)
+		return -ESHUTDOWN;
+	if (server->accepting.fd >= 0) {
+		/* Only of a given socket is the path somebody else's to keep. */
+		if (server->socket_lock.fd < 0 || socket_lock_is_there(&server->socket_lock))
+			return 0;
+		server_close_socket(server);
+	}
+	r = socket_lock_open(&server->socket_lock, server->config.path, SOCK_STREAM, ret_holder);
+	if (r < 0)
+		return r;
+	server->accepting.fd = server->socket_lock.fd;
+	r = loop_add(server->config.loop, &server->accepting, EPOLLIN);
+	if (r < 0) {
+		*ret_holder = (struct socket_lock_holder){.kind = SOCKET_LOCK_NOTHING};
+		server_close_socket(server);
+		return r;
+	}
+	server_tell_listening(server);
 	return 0;
 }
 
@@ -207,16 +239,10 @@ void legacy_server_stop(struct legacy_server *server)
 	if (server->is_stopped)
 		return;
 	server->is_stopped = true;
-	loop_cancel(loop, &server->accept_again);
 	loop_cancel(loop, &server->statistics);
 	if (server->follow)
 		legacy_follow_stop(server->follow);
-	loop_remove(loop, &server->accepting);
-	if (server->socket_lock.fd >= 0)
-		socket_lock_close(&server->socket_lock);
-	else if (server->accepting.fd >= 0)
-		(void)close(server->accepting.fd); /* nothing was written to it */
-	server->accepting.fd = -1;
+	server_close_socket(server);
 }
 
 struct legacy_server *legacy_server_free(struct legacy_server *server)

@@ -22,6 +22,7 @@ struct loop;
 struct log_writer;
 struct registry;
 struct scan_book;
+struct socket_lock_holder;
 struct legacy_lines_dead;
 struct symbols;
 struct worker;
@@ -40,7 +41,7 @@ struct legacy_config {
 	struct worker *work;     /* for questions */
 	struct symbols *symbols; /* NULL: native frames in reports remain addresses */
 	const char *path;        /* where to listen, or where @fd listens; NULL = not known */
-	int fd;                  /* a listening socket, taken; -1 = create one at the path */
+	int fd;                  /* a listening socket, taken; -1 = see legacy_server_listen() */
 	bool log_events;
 	bool decimal_ids;
 	bool quiet;
@@ -80,12 +81,14 @@ enum legacy_report_kind {
 	LEGACY_REPORT_STATISTICS = 3, /* every ten seconds, and at the end */
 };
 
+/* 0 or a negative errno. Without a given socket it serves nobody yet, but adopts books. */
+int legacy_server_new(struct legacy_server **ret_server, const struct legacy_config *config);
+
 /*
- * 0 or a negative errno; -EADDRINUSE if a server answers at the path; then @ret_holder (may be
- * NULL) is its pid or 0.
+ * Listens at the path, if it does not yet or if the path no longer leads here; may be tried any
+ * number of times. 0, or a negative errno as of socket_lock_open(); connections go on.
  */
-int legacy_server_new(struct legacy_server **ret_server, const struct legacy_config *config,
-		      pid_t *ret_holder);
+int legacy_server_listen(struct legacy_server *server, struct socket_lock_holder *ret_holder);
 
 /* Accepts no more connections or questions; removes the socket's file if it is ours. */
 void legacy_server_stop(struct legacy_server *server);

@@ -165,26 +165,17 @@ static int make_copied(const char *path, size_t length, mode_t mode)
 	return copy ? make_folder(copy, mode) : -ENOMEM;
 }
 
-/**
- * config_make_folders() - make the folders that files need
- * @config: parsed
- * @ret_path: the path whose folder could not be made, only on failure
- *
- * Return: 0 or a negative errno.
- */
-int config_make_folders(const struct config *config, const char **ret_path)
+/* With a mode for everybody: who may see what is decided for each connection. */
+int config_make_socket_folder(const struct config *config)
 {
 	const char *slash = strrchr(config->socket, '/');
-	int r = 0;
 
-	if (slash && slash != config->socket)
-		r = make_copied(config->socket, (size_t)(slash - config->socket), 0755);
-	if (r < 0) {
-		*ret_path = config->socket;
-		return r;
-	}
-	r = make_copied(config->state, strlen(config->state), 0700);
-	if (r < 0)
-		*ret_path = config->state;
-	return r;
+	if (!slash || slash == config->socket)
+		return 0;
+	return make_copied(config->socket, (size_t)(slash - config->socket), 0755);
+}
+
+int config_make_state_folder(const struct config *config)
+{
+	return make_copied(config->state, strlen(config->state), 0700);
 }

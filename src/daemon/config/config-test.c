@@ -508,7 +508,6 @@ UNIT(places_of_systemd)
 
 UNIT(folders_are_made)
 {
-	const char *path = NULL;
 	struct config config;
 	char socket[400], state[400];
 	struct stat st;
@@ -519,14 +518,18 @@ UNIT(folders_are_made)
 	snprintf(state, sizeof(state), "%s/a/c", unit_dir());
 	config.socket = strdup(socket);
 	config.state = strdup(state);
-	assert(config_make_folders(&config, &path) == 0 && !path);
-	assert(config_make_folders(&config, &path) == 0 && !path);
+	for (int i = 0; i < 2; i++)
+		assert(config_make_socket_folder(&config) == 0 &&
+		       config_make_state_folder(&config) == 0);
 	assert(stat(state, &st) == 0 && (st.st_mode & 07777) == 0700);
 	*strrchr(socket, '/') = '\0';
 	assert(stat(socket, &st) == 0 && (st.st_mode & 07777) == 0755);
 
 	free(config.state);
 	config.state = strdup("/proc/1/no/such/place");
-	assert(config_make_folders(&config, &path) < 0 && path == config.state);
+	assert(config_make_state_folder(&config) < 0);
+	free(config.socket);
+	config.socket = strdup("/proc/1/no/such/socket");
+	assert(config_make_socket_folder(&config) < 0);
 	config_deinit(&config);
 }

@@ -70,7 +70,8 @@ int config_parse_text(struct config *config, const char *name, const char *text,
 void config_print(const struct config *config, FILE *output);
 
 /*
- * Makes the folder of the native socket (public) and the state folder (private), with missing
- * parents. 0, or a negative errno with the path in @ret_path, which the config owns.
+ * Makes the folder of the native socket (public), or the state folder (private), with missing
+ * parents. 0 or a negative errno.
  */
-int config_make_folders(const struct config *config, const char **ret_path);
+int config_make_socket_folder(const struct config *config);
+int config_make_state_folder(const struct config *config);

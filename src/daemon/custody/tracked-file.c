@@ -20,6 +20,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/heir.h"
 #include "base/loop.h"
 #include "base/text.h"
 #include "base/worker.h"
@@ -90,6 +91,7 @@ static int tracked_file_job_write(const struct tracked_file_job *job)
 	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
+	(void)heir_give(fd, path); /* on failure its user cannot read it, and says so */
 	file = fdopen(fd, "we");
 	if (!file) {
 		r = -errno;

@@ -111,7 +111,8 @@ void native_testing_open(struct native_testing *world)
 					     .offer_consume = play_offer,
 					     .book_list = play_books,
 					     .totals = play_totals};
-	assert(native_new_consume(&world->native, &config, listening) == 0);
+	assert(native_new(&world->native, &config) == 0);
+	assert(native_listen_consume(world->native, listening) == 0);
 }
 
 void native_testing_close(struct native_testing *world)

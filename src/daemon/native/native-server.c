@@ -413,32 +413,45 @@ static void native_pause_over(struct loop_timer *timer)
 {
 	struct native *native = container_of(timer, struct native, pause);
 
-	(void)loop_change(native->config.loop, &native->listening, EPOLLIN); /* as above */
+	if (native->listening.added)
+		(void)loop_change(native->config.loop, &native->listening, EPOLLIN); /* as above */
 }
 
-int native_new_consume(struct native **ret_native, const struct native_config *config,
-		       int listening)
+/* Accepts no more connections. */
+static void native_close_socket(struct native *native)
 {
-	CLEANUP_CLOSE int owned = listening;
-	CLEANUP_FREE struct native *native = calloc(1, sizeof(*native));
+	loop_cancel(native->config.loop, &native->pause);
+	loop_remove(native->config.loop, &native->listening);
+	if (native->listening.fd >= 0)
+		(void)close(native->listening.fd); /* nothing was written to it */
+	native->listening.fd = -1;
+}
+
+int native_listen_consume(struct native *native, int listening)
+{
 	int r;
+
+	native_close_socket(native);
+	native->listening.fd = listening;
+	r = loop_add(native->config.loop, &native->listening, EPOLLIN);
+	if (r < 0)
+		native_close_socket(native);
+	return r;
+}
+
+int native_new(struct native **ret_native, const struct native_config *config)
+{
+	CLEANUP_FREE struct native *native = calloc(1, sizeof(*native));
 
 	if (!native)
 		return -ENOMEM;
 	native->config = *config;
 	native->listening = LOOP_SOURCE_NULL;
-	native->listening.fd = owned;
 	native->listening.ready = native_listening_ready;
 	native->pause.fire = native_pause_over;
 	native->query = native_query_new(&native->config);
 	if (!native->query)
 		return -ENOMEM;
-	r = loop_add(config->loop, &native->listening, EPOLLIN);
-	if (r < 0) {
-		native_query_free(native->query);
-		return r;
-	}
-	(void)cleanup_steal_fd(&owned); /* the server's from now on */
 	*ret_native = cleanup_steal(native);
 	return 0;
 }
@@ -455,9 +468,7 @@ struct native *native_free(struct native *native)
 		return NULL;
 	while (native->connections)
 		native_connection_drop(native->connections);
-	loop_cancel(native->config.loop, &native->pause);
-	loop_remove(native->config.loop, &native->listening);
-	(void)close(native->listening.fd); /* nothing was written to it */
+	native_close_socket(native);
 	native_query_free(native->query);
 	free(native);
 	return NULL;

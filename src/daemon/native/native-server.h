@@ -67,9 +67,14 @@ struct native_counts {
 	uint64_t turned_away; /* over a limit */
 };
 
-/* Takes ownership of @listening (nonblocking) even on failure. 0 or a negative errno. */
-int native_new_consume(struct native **ret_native, const struct native_config *config,
-		       int listening);
+/* A server without a socket: it serves nobody yet. 0 or a negative errno. */
+int native_new(struct native **ret_native, const struct native_config *config);
+
+/*
+ * Accepts connections at @listening (nonblocking), and no longer at the socket before it. Takes
+ * ownership even on failure. 0 or a negative errno; connections go on.
+ */
+int native_listen_consume(struct native *native, int listening);
 
 /* Before the worker is freed: questions that still wait are not answered. NULL is fine. */
 void native_stop(struct native *native);

@@ -157,6 +157,21 @@ UNIT(sent_and_received)
 	journal_free(journal);
 }
 
+UNIT(a_missing_journal_is_noticed_and_found_again)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct journal *journal;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%.90s/journal", unit_dir());
+	assert(journal_new(&journal, address.sun_path) == 0);
+	assert(journal_check(journal) == -ENOENT);
+	assert(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+	assert(journal_check(journal) == 0);
+	assert(close(fd) == 0 && journal_check(journal) == -ECONNREFUSED);
+	journal_free(journal);
+}
+
 UNIT(a_stuck_journal_does_not_block)
 {
 	struct journal *journal;

@@ -163,6 +163,17 @@ int journal_send(struct journal *journal, const struct journal_entry *entry)
 	return r;
 }
 
+int journal_check(const struct journal *journal)
+{
+	CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	return connect(fd, (const struct sockaddr *)&journal->address, sizeof(journal->address)) < 0
+		       ? -errno
+		       : 0;
+}
+
 uint64_t journal_dropped(const struct journal *journal)
 {
 	return journal->dropped;

@@ -48,6 +48,9 @@ struct journal *journal_free(struct journal *journal);
 /* Never blocks. 0, or a negative errno: the entry was dropped. From one thread at a time. */
 int journal_send(struct journal *journal, const struct journal_entry *entry);
 
+/* Whether there is a journal to send to: 0 or a negative errno. Never blocks. */
+int journal_check(const struct journal *journal);
+
 /* Entries that were dropped. */
 uint64_t journal_dropped(const struct journal *journal);
 

@@ -19,6 +19,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/heir.h"
 #include "base/pthreads.h"
 #include "base/small-file.h"
 
@@ -79,7 +80,10 @@ static int log_writer_open_path(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
 
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	(void)heir_give_path(path); /* on failure its user cannot write it, and says so */
+	return fd;
 }
 
 /* If the path cannot be opened, the old file stays in use. */

@@ -184,6 +184,20 @@ static void metrics_write_incidents(struct exposition *to, const struct health *
 	}
 }
 
+static void metrics_write_doors(struct exposition *to, const struct health *health)
+{
+	exposition_family(
+		to, "ttmem_door_open", EXPOSITION_GAUGE, NULL,
+		"1 if the daemon has this socket, port or file, 0 if something is in the way.");
+	for (uint32_t i = 0; i < HEALTH_DOORS; i++) {
+		if (!health->doors[i].is_wanted)
+			continue;
+		exposition_begin(to);
+		exposition_label(to, "door", health_door_name(i));
+		exposition_u64(to, health->doors[i].is_open);
+	}
+}
+
 static void metrics_write_daemon(struct exposition *to, const struct health *health)
 {
 	exposition_one(to, "ttmem_store_up", EXPOSITION_GAUGE, health->store_runs,
@@ -278,6 +292,7 @@ void metrics_write(const struct metrics_input *input, struct tally *last,
 	metrics_write_incidents(&to, input->health);
 	metrics_write_books(&to, input->snapshot, input->health);
 	metrics_write_daemon(&to, input->health);
+	metrics_write_doors(&to, input->health);
 	if (input->health->pushes)
 		metrics_write_push(&to, input->health);
 	if (input->server)

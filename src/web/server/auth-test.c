@@ -96,6 +96,8 @@ UNIT(a_token_is_compared_whole)
 	assert(!auth_may_see(&auth, NULL, NULL));
 	assert(!auth_may_see(&auth, "Bearer ", ""));
 	strcpy(auth.token, "0123456789abcdef");
+	assert(!auth_may_see(&auth, "Bearer 0123456789abcdef", NULL)); /* not complete yet */
+	auth.has_token = true;
 	assert(auth_may_see(&auth, "Bearer 0123456789abcdef", NULL));
 	assert(auth_may_see(&auth, "bearer  0123456789abcdef", NULL));
 	assert(auth_may_see(&auth, NULL, "0123456789abcdef"));
@@ -147,6 +149,52 @@ UNIT(a_token_is_made_and_found_again)
 	assert(load(&second, &problem) == 0 && strcmp(first.token, second.token) == 0);
 	assert(unlink(path) == 0);
 	assert(load(&second, &problem) == 0 && strcmp(first.token, second.token) != 0);
+}
+
+UNIT(a_token_that_cannot_be_written_yet_is_tried_again)
+{
+	struct auth auth = auth_for("127.0.0.1:1");
+	char folder[512], file[600], token[AUTH_TOKEN_MAX + 1];
+	const char *problem = NULL;
+
+	snprintf(folder, sizeof(folder), "%s/later", unit_dir());
+	snprintf(file, sizeof(file), "%s/token", folder);
+	assert(auth_load_token(&auth, file, &problem) == -ENOENT && !auth.has_token);
+	assert(mkdir(folder, 0700) == 0);
+	assert(auth_load_token(&auth, file, &problem) == 0 && auth.has_token);
+	strcpy(token, auth.token);
+	/* Requests may be using it: it never changes. */
+	assert(unlink(file) == 0 && auth_load_token(&auth, file, &problem) == 0);
+	assert(strcmp(token, auth.token) == 0);
+}
+
+/* A daemon that its own user ran before, and root by hand now. */
+UNIT(root_takes_the_token_of_the_folders_owner)
+{
+	struct auth auth;
+	char folder[512], file[600];
+	const char *problem;
+	struct stat st;
+
+	if (geteuid() != 0)
+		unit_skip("only root can give files away");
+	snprintf(folder, sizeof(folder), "%s/state", unit_dir());
+	snprintf(file, sizeof(file), "%s/token", folder);
+	assert(mkdir(folder, 0700) == 0 && chown(folder, 4242, 4242) == 0);
+	/* What root makes there is for that user. */
+	auth = auth_for("127.0.0.1:1");
+	assert(auth_load_token(&auth, file, &problem) == 0);
+	assert(stat(file, &st) == 0 && st.st_uid == 4242 && (st.st_mode & 07777) == 0600);
+	auth = auth_for("127.0.0.1:1");
+	assert(auth_load_token(&auth, file, &problem) == 0 && strlen(auth.token) == 64);
+	/* So is what an earlier version left; that of anybody else is not taken. */
+	assert(chown(file, 0, 0) == 0);
+	auth = auth_for("127.0.0.1:1");
+	assert(auth_load_token(&auth, file, &problem) == 0);
+	assert(stat(file, &st) == 0 && st.st_uid == 4242);
+	assert(chown(folder, 0, 0) == 0);
+	auth = auth_for("127.0.0.1:1");
+	assert(auth_load_token(&auth, file, &problem) == -EPERM && problem);
 }
 
 UNIT(token_files_readable_by_others_are_refused)
@@ -224,7 +272,7 @@ UNIT(the_access_to_details_is_described)
 	struct auth auth = auth_for("127.0.0.1:5392");
 
 	assert(strcmp(auth_details(&auth), "none") == 0);
-	auth.token[0] = 'x';
+	auth.has_token = true;
 	assert(strcmp(auth_details(&auth), "token") == 0);
 	auth.details = true;
 	assert(strcmp(auth_details(&auth), "open") == 0);

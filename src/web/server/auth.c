@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/heir.h"
 #include "base/small-file.h"
 #include "web/server/address.h"
 
@@ -100,12 +101,17 @@ bool auth_is_host(const struct auth *auth, const char *host)
 /* In constant time, so that timing reveals nothing about the token. */
 static bool auth_is_token(const struct auth *auth, const char *token, size_t length)
 {
-	size_t known = strlen(auth->token);
-	unsigned int different = length != known;
+	size_t known;
+	unsigned int different;
 
+	/* Acquire: see auth_read_token(). */
+	if (!__atomic_load_n(&auth->has_token, __ATOMIC_ACQUIRE))
+		return false;
+	known = strlen(auth->token);
+	different = length != known;
 	for (size_t i = 0; i < length && i < AUTH_TOKEN_MAX; i++)
-		different |= (unsigned int)(token[i] ^ auth->token[known ? i % known : 0]);
-	return known > 0 && different == 0;
+		different |= (unsigned int)(token[i] ^ auth->token[i % known]);
+	return different == 0;
 }
 
 bool auth_has_token(const struct auth *auth, const char *authorization, const char *token)
@@ -125,7 +131,7 @@ bool auth_may_see(const struct auth *auth, const char *authorization, const char
 	return auth->details || auth_has_token(auth, authorization, token);
 }
 
-static int auth_read_token(struct auth *auth, int fd, const char **ret_problem)
+static int auth_read_token(struct auth *auth, const char *path, int fd, const char **ret_problem)
 {
 	char text[AUTH_TOKEN_MAX + 2];
 	struct stat st;
@@ -135,7 +141,7 @@ static int auth_read_token(struct auth *auth, int fd, const char **ret_problem)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || (st.st_mode & (S_IRWXG | S_IRWXO)) ||
-	    (st.st_uid != geteuid() && st.st_uid != 0)) {
+	    (st.st_uid != geteuid() && st.st_uid != 0 && !heir_is(path, st.st_uid))) {
 		*ret_problem = "the token file must be an ordinary file of this user or root, and "
 			       "nobody else's to read (chmod 600)";
 		return -EPERM;
@@ -154,6 +160,8 @@ static int auth_read_token(struct auth *auth, int fd, const char **ret_problem)
 	}
 	text[length] = '\0';
 	memcpy(auth->token, text, length + 1);
+	/* Release: whoever sees that there is one sees all of it. */
+	__atomic_store_n(&auth->has_token, true, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -182,20 +190,25 @@ static int auth_make_token(const char *path)
 int auth_load_token(struct auth *auth, const char *path, const char **ret_problem)
 {
 	CLEANUP_CLOSE int fd = -1;
-	int r = auth_make_token(path);
+	int r;
 
+	if (auth->has_token)
+		return 0;
+	r = auth_make_token(path);
 	if (r < 0 && r != -EEXIST)
 		return r;
 	/* O_NONBLOCK: the path might be a pipe, placed there to block us. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	return auth_read_token(auth, fd, ret_problem);
+	/* Also one that an earlier daemon of root left. On failure its user says so. */
+	(void)heir_give_path(path);
+	return auth_read_token(auth, path, fd, ret_problem);
 }
 
 const char *auth_details(const struct auth *auth)
 {
 	if (auth->details)
 		return "open";
-	return auth->token[0] ? "token" : "none";
+	return __atomic_load_n(&auth->has_token, __ATOMIC_RELAXED) ? "token" : "none";
 }

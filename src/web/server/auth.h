@@ -27,15 +27,16 @@ struct auth {
 	char machine[AUTH_HOST_MAX];    /* its name, if others can reach it; "" = unknown */
 	const char *names;              /* further ones, separated by commas; borrowed, or NULL */
 	bool details;                   /* open to everybody */
-	char token[AUTH_TOKEN_MAX + 1]; /* "" = none: no details */
+	bool has_token;                 /* atomic, set once; false: no details */
+	char token[AUTH_TOKEN_MAX + 1]; /* valid, and never changed, if there is one */
 };
 
 /* @text: the address with its port. */
 void auth_init(struct auth *auth, const struct address *address, const char *text, bool details);
 
 /*
- * Reads the token, or creates the file. 0 or a negative errno; for -EPERM and -EINVAL @ret_problem
- * is a static text.
+ * Reads the token, or creates the file, unless there is a token already: may be tried again while
+ * others use @auth. 0 or a negative errno; for -EPERM and -EINVAL @ret_problem is a static text.
  */
 int auth_load_token(struct auth *auth, const char *path, const char **ret_problem);
 

@@ -40,6 +40,34 @@ static void local_request_health(struct emit *json, const struct health *health)
 	emit_close_object(json);
 }
 
+/* Whom everybody may know: who has a path or a port can be seen in /proc by all users. */
+static void local_request_doors(struct emit *json, const struct health *health)
+{
+	emit_open_array(json, "doors");
+	for (size_t i = 0; i < HEALTH_DOORS; i++) {
+		const struct health_door *door = &health->doors[i];
+
+		if (!door->is_wanted)
+			continue;
+		emit_open_object(json, NULL);
+		emit_string(json, "name", health_door_name(i));
+		emit_string(json, "where", door->where);
+		emit_bool(json, "open", door->is_open);
+		emit_string(json, "problem", *door->problem ? door->problem : NULL);
+		if (door->pid)
+			emit_u64(json, "pid", door->pid);
+		else
+			emit_null(json, "pid");
+		if (door->user_id != HEALTH_NOBODY)
+			emit_u64(json, "user_id", door->user_id);
+		else
+			emit_null(json, "user_id");
+		emit_u64(json, "since_ns", door->since_ns);
+		emit_close_object(json);
+	}
+	emit_close_array(json);
+}
+
 int local_request_status(struct routes_ask *ask, FILE *out)
 {
 	struct health health = {0};
@@ -56,6 +84,7 @@ int local_request_status(struct routes_ask *ask, FILE *out)
 	emit_u64(&json, "start_ns", health.start_ns);
 	emit_bool(&json, "you_see_all", ask->asker->sees_all);
 	local_request_health(&json, &health);
+	local_request_doors(&json, &health);
 	emit_open_array(&json, "notes");
 	emit_close_array(&json);
 	emit_close_object(&json);

@@ -56,6 +56,7 @@ static void fuzz_guard(const char *host, const char *authorization)
 	assert(address_parse("127.0.0.1:1", &address) == 0);
 	auth_init(&auth, &address, "127.0.0.1:1", false);
 	strcpy(auth.token, TOKEN);
+	auth.has_token = true;
 	(void)auth_is_host(&auth, host); /* must not crash */
 	auth.any = true;
 	(void)auth_is_host(&auth, host); /* likewise */

@@ -128,11 +128,9 @@ static int web_start(struct web *web, const struct web_config *config, const cha
 		return r;
 	auth_init(&web->auth, &address, web->address, config->details);
 	web->auth.names = config->hosts;
-	if (config->token_file) {
-		r = auth_load_token(&web->auth, config->token_file, ret_problem);
-		if (r < 0)
-			return r;
-	}
+	if (config->token_file)
+		(void)web_load_token(web, config->token_file, ret_problem); /* see the header */
+	*ret_problem = NULL;
 	r = stream_new(&web->stream, &web->purse, config->alive_ms);
 	if (r == 0)
 		r = connection_limits_new(&web->connection_limits, config->answer_ms);
@@ -196,6 +194,12 @@ struct web *web_free(struct web *web)
 	free(web->health);
 	free(web);
 	return NULL;
+}
+
+int web_load_token(struct web *web, const char *path, const char **ret_problem)
+{
+	*ret_problem = NULL;
+	return auth_load_token(&web->auth, path, ret_problem);
 }
 
 const char *web_address(const struct web *web)

@@ -60,7 +60,7 @@ struct web_config {
 	const char *address;    /* "127.0.0.1:5392", "[::1]:0" */
 	bool details;           /* for everybody, without a token */
 	const char *hosts;      /* further names of the machine, separated by commas; NULL = none */
-	const char *token_file; /* created (mode 0600) if missing; NULL = no details */
+	const char *token_file; /* see web_load_token(), which may be tried later; NULL = none */
 	uint32_t metrics_processes; /* how many of the largest have their own rows */
 	uint32_t alive_ms;          /* longest silence on a stream; 0 = 15 s */
 	uint32_t answer_ms;         /* until an answer is read; 0 = 60 s */
@@ -70,6 +70,13 @@ struct web_config {
 /* 0 or a negative errno; @ret_problem is a static text or NULL. */
 int web_new(struct web **ret_web, const struct web_config *config, const char **ret_problem);
 struct web *web_free(struct web *web);
+
+/*
+ * The token for details, which are closed without one: reads the file, or creates it (mode 0600). A
+ * server starts without one if it must; then this tells why, and may be tried again. 0 or a negative
+ * errno; @ret_problem as above.
+ */
+int web_load_token(struct web *web, const char *path, const char **ret_problem);
 
 /* Where it listens, with the actual port. */
 const char *web_address(const struct web *web);

@@ -33,7 +33,7 @@ def asker(ttmemd):
 
 
 DAEMON = {"daemon-none", "daemon-silent", "daemon-stranger", "daemon-blind", "daemon-partial",
-          "daemon-forgets", "old-server", "old-socket"}  # fmt: skip
+          "daemon-forgets", "daemon-door", "old-server", "old-socket"}  # fmt: skip
 
 
 @pytest.mark.needs_root
@@ -111,6 +111,12 @@ def test_daemon_forgets(ttmemd, asker):
     ttmemd.state.write_text("")
     ttmemd.start()
     assert "daemon-forgets" in found(asker)
+
+
+def test_daemon_door(ttmemd, asker):
+    ttmemd.legacy.mkdir()
+    ttmemd.start()
+    assert "daemon-door" in found(asker)
 
 
 def test_old_server(ttmemd, asker):

@@ -150,19 +150,6 @@ def test_every_incident_is_on_the_stream(served):
     assert [i["size"] for i in seen] == [0, 10]
 
 
-def test_a_port_in_use_is_an_error(served):
-    second = subprocess.run(
-        [
-            served.build / "src" / "daemon" / "ttmemd",
-            "--socket", served.folder / "s2", "--legacy-socket", "none",
-            "--http", served.address(), "--state", served.folder / "state2", "--keeper", "no",
-        ],
-        env=served.env, capture_output=True, text=True, timeout=LIMIT,
-    )  # fmt: skip
-    assert second.returncode == 1
-    assert served.address() in second.stderr and "in use" in second.stderr
-
-
 def test_daemon_stops_while_many_processes_die(served):
     """Reports of those who died last are made when nobody serves pages any more."""
     program = str(served.build / "tests" / "programs" / "load")

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The units with a real systemd: starting by socket, user and capabilities, watchdog, kept books."""
 
+import contextlib
 import json
+import os
+import subprocess
 
 import pytest
 
 from common import AS_NOBODY
+from conftest import LIMIT
 from machine import Machine
 from world import wait_for
 
@@ -275,3 +279,104 @@ def test_the_unit_answers_to_its_old_name(machine):
     assert machine.show("Id", "tt-allocation-server.service") == "ttmemd.service"
     assert machine.show("ActiveState", "tt-allocation-server.service") == "active"
     machine.text("systemctl", "disable", "ttmemd.service")
+
+
+# Something that another user runs: it takes the port, and says so.
+TAKE_PORT = """
+import socket
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("127.0.0.1", 5392))
+s.listen()
+print(flush=True)
+input()
+"""
+
+
+def closed(machine):
+    """{name: user} of what the daemon lacks."""
+    status = json.loads(machine.text("ttmem", "status", "--json"))
+    return {door["name"]: door["user_id"] for door in status["doors"] if not door["open"]}
+
+
+def test_the_unit_starts_with_its_port_and_its_old_socket_taken(machine):
+    machine.text("systemctl", "stop", "ttmemd-legacy.socket")
+    machine.text(*AS_NOBODY, "mkdir", LEGACY)
+    taker = subprocess.Popen([*machine.enter, *AS_NOBODY, "/usr/bin/python3", "-c", TAKE_PORT],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with taker.stdin, taker.stdout:
+        assert taker.stdout.readline() == "\n"
+        machine.text("systemctl", "start", "ttmemd.service")
+        wait_for(lambda: closed(machine) == {"old_clients": 65534, "http": 65534}, "what is missing")
+        assert machine.show("ActiveState") == "active"
+        wait_for(lambda: "something is missing" in machine.show("StatusText"), "the status line")
+        wait_for_line(machine, "HTTP is not served: 127.0.0.1:5392: in use by process")
+    # Both come back by themselves: the sandbox lets the daemon bind what systemd could not.
+    assert taker.wait(timeout=LIMIT) in (0, 1)
+    machine.text("rmdir", LEGACY)
+    wait_for(lambda: closed(machine) == {}, "everything to be there")
+    machine.text(*AS_NOBODY, "/usr/bin/python3", "-c", CONNECT, "SOCK_STREAM", LEGACY)
+
+
+def test_the_memory_of_the_unit_is_limited(served):
+    """Books of old clients, up to 2 GiB, and a quarter of a GiB besides fit into it; the machine is larger."""
+    limit = int(served.show("MemoryMax"))
+    assert (2 << 30) + (256 << 20) < limit < 8 << 30
+    group = "/sys/fs/cgroup" + served.show("ControlGroup")
+    if "memory" in served.text("cat", f"{group}/cgroup.controllers"):
+        assert int(served.text("cat", f"{group}/memory.max")) == limit
+
+
+@contextlib.contextmanager
+def by_hand(machine):
+    """A ttmemd that root runs without systemd, ready."""
+    reading, writing = os.pipe()
+    process = subprocess.Popen(
+        [*machine.enter, "sh", "-c", f"echo $$; exec ttmemd --keeper no --ready-fd {writing}"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, pass_fds=[writing])
+    os.close(writing)
+    try:
+        pid = int(process.stdout.readline())
+        assert os.read(reading, 1) == b"\n", process.stdout.read()
+        yield
+        machine.text("kill", "-TERM", pid)
+        assert process.wait(timeout=LIMIT) == 0
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        os.close(reading)
+
+
+def leave(machine):
+    """A process that dies with a buffer; returns its pid once that is remembered."""
+    player = machine.player("alloc 0 DRAM 0x1000 4096")
+    wait_for(lambda: json.loads(machine.text("ttmem", "status", "--json"))["books"] == 1, "the book")
+    player.kill()
+    wait_for(lambda: player.inner_pid in remembered(machine), "the report")
+    return player.inner_pid
+
+
+def remembered(machine):
+    return {process["pid"] for process in json.loads(machine.text("ttmem", "leaks", "--json"))["processes"]}
+
+
+@pytest.mark.parametrize("owner", ["as it is", "root"])
+def test_the_past_and_the_token_outlive_a_daemon_of_root(machine, owner):
+    """Also with the files of one that did not leave them to the unit's user."""
+    machine.text("systemctl", "start", "ttmemd.service")
+    first = leave(machine)
+    token = machine.text("cat", "/var/lib/ttmem/http-token")
+    machine.text("systemctl", "stop", "ttmemd.socket", "ttmemd-legacy.socket", "ttmemd.service")
+    with by_hand(machine):
+        assert first in remembered(machine)
+        second = leave(machine)
+    assert machine.text("cat", "/var/lib/ttmem/http-token") == token
+    if owner == "root":
+        machine.text("sh", "-c", "chown root:root /var/lib/ttmem/*")
+    machine.text("systemctl", "start", "ttmemd.socket", "ttmemd-legacy.socket", "ttmemd.service")
+    wait_for(lambda: closed(machine) == {}, "everything to be there")
+    assert {first, second} <= remembered(machine)
+    assert machine.text("cat", "/var/lib/ttmem/http-token") == token
+    assert machine.text("find", "/var/lib/ttmem", "-type", "f", "!", "-user", "ttmem") == ""
+    assert machine.text("find", "/var/lib/ttmem", "-name", "history.db.*") == ""
