@@ -50,13 +50,15 @@ void daemon_tell(struct daemon *daemon, const struct notice *notice)
 	if (daemon->legacy && !notice->is_old_client && !notice->is_totals_only &&
 	    strcmp(notice->kind, "leak") == 0)
 		legacy_server_dead(daemon->legacy, &notice->dead);
-	if (!config->quiet)
-		log_writer_put(daemon->log_writer, notice->text, notice->text_length);
-	tell_journal(daemon, notice);
+	if (log_writer_charge(daemon->log_writer, notice->user, notice->text_length)) {
+		if (!config->quiet)
+			log_writer_put(daemon->log_writer, notice->text, notice->text_length);
+		tell_journal(daemon, notice);
+	}
 	/* Incidents dropped by the rate limit are counted. */
 	if (daemon->incident_hook)
-		(void)incident_hook_raise(daemon->incident_hook, notice->kind, notice->json,
-					  notice->json_length);
+		(void)incident_hook_raise(daemon->incident_hook, notice->user, notice->kind,
+					  notice->json, notice->json_length);
 	if (daemon->web)
 		web_tell_incident(daemon->web, &incident);
 	if (daemon->push)
