@@ -82,6 +82,7 @@ int daemon_serve_legacy(struct daemon *daemon)
 		.decimal_ids = config->decimal_ids,
 		.quiet = config->quiet,
 		.trace_wire = config->trace_wire,
+		.memory_max = config->legacy_memory,
 	};
 	pid_t holder = 0;
 	int r;

@@ -180,7 +180,7 @@ int legacy_server_new(struct legacy_server **ret_server, const struct legacy_con
 		return -ENOMEM;
 	}
 	server->config = *config;
-	server->budget.total = LEGACY_MEMORY_MAX;
+	server->budget.total = config->memory_max ? config->memory_max : LEGACY_MEMORY_MAX;
 	server->questions_end = &server->questions;
 	server->socket_lock = SOCKET_LOCK_NULL;
 	server->accepting = (struct loop_source){.fd = -1, .ready = server_accept};

@@ -30,7 +30,8 @@ struct worker;
 #define LEGACY_CONNECTIONS_PER_USER 2048u
 #define LEGACY_CLIENTS_MAX 4096u /* processes with a book */
 #define LEGACY_CLIENTS_PER_USER 1024u
-#define LEGACY_MEMORY_MAX (UINT64_C(2) << 30) /* of all their books together; a user alone gets half */
+#define LEGACY_MEMORY_MAX \
+	(UINT64_C(2) << 30) /* of all their books together; a user alone gets half */
 
 struct legacy_config {
 	struct loop *loop;
@@ -45,6 +46,7 @@ struct legacy_config {
 	bool decimal_ids;
 	bool quiet;
 	bool trace_wire;
+	uint64_t memory_max;  /* of all books together; 0 = LEGACY_MEMORY_MAX */
 	uint32_t patience_ms; /* for a client to read its answer; 0 = ten seconds */
 };
 
