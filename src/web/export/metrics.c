@@ -282,6 +282,8 @@ static void metrics_write_server(struct exposition *to, const struct metrics_ser
 		       server->subscribers_dropped, "Listeners that were too slow, or made room.");
 	exposition_one(to, "ttmem_http_connections_dropped", EXPOSITION_COUNTER, server->thrown_out,
 		       "Connections that took too long.");
+	exposition_one(to, "ttmem_http_connections_refused", EXPOSITION_COUNTER, server->refused,
+		       "Connections whose user had too many.");
 }
 
 /* Under the names that every monitoring system knows. */

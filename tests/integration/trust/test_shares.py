@@ -2,11 +2,9 @@
 """What all users share, and one of them who takes as much of it as there is."""
 
 import contextlib
-import json
 import re
 import sqlite3
 import subprocess
-import sys
 import time
 
 import pytest
@@ -123,3 +121,103 @@ def test_books_of_one_users_old_clients_leave_room_for_others(ttmemd):
     assert len(rows) == 4
     for row in rows:
         assert row["exact"] and row["devices"][0]["memory"]["DRAM"]["buffers"] == 10000
+
+
+def test_dumps_of_one_user_do_not_fill_the_log(ttmemd):
+    ttmemd.start("--http", "127.0.0.1:0")
+    script(ttmemd, ATTACKER, MANY_BUFFERS, ttmemd.legacy, 1, 10000)
+    script(
+        ttmemd,
+        ATTACKER,
+        OLD
+        + """
+client = connect()
+for _ in range(100):
+    client.sendall(message(5) + message(3))
+    client.recv(72)
+print("done", flush=True)
+os.read(0, 1)
+""",
+        ttmemd.legacy,
+    )
+    wait_for(lambda: metric(ttmemd, "ttmem_log_left_out_total") > 50, "the limit", 20)
+    wait_for(lambda: f"about user {ATTACKER} left out" in ttmemd.text(), "the message", 20)
+    # The last dump before the limit may be larger than what was left.
+    (one,) = {len(dump) for dump in re.findall(r"Received DUMP_REMAINING.*?complete", ttmemd.text(), re.S)[:1]}
+    assert ttmemd.log.stat().st_size < (4 << 20) + 2 * one + (1 << 20)
+    before = ttmemd.text().count("DUMP_REMAINING complete")
+    script(ttmemd, VICTIM, OLD + "connect().sendall(message(5)); print(1, flush=True)", ttmemd.legacy)
+    wait_for(lambda: ttmemd.text().count("DUMP_REMAINING complete") > before, "another user's", 20)
+
+
+def test_commands_for_one_users_incidents_leave_some_for_others(ttmemd):
+    said = ttmemd.folder / "said"
+    ttmemd.start("--http", "127.0.0.1:0", "--on-incident", f"cat >>{said}")
+    for _ in range(30):
+        ttmemd.player("alloc 0 DRAM 0x1000 7", before=become(ATTACKER)).kill()
+    wait_for(lambda: metric(ttmemd, "ttmem_on_incident_suppressed_total") == 20, "the limit", 20)
+    player = ttmemd.player("alloc 0 DRAM 0x1000 7", before=become(VICTIM))
+    player.kill()
+
+    def users():
+        return [int(uid) for uid in re.findall(r'"user_id":(\d+)', said.read_text())]
+
+    wait_for(lambda: VICTIM in users(), "the command", 20)
+    assert users().count(ATTACKER) == 10
+
+
+# Connections that say nothing, as many as are taken, and again whenever some are closed.
+MANY_CONNECTIONS = """
+import os, resource, select, socket, sys
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+count = 10000
+resource.setrlimit(resource.RLIMIT_NOFILE, (count + 100, max(hard, count + 100)))
+if sys.argv[1] == "http":
+    host, port = sys.argv[2].rsplit(":", 1)
+    where, family, kind = (host, int(port)), socket.AF_INET, socket.SOCK_STREAM
+else:
+    where, family = sys.argv[2], socket.AF_UNIX
+    kind = socket.SOCK_SEQPACKET if sys.argv[1] == "native" else socket.SOCK_STREAM
+poll = select.epoll()
+held = {}
+def connect():
+    one = socket.socket(family, kind | socket.SOCK_NONBLOCK)
+    try:
+        one.connect(where)
+    except BlockingIOError:
+        pass
+    held[one.fileno()] = one
+    poll.register(one, select.EPOLLRDHUP | select.EPOLLHUP)
+while len(held) < count:
+    connect()
+print("ready", flush=True)
+while True:
+    for fd, _ in poll.poll():
+        poll.unregister(fd)
+        held.pop(fd).close()
+        connect()
+"""
+
+
+def ask(daemon, door):
+    if door == "old":
+        with contextlib.closing(OldClient(daemon.legacy)) as client:
+            client.query(0)
+    elif door == "native":
+        assert daemon.json("status", before=become(VICTIM))["running"]
+    else:
+        assert daemon.fetch("/api/v1/smi")[0] == 200
+
+
+@pytest.mark.parametrize("door", ["old", "native", "http"])
+def test_ten_thousand_connections_of_one_user_cost_another_no_answer(ttmemd, door):
+    ttmemd.start("--http", "127.0.0.1:0")
+    where = {"old": ttmemd.legacy, "native": ttmemd.socket, "http": ttmemd.address()}[door]
+    script(ttmemd, ATTACKER, MANY_CONNECTIONS, door, where)
+    begin = time.monotonic()
+    for _ in range(3):
+        ask(ttmemd, door)
+    # It takes half a second; without limits per user, minutes if it succeeds at all.
+    assert time.monotonic() - begin < 20
+    counter = f"ttmem_{door.replace('old', 'legacy')}_connections_refused_total"
+    wait_for(lambda: metric(ttmemd, counter), "the limit", 20)
