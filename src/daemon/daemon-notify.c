@@ -46,6 +46,7 @@ void daemon_tell(struct daemon *daemon, const struct notice *notice)
 	const struct web_incident incident = {
 		.kind = notice->kind,
 		.pid = notice->pid,
+		.user = notice->user,
 		.device = notice->device,
 		.json = notice->json,
 		.length = notice->json_length,
