@@ -9,6 +9,8 @@
 
 #include "base/clock.h"
 #include "base/unit.h"
+#include "store/store-item.h"
+#include "store/store-queue.h"
 #include "store/store-testing-rows.h"
 #include "store/store-testing.h"
 
@@ -118,6 +120,51 @@ UNIT(failures_of_others_cost_no_leak_report)
 	testing_flush(&world);
 	assert(testing_count_leaks(&world) == 30);
 	testing_close(&world);
+}
+
+static struct store_item *leak_item(uint32_t uid, uint32_t pid)
+{
+	struct snapshot *snapshot = testing_snapshot(TESTING_START);
+	uint32_t process = testing_process(snapshot, pid, "train");
+	struct store_item *item = NULL;
+
+	snapshot->processes[process].user_id = uid;
+	testing_buffer(snapshot, process, 0, 0x1000, "weights", NULL);
+	assert(store_item_leak(snapshot, process, &(struct store_ending){.book = pid}, 1 << 20,
+			       &item) == 0 &&
+	       item);
+	snapshot_free(snapshot);
+	return item;
+}
+
+UNIT(the_writer_takes_records_of_users_in_turn)
+{
+	struct store_queue queue;
+	struct store_item *list;
+	uint32_t before = 0, count = 0;
+
+	store_queue_init(&queue, 8192, 32 << 20);
+	for (uint32_t pid = 1; pid <= 600; pid++)
+		store_queue_put_consume(&queue, STORE_LANE_RECORDS, leak_item(1, pid));
+	store_queue_put_consume(&queue, STORE_LANE_RECORDS, leak_item(2, 1000));
+	list = store_queue_take(&queue, STORE_LANE_RECORDS);
+	for (const struct store_item *item = list; item; item = item->next) {
+		before += item->processes[0].uid == 1 && count == before;
+		count++;
+	}
+	assert(count == STORE_BATCH_ITEMS && before <= 1);
+	/* What could not be written comes first the next time, in the same order. */
+	store_queue_put_back(&queue, STORE_LANE_RECORDS, list);
+	list = store_queue_take(&queue, STORE_LANE_RECORDS);
+	assert(list->processes[0].uid == 2 || list->next->processes[0].uid == 2);
+	store_queue_finish(&queue, STORE_LANE_RECORDS, list, false);
+	assert(store_queue_is_waiting(&queue));
+	list = store_queue_take(&queue, STORE_LANE_RECORDS);
+	store_queue_finish(&queue, STORE_LANE_RECORDS, list, false);
+	assert(!store_queue_is_waiting(&queue));
+	assert(queue.kinds[STORE_LANE_RECORDS].load.items == 0);
+	assert(queue.kinds[STORE_LANE_RECORDS].load.bytes == 0);
+	store_queue_deinit(&queue);
 }
 
 UNIT(failures_leave_room_for_leak_reports_of_the_same_user)
