@@ -262,15 +262,20 @@ int accept_queue_new(struct accept_queue **ret_queue, const struct accept_queue_
 		r = -ENOMEM;
 	if (r == 0 && (flags < 0 || fcntl(config->listening, F_SETFL, flags | O_NONBLOCK) < 0))
 		r = -errno;
-	if (r == 0)
-		r = pthreads_start(&queue->thread, "web accept", accept_queue_thread, queue);
-	queue->is_started = r == 0;
 	if (r < 0) {
 		accept_queue_free(queue);
 		return r;
 	}
 	*ret_queue = queue;
 	return 0;
+}
+
+int accept_queue_start(struct accept_queue *queue)
+{
+	int r = pthreads_start(&queue->thread, "web accept", accept_queue_thread, queue);
+
+	queue->is_started = r == 0;
+	return r;
 }
 
 void accept_queue_stop(struct accept_queue *queue)

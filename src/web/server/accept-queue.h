@@ -23,8 +23,9 @@ struct accept_queue_config {
 	int (*serve_consume)(void *context, int fd, const struct sockaddr *peer, socklen_t length);
 };
 
-/* 0 or a negative errno. */
+/* 0 or a negative errno. Nothing is accepted before the start, so the caller can store the queue. */
 int accept_queue_new(struct accept_queue **ret_queue, const struct accept_queue_config *config);
+int accept_queue_start(struct accept_queue *queue);
 
 /* No more is accepted or served; the library may be stopped. NULL is fine. */
 void accept_queue_stop(struct accept_queue *queue);

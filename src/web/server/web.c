@@ -109,6 +109,7 @@ static int web_start_server(struct web *web, const struct address *address, int 
 		.serve_consume = web_serve_consume,
 	};
 	sigset_t all, before;
+	int r;
 
 	/* The library's thread inherits the mask; the main thread handles signals. */
 	sigfillset(&all);
@@ -127,7 +128,8 @@ static int web_start_server(struct web *web, const struct address *address, int 
 	if (!web->server)
 		return errno ? -errno : -EIO;
 	*fd = -1; /* taken in any case */
-	return accept_queue_new(&web->accept_queue, &accepting);
+	r = accept_queue_new(&web->accept_queue, &accepting);
+	return r < 0 ? r : accept_queue_start(web->accept_queue);
 }
 
 static int web_start(struct web *web, const struct web_config *config, const char **ret_problem)
