@@ -112,13 +112,13 @@ os.read(0, 1)
 
 
 def test_books_of_one_users_old_clients_leave_room_for_others(ttmemd):
-    ttmemd.start("--http", "127.0.0.1:0", "--legacy-memory", "32M")
-    script(ttmemd, ATTACKER, MANY_BUFFERS, ttmemd.legacy, 44, 10000)
-    wait_for(lambda: metric(ttmemd, "ttmem_legacy_room_refused_total"), "the limit", 20)
-    assert 8 << 20 < metric(ttmemd, "ttmem_legacy_memory_bytes") <= 16 << 20
-    script(ttmemd, VICTIM, MANY_BUFFERS, ttmemd.legacy, 4, 10000)
+    ttmemd.start("--http", "127.0.0.1:0", "--legacy-memory", "16M")
+    script(ttmemd, ATTACKER, MANY_BUFFERS, ttmemd.legacy, 12, 10000)
+    wait_for(lambda: metric(ttmemd, "ttmem_legacy_room_refused_total"), "the limit")
+    assert 4 << 20 < metric(ttmemd, "ttmem_legacy_memory_bytes") <= 8 << 20
+    script(ttmemd, VICTIM, MANY_BUFFERS, ttmemd.legacy, 2, 10000)
     rows = [p for p in ttmemd.json("smi")["processes"] if p["user_id"] == VICTIM]
-    assert len(rows) == 4
+    assert len(rows) == 2
     for row in rows:
         assert row["exact"] and row["devices"][0]["memory"]["DRAM"]["buffers"] == 10000
 
@@ -140,14 +140,14 @@ os.read(0, 1)
 """,
         ttmemd.legacy,
     )
-    wait_for(lambda: metric(ttmemd, "ttmem_log_left_out_total") > 50, "the limit", 20)
-    wait_for(lambda: f"about user {ATTACKER} left out" in ttmemd.text(), "the message", 20)
+    wait_for(lambda: metric(ttmemd, "ttmem_log_left_out_total") > 50, "the limit")
+    wait_for(lambda: f"about user {ATTACKER} left out" in ttmemd.text(), "the message")
     # The last dump before the limit may be larger than what was left.
     (one,) = {len(dump) for dump in re.findall(r"Received DUMP_REMAINING.*?complete", ttmemd.text(), re.S)[:1]}
     assert ttmemd.log.stat().st_size < (4 << 20) + 2 * one + (1 << 20)
     before = ttmemd.text().count("DUMP_REMAINING complete")
     script(ttmemd, VICTIM, OLD + "connect().sendall(message(5)); print(1, flush=True)", ttmemd.legacy)
-    wait_for(lambda: ttmemd.text().count("DUMP_REMAINING complete") > before, "another user's", 20)
+    wait_for(lambda: ttmemd.text().count("DUMP_REMAINING complete") > before, "another user's")
 
 
 def test_commands_for_one_users_incidents_leave_some_for_others(ttmemd):
@@ -155,14 +155,14 @@ def test_commands_for_one_users_incidents_leave_some_for_others(ttmemd):
     ttmemd.start("--http", "127.0.0.1:0", "--on-incident", f"cat >>{said}")
     for _ in range(30):
         ttmemd.player("alloc 0 DRAM 0x1000 7", before=become(ATTACKER)).kill()
-    wait_for(lambda: metric(ttmemd, "ttmem_on_incident_suppressed_total") == 20, "the limit", 20)
+    wait_for(lambda: metric(ttmemd, "ttmem_on_incident_suppressed_total") == 20, "the limit")
     player = ttmemd.player("alloc 0 DRAM 0x1000 7", before=become(VICTIM))
     player.kill()
 
     def users():
         return [int(uid) for uid in re.findall(r'"user_id":(\d+)', said.read_text())]
 
-    wait_for(lambda: VICTIM in users(), "the command", 20)
+    wait_for(lambda: VICTIM in users(), "the command")
     assert users().count(ATTACKER) == 10
 
 
@@ -218,6 +218,6 @@ def test_ten_thousand_connections_of_one_user_cost_another_no_answer(ttmemd, doo
     for _ in range(3):
         ask(ttmemd, door)
     # It takes half a second; without limits per user, minutes if it succeeds at all.
-    assert time.monotonic() - begin < 20
+    assert time.monotonic() - begin < 60
     counter = f"ttmem_{door.replace('old', 'legacy')}_connections_refused_total"
-    wait_for(lambda: metric(ttmemd, counter), "the limit", 20)
+    wait_for(lambda: metric(ttmemd, counter), "the limit")
