@@ -26,9 +26,9 @@ _ttmemd() {
 	--ids) words='hex decimal' ;;
 	--keeper) words='yes no' ;;
 	--http) words='none 127.0.0.1:5392' ;;
-	--keep | --size-max | --metrics-processes | --scan-interval | --ready-fd) return ;;
+	--keep | --size-max | --legacy-memory | --metrics-processes | --scan-interval | --ready-fd) return ;;
 	*)
-		words='--socket --legacy-socket --http --http-host --otlp --otlp-interval --skip-frames --http-details --token-file --state --keep
+		words='--socket --legacy-socket --legacy-memory --http --http-host --otlp --otlp-interval --skip-frames --http-details --token-file --state --keep
 			--size-max --on-incident --log-events --ids --quiet --trace-wire --log --keeper
 			--metrics-processes --scan-interval --group --ready-fd --config --check --help
 			--version'

@@ -47,7 +47,8 @@ static void status_print_past(const json_t *past)
 		       text_size(daemon_pages_number(past, "bytes"), number),
 		       daemon_pages_number(past, "written"));
 	if (daemon_pages_number(past, "dropped"))
-		printf("         %" PRIu64 " were lost because the disk was too slow or full\n",
+		printf("         %" PRIu64
+		       " were lost: the disk was too slow or full, or their user had too many\n",
 		       daemon_pages_number(past, "dropped"));
 }
 

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Passes a notice to every consumer: the log, the journal, a command, watchers over HTTP. */
+/*
+ * Passes a notice to every consumer: the log, the journal, a command, watchers over HTTP. And counts
+ * what did not get through.
+ */
 
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/daemon.h"
+#include "daemon/native/native-server.h"
 #include "daemon/notify/incident-hook.h"
 #include "daemon/notify/journal.h"
 #include "daemon/notify/log-writer.h"
@@ -42,6 +46,7 @@ void daemon_tell(struct daemon *daemon, const struct notice *notice)
 	const struct web_incident incident = {
 		.kind = notice->kind,
 		.pid = notice->pid,
+		.user = notice->user,
 		.device = notice->device,
 		.json = notice->json,
 		.length = notice->json_length,
@@ -50,15 +55,38 @@ void daemon_tell(struct daemon *daemon, const struct notice *notice)
 	if (daemon->legacy && !notice->is_old_client && !notice->is_totals_only &&
 	    strcmp(notice->kind, "leak") == 0)
 		legacy_server_dead(daemon->legacy, &notice->dead);
-	if (!config->quiet)
-		log_writer_put(daemon->log_writer, notice->text, notice->text_length);
-	tell_journal(daemon, notice);
+	if (log_writer_charge(daemon->log_writer, notice->user, notice->text_length)) {
+		if (!config->quiet)
+			log_writer_put(daemon->log_writer, notice->text, notice->text_length);
+		tell_journal(daemon, notice);
+	}
 	/* Incidents dropped by the rate limit are counted. */
 	if (daemon->incident_hook)
-		(void)incident_hook_raise(daemon->incident_hook, notice->kind, notice->json,
-					  notice->json_length);
+		(void)incident_hook_raise(daemon->incident_hook, notice->user, notice->kind,
+					  notice->json, notice->json_length);
 	if (daemon->web)
 		web_tell_incident(daemon->web, &incident);
 	if (daemon->push)
 		push_tell_incident(daemon->push, &incident);
+}
+
+void daemon_count_limits(const struct daemon *daemon, uint64_t ret_limits[HEALTH_LIMITS])
+{
+	const struct legacy_counts *legacy = &daemon->legacy_counts;
+	struct incident_hook_counts hook = {0};
+	struct native_counts native = {0};
+
+	if (daemon->incident_hook)
+		incident_hook_counts(daemon->incident_hook, &hook);
+	if (daemon->native)
+		native_counts(daemon->native, &native);
+	ret_limits[HEALTH_LEGACY_ROOM] = legacy->refused_room;
+	ret_limits[HEALTH_LEGACY_CONNECTIONS] = legacy->ended_many;
+	ret_limits[HEALTH_LEGACY_PAUSES] = legacy->accept_pauses;
+	ret_limits[HEALTH_LEGACY_SLOW] = legacy->ended_slow;
+	ret_limits[HEALTH_NATIVE_CONNECTIONS] = native.turned_away;
+	ret_limits[HEALTH_NATIVE_SLOW] = native.stuck;
+	ret_limits[HEALTH_JOURNAL] = daemon->journal ? journal_dropped(daemon->journal) : 0;
+	ret_limits[HEALTH_HOOK_SUPPRESSED] = hook.suppressed;
+	ret_limits[HEALTH_HOOK_KILLED] = hook.killed;
 }

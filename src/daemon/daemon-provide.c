@@ -312,7 +312,13 @@ static void provide_health(void *context, struct health *ret_health)
 		daemon->legacy_counts.refused_device + daemon->legacy_counts.refused_type +
 		daemon->legacy_counts.refused_size + daemon->legacy_counts.refused_room;
 	provide_doors(daemon, &store, &health);
+	health.legacy_bytes = daemon->legacy_counts.memory;
+	memcpy(health.limits, daemon->limits, sizeof(health.limits));
 	pthread_mutex_unlock(&daemon->lock);
+	health.limits[HEALTH_STORE_LEAKS] = store.dropped_leaks;
+	health.limits[HEALTH_STORE_JOINED] = store.joined;
+	health.limits[HEALTH_STORE_CUT] = store.cut;
+	health.limits[HEALTH_LOG_LEFT_OUT] = log_writer_left_out(daemon->log_writer);
 	health.leaked = recorder_leaked(daemon->recorder);
 	recorder_incidents(daemon->recorder, health.incidents);
 	recorder_tally(daemon->recorder, &health.past);

@@ -78,6 +78,7 @@ int daemon_serve_legacy(struct daemon *daemon)
 		.decimal_ids = config->decimal_ids,
 		.quiet = config->quiet,
 		.trace_wire = config->trace_wire,
+		.memory_max = config->legacy_memory,
 	};
 	int r;
 

@@ -62,6 +62,7 @@ static void daemon_publish_counts(struct daemon *daemon)
 	registry_counts(daemon->registry, &daemon->registry_counts);
 	if (daemon->legacy)
 		legacy_server_counts(daemon->legacy, &daemon->legacy_counts);
+	daemon_count_limits(daemon, daemon->limits);
 	pthread_mutex_unlock(&daemon->lock);
 }
 

@@ -121,6 +121,7 @@ struct daemon {
 	pthread_mutex_t lock; /* for copies that other threads read */
 	struct registry_counts registry_counts;
 	struct legacy_counts legacy_counts;
+	uint64_t limits[HEALTH_LIMITS]; /* without those of the store and the log */
 };
 
 /* Opens everything up to serving; reports errors on stderr. 0 or an exit code. */
@@ -155,6 +156,9 @@ uint32_t daemon_doors_closed(const struct daemon *daemon);
 
 /* Passes a notice to every consumer. */
 void daemon_tell(struct daemon *daemon, const struct notice *notice);
+
+/* Counts what reached a limit, except in the store and the log. In the loop's thread. */
+void daemon_count_limits(const struct daemon *daemon, uint64_t ret_limits[HEALTH_LIMITS]);
 
 /* The legacy report of remaining buffers, as far as @asker may see them. From any thread. */
 int daemon_dump(void *context, const struct query_asker *asker, FILE *out);

@@ -41,6 +41,24 @@ const char *health_door_name(enum health_door_id id);
 /* Whether something is missing. */
 bool health_is_closed(const struct health_door *door);
 
+/* What was refused, dropped or cut because of a limit, since the start; docs/limits.md lists all. */
+enum health_limit {
+	HEALTH_STORE_LEAKS,        /* leak reports without room in the queue */
+	HEALTH_STORE_JOINED,       /* incidents counted with one that waited */
+	HEALTH_STORE_CUT,          /* rows beyond what one record may have */
+	HEALTH_LEGACY_ROOM,        /* no room for an old client's book, or in it */
+	HEALTH_LEGACY_CONNECTIONS, /* the user had too many */
+	HEALTH_LEGACY_PAUSES,      /* all had too many, or no descriptors: new ones wait */
+	HEALTH_LEGACY_SLOW,        /* connections that did not read their answers */
+	HEALTH_NATIVE_CONNECTIONS, /* over a limit */
+	HEALTH_NATIVE_SLOW,        /* did not read, or sent nothing */
+	HEALTH_LOG_LEFT_OUT,       /* the user had caused too much */
+	HEALTH_JOURNAL,            /* entries that the journal did not take */
+	HEALTH_HOOK_SUPPRESSED,    /* commands not started */
+	HEALTH_HOOK_KILLED,        /* commands that ran too long */
+	HEALTH_LIMITS,
+};
+
 /* The daemon's own state, for /healthz and /metrics. */
 struct health {
 	bool store_runs;
@@ -50,6 +68,8 @@ struct health {
 	uint64_t incidents[TYPES_INCIDENTS]; /* since start, indexed by kind */
 	uint64_t start_ns;                   /* CLOCK_REALTIME of the daemon's start */
 	uint64_t lines_dropped;
+	uint64_t legacy_bytes; /* memory of old clients' books */
+	uint64_t limits[HEALTH_LIMITS];
 	bool pushes; /* to a collector; these are then set: */
 	uint64_t push_sent, push_failed, push_partial, push_dropped, push_queued;
 	const char *http;             /* where it is served, NULL = nowhere; borrowed */

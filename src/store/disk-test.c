@@ -25,7 +25,7 @@ UNIT(a_folder_that_cannot_be_entered_is_reported)
 	/* A file in place of the folder stops root as well. */
 	snprintf(blocked, sizeof(blocked), "%s", world.folder);
 	testing_write(blocked, "x", 1);
-	world.config.queue_items = 16;
+	world.config.queue_items = 32; /* a user alone gets half */
 	testing_open(&world);
 	for (uint32_t pid = 1; pid <= 100; pid++)
 		testing_put_leak(&world, pid, "weights");

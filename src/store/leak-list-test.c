@@ -211,7 +211,7 @@ UNIT(a_full_queue_costs_the_list_before_the_report)
 	struct testing_told told;
 
 	testing_init(&world);
-	world.config.queue_bytes = 600000;
+	world.config.queue_bytes = 1200000; /* a user alone gets half */
 	testing_open(&world);
 	testing_hold(&world, true);
 	for (uint64_t book = 1; book <= 3; book++)

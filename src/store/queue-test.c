@@ -9,6 +9,9 @@
 
 #include "base/clock.h"
 #include "base/unit.h"
+#include "store/store-item.h"
+#include "store/store-queue.h"
+#include "store/store-testing-rows.h"
 #include "store/store-testing.h"
 
 UNIT(items_beyond_the_queue_are_counted)
@@ -18,7 +21,7 @@ UNIT(items_beyond_the_queue_are_counted)
 	uint64_t start;
 
 	testing_init(&world);
-	world.config.queue_items = 64;
+	world.config.queue_items = 128; /* a user alone gets half */
 	testing_hold(&world, true);
 	testing_open(&world);
 	start = clock_ms(CLOCK_MONOTONIC);
@@ -47,7 +50,7 @@ UNIT(bytes_in_the_queue_are_bounded)
 	struct store_health health;
 
 	testing_init(&world);
-	world.config.queue_bytes = 64 << 10;
+	world.config.queue_bytes = 128 << 10; /* a user alone gets half */
 	testing_hold(&world, true);
 	testing_open(&world);
 	for (uint32_t pid = 1; pid <= 1000; pid++)
@@ -56,6 +59,205 @@ UNIT(bytes_in_the_queue_are_bounded)
 	assert(health.queued_bytes <= 64 << 10 && health.queued_bytes > 32 << 10);
 	assert(health.queued + health.dropped_records == 1000);
 	testing_hold(&world, false);
+	testing_close(&world);
+}
+
+static void put_leak_of(struct testing_world *world, uint32_t uid, uint32_t pid)
+{
+	struct snapshot *snapshot = testing_snapshot(world->real_ns);
+	uint32_t process = testing_process(snapshot, pid, "train");
+	struct store_ending ending = {.book = pid, .ended_ns = world->real_ns};
+
+	snapshot->processes[process].user_id = uid;
+	testing_buffer(snapshot, process, 0, 0x1000, "weights", NULL);
+	store_put_leak(world->store, snapshot, process, &ending);
+	snapshot_free(snapshot);
+}
+
+/* A failed allocation of @size at the call site @site. */
+static void put_failure_of(struct testing_world *world, uint32_t uid, uint32_t site, uint64_t size,
+			   uint64_t count)
+{
+	struct snapshot *snapshot = testing_snapshot(world->real_ns);
+	uint32_t process = testing_process(snapshot, uid, "train");
+	char phase[32];
+	struct snapshot_incident incident = {
+		.kind = "alloc_failed",
+		.process = process,
+		.size = size,
+		.largest_free = UINT64_MAX,
+		.count = count,
+		.time_ns = TESTING_START + size,
+		.last_ns = TESTING_START + size,
+		.second = {.known = true, .phase = phase},
+	};
+
+	/* Numbers at the end of a name do not make it another site. */
+	snprintf(phase, sizeof(phase), "phase %" PRIu32, site);
+	snapshot->processes[process].user_id = uid;
+	testing_memory(snapshot, process, 0, 0, 5, 5);
+	assert(snapshot_finish(snapshot) == 0);
+	store_put_failure(world->store, snapshot, &incident);
+	snapshot_free(snapshot);
+}
+
+UNIT(failures_of_others_cost_no_leak_report)
+{
+	struct testing_world world;
+	struct store_health health;
+
+	testing_init(&world);
+	world.config.queue_items = 256;
+	testing_hold(&world, true);
+	testing_open(&world);
+	for (uint32_t i = 0; i < 4000; i++)
+		put_failure_of(&world, 1 + i % 4, i, 1, 1);
+	for (uint32_t pid = 1; pid <= 30; pid++)
+		put_leak_of(&world, 77, pid);
+	health = testing_health(&world);
+	assert(health.dropped_records > 3000 && health.dropped_leaks == 0);
+	testing_hold(&world, false);
+	testing_flush(&world);
+	assert(testing_count_leaks(&world) == 30);
+	testing_close(&world);
+}
+
+static struct store_item *leak_item(uint32_t uid, uint32_t pid)
+{
+	struct snapshot *snapshot = testing_snapshot(TESTING_START);
+	uint32_t process = testing_process(snapshot, pid, "train");
+	struct store_item *item = NULL;
+
+	snapshot->processes[process].user_id = uid;
+	testing_buffer(snapshot, process, 0, 0x1000, "weights", NULL);
+	assert(store_item_leak(snapshot, process, &(struct store_ending){.book = pid}, 1 << 20,
+			       &item) == 0 &&
+	       item);
+	snapshot_free(snapshot);
+	return item;
+}
+
+UNIT(the_writer_takes_records_of_users_in_turn)
+{
+	struct store_queue queue;
+	struct store_item *list;
+	uint32_t before = 0, count = 0;
+
+	store_queue_init(&queue, 8192, 32 << 20);
+	for (uint32_t pid = 1; pid <= 600; pid++)
+		store_queue_put_consume(&queue, STORE_LANE_RECORDS, leak_item(1, pid));
+	store_queue_put_consume(&queue, STORE_LANE_RECORDS, leak_item(2, 1000));
+	list = store_queue_take(&queue, STORE_LANE_RECORDS);
+	for (const struct store_item *item = list; item; item = item->next) {
+		before += item->processes[0].uid == 1 && count == before;
+		count++;
+	}
+	assert(count == STORE_BATCH_ITEMS && before <= 1);
+	/* What could not be written comes first the next time, in the same order. */
+	store_queue_put_back(&queue, STORE_LANE_RECORDS, list);
+	list = store_queue_take(&queue, STORE_LANE_RECORDS);
+	assert(list->processes[0].uid == 2 || list->next->processes[0].uid == 2);
+	store_queue_finish(&queue, STORE_LANE_RECORDS, list, false);
+	assert(store_queue_is_waiting(&queue));
+	list = store_queue_take(&queue, STORE_LANE_RECORDS);
+	store_queue_finish(&queue, STORE_LANE_RECORDS, list, false);
+	assert(!store_queue_is_waiting(&queue));
+	assert(queue.kinds[STORE_LANE_RECORDS].load.items == 0);
+	assert(queue.kinds[STORE_LANE_RECORDS].load.bytes == 0);
+	store_queue_deinit(&queue);
+}
+
+UNIT(failures_leave_room_for_leak_reports_of_the_same_user)
+{
+	struct testing_world world;
+
+	testing_init(&world);
+	world.config.queue_items = 256;
+	testing_hold(&world, true);
+	testing_open(&world);
+	for (uint32_t i = 0; i < 1000; i++)
+		put_failure_of(&world, 77, i, 1, 1);
+	for (uint32_t pid = 1; pid <= 60; pid++)
+		put_leak_of(&world, 77, pid);
+	assert(testing_health(&world).dropped_leaks == 0);
+	testing_hold(&world, false);
+	testing_flush(&world);
+	assert(testing_count_leaks(&world) == 60);
+	testing_close(&world);
+}
+
+/* More users than there are lanes: nobody gets nothing, and memory stays bounded. */
+UNIT(every_one_of_a_thousand_users_has_a_little_room)
+{
+	struct testing_world world;
+	struct store_health health;
+
+	testing_init(&world);
+	world.config.queue_items = 64 * 64;
+	testing_hold(&world, true);
+	testing_open(&world);
+	for (uint32_t round = 0; round < 100; round++) {
+		for (uint32_t uid = 1; uid <= 63; uid++)
+			put_leak_of(&world, uid, round * 10000 + uid);
+	}
+	assert(testing_health(&world).dropped_leaks > 0);
+	assert(testing_health(&world).queued <= 2 * 64 * 64);
+	health = testing_health(&world);
+	put_leak_of(&world, 64, 99999); /* the last lane of its own */
+	assert(testing_health(&world).dropped_leaks == health.dropped_leaks);
+	for (uint32_t uid = 65; uid <= 1000; uid++)
+		put_leak_of(&world, uid, 20000 + uid);
+	/* They share one lane, which has as much as each of the others. */
+	assert(testing_health(&world).queued == health.queued + 1 + 64);
+	testing_hold(&world, false);
+	testing_flush(&world);
+	testing_close(&world);
+}
+
+UNIT(waiting_incidents_of_one_site_are_counted_and_not_queued_again)
+{
+	struct testing_world world;
+	struct testing_told told;
+
+	testing_init(&world);
+	testing_hold(&world, true);
+	testing_open(&world);
+	for (uint64_t i = 0; i < 100; i++)
+		put_failure_of(&world, 77, 1, 1 + i % 50, 1 + i / 50);
+	assert(testing_health(&world).queued == 1 && testing_health(&world).joined == 99);
+	testing_hold(&world, false);
+	testing_flush(&world);
+	told = testing_told_incidents(&world, &testing_everything);
+	/* Fifty sizes, each twice, as if each had been written; the newest is the example. */
+	assert(told.incidents == 1 && told.incident.site.count == 100);
+	assert(told.incident.example.size == 50 && told.holders == 1);
+	assert(told.incident.site.first_ns == TESTING_START + 1);
+	assert(told.incident.site.last_ns == TESTING_START + 50);
+
+	/* Nothing is counted twice when it comes again. */
+	for (uint64_t i = 0; i < 50; i++)
+		put_failure_of(&world, 77, 1, 1 + i, 2);
+	put_failure_of(&world, 77, 1, 7, 3);
+	testing_flush(&world);
+	told = testing_told_incidents(&world, &testing_everything);
+	assert(told.incidents == 1 && told.incident.site.count == 101);
+	testing_close(&world);
+}
+
+UNIT(incidents_of_other_sites_or_processes_stay_separate)
+{
+	struct testing_world world;
+
+	testing_init(&world);
+	testing_hold(&world, true);
+	testing_open(&world);
+	put_failure_of(&world, 77, 1, 1, 1);
+	put_failure_of(&world, 77, 2, 1, 1);
+	put_failure_of(&world, 78, 1, 1, 1);
+	assert(testing_health(&world).queued == 3 && testing_health(&world).joined == 0);
+	testing_hold(&world, false);
+	testing_flush(&world);
+	assert(testing_count_sites(&world) == 3);
 	testing_close(&world);
 }
 

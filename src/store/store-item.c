@@ -42,6 +42,7 @@ struct store_item *store_item_free(struct store_item *item)
 	free(item->samples);
 	free(item->sites);
 	free(item->buffers);
+	free(item->repeats);
 	store_item_drop_rows(item);
 	free(item);
 	return NULL;
@@ -66,7 +67,8 @@ void store_item_weigh(struct store_item *item)
 		      item->sample_capacity * sizeof(*item->samples) +
 		      item->site_count * sizeof(*item->sites) +
 		      item->buffer_capacity * sizeof(*item->buffers) +
-		      item->chunk_capacity * sizeof(*item->chunks);
+		      item->chunk_capacity * sizeof(*item->chunks) +
+		      item->repeat_capacity * sizeof(*item->repeats);
 	for (size_t i = 0; i < item->chunk_count; i++)
 		item->bytes += item->chunks[i].length;
 }
@@ -290,6 +292,7 @@ struct store_item *store_item_incident(const struct snapshot *snapshot,
 		r = store_item_add_both(item, snapshot, incident);
 	if (r < 0)
 		return NULL;
+	store_item_set_site(item);
 	store_item_weigh(item);
 	return cleanup_steal(item);
 }

@@ -7,6 +7,7 @@
  * is the empty text, which means none.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -64,8 +65,19 @@ struct store_item_party {
 	struct snapshot_party party; /* likewise */
 };
 
+/* An incident of the same call site that was joined; see store_item_join(). */
+struct store_repeat {
+	uint32_t device;
+	uint64_t address, size;
+	uint64_t count;
+};
+
+#define STORE_REPEATS_MAX 256u /* of an item: as many as a book has entries of a kind */
+
 struct store_item {
-	struct store_item *next; /* the queue's */
+	struct store_item *next; /* the queue's, like the next two */
+	uint64_t number;
+	uint32_t lane;
 	enum store_item_kind kind;
 	size_t bytes; /* memory it uses */
 	uint64_t cut; /* rows that did not fit */
@@ -92,6 +104,10 @@ struct store_item {
 	uint32_t incident_kind;
 	uint64_t device_uid;
 	struct store_item_party first, second;
+	uint64_t site_key;
+	uint64_t first_ns; /* of all that were joined */
+	struct store_repeat *repeats;
+	size_t repeat_count, repeat_capacity;
 
 	/* A leak. */
 	struct store_ending ending;
@@ -113,6 +129,15 @@ struct store_item *store_item_failure(const struct snapshot *snapshot,
 int store_item_leak(const struct snapshot *snapshot, uint32_t process,
 		    const struct store_ending *ending, size_t bytes_max,
 		    struct store_item **ret_item);
+
+/* For an incident that is otherwise complete: which call site it has. */
+void store_item_set_site(struct store_item *item);
+
+/* Whether both are of one call site in one process, and @to has room for another one. */
+bool store_item_is_joinable(const struct store_item *item, const struct store_item *to);
+
+/* @item stands for @old as well, which is to be freed. 0, or -1 without memory. */
+int store_item_join(struct store_item *item, struct store_item *old);
 
 /* Leaves out the list of buffers: the sums and call sites stay. */
 void store_item_drop_rows(struct store_item *item);

@@ -180,9 +180,30 @@ static struct store_record_site store_record_site_of(const struct store_item *it
 		.type = incident->type < BOOK_TYPES ? (int64_t)incident->type : -1,
 		.name = name_stem(store_item_text(item, name), stem, STORE_STEM_SIZE),
 		.phase = store_item_text(item, name ? 0 : phase),
-		.first_ns = incident->time_ns,
+		.first_ns = item->first_ns,
 		.last_ns = item->time_ns,
 	};
+}
+
+/* Counts what is new of one entry. 1: something is; 0 or -EIO. */
+static int store_record_count(struct store_db *db, const struct store_record_example *example,
+			      const struct store_repeat *entry)
+{
+	int64_t seen = 0, count = store_db_cut(entry->count);
+	const struct store_value key[] = {
+		STORE_INT(example->process), STORE_INT(example->site), STORE_INT(entry->device),
+		STORE_BITS(entry->address),  STORE_BITS(entry->size),  STORE_INT(count),
+	};
+	int r = store_db_run(db, STORE_SQL_SEEN_FIND, key, 5, &seen);
+
+	if (r < 0 || count <= seen)
+		return r < 0 ? r : 0; /* nothing new has happened */
+	r = store_db_run(db, STORE_SQL_SEEN_SET, key, 6, NULL);
+	if (r >= 0)
+		r = store_db_run(db, STORE_SQL_SITE_COUNT,
+				 STORE_VALUES(STORE_INT(example->site), STORE_INT(count - seen)),
+				 NULL);
+	return r < 0 ? r : 1;
 }
 
 int store_record_incident(struct store_db *db, const struct store_item *item)
@@ -191,7 +212,7 @@ int store_record_incident(struct store_db *db, const struct store_item *item)
 	char stem[STORE_STEM_SIZE];
 	struct store_record_site site = store_record_site_of(item, stem);
 	struct store_record_example example = {
-		.time_ns = incident->time_ns,
+		.time_ns = item->first_ns,
 		.last_ns = item->time_ns,
 		.device = incident->device,
 		.device_uid = item->device_uid,
@@ -204,30 +225,24 @@ int store_record_incident(struct store_db *db, const struct store_item *item)
 		.first = incident->first.known ? &item->first : NULL,
 		.second = incident->second.known ? &item->second : NULL,
 	};
-	struct store_value key[6];
-	int64_t seen = 0, count = store_db_cut(incident->count), id = 0;
+	const struct store_repeat newest = {
+		.device = incident->device,
+		.address = incident->has_address ? incident->address : 0,
+		.size = incident->size,
+		.count = incident->count,
+	};
+	int64_t id = 0;
 	int r = store_record_process(db, item, 0, &example.process);
 
 	if (r == 0)
 		r = store_record_site(db, item, &site, &example.site);
-	if (r < 0)
+	for (size_t i = 0; r >= 0 && i < item->repeat_count; i++)
+		r = store_record_count(db, &example, &item->repeats[i]);
+	if (r >= 0)
+		r = store_record_count(db, &example, &newest);
+	if (r <= 0)
 		return r;
-	key[0] = STORE_INT(example.process);
-	key[1] = STORE_INT(example.site);
-	key[2] = STORE_INT(incident->device);
-	key[3] = STORE_BITS(incident->has_address ? incident->address : 0);
-	key[4] = STORE_BITS(incident->size);
-	key[5] = STORE_INT(count);
-	r = store_db_run(db, STORE_SQL_SEEN_FIND, key, 5, &seen);
-	if (r < 0 || count <= seen)
-		return r < 0 ? r : 0; /* nothing new has happened */
-	r = store_db_run(db, STORE_SQL_SEEN_SET, key, 6, NULL);
-	if (r >= 0)
-		r = store_db_run(db, STORE_SQL_SITE_COUNT,
-				 STORE_VALUES(STORE_INT(example.site), STORE_INT(count - seen)),
-				 NULL);
-	if (r >= 0)
-		r = store_record_example(db, item, &example, &id);
+	r = store_record_example(db, item, &example, &id);
 	return r < 0 ? r : store_record_holders(db, item, id);
 }
 

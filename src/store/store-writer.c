@@ -366,7 +366,8 @@ void *store_writer_main(void *argument)
 			continue;
 		store->retry_ms = 0;
 		store_writer_turn(store);
-	} while (going);
+		/* One turn is a batch, so that no user's records delay those of others for long. */
+	} while (going || (!store->retry_ms && store_queue_is_waiting(&store->queue)));
 	store_series_forget(&store->series);
 	store_db_close(&store->db, false);
 	return NULL;

@@ -19,8 +19,8 @@
 
 #define STORE_BATCH_MS 1000u
 #define STORE_RETRY_MS 60000u
-#define STORE_QUEUE_ITEMS 4096u
-#define STORE_QUEUE_BYTES (UINT64_C(16) << 20)
+#define STORE_QUEUE_ITEMS 8192u
+#define STORE_QUEUE_BYTES (UINT64_C(32) << 20)
 
 static void store_free(struct store **store)
 {
@@ -168,11 +168,11 @@ void store_put_leak(struct store *store, const struct snapshot *snapshot, uint32
 		    const struct store_ending *ending)
 {
 	/* Others' reports must fit too, into the queue and into the file. */
-	size_t most = bits_min(store->config.queue_bytes / 4, store->config.size_max / 16);
+	size_t most = bits_min(store->config.queue_bytes / 8, store->config.size_max / 16);
 	struct store_item *item = NULL;
 	int r = store_item_leak(snapshot, process, ending, most, &item);
 
-	if (item && item->bytes > store_queue_room(&store->queue, STORE_LANE_RECORDS) / 2)
+	if (item && item->bytes > store_queue_room(&store->queue, item->processes[0].uid) / 2)
 		store_item_drop_rows(item);
 	if (item || r < 0)
 		store_queue_put_consume(&store->queue, STORE_LANE_RECORDS, item);
@@ -193,11 +193,13 @@ void store_health(struct store *store, struct store_health *ret_health)
 
 	pthread_mutex_lock(&queue->lock);
 	for (size_t i = 0; i < STORE_LANES; i++) {
-		ret_health->queued += queue->lanes[i].items;
-		ret_health->queued_bytes += queue->lanes[i].bytes;
+		ret_health->queued += queue->kinds[i].load.items;
+		ret_health->queued_bytes += queue->kinds[i].load.bytes;
 	}
-	ret_health->dropped_records = queue->lanes[STORE_LANE_RECORDS].dropped;
-	ret_health->dropped_samples = queue->lanes[STORE_LANE_SAMPLES].dropped;
+	ret_health->dropped_leaks = queue->dropped_leaks;
+	ret_health->dropped_records = queue->dropped_leaks + queue->dropped_incidents;
+	ret_health->dropped_samples = queue->dropped_samples;
+	ret_health->joined = queue->joined;
 	ret_health->cut = queue->cut;
 	pthread_mutex_unlock(&queue->lock);
 }

@@ -54,7 +54,7 @@ struct store_reader;
 /*
  * A leak report lists its buffers in the order of the snapshot, up to so many, and as many as fit
  * into so many bytes: packed, and before that with each text once in 2048 buffers. The packed list
- * also takes at most a quarter of the queue (4 MiB) and a 16th of the file's maximum size. Reports
+ * also takes at most an eighth of the queue (4 MiB) and a 16th of the file's maximum size. Reports
  * keep their lists until all lists together exceed a quarter of the file's maximum size, or until
  * the file would be too large: then the oldest of the user who has the most bytes go first.
  */
@@ -99,8 +99,8 @@ struct store_config {
 	uint64_t keep_s;
 	uint32_t batch_ms;  /* 1000: the longest that something waits to be written */
 	uint32_t retry_ms;  /* 60000: after the file could not be opened or the disk was full */
-	size_t queue_items; /* 4096 */
-	size_t queue_bytes; /* 16 MiB, and half as much again for points */
+	size_t queue_items; /* 8192; a user alone gets half, see store-queue.h */
+	size_t queue_bytes; /* 32 MiB likewise, and a quarter as much again for points */
 	struct store_hooks hooks;
 };
 
@@ -110,6 +110,8 @@ struct store_health {
 	uint64_t queued_bytes;
 	uint64_t written;         /* items */
 	uint64_t dropped_records; /* incidents and leak reports that did not fit into the queue */
+	uint64_t dropped_leaks;   /* of those: leak reports */
+	uint64_t joined;          /* incidents that were counted with one that waited */
 	uint64_t dropped_samples; /* samples */
 	uint64_t refused;         /* items that the database refused: our own bug */
 	uint64_t cut;             /* rows beyond the limits of one put */

@@ -13,6 +13,7 @@
 #include "base/unit.h"
 #include "book/read/view.h"
 #include "book/write/writer.h"
+#include "compat/server/legacy-budget.h"
 #include "source/books/scan.h"
 #include "source/books/verify-book.h"
 #include "source/proc/owner.h"
@@ -21,14 +22,14 @@
 struct ktest {
 	struct proc proc;
 	struct proc_facts facts;
-	struct keep_budget budget;
+	struct legacy_budget budget;
 	struct legacy_book *keep;
 	struct scan_book *book;
 };
 
 static int ktest_open(struct ktest *test, uint64_t budget)
 {
-	*test = (struct ktest){.budget = {budget}};
+	*test = (struct ktest){.budget = {.total = budget}};
 	assert(proc_open(&test->proc) == 0);
 	assert(proc_read(&test->proc, (uint32_t)getpid(), &test->facts) == 0);
 	return legacy_book_new(&test->keep, &test->budget, &test->proc, &test->facts, NULL,
@@ -63,7 +64,7 @@ UNIT(is_a_book_like_any_other)
 	test.keep = legacy_book_free(test.keep);
 	assert(view_read(&view, &test.book->reader, 5, VIEW_DEAD) == 0 && view.live == 1);
 	view_deinit(&view);
-	assert(test.budget.left == 1 << 30);
+	assert(test.budget.used == 0 && !test.budget.shares);
 	ktest_close(&test);
 }
 
@@ -72,7 +73,7 @@ UNIT(without_budget_there_is_no_book)
 	struct ktest test;
 
 	assert(ktest_open(&test, 4096) == -ENOSPC);
-	assert(test.budget.left == 4096);
+	assert(test.budget.used == 0 && !test.budget.shares);
 	ktest_close(&test);
 }
 
@@ -82,7 +83,7 @@ UNIT(a_budget_that_runs_out)
 	struct view view = VIEW_NULL;
 	struct ktest test;
 
-	assert(ktest_open(&test, 1 << 20) == 0);
+	assert(ktest_open(&test, 2 << 20) == 0);
 	for (uint64_t i = 0; i < 100000; i++) {
 		struct shard_buffer buffer = {.address = i, .size = 1, .type = 0};
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #include "base/small-file.h"
 #include "book/format/book-clock.h"
 #include "book/write/writer.h"
+#include "compat/server/legacy-budget.h"
 #include "source/books/scan.h"
 #include "source/proc/proc.h"
 
@@ -35,7 +37,9 @@
 #define KEEP_CMDLINE 1024
 
 struct legacy_book {
-	struct keep_budget *budget;
+	struct legacy_budget *budget;
+	struct legacy_share *share; /* of its owner's user */
+	bool is_adopting;           /* still takes over what an older book has */
 	uint64_t charged;
 	uint8_t *base;
 	uint64_t size;
@@ -53,7 +57,10 @@ struct legacy_book *legacy_book_free(struct legacy_book *keep)
 		(void)munmap(keep->base, keep->size); /* ours and whole: cannot fail */
 	if (keep->fd >= 0)
 		(void)close(keep->fd); /* memory: nothing to lose */
-	keep->budget->left += keep->charged;
+	if (keep->share) {
+		legacy_budget_refund(keep->budget, keep->share, keep->charged);
+		legacy_budget_put(keep->budget, keep->share);
+	}
 	free(keep);
 	return NULL;
 }
@@ -66,6 +73,11 @@ static void legacy_book_cleanup(struct legacy_book **keep)
 struct writer *legacy_book_writer(struct legacy_book *keep)
 {
 	return keep->writer;
+}
+
+void legacy_book_adopted(struct legacy_book *keep)
+{
+	keep->is_adopting = false;
 }
 
 static int keep_populate(const struct legacy_book *keep, uint64_t offset, uint64_t length)
@@ -88,12 +100,13 @@ static int keep_reserve(void *context, uint64_t offset, uint64_t length)
 	struct legacy_book *keep = context;
 	int r;
 
-	if (keep->budget->left < length)
+	if (!legacy_budget_charge(keep->budget, keep->share, length, keep->is_adopting))
 		return -ENOSPC;
 	r = keep_populate(keep, offset, length);
-	if (r < 0)
+	if (r < 0) {
+		legacy_budget_refund(keep->budget, keep->share, length);
 		return r;
-	keep->budget->left -= length;
+	}
 	keep->charged += length;
 	return 0;
 }
@@ -199,7 +212,7 @@ static int keep_read(const struct legacy_book *keep, const struct proc *proc,
 	return 0;
 }
 
-int legacy_book_new(struct legacy_book **ret_keep, struct keep_budget *budget,
+int legacy_book_new(struct legacy_book **ret_keep, struct legacy_budget *budget,
 		    const struct proc *proc, const struct proc_facts *owner,
 		    const struct book_header *old, struct scan_book **ret_book)
 {
@@ -210,7 +223,9 @@ int legacy_book_new(struct legacy_book **ret_keep, struct keep_budget *budget,
 		return -ENOMEM;
 	keep->fd = -1;
 	keep->budget = budget;
-	r = keep_open(keep);
+	keep->is_adopting = old != NULL;
+	keep->share = legacy_budget_get(budget, owner->real_uid);
+	r = keep->share ? keep_open(keep) : -ENOMEM;
 	if (r == 0)
 		r = keep_write(keep, proc, owner);
 	if (r != 0)

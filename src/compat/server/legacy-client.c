@@ -185,6 +185,7 @@ int legacy_client_add_consume(struct legacy_client *client, struct scan_book *bo
 		legacy_client_free(client);
 		return -ENOMEM;
 	}
+	legacy_book_adopted(client->keep);
 	client->next = *chain;
 	*chain = client;
 	server->counts.clients++;

@@ -10,6 +10,7 @@
 #include "base/loop.h"
 #include "base/socket-lock.h"
 #include "compat/server/legacy-book.h"
+#include "compat/server/legacy-budget.h"
 #include "compat/server/legacy-server.h"
 #include "compat/wire/legacy-stream.h"
 #include "daemon/registry/registry.h"
@@ -94,7 +95,7 @@ struct legacy_server {
 	struct legacy_client *clients[LEGACY_CHAINS];
 	struct legacy_user *users;
 	size_t user_count, user_capacity;
-	struct keep_budget budget;
+	struct legacy_budget budget;
 
 	struct legacy_question *questions; /* for the next batch */
 	struct legacy_question **questions_end;

@@ -44,6 +44,8 @@ struct legacy_question {
 	enum question_kind kind;
 	enum legacy_dialect dialect;
 	int32_t device;
+	uint32_t uid;     /* of who asked; with @is_asked */
+	bool is_asked;    /* by a client, and not by the daemon itself */
 	uint64_t came_ns; /* CLOCK_MONOTONIC */
 
 	int outcome; /* 0 or a negative errno */
@@ -205,16 +207,26 @@ static void question_print(struct log_writer *log_writer, const struct legacy_qu
 	}
 }
 
+/* The log is everybody's: a user who has filled it prints nothing more for a while. */
+static bool question_may_print(const struct legacy_server *server,
+			       const struct legacy_question *question, size_t length)
+{
+	return !question->is_asked ||
+	       log_writer_charge(server->config.log_writer, question->uid, length);
+}
+
 static void question_done(struct legacy_server *server, struct legacy_question *question)
 {
 	struct legacy_connection *connection = question->connection;
 	bool is_last = question->outcome < 0 || question->kind == QUESTION_RECORDS;
 	uint8_t *bytes = NULL;
 
-	if (question->outcome == 0 && question->kind >= QUESTION_REMAINING)
-		question_print(server->config.log_writer, question);
-	else if (question->outcome == 0)
+	if (question->outcome == 0 && question->kind >= QUESTION_REMAINING) {
+		if (question_may_print(server, question, question->length))
+			question_print(server->config.log_writer, question);
+	} else if (question->outcome == 0) {
 		bytes = (uint8_t *)cleanup_steal(question->result);
+	}
 	if (connection)
 		legacy_connection_answer(connection, bytes, question->length, is_last);
 	else
@@ -312,10 +324,16 @@ void legacy_question_put(struct legacy_server *server, struct legacy_connection 
 
 	if (kind < 0)
 		return;
+	/* Before the work is done; what it costs is known after it. */
+	if (kind >= QUESTION_REMAINING &&
+	    !log_writer_charge(server->config.log_writer, connection->uid, 0))
+		return;
 	question = question_new(server, (enum question_kind)kind);
 	if (!question)
 		return; /* unanswered: the client's own time-out handles it */
 	question->connection = connection;
+	question->uid = connection->uid;
+	question->is_asked = true;
 	question->dialect = message->dialect;
 	question->device = message->device;
 	connection->question = question;

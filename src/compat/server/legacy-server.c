@@ -178,7 +178,7 @@ int legacy_server_new(struct legacy_server **ret_server, const struct legacy_con
 		return -ENOMEM;
 	}
 	server->config = *config;
-	server->budget.left = LEGACY_MEMORY_MAX;
+	server->budget.total = config->memory_max ? config->memory_max : LEGACY_MEMORY_MAX;
 	server->questions_end = &server->questions;
 	server->socket_lock = SOCKET_LOCK_NULL;
 	server->accepting = (struct loop_source){.fd = -1, .ready = server_accept};
@@ -279,5 +279,6 @@ void legacy_server_dead(struct legacy_server *server, const struct legacy_lines_
 void legacy_server_counts(const struct legacy_server *server, struct legacy_counts *ret_counts)
 {
 	*ret_counts = server->counts;
-	ret_counts->memory = LEGACY_MEMORY_MAX - server->budget.left;
+	ret_counts->memory = server->budget.used;
+	ret_counts->refused_room += server->budget.refused;
 }

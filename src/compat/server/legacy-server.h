@@ -31,7 +31,8 @@ struct worker;
 #define LEGACY_CONNECTIONS_PER_USER 2048u
 #define LEGACY_CLIENTS_MAX 4096u /* processes with a book */
 #define LEGACY_CLIENTS_PER_USER 1024u
-#define LEGACY_MEMORY_MAX (UINT64_C(2) << 30) /* of all their books together */
+#define LEGACY_MEMORY_MAX \
+	(UINT64_C(2) << 30) /* of all their books together; a user alone gets half */
 
 struct legacy_config {
 	struct loop *loop;
@@ -46,6 +47,7 @@ struct legacy_config {
 	bool decimal_ids;
 	bool quiet;
 	bool trace_wire;
+	uint64_t memory_max;  /* of all books together; 0 = LEGACY_MEMORY_MAX */
 	uint32_t patience_ms; /* for a client to read its answer; 0 = ten seconds */
 };
 
@@ -61,7 +63,7 @@ struct legacy_counts {
 	uint64_t refused_device; /* out of range */
 	uint64_t refused_type;   /* no such buffer type */
 	uint64_t refused_size;   /* 0, or more than any device has */
-	uint64_t refused_room;   /* too many processes, or no memory for another book */
+	uint64_t refused_room;   /* too many processes, or the user's share is used up */
 	uint64_t refused_unseen; /* from a process outside our pid namespace */
 
 	/* Connections that were refused or closed, by reason. */

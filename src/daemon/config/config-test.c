@@ -117,6 +117,7 @@ UNIT(defaults_apply_without_options)
 	assert(strncmp(result.config.token_file, result.config.state,
 		       strlen(result.config.state)) == 0);
 	assert(result.config.keep_s == 30 * 86400 && result.config.size_max == 512u << 20);
+	assert(result.config.legacy_memory == UINT64_C(2) << 30);
 	assert(result.config.scan_s == 30 && result.config.metrics_processes == 20);
 	assert(result.config.keeper && !result.config.quiet && !result.config.log_events);
 	assert(!result.config.http_details && !result.config.decimal_ids);
@@ -130,12 +131,13 @@ UNIT(every_option_is_parsed)
 	struct result result;
 
 	make_places();
-	result = PARSE("--socket", "/a/s", "--legacy-socket=none", "--http", "[::1]:0",
-		       "--http-details", "--token-file", "/a/t", "--state", "/a/state", "--keep",
-		       "12h", "--size-max", "2G", "--on-incident", "logger # x", "--log-events",
-		       "--ids", "decimal", "-q", "--trace-wire", "--ready-fd", "1", "--keeper",
-		       "no", "--log", "/a/log", "--metrics-processes", "1", "--scan-interval",
-		       "90s", "--group", "staff", "--config", "none");
+	result =
+		PARSE("--socket", "/a/s", "--legacy-socket=none", "--legacy-memory", "64M",
+		      "--http", "[::1]:0", "--http-details", "--token-file", "/a/t", "--state",
+		      "/a/state", "--keep", "12h", "--size-max", "2G", "--on-incident",
+		      "logger # x", "--log-events", "--ids", "decimal", "-q", "--trace-wire",
+		      "--ready-fd", "1", "--keeper", "no", "--log", "/a/log", "--metrics-processes",
+		      "1", "--scan-interval", "90s", "--group", "staff", "--config", "none");
 	assert(result.r == 0 && !*result.errors);
 	assert(strcmp(result.config.socket, "/a/s") == 0);
 	assert(strcmp(result.config.legacy_socket, "none") == 0);
@@ -143,6 +145,7 @@ UNIT(every_option_is_parsed)
 	assert(strcmp(result.config.token_file, "/a/t") == 0);
 	assert(strcmp(result.config.state, "/a/state") == 0);
 	assert(result.config.keep_s == 43200 && result.config.size_max == UINT64_C(2) << 30);
+	assert(result.config.legacy_memory == 64 << 20);
 	assert(strcmp(result.config.on_incident, "logger # x") == 0);
 	assert(result.config.log_events && result.config.decimal_ids && result.config.quiet);
 	assert(result.config.trace_wire && result.config.ready_fd == 1 && !result.config.keeper);
@@ -250,6 +253,7 @@ static const char *const wrong_texts[][2] = {
 	{"keep = 213503982334602d\n", "is not"}, /* just overflows */
 	{"keep = 99999999999999999999\n", "is not"},
 	{"keep = 999999999999999999999999999d\n", "is not"},
+	{"legacy-memory = 15M\n", "is not"},
 	{"size-max = 1048575\n", "size-max: \"1048575\" is not"},
 	{"size-max = 2T\n", "is not"},
 	{"size-max = 512MB\n", "is not"},

@@ -40,6 +40,7 @@ int config_init(struct config *config)
 {
 	static const char *const texts[][2] = {
 		{"legacy-socket", "/tmp/tt_allocation_server.sock"},
+		{"legacy-memory", "2G"},
 		{"http", "127.0.0.1:5392"},
 		{"keep", "30d"},
 		{"size-max", "512M"},

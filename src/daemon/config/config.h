@@ -35,10 +35,11 @@ struct config {
 	bool decimal_ids;
 	bool quiet;
 	bool trace_wire;
-	bool keeper;       /* a separate process holds the books while the daemon is down */
-	int ready_fd;      /* -1 = none */
-	uint64_t keep_s;   /* how long history is kept */
-	uint64_t size_max; /* bytes of the database */
+	bool keeper;            /* a separate process holds the books while the daemon is down */
+	int ready_fd;           /* -1 = none */
+	uint64_t keep_s;        /* how long history is kept */
+	uint64_t size_max;      /* bytes of the database */
+	uint64_t legacy_memory; /* bytes of old clients' books */
 	uint32_t metrics_processes;
 	uint32_t scan_s; /* seconds between two scans of /proc */
 };

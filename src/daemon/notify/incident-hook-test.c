@@ -54,9 +54,17 @@ static struct incident_hook_counts counts(void)
 	return now;
 }
 
+/* One user alone has half of what all have. */
+#define PER_USER (INCIDENT_HOOK_PER_MINUTE / 2)
+
+static int raise_of(uint32_t uid)
+{
+	return incident_hook_raise(alarms, uid, "leak", INCIDENT, strlen(INCIDENT));
+}
+
 static int raise_one(void)
 {
-	return incident_hook_raise(alarms, "leak", INCIDENT, strlen(INCIDENT));
+	return raise_of(7);
 }
 
 /* Runs the loop until no command runs; the test runner's limit is the deadline. */
@@ -127,8 +135,9 @@ UNIT(largest_input_arrives_whole)
 	memset(json, 'x', INCIDENT_HOOK_INPUT_MAX + 1);
 	memcpy(json, "{\"a\":\"", 6);
 	memcpy(json + INCIDENT_HOOK_INPUT_MAX - 2, "\"}", 2);
-	assert(incident_hook_raise(alarms, "leak", json, INCIDENT_HOOK_INPUT_MAX + 1) == -EMSGSIZE);
-	assert(incident_hook_raise(alarms, "leak", json, INCIDENT_HOOK_INPUT_MAX) == 0);
+	assert(incident_hook_raise(alarms, 7, "leak", json, INCIDENT_HOOK_INPUT_MAX + 1) ==
+	       -EMSGSIZE);
+	assert(incident_hook_raise(alarms, 7, "leak", json, INCIDENT_HOOK_INPUT_MAX) == 0);
 	settle();
 	left("input");
 	assert(strlen(text) == INCIDENT_HOOK_INPUT_MAX + strlen("\"suppressed\":0,"));
@@ -141,12 +150,12 @@ UNIT(largest_input_arrives_whole)
 UNIT(hook_input_must_be_a_json_object)
 {
 	begin("cat >$D/input");
-	assert(incident_hook_raise(alarms, "leak", "", 0) == -EINVAL);
-	assert(incident_hook_raise(alarms, "leak", "{", 1) == -EINVAL);
-	assert(incident_hook_raise(alarms, "leak", "[]", 2) == -EINVAL);
-	assert(incident_hook_raise(alarms, "leak", "{\0}", 3) == -EINVAL);
+	assert(incident_hook_raise(alarms, 7, "leak", "", 0) == -EINVAL);
+	assert(incident_hook_raise(alarms, 7, "leak", "{", 1) == -EINVAL);
+	assert(incident_hook_raise(alarms, 7, "leak", "[]", 2) == -EINVAL);
+	assert(incident_hook_raise(alarms, 7, "leak", "{\0}", 3) == -EINVAL);
 	assert(counts().started == 0 && counts().failed == 0);
-	assert(incident_hook_raise(alarms, "leak", "{ }", 3) == 0);
+	assert(incident_hook_raise(alarms, 7, "leak", "{ }", 3) == 0);
 	settle();
 	assert(strcmp(left("input"), "{\"suppressed\":0}") == 0);
 	end();
@@ -163,13 +172,13 @@ UNIT(hooks_are_limited_per_minute)
 		assert(r == 0 || r == -EAGAIN);
 		let_in += r == 0;
 		assert(counts().running <= INCIDENT_HOOK_RUNNING_MAX);
-		assert(counts().waiting <= INCIDENT_HOOK_PER_MINUTE);
+		assert(counts().waiting <= PER_USER);
 	}
-	assert(let_in == INCIDENT_HOOK_PER_MINUTE);
+	assert(let_in == PER_USER);
 	settle();
-	assert(counts().started == INCIDENT_HOOK_PER_MINUTE && counts().suppressed == 990);
+	assert(counts().started == PER_USER && counts().suppressed == 990);
 	left("input");
-	for (unsigned int i = 0; i < INCIDENT_HOOK_PER_MINUTE; i++) {
+	for (unsigned int i = 0; i < PER_USER; i++) {
 		const char *line = text;
 
 		for (unsigned int skip = 0; skip < i; skip++)
@@ -257,7 +266,7 @@ UNIT(failures_are_counted)
 UNIT(daemon_stops_while_hooks_run)
 {
 	begin("read -r line; echo \"$line\" >$D/input");
-	for (unsigned int i = 0; i < INCIDENT_HOOK_PER_MINUTE; i++)
+	for (unsigned int i = 0; i < PER_USER; i++)
 		assert(raise_one() == 0);
 	assert(counts().running == INCIDENT_HOOK_RUNNING_MAX);
 	alarms = incident_hook_free(alarms);
@@ -305,5 +314,53 @@ UNIT(hooks_do_not_inherit_capabilities)
 	/* And we still have ours. */
 	assert(syscall(SYS_capget, &header, rights) == 0);
 	assert(rights[0].effective == 1u << CAP_SYS_PTRACE);
+	end();
+}
+
+UNIT(one_users_storm_leaves_commands_for_others)
+{
+	begin("cat >/dev/null");
+	for (uint32_t i = 0; i < 1000; i++)
+		(void)raise_of(7); /* most are suppressed */
+	assert(counts().suppressed == 1000 - PER_USER);
+	assert(raise_of(8) == 0 && raise_of(8) == 0 && raise_of(9) == 0);
+	settle();
+	assert(counts().started == PER_USER + 3);
+	end();
+}
+
+static size_t lines_left(const char *name)
+{
+	size_t count = 0;
+
+	for (const char *at = left(name); (at = strchr(at, '\n')); at++)
+		count++;
+	return count;
+}
+
+UNIT(of_those_that_wait_the_user_with_the_fewest_running_is_next)
+{
+	static const char quick[] = "{\"quick\":1}", other[] = "{\"of\":8}";
+	char path[4096];
+	int fd;
+
+	begin("read x; echo \"$x\" >>$D/order; case \"$x\" in *quick*) exit;; esac; "
+	      "while [ ! -e $D/go ]; do sleep 0.01; done");
+	assert(incident_hook_raise(alarms, 7, "leak", quick, strlen(quick)) == 0);
+	for (uint32_t i = 0; i < 5; i++)
+		assert(raise_of(7) == 0);
+	assert(incident_hook_raise(alarms, 8, "leak", other, strlen(other)) == 0);
+	assert(counts().running == INCIDENT_HOOK_RUNNING_MAX && counts().waiting == 3);
+	while (lines_left("order") < INCIDENT_HOOK_RUNNING_MAX)
+		usleep(1000); /* until all have begun; none is reaped before the loop turns */
+	while (counts().started == INCIDENT_HOOK_RUNNING_MAX)
+		assert(loop_turn(loop, 100) >= 0);
+	while (lines_left("order") == INCIDENT_HOOK_RUNNING_MAX)
+		usleep(1000);
+	assert(strstr(left("order"), "\"of\":8"));
+	(void)snprintf(path, sizeof(path), "%s/go", unit_dir());
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert(fd >= 0 && close(fd) == 0);
+	settle();
 	end();
 }

@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
+#include "base/share.h"
 #include "base/small-file.h"
 
 #define INCIDENT_HOOK_KIND_SIZE 64
@@ -29,6 +30,7 @@
 /* One accepted incident. */
 struct incident_hook_call {
 	int input; /* the memory file; owned until the command is started */
+	uint32_t uid;
 	char kind[INCIDENT_HOOK_KIND_SIZE];
 };
 
@@ -37,6 +39,7 @@ struct incident_hook_run {
 	struct incident_hook *incident_hook;
 	struct child child;
 	struct loop_timer limit;
+	uint32_t uid;
 };
 
 struct incident_hook {
@@ -44,9 +47,10 @@ struct incident_hook {
 	char *command;
 	uint64_t run_ns, minute_ns;
 
-	uint64_t let_in_ns[INCIDENT_HOOK_PER_MINUTE]; /* ring of the latest times of acceptance */
-	uint64_t let_in;                              /* total accepted */
-	uint64_t untold;                              /* suppressed since the last accepted one */
+	uint64_t let_in_ns[INCIDENT_HOOK_PER_MINUTE];  /* ring of the latest times of acceptance */
+	uint32_t let_in_uid[INCIDENT_HOOK_PER_MINUTE]; /* and whose they were */
+	uint64_t let_in;                               /* total accepted */
+	uint64_t untold;                               /* suppressed since the last accepted one */
 
 	struct incident_hook_call waiting[INCIDENT_HOOK_PER_MINUTE]; /* oldest first */
 	uint32_t waiting_count;
@@ -166,6 +170,7 @@ static int incident_hook_start(struct incident_hook_run *run, const struct incid
 		incident_hook->counts.failed++;
 		return r;
 	}
+	run->uid = call->uid;
 	incident_hook->counts.started++;
 	return 0;
 }
@@ -179,46 +184,79 @@ static struct incident_hook_run *incident_hook_free_run(struct incident_hook *in
 	return NULL;
 }
 
+static uint32_t incident_hook_running(const struct incident_hook *incident_hook, uint32_t uid)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < INCIDENT_HOOK_RUNNING_MAX; i++)
+		count += incident_hook->runs[i].child.pid > 0 && incident_hook->runs[i].uid == uid;
+	return count;
+}
+
+/* The oldest of the user with the fewest running commands. */
+static uint32_t incident_hook_next(const struct incident_hook *incident_hook)
+{
+	uint32_t next = 0, least = UINT32_MAX;
+
+	for (uint32_t i = 0; i < incident_hook->waiting_count; i++) {
+		uint32_t running =
+			incident_hook_running(incident_hook, incident_hook->waiting[i].uid);
+
+		if (running < least) {
+			least = running;
+			next = i;
+		}
+	}
+	return next;
+}
+
 static void incident_hook_start_waiting(struct incident_hook *incident_hook)
 {
 	struct incident_hook_run *run;
 
 	while (incident_hook->waiting_count > 0 && (run = incident_hook_free_run(incident_hook))) {
-		struct incident_hook_call call = incident_hook->waiting[0];
+		uint32_t next = incident_hook_next(incident_hook);
+		struct incident_hook_call call = incident_hook->waiting[next];
 
 		incident_hook->waiting_count--;
-		memmove(&incident_hook->waiting[0], &incident_hook->waiting[1],
-			incident_hook->waiting_count * sizeof(incident_hook->waiting[0]));
+		memmove(&incident_hook->waiting[next], &incident_hook->waiting[next + 1],
+			(incident_hook->waiting_count - next) * sizeof(incident_hook->waiting[0]));
 		(void)incident_hook_start(run, &call); /* a failure is counted */
 		(void)close(call.input);               /* the command has its own descriptor */
 	}
 }
 
-/* Whether one more incident may be accepted now. */
-static bool incident_hook_has_room(const struct incident_hook *incident_hook)
+/* Whether one more incident of a user may be accepted now. */
+static bool incident_hook_has_room(const struct incident_hook *incident_hook, uint32_t uid)
 {
-	uint64_t oldest =
-		incident_hook->let_in_ns[incident_hook->let_in % INCIDENT_HOOK_PER_MINUTE];
+	uint64_t now = loop_now(incident_hook->loop), used = 0, own = 0, waiting = 0;
 
+	for (uint64_t i = 0; i < bits_min(incident_hook->let_in, INCIDENT_HOOK_PER_MINUTE); i++) {
+		if (now - incident_hook->let_in_ns[i] >= incident_hook->minute_ns)
+			continue;
+		used++;
+		own += incident_hook->let_in_uid[i] == uid;
+	}
 	/* Incidents accepted over a minute ago may still wait behind slow commands. */
-	if (incident_hook->waiting_count == INCIDENT_HOOK_PER_MINUTE)
-		return false;
-	return incident_hook->let_in < INCIDENT_HOOK_PER_MINUTE ||
-	       loop_now(incident_hook->loop) - oldest >= incident_hook->minute_ns;
+	for (uint32_t i = 0; i < incident_hook->waiting_count; i++)
+		waiting += incident_hook->waiting[i].uid == uid;
+	return share_room(INCIDENT_HOOK_PER_MINUTE, used, own) > 0 &&
+	       share_room(INCIDENT_HOOK_PER_MINUTE, incident_hook->waiting_count, waiting) > 0;
 }
 
-int incident_hook_raise(struct incident_hook *incident_hook, const char *kind, const char *json,
-			size_t length)
+int incident_hook_raise(struct incident_hook *incident_hook, uint32_t uid, const char *kind,
+			const char *json, size_t length)
 {
-	struct incident_hook_call call = {.input = -1};
+	struct incident_hook_call call = {.input = -1, .uid = uid};
 	struct incident_hook_run *run;
+	size_t at;
 	int r;
 
 	if (length > INCIDENT_HOOK_INPUT_MAX)
 		return -EMSGSIZE;
 	if (length < 2 || json[0] != '{' || memchr(json, '\0', length))
 		return -EINVAL;
-	if (!incident_hook_has_room(incident_hook)) {
+	if (!incident_hook_has_room(incident_hook, uid)) {
 		incident_hook->counts.suppressed++;
 		incident_hook->untold++;
 		return -EAGAIN;
@@ -229,8 +267,9 @@ int incident_hook_raise(struct incident_hook *incident_hook, const char *kind, c
 		incident_hook->counts.failed++;
 		return r;
 	}
-	incident_hook->let_in_ns[incident_hook->let_in++ % INCIDENT_HOOK_PER_MINUTE] =
-		loop_now(incident_hook->loop);
+	at = (size_t)(incident_hook->let_in++ % INCIDENT_HOOK_PER_MINUTE);
+	incident_hook->let_in_ns[at] = loop_now(incident_hook->loop);
+	incident_hook->let_in_uid[at] = uid;
 	incident_hook->untold = 0;
 	run = incident_hook_free_run(incident_hook);
 	if (!run) {

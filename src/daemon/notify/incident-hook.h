@@ -7,7 +7,8 @@
  * written while the command runs, and a command that does not read it blocks nobody.
  *
  * A program that leaks in a loop must not cause a storm of commands: only a few run at once, and
- * only a few are started per minute. The rest is suppressed, and the next command gets the number
+ * only a few are started per minute, for one user and for all; of those that wait, the first of the
+ * user with the fewest running ones is next. The rest is suppressed, and the next command gets the number
  * of suppressed incidents as the member "suppressed" of its JSON.
  *
  * Its environment is PATH and TTMEM_INCIDENT_KIND, its working directory is /, its standard error
@@ -22,7 +23,11 @@ struct loop;
 
 #define INCIDENT_HOOK_RUNNING_MAX \
 	4u /* a command may take seconds, e.g. to send mail or write a file */
-#define INCIDENT_HOOK_PER_MINUTE 10u /* nobody reads more */
+/*
+ * Nobody reads more than ten. Each user may cause as many as are then left for all others, so that
+ * one user alone has ten.
+ */
+#define INCIDENT_HOOK_PER_MINUTE 20u
 #define INCIDENT_HOOK_INPUT_MAX (UINT32_C(1) << 20)
 #define INCIDENT_HOOK_SECONDS 60u /* then it is killed with its process group */
 
@@ -33,13 +38,13 @@ int incident_hook_new(struct incident_hook **ret_hook, struct loop *loop, const 
 struct incident_hook *incident_hook_free(struct incident_hook *incident_hook);
 
 /*
- * Reports an incident. @json is one object of at most INCIDENT_HOOK_INPUT_MAX bytes. 0: the command
+ * Reports an incident of user @uid. @json is one object of at most INCIDENT_HOOK_INPUT_MAX bytes. 0: the command
  * runs or will run; -EAGAIN: suppressed and counted, because there are too many; -EINVAL or
  * -EMSGSIZE: invalid @json; or another negative errno: the command could not be started (later ones
  * are still tried).
  */
-int incident_hook_raise(struct incident_hook *incident_hook, const char *kind, const char *json,
-			size_t length);
+int incident_hook_raise(struct incident_hook *incident_hook, uint32_t uid, const char *kind,
+			const char *json, size_t length);
 
 struct incident_hook_counts {
 	uint64_t started;

@@ -161,3 +161,25 @@ UNIT(lines_of_many_threads_are_not_mixed)
 	assert(lines == 4000);
 	fclose(file);
 }
+
+UNIT(a_user_who_prints_too_much_prints_no_more_for_a_while)
+{
+	struct log_writer *log_writer;
+	char text[4096];
+	int ends[2];
+
+	assert(pipe2(ends, O_CLOEXEC) == 0);
+	assert(log_writer_new(&log_writer, NULL, ends[1], 0) == 0);
+	/* Far more than comes back while this runs. */
+	assert(log_writer_charge(log_writer, 7, 100 * LOG_WRITER_USER_BURST));
+	for (int i = 0; i < 100; i++)
+		assert(!log_writer_charge(log_writer, 7, 1));
+	assert(log_writer_charge(log_writer, 8, 1));
+	assert(log_writer_left_out(log_writer) == 100);
+	log_writer_free(log_writer);
+	close(ends[1]);
+	slurp(ends[0], text, sizeof(text));
+	/* Said once, and not a hundred times. */
+	assert(strcmp(text, "... 1 messages about user 7 left out: there are too many\n") == 0);
+	close(ends[0]);
+}

@@ -22,6 +22,7 @@
 #include "base/heir.h"
 #include "base/pthreads.h"
 #include "base/small-file.h"
+#include "daemon/notify/user-rate.h"
 
 #define LOG_WRITER_PIECE 65536u
 #define LOG_WRITER_LINE 4096u /* of log_writer_print(); longer ones are truncated */
@@ -39,6 +40,7 @@ struct log_writer {
 	uint64_t put, written; /* bytes since the start */
 	uint64_t dropped;      /* number of puts */
 	uint64_t gap;          /* of those, not yet reported in the output */
+	struct user_rate rate; /* of what users cause */
 	bool reopen;
 	bool is_ending;
 };
@@ -165,6 +167,8 @@ int log_writer_new(struct log_writer **ret_log_writer, const char *path, int fd,
 		return -ENOMEM;
 	log_writer->room = room ? room : LOG_WRITER_ROOM_DEFAULT;
 	log_writer->ring = malloc(log_writer->room);
+	log_writer->rate.burst = LOG_WRITER_USER_BURST;
+	log_writer->rate.per_second = LOG_WRITER_USER_PER_S;
 	log_writer->fd = fd;
 	if (path) {
 		log_writer->fd = -1;
@@ -223,6 +227,34 @@ bool log_writer_put(struct log_writer *log_writer, const char *text, size_t leng
 	}
 	pthread_mutex_unlock(&log_writer->lock);
 	return taken;
+}
+
+bool log_writer_charge(struct log_writer *log_writer, uint32_t uid, size_t length)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), untold = 0;
+	bool may;
+
+	pthread_mutex_lock(&log_writer->lock);
+	may = user_rate_take(&log_writer->rate, uid, length, now);
+	if (!may)
+		untold = user_rate_tell(&log_writer->rate, uid, now);
+	pthread_mutex_unlock(&log_writer->lock);
+	if (untold > 0)
+		(void)log_writer_print(log_writer,
+				       "... %" PRIu64 " messages about user %" PRIu32
+				       " left out: there are too many\n",
+				       untold, uid); /* a drop is counted */
+	return may;
+}
+
+uint64_t log_writer_left_out(struct log_writer *log_writer)
+{
+	uint64_t left_out;
+
+	pthread_mutex_lock(&log_writer->lock);
+	left_out = log_writer->rate.refused;
+	pthread_mutex_unlock(&log_writer->lock);
+	return left_out;
 }
 
 bool log_writer_vprint(struct log_writer *log_writer, const char *format, va_list arguments)

@@ -16,6 +16,10 @@ struct log_writer;
 
 #define LOG_WRITER_ROOM_DEFAULT (UINT32_C(4) << 20)
 
+/* What users may cause to be printed: so many bytes at once, and then so many per second. */
+#define LOG_WRITER_USER_BURST (UINT32_C(4) << 20)
+#define LOG_WRITER_USER_PER_S (UINT32_C(64) << 10)
+
 /*
  * Writes to @path, or to @fd if @path is NULL; @fd stays the caller's. @room: bytes of the buffer,
  * 0 for the default. 0 or a negative errno.
@@ -31,6 +35,15 @@ bool log_writer_print(struct log_writer *log_writer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 bool log_writer_vprint(struct log_writer *log_writer, const char *format, va_list arguments)
 	__attribute__((format(printf, 2, 0)));
+
+/*
+ * Whether text of @length bytes that user @uid causes may be put: not if that user has caused too
+ * much. What is left out is counted, and the output says so once a minute. From any thread.
+ */
+bool log_writer_charge(struct log_writer *log_writer, uint32_t uid, size_t length);
+
+/* Number of texts left out because their users had caused too much. */
+uint64_t log_writer_left_out(struct log_writer *log_writer);
 
 /* Reopens the path, as after a rotation. Does nothing for an fd. */
 void log_writer_reopen(struct log_writer *log_writer);

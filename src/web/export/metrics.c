@@ -222,6 +222,49 @@ static void metrics_write_daemon(struct exposition *to, const struct health *hea
 		       "Lines of output that nobody took in time.");
 }
 
+static void metrics_write_limits(struct exposition *to, const struct health *health)
+{
+	static const struct {
+		const char *name, *help;
+	} limits[HEALTH_LIMITS] = {
+		[HEALTH_STORE_LEAKS] = {"ttmem_store_leaks_dropped",
+					"Leak reports that found no room in the queue."},
+		[HEALTH_STORE_JOINED] = {"ttmem_store_incidents_joined",
+					 "Incidents that were counted with one that waited."},
+		[HEALTH_STORE_CUT] = {"ttmem_store_rows_cut",
+				      "Rows beyond what one record may have."},
+		[HEALTH_LEGACY_ROOM] = {"ttmem_legacy_room_refused",
+					"Times that an old client's user had no room for books."},
+		[HEALTH_LEGACY_CONNECTIONS] = {"ttmem_legacy_connections_refused",
+					       "Connections of old clients whose user had too "
+					       "many."},
+		[HEALTH_LEGACY_PAUSES] = {"ttmem_legacy_accept_pauses",
+					  "Times that old clients had to wait to connect."},
+		[HEALTH_LEGACY_SLOW] = {"ttmem_legacy_connections_slow",
+					"Old clients that did not read their answers."},
+		[HEALTH_NATIVE_CONNECTIONS] = {"ttmem_native_connections_refused",
+					       "Connections of the native socket over a limit."},
+		[HEALTH_NATIVE_SLOW] = {"ttmem_native_connections_slow",
+					"Connections of the native socket that took too long."},
+		[HEALTH_LOG_LEFT_OUT] = {"ttmem_log_left_out",
+					 "Messages and dumps of users who caused too many."},
+		[HEALTH_JOURNAL] = {"ttmem_journal_dropped",
+				    "Entries that the journal did not take."},
+		[HEALTH_HOOK_SUPPRESSED] = {"ttmem_on_incident_suppressed",
+					    "Commands for incidents that were not started."},
+		[HEALTH_HOOK_KILLED] = {"ttmem_on_incident_killed",
+					"Commands for incidents that ran too long."},
+	};
+
+	exposition_family(to, "ttmem_legacy_memory_bytes", EXPOSITION_GAUGE, "bytes",
+			  "Memory of the books of old clients.");
+	exposition_begin(to);
+	exposition_u64(to, health->legacy_bytes);
+	for (uint32_t i = 0; i < HEALTH_LIMITS; i++)
+		exposition_one(to, limits[i].name, EXPOSITION_COUNTER, health->limits[i],
+			       limits[i].help);
+}
+
 static void metrics_write_push(struct exposition *to, const struct health *health)
 {
 	exposition_one(to, "ttmem_push_sent", EXPOSITION_COUNTER, health->push_sent,
@@ -253,6 +296,8 @@ static void metrics_write_server(struct exposition *to, const struct metrics_ser
 		       server->subscribers_dropped, "Listeners that were too slow, or made room.");
 	exposition_one(to, "ttmem_http_connections_dropped", EXPOSITION_COUNTER, server->thrown_out,
 		       "Connections that took too long.");
+	exposition_one(to, "ttmem_http_connections_refused", EXPOSITION_COUNTER, server->refused,
+		       "Connections whose user had too many.");
 }
 
 /* Under the names that every monitoring system knows. */
@@ -293,6 +338,7 @@ void metrics_write(const struct metrics_input *input, struct tally *last,
 	metrics_write_books(&to, input->snapshot, input->health);
 	metrics_write_daemon(&to, input->health);
 	metrics_write_doors(&to, input->health);
+	metrics_write_limits(&to, input->health);
 	if (input->health->pushes)
 		metrics_write_push(&to, input->health);
 	if (input->server)

@@ -13,6 +13,7 @@ struct push_incident {
 	char *kind;
 	char *json;
 	uint32_t pid;
+	uint32_t user;
 	uint32_t device;
 };
 

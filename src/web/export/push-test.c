@@ -49,12 +49,17 @@ static struct push *push_nowhere(void)
 	return push;
 }
 
-static void tell(struct push *push, const char *json)
+static void tell_of(struct push *push, uint32_t user, const char *json)
 {
 	const struct web_incident incident = {
-		.kind = "leak", .pid = 1, .json = json, .length = strlen(json)};
+		.kind = "leak", .pid = 1, .user = user, .json = json, .length = strlen(json)};
 
 	push_tell_incident(push, &incident);
+}
+
+static void tell(struct push *push, const char *json)
+{
+	tell_of(push, 7, json);
 }
 
 UNIT(a_full_queue_drops_and_counts)
@@ -62,10 +67,15 @@ UNIT(a_full_queue_drops_and_counts)
 	struct push *push = push_nowhere();
 	struct push_counts counts;
 
-	for (unsigned int i = 0; i < PUSH_QUEUE_MAX + 200; i++)
+	for (unsigned int i = 0; i < PUSH_QUEUE_MAX / 2 + 200; i++)
 		tell(push, "{}");
 	push_counts(push, &counts);
-	assert(counts.queued == PUSH_QUEUE_MAX && counts.dropped == 200);
+	assert(counts.queued == PUSH_QUEUE_MAX / 2 && counts.dropped == 200);
+	/* Another user's still find room. */
+	for (unsigned int i = 0; i < 100; i++)
+		tell_of(push, 8, "{}");
+	push_counts(push, &counts);
+	assert(counts.queued == PUSH_QUEUE_MAX / 2 + 100 && counts.dropped == 200);
 	assert(counts.incidents == 0 && counts.sent == 0);
 	push_free(push);
 }

@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/share.h"
 #include "base/worker.h"
 #include "model/health.h"
 #include "model/snapshot-request.h"
@@ -55,6 +56,16 @@ struct push {
 	bool fails; /* last reported state */
 };
 
+/* With the lock held: a user may have as many as are then left for all others. */
+static bool push_has_room(const struct push *push, uint32_t user)
+{
+	size_t own = 0;
+
+	for (size_t i = 0; i < push->queued; i++)
+		own += push->queue[(push->first + i) % PUSH_QUEUE_MAX].user == user;
+	return share_room(PUSH_QUEUE_MAX, push->queued, own) > 0;
+}
+
 void push_tell_incident(struct push *push, const struct web_incident *incident)
 {
 	struct push_incident item = {.time_ns = clock_ns(CLOCK_REALTIME)};
@@ -64,9 +75,10 @@ void push_tell_incident(struct push *push, const struct web_incident *incident)
 		item.json = strndup(incident->json, incident->length);
 	item.kind = item.json ? strdup(incident->kind) : NULL;
 	item.pid = incident->pid;
+	item.user = incident->user;
 	item.device = incident->device;
 	pthread_mutex_lock(&push->lock);
-	if (item.kind && push->queued < PUSH_QUEUE_MAX) {
+	if (item.kind && push_has_room(push, item.user)) {
 		push->queue[(push->first + push->queued++) % PUSH_QUEUE_MAX] = item;
 		kept = true;
 	} else {

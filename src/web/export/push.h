@@ -20,7 +20,7 @@ struct push;
 struct web_incident;
 struct web_provider;
 
-#define PUSH_QUEUE_MAX 1000u /* queued incidents */
+#define PUSH_QUEUE_MAX 2000u /* queued incidents; a user alone gets half */
 #define PUSH_BATCH_MAX 100u  /* in one message */
 #define PUSH_INCIDENT_MAX (UINT32_C(64) << 10)
 #define PUSH_BACKOFF_MIN_MS 1000u

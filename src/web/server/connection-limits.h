@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CONNECTION_LIMITS_VISITS_MAX 256u
-#define CONNECTION_LIMITS_CROWD (CONNECTION_LIMITS_VISITS_MAX * 3 / 4) /* crowded from here on */
+#define CONNECTION_LIMITS_VISITS_MAX 512u /* a user alone gets half: see accept-queue.h */
+#define CONNECTION_LIMITS_CROWD (CONNECTION_LIMITS_VISITS_MAX * 3 / 8) /* crowded from here on */
 #define CONNECTION_LIMITS_REQUEST_S 10u /* until a request is complete */
 #define CONNECTION_LIMITS_REQUEST_CROWD_S 1u
 #define CONNECTION_LIMITS_ANSWER_S 60u /* until an answer is read */

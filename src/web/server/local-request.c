@@ -32,6 +32,8 @@ static void local_request_health(struct emit *json, const struct health *health)
 	emit_u64(json, "queued", health->store_queued);
 	emit_u64(json, "written", health->store_written);
 	emit_u64(json, "dropped", health->store_dropped);
+	emit_u64(json, "dropped_leaks", health->limits[HEALTH_STORE_LEAKS]);
+	emit_u64(json, "joined", health->limits[HEALTH_STORE_JOINED]);
 	emit_close_object(json);
 	emit_open_object(json, "old_clients");
 	emit_u64(json, "connections", health->legacy_connections);

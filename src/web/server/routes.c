@@ -21,6 +21,7 @@
 #include "web/api/map-answer.h"
 #include "web/api/stream.h"
 #include "web/export/metrics.h"
+#include "web/server/accept-queue.h"
 #include "web/server/assets.h"
 #include "web/server/connection-limits.h"
 #include "web/server/local-request.h"
@@ -165,7 +166,9 @@ static int routes_metrics(struct routes_ask *ask, FILE *out)
 {
 	struct web *web = ask->web;
 	struct metrics_server server = {
-		.thrown_out = connection_limits_thrown_out(web->connection_limits)};
+		.thrown_out = connection_limits_thrown_out(web->connection_limits),
+		.refused = accept_queue_refused(web->accept_queue),
+	};
 	struct metrics_input input = {
 		.health = web->health,
 		.server = &server,

@@ -24,6 +24,7 @@ struct web {
 	char address[ADDRESS_TEXT_SIZE];
 	struct MHD_Daemon *server;
 	struct connection_limits *connection_limits;
+	struct accept_queue *accept_queue;
 	struct worker *totals;  /* its thread takes totals and feeds the stream */
 	struct worker *details; /* for everything that takes longer */
 	struct stream *stream;

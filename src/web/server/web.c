@@ -17,6 +17,7 @@
 #include "base/worker.h"
 #include "web/api/stream.h"
 #include "web/export/metrics.h"
+#include "web/server/accept-queue.h"
 #include "web/server/connection-limits.h"
 #include "web/server/web-private.h"
 #include "web/server/web-request.h"
@@ -58,12 +59,14 @@ static void web_connection(void *context, struct MHD_Connection *connection, voi
 	struct web *web = context;
 	const union MHD_ConnectionInfo *info;
 
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
 		connection_limits_leave(*visit);
 		*visit = NULL;
+		if (info)
+			accept_queue_left(web->accept_queue, info->connect_fd);
 		return;
 	}
-	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	*visit = info ? connection_limits_enter(web->connection_limits, info->connect_fd) : NULL;
 }
 
@@ -90,16 +93,31 @@ static uint64_t web_tick(void *context, uint64_t now_ns)
 	return due == UINT64_MAX ? CLOCK_NEVER : bits_max(due, now_ns + STREAM_PAUSE_NS / 2);
 }
 
+static int web_serve_consume(void *context, int fd, const struct sockaddr *peer, socklen_t length)
+{
+	const struct web *web = context;
+
+	return MHD_add_connection(web->server, fd, peer, length) == MHD_YES ? 0 : -ENOSPC;
+}
+
 static int web_start_server(struct web *web, const struct address *address, int *fd)
 {
+	const struct accept_queue_config accepting = {
+		.listening = *fd,
+		.served_max = CONNECTION_LIMITS_VISITS_MAX,
+		.context = web,
+		.serve_consume = web_serve_consume,
+	};
 	sigset_t all, before;
+	int r;
 
 	/* The library's thread inherits the mask; the main thread handles signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	web->server = MHD_start_daemon(
-		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, web_serve,
-		web, MHD_OPTION_LISTEN_SOCKET, *fd, MHD_OPTION_CONNECTION_LIMIT,
+		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
+			MHD_USE_NO_LISTEN_SOCKET,
+		0, NULL, NULL, web_serve, web, MHD_OPTION_CONNECTION_LIMIT,
 		CONNECTION_LIMITS_VISITS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, WEB_IDLE_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, WEB_REQUEST_BYTES,
 		MHD_OPTION_PER_IP_CONNECTION_LIMIT,
@@ -109,8 +127,9 @@ static int web_start_server(struct web *web, const struct address *address, int 
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!web->server)
 		return errno ? -errno : -EIO;
-	*fd = -1; /* owned by the library */
-	return 0;
+	*fd = -1; /* taken in any case */
+	r = accept_queue_new(&web->accept_queue, &accepting);
+	return r < 0 ? r : accept_queue_start(web->accept_queue);
 }
 
 static int web_start(struct web *web, const struct web_config *config, const char **ret_problem)
@@ -169,13 +188,10 @@ int web_new(struct web **ret_web, const struct web_config *config, const char **
 
 struct web *web_free(struct web *web)
 {
-	int fd = -1;
-
 	if (!web)
 		return NULL;
 	__atomic_store_n(&web->closing, true, __ATOMIC_RELAXED);
-	if (web->server)
-		fd = MHD_quiesce_daemon(web->server);
+	accept_queue_stop(web->accept_queue);
 	/* Nothing may be suspended when the library stops: lanes finish and take nothing new. */
 	worker_stop(web->totals);
 	worker_stop(web->details);
@@ -183,8 +199,7 @@ struct web *web_free(struct web *web)
 		stream_close(web->stream);
 	if (web->server)
 		MHD_stop_daemon(web->server);
-	if (fd >= 0)
-		close(fd);
+	accept_queue_free(web->accept_queue);
 	worker_free(web->totals);
 	worker_free(web->details);
 	connection_limits_free(web->connection_limits);

@@ -87,6 +87,7 @@ const char *web_address(const struct web *web);
 struct web_incident {
 	const char *kind;
 	uint32_t pid;
+	uint32_t user; /* whose process it is */
 	uint32_t device;
 	const char *json; /* all of it, an object as in ttmem.incidents/1 */
 	size_t length;

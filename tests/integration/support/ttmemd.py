@@ -180,8 +180,11 @@ class OldClient:
     def __init__(self, path, size=72):
         self.size = size
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(LIMIT / 2)
+        # As an old client connects: it waits where the queue is full. A time-out of Python's does not.
+        limit = struct.pack("ll", int(LIMIT / 2), 0)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
         self.socket.connect(str(path))
+        self.socket.settimeout(LIMIT / 2)
 
     def message(self, kind, device=0, size=0, type=0, address=0, pid=None):
         pid = os.getpid() if pid is None else pid
