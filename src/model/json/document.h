@@ -32,10 +32,9 @@ void document_cards(struct emit *json, const struct snapshot *snapshot);
 void document_buffers(struct emit *json, const struct snapshot *snapshot);
 void document_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
 		     const struct group_list *list);
-/* "name" of a site with one name, else null; "names": the largest, @most of them at most, and how many there are. */
-void document_names(struct emit *json, const struct group_list *list, const struct group *site,
-		    size_t most);
-#define DOCUMENT_NAMES 16u /* of a site; more are only counted */
+/* "name" of a site with one name, else null; "names": the largest, and how many there are. */
+void document_names(struct emit *json, const struct group *names, size_t listed, size_t count);
+void document_name(struct emit *json, const struct group *name); /* one of those */
 void document_incidents(struct emit *json, const struct snapshot *snapshot);
 void document_growth(struct emit *json, const struct snapshot *snapshot,
 		     const struct growth *growth);
