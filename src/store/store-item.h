@@ -46,6 +46,8 @@ struct store_item_site {
 	uint32_t type;
 	uint32_t name, phase, stack;
 	uint32_t phases; /* of its buffers, as in struct store_part */
+	uint32_t names;  /* likewise */
+	uint32_t name_count;
 	uint64_t bytes;
 	uint64_t buffers;
 	uint64_t oldest_ns;
@@ -135,6 +137,13 @@ int store_item_add_long_text(struct store_item *item, const char *text, size_t l
 			     uint32_t *ret_at);
 int store_item_add_process(struct store_item *item, const struct snapshot_process *process);
 int store_item_add_sample(struct store_item *item, const struct store_item_sample *sample);
+
+/*
+ * The buffers of a process, in the order of the snapshot, until the list is full or has so many
+ * bytes. 0 or -ENOMEM.
+ */
+int store_item_list(struct store_item *item, const struct snapshot *snapshot, uint32_t process,
+		    size_t bytes_max);
 
 /* Sets the memory that it uses, once it is complete. */
 void store_item_weigh(struct store_item *item);

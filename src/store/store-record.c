@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/hash.h"
@@ -158,31 +159,103 @@ static int store_record_holders(struct store_db *db, const struct store_item *it
 					      STORE_TEXT(store_item_text(item, site->name)),
 					      STORE_TEXT(store_item_text(item, site->phase)),
 					      STORE_CUT(site->bytes), STORE_CUT(site->buffers),
-					      STORE_TEXT(store_item_text(item, site->stack))),
+					      STORE_TEXT(store_item_text(item, site->stack)),
+					      STORE_INT(site->name_count),
+					      STORE_TEXT(store_item_text(item, site->names))),
 				 NULL);
 	}
 	return r < 0 ? r : 0;
 }
 
+/* The party whose stack is the site: who made the call that went wrong, else who allocated. */
+static const struct store_item_party *store_record_caller(const struct store_item *item)
+{
+	return item->second.stack ? &item->second : &item->first;
+}
+
 /*
- * The site is where the buffer was allocated, if that is known; else where the call was made. It goes by
- * the name without its numbers, which most likely one line gave: the stack of a living process may get
- * its names only later, and would then count again. @stem has room for any name.
+ * A site is a stack, whatever the buffers are called. Without one it goes by the name without its
+ * numbers, which most likely one line gave. @stem has room for any name.
  */
 static struct store_record_site store_record_site_of(const struct store_item *item, char *stem)
 {
 	const struct snapshot_incident *incident = &item->incident;
+	const struct store_item_party *caller = store_record_caller(item);
 	uint32_t name = item->first.name ? item->first.name : item->second.name;
 	uint32_t phase = item->first.phase ? item->first.phase : item->second.phase;
 
+	if (caller->stack)
+		name = phase = 0;
 	return (struct store_record_site){
 		.kind = store_item_text(item, item->incident_kind),
 		.type = incident->type < BOOK_TYPES ? (int64_t)incident->type : -1,
 		.name = name_stem(store_item_text(item, name), stem, STORE_STEM_SIZE),
 		.phase = store_item_text(item, name ? 0 : phase),
+		.stack = store_item_text(item, caller->stack),
 		.first_ns = incident->time_ns,
 		.last_ns = item->time_ns,
 	};
+}
+
+/*
+ * What tells a process's incidents at one address apart. The stack of a living process may get its
+ * names only later: its key is the same then, so it is not counted again.
+ */
+static int64_t store_record_what(const struct store_item *item)
+{
+	const struct store_item_party *caller = store_record_caller(item);
+	const char *text = store_item_text(
+		item, caller->stack ? caller->stack
+				    : (item->first.name ? item->first.name : item->second.name));
+	uint64_t what = caller->stack ? caller->party.stack_key : 0;
+
+	if (!what)
+		what = hash_bytes(text, strlen(text));
+	return (int64_t)((what & INT64_MAX) | 1); /* not 0 */
+}
+
+/* How many of an incident have been counted, and where; no site: none. */
+struct store_record_seen {
+	struct store_value key[9]; /* as the statements have it */
+	int64_t site;
+	int64_t count;
+};
+
+static int store_record_seen(struct store_db *db, const struct store_item *item, int64_t process,
+			     const struct store_record_site *site,
+			     struct store_record_seen *ret_seen)
+{
+	const struct snapshot_incident *incident = &item->incident;
+	struct store_record_seen seen = {
+		.key = {STORE_INT(process), STORE_TEXT(site->kind), STORE_INT(site->type),
+			STORE_INT(incident->device),
+			STORE_BITS(incident->has_address ? incident->address : 0),
+			STORE_BITS(incident->size), STORE_INT(store_record_what(item))},
+	};
+	int r = store_db_run(db, STORE_SQL_SEEN_SITE, seen.key, 7, &seen.site);
+
+	if (r > 0)
+		r = store_db_run(db, STORE_SQL_SEEN_COUNT, seen.key, 7, &seen.count);
+	*ret_seen = seen;
+	return r < 0 ? r : 0;
+}
+
+/* Adds what is new to the site's count. */
+static int store_record_count(struct store_db *db, const struct store_item *item,
+			      struct store_record_seen *seen, int64_t site, int64_t count)
+{
+	int r = store_db_run(db, STORE_SQL_SEEN_FORGET, seen->key, 7, NULL);
+
+	seen->key[7] = STORE_INT(site);
+	seen->key[8] = STORE_INT(count);
+	if (r >= 0)
+		r = store_db_run(db, STORE_SQL_SEEN_SET, seen->key, 9, NULL);
+	if (r >= 0)
+		r = store_db_run(db, STORE_SQL_SITE_COUNT,
+				 STORE_VALUES(STORE_INT(site), STORE_INT(count - seen->count),
+					      STORE_CUT(item->time_ns)),
+				 NULL);
+	return r < 0 ? r : 0;
 }
 
 int store_record_incident(struct store_db *db, const struct store_item *item)
@@ -204,29 +277,21 @@ int store_record_incident(struct store_db *db, const struct store_item *item)
 		.first = incident->first.known ? &item->first : NULL,
 		.second = incident->second.known ? &item->second : NULL,
 	};
-	struct store_value key[6];
-	int64_t seen = 0, count = store_db_cut(incident->count), id = 0;
+	struct store_record_seen seen;
+	int64_t count = store_db_cut(incident->count), id = 0;
 	int r = store_record_process(db, item, 0, &example.process);
 
 	if (r == 0)
+		r = store_record_seen(db, item, example.process, &site, &seen);
+	if (r < 0 || count <= seen.count)
+		return r; /* nothing new has happened */
+	/* What goes on stays where it was counted first. */
+	example.site = seen.site;
+	if (!example.site)
 		r = store_record_site(db, item, &site, &example.site);
-	if (r < 0)
-		return r;
-	key[0] = STORE_INT(example.process);
-	key[1] = STORE_INT(example.site);
-	key[2] = STORE_INT(incident->device);
-	key[3] = STORE_BITS(incident->has_address ? incident->address : 0);
-	key[4] = STORE_BITS(incident->size);
-	key[5] = STORE_INT(count);
-	r = store_db_run(db, STORE_SQL_SEEN_FIND, key, 5, &seen);
-	if (r < 0 || count <= seen)
-		return r < 0 ? r : 0; /* nothing new has happened */
-	r = store_db_run(db, STORE_SQL_SEEN_SET, key, 6, NULL);
-	if (r >= 0)
-		r = store_db_run(db, STORE_SQL_SITE_COUNT,
-				 STORE_VALUES(STORE_INT(example.site), STORE_INT(count - seen)),
-				 NULL);
-	if (r >= 0)
+	if (r == 0)
+		r = store_record_count(db, item, &seen, example.site, count);
+	if (r == 0)
 		r = store_record_example(db, item, &example, &id);
 	return r < 0 ? r : store_record_holders(db, item, id);
 }
@@ -238,7 +303,7 @@ static int store_record_leak_site(struct store_db *db, const struct store_item *
 	struct store_record_site site = {
 		.kind = "leak",
 		.type = part->type,
-		.name = store_item_text(item, part->name),
+		.name = store_item_text(item, part->stack ? 0 : part->name),
 		.phase = store_item_text(item, part->phase),
 		.stack = store_item_text(item, part->stack),
 		.count = 1,
@@ -254,7 +319,10 @@ static int store_record_leak_site(struct store_db *db, const struct store_item *
 				 STORE_VALUES(STORE_INT(leak), STORE_INT(*ret_site),
 					      STORE_CUT(part->bytes), STORE_CUT(part->buffers),
 					      STORE_CUT(part->oldest_ns),
-					      STORE_TEXT(store_item_text(item, part->phases))),
+					      STORE_TEXT(store_item_text(item, part->phases)),
+					      STORE_TEXT(store_item_text(item, part->name)),
+					      STORE_INT(part->name_count),
+					      STORE_TEXT(store_item_text(item, part->names))),
 				 NULL);
 	return r < 0 ? r : 0;
 }

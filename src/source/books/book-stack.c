@@ -224,3 +224,43 @@ const char *book_stack_text(struct book_reading *reading, uint32_t id)
 		*known = (struct book_stack_known){.id = id, .text = text};
 	return text;
 }
+
+static uint64_t book_key_text(uint64_t key, const char *text)
+{
+	return hash_fold(key ^ HASH_K0, text ? hash_bytes(text, strlen(text)) : HASH_K1);
+}
+
+/* Of native code the place in its file, which is known by its build id, or else by its path. */
+static uint64_t book_key_frame(struct book_reading *reading, uint64_t key,
+			       const struct book_frame *frame)
+{
+	struct book_module module;
+
+	if (frame->flags & BOOK_FRAME_PYTHON) {
+		key = book_key_text(key, book_text(reading, (uint32_t)(frame->value >> 32)));
+		key = book_key_text(key, book_text(reading, (uint32_t)frame->value));
+		return hash_fold(key ^ HASH_K0, HASH_K1 + frame->module);
+	}
+	if (reader_module(&reading->book->reader, frame->module, &module) == 0) {
+		size_t length = bits_min(module.build_id_length, sizeof(module.build_id));
+
+		key = length ? hash_fold(key ^ HASH_K0, hash_bytes(module.build_id, length))
+			     : book_key_text(key, book_text(reading, module.path));
+	}
+	return hash_fold(key ^ HASH_K0, HASH_K1 + frame->value);
+}
+
+uint64_t book_stack_key(struct book_reading *reading, uint32_t id)
+{
+	struct book_frame frames[BOOK_STACK_FRAMES];
+	struct book_stack head;
+	uint64_t key = HASH_K1;
+	size_t count;
+
+	if (id == 0)
+		return 0;
+	count = reader_stack(&reading->book->reader, id, &head, frames, BOOK_STACK_FRAMES);
+	for (size_t i = 0; i < count; i++)
+		key = book_key_frame(reading, key, &frames[i]);
+	return count ? key | 1 : 0;
+}
