@@ -27,6 +27,7 @@ static void tell_journal(struct daemon *daemon, const struct notice *notice)
 		.bytes = notice->bytes,
 		.buffers = notice->buffers,
 		.stack = notice->stack,
+		.site = notice->site,
 	};
 
 	if (!daemon->journal)
@@ -43,6 +44,7 @@ void daemon_tell(struct daemon *daemon, const struct notice *notice)
 		.kind = notice->kind,
 		.pid = notice->pid,
 		.device = notice->device,
+		.site = notice->site,
 		.json = notice->json,
 		.length = notice->json_length,
 	};

@@ -16,8 +16,12 @@ static void document_line(struct emit *json, uint32_t line)
 		emit_null(json, "line");
 }
 
-static void document_site_frame(struct emit *json, const struct frames_one *frame)
+void document_site_frame(struct emit *json, const struct frames_one *frame)
 {
+	if (!frame) {
+		emit_null(json, "site");
+		return;
+	}
 	emit_open_object(json, "site");
 	emit_string(json, "function", frame->function);
 	emit_string(json, "file", frame->file);
@@ -31,10 +35,7 @@ void document_site(struct emit *json, const char *stack)
 	CLEANUP(frames_deinit) struct frames frames;
 	struct frames_one frame;
 
-	if (site_find(&frames, stack, &frame))
-		document_site_frame(json, &frame);
-	else
-		emit_null(json, "site");
+	document_site_frame(json, site_find(&frames, stack, &frame) ? &frame : NULL);
 }
 
 void document_stack(struct emit *json, const char *stack)
@@ -60,8 +61,5 @@ void document_stack(struct emit *json, const char *stack)
 		site_consider(&site, &frame);
 	}
 	emit_close_array(json);
-	if (site.rank)
-		document_site_frame(json, &site.frame);
-	else
-		emit_null(json, "site");
+	document_site_frame(json, site.rank ? &site.frame : NULL);
 }

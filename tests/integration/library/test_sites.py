@@ -3,10 +3,13 @@
 the application stands for it."""
 
 import json
+import re
+import shutil
 import subprocess
 
 import pytest
 
+from conftest import LIMIT
 from test_stacks import compiled, line_of, start  # noqa: F401
 from world import check_schema, wait_for
 
@@ -207,6 +210,36 @@ def test_the_daemon_says_one_incident_of_one_line(ttmemd, compiled):  # noqa: F8
     (row,) = wait_for(rows, "both")
     assert (row["kind"], row["count"], row["processes"]) == ("double_free", 200, 2)
     assert stands(row["second"]["site"]) == ("drop", line_of(TWICE, "drop"), "app.c")
+
+
+SERIES = re.compile(r'^ttmem_site_bytes\{site="([^"]*)",device="(\d+)",uid="",type="(\w+)"\} (\d+)$', re.M)
+
+
+def series(daemon, parameters=""):
+    status, text = daemon.fetch("/metrics/sites" + parameters, token=True)
+    assert status == 200, text
+    return {labels: int(value) for *labels, value in SERIES.findall(text) for labels in [tuple(labels)]}
+
+
+def test_metrics_say_one_site(ttmemd, program):
+    """Not more series than were asked for; what has none of its own is added up."""
+    ttmemd.start("--http", "127.0.0.1:0")
+    start_for(ttmemd, program)
+    names = [f"alloc 1 L1 {hex(n << 12)} {n} name-{'x' * n}" for n in range(1, 41)]
+    ttmemd.player(*names, "alloc 1 L1 0 9 other")
+    take = f"take (app.c:{TAKE})", "0", "DRAM"
+    wait_for(lambda: take in series(ttmemd), "the site")
+    found = series(ttmemd)
+    assert found[take] == COUNT * 4096 and len(found) == 21
+    assert found["other", "1", "L1"] == sum(range(1, 22)) + 9 and found["name-" + "x" * 40, "1", "L1"] == 40
+    assert series(ttmemd, "?limit=1").keys() == {take, ("other", "1", "L1")}
+    assert len(series(ttmemd, "?limit=1000")) == 42
+    # They are details.
+    assert ttmemd.fetch("/metrics/sites")[0] == 401
+    assert "ttmem_site" not in ttmemd.fetch("/metrics")[1]
+    if shutil.which("promtool"):
+        text = ttmemd.fetch("/metrics/sites", token=True)[1]
+        subprocess.run(["promtool", "check", "metrics"], input=text, text=True, check=True, timeout=LIMIT)
 
 
 @pytest.mark.parametrize("patterns", ["take", "q,ta?e", "nothing:t*", "app.c:none"])
