@@ -188,7 +188,7 @@ UNIT(sites_of_one_stack_become_one)
 	/* What one line did under two names was two sites each. */
 	testing_sql(&world, "UPDATE sites SET stack = '', name = 'kv cache'"
 			    " WHERE kind = 'double_free'");
-	testing_sql(&world, "UPDATE sites SET stack = 'b.c:3:h @ app' WHERE kind = 'leak'");
+	testing_sql(&world, "UPDATE sites SET stack = 'a.c:3:h @ app' WHERE kind = 'leak'");
 	testing_sql(&world, "INSERT INTO sites(kind, type, uid, comm, name, phase, stack, count,"
 			    " bytes, buffers, first_ns, last_ns) SELECT kind, type, uid, comm,"
 			    " 'other', phase, stack, 5, bytes, buffers, first_ns, last_ns + 1"
