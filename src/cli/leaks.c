@@ -205,7 +205,7 @@ static int leaks_run(int argc, char **argv)
 		.count = ARRAY_SIZE(items),
 	};
 	struct daemon_pages_query query = {
-		.document = "leaks", .list = "processes", .sublist = "buffers"};
+		.document = "leaks", .list = "processes", .sublist = "buffers", .names = true};
 	bool is_begun; /* there is nothing to print instead */
 	int r = options_parse_only(&options, argc, argv);
 

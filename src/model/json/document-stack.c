@@ -53,6 +53,8 @@ void document_stack(struct emit *json, const char *stack)
 		document_line(json, frame.line);
 		emit_string(json, "module", frame.module);
 		emit_bool(json, "python", frame.is_python);
+		if (frame.build_id)
+			emit_string(json, "build_id", frame.build_id);
 		if (frame.is_approximate)
 			emit_bool(json, "approximate", true);
 		if (frame.is_skipped)

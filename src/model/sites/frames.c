@@ -83,6 +83,12 @@ static void frames_parse(char *part, struct frames_one *ret_frame)
 		*end = '\0';
 		frame.is_skipped = true;
 	}
+	end = strstr(function, FRAMES_BUILD);
+	if (end) {
+		*end = '\0';
+		frame.build_id = end + sizeof(FRAMES_BUILD) - 1;
+		end[sizeof(FRAMES_BUILD) - 1 + strcspn(frame.build_id, ")")] = '\0';
+	}
 	end = strstr(function, FRAMES_APPROXIMATE);
 	if (end) {
 		*end = '\0';
@@ -144,19 +150,24 @@ bool frames_is_reporting(const char *function, const char *module)
 			    frames_is_member(function, "tt::tt_metal::GraphTracker::"));
 }
 
+/* Takes a mark that ends with ")" out of a part. */
+static void frames_cut_mark(char *part, const char *mark)
+{
+	char *from = strstr(part, mark), *end = from ? strchr(from, ')') : NULL;
+
+	if (end)
+		memmove(from, end + 1, strlen(end + 1) + 1);
+}
+
 /* How much of a part users need: all of it, or what precedes its module. */
 static size_t frames_plain_length(char *part)
 {
-	static const size_t mark = sizeof(FRAMES_SKIPPED) - 1;
-	char *skipped = strstr(part, FRAMES_SKIPPED);
-	char *at = frames_find_at(part);
-	char *function;
+	char *at, *function;
 	uint32_t line;
 
-	if (skipped) {
-		memmove(skipped, skipped + mark, strlen(skipped + mark) + 1);
-		at = frames_find_at(part);
-	}
+	frames_cut_mark(part, FRAMES_SKIPPED);
+	frames_cut_mark(part, FRAMES_BUILD);
+	at = frames_find_at(part);
 	if (at && (frames_find_line(part, &function, &line) ||
 		   frames_begins_module(part, at + FRAMES_AT_LENGTH)))
 		return (size_t)(at - part);

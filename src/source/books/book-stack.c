@@ -98,13 +98,17 @@ static void book_line_add_python(struct book_line *line, struct book_reading *re
 	book_line_add(line, &name, NULL);
 }
 
-static void book_line_add_place(struct book_line *line, const char *module, uint64_t address)
+/* A frame without a name; @place: NULL = its file is not known. */
+static void book_line_add_place(struct book_line *line, const char *module, uint64_t address,
+				const struct namer_place *place)
 {
-	char text[BOOK_FRAME_TEXT];
+	char text[BOOK_FRAME_TEXT], id[2 * sizeof(((struct book_module *)0)->build_id) + 1] = "";
 	const struct namer_name name = {.function = text};
 
-	(void)snprintf(text, sizeof(text), "%s+0x%" PRIx64, module ? module : "?",
-		       address); /* cut if too long */
+	for (size_t i = 0; place && i < place->build_id_length; i++)
+		(void)snprintf(id + 2 * i, 3, "%02x", place->build_id[i]); /* fits */
+	(void)snprintf(text, sizeof(text), "%s+0x%" PRIx64 "%s%s%s", module ? module : "?", address,
+		       *id ? FRAMES_BUILD : "", id, *id ? ")" : ""); /* cut if too long */
 	book_line_add(line, &name, module);
 }
 
@@ -151,7 +155,7 @@ static void book_line_add_native(struct book_line *line, struct book_reading *re
 	struct namer_place place;
 
 	if (reader_module(&reading->book->reader, frame->module, &module) < 0) {
-		book_line_add_place(line, NULL, frame->value);
+		book_line_add_place(line, NULL, frame->value, NULL);
 		return;
 	}
 	if (book_place(reading->book, frame, &module, book_text(reading, module.path), &place) &&
@@ -167,7 +171,7 @@ static void book_line_add_native(struct book_line *line, struct book_reading *re
 	for (size_t i = 0; i < count; i++)
 		book_line_add(line, &names[i], book_module_name(place.path));
 	if (count == 0)
-		book_line_add_place(line, book_module_name(place.path), frame->value);
+		book_line_add_place(line, book_module_name(place.path), frame->value, &place);
 }
 
 /*
