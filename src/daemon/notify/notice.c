@@ -140,8 +140,9 @@ struct notice *notice_new_incident(const struct snapshot *snapshot,
 	notice->type = incident->type;
 	notice->bytes = incident->size;
 	notice->count = more;
-	notice_set_stack(notice,
-			 incident->second.stack ? incident->second.stack : incident->first.stack);
+	notice_set_stack(notice, incident->second.known && incident->second.stack
+					 ? incident->second.stack
+					 : incident->first.stack);
 	json = open_memstream(&notice->json, &notice->json_length);
 	text = open_memstream(&notice->text, &notice->text_length);
 	if (json && text) {
