@@ -61,6 +61,27 @@ static bool frames_is_python(const char *file)
 	return dot && (strcmp(dot, ".py") == 0 || strcmp(dot, ".pyx") == 0);
 }
 
+static bool frames_begins_module(const char *function, const char *module)
+{
+	size_t length = strlen(module);
+
+	return strncmp(function, module, length) == 0 && strncmp(function + length, "+0x", 3) == 0;
+}
+
+/* The build id behind a function; NULL = none. Names may contain anything, but these have none. */
+static char *frames_cut_build(char *function)
+{
+	char *mark = strstr(function, FRAMES_BUILD);
+	char *id = mark ? mark + sizeof(FRAMES_BUILD) - 1 : NULL;
+	size_t length = id ? strspn(id, "0123456789abcdef") : 0;
+
+	if (length == 0 || id[length] != ')')
+		return NULL;
+	*mark = '\0';
+	id[length] = '\0';
+	return id;
+}
+
 static void frames_parse(char *part, struct frames_one *ret_frame)
 {
 	struct frames_one frame = {.function = part};
@@ -83,12 +104,8 @@ static void frames_parse(char *part, struct frames_one *ret_frame)
 		*end = '\0';
 		frame.is_skipped = true;
 	}
-	end = strstr(function, FRAMES_BUILD);
-	if (end) {
-		*end = '\0';
-		frame.build_id = end + sizeof(FRAMES_BUILD) - 1;
-		end[sizeof(FRAMES_BUILD) - 1 + strcspn(frame.build_id, ")")] = '\0';
-	}
+	if (!frame.file && frame.module && frames_begins_module(function, frame.module))
+		frame.build_id = frames_cut_build(function);
 	end = strstr(function, FRAMES_APPROXIMATE);
 	if (end) {
 		*end = '\0';
@@ -115,13 +132,6 @@ bool frames_next(struct frames *frames, struct frames_one *ret_frame)
 	}
 	frames_parse(part, ret_frame);
 	return true;
-}
-
-static bool frames_begins_module(const char *function, const char *module)
-{
-	size_t length = strlen(module);
-
-	return strncmp(function, module, length) == 0 && strncmp(function + length, "+0x", 3) == 0;
 }
 
 bool frames_is_address(const struct frames_one *frame)
