@@ -19,6 +19,7 @@ SCHEMA = "ttmem.pytest/1"
 Known = Dict[str, _judge.Sums]  # for each test the bytes of each call site
 
 _SUMMARY_SITES = 10
+_SUMMARY_NAMES = 5  # of a call site
 _WARMUP_MAX = 1000
 _BASELINE_MAX = 256 << 20  # characters
 _BASELINE_FIELDS: Dict[str, Any] = {
@@ -235,6 +236,23 @@ def read_baseline(path: Optional[str]) -> Known:
         raise ValueError(f"{path} is no baseline: {error}") from error
 
 
+def _name_lines(leaks: List[Row]) -> List[str]:
+    """What the leaks of a call site are called, if differently: the largest, and how many more."""
+    sums: Dict[Optional[str], int] = {}
+    for leak in leaks:
+        sums[leak["name"]] = sums.get(leak["name"], 0) + leak["size"]
+    if len(sums) < 2:
+        return []
+    names = sorted(sums.items(), key=lambda item: -item[1])
+    lines = [
+        f"            {size_text(size):>10}  {'without a name' if name is None else _judge.shown(name)}"
+        for name, size in names[:_SUMMARY_NAMES]
+    ]
+    if len(names) > _SUMMARY_NAMES:
+        lines.append(f"            ... and {len(names) - _SUMMARY_NAMES} more names")
+    return lines
+
+
 def _site_lines(report: Report) -> List[str]:
     sites: Dict[_judge.Site, List[Row]] = {}
     for leak in report.leaks:
@@ -246,6 +264,7 @@ def _site_lines(report: Report) -> List[str]:
         where = f" at {_judge.frame_text(site)}" if site else ""
         label = _judge.shown(_judge.label_of_site(leaks))
         lines.append(f"{size_text(_bytes_of(leaks)):>10}  {len(leaks)} x {label}{where}")
+        lines.extend(_name_lines(leaks))
     return lines
 
 

@@ -23,7 +23,6 @@
 #include "model/types.h"
 
 #define BUFFERS_KEY 8192
-#define BUFFERS_NAMES 5u                /* shown of a call site; --json has more */
 #define BUFFERS_INDENT "              " /* below the type */
 
 struct buffers {
@@ -112,29 +111,6 @@ static void buffers_csv(const struct snapshot *snapshot)
 	}
 }
 
-/* The names below a call site; one is in its line. */
-static void buffers_print_names(const struct group_list *list, const struct group *site)
-{
-	char number[TEXT_NUMBER_SIZE];
-
-	for (size_t i = 0; site->names > 1 && i < site->names; i++) {
-		const struct group *name = &list->names[site->first_name + i];
-
-		if (i == BUFFERS_NAMES) {
-			printf(BUFFERS_INDENT "... and %zu more names\n", site->names - i);
-			return;
-		}
-		printf(BUFFERS_INDENT "%10s %9" PRIu64 "  ", text_size(name->bytes, number),
-		       name->buffers);
-		text_put(stdout, name->name ? name->name : "(no name)");
-		if (name->phase) {
-			fputs(" in ", stdout);
-			text_put(stdout, name->phase);
-		}
-		putchar('\n');
-	}
-}
-
 /* A call site as people read it: what stands for its stack, then all of it. */
 static const char *buffers_site(const struct group *site, char *text, size_t size)
 {
@@ -183,7 +159,8 @@ static void buffers_print_groups(const struct buffers *buffers, const struct sna
 		if (sites && buffers->stacks)
 			session_print_stack(group->stack, BUFFERS_INDENT);
 		if (sites)
-			buffers_print_names(list, group);
+			session_print_names(list->names + group->first_name, group->names,
+					    group->names, BUFFERS_INDENT);
 	}
 }
 

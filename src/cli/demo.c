@@ -44,15 +44,16 @@ struct demo_part {
 	unsigned int enters;
 	unsigned int killed; /* 0 = never */
 	const char *pace_ms;
+	const char *share; /* of its card's memory, "INDEX/COUNT" */
 };
 
 static const struct demo_part demo_cast[] = {
-	{"llm", "n300", "llama-serve", "0", 0, 0, "20"},
-	{"training", "p150", "train-llama", "2", 0, 45, "15"},
-	{"server", "n150", "embed-server", "3", 5, 0, "30"},
-	{"leak", "n150", "rag-cache", "3", 10, 0, "25"},
-	{"double_free", "p150", "kv-evict", "2", 20, 0, "40"},
-	{"fragmentation", "n150", "lora-adapter", "5", 30, 0, "20"},
+	{"llm", "n300", "llama-serve", "0", 0, 0, "20", "0/1"},
+	{"training", "p150", "train-llama", "2", 0, 45, "15", "0/2"},
+	{"server", "n150", "embed-server", "3", 5, 0, "30", "0/2"},
+	{"leak", "n150", "rag-cache", "3", 10, 0, "25", "1/2"},
+	{"double_free", "p150", "kv-evict", "2", 20, 0, "40", "1/2"},
+	{"fragmentation", "n150", "lora-adapter", "5", 30, 0, "20", "0/1"},
 };
 
 struct demo {
@@ -78,10 +79,18 @@ static void demo_on_term(int number)
 	demo_stop = 1;
 }
 
-/* "ttmem demo --play WORKLOAD CARD DEVICE COMM MS PACE": a member of the cast. */
+static struct sim_share demo_share(const char *text)
+{
+	char *rest;
+	uint32_t index = (uint32_t)strtoul(text, &rest, 10);
+
+	return (struct sim_share){index, *rest ? (uint32_t)strtoul(rest + 1, NULL, 10) : 0};
+}
+
+/* "ttmem demo --play WORKLOAD CARD DEVICE COMM MS PACE [SHARE]": a member of the cast. */
 static int demo_play(int argc, char **argv)
 {
-	const struct workload *workload = argc == 6 ? workload_find(argv[0]) : NULL;
+	const struct workload *workload = argc == 6 || argc == 7 ? workload_find(argv[0]) : NULL;
 	struct workload_context context = {.stop = &demo_stop};
 	int r;
 
@@ -91,6 +100,7 @@ static int demo_play(int argc, char **argv)
 	context.first_device = (uint32_t)strtoul(argv[2], NULL, 10);
 	context.run_ms = (uint32_t)strtoul(argv[4], NULL, 10);
 	context.pace_ms = (uint32_t)strtoul(argv[5], NULL, 10);
+	context.share = argc > 6 ? demo_share(argv[6]) : (struct sim_share){0};
 	context.seed = (uint64_t)getpid();
 	(void)prctl(PR_SET_NAME, argv[3]);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* the cast ends with the demo */
@@ -110,8 +120,8 @@ static int demo_enter(struct demo *demo, size_t i)
 	const struct demo_part *part = &demo_cast[i];
 	char ms[16];
 	const char *words[] = {
-		"/proc/self/exe", "demo",     "--play", part->workload, part->card,
-		part->device,     part->comm, ms,       part->pace_ms,  NULL,
+		"/proc/self/exe", "demo", "--play",      part->workload, part->card, part->device,
+		part->comm,       ms,     part->pace_ms, part->share,    NULL,
 	};
 
 	(void)snprintf(ms, sizeof(ms), "%u", demo->keep ? DEMO_ENDLESS_MS : demo->seconds * 1000);

@@ -6,12 +6,12 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/common/daemon-pages.h"
+#include "model/amount.h"
 #include "model/sites/growth.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -78,45 +78,20 @@ static int recall_one(struct daemon_client *remote, const struct snapshot *snaps
 	return growth_recall(growth, snapshot, &past);
 }
 
-/* What a process holds, for choosing the largest. */
-struct recall_process {
-	uint64_t bytes;
-	const struct snapshot_process *process;
-};
-
-static int recall_compare(const void *left, const void *right)
-{
-	const struct recall_process *a = left, *b = right;
-
-	return (a->bytes < b->bytes) - (a->bytes > b->bytes);
-}
-
 int growth_recall_ask(struct daemon_client *remote, const struct snapshot *snapshot,
 		      struct growth *growth)
 {
-	CLEANUP_FREE struct recall_process *list =
-		calloc(snapshot->process_count + 1, sizeof(*list));
-	size_t count = 0;
+	const struct snapshot_process *list[RECALL_PROCESSES];
+	size_t count = amount_largest(snapshot, true, RECALL_PROCESSES, list);
 	int r = 0;
 
-	if (!list)
-		return -ENOMEM;
-	for (size_t i = 0; i < snapshot->process_count; i++) {
-		const struct snapshot_process *process = &snapshot->processes[i];
-		uint64_t bytes, buffers;
-
-		snapshot_process_totals(process, &bytes, &buffers);
-		if (process->alive && buffers > 0)
-			list[count++] = (struct recall_process){bytes, process};
-	}
-	qsort(list, count, sizeof(*list), recall_compare);
-	for (size_t i = 0; r == 0 && i < count && i < RECALL_PROCESSES; i++) {
-		uint64_t start = list[i].process->start_ns;
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		uint64_t start = list[i]->start_ns;
 		uint64_t life = snapshot->time_ns - bits_min(start, snapshot->time_ns);
 
 		for (size_t k = 0; r == 0 && k < ARRAY_SIZE(recall_spans); k++) {
 			if (k == 0 || life > recall_spans[k - 1].span_ns)
-				r = recall_one(remote, snapshot, list[i].process, k, growth);
+				r = recall_one(remote, snapshot, list[i], k, growth);
 		}
 	}
 	return r == -ENOMEM ? r : 0; /* otherwise there is no past to ask for */

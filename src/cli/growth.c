@@ -26,7 +26,8 @@
 #include "model/types.h"
 
 #define GROWTH_SAMPLES 5u
-#define GROWTH_SECONDS 2u                       /* how long to look */
+#define GROWTH_SECONDS 2u /* how long to look */
+#define GROWTH_INDENT "              "
 #define GROWTH_PLACE (2 * GROUP_NAMES_TEXT + 8) /* names and a frame */
 
 /* The trends come from the daemon. */
@@ -132,7 +133,9 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 		table_text(&table, site->comm);
 		table_text(&table, types_name(site->type));
 		table_text(&table, growth_place(site, place, sizeof(place)));
-		session_print_stack(site->stack, "              ");
+		session_print_names(growth->names + site->first_name, site->listed, site->names,
+				    GROWTH_INDENT);
+		session_print_stack(site->stack, GROWTH_INDENT);
 	}
 	growth_print_trends(growth);
 	growth_print_span(growth, is_asked);

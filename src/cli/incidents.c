@@ -214,6 +214,7 @@ static int incidents_recall(struct daemon_client *remote, const struct filter *f
 	const struct daemon_pages_query query = {
 		.document = "incidents",
 		.list = "incidents",
+		.names = true,
 		.pid = filter->has_pid ? filter->pid : 0,
 	};
 	uint64_t hidden;

@@ -14,8 +14,10 @@
 #include "cli/common/daemon-pages.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
+#include "cli/common/session.h"
 #include "model/filter.h"
 #include "model/sites/frames.h"
+#include "model/sites/group.h"
 #include "model/sites/site.h"
 #include "source/daemon-client/daemon-client.h"
 
@@ -28,6 +30,8 @@ struct leaks {
 
 #define LEAKS_PLACE 4096u   /* longer names are cut */
 #define LEAKS_SITES_MAX 20u /* per process, the largest: as many as a person reads */
+
+#define LEAKS_INDENT "              "
 
 static void leaks_cleanup(struct daemon_client **remote)
 {
@@ -74,6 +78,26 @@ static void leaks_print_place(const json_t *site)
 	text_put(stdout, site_frame_text(&frame, text, sizeof(text)));
 }
 
+/* What its buffers are called, if differently. */
+static void leaks_print_names(const json_t *site)
+{
+	const json_t *rows = json_object_get(site, "names");
+	struct group names[GROUP_NAMES_LISTED];
+	size_t count = 0;
+
+	for (; count < json_array_size(rows) && count < GROUP_NAMES_LISTED; count++) {
+		const json_t *row = json_array_get(rows, count);
+
+		names[count] = (struct group){
+			.name = daemon_pages_text(row, "name"),
+			.phase = daemon_pages_text(row, "phase"),
+			.bytes = daemon_pages_number(row, "bytes"),
+			.buffers = daemon_pages_number(row, "buffers"),
+		};
+	}
+	session_print_names(names, count, daemon_pages_number(site, "name_count"), LEAKS_INDENT);
+}
+
 static void leaks_print_site(const json_t *site, uint64_t ended_ns)
 {
 	const char *type = daemon_pages_text(site, "type"), *name = daemon_pages_text(site, "name");
@@ -98,7 +122,8 @@ static void leaks_print_site(const json_t *site, uint64_t ended_ns)
 		printf(", %s old", text_duration(ended_ns - oldest, number));
 	leaks_print_place(json_object_get(site, "site"));
 	putchar('\n');
-	daemon_pages_print_stack(json_object_get(site, "stack"), "              at ");
+	leaks_print_names(site);
+	daemon_pages_print_stack(json_object_get(site, "stack"), LEAKS_INDENT "at ");
 }
 
 static int leaks_print(void *context, const json_t *process)
@@ -180,7 +205,7 @@ static int leaks_run(int argc, char **argv)
 		.count = ARRAY_SIZE(items),
 	};
 	struct daemon_pages_query query = {
-		.document = "leaks", .list = "processes", .sublist = "buffers"};
+		.document = "leaks", .list = "processes", .sublist = "buffers", .names = true};
 	bool is_begun; /* there is nothing to print instead */
 	int r = options_parse_only(&options, argc, argv);
 

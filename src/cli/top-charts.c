@@ -11,7 +11,6 @@
 
 #include "base/array.h"
 #include "base/bits.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/common/daemon-pages.h"
@@ -127,44 +126,20 @@ static int top_charts_ask(struct top_charts *self, struct daemon_client *remote,
 	return daemon_pages_rows(remote, &query, top_charts_row, self, NULL);
 }
 
-struct top_charts_process {
-	uint64_t bytes;
-	const struct snapshot_process *process;
-};
-
-static int top_charts_compare(const void *left, const void *right)
-{
-	const struct top_charts_process *a = left, *b = right;
-
-	return (a->bytes < b->bytes) - (a->bytes > b->bytes);
-}
-
 /* Those that hold the most; a pid may have been another process's before. */
 static int top_charts_ask_processes(struct top_charts *self, struct daemon_client *remote,
 				    const struct snapshot *snapshot)
 {
-	CLEANUP_FREE struct top_charts_process *list =
-		calloc(snapshot->process_count + 1, sizeof(*list));
-	size_t count = 0;
+	const struct snapshot_process *list[TOP_CHARTS_PROCESSES];
+	size_t count = amount_largest(snapshot, false, TOP_CHARTS_PROCESSES, list);
 	int r = 0;
 
-	if (!list)
-		return -ENOMEM;
-	for (size_t i = 0; i < snapshot->process_count; i++) {
-		const struct snapshot_process *process = &snapshot->processes[i];
-
-		if (process->alive && !process->untracked)
-			list[count++] = (struct top_charts_process){
-				amount_of_process(process, AMOUNT_ANYWHERE, AMOUNT_ALL).used,
-				process};
-	}
-	qsort(list, count, sizeof(*list), top_charts_compare);
-	for (size_t i = 0; r == 0 && i < bits_min(count, TOP_CHARTS_PROCESSES); i++) {
-		struct series_key key = model_process_key(list[i].process);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		struct series_key key = model_process_key(list[i]);
 
 		self->process = &key;
-		r = top_charts_ask(self, remote, list[i].process->pid,
-				   bits_max(self->from_ns, list[i].process->start_ns));
+		r = top_charts_ask(self, remote, list[i]->pid,
+				   bits_max(self->from_ns, list[i]->start_ns));
 		self->process = NULL;
 	}
 	return r;

@@ -31,6 +31,7 @@ static void tell_journal(struct daemon *daemon, const struct notice *notice)
 		.bytes = notice->bytes,
 		.buffers = notice->buffers,
 		.stack = notice->stack,
+		.site = notice->site,
 	};
 
 	if (!daemon->journal)
@@ -48,6 +49,7 @@ void daemon_tell(struct daemon *daemon, const struct notice *notice)
 		.pid = notice->pid,
 		.user = notice->user,
 		.device = notice->device,
+		.site = notice->site,
 		.json = notice->json,
 		.length = notice->json_length,
 	};

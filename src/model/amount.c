@@ -66,6 +66,43 @@ struct amount amount_of_process(const struct snapshot_process *process, uint32_t
 	return amount;
 }
 
+/* Puts a process in its place among the @count largest so far. Returns how many there are now. */
+static size_t amount_insert(const struct snapshot_process *process, uint64_t used, size_t count,
+			    size_t most, const struct snapshot_process **processes)
+{
+	size_t at = count < most ? count : most - 1;
+
+	for (; at > 0; at--) {
+		const struct snapshot_process *before = processes[at - 1];
+
+		if (amount_of_process(before, AMOUNT_ANYWHERE, AMOUNT_ALL).used >= used)
+			break;
+		processes[at] = before;
+	}
+	processes[at] = process;
+	return count < most ? count + 1 : most;
+}
+
+size_t amount_largest(const struct snapshot *snapshot, bool with_buffers, size_t most,
+		      const struct snapshot_process **ret_processes)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+		struct amount amount = amount_of_process(process, AMOUNT_ANYWHERE, AMOUNT_ALL);
+
+		if (!process->alive || process->untracked || (with_buffers && !amount.buffers))
+			continue;
+		if (count == most &&
+		    amount_of_process(ret_processes[most - 1], AMOUNT_ANYWHERE, AMOUNT_ALL).used >=
+			    amount.used)
+			continue;
+		count = amount_insert(process, amount.used, count, most, ret_processes);
+	}
+	return count;
+}
+
 size_t amount_of_driver(const struct snapshot_driver_memory *memory,
 			struct amount_driver_row ret_rows[AMOUNT_DRIVER_ROWS])
 {

@@ -6,9 +6,11 @@
  * KERNEL, because these share a memory.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct snapshot;
 struct snapshot_device;
 struct snapshot_driver_memory;
 struct snapshot_part;
@@ -34,6 +36,13 @@ struct amount amount_of_part(const struct snapshot_part *part, uint32_t folded);
 /* @row: the device's row in the snapshot, or AMOUNT_ANYWHERE. */
 struct amount amount_of_process(const struct snapshot_process *process, uint32_t row,
 				uint32_t folded);
+
+/*
+ * The living processes that hold the most, largest first, @most of them at most; only those whose
+ * buffers are known if @with_buffers. Returns how many.
+ */
+size_t amount_largest(const struct snapshot *snapshot, bool with_buffers, size_t most,
+		      const struct snapshot_process **ret_processes);
 
 /* A line about memory that the driver keeps, for tables: its name says that it is the driver's word. */
 struct amount_driver_row {

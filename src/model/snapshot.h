@@ -324,7 +324,8 @@ struct snapshot_party {
 	uint32_t thread;
 	const char *name;
 	const char *phase;
-	const char *stack; /* as a buffer's */
+	const char *stack;  /* as a buffer's */
+	uint64_t stack_key; /* the same for the same stack, with names or without; 0 = not known */
 };
 
 struct snapshot_incident {

@@ -15,7 +15,7 @@
 
 static void open_n150(struct sim_device *device)
 {
-	assert(sim_device_init(device, sim_card_find("n150"), 0, 0, 3) == 0);
+	assert(sim_device_init(device, sim_card_find("n150"), 0, 0, 3, NULL) == 0);
 }
 
 static uint64_t must_alloc(struct sim_device *device, uint32_t type, uint64_t size)
@@ -31,10 +31,37 @@ UNIT(init_refuses_chips_that_are_not_there)
 {
 	struct sim_device device;
 
-	assert(sim_device_init(&device, NULL, 0, 0, 0) == -EINVAL);
-	assert(sim_device_init(&device, sim_card_find("n300"), 0, 2, 0) == -EINVAL);
-	assert(sim_device_init(&device, sim_card_find("n300"), 0, 0, 1024) == -EINVAL);
+	assert(sim_device_init(&device, NULL, 0, 0, 0, NULL) == -EINVAL);
+	assert(sim_device_init(&device, sim_card_find("n300"), 0, 2, 0, NULL) == -EINVAL);
+	assert(sim_device_init(&device, sim_card_find("n300"), 0, 0, 1024, NULL) == -EINVAL);
 	assert(fake_figures()->devices == 0);
+}
+
+UNIT(processes_that_share_a_card_have_addresses_of_their_own)
+{
+	static const uint32_t types[] = {TTMEM_DRAM, TTMEM_L1, TTMEM_SYSTEM_MEMORY, TTMEM_L1_SMALL,
+					 TTMEM_TRACE};
+	const struct sim_card *card = sim_card_find("n150");
+	const struct sim_share first = {0, 2}, second = {1, 2}, none = {2, 2};
+	struct sim_device whole, a, b;
+
+	open_n150(&whole);
+	assert(sim_device_init(&a, card, 0, 0, 3, &first) == 0);
+	assert(sim_device_init(&b, card, 0, 0, 3, &second) == 0);
+	assert(sim_device_init(&b, card, 0, 0, 3, &none) == -EINVAL);
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		const struct sim_bank *all = sim_device_bank(&whole, types[i]);
+		const struct sim_bank *low = sim_device_bank(&a, types[i]);
+		const struct sim_bank *high = sim_device_bank(&b, types[i]);
+
+		assert(low->base == all->base && low->size > 0 && low->size == high->size);
+		assert(high->base == low->base + low->size);
+		assert(high->base + high->size <= all->base + all->size);
+		assert(high->base % all->alignment == all->base % all->alignment);
+	}
+	sim_device_deinit(&whole);
+	sim_device_deinit(&a);
+	sim_device_deinit(&b);
 }
 
 UNIT(a_device_is_declared_and_closed)

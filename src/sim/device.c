@@ -14,10 +14,20 @@
 
 #include "sim/sim-card.h"
 
-static int init_bank(struct sim_bank *bank, const struct sim_window *window, uint64_t top)
+/* The code that passes a request on to ttmem: a simulated buffer was asked for by the workload. */
+static const char allocators[] =
+	"sim_*,report_alloc,fail_alloc,alloc_everywhere,alloc_tensor,alloc_on_mesh,free_last";
+
+static int init_bank(struct sim_bank *bank, const struct sim_window *window, uint64_t top,
+		     const struct sim_share *share)
 {
-	return sim_bank_init(bank, window->base, window->size - top, window->banks,
-			     window->alignment);
+	uint64_t size = window->size - top, base = window->base;
+
+	if (share && share->count) {
+		size = size / share->count / window->alignment * window->alignment;
+		base += share->index * size;
+	}
+	return sim_bank_init(bank, base, size, window->banks, window->alignment);
 }
 
 /**
@@ -27,11 +37,12 @@ static int init_bank(struct sim_bank *bank, const struct sim_window *window, uin
  * @board: distinguishes several boards of one kind
  * @chip: which chip of the board it is
  * @number: the number under which this process knows it
+ * @share: the part of its memory that this process uses; NULL = all
  *
- * Return: 0, or -EINVAL if there is no such chip or number.
+ * Return: 0, or -EINVAL if there is no such chip, number or share.
  */
 int sim_device_init(struct sim_device *device, const struct sim_card *card, uint32_t board,
-		    uint32_t chip, uint32_t number)
+		    uint32_t chip, uint32_t number, const struct sim_share *share)
 {
 	struct sim_device new = {.number = number, .card = card};
 	struct sim_window small, trace;
@@ -39,23 +50,24 @@ int sim_device_init(struct sim_device *device, const struct sim_card *card, uint
 
 	if (!card || chip >= card->chips || number >= TTMEM_DEVICE_COUNT)
 		return -EINVAL;
+	if (share && share->count && share->index >= share->count)
+		return -EINVAL;
 
 	small = sim_card_window(card->chip, TTMEM_L1_SMALL);
 	trace = sim_card_window(card->chip, TTMEM_TRACE);
-	r = init_bank(&new.dram, &card->chip->dram, trace.size);
+	r = init_bank(&new.dram, &card->chip->dram, trace.size, share);
 	if (r == 0)
-		r = init_bank(&new.l1, &card->chip->l1, small.size);
+		r = init_bank(&new.l1, &card->chip->l1, small.size, share);
 	if (r == 0)
-		r = init_bank(&new.l1_small, &small, 0);
+		r = init_bank(&new.l1_small, &small, 0, share);
 	if (r == 0)
-		r = init_bank(&new.trace, &trace, 0);
+		r = init_bank(&new.trace, &trace, 0, share);
 	if (r == 0)
-		r = init_bank(&new.system, &card->chip->system, 0);
+		r = init_bank(&new.system, &card->chip->system, 0, share);
 	if (r < 0)
 		return r; /* an empty bank owns nothing yet */
 
-	/* A simulated buffer was asked for by the workload, not by the simulated allocator. */
-	ttmem_skip_frames("report_alloc,sim_*,alloc_everywhere,alloc_tensor,alloc_on_mesh");
+	ttmem_skip_frames(allocators);
 	sim_card_declare(card, board, chip, number);
 	*device = new;
 	return 0;

@@ -37,6 +37,16 @@ struct sim_device {
 	struct sim_bank system;
 };
 
+/*
+ * Which part of a card's memory a process may use: the @index-th of @count equal ones. Each process
+ * allocates for itself, so processes that share a card would otherwise use the same addresses, and
+ * on a real card they would destroy each other's data. @count 0: all of it.
+ */
+struct sim_share {
+	uint32_t index;
+	uint32_t count;
+};
+
 /* Arguments of sim_device_alloc(); unused fields are 0. */
 struct sim_request {
 	uint32_t type;
@@ -51,7 +61,7 @@ struct sim_request {
 };
 
 int sim_device_init(struct sim_device *device, const struct sim_card *card, uint32_t board,
-		    uint32_t chip, uint32_t number);
+		    uint32_t chip, uint32_t number, const struct sim_share *share);
 void sim_device_deinit(struct sim_device *device);
 
 int sim_device_alloc(struct sim_device *device, const struct sim_request *request,

@@ -154,7 +154,7 @@ static _Noreturn void worker_main(const struct server *server, uint32_t index)
 		context.deadline_ns = life_end;
 
 	r = sim_device_init(&device, server->card, board, index % server->card->chips,
-			    context.first_device + index);
+			    context.first_device + index, &context.share);
 	if (r == 0)
 		r = serve(&context, &device, context.leaking_worker == index + 1);
 	sim_device_deinit(&device);

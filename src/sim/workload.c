@@ -97,7 +97,7 @@ int workload_open(const struct workload_context *context, uint32_t max,
 	*ret_devices = (struct workload_devices){0};
 	for (uint32_t i = 0; i < n; i++) {
 		r = sim_device_init(&ret_devices->device[i], card, context->first_device, i,
-				    context->first_device + i);
+				    context->first_device + i, &context->share);
 		if (r < 0) {
 			workload_close(ret_devices);
 			return r;

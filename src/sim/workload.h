@@ -24,6 +24,7 @@ struct workload_context {
 	uint32_t scale;          /* sizes and counts are divided by this; 0 and 1 = real sizes */
 	uint32_t run_ms;         /* duration; 0 = one short round without any sleep */
 	uint32_t pace_ms;        /* sleep between steps */
+	struct sim_share share;  /* of its card's memory, if others use the card too */
 	uint64_t seed;
 	volatile int *stop; /* the workload ends soon when it is not 0; may be NULL */
 	/* private, set by workload_run() */

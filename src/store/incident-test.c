@@ -2,6 +2,7 @@
 
 /* Incidents: stored ones can be read back, repetitions are counted, and users are kept apart. */
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/unit.h"
@@ -62,7 +63,9 @@ UNIT(an_incident_comes_back_whole)
 	assert(told.incidents == 1 && told.holders == 0 && told.parts == 0);
 	assert(strcmp(told.incident.site.kind, "double_free") == 0);
 	assert(told.incident.site.type == L1 && told.incident.site.count == 3);
-	assert(strcmp(told.incident.site.name, "weights") == 0 && !told.incident.site.phase);
+	assert(!told.incident.site.name && !told.incident.site.phase);
+	assert(strcmp(told.incident.site.stack, "a.c:2:g @ app") == 0);
+	assert(strcmp(told.incident.example.first.name, "weights") == 0);
 	assert(told.incident.example.address == 0x8000 && told.incident.example.has_address);
 	assert(told.incident.example.size == 64 && told.incident.example.count == 3);
 	assert(told.incident.example.largest_free == UINT64_MAX);
@@ -99,6 +102,94 @@ UNIT(an_incident_that_goes_on_is_counted_once)
 	told = testing_told_incidents(&world, &(struct store_filter){.pid = 42});
 	assert(told.incidents == 1 && told.incident.example.count == 5);
 	assert(testing_told_incidents(&world, &(struct store_filter){.pid = 44}).incidents == 0);
+	testing_close(&world);
+}
+
+/* Puts one of @pid with another name, address or stack. */
+static void put_changed(struct testing_world *world, uint32_t pid, const char *name,
+			uint64_t address, const char *stack, uint64_t key)
+{
+	struct snapshot *snapshot = testing_snapshot(world->real_ns);
+	struct snapshot_incident incident = double_free(testing_process(snapshot, pid, "train"), 1);
+
+	snapshot->processes[0].user_id = 1000;
+	incident.address = address;
+	incident.first.name = name;
+	incident.second.stack = stack;
+	incident.second.stack_key = key;
+	store_put_incident(world->store, snapshot, &incident);
+	snapshot_free(snapshot);
+}
+
+UNIT(one_line_is_one_site_whatever_its_buffers_are_called)
+{
+	struct testing_world world;
+	struct testing_told told;
+	char name[32];
+
+	testing_init(&world);
+	testing_open(&world);
+	for (uint32_t i = 0; i < 100; i++) {
+		(void)snprintf(name, sizeof(name), i % 2 ? "kv.%u" : "weights.%u", i);
+		put_changed(&world, 42, name, 0x1000 * (i + 1), "a.c:2:g @ app", 7);
+	}
+	testing_flush(&world);
+	told = testing_told_incidents(&world, &testing_everything);
+	assert(told.incidents == 1 && told.incident.site.count == 100);
+	assert(strcmp(told.incident.example.first.name, "kv.99") == 0); /* the last one */
+	testing_close(&world);
+}
+
+UNIT(two_lines_are_two_sites_though_their_buffers_have_one_name)
+{
+	struct testing_world world;
+
+	testing_init(&world);
+	testing_open(&world);
+	put_changed(&world, 42, "kv", 0x1000, "a.c:2:g @ app", 7);
+	put_changed(&world, 42, "kv", 0x1000, "a.c:3:g @ app", 8);
+	testing_flush(&world);
+	assert(testing_told_incidents(&world, &testing_everything).incidents == 2);
+	testing_close(&world);
+}
+
+UNIT(a_stack_that_gets_its_names_later_is_not_counted_again)
+{
+	struct testing_world world;
+	struct testing_told told;
+
+	testing_init(&world);
+	testing_open(&world);
+	put_changed(&world, 42, "kv", 0x1000, "app+0x12 @ app", 7);
+	put_changed(&world, 42, "kv", 0x1000, "a.c:2:g @ app", 7);
+	testing_flush(&world);
+	told = testing_told_incidents(&world, &testing_everything);
+	assert(told.incidents == 1 && told.incident.site.count == 1);
+	testing_close(&world);
+}
+
+UNIT(without_stacks_names_that_differ_in_numbers_are_one_site)
+{
+	struct testing_world world;
+	struct snapshot *snapshot;
+	struct snapshot_incident incident;
+	struct testing_told told;
+
+	testing_init(&world);
+	testing_open(&world);
+	for (uint64_t i = 0; i < 3; i++) {
+		static const char *const names[] = {"kv.1", "kv.2", "weights"};
+
+		snapshot = testing_snapshot(world.real_ns);
+		incident = double_free(testing_process(snapshot, 42, "train"), 1);
+		incident.first.stack = incident.second.stack = NULL;
+		incident.first.name = names[i];
+		store_put_incident(world.store, snapshot, &incident);
+		snapshot_free(snapshot);
+	}
+	testing_flush(&world);
+	told = testing_told_incidents(&world, &testing_everything);
+	assert(told.incidents == 2);
 	testing_close(&world);
 }
 

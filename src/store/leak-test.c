@@ -340,3 +340,58 @@ UNIT(one_users_leaks_do_not_evict_those_of_others)
 	snapshot_free(snapshot);
 	testing_close(&world);
 }
+
+UNIT(a_call_site_has_its_largest_names_and_how_many_there_are)
+{
+	static const char first[] = "413696 101 kv.7\x1e"
+				    "8192 2 \x1e"
+				    "4096 1 kv.0\x1e";
+	struct testing_world world;
+	struct snapshot *snapshot;
+	struct store_ending ending = {.book = 1, .ended_ns = 1};
+	struct testing_told told;
+	uint32_t process;
+	char name[32];
+	size_t separators = 0;
+
+	testing_init(&world);
+	testing_open(&world);
+	snapshot = testing_snapshot(world.real_ns);
+	process = testing_process(snapshot, 42, "train");
+	for (uint64_t i = 0; i < 200; i++) {
+		(void)snprintf(name, sizeof(name), "kv.%u", i < 100 ? 7 : (unsigned int)i - 100);
+		testing_buffer(snapshot, process, L1, 0x1000 * (i + 1), i < 198 ? name : NULL,
+			       NULL);
+	}
+	for (size_t i = 0; i < snapshot->buffer_count; i++)
+		snapshot->buffers[i].stack = snapshot_text(snapshot, "a.c:1:take @ app", 16);
+	store_put_leak(world.store, snapshot, process, &ending);
+	snapshot_free(snapshot);
+	testing_flush(&world);
+	told = testing_told_leaks(&world, &testing_everything);
+	/* kv.0 to kv.97, of which one also has the first hundred, and those without a name. */
+	assert(told.parts == 1 && told.part.buffers == 200 && told.part.name_count == 99);
+	assert(strncmp(told.part.names, first, sizeof(first) - 1) == 0);
+	for (const char *at = told.part.names; (at = strchr(at, STORE_PARTS_SEPARATOR)); at++)
+		separators++;
+	assert(separators + 1 == STORE_NAMES_MAX);
+	assert(testing_told_incidents(&world, &testing_everything).incidents == 1);
+	testing_close(&world);
+}
+
+/* A name may contain anything: it must not look like two. */
+UNIT(a_name_with_a_separator_stays_one_name)
+{
+	struct testing_world world;
+	struct testing_told told;
+
+	testing_init(&world);
+	testing_open(&world);
+	testing_put_leak(&world, 1,
+			 "a\x1e"
+			 "9 9 b");
+	testing_flush(&world);
+	told = testing_told_leaks(&world, &testing_everything);
+	assert(told.part.name_count == 1 && strcmp(told.part.names, "4096 1 a?9 9 b") == 0);
+	testing_close(&world);
+}

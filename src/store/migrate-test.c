@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A file of version 3 is converted when it is opened, with everything that it had. */
+/* A file of an earlier version is converted when it is opened, with everything that it had. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,11 +15,37 @@ enum {
 	BUFFERS = 3000, /* more than a chunk */
 };
 
+/* Makes the file what version 4 would have written: sites had names, and seen no "what". */
+static void make_version_4(const struct testing_world *world)
+{
+	testing_sql(world, "UPDATE sites SET name = (SELECT name FROM leak_sites WHERE site = id)"
+			   " WHERE kind = 'leak'");
+	testing_sql(world, "ALTER TABLE leak_sites DROP COLUMN name");
+	testing_sql(world, "ALTER TABLE leak_sites DROP COLUMN name_count");
+	testing_sql(world, "ALTER TABLE leak_sites DROP COLUMN names");
+	testing_sql(world, "ALTER TABLE held DROP COLUMN name_count");
+	testing_sql(world, "ALTER TABLE held DROP COLUMN names");
+	testing_sql(world, "DROP INDEX seen_site");
+	testing_sql(world, "ALTER TABLE seen RENAME TO newer");
+	testing_sql(world,
+		    "CREATE TABLE seen(process INTEGER NOT NULL,"
+		    " site INTEGER NOT NULL REFERENCES sites ON DELETE CASCADE,"
+		    " device INTEGER NOT NULL, address INTEGER NOT NULL, size INTEGER NOT NULL,"
+		    " count INTEGER NOT NULL, PRIMARY KEY(process, site, device, address, size))"
+		    " STRICT, WITHOUT ROWID");
+	testing_sql(world, "CREATE INDEX seen_site ON seen(site)");
+	testing_sql(world, "INSERT INTO seen SELECT process, site, device, address, size, count"
+			   " FROM newer");
+	testing_sql(world, "DROP TABLE newer");
+	testing_sql(world, "UPDATE schema SET version = 4");
+}
+
 /* Makes the file what version 3 would have written; @rows for each leak. */
 static void make_old(const struct testing_world *world, unsigned int rows)
 {
 	char insert[1024];
 
+	make_version_4(world);
 	testing_sql(
 		world,
 		"CREATE TABLE leak_buffers(leak INTEGER NOT NULL REFERENCES leaks ON DELETE"
@@ -62,7 +88,7 @@ UNIT(an_older_database_is_converted)
 	testing_put_leak(&world, 3, "weights");
 	testing_flush(&world);
 	assert(testing_health(&world).set_aside == 0 && testing_count_aside(&world) == 0);
-	assert(testing_sql(&world, "SELECT version FROM schema") == 4);
+	assert(testing_sql(&world, "SELECT version FROM schema") == 5);
 	told = testing_told_leaks(&world, &testing_everything);
 	assert(told.leaks == 3 && told.parts == 3 && told.buffers == 2 * BUFFERS + 1);
 	assert(told.leak.process.pid == 1 && told.leak.listed == BUFFERS);
@@ -116,5 +142,78 @@ UNIT(an_older_database_that_cannot_be_converted_is_set_aside)
 
 	add_to_old(&world, "DROP TABLE leak_buffers");
 	assert(testing_health(&world).set_aside == 1 && testing_count_leaks(&world) == 1);
+	testing_close(&world);
+}
+
+static void put_double_free(struct testing_world *world, uint64_t count)
+{
+	struct snapshot *snapshot = testing_snapshot(world->real_ns);
+	const struct snapshot_incident incident = {
+		.kind = "double_free",
+		.process = testing_process(snapshot, 7, "train"),
+		.type = DRAM,
+		.has_address = true,
+		.address = 0x8000,
+		.size = 64,
+		.largest_free = UINT64_MAX,
+		.count = count,
+		.time_ns = TESTING_START,
+		.last_ns = TESTING_START,
+		.first = {.known = true, .name = "kv cache", .stack = "a.c:1:f @ app"},
+		.second = {.known = true, .stack = "a.c:2:g @ app", .stack_key = 99},
+	};
+
+	store_put_incident(world->store, snapshot, &incident);
+	snapshot_free(snapshot);
+}
+
+/* Until version 4 incidents went by name, and so did leaks of one stack. */
+UNIT(sites_of_one_stack_become_one)
+{
+	struct testing_world world;
+	struct testing_told told;
+	const struct store_filter freed_twice = {.kind = "double_free"}, leaked = {.kind = "leak"};
+
+	testing_init(&world);
+	testing_open(&world);
+	put_double_free(&world, 3);
+	testing_put_leak(&world, 1, "weights");
+	testing_put_leak(&world, 2, "weights");
+	testing_flush(&world);
+	testing_close(&world);
+	make_version_4(&world);
+	/* What one line did under two names was two sites each. */
+	testing_sql(&world, "UPDATE sites SET stack = '', name = 'kv cache'"
+			    " WHERE kind = 'double_free'");
+	testing_sql(&world, "UPDATE sites SET stack = 'a.c:3:h @ app' WHERE kind = 'leak'");
+	testing_sql(&world, "INSERT INTO sites(kind, type, uid, comm, name, phase, stack, count,"
+			    " bytes, buffers, first_ns, last_ns) SELECT kind, type, uid, comm,"
+			    " 'other', phase, stack, 5, bytes, buffers, first_ns, last_ns + 1"
+			    " FROM sites");
+	testing_sql(&world, "INSERT INTO incidents SELECT id + 100, (SELECT max(s.id) FROM sites AS"
+			    " s WHERE s.kind = 'double_free'), process, time_ns, last_ns, device,"
+			    " device_uid, address, size, largest_free, count, first_ns,"
+			    " first_thread, first_size, first_name, first_phase, first_stack,"
+			    " second_ns, second_thread, second_size, second_name, second_phase,"
+			    " second_stack FROM incidents WHERE site = (SELECT min(s.id) FROM sites"
+			    " AS s WHERE s.kind = 'double_free')");
+	testing_sql(&world, "UPDATE leak_sites SET site = (SELECT max(id) FROM sites WHERE"
+			    " kind = 'leak') WHERE leak = 2");
+
+	testing_open(&world);
+	put_double_free(&world, 3); /* the same as before */
+	testing_flush(&world);
+	assert(testing_health(&world).set_aside == 0);
+	told = testing_told_incidents(&world, &freed_twice);
+	assert(told.incidents == 1 && told.incident.site.count == 8 && !told.incident.site.name);
+	told = testing_told_incidents(&world, &leaked);
+	assert(told.incidents == 1 && told.incident.site.count == 7);
+	told = testing_told_leaks(&world, &testing_everything);
+	assert(told.leaks == 2 && told.parts == 2 && told.part.name_count == 0);
+	assert(strcmp(told.part.name, "weights") == 0);
+	put_double_free(&world, 4);
+	testing_flush(&world);
+	told = testing_told_incidents(&world, &freed_twice);
+	assert(told.incidents == 1 && told.incident.site.count == 9);
 	testing_close(&world);
 }

@@ -15,18 +15,50 @@
 #include "model/sites/name-stem.h"
 #include "store/store-item.h"
 
+const struct store_item_party *store_item_caller(const struct store_item *item)
+{
+	return item->second.stack ? &item->second : &item->first;
+}
+
+/* Without a stack: the text that the site goes by. */
+static const char *store_item_word(const struct store_item *item)
+{
+	const uint32_t words[] = {item->first.name, item->second.name, item->first.phase,
+				  item->second.phase};
+	size_t i = 0;
+
+	while (i + 1 < ARRAY_SIZE(words) && !words[i])
+		i++;
+	return store_item_text(item, words[i]);
+}
+
+/* The stack of a living process may get its names only later: its key is the same then. */
+static int64_t store_item_what(const struct store_item *item)
+{
+	const struct store_item_party *caller = store_item_caller(item);
+	const char *text =
+		caller->stack ? store_item_text(item, caller->stack) : store_item_word(item);
+	uint64_t what = caller->stack ? caller->party.stack_key : 0;
+
+	if (!what)
+		what = hash_bytes(text, strlen(text));
+	return (int64_t)((what & INT64_MAX) | 1); /* not 0 */
+}
+
 /* As store-record.c finds the call site; other sites of the process have other keys. */
 static uint64_t store_item_site_key(const struct store_item *item)
 {
+	const struct store_item_party *caller = store_item_caller(item);
 	uint32_t name = item->first.name ? item->first.name : item->second.name;
 	uint32_t phase = name ? 0 : item->first.phase ? item->first.phase : item->second.phase;
 	const char *kind = store_item_text(item, item->incident_kind);
-	const char *phase_text = store_item_text(item, phase);
+	const char *text = store_item_text(item, caller->stack ? caller->stack : phase);
 	const uint64_t parts[] = {
 		hash_bytes(kind, strlen(kind)),
 		item->incident.type,
-		name ? name_stem_hash(store_item_text(item, name)) : 0,
-		hash_bytes(phase_text, strlen(phase_text)),
+		hash_bytes(text, strlen(text)),
+		caller->stack ? caller->party.stack_key
+			      : (name ? name_stem_hash(store_item_text(item, name)) : 0),
 	};
 
 	return hash_bytes(parts, sizeof(parts));
@@ -47,19 +79,21 @@ bool store_item_is_joinable(const struct store_item *item, const struct store_it
 	       to->repeat_count < STORE_REPEATS_MAX;
 }
 
-static struct store_repeat store_item_repeat(const struct store_item *item)
+struct store_repeat store_item_repeat(const struct store_item *item)
 {
 	return (struct store_repeat){
 		.device = item->incident.device,
 		.address = item->incident.has_address ? item->incident.address : 0,
 		.size = item->incident.size,
 		.count = item->incident.count,
+		.what = store_item_what(item),
 	};
 }
 
 static bool store_item_is_same(const struct store_repeat *a, const struct store_repeat *b)
 {
-	return a->device == b->device && a->address == b->address && a->size == b->size;
+	return a->device == b->device && a->address == b->address && a->size == b->size &&
+	       a->what == b->what;
 }
 
 int store_item_join(struct store_item *item, struct store_item *old)

@@ -24,6 +24,7 @@
 #include "model/merge.h"
 #include "model/sites/name-stem.h"
 #include "model/types.h"
+#include "store/store-item-names.h"
 
 #define STORE_SITES_GROUPED 2048u                    /* distinct call sites */
 #define STORE_SITES_SLOTS (2u * STORE_SITES_GROUPED) /* a power of two */
@@ -45,11 +46,19 @@ struct store_group {
 
 struct store_groups {
 	size_t count;
+	struct store_names names;
 	uint16_t slots[STORE_SITES_SLOTS]; /* 1 + index, 0 = empty */
 	struct store_group groups[STORE_SITES_GROUPED];
 };
 
 _Static_assert(STORE_SITES_GROUPED <= UINT16_MAX, "an index fits into a slot");
+
+static void store_groups_cleanup(struct store_groups **groups)
+{
+	if (*groups)
+		store_names_deinit(&(*groups)->names);
+	free(*groups);
+}
 
 static void store_item_cleanup(struct store_item **item)
 {
@@ -124,6 +133,8 @@ static uint64_t store_group_add(struct store_groups *groups, const struct snapsh
 		group->bytes = merge_add(group->bytes, bytes);
 		group->buffers++;
 		store_group_add_phase(group, buffer->phase);
+		store_names_add(&groups->names, (uint32_t)(group - groups->groups) + 1,
+				buffer->name, bytes);
 		group->oldest_ns = bits_min(group->oldest_ns, buffer->born_ns);
 		group->has_names = group->has_names || group->name != buffer->name;
 		group->has_stems =
@@ -131,13 +142,6 @@ static uint64_t store_group_add(struct store_groups *groups, const struct snapsh
 	}
 	return bytes;
 }
-
-/* How much of a list was packed. */
-struct store_list {
-	size_t bytes_max;
-	uint32_t rows;
-	size_t raw, bytes; /* before and after compression */
-};
 
 /* A group's rank among the others. */
 struct store_rank {
@@ -175,9 +179,9 @@ static int store_group_phases(const struct store_group *group, struct store_item
 
 		memcpy(to, group->phases[i], size);
 		for (char *at = to;
-		     (at = memchr(at, STORE_PHASES_SEPARATOR, size - (size_t)(at - to)));)
+		     (at = memchr(at, STORE_PARTS_SEPARATOR, size - (size_t)(at - to)));)
 			*at = '?';
-		to[size] = STORE_PHASES_SEPARATOR;
+		to[size] = STORE_PARTS_SEPARATOR;
 		to += size + 1;
 	}
 	to[-1] = '\0';
@@ -207,10 +211,11 @@ static int store_group_add_name(const struct store_group *group, struct store_it
 static int store_groups_keep(struct store_groups *groups, size_t most, struct store_item *item)
 {
 	CLEANUP_FREE struct store_rank *order = calloc(groups->count + 1, sizeof(*order));
+	CLEANUP_FREE struct store_names_top *tops = store_names_rank(&groups->names, groups->count);
 	size_t count = bits_min(groups->count, most);
 	int r = 0;
 
-	if (!order)
+	if (!order || !tops)
 		return -ENOMEM;
 	for (size_t i = 0; i < groups->count; i++) {
 		struct store_group *group = &groups->groups[i];
@@ -224,9 +229,11 @@ static int store_groups_keep(struct store_groups *groups, size_t most, struct st
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		struct store_item_site *site = &item->sites[item->site_count++];
 		struct store_group *group = order[i].group;
+		const struct store_names_top *top = &tops[group - groups->groups];
 
 		*site = (struct store_item_site){
 			.type = group->type,
+			.name_count = top->count,
 			.bytes = group->bytes,
 			.buffers = group->buffers,
 			.oldest_ns = group->oldest_ns,
@@ -239,6 +246,8 @@ static int store_groups_keep(struct store_groups *groups, size_t most, struct st
 			r = store_item_add_text(item, group->stack, &site->stack);
 		if (r == 0)
 			r = store_group_phases(group, item, &site->phases);
+		if (r == 0)
+			r = store_names_text(top, item, &site->names);
 	}
 	item->cut += groups->count - count;
 	return r;
@@ -285,79 +294,12 @@ static int store_item_examples(struct store_item *item, const struct snapshot *s
 	return r;
 }
 
-/* Makes a chunk of what is in the packer. 0, 1: that would be too much, or -ENOMEM. */
-static int store_item_add_chunk(struct store_item *item, struct store_packer *packer,
-				struct store_list *list)
-{
-	struct store_chunk *to =
-		array_grow(item->chunks, &item->chunk_capacity, item->chunk_count + 1, sizeof(*to));
-	size_t raw = store_packer_size(packer);
-	int r;
-
-	if (!to)
-		return -ENOMEM;
-	item->chunks = to;
-	to += item->chunk_count;
-	r = store_packer_take(packer, to);
-	if (r < 0)
-		return r;
-	to->first = list->rows;
-	list->raw += raw;
-	list->bytes += to->length;
-	if (list->bytes > list->bytes_max) {
-		free(to->bytes);
-		return 1;
-	}
-	list->rows += to->rows;
-	item->chunk_count++;
-	return list->raw > STORE_LEAK_RAW_MAX;
-}
-
-static void store_packer_cleanup(struct store_packer **packer)
-{
-	store_packer_free(*packer);
-}
-
-/* The buffers, in the order of the snapshot, until the list is full. */
-static int store_item_list(struct store_item *item, const struct snapshot *snapshot,
-			   uint32_t process, size_t bytes_max)
-{
-	CLEANUP(store_packer_cleanup) struct store_packer *packer = store_packer_new();
-	struct store_list list = {.bytes_max = bytes_max};
-	uint32_t device = STORE_ITEM_NONE, added = 0;
-	uint64_t unique_id = 0;
-	int r = packer ? 0 : -ENOMEM;
-
-	for (size_t i = 0; r == 0 && i < snapshot->buffer_count; i++) {
-		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
-
-		if (buffer->process != process)
-			continue;
-		if (added == STORE_LEAK_BUFFERS_MAX)
-			break;
-		if (buffer->device != device) {
-			const struct snapshot_part *part =
-				snapshot_find_part(snapshot, process, buffer->device);
-
-			device = buffer->device;
-			unique_id = part ? part->facts.unique_id : 0;
-		}
-		r = store_packer_add(packer, buffer, unique_id);
-		added++;
-		if (r == 0 && store_packer_is_full(packer))
-			r = store_item_add_chunk(item, packer, &list);
-	}
-	if (r == 0 && store_packer_count(packer) > 0)
-		r = store_item_add_chunk(item, packer, &list);
-	item->cut += item->leaked_buffers - list.rows;
-	return r < 0 ? r : 0;
-}
-
 int store_item_leak(const struct snapshot *snapshot, uint32_t process,
 		    const struct store_ending *ending, size_t bytes_max,
 		    struct store_item **ret_item)
 {
-	CLEANUP_FREE struct store_groups *groups = calloc(1, sizeof(*groups));
+	CLEANUP(store_groups_cleanup)
+	struct store_groups *groups = calloc(1, sizeof(*groups));
 	CLEANUP(store_item_cleanup)
 	struct store_item *item = store_item_new(STORE_ITEM_LEAK, ending->ended_ns);
 	uint64_t bytes, buffers;
@@ -466,7 +408,8 @@ static int store_item_holders(struct store_item *item, const struct snapshot *sn
 
 static int store_item_held(struct store_item *item, const struct snapshot *snapshot, uint32_t row)
 {
-	CLEANUP_FREE struct store_groups *groups = calloc(1, sizeof(*groups));
+	CLEANUP(store_groups_cleanup)
+	struct store_groups *groups = calloc(1, sizeof(*groups));
 	uint32_t process = STORE_ITEM_NONE, device = 0;
 	bool wanted = false;
 

@@ -47,6 +47,8 @@ struct store_item_site {
 	uint32_t type;
 	uint32_t name, phase, stack;
 	uint32_t phases; /* of its buffers, as in struct store_part */
+	uint32_t names;  /* likewise */
+	uint32_t name_count;
 	uint64_t bytes;
 	uint64_t buffers;
 	uint64_t oldest_ns;
@@ -70,6 +72,7 @@ struct store_repeat {
 	uint32_t device;
 	uint64_t address, size;
 	uint64_t count;
+	int64_t what; /* what tells a process's incidents at one address apart */
 };
 
 #define STORE_REPEATS_MAX 256u /* of an item: as many as a book has entries of a kind */
@@ -130,6 +133,12 @@ int store_item_leak(const struct snapshot *snapshot, uint32_t process,
 		    const struct store_ending *ending, size_t bytes_max,
 		    struct store_item **ret_item);
 
+/* The party whose stack is the site: who made the call that went wrong, else who allocated. */
+const struct store_item_party *store_item_caller(const struct store_item *item);
+
+/* An incident as others will have it that it is joined with. */
+struct store_repeat store_item_repeat(const struct store_item *item);
+
 /* For an incident that is otherwise complete: which call site it has. */
 void store_item_set_site(struct store_item *item);
 
@@ -160,6 +169,13 @@ int store_item_add_long_text(struct store_item *item, const char *text, size_t l
 			     uint32_t *ret_at);
 int store_item_add_process(struct store_item *item, const struct snapshot_process *process);
 int store_item_add_sample(struct store_item *item, const struct store_item_sample *sample);
+
+/*
+ * The buffers of a process, in the order of the snapshot, until the list is full or has so many
+ * bytes. 0 or -ENOMEM.
+ */
+int store_item_list(struct store_item *item, const struct snapshot *snapshot, uint32_t process,
+		    size_t bytes_max);
 
 /* Sets the memory that it uses, once it is complete. */
 void store_item_weigh(struct store_item *item);

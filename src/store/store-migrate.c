@@ -3,6 +3,10 @@
 /*
  * From version 3: lists of buffers were a table with a row for each, and call sites of leaks had no
  * phases. Reports that had lost their lists by then stay without.
+ *
+ * From version 4: incidents were grouped by name, and a stack with buffers of several names was
+ * several call sites. Sites of one stack become one. Of an incident the newest example tells the
+ * stack. Reports keep the one name that a site had; how many there were is not known.
  */
 
 #include "store/store-migrate.h"
@@ -118,22 +122,86 @@ static int migrate_lists(struct store_db *db)
 	return r < 0 ? r : migrate_flush(db, &list);
 }
 
-int store_migrate(struct store_db *db)
+static int migrate_from_3(struct store_db *db)
 {
 	static const char before[] =
 		"ALTER TABLE leak_sites ADD COLUMN phases TEXT NOT NULL DEFAULT '';"
 		"UPDATE leak_sites SET phases = ifnull((SELECT group_concat(phase, char(30)) FROM"
 		" (SELECT DISTINCT phase FROM leak_buffers AS b WHERE b.leak = leak_sites.leak AND"
 		"  b.site = leak_sites.site AND phase <> '' LIMIT 16)), '');" STORE_SCHEMA_CHUNKS;
+	int r = store_db_execute(db, before);
+
+	if (r == 0)
+		r = migrate_lists(db);
+	return r < 0 ? r : store_db_execute(db, "DROP TABLE leak_buffers");
+}
+
+static const char migrate_columns[] =
+	"ALTER TABLE held ADD COLUMN name_count INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE held ADD COLUMN names TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE leak_sites ADD COLUMN name TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE leak_sites ADD COLUMN name_count INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE leak_sites ADD COLUMN names TEXT NOT NULL DEFAULT '';"
+	"UPDATE leak_sites SET name = (SELECT name FROM sites WHERE id = site);"
+	"UPDATE sites SET stack = ifnull((SELECT CASE WHEN ifnull(second_stack, '') <> ''"
+	"  THEN second_stack ELSE first_stack END FROM incidents WHERE site = sites.id"
+	"  ORDER BY id DESC LIMIT 1), '') WHERE kind <> 'leak';";
+
+/* The first site of a stack takes over what the others have. 2^62-1 is the largest sum. */
+static const char migrate_merge[] =
+	"CREATE TABLE same(old INTEGER PRIMARY KEY, new INTEGER NOT NULL) STRICT;"
+	"INSERT INTO same SELECT id, min(id) OVER (PARTITION BY kind, type, uid, comm, stack)"
+	" FROM sites WHERE stack <> '';"
+	"DELETE FROM same WHERE old = new;"
+	"UPDATE sites SET"
+	" count = CAST(min(sites.count + o.count, 4611686018427387903) AS INTEGER),"
+	" bytes = CAST(min(sites.bytes + o.bytes, 4611686018427387903) AS INTEGER),"
+	" buffers = CAST(min(sites.buffers + o.buffers, 4611686018427387903) AS INTEGER),"
+	" first_ns = min(sites.first_ns, o.first_ns), last_ns = max(sites.last_ns, o.last_ns)"
+	" FROM (SELECT new, total(s.count) AS count, total(s.bytes) AS bytes,"
+	"  total(s.buffers) AS buffers, min(s.first_ns) AS first_ns, max(s.last_ns) AS last_ns"
+	"  FROM same JOIN sites AS s ON s.id = old GROUP BY new) AS o WHERE sites.id = o.new;"
+	"INSERT INTO leak_sites(leak, site, bytes, buffers, oldest_ns, phases, name)"
+	" SELECT leak, new, bytes, buffers, oldest_ns, phases, name FROM leak_sites"
+	" JOIN same ON old = site WHERE true ON CONFLICT DO UPDATE SET"
+	" bytes = min(bytes + excluded.bytes, 4611686018427387903),"
+	" buffers = min(buffers + excluded.buffers, 4611686018427387903),"
+	" oldest_ns = min(oldest_ns, excluded.oldest_ns),"
+	" name = CASE WHEN name = excluded.name THEN name ELSE '' END;"
+	"DELETE FROM leak_sites WHERE site IN (SELECT old FROM same);"
+	"UPDATE incidents SET site = (SELECT new FROM same WHERE old = site)"
+	" WHERE site IN (SELECT old FROM same);";
+
+static const char migrate_finish[] =
+	"DROP INDEX seen_site; ALTER TABLE seen RENAME TO counted;" STORE_SCHEMA_SEEN
+	"INSERT INTO seen SELECT c.process, ifnull((SELECT new FROM same WHERE old = c.site),"
+	"  c.site), s.kind, s.type, c.device, c.address, c.size, 0, c.count FROM counted AS c"
+	" JOIN sites AS s ON s.id = c.site WHERE true ON CONFLICT DO UPDATE SET"
+	" count = min(count + excluded.count, 4611686018427387903);"
+	"DROP TABLE counted;"
+	"DELETE FROM sites WHERE id IN (SELECT old FROM same);"
+	"UPDATE sites SET name = '', phase = '' WHERE stack <> '';"
+	"DROP TABLE same;";
+
+static int migrate_from_4(struct store_db *db)
+{
+	int r = store_db_execute(db, migrate_columns);
+
+	if (r == 0)
+		r = store_db_execute(db, migrate_merge);
+	return r < 0 ? r : store_db_execute(db, migrate_finish);
+}
+
+int store_migrate(struct store_db *db, int64_t from)
+{
 	char after[96];
 	int r = store_db_execute(db, "BEGIN IMMEDIATE");
 
+	if (r == 0 && from < 4)
+		r = migrate_from_3(db);
 	if (r == 0)
-		r = store_db_execute(db, before);
-	if (r == 0)
-		r = migrate_lists(db);
-	(void)snprintf(after, sizeof(after),
-		       "DROP TABLE leak_buffers; UPDATE schema SET version = %d; COMMIT",
+		r = migrate_from_4(db);
+	(void)snprintf(after, sizeof(after), "UPDATE schema SET version = %d; COMMIT",
 		       STORE_SCHEMA_VERSION); /* fits */
 	if (r == 0)
 		r = store_db_execute(db, after);

@@ -169,7 +169,7 @@ static int store_query_holders(struct store_reader *reader, const struct store_i
 	return r;
 }
 
-/* Parts: type, name, phase, bytes, buffers, oldest, stack, phases. */
+/* Parts: type, name, phase, bytes, buffers, oldest, stack, phases, name_count, names. */
 static int store_query_parts(struct store_reader *reader, const char *sql, int64_t of,
 			     int (*part)(void *context, const struct store_part *part),
 			     void *context)
@@ -188,6 +188,8 @@ static int store_query_parts(struct store_reader *reader, const char *sql, int64
 			.oldest_ns = store_column(row, 5),
 			.stack = store_column_text(row, 6),
 			.phases = store_column_text(row, 7),
+			.name_count = store_column(row, 8),
+			.names = store_column_text(row, 9),
 		};
 
 		r = part(context, &told);
@@ -207,7 +209,8 @@ static int store_query_incident(struct store_reader *reader, struct sqlite3_stmt
 	if (r == 0)
 		r = store_query_parts(
 			reader,
-			"SELECT type, name, phase, bytes, buffers, 0, stack, '' FROM held"
+			"SELECT type, name, phase, bytes, buffers, 0, stack, '', name_count, names"
+			" FROM held"
 			" WHERE incident = ?1 ORDER BY place",
 			example, rows->part, rows->context);
 	return r;
@@ -369,8 +372,9 @@ static int store_query_leak(struct store_reader *reader, struct sqlite3_stmt *ro
 	next->major = offset;
 	if (offset == 0)
 		r = store_query_parts(reader,
-				      "SELECT s.type, s.name, s.phase, l.bytes, l.buffers,"
-				      " l.oldest_ns, s.stack, l.phases FROM leak_sites AS l"
+				      "SELECT s.type, l.name, s.phase, l.bytes, l.buffers,"
+				      " l.oldest_ns, s.stack, l.phases, l.name_count, l.names"
+				      " FROM leak_sites AS l"
 				      " JOIN sites AS s ON s.id = l.site WHERE l.leak = ?1"
 				      " ORDER BY l.bytes DESC",
 				      leak.id, rows->part, rows->context);

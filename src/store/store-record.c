@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/hash.h"
@@ -158,51 +159,97 @@ static int store_record_holders(struct store_db *db, const struct store_item *it
 					      STORE_TEXT(store_item_text(item, site->name)),
 					      STORE_TEXT(store_item_text(item, site->phase)),
 					      STORE_CUT(site->bytes), STORE_CUT(site->buffers),
-					      STORE_TEXT(store_item_text(item, site->stack))),
+					      STORE_TEXT(store_item_text(item, site->stack)),
+					      STORE_INT(site->name_count),
+					      STORE_TEXT(store_item_text(item, site->names))),
 				 NULL);
 	}
 	return r < 0 ? r : 0;
 }
 
 /*
- * The site is where the buffer was allocated, if that is known; else where the call was made. It goes by
- * the name without its numbers, which most likely one line gave: the stack of a living process may get
- * its names only later, and would then count again. @stem has room for any name.
+ * A site is a stack, whatever the buffers are called. Without one it goes by the name without its
+ * numbers, which most likely one line gave. @stem has room for any name.
  */
 static struct store_record_site store_record_site_of(const struct store_item *item, char *stem)
 {
 	const struct snapshot_incident *incident = &item->incident;
+	const struct store_item_party *caller = store_item_caller(item);
 	uint32_t name = item->first.name ? item->first.name : item->second.name;
 	uint32_t phase = item->first.phase ? item->first.phase : item->second.phase;
 
+	if (caller->stack)
+		name = phase = 0;
 	return (struct store_record_site){
 		.kind = store_item_text(item, item->incident_kind),
 		.type = incident->type < BOOK_TYPES ? (int64_t)incident->type : -1,
 		.name = name_stem(store_item_text(item, name), stem, STORE_STEM_SIZE),
 		.phase = store_item_text(item, name ? 0 : phase),
+		.stack = store_item_text(item, caller->stack),
 		.first_ns = item->first_ns,
 		.last_ns = item->time_ns,
 	};
 }
 
-/* Counts what is new of one entry. 1: something is; 0 or -EIO. */
-static int store_record_count(struct store_db *db, const struct store_record_example *example,
-			      const struct store_repeat *entry)
-{
-	int64_t seen = 0, count = store_db_cut(entry->count);
-	const struct store_value key[] = {
-		STORE_INT(example->process), STORE_INT(example->site), STORE_INT(entry->device),
-		STORE_BITS(entry->address),  STORE_BITS(entry->size),  STORE_INT(count),
-	};
-	int r = store_db_run(db, STORE_SQL_SEEN_FIND, key, 5, &seen);
+/* How many of an incident have been counted, and where; no site: none. */
+struct store_record_seen {
+	struct store_value key[9]; /* as the statements have it */
+	int64_t site;
+	int64_t count;
+};
 
-	if (r < 0 || count <= seen)
-		return r < 0 ? r : 0; /* nothing new has happened */
-	r = store_db_run(db, STORE_SQL_SEEN_SET, key, 6, NULL);
+static int store_record_seen(struct store_db *db, int64_t process,
+			     const struct store_record_site *site, const struct store_repeat *entry,
+			     struct store_record_seen *ret_seen)
+{
+	struct store_record_seen seen = {
+		.key = {STORE_INT(process), STORE_TEXT(site->kind), STORE_INT(site->type),
+			STORE_INT(entry->device), STORE_BITS(entry->address),
+			STORE_BITS(entry->size), STORE_INT(entry->what)},
+	};
+	int r = store_db_run(db, STORE_SQL_SEEN_SITE, seen.key, 7, &seen.site);
+
+	if (r > 0)
+		r = store_db_run(db, STORE_SQL_SEEN_COUNT, seen.key, 7, &seen.count);
+	*ret_seen = seen;
+	return r < 0 ? r : 0;
+}
+
+/* Adds what is new to the site's count. */
+static int store_record_count(struct store_db *db, const struct store_item *item,
+			      struct store_record_seen *seen, int64_t site, int64_t count)
+{
+	int r = store_db_run(db, STORE_SQL_SEEN_FORGET, seen->key, 7, NULL);
+
+	seen->key[7] = STORE_INT(site);
+	seen->key[8] = STORE_INT(count);
+	if (r >= 0)
+		r = store_db_run(db, STORE_SQL_SEEN_SET, seen->key, 9, NULL);
 	if (r >= 0)
 		r = store_db_run(db, STORE_SQL_SITE_COUNT,
-				 STORE_VALUES(STORE_INT(example->site), STORE_INT(count - seen)),
+				 STORE_VALUES(STORE_INT(site), STORE_INT(count - seen->count),
+					      STORE_CUT(item->time_ns)),
 				 NULL);
+	return r < 0 ? r : 0;
+}
+
+/* Counts what is new of one entry. 1: something is; 0 or -EIO. @site_id: where it was counted. */
+static int store_record_entry(struct store_db *db, const struct store_item *item, int64_t process,
+			      const struct store_record_site *site,
+			      const struct store_repeat *entry, int64_t *ret_site_id)
+{
+	int64_t count = store_db_cut(entry->count);
+	struct store_record_seen seen;
+	int r = store_record_seen(db, process, site, entry, &seen);
+
+	if (r < 0 || count <= seen.count)
+		return r; /* nothing new has happened */
+	/* What goes on stays where it was counted first. */
+	*ret_site_id = seen.site;
+	if (!seen.site)
+		r = store_record_site(db, item, site, ret_site_id);
+	if (r == 0)
+		r = store_record_count(db, item, &seen, *ret_site_id, count);
 	return r < 0 ? r : 1;
 }
 
@@ -225,21 +272,15 @@ int store_record_incident(struct store_db *db, const struct store_item *item)
 		.first = incident->first.known ? &item->first : NULL,
 		.second = incident->second.known ? &item->second : NULL,
 	};
-	const struct store_repeat newest = {
-		.device = incident->device,
-		.address = incident->has_address ? incident->address : 0,
-		.size = incident->size,
-		.count = incident->count,
-	};
+	const struct store_repeat newest = store_item_repeat(item);
 	int64_t id = 0;
 	int r = store_record_process(db, item, 0, &example.process);
 
-	if (r == 0)
-		r = store_record_site(db, item, &site, &example.site);
 	for (size_t i = 0; r >= 0 && i < item->repeat_count; i++)
-		r = store_record_count(db, &example, &item->repeats[i]);
+		r = store_record_entry(db, item, example.process, &site, &item->repeats[i],
+				       &example.site);
 	if (r >= 0)
-		r = store_record_count(db, &example, &newest);
+		r = store_record_entry(db, item, example.process, &site, &newest, &example.site);
 	if (r <= 0)
 		return r;
 	r = store_record_example(db, item, &example, &id);
@@ -253,7 +294,7 @@ static int store_record_leak_site(struct store_db *db, const struct store_item *
 	struct store_record_site site = {
 		.kind = "leak",
 		.type = part->type,
-		.name = store_item_text(item, part->name),
+		.name = store_item_text(item, part->stack ? 0 : part->name),
 		.phase = store_item_text(item, part->phase),
 		.stack = store_item_text(item, part->stack),
 		.count = 1,
@@ -269,7 +310,10 @@ static int store_record_leak_site(struct store_db *db, const struct store_item *
 				 STORE_VALUES(STORE_INT(leak), STORE_INT(*ret_site),
 					      STORE_CUT(part->bytes), STORE_CUT(part->buffers),
 					      STORE_CUT(part->oldest_ns),
-					      STORE_TEXT(store_item_text(item, part->phases))),
+					      STORE_TEXT(store_item_text(item, part->phases)),
+					      STORE_TEXT(store_item_text(item, part->name)),
+					      STORE_INT(part->name_count),
+					      STORE_TEXT(store_item_text(item, part->names))),
 				 NULL);
 	return r < 0 ? r : 0;
 }

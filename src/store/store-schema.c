@@ -5,13 +5,15 @@
  *
  *	schema		the version of all this
  *	processes	owners of the rows below; one for each pid, start, user and name
- *	sites		what happened, by kind, type, user, program and call site
- *	seen		how many of a process's incidents its site has already counted
+ *	sites		what happened, by kind, type, user, program and call site: its stack, and
+ *			only without one its name without numbers, or its phase
+ *	seen		how many of a process's incidents its site has already counted; "what" tells
+ *			those of one address apart, and is 0 in what version 4 wrote
  *	incidents	a site's newest examples, one per process, with all details
  *	holders, held	for a failed allocation: who held memory there, and which sites
  *	leaks		what a process left when it ended; closed: 1 it said goodbye, 2 it became
  *			another program, 3 both
- *	leak_sites	its sums by call site, with the phases of its buffers
+ *	leak_sites	its sums by call site, with the names and phases of its buffers
  *	leak_chunks	its buffers, packed: see store-rows.h
  *	series		a line of points: a process (0: all of them together), a device, a type
  *	points_1, _10, _60	the points: t is in seconds and a multiple of the step
@@ -53,11 +55,7 @@ const char store_schema_create[] =
 	" UNIQUE(kind, type, uid, comm, name, phase, stack)) STRICT;"
 	"CREATE INDEX sites_last ON sites(last_ns, id);"
 
-	"CREATE TABLE seen(process INTEGER NOT NULL,"
-	" site INTEGER NOT NULL REFERENCES sites ON DELETE CASCADE, device INTEGER NOT NULL,"
-	" address INTEGER NOT NULL, size INTEGER NOT NULL, count INTEGER NOT NULL,"
-	" PRIMARY KEY(process, site, device, address, size)) STRICT, WITHOUT ROWID;"
-	"CREATE INDEX seen_site ON seen(site);"
+	STORE_SCHEMA_SEEN
 
 	"CREATE TABLE incidents(id INTEGER PRIMARY KEY,"
 	" site INTEGER NOT NULL REFERENCES sites ON DELETE CASCADE, process INTEGER NOT NULL,"
@@ -78,6 +76,7 @@ const char store_schema_create[] =
 	"CREATE TABLE held(incident INTEGER NOT NULL REFERENCES incidents ON DELETE CASCADE,"
 	" place INTEGER NOT NULL, type INTEGER NOT NULL, name TEXT NOT NULL, phase TEXT NOT NULL,"
 	" stack TEXT NOT NULL, bytes INTEGER NOT NULL, buffers INTEGER NOT NULL,"
+	" name_count INTEGER NOT NULL DEFAULT 0, names TEXT NOT NULL DEFAULT '',"
 	" PRIMARY KEY(incident, place)) STRICT, WITHOUT ROWID;"
 
 	"CREATE TABLE leaks(id INTEGER PRIMARY KEY, identity INTEGER NOT NULL UNIQUE,"
@@ -89,7 +88,9 @@ const char store_schema_create[] =
 	"CREATE TABLE leak_sites(leak INTEGER NOT NULL REFERENCES leaks ON DELETE CASCADE,"
 	" site INTEGER NOT NULL REFERENCES sites ON DELETE CASCADE, bytes INTEGER NOT NULL,"
 	" buffers INTEGER NOT NULL, oldest_ns INTEGER NOT NULL,"
-	" phases TEXT NOT NULL DEFAULT '', PRIMARY KEY(leak, site)) STRICT, WITHOUT ROWID;"
+	" phases TEXT NOT NULL DEFAULT '', name TEXT NOT NULL DEFAULT '',"
+	" name_count INTEGER NOT NULL DEFAULT 0, names TEXT NOT NULL DEFAULT '',"
+	" PRIMARY KEY(leak, site)) STRICT, WITHOUT ROWID;"
 	"CREATE INDEX leak_sites_site ON leak_sites(site, leak);" STORE_SCHEMA_CHUNKS
 
 	"CREATE TABLE series(id INTEGER PRIMARY KEY, process INTEGER NOT NULL,"
@@ -99,6 +100,11 @@ const char store_schema_create[] =
 					  "INTEGER NOT NULL) STRICT;";
 
 #define CUT "4611686018427387903" /* 2^62-1 */
+
+/* What version 4 has counted is not told apart as well. */
+#define SEEN_WHERE                                                        \
+	" WHERE process = ?1 AND kind = ?2 AND type = ?3 AND device = ?4" \
+	" AND address = ?5 AND size = ?6 AND what IN (?7, 0)"
 
 #define POINT_MERGE                                                                 \
 	" ON CONFLICT(t, series) DO UPDATE SET used = excluded.used,"               \
@@ -141,12 +147,14 @@ const char *const store_schema_sql[STORE_SQL_COUNT] = {
 		" buffers = min(buffers + excluded.buffers, " CUT "),"
 		" first_ns = min(first_ns, excluded.first_ns),"
 		" last_ns = max(last_ns, excluded.last_ns) RETURNING id",
-	[STORE_SQL_SITE_COUNT] = "UPDATE sites SET count = min(count + ?2, " CUT ") WHERE id = ?1",
-	[STORE_SQL_SEEN_FIND] = "SELECT count FROM seen WHERE process = ?1 AND site = ?2"
-				" AND device = ?3 AND address = ?4 AND size = ?5",
-	[STORE_SQL_SEEN_SET] = "INSERT INTO seen(process, site, device, address, size, count)"
-			       " VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
-			       " ON CONFLICT DO UPDATE SET count = excluded.count",
+	[STORE_SQL_SITE_COUNT] = "UPDATE sites SET count = min(count + ?2, " CUT "),"
+				 " last_ns = max(last_ns, ?3) WHERE id = ?1",
+	[STORE_SQL_SEEN_SITE] = "SELECT site FROM seen" SEEN_WHERE,
+	[STORE_SQL_SEEN_COUNT] = "SELECT count FROM seen" SEEN_WHERE,
+	[STORE_SQL_SEEN_FORGET] = "DELETE FROM seen" SEEN_WHERE,
+	[STORE_SQL_SEEN_SET] =
+		"INSERT INTO seen(process, kind, type, device, address, size, what, site, count)"
+		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
 	[STORE_SQL_EXAMPLE_DROP] = "DELETE FROM incidents WHERE site = ?1 AND process = ?2"
 				   " RETURNING time_ns",
 	[STORE_SQL_EXAMPLE_ADD] =
@@ -164,8 +172,8 @@ const char *const store_schema_sql[STORE_SQL_COUNT] = {
 		"INSERT INTO holders(incident, place, process, type, used, buffers)"
 		" VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
 	[STORE_SQL_HELD_ADD] =
-		"INSERT INTO held(incident, place, type, name, phase, bytes, buffers, stack)"
-		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+		"INSERT INTO held(incident, place, type, name, phase, bytes, buffers, stack,"
+		" name_count, names) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
 
 	/* A book is reported once, however often the daemon was killed in between. */
 	[STORE_SQL_LEAK_ADD] =
@@ -173,8 +181,9 @@ const char *const store_schema_sql[STORE_SQL_COUNT] = {
 		" bytes, buffers, identity) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
 		" ON CONFLICT DO NOTHING RETURNING id",
 	[STORE_SQL_LEAK_SITE_ADD] =
-		"INSERT INTO leak_sites(leak, site, bytes, buffers, oldest_ns,"
-		" phases) VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET"
+		"INSERT INTO leak_sites(leak, site, bytes, buffers, oldest_ns, phases, name,"
+		" name_count, names) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO "
+		"UPDATE SET"
 		" bytes = min(bytes + excluded.bytes, " CUT "),"
 		" buffers = min(buffers + excluded.buffers, " CUT ")",
 	[STORE_SQL_LEAK_CHUNK_ADD] = "INSERT INTO leak_chunks(leak, first, rows, bytes, data)"

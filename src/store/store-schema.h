@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define STORE_SCHEMA_VERSION 4
+#define STORE_SCHEMA_VERSION 5
 #define STORE_SCHEMA_ID 0x74746d31 /* "ttm1", the application id in the file's header */
 
 /* Creates the tables in an empty file. */
@@ -19,6 +19,17 @@ extern const char store_schema_create[];
 	" data BLOB NOT NULL) STRICT;"                                            \
 	"CREATE UNIQUE INDEX leak_chunks_leak ON leak_chunks(leak, first, rows, bytes);"
 
+/* The table of counted incidents, as version 5 has it. */
+#define STORE_SCHEMA_SEEN                                                          \
+	"CREATE TABLE seen(process INTEGER NOT NULL,"                              \
+	" site INTEGER NOT NULL REFERENCES sites ON DELETE CASCADE,"               \
+	" kind TEXT NOT NULL, type INTEGER NOT NULL, device INTEGER NOT NULL,"     \
+	" address INTEGER NOT NULL, size INTEGER NOT NULL, what INTEGER NOT NULL," \
+	" count INTEGER NOT NULL,"                                                 \
+	" PRIMARY KEY(process, kind, type, device, address, size, what))"          \
+	" STRICT, WITHOUT ROWID;"                                                  \
+	"CREATE INDEX seen_site ON seen(site);"
+
 enum store_sql {
 	STORE_SQL_BEGIN,
 	STORE_SQL_COMMIT,
@@ -31,7 +42,9 @@ enum store_sql {
 	STORE_SQL_PROCESS_ADD,
 	STORE_SQL_SITE,
 	STORE_SQL_SITE_COUNT,
-	STORE_SQL_SEEN_FIND,
+	STORE_SQL_SEEN_SITE,
+	STORE_SQL_SEEN_COUNT,
+	STORE_SQL_SEEN_FORGET,
 	STORE_SQL_SEEN_SET,
 	STORE_SQL_EXAMPLE_DROP,
 	STORE_SQL_EXAMPLE_ADD,

@@ -49,6 +49,7 @@ static int testing_told_part(void *context, const struct store_part *part)
 	told->part.name = testing_told_text(told, part->name);
 	told->part.phase = testing_told_text(told, part->phase);
 	told->part.phases = testing_told_text(told, part->phases);
+	told->part.names = testing_told_text(told, part->names);
 	return 0;
 }
 
@@ -76,6 +77,7 @@ int testing_told_incident(void *context, const struct store_incident *incident)
 	told->incident.site.comm = testing_told_text(told, incident->site.comm);
 	told->incident.site.name = testing_told_text(told, incident->site.name);
 	told->incident.site.phase = testing_told_text(told, incident->site.phase);
+	told->incident.site.stack = testing_told_text(told, incident->site.stack);
 	told->incident.example.first.name = testing_told_text(told, incident->example.first.name);
 	told->incident.example.first.phase = testing_told_text(told, incident->example.first.phase);
 	told->incident.example.second.name = testing_told_text(told, incident->example.second.name);

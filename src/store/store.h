@@ -50,6 +50,7 @@ struct store_reader;
 #define STORE_LEAK_SITES_MAX 256u      /* of a leak report, largest first */
 #define STORE_HOLDERS_MAX 32u          /* of a failed allocation: processes, and as many sites */
 #define STORE_PHASES_MAX 16u           /* of a call site of a leak report */
+#define STORE_NAMES_MAX 16u            /* of a call site, largest first */
 
 /*
  * A leak report lists its buffers in the order of the snapshot, up to so many, and as many as fit
@@ -211,9 +212,9 @@ struct store_site {
 	uint32_t type; /* SNAPSHOT_TYPE_NONE = unknown */
 	uint32_t user_id;
 	const char *comm;
-	const char *name;   /* NULL = none */
-	const char *phase;  /* for sites without a name */
-	const char *stack;  /* key of the stack; NULL = none */
+	const char *name;   /* without numbers, for sites without a stack; NULL = none */
+	const char *phase;  /* for sites without a stack or a name */
+	const char *stack;  /* NULL = none */
 	uint64_t count;     /* for leaks: processes */
 	uint64_t processes; /* in which it happened; at least, of what is long ago */
 	uint64_t bytes;     /* leaked */
@@ -245,15 +246,23 @@ struct store_holder {
 /* A call site's share: of such a holding over all processes, or of a leak. */
 struct store_part {
 	uint32_t type;
-	const char *name;
+	const char *name; /* what all of them are called, without numbers; NULL = differently */
 	const char *phase;
 	const char *stack; /* NULL = none; a line as in struct snapshot_buffer */
 	uint64_t bytes;
 	uint64_t buffers;
 	uint64_t oldest_ns; /* for a leak */
 
+	/*
+	 * What its buffers are called: how many names there are, 0 = not known (an earlier version
+	 * stored it); and of the largest "BYTES BUFFERS NAME", separated, NULL = none. The name is
+	 * empty for buffers without one.
+	 */
+#define STORE_PARTS_SEPARATOR '\x1e'
+	uint64_t name_count;
+	const char *names;
+
 	/* For a leak: the phases of its buffers, largest buffers first, separated; NULL = none. */
-#define STORE_PHASES_SEPARATOR '\x1e'
 	const char *phases;
 };
 

@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 	uint64_t address;
 	char byte;
 
-	if (sim_device_init(&device, sim_card_find(argc > 2 ? argv[2] : "n150"), 0, 0, 2) < 0)
+	if (sim_device_init(&device, sim_card_find(argc > 2 ? argv[2] : "n150"), 0, 0, 2, NULL) < 0)
 		return 1;
 	for (int i = 0; i < STEPS; i++) {
 		if (sim_random_next(&random) % 5 < 3)

@@ -88,3 +88,16 @@ test("one process with many leaks does not crowd out the others", async ({ daemo
   await visitor.has("40 call sites", ".crumbs");
   await early.kill();
 });
+
+test("one line that leaks a hundred names is one call site, with its names", async ({ daemon, visit }) => {
+  const names = Array.from({ length: 100 }, (_, i) => `alloc 0 DRAM 0x${(i + 1).toString(16)}000 ${4096 + i} kv.${i}`);
+  const player = await daemon.player({ comm: "kv" }, ...names);
+  const visitor = await visit();
+  await visitor.go("#/incidents");
+  await player.kill();
+  await visitor.has("100 buffers", ".groups button");
+  assert.equal(await visitor.page.locator(".groups button").count(), 1);
+  await visitor.page.click(".groups button");
+  await visitor.has("kv.99", ".detail table.names");
+  await visitor.has("The first 16 of 100.", ".detail");
+});

@@ -58,7 +58,7 @@ BEGIN {
 	folder("sim", "ttmem/ttmem.h")
 	folder("tui", "base model model/json")
 	folder("cli/common", "base model symbol source/host source/books source/daemon-client source")
-	folder("compat/commands", "base model compat/logs symbol source/daemon-client cli/common")
+	folder("compat/commands", "base model model/json compat/logs symbol source/daemon-client cli/common")
 	folder("cli/bench", "base book/format book/read sim cli/common ttmem/ttmem.h")
 	folder("cli/doctor", "base book/format model model/json symbol source/proc source/host source/books source/daemon-client cli/common ttmem/ttmem.h")
 	folder("cli/run", "base wire book/format book/read model model/json source/proc source/books cli/common")

@@ -29,6 +29,7 @@ function into(groups: Map<string, Group>, kind: string, site: SiteKey): Group {
   let group = groups.get(id);
   if (group) {
     if (group.site.name !== site.name) group.site = { ...group.site, name: null };
+    if (group.site.name_count !== site.name_count) group.site = { ...group.site, name_count: null };
   } else {
     group = { id, kind, site, times: 0, bytes: 0, pids: new Set(), firstNs: Infinity, lastNs: 0, incidents: [], leaks: [] };
     groups.set(id, group);

@@ -144,9 +144,18 @@ export interface Fit extends SpaceFacts {
   in_the_way: { address: string; size: number; name: string | null }[];
 }
 
+/** What one name of a call site has. */
+export interface Named {
+  name: string | null;
+  bytes: number;
+  buffers: number;
+}
+
 export interface Site {
   type: MemoryType | null;
   name: string | null;
+  name_count: number | null; // null: not known
+  names: Named[]; // the largest
   phase: string | null;
   stack: Frame[];
   site: SiteFrame | null;

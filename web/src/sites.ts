@@ -33,15 +33,15 @@ export function sumUp(buffers: readonly Buffer[]): Map<string, Sum> {
     sum.called.set(buffer.name, named);
   }
   for (const sum of sums.values()) {
-    sum.names = sum.called.size;
-    if (sum.names > 1) sum.name = sum.stack.length === 0 && sum.name !== null ? stem(sum.name) : null;
+    sum.name_count = sum.called.size;
+    if (sum.name_count > 1) sum.name = sum.stack.length === 0 && sum.name !== null ? stem(sum.name) : null;
   }
   return sums;
 }
 
 /** The call site that caused an incident, with the name of its buffer. */
 export function siteOf(incident: Incident): SiteKey {
-  const party = incident.second ?? incident.first;
+  const party = [incident.second, incident.first].find((one) => one?.stack.length) ?? incident.second ?? incident.first;
   const name = incident.second?.name ?? incident.first?.name ?? null;
   return { type: incident.type, name, phase: party?.phase, stack: party?.stack ?? [], site: party?.site ?? null };
 }

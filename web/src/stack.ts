@@ -10,7 +10,7 @@ import type { Frame, SiteFrame } from "./model";
 export interface SiteKey {
   type: string | null;
   name: string | null; // of all its buffers; null: none, or several
-  names?: number; // how many there are, where that was counted
+  name_count?: number | null; // how many there are, where that was counted
   phase?: string | null;
   stack: readonly Frame[];
   site?: SiteFrame | null;
@@ -43,7 +43,7 @@ export function siteWhere(site: SiteKey): string {
   const parts = [];
   if (site.site && site.name) parts.push(frameName(site.site));
   if (site.site) parts.push(frameWhere(site.site));
-  if (site.names && site.names > 1) parts.push(`${site.names} names`);
+  if (site.name_count && site.name_count > 1) parts.push(`${site.name_count} names`);
   if (!site.site && site.name && site.phase) parts.push(`phase ${site.phase}`);
   return parts.filter(Boolean).join(" · ");
 }

@@ -7,7 +7,7 @@ import { typeVariable } from "./colours";
 import { clear, h, hint, type Child } from "./dom";
 import { bytes, count, share } from "./format";
 import {
-  poolBound, poolCapacity, POOLS, poolUsed, TYPES, type Memory, type MemoryType, type Pool,
+  poolBound, poolCapacity, POOLS, poolUsed, TYPES, type Memory, type MemoryType, type Named, type Pool,
 } from "./model";
 
 export interface View {
@@ -123,6 +123,19 @@ export function locked(what: string): HTMLElement {
 /** Shown below an incomplete table. */
 export const cutNote = (shown: number, all: number): Child =>
   shown < all && h("p", { class: "muted pad" }, `The first ${count(shown)} of ${count(all)}.`);
+
+const NAMES = 50;
+
+/** What each name of a call site has, where there are several; `all`: how many there are. */
+export function nameTable(names: readonly Named[], all: number): HTMLElement | null {
+  if (all < 2) return null;
+  const shown = names.slice(0, NAMES);
+  return h("div", { class: "scroll" }, h("table", { class: "names" },
+    h("thead", {}, h("tr", {}, ["Name", "Bytes", "Buffers"].map((text, i) => h("th", { scope: "col", class: i > 0 ? "number" : "" }, text)))),
+    h("tbody", {}, shown.map((one) => h("tr", {}, h("th", { scope: "row", class: "wrap" }, one.name ?? "without a name"),
+      h("td", { class: "number" }, bytes(one.bytes)), h("td", { class: "number" }, count(one.buffers)))))),
+    cutNote(shown.length, all));
+}
 
 export const empty = (text: string): HTMLElement => h("p", { class: "empty" }, text);
 

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/session.h"
+#include "cli/common/stored-names.h"
 #include "model/sites/frames.h"
 #include "source/daemon-client/daemon-client.h"
 
@@ -49,10 +50,12 @@ struct daemon_pages_walk {
 	json_t *page;  /* owned; the latest page */
 	char *text;    /* owned; that page as text */
 	size_t length;
-	bool is_open;    /* a row was written, but not the end of its sublist */
-	bool is_full;    /* that sublist has rows */
-	bool is_inexact; /* one of the pages was */
-	json_t *notes;   /* of all pages, each once; owned */
+	bool is_open;               /* a row was written, but not the end of its sublist */
+	bool is_full;               /* that sublist has rows */
+	bool is_inexact;            /* one of the pages was */
+	json_t *notes;              /* of all pages, each once; owned */
+	bool is_named;              /* frames of the page have got names */
+	struct stored_names *names; /* owned; NULL until a page has such frames */
 };
 
 /* Lets the last page go. */
@@ -67,6 +70,19 @@ static void daemon_pages_walk_deinit(struct daemon_pages_walk *walk)
 {
 	daemon_pages_drop(walk);
 	daemon_pages_unload(&walk->notes);
+	stored_names_free(walk->names);
+}
+
+/* Most pages have none, and need not be searched. */
+static void daemon_pages_name(struct daemon_pages_walk *walk)
+{
+	static const char mark[] = "\"build_id\"";
+
+	if (!walk->query->names || !memmem(walk->text, walk->length, mark, sizeof(mark) - 1))
+		return;
+	if (!walk->names)
+		walk->names = stored_names_new();
+	walk->is_named = walk->names && stored_names_fill(walk->names, walk->page);
 }
 
 static int daemon_pages_target(const struct daemon_pages_walk *walk,
@@ -146,6 +162,7 @@ static int daemon_pages_page(struct daemon_pages_walk *walk)
 	walk->text = cleanup_steal(text);
 	walk->length = length;
 	daemon_pages_remember(walk);
+	daemon_pages_name(walk);
 	return 0;
 }
 
@@ -314,7 +331,7 @@ int daemon_pages_document(struct daemon_client *remote, const struct daemon_page
 	*ret_is_begun = r == 0;
 	if (r != 0)
 		return r;
-	if (json_is_string(json_object_get(walk.page, "next")))
+	if (walk.is_named || json_is_string(json_object_get(walk.page, "next")))
 		return daemon_pages_put_document(&walk, out);
 	fwrite(walk.text, 1, walk.length, out); /* as the daemon wrote it */
 	return 0;

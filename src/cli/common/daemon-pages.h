@@ -22,6 +22,7 @@ struct daemon_pages_query {
 	const char *list;     /* the member that continues from page to page */
 	const char *sublist;  /* of its last row, a member that may continue too; NULL = none */
 	bool no_buffers;      /* for leaks: leave out their lists of buffers */
+	bool names;           /* name the frames that the daemon could not name */
 	uint32_t pid;         /* 0 = any */
 	uint64_t since_ns;    /* for leaks; 0 = all */
 	uint32_t limit;       /* rows of a page, 0 = DAEMON_PAGES_PAGE */

@@ -10,16 +10,20 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/common/frame-names.h"
 #include "cli/common/session-cards.h"
 #include "model/sites/frames.h"
+#include "model/sites/group.h"
 #include "model/snapshot.h"
 #include "source/books/book-source.h"
 #include "source/collect.h"
 #include "source/host/card-watch.h"
 #include "source/source.h"
+
+#define SESSION_NAMES 5u /* shown of a call site; --json has more */
 
 struct session {
 	struct source *books;
@@ -138,6 +142,27 @@ void session_print_stack(const char *stack, const char *indent)
 		session_print_frame(&frame);
 		putchar('\n');
 	}
+}
+
+void session_print_names(const struct group *names, size_t listed, size_t count, const char *indent)
+{
+	size_t shown = bits_min(listed, SESSION_NAMES);
+	char number[TEXT_NUMBER_SIZE];
+
+	if (count < 2)
+		return;
+	for (size_t i = 0; i < shown; i++) {
+		printf("%s%10s %9" PRIu64 "  ", indent, text_size(names[i].bytes, number),
+		       names[i].buffers);
+		text_put(stdout, names[i].name ? names[i].name : "(no name)");
+		if (names[i].phase) {
+			fputs(" in ", stdout);
+			text_put(stdout, names[i].phase);
+		}
+		putchar('\n');
+	}
+	if (count > shown)
+		printf("%s... and %zu more names\n", indent, count - shown);
 }
 
 struct daemon_client *session_remote(struct session *session)

@@ -6,6 +6,7 @@
 #include "model/snapshot-request.h"
 
 struct frames_one;
+struct group;
 struct session;
 struct namer;
 struct daemon_client;
@@ -38,6 +39,13 @@ void session_print_frame(const struct frames_one *frame);
 
 /* Prints the stack of a snapshot_buffer, innermost frame first, one per line. */
 void session_print_stack(const char *stack, const char *indent);
+
+/*
+ * Prints the names of a call site below it, if it has several: the largest, and how many more there
+ * are. @listed: how many are in @names.
+ */
+void session_print_names(const struct group *names, size_t listed, size_t count,
+			 const char *indent);
 
 /* The session's daemon client. */
 struct daemon_client *session_remote(struct session *session);

@@ -154,9 +154,11 @@ static void json_processes(struct emit *json, const struct analyze *analyze)
 	emit_close_array(json);
 }
 
-/* Each line of @stack is an element. */
+/* Each line of @stack is an element; and the one that stands for it. */
 static void json_stack(struct emit *json, const char *stack)
 {
+	const char *all = stack;
+
 	emit_open_array(json, "stack");
 	while (stack && *stack) {
 		size_t length = strcspn(stack, "\n");
@@ -166,6 +168,7 @@ static void json_stack(struct emit *json, const char *stack)
 		stack += length + (stack[length] == '\n');
 	}
 	emit_close_array(json);
+	analyze_site_json(json, all);
 }
 
 static void json_leaks(struct emit *json, const struct analyze *analyze)

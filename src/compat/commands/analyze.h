@@ -9,6 +9,8 @@
 
 #include "compat/logs/log-analysis.h"
 
+struct emit;
+
 struct analyze_file {
 	const char *path; /* "-" is standard input */
 	struct log_reader_counts counts;
@@ -60,6 +62,9 @@ void analyze_names_deinit(struct analyze *analyze);
 
 /* The lines of a call site's stack; NULL if there is none. */
 const char *analyze_stack(const struct analyze *analyze, uint32_t site);
+
+/* "site": the frame that stands for such a stack (NULL = none), as model/sites/site.h chooses it. */
+void analyze_site_json(struct emit *json, const char *stack);
 
 void analyze_print(const struct analyze *analyze);
 void analyze_json(const struct analyze *analyze, uint64_t time_ns);

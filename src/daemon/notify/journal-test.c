@@ -26,6 +26,7 @@ static const struct journal_entry leak = {
 	.bytes = 4096,
 	.buffers = 3,
 	.stack = "load (model.py:12) <- main (model.py:40)",
+	.site = "load (model.py:12)",
 };
 
 static const char *path(void)
@@ -80,6 +81,7 @@ UNIT(fields_of_a_leak)
 	assert(has_line(bytes, "PRIORITY=4") && has_line(bytes, "SYSLOG_IDENTIFIER=ttmemd"));
 	assert(has_line(bytes, "TTMEM_KIND=leak") && has_line(bytes, "TTMEM_PID=7"));
 	assert(has_line(bytes, "TTMEM_STACK=load (model.py:12) <- main (model.py:40)"));
+	assert(has_line(bytes, "TTMEM_SITE=load (model.py:12)"));
 	assert(has_line(bytes, "TTMEM_COMM=python3") && has_line(bytes, "TTMEM_DEVICE=2"));
 	assert(has_line(bytes, "TTMEM_TYPE=L1") && has_line(bytes, "TTMEM_BYTES=4096"));
 	assert(has_line(bytes, "TTMEM_BUFFERS=3"));
@@ -97,7 +99,7 @@ UNIT(what_is_not_known_is_left_out)
 	assert(has_line(bytes, "PRIORITY=5") && has_line(bytes, "TTMEM_KIND=something new"));
 	assert(!strstr(bytes, "MESSAGE_ID=") && !strstr(bytes, "TTMEM_PID="));
 	assert(!strstr(bytes, "TTMEM_COMM=") && !strstr(bytes, "TTMEM_DEVICE="));
-	assert(!strstr(bytes, "TTMEM_TYPE="));
+	assert(!strstr(bytes, "TTMEM_TYPE=") && !strstr(bytes, "TTMEM_SITE="));
 }
 
 /* The name of a process cannot add a field to an entry. */

@@ -87,6 +87,8 @@ static void journal_put(FILE *out, const struct journal_entry *entry)
 		entry->buffers);
 	if (entry->stack)
 		journal_put_text(out, "TTMEM_STACK", entry->stack, JOURNAL_STACK_MAX);
+	if (entry->site)
+		journal_put_text(out, "TTMEM_SITE", entry->site, JOURNAL_TEXT_MAX);
 }
 
 size_t journal_format(const struct journal_entry *entry, char ret_bytes[JOURNAL_ENTRY_MAX])

@@ -33,6 +33,7 @@ struct journal_entry {
 	uint64_t bytes;
 	uint64_t buffers;
 	const char *stack; /* one line, innermost frame first; NULL = none */
+	const char *site;  /* the frame that stands for it; NULL = none */
 };
 
 /*

@@ -32,6 +32,7 @@ UNIT(an_incident_has_the_stack_of_who_did_it)
 
 	assert(notice);
 	assert(strcmp(notice->stack, "app+0x12 <- drop (x/a.c:5) <- main (a.c:9)") == 0);
+	assert(strcmp(notice->site, "drop (a.c:5)") == 0);
 	notice_free(notice);
 	incident.second.known = false;
 	notice = notice_new_incident(snapshot, &incident, 1);
@@ -40,7 +41,7 @@ UNIT(an_incident_has_the_stack_of_who_did_it)
 	incident.first.known = false;
 	incident.first.stack = NULL;
 	notice = notice_new_incident(snapshot, &incident, 1);
-	assert(notice && !notice->stack);
+	assert(notice && !notice->stack && !notice->site);
 	notice_free(notice);
 	snapshot_free(snapshot);
 }

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "model/json/document.h"
 #include "model/sites/frames.h"
+#include "model/sites/site.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -43,6 +44,7 @@ struct notice *notice_free(struct notice *notice)
 		free(notice->json);
 		free(notice->text);
 		free(notice->stack);
+		free(notice->site);
 		free(notice);
 		notice = next;
 	}
@@ -82,6 +84,16 @@ static char *notice_stack(const char *stack)
 		text = NULL;
 	}
 	return text;
+}
+
+/* The stack of who did it, and the frame that stands for it. */
+static void notice_set_stack(struct notice *notice, const char *stack)
+{
+	char site[NOTICE_SITE_MAX];
+
+	notice->stack = notice_stack(stack);
+	if (*site_text(stack, site, sizeof(site)))
+		notice->site = strdup(site);
 }
 
 static void notice_incident_text(FILE *out, const struct snapshot *snapshot,
@@ -128,8 +140,9 @@ struct notice *notice_new_incident(const struct snapshot *snapshot,
 	notice->type = incident->type;
 	notice->bytes = incident->size;
 	notice->count = more;
-	notice->stack = notice_stack(incident->second.known ? incident->second.stack
-							    : incident->first.stack);
+	notice_set_stack(notice, incident->second.known && incident->second.stack
+					 ? incident->second.stack
+					 : incident->first.stack);
 	json = open_memstream(&notice->json, &notice->json_length);
 	text = open_memstream(&notice->text, &notice->text_length);
 	if (json && text) {
@@ -259,7 +272,7 @@ struct notice *notice_new_leak(const struct snapshot *snapshot, uint32_t process
 			continue;
 		if (listed == 0) {
 			notice->device = snapshot->buffers[i].device;
-			notice->stack = notice_stack(snapshot->buffers[i].stack);
+			notice_set_stack(notice, snapshot->buffers[i].stack);
 		}
 		listed++;
 	}

@@ -18,6 +18,7 @@ struct snapshot_incident;
 #define NOTICE_LINES_MAX 1000u  /* buffers in the text */
 #define NOTICE_BUFFERS_MAX 100u /* buffers in the JSON */
 #define NOTICE_FRAMES_MAX 16u   /* in the line of a stack: the innermost */
+#define NOTICE_SITE_MAX 1024u   /* bytes; a longer function is cut */
 
 struct notice {
 	struct notice *next;
@@ -38,6 +39,7 @@ struct notice {
 	char *text; /* lines for the log, each with a newline */
 	size_t text_length;
 	char *stack; /* of who did it or, for a leak, of the first buffer; one line, NULL = none */
+	char *site;  /* its frame that model/sites/site.h chooses; NULL = none */
 };
 
 /* How a process ended. */

@@ -92,6 +92,7 @@ static uint64_t recorder_key(const struct snapshot_incident *incident)
 		recorder_text_hash(incident->second.name),
 		recorder_text_hash(incident->second.phase),
 		recorder_text_hash(incident->first.name),
+		incident->second.stack_key,
 	};
 
 	return hash_bytes(parts, sizeof(parts));

@@ -98,7 +98,7 @@ void recorder_writing_open(struct recorder_writing *writing, enum recorder_part 
 static void recorder_phases(struct emit *json, const struct store_part *part)
 {
 	CLEANUP_FREE char *copy = part->phases ? strdup(part->phases) : NULL;
-	static const char separator[] = {STORE_PHASES_SEPARATOR, '\0'};
+	static const char separator[] = {STORE_PARTS_SEPARATOR, '\0'};
 	char *rest = copy, *phase = copy ? strsep(&rest, separator) : NULL;
 
 	emit_string(json, "phase", part->phase ? part->phase : phase);
@@ -110,11 +110,36 @@ static void recorder_phases(struct emit *json, const struct store_part *part)
 	emit_close_array(json);
 }
 
+/* The list of the largest, and how many there are. */
+static void recorder_names(struct emit *json, const struct store_part *part)
+{
+	CLEANUP_FREE char *copy = part->names ? strdup(part->names) : NULL;
+	static const char separator[] = {STORE_PARTS_SEPARATOR, '\0'};
+	char *rest = copy, *name;
+
+	if (part->name_count)
+		emit_u64(json, "name_count", part->name_count);
+	else
+		emit_null(json, "name_count");
+	emit_open_array(json, "names");
+	while ((name = strsep(&rest, separator))) {
+		char *end;
+		struct group group = {.bytes = strtoull(name, &end, 10)};
+
+		group.buffers = strtoull(end, &end, 10);
+		group.name = end[0] == ' ' && end[1] ? end + 1 : NULL;
+		group.phase = group.name ? NULL : part->phase;
+		document_name(json, &group);
+	}
+	emit_close_array(json);
+}
+
 void recorder_writing_site(struct emit *json, const struct store_part *part, bool of_leak)
 {
 	emit_open_object(json, NULL);
 	emit_string(json, "type", types_name(part->type));
 	emit_string(json, "name", part->name);
+	recorder_names(json, part);
 	if (of_leak)
 		recorder_phases(json, part);
 	else

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/emit.h"
 #include "base/pool.h"
 #include "base/text.h"
@@ -98,22 +99,23 @@ void document_buffers(struct emit *json, const struct snapshot *snapshot)
 	document_close(json, snapshot);
 }
 
-void document_names(struct emit *json, const struct group_list *list, const struct group *site,
-		    size_t most)
+void document_name(struct emit *json, const struct group *name)
 {
-	emit_string(json, "name", site->names == 1 ? site->name : NULL);
-	emit_u64(json, "name_count", site->names);
-	emit_open_array(json, "names");
-	for (size_t i = 0; i < site->names && i < most; i++) {
-		const struct group *name = &list->names[site->first_name + i];
+	emit_open_object(json, NULL);
+	emit_string(json, "name", name->name);
+	emit_string(json, "phase", name->phase);
+	emit_u64(json, "bytes", name->bytes);
+	emit_u64(json, "buffers", name->buffers);
+	emit_close_object(json);
+}
 
-		emit_open_object(json, NULL);
-		emit_string(json, "name", name->name);
-		emit_string(json, "phase", name->phase);
-		emit_u64(json, "bytes", name->bytes);
-		emit_u64(json, "buffers", name->buffers);
-		emit_close_object(json);
-	}
+void document_names(struct emit *json, const struct group *names, size_t listed, size_t count)
+{
+	emit_string(json, "name", count == 1 && listed ? names->name : NULL);
+	emit_u64(json, "name_count", count);
+	emit_open_array(json, "names");
+	for (size_t i = 0; i < listed; i++)
+		document_name(json, &names[i]);
 	emit_close_array(json);
 }
 
@@ -132,7 +134,8 @@ void document_groups(struct emit *json, const struct snapshot *snapshot, enum gr
 		if (kind == GROUP_SITE) {
 			emit_string(json, "type", types_name(group->type));
 			document_site(json, group->stack);
-			document_names(json, list, group, DOCUMENT_NAMES);
+			document_names(json, list->names + group->first_name,
+				       bits_min(group->names, GROUP_NAMES_LISTED), group->names);
 		}
 		emit_u64(json, "bytes", group->bytes);
 		emit_u64(json, "buffers", group->buffers);
@@ -255,8 +258,7 @@ void document_growth(struct emit *json, const struct snapshot *snapshot,
 		emit_u64(json, "pid", site->pid);
 		emit_string(json, "comm", site->comm);
 		emit_string(json, "type", types_name(site->type));
-		emit_string(json, "name", site->names == 1 ? site->name : NULL);
-		emit_u64(json, "name_count", site->names);
+		document_names(json, growth->names + site->first_name, site->listed, site->names);
 		emit_string(json, "phase", site->phase);
 		document_stack(json, site->stack);
 		emit_u64(json, "bytes", site->last_bytes);

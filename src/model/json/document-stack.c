@@ -16,8 +16,12 @@ static void document_line(struct emit *json, uint32_t line)
 		emit_null(json, "line");
 }
 
-static void document_site_frame(struct emit *json, const struct frames_one *frame)
+void document_site_frame(struct emit *json, const struct frames_one *frame)
 {
+	if (!frame) {
+		emit_null(json, "site");
+		return;
+	}
 	emit_open_object(json, "site");
 	emit_string(json, "function", frame->function);
 	emit_string(json, "file", frame->file);
@@ -31,10 +35,7 @@ void document_site(struct emit *json, const char *stack)
 	CLEANUP(frames_deinit) struct frames frames;
 	struct frames_one frame;
 
-	if (site_find(&frames, stack, &frame))
-		document_site_frame(json, &frame);
-	else
-		emit_null(json, "site");
+	document_site_frame(json, site_find(&frames, stack, &frame) ? &frame : NULL);
 }
 
 void document_stack(struct emit *json, const char *stack)
@@ -52,6 +53,8 @@ void document_stack(struct emit *json, const char *stack)
 		document_line(json, frame.line);
 		emit_string(json, "module", frame.module);
 		emit_bool(json, "python", frame.is_python);
+		if (frame.build_id)
+			emit_string(json, "build_id", frame.build_id);
 		if (frame.is_approximate)
 			emit_bool(json, "approximate", true);
 		if (frame.is_skipped)
@@ -60,8 +63,5 @@ void document_stack(struct emit *json, const char *stack)
 		site_consider(&site, &frame);
 	}
 	emit_close_array(json);
-	if (site.rank)
-		document_site_frame(json, &site.frame);
-	else
-		emit_null(json, "site");
+	document_site_frame(json, site.rank ? &site.frame : NULL);
 }

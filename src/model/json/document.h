@@ -14,6 +14,7 @@
 #include "model/sites/group.h"
 
 struct filter;
+struct frames_one;
 struct growth;
 struct history;
 struct emit;
@@ -32,10 +33,9 @@ void document_cards(struct emit *json, const struct snapshot *snapshot);
 void document_buffers(struct emit *json, const struct snapshot *snapshot);
 void document_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
 		     const struct group_list *list);
-/* "name" of a site with one name, else null; "names": the largest, @most of them at most, and how many there are. */
-void document_names(struct emit *json, const struct group_list *list, const struct group *site,
-		    size_t most);
-#define DOCUMENT_NAMES 16u /* of a site; more are only counted */
+/* "name" of a site with one name, else null; "names": the largest, and how many there are. */
+void document_names(struct emit *json, const struct group *names, size_t listed, size_t count);
+void document_name(struct emit *json, const struct group *name); /* one of those */
 void document_incidents(struct emit *json, const struct snapshot *snapshot);
 void document_growth(struct emit *json, const struct snapshot *snapshot,
 		     const struct growth *growth);
@@ -67,5 +67,6 @@ void document_uid(struct emit *json, const char *key, uint64_t unique_id);
 void document_flags(struct emit *json, uint32_t flags);
 /* "stack" and "site", its frame that model/sites/site.h chooses; @stack as in a snapshot_buffer. */
 void document_stack(struct emit *json, const char *stack);
-void document_site(struct emit *json, const char *stack); /* the latter alone */
+void document_site(struct emit *json, const char *stack);                    /* the latter alone */
+void document_site_frame(struct emit *json, const struct frames_one *frame); /* NULL = none */
 const char *document_bound(uint32_t bound);

@@ -178,3 +178,30 @@ UNIT(calls_are_cut_to_fit)
 
 	assert(strcmp(frames_calls("a.py:3:f -> b.py:4:g", text, sizeof(text)), "b.py:g ") == 0);
 }
+
+UNIT(a_frame_without_a_name_has_the_build_id_of_its_module)
+{
+	static const char stack[] = "a.c:3:main @ app -> app+0x1f (build 0a1b) @ app -> x @ app";
+	struct frames frames;
+	struct frames_one frame;
+	char text[128];
+
+	frames_init(&frames, stack);
+	assert(frames_next(&frames, &frame) && !frame.build_id);
+	assert(frames_next(&frames, &frame) && strcmp(frame.build_id, "0a1b") == 0);
+	assert(strcmp(frame.function, "app+0x1f") == 0 && strcmp(frame.module, "app") == 0);
+	assert(frames_is_address(&frame));
+	frames_deinit(&frames);
+	/* A name that looks like it is a name. */
+	frames_init(&frames,
+		    "a.py:1:x (build 00) -> f (build 00) @ app -> app+0x1 (build g) @ app");
+	assert(frames_next(&frames, &frame) && !frame.build_id);
+	assert(frames_next(&frames, &frame) && strcmp(frame.function, "f (build 00)") == 0);
+	assert(frames_next(&frames, &frame) && strcmp(frame.function, "x (build 00)") == 0);
+	assert(!frame.build_id && !frames_next(&frames, &frame));
+	frames_deinit(&frames);
+	/* People need not see it. */
+	assert(strcmp(frames_plain(stack, text, sizeof(text)),
+		      "a.c:3:main -> app+0x1f -> x @ app") == 0);
+	assert(strcmp(frames_calls(stack, text, sizeof(text)), "app:x <- app <- a.c:main") == 0);
+}

@@ -61,6 +61,27 @@ static bool frames_is_python(const char *file)
 	return dot && (strcmp(dot, ".py") == 0 || strcmp(dot, ".pyx") == 0);
 }
 
+static bool frames_begins_module(const char *function, const char *module)
+{
+	size_t length = strlen(module);
+
+	return strncmp(function, module, length) == 0 && strncmp(function + length, "+0x", 3) == 0;
+}
+
+/* The build id behind a function; NULL = none. Names may contain anything, but these have none. */
+static char *frames_cut_build(char *function)
+{
+	char *mark = strstr(function, FRAMES_BUILD);
+	char *id = mark ? mark + sizeof(FRAMES_BUILD) - 1 : NULL;
+	size_t length = id ? strspn(id, "0123456789abcdef") : 0;
+
+	if (length == 0 || id[length] != ')')
+		return NULL;
+	*mark = '\0';
+	id[length] = '\0';
+	return id;
+}
+
 static void frames_parse(char *part, struct frames_one *ret_frame)
 {
 	struct frames_one frame = {.function = part};
@@ -83,6 +104,8 @@ static void frames_parse(char *part, struct frames_one *ret_frame)
 		*end = '\0';
 		frame.is_skipped = true;
 	}
+	if (!frame.file && frame.module && frames_begins_module(function, frame.module))
+		frame.build_id = frames_cut_build(function);
 	end = strstr(function, FRAMES_APPROXIMATE);
 	if (end) {
 		*end = '\0';
@@ -111,13 +134,6 @@ bool frames_next(struct frames *frames, struct frames_one *ret_frame)
 	return true;
 }
 
-static bool frames_begins_module(const char *function, const char *module)
-{
-	size_t length = strlen(module);
-
-	return strncmp(function, module, length) == 0 && strncmp(function + length, "+0x", 3) == 0;
-}
-
 bool frames_is_address(const struct frames_one *frame)
 {
 	return !frame->file && frame->function && frame->module &&
@@ -144,19 +160,24 @@ bool frames_is_reporting(const char *function, const char *module)
 			    frames_is_member(function, "tt::tt_metal::GraphTracker::"));
 }
 
+/* Takes a mark that ends with ")" out of a part. */
+static void frames_cut_mark(char *part, const char *mark)
+{
+	char *from = strstr(part, mark), *end = from ? strchr(from, ')') : NULL;
+
+	if (end)
+		memmove(from, end + 1, strlen(end + 1) + 1);
+}
+
 /* How much of a part users need: all of it, or what precedes its module. */
 static size_t frames_plain_length(char *part)
 {
-	static const size_t mark = sizeof(FRAMES_SKIPPED) - 1;
-	char *skipped = strstr(part, FRAMES_SKIPPED);
-	char *at = frames_find_at(part);
-	char *function;
+	char *at, *function;
 	uint32_t line;
 
-	if (skipped) {
-		memmove(skipped, skipped + mark, strlen(skipped + mark) + 1);
-		at = frames_find_at(part);
-	}
+	frames_cut_mark(part, FRAMES_SKIPPED);
+	frames_cut_mark(part, FRAMES_BUILD);
+	at = frames_find_at(part);
 	if (at && (frames_find_line(part, &function, &line) ||
 		   frames_begins_module(part, at + FRAMES_AT_LENGTH)))
 		return (size_t)(at - part);

@@ -4,7 +4,8 @@
 /*
  * The frames of a stack. A stack is carried as one line, "file:line:function -> ...", outermost
  * first: old clients send this form and their reports print it. A native frame ends with the file
- * of code it is in, "function @ module"; one without names is "module+0xoffset".
+ * of code it is in, "function @ module"; one without names is "module+0xoffset", with the build id of
+ * its module, so that it can still get a name later.
  */
 
 #include <stdbool.h>
@@ -16,12 +17,14 @@
 #define FRAMES_APPROXIMATE \
 	" (approximate)"            /* follows the function of a frame that was seen earlier */
 #define FRAMES_SKIPPED " (skipped)" /* follows one that its program named: ttmem_skip_frames() */
+#define FRAMES_BUILD " (build "     /* and hex digits and ")": follows one without a name */
 
 struct frames_one {
 	const char *function; /* NULL = not known; likewise the next two */
 	const char *file;
 	const char *module;
-	uint32_t line; /* 0 = not known */
+	const char *build_id; /* of the module, in hex; NULL = not known, or not needed */
+	uint32_t line;        /* 0 = not known */
 	bool is_python;
 	bool is_approximate; /* seen earlier, and may have moved on since */
 	bool is_skipped; /* an allocator, by its program's own word: does not stand for a stack */
@@ -52,7 +55,7 @@ bool frames_is_reporting(const char *function, const char *module);
 
 /*
  * The line as users read it: without the C library's frames at its beginning, without the module of
- * frames that have a file, and without FRAMES_SKIPPED. Truncated to fit.
+ * frames that have a file, and without FRAMES_SKIPPED and FRAMES_BUILD. Truncated to fit.
  */
 const char *frames_plain(const char *stack, char *ret_text, size_t size);
 

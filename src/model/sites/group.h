@@ -14,6 +14,7 @@
 struct snapshot;
 
 #define GROUP_AGES 4u
+#define GROUP_NAMES_LISTED 16u /* names of a site in documents; more are only counted */
 
 enum group_kind {
 	GROUP_NAME,

@@ -69,6 +69,26 @@ static int growth_keep_key(struct growth *growth, const struct group *group,
 	return r;
 }
 
+/* The names of a site, which replace those of the snapshot before. */
+static int growth_keep_names(struct growth *growth, const struct group_list *list,
+			     const struct group *group, struct growth_site *site)
+{
+	int r = 0;
+
+	site->first_name = growth->name_count;
+	site->listed = bits_min(group->names, GROUP_NAMES_LISTED);
+	for (size_t i = 0; r == 0 && i < site->listed; i++) {
+		const struct group *from = &list->names[group->first_name + i];
+		struct group *to = &growth->names[growth->name_count++];
+
+		*to = (struct group){.bytes = from->bytes, .buffers = from->buffers};
+		r = growth_keep(growth, from->name, &to->name);
+		if (r == 0)
+			r = growth_keep(growth, from->phase, &to->phase);
+	}
+	return r;
+}
+
 /* The sites of one snapshot, sorted by key. */
 static int growth_sample(struct growth *growth, const struct snapshot *snapshot,
 			 struct growth_site **ret_sites, size_t *ret_count)
@@ -82,7 +102,10 @@ static int growth_sample(struct growth *growth, const struct snapshot *snapshot,
 	if (r < 0)
 		return r;
 	sites = calloc(list.count + 1, sizeof(*sites));
-	if (!sites)
+	free(growth->names);
+	growth->name_count = 0;
+	growth->names = calloc(list.name_count + 1, sizeof(*growth->names));
+	if (!sites || !growth->names)
 		return -ENOMEM;
 	for (size_t i = 0; i < list.count; i++) {
 		const struct group *group = &list.groups[i];
@@ -101,7 +124,8 @@ static int growth_sample(struct growth *growth, const struct snapshot *snapshot,
 		};
 		memcpy(site->ages, group->ages, sizeof(site->ages));
 		if (growth_keep(growth, process->comm, &site->comm) < 0 ||
-		    growth_keep_key(growth, group, site) < 0)
+		    growth_keep_key(growth, group, site) < 0 ||
+		    growth_keep_names(growth, &list, group, site) < 0)
 			return -ENOMEM;
 		n++;
 	}
@@ -125,6 +149,8 @@ static struct growth_site growth_step(const struct growth_site *was, const struc
 	site.oldest_ns = is ? is->oldest_ns : 0;
 	site.name = is ? is->name : NULL;
 	site.names = is ? is->names : 0;
+	site.first_name = is ? is->first_name : 0;
+	site.listed = is ? is->listed : 0;
 	for (uint32_t age = 0; age < GROUP_AGES; age++)
 		site.ages[age] = is ? is->ages[age] : 0;
 	if (first_sample) {
@@ -370,6 +396,7 @@ void growth_finish(struct growth *growth, bool is_asked)
 void growth_deinit(struct growth *growth)
 {
 	free(growth->sites);
+	free(growth->names);
 	pool_deinit(&growth->texts);
 	*growth = GROWTH_NULL;
 }

@@ -29,7 +29,8 @@ struct growth_site {
 	const char *stem;
 	const char *phase;
 	const char *name; /* from the last snapshot: the one with the most bytes, NULL = none */
-	uint64_t names;   /* likewise: how many */
+	uint64_t names;   /* likewise: how many; and its part of the growth's list */
+	size_t first_name, listed;
 	uint64_t first_bytes, last_bytes;
 	uint64_t first_buffers, last_buffers;
 	uint64_t oldest_ns; /* from the last snapshot, like the next */
@@ -74,6 +75,8 @@ struct growth_trend {
 struct growth {
 	struct growth_site *sites;
 	size_t count;
+	struct group *names; /* of all sites, from the last snapshot: of each the largest */
+	size_t name_count;
 	struct growth_trend trends[GROWTH_TRENDS_MAX];
 	size_t trend_count;
 	uint32_t samples;

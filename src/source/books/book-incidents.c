@@ -22,6 +22,7 @@ static struct snapshot_party book_party(struct book_reading *reading, const stru
 		.name = book_text(reading, from->name),
 		.phase = book_text(reading, from->phase),
 		.stack = book_stack_text(reading, from->stack),
+		.stack_key = book_stack_key(reading, from->stack),
 	};
 }
 

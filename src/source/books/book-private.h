@@ -80,6 +80,9 @@ bool book_place(const struct scan_book *book, const struct book_frame *frame,
 /* A stack of the book as one line, outermost frame first; NULL = none. */
 const char *book_stack_text(struct book_reading *reading, uint32_t id);
 
+/* See struct snapshot_party. */
+uint64_t book_stack_key(struct book_reading *reading, uint32_t id);
+
 /*
  * The order in which a stack's frames are shown, innermost first; see book-merge.c. @native of them
  * are native, the rest of @count, at most BOOK_STACK_FRAMES, Python. Returns how many are shown.

@@ -98,13 +98,17 @@ static void book_line_add_python(struct book_line *line, struct book_reading *re
 	book_line_add(line, &name, NULL);
 }
 
-static void book_line_add_place(struct book_line *line, const char *module, uint64_t address)
+/* A frame without a name; @place: NULL = its file is not known. */
+static void book_line_add_place(struct book_line *line, const char *module, uint64_t address,
+				const struct namer_place *place)
 {
-	char text[BOOK_FRAME_TEXT];
+	char text[BOOK_FRAME_TEXT], id[2 * sizeof(((struct book_module *)0)->build_id) + 1] = "";
 	const struct namer_name name = {.function = text};
 
-	(void)snprintf(text, sizeof(text), "%s+0x%" PRIx64, module ? module : "?",
-		       address); /* cut if too long */
+	for (size_t i = 0; place && i < place->build_id_length; i++)
+		(void)snprintf(id + 2 * i, 3, "%02x", place->build_id[i]); /* fits */
+	(void)snprintf(text, sizeof(text), "%s+0x%" PRIx64 "%s%s%s", module ? module : "?", address,
+		       *id ? FRAMES_BUILD : "", id, *id ? ")" : ""); /* cut if too long */
 	book_line_add(line, &name, module);
 }
 
@@ -151,7 +155,7 @@ static void book_line_add_native(struct book_line *line, struct book_reading *re
 	struct namer_place place;
 
 	if (reader_module(&reading->book->reader, frame->module, &module) < 0) {
-		book_line_add_place(line, NULL, frame->value);
+		book_line_add_place(line, NULL, frame->value, NULL);
 		return;
 	}
 	if (book_place(reading->book, frame, &module, book_text(reading, module.path), &place) &&
@@ -167,7 +171,7 @@ static void book_line_add_native(struct book_line *line, struct book_reading *re
 	for (size_t i = 0; i < count; i++)
 		book_line_add(line, &names[i], book_module_name(place.path));
 	if (count == 0)
-		book_line_add_place(line, book_module_name(place.path), frame->value);
+		book_line_add_place(line, book_module_name(place.path), frame->value, &place);
 }
 
 /*
@@ -223,4 +227,44 @@ const char *book_stack_text(struct book_reading *reading, uint32_t id)
 	if (known)
 		*known = (struct book_stack_known){.id = id, .text = text};
 	return text;
+}
+
+static uint64_t book_key_text(uint64_t key, const char *text)
+{
+	return hash_fold(key ^ HASH_K0, text ? hash_bytes(text, strlen(text)) : HASH_K1);
+}
+
+/* Of native code the place in its file, which is known by its build id, or else by its path. */
+static uint64_t book_key_frame(struct book_reading *reading, uint64_t key,
+			       const struct book_frame *frame)
+{
+	struct book_module module;
+
+	if (frame->flags & BOOK_FRAME_PYTHON) {
+		key = book_key_text(key, book_text(reading, (uint32_t)(frame->value >> 32)));
+		key = book_key_text(key, book_text(reading, (uint32_t)frame->value));
+		return hash_fold(key ^ HASH_K0, HASH_K1 + frame->module);
+	}
+	if (reader_module(&reading->book->reader, frame->module, &module) == 0) {
+		size_t length = bits_min(module.build_id_length, sizeof(module.build_id));
+
+		key = length ? hash_fold(key ^ HASH_K0, hash_bytes(module.build_id, length))
+			     : book_key_text(key, book_text(reading, module.path));
+	}
+	return hash_fold(key ^ HASH_K0, HASH_K1 + frame->value);
+}
+
+uint64_t book_stack_key(struct book_reading *reading, uint32_t id)
+{
+	struct book_frame frames[BOOK_STACK_FRAMES];
+	struct book_stack head;
+	uint64_t key = HASH_K1;
+	size_t count;
+
+	if (id == 0)
+		return 0;
+	count = reader_stack(&reading->book->reader, id, &head, frames, BOOK_STACK_FRAMES);
+	for (size_t i = 0; i < count; i++)
+		key = book_key_frame(reading, key, &frames[i]);
+	return count ? key | 1 : 0;
 }

@@ -65,8 +65,9 @@ static void group_pages_merge(struct group_pages *group_pages)
 	group_pages->count = n;
 }
 
-static int group_pages_add_page(struct group_pages *group_pages, const struct snapshot *page)
+static int group_pages_add_page(void *context, const struct snapshot *page)
 {
+	struct group_pages *group_pages = context;
 	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
 	int r = group_buffers(page, group_pages->kind, false, &list);
 	/* Sites are added up again from their names. */
@@ -93,35 +94,43 @@ static int group_pages_add_page(struct group_pages *group_pages, const struct sn
 	return r;
 }
 
-static int group_pages_walk(struct group_pages *group_pages, const struct web_provider *provider,
-			    const struct filter *filter)
+int group_pages_each(const struct web_provider *provider, const struct filter *filter,
+		     int (*page)(void *context, const struct snapshot *page), void *context)
 {
 	struct snapshot_request request = {
 		.buffers = true, .filter = *filter, .limit = GROUP_PAGES_PAGE};
 	bool more = true;
 
 	for (uint32_t pages = 0; more; pages++) {
-		struct snapshot *page = NULL;
+		struct snapshot *snapshot = NULL;
 		int r;
 
-		if (pages == GROUP_PAGES_PAGES_MAX) {
-			group_pages->all->exact = false;
-			snapshot_note(group_pages->all,
-				      "more buffers than can be added up: choose some");
-			return 0;
-		}
-		r = provider->snapshot(provider->context, &request, &page);
+		if (pages == GROUP_PAGES_PAGES_MAX)
+			return 1;
+		r = provider->snapshot(provider->context, &request, &snapshot);
 		if (r < 0)
 			return r;
-		r = group_pages_add_page(group_pages, page);
-		more = page->has_next;
-		request.after = page->next;
+		r = page(context, snapshot);
+		more = snapshot->has_next;
+		request.after = snapshot->next;
 		request.has_after = true;
-		snapshot_free(page);
+		snapshot_free(snapshot);
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+static int group_pages_walk(struct group_pages *group_pages, const struct web_provider *provider,
+			    const struct filter *filter)
+{
+	int r = group_pages_each(provider, filter, group_pages_add_page, group_pages);
+
+	if (r > 0) {
+		group_pages->all->exact = false;
+		snapshot_note(group_pages->all, "more buffers than can be added up: choose some");
+	}
+	return r < 0 ? r : 0;
 }
 
 int group_pages_write(const struct web_provider *provider, const struct filter *filter,

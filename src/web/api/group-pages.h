@@ -17,7 +17,15 @@
 
 struct emit;
 struct filter;
+struct snapshot;
 struct web_provider;
+
+/*
+ * Calls @page for each page of the buffers, in turn. 0; 1: there are more pages than are read; or a
+ * negative errno, also of @page.
+ */
+int group_pages_each(const struct web_provider *provider, const struct filter *filter,
+		     int (*page)(void *context, const struct snapshot *page), void *context);
 
 /* Writes the document with the first @limit groups. 0 or a negative errno. */
 int group_pages_write(const struct web_provider *provider, const struct filter *filter,

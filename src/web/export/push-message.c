@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Incidents as log records of OTLP: the kind as an attribute, the whole incident as JSON in the body. */
+/* Incidents as log records of OTLP: kind and call site as attributes, all of it as JSON in the body. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,6 +14,7 @@
 void push_incident_deinit(struct push_incident *incident)
 {
 	free(incident->kind);
+	free(incident->site);
 	free(incident->json);
 }
 
@@ -36,6 +37,8 @@ static void push_record(struct emit *json, const struct push_incident *incident)
 	exposition_otlp_attribute(json, "process.pid", number);
 	snprintf(number, sizeof(number), "%" PRIu32, incident->device);
 	exposition_otlp_attribute(json, "ttmem.device", number);
+	if (incident->site)
+		exposition_otlp_attribute(json, "ttmem.site", incident->site);
 	emit_close_array(json);
 	emit_close_object(json);
 }

@@ -11,6 +11,7 @@
 struct push_incident {
 	uint64_t time_ns;
 	char *kind;
+	char *site; /* NULL = not known */
 	char *json;
 	uint32_t pid;
 	uint32_t user;

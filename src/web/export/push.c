@@ -74,6 +74,7 @@ void push_tell_incident(struct push *push, const struct web_incident *incident)
 	if (incident->length <= PUSH_INCIDENT_MAX)
 		item.json = strndup(incident->json, incident->length);
 	item.kind = item.json ? strdup(incident->kind) : NULL;
+	item.site = item.kind && incident->site ? strdup(incident->site) : NULL;
 	item.pid = incident->pid;
 	item.user = incident->user;
 	item.device = incident->device;

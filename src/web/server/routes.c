@@ -20,6 +20,7 @@
 #include "web/api/documents.h"
 #include "web/api/map-answer.h"
 #include "web/api/stream.h"
+#include "web/export/metrics-sites.h"
 #include "web/export/metrics.h"
 #include "web/server/accept-queue.h"
 #include "web/server/assets.h"
@@ -218,6 +219,15 @@ static bool routes_is_well(const struct health *health)
 	return health->store_runs;
 }
 
+static int routes_metrics_sites(struct routes_ask *ask, FILE *out)
+{
+	size_t wanted = ask->url->given & URL_LIMIT ? ask->url->limit : METRICS_SITES_DEFAULT;
+
+	return metrics_sites_write(ask->provider, wanted,
+				   ask->openmetrics ? EXPOSITION_OPENMETRICS : EXPOSITION_TEXT,
+				   out);
+}
+
 static int routes_health(struct routes_ask *ask, FILE *out)
 {
 	struct health health = {0};
@@ -250,13 +260,16 @@ static int routes_health(struct routes_ask *ask, FILE *out)
 	return 0;
 }
 
+#define ROUTES_METRICS                              \
+	"text/plain; version=0.0.4; charset=utf-8", \
+		"application/openmetrics-text; version=1.0.0; charset=utf-8"
 #define ROUTES_PAST (URL_PID | URL_SINCE | URL_LIMIT | URL_CURSOR)
 
 static const struct route routes_table[] = {
 	{"/healthz", ROUTES_JSON, .make = routes_health, .tcp = true},
-	{"/metrics", "text/plain; version=0.0.4; charset=utf-8",
-	 "application/openmetrics-text; version=1.0.0; charset=utf-8", routes_metrics,
-	 .lane = ROUTES_TOTALS, .tcp = true},
+	{"/metrics", ROUTES_METRICS, routes_metrics, .lane = ROUTES_TOTALS, .tcp = true},
+	{"/metrics/sites", ROUTES_METRICS, routes_metrics_sites, .parameters = URL_LIMIT,
+	 .lane = ROUTES_DETAILS, .guarded = true, .tcp = true},
 	{"/api/v1/smi", ROUTES_JSON, .make = routes_smi, .parameters = URL_DEVICE,
 	 .lane = ROUTES_TOTALS},
 	{"/api/v1/ps", ROUTES_JSON, .make = routes_ps, .lane = ROUTES_TOTALS},

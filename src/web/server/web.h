@@ -89,6 +89,7 @@ struct web_incident {
 	uint32_t pid;
 	uint32_t user; /* whose process it is */
 	uint32_t device;
+	const char *site; /* its call site, NULL = not known */
 	const char *json; /* all of it, an object as in ttmem.incidents/1 */
 	size_t length;
 };

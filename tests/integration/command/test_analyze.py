@@ -338,7 +338,13 @@ def test_cxx_names_in_logs_are_demangled(analyze, tmp_path):
         "/lib/libtt.so: tt::tt_metal::Buffer::allocate_impl()",
         "/lib/libtt.so: a_Zcode_ZN1aEv", "app(a()+0x12) [0x55]", "app: main",
     ]  # fmt: skip
-    assert analyze(log)["leaks"][0]["stack"] == decoded
+    leak = analyze(log)["leaks"][0]
+    assert leak["stack"] == decoded
+    # tt-metal's own frames do not stand for the stack.
+    site = {"function": "a_Zcode_ZN1aEv", "file": None, "line": None, "module": "libtt.so"}
+    assert leak["site"] == site and analyze(log)["sites"][0]["site"] == site
+    log.write_text((NAMES % "main").replace("a_Zcode_ZN1aEv", "_ZN2tt8tt_metal1bEv"))
+    assert analyze(log)["sites"][0]["site"] == {**site, "function": "a()", "module": "app"}
     hostile = "_Z" + "P" * 3000 + "i"
     log.write_text(NAMES % "main" + (NAMES % hostile).replace("0x1000", "0x2000"))
     first, second = analyze(log)["sites"]

@@ -10,6 +10,8 @@ import time
 import pytest
 
 from conftest import LIMIT
+from ttmemd import get
+from world import wait_for as wait_for_it
 
 STORY = ("double free", "kv_cache.block 3", "failed alloc", "load adapter", "killed -9", "train-llama")
 
@@ -84,6 +86,36 @@ def test_demo_into_a_pipe(ttmem):
     assert "server-worker-1" in done.stdout  # no terminal: no name is cut
     for text in STORY:
         assert text in done.stdout
+
+
+def test_demo_shows_workloads_that_do_not_disturb_each_other(ttmemd):
+    """Processes that share a card have addresses of their own, and answers name the workload's line."""
+    ttmemd.start("--http", "127.0.0.1:0")
+    demo = ttmemd.adopt(
+        subprocess.Popen(
+            [ttmemd.build / "src" / "cli" / "ttmem", "demo", "--keep", "--seconds", "20"],
+            env=ttmemd.env, stdout=subprocess.DEVNULL,
+        )
+    )  # fmt: skip
+
+    def incidents():
+        return get(ttmemd, "/api/v1/incidents")["incidents"]
+
+    def sharing():
+        """The programs of each card that several use."""
+        cards = {}
+        for process in get(ttmemd, "/api/v1/smi")["processes"]:
+            for device in process["devices"]:
+                cards.setdefault(device["uid"], set()).add(process["comm"])
+        return [comms for comms in cards.values() if len(comms) > 1]
+
+    wait_for_it(sharing, "two programs on one card")
+    failed = wait_for_it(lambda: [row for row in incidents() if row["kind"] == "alloc_failed"], "the failure")
+    assert failed[0]["second"]["site"]["function"] == "fragment"
+    assert "overlap" not in {row["kind"] for row in incidents()}
+    assert not [note for note in get(ttmemd, "/api/v1/smi")["notes"] if "overlap" in note]
+    demo.terminate()
+    demo.wait(timeout=LIMIT)
 
 
 def test_demo_leaves_no_process_behind(ttmem):

@@ -250,6 +250,17 @@ def test_top_unfolds_call_sites(world, top):
     terminal.wait(lambda text: re.search(r"^ +at \w+ \(.*player\.c:\d+\)", text, re.M))
 
 
+def test_top_shows_a_hundred_names_of_one_line_as_one_site(world, top):
+    world.player(*[f"alloc 0 DRAM {hex(n << 12)} {4096 + n} kv.{n}" for n in range(1, 101)], TTMEM_STACKS="fp")
+    terminal = top(env=world.env, columns=120)
+    terminal.press("4")
+    rows = terminal.wait(lambda text: "100 names" in text)
+    assert sum("names" in line or "kv." in line for line in rows) == 1
+    # Its names are below it.
+    terminal.press("Enter")
+    terminal.wait("kv.100")
+
+
 def test_top_follows_the_mouse(world, top):
     _, small = cast(world)
     terminal = top(env=world.env)

@@ -123,7 +123,7 @@ def test_a_list_that_went_for_the_size_of_the_file_is_missed(ttmemd):
     assert document["notes"] == [f"pid {first}: 0 of its 20000 buffers are listed; the sums are of all"]
 
 
-def test_a_database_of_the_version_before_is_converted(served):
+def test_a_database_of_an_earlier_version_is_converted(served):
     pid = leave(served, "phase load", "alloc 0 DRAM 0x1000 64 weights")
     assert served.stop() == 0
     with sqlite3.connect(served.state / "history.db") as old:
@@ -140,7 +140,18 @@ def test_a_database_of_the_version_before_is_converted(served):
             INSERT INTO leak_buffers SELECT leak, 0, site, 3, 0, 1, 8192, 77, 1, 5, 9, 0, 0,
              'old', 'before', '' FROM leak_sites;
             DROP TABLE leak_chunks;
+            UPDATE sites SET name = (SELECT name FROM leak_sites WHERE site = id);
+            ALTER TABLE leak_sites DROP COLUMN name;
+            ALTER TABLE leak_sites DROP COLUMN name_count;
+            ALTER TABLE leak_sites DROP COLUMN names;
             ALTER TABLE leak_sites DROP COLUMN phases;
+            ALTER TABLE held DROP COLUMN name_count;
+            ALTER TABLE held DROP COLUMN names;
+            DROP TABLE seen;
+            CREATE TABLE seen(process INTEGER NOT NULL, site INTEGER NOT NULL, device INTEGER NOT NULL,
+             address INTEGER NOT NULL, size INTEGER NOT NULL, count INTEGER NOT NULL,
+             PRIMARY KEY(process, site, device, address, size)) STRICT, WITHOUT ROWID;
+            CREATE INDEX seen_site ON seen(site);
             UPDATE schema SET version = 3;
             """
         )
@@ -150,3 +161,5 @@ def test_a_database_of_the_version_before_is_converted(served):
     (row,) = leak["buffers"]
     assert (row["device"], row["type"], row["address"], row["size"]) == (3, "L1", "0x2000", 77)
     assert (row["name"], row["phase"], leak["sites"][0]["phase"]) == ("old", "before", "before")
+    site = leak["sites"][0]
+    assert (site["name"], site["name_count"], site["names"]) == ("weights", None, [])

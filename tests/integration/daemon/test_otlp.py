@@ -37,6 +37,16 @@ def test_incidents_are_pushed_to_the_collector(ttmemd, collector):
     assert body["kind"] == "leak" and body["pid"] == player.pid
 
 
+def test_incidents_have_their_call_site_as_an_attribute(ttmemd, collector):
+    ttmemd.start("--otlp", collector.url + "/", "--otlp-interval", "1d")
+    player = ttmemd.player("alloc 3 DRAM 0x1000 64 weights", TTMEM_STACKS="auto")
+    player.play("free 3 DRAM 0x1000", "free 3 DRAM 0x1000")
+    record = wait_for(collector.incidents, "the double free")[0]
+    site = json.loads(record["body"]["stringValue"])["second"]["site"]
+    assert attributes(record)["ttmem.kind"] == "double_free"
+    assert attributes(record)["ttmem.site"].startswith(site["function"] + " (")
+
+
 def test_incidents_are_kept_while_the_collector_is_down(ttmemd, collector):
     ttmemd.start("--otlp", collector.url, "--otlp-interval", "1s", "--http", "127.0.0.1:0")
     wait_for(lambda: collector.taken["/v1/metrics"], "a first push")

@@ -380,6 +380,46 @@ def test_debug_information_from_a_server(world, split, server, tmp_path, gone):
     assert len(offsets(row, "app")) == 3
 
 
+def test_records_of_the_daemon_get_names_from_a_server_when_they_are_read(ttmemd, split, server, tmp_path):
+    """The daemon asks no server, whatever its environment says: who reads its records does, by build id."""
+    if not ctypes.util.find_library("debuginfod"):
+        pytest.skip("no libdebuginfod")
+    program, _, build_id = split
+    env = {
+        "DEBUGINFOD_URLS": f"http://127.0.0.1:{server.server_port}/",
+        "DEBUGINFOD_CACHE_PATH": str(tmp_path / "cache"),
+        "no_proxy": "127.0.0.1",
+    }
+    ttmemd.start("--http", "127.0.0.1:0", env=env)
+    process = ttmemd.adopt(
+        subprocess.Popen(
+            [program], env={**ttmemd.env, "TTMEM": "1", "TTMEM_STACKS": "fp"},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+    )  # fmt: skip
+    assert process.stdout.readline() == "ready\n"
+    os.unlink(program)
+    process.kill()
+    process.communicate()
+
+    def leaks(**env):
+        env = {**ttmemd.env, "DEBUGINFOD_URLS": "", **env}
+        return check_schema(json.loads(ttmemd.run("leaks", "--json", env=env).stdout))["processes"]
+
+    (leak,) = wait_for(leaks, "the report")
+    (site,) = leak["sites"]
+    assert len(offsets(site, "app")) == 3 and site["site"]["function"].startswith("app+0x")
+    assert {frame["build_id"] for frame in site["stack"] if frame["module"] == "app"} == {build_id}
+    assert server.asked == []
+    (leak,) = leaks(**env)
+    assert frames(leak["sites"][0]) == frames(leak["buffers"][0]) == expected_c()
+    assert leak["sites"][0]["site"]["file"].endswith("app.c")
+    assert not [frame for frame in leak["sites"][0]["stack"] if frame["module"] == "app" and "build_id" in frame]
+    assert server.asked.count(f"/buildid/{build_id}/debuginfo") == 1
+    text = ttmemd.run("leaks", env={**ttmemd.env, **env}).stdout
+    assert f", at {leak['sites'][0]['site']['function']} (app.c:" in text and "app+0x" not in text
+
+
 SITES = 500
 LEVELS = 6
 EACH = 20

@@ -3,14 +3,17 @@
 the application stands for it."""
 
 import json
+import re
+import shutil
 import subprocess
 
 import pytest
 
+from conftest import LIMIT
 from test_stacks import compiled, line_of, start  # noqa: F401
 from world import check_schema, wait_for
 
-COUNT = 32
+COUNT = 100
 SOURCE = """\
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +43,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1)
 		ttmem_skip_frames(argv[1]);
-	while (n < 32)
+	while (n < 100)
 		grow(++n);
 	puts("ready");
 	fflush(stdout);
@@ -122,7 +125,9 @@ def test_growth_says_one_site(world, program, stacks):
             pass
     (site,) = check_schema(json.loads(growth.stdout.read()))["sites"]
     growth.stdout.close()
-    assert site["name_count"] >= COUNT and site["grown"] > 0
+    assert site["name_count"] == site["buffers"] > 16 and site["grown"] > 0 and len(site["names"]) == 16
+    assert {(name["bytes"], name["buffers"], name["phase"]) for name in site["names"]} == {(4096, 1, None)}
+    assert all(name["name"].startswith("kv.") for name in site["names"])
     if stacks == "fp":
         assert stands(site["site"]) == ("take", TAKE, "app.c")
 
@@ -130,7 +135,7 @@ def test_growth_says_one_site(world, program, stacks):
 def test_run_says_one_site(ttmem, program, tmp_path):
     report = tmp_path / "report.json"
     done = ttmem("run", "--json", report, "--", program, stdin=subprocess.DEVNULL)
-    assert f"leaks: {COUNT} buffers, 128.0 KiB, at 1 call site\n" in done.stderr
+    assert f"leaks: {COUNT} buffers, 400.0 KiB, at 1 call site\n" in done.stderr
     assert f"DRAM {COUNT} names at take (app.c:{TAKE})" in done.stderr
     (leak,) = check_schema(json.loads(report.read_text()))["leaks"]
     assert leak["key"] == "DRAM: app.c:take <- app.c:grow <- app.c:main"
@@ -153,12 +158,88 @@ def test_the_daemon_says_one_site(ttmemd, program):
     end(process)
     (leaked,) = wait_for(lambda: get(ttmemd, "/api/v1/leaks")["processes"], "the report")
     (site,) = leaked["sites"]
-    assert (site["buffers"], site["name"]) == (COUNT, "kv.#")
+    assert (site["buffers"], site["name"], site["name_count"]) == (COUNT, "kv.#", COUNT)
+    assert site["names"][0] == {"name": "kv.1", "phase": None, "bytes": 4096, "buffers": 1}
+    assert len(site["names"]) == 16 and len({name["name"] for name in site["names"]}) == 16
     assert stands(site["site"]) == ("take", TAKE, "app.c")
     (incident,) = wait_for(lambda: get(ttmemd, "/api/v1/incidents?kind=leak")["incidents"], "the incident")
     assert incident["count"] == COUNT
     text = ttmemd.run("leaks").stdout
     assert f"in {COUNT} buffers of DRAM" in text and f", at take (app.c:{TAKE})" in text
+    assert "1  kv.1\n" in text and f"... and {COUNT - 5} more names\n" in text
+
+
+TWICE = """\
+#include <stdio.h>
+#include <ttmem/ttmem.h>
+
+__attribute__((noinline)) void drop(unsigned long n)
+{
+	ttmem_free(0, TTMEM_DRAM, n * 4096); /* drop */
+	__asm__ volatile("");
+}
+
+int main(void)
+{
+	char name[32];
+
+	for (unsigned long n = 1; n <= 100; n++) {
+		snprintf(name, sizeof(name), n % 2 ? "kv.%lu" : "weights.%lu", n);
+		ttmem_alloc(0, TTMEM_DRAM, n * 4096, 4096, name);
+		for (int i = 0; i < 2; i++)
+			drop(n);
+	}
+	puts("ready");
+	fflush(stdout);
+	return getchar() == EOF;
+}
+"""
+
+
+def test_the_daemon_says_one_incident_of_one_line(ttmemd, compiled):  # noqa: F811
+    """Of two processes, whatever the buffers were called."""
+    ttmemd.start("--http", "127.0.0.1:0")
+    program = compiled(TWICE)
+    for _ in range(2):
+        start_for(ttmemd, program)
+
+    def rows():
+        rows = check_schema(get(ttmemd, "/api/v1/incidents"))["incidents"]
+        return sum(row["count"] for row in rows) >= 200 and rows
+
+    (row,) = wait_for(rows, "both")
+    assert (row["kind"], row["count"], row["processes"]) == ("double_free", 200, 2)
+    assert stands(row["second"]["site"]) == ("drop", line_of(TWICE, "drop"), "app.c")
+
+
+SERIES = re.compile(r'^ttmem_site_bytes\{site="([^"]*)",device="(\d+)",uid="",type="(\w+)"\} (\d+)$', re.M)
+
+
+def series(daemon, parameters=""):
+    status, text = daemon.fetch("/metrics/sites" + parameters, token=True)
+    assert status == 200, text
+    return {labels: int(value) for *labels, value in SERIES.findall(text) for labels in [tuple(labels)]}
+
+
+def test_metrics_say_one_site(ttmemd, program):
+    """Not more series than were asked for; what has none of its own is added up."""
+    ttmemd.start("--http", "127.0.0.1:0")
+    start_for(ttmemd, program)
+    names = [f"alloc 1 L1 {hex(n << 12)} {n} name-{'x' * n}" for n in range(1, 41)]
+    ttmemd.player(*names, "alloc 1 L1 0 9 other")
+    take = f"take (app.c:{TAKE})", "0", "DRAM"
+    wait_for(lambda: take in series(ttmemd), "the site")
+    found = series(ttmemd)
+    assert found[take] == COUNT * 4096 and len(found) == 21
+    assert found["other", "1", "L1"] == sum(range(1, 22)) + 9 and found["name-" + "x" * 40, "1", "L1"] == 40
+    assert series(ttmemd, "?limit=1").keys() == {take, ("other", "1", "L1")}
+    assert len(series(ttmemd, "?limit=1000")) == 42
+    # They are details.
+    assert ttmemd.fetch("/metrics/sites")[0] == 401
+    assert "ttmem_site" not in ttmemd.fetch("/metrics")[1]
+    if shutil.which("promtool"):
+        text = ttmemd.fetch("/metrics/sites", token=True)[1]
+        subprocess.run(["promtool", "check", "metrics"], input=text, text=True, check=True, timeout=LIMIT)
 
 
 @pytest.mark.parametrize("patterns", ["take", "q,ta?e", "nothing:t*", "app.c:none"])

@@ -40,7 +40,10 @@ def test_every_test_that_held_anything_has_its_peak(run_pytest, options):
     assert re.search(r"^  DRAM 13\.0 MiB  test_it\.py::test_held\[13\]$", done.text, re.M)
     # One line is one call site, whatever it calls its buffers.
     sites = re.search(r"^largest call sites of leaks:\n((?:  .*\n)+)", done.text, re.M)
-    assert re.fullmatch(r" +11\.8 KiB  12 x DRAM, 12 names at leak \S+/test_it\.py:\d+\n", sites[1])
+    first, *names = sites[1].splitlines()
+    assert re.fullmatch(r" +11\.8 KiB  12 x DRAM, 12 names at leak \S+/test_it\.py:\d+", first)
+    assert [line.split("  ")[-1] for line in names[:-1]] == [f"leak {n}" for n in range(11, 6, -1)]
+    assert names[-1].strip() == "... and 7 more names"
 
 
 def test_the_highest_only(run_pytest):
@@ -62,3 +65,20 @@ def test_it_needs_the_plugin_to_be_on(run_pytest):
     done = run_pytest(TESTS, "--ttmem-peaks=3", ttmem=None)
     assert done.code == pytest.ExitCode.USAGE_ERROR
     assert "--ttmem-peaks need --ttmem" in done.text
+
+
+HUNDRED = """
+import ttmem
+
+def test_kv():
+    for i in range(100):
+        ttmem.alloc(0, ttmem.Type.DRAM, (i + 1) << 12, 4096, f"kv.{i}")
+"""
+
+
+def test_a_line_that_leaks_a_hundred_names_is_one_site(run_pytest, tmp_path):
+    done = run_pytest(HUNDRED)
+    sites = re.search(r"^largest call sites of leaks:\n((?:  .*\n)+)", done.text, re.M)
+    first, *names = sites[1].splitlines()
+    assert re.fullmatch(r" +400\.0 KiB  100 x DRAM, 100 names at test_kv \S+/test_it\.py:\d+", first)
+    assert len(names) == 6 and names[-1].strip() == "... and 95 more names"

@@ -12,7 +12,7 @@ import { KINDS, type Incident, type LeakedProcess, type Party, type Site } from 
 import { link, parse, remember, type Route } from "../router";
 import { fromNs } from "../series";
 import { siteKey, siteLabel, siteWhere, stackList } from "../stack";
-import { cutNote, empty, figure, locked, panel, type View } from "../view";
+import { cutNote, empty, figure, locked, nameTable, panel, type View } from "../view";
 
 const RANGES = [
   { value: "3600", text: "1 h" },
@@ -104,6 +104,7 @@ function leakDetail({ process, site }: Leak): HTMLElement {
       `${how(process)} · left ${bytes(site.bytes)} in ${plural(site.buffers, "buffer")} here, `,
       `${bytes(process.bytes)} in ${plural(process.buffer_count, "buffer")} in all`,
       process.user ? ` · ${process.user}` : ""),
+    nameTable(site.names, site.name_count ?? site.names.length),
     rows.length > 0 && h("div", { class: "scroll leak-buffers" }, h("table", {},
       h("thead", {}, h("tr", {}, ["Address", "Device", "Type", "Size", "Name", "Phase", "Born"].map((text, i) =>
         h("th", { scope: "col", class: i === 3 || i === 1 ? "number" : "" }, text)))),

@@ -14,13 +14,12 @@ import type { Rows } from "../rows";
 import { compare, partNote, placeOf, sumUp, type Change, type Sum } from "../sites";
 import { frameName, frameWhere, siteLabel, siteWhere, stackList } from "../stack";
 import { tabStore } from "../storage";
-import { cutNote, empty, figure } from "../view";
+import { cutNote, empty, figure, nameTable } from "../view";
 
 const NAMES = { buffers: "Buffers", sites: "Call sites", flame: "Flame graph", phases: "Phases", compare: "Compare" };
 type Tab = keyof typeof NAMES;
 
 const PHASES = 500;
-const SITE_NAMES = 50;
 
 const called = ({ site }: Buffer): string => (site ? [frameName(site), frameWhere(site)].filter(Boolean).join(" · ") : "");
 
@@ -105,15 +104,9 @@ class SiteList {
     this.element = h("div", {}, this.grid.element, this.detail);
   }
 
-  /** What each name of a site has, where there are several. */
   private names(site: Sum): HTMLElement | null {
-    if (site.called.size < 2) return null;
-    const list = [...site.called].sort((a, b) => b[1].bytes - a[1].bytes);
-    return h("div", { class: "scroll" }, h("table", { class: "names" },
-      h("thead", {}, h("tr", {}, ["Name", "Bytes", "Buffers"].map((text, i) => h("th", { scope: "col", class: i > 0 ? "number" : "" }, text)))),
-      h("tbody", {}, list.slice(0, SITE_NAMES).map(([name, sum]) => h("tr", {}, h("th", { scope: "row", class: "wrap" }, name ?? "without a name"),
-        h("td", { class: "number" }, bytes(sum.bytes)), h("td", { class: "number" }, count(sum.buffers)))))),
-      cutNote(Math.min(list.length, SITE_NAMES), list.length));
+    const list = [...site.called].map(([name, sum]) => ({ name, ...sum }));
+    return nameTable(list.sort((a, b) => b.bytes - a.bytes), list.length);
   }
 
   set(rows: Rows): void {

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Which processes are the largest. */
+
+#include "model/amount.h"
+
+#include "base/unit.h"
+#include "model/snapshot.h"
+
+static struct snapshot *amount_start(const uint64_t *used, uint32_t count)
+{
+	struct snapshot *snapshot = snapshot_new(1000);
+
+	assert(snapshot);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct snapshot_process process = {.pid = 100 + i,
+							 .start_ticks = 1,
+							 .comm = "x",
+							 .user = "x",
+							 .source = "book",
+							 .alive = true,
+							 .exact = true};
+		struct snapshot_part *part;
+		uint32_t index;
+
+		assert(snapshot_add_process(snapshot, &process, &index) == 0);
+		part = snapshot_part(snapshot, index, 0);
+		part->memory[0].used = used[i];
+		part->memory[0].buffers = 1;
+	}
+	return snapshot;
+}
+
+UNIT(the_largest_processes_come_first)
+{
+	static const uint64_t used[] = {3, 9, 1, 7, 5};
+	struct snapshot *snapshot = amount_start(used, 5);
+	const struct snapshot_process *list[8];
+
+	assert(amount_largest(snapshot, true, 8, list) == 5);
+	assert(list[0]->pid == 101 && list[1]->pid == 103 && list[2]->pid == 104);
+	assert(list[3]->pid == 100 && list[4]->pid == 102);
+	assert(amount_largest(snapshot, true, 2, list) == 2);
+	assert(list[0]->pid == 101 && list[1]->pid == 103);
+	snapshot_free(snapshot);
+}
+
+UNIT(only_living_and_tracked_processes_are_among_the_largest)
+{
+	static const uint64_t used[] = {9, 8, 7, 6};
+	struct snapshot *snapshot = amount_start(used, 4);
+	const struct snapshot_process *list[4];
+
+	snapshot->processes[0].alive = false;
+	snapshot->processes[1].untracked = true;
+	snapshot->processes[2].parts[0].memory[0].buffers = 0; /* a region tells only bytes */
+	assert(amount_largest(snapshot, false, 4, list) == 2 && list[0]->pid == 102);
+	assert(amount_largest(snapshot, true, 4, list) == 1 && list[0]->pid == 103);
+	snapshot_free(snapshot);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Buffers are read page by page and added up at once. Pages have their own texts, so the text of a
+ * site is what identifies it: two stacks whose frames look alike are one row, as labels must differ.
+ */
+
+#include "web/export/metrics-sites.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/pool.h"
+#include "model/filter.h"
+#include "model/merge.h"
+#include "model/sites/name-stem.h"
+#include "model/sites/site.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+#include "web/api/group-pages.h"
+#include "web/export/metrics.h"
+
+#define METRICS_SITES_ROWS 32768u                    /* of any site, device and type */
+#define METRICS_SITES_OWN (METRICS_SITES_ROWS / 2)   /* more sites are added to the others */
+#define METRICS_SITES_SLOTS (2 * METRICS_SITES_ROWS) /* a power of two */
+#define METRICS_SITES_KNOWN 1024u                    /* stacks of a page whose text is known */
+#define METRICS_SITES_TEXT 160u                      /* longer labels are cut */
+
+struct metrics_site {
+	const char *site;
+	uint32_t device;
+	uint32_t type;
+	uint64_t unique_id;
+	uint64_t bytes;
+	uint64_t buffers;
+};
+
+/* What the text of a page's buffer is: most buffers have one of a few stacks. */
+struct metrics_sites_known {
+	const char *stack;
+	const char *name;
+	const char *phase;
+	const char *site; /* NULL = nothing is known */
+};
+
+struct metrics_sites {
+	struct pool texts;
+	const char *other; /* its text; a site may be called so too */
+	size_t count;
+	uint16_t slots[METRICS_SITES_SLOTS]; /* 1 + index, 0 = empty */
+	struct metrics_site rows[METRICS_SITES_ROWS];
+	struct metrics_sites_known known[METRICS_SITES_KNOWN];
+};
+
+_Static_assert(METRICS_SITES_ROWS <= UINT16_MAX, "an index fits into a slot");
+
+static void metrics_sites_free(struct metrics_sites **sites)
+{
+	if (*sites)
+		pool_deinit(&(*sites)->texts);
+	free(*sites);
+}
+
+/* As people call it: the frame that stands for the stack; without one the name, or the phase. */
+static const char *metrics_sites_name(struct metrics_sites *sites,
+				      const struct snapshot_buffer *buffer)
+{
+	char text[METRICS_SITES_TEXT];
+
+	/* A name for each buffer must not take all memory. */
+	if (sites->texts.count > METRICS_SITES_OWN)
+		return sites->other;
+	if (buffer->stack)
+		(void)site_text(buffer->stack, text, sizeof(text));
+	else if (buffer->name)
+		(void)name_stem(buffer->name, text, sizeof(text));
+	else
+		(void)snprintf(text, sizeof(text), "%s%s", buffer->phase ? "in " : "",
+			       buffer->phase ? buffer->phase : ""); /* cut if too long */
+	return pool_text(&sites->texts, text, strlen(text));
+}
+
+/* The text of a buffer's site; NULL = no memory. */
+static const char *metrics_sites_text(struct metrics_sites *sites,
+				      const struct snapshot_buffer *buffer)
+{
+	const char *name = buffer->stack ? NULL : buffer->name;
+	const char *phase = buffer->stack || buffer->name ? NULL : buffer->phase;
+	uint64_t hash = hash_fold((uintptr_t)buffer->stack ^ HASH_K0, (uintptr_t)name ^ HASH_K1) ^
+			hash_u64((uintptr_t)phase);
+	struct metrics_sites_known *known = &sites->known[hash % METRICS_SITES_KNOWN];
+
+	if (!known->site || known->stack != buffer->stack || known->name != name ||
+	    known->phase != phase)
+		*known = (struct metrics_sites_known){
+			.stack = buffer->stack,
+			.name = name,
+			.phase = phase,
+			.site = metrics_sites_name(sites, buffer),
+		};
+	return known->site;
+}
+
+/* The row with these labels. NULL: there is none, and there are @most already. Texts are interned. */
+static struct metrics_site *metrics_sites_row(struct metrics_sites *sites,
+					      const struct metrics_site *wanted, size_t most)
+{
+	uint64_t at = hash_fold((uintptr_t)wanted->site ^ HASH_K0,
+				((uint64_t)wanted->device << 8 | wanted->type) ^ HASH_K1) ^
+		      hash_u64(wanted->unique_id);
+
+	for (;; at++) {
+		uint16_t *slot = &sites->slots[at % METRICS_SITES_SLOTS];
+		struct metrics_site *row = &sites->rows[*slot ? *slot - 1u : sites->count];
+
+		if (*slot && row->site == wanted->site && row->device == wanted->device &&
+		    row->type == wanted->type && row->unique_id == wanted->unique_id)
+			return row;
+		if (*slot)
+			continue;
+		if (sites->count >= most)
+			return NULL;
+		*slot = (uint16_t)++sites->count;
+		*row = *wanted;
+		row->bytes = row->buffers = 0;
+		return row;
+	}
+}
+
+static void metrics_sites_add(struct metrics_sites *sites, const struct metrics_site *more,
+			      size_t most)
+{
+	struct metrics_site *row = metrics_sites_row(sites, more, most);
+	struct metrics_site other = *more;
+
+	other.site = sites->other;
+	if (!row)
+		row = metrics_sites_row(sites, &other, METRICS_SITES_ROWS);
+	if (!row)
+		return; /* more devices than there are */
+	row->bytes = merge_add(row->bytes, more->bytes);
+	row->buffers += more->buffers;
+}
+
+static int metrics_sites_page(void *context, const struct snapshot *page)
+{
+	struct metrics_sites *sites = context;
+	const struct snapshot_part *part = NULL;
+	uint32_t process = UINT32_MAX, device = 0;
+
+	memset(sites->known, 0, sizeof(sites->known)); /* addresses of the page before */
+	for (size_t i = 0; i < page->buffer_count; i++) {
+		const struct snapshot_buffer *buffer = &page->buffers[i];
+		struct metrics_site more = {
+			.type = buffer->type, .bytes = snapshot_buffer_bytes(buffer), .buffers = 1};
+
+		/* Buffers are sorted by process and device: look up once for each. */
+		if (buffer->process != process || buffer->device != device)
+			part = snapshot_find_part(page, buffer->process, buffer->device);
+		process = buffer->process;
+		device = buffer->device;
+		if (!part || !page->processes[process].alive)
+			continue;
+		more.device = page->devices[part->row].device;
+		more.unique_id = part->facts.unique_id;
+		more.site = metrics_sites_text(sites, buffer);
+		if (!more.site)
+			return -ENOMEM;
+		metrics_sites_add(sites, &more, METRICS_SITES_OWN);
+	}
+	return 0;
+}
+
+/* Largest first; then by label, so that the order is stable. */
+static int metrics_sites_compare(const void *left, const void *right)
+{
+	const struct metrics_site *a = left, *b = right;
+	int r = (a->bytes < b->bytes) - (a->bytes > b->bytes);
+
+	if (r == 0)
+		r = strcmp(a->site, b->site);
+	if (r == 0)
+		r = (a->device > b->device) - (a->device < b->device);
+	return r ? r : (a->type > b->type) - (a->type < b->type);
+}
+
+/* Keeps the largest rows, and adds the others up behind them. */
+static void metrics_sites_rank(struct metrics_sites *sites, size_t wanted)
+{
+	size_t count = sites->count;
+
+	qsort(sites->rows, count, sizeof(*sites->rows), metrics_sites_compare);
+	memset(sites->slots, 0, sizeof(sites->slots));
+	sites->count = 0;
+	/* A row is written at its place or before it, after it was copied. */
+	for (size_t i = 0; i < count; i++) {
+		struct metrics_site row = sites->rows[i];
+
+		if (row.site != sites->other && wanted > 0)
+			wanted--;
+		else
+			row.site = sites->other;
+		metrics_sites_add(sites, &row, METRICS_SITES_ROWS);
+	}
+}
+
+static void metrics_sites_family(struct exposition *to, const struct metrics_sites *sites,
+				 bool buffers)
+{
+	for (size_t i = 0; i < sites->count; i++) {
+		const struct metrics_site *row = &sites->rows[i];
+
+		exposition_begin(to);
+		exposition_label(to, "site", row->site);
+		metrics_label_device(to, row->device, row->unique_id);
+		exposition_label(to, "type", types_name(row->type));
+		exposition_u64(to, buffers ? row->buffers : row->bytes);
+	}
+}
+
+int metrics_sites_write(const struct web_provider *provider, size_t wanted,
+			enum exposition_format format, FILE *out)
+{
+	static const struct filter everything;
+	CLEANUP(metrics_sites_free) struct metrics_sites *sites = calloc(1, sizeof(*sites));
+	struct exposition to = {.out = out, .format = format};
+	int r;
+
+	if (!sites || !(sites->other = pool_text(&sites->texts, "other", strlen("other"))))
+		return -ENOMEM;
+	r = group_pages_each(provider, &everything, metrics_sites_page, sites);
+	if (r < 0)
+		return r;
+	metrics_sites_rank(sites, bits_min(wanted, METRICS_SITES_MAX));
+	exposition_start(&to);
+	exposition_family(&to, "ttmem_site_bytes", EXPOSITION_GAUGE, "bytes",
+			  "Memory in use, of the largest call sites and of all others.");
+	metrics_sites_family(&to, sites, false);
+	exposition_family(&to, "ttmem_site_buffers", EXPOSITION_GAUGE, NULL,
+			  "Live buffers, of the largest call sites and of all others.");
+	metrics_sites_family(&to, sites, true);
+	exposition_end(&to);
+	return 0;
+}
