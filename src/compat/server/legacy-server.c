@@ -77,7 +77,7 @@ static bool server_accept_one(struct legacy_server *server)
 		return errno == EINTR || errno == ECONNABORTED;
 	}
 	/* On refusal the connection is closed; the reason was counted. */
-	(void)legacy_connection_new_consume(server, fd);
+	(void)legacy_connection_new_consume(server, fd, NULL);
 	return true;
 }
 
@@ -156,6 +156,14 @@ static int server_listen(struct legacy_server *server, uint32_t *ret_holder)
 			return -errno;
 		return 0;
 	}
+	if (server->is_continued && server->held.listener >= 0 && server->config.path &&
+	    socket_lock_adopt(&server->socket_lock, server->config.path, server->held.listener,
+			      server->ledger->listener_device,
+			      server->ledger->listener_inode) == 0) {
+		server->held.listener = -1;
+		server->accepting.fd = server->socket_lock.fd;
+		return 0;
+	}
 	r = socket_lock_open(&server->socket_lock, server->config.path, SOCK_STREAM, ret_holder);
 	if (r == 0)
 		server->accepting.fd = server->socket_lock.fd;
@@ -180,13 +188,22 @@ int legacy_server_new(struct legacy_server **ret_server, const struct legacy_con
 		return -ENOMEM;
 	}
 	server->config = *config;
+	server->held = LEGACY_HELD_NULL;
+	if (config->held) {
+		server->held = *config->held;
+		*config->held = LEGACY_HELD_NULL;
+	}
+	server->ledger_fd = -1;
+	server->box = LEGACY_BOX_NULL;
 	server->budget.left = LEGACY_MEMORY_MAX;
 	server->questions_end = &server->questions;
 	server->socket_lock = SOCKET_LOCK_NULL;
 	server->accepting = (struct loop_source){.fd = -1, .ready = server_accept};
 	server->accept_again.fire = server_accept_again;
 	server->statistics.fire = server_tell_statistics;
-	r = server_listen(server, &holder);
+	r = legacy_handover_open(server);
+	if (r == 0)
+		r = server_listen(server, &holder);
 	if (r == -EADDRINUSE && ret_holder)
 		*ret_holder = (pid_t)holder;
 	if (r < 0)
@@ -196,6 +213,7 @@ int legacy_server_new(struct legacy_server **ret_server, const struct legacy_con
 		r = loop_add(config->loop, &server->accepting, EPOLLIN);
 	if (r < 0)
 		return r;
+	legacy_handover_start(server);
 	*ret_server = cleanup_steal(server);
 	return 0;
 }
@@ -212,7 +230,9 @@ void legacy_server_stop(struct legacy_server *server)
 	if (server->follow)
 		legacy_follow_stop(server->follow);
 	loop_remove(loop, &server->accepting);
-	if (server->socket_lock.fd >= 0)
+	if (server->socket_lock.fd >= 0 && server->config.custody.hold)
+		socket_lock_leave(&server->socket_lock);
+	else if (server->socket_lock.fd >= 0)
 		socket_lock_close(&server->socket_lock);
 	else if (server->accepting.fd >= 0)
 		(void)close(server->accepting.fd); /* nothing was written to it */
@@ -233,6 +253,11 @@ struct legacy_server *legacy_server_free(struct legacy_server *server)
 	}
 	legacy_follow_free(server->follow);
 	legacy_log_free(server->log);
+	legacy_held_deinit(&server->held);
+	legacy_box_deinit(&server->box);
+	legacy_ledger_close(server->ledger);
+	if (server->ledger_fd >= 0)
+		(void)close(server->ledger_fd); /* memory: nothing to lose */
 	free(server->users);
 	free(server);
 	return NULL;
@@ -242,6 +267,22 @@ void legacy_server_report(struct legacy_server *server, enum legacy_report_kind 
 {
 	if (!server->is_stopped)
 		legacy_question_put_report(server, kind);
+}
+
+void legacy_server_hold(struct legacy_server *server)
+{
+	if (!server->is_stopped)
+		legacy_handover_hold(server);
+}
+
+bool legacy_server_hears(const struct legacy_server *server, uint32_t pid, uint64_t start_ticks)
+{
+	const struct legacy_connection *at = server->connections;
+
+	while (at && (at->pid != pid ||
+		      (at->facts.start_ticks != 0 && at->facts.start_ticks != start_ticks)))
+		at = at->after;
+	return at;
 }
 
 void legacy_server_dead(struct legacy_server *server, const struct legacy_lines_dead *dead)

@@ -50,6 +50,18 @@ size_t legacy_stream_feed(struct legacy_stream *stream, const void *bytes, size_
 	return took;
 }
 
+size_t legacy_stream_left(const struct legacy_stream *stream)
+{
+	return stream->end - stream->begin;
+}
+
+void legacy_stream_restart(struct legacy_stream *stream, enum legacy_dialect dialect)
+{
+	stream->dialect = dialect;
+	stream->begin = stream->end = 0;
+	stream->fresh = stream->ended = stream->garbage = false;
+}
+
 void legacy_stream_end(struct legacy_stream *stream)
 {
 	stream->ended = true;

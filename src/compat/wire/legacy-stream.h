@@ -84,6 +84,12 @@ void legacy_stream_init(struct legacy_stream *stream);
  */
 size_t legacy_stream_feed(struct legacy_stream *stream, const void *bytes, size_t length);
 
+/* Bytes that were fed and are not part of a message that legacy_stream_next() has returned. */
+size_t legacy_stream_left(const struct legacy_stream *stream);
+
+/* Forgets all bytes: the next ones begin a message of @dialect, which is not LEGACY_UNDECIDED. */
+void legacy_stream_restart(struct legacy_stream *stream, enum legacy_dialect dialect);
+
 /* There will be no more bytes. */
 void legacy_stream_end(struct legacy_stream *stream);
 
