@@ -78,6 +78,8 @@ int daemon_serve_legacy(struct daemon *daemon)
 		.work = daemon->query_worker,
 		.path = config->legacy_socket,
 		.fd = cleanup_steal_fd(&daemon->handed.legacy),
+		.held = &daemon->held,
+		.custody = daemon_handover_custody(daemon),
 		.log_events = config->log_events,
 		.decimal_ids = config->decimal_ids,
 		.quiet = config->quiet,

@@ -225,6 +225,9 @@ void legacy_handover_start(struct legacy_server *server)
 
 	if (server->is_continued)
 		handover_restore(server, held);
+	/* Also those that came while nobody accepted: a book may wait for what they say. */
+	while (!legacy_server_let_in(server))
+		continue;
 	if (custody->hold) {
 		server->ledger->listener_device = server->socket_lock.device;
 		server->ledger->listener_inode = server->socket_lock.inode;

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A restart of the daemon under old clients: their connections stay open, and every message counts once."""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+
+import pytest
+from ttmemd import OldClient
+
+from conftest import LIMIT
+from world import wait_for
+
+RESTARTS = 20
+
+# As the original client: a blocking send() per message, and SIGPIPE as the system delivers it. It allocates and
+# frees until it is told to stop, asks now and then, and says what must be left: the truth that does not come
+# from the daemon.
+CLIENT = r"""
+import os, random, select, signal, socket, struct, sys
+path, size = sys.argv[1], int(sys.argv[2])
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+def message(kind, bytes=0, address=0, pid=os.getpid()):
+    return struct.pack("<B3xiQB3xiQQ", kind, 0, bytes, 1, pid, address, 1 if kind == 1 else 0).ljust(size, b"\0")
+s = socket.socket(socket.AF_UNIX)
+s.connect(path)
+live, sent, asked = {}, 0, 0
+chance = random.Random(size)
+print("ready", flush=True)
+while not select.select([sys.stdin], [], [], 0)[0]:
+    for _ in range(200):
+        if live and chance.random() < 0.5:
+            address, _bytes = live.popitem()
+            s.send(message(2, address=address))
+        else:
+            sent += 1
+            live[sent << 12] = chance.randrange(1, 1 << 20)
+            s.send(message(1, live[sent << 12], sent << 12))
+    asked += 1
+    s.send(message(3, pid=0))
+    answer = b""
+    while len(answer) < size:
+        part = s.recv(size - len(answer))
+        assert part, "the server hung up"
+        answer += part
+    assert answer[0] == 4, answer[:8]
+print(len(live), sum(live.values()), sent, asked, flush=True)
+sys.stdin.readline()
+"""
+
+
+class Loop:
+    """The client above in a process of its own."""
+
+    def __init__(self, ttmemd, size):
+        self.process = ttmemd.adopt(subprocess.Popen(
+            [sys.executable, "-c", CLIENT, str(ttmemd.legacy), str(size)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))  # fmt: skip
+        assert self.process.stdout.readline() == "ready\n"
+
+    def stop(self):
+        """(buffers, bytes, allocations, questions): the truth."""
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        assert line, f"the client died: {self.process.wait(timeout=LIMIT)}"
+        return tuple(map(int, line.split()))
+
+
+def held(ttmemd, pid):
+    """(buffers, bytes) of a process, as the daemon knows them."""
+    rows = ttmemd.json("buffers", "--pid", pid, "--limit", "100000")["buffers"]
+    return len(rows), sum(row["size"] * row["refs"] for row in rows)
+
+
+def old_clients(ttmemd):
+    return ttmemd.json("status")["old_clients"]
+
+
+def test_old_clients_in_a_tight_loop_survive_twenty_restarts(ttmemd):
+    ttmemd.start()
+    clients = [Loop(ttmemd, 72), Loop(ttmemd, 144)]
+    for _ in range(RESTARTS):
+        assert ttmemd.stop() == 0
+        ttmemd.start()
+        assert old_clients(ttmemd)["taken_over"] == len(clients)
+    truths = [client.stop() for client in clients]
+    for client, (buffers, size, sent, asked) in zip(clients, truths):
+        assert sent > 20 * RESTARTS and asked > RESTARTS
+        wait_for(lambda: held(ttmemd, client.process.pid) == (buffers, size), f"{buffers} buffers, {size} bytes")
+    assert old_clients(ttmemd)["in_doubt"] == 0
+    assert ttmemd.json("incidents")["incidents"] == []
+
+
+def test_a_killed_daemon_doubts_no_more_than_it_counts(ttmemd):
+    ttmemd.start()
+    client = Loop(ttmemd, 144)
+    doubts = 0
+    for _ in range(RESTARTS):
+        ttmemd.kill()
+        ttmemd.start()
+        now = old_clients(ttmemd)
+        if now["taken_over"] == 0:
+            # Killed between taking a question and sending its answer: the one case that ends a connection.
+            assert now["in_doubt"] == 1
+            pytest.skip("the client's connection had to end")
+        doubts += now["in_doubt"]
+    buffers, size, sent, _ = client.stop()
+    assert sent > 20 * RESTARTS and doubts <= RESTARTS
+    wait_for(lambda: abs(held(ttmemd, client.process.pid)[0] - buffers) <= doubts, f"about {buffers} buffers")
+    if doubts == 0:
+        wait_for(lambda: held(ttmemd, client.process.pid) == (buffers, size), f"{buffers} buffers, {size} bytes")
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+@pytest.mark.parametrize("size, cut", [(72, 1), (72, 71), (144, 72), (648, 300)])
+def test_half_a_message_before_a_restart_and_half_after_it(ttmemd, end, size, cut):
+    ttmemd.start()
+    client = OldClient(ttmemd.legacy, size)
+    client.alloc(0, 1, 0x1000, 100)
+    assert client.query(0)[1] == 100
+    message = client.message(client.ALLOC, 0, 1000, 1, 0x2000)
+    client.socket.sendall(client.message(client.ALLOC, 0, 10, 1, 0x3000) + message[:cut])
+    wait_for(lambda: held(ttmemd, os.getpid()) == (2, 110), "the whole message")
+    getattr(ttmemd, end)()
+    ttmemd.start()
+    client.socket.sendall(message[cut:])
+    assert client.query(0)[1] == 1110
+    assert held(ttmemd, os.getpid()) == (3, 1110)
+    client.close()
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_the_first_bytes_of_a_connection_wait_for_the_next_daemon(ttmemd, end):
+    """Its dialect is not known yet: the bytes could be several."""
+    ttmemd.start()
+    client = OldClient(ttmemd.legacy, 144)
+    message = client.message(client.ALLOC, 0, 1000, 1, 0x2000)
+    client.socket.sendall(message[:50])
+    wait_for(lambda: old_clients(ttmemd)["connections"] == 1, "the connection")
+    getattr(ttmemd, end)()
+    ttmemd.start()
+    client.socket.sendall(message[50:])
+    assert client.query(0)[1] == 1000
+    client.close()
+
+
+def test_questions_that_wait_in_the_socket_are_answered_by_the_next_daemon(ttmemd):
+    ttmemd.start()
+    client = OldClient(ttmemd.legacy)
+    assert client.query(0)[1] == 0
+    ttmemd.process.send_signal(signal.SIGSTOP)
+    for i in range(5):
+        client.alloc(0, 1, 0x1000 * (i + 1), 10)
+        client.socket.sendall(client.message(client.QUERY, 0, pid=0))
+    ttmemd.kill()
+    ttmemd.start()
+    answers = b""
+    while len(answers) < 5 * 72:
+        answers += client.socket.recv(4096)
+    assert [struct.unpack_from("<Q", answers, 72 * i + 48)[0] for i in range(5)] == [10, 20, 30, 40, 50]
+    client.close()
+
+
+def test_a_client_that_connects_while_no_daemon_runs_is_served(ttmemd):
+    ttmemd.start()
+    ttmemd.stop()
+    client = OldClient(ttmemd.legacy)
+    client.alloc(0, 1, 0x1000, 77)
+    ttmemd.start()
+    assert client.query(0)[1] == 77
+    client.close()
+
+
+def test_what_a_client_said_before_it_died_counts_for_its_leaks(ttmemd):
+    """It dies while no daemon runs, and its last messages are still in its connection."""
+    ttmemd.start()
+    script = (
+        "import os, signal, socket, struct, sys\n"
+        "s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
+        "def say(kind, size, address):\n"
+        "    s.sendall(struct.pack('<B3xiQB3xiQQ', kind, 0, size, 1, os.getpid(), address, 1).ljust(72, b'\\0'))\n"
+        "say(1, 100, 0x1000); say(1, 10, 0x2000); print('ok', flush=True)\n"
+        "sys.stdin.readline()\n"
+        "say(2, 0, 0x1000); say(1, 1, 0x3000)\n"
+    )
+    process = ttmemd.adopt(subprocess.Popen([sys.executable, "-c", script, str(ttmemd.legacy)],
+                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))  # fmt: skip
+    assert process.stdout.readline() == "ok\n"
+    wait_for(lambda: held(ttmemd, process.pid) == (2, 110), "its buffers")
+    ttmemd.stop()
+    process.communicate("\n", timeout=LIMIT)
+    assert process.returncode == 0
+    ttmemd.start()
+    assert ttmemd.wait_for_leak(process.pid)["bytes"] == 11
+    assert len(ttmemd.leaks(process.pid)) == 1
+
+
+def test_thousands_of_connections_are_taken_over(ttmemd):
+    ttmemd.start()
+    count = 1500
+    sockets = []
+    with contextlib.ExitStack() as stack:
+        for _ in range(count):
+            one = stack.enter_context(socket.socket(socket.AF_UNIX))
+            one.connect(str(ttmemd.legacy))
+            sockets.append(one)
+        # Every second one ends: what is left in a box must not come back.
+        for one in sockets[::2]:
+            one.close()
+        wait_for(lambda: old_clients(ttmemd)["connections"] == count // 2, "connections")
+        for end in (ttmemd.stop, ttmemd.kill):
+            end()
+            ttmemd.start()
+            assert old_clients(ttmemd)["taken_over"] == old_clients(ttmemd)["connections"] == count // 2
+        client = OldClient.__new__(OldClient)
+        client.size, client.socket = 72, sockets[-1]
+        client.alloc(0, 1, 0x1000, 5)
+        assert client.query(0)[1] == 5
+
+
+def test_a_lost_keeper_gets_the_connections_again(ttmemd):
+    ttmemd.start()
+    client = OldClient(ttmemd.legacy)
+    client.alloc(0, 1, 0x1000, 5)
+    (keeper,) = ttmemd.keepers()
+    os.kill(keeper, signal.SIGKILL)
+    wait_for(lambda: set(ttmemd.keepers()) - {keeper, ttmemd.process.pid}, "another keeper")
+    ttmemd.kill()
+    ttmemd.start()
+    assert old_clients(ttmemd)["taken_over"] == 1
+    assert client.query(0)[1] == 5
+    client.close()
+
+
+def test_without_a_keeper_connections_end_with_the_daemon(ttmemd):
+    ttmemd.start("--keeper", "no")
+    client = OldClient(ttmemd.legacy)
+    client.alloc(0, 1, 0x1000, 5)
+    ttmemd.stop()
+    assert client.socket.recv(1) == b""
+    with pytest.raises(FileNotFoundError):
+        OldClient(ttmemd.legacy)
+
+
+def test_metrics_count_what_was_taken_over(ttmemd):
+    ttmemd.start("--http", "127.0.0.1:0")
+    client = OldClient(ttmemd.legacy)
+    client.alloc(0, 1, 0x1000, 5)
+    ttmemd.stop()
+    ttmemd.start("--http", "127.0.0.1:0")
+    _, text = ttmemd.fetch("/metrics")
+    assert re.search(r"^ttmem_legacy_taken_over_total 1$", text, re.M)
+    assert re.search(r"^ttmem_legacy_in_doubt_total 0$", text, re.M)
+    client.close()
