@@ -109,15 +109,17 @@ static int connection_send(struct legacy_connection *connection)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 && errno == EAGAIN)
+		if (n < 0 && errno == EAGAIN) {
+			connection->slot->answering = LEGACY_ANSWERING_PART;
 			return LEGACY_WAITS;
+		}
 		if (n < 0)
 			break;
 		connection->out_begin += (size_t)n;
 	}
 	loop_cancel(server->config.loop, &connection->timer);
 	free(cleanup_steal(connection->out));
-	connection->slot->answering = 0;
+	connection->slot->answering = LEGACY_ANSWERING_NOT;
 	if (connection->ends_after)
 		return connection_end(connection);
 	return legacy_reading_go_on(connection);
@@ -174,7 +176,6 @@ void legacy_connection_answer(struct legacy_connection *connection, uint8_t *byt
 		server->config.patience_ms ? server->config.patience_ms : CONNECTION_PATIENCE_MS;
 	int state;
 
-	legacy_reading_answered(connection);
 	connection->question = NULL;
 	connection->ends_after = is_last;
 	connection->out = bytes;
@@ -184,6 +185,8 @@ void legacy_connection_answer(struct legacy_connection *connection, uint8_t *byt
 	if (bytes)
 		(void)loop_set(server->config.loop, &connection->timer,
 			       loop_now(server->config.loop) + patience_ms * NS_PER_MS);
+	/* Not earlier: until now the next daemon would answer it. */
+	legacy_reading_answered(connection);
 	state = connection_send(connection);
 	(void)connection_settle(connection, state);
 	legacy_log_flush(server->log);

@@ -179,13 +179,17 @@ static void handover_found(void *context, uint32_t number, int fd)
 	server->restored[number] = true;
 	if (slot->spill_begin >= slot->spill_end)
 		legacy_ledger_unspill(server->ledger, server->ledger_fd, slot, false);
-	if (slot->answering) {
-		/* The client has a part of an answer, or none: it would take the next one for it. */
-		server->counts.in_doubt++;
+	server->counts.in_doubt += slot->answering != LEGACY_ANSWERING_NOT;
+	/*
+	 * Killed around a send(): that it was done is far likelier, because it wakes the client, which
+	 * may then run in our place. Of a part, the rest is lost: the client must see an end.
+	 */
+	if (slot->answering == LEGACY_ANSWERING_PART) {
 		(void)shutdown(owned, SHUT_RDWR); /* fails if the client is gone */
 		slot->inode = 0;
 		return;
 	}
+	slot->answering = LEGACY_ANSWERING_NOT;
 	if (legacy_connection_new_consume(server, cleanup_steal_fd(&owned), slot) == 0)
 		server->counts.taken_over++;
 }

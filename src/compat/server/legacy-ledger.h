@@ -26,6 +26,12 @@
 
 #define LEGACY_LEDGER_ORDER() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
+enum legacy_answering {
+	LEGACY_ANSWERING_NOT = 0,
+	LEGACY_ANSWERING_NOW = 1,  /* the question was taken, and one send() will answer it */
+	LEGACY_ANSWERING_PART = 2, /* a part was sent */
+};
+
 struct legacy_slot {
 	uint64_t inode;                  /* of the socket; 0 = free */
 	uint64_t start_ticks;            /* of the peer; 0 = not known */
@@ -33,7 +39,7 @@ struct legacy_slot {
 	uint32_t dialect;                /* enum legacy_dialect */
 	uint32_t spill_begin, spill_end; /* end 0 = none */
 	uint32_t spill_room;             /* bytes that are reserved */
-	uint32_t answering; /* 1 = a question was taken, and its answer is not sent completely */
+	uint32_t answering;              /* enum legacy_answering */
 	uint32_t reserved[6];
 };
 

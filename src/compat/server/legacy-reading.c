@@ -74,6 +74,8 @@ static int reading_event(struct legacy_connection *connection, const struct lega
 			return 0;
 		}
 	}
+	server->ledger->applying = 1; /* until its place in the journal is behind it */
+	LEGACY_LEDGER_ORDER();
 	legacy_event_apply(client, message);
 	return 0;
 }
@@ -115,8 +117,6 @@ static int reading_take(struct legacy_connection *connection, uint32_t *position
 				       (int32_t)connection->pid, &message, &never);
 		if (r != 0)
 			return r == -EAGAIN ? LEGACY_READS : reading_garbage(connection);
-		server->ledger->applying = 1;
-		LEGACY_LEDGER_ORDER();
 		r = reading_message(connection, &message);
 		LEGACY_LEDGER_ORDER();
 		if (likely(r == 0))
@@ -345,7 +345,7 @@ void legacy_reading_answered(struct legacy_connection *connection)
 {
 	struct legacy_slot *slot = connection->slot;
 
-	slot->answering = 1;
+	slot->answering = LEGACY_ANSWERING_NOW;
 	LEGACY_LEDGER_ORDER();
 	slot->spill_begin += (uint32_t)legacy_size(connection->stream.dialect);
 }
