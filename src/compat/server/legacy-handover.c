@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "compat/server/legacy-private.h"
 
-#define HANDOVER_MESSAGES 64u /* single connections in a box, until it is packed again */
+#define HANDOVER_MESSAGES 128u /* single connections in a box, until it is packed again */
 
 struct handover {
 	struct legacy_server *server;
@@ -56,6 +56,16 @@ static int handover_pack(struct handover *handover)
 	return r < 0 ? r : handover_flush(handover);
 }
 
+/* Not before there is something in it: most machines have no old clients. */
+static void handover_hold_ledger(struct legacy_server *server)
+{
+	const struct legacy_custody *custody = &server->config.custody;
+
+	if (!server->is_held)
+		custody->hold(custody->context, LEGACY_HELD_LEDGER, server->ledger_fd);
+	server->is_held = true;
+}
+
 /* Packs another box, without the connections that have ended. */
 static void handover_renew(struct legacy_server *server)
 {
@@ -68,6 +78,7 @@ static void handover_renew(struct legacy_server *server)
 		return;
 	}
 	handover.box.messages = 0;
+	handover_hold_ledger(server);
 	custody->hold(custody->context, LEGACY_HELD_BOX, handover.box.out);
 	if (server->box.out >= 0)
 		custody->release(custody->context, LEGACY_HELD_BOX, server->box.out);
@@ -120,17 +131,24 @@ void legacy_handover_remove(struct legacy_connection *connection)
 	connection->slot->inode = 0;
 }
 
-void legacy_handover_hold(struct legacy_server *server)
+static void handover_hold_all(struct legacy_server *server)
 {
 	const struct legacy_custody *custody = &server->config.custody;
 
 	if (!custody->hold)
 		return;
-	custody->hold(custody->context, LEGACY_HELD_LEDGER, server->ledger_fd);
+	if (server->box.out >= 0 || server->socket_lock.fd >= 0)
+		handover_hold_ledger(server);
 	if (server->box.out >= 0)
 		custody->hold(custody->context, LEGACY_HELD_BOX, server->box.out);
 	if (server->socket_lock.fd >= 0)
 		custody->hold(custody->context, LEGACY_HELD_LISTENER, server->socket_lock.fd);
+}
+
+void legacy_handover_hold(struct legacy_server *server)
+{
+	server->is_held = false;
+	handover_hold_all(server);
 }
 
 /* What the earlier daemon was doing when it was killed. */
@@ -217,6 +235,7 @@ int legacy_handover_open(struct legacy_server *server)
 	if (held->ledger >= 0 && legacy_ledger_open(&server->ledger, held->ledger) == 0) {
 		server->ledger_fd = cleanup_steal_fd(&held->ledger);
 		server->is_continued = true;
+		server->is_held = true;
 		return 0;
 	}
 	return legacy_ledger_new(&server->ledger, &server->ledger_fd);
@@ -235,8 +254,9 @@ void legacy_handover_start(struct legacy_server *server)
 	if (custody->hold) {
 		server->ledger->listener_device = server->socket_lock.device;
 		server->ledger->listener_inode = server->socket_lock.inode;
-		handover_renew(server);
-		legacy_handover_hold(server);
+		handover_hold_all(server);
+		if (server->connections)
+			handover_renew(server);
 	}
 	for (size_t i = 0; i < held->box_count && custody->release; i++)
 		custody->release(custody->context, LEGACY_HELD_BOX, held->boxes[i]);

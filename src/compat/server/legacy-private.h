@@ -108,6 +108,7 @@ struct legacy_server {
 	int ledger_fd;
 	struct legacy_held held; /* by an earlier daemon; owned */
 	bool is_continued;       /* the ledger is an earlier daemon's */
+	bool is_held;            /* the ledger, by somebody else too */
 	uint32_t next_slot;      /* where to look for a free one */
 	struct legacy_box box;
 	bool restored[LEGACY_CONNECTIONS_MAX]; /* slots, while connections are restored */

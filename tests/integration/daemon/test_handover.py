@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+from oldloop import OldLoop
 from ttmemd import OldClient
 
 from conftest import LIMIT
@@ -18,60 +19,8 @@ from world import wait_for
 
 RESTARTS = 20
 
-# As the original client: a blocking send() per message, and SIGPIPE as the system delivers it. It allocates and
-# frees until it is told to stop, asks now and then, and says what must be left: the truth that does not come
-# from the daemon.
-CLIENT = r"""
-import os, random, select, signal, socket, struct, sys
-path, size = sys.argv[1], int(sys.argv[2])
-signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-def message(kind, bytes=0, address=0, pid=os.getpid()):
-    return struct.pack("<B3xiQB3xiQQ", kind, 0, bytes, 1, pid, address, 1 if kind == 1 else 0).ljust(size, b"\0")
-s = socket.socket(socket.AF_UNIX)
-s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", 60, 0))
-s.connect(path)
-live, sent, asked = {}, 0, 0
-chance = random.Random(size)
-print("ready", flush=True)
-while not select.select([sys.stdin], [], [], 0)[0]:
-    for _ in range(200):
-        if live and chance.random() < 0.5:
-            address, _bytes = live.popitem()
-            s.send(message(2, address=address))
-        else:
-            sent += 1
-            live[sent << 12] = chance.randrange(1, 1 << 20)
-            s.send(message(1, live[sent << 12], sent << 12))
-    asked += 1
-    s.send(message(3, pid=0))
-    answer = b""
-    while len(answer) < size:
-        part = s.recv(size - len(answer))
-        assert part, "the server hung up"
-        answer += part
-    assert answer[0] == 4, answer[:8]
-sys.stdin.readline()
-print(len(live), sum(live.values()), sent, asked, flush=True)
-sys.stdin.readline()
-"""
-
-
-class Loop:
-    """The client above in a process of its own."""
-
-    def __init__(self, ttmemd, size):
-        self.process = ttmemd.adopt(subprocess.Popen(
-            [sys.executable, "-c", CLIENT, str(ttmemd.legacy), str(size)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))  # fmt: skip
-        assert self.process.stdout.readline() == "ready\n"
-
-    def stop(self):
-        """(buffers, bytes, allocations, questions): the truth."""
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        assert line, f"the client died: {self.process.wait(timeout=LIMIT)}"
-        return tuple(map(int, line.split()))
+def loop(ttmemd, size):
+    return ttmemd.adopt(OldLoop(ttmemd.legacy, size))
 
 
 def held(ttmemd, pid):
@@ -86,7 +35,7 @@ def old_clients(ttmemd):
 
 def test_old_clients_in_a_tight_loop_survive_twenty_restarts(ttmemd):
     ttmemd.start()
-    clients = [Loop(ttmemd, 72), Loop(ttmemd, 144)]
+    clients = [loop(ttmemd, 72), loop(ttmemd, 144)]
     wait_for(lambda: old_clients(ttmemd)["connections"] == len(clients), "the connections")
     for _ in range(RESTARTS):
         assert ttmemd.stop() == 0
@@ -95,18 +44,18 @@ def test_old_clients_in_a_tight_loop_survive_twenty_restarts(ttmemd):
     truths = [client.stop() for client in clients]
     for client, (buffers, size, sent, asked) in zip(clients, truths):
         assert sent > 20 * RESTARTS and asked > RESTARTS
-        wait_for(lambda: held(ttmemd, client.process.pid) == (buffers, size), f"{buffers} buffers, {size} bytes")
+        wait_for(lambda: held(ttmemd, client.pid) == (buffers, size), f"{buffers} buffers, {size} bytes")
     assert old_clients(ttmemd)["in_doubt"] == 0
     assert ttmemd.json("incidents")["incidents"] == []
     for client, truth in zip(clients, truths):
-        client.process.kill()
-        leak = ttmemd.wait_for_leak(client.process.pid)
+        client.kill()
+        leak = ttmemd.wait_for_leak(client.pid)
         assert (leak["buffer_count"], leak["bytes"]) == truth[:2]
 
 
 def test_a_killed_daemon_doubts_no_more_than_it_counts(ttmemd):
     ttmemd.start()
-    client = Loop(ttmemd, 144)
+    client = loop(ttmemd, 144)
     doubts = 0
     for _ in range(RESTARTS):
         ttmemd.kill()
@@ -116,8 +65,8 @@ def test_a_killed_daemon_doubts_no_more_than_it_counts(ttmemd):
         doubts += now["in_doubt"]
     buffers, size, sent, asked = client.stop()
     assert sent > 20 * RESTARTS and asked > RESTARTS
-    wait_for(lambda: abs(held(ttmemd, client.process.pid)[0] - buffers) <= doubts, f"about {buffers} buffers")
-    assert held(ttmemd, client.process.pid) == (buffers, size) or doubts > 0
+    wait_for(lambda: abs(held(ttmemd, client.pid)[0] - buffers) <= doubts, f"about {buffers} buffers")
+    assert held(ttmemd, client.pid) == (buffers, size) or doubts > 0
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
