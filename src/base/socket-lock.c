@@ -145,20 +145,13 @@ int socket_lock_open(struct socket_lock *socket_lock, const char *path, int type
 	return r;
 }
 
-static bool socket_lock_leads_to(const char *path, dev_t device, ino_t inode)
-{
-	struct stat st;
-
-	return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_dev == device &&
-	       st.st_ino == inode;
-}
-
 int socket_lock_adopt(struct socket_lock *socket_lock, const char *path, int fd, dev_t device,
 		      ino_t inode)
 {
 	struct sockaddr_un address = {0};
 	socklen_t size = sizeof(address);
 	size_t length = strlen(path);
+	struct stat st;
 	int lock_fd, flags = fcntl(fd, F_GETFL);
 
 	*socket_lock = SOCKET_LOCK_NULL;
@@ -173,13 +166,14 @@ int socket_lock_adopt(struct socket_lock *socket_lock, const char *path, int fd,
 	if (lock_fd == -EADDRINUSE)
 		return lock_fd;
 	socket_lock->lock_fd = lock_fd < 0 ? -1 : lock_fd; /* as in socket_lock_open() */
-	if (!socket_lock_leads_to(path, device, inode)) {
+	if (lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode) ||
+	    (inode != 0 && (st.st_dev != device || st.st_ino != inode))) {
 		socket_lock_close(socket_lock);
 		return -ENOENT;
 	}
 	socket_lock->fd = fd;
-	socket_lock->device = device;
-	socket_lock->inode = inode;
+	socket_lock->device = st.st_dev;
+	socket_lock->inode = st.st_ino;
 	return 0;
 }
 
@@ -194,10 +188,11 @@ void socket_lock_leave(struct socket_lock *socket_lock)
 void socket_lock_close(struct socket_lock *socket_lock)
 {
 	char lock[SOCKET_LOCK_LOCK_PATH];
+	struct stat st;
 
 	if (socket_lock->fd >= 0) {
-		if (socket_lock_leads_to(socket_lock->path, socket_lock->device,
-					 socket_lock->inode))
+		if (lstat(socket_lock->path, &st) == 0 && st.st_dev == socket_lock->device &&
+		    st.st_ino == socket_lock->inode)
 			(void)unlink(socket_lock->path); /* if that fails, the next one does it */
 		(void)close(socket_lock->fd);            /* nothing was written to it */
 	}

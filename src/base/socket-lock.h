@@ -33,7 +33,8 @@ void socket_lock_close(struct socket_lock *socket_lock);
 
 /*
  * Takes a listening socket that an earlier holder has left, if the path still leads to it: to the file
- * with this device and inode. 0, and @fd is taken; or a negative errno.
+ * with this device and inode; inode 0 = not known, any socket will do. 0, and @fd is taken; or a
+ * negative errno.
  */
 int socket_lock_adopt(struct socket_lock *socket_lock, const char *path, int fd, dev_t device,
 		      ino_t inode);

@@ -45,6 +45,19 @@ struct legacy_custody daemon_handover_custody(struct daemon *daemon)
 	};
 }
 
+void daemon_handover_drop(struct daemon *daemon)
+{
+	struct legacy_held *held = &daemon->held;
+
+	if (held->ledger >= 0)
+		handover_release(daemon, LEGACY_HELD_LEDGER, held->ledger);
+	if (held->listener >= 0)
+		handover_release(daemon, LEGACY_HELD_LISTENER, held->listener);
+	for (size_t i = 0; i < held->box_count; i++)
+		handover_release(daemon, LEGACY_HELD_BOX, held->boxes[i]);
+	legacy_held_deinit(held);
+}
+
 void daemon_handover_add(void *context, uint32_t what, int fd)
 {
 	struct daemon *daemon = context;

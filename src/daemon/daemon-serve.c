@@ -88,8 +88,10 @@ int daemon_serve_legacy(struct daemon *daemon)
 	pid_t holder = 0;
 	int r;
 
-	if (strcmp(config->legacy_socket, CONFIG_NONE) == 0)
+	if (strcmp(config->legacy_socket, CONFIG_NONE) == 0) {
+		daemon_handover_drop(daemon);
 		return 0;
+	}
 	r = legacy_server_new(&daemon->legacy, &legacy, &holder);
 	if (r == -EADDRINUSE)
 		return daemon_fail_in_use(config->legacy_socket, (uint32_t)holder);

@@ -150,5 +150,7 @@ void daemon_restore_all(struct daemon *daemon);
 struct legacy_custody daemon_handover_custody(struct daemon *daemon);
 void daemon_handover_add(void *context, uint32_t what, int fd);
 void daemon_handover_add_handed(struct daemon *daemon);
+/* Nobody serves old clients any more: their connections end. */
+void daemon_handover_drop(struct daemon *daemon);
 int daemon_handover_adopt(void *context, struct scan_book *book, int pid_fd);
 bool daemon_handover_hears(void *context, uint32_t pid, uint64_t start_ticks);

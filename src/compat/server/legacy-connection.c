@@ -268,8 +268,8 @@ int legacy_connection_new_consume(struct legacy_server *server, int fd, struct l
 	connection->source =
 		(struct loop_source){.fd = cleanup_steal_fd(&owned), .ready = connection_ready};
 	connection->timer.fire = connection_fire;
-	legacy_stream_init(&connection->stream);
 	legacy_sender_init(connection);
+	legacy_reading_begin(connection);
 	connection->after = server->connections;
 	if (connection->after)
 		connection->after->before = connection;

@@ -14,7 +14,8 @@
 
 #include "base/cleanup.h"
 
-#define LEDGER_MAGIC UINT64_C(0x31564f48444c4f54) /* "TOLDHOV1": another layout, another number */
+#define LEDGER_MAGIC UINT64_C(0x5245564f444c4f54) /* "TOLDOVER" */
+#define LEDGER_VERSION 1u
 #define LEDGER_SIZE ((off_t)sizeof(struct legacy_ledger))
 #define LEDGER_PAGE 4096u
 
@@ -55,6 +56,7 @@ int legacy_ledger_new(struct legacy_ledger **ret_ledger, int *ret_fd)
 	if (r < 0)
 		return r;
 	(*ret_ledger)->size = sizeof(struct legacy_ledger);
+	(*ret_ledger)->version = LEDGER_VERSION;
 	(*ret_ledger)->magic = LEDGER_MAGIC;
 	*ret_fd = cleanup_steal_fd(&fd);
 	return 0;
@@ -63,8 +65,9 @@ int legacy_ledger_new(struct legacy_ledger **ret_ledger, int *ret_fd)
 static bool ledger_is_valid(const struct legacy_ledger *ledger)
 {
 	if (ledger->magic != LEDGER_MAGIC || ledger->size != sizeof(*ledger) ||
-	    ledger->owner > LEGACY_CONNECTIONS_MAX || ledger->wanted > LEGACY_READ_SIZE ||
-	    ledger->length > ledger->wanted || ledger->position > ledger->wanted)
+	    ledger->version != LEDGER_VERSION || ledger->owner > LEGACY_CONNECTIONS_MAX ||
+	    ledger->wanted > LEGACY_READ_SIZE || ledger->length > ledger->wanted ||
+	    ledger->position > ledger->wanted)
 		return false;
 	for (uint32_t i = 0; i < LEGACY_CONNECTIONS_MAX; i++) {
 		const struct legacy_slot *slot = &ledger->slots[i];
@@ -74,6 +77,17 @@ static bool ledger_is_valid(const struct legacy_ledger *ledger)
 			return false;
 	}
 	return true;
+}
+
+int legacy_ledger_listener(int fd, uint64_t *ret_device, uint64_t *ret_inode)
+{
+	uint64_t head[3];
+
+	if (pread(fd, head, sizeof(head), 0) != sizeof(head) || head[0] != LEDGER_MAGIC)
+		return -EBADMSG;
+	*ret_device = head[offsetof(struct legacy_ledger, listener_device) / sizeof(*head)];
+	*ret_inode = head[offsetof(struct legacy_ledger, listener_inode) / sizeof(*head)];
+	return 0;
 }
 
 int legacy_ledger_open(struct legacy_ledger **ret_ledger, int fd)

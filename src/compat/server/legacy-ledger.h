@@ -46,11 +46,12 @@ struct legacy_slot {
 _Static_assert(sizeof(struct legacy_slot) == 64, "slot size");
 
 struct legacy_ledger {
+	/* These stay as they are: a daemon of another version needs the listener all the same. */
 	uint64_t magic;
-	uint64_t size; /* of this struct */
+	uint64_t listener_device, listener_inode; /* as its path shows it; 0 = none of its own */
 
-	/* The socket that accepts, as its path showed it; 0 = none that could be handed over. */
-	uint64_t listener_device, listener_inode;
+	uint64_t size;    /* of this struct */
+	uint32_t version; /* of what follows */
 
 	uint32_t applying; /* 1 = in the middle of a message */
 
@@ -59,7 +60,7 @@ struct legacy_ledger {
 	uint32_t wanted;   /* bytes */
 	uint32_t length;   /* the same once they are there */
 	uint32_t position; /* of the first message that was not applied */
-	uint32_t reserved[3];
+	uint32_t reserved[2];
 
 	struct legacy_slot slots[LEGACY_CONNECTIONS_MAX];
 	uint8_t journal[LEGACY_READ_SIZE] __attribute__((aligned(4096)));
@@ -68,6 +69,9 @@ struct legacy_ledger {
 
 /* A new one. 0 or a negative errno. */
 int legacy_ledger_new(struct legacy_ledger **ret_ledger, int *ret_fd);
+
+/* The listener of another daemon, of any version. 0 or -EBADMSG. */
+int legacy_ledger_listener(int fd, uint64_t *ret_device, uint64_t *ret_inode);
 
 /* The one of another daemon; the caller keeps the fd. -EBADMSG if it is not ours to read. */
 int legacy_ledger_open(struct legacy_ledger **ret_ledger, int fd);

@@ -81,6 +81,15 @@ struct legacy_user {
 	uint32_t clients;
 };
 
+/* What a process has spoken last. */
+struct legacy_spoken {
+	uint32_t pid;
+	uint32_t dialect;
+	uint64_t start_ticks;
+};
+
+#define LEGACY_SPOKEN 512u /* the newest of those that share a place */
+
 struct legacy_server {
 	struct legacy_config config;
 	struct socket_lock socket_lock; /* of the path; unused with a given socket */
@@ -92,6 +101,7 @@ struct legacy_server {
 
 	struct legacy_connection *connections; /* newest first */
 	struct legacy_client *clients[LEGACY_CHAINS];
+	struct legacy_spoken spoken[LEGACY_SPOKEN]; /* by pid */
 	struct legacy_user *users;
 	size_t user_count, user_capacity;
 	struct keep_budget budget;
@@ -153,6 +163,8 @@ enum legacy_reading {
 	LEGACY_IS_OVER = 2, /* and freed */
 };
 
+/* Before the first byte, once the peer is known. */
+void legacy_reading_begin(struct legacy_connection *connection);
 /* Reads once. *@ret_more: there may be more to read. */
 int legacy_reading_read(struct legacy_connection *connection, bool *ret_more);
 /* Continues after a wait: with the spill, or because the client was silent. */

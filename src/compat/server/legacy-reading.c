@@ -211,6 +211,21 @@ static int reading_messages(struct legacy_connection *connection, uint32_t wante
 	return state;
 }
 
+static struct legacy_spoken *reading_spoken(const struct legacy_connection *connection)
+{
+	return &connection->server->spoken[connection->pid % LEGACY_SPOKEN];
+}
+
+void legacy_reading_begin(struct legacy_connection *connection)
+{
+	const struct legacy_spoken *spoken = reading_spoken(connection);
+
+	legacy_stream_init(&connection->stream);
+	if (spoken->pid == connection->pid && spoken->start_ticks != 0 &&
+	    spoken->start_ticks == connection->facts.start_ticks)
+		connection->stream.expected = (enum legacy_dialect)spoken->dialect;
+}
+
 /* Finds out the dialect from what was fed. */
 static int reading_decide(struct legacy_connection *connection)
 {
@@ -236,6 +251,11 @@ static int reading_decide(struct legacy_connection *connection)
 	loop_cancel(server->config.loop, &connection->timer);
 	legacy_stream_restart(stream, stream->dialect);
 	connection->slot->dialect = (uint32_t)stream->dialect;
+	*reading_spoken(connection) = (struct legacy_spoken){
+		.pid = connection->pid,
+		.dialect = (uint32_t)stream->dialect,
+		.start_ticks = connection->facts.start_ticks,
+	};
 	return LEGACY_READS;
 }
 

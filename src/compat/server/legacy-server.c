@@ -142,6 +142,26 @@ static int server_start_log(struct legacy_server *server)
 			loop_now(config->loop) + SERVER_STATISTICS_NS);
 }
 
+/*
+ * The socket of an earlier daemon, with the clients that wait there. As long as it is held, nobody else
+ * can have the path.
+ */
+static bool server_adopt_listener(struct legacy_server *server)
+{
+	uint64_t device = 0, inode = 0;
+
+	if (server->held.listener < 0 || !server->config.path)
+		return false;
+	/* Without a ledger the path's name must do. */
+	(void)legacy_ledger_listener(server->held.ledger, &device, &inode);
+	if (socket_lock_adopt(&server->socket_lock, server->config.path, server->held.listener,
+			      device, inode) < 0)
+		return false;
+	server->held.listener = -1;
+	server->accepting.fd = server->socket_lock.fd;
+	return true;
+}
+
 /* Listens at the path, or takes the given socket. */
 static int server_listen(struct legacy_server *server, uint32_t *ret_holder)
 {
@@ -156,14 +176,8 @@ static int server_listen(struct legacy_server *server, uint32_t *ret_holder)
 			return -errno;
 		return 0;
 	}
-	if (server->is_continued && server->held.listener >= 0 && server->config.path &&
-	    socket_lock_adopt(&server->socket_lock, server->config.path, server->held.listener,
-			      server->ledger->listener_device,
-			      server->ledger->listener_inode) == 0) {
-		server->held.listener = -1;
-		server->accepting.fd = server->socket_lock.fd;
+	if (server_adopt_listener(server))
 		return 0;
-	}
 	r = socket_lock_open(&server->socket_lock, server->config.path, SOCK_STREAM, ret_holder);
 	if (r == 0)
 		server->accepting.fd = server->socket_lock.fd;
@@ -201,14 +215,18 @@ int legacy_server_new(struct legacy_server **ret_server, const struct legacy_con
 	server->accepting = (struct loop_source){.fd = -1, .ready = server_accept};
 	server->accept_again.fire = server_accept_again;
 	server->statistics.fire = server_tell_statistics;
-	r = legacy_handover_open(server);
-	if (r == 0)
-		r = server_listen(server, &holder);
+	r = server_listen(server, &holder);
 	if (r == -EADDRINUSE && ret_holder)
 		*ret_holder = (pid_t)holder;
-	if (r < 0)
+	if (r < 0) {
+		if (config->held)
+			*config->held = server->held; /* for the next try */
+		server->held = LEGACY_HELD_NULL;
 		return r;
-	r = server_start_log(server);
+	}
+	r = legacy_handover_open(server);
+	if (r == 0)
+		r = server_start_log(server);
 	if (r == 0)
 		r = loop_add(config->loop, &server->accepting, EPOLLIN);
 	if (r < 0)

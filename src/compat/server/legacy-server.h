@@ -70,7 +70,7 @@ struct legacy_config {
 	struct symbols *symbols;  /* NULL: native frames in reports remain addresses */
 	const char *path;         /* where to listen, or where @fd listens; NULL = not known */
 	int fd;                   /* a listening socket, taken; -1 = create one at the path */
-	struct legacy_held *held; /* NULL = none; what is in it is taken */
+	struct legacy_held *held; /* NULL = none; taken, unless nobody can listen at the path */
 	struct legacy_custody custody;
 	bool log_events;
 	bool decimal_ids;

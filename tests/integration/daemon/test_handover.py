@@ -12,7 +12,7 @@ import sys
 
 import pytest
 from oldloop import OldLoop
-from ttmemd import OldClient
+from ttmemd import SERVES, OldClient
 
 from conftest import LIMIT
 from world import wait_for
@@ -201,12 +201,41 @@ def test_without_a_keeper_connections_end_with_the_daemon(ttmemd):
         OldClient(ttmemd.legacy)
 
 
+def test_a_daemon_that_serves_no_old_clients_ends_their_connections(ttmemd):
+    ttmemd.start()
+    client = OldClient(ttmemd.legacy)
+    client.alloc(0, 1, 0x1000, 5)
+    assert client.query(0)[1] == 5
+    ttmemd.stop()
+    ttmemd.start("--legacy-socket", "none")
+    assert client.socket.recv(1) == b""
+    with pytest.raises(ConnectionRefusedError):
+        OldClient(ttmemd.legacy)
+
+
+def test_another_path_is_served_after_a_restart(ttmemd):
+    """The connections go on; the socket that accepts is another."""
+    ttmemd.start()
+    client = OldClient(ttmemd.legacy)
+    client.alloc(0, 1, 0x1000, 5)
+    assert client.query(0)[1] == 5
+    ttmemd.stop()
+    ttmemd.legacy = ttmemd.folder / "new"
+    ttmemd.start()
+    other = OldClient(ttmemd.legacy)
+    other.alloc(0, 1, 0x2000, 7)
+    assert other.query(0)[1] == client.query(0)[1] == 12
+    client.close()
+    other.close()
+
+
 def test_metrics_count_what_was_taken_over(ttmemd):
     ttmemd.start("--http", "127.0.0.1:0")
     client = OldClient(ttmemd.legacy)
     client.alloc(0, 1, 0x1000, 5)
     ttmemd.stop()
     ttmemd.start("--http", "127.0.0.1:0")
+    wait_for(lambda: len(SERVES.findall(ttmemd.text())) == 2, "the second daemon's address")
     _, text = ttmemd.fetch("/metrics")
     assert re.search(r"^ttmem_legacy_taken_over_total 1$", text, re.M)
     assert re.search(r"^ttmem_legacy_in_doubt_total 0$", text, re.M)
