@@ -92,7 +92,7 @@ int legacy_ledger_listener(int fd, uint64_t *ret_device, uint64_t *ret_inode)
 
 int legacy_ledger_open(struct legacy_ledger **ret_ledger, int fd)
 {
-	struct legacy_ledger *ledger;
+	struct legacy_ledger *ledger = NULL;
 	struct stat file;
 	int r;
 

@@ -48,7 +48,8 @@ static int keeper_request_one(struct keeper *keeper, struct keeper_request *requ
 		.inode = message.inode,
 	};
 	memcpy(entry.comm, message.comm, sizeof(entry.comm));
-	request->take(request->context, &entry, cleanup_steal_fd(&fd));
+	if (request->take)
+		request->take(request->context, &entry, cleanup_steal_fd(&fd));
 	return 0;
 }
 
