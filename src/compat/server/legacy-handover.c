@@ -173,8 +173,8 @@ static void handover_settle_journal(struct legacy_server *server)
 	else if (ledger->applying)
 		slot->spill_begin += size;
 	ledger->applying = 0;
-	/* With a spill the journal was finished. Without room the rest is lost, and counted. */
-	if (ledger->position < ledger->length && slot->spill_end == 0 &&
+	/* A spill that is there already is the same. Without room the rest is lost, and counted. */
+	if (ledger->position < ledger->length &&
 	    legacy_ledger_spill(ledger, server->ledger_fd, slot, ledger->journal + ledger->position,
 				ledger->length - ledger->position) < 0)
 		server->counts.in_doubt += (ledger->length - ledger->position) / bits_max(size, 1u);
