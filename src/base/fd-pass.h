@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define FD_PASS_MAX 4u /* more than any of our messages carries */
+#define FD_PASS_MAX 64u /* the kernel allows 253 */
 
 /* The descriptors of one message. */
 struct fd_pass {
@@ -21,10 +21,10 @@ struct fd_pass {
 	bool is_cut;          /* more were sent than wanted, or we could not receive them */
 };
 
-#define FD_PASS_WANT(count)                                  \
-	(struct fd_pass)                                     \
-	{                                                    \
-		.wanted = (count), .fds = { -1, -1, -1, -1 } \
+#define FD_PASS_WANT(count)                                                \
+	(struct fd_pass)                                                   \
+	{                                                                  \
+		.wanted = (count), .fds = { [0 ... FD_PASS_MAX - 1] = -1 } \
 	}
 
 #define CLEANUP_FD_PASS CLEANUP(fd_pass_close)

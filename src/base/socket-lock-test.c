@@ -228,3 +228,33 @@ UNIT(a_path_too_long)
 	assert(socket_lock_open(&socket_lock, path, SOCK_STREAM, &holder) == -ENAMETOOLONG);
 	assert(socket_lock_open(&socket_lock, "", SOCK_STREAM, &holder) == -ENAMETOOLONG);
 }
+
+UNIT(a_socket_that_was_left_is_adopted_with_those_who_wait)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct socket_lock first, second;
+	struct socket_lock_holder holder;
+	int kept, client, fd;
+
+	assert(socket_lock_open(&first, place(), SOCK_STREAM, &holder) == 0);
+	kept = fcntl(first.fd, F_DUPFD_CLOEXEC, 0);
+	/* As long as the lock is held, it is somebody's. */
+	assert(socket_lock_adopt(&second, place(), kept, first.device, first.inode) == -EADDRINUSE);
+	second = first;
+	socket_lock_leave(&first);
+	client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	strcpy(address.sun_path, place());
+	assert(connect(client, (struct sockaddr *)&address, sizeof(address)) == 0);
+	/* Another path, another file. */
+	assert(socket_lock_adopt(&first, "/nowhere", kept, second.device, second.inode) ==
+	       -EADDRNOTAVAIL);
+	assert(socket_lock_adopt(&first, place(), kept, second.device, second.inode + 1) ==
+	       -ENOENT);
+	assert(socket_lock_adopt(&first, place(), kept, second.device, second.inode) == 0);
+	fd = accept4(first.fd, NULL, NULL, SOCK_CLOEXEC);
+	assert(fd >= 0);
+	close(fd);
+	close(client);
+	socket_lock_close(&first);
+	assert(access(place(), F_OK) < 0 && errno == ENOENT);
+}

@@ -221,6 +221,46 @@ bool socket_lock_is_there(const struct socket_lock *socket_lock)
 	       st.st_ino == socket_lock->inode;
 }
 
+int socket_lock_adopt(struct socket_lock *socket_lock, const char *path, int fd, dev_t device,
+		      ino_t inode)
+{
+	struct sockaddr_un address = {0};
+	socklen_t size = sizeof(address);
+	size_t length = strlen(path);
+	struct stat st;
+	int lock_fd, flags = fcntl(fd, F_GETFL);
+
+	*socket_lock = SOCKET_LOCK_NULL;
+	if (getsockname(fd, (struct sockaddr *)&address, &size) < 0 || flags < 0 ||
+	    fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return -errno;
+	if (length >= sizeof(address.sun_path) ||
+	    strncmp(address.sun_path, path, sizeof(address.sun_path)) != 0)
+		return -EADDRNOTAVAIL;
+	memcpy(socket_lock->path, path, length + 1);
+	lock_fd = socket_lock_lock(socket_lock);
+	if (lock_fd == -EADDRINUSE)
+		return lock_fd;
+	socket_lock->lock_fd = lock_fd < 0 ? -1 : lock_fd; /* as in socket_lock_open() */
+	if (lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode) ||
+	    (inode != 0 && (st.st_dev != device || st.st_ino != inode))) {
+		socket_lock_close(socket_lock);
+		return -ENOENT;
+	}
+	socket_lock->fd = fd;
+	socket_lock->device = st.st_dev;
+	socket_lock->inode = st.st_ino;
+	return 0;
+}
+
+void socket_lock_leave(struct socket_lock *socket_lock)
+{
+	if (socket_lock->fd >= 0)
+		(void)close(socket_lock->fd); /* nothing was written to it */
+	socket_lock->fd = -1;
+	socket_lock_close(socket_lock);
+}
+
 void socket_lock_close(struct socket_lock *socket_lock)
 {
 	char lock[SOCKET_LOCK_LOCK_PATH];

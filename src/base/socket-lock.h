@@ -52,3 +52,14 @@ bool socket_lock_is_there(const struct socket_lock *socket_lock);
 
 /* Removes the socket if it is still ours. */
 void socket_lock_close(struct socket_lock *socket_lock);
+
+/*
+ * Takes a listening socket that an earlier holder has left, if the path still leads to it: to the file
+ * with this device and inode; inode 0 = not known, any socket will do. 0, and @fd is taken; or a
+ * negative errno.
+ */
+int socket_lock_adopt(struct socket_lock *socket_lock, const char *path, int fd, dev_t device,
+		      ino_t inode);
+
+/* Leaves the path to whoever holds the socket, for the next one to adopt. */
+void socket_lock_leave(struct socket_lock *socket_lock);

@@ -162,6 +162,8 @@ static void keep_refill(void *context, struct keeper *keeper)
 
 		keeper_add(keeper, &entry, daemon->judged[i]->book->file.fd);
 	}
+	if (daemon->legacy)
+		legacy_server_hold(daemon->legacy);
 	book_list_unref(book_list);
 }
 
@@ -195,6 +197,8 @@ static void keep_open_keeper(struct daemon *daemon, const char *path)
 	r = keeper_new(&daemon->keeper, daemon->loop, path, &hooks);
 	if (r == 0)
 		r = keeper_take(daemon->keeper, daemon_restore_add, &daemon->restore);
+	if (r == 0)
+		r = keeper_fetch(daemon->keeper, daemon_handover_add, daemon);
 	if (r < 0)
 		log_writer_print(daemon->log_writer,
 				 "ttmemd: no keeper at %s: %s; processes that end while ttmemd is "
@@ -243,14 +247,9 @@ static void keep_file_failed(void *context, int error)
 			 daemon->config->state, TRACKED_FILE_FILE, strerror(-error));
 }
 
-int daemon_keep_open(struct daemon *daemon)
+/* What was held while no daemon ran, and who holds it from now on. */
+void daemon_keep_take(struct daemon *daemon)
 {
-	const struct tracked_file_hooks hooks = {
-		.context = daemon,
-		.list = keep_list,
-		.written = keep_file_written,
-		.failed = keep_file_failed,
-	};
 	char path[4096];
 	int r = tracked_file_read(daemon->config->state, &daemon->expected,
 				  &daemon->expected_count);
@@ -259,8 +258,20 @@ int daemon_keep_open(struct daemon *daemon)
 		log_writer_print(daemon->log_writer, "ttmemd: %s/%s: %s\n", daemon->config->state,
 				 TRACKED_FILE_FILE, strerror(-r));
 	daemon_restore_add_handed(daemon);
+	daemon_handover_add_handed(daemon);
 	(void)snprintf(path, sizeof(path), "%s.keeper", daemon->config->socket);
 	keep_open_keeper(daemon, path);
+}
+
+int daemon_keep_open(struct daemon *daemon)
+{
+	const struct tracked_file_hooks hooks = {
+		.context = daemon,
+		.list = keep_list,
+		.written = keep_file_written,
+		.failed = keep_file_failed,
+	};
+
 	daemon_restore_all(daemon);
 	return tracked_file_new(&daemon->tracked_file, daemon->loop, daemon->recorder_worker,
 				daemon->config->state, &hooks);

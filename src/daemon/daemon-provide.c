@@ -308,6 +308,8 @@ static void provide_health(void *context, struct health *ret_health)
 	health.unobserved_exits = daemon->registry_counts.unobserved_exits;
 	health.legacy_connections = daemon->legacy_counts.connections;
 	health.legacy_messages = daemon->legacy_counts.messages;
+	health.legacy_taken_over = daemon->legacy_counts.taken_over;
+	health.legacy_in_doubt = daemon->legacy_counts.in_doubt;
 	health.legacy_refused =
 		daemon->legacy_counts.refused_device + daemon->legacy_counts.refused_type +
 		daemon->legacy_counts.refused_size + daemon->legacy_counts.refused_room;

@@ -74,6 +74,8 @@ int daemon_serve_legacy(struct daemon *daemon)
 		.work = daemon->query_worker,
 		.path = config->legacy_socket,
 		.fd = cleanup_steal_fd(&daemon->handed.legacy),
+		.held = &daemon->held,
+		.custody = daemon_handover_custody(daemon),
 		.log_events = config->log_events,
 		.decimal_ids = config->decimal_ids,
 		.quiet = config->quiet,
@@ -82,8 +84,10 @@ int daemon_serve_legacy(struct daemon *daemon)
 	};
 	int r;
 
-	if (strcmp(config->legacy_socket, CONFIG_NONE) == 0)
+	if (strcmp(config->legacy_socket, CONFIG_NONE) == 0) {
+		daemon_handover_drop(daemon);
 		return 0;
+	}
 	r = legacy_server_new(&daemon->legacy, &legacy);
 	return r < 0 ? daemon_fail("cannot serve old clients on", config->legacy_socket, r) : 0;
 }

@@ -124,28 +124,6 @@ static void daemon_judged(void *context, struct tracked *tracked)
 	daemon_keep_judged(context, tracked);
 }
 
-static int daemon_adopt(void *context, struct scan_book *book, int pid_fd)
-{
-	struct daemon *daemon = context;
-
-	struct keeper_entry old = {
-		.pid = book->owner.pid,
-		.start_ticks = book->owner.start_ticks,
-		.device = book->device,
-		.inode = book->inode,
-	};
-	int r;
-
-	if (daemon->legacy) {
-		r = legacy_server_adopt_consume(daemon->legacy, book, pid_fd);
-		if (r == 0)
-			daemon_keep_let_go(daemon, &old); /* the new one is kept instead */
-		return r;
-	}
-	/* Nobody continues it: it is read as it is until its process ends. */
-	return registry_add_consume(daemon->registry, book, pid_fd, NULL, NULL);
-}
-
 /* Releases whoever waits for the daemon to be ready. */
 static void daemon_ready(struct daemon *daemon)
 {
@@ -301,7 +279,8 @@ static int daemon_open_inside(struct daemon *daemon)
 				.ended = daemon_ended,
 			},
 		.first_pass = daemon_first_pass,
-		.adopt = daemon_adopt,
+		.adopt = daemon_handover_adopt,
+		.hears = daemon_handover_hears,
 	};
 	struct recorder_config recorder = {
 		.loop = daemon->loop,
@@ -368,6 +347,7 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 	*daemon = (struct daemon){
 		.config = config,
 		.handed = SYSTEMD_FDS_NULL,
+		.held = LEGACY_HELD_NULL,
 		.socket_lock = SOCKET_LOCK_NULL,
 		.state_lock = -1,
 		.signals = LOOP_SOURCE_NULL,
@@ -389,7 +369,8 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 	r = daemon_open_inside(daemon);
 	if (r < 0)
 		return daemon_fail("cannot start", NULL, r);
-	/* Order: the server that keeps books for old clients, kept books, new clients. */
+	/* Order: who keeps things, the server that keeps books for old clients, kept books, new clients. */
+	daemon_keep_take(daemon);
 	r = daemon_serve_legacy(daemon);
 	if (r == 0)
 		r = daemon_keep_open(daemon);
@@ -476,6 +457,7 @@ void daemon_close(struct daemon *daemon)
 		loop_remove(daemon->loop, &daemon->signals);
 		(void)close(daemon->signals.fd); /* nothing was written to it */
 	}
+	legacy_held_deinit(&daemon->held);
 	systemd_fds_deinit(&daemon->handed);
 	socket_lock_close(&daemon->socket_lock);
 	if (daemon->state_lock >= 0)

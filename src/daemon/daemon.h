@@ -75,6 +75,7 @@ struct daemon {
 	uint64_t store_reasons; /* number of store problems logged so far */
 	struct systemd systemd;
 	struct systemd_fds handed;
+	struct legacy_held held; /* by the previous daemon, for old clients */
 	struct access access;
 	struct socket_lock socket_lock; /* of the native socket */
 	bool native_is_given;           /* it is systemd's */
@@ -170,6 +171,7 @@ void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider);
  * Books that outlive the daemon: taken back at the start, handed to the keeper or systemd while it
  * runs.
  */
+void daemon_keep_take(struct daemon *daemon);
 int daemon_keep_open(struct daemon *daemon);
 void daemon_keep_added(struct daemon *daemon, struct tracked *tracked);
 void daemon_keep_judged(struct daemon *daemon, struct tracked *tracked);
@@ -183,3 +185,12 @@ void daemon_keep_let_go(struct daemon *daemon, const struct keeper_entry *entry)
 void daemon_restore_add(void *context, const struct keeper_entry *entry, int fd);
 void daemon_restore_add_handed(struct daemon *daemon);
 void daemon_restore_all(struct daemon *daemon);
+
+/* Connections of old clients that outlive the daemon, the same way. */
+struct legacy_custody daemon_handover_custody(struct daemon *daemon);
+void daemon_handover_add(void *context, uint32_t what, int fd);
+void daemon_handover_add_handed(struct daemon *daemon);
+/* Nobody serves old clients any more: their connections end. */
+void daemon_handover_drop(struct daemon *daemon);
+int daemon_handover_adopt(void *context, struct scan_book *book, int pid_fd);
+bool daemon_handover_hears(void *context, uint32_t pid, uint64_t start_ticks);

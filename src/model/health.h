@@ -65,6 +65,7 @@ struct health {
 	uint64_t store_queued, store_written, store_dropped, store_bytes;
 	uint64_t books, books_refused, ended, leaked, unobserved_exits;
 	uint64_t legacy_connections, legacy_messages, legacy_refused;
+	uint64_t legacy_taken_over, legacy_in_doubt;
 	uint64_t incidents[TYPES_INCIDENTS]; /* since start, indexed by kind */
 	uint64_t start_ns;                   /* CLOCK_REALTIME of the daemon's start */
 	uint64_t lines_dropped;

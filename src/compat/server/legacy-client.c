@@ -56,8 +56,7 @@ static bool client_has_ended(int pid_fd)
 	return poll(&wait, 1, 0) > 0;
 }
 
-/* Readable, as the pidfd of a process that has ended is. */
-static int client_ended_fd(void)
+int legacy_client_ended_fd(void)
 {
 	int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
 
@@ -81,11 +80,12 @@ static int client_open_pid(const struct proc *proc, struct proc_facts *facts, in
 		fd = (int)syscall(SYS_pidfd_open, (pid_t)facts->pid, 0);
 	if (fd < 0)
 		/* It has ended, or the kernel has no pidfds; other errors may pass. */
-		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno
-									     : client_ended_fd();
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM
+			       ? -errno
+			       : legacy_client_ended_fd();
 	has_ended = client_has_ended(fd);
 	if (proc_read(proc, facts->pid, &again) < 0)
-		return is_exact || !has_ended ? cleanup_steal_fd(&fd) : client_ended_fd();
+		return is_exact || !has_ended ? cleanup_steal_fd(&fd) : legacy_client_ended_fd();
 	/* If it has ended, /proc shows another process by now, or this one until it is reaped. */
 	if (has_ended ? again.state == 'Z' || again.state == 'X'
 		      : is_exact || facts->start_ticks == again.start_ticks) {
@@ -93,7 +93,7 @@ static int client_open_pid(const struct proc *proc, struct proc_facts *facts, in
 			*facts = again;
 		return cleanup_steal_fd(&fd);
 	}
-	return client_ended_fd();
+	return legacy_client_ended_fd();
 }
 
 static bool client_drain(struct registry_keeper *keeper)

@@ -10,7 +10,9 @@
 #include "base/loop.h"
 #include "base/socket-lock.h"
 #include "compat/server/legacy-book.h"
+#include "compat/server/legacy-box.h"
 #include "compat/server/legacy-budget.h"
+#include "compat/server/legacy-ledger.h"
 #include "compat/server/legacy-server.h"
 #include "compat/wire/legacy-stream.h"
 #include "daemon/registry/registry.h"
@@ -22,7 +24,6 @@ struct legacy_log;
 struct legacy_question;
 struct writer;
 
-#define LEGACY_READ_SIZE 65536u /* per read, and per connection and turn */
 #define LEGACY_CHAINS 1024u
 #define LEGACY_FAMILY_MAX 64u /* pids that one connection may send for */
 
@@ -60,16 +61,15 @@ struct legacy_connection {
 	uint32_t family_count;
 	uint32_t lookups; /* of pids other than the peer's */
 
-	struct legacy_question *question; /* nothing is read until it is answered */
-	uint8_t *held;                    /* a message waiting for memory or descriptors */
-	enum legacy_dialect held_dialect;
-	uint8_t *spill; /* bytes read behind that message or the question */
-	size_t spill_begin, spill_end;
-	uint8_t *out; /* an answer being sent */
+	struct legacy_slot *slot; /* what the next daemon gets; never NULL */
+	struct legacy_question
+		*question; /* first in the spill; nothing is read until it is answered */
+	uint8_t *out;      /* an answer being sent */
 	size_t out_begin, out_end;
-	bool has_ended;  /* at end of file */
 	bool ends_after; /* close after the answer */
 	bool is_resting; /* sends so much that it is read by timer and not watched */
+	bool is_held;    /* the first message in the spill waits for memory or descriptors */
+	bool is_partial; /* what is in the socket is no message yet: report only what is new */
 	bool asks;       /* has asked a question: read in small pieces */
 
 	struct legacy_stream stream;
@@ -82,6 +82,15 @@ struct legacy_user {
 	uint32_t clients;
 };
 
+/* What a process has spoken last. */
+struct legacy_spoken {
+	uint32_t pid;
+	uint32_t dialect;
+	uint64_t start_ticks;
+};
+
+#define LEGACY_SPOKEN 512u /* the newest of those that share a place */
+
 struct legacy_server {
 	struct legacy_config config;
 	struct socket_lock socket_lock; /* of the path; unused with a given socket */
@@ -93,6 +102,7 @@ struct legacy_server {
 
 	struct legacy_connection *connections; /* newest first */
 	struct legacy_client *clients[LEGACY_CHAINS];
+	struct legacy_spoken spoken[LEGACY_SPOKEN]; /* by pid */
 	struct legacy_user *users;
 	size_t user_count, user_capacity;
 	struct legacy_budget budget;
@@ -104,7 +114,15 @@ struct legacy_server {
 	struct legacy_log *log;       /* NULL = events are not printed */
 	struct legacy_follow *follow; /* the same for native processes */
 	struct legacy_counts counts;
-	uint8_t buffer[LEGACY_READ_SIZE];
+
+	struct legacy_ledger *ledger;
+	int ledger_fd;
+	struct legacy_held held; /* by an earlier daemon; owned */
+	bool is_continued;       /* the ledger is an earlier daemon's */
+	bool is_held;            /* the ledger, by somebody else too */
+	uint32_t next_slot;      /* where to look for a free one */
+	struct legacy_box box;
+	bool restored[LEGACY_CONNECTIONS_MAX]; /* slots, while connections are restored */
 };
 
 /* legacy-server.c */
@@ -113,7 +131,9 @@ bool legacy_server_let_in(struct legacy_server *server);
 struct legacy_user *legacy_server_user(struct legacy_server *server, uint32_t uid);
 
 /* legacy-connection.c */
-int legacy_connection_new_consume(struct legacy_server *server, int fd);
+/* @slot: of a connection that an earlier daemon had; NULL = it is new. */
+int legacy_connection_new_consume(struct legacy_server *server, int fd, struct legacy_slot *slot);
+/* If the server was stopped, the connection stays open where it is held, for the next daemon. */
 void legacy_connection_free(struct legacy_connection *connection);
 /* Takes the answer; @bytes may be NULL. */
 void legacy_connection_answer(struct legacy_connection *connection, uint8_t *bytes, size_t length,
@@ -124,6 +144,38 @@ bool legacy_connection_drain(struct legacy_connection *connection,
 /* The client is being freed. */
 void legacy_connection_forget(struct legacy_connection *connection,
 			      const struct legacy_client *client);
+
+/* legacy-handover.c */
+/* Takes the ledger of an earlier daemon, or makes one. 0 or a negative errno. */
+int legacy_handover_open(struct legacy_server *server);
+/* Takes its connections, and begins to hold ours. */
+void legacy_handover_start(struct legacy_server *server);
+/* A slot for a new connection; NULL = none. */
+struct legacy_slot *legacy_handover_slot(struct legacy_server *server, int fd);
+void legacy_handover_add(struct legacy_connection *connection);
+void legacy_handover_remove(struct legacy_connection *connection);
+/* Gives everything to a holder that has nothing. */
+void legacy_handover_hold(struct legacy_server *server);
+
+/* The socket that accepts: from now on, and before another one takes its place. */
+void legacy_handover_hold_listener(struct legacy_server *server);
+void legacy_handover_forget_listener(struct legacy_server *server);
+
+/* legacy-reading.c */
+enum legacy_reading {
+	LEGACY_READS = 0,
+	LEGACY_WAITS = 1,
+	LEGACY_IS_OVER = 2, /* and freed */
+};
+
+/* Before the first byte, once the peer is known. */
+void legacy_reading_begin(struct legacy_connection *connection);
+/* Reads once. *@ret_more: there may be more to read. */
+int legacy_reading_read(struct legacy_connection *connection, bool *ret_more);
+/* Continues after a wait: with the spill, or because the client was silent. */
+int legacy_reading_go_on(struct legacy_connection *connection);
+/* The question at the beginning of the spill has its answer. */
+void legacy_reading_answered(struct legacy_connection *connection);
 
 /* legacy-client.c */
 /*
@@ -142,6 +194,8 @@ int legacy_client_make(struct legacy_server *server, const struct proc_facts *fa
 		       struct scan_book **ret_book);
 int legacy_client_add_consume(struct legacy_client *client, struct scan_book *book, int pid_fd);
 void legacy_client_free(struct legacy_client *client);
+/* Readable, as the pidfd of a process that has ended is. A negative errno on failure. */
+int legacy_client_ended_fd(void);
 
 /* legacy-family.c */
 /*

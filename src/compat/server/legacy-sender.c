@@ -17,14 +17,24 @@ void legacy_sender_init(struct legacy_connection *connection)
 {
 	const struct proc *proc = registry_proc(connection->server->config.registry);
 
-	/* In a pid namespace above ours, or gone already: nothing more is known. */
-	if (connection->pid == 0 || proc_read(proc, connection->pid, &connection->facts) < 0)
-		connection->facts = (struct proc_facts){
-			.pid = connection->pid,
-			.ns_pid = connection->pid,
-			.real_uid = connection->uid,
-			.saved_uid = connection->uid,
-		};
+	struct legacy_slot *slot = connection->slot;
+	struct proc_facts *facts = &connection->facts;
+	bool is_known = connection->pid != 0 && proc_read(proc, connection->pid, facts) == 0;
+
+	/* While no daemon ran, it may have ended, and another may have its pid. */
+	if (slot->start_ticks != 0 && (!is_known || facts->start_ticks != slot->start_ticks)) {
+		*facts = (struct proc_facts){.ns_pid = slot->ns_pid,
+					     .start_ticks = slot->start_ticks};
+	} else if (!is_known) {
+		/* In a pid namespace above ours, or gone already: nothing more is known. */
+		*facts = (struct proc_facts){.ns_pid = connection->pid};
+	} else {
+		slot->start_ticks = facts->start_ticks;
+		slot->ns_pid = facts->ns_pid;
+		return;
+	}
+	facts->pid = connection->pid;
+	facts->real_uid = facts->saved_uid = connection->uid;
 }
 
 static struct legacy_member *sender_member(struct legacy_connection *connection, int32_t pid)

@@ -117,8 +117,12 @@ static int adopt_book(struct legacy_server *server, struct scan_book *book, int 
 
 	if (!view)
 		return -ENOMEM;
-	if (owned < 0 || book->owner.start_ticks == 0)
+	if (book->owner.start_ticks == 0)
 		return -ESRCH;
+	if (owned < 0)
+		owned = legacy_client_ended_fd();
+	if (owned < 0)
+		return owned;
 	if (server->counts.clients >= LEGACY_CLIENTS_MAX)
 		return -ENOSPC;
 	r = legacy_client_make(server, &book->owner, &book->reader.header, &adopt.client, &mine);

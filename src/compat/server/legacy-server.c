@@ -77,7 +77,7 @@ static bool server_accept_one(struct legacy_server *server)
 		return errno == EINTR || errno == ECONNABORTED;
 	}
 	/* On refusal the connection is closed; the reason was counted. */
-	(void)legacy_connection_new_consume(server, fd);
+	(void)legacy_connection_new_consume(server, fd, NULL);
 	return true;
 }
 
@@ -162,6 +162,26 @@ static int server_take(struct legacy_server *server, int fd)
 	return loop_add(server->config.loop, &server->accepting, EPOLLIN);
 }
 
+/*
+ * The socket of an earlier daemon, with the clients that wait there. As long as it is held, nobody else
+ * can have the path. If that leads elsewhere by now, legacy_server_listen() tries to have it.
+ */
+static int server_adopt_listener(struct legacy_server *server)
+{
+	uint64_t device = 0, inode = 0;
+
+	if (server->held.listener < 0 || !server->config.path)
+		return 0;
+	/* Without a ledger the path's name must do. */
+	(void)legacy_ledger_listener(server->held.ledger, &device, &inode);
+	if (socket_lock_adopt(&server->socket_lock, server->config.path, server->held.listener,
+			      device, inode) < 0)
+		return 0;
+	server->held.listener = -1;
+	server->accepting.fd = server->socket_lock.fd;
+	return loop_add(server->config.loop, &server->accepting, EPOLLIN);
+}
+
 static void server_cleanup(struct legacy_server **server)
 {
 	legacy_server_free(*server);
@@ -179,30 +199,44 @@ int legacy_server_new(struct legacy_server **ret_server, const struct legacy_con
 	}
 	server->config = *config;
 	server->budget.total = config->memory_max ? config->memory_max : LEGACY_MEMORY_MAX;
+	server->held = LEGACY_HELD_NULL;
+	if (config->held) {
+		server->held = *config->held;
+		*config->held = LEGACY_HELD_NULL;
+	}
+	server->ledger_fd = -1;
+	server->box = LEGACY_BOX_NULL;
 	server->questions_end = &server->questions;
 	server->socket_lock = SOCKET_LOCK_NULL;
 	server->accepting = (struct loop_source){.fd = -1, .ready = server_accept};
 	server->accept_again.fire = server_accept_again;
 	server->statistics.fire = server_tell_statistics;
-	r = config->fd >= 0 ? server_take(server, config->fd) : 0;
+	r = config->fd >= 0 ? server_take(server, config->fd) : server_adopt_listener(server);
+	if (r == 0)
+		r = legacy_handover_open(server);
 	if (r == 0)
 		r = server_start_log(server);
 	if (r < 0)
 		return r;
+	legacy_handover_start(server);
 	*ret_server = cleanup_steal(server);
 	return 0;
 }
 
-/* Accepts no more; removes the socket's file if it is ours. */
-static void server_close_socket(struct legacy_server *server)
+/* Accepts no more; removes the socket's file if it is ours, unless it is left to the next daemon. */
+static void server_close_socket(struct legacy_server *server, bool is_left)
 {
 	loop_cancel(server->config.loop, &server->accept_again);
 	server->is_paused = false;
 	loop_remove(server->config.loop, &server->accepting);
-	if (server->socket_lock.fd >= 0)
+	if (is_left && server->socket_lock.fd >= 0) {
+		socket_lock_leave(&server->socket_lock);
+	} else if (server->socket_lock.fd >= 0) {
+		legacy_handover_forget_listener(server);
 		socket_lock_close(&server->socket_lock);
-	else if (server->accepting.fd >= 0)
+	} else if (server->accepting.fd >= 0) {
 		(void)close(server->accepting.fd); /* nothing was written to it */
+	}
 	server->accepting.fd = -1;
 }
 
@@ -216,7 +250,7 @@ int legacy_server_listen(struct legacy_server *server, struct socket_lock_holder
 		/* Only of a given socket is the path somebody else's to keep. */
 		if (server->socket_lock.fd < 0 || socket_lock_is_there(&server->socket_lock))
 			return 0;
-		server_close_socket(server);
+		server_close_socket(server, false);
 	}
 	r = socket_lock_open(&server->socket_lock, server->config.path, SOCK_STREAM, ret_holder);
 	if (r < 0)
@@ -225,9 +259,10 @@ int legacy_server_listen(struct legacy_server *server, struct socket_lock_holder
 	r = loop_add(server->config.loop, &server->accepting, EPOLLIN);
 	if (r < 0) {
 		*ret_holder = (struct socket_lock_holder){.kind = SOCKET_LOCK_NOTHING};
-		server_close_socket(server);
+		server_close_socket(server, false);
 		return r;
 	}
+	legacy_handover_hold_listener(server);
 	server_tell_listening(server);
 	return 0;
 }
@@ -242,7 +277,7 @@ void legacy_server_stop(struct legacy_server *server)
 	loop_cancel(loop, &server->statistics);
 	if (server->follow)
 		legacy_follow_stop(server->follow);
-	server_close_socket(server);
+	server_close_socket(server, server->config.custody.hold != NULL);
 }
 
 struct legacy_server *legacy_server_free(struct legacy_server *server)
@@ -259,6 +294,11 @@ struct legacy_server *legacy_server_free(struct legacy_server *server)
 	}
 	legacy_follow_free(server->follow);
 	legacy_log_free(server->log);
+	legacy_held_deinit(&server->held);
+	legacy_box_deinit(&server->box);
+	legacy_ledger_close(server->ledger);
+	if (server->ledger_fd >= 0)
+		(void)close(server->ledger_fd); /* memory: nothing to lose */
 	free(server->users);
 	free(server);
 	return NULL;
@@ -268,6 +308,22 @@ void legacy_server_report(struct legacy_server *server, enum legacy_report_kind 
 {
 	if (!server->is_stopped)
 		legacy_question_put_report(server, kind);
+}
+
+void legacy_server_hold(struct legacy_server *server)
+{
+	if (!server->is_stopped)
+		legacy_handover_hold(server);
+}
+
+bool legacy_server_hears(const struct legacy_server *server, uint32_t pid, uint64_t start_ticks)
+{
+	const struct legacy_connection *at = server->connections;
+
+	while (at && (at->pid != pid ||
+		      (at->facts.start_ticks != 0 && at->facts.start_ticks != start_ticks)))
+		at = at->after;
+	return at;
 }
 
 void legacy_server_dead(struct legacy_server *server, const struct legacy_lines_dead *dead)

@@ -14,6 +14,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -34,15 +35,45 @@ struct worker;
 #define LEGACY_MEMORY_MAX \
 	(UINT64_C(2) << 30) /* of all their books together; a user alone gets half */
 
+/* What outlives the daemon, where somebody holds it. */
+enum legacy_held_kind {
+	LEGACY_HELD_LEDGER = 1,   /* a memory file: the state of the connections */
+	LEGACY_HELD_BOX = 2,      /* a socket with the connections in it */
+	LEGACY_HELD_LISTENER = 3, /* the socket that accepts */
+};
+
+#define LEGACY_BOXES 4u /* one, or two if a daemon was killed while it replaced it */
+
+/* What an earlier daemon has left; -1 = none. */
+struct legacy_held {
+	int ledger;
+	int listener;
+	int boxes[LEGACY_BOXES];
+	size_t box_count;
+};
+
+#define LEGACY_HELD_NULL ((struct legacy_held){.ledger = -1, .listener = -1})
+
+void legacy_held_deinit(struct legacy_held *held);
+
+/* Who holds it; all NULL = nobody. The fd stays the caller's. */
+struct legacy_custody {
+	void *context;
+	void (*hold)(void *context, enum legacy_held_kind kind, int fd);
+	void (*release)(void *context, enum legacy_held_kind kind, int fd);
+};
+
 struct legacy_config {
 	struct loop *loop;
 	struct registry *registry;
 	struct collector *collector; /* for the answers */
 	struct log_writer *log_writer;
-	struct worker *work;     /* for questions */
-	struct symbols *symbols; /* NULL: native frames in reports remain addresses */
-	const char *path;        /* where to listen, or where @fd listens; NULL = not known */
-	int fd;                  /* a listening socket, taken; -1 = see legacy_server_listen() */
+	struct worker *work;      /* for questions */
+	struct symbols *symbols;  /* NULL: native frames in reports remain addresses */
+	const char *path;         /* where to listen, or where @fd listens; NULL = not known */
+	int fd;                   /* a listening socket, taken; -1 = see legacy_server_listen() */
+	struct legacy_held *held; /* NULL = none; taken */
+	struct legacy_custody custody;
 	bool log_events;
 	bool decimal_ids;
 	bool quiet;
@@ -58,6 +89,8 @@ struct legacy_counts {
 	uint64_t accepted;
 	uint64_t messages;
 	uint64_t questions;
+	uint64_t taken_over; /* connections of an earlier daemon */
+	uint64_t in_doubt;   /* messages during which an earlier daemon was killed */
 
 	/* Messages that were refused, by reason. */
 	uint64_t refused_device; /* out of range */
@@ -92,9 +125,18 @@ int legacy_server_new(struct legacy_server **ret_server, const struct legacy_con
  */
 int legacy_server_listen(struct legacy_server *server, struct socket_lock_holder *ret_holder);
 
-/* Accepts no more connections or questions; removes the socket's file if it is ours. */
+/*
+ * Accepts no more connections or questions; removes the socket's file if it is ours and nobody holds the
+ * socket.
+ */
 void legacy_server_stop(struct legacy_server *server);
 struct legacy_server *legacy_server_free(struct legacy_server *server);
+
+/* Whoever held things has lost them: gives them again. */
+void legacy_server_hold(struct legacy_server *server);
+
+/* Whether a connection may still have messages of that process, which has ended. */
+bool legacy_server_hears(const struct legacy_server *server, uint32_t pid, uint64_t start_ticks);
 
 /* Queues a report for the log writer. */
 void legacy_server_report(struct legacy_server *server, enum legacy_report_kind kind);
@@ -106,8 +148,8 @@ void legacy_server_report(struct legacy_server *server, enum legacy_report_kind 
 void legacy_server_dead(struct legacy_server *server, const struct legacy_lines_dead *dead);
 
 /*
- * Continues a book that an earlier daemon kept for a process that is still alive: its live buffers
- * are live in a new book. Always takes book and pidfd. 0 or a negative errno.
+ * Continues a book that an earlier daemon kept: its live buffers are live in a new book. Always takes
+ * book and pidfd (-1 = the process has ended). 0 or a negative errno.
  */
 int legacy_server_adopt_consume(struct legacy_server *server, struct scan_book *book, int pid_fd);
 

@@ -425,6 +425,31 @@ UNIT(unknown_text_commands_are_garbage)
 	assert(test_run.count == 0 && test_run.outcome == LEGACY_TRUNCATED);
 }
 
+/* A process that has spoken a dialect before is answered at once; others as long as before. */
+UNIT(an_expected_dialect_needs_no_silence)
+{
+	for (uint32_t d = LEGACY_W72; d <= LEGACY_W144; d++) {
+		enum legacy_dialect dialect = (enum legacy_dialect)d;
+
+		test_make(dialect, LEGACY_QUERY, 0);
+		legacy_testing_begin(&test_run, &test_burst, 0);
+		legacy_testing_feed(&test_run, test_burst.length);
+		assert(test_run.outcome == -EAGAIN && test_run.count == 0);
+		legacy_testing_begin(&test_run, &test_burst, 0);
+		test_run.stream.expected = dialect;
+		legacy_testing_feed(&test_run, test_burst.length);
+		legacy_testing_expect_all(&test_run);
+	}
+	/* The beginning of a message of another size is still that. */
+	test_make(LEGACY_W144, LEGACY_QUERY, 0);
+	legacy_testing_begin(&test_run, &test_burst, 0);
+	test_run.stream.expected = LEGACY_W144;
+	legacy_testing_feed(&test_run, 72);
+	assert(test_run.outcome == -EAGAIN && test_run.count == 0);
+	legacy_testing_feed(&test_run, test_burst.length);
+	legacy_testing_expect_all(&test_run);
+}
+
 /* Other programs that might find the socket. */
 UNIT(other_protocols_are_garbage)
 {

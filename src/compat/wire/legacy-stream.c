@@ -21,7 +21,7 @@ _Static_assert(LEGACY_STREAM_ROOM > 2 * LEGACY_SIZE_MAX, "a feed must always fin
 
 void legacy_stream_init(struct legacy_stream *stream)
 {
-	stream->dialect = LEGACY_UNDECIDED;
+	stream->dialect = stream->expected = LEGACY_UNDECIDED;
 	stream->candidates = STREAM_ALL;
 	stream->judged = 0;
 	stream->begin = stream->end = 0;
@@ -50,6 +50,18 @@ size_t legacy_stream_feed(struct legacy_stream *stream, const void *bytes, size_
 	return took;
 }
 
+size_t legacy_stream_left(const struct legacy_stream *stream)
+{
+	return stream->end - stream->begin;
+}
+
+void legacy_stream_restart(struct legacy_stream *stream, enum legacy_dialect dialect)
+{
+	stream->dialect = dialect;
+	stream->begin = stream->end = 0;
+	stream->fresh = stream->ended = stream->garbage = false;
+}
+
 void legacy_stream_end(struct legacy_stream *stream)
 {
 	stream->ended = true;
@@ -75,7 +87,7 @@ static bool stream_fits(enum legacy_dialect dialect, const uint8_t *bytes, size_
 	size_t size = legacy_size(dialect);
 
 	if (dialect == LEGACY_W24 && at >= size)
-		return false; /* rule 8 */
+		return false; /* rule 9 */
 	if (!legacy_fits_at(dialect, at % size, bytes[at]))
 		return false;
 	return dialect != LEGACY_W648 || stream_fits_text(bytes, at);
@@ -154,8 +166,10 @@ static int stream_decide(struct legacy_stream *stream, uint64_t now_ns, int32_t 
 		*ret_wait_until_ns = LEGACY_STREAM_NEVER;
 		return -EAGAIN;
 	}
-	if (!stream->ended && (now_ns < stream->arrived_ns ||
-			       now_ns - stream->arrived_ns < LEGACY_STREAM_SILENCE_NS)) {
+	/* Rule 8, else rule 5. */
+	if (guess != stream->expected && !stream->ended &&
+	    (now_ns < stream->arrived_ns ||
+	     now_ns - stream->arrived_ns < LEGACY_STREAM_SILENCE_NS)) {
 		*ret_wait_until_ns = stream->arrived_ns + LEGACY_STREAM_SILENCE_NS;
 		return -EAGAIN;
 	}

@@ -29,7 +29,9 @@
  * 7. The peer's pid never decides, because it may differ inside a container. It only vetoes: if it
  *    is where W128 and W144 have it, and not where W32 has it, then 32 bytes are the beginning of a
  *    long message, and neither silence nor the end makes them a short one.
- * 8. W24 comes alone: a 25th byte makes the 24 the beginning of a FREE.
+ * 8. What the same process has spoken on another connection is expected: it needs no silence, because
+ *    a process uses one library, and that sends whole messages.
+ * 9. W24 comes alone: a 25th byte makes the 24 the beginning of a FREE.
  *
  * Hence: whatever an old client sends in whole messages is decoded correctly, in any burst, split
  * at any byte, as long as no gap *inside the first message* reaches 20 ms. A longer gap causes an
@@ -63,7 +65,8 @@ enum {
 };
 
 struct legacy_stream {
-	enum legacy_dialect dialect; /* others may read this */
+	enum legacy_dialect dialect;  /* others may read this */
+	enum legacy_dialect expected; /* others may set this after legacy_stream_init() */
 
 	uint32_t candidates; /* a bit for each dialect, while undecided */
 	uint32_t judged;     /* bytes that were tested against the candidates */
@@ -83,6 +86,12 @@ void legacy_stream_init(struct legacy_stream *stream);
  * is taken and dropped.
  */
 size_t legacy_stream_feed(struct legacy_stream *stream, const void *bytes, size_t length);
+
+/* Bytes that were fed and are not part of a message that legacy_stream_next() has returned. */
+size_t legacy_stream_left(const struct legacy_stream *stream);
+
+/* Forgets all bytes: the next ones begin a message of @dialect, which is not LEGACY_UNDECIDED. */
+void legacy_stream_restart(struct legacy_stream *stream, enum legacy_dialect dialect);
 
 /* There will be no more bytes. */
 void legacy_stream_end(struct legacy_stream *stream);

@@ -35,12 +35,12 @@
 #include "daemon/custody/keeper-wire.h"
 #include "daemon/custody/keeper.h"
 
-#define LINES_MAX 8u       /* one more replaces the oldest */
-#define ROOM_MAX 4096u     /* more messages than a socket can hold */
-#define TURN_MAX 64u       /* messages of one connection per turn of the loop */
-#define SPARE_FDS 32u      /* connections, the loop, signals */
-#define LOOK_S 60u         /* how often a keeper without a daemon checks its socket */
-#define RETRY_NS 50000000u /* after "too many descriptors in flight" */
+#define LINES_MAX 8u           /* one more replaces the oldest */
+#define ROOM_MAX 4096u         /* more messages than a socket can hold */
+#define TURN_MAX 64u           /* messages of one connection per turn of the loop */
+#define SPARE_FDS 32u          /* connections, the loop, signals */
+#define LOOK_S KEEPER_OTHERS_S /* how often a keeper without a daemon checks its socket */
+#define RETRY_NS 50000000u     /* after "too many descriptors in flight" */
 
 struct place {
 	int fd;          /* -1 = free */
@@ -52,8 +52,8 @@ struct line {
 	struct loop_source source; /* fd -1 = free */
 	struct process *process;
 	uint64_t serial;
-	bool takes;
-	size_t next; /* slot to be sent next */
+	uint32_t takes; /* the kind that it has asked for: HELD, OTHER or 0 */
+	size_t next;    /* slot to be sent next */
 };
 
 struct process {
@@ -124,7 +124,7 @@ static struct place *place_new(struct process *process)
 
 static void place_free(struct process *process, struct place *place)
 {
-	(void)close(place->fd); /* open for reading only */
+	(void)close(place->fd); /* nothing was written to it */
 	place->fd = -1;
 	process->held--;
 }
@@ -151,7 +151,8 @@ static void add_consume(struct line *line, const struct keeper_wire *message, in
 		process->held++;
 	}
 	place->message = *message;
-	place->message.kind = KEEPER_WIRE_HELD;
+	place->message.kind =
+		message->kind == KEEPER_WIRE_ADD ? KEEPER_WIRE_HELD : KEEPER_WIRE_OTHER;
 	place->serial = line->serial;
 }
 
@@ -159,6 +160,16 @@ static void sweep(struct process *process, uint64_t serial)
 {
 	for (size_t i = 0; i < process->count; i++) {
 		if (process->places[i].fd >= 0 && process->places[i].serial != serial)
+			place_free(process, &process->places[i]);
+	}
+}
+
+/* Whoever is at their other ends waits for a daemon, and must not wait for one that does not come. */
+static void drop_others(struct process *process)
+{
+	for (size_t i = 0; i < process->count; i++) {
+		if (process->places[i].fd >= 0 &&
+		    process->places[i].message.kind == KEEPER_WIRE_OTHER)
 			place_free(process, &process->places[i]);
 	}
 }
@@ -189,8 +200,9 @@ static void line_give(struct line *line)
 			end.held = process->held;
 			end.refused = process->refused;
 			r = keeper_wire_send(line->source.fd, &end, -1);
-			line->takes = r < 0;
-		} else if (place[line->next].fd >= 0) {
+			line->takes = r < 0 ? line->takes : 0;
+		} else if (place[line->next].fd >= 0 &&
+			   place[line->next].message.kind == line->takes) {
 			r = keeper_wire_send(line->source.fd, &place[line->next].message,
 					     place[line->next].fd);
 		}
@@ -203,7 +215,7 @@ static void line_give(struct line *line)
 	else if (r == 0 || r == -EAGAIN)
 		r = line->takes ? 1 : 0;
 	else
-		line->takes = false;
+		line->takes = 0;
 	/* Cannot fail: the source is registered. */
 	(void)loop_change(process->loop, &line->source, r > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
@@ -216,6 +228,7 @@ static int line_hear(struct line *line, const struct keeper_wire *message, int f
 
 	switch (message->kind) {
 	case KEEPER_WIRE_ADD:
+	case KEEPER_WIRE_HOLD:
 		add_consume(line, message, fd);
 		return 0;
 	case KEEPER_WIRE_REMOVE:
@@ -224,7 +237,9 @@ static int line_hear(struct line *line, const struct keeper_wire *message, int f
 			place_free(process, place);
 		return 0;
 	case KEEPER_WIRE_TAKE:
-		line->takes = true;
+	case KEEPER_WIRE_FETCH:
+		line->takes =
+			message->kind == KEEPER_WIRE_TAKE ? KEEPER_WIRE_HELD : KEEPER_WIRE_OTHER;
 		line->next = 0;
 		return 0;
 	case KEEPER_WIRE_SWEEP:
@@ -334,7 +349,7 @@ static void admit(struct process *process)
 			continue;
 		}
 		line = line_choose(process);
-		line->takes = false;
+		line->takes = 0;
 		line->serial = ++process->serials;
 		line->source = (struct loop_source){.fd = fd, .ready = line_ready};
 		if (loop_add(process->loop, &line->source, EPOLLIN) < 0) {
@@ -377,7 +392,9 @@ static void look(struct loop_timer *timer)
 	struct process *process = container_of(timer, struct process, look);
 	uint64_t now = loop_now(process->loop);
 
-	if (!is_ours(process) || now - process->alone_ns >= KEEPER_PROCESS_ALONE_S * NS_PER_S ||
+	drop_others(process);
+	if (process->held == 0 || !is_ours(process) ||
+	    now - process->alone_ns >= KEEPER_PROCESS_ALONE_S * NS_PER_S ||
 	    loop_set(process->loop, timer, now + LOOK_S * NS_PER_S) < 0)
 		loop_stop(process->loop);
 }

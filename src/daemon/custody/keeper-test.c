@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -316,6 +318,92 @@ UNIT_LONG(stuck_keeper_is_replaced, 120)
 	assert(keeper_take(keeper, testing_keeper_take, &taken) == 0 && taken.count == 10);
 	end();
 	assert(keeper_quit(testing_keeper_path()) == 0);
+	testing_keeper_end();
+}
+
+struct fetched {
+	uint32_t count;
+	uint32_t what;
+	int fd;
+};
+
+static void fetch_one(void *context, uint32_t what, int fd)
+{
+	struct fetched *fetched = context;
+
+	assert(fetched->count++ == 0);
+	fetched->what = what;
+	fetched->fd = fd;
+}
+
+UNIT(a_socket_is_held_apart_from_the_books)
+{
+	struct testing_keeper_taken taken = {0}, again = {0};
+	struct fetched fetched = {0}, none = {0};
+	int pair[2];
+	char byte;
+
+	assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+	begin();
+	testing_keeper_add(keeper, 1);
+	keeper_hold(keeper, 7, pair[0]);
+	keeper_hold(keeper, 7, pair[0]);
+	end();
+	assert(close(pair[0]) == 0);
+	begin();
+	assert(keeper_take(keeper, testing_keeper_take, &taken) == 0 && taken.count == 1);
+	assert(keeper_fetch(keeper, fetch_one, &fetched) == 0);
+	assert(fetched.count == 1 && fetched.what == 7);
+	assert(send(pair[1], "x", 1, MSG_NOSIGNAL) == 1);
+	assert(recv(fetched.fd, &byte, 1, 0) == 1 && byte == 'x');
+	keeper_release(keeper, fetched.fd);
+	assert(close(fetched.fd) == 0);
+	end();
+	begin();
+	assert(keeper_take(keeper, testing_keeper_take, &again) == 0 && again.count == 1);
+	assert(keeper_fetch(keeper, fetch_one, &none) == 0 && none.count == 0);
+	/* Nobody holds it any more. */
+	assert(recv(pair[1], &byte, 1, 0) == 0);
+	testing_keeper_remove(keeper, 1);
+	end();
+	assert(close(pair[1]) == 0);
+	testing_keeper_end();
+}
+
+/* One of an earlier version: knows TAKE, and hangs up on what it does not know. */
+static _Noreturn void be_an_older_keeper(int listening)
+{
+	struct keeper_wire message, end_message = KEEPER_WIRE_INIT(KEEPER_WIRE_END);
+	int fd, line = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+
+	assert(testing_keeper_wait(line, &message, &fd) == 0 && message.kind == KEEPER_WIRE_TAKE);
+	assert(keeper_wire_send(line, &end_message, -1) == 0);
+	assert(testing_keeper_wait(line, &message, &fd) == 0 && message.kind == KEEPER_WIRE_FETCH);
+	_exit(0);
+}
+
+UNIT(an_older_keeper_is_replaced)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct testing_keeper_taken taken = {0};
+	struct fetched fetched = {0};
+	int listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	pid_t pid;
+
+	strcpy(address.sun_path, testing_keeper_path());
+	assert(bind(listening, (struct sockaddr *)&address, sizeof(address)) == 0);
+	assert(listen(listening, 1) == 0);
+	pid = fork();
+	if (pid == 0)
+		be_an_older_keeper(listening);
+	assert(close(listening) == 0);
+	begin();
+	assert(keeper_take(keeper, testing_keeper_take, &taken) == 0 && counts().started == 0);
+	assert(keeper_fetch(keeper, fetch_one, &fetched) == 0 && fetched.count == 0);
+	assert(waitpid(pid, NULL, 0) == pid);
+	while (counts().started == 0)
+		assert(loop_turn(loop, 100) >= 0);
+	end();
 	testing_keeper_end();
 }
 

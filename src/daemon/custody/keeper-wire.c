@@ -29,6 +29,7 @@ static bool keeper_wire_is_zero(const void *bytes, size_t length)
 bool keeper_wire_is_valid(const struct keeper_wire *message, bool has_fd)
 {
 	const size_t book = offsetof(struct keeper_wire, pid);
+	const size_t comm = offsetof(struct keeper_wire, comm);
 	const size_t numbers = offsetof(struct keeper_wire, held);
 	const size_t end = sizeof(*message);
 	const char *bytes = (const char *)message;
@@ -47,7 +48,12 @@ bool keeper_wire_is_valid(const struct keeper_wire *message, bool has_fd)
 	case KEEPER_WIRE_REMOVE:
 		return !has_fd && length == 0 &&
 		       keeper_wire_is_zero(bytes + numbers, end - numbers);
+	case KEEPER_WIRE_HOLD:
+	case KEEPER_WIRE_OTHER:
+		return has_fd && message->source != 0 && message->pid == 0 &&
+		       message->start_ticks == 0 && keeper_wire_is_zero(message->comm, end - comm);
 	case KEEPER_WIRE_TAKE:
+	case KEEPER_WIRE_FETCH:
 	case KEEPER_WIRE_SWEEP:
 	case KEEPER_WIRE_QUIT:
 		return !has_fd && keeper_wire_is_zero(bytes + book, end - book);
@@ -96,12 +102,16 @@ int keeper_wire_receive(int socket, struct keeper_wire *ret_message, int *ret_fd
 
 bool keeper_wire_fits(const struct keeper_wire *message, int fd)
 {
+	bool is_book = message->kind == KEEPER_WIRE_ADD || message->kind == KEEPER_WIRE_HELD;
 	struct stat file;
 	int flags = fcntl(fd, F_GETFL);
 
-	return flags >= 0 && (flags & O_ACCMODE) == O_RDONLY && !(flags & O_PATH) &&
-	       fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_dev == message->device &&
-	       file.st_ino == message->inode;
+	if (flags < 0 || flags & O_PATH || fstat(fd, &file) < 0 || file.st_dev != message->device ||
+	    file.st_ino != message->inode)
+		return false;
+	if (is_book)
+		return (flags & O_ACCMODE) == O_RDONLY && S_ISREG(file.st_mode);
+	return S_ISREG(file.st_mode) || S_ISSOCK(file.st_mode);
 }
 
 bool keeper_wire_is_friend(int socket)

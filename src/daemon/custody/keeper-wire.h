@@ -26,7 +26,12 @@ enum keeper_wire_kind {
 	KEEPER_WIRE_QUIT = 5,   /* release all books and exit */
 	/* To the daemon. */
 	KEEPER_WIRE_HELD = 6, /* one held book; with its fd */
-	KEEPER_WIRE_END = 7,  /* end of the held books */
+	KEEPER_WIRE_END = 7,  /* end of the held books, or of the others */
+
+	/* Added later. Descriptors other than books: "source" says what they are to the daemon. */
+	KEEPER_WIRE_HOLD = 8,   /* to the keeper: hold this one; with its fd */
+	KEEPER_WIRE_FETCH = 9,  /* to the keeper: send all of these; they stay held */
+	KEEPER_WIRE_OTHER = 10, /* to the daemon: one of these; with its fd */
 };
 
 struct keeper_wire {
@@ -35,7 +40,7 @@ struct keeper_wire {
 	uint32_t size; /* of this struct */
 	uint32_t kind;
 
-	/* Of a book: ADD, REMOVE, HELD; else 0. */
+	/* Of a book: ADD, REMOVE, HELD. HOLD and OTHER have source, device and inode. Else 0. */
 	uint32_t pid;
 	uint32_t source; /* enum book_source */
 	uint64_t start_ticks;
@@ -75,7 +80,9 @@ int keeper_wire_send(int socket, const struct keeper_wire *message, int fd);
  */
 int keeper_wire_receive(int socket, struct keeper_wire *ret_message, int *ret_fd);
 
-/* Whether a book's fd matches the message and is read-only. */
+/*
+ * Whether the fd matches the message; a book must be a read-only file, others a file or a socket.
+ */
 bool keeper_wire_fits(const struct keeper_wire *message, int fd);
 
 /* Whether the peer of a connection is our user or root. */

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -24,6 +25,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
+#include "daemon/custody/keeper-private.h"
 #include "daemon/custody/keeper-start.h"
 #include "daemon/custody/keeper-wire.h"
 
@@ -36,30 +38,6 @@
 #define KEEPER_FREE_MS 1000
 
 _Static_assert(KEEPER_COMM_SIZE == KEEPER_WIRE_COMM, "names as in messages");
-
-struct keeper_item {
-	struct keeper_wire message;
-	int fd; /* owned; -1 = none */
-};
-
-struct keeper {
-	struct loop *loop;
-	char *path;
-	struct keeper_hooks hooks;
-	struct keeper_counts counts;
-
-	struct loop_source link; /* fd -1 = none */
-	bool is_new;             /* we started it, so it holds only what we sent */
-	bool is_stuck;           /* the next one must replace it */
-	struct child starter;
-	struct loop_timer tick; /* to retry, or to check whether the queue shrinks */
-	uint64_t delay_ns;
-	uint64_t linked_ns; /* when this keeper was connected */
-	uint64_t moved_ns;  /* when something was last sent from the queue */
-
-	struct keeper_item *queue; /* from @first on */
-	size_t first, count, capacity;
-};
 
 static void keeper_drop_queue(struct keeper *keeper)
 {
@@ -81,8 +59,7 @@ static void keeper_unlink(struct keeper *keeper)
 	keeper_drop_queue(keeper);
 }
 
-/* This keeper is no longer usable: another will be started soon. */
-static void keeper_retire(struct keeper *keeper)
+void keeper_private_retire(struct keeper *keeper)
 {
 	uint64_t now = loop_now(keeper->loop);
 
@@ -100,7 +77,7 @@ static void keeper_retire(struct keeper *keeper)
 
 static void keeper_lose(struct keeper *keeper, int error)
 {
-	keeper_retire(keeper);
+	keeper_private_retire(keeper);
 	if (keeper->hooks.lost)
 		keeper->hooks.lost(keeper->hooks.context, error);
 }
@@ -335,69 +312,34 @@ struct keeper *keeper_free(struct keeper *keeper)
 	return NULL;
 }
 
-/* Handles one answer to TAKE. 0, 1 at the end, or a negative errno. */
-static int keeper_take_one(struct keeper *keeper, keeper_take_fn *take, void *context)
+static bool keeper_other(uint32_t kind, int fd, struct keeper_wire *ret_message)
 {
-	struct keeper_entry entry;
-	struct keeper_wire message;
-	CLEANUP_CLOSE int fd = -1;
-	int r = keeper_wire_receive(keeper->link.fd, &message, &fd);
+	struct stat file;
 
-	if (r < 0)
-		return r;
-	if (message.kind == KEEPER_WIRE_END) {
-		keeper->counts.refused = message.refused;
-		return 1;
-	}
-	if (message.kind != KEEPER_WIRE_HELD || !keeper_wire_fits(&message, fd))
-		return -EBADMSG;
-	entry = (struct keeper_entry){
-		.pid = message.pid,
-		.source = message.source,
-		.start_ticks = message.start_ticks,
-		.device = message.device,
-		.inode = message.inode,
-	};
-	memcpy(entry.comm, message.comm, sizeof(entry.comm));
-	take(context, &entry, cleanup_steal_fd(&fd));
-	return 0;
+	*ret_message = KEEPER_WIRE_INIT(kind);
+	if (fstat(fd, &file) < 0)
+		return false;
+	ret_message->device = file.st_dev;
+	ret_message->inode = file.st_ino;
+	return true;
 }
 
-int keeper_take(struct keeper *keeper, keeper_take_fn *take, void *context)
+void keeper_hold(struct keeper *keeper, uint32_t what, int fd)
 {
-	const struct keeper_wire message = KEEPER_WIRE_INIT(KEEPER_WIRE_TAKE);
-	uint64_t limit = clock_ms(CLOCK_MONOTONIC) + KEEPER_TAKE_MS;
-	uint32_t count = 0;
-	int r;
+	struct keeper_wire message;
 
-	if (keeper->is_new)
-		return 0;
-	r = keeper_wire_send(keeper->link.fd, &message, -1);
-	while (r == 0) {
-		struct pollfd more = {.fd = keeper->link.fd, .events = POLLIN};
-		uint64_t now = clock_ms(CLOCK_MONOTONIC);
+	if (!keeper_other(KEEPER_WIRE_HOLD, fd, &message))
+		return;
+	message.source = what;
+	keeper_send(keeper, &message, fd);
+}
 
-		if (now >= limit || count > KEEPER_BOOKS_MAX) {
-			r = -ETIMEDOUT;
-			break;
-		}
-		r = keeper_take_one(keeper, take, context);
-		count += r == 0;
-		if (r == -EAGAIN) {
-			(void)poll(&more, 1, (int)(limit - now)); /* we check again anyway */
-			r = 0;
-		}
-	}
-	if (r > 0)
-		return 0;
-	/*
-	 * A keeper that does not answer, or answers without end, must be replaced; one that closed
-	 * the connection was about to exit.
-	 */
-	keeper->is_stuck = r == -ETIMEDOUT;
-	keeper_retire(keeper);
-	/* A keeper exits by itself only if it holds nothing: then nothing was lost. */
-	return r == -EPIPE && count == 0 ? 0 : r;
+void keeper_release(struct keeper *keeper, int fd)
+{
+	struct keeper_wire message;
+
+	if (keeper_other(KEEPER_WIRE_REMOVE, fd, &message))
+		keeper_send(keeper, &message, -1);
 }
 
 void keeper_add(struct keeper *keeper, const struct keeper_entry *entry, int fd)

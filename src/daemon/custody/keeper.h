@@ -71,6 +71,20 @@ int keeper_take(struct keeper *keeper, keeper_take_fn *take, void *context);
  */
 void keeper_add(struct keeper *keeper, const struct keeper_entry *entry, int fd);
 
+/*
+ * The same for descriptors other than books, which are a file or a socket: @what says to the next daemon
+ * what it is, and is not 0. Without a daemon they are held for KEEPER_OTHERS_S only, because somebody may
+ * be waiting at the other end.
+ */
+#define KEEPER_OTHERS_S 60u
+
+typedef void keeper_fetch_fn(void *context, uint32_t what, int fd);
+
+/* After keeper_take(). @fetch owns the fd. 0 or a negative errno, as keeper_take(). */
+int keeper_fetch(struct keeper *keeper, keeper_fetch_fn *fetch, void *context);
+void keeper_hold(struct keeper *keeper, uint32_t what, int fd);
+void keeper_release(struct keeper *keeper, int fd);
+
 /* Releases a book that has been dealt with. */
 void keeper_remove(struct keeper *keeper, uint64_t device, uint64_t inode);
 

@@ -166,6 +166,29 @@ UNIT(books_are_stored)
 	close(fd);
 }
 
+UNIT(other_descriptors_are_stored)
+{
+	int fd = pretend(), pair[2];
+	char text[128];
+	struct systemd systemd;
+	struct stat file;
+
+	setenv("FDSTORE", "2", 1);
+	systemd_init(&systemd);
+	assert(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+	assert(fstat(pair[0], &file) == 0);
+	assert(systemd_hold(&systemd, 0x2, pair[0]) == 0);
+	snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=h2.%lx\nFDPOLL=0",
+		 (unsigned long)file.st_ino);
+	close(expect(fd, text));
+	assert(systemd_release(&systemd, 0x2, pair[0]) == 0);
+	snprintf(text, sizeof(text), "FDSTOREREMOVE=1\nFDNAME=h2.%lx", (unsigned long)file.st_ino);
+	expect(fd, text);
+	close(pair[0]);
+	close(pair[1]);
+	close(fd);
+}
+
 /* Names that do not fit into one variable would prevent the next daemon from starting. */
 UNIT(names_are_bounded)
 {
@@ -263,6 +286,22 @@ static void check_taken(void)
 	assert(fcntl(3, F_GETFD) >= 0 && fcntl(4, F_GETFD) < 0 && fcntl(5, F_GETFD) < 0);
 }
 
+static void check_held(void)
+{
+	struct systemd systemd;
+	struct systemd_fds fds;
+
+	systemd_init(&systemd);
+	assert(systemd_listen_fds(&systemd, &fds) == 0);
+	assert(fds.count == 0 && fds.held_count == 2 && fds.refused == 2);
+	assert(fds.held[0].fd == 3 && fds.held[0].what == 1 && fds.held[0].inode == 0xab);
+	assert(fds.held[1].fd == 4 && fds.held[1].what == 2 && fds.held[1].inode == 0xcd);
+	assert(systemd.books == 2);
+	systemd_fds_deinit(&fds);
+	for (int fd = 3; fd < 7; fd++)
+		assert(fcntl(fd, F_GETFD) < 0);
+}
+
 static void check_refused(void)
 {
 	struct systemd systemd;
@@ -284,6 +323,7 @@ UNIT(inherited_descriptors_are_sorted_by_name)
 	assert(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
 	with_fds((int[]){stream, packet, book, book}, 4, "legacy:native:b12.345.6789:stored",
 		 check_taken);
+	with_fds((int[]){book, pair[0], book, book}, 4, "h1.ab:h2.cd:h1:h01.ab", check_held);
 	/* The two kinds of sockets swapped, one that does not listen, one that is no socket. */
 	with_fds((int[]){stream, packet, pair[0], book}, 4, "native:legacy:native:legacy",
 		 check_refused);

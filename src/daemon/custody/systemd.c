@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <systemd/sd-daemon.h>
@@ -70,6 +71,27 @@ static bool read_name(const char *name, struct systemd_book *ret_book)
 	return true;
 }
 
+static size_t write_held_name(uint32_t what, uint64_t inode, char *ret_name)
+{
+	int n = snprintf(ret_name, NAME_SIZE, "h%" PRIx32 ".%" PRIx64, what, inode);
+
+	return (size_t)n; /* 8 + 16 digits at most: always fits */
+}
+
+static bool read_held_name(const char *name, struct systemd_held *ret_held)
+{
+	struct systemd_held held = {.fd = -1};
+	char again[NAME_SIZE];
+
+	if (sscanf(name, "h%" SCNx32 ".%" SCNx64, &held.what, &held.inode) != 2)
+		return false;
+	write_held_name(held.what, held.inode, again);
+	if (strcmp(name, again) != 0)
+		return false;
+	*ret_held = held;
+	return true;
+}
+
 /*
  * Accepts a listening socket of that type. systemd passes blocking ones, and the daemon must not
  * block.
@@ -87,6 +109,7 @@ static void take_one_consume(struct systemd *systemd, struct systemd_fds *fds, i
 			     const char *name)
 {
 	CLEANUP_CLOSE int owned = fd;
+	struct systemd_held held;
 	struct systemd_book book;
 
 	if (strcmp(name, NAME_NATIVE) == 0 && fds->native < 0 && take_socket(fd, SOCK_SEQPACKET)) {
@@ -98,6 +121,11 @@ static void take_one_consume(struct systemd *systemd, struct systemd_fds *fds, i
 		/* Whether it is a book is checked when it is opened. */
 		book.fd = cleanup_steal_fd(&owned);
 		fds->books[fds->count++] = book;
+		systemd->books++;
+		systemd->names += strlen(name) + 1;
+	} else if (read_held_name(name, &held)) {
+		held.fd = cleanup_steal_fd(&owned);
+		fds->held[fds->held_count++] = held;
 		systemd->books++;
 		systemd->names += strlen(name) + 1;
 	} else {
@@ -130,7 +158,10 @@ int systemd_listen_fds(struct systemd *systemd, struct systemd_fds *ret_fds)
 		return count;
 	if (count > 0) {
 		fds.books = calloc((size_t)count, sizeof(*fds.books));
-		if (!fds.books) {
+		fds.held = calloc((size_t)count, sizeof(*fds.held));
+		if (!fds.books || !fds.held) {
+			free(fds.books);
+			free(fds.held);
 			close_from_start(count);
 			free_names(names);
 			return -ENOMEM;
@@ -155,7 +186,10 @@ void systemd_fds_deinit(struct systemd_fds *fds)
 	close_taken(fds->legacy);
 	for (size_t i = 0; i < fds->count; i++)
 		close_taken(fds->books[i].fd);
+	for (size_t i = 0; i < fds->held_count; i++)
+		close_taken(fds->held[i].fd);
 	free(fds->books);
+	free(fds->held);
 	*fds = SYSTEMD_FDS_NULL;
 }
 
@@ -197,19 +231,23 @@ int systemd_notify_status(const struct systemd *systemd, const char *format, ...
 	return notify(systemd, state);
 }
 
-int systemd_store(struct systemd *systemd, const struct systemd_book *book)
+/* Gives systemd a copy of a descriptor under a name. */
+static int store(struct systemd *systemd, const char *name, int fd)
 {
-	char name[NAME_SIZE], state[NAME_SIZE + 64];
-	size_t length = write_name(book, name) + 1;
+	char state[NAME_SIZE + 64];
+	size_t length = strlen(name) + 1;
 	int r;
 
 	if (!systemd->is_there || systemd->books_max == 0)
 		return -EOPNOTSUPP;
 	if (systemd->books >= systemd->books_max || systemd->names + length > SYSTEMD_NAMES_MAX)
 		return -ENOSPC;
-	/* A memory file cannot be polled; without FDPOLL=0 systemd would try that for each. */
+	/*
+	 * A memory file cannot be polled; without FDPOLL=0 systemd would try that for each, and drop a
+	 * socket whose other end is closed.
+	 */
 	(void)snprintf(state, sizeof(state), "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name); /* fits */
-	r = sd_pid_notify_with_fds(0, 0, state, &book->fd, 1);
+	r = sd_pid_notify_with_fds(0, 0, state, &fd, 1);
 	if (r <= 0)
 		return r < 0 ? r : -EOPNOTSUPP;
 	systemd->books++;
@@ -217,10 +255,10 @@ int systemd_store(struct systemd *systemd, const struct systemd_book *book)
 	return 0;
 }
 
-int systemd_unstore(struct systemd *systemd, const struct systemd_book *book)
+static int unstore(struct systemd *systemd, const char *name)
 {
-	char name[NAME_SIZE], state[NAME_SIZE + 64];
-	size_t length = write_name(book, name) + 1;
+	char state[NAME_SIZE + 64];
+	size_t length = strlen(name) + 1;
 
 	if (!systemd->is_there || systemd->books == 0 || systemd->names < length)
 		return 0;
@@ -228,4 +266,42 @@ int systemd_unstore(struct systemd *systemd, const struct systemd_book *book)
 	systemd->names -= length;
 	(void)snprintf(state, sizeof(state), "FDSTOREREMOVE=1\nFDNAME=%s", name); /* fits */
 	return notify(systemd, state);
+}
+
+int systemd_store(struct systemd *systemd, const struct systemd_book *book)
+{
+	char name[NAME_SIZE];
+
+	write_name(book, name);
+	return store(systemd, name, book->fd);
+}
+
+int systemd_unstore(struct systemd *systemd, const struct systemd_book *book)
+{
+	char name[NAME_SIZE];
+
+	write_name(book, name);
+	return unstore(systemd, name);
+}
+
+int systemd_hold(struct systemd *systemd, uint32_t what, int fd)
+{
+	char name[NAME_SIZE];
+	struct stat file;
+
+	if (fstat(fd, &file) < 0)
+		return -errno;
+	write_held_name(what, file.st_ino, name);
+	return store(systemd, name, fd);
+}
+
+int systemd_release(struct systemd *systemd, uint32_t what, int fd)
+{
+	char name[NAME_SIZE];
+	struct stat file;
+
+	if (fstat(fd, &file) < 0)
+		return -errno;
+	write_held_name(what, file.st_ino, name);
+	return unstore(systemd, name);
 }

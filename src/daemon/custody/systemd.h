@@ -32,14 +32,21 @@ struct systemd_book {
 	uint64_t inode;
 };
 
+/* Another descriptor: @what says to the next daemon what it is. */
+struct systemd_held {
+	int fd;
+	uint32_t what;
+	uint64_t inode;
+};
+
 struct systemd {
 	/* Read-only for others. */
 	bool is_there;
 	uint32_t books_max;   /* how many it keeps, 0 = none: then the keeper has to */
 	uint64_t watchdog_ns; /* longest time between two watchdog messages, 0 = no watchdog */
 
-	uint32_t books;
-	size_t names; /* bytes */
+	uint32_t books; /* and others */
+	size_t names;   /* bytes */
 };
 
 /* What was passed at the start. The caller owns the descriptors; -1 = none. */
@@ -48,6 +55,8 @@ struct systemd_fds {
 	int legacy;
 	struct systemd_book *books;
 	size_t count;
+	struct systemd_held *held;
+	size_t held_count;
 	size_t refused; /* with unknown names, or not of the kind that their names say: closed */
 };
 
@@ -79,3 +88,7 @@ int systemd_store(struct systemd *systemd, const struct systemd_book *book);
 
 /* Makes systemd drop a book that was stored, or passed at the start. @book->fd is not used. */
 int systemd_unstore(struct systemd *systemd, const struct systemd_book *book);
+
+/* The same for descriptors other than books. @what is not 0. */
+int systemd_hold(struct systemd *systemd, uint32_t what, int fd);
+int systemd_release(struct systemd *systemd, uint32_t what, int fd);

@@ -368,7 +368,7 @@ int registry_restore_consume(struct registry *registry, int fd, uint32_t pid, ui
 	struct scan_book *book;
 	int r = registry_open_consume(&registry->proc, fd, pid, start_ticks, &book);
 	int pid_fd = -1;
-	bool alive;
+	bool alive, is_heard;
 
 	if (r < 0)
 		return r;
@@ -380,8 +380,10 @@ int registry_restore_consume(struct registry *registry, int fd, uint32_t pid, ui
 		pid_fd = book_search_pid_fd(&registry->proc, pid, start_ticks);
 	/* No pidfd: it has exited since we looked, or pidfds are not available. */
 	alive = pid_fd >= 0 || (book->alive && !registry_has_ended(registry, pid, start_ticks));
+	is_heard = !alive && registry->config.hears &&
+		   registry->config.hears(registry->config.hooks.context, pid, start_ticks);
 	/* Check the owner: anybody can claim in their own book that we kept it. */
-	if (pid_fd >= 0 && book->reader.header.source == BOOK_SOURCE_SOCKET &&
+	if ((pid_fd >= 0 || is_heard) && book->reader.header.source == BOOK_SOURCE_SOCKET &&
 	    book->uid == geteuid() && registry->config.adopt)
 		return registry->config.adopt(registry->config.hooks.context, book, pid_fd);
 	r = registry_add(registry, book, pid_fd, NULL, &entry);

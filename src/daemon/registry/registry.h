@@ -63,6 +63,11 @@ struct registry_config {
 	 * book and pidfd. May be NULL: then nobody continues it.
 	 */
 	int (*adopt)(void *context, struct scan_book *book, int pid_fd);
+	/*
+	 * Whether messages of a client of the old protocol that has ended may still be read: then its
+	 * book is restored like that of a living one, with pidfd -1. May be NULL.
+	 */
+	bool (*hears)(void *context, uint32_t pid, uint64_t start_ticks);
 };
 
 int registry_new(struct registry **ret_registry, const struct registry_config *config);

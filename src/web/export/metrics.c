@@ -218,6 +218,10 @@ static void metrics_write_daemon(struct exposition *to, const struct health *hea
 		       "Messages of old clients.");
 	exposition_one(to, "ttmem_legacy_refused", EXPOSITION_COUNTER, health->legacy_refused,
 		       "Messages of old clients that made no sense.");
+	exposition_one(to, "ttmem_legacy_taken_over", EXPOSITION_COUNTER, health->legacy_taken_over,
+		       "Connections of old clients that an earlier daemon had.");
+	exposition_one(to, "ttmem_legacy_in_doubt", EXPOSITION_COUNTER, health->legacy_in_doubt,
+		       "Messages of old clients during which an earlier daemon was killed.");
 	exposition_one(to, "ttmem_log_lines_dropped", EXPOSITION_COUNTER, health->lines_dropped,
 		       "Lines of output that nobody took in time.");
 }

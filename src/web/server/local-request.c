@@ -39,6 +39,8 @@ static void local_request_health(struct emit *json, const struct health *health)
 	emit_u64(json, "connections", health->legacy_connections);
 	emit_u64(json, "messages", health->legacy_messages);
 	emit_u64(json, "refused", health->legacy_refused);
+	emit_u64(json, "taken_over", health->legacy_taken_over);
+	emit_u64(json, "in_doubt", health->legacy_in_doubt);
 	emit_close_object(json);
 }
 

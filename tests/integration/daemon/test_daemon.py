@@ -342,7 +342,8 @@ def test_a_second_daemon_says_who_has_the_socket(daemon):
     player = daemon.player("alloc 0 DRAM 0x1000 1")
     wait_until_seen(daemon, player.pid)
     assert daemon.stop() == 0
-    assert not daemon.socket.exists() and not daemon.legacy.exists()
+    # Old clients may wait for the next one: the keeper has their socket.
+    assert not daemon.socket.exists() and daemon.legacy.exists()
 
 
 def test_sighup_reopens_the_log(daemon):

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from conftest import LIMIT
 from crowd import Native, Old, rows
 from world import wait_for
 
@@ -77,6 +78,9 @@ class Crowd:
         wait_for(
             lambda: not {m.pid for m in self.dead} & totals(self.daemon).keys(), "the ends"
         )
+        for member in self.living:
+            if member.source == "socket":
+                member.hear(LIMIT / 2)
         seen, sums = living(self.daemon), totals(self.daemon)
         for member in self.living:
             if member.source == "socket" and not member.is_known and member.pid not in sums:

@@ -11,6 +11,7 @@ import pytest
 from common import AS_NOBODY
 from conftest import LIMIT
 from machine import Machine
+from oldloop import OldLoop
 from world import wait_for
 
 NATIVE = "/run/ttmem/ttmemd.sock"
@@ -90,6 +91,10 @@ def wait_for_pid(machine, other_than=0):
         return pid if pid not in (0, other_than) and state == "running" else None
 
     return wait_for(running, "a daemon")
+
+
+def ask_old_clients(machine):
+    return json.loads(machine.text("ttmem", "status", "--json"))["old_clients"]
 
 
 def left(pid, count):
@@ -239,6 +244,39 @@ def test_a_death_during_a_restart_is_reported(served):
     player.kill()
     release(served)
     wait_for_line(served, left(player.inner_pid, 1))
+
+
+def test_old_clients_keep_their_connections_over_restarts(served):
+    """With systemd's fd store: "systemctl restart", and what systemd does after a crash."""
+    clients = [OldLoop(LEGACY, size, before=served.enter) for size in (72, 144)]
+    try:
+        # Two books, what is known of the connections, and both connections in one box.
+        wait_for(lambda: served.show("NFileDescriptorStore") == "4", "books and connections to be stored")
+        for _ in range(4):
+            served.text("systemctl", "restart", "ttmemd.service")
+            assert ask_old_clients(served)["taken_over"] == 2
+        pid = served.pid()
+        served.text("kill", "-KILL", pid)
+        wait_for_pid(served, other_than=pid)
+        now = ask_old_clients(served)
+        assert now["connections"] == 2 and now["in_doubt"] <= 2
+        for client in clients:
+            buffers, size, sent, asked = client.stop()
+            assert sent > 100 and asked > 4
+
+            def known():
+                rows = json.loads(served.text("ttmem", "buffers", "--pid", client.pid, "--json"))["buffers"]
+                return len(rows), sum(row["size"] * row["refs"] for row in rows)
+
+            wait_for(lambda: abs(known()[0] - buffers) <= now["in_doubt"], f"{buffers} buffers")
+            assert known() == (buffers, size) or now["in_doubt"] > 0
+        # Where nobody starts it again, nobody must wait for it.
+        served.text("systemctl", "stop", "ttmemd-legacy.socket", "ttmemd.socket", "ttmemd.service")
+        assert served.show("NFileDescriptorStore") == "0"
+    finally:
+        for client in clients:
+            client.kill()
+            client.wait()
 
 
 def test_a_hanging_daemon_is_restarted_by_the_watchdog(machine):

@@ -3,11 +3,14 @@
 
 The daemon is compared with the model, buffer by buffer. The model of a native client is simple: every
 call has happened, whether a daemon runs or not. An old client's messages count once the server has
-answered a query sent after them. If the server was killed before, some prefix of them has arrived: then
-every prefix is possible until the client is checked again.
+answered a query sent after them. While no server runs, the client waits for the next one: until its answer
+is there, every prefix of its messages is possible.
 """
 
+import select
 import subprocess
+
+PATIENCE = 0.1  # for an answer of a server that may not run; longer only costs time
 
 # Commands on stdin: lines of "kind address size", then "go": connect if necessary, send all, query.
 # The answer: "yes" if the server has answered, "no" if it is unknown what has arrived.
@@ -130,21 +133,33 @@ class Old(Member):
             )
         )
         self.pid = self.process.pid
+        self.is_waiting = False  # for an answer
+
+    def hear(self, seconds):
+        """The answer, if it comes in time."""
+        if self.is_waiting and select.select([self.process.stdout], [], [], seconds)[0]:
+            self.is_waiting = False
+            # Not "no": a connection that was accepted outlives every daemon.
+            assert self.process.stdout.readline() == "yes\n"
+            self.possible = self.possible[-1:]
+            self.is_known = True
+
+    def settle(self, seen):
+        super().settle(seen)
+        assert not self.is_waiting
 
     def work(self, count):
-        if len(self.possible) > 1:
-            return  # until it is checked what has arrived
+        self.hear(0)
+        if self.is_waiting:
+            return
         calls = self.invent(count)
         for is_alloc, (_, _, address, size) in calls:
             self.process.stdin.write(f"{1 if is_alloc else 2} {address} {size if is_alloc else 0}\n")
         self.process.stdin.write("go\n")
         self.process.stdin.flush()
-        states = self.apply(calls)
-        if self.process.stdout.readline() == "yes\n":
-            self.possible = states[-1:]
-            self.is_known = True
-        else:
-            self.possible = states
+        self.possible = self.apply(calls)
+        self.is_waiting = True
+        self.hear(PATIENCE)
 
     def kill(self):
         self.process.kill()
