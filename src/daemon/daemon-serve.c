@@ -53,10 +53,8 @@ int daemon_serve_native(struct daemon *daemon)
 			},
 	};
 	int fd = cleanup_steal_fd(&daemon->handed.native);
-	int r = access_init(&daemon->access, config->group);
+	int r;
 
-	if (r < 0)
-		return daemon_fail("cannot look up group", config->group, r);
 	if (fd < 0)
 		fd = fcntl(daemon->socket_lock.fd, F_DUPFD_CLOEXEC,
 			   3); /* the socket lock keeps its own */
@@ -76,6 +74,7 @@ int daemon_serve_legacy(struct daemon *daemon)
 		.collector = daemon->collector,
 		.log_writer = daemon->log_writer,
 		.work = daemon->query_worker,
+		.access = &daemon->access,
 		.path = config->legacy_socket,
 		.fd = cleanup_steal_fd(&daemon->handed.legacy),
 		.log_events = config->log_events,
@@ -84,8 +83,11 @@ int daemon_serve_legacy(struct daemon *daemon)
 		.trace_wire = config->trace_wire,
 	};
 	pid_t holder = 0;
-	int r;
+	/* Here, because old clients come first; the native socket asks it too. */
+	int r = access_init(&daemon->access, config->group, registry_namespaces(daemon->registry));
 
+	if (r < 0)
+		return daemon_fail("cannot look up group", config->group, r);
 	if (strcmp(config->legacy_socket, CONFIG_NONE) == 0)
 		return 0;
 	r = legacy_server_new(&daemon->legacy, &legacy, &holder);

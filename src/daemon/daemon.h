@@ -120,6 +120,9 @@ int daemon_serve_push(struct daemon *daemon);
 /* Passes a notice to every consumer. */
 void daemon_tell(struct daemon *daemon, const struct notice *notice);
 
+/* access_may_see() for the store; @context is the peer. */
+bool daemon_may_see(const void *context, uint32_t maker, const char *namespaces);
+
 /* The legacy report of remaining buffers, as far as @asker may see them. From any thread. */
 int daemon_dump(void *context, const struct query_asker *asker, FILE *out);
 

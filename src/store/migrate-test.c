@@ -39,6 +39,7 @@ static void make_old(const struct testing_world *world, unsigned int rows)
 		       rows);
 	testing_sql(world, insert);
 	testing_sql(world, "DROP TABLE leak_chunks");
+	testing_sql(world, "DROP TABLE owners");
 	testing_sql(world, "ALTER TABLE leak_sites DROP COLUMN phases");
 	testing_sql(world, "UPDATE schema SET version = 3");
 }
@@ -62,7 +63,7 @@ UNIT(an_older_database_is_converted)
 	testing_put_leak(&world, 3, "weights");
 	testing_flush(&world);
 	assert(testing_health(&world).set_aside == 0 && testing_count_aside(&world) == 0);
-	assert(testing_sql(&world, "SELECT version FROM schema") == 4);
+	assert(testing_sql(&world, "SELECT version FROM schema") == 5);
 	told = testing_told_leaks(&world, &testing_everything);
 	assert(told.leaks == 3 && told.parts == 3 && told.buffers == 2 * BUFFERS + 1);
 	assert(told.leak.process.pid == 1 && told.leak.listed == BUFFERS);
@@ -79,6 +80,30 @@ UNIT(an_older_database_is_converted)
 	/* Once. */
 	testing_reopen(&world);
 	assert(testing_told_leaks(&world, &second).buffers == BUFFERS);
+	testing_close(&world);
+}
+
+/* Its rows are the user's in the daemon's namespaces. */
+UNIT(the_version_before_is_converted)
+{
+	struct testing_world world;
+	const uint32_t mine = 1000, other = 1001;
+
+	testing_init(&world);
+	testing_open(&world);
+	testing_put_leak(&world, 1, "weights");
+	testing_flush(&world);
+	testing_close(&world);
+	testing_sql(&world, "DROP TABLE owners");
+	testing_sql(&world, "UPDATE schema SET version = 4");
+	testing_open(&world);
+	testing_put_leak(&world, 2, "weights");
+	testing_flush(&world);
+	assert(testing_health(&world).set_aside == 0 && testing_count_aside(&world) == 0);
+	assert(testing_told_leaks(&world, &(struct store_filter){.sees = testing_sees(&mine)})
+		       .leaks == 2);
+	assert(testing_told_leaks(&world, &(struct store_filter){.sees = testing_sees(&other)})
+		       .leaks == 0);
 	testing_close(&world);
 }
 

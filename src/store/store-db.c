@@ -228,8 +228,8 @@ static int store_db_check(struct store_db *db)
 		return store_db_fail(db, STORE_TROUBLE_DAMAGED, "another program's database");
 	if (r >= 0)
 		r = store_db_ask(db, "SELECT max(version) FROM schema", NULL, 0, &number);
-	if (r >= 0 && number == STORE_MIGRATE_FROM)
-		return store_migrate(db);
+	if (r >= 0 && number >= STORE_MIGRATE_FROM && number < STORE_SCHEMA_VERSION)
+		return store_migrate(db, number);
 	if (r >= 0 && number != STORE_SCHEMA_VERSION)
 		return store_db_fail(db, STORE_TROUBLE_DAMAGED,
 				     number > STORE_SCHEMA_VERSION

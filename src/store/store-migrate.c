@@ -2,7 +2,8 @@
 
 /*
  * From version 3: lists of buffers were a table with a row for each, and call sites of leaks had no
- * phases. Reports that had lost their lists by then stay without.
+ * phases. Reports that had lost their lists by then stay without. From version 4: users had no
+ * namespaces.
  */
 
 #include "store/store-migrate.h"
@@ -118,22 +119,29 @@ static int migrate_lists(struct store_db *db)
 	return r < 0 ? r : migrate_flush(db, &list);
 }
 
-int store_migrate(struct store_db *db)
+static int migrate_chunks(struct store_db *db)
 {
 	static const char before[] =
 		"ALTER TABLE leak_sites ADD COLUMN phases TEXT NOT NULL DEFAULT '';"
 		"UPDATE leak_sites SET phases = ifnull((SELECT group_concat(phase, char(30)) FROM"
 		" (SELECT DISTINCT phase FROM leak_buffers AS b WHERE b.leak = leak_sites.leak AND"
 		"  b.site = leak_sites.site AND phase <> '' LIMIT 16)), '');" STORE_SCHEMA_CHUNKS;
-	char after[96];
-	int r = store_db_execute(db, "BEGIN IMMEDIATE");
+	int r = store_db_execute(db, before);
 
 	if (r == 0)
-		r = store_db_execute(db, before);
-	if (r == 0)
 		r = migrate_lists(db);
+	return r < 0 ? r : store_db_execute(db, "DROP TABLE leak_buffers");
+}
+
+int store_migrate(struct store_db *db, int64_t version)
+{
+	char after[sizeof(STORE_SCHEMA_OWNERS) + 96];
+	int r = store_db_execute(db, "BEGIN IMMEDIATE");
+
+	if (r == 0 && version == STORE_MIGRATE_FROM)
+		r = migrate_chunks(db);
 	(void)snprintf(after, sizeof(after),
-		       "DROP TABLE leak_buffers; UPDATE schema SET version = %d; COMMIT",
+		       STORE_SCHEMA_OWNERS "UPDATE schema SET version = %d; COMMIT",
 		       STORE_SCHEMA_VERSION); /* fits */
 	if (r == 0)
 		r = store_db_execute(db, after);

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct access;
 struct legacy_server;
 struct loop;
 struct log_writer;
@@ -37,10 +38,11 @@ struct legacy_config {
 	struct registry *registry;
 	struct collector *collector; /* for the answers */
 	struct log_writer *log_writer;
-	struct worker *work;     /* for questions */
-	struct symbols *symbols; /* NULL: native frames in reports remain addresses */
-	const char *path;        /* where to listen, or where @fd listens; NULL = not known */
-	int fd;                  /* a listening socket, taken; -1 = create one at the path */
+	struct worker *work;         /* for questions */
+	const struct access *access; /* who may see what; NULL = clients see nothing but totals */
+	struct symbols *symbols;     /* NULL: native frames in reports remain addresses */
+	const char *path;            /* where to listen, or where @fd listens; NULL = not known */
+	int fd;                      /* a listening socket, taken; -1 = create one at the path */
 	bool log_events;
 	bool decimal_ids;
 	bool quiet;
