@@ -140,6 +140,7 @@ def test_a_database_of_the_version_before_is_converted(served):
             INSERT INTO leak_buffers SELECT leak, 0, site, 3, 0, 1, 8192, 77, 1, 5, 9, 0, 0,
              'old', 'before', '' FROM leak_sites;
             DROP TABLE leak_chunks;
+            DROP TABLE owners;
             ALTER TABLE leak_sites DROP COLUMN phases;
             UPDATE schema SET version = 3;
             """
