@@ -5,8 +5,10 @@
 #include "daemon/registry/access.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,6 +18,10 @@
 #include <unistd.h>
 
 #include "base/unit.h"
+
+#ifndef SO_PEERPIDFD /* Linux 6.5 */
+#define SO_PEERPIDFD 77
+#endif
 
 #define GROUP 54321
 #define USER 12345
@@ -266,4 +272,106 @@ UNIT(without_namespaces_nobody_sees_anything)
 	need_root();
 	peer = meet(&access, &root);
 	assert(!peer.sees_all && !access_may_see(&peer, 0, ""));
+}
+
+/* A process of @uid with a pid that has become free. 0: it cannot be had here. */
+static pid_t take_pid(pid_t pid, uid_t uid)
+{
+	for (unsigned int i = 0; i < 100; i++) {
+		FILE *last = fopen("/proc/sys/kernel/ns_last_pid", "we");
+		int ready[2];
+		pid_t child;
+		char byte;
+
+		if (!last)
+			return 0;
+		fprintf(last, "%d", pid - 1);
+		if (fclose(last) != 0)
+			return 0;
+		assert(pipe2(ready, O_CLOEXEC) == 0);
+		child = fork();
+		assert(child >= 0);
+		if (child == 0) {
+			if (setresuid(uid, uid, uid) < 0 || write(ready[1], "", 1) != 1)
+				_exit(1);
+			for (;;)
+				pause();
+		}
+		assert(read(ready[0], &byte, 1) == 1);
+		(void)close(ready[0]);
+		(void)close(ready[1]);
+		if (child == pid)
+			return child;
+		assert(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+	}
+	return 0;
+}
+
+/* What is learnt of root of a container that has connected and ended, if @uid has its pid by then. */
+static struct access_peer meet_reused(const struct access *access, uid_t uid)
+{
+	const struct who root = {.uid = 0, .gid = 0, .namespaces = CLONE_NEWPID};
+	struct sockaddr_un at = address();
+	int listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fd;
+	struct access_peer peer;
+	struct ucred credentials;
+	socklen_t length = sizeof(credentials);
+	pid_t child, other;
+
+	assert(listening >= 0 && bind(listening, (struct sockaddr *)&at, sizeof(at)) == 0);
+	assert(listen(listening, 1) == 0);
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		enter(&root);
+		_exit(connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0);
+	}
+	assert(waitpid(child, NULL, 0) == child);
+	fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+	assert(fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0);
+	other = take_pid(credentials.pid, uid);
+	if (other == 0)
+		unit_skip("the pid cannot be had again");
+	assert(access_peer_init(access, fd, &peer) == 0);
+	assert(kill(other, SIGKILL) == 0 && waitpid(other, NULL, 0) == other);
+	(void)close(fd);
+	(void)close(listening);
+	(void)unlink(at.sun_path);
+	return peer;
+}
+
+UNIT(a_pid_that_is_another_users_by_now_is_not_the_peer)
+{
+	struct access access = {.has_group = false, .namespaces = here()};
+	struct access_peer peer;
+
+	need_root();
+	peer = meet_reused(&access, USER);
+	assert(!peer.sees_all && !access_may_see(&peer, 0, ""));
+	namespaces_deinit(&ours);
+}
+
+/*
+ * Before Linux 6.5 nothing tells the two apart: docs/architecture.md has what that takes. If this
+ * fails there, the kernel has got better, and the page can too.
+ */
+UNIT(a_pid_that_is_the_same_users_by_now_is_the_peer_only_before_linux_6_5)
+{
+	struct access access = {.has_group = false, .namespaces = here()};
+	int pair[2], pid_fd = -1;
+	socklen_t length = sizeof(pid_fd);
+	struct access_peer peer;
+	bool is_kept;
+
+	need_root();
+	assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+	is_kept = getsockopt(pair[0], SOL_SOCKET, SO_PEERPIDFD, &pid_fd, &length) == 0;
+	if (is_kept)
+		(void)close(pid_fd);
+	(void)close(pair[0]);
+	(void)close(pair[1]);
+	peer = meet_reused(&access, 0);
+	assert(peer.sees_all == !is_kept);
+	namespaces_deinit(&ours);
 }
