@@ -216,7 +216,7 @@ static bool namespaces_put(const struct namespaces *namespaces,
 static bool namespaces_write_consume(const struct namespaces *namespaces, int user_fd, int pid_fd,
 				     char ret_text[NAMESPACES_SIZE])
 {
-	struct namespaces_chain users, pids;
+	struct namespaces_chain users = {.count = 0}, pids = {.count = 0};
 	char text[NAMESPACES_SIZE];
 	size_t length = 0;
 	int r = namespaces_follow_consume(namespaces, user_fd, false, &users);
