@@ -101,8 +101,7 @@ static int dump_ended(struct daemon *daemon, const struct access_peer *asker, FI
 		.buffers_max = DUMP_BUFFERS_MAX,
 	};
 	const struct store_filter filter = {
-		.has_uid = !asker->sees_all,
-		.uid = asker->uid,
+		.sees = {.context = asker, .may_see = asker->sees_all ? NULL : daemon_may_see},
 		.limit = DUMP_LEAKS_MAX,
 	};
 	struct store_cursor next;
@@ -124,8 +123,7 @@ static int dump_ended(struct daemon *daemon, const struct access_peer *asker, FI
 
 int daemon_dump(void *context, const struct query_asker *asker, FILE *out)
 {
-	const struct access_peer peer = {.uid = asker->uid, .sees_all = asker->sees_all};
-	int r = dump_living(context, &peer, out);
+	int r = dump_living(context, asker->peer, out);
 
-	return r < 0 ? r : dump_ended(context, &peer, out);
+	return r < 0 ? r : dump_ended(context, asker->peer, out);
 }

@@ -88,13 +88,24 @@ static int provide_reader(struct daemon *daemon, const struct query_asker *asker
 	return r;
 }
 
+static bool provide_may_see(const struct query_asker *asker, uint32_t maker, const char *namespaces)
+{
+	return !asker || access_may_see(asker->peer, maker, namespaces);
+}
+
+bool daemon_may_see(const void *context, uint32_t maker, const char *namespaces)
+{
+	return access_may_see(context, maker, namespaces);
+}
+
 /* What a client may see of the history; over TCP the token decides. */
 static struct recorder_scope provide_scope(const struct query_asker *asker)
 {
-	return (struct recorder_scope){
-		.has_uid = asker && !asker->sees_all,
-		.uid = asker ? asker->uid : 0,
-	};
+	struct recorder_scope scope = {.sees = {.may_see = NULL}};
+
+	if (asker && !asker->sees_all)
+		scope.sees = (struct store_sees){.context = asker->peer, .may_see = daemon_may_see};
+	return scope;
 }
 
 /*
@@ -144,16 +155,6 @@ static int provide_series(void *context, const struct query_series *query, struc
 	return r < 0 ? r : recorder_documents_series(reader, query, json);
 }
 
-static bool provide_may_see(const struct query_asker *asker, uint32_t maker)
-{
-	const struct access_peer peer = {
-		.uid = asker ? asker->uid : 0,
-		.sees_all = !asker || asker->sees_all,
-	};
-
-	return access_may_see(&peer, maker);
-}
-
 static int provide_trails(struct daemon *daemon, const struct query_asker *asker,
 			  const struct address_history_wish *wish, struct snapshot *snapshot,
 			  struct history *history)
@@ -165,7 +166,7 @@ static int provide_trails(struct daemon *daemon, const struct query_asker *asker
 	for (size_t i = 0; r == 0 && i < book_list->count; i++) {
 		struct tracked *tracked = book_list->list[i];
 
-		if (!provide_may_see(asker, tracked->maker))
+		if (!provide_may_see(asker, tracked->maker, tracked->namespaces))
 			continue;
 		pthread_mutex_lock(&tracked->book_lock);
 		r = address_history_collect(tracked->book, wish, view, snapshot, history);

@@ -51,10 +51,8 @@ int daemon_serve_native(struct daemon *daemon)
 			},
 	};
 	int fd = cleanup_steal_fd(&daemon->handed.native);
-	int r = access_init(&daemon->access, config->group);
+	int r;
 
-	if (r < 0)
-		return daemon_fail("cannot look up group", config->group, r);
 	r = native_new(&daemon->native, &native);
 	daemon->native_is_given = fd >= 0;
 	if (r == 0 && fd >= 0)
@@ -72,6 +70,7 @@ int daemon_serve_legacy(struct daemon *daemon)
 		.collector = daemon->collector,
 		.log_writer = daemon->log_writer,
 		.work = daemon->query_worker,
+		.access = &daemon->access,
 		.path = config->legacy_socket,
 		.fd = cleanup_steal_fd(&daemon->handed.legacy),
 		.held = &daemon->held,
@@ -82,8 +81,11 @@ int daemon_serve_legacy(struct daemon *daemon)
 		.trace_wire = config->trace_wire,
 		.memory_max = config->legacy_memory,
 	};
-	int r;
+	/* Here, because old clients come first; the native socket asks it too. */
+	int r = access_init(&daemon->access, config->group, registry_namespaces(daemon->registry));
 
+	if (r < 0)
+		return daemon_fail("cannot look up group", config->group, r);
 	if (strcmp(config->legacy_socket, CONFIG_NONE) == 0) {
 		daemon_handover_drop(daemon);
 		return 0;

@@ -161,6 +161,9 @@ void daemon_tell(struct daemon *daemon, const struct notice *notice);
 /* Counts what reached a limit, except in the store and the log. In the loop's thread. */
 void daemon_count_limits(const struct daemon *daemon, uint64_t ret_limits[HEALTH_LIMITS]);
 
+/* access_may_see() for the store; @context is the peer. */
+bool daemon_may_see(const void *context, uint32_t maker, const char *namespaces);
+
 /* The legacy report of remaining buffers, as far as @asker may see them. From any thread. */
 int daemon_dump(void *context, const struct query_asker *asker, FILE *out);
 

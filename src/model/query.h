@@ -12,11 +12,13 @@
 
 #include "model/filter.h"
 
+struct access_peer;
+
 /* A client of the daemon's own socket, as the kernel reports it. */
 struct query_asker {
-	uint32_t uid;
-	bool sees_all;    /* else only details of its own processes */
-	uint64_t came_ns; /* CLOCK_MONOTONIC: when the request arrived */
+	const struct access_peer *peer; /* for whoever knows what that may see; borrowed */
+	bool sees_all;                  /* else only details of its own processes */
+	uint64_t came_ns;               /* CLOCK_MONOTONIC: when the request arrived */
 };
 
 /* A page of history. */

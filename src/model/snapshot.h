@@ -153,10 +153,11 @@ struct snapshot_process {
 	const char *comm;
 	const char *user;
 	uint32_t user_id;
-	uint32_t maker_id;     /* user when the book was made: who may see its details */
-	const char *container; /* NULL = none */
-	const char *phase;     /* when its book was made; only if it has rows; NULL = none */
-	const char *source;    /* "book", "socket", "kernel", "tt-metal" (a region), "driver" */
+	uint32_t maker_id;      /* user when the book was made: who may see its details */
+	const char *namespaces; /* in the daemon: where that counts; NULL = not known */
+	const char *container;  /* NULL = none */
+	const char *phase;      /* when its book was made; only if it has rows; NULL = none */
+	const char *source;     /* "book", "socket", "kernel", "tt-metal" (a region), "driver" */
 	bool alive;
 	bool exact;
 	bool stale;       /* exited, and only a region still names it; alive is false */

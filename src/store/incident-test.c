@@ -45,7 +45,7 @@ static void put_double_free(struct testing_world *world, uint32_t pid, uint32_t 
 	uint32_t process = testing_process(snapshot, pid, "train");
 	struct snapshot_incident incident = double_free(process, count);
 
-	snapshot->processes[process].user_id = uid;
+	testing_set_user(snapshot, process, uid);
 	store_put_incident(world->store, snapshot, &incident);
 	snapshot_free(snapshot);
 }
@@ -210,7 +210,7 @@ UNIT(a_process_has_its_own_count_and_times)
 	incident.address = 0x9000;
 	incident.time_ns = TESTING_START + 100;
 	incident.last_ns = TESTING_START + 200;
-	snapshot->processes[0].user_id = 1000;
+	testing_set_user(snapshot, 0, 1000);
 	store_put_incident(world.store, snapshot, &incident);
 	snapshot_free(snapshot);
 	put_double_free(&world, 43, 1000, 50);
@@ -243,6 +243,8 @@ UNIT(a_process_has_its_own_share_of_a_leaking_call_site)
 
 UNIT(those_of_other_users_are_counted)
 {
+	static const uint32_t uids[] = {1000, 1001};
+	const struct store_sees one = testing_sees(&uids[0]), other = testing_sees(&uids[1]);
 	struct testing_world world;
 	struct store_reader *reader;
 	uint64_t count;
@@ -250,15 +252,15 @@ UNIT(those_of_other_users_are_counted)
 	testing_init(&world);
 	testing_open(&world);
 	assert(store_reader_open(world.store, &reader) == 0);
-	assert(store_query_other_incidents(reader, 1000, &count) == 0 && count == 0);
+	assert(store_query_other_incidents(reader, &one, &count) == 0 && count == 0);
 	put_double_free(&world, 42, 1000, 3);
 	put_double_free(&world, 43, 1001, 4);
 	testing_put_leak(&world, 44, "weights");
 	testing_flush(&world);
-	assert(store_query_other_incidents(reader, 1001, &count) == 0 && count == 2);
-	assert(store_query_other_incidents(reader, 1000, &count) == 0 && count == 1);
-	assert(store_query_other_leaks(reader, 1000, &count) == 0 && count == 0);
-	assert(store_query_other_leaks(reader, 1001, &count) == 0 && count == 1);
+	assert(store_query_other_incidents(reader, &other, &count) == 0 && count == 2);
+	assert(store_query_other_incidents(reader, &one, &count) == 0 && count == 1);
+	assert(store_query_other_leaks(reader, &one, &count) == 0 && count == 0);
+	assert(store_query_other_leaks(reader, &other, &count) == 0 && count == 1);
 	store_reader_close(reader);
 	testing_close(&world);
 }
@@ -290,7 +292,8 @@ UNIT(incidents_of_names_that_differ_in_numbers_are_one)
 UNIT(users_are_told_apart)
 {
 	struct testing_world world;
-	struct store_filter mine = {.has_uid = true, .uid = 1001};
+	uint32_t me = 1001;
+	struct store_filter mine = {.sees = testing_sees(&me)};
 
 	testing_init(&world);
 	testing_open(&world);
@@ -302,10 +305,67 @@ UNIT(users_are_told_apart)
 	assert(testing_told_incidents(&world, &mine).incidents == 1);
 	assert(testing_told_incidents(&world, &mine).incident.site.count == 4);
 	assert(testing_told_leaks(&world, &mine).leaks == 0);
-	mine.uid = 1000;
+	me = 1000;
 	assert(testing_told_leaks(&world, &mine).leaks == 1);
 	mine.kind = "leak";
 	assert(testing_told_incidents(&world, &mine).incidents == 1);
+	testing_close(&world);
+}
+
+/* Root of any namespaces with that path in their name. */
+static bool is_in_path(const void *context, uint32_t uid, const char *namespaces)
+{
+	return uid == 1000 && strcmp(namespaces, context) == 0;
+}
+
+static void put_in(struct testing_world *world, uint32_t pid, const char *namespaces)
+{
+	struct snapshot *snapshot = testing_snapshot(world->real_ns);
+	uint32_t process = testing_process(snapshot, pid, "train");
+	struct snapshot_incident incident = double_free(process, 1);
+
+	snapshot->processes[process].namespaces = namespaces;
+	store_put_incident(world->store, snapshot, &incident);
+	testing_buffer(snapshot, process, 0, 0x1000, "weights", NULL);
+	store_put_leak(world->store, snapshot, process,
+		       &(struct store_ending){.book = pid, .ended_ns = TESTING_START});
+	snapshot_free(snapshot);
+}
+
+/* The same user, program and call site in two containers are two, and neither is the host's. */
+UNIT(namespaces_are_told_apart)
+{
+	static const char *const where[] = {"", "|b/1.5", "|b/2.7", "?"};
+	struct testing_world world;
+	struct store_reader *reader;
+	uint64_t hidden = 0;
+
+	testing_init(&world);
+	testing_open(&world);
+	for (uint32_t i = 0; i < 3; i++)
+		put_in(&world, 42 + i, where[i]);
+	put_in(&world, 45, NULL);
+	testing_flush(&world);
+	for (uint32_t i = 0; i < 4; i++) {
+		const struct store_filter filter = {.kind = "double_free",
+						    .sees = {where[i], is_in_path}};
+		struct testing_told told = testing_told_incidents(&world, &filter);
+
+		assert(told.incidents == 1 && told.incident.process.pid == 42 + i);
+		assert(told.incident.site.count == 1 && told.incident.site.user_id == 1000);
+		told = testing_told_leaks(&world, &filter);
+		assert(told.leaks == 1 && told.leak.process.pid == 42 + i);
+		assert(store_reader_open(world.store, &reader) == 0);
+		assert(store_query_other_leaks(reader, &filter.sees, &hidden) == 0 && hidden == 3);
+		store_reader_close(reader);
+	}
+	assert(testing_told_leaks(&world, &testing_everything).leaks == 4);
+	/* Owners of nothing are forgotten; those of something are not. */
+	testing_sql(&world, "INSERT INTO owners VALUES(4294967400, 7, 'x')");
+	testing_pass(&world, 1000 * TESTING_S);
+	testing_put_leak(&world, 50, "weights");
+	testing_flush(&world);
+	assert(testing_sql(&world, "SELECT count(*) FROM owners") == 3);
 	testing_close(&world);
 }
 

@@ -272,6 +272,7 @@ UNIT(lists_stay_within_their_share_of_the_file)
 	struct testing_world world;
 	uint32_t process;
 	struct snapshot *snapshot = huge_leak(20000, &process);
+	const uint32_t mine = 1000, other = 2000;
 	struct testing_told told;
 	int64_t most;
 
@@ -279,10 +280,10 @@ UNIT(lists_stay_within_their_share_of_the_file)
 	world.config.size_max = UINT64_C(4) << 20;
 	most = (int64_t)(world.config.size_max / STORE_LISTS_SHARE);
 	testing_open(&world);
-	snapshot->processes[process].user_id = 2000;
+	testing_set_user(snapshot, process, 2000);
 	store_put_leak(world.store, snapshot, process,
 		       &(struct store_ending){.ended_ns = TESTING_START});
-	snapshot->processes[process].user_id = 1000;
+	testing_set_user(snapshot, process, 1000);
 	for (uint64_t book = 1; book <= 40; book++) {
 		store_put_leak(world.store, snapshot, process,
 			       &(struct store_ending){.book = book, .ended_ns = TESTING_START});
@@ -292,9 +293,9 @@ UNIT(lists_stay_within_their_share_of_the_file)
 	testing_put_leak(&world, 43, "weights");
 	testing_flush(&world);
 	assert(testing_sql(&world, "SELECT sum(bytes) FROM leak_chunks") <= most);
-	told = testing_told_leaks(&world, &(struct store_filter){.has_uid = true, .uid = 2000});
+	told = testing_told_leaks(&world, &(struct store_filter){.sees = testing_sees(&other)});
 	assert(told.leaks == 1 && told.leak.listed == told.buffers && told.buffers > 0);
-	told = testing_told_leaks(&world, &(struct store_filter){.has_uid = true, .uid = 1000});
+	told = testing_told_leaks(&world, &(struct store_filter){.sees = testing_sees(&mine)});
 	assert(told.leaks == 41 && told.leak.listed == 0 && told.leak.buffers == 20000);
 	assert(told.buffers > 1);
 	snapshot_free(snapshot);

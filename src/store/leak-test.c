@@ -316,11 +316,12 @@ UNIT(one_users_leaks_do_not_evict_those_of_others)
 	struct testing_world world;
 	struct snapshot *snapshot = testing_snapshot(TESTING_START);
 	uint32_t process = testing_process(snapshot, 1, "train");
-	struct store_filter other = {.has_uid = true, .uid = 2000};
+	const uint32_t user = 2000;
+	struct store_filter other = {.sees = testing_sees(&user)};
 
 	testing_init(&world);
 	testing_open(&world);
-	snapshot->processes[process].user_id = 2000;
+	testing_set_user(snapshot, process, 2000);
 	testing_buffer(snapshot, process, DRAM, 1, "weights", NULL);
 	store_put_leak(world.store, snapshot, process,
 		       &(struct store_ending){.ended_ns = TESTING_START});

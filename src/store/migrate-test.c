@@ -15,9 +15,17 @@ enum {
 	BUFFERS = 3000, /* more than a chunk */
 };
 
+/* Makes the file what version 5 would have written: users had no namespaces. */
+static void make_version_5(const struct testing_world *world)
+{
+	testing_sql(world, "DROP TABLE owners");
+	testing_sql(world, "UPDATE schema SET version = 5");
+}
+
 /* Makes the file what version 4 would have written: sites had names, and seen no "what". */
 static void make_version_4(const struct testing_world *world)
 {
+	make_version_5(world);
 	testing_sql(world, "UPDATE sites SET name = (SELECT name FROM leak_sites WHERE site = id)"
 			   " WHERE kind = 'leak'");
 	testing_sql(world, "ALTER TABLE leak_sites DROP COLUMN name");
@@ -88,7 +96,7 @@ UNIT(an_older_database_is_converted)
 	testing_put_leak(&world, 3, "weights");
 	testing_flush(&world);
 	assert(testing_health(&world).set_aside == 0 && testing_count_aside(&world) == 0);
-	assert(testing_sql(&world, "SELECT version FROM schema") == 5);
+	assert(testing_sql(&world, "SELECT version FROM schema") == 6);
 	told = testing_told_leaks(&world, &testing_everything);
 	assert(told.leaks == 3 && told.parts == 3 && told.buffers == 2 * BUFFERS + 1);
 	assert(told.leak.process.pid == 1 && told.leak.listed == BUFFERS);
@@ -105,6 +113,29 @@ UNIT(an_older_database_is_converted)
 	/* Once. */
 	testing_reopen(&world);
 	assert(testing_told_leaks(&world, &second).buffers == BUFFERS);
+	testing_close(&world);
+}
+
+/* Its rows are the user's in the daemon's namespaces. */
+UNIT(the_version_before_is_converted)
+{
+	struct testing_world world;
+	const uint32_t mine = 1000, other = 1001;
+
+	testing_init(&world);
+	testing_open(&world);
+	testing_put_leak(&world, 1, "weights");
+	testing_flush(&world);
+	testing_close(&world);
+	make_version_5(&world);
+	testing_open(&world);
+	testing_put_leak(&world, 2, "weights");
+	testing_flush(&world);
+	assert(testing_health(&world).set_aside == 0 && testing_count_aside(&world) == 0);
+	assert(testing_told_leaks(&world, &(struct store_filter){.sees = testing_sees(&mine)})
+		       .leaks == 2);
+	assert(testing_told_leaks(&world, &(struct store_filter){.sees = testing_sees(&other)})
+		       .leaks == 0);
 	testing_close(&world);
 }
 

@@ -68,7 +68,7 @@ static void put_leak_of(struct testing_world *world, uint32_t uid, uint32_t pid)
 	uint32_t process = testing_process(snapshot, pid, "train");
 	struct store_ending ending = {.book = pid, .ended_ns = world->real_ns};
 
-	snapshot->processes[process].user_id = uid;
+	snapshot->processes[process].user_id = snapshot->processes[process].maker_id = uid;
 	testing_buffer(snapshot, process, 0, 0x1000, "weights", NULL);
 	store_put_leak(world->store, snapshot, process, &ending);
 	snapshot_free(snapshot);
@@ -94,7 +94,7 @@ static void put_failure_of(struct testing_world *world, uint32_t uid, uint32_t s
 
 	/* Numbers at the end of a name do not make it another site. */
 	snprintf(phase, sizeof(phase), "phase %" PRIu32, site);
-	snapshot->processes[process].user_id = uid;
+	snapshot->processes[process].user_id = snapshot->processes[process].maker_id = uid;
 	testing_memory(snapshot, process, 0, 0, 5, 5);
 	assert(snapshot_finish(snapshot) == 0);
 	store_put_failure(world->store, snapshot, &incident);
@@ -128,7 +128,7 @@ static struct store_item *leak_item(uint32_t uid, uint32_t pid)
 	uint32_t process = testing_process(snapshot, pid, "train");
 	struct store_item *item = NULL;
 
-	snapshot->processes[process].user_id = uid;
+	snapshot->processes[process].user_id = snapshot->processes[process].maker_id = uid;
 	testing_buffer(snapshot, process, 0, 0x1000, "weights", NULL);
 	assert(store_item_leak(snapshot, process, &(struct store_ending){.book = pid}, 1 << 20,
 			       &item) == 0 &&

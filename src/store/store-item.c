@@ -122,6 +122,7 @@ int store_item_add_process(struct store_item *item, const struct snapshot_proces
 		.pid = process->pid,
 		.ns_pid = process->ns_pid,
 		.uid = process->user_id,
+		.owner = process->maker_id,
 		.start_ticks = process->start_ticks,
 		.start_ns = process->start_ns,
 	};
@@ -132,6 +133,9 @@ int store_item_add_process(struct store_item *item, const struct snapshot_proces
 		r = store_item_add_text(item, process->container, &to->container);
 	if (r == 0)
 		r = store_item_add_text(item, process->source, &to->source);
+	if (r == 0)
+		r = store_item_add_text(item, process->namespaces ? process->namespaces : "?",
+					&to->namespaces);
 	if (r == 0)
 		item->process_count++;
 	return r;

@@ -28,9 +28,10 @@ struct store_item_process {
 	uint32_t pid;
 	uint32_t ns_pid;
 	uint32_t uid;
+	uint32_t owner; /* the user who may see its details; and in which namespaces: */
 	uint64_t start_ticks;
 	uint64_t start_ns;
-	uint32_t comm, user, container, source;
+	uint32_t comm, user, container, source, namespaces;
 };
 
 struct store_item_sample {

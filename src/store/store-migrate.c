@@ -7,6 +7,8 @@
  * From version 4: incidents were grouped by name, and a stack with buffers of several names was
  * several call sites. Sites of one stack become one. Of an incident the newest example tells the
  * stack. Reports keep the one name that a site had; how many there were is not known.
+ *
+ * From version 5: users had no namespaces.
  */
 
 #include "store/store-migrate.h"
@@ -194,14 +196,15 @@ static int migrate_from_4(struct store_db *db)
 
 int store_migrate(struct store_db *db, int64_t from)
 {
-	char after[96];
+	char after[sizeof(STORE_SCHEMA_OWNERS) + 96];
 	int r = store_db_execute(db, "BEGIN IMMEDIATE");
 
 	if (r == 0 && from < 4)
 		r = migrate_from_3(db);
-	if (r == 0)
+	if (r == 0 && from < 5)
 		r = migrate_from_4(db);
-	(void)snprintf(after, sizeof(after), "UPDATE schema SET version = %d; COMMIT",
+	(void)snprintf(after, sizeof(after),
+		       STORE_SCHEMA_OWNERS "UPDATE schema SET version = %d; COMMIT",
 		       STORE_SCHEMA_VERSION); /* fits */
 	if (r == 0)
 		r = store_db_execute(db, after);

@@ -15,12 +15,12 @@ static size_t store_limit(size_t limit)
 	return limit ? bits_min(limit, STORE_LIMIT_MAX) : STORE_LIMIT_MAX;
 }
 
-/* Parameters of every list: ?1 user, ?2 pid, ?3 since, ?4 and ?5 the cursor, ?6 the limit. */
+/* Parameters of every list: ?1 whether some rows are hidden, ?2 pid, ?3 since, ?4 and ?5 the cursor, ?6 the limit. */
 static void store_filter_values(const struct store_filter *filter, struct store_value *ret_values)
 {
 	bool is_first = !filter->after.major && !filter->after.minor;
 
-	ret_values[0] = filter->has_uid ? STORE_INT(filter->uid) : STORE_NONE;
+	ret_values[0] = STORE_INT(filter->sees.may_see != NULL);
 	ret_values[1] = STORE_INT(filter->pid);
 	ret_values[2] = STORE_CUT(filter->since_ns);
 	ret_values[3] = STORE_INT(is_first ? INT64_MAX : filter->after.major);
@@ -36,7 +36,9 @@ static void store_filter_values(const struct store_filter *filter, struct store_
 	" WHERE k.process = i.process"
 
 static const char store_sql_incidents[] =
-	"SELECT s.id, s.kind, s.type, s.uid, s.comm, s.name, s.phase, s.stack, s.count, s.bytes,"
+	"SELECT s.id, s.kind, s.type,"
+	" ifnull((SELECT uid FROM owners WHERE id = s.uid), s.uid), s.comm, s.name, s.phase, "
+	"s.stack, s.count, s.bytes,"
 	" s.buffers, s.first_ns, s.last_ns,"
 	" CASE WHEN s.kind = 'leak' THEN s.count"
 	"  ELSE (SELECT count(DISTINCT process) FROM seen WHERE site = s.id) END,"
@@ -53,9 +55,10 @@ static const char store_sql_incidents[] =
 	" FROM sites AS s CROSS JOIN incidents AS i ON i.id = (SELECT max(id) FROM incidents WHERE"
 	"  site = s.id AND (?2 = 0 OR process IN (SELECT id FROM processes WHERE pid = ?2)))"
 	" CROSS JOIN processes AS p ON p.id = i.process"
-	" WHERE (?1 IS NULL OR s.uid = ?1) AND s.last_ns >= ?3 AND (s.last_ns, s.id) < (?4, ?5)"
-	" AND (?7 IS NULL OR s.kind = ?7)"
-	" ORDER BY s.last_ns DESC, s.id DESC LIMIT ?6";
+	" WHERE (NOT ?1 OR" STORE_SEES(
+		"s.uid") ") AND s.last_ns >= ?3 AND (s.last_ns, s.id) < (?4, ?5)"
+			 " AND (?7 IS NULL OR s.kind = ?7)"
+			 " ORDER BY s.last_ns DESC, s.id DESC LIMIT ?6";
 
 enum {
 	STORE_COLUMN_PROCESSES = 13,
@@ -253,6 +256,7 @@ store_query_page(struct store_reader *reader, const struct store_filter *filter,
 	if (r < 0)
 		return r;
 	next.more = false;
+	reader->sees = filter->sees;
 	if (r == 0) {
 		r = store_reader_hurry(reader, filter->until_ms);
 		if (r == 0)
@@ -293,8 +297,8 @@ static const char store_sql_leaks[] =
 	"SELECT l.id, l.book, l.ended_ns, l.closed, l.exit_code, l.exit_signal, l.bytes, l.buffers,"
 	" (SELECT ifnull(sum(c.rows), 0) FROM leak_chunks AS c WHERE c.leak = l.id),"
 	" " STORE_PROCESS_COLUMNS " FROM leaks AS l CROSS JOIN processes AS p ON p.id = l.process"
-	" WHERE (?1 IS NULL OR l.uid = ?1) AND (?2 = 0 OR p.pid = ?2) AND l.ended_ns >= ?3"
-	" AND l.id <= ?5 ORDER BY l.id DESC LIMIT ?6";
+	" WHERE (NOT ?1 OR" STORE_SEES("l.uid") ") AND (?2 = 0 OR p.pid = ?2) AND l.ended_ns >= ?3"
+						" AND l.id <= ?5 ORDER BY l.id DESC LIMIT ?6";
 
 static struct store_leak store_column_leak(struct sqlite3_stmt *row)
 {
@@ -416,13 +420,11 @@ int store_query_leaks(struct store_reader *reader, const struct store_filter *fi
 	return store_query_page(reader, filter, rows, store_list_leaks, ret_next);
 }
 
-/* Between begin and end. @sql counts; ?1 is the user. */
-static int store_count(struct store_reader *reader, const char *sql, uint32_t uid,
-		       uint64_t *ret_count)
+/* Between begin and end. */
+static int store_count(struct store_reader *reader, const char *sql, uint64_t *ret_count)
 {
-	const struct store_value value = STORE_INT(uid);
 	STORE_STATEMENT row = NULL;
-	int r = store_reader_prepare(reader, sql, &value, 1, &row);
+	int r = store_reader_prepare(reader, sql, NULL, 0, &row);
 
 	if (r == 0)
 		r = store_reader_step(reader, row);
@@ -431,14 +433,15 @@ static int store_count(struct store_reader *reader, const char *sql, uint32_t ui
 	return r < 0 ? r : 0;
 }
 
-static int store_query_count(struct store_reader *reader, const char *sql, uint32_t uid,
-			     uint64_t *ret_count)
+static int store_query_count(struct store_reader *reader, const char *sql,
+			     const struct store_sees *sees, uint64_t *ret_count)
 {
 	uint64_t count = 0;
 	int r = store_reader_begin(reader);
 
 	if (r == 0) {
-		r = store_count(reader, sql, uid, &count);
+		reader->sees = *sees;
+		r = store_count(reader, sql, &count);
 		store_reader_end(reader);
 	}
 	if (r < 0)
@@ -447,16 +450,20 @@ static int store_query_count(struct store_reader *reader, const char *sql, uint3
 	return 0;
 }
 
-int store_query_other_incidents(struct store_reader *reader, uint32_t uid, uint64_t *ret_count)
+int store_query_other_incidents(struct store_reader *reader, const struct store_sees *sees,
+				uint64_t *ret_count)
 {
-	return store_query_count(reader,
-				 "SELECT count(*) FROM sites AS s WHERE s.uid <> ?1 AND EXISTS"
-				 " (SELECT 1 FROM incidents WHERE site = s.id)",
-				 uid, ret_count);
+	return store_query_count(
+		reader,
+		"SELECT count(*) FROM sites AS s WHERE NOT" STORE_SEES(
+			"s.uid") " AND EXISTS (SELECT 1 FROM incidents WHERE site = s.id)",
+		sees, ret_count);
 }
 
-int store_query_other_leaks(struct store_reader *reader, uint32_t uid, uint64_t *ret_count)
+int store_query_other_leaks(struct store_reader *reader, const struct store_sees *sees,
+			    uint64_t *ret_count)
 {
-	return store_query_count(reader, "SELECT count(*) FROM leaks WHERE uid <> ?1", uid,
-				 ret_count);
+	return store_query_count(reader,
+				 "SELECT count(*) FROM leaks AS l WHERE NOT" STORE_SEES("l.uid"),
+				 sees, ret_count);
 }

@@ -115,6 +115,25 @@ static int store_reader_number(struct store_reader *reader, const char *sql, int
 	return r == SQLITE_ROW || r == SQLITE_DONE ? SQLITE_OK : r;
 }
 
+/* See STORE_SEES(). A row of owners that is missing has no user and no namespaces: nobody's. */
+static void store_reader_sees(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	const struct store_reader *reader = sqlite3_user_data(context);
+	int64_t uid = sqlite3_value_int64(values[0]);
+	const char *namespaces = "";
+	bool sees = true;
+
+	(void)count; /* always three */
+	if (uid > UINT32_MAX) {
+		uid = sqlite3_value_int64(values[1]);
+		namespaces = (const char *)sqlite3_value_text(values[2]);
+	}
+	if (reader->sees.may_see)
+		sees = namespaces &&
+		       reader->sees.may_see(reader->sees.context, (uint32_t)uid, namespaces);
+	sqlite3_result_int(context, sees);
+}
+
 /* 0, 1: there is no database of ours, or a negative errno. */
 static int store_reader_connect(struct store_reader *reader)
 {
@@ -132,7 +151,9 @@ static int store_reader_connect(struct store_reader *reader)
 	(void)sqlite3_db_config(reader->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	(void)sqlite3_db_config(reader->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_progress_handler(reader->handle, STORE_READ_STEPS, store_reader_is_late, reader);
-	if (sqlite3_exec(reader->handle, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL) ||
+	if (sqlite3_create_function(reader->handle, "sees", 3, SQLITE_UTF8 | SQLITE_DIRECTONLY,
+				    reader, store_reader_sees, NULL, NULL) ||
+	    sqlite3_exec(reader->handle, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL) ||
 	    store_reader_number(reader, "PRAGMA application_id", &id))
 		goto failed;
 	if (id == STORE_SCHEMA_ID &&

@@ -19,7 +19,16 @@ struct store_reader {
 	/* Used under store->files: the writer closes it before it renames the file. */
 	struct sqlite3 *handle; /* NULL = closed */
 	uint64_t deadline_ms;
+
+	struct store_sees sees; /* of the query that runs */
 };
+
+/*
+ * Whether who asks may see rows with that uid, in SQL; uids that are rows of owners are looked up.
+ */
+#define STORE_SEES(uid)                                               \
+	" sees(" uid ", (SELECT uid FROM owners WHERE id = " uid ")," \
+	" (SELECT namespaces FROM owners WHERE id = " uid "))"
 
 /* 0, or 1: there is nothing to read, and store_reader_end() must not be called. */
 int store_reader_begin(struct store_reader *reader);

@@ -56,14 +56,36 @@ struct store_record_site {
 	uint64_t first_ns, last_ns;
 };
 
+/* Whose an action of the item's first process is: see store-schema.c. */
+static int store_record_owner(struct store_db *db, const struct store_item *item,
+			      int64_t *ret_owner)
+{
+	const struct store_item_process *process = &item->processes[0];
+	const char *namespaces = store_item_text(item, process->namespaces);
+	int r;
+
+	*ret_owner = process->owner;
+	if (!*namespaces)
+		return 0;
+	r = store_db_run(db, STORE_SQL_OWNER,
+			 STORE_VALUES(STORE_INT(process->owner), STORE_TEXT(namespaces)),
+			 ret_owner);
+	return r < 0 ? r : 0;
+}
+
 /* Finds or creates the site of an action of the item's first process, and adds to its sums. */
 static int store_record_site(struct store_db *db, const struct store_item *item,
 			     const struct store_record_site *site, int64_t *ret_id)
 {
 	const struct store_item_process *process = &item->processes[0];
-	int r = store_db_run(
+	int64_t owner = 0;
+	int r = store_record_owner(db, item, &owner);
+
+	if (r < 0)
+		return r;
+	r = store_db_run(
 		db, STORE_SQL_SITE,
-		STORE_VALUES(STORE_TEXT(site->kind), STORE_INT(site->type), STORE_INT(process->uid),
+		STORE_VALUES(STORE_TEXT(site->kind), STORE_INT(site->type), STORE_INT(owner),
 			     STORE_TEXT(store_item_text(item, process->comm)),
 			     STORE_TEXT(site->name), STORE_TEXT(site->phase),
 			     STORE_TEXT(site->stack ? site->stack : ""), STORE_CUT(site->count),
@@ -390,15 +412,17 @@ static int64_t store_record_identity(const struct store_db *db, const struct sto
 int store_record_leak(struct store_db *db, const struct store_item *item)
 {
 	const struct store_ending *ending = &item->ending;
-	int64_t process = 0, leak = 0;
+	int64_t process = 0, leak = 0, owner = 0;
 	int r = store_record_process(db, item, 0, &process);
 
+	if (r == 0)
+		r = store_record_owner(db, item, &owner);
 	if (r == 0)
 		r = store_db_run(
 			db, STORE_SQL_LEAK_ADD,
 			STORE_VALUES(
-				STORE_INT(process), STORE_INT(item->processes[0].uid),
-				STORE_BITS(ending->book), STORE_CUT(ending->ended_ns),
+				STORE_INT(process), STORE_INT(owner), STORE_BITS(ending->book),
+				STORE_CUT(ending->ended_ns),
 				STORE_INT(ending->closed | ending->execed << 1),
 				ending->exit_is_known ? STORE_INT(ending->exit_code) : STORE_NONE,
 				ending->exit_is_known ? STORE_INT(ending->exit_signal) : STORE_NONE,

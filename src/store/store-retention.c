@@ -240,6 +240,8 @@ int store_keep_sweep(struct store *store)
 		"DELETE FROM processes WHERE id NOT IN (SELECT process FROM series"
 		" UNION ALL SELECT process FROM leaks UNION ALL SELECT process FROM incidents"
 		" UNION ALL SELECT process FROM holders UNION ALL SELECT process FROM seen)",
+		"DELETE FROM owners WHERE id NOT IN (SELECT uid FROM sites"
+		" UNION ALL SELECT uid FROM leaks)",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(statements); i++) {

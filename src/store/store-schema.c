@@ -5,7 +5,8 @@
  *
  *	schema		the version of all this
  *	processes	owners of the rows below; one for each pid, start, user and name
- *	sites		what happened, by kind, type, user, program and call site: its stack, and
+ *	owners		users in other namespaces than the daemon's: see below
+ *	sites		what happened, by kind, type, owner, program and call site: its stack, and
  *			only without one its name without numbers, or its phase
  *	seen		how many of a process's incidents its site has already counted; "what" tells
  *			those of one address apart, and is 0 in what version 4 wrote
@@ -23,6 +24,10 @@
  * matter. Points are sorted by time, not by series: each second then touches a page or two at the
  * end of the table instead of one page of every series, and the oldest points are together at the
  * front.
+ *
+ * The uid of a site or a leak says whose it is. Below 2^32 it is a user in the daemon's namespaces;
+ * from there on a row of owners, because users with the same number in two containers are not the
+ * same. Rows from before there were owners are the user's in the daemon's namespaces.
  *
  * Integers are signed here: addresses, sizes and unique ids keep their bits, everything else is cut
  * at 2^62-1, so that a sum of two never overflows. An empty text means none.
@@ -47,6 +52,8 @@ const char store_schema_create[] =
 	" uid INTEGER NOT NULL, comm TEXT NOT NULL, user TEXT NOT NULL, container TEXT NOT NULL,"
 	" source TEXT NOT NULL) STRICT;"
 	"CREATE INDEX processes_pid ON processes(pid, start_ticks);"
+
+	STORE_SCHEMA_OWNERS
 
 	"CREATE TABLE sites(id INTEGER PRIMARY KEY, kind TEXT NOT NULL, type INTEGER NOT NULL,"
 	" uid INTEGER NOT NULL, comm TEXT NOT NULL, name TEXT NOT NULL, phase TEXT NOT NULL,"
@@ -137,6 +144,9 @@ const char *const store_schema_sql[STORE_SQL_COUNT] = {
 		"INSERT INTO processes(pid, start_ticks, uid, comm, boot, start_ns, ns_pid, user,"
 		" container, source) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) RETURNING id",
 
+	[STORE_SQL_OWNER] = "INSERT INTO owners(id, uid, namespaces) VALUES("
+			    "(SELECT max(ifnull(max(id), 0), 4294967295) + 1 FROM owners), ?1, ?2)"
+			    " ON CONFLICT(uid, namespaces) DO UPDATE SET uid = uid RETURNING id",
 	[STORE_SQL_SITE] =
 		"INSERT INTO sites(kind, type, uid, comm, name, phase, stack, count, bytes, "
 		"buffers,"

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define STORE_SCHEMA_VERSION 5
+#define STORE_SCHEMA_VERSION 6
 #define STORE_SCHEMA_ID 0x74746d31 /* "ttm1", the application id in the file's header */
 
 /* Creates the tables in an empty file. */
@@ -30,6 +30,11 @@ extern const char store_schema_create[];
 	" STRICT, WITHOUT ROWID;"                                                  \
 	"CREATE INDEX seen_site ON seen(site);"
 
+/* And the table of owners, which version 6 introduced. */
+#define STORE_SCHEMA_OWNERS                                                 \
+	"CREATE TABLE owners(id INTEGER PRIMARY KEY, uid INTEGER NOT NULL," \
+	" namespaces TEXT NOT NULL, UNIQUE(uid, namespaces)) STRICT;"
+
 enum store_sql {
 	STORE_SQL_BEGIN,
 	STORE_SQL_COMMIT,
@@ -40,6 +45,7 @@ enum store_sql {
 
 	STORE_SQL_PROCESS_FIND,
 	STORE_SQL_PROCESS_ADD,
+	STORE_SQL_OWNER,
 	STORE_SQL_SITE,
 	STORE_SQL_SITE_COUNT,
 	STORE_SQL_SEEN_SITE,

@@ -199,6 +199,8 @@ uint32_t testing_process(struct snapshot *snapshot, uint32_t pid, const char *co
 		.comm = comm,
 		.user = "me",
 		.user_id = 1000,
+		.maker_id = 1000,
+		.namespaces = "",
 		.source = "book",
 		.alive = true,
 		.exact = true,
@@ -243,6 +245,24 @@ void testing_buffer(struct snapshot *snapshot, uint32_t process, uint8_t type, u
 	};
 
 	assert(snapshot_add_buffer(snapshot, &buffer) == 0);
+}
+
+void testing_set_user(struct snapshot *snapshot, uint32_t process, uint32_t uid)
+{
+	snapshot->processes[process].user_id = uid;
+	snapshot->processes[process].maker_id = uid;
+}
+
+static bool testing_may_see(const void *context, uint32_t uid, const char *namespaces)
+{
+	const uint32_t *mine = context;
+
+	return uid == *mine && !*namespaces;
+}
+
+struct store_sees testing_sees(const uint32_t *uid)
+{
+	return (struct store_sees){.context = uid, .may_see = testing_may_see};
 }
 
 void testing_put_leak(struct testing_world *world, uint32_t pid, const char *name)

@@ -67,6 +67,12 @@ void testing_memory(struct snapshot *snapshot, uint32_t process, uint32_t device
 void testing_buffer(struct snapshot *snapshot, uint32_t process, uint8_t type, uint64_t address,
 		    const char *name, const char *phase);
 
+/* Makes it a process of that user, in the daemon's namespaces. */
+void testing_set_user(struct snapshot *snapshot, uint32_t process, uint32_t uid);
+
+/* An asker who sees what *@uid has there. */
+struct store_sees testing_sees(const uint32_t *uid);
+
 /* Stores the leak of a new process: one buffer of 4096 bytes. */
 void testing_put_leak(struct testing_world *world, uint32_t pid, const char *name);
 

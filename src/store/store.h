@@ -296,11 +296,16 @@ struct store_leak_rows {
 	uint32_t buffers_max; /* of each leak; 0 = all */
 };
 
+/* Who asks; asked for every owner of a row. NULL: sees everything. */
+struct store_sees {
+	const void *context;
+	bool (*may_see)(const void *context, uint32_t uid, const char *namespaces);
+};
+
 /* Newest first. 0 or NULL: no restriction. */
 struct store_filter {
 	const char *kind; /* for incidents */
-	bool has_uid;
-	uint32_t uid;
+	struct store_sees sees;
 	uint32_t pid;      /* incidents: with an example of that process, which is returned */
 	uint64_t since_ns; /* last seen, or ended, not before */
 	size_t limit;      /* incidents or leaks; 0 = STORE_LIMIT_MAX */
@@ -315,9 +320,11 @@ int store_query_has_kind(struct store_reader *reader, const char *kind);
 int store_query_leaks(struct store_reader *reader, const struct store_filter *filter,
 		      const struct store_leak_rows *rows, struct store_cursor *ret_next);
 
-/* How many incidents, or leak reports, there are of other users than @uid. 0 or a negative errno. */
-int store_query_other_incidents(struct store_reader *reader, uint32_t uid, uint64_t *ret_count);
-int store_query_other_leaks(struct store_reader *reader, uint32_t uid, uint64_t *ret_count);
+/* How many incidents, or leak reports, there are that @sees does not see. 0 or a negative errno. */
+int store_query_other_incidents(struct store_reader *reader, const struct store_sees *sees,
+				uint64_t *ret_count);
+int store_query_other_leaks(struct store_reader *reader, const struct store_sees *sees,
+			    uint64_t *ret_count);
 
 struct store_series_query {
 	uint64_t from_ns, to_ns; /* both inclusive; to_ns 0 = no end */

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/unit.h"
+#include "daemon/registry/access.h"
 #include "model/snapshot.h"
 
 static struct snapshot *atest_snapshot(uint32_t processes)
@@ -148,12 +149,51 @@ UNIT(a_long_list_is_cut)
 		atest_part(snapshot, 0, 0)->memory[0].buffers++;
 	}
 	assert(snapshot_finish(snapshot) == 0);
-	legacy_answer_text(out, snapshot);
+	legacy_answer_text(out, snapshot, &(struct access_peer){.sees_all = true});
 	assert(fclose(out) == 0);
 	for (const char *at = text; (at = strstr(at, "    - Buffer ")); at++)
 		lines++;
 	assert(lines == LEGACY_ANSWER_ROWS_MAX);
 	assert(strstr(text, "Not all are listed: the first 4096 only\n"));
 	assert(strstr(text, "Total remaining buffers: 4106\n"));
+	snapshot_free(snapshot);
+}
+
+static char *atest_text(const struct snapshot *snapshot, const struct access_peer *who)
+{
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	assert(out);
+	legacy_answer_text(out, snapshot, who);
+	assert(fclose(out) == 0);
+	return text;
+}
+
+UNIT(only_buffers_of_the_asker_are_listed)
+{
+	static const char *const names[] = {"mine", "of another user", "of a container", "unknown"};
+	struct snapshot *snapshot = atest_snapshot(4);
+	const struct access_peer peer = {.uid = 5};
+	CLEANUP_FREE char *text = NULL;
+
+	for (uint32_t i = 0; i < 4; i++) {
+		struct snapshot_buffer buffer = {
+			.process = i, .address = i, .size = 1024, .refs = 1, .name = names[i]};
+
+		snapshot->processes[i].maker_id = i == 1 ? 6 : 5;
+		snapshot->processes[i].namespaces = i == 2 ? "|b/1.2" : i == 3 ? NULL : "";
+		assert(snapshot_add_buffer(snapshot, &buffer) == 0);
+		atest_part(snapshot, i, 0)->memory[0].buffers++;
+	}
+	assert(snapshot_finish(snapshot) == 0);
+	text = atest_text(snapshot, &peer);
+	assert(strstr(text, "Buffer 0x0") && strstr(text, "mine"));
+	for (uint32_t i = 1; i < 4; i++)
+		assert(!strstr(text, names[i]));
+	assert(!strstr(text, "Buffer 0x1") && !strstr(text, "Buffer 0x2"));
+	assert(strstr(text, "DRAM: 4 buffers") && strstr(text, "Total remaining buffers: 4\n"));
+	assert(strstr(text, "Not listed: 3 buffers of other users\n"));
 	snapshot_free(snapshot);
 }

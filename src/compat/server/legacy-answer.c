@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "compat/logs/legacy-lines.h"
 #include "compat/server/legacy-totals.h"
+#include "daemon/registry/access.h"
 #include "model/cards/card.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
@@ -160,36 +161,64 @@ void legacy_answer_info(const struct snapshot *snapshot, int32_t device,
 	*ret_answer = answer;
 }
 
-static void answer_text_rows(FILE *out, const struct snapshot *snapshot,
-			     const struct legacy_totals *totals, uint32_t type, size_t *rows)
+/* An answer to QUERY_ALL that is being written. */
+struct answer_text {
+	FILE *out;
+	const struct snapshot *snapshot;
+	const struct access_peer *who;
+	size_t rows; /* one more than the limit: there are too many */
+};
+
+static bool answer_text_sees(const struct answer_text *text, const struct snapshot_buffer *buffer)
 {
+	const struct snapshot_process *process = &text->snapshot->processes[buffer->process];
+
+	return access_may_see(text->who, process->maker_id, process->namespaces);
+}
+
+/* How many buffers are not listed because they are others'. */
+static uint64_t answer_text_hidden(const struct answer_text *text)
+{
+	const struct snapshot *snapshot = text->snapshot;
+	uint64_t hidden = 0;
+
+	for (size_t i = 0; i < snapshot->buffer_count; i++)
+		hidden += snapshot->processes[snapshot->buffers[i].process].alive &&
+			  !answer_text_sees(text, &snapshot->buffers[i]);
+	return hidden;
+}
+
+static void answer_text_rows(struct answer_text *text, uint32_t device, uint32_t type)
+{
+	const struct snapshot *snapshot = text->snapshot;
+
 	for (size_t i = 0; i < snapshot->buffer_count; i++) {
 		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
+		const struct snapshot_process *process = &snapshot->processes[buffer->process];
 
-		if (buffer->device != totals->device || buffer->type != type ||
-		    !snapshot->processes[buffer->process].alive)
+		if (buffer->device != device || buffer->type != type || !process->alive ||
+		    !answer_text_sees(text, buffer))
 			continue;
-		if (++*rows > LEGACY_ANSWER_ROWS_MAX)
+		if (++text->rows > LEGACY_ANSWER_ROWS_MAX)
 			return;
-		fprintf(out,
+		fprintf(text->out,
 			"    - Buffer 0x%" PRIx64 ": %g KB (PID %" PRIu32 ", ref_count=%" PRIu32
 			")",
-			buffer->address, (double)buffer->size / 1024.0,
-			snapshot->processes[buffer->process].pid, buffer->refs);
+			buffer->address, (double)buffer->size / 1024.0, process->pid, buffer->refs);
 		if (buffer->name) {
-			fputc(' ', out);
-			text_put(out, buffer->name);
+			fputc(' ', text->out);
+			text_put(text->out, buffer->name);
 		}
-		fputc('\n', out);
+		fputc('\n', text->out);
 	}
 }
 
-void legacy_answer_text(FILE *out, const struct snapshot *snapshot)
+void legacy_answer_text(FILE *out, const struct snapshot *snapshot, const struct access_peer *who)
 {
+	struct answer_text text = {.out = out, .snapshot = snapshot, .who = who};
 	struct legacy_totals totals;
-	uint64_t buffers = 0;
+	uint64_t buffers = 0, hidden;
 	uint32_t device = 0;
-	size_t rows = 0;
 
 	while (legacy_totals_next(snapshot, device, &totals) == 0) {
 		device = totals.device + 1;
@@ -201,10 +230,13 @@ void legacy_answer_text(FILE *out, const struct snapshot *snapshot)
 			fprintf(out, "  %s: %" PRIu64 " buffers, %.2f MB total\n", types_name(type),
 				totals.types[type].buffers,
 				(double)totals.types[type].bytes / LEGACY_LINES_MB);
-			answer_text_rows(out, snapshot, &totals, type, &rows);
+			answer_text_rows(&text, totals.device, type);
 		}
 	}
-	if (rows > LEGACY_ANSWER_ROWS_MAX)
+	hidden = answer_text_hidden(&text);
+	if (hidden > 0)
+		fprintf(out, "Not listed: %" PRIu64 " buffers of other users\n", hidden);
+	if (text.rows > LEGACY_ANSWER_ROWS_MAX)
 		fprintf(out, "Not all are listed: the first %u only\n", LEGACY_ANSWER_ROWS_MAX);
 	fprintf(out, "Total remaining buffers: %" PRIu64 "\n", buffers);
 }

@@ -11,6 +11,7 @@
 
 #include "compat/wire/legacy-encode.h"
 
+struct access_peer;
 struct snapshot;
 
 /* Longer answers to QUERY_ALL are cut, and say so. */
@@ -25,8 +26,11 @@ void legacy_answer_query(const struct snapshot *snapshot, int32_t device,
 void legacy_answer_info(const struct snapshot *snapshot, int32_t device,
 			struct legacy_answer *ret_answer);
 
-/* The text for QUERY_ALL, before legacy_encode_text(). Needs buffers. */
-void legacy_answer_text(FILE *out, const struct snapshot *snapshot);
+/*
+ * The text for QUERY_ALL, before legacy_encode_text(). Needs buffers. Sums are over all processes;
+ * only buffers that @who may see are listed.
+ */
+void legacy_answer_text(FILE *out, const struct snapshot *snapshot, const struct access_peer *who);
 
 /* Records for the 24-byte request. Return: bytes. */
 void legacy_answer_statistics(FILE *out, const struct snapshot *snapshot);

@@ -268,6 +268,10 @@ int legacy_connection_new_consume(struct legacy_server *server, int fd, struct l
 	connection->source =
 		(struct loop_source){.fd = cleanup_steal_fd(&owned), .ready = connection_ready};
 	connection->timer.fire = connection_fire;
+	/* Now, while the process that connected is most likely still there. */
+	if (!server->config.access ||
+	    access_peer_init(server->config.access, connection->source.fd, &connection->who) < 0)
+		connection->who = (struct access_peer){.is_stranger = true};
 	legacy_sender_init(connection);
 	legacy_reading_begin(connection);
 	connection->after = server->connections;

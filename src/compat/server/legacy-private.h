@@ -15,6 +15,7 @@
 #include "compat/server/legacy-ledger.h"
 #include "compat/server/legacy-server.h"
 #include "compat/wire/legacy-stream.h"
+#include "daemon/registry/access.h"
 #include "daemon/registry/registry.h"
 #include "source/proc/proc.h"
 
@@ -55,6 +56,7 @@ struct legacy_connection {
 	uint32_t pid;
 	uint32_t uid;
 	struct proc_facts facts; /* start_ticks 0: not available */
+	struct access_peer who;  /* the same peer, for what it may see */
 
 	struct legacy_member last; /* the sender of the last message */
 	struct legacy_member *family;

@@ -44,9 +44,10 @@ struct legacy_question {
 	enum question_kind kind;
 	enum legacy_dialect dialect;
 	int32_t device;
-	uint32_t uid;     /* of who asked; with @is_asked */
-	bool is_asked;    /* by a client, and not by the daemon itself */
-	uint64_t came_ns; /* CLOCK_MONOTONIC */
+	uint32_t uid;           /* of who asked; with @is_asked */
+	bool is_asked;          /* by a client, and not by the daemon itself */
+	uint64_t came_ns;       /* CLOCK_MONOTONIC */
+	struct access_peer who; /* who asks; nobody, if nobody waits */
 
 	int outcome; /* 0 or a negative errno */
 	char *result;
@@ -99,7 +100,7 @@ static void question_write(struct legacy_question *question, FILE *out,
 		question_encode(question, out, &answer);
 		break;
 	case QUESTION_TEXT:
-		legacy_answer_text(out, snapshot);
+		legacy_answer_text(out, snapshot, &question->who);
 		break;
 	case QUESTION_RECORDS:
 		legacy_answer_statistics(out, snapshot);
@@ -336,6 +337,7 @@ void legacy_question_put(struct legacy_server *server, struct legacy_connection 
 	question->is_asked = true;
 	question->dialect = message->dialect;
 	question->device = message->device;
+	question->who = connection->who;
 	connection->question = question;
 	question_start(server);
 }

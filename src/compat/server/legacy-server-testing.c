@@ -119,6 +119,8 @@ void legacy_testing_open(struct legacy_testing_world *world, const struct legacy
 	own.collector = world->collector;
 	own.log_writer = world->log_writer;
 	own.work = world->work;
+	assert(access_init(&world->access, NULL, registry_namespaces(world->registry)) == 0);
+	own.access = &world->access;
 	own.path = world->path;
 	assert(legacy_server_new(&world->server, &own) == 0);
 	assert(legacy_server_listen(world->server, &holder) == 0);

@@ -14,6 +14,7 @@
 #include "book/format/layout.h"
 #include "compat/server/legacy-server.h"
 #include "compat/wire/legacy.h"
+#include "daemon/registry/access.h"
 
 struct collector;
 struct loop;
@@ -37,6 +38,7 @@ struct legacy_testing_world {
 	struct worker *work;
 	struct registry *registry;
 	struct collector *collector;
+	struct access access;
 	struct legacy_server *server;
 	char path[104];
 	char output[104]; /* the log writer's file */

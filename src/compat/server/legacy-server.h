@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct access;
 struct legacy_server;
 struct loop;
 struct log_writer;
@@ -68,9 +69,10 @@ struct legacy_config {
 	struct registry *registry;
 	struct collector *collector; /* for the answers */
 	struct log_writer *log_writer;
-	struct worker *work;      /* for questions */
-	struct symbols *symbols;  /* NULL: native frames in reports remain addresses */
-	const char *path;         /* where to listen, or where @fd listens; NULL = not known */
+	struct worker *work;         /* for questions */
+	const struct access *access; /* who may see what; NULL = clients see nothing but totals */
+	struct symbols *symbols;     /* NULL: native frames in reports remain addresses */
+	const char *path;            /* where to listen, or where @fd listens; NULL = not known */
 	int fd;                   /* a listening socket, taken; -1 = see legacy_server_listen() */
 	struct legacy_held *held; /* NULL = none; taken */
 	struct legacy_custody custody;

@@ -235,7 +235,7 @@ static int native_list_put_book(struct native_list *self, struct tracked *tracke
 				struct native_answer *answer)
 {
 	CLEANUP(native_list_cleanup_row) struct native_row row = {.parts = NULL};
-	bool may_see = access_may_see(self->asker, tracked->maker);
+	bool may_see = access_may_see(self->asker, tracked->maker, tracked->namespaces);
 	bool sends = may_see && self->want & NATIVE_WANT_BOOKS;
 	const struct snapshot_process *process;
 	int r = 0;

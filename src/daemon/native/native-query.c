@@ -45,7 +45,7 @@ static void native_query_http(struct native_query *query, const struct native_qu
 			      struct native_answer *answer)
 {
 	const struct query_asker asker = {
-		.uid = question->asker.uid,
+		.peer = &question->asker,
 		.sees_all = question->asker.sees_all,
 		.came_ns = question->came_ns,
 	};

@@ -101,6 +101,8 @@ void native_testing_open(struct native_testing *world)
 	config.loop = world->loop;
 	config.work = world->work;
 	config.proc = &world->proc;
+	assert(namespaces_init(&world->namespaces) == 0);
+	world->access.namespaces = &world->namespaces;
 	config.access = &world->access;
 	world->provider = (struct web_provider){.context = world,
 						.snapshot = play_snapshot,
@@ -125,6 +127,7 @@ void native_testing_close(struct native_testing *world)
 		tracked_unref(world->tracked[i]);
 		testing_book_deinit(&world->books[i]);
 	}
+	namespaces_deinit(&world->namespaces);
 	proc_close(&world->proc);
 	unlink(world->path);
 }
@@ -152,7 +155,7 @@ void native_testing_add(struct native_testing *world, uint32_t pid, uint32_t mak
 	found->alive = true;
 	found->owner = (struct proc_facts){
 		.pid = pid, .ns_pid = 1, .start_ticks = 100, .real_uid = maker, .comm = "player"};
-	world->tracked[world->count] = tracked_new_consume(found, 0);
+	world->tracked[world->count] = tracked_new_consume(found, 0, "");
 	assert(world->tracked[world->count]);
 	world->count++;
 }

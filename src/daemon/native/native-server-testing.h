@@ -30,6 +30,7 @@ struct native_testing {
 	struct worker *work;
 	struct native *native;
 	struct collector *collector;
+	struct namespaces namespaces;
 	struct access access;
 	struct web_provider provider;
 	struct proc proc;

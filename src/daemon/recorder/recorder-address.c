@@ -67,8 +67,7 @@ int recorder_documents_address(struct store_reader *reader, const struct recorde
 {
 	CLEANUP(recorder_documents_rows_deinit) struct recorder_rows rows = {.leaks = NULL};
 	const struct store_filter filter = {
-		.has_uid = scope->has_uid,
-		.uid = scope->uid,
+		.sees = scope->sees,
 		.pid = pid,
 		.limit = RECORDER_ADDRESS_PAGE,
 		.until_ms = until_ms,

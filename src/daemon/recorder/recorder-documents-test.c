@@ -81,7 +81,7 @@ static void put_leak(struct testing_world *world, uint32_t pid, uint32_t uid, ui
 	struct snapshot *snapshot = testing_snapshot(world->real_ns);
 	uint32_t process = testing_process(snapshot, pid, "train");
 
-	snapshot->processes[process].user_id = uid;
+	testing_set_user(snapshot, process, uid);
 	for (uint32_t i = 0; i < count; i++)
 		testing_buffer(snapshot, process, 0, 0x1000 * (i + 1), i % 2 ? "odd" : "even",
 			       "layer 3");
@@ -148,7 +148,8 @@ UNIT(leaks_in_pages_and_of_one_user)
 {
 	struct testing_world world;
 	struct query_past query = {.limit = 2};
-	struct recorder_scope mine = {.has_uid = true, .uid = 7};
+	const uint32_t user = 7;
+	struct recorder_scope mine = {.sees = testing_sees(&user)};
 	size_t seen = 0;
 
 	testing_init(&world);
@@ -298,7 +299,7 @@ static void put_incidents(struct testing_world *world)
 		.second = {.known = true, .time_ns = world->real_ns, .size = 1 << 20, .thread = 5},
 	};
 
-	snapshot->processes[other].user_id = 7;
+	testing_set_user(snapshot, other, 7);
 	testing_memory(snapshot, process, 0, 0, 4096, 1);
 	testing_memory(snapshot, other, 0, 0, 8192, 2);
 	testing_buffer(snapshot, other, 0, 0x1000, "secret", NULL);
@@ -331,8 +332,9 @@ UNIT(incidents_with_holders_and_sites)
 {
 	struct testing_world world;
 	struct query_past query = {0};
-	struct recorder_scope mine = {.has_uid = true, .uid = 1000},
-			      other = {.has_uid = true, .uid = 7};
+	const uint32_t me = 1000, they = 7;
+	struct recorder_scope mine = {.sees = testing_sees(&me)},
+			      other = {.sees = testing_sees(&they)};
 	json_t *document, *row;
 
 	testing_init(&world);

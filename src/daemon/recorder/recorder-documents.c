@@ -108,7 +108,7 @@ static int recorder_incident_site(void *context, const struct store_part *part)
 	struct recorder_writing *writing = context;
 
 	/* They are over all processes, and names are details: not for who may see only some. */
-	if (!writing->is_open || !writing->is_failure || writing->scope->has_uid)
+	if (!writing->is_open || !writing->is_failure || writing->scope->sees.may_see)
 		return 0;
 	if (writing->part == RECORDER_NOTHING)
 		recorder_writing_open(writing, RECORDER_HOLDERS);

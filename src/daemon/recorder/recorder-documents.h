@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/store.h"
+
 struct emit;
 struct filter;
 struct store_cursor;
@@ -32,9 +34,8 @@ struct query_series;
 
 /* What the client may see and wants to see. */
 struct recorder_scope {
-	bool has_uid; /* only what concerns this user */
-	uint32_t uid;
-	bool has_address; /* only what concerns this address */
+	struct store_sees sees; /* whose rows */
+	bool has_address;       /* only what concerns this address */
 	uint64_t address;
 	const struct filter *filter; /* with an address: its devices and type; NULL = any */
 	bool has_buffers_max;        /* of each leak: */

@@ -26,6 +26,7 @@
 #include "model/memory/overlap.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
+#include "source/proc/namespaces.h"
 #include "store/store.h"
 
 #define RECORDER_OVERLAPS_REST 10u  /* after a search there is none for so many times as long */
@@ -207,13 +208,21 @@ static struct snapshot_party recorder_overlaps_party(const struct snapshot_buffe
 	};
 }
 
+/* Whether who may see one of them as its own may see the other. */
+static bool recorder_overlaps_is_one_user(const struct snapshot_process *one,
+					  const struct snapshot_process *other)
+{
+	return one->maker_id == other->maker_id &&
+	       namespaces_is_same(one->namespaces, other->namespaces);
+}
+
 static void recorder_overlaps_tell(struct recorder *recorder, const struct snapshot *all,
 				   const struct overlap *overlap, uint64_t key)
 {
 	const struct snapshot_buffer *first = overlap->first, *second = overlap->second;
 	/* Whoever may see the incident is its process's user, who must not see another's names. */
-	bool is_one_user =
-		all->processes[first->process].maker_id == all->processes[second->process].maker_id;
+	bool is_one_user = recorder_overlaps_is_one_user(&all->processes[first->process],
+							 &all->processes[second->process]);
 	const struct snapshot_incident incident = {
 		.kind = types_incident_kind(TYPES_OVERLAP),
 		.process = second->process,

@@ -167,8 +167,7 @@ static int recorder_filter(const struct query_past *query, const struct recorder
 {
 	*ret_filter = (struct store_filter){
 		.kind = query->kind,
-		.has_uid = scope->has_uid,
-		.uid = scope->uid,
+		.sees = scope->sees,
 		.pid = query->pid,
 		.since_ns = query->since_ns,
 		.limit = query->limit ? query->limit : RECORDER_PAGE_DEFAULT,
@@ -212,8 +211,8 @@ int recorder_writing_page(struct store_reader *reader, const struct query_past *
 	uint64_t hidden = 0;
 	int r = recorder_filter(query, scope, &filter);
 
-	if (r == 0 && scope->has_uid)
-		r = page->hidden(reader, scope->uid, &hidden);
+	if (r == 0 && scope->sees.may_see)
+		r = page->hidden(reader, &scope->sees, &hidden);
 	if (r < 0)
 		return r;
 	writing.is_of_process = filter.pid != 0;

@@ -73,7 +73,8 @@ struct recorder_page {
 	int (*rows)(struct store_reader *reader, const struct store_filter *filter,
 		    struct recorder_writing *writing, struct store_cursor *ret_next);
 	/* How many there are that who asks may not see. */
-	int (*hidden)(struct store_reader *reader, uint32_t uid, uint64_t *ret_count);
+	int (*hidden)(struct store_reader *reader, const struct store_sees *sees,
+		      uint64_t *ret_count);
 };
 
 /* Writes the document. Return: as recorder_documents_leaks(). */

@@ -382,6 +382,7 @@ int recorder_new(struct recorder **ret_past, const struct recorder_config *confi
 		.proc = registry_proc(config->registry),
 		.context = recorder,
 		.wake = recorder_regions_wake,
+		.namespaces = registry_namespaces(config->registry),
 		.ended = recorder_regions_ended,
 	};
 	int r;

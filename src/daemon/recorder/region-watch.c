@@ -24,6 +24,7 @@
 #include "daemon/recorder/book-owners.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
+#include "source/proc/namespaces.h"
 #include "source/proc/proc.h"
 
 struct region_watch_entry {
@@ -38,6 +39,7 @@ struct region_watch_entry {
 	char comm[sizeof(((struct proc_facts *)NULL)->comm) + 1];
 	char user[64];
 	char container[PROC_CONTAINER_SIZE];
+	char namespaces[NAMESPACES_SIZE];
 	bool is_seen;
 
 	struct loop_source end; /* a pidfd, or -1 */
@@ -181,6 +183,17 @@ static int region_watch_open(struct region_watch *watch, const struct region_wat
 	return -1;
 }
 
+/* Where the process is, if it is still the same; else only those who see everything see it. */
+static void region_watch_locate(const struct region_watch *watch, struct region_watch_entry *entry)
+{
+	const struct namespaces *namespaces = watch->config.namespaces;
+
+	if (namespaces)
+		namespaces_read(namespaces, entry->pid, entry->namespaces);
+	if (!namespaces || proc_start_ticks(&namespaces->proc, entry->pid) != entry->start_ticks)
+		memcpy(entry->namespaces, NAMESPACES_UNKNOWN, sizeof(NAMESPACES_UNKNOWN));
+}
+
 static void region_watch_add(struct region_watch *watch, const struct snapshot_process *process)
 {
 	struct region_watch_entry *entry;
@@ -199,6 +212,7 @@ static void region_watch_add(struct region_watch *watch, const struct snapshot_p
 	region_watch_text(entry->comm, sizeof(entry->comm), process->comm);
 	region_watch_text(entry->user, sizeof(entry->user), process->user);
 	region_watch_text(entry->container, sizeof(entry->container), process->container);
+	region_watch_locate(watch, entry);
 	entry->is_seen = true;
 	entry->end = LOOP_SOURCE_NULL;
 	entry->end.ready = region_watch_ready;
@@ -400,6 +414,7 @@ static int region_watch_begin(const struct region_watch_entry *entry, struct sna
 		.comm = snapshot_text(left, entry->comm, strlen(entry->comm)),
 		.user = snapshot_text(left, entry->user, strlen(entry->user)),
 		.source = "tt-metal",
+		.namespaces = snapshot_text(left, entry->namespaces, strlen(entry->namespaces)),
 		.exact = true,
 	};
 	uint32_t index;
@@ -407,7 +422,7 @@ static int region_watch_begin(const struct region_watch_entry *entry, struct sna
 
 	if (*entry->container)
 		process.container = snapshot_text(left, entry->container, strlen(entry->container));
-	if (!process.comm || !process.user)
+	if (!process.comm || !process.user || !process.namespaces)
 		return -ENOMEM;
 	r = snapshot_add_process(left, &process, &index);
 	if (r == 0)

@@ -22,7 +22,8 @@ struct worker;
 
 struct region_watch_config {
 	struct loop *loop;
-	const struct proc *proc; /* borrowed */
+	const struct proc *proc;             /* borrowed */
+	const struct namespaces *namespaces; /* likewise; NULL = nobody's are known */
 	void *context;
 	/* In the loop's thread: a process has ended, call region_watch_see() soon. */
 	void (*wake)(void *context);

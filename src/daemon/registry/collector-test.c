@@ -66,7 +66,7 @@ static void world_open(struct world *world)
 	found->uid = 5;
 	found->alive = true;
 	found->owner = (struct proc_facts){.pid = 77, .ns_pid = 77, .comm = "player"};
-	world->tracked = tracked_new_consume(found, 0);
+	world->tracked = tracked_new_consume(found, 0, "");
 	assert(world->tracked);
 }
 

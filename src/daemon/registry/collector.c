@@ -62,7 +62,8 @@ static int collector_collect(struct source *source, const struct snapshot_reques
 
 		if (also && also == tracked)
 			also = NULL;
-		if (!books->wish->asker || access_may_see(books->wish->asker, tracked->maker))
+		if (!books->wish->asker ||
+		    access_may_see(books->wish->asker, tracked->maker, tracked->namespaces))
 			r = tracked_collect(tracked, request, view, snapshot);
 	}
 	if (r == 0 && also)

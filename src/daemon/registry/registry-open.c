@@ -41,3 +41,21 @@ int registry_open_consume(const struct proc *proc, int fd, uint32_t pid, uint64_
 	*ret_book = book;
 	return 0;
 }
+
+void registry_locate(const struct namespaces *namespaces, const struct scan_book *book,
+		     char ret_text[NAMESPACES_SIZE])
+{
+	const struct proc *proc = &namespaces->proc;
+	const struct proc_facts *owner = &book->owner;
+	bool is_there =
+		owner->start_ticks && proc_start_ticks(proc, owner->pid) == owner->start_ticks;
+
+	if (is_there)
+		namespaces_read(namespaces, owner->pid, ret_text);
+	/* What was read is its own only if it is still there. */
+	if (is_there && proc_start_ticks(proc, owner->pid) == owner->start_ticks)
+		return;
+	memcpy(ret_text, NAMESPACES_UNKNOWN, sizeof(NAMESPACES_UNKNOWN));
+	if (book->reader.header.pid_namespace == namespaces->pid)
+		*ret_text = '\0';
+}

@@ -5,9 +5,19 @@
 
 #include <stdint.h>
 
+#include "source/proc/namespaces.h"
+
 struct proc;
 struct scan_book;
 
 /* Takes the fd in any case. 0 or a negative errno; -EBADMSG if it is not a book. */
 int registry_open_consume(const struct proc *proc, int fd, uint32_t pid, uint64_t start_ticks,
 			  struct scan_book **ret_book);
+
+/*
+ * Where the owner of a book is. Of one that has ended nobody knows: it is taken to have been in our
+ * namespaces if its book says so, because most are, and else to have been nowhere: only those who
+ * see everything see it.
+ */
+void registry_locate(const struct namespaces *namespaces, const struct scan_book *book,
+		     char ret_text[NAMESPACES_SIZE]);

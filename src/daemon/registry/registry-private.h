@@ -34,6 +34,7 @@ struct registry_file {
 struct registry {
 	struct registry_config config;
 	struct proc proc;
+	struct namespaces namespaces;
 	uint64_t since; /* CLOCK_MONOTONIC when it was created, that is when the daemon started */
 	uint64_t fds_max;
 	struct book_search *search;

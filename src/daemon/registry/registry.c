@@ -277,6 +277,7 @@ int registry_add(struct registry *registry, struct scan_book *book, int pid_fd,
 	struct registry_entry *entry = calloc(1, sizeof(*entry));
 	const struct registry_hooks *hooks = &registry->config.hooks;
 	CLEANUP_CLOSE int owned = pid_fd;
+	char namespaces[NAMESPACES_SIZE];
 
 	bool has_room = registry_room(registry->book_list,
 				      bits_min(REGISTRY_BOOKS_MAX, registry->fds_max / 4), book);
@@ -288,12 +289,13 @@ int registry_add(struct registry *registry, struct scan_book *book, int pid_fd,
 		free(entry);
 		return r;
 	}
+	registry_locate(&registry->namespaces, book, namespaces);
 	*entry = (struct registry_entry){
 		.registry = registry,
 		.pid_fd = {.fd = -1, .ready = entry_pid_ready},
 		.connection = {.fd = -1, .ready = entry_connection_ready},
 		.keeper = keeper,
-		.tracked = tracked_new_consume(book, registry->since),
+		.tracked = tracked_new_consume(book, registry->since, namespaces),
 	};
 	if (!entry->tracked || registry_insert(registry, entry) < 0) {
 		tracked_unref(entry->tracked);
@@ -402,12 +404,15 @@ int registry_new(struct registry **ret_registry, const struct registry_config *c
 		return -ENOMEM;
 	registry->config = *config;
 	registry->proc.root = -1;
+	registry->namespaces.proc.root = -1;
 	registry->since = clock_ns(CLOCK_MONOTONIC);
 	registry->fds_max = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : UINT64_MAX;
 	(void)pthread_mutex_init(&registry->lock, NULL); /* cannot fail on Linux */
 	registry->judged = calloc(REGISTRY_JUDGED_MAX, sizeof(*registry->judged));
 	registry_publish(registry);
 	r = registry->judged && registry->book_list ? proc_open(&registry->proc) : -ENOMEM;
+	if (r == 0)
+		r = namespaces_init(&registry->namespaces);
 	if (r < 0) {
 		registry_free(registry);
 		return r;
@@ -431,9 +436,16 @@ struct registry *registry_free(struct registry *registry)
 	book_list_unref(registry->book_list);
 	if (registry->proc.root >= 0)
 		proc_close(&registry->proc);
+	if (registry->namespaces.proc.root >= 0)
+		namespaces_deinit(&registry->namespaces);
 	pthread_mutex_destroy(&registry->lock);
 	free(registry);
 	return NULL;
+}
+
+const struct namespaces *registry_namespaces(const struct registry *registry)
+{
+	return &registry->namespaces;
 }
 
 const struct proc *registry_proc(const struct registry *registry)

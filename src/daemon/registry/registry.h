@@ -27,6 +27,8 @@ struct tracked;
 struct worker;
 
 /* Called in the loop's thread when something happens to a book. */
+struct namespaces;
+
 struct registry_hooks {
 	void *context;
 	void (*added)(void *context, struct tracked *tracked);
@@ -78,6 +80,9 @@ int registry_search(struct registry *registry);
 
 /* The /proc that the registry reads. */
 const struct proc *registry_proc(const struct registry *registry);
+
+/* The daemon's own namespaces; as long as the registry. */
+const struct namespaces *registry_namespaces(const struct registry *registry);
 
 /*
  * Adds a book with a known owner; takes book and pidfd (-1 = not available) in any case. @keeper

@@ -25,7 +25,7 @@ static struct tracked *track_since(struct testing_book *book, uint64_t since)
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", book->fd);
 	assert(scan_book_new_consume(&found, open(path, O_RDONLY | O_CLOEXEC)) == 0);
 	found->owner = (struct proc_facts){.pid = 77, .ns_pid = 77, .comm = "player"};
-	tracked = tracked_new_consume(found, since);
+	tracked = tracked_new_consume(found, since, "");
 	assert(tracked);
 	return tracked;
 }

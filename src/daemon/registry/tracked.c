@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@ struct tracked_before {
 	uint64_t frees[BOOK_TYPES];
 };
 
-struct tracked *tracked_new_consume(struct scan_book *book, uint64_t since)
+struct tracked *tracked_new_consume(struct scan_book *book, uint64_t since, const char *namespaces)
 {
 	struct tracked *tracked = calloc(1, sizeof(*tracked));
 
@@ -46,6 +47,8 @@ struct tracked *tracked_new_consume(struct scan_book *book, uint64_t since)
 	tracked->since_ns = clock_ns(CLOCK_REALTIME);
 	tracked->is_older = book->reader.header.monotonic_start < since;
 	memcpy(tracked->comm, book->owner.comm, sizeof(tracked->comm));
+	/* Both have room for it; part of a text would name another place. */
+	(void)snprintf(tracked->namespaces, sizeof(tracked->namespaces), "%s", namespaces);
 	tracked->refs = 1;
 	(void)pthread_mutex_init(&tracked->book_lock,
 				 NULL); /* cannot fail on Linux; likewise the next */
@@ -184,6 +187,22 @@ static void tracked_add_before(const struct tracked *tracked, struct snapshot *s
 	}
 }
 
+/* Says whose the details are. */
+static int tracked_sign(const struct tracked *tracked, struct snapshot *snapshot)
+{
+	const char *namespaces =
+		snapshot_text(snapshot, tracked->namespaces, strlen(tracked->namespaces));
+	uint32_t index;
+
+	if (!namespaces)
+		return -ENOMEM;
+	if (tracked_find(tracked, snapshot, &index)) {
+		snapshot->processes[index].maker_id = tracked->maker;
+		snapshot->processes[index].namespaces = namespaces;
+	}
+	return 0;
+}
+
 int tracked_collect(struct tracked *tracked, const struct snapshot_request *request,
 		    struct view *view, struct snapshot *snapshot)
 {
@@ -209,6 +228,8 @@ int tracked_collect(struct tracked *tracked, const struct snapshot_request *requ
 		if (may_rest)
 			tracked_tire(tracked, clock_ns(clock) - from);
 	}
+	if (r == 0)
+		r = tracked_sign(tracked, snapshot);
 	pthread_mutex_unlock(&tracked->book_lock);
 	return r;
 }

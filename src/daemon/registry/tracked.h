@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "source/books/scan.h"
+#include "source/proc/namespaces.h"
 
 struct snapshot;
 struct snapshot_process;
@@ -43,6 +44,7 @@ struct tracked {
 	bool is_older;     /* than the daemon: earlier counts are not new */
 	uint64_t since_ns; /* CLOCK_REALTIME when the daemon learnt of it */
 	char comm[TRACKED_COMM_SIZE];
+	char namespaces[NAMESPACES_SIZE]; /* where the process was when it was first seen */
 
 	uint32_t refs; /* atomic */
 	uint32_t end;  /* enum tracked_end; atomic */
@@ -77,9 +79,9 @@ struct tracked {
 
 /*
  * Takes the book in any case. NULL: no memory. @since: CLOCK_MONOTONIC; books created before it are
- * older.
+ * older. @namespaces: as in source/proc/namespaces.h.
  */
-struct tracked *tracked_new_consume(struct scan_book *book, uint64_t since);
+struct tracked *tracked_new_consume(struct scan_book *book, uint64_t since, const char *namespaces);
 struct tracked *tracked_ref(struct tracked *tracked);
 struct tracked *tracked_unref(struct tracked *tracked);
 

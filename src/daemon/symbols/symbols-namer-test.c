@@ -76,7 +76,7 @@ static void begin(const char *path)
 	assert(fd >= 0 && scan_book_new_consume(&found, fd) == 0);
 	found->uid = geteuid();
 	found->owner = (struct proc_facts){.pid = 77, .ns_pid = 77, .comm = "player"};
-	tracked = tracked_new_consume(found, 0);
+	tracked = tracked_new_consume(found, 0, "");
 	assert(tracked);
 	tracked->end = TRACKED_DIED;
 	assert(symbols_new(&symbols, &config) == 0);

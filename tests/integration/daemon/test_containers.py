@@ -95,7 +95,12 @@ def test_root_inside_is_nobody_outside(daemon):
     shown = daemon.json("smi", before=ROOTLESS, env=daemon.blind)
     assert used(shown, player.pid) == {(0, "DRAM"): 64}
     result = daemon.run("buffers", "--json", before=ROOTLESS, env=daemon.blind)
-    assert "mine" in result.stdout and "secret" not in result.stdout
+    # Not even what the same user has outside: another namespace is another user.
+    assert result.returncode == 0 and "mine" not in result.stdout and "secret" not in result.stdout
+    inside = daemon.player("alloc 0 DRAM 0x3000 16 inside", before=ROOTLESS)
+    wait_until_seen(daemon, inner(inside))
+    outside = daemon.run("buffers", "--json", before=AS_NOBODY, env=daemon.blind)
+    assert "mine" in outside.stdout and "inside" not in outside.stdout
 
 
 def test_the_id_of_the_container(daemon):

@@ -144,6 +144,7 @@ def test_a_database_of_an_earlier_version_is_converted(served):
             ALTER TABLE leak_sites DROP COLUMN name;
             ALTER TABLE leak_sites DROP COLUMN name_count;
             ALTER TABLE leak_sites DROP COLUMN names;
+            DROP TABLE owners;
             ALTER TABLE leak_sites DROP COLUMN phases;
             ALTER TABLE held DROP COLUMN name_count;
             ALTER TABLE held DROP COLUMN names;

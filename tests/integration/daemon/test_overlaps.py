@@ -93,11 +93,14 @@ def test_what_is_shared_on_purpose_or_elsewhere_is_no_overlap(served):
 
 
 @pytest.mark.other_user
-def test_the_names_of_another_user_are_not_in_the_incident(served):
+@pytest.mark.parametrize("where", ["another user", "a container"])
+def test_the_names_of_another_user_are_not_in_the_incident(served, where):
     if os.getuid() != 0:
         pytest.skip("needs to become another user")
-    served.player(f"device 0 {CARD}", "alloc 0 DRAM 0x1000 4096 secret")
-    served.player(f"setuid {NOBODY}", f"device 0 {CARD}", "alloc 0 DRAM 0x1000 4096 own")
+    contained = where == "a container"
+    served.player(f"device 0 {CARD}", "alloc 0 DRAM 0x1000 4096 secret",
+                  before=("unshare", "--pid", "--fork", "--kill-child") if contained else ())
+    served.player(f"setuid {0 if contained else NOBODY}", f"device 0 {CARD}", "alloc 0 DRAM 0x1000 4096 own")
     (row,) = wait_for(lambda: overlaps(served), "the incident")
     assert row["second"]["name"] == "own" and row["first"]["size"] == 4096
     assert row["first"]["name"] is None and row["first"]["stack"] == []

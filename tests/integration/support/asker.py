@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asks a daemon by every door, as whoever runs it, and prints what each door said.
+
+Run by path or as a text, in any namespace: it needs nothing but Python. See trust/test_table.py.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+
+LIMIT = 100
+
+
+def native(setup, path):
+    """HTTP on the native socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+        client.settimeout(LIMIT)
+        client.connect(setup["socket"])
+        client.send(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        data = client.recv(65536)
+        head, _, body = data.partition(b"\r\n\r\n")
+        length = next(int(line.split()[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length"))
+        while len(body) < length:
+            body += client.recv(65536)
+    return f"{int(head.split()[1])} {body.decode()}"
+
+
+def tcp(setup, path, token=False):
+    headers = {"Authorization": "Bearer " + setup["token"]} if token else {}
+    with contextlib.closing(http.client.HTTPConnection(setup["http"], timeout=LIMIT)) as connection:
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        return f"{answer.status} {answer.read().decode()}"
+
+
+def listen(setup, token):
+    """A stream that has begun."""
+    connection = http.client.HTTPConnection(setup["http"], timeout=LIMIT)
+    connection.request("GET", "/api/v1/stream", headers={"Authorization": "Bearer " + setup["token"]} if token else {})
+    stream = connection.getresponse()
+    while b"event: totals" not in stream.readline():
+        pass
+    return stream
+
+
+def next_incident(stream):
+    while b"event: incident" not in stream.readline():
+        pass
+    return stream.readline().decode()
+
+
+def old(setup, request, until=None):
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(LIMIT)
+        client.connect(setup["legacy"])
+        client.sendall(request)
+        answer = b""
+        if until is None:
+            client.shutdown(socket.SHUT_WR)
+        while until is None or not until(answer):
+            part = client.recv(65536)
+            if not part:
+                break
+            answer += part
+    return answer
+
+
+def old_message(kind, device=0):
+    return struct.pack("<B3xiQB3xiQQ", kind, device, 0, 0, 0, 0, 0).ljust(72, b"\0")
+
+
+def old_query(setup):
+    answer = old(setup, old_message(3), lambda got: len(got) >= 72)
+    return f"dram {struct.unpack_from('<Q', answer, 40)[0]} " + answer.decode("latin-1")
+
+
+def command(setup, *words):
+    result = subprocess.run(
+        [setup["ttmem"], *words], env={**os.environ, **setup["env"]}, capture_output=True, text=True, timeout=LIMIT
+    )
+    return result.stdout
+
+
+def bundle(setup):
+    path = f"{setup['scratch']}/bundle-{os.getpid()}"
+    command(setup, "doctor", "--bundle", path)
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def read(path):
+    try:
+        with open(path, "rb") as file:
+            return "200 " + file.read().decode("latin-1")
+    except OSError as error:
+        return f"refused: {error.strerror}"
+
+
+def history(setup):
+    return "\n".join(native(setup, f"/api/v1/history?address={address}") for address in setup["addresses"])
+
+
+def main():
+    setup = json.loads(sys.stdin.readline())
+    doors = {}
+    plain, full = listen(setup, False), listen(setup, True)
+    print("listening", flush=True)
+    doors["tcp-stream"], doors["tcp-stream-token"] = next_incident(plain), next_incident(full)
+    doors["native-list"] = command(setup, "buffers", "--json")
+    doors["native-smi"] = native(setup, "/api/v1/smi")
+    doors["native-buffers"] = native(setup, "/api/v1/buffers") + native(setup, "/api/v1/map")
+    doors["native-leaks"] = native(setup, "/api/v1/leaks")
+    doors["native-incidents"] = native(setup, "/api/v1/incidents")
+    doors["native-history"] = history(setup)
+    doors["native-dump"] = native(setup, "/api/v1/dump")
+    doors["old-query"] = old_query(setup)
+    doors["old-query-all"] = old(setup, b"QUERY_ALL\n", lambda got: b"\n\n" in got).decode()
+    doors["old-dump"] = old(setup, old_message(5)).decode("latin-1")
+    doors["old-dump-kernels"] = old(setup, old_message(12)).decode("latin-1")
+    doors["tcp-smi"] = tcp(setup, "/api/v1/smi")
+    doors["tcp-metrics"] = tcp(setup, "/metrics")
+    doors["tcp-details"] = "\n".join(tcp(setup, f"/api/v1/{page}") for page in ("buffers", "leaks", "incidents"))
+    doors["tcp-token"] = "\n".join(tcp(setup, f"/api/v1/{page}", True) for page in ("buffers", "leaks"))
+    doors["doctor-bundle"] = bundle(setup)
+    for door in ("log", "database", "token"):
+        doors[door] = read(setup["files"][door])
+    json.dump(doors, sys.stdout)
+
+
+main()
