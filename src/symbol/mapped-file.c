@@ -19,6 +19,7 @@
 
 #include "base/cleanup.h"
 #include "base/small-file.h"
+#include "base/time-offsets.h"
 
 #define MAPPED_FILE_GONE " (deleted)" /* the kernel appends this to the name of a deleted file */
 
@@ -113,11 +114,15 @@ static uint64_t mapped_process_start(const struct mapped_process *process)
 	const char *at = small_file_read(process->folder, "stat", text, sizeof(text)) > 0
 				 ? strrchr(text, ')')
 				 : NULL;
+	struct time_offsets offsets;
 	uint64_t start = 0;
 
 	for (int i = 0; at && i < 20; i++)
 		at = strchr(at + 1, ' ');
-	return at && sscanf(at, " %" SCNu64, &start) == 1 ? start : 0;
+	if (!at || sscanf(at, " %" SCNu64, &start) != 1)
+		return 0;
+	time_offsets_own(&offsets);
+	return time_offsets_ticks(start, offsets.boottime_ns);
 }
 
 static int mapped_process_open(struct mapped_process *process, uint32_t pid, uint64_t start_ticks)

@@ -33,7 +33,7 @@ typedef bool mapped_file_fn(void *context, const char *path, int fd);
 /*
  * The program of a process, and then the libraries that have code. Those below /usr and /lib are
  * left out if they are ours: packages do not disappear with the process. @start_ticks: as in
- * /proc/PID/stat; another process may have the number by now. 0, or a negative errno: there is no
+ * the initial time namespace; another process may have the number by now. 0, or a negative errno: there is no
  * such process, or we may not look into it.
  */
 int mapped_file_all(uint32_t pid, uint64_t start_ticks, mapped_file_fn *fn, void *context);

@@ -76,7 +76,7 @@ struct tracked {
 };
 
 /*
- * Takes the book in any case. NULL: no memory. @since: CLOCK_MONOTONIC; books created before it are
+ * Takes the book in any case. NULL: no memory. @since: proc_monotonic_ns(); books created before it are
  * older.
  */
 struct tracked *tracked_new_consume(struct scan_book *book, uint64_t since);

@@ -222,7 +222,7 @@ static int scan_candidate(void *context, uint32_t pid, int folder, const char *n
 	}
 	if (!visit->facts.pid && proc_read(&scan->proc, pid, &visit->facts) < 0)
 		return 1; /* it is exiting */
-	switch (owner_judge(&book->reader.header, book->uid, &visit->facts)) {
+	switch (owner_judge(&scan->proc, &book->reader.header, book->uid, &visit->facts)) {
 	case OWNER_YES:
 		book->owner_found = true;
 		scan_own(scan, book, &visit->facts);
@@ -274,7 +274,7 @@ static bool scan_settle(struct scan *scan, struct scan_book *book, const struct 
 	const struct book_header *header = &book->reader.header;
 
 	for (size_t i = 0; i < count; i++) {
-		switch (owner_judge(header, book->uid, &all[i])) {
+		switch (owner_judge(&scan->proc, header, book->uid, &all[i])) {
 		case OWNER_YES:
 			scan_own(scan, book, &all[i]);
 			/* The daemon holds an old client's book on its behalf. */
@@ -362,7 +362,7 @@ static bool scan_goes_on(struct scan *scan, const struct scan_book *book)
 		       !proc_is_over(&scan->proc, &facts);
 	return book->alive && !book->refused &&
 	       proc_read(&scan->proc, book->owner.pid, &facts) == 0 &&
-	       owner_judge(&book->reader.header, book->uid, &facts) == OWNER_YES &&
+	       owner_judge(&scan->proc, &book->reader.header, book->uid, &facts) == OWNER_YES &&
 	       !proc_is_over(&scan->proc, &facts) &&
 	       proc_has_mapped(&scan->proc, book->owner.pid, book->device, book->inode) == 1;
 }

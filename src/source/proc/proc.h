@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct time_offsets;
+
 struct proc {
 	int root;     /* fd of the folder */
 	bool is_real; /* it is /proc: pids are processes of this machine */
@@ -20,9 +22,9 @@ struct proc {
 
 struct proc_facts {
 	uint32_t pid;
-	uint32_t ns_pid; /* in the innermost pid namespace */
-	uint32_t parent; /* its pid; 0 = outside of our namespace, or none */
-	uint64_t start_ticks;
+	uint32_t ns_pid;        /* in the innermost pid namespace */
+	uint32_t parent;        /* its pid; 0 = outside of our namespace, or none */
+	uint64_t start_ticks;   /* as in the initial time namespace */
 	uint64_t pid_namespace; /* inode, 0 = not visible */
 	uint32_t real_uid;
 	uint32_t saved_uid;
@@ -77,6 +79,18 @@ void proc_container(const struct proc *proc, uint32_t pid, char ret_id[PROC_CONT
 
 /* Converts a start time to CLOCK_REALTIME, given the current clocks. */
 uint64_t proc_start_ns(uint64_t start_ticks, uint64_t boottime_now, uint64_t realtime_now);
+
+/* The same with the clocks as they are. */
+uint64_t proc_started_ns(uint64_t start_ticks);
+
+/* What our own time namespace adds to clocks and to start times in /proc. */
+const struct time_offsets *proc_time_offsets(void);
+
+/* The same of another process; false if that is not known. */
+bool proc_offsets_of(const struct proc *proc, uint32_t pid, struct time_offsets *ret_offsets);
+
+/* CLOCK_MONOTONIC of the initial time namespace. */
+uint64_t proc_monotonic_ns(void);
 
 /* Name of a user, or the number if there is none. */
 void proc_user_name(uint32_t uid, char *ret_name, size_t size);
