@@ -157,9 +157,10 @@ struct snapshot_process {
 	const char *source;    /* "book", "socket", "kernel", "tt-metal" (a region), "driver" */
 	bool alive;
 	bool exact;
-	bool stale;       /* exited, and only a region still names it; alive is false */
-	bool untracked;   /* has a device open and reports nothing: its memory is unknown */
-	bool differs;     /* one of its parts differs */
+	bool stale;     /* exited, and only a region still names it; alive is false */
+	bool unproven;  /* stale, but such a process lives: a region claims that it wrote the row */
+	bool untracked; /* has a device open and reports nothing: its memory is unknown */
+	bool differs;   /* one of its parts differs */
 	bool nodes_known; /* its descriptors were searched: claims name all nodes that it has open */
 	const char
 		*visible; /* TT_VISIBLE_DEVICES of its environment; NULL = not set, or not known */
@@ -365,7 +366,8 @@ struct snapshot {
 	size_t driver_memory_count, driver_memory_capacity;
 	struct snapshot_left *left;
 	size_t left_count, left_capacity;
-	size_t closed_regions; /* tt-metal regions that no source could read */
+	size_t closed_regions;   /* tt-metal regions that no source could read */
+	size_t regions_left_out; /* of more than are read */
 	const char **notes;
 	size_t note_count, note_capacity;
 	size_t notes_lost;

@@ -256,6 +256,7 @@ static void document_process(struct emit *json, const struct snapshot *snapshot,
 	emit_bool(json, "alive", process->alive);
 	emit_bool(json, "exact", process->exact);
 	emit_bool(json, "stale", process->stale);
+	emit_bool(json, "claim", process->unproven);
 	emit_bool(json, "untracked", process->untracked);
 	emit_bool(json, "differs", process->differs);
 	if (counters) {

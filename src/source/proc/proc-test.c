@@ -112,6 +112,7 @@ UNIT(start_times_are_never_in_the_future)
 
 UNIT(facts_of_this_process_are_right)
 {
+	const struct proc_file none = {.device = 0, .inode = 1};
 	struct proc proc;
 	struct proc_facts facts;
 
@@ -120,13 +121,14 @@ UNIT(facts_of_this_process_are_right)
 	assert(facts.pid == (uint32_t)getpid() && facts.real_uid == getuid());
 	assert(facts.start_ticks > 0 && facts.pid_namespace > 0);
 	assert(!proc_is_over(&proc, &facts));
-	assert(proc_has_mapped(&proc, facts.pid, 0, 1) == 0);
+	assert(proc_has_mapped(&proc, facts.pid, &none, SIZE_MAX, NULL) == 0);
 	assert(proc_read(&proc, INT32_MAX, &facts) == -ENOENT);
 	proc_close(&proc);
 }
 
 UNIT(a_zombie_is_over_and_its_mappings_are_gone)
 {
+	const struct proc_file none = {.device = 0, .inode = 1};
 	struct proc_facts facts;
 	struct proc proc;
 	siginfo_t info;
@@ -138,7 +140,7 @@ UNIT(a_zombie_is_over_and_its_mappings_are_gone)
 	assert(proc_open(&proc) == 0);
 	assert(proc_read(&proc, (uint32_t)pid, &facts) == 0);
 	assert(facts.state == 'Z' && proc_is_over(&proc, &facts));
-	assert(proc_has_mapped(&proc, (uint32_t)pid, 0, 1) <= 0);
+	assert(proc_has_mapped(&proc, (uint32_t)pid, &none, SIZE_MAX, NULL) <= 0);
 	assert(waitpid(pid, NULL, 0) == pid);
 	proc_close(&proc);
 }

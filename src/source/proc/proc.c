@@ -212,12 +212,14 @@ int proc_find_mapped(const struct proc *proc, uint32_t pid, struct proc_mappings
 	return search->bytes == 0 && search->count > 0 ? -ESRCH : 0;
 }
 
-int proc_has_mapped(const struct proc *proc, uint32_t pid, dev_t device, ino_t inode)
+int proc_has_mapped(const struct proc *proc, uint32_t pid, const struct proc_file *file,
+		    size_t bytes_max, size_t *ret_bytes)
 {
-	const struct proc_file file = {.device = device, .inode = inode};
-	struct proc_mappings search = {.files = &file, .count = 1, .bytes_max = SIZE_MAX};
+	struct proc_mappings search = {.files = file, .count = 1, .bytes_max = bytes_max};
 	int r = proc_find_mapped(proc, pid, &search);
 
+	if (ret_bytes)
+		*ret_bytes = search.bytes;
 	return r < 0 ? r : search.mapped[0];
 }
 

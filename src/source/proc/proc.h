@@ -52,11 +52,12 @@ uint64_t proc_start_ticks(const struct proc *proc, uint32_t pid);
 /* Whether all threads have exited, though the process may not have been reaped yet. */
 bool proc_is_over(const struct proc *proc, const struct proc_facts *facts);
 
-#define PROC_FILES_MAX 128u
+#define PROC_FILES_MAX 256u
 
 struct proc_file {
 	dev_t device;
 	ino_t inode;
+	uint32_t owner; /* whose share pays for the search; see maps-budget.h */
 };
 
 /* Searches the mappings of a process for several files in one reading. */
@@ -71,8 +72,12 @@ struct proc_mappings {
 /* 0 with the results in @search, -EFBIG if the list is too long, another errno if not visible. */
 int proc_find_mapped(const struct proc *proc, uint32_t pid, struct proc_mappings *search);
 
-/* Whether a file is mapped: 1 or 0, or a negative errno if that is not visible. */
-int proc_has_mapped(const struct proc *proc, uint32_t pid, dev_t device, ino_t inode);
+/*
+ * Whether a file is mapped: 1 or 0; -EFBIG if the list has more than @bytes_max, or another negative
+ * errno if that is not visible. @ret_bytes: how much of the list was read; may be NULL.
+ */
+int proc_has_mapped(const struct proc *proc, uint32_t pid, const struct proc_file *file,
+		    size_t bytes_max, size_t *ret_bytes);
 
 /* Id of the container it runs in; empty if none. */
 void proc_container(const struct proc *proc, uint32_t pid, char ret_id[PROC_CONTAINER_SIZE]);

@@ -148,6 +148,7 @@ const COLUMNS: ProcessColumn[] = [
 /** Notes on the figures. */
 function remark(process: Process): string {
   if (process.untracked) return " (not tracked)";
+  if (process.claim) return " (claim)";
   if (process.stale) return " (stale)";
   if (!process.alive) return " (ended)";
   return process.differs ? " (sources differ)" : "";
