@@ -218,6 +218,15 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 		 "what is in the others is not counted; each user has a share, so one user's "
 		 "files do not hide another's",
 		 "see who owns the files tt_device_*_memory in /dev/shm; each card has one"},
+	[DOCTOR_CAPACITY_REFUSED] =
+		{"capacity-refused", DOCTOR_WARNING,
+		 "no card has so much memory, so these sizes are taken for not declared",
+		 "see what the program gives to ttmem_device()"},
+	[DOCTOR_DEVICES_MANY] =
+		{"devices-many", DOCTOR_WARNING,
+		 "totals are right, but what is beyond the bound is in one row; each user has a "
+		 "bound, so others are shown as always",
+		 "see why its programs declare so many devices that are no cards here"},
 	[DOCTOR_REGION_DIFFERS] =
 		{"region-differs", DOCTOR_WARNING,
 		 "tt-metal and the book disagree about what the process holds; the book is "

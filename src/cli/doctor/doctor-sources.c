@@ -186,6 +186,11 @@ static void doctor_look_at_claims(struct doctor *doctor)
 					    : 0);
 		if (process->differs)
 			doctor_tell_difference(doctor, process);
+		if (process->capacities_refused)
+			doctor_tell(doctor, DOCTOR_CAPACITY_REFUSED, process->pid, process->user_id,
+				    "(%s) declares %zu capacit%s that no card has", shown,
+				    process->capacities_refused,
+				    process->capacities_refused == 1 ? "y" : "ies");
 		if (process->alive && snapshot->card_count)
 			doctor_tell_unmatched(doctor, process);
 		doctor_tell_left(doctor, process);
@@ -237,6 +242,18 @@ static void doctor_look_at_cards(struct doctor *doctor)
 	}
 }
 
+static void doctor_look_at_sums(struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->snapshot->device_count; i++) {
+		const struct snapshot_device *device = &doctor->snapshot->devices[i];
+
+		if (device->summed)
+			doctor_tell(doctor, DOCTOR_DEVICES_MANY, 0, 0,
+				    "%" PRIu32 " devices of user %s are summed up in one row",
+				    device->summed, device->declared_by);
+	}
+}
+
 /* Reports which regions cannot be read, and why. */
 static void doctor_look_at_regions(struct doctor *doctor)
 {
@@ -272,5 +289,6 @@ void doctor_look_at_sources(struct doctor *doctor)
 	if (doctor->only_pid)
 		return;
 	doctor_look_at_cards(doctor);
+	doctor_look_at_sums(doctor);
 	doctor_look_at_regions(doctor);
 }
