@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* Offsets of time namespaces, as the kernel writes and applies them. */
+
 #include "base/time-offsets.h"
 
 #include <assert.h>

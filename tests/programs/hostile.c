@@ -10,6 +10,7 @@
  *	books COUNT		hands over this many copies of the book
  *	source			hands over a copy that claims to be kept by a daemon
  *	descriptors COUNT CHILDREN	this many open files, in this many processes
+ *	devices COUNT SEED	declares this many devices with ids and sizes that no card has
  */
 
 #include <errno.h>
@@ -248,6 +249,28 @@ static void descriptors(uint32_t count, uint32_t children)
 		pause();
 }
 
+/* Ids that no card has; those of two seeds differ. */
+static void devices(uint32_t count, uint32_t seed)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct ttmem_device_args args = {
+			.struct_size = sizeof(args),
+			.device = i,
+			.unique_id = (uint64_t)(seed + 1) << 32 | (i + 1),
+			.card = "evilcard",
+		};
+
+		args.memory[TTMEM_DRAM].capacity = UINT64_C(1) << 63;
+		ttmem_device(&args);
+		/* Memory on all would take more room than a book has. */
+		if (i % 64 == 0)
+			ttmem_alloc(i, TTMEM_DRAM, 0x2000, 16, NULL);
+	}
+	ready();
+	for (;;)
+		pause();
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
@@ -278,5 +301,7 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(mode, "descriptors") == 0)
 		descriptors(number, other);
+	if (strcmp(mode, "devices") == 0)
+		devices(number, other);
 	return 2;
 }

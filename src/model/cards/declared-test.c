@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* What processes declare, and how much of it others have to look at. */
+
 #include "model/cards/declared.h"
 
 #include <assert.h>

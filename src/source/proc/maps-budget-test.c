@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* Shares in what is read of lists of mappings. */
+
 #include "source/proc/maps-budget.h"
 
 #include <assert.h>
