@@ -10,6 +10,7 @@
  *	books COUNT		hands over this many copies of the book
  *	source			hands over a copy that claims to be kept by a daemon
  *	descriptors COUNT CHILDREN	this many open files, in this many processes
+ *	module FROM TO		says that its code is in another file
  *	devices COUNT SEED	declares this many devices with ids and sizes that no card has
  */
 
@@ -271,6 +272,26 @@ static void devices(uint32_t count, uint32_t seed)
 		pause();
 }
 
+/* In the book the code of this program is in another file, whose path has the same length. */
+static void module(const char *from, const char *to)
+{
+	size_t size = from ? strlen(from) : 0, count = 0;
+	uint8_t *at = base;
+
+	while (size && to && strlen(to) == size &&
+	       (at = memmem(at, length - (size_t)(at - base), from, size))) {
+		memcpy(at, to, size);
+		count++;
+	}
+	if (count == 0) {
+		fputs("hostile: no such module\n", stderr);
+		exit(1);
+	}
+	ready();
+	for (;;)
+		pause();
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
@@ -303,5 +324,7 @@ int main(int argc, char **argv)
 		descriptors(number, other);
 	if (strcmp(mode, "devices") == 0)
 		devices(number, other);
+	if (strcmp(mode, "module") == 0 && argc > 3)
+		module(argv[2], argv[3]);
 	return 2;
 }
