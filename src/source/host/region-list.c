@@ -91,8 +91,7 @@ static int region_compare_turns(const void *left, const void *right)
 {
 	const struct region_name *a = left, *b = right;
 
-	if (a->is_cards != b->is_cards)
-		return a->is_cards ? -1 : 1;
+	/* Those of cards are all first in turn. */
 	if (a->turn != b->turn)
 		return a->turn < b->turn ? -1 : 1;
 	return region_compare_owners(a, b);
