@@ -34,7 +34,8 @@ struct registry_file {
 struct registry {
 	struct registry_config config;
 	struct proc proc;
-	uint64_t since; /* proc_monotonic_ns() when it was created, that is when the daemon started */
+	uint64_t
+		since; /* proc_monotonic_ns() when it was created, that is when the daemon started */
 	uint64_t fds_max;
 	struct book_search *search;
 	struct registry_entry **entries; /* in order of pid and inode */
