@@ -379,6 +379,7 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 		r = daemon_serve_native(daemon);
 	if (r == 0)
 		r = daemon_serve_push(daemon);
+	daemon_publish_counts(daemon); /* connections that were taken over */
 	if (r == 0)
 		r = daemon_doors_open(daemon);
 	if (r != 0)

@@ -4,8 +4,9 @@
  * Merging devices: all parts are sorted by their identity, and each run of equals becomes a row.
  * Sorting, because a hostile process may declare a thousand devices with made-up ids.
  *
- * Only living processes count into used, buffers and peak. Where processes declare different facts
- * about one device, the one that started first wins, living before dead; others fill gaps.
+ * Only living processes count into used, buffers and peak. Of one user's processes that declare
+ * different facts about a device the one that started first wins, living before dead; others fill
+ * gaps. What two users declare differently is not known: nobody's word is taken for everybody.
  */
 
 #include "model/merge.h"
@@ -79,30 +80,96 @@ static int merge_compare_rows(const void *left, const void *right)
 	return (a->unique_id > b->unique_id) - (a->unique_id < b->unique_id);
 }
 
-static void merge_facts(struct snapshot *snapshot, struct snapshot_device *row,
-			const struct merge_entry *entry)
+/* A fact about a device, from those who declare it. */
+struct merge_word {
+	const struct snapshot_process *by; /* the first; NULL = nobody */
+	bool is_disputed;                  /* another user says otherwise */
+};
+
+struct merge_facts {
+	struct merge_word arch, card, remote, capacity[BOOK_TYPES];
+	const struct snapshot_process *by; /* who declared any of it first */
+	bool is_shared;                    /* another user has declared the device too */
+};
+
+/* Whether to take what @entry's process says; @is_same: it says what is known. */
+static bool merge_hear(struct merge_word *word, const struct merge_entry *entry, bool is_same)
+{
+	if (!word->by) {
+		word->by = entry->process;
+		return true;
+	}
+	if (!is_same && entry->process->alive == word->by->alive &&
+	    entry->process->user_id != word->by->user_id)
+		word->is_disputed = true;
+	return false;
+}
+
+static void merge_text(struct merge_word *word, const struct merge_entry *entry, const char *text,
+		       const char **known)
+{
+	if (text && merge_hear(word, entry, *known && strcmp(*known, text) == 0))
+		*known = text;
+}
+
+static void merge_capacity(struct snapshot *snapshot, struct merge_word *word,
+			   const struct merge_entry *entry, uint32_t type,
+			   struct snapshot_device_memory *memory)
+{
+	uint64_t capacity = entry->part->facts.capacity[type];
+
+	if (!capacity)
+		return;
+	if (memory->capacity && memory->capacity != capacity && entry->process->alive)
+		snapshot_note(snapshot,
+			      "device %" PRIu32 ": pid %" PRIu32 " declares another %s capacity "
+			      "than an earlier process",
+			      entry->part->device, entry->process->pid, types_name(type));
+	if (merge_hear(word, entry, memory->capacity == capacity)) {
+		memory->capacity = capacity;
+		memory->window = entry->part->facts.windows[type];
+	}
+}
+
+static void merge_declared(struct snapshot *snapshot, struct merge_facts *words,
+			   const struct merge_entry *entry, struct snapshot_device *row)
 {
 	const struct snapshot_facts *facts = &entry->part->facts;
 
-	if (!row->arch)
-		row->arch = facts->arch;
-	if (!row->card)
-		row->card = facts->card;
-	row->remote = row->remote || facts->remote;
-	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		uint64_t *capacity = &row->memory[type].capacity;
+	merge_text(&words->arch, entry, facts->arch, &row->arch);
+	merge_text(&words->card, entry, facts->card, &row->card);
+	/* A region tells it too. */
+	if ((facts->declared || facts->remote) &&
+	    merge_hear(&words->remote, entry, row->remote == facts->remote))
+		row->remote = facts->remote;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++)
+		merge_capacity(snapshot, &words->capacity[type], entry, type, &row->memory[type]);
+	if (!facts->declared && !entry->part->summed)
+		return;
+	if (!words->by)
+		words->by = entry->process;
+	else if (words->by->user_id != entry->process->user_id)
+		words->is_shared = true;
+}
 
-		if (*capacity && facts->capacity[type] && *capacity != facts->capacity[type] &&
-		    entry->process->alive)
-			snapshot_note(snapshot,
-				      "device %" PRIu32 ": pid %" PRIu32
-				      " declares another %s capacity "
-				      "than an earlier process",
-				      entry->part->device, entry->process->pid, types_name(type));
-		if (!*capacity) {
-			*capacity = facts->capacity[type];
-			row->memory[type].window = facts->windows[type];
-		}
+/* Takes back what users do not agree on. */
+static void merge_judge(const struct merge_facts *words, struct snapshot_device *row)
+{
+	if (words->arch.is_disputed)
+		row->arch = NULL;
+	if (words->card.is_disputed)
+		row->card = NULL;
+	if (words->remote.is_disputed)
+		row->remote = false;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		if (!words->capacity[type].is_disputed)
+			continue;
+		row->memory[type].capacity = 0;
+		row->memory[type].window = (struct snapshot_window){0};
+	}
+	if (words->by && !words->is_shared) {
+		row->declared_by = words->by->user;
+		row->declarer_id = words->by->user_id;
 	}
 }
 
@@ -125,6 +192,7 @@ static void merge_row(struct snapshot *snapshot, const struct merge_entry *entri
 		      struct snapshot_device *ret_row)
 {
 	struct snapshot_device *row = ret_row;
+	struct merge_facts words = {0};
 	bool open = false;
 
 	*row = (struct snapshot_device){
@@ -138,7 +206,8 @@ static void merge_row(struct snapshot *snapshot, const struct merge_entry *entri
 		const struct snapshot_part *part = entries[i].part;
 
 		row->device = (uint32_t)bits_min(row->device, part->device);
-		merge_facts(snapshot, row, &entries[i]);
+		row->summed += part->summed;
+		merge_declared(snapshot, &words, &entries[i], row);
 		row->stale += entries[i].process->stale;
 		if (!entries[i].process->alive)
 			continue;
@@ -158,6 +227,7 @@ static void merge_row(struct snapshot *snapshot, const struct merge_entry *entri
 		merge_memory(row, part);
 	}
 	row->closed = !open;
+	merge_judge(&words, row);
 }
 
 /* All parts, sorted by identity. */
@@ -232,6 +302,7 @@ static void merge_card(struct snapshot *snapshot, struct snapshot_device *row,
 	if (card->card)
 		row->card = card->card;
 	row->remote = false;
+	row->declared_by = NULL; /* the driver says what it is */
 	row->present = card->condition.state != SNAPSHOT_GONE;
 	row->condition = card->condition;
 	row->closed = row->closed && !card->condition.outside && !card->condition.ended;

@@ -7,6 +7,7 @@
  *	regions	of a process with a book: compared, never counted
  *		of another living process: counted
  *		of one that has exited: shown as stale, never counted
+ *		of one that is not known to have written it: likewise, as a claim
  *	driver	of a process about which nothing else is known: open, untracked
  *
  * What a region reports may be less than what there is: early writers do not see all threads, a
@@ -139,6 +140,7 @@ static int resolve_claim(struct snapshot *snapshot, const struct snapshot_claim 
 		index = added;
 		snapshot->processes[index].books = 0;
 	}
+	snapshot->processes[index].unproven |= claim->process.unproven;
 	if (claim->is_open_only)
 		snapshot->processes[index].is_opener = true;
 	/* A region makes a process tracked, whatever else it has open. */

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "model/cards/condition.h"
+#include "model/cards/declared.h"
 #include "model/cards/join.h"
 #include "model/merge.h"
 #include "model/resolve-claims.h"
@@ -38,6 +39,7 @@ int snapshot_finish(struct snapshot *snapshot)
 	int r;
 
 	stray_frees_take_out(snapshot);
+	declared_refuse(snapshot);
 	join = join_new(snapshot);
 	r = join ? resolve_claims(snapshot, join) : -ENOMEM;
 	if (r < 0)
@@ -47,7 +49,9 @@ int snapshot_finish(struct snapshot *snapshot)
 			snapshot->exact = false;
 	}
 	condition_mark_left(snapshot);
-	r = merge_devices(snapshot, join);
+	r = declared_sum_up(snapshot);
+	if (r == 0)
+		r = merge_devices(snapshot, join);
 	if (r == 0) {
 		resolve_bounds(snapshot);
 		condition_finish(snapshot);

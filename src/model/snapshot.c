@@ -178,7 +178,12 @@ bool snapshot_find_row(const struct snapshot *snapshot, uint32_t process, uint32
 		       uint32_t *ret_row)
 {
 	const struct snapshot_part *part = snapshot_existing_part(snapshot, process, device);
+	const struct snapshot_process *owner = &snapshot->processes[process];
 	uint32_t found = 0;
+
+	/* Behind all others. */
+	if (!part && owner->part_count && owner->parts[owner->part_count - 1].summed)
+		part = &owner->parts[owner->part_count - 1];
 
 	if (part) {
 		*ret_row = part->row;

@@ -118,6 +118,7 @@ enum snapshot_unmatched {
 struct snapshot_part {
 	uint32_t device; /* as the process numbers it */
 	uint32_t row;    /* index into snapshot->devices, once finished */
+	uint32_t summed; /* once finished: devices that it is the sum of; 0 = it is one */
 	bool is_claim;   /* made from a claim, not by the process itself */
 	/* As a daemon, which sees more than we, has joined it; then joined and unmatched are set. */
 	bool is_told;
@@ -160,15 +161,17 @@ struct snapshot_process {
 	const char *source;     /* "book", "socket", "kernel", "tt-metal" (a region), "driver" */
 	bool alive;
 	bool exact;
-	bool stale;       /* exited, and only a region still names it; alive is false */
-	bool untracked;   /* has a device open and reports nothing: its memory is unknown */
-	bool differs;     /* one of its parts differs */
+	bool stale;     /* exited, and only a region still names it; alive is false */
+	bool unproven;  /* stale, but such a process lives: a region claims that it wrote the row */
+	bool untracked; /* has a device open and reports nothing: its memory is unknown */
+	bool differs;   /* one of its parts differs */
 	bool nodes_known; /* its descriptors were searched: claims name all nodes that it has open */
 	const char
 		*visible; /* TT_VISIBLE_DEVICES of its environment; NULL = not set, or not known */
 	bool is_opener;   /* the driver lists it among those that have a device open */
 	uint64_t last_ns;
 	struct book_rejected rejected;
+	size_t capacities_refused; /* once finished: of its devices; see declared.h */
 	uint64_t
 		stray_frees; /* once finished: frees of unknown buffers on devices that nobody has */
 
@@ -277,7 +280,11 @@ struct snapshot_device {
 	const char *arch;
 	const char *card;
 	bool remote;
-	bool by_number; /* no unique id: identified by number only */
+	bool by_number;  /* no unique id: identified by number only */
+	uint32_t summed; /* devices that this row sums up, of one user; 0 = it is one */
+	/* The user whose word all of this is; NULL = the driver has it, or several users agree. */
+	const char *declared_by;
+	uint32_t declarer_id;
 	uint32_t
 		joined; /* the weakest way in which a part was joined to it; enum snapshot_joined */
 	bool is_joined; /* a living process reports memory of it */
@@ -371,7 +378,10 @@ struct snapshot {
 	size_t driver_memory_count, driver_memory_capacity;
 	struct snapshot_left *left;
 	size_t left_count, left_capacity;
-	size_t closed_regions; /* tt-metal regions that no source could read */
+	size_t closed_regions;   /* tt-metal regions that no source could read */
+	size_t regions_left_out; /* of more than are read */
+	size_t capacities_refused;
+	size_t devices_summed; /* in rows for many */
 	const char **notes;
 	size_t note_count, note_capacity;
 	size_t notes_lost;

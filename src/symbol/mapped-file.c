@@ -15,79 +15,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/small-file.h"
+#include "base/time-offsets.h"
 
 #define MAPPED_FILE_GONE " (deleted)" /* the kernel appends this to the name of a deleted file */
-
-static int mapped_file_open(const char *link, int *ret_fd)
-{
-	int fd = open(link, O_PATH | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	*ret_fd = fd;
-	return 0;
-}
-
-/* Whether the process runs the program of that name, even if the file has since been deleted. */
-static bool mapped_file_is_program(const char *link, const char *path)
-{
-	char name[PATH_MAX + sizeof(MAPPED_FILE_GONE)];
-	ssize_t n = readlink(link, name, sizeof(name) - 1);
-	size_t length = strlen(path);
-
-	if (n <= 0)
-		return false;
-	name[n] = '\0';
-	return strncmp(name, path, length) == 0 &&
-	       (!name[length] || strcmp(name + length, MAPPED_FILE_GONE) == 0);
-}
-
-/* The file mapping that contains @base. */
-static int mapped_file_mapping(uint32_t pid, uint64_t base, uint64_t *ret_start, uint64_t *ret_end)
-{
-	CLEANUP_FCLOSE FILE *maps = NULL;
-	CLEANUP_FREE char *line = NULL;
-	size_t size = 0;
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", pid); /* fits */
-	maps = fopen(path, "re");
-	if (!maps)
-		return -errno;
-	for (uint32_t i = 0; i < MAPPED_FILE_MAPS_MAX && getline(&line, &size, maps) > 0; i++) {
-		uint64_t start, end, inode;
-
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %" SCNu64, &start, &end,
-			   &inode) != 3 ||
-		    base < start || base >= end || inode == 0)
-			continue;
-		*ret_start = start;
-		*ret_end = end;
-		return 0;
-	}
-	return -ENOENT;
-}
-
-int mapped_file_look(uint32_t pid, const char *path, uint64_t base, int *ret_fd)
-{
-	uint64_t start = 0, end = 0;
-	char link[96];
-	int r;
-
-	(void)snprintf(link, sizeof(link), "/proc/%" PRIu32 "/exe", pid); /* fits */
-	if (mapped_file_is_program(link, path))
-		return mapped_file_open(link, ret_fd);
-	r = base ? mapped_file_mapping(pid, base, &start, &end) : -ENOENT;
-	if (r < 0)
-		return r;
-	(void)snprintf(link, sizeof(link), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid,
-		       start, end); /* fits */
-	return mapped_file_open(link, ret_fd);
-}
 
 /* A process whose files are opened. */
 struct mapped_process {
@@ -113,11 +48,15 @@ static uint64_t mapped_process_start(const struct mapped_process *process)
 	const char *at = small_file_read(process->folder, "stat", text, sizeof(text)) > 0
 				 ? strrchr(text, ')')
 				 : NULL;
+	struct time_offsets offsets;
 	uint64_t start = 0;
 
 	for (int i = 0; at && i < 20; i++)
 		at = strchr(at + 1, ' ');
-	return at && sscanf(at, " %" SCNu64, &start) == 1 ? start : 0;
+	if (!at || sscanf(at, " %" SCNu64, &start) != 1)
+		return 0;
+	time_offsets_own(&offsets);
+	return time_offsets_ticks(start, offsets.boottime_ns);
 }
 
 static int mapped_process_open(struct mapped_process *process, uint32_t pid, uint64_t start_ticks)
@@ -129,13 +68,117 @@ static int mapped_process_open(struct mapped_process *process, uint32_t pid, uin
 	process->folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (process->folder < 0)
 		return -errno;
-	if (mapped_process_start(process) != start_ticks)
+	if (start_ticks && mapped_process_start(process) != start_ticks)
 		return -ESRCH;
 	process->root = openat(process->folder, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	process->is_elsewhere = fstatat(process->folder, "ns/mnt", &theirs, 0) < 0 ||
 				stat("/proc/self/ns/mnt", &ours) < 0 ||
 				ours.st_ino != theirs.st_ino;
 	return 0;
+}
+
+static int mapped_file_open(const struct mapped_process *process, const char *link, int *ret_fd)
+{
+	int fd = openat(process->folder, link, O_PATH | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+/* Whether the process runs the program of that name, even if the file has since been deleted. */
+static bool mapped_file_is_program(const struct mapped_process *process, const char *path)
+{
+	char name[PATH_MAX + sizeof(MAPPED_FILE_GONE)];
+	ssize_t n = readlinkat(process->folder, "exe", name, sizeof(name) - 1);
+	size_t length = strlen(path);
+
+	if (n <= 0)
+		return false;
+	name[n] = '\0';
+	return strncmp(name, path, length) == 0 &&
+	       (!name[length] || strcmp(name + length, MAPPED_FILE_GONE) == 0);
+}
+
+/* Calls @fn with each line of the list of mappings until it returns true. 0, or -ENOENT: never. */
+static int mapped_file_search(const struct mapped_process *process,
+			      bool (*fn)(void *context, const char *line), void *context)
+{
+	CLEANUP_FCLOSE FILE *maps = small_file_stream(process->folder, "maps");
+	CLEANUP_FREE char *line = NULL;
+	size_t size = 0;
+
+	if (!maps)
+		return -errno;
+	for (uint32_t i = 0; i < MAPPED_FILE_MAPS_MAX && getline(&line, &size, maps) > 0; i++) {
+		if (fn(context, line))
+			return 0;
+	}
+	return -ENOENT;
+}
+
+struct mapped_range {
+	uint64_t base, start, end;
+};
+
+/* Whether it is the file mapping that contains @base. */
+static bool mapped_file_contains(void *context, const char *line)
+{
+	struct mapped_range *range = context;
+	uint64_t inode;
+
+	return sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %" SCNu64, &range->start,
+		      &range->end, &inode) == 3 &&
+	       range->base >= range->start && range->base < range->end && inode != 0;
+}
+
+int mapped_file_look(const struct mapped_file_owner *owner, const char *path, uint64_t base,
+		     int *ret_fd)
+{
+	CLEANUP(mapped_process_close) struct mapped_process process = {.folder = -1, .root = -1};
+	struct mapped_range range = {.base = base};
+	char link[96];
+	int r = mapped_process_open(&process, owner->pid, owner->start_ticks);
+
+	if (r < 0)
+		return r;
+	if (mapped_file_is_program(&process, path))
+		return mapped_file_open(&process, "exe", ret_fd);
+	r = base ? mapped_file_search(&process, mapped_file_contains, &range) : -ENOENT;
+	if (r < 0)
+		return r;
+	(void)snprintf(link, sizeof(link), "map_files/%" PRIx64 "-%" PRIx64, range.start,
+		       range.end); /* fits */
+	return mapped_file_open(&process, link, ret_fd);
+}
+
+static bool mapped_file_is(const struct stat *file, const char *line)
+{
+	unsigned int dev_major, dev_minor;
+	uint64_t inode;
+
+	return sscanf(line, "%*s %*s %*s %x:%x %" SCNu64, &dev_major, &dev_minor, &inode) == 3 &&
+	       inode != 0 && inode == file->st_ino && makedev(dev_major, dev_minor) == file->st_dev;
+}
+
+static bool mapped_file_is_it(void *context, const char *line)
+{
+	return mapped_file_is(context, line);
+}
+
+bool mapped_file_has(const struct mapped_file_owner *owner, uint32_t user, const struct stat *file)
+{
+	CLEANUP(mapped_process_close) struct mapped_process process = {.folder = -1, .root = -1};
+	struct stat wanted = *file, folder;
+
+	if (!owner->start_ticks ||
+	    mapped_process_open(&process, owner->pid, owner->start_ticks) < 0)
+		return false;
+	/* A program with more rights than its user has may map what the user cannot read. */
+	if (fstat(process.folder, &folder) < 0 || folder.st_uid != user)
+		return false;
+	return mapped_file_search(&process, mapped_file_is_it, &wanted) == 0;
 }
 
 /* Cuts off what the kernel appends. Return: whether the file was deleted. */
@@ -180,20 +223,26 @@ static bool mapped_process_program(const struct mapped_process *process, char *r
 	return process->fn(process->context, ret_path, fd);
 }
 
-/* The mapped file itself if we may, else what has its name. */
-static int mapped_process_library(const struct mapped_process *process, const char *range,
-				  const char *path, bool is_gone)
+/* The mapped file itself if we may, else what has its name, if that is it. */
+static int mapped_process_library(const struct mapped_process *process, const char *line,
+				  const char *range, const char *path)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
 			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	CLEANUP_CLOSE int named = -1;
 	char link[64];
+	struct stat file;
 	int fd;
 
 	(void)snprintf(link, sizeof(link), "map_files/%s", range);
 	fd = openat(process->folder, link, O_PATH | O_CLOEXEC);
-	if (fd >= 0 || is_gone || process->root < 0)
+	if (fd >= 0 || !path || process->root < 0)
 		return fd;
-	return (int)syscall(SYS_openat2, process->root, path, &how, sizeof(how));
+	/* The name may lead anywhere by now. */
+	named = (int)syscall(SYS_openat2, process->root, path, &how, sizeof(how));
+	if (named < 0 || fstat(named, &file) < 0 || !mapped_file_is(&file, line))
+		return -1;
+	return cleanup_steal_fd(&named);
 }
 
 static bool mapped_process_is_packaged(const struct mapped_process *process, const char *path)
@@ -223,7 +272,7 @@ static bool mapped_process_line(const struct mapped_process *process, char *line
 	    mapped_process_is_packaged(process, path))
 		return true;
 	(void)snprintf(range, sizeof(range), "%" PRIx64 "-%" PRIx64, start, end); /* fits */
-	fd = mapped_process_library(process, range, path, is_gone);
+	fd = mapped_process_library(process, line, range, is_gone ? NULL : path);
 	if (fd < 0)
 		return true;
 	memcpy(last, path, strlen(path) + 1);

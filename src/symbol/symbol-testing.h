@@ -22,6 +22,9 @@
 /* Runs a command in the test's folder; it must succeed. Without a compiler the case is skipped. */
 void testing_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Lets every user into the test's folder. Where that takes more than its mode the case is skipped. */
+void testing_let_in(void);
+
 /* Writes program.c and program.cc there. */
 void testing_sources(void);
 

@@ -16,16 +16,10 @@
 #include "base/cleanup.h"
 #include "symbol/mapped-file.h"
 #include "symbol/symbolizer.h"
+#include "symbol/user-path.h"
 
 #define OPEN_PATH_SIZE 4096
 #define OPEN_DEBUG "/usr/lib/debug"
-
-static bool open_is_readable(const struct stat *file, uint32_t user)
-{
-	if (user == 0 || file->st_mode & S_IROTH)
-		return true;
-	return file->st_uid == user && file->st_mode & S_IRUSR;
-}
 
 /* The user whose permissions are checked; 0 leaves the check to the kernel. */
 static uint32_t open_user(const struct symbolizer_config *config,
@@ -34,40 +28,41 @@ static uint32_t open_user(const struct symbolizer_config *config,
 	return config->own_rights ? 0 : module->user;
 }
 
-static int open_check(const struct stat *file, uint32_t user)
+static int open_check(int seen, const struct stat *file, uint32_t user)
 {
 	if (!S_ISREG(file->st_mode))
 		return -EINVAL;
 	if ((uint64_t)file->st_size > RESOLVE_FILE_MAX)
 		return -EFBIG;
-	return open_is_readable(file, user) ? 0 : -EACCES;
+	return user_path_check(seen, user, USER_PATH_READ);
 }
 
 /* Paths of a process in another mount namespace are relative to its root. */
 static int open_root(uint32_t pid, int *ret_fd)
 {
-	char path[64];
+	char path[64] = "/";
 
-	if (pid == 0)
-		return 0;
-	(void)snprintf(path, sizeof(path), "/proc/%u/root", pid);
+	if (pid)
+		(void)snprintf(path, sizeof(path), "/proc/%u/root", pid);
 	*ret_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-static int open_look(uint32_t pid, const char *path, int *ret_fd)
+/* @user: whose right to search the folders on the way counts; 0 = ours. */
+static int open_look(uint32_t pid, uint32_t user, const char *path, int *ret_fd)
 {
 	CLEANUP_CLOSE int root = -1;
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+			       .resolve = RESOLVE_NO_MAGICLINKS | RESOLVE_IN_ROOT};
 	int r = open_root(pid, &root);
 
 	if (r < 0)
 		return r;
 	if (path[0] != '/')
 		return -EINVAL;
-	if (root >= 0)
-		how.resolve |= RESOLVE_IN_ROOT;
-	*ret_fd = (int)syscall(SYS_openat2, root >= 0 ? root : AT_FDCWD, path, &how, sizeof(how));
+	if (user)
+		return user_path_open(root, path, user, ret_fd);
+	*ret_fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 	return *ret_fd < 0 ? -errno : 0;
 }
 
@@ -81,7 +76,7 @@ static int open_seen(int seen, uint32_t user, int *ret_fd, struct stat *ret_file
 
 	if (fstat(seen, &file) < 0)
 		return -errno;
-	r = open_check(&file, user);
+	r = open_check(seen, &file, user);
 	if (r < 0)
 		return r;
 	(void)snprintf(number, sizeof(number), "/proc/self/fd/%d", seen);
@@ -96,7 +91,7 @@ static int open_file(uint32_t pid, uint32_t user, const char *path, int *ret_fd,
 		     struct stat *ret_file)
 {
 	CLEANUP_CLOSE int seen = -1;
-	int r = open_look(pid, path, &seen);
+	int r = open_look(pid, user, path, &seen);
 
 	return r < 0 ? r : open_seen(seen, user, ret_fd, ret_file);
 }
@@ -112,6 +107,21 @@ static struct symbolizer_identity open_identity(const struct stat *file)
 	};
 }
 
+/* A file in a folder that is closed to the user, if the process has this very file mapped. */
+static int open_mapped(const struct symbolizer_module *module, int *ret_fd, struct stat *ret_file)
+{
+	const struct mapped_file_owner owner = {module->pid, module->start_ticks};
+	CLEANUP_CLOSE int seen = -1;
+	struct stat file;
+	int r = open_look(module->pid, 0, module->path, &seen);
+
+	if (r < 0)
+		return r;
+	if (fstat(seen, &file) < 0 || !mapped_file_has(&owner, module->user, &file))
+		return -EACCES;
+	return open_seen(seen, module->user, ret_fd, ret_file);
+}
+
 int symbolizer_open_module(const struct symbolizer_config *config,
 			   const struct symbolizer_module *module, int *ret_fd,
 			   struct symbolizer_identity *ret_identity)
@@ -119,6 +129,8 @@ int symbolizer_open_module(const struct symbolizer_config *config,
 	struct stat file;
 	int r = open_file(module->pid, open_user(config, module), module->path, ret_fd, &file);
 
+	if (r == -EACCES && module->pid && open_user(config, module))
+		r = open_mapped(module, ret_fd, &file);
 	if (r == 0)
 		*ret_identity = open_identity(&file);
 	return r;
@@ -141,8 +153,8 @@ int symbolizer_open_loaded(const struct symbolizer_config *config,
 			   struct symbolizer_identity *ret_identity)
 {
 	CLEANUP_CLOSE int seen = -1;
-	int r = module->pid ? mapped_file_look(module->pid, module->path, module->base, &seen)
-			    : -ENOENT;
+	const struct mapped_file_owner owner = {module->pid, module->start_ticks};
+	int r = module->pid ? mapped_file_look(&owner, module->path, module->base, &seen) : -ENOENT;
 
 	return r < 0 ? r : symbolizer_open_held(config, module, seen, ret_fd, ret_identity);
 }

@@ -4,8 +4,8 @@
 /*
  * Opens the files that a book names, on behalf of its owner. The path comes from a process that may
  * lie, and we may read more than that process could. So only regular files are opened, only those
- * whose mode lets the owner of the book read them (unless our own permission is enough), and no
- * path may pass through /proc's magic links into other processes. Other kinds of file are not
+ * that the owner of the book may read (unless our own permission is enough) and may reach by that
+ * path or has mapped, and no path may pass through /proc's magic links into other processes. Other kinds of file are not
  * opened at all: opening a device can have side effects.
  */
 

@@ -63,12 +63,13 @@ struct symbolizer_config {
 
 /* A file that a process had loaded. */
 struct symbolizer_module {
-	const char *path;         /* as seen by that process */
-	uint32_t pid;             /* the path is below its root; 0 = below ours */
-	uint32_t user;            /* must be able to read the file */
-	uint64_t book;            /* to store the answer under; 0 = none */
-	uint64_t base;            /* load address in that process; 0 = not known */
-	bool only_held;           /* the path leads to another file now */
+	const char *path;     /* as seen by that process */
+	uint32_t pid;         /* the path is below its root; 0 = below ours */
+	uint64_t start_ticks; /* of that process; 0 = not known, and what it has mapped neither */
+	uint32_t user;        /* must be able to read the file, and to reach it */
+	uint64_t book;        /* to store the answer under; 0 = none */
+	uint64_t base;        /* load address in that process; 0 = not known */
+	bool only_held;       /* the path leads to another file now */
 	uint32_t build_id_length; /* 0 = not known */
 	uint8_t build_id[RESOLVE_BUILD_ID_MAX];
 };

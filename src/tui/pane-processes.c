@@ -91,7 +91,10 @@ static void processes_devices(const struct model *model, const struct snapshot_p
 static void processes_comm(const struct snapshot_process *process, char *text,
 			   enum grid_style *style)
 {
-	const char *mark = process->alive ? "" : process->stale ? "(stale) " : "(ended) ";
+	const char *mark = process->alive      ? ""
+			   : process->unproven ? "(claim) "
+			   : process->stale    ? "(stale) "
+					       : "(ended) ";
 
 	for (size_t i = 0; process->alive && i < process->part_count; i++) {
 		if (process->parts[i].before_reset)

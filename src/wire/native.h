@@ -83,6 +83,7 @@ _Static_assert(sizeof(struct native_reply) == 32, "reply size");
 #define NATIVE_REGION_VERSION UINT64_C(0xff)
 #define NATIVE_REGION_FULL (UINT64_C(1) << 8)
 #define NATIVE_REGION_PRIVATE (UINT64_C(1) << 9)
+#define NATIVE_REGION_UNPROVEN (UINT64_C(1) << 10) /* nothing proves that the process wrote it */
 
 /* A book and its owner; `parts` devices follow. */
 struct native_process {

@@ -10,6 +10,8 @@
  *	books COUNT		hands over this many copies of the book
  *	source			hands over a copy that claims to be kept by a daemon
  *	descriptors COUNT CHILDREN	this many open files, in this many processes
+ *	module FROM TO		says that its code is in another file
+ *	devices COUNT SEED	declares this many devices with ids and sizes that no card has
  */
 
 #include <errno.h>
@@ -248,6 +250,48 @@ static void descriptors(uint32_t count, uint32_t children)
 		pause();
 }
 
+/* Ids that no card has; those of two seeds differ. */
+static void devices(uint32_t count, uint32_t seed)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct ttmem_device_args args = {
+			.struct_size = sizeof(args),
+			.device = i,
+			.unique_id = (uint64_t)(seed + 1) << 32 | (i + 1),
+			.card = "evilcard",
+		};
+
+		args.memory[TTMEM_DRAM].capacity = UINT64_C(1) << 63;
+		ttmem_device(&args);
+		/* Memory on all would take more room than a book has. */
+		if (i % 64 == 0)
+			ttmem_alloc(i, TTMEM_DRAM, 0x2000, 16, NULL);
+	}
+	ready();
+	for (;;)
+		pause();
+}
+
+/* In the book the code of this program is in another file, whose path has the same length. */
+static void module(const char *from, const char *to)
+{
+	size_t size = from ? strlen(from) : 0, count = 0;
+	uint8_t *at = base;
+
+	while (size && to && strlen(to) == size &&
+	       (at = memmem(at, length - (size_t)(at - base), from, size))) {
+		memcpy(at, to, size);
+		count++;
+	}
+	if (count == 0) {
+		fputs("hostile: no such module\n", stderr);
+		exit(1);
+	}
+	ready();
+	for (;;)
+		pause();
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
@@ -278,5 +322,9 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(mode, "descriptors") == 0)
 		descriptors(number, other);
+	if (strcmp(mode, "devices") == 0)
+		devices(number, other);
+	if (strcmp(mode, "module") == 0 && argc > 3)
+		module(argv[2], argv[3]);
 	return 2;
 }

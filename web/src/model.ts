@@ -65,6 +65,7 @@ export interface Process {
   alive: boolean;
   exact: boolean;
   stale?: boolean; // only a region of tt-metal still lists it
+  claim?: boolean; // stale, but such a process lives: nothing proves that it wrote the row
   untracked?: boolean; // has a device open and reports nothing
   differs?: boolean; // book and region disagree
   devices: Part[];

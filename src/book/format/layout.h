@@ -161,7 +161,7 @@ struct book_header {
 	uint32_t keeper; /* pid that writes the book on its behalf, 0 = none */
 	uint32_t uid;
 	uint32_t euid;
-	uint64_t start_ticks;   /* field 22 of /proc/PID/stat */
+	uint64_t start_ticks;   /* field 22 of /proc/PID/stat, as the owner sees it */
 	uint64_t pid_namespace; /* inode */
 	uint8_t boot_id[16];
 	uint64_t clock_start; /* the clock, CLOCK_MONOTONIC and CLOCK_REALTIME at creation */
@@ -172,7 +172,9 @@ struct book_header {
 	uint32_t cmdline_length;
 	uint32_t carried;   /* for a kept book: how many books came before it */
 	char cmdline[1024]; /* arguments separated by NUL */
-	uint8_t reserved1[856];
+	/* What the owner's time namespace adds to start_ticks and to CLOCK_MONOTONIC, in ns. */
+	int64_t boottime_offset, monotonic_offset;
+	uint8_t reserved1[840];
 
 	/* From here on (offset 2048) the owner writes as long as it lives. */
 	uint32_t state;
@@ -419,6 +421,7 @@ BOOK_ASSERT_AT(book_header, pid, 56);
 BOOK_ASSERT_AT(book_header, start_ticks, 72);
 BOOK_ASSERT_AT(book_header, comm, 128);
 BOOK_ASSERT_AT(book_header, cmdline, 168);
+BOOK_ASSERT_AT(book_header, boottime_offset, 1192);
 BOOK_ASSERT_AT(book_header, state, 2048);
 BOOK_ASSERT_AT(book_header, rejected, 2112);
 BOOK_ASSERT_AT(book_header, incident_count, 2176);

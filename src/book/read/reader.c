@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/time-offsets.h"
 
 #define READER_ARENA_SEGMENT ((uint64_t)BOOK_ARENA_UNITS * BOOK_UNIT)
 #define READER_TRIES 8
@@ -67,6 +68,9 @@ int reader_init(struct reader *reader, struct book_file *file)
 	if (!reader_layout_is_ours(&header))
 		return READER_BAD_LAYOUT;
 	header.cmdline_length = (uint32_t)bits_min(header.cmdline_length, sizeof(header.cmdline));
+	/* From here on both are as the machine's, whatever the owner sees. */
+	header.start_ticks = time_offsets_ticks(header.start_ticks, header.boottime_offset);
+	header.monotonic_start -= (uint64_t)header.monotonic_offset;
 	header.comm[sizeof(header.comm) - 1] = '\0';
 	header.library[sizeof(header.library) - 1] = '\0';
 	*reader = (struct reader){.file = file, .header = header};

@@ -100,6 +100,8 @@ static void writer_write_identity(struct book_header *header,
 	header->uid = identity->uid;
 	header->euid = identity->euid;
 	header->start_ticks = identity->start_ticks;
+	header->boottime_offset = identity->boottime_offset;
+	header->monotonic_offset = identity->monotonic_offset;
 	header->pid_namespace = identity->pid_namespace;
 	memcpy(header->boot_id, identity->boot_id, sizeof(header->boot_id));
 	memcpy(header->comm, identity->comm, sizeof(header->comm));

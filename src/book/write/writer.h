@@ -28,6 +28,7 @@ struct writer_identity {
 	uint32_t euid;
 	uint32_t source; /* enum book_source */
 	uint64_t start_ticks;
+	int64_t boottime_offset, monotonic_offset;
 	uint64_t pid_namespace;
 	uint8_t boot_id[16];
 	char comm[16];

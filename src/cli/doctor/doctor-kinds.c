@@ -211,6 +211,28 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 				 "version 4: the next program that opens the device clears it; "
 				 "before: remove the file from /dev/shm while nobody uses the "
 				 "device, because no program clears it"},
+	[DOCTOR_REGION_CLAIM] =
+		{"region-claim", DOCTOR_WARNING,
+		 "anybody may put a file into /dev/shm that says so; the process does not have it "
+		 "mapped, or you may not look and others than its user can write to it, so it is "
+		 "not counted",
+		 "run this command as root, or ttmemd, to see who has it mapped; else ask the "
+		 "owner "
+		 "of the file, and remove it while nobody uses the device"},
+	[DOCTOR_REGION_MANY] =
+		{"region-many", DOCTOR_WARNING,
+		 "what is in the others is not counted; each user has a share, so one user's "
+		 "files do not hide another's",
+		 "see who owns the files tt_device_*_memory in /dev/shm; each card has one"},
+	[DOCTOR_CAPACITY_REFUSED] =
+		{"capacity-refused", DOCTOR_WARNING,
+		 "no card has so much memory, so these sizes are taken for not declared",
+		 "see what the program gives to ttmem_device()"},
+	[DOCTOR_DEVICES_MANY] =
+		{"devices-many", DOCTOR_WARNING,
+		 "totals are right, but what is beyond the bound is in one row; each user has a "
+		 "bound, so others are shown as always",
+		 "see why its programs declare so many devices that are no cards here"},
 	[DOCTOR_REGION_DIFFERS] =
 		{"region-differs", DOCTOR_WARNING,
 		 "tt-metal and the book disagree about what the process holds; the book is "

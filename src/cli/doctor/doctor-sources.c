@@ -8,7 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <unistd.h>
+#include <stdio.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -18,6 +18,7 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "source/host/driver.h"
+#include "source/host/region-list.h"
 #include "source/host/region.h"
 
 /* Reports the first device on which book and region disagree. */
@@ -153,6 +154,20 @@ static void doctor_tell_stale(struct doctor *doctor, const struct snapshot_proce
 				"no program of this version clears it");
 }
 
+/* A row that a living process is not known to have written. */
+static void doctor_tell_claim(struct doctor *doctor, const struct snapshot_process *process,
+			      const char *shown, const char *size)
+{
+	const struct snapshot_claim *claim = doctor_stale_region(doctor->snapshot, process);
+	char name[64] = "a region";
+
+	if (claim)
+		snprintf(name, sizeof(name), "tt_device_%" PRIu64 "_memory", claim->region);
+	doctor_tell(doctor, DOCTOR_REGION_CLAIM, process->pid, process->user_id,
+		    "%s of user %s claims that this process (%s) has %s", name, process->user,
+		    shown, size);
+}
+
 static void doctor_look_at_claims(struct doctor *doctor)
 {
 	const struct snapshot *snapshot = doctor->snapshot;
@@ -167,7 +182,10 @@ static void doctor_look_at_claims(struct doctor *doctor)
 		text_escape(process->comm, shown, sizeof(shown));
 		if (process->stale) {
 			snapshot_process_totals(process, &bytes, &buffers);
-			doctor_tell_stale(doctor, process, shown, text_size(bytes, size));
+			if (process->unproven)
+				doctor_tell_claim(doctor, process, shown, text_size(bytes, size));
+			else
+				doctor_tell_stale(doctor, process, shown, text_size(bytes, size));
 		}
 		if (process->untracked)
 			doctor_tell(doctor, DOCTOR_DEVICE_UNTRACKED, process->pid, process->user_id,
@@ -177,6 +195,11 @@ static void doctor_look_at_claims(struct doctor *doctor)
 					    : 0);
 		if (process->differs)
 			doctor_tell_difference(doctor, process);
+		if (process->capacities_refused)
+			doctor_tell(doctor, DOCTOR_CAPACITY_REFUSED, process->pid, process->user_id,
+				    "(%s) declares %zu capacit%s that no card has", shown,
+				    process->capacities_refused,
+				    process->capacities_refused == 1 ? "y" : "ies");
 		if (process->alive && snapshot->card_count)
 			doctor_tell_unmatched(doctor, process);
 		doctor_tell_left(doctor, process);
@@ -228,30 +251,42 @@ static void doctor_look_at_cards(struct doctor *doctor)
 	}
 }
 
+static void doctor_look_at_sums(struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->snapshot->device_count; i++) {
+		const struct snapshot_device *device = &doctor->snapshot->devices[i];
+
+		if (device->summed)
+			doctor_tell(doctor, DOCTOR_DEVICES_MANY, 0, 0,
+				    "%" PRIu32 " devices of user %s are summed up in one row",
+				    device->summed, device->declared_by);
+	}
+}
+
 /* Reports which regions cannot be read, and why. */
 static void doctor_look_at_regions(struct doctor *doctor)
 {
 	CLEANUP_CLOSEDIR DIR *listing = opendir(region_folder());
-	const struct dirent *item;
-	size_t count = 0;
+	CLEANUP_FREE struct region_name *names = NULL;
+	size_t left_out = 0;
+	int count = listing ? region_list(listing, doctor->snapshot, &names, &left_out) : 0;
 
-	while (listing && (item = readdir(listing)) && count < REGION_FILES_MAX) {
+	for (int i = 0; i < count; i++) {
 		struct region_file file;
 		struct region region;
-		uint64_t id;
-		int r;
+		int r = region_read(dirfd(listing), names[i].text, &file, &region);
 
-		if (!region_is_name(item->d_name, &id))
-			continue;
-		count++;
-		r = region_read(dirfd(listing), item->d_name, &file, &region);
 		if (r == REGION_CLOSED)
 			doctor_tell(doctor, DOCTOR_REGION_UNREADABLE, 0, 0, "%s/%s %s",
-				    region_folder(), item->d_name, region_strerror(r));
+				    region_folder(), names[i].text, region_strerror(r));
 		else if (r != 0 && r != -ENOENT)
 			doctor_tell(doctor, DOCTOR_REGION_BROKEN, 0, 0, "%s/%s %s", region_folder(),
-				    item->d_name, region_strerror(r));
+				    names[i].text, region_strerror(r));
 	}
+	if (left_out)
+		doctor_tell(doctor, DOCTOR_REGION_MANY, 0, 0,
+			    "%zu of tt-metal's regions in %s are left out", left_out,
+			    region_folder());
 }
 
 void doctor_look_at_sources(struct doctor *doctor)
@@ -263,5 +298,6 @@ void doctor_look_at_sources(struct doctor *doctor)
 	if (doctor->only_pid)
 		return;
 	doctor_look_at_cards(doctor);
+	doctor_look_at_sums(doctor);
 	doctor_look_at_regions(doctor);
 }

@@ -187,8 +187,9 @@ static bool family_is_over(const struct family *family, const struct accept_peer
 /* Whether the process behind a lost connection no longer has its book mapped. */
 static bool family_has_execed(const struct family *family, const struct accept_peer *peer)
 {
-	return proc_has_mapped(&family->proc, peer->pid, peer->book->device, peer->book->inode) ==
-	       0;
+	const struct proc_file file = {.device = peer->book->device, .inode = peer->book->inode};
+
+	return proc_has_mapped(&family->proc, peer->pid, &file, MAPS_BUDGET_ONE, NULL) == 0;
 }
 
 /* Receives a book, or something invalid. True: the peer stays. */

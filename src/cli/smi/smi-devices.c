@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/text.h"
@@ -177,6 +178,8 @@ static const struct smi_mark {
 	{"o", "told by the nodes that its processes have open"},
 	{"n", "taken for the card of the same number"},
 	{"?", "not known which card it is"},
+	{"u", "all that is shown of it is the word of one user"},
+	{"+", "the sum of further devices that one user declares"},
 };
 
 /* A letter for how a device was joined to its card, unless an id says so. */
@@ -194,6 +197,18 @@ static const char *smi_devices_mark(const struct smi_picture *picture,
 	return device->joined == SNAPSHOT_JOINED_NUMBER ? smi_marks[2].letter : "";
 }
 
+/* Whether another user says what it is. Who looks at their own devices knows whose word it is. */
+static const char *smi_devices_word(const struct smi_picture *picture,
+				    const struct snapshot_device *device)
+{
+	if (device->summed)
+		return smi_marks[5].letter;
+	if (!device->declared_by ||
+	    (device->declarer_id == geteuid() && !picture->snapshot->card_count))
+		return "";
+	return smi_marks[4].letter;
+}
+
 /* What the letters mean that are used. */
 static void smi_devices_legend(const struct smi_picture *picture)
 {
@@ -207,9 +222,10 @@ static void smi_devices_legend(const struct smi_picture *picture)
 		for (size_t i = 0; i < snapshot->device_count; i++) {
 			const struct snapshot_device *device = &snapshot->devices[i];
 
-			is_used = is_used || (smi_picture_shows_device(picture, device) &&
-					      strcmp(smi_devices_mark(picture, device),
-						     smi_marks[k].letter) == 0);
+			is_used = is_used ||
+				  (smi_picture_shows_device(picture, device) &&
+				   (*smi_devices_mark(picture, device) == *smi_marks[k].letter ||
+				    *smi_devices_word(picture, device) == *smi_marks[k].letter));
 		}
 		if (!is_used)
 			continue;
@@ -250,22 +266,26 @@ static void smi_devices_name(const struct smi_picture *picture,
 	struct smi_left *first = &ret_lines[0], *second = &ret_lines[1];
 
 	memset(ret_lines, 0, 2 * sizeof(*ret_lines));
-	snprintf(first->number, sizeof(first->number), "%" PRIu32 "%s", device->device,
-		 smi_devices_mark(picture, device));
+	snprintf(first->number, sizeof(first->number), "%" PRIu32 "%s%s", device->device,
+		 device->summed ? "" : smi_devices_mark(picture, device),
+		 smi_devices_word(picture, device));
 	snprintf(first->card, sizeof(first->card), "%s%s%s", device->card ? device->card : "",
 		 device->card && device->arch ? " " : "", device->arch ? device->arch : "");
 	/* One name in full is better than two that are cut. */
 	if (device->card && text_width(first->card) > SMI_CARD)
 		snprintf(first->card, sizeof(first->card), "%s", device->card);
+	if (device->summed)
+		snprintf(first->card, sizeof(first->card), "%" PRIu32 " of %s", device->summed,
+			 device->declared_by);
 	if (!*first->card)
 		snprintf(first->card, sizeof(first->card), "unknown card");
 	smi_devices_sensors(picture, device, ret_lines);
 	if (!picture->is_wide && (*first->sensors || *second->sensors))
 		snprintf(second->card, sizeof(second->card), "%s%s%s", first->sensors,
 			 *first->sensors && *second->sensors ? "  " : "", second->sensors);
-	else if (device->unique_id)
+	else if (device->unique_id && !device->summed)
 		snprintf(second->card, sizeof(second->card), "0x%" PRIx64, device->unique_id);
-	else
+	else if (!device->summed)
 		snprintf(second->card, sizeof(second->card), "(by number)");
 }
 

@@ -134,7 +134,9 @@ static void smi_processes_from(const struct smi_picture *picture, unsigned int w
 		if (width < 8 && strcmp(source, words[i][0]) == 0)
 			source = words[i][1];
 	}
-	if (process->stale)
+	if (process->unproven)
+		source = "claim";
+	else if (process->stale)
 		source = "stale";
 	else if (!process->alive)
 		source = "ended";

@@ -81,6 +81,27 @@ UNIT(facts_of_a_device)
 	snapshot_free(snapshot);
 }
 
+UNIT(no_user_says_for_old_clients_what_a_device_is)
+{
+	struct snapshot *snapshot = atest_snapshot(2);
+	struct legacy_answer answer;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		snapshot->processes[i].user_id = 1000 + i;
+		atest_part(snapshot, i, 3)->facts = (struct snapshot_facts){
+			.declared = true,
+			.arch = i ? "blackhole" : "wormhole_b0",
+			.capacity = {[0] = (12 + UINT64_C(12) * i) << 30},
+			.dram_banks = 12,
+		};
+	}
+	assert(snapshot_finish(snapshot) == 0);
+	legacy_answer_info(snapshot, 3, &answer);
+	assert(answer.available && answer.arch == 0 && answer.total_dram == 0);
+	assert(answer.dram_channels == 0);
+	snapshot_free(snapshot);
+}
+
 /* Old clients declare nothing: what is known about the card comes from its name. */
 UNIT(a_device_that_only_an_old_client_names)
 {

@@ -83,18 +83,26 @@ static uint32_t answer_count(const struct snapshot *snapshot)
 	return count;
 }
 
-/* What processes declared; of two that differ, the larger figure. */
-static void answer_facts(const struct snapshot_facts *facts, struct legacy_answer *answer)
+/*
+ * What a row does not have, of processes that declare what the row shows: it has what the driver
+ * says, and what users agree on.
+ */
+static void answer_facts(const struct snapshot_facts *facts, const struct snapshot_device *row,
+			 struct legacy_answer *answer)
 {
-	uint8_t arch = answer_arch(facts->arch);
+	uint64_t dram = facts->capacity[TYPES_DRAM], l1 = facts->capacity[TYPES_L1];
 
-	answer->total_dram = bits_max(answer->total_dram, facts->capacity[TYPES_DRAM]);
-	answer->total_l1 = bits_max(answer->total_l1, facts->capacity[TYPES_L1]);
-	answer->dram_per_channel = bits_max(answer->dram_per_channel, facts->dram_bank_size);
-	answer->l1_per_core = bits_max(answer->l1_per_core, facts->l1_per_core);
-	answer->dram_channels = (uint32_t)bits_max(answer->dram_channels, facts->dram_banks);
-	if (arch)
-		answer->arch = arch;
+	if (dram && dram == row->memory[TYPES_DRAM].capacity) {
+		answer->total_dram = bits_max(answer->total_dram, dram);
+		answer->dram_per_channel =
+			bits_max(answer->dram_per_channel, facts->dram_bank_size);
+		answer->dram_channels =
+			(uint32_t)bits_max(answer->dram_channels, facts->dram_banks);
+	}
+	if (l1 && l1 == row->memory[TYPES_L1].capacity) {
+		answer->total_l1 = bits_max(answer->total_l1, l1);
+		answer->l1_per_core = bits_max(answer->l1_per_core, facts->l1_per_core);
+	}
 	if (facts->declared || facts->unique_id)
 		answer->available = true;
 }
@@ -153,7 +161,7 @@ void legacy_answer_info(const struct snapshot *snapshot, int32_t device,
 
 		if (!part || !snapshot->processes[i].alive)
 			continue;
-		answer_facts(&part->facts, &answer);
+		answer_facts(&part->facts, &snapshot->devices[part->row], &answer);
 		answer_row(&snapshot->devices[part->row], &answer);
 	}
 	if (!answer.available)

@@ -56,7 +56,8 @@ UNIT(is_a_book_like_any_other)
 	assert(flags >= 0 && (flags & O_ACCMODE) == O_RDONLY);
 	assert(test.book->reader.header.source == BOOK_SOURCE_SOCKET);
 	assert(test.book->reader.header.keeper == (uint32_t)getpid());
-	assert(owner_judge(&test.book->reader.header, test.book->uid, &test.facts) == OWNER_YES);
+	assert(owner_judge(NULL, &test.book->reader.header, test.book->uid, &test.facts) ==
+	       OWNER_YES);
 	writer_alloc(legacy_book_writer(test.keep), 5, &buffer, 0);
 	assert(view_read(&view, &test.book->reader, 5, VIEW_LIVING) == 0);
 	assert(view.live == 1 && view.hot[1].bytes == 2);

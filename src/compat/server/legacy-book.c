@@ -20,6 +20,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/small-file.h"
+#include "base/time-offsets.h"
 #include "book/format/book-clock.h"
 #include "book/write/writer.h"
 #include "compat/server/legacy-budget.h"
@@ -154,6 +155,7 @@ static int keep_write(struct legacy_book *keep, const struct proc *proc,
 		.euid = owner->real_uid,
 		.source = BOOK_SOURCE_SOCKET,
 		.start_ticks = owner->start_ticks,
+		.monotonic_offset = proc_time_offsets()->monotonic_ns,
 		.pid_namespace = owner->pid_namespace,
 		.cmdline = cmdline,
 		.library = "old protocol",
@@ -184,7 +186,7 @@ static void keep_go_on(struct legacy_book *keep, const struct book_header *old)
 	if (old->clock != header->clock || old->clock_start > header->clock_start)
 		return;
 	header->clock_start = old->clock_start;
-	header->monotonic_start = old->monotonic_start;
+	header->monotonic_start = old->monotonic_start + (uint64_t)header->monotonic_offset;
 	header->realtime_start = old->realtime_start;
 }
 

@@ -79,8 +79,7 @@ static void native_list_identity(const struct tracked *tracked, struct native_pr
 	process.pid_namespace = owner->pid_namespace;
 	native_list_field(process.comm, sizeof(process.comm), owner->comm);
 	native_list_field(process.container, sizeof(process.container), tracked->book->container);
-	process.start_ns = proc_start_ns(tracked->start_ticks, clock_ns(CLOCK_BOOTTIME),
-					 clock_ns(CLOCK_REALTIME));
+	process.start_ns = proc_started_ns(tracked->start_ticks);
 	*ret_process = process;
 }
 

@@ -40,7 +40,8 @@ static uint64_t native_regions_facts(const struct snapshot_claim *claim)
 {
 	return (claim->region_version & NATIVE_REGION_VERSION) |
 	       (claim->region_is_full ? NATIVE_REGION_FULL : 0) |
-	       (claim->region_is_private ? NATIVE_REGION_PRIVATE : 0);
+	       (claim->region_is_private ? NATIVE_REGION_PRIVATE : 0) |
+	       (claim->process.unproven ? NATIVE_REGION_UNPROVEN : 0);
 }
 
 static void native_regions_fill(const struct snapshot_claim *claim,

@@ -167,6 +167,7 @@ static void book_search_collect_found(struct book_search *search)
 static enum book_search_verdict book_search_judge(const struct proc *proc,
 						  const struct tracked *tracked)
 {
+	const struct proc_file file = {.device = tracked->device, .inode = tracked->inode};
 	struct proc_facts facts;
 
 	if (proc_read(proc, tracked->pid, &facts) < 0 ||
@@ -175,7 +176,7 @@ static enum book_search_verdict book_search_judge(const struct proc *proc,
 	/* The daemon itself maps the books of old clients, not the process. */
 	if (tracked->source == BOOK_SOURCE_SOCKET)
 		return BOOK_SEARCH_LIVES;
-	return proc_has_mapped(proc, tracked->pid, tracked->device, tracked->inode) == 0
+	return proc_has_mapped(proc, tracked->pid, &file, MAPS_BUDGET_ONE, NULL) == 0
 		       ? BOOK_SEARCH_EXECED
 		       : BOOK_SEARCH_LIVES;
 }

@@ -35,7 +35,7 @@ struct registry {
 	struct registry_config config;
 	struct proc proc;
 	struct namespaces namespaces;
-	uint64_t since; /* CLOCK_MONOTONIC when it was created, that is when the daemon started */
+	uint64_t since; /* proc_monotonic_ns() when it was created: when the daemon started */
 	uint64_t fds_max;
 	struct book_search *search;
 	struct registry_entry **entries; /* in order of pid and inode */

@@ -405,7 +405,7 @@ int registry_new(struct registry **ret_registry, const struct registry_config *c
 	registry->config = *config;
 	registry->proc.root = -1;
 	registry->namespaces.proc.root = -1;
-	registry->since = clock_ns(CLOCK_MONOTONIC);
+	registry->since = proc_monotonic_ns();
 	registry->fds_max = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : UINT64_MAX;
 	(void)pthread_mutex_init(&registry->lock, NULL); /* cannot fail on Linux */
 	registry->judged = calloc(REGISTRY_JUDGED_MAX, sizeof(*registry->judged));

@@ -78,8 +78,8 @@ struct tracked {
 };
 
 /*
- * Takes the book in any case. NULL: no memory. @since: CLOCK_MONOTONIC; books created before it are
- * older. @namespaces: as in source/proc/namespaces.h.
+ * Takes the book in any case. NULL: no memory. @since: proc_monotonic_ns(); books created before it
+ * are older. @namespaces: as in source/proc/namespaces.h.
  */
 struct tracked *tracked_new_consume(struct scan_book *book, uint64_t since, const char *namespaces);
 struct tracked *tracked_ref(struct tracked *tracked);

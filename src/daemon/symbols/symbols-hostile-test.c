@@ -37,6 +37,7 @@ static void begin(uint32_t timeout_ms)
 		.symbolizer = {.debug_folder = "/nowhere", .timeout_ms = timeout_ms}};
 
 	testing_sources();
+	testing_let_in();
 	testing_run("gcc -g -O1 program.c -o program && cp program other");
 	plain = testing_address("program", "at_plain");
 	assert(symbols_new(&symbols, &config) == 0);

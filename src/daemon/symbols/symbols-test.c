@@ -214,6 +214,7 @@ UNIT(users_are_kept_apart)
 	begin_plainly();
 	module = testing_symbolizer_module("program");
 	address = testing_address("program", "at_plain");
+	testing_let_in();
 	testing_run("chmod 755 program");
 	module.user = 1001;
 	assert(symbols_resolve(symbols, &module, address, PATIENCE, &answer) == 0);
@@ -233,9 +234,32 @@ UNIT(files_are_read_with_the_rights_of_the_user)
 	begin_plainly();
 	module = testing_symbolizer_module("program");
 	address = testing_address("program", "at_plain");
+	testing_let_in();
 	testing_run("chmod 700 program");
 	assert(symbols_resolve(symbols, &module, address, PATIENCE, &answer) == 0);
 	module.user = geteuid() + 1001;
+	assert(symbols_resolve(symbols, &module, address, PATIENCE, &answer) == -EACCES);
+	end();
+}
+
+UNIT(files_in_closed_folders_have_no_names)
+{
+	struct symbolizer_module module;
+	uint64_t address;
+
+	begin_plainly();
+	testing_let_in();
+	testing_run("mkdir closed && cp program closed && chmod 755 closed/program && chmod 755 "
+		    "closed");
+	module = testing_symbolizer_module("closed/program");
+	address = testing_address("program", "at_plain");
+	module.user = geteuid() + 1001;
+	assert(symbols_resolve(symbols, &module, address, PATIENCE, &answer) == 0);
+	testing_run("chmod 700 closed");
+	assert(symbols_resolve(symbols, &module, address, PATIENCE, &answer) == -EACCES);
+	/* Nor for a process that does not have it mapped, or is not this user's. */
+	module.pid = (uint32_t)getpid();
+	module.start_ticks = 1;
 	assert(symbols_resolve(symbols, &module, address, PATIENCE, &answer) == -EACCES);
 	end();
 }

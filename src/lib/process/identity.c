@@ -19,6 +19,7 @@
 
 #include "base/bits.h"
 #include "base/small-file.h"
+#include "base/time-offsets.h"
 
 #define IDENTITY_TEXT(x) #x
 #define IDENTITY_VERSION(major, minor, patch) \
@@ -123,6 +124,7 @@ static size_t identity_cmdline(const char *stat_line, pid_t pid, char cmdline[ID
 void identity_read(struct writer_identity *ret_identity, char cmdline[IDENTITY_CMDLINE])
 {
 	static char line[1024]; /* not on the stack, which may be a signal handler's small one */
+	struct time_offsets offsets;
 	uid_t uid, euid, suid;
 	struct stat st;
 
@@ -139,6 +141,9 @@ void identity_read(struct writer_identity *ret_identity, char cmdline[IDENTITY_C
 	(void)small_file_read(AT_FDCWD, "/proc/self/stat", line,
 			      sizeof(line)); /* else it is empty */
 	ret_identity->start_ticks = identity_start_ticks(line);
+	time_offsets_own(&offsets);
+	ret_identity->boottime_offset = offsets.boottime_ns;
+	ret_identity->monotonic_offset = offsets.monotonic_ns;
 	identity_comm(line, ret_identity->comm);
 	ret_identity->cmdline_length = identity_cmdline(line, (pid_t)ret_identity->pid, cmdline);
 	if (stat("/proc/self/ns/pid", &st) == 0)

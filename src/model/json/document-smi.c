@@ -96,6 +96,21 @@ static void document_bank(struct emit *json, const struct snapshot_window *bank)
 	emit_close_object(json);
 }
 
+/* Whose word it is, and for how many devices the row stands. */
+static void document_declarer(struct emit *json, const struct snapshot_device *device)
+{
+	if (device->declared_by) {
+		emit_open_object(json, "declared_by");
+		emit_string(json, "user", device->declared_by);
+		emit_u64(json, "user_id", device->declarer_id);
+		emit_close_object(json);
+	} else {
+		emit_null(json, "declared_by");
+	}
+	if (device->summed)
+		emit_u64(json, "summed", device->summed);
+}
+
 static void document_device(struct emit *json, const struct snapshot_device *device)
 {
 	emit_open_object(json, NULL);
@@ -105,6 +120,7 @@ static void document_device(struct emit *json, const struct snapshot_device *dev
 	emit_string(json, "card", device->card);
 	emit_bool(json, "remote", device->remote);
 	emit_bool(json, "by_number", device->by_number);
+	document_declarer(json, device);
 	emit_string(json, "joined", device->is_joined ? join_name(device->joined) : NULL);
 	document_machine(json, device);
 	emit_open_object(json, "memory");
@@ -180,6 +196,8 @@ static void document_part(struct emit *json, const struct snapshot_part *part,
 	emit_u64(json, "device", part->device);
 	document_uid(json, "uid", part->facts.unique_id);
 	emit_string(json, "joined", join_name(part->joined));
+	if (part->summed)
+		emit_u64(json, "summed", part->summed);
 	if (row->present)
 		emit_u64(json, "node", row->number);
 	else
@@ -256,6 +274,7 @@ static void document_process(struct emit *json, const struct snapshot *snapshot,
 	emit_bool(json, "alive", process->alive);
 	emit_bool(json, "exact", process->exact);
 	emit_bool(json, "stale", process->stale);
+	emit_bool(json, "claim", process->unproven);
 	emit_bool(json, "untracked", process->untracked);
 	emit_bool(json, "differs", process->differs);
 	if (counters) {
@@ -311,6 +330,11 @@ void document_smi(struct emit *json, const struct snapshot *snapshot, const stru
 	emit_open_object(json, "totals");
 	emit_u64(json, "bytes", bytes);
 	emit_u64(json, "buffers", buffers);
+	emit_close_object(json);
+	emit_open_object(json, "not_taken");
+	emit_u64(json, "capacities", snapshot->capacities_refused);
+	emit_u64(json, "devices", snapshot->devices_summed);
+	emit_u64(json, "regions", snapshot->regions_left_out);
 	emit_close_object(json);
 	document_close(json, snapshot);
 }

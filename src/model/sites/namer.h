@@ -17,6 +17,7 @@ struct namer_place {
 	const uint8_t *build_id;
 	uint32_t build_id_length; /* 0 = not known */
 	uint32_t pid;             /* whose root the path is relative to, if it lives; 0 = ours */
+	uint64_t start_ticks;     /* of that process; 0 = not known */
 	uint32_t user;            /* who made the book */
 	uint64_t book;            /* identifies the book: results are not shared between books */
 	uint64_t address;         /* as in the file; inside the call instruction */

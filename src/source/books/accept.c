@@ -126,7 +126,7 @@ static int accept_check_owner(const struct accept_peer *peer, const struct proc 
 	 */
 	if (proc_read(proc, peer->pid, &facts) < 0)
 		return book->uid == peer->uid ? 0 : ACCEPT_NOT_THE_OWNER;
-	if (owner_judge(&book->reader.header, book->uid, &facts) != OWNER_YES)
+	if (owner_judge(proc, &book->reader.header, book->uid, &facts) != OWNER_YES)
 		return ACCEPT_NOT_THE_OWNER;
 	book->owner = facts;
 	proc_container(proc, peer->pid, book->container);

@@ -38,10 +38,13 @@ void book_timebase(const struct scan_book *book, struct timebase *ret_timebase)
 	const struct book_header *header = &book->reader.header;
 	struct timebase_now now = {
 		.stamp = book_clock_read(header->clock),
-		.monotonic = clock_ns(CLOCK_MONOTONIC),
+		.monotonic = proc_monotonic_ns(),
 		.realtime = clock_ns(CLOCK_REALTIME),
 	};
 
+	/* The other clocks are the same in all time namespaces. */
+	if (header->clock == BOOK_CLOCK_MONOTONIC)
+		now.stamp = now.monotonic + (uint64_t)header->monotonic_offset;
 	timebase_init(ret_timebase, header, &now);
 }
 
@@ -61,8 +64,7 @@ int book_add_process(const struct scan_book *book, struct snapshot *snapshot, ui
 		.pid = owner->pid,
 		.ns_pid = owner->ns_pid,
 		.start_ticks = owner->start_ticks,
-		.start_ns = proc_start_ns(owner->start_ticks, clock_ns(CLOCK_BOOTTIME),
-					  clock_ns(CLOCK_REALTIME)),
+		.start_ns = proc_started_ns(owner->start_ticks),
 		.comm = snapshot_text(snapshot, owner->comm,
 				      strnlen(owner->comm, sizeof(owner->comm))),
 		.user_id = owner->real_uid,

@@ -131,6 +131,7 @@ bool book_place(const struct scan_book *book, const struct book_frame *frame,
 		.build_id_length =
 			(uint32_t)bits_min(module->build_id_length, sizeof(module->build_id)),
 		.pid = book->alive ? book->owner.pid : 0,
+		.start_ticks = book->alive ? book->owner.start_ticks : 0,
 		.base = module->base,
 		.user = book_maker(book),
 		.book = scan_book_number(book->device, book->inode, book->owner.start_ticks),

@@ -222,7 +222,7 @@ static int scan_candidate(void *context, uint32_t pid, int folder, const char *n
 	}
 	if (!visit->facts.pid && proc_read(&scan->proc, pid, &visit->facts) < 0)
 		return 1; /* it is exiting */
-	switch (owner_judge(&book->reader.header, book->uid, &visit->facts)) {
+	switch (owner_judge(&scan->proc, &book->reader.header, book->uid, &visit->facts)) {
 	case OWNER_YES:
 		book->owner_found = true;
 		scan_own(scan, book, &visit->facts);
@@ -262,9 +262,15 @@ static int scan_process(struct scan *scan, uint32_t pid)
  * A book whose owner does not hold it is alive if the owner has it mapped: exec ends an address
  * space.
  */
-static bool scan_is_mapped(struct scan *scan, const struct scan_book *book, uint32_t pid)
+static int scan_mapped(struct scan *scan, const struct scan_book *book, uint32_t pid)
 {
-	return proc_has_mapped(&scan->proc, pid, book->device, book->inode) != 0;
+	const struct proc_file file = {.device = book->device, .inode = book->inode};
+	uint64_t key = maps_budget_key(book->uid, 0);
+	size_t left = maps_budget_left(&scan->maps_budget, key), bytes = 0;
+	int r = left ? proc_has_mapped(&scan->proc, pid, &file, left, &bytes) : -EFBIG;
+
+	maps_budget_spend(&scan->maps_budget, key, bytes);
+	return r;
 }
 
 /* Looks for the owner among all processes. False: the book is forged. */
@@ -274,12 +280,12 @@ static bool scan_settle(struct scan *scan, struct scan_book *book, const struct 
 	const struct book_header *header = &book->reader.header;
 
 	for (size_t i = 0; i < count; i++) {
-		switch (owner_judge(header, book->uid, &all[i])) {
+		switch (owner_judge(&scan->proc, header, book->uid, &all[i])) {
 		case OWNER_YES:
 			scan_own(scan, book, &all[i]);
 			/* The daemon holds an old client's book on its behalf. */
 			book->alive = book->alive && (header->source == BOOK_SOURCE_SOCKET ||
-						      scan_is_mapped(scan, book, all[i].pid));
+						      scan_mapped(scan, book, all[i].pid) != 0);
 			return true;
 		case OWNER_FORGED:
 			return false;
@@ -354,17 +360,19 @@ static int scan_settle_all(struct scan *scan)
 static bool scan_goes_on(struct scan *scan, const struct scan_book *book)
 {
 	struct proc_facts facts;
+	int mapped;
 
+	if (!book->alive || proc_read(&scan->proc, book->owner.pid, &facts) < 0 ||
+	    proc_is_over(&scan->proc, &facts))
+		return false;
 	/* We may not be allowed to see its mappings; it must suffice that the process is alive. */
 	if (book->handed)
-		return book->alive && proc_read(&scan->proc, book->owner.pid, &facts) == 0 &&
-		       facts.start_ticks == book->owner.start_ticks &&
-		       !proc_is_over(&scan->proc, &facts);
-	return book->alive && !book->refused &&
-	       proc_read(&scan->proc, book->owner.pid, &facts) == 0 &&
-	       owner_judge(&book->reader.header, book->uid, &facts) == OWNER_YES &&
-	       !proc_is_over(&scan->proc, &facts) &&
-	       proc_has_mapped(&scan->proc, book->owner.pid, book->device, book->inode) == 1;
+		return facts.start_ticks == book->owner.start_ticks;
+	if (book->refused ||
+	    owner_judge(&scan->proc, &book->reader.header, book->uid, &facts) != OWNER_YES)
+		return false;
+	mapped = scan_mapped(scan, book, book->owner.pid);
+	return mapped == 1 || mapped == -EFBIG;
 }
 
 /* Drops what the last pass did not find, and forgets what it refused. */
@@ -487,6 +495,7 @@ int scan_run(struct scan *scan)
 
 	scan_sweep(scan);
 	scan->pass++;
+	scan->maps_budget = (struct maps_budget){0};
 	listing = proc_list(&scan->proc, ".");
 	if (!listing)
 		return -errno;

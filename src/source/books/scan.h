@@ -19,6 +19,7 @@
 #include "book/read/backing.h"
 #include "book/read/reader.h"
 #include "source/books/totals-cache.h"
+#include "source/proc/maps-budget.h"
 #include "source/proc/proc.h"
 
 /* Limits on what one process can make us do. */
@@ -67,6 +68,7 @@ struct scan {
 	struct scan_book **books;
 	size_t count, capacity;
 	uint64_t pass;
+	struct maps_budget maps_budget; /* of this pass, by who made the book */
 
 	/* Of the last pass. */
 	struct scan_refused refused[SCAN_REFUSED_MAX];

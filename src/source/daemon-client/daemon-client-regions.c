@@ -37,6 +37,8 @@ static int daemon_client_regions_add(struct snapshot *snapshot, const struct nat
 			    .alive = told->flags & NATIVE_ALIVE,
 			    .exact = true,
 			    .stale = !(told->flags & NATIVE_ALIVE),
+			    .unproven = !(told->flags & NATIVE_ALIVE) &&
+					told->book_inode & NATIVE_REGION_UNPROVEN,
 			    .last_ns = told->last_ns},
 		.device = part->device,
 		.facts = {.remote = part->flags & NATIVE_REMOTE,

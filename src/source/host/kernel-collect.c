@@ -115,8 +115,7 @@ static int kernel_add_process(struct kernel_collecting *collecting,
 	proc_user_name(facts.real_uid, user, sizeof(user));
 	process.ns_pid = facts.ns_pid;
 	process.start_ticks = facts.start_ticks;
-	process.start_ns = proc_start_ns(facts.start_ticks, clock_ns(CLOCK_BOOTTIME),
-					 clock_ns(CLOCK_REALTIME));
+	process.start_ns = proc_started_ns(facts.start_ticks);
 	process.user_id = facts.real_uid;
 	process.maker_id = holder->uid;
 	process.source = "kernel";

@@ -4,11 +4,12 @@
  * Reads regions, and decides which rows to trust. A row of a region names a process by its pid
  * alone, and pids are reused and differ between namespaces. So it counts only for a process that
  * can have written it:
- * - it is alive and started before the row was last written;
+ * - it is alive, has that pid in its own namespace, and started before the row was last written;
  * - it has the region mapped, as every writer has;
- * - where its mappings are not visible: it is run by the owner of the region, or others can write
- *   to the region too.
- * Everything else was left by exited processes: shown as stale, never counted.
+ * - where its mappings are not visible: it is run by the owner of the region, and nobody else can
+ *   write to the region.
+ * If there is a process of that pid that fails the last two, the row is a claim: whoever may write
+ * to the file says so. Everything else was left by exited processes. Both are shown, never counted.
  */
 
 #include "source/host/region.h"
@@ -27,12 +28,13 @@
 #include "base/clock.h"
 #include "base/small-file.h"
 #include "base/text.h"
+#include "base/time-offsets.h"
 #include "model/snapshot.h"
 #include "source/host/region-excess.h"
+#include "source/host/region-list.h"
 #include "source/proc/pid-cache.h"
 
 #define REGION_SLACK_NS NS_PER_S /* start times are in ticks, clocks are read one by one */
-#define REGION_NAME_MAX 64u
 
 /* An older change was not made by a writer that is about to change its row as well. */
 #define REGION_QUIET_NS NS_PER_S
@@ -155,54 +157,87 @@ static size_t region_index(const struct region_round *round, const struct region
 	return (size_t)(entry - round->entries);
 }
 
-/* Whether the process that was found can have written the row. */
-static bool region_believes(const struct region_round *round, const struct region_entry *entry,
-			    const struct proc_facts *facts, uint64_t start_ns, uint64_t when)
-{
-	const struct region_file *file = &entry->file;
-	int mapped;
+/* Whose row it is, and when it was written. */
+struct region_owner {
+	struct snapshot_process process;
+	uint64_t when;
+	bool is_claimed; /* there is such a process, and nothing proves that it wrote the row */
+};
 
-	if (when && start_ns > when + REGION_SLACK_NS)
-		return false;
-	mapped = pid_cache_has_mapped(round->pid_cache, facts->pid, region_index(round, entry));
-	if (mapped >= 0)
-		return mapped == 1;
-	if (facts->real_uid == file->user || facts->saved_uid == file->user)
+/*
+ * Whether the process that was found started before the row was written. In a time namespace the
+ * writer's clock differs from ours.
+ */
+static bool region_is_older(const struct region_round *round, const struct proc_facts *facts,
+			    uint64_t stamp, struct region_owner *owner)
+{
+	uint64_t start_ns = owner->process.start_ns;
+	struct time_offsets offsets;
+
+	owner->when = region_when(round, stamp);
+	if (stamp == 0 || (owner->when && start_ns <= owner->when + REGION_SLACK_NS))
 		return true;
-	/*
-	 * We may not be allowed to see its mappings: then a region that many share is trusted. Not
-	 * so if there are too many, which a stranger can bring about.
-	 */
-	return !file->is_private && mapped != -EFBIG;
+	if (proc_offsets_of(pid_cache_proc(round->pid_cache), facts->pid, &offsets))
+		owner->when = region_when(round, stamp - (uint64_t)offsets.monotonic_ns);
+	return !owner->when || start_ns <= owner->when + REGION_SLACK_NS;
 }
 
-/* Finds the process of a row. Returns 0, -ESRCH if it has exited, or -ENOMEM. */
-static int region_owner(const struct region_round *round, const struct region_entry *entry,
-			const struct region_process *row, struct snapshot_process *ret_process)
+/* Whether a process that has the pid of the row, and is as old, can have written it. */
+static bool region_believes(const struct region_round *round, const struct region_entry *entry,
+			    const struct proc_facts *facts)
 {
-	uint64_t when = region_when(round, row->stamp);
-	struct snapshot_process process;
-	struct proc_facts facts;
-	int r = pid_cache_find(round->pid_cache, row->pid, &facts, &process);
+	const struct region_file *file = &entry->file;
+	int mapped = pid_cache_has_mapped(round->pid_cache, facts->pid, region_index(round, entry));
 
-	if (r == 0 && !region_believes(round, entry, &facts, process.start_ns, when))
+	if (mapped >= 0)
+		return mapped == 1;
+	/* We may not look: then only this user can have written it, for a process of theirs. */
+	return file->is_private &&
+	       (facts->real_uid == file->user || facts->saved_uid == file->user);
+}
+
+/*
+ * Finds the process of a row. Returns 0, -ESRCH if it has exited or is only claimed, or -ENOMEM.
+ * As a container's pid, the number can stand for several processes: then only a mapping tells.
+ */
+static int region_find(const struct region_round *round, const struct region_entry *entry,
+		       const struct region_process *row, struct region_owner *ret_owner)
+{
+	struct region_owner owner = {0};
+	struct proc_facts facts;
+	int r = pid_cache_find(round->pid_cache, row->pid, &facts, &owner.process);
+
+	if (r == 0 &&
+	    (facts.ns_pid != row->pid || !region_is_older(round, &facts, row->stamp, &owner))) {
 		r = -ESRCH;
-	if (r == -ESRCH)
+	} else if (r == 0 && !region_believes(round, entry, &facts)) {
+		owner.is_claimed = true;
+		r = -ESRCH;
+	}
+	if (r == -ESRCH) {
 		r = pid_cache_find_inside(round->pid_cache, row->pid, region_index(round, entry),
-					  &facts, &process);
-	if (r == 0)
-		*ret_process = process;
+					  &facts, &owner.process);
+		if (r == 0)
+			(void)region_is_older(round, &facts, row->stamp, &owner); /* for the time */
+	}
+	if (r == -EACCES) {
+		owner.is_claimed = true;
+		r = -ESRCH;
+	}
+	*ret_owner = owner;
 	return r;
 }
 
-static int region_dead(const struct region_round *round, const struct region_file *file,
-		       const struct region_process *row, struct snapshot_process *ret_process)
+/* A row that no process is known to have written: it is the word of the file's owner. */
+static int region_disown(const struct region_round *round, const struct region_file *file,
+			 const struct region_process *row, struct region_owner *owner)
 {
 	struct snapshot *snapshot = round->snapshot;
 	char user[64];
 
 	proc_user_name(file->user, user, sizeof(user));
-	*ret_process = (struct snapshot_process){
+	owner->when = region_when(round, row->stamp);
+	owner->process = (struct snapshot_process){
 		.pid = row->pid,
 		.ns_pid = row->pid,
 		.comm = snapshot_text(snapshot, row->name, strnlen(row->name, REGION_NAME)),
@@ -211,8 +246,9 @@ static int region_dead(const struct region_round *round, const struct region_fil
 		.maker_id = file->user,
 		.exact = true,
 		.stale = true,
+		.unproven = owner->is_claimed,
 	};
-	return ret_process->comm && ret_process->user ? 0 : -ENOMEM;
+	return owner->process.comm && owner->process.user ? 0 : -ENOMEM;
 }
 
 /* The card of the region's device, if the driver knows it. */
@@ -232,19 +268,19 @@ static const struct snapshot_card *region_card(const struct region_round *round,
 }
 
 static int region_claim(struct region_round *round, const struct region_entry *entry,
-			const struct region_process *row, const struct snapshot_process *process)
+			const struct region_process *row, const struct region_owner *owner)
 {
 	const struct region *region = &entry->region;
 	const struct snapshot_card *card = region_card(round, region);
 	struct snapshot_claim claim = {
-		.process = *process,
+		.process = owner->process,
 		.device = region->device,
 		.facts = {.remote = region->remote,
 			  .unique_id = region->id,
 			  .arch = card ? card->arch : NULL,
 			  .card = card ? card->card : NULL},
 		.types = region->types,
-		.last_ns = region_when(round, row->stamp),
+		.last_ns = owner->when,
 		.bound = region->version < REGION_VERSION_ALL ? SNAPSHOT_AT_LEAST : SNAPSHOT_EXACT,
 		.region = region->id,
 		.region_version = region->version,
@@ -299,13 +335,13 @@ static int region_rows(struct region_round *round, const struct region_entry *en
 
 	for (uint32_t i = 0; r == 0 && i < region->process_count; i++) {
 		const struct region_process *row = &region->processes[i];
-		struct snapshot_process process;
+		struct region_owner owner;
 
-		r = region_owner(round, entry, row, &process);
+		r = region_find(round, entry, row, &owner);
 		if (r == -ESRCH)
-			r = region_dead(round, &entry->file, row, &process);
+			r = region_disown(round, &entry->file, row, &owner);
 		if (r == 0)
-			r = region_claim(round, entry, row, &process);
+			r = region_claim(round, entry, row, &owner);
 	}
 	region_note(round, entry);
 	return r == -ENOBUFS ? 0 : r;
@@ -323,32 +359,37 @@ static int region_compare(const void *left, const void *right)
 }
 
 /* Reads all of them first: the mappings of a process are searched for all at once. */
-static void region_read_all(struct region_round *round, DIR *listing)
+static int region_read_all(struct region_round *round, DIR *listing)
 {
-	const struct dirent *item;
-	uint64_t id;
+	CLEANUP_FREE struct region_name *names = NULL;
+	size_t left_out = 0;
+	int count = region_list(listing, round->snapshot, &names, &left_out);
 
-	while ((item = readdir(listing))) {
+	if (count < 0)
+		return count;
+	round->entries = calloc((size_t)count + 1, sizeof(*round->entries));
+	if (!round->entries)
+		return -ENOMEM;
+	for (int i = 0; i < count; i++) {
 		struct region_entry *entry = &round->entries[round->count];
 
-		if (!region_is_name(item->d_name, &id))
-			continue;
-		if (round->count == REGION_FILES_MAX) {
-			snapshot_note(round->snapshot, "more than %u regions: the rest is left out",
-				      REGION_FILES_MAX);
-			break;
-		}
 		entry->outcome =
-			region_read(dirfd(listing), item->d_name, &entry->file, &entry->region);
+			region_read(round->folder, names[i].text, &entry->file, &entry->region);
 		if (entry->outcome == -ENOENT)
 			continue;
-		memcpy(entry->name, item->d_name,
-		       bits_min(strlen(item->d_name), REGION_NAME_MAX - 1));
+		memcpy(entry->name, names[i].text, sizeof(entry->name));
 		round->readable += entry->outcome == 0;
 		round->count++;
 	}
 	if (round->count > 0)
 		qsort(round->entries, round->count, sizeof(*round->entries), region_compare);
+	round->snapshot->regions_left_out = left_out;
+	if (left_out)
+		snapshot_note(round->snapshot,
+			      "%zu of tt-metal's regions are left out: %u are read, of one user %u "
+			      "at most",
+			      left_out, REGION_FILES_MAX, REGION_OWNER_MAX);
+	return 0;
 }
 
 /* Adds the rows of all that could be read. */
@@ -360,7 +401,8 @@ static int region_add_all(struct region_round *round)
 
 	for (size_t i = 0; i < round->readable; i++)
 		files[i] = (struct proc_file){.device = (dev_t)round->entries[i].file.device,
-					      .inode = (ino_t)round->entries[i].file.inode};
+					      .inode = (ino_t)round->entries[i].file.inode,
+					      .owner = round->entries[i].file.user};
 	pid_cache_set_files(round->pid_cache, files, round->readable);
 	for (size_t i = 0; r == 0 && i < round->readable; i++)
 		r = region_rows(round, &round->entries[i]);
@@ -369,20 +411,25 @@ static int region_add_all(struct region_round *round)
 	if (unread)
 		snapshot_note(round->snapshot,
 			      "%zu process%s: too many mappings to tell which of tt-metal's "
-			      "regions they use; counted only in regions of their own user",
+			      "regions they use; counted only in private ones of their own user",
 			      unread, unread == 1 ? "" : "es");
 	return r;
+}
+
+static void region_cleanup(struct region_round *round)
+{
+	free(round->entries);
 }
 
 int region_collect(struct pid_cache *pid_cache, struct snapshot *snapshot, size_t *ret_closed)
 {
 	CLEANUP_CLOSEDIR DIR *listing = opendir(region_folder());
-	CLEANUP_FREE struct region_entry *entries = NULL;
+	CLEANUP(region_cleanup)
 	struct region_round round = {
 		.pid_cache = pid_cache,
 		.snapshot = snapshot,
 		.realtime = clock_ns(CLOCK_REALTIME),
-		.monotonic = clock_ns(CLOCK_MONOTONIC),
+		.monotonic = proc_monotonic_ns(),
 	};
 	size_t closed = 0;
 	int r;
@@ -390,20 +437,17 @@ int region_collect(struct pid_cache *pid_cache, struct snapshot *snapshot, size_
 	*ret_closed = 0;
 	if (!listing) /* a machine without the folder has no regions */
 		return errno == ENOMEM ? -ENOMEM : 0;
-	entries = calloc(REGION_FILES_MAX + 1, sizeof(*entries));
-	if (!entries)
-		return -ENOMEM;
-	round.entries = entries;
 	round.folder = dirfd(listing);
-	region_read_all(&round, listing);
-	r = region_add_all(&round);
+	r = region_read_all(&round, listing);
+	if (r == 0)
+		r = region_add_all(&round);
 	for (size_t i = round.readable; i < round.count; i++) {
-		if (entries[i].outcome == REGION_CLOSED) {
+		if (round.entries[i].outcome == REGION_CLOSED) {
 			closed++;
 			continue;
 		}
-		snapshot_note(snapshot, "%s/%s %s", region_folder(), entries[i].name,
-			      region_strerror(entries[i].outcome));
+		snapshot_note(snapshot, "%s/%s %s", region_folder(), round.entries[i].name,
+			      region_strerror(round.entries[i].outcome));
 	}
 	*ret_closed = closed;
 	return r;

@@ -23,7 +23,6 @@ struct snapshot;
 #define REGION_VERSION_ALL 4u
 #define REGION_VERSION_CLEARS 4u
 #define REGION_SIZE_MAX 9280u /* of the largest layout; what follows is not part of it */
-#define REGION_FILES_MAX 128u /* anybody may create files there */
 
 enum region_outcome {
 	REGION_UNFINISHED = 1, /* it is being created */

@@ -4,13 +4,39 @@
 
 #include "source/proc/owner.h"
 
+#include <stdbool.h>
+
+#include "base/bits.h"
+#include "base/time-offsets.h"
 #include "book/format/layout.h"
 #include "source/proc/proc.h"
 
-enum owner_verdict owner_judge(const struct book_header *header, uint32_t uid,
+static bool owner_is_near(uint64_t a, uint64_t b, uint64_t slack)
+{
+	return (a > b ? a - b : b - a) <= slack;
+}
+
+static bool owner_started_then(const struct proc *proc, const struct book_header *header,
 			       const struct proc_facts *facts)
 {
-	if (header->pid != facts->ns_pid || header->start_ticks != facts->start_ticks)
+	uint64_t slack = time_offsets_slack(proc_time_offsets()->boottime_ns);
+	struct time_offsets offsets;
+
+	if (owner_is_near(header->start_ticks, facts->start_ticks,
+			  bits_max(slack, time_offsets_slack(header->boottime_offset))))
+		return true;
+	/* Early libraries do not tell what their time namespace adds. */
+	return !header->boottime_offset && proc && proc_offsets_of(proc, facts->pid, &offsets) &&
+	       offsets.boottime_ns &&
+	       owner_is_near(time_offsets_ticks(header->start_ticks, offsets.boottime_ns),
+			     facts->start_ticks,
+			     bits_max(slack, time_offsets_slack(offsets.boottime_ns)));
+}
+
+enum owner_verdict owner_judge(const struct proc *proc, const struct book_header *header,
+			       uint32_t uid, const struct proc_facts *facts)
+{
+	if (header->pid != facts->ns_pid || !owner_started_then(proc, header, facts))
 		return OWNER_NO;
 	/*
 	 * The same pid in two containers that were started in one tick; the namespace is not always

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct book_header;
+struct proc;
 struct proc_facts;
 
 enum owner_verdict {
@@ -20,6 +21,9 @@ enum owner_verdict {
 	OWNER_FORGED = 2, /* that process, but it cannot have created the book */
 };
 
-/* @uid: who created the book's file, its st_uid. */
-enum owner_verdict owner_judge(const struct book_header *header, uint32_t uid,
-			       const struct proc_facts *facts);
+/*
+ * @header: as the reader has it. @uid: who created the book's file, its st_uid. @proc: to look for
+ * what the library did not tell; NULL = not to.
+ */
+enum owner_verdict owner_judge(const struct proc *proc, const struct book_header *header,
+			       uint32_t uid, const struct proc_facts *facts);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "model/snapshot.h"
+#include "source/proc/maps-budget.h"
 
 #define PID_CACHE_PLACES (PID_CACHE_MAX * 2)
 
@@ -22,6 +23,7 @@ struct pid_cache_entry {
 	int result; /* of the lookup */
 	struct proc_facts facts;
 	struct snapshot_process process;
+	bool is_unread;    /* there are too many, at least for one share */
 	bool has_mappings; /* they were read: */
 	int mappings_result;
 	uint64_t mapped[PROC_FILES_MAX / 64]; /* bit per file */
@@ -43,7 +45,7 @@ struct pid_cache {
 	size_t inside_count, inside_capacity;
 	const struct proc_file *files;
 	size_t file_count;
-	size_t mappings_left; /* bytes that may still be read */
+	struct maps_budget budget;
 	size_t unread;
 };
 
@@ -55,7 +57,6 @@ int pid_cache_new(struct pid_cache **ret_cache, const struct proc *proc, struct 
 		return -ENOMEM;
 	pid_cache->proc = proc;
 	pid_cache->snapshot = snapshot;
-	pid_cache->mappings_left = PID_CACHE_MAPS_ALL;
 	pid_cache->places = calloc(PID_CACHE_PLACES, sizeof(*pid_cache->places));
 	if (!pid_cache->places)
 		return -ENOMEM;
@@ -94,8 +95,7 @@ static int pid_cache_describe(struct pid_cache *pid_cache, const struct proc_fac
 		.pid = facts->pid,
 		.ns_pid = facts->ns_pid,
 		.start_ticks = facts->start_ticks,
-		.start_ns = proc_start_ns(facts->start_ticks, clock_ns(CLOCK_BOOTTIME),
-					  clock_ns(CLOCK_REALTIME)),
+		.start_ns = proc_started_ns(facts->start_ticks),
 		.comm = snapshot_text(snapshot, facts->comm,
 				      strnlen(facts->comm, sizeof(facts->comm))),
 		.user_id = facts->real_uid,
@@ -178,20 +178,30 @@ void pid_cache_set_files(struct pid_cache *pid_cache, const struct proc_file *fi
 	pid_cache->file_count = count;
 }
 
-static void pid_cache_read_mappings(struct pid_cache *pid_cache, struct pid_cache_entry *entry)
+/* What is not read because one share is used up may be read for another file. */
+static int pid_cache_read_mappings(struct pid_cache *pid_cache, struct pid_cache_entry *entry,
+				   size_t file)
 {
+	uint64_t key = maps_budget_key(entry->facts.real_uid, pid_cache->files[file].owner);
 	struct proc_mappings search = {
 		.files = pid_cache->files,
 		.count = pid_cache->file_count,
-		.bytes_max = bits_min(PID_CACHE_MAPS_ONE, pid_cache->mappings_left),
+		.bytes_max = maps_budget_left(&pid_cache->budget, key),
 	};
+	int r = -EFBIG;
 
-	entry->has_mappings = true;
-	entry->mappings_result = proc_find_mapped(pid_cache->proc, entry->facts.pid, &search);
-	pid_cache->mappings_left -= bits_min(search.bytes, pid_cache->mappings_left);
-	pid_cache->unread += entry->mappings_result == -EFBIG;
+	if (search.bytes_max > 0)
+		r = proc_find_mapped(pid_cache->proc, entry->facts.pid, &search);
+	maps_budget_spend(&pid_cache->budget, key, search.bytes);
+	if (r == -EFBIG && !entry->is_unread) {
+		entry->is_unread = true;
+		pid_cache->unread++;
+	}
+	entry->has_mappings = r != -EFBIG || search.bytes_max == MAPS_BUDGET_ONE;
+	entry->mappings_result = r;
 	for (size_t i = 0; i < search.count; i++)
 		entry->mapped[i / 64] |= (uint64_t)search.mapped[i] << i % 64;
+	return r;
 }
 
 int pid_cache_has_mapped(struct pid_cache *pid_cache, uint32_t pid, size_t file)
@@ -203,12 +213,10 @@ int pid_cache_has_mapped(struct pid_cache *pid_cache, uint32_t pid, size_t file)
 		r = entry->result;
 	if (r < 0)
 		return r;
-	if (!entry->has_mappings)
-		pid_cache_read_mappings(pid_cache, entry);
+	r = entry->has_mappings ? entry->mappings_result
+				: pid_cache_read_mappings(pid_cache, entry, file);
 	/* A file that was found before the list became too long is mapped. */
-	if (entry->mapped[file / 64] >> file % 64 & 1)
-		return 1;
-	return entry->mappings_result;
+	return entry->mapped[file / 64] >> file % 64 & 1 ? 1 : r;
 }
 
 size_t pid_cache_unread(const struct pid_cache *pid_cache)
@@ -272,6 +280,7 @@ int pid_cache_find_inside(struct pid_cache *pid_cache, uint32_t ns_pid, size_t f
 			  struct proc_facts *ret_facts, struct snapshot_process *ret_process)
 {
 	int r = pid_cache->has_inside ? 0 : pid_cache_list_inside(pid_cache);
+	bool is_hidden = false;
 
 	if (r < 0)
 		return r;
@@ -283,6 +292,7 @@ int pid_cache_find_inside(struct pid_cache *pid_cache, uint32_t ns_pid, size_t f
 		if (r == 1)
 			return pid_cache_find(pid_cache, pid_cache->inside[i].pid, ret_facts,
 					      ret_process);
+		is_hidden = is_hidden || (r < 0 && r != -ESRCH && r != -ENOENT);
 	}
-	return -ESRCH;
+	return is_hidden ? -EACCES : -ESRCH;
 }

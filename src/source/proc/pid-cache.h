@@ -13,13 +13,6 @@
 
 #define PID_CACHE_MAX 65536u
 
-/*
- * Bytes of lists of mappings that are read for one snapshot: of one process and of all. Anybody can
- * start processes with long lists and name them in a region.
- */
-#define PID_CACHE_MAPS_ONE (2u << 20)
-#define PID_CACHE_MAPS_ALL (32u << 20)
-
 struct pid_cache;
 struct snapshot;
 struct snapshot_process;
@@ -40,7 +33,7 @@ int pid_cache_find(struct pid_cache *pid_cache, uint32_t pid, struct proc_facts 
 
 /*
  * The files that pid_cache_has_mapped() is asked about; at most PROC_FILES_MAX, borrowed. All are
- * searched for when the mappings of a process are read, which is done once.
+ * searched for when the mappings of a process are read, which is done once unless there are too many.
  */
 void pid_cache_set_files(struct pid_cache *pid_cache, const struct proc_file *files, size_t count);
 
@@ -55,7 +48,8 @@ size_t pid_cache_unread(const struct pid_cache *pid_cache);
 
 /*
  * Finds the process that has @ns_pid in a namespace below ours and has the file with that index
- * mapped. Returns as pid_cache_find().
+ * mapped. Returns as pid_cache_find(); -EACCES: none is known to have it, but not all mappings are
+ * visible.
  */
 int pid_cache_find_inside(struct pid_cache *pid_cache, uint32_t ns_pid, size_t file,
 			  struct proc_facts *ret_facts, struct snapshot_process *ret_process);

@@ -112,6 +112,7 @@ UNIT(start_times_are_never_in_the_future)
 
 UNIT(facts_of_this_process_are_right)
 {
+	const struct proc_file none = {.device = 0, .inode = 1};
 	struct proc proc;
 	struct proc_facts facts;
 
@@ -120,13 +121,14 @@ UNIT(facts_of_this_process_are_right)
 	assert(facts.pid == (uint32_t)getpid() && facts.real_uid == getuid());
 	assert(facts.start_ticks > 0 && facts.pid_namespace > 0);
 	assert(!proc_is_over(&proc, &facts));
-	assert(proc_has_mapped(&proc, facts.pid, 0, 1) == 0);
+	assert(proc_has_mapped(&proc, facts.pid, &none, SIZE_MAX, NULL) == 0);
 	assert(proc_read(&proc, INT32_MAX, &facts) == -ENOENT);
 	proc_close(&proc);
 }
 
 UNIT(a_zombie_is_over_and_its_mappings_are_gone)
 {
+	const struct proc_file none = {.device = 0, .inode = 1};
 	struct proc_facts facts;
 	struct proc proc;
 	siginfo_t info;
@@ -138,7 +140,7 @@ UNIT(a_zombie_is_over_and_its_mappings_are_gone)
 	assert(proc_open(&proc) == 0);
 	assert(proc_read(&proc, (uint32_t)pid, &facts) == 0);
 	assert(facts.state == 'Z' && proc_is_over(&proc, &facts));
-	assert(proc_has_mapped(&proc, (uint32_t)pid, 0, 1) <= 0);
+	assert(proc_has_mapped(&proc, (uint32_t)pid, &none, SIZE_MAX, NULL) <= 0);
 	assert(waitpid(pid, NULL, 0) == pid);
 	proc_close(&proc);
 }
@@ -179,7 +181,7 @@ static enum owner_verdict judge(uint32_t pid, uint64_t start, uint64_t namespace
 					 .real_uid = 1000,
 					 .saved_uid = 1001};
 
-	return owner_judge(&header, uid, &facts);
+	return owner_judge(NULL, &header, uid, &facts);
 }
 
 UNIT(the_owner_is_verified_with_the_kernel)
@@ -201,4 +203,33 @@ UNIT(another_process_is_not_the_owner)
 UNIT(a_book_of_another_user_is_forged)
 {
 	assert(judge(5, 100, 77, 1002) == OWNER_FORGED);
+}
+
+UNIT(a_process_in_a_time_namespace_is_the_owner)
+{
+	/* Of a library that tells no offset: the start is as the process sees it. */
+	struct book_header header = {.pid = 5, .start_ticks = 10000100};
+	struct proc_facts facts = {.pid = 78, .ns_pid = 5, .start_ticks = 100};
+	struct proc proc;
+	char path[512];
+	FILE *file;
+
+	assert(setenv("TTMEM_PROC_ROOT", unit_dir(), 1) == 0);
+	assert(proc_open(&proc) == 0);
+	assert(owner_judge(&proc, &header, 0, &facts) == OWNER_NO);
+	snprintf(path, sizeof(path), "%s/78", unit_dir());
+	assert(mkdir(path, 0700) == 0);
+	snprintf(path, sizeof(path), "%s/78/timens_offsets", unit_dir());
+	file = fopen(path, "we");
+	fputs("monotonic 0 0\nboottime 100000 0\n", file);
+	assert(fclose(file) == 0);
+	assert(owner_judge(&proc, &header, 0, &facts) == OWNER_YES);
+	header.start_ticks++;
+	assert(owner_judge(&proc, &header, 0, &facts) == OWNER_NO);
+	/* A library that tells it is taken at its word, which the reader has applied. */
+	header.boottime_offset = 5000000000;
+	assert(owner_judge(&proc, &header, 0, &facts) == OWNER_NO);
+	header.start_ticks = 100;
+	assert(owner_judge(&proc, &header, 0, &facts) == OWNER_YES);
+	proc_close(&proc);
 }

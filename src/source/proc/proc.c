@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/small-file.h"
 #include "base/text.h"
+#include "base/time-offsets.h"
 
 #define PROC_PATH 48
 #define PROC_FILE 8192 /* longer than any stat, status or cgroup file worth reading */
@@ -90,6 +91,25 @@ static uint64_t proc_pid_namespace(const struct proc *proc, uint32_t pid)
 	return strtoull(target + 5, NULL, 10);
 }
 
+static pthread_once_t proc_offsets_once = PTHREAD_ONCE_INIT;
+static struct time_offsets proc_own_offsets;
+
+static void proc_read_offsets(void)
+{
+	time_offsets_own(&proc_own_offsets);
+}
+
+const struct time_offsets *proc_time_offsets(void)
+{
+	(void)pthread_once(&proc_offsets_once, proc_read_offsets); /* cannot fail on Linux */
+	return &proc_own_offsets;
+}
+
+uint64_t proc_monotonic_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC) - (uint64_t)proc_time_offsets()->monotonic_ns;
+}
+
 int proc_read(const struct proc *proc, uint32_t pid, struct proc_facts *ret_facts)
 {
 	struct proc_facts facts = {.pid = pid, .ns_pid = pid};
@@ -106,6 +126,7 @@ int proc_read(const struct proc *proc, uint32_t pid, struct proc_facts *ret_fact
 	if (r < 0)
 		return r;
 	facts.pid = pid;
+	facts.start_ticks = time_offsets_ticks(facts.start_ticks, proc_time_offsets()->boottime_ns);
 	facts.pid_namespace = proc_pid_namespace(proc, pid);
 	*ret_facts = facts;
 	return 0;
@@ -119,7 +140,7 @@ uint64_t proc_start_ticks(const struct proc *proc, uint32_t pid)
 	if (proc_file(proc, pid, "stat", text, sizeof(text)) < 0 ||
 	    proc_parse_stat(text, &facts) < 0)
 		return 0;
-	return facts.start_ticks;
+	return time_offsets_ticks(facts.start_ticks, proc_time_offsets()->boottime_ns);
 }
 
 bool proc_is_over(const struct proc *proc, const struct proc_facts *facts)
@@ -191,12 +212,14 @@ int proc_find_mapped(const struct proc *proc, uint32_t pid, struct proc_mappings
 	return search->bytes == 0 && search->count > 0 ? -ESRCH : 0;
 }
 
-int proc_has_mapped(const struct proc *proc, uint32_t pid, dev_t device, ino_t inode)
+int proc_has_mapped(const struct proc *proc, uint32_t pid, const struct proc_file *file,
+		    size_t bytes_max, size_t *ret_bytes)
 {
-	const struct proc_file file = {.device = device, .inode = inode};
-	struct proc_mappings search = {.files = &file, .count = 1, .bytes_max = SIZE_MAX};
+	struct proc_mappings search = {.files = file, .count = 1, .bytes_max = bytes_max};
 	int r = proc_find_mapped(proc, pid, &search);
 
+	if (ret_bytes)
+		*ret_bytes = search.bytes;
 	return r < 0 ? r : search.mapped[0];
 }
 
@@ -221,6 +244,21 @@ uint64_t proc_start_ns(uint64_t start_ticks, uint64_t boottime_now, uint64_t rea
 	if (__builtin_mul_overflow(start_ticks, tick, &age) || age > boottime_now)
 		return realtime_now;
 	return boot + age;
+}
+
+uint64_t proc_started_ns(uint64_t start_ticks)
+{
+	return proc_start_ns(start_ticks,
+			     clock_ns(CLOCK_BOOTTIME) - (uint64_t)proc_time_offsets()->boottime_ns,
+			     clock_ns(CLOCK_REALTIME));
+}
+
+bool proc_offsets_of(const struct proc *proc, uint32_t pid, struct time_offsets *ret_offsets)
+{
+	char path[PROC_PATH];
+
+	snprintf(path, sizeof(path), "%" PRIu32 "/timens_offsets", pid);
+	return time_offsets_read(proc->root, path, ret_offsets) == 0;
 }
 
 /*

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct time_offsets;
+
 struct proc {
 	int root;     /* fd of the folder */
 	bool is_real; /* it is /proc: pids are processes of this machine */
@@ -20,9 +22,9 @@ struct proc {
 
 struct proc_facts {
 	uint32_t pid;
-	uint32_t ns_pid; /* in the innermost pid namespace */
-	uint32_t parent; /* its pid; 0 = outside of our namespace, or none */
-	uint64_t start_ticks;
+	uint32_t ns_pid;        /* in the innermost pid namespace */
+	uint32_t parent;        /* its pid; 0 = outside of our namespace, or none */
+	uint64_t start_ticks;   /* as in the initial time namespace */
 	uint64_t pid_namespace; /* inode, 0 = not visible */
 	uint32_t real_uid;
 	uint32_t saved_uid;
@@ -50,11 +52,12 @@ uint64_t proc_start_ticks(const struct proc *proc, uint32_t pid);
 /* Whether all threads have exited, though the process may not have been reaped yet. */
 bool proc_is_over(const struct proc *proc, const struct proc_facts *facts);
 
-#define PROC_FILES_MAX 128u
+#define PROC_FILES_MAX 256u
 
 struct proc_file {
 	dev_t device;
 	ino_t inode;
+	uint32_t owner; /* whose share pays for the search; see maps-budget.h */
 };
 
 /* Searches the mappings of a process for several files in one reading. */
@@ -69,14 +72,30 @@ struct proc_mappings {
 /* 0 with the results in @search, -EFBIG if the list is too long, another errno if not visible. */
 int proc_find_mapped(const struct proc *proc, uint32_t pid, struct proc_mappings *search);
 
-/* Whether a file is mapped: 1 or 0, or a negative errno if that is not visible. */
-int proc_has_mapped(const struct proc *proc, uint32_t pid, dev_t device, ino_t inode);
+/*
+ * Whether a file is mapped: 1 or 0; -EFBIG if the list has more than @bytes_max, or another negative
+ * errno if that is not visible. @ret_bytes: how much of the list was read; may be NULL.
+ */
+int proc_has_mapped(const struct proc *proc, uint32_t pid, const struct proc_file *file,
+		    size_t bytes_max, size_t *ret_bytes);
 
 /* Id of the container it runs in; empty if none. */
 void proc_container(const struct proc *proc, uint32_t pid, char ret_id[PROC_CONTAINER_SIZE]);
 
 /* Converts a start time to CLOCK_REALTIME, given the current clocks. */
 uint64_t proc_start_ns(uint64_t start_ticks, uint64_t boottime_now, uint64_t realtime_now);
+
+/* The same with the clocks as they are. */
+uint64_t proc_started_ns(uint64_t start_ticks);
+
+/* What our own time namespace adds to clocks and to start times in /proc. */
+const struct time_offsets *proc_time_offsets(void);
+
+/* The same of another process; false if that is not known. */
+bool proc_offsets_of(const struct proc *proc, uint32_t pid, struct time_offsets *ret_offsets);
+
+/* CLOCK_MONOTONIC of the initial time namespace. */
+uint64_t proc_monotonic_ns(void);
 
 /* Name of a user, or the number if there is none. */
 void proc_user_name(uint32_t uid, char *ret_name, size_t size);

@@ -34,11 +34,6 @@ static const struct {
 			      "The most that it should take."},
 };
 
-static size_t metrics_card_count(const struct snapshot *snapshot)
-{
-	return bits_min(snapshot->device_count, METRICS_DEVICES_MAX);
-}
-
 /* Whether the driver has, or had, a card for it. */
 static bool metrics_card_is(const struct snapshot_device *device)
 {
@@ -55,7 +50,7 @@ static void metrics_card_begin(struct exposition *to, const struct snapshot_devi
 static void metrics_card_values(struct exposition *to, const struct snapshot *snapshot,
 				uint32_t sensor, bool is_limit)
 {
-	for (size_t i = 0; i < metrics_card_count(snapshot); i++) {
+	for (size_t i = 0; i < snapshot->device_count; i++) {
 		const struct snapshot_device *device = &snapshot->devices[i];
 		const struct snapshot_telemetry *telemetry =
 			is_limit ? &device->condition.limits : &device->telemetry;
@@ -85,7 +80,7 @@ static void metrics_card_write_clocks(struct exposition *to, const struct snapsh
 
 	exposition_family(to, "ttmem_device_clock_hertz", EXPOSITION_GAUGE, "hertz",
 			  "Its clocks at this moment.");
-	for (size_t i = 0; i < metrics_card_count(snapshot); i++) {
+	for (size_t i = 0; i < snapshot->device_count; i++) {
 		const struct snapshot_device *device = &snapshot->devices[i];
 
 		for (uint32_t k = 0; k < ARRAY_SIZE(clocks); k++) {
@@ -107,7 +102,7 @@ typedef bool metrics_card_value_fn(const struct snapshot_device *device, uint64_
 static void metrics_card_numbers(struct exposition *to, const struct snapshot *snapshot,
 				 metrics_card_value_fn *value)
 {
-	for (size_t i = 0; i < metrics_card_count(snapshot); i++) {
+	for (size_t i = 0; i < snapshot->device_count; i++) {
 		const struct snapshot_device *device = &snapshot->devices[i];
 		uint64_t number = 0;
 
@@ -189,7 +184,7 @@ static void metrics_card_write_info(struct exposition *to, const struct snapshot
 {
 	exposition_family(to, "ttmem_device_info", EXPOSITION_GAUGE, NULL,
 			  "What card it is; always 1.");
-	for (size_t i = 0; i < metrics_card_count(snapshot); i++) {
+	for (size_t i = 0; i < snapshot->device_count; i++) {
 		const struct snapshot_device *device = &snapshot->devices[i];
 		char serial[24] = "";
 
@@ -211,7 +206,7 @@ static void metrics_card_write_states(struct exposition *to, const struct snapsh
 {
 	exposition_family(to, "ttmem_device_state", EXPOSITION_GAUGE, NULL,
 			  "1 for the state that it is in, 0 for the others.");
-	for (size_t i = 0; i < metrics_card_count(snapshot); i++) {
+	for (size_t i = 0; i < snapshot->device_count; i++) {
 		const struct snapshot_device *device = &snapshot->devices[i];
 
 		for (uint32_t state = SNAPSHOT_PRESENT;

@@ -139,7 +139,6 @@ static void metrics_process_rows(struct exposition *to, const struct metrics_pro
 				 bool buffers)
 {
 	const struct snapshot *snapshot = all->snapshot;
-	size_t devices = bits_min(snapshot->device_count, METRICS_DEVICES_MAX);
 
 	for (size_t i = 0; i < all->shown; i++) {
 		const struct snapshot_process *process = &snapshot->processes[all->list[i].index];
@@ -148,7 +147,7 @@ static void metrics_process_rows(struct exposition *to, const struct metrics_pro
 		for (size_t k = 0; k < rows; k++)
 			metrics_process_row(to, snapshot, process, &process->parts[k], buffers);
 	}
-	for (size_t i = 0; i < devices; i++) {
+	for (size_t i = 0; i < snapshot->device_count; i++) {
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 			const struct metrics_other *other = &all->others[i];
 

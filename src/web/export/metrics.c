@@ -38,11 +38,14 @@ static void metrics_devices(struct exposition *to, const struct snapshot *snapsh
 			    bool (*value)(const struct snapshot_device_memory *memory,
 					  uint64_t *ret_value))
 {
-	size_t count = bits_min(snapshot->device_count, METRICS_DEVICES_MAX);
+	size_t others = 0;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < snapshot->device_count; i++) {
 		const struct snapshot_device *device = &snapshot->devices[i];
 
+		/* Those of the driver, and sums, are never crowded out by others. */
+		if (!device->present && !device->summed && others++ >= METRICS_DEVICES_MAX)
+			continue;
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 			uint64_t figure = 0;
 
@@ -159,6 +162,14 @@ static void metrics_write_books(struct exposition *to, const struct snapshot *sn
 		       "Of them, those whose books have only bounds.");
 	exposition_one(to, "ttmem_books_refused", EXPOSITION_COUNTER, health->books_refused,
 		       "Books and offers that were not what they should be.");
+	exposition_one(to, "ttmem_capacities_refused", EXPOSITION_GAUGE,
+		       snapshot->capacities_refused,
+		       "Capacities that processes declare and no card has.");
+	exposition_one(to, "ttmem_devices_summed", EXPOSITION_GAUGE, snapshot->devices_summed,
+		       "Devices that are in no row of their own: their user declares too many.");
+	exposition_one(
+		to, "ttmem_regions_left_out", EXPOSITION_GAUGE, snapshot->regions_left_out,
+		"Regions of tt-metal that are not read: there are too many, or of one user.");
 	exposition_one(to, "ttmem_processes_ended", EXPOSITION_COUNTER, health->ended,
 		       "Tracked processes that have ended.");
 	exposition_one(to, "ttmem_processes_leaked", EXPOSITION_COUNTER, health->leaked,

@@ -16,7 +16,7 @@
 
 #define METRICS_PROCESSES_MAX 1000u  /* with rows of their own, whatever is configured */
 #define METRICS_PROCESS_ROWS_MAX 64u /* devices of one process with rows of their own */
-#define METRICS_DEVICES_MAX 1024u    /* devices with rows of their own */
+#define METRICS_DEVICES_MAX 4096u    /* devices with rows of their own, less the driver's */
 
 struct exposition_origin;
 struct snapshot;

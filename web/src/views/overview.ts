@@ -150,6 +150,7 @@ const COLUMNS: ProcessColumn[] = [
 /** Notes on the figures. */
 function remark(process: Process): string {
   if (process.untracked) return " (not tracked)";
+  if (process.claim) return " (claim)";
   if (process.stale) return " (stale)";
   if (!process.alive) return " (ended)";
   if (process.devices.some((part) => part.stale_after_reset)) return " (stale after reset)";

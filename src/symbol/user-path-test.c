@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Paths as another user may follow them. The kernel, asked as that user, is the judge. */
+
+#include "symbol/user-path.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+
+#define SOMEBODY 54321u
+
+static const char *at(const char *name)
+{
+	static char paths[4][4096];
+	static unsigned int next;
+	char *path = paths[next++ % 4];
+
+	snprintf(path, sizeof(paths[0]), "%s/%s", unit_dir(), name);
+	return path;
+}
+
+static void put(const char *name, mode_t mode)
+{
+	FILE *file = fopen(at(name), "we");
+
+	assert(file && fclose(file) == 0 && chmod(at(name), mode) == 0);
+}
+
+static void folder(const char *name, mode_t mode)
+{
+	assert(mkdir(at(name), 0700) == 0 && chmod(at(name), mode) == 0);
+}
+
+static void begin(void)
+{
+	if (getuid() != 0)
+		unit_skip("needs root to be others");
+	assert(chmod(unit_dir(), 0755) == 0);
+	folder("open", 0755);
+	folder("closed", 0700);
+	put("open/file", 0644);
+	put("closed/file", 0644);
+}
+
+/* Below the test's folder, whose parents may be closed: what is above is not looked at. */
+static int walk(const char *path, uint32_t user)
+{
+	int root = open(unit_dir(), O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	int r = user_path_open(root, path, user, &fd);
+
+	if (r == 0)
+		r = user_path_check(fd, user, USER_PATH_READ);
+	if (fd >= 0)
+		assert(close(fd) == 0);
+	assert(close(root) == 0);
+	return r;
+}
+
+/* What the kernel says to a process of that user whose root is the test's folder. */
+static int real(const char *path, uint32_t user)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		if (chroot(unit_dir()) < 0 || chdir("/") < 0 || setgid(user) < 0 ||
+		    setuid(user) < 0)
+			_exit(100);
+		_exit(open(path, O_RDONLY | O_CLOEXEC) < 0 ? errno : 0);
+	}
+	assert(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	assert(WEXITSTATUS(status) != 100);
+	return -WEXITSTATUS(status);
+}
+
+static void assert_same(const char *path, uint32_t user, int wanted)
+{
+	assert(walk(path, user) == wanted);
+	assert(real(path, user) == wanted);
+}
+
+UNIT(a_closed_folder_closes_what_is_in_it)
+{
+	begin();
+	assert_same("/open/file", SOMEBODY, 0);
+	assert_same("/closed/file", SOMEBODY, -EACCES);
+	assert_same("/closed/file", 0, 0);
+	assert_same("/closed/none", SOMEBODY, -EACCES); /* not even whether it is there */
+	assert_same("/open/none", SOMEBODY, -ENOENT);
+	assert_same("/closed/../open/file", SOMEBODY, -EACCES);
+	assert(chown(at("closed"), SOMEBODY, SOMEBODY) == 0);
+	assert_same("/closed/file", SOMEBODY, 0);
+	/* An owner without rights has none, whatever others have. */
+	assert(chmod(at("closed"), 0077) == 0);
+	assert_same("/closed/file", SOMEBODY, -EACCES);
+}
+
+UNIT(links_lead_where_the_user_may_go)
+{
+	begin();
+	assert(symlink("../closed/file", at("open/relative")) == 0);
+	assert(symlink("/closed/file", at("open/absolute")) == 0);
+	assert(symlink("/open/../open/./file", at("open/fine")) == 0);
+	assert(symlink("../../../../open", at("open/up")) == 0);
+	assert(symlink("loop", at("open/loop")) == 0);
+	assert_same("/open/relative", SOMEBODY, -EACCES);
+	assert_same("/open/absolute", SOMEBODY, -EACCES);
+	assert_same("/open/fine", SOMEBODY, 0);
+	assert_same("/open/up/file", SOMEBODY, 0);
+	assert_same("/open/loop", SOMEBODY, -ELOOP);
+	assert_same("/../../open/file", SOMEBODY, 0);
+}
+
+/* The kernel would let a member of the group in; its members are not known here. */
+UNIT(rights_of_a_group_alone_do_not_count)
+{
+	begin();
+	assert(chmod(at("closed"), 0750) == 0);
+	assert(walk("/closed/file", SOMEBODY) == -EACCES);
+	assert(chmod(at("closed"), 0705) == 0);
+	assert(walk("/closed/file", SOMEBODY) == -EACCES);
+	assert(chmod(at("closed"), 0711) == 0);
+	assert_same("/closed/file", SOMEBODY, 0);
+	assert(chmod(at("closed/file"), 0640) == 0);
+	assert_same("/closed/file", SOMEBODY, -EACCES);
+}
+
+/* With this list somebody is the only one whom the kernel refuses. */
+UNIT(what_has_an_access_control_list_is_the_owners)
+{
+	const struct {
+		uint32_t version;
+		struct {
+			uint16_t tag, rights;
+			uint32_t id;
+		} entries[5];
+	} list = {2,
+		  {{0x01, 7, UINT32_MAX},
+		   {0x02, 0, SOMEBODY},
+		   {0x04, 5, UINT32_MAX},
+		   {0x10, 5, UINT32_MAX},
+		   {0x20, 5, UINT32_MAX}}};
+
+	begin();
+	if (setxattr(at("open"), "system.posix_acl_access", &list, sizeof(list), 0) < 0)
+		unit_skip("no access control lists here");
+	assert_same("/open/file", SOMEBODY, -EACCES);
+	assert(walk("/open/file", SOMEBODY + 1) == -EACCES);
+	assert(chown(at("open"), SOMEBODY, SOMEBODY) == 0);
+	assert_same("/open/file", SOMEBODY, 0);
+}
+
+UNIT(a_path_is_absolute_and_not_too_long)
+{
+	char path[8192];
+
+	begin();
+	assert(walk("open/file", SOMEBODY) == -EINVAL);
+	memset(path, 'x', sizeof(path));
+	path[0] = '/';
+	path[300] = '\0';
+	assert(walk(path, SOMEBODY) == -ENAMETOOLONG);
+	path[300] = 'x';
+	path[sizeof(path) - 1] = '\0';
+	assert(walk(path, SOMEBODY) == -ENAMETOOLONG);
+}
