@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/pthreads.h"
 #include "base/small-file.h"
+#include "base/user-file.h"
 
 #define LOG_WRITER_PIECE 65536u
 #define LOG_WRITER_LINE 4096u /* of log_writer_print(); longer ones are truncated */
@@ -77,9 +78,7 @@ static bool log_writer_tell_gap(struct log_writer *log_writer)
 
 static int log_writer_open_path(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
-
-	return fd < 0 ? -errno : fd;
+	return user_file_open(path, O_APPEND, 0640);
 }
 
 /* If the path cannot be opened, the old file stays in use. */
