@@ -59,7 +59,7 @@ safe_to_load_is_handled(const struct bounds *bounds, uintptr_t at, const sigset_
 
 static bool safe_to_load_is_called_back(void)
 {
-	int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
+	int64_t now = (int64_t)clock_ns_kernel(CLOCK_MONOTONIC);
 
 	if (safe_to_load_first_callback == 0)
 		safe_to_load_first_callback = now;
