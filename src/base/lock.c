@@ -35,7 +35,7 @@
 #define LOCK_STILL_NS UINT64_C(20000000000) /* likewise, however long the sleeps took */
 #define LOCK_NAPS_MAX 20000 /* five minutes of losing to other threads: never hang */
 
-#define LOCK_LOOKS_CALM 100000u  /* two to five seconds, each after LOCK_SPIN_LAST pauses */
+#define LOCK_LOOKS_CALM 30000u   /* one to five seconds, each after LOCK_SPIN_LAST pauses */
 #define LOCK_LOOKS_MAX 10000000u /* five minutes */
 
 static inline void lock_pause(void)

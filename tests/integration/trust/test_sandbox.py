@@ -173,3 +173,10 @@ int main(void)
 def test_freezing_without_tracking_says_so(world, compile_c):
     program = compile_c("#include <ttmem/ttmem.h>\nint main(void) { return -ttmem_freeze(1); }")
     assert subprocess.run([program], env=world.env, timeout=LIMIT).returncode == 61  # ENODATA
+
+
+def test_python_freezes(python):
+    program = "import ttmem; ttmem.alloc(0, 'DRAM', 0x1000, 64); print(ttmem.freeze(100), ttmem.freeze())\n"
+    program += "for i in range(200): ttmem.alloc(0, 'DRAM', 0x2000 + i * 64, 64, str(i))\n"
+    program += "print(ttmem.memory_allocated(0) >= 101 * 64)"
+    assert python.run(program).split() == ["True", "True", "True"]
