@@ -37,7 +37,7 @@ static void check(int is_true, const char *what)
 	if (is_true)
 		return;
 	perror(what);
-	exit(1);
+	_exit(1);
 }
 
 static void install(struct sock_filter *code, size_t count)
@@ -106,6 +106,14 @@ static void forbid(const char *what)
 /* Every kind of call; LIVE buffers stay on device 0, one on device 1. */
 static void report(void)
 {
+	const struct ttmem_alloc_args owned = {
+		.struct_size = sizeof(owned),
+		.device = 1,
+		.type = TTMEM_L1,
+		.address = 0x2000,
+		.size = SIZE,
+		.owner = 5,
+	};
 	struct ttmem_stats stats;
 
 	ttmem_phase_push("sandboxed");
@@ -116,6 +124,10 @@ static void report(void)
 	}
 	ttmem_alloc(1, TTMEM_L1, 0x1000, SIZE, NULL);
 	ttmem_free(1, TTMEM_L1, 0x9999);
+	/* Owners need memory, which there may be none of: then only the second free finds it. */
+	ttmem_alloc_ex(&owned);
+	ttmem_free_all(1, TTMEM_L1, owned.owner);
+	ttmem_free(1, TTMEM_L1, owned.address);
 	ttmem_free(0, TTMEM_DRAM, (19 * LIVE - 1) * SIZE);
 	ttmem_alloc_failed(0, TTMEM_DRAM, 1 << 30, 5);
 	ttmem_mark("done");
