@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import struct
 import subprocess
@@ -256,6 +257,7 @@ class Soak:
         self.daemon.process.wait()
         if self.disk:
             subprocess.run(["umount", "-l", self.disk], check=False)
+        shutil.rmtree(self.daemon.folder, ignore_errors=True)
 
 
 def report(figures, seconds, options, told):
