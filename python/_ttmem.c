@@ -313,6 +313,19 @@ static PyObject *module_stats(PyObject *self, PyObject *const *given, Py_ssize_t
 			     (unsigned long long)stats.frees);
 }
 
+static PyObject *module_freeze(PyObject *self, PyObject *const *given, Py_ssize_t count,
+			       PyObject *names)
+{
+	static const struct module_signature signature = {"freeze", 0, 1, {"buffers"}};
+	PyObject *values[MODULE_ARGUMENTS_MAX];
+	uint64_t buffers = 4096;
+
+	if (!module_gather(&signature, given, count, names, values) ||
+	    (values[0] && !module_number(values[0], "buffers", 0, UINT64_MAX, &buffers)))
+		return NULL;
+	return PyBool_FromLong(ttmem_freeze(buffers) == 0);
+}
+
 static PyObject *module_reset_peak(PyObject *self, PyObject *const *given, Py_ssize_t count,
 				   PyObject *names)
 {
@@ -466,6 +479,11 @@ static PyMethodDef module_methods[] = {
 	 "peaks."},
 	{"_stats", MODULE_NAMED(module_stats),
 	 "_stats(device, type=None)\n--\n\nThe numbers of ttmem.memory_stats()."},
+	{"freeze", MODULE_NAMED(module_freeze),
+	 "freeze(buffers=4096)\n--\n\n"
+	 "Before this process forbids itself system calls: reserve room for that many more\n"
+	 "buffers on each device, then make no system call any more. False: less room, or\n"
+	 "tracking is off."},
 	{"reset_peak", MODULE_NAMED(module_reset_peak),
 	 "reset_peak(device, type=None)\n--\n\n"
 	 "Let the peak start again from what is allocated now, of one type or of all."},

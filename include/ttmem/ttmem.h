@@ -199,6 +199,18 @@ void ttmem_pause(void);
 void ttmem_resume(void);
 
 /*
+ * Before the application forbids itself system calls (seccomp) or the time stamp counter (PR_SET_TSC):
+ * makes the book if there is none yet, reserves room for that many more live buffers on every device that is
+ * declared or has had an event, and from then on no call here makes a system call or reads a clock, in any
+ * thread, nor in children that are forked. Later events have the time of this call; stacks that a thread has
+ * not had before, new devices, threads' numbers and debug logs are left out, and so is what no longer
+ * fits, which is counted as anywhere. A forked child has no book. Cannot be undone. Return: 0, -ENOSPC if
+ * there is less room, -ENODATA if tracking is off, -EBUSY in a signal handler that interrupted a call, in
+ * which case nothing has changed.
+ */
+int ttmem_freeze(uint64_t buffers);
+
+/*
  * The application ends normally: whatever is still live was left behind on purpose or by mistake, but
  * not by a crash. Called automatically at exit; later events still count.
  */

@@ -24,6 +24,7 @@ from ._ttmem import (
     device_close,
     enabled,
     free,
+    freeze,
     mark,
     max_memory_allocated,
     memory_allocated,
@@ -36,7 +37,7 @@ from ._ttmem import (
 __all__ = [
     "CB", "DRAM", "KERNEL", "L1", "L1_SMALL", "SYSTEM_MEMORY", "TRACE", "CommandError", "Stats",
     "Type", "alloc", "alloc_failed", "buffers", "command", "device", "device_close", "enabled",
-    "free", "leaks", "mark", "max_memory_allocated", "memory_allocated", "memory_stats", "phase",
+    "free", "freeze", "leaks", "mark", "max_memory_allocated", "memory_allocated", "memory_stats", "phase",
     "process_phase", "reset_peak", "skip_frames", "snapshot", "version",
 ]  # fmt: skip
 

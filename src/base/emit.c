@@ -39,6 +39,18 @@ static size_t emit_plain(const char *text, size_t length)
 	return n;
 }
 
+/* As JSON writes it: beyond 16 bits as a pair of UTF-16. */
+static void emit_escaped(struct emit *json, uint32_t character)
+{
+	if (character < 0x10000) {
+		fprintf(json->out, "\\u%04" PRIx32, character);
+		return;
+	}
+	character -= 0x10000;
+	fprintf(json->out, "\\u%04" PRIx32 "\\u%04" PRIx32, 0xd800 + (character >> 10),
+		0xdc00 + (character & 0x3ff));
+}
+
 static void emit_text(struct emit *json, const char *text)
 {
 	size_t length = strlen(text);
@@ -54,8 +66,8 @@ static void emit_text(struct emit *json, const char *text)
 			n = text_decode(text, length, &character);
 			if (character == '"' || character == '\\')
 				fprintf(json->out, "\\%c", (char)character);
-			else if (character < 0x20 || character == 0x7f)
-				fprintf(json->out, "\\u%04" PRIx32, character);
+			else if (text_is_harmful(character))
+				emit_escaped(json, character);
 			else if (character == TEXT_REPLACEMENT)
 				emit_word(json, "\xef\xbf\xbd");
 			else

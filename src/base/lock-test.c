@@ -4,10 +4,16 @@
 
 #include "base/lock.h"
 
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/freeze.h"
 #include "base/unit.h"
 
 #define LOCK_THREADS 8u
@@ -100,4 +106,23 @@ UNIT(a_contended_lock_is_not_given_up)
 	lock_drop(&lock);
 	assert(pthread_join(thread, &taken) == 0);
 	assert(taken == &lock);
+}
+
+/* A frozen process spins, and gives up on a holder that never comes back. */
+UNIT(a_frozen_waiter_makes_no_system_call)
+{
+	struct lock lock = LOCK_NULL;
+	pid_t child;
+	int status;
+
+	assert(lock_take(&lock));
+	freeze_set();
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+		syscall(SYS_exit, lock_take(&lock) ? 1 : 42);
+	}
+	assert(waitpid(child, &status, 0) == child);
+	assert(WIFEXITED(status) && WEXITSTATUS(status) == 42);
 }

@@ -33,9 +33,16 @@ static bool is_valid(const char *text)
 
 static bool is_harmless(const char *text)
 {
-	for (; *text; text++) {
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+	size_t length = strlen(text);
+
+	while (length > 0) {
+		uint32_t character;
+		size_t n = text_decode(text, length, &character);
+
+		if (text_is_harmful(character))
 			return false;
+		text += n;
+		length -= n;
 	}
 	return true;
 }
@@ -62,6 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	json = EMIT_INIT(open_memstream(&text, &length));
 	emit_string(&json, NULL, clean);
 	text_put_csv(json.out, clean);
+	text_put_label(json.out, clean);
+	text_put_line(json.out, clean);
 	assert(fclose(json.out) == 0);
 	assert(is_valid(text) && is_harmless(text));
 	free(text);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
+#include "base/emit.h"
 #include "base/unit.h"
 
 static const char *escaped(const char *text)
@@ -95,6 +97,140 @@ UNIT(fit_marks_what_it_cuts)
 	assert(strcmp(result, "a~") == 0);
 	text_fit("abc", 0, result, sizeof(result));
 	assert(strcmp(result, "") == 0);
+}
+
+static void put_json(FILE *out, const char *text)
+{
+	struct emit json = EMIT_INIT(out);
+
+	emit_string(&json, NULL, text);
+}
+
+static void put_fitted(FILE *out, const char *text)
+{
+	char shown[256];
+
+	text_fit(text, 40, shown, sizeof(shown));
+	fputs(shown, out);
+}
+
+/* What an output makes of a text; the caller frees it. */
+static char *put_by(void (*put)(FILE *out, const char *text), const char *text)
+{
+	char *result = NULL;
+	size_t length;
+	FILE *out = open_memstream(&result, &length);
+
+	assert(out);
+	put(out, text);
+	assert(fclose(out) == 0);
+	return result;
+}
+
+static bool has_harmful(const char *text)
+{
+	size_t length = strlen(text);
+
+	while (length > 0) {
+		uint32_t character;
+		size_t n = text_decode(text, length, &character);
+
+		if (text_is_harmful(character))
+			return true;
+		text += n;
+		length -= n;
+	}
+	return false;
+}
+
+/* Every output escapes what any viewer may act on, and keeps the letters around it. */
+UNIT(no_output_contains_a_raw_control)
+{
+	static void (*const puts[])(FILE * out, const char *text) = {
+		text_put, text_put_csv, text_put_line, text_put_label, put_json, put_fitted,
+	};
+	static const char *const hostile[] = {
+		"\x1b",
+		"\x07",
+		"\r",
+		"\n",
+		"\t",
+		"\x7f",
+		"\xc2\x9b",
+		"\xc2\x85",
+		"\xc2\xad",
+		"\xd8\x9c",
+		"\xe2\x80\x8e",
+		"\xe2\x80\x8f",
+		"\xe2\x80\xaa",
+		"\xe2\x80\xab",
+		"\xe2\x80\xac",
+		"\xe2\x80\xad",
+		"\xe2\x80\xae",
+		"\xe2\x81\xa6",
+		"\xe2\x81\xa7",
+		"\xe2\x81\xa8",
+		"\xe2\x81\xa9",
+		"\xe2\x80\xa8",
+		"\xef\xbb\xbf",
+		"\xf3\xa0\x80\x81",
+		/* C1 as a single byte is not UTF-8, but a terminal of Latin-1 would take it. */
+		"\x9b",
+		"\x90",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(puts); i++) {
+		for (size_t k = 0; k < ARRAY_SIZE(hostile); k++) {
+			char text[32], *result;
+
+			snprintf(text, sizeof(text), "left%sright", hostile[k]);
+			result = put_by(puts[i], text);
+			assert(!has_harmful(result) && !strstr(result, text));
+			assert(strstr(result, "left") && strstr(result, "right"));
+			assert(!memchr(result, 0x9b, strlen(result)));
+			free(result);
+		}
+	}
+}
+
+UNIT(a_label_keeps_to_the_escapes_that_prometheus_knows)
+{
+	char *result = put_by(text_put_label, "a\\b\"c\nd\x1b[2J\xe2\x80\xae");
+
+	assert(strcmp(result, "a\\\\b\\\"c\\nd\\\\x1b[2J\\\\u202e") == 0);
+	free(result);
+}
+
+UNIT(a_journal_line_keeps_its_backslashes)
+{
+	char *result = put_by(text_put_line, "a\\x1b\nb\x1b");
+
+	assert(strcmp(result, "a\\x1b b\\x1b") == 0);
+	free(result);
+}
+
+UNIT(json_escapes_pairs)
+{
+	char *result = put_by(put_json, "\xf3\xa0\x80\x81");
+
+	assert(strcmp(result, "\"\\udb40\\udc01\"") == 0);
+	free(result);
+}
+
+UNIT(csv_is_no_formula)
+{
+	static const char *const cells[][2] = {
+		{"=1+1", "\"'=1+1\""}, {"+1", "\"'+1\""},   {"-1", "\"'-1\""},
+		{"@SUM", "\"'@SUM\""}, {"a=1", "a=1"},      {"", ""},
+		{"\t=1", "\\x09=1"},   {"\r=1", "\\x0d=1"}, {"=\"", "\"'=\"\"\""},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cells); i++) {
+		char *result = put_by(text_put_csv, cells[i][0]);
+
+		assert(strcmp(result, cells[i][1]) == 0);
+		free(result);
+	}
 }
 
 UNIT(csv_quotes_what_needs_it)

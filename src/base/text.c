@@ -65,14 +65,24 @@ size_t text_clean(const char *bytes, size_t length, char *ret_text)
 	return (size_t)(to - ret_text);
 }
 
-/* What a terminal may interpret instead of showing it. */
-static bool text_is_harmful(uint32_t character)
+bool text_is_harmful(uint32_t character)
 {
-	return character < 0x20 || (character >= 0x7f && character < 0xa0) ||
-	       (character >= 0x200b && character <= 0x200f) ||
-	       (character >= 0x2028 && character <= 0x202e) ||
-	       (character >= 0x2060 && character <= 0x206f) || character == 0xfeff ||
-	       (character >= 0xe0000 && character <= 0xe0fff);
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+		{0x0000, 0x001f}, {0x007f, 0x009f}, {0x00ad, 0x00ad},   {0x061c, 0x061c},
+		{0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},   {0x2060, 0x206f},
+		{0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe0fff},
+	};
+
+	/* Most text is ASCII. */
+	if (character >= 0x20 && character < 0x7f)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++) {
+		if (character >= ranges[i].first && character <= ranges[i].last)
+			return true;
+	}
+	return false;
 }
 
 /* Columns of one character. Only what names are likely to contain: wide East Asian and emoji. */
@@ -202,14 +212,57 @@ void text_put(FILE *out, const char *text)
 	}
 }
 
+void text_put_line(FILE *out, const char *text)
+{
+	size_t length = strlen(text), columns;
+	char shown[16];
+
+	while (length > 0) {
+		size_t n = text_show(text, length, shown, &columns);
+
+		fputs(*text == '\\' ? "\\" : *text == '\n' || *text == '\r' ? " " : shown, out);
+		text += n;
+		length -= n;
+	}
+}
+
+void text_put_label(FILE *out, const char *text)
+{
+	size_t length = strlen(text), columns;
+	char shown[16];
+
+	while (length > 0) {
+		size_t n = text_show(text, length, shown, &columns);
+
+		if (*text == '\n') {
+			fputs("\\n", out);
+		} else {
+			/* A shown backslash has been doubled already, and one that escapes has not. */
+			if (*text == '"' || (shown[0] == '\\' && *text != '\\'))
+				fputc('\\', out);
+			fputs(shown, out);
+		}
+		text += n;
+		length -= n;
+	}
+}
+
+/* A spreadsheet takes a cell that begins so for a formula, even one in quotes. */
+static bool text_is_formula(const char *text)
+{
+	return *text && strchr("=+-@", *text);
+}
+
 void text_put_csv(FILE *out, const char *text)
 {
 	size_t length = strlen(text), columns;
-	bool quoted = strpbrk(text, "\",") != NULL;
+	bool quoted = strpbrk(text, "\",") != NULL || text_is_formula(text);
 	char shown[16];
 
 	if (quoted)
 		fputc('"', out);
+	if (text_is_formula(text))
+		fputc('\'', out);
 	while (length > 0) {
 		size_t n = text_show(text, length, shown, &columns);
 

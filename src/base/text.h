@@ -5,8 +5,9 @@
  * Text from other processes, and numbers for people.
  *
  * Names may be any bytes. They are made valid UTF-8 once, when they are received (text_clean), and
- * harmless for a terminal when they are shown (text_escape): an escape sequence or a right-to-left
- * override in a buffer's name must not change the viewer's screen.
+ * harmless when they are written (text_escape and the functions below; emit.h for JSON): an escape
+ * sequence or a right-to-left override in a buffer's name must not change the viewer's screen. Which
+ * characters those are is decided in one place, text_is_harmful().
  */
 
 #include <stdbool.h>
@@ -38,6 +39,12 @@ size_t text_decode(const char *bytes, size_t length, uint32_t *ret_character);
 size_t text_clean(const char *bytes, size_t length, char *ret_text);
 
 /*
+ * Whether a viewer may interpret the character instead of showing it: controls of C0 and C1, those that
+ * change the direction, break the line or are invisible. No output contains them raw.
+ */
+bool text_is_harmful(uint32_t character);
+
+/*
  * Makes @text harmless for a terminal: control characters, and those that change the direction or
  * break the line, become \x1b or \u202e, a backslash becomes two. What does not fit is cut. Return:
  * length of the result.
@@ -54,7 +61,16 @@ size_t text_columns(uint32_t character);
 /* Writes @text escaped. */
 void text_put(FILE *out, const char *text);
 
-/* Writes @text as a CSV field: escaped, and quoted if needed. */
+/* Likewise for a line of a journal: a line break becomes a blank, a backslash stays. */
+void text_put_line(FILE *out, const char *text);
+
+/* Likewise for a label of Prometheus between quotes: what is escaped has two backslashes there. */
+void text_put_label(FILE *out, const char *text);
+
+/*
+ * Writes @text as a CSV field: escaped, and quoted if needed. One that begins with "=", "+", "-" or "@"
+ * gets a "'" in front, or a spreadsheet would run it as a formula.
+ */
 void text_put_csv(FILE *out, const char *text);
 
 /* "512 B", "1.5 KiB", "12.0 GiB"; returns @ret_text. */

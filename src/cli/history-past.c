@@ -50,7 +50,7 @@ static char *history_past_list(const json_t *past, const char *key)
 {
 	const json_t *list = json_object_get(past, key);
 
-	return json_is_array(list) ? json_dumps(list, JSON_COMPACT) : NULL;
+	return json_is_array(list) ? json_dumps(list, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 }
 
 /* The daemon did not answer. Where there is none, nothing is missing. */

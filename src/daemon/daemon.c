@@ -18,6 +18,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/user-file.h"
 #include "base/worker.h"
 #include "daemon/custody/keeper.h"
 #include "daemon/custody/tracked-file.h"
@@ -40,7 +41,7 @@
 int daemon_fail(const char *what, const char *which, int r)
 {
 	fprintf(stderr, "ttmemd: %s%s%s: %s\n", what, which ? " " : "", which ? which : "",
-		strerror(-r));
+		user_file_error(r));
 	return 1;
 }
 

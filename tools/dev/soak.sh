@@ -1,6 +1,9 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
+# ./dev soak mixed [MINUTES]: 200 processes of both protocols that come and go, while ttmemd is restarted and its
+# disk fills up; what it says is compared with what each process has written down.
+#
 # ./dev soak [MINUTES]: tests that take too long for every commit. Each suite runs in each kind of build, with
 # TTMEM_SOAK=1, which makes proofs run more rounds; then each fuzzer runs for MINUTES.
 
@@ -39,11 +42,28 @@ soak_builds() {
 	soak asan build-asan unit hostile proof
 }
 
+# As ./dev load does: no other processes in view, and mounts of its own.
+soak_mixed() {
+	need build integration
+	build_release src/daemon/ttmemd src/cli/ttmem tests/programs/soak-client || die "the build failed"
+	set -- /usr/bin/python3 -B tests/load/soak_mixed.py --minutes "$1"
+	if unshare --pid --mount --fork --mount-proc true 2>/dev/null; then
+		set -- unshare --pid --mount --fork --mount-proc --kill-child "$@"
+	fi
+	TTMEM_BUILD=$ROOT/build-release exec "$@"
+}
+
 dev_soak() {
+	what=all
+	if [ "${1-}" = mixed ]; then
+		what=mixed
+		shift
+	fi
 	minutes=${1:-60}
 	case $minutes in
-	'' | 0 | *[!0-9]*) die "usage: ./dev soak [MINUTES]" ;;
+	'' | 0 | *[!0-9]*) die "usage: ./dev soak [mixed] [MINUTES]" ;;
 	esac
+	[ "$what" = mixed ] && soak_mixed "$minutes"
 	need build sanitize fuzz soak
 	TTMEM_SOAK=1
 	TTMEM_UNIT_TIMEOUT=100

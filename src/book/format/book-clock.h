@@ -12,6 +12,14 @@
 #include "base/clock.h"
 #include "book/format/layout.h"
 
+/*
+ * Of a writer only, beyond enum book_clock. Coarse: CLOCK_MONOTONIC in steps of the kernel's tick, for
+ * processes that must not read a cycle counter, which every finer clock does too; in the book it is
+ * BOOK_CLOCK_MONOTONIC. Stopped: the time at which the process was frozen.
+ */
+#define BOOK_CLOCK_COARSE 0x100u
+#define BOOK_CLOCK_STOPPED 0x101u
+
 /* The best clock on this machine, as enum book_clock. */
 uint32_t book_clock_choose(void);
 
@@ -27,8 +35,6 @@ static inline uint64_t book_clock_read(uint32_t kind)
 		__asm__ volatile("mrs %0, cntvct_el0" : "=r"(value));
 		return value;
 	}
-#else
-	(void)kind;
 #endif
-	return clock_ns(CLOCK_MONOTONIC);
+	return clock_ns(kind == BOOK_CLOCK_COARSE ? CLOCK_MONOTONIC_COARSE : CLOCK_MONOTONIC);
 }

@@ -15,6 +15,7 @@
 struct incident_sites {
 	uint64_t site[BOOK_INCIDENT_KINDS][BOOK_INCIDENTS_PER_KIND];
 	uint32_t count[BOOK_INCIDENT_KINDS];
+	uint32_t room[BOOK_INCIDENT_KINDS]; /* entries whose memory is reserved */
 };
 
 /*
@@ -48,6 +49,19 @@ static void incident_repeat(struct writer *writer, uint32_t kind, uint32_t index
 	__atomic_store_n(&entry->count, entry->count + 1, __ATOMIC_RELAXED);
 }
 
+/* Entries come in pages, each reserved with its first entry. */
+static bool incident_has_room(struct writer *writer, uint32_t kind, uint32_t index)
+{
+	struct incident_sites *sites = writer->incident_sites;
+
+	if (index < sites->room[kind])
+		return true;
+	if (writer_grow(writer, book_incident_offset(kind, index), BOOK_PAGE) < 0)
+		return false;
+	sites->room[kind] = index + INCIDENT_PER_PAGE;
+	return true;
+}
+
 /* A new entry: memory first, then content, then the word that makes it valid. */
 static void incident_write(struct writer *writer, uint32_t kind, uint64_t site,
 			   const struct book_incident *incident)
@@ -56,9 +70,7 @@ static void incident_write(struct writer *writer, uint32_t kind, uint64_t site,
 	uint32_t index = sites->count[kind];
 	struct book_incident *entry;
 
-	if (index >= BOOK_INCIDENTS_PER_KIND ||
-	    (index % INCIDENT_PER_PAGE == 0 &&
-	     writer_grow(writer, book_incident_offset(kind, index), BOOK_PAGE) < 0)) {
+	if (index >= BOOK_INCIDENTS_PER_KIND || !incident_has_room(writer, kind, index)) {
 		writer_reject(&writer->header->incident_lost[kind]);
 		return;
 	}
@@ -98,6 +110,26 @@ void incident_add(struct writer *writer, uint32_t kind, const struct book_incide
 	}
 	incident_write(writer, kind, site, incident);
 	lock_drop(&writer->incident_lock);
+}
+
+bool incident_prepare(struct writer *writer)
+{
+	bool is_done = true;
+
+	if (!lock_take(&writer->incident_lock))
+		return false;
+	if (!writer->incident_sites)
+		writer->incident_sites = private_map(sizeof(struct incident_sites));
+	for (uint32_t kind = 0; writer->incident_sites && kind <= BOOK_INCIDENT_ALLOC_FAILED;
+	     kind++) {
+		uint32_t next = writer->incident_sites->count[kind];
+
+		if (next < BOOK_INCIDENTS_PER_KIND && !incident_has_room(writer, kind, next))
+			is_done = false;
+	}
+	is_done = is_done && writer->incident_sites;
+	lock_drop(&writer->incident_lock);
+	return is_done;
 }
 
 void incident_free_sites(struct incident_sites *sites)

@@ -8,6 +8,7 @@
  * shard's lock.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "book/format/layout.h"
@@ -17,5 +18,8 @@ struct incident_sites;
 
 /* @incident: everything but commit, count and last_time. */
 void incident_add(struct writer *writer, uint32_t kind, const struct book_incident *incident);
+
+/* Room for the next incidents of each kind. False: not for all. */
+bool incident_prepare(struct writer *writer);
 
 void incident_free_sites(struct incident_sites *sites);

@@ -40,6 +40,29 @@ void index_deinit(struct index *index)
 	*index = (struct index){0};
 }
 
+/* All parts up to the one of bucket @number. */
+static bool index_parts_reserve(struct index_parts *parts, uint64_t number)
+{
+	for (uint32_t k = 0; k < INDEX_PARTS; k++) {
+		uint64_t first = ((uint64_t)INDEX_HOME << k) - INDEX_HOME;
+
+		if (first > number)
+			return true;
+		if (!index_parts_grow(parts, (uint32_t)first))
+			return false;
+	}
+	return true;
+}
+
+bool index_reserve(struct index *index, uint64_t entries)
+{
+	uint64_t buckets = entries / INDEX_LOAD + 1;
+
+	/* With this load one bucket in fifteen overflows. */
+	return index_parts_reserve(&index->home, buckets) &&
+	       index_parts_reserve(&index->spill, index->spills + buckets / 4 + 2);
+}
+
 /* A fresh spill bucket as 1 + its number; index_prepare() has made room for it. */
 static uint32_t index_spill_take(struct index *index)
 {

@@ -86,6 +86,9 @@ struct index_spot {
 void index_init(struct index *index, struct index_bucket *first);
 void index_deinit(struct index *index);
 
+/* Memory for @entries in all, so that index_prepare() needs none. False: only for some. */
+bool index_reserve(struct index *index, uint64_t entries);
+
 /* The slow paths of index_prepare(), index_insert_at() and index_remove_at(). */
 bool index_prepare_slow(struct index *index, const struct records *records);
 void index_put(struct index *index, struct index_bucket *bucket, uint8_t tag, uint32_t slot);

@@ -136,6 +136,24 @@ static void intern_table_put(struct intern_table *table, uint64_t entry, uint32_
 	__atomic_store_n(&table->entries[place & table->mask], entry, __ATOMIC_RELEASE);
 }
 
+/* If out of memory, the table stays as it is. */
+static void intern_table_grow(struct intern_index *index)
+{
+	struct intern_table *table = index->table;
+	struct intern_table *larger =
+		intern_table_new(table ? (table->mask + 1) * 4 : INTERN_FIRST);
+
+	if (!larger)
+		return;
+	for (uint32_t i = 0; table && i <= table->mask; i++) {
+		if (table->entries[i])
+			intern_table_put(larger, table->entries[i],
+					 (uint32_t)(table->entries[i] >> 32));
+	}
+	larger->older = table;
+	__atomic_store_n(&index->table, larger, __ATOMIC_RELEASE);
+}
+
 /* The upper half of the hash selects the place and is in the entry: growing needs no rehash. */
 static void intern_remember(struct intern_index *index, uint64_t hash, uint32_t id)
 {
@@ -143,19 +161,8 @@ static void intern_remember(struct intern_index *index, uint64_t hash, uint32_t 
 	uint64_t entry = (hash >> 32) << 32 | id;
 
 	if (!table || table->count > table->mask / 2) {
-		uint32_t entries = table ? (table->mask + 1) * 4 : INTERN_FIRST;
-		struct intern_table *larger = intern_table_new(entries);
-
-		if (larger) {
-			for (uint32_t i = 0; table && i <= table->mask; i++) {
-				if (table->entries[i])
-					intern_table_put(larger, table->entries[i],
-							 (uint32_t)(table->entries[i] >> 32));
-			}
-			larger->older = table;
-			__atomic_store_n(&index->table, larger, __ATOMIC_RELEASE);
-			table = larger;
-		}
+		intern_table_grow(index);
+		table = index->table;
 	}
 	/*
 	 * A table that cannot grow stops accepting entries when three quarters full; later ids are
@@ -245,6 +252,26 @@ static uint32_t intern_get(struct writer *writer, uint32_t kind, const void *key
 		id = intern_add(writer, arena, hash, key, length);
 	lock_drop(&writer->intern.lock);
 	return id;
+}
+
+bool intern_prepare(struct writer *writer)
+{
+	static const uint32_t kinds[] = {BOOK_ARENA_STRINGS, BOOK_ARENA_SHAPES};
+	bool is_done = true;
+
+	if (!lock_take(&writer->intern.lock))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct intern_arena *arena = &writer->intern.arenas[kinds[i]];
+		struct intern_table *table = arena->index.table;
+
+		if (!intern_grow(writer, arena, arena->used + BOOK_UNIT))
+			is_done = false;
+		if (!table || table->count > table->mask / 8)
+			intern_table_grow(&arena->index);
+	}
+	lock_drop(&writer->intern.lock);
+	return is_done;
 }
 
 size_t intern_length(const char *text, size_t max)

@@ -52,6 +52,9 @@ struct intern {
 void intern_init(struct intern *intern, struct writer *writer);
 void intern_deinit(struct intern *intern);
 
+/* Room for some more names and shapes, so that adding them needs no memory. False: none. */
+bool intern_prepare(struct writer *writer);
+
 /* How much of @text is kept: at most @max bytes, without splitting a UTF-8 character. */
 size_t intern_length(const char *text, size_t max);
 

@@ -32,6 +32,22 @@ struct room_chunk {
 	struct room_private privates[ROOM_CHUNK];
 };
 
+/* In one mapping, because each costs system calls at a process's first event. */
+struct room_first {
+	struct writer writer;
+	struct room_chunk chunk __attribute__((aligned(CACHE_LINE)));
+};
+
+struct writer *room_make_writer(void)
+{
+	struct room_first *first = private_map(sizeof(*first));
+
+	if (!first)
+		return NULL;
+	first->writer.chunk = &first->chunk;
+	return &first->writer;
+}
+
 /* The end of the next step: a page at first, then whole units. */
 static uint64_t room_step(uint64_t have, uint64_t total)
 {
@@ -71,7 +87,8 @@ bool room_records_grow(struct shard *shard)
 {
 	const uint64_t total = (uint64_t)BOOK_SEGMENT_UNITS * BOOK_UNIT;
 	struct writer *writer = shard->writer;
-	uint32_t segment = shard->slots / BOOK_SEGMENT_SLOTS;
+	/* Not the slots: more may be reserved than are used. */
+	uint32_t segment = shard->slot_room / BOOK_SEGMENT_SLOTS;
 	uint32_t unit;
 	uint64_t next;
 
@@ -79,7 +96,7 @@ bool room_records_grow(struct shard *shard)
 		return false;
 	if (shard->segment_bytes == total)
 		shard->segment_bytes = 0;
-	if (shard->segment_bytes == 0 && shard->slots % BOOK_SEGMENT_SLOTS == 0 &&
+	if (shard->segment_bytes == 0 && shard->slot_room % BOOK_SEGMENT_SLOTS == 0 &&
 	    !shard->page->directory[segment]) {
 		unit = writer_claim(writer, BOOK_SEGMENT_UNITS, (uint16_t)shard->device,
 				    BOOK_SEGMENT_RECORDS);
@@ -256,12 +273,16 @@ static void room_free_private(struct shard *shard)
 
 void room_free(struct writer *writer)
 {
+	struct room_first *first = (struct room_first *)(void *)writer;
+
 	while (writer->chunk) {
 		struct room_chunk *chunk = writer->chunk;
 
 		for (uint32_t i = 0; i < chunk->used; i++)
 			room_free_private(&chunk->privates[i].shard);
 		writer->chunk = chunk->older;
-		private_unmap(chunk, sizeof(*chunk));
+		if (chunk != &first->chunk)
+			private_unmap(chunk, sizeof(*chunk));
 	}
+	private_unmap(first, sizeof(*first));
 }

@@ -12,7 +12,10 @@
 #include "base/bits.h"
 #include "book/write/shard.h"
 
-/* Frees the private halves of all shards; the book stays. */
+/* A zeroed writer with memory for the private halves of its first shards. NULL: out of memory. */
+struct writer *room_make_writer(void);
+
+/* Frees the writer and the private halves of all shards; the book stays. */
 void room_free(struct writer *writer);
 
 bool room_ring_grow(struct shard *shard, uint64_t last);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/private.h"
+#include "book/write/room.h"
 
 int writer_charge(struct writer *writer, uint64_t bytes)
 {
@@ -116,6 +116,7 @@ static void writer_write_identity(struct book_header *header,
 static void writer_write_header(struct writer *writer, const struct writer_config *config)
 {
 	struct book_header *header = writer->header;
+	bool is_coarse = config->clock == BOOK_CLOCK_COARSE;
 
 	header->version = BOOK_VERSION;
 	header->header_size = sizeof(*header);
@@ -125,10 +126,10 @@ static void writer_write_header(struct writer *writer, const struct writer_confi
 	header->record_size = sizeof(struct book_record);
 	header->event_size = sizeof(struct book_event);
 	header->shard_size = sizeof(struct book_shard);
-	header->clock = config->clock;
+	header->clock = is_coarse ? BOOK_CLOCK_MONOTONIC : config->clock;
 	header->clock_start = book_clock_read(config->clock);
-	header->monotonic_start = clock_ns(CLOCK_MONOTONIC);
-	header->realtime_start = clock_ns(CLOCK_REALTIME);
+	header->monotonic_start = clock_ns(is_coarse ? CLOCK_MONOTONIC_COARSE : CLOCK_MONOTONIC);
+	header->realtime_start = clock_ns(is_coarse ? CLOCK_REALTIME_COARSE : CLOCK_REALTIME);
 	header->pool_next = BOOK_POOL_FIRST_UNIT;
 	header->state = BOOK_STATE_OPEN;
 	writer_write_identity(header, config->identity);
@@ -162,7 +163,7 @@ int writer_new(struct writer **ret_writer, const struct writer_config *config)
 	r = writer_reserve_first(config->reserve, config->context);
 	if (r < 0)
 		return r;
-	writer = private_map(sizeof(*writer));
+	writer = room_make_writer();
 	if (!writer)
 		return -ENOMEM;
 	writer->base = config->base;
@@ -197,6 +198,18 @@ static struct book_device *writer_device_entry(struct writer *writer, uint32_t d
 	if (writer_reserve_page(writer, offset) < 0)
 		return NULL;
 	return (struct book_device *)(void *)(writer->base + offset);
+}
+
+bool writer_is_declared(const struct writer *writer, uint32_t device)
+{
+	uint64_t offset = book_device_offset(device);
+	uint64_t page = offset / BOOK_PAGE;
+	const struct book_device *entry;
+
+	if (!(__atomic_load_n(&writer->pages[page / 64], __ATOMIC_RELAXED) >> page % 64 & 1))
+		return false;
+	entry = (const struct book_device *)(const void *)(writer->base + offset);
+	return __atomic_load_n(&entry->generation, __ATOMIC_RELAXED) != 0;
 }
 
 void writer_declare(struct writer *writer, uint32_t device, const struct writer_device *facts)
@@ -236,10 +249,19 @@ void writer_close_device(struct writer *writer, uint32_t device)
 		return;
 	entry = writer_device_entry(writer, device);
 	if (entry) {
-		entry->closed_time = book_clock_read(writer->clock);
+		entry->closed_time = writer_now(writer);
 		writer_changed(writer);
 	}
 	lock_drop(&writer->making);
+}
+
+int writer_reserve_marks(struct writer *writer)
+{
+	int r = 0;
+
+	for (uint64_t at = 0; r == 0 && at < BOOK_MARKS * sizeof(struct book_mark); at += BOOK_PAGE)
+		r = writer_reserve_page(writer, BOOK_MARKS_OFFSET + at);
+	return r;
 }
 
 void writer_mark(struct writer *writer, uint32_t name, uint32_t thread, uint32_t phase)
@@ -250,8 +272,7 @@ void writer_mark(struct writer *writer, uint32_t name, uint32_t thread, uint32_t
 	if (!lock_take(&writer->making))
 		return;
 	number = writer->header->mark_count;
-	if (number == 0 &&
-	    writer_reserve(writer, BOOK_MARKS_OFFSET, BOOK_MARKS * sizeof(struct book_mark)) < 0) {
+	if (writer_reserve_marks(writer) < 0) {
 		lock_drop(&writer->making);
 		return;
 	}
@@ -259,7 +280,7 @@ void writer_mark(struct writer *writer, uint32_t name, uint32_t thread, uint32_t
 	__atomic_store_n(&mark->commit, 0, __ATOMIC_RELAXED);
 	/* Pairs with the second read of it in reader_mark(). */
 	bits_store_barrier();
-	mark->time = book_clock_read(writer->clock);
+	mark->time = writer_now(writer);
 	mark->name = name;
 	mark->thread = thread;
 	mark->phase = phase;
@@ -274,8 +295,15 @@ void writer_set_paused(struct writer *writer, bool paused)
 	__atomic_store_n(&writer->header->paused, paused, __ATOMIC_RELAXED);
 }
 
+void writer_stop_clock(struct writer *writer)
+{
+	writer->stopped_time = writer_now(writer);
+	/* Pairs with writer_now(). */
+	__atomic_store_n(&writer->clock, BOOK_CLOCK_STOPPED, __ATOMIC_RELEASE);
+}
+
 void writer_goodbye(struct writer *writer)
 {
-	writer->header->closed_time = book_clock_read(writer->clock);
+	writer->header->closed_time = writer_now(writer);
 	__atomic_store_n(&writer->header->state, BOOK_STATE_CLOSED, __ATOMIC_RELEASE);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/freeze.h"
 #include "base/unit.h"
 #include "book/testing/book-testing.h"
 #include "book/write/incident.h"
@@ -369,4 +370,58 @@ UNIT(impossible_configurations_are_refused)
 		assert(writer_new(&writer, &bad[i]) == -EINVAL && !writer);
 	assert(writer_new(&writer, &good) == -ENOSPC && !writer);
 	assert(!writer_free(NULL));
+}
+
+static int room_refuse(void *context, uint64_t offset, uint64_t length)
+{
+	return -EPERM;
+}
+
+/* What was reserved suffices for as many buffers as were asked for, over segments, and for incidents. */
+UNIT(prepared_room_needs_no_more_memory)
+{
+	const uint64_t many = BOOK_SEGMENT_SLOTS + 5000;
+	struct shard_buffer free = testing_buffer(1, 64, 0);
+	struct testing_book book;
+
+	testing_book_init(&book, UINT64_C(256) << 20, BOOK_RING_MIN);
+	book.room = UINT64_C(256) << 20;
+	testing_book_write(&book);
+	testing_book_read(&book);
+	writer_declare(book.writer, 3, &(struct writer_device){.cores = 1});
+	for (uint64_t i = 0; i < 100; i++)
+		room_alloc(&book, 0, i * 64);
+	assert(writer_prepare(book.writer, many) == 0);
+	assert(writer_prepare(book.writer, many) == 0);
+	book.writer->reserve = room_refuse;
+	freeze_set();
+	writer_stop_clock(book.writer);
+	for (uint64_t i = 100; i < 100 + many; i++)
+		room_alloc(&book, 0, i * 64);
+	for (uint64_t i = 0; i < many; i++)
+		room_alloc(&book, 3, i * 64);
+	for (uint64_t i = 0; i < 2; i++)
+		writer_free_buffer(book.writer, 0, &free);
+	writer_mark(book.writer, intern_string(book.writer, "a new name", BOOK_NAME_MAX), 1, 0);
+	assert(room_view(&book, 0)->live == 99 + many && room_view(&book, 0)->inexact == 0);
+	assert(room_view(&book, 3)->live == many && room_view(&book, 3)->inexact == 0);
+	assert(room_rejected(&book).room == 0);
+	assert(book.reader.header.incident_count[BOOK_INCIDENT_DOUBLE_FREE] == 1);
+	assert(book.reader.header.mark_count == 1);
+	/* A device that nobody spoke of is lost, and said to be. */
+	room_alloc(&book, 5, 64);
+	assert(room_rejected(&book).room == 1);
+	testing_book_deinit(&book);
+}
+
+UNIT(less_room_than_was_asked_for_is_said)
+{
+	struct testing_book book;
+
+	room_open(&book, ROOM_SHARD + 64 * BOOK_UNIT);
+	room_alloc(&book, 0, 64);
+	assert(writer_prepare(book.writer, 10000000) == -ENOSPC);
+	room_alloc(&book, 0, 128);
+	assert(room_view(&book, 0)->live == 2);
+	testing_book_deinit(&book);
 }

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/private.h"
 #include "book/write/incident.h"
 #include "book/write/owners.h"
 #include "book/write/room.h"
@@ -154,7 +153,7 @@ void writer_alloc(struct writer *writer, uint32_t device, const struct shard_buf
 		return;
 	}
 	place = index_look(&shard->index, index_hash(buffer->address));
-	writer_alloc_at(shard, place, book_clock_read(writer->clock), true, buffer, owner);
+	writer_alloc_at(shard, place, writer_now(writer), true, buffer, owner);
 }
 
 void writer_alloc_born(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
@@ -197,7 +196,7 @@ void writer_free_buffer(struct writer *writer, uint32_t device, const struct sha
 	if (unlikely(!shard))
 		return;
 	place = index_look(&shard->index, index_hash(who->address));
-	writer_free_at(writer, shard, place, book_clock_read(writer->clock), who);
+	writer_free_at(writer, shard, place, writer_now(writer), who);
 }
 
 /*
@@ -222,7 +221,7 @@ void writer_alloc_mesh(struct writer *writer, const uint32_t *devices, size_t n,
 		       const struct shard_buffer *buffer)
 {
 	uint64_t hash = index_hash(buffer->address);
-	uint64_t time = book_clock_read(writer->clock);
+	uint64_t time = writer_now(writer);
 
 	for (size_t i = 0; i < n; i++) {
 		struct shard *shard;
@@ -245,7 +244,7 @@ void writer_free_mesh(struct writer *writer, const uint32_t *devices, size_t n,
 		      const struct shard_buffer *who)
 {
 	uint64_t hash = index_hash(who->address);
-	uint64_t time = book_clock_read(writer->clock);
+	uint64_t time = writer_now(writer);
 
 	for (size_t i = 0; i < n; i++) {
 		struct shard *shard;
@@ -306,7 +305,7 @@ void writer_free_all(struct writer *writer, uint32_t device, uint64_t owner,
 				more = !owner && end < shard->slots;
 				break;
 			}
-			time = shard_after_births(shard, book_clock_read(writer->clock));
+			time = shard_after_births(shard, writer_now(writer));
 			if (shard_end(shard, slot, time, who) != SHARD_DONE) {
 				shard_mark_inexact(shard, BOOK_INEXACT_HIGH, who->type);
 				more = false;
@@ -338,13 +337,13 @@ static void writer_note(struct writer *writer, uint32_t device, uint32_t op, uin
 
 void writer_hooked(struct writer *writer, uint32_t device, const struct shard_buffer *buffer)
 {
-	writer_note(writer, device, BOOK_OP_HOOKED, book_clock_read(writer->clock), buffer);
+	writer_note(writer, device, BOOK_OP_HOOKED, writer_now(writer), buffer);
 }
 
 void writer_failed(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
 		   uint64_t largest_free)
 {
-	uint64_t time = book_clock_read(writer->clock);
+	uint64_t time = writer_now(writer);
 	struct book_incident incident = {
 		.size = buffer->size,
 		.largest_free = largest_free,
@@ -371,8 +370,7 @@ void writer_reset_peak(struct writer *writer, uint32_t device, uint32_t type, ui
 		if (type != INDEX_ANY && type != t)
 			continue;
 		buffer.type = t;
-		writer_note(writer, device, BOOK_OP_PEAK_RESET, book_clock_read(writer->clock),
-			    &buffer);
+		writer_note(writer, device, BOOK_OP_PEAK_RESET, writer_now(writer), &buffer);
 	}
 }
 
@@ -392,10 +390,9 @@ struct writer *writer_free(struct writer *writer)
 {
 	if (!writer)
 		return NULL;
-	room_free(writer);
 	if (writer->incident_sites)
 		incident_free_sites(writer->incident_sites);
 	intern_deinit(&writer->intern);
-	private_unmap(writer, sizeof(*writer));
+	room_free(writer);
 	return NULL;
 }

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bits.h"
 #include "base/lock.h"
 #include "book/format/book-clock.h"
 #include "book/format/layout.h"
@@ -56,7 +57,7 @@ struct writer {
 	uint8_t *base;
 	struct book_header *header; /* in the book */
 	uint64_t size;
-	uint32_t clock;
+	uint32_t clock; /* atomic: writer_stop_clock() changes it */
 	uint32_t ring_events;
 	struct shard *shards[BOOK_DEVICES]; /* published with release once complete */
 
@@ -71,6 +72,7 @@ struct writer {
 	struct intern intern;
 	struct lock incident_lock;
 	struct incident_sites *incident_sites;
+	uint64_t stopped_time; /* of a clock that was stopped */
 };
 
 struct writer_device {
@@ -104,6 +106,29 @@ static inline void writer_changed(struct writer *writer)
 	__atomic_fetch_add(&writer->header->changes, 1, __ATOMIC_RELEASE);
 }
 int writer_reserve(struct writer *writer, uint64_t offset, uint64_t length);
+
+/* The time for an event. */
+static inline uint64_t writer_now(const struct writer *writer)
+{
+	uint32_t clock = __atomic_load_n(&writer->clock, __ATOMIC_RELAXED);
+
+	if (unlikely(clock == BOOK_CLOCK_STOPPED)) {
+		__atomic_thread_fence(__ATOMIC_ACQUIRE); /* pairs with writer_stop_clock() */
+		return writer->stopped_time;
+	}
+	return book_clock_read(clock);
+}
+
+/*
+ * For an owner that will make no more system calls: reserves what further events need on every device that
+ * is declared or has had one, with @buffers more live ones on each. -ENOSPC if there is less room.
+ */
+int writer_prepare(struct writer *writer, uint64_t buffers);
+int writer_reserve_marks(struct writer *writer);
+bool writer_is_declared(const struct writer *writer, uint32_t device);
+
+/* From now on all events have the same time: no clock is read any more. */
+void writer_stop_clock(struct writer *writer);
 
 /* Both or neither. */
 int writer_grow(struct writer *writer, uint64_t offset, uint64_t length);

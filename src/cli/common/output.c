@@ -17,6 +17,7 @@
 
 #include "base/bits.h"
 #include "base/text.h"
+#include "base/user-file.h"
 #include "cli/common/command.h"
 #include "cli/common/pager.h"
 
@@ -74,7 +75,8 @@ int output_finish(void)
 
 int output_fail(const char *command, const char *text, int error)
 {
-	fprintf(stderr, "ttmem %s: %s: %s\n", command, text, strerror(error < 0 ? -error : error));
+	fprintf(stderr, "ttmem %s: %s: %s\n", command, text,
+		user_file_error(error < 0 ? error : -error));
 	return COMMAND_FAILED;
 }
 

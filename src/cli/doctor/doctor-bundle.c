@@ -17,6 +17,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
+#include "base/user-file.h"
 #include "cli/doctor/doctor.h"
 #include "model/json/document.h"
 #include "model/snapshot.h"
@@ -116,10 +117,10 @@ int doctor_bundle(const struct doctor *doctor, const char *path)
 	CLEANUP_FCLOSE FILE *file = NULL;
 	uint32_t user = geteuid();
 	struct emit json;
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = user_file_open(path, O_TRUNC, 0600);
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	file = fdopen(fd, "w");
 	if (!file) {
 		close(fd);

@@ -6,6 +6,7 @@
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/user-file.h"
 #include "cli/common/command.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
@@ -114,9 +116,12 @@ static int run_write(const struct report *report, const char *path,
 	FILE *out = stdout;
 
 	if (strcmp(path, "-") != 0) {
-		file = fopen(path, "we");
+		int fd = user_file_open(path, O_TRUNC, 0666);
+
+		file = fd < 0 ? NULL : fdopen(fd, "w");
 		if (!file) {
-			fprintf(stderr, "ttmem run: %s: %s\n", path, strerrordesc_np(errno));
+			fprintf(stderr, "ttmem run: %s: %s\n", path,
+				user_file_error(fd < 0 ? fd : -errno));
 			return -1;
 		}
 		out = file;

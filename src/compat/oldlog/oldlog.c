@@ -20,6 +20,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/freeze.h"
 #include "book/write/writer.h"
 #include "compat/oldlog/oldlog-names.h"
 #include "compat/oldlog/oldlog-text.h"
@@ -90,8 +91,9 @@ void oldlog_open(void)
 
 bool oldlog_is_on(void)
 {
-	return oldlog_files[OLDLOG_BUFFER].is_on || oldlog_files[OLDLOG_DETAILED].is_on ||
-	       oldlog_files[OLDLOG_STACK].is_on;
+	return !freeze_is_on() &&
+	       (oldlog_files[OLDLOG_BUFFER].is_on || oldlog_files[OLDLOG_DETAILED].is_on ||
+		oldlog_files[OLDLOG_STACK].is_on);
 }
 
 bool oldlog_has_stacks(void)
@@ -271,7 +273,7 @@ static void oldlog_detailed_line(const struct oldlog_buffer *buffer)
 		   "ALLOC: pid=%d device=%" PRIu32 " size=%" PRIu64 " type=%" PRIu32
 		   " addr=0x%" PRIx64 " timestamp=%" PRIu64 "\n",
 		   (int)getpid(), buffer->device, buffer->size, buffer->type, buffer->address,
-		   clock_ns(CLOCK_REALTIME));
+		   clock_ns_kernel(CLOCK_REALTIME));
 	oldlog_put(&oldlog_files[OLDLOG_DETAILED], &record);
 }
 

@@ -54,16 +54,16 @@ static const struct journal_kind *journal_find(const char *kind)
 	return &journal_other;
 }
 
-/* Writes a field whose text comes from others: valid UTF-8, truncated, on one line. */
+/* Writes a field whose text comes from others: harmless, truncated, on one line. */
 static void journal_put_text(FILE *out, const char *name, const char *text, size_t max)
 {
 	char clean[TEXT_CLEAN_SIZE(JOURNAL_STACK_MAX)];
 
 	(void)text_clean(text, strnlen(text, bits_min(max, JOURNAL_STACK_MAX)), clean);
 	/* A line break would end the field and start another one. */
-	for (char *at = clean; (at = strpbrk(at, "\n\r")); at++)
-		*at = ' ';
-	fprintf(out, "%s=%s\n", name, clean);
+	fprintf(out, "%s=", name);
+	text_put_line(out, clean);
+	fputc('\n', out);
 }
 
 static void journal_put(FILE *out, const struct journal_entry *entry)

@@ -22,6 +22,7 @@
 #include "base/heir.h"
 #include "base/pthreads.h"
 #include "base/small-file.h"
+#include "base/user-file.h"
 #include "daemon/notify/user-rate.h"
 
 #define LOG_WRITER_PIECE 65536u
@@ -80,11 +81,10 @@ static bool log_writer_tell_gap(struct log_writer *log_writer)
 
 static int log_writer_open_path(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
+	int fd = user_file_open(path, O_APPEND, 0640);
 
-	if (fd < 0)
-		return -errno;
-	(void)heir_give_path(path); /* on failure its user cannot write it, and says so */
+	if (fd >= 0)
+		(void)heir_give_path(path); /* on failure its user cannot write it, and says so */
 	return fd;
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/freeze.h"
 #include "lib/process/append-file.h"
 
 #define DEBUG_LINE 512
@@ -35,7 +36,7 @@ void debug_open(void)
 
 bool debug_is_on(void)
 {
-	return debug_path[0] != '\0';
+	return debug_path[0] != '\0' && !freeze_is_on();
 }
 
 static void debug_write(char *line, size_t length)

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/freeze.h"
 #include "book/write/writer.h"
 #include "compat/oldlog/oldlog.h"
 #include "lib/api/debug.h"
@@ -22,12 +23,15 @@
 #include "lib/bookfile/kernel-book.h"
 #include "lib/process/block-signals.h"
 #include "lib/process/identity.h"
+#include "lib/process/sandbox.h"
 #include "lib/stack/stack.h"
 
 /* In .bss, so in anonymous memory, which MADV_WIPEONFORK requires. */
 struct gate gate_current;
 
-static bool gate_is_wiped; /* in children of this process */
+static bool gate_is_wiped;    /* in children of this process */
+static bool gate_is_prepared; /* when the program started */
+static bool gate_has_node;    /* of the kernel module, at that time */
 static uint32_t gate_instances;
 static uint32_t gate_pauses;
 static char gate_phase_text[BOOK_PATH_MAX + 1];
@@ -41,29 +45,76 @@ static bool gate_says(const char *name, const char *value)
 	return text && strcmp(text, value) == 0;
 }
 
+/* The buffer log never needed the server, so it needs no second setting here. */
+static bool gate_is_asked_for(void)
+{
+	return !gate_says("TTMEM", "0") &&
+	       (gate_says("TTMEM", "1") || gate_says("TT_ALLOC_TRACKING_ENABLED", "1") ||
+		gate_says("TT_BUFFER_DEBUG_LOG", "1"));
+}
+
+/* Where the kernel module is loaded, tracking is on by default. */
 static bool gate_wanted(void)
 {
-	if (gate_says("TTMEM", "0"))
+	return gate_is_asked_for() || (!gate_says("TTMEM", "0") && kernel_book_is_there());
+}
+
+/* If the page survived a fork, children would write to their parent's counters. */
+static bool gate_wipe_on_fork(void)
+{
+	if (__atomic_load_n(&gate_is_wiped, __ATOMIC_RELAXED))
+		return true;
+	if (madvise(&gate_current, sizeof(gate_current), MADV_WIPEONFORK) < 0)
 		return false;
-	/*
-	 * The buffer log never needed the server, so it needs no second setting here. Where the
-	 * kernel module is loaded, tracking is on by default.
-	 */
-	return gate_says("TTMEM", "1") || gate_says("TT_ALLOC_TRACKING_ENABLED", "1") ||
-	       gate_says("TT_BUFFER_DEBUG_LOG", "1") || kernel_book_is_there();
+	__atomic_store_n(&gate_is_wiped, true, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* Without tracking. */
+static void gate_close(void)
+{
+	if (gate_word() == GATE_UNDECIDED)
+		__atomic_store_n(&gate_current.word, GATE_OFF, __ATOMIC_RELEASE);
+}
+
+/* Whether there is nothing to decide: as when the program started, nobody asks for anything. */
+static bool gate_is_needless(void)
+{
+	return gate_is_prepared && !gate_has_node && !gate_is_asked_for() &&
+	       !secure_getenv("TTMEM_DEBUG");
+}
+
+/*
+ * Whether this process may make system calls, and needs to. Asked before the first one is made, of threads
+ * that come at the same time each once: the descriptor is used up by the first, and shows all that can be
+ * known.
+ */
+static bool gate_may_call(void)
+{
+	if (freeze_is_on()) {
+		gate_close();
+		return false;
+	}
+	if (gate_word() != GATE_UNDECIDED || gate_current.is_checked)
+		return true;
+	if (gate_is_needless())
+		return false;
+	gate_current.is_checked =
+		sandbox_allows(__atomic_exchange_n(&gate_current.sandbox, 0, __ATOMIC_RELAXED));
+	if (!gate_current.is_checked)
+		gate_close();
+	return gate_current.is_checked;
 }
 
 static bool gate_take(struct block_signals *hold)
 {
+	if (!gate_may_call())
+		return false;
 	block_signals_begin(hold);
-	/* If the page survived a fork, children would write to their parent's counters. */
-	if (!__atomic_load_n(&gate_is_wiped, __ATOMIC_RELAXED)) {
-		if (madvise(&gate_current, sizeof(gate_current), MADV_WIPEONFORK) < 0) {
-			__atomic_store_n(&gate_current.word, GATE_OFF, __ATOMIC_RELEASE);
-			block_signals_end(hold);
-			return false;
-		}
-		__atomic_store_n(&gate_is_wiped, true, __ATOMIC_RELAXED);
+	if (!gate_wipe_on_fork()) {
+		gate_close();
+		block_signals_end(hold);
+		return false;
 	}
 	if (lock_take(&gate_current.lock))
 		return true;
@@ -149,6 +200,16 @@ static void gate_decide(void)
 	debug_opened(wanted, writer != NULL);
 }
 
+void gate_prepare(void)
+{
+	if (gate_word() != GATE_UNDECIDED || !gate_wipe_on_fork())
+		return;
+	gate_has_node = kernel_book_is_there();
+	gate_is_prepared = true;
+	if (gate_wanted())
+		gate_current.sandbox = sandbox_open();
+}
+
 struct writer *gate_open(void)
 {
 	struct block_signals hold;
@@ -160,6 +221,8 @@ struct writer *gate_open(void)
 		if (gate_word() == GATE_UNDECIDED)
 			gate_decide();
 		gate_give(&hold);
+	} else if (gate_is_needless()) {
+		gate_close();
 	}
 	writer = gate_peek();
 	if (!writer && gate_word() == GATE_UNDECIDED)

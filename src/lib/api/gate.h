@@ -42,12 +42,17 @@ struct gate {
 	uint32_t phase;        /* string id of the process's phase */
 	struct lock lock;      /* private to gate.c: taken to decide, pause or set a phase */
 	uint32_t missed;       /* events of threads that gave up waiting for the lock */
+	uint32_t sandbox;      /* from sandbox_open(), for the first event; 0 = none */
+	bool is_checked;       /* whether system calls may be made */
 } __attribute__((aligned(GATE_PAGE)));
 
 extern struct gate gate_current;
 
 /* Decides, and makes the book if tracking is on. NULL if there is none. Preserves errno. */
 struct writer *gate_open(void);
+
+/* When the program starts, before it can have forbidden system calls: what the first event must know. */
+void gate_prepare(void);
 
 /* Rereads whether stacks are wanted; takes effect at the next event. */
 void gate_look_again(void);

@@ -21,12 +21,14 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/freeze.h"
 #include "book/write/writer.h"
 #include "lib/bookfile/kernel-book.h"
 #include "lib/bookfile/limits.h"
 #include "lib/bookfile/offer-book.h"
 #include "lib/process/descriptor.h"
 #include "lib/process/identity.h"
+#include "lib/process/sandbox.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -169,7 +171,7 @@ static int book_file_reserve(void *context, uint64_t offset, uint64_t length)
 {
 	struct book_file_file *file = context;
 	int saved_errno = errno;
-	int r = book_file_allow(file, offset, length);
+	int r = freeze_is_on() ? -ENOSPC : book_file_allow(file, offset, length);
 
 	if (r == 0 && file->kernel_id) {
 		r = book_file_reserve_kernel(file, offset, length);
@@ -297,6 +299,12 @@ static int book_file_open(struct book_file_file *file, struct limits *limits)
 	return 0;
 }
 
+/* A cycle counter only if this thread may read it. */
+static uint32_t book_file_clock(void)
+{
+	return sandbox_forbids_clock() ? BOOK_CLOCK_COARSE : book_clock_choose();
+}
+
 struct writer *book_file_make(void)
 {
 	/* Not on the stack: the first event may happen on a signal handler's small one. */
@@ -317,7 +325,7 @@ struct writer *book_file_make(void)
 					.size = limits.size,
 					.room = limits.room,
 					.ring_events = limits.ring_events,
-					.clock = book_clock_choose(),
+					.clock = book_file_clock(),
 					.reserve = book_file_reserve,
 					.context = &book_file_file,
 					.identity = &identity,

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/fd-pass.h"
+#include "base/freeze.h"
 #include "lib/process/descriptor.h"
 #include "wire/offer.h"
 
@@ -71,7 +72,7 @@ static bool offer_book_wait(uint64_t deadline)
 {
 	static const struct timespec millisecond = {.tv_nsec = 1000000};
 
-	if (clock_ns(CLOCK_MONOTONIC) + OFFER_BOOK_PAUSE_NS > deadline)
+	if (clock_ns_kernel(CLOCK_MONOTONIC) + OFFER_BOOK_PAUSE_NS > deadline)
 		return false;
 	(void)nanosleep(&millisecond, NULL); /* shortened by a signal: harmless */
 	return true;
@@ -143,7 +144,7 @@ static void offer_book_send_program(int socket_fd)
 static bool offer_book_to(const char *path, size_t length, uint64_t patience,
 			  struct offer_book_what *what)
 {
-	uint64_t deadline = patience ? clock_ns(CLOCK_MONOTONIC) + patience : 0;
+	uint64_t deadline = patience ? clock_ns_kernel(CLOCK_MONOTONIC) + patience : 0;
 	int fd = offer_book_connect(path, length, deadline);
 	struct stat st;
 
@@ -223,9 +224,9 @@ void offer_book_tell_failed(void)
 	uint64_t told = __atomic_load_n(&offer_book_told_ns, __ATOMIC_RELAXED);
 	uint64_t now;
 
-	if (offer_book_connection_count == 0)
+	if (offer_book_connection_count == 0 || freeze_is_on())
 		return;
-	now = clock_ns(CLOCK_MONOTONIC);
+	now = clock_ns_kernel(CLOCK_MONOTONIC);
 	if (now - told < OFFER_NOTICE_NS ||
 	    !__atomic_compare_exchange_n(&offer_book_told_ns, &told, now, false, __ATOMIC_RELAXED,
 					 __ATOMIC_RELAXED))

@@ -13,7 +13,8 @@ struct iovec;
 
 /*
  * Appends the pieces to @path with one writev(), creating the file if needed. Does nothing if @path
- * is not a regular file or if it would exceed RLIMIT_FSIZE. @is_shared: others can create files in
+ * is not a regular file or if it would exceed RLIMIT_FSIZE. /dev/stderr, /dev/fd/N and the like are the
+ * application's descriptors, of any kind; what would block there is lost. @is_shared: others can create files in
  * that folder, so only a file that we own is written. Preserves errno and is not a cancellation
  * point.
  */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/freeze.h"
 #include "book/write/writer.h"
 
 /*
@@ -56,13 +57,18 @@ static void thread_keep(struct thread_phases *phases)
 static struct thread_phases *thread_make_phases(void)
 {
 	int saved_errno = errno;
-	struct thread_phases *phases = mmap(NULL, sizeof(*phases), PROT_READ | PROT_WRITE,
-					    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct thread_phases *phases;
 
+	if (freeze_is_on())
+		return NULL;
+	phases = mmap(NULL, sizeof(*phases), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
 	if (phases == MAP_FAILED)
 		phases = NULL;
 	else
 		thread_keep(phases);
+	if (phases)
+		(void)madvise(phases, sizeof(*phases), MADV_DONTDUMP); /* only advice */
 	errno = saved_errno;
 	return phases;
 }
@@ -76,7 +82,7 @@ void thread_join(struct thread *self, struct writer *writer, uint32_t instance)
 {
 	struct thread_phases *phases = self->phases;
 
-	self->tid = (uint32_t)gettid();
+	self->tid = freeze_is_on() ? 0 : (uint32_t)gettid();
 	self->instance = instance;
 	self->phase = 0;
 	self->stack = 0; /* an id of another book */
@@ -90,6 +96,12 @@ void thread_join(struct thread *self, struct writer *writer, uint32_t instance)
 		phases->path[phases->end[i]] = after;
 	}
 	self->phase = phases->id[thread_named_depth(phases) - 1];
+}
+
+void thread_prepare(struct thread *self)
+{
+	if (!self->phases)
+		self->phases = thread_make_phases();
 }
 
 void thread_push(struct thread *self, struct writer *writer, const char *name)

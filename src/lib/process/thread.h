@@ -57,6 +57,9 @@ extern __thread struct thread thread_self __attribute__((tls_model("initial-exec
 /* Updates tid and phase for the gate's current instance: once per thread, again after a fork. */
 void thread_join(struct thread *self, struct writer *writer, uint32_t instance);
 
+/* Inside the busy flag: memory that thread_push() needs, for a process that will be frozen. */
+void thread_prepare(struct thread *self);
+
 /* Inside the busy flag. Labels beyond THREAD_PHASES are counted but not recorded. */
 void thread_push(struct thread *self, struct writer *writer, const char *name);
 void thread_pop(struct thread *self);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/freeze.h"
 #include "base/hash.h"
 #include "base/keyword.h"
 #include "book/write/writer.h"
@@ -146,12 +147,16 @@ static void stack_keep(struct stack_cache *cache)
 static struct stack_cache *stack_make_cache(void)
 {
 	int saved_errno = errno;
-	struct stack_cache *cache = mmap(NULL, sizeof(*cache), PROT_READ | PROT_WRITE,
-					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct stack_cache *cache;
 
+	if (freeze_is_on())
+		return NULL;
+	cache = mmap(NULL, sizeof(*cache), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		     0);
 	if (cache == MAP_FAILED) {
 		cache = NULL;
 	} else {
+		(void)madvise(cache, sizeof(*cache), MADV_DONTDUMP); /* only advice */
 		bounds_find(&cache->bounds);
 		stack_keep(cache);
 	}
@@ -292,7 +297,7 @@ uint32_t stack_take(struct writer *writer, struct thread *self, const void *fram
 	if (likely(known && (!known->guards ||
 			     unload_guard_hold(known->guards, known->certain, generation))))
 		id = known->id;
-	else
+	else if (likely(!freeze_is_on()))
 		id = stack_meet(writer, cache, frame);
 	frame_provider_seen(&cache->sight, id);
 out:

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "web/export/exposition-otlp.h"
 
 static const char *exposition_suffix(const struct exposition *to)
@@ -70,20 +71,7 @@ void exposition_label(struct exposition *to, const char *key, const char *value)
 	}
 	fprintf(to->out, "%c%s=\"", to->labelled ? ',' : '{', key);
 	to->labelled = true;
-	for (; *value; value++) {
-		switch (*value) {
-		case '\\':
-		case '"':
-			fputc('\\', to->out);
-			fputc(*value, to->out);
-			break;
-		case '\n':
-			fputs("\\n", to->out);
-			break;
-		default:
-			fputc(*value, to->out);
-		}
-	}
+	text_put_label(to->out, value);
 	fputc('"', to->out);
 }
 

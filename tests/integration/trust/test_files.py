@@ -1,92 +1,144 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that a book names: the daemon may read more than the book's owner, and tells nobody of it."""
+"""Files that a user names for output, where another user has been before; and descriptors named as files."""
 
-import json
 import os
 import subprocess
 
 import pytest
 
-from common import become
-from world import wait_for
+from common import LIMIT
 
-MALLORY = 54321
-
-pytestmark = [
-    pytest.mark.other_user,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become others"),
-]
+OTHER = 1001
+REASON = "another user has put it"
 
 
 @pytest.fixture
-def folder(ttmemd):
-    """Folders of equal names' length, each with the same program."""
-    for parent in (*ttmemd.folder.parents, ttmemd.folder):
-        if parent.stat().st_uid == os.geteuid() and str(parent).startswith("/tmp/"):
-            parent.chmod(parent.stat().st_mode | 0o011)
-    for name, mode in (("ours", 0o755), ("open", 0o755), ("shut", 0o700)):
-        (ttmemd.folder / name).mkdir()
-        # Without a build id, which would have to be guessed.
-        subprocess.run(["objcopy", "--remove-section", ".note.gnu.build-id",
-                        ttmemd.build / "tests" / "programs" / "hostile", ttmemd.folder / name / "app"], check=True)
-        (ttmemd.folder / name / "app").chmod(0o755)
-        (ttmemd.folder / name).chmod(mode)
-    return ttmemd.folder
+def trap(ttmemd):
+    """A folder like /tmp, with a link, a hard link and a pipe of another user to and as what is ours."""
+    folder = ttmemd.folder / "public"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    victim = ttmemd.folder / "victim"
+    victim.write_text("precious")
+    (folder / "link").symlink_to(victim)
+    os.link(victim, folder / "hard")
+    os.mkfifo(folder / "pipe")
+    (folder / "way").symlink_to(ttmemd.folder)
+    for name in ("link", "pipe", "way"):
+        os.chown(folder / name, OTHER, OTHER, follow_symlinks=False)
+    yield folder
+    assert victim.read_text() == "precious"
 
 
-def start(ttmemd, folder, program, *words):
-    process = ttmemd.adopt(
-        subprocess.Popen(
-            [*become(MALLORY), folder / program, *map(str, words)],
-            env={**ttmemd.env, "TTMEM": "1", "TTMEM_STACKS": "unwind", "LD_LIBRARY_PATH": str(ttmemd.build / "src" / "lib")},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-        )
+TRAPS = ("link", "hard", "pipe", "way/victim")
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize("name", TRAPS)
+def test_the_daemon_logs_to_no_file_that_another_user_has_placed(ttmemd, trap, name):
+    result = subprocess.run(
+        [str(word) for word in ttmemd.command("--log", trap / name)],
+        env=ttmemd.env, capture_output=True, text=True, timeout=LIMIT,
     )  # fmt: skip
-    assert process.stdout.readline()
-    process.stdout.close()
-    return process
+    assert result.returncode == 1
+    assert REASON in result.stderr
+    assert str(trap / name) in result.stderr
 
 
-def functions(ttmemd, pid):
-    """Those of the program, in the daemon's answer."""
-
-    def stack():
-        status, body = ttmemd.fetch("/api/v1/buffers?limit=10", token=True)
-        assert status == 200, body
-        return next((row["stack"] for row in json.loads(body)["buffers"] if row["pid"] == pid), None)
-
-    frames = wait_for(stack, "the buffer")
-    return [frame["function"] for frame in frames if frame["module"] == "app"]
+@pytest.mark.needs_root
+@pytest.mark.parametrize("name", TRAPS)
+@pytest.mark.parametrize("option", ["--json", "--markdown"])
+def test_run_writes_to_no_file_that_another_user_has_placed(ttmemd, trap, name, option):
+    result = ttmemd.run("run", option, trap / name, "--", "true")
+    assert result.returncode != 0
+    assert REASON in result.stderr
 
 
-@pytest.mark.parametrize("place", ["open", "shut", "link"])
-def test_a_book_names_only_files_that_its_owner_may_reach(ttmemd, folder, place):
-    """The daemon is not there yet when the book is forged: it knows nothing from before."""
-    if place == "link":
-        (folder / "link").mkdir(0o755)
-        (folder / "link" / "app").symlink_to("../shut/app")
-    process = start(ttmemd, folder, "ours/app", "module", folder / "ours" / "app", folder / place / "app")
-    ttmemd.start("--http", "127.0.0.1:0")
-    names = functions(ttmemd, process.pid)
-    if place == "open":
-        assert "main" in names
-    else:
-        assert names and all(name.startswith("app+0x") for name in names)
+@pytest.mark.needs_root
+@pytest.mark.parametrize("name", TRAPS)
+def test_doctor_bundles_into_no_file_that_another_user_has_placed(ttmemd, trap, name):
+    result = ttmemd.run("doctor", "--bundle", trap / name)
+    assert result.returncode != 0
+    assert REASON in result.stderr
 
 
-def test_of_an_exited_process_neither(ttmemd, folder):
-    process = start(ttmemd, folder, "ours/app", "module", folder / "ours" / "app", folder / "shut" / "app")
-    ttmemd.start("--http", "127.0.0.1:0", "--scan-interval", "1")
-    wait_for(lambda: ttmemd.json("status")["books"] == 1, "the process")
-    process.kill()
-    report = ttmemd.wait_for_leak(process.pid)
-    names = [frame["function"] for frame in report["buffers"][0]["stack"] if frame["module"] == "app"]
-    assert names and all(name.startswith("app+0x") for name in names)
+def test_descriptors_and_substituted_processes_are_written_to(ttmemd):
+    ttmem = ttmemd.build / "src" / "cli" / "ttmem"
+    for target in ("/dev/stdout", "/dev/fd/1", ">(cat)", "/proc/self/fd/1"):
+        result = subprocess.run(
+            ["bash", "-c", f"{ttmem} run --json {target} -- true | cat"],
+            env=ttmemd.env, capture_output=True, text=True, timeout=LIMIT,
+        )  # fmt: skip
+        assert '"ttmem.run/1"' in result.stdout, (target, result)
 
 
-def test_what_a_process_has_mapped_has_names_wherever_it_is(ttmemd, folder):
-    """Its folder was closed after it was started."""
-    process = start(ttmemd, folder, "open/app", "descriptors", 0, 0)
-    (folder / "open").chmod(0o700)
-    ttmemd.start("--http", "127.0.0.1:0")
-    assert "main" in functions(ttmemd, process.pid)
+def test_a_redirected_file_is_not_truncated(ttmemd):
+    out = ttmemd.folder / "out"
+    with open(out, "wb") as file:
+        file.write(b"before\n")
+        file.flush()
+        subprocess.run(
+            [ttmemd.build / "src" / "cli" / "ttmem", "run", "--json", "/dev/stdout", "--", "true"],
+            env=ttmemd.env, stdout=file, stderr=subprocess.PIPE, check=True, timeout=LIMIT,
+        )  # fmt: skip
+    text = out.read_text()
+    assert text.startswith("before\n")
+    assert '"ttmem.run/1"' in text
+
+
+def test_the_daemon_logs_to_its_standard_error(ttmemd):
+    ttmemd.start("--log", "/dev/stderr")
+    ttmemd.player("alloc 0 DRAM 0x1000 64").kill()
+    assert ttmemd.stop() == 0
+    assert "left 1 buffers" in ttmemd.text()
+
+
+LOGS = {
+    "TTMEM_DEBUG": ({"TTMEM": "1"}, "tracking is on"),
+    "TT_BUFFER_DEBUG_LOG_FILE": ({"TT_BUFFER_DEBUG_LOG": "1"}, "BUFFER ALLOCATED"),
+}
+
+
+@pytest.mark.parametrize("variable", LOGS)
+@pytest.mark.parametrize("target", ["/dev/stderr", "/dev/fd/2"])
+@pytest.mark.parametrize("kind", ["pipe", "file", "socket"])
+def test_the_library_logs_to_a_descriptor(ttmemd, variable, target, kind):
+    settings, expected = LOGS[variable]
+    player = ttmemd.build / "tests" / "programs" / "player"
+    out = ttmemd.folder / "err"
+    redirect = {"pipe": "2>&1 >/dev/null | cat > ", "file": ">/dev/null 2>", "socket": ""}[kind]
+    env = {**ttmemd.env, **settings, variable: target}
+    if kind == "socket":
+        import socket
+
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            subprocess.run(
+                [player], input="alloc 0 DRAM 0x1000 64\n", env=env, stdout=subprocess.DEVNULL, stderr=theirs,
+                text=True, check=True, timeout=LIMIT,
+            )  # fmt: skip
+            assert expected in ours.recv(65536, socket.MSG_DONTWAIT).decode()
+        return
+    subprocess.run(
+        ["bash", "-c", f"echo alloc 0 DRAM 0x1000 64 | {player} {redirect}{out}"],
+        env=env, check=True, timeout=LIMIT,
+    )  # fmt: skip
+    assert expected in out.read_text()
+
+
+def test_a_pipe_that_nobody_reads_costs_the_log_alone(ttmemd):
+    """Neither a signal nor a wait: closed at the other end, and full."""
+    player = ttmemd.build / "tests" / "programs" / "player"
+    script = "for i in range(3000): print(f'alloc 0 DRAM {0x1000 * (i + 1):#x} 64')"
+    for reader in ("true", "sleep 1000"):
+        process = subprocess.Popen(
+            ["bash", "-c", f"/usr/bin/python3 -c \"{script}\" | {player} 2> >(exec {reader}) >/dev/null; echo $?"],
+            env={**ttmemd.env, "TTMEM": "1", "TTMEM_DEBUG": "/dev/stderr"},
+            stdout=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+        try:
+            assert process.stdout.readline() == "0\n", reader
+        finally:
+            os.killpg(process.pid, 9)
+            process.wait()
+            process.stdout.close()
