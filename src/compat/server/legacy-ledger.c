@@ -45,7 +45,7 @@ static int ledger_reserve(int fd, off_t offset, off_t length)
 
 int legacy_ledger_new(struct legacy_ledger **ret_ledger, int *ret_fd)
 {
-	CLEANUP_CLOSE int fd = memfd_create("ttmem-connections", MFD_CLOEXEC);
+	CLEANUP_CLOSE int fd = memfd_create("old-connections", MFD_CLOEXEC);
 	int r;
 
 	if (fd < 0 || ftruncate(fd, LEDGER_SIZE) < 0)

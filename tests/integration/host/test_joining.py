@@ -122,7 +122,7 @@ def test_eight_chips_that_a_tracked_and_a_stock_process_share_are_eight_rows(wor
 
 def test_the_drivers_facts_win_over_declared_ones(world, machine):
     cards(machine, 1, chip=0x4D)
-    world.player(f"device 0 0x4d blackhole evilcard 1 {1 << 60} 0", "alloc 0 DRAM 0x1000 4096",
+    world.player(f"device 0 0x4d blackhole evilcard 1 {1 << 39} 0", "alloc 0 DRAM 0x1000 4096",
                  opened=[machine.node(0)])
     document = world.json("smi")
     (row,) = document["devices"]
