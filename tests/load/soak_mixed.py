@@ -197,7 +197,8 @@ class Soak:
         self.reap_cut()
 
     def fill(self):
-        with open(self.disk / "filler", "wb") as file, contextlib.suppress(OSError):
+        # Even the file may find no room.
+        with contextlib.suppress(OSError), open(self.disk / "filler", "wb") as file:
             while True:
                 file.write(bytes(1 << 16))
         self.is_full = True

@@ -101,7 +101,7 @@ int legacy_ledger_open(struct legacy_ledger **ret_ledger, int fd)
 	if (!S_ISREG(file.st_mode) || file.st_size != LEDGER_SIZE)
 		return -EBADMSG;
 	r = ledger_map(fd, &ledger);
-	if (r < 0)
+	if (!ledger)
 		return r;
 	if (!ledger_is_valid(ledger)) {
 		legacy_ledger_close(ledger);
