@@ -52,17 +52,22 @@ make -s -C "$headers" M="$module/beside" modules >"$work/make.log" 2>&1 || {
 	give_up "a module beside it does not build for $version"
 }
 
-# need PROGRAM: it and its libraries, without what only a debugger wants.
+# need_library PATH: without what only a debugger wants.
+need_library() {
+	case $1 in
+	/lib/* | /lib64/* | /usr/lib/*) to=$work/root$1 ;;
+	*) to=$work/root/ours/$(basename "$1") ;;
+	esac
+	[ -e "$to" ] && return
+	mkdir -p "$(dirname "$to")"
+	strip -o "$to" "$1" 2>/dev/null || cp -L "$1" "$to"
+}
+
+# need PROGRAM: it and its libraries.
 need() {
 	strip -o "$work/root/bin/$(basename "$1")" "$1" 2>/dev/null || cp "$1" "$work/root/bin/"
 	ldd "$1" 2>/dev/null | sed -n 's|^[^/]*\(/.*\) (0x[0-9a-f]*)$|\1|p' | while read -r library; do
-		case $library in
-		/lib/* | /lib64/* | /usr/lib/*) to=$work/root$library ;;
-		*) to=$work/root/ours/$(basename "$library") ;;
-		esac
-		[ -e "$to" ] && continue
-		mkdir -p "$(dirname "$to")"
-		strip -o "$to" "$library" 2>/dev/null || cp -L "$library" "$to"
+		need_library "$library"
 	done
 }
 
@@ -83,6 +88,7 @@ for test; do
 done >"$work/root/tests"
 need "$build/src/cli/ttmem"
 need "$build/src/daemon/ttmemd"
+need_library "$(gcc -print-file-name=libgcc_s.so.1)" # pthread_cancel() loads it
 need "$build/tests/kernel/kernel-holder"
 [ -x "$build/tests/kernel/kernel-compat32" ] || give_up "the program of 32 bits is not built (gcc -m32)"
 need "$build/tests/kernel/kernel-compat32"

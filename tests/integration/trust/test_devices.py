@@ -106,6 +106,8 @@ def test_a_user_with_many_made_up_devices_costs_no_more_than_with_one_process(da
     assert sum(part["memory"]["DRAM"]["used"] for part in parts) == PROCESSES * one
     mine = next(p for p in document["processes"] if p["pid"] == victim.pid)
     assert mine["devices"][0]["memory"]["DRAM"]["used"] == 77
+    findings = json.loads(daemon.run("doctor", "--json").stdout)["findings"]
+    assert {"devices-many", "capacity-refused"} <= {finding["id"] for finding in findings}
     metrics = get(daemon, "/metrics")
     assert f"ttmem_devices_summed {(PROCESSES - 1) * DEVICES}\n" in metrics
     assert f"ttmem_capacities_refused {PROCESSES * DEVICES}\n" in metrics
