@@ -243,7 +243,7 @@ UNIT(a_socket_that_was_left_is_adopted_with_those_who_wait)
 	second = first;
 	socket_lock_leave(&first);
 	client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	strcpy(address.sun_path, place());
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", place()); /* fits */
 	assert(connect(client, (struct sockaddr *)&address, sizeof(address)) == 0);
 	/* Another path, another file. */
 	assert(socket_lock_adopt(&first, "/nowhere", kept, second.device, second.inode) ==

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -390,7 +391,7 @@ UNIT(an_older_keeper_is_replaced)
 	int listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	pid_t pid;
 
-	strcpy(address.sun_path, testing_keeper_path());
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", testing_keeper_path());
 	assert(bind(listening, (struct sockaddr *)&address, sizeof(address)) == 0);
 	assert(listen(listening, 1) == 0);
 	pid = fork();

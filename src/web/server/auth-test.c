@@ -162,7 +162,7 @@ UNIT(a_token_that_cannot_be_written_yet_is_tried_again)
 	assert(auth_load_token(&auth, file, &problem) == -ENOENT && !auth.has_token);
 	assert(mkdir(folder, 0700) == 0);
 	assert(auth_load_token(&auth, file, &problem) == 0 && auth.has_token);
-	strcpy(token, auth.token);
+	memcpy(token, auth.token, sizeof(token));
 	/* Requests may be using it: it never changes. */
 	assert(unlink(file) == 0 && auth_load_token(&auth, file, &problem) == 0);
 	assert(strcmp(token, auth.token) == 0);
