@@ -423,7 +423,7 @@ int daemon_doors_open(struct daemon *daemon)
 	for (size_t i = 0; i < HEALTH_DOORS; i++) {
 		/* Of what is in use, when it is known by whom. */
 		if (health_is_closed(&daemon->doors[i].shown) && !daemon->doors[i].is_looked_for)
-			doors_say(daemon, i);
+			doors_say(daemon, (enum health_door_id)i);
 	}
 	daemon->doors_timer.fire = doors_fire;
 	daemon->doors_delay_ns = DOORS_RETRY_NS;

@@ -91,19 +91,23 @@ static bool gate_is_needless(void)
  */
 static bool gate_may_call(void)
 {
+	bool may;
+
 	if (freeze_is_on()) {
 		gate_close();
 		return false;
 	}
-	if (gate_word() != GATE_UNDECIDED || gate_current.is_checked)
+	if (gate_word() != GATE_UNDECIDED ||
+	    __atomic_load_n(&gate_current.is_checked, __ATOMIC_RELAXED))
 		return true;
 	if (gate_is_needless())
 		return false;
-	gate_current.is_checked =
-		sandbox_allows(__atomic_exchange_n(&gate_current.sandbox, 0, __ATOMIC_RELAXED));
-	if (!gate_current.is_checked)
+	may = sandbox_allows(__atomic_exchange_n(&gate_current.sandbox, 0, __ATOMIC_RELAXED));
+	if (may)
+		__atomic_store_n(&gate_current.is_checked, true, __ATOMIC_RELAXED);
+	else
 		gate_close();
-	return gate_current.is_checked;
+	return may;
 }
 
 static bool gate_take(struct block_signals *hold)

@@ -54,7 +54,7 @@ static void local_request_doors(struct emit *json, const struct health *health)
 		if (!door->is_wanted)
 			continue;
 		emit_open_object(json, NULL);
-		emit_string(json, "name", health_door_name(i));
+		emit_string(json, "name", health_door_name((enum health_door_id)i));
 		emit_string(json, "where", door->where);
 		emit_bool(json, "open", door->is_open);
 		emit_string(json, "problem", *door->problem ? door->problem : NULL);

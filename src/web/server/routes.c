@@ -205,7 +205,7 @@ static void routes_put_doors(struct emit *json, const struct health *health)
 		if (i == HEALTH_DOOR_HISTORY || !health_is_closed(&health->doors[i]))
 			continue;
 		(void)snprintf(note, sizeof(note), "closed: %s; see ttmem status",
-			       health_door_name(i)); /* fits */
+			       health_door_name((enum health_door_id)i)); /* fits */
 		emit_string(json, NULL, note);
 	}
 }
