@@ -18,46 +18,81 @@
 
 #define SANDBOX_STATUS "/proc/thread-self/status"
 
-struct sandbox {
-	bool is_known;
-	uint32_t mode; /* 0 none, 1 strict, 2 filters */
-	uint32_t filters;
-};
+/* What the file says, in one word: threads may ask at the same time. 0 = not known. */
+#define SANDBOX_KNOWN (UINT64_C(1) << 63)
+#define SANDBOX_MODE_SHIFT 32 /* 0 none, 1 strict, 2 filters; below it, how many filters */
+#define SANDBOX_STRICT (UINT64_C(1) << SANDBOX_MODE_SHIFT)
+#define SANDBOX_MODES (UINT64_C(0xff) << SANDBOX_MODE_SHIFT)
 
-static struct sandbox sandbox_at_start;
+/* Bytes read at a time: the stack may be a signal handler's small one. */
+#define SANDBOX_PIECE 1024u
 
-/* The number in a line that begins with @key; 0 if there is none, as with kernels that lack it. */
-static uint32_t sandbox_number(const char *text, const char *key)
+static uint64_t sandbox_at_start;
+
+/* The number in a line that begins with @key; false if it does not. */
+static bool sandbox_number(const char *line, const char *key, uint32_t *ret_number)
 {
-	const char *found = strstr(text, key);
+	size_t length = strlen(key);
 	uint32_t number = 0;
 
-	if (!found)
-		return 0;
-	for (found += strlen(key); *found == ' ' || *found == '\t'; found++)
+	if (strncmp(line, key, length) != 0)
+		return false;
+	for (line += length; *line == ' ' || *line == '\t'; line++)
 		;
-	for (; *found >= '0' && *found <= '9'; found++)
-		number = number * 10 + (uint32_t)(*found - '0');
-	return number;
+	for (; *line >= '0' && *line <= '9'; line++)
+		number = number * 10 + (uint32_t)(*line - '0');
+	*ret_number = number;
+	return true;
 }
 
-/* One read: more is not needed, and strict mode allows nothing else. */
-static struct sandbox sandbox_read(int fd)
+/* Reads a piece behind the @kept bytes. Return: bytes in @text, which ends with NUL; 0 = no more. */
+static size_t sandbox_piece(int fd, char *text, size_t kept)
 {
-	/* Not on the stack, which may be a signal handler's small one. Threads read the same. */
-	static char text[4096];
-	struct sandbox now = {.is_known = false};
 	long length;
 
 	do
-		length = syscall(SYS_read, fd, text, sizeof(text) - 1);
+		length = syscall(SYS_read, fd, text + kept, SANDBOX_PIECE - kept);
 	while (length < 0 && errno == EINTR);
 	if (length <= 0)
-		return now;
-	text[length] = '\0';
-	now.is_known = strncmp(text, "Name:", 5) == 0;
-	now.mode = sandbox_number(text, "\nSeccomp:");
-	now.filters = sandbox_number(text, "\nSeccomp_filters:");
+		return 0;
+	text[kept + (size_t)length] = '\0';
+	return kept + (size_t)length;
+}
+
+/* Whole lines of @text. Return: whether the last of the two that matter was there. */
+static bool sandbox_lines(char *text, uint64_t *now)
+{
+	uint32_t number;
+
+	for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+		if (sandbox_number(line, "Seccomp:", &number))
+			*now |= (uint64_t)number << SANDBOX_MODE_SHIFT & SANDBOX_MODES;
+		if (sandbox_number(line, "Seccomp_filters:", &number)) {
+			*now |= number;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* By reads alone, which is all that strict mode allows; only one if the file is not ours. */
+static uint64_t sandbox_read(int fd)
+{
+	char text[SANDBOX_PIECE + 1];
+	uint64_t now = 0;
+	size_t length = sandbox_piece(fd, text, 0);
+
+	if (length == 0 || strncmp(text, "Name:", 5) != 0)
+		return 0;
+	now = SANDBOX_KNOWN;
+	while (length > 0 && !sandbox_lines(text, &now)) {
+		/* The rest of the last line comes with the next piece. Of a long line, nothing matters. */
+		const char *last = strrchr(text, '\n');
+		size_t kept = last ? length - (size_t)(last + 1 - text) : 0;
+
+		memmove(text, text + length - kept, kept);
+		length = sandbox_piece(fd, text, kept);
+	}
 	return now;
 }
 
@@ -72,7 +107,7 @@ uint32_t sandbox_open(void)
 	int fd = sandbox_open_status();
 
 	if (fd >= 0) {
-		sandbox_at_start = sandbox_read(fd);
+		__atomic_store_n(&sandbox_at_start, sandbox_read(fd), __ATOMIC_RELAXED);
 		(void)syscall(SYS_close, fd); /* only read */
 		fd = sandbox_open_status();
 	}
@@ -82,28 +117,30 @@ uint32_t sandbox_open(void)
 	return (uint32_t)(fd + 1);
 }
 
-static bool sandbox_is_as_before(const struct sandbox *now)
+/* Whether nothing has changed. Who is the first to know something, knows the start. */
+static bool sandbox_is_as_before(uint64_t now)
 {
-	return now->mode == sandbox_at_start.mode && now->filters == sandbox_at_start.filters;
+	uint64_t start = 0;
+
+	if ((now & SANDBOX_MODES) != SANDBOX_STRICT &&
+	    __atomic_compare_exchange_n(&sandbox_at_start, &start, now, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED))
+		return true;
+	return now == __atomic_load_n(&sandbox_at_start, __ATOMIC_RELAXED);
 }
 
 bool sandbox_allows(uint32_t kept)
 {
 	int saved_errno = errno;
-	struct sandbox now = {.is_known = false};
 	int fd = (int)kept - 1;
+	uint64_t now = fd >= 0 ? sandbox_read(fd) : 0;
 
-	if (fd >= 0)
-		now = sandbox_read(fd);
 	/* Closed by the program; or there was none: a forked child, an event of an early constructor. */
-	if (!now.is_known) {
+	if (!now) {
 		fd = sandbox_open_status();
-		if (fd >= 0)
-			now = sandbox_read(fd);
+		now = fd >= 0 ? sandbox_read(fd) : 0;
 	}
-	if (!sandbox_at_start.is_known && now.mode != 1)
-		sandbox_at_start = now;
-	if (now.is_known && !sandbox_is_as_before(&now)) {
+	if (now && !sandbox_is_as_before(now)) {
 		errno = saved_errno;
 		return false; /* and the descriptor stays open: closing it may be forbidden too */
 	}
