@@ -6,7 +6,7 @@
 
 #include <limits.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 UNIT(a_clock_goes_on)
 {

@@ -2,7 +2,7 @@
 
 #include "base/keyword.h"
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define SAYS(text, word) keyword_is(text, sizeof(text) - 1, word)
 #define NO(text) keyword_is_no(text, sizeof(text) - 1)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 UNIT(equal_texts_are_stored_once)
 {

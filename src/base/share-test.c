@@ -4,7 +4,7 @@
 
 #include "base/share.h"
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 UNIT(one_user_alone_gets_half)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 static char *begin(struct table *table, const struct table_column *columns, size_t count,
 		   unsigned int width)

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/emit.h"
+#include "base/testing/unit.h"
 #include "base/text.h"
-#include "base/unit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

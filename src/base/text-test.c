@@ -10,7 +10,7 @@
 
 #include "base/bits.h"
 #include "base/emit.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 static const char *escaped(const char *text)
 {

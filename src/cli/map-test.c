@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/memory/free-blocks.h"
 #include "model/snapshot.h"
 #include "model/types.h"

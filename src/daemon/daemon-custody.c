@@ -17,7 +17,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/worker.h"
+#include "base/threads/worker.h"
 #include "daemon/custody/keeper.h"
 #include "daemon/custody/tracked-file.h"
 #include "daemon/daemon.h"

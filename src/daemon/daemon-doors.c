@@ -17,7 +17,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/small-file.h"
+#include "base/files/small-file.h"
 #include "daemon/daemon.h"
 #include "daemon/doors/listener.h"
 #include "daemon/doors/state-lock.h"

@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "base/loop.h"
-#include "base/socket-lock.h"
-#include "base/worker.h"
+#include "base/files/socket-lock.h"
+#include "base/threads/loop.h"
+#include "base/threads/worker.h"
 #include "compat/server/legacy-server.h"
 #include "daemon/config/config.h"
 #include "daemon/custody/systemd.h"

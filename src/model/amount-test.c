@@ -4,7 +4,7 @@
 
 #include "model/amount.h"
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/snapshot.h"
 
 static struct snapshot *amount_start(const uint64_t *used, uint32_t count)

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/types.h"
 
 UNIT(an_empty_filter_wants_everything)

@@ -5,7 +5,7 @@
 #include "model/history.h"
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/timebase.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 UNIT(cursors_survive_a_round_trip)
 {

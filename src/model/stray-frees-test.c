@@ -4,7 +4,7 @@
 
 #include "model/stray-frees.h"
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/snapshot.h"
 
 static struct snapshot *stray_start(uint32_t processes)

@@ -4,7 +4,7 @@
 
 #include "model/timebase.h"
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/format/layout.h"
 
 static struct timebase make(uint64_t clock_start, uint64_t monotonic_start, uint64_t stamp_now,

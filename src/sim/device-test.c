@@ -8,7 +8,7 @@
 #include <string.h>
 #include <ttmem/ttmem.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "sim/fake.h"
 #include "sim/pile.h"
 #include "sim/sim-card.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <ttmem/ttmem.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "sim/fake.h"
 
 static uint64_t capacity(const char *name, uint32_t type)

@@ -17,7 +17,7 @@
 #include <ttmem/ttmem.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "sim/fake.h"
 
 #define GB UINT64_C(1000000000)

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "store/store-testing.h"
 
 /* A world whose file contains 500 leaks and is closed. */

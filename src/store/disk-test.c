@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "store/store-testing.h"
 
 UNIT(a_folder_that_cannot_be_entered_is_reported)

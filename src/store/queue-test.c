@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "store/store-item.h"
 #include "store/store-queue.h"
 #include "store/store-testing-rows.h"

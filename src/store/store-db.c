@@ -16,9 +16,9 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/files/heir.h"
+#include "base/files/small-file.h"
 #include "base/hash.h"
-#include "base/heir.h"
-#include "base/small-file.h"
 #include "store/store-migrate.h"
 
 #define STORE_BUSY_MS 1000 /* for someone with the sqlite3 command; the store has only one writer */

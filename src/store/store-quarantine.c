@@ -16,7 +16,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/small-file.h"
+#include "base/files/small-file.h"
 #include "store/store.h"
 
 #define STORE_QUARANTINE_STAMP "YYYYmmddTHHMMSSZ"

@@ -9,8 +9,8 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "base/pthreads.h"
 #include "base/share.h"
+#include "base/threads/pthreads.h"
 #include "store/store-item.h"
 
 static void store_list_init(struct store_list *list)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 static struct snapshot_buffer row_of(uint64_t i)
 {

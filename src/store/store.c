@@ -13,7 +13,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/pthreads.h"
+#include "base/threads/pthreads.h"
 #include "store/store-item.h"
 #include "store/store-private.h"
 

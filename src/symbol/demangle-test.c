@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define LONG "a_part_of_a_model_with_a_name_that_says_everything_about_it"
 

@@ -21,7 +21,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/late-library.h"
+#include "base/process/late-library.h"
 
 #define DEMANGLE_WORTH 5u  /* bytes; shorter identifiers are kept */
 #define DEMANGLE_MARK '\1' /* a replacement: this mark, then two base-64 digits counted from '0' */

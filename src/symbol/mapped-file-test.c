@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 static int look(const char *path, const void *base, struct stat *ret_file)
 {

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/small-file.h"
-#include "base/time-offsets.h"
+#include "base/files/small-file.h"
+#include "base/process/time-offsets.h"
 
 #define MAPPED_FILE_GONE " (deleted)" /* the kernel appends this to the name of a deleted file */
 

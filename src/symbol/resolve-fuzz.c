@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "symbol/resolve.h"
 
 #define FUZZ_ADDRESSES 16u

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "symbol/symbol-testing.h"
 
 static struct resolve_frame frames[RESOLVE_FRAMES_MAX];

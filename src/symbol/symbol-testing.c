@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 /* The line numbers are in the header. */
 static const char testing_c[] = "/* a program */\n"

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "symbol/demangle.h"
 #include "symbol/symbol-testing.h"
 #include "symbol/testing-symbolizer.h"

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "symbol/symbolizer-wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 static int pair[2];
 static struct symbolizer_wire_answer answer, received;

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
-#include "base/fd-pass.h"
+#include "base/files/fd-pass.h"
 
 uint32_t symbolizer_wire_size(uint32_t count)
 {

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "base/child.h"
+#include "base/process/child.h"
 #include "symbol/symbolizer-wire.h"
 #include "symbol/symbolizer.h"
 

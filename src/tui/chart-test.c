@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 /* Compares @grid with the expected lines. */
 static void check(struct grid *grid, const char *expected)

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/sites/group.h"
 #include "model/snapshot.h"
 #include "tui/incident-rows.h"

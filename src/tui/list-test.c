@@ -9,7 +9,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 struct fruit {
 	const char *name;

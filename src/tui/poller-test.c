@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/sites/group.h"
 #include "model/snapshot.h"
 #include "tui/incident-rows.h"

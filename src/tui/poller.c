@@ -13,7 +13,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/pthreads.h"
+#include "base/threads/pthreads.h"
 #include "model/sites/group.h"
 #include "model/snapshot.h"
 #include "tui/incident-rows.h"

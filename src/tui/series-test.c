@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "tui/chart.h"
 
 static const struct series_key key = {1, 2};

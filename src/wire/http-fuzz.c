@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "wire/http-request.h"
 #include "wire/http-response.h"
 

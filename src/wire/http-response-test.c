@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"
 

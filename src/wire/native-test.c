@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 static int decode(const struct native_request *request)
 {

@@ -20,7 +20,7 @@
 
 #include <ttmem/ttmem.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define COST_WARM 20000 /* more than a ring holds: then nothing grows any more */
 #define COST_EVENTS 128

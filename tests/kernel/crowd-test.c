@@ -23,7 +23,7 @@
 
 #include <ttmem/ttmem.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define CROWD_PROCESSES 100
 #define CROWD_DEVICE 5u

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 /* NOLINTBEGIN(concurrency-mt-unsafe): these tests have no threads */
 

@@ -16,7 +16,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define FAIL_DEVICE 70u
 #define FAIL_MAX 200

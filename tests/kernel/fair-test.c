@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define FAIR_DEVICE 90u
 #define FAIR_CLIENTS 300

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define FOLDER_DEVICE 110u
 #define FOLDER_OF(device, file) "/proc/driver/ttmem/" #device "/" file

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define FULL_USER 6101
 #define FULL_MIB (UINT64_C(1) << 20)

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define COMMAND_OUTPUT_MAX (16u << 20) /* a hostile book can make the command tell a lot */
 

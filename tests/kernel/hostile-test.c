@@ -25,7 +25,7 @@
 
 #include <ttmem/ttmem.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/format/layout.h"
 
 #define HOSTILE_FIGURE_MAX (UINT64_C(1) << 62) /* what the module takes for a figure at most */

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/format/layout.h"
 
 #define NODE_TEXT_MAX (4u << 20)

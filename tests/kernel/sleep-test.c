@@ -24,7 +24,7 @@
 
 #include <ttmem/ttmem.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define SLEEP_DEVICE 51u  /* of the test */
 #define SLEEP_WRITERS 52u /* of the writer */

@@ -29,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define STORM_SECONDS 4
 #define STORM_WORKERS 4

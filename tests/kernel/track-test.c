@@ -8,7 +8,7 @@
 
 #include <ttmem/compat/tt_track.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 UNIT(plain_alloc_free_and_totals_work)
 {

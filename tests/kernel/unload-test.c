@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define UNLOAD_DEVICE 120u
 #define UNLOAD_STATS "/proc/driver/ttmem/120/stats"

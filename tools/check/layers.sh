@@ -104,6 +104,7 @@ function wrong(text) {
 # Folders that only sort the files of one layer.
 function layer_of(path) {
 	sub(/^python.*/, "python", path)
+	sub(/^base\/(files|process|testing|threads)$/, "base", path)
 	sub(/^model\/(cards|memory|sites)$/, "model", path)
 	return path
 }
@@ -134,7 +135,7 @@ FNR == 1 {
 		wrong("\"" file "\": write \"folder/file.h\", or <file.h> if it is not ours")
 	if (!ours || to == from || (from, to) in same)
 		next
-	if (is_test && file == "base/unit.h")
+	if (is_test && file == "base/testing/unit.h")
 		next
 	kind = (from, to) in allowed ? allowed[from, to] : allowed[from, file]
 	if (!kind || (kind == 2 && !is_test))

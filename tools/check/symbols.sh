@@ -80,7 +80,7 @@ fi
 # Each library that the command is linked with is loaded at every start, with all that it needs itself.
 readelf -d "${TTMEM_BUILD:-build}/src/cli/ttmem" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' >"$work/command"
 if grep -e curl -e 'libstdc' "$work/command"; then
-	echo "is linked into the command: load it when it is needed (src/base/late-library.h)"
+	echo "is linked into the command: load it when it is needed (src/base/process/late-library.h)"
 	bad=1
 fi
 

@@ -13,7 +13,7 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-#include "base/small-file.h"
+#include "base/files/small-file.h"
 
 static int book_clock_tsc_is_invariant(void)
 {

@@ -17,7 +17,7 @@
 #include <sys/resource.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/read/reader.h"
 #include "book/read/view.h"
 #include "book/testing/testing-memory.h"

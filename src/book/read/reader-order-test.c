@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/testing/testing-memory.h"
 #include "book/write/writer.h"
 

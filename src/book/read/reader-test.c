@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/read/view.h"
 #include "book/testing/book-testing.h"
 #include "book/testing/testing-memory.h"

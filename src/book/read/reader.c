@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/time-offsets.h"
+#include "base/process/time-offsets.h"
 
 #define READER_ARENA_SEGMENT ((uint64_t)BOOK_ARENA_UNITS * BOOK_UNIT)
 #define READER_TRIES 8

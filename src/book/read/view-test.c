@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/testing/testing-memory.h"
 
 #define UNCHANGED UINT64_MAX

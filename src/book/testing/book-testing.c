@@ -15,7 +15,7 @@
 
 #include "base/bits.h"
 #include "base/hash.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 /* Line buffering: output before an abort must be seen, and output before a fork only once. */
 __attribute__((constructor)) static void testing_print_lines(void)

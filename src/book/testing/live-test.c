@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/read/idle-counters.h"
 #include "book/testing/book-testing.h"
 #include "book/testing/testing-load.h"

@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/testing/testing-order.h"
 #include "kernel/block.h"
 

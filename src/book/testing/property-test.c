@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/testing/book-testing.h"
 #include "book/testing/testing-model.h"
 #include "book/write/index.h"

@@ -14,7 +14,7 @@
 
 #include "base/bits.h"
 #include "base/hash.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/testing/book-testing.h"
 #include "book/testing/testing-step.h"
 #include "book/write/incident.h"

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/testing/book-testing.h"
 #include "book/testing/testing-walk.h"
 #include "book/write/index.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 static bool testing_differs(const char *what, uint32_t type, uint64_t is, uint64_t should)
 {

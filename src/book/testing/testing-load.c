@@ -23,7 +23,7 @@
 
 #include "base/bits.h"
 #include "base/hash.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define LOAD_TYPES 3u
 #define LOAD_BATCH 32u /* events between two reads of the clock */

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/testing/book-testing.h"
 #include "book/write/index.h"
 

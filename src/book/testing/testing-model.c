@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/write/index.h"
 
 struct testing_model *testing_model_new(void)

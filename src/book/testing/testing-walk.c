@@ -14,7 +14,7 @@
 
 #include "base/bits.h"
 #include "base/hash.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/write/index.h"
 
 #define WALK_OPS_MAX (1u << 18)

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/testing/book-testing.h"
 #include "book/write/index.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/bits.h"
 #include "base/hash.h"
-#include "base/private.h"
+#include "base/process/private.h"
 #include "book/write/writer.h"
 
 #define INCIDENT_PER_PAGE (BOOK_PAGE / sizeof(struct book_incident))

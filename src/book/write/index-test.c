@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/testing/book-testing.h"
 
 #define ITEST_SLOTS 100000u

@@ -4,7 +4,7 @@
 
 #include "book/write/index.h"
 
-#include "base/private.h"
+#include "base/process/private.h"
 
 static size_t index_part_size(uint32_t k)
 {

@@ -8,7 +8,7 @@
 
 #include "base/bits.h"
 #include "base/hash.h"
-#include "base/private.h"
+#include "base/process/private.h"
 #include "book/write/writer.h"
 
 #define INTERN_SEGMENT ((uint64_t)BOOK_ARENA_UNITS * BOOK_UNIT)

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/lock.h"
+#include "base/threads/lock.h"
 #include "book/format/layout.h"
 
 struct writer;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/private.h"
+#include "base/process/private.h"
 #include "book/write/index.h"
 
 #define OWNERS_BUCKETS 256u

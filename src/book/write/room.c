@@ -9,7 +9,7 @@
 
 #include "book/write/room.h"
 
-#include "base/private.h"
+#include "base/process/private.h"
 #include "book/write/owners.h"
 #include "book/write/writer.h"
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/bits.h"
-#include "base/lock.h"
+#include "base/threads/lock.h"
 #include "book/format/layout.h"
 #include "book/write/graveyard.h"
 #include "book/write/index.h"

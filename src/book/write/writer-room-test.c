@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/freeze.h"
-#include "base/unit.h"
+#include "base/process/freeze.h"
+#include "base/testing/unit.h"
 #include "book/testing/book-testing.h"
 #include "book/write/incident.h"
 #include "book/write/index.h"

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/bits.h"
-#include "base/lock.h"
+#include "base/threads/lock.h"
 #include "book/format/book-clock.h"
 #include "book/format/layout.h"
 #include "book/write/intern.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/small-file.h"
+#include "base/files/small-file.h"
 
 static const char bench_book_link[] = "/memfd:ttmem-book";
 

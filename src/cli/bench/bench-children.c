@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/child.h"
 #include "base/cleanup.h"
+#include "base/process/child.h"
 #include "base/text.h"
 #include "book/format/layout.h"
 #include "cli/bench/bench-book.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "cli/bench/bench-measure.h"
 #include "cli/bench/bench.h"
 

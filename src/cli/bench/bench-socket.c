@@ -16,9 +16,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/child.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/process/child.h"
 #include "cli/bench/bench-load.h"
 #include "cli/bench/bench-measure.h"
 

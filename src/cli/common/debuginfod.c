@@ -14,7 +14,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "base/late-library.h"
+#include "base/process/late-library.h"
 
 #define DEBUGINFOD_LIBRARY "libdebuginfod.so.1"
 

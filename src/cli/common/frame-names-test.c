@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "symbol/symbol-testing.h"
 #include "symbol/testing-symbolizer.h"
 

@@ -14,7 +14,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/late-library.h"
+#include "base/process/late-library.h"
 
 #define HTTP_FETCH_WAIT_MS 200
 

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/files/user-file.h"
 #include "base/text.h"
-#include "base/user-file.h"
 #include "cli/common/command.h"
 #include "cli/common/pager.h"
 

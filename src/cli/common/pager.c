@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/child.h"
 #include "base/cleanup.h"
+#include "base/process/child.h"
 
 static struct child pager;
 

@@ -17,7 +17,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
-#include "base/user-file.h"
+#include "base/files/user-file.h"
 #include "cli/doctor/doctor.h"
 #include "model/json/document.h"
 #include "model/snapshot.h"

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/small-file.h"
+#include "base/files/small-file.h"
 #include "base/text.h"
 #include "cli/common/daemon-pages.h"
 #include "cli/common/session.h"

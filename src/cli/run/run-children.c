@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/small-file.h"
+#include "base/files/small-file.h"
 #include "source/proc/proc.h"
 
 #define RUN_CHILDREN_MAX 65536u /* above this the count is a lower bound */

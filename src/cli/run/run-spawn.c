@@ -13,8 +13,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/child.h"
 #include "base/cleanup.h"
+#include "base/process/child.h"
 #include "cli/run/run-shim.h"
 #include "wire/offer.h"
 

@@ -21,9 +21,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/child.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/process/child.h"
 #include "cli/selftest/selftest.h"
 
 #define SELFTEST_FOLDER "/tmp/ttmem-selftest-"

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <ttmem/ttmem.h>
 
-#include "base/child.h"
 #include "base/clock.h"
+#include "base/process/child.h"
 #include "cli/selftest/selftest-daemon.h"
 #include "cli/selftest/selftest.h"
 #include "model/types.h"

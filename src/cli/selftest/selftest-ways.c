@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/child.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/process/child.h"
 #include "cli/selftest/selftest-daemon.h"
 #include "cli/selftest/selftest.h"
 #include "compat/wire/legacy-encode.h"

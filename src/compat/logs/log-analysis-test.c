@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "compat/logs/log-analysis.h"
 
 static struct log_analysis *analysis;

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "compat/logs/log-analysis.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

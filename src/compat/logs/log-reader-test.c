@@ -8,7 +8,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "compat/logs/log-reader.h"
 
 #define EVENTS_MAX 64

@@ -13,8 +13,8 @@
 
 #include "base/bits.h"
 #include "base/hash.h"
-#include "base/lock.h"
-#include "base/private.h"
+#include "base/process/private.h"
+#include "base/threads/lock.h"
 #include "lib/process/linked.h"
 
 /* At an offset: the number of frames, and for each its offset, module and symbol, both with NUL. */

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <ttmem/ttmem.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "compat/oldlog/oldlog-text.h"
 
 static void same_kb(uint64_t size)

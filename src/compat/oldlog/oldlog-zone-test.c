@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define START INT64_C(1700000000) /* in November 2023 */
 

@@ -20,7 +20,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "base/freeze.h"
+#include "base/process/freeze.h"
 #include "book/write/writer.h"
 #include "compat/oldlog/oldlog-names.h"
 #include "compat/oldlog/oldlog-text.h"

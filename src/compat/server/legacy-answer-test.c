@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "daemon/registry/access.h"
 #include "model/snapshot.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/read/view.h"
 #include "book/write/writer.h"
 #include "compat/server/legacy-budget.h"

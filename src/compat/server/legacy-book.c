@@ -19,8 +19,8 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/small-file.h"
-#include "base/time-offsets.h"
+#include "base/files/small-file.h"
+#include "base/process/time-offsets.h"
 #include "book/format/book-clock.h"
 #include "book/write/writer.h"
 #include "compat/server/legacy-budget.h"

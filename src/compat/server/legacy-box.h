@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/fd-pass.h"
+#include "base/files/fd-pass.h"
 
 /* With 64 in each message, 4096 descriptors need less than half of a socket's buffer. */
 #define LEGACY_BOX_BATCH FD_PASS_MAX

@@ -4,7 +4,7 @@
 
 #include "compat/server/legacy-budget.h"
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 /* Charges single bytes until there is no room. */
 static uint64_t fill(struct legacy_budget *budget, struct legacy_share *share)

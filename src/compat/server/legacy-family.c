@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/small-file.h"
+#include "base/files/small-file.h"
 #include "compat/server/legacy-private.h"
 
 #define FAMILY_PROCESSES 64u /* checked per pid */

@@ -9,8 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/loop.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
+#include "base/threads/loop.h"
 #include "book/testing/book-testing.h"
 #include "book/write/writer.h"
 #include "compat/server/legacy-server-testing.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "compat/server/legacy-ledger.h"
 #include "compat/server/legacy-server-testing.h"
 #include "compat/server/legacy-server.h"

@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/loop.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
+#include "base/threads/loop.h"
 #include "compat/server/legacy-server-testing.h"
 #include "daemon/registry/registry.h"
 #include "daemon/registry/tracked.h"

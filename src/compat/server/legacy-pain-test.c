@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/loop.h"
-#include "base/socket-lock.h"
-#include "base/unit.h"
+#include "base/files/socket-lock.h"
+#include "base/testing/unit.h"
+#include "base/threads/loop.h"
 #include "compat/server/legacy-server-testing.h"
 #include "compat/wire/legacy-encode.h"
 #include "model/snapshot.h"

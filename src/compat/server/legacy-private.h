@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/loop.h"
-#include "base/socket-lock.h"
+#include "base/files/socket-lock.h"
+#include "base/threads/loop.h"
 #include "compat/server/legacy-book.h"
 #include "compat/server/legacy-box.h"
 #include "compat/server/legacy-budget.h"

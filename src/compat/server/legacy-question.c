@@ -14,7 +14,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/worker.h"
+#include "base/threads/worker.h"
 #include "compat/server/legacy-answer.h"
 #include "compat/server/legacy-private.h"
 #include "compat/server/legacy-report.h"

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/loop.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
+#include "base/threads/loop.h"
 #include "compat/server/legacy-server-testing.h"
 #include "compat/wire/legacy-encode.h"
 #include "model/snapshot.h"

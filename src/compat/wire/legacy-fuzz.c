@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "compat/wire/legacy-stream.h"
 #include "compat/wire/legacy-wire-testing.h"
 

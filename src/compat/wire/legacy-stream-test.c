@@ -12,7 +12,7 @@
 #include <errno.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "compat/wire/legacy-wire-testing.h"
 
 #define TEST_SHORT (LEGACY_STREAM_SILENCE_NS - 1) /* the longest gap that is not silence */

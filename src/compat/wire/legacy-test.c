@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "compat/wire/legacy-encode.h"
 
 static uint64_t test_get(const uint8_t *bytes, size_t offset, size_t width)

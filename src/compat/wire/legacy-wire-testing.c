@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "compat/wire/legacy-encode.h"
 
 #define TESTING_TIME UINT64_C(0x186d4c1f9a3b5c7d) /* some day in 2025, in ns */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "daemon/config/config-private.h"
 #include "daemon/config/config.h"
 

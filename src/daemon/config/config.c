@@ -14,7 +14,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/small-file.h"
+#include "base/files/small-file.h"
 #include "base/text.h"
 #include "daemon/config/config-private.h"
 

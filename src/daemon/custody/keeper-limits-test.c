@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/loop.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
+#include "base/threads/loop.h"
 #include "daemon/custody/keeper-start.h"
 #include "daemon/custody/keeper-wire.h"
 #include "daemon/custody/keeper.h"

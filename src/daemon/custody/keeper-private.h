@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/child.h"
-#include "base/loop.h"
+#include "base/process/child.h"
+#include "base/threads/loop.h"
 #include "daemon/custody/keeper-wire.h"
 #include "daemon/custody/keeper.h"
 

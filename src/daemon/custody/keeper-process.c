@@ -30,8 +30,8 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/clock.h"
-#include "base/loop.h"
 #include "base/text.h"
+#include "base/threads/loop.h"
 #include "daemon/custody/keeper-wire.h"
 #include "daemon/custody/keeper.h"
 

@@ -12,8 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/child.h"
 #include "base/cleanup.h"
+#include "base/process/child.h"
 #include "daemon/custody/keeper-process.h"
 #include "daemon/custody/keeper-wire.h"
 

@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/fd-pass.h"
-#include "base/unit.h"
+#include "base/files/fd-pass.h"
+#include "base/testing/unit.h"
 #include "daemon/custody/keeper-wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd-pass.h"
+#include "base/files/fd-pass.h"
 
 static bool keeper_wire_is_zero(const void *bytes, size_t length)
 {

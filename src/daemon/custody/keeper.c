@@ -21,10 +21,10 @@
 
 #include "base/array.h"
 #include "base/bits.h"
-#include "base/child.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/loop.h"
+#include "base/process/child.h"
+#include "base/threads/loop.h"
 #include "daemon/custody/keeper-private.h"
 #include "daemon/custody/keeper-start.h"
 #include "daemon/custody/keeper-wire.h"

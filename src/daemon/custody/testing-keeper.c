@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd-pass.h"
-#include "base/unit.h"
+#include "base/files/fd-pass.h"
+#include "base/testing/unit.h"
 #include "daemon/custody/keeper-process.h"
 #include "daemon/custody/keeper-start.h"
 

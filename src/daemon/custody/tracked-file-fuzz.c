@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/testing/unit.h"
 #include "base/text.h"
-#include "base/unit.h"
 #include "daemon/custody/tracked-file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -16,7 +16,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/small-file.h"
+#include "base/files/small-file.h"
 #include "base/text.h"
 #include "daemon/custody/tracked-file-text.h"
 #include "source/proc/proc.h"

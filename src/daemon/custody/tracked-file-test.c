@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/loop.h"
-#include "base/unit.h"
-#include "base/worker.h"
+#include "base/testing/unit.h"
+#include "base/threads/loop.h"
+#include "base/threads/worker.h"
 #include "source/proc/proc.h"
 
 static struct loop *loop;

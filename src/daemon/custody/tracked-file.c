@@ -20,10 +20,10 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/heir.h"
-#include "base/loop.h"
+#include "base/files/heir.h"
 #include "base/text.h"
-#include "base/worker.h"
+#include "base/threads/loop.h"
+#include "base/threads/worker.h"
 #include "daemon/custody/tracked-file-text.h"
 
 #define TRACKED_FILE_PAUSE_NS NS_PER_S /* between two writes */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "source/proc/proc.h"
 #include "web/server/address.h"
 

@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/small-file.h"
+#include "base/files/small-file.h"
 #include "source/proc/proc.h"
 #include "web/server/address.h"
 

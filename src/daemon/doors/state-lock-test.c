@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "source/proc/proc.h"
 
 /* A process of that user that holds the lock; returns when it does. */

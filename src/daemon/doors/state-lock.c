@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/small-file.h"
+#include "base/files/small-file.h"
 #include "source/proc/proc.h"
 
 #define STATE_LOCK_LINES_MAX 100000u /* anybody may hold many locks */

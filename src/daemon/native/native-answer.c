@@ -14,7 +14,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/fd-pass.h"
+#include "base/files/fd-pass.h"
 #include "daemon/registry/tracked.h"
 #include "web/server/local-request.h"
 

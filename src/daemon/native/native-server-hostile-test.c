@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/loop.h"
-#include "base/unit.h"
-#include "base/worker.h"
+#include "base/testing/unit.h"
+#include "base/threads/loop.h"
+#include "base/threads/worker.h"
 #include "wire/offer.h"
 
 UNIT(garbage_closes_the_connection)

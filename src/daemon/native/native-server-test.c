@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/loop.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
+#include "base/threads/loop.h"
 #include "daemon/registry/collector.h"
 #include "source/books/verify-book.h"
 

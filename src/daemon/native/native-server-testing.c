@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/loop.h"
-#include "base/unit.h"
-#include "base/worker.h"
+#include "base/testing/unit.h"
+#include "base/threads/loop.h"
+#include "base/threads/worker.h"
 #include "daemon/registry/collector.h"
 #include "daemon/registry/tracked.h"
 #include "model/health.h"

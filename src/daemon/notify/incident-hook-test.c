@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/loop.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
+#include "base/threads/loop.h"
 
 #define TEXT_MAX (UINT32_C(2) << 20)
 #define INCIDENT "{\"kind\":\"leak\",\"pid\":7}\n"

@@ -18,12 +18,12 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/child.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/loop.h"
+#include "base/files/small-file.h"
+#include "base/process/child.h"
 #include "base/share.h"
-#include "base/small-file.h"
+#include "base/threads/loop.h"
 
 #define INCIDENT_HOOK_KIND_SIZE 64
 

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 static const struct journal_entry leak = {
 	.kind = "leak",

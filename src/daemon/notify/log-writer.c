@@ -19,10 +19,10 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/heir.h"
-#include "base/pthreads.h"
-#include "base/small-file.h"
-#include "base/user-file.h"
+#include "base/files/heir.h"
+#include "base/files/small-file.h"
+#include "base/files/user-file.h"
+#include "base/threads/pthreads.h"
 #include "daemon/notify/user-rate.h"
 
 #define LOG_WRITER_PIECE 65536u

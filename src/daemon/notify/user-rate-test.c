@@ -5,7 +5,7 @@
 #include "daemon/notify/user-rate.h"
 
 #include "base/clock.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define NOW (UINT64_C(1000) * NS_PER_S)
 

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/emit.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "daemon/recorder/recorder-cursor.h"
 #include "store/store-testing.h"
 #include "store/store.h"

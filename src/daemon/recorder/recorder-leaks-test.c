@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/emit.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "daemon/recorder/recorder-cursor.h"
 #include "daemon/recorder/recorder-documents.h"
 #include "model/query.h"

@@ -5,8 +5,8 @@
 
 #include <pthread.h>
 
-#include "base/loop.h"
-#include "base/worker.h"
+#include "base/threads/loop.h"
+#include "base/threads/worker.h"
 #include "daemon/recorder/recorder.h"
 #include "model/snapshot.h"
 

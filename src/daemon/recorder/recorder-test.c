@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/loop.h"
-#include "base/unit.h"
-#include "base/worker.h"
+#include "base/testing/unit.h"
+#include "base/threads/loop.h"
+#include "base/threads/worker.h"
 #include "book/testing/book-testing.h"
 #include "daemon/daemon.h"
 #include "daemon/notify/notice.h"

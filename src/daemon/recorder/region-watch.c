@@ -20,7 +20,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/loop.h"
+#include "base/threads/loop.h"
 #include "daemon/recorder/book-owners.h"
 #include "model/merge.h"
 #include "model/snapshot.h"

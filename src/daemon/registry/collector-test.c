@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/testing/book-testing.h"
 #include "daemon/registry/access.h"
 #include "daemon/registry/tracked.h"

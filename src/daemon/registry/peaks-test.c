@@ -4,7 +4,7 @@
 
 #include "daemon/registry/peaks.h"
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/snapshot.h"
 
 #define CARD UINT64_C(7)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/loop.h"
+#include "base/threads/loop.h"
 #include "daemon/registry/registry.h"
 #include "daemon/registry/tracked.h"
 #include "source/proc/proc.h"

@@ -22,7 +22,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/loop.h"
+#include "base/threads/loop.h"
 #include "daemon/registry/book-search.h"
 #include "daemon/registry/registry-open.h"
 #include "daemon/registry/registry-private.h"

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/testing/book-testing.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"

@@ -16,7 +16,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/pthreads.h"
+#include "base/threads/pthreads.h"
 #include "symbol/mapped-file.h"
 
 #define FILES_JOIN_S 1u

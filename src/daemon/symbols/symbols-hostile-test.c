@@ -19,7 +19,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "symbol/symbol-testing.h"
 #include "symbol/symbolizer.h"
 #include "symbol/testing-symbolizer.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/pool.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/read/view.h"
 #include "book/testing/book-testing.h"
 #include "daemon/notify/notice.h"

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "symbol/jail.h"
 #include "symbol/symbol-testing.h"
 #include "symbol/symbolizer-open.h"

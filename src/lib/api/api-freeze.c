@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Freezing: room is reserved, and then nothing here makes a system call (base/freeze.h). And the beginning
+ * Freezing: room is reserved, and then nothing here makes a system call (base/process/freeze.h). And the beginning
  * of it: when the program starts, before it can have forbidden anything.
  */
 
@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-#include "base/freeze.h"
+#include "base/process/freeze.h"
 #include "book/write/writer.h"
 #include "lib/api/call.h"
 #include "lib/api/debug.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "lib/testing/testing-observer.h"
 
 static void rest_open(struct observer *observer)

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/freeze.h"
+#include "base/process/freeze.h"
 #include "lib/process/append-file.h"
 
 #define DEBUG_LINE 512

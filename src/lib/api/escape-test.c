@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "lib/testing/testing-observer.h"
 
 static uint64_t escape_forks;

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/freeze.h"
+#include "base/process/freeze.h"
 #include "book/write/writer.h"
 #include "compat/oldlog/oldlog.h"
 #include "lib/api/debug.h"

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/bits.h"
-#include "base/lock.h"
+#include "base/threads/lock.h"
 
 struct writer;
 

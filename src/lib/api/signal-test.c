@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/testing/book-testing.h"
 #include "lib/process/thread.h"
 #include "lib/testing/testing-observer.h"

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/freeze.h"
+#include "base/process/freeze.h"
 #include "book/write/writer.h"
 #include "lib/bookfile/kernel-book.h"
 #include "lib/bookfile/limits.h"

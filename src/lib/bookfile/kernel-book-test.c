@@ -20,7 +20,7 @@
 
 #include <uapi/ttmem.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "lib/testing/testing-observer.h"
 
 #define KERNEL_BOOK_FAKE "played-book"

@@ -17,7 +17,7 @@
 #include <sys/resource.h>
 
 #include "base/bits.h"
-#include "base/small-file.h"
+#include "base/files/small-file.h"
 
 #define LIMITS_SIZE (UINT64_C(2) << 30) /* 16M records and the rings of all devices */
 #define LIMITS_RING 16384u

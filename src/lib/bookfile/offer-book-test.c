@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/fd-pass.h"
-#include "base/unit.h"
+#include "base/files/fd-pass.h"
+#include "base/testing/unit.h"
 #include "book/testing/book-testing.h"
 #include "lib/testing/testing-observer.h"
 #include "wire/offer.h"

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fd-pass.h"
-#include "base/freeze.h"
+#include "base/files/fd-pass.h"
+#include "base/process/freeze.h"
 #include "lib/process/descriptor.h"
 #include "wire/offer.h"
 

@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fd-pass.h"
-#include "base/unit.h"
+#include "base/files/fd-pass.h"
+#include "base/testing/unit.h"
 #include "lib/testing/testing-observer.h"
 #include "wire/offer.h"
 

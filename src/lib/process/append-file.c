@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/user-file.h"
+#include "base/files/user-file.h"
 
 static bool append_file_has_room(uint64_t end)
 {

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "lib/testing/testing-observer.h"
 
 #define DESCRIPTOR_MANY 100000u

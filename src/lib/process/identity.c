@@ -18,8 +18,8 @@
 #include <ttmem/ttmem.h>
 
 #include "base/bits.h"
-#include "base/small-file.h"
-#include "base/time-offsets.h"
+#include "base/files/small-file.h"
+#include "base/process/time-offsets.h"
 
 #define IDENTITY_TEXT(x) #x
 #define IDENTITY_VERSION(major, minor, patch) \

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/freeze.h"
+#include "base/process/freeze.h"
 #include "book/write/writer.h"
 
 /*

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 static const char bounds_text[] =
 	"00400000-00401000 r-xp 00000000 08:01 1234   /usr/bin/[stack]x\n"

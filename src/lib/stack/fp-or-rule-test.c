@@ -4,7 +4,7 @@
 
 #include "lib/stack/fp-or-rule.h"
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 static bool fp_or_rule_goes_by_rule(uintptr_t address)
 {

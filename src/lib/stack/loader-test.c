@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "lib/testing/testing-calls.h"
 #include "lib/testing/testing-observer.h"
 

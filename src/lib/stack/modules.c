@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/lock.h"
+#include "base/threads/lock.h"
 #include "book/write/intern.h"
 #include "lib/process/linked.h"
 #include "lib/process/program.h"

@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "lib/stack/image.h"
 #include "lib/testing/testing-calls.h"
 

@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define RULES_BASE UINT64_C(0x7f0012340000)
 

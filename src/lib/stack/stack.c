@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/freeze.h"
 #include "base/hash.h"
 #include "base/keyword.h"
+#include "base/process/freeze.h"
 #include "book/write/writer.h"
 #include "compat/oldlog/oldlog-names.h"
 #include "compat/oldlog/oldlog.h"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "lib/testing/testing-calls.h"
 #include "lib/testing/testing-observer.h"
 

@@ -8,7 +8,7 @@
 #include "lib/stack/walk.h"
 
 #include "base/bits.h"
-#include "base/lock.h"
+#include "base/threads/lock.h"
 #include "lib/api/debug.h"
 #include "lib/process/block-signals.h"
 #include "lib/process/linked.h"

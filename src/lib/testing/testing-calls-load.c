@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "lib/testing/testing-calls.h"
 
 void *calls_load(const char *name)

@@ -14,7 +14,7 @@
 
 #include <ttmem/ttmem.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define CALLS_CODE 2048u /* larger than any function of these tests, with sanitizers too */
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define OBSERVER_BOOKS 64
 #define OBSERVER_TIMES_SLOWER 40 /* for an emulated processor */

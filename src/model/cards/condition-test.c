@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/types.h"
 
 #define CHIP 0xc1

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/cards/join-table.h"
 #include "model/snapshot.h"
 #include "model/types.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/emit.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 /* The JSON of a stack and its site, without blanks and line ends. */
 static char *all_of(const char *stack)

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 static bool same(const char *a, const char *b)
 {

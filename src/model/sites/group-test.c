@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/sites/growth.h"
 #include "model/sites/name-stem.h"
 #include "model/snapshot.h"

@@ -13,7 +13,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define START (UINT64_C(1700000000) * NS_PER_S)
 #define MIB UINT64_C(1048576)

@@ -5,7 +5,7 @@
 #include "model/sites/growth.h"
 
 #include "base/clock.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/snapshot.h"
 
 #define START (UINT64_C(1700000000) * NS_PER_S)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd-pass.h"
+#include "base/files/fd-pass.h"
 #include "source/books/verify-book.h"
 #include "source/proc/owner.h"
 #include "wire/http-request.h"

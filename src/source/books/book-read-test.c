@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/read/view.h"
 #include "book/testing/book-testing.h"
 #include "model/snapshot-request.h"

@@ -15,7 +15,7 @@
 #include "base/bits.h"
 #include "base/emit.h"
 #include "base/pool.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/read/view.h"
 #include "book/testing/testing-memory.h"
 #include "model/filter.h"

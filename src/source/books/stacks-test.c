@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/pool.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/read/view.h"
 #include "book/testing/book-testing.h"
 #include "model/sites/namer.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/testing/book-testing.h"
 #include "book/testing/testing-memory.h"
 #include "model/snapshot-request.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "source/books/scan.h"

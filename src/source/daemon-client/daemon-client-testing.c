@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "wire/native.h"
 
 void daemon_client_testing_send(int fd, const char *text)

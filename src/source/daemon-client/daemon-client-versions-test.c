@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/snapshot.h"
 #include "source/books/scan.h"
 #include "source/daemon-client/daemon-client-testing.h"

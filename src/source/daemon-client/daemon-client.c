@@ -17,7 +17,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/fd-pass.h"
+#include "base/files/fd-pass.h"
 #include "source/daemon-client/daemon-client-private.h"
 
 #define DAEMON_CLIENT_USUAL "/run/ttmem/ttmemd.sock"

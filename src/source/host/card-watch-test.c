@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "source/host/driver-memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

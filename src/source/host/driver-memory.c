@@ -25,7 +25,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/small-file.h"
+#include "base/files/small-file.h"
 #include "model/merge.h"
 #include "source/host/driver.h"
 

@@ -21,7 +21,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/small-file.h"
+#include "base/files/small-file.h"
 #include "base/text.h"
 #include "model/cards/card.h"
 #include "model/snapshot.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/snapshot.h"
 #include "source/collect.h"
 #include "source/proc/proc.h"

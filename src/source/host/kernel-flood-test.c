@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/format/layout.h"
 #include "model/snapshot.h"
 #include "source/host/kernel.h"

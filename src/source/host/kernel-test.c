@@ -17,7 +17,7 @@
 
 #include <uapi/ttmem.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "book/format/layout.h"
 #include "kernel/block.h"
 #include "kernel/book-layout.h"

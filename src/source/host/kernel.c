@@ -15,7 +15,7 @@
 #include <uapi/ttmem.h>
 
 #include "base/cleanup.h"
-#include "base/small-file.h"
+#include "base/files/small-file.h"
 #include "source/proc/proc.h"
 
 #define KERNEL_FOLDER "driver/ttmem"

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/types.h"
 #include "source/host/region.h"
 

@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 UNIT(a_list_has_a_limit_and_so_has_a_user)
 {

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 /* A process in namespaces of its own, and the pipe that ends it. */
 struct guest {

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/small-file.h"
+#include "base/files/small-file.h"
 #include "base/text.h"
 
 #define NAMESPACES_DEPTH_MAX 32 /* as in the kernel */

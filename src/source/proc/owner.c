@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "base/bits.h"
-#include "base/time-offsets.h"
+#include "base/process/time-offsets.h"
 #include "book/format/layout.h"
 #include "source/proc/proc.h"
 

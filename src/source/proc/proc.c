@@ -20,9 +20,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/small-file.h"
+#include "base/files/small-file.h"
+#include "base/process/time-offsets.h"
 #include "base/text.h"
-#include "base/time-offsets.h"
 
 #define PROC_PATH 48
 #define PROC_FILE 8192 /* longer than any stat, status or cgroup file worth reading */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "source/proc/process-env.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

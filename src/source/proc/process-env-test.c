@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "source/proc/process-env.h"
 
 static enum process_env_wish wish(const char *bytes, size_t length)

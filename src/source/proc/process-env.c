@@ -14,8 +14,8 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/files/small-file.h"
 #include "base/keyword.h"
-#include "base/small-file.h"
 #include "base/text.h"
 
 #define PROCESS_ENV_ENVIRONMENT_MAX \

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "web/server/web.h"
 
 static struct snapshot *snapshot_of(uint32_t processes, uint64_t allocs)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/snapshot.h"
 #include "web/export/push-private.h"
 #include "web/server/web.h"

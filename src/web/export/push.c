@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/share.h"
-#include "base/worker.h"
+#include "base/threads/worker.h"
 #include "model/health.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define OPEN "application/openmetrics-text"
 

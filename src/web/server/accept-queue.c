@@ -18,8 +18,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/pthreads.h"
 #include "base/share.h"
+#include "base/threads/pthreads.h"
 #include "web/server/peer-user.h"
 
 #define ACCEPT_QUEUE_PAUSE_MS 100 /* without descriptors */

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 UNIT(the_page_is_among_the_assets)
 {

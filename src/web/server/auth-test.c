@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "web/server/address.h"
 
 static struct auth auth_for(const char *text)

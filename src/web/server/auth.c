@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/heir.h"
-#include "base/small-file.h"
+#include "base/files/heir.h"
+#include "base/files/small-file.h"
 #include "web/server/address.h"
 
 void auth_init(struct auth *auth, const struct address *address, const char *text, bool details)

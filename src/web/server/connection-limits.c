@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/worker.h"
+#include "base/threads/worker.h"
 
 #define CONNECTION_LIMITS_LOOK_NS UINT64_C(250000000)
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 #include "model/page-cursor.h"
 #include "web/server/accept-header.h"
 #include "web/server/address.h"

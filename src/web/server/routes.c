@@ -12,7 +12,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/emit.h"
-#include "base/worker.h"
+#include "base/threads/worker.h"
 #include "model/health.h"
 #include "model/json/document.h"
 #include "model/merge.h"

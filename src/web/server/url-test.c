@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/unit.h"
+#include "base/testing/unit.h"
 
 #define ALL UINT32_MAX
 

@@ -11,7 +11,7 @@
 
 #include "base/bits.h"
 #include "base/emit.h"
-#include "base/worker.h"
+#include "base/threads/worker.h"
 #include "web/api/stream.h"
 #include "web/server/accept-header.h"
 #include "web/server/assets.h"

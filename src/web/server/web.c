@@ -14,7 +14,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/worker.h"
+#include "base/threads/worker.h"
 #include "web/api/stream.h"
 #include "web/export/metrics.h"
 #include "web/server/accept-queue.h"

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Output goes where the user has said, and never where another user has led it. */
+
+#include "base/files/user-file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/files/small-file.h"
+#include "base/testing/unit.h"
+
+#define OTHER 1001 /* any user but us */
+
+static const char *path_of(const char *name)
+{
+	static char paths[4][256];
+	static unsigned int next;
+	char *path = paths[next++ % 4];
+
+	snprintf(path, sizeof(paths[0]), "%s/%s", unit_dir(), name);
+	return path;
+}
+
+static const char *content(const char *name)
+{
+	static char text[64];
+
+	(void)small_file_read(AT_FDCWD, path_of(name), text, sizeof(text));
+	return text;
+}
+
+static int put(const char *name, int flags, const char *text)
+{
+	int fd = user_file_open(path_of(name), flags, 0600);
+
+	if (fd < 0)
+		return fd;
+	assert(fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	assert(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	assert(close(fd) == 0);
+	return 0;
+}
+
+/* As in /tmp: anybody may create, and the folder is root's. */
+static void make_shared(void)
+{
+	assert(mkdir(path_of("shared"), 0700) == 0);
+	assert(chmod(path_of("shared"), 01777) == 0);
+	assert(put("victim", 0, "precious") == 0);
+}
+
+UNIT(a_file_is_created_appended_and_truncated)
+{
+	assert(put("new", O_APPEND, "one") == 0);
+	assert(put("new", O_APPEND, "two") == 0);
+	assert(strcmp(content("new"), "onetwo") == 0);
+	assert(put("new", O_TRUNC, "3") == 0);
+	assert(strcmp(content("new"), "3") == 0);
+	assert(put("no/such", 0, "") == -ENOENT);
+	assert(put("", 0, "") == -EISDIR);
+	assert(put("new/", 0, "") == -EISDIR);
+	assert(put("new/below", 0, "") == -ENOTDIR);
+}
+
+UNIT(own_links_are_followed)
+{
+	assert(mkdir(path_of("folder"), 0700) == 0);
+	assert(symlink("folder", path_of("alias")) == 0);
+	assert(symlink("../target", path_of("folder/link")) == 0);
+	assert(put("alias/link", 0, "x") == 0);
+	assert(strcmp(content("target"), "x") == 0);
+	assert(symlink(path_of("target"), path_of("absolute")) == 0);
+	assert(put("absolute", O_TRUNC, "abs") == 0);
+	assert(strcmp(content("target"), "abs") == 0);
+	assert(symlink("loop", path_of("loop")) == 0);
+	assert(put("loop", 0, "") == -ELOOP);
+	assert(put("./././././././././././folder/../new", 0, "y") == 0);
+	assert(strcmp(content("new"), "y") == 0);
+}
+
+UNIT(a_link_of_another_user_in_a_shared_folder_is_refused)
+{
+	if (geteuid() != 0)
+		unit_skip("only root makes files of others");
+	make_shared();
+	assert(symlink("../victim", path_of("shared/link")) == 0);
+	assert(put("shared/link", O_APPEND, "!") == 0); /* our own */
+	assert(lchown(path_of("shared/link"), OTHER, OTHER) == 0);
+	assert(put("shared/link", O_TRUNC, "evil") == USER_FILE_FOREIGN);
+	assert(strcmp(content("victim"), "precious!") == 0);
+	/* Of whoever owns the folder. */
+	assert(chown(path_of("shared"), OTHER, OTHER) == 0);
+	assert(put("shared/link", O_APPEND, "!") == 0);
+	/* Nobody else can have put it there. */
+	assert(chown(path_of("shared"), 0, 0) == 0 && chmod(path_of("shared"), 0755) == 0);
+	assert(put("shared/link", O_APPEND, "!") == 0);
+	/* A group that may write is others too. */
+	assert(chmod(path_of("shared"), 0775) == 0);
+	assert(put("shared/link", O_APPEND, "!") == USER_FILE_FOREIGN);
+}
+
+UNIT(a_link_on_the_way_is_refused)
+{
+	if (geteuid() != 0)
+		unit_skip("only root makes files of others");
+	make_shared();
+	assert(symlink("..", path_of("shared/way")) == 0);
+	assert(lchown(path_of("shared/way"), OTHER, OTHER) == 0);
+	assert(put("shared/way/victim", O_TRUNC, "evil") == USER_FILE_FOREIGN);
+	assert(strcmp(content("victim"), "precious") == 0);
+}
+
+UNIT(hard_links_and_pipes_of_others_are_refused)
+{
+	if (geteuid() != 0)
+		unit_skip("only root makes files of others");
+	make_shared();
+	assert(link(path_of("victim"), path_of("shared/hard")) == 0);
+	assert(put("shared/hard", O_TRUNC, "evil") == USER_FILE_FOREIGN);
+	assert(strcmp(content("victim"), "precious") == 0);
+	assert(mkfifo(path_of("shared/pipe"), 0666) == 0);
+	assert(lchown(path_of("shared/pipe"), OTHER, OTHER) == 0);
+	/* Opening it would wait for a reader. */
+	assert(put("shared/pipe", 0, "") == USER_FILE_FOREIGN);
+	assert(put("shared/file", 0, "a") == 0);
+	assert(lchown(path_of("shared/file"), OTHER, OTHER) == 0);
+	assert(put("shared/file", 0, "b") == USER_FILE_FOREIGN);
+	assert(strstr(user_file_error(USER_FILE_FOREIGN), "another user"));
+	assert(strcmp(user_file_error(-ENOENT), "No such file or directory") == 0);
+}
+
+UNIT(descriptors_are_named_by_their_numbers)
+{
+	static const struct {
+		const char *path;
+		int number;
+	} names[] = {
+		{"/dev/stdin", 0},    {"/dev/stdout", 1},       {"/dev/stderr", 2},
+		{"/dev/fd/63", 63},   {"/dev/fd/", -1},         {"/dev/fd/6x", -1},
+		{"/dev/fd/-1", -1},   {"/dev/fd/12345678", -1}, {"/proc/self/fd/7", 7},
+		{"/dev/stderr/", -1}, {"/tmp/dev/fd/3", -1},
+	};
+	char path[32];
+	int ends[2], fd;
+	char got[4] = "";
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert(user_file_number(names[i].path) == names[i].number);
+	assert(pipe2(ends, O_CLOEXEC) == 0);
+	snprintf(path, sizeof(path), "/dev/fd/%d", ends[1]);
+	fd = user_file_open(path, O_TRUNC, 0600);
+	assert(fd > 2 && fd != ends[1]);
+	assert(write(fd, "abc", 3) == 3 && read(ends[0], got, 3) == 3 && strcmp(got, "abc") == 0);
+	assert(close(fd) == 0 && close(ends[0]) == 0 && close(ends[1]) == 0);
+	assert(user_file_open(path, 0, 0600) == -EBADF);
+}
+
+/* A shell's redirection stays what it is: not truncated, written on where it has got to. */
+UNIT(a_redirected_file_keeps_its_position)
+{
+	char path[32];
+	int file = open(path_of("out"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), fd;
+
+	assert(file >= 0 && write(file, "first", 5) == 5);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	fd = user_file_open(path, O_TRUNC, 0600);
+	assert(fd >= 0 && write(fd, "second", 6) == 6);
+	assert(write(file, "third", 5) == 5);
+	assert(close(fd) == 0 && close(file) == 0);
+	assert(strcmp(content("out"), "firstsecondthird") == 0);
+}
