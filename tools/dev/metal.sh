@@ -18,6 +18,9 @@ dev_metal_test() {
 	need build integration
 	build_default || die "the build failed"
 	# tt-metal leaves files in /dev/shm, which others on this machine would read.
-	exec as_root unshare --mount --propagation private sh -c 'mount -t tmpfs tmpfs /dev/shm && exec "$@"' sh \
+	user=
+	[ "$(id -u)" -eq 0 ] || user=--map-root-user
+	# shellcheck disable=SC2086 # one word or none
+	exec unshare $user --mount --propagation private sh -c 'mount -t tmpfs tmpfs /dev/shm && exec "$@"' sh \
 		"$PYTHON" tests/metal/agree.py "$ROOT/build" "$folder" "$@"
 }
