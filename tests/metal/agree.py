@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether ttmem and a real tt-metal agree: ./dev metal-test FOLDER.
+
+agree.cpp does random operations in tt-metal's mock mode and prints after each what the allocators hold. Here this is
+compared with `ttmem buffers` and `ttmem smi` of the same moment.
+"""
+
+import argparse
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PATIENCE = 300  # seconds that a run may take before it is taken for stuck
+MACHINES = [("wormhole", n) for n in (1, 2, 8, 32)] + [("blackhole", n) for n in (1, 2, 8)]
+
+
+class Moment:
+    """What the allocators held after one operation."""
+
+    def __init__(self):
+        self.buffers = collections.Counter()  # (chip, type, address, size)
+        self.occupied = collections.Counter()  # by (chip, type)
+        self.per_bank = collections.Counter()  # by (allocator, type): ours
+        self.statistics = {}  # the same: the allocator's
+        self.circular = {}  # by chip
+        self.operation = ""
+        self.chips_of = collections.defaultdict(set)
+
+    @classmethod
+    def read(cls, lines):
+        moment = cls()
+        for line in lines:
+            word, *rest = line.split()
+            if word == "b":
+                chip, kind, address, size, per_bank, banks, allocator = rest
+                moment.buffers[int(chip), kind, int(address), int(size)] += 1
+                moment.occupied[int(chip), kind] += int(per_bank) * int(banks)
+                moment.chips_of[allocator].add(chip)
+                moment.per_bank[allocator, kind] += int(per_bank)
+            elif word == "s":
+                moment.statistics[rest[0], rest[1]] = int(rest[2])
+            elif word == "c":
+                moment.circular[int(rest[0])] = int(rest[1])
+            elif word == ".":
+                moment.operation = " ".join(rest)
+                return moment
+        return None
+
+    def is_sound(self):
+        """Whether the allocators agree with themselves: else nothing can be learned from them."""
+        return all(
+            self.per_bank[key] == value * max(1, len(self.chips_of[key[0]])) for key, value in self.statistics.items()
+        )
+
+
+class Metal:
+    """A tt-metal that is built, as a folder to run programs with."""
+
+    def __init__(self, folder, scratch):
+        self.folder = folder
+        self.scratch = scratch
+        self.root = scratch / "root"
+        self.cache = scratch / "cache"
+        runtime = self.root / "tt_metal"
+        runtime.mkdir(parents=True)
+        for part in (self.home() / "tt_metal").iterdir():
+            (runtime / part.name).symlink_to(part)
+        compiler = self.root / "runtime/sfpi/compiler/bin/riscv-tt-elf-g++"
+        compiler.parent.mkdir(parents=True)
+        compiler.write_text("#!/bin/sh\necho 1.0\n")
+        compiler.chmod(0o755)
+        (runtime / "pre-compiled").mkdir(exist_ok=True)
+
+    def home(self):
+        """Its sources: mock mode reads descriptions of machines there that are not installed."""
+        for place in (Path(os.environ.get("TT_METAL_HOME", "/nonexistent")), self.folder):
+            if (place / "tt_metal/third_party/umd/tests/cluster_descriptor_examples").is_dir():
+                return place
+        sys.exit(f"{self.folder} has no machine descriptions: set TT_METAL_HOME to tt-metal's sources")
+
+    def compile(self):
+        program = self.scratch / "agree"
+        command = ["g++", "-std=c++20", "-O1", "-w", HERE / "agree.cpp", "-o", program]
+        command += [f"-I{self.folder}/include", f"-I{self.folder}/include/metalium-thirdparty"]
+        command += ["-DFMT_HEADER_ONLY", "-DSPDLOG_FMT_EXTERNAL"]
+        command += [f"-L{self.folder}/lib", f"-Wl,-rpath,{self.folder}/lib"]
+        command += ["-ltt_metal", "-ltt_stl"]
+        subprocess.run(command, check=True)
+        return program
+
+    def environment(self, slow):
+        env = dict(os.environ, TT_METAL_RUNTIME_ROOT=str(self.root), TT_METAL_CACHE=f"{self.cache}/")
+        env["TT_LOGGER_LEVEL"] = "fatal"
+        env.pop("TT_METAL_SLOW_DISPATCH_MODE", None)
+        return dict(env, TT_METAL_SLOW_DISPATCH_MODE="1") if slow else env
+
+    def last_words(self):
+        return (self.scratch / "log").read_text(errors="replace").strip()[:500]
+
+    def call_firmware_built(self):
+        """Firmware needs a compiler that is not here, and no buffer needs firmware."""
+        for folder in self.cache.glob("tt-metal-cache*"):
+            done = self.root / "tt_metal/pre-compiled" / folder.name.removeprefix("tt-metal-cache")
+            done.mkdir(exist_ok=True)
+
+
+class Run:
+    """One program, compared moment by moment."""
+
+    def __init__(self, ttmem, metal, program, options):
+        self.ttmem = ttmem
+        self.metal = metal
+        self.program = program
+        self.options = options
+        self.moments = 0
+        self.wrong = []
+
+    def compare(self, pid, moment):
+        answer = subprocess.run(
+            [self.ttmem, "buffers", "--json", "--pid", str(pid)], capture_output=True, text=True, timeout=PATIENCE
+        )
+        if answer.returncode:
+            return [f"ttmem buffers: {answer.stderr.strip()}"]
+        rows = json.loads(answer.stdout)["buffers"]
+        ours = collections.Counter(
+            (row["device"], row["type"], int(row["address"], 16), row["size"])
+            for row in rows
+            if row["type"] not in ("CB", "KERNEL")
+        )
+        circular = collections.Counter()
+        for row in rows:
+            if row["type"] == "CB":
+                circular[row["device"]] += row["size"]
+        wrong = [f"missing {key} x {n}" for key, n in (moment.buffers - ours).items()]
+        wrong += [f"too much {key} x {n}" for key, n in (ours - moment.buffers).items()]
+        wrong += [
+            f"circular buffers of chip {chip}: {circular[chip]}, tt-metal {total}"
+            for chip, total in moment.circular.items()
+            if circular[chip] != total
+        ]
+        occupied = collections.Counter()
+        for row in rows:
+            if row.get("occupied") is not None and row["type"] not in ("CB", "KERNEL"):
+                occupied[row["device"], row["type"]] += row["occupied"]
+        wrong += [
+            f"occupied {key}: {occupied[key]}, tt-metal {total}"
+            for key, total in moment.occupied.items()
+            if occupied[key] != total
+        ]
+        return wrong
+
+    def start(self, arch, chips, seed, count, slow):
+        command = [self.ttmem, "run", "--json", str(self.metal.scratch / "run.json"), *self.options, "--"]
+        command += [self.program, arch, str(chips), str(seed), str(count)]
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=open(self.metal.scratch / "log", "w"),
+            text=True,
+            env=self.metal.environment(slow),
+            cwd=self.metal.scratch,
+        )
+
+    def play(self, arch, chips, seed, count, slow=False):
+        """Whether it came to its end; False where firmware had to be called built first."""
+        process = self.start(arch, chips, seed, count, slow)
+        lines = []
+        ended = False
+        for line in process.stdout:
+            lines.append(line)
+            if not line.startswith("."):
+                continue
+            moment = Moment.read(lines)
+            lines = []
+            pid = child_of(process.pid)
+            self.moments += 1
+            if not moment.is_sound():
+                self.wrong.append(f"moment {self.moments}: the allocators do not agree with themselves")
+            for text in self.compare(pid, moment)[:3]:
+                self.wrong.append(f"moment {self.moments}, {moment.operation}: {text}")
+            ended = moment.operation == "closed"
+            process.stdin.write("\n")
+            process.stdin.flush()
+        process.wait(PATIENCE)
+        return ended
+
+
+def child_of(pid):
+    """`ttmem run` starts the program; its command line tells which child it is."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(children[0])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--moments", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", metavar="ARCH:CHIPS", help="one machine only")
+    parser.add_argument("--shim", help="a shim built from headers, instead of the one that ships")
+    arguments = parser.parse_args()
+    ttmem = arguments.build / "src/cli/ttmem"
+    options = ["--metal-shim", arguments.shim] if arguments.shim else ["--metal"]
+    with tempfile.TemporaryDirectory(prefix="metal-test-") as scratch:
+        metal = Metal(arguments.folder.resolve(), Path(scratch))
+        program = metal.compile()
+        total, wrong = 0, []
+        for slow in (False, True):
+            for arch, chips in MACHINES:
+                if arguments.only not in (None, f"{arch}:{chips}"):
+                    continue
+                run = Run(ttmem, metal, program, options)
+                ended = run.play(arch, chips, arguments.seed, arguments.moments, slow)
+                if not ended and not run.moments:
+                    metal.call_firmware_built()
+                    run = Run(ttmem, metal, program, options)
+                    ended = run.play(arch, chips, arguments.seed, arguments.moments, slow)
+                if not ended:
+                    run.wrong.append("did not come to its end: " + metal.last_words())
+                dispatch = "slow" if slow else "fast"
+                print(
+                    f"{arch:9} {chips:2} chips, {dispatch} dispatch: {run.moments} moments,"
+                    f" disagreements: {len(run.wrong)}",
+                    flush=True,
+                )
+                for text in run.wrong[:5]:
+                    print("    " + text, flush=True)
+                total += run.moments
+                wrong += run.wrong
+        print(f"{total} moments, disagreements: {len(wrong)}")
+        sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
