@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from common import AS_NOBODY, NOBODY, become
+from machines import Machine
 from world import wait_for
 
 MALLORY = 54321
 ALICE = 54322
 DEVICES = 1024
 PROCESSES = 100
+ANSWERS = 10
 LOOKS = 2048  # WIDE_BOOKS_LOOKS_MAX
 
 pytestmark = [
@@ -26,7 +28,15 @@ pytestmark = [
 
 
 @pytest.fixture
-def daemon(ttmemd):
+def machine(ttmemd):
+    machine = Machine(ttmemd.folder / "machine")
+    for name in ("TTMEM_SHM_DIR", "TTMEM_SYS_ROOT", "TTMEM_DEV_ROOT"):
+        ttmemd.env[name] = machine.env()[name]
+    return machine
+
+
+@pytest.fixture
+def daemon(ttmemd, machine):
     for parent in (*ttmemd.folder.parents, ttmemd.folder):
         if parent.stat().st_uid == os.geteuid() and str(parent).startswith("/tmp/"):
             parent.chmod(parent.stat().st_mode | 0o011)
@@ -67,7 +77,7 @@ def flood(daemon, seeds, mode="devices"):
 
 
 def cost(daemon, path):
-    """Bytes of an answer, and the daemon's processor time for it."""
+    """Bytes of an answer, and the daemon's processor time for one."""
 
     def spent():
         fields = Path(f"/proc/{daemon.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -75,8 +85,8 @@ def cost(daemon, path):
 
     get(daemon, path)
     before = spent()
-    length = len(get(daemon, path))
-    return length, spent() - before
+    length = max(len(get(daemon, path)) for _ in range(ANSWERS))
+    return length, (spent() - before) / ANSWERS
 
 
 def end(processes):
@@ -148,6 +158,18 @@ def test_devices_that_change_all_the_time_are_read_in_turn(daemon):
     assert not [note for note in document["notes"] if "change faster" in note]
     assert document["totals"]["bytes"] == daemon.json("smi")["totals"]["bytes"] > 77
     end(processes)
+
+
+def test_a_card_that_appears_is_never_in_a_sum(daemon, machine):
+    daemon.player("alloc 7 DRAM 0x1000 77", before=become(ALICE))
+    flood(daemon, [1, 2, 3])
+    wait_for(lambda: gauge(daemon, "devices_looks") and gauge(daemon, "devices_summed") == 2 * DEVICES, "the sums")
+    machine.card(0, "n150", "wormhole_b0", chip=3 << 32 | 961, serial=7)
+    for _ in range(3):  # the first answer is as right as later ones
+        document = smi(daemon)
+        (card,) = [device for device in document["devices"] if device["present"]]
+        assert card["memory"]["DRAM"]["used"] == 16 and card["joined"] == "uid"
+        assert document["not_taken"]["devices"] == 2 * DEVICES - 1
 
 
 def test_a_card_that_one_user_declares_is_that_users_word(daemon):
