@@ -20,6 +20,7 @@
 #define BOOKS (WIDE + 1)
 #define MALLORY 1000u
 #define ALICE 1001u
+#define BOB 1002u /* has as many, in the tests about him */
 
 struct world {
 	struct testing_book books[BOOKS];
@@ -187,6 +188,28 @@ UNIT(what_changes_is_read_in_turn_and_the_others_are_exact)
 	assert(world->latest->devices_old == 0 && world->latest->exact);
 	assert(!has_note(world->latest, "change faster"));
 	assert(used(world->latest, MALLORY) == WIDE * (2 * WIDE + 1) * 100);
+	end(world);
+}
+
+UNIT(one_users_changes_take_no_turn_of_another)
+{
+	struct world *world = begin();
+	uint64_t address = 0x2000;
+
+	for (uint32_t i = WIDE - 2; i < WIDE; i++)
+		world->list->list[i]->book->owner.real_uid = BOB;
+	take(world);
+	take(world);
+	for (uint32_t round = 0; round < WIDE; round++) {
+		for (uint32_t i = 0; i < WIDE - 1; i++, address += 0x1000)
+			alloc(world, i, BOOK_DEVICES - 1, address);
+		take(world);
+		assert(used(world->latest, BOB) == (round + 1) * 100 + 200);
+		for (uint32_t i = WIDE - 2; i < WIDE; i++)
+			assert(world->latest->processes[i].user_id == BOB &&
+			       world->latest->processes[i].exact);
+		assert(world->latest->devices_old > 0);
+	}
 	end(world);
 }
 
