@@ -54,6 +54,8 @@ static struct snapshot_part *resolve_part(struct snapshot_process *process,
 		struct snapshot_part *part = &process->parts[i];
 		bool both = part->facts.unique_id && claim->facts.unique_id;
 
+		if (part->summed)
+			continue;
 		if (both ? part->facts.unique_id == claim->facts.unique_id
 			 : part->device == claim->device)
 			return part;

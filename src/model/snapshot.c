@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/hash.h"
+#include "model/cards/declared.h"
 #include "model/merge.h"
 
 /* Of a table with open addressing. */
@@ -156,14 +157,38 @@ int snapshot_add_process(struct snapshot *snapshot, const struct snapshot_proces
 	return 0;
 }
 
+/* The parts of one device each: a sum is behind them. */
+static size_t snapshot_singles(const struct snapshot_process *process)
+{
+	size_t count = process->part_count;
+
+	return count && process->parts[count - 1].summed ? count - 1 : count;
+}
+
+/* By binary search, because a process may have a thousand. */
 static struct snapshot_part *snapshot_existing_part(const struct snapshot *snapshot,
 						    uint32_t process, uint32_t device)
 {
 	const struct snapshot_process *owner = &snapshot->processes[process];
 
-	for (size_t i = 0; i < owner->part_count; i++) {
-		if (owner->parts[i].device == device)
-			return &owner->parts[i];
+	size_t from = 0, to = snapshot_singles(owner);
+
+	if (!owner->is_unsorted) {
+		while (from < to) {
+			size_t middle = from + (to - from) / 2;
+
+			if (owner->parts[middle].device < device)
+				from = middle + 1;
+			else
+				to = middle;
+		}
+		to = snapshot_singles(owner);
+		return from < to && owner->parts[from].device == device ? &owner->parts[from]
+									: NULL;
+	}
+	for (; from < to; from++) {
+		if (owner->parts[from].device == device)
+			return &owner->parts[from];
 	}
 	return NULL;
 }
@@ -210,15 +235,37 @@ struct snapshot_part *snapshot_add_part(struct snapshot *snapshot, uint32_t proc
 {
 	struct snapshot_process *owner = &snapshot->processes[process];
 	struct snapshot_part *part;
+	size_t at;
 
 	part = array_grow(owner->parts, &owner->part_capacity, owner->part_count + 1,
 			  sizeof(*part));
 	if (!part)
 		return NULL;
 	owner->parts = part;
-	part += owner->part_count++;
+	at = snapshot_singles(owner);
+	owner->is_unsorted = owner->is_unsorted || (at && part[at - 1].device >= device);
+	if (at < owner->part_count)
+		part[at + 1] = part[at];
+	owner->part_count++;
+	part += at;
 	*part = (struct snapshot_part){.device = device};
 	return part;
+}
+
+int snapshot_add_sum(struct snapshot *snapshot, uint32_t process, const struct snapshot_part *sum)
+{
+	struct snapshot_process *owner = &snapshot->processes[process];
+	struct snapshot_part *parts = array_grow(owner->parts, &owner->part_capacity,
+						 owner->part_count + 1, sizeof(*parts));
+
+	if (!parts)
+		return -ENOMEM;
+	owner->parts = parts;
+	if (snapshot_singles(owner) < owner->part_count)
+		declared_add(&parts[owner->part_count - 1], sum);
+	else
+		parts[owner->part_count++] = *sum;
+	return 0;
 }
 
 void snapshot_process_totals(const struct snapshot_process *process, uint64_t *ret_bytes,

@@ -118,7 +118,7 @@ enum snapshot_unmatched {
 struct snapshot_part {
 	uint32_t device; /* as the process numbers it */
 	uint32_t row;    /* index into snapshot->devices, once finished */
-	uint32_t summed; /* once finished: devices that it is the sum of; 0 = it is one */
+	uint32_t summed; /* devices that it is the sum of; 0 = it is one. A sum is the last part */
 	bool is_claim;   /* made from a claim, not by the process itself */
 	/* As a daemon, which sees more than we, has joined it; then joined and unmatched are set. */
 	bool is_told;
@@ -172,6 +172,8 @@ struct snapshot_process {
 	uint64_t last_ns;
 	struct book_rejected rejected;
 	size_t capacities_refused; /* once finished: of its devices; see declared.h */
+	/* Once finished: devices that no card stands for, and how many of them have rows. */
+	size_t loose, loose_rows;
 	uint64_t
 		stray_frees; /* once finished: frees of unknown buffers on devices that nobody has */
 
@@ -179,7 +181,8 @@ struct snapshot_process {
 	struct snapshot_part *parts;
 	size_t part_count;
 	size_t part_capacity;
-	uint32_t books; /* that were read; 0 = only totals from other sources are known */
+	bool is_unsorted; /* the parts are not in the order of their numbers */
+	uint32_t books;   /* that were read; 0 = only totals from other sources are known */
 };
 
 /* A device over all living processes. */
@@ -382,6 +385,8 @@ struct snapshot {
 	size_t regions_left_out; /* of more than are read */
 	size_t capacities_refused;
 	size_t devices_summed; /* in rows for many */
+	size_t devices_old;    /* of them, as of an earlier reading */
+	size_t devices_looks;  /* places of books that were read to know the sums */
 	const char **notes;
 	size_t note_count, note_capacity;
 	size_t notes_lost;
@@ -414,11 +419,14 @@ struct snapshot_process *snapshot_next_process(const struct snapshot *snapshot,
 /* The process's part of @device, added if need be. NULL: no memory. */
 struct snapshot_part *snapshot_part(struct snapshot *snapshot, uint32_t process, uint32_t device);
 
+/* Adds the sum of several devices. 0 or -ENOMEM. */
+int snapshot_add_sum(struct snapshot *snapshot, uint32_t process, const struct snapshot_part *sum);
+
 /* Adds a part, even if there is one of that number already. NULL: no memory. */
 struct snapshot_part *snapshot_add_part(struct snapshot *snapshot, uint32_t process,
 					uint32_t device);
 
-/* The first part of that number, NULL if there is none. */
+/* The first part of that number, NULL if there is none; never a sum. */
 const struct snapshot_part *snapshot_find_part(const struct snapshot *snapshot, uint32_t process,
 					       uint32_t device);
 

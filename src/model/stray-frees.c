@@ -16,8 +16,7 @@ struct stray_known {
 	bool numbers[BOOK_DEVICES];
 };
 
-/* How many frees there were, if there was nothing else; otherwise 0. */
-static uint64_t stray_count(const struct snapshot_part *part)
+uint64_t stray_frees_of(const struct snapshot_part *part)
 {
 	uint64_t frees = 0;
 
@@ -48,7 +47,7 @@ static void stray_collect(const struct snapshot *snapshot, struct stray_known *r
 		const struct snapshot_process *process = &snapshot->processes[i];
 
 		for (size_t k = 0; k < process->part_count; k++) {
-			if (stray_count(&process->parts[k]) == 0)
+			if (stray_frees_of(&process->parts[k]) == 0)
 				stray_know(ret_known, process->parts[k].device);
 		}
 	}
@@ -69,7 +68,7 @@ void stray_frees_take_out(struct snapshot *snapshot)
 
 		for (size_t k = 0; k < process->part_count; k++) {
 			const struct snapshot_part *part = &process->parts[k];
-			uint64_t frees = stray_count(part);
+			uint64_t frees = stray_frees_of(part);
 
 			if (frees && part->device < BOOK_DEVICES && !known.numbers[part->device])
 				process->stray_frees = merge_add(process->stray_frees, frees);

@@ -12,6 +12,7 @@
  *	descriptors COUNT CHILDREN	this many open files, in this many processes
  *	module FROM TO		says that its code is in another file
  *	devices COUNT SEED	declares this many devices with ids and sizes that no card has
+ *	busy-devices COUNT SEED	the same, and then declares, allocates and frees all the time
  */
 
 #include <errno.h>
@@ -28,6 +29,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <ttmem/ttmem.h>
 #include <unistd.h>
 
@@ -251,7 +253,7 @@ static void descriptors(uint32_t count, uint32_t children)
 }
 
 /* Ids that no card has; those of two seeds differ. */
-static void devices(uint32_t count, uint32_t seed)
+static void declare(uint32_t count, uint32_t seed)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct ttmem_device_args args = {
@@ -267,9 +269,31 @@ static void devices(uint32_t count, uint32_t seed)
 		if (i % 64 == 0)
 			ttmem_alloc(i, TTMEM_DRAM, 0x2000, 16, NULL);
 	}
+}
+
+static void devices(uint32_t count, uint32_t seed)
+{
+	declare(count, seed);
 	ready();
 	for (;;)
 		pause();
+}
+
+/* Never the same twice. */
+static void busy_devices(uint32_t count, uint32_t seed)
+{
+	const struct timespec rest = {.tv_nsec = 10000000};
+
+	declare(count, seed);
+	ready();
+	for (;;) {
+		for (uint32_t i = 0; i < count; i += 64) {
+			ttmem_alloc(i, TTMEM_DRAM, 0x4000, 16, NULL);
+			ttmem_free(i, TTMEM_DRAM, 0x4000);
+		}
+		declare(1, seed);
+		(void)nanosleep(&rest, NULL); /* a shorter rest is no harm */
+	}
 }
 
 /* In the book the code of this program is in another file, whose path has the same length. */
@@ -324,6 +348,8 @@ int main(int argc, char **argv)
 		descriptors(number, other);
 	if (strcmp(mode, "devices") == 0)
 		devices(number, other);
+	if (strcmp(mode, "busy-devices") == 0)
+		busy_devices(number, other);
 	if (strcmp(mode, "module") == 0 && argc > 3)
 		module(argv[2], argv[3]);
 	return 2;

@@ -21,6 +21,8 @@
 #include "daemon/registry/overlap-notes.h"
 #include "daemon/registry/peaks.h"
 #include "daemon/registry/tracked.h"
+#include "daemon/registry/wide-books.h"
+#include "model/cards/declared.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "source/collect.h"
@@ -46,6 +48,8 @@ struct collector_books {
 	struct source source;
 	const struct book_list *book_list;
 	const struct collector_wish *wish;
+	bool prepares;                 /* decides which books are wide, see wide-books.h */
+	const struct snapshot *latest; /* by these totals; NULL = none is */
 };
 
 static int collector_collect(struct source *source, const struct snapshot_request *request,
@@ -57,6 +61,8 @@ static int collector_collect(struct source *source, const struct snapshot_reques
 	struct view *view = calloc(1, sizeof(*view));
 	int r = view ? 0 : -ENOMEM;
 
+	if (r == 0 && books->prepares)
+		r = wide_books_prepare(book_list, books->latest, view, snapshot);
 	for (size_t i = 0; r == 0 && i < book_list->count; i++) {
 		struct tracked *tracked = book_list->list[i];
 
@@ -130,18 +136,16 @@ static struct snapshot *collector_recent(struct collector *collector,
 										       : totals;
 }
 
-int collector_read(struct collector *collector, const struct collector_wish *wish,
-		   struct snapshot **ret_snapshot)
+static int collector_read_books(struct collector *collector, struct collector_books *books,
+				struct snapshot **ret_snapshot)
 {
 	static const struct source_ops ops = {.name = "books", .collect = collector_collect};
 	CLEANUP(collector_cleanup)
-	struct snapshot *totals = collector_recent(collector, wish->request);
+	struct snapshot *totals = collector_recent(collector, books->wish->request);
 	struct book_list *book_list = collector->config.book_list(collector->config.context);
-	struct snapshot_request request = *wish->request;
-	struct collector_books books = {
-		.source = {.ops = &ops}, .book_list = book_list, .wish = wish};
+	struct snapshot_request request = *books->wish->request;
 	const struct collect_sources sources = {
-		.books = &books.source,
+		.books = &books->source,
 		.knows = collector_knows,
 		.known = book_list,
 		.proc = collector->config.proc,
@@ -150,6 +154,8 @@ int collector_read(struct collector *collector, const struct collector_wish *wis
 	struct snapshot *snapshot;
 	int r;
 
+	books->source.ops = &ops;
+	books->book_list = book_list;
 	request.totals = totals;
 	r = collect_machine(&sources, &request, &snapshot);
 
@@ -162,11 +168,34 @@ int collector_read(struct collector *collector, const struct collector_wish *wis
 	return 0;
 }
 
-/* Releases the lock while reading. */
-static int collector_renew(struct collector *collector)
+int collector_read(struct collector *collector, const struct collector_wish *wish,
+		   struct snapshot **ret_snapshot)
+{
+	struct collector_books books = {.wish = wish};
+
+	return collector_read_books(collector, &books, ret_snapshot);
+}
+
+/* What is summed up depends on the cards: if there are others now, all is read one by one. */
+static int collector_read_totals(struct collector *collector, struct snapshot **ret_snapshot)
 {
 	static const struct snapshot_request totals = {0};
 	const struct collector_wish wish = {.request = &totals};
+	struct collector_books books = {
+		.wish = &wish, .prepares = true, .latest = collector->latest};
+	int r = collector_read_books(collector, &books, ret_snapshot);
+
+	if (r < 0 || !(*ret_snapshot)->devices_looks ||
+	    declared_cards(*ret_snapshot) == declared_cards(books.latest))
+		return r;
+	*ret_snapshot = snapshot_free(*ret_snapshot);
+	books.latest = NULL;
+	return collector_read_books(collector, &books, ret_snapshot);
+}
+
+/* Releases the lock while reading; whoever is reading is the only one to replace the latest. */
+static int collector_renew(struct collector *collector)
+{
 	uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);
 	struct snapshot *snapshot = NULL;
 	int r;
@@ -174,7 +203,7 @@ static int collector_renew(struct collector *collector)
 	collector->is_reading = true;
 	collector->readings++;
 	pthread_mutex_unlock(&collector->lock);
-	r = collector_read(collector, &wish, &snapshot);
+	r = collector_read_totals(collector, &snapshot);
 	if (r == 0)
 		card_watch_learn(collector->cards, snapshot);
 	pthread_mutex_lock(&collector->lock);

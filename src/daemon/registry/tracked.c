@@ -162,6 +162,19 @@ static bool tracked_find(const struct tracked *tracked, const struct snapshot *s
 	return false;
 }
 
+/* The part with that device. NULL: a page of buffers does not have all of them. */
+static struct snapshot_part *tracked_part(struct snapshot *snapshot, uint32_t index,
+					  uint32_t device)
+{
+	struct snapshot_process *process = &snapshot->processes[index];
+	struct snapshot_part *last =
+		process->part_count ? &process->parts[process->part_count - 1] : NULL;
+
+	if (snapshot_find_part(snapshot, index, device))
+		return snapshot_part(snapshot, index, device);
+	return last && last->summed ? last : NULL;
+}
+
 static void tracked_add_before(const struct tracked *tracked, struct snapshot *snapshot)
 {
 	uint32_t index;
@@ -172,10 +185,7 @@ static void tracked_add_before(const struct tracked *tracked, struct snapshot *s
 		const struct tracked_before *before = &tracked->before[i];
 		struct snapshot_part *part;
 
-		/* Only devices in the snapshot: a page of buffers does not have all of them. */
-		if (!snapshot_find_part(snapshot, index, before->device))
-			continue;
-		part = snapshot_part(snapshot, index, before->device);
+		part = tracked_part(snapshot, index, before->device);
 		for (uint32_t type = 0; part && type < BOOK_TYPES; type++) {
 			const struct snapshot_memory more = {
 				.allocs_before = before->allocs[type],

@@ -76,8 +76,10 @@ void condition_mark_left(struct snapshot *snapshot)
 			if (!process->alive || process->start_ticks != left->start_ticks)
 				continue;
 			for (size_t k = 0; k < process->part_count; k++) {
-				if (left->device == UINT32_MAX ||
-				    process->parts[k].device == left->device)
+				const struct snapshot_part *part = &process->parts[k];
+
+				if (!part->summed &&
+				    (left->device == UINT32_MAX || part->device == left->device))
 					process->parts[k].before_reset = true;
 			}
 		}

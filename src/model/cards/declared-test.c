@@ -232,3 +232,53 @@ UNIT(nobody_declares_the_sum_of_another)
 	assert(snapshot->devices[0].unique_id == 0 && snapshot->devices[0].by_number);
 	snapshot_free(snapshot);
 }
+
+/* As a source does it that knows an earlier snapshot: see source/books/book-rest.h. */
+static void sum_early(struct snapshot *snapshot, uint32_t index, size_t keep)
+{
+	struct snapshot_process *process = &snapshot->processes[index];
+	struct snapshot_part sum = {0};
+
+	for (size_t i = keep; i < process->part_count; i++)
+		declared_add(&sum, &process->parts[i]);
+	process->part_count = keep;
+	declared_sign(&sum, process->user_id);
+	assert(snapshot_add_sum(snapshot, index, &sum) == 0);
+}
+
+/* With too few, enough, and too many parts left for the rule. */
+UNIT(what_was_summed_up_before_makes_no_difference)
+{
+	static const size_t keeps[] = {8, 100, 1000};
+
+	for (size_t k = 0; k < 3; k++) {
+		struct snapshot *snapshot = snapshot_new(1), *plain = snapshot_new(1);
+
+		crowd(snapshot, 100000, 20, true);
+		crowd(plain, 100000, 20, true);
+		for (uint32_t i = 1; i < 20; i++)
+			sum_early(snapshot, i, keeps[k]);
+		/* A part that is added later comes before the sum. */
+		declare(snapshot, 3, 5000, 999, 0);
+		declare(plain, 3, 5000, 999, 0);
+		assert(snapshot_finish(snapshot) == 0 && snapshot_finish(plain) == 0);
+		assert(used(snapshot) == used(plain));
+		assert(snapshot->devices_summed == plain->devices_summed);
+		assert(snapshot->device_count == plain->device_count);
+		for (size_t i = 0; i < 20; i++) {
+			const struct snapshot_process *a = &snapshot->processes[i];
+			const struct snapshot_process *b = &plain->processes[i];
+
+			assert(a->loose == b->loose && a->loose_rows == b->loose_rows);
+			assert(a->part_count == b->part_count);
+			for (size_t n = 0; n < a->part_count; n++) {
+				assert(a->parts[n].device == b->parts[n].device);
+				assert(a->parts[n].summed == b->parts[n].summed);
+				assert(a->parts[n].memory[TYPES_DRAM].used ==
+				       b->parts[n].memory[TYPES_DRAM].used);
+			}
+		}
+		snapshot_free(snapshot);
+		snapshot_free(plain);
+	}
+}

@@ -11,6 +11,8 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
+#include "model/cards/join.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -19,10 +21,13 @@ static uint64_t declared_most(uint32_t type)
 	return type == TYPES_SYSTEM_MEMORY ? DECLARED_HOST_MAX : DECLARED_CARD_MAX;
 }
 
-static void declared_refuse_part(struct snapshot_process *process, struct snapshot_part *part)
+size_t declared_refuse_part(struct snapshot_part *part)
 {
 	struct snapshot_facts *facts = &part->facts;
+	size_t refused = 0;
 
+	if (part->summed)
+		return 0;
 	if ((facts->unique_id & DECLARED_SUM_ID) == DECLARED_SUM_ID)
 		facts->unique_id = 0;
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
@@ -30,8 +35,9 @@ static void declared_refuse_part(struct snapshot_process *process, struct snapsh
 			continue;
 		facts->capacity[type] = 0;
 		facts->windows[type] = (struct snapshot_window){0};
-		process->capacities_refused++;
+		refused++;
 	}
+	return refused;
 }
 
 void declared_refuse(struct snapshot *snapshot)
@@ -40,7 +46,7 @@ void declared_refuse(struct snapshot *snapshot)
 		struct snapshot_process *process = &snapshot->processes[i];
 
 		for (size_t k = 0; k < process->part_count; k++)
-			declared_refuse_part(process, &process->parts[k]);
+			process->capacities_refused += declared_refuse_part(&process->parts[k]);
 		snapshot->capacities_refused += process->capacities_refused;
 	}
 	if (snapshot->capacities_refused)
@@ -55,19 +61,64 @@ static bool declared_is_loose(const struct snapshot_part *part)
 	return part->card == SNAPSHOT_NO_CARD && !part->before_reset;
 }
 
-static size_t declared_count(const struct snapshot_process *process)
+/* Of one process: those with parts of their own, and all. */
+static size_t declared_count(struct snapshot_process *process)
 {
-	size_t count = 0;
+	size_t singles = 0;
 
-	for (size_t i = 0; i < process->part_count; i++)
-		count += declared_is_loose(&process->parts[i]);
-	return count;
+	process->loose = 0;
+	for (size_t i = 0; i < process->part_count; i++) {
+		const struct snapshot_part *part = &process->parts[i];
+		bool is_loose = declared_is_loose(part);
+
+		process->loose += is_loose && part->summed ? part->summed : is_loose;
+		singles += is_loose && !part->summed;
+	}
+	process->loose_rows = process->loose;
+	return singles;
 }
 
-static void declared_add(struct snapshot_part *sum, const struct snapshot_part *part)
+bool declared_may_be_card(const struct snapshot *snapshot, const struct snapshot_part *part)
 {
-	bool is_first = sum->summed++ == 0;
+	/* A process's nth device may be its nth node, whatever their numbers. */
+	bool may_be = part->device < snapshot->card_count;
 
+	for (size_t i = 0; !may_be && i < snapshot->card_count; i++) {
+		const struct snapshot_card *card = &snapshot->cards[i];
+		uint64_t id = part->facts.unique_id;
+
+		may_be = card->number == part->device ||
+			 (id && (card->unique_id == id || join_is_board(card, id)));
+	}
+	return may_be;
+}
+
+uint64_t declared_cards(const struct snapshot *snapshot)
+{
+	uint64_t number = hash_u64(snapshot->card_count);
+
+	for (size_t i = 0; i < snapshot->card_count; i++) {
+		const struct snapshot_card *card = &snapshot->cards[i];
+
+		number = hash_fold(number ^ card->unique_id ^ HASH_K0,
+				   hash_u64(card->serial ^ hash_u64(card->number)));
+	}
+	return number;
+}
+
+void declared_sign(struct snapshot_part *sum, uint32_t user)
+{
+	sum->card = SNAPSHOT_NO_CARD;
+	sum->joined = SNAPSHOT_BY_NUMBER;
+	sum->is_joined = true;
+	sum->facts.unique_id = DECLARED_SUM_ID | user;
+}
+
+void declared_add(struct snapshot_part *sum, const struct snapshot_part *part)
+{
+	bool is_first = sum->summed == 0;
+
+	sum->summed += part->summed ? part->summed : 1;
 	sum->device = is_first ? part->device : (uint32_t)bits_min(sum->device, part->device);
 	/* Closed if all are. */
 	if (is_first || !part->facts.closed_ns)
@@ -81,25 +132,30 @@ static void declared_add(struct snapshot_part *sum, const struct snapshot_part *
 }
 
 /* Keeps the first @keep loose parts; the others become one, in the place of the last of them. */
-static void declared_fold(struct snapshot *snapshot, struct snapshot_process *process, size_t keep)
+static void declared_fold(struct snapshot_process *process, size_t keep)
 {
-	struct snapshot_part sum = {
-		.card = SNAPSHOT_NO_CARD,
-		.joined = SNAPSHOT_BY_NUMBER,
-		.is_joined = true,
-		.facts.unique_id = DECLARED_SUM_ID | process->user_id,
-	};
+	struct snapshot_part sum = {0};
 	size_t count = 0, seen = 0;
 
+	declared_sign(&sum, process->user_id);
 	for (size_t i = 0; i < process->part_count; i++) {
-		if (declared_is_loose(&process->parts[i]) && seen++ >= keep)
+		if (process->parts[i].summed ||
+		    (declared_is_loose(&process->parts[i]) && seen++ >= keep))
 			declared_add(&sum, &process->parts[i]);
 		else
 			process->parts[count++] = process->parts[i];
 	}
 	process->parts[count++] = sum;
 	process->part_count = count;
-	snapshot->devices_summed += sum.summed;
+}
+
+static void declared_keep(struct snapshot_process *process, size_t keep)
+{
+	size_t singles = declared_count(process);
+
+	process->loose_rows = keep;
+	if (keep < singles)
+		declared_fold(process, keep);
 }
 
 static void declared_fold_user(struct snapshot *snapshot, const uint32_t *list, size_t count)
@@ -107,8 +163,10 @@ static void declared_fold_user(struct snapshot *snapshot, const uint32_t *list, 
 	size_t all = 0, least = 0, room;
 
 	for (size_t i = 0; i < count; i++) {
-		size_t loose = declared_count(&snapshot->processes[list[i]]);
+		size_t loose;
 
+		(void)declared_count(&snapshot->processes[list[i]]);
+		loose = snapshot->processes[list[i]].loose;
 		all += loose;
 		least += bits_min(loose, DECLARED_PROCESS_MIN);
 	}
@@ -117,13 +175,11 @@ static void declared_fold_user(struct snapshot *snapshot, const uint32_t *list, 
 	room = DECLARED_USER_MAX - bits_min(least, DECLARED_USER_MAX);
 	for (size_t i = 0; i < count; i++) {
 		struct snapshot_process *process = &snapshot->processes[list[i]];
-		size_t loose = declared_count(process);
-		size_t keep = bits_min(loose, DECLARED_PROCESS_MIN);
-		size_t more = bits_min(loose - keep, room);
+		size_t keep = bits_min(process->loose, DECLARED_PROCESS_MIN);
+		size_t more = bits_min(process->loose - keep, room);
 
 		room -= more;
-		if (keep + more < loose)
-			declared_fold(snapshot, process, keep + more);
+		declared_keep(process, keep + more);
 	}
 	snapshot_note(
 		snapshot,
@@ -160,6 +216,12 @@ int declared_sum_up(struct snapshot *snapshot)
 			       snapshot->processes[list[i]].user_id)
 			end++;
 		declared_fold_user(snapshot, list + i, end - i);
+	}
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+
+		if (process->part_count)
+			snapshot->devices_summed += process->parts[process->part_count - 1].summed;
 	}
 	return 0;
 }

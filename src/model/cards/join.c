@@ -4,7 +4,6 @@
 
 #include "model/cards/join.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,12 +40,6 @@ static const char *const join_names[SNAPSHOT_JOINED_WAYS] = {
 const char *join_name(uint32_t joined)
 {
 	return joined < SNAPSHOT_JOINED_WAYS ? join_names[joined] : NULL;
-}
-
-/* A serial number has 64 bits, of which an id keeps 56. */
-static bool join_is_board(const struct snapshot_card *card, uint64_t id)
-{
-	return card->serial && card->serial << 8 >> 8 == id >> 8;
 }
 
 /* The place of a card on its board: chips of one board are numbered in order. */

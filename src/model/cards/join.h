@@ -22,12 +22,19 @@
  * contradict.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/snapshot.h"
+
 struct join;
-struct snapshot;
-struct snapshot_card;
+
+/* A serial number has 64 bits, of which an id keeps 56. */
+static inline bool join_is_board(const struct snapshot_card *card, uint64_t id)
+{
+	return card->serial && card->serial << 8 >> 8 == id >> 8;
+}
 
 /* @snapshot has its cards and claims; it is borrowed. NULL: out of memory. */
 struct join *join_new(struct snapshot *snapshot);

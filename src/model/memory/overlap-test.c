@@ -191,6 +191,29 @@ UNIT(devices_that_only_have_the_same_number_are_not_compared)
 	assert(pairs_of(0, 0, same_place, ARRAY_SIZE(same_place)) == 0);
 }
 
+UNIT(devices_that_are_summed_up_are_not_one_place)
+{
+	struct snapshot *snapshot = start();
+	uint64_t signature;
+
+	for (uint32_t pid = 10; pid < 13; pid++) {
+		uint32_t index = process(snapshot, pid, 0, pid);
+		struct snapshot_part *last = NULL;
+
+		for (uint32_t device = 1; device < 1024; device++) {
+			last = snapshot_part(snapshot, index, device);
+			last->facts.unique_id = pid << 16 | device;
+		}
+		/* On the last one, which has no row of its own. */
+		add(snapshot, index, TYPES_DRAM, 0x1000, 64, pid)->device = last->device;
+		last->memory[TYPES_DRAM].buffers = last->memory[TYPES_DRAM].allocs = 1;
+		snapshot->processes[index].parts[0].memory[TYPES_DRAM].buffers = 0;
+	}
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->devices_summed > 0 && overlap_count(snapshot, &signature) == 0);
+	snapshot_free(snapshot);
+}
+
 UNIT(memory_that_is_shared_on_purpose_is_left_out)
 {
 	static const uint8_t flags[] = {SNAPSHOT_FLAG_ALIAS, PREALLOCATED};

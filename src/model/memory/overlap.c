@@ -82,8 +82,8 @@ bool *overlap_shared_rows(const struct snapshot *snapshot, bool *ret_any)
 		for (size_t k = 0; overlap_counts(process) && k < process->part_count; k++) {
 			uint32_t row = process->parts[k].row;
 
-			/* Devices with the same number may be different chips. */
-			if (snapshot->devices[row].by_number ||
+			/* Devices with the same number may be different chips; a sum is of many. */
+			if (snapshot->devices[row].by_number || snapshot->devices[row].summed ||
 			    overlap_buffers(&process->parts[k]) == 0)
 				continue;
 			if (last[row] && last[row] != i + 1)

@@ -96,13 +96,24 @@ static int book_search_devices(struct book_reading *reading)
 	return 0;
 }
 
+static int book_single_devices(struct book_reading *reading)
+{
+	uint32_t device = book_rest_next_single(reading->rest, 0);
+	int r = 0;
+
+	for (; r == 0 && device < BOOK_DEVICES;
+	     device = book_rest_next_single(reading->rest, device + 1))
+		r = book_collect_device(reading, device);
+	return r;
+}
+
 int book_devices(struct book_reading *reading)
 {
 	const struct totals_cache *totals_cache = &reading->book->totals_cache;
 	int r = 0;
 
 	if (!reading->recalls)
-		return book_search_devices(reading);
+		return reading->rest ? book_single_devices(reading) : book_search_devices(reading);
 	for (size_t i = 0; r == 0 && i < totals_cache->device_count; i++)
 		r = book_add_facts(reading, totals_cache->devices[i].device,
 				   &totals_cache->devices[i].entry);

@@ -15,6 +15,7 @@
 #define BOOK_STACK_FRAMES 64u
 
 struct book_frame;
+struct book_rest;
 struct namer_place;
 struct scan_book;
 struct snapshot_request;
@@ -36,6 +37,9 @@ struct book_reading {
 	 */
 	bool recalls, learns;
 	size_t recalled; /* shards of the totals cache that have been passed */
+
+	const struct book_rest *rest; /* its devices are not read; NULL = none */
+	struct book_rest *fills;      /* one that is being made; NULL = none */
 
 	/* NULL until the first text or shape: most reads are of totals. */
 	struct book_caches {
@@ -63,6 +67,17 @@ static inline struct snapshot_process *book_process(const struct book_reading *r
 {
 	return &reading->snapshot->processes[reading->process];
 }
+
+/* Adds the owner and totals of all devices; @rest gets the heads of the shards. 0 or -ENOMEM. */
+int book_collect_whole(struct scan_book *book, struct view *view, struct snapshot *snapshot,
+		       struct book_rest *rest);
+
+/* book-rest.c: a shard that was read; the sum as a part of the process. 0 or -ENOMEM. */
+void book_rest_add_head(struct book_rest *rest, const struct view *view);
+int book_rest_collect(const struct book_reading *reading);
+
+/* The first device at or after @device that is not in the rest; BOOK_DEVICES = none. */
+uint32_t book_rest_next_single(const struct book_rest *rest, uint32_t device);
 
 /* Adds what the book declares about devices. Returns 0 or a negative errno. */
 int book_devices(struct book_reading *reading);

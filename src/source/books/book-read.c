@@ -20,6 +20,7 @@
 #include "book/read/view.h"
 #include "model/snapshot-request.h"
 #include "source/books/book-private.h"
+#include "source/books/book-rest.h"
 #include "source/books/scan.h"
 
 /* A book of 1000 devices is read in 20 ms, one of 16M buffers in a second or two. */
@@ -223,10 +224,14 @@ static int book_collect_shard(struct book_reading *reading, uint32_t device)
 		r = book_read_totals(reading, device);
 	else
 		r = view_read_totals(reading->view, reader, device, owner);
+	if (r == -ENOENT && reading->rest)
+		return 0; /* declared, and not used so far */
 	if (r < 0) {
 		reading->learns = false;
 		return book_note_shard(reading, device, r);
 	}
+	if (reading->fills)
+		book_rest_add_head(reading->fills, reading->view);
 	r = book_collect_counters(reading);
 	return r < 0 || !rows ? r : book_collect_view(reading);
 }
@@ -264,6 +269,10 @@ static int64_t book_next_shard(struct book_reading *reading, uint32_t device)
 {
 	const struct totals_cache *totals_cache = &reading->book->totals_cache;
 
+	if (!reading->recalls && reading->rest) {
+		device = book_rest_next_single(reading->rest, device);
+		return device < BOOK_DEVICES ? (int64_t)device : -ENXIO;
+	}
 	if (!reading->recalls)
 		return reader_next_shard(&reading->book->reader, device);
 	while (reading->recalled < totals_cache->shard_count &&
@@ -340,12 +349,47 @@ static void book_note(struct book_reading *reading)
 static void book_recall(struct book_reading *reading)
 {
 	struct scan_book *book = reading->book;
+	bool is_narrow = reading->rest;
 
-	reading->recalls = book->alive && totals_cache_is_current(&book->totals_cache,
-								  book->reader.header.changes);
+	reading->recalls =
+		book->alive && totals_cache_is_current(&book->totals_cache,
+						       book->reader.header.changes, is_narrow);
 	reading->learns = book->alive && !reading->recalls && !reading->request->buffers;
 	if (reading->learns)
-		totals_cache_restart(&book->totals_cache);
+		totals_cache_restart(&book->totals_cache, is_narrow);
+}
+
+static int book_collect_all(struct book_reading *reading)
+{
+	struct scan_book *book = reading->book;
+	int r;
+
+	reading->deadline = clock_ns(CLOCK_MONOTONIC) +
+			    (reading->request->buffers ? BOOK_BUFFERS_NS : BOOK_TOTALS_NS);
+	r = reader_refresh(&book->reader);
+	if (r == 0)
+		r = book_add_process(book, reading->snapshot, &reading->process);
+	if (r < 0)
+		return r;
+	book_timebase(book, &reading->timebase);
+	book_recall(reading);
+	r = book_devices(reading);
+	if (r == 0)
+		r = book_collect_shards(reading);
+	if (r == 0 && reading->rest)
+		r = book_rest_collect(reading);
+	if (r == 0 && reading->request->incidents)
+		r = book_collect_incidents(reading);
+	if (r == 0)
+		book_note(reading);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		book_process(reading)->exact = false;
+		snapshot_note(reading->snapshot, "pid %" PRIu32 ": its book cannot be read: %s",
+			      book->owner.pid, reader_strerror(r));
+	}
+	return 0;
 }
 
 int book_collect(struct scan_book *book, const struct snapshot_request *request, struct view *view,
@@ -357,33 +401,24 @@ int book_collect(struct scan_book *book, const struct snapshot_request *request,
 		.request = request,
 		.view = view,
 		.snapshot = snapshot,
-		.deadline = clock_ns(CLOCK_MONOTONIC) +
-			    (request->buffers ? BOOK_BUFFERS_NS : BOOK_TOTALS_NS),
+		.rest = book->alive && !request->buffers ? book->rest : NULL,
 	};
-	int r;
 
-	if (!book_rows_touch(&reading))
-		return 0;
-	r = reader_refresh(&book->reader);
-	if (r == 0)
-		r = book_add_process(book, snapshot, &reading.process);
-	if (r < 0)
-		return r;
-	book_timebase(book, &reading.timebase);
-	book_recall(&reading);
-	r = book_devices(&reading);
-	if (r == 0)
-		r = book_collect_shards(&reading);
-	if (r == 0 && request->incidents)
-		r = book_collect_incidents(&reading);
-	if (r == 0)
-		book_note(&reading);
-	if (r == -ENOMEM)
-		return r;
-	if (r < 0) {
-		book_process(&reading)->exact = false;
-		snapshot_note(snapshot, "pid %" PRIu32 ": its book cannot be read: %s",
-			      book->owner.pid, reader_strerror(r));
-	}
-	return 0;
+	return book_rows_touch(&reading) ? book_collect_all(&reading) : 0;
+}
+
+int book_collect_whole(struct scan_book *book, struct view *view, struct snapshot *snapshot,
+		       struct book_rest *rest)
+{
+	static const struct snapshot_request totals = {0};
+	CLEANUP(book_reading_deinit)
+	struct book_reading reading = {
+		.book = book,
+		.request = &totals,
+		.view = view,
+		.snapshot = snapshot,
+		.fills = rest,
+	};
+
+	return book_collect_all(&reading);
 }

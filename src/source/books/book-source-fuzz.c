@@ -26,6 +26,7 @@
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "source/books/address-history.h"
+#include "source/books/book-rest.h"
 #include "source/books/book-source.h"
 #include "source/books/follow.h"
 #include "source/books/scan.h"
@@ -242,6 +243,27 @@ static void fuzz_follow(struct scan_book *book, struct view *view)
 	log_deinit(&log);
 }
 
+/* Twice: the second time the sum is only compared with the book. */
+static void fuzz_rest(struct scan_book *book, struct view *view)
+{
+	const struct snapshot_request totals = {0};
+	struct snapshot *cards = snapshot_new(1);
+	const struct book_rest_wish wish = {.cards = cards, .keep = 1};
+	size_t looks = 0;
+
+	assert(cards);
+	for (int i = 0; i < 2; i++) {
+		struct snapshot *snapshot = snapshot_new(1);
+		int r = book_rest_renew(book, &wish, view, &looks);
+
+		assert(r <= 0 && (r < 0 || book->rest));
+		assert(snapshot && book_collect(book, &totals, view, snapshot) == 0);
+		assert(snapshot_finish(snapshot) == 0);
+		snapshot_free(snapshot);
+	}
+	snapshot_free(cards);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct fuzz *fuzz;
@@ -261,7 +283,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			fuzz_snapshot(fuzz, &book, &view);
 			fuzz_pages(fuzz, &book, &view);
 			fuzz_follow(&book, &view);
+			fuzz_rest(&book, &view);
 			totals_cache_deinit(&book.totals_cache);
+			book_rest_drop(&book);
 			reader_deinit(&book.reader);
 		}
 		fuzz->memory.before_read = NULL;

@@ -27,6 +27,8 @@
 #define SCAN_PROCESS_NS NS_PER_S
 #define SCAN_REFUSED_MAX 64u
 
+struct book_rest;
+
 struct scan_book {
 	struct file_fd file; /* owns its fd */
 	struct reader reader;
@@ -44,6 +46,7 @@ struct scan_book {
 	bool handed;         /* by the daemon, which also says who owns it */
 
 	struct totals_cache totals_cache; /* of the last reader */
+	struct book_rest *rest;           /* NULL = all devices are read one by one */
 
 	/* Private. */
 	uint64_t pass;

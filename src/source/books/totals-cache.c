@@ -37,13 +37,16 @@ overflow:
 	return NULL;
 }
 
-bool totals_cache_is_current(const struct totals_cache *totals_cache, uint64_t changes)
+bool totals_cache_is_current(const struct totals_cache *totals_cache, uint64_t changes,
+			     bool is_narrow)
 {
-	return totals_cache->changes != 0 && totals_cache->changes == changes;
+	return totals_cache->changes != 0 && totals_cache->changes == changes &&
+	       totals_cache->is_narrow == is_narrow;
 }
 
-void totals_cache_restart(struct totals_cache *totals_cache)
+void totals_cache_restart(struct totals_cache *totals_cache, bool is_narrow)
 {
+	totals_cache->is_narrow = is_narrow;
 	totals_cache->changes = 0;
 	totals_cache->device_count = totals_cache->shard_count = 0;
 	totals_cache->overflowed = false;

@@ -38,15 +38,17 @@ struct totals_cache {
 	size_t shard_count, shard_capacity;
 	size_t bytes; /* of the lists, as counted in the total of all caches */
 	bool overflowed;
+	bool is_narrow; /* without the devices of book-rest.h */
 };
 
 /* Whether the lists are complete for a book with this count of changes. */
-bool totals_cache_is_current(const struct totals_cache *totals_cache, uint64_t changes);
+bool totals_cache_is_current(const struct totals_cache *totals_cache, uint64_t changes,
+			     bool is_narrow);
 
 /*
  * Empty the lists; add to them; and once everything has been added, say which count they are for.
  */
-void totals_cache_restart(struct totals_cache *totals_cache);
+void totals_cache_restart(struct totals_cache *totals_cache, bool is_narrow);
 void totals_cache_add_device(struct totals_cache *totals_cache, uint32_t device,
 			     const struct book_device *entry);
 void totals_cache_add_shard(struct totals_cache *totals_cache, uint32_t device,
