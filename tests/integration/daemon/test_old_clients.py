@@ -119,9 +119,7 @@ def test_a_restart_of_the_daemon_keeps_old_clients(ttmemd):
     lives.tell("anew")
     lives.tell("free 0x1000")
     wait_for_buffers(ttmemd, lives.pid, expected(5)[1:])
-    assert ttmemd.json("incidents")["incidents"] == [
-        i for i in ttmemd.json("incidents")["incidents"] if i["kind"] == "leak"
-    ]
+    assert {i["kind"] for i in ttmemd.json("incidents")["incidents"]} <= {"leak"}
     lives.kill()
     assert ttmemd.wait_for_leak(lives.pid)["bytes"] == 5010 - 1000
 
@@ -174,7 +172,7 @@ def test_quiet_prints_only_what_is_asked_for(ttmemd):
     ttmemd.process.send_signal(signal.SIGUSR1)
     summary = f"Device {OURS}:\n  DRAM: 1 buffers, 3.00 MB total\n"
     wait_for(lambda: summary in ttmemd.text(), "the summary")
-    assert re.search(r"Grand total: \d+ buffers, \d+\.\d\d MB\n", ttmemd.text())
+    wait_for(lambda: re.search(r"Grand total: \d+ buffers, \d+\.\d\d MB\n", ttmemd.text()), "its last line")
     assert "Allocated" not in ttmemd.text() and "🚀" not in ttmemd.text()
     assert re.search(r"🔹 ID: 0x1000 \| Size: 3072 KB \| PID: \d+ \| Refs: 1 \| Age: \d+s\n",
                      ttmemd.text())  # fmt: skip
