@@ -198,7 +198,10 @@ size_t text_width(const char *text)
 	return width;
 }
 
-void text_put(FILE *out, const char *text)
+/* Writes one character of a text: the first of its bytes, and how text_show() shows it. */
+typedef void text_put_fn(FILE *out, char first, const char *shown);
+
+static void text_put_each(FILE *out, const char *text, text_put_fn *put)
 {
 	size_t length = strlen(text), columns;
 	char shown[16];
@@ -206,45 +209,43 @@ void text_put(FILE *out, const char *text)
 	while (length > 0) {
 		size_t n = text_show(text, length, shown, &columns);
 
-		fputs(shown, out);
+		put(out, *text, shown);
 		text += n;
 		length -= n;
 	}
+}
+
+static void text_put_shown(FILE *out, char first, const char *shown)
+{
+	fputs(shown, out);
+}
+
+void text_put(FILE *out, const char *text)
+{
+	text_put_each(out, text, text_put_shown);
+}
+
+static void text_put_in_line(FILE *out, char first, const char *shown)
+{
+	fputs(first == '\\' ? "\\" : first == '\n' || first == '\r' ? " " : shown, out);
 }
 
 void text_put_line(FILE *out, const char *text)
 {
-	size_t length = strlen(text), columns;
-	char shown[16];
+	text_put_each(out, text, text_put_in_line);
+}
 
-	while (length > 0) {
-		size_t n = text_show(text, length, shown, &columns);
-
-		fputs(*text == '\\' ? "\\" : *text == '\n' || *text == '\r' ? " " : shown, out);
-		text += n;
-		length -= n;
-	}
+static void text_put_in_label(FILE *out, char first, const char *shown)
+{
+	/* A shown backslash has been doubled already, and one that escapes has not. */
+	if (first == '"' || (first != '\n' && first != '\\' && shown[0] == '\\'))
+		fputc('\\', out);
+	fputs(first == '\n' ? "\\n" : shown, out);
 }
 
 void text_put_label(FILE *out, const char *text)
 {
-	size_t length = strlen(text), columns;
-	char shown[16];
-
-	while (length > 0) {
-		size_t n = text_show(text, length, shown, &columns);
-
-		if (*text == '\n') {
-			fputs("\\n", out);
-		} else {
-			/* A shown backslash has been doubled already, and one that escapes has not. */
-			if (*text == '"' || (shown[0] == '\\' && *text != '\\'))
-				fputc('\\', out);
-			fputs(shown, out);
-		}
-		text += n;
-		length -= n;
-	}
+	text_put_each(out, text, text_put_in_label);
 }
 
 /* A spreadsheet takes a cell that begins so for a formula, even one in quotes. */
@@ -253,25 +254,22 @@ static bool text_is_formula(const char *text)
 	return *text && strchr("=+-@", *text);
 }
 
+static void text_put_in_cell(FILE *out, char first, const char *shown)
+{
+	if (first == '"')
+		fputc('"', out);
+	fputs(shown, out);
+}
+
 void text_put_csv(FILE *out, const char *text)
 {
-	size_t length = strlen(text), columns;
 	bool quoted = strpbrk(text, "\",") != NULL || text_is_formula(text);
-	char shown[16];
 
 	if (quoted)
 		fputc('"', out);
 	if (text_is_formula(text))
 		fputc('\'', out);
-	while (length > 0) {
-		size_t n = text_show(text, length, shown, &columns);
-
-		if (shown[0] == '"')
-			fputc('"', out);
-		fputs(shown, out);
-		text += n;
-		length -= n;
-	}
+	text_put_each(out, text, text_put_in_cell);
 	if (quoted)
 		fputc('"', out);
 }

@@ -26,6 +26,7 @@
 #include "source/books/scan.h"
 #include "store/store.h"
 
+#define KEEP_SUFFIX ".keeper" /* of the keeper's socket, after the path of ours */
 #define KEEP_FLUSH_MS 5000u
 #define KEEP_JUDGED_MAX 1024u /* each holds a descriptor; on a full disk they wait for space */
 
@@ -167,17 +168,24 @@ static void keep_refill(void *context, struct keeper *keeper)
 	book_list_unref(book_list);
 }
 
+static void keep_say_none(struct daemon *daemon, const char *what, int error)
+{
+	log_writer_print(daemon->log_writer,
+			 "ttmemd: %s at %s" KEEP_SUFFIX " (%s); until there is another, "
+			 "processes that end while ttmemd is down will go unreported\n",
+			 what, daemon->config->socket, strerror(-error));
+}
+
 /* A new keeper may be tried many times; log the loss once. */
 static void keep_lost(void *context, int error)
 {
 	struct daemon *daemon = context;
 
 	if (!daemon->keeper_is_lost)
-		log_writer_print(
-			daemon->log_writer,
-			"ttmemd: the keeper of books is gone (%s); until there is another, "
-			"processes that end while ttmemd is down will go unreported\n",
-			strerror(-error));
+		keep_say_none(daemon,
+			      daemon->keeper ? "the keeper of books is gone"
+					     : "there is no keeper of books",
+			      error);
 	daemon->keeper_is_lost = true;
 }
 
@@ -200,10 +208,7 @@ static void keep_open_keeper(struct daemon *daemon, const char *path)
 	if (r == 0)
 		r = keeper_fetch(daemon->keeper, daemon_handover_add, daemon);
 	if (r < 0)
-		log_writer_print(daemon->log_writer,
-				 "ttmemd: no keeper at %s: %s; processes that end while ttmemd is "
-				 "down will go unreported\n",
-				 path, strerror(-r));
+		keep_say_none(daemon, "the keeper of books does not answer", r);
 }
 
 static void keep_put(struct tracked_file *tracked_file, const struct tracked *tracked)
@@ -259,7 +264,7 @@ void daemon_keep_take(struct daemon *daemon)
 				 TRACKED_FILE_FILE, strerror(-r));
 	daemon_restore_add_handed(daemon);
 	daemon_handover_add_handed(daemon);
-	(void)snprintf(path, sizeof(path), "%s.keeper", daemon->config->socket);
+	(void)snprintf(path, sizeof(path), "%s" KEEP_SUFFIX, daemon->config->socket);
 	keep_open_keeper(daemon, path);
 }
 

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/files/small-file.h"
+#include "base/files/user-file.h"
 #include "daemon/daemon.h"
 #include "daemon/doors/listener.h"
 #include "daemon/doors/state-lock.h"
@@ -43,6 +44,7 @@ static const struct {
 	[HEALTH_DOOR_JOURNAL] = {"the journal gets no entries", "entries go to the journal at ",
 				 ""},
 	[HEALTH_DOOR_HISTORY] = {"nothing is remembered", "history in ", ""},
+	[HEALTH_DOOR_LOG] = {"the log cannot be opened", "the log is ", ""},
 };
 
 static enum health_door_id doors_id(const struct daemon_door *door)
@@ -368,8 +370,24 @@ static void doors_try_journal(struct daemon *daemon)
 		doors_opened(daemon, HEALTH_DOOR_JOURNAL, JOURNAL_SOCKET);
 }
 
+/* Meanwhile it is standard output, or the file from before a rotation. */
+static void doors_try_log(struct daemon *daemon)
+{
+	const char *path = daemon->config->log;
+	int r;
+
+	if (!path)
+		return;
+	r = log_writer_check(daemon->log_writer);
+	if (r < 0)
+		doors_close_for(daemon, HEALTH_DOOR_LOG, path, user_file_error(r));
+	else
+		doors_opened(daemon, HEALTH_DOOR_LOG, path);
+}
+
 static void doors_try(struct daemon *daemon)
 {
+	doors_try_log(daemon);
 	doors_try_native(daemon);
 	doors_try_legacy(daemon);
 	doors_try_http(daemon);

@@ -328,10 +328,9 @@ static int daemon_open_loop(struct daemon *daemon)
 	if (r < 0)
 		return daemon_fail("cannot start", NULL, r);
 	r = log_writer_new(&daemon->log_writer, config->log, STDOUT_FILENO, 0);
-	if (r < 0)
-		return daemon_fail("cannot open", config->log, r);
-	r = worker_new(&daemon->search_worker,
-		       &(struct worker_config){.name = "search", .loop = daemon->loop});
+	if (r == 0)
+		r = worker_new(&daemon->search_worker,
+			       &(struct worker_config){.name = "search", .loop = daemon->loop});
 	if (r == 0)
 		r = worker_new(&daemon->recorder_worker,
 			       &(struct worker_config){.name = "recorder", .loop = daemon->loop});

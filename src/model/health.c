@@ -12,6 +12,7 @@ const char *health_door_name(enum health_door_id id)
 		[HEALTH_DOOR_NATIVE] = "native",   [HEALTH_DOOR_LEGACY] = "old_clients",
 		[HEALTH_DOOR_HTTP] = "http",       [HEALTH_DOOR_TOKEN] = "token",
 		[HEALTH_DOOR_JOURNAL] = "journal", [HEALTH_DOOR_HISTORY] = "history",
+		[HEALTH_DOOR_LOG] = "log",
 	};
 
 	assert(id < HEALTH_DOORS);

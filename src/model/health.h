@@ -20,6 +20,7 @@ enum health_door_id {
 	HEALTH_DOOR_TOKEN,   /* the file: without it HTTP shows no details */
 	HEALTH_DOOR_JOURNAL, /* systemd's */
 	HEALTH_DOOR_HISTORY, /* the state folder */
+	HEALTH_DOOR_LOG,     /* the file that is printed to, if one was named */
 	HEALTH_DOORS,
 };
 

@@ -21,7 +21,10 @@ sys.path.insert(0, str(Path(__file__).parent / "support"))
 from common import LIMIT, record, shared_folder  # noqa: E402
 
 # Files that take long. They come first, so that several runs side by side end together.
-LONG = ("test_metal", "test_pytest_options", "test_pytest_children", "test_run", "test_cpp")
+LONG = (
+    "test_metal", "test_pytest_options", "test_pytest_children", "test_run", "test_cpp", "test_systemd", "test_faults",
+    "test_kernel_package", "test_dashboard_build", "test_install", "test_fleet", "test_handover", "test_top",
+)  # fmt: skip
 
 
 def pytest_addoption(parser):

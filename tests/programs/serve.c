@@ -9,6 +9,8 @@
  *
  *	incident KIND PID DEVICE	sends an incident to the stream
  *	slow MS				how long each detailed snapshot takes from now on
+ *	hold				detailed snapshots wait
+ *	go				they do not any more
  *	ended DEVICE ALLOCS FREES	as if a process with these DRAM counts had exited
  *
  * The history is made up: one leak, three points.
@@ -17,6 +19,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +45,15 @@ struct serve {
 	struct view *view;
 	struct tally past;
 	uint32_t slow_ms; /* atomic */
+	bool holds;       /* atomic */
 };
+
+static void serve_take_time(const struct serve *serve)
+{
+	usleep(1000 * __atomic_load_n(&serve->slow_ms, __ATOMIC_RELAXED));
+	while (__atomic_load_n(&serve->holds, __ATOMIC_RELAXED))
+		usleep(1000);
+}
 
 static int serve_snapshot(void *context, const struct snapshot_request *request,
 			  struct snapshot **ret_snapshot)
@@ -54,7 +65,7 @@ static int serve_snapshot(void *context, const struct snapshot_request *request,
 	if (!snapshot)
 		return -ENOMEM;
 	if (request->buffers)
-		usleep(1000 * __atomic_load_n(&serve->slow_ms, __ATOMIC_RELAXED));
+		serve_take_time(serve);
 	pthread_mutex_lock(&serve->lock);
 	r = source_collect(serve->books, request, snapshot);
 	pthread_mutex_unlock(&serve->lock);
@@ -172,6 +183,8 @@ static void serve_line(struct serve *serve, struct web *web, const char *line)
 		serve_incident(web, kind, a, b);
 	} else if (sscanf(line, "slow %" SCNu32, &a) == 1) {
 		__atomic_store_n(&serve->slow_ms, a, __ATOMIC_RELAXED);
+	} else if (strcmp(line, "hold\n") == 0 || strcmp(line, "go\n") == 0) {
+		__atomic_store_n(&serve->holds, *line == 'h', __ATOMIC_RELAXED);
 	} else if (sscanf(line, "ended %" SCNu32 " %" SCNu32 " %" SCNu32, &a, &b, &c) == 3) {
 		pthread_mutex_lock(&serve->lock);
 		tally_row(&serve->past, a, 0)->allocs[0] += b;

@@ -10,7 +10,6 @@ cd "$(dirname "$0")/../.." || exit 1
 # Longer files are listed, with the reason, in long-files.txt.
 longest=550
 allowed=tools/check/long-files.txt
-bad=0
 
 files() {
 	find . \( -path ./.git -o -path './build*' -o -path ./tests/corpus -o -path ./fuzz-crashes \
@@ -20,31 +19,65 @@ files() {
 		\) -print | sed 's,^\./,,' | sort
 }
 
-wrong() {
-	echo "$*"
-	bad=1
+bad=0
+for file in $(files); do
+	[ -s "$file" ] || {
+		echo "$file: empty"
+		bad=1
+	}
+done
+
+# One pass over all of them: a process for each file would take ten seconds.
+# shellcheck disable=SC2016 # awk has variables of its own
+files | xargs awk -v longest="$longest" -v allowed="$allowed" '
+function wrong(text) { print text; bad = 1 }
+
+# Before the next file, and at the end.
+function finish() {
+	if (name == "")
+		return
+	if (!has_licence)
+		wrong(name ": no SPDX line on top")
+	if (!has_purpose)
+		wrong(name ": no comment on top that says what the file is for")
+	if (lines > longest && !(name in long))
+		wrong(name ": " lines " lines; cut it at a seam (or list it in " allowed " with the reason)")
 }
 
-for file in $(files); do
-	head -n 3 "$file" | grep -q 'SPDX-License-Identifier: ' ||
-		wrong "$file: no SPDX line on top"
+BEGIN {
+	while ((getline line <allowed) > 0) {
+		split(line, words, " ")
+		long[words[1]] = 1
+	}
+}
 
-	# Any comment near the top, other than the licence and directives.
-	head -n 14 "$file" | grep -v -e SPDX -e shellcheck -e '^#!' -e '^# *include' -e '^# *pragma' |
-		grep -q -E '^( \*|/\*|#|"""|;) *[A-Za-z].{7}|^"""' ||
-		wrong "$file: no comment on top that says what the file is for"
+FNR == 1 {
+	finish()
+	name = FILENAME
+	has_licence = has_purpose = 0
+	is_c = name ~ /\.[ch]$/
+}
 
-	lines=$(wc -l <"$file")
-	if [ "$lines" -gt "$longest" ] && ! grep -q "^$file " "$allowed"; then
-		wrong "$file: $lines lines; cut it at a seam (or list it in $allowed with the reason)"
-	fi
+{ lines = FNR }
 
-	case $file in
-	*.[ch])
-		# String literals may contain URLs.
-		sed 's/"[^"]*"//g' "$file" | grep -n -E '(^|[^:*/])//' | sed "s,^,$file:," |
-			grep . && wrong "$file: use /* */ for comments that stay"
-		;;
-	esac
-done
+FNR <= 3 && /SPDX-License-Identifier: / { has_licence = 1 }
+
+# Any comment near the top, other than the licence and directives.
+FNR <= 14 && !/SPDX|shellcheck|^#!|^# *include|^# *pragma/ && /^( \*|\/\*|#|"""|;) *[A-Za-z].......|^"""/ {
+	has_purpose = 1
+}
+
+# String literals may contain URLs.
+is_c && /\/\// {
+	line = $0
+	gsub(/"[^"]*"/, "", line)
+	if (line ~ /(^|[^:*\/])\/\//)
+		wrong(name ":" FNR ": use /* */ for comments that stay: " $0)
+}
+
+END {
+	finish()
+	exit bad
+}
+' || bad=1
 exit "$bad"

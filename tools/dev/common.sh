@@ -30,6 +30,11 @@ since() {
 	printf '%s %s\n' "$1" "$(now)" | awk '{ printf "%.1f", $2 - $1 }'
 }
 
+# How many tests run at a time where most of them wait for something: for processes, timers and the disk.
+waiting_jobs() {
+	echo $((2 * $(nproc)))
+}
+
 # Every C and C++ file of ours; the corpus is test input.
 c_files() {
 	find src include kernel python tests examples -path tests/corpus -prune -o \

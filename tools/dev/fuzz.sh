@@ -13,16 +13,17 @@ build_fuzz() {
 	CC=clang
 	export CC
 	configure build-fuzz -Dfuzz=true -Db_lundef=false || return 1
-	# Without fuzzers there is no such target.
-	if ninja -C build-fuzz -t query fuzzers >/dev/null 2>&1; then
-		compile build-fuzz fuzzers
+	fuzzers=$(fuzz_list)
+	if [ -n "$fuzzers" ]; then
+		# shellcheck disable=SC2086 # a list of words
+		compile build-fuzz $fuzzers
 	fi
 }
 
-# The fuzzers that this run executes.
+# The fuzzers that this run builds and executes, below build-fuzz/.
 fuzz_list() {
 	share=${TTMEM_FUZZ_SHARE:-0/1}
-	find build-fuzz/src -maxdepth 1 -name '*-fuzz' -type f | sort |
+	ninja -C build-fuzz -t targets all | sed -n 's,^\(src/[^/]*-fuzz\): .*,\1,p' | sort |
 		awk -v k="${share%/*}" -v n="${share#*/}" 'n < 1 || NR % n == k % n'
 }
 
@@ -34,7 +35,6 @@ dev_fuzz() {
 	need build fuzz
 	build_fuzz || die "the build with libFuzzer failed"
 
-	fuzzers=$(fuzz_list)
 	if [ -z "$fuzzers" ]; then
 		say "no fuzzers to run"
 		return 0
@@ -43,7 +43,7 @@ dev_fuzz() {
 	TTMEM_FUZZ_LOG=$ROOT/build/logs/fuzz.list
 	export TTMEM_FUZZ_LOG
 	: >"$TTMEM_FUZZ_LOG"
-	say "$fuzzers" | xargs -P 2 -n 1 sh tools/dev/fuzz-one.sh "$seconds"
+	say "$fuzzers" | sed 's,^,build-fuzz/,' | xargs -P 2 -n 1 sh tools/dev/fuzz-one.sh "$seconds"
 	passed=$(grep -c '^ok ' "$TTMEM_FUZZ_LOG")
 	failed=$(grep -c '^FAIL ' "$TTMEM_FUZZ_LOG")
 	[ "$failed" -eq 0 ] || say "inputs that crash are in fuzz-crashes/"

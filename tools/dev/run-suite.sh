@@ -12,8 +12,11 @@ ROOT=$PWD
 # Suites run with default settings, whatever is set in the developer's shell.
 unset TTMEM TTMEM_SOCKET TTMEM_OFFER TT_ALLOC_TRACKING_ENABLED
 
+# meson_suite NAME [OPTION]...
 meson_suite() {
-	exec meson test -C build --no-rebuild --print-errorlogs --suite "$1"
+	name=$1
+	shift
+	exec meson test -C build --no-rebuild --print-errorlogs --suite "$name" "$@"
 }
 
 # alone COMMAND...: in a pid namespace of its own. Users other than root need a user namespace for that.
@@ -32,8 +35,7 @@ pytest_part() {
 # pytest_suite ARGUMENT...
 # The commands look at every process of the machine, so concurrent tests would see each other's processes.
 # Each run therefore has a pid namespace of its own, and takes the next test file that no other run has
-# taken; where namespaces are not allowed there is only one run. There are more runs than cores because
-# tests mostly wait.
+# taken; where namespaces are not allowed there is only one run.
 pytest_suite() {
 	TTMEM_BUILD=$ROOT/build
 	export TTMEM_BUILD
@@ -43,7 +45,7 @@ pytest_suite() {
 	share=build/logs/share
 	rm -rf "$share"
 	mkdir "$share"
-	runs=$(($(nproc) + 1))
+	runs=$(waiting_jobs)
 	[ "$runs" -le 8 ] || runs=8
 	code=0 others=
 	while [ "$runs" -gt 1 ]; do
@@ -235,6 +237,7 @@ kernel() {
 }
 
 case $1 in
-unit | hostile | proof) meson_suite "$1" ;;
+unit | hostile) meson_suite "$1" --num-processes "$(waiting_jobs)" ;;
+proof) meson_suite proof ;; # never waits
 integration | trust | check | cross | kernel | web) "$1" ;;
 esac

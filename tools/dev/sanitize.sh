@@ -25,9 +25,31 @@ build_asan() {
 	configure build-asan -Db_sanitize=address,undefined -Db_lundef=false && compile build-asan
 }
 
+# build_tsan [TEST]...: what these tests need, or everything.
 build_tsan() {
-	configure build-tsan -Db_sanitize=thread -Db_lundef=false &&
-		fixed_addresses ninja --quiet -C build-tsan
+	configure build-tsan -Db_sanitize=thread -Db_lundef=false || return 1
+	start=$(now)
+	ninja -C build-tsan build.ninja >build/logs/configure-build-tsan.log 2>&1 || {
+		show_configure build/logs/configure-build-tsan.log
+		return 1
+	}
+	# shellcheck disable=SC2046 # a list of words
+	fixed_addresses ninja --quiet -C build-tsan $(for test; do
+		case $test in
+		*-replay) echo "src/$test" ;;
+		*) echo "src/$test-test" ;;
+		esac
+	done) || return 1
+	say "built build-tsan in $(since "$start") s"
+}
+
+# tsan_tests SUITE...: the names of their tests, but for those that TSan need not see.
+tsan_tests() {
+	for name; do
+		set -- "$@" --suite "$name"
+		shift
+	done
+	meson test -C build-tsan --list "$@" 2>/dev/null | sed -n 's,.* / ,,p' | grep -v -x -E "$TSAN_ALONE"
 }
 
 # For the suites of every sanitized build; the caller's settings take precedence.
@@ -47,8 +69,12 @@ meson_test() {
 		set -- "$@" --suite "$name"
 		shift
 	done
-	say meson test -C "$folder" --no-rebuild --print-errorlogs -t "$patience" "$@"
+	say meson test -C "$folder" --no-rebuild --print-errorlogs -t "$patience" \
+		--num-processes "$(waiting_jobs)" "$@"
 }
+
+# Long tests of one thread, in which there is no race to find.
+TSAN_ALONE='book-block|book-property'
 
 TSAN_THREADS="base-pthreads base-worker daemon-collector compat-server-legacy-question compat-server-legacy-server
 	daemon-native-server daemon-log-writer daemon-recorder daemon-region-watch daemon-tracked-file tui-poller web-push"
@@ -62,12 +88,16 @@ dev_sanitize() {
 		suite "asan-$name" "$SANITIZE_CAP" $(meson_test build-asan "$name")
 	done
 
-	build_tsan || die "the build with TSan failed"
+	configure build-tsan -Db_sanitize=thread -Db_lundef=false || die "the build with TSan failed"
+	tests=$(tsan_tests unit-book unit-lib unit-compat-oldlog unit-store)
+	[ -n "$tests" ] || die "there are no tests for TSan"
+	# shellcheck disable=SC2086 # lists of words
+	build_tsan $tests $TSAN_THREADS || die "the build with TSan failed"
 	# timeout cannot run a shell function, so this repeats fixed_addresses().
 	set -- setarch "$(uname -m)" -R
 	"$@" true 2>/dev/null || set --
-	# shellcheck disable=SC2046 # a list of words
-	suite tsan "$SANITIZE_CAP" "$@" $(meson_test build-tsan unit-book unit-lib unit-compat-oldlog unit-store)
+	# shellcheck disable=SC2086,SC2046 # lists of words
+	suite tsan "$SANITIZE_CAP" "$@" $(meson_test build-tsan) $tests
 	# Of the other tests, those with several threads, except for the daemon's sandboxed processes: a
 	# sanitizer needs more than they are allowed.
 	# shellcheck disable=SC2086,SC2046 # lists of words

@@ -229,6 +229,70 @@ UNIT(a_path_too_long)
 	assert(socket_lock_open(&socket_lock, "", SOCK_STREAM, &holder) == -ENAMETOOLONG);
 }
 
+/* @kept stays as it was, and so does what is at the path. */
+static void check_not_adopted(const char *path, int kept, const struct socket_lock *left,
+			      int expected)
+{
+	struct socket_lock socket_lock;
+
+	assert(socket_lock_adopt(&socket_lock, path, kept, left->device, left->inode) == expected);
+	socket_lock_close(&socket_lock);
+	assert(fcntl(kept, F_GETFD) >= 0);
+}
+
+UNIT(only_the_socket_at_the_path_is_adopted)
+{
+	struct socket_lock left, other, wrong;
+	struct socket_lock_holder holder;
+	char elsewhere[120];
+	int kept, fd;
+
+	(void)snprintf(elsewhere, sizeof(elsewhere), "%.100s/other", unit_dir());
+	assert(socket_lock_open(&left, place(), SOCK_STREAM, &holder) == 0);
+	assert(socket_lock_open(&other, elsewhere, SOCK_STREAM, &holder) == 0);
+	kept = fcntl(left.fd, F_DUPFD_CLOEXEC, 0);
+	wrong = left;
+	socket_lock_leave(&left);
+	left = wrong;
+
+	/* Not a socket; a live one that is bound elsewhere; another file. */
+	fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	check_not_adopted(place(), fd, &left, -ENOTSOCK);
+	assert(close(fd) == 0);
+	check_not_adopted(elsewhere, kept, &other, -EADDRNOTAVAIL);
+	wrong.device++;
+	check_not_adopted(place(), kept, &wrong, -ENOENT);
+	wrong = left;
+	wrong.inode++;
+	check_not_adopted(place(), kept, &wrong, -ENOENT);
+	assert(access(place(), F_OK) == 0);
+
+	/* Something else is there now, and it is not known what was. */
+	wrong.inode = 0;
+	assert(unlink(place()) == 0);
+	check_not_adopted(place(), kept, &wrong, -ENOENT);
+	assert(mkdir(place(), 0700) == 0);
+	check_not_adopted(place(), kept, &wrong, -ENOENT);
+	assert(rmdir(place()) == 0 && close(kept) == 0);
+	socket_lock_close(&other);
+}
+
+/* It may come from a process that waited in accept(). */
+UNIT(an_adopted_socket_does_not_block)
+{
+	struct socket_lock left, socket_lock;
+	struct socket_lock_holder holder;
+	int kept;
+
+	assert(socket_lock_open(&left, place(), SOCK_STREAM, &holder) == 0);
+	kept = fcntl(left.fd, F_DUPFD_CLOEXEC, 0);
+	assert(fcntl(kept, F_SETFL, 0) == 0);
+	socket_lock_leave(&left);
+	assert(socket_lock_adopt(&socket_lock, place(), kept, 0, 0) == 0);
+	assert(fcntl(socket_lock.fd, F_GETFL) & O_NONBLOCK);
+	socket_lock_close(&socket_lock);
+}
+
 UNIT(a_socket_that_was_left_is_adopted_with_those_who_wait)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};

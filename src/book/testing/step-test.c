@@ -18,25 +18,10 @@
 #include "book/testing/testing-walk.h"
 #include "book/write/index.h"
 
-static struct testing_op walk_op(enum testing_kind kind, uint32_t type, uint64_t address,
-				 uint64_t size)
-{
-	return (struct testing_op){
-		.kind = kind,
-		.buffer = {.address = address,
-			   .size = size,
-			   .type = type,
-			   .thread = 77,
-			   .stack = 5,
-			   .phase = 3,
-			   .shape = 1},
-	};
-}
-
 static void walk_over(struct testing_walk *walk, enum testing_kind kind, uint32_t type,
 		      uint64_t address, uint64_t size)
 {
-	struct testing_op op = walk_op(kind, type, address, size);
+	struct testing_op op = testing_walk_make(kind, type, address, size);
 
 	testing_walk_add(walk, &op, true);
 }
@@ -45,17 +30,11 @@ static void walk_over(struct testing_walk *walk, enum testing_kind kind, uint32_
 static void walk_fill(struct testing_walk *walk, uint64_t *number, uint64_t until)
 {
 	for (; *number < until; ++*number) {
-		struct testing_op op = walk_op(*number % 2 ? TESTING_FREE : TESTING_ALLOC, 1,
-					       0x10000 + *number / 2 % 8 * 64, 64);
+		struct testing_op op = testing_walk_make(*number % 2 ? TESTING_FREE : TESTING_ALLOC,
+							 1, 0x10000 + *number / 2 % 8 * 64, 64);
 
 		testing_walk_add(walk, &op, false);
 	}
-}
-
-static void walk_end(struct testing_walk *walk)
-{
-	testing_walk_run(walk);
-	testing_walk_free(walk);
 }
 
 UNIT_LONG(book_is_exact_after_every_instruction, 300)
@@ -84,18 +63,18 @@ UNIT_LONG(book_is_exact_after_every_instruction, 300)
 	walk_over(walk, TESTING_RESET_PEAK, 1, 0, 0);
 	walk_over(walk, TESTING_RESET_PEAK, INDEX_ANY, 0, 0);
 	for (uint32_t i = 0; i < 6; i++) {
-		op = walk_op(TESTING_ALLOC, i, 0x4000 + i * 64, 64);
+		op = testing_walk_make(TESTING_ALLOC, i, 0x4000 + i * 64, 64);
 		op.owner = 1 + i % 2;
 		op.buffer.name = i;
 		op.buffer.flags = i == 5 ? BOOK_META_ALIAS >> BOOK_META_FLAGS_SHIFT : 0;
 		testing_walk_add(walk, &op, true);
 	}
-	op = walk_op(TESTING_FREE_ALL, INDEX_ANY, 0, 0);
+	op = testing_walk_make(TESTING_FREE_ALL, INDEX_ANY, 0, 0);
 	op.owner = 1;
 	testing_walk_add(walk, &op, true);
 	walk_over(walk, TESTING_FREE_ALL, 3, 0, 0);
 	walk_over(walk, TESTING_FREE_ALL, INDEX_ANY, 0, 0);
-	op = walk_op(TESTING_ALLOC, 5, 0x5000, 4096);
+	op = testing_walk_make(TESTING_ALLOC, 5, 0x5000, 4096);
 	op.mesh = 0x87; /* two of these devices are new */
 	testing_walk_add(walk, &op, true);
 	testing_walk_add(walk, &op, true);
@@ -103,7 +82,7 @@ UNIT_LONG(book_is_exact_after_every_instruction, 300)
 	testing_walk_add(walk, &op, true);
 	testing_walk_add(walk, &op, true);
 	testing_walk_add(walk, &op, true);
-	walk_end(walk);
+	testing_walk_end(walk);
 }
 
 /* Where the log needs memory, wraps, or a checkpoint is due; reached by each kind of event. */
@@ -126,7 +105,7 @@ UNIT_LONG(boundaries_of_the_log, 300)
 			walk_over(walk, TESTING_FREE, 3, 0x1000, 0);
 			number += 7;
 		}
-		walk_end(walk);
+		testing_walk_end(walk);
 	}
 }
 
@@ -146,19 +125,19 @@ UNIT_LONG(growth_in_steps, 300)
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(steps); i++) {
 		for (; n < steps[i] + 3; n++) {
-			struct testing_op op =
-				walk_op(TESTING_ALLOC, n % BOOK_TYPES, 0x1000 + n / 2 * 64, 32);
+			struct testing_op op = testing_walk_make(TESTING_ALLOC, n % BOOK_TYPES,
+								 0x1000 + n / 2 * 64, 32);
 
 			testing_walk_add(walk, &op, n + 3 >= steps[i]);
 		}
 	}
 	for (uint32_t i = 0; i < 1100; i++) {
 		struct testing_op op =
-			walk_op(TESTING_FREE, i % BOOK_TYPES, 0x1000 + i / 2 * 64, 0);
+			testing_walk_make(TESTING_FREE, i % BOOK_TYPES, 0x1000 + i / 2 * 64, 0);
 
 		testing_walk_add(walk, &op, (i + 2 >= 64 && i < 67) || (i + 2 >= 1024 && i < 1027));
 	}
-	walk_end(walk);
+	testing_walk_end(walk);
 }
 
 UNIT_LONG(growth_into_a_new_segment, 300)
@@ -166,13 +145,14 @@ UNIT_LONG(growth_into_a_new_segment, 300)
 	struct testing_walk *walk = testing_walk_new(TESTING_SIZE, BOOK_RING_MIN);
 
 	for (uint32_t n = 0; n < BOOK_SEGMENT_SLOTS + 2; n++) {
-		struct testing_op op = walk_op(TESTING_ALLOC, 0, 0x1000 + (uint64_t)n * 64, 64);
+		struct testing_op op =
+			testing_walk_make(TESTING_ALLOC, 0, 0x1000 + (uint64_t)n * 64, 64);
 
 		testing_walk_add(walk, &op, n + 1 >= BOOK_SEGMENT_SLOTS);
 	}
 	walk_over(walk, TESTING_ALLOC, 0, 0x1000, 65);
 	walk_over(walk, TESTING_FREE, 0, 0x1000 + BOOK_SEGMENT_SLOTS * 64, 0);
-	walk_end(walk);
+	testing_walk_end(walk);
 }
 
 /* Room for one page of records only. */
@@ -186,12 +166,12 @@ UNIT_LONG(book_without_room_is_exact_after_every_instruction, 300)
 
 	walk->book.room = fixed + BOOK_PAGE;
 	for (uint32_t n = 0; n < 85; n++) {
-		op = walk_op(TESTING_ALLOC, 1, 0x1000 + n * 64, 64);
+		op = testing_walk_make(TESTING_ALLOC, 1, 0x1000 + n * 64, 64);
 		testing_walk_add(walk, &op, n + 1 >= 85);
 	}
-	op = walk_op(TESTING_ALLOC, 1, 0x9000, 64);
+	op = testing_walk_make(TESTING_ALLOC, 1, 0x9000, 64);
 	testing_walk_add(walk, &op, true)->lost = true;
-	op = walk_op(TESTING_ALLOC, 2, 0x9000, 64);
+	op = testing_walk_make(TESTING_ALLOC, 2, 0x9000, 64);
 	testing_walk_add(walk, &op, true)->lost = true;
 	walk_over(walk, TESTING_FREE, 1, 0x9000, 0); /* overflow */
 	walk_over(walk, TESTING_FREE, INDEX_ANY, 0x9000, 0);
@@ -200,43 +180,5 @@ UNIT_LONG(book_without_room_is_exact_after_every_instruction, 300)
 	walk_over(walk, TESTING_FREE, 1, 0x1000, 0);
 	walk_over(walk, TESTING_ALLOC, 1, 0x9000, 64); /* in the freed slot */
 	walk_over(walk, TESTING_FREE_ALL, INDEX_ANY, 0, 0);
-	walk_end(walk);
-}
-
-static struct testing_op walk_random(struct testing_rng *rng)
-{
-	static const uint8_t kinds[] = {
-		TESTING_ALLOC, TESTING_ALLOC, TESTING_ALLOC,  TESTING_ALLOC,  TESTING_ALLOC,
-		TESTING_FREE,  TESTING_FREE,  TESTING_FREE,   TESTING_FREE,   TESTING_FREE,
-		TESTING_FREE,  TESTING_FREE,  TESTING_HOOKED, TESTING_FAILED, TESTING_RESET_PEAK,
-	};
-	enum testing_kind kind = kinds[testing_below(rng, ARRAY_SIZE(kinds))];
-	struct testing_op op = walk_op(kind, testing_below(rng, 3), testing_below(rng, 12) * 64,
-				       1 + testing_below(rng, 2));
-
-	op.buffer.name = testing_below(rng, TESTING_TEXTS);
-	op.buffer.flags = testing_below(rng, 8);
-	op.owner = testing_below(rng, 3);
-	if ((kind == TESTING_FREE || kind == TESTING_RESET_PEAK) && testing_below(rng, 4) == 0)
-		op.buffer.type = INDEX_ANY;
-	if (kind == TESTING_HOOKED && testing_below(rng, 2) == 0)
-		op.kind = TESTING_FREE_ALL;
-	return op;
-}
-
-UNIT_LONG(random_operations_are_exact_after_every_instruction, 600)
-{
-	struct testing_rng rng = testing_rng_new();
-	uint32_t rounds = testing_soak() ? 100 : 1;
-
-	for (uint32_t round = 0; round < rounds; round++) {
-		struct testing_walk *walk = testing_walk_new(TESTING_SIZE, BOOK_RING_MIN);
-
-		for (uint32_t i = 0; i < 800; i++) {
-			struct testing_op op = walk_random(&rng);
-
-			testing_walk_add(walk, &op, true);
-		}
-		walk_end(walk);
-	}
+	testing_walk_end(walk);
 }

@@ -34,7 +34,7 @@ struct testing_walk *testing_walk_new(uint64_t size, uint32_t ring_events)
 	return walk;
 }
 
-void testing_walk_free(struct testing_walk *walk)
+static void testing_walk_free(struct testing_walk *walk)
 {
 	testing_model_free(walk->model);
 	view_deinit(walk->dead);
@@ -277,7 +277,7 @@ static void walk_prepare(struct testing_walk *walk, uint32_t i)
 	}
 }
 
-uint64_t testing_walk_run(struct testing_walk *walk)
+static void testing_walk_run(struct testing_walk *walk)
 {
 	static const struct testing_stepper_ops ops = {walk_act, walk_is_walked, walk_note,
 						       walk_check};
@@ -302,5 +302,25 @@ uint64_t testing_walk_run(struct testing_walk *walk)
 		walked++;
 	}
 	printf("%" PRIu64 " instructions of %u operations\n", walk->stepper.steps, walked);
-	return walk->stepper.steps;
+}
+
+struct testing_op testing_walk_make(enum testing_kind kind, uint32_t type, uint64_t address,
+				    uint64_t size)
+{
+	return (struct testing_op){
+		.kind = kind,
+		.buffer = {.address = address,
+			   .size = size,
+			   .type = type,
+			   .thread = 77,
+			   .stack = 5,
+			   .phase = 3,
+			   .shape = 1},
+	};
+}
+
+void testing_walk_end(struct testing_walk *walk)
+{
+	testing_walk_run(walk);
+	testing_walk_free(walk);
 }

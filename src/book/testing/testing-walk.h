@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The single-stepper of step-test.c: a child does operations on a book. For those that are to be
+ * The single-stepper of step-test.c and step-random-test.c: a child does operations on a book. For those that are to be
  * stepped, its parent reads the book after every instruction, by the rule for the dead and by the
  * one for the living, and asserts that it is exactly the model before or exactly the model after
  * the next event.
@@ -42,11 +42,14 @@ struct testing_walk {
 };
 
 struct testing_walk *testing_walk_new(uint64_t size, uint32_t ring_events);
-void testing_walk_free(struct testing_walk *walk);
+
+/* An operation on a buffer whose other members are always the same. */
+struct testing_op testing_walk_make(enum testing_kind kind, uint32_t type, uint64_t address,
+				    uint64_t size);
 
 /* Adds an operation. The result may be changed until the walk is run. */
 struct testing_walk_op *testing_walk_add(struct testing_walk *walk, const struct testing_op *op,
 					 bool walked);
 
-/* Does all operations and checks those that are to be stepped. Return: instructions. */
-uint64_t testing_walk_run(struct testing_walk *walk);
+/* Does all operations, checks those that are to be stepped, and frees the walk. */
+void testing_walk_end(struct testing_walk *walk);

@@ -8,6 +8,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/testing/unit.h"
@@ -134,6 +137,68 @@ UNIT(wrong_descriptors_are_refused)
 	bad = testing_keeper_list(line);
 	assert(bad.held == 1 && bad.refused == 4);
 	assert(close(fd) == 0 && close(line) == 0);
+	end();
+	assert(keeper_quit(testing_keeper_path()) == 0);
+	testing_keeper_end();
+}
+
+/* A message that holds @fd as something other than a book. */
+static struct keeper_wire hold_message(int fd)
+{
+	struct keeper_wire message = KEEPER_WIRE_INIT(KEEPER_WIRE_HOLD);
+	struct stat file;
+
+	assert(fstat(fd, &file) == 0);
+	message.source = 7;
+	message.device = file.st_dev;
+	message.inode = file.st_ino;
+	return message;
+}
+
+static void send_hold(int line, int fd)
+{
+	struct keeper_wire message = hold_message(fd);
+
+	testing_keeper_send(line, &message, sizeof(message), &fd, 1);
+	assert(close(fd) == 0);
+}
+
+/* The same for what is no book: a file or a socket, and the one that is named. */
+UNIT(only_files_and_sockets_are_held)
+{
+	const struct keeper_wire fetch = KEEPER_WIRE_INIT(KEEPER_WIRE_FETCH);
+	struct keeper_wire message;
+	int line, fd, ends[2], pair[2];
+
+	begin();
+	line = testing_keeper_line();
+	assert(pipe2(ends, O_CLOEXEC) == 0);
+	assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+	send_hold(line, ends[0]);
+	send_hold(line, ends[1]);
+	send_hold(line, open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	send_hold(line, open("/dev/null", O_RDWR | O_CLOEXEC));
+	send_hold(line, open("/proc/self/exe", O_PATH | O_CLOEXEC));
+	message = hold_message(pair[0]);
+	message.inode++;
+	testing_keeper_send(line, &message, sizeof(message), &pair[0], 1);
+	message = hold_message(pair[0]);
+	message.device++;
+	testing_keeper_send(line, &message, sizeof(message), &pair[0], 1);
+	message = testing_keeper_list(line);
+	assert(message.held == 0 && message.refused == 7);
+
+	/* It may be written to, unlike a book. */
+	send_hold(line, memfd_create("ledger", MFD_CLOEXEC));
+	send_hold(line, pair[0]);
+	assert(keeper_wire_send(line, &fetch, -1) == 0);
+	for (int i = 0; i < 2; i++) {
+		assert(testing_keeper_wait(line, &message, &fd) == 0);
+		assert(message.kind == KEEPER_WIRE_OTHER && close(fd) == 0);
+	}
+	assert(testing_keeper_wait(line, &message, &fd) == 0);
+	assert(message.kind == KEEPER_WIRE_END && message.held == 2 && message.refused == 7);
+	assert(close(pair[1]) == 0 && close(line) == 0);
 	end();
 	assert(keeper_quit(testing_keeper_path()) == 0);
 	testing_keeper_end();

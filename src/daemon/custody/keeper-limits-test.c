@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The keeper and other users, the keeper at its limits, and fake keepers. */
+/* The keeper and other users, the keeper at its limits, fake keepers, and what is in a keeper's way. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -105,8 +106,19 @@ static void stranger_listens(void)
 	(void)pause();
 }
 
+static int refused;
+
+static void note_refusal(void *context, int error)
+{
+	refused = error;
+}
+
 UNIT(a_keeper_of_another_user_is_refused)
 {
+	const struct keeper_hooks hooks = {
+		.refill = testing_keeper_hooks.refill,
+		.lost = note_refusal,
+	};
 	pid_t pid;
 	int fd;
 
@@ -122,8 +134,9 @@ UNIT(a_keeper_of_another_user_is_refused)
 	while (keeper_start_connect(testing_keeper_path(), &fd) != -EPERM)
 		(void)usleep(1000);
 	assert(loop_new(&loop) == 0);
-	assert(keeper_new(&keeper, loop, testing_keeper_path(), &testing_keeper_hooks) == -EPERM);
-	loop = loop_free(loop);
+	assert(keeper_new(&keeper, loop, testing_keeper_path(), &hooks) == 0);
+	assert(refused == -EPERM);
+	end();
 	assert(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
 }
 
@@ -196,8 +209,8 @@ UNIT(limit_of_descriptors)
 	as_nobody(few_descriptors);
 }
 
-/* A fake keeper: answers TAKE with @message, @times times; -1 = without end. */
-static pid_t fake_keeper(const struct keeper_wire *message, int fd, int times)
+/* A fake keeper: answers @kind with @message, @times times; -1 = without end. */
+static pid_t fake_keeper(uint32_t kind, const struct keeper_wire *message, int fd, int times)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -212,8 +225,7 @@ static pid_t fake_keeper(const struct keeper_wire *message, int fd, int times)
 		struct keeper_wire asked;
 		int line = accept4(listening, NULL, NULL, SOCK_CLOEXEC), none;
 
-		assert(testing_keeper_wait(line, &asked, &none) == 0 &&
-		       asked.kind == KEEPER_WIRE_TAKE);
+		assert(testing_keeper_wait(line, &asked, &none) == 0 && asked.kind == kind);
 		while (times-- != 0)
 			testing_keeper_send(line, message, sizeof(*message), &fd, fd >= 0);
 		(void)pause();
@@ -225,7 +237,7 @@ static pid_t fake_keeper(const struct keeper_wire *message, int fd, int times)
 static void expect_take(const struct keeper_wire *message, int fd, int times, int expected)
 {
 	static struct testing_keeper_taken taken;
-	pid_t pid = fake_keeper(message, fd, times);
+	pid_t pid = fake_keeper(KEEPER_WIRE_TAKE, message, fd, times);
 	struct keeper_counts now;
 
 	begin();
@@ -266,6 +278,34 @@ UNIT(malformed_answers_of_the_keeper_are_refused)
 	assert(close(fd) == 0);
 }
 
+static void fetch_nothing(void *context, uint32_t what, int fd)
+{
+	assert(false);
+}
+
+/* What an answer to FETCH names, and what comes with it, have to be the same. */
+UNIT(another_descriptor_than_the_keeper_names_is_refused)
+{
+	struct keeper_wire other = KEEPER_WIRE_INIT(KEEPER_WIRE_OTHER);
+	struct stat file;
+	int pair[2];
+	pid_t pid;
+
+	testing_keeper_begin();
+	assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+	assert(fstat(pair[1], &file) == 0);
+	other.source = 7;
+	other.device = file.st_dev;
+	other.inode = file.st_ino;
+	pid = fake_keeper(KEEPER_WIRE_FETCH, &other, pair[0], 1);
+	begin();
+	assert(keeper_fetch(keeper, fetch_nothing, NULL) == -EBADMSG);
+	end();
+	assert(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+	assert(close(pair[0]) == 0 && close(pair[1]) == 0 && unlink(testing_keeper_path()) == 0);
+	testing_keeper_end();
+}
+
 static void ignore_book(void *context, const struct keeper_entry *entry, int fd)
 {
 	assert(close(fd) == 0);
@@ -282,11 +322,107 @@ UNIT(an_endless_list_from_the_keeper_is_refused)
 	fd = testing_keeper_book(1, &entry);
 	held = testing_keeper_message(&entry);
 	held.kind = KEEPER_WIRE_HELD;
-	pid = fake_keeper(&held, fd, -1);
+	pid = fake_keeper(KEEPER_WIRE_TAKE, &held, fd, -1);
 	begin();
 	assert(keeper_take(keeper, ignore_book, NULL) == -ETIMEDOUT);
 	end();
 	assert(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
 	assert(close(fd) == 0 && unlink(testing_keeper_path()) == 0);
 	testing_keeper_end();
+}
+
+static uint32_t refills, losses;
+
+static void refill(void *context, struct keeper *to)
+{
+	refills++;
+	for (uint32_t i = 0; i < 10; i++)
+		testing_keeper_add(to, i);
+}
+
+static void lost(void *context, int error)
+{
+	assert(error == -EEXIST);
+	losses++;
+}
+
+static struct keeper_counts counts(void)
+{
+	struct keeper_counts now;
+
+	keeper_counts(keeper, &now);
+	return now;
+}
+
+/* Something that is no socket, at the keeper's path. */
+static void put_in_the_way(void)
+{
+	int fd = open(testing_keeper_path(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	assert(fd >= 0 && close(fd) == 0);
+}
+
+UNIT(a_dead_socket_is_cleared)
+{
+	struct stat file;
+	pid_t pid;
+
+	begin();
+	testing_keeper_add(keeper, 1);
+	end();
+	pid = testing_keeper_pid();
+	assert(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+	assert(stat(testing_keeper_path(), &file) == 0);
+	begin();
+	assert(counts().started == 1);
+	end();
+	testing_keeper_end();
+}
+
+UNIT(a_file_in_the_way_is_left_alone_and_waited_for)
+{
+	const struct keeper_hooks hooks = {.refill = refill, .lost = lost};
+	struct testing_keeper_taken taken = {0};
+	struct stat file;
+
+	testing_keeper_begin();
+	put_in_the_way();
+	assert(loop_new(&loop) == 0);
+	assert(keeper_new(&keeper, loop, testing_keeper_path(), &hooks) == 0);
+	assert(losses == 1 && counts().started == 0 && counts().lost == 0);
+	assert(keeper_take(keeper, testing_keeper_take, &taken) == 0 && taken.count == 0);
+	testing_keeper_add(keeper, 11); /* nobody takes it: the refill counts */
+	while (losses < 3)
+		assert(loop_turn(loop, 100) >= 0);
+	assert(stat(testing_keeper_path(), &file) == 0 && S_ISREG(file.st_mode));
+	/* As soon as there is room for one, it is there, and has everything. */
+	assert(unlink(testing_keeper_path()) == 0);
+	while (refills == 0)
+		assert(loop_turn(loop, 100) >= 0);
+	assert(counts().started == 1);
+	end();
+	begin();
+	assert(keeper_take(keeper, testing_keeper_take, &taken) == 0);
+	assert(taken.count == 10 && !taken.has[11]);
+	end();
+	assert(keeper_quit(testing_keeper_path()) == 0);
+	testing_keeper_end();
+}
+
+/* Timers are never early: so a wait that is too short is seen on every machine. */
+UNIT(what_is_in_the_way_is_tried_less_and_less_often)
+{
+	const struct keeper_hooks hooks = {.refill = refill, .lost = lost};
+	uint64_t start;
+
+	testing_keeper_begin();
+	put_in_the_way();
+	assert(loop_new(&loop) == 0);
+	start = loop_now(loop);
+	assert(keeper_new(&keeper, loop, testing_keeper_path(), &hooks) == 0);
+	while (losses < 4)
+		assert(loop_turn(loop, 100) >= 0);
+	/* 100, 200 and 400 ms. */
+	assert(loop_now(loop) - start >= UINT64_C(700000000));
+	end();
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "daemon/custody/keeper-private.h"
 
 /* TAKE, for books, or FETCH, for everything else. */
@@ -53,24 +52,26 @@ static int keeper_request_one(struct keeper *keeper, struct keeper_request *requ
 	return 0;
 }
 
-/* 0 or a negative errno. */
+/* Waits for the next answer. 0 or -ETIMEDOUT. */
+static int keeper_request_wait(const struct keeper *keeper)
+{
+	struct pollfd more = {.fd = keeper->link.fd, .events = POLLIN};
+
+	return poll(&more, 1, KEEPER_TAKE_MS) == 0 ? -ETIMEDOUT : 0;
+}
+
+/* 0 or a negative errno: -ETIMEDOUT if an answer takes too long, or there are too many. */
 static int keeper_request(struct keeper *keeper, struct keeper_request *request)
 {
 	const struct keeper_wire message = KEEPER_WIRE_INIT(request->kind);
-	uint64_t limit = clock_ms(CLOCK_MONOTONIC) + KEEPER_TAKE_MS;
 	int r = keeper_wire_send(keeper->link.fd, &message, -1);
 
 	while (r == 0) {
-		struct pollfd more = {.fd = keeper->link.fd, .events = POLLIN};
-		uint64_t now = clock_ms(CLOCK_MONOTONIC);
-
-		if (now >= limit || request->count > KEEPER_BOOKS_MAX)
-			return -ETIMEDOUT;
 		r = keeper_request_one(keeper, request);
-		if (r == -EAGAIN) {
-			(void)poll(&more, 1, (int)(limit - now)); /* we check again anyway */
-			r = 0;
-		}
+		if (r == -EAGAIN)
+			r = keeper_request_wait(keeper);
+		if (r == 0 && request->count > KEEPER_BOOKS_MAX)
+			r = -ETIMEDOUT;
 	}
 	return r > 0 ? 0 : r;
 }
@@ -85,7 +86,7 @@ int keeper_take(struct keeper *keeper, keeper_take_fn *take, void *context)
 	};
 	int r;
 
-	if (keeper->is_new)
+	if (keeper->is_new || keeper->link.fd < 0)
 		return 0;
 	r = keeper_request(keeper, &request);
 	if (r == 0)

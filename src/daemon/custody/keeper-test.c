@@ -473,28 +473,3 @@ UNIT(quit_ends_the_keeper)
 	assert(keeper_quit(testing_keeper_path()) == 0);
 	testing_keeper_end();
 }
-
-UNIT(dead_socket_is_cleared_and_a_file_is_not)
-{
-	struct loop *other = NULL;
-	struct stat file;
-	pid_t pid;
-	int fd;
-
-	begin();
-	testing_keeper_add(keeper, 1);
-	end();
-	pid = testing_keeper_pid();
-	assert(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
-	assert(stat(testing_keeper_path(), &file) == 0);
-	begin();
-	assert(counts().started == 1);
-	end();
-	testing_keeper_end();
-
-	fd = open(testing_keeper_path(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-	assert(close(fd) == 0 && loop_new(&other) == 0);
-	assert(keeper_new(&keeper, other, testing_keeper_path(), &testing_keeper_hooks) < 0);
-	assert(stat(testing_keeper_path(), &file) == 0 && S_ISREG(file.st_mode));
-	loop_free(other);
-}

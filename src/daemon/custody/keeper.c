@@ -63,11 +63,12 @@ void keeper_private_retire(struct keeper *keeper)
 {
 	uint64_t now = loop_now(keeper->loop);
 
-	if (keeper->link.fd >= 0)
+	if (keeper->link.fd >= 0) {
 		keeper->counts.lost++;
+		if (now - keeper->linked_ns >= KEEPER_STEADY_NS)
+			keeper->delay_ns = KEEPER_DELAY_NS;
+	}
 	keeper_unlink(keeper);
-	if (now - keeper->linked_ns >= KEEPER_STEADY_NS)
-		keeper->delay_ns = KEEPER_DELAY_NS;
 	/*
 	 * Without memory for a timer there is no other keeper; unobserved exits are counted later.
 	 */
@@ -280,7 +281,7 @@ int keeper_new(struct keeper **ret_keeper, struct loop *loop, const char *path,
 		return -ENOMEM;
 	r = keeper_link(keeper);
 	if (r < 0)
-		return r;
+		keeper_lose(keeper, r);
 	*ret_keeper = cleanup_steal(keeper);
 	return 0;
 }

@@ -35,8 +35,8 @@ struct keeper_hooks {
 	/* A new keeper holds nothing: keeper_add() all books. */
 	void (*refill)(void *context, struct keeper *keeper);
 	/*
-	 * The keeper was lost, or one could not be started (a negative errno); this is retried,
-	 * less and less often. May be NULL.
+	 * The keeper was lost, or one could not be started (a negative errno; -EPERM: what listens
+	 * there belongs to another user). This is retried, less and less often. May be NULL.
 	 */
 	void (*lost)(void *context, int error);
 	/* Executed with --keeper-process; must call keeper_process_main(). NULL = this program. */
@@ -44,8 +44,8 @@ struct keeper_hooks {
 };
 
 /*
- * Finds a keeper at @path or starts one there. 0 or a negative errno: -EPERM if it belongs to
- * another user. Call keeper_take() next.
+ * Finds a keeper at @path or starts one there. Where that fails, the hook "lost" is called before
+ * this returns. 0 or a negative errno: no memory. Call keeper_take() next.
  */
 int keeper_new(struct keeper **ret_keeper, struct loop *loop, const char *path,
 	       const struct keeper_hooks *hooks);
@@ -56,10 +56,11 @@ struct keeper *keeper_free(struct keeper *keeper);
 /*
  * Takes what was held before: @take is called for each book and owns @fd, which is read-only and
  * matches device and inode; whether it is a book must still be checked. The keeper keeps holding
- * them until they are removed. Waits up to KEEPER_TAKE_MS. 0 or a negative errno: what was held may
- * be lost, and another keeper will be started (the hook "lost" is not called for it).
+ * them until they are removed. Waits up to KEEPER_TAKE_MS for each. 0, also if there is no keeper
+ * yet; or a negative errno: what was held may be lost, and another keeper will be started (the hook
+ * "lost" is not called for it).
  */
-#define KEEPER_TAKE_MS 2000
+#define KEEPER_TAKE_MS 5000 /* a keeper that lives may have to wait for a processor */
 
 typedef void keeper_take_fn(void *context, const struct keeper_entry *entry, int fd);
 

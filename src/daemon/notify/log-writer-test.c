@@ -4,11 +4,13 @@
 
 #include "daemon/notify/log-writer.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/testing/unit.h"
@@ -127,6 +129,58 @@ UNIT(opens_a_rotated_file_again)
 	fd = open(moved, O_RDONLY | O_CLOEXEC);
 	slurp(fd, text, sizeof(text));
 	assert(strcmp(text, "before\n") == 0);
+	close(fd);
+}
+
+UNIT(a_file_that_cannot_be_opened_is_tried_again)
+{
+	struct log_writer *log_writer;
+	char folder[256], path[280], text[256];
+	int ends[2], fd;
+
+	(void)snprintf(folder, sizeof(folder), "%s/folder", unit_dir());
+	(void)snprintf(path, sizeof(path), "%s/log", folder);
+	assert(pipe2(ends, O_CLOEXEC) == 0);
+	assert(log_writer_new(&log_writer, path, ends[1], 0) == 0);
+	assert(log_writer_check(log_writer) == -ENOENT);
+	assert(log_writer_print(log_writer, "before\n"));
+	assert(read(ends[0], text, sizeof(text)) == 7 && strncmp(text, "before\n", 7) == 0);
+	assert(mkdir(folder, 0700) == 0);
+	while (log_writer_check(log_writer) < 0)
+		usleep(1000);
+	assert(log_writer_print(log_writer, "after\n"));
+	log_writer_free(log_writer);
+	close(ends[1]);
+	assert(read(ends[0], text, sizeof(text)) == 0 && close(ends[0]) == 0);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	slurp(fd, text, sizeof(text));
+	assert(strcmp(text, "after\n") == 0);
+	close(fd);
+}
+
+UNIT(a_rotation_that_fails_is_known)
+{
+	struct log_writer *log_writer;
+	char folder[256], path[280], moved[256], text[256];
+	int fd;
+
+	(void)snprintf(folder, sizeof(folder), "%s/folder", unit_dir());
+	(void)snprintf(path, sizeof(path), "%s/log", folder);
+	(void)snprintf(moved, sizeof(moved), "%s/moved", unit_dir());
+	assert(mkdir(folder, 0700) == 0);
+	assert(log_writer_new(&log_writer, path, -1, 0) == 0);
+	assert(log_writer_check(log_writer) == 0);
+	assert(rename(folder, moved) == 0);
+	log_writer_reopen(log_writer);
+	while (log_writer_check(log_writer) != -ENOENT)
+		usleep(1000);
+	/* The old file stays in use. */
+	assert(log_writer_print(log_writer, "still here\n"));
+	log_writer_free(log_writer);
+	(void)snprintf(path, sizeof(path), "%s/log", moved);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	slurp(fd, text, sizeof(text));
+	assert(strcmp(text, "still here\n") == 0);
 	close(fd);
 }
 

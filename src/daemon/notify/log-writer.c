@@ -30,12 +30,14 @@
 #define LOG_WRITER_PATIENCE_NS NS_PER_S
 
 struct log_writer {
-	char *path; /* NULL: the fd belongs to the caller */
+	char *path; /* NULL = none */
+	int spare;  /* the caller's: in use without a path, or while it cannot be opened */
 	pthread_t thread;
 
 	pthread_mutex_t lock; /* protects what follows */
 	pthread_cond_t more;  /* bytes to write, or shutdown */
-	int fd;
+	int fd;               /* ours, or the spare one */
+	int problem;          /* why the path could not be opened, negative; 0 = it was */
 	char *ring;
 	size_t room;
 	uint64_t put, written; /* bytes since the start */
@@ -88,19 +90,25 @@ static int log_writer_open_path(const char *path)
 	return fd;
 }
 
-/* If the path cannot be opened, the old file stays in use. */
+static void log_writer_close_file(struct log_writer *log_writer)
+{
+	if (log_writer->fd != log_writer->spare)
+		(void)close(log_writer->fd); /* all data is with the kernel */
+	log_writer->fd = log_writer->spare;
+}
+
+/* If the path cannot be opened, what is in use stays in use. */
 static void log_writer_open_again(struct log_writer *log_writer)
 {
 	int fd = log_writer_open_path(log_writer->path);
-	int old;
 
-	if (fd < 0)
-		return;
 	pthread_mutex_lock(&log_writer->lock);
-	old = log_writer->fd;
-	log_writer->fd = fd;
+	log_writer->problem = fd < 0 ? fd : 0;
+	if (fd >= 0) {
+		log_writer_close_file(log_writer);
+		log_writer->fd = fd;
+	}
 	pthread_mutex_unlock(&log_writer->lock);
-	(void)close(old); /* all data is with the kernel */
 }
 
 /* Takes a piece out of the ring; 0 at shutdown. */
@@ -151,8 +159,7 @@ static void log_writer_cleanup(struct log_writer **log_writer)
 {
 	if (!*log_writer)
 		return;
-	if ((*log_writer)->path && (*log_writer)->fd >= 0)
-		(void)close((*log_writer)->fd); /* all data is with the kernel */
+	log_writer_close_file(*log_writer);
 	free((*log_writer)->path);
 	free((*log_writer)->ring);
 	free(*log_writer);
@@ -169,19 +176,14 @@ int log_writer_new(struct log_writer **ret_log_writer, const char *path, int fd,
 	log_writer->ring = malloc(log_writer->room);
 	log_writer->rate.burst = LOG_WRITER_USER_BURST;
 	log_writer->rate.per_second = LOG_WRITER_USER_PER_S;
-	log_writer->fd = fd;
-	if (path) {
-		log_writer->fd = -1;
+	log_writer->fd = log_writer->spare = fd;
+	if (path)
 		log_writer->path = strdup(path);
-	}
 	if (!log_writer->ring || (path && !log_writer->path))
 		return -ENOMEM;
-	if (path) {
-		log_writer->fd = log_writer_open_path(path);
-		if (log_writer->fd < 0)
-			return log_writer->fd;
-	}
 	pthreads_init(&log_writer->lock, &log_writer->more);
+	if (path)
+		log_writer_open_again(log_writer);
 	r = pthreads_start(&log_writer->thread, "log writer", log_writer_thread, log_writer);
 	if (r < 0)
 		return r;
@@ -285,6 +287,18 @@ void log_writer_reopen(struct log_writer *log_writer)
 	log_writer->reopen = true;
 	pthread_cond_signal(&log_writer->more);
 	pthread_mutex_unlock(&log_writer->lock);
+}
+
+int log_writer_check(struct log_writer *log_writer)
+{
+	int problem;
+
+	pthread_mutex_lock(&log_writer->lock);
+	problem = log_writer->problem;
+	pthread_mutex_unlock(&log_writer->lock);
+	if (problem < 0)
+		log_writer_reopen(log_writer);
+	return problem;
 }
 
 uint64_t log_writer_dropped(struct log_writer *log_writer)

@@ -21,8 +21,8 @@ struct log_writer;
 #define LOG_WRITER_USER_PER_S (UINT32_C(64) << 10)
 
 /*
- * Writes to @path, or to @fd if @path is NULL; @fd stays the caller's. @room: bytes of the buffer,
- * 0 for the default. 0 or a negative errno.
+ * Writes to @path, or to @fd if @path is NULL or cannot be opened; @fd stays the caller's. @room:
+ * bytes of the buffer, 0 for the default. 0 or a negative errno.
  */
 int log_writer_new(struct log_writer **ret_log_writer, const char *path, int fd, size_t room);
 
@@ -45,8 +45,17 @@ bool log_writer_charge(struct log_writer *log_writer, uint32_t uid, size_t lengt
 /* Number of texts left out because their users had caused too much. */
 uint64_t log_writer_left_out(struct log_writer *log_writer);
 
-/* Reopens the path, as after a rotation. Does nothing for an fd. */
+/*
+ * Reopens the path, as after a rotation. If it cannot be opened, what is in use stays in use. Does
+ * nothing for an fd.
+ */
 void log_writer_reopen(struct log_writer *log_writer);
+
+/*
+ * Whether the path could be opened when that was last tried. 0, or the negative errno; then it is
+ * tried again, by the thread that may wait, and the next call tells.
+ */
+int log_writer_check(struct log_writer *log_writer);
 
 /* Number of puts dropped since the start. */
 uint64_t log_writer_dropped(struct log_writer *log_writer);

@@ -33,6 +33,8 @@
 #define FAMILY_THREADS 4u
 #define FAMILY_OPS 800u
 #define FAMILY_BATCHES 10u
+#define FAMILY_BUSY 2      /* exit status of the process that compares */
+#define FAMILY_BUSY_MAX 3u /* rounds: a lock that is lost for good is in each of them */
 
 static const uint32_t family_device[THREAD_MODEL_DEVICES] = {0, 1, 7, 1023};
 
@@ -407,14 +409,19 @@ static bool family_device_is(const struct family_process *process, struct observ
 	return family_rows_are(process, w, device) && same;
 }
 
-/* Runs in a process of its own. */
-static bool family_process_is(const struct family_process *process, int fd)
+/* In a process of its own. A lock's holder without a processor for two seconds costs others events. */
+static bool family_process_is(const struct family_process *process, int fd, bool *ret_was_busy)
 {
 	struct observer w;
 	bool same = true;
 	uint64_t paused = 0;
 
 	observer_open_fd(&w, fd);
+	if (observer_header(&w)->rejected.lock > 0) {
+		*ret_was_busy = true;
+		observer_close(&w);
+		return true;
+	}
 	for (uint32_t device = 0; device < THREAD_MODEL_DEVICES; device++) {
 		same = family_device_is(process, &w, device, VIEW_DEAD) && same;
 		if (!process->has_ended)
@@ -432,18 +439,17 @@ static bool family_process_is(const struct family_process *process, int fd)
 			       (uint64_t)process->pid) &&
 	       same;
 	if (!same)
-		printf("turned away: %u for the lock, %u for room, %u in handlers\n",
-		       (unsigned int)observer_header(&w)->rejected.lock,
-		       (unsigned int)observer_header(&w)->rejected.room,
-		       (unsigned int)observer_header(&w)->rejected.reentry);
+		printf("turned away: %u for room\n",
+		       (unsigned int)observer_header(&w)->rejected.room);
 	observer_close(&w);
 	return same;
 }
 
-/* Compares all processes ever created with their books, if they had one. */
-static void family_compare(int fds[FAMILY_PROCESSES])
+/* Compares all processes ever created with their books, if they had one. False: too busy for that. */
+static bool family_compare(int fds[FAMILY_PROCESSES])
 {
 	uint32_t count = family->count;
+	int status;
 	pid_t reader;
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -460,21 +466,25 @@ static void family_compare(int fds[FAMILY_PROCESSES])
 	reader = fork();
 	assert(reader >= 0);
 	if (reader == 0) {
-		bool same = true;
+		bool same = true, was_busy = false;
 
 		for (uint32_t i = 0; i < count; i++) {
 			if (fds[i] >= 0)
-				same = family_process_is(&family->processes[i], fds[i]) && same;
+				same = family_process_is(&family->processes[i], fds[i],
+							 &was_busy) &&
+				       same;
 		}
 		(void)fflush(stdout); /* best effort: the differences */
-		_exit(same ? 0 : 1);
+		_exit(!same ? 1 : was_busy ? FAMILY_BUSY : 0);
 	}
-	observer_wait(reader);
+	assert(waitpid(reader, &status, 0) == reader && WIFEXITED(status));
+	assert(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == FAMILY_BUSY);
+	return WEXITSTATUS(status) == 0;
 }
 
 static void family_await(uint32_t done)
 {
-	double deadline = observer_now() + 50;
+	double deadline = observer_now() + 200;
 	uint32_t i = 0;
 
 	while (i < __atomic_load_n(&family->count, __ATOMIC_ACQUIRE)) {
@@ -492,9 +502,11 @@ static void family_await(uint32_t done)
 	}
 }
 
-static void family_round(struct testing_rng *rng)
+/* False: the machine was too busy for its result to count. */
+static bool family_round(struct testing_rng *rng)
 {
 	int fds[FAMILY_PROCESSES];
+	bool counts = true;
 	pid_t first;
 
 	memset(family, 0, sizeof(*family));
@@ -508,7 +520,7 @@ static void family_round(struct testing_rng *rng)
 	for (uint32_t batch = 0; batch < FAMILY_BATCHES; batch++) {
 		__atomic_store_n(&family->batch, batch, __ATOMIC_RELEASE);
 		family_await(batch + 1);
-		family_compare(fds);
+		counts = family_compare(fds) && counts;
 	}
 	/* All processes are paused. */
 	for (uint32_t i = 0; i < family->count; i++) {
@@ -518,6 +530,7 @@ static void family_round(struct testing_rng *rng)
 			close(fds[i]);
 	}
 	assert(waitpid(first, NULL, 0) == first);
+	return counts;
 }
 
 UNIT_LONG(every_kind_of_descendant_has_an_exact_book, 300)
@@ -530,6 +543,8 @@ UNIT_LONG(every_kind_of_descendant_has_an_exact_book, 300)
 	assert(family != MAP_FAILED);
 	observer_track();
 	unit_expect_fds(0);
-	for (uint32_t i = 0; i < rounds; i++)
-		family_round(&rng);
+	for (uint32_t i = 0, busy = 0; i < rounds + busy; i++) {
+		busy += !family_round(&rng);
+		assert(busy <= FAMILY_BUSY_MAX);
+	}
 }

@@ -77,13 +77,21 @@ UNIT(sizes_that_no_card_has_are_refused_and_counted)
 	snapshot_free(snapshot);
 }
 
-UNIT(what_one_user_declares_is_that_users_word)
+/* Two processes declare one card: user 1000's with 100 bytes, and another. */
+static struct snapshot *declared_twice(uint32_t user, uint64_t capacity)
 {
 	struct snapshot *snapshot = snapshot_new(1);
 
 	declare(snapshot, process(snapshot, 10, 1000), 0, 5, 100);
-	declare(snapshot, process(snapshot, 11, 1000), 0, 5, 100);
+	declare(snapshot, process(snapshot, 11, user), 0, 5, capacity);
 	assert(snapshot_finish(snapshot) == 0);
+	return snapshot;
+}
+
+UNIT(what_one_user_declares_is_that_users_word)
+{
+	struct snapshot *snapshot = declared_twice(1000, 100);
+
 	assert(strcmp(snapshot->devices[0].declared_by, "user1000") == 0);
 	assert(snapshot->devices[0].declarer_id == 1000);
 	assert(strcmp(snapshot->devices[0].card, "evilcard") == 0);
@@ -92,11 +100,8 @@ UNIT(what_one_user_declares_is_that_users_word)
 
 UNIT(what_two_users_declare_alike_is_nobodys_word)
 {
-	struct snapshot *snapshot = snapshot_new(1);
+	struct snapshot *snapshot = declared_twice(1001, 100);
 
-	declare(snapshot, process(snapshot, 10, 1000), 0, 5, 100);
-	declare(snapshot, process(snapshot, 11, 1001), 0, 5, 100);
-	assert(snapshot_finish(snapshot) == 0);
 	assert(!snapshot->devices[0].declared_by);
 	assert(snapshot->devices[0].memory[TYPES_DRAM].capacity == 100);
 	snapshot_free(snapshot);
@@ -124,11 +129,8 @@ UNIT(no_user_speaks_for_another)
 
 UNIT(of_one_users_processes_the_first_is_believed)
 {
-	struct snapshot *snapshot = snapshot_new(1);
+	struct snapshot *snapshot = declared_twice(1000, 200);
 
-	declare(snapshot, process(snapshot, 10, 1000), 0, 5, 100);
-	declare(snapshot, process(snapshot, 11, 1000), 0, 5, 200);
-	assert(snapshot_finish(snapshot) == 0);
 	assert(snapshot->devices[0].memory[TYPES_DRAM].capacity == 100);
 	snapshot_free(snapshot);
 }

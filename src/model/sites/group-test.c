@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/testing/unit.h"
 #include "model/sites/growth.h"
 #include "model/sites/name-stem.h"
@@ -221,15 +222,22 @@ static void sample(struct growth *growth, uint64_t time_ns, uint64_t a, uint64_t
 	snapshot_free(snapshot);
 }
 
-UNIT(a_group_that_keeps_growing_is_reported)
+/* What @count samples tell, from the time 1000 on. */
+static struct growth grown(const uint64_t (*samples)[2], size_t count)
 {
 	struct growth growth = GROWTH_NULL;
 
-	sample(&growth, 1000, 10, 500);
-	sample(&growth, 2000, 20, 400);
-	sample(&growth, 3000, 20, 600);
-	sample(&growth, 4000, 30, 700);
+	for (size_t i = 0; i < count; i++)
+		sample(&growth, 1000 * (i + 1), samples[i][0], samples[i][1]);
 	growth_finish(&growth, false);
+	return growth;
+}
+
+UNIT(a_group_that_keeps_growing_is_reported)
+{
+	static const uint64_t samples[][2] = {{10, 500}, {20, 400}, {20, 600}, {30, 700}};
+	struct growth growth = grown(samples, ARRAY_SIZE(samples));
+
 	assert(growth.samples == 4 && growth.first_ns == 1000 && growth.last_ns == 4000);
 	assert(growth.count == 1 && strcmp(growth.sites[0].name, "a") == 0);
 	assert(growth.sites[0].first_bytes == 10 && growth.sites[0].last_bytes == 30);
@@ -265,26 +273,18 @@ UNIT(one_line_that_names_its_buffers_by_number_grows)
 
 UNIT(a_single_step_is_no_growth)
 {
-	struct growth growth = GROWTH_NULL;
+	static const uint64_t samples[][2] = {{10, 0}, {10, 0}, {900, 7}, {900, 7}};
+	struct growth growth = grown(samples, ARRAY_SIZE(samples));
 
-	sample(&growth, 1, 10, 0);
-	sample(&growth, 2, 10, 0);
-	sample(&growth, 3, 900, 7);
-	sample(&growth, 4, 900, 7);
-	growth_finish(&growth, false);
 	assert(growth.count == 0);
 	growth_deinit(&growth);
 }
 
 UNIT(a_new_group_grows_from_zero)
 {
-	struct growth growth = GROWTH_NULL;
+	static const uint64_t samples[][2] = {{0, 5}, {10, 5}, {20, 5}, {25, 0}};
+	struct growth growth = grown(samples, ARRAY_SIZE(samples));
 
-	sample(&growth, 1, 0, 5);
-	sample(&growth, 2, 10, 5);
-	sample(&growth, 3, 20, 5);
-	sample(&growth, 4, 25, 0);
-	growth_finish(&growth, false);
 	assert(growth.count == 1 && strcmp(growth.sites[0].name, "a") == 0);
 	assert(growth.sites[0].first_bytes == 0 && growth.sites[0].last_bytes == 25);
 	growth_deinit(&growth);
@@ -292,11 +292,9 @@ UNIT(a_new_group_grows_from_zero)
 
 UNIT(two_samples_need_one_step)
 {
-	struct growth growth = GROWTH_NULL;
+	static const uint64_t samples[][2] = {{10, 5}, {11, 5}};
+	struct growth growth = grown(samples, ARRAY_SIZE(samples));
 
-	sample(&growth, 1, 10, 5);
-	sample(&growth, 2, 11, 5);
-	growth_finish(&growth, false);
 	assert(growth.count == 1);
 	growth_deinit(&growth);
 }

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/testing/unit.h"
 #include "model/snapshot.h"
+#include "model/types.h"
 #include "source/collect.h"
 #include "source/proc/proc.h"
 #include "source/source.h"
@@ -102,4 +103,55 @@ struct snapshot *host_testing_look(void)
 	assert(collect_machine(&sources, &request, &snapshot) == 0);
 	proc_close(&proc);
 	return snapshot;
+}
+
+uint64_t host_testing_total(const struct snapshot *snapshot)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < snapshot->device_count; i++)
+		sum += snapshot->devices[i].memory[TYPES_DRAM].used;
+	return sum;
+}
+
+unsigned char host_testing_bytes[HOST_TESTING_WIDE];
+
+bool host_testing_is_wide(uint32_t version)
+{
+	return version == 1;
+}
+
+void host_testing_put32(size_t at, uint32_t value)
+{
+	memcpy(host_testing_bytes + at, &value, sizeof(value));
+}
+
+void host_testing_put64(size_t at, uint64_t value)
+{
+	memcpy(host_testing_bytes + at, &value, sizeof(value));
+}
+
+void host_testing_region(uint32_t version, uint64_t id, uint32_t device)
+{
+	memset(host_testing_bytes, 0, sizeof(host_testing_bytes));
+	host_testing_put32(0, version);
+	host_testing_put64(32, id);
+	host_testing_put32(40, device);
+	for (size_t i = 1; i < 16 && version > 1; i++)
+		host_testing_put32(88 + i * 48, UINT32_MAX);
+	host_testing_put32(host_testing_is_wide(version) ? 96 : 88, device);
+	if (version == 4)
+		host_testing_put32(8536, 0x52454459);
+}
+
+void host_testing_row(uint32_t version, size_t slot, uint32_t pid, uint64_t dram, uint64_t stamp)
+{
+	bool is_wide = host_testing_is_wide(version);
+	size_t at = is_wide ? 992 + slot * 128 : 856 + slot * 120;
+
+	host_testing_put32(at, pid);
+	host_testing_put64(at + 8, dram);
+	host_testing_put64(at + (is_wide ? 56 : 48), stamp);
+	memcpy(host_testing_bytes + at + (is_wide ? 64 : 56), "python3", 8);
+	host_testing_put64(48, dram);
 }

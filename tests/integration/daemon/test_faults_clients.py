@@ -176,7 +176,7 @@ def test_clients_that_die_in_mid_offer_are_still_reported(daemon, bystanders):
         assert daemon.wait_for_leak(player.pid)["bytes"] == 50 + i
     check()
     # None of that is held for ever.
-    wait_for(lambda: held(daemon) == before, "closed descriptors")
+    wait_for(lambda: held(daemon) <= before, "closed descriptors")
 
 
 def test_a_process_stopped_inside_an_update_is_read_exactly(daemon, bystanders):
@@ -227,8 +227,7 @@ def test_a_daemon_without_descriptors_loses_no_report(daemon):
         assert all(of[pid] == size for pid, size in seen.items())
         return seen
 
-    first = told()
-    assert len(first) >= 5
+    wait_for(lambda: len(told()) >= 5, "some of them")
     # Those that fit are known; as they exit, the others are picked up, until all were.
     known = set()
     while len(known) < len(players):
@@ -316,8 +315,8 @@ for fd in os.listdir("/proc/self/fd"):
         pass
 news = struct.pack("<4I", 0x574e5454, 1, 16, 1)
 print(len(links), flush=True)
-end = time.monotonic() + 2
-while time.monotonic() < end:
+end = time.monotonic() + 100
+while links and time.monotonic() < end:
     for link in links:
         try:
             link.send(news, socket.MSG_DONTWAIT)

@@ -55,7 +55,7 @@ def test_clock_jumps_change_no_report(ttmemd, clock):
     assert "history in" not in ttmemd.text()
     # A report is told from an earlier one of the same process by when that started, so a clock that jumps
     # between two judgements of one book makes two: wait until no book of the dead is held any more.
-    (keeper,) = ttmemd.keepers()
+    keeper = ttmemd.keeper()
     wait_for(lambda: descriptors(keeper).count("ttmem-book") == 1, "books that are let go")
     ttmemd.kill()
     clock(-DAY)

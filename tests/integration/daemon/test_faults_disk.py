@@ -120,7 +120,7 @@ def test_a_damaged_database_is_replaced_at_start(ttmemd, rng):
     ttmemd.start()
     pid = leave(ttmemd, 2)
     wait_for(lambda: leaked(ttmemd) == {pid: 2}, "the report in a new file")
-    (reason,) = reasons(ttmemd)
+    (reason,) = wait_for(lambda: reasons(ttmemd), "the reason")
     name = re.search(r"set aside as (\S+)", reason).group(1)
     assert (ttmemd.state / name).exists()
 
@@ -140,4 +140,4 @@ def test_a_database_damaged_in_use_is_replaced(ttmemd, rng):
     assert len(reasons(ttmemd)) <= 1, reasons(ttmemd)
     assert ttmemd.stop() == 0
     ttmemd.start()
-    assert last in leaked(ttmemd)
+    wait_for(lambda: last in (leaked(ttmemd) or {}), "the report after a restart")

@@ -19,8 +19,18 @@ from world import wait_for
 
 RESTARTS = 20
 
+
 def loop(ttmemd, size):
     return ttmemd.adopt(OldLoop(ttmemd.legacy, size))
+
+
+def served(ttmemd, *options):
+    """A daemon, and a client of which it knows 5 bytes."""
+    ttmemd.start(*options)
+    client = OldClient(ttmemd.legacy)
+    client.alloc(0, 1, 0x1000, 5)
+    assert client.query(0)[1] == 5
+    return client
 
 
 def held(ttmemd, pid):
@@ -41,9 +51,11 @@ def test_old_clients_in_a_tight_loop_survive_twenty_restarts(ttmemd):
         assert ttmemd.stop() == 0
         ttmemd.start()
         assert old_clients(ttmemd)["taken_over"] == len(clients)
+        for client in clients:
+            client.go_on()
     truths = [client.stop() for client in clients]
     for client, (buffers, size, sent, asked) in zip(clients, truths):
-        assert sent > 20 * RESTARTS and asked > RESTARTS
+        assert sent > RESTARTS and asked >= RESTARTS
         wait_for(lambda: held(ttmemd, client.pid) == (buffers, size), f"{buffers} buffers, {size} bytes")
     assert old_clients(ttmemd)["in_doubt"] == 0
     assert ttmemd.json("incidents")["incidents"] == []
@@ -58,15 +70,18 @@ def test_a_killed_daemon_doubts_no_more_than_it_counts(ttmemd):
     client = loop(ttmemd, 144)
     doubts = 0
     for _ in range(RESTARTS):
+        client.go_on()
         ttmemd.kill()
         ttmemd.start()
         now = old_clients(ttmemd)
         assert now["connections"] == 1 and now["in_doubt"] <= 1
         doubts += now["in_doubt"]
     buffers, size, sent, asked = client.stop()
-    assert sent > 20 * RESTARTS and asked > RESTARTS
-    wait_for(lambda: abs(held(ttmemd, client.pid)[0] - buffers) <= doubts, f"about {buffers} buffers")
-    assert held(ttmemd, client.pid) == (buffers, size) or doubts > 0
+    assert sent > RESTARTS and asked >= RESTARTS
+    if doubts:
+        wait_for(lambda: abs(held(ttmemd, client.pid)[0] - buffers) <= doubts, f"about {buffers} buffers")
+    else:
+        wait_for(lambda: held(ttmemd, client.pid) == (buffers, size), f"{buffers} buffers, {size} bytes")
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
@@ -169,7 +184,8 @@ def test_thousands_of_connections_are_taken_over(ttmemd):
         for end in (ttmemd.stop, ttmemd.kill):
             end()
             ttmemd.start()
-            assert old_clients(ttmemd)["taken_over"] == old_clients(ttmemd)["connections"] == count // 2
+            now = old_clients(ttmemd)
+            assert now["taken_over"] == now["connections"] == count // 2
         client = OldClient.__new__(OldClient)
         client.size, client.socket = 72, sockets[-1]
         client.alloc(0, 1, 0x1000, 5)
@@ -177,12 +193,10 @@ def test_thousands_of_connections_are_taken_over(ttmemd):
 
 
 def test_a_lost_keeper_gets_the_connections_again(ttmemd):
-    ttmemd.start()
-    client = OldClient(ttmemd.legacy)
-    client.alloc(0, 1, 0x1000, 5)
-    (keeper,) = ttmemd.keepers()
+    client = served(ttmemd)
+    keeper = ttmemd.keeper(ttmemd.holds_connections)
     os.kill(keeper, signal.SIGKILL)
-    wait_for(lambda: set(ttmemd.keepers()) - {keeper, ttmemd.process.pid}, "another keeper")
+    ttmemd.keeper(ttmemd.holds_connections, besides=keeper)
     ttmemd.kill()
     ttmemd.start()
     assert old_clients(ttmemd)["taken_over"] == 1
@@ -191,10 +205,7 @@ def test_a_lost_keeper_gets_the_connections_again(ttmemd):
 
 
 def test_without_a_keeper_connections_end_with_the_daemon(ttmemd):
-    ttmemd.start("--keeper", "no")
-    client = OldClient(ttmemd.legacy)
-    client.alloc(0, 1, 0x1000, 5)
-    assert client.query(0)[1] == 5
+    client = served(ttmemd, "--keeper", "no")
     ttmemd.stop()
     assert client.socket.recv(1) == b""
     with pytest.raises(FileNotFoundError):
@@ -202,10 +213,7 @@ def test_without_a_keeper_connections_end_with_the_daemon(ttmemd):
 
 
 def test_a_daemon_that_serves_no_old_clients_ends_their_connections(ttmemd):
-    ttmemd.start()
-    client = OldClient(ttmemd.legacy)
-    client.alloc(0, 1, 0x1000, 5)
-    assert client.query(0)[1] == 5
+    client = served(ttmemd)
     ttmemd.stop()
     ttmemd.start("--legacy-socket", "none")
     assert client.socket.recv(1) == b""
@@ -215,10 +223,7 @@ def test_a_daemon_that_serves_no_old_clients_ends_their_connections(ttmemd):
 
 def test_another_path_is_served_after_a_restart(ttmemd):
     """The connections go on; the socket that accepts is another."""
-    ttmemd.start()
-    client = OldClient(ttmemd.legacy)
-    client.alloc(0, 1, 0x1000, 5)
-    assert client.query(0)[1] == 5
+    client = served(ttmemd)
     ttmemd.stop()
     ttmemd.legacy = ttmemd.folder / "new"
     ttmemd.start()
@@ -230,9 +235,7 @@ def test_another_path_is_served_after_a_restart(ttmemd):
 
 
 def test_metrics_count_what_was_taken_over(ttmemd):
-    ttmemd.start("--http", "127.0.0.1:0")
-    client = OldClient(ttmemd.legacy)
-    client.alloc(0, 1, 0x1000, 5)
+    client = served(ttmemd, "--http", "127.0.0.1:0")
     ttmemd.stop()
     ttmemd.start("--http", "127.0.0.1:0")
     wait_for(lambda: len(SERVES.findall(ttmemd.text())) == 2, "the second daemon's address")

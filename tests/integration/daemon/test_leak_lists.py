@@ -158,7 +158,7 @@ def test_a_database_of_an_earlier_version_is_converted(served):
         )
     old.close()
     served.start("--http", "127.0.0.1:0")
-    (leak,) = served.leaks(pid)
+    leak = served.wait_for_leak(pid)
     (row,) = leak["buffers"]
     assert (row["device"], row["type"], row["address"], row["size"]) == (3, "L1", "0x2000", 77)
     assert (row["name"], row["phase"], leak["sites"][0]["phase"]) == ("old", "before", "before")

@@ -141,7 +141,7 @@ def test_a_hanging_daemon_is_noted(daemon):
         assert result.returncode == 1 and "does not answer" in result.stderr
     finally:
         daemon.process.send_signal(signal.SIGCONT)
-    assert daemon.json("smi", before=AS_USER)["notes"] == []
+    wait_for(lambda: daemon.json("smi", before=AS_USER)["notes"] == [], "the daemon to answer")
 
 
 def test_leaks_are_shown_to_their_user_and_members_only(daemon):
@@ -477,7 +477,7 @@ def test_a_user_who_holds_all_connections_works_without_the_daemon(daemon):
     process.wait()
     process.stdin.close()
     process.stdout.close()
-    assert daemon.json("smi", before=AS_OTHER)["notes"] == []
+    wait_for(lambda: daemon.json("smi", before=AS_OTHER)["notes"] == [], "the daemon to answer")
 
 
 def test_offers_and_requests_can_be_mixed(daemon):

@@ -119,9 +119,7 @@ def test_a_restart_of_the_daemon_keeps_old_clients(ttmemd):
     lives.tell("anew")
     lives.tell("free 0x1000")
     wait_for_buffers(ttmemd, lives.pid, expected(5)[1:])
-    assert ttmemd.json("incidents")["incidents"] == [
-        i for i in ttmemd.json("incidents")["incidents"] if i["kind"] == "leak"
-    ]
+    assert {i["kind"] for i in ttmemd.json("incidents")["incidents"]} <= {"leak"}
     lives.kill()
     assert ttmemd.wait_for_leak(lives.pid)["bytes"] == 5010 - 1000
 
@@ -174,7 +172,7 @@ def test_quiet_prints_only_what_is_asked_for(ttmemd):
     ttmemd.process.send_signal(signal.SIGUSR1)
     summary = f"Device {OURS}:\n  DRAM: 1 buffers, 3.00 MB total\n"
     wait_for(lambda: summary in ttmemd.text(), "the summary")
-    assert re.search(r"Grand total: \d+ buffers, \d+\.\d\d MB\n", ttmemd.text())
+    wait_for(lambda: re.search(r"Grand total: \d+ buffers, \d+\.\d\d MB\n", ttmemd.text()), "its last line")
     assert "Allocated" not in ttmemd.text() and "🚀" not in ttmemd.text()
     assert re.search(r"🔹 ID: 0x1000 \| Size: 3072 KB \| PID: \d+ \| Refs: 1 \| Age: \d+s\n",
                      ttmemd.text())  # fmt: skip
@@ -210,13 +208,13 @@ def nice_of(stat):
 def test_only_the_loop_thread_has_a_higher_priority(ttmemd):
     """Old clients wait for it; but not for the other threads, nor for what it starts."""
     may = subprocess.run(["nice", "-n", "-10", "nice"], capture_output=True, text=True, timeout=LIMIT)
-    expected = int(may.stdout)  # where it is not allowed: as we are
+    ours = os.getpriority(os.PRIO_PROCESS, 0)
+    expected = ours or int(may.stdout)  # where it is not allowed, or we were given another one: as we are
     told = ttmemd.folder / "told"
     ttmemd.start("--on-incident", f"nice >{told}.new; mv {told}.new {told}")
     threads = Path(f"/proc/{ttmemd.process.pid}/task")
     loop = threads / str(ttmemd.process.pid) / "stat"
     wait_for(lambda: nice_of(loop) == expected, "the loop's priority")
-    ours = os.getpriority(os.PRIO_PROCESS, 0)
     others = [task for task in threads.iterdir() if task.name != str(ttmemd.process.pid)]
     assert others and all(nice_of(task / "stat") == ours for task in others)
     player = ttmemd.player(f"alloc {OURS} DRAM 0x1000 4096")

@@ -87,6 +87,7 @@ def test_refused_metrics_do_not_delay_incidents(ttmemd, collector):
     wait_for(lambda: counts(ttmemd)["queued"] == 0, "an empty queue")
     assert counts(ttmemd)["failed"] == 1 and counts(ttmemd)["dropped"] == 0
     # The one line stays true until metrics are taken again.
+    wait_for(lambda: "it answers 503 to /v1/metrics" in ttmemd.text(), "the line")
     assert ttmemd.text().count("it answers 503 to /v1/metrics") == 1 and "works again" not in ttmemd.text()
 
 
@@ -101,6 +102,7 @@ def test_refused_incidents_do_not_delay_metrics(ttmemd, collector, status, queue
     wait_for(lambda: counts(ttmemd)["sent"] >= before + 2, "more metrics")
     said = counts(ttmemd)
     assert (said["failed"], said["queued"], said["dropped"]) == (1, queued, dropped)
+    wait_for(lambda: f"it answers {status} to /v1/logs" in ttmemd.text(), "the line")
     assert ttmemd.text().count(f"it answers {status} to /v1/logs") == 1 and "works again" not in ttmemd.text()
 
 

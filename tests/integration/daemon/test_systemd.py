@@ -255,6 +255,8 @@ def test_old_clients_keep_their_connections_over_restarts(served):
         for _ in range(4):
             served.text("systemctl", "restart", "ttmemd.service")
             assert ask_old_clients(served)["taken_over"] == 2
+            for client in clients:
+                client.go_on()
         pid = served.pid()
         served.text("kill", "-KILL", pid)
         wait_for_pid(served, other_than=pid)
@@ -262,14 +264,16 @@ def test_old_clients_keep_their_connections_over_restarts(served):
         assert now["connections"] == 2 and now["in_doubt"] <= 2
         for client in clients:
             buffers, size, sent, asked = client.stop()
-            assert sent > 100 and asked > 4
+            assert sent > 4 and asked >= 4
 
             def known():
                 rows = json.loads(served.text("ttmem", "buffers", "--pid", client.pid, "--json"))["buffers"]
                 return len(rows), sum(row["size"] * row["refs"] for row in rows)
 
-            wait_for(lambda: abs(known()[0] - buffers) <= now["in_doubt"], f"{buffers} buffers")
-            assert known() == (buffers, size) or now["in_doubt"] > 0
+            if now["in_doubt"]:
+                wait_for(lambda: abs(known()[0] - buffers) <= now["in_doubt"], f"about {buffers} buffers")
+            else:
+                wait_for(lambda: known() == (buffers, size), f"{buffers} buffers, {size} bytes")
         # Where nobody starts it again, nobody must wait for it.
         served.text("systemctl", "stop", "ttmemd-legacy.socket", "ttmemd.socket", "ttmemd.service")
         assert served.show("NFileDescriptorStore") == "0"
@@ -280,17 +284,16 @@ def test_old_clients_keep_their_connections_over_restarts(served):
 
 
 def test_a_hanging_daemon_is_restarted_by_the_watchdog(machine):
-    """Depends on load: a daemon that gets no processor for four seconds is ended before it is stopped."""
     machine.settings("watchdog", "[Service]\nWatchdogSec=4\n")
     machine.text("systemctl", "start", "ttmemd.service")
-    pid = machine.pid()
     first = machine.show("WatchdogTimestampMonotonic")
     wait_for(lambda: machine.show("WatchdogTimestampMonotonic") != first, "a sign of life")
-    assert machine.pid() == pid
-
+    # Not counted: a daemon that got no processor for four seconds was ended before.
+    pid = wait_for_pid(machine)
     machine.text("kill", "-STOP", pid)
     wait_for_pid(machine, other_than=pid)
-    assert machine.show("NRestarts") == "1"
+    wait_for_line(machine, "Watchdog timeout")
+    assert int(machine.show("NRestarts")) >= 1
 
 
 def test_stop_is_clean(served):

@@ -20,7 +20,11 @@ s.connect(path)
 live, sent, asked = {}, 0, 0
 chance = random.Random(size)
 print(os.getpid(), flush=True)
-while not select.select([sys.stdin], [], [], 0)[0]:
+while True:
+    if select.select([sys.stdin], [], [], 0)[0]:
+        if sys.stdin.readline() != "round\n":
+            break
+        print(asked, flush=True)
     for _ in range(200):
         if live and chance.random() < 0.5:
             address, _bytes = live.popitem()
@@ -37,7 +41,6 @@ while not select.select([sys.stdin], [], [], 0)[0]:
         assert part, "the server hung up"
         answer += part
     assert answer[0] == 4, answer[:8]
-sys.stdin.readline()
 print(len(live), sum(live.values()), sent, asked, flush=True)
 sys.stdin.readline()
 """
@@ -52,13 +55,22 @@ class OldLoop:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # fmt: skip
         self.pid = int(self.process.stdout.readline())
 
-    def stop(self):
-        """(buffers, bytes, allocations, questions): the truth."""
-        self.process.stdin.write("\n")
+    def _ask(self, word):
+        self.process.stdin.write(word + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         assert line, f"the client died: {self.process.wait(timeout=LIMIT)}"
         return tuple(map(int, line.split()))
+
+    def go_on(self):
+        """Returns after another question has been answered: it is served, and at work."""
+        (before,) = self._ask("round")
+        (after,) = self._ask("round")
+        assert after > before
+
+    def stop(self):
+        """(buffers, bytes, allocations, questions): the truth."""
+        return self._ask("stop")
 
     def kill(self):
         self.process.kill()

@@ -11,6 +11,7 @@ import socket
 import struct
 import subprocess
 import time
+from pathlib import Path
 
 from conftest import LIMIT
 from world import Player, check_schema, descriptors, wait_for
@@ -26,6 +27,12 @@ def get(daemon, path):
     status, body = daemon.fetch(path, token=True)
     assert status == 200, body
     return json.loads(body)
+
+
+def command_of(pid):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+    return None
 
 
 class Ttmemd:
@@ -152,23 +159,41 @@ class Ttmemd:
             self.kill()
         self.end_keeper()
 
-    def keepers(self):
-        """Processes that listen on our keeper's socket."""
+    def at_keepers_socket(self):
+        """{pid: descriptors} of who has our keeper's socket: while one is being started, not only keepers."""
         path = f"{self.socket}.keeper"
         with open("/proc/net/unix", encoding="utf-8") as file:
             rows = [line.split() for line in file]
         sockets = {f"socket:[{row[6]}]" for row in rows if row[-1] == path}
-        return [
-            int(pid)
-            for pid in os.listdir("/proc")
-            if pid.isdigit() and sockets & set(descriptors(pid).split())
-        ]
+        found = {int(pid): set(descriptors(pid).split()) for pid in os.listdir("/proc") if pid.isdigit()}
+        return {pid: files for pid, files in found.items() if files & sockets}
+
+    def keeper(self, holds=lambda files: True, besides=None):
+        """Waits for a keeper with descriptors that are as they should be; returns its pid."""
+
+        def search():
+            return [
+                pid
+                for pid, files in self.at_keepers_socket().items()
+                if pid != besides and command_of(pid) == "ttmem-keeper" and holds(files)
+            ]
+
+        return wait_for(search, "the keeper")[0]
+
+    def holds_connections(self, files):
+        """Whether a keeper with these descriptors has what holds the connections of old clients, which comes last:
+        the only socket that it shares with the daemon and that has no name."""
+        with open("/proc/net/unix", encoding="utf-8") as file:
+            rows = [line.split() for line in file]
+        unnamed = {f"socket:[{row[6]}]" for row in rows if len(row) == 7}
+        return files & unnamed & set(descriptors(self.process.pid).split())
 
     def end_keeper(self):
-        """A keeper would wait for the next daemon for a day."""
-        for pid in self.keepers():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        """A keeper would wait for the next daemon for a day. One that is being started has a child soon."""
+        while pids := self.at_keepers_socket():
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 class OldClient:

@@ -154,8 +154,8 @@ def test_the_path_of_old_clients_is_taken(daemon, attack, what):
     free(daemon.legacy)
     wait_until_open(daemon, "old_clients")
     assert serves_old_clients(daemon)
+    wait_for(lambda: f"ttmemd: old clients on {daemon.legacy}\n" in daemon.text(), "the line in the log")
     assert len(complaints(daemon)) == 1
-    assert f"ttmemd: old clients on {daemon.legacy}\n" in daemon.text()
 
 
 @pytest.mark.other_user
@@ -234,7 +234,8 @@ def test_the_first_start_is_on_a_disk_that_cannot_be_written(daemon, unmount, ho
     assert daemon.fetch("/api/v1/buffers")[0] in (401, 403)
     metrics = daemon.fetch("/metrics")[1]
     assert 'ttmem_door_open{door="token"} 0\n' in metrics and 'ttmem_door_open{door="http"} 1\n' in metrics
-    assert [line.split(": ")[1] for line in complaints(daemon)] == ["HTTP shows no details"]
+    (line,) = wait_for(lambda: complaints(daemon), "the line in the log")
+    assert "HTTP shows no details" in line
     repair()
     wait_until_open(daemon, "token")
     wait_until_open(daemon, "history")
@@ -404,6 +405,26 @@ def test_a_past_of_another_user_is_left_alone(daemon):
     assert daemon.stop() == 0
     daemon.start(before=AS_NOBODY)
     assert remembered(daemon) == {pid}
+
+
+@pytest.mark.parametrize("what", ["nothing", "folder"])
+def test_the_log_cannot_be_opened(daemon, what):
+    log = daemon.folder / "run" / "logs" / "log"
+    if what == "folder":
+        log.mkdir(parents=True)
+    daemon.start("--log", log)
+    assert closed(daemon) == {"log": (None, None)}
+    (line,) = wait_for(lambda: complaints(daemon), "the line on standard output")
+    assert f"the log cannot be opened: {log}: " in line
+    assert f"missing: log: {log}: " in daemon.run("status").stdout
+    findings = {f["id"]: f["what"] for f in json.loads(daemon.run("doctor", "--json").stdout)["findings"]}
+    assert str(log) in findings["daemon-door"]
+    assert serves_old_clients(daemon)
+    free(log)
+    log.parent.mkdir(exist_ok=True)
+    wait_until_open(daemon, "log")
+    wait_for(lambda: f"ttmemd: the log is {log}\n" in log.read_text(), "the line in the log")
+    assert len(complaints(daemon)) == 1
 
 
 def test_the_state_folder_cannot_be_made(daemon):

@@ -36,13 +36,12 @@ TRAPS = ("link", "hard", "pipe", "way/victim")
 @pytest.mark.needs_root
 @pytest.mark.parametrize("name", TRAPS)
 def test_the_daemon_logs_to_no_file_that_another_user_has_placed(ttmemd, trap, name):
-    result = subprocess.run(
-        [str(word) for word in ttmemd.command("--log", trap / name)],
-        env=ttmemd.env, capture_output=True, text=True, timeout=LIMIT,
-    )  # fmt: skip
-    assert result.returncode == 1
-    assert REASON in result.stderr
-    assert str(trap / name) in result.stderr
+    ttmemd.start("--log", trap / name)
+    (door,) = [door for door in ttmemd.json("status")["doors"] if not door["open"]]
+    assert (door["name"], door["where"]) == ("log", str(trap / name))
+    assert REASON in door["problem"]
+    assert ttmemd.stop() == 0
+    assert "serving on" in ttmemd.text()
 
 
 @pytest.mark.needs_root

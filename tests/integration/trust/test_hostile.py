@@ -94,6 +94,7 @@ def test_a_flood_of_incidents_does_not_hide_those_of_others(daemon, what):
         ),
         "its incidents",
     )
+    wait_for(lambda: player.pid in processes(daemon), "the other process")
     assert used({"processes": [processes(daemon)[player.pid]]}, player.pid) == {(0, "DRAM"): 5}
     player.kill()
     assert daemon.wait_for_leak(player.pid)["bytes"] == 5

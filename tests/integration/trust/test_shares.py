@@ -5,7 +5,6 @@ import contextlib
 import re
 import sqlite3
 import subprocess
-import time
 
 import pytest
 from common import become
@@ -153,8 +152,9 @@ os.read(0, 1)
 def test_commands_for_one_users_incidents_leave_some_for_others(ttmemd):
     said = ttmemd.folder / "said"
     ttmemd.start("--http", "127.0.0.1:0", "--on-incident", f"cat >>{said}")
-    for _ in range(30):
-        ttmemd.player("alloc 0 DRAM 0x1000 7", before=become(ATTACKER)).kill()
+    # All at once: what is counted is within a minute.
+    for player in [ttmemd.player("alloc 0 DRAM 0x1000 7", before=become(ATTACKER)) for _ in range(30)]:
+        player.kill()
     wait_for(lambda: metric(ttmemd, "ttmem_on_incident_suppressed_total") == 20, "the limit")
     player = ttmemd.player("alloc 0 DRAM 0x1000 7", before=become(VICTIM))
     player.kill()
@@ -162,7 +162,7 @@ def test_commands_for_one_users_incidents_leave_some_for_others(ttmemd):
     def users():
         return [int(uid) for uid in re.findall(r'"user_id":(\d+)', said.read_text())]
 
-    wait_for(lambda: VICTIM in users(), "the command")
+    wait_for(lambda: VICTIM in users() and users().count(ATTACKER) >= 10, "the commands")
     assert users().count(ATTACKER) == 10
 
 
@@ -214,10 +214,8 @@ def test_ten_thousand_connections_of_one_user_cost_another_no_answer(ttmemd, doo
     ttmemd.start("--http", "127.0.0.1:0")
     where = {"old": ttmemd.legacy, "native": ttmemd.socket, "http": ttmemd.address()}[door]
     script(ttmemd, ATTACKER, MANY_CONNECTIONS, door, where)
-    begin = time.monotonic()
+    # Without limits per user nobody else is answered before the client gives up.
     for _ in range(3):
         ask(ttmemd, door)
-    # It takes half a second; without limits per user, minutes if it succeeds at all.
-    assert time.monotonic() - begin < 60
     counter = f"ttmem_{door.replace('old', 'legacy')}_connections_refused_total"
     wait_for(lambda: metric(ttmemd, counter), "the limit")
