@@ -23,6 +23,7 @@ Site = Tuple[str, str]  # type, and its name if there is no stack; functions and
 
 _LABEL_MAX = 200  # bytes; a label may have 255
 _LEFT_MAX = 100_000  # buffers of exited children
+_STORED_NS = 2_000_000_000  # the daemon has usually stored a report long before
 _SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,6})?) ?(?:([KMGTPE])(?:i?B)?|B)?", re.I | re.A)
 _NUMBER = re.compile(r"[0-9]+")
 _HARNESS = re.compile(r"(^|/)(_pytest|pluggy)/[^/]*\.py$")
@@ -209,7 +210,7 @@ class Finder:
         self.offers = offers
         self.daemon = True
         self.problem = ""  # why something may be missing
-        self._since = time.time_ns()  # our children end later
+        self._start = self._since = time.time_ns()  # our children end later
         self._left: Dict[Tuple[Any, ...], Row] = {}
 
     def _look(self) -> List[Row]:
@@ -258,16 +259,19 @@ class Finder:
         found = [row for row in self._look() if self._mine(row, window)]
         return [self._leak(row, window.label) for row in found]
 
-    def ended(self) -> List[Row]:
-        """What exited children of the run left, as far as it was stored or seen by a daemon."""
+    def ended(self, everything: bool = False) -> List[Row]:
+        """What exited children left, as far as it was stored or seen by a daemon: since it was last
+        asked, or, with everything, since the run began. There may be thousands of reports."""
         rows = list(self._left.values())
         if not self.daemon:
             return rows
+        asked = time.time_ns()
         try:
-            processes = ttmem.leaks(since_ns=self._since)
+            processes = ttmem.leaks(since_ns=self._start if everything else self._since)
         except ttmem.CommandError:
             self.daemon = False
             return rows
+        self._since = max(self._since, asked - _STORED_NS)
         told = [row for process in processes for row in process["buffers"]]
         return rows + [row for row in told if holds_memory(row) and self._told(row) is not None]
 
