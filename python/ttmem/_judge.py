@@ -185,6 +185,14 @@ class Window:
         return not any(a <= born <= b for a, b in self.holes)
 
 
+def _is_running(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[:1] not in ([b"Z"], [b"X"])
+    except OSError:
+        return False
+
+
 def _everything() -> List[Row]:
     rows: List[Row] = ttmem.command("buffers", "--ended")["buffers"]
     return rows
@@ -212,6 +220,8 @@ class Finder:
         self.problem = ""  # why something may be missing
         self._start = self._since = time.time_ns()  # our children end later
         self._left: Dict[Tuple[Any, ...], Row] = {}
+        # Of living children that have closed their book: only we had it, for a moment.
+        self._closed: Dict[Tuple[Any, ...], Row] = {}
 
     def _look(self) -> List[Row]:
         """Buffers of living processes; what our exited children left is stored."""
@@ -220,15 +230,21 @@ class Finder:
             rows = self._put_aside(_everything())
         if self.offers and self.offers.lost:
             self.problem = "there were too many children at once: some were not judged"
-        return self._put_aside(_everything()) if rows is None else rows
+        if rows is None:
+            rows = self._put_aside(_everything())
+        seen = set(map(key_of, rows))
+        closed = [row for key, row in self._closed.items() if key not in seen]
+        return rows + [row for row in closed if _is_running(row["pid"])]
 
     def _put_aside(self, rows: List[Row]) -> List[Row]:
         living = []
         for row in filter(holds_memory, rows):
+            own = self.offers is not None and row["pid"] in self.offers.pids
             if not row.get("ended"):
                 living.append(row)
+                if own and len(self._closed) < _LEFT_MAX:
+                    self._closed[key_of(row)] = row
                 continue
-            own = self.offers is not None and row["pid"] in self.offers.pids
             if own or self._told(row) is not None:
                 if len(self._left) < _LEFT_MAX:
                     self._left.setdefault((row["phase"], *key_of(row)), row)
@@ -290,6 +306,7 @@ class Finder:
 
     def forget(self, window: Window) -> None:
         """The test has been checked; drop what is stored for it."""
+        self._closed.clear()
         for key, row in list(self._left.items()):
             if self.below(window, [row]):
                 del self._left[key]
