@@ -23,6 +23,7 @@ Site = Tuple[str, str]  # type, and its name if there is no stack; functions and
 
 _LABEL_MAX = 200  # bytes; a label may have 255
 _LEFT_MAX = 100_000  # buffers of exited children
+_STORED_NS = 2_000_000_000  # the daemon has usually stored a report long before
 _SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,6})?) ?(?:([KMGTPE])(?:i?B)?|B)?", re.I | re.A)
 _NUMBER = re.compile(r"[0-9]+")
 _HARNESS = re.compile(r"(^|/)(_pytest|pluggy)/[^/]*\.py$")
@@ -184,6 +185,14 @@ class Window:
         return not any(a <= born <= b for a, b in self.holes)
 
 
+def _is_running(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[:1] not in ([b"Z"], [b"X"])
+    except OSError:
+        return False
+
+
 def _everything() -> List[Row]:
     rows: List[Row] = ttmem.command("buffers", "--ended")["buffers"]
     return rows
@@ -209,8 +218,10 @@ class Finder:
         self.offers = offers
         self.daemon = True
         self.problem = ""  # why something may be missing
-        self._since = time.time_ns()  # our children end later
+        self._start = self._since = time.time_ns()  # our children end later
         self._left: Dict[Tuple[Any, ...], Row] = {}
+        # Of living children that have closed their book: only we had it, for a moment.
+        self._closed: Dict[Tuple[Any, ...], Row] = {}
 
     def _look(self) -> List[Row]:
         """Buffers of living processes; what our exited children left is stored."""
@@ -219,15 +230,21 @@ class Finder:
             rows = self._put_aside(_everything())
         if self.offers and self.offers.lost:
             self.problem = "there were too many children at once: some were not judged"
-        return self._put_aside(_everything()) if rows is None else rows
+        if rows is None:
+            rows = self._put_aside(_everything())
+        seen = set(map(key_of, rows))
+        closed = [row for key, row in self._closed.items() if key not in seen]
+        return rows + [row for row in closed if _is_running(row["pid"])]
 
     def _put_aside(self, rows: List[Row]) -> List[Row]:
         living = []
         for row in filter(holds_memory, rows):
+            own = self.offers is not None and row["pid"] in self.offers.pids
             if not row.get("ended"):
                 living.append(row)
+                if own and len(self._closed) < _LEFT_MAX:
+                    self._closed[key_of(row)] = row
                 continue
-            own = self.offers is not None and row["pid"] in self.offers.pids
             if own or self._told(row) is not None:
                 if len(self._left) < _LEFT_MAX:
                     self._left.setdefault((row["phase"], *key_of(row)), row)
@@ -258,16 +275,19 @@ class Finder:
         found = [row for row in self._look() if self._mine(row, window)]
         return [self._leak(row, window.label) for row in found]
 
-    def ended(self) -> List[Row]:
-        """What exited children of the run left, as far as it was stored or seen by a daemon."""
+    def ended(self, everything: bool = False) -> List[Row]:
+        """What exited children left, as far as it was stored or seen by a daemon: since it was last
+        asked, or, with everything, since the run began. There may be thousands of reports."""
         rows = list(self._left.values())
         if not self.daemon:
             return rows
+        asked = time.time_ns()
         try:
-            processes = ttmem.leaks(since_ns=self._since)
+            processes = ttmem.leaks(since_ns=self._start if everything else self._since)
         except ttmem.CommandError:
             self.daemon = False
             return rows
+        self._since = max(self._since, asked - _STORED_NS)
         told = [row for process in processes for row in process["buffers"]]
         return rows + [row for row in told if holds_memory(row) and self._told(row) is not None]
 
@@ -286,6 +306,7 @@ class Finder:
 
     def forget(self, window: Window) -> None:
         """The test has been checked; drop what is stored for it."""
+        self._closed.clear()
         for key, row in list(self._left.items()):
             if self.below(window, [row]):
                 del self._left[key]

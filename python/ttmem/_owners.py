@@ -2,19 +2,24 @@
 """Python objects that look like owners of leaked buffers, and the objects that refer to them.
 
 It cannot be known for sure which object owns device memory. An object looks like an owner if one of
-its attributes is the address of a leaked buffer, or if it is one of ttnn's tensors. This is only a
-hint for people; it does not affect the result.
+its attributes is the address of a leaked buffer, and is called so or cannot well be anything else; or
+if it is one of ttnn's tensors. This is only a hint for people; it does not affect the result.
 """
 
 import gc
 import sys
+import sysconfig
 import types
 from typing import Any, Dict, List, Set
 
 _OWNERS_MAX = 10
 _REFERRERS_MAX = 4
 _TEXT_MAX = 80
-_SMALL = 1 << 16  # smaller numbers are often something else: addresses only if their name says so
+_SMALL = 1 << 32  # smaller numbers are often something else: addresses only if their name says so
+_NAMES = ("addr", "ptr", "pointer")
+# Their objects hold flags, sizes and descriptors, but no device memory.
+_NEVER = {"_pytest", "pytest", "pluggy", "ttmem", *getattr(sys, "stdlib_module_names", ())}
+_STANDARD = sysconfig.get_paths().get("stdlib")
 
 
 def _fields(thing: Any) -> Dict[str, Any]:
@@ -35,17 +40,27 @@ def _fields(thing: Any) -> Dict[str, Any]:
     return found
 
 
+def _is_foreign(kind: type) -> bool:
+    """Of Python itself, the harness or ttmem."""
+    module = str(kind.__module__)
+    if module.partition(".")[0] in _NEVER or module in ("builtins", "types"):
+        return True
+    # Before Python 3.10 the list is not known.
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return _STANDARD is not None and file.startswith(_STANDARD) and "-packages" not in file
+
+
 def _looks(thing: Any, addresses: Set[int], tensor: Any) -> bool:
     kind = type(thing)
     if tensor is not None and issubclass(kind, tensor):
         return True
     # Classes and modules hold what was imported; frames and containers are shown as referrers.
-    if kind.__module__ in ("builtins", "types") or issubclass(kind, (type, types.ModuleType)):
+    if _is_foreign(kind) or issubclass(kind, (type, types.ModuleType)):
         return False
     return any(
         type(value) is int
         and value in addresses
-        and (value >= _SMALL or any(word in name.lower() for word in ("addr", "ptr", "pointer")))
+        and (value >= _SMALL or any(word in name.lower() for word in _NAMES))
         for name, value in _fields(thing).items()
     )
 

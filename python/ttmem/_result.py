@@ -141,6 +141,13 @@ def text_of(result: Dict[str, Any]) -> str:
     return "\n".join(text)
 
 
+def verdict_of(result: Optional[Dict[str, Any]]) -> str:
+    """What a test that fails because of its memory is called; its letter is the first."""
+    if result is not None and result["leaks"]:
+        return "LEAKED"
+    return "OVER LIMIT" if result is not None and result["over"] else "UNCHECKED"
+
+
 def properties(result: Dict[str, Any]) -> List[Tuple[str, Any]]:
     """For JUnit."""
     found = [(f"ttmem_peak_{kind}", size) for kind, size in sorted(result["peak"].items())]

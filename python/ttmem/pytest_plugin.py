@@ -220,13 +220,8 @@ class Session:
             item.funcargs.clear()
         if test.expected:
             _forget_exception()
-        gc.collect()
-        gc.collect()
         try:
-            leaks = self.finder.alive(test.window)
-            test.window.end = time.time_ns()
-            leaks += self.finder.below(test.window, self.finder.ended())
-            self.finder.forget(test.window)
+            leaks = self._left(test)
         except ttmem.CommandError as error:
             leaks, unknown = [], f"ttmem: what this test left is not known: {error}"
         test.result = _result.judge(item.nodeid, leaks, peak, test.rules, self.known)
@@ -236,6 +231,18 @@ class Session:
         # An earlier run of the same test may have left some.
         rest = [pair for pair in item.user_properties if not _result.is_property(pair[0])]
         item.user_properties[:] = rest + _result.properties(test.result)
+
+    def _left(self, test: _Test) -> List[Dict[str, Any]]:
+        leaks = self.finder.alive(test.window)
+        if leaks:
+            # What garbage holds is no leak. To collect it takes longer than all the rest.
+            gc.collect()
+            gc.collect()
+            leaks = self.finder.alive(test.window)
+        test.window.end = time.time_ns()
+        leaks += self.finder.below(test.window, self.finder.ended())
+        self.finder.forget(test.window)
+        return leaks
 
     @_hook(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, None]:
@@ -260,12 +267,13 @@ class Session:
         leaked = main if main.when == "call" else report
         leaked.outcome = "failed"
         leaked.longrepr = test.text
-        leaked.ttmem_failed = True
+        leaked.ttmem_failed = _result.verdict_of(test.result)
         vars(leaked).pop("wasxfail", None)  # an expected failure does not cover a leak
 
     def pytest_report_teststatus(self, report: Any) -> Any:
-        if report.failed and getattr(report, "ttmem_failed", False):
-            return "failed", "L", "LEAKED"
+        verdict = getattr(report, "ttmem_failed", "")
+        if report.failed and verdict:
+            return "failed", verdict[0], verdict
         return None
 
     # After all tests
@@ -303,7 +311,7 @@ class Session:
 
     def _late(self) -> List[Dict[str, Any]]:
         """Leaks of exited children that were not known yet when their test was checked."""
-        rows = self.finder.ended()
+        rows = self.finder.ended(everything=True)
         told: Dict[str, Set[Any]] = {}
         for result in self.report.tests if rows else []:
             keys = told.setdefault(result["test"], set())

@@ -63,6 +63,45 @@ UNIT(raw_json_is_embedded_as_it_is)
 	free(text);
 }
 
+UNIT(members_made_apart_are_put_between_others)
+{
+	char *text = NULL, *members = NULL;
+	size_t size = 0, length = 0;
+	FILE *out = open_memstream(&text, &size), *aside = open_memstream(&members, &length);
+	struct emit json = EMIT_INIT(out), some = EMIT_MEMBERS_INIT(aside);
+
+	emit_u64(&some, "a", 1);
+	emit_open_array(&some, "b");
+	emit_close_array(&some);
+	assert(fclose(aside) == 0);
+	emit_open_object(&json, NULL);
+	emit_members(&json, members, length);
+	emit_null(&json, "c");
+	emit_members(&json, members, length);
+	emit_close_object(&json);
+	assert(fclose(out) == 0);
+	assert(strcmp(text, "{\"a\":1,\"b\":[],\"c\":null,\"a\":1,\"b\":[]}") == 0);
+	free(text);
+	free(members);
+}
+
+UNIT(hexadecimal_numbers_have_as_many_digits_as_they_need)
+{
+	static const uint64_t numbers[] = {0, 0x1f, UINT64_MAX};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	struct emit json = EMIT_INIT(out);
+
+	emit_open_array(&json, NULL);
+	for (size_t i = 0; i < 3; i++)
+		emit_hex(&json, NULL, numbers[i]);
+	emit_close_array(&json);
+	assert(fclose(out) == 0);
+	assert(strcmp(text, "[\"0x0\",\"0x1f\",\"0xffffffffffffffff\"]") == 0);
+	free(text);
+}
+
 UNIT(strings_are_escaped_and_repaired)
 {
 	char *text = NULL;

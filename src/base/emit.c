@@ -177,10 +177,26 @@ void emit_raw(struct emit *json, const char *key, const char *value)
 	emit_word(json, value);
 }
 
+void emit_members(struct emit *json, const char *members, size_t length)
+{
+	emit_begin(json, NULL);
+	emit_bytes(json, members, length);
+}
+
 void emit_hex(struct emit *json, const char *key, uint64_t value)
 {
+	char text[20]; /* as many as UINT64_MAX has, with 0x and quotes */
+	size_t from = sizeof(text);
+
 	emit_begin(json, key);
-	fprintf(json->out, "\"0x%" PRIx64 "\"", value);
+	text[--from] = '"';
+	do
+		text[--from] = "0123456789abcdef"[value % 16];
+	while (value /= 16);
+	text[--from] = 'x';
+	text[--from] = '0';
+	text[--from] = '"';
+	emit_bytes(json, text + from, sizeof(text) - from);
 }
 
 void emit_end(struct emit *json)

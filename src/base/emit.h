@@ -9,6 +9,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -26,6 +27,13 @@ struct emit {
 		.out = (stream) \
 	}
 
+/* For members without their object, which emit_members() puts into one. */
+#define EMIT_MEMBERS_INIT(stream)           \
+	(struct emit)                       \
+	{                                   \
+		.out = (stream), .depth = 1 \
+	}
+
 void emit_open_object(struct emit *json, const char *key);
 void emit_close_object(struct emit *json);
 void emit_open_array(struct emit *json, const char *key);
@@ -41,6 +49,9 @@ void emit_hex(struct emit *json, const char *key, uint64_t value); /* "0x1f" */
 
 /* A value that is already JSON. */
 void emit_raw(struct emit *json, const char *key, const char *value);
+
+/* Members that are already JSON, at least one. */
+void emit_members(struct emit *json, const char *members, size_t length);
 
 /* Ends the document with a newline. */
 void emit_end(struct emit *json);

@@ -58,6 +58,24 @@ UNIT(clean_never_writes_more_than_promised)
 	assert(text_clean(bytes, sizeof(bytes), result) == sizeof(result) - 1);
 }
 
+UNIT(clean_finds_what_is_invalid_wherever_it_stands)
+{
+	static const char bad[] = {0, (char)0x80, (char)0xff};
+
+	for (size_t length = 1; length <= 24; length++) {
+		for (size_t at = 0; at < 3 * length; at++) {
+			char bytes[24], expected[32];
+
+			memset(bytes, 'a', sizeof(bytes));
+			bytes[at / 3] = bad[at % 3];
+			memset(expected, 'a', sizeof(expected));
+			memcpy(expected + at / 3, "\xef\xbf\xbd", 3);
+			expected[length + 2] = '\0';
+			assert(strcmp(cleaned(bytes, length), expected) == 0);
+		}
+	}
+}
+
 UNIT(escape_disarms_terminals)
 {
 	assert(strcmp(escaped("\033[2J"), "\\x1b[2J") == 0);

@@ -43,13 +43,33 @@ size_t text_decode(const char *bytes, size_t length, uint32_t *ret_character)
 	return n;
 }
 
+/* Whether all eight are ASCII, and none of them is 0. */
+static bool text_is_plain(uint64_t bytes)
+{
+	return !((bytes | (bytes - UINT64_C(0x0101010101010101))) & UINT64_C(0x8080808080808080));
+}
+
 size_t text_clean(const char *bytes, size_t length, char *ret_text)
 {
 	char *to = ret_text;
 
 	while (length > 0) {
 		uint32_t character;
-		size_t n = text_decode(bytes, length, &character);
+		uint64_t next;
+		size_t n;
+
+		/* Most text is. */
+		for (; length >= sizeof(next); length -= sizeof(next)) {
+			memcpy(&next, bytes, sizeof(next));
+			if (!text_is_plain(next))
+				break;
+			memcpy(to, &next, sizeof(next));
+			to += sizeof(next);
+			bytes += sizeof(next);
+		}
+		n = text_decode(bytes, length, &character);
+		if (n == 0)
+			break;
 
 		if (character == TEXT_REPLACEMENT || character == 0) {
 			memcpy(to, "\xef\xbf\xbd", 3);

@@ -24,12 +24,15 @@
 struct leaks {
 	struct filter filter;
 	uint64_t since_ns;
+	uint32_t limit;     /* 0 = all */
+	const char *cursor; /* NULL = none */
 	bool json;
 	uint64_t processes, bytes, buffers;
 };
 
-#define LEAKS_PLACE 4096u   /* longer names are cut */
-#define LEAKS_SITES_MAX 20u /* per process, the largest: as many as a person reads */
+#define LEAKS_PLACE 4096u      /* longer names are cut */
+#define LEAKS_LIMIT_MAX 10000u /* as for every list of the daemon */
+#define LEAKS_SITES_MAX 20u    /* per process, the largest: as many as a person reads */
 
 #define LEAKS_INDENT "              "
 
@@ -187,15 +190,29 @@ static int leaks_since(void *target, const char *text)
 	return text_parse_u64(text, target);
 }
 
-static int leaks_run(int argc, char **argv)
+static int leaks_limit(void *target, const char *text)
 {
-	CLEANUP(leaks_cleanup) struct daemon_client *remote = NULL;
-	struct leaks leaks = {.json = false};
+	uint32_t *limit = target;
+
+	return options_u32(limit, text) < 0 || *limit > LEAKS_LIMIT_MAX ? -EINVAL : 0;
+}
+
+static int leaks_cursor(void *target, const char *text)
+{
+	return daemon_pages_is_cursor(text) ? options_text(target, text) : -EINVAL;
+}
+
+static int leaks_parse(struct leaks *leaks, int argc, char **argv)
+{
 	const struct options_item items[] = {
-		{0, "pid", "PID", "only of this process", &leaks.filter, options_pid},
+		{0, "pid", "PID", "only of this process", &leaks->filter, options_pid},
 		{0, "since", "NS", "only of processes that ended then or later, in ns since 1970",
-		 &leaks.since_ns, leaks_since},
-		{0, "json", NULL, "as JSON", &leaks.json, NULL},
+		 &leaks->since_ns, leaks_since},
+		{0, "limit", "N", "with --json: one page, of at most so many processes",
+		 &leaks->limit, leaks_limit},
+		{0, "cursor", "NEXT", "with --json: go on where \"next\" of a page says",
+		 &leaks->cursor, leaks_cursor},
+		{0, "json", NULL, "as JSON", &leaks->json, NULL},
 	};
 	const struct options options = {
 		.command = "leaks",
@@ -204,16 +221,30 @@ static int leaks_run(int argc, char **argv)
 		.items = items,
 		.count = ARRAY_SIZE(items),
 	};
+	int r = options_parse_only(&options, argc, argv);
+
+	if (r == 0 && !leaks->json && (leaks->limit || leaks->cursor))
+		r = options_mistake("leaks", "--limit and --cursor are for --json");
+	return r;
+}
+
+static int leaks_run(int argc, char **argv)
+{
+	CLEANUP(leaks_cleanup) struct daemon_client *remote = NULL;
+	struct leaks leaks = {.json = false};
 	struct daemon_pages_query query = {
 		.document = "leaks", .list = "processes", .sublist = "buffers", .names = true};
 	bool is_begun; /* there is nothing to print instead */
-	int r = options_parse_only(&options, argc, argv);
+	int r = leaks_parse(&leaks, argc, argv);
 
 	if (r != 0)
 		return options_exit(r);
 	output_start();
 	query.pid = leaks.filter.has_pid ? leaks.filter.pid : 0;
 	query.since_ns = leaks.since_ns;
+	query.limit = leaks.limit;
+	query.is_page = leaks.limit != 0;
+	query.cursor = leaks.cursor;
 	query.no_buffers = !leaks.json; /* the text has only call sites */
 	r = daemon_client_new(&remote);
 	if (r < 0)

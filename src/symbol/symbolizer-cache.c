@@ -78,7 +78,7 @@ int symbolizer_cache_find(const struct symbolizer_cache *cache, const struct sym
 	for (uint32_t i = 0; i < entry->count; i++) {
 		struct resolve_frame *frame = &ret_frames[i];
 
-		*frame = (struct resolve_frame){0};
+		frame->reserved = 0;
 		memcpy(&frame->line, at, sizeof(frame->line));
 		at += sizeof(frame->line);
 		at = cache_text(at, frame->function);

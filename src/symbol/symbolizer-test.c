@@ -129,6 +129,27 @@ UNIT(own_rights_are_enough)
 	end();
 }
 
+UNIT(files_that_are_kept_open_are_told_apart)
+{
+	begin((struct symbolizer_config){.keeps_files = true});
+	testing_run("strip -o bare program; for i in $(seq 0 19); do cp program p$i; done");
+	/* More than are kept; of the second round some are. */
+	for (uint64_t i = 0; i < 40; i++) {
+		char name[8];
+		struct symbolizer_module module, bare, none;
+
+		snprintf(name, sizeof(name), "p%u", (unsigned int)(i % 20));
+		module = testing_symbolizer_module(name);
+		assert(symbolizer_find(symbolizer, &module, plain + i / 20, &answer) == 0 &&
+		       is_plain());
+		bare = testing_symbolizer_module("bare");
+		assert(find(&bare) == -ENOENT);
+		none = testing_symbolizer_module("none");
+		assert(find(&none) == -ENOENT);
+	}
+	end();
+}
+
 static uint32_t fetched;
 
 static int fetch_nothing(struct symbolizer_fetcher *fetcher, const struct symbolizer_module *module,

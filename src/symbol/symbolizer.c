@@ -19,6 +19,7 @@
 #include "base/hash.h"
 #include "symbol/symbolizer-cache.h"
 #include "symbol/symbolizer-open.h"
+#include "symbol/symbolizer-opened.h"
 #include "symbol/symbolizer-pool.h"
 
 /* A module whose debug information was looked up, and the file that has it. */
@@ -38,6 +39,7 @@ struct symbolizer {
 	struct symbolizer_config config;
 	struct symbolizer_pool pool;
 	struct symbolizer_cache cache;
+	struct symbolizer_opened opened;
 	struct symbolizer_pair pairs[SYMBOLIZER_PAIRS];
 	size_t next_pair;
 	struct symbolizer_bad bad[SYMBOLIZER_BAD_MAX];
@@ -62,6 +64,7 @@ int symbolizer_new(struct symbolizer **ret_symbolizer, const struct symbolizer_c
 void symbolizer_rest(struct symbolizer *symbolizer)
 {
 	symbolizer_pool_end(&symbolizer->pool);
+	symbolizer_opened_close(&symbolizer->opened);
 	for (size_t i = 0; i < SYMBOLIZER_PAIRS; i++) {
 		if (symbolizer->pairs[i].debug >= 0)
 			(void)close(symbolizer->pairs[i].debug); /* open for reading only */
@@ -243,6 +246,14 @@ static int symbolizer_find_held(struct symbolizer *symbolizer,
 	return r == -ESTALE ? 1 : r;
 }
 
+static int symbolizer_open(struct symbolizer *symbolizer, enum symbolizer_opened_kind kind,
+			   const struct symbolizer_module *module, int *ret_fd,
+			   struct symbolizer_identity *ret_identity)
+{
+	return symbolizer_opened_find(&symbolizer->opened, &symbolizer->config, kind, module,
+				      ret_fd, ret_identity);
+}
+
 /*
  * Tries the file that the path refers to; if that is gone or was rebuilt, the one that the process
  * still has loaded; and if the process and its root are gone, the path below our root. Return: as
@@ -253,20 +264,20 @@ static int symbolizer_find_file(struct symbolizer *symbolizer,
 				struct symbolizer_answer *ret_answer)
 {
 	struct symbolizer_module ours = *module;
-	CLEANUP_CLOSE int named = -1;
-	CLEANUP_CLOSE int loaded = -1;
 	CLEANUP_CLOSE int below = -1;
-	int r = symbolizer_open_module(&symbolizer->config, module, &named, &key->file);
+	int file; /* borrowed */
+	int r = symbolizer_open(symbolizer, SYMBOLIZER_OPENED_NAMED, module, &file, &key->file);
+	bool is_named = file >= 0;
 
 	if (r == 0)
-		r = symbolizer_look(symbolizer, module, key, named, ret_answer);
+		r = symbolizer_look(symbolizer, module, key, file, ret_answer);
 	/* Only a build id can prove that another file is the right one. */
-	if ((named >= 0 && r != -ESTALE) || module->build_id_length == 0 || module->pid == 0)
+	if ((is_named && r != -ESTALE) || module->build_id_length == 0 || module->pid == 0)
 		return r;
-	if (symbolizer_open_loaded(&symbolizer->config, module, &loaded, &key->file) == 0)
-		return symbolizer_look(symbolizer, module, key, loaded, ret_answer);
+	if (symbolizer_open(symbolizer, SYMBOLIZER_OPENED_LOADED, module, &file, &key->file) == 0)
+		return symbolizer_look(symbolizer, module, key, file, ret_answer);
 	ours.pid = 0;
-	if (named < 0 &&
+	if (!is_named &&
 	    symbolizer_open_module(&symbolizer->config, &ours, &below, &key->file) == 0)
 		return symbolizer_look(symbolizer, module, key, below, ret_answer);
 	return r;

@@ -56,6 +56,7 @@ struct symbolizer_config {
 	uint32_t served_max;      /* 0 = SYMBOLIZER_SERVED_MAX */
 	uint32_t bad_user;        /* 0 = SYMBOLIZER_BAD_USER */
 	bool own_rights;          /* not only files the user may read, but all that we may read */
+	bool keeps_files;         /* opened ones for a moment: for a command, which ends soon */
 	struct symbolizer_fetcher
 		*fetcher; /* NULL = only look for debug information on this machine */
 	struct symbolizer_holder *holder; /* NULL = none */

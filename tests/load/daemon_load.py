@@ -130,9 +130,32 @@ def fleet(build, args):
     }
 
 
-def smi(build, args):
-    """One "ttmem smi" on a large machine, without and with the daemon."""
-    live = 200 if args.quick else 2000
+def ways(daemon):
+    """Environments of a command: alone, with a daemon, and as a user who may not read /proc."""
+    plain = {n: v for n, v in daemon.env.items() if n != "TTMEM_PROC_ROOT"}
+    return {"alone": {**plain, "TTMEM_SOCKET": "none"}, "both": plain, "daemon": daemon.env}
+
+
+def timed(daemon, env, *words):
+    """A command nine times, with its output in a file: medians of its time and its processor time in ms,
+    and the document."""
+    times, costs = [], []
+    with open(daemon.folder / "output", "w+b") as out:
+        for _ in range(9):
+            out.seek(0)
+            out.truncate()
+            before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+            subprocess.run([str(daemon.build / "src/cli/ttmem"), *words, "--json"], env=env, stdout=out,
+                           stderr=subprocess.PIPE, check=True, timeout=LIMIT)  # fmt: skip
+            times.append(time.monotonic() - begin)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            costs.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        out.seek(0)
+        return statistics.median(times) * 1000, statistics.median(costs) * 1000, json.load(out)
+
+
+def smi_on(build, live, each, name):
+    """"ttmem smi" with 500 processes on @each of 32 devices, @live buffers on each."""
     daemon = Daemon(build)
     card = daemon.folder / "sys/class/tenstorrent"
     for number in range(32):
@@ -141,25 +164,43 @@ def smi(build, args):
         (card / f"tenstorrent!{number}/tt_aiclk").write_text("1000\n")
     daemon.env["TTMEM_SYS_ROOT"] = str(daemon.folder / "sys")
     daemon.start()
-    daemon.load(500, 0, live, devices=32)
+    daemon.load(500, 0, live, devices=33 - each, each=each)
     daemon.wait_for_books(500)
     result = {}
-    plain = {n: v for n, v in daemon.env.items() if n != "TTMEM_PROC_ROOT"}
-    ways = {"alone": {**plain, "TTMEM_SOCKET": "none"}, "both": plain, "daemon": daemon.env}
-    for name, env in ways.items():
-        times, costs = [], []
-        for _ in range(9):
-            before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-            shown = subprocess.run([str(build / "src/cli/ttmem"), "smi", "--json"], env=env,
-                                   capture_output=True, check=True, timeout=LIMIT)  # fmt: skip
-            times.append(time.monotonic() - begin)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            costs.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        document = json.loads(shown.stdout)
-        assert document["totals"]["buffers"] == 500 * live and len(document["devices"]) == 32
-        result[f"smi_{name}_ms"] = statistics.median(times) * 1000
-        result[f"smi_{name}_cpu_ms"] = statistics.median(costs) * 1000
+    for way, env in ways(daemon).items():
+        wall, cpu, document = timed(daemon, env, "smi")
+        assert document["totals"]["buffers"] == 500 * live * each and len(document["devices"]) == 32
+        result[f"{name}_{way}_ms"], result[f"{name}_{way}_cpu_ms"] = wall, cpu
     daemon.close()
+    return result
+
+
+def smi(build, args):
+    """One "ttmem smi" on a large machine, without and with the daemon."""
+    return smi_on(build, 200 if args.quick else 2000, 1, "smi")
+
+
+def pairs(build, args):
+    """The same if every process uses all devices: 16,000 pairs."""
+    return smi_on(build, 1, 32, "pairs")
+
+
+def rows(build, args):
+    """"ttmem buffers" with 15,000 buffers of 40 processes, with stacks and without."""
+    result = {}
+    for stacks in ("off", "auto"):
+        daemon = Daemon(build)
+        daemon.start()
+        daemon.load(40, 0, 375, stacks=stacks)
+        daemon.wait_for_books(40)
+        for way, env in ways(daemon).items():
+            if way == "both":
+                continue
+            wall, cpu, document = timed(daemon, env, "buffers")
+            assert len(document["buffers"]) == 15000
+            assert all(bool(row["stack"]) == (stacks == "auto") for row in document["buffers"])
+            result[f"rows_{stacks}_{way}_ms"], result[f"rows_{stacks}_{way}_cpu_ms"] = wall, cpu
+        daemon.close()
     return result
 
 
@@ -223,7 +264,8 @@ def day(build, args):
 
 
 PARTS = {
-    "rate": rate, "books": books, "pages": pages, "fleet": fleet, "smi": smi, "web": web_load.dashboards,
+    "rate": rate, "books": books, "pages": pages, "fleet": fleet, "smi": smi, "pairs": pairs, "rows": rows,
+    "web": web_load.dashboards,
     "paint": web_load.paint, "old": old, "day": day,
 }  # fmt: skip
 
@@ -249,6 +291,20 @@ GOALS = {
     "smi_both_cpu_ms": ("its processor time, ms", None),
     "smi_daemon_ms": ("by the daemon only, ms", 200),
     "smi_daemon_cpu_ms": ("its processor time, ms", None),
+    "pairs_alone_ms": ("500 processes that all use 32 devices: ttmem smi without a daemon, ms", 400),
+    "pairs_alone_cpu_ms": ("its processor time, ms", None),
+    "pairs_both_ms": ("with a daemon, looking at /proc as well (root), ms", None),
+    "pairs_both_cpu_ms": ("its processor time, ms", None),
+    "pairs_daemon_ms": ("by the daemon only, ms", 150),
+    "pairs_daemon_cpu_ms": ("its processor time, ms", None),
+    "rows_off_alone_ms": ("ttmem buffers, 15,000 buffers of 40 processes, no stacks, ms", 150),
+    "rows_off_alone_cpu_ms": ("its processor time, ms", None),
+    "rows_off_daemon_ms": ("with books from the daemon, ms", 150),
+    "rows_off_daemon_cpu_ms": ("its processor time, ms", None),
+    "rows_auto_alone_ms": ("the same with stacks, ms", 150),
+    "rows_auto_alone_cpu_ms": ("its processor time, ms", None),
+    "rows_auto_daemon_ms": ("with books from the daemon, ms", 150),
+    "rows_auto_daemon_cpu_ms": ("its processor time, ms", None),
     "old_72_per_second": ("old client, 72 bytes: messages per second", None),
     "old_144_per_second": ("old client, 144 bytes", None),
     "old_72_client_cpu_ns": ("72 bytes: processor time of the client for each, ns", None),

@@ -66,13 +66,17 @@ class Daemon:
         found = [w for w in words if w.startswith("http://127.0.0.1:") and not w.endswith(":0/")]
         return found[-1] if found else None
 
-    def load(self, count, rate, live, devices=100):
-        """Starts @count load programs and waits until all of them are running."""
+    def load(self, count, rate, live, devices=100, *, each=1, stacks="off"):
+        """Starts @count load programs and waits until all of them are running.
+
+        They take turns on @devices; @each: how many of them each uses.
+        """
         program = self.build / "tests/programs/load"
-        env = {**self.env, "TTMEM": "1"}
+        env = {**self.env, "TTMEM": "1", "TTMEM_STACKS": stacks}
         env.pop("TTMEM_PROC_ROOT")
         for i in range(count):
-            command = [str(program), str(rate), str(live), str(i % devices), f"load{i % 100}"]
+            first = i % devices
+            command = [str(program), str(rate), str(live), f"{first}-{first + each - 1}", f"load{i % 100}"]
             self.clients.append(
                 subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             )

@@ -5,10 +5,11 @@
  * end of input or a signal. Missed batches are not made up for, so the counters show the rate that
  * was really reached.
  *
- *	load EVENTS_PER_SECOND LIVE [DEVICE [NAME]]
+ *	load EVENTS_PER_SECOND LIVE [DEVICE[-LAST] [NAME]]
  *
- * Allocates LIVE buffers first, prints "ok", then frees and allocates in turn. 0 events: only holds
- * them.
+ * Allocates LIVE buffers first, on each device up to the last, prints "ok", then frees and allocates
+ * in turn on the first of them. 0 events: only holds them. With TTMEM_STACKS the first buffers have
+ * 32 different stacks, as deep as those of a small program.
  */
 
 #include <inttypes.h>
@@ -22,6 +23,7 @@
 #include <ttmem/ttmem.h>
 
 #define LOAD_SIZE UINT64_C(4096)
+#define LOAD_DEPTH 5u
 #define LOAD_BATCHES 20u /* per second */
 #define LOAD_SECOND UINT64_C(1000000000)
 
@@ -50,21 +52,64 @@ static int has_ended(void)
 	return poll(&input, 1, 0) > 0;
 }
 
+struct load_buffer {
+	uint32_t device;
+	uint64_t number;
+	const char *name;
+};
+
+static void load_alloc(const struct load_buffer *buffer, unsigned int depth);
+
+/* Two ways to the next function; what is behind the call keeps it from being a jump. */
+__attribute__((noinline)) static void load_left(const struct load_buffer *buffer,
+						unsigned int depth)
+{
+	load_alloc(buffer, depth);
+	__asm__ volatile("" ::: "memory");
+}
+
+__attribute__((noinline)) static void load_right(const struct load_buffer *buffer,
+						 unsigned int depth)
+{
+	load_alloc(buffer, depth);
+	__asm__ volatile("" ::: "memory");
+}
+
+/* The digits of its number are the path to a buffer. */
+__attribute__((noinline)) static void load_alloc(const struct load_buffer *buffer,
+						 unsigned int depth)
+{
+	if (depth == 0)
+		ttmem_alloc(buffer->device, TTMEM_DRAM, (buffer->number + 1) * LOAD_SIZE, LOAD_SIZE,
+			    buffer->name);
+	else if (buffer->number >> (depth - 1) & 1)
+		load_left(buffer, depth - 1);
+	else
+		load_right(buffer, depth - 1);
+	__asm__ volatile("" ::: "memory");
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t rate, live, next = 0, due;
-	uint32_t device;
+	uint32_t device, last;
 	const char *name;
+	char *end = NULL;
 
 	if (argc < 3)
 		return 2;
 	rate = strtoull(argv[1], NULL, 0);
 	live = strtoull(argv[2], NULL, 0);
-	device = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 0) : 0;
+	device = last = argc > 3 ? (uint32_t)strtoul(argv[3], &end, 0) : 0;
+	if (end && *end == '-')
+		last = (uint32_t)strtoul(end + 1, NULL, 0);
 	name = argc > 4 ? argv[4] : "load";
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (uint64_t i = 0; i < live; i++)
-		ttmem_alloc(device, TTMEM_DRAM, (i + 1) * LOAD_SIZE, LOAD_SIZE, name);
+	for (uint64_t i = 0; i < live * (last - device + 1); i++) {
+		const struct load_buffer buffer = {device + (uint32_t)(i / live), i % live, name};
+
+		load_alloc(&buffer, LOAD_DEPTH);
+	}
 	puts("ok");
 	fflush(stdout);
 	if (rate == 0 || live == 0) {

@@ -14,6 +14,7 @@
 
 #define READER_ARENA_SEGMENT ((uint64_t)BOOK_ARENA_UNITS * BOOK_UNIT)
 #define READER_TRIES 8
+#define READER_FRAMES 31u /* of a stack that are read with its head: 512 bytes */
 
 const char *reader_strerror(int result)
 {
@@ -353,25 +354,49 @@ const char *reader_string(struct reader *reader, uint32_t id, size_t *ret_length
 	return (const char *)reader->strings + offset + sizeof(string);
 }
 
+_Static_assert(BOOK_ARENA_SEGMENTS <= 64, "a bit for each segment");
+
+/*
+ * Where byte @offset of an arena is in the file, and how many bytes of the arena are there and in
+ * the same segment. 0, -ENOENT if there are fewer than @least, or another negative errno.
+ */
+static int reader_arena_find(struct reader *reader, uint32_t kind, uint64_t offset, size_t least,
+			     uint64_t *ret_at, uint64_t *ret_length)
+{
+	struct book_arena *arena = &reader->arenas[kind];
+	uint64_t segment = offset / READER_ARENA_SEGMENT, within = offset % READER_ARENA_SEGMENT;
+	uint64_t bit = UINT64_C(1) << segment % BOOK_ARENA_SEGMENTS;
+
+	if (offset + least > arena->used) {
+		int r = reader_arena(reader, kind, arena);
+
+		reader->segments_checked[kind] = 0;
+		if (r < 0) {
+			*arena = (struct book_arena){0};
+			return r;
+		}
+	}
+	if (segment >= BOOK_ARENA_SEGMENTS || offset + least > arena->used ||
+	    within + least > READER_ARENA_SEGMENT)
+		return -ENOENT;
+	if (!(reader->segments_checked[kind] & bit) &&
+	    !reader_segment_is(reader, arena->directory[segment], BOOK_ARENA_UNITS, kind,
+			       BOOK_SEGMENT_ARENA))
+		return -ENOENT;
+	reader->segments_checked[kind] |= bit;
+	*ret_at = book_unit_offset(arena->directory[segment]) + within;
+	*ret_length = bits_min(arena->used - offset, READER_ARENA_SEGMENT - within);
+	return 0;
+}
+
 /* Reads @length bytes at @offset of an arena, all in one segment. */
 static int reader_arena_read(struct reader *reader, uint32_t kind, uint64_t offset, void *ret_bytes,
 			     size_t length)
 {
-	struct book_arena arena;
-	uint32_t unit;
-	int r;
+	uint64_t at, there;
+	int r = reader_arena_find(reader, kind, offset, length, &at, &there);
 
-	r = reader_arena(reader, kind, &arena);
-	if (r < 0)
-		return r;
-	if (offset + length > arena.used || offset / READER_ARENA_SEGMENT >= BOOK_ARENA_SEGMENTS ||
-	    offset % READER_ARENA_SEGMENT + length > READER_ARENA_SEGMENT)
-		return -ENOENT;
-	unit = arena.directory[offset / READER_ARENA_SEGMENT];
-	if (!reader_segment_is(reader, unit, BOOK_ARENA_UNITS, kind, BOOK_SEGMENT_ARENA))
-		return -ENOENT;
-	return file_read(reader->file, book_unit_offset(unit) + offset % READER_ARENA_SEGMENT,
-			 ret_bytes, length);
+	return r < 0 ? r : file_read(reader->file, at, ret_bytes, length);
 }
 
 struct book_shape reader_shape(struct reader *reader, uint32_t id)
@@ -387,18 +412,29 @@ struct book_shape reader_shape(struct reader *reader, uint32_t id)
 size_t reader_stack(struct reader *reader, uint32_t id, struct book_stack *ret_head,
 		    struct book_frame *ret_frames, size_t max)
 {
-	uint64_t offset = (uint64_t)id * sizeof(struct book_stack);
-	struct book_stack head;
-	size_t count;
+	struct {
+		struct book_stack head;
+		struct book_frame frames[READER_FRAMES];
+	} copy;
+	uint64_t offset = (uint64_t)id * sizeof(copy.head), at, length;
+	size_t count, copied;
 
-	if (id == 0 ||
-	    reader_arena_read(reader, BOOK_ARENA_STACKS, offset, &head, sizeof(head)) < 0)
+	if (id == 0 || reader_arena_find(reader, BOOK_ARENA_STACKS, offset, sizeof(copy.head), &at,
+					 &length) < 0)
 		return 0;
-	count = bits_min((size_t)head.native + head.python, max);
-	if (count == 0 || reader_arena_read(reader, BOOK_ARENA_STACKS, offset + sizeof(head),
-					    ret_frames, count * sizeof(*ret_frames)) < 0)
+	/* Most stacks are in it with all of their frames. */
+	length = bits_min(length, sizeof(copy));
+	if (file_read(reader->file, at, &copy, length) < 0)
 		return 0;
-	*ret_head = head;
+	count = bits_min((size_t)copy.head.native + copy.head.python, max);
+	copied = (length - sizeof(copy.head)) / sizeof(copy.frames[0]);
+	if (count <= copied)
+		memcpy(ret_frames, copy.frames, count * sizeof(*ret_frames));
+	else if (reader_arena_read(reader, BOOK_ARENA_STACKS, offset + sizeof(copy.head),
+				   ret_frames, count * sizeof(*ret_frames)) < 0)
+		return 0;
+	if (count > 0)
+		*ret_head = copy.head;
 	return count;
 }
 

@@ -31,6 +31,13 @@ struct reader {
 	uint64_t strings_used;
 	uint32_t strings_refused; /* times in a row that the arena was invalid */
 
+	/*
+	 * Arenas only grow: what was within one once still is, so their headers are read again
+	 * only for what was added, and a segment is checked once.
+	 */
+	struct book_arena arenas[BOOK_ARENA_COUNT];
+	uint64_t segments_checked[BOOK_ARENA_COUNT]; /* a bit for each */
+
 	/* A range known to have no hole: a book is sealed, so what was stored once stays. */
 	uint64_t solid_from;
 	uint64_t solid_to;

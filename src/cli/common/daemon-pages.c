@@ -171,17 +171,22 @@ static json_t *daemon_pages_list(const struct daemon_pages_walk *walk)
 	return json_object_get(walk->page, walk->query->list);
 }
 
+bool daemon_pages_is_cursor(const char *text)
+{
+	static const char allowed[] = "0123456789abcdefghijklmnopqrstuvwxyz-";
+
+	return *text && strlen(text) < DAEMON_PAGES_CURSOR_MAX && !text[strspn(text, allowed)];
+}
+
 /* Advances the cursor. False if this was the last page. */
 static bool daemon_pages_go_on(struct daemon_pages_walk *walk)
 {
-	static const char allowed[] = "0123456789abcdefghijklmnopqrstuvwxyz-";
 	const char *next = daemon_pages_text(walk->page, "next");
-	size_t length = next ? strlen(next) : 0;
 
-	if (length == 0 || length >= sizeof(walk->cursor) || next[strspn(next, allowed)] ||
-	    strcmp(next, walk->cursor) == 0 || ++walk->pages >= DAEMON_PAGES_PAGES_MAX)
+	if (!next || !daemon_pages_is_cursor(next) || strcmp(next, walk->cursor) == 0 ||
+	    walk->query->is_page || ++walk->pages >= DAEMON_PAGES_PAGES_MAX)
 		return false;
-	memcpy(walk->cursor, next, length + 1);
+	memcpy(walk->cursor, next, strlen(next) + 1);
 	return true;
 }
 
@@ -326,12 +331,16 @@ int daemon_pages_document(struct daemon_client *remote, const struct daemon_page
 {
 	CLEANUP(daemon_pages_walk_deinit)
 	struct daemon_pages_walk walk = {.remote = remote, .query = query};
-	int r = daemon_pages_page(&walk);
+	int r;
 
+	if (query->cursor && daemon_pages_is_cursor(query->cursor))
+		memcpy(walk.cursor, query->cursor, strlen(query->cursor) + 1);
+	r = daemon_pages_page(&walk);
 	*ret_is_begun = r == 0;
 	if (r != 0)
 		return r;
-	if (walk.is_named || json_is_string(json_object_get(walk.page, "next")))
+	if (walk.is_named ||
+	    (!query->is_page && json_is_string(json_object_get(walk.page, "next"))))
 		return daemon_pages_put_document(&walk, out);
 	fwrite(walk.text, 1, walk.length, out); /* as the daemon wrote it */
 	return 0;

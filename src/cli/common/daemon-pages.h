@@ -26,9 +26,14 @@ struct daemon_pages_query {
 	uint32_t pid;         /* 0 = any */
 	uint64_t since_ns;    /* for leaks; 0 = all */
 	uint32_t limit;       /* rows of a page, 0 = DAEMON_PAGES_PAGE */
+	const char *cursor;   /* where to begin: "next" of a document; NULL = at the beginning */
+	bool is_page;         /* only one page */
 	uint64_t from_ns;     /* for series; 0 = the daemon's default; the same for step_s */
 	uint32_t step_s;
 };
+
+/* Whether a text can be a cursor. */
+bool daemon_pages_is_cursor(const char *text);
 
 /*
  * Writes all pages as one document. Nothing is written before the first page has arrived, which

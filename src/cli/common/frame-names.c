@@ -81,6 +81,7 @@ int frame_names_new(struct frame_names **ret_names)
 		.served_max = UINT32_MAX, /* the process ends with the command */
 		.bad_user = UINT32_MAX,   /* the time limit is enough */
 		.own_rights = true,
+		.keeps_files = true,
 	};
 	int r;
 

@@ -23,6 +23,7 @@
 
 #define OUTPUT_BUFFER 65536
 
+static char output_buffer[OUTPUT_BUFFER]; /* without one, glibc ignores the size */
 static volatile sig_atomic_t output_stopped;
 static unsigned int output_paged; /* columns of the terminal that the pager uses; 0 = no pager */
 
@@ -32,7 +33,8 @@ void output_start(void)
 	/* Lists can have millions of lines, and only one thread writes. */
 	(void)__fsetlocking(stdout, FSETLOCKING_BYCALLER); /* returns the old mode */
 	if (!output_is_terminal())
-		(void)setvbuf(stdout, NULL, _IOFBF, OUTPUT_BUFFER); /* else a smaller one */
+		(void)setvbuf(stdout, output_buffer, _IOFBF,
+			      OUTPUT_BUFFER); /* else a smaller one */
 }
 
 bool output_is_broken(void)
@@ -54,7 +56,8 @@ void output_page(void)
 
 	if (width && term && strcmp(term, "dumb") != 0 && pager_open()) {
 		output_paged = width;
-		(void)setvbuf(stdout, NULL, _IOFBF, OUTPUT_BUFFER); /* else a smaller one */
+		(void)setvbuf(stdout, output_buffer, _IOFBF,
+			      OUTPUT_BUFFER); /* else a smaller one */
 	}
 }
 

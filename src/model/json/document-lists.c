@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/emit.h"
-#include "base/pool.h"
-#include "base/text.h"
 #include "model/history.h"
-#include "model/sites/frames.h"
+#include "model/json/document-stacks.h"
 #include "model/sites/growth.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -52,12 +51,10 @@ static void document_process_phase(struct emit *json, const char *process, const
 	emit_string(json, "process_phase", process);
 }
 
-void document_buffer(struct emit *json, const struct snapshot *snapshot,
-		     const struct snapshot_buffer *buffer)
+/* All but what comes from its stack. */
+static void document_buffer_fields(struct emit *json, const struct snapshot *snapshot,
+				   const struct snapshot_buffer *buffer)
 {
-	char calls[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
-
-	emit_open_object(json, NULL);
 	document_where(json, snapshot, buffer->process, buffer->device);
 	emit_string(json, "type", types_name(buffer->type));
 	emit_hex(json, "address", buffer->address);
@@ -79,20 +76,30 @@ void document_buffer(struct emit *json, const struct snapshot *snapshot,
 	document_flags(json, buffer->flags);
 	if (buffer->type == TYPES_KERNEL)
 		emit_string(json, "kernel", types_kernel_sort_name(buffer->kernel_sort));
-	if (buffer->stack)
-		emit_string(json, "calls", frames_calls(buffer->stack, calls, sizeof(calls)));
-	document_stack(json, buffer->stack);
+}
+
+void document_buffer(struct emit *json, const struct snapshot *snapshot,
+		     const struct snapshot_buffer *buffer)
+{
+	emit_open_object(json, NULL);
+	document_buffer_fields(json, snapshot, buffer);
+	document_stacks_put_one(json, buffer->stack);
 	emit_close_object(json);
 }
 
 void document_buffers(struct emit *json, const struct snapshot *snapshot)
 {
+	CLEANUP(document_stacks_cleanup) struct document_stacks *stacks = NULL;
 	char next[PAGE_CURSOR_TEXT_SIZE];
 
 	document_open(json, "ttmem.buffers/1", snapshot->time_ns);
 	emit_open_array(json, "buffers");
-	for (size_t i = 0; i < snapshot->buffer_count; i++)
-		document_buffer(json, snapshot, &snapshot->buffers[i]);
+	for (size_t i = 0; i < snapshot->buffer_count; i++) {
+		emit_open_object(json, NULL);
+		document_buffer_fields(json, snapshot, &snapshot->buffers[i]);
+		document_stacks_put(&stacks, json, snapshot->buffers[i].stack);
+		emit_close_object(json);
+	}
 	emit_close_array(json);
 	document_page_end(json, snapshot->exact,
 			  snapshot->has_next ? page_cursor_format(&snapshot->next, next) : NULL);

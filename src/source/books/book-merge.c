@@ -34,7 +34,7 @@ static enum book_kind book_kind_of(struct book_reading *reading, const struct bo
 	const char *path = NULL, *name;
 	struct book_module module;
 
-	if (reader_module(&reading->book->reader, frame->module, &module) == 0)
+	if (book_module(reading, frame->module, &module) == 0)
 		path = book_text(reading, module.path);
 	if (!path)
 		return BOOK_KIND_OTHER;

@@ -12,6 +12,7 @@
 #define BOOK_TEXTS 1024u  /* entries of the cache from string ids to texts */
 #define BOOK_STACKS 4096u /* likewise from stack ids */
 #define BOOK_SHAPES 256u  /* likewise from shape ids */
+#define BOOK_MODULES 64u  /* likewise from module ids */
 #define BOOK_STACK_FRAMES 64u
 
 struct book_frame;
@@ -51,6 +52,10 @@ struct book_reading {
 			uint32_t id;
 			struct book_shape shape;
 		} shapes[BOOK_SHAPES];
+		struct {
+			uint32_t id;
+			struct book_module module;
+		} modules[BOOK_MODULES];
 	} * caches;
 	struct book_stack_known {
 		uint32_t id;
@@ -59,6 +64,9 @@ struct book_reading {
 };
 
 void book_reading_deinit(struct book_reading *reading);
+
+/* Module @id, as reader_module(): the frames of all stacks are in the same few. */
+int book_module(struct book_reading *reading, uint32_t id, struct book_module *ret_module);
 
 /* NULL if there is no memory; then nothing is cached. */
 struct book_caches *book_caches(struct book_reading *reading);

@@ -72,6 +72,24 @@ const char *book_text(struct book_reading *reading, uint32_t id)
 	return text;
 }
 
+int book_module(struct book_reading *reading, uint32_t id, struct book_module *ret_module)
+{
+	struct book_caches *caches = id ? book_caches(reading) : NULL;
+	uint32_t place = id % BOOK_MODULES;
+	int r;
+
+	if (caches && caches->modules[place].id == id) {
+		*ret_module = caches->modules[place].module;
+		return 0;
+	}
+	r = reader_module(&reading->book->reader, id, ret_module);
+	if (r == 0 && caches) {
+		caches->modules[place].id = id;
+		caches->modules[place].module = *ret_module;
+	}
+	return r;
+}
+
 static uint32_t book_bound(uint64_t inexact, uint32_t type)
 {
 	if (inexact & BOOK_INEXACT_LOW << type)

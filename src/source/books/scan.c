@@ -492,7 +492,7 @@ int scan_hand_consume(struct scan *scan, int fd, const struct scan_handed *hande
 int scan_run(struct scan *scan)
 {
 	CLEANUP_CLOSEDIR DIR *listing = NULL;
-	uint32_t pid;
+	uint32_t pid, own = (uint32_t)getpid();
 	int r;
 
 	scan_sweep(scan);
@@ -502,7 +502,7 @@ int scan_run(struct scan *scan)
 	if (!listing)
 		return -errno;
 	while ((pid = proc_next(listing))) {
-		if (pid == (uint32_t)getpid())
+		if (pid == own)
 			continue; /* we hold descriptors of many books ourselves */
 		if (scan->wants && !scan->wants(scan->context, pid))
 			continue;

@@ -67,6 +67,46 @@ def test_a_report_lists_a_hundred_thousand_buffers(served):
     check_schema(found[1])
 
 
+def test_the_command_pages_through_reports_while_others_come(served):
+    """Every report that was there is on one page, once and with the same row as in the whole list."""
+    pids = [leave(served, f"alloc 0 DRAM 0x1000 {i + 1} one", "alloc 0 L1 0x10 7 two") for i in range(5)]
+    whole = served.json("leaks")["processes"]
+    assert [row["pid"] for row in whole] == pids[::-1]
+    first = served.json("leaks", "--limit", 2)
+    check_schema(first)
+    leave(served, "alloc 0 DRAM 0x1000 99 later")
+    second = served.json("leaks", "--limit", 2, "--cursor", first["next"])
+    third = served.json("leaks", "--limit", 2, "--cursor", second["next"])
+    assert first["processes"] + second["processes"] + third["processes"] == whole
+    assert third["next"] is None and all(page["exact"] for page in (first, second, third))
+    # Without a limit: all that follows.
+    rest = served.json("leaks", "--cursor", first["next"])
+    assert rest["processes"] == whole[2:] and rest["next"] is None
+
+
+def test_a_page_of_the_command_may_end_within_a_report(served):
+    pid = leave(served, "many 0 DRAM 0x1000 64 20000")
+    (leak,) = served.json("leaks", "--pid", pid)["processes"]
+    rows, cursor, pages_read = [], [], 0
+    while cursor is not None:
+        page_of = served.json("leaks", "--pid", pid, "--limit", 1, *cursor)
+        (process,) = page_of["processes"]
+        assert process.get("offset", 0) == len(rows)
+        rows += process["buffers"]
+        pages_read += 1
+        cursor = ["--cursor", page_of["next"]] if page_of["next"] else None
+    assert rows == leak["buffers"] and pages_read > 2
+
+
+@pytest.mark.parametrize(
+    "words", [["--limit", "2"], ["--cursor", "1-0"], ["--json", "--limit", "0"], ["--json", "--limit", "10001"],
+              ["--json", "--cursor", "A&limit=9"], ["--json", "--cursor", ""]],
+)  # fmt: skip
+def test_wrong_pages_are_mistakes(served, words):
+    result = served.run("leaks", *words)
+    assert result.returncode == 2 and result.stdout == ""
+
+
 def test_older_reports_of_a_call_site_keep_their_buffers(served):
     pids = [leave(served, "phase load", "alloc 0 DRAM 0x1000 64 weights") for _ in range(6)]
     processes = {p["pid"]: p for p in served.json("leaks")["processes"]}

@@ -57,8 +57,16 @@ def test_limit(run_pytest):
         """
     )
     assert "7 failed, 8 passed" in done.text, done.text
-    assert all(test.startswith("test_too_low[") for test in done.leaked | done.failed)
+    assert not done.leaked | done.failed
+    assert len(done.over) == 7 and all(test.startswith("test_too_low[") for test in done.over)
+    assert "........OOOOOOO" in done.text
     assert done.text.count("held 64.0 KiB of DRAM on one device, the limit is") == 7
+
+
+def test_leaked_is_said_of_one_that_is_over_the_limit_too(run_pytest):
+    done = run_pytest("@pytest.mark.ttmem(limit=10)\ndef test_it():\n    leak('kept', 4096)\n")
+    assert done.leaked == {"test_it"} and not done.over | done.failed
+    assert "the limit is 10 B" in done.text and "left 1 buffer" in done.text
 
 
 @pytest.mark.parametrize("options, leaks", [("", {"test_it"}), ("warmup=2", set())])
@@ -152,8 +160,8 @@ def test_markers_add_up(run_pytest):
                 leak("other")
         """
     )
-    assert done.leaked == {"test_limit_of_the_module", "test_none", "test_other"}
-    assert not done.failed
+    assert done.leaked == {"test_none", "test_other"}
+    assert done.over == {"test_limit_of_the_module"} and not done.failed
 
 
 def test_names_are_harmless(run_pytest):

@@ -291,6 +291,81 @@ def test_owners_are_told_with_who_holds_them(run_pytest):
     assert text.count("held by") == 1
 
 
+def test_what_only_has_the_number_is_no_owner(run_pytest):
+    """Flags of Python's own objects, and sizes, are often as round as addresses."""
+    done = run_pytest(
+        """
+        import __future__
+
+        class Config:
+            size = 0
+
+        KEPT = [Config(), __future__.division]
+
+        def test_leaks():
+            KEPT[0].size = address = __future__.division.compiler_flag
+            ttmem.alloc(0, "DRAM", address, 4096, "kept")
+        """
+    )
+    assert done.leaked == {"test_leaks"}
+    assert "look like owners" not in done.section("test_leaks")
+
+
+def test_garbage_is_collected_only_if_something_is_left(run_pytest):
+    """It takes longer than all the rest."""
+    done = run_pytest(
+        """
+        import gc
+
+        COUNTS = []
+        real = gc.collect
+
+        def counted(*args):
+            COUNTS.append(1)
+            return real(*args)
+
+        @pytest.fixture(scope="module", autouse=True)
+        def counting():
+            gc.collect = counted
+            yield
+            gc.collect = real
+
+        def test_clean():
+            clean("nothing")
+
+        def test_cycle():
+            assert not COUNTS
+            cycle = type("Cycle", (), {"__del__": lambda self: ttmem.free(0, self.address, "DRAM")})()
+            cycle.me, cycle.address = cycle, leak("in a cycle")
+
+        def test_after():
+            assert len(COUNTS) == 2
+        """
+    )
+    assert done.code == 0, done.text
+
+
+def test_the_daemon_is_asked_only_for_what_is_new(run_pytest):
+    """Since it was last asked, with some time for storing; at the end of the run for everything."""
+    done = run_pytest(
+        """
+        import itertools
+        from ttmem import _judge
+
+        def test_it(monkeypatch):
+            asked, clock = [], itertools.count(1_000_000_000_000, 5_000_000_000)
+            monkeypatch.setattr(_judge.time, "time_ns", lambda: next(clock))
+            monkeypatch.setattr(ttmem, "leaks", lambda since_ns: asked.append(since_ns) or [])
+            finder = _judge.Finder(_judge.Phases(), None)
+            for everything in (False, False, False, True):
+                finder.ended(everything)
+            start = 1_000_000_000_000
+            assert asked == [start, start + 3_000_000_000, start + 8_000_000_000, start]
+        """
+    )
+    assert done.code == 0, done.text
+
+
 def test_a_failed_test_tells_its_leaks_too(run_pytest):
     done = run_pytest("def test_fails():\n    leak('left over')\n    assert False\n")
     assert (done.failed, done.leaked) == ({"test_fails"}, set())

@@ -31,6 +31,7 @@ class Run:
         self.code = result.returncode
         self.text = result.stdout + result.stderr
         self.leaked = set(re.findall(r"^LEAKED \S+::(\S+)", self.text, re.M))
+        self.over = set(re.findall(r"^OVER LIMIT \S+::(\S+)", self.text, re.M))
         self.failed = set(re.findall(r"^FAILED \S+::(\S+)", self.text, re.M))
 
     def section(self, test):
