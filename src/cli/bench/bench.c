@@ -22,8 +22,8 @@
  * events, because it reads what they wrote.
  */
 static const struct bench_part *const bench_parts[] = {
-	&bench_socket,   &bench_calls, &bench_events,   &bench_threads,
-	&bench_snapshot, &bench_stack, &bench_children, &bench_python,
+	&bench_socket, &bench_calls,    &bench_floor, &bench_events,   &bench_threads,
+	&bench_crowd,  &bench_snapshot, &bench_stack, &bench_children, &bench_python,
 };
 
 struct bench_row *bench_row_add(struct bench *bench, const char *name, uint64_t live)
