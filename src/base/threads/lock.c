@@ -5,10 +5,10 @@
  *
  * What costs is not waiting but handing over: all that the holder has touched lately (ring, records,
  * index, counters of a device) moves to the other core, a line at a time. So a thread that finds the
- * lock in the hands of one that takes it again and again (its number stays, the count of turns runs)
- * leaves it alone until that one has had it often enough, and then keeps it for as long. How often
- * depends neither on the number of threads that wait nor on the machine. A lock that is merely held
- * at the moment, or that goes from thread to thread by itself, is looked at with gaps that double.
+ * lock in the hands of one that takes it again and again (the count of turns runs) leaves it alone
+ * until that one has had it often enough, and then keeps it for as long. How often depends neither on
+ * the number of threads that wait nor on the machine. A lock that is merely held at the moment, or
+ * that goes from thread to thread by itself, is looked at with gaps that double.
  *
  * Yielding does not help against a waiter of real-time priority, hence the sleeps.
  */
@@ -83,18 +83,6 @@ static void lock_pauses(uint32_t count)
 		lock_pause();
 }
 
-/* What a waiter remembers of the lock between two looks. */
-struct lock_sight {
-	uint32_t word;
-	uint16_t holder;
-};
-
-static struct lock_sight lock_observe(const struct lock *lock)
-{
-	return (struct lock_sight){lock_see(lock),
-				   __atomic_load_n(&lock->holder, __ATOMIC_RELAXED)};
-}
-
 static uint32_t lock_turns(uint32_t from, uint32_t to)
 {
 	const uint32_t count = ~(uint32_t)(LOCK_TURN - 1);
@@ -102,18 +90,19 @@ static uint32_t lock_turns(uint32_t from, uint32_t to)
 	return ((to & count) - (from & count)) / LOCK_TURN;
 }
 
-/* Whether one thread has taken the lock more than once in between, and nobody else. */
-static bool lock_is_kept(struct lock_sight from, struct lock_sight to)
+/*
+ * Whether somebody keeps taking the lock: between two looks so close together it can hardly have
+ * gone to another core and back.
+ */
+static bool lock_is_kept(uint32_t from, uint32_t to)
 {
-	return to.holder == from.holder && lock_turns(from.word, to.word) > 1;
+	return lock_turns(from, to) > 1;
 }
 
 /* Whether whoever keeps the lock has not had it often enough yet. */
 static bool lock_is_early(const struct lock *lock, uint32_t word)
 {
-	uint16_t since = __atomic_load_n(&lock->since, __ATOMIC_RELAXED);
-
-	return (uint16_t)(word / LOCK_TURN - since) < LOCK_TENURE;
+	return lock_turns(__atomic_load_n(&lock->since, __ATOMIC_RELAXED), word) < LOCK_TENURE;
 }
 
 /* Takes the lock from one that keeps it. */
@@ -121,7 +110,7 @@ static bool lock_take_over(struct lock *lock)
 {
 	if (!lock_look_closely(lock))
 		return false;
-	__atomic_store_n(&lock->since, (uint16_t)(lock_see(lock) / LOCK_TURN), __ATOMIC_RELAXED);
+	__atomic_store_n(&lock->since, lock_see(lock), __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -209,17 +198,17 @@ static bool lock_outspin(struct lock *lock)
 	return false;
 }
 
-/* Waits while one thread keeps the lock; true if it was taken in the end. */
+/* Waits while somebody keeps the lock; true if it was taken in the end. */
 static bool lock_outlast(struct lock *lock)
 {
-	struct lock_sight before = lock_observe(lock), now;
+	uint32_t before = lock_see(lock), now;
 
 	for (int i = 0; i < LOCK_TENURE_ROUNDS; i++) {
 		lock_pauses(LOCK_TENURE_GAP);
-		now = lock_observe(lock);
+		now = lock_see(lock);
 		if (!lock_is_kept(before, now))
 			return lock_look(lock);
-		if (!lock_is_early(lock, now.word) && lock_take_over(lock))
+		if (!lock_is_early(lock, now) && lock_take_over(lock))
 			return true;
 		before = now;
 	}
@@ -229,15 +218,15 @@ static bool lock_outlast(struct lock *lock)
 /* Without a system call. */
 static bool lock_spin(struct lock *lock)
 {
-	struct lock_sight before = lock_observe(lock), now;
+	uint32_t before = lock_see(lock), now;
 	uint32_t gap = LOCK_SPIN_FIRST;
 
 	for (int round = 0; round < LOCK_SPIN_ROUNDS; round++) {
 		lock_pauses(gap);
-		now = lock_observe(lock);
+		now = lock_see(lock);
 		if (lock_is_kept(before, now) ? lock_outlast(lock) : lock_look(lock))
 			return true;
-		before = lock_observe(lock);
+		before = lock_see(lock);
 		if (gap < LOCK_SPIN_LAST)
 			gap *= 2;
 	}

@@ -26,8 +26,7 @@ enum lock_bits {
 
 struct lock {
 	uint32_t word;
-	uint16_t holder; /* lock_self() of whoever took it last: a hint for waiters */
-	uint16_t since;  /* likewise: at which turn it was taken from one that kept it */
+	uint32_t since; /* a hint for waiters: the word when it was taken from one that kept it */
 };
 
 #define LOCK_NULL     \
@@ -36,25 +35,13 @@ struct lock {
 		0     \
 	}
 
-/* Tells threads apart; two may have the same number, which is harmless. */
-static inline uint16_t lock_self(void)
-{
-	/* Thread pointers differ only in some of their bits; a product mixes them all. */
-	uint32_t mixed = (uint32_t)((uintptr_t)__builtin_thread_pointer() >> 6) * 0x9e3779b1u;
-
-	return (uint16_t)(mixed >> 16);
-}
-
 /* The slow path of lock_take(): true if the lock was taken in the end. */
 bool lock_take_slow(struct lock *lock);
 
 static inline bool lock_try(struct lock *lock)
 {
 	/* Acquire pairs with the release in lock_drop(). */
-	if (unlikely(__atomic_fetch_or(&lock->word, LOCK_HELD, __ATOMIC_ACQUIRE) & LOCK_HELD))
-		return false;
-	__atomic_store_n(&lock->holder, lock_self(), __ATOMIC_RELAXED);
-	return true;
+	return (__atomic_fetch_or(&lock->word, LOCK_HELD, __ATOMIC_ACQUIRE) & LOCK_HELD) == 0;
 }
 
 static inline bool lock_take(struct lock *lock)
