@@ -146,6 +146,7 @@ static int bench_main(int argc, char **argv)
 	const struct options_item items[] = {
 		{.name = "json", .help = "a document for programs", .target = &is_json},
 		{.name = "quick", .help = "fewer and smaller batches", .target = &bench.is_quick},
+		{.name = "large", .help = "16 million buffers too", .target = &bench.is_large},
 		{.name = "python", .help = "calls from Python too", .target = &bench.has_python},
 	};
 	const struct options options = {

@@ -32,6 +32,8 @@
 #define BENCH_DEVICE_PAIR 4u /* and the one after it */
 #define BENCH_DEVICE_SHARED 6u
 #define BENCH_DEVICE_CROWD 7u
+#define BENCH_DEVICE_SMALL 8u
+#define BENCH_DEVICE_LARGE 9u
 #define BENCH_DEVICE_MESH 32u
 
 /* Numbers in the order they were measured. */
@@ -58,6 +60,7 @@ struct bench_figure {
 
 struct bench {
 	bool is_quick;
+	bool is_large;   /* also measure what needs gigabytes */
 	bool has_python; /* also measure calls from Python */
 	unsigned int rounds;
 	double ticks_per_ns; /* of bench_measure_ticks() */
