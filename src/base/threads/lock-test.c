@@ -107,6 +107,39 @@ UNIT(a_contended_lock_is_not_given_up)
 	assert(taken == &lock);
 }
 
+struct test_keeper {
+	struct lock lock;
+	bool is_over;
+};
+
+static void *test_keep(void *context)
+{
+	struct test_keeper *keeper = context;
+
+	while (!__atomic_load_n(&keeper->is_over, __ATOMIC_RELAXED)) {
+		assert(lock_take(&keeper->lock));
+		lock_drop(&keeper->lock);
+	}
+	return NULL;
+}
+
+/* It is left alone for a while, not for ever; and what a waiter remembers of it wraps around. */
+UNIT(a_thread_that_keeps_taking_the_lock_gives_way)
+{
+	struct test_keeper keeper = {.lock = {.word = UINT32_MAX - 3, .since = UINT32_MAX}};
+	pthread_t threads[2];
+
+	for (int i = 0; i < 2; i++)
+		assert(pthread_create(&threads[i], NULL, test_keep, &keeper) == 0);
+	for (int i = 0; i < 20; i++) {
+		assert(lock_take(&keeper.lock));
+		lock_drop(&keeper.lock);
+	}
+	__atomic_store_n(&keeper.is_over, true, __ATOMIC_RELAXED);
+	for (int i = 0; i < 2; i++)
+		assert(pthread_join(threads[i], NULL) == 0);
+}
+
 /* A frozen process spins, and gives up on a holder that never comes back. */
 UNIT(a_frozen_waiter_makes_no_system_call)
 {

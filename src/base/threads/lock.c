@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The contended path of the lock. Polling after every pause makes two threads on one device eight
- * to ten times slower than one, because the cache line moves with every read; so the gaps between
- * reads double. Yielding does not help against a waiter of real-time priority, hence the sleeps.
+ * The contended path of the lock.
+ *
+ * What costs is not waiting but handing over: all that the holder has touched lately (ring, records,
+ * index, counters of a device) moves to the other core, a line at a time. So a thread that finds the
+ * lock in the hands of one that takes it again and again (the count of turns runs) leaves it alone
+ * until that one has had it often enough, and then keeps it for as long. How often depends neither on
+ * the number of threads that wait nor on the machine. A lock that is merely held at the moment, or
+ * that goes from thread to thread by itself, is looked at with gaps that double.
+ *
+ * Yielding does not help against a waiter of real-time priority, hence the sleeps.
  */
 
 #include "base/threads/lock.h"
@@ -17,14 +24,17 @@
 #include "base/clock.h"
 #include "base/process/freeze.h"
 
-#define LOCK_SPIN_FIRST 1u /* pauses before the first look; a pause is 40 to 140 cycles */
-/* Longest gap between two looks, reached only by threads that do nothing else than contend. Where two
- * cores share no cache it costs microseconds to hand a device's lines over, so whoever has them shall
- * get on for a while: with 64 an event of two threads costs nine times one of a single thread, with
- * 256 six, with 1024 four. */
+#define LOCK_SPIN_FIRST 8u /* pauses before the first look; a pause is 40 to 140 cycles */
 #define LOCK_SPIN_LAST 1024u
-#define LOCK_SPIN_ROUNDS 13 /* about 100 us of spinning: far longer than any event */
+#define LOCK_SPIN_ROUNDS 10 /* about 100 us of spinning: far longer than any event */
 #define LOCK_YIELDS 200
+
+/* Turns that a thread which does nothing else gets before another takes over: see above. */
+#define LOCK_TENURE 8192u
+#define LOCK_TENURE_GAP 512u /* pauses between two looks at such a lock: 13 to 30 us */
+#define LOCK_TENURE_ROUNDS 64
+/* Close together, because such a holder is outside the lock half of the time. */
+#define LOCK_LOOKS 8
 
 #define LOCK_NAP_FIRST_NS 1000000u
 /* With sleeps of 1 ms a thousand waiters keep two cores busy, and the holder off both. */
@@ -55,6 +65,53 @@ static uint32_t lock_see(const struct lock *lock)
 static bool lock_look(struct lock *lock)
 {
 	return !(lock_see(lock) & LOCK_HELD) && lock_try(lock);
+}
+
+static bool lock_look_closely(struct lock *lock)
+{
+	for (int i = 0; i < LOCK_LOOKS; i++) {
+		if (lock_look(lock))
+			return true;
+		lock_pause();
+	}
+	return false;
+}
+
+static void lock_pauses(uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		lock_pause();
+}
+
+static uint32_t lock_turns(uint32_t from, uint32_t to)
+{
+	const uint32_t count = ~(uint32_t)(LOCK_TURN - 1);
+
+	return ((to & count) - (from & count)) / LOCK_TURN;
+}
+
+/*
+ * Whether somebody keeps taking the lock: between two looks so close together it can hardly have
+ * gone to another core and back.
+ */
+static bool lock_is_kept(uint32_t from, uint32_t to)
+{
+	return lock_turns(from, to) > 1;
+}
+
+/* Whether whoever keeps the lock has not had it often enough yet. */
+static bool lock_is_early(const struct lock *lock, uint32_t word)
+{
+	return lock_turns(__atomic_load_n(&lock->since, __ATOMIC_RELAXED), word) < LOCK_TENURE;
+}
+
+/* Takes the lock from one that keeps it. */
+static bool lock_take_over(struct lock *lock)
+{
+	if (!lock_look_closely(lock))
+		return false;
+	__atomic_store_n(&lock->since, lock_see(lock), __ATOMIC_RELAXED);
+	return true;
 }
 
 /* Not nanosleep(): that is a place where a cancelled thread ends, with other locks in its hands. */
@@ -99,7 +156,7 @@ static bool lock_outwait(struct lock *lock)
 		uint64_t from = clock_ns_kernel(CLOCK_MONOTONIC);
 
 		lock_sleep(nap);
-		if (lock_look(lock))
+		if (lock_take_over(lock))
 			return true;
 		word = lock_see(lock);
 		if (word & LOCK_GIVEN_UP)
@@ -141,22 +198,50 @@ static bool lock_outspin(struct lock *lock)
 	return false;
 }
 
+/* Waits while somebody keeps the lock; true if it was taken in the end. */
+static bool lock_outlast(struct lock *lock)
+{
+	uint32_t before = lock_see(lock), now;
+
+	for (int i = 0; i < LOCK_TENURE_ROUNDS; i++) {
+		lock_pauses(LOCK_TENURE_GAP);
+		now = lock_see(lock);
+		if (!lock_is_kept(before, now))
+			return lock_look(lock);
+		if (!lock_is_early(lock, now) && lock_take_over(lock))
+			return true;
+		before = now;
+	}
+	return false;
+}
+
+/* Without a system call. */
+static bool lock_spin(struct lock *lock)
+{
+	uint32_t before = lock_see(lock), now;
+	uint32_t gap = LOCK_SPIN_FIRST;
+
+	for (int round = 0; round < LOCK_SPIN_ROUNDS; round++) {
+		lock_pauses(gap);
+		now = lock_see(lock);
+		if (lock_is_kept(before, now) ? lock_outlast(lock) : lock_look(lock))
+			return true;
+		before = lock_see(lock);
+		if (gap < LOCK_SPIN_LAST)
+			gap *= 2;
+	}
+	return false;
+}
+
 bool lock_take_slow(struct lock *lock)
 {
-	uint32_t gap = LOCK_SPIN_FIRST;
 	int saved_errno;
 	bool taken = false;
 
 	if (lock_see(lock) & LOCK_GIVEN_UP)
 		return false;
-	for (int round = 0; round < LOCK_SPIN_ROUNDS; round++) {
-		for (uint32_t i = 0; i < gap; i++)
-			lock_pause();
-		if (lock_look(lock))
-			return true;
-		if (gap < LOCK_SPIN_LAST)
-			gap *= 2;
-	}
+	if (lock_spin(lock))
+		return true;
 	if (freeze_is_on())
 		return lock_outspin(lock);
 	saved_errno = errno;

@@ -26,6 +26,7 @@ enum lock_bits {
 
 struct lock {
 	uint32_t word;
+	uint32_t since; /* a hint for waiters: the word when it was taken from one that kept it */
 };
 
 #define LOCK_NULL     \

@@ -163,9 +163,10 @@ void index_insert(struct index *index, uint64_t hash, uint32_t slot)
  * that becomes empty is freed. Otherwise every bucket that ever overflowed would keep its spill
  * bucket, and sooner or later every bucket has overflowed.
  */
-void index_tidy(struct index *index, struct index_spot spot)
+void index_tidy(struct index *index, struct index_bucket *home, struct index_bucket *bucket,
+		uint32_t at)
 {
-	struct index_bucket *before = spot.home;
+	struct index_bucket *before = home;
 	struct index_bucket *last = index_parts_at(&index->spill, before->overflow - 1);
 	uint32_t used;
 
@@ -174,12 +175,12 @@ void index_tidy(struct index *index, struct index_spot spot)
 		last = index_parts_at(&index->spill, last->overflow - 1);
 	}
 	used = ~index_matches(last, 0) & ((1u << INDEX_WIDTH) - 1);
-	if (last != spot.bucket && used) {
-		uint32_t at = (uint32_t)__builtin_ctz(used);
+	if (last != bucket && used) {
+		uint32_t from = (uint32_t)__builtin_ctz(used);
 
-		spot.bucket->tags[spot.at] = last->tags[at];
-		spot.bucket->slots[spot.at] = last->slots[at];
-		last->tags[at] = 0;
+		bucket->tags[at] = last->tags[from];
+		bucket->slots[at] = last->slots[from];
+		last->tags[from] = 0;
 		used &= used - 1;
 	}
 	if (!used) {
@@ -206,6 +207,28 @@ void index_remove(struct index *index, uint64_t hash, uint32_t slot)
 		if (!spot.bucket->overflow)
 			return;
 		spot.bucket = index_parts_at(&index->spill, spot.bucket->overflow - 1);
+	}
+}
+
+struct index_spot index_find_far(const struct index *index, const struct records *records,
+				 struct index_bucket *home, uint64_t hash, uint64_t address,
+				 uint32_t type)
+{
+	struct index_bucket *bucket = home;
+	uint8_t tag = index_tag(hash);
+
+	for (;;) {
+		for (uint32_t matches = index_matches(bucket, tag); matches;
+		     matches &= matches - 1) {
+			uint32_t at = (uint32_t)__builtin_ctz(matches);
+			uint32_t slot = bucket->slots[at];
+
+			if (index_is(records_at(records, slot), address, type))
+				return (struct index_spot){home, bucket, at, slot};
+		}
+		if (!bucket->overflow)
+			return (struct index_spot){home, bucket, 0, INDEX_NONE};
+		bucket = index_parts_at(&index->spill, bucket->overflow - 1);
 	}
 }
 

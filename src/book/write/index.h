@@ -89,10 +89,14 @@ void index_deinit(struct index *index);
 /* Memory for @entries in all, so that index_prepare() needs none. False: only for some. */
 bool index_reserve(struct index *index, uint64_t entries);
 
-/* The slow paths of index_prepare(), index_insert_at() and index_remove_at(). */
+/* The slow paths of index_find_at(), index_prepare(), index_insert_at() and index_remove_at(). */
+struct index_spot index_find_far(const struct index *index, const struct records *records,
+				 struct index_bucket *home, uint64_t hash, uint64_t address,
+				 uint32_t type);
 bool index_prepare_slow(struct index *index, const struct records *records);
 void index_put(struct index *index, struct index_bucket *bucket, uint8_t tag, uint32_t slot);
-void index_tidy(struct index *index, struct index_spot spot);
+void index_tidy(struct index *index, struct index_bucket *home, struct index_bucket *bucket,
+		uint32_t at);
 
 /* The entry must not exist yet; index_prepare() must have returned true. */
 void index_insert(struct index *index, uint64_t hash, uint32_t slot);
@@ -143,7 +147,11 @@ static inline uint32_t index_matches(const struct index_bucket *bucket, uint8_t 
 {
 #if defined(__SSE2__)
 	__m128i line = _mm_load_si128((const __m128i *)(const void *)bucket);
-	__m128i same = _mm_cmpeq_epi8(line, _mm_set1_epi8((char)tag));
+	/*
+	 * Not _mm_set1_epi8(): the compiler may store the byte and load four, which waits until all
+	 * stores before it have reached the cache.
+	 */
+	__m128i same = _mm_cmpeq_epi8(line, _mm_set1_epi32((int)(tag * 0x01010101u)));
 
 	return (uint32_t)_mm_movemask_epi8(same) & 0xfffu;
 #else
@@ -186,30 +194,28 @@ static inline struct index_bucket *index_settle(const struct index *index, struc
 	return index_bucket_of(index, place.hash);
 }
 
-/* The entry of the live record with that key; @home is the home bucket of the hash. */
+/*
+ * The entry of the live record with that key; @home is the home bucket of the hash. Nearly always the
+ * first entry with that tag is the one, or there is none and the bucket has not spilled; a loop here
+ * would cost callers their registers.
+ */
 static inline struct index_spot index_find_at(const struct index *index,
 					      const struct records *records,
 					      struct index_bucket *home, uint64_t hash,
 					      uint64_t address, uint32_t type)
 {
-	struct index_bucket *bucket = home;
-	uint8_t tag = index_tag(hash);
+	uint32_t matches = index_matches(home, index_tag(hash));
 
-	for (;;) {
-		uint32_t matches = index_matches(bucket, tag);
+	if (matches) {
+		uint32_t at = (uint32_t)__builtin_ctz(matches);
+		uint32_t slot = home->slots[at];
 
-		while (matches) {
-			uint32_t at = (uint32_t)__builtin_ctz(matches);
-			uint32_t slot = bucket->slots[at];
-
-			if (likely(index_is(records_at(records, slot), address, type)))
-				return (struct index_spot){home, bucket, at, slot};
-			matches &= matches - 1;
-		}
-		if (likely(!bucket->overflow))
-			return (struct index_spot){home, bucket, 0, INDEX_NONE};
-		bucket = index_parts_at(&index->spill, bucket->overflow - 1);
+		if (likely(index_is(records_at(records, slot), address, type)))
+			return (struct index_spot){home, home, at, slot};
+	} else if (likely(!home->overflow)) {
+		return (struct index_spot){home, home, 0, INDEX_NONE};
 	}
+	return index_find_far(index, records, home, hash, address, type);
 }
 
 /* The slot of the live record with that key, or INDEX_NONE. */
@@ -253,5 +259,5 @@ static inline void index_remove_at(struct index *index, struct index_spot spot)
 	spot.bucket->tags[spot.at] = 0;
 	index->entries--;
 	if (unlikely(spot.home->overflow))
-		index_tidy(index, spot);
+		index_tidy(index, spot.home, spot.bucket, spot.at);
 }

@@ -67,24 +67,36 @@ static __attribute__((noinline)) void shard_checkpoint(struct shard *shard)
 	__atomic_store_n(&checkpoint->number, number, __ATOMIC_RELEASE);
 }
 
-/* Writes the block that is not current; it becomes current with its number. */
-static inline void shard_store_hot(struct shard *shard, uint32_t type, struct book_hot hot)
+/* Two counters at once: how many stores an event makes is what bounds it while all is in a cache. */
+typedef uint64_t shard_pair __attribute__((vector_size(16), may_alias));
+
+_Static_assert(offsetof(struct book_hot, peak) == 16 && offsetof(struct book_hot, allocs) == 32 &&
+		       offsetof(struct book_hot, last) == 48,
+	       "pairs");
+
+/*
+ * Keeps the counters of a type, and writes those of its two blocks that is not current; it becomes
+ * current with its number.
+ */
+static inline void shard_store_hot(struct shard *shard, uint32_t type, const struct book_hot *hot)
 {
+	const shard_pair live = {hot->bytes, hot->buffers}, peak = {hot->peak, hot->peak_time},
+			 calls = {hot->allocs, hot->frees}, last = {hot->last, hot->number};
 	uint8_t side = shard->hot_side[type] ^= 1;
 	struct book_hot *block = &shard->page->hot[type][side];
+	shard_pair *mirror = (shard_pair *)(void *)&shard->hot[type];
+	shard_pair *shown = (shard_pair *)(void *)block;
 
-	block->bytes = hot.bytes;
-	block->buffers = hot.buffers;
-	block->peak = hot.peak;
-	block->peak_time = hot.peak_time;
-	block->allocs = hot.allocs;
-	block->frees = hot.frees;
-	block->last = hot.last;
+	mirror[0] = shown[0] = live;
+	mirror[1] = shown[1] = peak;
+	mirror[2] = shown[2] = calls;
+	mirror[3] = last;
+	block->last = hot->last;
 	/*
 	 * Pairs with the first barrier in block_read(), and with the second read in
 	 * idle_counters_read().
 	 */
-	__atomic_store_n(&block->number, hot.number, __ATOMIC_RELEASE);
+	__atomic_store_n(&block->number, hot->number, __ATOMIC_RELEASE);
 }
 
 static inline void shard_store_cold(struct shard *shard, uint32_t type)
@@ -119,8 +131,7 @@ static inline void shard_count(struct shard *shard, uint32_t op, uint64_t time,
 	}
 	event_count_hot(op, time, record, &hot);
 	hot.number = shard->head;
-	shard->hot[type] = hot;
-	shard_store_hot(shard, type, hot);
+	shard_store_hot(shard, type, &hot);
 }
 
 static inline void shard_maybe_checkpoint(struct shard *shard, uint64_t before)
@@ -231,6 +242,7 @@ static __attribute__((noinline)) int shard_resize(struct shard *shard, uint32_t 
 	struct book_record fresh = shard_as_record(buffer, time);
 	struct book_record old = *record;
 	uint32_t type = book_meta_type(old.meta);
+	struct book_hot hot = shard->hot[type];
 	uint64_t before = shard->head;
 
 	if (!room_ring(shard, 2))
@@ -246,10 +258,10 @@ static __attribute__((noinline)) int shard_resize(struct shard *shard, uint32_t 
 	*record = fresh;
 	event_count_cold(BOOK_OP_FREE | BOOK_OP_RESIZE, &shard->cold[type]);
 	shard_store_cold(shard, type);
-	event_count_hot(BOOK_OP_FREE | BOOK_OP_RESIZE, time, &old, &shard->hot[type]);
-	event_count_hot(BOOK_OP_ALLOC, time, &fresh, &shard->hot[type]);
-	shard->hot[type].number = shard->head;
-	shard_store_hot(shard, type, shard->hot[type]);
+	event_count_hot(BOOK_OP_FREE | BOOK_OP_RESIZE, time, &old, &hot);
+	event_count_hot(BOOK_OP_ALLOC, time, &fresh, &hot);
+	hot.number = shard->head;
+	shard_store_hot(shard, type, &hot);
 	shard_maybe_checkpoint(shard, before);
 	return SHARD_SIZE_CHANGE;
 }

@@ -44,19 +44,19 @@ struct shard {
 	/* The lines that every event touches; few of them, because a mesh touches 32 shards. */
 	struct lock lock;
 	uint32_t free_slot; /* 1 + first free slot, linked through the dead records' stack */
-	uint64_t head;      /* as published; readers get a copy, which is never read back */
+	uint32_t ring_mask;
+	uint64_t head; /* as published; readers get a copy, which is never read back */
 	struct book_shard *page;
 	struct book_event *ring;
 	struct records records;
 	uint64_t ring_room; /* events from this number on have no memory yet */
-	uint32_t ring_mask;
-	uint32_t device;
 
 	struct index index __attribute__((aligned(CACHE_LINE)));
 	uint32_t slots;
 	uint32_t slot_room;     /* slots whose memory is reserved */
 	uint32_t segment_bytes; /* reserved of the newest record segment */
 	uint32_t inexact_low;   /* a bit for each type that lost allocations */
+	uint32_t device;
 	struct writer *writer;
 	struct owners *owners; /* NULL until a buffer names an owner */
 	uint8_t cold_side[8];

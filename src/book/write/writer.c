@@ -16,6 +16,9 @@
 #include "book/write/owners.h"
 #include "book/write/room.h"
 
+/* See hot.c. Functions for rare events are marked as not to be merged. */
+#define WRITER_MERGED __attribute__((flatten))
+
 void writer_reject(uint64_t *counter)
 {
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
@@ -142,8 +145,8 @@ static inline void writer_alloc_at(struct shard *shard, struct index_place place
 	writer_settle(shard, outcome, time, buffer, &past, false);
 }
 
-void writer_alloc(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
-		  uint64_t owner)
+WRITER_MERGED void writer_alloc(struct writer *writer, uint32_t device,
+				const struct shard_buffer *buffer, uint64_t owner)
 {
 	struct shard *shard = writer_shard(writer, device);
 	struct index_place place;
@@ -188,7 +191,8 @@ static inline void writer_free_at(struct writer *writer, struct shard *shard,
 	writer_settle(shard, outcome, time, who, &past, true);
 }
 
-void writer_free_buffer(struct writer *writer, uint32_t device, const struct shard_buffer *who)
+WRITER_MERGED void writer_free_buffer(struct writer *writer, uint32_t device,
+				      const struct shard_buffer *who)
 {
 	struct shard *shard = writer_shard(writer, device);
 	struct index_place place;
@@ -217,8 +221,8 @@ static inline void writer_mesh_prefetch(struct writer *writer, const uint32_t *d
 		(void)index_look(&ahead->index, hash); /* prefetches the line */
 }
 
-void writer_alloc_mesh(struct writer *writer, const uint32_t *devices, size_t n,
-		       const struct shard_buffer *buffer)
+WRITER_MERGED void writer_alloc_mesh(struct writer *writer, const uint32_t *devices, size_t n,
+				     const struct shard_buffer *buffer)
 {
 	uint64_t hash = index_hash(buffer->address);
 	uint64_t time = writer_now(writer);
@@ -240,8 +244,8 @@ void writer_alloc_mesh(struct writer *writer, const uint32_t *devices, size_t n,
 	}
 }
 
-void writer_free_mesh(struct writer *writer, const uint32_t *devices, size_t n,
-		      const struct shard_buffer *who)
+WRITER_MERGED void writer_free_mesh(struct writer *writer, const uint32_t *devices, size_t n,
+				    const struct shard_buffer *who)
 {
 	uint64_t hash = index_hash(who->address);
 	uint64_t time = writer_now(writer);

@@ -27,6 +27,11 @@
 #define BENCH_CHILDREN_FIRST 100u /* fresh processes for the first event */
 #define BENCH_CHILDREN_FIRST_QUICK 30u
 #define BENCH_CHILDREN_DEVICES 16u
+#define BENCH_CHILDREN_MESH_MAX 64u
+#define BENCH_CHILDREN_MESH_LIVE 1000u
+#define BENCH_CHILDREN_MESH_PAIRS 2048u
+#define BENCH_CHILDREN_MESH_BATCHES 8u
+#define BENCH_CHILDREN_HELD 100u
 
 static struct bench_row *bench_children_row;
 
@@ -189,6 +194,52 @@ static int bench_children_buffers(const char *text)
 	return 0;
 }
 
+/* Events on so many devices in turn, for "./dev bench --curve": ns for each of them. */
+static int bench_children_mesh(const char *text)
+{
+	uint32_t devices[BENCH_CHILDREN_MESH_MAX];
+	struct bench_load load;
+	uint64_t count, from;
+
+	if (!text || text_parse_u64(text, &count) < 0 || count == 0 || count > ARRAY_SIZE(devices))
+		return 2;
+	for (uint32_t i = 0; i < count; i++)
+		devices[i] = i;
+	if (bench_load_init(&load, devices, (uint32_t)count, 0, BENCH_CHILDREN_MESH_LIVE,
+			    BENCH_CHILDREN_MESH_PAIRS) < 0)
+		return 1;
+	for (uint32_t batch = 0; batch < BENCH_CHILDREN_MESH_BATCHES; batch++) {
+		bench_load_draw(&load, load.pairs, 1);
+		from = bench_measure_busy_ns();
+		for (size_t i = 0; i < load.pairs; i++) {
+			uint32_t freed = load.script[i].freed, number = load.script[i].allocated;
+
+			ttmem_free_mesh(devices, count, bench_load_type(freed),
+					bench_load_address(freed));
+			ttmem_alloc_mesh(devices, count, bench_load_type(number),
+					 bench_load_address(number), bench_load_size(number), NULL);
+		}
+		printf("%.3f\n",
+		       (double)(bench_measure_busy_ns() - from) / (double)(2 * count * load.pairs));
+	}
+	bench_load_deinit(&load);
+	return 0;
+}
+
+/* A tracked process with a few buffers that stays until its standard input ends. */
+static int bench_children_hold(void)
+{
+	char byte;
+
+	for (uint32_t i = 0; i < BENCH_CHILDREN_HELD; i++)
+		ttmem_alloc(0, bench_load_type(i), bench_load_address(i), bench_load_size(i), NULL);
+	printf("%u\n", BENCH_CHILDREN_HELD);
+	(void)fflush(stdout); /* nobody to tell if it fails */
+	while (read(STDIN_FILENO, &byte, 1) > 0)
+		;
+	return 0;
+}
+
 int bench_children_run(int argc, char **argv)
 {
 	const char *what = argc > 0 ? argv[0] : "";
@@ -202,5 +253,9 @@ int bench_children_run(int argc, char **argv)
 		return bench_stack_run(what + strlen(BENCH_STACK_WHAT), argument);
 	if (strcmp(what, "buffers") == 0)
 		return bench_children_buffers(argument);
+	if (strcmp(what, "mesh") == 0)
+		return bench_children_mesh(argument);
+	if (strcmp(what, "hold") == 0)
+		return bench_children_hold();
 	return 2;
 }

@@ -19,6 +19,7 @@ const struct bench_goal bench_goals[] = {
 	{"event / getppid", BENCH_GOALS_RATIO, "event", BENCH_GOALS_1K, "getppid", 0, 0.5, 0.4},
 	{"event / getppid", BENCH_GOALS_RATIO, "event", BENCH_GOALS_100K, "getppid", 0, 1.0, 0.8},
 	{"event / getppid", BENCH_GOALS_RATIO, "event", BENCH_GOALS_1M, "getppid", 0, 2.5, 1.9},
+	{"event / floor", BENCH_GOALS_RATIO, "event", BENCH_GOALS_1K, "floor", 0, 3.0, 2.4},
 	{"socket_baseline / event", BENCH_GOALS_TIMES, "event", BENCH_GOALS_1K, "socket_baseline",
 	 BENCH_GOALS_1K, 15, 25},
 	{"event, p99 / p50", BENCH_GOALS_TAIL, "event", BENCH_GOALS_1K, NULL, 0, 5, 3},
@@ -28,8 +29,22 @@ const struct bench_goal bench_goals[] = {
 	 "event", BENCH_GOALS_1K, 1.3, 1.1},
 	{"one device / event", BENCH_GOALS_RATIO, "event_2threads_one_device", BENCH_GOALS_1K,
 	 "event", BENCH_GOALS_1K, 5, 3},
+	{"threads_2_total", BENCH_GOALS_LEAST, "threads_2_total", 0, NULL, 0, 0.6, 0.6},
+	{"threads_4_total", BENCH_GOALS_LEAST, "threads_4_total", 0, NULL, 0, 0.6, 0.6},
+	{"threads_8_total", BENCH_GOALS_LEAST, "threads_8_total", 0, NULL, 0, 0.6, 0.6},
+	{"threads_16_total", BENCH_GOALS_LEAST, "threads_16_total", 0, NULL, 0, 0.6, 0.6},
 	{"(event_named - event) / getppid", BENCH_GOALS_SHARE, "event_named", BENCH_GOALS_1K,
 	 "event", BENCH_GOALS_1K, 0.2, 0.2},
+	{"event_default / getppid", BENCH_GOALS_RATIO, "event_default", BENCH_GOALS_1K, "getppid",
+	 0, 1.0, 0.8},
+	{"event_default / getppid", BENCH_GOALS_RATIO, "event_default", BENCH_GOALS_100K, "getppid",
+	 0, 1.7, 1.7},
+	{"event_default / getppid", BENCH_GOALS_RATIO, "event_default", BENCH_GOALS_1M, "getppid",
+	 0, 2.6, 2.6},
+	{"(event_stack - event) / floor", BENCH_GOALS_FLOORS, "event_stack", BENCH_GOALS_1K,
+	 "event", BENCH_GOALS_1K, 3.5, 2.5},
+	{"(event_stack_unwind - event) / floor", BENCH_GOALS_FLOORS, "event_stack_unwind",
+	 BENCH_GOALS_1K, "event", BENCH_GOALS_1K, 8, 6},
 	{"event_stack / getppid", BENCH_GOALS_RATIO, "event_stack", BENCH_GOALS_1K, "getppid", 0,
 	 0.7, 0.5},
 	/*
@@ -54,8 +69,14 @@ const struct bench_goal bench_goals[] = {
 	 "getppid", 0, 4, 4},
 	{"mesh32_per_device / getppid", BENCH_GOALS_RATIO, "mesh32_per_device", BENCH_GOALS_1K,
 	 "getppid", 0, 0.4, 0.25},
+	{"mesh32_per_device / floor", BENCH_GOALS_RATIO, "mesh32_per_device", BENCH_GOALS_1K,
+	 "floor", 0, 3.0, 2.5},
+	{"snapshot / snapshot_pread", BENCH_GOALS_RATIO, "snapshot", 10000, "snapshot_pread", 10000,
+	 1.3, 1.2},
+	{"snapshot / snapshot_pread", BENCH_GOALS_RATIO, "snapshot", 16000000, "snapshot_pread",
+	 16000000, 1.3, 1.2},
 	{"snapshot / snapshot_pread", BENCH_GOALS_RATIO, "snapshot", BENCH_GOALS_1M,
-	 "snapshot_pread", BENCH_GOALS_1M, 1.5, 1.2},
+	 "snapshot_pread", BENCH_GOALS_1M, 1.3, 1.2},
 	{"first_event, us", BENCH_GOALS_US, "first_event", 0, NULL, 0, 300, 300},
 	{"bytes_per_buffer", BENCH_GOALS_FIGURE, "bytes_per_buffer", BENCH_GOALS_1K, NULL, 0, 64,
 	 64},
@@ -71,7 +92,8 @@ const size_t bench_goals_count = ARRAY_SIZE(bench_goals);
 
 bool bench_goals_is_wanted(struct bench *bench, const struct bench_goal *goal)
 {
-	return goal->kind == BENCH_GOALS_FIGURE || bench_row_find(bench, goal->row, goal->live);
+	return goal->kind == BENCH_GOALS_FIGURE || goal->kind == BENCH_GOALS_LEAST ||
+	       bench_row_find(bench, goal->row, goal->live);
 }
 
 double bench_goals_value(struct bench *bench, const struct bench_goal *goal)
@@ -91,24 +113,32 @@ double bench_goals_value(struct bench *bench, const struct bench_goal *goal)
 		return row - other;
 	case BENCH_GOALS_SHARE:
 		return (row - other) / bench_report_p50(bench, "getppid", 0);
+	case BENCH_GOALS_FLOORS:
+		return (row - other) / bench_report_p50(bench, "floor", 0);
 	case BENCH_GOALS_US:
 		return row / 1000;
 	case BENCH_GOALS_FIGURE:
+	case BENCH_GOALS_LEAST:
 		figure = bench_figure_find(bench, goal->row, goal->live);
 		return figure ? figure->value : NAN;
 	}
 	return NAN;
 }
 
+bool bench_goals_is_minimum(const struct bench_goal *goal)
+{
+	return goal->kind == BENCH_GOALS_TIMES || goal->kind == BENCH_GOALS_LEAST;
+}
+
 enum bench_goals_verdict bench_goals_judge(const struct bench_goal *goal, double value)
 {
-	bool is_floor = goal->kind == BENCH_GOALS_TIMES;
+	bool is_minimum = bench_goals_is_minimum(goal);
 
 	if (isnan(value))
 		return BENCH_GOALS_UNKNOWN;
-	if (is_floor ? value >= goal->aim : value <= goal->aim)
+	if (is_minimum ? value >= goal->aim : value <= goal->aim)
 		return BENCH_GOALS_AIM;
-	if (is_floor ? value >= goal->must : value <= goal->must)
+	if (is_minimum ? value >= goal->must : value <= goal->must)
 		return BENCH_GOALS_MUST;
 	return BENCH_GOALS_MISSED;
 }

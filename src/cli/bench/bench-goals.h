@@ -18,8 +18,10 @@ enum bench_goals_kind {
 	BENCH_GOALS_TAIL,   /* p99 / p50 of the row */
 	BENCH_GOALS_EXTRA,  /* p50 of the row - p50 of the other, in ns */
 	BENCH_GOALS_SHARE,  /* the same, / getppid */
+	BENCH_GOALS_FLOORS, /* the same, / floor */
 	BENCH_GOALS_US,     /* p50 of the row, in us */
 	BENCH_GOALS_FIGURE, /* a figure, as is */
+	BENCH_GOALS_LEAST,  /* the same: higher is better */
 };
 
 struct bench_goal {
@@ -46,6 +48,9 @@ extern const size_t bench_goals_count;
 
 /* Whether its row or figure was to be measured. */
 bool bench_goals_is_wanted(struct bench *bench, const struct bench_goal *goal);
+
+/* Whether higher is better. */
+bool bench_goals_is_minimum(const struct bench_goal *goal);
 
 double bench_goals_value(struct bench *bench, const struct bench_goal *goal);
 enum bench_goals_verdict bench_goals_judge(const struct bench_goal *goal, double value);

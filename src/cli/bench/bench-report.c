@@ -12,6 +12,7 @@
 #include "base/emit.h"
 #include "base/table.h"
 #include "cli/bench/bench-goals.h"
+#include "cli/bench/bench-machine.h"
 #include "cli/bench/bench-measure.h"
 
 double bench_report_p50(struct bench *bench, const char *name, uint64_t live)
@@ -28,9 +29,10 @@ double bench_report_p99(struct bench *bench, const char *name, uint64_t live)
 	return row ? bench_measure_quantile(&row->samples, 0.99) : NAN;
 }
 
-/* The denominators of both ratios. */
+/* The denominators of the ratios. */
 struct bench_report_measures {
 	double getppid;
+	double floor;
 	double socket;
 };
 
@@ -38,6 +40,7 @@ static struct bench_report_measures bench_report_measures(struct bench *bench)
 {
 	return (struct bench_report_measures){
 		.getppid = bench_report_p50(bench, "getppid", 0),
+		.floor = bench_report_p50(bench, "floor", 0),
 		.socket = bench_report_p50(bench, "socket_baseline", 1000),
 	};
 }
@@ -78,6 +81,7 @@ static void bench_report_rows(struct bench *bench, FILE *out)
 		{.title = "p50", .width = 9, .right = true},
 		{.title = "p99", .width = 9, .right = true},
 		{.title = "x getppid", .width = 9, .right = true},
+		{.title = "x floor", .width = 7, .right = true},
 		{.title = "x socket", .width = 9, .right = true},
 		{.title = "within", .width = 6},
 	};
@@ -94,6 +98,7 @@ static void bench_report_rows(struct bench *bench, FILE *out)
 		bench_report_cell_ns(&table, p50);
 		bench_report_cell_ns(&table, bench_measure_quantile(&row->samples, 0.99));
 		bench_report_cell(&table, p50 / measures.getppid);
+		bench_report_cell(&table, p50 / measures.floor);
 		bench_report_cell(&table, p50 / measures.socket);
 		table_text(&table, bench_goals_word(bench_goals_row(bench, row->name, row->live)));
 	}
@@ -102,7 +107,7 @@ static void bench_report_rows(struct bench *bench, FILE *out)
 static void bench_report_goals(struct bench *bench, FILE *out)
 {
 	static const struct table_column columns[] = {
-		{.title = "goal", .width = 33},
+		{.title = "goal", .width = 36},
 		{.title = "live", .width = 7, .right = true},
 		{.title = "measured", .width = 9, .right = true},
 		{.title = "must", .width = 6, .right = true},
@@ -114,7 +119,7 @@ static void bench_report_goals(struct bench *bench, FILE *out)
 	table_begin(&table, out, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < bench_goals_count; i++) {
 		const struct bench_goal *goal = &bench_goals[i];
-		const char *sign = goal->kind == BENCH_GOALS_TIMES ? ">=" : "<=";
+		const char *sign = bench_goals_is_minimum(goal) ? ">=" : "<=";
 		double value = bench_goals_value(bench, goal);
 
 		if (!bench_goals_is_wanted(bench, goal))
@@ -130,6 +135,11 @@ static void bench_report_goals(struct bench *bench, FILE *out)
 
 void bench_report_text(struct bench *bench, FILE *out)
 {
+	struct bench_machine machine;
+
+	bench_machine_look(&machine);
+	bench_machine_text(&machine, out);
+	fputc('\n', out);
 	bench_report_rows(bench, out);
 	fputc('\n', out);
 	bench_report_goals(bench, out);
@@ -154,6 +164,7 @@ static void bench_report_json_rows(struct bench *bench, struct emit *json)
 		emit_double(json, "ns_p50", p50);
 		emit_double(json, "ns_p99", bench_measure_quantile(&row->samples, 0.99));
 		emit_double(json, "x_getppid", p50 / measures.getppid);
+		emit_double(json, "x_floor", p50 / measures.floor);
 		emit_double(json, "x_socket", p50 / measures.socket);
 		emit_close_object(json);
 	}
@@ -201,10 +212,13 @@ static void bench_report_json_goals(struct bench *bench, struct emit *json)
 void bench_report_json(struct bench *bench, FILE *out)
 {
 	struct emit json = EMIT_INIT(out);
+	struct bench_machine machine;
 
+	bench_machine_look(&machine);
 	emit_open_object(&json, NULL);
 	emit_string(&json, "schema", "ttmem.bench/1");
 	emit_u64(&json, "time_ns", clock_ns(CLOCK_REALTIME));
+	bench_machine_json(&machine, &json);
 	emit_open_array(&json, "notes");
 	for (size_t i = 0; i < bench->note_count; i++)
 		emit_string(&json, NULL, bench->notes[i]);

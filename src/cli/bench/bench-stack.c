@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Events with stacks, by frame pointers and by unwind tables, in processes of their own, because
- * whether and how stacks are taken is chosen once per process. The calls are made below more frames
+ * Events with stacks, as chosen by default, by frame pointers and by unwind tables, in processes of
+ * their own, because whether and how stacks are taken is chosen once per process. The calls are made below more frames
  * than are kept, so every event walks the full depth.
  *
  * Allocating a million buffers takes longer than measuring with them, so a process with many live
@@ -38,6 +38,7 @@ struct bench_stack_kind {
 };
 
 static const struct bench_stack_kind bench_stack_kinds[] = {
+	{"event_default", BENCH_STACK_WHAT "auto"},
 	{"event_stack", BENCH_STACK_WHAT "fp"},
 	{"event_stack_unwind", BENCH_STACK_WHAT "unwind"},
 };

@@ -22,8 +22,8 @@
  * events, because it reads what they wrote.
  */
 static const struct bench_part *const bench_parts[] = {
-	&bench_socket,   &bench_calls, &bench_events,   &bench_threads,
-	&bench_snapshot, &bench_stack, &bench_children, &bench_python,
+	&bench_socket, &bench_calls,    &bench_floor, &bench_events,   &bench_threads,
+	&bench_crowd,  &bench_snapshot, &bench_stack, &bench_children, &bench_python,
 };
 
 struct bench_row *bench_row_add(struct bench *bench, const char *name, uint64_t live)
@@ -146,6 +146,7 @@ static int bench_main(int argc, char **argv)
 	const struct options_item items[] = {
 		{.name = "json", .help = "a document for programs", .target = &is_json},
 		{.name = "quick", .help = "fewer and smaller batches", .target = &bench.is_quick},
+		{.name = "large", .help = "16 million buffers too", .target = &bench.is_large},
 		{.name = "python", .help = "calls from Python too", .target = &bench.has_python},
 	};
 	const struct options options = {

@@ -18,8 +18,8 @@
 
 #define BENCH_ROUNDS 31u
 #define BENCH_ROUNDS_QUICK 15u
-#define BENCH_ROWS_MAX 24u
-#define BENCH_FIGURES_MAX 16u
+#define BENCH_ROWS_MAX 48u
+#define BENCH_FIGURES_MAX 32u
 #define BENCH_NOTES_MAX 16u
 #define BENCH_SAMPLE_EVERY 64u
 
@@ -31,6 +31,9 @@
 #define BENCH_DEVICE_NAMED 3u
 #define BENCH_DEVICE_PAIR 4u /* and the one after it */
 #define BENCH_DEVICE_SHARED 6u
+#define BENCH_DEVICE_CROWD 7u
+#define BENCH_DEVICE_SMALL 8u
+#define BENCH_DEVICE_LARGE 9u
 #define BENCH_DEVICE_MESH 32u
 
 /* Numbers in the order they were measured. */
@@ -57,6 +60,7 @@ struct bench_figure {
 
 struct bench {
 	bool is_quick;
+	bool is_large;   /* also measure what needs gigabytes */
 	bool has_python; /* also measure calls from Python */
 	unsigned int rounds;
 	double ticks_per_ns; /* of bench_measure_ticks() */
@@ -78,11 +82,13 @@ struct bench_part {
 };
 
 extern const struct bench_part bench_calls;    /* empty_call, off, getppid */
+extern const struct bench_part bench_floor;    /* floor */
 extern const struct bench_part bench_events;   /* event, event_named */
 extern const struct bench_part bench_threads;  /* event_2threads_..., mesh32_per_device */
+extern const struct bench_part bench_crowd;    /* threads_..._total, threads_..._tenure */
 extern const struct bench_part bench_socket;   /* socket_baseline */
 extern const struct bench_part bench_snapshot; /* snapshot, snapshot_pread */
-extern const struct bench_part bench_stack;    /* event_stack, event_stack_unwind */
+extern const struct bench_part bench_stack;    /* event_default, event_stack, event_stack_unwind */
 extern const struct bench_part bench_children; /* first_event, memory */
 extern const struct bench_part bench_python;   /* python_event..., if requested */
 
