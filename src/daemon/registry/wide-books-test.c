@@ -175,7 +175,7 @@ UNIT(what_changes_is_read_in_turn_and_the_others_are_exact)
 		assert(snapshot->devices_looks >= WIDE_BOOKS_LOOKS_MAX &&
 		       snapshot->devices_looks < WIDE_BOOKS_LOOKS_MAX + BOOK_DEVICES + 3);
 		assert(snapshot->devices_old > 0 && !snapshot->exact);
-		assert(has_note(snapshot, "change faster than they are read"));
+		assert(has_note(snapshot, "had no turn"));
 		assert(used(snapshot, ALICE) == (round + 2) * 100);
 		alice = &snapshot->processes[WIDE];
 		assert(alice->user_id == ALICE && alice->exact);
@@ -186,7 +186,7 @@ UNIT(what_changes_is_read_in_turn_and_the_others_are_exact)
 	for (uint32_t i = 0; i < WIDE; i++)
 		take(world);
 	assert(world->latest->devices_old == 0 && world->latest->exact);
-	assert(!has_note(world->latest, "change faster"));
+	assert(!has_note(world->latest, "had no turn"));
 	assert(used(world->latest, MALLORY) == WIDE * (2 * WIDE + 1) * 100);
 	end(world);
 }

@@ -104,11 +104,12 @@ static void wide_books_end_user(const struct wide_user *user, struct snapshot *s
 {
 	snapshot->devices_looks += user->looks;
 	if (user->old)
-		snapshot_note(snapshot,
-			      "user %s: %zu devices that are summed up change faster than they are "
-			      "read; what they hold is up to %" PRIu64 " s old",
-			      user->name, user->old,
-			      (clock_ns(CLOCK_MONOTONIC) - user->oldest_ns) / NS_PER_S + 1);
+		snapshot_note(
+			snapshot,
+			"user %s: %zu devices that are summed up had no turn to be looked at; "
+			"what they hold is up to %" PRIu64 " s old",
+			user->name, user->old,
+			(clock_ns(CLOCK_MONOTONIC) - user->oldest_ns) / NS_PER_S + 1);
 }
 
 int wide_books_prepare(const struct book_list *book_list, const struct snapshot *latest,

@@ -147,7 +147,7 @@ def test_devices_that_change_all_the_time_are_read_in_turn(daemon):
         mine = next(p for p in document["processes"] if p["pid"] == victim.pid)
         assert mine["exact"] and mine["devices"][0]["memory"]["DRAM"]["used"] == 77 + 100 * (i + 1)
         assert gauge(daemon, "devices_looks") < LOOKS + DEVICES + 2 * DEVICES // 64 + 2
-    old = wait_for(lambda: [note for note in smi(daemon)["notes"] if "change faster than they are read" in note],
+    old = wait_for(lambda: [note for note in smi(daemon)["notes"] if "had no turn" in note],
                    "a note")
     assert len(old) == 1 and f"user {MALLORY}: " in old[0]
 
@@ -155,7 +155,7 @@ def test_devices_that_change_all_the_time_are_read_in_turn(daemon):
         process.send_signal(signal.SIGSTOP)
     wait_for(lambda: gauge(daemon, "devices_old") == 0, "their turns")
     document = smi(daemon)
-    assert not [note for note in document["notes"] if "change faster" in note]
+    assert not [note for note in document["notes"] if "had no turn" in note]
     assert document["totals"]["bytes"] == daemon.json("smi")["totals"]["bytes"] > 77
     end(processes)
 
