@@ -24,6 +24,8 @@ static struct testing_op walk_random(struct testing_rng *rng)
 
 	op.buffer.name = testing_below(rng, TESTING_TEXTS);
 	op.buffer.flags = testing_below(rng, 8);
+	op.buffer.shape = testing_below(rng, TESTING_SHAPES);
+	op.buffer.space = testing_below(rng, 3);
 	op.owner = testing_below(rng, 3);
 	if ((kind == TESTING_FREE || kind == TESTING_RESET_PEAK) && testing_below(rng, 4) == 0)
 		op.buffer.type = INDEX_ANY;
@@ -40,6 +42,7 @@ UNIT_LONG(random_operations_are_exact_after_every_instruction, 600)
 	for (uint32_t round = 0; round < rounds; round++) {
 		struct testing_walk *walk = testing_walk_new(TESTING_SIZE, BOOK_RING_MIN);
 
+		walk->has_shapes = true;
 		for (uint32_t i = 0; i < 800; i++) {
 			struct testing_op op = walk_random(&rng);
 

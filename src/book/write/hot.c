@@ -6,5 +6,6 @@
  * the number of stores is what bounds an event. It makes an event a tenth faster.
  */
 
-#include "book/write/shard.c"  /* NOLINT(bugprone-suspicious-include) */
-#include "book/write/writer.c" /* NOLINT(bugprone-suspicious-include) */
+#include "book/write/shard-free.c" /* NOLINT(bugprone-suspicious-include) */
+#include "book/write/shard.c"      /* NOLINT(bugprone-suspicious-include) */
+#include "book/write/writer.c"     /* NOLINT(bugprone-suspicious-include) */

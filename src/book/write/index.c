@@ -119,11 +119,13 @@ static void index_split(struct index *index, const struct records *records)
 		uint32_t link = chain.overflow;
 
 		for (uint32_t i = 0; i < INDEX_WIDTH; i++) {
+			const struct book_record *record;
 			uint64_t hash;
 
 			if (!chain.tags[i])
 				continue;
-			hash = index_hash(records_at(records, chain.slots[i])->address);
+			record = records_at(records, chain.slots[i]);
+			hash = index_hash(record->address, book_space(record->thread_space));
 			index_put(index, index_bucket_of(index, hash), chain.tags[i],
 				  chain.slots[i]);
 		}
@@ -211,8 +213,7 @@ void index_remove(struct index *index, uint64_t hash, uint32_t slot)
 }
 
 struct index_spot index_find_far(const struct index *index, const struct records *records,
-				 struct index_bucket *home, uint64_t hash, uint64_t address,
-				 uint32_t type)
+				 struct index_bucket *home, uint64_t hash, struct index_key key)
 {
 	struct index_bucket *bucket = home;
 	uint8_t tag = index_tag(hash);
@@ -223,7 +224,7 @@ struct index_spot index_find_far(const struct index *index, const struct records
 			uint32_t at = (uint32_t)__builtin_ctz(matches);
 			uint32_t slot = bucket->slots[at];
 
-			if (index_is(records_at(records, slot), address, type))
+			if (index_is(records_at(records, slot), key))
 				return (struct index_spot){home, bucket, at, slot};
 		}
 		if (!bucket->overflow)
@@ -232,9 +233,10 @@ struct index_spot index_find_far(const struct index *index, const struct records
 	}
 }
 
-uint32_t index_find_all(const struct index *index, const struct records *records, uint64_t hash,
-			uint64_t address, uint32_t ret_slots[BOOK_TYPES])
+uint32_t index_find_all(const struct index *index, const struct records *records, uint64_t address,
+			uint32_t space, uint32_t ret_slots[BOOK_TYPES])
 {
+	uint64_t hash = index_hash(address, space);
 	const struct index_bucket *bucket = index_bucket_of(index, hash);
 	uint8_t tag = index_tag(hash);
 	uint32_t found = 0;
@@ -243,8 +245,10 @@ uint32_t index_find_all(const struct index *index, const struct records *records
 		for (uint32_t matches = index_matches(bucket, tag); matches;
 		     matches &= matches - 1) {
 			uint32_t slot = bucket->slots[__builtin_ctz(matches)];
+			const struct book_record *record = records_at(records, slot);
 
-			if (records_at(records, slot)->address == address && found < BOOK_TYPES)
+			if (record->address == address &&
+			    book_space(record->thread_space) == space && found < BOOK_TYPES)
 				ret_slots[found++] = slot;
 		}
 		if (!bucket->overflow)

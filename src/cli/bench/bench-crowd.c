@@ -143,9 +143,9 @@ static double bench_crowd_tenure(void)
 	    pread(fd, ring, size, (off_t)book_unit_offset(page.ring_unit)) != (ssize_t)size)
 		return 0;
 	for (uint64_t n = page.head - page.ring_events + 1; n < page.head; n++) {
-		uint32_t thread = ring[n % page.ring_events].record.thread;
+		uint32_t thread = ring[n % page.ring_events].record.thread_space;
 
-		changes += thread != ring[(n + 1) % page.ring_events].record.thread;
+		changes += thread != ring[(n + 1) % page.ring_events].record.thread_space;
 	}
 	return (double)page.ring_events / (double)bits_max(changes, 1);
 }

@@ -55,10 +55,16 @@ static void document_process_phase(struct emit *json, const char *process, const
 static void document_buffer_fields(struct emit *json, const struct snapshot *snapshot,
 				   const struct snapshot_buffer *buffer)
 {
+	uint64_t occupied;
+
 	document_where(json, snapshot, buffer->process, buffer->device);
 	emit_string(json, "type", types_name(buffer->type));
 	emit_hex(json, "address", buffer->address);
+	if (buffer->space)
+		emit_u64(json, "space", buffer->space);
 	emit_u64(json, "size", buffer->size);
+	if (snapshot_buffer_occupied(buffer, &occupied))
+		emit_u64(json, "occupied", occupied);
 	if (buffer->size_per_bank)
 		emit_u64(json, "size_per_bank", buffer->size_per_bank);
 	if (buffer->banks)
@@ -183,6 +189,8 @@ void document_incident_fields(struct emit *json, const struct snapshot *snapshot
 	else
 		emit_null(json, "address");
 	emit_u64(json, "size", incident->size);
+	if (incident->space)
+		emit_u64(json, "space", incident->space);
 	if (incident->largest_free != UINT64_MAX)
 		emit_u64(json, "largest_free", incident->largest_free);
 	else
@@ -337,6 +345,8 @@ void document_history_past(struct emit *json, const struct snapshot *snapshot,
 		emit_bool(json, "alive", snapshot->processes[life->process].alive);
 		emit_string(json, "type", types_name(life->type));
 		emit_hex(json, "address", life->address);
+		if (life->space)
+			emit_u64(json, "space", life->space);
 		emit_u64(json, "allocs", life->allocs);
 		emit_u64(json, "frees", life->frees);
 		emit_bool(json, "live", life->live);
