@@ -118,6 +118,7 @@ def test_descriptors_that_the_program_uses_itself_are_not_read(world, compile_c)
     """It closes all that it did not open, as daemons do, and gives every number to a pipe of its own."""
     program = compile_c(
         r"""
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -132,7 +133,8 @@ int main(void)
 	char read_back[sizeof(sent)] = {0};
 	int ends[2];
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || close_range(3, ~0u, 0) < 0 || pipe(ends) < 0 ||
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || close_range(3, ~0u, 0) < 0 ||
+	    pipe2(ends, O_NONBLOCK) < 0 ||
 	    write(ends[1], sent, sizeof(sent)) != sizeof(sent))
 		return 1;
 	for (int fd = 5; fd < 2048 && (rlim_t)fd < limit.rlim_cur - 16; fd++)
