@@ -16,7 +16,8 @@
 
 #include "lib/process/descriptor.h"
 
-#define SANDBOX_STATUS "/proc/thread-self/status"
+#define SANDBOX_FOLDER "/proc/thread-self"
+#define SANDBOX_STATUS SANDBOX_FOLDER "/status"
 
 /* What the file says, in one word: threads may ask at the same time. 0 = not known. */
 #define SANDBOX_KNOWN (UINT64_C(1) << 63)
@@ -101,6 +102,32 @@ static int sandbox_open_status(void)
 	return (int)syscall(SYS_openat, AT_FDCWD, SANDBOX_STATUS, O_RDONLY | O_CLOEXEC);
 }
 
+static void sandbox_close(int fd)
+{
+	if (fd >= 0)
+		(void)syscall(SYS_close, fd); /* only read */
+}
+
+/* The folder and the file in it, at numbers in a row. Return: that of the file, -1 = none. */
+static int sandbox_open_both(void)
+{
+	int folder = (int)syscall(SYS_openat, AT_FDCWD, SANDBOX_FOLDER,
+				  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd;
+
+	if (folder < 0)
+		return -1;
+	folder = descriptor_move_high(folder);
+	fd = sandbox_open_status();
+	if (fd >= 0)
+		fd = descriptor_move_high(fd);
+	if (fd == folder + 1)
+		return fd;
+	sandbox_close(folder);
+	sandbox_close(fd);
+	return -1;
+}
+
 uint32_t sandbox_open(void)
 {
 	int saved_errno = errno;
@@ -108,13 +135,23 @@ uint32_t sandbox_open(void)
 
 	if (fd >= 0) {
 		__atomic_store_n(&sandbox_at_start, sandbox_read(fd), __ATOMIC_RELAXED);
-		(void)syscall(SYS_close, fd); /* only read */
-		fd = sandbox_open_status();
+		sandbox_close(fd);
+		fd = sandbox_open_both();
 	}
-	if (fd >= 0)
-		fd = descriptor_move_high(fd);
 	errno = saved_errno;
 	return (uint32_t)(fd + 1);
+}
+
+/*
+ * Whether the descriptors are still ours. The program may have closed them and use the numbers itself; then
+ * a read would take its data. A read of nothing takes nothing, and of a folder it has an error of its own: a
+ * folder there, at a number that few programs reach, is the one before the file.
+ */
+static bool sandbox_is_ours(int fd)
+{
+	char none;
+
+	return syscall(SYS_read, fd - 1, &none, 0) < 0 && errno == EISDIR;
 }
 
 /* Whether nothing has changed. Who is the first to know something, knows the start. */
@@ -133,7 +170,8 @@ bool sandbox_allows(uint32_t kept)
 {
 	int saved_errno = errno;
 	int fd = (int)kept - 1;
-	uint64_t now = fd >= 0 ? sandbox_read(fd) : 0;
+	bool is_ours = fd > 0 && sandbox_is_ours(fd);
+	uint64_t now = is_ours ? sandbox_read(fd) : 0;
 
 	/* Closed by the program; or there was none: a forked child, an event of an early constructor. */
 	if (!now) {
@@ -142,10 +180,12 @@ bool sandbox_allows(uint32_t kept)
 	}
 	if (now && !sandbox_is_as_before(now)) {
 		errno = saved_errno;
-		return false; /* and the descriptor stays open: closing it may be forbidden too */
+		return false; /* and the descriptors stay open: closing them may be forbidden too */
 	}
-	if (fd >= 0)
-		(void)syscall(SYS_close, fd); /* only read; its content has shown that it is ours */
+	/* The content of the file has shown that it is ours. */
+	sandbox_close(fd);
+	if (is_ours)
+		sandbox_close((int)kept - 2);
 	errno = saved_errno;
 	return true;
 }

@@ -114,6 +114,57 @@ int main(void)
     assert subprocess.run([program], env={**world.env, "TTMEM": "1"}, timeout=LIMIT).returncode == 0
 
 
+def test_descriptors_that_the_program_uses_itself_are_not_read(world, compile_c):
+    """It closes all that it did not open, as daemons do, and gives every number to a pipe of its own."""
+    program = compile_c(
+        r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <ttmem/ttmem.h>
+#include <unistd.h>
+
+static const char sent[] = "Name:\tmine\nSeccomp:\t1\nSeccomp_filters:\t0\n";
+
+int main(void)
+{
+	struct rlimit limit;
+	char read_back[sizeof(sent)] = {0};
+	int ends[2];
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || close_range(3, ~0u, 0) < 0 ||
+	    pipe2(ends, O_NONBLOCK) < 0 ||
+	    write(ends[1], sent, sizeof(sent)) != sizeof(sent))
+		return 1;
+	for (int fd = 5; fd < 2048 && (rlim_t)fd < limit.rlim_cur - 16; fd++)
+		if (dup2(ends[0], fd) != fd)
+			return 2;
+	ttmem_alloc(0, TTMEM_DRAM, 0x1000, 64, "first");
+	if (read(ends[0], read_back, sizeof(read_back)) != sizeof(sent) ||
+	    memcmp(read_back, sent, sizeof(sent)) != 0)
+		return 3;
+	for (int fd = 5; fd < 2048 && (rlim_t)fd < limit.rlim_cur - 16; fd++)
+		if (close(fd) < 0)
+			return 4;
+	puts("ready");
+	fflush(stdout);
+	getchar();
+	return 0;
+}
+""",
+        flags=["-D_GNU_SOURCE"],
+    )
+    process = world.adopt(
+        subprocess.Popen([program], env={**world.env, "TTMEM": "1"}, stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, text=True)
+    )  # fmt: skip
+    world.show(process.pid)
+    assert process.stdout.readline() == "ready\n", process.wait(timeout=LIMIT)
+    assert used(world.json("smi"), process.pid) == {(0, "DRAM"): 64}
+    end(process)
+
+
 def test_an_inherited_filter_does_not_end_tracking(world, sandboxed):
     """A container's or a service's: nothing was forbidden since the program began."""
     process = sandboxed("exec", "rare")
