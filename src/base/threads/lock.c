@@ -28,6 +28,7 @@
 #define LOCK_SPIN_LAST 1024u
 #define LOCK_SPIN_ROUNDS 10 /* about 100 us of spinning: far longer than any event */
 #define LOCK_YIELDS 200
+#define LOCK_YIELDS_OF_A_TENURE 10 /* so that spinning for others' turns ends after some 40 ms */
 
 /* Turns that a thread which does nothing else gets before another takes over: see above. */
 #define LOCK_TENURE 8192u
@@ -233,10 +234,33 @@ static bool lock_spin(struct lock *lock)
 	return false;
 }
 
+/*
+ * Lets others run, one of which may hold the lock. If it is kept by one that runs elsewhere, that one
+ * is left alone as before: many waiters that look after every yield would end its turns early.
+ */
+static bool lock_outyield(struct lock *lock)
+{
+	for (int i = 0; i < LOCK_YIELDS;) {
+		uint32_t before = lock_see(lock);
+
+		(void)sched_yield(); /* cannot fail on Linux */
+		if (lock_is_kept(before, lock_see(lock))) {
+			if (lock_outlast(lock))
+				return true;
+			i += LOCK_YIELDS_OF_A_TENURE;
+		} else {
+			if (lock_look(lock))
+				return true;
+			i++;
+		}
+	}
+	return false;
+}
+
 bool lock_take_slow(struct lock *lock)
 {
 	int saved_errno;
-	bool taken = false;
+	bool taken;
 
 	if (lock_see(lock) & LOCK_GIVEN_UP)
 		return false;
@@ -245,11 +269,7 @@ bool lock_take_slow(struct lock *lock)
 	if (freeze_is_on())
 		return lock_outspin(lock);
 	saved_errno = errno;
-	for (int i = 0; i < LOCK_YIELDS && !taken; i++) {
-		(void)sched_yield(); /* cannot fail on Linux */
-		taken = lock_look(lock);
-	}
-	taken = taken || lock_outwait(lock);
+	taken = lock_outyield(lock) || lock_outwait(lock);
 	errno = saved_errno;
 	return taken;
 }

@@ -50,10 +50,11 @@ static inline bool call_begin(struct call *call, enum call_kind kind)
 	if (likely(word == GATE_OFF))
 		return false;
 	call->self = &thread_self;
-	if (unlikely(word <= GATE_LAST || (call->self->busy | call->self->deferred.count) ||
+	if (unlikely((word <= GATE_LAST && word != GATE_STACKS) ||
+		     (call->self->busy | call->self->deferred.count) ||
 		     call->self->instance != gate_current.instance))
 		return call_begin_slow(call, kind);
-	call->writer = (struct writer *)word;
+	call->writer = word == GATE_STACKS ? gate_current.writer : (struct writer *)word;
 	call->is_nested = false;
 	call->is_paused = false;
 	call->is_debugged = false;

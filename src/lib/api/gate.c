@@ -136,8 +136,8 @@ static void gate_give(const struct block_signals *hold)
 static void gate_publish(struct writer *writer)
 {
 	bool paused = gate_is_paused();
-	bool slow = paused || debug_is_on() || oldlog_is_on() || stack_is_on();
-	uintptr_t word = slow ? GATE_SLOW : (uintptr_t)writer;
+	bool slow = paused || debug_is_on() || oldlog_is_on();
+	uintptr_t word = slow ? GATE_SLOW : stack_is_on() ? GATE_STACKS : (uintptr_t)writer;
 
 	writer_set_paused(writer, paused);
 	__atomic_store_n(&gate_current.word, word, __ATOMIC_RELEASE);

@@ -31,7 +31,8 @@ struct writer;
 enum gate_word {
 	GATE_UNDECIDED = 0,
 	GATE_OFF = 1,
-	GATE_SLOW = 2, /* there is a writer, but check paused, debug and stacks first */
+	GATE_SLOW = 2,   /* there is a writer, but check paused, debug and stacks first */
+	GATE_STACKS = 3, /* there is a writer; nothing is special but that stacks are wanted */
 	GATE_LAST = 15,
 };
 
@@ -84,7 +85,7 @@ static inline struct writer *gate_peek(void)
 {
 	uintptr_t word = gate_word();
 
-	if (word == GATE_SLOW)
+	if (word == GATE_SLOW || word == GATE_STACKS)
 		return gate_current.writer;
 	return word > GATE_LAST ? (struct writer *)word : NULL;
 }
