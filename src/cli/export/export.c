@@ -23,7 +23,7 @@
 #include "source/books/book-marks.h"
 #include "source/books/scan.h"
 
-#define EXPORT_ROWS 2000000u /* about 60 MB; others' reports of 17 GB could not be opened */
+#define EXPORT_ROWS 2000000u /* about 45 MB; others' reports of 17 GB could not be opened */
 
 struct export_options {
 	const struct export_format *format;
