@@ -56,7 +56,7 @@ static int history_push_grave(struct history_life *life, const struct history_sh
 		.time_ns = timebase_ns(shard->timebase, grave->birth),
 		.size = grave->size,
 		.refs = 1,
-		.thread = grave->birth_thread,
+		.thread = book_thread(grave->birth_thread_space),
 		.name = history_text(shard, grave->name),
 		.phase = history_text(shard, grave->phase),
 		.stack = history_stack(shard, grave->birth_stack),
@@ -83,7 +83,7 @@ static int history_push_birth(struct history_life *life, const struct history_sh
 		.time_ns = timebase_ns(shard->timebase, record->birth),
 		.size = record->size,
 		.refs = 1,
-		.thread = thread_is_known ? record->thread : 0,
+		.thread = thread_is_known ? book_thread(record->thread_space) : 0,
 		.name = history_text(shard, record->name),
 		.phase = history_text(shard, record->phase),
 		.stack = history_stack(shard, record->stack),
@@ -92,7 +92,7 @@ static int history_push_birth(struct history_life *life, const struct history_sh
 	for (size_t i = 0; !thread_is_known && i < shard->grave_count; i++) {
 		if (shard->graves[i].birth == record->birth &&
 		    shard->graves[i].address == record->address)
-			event.thread = shard->graves[i].birth_thread;
+			event.thread = book_thread(shard->graves[i].birth_thread_space);
 	}
 	return history_push(life, &event);
 }
@@ -109,7 +109,7 @@ static int history_push_logged(struct history_life *life, const struct history_s
 		.size = from->record.size,
 		.refs = event_has_slot(op) && op != BOOK_OP_FREE ? book_meta_refs(from->record.meta)
 								 : 0,
-		.thread = from->record.thread,
+		.thread = book_thread(from->record.thread_space),
 		.size_change = (from->op_slot & BOOK_OP_RESIZE) != 0,
 		.name = history_text(shard, from->record.name),
 		.phase = history_text(shard, from->record.phase),

@@ -322,7 +322,8 @@ struct snapshot_buffer {
 	uint8_t kernel_sort;
 	uint8_t reserved;
 	uint32_t banks;         /* 0 = all */
-	uint64_t size_per_bank; /* space taken in each bank; 0 = not known */
+	uint64_t size_per_bank; /* taken in each bank; 0 = not known */
+	uint32_t space;         /* of the allocator that it is from */
 };
 
 struct snapshot_party {

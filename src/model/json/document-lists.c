@@ -61,6 +61,8 @@ void document_buffer(struct emit *json, const struct snapshot *snapshot,
 	document_where(json, snapshot, buffer->process, buffer->device);
 	emit_string(json, "type", types_name(buffer->type));
 	emit_hex(json, "address", buffer->address);
+	if (buffer->space)
+		emit_u64(json, "space", buffer->space);
 	emit_u64(json, "size", buffer->size);
 	if (buffer->size_per_bank)
 		emit_u64(json, "size_per_bank", buffer->size_per_bank);
