@@ -42,14 +42,14 @@ _ttmem() {
 	--type | --ignore) words='DRAM L1 SYSTEM_MEMORY L1_SMALL TRACE CB KERNEL' ;;
 	--sort) words='size age' ;;
 	--by) words='name phase site thread' ;;
-	--format) words='text seed json' ;;
+	--format) words='text seed json ttnn-visualizer' ;;
 	--ids) words='hex decimal' ;;
 	--device | -d) words=$(_ttmem_devices) ;;
 	--pid)
 		mapfile -t COMPREPLY < <(cd /proc && compgen -G "${current}*" | grep -x '[0-9]*')
 		return
 		;;
-	--baseline | --bundle | --markdown | --metal-shim)
+	--baseline | --bundle | --markdown | --metal-shim | --output | -o)
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 		return
 		;;

@@ -4,6 +4,8 @@
 
 #include "ledger.hpp"
 
+#include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include <pthread.h>
@@ -30,6 +32,18 @@ struct ttmem_alloc_args arguments(std::uint32_t device, std::uint32_t type, std:
 	args.address = address;
 	args.size = size;
 	return args;
+}
+
+/* Whether the log of the old system is written, which shows the Buffer's address. */
+bool logs_buffers()
+{
+	static const bool is_on = [] {
+		const char *says = std::getenv("TT_BUFFER_DEBUG_LOG");
+
+		return says && std::strcmp(says, "1") == 0;
+	}();
+
+	return is_on;
 }
 
 std::uint64_t bytes(const Circular &cb)
@@ -144,6 +158,9 @@ void Ledger::allocated(const void *buffer, const std::weak_ptr<const void> &life
 		struct ttmem_alloc_args args =
 			arguments(device, facts.type, facts.address, facts.size);
 
+		args.flags = TTMEM_FLAG_OWNS_DATA;
+		if (logs_buffers())
+			args.owner = reinterpret_cast<std::uintptr_t>(buffer);
 		args.size_per_bank = facts.size_per_bank;
 		record.devices.push_back(device);
 		ttmem_alloc_ex(&args);

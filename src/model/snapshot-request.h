@@ -21,7 +21,8 @@ struct namer;
 struct snapshot_request {
 	bool buffers;
 	bool incidents;
-	bool ended;           /* buffers of dead processes too, if their books are still held */
+	bool held_at_close; /* incidents of this kind too: what was live when its device was closed */
+	bool ended;         /* buffers of dead processes too, if their books are still held */
 	struct filter filter; /* for buffers and incidents; totals are never filtered */
 
 	size_t limit;             /* on buffers; 0 = all of them */

@@ -37,6 +37,10 @@ enum types_incident {
 	TYPES_INCIDENTS,
 };
 
+/* A kind of incident that only those get who ask for it, and how the note ends if they do not get all. */
+#define TYPES_HELD_AT_CLOSE "held_at_close"
+#define TYPES_HELD_INCOMPLETE "more may have been held when it was closed"
+
 const char *types_incident_kind(uint32_t kind);      /* "double_free", ... "overlap" */
 uint32_t types_find_incident_kind(const char *name); /* TYPES_INCIDENTS: there is none */
 

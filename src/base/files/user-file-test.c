@@ -115,6 +115,38 @@ UNIT(a_link_on_the_way_is_refused)
 	assert(strcmp(content("victim"), "precious") == 0);
 }
 
+UNIT(the_folder_of_a_path_is_opened_by_the_same_rules)
+{
+	char name[NAME_MAX + 1], link[8];
+	struct stat ours, found;
+	int fd;
+
+	make_shared();
+	assert(symlink("shared", path_of("own")) == 0);
+	assert(stat(path_of("shared"), &ours) == 0);
+	fd = user_file_open_parent(path_of("own/./new//"), name);
+	assert(fd >= 0 && strcmp(name, "new") == 0);
+	assert(fstat(fd, &found) == 0 && found.st_ino == ours.st_ino);
+	/* What has that name may be a link: it is the caller's to look at. */
+	assert(symlink("/", path_of("shared/new")) == 0);
+	assert(close(fd) == 0);
+	fd = user_file_open_parent(path_of("shared/new"), name);
+	assert(fd >= 0 && readlinkat(fd, name, link, sizeof(link)) == 1);
+	assert(close(fd) == 0);
+	assert(user_file_open_parent(path_of("no/such"), name) == -ENOENT);
+	assert(user_file_open_parent(path_of("victim/below"), name) == -ENOTDIR);
+	assert(user_file_open_parent("/", name) == -EINVAL);
+	assert(user_file_open_parent("", name) == -EINVAL);
+	assert(user_file_open_parent("a/..", name) == -EINVAL);
+	fd = user_file_open_parent("a", name);
+	assert(fd >= 0 && close(fd) == 0);
+	if (geteuid() != 0)
+		unit_skip("needs root");
+	assert(symlink("..", path_of("shared/theirs")) == 0);
+	assert(lchown(path_of("shared/theirs"), OTHER, OTHER) == 0);
+	assert(user_file_open_parent(path_of("shared/theirs/new"), name) == USER_FILE_FOREIGN);
+}
+
 UNIT(hard_links_and_pipes_of_others_are_refused)
 {
 	if (geteuid() != 0)

@@ -111,37 +111,67 @@ static int user_file_open_last(const struct user_file_walk *walk, const char *na
 	return cleanup_steal_fd(&fd);
 }
 
-/* One name of the path. Return: a descriptor if it was the last, -EAGAIN if not, or the failure. */
-static int user_file_step(struct user_file_walk *walk, int flags, mode_t mode)
+/* A name on the way: follows a link, enters a folder. Return: 0 or a negative errno. */
+static int user_file_pass(struct user_file_walk *walk, const char *name, const char *rest)
+{
+	struct stat st;
+	int r;
+
+	if (fstatat(walk->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
+		return user_file_is_foreign(walk, &st) ? USER_FILE_FOREIGN
+						       : user_file_follow(walk, name, rest);
+	r = user_file_enter(walk, name);
+	if (r == 0)
+		memmove(walk->rest, rest, strlen(rest) + 1);
+	return r;
+}
+
+/* Cuts the first name off the rest. Return: what follows it; empty after the last. */
+static char *user_file_cut(struct user_file_walk *walk, char **ret_name, bool *ret_is_folder)
 {
 	char *name = walk->rest + strspn(walk->rest, "/");
 	size_t length = strcspn(name, "/");
 	char *rest = name + length + strspn(name + length, "/");
-	bool is_last = !*rest;
+
+	*ret_is_folder = name[length] || length == 0;
+	name[length] = '\0';
+	*ret_name = name;
+	return rest;
+}
+
+/* One name of the path. Return: a descriptor if it was the last, -EAGAIN if not, or the failure. */
+static int user_file_step(struct user_file_walk *walk, int flags, mode_t mode)
+{
+	bool is_folder, is_last;
+	char *name, *rest = user_file_cut(walk, &name, &is_folder);
 	struct stat st;
 	int r;
 
+	is_last = !*rest;
 	/* A folder, and an error that says so. */
-	if (is_last && (name[length] || length == 0))
+	if (is_last && is_folder)
 		return -EISDIR;
-	name[length] = '\0';
-	if (fstatat(walk->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode)) {
-		if (user_file_is_foreign(walk, &st))
-			return USER_FILE_FOREIGN;
-		if (is_last && user_file_is_magic(walk)) {
+	if (is_last) {
+		if (fstatat(walk->folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISLNK(st.st_mode))
+			return user_file_open_last(walk, name, flags, mode);
+		if (!user_file_is_foreign(walk, &st) && user_file_is_magic(walk)) {
 			r = openat(walk->folder, name, flags | O_WRONLY | O_NOCTTY | O_CLOEXEC);
 			return r < 0 ? -errno : r;
 		}
-		r = user_file_follow(walk, name, rest);
-		return r < 0 ? r : -EAGAIN;
 	}
-	if (is_last)
-		return user_file_open_last(walk, name, flags, mode);
-	r = user_file_enter(walk, name);
-	if (r < 0)
-		return r;
-	memmove(walk->rest, rest, strlen(rest) + 1);
-	return -EAGAIN;
+	r = user_file_pass(walk, name, rest);
+	return r < 0 ? r : -EAGAIN;
+}
+
+static int user_file_begin(struct user_file_walk *walk, const char *path)
+{
+	walk->folder = -1;
+	if (strlen(path) >= sizeof(walk->rest))
+		return -ENAMETOOLONG;
+	memcpy(walk->rest, path, strlen(path) + 1);
+	walk->folder = AT_FDCWD;
+	return user_file_enter(walk, *path == '/' ? "/" : ".");
 }
 
 int user_file_open(const char *path, int flags, mode_t mode)
@@ -153,16 +183,50 @@ int user_file_open(const char *path, int flags, mode_t mode)
 		r = fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 		return r < 0 ? -errno : r;
 	}
-	if (strlen(path) >= sizeof(walk.rest))
-		return -ENAMETOOLONG;
-	memcpy(walk.rest, path, strlen(path) + 1);
-	walk.folder = AT_FDCWD;
-	r = user_file_enter(&walk, *path == '/' ? "/" : ".");
+	r = user_file_begin(&walk, path);
 	while (r >= 0 || r == -EAGAIN) {
 		r = user_file_step(&walk, flags, mode);
 		if (r != -EAGAIN)
 			break;
 	}
+	if (walk.folder >= 0)
+		(void)close(walk.folder); /* only a place */
+	return r;
+}
+
+/* Takes the last name off the rest of the path. */
+static int user_file_take_name(struct user_file_walk *walk, char ret_name[NAME_MAX + 1])
+{
+	size_t end = strlen(walk->rest), begin;
+
+	while (end > 0 && walk->rest[end - 1] == '/')
+		end--;
+	walk->rest[end] = '\0';
+	for (begin = end; begin > 0 && walk->rest[begin - 1] != '/';)
+		begin--;
+	if (end - begin > NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(ret_name, walk->rest + begin, end - begin + 1);
+	walk->rest[begin] = '\0';
+	return !*ret_name || strcmp(ret_name, ".") == 0 || strcmp(ret_name, "..") == 0 ? -EINVAL
+										       : 0;
+}
+
+int user_file_open_parent(const char *path, char ret_name[NAME_MAX + 1])
+{
+	struct user_file_walk walk = {.folder = -1};
+	int r = user_file_begin(&walk, path);
+
+	if (r == 0)
+		r = user_file_take_name(&walk, ret_name);
+	while (r == 0 && walk.rest[strspn(walk.rest, "/")]) {
+		bool is_folder;
+		char *name, *rest = user_file_cut(&walk, &name, &is_folder);
+
+		r = user_file_pass(&walk, name, rest);
+	}
+	if (r == 0)
+		return walk.folder;
 	if (walk.folder >= 0)
 		(void)close(walk.folder); /* only a place */
 	return r;

@@ -10,6 +10,7 @@
  */
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
@@ -23,6 +24,13 @@
  * a descriptor, or a negative errno.
  */
 int user_file_open(const char *path, int flags, mode_t mode);
+
+/*
+ * Opens the folder that the last name of @path is in, with O_PATH, by the same rules. The name itself goes
+ * to @ret_name; nothing need be there, and a link there is not followed. Slashes at the end are ignored.
+ * Return: a descriptor, or a negative errno; -EINVAL for a path without a name, such as "/" or "..".
+ */
+int user_file_open_parent(const char *path, char ret_name[NAME_MAX + 1]);
 
 /* Why it failed, for people. */
 const char *user_file_error(int error);

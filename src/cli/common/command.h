@@ -26,6 +26,7 @@ extern const struct command buffers_command;
 extern const struct command demo_command;
 extern const struct command doctor_command;
 extern const struct command dump_command;
+extern const struct command export_command;
 extern const struct command fit_command;
 extern const struct command growth_command;
 extern const struct command history_command;

@@ -123,7 +123,8 @@ static uint32_t family_row(const struct family *family, const struct scan_book *
 /* Reads the final state of a book whose owner has ended or called exec. */
 static int family_judge(struct family *family, struct accept_peer *peer, bool execed)
 {
-	struct snapshot_request everything = {.buffers = true, .incidents = true};
+	struct snapshot_request everything = {
+		.buffers = true, .incidents = true, .held_at_close = family->strict_close};
 	uint64_t ended_ns = clock_ns(CLOCK_REALTIME); /* symbolizing takes time */
 	struct frame_names *names = NULL;
 	struct family_end *end;

@@ -40,6 +40,7 @@ struct family_peak {
 struct run_children;
 
 struct family {
+	bool strict_close; /* what was live when its device was closed counts; set before family_run() */
 	const char *shim; /* a library to preload, or NULL; not owned, set before family_run() */
 
 	/* Results, valid once family_run() has returned. */

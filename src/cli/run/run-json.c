@@ -149,6 +149,14 @@ void report_json(const struct report *report, FILE *out)
 	emit_u64(&json, "leaked_bytes", report->leaked_bytes);
 	emit_u64(&json, "leaked_buffers", report->leaked_buffers);
 	emit_u64(&json, "ignored_buffers", report->ignored_buffers);
+	if (family->strict_close) {
+		emit_open_object(&json, "held_at_close");
+		emit_u64(&json, "bytes", report->held_bytes);
+		emit_u64(&json, "buffers", report->held_buffers);
+		emit_close_object(&json);
+	} else {
+		emit_null(&json, "held_at_close");
+	}
 	emit_u64(&json, "without_book", family->without_book);
 	emit_u64(&json, "still_running", family->still_running);
 	emit_u64(&json, "refused", family->refused);

@@ -177,6 +177,18 @@ static void report_text_leaks(const struct report *report, FILE *out)
 			report->site_count - REPORT_SITES == 1 ? "" : "s");
 }
 
+/* What the history of a process has forgotten cannot be judged. */
+static void report_text_forgotten(const struct snapshot *ended, FILE *out)
+{
+	for (size_t i = 0; i < ended->note_count; i++) {
+		if (!strstr(ended->notes[i], TYPES_HELD_INCOMPLETE))
+			continue;
+		(void)fputs("note: ", out);
+		text_put(out, ended->notes[i]);
+		(void)fputc('\n', out);
+	}
+}
+
 void report_text(const struct report *report, FILE *out)
 {
 	const struct family *family = report->family;
@@ -196,6 +208,10 @@ void report_text(const struct report *report, FILE *out)
 			"TTMEM_DEBUG=FILE shows every call\n");
 	report_peaks(report, out, "peak: device %s %s %s%s\n");
 	report_text_leaks(report, out);
+	if (report->held_buffers)
+		fprintf(out, "held when a device was closed: %" PRIu64 " buffer%s, %s\n",
+			report->held_buffers, report->held_buffers == 1 ? "" : "s",
+			text_size(report->held_bytes, duration));
 	if (report->ignored_buffers)
 		fprintf(out, "ignored: %" PRIu64 " buffer%s\n", report->ignored_buffers,
 			report->ignored_buffers == 1 ? "" : "s");
@@ -203,6 +219,7 @@ void report_text(const struct report *report, FILE *out)
 		fprintf(out, "incidents:\n");
 		report_incidents(report, out);
 	}
+	report_text_forgotten(family->ended, out);
 	if (family->still_running)
 		fprintf(out, "still running, not judged: %" PRIu32 " processes\n",
 			family->still_running);
@@ -233,9 +250,10 @@ void report_markdown(const struct report *report, FILE *out)
 	char key[REPORT_KEY], size[TEXT_NUMBER_SIZE];
 
 	fprintf(out, "### ttmem: %s\n\n",
-		report->new_buffers  ? "device memory was leaked"
-		: report->is_tracked ? "no new leak"
-				     : "nothing was tracked");
+		report->new_buffers    ? "device memory was leaked"
+		: report->held_buffers ? "device memory was held when a device was closed"
+		: report->is_tracked   ? "no new leak"
+				       : "nothing was tracked");
 	fprintf(out, "`");
 	report_command(report, out);
 	fprintf(out, "`: ");

@@ -45,6 +45,8 @@ struct report {
 	uint64_t new_bytes; /* those not in the baseline */
 	uint64_t new_buffers;
 	uint64_t ignored_buffers;
+	uint64_t held_bytes; /* live when their device was closed, if that was asked for */
+	uint64_t held_buffers;
 	bool is_tracked; /* a process had a book; if not, there was nothing to check */
 };
 

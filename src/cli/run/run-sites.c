@@ -275,6 +275,21 @@ static int report_fill(struct report *report, uint32_t ignored, const struct bas
 	return report_judge(report, baseline);
 }
 
+static void report_count_held(struct report *report, uint32_t ignored)
+{
+	const struct snapshot *ended = report->family->ended;
+
+	for (size_t i = 0; i < ended->incident_count; i++) {
+		const struct snapshot_incident *incident = &ended->incidents[i];
+
+		if (strcmp(incident->kind, TYPES_HELD_AT_CLOSE) != 0 ||
+		    ignored >> incident->type & 1)
+			continue;
+		report->held_bytes += incident->size;
+		report->held_buffers += incident->count;
+	}
+}
+
 int report_init(struct report *report, const struct family *family, uint32_t ignored,
 		const struct baseline *baseline)
 {
@@ -284,6 +299,7 @@ int report_init(struct report *report, const struct family *family, uint32_t ign
 		.family = family,
 		.is_tracked = family->end_count > 0 || family->still_running > 0,
 	};
+	report_count_held(report, ignored);
 	r = report_fill(report, ignored, baseline);
 	if (r < 0)
 		report_deinit(report);

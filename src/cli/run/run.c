@@ -32,6 +32,7 @@
 
 struct run_options {
 	bool fail_on_leak;
+	bool strict_close;
 	bool require_tracking;
 	bool no_require_tracking;
 	bool quiet;
@@ -63,6 +64,9 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 		 &run->baseline, options_text},
 		{0, "ignore", "TYPE", "buffers of that type are no leaks; may be given again",
 		 &run->ignored, run_ignore},
+		{0, "strict-close", NULL,
+		 "also report what was live when its device was closed, as a leak would be",
+		 &run->strict_close, NULL},
 		{0, "require-tracking", NULL,
 		 "exit with 87 if nothing was tracked; a check such as --fail-on-leak implies it",
 		 &run->require_tracking, NULL},
@@ -143,8 +147,8 @@ static int run_exit_code(const struct report *report, const struct run_options *
 	if (WEXITSTATUS(status) != 0)
 		return WEXITSTATUS(status);
 	/* Processes that could not be judged may have leaked. */
-	if (options->fail_on_leak &&
-	    (report->new_buffers || report->family->refused || report->family->trouble))
+	if (options->fail_on_leak && (report->new_buffers || report->held_buffers ||
+				      report->family->refused || report->family->trouble))
 		return RUN_LEAKED;
 	return !report->is_tracked && run_requires_tracking(options) ? RUN_UNTRACKED : 0;
 }
@@ -218,6 +222,7 @@ static int run_run(int argc, char **argv)
 		return output_fail("run", "no socket for the books", r);
 	}
 	family->shim = shim;
+	family->strict_close = options.strict_close;
 	r = family_run(family, (const char *const *)argv);
 	if (r < 0)
 		code = run_refuse(argv[0], r);

@@ -18,6 +18,7 @@
 #include "cli/common/command.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
+#include "cli/common/progress.h"
 #include "compat/commands/analyze.h"
 #include "model/filter.h"
 #include "model/types.h"
@@ -25,20 +26,10 @@
 #define ANALYZE_CHUNK (256u << 10)
 #define ANALYZE_TOP 10u
 #define ANALYZE_LEAK 86 /* as "ttmem run --fail-on-leak" */
-#define ANALYZE_BAR 30u
-#define ANALYZE_REDRAW_NS UINT64_C(100000000)
 
 enum {
 	ANALYZE_TYPE_CB = 5,
 	ANALYZE_TYPE_KERNEL = 6,
-};
-
-/* Progress, for an interactive user. */
-struct analyze_progress {
-	bool is_shown;
-	uint64_t total; /* 0 = not known */
-	uint64_t done;
-	uint64_t drawn_ns;
 };
 
 static void analyze_cleanup(struct log_analysis **analysis)
@@ -88,28 +79,7 @@ const char *analyze_no_frees(const struct analyze_file *file)
 		       : "a part of this log has no frees: what was left of it cannot be told";
 }
 
-static void analyze_draw(struct analyze_progress *progress)
-{
-	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	char number[TEXT_NUMBER_SIZE];
-	unsigned int filled;
-
-	if (!progress->is_shown || now - progress->drawn_ns < ANALYZE_REDRAW_NS)
-		return;
-	progress->drawn_ns = now;
-	if (progress->total == 0) {
-		fprintf(stderr, "\r%s\033[K", text_size(progress->done, number));
-		return;
-	}
-	filled = (unsigned int)(ANALYZE_BAR * bits_min(progress->done, progress->total) /
-				progress->total);
-	fprintf(stderr, "\r[%.*s%*s] %3" PRIu64 " %%  %s\033[K", (int)filled,
-		"##############################", (int)(ANALYZE_BAR - filled), "",
-		bits_min(100, 100 * progress->done / progress->total),
-		text_size(progress->done, number));
-}
-
-static int analyze_read_all(struct log_reader *log, int fd, struct analyze_progress *progress)
+static int analyze_read_all(struct log_reader *log, int fd, struct progress *progress)
 {
 	CLEANUP_FREE char *chunk = malloc(ANALYZE_CHUNK);
 	int r = chunk ? 0 : -ENOMEM;
@@ -126,13 +96,13 @@ static int analyze_read_all(struct log_reader *log, int fd, struct analyze_progr
 		}
 		r = log_reader_feed(log, chunk, (size_t)n);
 		progress->done += (uint64_t)n;
-		analyze_draw(progress);
+		progress_draw(progress);
 	}
 	return r;
 }
 
 static int analyze_read(struct log_analysis *analysis, struct analyze_file *file,
-			struct analyze_progress *progress)
+			struct progress *progress)
 {
 	CLEANUP(analyze_cleanup_log) struct log_reader *log = NULL;
 	bool is_input = strcmp(file->path, "-") == 0;
@@ -152,7 +122,7 @@ static int analyze_read(struct log_analysis *analysis, struct analyze_file *file
 
 static int analyze_read_files(struct analyze *analyze, struct log_analysis *analysis)
 {
-	struct analyze_progress progress = {.is_shown = isatty(STDERR_FILENO) == 1};
+	struct progress progress = {0};
 	struct stat st;
 	int r = 0;
 
@@ -174,8 +144,7 @@ static int analyze_read_files(struct analyze *analyze, struct log_analysis *anal
 			(void)output_fail("analyze", text, r); /* the caller ends with that code */
 		}
 	}
-	if (progress.drawn_ns)
-		fputs("\r\033[K", stderr);
+	progress_end(&progress);
 	return r;
 }
 

@@ -15,17 +15,22 @@
 #include "base/hash.h"
 #include "base/process/private.h"
 #include "base/threads/lock.h"
+#include "compat/oldlog/oldlog-demangle.h"
 #include "lib/process/linked.h"
 
-/* At an offset: the number of frames, and for each its offset, module and symbol, both with NUL. */
+/*
+ * At an offset: the number of frames, and for each its offset, module, symbol and decoded name (empty = as
+ * the symbol), all three with NUL.
+ */
 struct names_memory {
 	uint64_t table[OLDLOG_NAMES_STACKS]; /* id << 32 | offset + 1; 0 = empty */
 	uint32_t used, stacks;
+	struct oldlog_demangle demangle;
 	char bytes[OLDLOG_NAMES_BYTES];
 };
 
 #define NAMES_FRAME_MAX \
-	(sizeof(uint64_t) + OLDLOG_NAMES_MODULE_MAX + 1 + OLDLOG_NAMES_SYMBOL_MAX + 1)
+	(sizeof(uint64_t) + OLDLOG_NAMES_MODULE_MAX + 1 + 2 * (OLDLOG_NAMES_SYMBOL_MAX + 1))
 
 static struct lock names_lock;
 static struct names_memory *names_memory; /* NULL until the first stack */
@@ -69,10 +74,31 @@ static char *names_put_text(char *to, const char *text, size_t max)
 	return to + length + 1;
 }
 
-/* Likewise; returns @to unchanged if the address is unknown. */
-static char *names_put_frame(char *to, uintptr_t address)
+/*
+ * Whether a frame only reports to ttmem: libttmem-metal.so, and tt-metal's functions that it stands in front
+ * of. Readers of books leave out the same (model/sites/frames.h).
+ */
+static bool names_is_reporting(const char *module, const char *symbol)
 {
-	const char *module, *slash;
+	static const char shim[] = "libttmem-metal";
+	static const char *const classes[] = {"11ttmem_metal", "2tt8tt_metal12GraphTracker"};
+
+	if (strncmp(module, shim, sizeof(shim) - 1) == 0 && strstr(module, ".so"))
+		return true;
+	if (!symbol || strncmp(symbol, "_ZN", 3) != 0)
+		return false;
+	symbol += symbol[3] == 'K' ? 4 : 3;
+	return strncmp(symbol, classes[0], strlen(classes[0])) == 0 ||
+	       strncmp(symbol, classes[1], strlen(classes[1])) == 0;
+}
+
+/*
+ * Likewise; returns @to unchanged if the address is unknown, or if it @is_first and only reports.
+ */
+static char *names_put_frame(struct names_memory *memory, char *to, uintptr_t address,
+			     bool is_first)
+{
+	const char *module, *slash, *name;
 	Dl_info info;
 	uint64_t offset;
 
@@ -81,10 +107,16 @@ static char *names_put_frame(char *to, uintptr_t address)
 		return to;
 	slash = strrchr(info.dli_fname, '/');
 	module = slash ? slash + 1 : info.dli_fname;
+	if (is_first && names_is_reporting(module, info.dli_sname))
+		return to;
 	offset = address - (uintptr_t)(info.dli_sname ? info.dli_saddr : info.dli_fbase);
 	memcpy(to, &offset, sizeof(offset));
 	to = names_put_text(to + sizeof(offset), module, OLDLOG_NAMES_MODULE_MAX);
-	return names_put_text(to, info.dli_sname ? info.dli_sname : "", OLDLOG_NAMES_SYMBOL_MAX);
+	to = names_put_text(to, info.dli_sname ? info.dli_sname : "", OLDLOG_NAMES_SYMBOL_MAX);
+	name = info.dli_sname ? oldlog_demangle(&memory->demangle, info.dli_sname) : NULL;
+	if (name && strlen(name) > OLDLOG_NAMES_SYMBOL_MAX)
+		name = NULL;
+	return names_put_text(to, name ? name : "", OLDLOG_NAMES_SYMBOL_MAX);
 }
 
 /* With the lock held. */
@@ -95,8 +127,8 @@ static void names_add(struct names_memory *memory, uint32_t id, const uintptr_t 
 	char *to = memory->bytes + place + 1;
 	uint32_t frames = 0;
 
-	for (size_t n = 0; n < count; n++) {
-		char *end = names_put_frame(to, addresses[n]);
+	for (size_t n = 0; n < count && frames < OLDLOG_NAMES_FRAMES; n++) {
+		char *end = names_put_frame(memory, to, addresses[n], frames == 0);
 
 		frames += end > to;
 		to = end;
@@ -116,7 +148,6 @@ void oldlog_names_learn(uint32_t id, const uintptr_t *addresses, size_t count)
 	int saved_errno = errno;
 	struct names_memory *memory;
 
-	count = bits_min(count, OLDLOG_NAMES_FRAMES);
 	if (id == 0 || !lock_take(&names_lock))
 		return;
 	memory = names_memory;
@@ -125,7 +156,7 @@ void oldlog_names_learn(uint32_t id, const uintptr_t *addresses, size_t count)
 		__atomic_store_n(&names_memory, memory, __ATOMIC_RELEASE);
 	}
 	if (memory && memory->stacks < OLDLOG_NAMES_STACKS / 4 * 3 &&
-	    memory->used + 1 + count * NAMES_FRAME_MAX <= sizeof(memory->bytes) &&
+	    memory->used + 1 + OLDLOG_NAMES_FRAMES * NAMES_FRAME_MAX <= sizeof(memory->bytes) &&
 	    !names_at(memory, id))
 		names_add(memory, id, addresses, count);
 	lock_drop(&names_lock);
@@ -144,7 +175,10 @@ size_t oldlog_names_find(uint32_t id, struct oldlog_frame *ret_frames, size_t ma
 		memcpy(&frame->offset, at, sizeof(frame->offset));
 		frame->module = at + sizeof(frame->offset);
 		frame->symbol = frame->module + strlen(frame->module) + 1;
-		at = frame->symbol + strlen(frame->symbol) + 1;
+		frame->name = frame->symbol + strlen(frame->symbol) + 1;
+		at = frame->name + strlen(frame->name) + 1;
+		if (!*frame->name)
+			frame->name = frame->symbol;
 	}
 	return count;
 }

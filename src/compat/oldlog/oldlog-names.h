@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * The frames of stacks as the old logs print them: the file and the symbol that dladdr() finds.
+ * The frames of stacks as the old logs print them: the file and the symbol that dladdr() finds, and for C++
+ * its name as people wrote it. They begin with the application: what only reports to ttmem is left out.
  * That calls the loader, which is not always allowed, so it is done once per stack, when it is seen
  * for the first time, and kept under the stack's id. Writing a record only looks it up, without a
  * lock.
@@ -20,7 +21,9 @@
 struct oldlog_frame {
 	const char *module;
 	const char *symbol; /* empty = unknown */
-	uint64_t offset;    /* of the return address in the symbol, else in the module */
+	const char
+		*name;   /* decoded; the symbol if it is not a C++ function, or cannot be decoded */
+	uint64_t offset; /* of the return address in the symbol, else in the module */
 };
 
 /* Once for each book: the ids of another book mean other stacks. */

@@ -166,7 +166,7 @@ struct oldlog_style {
 	size_t frames; /* at most */
 	const char *indent;
 	const char *between; /* module and symbol */
-	bool has_offset;     /* in the symbol */
+	bool has_offset;     /* in the symbol, which is then not decoded */
 };
 
 static const struct oldlog_style oldlog_styles[OLDLOG_LOGS] = {
@@ -190,7 +190,7 @@ static void oldlog_stack(struct oldlog_record *record, const struct oldlog_buffe
 		oldlog_add(record, "%s%s", style->indent, frame->module);
 		if (*frame->symbol) {
 			oldlog_add(record, "%s", style->between);
-			oldlog_add_kept(record, frame->symbol);
+			oldlog_add_kept(record, style->has_offset ? frame->symbol : frame->name);
 			if (style->has_offset)
 				oldlog_add(record, "+0x%" PRIx64, frame->offset);
 		} else
@@ -251,7 +251,8 @@ static void oldlog_buffer_record(const struct oldlog_buffer *buffer, enum oldlog
 		   buffer->device, buffer->address, buffer->address);
 	oldlog_size(&record, buffer);
 	oldlog_add(&record, "Type: %s\n", oldlog_text_short_type(buffer->type));
-	if (buffer->owner)
+	/* Circular buffers and kernels belong to a program or a device, which is no Buffer. */
+	if (buffer->owner && buffer->type != TTMEM_CB && buffer->type != TTMEM_KERNEL)
 		oldlog_add(&record, "Buffer*: 0x%" PRIx64 "\n", buffer->owner);
 	else
 		oldlog_add(&record, "Buffer*: unknown\n");

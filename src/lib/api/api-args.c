@@ -137,8 +137,14 @@ static void args_alloc(struct call *call, const struct args_devices *devices,
 						      .has_flags = true});
 }
 
-API_BODY args_alloc_ex(struct args_devices devices, const struct ttmem_alloc_args *args)
+/*
+ * @list: NULL = the device that @args names. Devices are no struct here: a call with arguments in memory is no
+ * tail call, and then the chain of frames is broken at which a stack begins.
+ */
+API_BODY args_alloc_ex(const uint32_t *list, size_t n, bool is_mesh,
+		       const struct ttmem_alloc_args *args)
 {
+	struct args_devices devices = {list, n, .is_mesh = is_mesh};
 	struct ttmem_alloc_args copy;
 	struct call call;
 
@@ -166,7 +172,7 @@ API_EXPORT void ttmem_alloc_ex(const struct ttmem_alloc_args *args)
 {
 	if (likely(gate_is_off()))
 		return;
-	args_alloc_ex((struct args_devices){.n = 1}, args);
+	args_alloc_ex(NULL, 1, false, args);
 }
 
 API_EXPORT void ttmem_alloc_mesh_ex(const uint32_t *devices, size_t n,
@@ -174,7 +180,7 @@ API_EXPORT void ttmem_alloc_mesh_ex(const uint32_t *devices, size_t n,
 {
 	if (likely(gate_is_off()))
 		return;
-	args_alloc_ex((struct args_devices){devices, n, .is_mesh = true}, args);
+	args_alloc_ex(devices, n, true, args);
 }
 
 static bool args_free_flags_are_sane(const struct ttmem_free_args *args)
@@ -213,8 +219,10 @@ static void args_free(struct call *call, const struct args_devices *devices,
 		writer_free_buffer(call->writer, devices->list[0], &who);
 }
 
-API_BODY args_free_ex(struct args_devices devices, const struct ttmem_free_args *args)
+API_BODY args_free_ex(const uint32_t *list, size_t n, bool is_mesh,
+		      const struct ttmem_free_args *args)
 {
+	struct args_devices devices = {list, n, .is_mesh = is_mesh};
 	struct ttmem_free_args copy = {0};
 	struct call call;
 
@@ -245,7 +253,7 @@ API_EXPORT void ttmem_free_ex(const struct ttmem_free_args *args)
 {
 	if (likely(gate_is_off()))
 		return;
-	args_free_ex((struct args_devices){.n = 1}, args);
+	args_free_ex(NULL, 1, false, args);
 }
 
 API_EXPORT void ttmem_free_mesh_ex(const uint32_t *devices, size_t n,
@@ -253,5 +261,5 @@ API_EXPORT void ttmem_free_mesh_ex(const uint32_t *devices, size_t n,
 {
 	if (likely(gate_is_off()))
 		return;
-	args_free_ex((struct args_devices){devices, n, .is_mesh = true}, args);
+	args_free_ex(devices, n, true, args);
 }

@@ -173,6 +173,23 @@ UNIT(buffers_outside_the_window_are_reported)
 	snapshot_free(snapshot);
 }
 
+UNIT(the_share_of_a_bank_is_reported_or_even_or_not_known)
+{
+	struct snapshot *snapshot = start(&small);
+	const struct snapshot_part *part = &snapshot->processes[0].parts[0];
+	struct snapshot_buffer buffer = {.size = 41, .type = TYPES_DRAM, .size_per_bank = 64};
+
+	assert(snapshot_finish(snapshot) == 0);
+	assert(free_blocks_share(snapshot, part, &buffer) == 64);
+	buffer.size_per_bank = 0;
+	assert(free_blocks_share(snapshot, part, &buffer) == 11); /* of four banks */
+	buffer.type = TYPES_L1;
+	assert(free_blocks_share(snapshot, part, &buffer) == 0);
+	buffer.type = TYPES_KERNEL;
+	assert(free_blocks_share(snapshot, part, &buffer) == 0);
+	snapshot_free(snapshot);
+}
+
 UNIT(invalid_windows_are_refused)
 {
 	static const struct snapshot_window odd[] = {

@@ -129,6 +129,20 @@ static uint64_t free_blocks_need(const struct free_blocks *free_blocks, uint64_t
 		       : need;
 }
 
+uint64_t free_blocks_share(const struct snapshot *snapshot, const struct snapshot_part *part,
+			   const struct snapshot_buffer *buffer)
+{
+	uint32_t type = free_blocks_memory(buffer, part);
+	struct free_blocks memory;
+
+	if (buffer->size_per_bank)
+		return buffer->size_per_bank;
+	if (type >= BOOK_TYPES ||
+	    free_blocks_window(&part->facts, free_blocks_card(snapshot, part), type, &memory) != 0)
+		return 0;
+	return free_blocks_need(&memory, buffer->size, 0);
+}
+
 /* Adds a buffer to the blocks, if it lies in this memory. */
 static void free_blocks_place(struct free_blocks *free_blocks, const struct snapshot_buffer *buffer)
 {

@@ -94,5 +94,12 @@ struct free_blocks_fit {
 void free_blocks_fit(const struct free_blocks *free_blocks, uint64_t size, uint64_t page_size,
 		     bool top, struct free_blocks_fit *ret_fit);
 
+/*
+ * Bytes that a buffer takes in each bank: as it was reported, else spread evenly over the banks of its
+ * memory. 0: it is not known how many banks there are.
+ */
+uint64_t free_blocks_share(const struct snapshot *snapshot, const struct snapshot_part *part,
+			   const struct snapshot_buffer *buffer);
+
 /* Whether a type is one of the five memories. */
 bool free_blocks_is_memory(uint32_t type);

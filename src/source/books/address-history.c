@@ -27,8 +27,6 @@
 #include "source/books/scan.h"
 
 #define ADDRESS_HISTORY_GRAVE_UNITS (BOOK_GRAVES * (uint32_t)sizeof(struct book_grave) / BOOK_UNIT)
-#define ADDRESS_HISTORY_TRIES 6
-#define ADDRESS_HISTORY_AHEAD 4u /* events with which an owner may be overwriting the oldest ones */
 
 struct address_history {
 	struct scan_book *book;
@@ -85,38 +83,12 @@ static int address_history_keep_event(struct address_history *trail, const struc
 	return 0;
 }
 
-/* Reads as much of the log as possible before its owner overwrites it. */
-static int address_history_drain(struct address_history *trail, const struct log_place *place,
-				 struct log *log)
-{
-	struct reader *reader = &trail->book->reader;
-	uint64_t ahead = ADDRESS_HISTORY_AHEAD;
-	int r = -EOVERFLOW;
-
-	for (int i = 0; r == -EOVERFLOW && i < ADDRESS_HISTORY_TRIES; i++, ahead *= 8) {
-		uint64_t head, first = 1;
-
-		r = log_head(reader, place->device, &head);
-		if (r < 0)
-			return r;
-		if (head + ahead > place->events)
-			first = head + bits_min(ahead, place->events) - place->events + 1;
-		log_start(log, place, first);
-		r = log_drain(log, reader);
-	}
-	return r;
-}
-
 static int address_history_read_log(struct address_history *trail, const struct book_shard *page,
 				    uint32_t device)
 {
 	CLEANUP(log_deinit) struct log log = {0};
-	struct log_place place;
-	int r;
+	int r = book_log_read(&trail->book->reader, page, device, &log);
 
-	r = log_find(&trail->book->reader, page, device, &place);
-	if (r == 0)
-		r = address_history_drain(trail, &place, &log);
 	if (r < 0)
 		return r;
 	trail->complete = log.first == 1;

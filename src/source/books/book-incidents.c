@@ -104,6 +104,8 @@ int book_collect_incidents(struct book_reading *reading)
 				      reading->book->owner.pid, header->incident_lost[kind],
 				      types_incident_name(kind));
 	}
+	if (r == 0 && reading->request->held_at_close)
+		r = book_collect_held(reading);
 	if (r == 0 && !reading->book->alive)
 		r = book_collect_leaks(reading);
 	return r == -ENOBUFS ? 0 : r;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "book/read/log.h"
 #include "model/snapshot.h"
 #include "model/timebase.h"
 
@@ -112,6 +113,16 @@ uint64_t book_stack_key(struct book_reading *reading, uint32_t id);
  */
 size_t book_merge(struct book_reading *reading, const struct book_frame *frames, size_t native,
 		  size_t count, uint8_t *ret_order);
+
+/*
+ * Reads a shard's log, as much of it as its owner does not overwrite meanwhile. @log: as for log_start().
+ * Returns 0 or a negative errno; -EOVERFLOW: the owner was too fast.
+ */
+int book_log_read(struct reader *reader, const struct book_shard *page, uint32_t device,
+		  struct log *log);
+
+/* For the request's held_at_close: incidents of this kind. 0 or a negative errno. */
+int book_collect_held(struct book_reading *reading);
 
 /* Adds the book's incidents. Returns 0 or a negative errno. */
 int book_collect_incidents(struct book_reading *reading);

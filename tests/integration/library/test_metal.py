@@ -274,6 +274,23 @@ def test_call_sites_are_not_our_own(world, metal, how):
     assert "ttmem_metal" not in sites and "GraphTracker" not in sites
 
 
+def test_the_old_buffer_log_tells_of_tt_metals_buffers(metal, clean_env, tmp_path):
+    """Who owns what, under which address, and whose call it was; not how ttmem learned of it."""
+    log = tmp_path / "log"
+    env = {**clean_env, "LD_PRELOAD": str(metal.shim), "TT_BUFFER_DEBUG_LOG": "1", "TT_BUFFER_DEBUG_LOG_FILE": str(log)}
+    run(metal.stand_in / "story", env=env, stdin=subprocess.DEVNULL)
+    records = [text for text in log.read_text().split("═" * 59 + "\n") if text.startswith("BUFFER ALLOCATED")]
+    plain = [text for text in records if "\nType: DRAM\n" in text or "\nType: L1\n" in text]
+    assert len(plain) > 8
+    for text in plain:
+        assert "\nOwns Data: yes\nHooked: no\n" in text or "\nOwns Data: no\nHooked: yes\n" in text
+        assert re.search(r"\nBuffer\*: 0x[0-9a-f]+\n", text) or "\nHooked: yes\n" in text
+        assert "\nCall Stack:\n    libtt_metal.so: tt::tt_metal::Buffer::create(" in text
+    circular = [text for text in records if "\nSize: 1024 bytes" in text and "\nType: OTHER\n" in text]
+    assert circular and all("\nBuffer*: unknown\n" in text for text in circular)
+    assert "ttmem" not in log.read_text() and "GraphTracker" not in log.read_text()
+
+
 @pytest.mark.parametrize("how", ["observed", "shim"])
 def test_kernels_are_not_leaks(ttmem, metal, how):
     """tt-metal does not tell their end; they hold no memory of their own."""

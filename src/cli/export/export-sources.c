@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Opens files as the symbolizer does for code, with the rights of the process's owner. */
+
+#include "cli/export/export-sources.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/files/small-file.h"
+#include "base/text.h"
+#include "model/snapshot.h"
+#include "symbol/symbolizer-open.h"
+#include "symbol/symbolizer.h"
+
+void export_sources_init(struct export_sources *sources, const struct snapshot_process *process)
+{
+	*sources = (struct export_sources){
+		.pid = process->pid,
+		.start_ticks = process->start_ticks,
+		/* The books of old clients are made by the daemon. */
+		.user = strcmp(process->source, "socket") == 0 ? process->user_id
+							       : process->maker_id,
+		.left = EXPORT_SOURCES_MAX,
+	};
+}
+
+int export_sources_read(struct export_sources *sources, const char *path, char **ret_text)
+{
+	const struct symbolizer_config config = {.own_rights = false};
+	const struct symbolizer_module file = {
+		.path = path,
+		.pid = sources->pid,
+		.start_ticks = sources->start_ticks,
+		.user = sources->user,
+	};
+	CLEANUP_FREE char *bytes = NULL;
+	CLEANUP_CLOSE int fd = -1;
+	struct symbolizer_identity identity;
+	ssize_t length;
+	int r = symbolizer_open_module(&config, &file, &fd, &identity);
+
+	if (r < 0)
+		return r;
+	if (identity.size > EXPORT_SOURCE_MAX || identity.size > sources->left)
+		return -EFBIG;
+	bytes = malloc(identity.size + 1);
+	if (!bytes)
+		return -ENOMEM;
+	length = small_file_read_fd(fd, bytes, identity.size + 1);
+	if (length < 0)
+		return (int)length;
+	*ret_text = malloc(TEXT_CLEAN_SIZE((size_t)length));
+	if (!*ret_text)
+		return -ENOMEM;
+	(void)text_clean(bytes, (size_t)length, *ret_text); /* its length is not needed */
+	sources->left -= identity.size;
+	return 0;
+}

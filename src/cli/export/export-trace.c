@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Frames are read twice: to find the one that stands for the stack, and to print from there on. */
+
+#include "cli/export/export-trace.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "model/sites/frames.h"
+#include "model/sites/site.h"
+
+static bool export_trace_same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool export_trace_is(const struct frames_one *a, const struct frames_one *b)
+{
+	return a->line == b->line && export_trace_same(a->function, b->function) &&
+	       export_trace_same(a->file, b->file) && export_trace_same(a->module, b->module);
+}
+
+static void export_trace_print(FILE *out, const struct frames_one *frame)
+{
+	const char *where = frame->file ? frame->file : frame->module;
+
+	fputs(frame->file ? "  File \"" : "  Module \"", out);
+	text_put_line(out, where ? where : "?");
+	fputc('"', out);
+	if (frame->file)
+		fprintf(out, ", line %" PRIu32, frame->line);
+	fputs(", in ", out);
+	text_put_line(out, frame->function ? frame->function : "?");
+	fputc('\n', out);
+}
+
+static bool export_trace_is_plain(const char *path)
+{
+	size_t left = strlen(path);
+	uint32_t character;
+
+	while (left > 0) {
+		size_t n = text_decode(path, left, &character);
+
+		if (text_is_harmful(character) || character == '"')
+			return false;
+		path += n;
+		left -= n;
+	}
+	return true;
+}
+
+/* @out: all frames from @site on. */
+static void export_trace_from(FILE *out, const char *stack, const struct frames_one *site)
+{
+	CLEANUP(frames_deinit) struct frames frames;
+	struct frames_one frame;
+	bool is_begun = site == NULL;
+
+	frames_init(&frames, stack);
+	while (frames_next(&frames, &frame)) {
+		is_begun = is_begun || export_trace_is(&frame, site);
+		if (is_begun)
+			export_trace_print(out, &frame);
+	}
+}
+
+int export_trace(const char *stack, char **ret_text, char **ret_path)
+{
+	CLEANUP(frames_deinit) struct frames frames = {0};
+	CLEANUP_FREE char *text = NULL;
+	CLEANUP_FCLOSE FILE *out = NULL;
+	struct frames_one site;
+	bool has_site = site_find(&frames, stack, &site);
+	size_t size;
+
+	*ret_path = NULL;
+	out = open_memstream(&text, &size);
+	if (!out)
+		return -ENOMEM;
+	export_trace_from(out, stack, has_site ? &site : NULL);
+	if (fflush(out) != 0)
+		return -ENOMEM;
+	if (has_site && site.file && export_trace_is_plain(site.file)) {
+		*ret_path = strdup(site.file);
+		if (!*ret_path)
+			return -ENOMEM;
+	}
+	*ret_text = strdup(text);
+	return *ret_text ? 0 : -ENOMEM;
+}

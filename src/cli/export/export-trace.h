@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A stack as Python prints it, one frame per line, for tools that look for 'File "model.py", line 7, in
+ * forward'. It begins with the frame that stands for the stack (model/sites/site.h), and goes outwards: those
+ * tools show the first frame.
+ */
+
+/*
+ * @ret_text and @ret_path, the first frame's file, are owned by the caller; the path is NULL if there is
+ * none, or if it could be taken for something else when it is shown. 0 or -ENOMEM.
+ */
+int export_trace(const char *stack, char **ret_text, char **ret_path);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What "ttmem export" gives to a format: the live buffers of one process, sorted into operations, and
+ * where to write. Each format has a file of its own that defines a struct export_format.
+ */
+
+#include <stdint.h>
+
+#include "cli/export/export-operations.h"
+#include "cli/export/export-sources.h"
+
+struct snapshot;
+
+struct export_job {
+	const struct snapshot *snapshot; /* with the buffers of this process only */
+	uint32_t process;                /* index into its processes */
+	struct export_operations operations;
+	struct export_sources sources;
+	int folder;          /* of the report, empty; with O_PATH */
+	uint64_t rows_max;   /* of buffers */
+	char problem[256];   /* on failure: what went wrong, if it is more than an errno */
+	uint64_t guessed;    /* result: buffers whose size in each bank is not known */
+	uint64_t unbanked;   /* result: of these, those of a memory whose banks are not known */
+	uint64_t rows;       /* result: of buffers */
+	uint64_t file_count; /* result: source files with their contents */
+};
+
+struct export_format {
+	const char *name; /* for --format */
+	/* Writes all files. 0 or a negative errno. */
+	int (*write)(struct export_job *job);
+	/* Whether an open folder, and nothing else, is such a report. */
+	bool (*is_report)(int folder);
+};
+
+extern const struct export_format export_visualizer;
