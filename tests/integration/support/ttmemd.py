@@ -133,7 +133,7 @@ class Ttmemd:
         )
 
     def is_late(self, result):
-        """Whether a command has waited in vain for a daemon that runs: two seconds, which is little on a busy machine."""
+        """Whether a command waited in vain for a daemon that runs: two seconds, little on a busy machine."""
         if "ttmemd does not answer" not in result.stdout + result.stderr or not self.process:
             return False
         with open(f"/proc/{self.process.pid}/stat", encoding="utf-8") as file:
