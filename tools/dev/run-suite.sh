@@ -25,6 +25,14 @@ alone() {
 	unshare --pid --fork --kill-child --mount-proc "$@"
 }
 
+# finish_others NAME: waits for what runs beside, "$others" as PID:NUMBER, and prints its output. Sets "$code".
+finish_others() {
+	for other in $others; do
+		wait "${other%:*}" || code=$?
+		cat "build/logs/$1-${other#*:}.log"
+	done
+}
+
 # pytest_part SHARE ARGUMENT...
 pytest_part() {
 	share=$1
@@ -54,10 +62,7 @@ pytest_suite() {
 		others="$others $!:$runs"
 	done
 	pytest_part "$share" "$@" || code=$?
-	for other in $others; do
-		wait "${other%:*}" || code=$?
-		cat "build/logs/pytest-${other#*:}.log"
-	done
+	finish_others pytest
 	return "$code"
 }
 
@@ -145,7 +150,7 @@ web_part() {
 }
 
 # The dashboard in a browser, in namespaces of its own: the daemon sees no other processes, and requests to
-# other machines fail. Runs in two halves in parallel, like the integration tests.
+# other machines fail. Parts run in parallel, like the integration tests; a browser needs more than those.
 web() {
 	for program in node npm chromium; do
 		have "$program" || { web_skip "no $program"; return 0; }
@@ -163,12 +168,16 @@ web() {
 	if ! alone true 2>/dev/null; then
 		exec node build/web-tests/run.mjs
 	fi
-	web_part 0/2 >build/logs/web-0.log &
-	first=$!
-	web_part 1/2
-	code=$?
-	wait "$first" || code=$?
-	cat build/logs/web-0.log
+	parts=$(($(nproc) + 1))
+	[ "$parts" -le 4 ] || parts=4
+	code=0 part=1 others=
+	while [ "$part" -lt "$parts" ]; do
+		web_part "$part/$parts" >"build/logs/web-$part.log" &
+		others="$others $!:$part"
+		part=$((part + 1))
+	done
+	web_part "0/$parts" || code=$?
+	finish_others web
 	return "$code"
 }
 

@@ -90,25 +90,27 @@ static int log_writer_open_path(const char *path)
 	return fd;
 }
 
-static void log_writer_close_file(struct log_writer *log_writer)
+/* Not under the lock: some file systems wait in it. */
+static void log_writer_close(const struct log_writer *log_writer, int fd)
 {
-	if (log_writer->fd != log_writer->spare)
-		(void)close(log_writer->fd); /* all data is with the kernel */
-	log_writer->fd = log_writer->spare;
+	if (fd != log_writer->spare)
+		(void)close(fd); /* all data is with the kernel */
 }
 
 /* If the path cannot be opened, what is in use stays in use. */
 static void log_writer_open_again(struct log_writer *log_writer)
 {
 	int fd = log_writer_open_path(log_writer->path);
+	int old;
 
 	pthread_mutex_lock(&log_writer->lock);
 	log_writer->problem = fd < 0 ? fd : 0;
-	if (fd >= 0) {
-		log_writer_close_file(log_writer);
+	old = log_writer->fd;
+	if (fd >= 0)
 		log_writer->fd = fd;
-	}
 	pthread_mutex_unlock(&log_writer->lock);
+	if (fd >= 0)
+		log_writer_close(log_writer, old);
 }
 
 /* Takes a piece out of the ring; 0 at shutdown. */
@@ -159,7 +161,7 @@ static void log_writer_cleanup(struct log_writer **log_writer)
 {
 	if (!*log_writer)
 		return;
-	log_writer_close_file(*log_writer);
+	log_writer_close(*log_writer, (*log_writer)->fd);
 	free((*log_writer)->path);
 	free((*log_writer)->ring);
 	free(*log_writer);

@@ -131,15 +131,12 @@ static struct book_search_found book_search_settle(const struct proc *proc, stru
 {
 	const struct proc_facts *owner = &book->owner;
 	struct book_search_found found = {.book = book, .pid_fd = -1};
-	struct proc_facts facts;
 
 	if (!book->alive)
 		return found;
 	found.pid_fd = book_search_pid_fd(proc, owner->pid, owner->start_ticks);
 	if (found.pid_fd < 0)
-		book->alive = proc_read(proc, owner->pid, &facts) == 0 &&
-			      facts.start_ticks == owner->start_ticks &&
-			      !proc_is_over(proc, &facts);
+		book->alive = !proc_has_ended(proc, owner->pid, owner->start_ticks);
 	return found;
 }
 
@@ -168,10 +165,8 @@ static enum book_search_verdict book_search_judge(const struct proc *proc,
 						  const struct tracked *tracked)
 {
 	const struct proc_file file = {.device = tracked->device, .inode = tracked->inode};
-	struct proc_facts facts;
 
-	if (proc_read(proc, tracked->pid, &facts) < 0 ||
-	    facts.start_ticks != tracked->start_ticks || proc_is_over(proc, &facts))
+	if (proc_has_ended(proc, tracked->pid, tracked->start_ticks))
 		return BOOK_SEARCH_OVER;
 	/* The daemon itself maps the books of old clients, not the process. */
 	if (tracked->source == BOOK_SOURCE_SOCKET)

@@ -234,10 +234,7 @@ static void entry_watch(struct registry_entry *entry, struct loop_source *source
 /* Without a pidfd, check /proc for an exit before the book arrived. */
 static bool registry_has_ended(const struct registry *registry, uint32_t pid, uint64_t start_ticks)
 {
-	struct proc_facts facts;
-
-	return proc_read(&registry->proc, pid, &facts) < 0 || facts.start_ticks != start_ticks ||
-	       proc_is_over(&registry->proc, &facts);
+	return proc_has_ended(&registry->proc, pid, start_ticks);
 }
 
 /*

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -231,5 +232,26 @@ UNIT(a_process_in_a_time_namespace_is_the_owner)
 	assert(owner_judge(&proc, &header, 0, &facts) == OWNER_NO);
 	header.start_ticks = 100;
 	assert(owner_judge(&proc, &header, 0, &facts) == OWNER_YES);
+	proc_close(&proc);
+}
+
+/* Without a descriptor nothing can be read of it, but it lives. */
+UNIT(a_process_that_cannot_be_read_has_not_ended)
+{
+	struct rlimit none = {0};
+	struct proc proc;
+	uint64_t start;
+
+	assert(proc_open(&proc) == 0);
+	start = proc_start_ticks(&proc, (uint32_t)getpid());
+	assert(start > 0 && !proc_has_ended(&proc, (uint32_t)getpid(), start));
+	assert(proc_has_ended(&proc, (uint32_t)getpid(), start + 1));
+	assert(proc_has_ended(&proc, UINT32_MAX >> 1, start));
+	assert(getrlimit(RLIMIT_NOFILE, &none) == 0);
+	none.rlim_cur = 0;
+	assert(setrlimit(RLIMIT_NOFILE, &none) == 0);
+	assert(!proc_has_ended(&proc, (uint32_t)getpid(), start));
+	none.rlim_cur = none.rlim_max;
+	assert(setrlimit(RLIMIT_NOFILE, &none) == 0);
 	proc_close(&proc);
 }

@@ -165,6 +165,16 @@ bool proc_is_over(const struct proc *proc, const struct proc_facts *facts)
 	return poll(&wait, 1, 0) > 0;
 }
 
+bool proc_has_ended(const struct proc *proc, uint32_t pid, uint64_t start_ticks)
+{
+	struct proc_facts facts;
+	int r = proc_read(proc, pid, &facts);
+
+	if (r < 0)
+		return r == -ENOENT || r == -ESRCH;
+	return facts.start_ticks != start_ticks || proc_is_over(proc, &facts);
+}
+
 /* Marks the file of one mapping. Returns how many were found. */
 static size_t proc_mark_mapped(struct proc_mappings *search, const char *line)
 {

@@ -52,6 +52,12 @@ uint64_t proc_start_ticks(const struct proc *proc, uint32_t pid);
 /* Whether all threads have exited, though the process may not have been reaped yet. */
 bool proc_is_over(const struct proc *proc, const struct proc_facts *facts);
 
+/*
+ * Whether the process that started then has ended, for certain: where /proc cannot be read for another reason, such as
+ * too many open files, it has not.
+ */
+bool proc_has_ended(const struct proc *proc, uint32_t pid, uint64_t start_ticks);
+
 #define PROC_FILES_MAX 256u
 
 struct proc_file {

@@ -212,15 +212,15 @@ def test_exec_is_reported_as_the_end_of_the_book(daemon, handed_over):
     assert player.pid not in pids(daemon)
 
 
+def holds_book(files):
+    return any("ttmem-book" in file for file in files)
+
+
 def test_a_killed_keeper_is_replaced_with_all_books(daemon):
     """It is said, once; another one takes over, with all the books."""
     daemon.start()
     player = daemon.player("alloc 0 DRAM 0x1000 88")
     wait_until_seen(daemon, player.pid)
-
-    def holds_book(files):
-        return any("ttmem-book" in file for file in files)
-
     keeper = daemon.keeper(holds_book)
     os.kill(keeper, signal.SIGKILL)
     wait_for(lambda: "ttmemd: the keeper of books is gone" in daemon.text(), "the news")
@@ -230,6 +230,27 @@ def test_a_killed_keeper_is_replaced_with_all_books(daemon):
     daemon.start()
     assert daemon.wait_for_leak(player.pid)["bytes"] == 88
     assert daemon.text().count("the keeper of books is gone") == 1
+
+
+def test_a_keeper_that_could_not_be_started_comes_later(daemon):
+    way = daemon.folder / f"{daemon.socket.name}.keeper"
+    way.write_text("in the way")
+    daemon.start()
+    player = daemon.player("alloc 0 DRAM 0x1000 88")
+    client = daemon.old_client()
+    client.alloc(1, 0, 0x1000, 7)
+    assert client.query(1)[0] == 7
+    wait_for(lambda: "ttmemd: there is no keeper of books" in daemon.text(), "the news")
+    assert way.read_text() == "in the way"
+    way.unlink()
+    daemon.keeper(lambda files: holds_book(files) and daemon.holds_connections(files))
+    daemon.kill()
+    player.kill()
+    daemon.start()
+    assert daemon.wait_for_leak(player.pid)["bytes"] == 88
+    assert client.query(1)[0] == 7
+    assert daemon.text().count("there is no keeper of books") == 1
+    client.close()
 
 
 def test_children_and_grandchildren_have_their_own_books(daemon):

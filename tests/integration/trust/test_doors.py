@@ -256,10 +256,10 @@ def test_everything_at_once(daemon, attack, unmount):
     wait_for(lambda: set(closed(daemon)) == {"old_clients", "http", "journal", "history"}, "what is missing")
     player = daemon.player("alloc 0 DRAM 0x1000 5")
     wait_for(lambda: daemon.json("status")["books"] == 1, "a book")
+    repair()  # first: with the port, but no space for a token, there would be one more to complain about
     for attacker in attackers:
         attacker.stop()
     free(daemon.legacy)
-    repair()
     journal = "import os, socket, sys\nos.makedirs('/run/systemd/journal')\n" \
               "s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)\n" \
               "s.bind('/run/systemd/journal/socket'); os.chmod('/run/systemd/journal/socket', 0o666)\n" \
@@ -270,7 +270,8 @@ def test_everything_at_once(daemon, attack, unmount):
     with server.stdout, server.stdin:
         assert server.stdout.readline() == "\n"
         wait_for(lambda: closed(daemon) == {}, "everything to be open")
-    assert len(complaints(daemon)) == len(set(complaints(daemon))) <= 4
+    said = complaints(daemon)
+    assert len(said) == len(set(said)) <= 4
     player.kill()
     daemon.wait_for_leak(player.pid)
 
