@@ -73,7 +73,7 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 	[DOCTOR_STACKS_OFF] =
 		{"stacks-off", DOCTOR_INFO,
 		 "without stacks nobody can say which line of code asked for a buffer",
-		 "set TTMEM_STACKS=auto before it starts"},
+		 "start it without TTMEM_STACKS, or with TTMEM_STACKS=auto"},
 	[DOCTOR_STACKS_UNSENT] =
 		{"stacks-unsent", DOCTOR_INFO,
 		 "it reports through the old socket, and only clients whose messages have 648 "

@@ -59,8 +59,7 @@ static uint32_t stack_key_state; /* 0 none, 1 being created, 2 ready */
 
 bool stack_is_on(void)
 {
-	/* Pairs with the release in stack_open(), which may run while other threads are here. */
-	return __atomic_load_n(&stack_depth, __ATOMIC_ACQUIRE) != 0;
+	return stack_depth != 0; /* set before the gate is published */
 }
 
 /* Return: whether stacks are wanted. */
@@ -73,13 +72,10 @@ static bool stack_wanted(enum walk_how *ret_how, bool *ret_is_native)
 
 	*ret_how = WALK_AUTO;
 	*ret_is_native = true;
-	/* The old logs always had stacks, and whoever imports ttmem wants Python frames. */
-	if (!said)
-		return oldlog_has_stacks() || frame_provider_is_there();
+	if (!said || keyword_is_yes(said, length))
+		return true;
 	if (keyword_is_no(said, length))
 		return false;
-	if (keyword_is_yes(said, length))
-		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		*ret_how = (enum walk_how)i;
 		if (keyword_is(said, length, ways[i]))
@@ -120,7 +116,7 @@ void stack_open(void)
 	if (is_native)
 		walk_open(how);
 	stack_is_native = is_native;
-	__atomic_store_n(&stack_depth, stack_wanted_depth(), __ATOMIC_RELEASE);
+	stack_depth = stack_wanted_depth();
 }
 
 static void stack_end(void *value)

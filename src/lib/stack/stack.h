@@ -3,9 +3,9 @@
 
 /*
  * The call stack of an event: the return addresses above a call, with the frames of another
- * language from a provider, as an id in the book. TTMEM_STACKS turns it on and selects how they are
- * found (lib/stack/walk.h; =python: only the provider's frames), TTMEM_STACK_DEPTH how many frames are
- * kept.
+ * language from a provider, as an id in the book. TTMEM_STACKS selects how they are found
+ * (lib/stack/walk.h; =python: only the provider's frames, =off: none), TTMEM_STACK_DEPTH how many
+ * frames are kept.
  *
  * A stack that the thread has had before costs the walk, a hash and a comparison. Only the thread's
  * own stack is read, so a broken chain ends the walk or misleads it, but never faults. A missing
@@ -23,10 +23,7 @@
 #define STACK_DEPTH_USUAL 16u
 #define STACK_DEPTH_MAX 64u /* as many as a stack in the book can have */
 
-/*
- * Reads the environment. Once for each book, before it is published; and again if stacks are off
- * and a provider has been registered. The gate is held.
- */
+/* Reads the environment. Once for each book, before it is published. The gate is held. */
 void stack_open(void);
 bool stack_is_on(void);
 
