@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "lib/api/call.h"
+#include "lib/stack/walk.h"
 
 #define STACK_DEPTH_USUAL 16u
 #define STACK_DEPTH_MAX 64u /* as many as a stack in the book can have */
@@ -27,8 +28,8 @@
 void stack_open(void);
 bool stack_is_on(void);
 
-/* The id of the stack whose innermost frame is at @frame; 0 = none, counted. Inside the busy flag. */
-uint32_t stack_take(struct writer *writer, struct thread *self, const void *frame);
+/* The id of the stack that begins at @start; 0 = none, counted. Inside the busy flag. */
+uint32_t stack_take(struct writer *writer, struct thread *self, struct walk_start start);
 
 /*
  * The stack of the calling function's caller. Inlined, because the calling function must have a
@@ -40,7 +41,7 @@ static inline __attribute__((always_inline)) uint32_t stack_here(const struct ca
 	/* A handler inside an interrupted call must take no locks. */
 	if (likely(!stack_is_on()) || call->is_nested)
 		return 0;
-	return stack_take(call->writer, call->self, __builtin_frame_address(0));
+	return stack_take(call->writer, call->self, WALK_START());
 }
 
 /* The result of stack_here() in this call. */
