@@ -281,12 +281,13 @@ stack_meet(struct writer *writer, struct stack_cache *cache, struct walk_start s
 	if (!bounds_hold(bounds, here, sizeof(uintptr_t)) && stack_is_native) {
 		if (!bounds_find_alternate(here, &alternate))
 			return 0;
-		/* The thread's own stack may have grown since. */
-		bounds_find(&cache->bounds);
 		bounds = &alternate;
 	}
 	if (stack_is_native && here - bounds->low < STACK_ROOM)
 		return 0;
+	/* The thread's own stack may have grown since. */
+	if (bounds == &alternate)
+		bounds_find(&cache->bounds);
 	return stack_meet_on(writer, cache, bounds, start);
 }
 
