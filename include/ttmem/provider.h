@@ -70,8 +70,8 @@ struct ttmem_provider {
 #pragma GCC diagnostic ignored "-Wshadow" /* a struct of the same name, like stat() */
 #endif
 /*
- * Registers @provider, which must never change or go away. If TTMEM_STACKS is not set, stacks are on from
- * now on. NULL removes the provider. 0, -EINVAL, or -EBUSY if there is another one.
+ * Registers @provider, which must never change or go away. NULL removes it. 0, -EINVAL, or -EBUSY if
+ * there is another one.
  */
 int ttmem_provider(const struct ttmem_provider *provider);
 #if defined(__cplusplus) && defined(__GNUC__)

@@ -69,9 +69,7 @@ def pytest_addoption(parser: Any) -> None:
 
 
 def _track() -> None:
-    """A leak is found by its stack, so stacks are on unless something else was chosen."""
     os.environ.setdefault("TTMEM", "1")
-    os.environ.setdefault("TTMEM_STACKS", "auto")
 
 
 @_hook(tryfirst=True)

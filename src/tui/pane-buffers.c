@@ -175,7 +175,7 @@ static void buffers_line(const void *context, size_t item, size_t line, char *te
 		snprintf(text, LIST_CELL_SIZE, "%s",
 			 strcmp(buffers_source(context, buffer), "socket") == 0
 				 ? "no stack was sent by its client"
-				 : "no stack was recorded (TTMEM_STACKS=auto does)");
+				 : "no stack was recorded (ttmem doctor says why)");
 	} else {
 		stack_lines_text(buffer->stack, line - BUFFERS_FACTS, frame, sizeof(frame));
 		snprintf(text, LIST_CELL_SIZE, "at %s", frame);

@@ -187,7 +187,7 @@ static void sites_line(const void *context, size_t item, size_t line, char *text
 	}
 
 	if (!group->stack) {
-		snprintf(text, LIST_CELL_SIZE, "no stack was recorded (TTMEM_STACKS=auto does)");
+		snprintf(text, LIST_CELL_SIZE, "no stack was recorded (ttmem doctor says why)");
 		return;
 	}
 	stack_lines_text(group->stack, line, frame, sizeof(frame));

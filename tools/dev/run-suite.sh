@@ -117,8 +117,8 @@ cross_barriers() {
 	record cross-barriers 1 0 0
 }
 
-# The book's layout, its writer and its reader must work on the other architecture too, and so must walking frame
-# pointers. Memory order is not tested: qemu on x86 executes loads and stores in x86's order; docs/architecture.md says
+# The book's layout, its writer and its reader must work on the other architecture too, and so must walking stacks, by
+# frame pointers and by unwind tables, with signed return addresses and through signal handlers. Memory order is not tested: qemu on x86 executes loads and stores in x86's order; docs/architecture.md says
 # what is known about it. The whole library is not tested either: qemu does not wipe pages in children.
 cross() {
 	if ! have aarch64-linux-gnu-gcc || ! have qemu-aarch64; then
@@ -132,7 +132,7 @@ cross() {
 	meson test -C build-aarch64 --print-errorlogs --suite unit-book || return 1
 	cross_barriers || return 1
 	exec meson test -C build-aarch64 --print-errorlogs lib-stack lib-stack-inside lib-bounds lib-fp-or-rule \
-		lib-rules
+		lib-rules lib-eh-frame lib-unwind lib-unwind-inside lib-unwind-harm
 }
 
 # web_skip WHY: a missing program or package is not a failure.

@@ -49,7 +49,7 @@ export function siteWhere(site: SiteKey): string {
 }
 
 export function stackList(stack: readonly Frame[]): HTMLElement {
-  if (stack.length === 0) return h("p", { class: "muted" }, "No stack was recorded; TTMEM_STACKS turns them on.");
+  if (stack.length === 0) return h("p", { class: "muted" }, "No stack was recorded; ttmem doctor says why.");
   return h(
     "ol",
     { class: "stack", "aria-label": "Stack, innermost call first" },

@@ -240,6 +240,7 @@ struct book_frame {
 #define BOOK_FRAME_PYTHON 1u
 #define BOOK_FRAME_APPROXIMATE 2u /* from the thread's last stack that could be read */
 #define BOOK_FRAME_ENTRY 4u       /* interpreter boundary: the outermost frame of one run of it */
+#define BOOK_FRAME_CUT 8u         /* native: its callers could not be found */
 #define BOOK_FRAME_OUTSIDE_SHIFT 8
 
 /* A stack: id = offset / 16; followed by native, then Python frames, innermost first. */

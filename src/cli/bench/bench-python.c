@@ -73,7 +73,7 @@ static void bench_python_round(struct bench *bench)
 			bench_note(bench, "%s is missing: python3 cannot run the package ttmem",
 				   bench_python_rows[i].name);
 	}
-	unsetenv("TTMEM_STACKS"); /* NOLINT(concurrency-mt-unsafe): as above */
+	setenv("TTMEM_STACKS", "off", 1); /* NOLINT(concurrency-mt-unsafe): as above */
 }
 
 static void bench_python_close(void)

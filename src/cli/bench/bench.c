@@ -86,15 +86,17 @@ void bench_note(struct bench *bench, const char *format, ...)
 static void bench_environment(void)
 {
 	static const char *const dropped[] = {
-		"TTMEM_OFFER",          "TTMEM_DEBUG",         "TTMEM_PHASE",
-		"TTMEM_ROOM",           "TTMEM_HISTORY",       "TTMEM_STACKS",
-		"TTMEM_STACK_DEPTH",    "TT_BUFFER_DEBUG_LOG", "TT_ALLOC_TRACKING_DETAILED",
+		"TTMEM_OFFER",          "TTMEM_DEBUG",
+		"TTMEM_PHASE",          "TTMEM_ROOM",
+		"TTMEM_HISTORY",        "TTMEM_STACK_DEPTH",
+		"TT_BUFFER_DEBUG_LOG",  "TT_ALLOC_TRACKING_DETAILED",
 		"TT_ALLOC_STACK_TRACE",
 	};
 
 	/* There is no other thread yet. */
 	setenv("TTMEM", "1", 1);           /* NOLINT(concurrency-mt-unsafe) */
 	setenv("TTMEM_SOCKET", "none", 1); /* NOLINT(concurrency-mt-unsafe) */
+	setenv("TTMEM_STACKS", "off", 1);  /* NOLINT(concurrency-mt-unsafe): rows of their own */
 	for (size_t i = 0; i < ARRAY_SIZE(dropped); i++)
 		unsetenv(dropped[i]); /* NOLINT(concurrency-mt-unsafe) */
 }

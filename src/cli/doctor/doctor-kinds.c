@@ -65,15 +65,14 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 	[DOCTOR_NAMES_LOST] = {"names-lost", DOCTOR_WARNING,
 			       "sizes are right, but some buffers have no name or phase",
 			       "use fewer different names, or raise TTMEM_ROOM"},
-	[DOCTOR_STACKS_LOST] =
-		{"stacks-lost", DOCTOR_WARNING,
-		 "sizes are right, but it is not known who asked for some buffers",
-		 "docs/stacks.md tells the reasons: fibers, signal handlers, a full book, "
-		 "a static program without --eh-frame-hdr"},
+	[DOCTOR_STACKS_LOST] = {"stacks-lost", DOCTOR_WARNING,
+				"sizes are right, but it is not known who asked for some buffers",
+				"docs/stacks.md tells the reasons: fibers, a full book, "
+				"a static program without --eh-frame-hdr"},
 	[DOCTOR_STACKS_OFF] =
 		{"stacks-off", DOCTOR_INFO,
 		 "without stacks nobody can say which line of code asked for a buffer",
-		 "set TTMEM_STACKS=auto before it starts"},
+		 "start it without TTMEM_STACKS, or with TTMEM_STACKS=auto"},
 	[DOCTOR_STACKS_UNSENT] =
 		{"stacks-unsent", DOCTOR_INFO,
 		 "it reports through the old socket, and only clients whose messages have 648 "

@@ -183,10 +183,13 @@ static void doctor_examine_arenas(struct doctor *doctor, const struct doctor_pat
 	else if (header->source == BOOK_SOURCE_SOCKET)
 		DOCTOR_TELL(doctor, DOCTOR_STACKS_UNSENT, patient, "%s sends no stacks",
 			    patient->name);
-	else
-		DOCTOR_TELL(
-			doctor, DOCTOR_STACKS_OFF, patient, "%s records no stacks%s", patient->name,
-			patient->inside.wants_stacks ? ", though TTMEM_STACKS asked for them" : "");
+	else if (patient->inside.stacks !=
+		 PROCESS_ENV_UNSAID) /* there may have been no event yet */
+		DOCTOR_TELL(doctor, DOCTOR_STACKS_OFF, patient, "%s records no stacks%s",
+			    patient->name,
+			    patient->inside.stacks == PROCESS_ENV_ON
+				    ? ", though TTMEM_STACKS asked for them"
+				    : ": TTMEM_STACKS says so");
 }
 
 static void doctor_examine_book(struct doctor *doctor, const struct doctor_patient *patient)

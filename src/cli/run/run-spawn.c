@@ -44,9 +44,7 @@ static int spawn_tell(const char *offer, const char *shim)
 	char preload[SPAWN_PRELOAD_MAX];
 	int r;
 
-	/* Stacks are needed to locate leaks, but a value set by the user, even "off", is kept. */
-	if (setenv("TTMEM_OFFER", offer, 1) < 0 || setenv("TTMEM", "1", 1) < 0 ||
-	    setenv("TTMEM_STACKS", "auto", 0) < 0)
+	if (setenv("TTMEM_OFFER", offer, 1) < 0 || setenv("TTMEM", "1", 1) < 0)
 		return -errno;
 	if (!shim)
 		return 0;

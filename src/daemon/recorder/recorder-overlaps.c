@@ -85,6 +85,20 @@ static uint64_t recorder_overlaps_text(const char *text)
 	return text ? hash_bytes(text, strlen(text)) : 0;
 }
 
+/* What the store takes for the call site: a stack, else names. */
+static uint64_t recorder_overlaps_site(const struct overlap *overlap)
+{
+	const char *stack = overlap->second->stack ? overlap->second->stack : overlap->first->stack;
+	const uint64_t names[] = {
+		recorder_overlaps_text(overlap->first->name),
+		recorder_overlaps_text(overlap->first->phase),
+		recorder_overlaps_text(overlap->second->name),
+		recorder_overlaps_text(overlap->second->phase),
+	};
+
+	return stack ? recorder_overlaps_text(stack) : hash_bytes(names, sizeof(names));
+}
+
 static struct recorder_overlap recorder_overlaps_new(const struct snapshot *snapshot,
 						     const struct overlap *overlap)
 {
@@ -97,10 +111,7 @@ static struct recorder_overlap recorder_overlaps_new(const struct snapshot *snap
 		overlap->second->type,
 		overlap->second->size,
 		overlap->address,
-		recorder_overlaps_text(overlap->first->name),
-		recorder_overlaps_text(overlap->first->phase),
-		recorder_overlaps_text(overlap->second->name),
-		recorder_overlaps_text(overlap->second->phase),
+		recorder_overlaps_site(overlap),
 	};
 
 	return (struct recorder_overlap){

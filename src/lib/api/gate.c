@@ -234,20 +234,6 @@ struct writer *gate_open(void)
 	return writer;
 }
 
-void gate_look_again(void)
-{
-	struct block_signals hold;
-
-	/* Undecided may mean that another thread is deciding: wait for it. */
-	if (gate_is_off() || !gate_take(&hold))
-		return;
-	if (gate_current.writer && !stack_is_on()) {
-		stack_open();
-		gate_publish(gate_current.writer);
-	}
-	gate_give(&hold);
-}
-
 /* Adds or removes one reason to pause, even if the gate cannot be locked. */
 static void gate_change_pauses(int change)
 {

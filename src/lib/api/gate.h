@@ -55,9 +55,6 @@ struct writer *gate_open(void);
 /* When the program starts, before it can have forbidden system calls: what the first event must know. */
 void gate_prepare(void);
 
-/* Rereads whether stacks are wanted; takes effect at the next event. */
-void gate_look_again(void);
-
 void gate_pause(void);
 void gate_resume(void);
 bool gate_is_paused(void);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -57,10 +58,10 @@ static bool bounds_line(const char *line, const char *end, uintptr_t inside,
 	high = bounds_number(&at, end);
 	if (inside ? inside < low || inside >= high : !bounds_is_main(line, end))
 		return false;
-	if (!inside)
-		low = high > BOUNDS_MAIN_GAP ? high - BOUNDS_MAIN_GAP : 0;
 	/* The mapping may have merged with its neighbour; the stack ends at the descriptor. */
-	*ret_bounds = (struct bounds){.low = low, .high = inside ? inside : high};
+	*ret_bounds = (struct bounds){.low = low, .high = inside ? inside : high, .mapped = low};
+	if (!inside)
+		ret_bounds->low = high > BOUNDS_MAIN_GAP ? high - BOUNDS_MAIN_GAP : 0;
 	return true;
 }
 
@@ -111,7 +112,7 @@ void bounds_find(struct bounds *ret_bounds)
 {
 	/* A thread's descriptor is at the end of its stack, except for the main thread. */
 	uintptr_t inside = gettid() == getpid() ? 0 : (uintptr_t)pthread_self();
-	struct bounds found = {0, 0};
+	struct bounds found = {0};
 	int saved_errno = errno;
 	long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
 
@@ -121,4 +122,18 @@ void bounds_find(struct bounds *ret_bounds)
 	}
 	errno = saved_errno;
 	*ret_bounds = found;
+}
+
+bool bounds_find_alternate(uintptr_t inside, struct bounds *ret_bounds)
+{
+	int saved_errno = errno;
+	stack_t stack;
+	bool is_on = sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK);
+	uintptr_t low = (uintptr_t)stack.ss_sp;
+
+	errno = saved_errno;
+	if (!is_on || inside < low || inside - low >= stack.ss_size)
+		return false;
+	*ret_bounds = (struct bounds){.low = low, .high = low + stack.ss_size, .mapped = low};
+	return true;
 }

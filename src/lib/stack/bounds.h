@@ -7,8 +7,8 @@
  * be the very function that is being interrupted or replaced.
  *
  * Everything between the stack pointer and the upper end of the stack is mapped for as long as the
- * thread lives, whatever the application does. Nothing like that is known of a fiber or an
- * alternate stack, so calls made there are out of bounds.
+ * thread lives, whatever the application does. Nothing like that is known of a fiber, so calls made
+ * there are out of bounds. Alternate signal stacks have bounds of their own, which the kernel knows.
  */
 
 #include <stdbool.h>
@@ -18,10 +18,14 @@
 struct bounds {
 	uintptr_t low; /* both 0 = not known */
 	uintptr_t high;
+	uintptr_t mapped; /* from here on it was mapped when it was found: the main stack grows */
 };
 
 /* The calling thread's bounds. Preserves errno. */
 void bounds_find(struct bounds *ret_bounds);
+
+/* Those of the alternate signal stack that @inside is on. False = on none, or it is not known. */
+bool bounds_find_alternate(uintptr_t inside, struct bounds *ret_bounds);
 
 /*
  * The same from the text of a maps file, given in pieces of whole lines. Finds the mapping that

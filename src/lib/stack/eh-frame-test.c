@@ -11,12 +11,20 @@
 #include "base/bits.h"
 #include "base/testing/unit.h"
 
-#if defined(__x86_64__)
-
 #define START UINT64_C(0x1000)
 
-/* Every function begins with the return address at the stack pointer. */
-static const uint8_t common[] = {0x0c, 7, 8, 0x90, 1};
+/* Every function begins with the return address at the stack pointer, or in a register. */
+#if defined(__x86_64__)
+#define RETURN_REGISTER 16
+#define COMMON 0x0c, 7, FIRST_CFA, 0x90, 1
+#define FIRST_CFA 8
+#else
+#define RETURN_REGISTER 30
+#define COMMON 0x0c, 31, FIRST_CFA, 0, 0
+#define FIRST_CFA 0
+#endif
+
+static const uint8_t common[] = {COMMON};
 
 /* The rule @pc bytes into a function with these instructions. */
 static struct rule rule_of(const uint8_t *bytes, size_t length, uintptr_t pc)
@@ -26,7 +34,7 @@ static struct rule rule_of(const uint8_t *bytes, size_t length, uintptr_t pc)
 		.start = START,
 		.code_align = 1,
 		.data_align = -8,
-		.return_register = 16,
+		.return_register = RETURN_REGISTER,
 		.common = {common, common + sizeof(common), false},
 		.own = {bytes, bytes + length, false},
 	};
@@ -44,31 +52,33 @@ struct row {
 	struct rule rule;
 };
 
+#if defined(__x86_64__)
+
 static const struct row rows[] = {
-	{"before the first instruction", {0}, 0, 0, {RULE_SP, 8, RULE_FP_KEPT}},
+	{"before the first instruction", {0}, 0, 0, {RULE_SP, 8, RULE_KEPT}},
 	{"after push", {0x41, 0x0e, 16, 0x86, 2}, 5, 1, {RULE_SP, 16, -16}},
-	{"not yet there", {0x41, 0x0e, 16, 0x86, 2}, 5, 0, {RULE_SP, 8, RULE_FP_KEPT}},
+	{"not yet there", {0x41, 0x0e, 16, 0x86, 2}, 5, 0, {RULE_SP, 8, RULE_KEPT}},
 	{"with a frame", {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6}, 8, 9, {RULE_FP, 16, -16}},
 	{"back to the stack pointer",
 	 {0x0d, 6, 0x41, 0x0c, 7, 8, 0xc6},
 	 7,
 	 1,
-	 {RULE_SP, 8, RULE_FP_KEPT}},
+	 {RULE_SP, 8, RULE_KEPT}},
 	{"another branch of code",
 	 {0x0e, 16, 0x0a, 0x0e, 64, 0x0b},
 	 6,
 	 0,
-	 {RULE_SP, 16, RULE_FP_KEPT}},
+	 {RULE_SP, 16, RULE_KEPT}},
 	{"advances of two and four bytes",
 	 {0x03, 0x00, 0x01, 0x0e, 16, 0x04, 1, 0, 0, 0, 0x0e, 24},
 	 12,
 	 255,
-	 {RULE_SP, 8, RULE_FP_KEPT}},
+	 {RULE_SP, 8, RULE_KEPT}},
 	{"a register that does not matter",
 	 {0x83, 2, 0x8f, 3, 0x05, 12, 4},
 	 7,
 	 0,
-	 {RULE_SP, 8, RULE_FP_KEPT}},
+	 {RULE_SP, 8, RULE_KEPT}},
 	{"offsets with a sign", {0x12, 7, 0x7e, 0x11, 6, 2, 0x13, 0x7c}, 8, 0, {RULE_SP, 32, -16}},
 	{"no caller", {0x07, 16}, 2, 0, {RULE_END, 0, 0}},
 	{"a stack realigned by the caller's pointer",
@@ -80,18 +90,18 @@ static const struct row rows[] = {
 	 {0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22},
 	 13,
 	 10,
-	 {RULE_SP, 8, RULE_FP_KEPT}},
+	 {RULE_SP, 8, RULE_KEPT}},
 	{"a linkage table, after the push",
 	 {0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22},
 	 13,
 	 11,
-	 {RULE_SP, 16, RULE_FP_KEPT}},
+	 {RULE_SP, 16, RULE_KEPT}},
 	{"the frame is found by another register", {0x0d, 10}, 2, 0, {RULE_LOST, 0, 0}},
 	{"and again by the stack pointer",
 	 {0x0e, 48, 0x0d, 10, 0x0d, 7},
 	 6,
 	 0,
-	 {RULE_SP, 48, RULE_FP_KEPT}},
+	 {RULE_SP, 48, RULE_KEPT}},
 	{"the return address is elsewhere", {0x90, 3}, 2, 0, {RULE_LOST, 0, 0}},
 	{"... in a register", {0x09, 16, 2}, 3, 0, {RULE_LOST, 0, 0}},
 	{"the frame pointer is calculated", {0x16, 6, 2, 0x77, 0}, 5, 0, {RULE_LOST, 0, 0}},
@@ -109,6 +119,52 @@ static const struct row rows[] = {
 	{"a frame too large for a rule", {0x0e, 255, 255, 255, 255, 127}, 6, 0, {RULE_LOST, 0, 0}},
 };
 
+#else
+
+static const struct row rows[] = {
+	{"before the first instruction", {0}, 0, 0, {RULE_SP, 0, RULE_KEPT, RULE_KEPT}},
+	{"with both registers saved",
+	 {0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3},
+	 7,
+	 1,
+	 {RULE_SP, 32, -32, -24}},
+	{"not yet there",
+	 {0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3},
+	 7,
+	 0,
+	 {RULE_SP, 0, RULE_KEPT, RULE_KEPT}},
+	{"with a frame", {0x0c, 29, 16, 0x9d, 2, 0x9e, 1}, 7, 0, {RULE_FP, 16, -16, -8}},
+	{"with the return address alone", {0x0e, 16, 0x9e, 2}, 4, 0, {RULE_SP, 16, RULE_KEPT, -16}},
+	{"with the return address first",
+	 {0x0e, 32, 0x9e, 4, 0x9d, 1},
+	 6,
+	 0,
+	 {RULE_SP, 32, -8, -32}},
+	{"signed", {0x41, 0x2d, 0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3}, 9, 2, {RULE_SP, 32, -32, -24}},
+	{"signed no longer",
+	 {0x2d, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x41, 0xde, 0xdd, 0x0e, 0, 0x2d},
+	 13,
+	 1,
+	 {RULE_SP, 0, RULE_KEPT, RULE_KEPT}},
+	{"no caller", {0x07, 30}, 2, 0, {RULE_END, 0, 0, 0}},
+	{"the return address is in another register", {0x09, 30, 17}, 3, 0, {RULE_LOST, 0, 0, 0}},
+	{"... above the frame", {0x11, 30, 0x7f}, 3, 0, {RULE_LOST, 0, 0, 0}},
+	{"the frame is found by another register", {0x0d, 17}, 2, 0, {RULE_LOST, 0, 0, 0}},
+	{"the frame depends on the length of vectors",
+	 {0x0f, 7, 0x8f, 0, 0x92, 46, 0, 0x40, 0x1e},
+	 9,
+	 0,
+	 {RULE_LOST, 0, 0, 0}},
+	{"a frame that is not aligned", {0x0e, 12}, 2, 0, {RULE_LOST, 0, 0, 0}},
+	{"a frame too large for a rule",
+	 {0x0e, 255, 255, 255, 255, 127},
+	 6,
+	 0,
+	 {RULE_LOST, 0, 0, 0}},
+};
+
+#endif
+
 UNIT(instructions_give_rules)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -119,6 +175,7 @@ UNIT(instructions_give_rules)
 		assert(rule.kind == rows[i].rule.kind);
 		assert(!is_move || rule.cfa == rows[i].rule.cfa);
 		assert(!is_move || rule.fp == rows[i].rule.fp);
+		assert(!is_move || rules_ra(&rule) == rules_ra(&rows[i].rule));
 	}
 }
 
@@ -161,9 +218,8 @@ struct tables {
 
 static void tables_make(struct tables *t)
 {
-	/* Version, "zR", alignment 1 and -8, register 16, one byte of data: the form. */
-	static const uint8_t cie[16] = {1,    'z',  'R', 0, 1,    0x78, 16, 1,
-					0x1b, 0x0c, 7,   8, 0x90, 1,    0,  0};
+	/* Version, "zR", alignment 1 and -8, the register, one byte of data: the form. */
+	static const uint8_t cie[16] = {1, 'z', 'R', 0, 1, 0x78, RETURN_REGISTER, 1, 0x1b, COMMON};
 
 	*t = (struct tables){
 		.head = {1, 0x1b, 0x03, 0x3b},
@@ -193,7 +249,7 @@ UNIT(a_function_is_found_by_its_address)
 	struct tables t;
 
 	tables_make(&t);
-	assert(tables_rule(&t, 0).cfa == 8 && tables_rule(&t, 3).cfa == 8);
+	assert(tables_rule(&t, 0).cfa == FIRST_CFA && tables_rule(&t, 3).cfa == FIRST_CFA);
 	assert(tables_rule(&t, 4).cfa == 32 && tables_rule(&t, 63).cfa == 32);
 	assert(tables_rule(&t, 64).kind == RULE_LOST);
 	assert(tables_rule(&t, (size_t)-1).kind == RULE_LOST);
@@ -237,11 +293,28 @@ UNIT(our_own_code_has_rules)
 	assert(rule.kind == RULE_LOST);
 }
 
-#else
-
-UNIT(there_is_nothing_to_test)
+/* What handlers return to is recognized by its code, wherever that is. */
+static void trampoline(void)
 {
-	unit_skip("rules from tables are for x86-64");
+#if defined(__x86_64__)
+	__asm__ volatile(".globl trampoline_code\ntrampoline_code: movq $15, %rax\n\tsyscall");
+#else
+	__asm__ volatile(".globl trampoline_code\ntrampoline_code: mov x8, #139\n\tsvc #0");
+#endif
 }
 
-#endif
+extern const uint8_t trampoline_code[];
+
+UNIT(the_return_from_a_handler_is_recognized)
+{
+	void (*volatile code)(void) = trampoline; /* not to be called, but to be there */
+	struct rule rule;
+
+	if (!eh_frame_works())
+		unit_skip("the C library has no _dl_find_object()");
+	assert(code);
+	eh_frame_rule((uintptr_t)trampoline_code, &rule);
+	assert(rule.kind == RULE_SIGNAL);
+	eh_frame_rule((uintptr_t)trampoline_code + 1, &rule);
+	assert(rule.kind != RULE_SIGNAL);
+}

@@ -158,6 +158,22 @@ static bool eh_find_parts(const struct linked_file *file, struct eh_parts *ret_p
 	return true;
 }
 
+/* What signal handlers return to: the system call rt_sigreturn(), in libc or the vDSO. */
+#if defined(__x86_64__)
+static const uint8_t eh_trampoline[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+#else
+static const uint8_t eh_trampoline[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
+#endif
+
+static bool eh_is_trampoline(const struct eh_parts *parts, uintptr_t address)
+{
+	uint8_t bytes[sizeof(eh_trampoline)];
+	struct eh_cursor cursor = eh_at(parts, address);
+
+	eh_take(&cursor, bytes, sizeof(bytes));
+	return !cursor.is_bad && memcmp(bytes, eh_trampoline, sizeof(bytes)) == 0;
+}
+
 /* The FDE whose code begins last at or before @pc; 0 = none. */
 static uintptr_t eh_search(const struct eh_parts *parts, uintptr_t tables, uintptr_t pc)
 {
@@ -301,7 +317,12 @@ void eh_frame_rule(uintptr_t address, struct rule *ret_rule)
 	struct eh_parts parts;
 
 	*ret_rule = (struct rule){.kind = RULE_LOST};
-	if (linked_find(address, &file) && eh_find_parts(&file, &parts))
+	if (!linked_find(address, &file) || !eh_find_parts(&file, &parts))
+		return;
+	/* By its code, as debuggers do: tables may be missing, and describe it differently. */
+	if (eh_is_trampoline(&parts, address))
+		ret_rule->kind = RULE_SIGNAL;
+	else
 		eh_parts_rule(&parts, (uintptr_t)file.tables, address - 1, ret_rule);
 }
 

@@ -5,8 +5,6 @@
  * matter: the stack pointer, the frame pointer and the return address.
  */
 
-#include <limits.h>
-
 #include "base/bits.h"
 #include "lib/stack/eh-frame.h"
 
@@ -14,11 +12,11 @@
 #if defined(__x86_64__)
 #define EH_FP 6u
 #define EH_SP 7u
-#define EH_RA 16u
+#define EH_PC 16u
 #else
 #define EH_FP 29u
 #define EH_SP 31u
-#define EH_RA 30u
+#define EH_PC UINT64_MAX /* none */
 #endif
 
 #define EH_SAVED_STATES 8u /* compilers use one, sometimes two */
@@ -51,6 +49,8 @@ enum {
 	EH_VAL_OFFSET = 0x14,
 	EH_VAL_OFFSET_SF = 0x15,
 	EH_VAL_EXPRESSION = 0x16,
+	EH_NEGATE_RA_STATE =
+		0x2d, /* aarch64: the return address is signed from here on, or no longer */
 	EH_ARGS_SIZE = 0x2e,
 	EH_NEGATIVE_OFFSET = 0x2f,
 };
@@ -138,7 +138,7 @@ static struct eh_value eh_register_value(const struct eh_entry *entry, uint64_t 
 		return (struct eh_value){EH_BASE_SP, offset};
 	if (number == EH_FP)
 		return (struct eh_value){EH_BASE_FP, offset};
-	if (number == EH_RA)
+	if (number == EH_PC)
 		return eh_number(eh_add((int64_t)entry->pc, offset));
 	/* The offset stays: the next instruction may only replace the register. */
 	return (struct eh_value){EH_BASE_NONE, offset};
@@ -261,7 +261,7 @@ static void eh_define_cfa(struct eh_machine *machine, uint64_t number, int64_t o
 {
 	machine->now.cfa_register = number;
 	machine->now.cfa = eh_register_value(machine->entry, number, offset);
-	if (number == EH_RA)
+	if (number == EH_PC)
 		machine->now.cfa.base = EH_BASE_NONE;
 }
 
@@ -372,7 +372,7 @@ static bool eh_step_other(struct eh_machine *machine, struct eh_cursor *cursor, 
 		machine->saved[machine->saved_count++] = machine->now;
 	} else if (op == EH_RESTORE_STATE && machine->saved_count > 0) {
 		machine->now = machine->saved[--machine->saved_count];
-	} else if (op != EH_NOP) {
+	} else if (op != EH_NOP && op != EH_NEGATE_RA_STATE) { /* walks ignore signatures */
 		machine->is_bad = true;
 	}
 	machine->pc += delta * machine->entry->code_align;
@@ -387,7 +387,7 @@ static void eh_run(struct eh_machine *machine, struct eh_cursor cursor)
 		uint64_t op = eh_read(&cursor, 1);
 		bool is_other = (op & 0xc0) == EH_ADVANCE || op < EH_OFFSET_EXTENDED ||
 				op == EH_REMEMBER_STATE || op == EH_RESTORE_STATE ||
-				op == EH_ARGS_SIZE;
+				op == EH_ARGS_SIZE || op == EH_NEGATE_RA_STATE;
 
 		if (is_other)
 			goes_on = eh_step_other(machine, &cursor, op);
@@ -400,7 +400,8 @@ static void eh_run(struct eh_machine *machine, struct eh_cursor cursor)
 
 static bool eh_fits(int64_t offset)
 {
-	return offset > INT_MIN && offset < RULE_FP_KEPT;
+	return offset >= -RULE_OFFSET_MAX && offset <= RULE_OFFSET_MAX &&
+	       (!RULE_HAS_RA || offset % 8 == 0);
 }
 
 /* Where the caller's frame pointer is, as a rule has it. */
@@ -408,7 +409,7 @@ static bool eh_rule_fp(const struct eh_state *state, struct rule *rule)
 {
 	struct eh_value at = state->fp.at;
 
-	rule->fp = RULE_FP_KEPT;
+	rule->fp = RULE_KEPT;
 	/* What ends here is not followed any further by frame pointers either. */
 	if (state->fp.where == EH_IS_KEPT || state->fp.where == EH_IS_NONE)
 		return true;
@@ -425,10 +426,22 @@ static bool eh_rule_fp(const struct eh_state *state, struct rule *rule)
 	return at.base == EH_BASE_CFA && eh_fits(at.offset);
 }
 
+/* Where the return address is: below the CFA, so that every frame is above the one it called. */
+static bool eh_rule_ra(const struct eh_state *state, struct rule *rule)
+{
+	bool is_below = state->ra.where == EH_IS_AT && state->ra.at.base == EH_BASE_CFA &&
+			state->ra.at.offset < 0;
+
+#if RULE_HAS_RA
+	rule->ra = is_below ? (int32_t)state->ra.at.offset : RULE_KEPT;
+	return is_below ? eh_fits(state->ra.at.offset) : state->ra.where == EH_IS_KEPT;
+#else
+	return is_below && state->ra.at.offset == rules_ra(rule);
+#endif
+}
+
 static bool eh_rule(const struct eh_state *state, struct rule *rule)
 {
-	const int64_t word = (int64_t)sizeof(uintptr_t);
-
 	if (state->cfa.base == EH_BASE_SP)
 		rule->kind = RULE_SP;
 	else if (state->cfa.base == EH_BASE_FP)
@@ -438,9 +451,7 @@ static bool eh_rule(const struct eh_state *state, struct rule *rule)
 	else
 		return false;
 	rule->cfa = (int32_t)state->cfa.offset;
-	return eh_fits(state->cfa.offset) && state->ra.where == EH_IS_AT &&
-	       state->ra.at.base == EH_BASE_CFA && state->ra.at.offset == -word &&
-	       eh_rule_fp(state, rule);
+	return eh_fits(state->cfa.offset) && eh_rule_ra(state, rule) && eh_rule_fp(state, rule);
 }
 
 void eh_program_rule(const struct eh_entry *entry, struct rule *ret_rule)

@@ -11,7 +11,6 @@
 
 #include "base/bits.h"
 #include "book/write/writer.h"
-#include "lib/api/gate.h"
 
 #define FRAME_PROVIDER_EXPORT __attribute__((visibility("default")))
 #define FRAME_PROVIDER_OUTSIDE_MAX 255u /* bits of a frame's flags */
@@ -44,14 +43,7 @@ FRAME_PROVIDER_EXPORT int ttmem_provider(const struct ttmem_provider *provider)
 					 __ATOMIC_RELEASE, __ATOMIC_RELAXED) &&
 	    none != provider)
 		return -EBUSY;
-	/* A registered provider turns stacks on, unless they are disabled. */
-	gate_look_again();
 	return 0;
-}
-
-bool frame_provider_is_there(void)
-{
-	return __atomic_load_n(&frame_provider_current, __ATOMIC_ACQUIRE) != NULL;
 }
 
 FRAME_PROVIDER_EXPORT void ttmem_frames_add(struct ttmem_frames *frames,

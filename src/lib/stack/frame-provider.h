@@ -33,9 +33,6 @@ struct frame_provider_native {
 	size_t count;
 };
 
-/* Whether a provider is registered. */
-bool frame_provider_is_there(void);
-
 /* Gets the identity of the current frames. Inside the busy flag. */
 void frame_provider_look(struct writer *writer, struct frame_provider_sight *sight, uint32_t depth);
 

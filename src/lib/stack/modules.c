@@ -24,6 +24,7 @@
 #include "lib/stack/image.h"
 #include "lib/stack/permanent-files.h"
 #include "lib/stack/unload-guard.h"
+#include "lib/stack/walk.h"
 
 #define MODULES_MAX 1024u           /* files; addresses in any others are unknown */
 #define MODULES_CALLBACK_CODE 1024u /* more than the size of dl_iterate_phdr() */
@@ -146,12 +147,18 @@ static bool modules_is_callback(uintptr_t address)
 	return address > iterate && address - iterate < MODULES_CALLBACK_CODE;
 }
 
-bool modules_is_delicate(const uintptr_t *addresses, size_t count)
+/*
+ * Whether one of the addresses is in the loader, or the loader may have been interrupted. By rules a
+ * handler is recognized without asking; a chain of frame pointers only shows where it returns to.
+ */
+static bool modules_is_delicate(const struct walk_found *found)
 {
-	uintptr_t trampoline = modules_trampoline();
+	uintptr_t trampoline = walk_is_sure() ? 0 : modules_trampoline();
 
-	for (size_t i = 0; i < count; i++) {
-		uintptr_t address = addresses[i];
+	if (found->is_interrupted)
+		return true;
+	for (size_t i = 0; i < found->count; i++) {
+		uintptr_t address = found->addresses[i];
 
 		if (modules_in(&modules_loader, address) || modules_in(&modules_kernel, address) ||
 		    modules_is_callback(address) || address == trampoline)
@@ -338,7 +345,8 @@ static void modules_read_program(struct writer *writer)
 }
 
 /* Brings the table up to date as far as @addresses require. Return: whether that was possible. */
-static bool modules_refresh(struct writer *writer, const uintptr_t *addresses, size_t count)
+static bool modules_refresh(struct writer *writer, const uintptr_t *addresses, size_t count,
+			    bool is_delicate)
 {
 	struct modules_walk walk = {.writer = writer};
 
@@ -346,7 +354,7 @@ static bool modules_refresh(struct writer *writer, const uintptr_t *addresses, s
 		modules_read_program(writer);
 		return true;
 	}
-	if (modules_are_frozen)
+	if (modules_are_frozen || is_delicate)
 		return modules_meet_all(writer, addresses, count);
 	(void)dl_iterate_phdr(modules_see, &walk); /* returns what the callback returned */
 	return true;
@@ -366,17 +374,33 @@ static void modules_watch(struct modules_entry *entry, uintptr_t address,
 	validity->guards |= entry->unload_guard;
 }
 
-size_t modules_frames(struct writer *writer, const uintptr_t *addresses, size_t count,
+/*
+ * Takes the lock. Not if a thread that holds it may be waiting for the loader, while this thread is
+ * inside the loader or has interrupted it. Only frames that are certain are looked up one by one.
+ */
+static bool modules_begin(bool is_delicate)
+{
+	if (!is_delicate)
+		return lock_take(&modules_lock);
+	return walk_is_sure() && (linked_can_find() || linked_is_static()) &&
+	       lock_try(&modules_lock);
+}
+
+size_t modules_frames(struct writer *writer, const struct walk_found *found, size_t count,
 		      struct book_frame *ret_frames, struct modules_validity *ret_validity)
 {
-	struct modules_validity validity = {.generation = modules_generation()};
+	struct modules_validity validity = {.generation = modules_generation(),
+					    .is_fleeting = true};
+	const uintptr_t *addresses = found->addresses;
+	bool is_delicate = modules_is_delicate(found);
 	int saved_errno = errno;
 	size_t n = 0;
 
 	*ret_validity = validity;
-	if (!lock_take(&modules_lock))
+	if (!modules_begin(is_delicate))
 		return 0;
-	if (!modules_refresh(writer, addresses, count))
+	validity.is_fleeting = false;
+	if (!modules_refresh(writer, addresses, count, is_delicate))
 		count = 0;
 	for (; n < count; n++) {
 		struct modules_entry *entry = modules_find(addresses[n]);

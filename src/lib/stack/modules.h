@@ -8,8 +8,8 @@
  * nothing else has to be read.
  *
  * The loader must not be called from inside itself (a constructor, a callback of dl_iterate_phdr)
- * nor from a signal handler that may have interrupted it. modules_is_delicate() recognizes such a
- * place by the return addresses.
+ * nor from a signal handler that may have interrupted it. Such a place is recognized by the return
+ * addresses; its files are looked up one by one, without the loader's lock.
  */
 
 #include <stdbool.h>
@@ -18,6 +18,7 @@
 
 #include "book/format/layout.h"
 
+struct walk_found;
 struct writer;
 
 /* Once for each book, before other threads can use the module. Forgets another book's state. */
@@ -29,9 +30,6 @@ uint32_t modules_generation(void);
 /* Whether @address is a return address in this library. */
 bool modules_is_own(uintptr_t address);
 
-/* Whether one of the addresses is in the loader, or is the return from a signal handler. */
-bool modules_is_delicate(const uintptr_t *addresses, size_t count);
-
 /* For how long frames keep their meaning. */
 struct modules_validity {
 	uint32_t generation;
@@ -41,8 +39,8 @@ struct modules_validity {
 };
 
 /*
- * Turns return addresses into frames, up to the first that is in no file. May wait for the loader.
- * @ret_validity: always set. Return: how many; 0 if the loader must not be called.
+ * Turns the first @count return addresses into frames, up to the first that is in no file. May wait
+ * for the loader. @ret_validity: always set. Return: how many; 0 if the loader must not be called.
  */
-size_t modules_frames(struct writer *writer, const uintptr_t *addresses, size_t count,
+size_t modules_frames(struct writer *writer, const struct walk_found *found, size_t count,
 		      struct book_frame *ret_frames, struct modules_validity *ret_validity);

@@ -14,9 +14,9 @@
 /* A rule that identifies its address. */
 static struct rule rules_of(uintptr_t address)
 {
-	uint32_t low = (uint32_t)(address & 0xffffff);
+	int32_t low = (int32_t)(address & 0x7ffff) * 8;
 
-	return (struct rule){.kind = RULE_SP, .cfa = (int32_t)low, .fp = -(int32_t)low};
+	return (struct rule){.kind = RULE_SP, .cfa = low, .fp = -low};
 }
 
 static bool rules_is_of_it(uintptr_t address, const struct rule *rule)
@@ -26,15 +26,27 @@ static bool rules_is_of_it(uintptr_t address, const struct rule *rule)
 	return rule->kind == expected.kind && rule->cfa == expected.cfa && rule->fp == expected.fp;
 }
 
+/* That of a function with a frame pointer. */
+static struct rule rules_frame(void)
+{
+	struct rule rule = {.kind = RULE_FP, .cfa = 16, .fp = -16};
+
+#if RULE_HAS_RA
+	rule.ra = -8;
+#endif
+	return rule;
+}
+
 UNIT(a_rule_is_found_again)
 {
 	const struct rule rules[] = {
 		{.kind = RULE_END},
 		{.kind = RULE_LOST},
-		{.kind = RULE_SP, .cfa = 8, .fp = RULE_FP_KEPT},
-		{.kind = RULE_FP, .cfa = 16, .fp = -16},
+		{.kind = RULE_SP, .cfa = 8, .fp = RULE_KEPT},
+		rules_frame(),
 		{.kind = RULE_SAVED, .cfa = -8, .fp = 0},
-		{.kind = RULE_SP, .cfa = INT32_MAX - 1, .fp = INT32_MIN + 1},
+		{.kind = RULE_SP, .cfa = RULE_OFFSET_MAX, .fp = -RULE_OFFSET_MAX},
+		{.kind = RULE_SIGNAL},
 	};
 	struct rule found;
 
@@ -45,7 +57,7 @@ UNIT(a_rule_is_found_again)
 		rules_put(address, &rules[i]);
 		assert(rules_find(address, &found));
 		assert(found.kind == rules[i].kind && found.cfa == rules[i].cfa &&
-		       found.fp == rules[i].fp);
+		       found.fp == rules[i].fp && rules_ra(&found) == rules_ra(&rules[i]));
 		assert(rules_are_frames(&found) == (i == 3));
 	}
 	rules_put(RULES_BASE, &rules[3]);
@@ -53,6 +65,23 @@ UNIT(a_rule_is_found_again)
 	rules_forget();
 	assert(!rules_find(RULES_BASE, &found));
 }
+
+#if RULE_HAS_RA
+UNIT(a_return_address_may_be_anywhere_or_in_its_register)
+{
+	const int32_t offsets[] = {-8, -16, -4096, -RULE_OFFSET_MAX, RULE_KEPT};
+	struct rule found;
+
+	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
+		struct rule rule = {
+			.kind = RULE_SP, .cfa = 4096, .fp = RULE_KEPT, .ra = offsets[i]};
+
+		rules_put(RULES_BASE, &rule);
+		assert(rules_find(RULES_BASE, &found) && found.ra == offsets[i]);
+		assert(found.cfa == 4096 && found.fp == RULE_KEPT);
+	}
+}
+#endif
 
 UNIT(an_address_that_cannot_be_is_not_kept)
 {

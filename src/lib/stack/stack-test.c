@@ -68,7 +68,7 @@ UNIT(stacks_off_takes_none)
 	struct calls_expected expected = {.count = 0};
 	struct calls_found found;
 
-	observer_track();
+	observer_track_without_stacks();
 	calls_middle(1, &expected);
 	calls_read(1, &found);
 	assert(found.count == 0 && calls_lost() == 0);

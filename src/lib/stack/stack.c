@@ -28,10 +28,14 @@
 /* How many frames beyond those kept are searched for the loader and for signal handlers. */
 #define STACK_LOOK 256u
 
+/* Stack that must be left for a new one. */
+#define STACK_ROOM 12288u
+
 /* Native frames beside those of a provider: half of what a stack in the book can hold. */
 #define STACK_NATIVE_MAX (STACK_DEPTH_MAX / 2)
 
 _Static_assert(STACK_DEPTH_MAX == INTERN_FRAMES_MAX, "what is taken can be kept");
+_Static_assert(STACK_DEPTH_MAX + STACK_LOOK <= WALK_MAX, "what is walked has room");
 
 struct stack_known {
 	uint64_t hash;    /* of the addresses, generation and provider's frames; 0 = empty */
@@ -59,8 +63,7 @@ static uint32_t stack_key_state; /* 0 none, 1 being created, 2 ready */
 
 bool stack_is_on(void)
 {
-	/* Pairs with the release in stack_open(), which may run while other threads are here. */
-	return __atomic_load_n(&stack_depth, __ATOMIC_ACQUIRE) != 0;
+	return stack_depth != 0; /* set before the gate is published */
 }
 
 /* Return: whether stacks are wanted. */
@@ -73,13 +76,10 @@ static bool stack_wanted(enum walk_how *ret_how, bool *ret_is_native)
 
 	*ret_how = WALK_AUTO;
 	*ret_is_native = true;
-	/* The old logs always had stacks, and whoever imports ttmem wants Python frames. */
-	if (!said)
-		return oldlog_has_stacks() || frame_provider_is_there();
+	if (!said || keyword_is_yes(said, length))
+		return true;
 	if (keyword_is_no(said, length))
 		return false;
-	if (keyword_is_yes(said, length))
-		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		*ret_how = (enum walk_how)i;
 		if (keyword_is(said, length, ways[i]))
@@ -120,7 +120,7 @@ void stack_open(void)
 	if (is_native)
 		walk_open(how);
 	stack_is_native = is_native;
-	__atomic_store_n(&stack_depth, stack_wanted_depth(), __ATOMIC_RELEASE);
+	stack_depth = stack_wanted_depth();
 }
 
 static void stack_end(void *value)
@@ -208,26 +208,29 @@ static inline const struct stack_known *stack_find(struct stack_cache *cache, ui
 }
 
 /* For a stack that the thread has not seen before, or that was evicted. */
-static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *writer,
-							    struct stack_cache *cache,
-							    const uintptr_t *addresses,
-							    const uintptr_t *places, size_t n)
+static __attribute__((noinline)) uint32_t
+stack_first_sight(struct writer *writer, struct stack_cache *cache, const struct walk_found *found)
 {
 	struct book_frame frames[STACK_DEPTH_MAX];
-	struct frame_provider_native native = {.addresses = addresses, .places = places};
+	struct frame_provider_native native = {.addresses = found->addresses,
+					       .places = found->places};
 	struct modules_validity validity = {.generation = modules_generation()};
+	size_t n = bits_min(found->count, stack_depth);
 	struct stack_known known;
 	size_t others;
 	uint32_t id;
 
 	if (n > 0)
-		native.count = modules_frames(writer, addresses, n, frames, &validity);
+		native.count = modules_frames(writer, found, n, frames, &validity);
+	/* Its callers are not known, or are in no file. */
+	if (native.count > 0 && (native.count < n || (found->is_cut && n == found->count)))
+		frames[native.count - 1].flags = BOOK_FRAME_CUT;
 	if (cache->sight.identity)
 		native.count = bits_min(native.count, STACK_NATIVE_MAX);
 	others = frame_provider_tell(writer, &cache->sight, stack_depth, &native, frames);
 	id = intern_stack_mixed(writer, frames, native.count, others);
 	if (unlikely(oldlog_has_stacks()))
-		oldlog_names_learn(id, addresses, native.count);
+		oldlog_names_learn(id, found->addresses, native.count);
 	if (validity.is_fleeting)
 		return id;
 	/* A full book stays full: remember also that there is no stack. */
@@ -236,30 +239,30 @@ static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *write
 		.certain = walk_is_sure() ? validity.guards : validity.first,
 		.id = id,
 	};
-	known.hash =
-		frame_provider_mix(stack_hash(validity.generation, addresses, n), &cache->sight);
+	known.hash = frame_provider_mix(stack_hash(validity.generation, found->addresses, n),
+					&cache->sight);
 	stack_remember(cache, &known);
 	return id;
 }
 
-/* Whether the loader may be called depends on the whole stack, as far as it is examined. */
-static __attribute__((noinline)) uint32_t stack_meet(struct writer *writer,
-						     struct stack_cache *cache, const void *frame)
+/* How the files are found depends on the whole stack, as far as it is examined. */
+static __attribute__((noinline)) uint32_t stack_meet_on(struct writer *writer,
+							struct stack_cache *cache,
+							const struct bounds *bounds,
+							struct walk_start start)
 {
-	uintptr_t addresses[STACK_DEPTH_MAX + STACK_LOOK];
-	uintptr_t places[STACK_DEPTH_MAX + STACK_LOOK];
+	struct walk_found found = {.count = 0};
 	uint32_t id = 0;
 
 	if (!stack_is_native)
-		return stack_first_sight(writer, cache, NULL, NULL, 0);
+		return stack_first_sight(writer, cache, &found);
 	for (int tries = 0; tries < 2; tries++) {
 		uint32_t generation = modules_generation();
-		size_t n = walk_thorough(&cache->bounds, frame, addresses, places,
-					 stack_depth + STACK_LOOK);
 
-		if ((n == 0 && !cache->sight.identity) || modules_is_delicate(addresses, n))
+		walk_thorough(bounds, &cache->bounds, start, stack_depth + STACK_LOOK, &found);
+		if (found.count == 0 && !cache->sight.identity)
 			return 0;
-		id = stack_first_sight(writer, cache, addresses, places, bits_min(n, stack_depth));
+		id = stack_first_sight(writer, cache, &found);
 		/* If the loaded files have changed, the walk may have relied on the old ones. */
 		if (generation == modules_generation())
 			break;
@@ -267,7 +270,28 @@ static __attribute__((noinline)) uint32_t stack_meet(struct writer *writer,
 	return id;
 }
 
-uint32_t stack_take(struct writer *writer, struct thread *self, const void *frame)
+/* Most of the room that a new stack needs is for the addresses. */
+static __attribute__((noinline)) uint32_t
+stack_meet(struct writer *writer, struct stack_cache *cache, struct walk_start start)
+{
+	const struct bounds *bounds = &cache->bounds;
+	uintptr_t here = (uintptr_t)start.frame;
+	struct bounds alternate;
+
+	if (!bounds_hold(bounds, here, sizeof(uintptr_t)) && stack_is_native) {
+		if (!bounds_find_alternate(here, &alternate))
+			return 0;
+		bounds = &alternate;
+	}
+	if (stack_is_native && here - bounds->low < STACK_ROOM)
+		return 0;
+	/* The thread's own stack may have grown since. */
+	if (bounds == &alternate)
+		bounds_find(&cache->bounds);
+	return stack_meet_on(writer, cache, bounds, start);
+}
+
+uint32_t stack_take(struct writer *writer, struct thread *self, struct walk_start start)
 {
 	struct stack_cache *cache = self->stacks;
 	const struct stack_known *known = NULL;
@@ -287,7 +311,7 @@ uint32_t stack_take(struct writer *writer, struct thread *self, const void *fram
 		cache->instance = gate_current.instance;
 	}
 	if (likely(stack_is_native))
-		n = walk_quick(&cache->bounds, frame, addresses, stack_depth);
+		n = walk_quick(&cache->bounds, start, addresses, stack_depth);
 	frame_provider_look(writer, &cache->sight, stack_depth);
 	generation = modules_generation();
 	hash = frame_provider_mix(stack_hash(generation, addresses, n), &cache->sight);
@@ -298,7 +322,7 @@ uint32_t stack_take(struct writer *writer, struct thread *self, const void *fram
 			     unload_guard_hold(known->guards, known->certain, generation))))
 		id = known->id;
 	else if (likely(!freeze_is_on()))
-		id = stack_meet(writer, cache, frame);
+		id = stack_meet(writer, cache, start);
 	frame_provider_seen(&cache->sight, id);
 out:
 	self->stack = id;

@@ -3,9 +3,9 @@
 
 /*
  * The call stack of an event: the return addresses above a call, with the frames of another
- * language from a provider, as an id in the book. TTMEM_STACKS turns it on and selects how they are
- * found (lib/stack/walk.h; =python: only the provider's frames), TTMEM_STACK_DEPTH how many frames are
- * kept.
+ * language from a provider, as an id in the book. TTMEM_STACKS selects how they are found
+ * (lib/stack/walk.h; =python: only the provider's frames, =off: none), TTMEM_STACK_DEPTH how many
+ * frames are kept.
  *
  * A stack that the thread has had before costs the walk, a hash and a comparison. Only the thread's
  * own stack is read, so a broken chain ends the walk or misleads it, but never faults. A missing
@@ -19,19 +19,17 @@
 #include <stdint.h>
 
 #include "lib/api/call.h"
+#include "lib/stack/walk.h"
 
 #define STACK_DEPTH_USUAL 16u
 #define STACK_DEPTH_MAX 64u /* as many as a stack in the book can have */
 
-/*
- * Reads the environment. Once for each book, before it is published; and again if stacks are off
- * and a provider has been registered. The gate is held.
- */
+/* Reads the environment. Once for each book, before it is published. The gate is held. */
 void stack_open(void);
 bool stack_is_on(void);
 
-/* The id of the stack whose innermost frame is at @frame; 0 = none, counted. Inside the busy flag. */
-uint32_t stack_take(struct writer *writer, struct thread *self, const void *frame);
+/* The id of the stack that begins at @start; 0 = none, counted. Inside the busy flag. */
+uint32_t stack_take(struct writer *writer, struct thread *self, struct walk_start start);
 
 /*
  * The stack of the calling function's caller. Inlined, because the calling function must have a
@@ -43,7 +41,7 @@ static inline __attribute__((always_inline)) uint32_t stack_here(const struct ca
 	/* A handler inside an interrupted call must take no locks. */
 	if (likely(!stack_is_on()) || call->is_nested)
 		return 0;
-	return stack_take(call->writer, call->self, __builtin_frame_address(0));
+	return stack_take(call->writer, call->self, WALK_START());
 }
 
 /* The result of stack_here() in this call. */

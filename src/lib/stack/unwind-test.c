@@ -11,11 +11,14 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -197,52 +200,146 @@ UNIT(a_damaged_stack_is_survived_by_auto)
 }
 
 static uint64_t unwind_handled;
+static uint32_t unwind_is_spinning;
 
 static __attribute__((noinline)) void unwind_handler(int number)
 {
+	struct calls_expected expected = {.count = 0};
+
 	(void)number;
-	ttmem_alloc(0, TTMEM_DRAM, 500, 64, NULL);
+	calls_bare(500, &expected);
 	unwind_handled++;
 }
 
-/* As the first event, when no rule is known, and later. */
-static void unwind_check_handler(bool is_first, int flags)
+/*
+ * As libc does it, but the handler returns to our own code: qemu's is in no file. Handlers of other
+ * programs may do the same.
+ */
+void unwind_restorer(void);
+#if defined(__x86_64__)
+__asm__(".text\nunwind_restorer:\n\tmovq $15, %rax\n\tsyscall");
+#else
+__asm__(".text\nunwind_restorer:\n\tmov x8, #139\n\tsvc #0");
+#endif
+
+#define UNWIND_SA_RESTORER 0x04000000ul
+
+static void unwind_handle_directly(int flags)
+{
+	struct {
+		void (*handler)(int number);
+		unsigned long flags;
+		void (*restorer)(void);
+		uint64_t mask;
+	} action = {unwind_handler, (unsigned long)flags | UNWIND_SA_RESTORER, unwind_restorer, 0};
+
+	assert(syscall(SYS_rt_sigaction, SIGUSR1, &action, NULL, sizeof(action.mask)) == 0);
+}
+
+static void unwind_handle(int flags)
+{
+	observer_handle(SIGUSR1, unwind_handler, flags);
+}
+
+/* A leaf function without a frame, to be interrupted anywhere in its loop. */
+static __attribute__((noinline)) uint64_t unwind_spin(void)
+{
+	uint64_t turns = 0;
+
+	__atomic_store_n(&unwind_is_spinning, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&unwind_handled, __ATOMIC_RELAXED))
+		turns++;
+	return turns;
+}
+
+static __attribute__((noinline)) void unwind_wait(void)
+{
+	volatile uint64_t turns[25]; /* a frame of some size */
+
+	turns[0] = unwind_spin();
+	(void)turns[0];
+}
+
+static void unwind_check_handler(bool is_first, int flags, void (*handle)(int flags));
+
+/* The handler's frames, then the interrupted function and its callers. */
+static void unwind_check_handled(const struct calls_found *found)
+{
+	assert(found->count > 6);
+	assert(calls_is_in(found->address[0], (uintptr_t)&calls_leaf));
+	assert(calls_is_in(found->address[1], (uintptr_t)&calls_bare));
+	assert(calls_is_in(found->address[2], (uintptr_t)&unwind_handler));
+	assert(calls_is_in(found->address[3], (uintptr_t)&unwind_spin));
+	assert(calls_is_in(found->address[4], (uintptr_t)&unwind_wait));
+	assert(calls_is_in(found->address[5], (uintptr_t)&unwind_check_handler));
+}
+
+static void *unwind_interrupts(void *context)
+{
+	while (!__atomic_load_n(&unwind_is_spinning, __ATOMIC_ACQUIRE))
+		sched_yield();
+	assert(pthread_kill(*(const pthread_t *)context, SIGUSR1) == 0);
+	return NULL;
+}
+
+static __attribute__((noinline)) void unwind_check_handler(bool is_first, int flags,
+							   void (*handle)(int flags))
 {
 	static uint8_t memory[65536] __attribute__((aligned(16)));
 	const stack_t other = {.ss_sp = memory, .ss_size = sizeof(memory)};
+	pthread_t self = pthread_self();
 	struct calls_found found;
+	pthread_t thread;
 
 	if (OBSERVER_TSAN)
 		unit_skip("TSan calls handlers later, from where it likes");
-	calls_start_tables("unwind");
+	calls_start_tables("auto");
 	if (!is_first)
 		calls_checked(1);
 	assert(sigaltstack(&other, NULL) == 0);
-	observer_handle(SIGUSR1, unwind_handler, flags);
-	assert(raise(SIGUSR1) == 0 && unwind_handled == 1);
+	handle(flags);
+	assert(pthread_create(&thread, NULL, unwind_interrupts, &self) == 0);
+	unwind_wait();
+	assert(pthread_join(thread, NULL) == 0 && unwind_handled == 1);
 	calls_read(500, &found);
-	assert(found.count == 0 && calls_lost() == 1);
+	assert(calls_lost() == 0);
+	unwind_check_handled(&found);
 	calls_checked(2);
 }
 
-UNIT(a_handler_has_none)
+/* Only where the kernel, not qemu, calls handlers. */
+static void unwind_need_kernel(void)
 {
-	unwind_check_handler(false, 0);
+	if (getauxval(AT_SYSINFO_EHDR) == 0)
+		unit_skip("not on a kernel of its own");
 }
 
-UNIT(a_handler_has_none_as_the_first)
+UNIT(a_handler_has_the_stack_of_what_it_interrupted)
 {
-	unwind_check_handler(true, 0);
+	unwind_need_kernel();
+	unwind_check_handler(false, 0, unwind_handle);
 }
 
-UNIT(an_alternate_stack_has_none)
+UNIT(a_handler_has_one_as_the_first)
 {
-	unwind_check_handler(false, SA_ONSTACK);
+	unwind_need_kernel();
+	unwind_check_handler(true, 0, unwind_handle);
 }
 
-UNIT(an_alternate_stack_has_none_as_the_first)
+UNIT(a_handler_that_returns_by_other_code_has_one)
 {
-	unwind_check_handler(true, SA_ONSTACK);
+	unwind_check_handler(false, 0, unwind_handle_directly);
+}
+
+UNIT(an_alternate_stack_leads_to_the_threads_own)
+{
+	unwind_need_kernel();
+	unwind_check_handler(false, SA_ONSTACK, unwind_handle);
+}
+
+UNIT(an_alternate_stack_has_one_as_the_first)
+{
+	unwind_check_handler(true, SA_ONSTACK, unwind_handle_directly);
 }
 
 static int unwind_callback(struct dl_phdr_info *info, size_t size, void *context)
@@ -255,7 +352,7 @@ static int unwind_callback(struct dl_phdr_info *info, size_t size, void *context
 	return 1;
 }
 
-UNIT(a_callback_of_the_loader_has_none)
+UNIT(a_callback_of_the_loader_has_one)
 {
 	struct calls_found found;
 
@@ -267,9 +364,10 @@ UNIT(a_callback_of_the_loader_has_none)
 	dl_iterate_phdr(unwind_callback, (void *)501);
 	for (uint64_t i = 500; i < 502; i++) {
 		calls_read(i, &found);
-		assert(found.count == 0);
+		assert(found.count > 3 &&
+		       calls_is_in(found.address[2], (uintptr_t)&unwind_callback));
 	}
-	assert(calls_lost() == 2);
+	assert(calls_lost() == 0);
 }
 
 static void *unwind_small_thread(void *context)
@@ -289,7 +387,8 @@ UNIT(a_thread_with_little_stack_has_one)
 		unit_skip("sanitizers need more than little");
 	calls_start_tables("unwind");
 	assert(pthread_attr_init(&attributes) == 0);
-	assert(pthread_attr_setstacksize(&attributes, 32768) == 0);
+	assert(pthread_attr_setstacksize(&attributes, bits_max(32768, (size_t)PTHREAD_STACK_MIN)) ==
+	       0);
 	assert(pthread_create(&thread, &attributes, unwind_small_thread, &expected) == 0);
 	assert(pthread_join(thread, NULL) == 0);
 	(void)pthread_attr_destroy(&attributes); /* cannot fail */
@@ -298,3 +397,44 @@ UNIT(a_thread_with_little_stack_has_one)
 	assert(calls_lost() == 0);
 	calls_checked(1);
 }
+
+#if defined(__aarch64__)
+
+/* Return addresses on the stack are signed. Return: whether this processor does that. */
+static __attribute__((noinline, target("branch-protection=pac-ret+leaf"))) bool
+unwind_signed(uint64_t address, struct calls_expected *expected)
+{
+	const volatile uintptr_t *frame = __builtin_frame_address(0);
+	bool is_signed;
+
+	calls_bare(address, expected);
+	is_signed = frame[1] != (uintptr_t)__builtin_return_address(0);
+	calls_expect(expected, __builtin_return_address(0));
+	return is_signed;
+}
+
+static void unwind_check_signed(const char *how)
+{
+	struct calls_expected expected = {.count = 0};
+	struct calls_found found;
+
+	calls_start_tables(how);
+	if (!unwind_signed(1, &expected))
+		unit_skip("no pointer authentication");
+	assert(expected.count == 3);
+	calls_read(1, &found);
+	calls_check(&found, &expected);
+	assert(calls_lost() == 0);
+}
+
+UNIT(signed_return_addresses_are_stripped_by_tables)
+{
+	unwind_check_signed("unwind");
+}
+
+UNIT(signed_return_addresses_are_stripped_by_frame_pointers)
+{
+	unwind_check_signed("fp");
+}
+
+#endif

@@ -7,6 +7,8 @@
 
 #include "lib/stack/walk.h"
 
+#include <ucontext.h>
+
 #include "base/bits.h"
 #include "base/threads/lock.h"
 #include "lib/api/debug.h"
@@ -22,15 +24,44 @@
 
 #define WALK_WORD sizeof(uintptr_t)
 
-/* Stack that must be left for learning. */
-#define WALK_ROOM 8192u
+/*
+ * What the kernel leaves for the return from a handler: where the context is, counted from the stack
+ * pointer, and where the registers are in it.
+ */
+#define WALK_CONTEXT(field) (WALK_CONTEXT_AT + offsetof(ucontext_t, uc_mcontext.field))
+#if defined(__x86_64__)
+#define WALK_CONTEXT_AT 0
+#define WALK_CONTEXT_IP WALK_CONTEXT(gregs[REG_RIP])
+#define WALK_CONTEXT_SP WALK_CONTEXT(gregs[REG_RSP])
+#define WALK_CONTEXT_FP WALK_CONTEXT(gregs[REG_RBP])
+#define WALK_CONTEXT_RA WALK_CONTEXT_IP /* is never in a register */
+#else
+#define WALK_CONTEXT_AT 128 /* after the siginfo */
+#define WALK_CONTEXT_IP WALK_CONTEXT(pc)
+#define WALK_CONTEXT_SP WALK_CONTEXT(sp)
+#define WALK_CONTEXT_FP WALK_CONTEXT(regs[29])
+#define WALK_CONTEXT_RA WALK_CONTEXT(regs[30])
+#endif
+
+/*
+ * Whether following a frame pointer also gives the caller's stack pointer, which its rules may need.
+ * If not, auto goes by rules only.
+ */
+#if defined(__x86_64__)
+#define WALK_FRAMES_GIVE_SP true
+#else
+#define WALK_FRAMES_GIVE_SP false
+#endif
 
 /* A frame of the application: its return address and registers. */
 struct walk {
 	uintptr_t ip; /* 0 = no further frame */
 	uintptr_t sp;
 	uintptr_t fp;
-	uintptr_t end; /* of the stack */
+	uintptr_t ra;             /* the register, in an interrupted function; 0 = not known */
+	uintptr_t end;            /* of the stack */
+	const struct bounds *own; /* the thread's own stack, if this is another one; or NULL */
+	bool is_interrupted;      /* by a signal, so maybe where there is no frame yet */
 };
 
 static enum walk_how walk_way;
@@ -58,7 +89,7 @@ static void walk_forget(void)
 {
 	rules_forget();
 	fp_or_rule_forget();
-	if (walk_way == WALK_RULES)
+	if (walk_way == WALK_RULES || (walk_way == WALK_AUTO && !WALK_FRAMES_GIVE_SP))
 		fp_or_rule_pin(0, UINTPTR_MAX);
 	__atomic_store_n(&walk_generation, modules_generation(), __ATOMIC_RELEASE);
 }
@@ -98,9 +129,10 @@ static inline uintptr_t walk_plain(uintptr_t address)
  * A frame is the address of the caller's frame followed by the return address. Callers are at
  * higher addresses, so the walk ends. @places may be NULL.
  */
-static inline WALK_READS size_t walk_frames(const struct bounds *bounds, uintptr_t at,
+static inline WALK_READS size_t walk_frames(const struct bounds *bounds, struct walk_start start,
 					    uintptr_t *addresses, uintptr_t *places, size_t max)
 {
+	uintptr_t at = (uintptr_t)start.frame;
 	size_t n = 0;
 
 	while (n < max && bounds_hold(bounds, at, 2 * WALK_WORD)) {
@@ -122,26 +154,18 @@ static inline WALK_READS size_t walk_frames(const struct bounds *bounds, uintptr
 	return n;
 }
 
-/* The innermost frame of the application. Ours have frame pointers. */
+/* The caller of our function. It may be ours as well: in a debug build there are no tail calls. */
 static inline WALK_READS void walk_begin(struct walk *walk, const struct bounds *bounds,
-					 const void *frame)
+					 struct walk_start start)
 {
-	uintptr_t at = (uintptr_t)frame;
+	const uintptr_t *words = start.frame;
 
 	*walk = (struct walk){.end = bounds->high};
-	while (bounds_hold(bounds, at, 2 * WALK_WORD)) {
-		const uintptr_t *words = (const uintptr_t *)at;
-
-		if (likely(!modules_is_own(words[1]))) {
-			walk->ip = words[1];
-			walk->sp = at + 2 * WALK_WORD;
-			walk->fp = words[0];
-			return;
-		}
-		if (words[0] <= at)
-			return;
-		at = words[0];
-	}
+	if (unlikely(!bounds_hold(bounds, (uintptr_t)start.frame, 2 * WALK_WORD)))
+		return;
+	walk->ip = walk_plain(words[1]);
+	walk->sp = start.sp;
+	walk->fp = words[0];
 }
 
 /* Whether this word of the stack may be read. */
@@ -168,6 +192,40 @@ static inline WALK_READS void walk_by_frame(struct walk *walk)
 	walk->sp = at + 2 * WALK_WORD;
 }
 
+/* From a signal handler to what it interrupted. */
+static __attribute__((noinline)) WALK_READS void walk_by_context(struct walk *walk)
+{
+	uintptr_t at = walk->sp;
+	uintptr_t sp;
+
+	walk->ip = 0;
+	if (!walk_holds(walk, at) || walk->end - at < WALK_CONTEXT_AT + sizeof(ucontext_t))
+		return;
+	sp = walk_read(at + WALK_CONTEXT_SP);
+	if (walk->own && sp >= walk->own->mapped && sp < walk->own->high) {
+		walk->end = walk->own->high;
+		walk->own = NULL;
+	} else if (sp <= at || sp >= walk->end) {
+		return;
+	}
+	walk->sp = sp;
+	walk->fp = walk_read(at + WALK_CONTEXT_FP);
+	walk->ra = walk_plain(walk_read(at + WALK_CONTEXT_RA));
+	walk->ip = walk_read(at + WALK_CONTEXT_IP) + 1;
+	walk->is_interrupted = true;
+}
+
+/* Reads the return address; 0 = there is none. */
+static inline WALK_READS uintptr_t walk_return(const struct walk *walk, int32_t offset,
+					       uintptr_t cfa)
+{
+	uintptr_t at = cfa + (uintptr_t)offset;
+
+	if (offset == RULE_KEPT)
+		return cfa >= walk->sp ? walk->ra : 0;
+	return likely(walk_holds(walk, at)) ? walk_plain(walk_read(at)) : 0;
+}
+
 static inline WALK_READS void walk_by_rule(struct walk *walk, const struct rule *rule)
 {
 	uintptr_t cfa = (rule->kind == RULE_SP ? walk->sp : walk->fp) + (uintptr_t)rule->cfa;
@@ -176,25 +234,40 @@ static inline WALK_READS void walk_by_rule(struct walk *walk, const struct rule 
 	walk->ip = 0;
 	if (unlikely(rule->kind <= RULE_LOST))
 		return;
-	if (unlikely(rule->kind == RULE_SAVED)) {
+	if (unlikely(rule->kind >= RULE_SAVED)) {
+		if (rule->kind == RULE_SIGNAL) {
+			struct walk copy = *walk; /* which leaves the walk in registers */
+
+			walk_by_context(&copy);
+			*walk = copy;
+			return;
+		}
 		if (!walk_holds(walk, cfa))
 			return;
 		from = walk->fp;
 		cfa = walk_read(cfa);
 	}
-	if (unlikely(!walk_holds(walk, cfa - WALK_WORD)))
-		return;
-	if (rule->fp != RULE_FP_KEPT) {
+	walk->ip = walk_return(walk, rules_ra(rule), cfa);
+	if (rule->fp != RULE_KEPT) {
 		from += (uintptr_t)rule->fp;
 		if (unlikely(!walk_holds(walk, from)))
-			return;
-		walk->fp = walk_read(from);
+			walk->ip = 0;
+		else
+			walk->fp = walk_read(from);
 	}
-	walk->ip = walk_read(cfa - WALK_WORD);
 	walk->sp = cfa;
+	walk->ra = 0;
+	walk->is_interrupted = false;
 }
 
-static size_t walk_known(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
+/* Return: whether this is a frame of the application. Ours come first. */
+static inline bool walk_add(uintptr_t *addresses, size_t n, uintptr_t ip)
+{
+	addresses[n] = ip;
+	return n > 0 || likely(!modules_is_own(ip));
+}
+
+static size_t walk_known(const struct bounds *bounds, struct walk_start start, uintptr_t *addresses,
 			 size_t max)
 {
 	struct fp_or_rule_window window = FP_OR_RULE_WINDOW_NULL;
@@ -203,29 +276,31 @@ static size_t walk_known(const struct bounds *bounds, const void *frame, uintptr
 	struct rule rule;
 	size_t n = 0;
 
-	walk_begin(&walk, bounds, frame);
+	walk_begin(&walk, bounds, start);
 	while (walk.ip) {
-		addresses[n++] = walk.ip;
+		n += walk_add(addresses, n, walk.ip);
 		if (n == max)
 			break;
 		if (unlikely(!fp_or_rule_covers(&window, walk.ip)))
 			fp_or_rule_look(walk.ip, &window);
-		if (!window.by_rule) {
+		if (!window.by_rule && !walk.is_interrupted) {
 			walk_by_frame(&walk);
 		} else {
 			if (unlikely(!rules_find(walk.ip, &rule)))
 				return 0;
+			n -= rule.kind == RULE_SIGNAL;
 			walk_by_rule(&walk, &rule);
 		}
 	}
 	return likely(!(version & 1) && version == fp_or_rule_version()) ? n : 0;
 }
 
-size_t walk_quick(const struct bounds *bounds, const void *frame, uintptr_t *addresses, size_t max)
+size_t walk_quick(const struct bounds *bounds, struct walk_start start, uintptr_t *addresses,
+		  size_t max)
 {
 	if (walk_how() == WALK_FRAMES)
-		return walk_frames(bounds, (uintptr_t)frame, addresses, NULL, max);
-	return walk_known(bounds, frame, addresses, max);
+		return walk_frames(bounds, start, addresses, NULL, max);
+	return walk_known(bounds, start, addresses, max);
 }
 
 /* Whether the method now chosen for a frame agrees with its rule. */
@@ -255,70 +330,79 @@ static void walk_pin(uintptr_t address)
 			   *linked_path(&file) ? linked_path(&file) : "the program");
 }
 
-/* By rule all the way. @is_learning: the lock is held; otherwise 0 if a rule is missing. */
-static size_t walk_rules(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
-			 uintptr_t *places, size_t max, bool is_learning)
+/* The rule of a frame. @is_learning: the lock is held; otherwise false if something is missing. */
+static bool walk_rule(const struct walk *walk, bool is_learning, struct rule *ret_rule)
 {
-	struct walk walk;
-	struct rule rule;
-	size_t n = 0;
+	if (!rules_find(walk->ip, ret_rule)) {
+		if (!is_learning)
+			return false;
+		eh_frame_rule(walk->ip, ret_rule);
+		rules_put(walk->ip, ret_rule);
+	}
+	/* An interrupted function goes by rule anyway. */
+	if (!walk->is_interrupted && !walk_is_right(walk, ret_rule)) {
+		if (!is_learning)
+			return false;
+		walk_pin(walk->ip);
+	}
+	return true;
+}
 
-	walk_begin(&walk, bounds, frame);
+/* By rule all the way. False = a rule is missing. */
+static bool walk_rules(struct walk walk, size_t max, bool is_learning, struct walk_found *found)
+{
+	struct rule rule = {.kind = RULE_LOST};
+
+	found->count = 0;
+	found->is_interrupted = false;
 	while (walk.ip) {
-		places[n] = walk.sp;
-		addresses[n++] = walk.ip;
-		if (n == max)
-			break;
-		if (!rules_find(walk.ip, &rule)) {
-			if (!is_learning)
-				return 0;
-			eh_frame_rule(walk.ip, &rule);
-			rules_put(walk.ip, &rule);
-		}
-		if (!walk_is_right(&walk, &rule)) {
-			if (!is_learning)
-				return 0;
-			walk_pin(walk.ip);
+		found->places[found->count] = walk.sp;
+		found->count += walk_add(found->addresses, found->count, walk.ip);
+		if (found->count == max)
+			return true;
+		if (!walk_rule(&walk, is_learning, &rule))
+			return false;
+		if (rule.kind == RULE_SIGNAL) {
+			found->count--;
+			found->is_interrupted = true;
 		}
 		walk_by_rule(&walk, &rule);
 	}
-	return n;
+	found->is_cut = rule.kind != RULE_END;
+	return true;
 }
 
-static size_t walk_learn(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
-			 uintptr_t *places, size_t max)
+static void walk_learn(const struct walk *walk, size_t max, struct walk_found *found)
 {
 	struct block_signals block_signals;
-	size_t n = 0;
 
-	if (!walk_has_tables || (uintptr_t)frame - bounds->low < WALK_ROOM)
-		return 0;
+	found->count = 0;
+	if (!walk_has_tables)
+		return;
 	block_signals_begin(&block_signals);
 	if (lock_take(&walk_lock)) {
 		if (walk_is_stale())
 			walk_forget();
-		n = walk_rules(bounds, frame, addresses, places, max, true);
+		(void)walk_rules(*walk, max, true, found); /* learns what is missing */
 		lock_drop(&walk_lock);
 	}
 	block_signals_end(&block_signals);
-	return n;
 }
 
-size_t walk_thorough(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
-		     uintptr_t *places, size_t max)
+void walk_thorough(const struct bounds *bounds, const struct bounds *own, struct walk_start start,
+		   size_t max, struct walk_found *ret_found)
 {
-	size_t n = 0;
+	struct walk walk;
 
-	if (!bounds_hold(bounds, (uintptr_t)frame, WALK_WORD))
-		return 0;
-	if (walk_how() != WALK_FRAMES) {
-		/* Most stacks that are new to a thread are known to others. */
-		if (!walk_is_stale())
-			n = walk_rules(bounds, frame, addresses, places, max, false);
-		if (n == 0)
-			n = walk_learn(bounds, frame, addresses, places, max);
+	if (walk_how() == WALK_FRAMES) {
+		ret_found->is_interrupted = ret_found->is_cut = false;
+		ret_found->count =
+			walk_frames(bounds, start, ret_found->addresses, ret_found->places, max);
+		return;
 	}
-	if (walk_how() == WALK_FRAMES)
-		n = walk_frames(bounds, (uintptr_t)frame, addresses, places, max);
-	return n;
+	walk_begin(&walk, bounds, start);
+	walk.own = bounds == own ? NULL : own;
+	/* Most stacks that are new to a thread are known to others. */
+	if (walk_is_stale() || !walk_rules(walk, max, false, ret_found))
+		walk_learn(&walk, max, ret_found);
 }

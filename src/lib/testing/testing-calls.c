@@ -62,6 +62,7 @@ void calls_read_id(struct observer *w, uint32_t id, struct calls_found *ret_foun
 	for (size_t i = 0; i < ret_found->count; i++) {
 		assert(reader_module(&w->reader, frames[i].module, &module) == 0);
 		ret_found->address[i] = frames[i].value + module.base;
+		ret_found->is_cut = frames[i].flags & BOOK_FRAME_CUT;
 		if (i > 0)
 			continue;
 		ret_found->build_id_length = module.build_id_length;

@@ -28,6 +28,7 @@ struct calls_expected {
 struct calls_found {
 	uintptr_t address[CALLS_FRAMES];
 	size_t count;
+	bool is_cut;    /* the outermost frame's callers could not be found */
 	char path[256]; /* of the innermost frame's file */
 	uint32_t build_id_length;
 };

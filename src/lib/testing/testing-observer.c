@@ -34,6 +34,12 @@ void observer_track(void)
 	unit_expect_fds(1);
 }
 
+void observer_track_without_stacks(void)
+{
+	observer_track();
+	assert(setenv("TTMEM_STACKS", "off", 1) == 0);
+}
+
 void observer_untrack(void)
 {
 	assert(setenv("TTMEM", "0", 1) == 0);

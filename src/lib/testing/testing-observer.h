@@ -46,6 +46,7 @@ struct observer {
 
 /* Turns tracking on for this process, which has had no event yet, without offering the book. */
 void observer_track(void);
+void observer_track_without_stacks(void);
 
 /* Turns it off, whatever else would turn it on. */
 void observer_untrack(void);

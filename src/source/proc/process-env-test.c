@@ -38,13 +38,20 @@ UNIT(environment_says_stacks_and_socket)
 {
 	static const char some[] = "TTMEM_STACKS=fp\0TTMEM_SOCKET=none";
 	static const char none[] = "TTMEM_STACKS=Off\0TTMEM_SOCKET=/run/x";
+	static const char empty[] = "TTMEM_STACKS=";
+	static const char other[] = "XTTMEM_STACKS=fp\0TTMEM_STACK_DEPTH=3";
 	struct process_env inside = {0};
 
+	process_env_parse_environment(empty, sizeof(empty), &inside);
+	assert(inside.stacks == PROCESS_ENV_OFF);
+	inside = (struct process_env){0};
+	process_env_parse_environment(other, sizeof(other), &inside);
+	assert(inside.stacks == PROCESS_ENV_UNSAID);
 	process_env_parse_environment(some, sizeof(some), &inside);
-	assert(inside.wants_stacks && inside.daemon_unwanted);
+	assert(inside.stacks == PROCESS_ENV_ON && inside.daemon_unwanted);
 	inside = (struct process_env){0};
 	process_env_parse_environment(none, sizeof(none), &inside);
-	assert(!inside.wants_stacks && !inside.daemon_unwanted);
+	assert(inside.stacks == PROCESS_ENV_OFF && !inside.daemon_unwanted);
 }
 
 UNIT(mappings_tell_library_and_book)

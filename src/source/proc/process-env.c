@@ -48,9 +48,9 @@ void process_env_parse_environment(const char *bytes, size_t length, struct proc
 		off |= process_env_is(bytes, n, "TTMEM=0");
 		if (process_env_is(bytes, n, "TTMEM_SOCKET=none"))
 			inside->daemon_unwanted = true;
-		if (n > 13 && memcmp(bytes, "TTMEM_STACKS=", 13) == 0 &&
-		    !keyword_is_no(bytes + 13, n - 13))
-			inside->wants_stacks = true;
+		if (n >= 13 && memcmp(bytes, "TTMEM_STACKS=", 13) == 0)
+			inside->stacks = keyword_is_no(bytes + 13, n - 13) ? PROCESS_ENV_OFF
+									   : PROCESS_ENV_ON;
 		n = n < length ? n + 1 : n;
 		bytes += n;
 		length -= n;

@@ -24,7 +24,7 @@ enum process_env_wish {
 struct process_env {
 	bool environment_seen;
 	enum process_env_wish tracking; /* at its start: later changes are not visible */
-	bool wants_stacks;
+	enum process_env_wish stacks;
 	bool daemon_unwanted; /* TTMEM_SOCKET=none */
 
 	bool maps_seen;

@@ -24,6 +24,7 @@ def test_buffers_json_has_every_field(world):
         "pop", "pop",
         "kernel 0 0x2000 50 1",
         "alias 1 0x3000 20",
+        TTMEM_STACKS="off",
     )
     document = world.json("buffers")
     assert document["exact"] is True and document["next"] is None
@@ -56,8 +57,8 @@ def test_process_phase_is_shown_where_it_differs_from_the_buffers(world):
 
 @pytest.fixture
 def three(world):
-    first = world.player("alloc 0 DRAM 0x1000 10 a", "alloc 0 L1 0x1000 30 b")
-    second = world.player("phase load", "alloc 0 DRAM 0x1000 20 a", "alloc 3 L1 0x2000 5")
+    first = world.player("alloc 0 DRAM 0x1000 10 a", "alloc 0 L1 0x1000 30 b", TTMEM_STACKS="off")
+    second = world.player("phase load", "alloc 0 DRAM 0x1000 20 a", "alloc 3 L1 0x2000 5", TTMEM_STACKS="off")
     return world, first, second
 
 

@@ -310,8 +310,13 @@ def test_names_lost(world):
 
 
 def test_stacks_off(world):
-    player = world.player(*HEALTHY)
+    player = world.player(*HEALTHY, TTMEM_STACKS="off")
     assert found(world)["stacks-off"] == [player.pid]
+
+
+def test_stacks_are_on_without_being_asked_for(world):
+    world.player(*HEALTHY)
+    assert not {"stacks-off", "stacks-lost"} & set(found(world))
 
 
 def test_stacks_lost(world, compile_c):

@@ -193,7 +193,7 @@ class Inside:
 def test_bundle(world, tmp_path):
     """Nothing in it names what is others'."""
     os.chmod(tmp_path, 0o755)
-    mine = world.player(*HEALTHY)
+    mine = world.player(*HEALTHY, TTMEM_STACKS="off")
     other = world.player("alloc 0 DRAM 0x1000 4096 secret-name", before=AS_NOBODY)
     unset = world.player("free 0 DRAM 0x1000", TTMEM="", before=become(12345))  # runs by now
     file = tmp_path / "bundle.json"

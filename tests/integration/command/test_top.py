@@ -40,7 +40,7 @@ def top(build, clean_env, tmp_path):
 
 
 def cast(world):
-    """Two processes with everything that a view can show; what they hold is always the same."""
+    """Two processes with everything that a view can show but stacks; what they hold is always the same."""
     large = world.player(
         CARD,
         REMOTE,
@@ -57,12 +57,14 @@ def cast(world):
         "alloc 0 DRAM 0x5000 4096",
         "free 0 DRAM 0x5000",
         "free 0 DRAM 0x5000",
+        TTMEM_STACKS="off",
     )
     small = world.player(
         "alloc 3 SYSTEM_MEMORY 0x1000 2097152 queue",
         "alloc 3 DRAM 0x1000 5242880 %1b[2J%e2%80%aehostile",
         "alloc 3 DRAM 0x2000 1048576",
         "failed 3 L1 1048576 65536",
+        TTMEM_STACKS="off",
     )
     return large, small
 

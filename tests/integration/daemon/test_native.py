@@ -146,7 +146,7 @@ def test_a_hanging_daemon_is_noted(daemon):
 
 def test_leaks_are_shown_to_their_user_and_members_only(daemon):
     roots = daemon.player("alloc 0 DRAM 0x1000 10 secret")
-    mine = daemon.player("alloc 1 L1 0x2000 40 mine", "alloc 1 L1 0x3000 2", before=AS_USER)
+    mine = daemon.player("alloc 1 L1 0x2000 40 mine", "alloc 1 L1 0x3000 2", before=AS_USER, TTMEM_STACKS="off")
     wait_until_seen(daemon, roots.pid, mine.pid)
     for player in (roots, mine):
         player.kill()

@@ -28,8 +28,9 @@ def two(world, server):
     first = world.player(
         "device 0 0xabc wormhole_b0 n150 0 1000 100",
         "push test", "alloc 0 DRAM 0x1000 10 a", "alloc 0 L1 0x1000 30 b", "pop",
+        TTMEM_STACKS="off",
     )
-    second = world.player("alloc 0 DRAM 0x1000 20 a", "alloc 3 L1 0x2000 5")
+    second = world.player("alloc 0 DRAM 0x1000 20 a", "alloc 3 L1 0x2000 5", TTMEM_STACKS="off")
     return server, first, second
 
 

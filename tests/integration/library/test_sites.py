@@ -226,7 +226,7 @@ def test_metrics_say_one_site(ttmemd, program):
     ttmemd.start("--http", "127.0.0.1:0")
     start_for(ttmemd, program)
     names = [f"alloc 1 L1 {hex(n << 12)} {n} name-{'x' * n}" for n in range(1, 41)]
-    ttmemd.player(*names, "alloc 1 L1 0 9 other")
+    ttmemd.player(*names, "alloc 1 L1 0 9 other", TTMEM_STACKS="off")
     take = f"take (app.c:{TAKE})", "0", "DRAM"
     wait_for(lambda: take in series(ttmemd), "the site")
     found = series(ttmemd)

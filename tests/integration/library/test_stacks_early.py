@@ -78,22 +78,32 @@ __attribute__((constructor)) static void begin(void)
 """
 
 
+def check_constructor(world, process, how):
+    """Inside the loader a chain of frame pointers is not certain enough to look up files by it."""
+    stacks, notes = rows_of(world)
+    assert [names[:2] for names in stacks[:3]] == BEFORE_MAIN
+    if how == "fp":
+        assert stacks[3] == []
+        assert notes == [f"pid {process.pid}: 1 events have no stack, see docs/stacks.md"]
+    else:
+        assert stacks[3][0] == "begin" and len(stacks[3]) > 3 and notes == []
+
+
 @pytest.mark.parametrize("by_name", (False, True))
 @pytest.mark.parametrize("how", HOWS)
-def test_constructors_of_libraries_that_come_with_it_have_none(world, build, tmp_path, how, by_name):
+def test_constructors_of_libraries_that_come_with_it_have_stacks(world, build, tmp_path, how, by_name):
     library = build / "src" / "lib"
     ours = ["-I", ROOT / "include", "-L", library, "-lttmem", f"-Wl,-rpath,{library}:{tmp_path}"]
     (tmp_path / "early.c").write_text(LIBRARY)
     (tmp_path / "app.c").write_text(SOURCE)
-    run("gcc", "-O2", "-g", "-shared", "-fPIC", tmp_path / "early.c", "-o", tmp_path / "libearly.so", *ours)
+    run("gcc", "-O2", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-shared", "-fPIC", tmp_path / "early.c",
+        "-o", tmp_path / "libearly.so", *ours)
     run("gcc", "-O2", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", tmp_path / "app.c",
         "-o", tmp_path / "app", "-L", tmp_path, "-Wl,--no-as-needed", "-learly", *ours)
     words = [loader_of(tmp_path / "app")] if by_name else []
     command, *rest = [*words, tmp_path / "app"]
     process = start(world, command, how, *rest)
-    stacks, notes = rows_of(world)
-    assert [names[:2] for names in stacks] == [*BEFORE_MAIN, []]
-    assert notes == [f"pid {process.pid}: 1 events have no stack, see docs/stacks.md"]
+    check_constructor(world, process, how)
 
 
 LOADS = SOURCE.replace("int main(void)\n{", """#include <dlfcn.h>
@@ -104,7 +114,7 @@ int main(int count, char **words)
 
 
 @pytest.mark.parametrize("how", HOWS)
-def test_constructors_of_libraries_that_come_later_have_none(world, build, tmp_path, how):
+def test_constructors_of_libraries_that_come_later_have_stacks(world, build, tmp_path, how):
     library = build / "src" / "lib"
     ours = ["-I", ROOT / "include", "-L", library, "-lttmem", f"-Wl,-rpath,{library}"]
     (tmp_path / "late.c").write_text(LIBRARY)
@@ -113,9 +123,7 @@ def test_constructors_of_libraries_that_come_later_have_none(world, build, tmp_p
         run("gcc", "-O2", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", *flags,
             tmp_path / source, "-o", tmp_path / out, *ours)
     process = start(world, tmp_path / "app", how, tmp_path / "late.so")
-    stacks, notes = rows_of(world)
-    assert [names[:2] for names in stacks] == [*BEFORE_MAIN, []]
-    assert notes == [f"pid {process.pid}: 1 events have no stack, see docs/stacks.md"]
+    check_constructor(world, process, how)
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -156,7 +164,7 @@ def test_a_constructor_in_another_linker_namespace_does_not_hang(world, build, t
     run("gcc", "-O2", "-g", "-I", ROOT / "include", tmp_path / "app.c", "-o", tmp_path / "app")
     start(world, tmp_path / "app", how, tmp_path / "apart.so")
     stacks, _ = rows_of(world)
-    assert stacks == [[], ["later"]]
+    assert stacks[0][0] == "begin" and stacks[0][-1] == "main" and stacks[1] == ["later"]
 
 
 # Without frame pointers the register is anybody's: here it points to data that could be a frame, of the loader's.

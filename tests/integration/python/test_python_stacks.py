@@ -131,7 +131,8 @@ def test_from_the_import_on(program):
     result = subprocess.run([program.python.which.path, program.path], env=env, text=True,
                             stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=True)
     child, parent = map(json.loads, result.stdout.splitlines())
-    assert parent["early"] == [] and parent["before"] == []
+    for name in ("early", "before"):
+        assert parent[name] and program.python_part(parent[name]) == []
     program.check(parent["after"][-1:], ("<module>", "after"))
     late = program.python_part(parent["late"])
     program.check(late[:1], "work")
