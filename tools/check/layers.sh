@@ -55,6 +55,7 @@ BEGIN {
 	folder("lib/bookfile", "base wire book/format book/write lib/process uapi", "book/testing lib/testing ttmem")
 	folder("lib/stack", "base book/format book/write lib/process compat/oldlog ttmem", "lib/testing")
 	folder("lib/api", "base book/write lib/process compat/oldlog ttmem", "book/testing lib/testing")
+	folder("metal", "base ttmem/ttmem.h")
 	folder("sim", "ttmem/ttmem.h")
 	folder("tui", "base model model/json")
 	folder("cli/common", "base model symbol source/host source/books source/daemon-client source")
