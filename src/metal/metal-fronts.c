@@ -72,7 +72,7 @@ static bool metal_is_on(void)
 	metal_lock();
 	if (!is_cleared) {
 		is_cleared = true;
-		metal_records_clear_all();
+		metal_records_close(NULL);
 		metal_circular_close(NULL);
 	}
 	metal_unlock();
@@ -275,7 +275,10 @@ void metal_front_program_cb_end(void *program)
 		metal_circular_refresh(names);
 }
 
-/* Closing a device, mesh, submesh or sub-device ends what its allocator holds, and says nothing else. */
+/*
+ * Closing a device, mesh, submesh or sub-device ends what its allocator holds, and nothing else is said
+ * about it. Most versions and kinds clear the allocator; a single device just deletes it.
+ */
 void metal_front_clear(void *allocator)
 {
 	const struct metal_names *names = metal_names(METAL_HERE);
@@ -298,6 +301,7 @@ void metal_front_clear_old(void *allocator)
 static void metal_closed(const void *device)
 {
 	metal_lock();
+	metal_records_close(device);
 	metal_circular_close(device);
 	metal_target_expire();
 	metal_unlock();
@@ -307,8 +311,11 @@ bool metal_front_device_close(void *device)
 {
 	const struct metal_names *names = metal_names(METAL_HERE);
 
-	if (metal_is_on())
+	if (metal_is_on()) {
 		metal_closed(device);
+		if (names->has_ids && *(const void *const *)device == names->device_table)
+			ttmem_device_close(metal_names_id(device));
+	}
 	return names->device_close && names->device_close(device);
 }
 

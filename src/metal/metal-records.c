@@ -3,9 +3,9 @@
 /*
  * Records, found by their Buffer and by their place, which is type and address.
  *
- * A book holds one buffer at a place of a device, and several allocators may each have one there. The
- * first one is reported; the others wait, and are reported when it ends. So what is reported is at most
- * what is live, and nothing is lost for good.
+ * A book holds one buffer at a place of a device, and several allocators may each have one there. There
+ * the first one is reported; the others wait, and are reported when it ends. So what is reported is at
+ * most what is live, and nothing is lost for good.
  */
 
 #include "metal/metal-records.h"
@@ -31,7 +31,7 @@ struct metal_record {
 	uint64_t address;
 	uint64_t size;
 	struct metal_shape shape;
-	bool is_told;
+	bool is_told[]; /* for each device of the target */
 };
 
 static struct {
@@ -112,41 +112,43 @@ static struct metal_record *metal_records_find(const void *buffer)
 	return record;
 }
 
-static bool metal_records_share_device(const struct metal_target *a, const struct metal_target *b)
+static bool metal_records_is_at(const struct metal_record *record, uint32_t type, uint64_t address)
 {
-	if (a == b)
-		return true;
-	for (uint32_t i = 0; i < a->count; i++) {
-		for (uint32_t k = 0; k < b->count; k++) {
-			if (a->ids[i] == b->ids[k])
-				return true;
-		}
+	return record->address == address && record->shape.type == type;
+}
+
+/* Which of its devices @id is; its count = none. */
+static uint32_t metal_records_index(const struct metal_record *record, uint32_t id)
+{
+	uint32_t i = 0;
+
+	while (i < record->target->count && record->target->ids[i] != id)
+		i++;
+	return i;
+}
+
+/* Whether another one is reported at its place of device @id. */
+static bool metal_records_is_taken(const struct metal_record *record, uint32_t id)
+{
+	const struct metal_record *other =
+		*metal_records_place_bucket(record->shape.type, record->address);
+
+	for (; other; other = other->next_place) {
+		uint32_t i = metal_records_index(other, id);
+
+		if (other != record && i < other->target->count && other->is_told[i] &&
+		    metal_records_is_at(other, record->shape.type, record->address))
+			return true;
 	}
 	return false;
 }
 
-/* Another record at the same place of the same device, of @space or (NULL) one that is told. */
-static struct metal_record *metal_records_rival(const struct metal_record *record,
-						const struct metal_space *space)
-{
-	struct metal_record *other =
-		*metal_records_place_bucket(record->shape.type, record->address);
-
-	for (; other; other = other->next_place) {
-		if (other != record && other->address == record->address &&
-		    other->shape.type == record->shape.type &&
-		    (space ? other->space == space : other->is_told) &&
-		    metal_records_share_device(other->target, record->target))
-			return other;
-	}
-	return NULL;
-}
-
-/* Reports it, unless it has to wait. */
-static void metal_records_tell(struct metal_record *record)
+/* Reports it on its device number @i, unless it is there already or has to wait. */
+static void metal_records_tell(struct metal_record *record, uint32_t i)
 {
 	struct ttmem_alloc_args args = {
 		.struct_size = sizeof(args),
+		.device = record->target->ids[i],
 		.type = record->shape.type,
 		.flags = TTMEM_FLAG_OWNS_DATA,
 		.address = record->address,
@@ -155,13 +157,10 @@ static void metal_records_tell(struct metal_record *record)
 		.banks = record->shape.banks,
 	};
 
-	if (record->is_told || metal_records_rival(record, NULL))
+	if (record->is_told[i] || metal_records_is_taken(record, args.device))
 		return;
-	record->is_told = true;
-	for (uint32_t i = 0; i < record->target->count; i++) {
-		args.device = record->target->ids[i];
-		ttmem_alloc_ex(&args);
-	}
+	record->is_told[i] = true;
+	ttmem_alloc_ex(&args);
 }
 
 static void metal_records_unlink(struct metal_record *record)
@@ -181,54 +180,82 @@ static void metal_records_unlink(struct metal_record *record)
 	metal_records.count--;
 }
 
+/* Frees it on its device number @i, and reports who waited for it there. It is unlinked. */
+static void metal_records_untell(const struct metal_record *record, uint32_t i)
+{
+	uint32_t id = record->target->ids[i], k;
+	struct metal_record *other =
+		*metal_records_place_bucket(record->shape.type, record->address);
+
+	ttmem_free(id, record->shape.type, record->address);
+	for (; other; other = other->next_place) {
+		k = metal_records_index(other, id);
+		if (k < other->target->count &&
+		    metal_records_is_at(other, record->shape.type, record->address))
+			metal_records_tell(other, k);
+	}
+}
+
 static void metal_records_end(struct metal_record *record)
 {
-	struct metal_record *other;
-
 	metal_records_unlink(record);
-	for (uint32_t i = 0; i < record->target->count && record->is_told; i++)
-		ttmem_free(record->target->ids[i], record->shape.type, record->address);
-	other = *metal_records_place_bucket(record->shape.type, record->address);
-	for (; other && record->is_told; other = other->next_place) {
-		if (other->address == record->address && other->shape.type == record->shape.type)
-			metal_records_tell(other);
+	for (uint32_t i = 0; i < record->target->count; i++) {
+		if (record->is_told[i])
+			metal_records_untell(record, i);
 	}
 	metal_target_put(record->target);
 	free(record);
+}
+
+static void metal_records_link(struct metal_record *record, struct metal_space *space)
+{
+	record->space = space;
+	record->next = space->records;
+	record->link = &space->records;
+	if (record->next)
+		record->next->link = &record->next;
+	space->records = record;
+	metal_records_enter(record);
+	metal_records.count++;
+}
+
+/* An allocator gives an address once: one that it gave before has ended, and nobody said so. */
+static void metal_records_end_older(const struct metal_space *space, uint32_t type,
+				    uint64_t address)
+{
+	struct metal_record *next, *record = *metal_records_place_bucket(type, address);
+
+	for (; record; record = next) {
+		next = record->next_place;
+		if (record->space == space && metal_records_is_at(record, type, address))
+			metal_records_end(record);
+	}
 }
 
 void metal_records_allocated(const void *buffer, const struct metal_facts *facts,
 			     const struct metal_shape *shape, struct metal_target *target)
 {
 	struct metal_space *space = metal_space_find(facts->allocator);
-	struct metal_record *record, *old = metal_records_find(buffer);
+	struct metal_record *record = metal_records_find(buffer);
 
-	if (old) /* the object's memory was used again: its end was not told */
-		metal_records_end(old);
-	record = space && metal_records_grow() ? calloc(1, sizeof(*record)) : NULL;
+	if (record) /* the object's memory was used again: its end was not told either */
+		metal_records_end(record);
+	record = space && metal_records_grow()
+			 ? calloc(1, sizeof(*record) + target->count * sizeof(record->is_told[0]))
+			 : NULL;
 	if (!record) {
 		metal_target_put(target);
 		return;
 	}
-	*record = (struct metal_record){
-		.buffer = buffer,
-		.target = target,
-		.space = space,
-		.next = space->records,
-		.link = &space->records,
-		.address = facts->address,
-		.size = facts->size,
-		.shape = *shape,
-	};
-	if (record->next)
-		record->next->link = &record->next;
-	space->records = record;
-	metal_records_enter(record);
-	metal_records.count++;
-	/* An allocator gives an address once: the one before has ended, and nobody said so. */
-	while ((old = metal_records_rival(record, space)))
-		metal_records_end(old);
-	metal_records_tell(record);
+	metal_records_end_older(space, shape->type, facts->address);
+	record->buffer = buffer;
+	record->target = target;
+	record->address = facts->address;
+	record->size = facts->size;
+	record->shape = *shape;
+	metal_records_link(record, space);
+	for (uint32_t i = 0; i < target->count; i++)
+		metal_records_tell(record, i);
 }
 
 bool metal_records_freed(const void *buffer)
@@ -251,12 +278,15 @@ void metal_records_clear(const void *allocator)
 	metal_space_remove(space);
 }
 
-void metal_records_clear_all(void)
+void metal_records_close(const void *device)
 {
-	struct metal_space *space;
+	struct metal_space *next;
 
-	while ((space = metal_space_first()))
-		metal_records_clear(space->allocator);
+	for (struct metal_space *space = metal_space_first(); space; space = next) {
+		next = space->next;
+		if (!device || space->device == device)
+			metal_records_clear(space->allocator);
+	}
 }
 
 void metal_records_forget(void)

@@ -31,8 +31,8 @@ bool metal_records_freed(const void *buffer);
 /* The allocator holds nothing any more. */
 void metal_records_clear(const void *allocator);
 
-/* All of them end: what is reported cannot be trusted any more. */
-void metal_records_clear_all(void);
+/* The device or mesh is closed, and its allocators are gone. NULL = all end. */
+void metal_records_close(const void *device);
 
 /* In a forked child. */
 void metal_records_forget(void);

@@ -119,6 +119,7 @@ int metal_space_meet(const struct metal_names *names, const void *buffer,
 	if (!fresh)
 		return -ENOMEM;
 	fresh->allocator = facts->allocator;
+	fresh->device = facts->device;
 	api = metal_learn_api(names, buffer, facts, &fresh->is_default);
 	metal_space_ask(names, api, fresh);
 	metal_space_declare(names, facts, fresh, target);

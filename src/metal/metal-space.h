@@ -17,6 +17,7 @@ struct metal_target;
 
 struct metal_space {
 	const void *allocator;
+	const void *device; /* a Device or MeshDevice that it belongs to */
 	struct metal_space *next;
 	struct metal_record *records;                       /* metal-records.c */
 	bool is_default;                                    /* of its device, not of a sub-device */
