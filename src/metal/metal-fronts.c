@@ -24,6 +24,7 @@
 #include "metal/metal-refuse.h"
 #include "metal/metal-space.h"
 #include "metal/metal-target.h"
+#include "metal/metal-version.h"
 
 /* A C function with a name of C++. */
 #define METAL_FRONT(name) __asm__(name) __attribute__((visibility("default")))
@@ -80,16 +81,18 @@ static bool metal_is_on(void)
 }
 
 /* An interned text stays in the book for as long as the book exists; `ttmem doctor` looks for it. */
-static void metal_note(void)
+static void metal_note(const struct metal_names *names)
 {
-	const char *note = metal_learn_note();
-	char text[256] = METAL_NOTE_HEAD;
+	char found[METAL_NOTE_SIZE] = METAL_NOTE_HEAD, learned[METAL_NOTE_SIZE] = METAL_NOTE_HEAD;
+	const size_t head = sizeof(METAL_NOTE_HEAD) - 1;
 
-	if (__atomic_load_n(&metal_is_noted, __ATOMIC_RELAXED) || !*note)
+	if (__atomic_load_n(&metal_is_noted, __ATOMIC_RELAXED) || !*metal_learn_note() ||
+	    __atomic_exchange_n(&metal_is_noted, true, __ATOMIC_RELAXED))
 		return;
-	__atomic_store_n(&metal_is_noted, true, __ATOMIC_RELAXED);
-	strncat(text, note, sizeof(text) - sizeof(METAL_NOTE_HEAD));
-	(void)ttmem_intern(text); /* its number is not needed */
+	metal_version_describe(names->library, found + head, sizeof(found) - head);
+	(void)stpncpy(learned + head, metal_learn_note(), sizeof(learned) - head - 1);
+	(void)ttmem_intern(found); /* the numbers are not needed */
+	(void)ttmem_intern(learned);
 }
 
 /* What its own functions say; those for system memory would throw. */
@@ -180,7 +183,7 @@ static void metal_allocated(const struct metal_names *names, const void *buffer)
 		metal_records_allocated(buffer, &facts, &shape, target);
 	}
 	metal_unlock();
-	metal_note();
+	metal_note(names);
 }
 
 void metal_front_allocate(void *tracker, const void *buffer)
