@@ -92,7 +92,6 @@ static const struct metal_name metal_name_list[] = {
 };
 
 static struct metal_names metal_names_found;
-static char metal_names_library[METAL_NAMES_PATH];
 static pthread_once_t metal_names_once = PTHREAD_ONCE_INIT;
 static const void *metal_names_caller; /* of the first call, for the once routine */
 static bool metal_names_used;
@@ -136,7 +135,7 @@ static const char *metal_names_object(const void *code)
 /* Static, because it is large and stacks may be small. */
 static struct metal_libraries metal_names_libraries;
 
-/* The library that has tt-metal's own track_allocate(). */
+/* The library that has tt-metal's own track_allocate(), or at least its name. */
 static const char *metal_names_find_library(const void *caller)
 {
 	struct metal_libraries *list = &metal_names_libraries;
@@ -149,7 +148,9 @@ static const char *metal_names_find_library(const void *caller)
 	(void)dl_iterate_phdr(metal_names_collect, list);
 	for (size_t i = 0; i < list->count && !found; i++)
 		found = metal_names_in(list->paths[i], METAL_NAME_ALLOCATE);
-	return found ? metal_names_object(found) : NULL;
+	if (found)
+		return metal_names_object(found);
+	return list->count ? list->paths[0] : NULL;
 }
 
 static void *metal_names_look_up(const char *library, const char *name)
@@ -177,9 +178,8 @@ static void metal_names_find(void)
 	struct metal_names *names = &metal_names_found;
 	const char *library = metal_names_find_library(metal_names_caller);
 
-	(void)stpncpy(metal_names_library, library ? library : "the application",
-		      sizeof(metal_names_library) - 1);
-	names->library = metal_names_library;
+	/* Static, or of a library that is never unloaded, because it is open. */
+	names->library = library ? library : "the application";
 	for (size_t i = 0; i < ARRAY_SIZE(metal_name_list); i++) {
 		const struct metal_name *name = &metal_name_list[i];
 		void *found = metal_names_look_up(library, name->name);

@@ -228,7 +228,8 @@ std::uint64_t Device::get_total_cb_allocated() const
 
 	for (const auto *program : programs_)
 		for (const auto &circular : program->circulars())
-			for (std::uint32_t core = 0; core < circular.cores && !circular.global; core++)
+			for (std::uint32_t core = 0; core < circular.cores && !circular.global;
+			     core++)
 				for (DeviceAddr at = 0; at < circular.size; at++)
 					bytes.insert({core, circular.address + at});
 	return bytes.size();

@@ -41,8 +41,17 @@ namespace tt::tt_metal
 
 using DeviceAddr = std::uint64_t;
 
-enum class BufferType { DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE };
-enum class HalMemType : std::uint8_t { L1, DRAM };
+enum class BufferType {
+	DRAM,
+	L1,
+	SYSTEM_MEMORY,
+	L1_SMALL,
+	TRACE
+};
+enum class HalMemType : std::uint8_t {
+	L1,
+	DRAM
+};
 
 struct Statistics {
 	std::size_t total_allocatable_size_bytes = 0;
@@ -255,7 +264,8 @@ class Buffer final : public std::enable_shared_from_this<Buffer>
 #if METAL_SHAPE == 66
 	__attribute__((visibility("hidden")))
 #endif
-	std::optional<std::uint32_t> num_cores() const;
+	std::optional<std::uint32_t>
+	num_cores() const;
 #if METAL_SHAPE >= 66
 	Allocator *allocator() const;
 #endif

@@ -76,8 +76,8 @@ void meshes(Cards &cards, Buffers &kept)
 {
 	auto mesh = std::make_shared<distributed::MeshDevice>(std::vector<IDevice *>{
 		cards[3].get(), cards[2].get(), cards[1].get(), cards[0].get()});
-	auto part = std::make_shared<distributed::MeshDevice>(
-		std::vector<IDevice *>{cards[2].get()});
+	auto part =
+		std::make_shared<distributed::MeshDevice>(std::vector<IDevice *>{cards[2].get()});
 	auto first = Buffer::create({mesh.get(), 16384, 1024, BufferType::DRAM});
 	say("mesh");
 	auto second = Buffer::create({part.get(), 4096, 1024, BufferType::DRAM});
@@ -99,8 +99,7 @@ void sub_devices(Cards &cards)
 {
 	Inner of_sub_device;
 	auto global = Buffer::create({cards[3].get(), 1024, 1024, BufferType::TRACE});
-	auto local = Buffer::create(
-		{cards[3].get(), 640, 64, BufferType::L1, 2, &of_sub_device});
+	auto local = Buffer::create({cards[3].get(), 640, 64, BufferType::L1, 2, &of_sub_device});
 	say("sub-device");
 	of_sub_device.clear();
 	say("sub-device ended");
