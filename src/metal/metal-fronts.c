@@ -15,6 +15,7 @@
 #include <string.h>
 #include <ttmem/ttmem.h>
 
+#include "base/bits.h"
 #include "metal/metal-circular.h"
 #include "metal/metal-learn.h"
 #include "metal/metal-lock.h"
@@ -136,6 +137,8 @@ static bool metal_shape(const struct metal_facts *facts, const struct metal_look
 		return false;
 	}
 	shape.size_per_bank = look->size_per_bank;
+	if (space->unit && (space->unit & (space->unit - 1)) == 0)
+		shape.size_per_bank = bits_align_up(shape.size_per_bank, space->unit);
 	/* Not sharded: over all banks. */
 	shape.banks = look->banks == UINT32_MAX ? space->memory[shape.type].banks : look->banks;
 	*ret_shape = shape;
