@@ -8,10 +8,11 @@
  *
  * Everything tt-metal reports on that thread from then on, and on its thread pool in the thread's name,
  * goes to ttmem until the end of the scope. Nothing here changes what tt-metal does, and nothing throws.
+ * It compiles with tt-metal 0.62 and later.
  */
 
+#include <algorithm>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -60,6 +61,14 @@ inline Facts facts_of(const Buffer &buffer)
 		facts.size_per_bank = buffer.aligned_size_per_bank();
 	return facts;
 }
+
+/* The second argument of a member function. That of track_function_start() was another one before 0.68. */
+template <typename Function> struct Second;
+template <typename Class, typename First, typename Argument>
+struct Second<void (Class::*)(First, Argument)> {
+	using type = Argument;
+};
+using FunctionArguments = Second<decltype(&IGraphProcessor::track_function_start)>::type;
 
 class Observer : public IGraphProcessor
 {
@@ -113,7 +122,7 @@ class Observer : public IGraphProcessor
 	}
 
 	/* Operations are natural phases. */
-	void track_function_start(std::string_view name, std::span<TrackedArgument>) override
+	void track_function_start(std::string_view name, FunctionArguments) override
 	{
 		guarded([&] { ttmem_phase_push(std::string(name).c_str()); });
 	}
@@ -140,22 +149,39 @@ class Observer : public IGraphProcessor
 	}
 };
 
-/* Observes on this thread until the end of the scope. tt-metal's processors are a stack per thread. */
+/*
+ * Observes on this thread until the end of the scope. tt-metal's processors are a stack per thread, and it
+ * puts one of its own there when a device is opened: what lies above ours is put back.
+ */
 class Watch
 {
       public:
-	Watch()
+	Watch() : observer_(std::make_shared<Observer>())
 	{
-		GraphTracker::instance().push_processor(std::make_shared<Observer>());
+		GraphTracker::instance().push_processor(observer_);
 	}
 
 	~Watch()
 	{
-		GraphTracker::instance().pop_processor();
+		GraphTracker &tracker = GraphTracker::instance();
+		const auto &processors = tracker.get_processors();
+		std::vector<std::shared_ptr<IGraphProcessor>> above;
+
+		/* Somebody may have taken ours away, with all others. */
+		if (std::find(processors.begin(), processors.end(), observer_) == processors.end())
+			return;
+		for (; processors.back() != observer_; tracker.pop_processor())
+			above.push_back(processors.back());
+		tracker.pop_processor();
+		for (; !above.empty(); above.pop_back())
+			tracker.push_processor(above.back());
 	}
 
 	Watch(const Watch &) = delete;
 	Watch &operator=(const Watch &) = delete;
+
+      private:
+	std::shared_ptr<IGraphProcessor> observer_;
 };
 
 } // namespace ttmem_metal

@@ -96,8 +96,8 @@ def build_folder():
 
 # Of the build folder, as patterns.
 PROGRAMS = (
-    "src/cli/ttmem", "src/daemon/ttmemd", "src/lib/libttmem.*", "tests/programs/*", "python/*",
-    "python/ttmem/*",
+    "src/cli/ttmem", "src/daemon/ttmemd", "src/lib/libttmem.*", "src/metal/libttmem-metal.so",
+    "tests/programs/*", "python/*", "python/ttmem/*",
 )  # fmt: skip
 
 

@@ -152,6 +152,49 @@ UNIT(strings_have_bounds)
 	testing_memory_deinit(&memory);
 }
 
+UNIT(strings_are_found_by_their_beginning)
+{
+	struct testing_memory memory;
+	struct reader reader;
+	uint16_t none = 0;
+	uint32_t first, second;
+	const char *bytes;
+	size_t n;
+
+	rtest_open(&memory);
+	assert(reader_init(&reader, &memory.file) == 0);
+	first = reader_find_string(&reader, "", 0);
+	second = reader_find_string(&reader, "", first);
+	assert(first == 1 && second == 4);
+	bytes = reader_string(&reader, second, &n);
+	assert(bytes && n == 7);
+	{
+		char whole[8] = "", longer[9] = "";
+
+		memcpy(whole, bytes, 7);
+		memcpy(longer, bytes, 7);
+		longer[7] = 'x';
+		assert(reader_find_string(&reader, whole, 0) == second);
+		assert(reader_find_string(&reader, longer, 0) == 0);
+	}
+	assert(reader_find_string(&reader, "no such beginning", 0) == 0);
+	assert(reader_find_string(&reader, "", UINT32_MAX) == 0);
+	/* Without the first one's bytes there are gaps in its place: still the second is found. */
+	{
+		struct book_arena arena;
+
+		assert(reader_arena(&reader, BOOK_ARENA_STRINGS, &arena) == 0);
+		for (uint64_t at = 8; at < 32; at += 8)
+			testing_memory_patch(&memory, book_unit_offset(arena.directory[0]) + at,
+					     &none, 2);
+	}
+	reader_deinit(&reader);
+	assert(reader_init(&reader, &memory.file) == 0);
+	assert(reader_find_string(&reader, "", 0) == 1 && reader_find_string(&reader, "", 3) == 4);
+	reader_deinit(&reader);
+	testing_memory_deinit(&memory);
+}
+
 /* An arena in an impossible place, or larger than possible. */
 UNIT(arenas_are_checked)
 {

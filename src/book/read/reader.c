@@ -393,6 +393,23 @@ static int reader_arena_find(struct reader *reader, uint32_t kind, uint64_t offs
 	return 0;
 }
 
+uint32_t reader_find_string(struct reader *reader, const char *prefix, uint32_t after)
+{
+	size_t wanted = strlen(prefix), length = 0;
+	uint64_t offset = (uint64_t)after * 8;
+	const char *bytes;
+
+	if (after && !reader_string(reader, after, &length))
+		return 0;
+	/* A gap at the end of a segment is read as empty strings. */
+	do {
+		offset += bits_align_up(sizeof(struct book_string) + length, 8);
+		length = 0;
+		bytes = reader_string(reader, (uint32_t)(offset / 8), &length);
+	} while (bytes && (length < wanted || memcmp(bytes, prefix, wanted) != 0));
+	return bytes ? (uint32_t)(offset / 8) : 0;
+}
+
 /* Reads @length bytes at @offset of an arena, all in one segment. */
 static int reader_arena_read(struct reader *reader, uint32_t kind, uint64_t offset, void *ret_bytes,
 			     size_t length)

@@ -87,6 +87,12 @@ int reader_arena(struct reader *reader, uint32_t kind, struct book_arena *ret_ar
  */
 const char *reader_string(struct reader *reader, uint32_t id, size_t *ret_length);
 
+/*
+ * The next string that begins with @prefix; @after: the one found before, 0 = the first. 0: there is none.
+ * Reads all strings, so it is not for what is asked for often.
+ */
+uint32_t reader_find_string(struct reader *reader, const char *prefix, uint32_t after);
+
 /* Shape @id; all zero for 0 and for ids that do not exist. */
 struct book_shape reader_shape(struct reader *reader, uint32_t id);
 

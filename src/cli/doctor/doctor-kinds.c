@@ -20,14 +20,12 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 				 "the library is loaded and tracking is on, but no allocation was "
 				 "ever reported: a book is made by the first one",
 				 "see that the allocator calls ttmem_alloc(): docs/integrate.md; "
-				 "for an unchanged tt-metal: \"ttmem run --metal-shim PATH -- "
-				 "COMMAND\""},
-	[DOCTOR_LIBRARY_MISSING] =
-		{"library-missing", DOCTOR_WARNING,
-		 "without the library nobody reports what it allocates",
-		 "link with -lttmem (docs/integrate.md), or start it with "
-		 "\"ttmem run --metal-shim PATH -- COMMAND\"; a libttmem.a inside "
-		 "cannot be seen: then start it with TTMEM=1"},
+				 "for an unchanged tt-metal: \"ttmem run --metal -- COMMAND\""},
+	[DOCTOR_LIBRARY_MISSING] = {"library-missing", DOCTOR_WARNING,
+				    "without the library nobody reports what it allocates",
+				    "link with -lttmem (docs/integrate.md), or start it with "
+				    "\"ttmem run --metal -- COMMAND\"; a libttmem.a inside "
+				    "cannot be seen: then start it with TTMEM=1"},
 	[DOCTOR_LIBRARY_REPLACED] =
 		{"library-replaced", DOCTOR_INFO,
 		 "the file was replaced since it was loaded; the process goes on with the old one",
@@ -36,6 +34,10 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 				  "the process has another version of the library than this "
 				  "command; both understand the book",
 				  "install one version everywhere, if something looks odd"},
+	[DOCTOR_METAL_FOUND] = {"metal-found", DOCTOR_INFO,
+				"libttmem-metal.so reports for this tt-metal; what it found in two "
+				"ways agreed",
+				"nothing; docs/integrate-tt-metal.md explains the words"},
 	[DOCTOR_BOOK_HIDDEN] =
 		{"book-hidden", DOCTOR_WARNING,
 		 "the process has closed the descriptor of its book, as some programs close all "
@@ -174,7 +176,7 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 		{"device-untracked", DOCTOR_INFO,
 		 "what it allocates there is known to nobody: it keeps no book, and no region of "
 		 "tt-metal names it",
-		 "start it with \"ttmem run --metal-shim PATH -- COMMAND\", or see "
+		 "start it with \"ttmem run --metal -- COMMAND\", or see "
 		 "docs/integrate.md"},
 	[DOCTOR_DEVICE_UNMATCHED] =
 		{"device-unmatched", DOCTOR_WARNING,

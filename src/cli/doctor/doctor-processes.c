@@ -9,11 +9,14 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "book/format/layout.h"
+#include "book/read/reader.h"
 #include "cli/common/session.h"
 #include "cli/doctor/doctor.h"
+#include "metal/metal-note.h"
 #include "model/snapshot.h"
 #include "source/books/scan.h"
 #include "source/host/kernel.h"
@@ -192,6 +195,26 @@ static void doctor_examine_arenas(struct doctor *doctor, const struct doctor_pat
 				    : ": TTMEM_STACKS says so");
 }
 
+/* What libttmem-metal.so has written into the book: which tt-metal it found, and what it learned. */
+static void doctor_examine_metal(struct doctor *doctor, const struct doctor_patient *patient)
+{
+	static const char head[] = METAL_NOTE_HEAD;
+	struct reader *reader = &patient->book->reader;
+	char note[METAL_NOTE_SIZE], clean[TEXT_CLEAN_SIZE(METAL_NOTE_SIZE)];
+	uint32_t id = 0;
+
+	for (int i = 0; i < METAL_NOTE_COUNT && (id = reader_find_string(reader, head, id)); i++) {
+		size_t length = 0;
+		const char *bytes = reader_string(reader, id, &length);
+
+		length = bits_min(length - (sizeof(head) - 1), sizeof(note) - 1);
+		memcpy(note, bytes + sizeof(head) - 1, length);
+		text_clean(note, length, clean);
+		DOCTOR_TELL(doctor, DOCTOR_METAL_FOUND, patient, "%s: tt-metal: %s", patient->name,
+			    clean);
+	}
+}
+
 static void doctor_examine_book(struct doctor *doctor, const struct doctor_patient *patient)
 {
 	struct scan_book *book = patient->book;
@@ -223,6 +246,7 @@ static void doctor_examine_book(struct doctor *doctor, const struct doctor_patie
 		DOCTOR_TELL(doctor, DOCTOR_LIBRARY_OTHER, patient,
 			    "%s has version \"%s\" of the library", patient->name, version);
 	}
+	doctor_examine_metal(doctor, patient);
 	doctor_examine_arenas(doctor, patient);
 }
 

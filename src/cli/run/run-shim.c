@@ -4,15 +4,19 @@
 
 #include "cli/run/run-shim.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <ttmem/ttmem.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 
 #define SHIM_HEADERS_MAX 128 /* libraries have about ten */
@@ -84,6 +88,35 @@ int shim_find(const char *path, char **ret_path, const char **ret_reason)
 	}
 	*ret_path = cleanup_steal(whole);
 	return 0;
+}
+
+/* It is beside libttmem.so; in a build folder, in the next one. */
+int shim_find_installed(char **ret_path, const char **ret_name, const char **ret_reason)
+{
+	static const char *const places[] = {"", "../metal/"};
+	static char name[PATH_MAX];
+	Dl_info library;
+	void *version;
+	int r = -ENOENT;
+
+	*ret_name = "libttmem-metal.so";
+	*ret_reason = strerrordesc_np(ENOENT);
+	memcpy(&version, &(const char *(*)(void)){ttmem_version}, sizeof(version));
+	if (!dladdr(version, &library) || !library.dli_fname)
+		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		const char *slash = strrchr(library.dli_fname, '/');
+		int folder = slash ? (int)(slash + 1 - library.dli_fname) : 0;
+
+		if (snprintf(name, sizeof(name), "%.*s%slibttmem-metal.so", folder,
+			     library.dli_fname, places[i]) >= (int)sizeof(name))
+			return -ENAMETOOLONG;
+		r = shim_find(name, ret_path, ret_reason);
+		if (r != -ENOENT)
+			break;
+	}
+	*ret_name = name;
+	return r;
 }
 
 int shim_preload(const char *shim, char *value, size_t size)

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The library that `ttmem run --metal-shim` loads in front of tt-metal. The dynamic linker only
+ * The library that `ttmem run --metal` loads in front of tt-metal. The dynamic linker only
  * warns about a library that it cannot preload, once per process, and continues without it: so it
  * is checked first.
  */
@@ -14,6 +14,9 @@
  * text that follows the path in a message.
  */
 int shim_find(const char *path, char **ret_path, const char **ret_reason);
+
+/* The same for the one that is installed with ttmem; @ret_name is what was looked for, static. */
+int shim_find_installed(char **ret_path, const char **ret_name, const char **ret_reason);
 
 /*
  * The value of LD_PRELOAD with @shim in front of its present value. -ENAMETOOLONG if it is too

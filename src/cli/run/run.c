@@ -40,6 +40,7 @@ struct run_options {
 	const char *baseline;
 	const char *json;
 	const char *markdown;
+	bool metal;
 	const char *metal_shim;
 };
 
@@ -76,7 +77,9 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 		 options_text},
 		{0, "markdown", "FILE", "write a summary for a merge request", &run->markdown,
 		 options_text},
-		{0, "metal-shim", "FILE", "preload FILE, a libttmem-metal.so, to track tt-metal",
+		{0, "metal", NULL, "track a tt-metal that was not built for ttmem", &run->metal,
+		 NULL},
+		{0, "metal-shim", "FILE", "the same with FILE, built from tt-metal's headers",
 		 &run->metal_shim, options_text},
 		{'q', "quiet", NULL, "no summary on standard error", &run->quiet, NULL},
 	};
@@ -102,6 +105,8 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 		r = options_mistake("run", "what shall be run?");
 	if (r == 0 && run->require_tracking && run->no_require_tracking)
 		r = options_mistake("run", "--require-tracking or --no-require-tracking, not both");
+	if (r == 0 && run->metal && run->metal_shim)
+		r = options_mistake("run", "--metal or --metal-shim, not both");
 	return r;
 }
 
@@ -193,6 +198,23 @@ static int run_refuse(const char *command, int error)
 	return error == -ENOENT ? 127 : 126;
 }
 
+/* The library to preload; NULL = none. 0, or -1 after the reason was reported. */
+static int run_find_shim(const struct run_options *options, char **ret_shim)
+{
+	const char *name = options->metal_shim, *reason;
+	int r = 0;
+
+	if (name)
+		r = shim_find(name, ret_shim, &reason);
+	else if (options->metal)
+		r = shim_find_installed(ret_shim, &name, &reason);
+	if (r == 0)
+		return 0;
+	fprintf(stderr, "ttmem run: --%s: %s: %s\n", options->metal ? "metal" : "metal-shim", name,
+		reason);
+	return -1;
+}
+
 static int run_run(int argc, char **argv)
 {
 	struct run_options options = {0};
@@ -200,17 +222,14 @@ static int run_run(int argc, char **argv)
 	struct family *family;
 	CLEANUP_FREE char *shim = NULL;
 	uint64_t started_ns = clock_ns(CLOCK_MONOTONIC);
-	const char *reason;
 	char error[256];
 	int r, code;
 
 	r = run_parse(&options, argc, argv);
 	if (r != 0)
 		return options_exit(r);
-	if (options.metal_shim && shim_find(options.metal_shim, &shim, &reason) < 0) {
-		fprintf(stderr, "ttmem run: --metal-shim: %s: %s\n", options.metal_shim, reason);
+	if (run_find_shim(&options, &shim) < 0)
 		return COMMAND_USAGE;
-	}
 	if (options.baseline &&
 	    baseline_load(options.baseline, &baseline, error, sizeof(error)) < 0) {
 		fprintf(stderr, "ttmem run: baseline %s: %s\n", options.baseline, error);

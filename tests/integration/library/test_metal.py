@@ -211,6 +211,57 @@ def test_observer_counts_the_story(metal, clean_env):
     assert "touched 0\n" in done
 
 
+WATCH = r"""
+#include <cstdio>
+#include "observer.hpp"
+
+using namespace tt::tt_metal;
+
+/* tt-metal's own, which it puts there when a device is opened. */
+class Region : public IGraphProcessor {
+};
+
+int main()
+{
+	auto &tracker = GraphTracker::instance();
+	auto before = std::make_shared<Region>(), first = before, second = std::make_shared<Region>();
+
+	tracker.push_processor(before);
+	{
+		ttmem_metal::Watch watch;
+
+		tracker.push_processor(first = std::make_shared<Region>());
+		tracker.push_processor(second);
+	}
+	const auto &left = tracker.get_processors();
+	std::printf("%d\n", left.size() == 3 && left[0] == before && left[1] == first && left[2] == second);
+	{
+		ttmem_metal::Watch watch;
+
+		while (!left.empty())
+			tracker.pop_processor();
+		tracker.push_processor(first);
+	}
+	std::printf("%d\n", left.size() == 1 && left[0] == first);
+}
+"""
+
+
+def test_watch_takes_only_its_own_processor_away(metal, build_folder, tmp_path_factory, tmp_path):
+    (tmp_path / "watch.cpp").write_text(WATCH)
+    installed = installed_tree(build_folder, tmp_path_factory)
+    run("g++", *FLAGS, f"-I{METAL}", tmp_path / "watch.cpp", METAL / "ledger.cpp", "-o", tmp_path / "watch",
+        f"-L{metal.stand_in}", "-ltt_metal", f"-Wl,-rpath,{metal.stand_in}", *installed.flags())
+    assert run(tmp_path / "watch") == "1\n1\n"
+
+
+def test_observer_compiles_with_versions_before_0_68(build_folder, tmp_path_factory, tmp_path):
+    installed = installed_tree(build_folder, tmp_path_factory)
+    (tmp_path / "old.cpp").write_text('#include "observer.hpp"\nttmem_metal::Observer observer;\n')
+    run("g++", *FLAGS, "-DSTAND_IN_BEFORE_68", f"-I{METAL}", "-c", tmp_path / "old.cpp",
+        "-o", tmp_path / "old.o", *installed.flags())
+
+
 @pytest.mark.parametrize("how", ["linked", "loaded"])
 def test_shim_counts_the_story(run_shimmed, metal, how):
     """Not compiled for ttmem, no thread registered; tt-metal in sight of others, or not."""

@@ -64,9 +64,23 @@ def app(tmp_path):
 
 
 def test_files_are_where_they_are_promised(prefix):
-    for name in ("lib/libttmem.so", "lib/libttmem.a", "lib/pkgconfig/ttmem.pc",
+    for name in ("lib/libttmem.so", "lib/libttmem.a", "lib/libttmem-metal.so", "lib/pkgconfig/ttmem.pc",
                  "include/ttmem/ttmem.h"):
         assert (prefix / name).exists(), name
+
+
+def test_run_finds_the_library_for_tt_metal(prefix, clean_env):
+    program = prefix / "bin" / "ttmem"
+    if not program.exists():
+        pytest.skip("the command ttmem is not built")
+    clean_env.pop("LD_LIBRARY_PATH", None)
+    done = subprocess.run([program, "run", "-q", "--metal", "--", "sh", "-c", "echo $LD_PRELOAD; ldd $LD_PRELOAD"],
+                          env=clean_env, capture_output=True, text=True, timeout=LIMIT)
+    assert (done.returncode, done.stderr) == (0, "")
+    shim, *needed = done.stdout.splitlines()
+    assert shim == str((prefix / "lib" / "libttmem-metal.so").resolve())
+    assert any("libttmem.so.0 => " in line and str(prefix.resolve()) in os.path.realpath(line.split()[2])
+               for line in needed if "=>" in line)
 
 
 def test_command_finds_its_library(prefix, clean_env):

@@ -20,10 +20,15 @@ namespace tt::tt_metal
 
 class Program;
 
+#ifdef STAND_IN_BEFORE_68
+using Argument = std::any;
+#else
 struct TrackedArgument {
 	std::any value;
 	std::string (*to_string_fn)(const std::any &);
 };
+using Argument = TrackedArgument;
+#endif
 
 class IGraphProcessor
 {
@@ -61,7 +66,7 @@ class IGraphProcessor
 	{
 	}
 
-	virtual void track_function_start(std::string_view, std::span<TrackedArgument>)
+	virtual void track_function_start(std::string_view, std::span<Argument>)
 	{
 	}
 

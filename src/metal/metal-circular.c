@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* One entry of circular buffers for each device. */
+
+#include "metal/metal-circular.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <ttmem/ttmem.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "metal/metal-lock.h"
+#include "metal/metal-names.h"
+#include "metal/metal-target.h"
+
+/* Different ranges that are kept of one device; further ones are left out. */
+#define METAL_CIRCULAR_RANGES_MAX 4096
+
+struct metal_account {
+	const void *device; /* that tt-metal named: a Device, or a mesh */
+	uint32_t id;
+	bool is_changed; /* the account has to be asked for */
+	uint64_t address;
+	uint64_t size; /* that is reported; 0 = nothing is */
+	struct metal_circular *ranges;
+	size_t range_count;
+	size_t range_capacity;
+	struct metal_account *next;
+};
+
+static struct metal_account *metal_accounts;
+
+static struct metal_account *metal_circular_account(const void *device, uint32_t id)
+{
+	struct metal_account *account = metal_accounts;
+
+	while (account && (account->device != device || account->id != id))
+		account = account->next;
+	if (account)
+		return account;
+	account = calloc(1, sizeof(*account));
+	if (account) {
+		account->device = device;
+		account->id = id;
+		account->address = UINT64_MAX;
+		account->next = metal_accounts;
+		metal_accounts = account;
+	}
+	return account;
+}
+
+/* The owner keeps apart what a mesh and one of its devices were told. */
+static void metal_circular_report(struct metal_account *account, uint64_t size)
+{
+	struct ttmem_alloc_args args = {
+		.struct_size = sizeof(args),
+		.device = account->id,
+		.type = TTMEM_CB,
+		.address = account->address,
+		.size = size,
+		.name = "circular buffers",
+	};
+
+	if (size == account->size)
+		return;
+	if (account->size)
+		ttmem_free(account->id, TTMEM_CB, account->address);
+	account->size = size;
+	if (size)
+		ttmem_alloc_ex(&args);
+}
+
+static int metal_circular_compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static uint32_t metal_circular_cores(const struct metal_account *account, uint64_t address)
+{
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < account->range_count; i++) {
+		const struct metal_circular *range = &account->ranges[i];
+
+		if (address >= range->address && address - range->address < range->size)
+			most = (uint32_t)bits_max(most, range->cores);
+	}
+	return most;
+}
+
+/* Between two borders of ranges, the number of cores is the same. */
+static uint64_t metal_circular_union(const struct metal_account *account)
+{
+	size_t count = account->range_count * 2;
+	uint64_t *borders = calloc(count ? count : 1, sizeof(*borders));
+	uint64_t sum = 0;
+
+	for (size_t i = 0; borders && i < account->range_count; i++) {
+		borders[2 * i] = account->ranges[i].address;
+		borders[2 * i + 1] = account->ranges[i].address + account->ranges[i].size;
+	}
+	if (borders)
+		qsort(borders, count, sizeof(*borders), metal_circular_compare);
+	for (size_t i = 1; borders && i < count; i++) {
+		if (borders[i] != borders[i - 1])
+			sum += (borders[i] - borders[i - 1]) *
+			       metal_circular_cores(account, borders[i - 1]);
+	}
+	free(borders);
+	return sum;
+}
+
+/* Whether it says anything new. */
+static bool metal_circular_add(struct metal_account *account, const struct metal_circular *cb)
+{
+	struct metal_circular *ranges;
+
+	for (size_t i = 0; i < account->range_count; i++) {
+		const struct metal_circular *range = &account->ranges[i];
+
+		if (range->address <= cb->address && range->cores >= cb->cores &&
+		    range->address + range->size >= cb->address + cb->size)
+			return false;
+	}
+	if (account->range_count >= METAL_CIRCULAR_RANGES_MAX)
+		return false;
+	ranges = array_grow(account->ranges, &account->range_capacity, account->range_count + 1,
+			    sizeof(*ranges));
+	if (!ranges)
+		return false;
+	account->ranges = ranges;
+	ranges[account->range_count++] = *cb;
+	return true;
+}
+
+/* The entry lies where the lowest of them does. */
+static void metal_circular_lower(struct metal_account *account, uint64_t address)
+{
+	uint64_t size = account->size;
+
+	if (address >= account->address)
+		return;
+	metal_circular_report(account, 0);
+	account->address = address;
+	metal_circular_report(account, size);
+}
+
+void metal_circular_told(const struct metal_names *names, const void *device,
+			 const struct metal_circular *cb)
+{
+	struct metal_target *target = metal_target_get(names, device);
+
+	if (!target)
+		return;
+	metal_lock();
+	for (uint32_t i = 0; i < target->count; i++) {
+		struct metal_account *account = metal_circular_account(device, target->ids[i]);
+
+		if (!account)
+			continue;
+		metal_circular_lower(account, cb->address);
+		if (names->cb_total && *(const void *const *)device == names->device_table)
+			account->is_changed = true;
+		else if (metal_circular_add(account, cb))
+			metal_circular_report(account, metal_circular_union(account));
+	}
+	metal_target_put(target);
+	metal_unlock();
+}
+
+void metal_circular_ended(const struct metal_names *names, const void *device)
+{
+	metal_lock();
+	for (struct metal_account *account = metal_accounts; account; account = account->next) {
+		if (account->device != device)
+			continue;
+		if (names->cb_total && *(const void *const *)device == names->device_table) {
+			account->is_changed = true;
+		} else {
+			account->range_count = 0;
+			metal_circular_report(account, 0);
+		}
+	}
+	metal_unlock();
+}
+
+static struct metal_account *metal_circular_changed(void)
+{
+	struct metal_account *account = metal_accounts;
+
+	while (account && !account->is_changed)
+		account = account->next;
+	return account;
+}
+
+void metal_circular_refresh(const struct metal_names *names)
+{
+	struct metal_account *account;
+
+	metal_lock();
+	while ((account = metal_circular_changed())) {
+		const void *device = account->device;
+		uint32_t id = account->id;
+		uint64_t total;
+
+		account->is_changed = false;
+		metal_unlock();
+		total = names->cb_total(device);
+		metal_lock();
+		account =
+			metal_circular_account(device, id); /* it may have been closed meanwhile */
+		if (account && account->address != UINT64_MAX)
+			metal_circular_report(account, total);
+	}
+	metal_unlock();
+}
+
+void metal_circular_close(const void *device)
+{
+	struct metal_account **link = &metal_accounts;
+
+	while (*link) {
+		struct metal_account *account = *link;
+
+		if (device && account->device != device) {
+			link = &account->next;
+			continue;
+		}
+		metal_circular_report(account, 0);
+		*link = account->next;
+		free(account->ranges);
+		free(account);
+	}
+}
+
+void metal_circular_forget(void)
+{
+	metal_accounts = NULL;
+}

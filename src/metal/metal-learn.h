@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What a Buffer of tt-metal says about itself, without its header. Most of it comes from exported
+ * functions. Which device and which allocator it belongs to has no such function in some or all versions:
+ * where the object keeps these is learned from the first buffers.
+ *
+ * Everything that can be had in two ways is compared while it is learned: the size, the address and the
+ * allocator must be found in the object as well, and the device must be the only pointer in it that leads
+ * to an object with the virtual table of Device or MeshDevice. Where the ways disagree, all is refused.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct metal_names;
+
+struct metal_facts {
+	const void *device; /* a Device or MeshDevice */
+	const void *
+		allocator; /* two live buffers of one allocator and type have different addresses */
+	uint64_t address;  /* 0 = hooked: no memory behind it */
+	uint64_t size;     /* on each device */
+};
+
+enum metal_learn_outcome {
+	METAL_LEARN_UNKNOWN = 1, /* not enough is known yet, or nothing is to be known */
+};
+
+int metal_learn(const struct metal_names *names, const void *buffer, struct metal_facts *ret_facts);
+
+/*
+ * The buffer's allocator as an Allocator, for bank_count() and others. @ret_is_default: it is the device's
+ * own, not a sub-device's.
+ */
+const void *metal_learn_api(const struct metal_names *names, const void *buffer,
+			    const struct metal_facts *facts, bool *ret_is_default);
+
+/* What was learned and how, in one line; "" while it is being learned. */
+const char *metal_learn_note(void);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * tt-metal's exported functions, found by name in the library that runs. Names of C++ functions contain
+ * the types of their arguments, so a function that was found takes what we pass. It does not contain the
+ * type of the result: those here are as in all releases from 0.62 on, and what can be had in a second way
+ * is compared (metal-learn.c).
+ *
+ * A pointer to an object of tt-metal is a const void * here: nothing is known about these classes.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define METAL_NAME_ALLOCATE "_ZN2tt8tt_metal12GraphTracker14track_allocateEPKNS0_6BufferE"
+#define METAL_NAME_DEALLOCATE "_ZN2tt8tt_metal12GraphTracker16track_deallocateEPNS0_6BufferE"
+/* CoreRangeSet was in no namespace until 0.64.4. */
+#define METAL_NAME_CB_OLD \
+	"_ZN2tt8tt_metal12GraphTracker17track_allocate_cbERK12CoreRangeSetmmbPKNS0_7IDeviceE"
+#define METAL_NAME_CB \
+	"_ZN2tt8tt_metal12GraphTracker17track_allocate_cbERKNS0_12CoreRangeSetEmmbPKNS0_7IDeviceE"
+#define METAL_NAME_CB_END "_ZN2tt8tt_metal12GraphTracker19track_deallocate_cbEPKNS0_7IDeviceE"
+/* Allocator became the public face of AllocatorImpl in 0.66. */
+#define METAL_NAME_CLEAR_OLD "_ZN2tt8tt_metal9Allocator5clearEv"
+#define METAL_NAME_CLEAR "_ZN2tt8tt_metal13AllocatorImpl5clearEv"
+#define METAL_NAME_DEVICE_CLOSE "_ZN2tt8tt_metal6Device5closeEv"
+#define METAL_NAME_MESH_CLOSE "_ZN2tt8tt_metal11distributed10MeshDevice5closeEv"
+#define METAL_NAME_PROGRAM_CB \
+	"_ZN2tt8tt_metal6detail11ProgramImpl25allocate_circular_buffersEPKNS0_7IDeviceE"
+#define METAL_NAME_PROGRAM_CB_END \
+	"_ZN2tt8tt_metal6detail11ProgramImpl27deallocate_circular_buffersEv"
+
+/* std::vector<T> as it is returned. */
+struct metal_vector {
+	void *begin;
+	void *end;
+	void *capacity;
+};
+
+/* std::optional<uint32_t>. */
+struct metal_optional {
+	uint32_t value;
+	bool has_value;
+};
+
+/* Allocator's Statistics: of one bank. */
+struct metal_statistics {
+	uint64_t total;
+	uint64_t allocated;
+	uint64_t free;
+	uint64_t largest_free;
+};
+
+struct metal_names {
+	/* What the fronts (metal-fronts.c) stand in front of. */
+	void (*track_allocate)(void *tracker, const void *buffer);
+	void (*track_deallocate)(void *tracker, void *buffer);
+	void (*track_cb)(void *tracker, const void *cores, uint64_t address, uint64_t size,
+			 bool is_global, const void *device);
+	void (*track_cb_end)(void *tracker, const void *device);
+	void (*clear)(void *allocator);
+	bool (*device_close)(void *device);
+	bool (*mesh_close)(void *mesh);
+	void (*program_cb)(void *program, const void *device);
+	void (*program_cb_end)(void *program);
+
+	/* Of a Buffer. */
+	uint32_t (*address)(const void *buffer);
+	uint64_t (*page_size)(const void *buffer);
+	uint32_t (*num_pages)(const void *buffer);
+	bool (*is_l1)(const void *buffer);
+	bool (*is_dram)(const void *buffer);
+	bool (*is_trace)(const void *buffer);
+	uint64_t (*size_per_bank)(const void *buffer);
+	struct metal_optional (*buffer_cores)(const void *buffer);
+	const void *(*buffer_allocator)(const void *buffer); /* since 0.66; inline before */
+
+	/* Of a Device and a MeshDevice; what allocator() points to is a pointer. */
+	const void *const *(*device_allocator)(const void *device);
+	const void *const *(*mesh_allocator)(const void *mesh);
+	uint32_t (*l1_per_core)(const void *device);
+	uint64_t (*cb_total)(const void *device); /* since 0.70 */
+	struct metal_vector (*mesh_devices)(const void *mesh);
+	struct metal_vector (*mesh_ids)(const void *mesh);
+
+	/* Of an Allocator; types are passed by reference. */
+	uint32_t (*bank_count)(const void *allocator, const uint32_t *type);
+	uint64_t (*bank_size)(const void *allocator, const uint32_t *type);
+	uint64_t (*bank_base)(const void *allocator, const uint8_t *memory);
+	uint32_t (*alignment)(const void *allocator, uint32_t type);
+	struct metal_statistics (*statistics)(const void *allocator, const uint32_t *type);
+
+	uint32_t (*core_count)(const void *cores);
+	void (*operator_delete)(void *memory);
+
+	/* What the objects of these classes begin with. */
+	const void *device_table;
+	const void *mesh_table;
+	const void *device_arch;          /* Device::arch(), */
+	const void *device_dram_channels; /* Device::num_dram_channels(): only compared */
+
+	const char *library; /* that they were found in */
+	bool has_ids;        /* metal_names_id() may be called */
+};
+
+/*
+ * Looked up at the first call. @caller: an address of code, in tt-metal or in what was linked with it.
+ * Never NULL; a function that was not found is NULL, and if it is needed, all is refused.
+ */
+const struct metal_names *metal_names(const void *caller);
+
+/* IDevice::id(), of an object whose class is Device. */
+uint32_t metal_names_id(const void *device);
+
+/* Refuses a tt-metal that is loaded and has not the names that we stand in front of. */
+void metal_names_inspect(void);
+
+/* Whether metal_names() was ever called: then the names are there. */
+bool metal_names_were_used(void);

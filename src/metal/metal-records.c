@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Records, found by their Buffer and by their place, which is type and address.
+ *
+ * A book holds one buffer at a place of a device, and several allocators may each have one there. There
+ * the first one is reported; the others wait, and are reported when it ends. So what is reported is at
+ * most what is live, and nothing is lost for good.
+ */
+
+#include "metal/metal-records.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <ttmem/ttmem.h>
+
+#include "metal/metal-learn.h"
+#include "metal/metal-space.h"
+#include "metal/metal-target.h"
+
+#define METAL_RECORDS_BUCKETS_MIN 256u
+
+struct metal_record {
+	const void *buffer;
+	struct metal_target *target;
+	struct metal_space *space;
+	struct metal_record *next_buffer; /* in a bucket */
+	struct metal_record *next_place;
+	struct metal_record *next; /* of the space */
+	struct metal_record **link;
+	uint64_t address;
+	uint64_t size;
+	struct metal_shape shape;
+	bool is_told[]; /* for each device of the target */
+};
+
+static struct {
+	struct metal_record **by_buffer;
+	struct metal_record **by_place;
+	size_t buckets; /* a power of two, or 0 */
+	size_t count;
+} metal_records;
+
+static size_t metal_records_hash(uint64_t a, uint64_t b)
+{
+	uint64_t mixed = (a + b * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
+
+	return (size_t)(mixed >> 32) & (metal_records.buckets - 1);
+}
+
+static struct metal_record **metal_records_buffer_bucket(const void *buffer)
+{
+	return &metal_records.by_buffer[metal_records_hash((uintptr_t)buffer >> 4, 0)];
+}
+
+static struct metal_record **metal_records_place_bucket(uint32_t type, uint64_t address)
+{
+	return &metal_records.by_place[metal_records_hash(address, type)];
+}
+
+static void metal_records_enter(struct metal_record *record)
+{
+	struct metal_record **bucket = metal_records_buffer_bucket(record->buffer);
+
+	record->next_buffer = *bucket;
+	*bucket = record;
+	bucket = metal_records_place_bucket(record->shape.type, record->address);
+	record->next_place = *bucket;
+	*bucket = record;
+}
+
+/* Twice as many buckets. Without memory they stay as they are; only the first ones are needed. */
+static bool metal_records_grow(void)
+{
+	size_t wanted =
+		metal_records.buckets ? metal_records.buckets * 2 : METAL_RECORDS_BUCKETS_MIN;
+	struct metal_record **by_buffer, **by_place, **old = metal_records.by_buffer;
+	size_t count = metal_records.buckets;
+
+	if (metal_records.count < count)
+		return true;
+	by_buffer = calloc(wanted, sizeof(struct metal_record *));
+	by_place = calloc(wanted, sizeof(struct metal_record *));
+	if (!by_buffer || !by_place) {
+		free(by_buffer);
+		free(by_place);
+		return count != 0;
+	}
+	free(metal_records.by_place);
+	metal_records.by_buffer = by_buffer;
+	metal_records.by_place = by_place;
+	metal_records.buckets = wanted;
+	for (size_t i = 0; i < count; i++) {
+		struct metal_record *next;
+
+		for (struct metal_record *record = old[i]; record; record = next) {
+			next = record->next_buffer;
+			metal_records_enter(record);
+		}
+	}
+	free(old);
+	return true;
+}
+
+static struct metal_record *metal_records_find(const void *buffer)
+{
+	struct metal_record *record =
+		metal_records.buckets ? *metal_records_buffer_bucket(buffer) : NULL;
+
+	while (record && record->buffer != buffer)
+		record = record->next_buffer;
+	return record;
+}
+
+static bool metal_records_is_at(const struct metal_record *record, uint32_t type, uint64_t address)
+{
+	return record->address == address && record->shape.type == type;
+}
+
+/* Which of its devices @id is; its count = none. */
+static uint32_t metal_records_index(const struct metal_record *record, uint32_t id)
+{
+	uint32_t i = 0;
+
+	while (i < record->target->count && record->target->ids[i] != id)
+		i++;
+	return i;
+}
+
+/* Whether another one is reported at its place of device @id. */
+static bool metal_records_is_taken(const struct metal_record *record, uint32_t id)
+{
+	const struct metal_record *other =
+		*metal_records_place_bucket(record->shape.type, record->address);
+
+	for (; other; other = other->next_place) {
+		uint32_t i = metal_records_index(other, id);
+
+		if (other != record && i < other->target->count && other->is_told[i] &&
+		    metal_records_is_at(other, record->shape.type, record->address))
+			return true;
+	}
+	return false;
+}
+
+/* Reports it on its device number @i, unless it is there already or has to wait. */
+static void metal_records_tell(struct metal_record *record, uint32_t i)
+{
+	struct ttmem_alloc_args args = {
+		.struct_size = sizeof(args),
+		.device = record->target->ids[i],
+		.type = record->shape.type,
+		.flags = TTMEM_FLAG_OWNS_DATA,
+		.address = record->address,
+		.size = record->size,
+		.size_per_bank = record->shape.size_per_bank,
+		.banks = record->shape.banks,
+	};
+
+	if (record->is_told[i] || metal_records_is_taken(record, args.device))
+		return;
+	record->is_told[i] = true;
+	ttmem_alloc_ex(&args);
+}
+
+static void metal_records_unlink(struct metal_record *record)
+{
+	struct metal_record **link = metal_records_buffer_bucket(record->buffer);
+
+	while (*link != record)
+		link = &(*link)->next_buffer;
+	*link = record->next_buffer;
+	link = metal_records_place_bucket(record->shape.type, record->address);
+	while (*link != record)
+		link = &(*link)->next_place;
+	*link = record->next_place;
+	*record->link = record->next;
+	if (record->next)
+		record->next->link = record->link;
+	metal_records.count--;
+}
+
+/* Frees it on its device number @i, and reports who waited for it there. It is unlinked. */
+static void metal_records_untell(const struct metal_record *record, uint32_t i)
+{
+	uint32_t id = record->target->ids[i], k;
+	struct metal_record *other =
+		*metal_records_place_bucket(record->shape.type, record->address);
+
+	ttmem_free(id, record->shape.type, record->address);
+	for (; other; other = other->next_place) {
+		k = metal_records_index(other, id);
+		if (k < other->target->count &&
+		    metal_records_is_at(other, record->shape.type, record->address))
+			metal_records_tell(other, k);
+	}
+}
+
+static void metal_records_end(struct metal_record *record)
+{
+	metal_records_unlink(record);
+	for (uint32_t i = 0; i < record->target->count; i++) {
+		if (record->is_told[i])
+			metal_records_untell(record, i);
+	}
+	metal_target_put(record->target);
+	free(record);
+}
+
+static void metal_records_link(struct metal_record *record, struct metal_space *space)
+{
+	record->space = space;
+	record->next = space->records;
+	record->link = &space->records;
+	if (record->next)
+		record->next->link = &record->next;
+	space->records = record;
+	metal_records_enter(record);
+	metal_records.count++;
+}
+
+/* An allocator gives an address once: one that it gave before has ended, and nobody said so. */
+static void metal_records_end_older(const struct metal_space *space, uint32_t type,
+				    uint64_t address)
+{
+	struct metal_record *next, *record = *metal_records_place_bucket(type, address);
+
+	for (; record; record = next) {
+		next = record->next_place;
+		if (record->space == space && metal_records_is_at(record, type, address))
+			metal_records_end(record);
+	}
+}
+
+void metal_records_allocated(const void *buffer, const struct metal_facts *facts,
+			     const struct metal_shape *shape, struct metal_target *target)
+{
+	struct metal_space *space = metal_space_find(facts->allocator);
+	struct metal_record *record = metal_records_find(buffer);
+
+	if (record) /* the object's memory was used again: its end was not told either */
+		metal_records_end(record);
+	record = space && metal_records_grow()
+			 ? calloc(1, sizeof(*record) + target->count * sizeof(record->is_told[0]))
+			 : NULL;
+	if (!record) {
+		metal_target_put(target);
+		return;
+	}
+	metal_records_end_older(space, shape->type, facts->address);
+	record->buffer = buffer;
+	record->target = target;
+	record->address = facts->address;
+	record->size = facts->size;
+	record->shape = *shape;
+	metal_records_link(record, space);
+	for (uint32_t i = 0; i < target->count; i++)
+		metal_records_tell(record, i);
+}
+
+bool metal_records_freed(const void *buffer)
+{
+	struct metal_record *record = metal_records_find(buffer);
+
+	if (record)
+		metal_records_end(record);
+	return record != NULL;
+}
+
+void metal_records_clear(const void *allocator)
+{
+	struct metal_space *space = metal_space_find(allocator);
+
+	if (!space)
+		return;
+	while (space->records)
+		metal_records_end(space->records);
+	metal_space_remove(space);
+}
+
+void metal_records_close(const void *device)
+{
+	struct metal_space *next;
+
+	for (struct metal_space *space = metal_space_first(); space; space = next) {
+		next = space->next;
+		if (!device || space->device == device)
+			metal_records_clear(space->allocator);
+	}
+}
+
+void metal_records_forget(void)
+{
+	memset(&metal_records, 0, sizeof(metal_records));
+}

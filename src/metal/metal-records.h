@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What tt-metal has told about its buffers, and what of it was reported to ttmem. A free is never worked
+ * out from the Buffer: by then its device may be closed. It ends exactly what was reported.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct metal_facts;
+struct metal_target;
+
+/* What is known of a buffer beyond its facts; 0 = unknown. */
+struct metal_shape {
+	uint32_t type;
+	uint64_t size_per_bank;
+	uint32_t banks;
+};
+
+/* All with the lock held. */
+
+/* Takes over the reference to @target. */
+void metal_records_allocated(const void *buffer, const struct metal_facts *facts,
+			     const struct metal_shape *shape, struct metal_target *target);
+
+/* False: it was never seen, or has ended with its allocator. */
+bool metal_records_freed(const void *buffer);
+
+/* The allocator holds nothing any more. */
+void metal_records_clear(const void *allocator);
+
+/* The device or mesh is closed, and its allocators are gone. NULL = all end. */
+void metal_records_close(const void *device);
+
+/* In a forked child. */
+void metal_records_forget(void);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The allocators of tt-metal whose buffers were told. Each hands out addresses of its own: two
+ * sub-devices, or a mesh and its submesh, may both have a buffer at one address of one device.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <ttmem/ttmem.h>
+
+struct metal_facts;
+struct metal_names;
+struct metal_record;
+struct metal_target;
+
+struct metal_space {
+	const void *allocator;
+	const void *device; /* a Device or MeshDevice that it belongs to */
+	struct metal_space *next;
+	struct metal_record *records; /* metal-records.c */
+	uint32_t unit;                /* what it gives out is a multiple of this; 0 = not known */
+	bool is_default;              /* of its device, not of a sub-device */
+	struct ttmem_memory_facts memory[TTMEM_TYPE_COUNT]; /* all 0 = not known */
+};
+
+/*
+ * Asks tt-metal about the allocator of a buffer, if it is new, and declares the devices. Without the lock.
+ * 0 or -ENOMEM.
+ */
+int metal_space_meet(const struct metal_names *names, const void *buffer,
+		     const struct metal_facts *facts, const struct metal_target *target);
+
+/* NULL: it was not met, or cleared since. With the lock held. */
+struct metal_space *metal_space_find(const void *allocator);
+
+/* It has been cleared, and holds no records. With the lock held. */
+void metal_space_remove(struct metal_space *space);
+
+/* The first one, to go through all. With the lock held. */
+struct metal_space *metal_space_first(void);
+
+/*
+ * Whether a buffer on chip is L1 or L1_SMALL, which only differ by their addresses. TTMEM_ANY: that cannot
+ * be told.
+ */
+uint32_t metal_space_on_chip(const struct metal_space *space, uint64_t address);
+
+/* False: the address is outside the banks that the allocator says it has. */
+bool metal_space_has(const struct metal_space *space, uint32_t type, uint64_t address);
+
+/* In a forked child, with the lock held. */
+void metal_space_forget(void);

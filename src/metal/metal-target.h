@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The devices that a Device or MeshDevice of tt-metal stands for, by number. A mesh's buffer is told once
+ * and lies on all of them. Asking tt-metal takes memory and time, so the answer is kept until something
+ * is closed: from then on an object may be another one at the same address.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct metal_names;
+
+struct metal_target {
+	const void *device;
+	uint32_t references;
+	bool is_current;
+	struct metal_target *next;
+	uint32_t count;
+	uint32_t ids[];
+};
+
+/* Takes a reference. NULL: out of memory, or refused. Without the lock. */
+struct metal_target *metal_target_get(const struct metal_names *names, const void *device);
+
+/* With the lock held. */
+void metal_target_put(struct metal_target *target);
+
+/* Something is closed: all answers are old. With the lock held. */
+void metal_target_expire(void);
+
+/* In a forked child, with the lock held. */
+void metal_target_forget(void);

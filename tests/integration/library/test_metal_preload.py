@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tt-metal's buffers by libttmem-metal.so, which needs no headers of it, with stand-ins for three releases.
+
+tests/programs/metal/play.cpp makes every kind of report; STEPS below has what must be counted after each.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT
+from cxx import run
+from world import wait_for
+
+SOURCES = ROOT / "tests" / "programs" / "metal"
+SHAPES = [62, 66, 70]
+FLAGS = ["-std=c++20", "-g", "-O0", "-fPIC", "-pthread", "-fvisibility-inlines-hidden", "-Wall", "-Wextra",
+         "-Werror"]  # fmt: skip
+
+ONE = {(0, "DRAM"): (65536, 1)}
+TYPES = {**ONE, (1, "L1"): (12288, 2), (1, "SYSTEM_MEMORY"): (128, 1), (1, "L1_SMALL"): (512, 1),
+         (1, "TRACE"): (3072, 1)}  # fmt: skip
+# Device 0 has a buffer of its own at that address, which a book can hold one of.
+MESH = {**TYPES, **{(device, "DRAM"): (16384, 1) for device in (1, 2, 3)}}
+LATER = {**TYPES, (3, "L1_SMALL"): (96, 1)}
+
+# Step: {(device, type): (bytes, buffers)}, nothing else being live.
+STEPS = {
+    "open": {},
+    "one": ONE,
+    "types": TYPES,
+    "hooked": TYPES,
+    "mesh": MESH,
+    "submesh at the same address": MESH,
+    "mesh buffer freed": {**TYPES, (2, "DRAM"): (4096, 1)},
+    # Of the mesh, again without the device that has a buffer at the address.
+    "submesh closed": {**TYPES, **{(device, "L1"): (2048, 1) for device in (0, 2, 3)}},
+    "mesh closed": TYPES,
+    "its buffer dropped": TYPES,
+    "sub-device": {**LATER, (3, "L1"): (640, 1), (3, "TRACE"): (1024, 1)},
+    "sub-device ended": {**LATER, (3, "TRACE"): (1024, 1)},
+    "program": {**LATER, (0, "CB"): (1024, 1)},
+    "another": {**LATER, (0, "CB"): (1792, 1)},
+    "the first ends": {**LATER, (0, "CB"): (1024, 1)},
+    "programs end": LATER,
+    "threads": LATER,
+    "child": {(2, "DRAM"): (320, 1)},
+    "full": LATER,
+    "closed": {},
+    "open again": {(0, "DRAM"): (96, 1)},
+    "end": {},
+}
+
+# Before 0.70 the end of a program is not told, only that of its device.
+UNTOLD = {step: {**LATER, (0, "CB"): (1792, 1)} for step in ("the first ends", "programs end", "threads", "full")}
+
+
+def steps_of(shape):
+    return STEPS if shape >= 70 else {**STEPS, **UNTOLD}
+
+
+def tell(text):
+    """The lines of play as {step: {(device, type): (bytes, buffers)}}."""
+    steps = {}
+    for line in text.splitlines():
+        step, colon, rest = line.partition(":")
+        if colon:
+            words = [re.fullmatch(r"(\d+)/(\w+)=(\d+)/(\d+)", word) for word in rest.split()]
+            steps[step] = {(int(w[1]), w[2]): (int(w[3]), int(w[4])) for w in words}
+    return steps
+
+
+def compile_shape(folder, shape, *flags, module=False):
+    """libtt_metal.so, a program linked with it, and if wanted the same as a module with its loader."""
+    if not shutil.which("g++"):
+        pytest.skip("no g++")
+    folder.mkdir(parents=True)
+    flags = [*FLAGS, f"-DMETAL_SHAPE={shape}", *flags]
+    link = [f"-L{folder}", "-ltt_metal", f"-Wl,-rpath,{folder}"]
+    run("g++", *flags, "-shared", SOURCES / "library.cpp", SOURCES / "tracker.cpp",
+        "-o", folder / "libtt_metal.so")
+    run("g++", *flags, "-c", SOURCES / "play.cpp", "-o", folder / "play.o")
+    run("g++", folder / "play.o", "-pthread", "-o", folder / "play", *link)
+    if not module:
+        return folder
+    run("g++", folder / "play.o", "-pthread", "-shared", "-o", folder / "play.so", *link)
+    run("cc", SOURCES / "loader.c", "-o", folder / "loader")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shapes(build, tmp_path_factory):
+    """Call as shapes(62): the folder of a stand-in, compiled once."""
+    if not (build / "src" / "metal" / "libttmem-metal.so").exists():
+        pytest.skip("libttmem-metal.so is not built")
+    folder = tmp_path_factory.mktemp("shapes")
+    made = {}
+
+    def shape(number):
+        if number not in made:
+            made[number] = compile_shape(folder / str(number), number, module=True)
+        return made[number]
+
+    return shape
+
+
+@pytest.fixture
+def run_metal(ttmem, tmp_path):
+    """Call as run_metal(program, ...): the completed "ttmem run --metal" and its report."""
+
+    def run_it(*command, options=(), **more):
+        path = tmp_path / "report.json"
+        done = ttmem("run", "--quiet", "--json", path, *options, "--metal", "--", *command,
+                     stdin=subprocess.DEVNULL, **more)
+        return done, json.loads(path.read_text()) if path.exists() else None
+
+    return run_it
+
+
+def commands(folder):
+    return {"linked": [folder / "play"], "loaded": [folder / "loader", folder / "play.so"]}
+
+
+@pytest.mark.parametrize("how", ["linked", "loaded"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_right_figures_with_every_shape(run_metal, shapes, shape, how):
+    """Nothing was compiled for ttmem; tt-metal in sight of others, or not."""
+    done, report = run_metal(*commands(shapes(shape))[how])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert tell(done.stdout) == steps_of(shape)
+    # All of its functions were reached.
+    plain = run(*commands(shapes(shape))[how], stdin=subprocess.DEVNULL)
+    assert done.stdout.splitlines()[-1] == plain.splitlines()[-1] != "tracked 0"
+    assert report["leaked_buffers"] == 0
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_closed_devices_leave_no_leaks_and_open_ones_do(run_metal, shapes, shape):
+    done, report = run_metal(shapes(shape) / "play", options=["--fail-on-leak"])
+    assert (done.returncode, report["leaked_buffers"]) == (0, 0)
+    done, report = run_metal(shapes(shape) / "play", options=["--fail-on-leak"], env={"PLAY_LEAK": "1"})
+    assert done.returncode == 86
+    assert [(b["device"], b["type"], b["size"]) for p in report["processes"] for b in p["buffers"]] == [
+        (0, "DRAM", 96)
+    ]
+
+
+# What is different, and what is said of it.
+CONTRADICTIONS = {
+    "METAL_OTHER_SIZE": "size is not page_size() x num_pages()",
+    "METAL_OTHER_ADDRESS": "address is not what address() says",
+    "METAL_OTHER_DEVICE": "a buffer has no device",
+    "METAL_OTHER_SLOTS": "the number of a device cannot be told",
+    "METAL_OTHER_IDS": "by id() and",
+}
+
+
+@pytest.mark.parametrize("difference", CONTRADICTIONS)
+def test_refuses_with_one_line_where_two_ways_differ(run_metal, tmp_path, difference):
+    other = compile_shape(tmp_path / "other", 70, f"-D{difference}")
+    done, report = run_metal(other / "play")
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"ttmem: tt-metal is not tracked: {other}/libtt_metal.so: ")
+    assert CONTRADICTIONS[difference] in line
+    # From then on nothing is tracked, and what was is gone. The application knows nothing of it.
+    steps = tell(done.stdout)
+    assert set(steps) == set(STEPS) and steps["full"] == {}
+    assert report["leaked_buffers"] == 0
+
+
+def test_refuses_a_library_without_the_names(run_metal, tmp_path):
+    """Before the start, at the first call that arrives, or, if none ever does, at the end."""
+    for which, flags in {
+        "two": ["-Dtrack_allocate=note_allocate", "-Dtrack_deallocate=note_deallocate"],
+        "accessor": ["-Dis_trace=is_of_a_trace"],
+    }.items():
+        other = compile_shape(tmp_path / which, 70, *flags, module=True)
+        for command in commands(other).values():
+            done, report = run_metal(*command)
+            assert done.returncode == 0
+            (line,) = done.stderr.splitlines()
+            assert line.startswith(f"ttmem: tt-metal is not tracked: {other}/libtt_metal.so has no _Z")
+            assert all(not step for step in tell(done.stdout).values())
+
+
+@pytest.fixture
+def playing(world, build, shapes):
+    """Call as playing(shape, step): play, stopped there, and visible in world."""
+
+    def play(folder, step, **settings):
+        shim = build / "src" / "metal" / "libttmem-metal.so"
+        process = world.adopt(
+            subprocess.Popen([folder / "play"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                             env={**world.env, "TTMEM": "1", "LD_PRELOAD": str(shim), "PLAY_STOP": step,
+                                  **settings}))
+        world.show(process.pid)
+        wait_for(lambda: process.stdout.readline().startswith(f"{step}:"), step)
+        return process
+
+    return play
+
+
+def metal_found(world):
+    """What doctor says; that the stand-in holds little is a warning."""
+    findings = json.loads(world.run("doctor", "--json").stdout)["findings"]
+    return [finding["what"] for finding in findings if finding["id"] == "metal-found"]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_devices_are_declared(world, shapes, playing, shape):
+    """map works out of the box."""
+    playing(shapes(shape), "types")
+    maps = {m["type"]: m for m in world.json("map", "--device", "1")["maps"]}
+    assert {kind: (m["banks"], m["base"], m["bank_size"]) for kind, m in maps.items()} == {
+        "L1": (8, "0x10000", 0x80000),
+        "L1_SMALL": (8, "0x90000", 0x8000),
+        "TRACE": (4, "0x4100000", 0x100000),
+    }
+    # Each of its 8 cores has 64 bytes of it; what an allocator gives out is aligned as in DRAM.
+    assert maps["L1_SMALL"]["used"] == 128
+    sharded = [b for b in world.json("buffers")["buffers"] if b["size"] == 8192]
+    # The second shape does not say on how many cores a buffer is.
+    assert [(b["size_per_bank"], b.get("banks")) for b in sharded] == [(2048, None if shape == 66 else 4)]
+
+
+def test_what_is_not_agreed_on_is_left_unknown(world, tmp_path, playing, build):
+    """get_statistics() and get_bank_size() differ for DRAM: its place is not known; L1's is."""
+    playing(compile_shape(tmp_path / "other", 70, "-DMETAL_OTHER_STATISTICS"), "types")
+    assert [m["type"] for m in world.json("map", "--device", "1")["maps"] if m.get("banks")] == [
+        "L1", "L1_SMALL"]  # fmt: skip
+    (dram,) = [b for b in world.json("buffers")["buffers"] if b["type"] == "DRAM"]
+    assert dram["size"] == 65536
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_doctor_says_what_was_found_and_learned(world, shapes, playing, shape):
+    process = playing(shapes(shape), "types")
+    found = metal_found(world)
+    build_id = re.search(r"Build ID: (\w+)", run("readelf", "-nW", shapes(shape) / "libtt_metal.so"))
+    which, learned = found
+    library = shapes(shape) / "libtt_metal.so"
+    assert which == f"play: tt-metal: build id {build_id[1]}, version unknown, {library}"[: len(which)]
+    assert build_id[1] in which and process.poll() is None
+    words = dict(word.split("=", 1) for word in learned.split(": ")[-1].split())
+    assert words["size"] == "page_size*num_pages," + {62: "+24", 66: "+64", 70: "+24"}[shape]
+    assert words["device"] == {62: "+16", 66: "+56", 70: "+16"}[shape] + ",allocator()"
+    assert words["id"] == ("vtable,get_device_ids()")
+    assert words["cb"] == ("get_total_cb_allocated()" if shape == 70 else "union")
+
+
+def test_version_of_a_wheel_is_known(world, tmp_path, playing):
+    packages = tmp_path / "site-packages"
+    folder = compile_shape(packages / "ttnn" / "lib", 70)
+    (packages / "ttnn-0.70.1.dist-info").mkdir()
+    playing(folder, "types")
+    assert ", version 0.70.1, " in metal_found(world)[0]
+
+
+def test_process_without_tt_metal_notices_nothing(run_metal, build):
+    done, report = run_metal("sh", "-c", "echo fine; /bin/true")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "fine\n", "")
+    assert report["leaked_buffers"] == 0
+    shim = build / "src" / "metal" / "libttmem-metal.so"
+    assert "tt_metal" not in run("readelf", "-dW", shim)
+    assert "tt_metal" not in run("nm", "-D", "--undefined-only", shim)
+    exported = run("nm", "-DC", "--defined-only", shim).splitlines()
+    assert len(exported) == 11 and all(" T tt::tt_metal::" in line for line in exported)
+
+
+def test_tracking_that_is_off_stays_off(shapes, build, clean_env):
+    shim = build / "src" / "metal" / "libttmem-metal.so"
+    done = run(shapes(70) / "play", env={**clean_env, "LD_PRELOAD": str(shim), "TTMEM": "0"},
+               stdin=subprocess.DEVNULL)
+    assert all(not step for step in tell(done).values())
+
+
+def test_family_of_processes(run_metal, shapes):
+    """As pytest-xdist or mpirun: workers of a parent that has no tt-metal itself."""
+    script = f"""if True:
+        import subprocess
+        workers = [subprocess.Popen([{str(shapes(70) / "play")!r}], stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.DEVNULL) for _ in range(3)]
+        raise SystemExit(max(worker.wait() for worker in workers))
+    """
+    done, report = run_metal(sys.executable, "-c", script, env={"PLAY_LEAK": "1"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [b["size"] for p in report["processes"] for b in p["buffers"]] == [96] * 3
+
+
+@pytest.mark.parametrize("wish", ["1", "0"])
+def test_pth_file_for_python_without_ttmem_run(build, shapes, clean_env, tmp_path, wish):
+    """It opens the library before a module brings tt-metal in, with RTLD_LOCAL."""
+    line = (build / "python" / "ttmem-metal.pth").read_text()
+    shim = build / "src" / "metal" / "libttmem-metal.so"
+    line, count = re.subn(r'CDLL\("[^"]*"', f'CDLL("{shim}"', line)
+    assert count == 1
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    (packages / "ttmem-metal.pth").write_text(line)
+    script = f"import site; site.addsitedir({str(packages)!r}); import ctypes; "
+    script += f"ctypes.CDLL({str(shapes(66) / 'play.so')!r}).play()"
+    done = run(sys.executable, "-S", "-c", script, env={**clean_env, "TTMEM_METAL": wish},
+               stdin=subprocess.DEVNULL)
+    assert tell(done) == (steps_of(66) if wish == "1" else {step: {} for step in STEPS})
+
+
+def test_stacks_begin_in_the_application(world, shapes, playing):
+    playing(shapes(70), "one", TTMEM_STACKS="auto")
+    (row,) = world.json("buffers")["buffers"]
+    assert row["stack"][0]["function"].startswith("tt::tt_metal::Buffer::create(")
+    assert [os.path.basename(f["file"]) for f in row["stack"][1:3]] == ["play.cpp"] * 2
+
+
+def test_missing_library_is_said_before_anything_runs(build, clean_env, tmp_path):
+    shutil.copytree(build / "src" / "cli", tmp_path / "cli")
+    shutil.copytree(build / "src" / "lib", tmp_path / "lib", symlinks=True)
+    done = subprocess.run([tmp_path / "cli" / "ttmem", "run", "--metal", "--", "echo", "ran"], env=clean_env,
+                          capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"ttmem run: --metal: \S+libttmem-metal\.so: No such file or directory\n", done.stderr)
+
+
+def test_one_library_not_two(ttmem, build):
+    shim = build / "src" / "metal" / "libttmem-metal.so"
+    done = ttmem("run", "--metal", "--metal-shim", shim, "--", "true")
+    assert done.returncode == 2 and "--metal or --metal-shim, not both" in done.stderr
