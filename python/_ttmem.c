@@ -18,244 +18,134 @@
 
 #include <ttmem/ttmem.h>
 
+#include "python/python-arguments.h"
+
 #define MODULE_SIZE_MAX ((UINT64_C(1) << 40) - 1) /* the library takes no buffer of 1 TiB */
 #define MODULE_FACTS 5                            /* numbers per type in device() */
-#define MODULE_ARGUMENTS_MAX 8
 
-static const char *const module_types[TTMEM_TYPE_COUNT] = {
-	"DRAM", "L1", "SYSTEM_MEMORY", "L1_SMALL", "TRACE", "CB", "KERNEL",
-};
-
-/* A function's name and its arguments, of which the first ones must be there. */
-struct module_signature {
-	const char *name;
-	Py_ssize_t required;
-	Py_ssize_t count;
-	const char *arguments[MODULE_ARGUMENTS_MAX];
-};
-
-static bool module_keyword(const struct module_signature *signature, PyObject *name,
-			   PyObject *value, PyObject **values)
+/* Like module_alloc(), for a buffer of which more is known. */
+static bool module_alloc_more(PyObject *const *more, struct ttmem_alloc_args *args)
 {
-	for (Py_ssize_t i = 0; i < signature->count; i++) {
-		if (PyUnicode_CompareWithASCIIString(name, signature->arguments[i]) != 0)
-			continue;
-		if (values[i]) {
-			PyErr_Format(PyExc_TypeError, "%s() got two values for %s", signature->name,
-				     signature->arguments[i]);
-			return false;
-		}
-		values[i] = value;
-		return true;
-	}
-	PyErr_Format(PyExc_TypeError, "%s() has no argument %R", signature->name, name);
-	return false;
-}
+	uint64_t space = 0, size_per_bank = 0, banks = 0;
 
-/* Sorts what was given by position and by name; what was not given is NULL. All are borrowed. */
-static bool module_gather(const struct module_signature *signature, PyObject *const *given,
-			  Py_ssize_t count, PyObject *names, PyObject **ret_values)
-{
-	Py_ssize_t named = names ? PyTuple_Size(names) : 0;
-
-	if (count > signature->count) {
-		PyErr_Format(PyExc_TypeError, "%s() takes at most %zd arguments, not %zd",
-			     signature->name, signature->count, count);
+	if (!arguments_optional(more[0], "space", TTMEM_SPACE_COUNT - 1, &space) ||
+	    !arguments_optional(more[1], "size_per_bank", MODULE_SIZE_MAX, &size_per_bank) ||
+	    !arguments_optional(more[2], "banks", UINT32_MAX, &banks))
 		return false;
-	}
-	for (Py_ssize_t i = 0; i < signature->count; i++)
-		ret_values[i] = i < count ? given[i] : NULL;
-	for (Py_ssize_t i = 0; i < named; i++) {
-		if (!module_keyword(signature, PyTuple_GetItem(names, i), given[count + i],
-				    ret_values))
-			return false;
-	}
-	for (Py_ssize_t i = 0; i < signature->required; i++) {
-		if (!ret_values[i]) {
-			PyErr_Format(PyExc_TypeError, "%s() needs %s", signature->name,
-				     signature->arguments[i]);
-			return false;
-		}
-	}
-	return true;
-}
-
-static void module_wrong_type(const char *what, const char *allowed, PyObject *value)
-{
-	PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(value), "__name__");
-
-	if (name)
-		PyErr_Format(PyExc_TypeError, "%s must be %s, not %U", what, allowed, name);
-	Py_XDECREF(name);
-}
-
-/* An int, or what stands for one (numpy's numbers do). */
-static bool module_number(PyObject *value, const char *what, uint64_t least, uint64_t most,
-			  uint64_t *ret_number)
-{
-	unsigned long long number;
-	PyObject *index;
-
-	if (!PyIndex_Check(value)) {
-		module_wrong_type(what, "an int", value);
-		return false;
-	}
-	index = PyNumber_Index(value);
-	if (!index)
-		return false;
-	number = PyLong_AsUnsignedLongLong(index);
-	Py_DECREF(index);
-	if (number == (unsigned long long)-1 && PyErr_Occurred()) {
-		if (!PyErr_ExceptionMatches(PyExc_OverflowError))
-			return false;
-		PyErr_Clear();
-	} else if (number >= least && number <= most) {
-		*ret_number = number;
-		return true;
-	}
-	PyErr_Format(PyExc_ValueError, "%s must be %llu to %llu, not %R", what,
-		     (unsigned long long)least, (unsigned long long)most, value);
-	return false;
-}
-
-static bool module_device(PyObject *value, uint32_t *ret_device)
-{
-	uint64_t number;
-
-	if (!module_number(value, "device", 0, TTMEM_DEVICE_COUNT - 1, &number))
-		return false;
-	*ret_device = (uint32_t)number;
-	return true;
-}
-
-/* @value: a number or a name; where @may_be_any, also None or NULL. */
-static bool module_type(PyObject *value, bool may_be_any, uint32_t *ret_type)
-{
-	uint64_t number;
-
-	if (may_be_any && (!value || value == Py_None)) {
-		*ret_type = TTMEM_ANY;
-		return true;
-	}
-	if (PyUnicode_Check(value)) {
-		for (uint32_t i = 0; i < TTMEM_TYPE_COUNT; i++) {
-			if (PyUnicode_CompareWithASCIIString(value, module_types[i]) == 0) {
-				*ret_type = i;
-				return true;
-			}
-		}
-		PyErr_Format(PyExc_ValueError,
-			     "type must be DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE, CB or KERNEL, "
-			     "not %R",
-			     value);
-		return false;
-	}
-	if (!PyIndex_Check(value)) {
-		module_wrong_type("type", may_be_any ? "an int, a str or None" : "an int or a str",
-				  value);
-		return false;
-	}
-	if (!module_number(value, "type", 0, TTMEM_TYPE_COUNT - 1, &number))
-		return false;
-	*ret_type = (uint32_t)number;
-	return true;
-}
-
-/* The text lives as long as @value. None and NULL are NULL where @may_be_none. */
-static bool module_text(PyObject *value, const char *what, bool may_be_none, const char **ret_text)
-{
-	const char *text;
-	Py_ssize_t length;
-
-	if (may_be_none && (!value || value == Py_None)) {
-		*ret_text = NULL;
-		return true;
-	}
-	if (!PyUnicode_Check(value)) {
-		module_wrong_type(what, may_be_none ? "a str or None" : "a str", value);
-		return false;
-	}
-	text = PyUnicode_AsUTF8AndSize(value, &length);
-	if (!text)
-		return false;
-	if (strlen(text) != (size_t)length) {
-		PyErr_Format(PyExc_ValueError, "%s must not contain a NUL character", what);
-		return false;
-	}
-	*ret_text = text;
+	args->struct_size = sizeof(*args);
+	args->space = (uint32_t)space;
+	args->size_per_bank = size_per_bank;
+	args->banks = (uint32_t)banks;
+	ttmem_alloc_ex(args);
 	return true;
 }
 
 static PyObject *module_alloc(PyObject *self, PyObject *const *given, Py_ssize_t count,
 			      PyObject *names)
 {
-	static const struct module_signature signature = {
-		"alloc", 4, 5, {"device", "type", "address", "size", "name"}};
-	PyObject *values[MODULE_ARGUMENTS_MAX];
+	static const struct arguments_signature signature = {
+		"alloc",
+		4,
+		8,
+		{"device", "type", "address", "size", "name", "space", "size_per_bank", "banks"}};
+	PyObject *values[ARGUMENTS_MAX];
 	uint64_t address, size;
 	uint32_t device, type;
 	const char *name;
 
-	if (!module_gather(&signature, given, count, names, values) ||
-	    !module_device(values[0], &device) || !module_type(values[1], false, &type) ||
-	    !module_number(values[2], "address", 0, UINT64_MAX, &address) ||
-	    !module_number(values[3], "size", 1, MODULE_SIZE_MAX, &size) ||
-	    !module_text(values[4], "name", true, &name))
+	if (!arguments_gather(&signature, given, count, names, values) ||
+	    !arguments_device(values[0], &device) || !arguments_type(values[1], false, &type) ||
+	    !arguments_number(values[2], "address", 0, UINT64_MAX, &address) ||
+	    !arguments_number(values[3], "size", 1, MODULE_SIZE_MAX, &size) ||
+	    !arguments_text(values[4], "name", true, &name))
 		return NULL;
-	ttmem_alloc(device, type, address, size, name);
+	if (!values[5] && !values[6] && !values[7])
+		ttmem_alloc(device, type, address, size, name);
+	else if (!module_alloc_more(&values[5], &(struct ttmem_alloc_args){.device = device,
+									   .type = type,
+									   .address = address,
+									   .size = size,
+									   .name = name}))
+		return NULL;
 	Py_RETURN_NONE;
 }
 
 static PyObject *module_free(PyObject *self, PyObject *const *given, Py_ssize_t count,
 			     PyObject *names)
 {
-	static const struct module_signature signature = {
-		"free", 2, 3, {"device", "address", "type"}};
-	PyObject *values[MODULE_ARGUMENTS_MAX];
+	static const struct arguments_signature signature = {
+		"free", 2, 4, {"device", "address", "type", "space"}};
+	PyObject *values[ARGUMENTS_MAX];
+	uint64_t address, space = 0;
 	uint32_t device, type;
-	uint64_t address;
 
-	if (!module_gather(&signature, given, count, names, values) ||
-	    !module_device(values[0], &device) ||
-	    !module_number(values[1], "address", 0, UINT64_MAX, &address) ||
-	    !module_type(values[2], true, &type))
+	if (!arguments_gather(&signature, given, count, names, values) ||
+	    !arguments_device(values[0], &device) ||
+	    !arguments_number(values[1], "address", 0, UINT64_MAX, &address) ||
+	    !arguments_type(values[2], true, &type) ||
+	    !arguments_optional(values[3], "space", TTMEM_SPACE_COUNT - 1, &space))
 		return NULL;
-	ttmem_free(device, type, address);
+	if (!values[3] || values[3] == Py_None)
+		ttmem_free(device, type, address);
+	else
+		ttmem_free_ex(
+			&(struct ttmem_free_args){.struct_size = sizeof(struct ttmem_free_args),
+						  .device = device,
+						  .type = type,
+						  .flags = TTMEM_FREE_IN_SPACE,
+						  .address = address,
+						  .space = (uint32_t)space});
 	Py_RETURN_NONE;
+}
+
+static PyObject *module_end_space(PyObject *self, PyObject *const *given, Py_ssize_t count,
+				  PyObject *names)
+{
+	static const struct arguments_signature signature = {
+		"end_space", 2, 2, {"device", "space"}};
+	PyObject *values[ARGUMENTS_MAX];
+	uint64_t space;
+	uint32_t device;
+
+	if (!arguments_gather(&signature, given, count, names, values) ||
+	    !arguments_device(values[0], &device) ||
+	    !arguments_number(values[1], "space", 0, TTMEM_SPACE_COUNT - 1, &space))
+		return NULL;
+	return PyLong_FromUnsignedLongLong(ttmem_end_space(device, (uint32_t)space));
 }
 
 static PyObject *module_alloc_failed(PyObject *self, PyObject *const *given, Py_ssize_t count,
 				     PyObject *names)
 {
-	static const struct module_signature signature = {
+	static const struct arguments_signature signature = {
 		"alloc_failed", 3, 4, {"device", "type", "size", "largest_free"}};
-	PyObject *values[MODULE_ARGUMENTS_MAX];
+	PyObject *values[ARGUMENTS_MAX];
 	uint64_t size, largest = TTMEM_UNKNOWN;
 	uint32_t device, type;
 
-	if (!module_gather(&signature, given, count, names, values) ||
-	    !module_device(values[0], &device) || !module_type(values[1], false, &type) ||
-	    !module_number(values[2], "size", 0, UINT64_MAX, &size))
+	if (!arguments_gather(&signature, given, count, names, values) ||
+	    !arguments_device(values[0], &device) || !arguments_type(values[1], false, &type) ||
+	    !arguments_number(values[2], "size", 0, UINT64_MAX, &size))
 		return NULL;
 	if (values[3] && values[3] != Py_None &&
-	    !module_number(values[3], "largest_free", 0, UINT64_MAX - 1, &largest))
+	    !arguments_number(values[3], "largest_free", 0, UINT64_MAX - 1, &largest))
 		return NULL;
 	ttmem_alloc_failed(device, type, size, largest);
 	Py_RETURN_NONE;
 }
 
 /* Device and type of the calls that ask for figures. */
-static bool module_place(const struct module_signature *signature, PyObject *const *given,
+static bool module_place(const struct arguments_signature *signature, PyObject *const *given,
 			 Py_ssize_t count, PyObject *names, uint32_t ret_place[2])
 {
-	PyObject *values[MODULE_ARGUMENTS_MAX];
+	PyObject *values[ARGUMENTS_MAX];
 
-	return module_gather(signature, given, count, names, values) &&
-	       module_device(values[0], &ret_place[0]) &&
-	       module_type(values[1], true, &ret_place[1]);
+	return arguments_gather(signature, given, count, names, values) &&
+	       arguments_device(values[0], &ret_place[0]) &&
+	       arguments_type(values[1], true, &ret_place[1]);
 }
 
-static bool module_ask(const struct module_signature *signature, PyObject *const *given,
+static bool module_ask(const struct arguments_signature *signature, PyObject *const *given,
 		       Py_ssize_t count, PyObject *names, struct ttmem_stats *ret_stats)
 {
 	struct ttmem_stats stats = {0};
@@ -278,7 +168,7 @@ static bool module_ask(const struct module_signature *signature, PyObject *const
 static PyObject *module_memory_allocated(PyObject *self, PyObject *const *given, Py_ssize_t count,
 					 PyObject *names)
 {
-	static const struct module_signature signature = {
+	static const struct arguments_signature signature = {
 		"memory_allocated", 1, 2, {"device", "type"}};
 	struct ttmem_stats stats;
 
@@ -290,7 +180,7 @@ static PyObject *module_memory_allocated(PyObject *self, PyObject *const *given,
 static PyObject *module_max_memory_allocated(PyObject *self, PyObject *const *given,
 					     Py_ssize_t count, PyObject *names)
 {
-	static const struct module_signature signature = {
+	static const struct arguments_signature signature = {
 		"max_memory_allocated", 1, 2, {"device", "type"}};
 	struct ttmem_stats stats;
 
@@ -302,7 +192,8 @@ static PyObject *module_max_memory_allocated(PyObject *self, PyObject *const *gi
 static PyObject *module_stats(PyObject *self, PyObject *const *given, Py_ssize_t count,
 			      PyObject *names)
 {
-	static const struct module_signature signature = {"memory_stats", 1, 2, {"device", "type"}};
+	static const struct arguments_signature signature = {
+		"memory_stats", 1, 2, {"device", "type"}};
 	struct ttmem_stats stats;
 
 	if (!module_ask(&signature, given, count, names, &stats))
@@ -316,12 +207,12 @@ static PyObject *module_stats(PyObject *self, PyObject *const *given, Py_ssize_t
 static PyObject *module_freeze(PyObject *self, PyObject *const *given, Py_ssize_t count,
 			       PyObject *names)
 {
-	static const struct module_signature signature = {"freeze", 0, 1, {"buffers"}};
-	PyObject *values[MODULE_ARGUMENTS_MAX];
+	static const struct arguments_signature signature = {"freeze", 0, 1, {"buffers"}};
+	PyObject *values[ARGUMENTS_MAX];
 	uint64_t buffers = 4096;
 
-	if (!module_gather(&signature, given, count, names, values) ||
-	    (values[0] && !module_number(values[0], "buffers", 0, UINT64_MAX, &buffers)))
+	if (!arguments_gather(&signature, given, count, names, values) ||
+	    (values[0] && !arguments_number(values[0], "buffers", 0, UINT64_MAX, &buffers)))
 		return NULL;
 	return PyBool_FromLong(ttmem_freeze(buffers) == 0);
 }
@@ -329,7 +220,8 @@ static PyObject *module_freeze(PyObject *self, PyObject *const *given, Py_ssize_
 static PyObject *module_reset_peak(PyObject *self, PyObject *const *given, Py_ssize_t count,
 				   PyObject *names)
 {
-	static const struct module_signature signature = {"reset_peak", 1, 2, {"device", "type"}};
+	static const struct arguments_signature signature = {
+		"reset_peak", 1, 2, {"device", "type"}};
 	uint32_t place[2];
 
 	if (!module_place(&signature, given, count, names, place))
@@ -351,7 +243,7 @@ static bool module_facts(PyObject *memory, struct ttmem_device_args *args)
 	for (Py_ssize_t i = 0; i < count; i++) {
 		uint64_t most = i % MODULE_FACTS < 3 ? UINT64_MAX : UINT32_MAX;
 
-		if (!module_number(PyTuple_GetItem(memory, i), "memory", 0, most, &numbers[i]))
+		if (!arguments_number(PyTuple_GetItem(memory, i), "memory", 0, most, &numbers[i]))
 			return false;
 	}
 	for (uint32_t i = 0; i < TTMEM_TYPE_COUNT; i++) {
@@ -371,7 +263,7 @@ static bool module_facts(PyObject *memory, struct ttmem_device_args *args)
 static PyObject *module_declare(PyObject *self, PyObject *const *given, Py_ssize_t count,
 				PyObject *names)
 {
-	static const struct module_signature signature = {
+	static const struct arguments_signature signature = {
 		.name = "device",
 		.required = 8,
 		.count = 8,
@@ -379,17 +271,17 @@ static PyObject *module_declare(PyObject *self, PyObject *const *given, Py_ssize
 			      "cores", "memory"},
 	};
 	struct ttmem_device_args args = {.struct_size = sizeof(args)};
-	PyObject *values[MODULE_ARGUMENTS_MAX];
+	PyObject *values[ARGUMENTS_MAX];
 	uint64_t l1_per_core, cores;
 	int remote;
 
-	if (!module_gather(&signature, given, count, names, values) ||
-	    !module_device(values[0], &args.device) ||
-	    !module_number(values[1], "unique_id", 0, UINT64_MAX, &args.unique_id) ||
-	    !module_text(values[2], "arch", true, &args.arch) ||
-	    !module_text(values[3], "card", true, &args.card) ||
-	    !module_number(values[5], "l1_per_core", 0, UINT32_MAX, &l1_per_core) ||
-	    !module_number(values[6], "cores", 0, UINT32_MAX, &cores) ||
+	if (!arguments_gather(&signature, given, count, names, values) ||
+	    !arguments_device(values[0], &args.device) ||
+	    !arguments_number(values[1], "unique_id", 0, UINT64_MAX, &args.unique_id) ||
+	    !arguments_text(values[2], "arch", true, &args.arch) ||
+	    !arguments_text(values[3], "card", true, &args.card) ||
+	    !arguments_number(values[5], "l1_per_core", 0, UINT32_MAX, &l1_per_core) ||
+	    !arguments_number(values[6], "cores", 0, UINT32_MAX, &cores) ||
 	    !module_facts(values[7], &args))
 		return NULL;
 	remote = PyObject_IsTrue(values[4]);
@@ -406,7 +298,7 @@ static PyObject *module_device_close(PyObject *self, PyObject *value)
 {
 	uint32_t device;
 
-	if (!module_device(value, &device))
+	if (!arguments_device(value, &device))
 		return NULL;
 	ttmem_device_close(device);
 	Py_RETURN_NONE;
@@ -416,7 +308,7 @@ static PyObject *module_say(PyObject *value, void (*call)(const char *name))
 {
 	const char *name;
 
-	if (!module_text(value, "name", false, &name))
+	if (!arguments_text(value, "name", false, &name))
 		return NULL;
 	call(name);
 	Py_RETURN_NONE;
@@ -462,11 +354,17 @@ static PyObject *module_version(PyObject *self, PyObject *unused)
 
 static PyMethodDef module_methods[] = {
 	{"alloc", MODULE_NAMED(module_alloc),
-	 "alloc(device, type, address, size, name=None)\n--\n\n"
+	 "alloc(device, type, address, size, name=None, space=0, size_per_bank=0, banks=0)\n--\n\n"
 	 "A buffer was allocated. The type is a constant such as ttmem.DRAM, or its name."},
 	{"free", MODULE_NAMED(module_free),
-	 "free(device, address, type=None)\n--\n\n"
-	 "A buffer was freed. Without a type, the one that lives at the address."},
+	 "free(device, address, type=None, space=None)\n--\n\n"
+	 "A buffer was freed. Without a type, the one that lives at the address; without a space, "
+	 "the "
+	 "one in space 0, or the only one."},
+	{"end_space", MODULE_NAMED(module_end_space),
+	 "end_space(device, space)\n--\n\n"
+	 "An allocator was closed: frees every buffer in its space and returns how many there "
+	 "were."},
 	{"alloc_failed", MODULE_NAMED(module_alloc_failed),
 	 "alloc_failed(device, type, size, largest_free=None)\n--\n\n"
 	 "An allocation failed: the size asked for, and the largest free block where known."},

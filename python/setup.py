@@ -27,7 +27,7 @@ stable = sys.version_info >= (3, 10) and not sysconfig.get_config_var("Py_GIL_DI
 folder = pkg_config("--variable=libdir")
 modules = {
     "_frames": ["_frames.c", "python/python-frames.c", "python/python-layout.c"],
-    "_ttmem": ["_ttmem.c"],
+    "_ttmem": ["_ttmem.c", "python/python-arguments.c"],
 }
 
 setup(

@@ -43,6 +43,13 @@ extern "C" {
 
 #define TTMEM_DEVICE_COUNT 1024u /* devices are numbered 0 to 1023 */
 
+/*
+ * Spaces of a device, 0 to 1023: one for each allocator that hands out addresses of its own, such as
+ * those of sub-devices, of a mesh and its submeshes, or of single cores. Buffers at the same address in
+ * different spaces are different buffers. 0 unless told.
+ */
+#define TTMEM_SPACE_COUNT 1024u
+
 /* Properties of a buffer; the flags of ttmem_alloc_ex() and ttmem_free_ex(). */
 #define TTMEM_FLAG_OWNS_DATA 0x01u    /* the buffer owns the memory behind it */
 #define TTMEM_FLAG_PREALLOCATED 0x02u /* at an address that the caller passed in */
@@ -58,6 +65,15 @@ extern "C" {
  * buffer log of the old system (TT_BUFFER_DEBUG_LOG) distinguishes this from other frees.
  */
 #define TTMEM_FREE_DESTRUCTOR 0x200u
+
+/* For ttmem_free_ex() with space 0: only the buffer in space 0. Otherwise 0 means not told. */
+#define TTMEM_FREE_IN_SPACE 0x400u
+
+/* How a buffer was placed: shape_flags of ttmem_alloc_ex(). Neither of a pair: not known. */
+#define TTMEM_SHAPE_BOTTOM_UP 0x01u
+#define TTMEM_SHAPE_TOP_DOWN 0x02u
+#define TTMEM_SHAPE_INTERLEAVED 0x04u
+#define TTMEM_SHAPE_SHARDED 0x08u
 
 /* Kinds of kernels, for buffers of type TTMEM_KERNEL. */
 #define TTMEM_KERNEL_APPLICATION 0u
@@ -79,11 +95,18 @@ struct ttmem_alloc_args {
 	uint64_t size;
 	const char *name; /* may be NULL; stored as UTF-8, at most 255 bytes */
 	uint64_t owner;   /* any value that identifies the owner, for ttmem_free_all(); 0 = none */
-	uint64_t size_per_bank; /* 0 = the device's default */
-	uint32_t banks;
+	/*
+	 * What the buffer takes is size_per_bank * banks, which may be more than its size. Without
+	 * size_per_bank it is not known; banks that are 0 are those that ttmem_device() declared.
+	 */
+	uint64_t size_per_bank; /* with alignment; 0 = not known */
+	uint32_t banks;         /* banks or cores that the buffer touches */
 	uint32_t first_bank;
 	uint32_t kernel_sort; /* TTMEM_KERNEL_..., for type TTMEM_KERNEL */
 	uint32_t name_id;     /* from ttmem_intern(); used if name is NULL */
+	uint32_t space;
+	uint32_t shape_flags; /* TTMEM_SHAPE_... */
+	uint64_t page_size;   /* 0 = not known */
 };
 
 /* Arguments of ttmem_free_ex(). */
@@ -93,6 +116,8 @@ struct ttmem_free_args {
 	uint32_t type;  /* or TTMEM_ANY */
 	uint32_t flags; /* TTMEM_FLAG_HOOKED, TTMEM_FREE_... or 0 */
 	uint64_t address;
+	uint32_t space;    /* 0 = not told, see ttmem_free() and TTMEM_FREE_IN_SPACE */
+	uint32_t reserved; /* 0 */
 };
 
 /* One kind of memory of a device. All 0 if unknown. */
@@ -134,8 +159,10 @@ int ttmem_enabled(void);
 const char *ttmem_version(void);
 
 /*
- * A buffer was allocated, or freed. Allocating a live (device, type, address) again with the same size
- * adds a reference, with another size replaces it. A free without a known type may pass TTMEM_ANY.
+ * A buffer was allocated, or freed, in space 0. Allocating a live (device, type, address) again with the
+ * same size adds a reference, with another size replaces it. A free without a known type may pass
+ * TTMEM_ANY. A free that finds nothing in space 0 ends the only buffer at that address in another space;
+ * if several spaces have one, it ends none of them and is counted.
  */
 void ttmem_alloc(uint32_t device, uint32_t type, uint64_t address, uint64_t size, const char *name);
 void ttmem_free(uint32_t device, uint32_t type, uint64_t address);
@@ -149,11 +176,21 @@ void ttmem_free_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64_t 
 void ttmem_alloc_ex(const struct ttmem_alloc_args *args);
 void ttmem_free_ex(const struct ttmem_free_args *args);
 
+/* The same for n devices of a mesh; args->device is ignored. */
+void ttmem_alloc_mesh_ex(const uint32_t *devices, size_t n, const struct ttmem_alloc_args *args);
+void ttmem_free_mesh_ex(const uint32_t *devices, size_t n, const struct ttmem_free_args *args);
+
 /*
  * Free every buffer of that owner, device and type (or TTMEM_ANY), whatever their references: for
  * example all circular buffers of a program. Owner 0 frees every buffer of the device and type.
  */
 void ttmem_free_all(uint32_t device, uint32_t type, uint64_t owner);
+
+/*
+ * An allocator was closed or cleared, and whatever it had handed out is gone: frees every buffer in that
+ * space of the device, whatever their references. Returns how many there were.
+ */
+uint64_t ttmem_end_space(uint32_t device, uint32_t space);
 
 /* An allocation failed: the requested size, and the largest free block (or TTMEM_UNKNOWN). */
 void ttmem_alloc_failed(uint32_t device, uint32_t type, uint64_t size, uint64_t largest_free);

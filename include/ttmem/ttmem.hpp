@@ -105,6 +105,43 @@ inline void free_mesh(devices mesh, memory type, std::uint64_t address) noexcept
 	ttmem_free_mesh(mesh.data(), mesh.size(), static_cast<std::uint32_t>(type), address);
 }
 
+/* In another space than 0, which the device's other allocators do not share: see ttmem.h. */
+inline void alloc_in_space(std::uint32_t space, std::uint32_t device, memory type,
+			   std::uint64_t address, std::uint64_t size,
+			   const char *name = nullptr) noexcept
+{
+	struct ttmem_alloc_args args = {};
+
+	args.struct_size = sizeof(args);
+	args.device = device;
+	args.type = static_cast<std::uint32_t>(type);
+	args.address = address;
+	args.size = size;
+	args.name = name;
+	args.space = space;
+	ttmem_alloc_ex(&args);
+}
+
+inline void free_in_space(std::uint32_t space, std::uint32_t device, memory type,
+			  std::uint64_t address) noexcept
+{
+	struct ttmem_free_args args = {};
+
+	args.struct_size = sizeof(args);
+	args.device = device;
+	args.type = static_cast<std::uint32_t>(type);
+	args.flags = TTMEM_FREE_IN_SPACE;
+	args.address = address;
+	args.space = space;
+	ttmem_free_ex(&args);
+}
+
+/* An allocator was closed: whatever it had handed out is gone. Returns how many buffers that were. */
+inline std::uint64_t end_space(std::uint32_t device, std::uint32_t space) noexcept
+{
+	return ttmem_end_space(device, space);
+}
+
 /* With the devices in braces. */
 inline void alloc_mesh(std::initializer_list<std::uint32_t> mesh, memory type,
 		       std::uint64_t address, std::uint64_t size,

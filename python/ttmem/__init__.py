@@ -23,6 +23,7 @@ from ._ttmem import (
     alloc_failed,
     device_close,
     enabled,
+    end_space,
     free,
     freeze,
     mark,
@@ -37,8 +38,8 @@ from ._ttmem import (
 __all__ = [
     "CB", "DRAM", "KERNEL", "L1", "L1_SMALL", "SYSTEM_MEMORY", "TRACE", "CommandError", "Stats",
     "Type", "alloc", "alloc_failed", "buffers", "command", "device", "device_close", "enabled",
-    "free", "freeze", "leaks", "mark", "max_memory_allocated", "memory_allocated", "memory_stats", "phase",
-    "process_phase", "reset_peak", "skip_frames", "snapshot", "version",
+    "end_space", "free", "freeze", "leaks", "mark", "max_memory_allocated", "memory_allocated", "memory_stats",
+    "phase", "process_phase", "reset_peak", "skip_frames", "snapshot", "version",
 ]  # fmt: skip
 
 

@@ -40,10 +40,23 @@ static uint64_t buffers_age(const struct snapshot *snapshot, uint64_t born_ns)
 	return snapshot->time_ns > born_ns ? snapshot->time_ns - born_ns : 0;
 }
 
+/* Why a small buffer may take much. */
+static void buffers_print_occupied(const struct snapshot_buffer *buffer)
+{
+	char takes[TEXT_NUMBER_SIZE], bank[TEXT_NUMBER_SIZE];
+	uint64_t occupied;
+
+	if (snapshot_buffer_occupied(buffer, &occupied) && buffer->banks)
+		printf("%stakes %s: %s in each of %" PRIu32 " banks\n", BUFFERS_INDENT,
+		       text_size(occupied, takes), text_size(buffer->size_per_bank, bank),
+		       buffer->banks);
+}
+
 static void buffers_print(const struct snapshot *snapshot, bool stacks)
 {
 	static const struct table_column columns[] = {
 		{"SIZE", 10, true, false},
+		{"TAKES", 10, true, false, .least = 150},
 		{"TYPE", 13, false, false},
 		{"DEV", 4, true, false},
 		{"PID", 8, true, false},
@@ -56,6 +69,7 @@ static void buffers_print(const struct snapshot *snapshot, bool stacks)
 	};
 	char number[TEXT_NUMBER_SIZE];
 	struct table table;
+	uint64_t occupied;
 
 	table_begin_within(&table, stdout, columns, ARRAY_SIZE(columns), output_width());
 	for (size_t i = 0; i < snapshot->buffer_count && !output_is_broken(); i++) {
@@ -63,6 +77,9 @@ static void buffers_print(const struct snapshot *snapshot, bool stacks)
 		const struct snapshot_process *process = &snapshot->processes[buffer->process];
 
 		table_text(&table, text_size(buffer->size, number));
+		table_text(&table, snapshot_buffer_occupied(buffer, &occupied)
+					   ? text_size(occupied, number)
+					   : "-");
 		table_text(&table, types_name(buffer->type));
 		table_format(&table, "%" PRIu32, buffer->device);
 		table_format(&table, "%" PRIu32, process->pid);
@@ -72,8 +89,10 @@ static void buffers_print(const struct snapshot *snapshot, bool stacks)
 		table_text(&table, text_duration(buffers_age(snapshot, buffer->born_ns), number));
 		table_text(&table, buffer->name ? buffer->name : "-");
 		table_text(&table, buffer->phase ? buffer->phase : "-");
-		if (stacks)
-			session_print_stack(buffer->stack, BUFFERS_INDENT);
+		if (!stacks)
+			continue;
+		buffers_print_occupied(buffer);
+		session_print_stack(buffer->stack, BUFFERS_INDENT);
 	}
 	session_print_notes(snapshot);
 }
@@ -81,13 +100,14 @@ static void buffers_print(const struct snapshot *snapshot, bool stacks)
 static void buffers_csv(const struct snapshot *snapshot)
 {
 	puts("pid,comm,device,device_uid,type,address,size,refs,born_ns,age_ns,name,phase,thread,"
-	     "flags");
+	     "flags,space,occupied");
 	for (size_t i = 0; i < snapshot->buffer_count && !output_is_broken(); i++) {
 		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
 		const struct snapshot_process *process = &snapshot->processes[buffer->process];
 		const struct snapshot_part *part =
 			snapshot_find_part(snapshot, buffer->process, buffer->device);
 		const char *separator = "";
+		uint64_t occupied;
 
 		printf("%" PRIu32 ",", process->pid);
 		text_put_csv(stdout, process->comm);
@@ -107,6 +127,9 @@ static void buffers_csv(const struct snapshot *snapshot)
 				separator = " ";
 			}
 		}
+		printf(",%" PRIu32 ",", buffer->space);
+		if (snapshot_buffer_occupied(buffer, &occupied))
+			printf("%" PRIu64, occupied);
 		putchar('\n');
 	}
 }

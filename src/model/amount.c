@@ -9,7 +9,6 @@
 
 #include "base/text.h"
 #include "model/merge.h"
-#include "model/snapshot.h"
 #include "model/types.h"
 
 void amount_add(struct amount *amount, uint64_t used, uint64_t buffers, uint32_t bound)
@@ -33,8 +32,10 @@ struct amount amount_of_device(const struct snapshot_device *device, uint32_t fo
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct snapshot_device_memory *memory = &device->memory[type];
 
-		if (amount_counts(type, folded))
-			amount_add(&amount, memory->used, memory->buffers, memory->bound);
+		if (!amount_counts(type, folded))
+			continue;
+		amount_add(&amount, memory->used, memory->buffers, memory->bound);
+		merge_occupied(&amount.occupied, &memory->occupied);
 	}
 	return amount;
 }
@@ -46,8 +47,10 @@ struct amount amount_of_part(const struct snapshot_part *part, uint32_t folded)
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct snapshot_memory *memory = &part->memory[type];
 
-		if (amount_counts(type, folded))
-			amount_add(&amount, memory->used, memory->buffers, memory->bound);
+		if (!amount_counts(type, folded))
+			continue;
+		amount_add(&amount, memory->used, memory->buffers, memory->bound);
+		merge_occupied(&amount.occupied, &memory->occupied);
 	}
 	return amount;
 }
@@ -60,8 +63,10 @@ struct amount amount_of_process(const struct snapshot_process *process, uint32_t
 	for (size_t i = 0; i < process->part_count; i++) {
 		struct amount part = amount_of_part(&process->parts[i], folded);
 
-		if (row == AMOUNT_ANYWHERE || process->parts[i].row == row)
-			amount_add(&amount, part.used, part.buffers, part.bound);
+		if (row != AMOUNT_ANYWHERE && process->parts[i].row != row)
+			continue;
+		amount_add(&amount, part.used, part.buffers, part.bound);
+		merge_occupied(&amount.occupied, &part.occupied);
 	}
 	return amount;
 }
@@ -120,9 +125,16 @@ size_t amount_of_driver(const struct snapshot_driver_memory *memory,
 	return n;
 }
 
+uint64_t amount_taken(const struct amount *amount)
+{
+	return snapshot_is_occupied(&amount->occupied, amount->buffers, amount->used)
+		       ? amount->occupied.bytes
+		       : amount->used;
+}
+
 double amount_share(const struct amount *amount)
 {
-	return amount->capacity ? (double)amount->used / (double)amount->capacity : 0;
+	return amount->capacity ? (double)amount_taken(amount) / (double)amount->capacity : 0;
 }
 
 const char *amount_text(const struct amount *amount, char *ret_text)

@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct snapshot;
+#include "model/snapshot.h"
+
 struct snapshot_device;
 struct snapshot_driver_memory;
 struct snapshot_part;
@@ -21,6 +22,7 @@ struct amount {
 	uint64_t buffers;
 	uint64_t capacity; /* 0 = not known */
 	uint32_t bound;    /* enum snapshot_bound */
+	struct snapshot_occupied occupied;
 };
 
 #define AMOUNT_ALL UINT32_MAX      /* all kinds together */
@@ -57,7 +59,10 @@ struct amount_driver_row {
 size_t amount_of_driver(const struct snapshot_driver_memory *memory,
 			struct amount_driver_row ret_rows[AMOUNT_DRIVER_ROWS]);
 
-/* The used fraction, 0 if the capacity is not known. */
+/* What it takes: what its buffers occupy where that is known, otherwise their sizes. */
+uint64_t amount_taken(const struct amount *amount);
+
+/* The fraction that is taken, 0 if the capacity is not known. */
 double amount_share(const struct amount *amount);
 
 /* "4.8 GiB", with a sign in front if it is only a bound; into TEXT_NUMBER_SIZE bytes. */

@@ -28,7 +28,7 @@ static struct history_logged logged(uint64_t number, uint32_t op, uint32_t type,
 				.record = {.address = 0x1000,
 					   .size = size,
 					   .birth = 5,
-					   .thread = 7,
+					   .thread_space = 7,
 					   .meta = book_meta(type, 0, refs)},
 			},
 	};
@@ -121,7 +121,7 @@ UNIT(a_birth_before_the_log_is_told_by_what_came_after)
 					     .size = 10,
 					     .birth = 5,
 					     .death = 1000,
-					     .birth_thread = 3,
+					     .birth_thread_space = 3,
 					     .meta = book_meta(DRAM, 0, 1)}};
 	struct history history = add(&(struct history_shard){
 		.events = events, .event_count = 1, .graves = graves, .grave_count = 1});
@@ -161,7 +161,7 @@ UNIT(a_record_alone_is_a_life)
 	const struct book_record records[] = {{.address = 0x1000,
 					       .size = 10,
 					       .birth = 50,
-					       .thread = 9,
+					       .thread_space = 9,
 					       .meta = book_meta(L1, 0, 3)}};
 	struct history history =
 		add(&(struct history_shard){.records = records, .record_count = 1});

@@ -56,7 +56,7 @@ static int history_push_grave(struct history_life *life, const struct history_sh
 		.time_ns = timebase_ns(shard->timebase, grave->birth),
 		.size = grave->size,
 		.refs = 1,
-		.thread = grave->birth_thread,
+		.thread = book_thread(grave->birth_thread_space),
 		.name = history_text(shard, grave->name),
 		.phase = history_text(shard, grave->phase),
 		.stack = history_stack(shard, grave->birth_stack),
@@ -83,7 +83,7 @@ static int history_push_birth(struct history_life *life, const struct history_sh
 		.time_ns = timebase_ns(shard->timebase, record->birth),
 		.size = record->size,
 		.refs = 1,
-		.thread = thread_is_known ? record->thread : 0,
+		.thread = thread_is_known ? book_thread(record->thread_space) : 0,
 		.name = history_text(shard, record->name),
 		.phase = history_text(shard, record->phase),
 		.stack = history_stack(shard, record->stack),
@@ -92,7 +92,7 @@ static int history_push_birth(struct history_life *life, const struct history_sh
 	for (size_t i = 0; !thread_is_known && i < shard->grave_count; i++) {
 		if (shard->graves[i].birth == record->birth &&
 		    shard->graves[i].address == record->address)
-			event.thread = shard->graves[i].birth_thread;
+			event.thread = book_thread(shard->graves[i].birth_thread_space);
 	}
 	return history_push(life, &event);
 }
@@ -109,7 +109,7 @@ static int history_push_logged(struct history_life *life, const struct history_s
 		.size = from->record.size,
 		.refs = event_has_slot(op) && op != BOOK_OP_FREE ? book_meta_refs(from->record.meta)
 								 : 0,
-		.thread = from->record.thread,
+		.thread = book_thread(from->record.thread_space),
 		.size_change = (from->op_slot & BOOK_OP_RESIZE) != 0,
 		.name = history_text(shard, from->record.name),
 		.phase = history_text(shard, from->record.phase),
@@ -117,6 +117,11 @@ static int history_push_logged(struct history_life *life, const struct history_s
 	};
 
 	return history_push(life, &event);
+}
+
+static bool history_is_of(const struct history_life *life, uint32_t meta, uint32_t thread_space)
+{
+	return book_meta_type(meta) == life->type && book_space(thread_space) == life->space;
 }
 
 static int history_push_log(struct history_life *life, const struct history_shard *shard)
@@ -128,7 +133,7 @@ static int history_push_log(struct history_life *life, const struct history_shar
 		const struct book_event *event = &shard->events[i].event;
 		uint32_t op = event->op_slot & BOOK_OP_MASK;
 
-		if (book_meta_type(event->record.meta) != life->type)
+		if (!history_is_of(life, event->record.meta, event->record.thread_space))
 			continue;
 		if (event_has_slot(op) && !begun) {
 			begun = true;
@@ -144,7 +149,7 @@ static int history_push_log(struct history_life *life, const struct history_shar
 	}
 	/* Nothing happened to it since: only the record table has it. */
 	for (size_t i = 0; r == 0 && !begun && i < shard->record_count; i++) {
-		if (book_meta_type(shard->records[i].meta) != life->type)
+		if (!history_is_of(life, shard->records[i].meta, shard->records[i].thread_space))
 			continue;
 		r = history_push_birth(life, shard, &shard->records[i], true);
 		if (r == 0)
@@ -196,7 +201,8 @@ static int history_fill_life(struct history_life *life, const struct history_sha
 	for (size_t i = 0; r == 0 && i < shard->grave_count; i++) {
 		const struct book_grave *grave = &shard->graves[i];
 
-		if (book_meta_type(grave->meta) == life->type && !history_is_logged(shard, grave))
+		if (history_is_of(life, grave->meta, grave->birth_thread_space) &&
+		    !history_is_logged(shard, grave))
 			r = history_push_grave(life, shard, grave);
 	}
 	if (r == 0)
@@ -205,32 +211,61 @@ static int history_fill_life(struct history_life *life, const struct history_sha
 	return r;
 }
 
+/* Adds the buffers of one type in one space, if there were any. */
+static int history_add_life(struct history *history, const struct history_shard *shard,
+			    uint32_t type, uint32_t space)
+{
+	struct history_life life = {
+		.process = shard->process,
+		.device = shard->device,
+		.type = type,
+		.space = space,
+		.address = shard->address,
+		.complete = shard->complete,
+	};
+	struct history_life *lives;
+	int r = history_fill_life(&life, shard);
+
+	lives = array_grow(history->lives, &history->capacity, history->count + 1, sizeof(*lives));
+	if (lives)
+		history->lives = lives;
+	if (r < 0 || !lives || life.count == 0)
+		free(life.events);
+	if (r < 0 || !lives)
+		return -ENOMEM;
+	if (life.count > 0)
+		lives[history->count++] = life;
+	return 0;
+}
+
+/* Whether anything is known of a space; most shards have only space 0. */
+static bool history_has_space(const struct history_shard *shard, uint32_t space)
+{
+	bool has = space == 0;
+
+	for (size_t i = 0; !has && i < shard->event_count; i++)
+		has = book_space(shard->events[i].event.record.thread_space) == space;
+	for (size_t i = 0; !has && i < shard->grave_count; i++)
+		has = book_space(shard->graves[i].birth_thread_space) == space;
+	for (size_t i = 0; !has && i < shard->record_count; i++)
+		has = book_space(shard->records[i].thread_space) == space;
+	return has;
+}
+
 int history_add_shard(struct history *history, const struct history_shard *shard)
 {
-	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		struct history_life life = {
-			.process = shard->process,
-			.device = shard->device,
-			.type = type,
-			.address = shard->address,
-			.complete = shard->complete,
-		};
-		struct history_life *lives;
-		int r;
-
-		if (shard->types && !(shard->types & 1u << type))
+	for (uint32_t space = 0; space < BOOK_SPACES; space++) {
+		if (!history_has_space(shard, space))
 			continue;
-		r = history_fill_life(&life, shard);
-		lives = array_grow(history->lives, &history->capacity, history->count + 1,
-				   sizeof(*lives));
-		if (lives)
-			history->lives = lives;
-		if (r < 0 || !lives || life.count == 0)
-			free(life.events);
-		if (r < 0 || !lives)
-			return -ENOMEM;
-		if (life.count > 0)
-			lives[history->count++] = life;
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			int r;
+
+			if (shard->types && !(shard->types & 1u << type))
+				continue;
+			r = history_add_life(history, shard, type, space);
+			if (r < 0)
+				return r;
+		}
 	}
 	return 0;
 }

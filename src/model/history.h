@@ -34,6 +34,7 @@ struct history_life {
 	uint32_t process; /* index into the snapshot */
 	uint32_t device;
 	uint32_t type;
+	uint32_t space;
 	uint64_t address;
 	uint64_t allocs, frees; /* among the events */
 	bool live;

@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#include "model/snapshot.h"
+
 struct join;
 struct snapshot;
 
@@ -22,6 +24,13 @@ static inline uint64_t merge_add(uint64_t a, uint64_t b)
 	uint64_t sum;
 
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static inline void merge_occupied(struct snapshot_occupied *to,
+				  const struct snapshot_occupied *more)
+{
+	to->bytes = merge_add(to->bytes, more->bytes);
+	to->known = merge_add(to->known, more->known);
 }
 
 /* The bound of a sum, see enum snapshot_bound. */

@@ -45,6 +45,7 @@ static uint64_t snapshot_digest_part(uint64_t digest, const struct snapshot_part
 		digest = snapshot_digest_word(digest, memory->allocs);
 		digest = snapshot_digest_word(digest, memory->frees);
 		digest = snapshot_digest_word(digest, memory->bound);
+		digest = snapshot_digest_word(digest, memory->unplaced_frees);
 	}
 	return digest;
 }

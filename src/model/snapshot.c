@@ -242,6 +242,7 @@ void snapshot_add_memory(struct snapshot_memory *to, const struct snapshot_memor
 		to->peak_is_unknown = true;
 	to->used = merge_add(to->used, more->used);
 	to->buffers = merge_add(to->buffers, more->buffers);
+	merge_occupied(&to->occupied, &more->occupied);
 	to->peak = merge_add(to->peak, more->peak);
 	to->allocs = merge_add(to->allocs, more->allocs);
 	to->frees = merge_add(to->frees, more->frees);
@@ -252,6 +253,7 @@ void snapshot_add_memory(struct snapshot_memory *to, const struct snapshot_memor
 	to->size_changes = merge_add(to->size_changes, more->size_changes);
 	to->realloc_live = merge_add(to->realloc_live, more->realloc_live);
 	to->ambiguous_frees = merge_add(to->ambiguous_frees, more->ambiguous_frees);
+	to->unplaced_frees = merge_add(to->unplaced_frees, more->unplaced_frees);
 	to->hooked = merge_add(to->hooked, more->hooked);
 	to->overflow_frees = merge_add(to->overflow_frees, more->overflow_frees);
 	to->last_ns = bits_max(to->last_ns, more->last_ns);

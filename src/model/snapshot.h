@@ -34,10 +34,17 @@ enum snapshot_bound {
 	SNAPSHOT_AT_MOST = 2,  /* frees went unrecorded */
 };
 
+/* What buffers take of a memory, as far as it is known. */
+struct snapshot_occupied {
+	uint64_t bytes;
+	uint64_t known; /* buffers that are included */
+};
+
 /* All counters of one type of memory, for one process on one device. */
 struct snapshot_memory {
 	uint64_t used;
 	uint64_t buffers;
+	struct snapshot_occupied occupied;
 	uint64_t peak;
 	uint64_t allocs;
 	uint64_t frees;
@@ -47,6 +54,7 @@ struct snapshot_memory {
 	uint64_t size_changes;
 	uint64_t realloc_live;
 	uint64_t ambiguous_frees;
+	uint64_t unplaced_frees; /* named no space, and several had a buffer there */
 	uint64_t hooked;
 	uint64_t overflow_frees;
 	uint64_t last_ns;
@@ -186,6 +194,7 @@ struct snapshot_process {
 struct snapshot_device_memory {
 	uint64_t used;
 	uint64_t buffers;
+	struct snapshot_occupied occupied;
 	uint64_t peak;
 	bool peak_is_unknown;
 	uint64_t capacity;             /* 0 = not known */
@@ -322,7 +331,8 @@ struct snapshot_buffer {
 	uint8_t kernel_sort;
 	uint8_t reserved;
 	uint32_t banks;         /* 0 = all */
-	uint64_t size_per_bank; /* space taken in each bank; 0 = not known */
+	uint64_t size_per_bank; /* taken in each bank; 0 = not known */
+	uint32_t space;         /* of the allocator that it is from */
 };
 
 struct snapshot_party {
@@ -341,6 +351,7 @@ struct snapshot_incident {
 	uint32_t process;
 	uint32_t device;
 	uint32_t type; /* SNAPSHOT_TYPE_NONE = not known */
+	uint32_t space;
 	bool has_address;
 	uint64_t address;
 	uint64_t size;
@@ -445,6 +456,27 @@ int snapshot_add_claim(struct snapshot *snapshot, const struct snapshot_claim *c
 int snapshot_add_driver_memory(struct snapshot *snapshot,
 			       const struct snapshot_driver_memory *memory);
 int snapshot_add_left(struct snapshot *snapshot, const struct snapshot_left *left);
+
+/*
+ * Whether it is known what all @buffers take, of which @used bytes are in use: where they are not even
+ * counted, as in tt-metal's regions, it is not.
+ */
+static inline bool snapshot_is_occupied(const struct snapshot_occupied *occupied, uint64_t buffers,
+					uint64_t used)
+{
+	return occupied->known == buffers && (buffers > 0 || used == 0);
+}
+
+/* What a buffer takes in all banks together. False: not known. */
+static inline bool snapshot_buffer_occupied(const struct snapshot_buffer *buffer,
+					    uint64_t *ret_bytes)
+{
+	*ret_bytes = 0;
+	if (buffer->flags & SNAPSHOT_FLAG_ALIAS)
+		return true;
+	return buffer->size_per_bank && buffer->banks &&
+	       !__builtin_mul_overflow(buffer->size_per_bank, (uint64_t)buffer->banks, ret_bytes);
+}
 
 /* Device memory that a row stands for: none if it lies in a buffer that is counted. */
 uint64_t snapshot_buffer_bytes(const struct snapshot_buffer *buffer);

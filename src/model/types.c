@@ -58,6 +58,7 @@ const char *types_op_name(uint32_t op)
 		[BOOK_OP_HOOKED] = "hooked",
 		[BOOK_OP_PEAK_RESET] = "peak_reset",
 		[BOOK_OP_FAILED] = "alloc_failed",
+		[BOOK_OP_UNPLACED_FREE] = "unplaced_free",
 	};
 
 	return op < ARRAY_SIZE(names) ? names[op] : NULL;

@@ -27,6 +27,7 @@ static struct snapshot_buffer row_of(uint64_t i)
 		.kernel_sort = 2,
 		.banks = 12,
 		.size_per_bank = i << 40,
+		.space = (uint32_t)(i % 1024),
 		.name = names[i % 4],
 		.phase = names[i % 3],
 		.stack = names[i % 2],
@@ -67,7 +68,7 @@ UNIT(rows_come_back_as_they_were)
 		assert(got->address == put.address && got->size == put.size);
 		assert(got->refs == put.refs && got->born_ns == put.born_ns);
 		assert(got->thread == put.thread && got->flags == put.flags);
-		assert(got->kernel_sort == 2 && got->banks == 12);
+		assert(got->kernel_sort == 2 && got->banks == 12 && got->space == put.space);
 		assert(got->size_per_bank == put.size_per_bank && rows.device_uids[i] == i * 3);
 		assert(name ? got->name && strcmp(got->name, name) == 0 : !got->name);
 		assert(put.phase ? strcmp(got->phase, put.phase) == 0 : !got->phase);
@@ -119,6 +120,29 @@ static int repack(const uint8_t *raw, size_t size, struct store_rows *rows)
 	packed[3] = 0;
 	assert(compress2(packed + 4, &length, raw, size, 1) == Z_OK);
 	return store_rows_unpack(rows, packed, length + 4);
+}
+
+/* The first version had no spaces: fifteen columns. */
+UNIT(chunks_of_an_earlier_version_are_read)
+{
+	const size_t column = sizeof(uint64_t) * 5, end = 12 + 15 * column;
+	struct store_chunk chunk = pack(5);
+	struct store_rows rows = STORE_ROWS_NULL;
+	uint8_t raw[4096];
+	uLongf size = sizeof(raw);
+
+	assert(uncompress(raw, &size, chunk.bytes + 4, chunk.length - 4) == Z_OK);
+	assert(repack(raw, size, &rows) == 0 && rows.buffers[4].space == 4);
+	memmove(raw + end, raw + end + column, size - end - column);
+	raw[4] = 15;
+	assert(repack(raw, size - column, &rows) == 0 && rows.count == 5);
+	assert(rows.buffers[4].space == 0 && rows.buffers[4].refs == UINT32_MAX);
+	assert(rows.buffers[1].name && strcmp(rows.buffers[1].name, "weights") == 0);
+	raw[4] = 14;
+	memmove(raw + end - column, raw + end, size - end - column);
+	assert(repack(raw, size - 2 * column, &rows) == -EBADMSG);
+	store_rows_deinit(&rows);
+	free(chunk.bytes);
 }
 
 UNIT(damaged_chunks_are_refused)

@@ -34,8 +34,11 @@ enum {
 	COLUMN_NAME,
 	COLUMN_PHASE,
 	COLUMN_STACK,
+	COLUMN_SPACE,
 	COLUMNS,
 };
+
+#define ROWS_COLUMNS_FIRST 15u /* of a chunk that the first version wrote */
 
 #define ROWS_HEADER 12u
 #define ROWS_TEXTS 3u       /* of a row */
@@ -135,6 +138,7 @@ int store_packer_add(struct store_packer *packer, const struct snapshot_buffer *
 		[COLUMN_BORN] = buffer->born_ns,  [COLUMN_THREAD] = buffer->thread,
 		[COLUMN_FLAGS] = buffer->flags,   [COLUMN_KERNEL_SORT] = buffer->kernel_sort,
 		[COLUMN_BANKS] = buffer->banks,   [COLUMN_SIZE_PER_BANK] = buffer->size_per_bank,
+		[COLUMN_SPACE] = buffer->space,
 	};
 	int r = packer_text(packer, buffer->name, &row[COLUMN_NAME]);
 
@@ -238,12 +242,13 @@ static const char *rows_text(const struct store_rows *rows, uint64_t at)
 	return at > 0 && at < rows->text_size && rows->texts[at] ? rows->texts + at : NULL;
 }
 
-static void rows_fill(struct store_rows *rows, const uint8_t *columns)
+/* @there: columns that the chunk has; what it lacks is 0. */
+static void rows_fill(struct store_rows *rows, const uint8_t *columns, uint32_t there)
 {
 	uint64_t row[COLUMNS] = {0};
 
 	for (uint32_t i = 0; i < rows->count; i++) {
-		for (size_t k = 0; k < COLUMNS; k++)
+		for (size_t k = 0; k < COLUMNS && k < there; k++)
 			row[k] = rows_get(columns + sizeof(uint64_t) * rows->count * k, rows->count,
 					  i, row[k]);
 		rows->device_uids[i] = row[COLUMN_DEVICE_UID];
@@ -262,6 +267,7 @@ static void rows_fill(struct store_rows *rows, const uint8_t *columns)
 			.name = rows_text(rows, row[COLUMN_NAME]),
 			.phase = rows_text(rows, row[COLUMN_PHASE]),
 			.stack = rows_text(rows, row[COLUMN_STACK]),
+			.space = (uint32_t)row[COLUMN_SPACE],
 		};
 	}
 }
@@ -274,8 +280,9 @@ static int rows_check(struct store_rows *rows, size_t size, uint32_t *ret_column
 	rows->count = rows_get_u32(rows->bytes);
 	*ret_columns = rows_get_u32(rows->bytes + 4);
 	rows->text_size = rows_get_u32(rows->bytes + 8);
-	if (rows->count == 0 || rows->count > STORE_ROWS_CHUNK || *ret_columns < COLUMNS ||
-	    *ret_columns > ROWS_COLUMNS_MAX || rows->text_size > STORE_ROWS_TEXT_MAX ||
+	if (rows->count == 0 || rows->count > STORE_ROWS_CHUNK ||
+	    *ret_columns < ROWS_COLUMNS_FIRST || *ret_columns > ROWS_COLUMNS_MAX ||
+	    rows->text_size > STORE_ROWS_TEXT_MAX ||
 	    size != ROWS_HEADER + sizeof(uint64_t) * *ret_columns * (size_t)rows->count +
 			    rows->text_size)
 		return -EBADMSG;
@@ -318,7 +325,7 @@ int store_rows_unpack(struct store_rows *rows, const void *bytes, size_t length)
 	rows->device_uids = calloc(rows->count, sizeof(*rows->device_uids));
 	if (!rows->buffers || !rows->device_uids)
 		return -ENOMEM;
-	rows_fill(rows, rows->bytes + ROWS_HEADER);
+	rows_fill(rows, rows->bytes + ROWS_HEADER, columns);
 	return 0;
 }
 

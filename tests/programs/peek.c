@@ -105,7 +105,8 @@ static void peek_row(struct emit *json, struct reader *reader, const struct book
 	emit_u64(json, "type", book_meta_type(record->meta));
 	emit_u64(json, "refs", book_meta_refs(record->meta));
 	emit_u64(json, "flags", book_meta_flags(record->meta));
-	emit_u64(json, "thread", record->thread);
+	emit_u64(json, "thread", book_thread(record->thread_space));
+	emit_u64(json, "space", book_space(record->thread_space));
 	peek_text(json, "name", reader, record->name);
 	peek_text(json, "phase", reader, record->phase);
 	emit_close_object(json);

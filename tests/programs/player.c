@@ -126,6 +126,38 @@ static void extended(char **word)
 	ttmem_alloc_ex(&args);
 }
 
+/* "place DEVICE TYPE ADDRESS SIZE SPACE SIZE_PER_BANK BANKS" */
+static void place(char **word)
+{
+	struct ttmem_alloc_args args = {
+		.struct_size = sizeof(args),
+		.device = small(word[1]),
+		.type = type(word[2]),
+		.address = number(word[3]),
+		.size = number(word[4]),
+		.space = small(word[5]),
+		.size_per_bank = number(word[6]),
+		.banks = small(word[7]),
+	};
+
+	ttmem_alloc_ex(&args);
+}
+
+/* "take DEVICE TYPE ADDRESS SPACE" */
+static void take(char **word)
+{
+	struct ttmem_free_args args = {
+		.struct_size = sizeof(args),
+		.device = small(word[1]),
+		.type = type(word[2]),
+		.flags = TTMEM_FREE_IN_SPACE,
+		.address = number(word[3]),
+		.space = small(word[4]),
+	};
+
+	ttmem_free_ex(&args);
+}
+
 static void many(char **word)
 {
 	uint64_t size = number(word[4]);
@@ -255,6 +287,12 @@ static bool call(char **word)
 	else if (strcmp(word[0], "kernel") == 0 || strcmp(word[0], "hooked") == 0 ||
 		 strcmp(word[0], "alias") == 0)
 		extended(word);
+	else if (strcmp(word[0], "place") == 0)
+		place(word);
+	else if (strcmp(word[0], "take") == 0)
+		take(word);
+	else if (strcmp(word[0], "end") == 0)
+		(void)ttmem_end_space(small(word[1]), small(word[2]));
 	else if (strcmp(word[0], "many") == 0)
 		many(word);
 	else if (strcmp(word[0], "burst") == 0)

@@ -33,6 +33,57 @@ static inline bool event_is_rare(uint32_t op)
 	}
 }
 
+/*
+ * Whether it changes the warm line. Without a shape a buffer's occupancy is not known; an alias
+ * occupies nothing.
+ */
+static inline bool event_is_warm(uint32_t op, const struct book_record *record)
+{
+	switch (op & BOOK_OP_MASK) {
+	case BOOK_OP_ALLOC:
+	case BOOK_OP_FREE:
+		return record->shape != 0 || record->meta & BOOK_META_ALIAS;
+	default:
+		return (op & BOOK_OP_MASK) == BOOK_OP_UNPLACED_FREE;
+	}
+}
+
+#define EVENT_OCCUPIED_UNKNOWN UINT64_MAX
+#define EVENT_OCCUPIED_MAX ((UINT64_C(1) << 40) - 1) /* as for a size: sums cannot wrap */
+
+/* What a buffer takes in all banks together; @shape is the one that the record names. */
+static inline uint64_t event_occupied(const struct book_record *record,
+				      const struct book_shape *shape)
+{
+	uint64_t occupied;
+
+	if (record->meta & BOOK_META_ALIAS)
+		return 0;
+	if (!shape->size_per_bank || !shape->banks ||
+	    __builtin_mul_overflow(shape->size_per_bank, (uint64_t)shape->banks, &occupied) ||
+	    occupied > EVENT_OCCUPIED_MAX)
+		return EVENT_OCCUPIED_UNKNOWN;
+	return occupied;
+}
+
+/* For events that are warm; @occupied is the record's. */
+static inline void event_count_warm(uint32_t op, uint64_t occupied, struct book_warm *warm)
+{
+	switch (op & BOOK_OP_MASK) {
+	case BOOK_OP_ALLOC:
+		warm->known += occupied != EVENT_OCCUPIED_UNKNOWN;
+		warm->occupied += occupied != EVENT_OCCUPIED_UNKNOWN ? occupied : 0;
+		break;
+	case BOOK_OP_FREE:
+		warm->known -= occupied != EVENT_OCCUPIED_UNKNOWN;
+		warm->occupied -= occupied != EVENT_OCCUPIED_UNKNOWN ? occupied : 0;
+		break;
+	default:
+		warm->unplaced_frees += warm->unplaced_frees < UINT32_MAX;
+		break;
+	}
+}
+
 static inline void event_count_hot(uint32_t op, uint64_t time, const struct book_record *record,
 				   struct book_hot *hot)
 {

@@ -18,8 +18,14 @@
 
 #include <stdint.h>
 
+#include "book/format/words.h"
+
 #define BOOK_MAGIC UINT64_C(0x314b424d454d5454) /* "TTMEMBK1" */
-#define BOOK_VERSION 1u
+#define BOOK_VERSION 2u
+#define BOOK_VERSION_FIRST 1u /* the oldest that is still read */
+
+/* Since this version a key has a space, and a shard has warm counters. */
+#define BOOK_VERSION_SPACES 2u
 
 #define BOOK_DEVICES 1024u
 #define BOOK_TYPES 7u
@@ -112,20 +118,15 @@ enum book_op {
 	BOOK_OP_OVERFLOW_FREE = 8, /* no such record, but allocations were lost */
 	BOOK_OP_HOOKED = 9,        /* graph capture: counted, no memory */
 	BOOK_OP_PEAK_RESET = 10,
-	BOOK_OP_FAILED = 11, /* an allocation that failed in the application */
-	BOOK_OP_COUNT = 12,
+	BOOK_OP_FAILED = 11,        /* an allocation that failed in the application */
+	BOOK_OP_UNPLACED_FREE = 12, /* no space given, records in several: none of them ends */
+	BOOK_OP_COUNT = 13,
 };
 
 #define BOOK_OP_MASK 0x0fu
 #define BOOK_OP_AMBIGUOUS 0x80u /* modifier: a free without a type matched several records */
 #define BOOK_OP_RESIZE 0x40u    /* modifier: first half of a size change; the alloc follows */
-
-/* Bits of a record's meta word. */
-#define BOOK_META_REFS_MAX 0xfffffu /* 20 bits; a count that reached it stays there */
-#define BOOK_META_TYPE_SHIFT 20
-#define BOOK_META_LIVE 0x800000u
-#define BOOK_META_FLAGS_SHIFT 24
-#define BOOK_META_ALIAS (0x04u << BOOK_META_FLAGS_SHIFT) /* TTMEM_FLAG_ALIAS */
+#define BOOK_OP_CLOSED 0x20u    /* modifier: the record ends because its space does */
 
 /* Bits of a shard's inexact word, shifted by the type. */
 #define BOOK_INEXACT_LOW UINT64_C(0x1)    /* allocations were lost: live is a lower bound */
@@ -210,14 +211,24 @@ struct book_string {
 	uint16_t length;
 };
 
-/* How a buffer is spread over the banks: id = offset / 32; id 0 = the device's default. */
+/*
+ * How a buffer is spread over the banks: id = offset / 32; id 0 = the device's default. It takes
+ * size_per_bank * banks, whatever its size; if one of them is 0, that is not known.
+ */
 struct book_shape {
 	uint64_t size_per_bank;
-	uint32_t banks;
+	uint32_t banks; /* that the buffer touches */
 	uint32_t first_bank;
 	uint32_t kernel_sort;
-	uint32_t reserved[3];
+	uint32_t flags;     /* BOOK_SHAPE_... */
+	uint64_t page_size; /* 0 = not known */
 };
+
+/* Neither of a pair: not known. */
+#define BOOK_SHAPE_BOTTOM_UP 1u
+#define BOOK_SHAPE_TOP_DOWN 2u
+#define BOOK_SHAPE_INTERLEAVED 4u
+#define BOOK_SHAPE_SHARDED 8u
 
 /* A frame of a stack. */
 struct book_frame {
@@ -288,7 +299,8 @@ struct book_incident {
 	uint64_t largest_free; /* UINT64_MAX = not known */
 	uint32_t device;
 	uint32_t type; /* 0xffffffff = not known */
-	uint64_t reserved0;
+	uint32_t space;
+	uint32_t reserved0;
 	struct book_party first;
 	struct book_party second;
 	uint8_t reserved1[128];
@@ -325,7 +337,7 @@ struct book_record {
 	uint32_t stack;
 	uint32_t name;
 	uint32_t phase;
-	uint32_t thread;
+	uint32_t thread_space; /* the thread that allocated it, and the space it is in */
 	uint32_t meta;
 	uint32_t shape;
 };
@@ -349,7 +361,7 @@ struct book_grave {
 	uint64_t death;
 	uint32_t birth_stack;
 	uint32_t death_stack;
-	uint32_t birth_thread;
+	uint32_t birth_thread_space;
 	uint32_t death_thread;
 	uint32_t name;
 	uint32_t phase;
@@ -378,13 +390,27 @@ struct book_cold {
 	uint64_t ambiguous_frees;
 	uint64_t hooked;
 	uint64_t overflow_frees;
+	union {
+		uint64_t number;
+		struct { /* in a checkpoint, which has its own number: as in struct book_warm */
+			uint32_t known;
+			uint32_t unplaced_frees;
+		};
+	};
+};
+
+/* What only events of buffers with a known shape change, and frees that name no space. */
+struct book_warm {
+	uint64_t occupied;       /* by the live buffers for which it is known */
+	uint32_t known;          /* how many they are */
+	uint32_t unplaced_frees; /* stays at its maximum */
 	uint64_t number;
 };
 
 /* All counters of a shard as of event `number`; 0 while being written. */
 struct book_checkpoint {
 	uint64_t number;
-	uint64_t reserved[7];
+	uint64_t occupied[BOOK_TYPES];
 	struct book_hot hot[BOOK_TYPES];
 	struct book_cold cold[BOOK_TYPES];
 };
@@ -401,14 +427,16 @@ struct book_shard {
 	uint32_t ring_unit;
 	uint32_t graves_unit;
 	uint32_t ring_events;
-	uint32_t state; /* 1 = the shard is in use */
-	uint64_t reserved1[6];
+	uint32_t state;    /* 1 = the shard is in use */
+	uint32_t has_warm; /* 1 = an event has changed a warm counter */
+	uint32_t reserved1[11];
 
 	struct book_hot hot[BOOK_TYPES][2];
 	struct book_cold cold[BOOK_TYPES][2];
 	struct book_checkpoint checkpoint[BOOK_CHECKPOINTS];
 	uint32_t directory[BOOK_SEGMENTS_MAX]; /* first unit of each record segment, 0 = none */
-	uint8_t reserved2[384];
+	struct book_warm warm[BOOK_TYPES][2];
+	uint8_t reserved2[48];
 };
 
 /* Offsets and sizes must never change. */
@@ -445,12 +473,14 @@ BOOK_ASSERT_AT(book_event, record, 16);
 BOOK_ASSERT_SIZE(book_grave, 64);
 BOOK_ASSERT_SIZE(book_hot, 64);
 BOOK_ASSERT_SIZE(book_cold, 64);
+BOOK_ASSERT_SIZE(book_warm, 24);
 BOOK_ASSERT_SIZE(book_checkpoint, 960);
 BOOK_ASSERT_SIZE(book_shard, 8192);
 BOOK_ASSERT_AT(book_shard, hot, 128);
 BOOK_ASSERT_AT(book_shard, cold, 1024);
 BOOK_ASSERT_AT(book_shard, checkpoint, 1920);
 BOOK_ASSERT_AT(book_shard, directory, 5760);
+BOOK_ASSERT_AT(book_shard, warm, 7808);
 
 _Static_assert(BOOK_SEGMENT_SLOTS * sizeof(struct book_record) == BOOK_SEGMENT_UNITS * BOOK_UNIT,
 	       "a record segment is full to the byte");
@@ -463,27 +493,6 @@ _Static_assert(BOOK_SHARDS_OFFSET + BOOK_DEVICES * sizeof(struct book_shard) == 
 _Static_assert(BOOK_SEGMENTS_OFFSET + BOOK_SIZE_MAX / BOOK_UNIT * sizeof(struct book_segment) <=
 		       BOOK_INCIDENTS_OFFSET,
 	       "the segment table has an entry for every unit");
-
-static inline uint32_t book_meta_refs(uint32_t meta)
-{
-	return meta & BOOK_META_REFS_MAX;
-}
-
-static inline uint32_t book_meta_type(uint32_t meta)
-{
-	return meta >> BOOK_META_TYPE_SHIFT & 7;
-}
-
-static inline uint32_t book_meta_flags(uint32_t meta)
-{
-	return meta >> BOOK_META_FLAGS_SHIFT;
-}
-
-static inline uint32_t book_meta(uint32_t type, uint32_t flags, uint32_t refs)
-{
-	return refs | type << BOOK_META_TYPE_SHIFT | flags << BOOK_META_FLAGS_SHIFT |
-	       BOOK_META_LIVE;
-}
 
 static inline uint64_t book_shard_offset(uint32_t device)
 {

@@ -18,6 +18,7 @@ struct idle_counters {
 	uint64_t inexact; /* BOOK_INEXACT_... */
 	struct book_hot hot[BOOK_TYPES];
 	struct book_cold cold[BOOK_TYPES];
+	struct book_warm warm[BOOK_TYPES];
 };
 
 enum idle_counters_outcome {
@@ -33,3 +34,4 @@ int idle_counters_read(struct reader *reader, uint32_t device, struct idle_count
 /* Picks the current block of each pair. */
 void idle_counters_choose(const struct book_shard *page, struct book_hot *ret_hot,
 			  struct book_cold *ret_cold);
+void idle_counters_choose_warm(const struct book_shard *page, struct book_warm *ret_warm);

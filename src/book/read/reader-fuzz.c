@@ -100,6 +100,9 @@ static uint64_t fuzz_place(const struct fuzz *fuzz, uint8_t place, uint64_t offs
 	case 13:
 		return book_unit_offset(arenas[BOOK_ARENA_SHAPES].directory[0]) + offset % 128;
 	case 14:
+		if (place & 0x20) /* the warm counters of a shard that has some */
+			return book_shard_offset(5) + offsetof(struct book_shard, warm) +
+			       offset % sizeof(shard->warm);
 		return book_shard_offset((uint32_t)offset % BOOK_DEVICES);
 	default:
 		return offset * 256;
@@ -170,7 +173,8 @@ static uint64_t fuzz_rows(struct reader *reader, const struct view *view)
 	uint64_t sum = view->number + view->live;
 	uint64_t rows = 0;
 
-	sum += fuzz_use(view->hot, sizeof(view->hot)) + fuzz_use(view->cold, sizeof(view->cold));
+	sum += fuzz_use(view->hot, sizeof(view->hot)) + fuzz_use(view->cold, sizeof(view->cold)) +
+	       fuzz_use(view->warm, sizeof(view->warm));
 	while (view_next(view, &it)) {
 		const uint32_t strings[] = {it.record->name, it.record->phase};
 		struct book_shape shape;
@@ -188,7 +192,7 @@ static uint64_t fuzz_rows(struct reader *reader, const struct view *view)
 				sum += fuzz_use(text, length);
 		}
 		shape = reader_shape(reader, it.record->shape);
-		sum += fuzz_use(&shape, sizeof(shape));
+		sum += fuzz_use(&shape, sizeof(shape)) + reader_occupied(reader, it.record);
 	}
 	assert(rows == view->live);
 	return sum;

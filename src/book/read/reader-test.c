@@ -248,6 +248,9 @@ UNIT(shapes_are_checked)
 	assert(reader_shape(&reader, 2).banks == 0);
 	assert(reader_shape(&reader, UINT32_MAX).banks == 0);
 	testing_memory_patch(&memory, at + offsetof(struct book_arena, directory), &none, 4);
+	assert(reader_shape(&reader, 1).banks == 12); /* what was stored once stays */
+	reader_deinit(&reader);
+	assert(reader_init(&reader, &memory.file) == 0);
 	assert(reader_shape(&reader, 1).banks == 0);
 	reader_deinit(&reader);
 	testing_memory_deinit(&memory);

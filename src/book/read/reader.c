@@ -11,6 +11,7 @@
 
 #include "base/bits.h"
 #include "base/process/time-offsets.h"
+#include "book/format/event.h"
 
 #define READER_ARENA_SEGMENT ((uint64_t)BOOK_ARENA_UNITS * BOOK_UNIT)
 #define READER_TRIES 8
@@ -61,7 +62,7 @@ int reader_init(struct reader *reader, struct book_file *file)
 	r = file_read(file, 0, &header, sizeof(header));
 	if (r < 0)
 		return r;
-	if (header.version != BOOK_VERSION)
+	if (header.version < BOOK_VERSION_FIRST || header.version > BOOK_VERSION)
 		return READER_BAD_VERSION;
 	if (header.file_size != file->size)
 		return READER_BAD_SIZE;
@@ -79,7 +80,8 @@ int reader_init(struct reader *reader, struct book_file *file)
 
 void reader_deinit(struct reader *reader)
 {
-	free(reader->strings);
+	free(reader->strings.bytes);
+	free(reader->shapes.bytes);
 	*reader = (struct reader){0};
 }
 
@@ -277,8 +279,9 @@ bool reader_segment_is(struct reader *reader, uint32_t unit, uint32_t units, uin
 	return segment.owner == owner && segment.kind == kind && segment.units == units;
 }
 
-/* Whether all string segments belong to the arena. They ascend, like those of records. */
-static bool reader_strings_are_sane(struct reader *reader, const struct book_arena *arena)
+/* Whether all segments belong to the arena. They ascend, like those of records. */
+static bool reader_arena_is_sane(struct reader *reader, uint32_t kind,
+				 const struct book_arena *arena)
 {
 	uint64_t segments = (arena->used + READER_ARENA_SEGMENT - 1) / READER_ARENA_SEGMENT;
 	uint64_t free_from = 0;
@@ -286,8 +289,8 @@ static bool reader_strings_are_sane(struct reader *reader, const struct book_are
 	for (uint64_t i = 0; i < segments; i++) {
 		uint32_t unit = arena->directory[i];
 
-		if (unit < free_from || !reader_segment_is(reader, unit, BOOK_ARENA_UNITS,
-							   BOOK_ARENA_STRINGS, BOOK_SEGMENT_ARENA))
+		if (unit < free_from ||
+		    !reader_segment_is(reader, unit, BOOK_ARENA_UNITS, kind, BOOK_SEGMENT_ARENA))
 			return false;
 		free_from = (uint64_t)unit + BOOK_ARENA_UNITS;
 	}
@@ -295,30 +298,30 @@ static bool reader_strings_are_sane(struct reader *reader, const struct book_are
 }
 
 /* Reads what was added to the arena since the last call. */
-static int reader_load_strings(struct reader *reader)
+static int reader_load(struct reader *reader, uint32_t kind, struct reader_copy *copy)
 {
 	struct book_arena arena;
-	uint64_t offset = reader->strings_used;
+	uint64_t offset = copy->used;
 	uint8_t *bytes;
 	int r;
 
-	r = reader_arena(reader, BOOK_ARENA_STRINGS, &arena);
+	r = reader_arena(reader, kind, &arena);
 	if (r < 0)
 		return r;
 	if (arena.used <= offset)
 		return 0;
 	/* One failure may be a race, but a hostile book must not cost a full read per row. */
-	if (reader->strings_refused >= READER_TRIES)
+	if (copy->refused >= READER_TRIES)
 		return -EBADMSG;
-	if (!reader_strings_are_sane(reader, &arena)) {
-		reader->strings_refused++;
+	if (!reader_arena_is_sane(reader, kind, &arena)) {
+		copy->refused++;
 		return -EBADMSG;
 	}
-	reader->strings_refused = 0;
-	bytes = realloc(reader->strings, arena.used);
+	copy->refused = 0;
+	bytes = realloc(copy->bytes, arena.used);
 	if (!bytes)
 		return -ENOMEM;
-	reader->strings = bytes;
+	copy->bytes = bytes;
 	while (offset < arena.used) {
 		uint64_t segment = offset / READER_ARENA_SEGMENT;
 		uint64_t within = offset % READER_ARENA_SEGMENT;
@@ -330,7 +333,7 @@ static int reader_load_strings(struct reader *reader)
 			return r;
 		offset += length;
 	}
-	reader->strings_used = arena.used;
+	copy->used = arena.used;
 	return 0;
 }
 
@@ -341,16 +344,17 @@ const char *reader_string(struct reader *reader, uint32_t id, size_t *ret_length
 
 	if (id == 0)
 		return NULL;
-	if (offset >= reader->strings_used && reader_load_strings(reader) < 0)
+	if (offset >= reader->strings.used &&
+	    reader_load(reader, BOOK_ARENA_STRINGS, &reader->strings) < 0)
 		return NULL;
-	if (offset + sizeof(string) > reader->strings_used)
+	if (offset + sizeof(string) > reader->strings.used)
 		return NULL;
-	memcpy(&string, reader->strings + offset, sizeof(string));
+	memcpy(&string, reader->strings.bytes + offset, sizeof(string));
 	if (string.length > BOOK_PATH_MAX ||
-	    offset + sizeof(string) + string.length > reader->strings_used)
+	    offset + sizeof(string) + string.length > reader->strings.used)
 		return NULL;
 	*ret_length = string.length;
-	return (const char *)reader->strings + offset + sizeof(string);
+	return (const char *)reader->strings.bytes + offset + sizeof(string);
 }
 
 uint32_t reader_find_string(struct reader *reader, const char *prefix, uint32_t after)
@@ -394,11 +398,31 @@ static int reader_arena_read(struct reader *reader, uint32_t kind, uint64_t offs
 struct book_shape reader_shape(struct reader *reader, uint32_t id)
 {
 	struct book_shape shape = {0};
+	uint64_t end = ((uint64_t)id + 1) * sizeof(shape);
 
-	if (id == 0 || reader_arena_read(reader, BOOK_ARENA_SHAPES, (uint64_t)id * sizeof(shape),
-					 &shape, sizeof(shape)) < 0)
-		return (struct book_shape){0};
+	if (id == 0)
+		return shape;
+	if (end > reader->shapes.used &&
+	    reader_load(reader, BOOK_ARENA_SHAPES, &reader->shapes) < 0)
+		return shape;
+	if (end <= reader->shapes.used)
+		memcpy(&shape, reader->shapes.bytes + end - sizeof(shape), sizeof(shape));
 	return shape;
+}
+
+bool reader_has_warm(const struct reader *reader)
+{
+	return reader->header.version >= BOOK_VERSION_SPACES;
+}
+
+uint64_t reader_occupied(struct reader *reader, const struct book_record *record)
+{
+	struct book_shape shape;
+
+	if (!reader_has_warm(reader))
+		return EVENT_OCCUPIED_UNKNOWN;
+	shape = reader_shape(reader, record->shape);
+	return event_occupied(record, &shape);
 }
 
 size_t reader_stack(struct reader *reader, uint32_t id, struct book_stack *ret_head,

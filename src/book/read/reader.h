@@ -14,10 +14,17 @@
 #include "book/format/layout.h"
 #include "book/read/backing.h"
 
+/* A copy of an arena, read on demand. */
+struct reader_copy {
+	uint8_t *bytes;
+	uint64_t used;
+	uint32_t refused; /* times in a row that the arena was invalid */
+};
+
 /* Why a book is refused. reader_strerror() has the text for users. */
 enum reader_outcome {
 	READER_NOT_YET = 1,     /* no magic: still being created, or not a book at all */
-	READER_BAD_VERSION = 2, /* written by a later library */
+	READER_BAD_VERSION = 2, /* written by a later library, or by one that is too old */
 	READER_BAD_SIZE = 3,    /* too small, too large, or not what the header says */
 	READER_BAD_LAYOUT = 4,  /* sizes in the header that this version never writes */
 };
@@ -26,10 +33,8 @@ struct reader {
 	struct book_file *file; /* owned by the caller */
 	struct book_header header;
 
-	/* Copy of the string arena, read on demand. */
-	uint8_t *strings;
-	uint64_t strings_used;
-	uint32_t strings_refused; /* times in a row that the arena was invalid */
+	struct reader_copy strings;
+	struct reader_copy shapes;
 
 	/* A range known to have no hole: a book is sealed, so what was stored once stays. */
 	uint64_t solid_from;
@@ -83,6 +88,12 @@ uint32_t reader_find_string(struct reader *reader, const char *prefix, uint32_t 
 
 /* Shape @id; all zero for 0 and for ids that do not exist. */
 struct book_shape reader_shape(struct reader *reader, uint32_t id);
+
+/* Whether the book says what buffers take: version 1 does not. */
+bool reader_has_warm(const struct reader *reader);
+
+/* What a buffer takes in all banks together, or EVENT_OCCUPIED_UNKNOWN. */
+uint64_t reader_occupied(struct reader *reader, const struct book_record *record);
 
 /*
  * Stack @id: its head and its frames, native ones first, each list innermost first; at most the

@@ -191,7 +191,8 @@ static int view_apply_record(struct view *view, const struct book_event *event)
 }
 
 /* Applies an event to the counters. */
-static void view_apply_counters(struct view *view, const struct book_event *event, uint64_t number)
+static void view_apply_counters(struct view *view, struct reader *reader,
+				const struct book_event *event, uint64_t number)
 {
 	uint32_t op = event->op_slot & 0xff;
 	uint32_t type = book_meta_type(event->record.meta);
@@ -200,6 +201,11 @@ static void view_apply_counters(struct view *view, const struct book_event *even
 		return;
 	if ((op & BOOK_OP_MASK) == BOOK_OP_LOST_ALLOC)
 		view->inexact |= BOOK_INEXACT_LOW << type; /* marked after the page was read */
+	if (reader_has_warm(reader) && event_is_warm(op, &event->record) &&
+	    number > view->warm[type].number) {
+		event_count_warm(op, reader_occupied(reader, &event->record), &view->warm[type]);
+		view->warm[type].number = number;
+	}
 	if (number > view->hot[type].number) {
 		event_count_hot(op, event->time, &event->record, &view->hot[type]);
 		view->hot[type].number = number;
@@ -210,11 +216,28 @@ static void view_apply_counters(struct view *view, const struct book_event *even
 	}
 }
 
-/* Checks every row once: drops invalid ones; the rest must sum to the counters. */
-static void view_check_rows(struct view *view)
+/* What the rows of each type sum to. */
+struct view_sums {
+	uint64_t bytes, buffers, occupied, known;
+};
+
+static void view_sum(struct view_sums *sums, struct reader *reader,
+		     const struct book_record *record)
 {
-	uint64_t bytes[BOOK_TYPES + 1] = {0};
-	uint64_t buffers[BOOK_TYPES + 1] = {0};
+	sums->bytes += event_bytes(record);
+	sums->buffers++;
+	if (event_is_warm(BOOK_OP_ALLOC, record)) {
+		uint64_t occupied = reader_occupied(reader, record);
+
+		sums->known += occupied != EVENT_OCCUPIED_UNKNOWN;
+		sums->occupied += occupied != EVENT_OCCUPIED_UNKNOWN ? occupied : 0;
+	}
+}
+
+/* Checks every row once: drops invalid ones; the rest must sum to the counters. */
+static void view_check_rows(struct view *view, struct reader *reader)
+{
+	struct view_sums sums[BOOK_TYPES] = {0};
 
 	view->live = 0;
 	view->bad_rows = 0;
@@ -232,8 +255,7 @@ static void view_check_rows(struct view *view)
 				view->bad_rows++;
 				continue;
 			}
-			bytes[type] += event_bytes(record);
-			buffers[type]++;
+			view_sum(&sums[type], reader, record);
 			view->live++;
 		}
 	}
@@ -241,8 +263,10 @@ static void view_check_rows(struct view *view)
 	if (view->first > 0 || view->end < view->segment_count)
 		return;
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		if (bytes[type] != view->hot[type].bytes ||
-		    buffers[type] != view->hot[type].buffers)
+		if (sums[type].bytes != view->hot[type].bytes ||
+		    sums[type].buffers != view->hot[type].buffers ||
+		    sums[type].occupied != view->warm[type].occupied ||
+		    sums[type].known != view->warm[type].known)
 			view->adds_up = false;
 	}
 }
@@ -260,6 +284,10 @@ static int view_read_dead(struct view *view, struct reader *reader, uint32_t dev
 	view->number = shard.page.head;
 	view->inexact = shard.page.inexact;
 	idle_counters_choose(&shard.page, view->hot, view->cold);
+	if (reader_has_warm(reader))
+		idle_counters_choose_warm(&shard.page, view->warm);
+	else
+		memset(view->warm, 0, sizeof(view->warm));
 	view->segment_count = 0;
 	if (rows) {
 		r = view_check_directory(reader, &shard, device);
@@ -278,7 +306,7 @@ static int view_read_dead(struct view *view, struct reader *reader, uint32_t dev
 			if (r < 0)
 				return r;
 		}
-		view_apply_counters(view, &events[n - from], n);
+		view_apply_counters(view, reader, &events[n - from], n);
 	}
 	view->rows_exact = rows;
 	return 0;
@@ -304,6 +332,7 @@ static int view_checkpoint(struct view *view, struct reader *reader, uint32_t de
 	}
 	memset(view->hot, 0, sizeof(view->hot));
 	memset(view->cold, 0, sizeof(view->cold));
+	memset(view->warm, 0, sizeof(view->warm));
 	*ret_number = best;
 	if (best == 0)
 		return 0;
@@ -320,8 +349,15 @@ static int view_checkpoint(struct view *view, struct reader *reader, uint32_t de
 		return -EOVERFLOW;
 	memcpy(view->hot, checkpoint.hot, sizeof(view->hot));
 	memcpy(view->cold, checkpoint.cold, sizeof(view->cold));
-	for (uint32_t type = 0; type < BOOK_TYPES; type++)
-		view->hot[type].number = view->cold[type].number = best;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		if (reader_has_warm(reader))
+			view->warm[type] = (struct book_warm){
+				.occupied = checkpoint.occupied[type],
+				.known = checkpoint.cold[type].known,
+				.unplaced_frees = checkpoint.cold[type].unplaced_frees,
+			};
+		view->hot[type].number = view->cold[type].number = view->warm[type].number = best;
+	}
 	return 0;
 }
 
@@ -366,7 +402,7 @@ static int view_try_living(struct view *view, struct reader *reader, uint32_t de
 			if (r < 0)
 				return r;
 		}
-		view_apply_counters(view, &log->events[i], log->first + i);
+		view_apply_counters(view, reader, &log->events[i], log->first + i);
 	}
 	view->number = log->first + log->count - 1;
 	view->rows_exact = rows;
@@ -427,7 +463,7 @@ static int view_read_either(struct view *view, struct reader *reader, uint32_t d
 		return r;
 	}
 	if (view->rows_exact)
-		view_check_rows(view);
+		view_check_rows(view, reader);
 	return 0;
 }
 
@@ -459,6 +495,7 @@ static void view_recall(struct view *view, uint32_t device, const struct idle_co
 	view->inexact = known->inexact;
 	memcpy(view->hot, known->hot, sizeof(view->hot));
 	memcpy(view->cold, known->cold, sizeof(view->cold));
+	memcpy(view->warm, known->warm, sizeof(view->warm));
 }
 
 static void view_remember(const struct view *view, struct idle_counters *ret_known)
@@ -466,6 +503,7 @@ static void view_remember(const struct view *view, struct idle_counters *ret_kno
 	ret_known->number = view->number;
 	memcpy(ret_known->hot, view->hot, sizeof(view->hot));
 	memcpy(ret_known->cold, view->cold, sizeof(view->cold));
+	memcpy(ret_known->warm, view->warm, sizeof(view->warm));
 }
 
 int view_read_totals_since(struct view *view, struct reader *reader, uint32_t device,

@@ -36,6 +36,7 @@ struct view {
 	uint64_t inexact; /* BOOK_INEXACT_... as the owner marked it */
 	struct book_hot hot[BOOK_TYPES];
 	struct book_cold cold[BOOK_TYPES];
+	struct book_warm warm[BOOK_TYPES]; /* all 0 in books of version 1 */
 
 	uint64_t live;          /* records that are alive and valid */
 	uint64_t bad_rows;      /* records that claim to be alive but are invalid */

@@ -177,7 +177,7 @@ static void testing_op_mesh(struct writer *writer, const struct testing_op *op,
 			devices[n++] = device;
 	}
 	if (op->kind == TESTING_ALLOC)
-		writer_alloc_mesh(writer, devices, n, buffer);
+		writer_alloc_mesh(writer, devices, n, buffer, op->owner);
 	else
 		writer_free_mesh(writer, devices, n, buffer);
 }
@@ -201,6 +201,9 @@ void testing_op_do(struct writer *writer, const struct testing_op *op)
 	case TESTING_FREE_ALL:
 		writer_free_all(writer, op->device, op->owner, &buffer);
 		break;
+	case TESTING_END_SPACE:
+		(void)writer_end_space(writer, op->device, &buffer);
+		break;
 	case TESTING_HOOKED:
 		writer_hooked(writer, op->device, &buffer);
 		break;
@@ -218,16 +221,16 @@ void testing_op_do(struct writer *writer, const struct testing_op *op)
 
 void testing_op_print(const struct testing_op *op)
 {
-	static const char *const kinds[] = {"ALLOC",  "FREE",   "FREE_ALL",
-					    "HOOKED", "FAILED", "RESET_PEAK"};
+	static const char *const kinds[] = {"ALLOC",  "FREE",       "FREE_ALL", "HOOKED",
+					    "FAILED", "RESET_PEAK", "END_SPACE"};
 	const struct shard_buffer *b = &op->buffer;
 
 	printf("\t{TESTING_%s, .device = %u, .mesh = %#x, .owner = %" PRIu64 ",\n"
 	       "\t .buffer = {.address = %#" PRIx64 ", .size = %" PRIu64 ", .type = %#x,"
-	       " .flags = %#x, .name = %u, .phase = %u, .thread = %u, .stack = %u, .shape = "
-	       "%u}},\n",
+	       " .flags = %#x, .name = %u, .phase = %u, .thread = %u, .stack = %u, .shape = %u,"
+	       " .space = %u}},\n",
 	       kinds[op->kind], op->device, op->mesh, op->owner, b->address, b->size, b->type,
-	       b->flags, b->name, b->phase, b->thread, b->stack, b->shape);
+	       b->flags, b->name, b->phase, b->thread, b->stack, b->shape, b->space);
 }
 
 uint32_t testing_op_device(const struct testing_op *op)
@@ -268,6 +271,7 @@ uint64_t testing_digest(const struct view *view)
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		digest = testing_mix(digest, &view->hot[type], offsetof(struct book_hot, number));
 		digest = testing_mix(digest, &view->cold[type], offsetof(struct book_cold, number));
+		digest = testing_mix(digest, &view->warm[type], offsetof(struct book_warm, number));
 	}
 	for (uint32_t i = 0; i < view->segment_count; i++) {
 		const struct view_segment *segment = &view->segments[i];

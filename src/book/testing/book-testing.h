@@ -78,7 +78,8 @@ enum testing_kind {
 	TESTING_HOOKED = 3,
 	TESTING_FAILED = 4,
 	TESTING_RESET_PEAK = 5,
-	TESTING_KINDS = 6,
+	TESTING_END_SPACE = 6,
+	TESTING_KINDS = 7,
 };
 
 /* One call of the writer. Its buffer's name is a number for testing_text(), not an id. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Books of this version, kept in tests/corpus/golden, for the promise that later readers read them:
+ * Books of every version, kept in tests/corpus/golden, for the promise that later readers read them:
  * reading each NAME.book must give exactly NAME.txt, with a dead and with a living owner.
  *
- * To regenerate them (only while no book of this version is in use anywhere; a changed layout gets
+ * To regenerate those of this version (only while no book of this version is in use anywhere; a changed layout gets
  * a new version and new files beside the old ones):
  *
  *	TTMEM_TEST_GOLDEN=tests/corpus/golden build/src/book-golden-test make
@@ -19,6 +19,7 @@
 
 #include "base/bits.h"
 #include "base/testing/unit.h"
+#include "book/format/event.h"
 #include "book/testing/book-testing.h"
 #include "book/testing/testing-memory.h"
 #include "book/write/index.h"
@@ -68,6 +69,16 @@ static void golden_header(FILE *out, struct reader *reader)
 		h->rejected.room, h->rejected.reentry, h->rejected.lock, h->rejected.paused);
 }
 
+/* What version 2 added, after what version 1 had. */
+static void golden_place(FILE *out, const struct book_record *record,
+			 const struct book_shape *shape, uint64_t occupied)
+{
+	fprintf(out, " flags %#x page %" PRIu64 " space %u", shape->flags, shape->page_size,
+		book_space(record->thread_space));
+	if (occupied != EVENT_OCCUPIED_UNKNOWN)
+		fprintf(out, " occupied %" PRIu64, occupied);
+}
+
 static void golden_row(FILE *out, struct reader *reader, const struct book_record *r)
 {
 	struct book_shape shape = reader_shape(reader, r->shape);
@@ -76,11 +87,14 @@ static void golden_row(FILE *out, struct reader *reader, const struct book_recor
 		"  %#" PRIx64 " size %" PRIu64 " type %u refs %u flags %#x birth %" PRIu64
 		" thread %u stack %u",
 		r->address, r->size, book_meta_type(r->meta), book_meta_refs(r->meta),
-		book_meta_flags(r->meta), r->birth, r->thread, r->stack);
+		book_meta_flags(r->meta), r->birth, book_thread(r->thread_space), r->stack);
 	golden_string(out, reader, r->name);
 	golden_string(out, reader, r->phase);
-	fprintf(out, " shape %u: %" PRIu64 " %u %u %u\n", r->shape, shape.size_per_bank,
-		shape.banks, shape.first_bank, shape.kernel_sort);
+	fprintf(out, " shape %u: %" PRIu64 " %u %u %u", r->shape, shape.size_per_bank, shape.banks,
+		shape.first_bank, shape.kernel_sort);
+	if (reader_has_warm(reader))
+		golden_place(out, r, &shape, reader_occupied(reader, r));
+	fputc('\n', out);
 }
 
 static void golden_shard(FILE *out, struct reader *reader, const struct view *view)
@@ -100,9 +114,14 @@ static void golden_shard(FILE *out, struct reader *reader, const struct view *vi
 			h->last);
 		fprintf(out,
 			" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-			" %" PRIu64 "\n",
+			" %" PRIu64,
 			c->unknown_frees, c->double_frees, c->size_changes, c->realloc_live,
 			c->ambiguous_frees, c->hooked, c->overflow_frees);
+		if (reader_has_warm(reader))
+			fprintf(out, "; occupied %" PRIu64 " known %u unplaced %u",
+				view->warm[type].occupied, view->warm[type].known,
+				view->warm[type].unplaced_frees);
+		fputc('\n', out);
 	}
 	while (view_next(view, &it))
 		golden_row(out, reader, it.record);
@@ -127,9 +146,12 @@ static void golden_rest(FILE *out, struct reader *reader)
 		for (uint32_t i = 0; reader_incident(reader, kind, i, &incident) == 0; i++) {
 			fprintf(out,
 				"incident %u: %#" PRIx64 " size %" PRIu64 " free %" PRIu64
-				" device %u type %u count %" PRIu64 " last %" PRIu64 "\n",
+				" device %u type %u count %" PRIu64 " last %" PRIu64,
 				kind, incident.address, incident.size, incident.largest_free,
 				incident.device, incident.type, incident.count, incident.last_time);
+			if (reader_has_warm(reader))
+				fprintf(out, " space %u", incident.space);
+			fputc('\n', out);
 			golden_party(out, reader, &incident.first);
 			golden_party(out, reader, &incident.second);
 		}
@@ -206,23 +228,33 @@ static void golden_check(const char *name)
 UNIT(empty_book_is_read_as_ever)
 {
 	golden_check("v1-empty");
+	golden_check("v2-empty");
 }
 
 UNIT(full_book_is_read_as_ever)
 {
 	golden_check("v1-everything");
+	golden_check("v2-everything");
+}
+
+/* Two buffers at one key but for their space; counters of what is occupied, in a checkpoint too. */
+UNIT(spaces_and_occupancy_are_read_as_ever)
+{
+	golden_check("v2-spaces");
 }
 
 /* The ring has wrapped; more buffers than a page of records holds; the book was closed. */
 UNIT(wrapped_ring_is_read_as_ever)
 {
 	golden_check("v1-wrapped");
+	golden_check("v2-wrapped");
 }
 
 /* The owner died after it had published a size change and before it applied any of it. */
 UNIT(death_in_a_size_change_is_read_as_ever)
 {
 	golden_check("v1-died");
+	golden_check("v2-died");
 }
 
 static void golden_make_wrapped(struct testing_memory *memory)
@@ -239,14 +271,42 @@ static void golden_make_wrapped(struct testing_memory *memory)
 	writer_goodbye(memory->writer);
 }
 
+static void golden_make_spaces(struct testing_memory *memory)
+{
+	const struct book_shape shapes[] = {
+		{.size_per_bank = 2048,
+		 .banks = 12,
+		 .flags = BOOK_SHAPE_BOTTOM_UP | BOOK_SHAPE_INTERLEAVED,
+		 .page_size = 2048},
+		{.size_per_bank = 102400, .banks = 8, .flags = BOOK_SHAPE_SHARDED},
+		{.banks = 3},
+	};
+	struct writer *writer = memory->writer;
+
+	for (uint32_t i = 0; i < 300; i++) {
+		struct shard_buffer buffer = testing_buffer(i % 2, 0x169000 + i / 9 * 64, 2048 + i);
+
+		buffer.space = i % 3 == 2 ? BOOK_SPACES - 1 : i % 3;
+		buffer.shape = i % 5 ? intern_shape(writer, &shapes[i % 3]) : 0;
+		writer_alloc(writer, 3, &buffer, 0);
+		if (i % 4 == 0) {
+			buffer.space = 0;
+			writer_free_buffer(writer, 3, &buffer);
+		}
+	}
+	(void)writer_end_space(writer, 3, &(struct shard_buffer){.space = 1, .thread = 8});
+}
+
 /* Record and counters as they were before the last operation; head and log as they are after it. */
 static void golden_make_died(struct testing_memory *memory)
 {
+	const struct book_shape shape = {.size_per_bank = 64, .banks = 2};
 	struct shard_buffer buffer = testing_buffer(2, 0x1000, 100);
 	struct book_record *record, before;
 	struct book_shard page;
 	struct shard *shard;
 
+	buffer.shape = intern_shape(memory->writer, &shape);
 	writer_alloc(memory->writer, 0, &buffer, 0);
 	writer_alloc(memory->writer, 0, &buffer, 0);
 	shard = memory->writer->shards[0];
@@ -258,6 +318,7 @@ static void golden_make_died(struct testing_memory *memory)
 	*record = before;
 	memcpy(shard->page->hot, page.hot, sizeof(page.hot));
 	memcpy(shard->page->cold, page.cold, sizeof(page.cold));
+	memcpy(shard->page->warm, page.warm, sizeof(page.warm));
 }
 
 static void golden_make_nothing(struct testing_memory *memory)
@@ -289,8 +350,9 @@ UNIT(golden_files_are_made_on_request)
 {
 	if (!getenv("TTMEM_TEST_GOLDEN"))
 		return; /* not requested */
-	golden_make("v1-empty", golden_make_nothing);
-	golden_make("v1-everything", testing_memory_fill);
-	golden_make("v1-wrapped", golden_make_wrapped);
-	golden_make("v1-died", golden_make_died);
+	golden_make("v2-empty", golden_make_nothing);
+	golden_make("v2-everything", testing_memory_fill);
+	golden_make("v2-wrapped", golden_make_wrapped);
+	golden_make("v2-died", golden_make_died);
+	golden_make("v2-spaces", golden_make_spaces);
 }

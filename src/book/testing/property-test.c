@@ -35,7 +35,8 @@ struct property {
 	uint64_t room; /* 0 = unlimited */
 	bool names;
 	bool free_all;
-	bool coarse; /* the clock ticks once in some hundred operations */
+	uint32_t spaces; /* 0 = none, and no shapes */
+	bool coarse;     /* the clock ticks once in some hundred operations */
 };
 
 #define PROPERTY_TICK_NS 200000u
@@ -51,6 +52,22 @@ int clock_gettime(clockid_t clock, struct timespec *ret_time)
 	if (property_coarse)
 		ret_time->tv_nsec -= ret_time->tv_nsec % PROPERTY_TICK_NS;
 	return r;
+}
+
+/* Spaces far apart, as well as next to each other. A free often names none. */
+static void property_place(const struct property *property, struct testing_rng *rng,
+			   struct testing_op *op)
+{
+	if (!property->spaces)
+		return;
+	op->buffer.shape = testing_below(rng, TESTING_SHAPES + 1);
+	op->buffer.space = testing_below(rng, property->spaces);
+	if (op->buffer.space > 2)
+		op->buffer.space = BOOK_SPACES - op->buffer.space;
+	if (op->kind == TESTING_FREE && testing_below(rng, 3) == 0)
+		op->buffer.space = 0;
+	if (op->kind == TESTING_FREE && testing_below(rng, 3) == 0)
+		op->buffer.flags |= SHARD_FREE_IN_SPACE;
 }
 
 static struct testing_op property_op(const struct property *property, struct testing_rng *rng)
@@ -75,11 +92,13 @@ static struct testing_op property_op(const struct property *property, struct tes
 			   .shape = testing_below(rng, 3)},
 	};
 
+	property_place(property, rng, &op);
 	if ((op.kind == TESTING_FREE || op.kind == TESTING_RESET_PEAK) &&
 	    testing_below(rng, 4) == 0)
 		op.buffer.type = INDEX_ANY;
 	if (property->free_all && testing_below(rng, 50) == 0) {
-		op.kind = TESTING_FREE_ALL;
+		op.kind = property->spaces && testing_below(rng, 2) == 0 ? TESTING_END_SPACE
+									 : TESTING_FREE_ALL;
 		if (testing_below(rng, 3) == 0)
 			op.buffer.type = INDEX_ANY;
 	}
@@ -118,8 +137,7 @@ static void property_free_all(struct testing_model *model, const struct testing_
 	for (uint64_t n = shard->head - events + 1; n <= shard->head; n++) {
 		const struct book_event *event = &shard->ring[n & shard->ring_mask];
 		struct testing_row *row =
-			testing_model_find(model, op->device, event->record.address,
-					   book_meta_type(event->record.meta));
+			testing_model_find(model, op->device, index_key_of(&event->record));
 
 		assert(row && testing_model_is_meant(row, op));
 		testing_model_end(model, row, event->time);
@@ -133,7 +151,7 @@ static void property_do(struct testing_book *book, struct testing_model *model,
 
 	testing_op_do(book->writer, op);
 	facts = testing_facts_of(book->writer, op);
-	if (op->kind == TESTING_FREE_ALL)
+	if (op->kind == TESTING_FREE_ALL || op->kind == TESTING_END_SPACE)
 		property_free_all(model, op, book->writer);
 	else
 		testing_model_apply(model, op, &facts);
@@ -151,6 +169,8 @@ static uint32_t property_write(const struct property *property, const struct tes
 	if (property->room)
 		book.room = property->room;
 	testing_book_write(&book);
+	if (property->spaces)
+		testing_model_shapes(model, book.writer);
 	property_coarse = property->coarse;
 	if (property_coarse)
 		book.writer->clock = BOOK_CLOCK_MONOTONIC;
@@ -255,6 +275,7 @@ UNIT_LONG(random_operations_match_a_model, 300)
 			.ring_events = BOOK_RING_MIN << testing_below(&rng, 3),
 			.names = true,
 			.free_all = true,
+			.spaces = testing_below(&rng, 6),
 			.coarse = round % 3 == 0,
 		};
 
@@ -275,6 +296,7 @@ UNIT_LONG(random_operations_on_many_keys_match_a_model, 300)
 			.ring_events = BOOK_RING_MAX >> 4,
 			.names = true,
 			.free_all = round % 2 == 0,
+			.spaces = round % 2 == 0 ? 5 : 0,
 		};
 
 		property_run(&property, &rng, 10 * PROPERTY_OPS);

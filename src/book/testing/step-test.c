@@ -106,6 +106,43 @@ UNIT_LONG(book_is_exact_after_every_instruction, 300)
 	walk_end(walk);
 }
 
+/* Two buffers at one address, and counters of what they occupy. */
+UNIT_LONG(spaces_and_occupancy_are_exact_after_every_instruction, 300)
+{
+	struct testing_walk *walk = testing_walk_new(TESTING_SIZE, BOOK_RING_MIN);
+	struct testing_op op = walk_op(TESTING_ALLOC, 1, 0x1000, 4096);
+
+	walk->has_shapes = true;
+	for (uint32_t space = 0; space < 4; space++) {
+		op.buffer.space = space;
+		testing_walk_add(walk, &op, true);
+		op.buffer.shape = space; /* 0 has none, 3 does not say how many banks */
+	}
+	testing_walk_add(walk, &op, true); /* refs + 1 */
+	op.buffer.size = 64;
+	testing_walk_add(walk, &op, true); /* size changes, of known and of unknown occupancy */
+	op.buffer.size = 65;
+	op.buffer.shape = 1;
+	testing_walk_add(walk, &op, true);
+	op.buffer.flags = BOOK_META_ALIAS >> BOOK_META_FLAGS_SHIFT;
+	op.buffer.size = 66;
+	testing_walk_add(walk, &op, true);
+	walk_over(walk, TESTING_FREE, 1, 0x1000, 0); /* in space 0 */
+	walk_over(walk, TESTING_FREE, 1, 0x1000, 0); /* in one of three */
+	walk_over(walk, TESTING_FREE, INDEX_ANY, 0x1000, 0);
+	op = walk_op(TESTING_FREE, 1, 0x1000, 0);
+	op.buffer.space = 3;
+	testing_walk_add(walk, &op, true);
+	testing_walk_add(walk, &op, true); /* double, though others live there */
+	op.kind = TESTING_END_SPACE;
+	op.buffer.space = 2;
+	testing_walk_add(walk, &op, true);
+	testing_walk_add(walk, &op, true);           /* nothing is left to end */
+	walk_over(walk, TESTING_FREE, 1, 0x1000, 0); /* the only one */
+	walk_over(walk, TESTING_FREE, 1, 0x1000, 0); /* double */
+	walk_end(walk);
+}
+
 /* Where the log needs memory, wraps, or a checkpoint is due; reached by each kind of event. */
 UNIT_LONG(boundaries_of_the_log, 300)
 {
@@ -115,6 +152,7 @@ UNIT_LONG(boundaries_of_the_log, 300)
 		struct testing_walk *walk = testing_walk_new(TESTING_SIZE, BOOK_RING_MIN);
 		uint64_t number = 2;
 
+		walk->has_shapes = shift == 3;
 		walk_over(walk, TESTING_ALLOC, 2, 0x1000, 4096);
 		walk_over(walk, TESTING_ALLOC, 0, 0x1000, 4096);
 		for (uint32_t i = 0; i < ARRAY_SIZE(boundaries); i++) {
@@ -216,6 +254,8 @@ static struct testing_op walk_random(struct testing_rng *rng)
 
 	op.buffer.name = testing_below(rng, TESTING_TEXTS);
 	op.buffer.flags = testing_below(rng, 8);
+	op.buffer.shape = testing_below(rng, TESTING_SHAPES);
+	op.buffer.space = testing_below(rng, 3);
 	op.owner = testing_below(rng, 3);
 	if ((kind == TESTING_FREE || kind == TESTING_RESET_PEAK) && testing_below(rng, 4) == 0)
 		op.buffer.type = INDEX_ANY;
@@ -232,6 +272,7 @@ UNIT_LONG(random_operations_are_exact_after_every_instruction, 600)
 	for (uint32_t round = 0; round < rounds; round++) {
 		struct testing_walk *walk = testing_walk_new(TESTING_SIZE, BOOK_RING_MIN);
 
+		walk->has_shapes = true;
 		for (uint32_t i = 0; i < 800; i++) {
 			struct testing_op op = walk_random(&rng);
 

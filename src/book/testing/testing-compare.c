@@ -45,6 +45,14 @@ static bool testing_cold_is(uint32_t type, const struct book_cold *is,
 	       !testing_differs("overflow_frees", type, is->overflow_frees, should->overflow_frees);
 }
 
+static bool testing_warm_is(uint32_t type, const struct book_warm *is,
+			    const struct book_warm *should)
+{
+	return !testing_differs("occupied", type, is->occupied, should->occupied) &&
+	       !testing_differs("known", type, is->known, should->known) &&
+	       !testing_differs("unplaced_frees", type, is->unplaced_frees, should->unplaced_frees);
+}
+
 static bool testing_name_is(struct reader *reader, uint32_t id, uint32_t number)
 {
 	const char *should = testing_text(number);
@@ -69,7 +77,7 @@ static bool testing_row_is(struct reader *reader, const struct book_record *is,
 	    testing_differs("birth", type, is->birth, should->birth) ||
 	    testing_differs("stack", type, is->stack, should->stack) ||
 	    testing_differs("phase", type, is->phase, should->phase) ||
-	    testing_differs("thread", type, is->thread, should->thread) ||
+	    testing_differs("thread and space", type, is->thread_space, should->thread_space) ||
 	    testing_differs("meta", type, is->meta, should->meta) ||
 	    testing_differs("shape", type, is->shape, should->shape) ||
 	    !testing_name_is(reader, is->name, should->name)) {
@@ -86,8 +94,8 @@ static bool testing_rows_are(struct testing_model *model, uint32_t device, struc
 
 	model->stamp++;
 	while (view_next(view, &it)) {
-		struct testing_row *row = testing_model_find(model, device, it.record->address,
-							     book_meta_type(it.record->meta));
+		struct testing_row *row =
+			testing_model_find(model, device, index_key_of(it.record));
 
 		if (!row || row->stamp == model->stamp) {
 			printf("row at %#" PRIx64 " of type %u is %s\n", it.record->address,
@@ -120,7 +128,8 @@ bool testing_model_is(struct testing_model *model, uint32_t device, struct reade
 
 	for (uint32_t type = 0; type < BOOK_TYPES; type++)
 		same = testing_hot_is(type, &view->hot[type], &shard->hot[type]) &&
-		       testing_cold_is(type, &view->cold[type], &shard->cold[type]) && same;
+		       testing_cold_is(type, &view->cold[type], &shard->cold[type]) &&
+		       testing_warm_is(type, &view->warm[type], &shard->warm[type]) && same;
 	same = testing_rows_are(model, device, reader, view) && same;
 	same = !testing_differs("number", 0, view->number, shard->number) && same;
 	same = !testing_differs("live", 0, view->live, shard->live) && same;

@@ -65,7 +65,7 @@ static uint64_t load_row_hash(const struct book_record *record)
 {
 	uint64_t hash = hash_fold(record->address ^ HASH_K0, record->size ^ HASH_K1);
 
-	hash = hash_fold(hash ^ ((uint64_t)record->meta << 32 | record->thread), HASH_K0);
+	hash = hash_fold(hash ^ ((uint64_t)record->meta << 32 | record->thread_space), HASH_K0);
 	return hash_fold(hash ^ ((uint64_t)record->name << 32 | record->stack),
 			 HASH_K1 ^ ((uint64_t)record->phase << 32 | record->shape));
 }
@@ -113,7 +113,7 @@ static struct book_record load_record(const struct load_device *device, uint32_t
 		.size = key->size,
 		.stack = k,
 		.phase = 9,
-		.thread = key->thread,
+		.thread_space = key->thread,
 		.meta = key->meta,
 		.shape = 4,
 	};

@@ -229,7 +229,8 @@ void testing_memory_fill(struct testing_memory *memory)
 	writer_free_buffer(writer, 0, &buffer);
 	writer_alloc_mesh(writer, devices, ARRAY_SIZE(devices),
 			  &(struct shard_buffer){
-				  .address = 0x100000, .size = 1u << 20, .type = 1, .thread = 1});
+				  .address = 0x100000, .size = 1u << 20, .type = 1, .thread = 1},
+			  0);
 	writer_failed(writer, 0, &(struct shard_buffer){.size = UINT64_C(1) << 40, .type = 0},
 		      4096);
 	writer_hooked(writer, 5, &(struct shard_buffer){.size = 32, .type = 2});
@@ -237,5 +238,15 @@ void testing_memory_fill(struct testing_memory *memory)
 	for (uint32_t i = 0; i < 2; i++) /* the second time it is a double free */
 		writer_free_buffer(writer, 0,
 				   &(struct shard_buffer){.address = 0x100000, .type = 1});
+	for (uint32_t space = 1; space < 3; space++)
+		writer_alloc(writer, 5,
+			     &(struct shard_buffer){.address = 0x169000,
+						    .size = 2048,
+						    .type = 1,
+						    .thread = 9,
+						    .shape = banks,
+						    .space = space},
+			     0);
+	writer_free_buffer(writer, 5, &(struct shard_buffer){.address = 0x169000, .type = 1});
 	testing_memory_fill_rest(writer);
 }

@@ -11,8 +11,10 @@
 #include <stdint.h>
 
 #include "book/testing/book-testing.h"
+#include "book/write/index.h"
 
 #define TESTING_MODEL_BUCKETS 65536u
+#define TESTING_SHAPES 6u
 
 /* The record as a reader must see it, but with a number for testing_text() as its name. */
 struct testing_row {
@@ -27,6 +29,7 @@ struct testing_row {
 struct testing_grave {
 	uint64_t address;
 	uint32_t type;
+	uint32_t space;
 };
 
 struct testing_shard {
@@ -37,6 +40,7 @@ struct testing_shard {
 	uint64_t live;
 	struct book_hot hot[BOOK_TYPES];
 	struct book_cold cold[BOOK_TYPES];
+	struct book_warm warm[BOOK_TYPES];
 	struct testing_grave graves[BOOK_GRAVES];
 	uint64_t grave_count;
 };
@@ -50,6 +54,7 @@ struct testing_model {
 	uint32_t free_row;
 	uint32_t stamp;
 	uint64_t orders;
+	struct book_shape shapes[TESTING_SHAPES]; /* by id; all zero: there is no such shape */
 };
 
 struct testing_model *testing_model_new(void);
@@ -68,8 +73,14 @@ bool testing_model_is_meant(const struct testing_row *row, const struct testing_
 /* How many events the operation will publish on its first device. */
 uint64_t testing_model_events(const struct testing_model *model, const struct testing_op *op);
 
+/*
+ * Gives a fresh book some shapes, with and without a known occupancy; ids 1 to TESTING_SHAPES - 1.
+ * @writer may be NULL, if another process has the book.
+ */
+void testing_model_shapes(struct testing_model *model, struct writer *writer);
+
 struct testing_row *testing_model_find(const struct testing_model *model, uint32_t device,
-				       uint64_t address, uint32_t type);
+				       struct index_key key);
 
 /* The @n-th live row in some order, NULL beyond the last. */
 struct testing_row *testing_model_row(const struct testing_model *model, uint32_t n);

@@ -60,10 +60,13 @@ static void walk_act(struct testing_stepper *stepper, uint32_t i)
 {
 	struct testing_walk *walk = stepper->context;
 
-	if (i == 0)
+	if (i == 0) {
 		testing_book_write(&walk->book);
-	else
+		if (walk->has_shapes)
+			testing_model_shapes(walk->model, walk->book.writer);
+	} else {
 		testing_op_do(walk->book.writer, &walk->ops[i - 1].op);
+	}
 }
 
 static void walk_note(struct testing_stepper *stepper, uint32_t i)
@@ -90,6 +93,7 @@ static void walk_read(struct testing_walk *walk, uint32_t device, enum view_owne
 	if (r == -ENOENT) {
 		memset(view->hot, 0, sizeof(view->hot));
 		memset(view->cold, 0, sizeof(view->cold));
+		memset(view->warm, 0, sizeof(view->warm));
 		view->number = 0;
 		view->inexact = 0;
 		view->segment_count = 0;
@@ -109,8 +113,7 @@ static struct testing_row *walk_find_ended(struct testing_walk *walk, const stru
 	walk->model->stamp++;
 	while (view_next(walk->dead, &it)) {
 		struct testing_row *row =
-			testing_model_find(walk->model, op->device, it.record->address,
-					   book_meta_type(it.record->meta));
+			testing_model_find(walk->model, op->device, index_key_of(it.record));
 
 		if (row)
 			row->stamp = walk->model->stamp;
@@ -138,7 +141,7 @@ static void walk_advance(struct testing_walk *walk, uint32_t device,
 		facts.last[device][type] = walk->dead->hot[type].last;
 		assert(facts.last[device][type] >= walk->model->shards[device].hot[type].last);
 	}
-	if (op.kind == TESTING_FREE_ALL) {
+	if (op.kind == TESTING_FREE_ALL || op.kind == TESTING_END_SPACE) {
 		struct testing_row *row = walk_find_ended(walk, &op);
 
 		assert(row);
@@ -271,6 +274,10 @@ static void walk_prepare(struct testing_walk *walk, uint32_t i)
 		walk->left[device] = testing_model_events(walk->model, &op);
 		walk->model->shards[device].inexact_soon =
 			next->lost ? BOOK_INEXACT_LOW << next->op.buffer.type : 0;
+		if (op.kind == TESTING_FREE) /* perhaps of several spaces */
+			walk->model->shards[device].inexact_soon =
+				op.buffer.type == INDEX_ANY ? 0x7f00u
+							    : BOOK_INEXACT_HIGH << op.buffer.type;
 		if (walk->model->shards[device].exists)
 			assert(testing_model_is(walk->model, device, &walk->book.reader,
 						walk->dead));
@@ -289,6 +296,8 @@ uint64_t testing_walk_run(struct testing_walk *walk)
 		.count = walk->count + 1,
 		.context = walk,
 	};
+	if (walk->has_shapes)
+		testing_model_shapes(walk->model, NULL);
 	testing_stepper_start(&walk->stepper);
 	while (testing_stepper_next(&walk->stepper, &i)) {
 		if (i > 0)

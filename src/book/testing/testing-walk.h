@@ -26,6 +26,7 @@ struct testing_walk {
 	struct testing_stepper stepper;
 	struct testing_book book;
 	struct testing_model *model;
+	bool has_shapes; /* the book has those of the model; to be set before the walk is run */
 	struct view *dead;
 	struct view *living;
 	struct testing_facts *facts; /* of each operation, from the child */

@@ -38,7 +38,7 @@ static void gtest_bury(struct gtest *test, uint64_t address, uint32_t type, uint
 	const struct book_grave grave = {
 		.address = address, .death = death, .meta = book_meta(type, 0, 1)};
 
-	graveyard_bury(&test->yard, index_hash(address), &grave);
+	graveyard_bury(&test->yard, index_hash(address, 0), &grave);
 	assert(test->published == test->yard.count);
 }
 
@@ -46,7 +46,7 @@ static void gtest_bury(struct gtest *test, uint64_t address, uint32_t type, uint
 static uint64_t gtest_find(const struct gtest *test, uint64_t address, uint32_t type)
 {
 	const struct book_grave *grave =
-		graveyard_find(&test->yard, index_hash(address), address, type);
+		graveyard_find(&test->yard, &(struct index_key){address, type, INDEX_ANY});
 
 	return grave ? grave->death : 0;
 }
@@ -57,7 +57,7 @@ UNIT(empty_graveyard_finds_nothing)
 	struct graveyard none = {0};
 
 	assert(gtest_find(test, 0, 0) == 0);
-	assert(!graveyard_find(&none, index_hash(0), 0, INDEX_ANY));
+	assert(!graveyard_find(&none, &(struct index_key){0, INDEX_ANY, INDEX_ANY}));
 	free(test);
 }
 
@@ -85,7 +85,7 @@ UNIT(graveyard_works_with_all_keys_in_one_bucket)
 	uint64_t address = 0;
 
 	for (uint32_t n = 0; n < ARRAY_SIZE(addresses); n++) {
-		while ((index_hash(++address) >> 32) % BOOK_GRAVES != 17)
+		while ((index_hash(++address, 0) >> 32) % BOOK_GRAVES != 17)
 			;
 		addresses[n] = address;
 	}

@@ -7,10 +7,16 @@
 #include "base/bits.h"
 #include "book/write/index.h"
 
-const struct book_grave *graveyard_find(const struct graveyard *yard, uint64_t hash,
-					uint64_t address, uint32_t type)
+static bool graveyard_is(const struct book_grave *grave, const struct index_key *key)
 {
-	uint32_t bucket = (uint32_t)(hash >> 32) % BOOK_GRAVES;
+	return grave->address == key->address &&
+	       (key->type == INDEX_ANY || book_meta_type(grave->meta) == key->type) &&
+	       (key->space == INDEX_ANY || book_space(grave->birth_thread_space) == key->space);
+}
+
+const struct book_grave *graveyard_find(const struct graveyard *yard, const struct index_key *key)
+{
+	uint32_t bucket = (uint32_t)(index_hash(key->address, 0) >> 32) % BOOK_GRAVES;
 	uint32_t last = 0;
 	uint32_t link;
 
@@ -23,8 +29,7 @@ const struct book_grave *graveyard_find(const struct graveyard *yard, uint64_t h
 
 		if (age > BOOK_GRAVES || age <= last)
 			return NULL;
-		if (grave->address == address &&
-		    (type == INDEX_ANY || book_meta_type(grave->meta) == type))
+		if (graveyard_is(grave, key))
 			return grave;
 		last = age;
 		link = yard->older[place];

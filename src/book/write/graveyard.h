@@ -23,9 +23,10 @@ struct graveyard {
 	uint32_t *older;
 };
 
-/* The youngest grave with that key; @type may be INDEX_ANY. NULL = none. */
-const struct book_grave *graveyard_find(const struct graveyard *yard, uint64_t hash,
-					uint64_t address, uint32_t type);
+struct index_key;
+
+/* The youngest grave with that key; its type and space may be INDEX_ANY. NULL = none. */
+const struct book_grave *graveyard_find(const struct graveyard *yard, const struct index_key *key);
 
 /*
  * Numbers are kept in 32 bits: only differences below 4096 matter, so wrapping is harmless. The one
@@ -36,7 +37,10 @@ static inline uint32_t graveyard_link(uint64_t number)
 	return (uint32_t)(number + 1);
 }
 
-/* Bury; the memory of grave count % 4096 must be reserved. @hash is index_hash() of the address. */
+/*
+ * Bury; the memory of grave count % 4096 must be reserved. @hash is index_hash() of the address in
+ * space 0, whichever space it was in: a free that names no space asks for all of them.
+ */
 static inline void graveyard_bury(struct graveyard *yard, uint64_t hash,
 				  const struct book_grave *grave)
 {

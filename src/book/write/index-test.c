@@ -50,7 +50,8 @@ static void itest_free(struct itest *test)
 
 static uint32_t itest_find(const struct itest *test, uint64_t address, uint32_t type)
 {
-	return index_find(&test->index, &test->records, index_hash(address), address, type);
+	return index_find(&test->index, &test->records, index_hash(address, 0),
+			  (struct index_key){address, type, 0});
 }
 
 static void itest_add(struct itest *test, uint64_t address, uint32_t type)
@@ -61,7 +62,7 @@ static void itest_add(struct itest *test, uint64_t address, uint32_t type)
 	assert(index_prepare(&test->index, &test->records));
 	*records_at(&test->records, slot) =
 		(struct book_record){.address = address, .meta = book_meta(type, 0, 1)};
-	index_insert(&test->index, index_hash(address), slot);
+	index_insert(&test->index, index_hash(address, 0), slot);
 }
 
 /* Removes @slot and moves the last one there, so that the list has no gaps. */
@@ -70,12 +71,12 @@ static void itest_remove(struct itest *test, uint32_t slot)
 	struct book_record *record = records_at(&test->records, slot);
 	struct book_record *last = records_at(&test->records, --test->live);
 
-	index_remove(&test->index, index_hash(record->address), slot);
+	index_remove(&test->index, index_hash(record->address, 0), slot);
 	assert(itest_find(test, record->address, book_meta_type(record->meta)) == INDEX_NONE);
 	if (record != last) {
-		index_remove(&test->index, index_hash(last->address), test->live);
+		index_remove(&test->index, index_hash(last->address, 0), test->live);
 		*record = *last;
-		index_insert(&test->index, index_hash(record->address), slot);
+		index_insert(&test->index, index_hash(record->address, 0), slot);
 	}
 	*last = (struct book_record){0};
 }
@@ -135,7 +136,7 @@ UNIT(index_works_with_all_keys_in_one_bucket)
 	uint64_t address = 0;
 
 	while (test->live < 600) {
-		if ((index_hash(++address) & 0xfff) == 0x5a5)
+		if ((index_hash(++address, 0) & 0xfff) == 0x5a5)
 			itest_add(test, address, (uint32_t)address % BOOK_TYPES);
 	}
 	assert(test->index.spills >= 600 / INDEX_WIDTH / 2);
@@ -178,13 +179,12 @@ UNIT(finds_all_types_of_an_address)
 	for (uint32_t i = 0; i < 300; i++)
 		itest_add(test, 64 + i, 0);
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		assert(index_find_all(&test->index, &test->records, index_hash(1), 1, slots) ==
-		       type);
+		assert(index_find_all(&test->index, &test->records, 1, 0, slots) == type);
 		for (uint32_t i = 0; i < type; i++)
 			assert(records_at(&test->records, slots[i])->address == 1);
 		itest_add(test, 1, type);
 	}
-	assert(index_find_all(&test->index, &test->records, index_hash(1), 1, slots) == BOOK_TYPES);
-	assert(index_find_all(&test->index, &test->records, index_hash(2), 2, slots) == 0);
+	assert(index_find_all(&test->index, &test->records, 1, 0, slots) == BOOK_TYPES);
+	assert(index_find_all(&test->index, &test->records, 2, 0, slots) == 0);
 	itest_free(test);
 }

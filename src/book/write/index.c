@@ -119,11 +119,13 @@ static void index_split(struct index *index, const struct records *records)
 		uint32_t link = chain.overflow;
 
 		for (uint32_t i = 0; i < INDEX_WIDTH; i++) {
+			const struct book_record *record;
 			uint64_t hash;
 
 			if (!chain.tags[i])
 				continue;
-			hash = index_hash(records_at(records, chain.slots[i])->address);
+			record = records_at(records, chain.slots[i]);
+			hash = index_hash(record->address, book_space(record->thread_space));
 			index_put(index, index_bucket_of(index, hash), chain.tags[i],
 				  chain.slots[i]);
 		}
@@ -209,9 +211,10 @@ void index_remove(struct index *index, uint64_t hash, uint32_t slot)
 	}
 }
 
-uint32_t index_find_all(const struct index *index, const struct records *records, uint64_t hash,
-			uint64_t address, uint32_t ret_slots[BOOK_TYPES])
+uint32_t index_find_all(const struct index *index, const struct records *records, uint64_t address,
+			uint32_t space, uint32_t ret_slots[BOOK_TYPES])
 {
+	uint64_t hash = index_hash(address, space);
 	const struct index_bucket *bucket = index_bucket_of(index, hash);
 	uint8_t tag = index_tag(hash);
 	uint32_t found = 0;
@@ -220,8 +223,10 @@ uint32_t index_find_all(const struct index *index, const struct records *records
 		for (uint32_t matches = index_matches(bucket, tag); matches;
 		     matches &= matches - 1) {
 			uint32_t slot = bucket->slots[__builtin_ctz(matches)];
+			const struct book_record *record = records_at(records, slot);
 
-			if (records_at(records, slot)->address == address && found < BOOK_TYPES)
+			if (record->address == address &&
+			    book_space(record->thread_space) == space && found < BOOK_TYPES)
 				ret_slots[found++] = slot;
 		}
 		if (!bucket->overflow)

@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * The private index of a shard: from (address, type) to the slot of its record. Linear hashing with
- * buckets of one cache line (twelve tags, twelve slots): one bucket is split for every few inserts,
- * so no insert ever waits for a whole table to be copied, and a lookup touches one line of the
- * index and one record. The hash is over the address alone, so that a free without a type finds all
- * candidates in one bucket.
+ * The private index of a shard: from (address, type, space) to the slot of its record. Linear hashing
+ * with buckets of one cache line (twelve tags, twelve slots): one bucket is split for every few
+ * inserts, so no insert ever waits for a whole table to be copied, and a lookup touches one line of
+ * the index and one record. The hash leaves out the type, so that a free without a type finds all
+ * candidates of a space in one bucket. It has the space, because the allocators of a device hand out
+ * the same addresses.
  */
 
 #include <stdbool.h>
@@ -27,7 +28,14 @@
 #define INDEX_HOME 16u        /* of these, in the first part of home; the rest are for spills */
 #define INDEX_PARTS 24u       /* each twice the size of the one before */
 #define INDEX_NONE UINT32_MAX /* no such slot */
-#define INDEX_ANY UINT32_MAX  /* any type */
+#define INDEX_ANY UINT32_MAX  /* any type, or any space */
+
+/* What makes a live record unique on its device. */
+struct index_key {
+	uint64_t address;
+	uint32_t type;
+	uint32_t space;
+};
 
 struct index_bucket {
 	uint8_t tags[INDEX_WIDTH]; /* 0 = empty */
@@ -100,13 +108,13 @@ void index_insert(struct index *index, uint64_t hash, uint32_t slot);
 /* The entry must exist. */
 void index_remove(struct index *index, uint64_t hash, uint32_t slot);
 
-/* Slots of all types that live at @address; returns how many, at most BOOK_TYPES. */
-uint32_t index_find_all(const struct index *index, const struct records *records, uint64_t hash,
-			uint64_t address, uint32_t ret_slots[BOOK_TYPES]);
+/* Slots of all types that live at @address in @space; returns how many, at most BOOK_TYPES. */
+uint32_t index_find_all(const struct index *index, const struct records *records, uint64_t address,
+			uint32_t space, uint32_t ret_slots[BOOK_TYPES]);
 
-static inline uint64_t index_hash(uint64_t address)
+static inline uint64_t index_hash(uint64_t address, uint32_t space)
 {
-	return hash_u64(address);
+	return hash_u64(address ^ (uint64_t)space << (64 - 10));
 }
 
 static inline uint8_t index_tag(uint64_t hash)
@@ -155,9 +163,16 @@ static inline uint32_t index_matches(const struct index_bucket *bucket, uint8_t 
 #endif
 }
 
-static inline bool index_is(const struct book_record *record, uint64_t address, uint32_t type)
+static inline bool index_is(const struct book_record *record, struct index_key key)
 {
-	return record->address == address && book_meta_type(record->meta) == type;
+	return record->address == key.address && book_meta_type(record->meta) == key.type &&
+	       book_space(record->thread_space) == key.space;
+}
+
+static inline struct index_key index_key_of(const struct book_record *record)
+{
+	return (struct index_key){record->address, book_meta_type(record->meta),
+				  book_space(record->thread_space)};
 }
 
 /*
@@ -190,7 +205,7 @@ static inline struct index_bucket *index_settle(const struct index *index, struc
 static inline struct index_spot index_find_at(const struct index *index,
 					      const struct records *records,
 					      struct index_bucket *home, uint64_t hash,
-					      uint64_t address, uint32_t type)
+					      struct index_key key)
 {
 	struct index_bucket *bucket = home;
 	uint8_t tag = index_tag(hash);
@@ -202,7 +217,7 @@ static inline struct index_spot index_find_at(const struct index *index,
 			uint32_t at = (uint32_t)__builtin_ctz(matches);
 			uint32_t slot = bucket->slots[at];
 
-			if (likely(index_is(records_at(records, slot), address, type)))
+			if (likely(index_is(records_at(records, slot), key)))
 				return (struct index_spot){home, bucket, at, slot};
 			matches &= matches - 1;
 		}
@@ -214,10 +229,9 @@ static inline struct index_spot index_find_at(const struct index *index,
 
 /* The slot of the live record with that key, or INDEX_NONE. */
 static inline uint32_t index_find(const struct index *index, const struct records *records,
-				  uint64_t hash, uint64_t address, uint32_t type)
+				  uint64_t hash, struct index_key key)
 {
-	return index_find_at(index, records, index_bucket_of(index, hash), hash, address, type)
-		.slot;
+	return index_find_at(index, records, index_bucket_of(index, hash), hash, key).slot;
 }
 
 /*

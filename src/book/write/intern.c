@@ -311,6 +311,17 @@ uint32_t intern_shape(struct writer *writer, const struct book_shape *shape)
 	return intern_get(writer, BOOK_ARENA_SHAPES, shape, sizeof(*shape));
 }
 
+struct book_shape intern_shape_of(struct writer *writer, uint32_t id)
+{
+	struct intern_arena *arena = &writer->intern.arenas[BOOK_ARENA_SHAPES];
+	struct book_shape shape = {0};
+	uint64_t offset = (uint64_t)id * sizeof(shape);
+
+	if (id && offset < __atomic_load_n(&arena->page->used, __ATOMIC_ACQUIRE))
+		memcpy(&shape, intern_at(writer, arena, offset), sizeof(shape));
+	return shape;
+}
+
 uint32_t intern_stack(struct writer *writer, const struct book_frame *frames, size_t count)
 {
 	return intern_stack_mixed(writer, frames, 0, count);

@@ -65,6 +65,9 @@ size_t intern_length(const char *text, size_t max);
 uint32_t intern_string(struct writer *writer, const char *text, size_t max);
 uint32_t intern_shape(struct writer *writer, const struct book_shape *shape);
 
+/* A shape by its id; all zero for 0 and for an id that was never handed out. Takes no lock. */
+struct book_shape intern_shape_of(struct writer *writer, uint32_t id);
+
 /*
  * A stack of Python frames, innermost first; their strings are ids. Frames beyond the maximum are
  * dropped.

@@ -2,55 +2,21 @@
 
 /*
  * The operations on a shard: find, write the event, publish, apply. room.c creates and grows
- * shards. A reader relies on this order of stores if the owner dies between any two instructions:
- *
- *	event into the ring | head = n | record | cold block | hot block, its number last | checkpoint
- *
- * head is stored with release, so the event is complete when it is seen; the barrier after it keeps
- * the record and the counters behind it, which release alone would not.
+ * shards, shard-free.c ends records.
  */
 
 #include "book/write/shard.h"
 
-#include "book/format/event.h"
+#include "book/write/intern.h"
 #include "book/write/room.h"
+#include "book/write/shard-apply.h"
 #include "book/write/writer.h"
-
-static inline struct book_event *shard_event(struct shard *shard, uint64_t number)
-{
-	return &shard->ring[number & shard->ring_mask];
-}
-
-static inline void shard_publish(struct shard *shard, uint64_t number)
-{
-	shard->head = number;
-	/* Pairs with log_head() and oldlog_mark(): whoever sees head sees the event. */
-	__atomic_store_n(&shard->page->head, number, __ATOMIC_RELEASE);
-	/*
-	 * Pairs with the load barriers before the last read of head in log_drain(),
-	 * idle_counters_read() and oldlog_event(), and before that of the numbers in block_read():
-	 * whoever sees what this event changes, or what the next one writes, also sees head.
-	 */
-	bits_store_barrier();
-}
-
-static inline void shard_write_event(struct shard *shard, uint64_t number, uint64_t time,
-				     uint32_t op_slot, uint32_t stack,
-				     const struct book_record *record)
-{
-	struct book_event *event = shard_event(shard, number);
-
-	event->time = time;
-	event->op_slot = op_slot;
-	event->stack = stack;
-	event->record = *record;
-}
 
 /*
  * Copies all counters as they stand; the number is 0 meanwhile, so that a half-written copy is
  * recognised.
  */
-static __attribute__((noinline)) void shard_checkpoint(struct shard *shard)
+void shard_checkpoint(struct shard *shard)
 {
 	uint64_t number = shard->head;
 	struct book_checkpoint *checkpoint =
@@ -60,87 +26,27 @@ static __attribute__((noinline)) void shard_checkpoint(struct shard *shard)
 	/* Pairs with the second read of the number in view_checkpoint(). */
 	bits_store_barrier();
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		struct book_warm warm = shard_warm(shard, type);
+
 		checkpoint->hot[type] = shard->hot[type];
 		checkpoint->cold[type] = shard->cold[type];
+		checkpoint->cold[type].known = warm.known;
+		checkpoint->cold[type].unplaced_frees = warm.unplaced_frees;
+		checkpoint->occupied[type] = warm.occupied;
 	}
 	/* Pairs with the first read, that of the shard's page. */
 	__atomic_store_n(&checkpoint->number, number, __ATOMIC_RELEASE);
 }
 
-/* Writes the block that is not current; it becomes current with its number. */
-static inline void shard_store_hot(struct shard *shard, uint32_t type, struct book_hot hot)
+uint64_t shard_occupied(struct shard *shard, const struct book_record *record)
 {
-	uint8_t side = shard->hot_side[type] ^= 1;
-	struct book_hot *block = &shard->page->hot[type][side];
+	struct book_shape shape = intern_shape_of(shard->writer, record->shape);
 
-	block->bytes = hot.bytes;
-	block->buffers = hot.buffers;
-	block->peak = hot.peak;
-	block->peak_time = hot.peak_time;
-	block->allocs = hot.allocs;
-	block->frees = hot.frees;
-	block->last = hot.last;
-	/*
-	 * Pairs with the first barrier in block_read(), and with the second read in
-	 * idle_counters_read().
-	 */
-	__atomic_store_n(&block->number, hot.number, __ATOMIC_RELEASE);
+	return event_occupied(record, &shape);
 }
 
-static inline void shard_store_cold(struct shard *shard, uint32_t type)
-{
-	struct book_cold *mirror = &shard->cold[type];
-	uint8_t side = shard->cold_side[type] ^= 1;
-	struct book_cold *block = &shard->page->cold[type][side];
-
-	mirror->number = shard->head;
-	block->unknown_frees = mirror->unknown_frees;
-	block->double_frees = mirror->double_frees;
-	block->size_changes = mirror->size_changes;
-	block->realloc_live = mirror->realloc_live;
-	block->ambiguous_frees = mirror->ambiguous_frees;
-	block->hooked = mirror->hooked;
-	block->overflow_frees = mirror->overflow_frees;
-	/* For readers of a dead owner's book; for a live owner it is read after the hot number. */
-	__atomic_store_n(&block->number, mirror->number, __ATOMIC_RELEASE);
-}
-
-/* The counter half of applying one event; @op is a constant at most call sites. */
-static inline void shard_count(struct shard *shard, uint32_t op, uint64_t time,
-			       const struct book_record *record)
-{
-	uint32_t type = book_meta_type(record->meta);
-	struct book_hot hot = shard->hot[type]; /* a copy, so that it can stay in registers */
-
-	/* Before the hot block, whose number says that the whole event has been applied. */
-	if (event_is_rare(op)) {
-		event_count_cold(op, &shard->cold[type]);
-		shard_store_cold(shard, type);
-	}
-	event_count_hot(op, time, record, &hot);
-	hot.number = shard->head;
-	shard->hot[type] = hot;
-	shard_store_hot(shard, type, hot);
-}
-
-static inline void shard_maybe_checkpoint(struct shard *shard, uint64_t before)
-{
-	if (unlikely((shard->head ^ before) / BOOK_CHECKPOINT_EVERY))
-		shard_checkpoint(shard);
-}
-
-static inline void shard_prefetch(struct shard *shard)
-{
-	/*
-	 * Eight events ahead is early enough for the line to arrive; the ring is too large to stay
-	 * in a cache.
-	 */
-	__builtin_prefetch(shard_event(shard, shard->head + 8), 1);
-}
-
-/* An event without a record: counted and logged, nothing else. */
-static int shard_note_record(struct shard *shard, uint32_t op, uint64_t time, uint32_t stack,
-			     const struct book_record *record)
+int shard_note_record(struct shard *shard, uint32_t op, uint64_t time, uint32_t stack,
+		      const struct book_record *record)
 {
 	uint64_t before = shard->head;
 
@@ -151,21 +57,6 @@ static int shard_note_record(struct shard *shard, uint32_t op, uint64_t time, ui
 	shard_count(shard, op, time, record);
 	shard_maybe_checkpoint(shard, before);
 	return SHARD_DONE;
-}
-
-static struct book_record shard_as_record(const struct shard_buffer *buffer, uint64_t time)
-{
-	return (struct book_record){
-		.address = buffer->address,
-		.size = buffer->size,
-		.birth = time,
-		.stack = buffer->stack,
-		.name = buffer->name,
-		.phase = buffer->phase,
-		.thread = buffer->thread,
-		.meta = book_meta(buffer->type < BOOK_TYPES ? buffer->type : 0, buffer->flags, 1),
-		.shape = buffer->shape,
-	};
 }
 
 int shard_note(struct shard *shard, uint32_t op, uint64_t time, const struct shard_buffer *buffer)
@@ -201,23 +92,20 @@ static __attribute__((noinline)) int shard_lose(struct shard *shard, uint64_t ti
 	return shard_note(shard, BOOK_OP_LOST_ALLOC, time, buffer);
 }
 
-static void shard_bury_past(struct shard_past *ret_past, const struct book_record *record,
-			    uint64_t time, const struct shard_buffer *who)
+/* Both halves of a size change at once, because both events are published at once. */
+static void shard_resize_warm(struct shard *shard, const struct book_record *old,
+			      const struct book_record *fresh)
 {
-	ret_past->grave = (struct book_grave){
-		.address = record->address,
-		.size = record->size,
-		.birth = record->birth,
-		.death = time,
-		.birth_stack = record->stack,
-		.death_stack = who->stack,
-		.birth_thread = record->thread,
-		.death_thread = who->thread,
-		.name = record->name,
-		.phase = record->phase,
-		.death_phase = who->phase,
-		.meta = record->meta,
-	};
+	uint32_t type = book_meta_type(old->meta);
+	struct book_warm warm = shard_warm(shard, type);
+	bool had = event_is_warm(BOOK_OP_FREE, old), has = event_is_warm(BOOK_OP_ALLOC, fresh);
+
+	if (had)
+		event_count_warm(BOOK_OP_FREE, shard_occupied(shard, old), &warm);
+	if (has)
+		event_count_warm(BOOK_OP_ALLOC, shard_occupied(shard, fresh), &warm);
+	if (had || has)
+		shard_store_warm(shard, type, warm);
 }
 
 /*
@@ -236,7 +124,7 @@ static __attribute__((noinline)) int shard_resize(struct shard *shard, uint32_t 
 	if (!room_ring(shard, 2))
 		return SHARD_UNRECORDED;
 	shard_bury_past(ret_past, &old, time, buffer);
-	old.thread = buffer->thread;
+	old.thread_space = fresh.thread_space; /* the same space */
 	shard_write_event(shard, before + 1, time, slot << 8 | BOOK_OP_FREE | BOOK_OP_RESIZE,
 			  buffer->stack, &old);
 	shard_write_event(shard, before + 2, time, slot << 8 | BOOK_OP_ALLOC, buffer->stack,
@@ -246,6 +134,7 @@ static __attribute__((noinline)) int shard_resize(struct shard *shard, uint32_t 
 	*record = fresh;
 	event_count_cold(BOOK_OP_FREE | BOOK_OP_RESIZE, &shard->cold[type]);
 	shard_store_cold(shard, type);
+	shard_resize_warm(shard, &old, &fresh);
 	event_count_hot(BOOK_OP_FREE | BOOK_OP_RESIZE, time, &old, &shard->hot[type]);
 	event_count_hot(BOOK_OP_ALLOC, time, &fresh, &shard->hot[type]);
 	shard->hot[type].number = shard->head;
@@ -254,9 +143,7 @@ static __attribute__((noinline)) int shard_resize(struct shard *shard, uint32_t 
 	return SHARD_SIZE_CHANGE;
 }
 
-/* Same key, same size: one more reference, or one less. */
-static __attribute__((noinline)) int shard_refer(struct shard *shard, uint32_t slot, uint64_t time,
-						 uint32_t op, uint32_t stack)
+int shard_refer(struct shard *shard, uint32_t slot, uint64_t time, uint32_t op, uint32_t stack)
 {
 	struct book_record *record = records_at(&shard->records, slot);
 	struct book_record after = *record;
@@ -289,8 +176,8 @@ int shard_alloc(struct shard *shard, struct index_bucket *bucket, uint64_t hash,
 	struct index_spot spot;
 	uint32_t slot;
 
-	spot = index_find_at(&shard->index, &shard->records, bucket, hash, buffer->address,
-			     buffer->type);
+	spot = index_find_at(&shard->index, &shard->records, bucket, hash,
+			     (struct index_key){buffer->address, buffer->type, buffer->space});
 	if (unlikely(spot.slot != INDEX_NONE)) {
 		if (records_at(&shard->records, spot.slot)->size != buffer->size)
 			return shard_resize(shard, spot.slot, time, buffer, ret_past);
@@ -313,133 +200,9 @@ int shard_alloc(struct shard *shard, struct index_bucket *bucket, uint64_t hash,
 	*record = fresh;
 	shard_count(shard, BOOK_OP_ALLOC, time, &fresh);
 	index_insert_at(&shard->index, bucket, hash, slot);
+	if (unlikely(buffer->space > shard->space_last))
+		__atomic_store_n(&shard->space_last, buffer->space, __ATOMIC_RELAXED);
 	shard_maybe_checkpoint(shard, number - 1);
 	shard_prefetch(shard);
 	return SHARD_DONE;
-}
-
-static inline int shard_end_at(struct shard *shard, struct index_spot spot, uint64_t hash,
-			       uint64_t time, uint32_t op, const struct shard_buffer *who)
-{
-	struct book_record *record = records_at(&shard->records, spot.slot);
-	uint64_t number = shard->head + 1;
-	struct book_record old = *record;
-	struct shard_past past;
-
-	if (unlikely(!room_ring(shard, 1)))
-		return SHARD_UNRECORDED;
-	shard_bury_past(&past, &old, time, who);
-	old.thread = who->thread;
-	shard_write_event(shard, number, time, spot.slot << 8 | op, who->stack, &old);
-	shard_publish(shard, number);
-
-	record->meta = 0;
-	record->stack = shard->free_slot;
-	shard->free_slot = spot.slot + 1;
-	shard_count(shard, op, time, &old);
-	index_remove_at(&shard->index, spot);
-	if (likely(room_grave(shard)))
-		graveyard_bury(&shard->graveyard, hash, &past.grave);
-	shard_maybe_checkpoint(shard, number - 1);
-	shard_prefetch(shard);
-	return SHARD_DONE;
-}
-
-int shard_end(struct shard *shard, uint32_t slot, uint64_t time, const struct shard_buffer *who)
-{
-	const struct book_record *record = records_at(&shard->records, slot);
-	uint64_t hash = index_hash(record->address);
-	struct index_spot spot =
-		index_find_at(&shard->index, &shard->records, index_bucket_of(&shard->index, hash),
-			      hash, record->address, book_meta_type(record->meta));
-
-	return shard_end_at(shard, spot, hash, time, BOOK_OP_FREE, who);
-}
-
-/* Nothing lives there: was it freed before, never seen, or lost for lack of room? */
-static __attribute__((noinline)) int shard_free_nothing(struct shard *shard, uint64_t hash,
-							uint64_t time,
-							const struct shard_buffer *who,
-							struct shard_past *ret_past)
-{
-	struct book_record record = shard_as_record(who, time);
-	const struct book_grave *grave;
-	uint32_t low = shard->inexact_low;
-	int r;
-
-	record.size = 0;
-	if (who->type == INDEX_ANY ? low != 0 : (low >> who->type & 1) != 0)
-		return shard_note_record(shard, BOOK_OP_OVERFLOW_FREE, time, who->stack, &record);
-
-	grave = graveyard_find(&shard->graveyard, hash, who->address, who->type);
-	if (!grave) {
-		r = shard_note_record(shard, BOOK_OP_UNKNOWN_FREE, time, who->stack, &record);
-		return r == SHARD_DONE ? SHARD_UNKNOWN_FREE : r;
-	}
-	ret_past->grave = *grave;
-	record.meta = grave->meta;
-	record.size = grave->size;
-	record.name = grave->name;
-	r = shard_note_record(shard, BOOK_OP_DOUBLE_FREE, time, who->stack, &record);
-	return r == SHARD_DONE ? SHARD_DOUBLE_FREE : r;
-}
-
-/* Drops one reference, or ends the record. */
-static inline int shard_free_at(struct shard *shard, struct index_spot spot, uint64_t hash,
-				uint64_t time, uint32_t modifier, const struct shard_buffer *who)
-{
-	if (unlikely(book_meta_refs(records_at(&shard->records, spot.slot)->meta) > 1))
-		return shard_refer(shard, spot.slot, time, BOOK_OP_UNREF | modifier, who->stack);
-	return shard_end_at(shard, spot, hash, time, BOOK_OP_FREE | modifier, who);
-}
-
-/* Circular buffers and kernels have numbers of their own, which may equal a buffer's address. */
-static bool shard_may_mean(const struct shard_buffer *who, const struct book_record *record)
-{
-	return !(who->flags & SHARD_FREE_BUFFER) ||
-	       book_meta_type(record->meta) <= SHARD_BUFFER_LAST;
-}
-
-/*
- * The caller does not know the type: of the buffers that live at the address, the youngest is
- * meant.
- */
-static __attribute__((noinline)) int shard_free_any(struct shard *shard, uint64_t hash,
-						    uint64_t time, const struct shard_buffer *who,
-						    struct shard_past *ret_past)
-{
-	struct index_bucket *bucket = index_bucket_of(&shard->index, hash);
-	const struct book_record *youngest = NULL;
-	uint32_t slots[BOOK_TYPES];
-	struct index_spot spot;
-	uint32_t found, meant = 0;
-
-	found = index_find_all(&shard->index, &shard->records, hash, who->address, slots);
-	for (uint32_t i = 0; i < found; i++) {
-		const struct book_record *record = records_at(&shard->records, slots[i]);
-
-		if (!shard_may_mean(who, record))
-			continue;
-		meant++;
-		if (!youngest || record->birth >= youngest->birth)
-			youngest = record;
-	}
-	if (!youngest)
-		return shard_free_nothing(shard, hash, time, who, ret_past);
-	spot = index_find_at(&shard->index, &shard->records, bucket, hash, who->address,
-			     book_meta_type(youngest->meta));
-	return shard_free_at(shard, spot, hash, time, meant > 1 ? BOOK_OP_AMBIGUOUS : 0, who);
-}
-
-int shard_free(struct shard *shard, struct index_bucket *bucket, uint64_t hash, uint64_t time,
-	       const struct shard_buffer *who, struct shard_past *ret_past)
-{
-	struct index_spot spot;
-
-	if (unlikely(who->type == INDEX_ANY))
-		return shard_free_any(shard, hash, time, who, ret_past);
-	spot = index_find_at(&shard->index, &shard->records, bucket, hash, who->address, who->type);
-	if (unlikely(spot.slot == INDEX_NONE))
-		return shard_free_nothing(shard, hash, time, who, ret_past);
-	return shard_free_at(shard, spot, hash, time, 0, who);
 }

@@ -26,6 +26,9 @@ struct owners;
 #define SHARD_BUFFER_LAST 4u     /* types up to this are tt-metal's BufferType */
 #define SHARD_FREE_BUFFER 0x100u /* in a free of any type: not a circular buffer or kernel */
 
+/* In a free from space 0: from no other space. A free from another space means it in any case. */
+#define SHARD_FREE_IN_SPACE 0x400u
+
 /* What the caller says about a buffer. Strings, phases, stacks and shapes are ids. */
 struct shard_buffer {
 	uint64_t address;
@@ -37,7 +40,7 @@ struct shard_buffer {
 	uint32_t thread;
 	uint32_t stack;
 	uint32_t shape;
-	uint32_t reserved;
+	uint32_t space;
 };
 
 struct shard {
@@ -59,7 +62,9 @@ struct shard {
 	uint32_t inexact_low;   /* a bit for each type that lost allocations */
 	struct writer *writer;
 	struct owners *owners; /* NULL until a buffer names an owner */
+	uint32_t space_last;   /* no buffer was ever in a space above this */
 	uint8_t cold_side[8];
+	uint8_t warm_side[8];
 
 	struct graveyard graveyard __attribute__((aligned(CACHE_LINE)));
 	uint8_t hot_side[8];
@@ -108,16 +113,20 @@ static inline uint64_t shard_after_births(const struct shard *shard, uint64_t ti
 	return bits_max(time, shard->last_birth);
 }
 
-/* @bucket: the home bucket of @hash, the hash of the address. */
+/* @bucket: the home bucket of @hash, the hash of address and space. */
 int shard_alloc(struct shard *shard, struct index_bucket *bucket, uint64_t hash, uint64_t time,
 		const struct shard_buffer *buffer, struct shard_past *ret_past);
 
-/* @who: address, type (or INDEX_ANY) and the caller's thread, stack and phase. */
+/* @who: address, type (or INDEX_ANY), space and the caller's thread, stack and phase. */
 int shard_free(struct shard *shard, struct index_bucket *bucket, uint64_t hash, uint64_t time,
 	       const struct shard_buffer *who, struct shard_past *ret_past);
 
-/* End the record in @slot regardless of its references. Returns SHARD_DONE or SHARD_UNRECORDED. */
-int shard_end(struct shard *shard, uint32_t slot, uint64_t time, const struct shard_buffer *who);
+/*
+ * End the record in @slot regardless of its references. @op: BOOK_OP_FREE, perhaps with a modifier.
+ * Returns SHARD_DONE or SHARD_UNRECORDED.
+ */
+int shard_end(struct shard *shard, uint32_t slot, uint32_t op, uint64_t time,
+	      const struct shard_buffer *who);
 
 /* Count something that has no record: BOOK_OP_HOOKED, _FAILED, _PEAK_RESET. */
 int shard_note(struct shard *shard, uint32_t op, uint64_t time, const struct shard_buffer *buffer);

@@ -212,6 +212,17 @@ bool writer_is_declared(const struct writer *writer, uint32_t device)
 	return __atomic_load_n(&entry->generation, __ATOMIC_RELAXED) != 0;
 }
 
+uint32_t writer_banks(const struct writer *writer, uint32_t device, uint32_t type)
+{
+	const struct book_device *entry;
+
+	if (device >= BOOK_DEVICES || !writer_is_declared(writer, device))
+		return 0;
+	entry = (const struct book_device *)(const void *)(writer->base +
+							   book_device_offset(device));
+	return __atomic_load_n(&entry->memory[type].banks, __ATOMIC_RELAXED);
+}
+
 void writer_declare(struct writer *writer, uint32_t device, const struct writer_device *facts)
 {
 	struct book_device *entry;

@@ -98,7 +98,7 @@ UNIT(alloc_and_free)
 	wtest_init(&test);
 	wtest_alloc(&test, 1, 0x1000, 100);
 	row = wtest_row(&test);
-	assert(row->address == 0x1000 && row->size == 100 && row->thread == 7 && row->birth);
+	assert(row->address == 0x1000 && row->size == 100 && row->thread_space == 7 && row->birth);
 	assert(book_meta_type(row->meta) == 1 && book_meta_refs(row->meta) == 1);
 	assert(wtest_hot(&test, 1)->bytes == 100 && wtest_hot(&test, 1)->buffers == 1);
 	assert(wtest_hot(&test, 1)->peak_time == row->birth);
@@ -366,7 +366,7 @@ UNIT(mesh_calls_reach_every_device)
 	uint64_t birth = 0;
 
 	wtest_init(&test);
-	writer_alloc_mesh(test.writer, devices, 4, &buffer);
+	writer_alloc_mesh(test.writer, devices, 4, &buffer, 0);
 	for (uint32_t i = 0; i < 4; i++) {
 		struct view_iterator it = {0};
 

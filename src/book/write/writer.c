@@ -60,6 +60,7 @@ static __attribute__((noinline)) void writer_incident(struct shard *shard, int o
 		.address = who->address,
 		.device = shard->device,
 		.type = who->type,
+		.space = who->space,
 		.largest_free = UINT64_MAX,
 		.second = {.time = time,
 			   .thread = who->thread,
@@ -74,6 +75,7 @@ static __attribute__((noinline)) void writer_incident(struct shard *shard, int o
 		return;
 	}
 	incident.type = book_meta_type(grave->meta);
+	incident.space = book_space(grave->birth_thread_space);
 	incident.first = (struct book_party){
 		.time = grave->death,
 		.size = grave->size,
@@ -90,7 +92,7 @@ static __attribute__((noinline)) void writer_incident(struct shard *shard, int o
 	}
 	/* A size change: the first party is whoever allocated the buffer that was still there. */
 	incident.first.time = grave->birth;
-	incident.first.thread = grave->birth_thread;
+	incident.first.thread = book_thread(grave->birth_thread_space);
 	incident.first.phase = grave->phase;
 	incident.first.stack = grave->birth_stack;
 	incident.second.size = who->size;
@@ -131,8 +133,9 @@ static inline void writer_alloc_at(struct shard *shard, struct index_place place
 		time = shard_birth(shard, time);
 	outcome = shard_alloc(shard, bucket, place.hash, time, buffer, &past);
 	if (unlikely(owner)) {
-		uint32_t slot = index_find(&shard->index, &shard->records, place.hash,
-					   buffer->address, buffer->type);
+		uint32_t slot = index_find(
+			&shard->index, &shard->records, place.hash,
+			(struct index_key){buffer->address, buffer->type, buffer->space});
 
 		/* If out of memory, the buffer has no owner: free_all() will not find it. */
 		if (slot != INDEX_NONE)
@@ -152,7 +155,7 @@ void writer_alloc(struct writer *writer, uint32_t device, const struct shard_buf
 		writer_lost(writer, device, false, buffer->type);
 		return;
 	}
-	place = index_look(&shard->index, index_hash(buffer->address));
+	place = index_look(&shard->index, index_hash(buffer->address, buffer->space));
 	writer_alloc_at(shard, place, writer_now(writer), true, buffer, owner);
 }
 
@@ -160,10 +163,10 @@ void writer_alloc_born(struct writer *writer, uint32_t device, const struct shar
 		       uint64_t time)
 {
 	struct shard *shard = writer_shard(writer, device);
+	uint64_t hash = index_hash(buffer->address, buffer->space);
 
 	if (shard)
-		writer_alloc_at(shard, index_look(&shard->index, index_hash(buffer->address)), time,
-				false, buffer, 0);
+		writer_alloc_at(shard, index_look(&shard->index, hash), time, false, buffer, 0);
 	else
 		writer_lost(writer, device, false, buffer->type);
 }
@@ -195,7 +198,7 @@ void writer_free_buffer(struct writer *writer, uint32_t device, const struct sha
 
 	if (unlikely(!shard))
 		return;
-	place = index_look(&shard->index, index_hash(who->address));
+	place = index_look(&shard->index, index_hash(who->address, who->space));
 	writer_free_at(writer, shard, place, writer_now(writer), who);
 }
 
@@ -218,9 +221,9 @@ static inline void writer_mesh_prefetch(struct writer *writer, const uint32_t *d
 }
 
 void writer_alloc_mesh(struct writer *writer, const uint32_t *devices, size_t n,
-		       const struct shard_buffer *buffer)
+		       const struct shard_buffer *buffer, uint64_t owner)
 {
-	uint64_t hash = index_hash(buffer->address);
+	uint64_t hash = index_hash(buffer->address, buffer->space);
 	uint64_t time = writer_now(writer);
 
 	for (size_t i = 0; i < n; i++) {
@@ -234,7 +237,7 @@ void writer_alloc_mesh(struct writer *writer, const uint32_t *devices, size_t n,
 		shard = writer_shard(writer, devices[i]);
 		if (likely(shard))
 			writer_alloc_at(shard, index_look(&shard->index, hash), time, true, buffer,
-					0);
+					owner);
 		else
 			writer_lost(writer, devices[i], false, buffer->type);
 	}
@@ -243,7 +246,7 @@ void writer_alloc_mesh(struct writer *writer, const uint32_t *devices, size_t n,
 void writer_free_mesh(struct writer *writer, const uint32_t *devices, size_t n,
 		      const struct shard_buffer *who)
 {
-	uint64_t hash = index_hash(who->address);
+	uint64_t hash = index_hash(who->address, who->space);
 	uint64_t time = writer_now(writer);
 
 	for (size_t i = 0; i < n; i++) {
@@ -260,60 +263,100 @@ void writer_free_mesh(struct writer *writer, const uint32_t *devices, size_t n,
 	}
 }
 
-/* Slots that writer_free_all() scans before it lets other threads in. */
+/* Slots that writer_end_all() scans before it lets other threads in. */
 #define WRITER_BITE 4096u
 
-/* The next slot to end for writer_free_all(): of one owner, or any live one from @from up to @end. */
-static uint32_t writer_next_to_end(struct shard *shard, uint64_t owner, uint32_t type,
+/* Which buffers of a device writer_end_all() ends. */
+struct writer_meant {
+	uint64_t owner; /* 0 = any */
+	uint32_t type;  /* or INDEX_ANY */
+	uint32_t space; /* or INDEX_ANY */
+	uint32_t op;
+};
+
+/* The next slot to end: of one owner, or any live one from @from up to @end. */
+static uint32_t writer_next_to_end(struct shard *shard, const struct writer_meant *meant,
 				   uint32_t *from, uint32_t end)
 {
-	if (owner)
-		return owners_take(shard->owners, &shard->records, owner, type);
+	if (meant->owner)
+		return owners_take(shard->owners, &shard->records, meant->owner, meant->type);
 	for (; *from < end; ++*from) {
-		uint32_t meta = records_at(&shard->records, *from)->meta;
+		const struct book_record *record = records_at(&shard->records, *from);
+		struct index_key key = index_key_of(record);
 
-		if (meta & BOOK_META_LIVE && (type == INDEX_ANY || book_meta_type(meta) == type))
+		if (record->meta & BOOK_META_LIVE &&
+		    (meant->type == INDEX_ANY || key.type == meant->type) &&
+		    (meant->space == INDEX_ANY || key.space == meant->space))
 			return *from;
 	}
 	return INDEX_NONE;
 }
 
-void writer_free_all(struct writer *writer, uint32_t device, uint64_t owner,
-		     const struct shard_buffer *who)
+/* Return: how many have ended. */
+static uint64_t writer_end_all(struct shard *shard, const struct writer_meant *meant,
+			       const struct shard_buffer *who)
 {
-	struct shard *shard = __atomic_load_n(&writer->shards[device], __ATOMIC_ACQUIRE);
+	struct writer *writer = shard->writer;
+	uint64_t ended = 0;
 	bool more = true;
 	uint32_t from = 0;
 
-	if (!shard)
-		return;
 	/* In small batches, so that other threads' events get in between. */
 	while (more) {
 		uint32_t end;
 
 		if (!lock_take(&shard->lock)) {
 			writer_reject(&writer->header->rejected.lock);
-			writer_lost(writer, device, true, who->type);
-			return;
+			writer_lost(writer, shard->device, true, meant->type);
+			return ended;
 		}
 		end = (uint32_t)bits_min(shard->slots, (uint64_t)from + WRITER_BITE);
 		for (int i = 0; i < 64; i++) {
-			uint32_t slot = writer_next_to_end(shard, owner, who->type, &from, end);
+			uint32_t slot = writer_next_to_end(shard, meant, &from, end);
 			uint64_t time;
 
 			if (slot == INDEX_NONE) {
-				more = !owner && end < shard->slots;
+				more = !meant->owner && end < shard->slots;
 				break;
 			}
 			time = shard_after_births(shard, writer_now(writer));
-			if (shard_end(shard, slot, time, who) != SHARD_DONE) {
-				shard_mark_inexact(shard, BOOK_INEXACT_HIGH, who->type);
+			if (shard_end(shard, slot, meant->op, time, who) != SHARD_DONE) {
+				shard_mark_inexact(shard, BOOK_INEXACT_HIGH, meant->type);
 				more = false;
 				break;
 			}
+			ended++;
 		}
 		lock_drop(&shard->lock);
 	}
+	return ended;
+}
+
+void writer_free_all(struct writer *writer, uint32_t device, uint64_t owner,
+		     const struct shard_buffer *who)
+{
+	struct shard *shard = __atomic_load_n(&writer->shards[device], __ATOMIC_ACQUIRE);
+
+	if (shard)
+		writer_end_all(shard,
+			       &(struct writer_meant){.owner = owner,
+						      .type = who->type,
+						      .space = INDEX_ANY,
+						      .op = BOOK_OP_FREE},
+			       who);
+}
+
+uint64_t writer_end_space(struct writer *writer, uint32_t device, const struct shard_buffer *who)
+{
+	struct shard *shard = __atomic_load_n(&writer->shards[device], __ATOMIC_ACQUIRE);
+
+	if (!shard || who->space > __atomic_load_n(&shard->space_last, __ATOMIC_RELAXED))
+		return 0;
+	return writer_end_all(shard,
+			      &(struct writer_meant){.type = INDEX_ANY,
+						     .space = who->space,
+						     .op = BOOK_OP_FREE | BOOK_OP_CLOSED},
+			      who);
 }
 
 /* An event that only counts. */

@@ -127,6 +127,9 @@ int writer_prepare(struct writer *writer, uint64_t buffers);
 int writer_reserve_marks(struct writer *writer);
 bool writer_is_declared(const struct writer *writer, uint32_t device);
 
+/* The banks that were declared for a kind of memory; 0 = not known. */
+uint32_t writer_banks(const struct writer *writer, uint32_t device, uint32_t type);
+
 /* From now on all events have the same time: no clock is read any more. */
 void writer_stop_clock(struct writer *writer);
 
@@ -149,12 +152,18 @@ void writer_alloc_born(struct writer *writer, uint32_t device, const struct shar
 
 /* The same on several devices with one time stamp. */
 void writer_alloc_mesh(struct writer *writer, const uint32_t *devices, size_t n,
-		       const struct shard_buffer *buffer);
+		       const struct shard_buffer *buffer, uint64_t owner);
 void writer_free_mesh(struct writer *writer, const uint32_t *devices, size_t n,
 		      const struct shard_buffer *who);
 
 void writer_free_all(struct writer *writer, uint32_t device, uint64_t owner,
 		     const struct shard_buffer *who);
+
+/*
+ * End whatever is live in a space of a device, whatever its references. @who: the space, and the
+ * caller's thread, stack and phase. Return: how many buffers that were.
+ */
+uint64_t writer_end_space(struct writer *writer, uint32_t device, const struct shard_buffer *who);
 void writer_hooked(struct writer *writer, uint32_t device, const struct shard_buffer *buffer);
 void writer_failed(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
 		   uint64_t largest_free);

@@ -98,7 +98,7 @@ static void smi_devices_usage(const struct smi_picture *picture, const char *lab
 			"");
 		return;
 	}
-	share = (double)amount->used / (double)amount->capacity;
+	share = amount_share(amount);
 	fprintf(picture->out, " / %*s ", (int)picture->size, text_size(amount->capacity, number));
 	smi_picture_bar(picture, share, bar);
 	if (share < 0.9995)

@@ -55,7 +55,9 @@ static void watch_json_event(const struct watch *watch, const struct follow_even
 	emit_hex(&json, "address", record->address);
 	emit_u64(&json, "size", record->size);
 	emit_u64(&json, "refs", op == BOOK_OP_FREE ? 0 : book_meta_refs(record->meta));
-	emit_u64(&json, "thread", record->thread);
+	emit_u64(&json, "thread", book_thread(record->thread_space));
+	if (book_space(record->thread_space))
+		emit_u64(&json, "space", book_space(record->thread_space));
 	emit_string(&json, "name", watch_string(event->follow, record->name, text));
 	emit_string(&json, "phase", watch_string(event->follow, record->phase, text));
 	document_flags(&json, book_meta_flags(record->meta));

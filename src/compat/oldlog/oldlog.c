@@ -386,7 +386,7 @@ void oldlog_free_all(struct writer *writer, uint32_t device, uint64_t mark,
 	for (uint64_t n = mark + 1; n <= head; n++) {
 		if (!oldlog_event(writer, device, n, &event) ||
 		    (event.op_slot & BOOK_OP_MASK) != BOOK_OP_FREE ||
-		    event.record.thread != thread->tid)
+		    book_thread(event.record.thread_space) != thread->tid)
 			continue;
 		oldlog_freed(&(struct oldlog_buffer){
 			.address = event.record.address,

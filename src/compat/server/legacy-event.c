@@ -92,7 +92,7 @@ static uint32_t event_free_type(struct writer *writer, uint32_t device, uint64_t
 
 	if (!shard)
 		return INDEX_ANY;
-	found = index_find_all(&shard->index, &shard->records, index_hash(address), address, slots);
+	found = index_find_all(&shard->index, &shard->records, address, 0, slots);
 	for (uint32_t i = 0; i < found; i++) {
 		const struct book_record *record = records_at(&shard->records, slots[i]);
 

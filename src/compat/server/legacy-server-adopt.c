@@ -65,7 +65,7 @@ static void adopt_record(struct adopt *adopt, uint32_t device, const struct book
 		.size = record->size,
 		.type = book_meta_type(record->meta),
 		.flags = book_meta_flags(record->meta),
-		.thread = record->thread,
+		.thread = book_thread(record->thread_space),
 		.name = adopt_string(adopt, record->name),
 		.phase = adopt_string(adopt, record->phase),
 		.stack = adopt_stack(adopt, record->stack),

@@ -88,6 +88,40 @@ REST_EXPORT void ttmem_free_all(uint32_t device, uint32_t type, uint64_t owner)
 	call_end(&call);
 }
 
+REST_EXPORT uint64_t ttmem_end_space(uint32_t device, uint32_t space)
+{
+	uint64_t ended = 0;
+	struct call call;
+
+	if (!call_begin(&call, CALL_EVENT))
+		return 0;
+	if (call.is_paused)
+		; /* only logged */
+	else if (space >= BOOK_SPACES) {
+		writer_reject(&call.writer->header->rejected.arguments);
+	} else if (rest_device_is_sane(&call, device, TTMEM_ANY)) {
+		struct shard_buffer who = {
+			.space = space,
+			.phase = call_phase(&call),
+			.thread = call.self->tid,
+			.stack = stack_here(&call),
+		};
+		uint64_t mark = oldlog_mark(call.writer, device);
+
+		if (rest_is_nested(&call))
+			writer_lost(call.writer, device, true, TTMEM_ANY);
+		else
+			ended = writer_end_space(call.writer, device, &who);
+		if (unlikely(call.is_debugged) && !call.is_nested)
+			oldlog_free_all(call.writer, device, mark, call.self);
+	}
+	if (unlikely(call.is_debugged))
+		debug_line("end_space device=%u space=%u: %" PRIu64 " buffers, %s", device, space,
+			   ended, call_verdict(&call));
+	call_end(&call);
+	return ended;
+}
+
 REST_EXPORT void ttmem_alloc_failed(uint32_t device, uint32_t type, uint64_t size,
 				    uint64_t largest_free)
 {

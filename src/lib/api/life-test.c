@@ -50,7 +50,7 @@ UNIT(child_has_its_own_book)
 		assert(observer_open(&w, getpid()));
 		assert(observer_hot(&w, 0, TTMEM_DRAM).bytes == 7);
 		assert(w.view.cold[TTMEM_DRAM].unknown_frees == 1);
-		assert(observer_row(&w, TTMEM_DRAM, 2)->thread == (uint32_t)getpid());
+		assert(observer_row(&w, TTMEM_DRAM, 2)->thread_space == (uint32_t)getpid());
 		assert(observer_header(&w)->state == BOOK_STATE_OPEN);
 		_exit(0);
 	}

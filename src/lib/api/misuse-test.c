@@ -152,7 +152,7 @@ UNIT(structs_of_any_size)
 			free_args.struct_size = size;
 			memcpy(edge, &free_args, size);
 			ttmem_free_ex((const void *)edge);
-			rejected += size < sizeof(free_args);
+			rejected += size < offsetof(struct ttmem_free_args, space);
 		}
 	}
 	for (uint32_t size = 4; size < sizeof(device); size += 4) {
@@ -186,14 +186,15 @@ UNIT(unknown_flags_and_sorts)
 	for (uint32_t bit = 4; bit < 32; bit++) {
 		args.flags = free_args.flags = 1u << bit;
 		ttmem_alloc_ex(&args);
-		if (free_args.flags != TTMEM_FREE_DESTRUCTOR) /* valid with every free */
+		if (free_args.flags != TTMEM_FREE_DESTRUCTOR &&
+		    free_args.flags != TTMEM_FREE_IN_SPACE) /* valid with every free */
 			ttmem_free_ex(&free_args);
 	}
 	args.flags = 0;
 	args.kernel_sort = 3;
 	ttmem_alloc_ex(&args);
 	assert(observer_open(&w, getpid()));
-	assert(observer_header(&w)->rejected.arguments == 28 + 27 + 1);
+	assert(observer_header(&w)->rejected.arguments == 28 + 26 + 1);
 	assert(reader_next_shard(&w.reader, 0) == -ENXIO);
 	/* A rejected call leaves no name behind. */
 	args.name = "never";

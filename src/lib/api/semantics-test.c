@@ -33,7 +33,7 @@ UNIT(alloc_and_free)
 	hot = observer_hot(&w, 3, TTMEM_L1);
 	assert(hot.bytes == 4196 && hot.buffers == 2 && hot.allocs == 2 && hot.frees == 0);
 	assert(w.view.live == 3 && w.view.adds_up);
-	assert(observer_row(&w, TTMEM_L1, 0x1000)->thread == (uint32_t)getpid());
+	assert(observer_row(&w, TTMEM_L1, 0x1000)->thread_space == (uint32_t)getpid());
 	assert(strcmp(observer_text(&w, observer_row(&w, TTMEM_L1, 0x1000)->name), "weights") == 0);
 	assert(observer_row(&w, TTMEM_L1, 0x2000)->name == 0);
 	ttmem_free(3, TTMEM_L1, 0x1000);

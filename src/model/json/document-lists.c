@@ -56,12 +56,17 @@ void document_buffer(struct emit *json, const struct snapshot *snapshot,
 		     const struct snapshot_buffer *buffer)
 {
 	char calls[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
+	uint64_t occupied;
 
 	emit_open_object(json, NULL);
 	document_where(json, snapshot, buffer->process, buffer->device);
 	emit_string(json, "type", types_name(buffer->type));
 	emit_hex(json, "address", buffer->address);
+	if (buffer->space)
+		emit_u64(json, "space", buffer->space);
 	emit_u64(json, "size", buffer->size);
+	if (snapshot_buffer_occupied(buffer, &occupied))
+		emit_u64(json, "occupied", occupied);
 	if (buffer->size_per_bank)
 		emit_u64(json, "size_per_bank", buffer->size_per_bank);
 	if (buffer->banks)
@@ -176,6 +181,8 @@ void document_incident_fields(struct emit *json, const struct snapshot *snapshot
 	else
 		emit_null(json, "address");
 	emit_u64(json, "size", incident->size);
+	if (incident->space)
+		emit_u64(json, "space", incident->space);
 	if (incident->largest_free != UINT64_MAX)
 		emit_u64(json, "largest_free", incident->largest_free);
 	else
@@ -330,6 +337,8 @@ void document_history_past(struct emit *json, const struct snapshot *snapshot,
 		emit_bool(json, "alive", snapshot->processes[life->process].alive);
 		emit_string(json, "type", types_name(life->type));
 		emit_hex(json, "address", life->address);
+		if (life->space)
+			emit_u64(json, "space", life->space);
 		emit_u64(json, "allocs", life->allocs);
 		emit_u64(json, "frees", life->frees);
 		emit_bool(json, "live", life->live);

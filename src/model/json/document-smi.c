@@ -13,6 +13,15 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
+static void document_occupied(struct emit *json, const struct snapshot_occupied *occupied,
+			      uint64_t buffers, uint64_t used)
+{
+	if (snapshot_is_occupied(occupied, buffers, used))
+		emit_u64(json, "occupied", occupied->bytes);
+	else
+		emit_null(json, "occupied");
+}
+
 static void document_peak(struct emit *json, uint64_t peak, bool is_unknown)
 {
 	if (is_unknown)
@@ -129,6 +138,7 @@ static void document_device(struct emit *json, const struct snapshot_device *dev
 
 		emit_open_object(json, types_name(type));
 		emit_u64(json, "used", memory->used);
+		document_occupied(json, &memory->occupied, memory->buffers, memory->used);
 		emit_u64(json, "buffers", memory->buffers);
 		document_peak(json, memory->peak, memory->peak_is_unknown);
 		if (memory->capacity)
@@ -152,6 +162,7 @@ static void document_counters(struct emit *json, const struct snapshot_memory *m
 	emit_u64(json, "size_changes", memory->size_changes);
 	emit_u64(json, "realloc_live", memory->realloc_live);
 	emit_u64(json, "ambiguous_frees", memory->ambiguous_frees);
+	emit_u64(json, "unplaced_frees", memory->unplaced_frees);
 	emit_u64(json, "hooked", memory->hooked);
 	emit_u64(json, "overflow_frees", memory->overflow_frees);
 	if (memory->last_ns)
@@ -212,6 +223,7 @@ static void document_part(struct emit *json, const struct snapshot_part *part,
 
 		emit_open_object(json, types_name(type));
 		emit_u64(json, "used", memory->used);
+		document_occupied(json, &memory->occupied, memory->buffers, memory->used);
 		emit_u64(json, "buffers", memory->buffers);
 		document_peak(json, memory->peak, memory->peak_is_unknown);
 		emit_string(json, "bound", document_bound(memory->bound));

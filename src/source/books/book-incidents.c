@@ -41,6 +41,7 @@ static int book_collect_incident(struct book_reading *reading, uint32_t kind, ui
 		.process = reading->process,
 		.device = from.device,
 		.type = from.type < BOOK_TYPES ? from.type : SNAPSHOT_TYPE_NONE,
+		.space = from.space,
 		.has_address = kind != BOOK_INCIDENT_ALLOC_FAILED,
 		.address = from.address,
 		.size = from.size,

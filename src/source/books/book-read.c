@@ -90,9 +90,11 @@ static int book_collect_counters(struct book_reading *reading)
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct book_hot *hot = &view->hot[type];
 		const struct book_cold *cold = &view->cold[type];
+		const struct book_warm *warm = &view->warm[type];
 		struct snapshot_memory memory = {
 			.used = hot->bytes,
 			.buffers = hot->buffers,
+			.occupied = {warm->occupied, warm->known},
 			.peak = hot->peak,
 			.allocs = hot->allocs,
 			.frees = hot->frees,
@@ -101,6 +103,7 @@ static int book_collect_counters(struct book_reading *reading)
 			.size_changes = cold->size_changes,
 			.realloc_live = cold->realloc_live,
 			.ambiguous_frees = cold->ambiguous_frees,
+			.unplaced_frees = warm->unplaced_frees,
 			.hooked = cold->hooked,
 			.overflow_frees = cold->overflow_frees,
 			.last_ns = timebase_ns(&reading->timebase, hot->last),

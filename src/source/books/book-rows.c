@@ -173,8 +173,9 @@ int book_rows(struct book_reading *reading)
 			.address = record->address,
 			.size = record->size,
 			.birth = record->birth,
-			.thread = record->thread,
+			.thread = book_thread(record->thread_space),
 			.refs = book_meta_refs(record->meta),
+			.space = book_space(record->thread_space),
 			.type = (uint8_t)type,
 			.flags = (uint8_t)book_meta_flags(record->meta),
 		};

@@ -65,6 +65,12 @@ static bool metrics_used(const struct snapshot_device_memory *memory, uint64_t *
 	return true;
 }
 
+static bool metrics_occupied(const struct snapshot_device_memory *memory, uint64_t *ret_value)
+{
+	*ret_value = memory->occupied.bytes;
+	return snapshot_is_occupied(&memory->occupied, memory->buffers, memory->used);
+}
+
 static bool metrics_buffers(const struct snapshot_device_memory *memory, uint64_t *ret_value)
 {
 	*ret_value = memory->buffers;
@@ -88,6 +94,9 @@ static void metrics_write_devices(struct exposition *to, const struct snapshot *
 	exposition_family(to, "ttmem_device_bytes", EXPOSITION_GAUGE, "bytes",
 			  "Memory in use by living processes.");
 	metrics_devices(to, snapshot, metrics_used);
+	exposition_family(to, "ttmem_occupied_bytes", EXPOSITION_GAUGE, "bytes",
+			  "What living processes' buffers take in all banks, where it is known.");
+	metrics_devices(to, snapshot, metrics_occupied);
 	exposition_family(to, "ttmem_device_buffers", EXPOSITION_GAUGE, NULL, "Live buffers.");
 	metrics_devices(to, snapshot, metrics_buffers);
 	exposition_family(to, "ttmem_device_peak_bytes", EXPOSITION_GAUGE, "bytes",

@@ -44,14 +44,14 @@ def test_smi_shows_one_process(world):
     assert device["remote"] is False and device["by_number"] is False
     assert list(device["memory"]) == TYPES
     assert device["memory"]["DRAM"] == {
-        "used": 1048576, "buffers": 1, "peak": 1052672, "capacity": 12884901888, "bound": "exact",
+        "used": 1048576, "occupied": None, "buffers": 1, "peak": 1052672, "capacity": 12884901888, "bound": "exact",
     }
     assert device["memory"]["L1"] == {
-        "used": 2048, "buffers": 1, "peak": 2048, "capacity": 94371840, "bound": "exact",
+        "used": 2048, "occupied": None, "buffers": 1, "peak": 2048, "capacity": 94371840, "bound": "exact",
     }
     # An alias is a buffer that adds no bytes.
     assert device["memory"]["CB"] == {
-        "used": 0, "buffers": 1, "peak": 0, "capacity": None, "bound": "exact",
+        "used": 0, "occupied": 0, "buffers": 1, "peak": 0, "capacity": None, "bound": "exact",
     }
     (process,) = document["processes"]
     assert process["pid"] == process["ns_pid"] == player.pid

@@ -150,7 +150,7 @@ def check_flood(text):
     assert honest["pid"] == 4711 and honest["exact"] and not document["exact"]
     (device,) = honest["devices"]
     assert device["device"] == 5
-    assert device["memory"]["L1"] == {"used": 4096, "buffers": 2, "peak": 8192, "bound": "exact"}
+    assert device["memory"]["L1"] == {"used": 4096, "occupied": None, "buffers": 2, "peak": 8192, "bound": "exact"}
     assert [re.sub(r"\d+ more", "N more", note) for note in document["notes"] if "more lines" in note] == [
         f"user {LIAR}: N more lines of the kernel module, with 16.0 EiB, are not shown"]
     assert 20 < len(document["processes"]) < 40 and "late" not in {p["comm"] for p in document["processes"]}

@@ -122,7 +122,10 @@ MISTAKES = [
     ("alloc(0, 0, 0, 1, '\\ud800')", "UnicodeEncodeError: 'utf-8' codec can't encode character"
      " '\\ud800' in position 0: surrogates not allowed"),
     ("alloc(0, 0, 0)", "TypeError: alloc() needs size"),
-    ("alloc(0, 0, 0, 1, None, 1)", "TypeError: alloc() takes at most 5 arguments, not 6"),
+    ("alloc(0, 0, 0, 1, None, 0, 0, 0, 1)", "TypeError: alloc() takes at most 8 arguments, not 9"),
+    ("alloc(0, 0, 0, 1, space=1024)", "ValueError: space must be 0 to 1023, not 1024"),
+    ("free(0, 0, space=-1)", "ValueError: space must be 0 to 1023, not -1"),
+    ("end_space(0, 1024)", "ValueError: space must be 0 to 1023, not 1024"),
     ("alloc(0, 0, 0, 1, device=0)", "TypeError: alloc() got two values for device"),
     ("alloc(0, 0, 0, 1, colour=0)", "TypeError: alloc() has no argument 'colour'"),
     ("free(0, 0, 3.5)", "TypeError: type must be an int, a str or None, not float"),
@@ -186,6 +189,22 @@ def test_an_object_that_lies_about_being_a_number(python):
             else:
                 sys.exit("its own exception was lost")
     """)
+
+
+@every_python
+def test_spaces_and_occupancy(python, world):
+    process = python.start("""
+        ttmem.alloc(0, "L1", 0x1000, 512, space=1)
+        ttmem.alloc(0, "L1", 0x1000, 512, "b", 2, 128, 8)
+        ttmem.alloc(0, "L1", 0x1000, 100)
+        ttmem.free(0, 0x1000, space=3)
+        ttmem.free(0, 0x1000)
+        assert ttmem.memory_allocated(0) == 1024
+        assert ttmem.end_space(device=0, space=1) == 1 and ttmem.end_space(0, 1) == 0
+    """)
+    world.show(process.pid)
+    (row,) = world.json("buffers", "--pid", process.pid)["buffers"]
+    assert (row["space"], row["size"], row["occupied"], row["name"]) == (2, 512, 1024, "b")
 
 
 @every_python
@@ -375,8 +394,9 @@ def test_signatures_and_hints(python):
     text = python.run("""
         import inspect
         from ttmem import _ttmem
-        assert str(inspect.signature(ttmem.alloc)) == "(device, type, address, size, name=None)"
-        assert str(inspect.signature(ttmem.free)) == "(device, address, type=None)"
+        assert str(inspect.signature(ttmem.alloc)) == (
+            "(device, type, address, size, name=None, space=0, size_per_bank=0, banks=0)")
+        assert str(inspect.signature(ttmem.free)) == "(device, address, type=None, space=None)"
         for name in ttmem.__all__:
             assert getattr(ttmem, name).__doc__, name
         print(*[n for n in dir(_ttmem) if not n.startswith("__")])

@@ -113,7 +113,7 @@ every_reader = once_for([python for python in every() if python.reads_memory])
 
 EXTENSIONS = {
     "_frames": ["_frames.c", "python/python-frames.c", "python/python-layout.c"],
-    "_ttmem": ["_ttmem.c"],
+    "_ttmem": ["_ttmem.c", "python/python-arguments.c"],
 }
 MADE = {}  # folders of packages
 

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Private to the shard: how an event is written, published and applied to the counters. A reader
+ * relies on this order of stores if the owner dies between any two instructions:
+ *
+ *	event into the ring | head = n | record | cold and warm block | hot block, its number last |
+ *	checkpoint
+ *
+ * head is stored with release, so the event is complete when it is seen; the barrier after it keeps
+ * the record and the counters behind it, which release alone would not.
+ */
+
+#include "book/format/event.h"
+#include "book/write/shard.h"
+
+void shard_checkpoint(struct shard *shard);
+
+/* What the record's buffer takes, by its shape. */
+uint64_t shard_occupied(struct shard *shard, const struct book_record *record);
+
+/* An event without a record: counted and logged, nothing else. */
+int shard_note_record(struct shard *shard, uint32_t op, uint64_t time, uint32_t stack,
+		      const struct book_record *record);
+
+/* One more reference to the record in @slot, or one less. @op: BOOK_OP_REF or BOOK_OP_UNREF. */
+int shard_refer(struct shard *shard, uint32_t slot, uint64_t time, uint32_t op, uint32_t stack);
+
+static inline struct book_event *shard_event(struct shard *shard, uint64_t number)
+{
+	return &shard->ring[number & shard->ring_mask];
+}
+
+static inline void shard_publish(struct shard *shard, uint64_t number)
+{
+	shard->head = number;
+	/* Pairs with log_head() and oldlog_mark(): whoever sees head sees the event. */
+	__atomic_store_n(&shard->page->head, number, __ATOMIC_RELEASE);
+	/*
+	 * Pairs with the load barriers before the last read of head in log_drain(),
+	 * idle_counters_read() and oldlog_event(), and before that of the numbers in block_read():
+	 * whoever sees what this event changes, or what the next one writes, also sees head.
+	 */
+	bits_store_barrier();
+}
+
+static inline void shard_write_event(struct shard *shard, uint64_t number, uint64_t time,
+				     uint32_t op_slot, uint32_t stack,
+				     const struct book_record *record)
+{
+	struct book_event *event = shard_event(shard, number);
+
+	event->time = time;
+	event->op_slot = op_slot;
+	event->stack = stack;
+	event->record = *record;
+}
+
+/* Writes the block that is not current; it becomes current with its number. */
+static inline void shard_store_hot(struct shard *shard, uint32_t type, struct book_hot hot)
+{
+	uint8_t side = shard->hot_side[type] ^= 1;
+	struct book_hot *block = &shard->page->hot[type][side];
+
+	block->bytes = hot.bytes;
+	block->buffers = hot.buffers;
+	block->peak = hot.peak;
+	block->peak_time = hot.peak_time;
+	block->allocs = hot.allocs;
+	block->frees = hot.frees;
+	block->last = hot.last;
+	/*
+	 * Pairs with the first barrier in block_read(), and with the second read in
+	 * idle_counters_read().
+	 */
+	__atomic_store_n(&block->number, hot.number, __ATOMIC_RELEASE);
+}
+
+static inline void shard_store_cold(struct shard *shard, uint32_t type)
+{
+	struct book_cold *mirror = &shard->cold[type];
+	uint8_t side = shard->cold_side[type] ^= 1;
+	struct book_cold *block = &shard->page->cold[type][side];
+
+	mirror->number = shard->head;
+	block->unknown_frees = mirror->unknown_frees;
+	block->double_frees = mirror->double_frees;
+	block->size_changes = mirror->size_changes;
+	block->realloc_live = mirror->realloc_live;
+	block->ambiguous_frees = mirror->ambiguous_frees;
+	block->hooked = mirror->hooked;
+	block->overflow_frees = mirror->overflow_frees;
+	/* For readers of a dead owner's book; for a live owner it is read after the hot number. */
+	__atomic_store_n(&block->number, mirror->number, __ATOMIC_RELEASE);
+}
+
+/* The warm counters have no mirror: few events need them, and only the owner can write the page. */
+static inline struct book_warm shard_warm(const struct shard *shard, uint32_t type)
+{
+	return shard->page->warm[type][shard->warm_side[type]];
+}
+
+static inline void shard_store_warm(struct shard *shard, uint32_t type, struct book_warm warm)
+{
+	uint8_t side = shard->warm_side[type] ^= 1;
+	struct book_warm *block = &shard->page->warm[type][side];
+
+	shard->page->has_warm = 1;
+	block->occupied = warm.occupied;
+	block->known = warm.known;
+	block->unplaced_frees = warm.unplaced_frees;
+	/* As for the cold block. */
+	__atomic_store_n(&block->number, shard->head, __ATOMIC_RELEASE);
+}
+
+/* The counter half of applying one event; @op is a constant at most call sites. */
+static inline void shard_count(struct shard *shard, uint32_t op, uint64_t time,
+			       const struct book_record *record)
+{
+	uint32_t type = book_meta_type(record->meta);
+	struct book_hot hot = shard->hot[type]; /* a copy, so that it can stay in registers */
+
+	/* Before the hot block, whose number says that the whole event has been applied. */
+	if (event_is_rare(op)) {
+		event_count_cold(op, &shard->cold[type]);
+		shard_store_cold(shard, type);
+	}
+	if (unlikely(event_is_warm(op, record))) {
+		struct book_warm warm = shard_warm(shard, type);
+
+		event_count_warm(op, shard_occupied(shard, record), &warm);
+		shard_store_warm(shard, type, warm);
+	}
+	event_count_hot(op, time, record, &hot);
+	hot.number = shard->head;
+	shard->hot[type] = hot;
+	shard_store_hot(shard, type, hot);
+}
+
+static inline void shard_maybe_checkpoint(struct shard *shard, uint64_t before)
+{
+	if (unlikely((shard->head ^ before) / BOOK_CHECKPOINT_EVERY))
+		shard_checkpoint(shard);
+}
+
+static inline void shard_prefetch(struct shard *shard)
+{
+	/*
+	 * Eight events ahead is early enough for the line to arrive; the ring is too large to stay
+	 * in a cache.
+	 */
+	__builtin_prefetch(shard_event(shard, shard->head + 8), 1);
+}
+
+static inline struct book_record shard_as_record(const struct shard_buffer *buffer, uint64_t time)
+{
+	return (struct book_record){
+		.address = buffer->address,
+		.size = buffer->size,
+		.birth = time,
+		.stack = buffer->stack,
+		.name = buffer->name,
+		.phase = buffer->phase,
+		.thread_space = book_thread_space(buffer->thread, buffer->space),
+		.meta = book_meta(buffer->type < BOOK_TYPES ? buffer->type : 0, buffer->flags, 1),
+		.shape = buffer->shape,
+	};
+}
+
+static inline void shard_bury_past(struct shard_past *ret_past, const struct book_record *record,
+				   uint64_t time, const struct shard_buffer *who)
+{
+	ret_past->grave = (struct book_grave){
+		.address = record->address,
+		.size = record->size,
+		.birth = record->birth,
+		.death = time,
+		.birth_stack = record->stack,
+		.death_stack = who->stack,
+		.birth_thread_space = record->thread_space,
+		.death_thread = who->thread,
+		.name = record->name,
+		.phase = record->phase,
+		.death_phase = who->phase,
+		.meta = record->meta,
+	};
+}
