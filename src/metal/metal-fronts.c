@@ -41,6 +41,7 @@ struct metal_look {
 	bool is_trace;
 	uint64_t size_per_bank;
 	uint32_t banks; /* 0 = not known, UINT32_MAX = all */
+	uint64_t page_size;
 };
 
 static bool metal_is_noted; /* that this process's book says what was learned */
@@ -102,6 +103,7 @@ static struct metal_look metal_look_at(const struct metal_names *names, const vo
 		.is_l1 = names->is_l1(buffer),
 		.is_dram = names->is_dram(buffer),
 		.is_trace = names->is_trace(buffer),
+		.page_size = names->page_size(buffer),
 	};
 	struct metal_optional cores;
 
@@ -135,6 +137,10 @@ static bool metal_shape(const struct metal_facts *facts, const struct metal_look
 		metal_refuse("a buffer lies outside the banks that its allocator has");
 		return false;
 	}
+	shape.page_size = look->page_size;
+	if (look->banks)
+		shape.flags =
+			look->banks == UINT32_MAX ? TTMEM_SHAPE_INTERLEAVED : TTMEM_SHAPE_SHARDED;
 	shape.size_per_bank = look->size_per_bank;
 	/* Not sharded: over all banks. */
 	shape.banks = look->banks == UINT32_MAX ? space->memory[shape.type].banks : look->banks;
@@ -172,7 +178,7 @@ static void metal_allocated(const struct metal_names *names, const void *buffer)
 	if (!target)
 		return;
 	look = metal_look_at(names, buffer);
-	(void)metal_space_meet(names, buffer, &facts, target); /* without memory it is not found */
+	(void)metal_space_meet(names, buffer, &facts, target); /* after a failure it is not found */
 	metal_lock();
 	if (!metal_shape(&facts, &look, &shape)) {
 		metal_target_put(target);

@@ -25,8 +25,8 @@ FLAGS = ["-std=c++20", "-g", "-O0", "-fPIC", "-pthread", "-fvisibility-inlines-h
 ONE = {(0, "DRAM"): (65536, 1)}
 TYPES = {**ONE, (1, "L1"): (12288, 2), (1, "SYSTEM_MEMORY"): (128, 1), (1, "L1_SMALL"): (512, 1),
          (1, "TRACE"): (3072, 1)}  # fmt: skip
-# Device 0 has a buffer of its own at that address, which a book can hold one of.
-MESH = {**TYPES, **{(device, "DRAM"): (16384, 1) for device in (1, 2, 3)}}
+# Device 0 has a buffer of its own at that address, of another allocator.
+MESH = {**TYPES, (0, "DRAM"): (65536 + 16384, 2), **{(device, "DRAM"): (16384, 1) for device in (1, 2, 3)}}
 LATER = {**TYPES, (3, "L1_SMALL"): (96, 1)}
 
 # Step: {(device, type): (bytes, buffers)}, nothing else being live.
@@ -36,10 +36,9 @@ STEPS = {
     "types": TYPES,
     "hooked": TYPES,
     "mesh": MESH,
-    "submesh at the same address": MESH,
+    "submesh at the same address": {**MESH, (2, "DRAM"): (16384 + 4096, 2)},
     "mesh buffer freed": {**TYPES, (2, "DRAM"): (4096, 1)},
-    # Of the mesh, again without the device that has a buffer at the address.
-    "submesh closed": {**TYPES, **{(device, "L1"): (2048, 1) for device in (0, 2, 3)}},
+    "submesh closed": {**TYPES, (1, "L1"): (12288 + 2048, 3), **{(device, "L1"): (2048, 1) for device in (0, 2, 3)}},
     "mesh closed": TYPES,
     "its buffer dropped": TYPES,
     "sub-device": {**LATER, (3, "L1"): (640, 1), (3, "TRACE"): (1024, 1)},
