@@ -141,7 +141,9 @@ static bool metal_shape(const struct metal_facts *facts, const struct metal_look
 	if (look->banks)
 		shape.flags =
 			look->banks == UINT32_MAX ? TTMEM_SHAPE_INTERLEAVED : TTMEM_SHAPE_SHARDED;
-	shape.size_per_bank = look->size_per_bank;
+	/* Without the number of banks, what it takes is not known; 0 would be all that were declared. */
+	if (look->banks)
+		shape.size_per_bank = look->size_per_bank;
 	/* Not sharded: over all banks. */
 	shape.banks = look->banks == UINT32_MAX ? space->memory[shape.type].banks : look->banks;
 	*ret_shape = shape;
