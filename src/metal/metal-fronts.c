@@ -15,6 +15,7 @@
 #include <string.h>
 #include <ttmem/ttmem.h>
 
+#include "base/bits.h"
 #include "metal/metal-circular.h"
 #include "metal/metal-learn.h"
 #include "metal/metal-lock.h"
@@ -137,13 +138,11 @@ static bool metal_shape(const struct metal_facts *facts, const struct metal_look
 		metal_refuse("a buffer lies outside the banks that its allocator has");
 		return false;
 	}
-	shape.page_size = look->page_size;
-	if (look->banks)
-		shape.flags =
-			look->banks == UINT32_MAX ? TTMEM_SHAPE_INTERLEAVED : TTMEM_SHAPE_SHARDED;
 	/* Without the number of banks, what it takes is not known; 0 would be all that were declared. */
 	if (look->banks)
 		shape.size_per_bank = look->size_per_bank;
+	if (space->unit && (space->unit & (space->unit - 1)) == 0)
+		shape.size_per_bank = bits_align_up(shape.size_per_bank, space->unit);
 	/* Not sharded: over all banks. */
 	shape.banks = look->banks == UINT32_MAX ? space->memory[shape.type].banks : look->banks;
 	*ret_shape = shape;

@@ -60,6 +60,9 @@ static void metal_space_ask(const struct metal_names *names, const void *api,
 	/* A sub-device's has L1 only; what it says about DRAM is not meant. */
 	size_t count = space->is_default ? ARRAY_SIZE(types) : 2;
 
+	/* In all releases, blocks of L1 are aligned as those of DRAM are. */
+	if (names->alignment)
+		space->unit = names->alignment(api, TTMEM_DRAM);
 	if (!names->bank_count || !names->bank_size)
 		return;
 	for (size_t i = 0; i < count; i++)

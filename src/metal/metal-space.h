@@ -19,9 +19,10 @@ struct metal_space {
 	const void *allocator;
 	const void *device; /* a Device or MeshDevice that it belongs to */
 	struct metal_space *next;
-	struct metal_record *records;                       /* metal-records.c */
-	uint32_t number;                                    /* that ttmem has for it */
-	bool is_default;                                    /* of its device, not of a sub-device */
+	struct metal_record *records; /* metal-records.c */
+	uint32_t number;              /* that ttmem has for it */
+	uint32_t unit;                /* what it gives out is a multiple of this; 0 = not known */
+	bool is_default;              /* of its device, not of a sub-device */
 	struct ttmem_memory_facts memory[TTMEM_TYPE_COUNT]; /* all 0 = not known */
 };
 

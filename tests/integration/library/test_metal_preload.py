@@ -221,6 +221,8 @@ def test_devices_are_declared(world, shapes, playing, shape):
         "L1_SMALL": (8, "0x90000", 0x8000),
         "TRACE": (4, "0x4100000", 0x100000),
     }
+    # Each of its 8 cores has 64 bytes of it; what an allocator gives out is aligned as in DRAM.
+    assert maps["L1_SMALL"]["used"] == (64 if shape == 66 else 128)
     sharded = [b for b in world.json("buffers")["buffers"] if b["size"] == 8192]
     # The second shape does not say on how many cores a buffer is, so what it takes is not known.
     known = (None, None) if shape == 66 else (2048, 4)

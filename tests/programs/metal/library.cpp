@@ -75,9 +75,9 @@ DeviceAddr Inner::get_base_allocator_addr(const HalMemType &type) const
 	return type == HalMemType::L1 ? l1_base : dram_base;
 }
 
-std::uint32_t Inner::get_alignment(BufferType) const
+std::uint32_t Inner::get_alignment(BufferType type) const
 {
-	return 32;
+	return is_on_chip(type) ? 32 : 128;
 }
 
 Statistics Inner::get_statistics(const BufferType &type) const
