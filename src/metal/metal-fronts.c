@@ -42,6 +42,7 @@ struct metal_look {
 	bool is_trace;
 	uint64_t size_per_bank;
 	uint32_t banks; /* 0 = not known, UINT32_MAX = all */
+	uint64_t page_size;
 };
 
 static bool metal_is_noted; /* that this process's book says what was learned */
@@ -103,6 +104,7 @@ static struct metal_look metal_look_at(const struct metal_names *names, const vo
 		.is_l1 = names->is_l1(buffer),
 		.is_dram = names->is_dram(buffer),
 		.is_trace = names->is_trace(buffer),
+		.page_size = names->page_size(buffer),
 	};
 	struct metal_optional cores;
 
@@ -136,7 +138,9 @@ static bool metal_shape(const struct metal_facts *facts, const struct metal_look
 		metal_refuse("a buffer lies outside the banks that its allocator has");
 		return false;
 	}
-	shape.size_per_bank = look->size_per_bank;
+	/* Without the number of banks, what it takes is not known; 0 would be all that were declared. */
+	if (look->banks)
+		shape.size_per_bank = look->size_per_bank;
 	if (space->unit && (space->unit & (space->unit - 1)) == 0)
 		shape.size_per_bank = bits_align_up(shape.size_per_bank, space->unit);
 	/* Not sharded: over all banks. */
@@ -175,7 +179,7 @@ static void metal_allocated(const struct metal_names *names, const void *buffer)
 	if (!target)
 		return;
 	look = metal_look_at(names, buffer);
-	(void)metal_space_meet(names, buffer, &facts, target); /* without memory it is not found */
+	(void)metal_space_meet(names, buffer, &facts, target); /* after a failure it is not found */
 	metal_lock();
 	if (!metal_shape(&facts, &look, &shape)) {
 		metal_target_put(target);

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Records, found by their Buffer and by their place, which is type and address.
- *
- * A book holds one buffer at a place of a device, and several allocators may each have one there. There
- * the first one is reported; the others wait, and are reported when it ends. So what is reported is at
- * most what is live, and nothing is lost for good.
+ * Records, found by their Buffer and by their place, which is type and address. Each is reported in the
+ * space of its allocator: several allocators may each have a buffer at one place of a device.
  */
 
 #include "metal/metal-records.h"
@@ -31,7 +28,6 @@ struct metal_record {
 	uint64_t address;
 	uint64_t size;
 	struct metal_shape shape;
-	bool is_told[]; /* for each device of the target */
 };
 
 static struct {
@@ -117,50 +113,22 @@ static bool metal_records_is_at(const struct metal_record *record, uint32_t type
 	return record->address == address && record->shape.type == type;
 }
 
-/* Which of its devices @id is; its count = none. */
-static uint32_t metal_records_index(const struct metal_record *record, uint32_t id)
+static void metal_records_tell(const struct metal_record *record)
 {
-	uint32_t i = 0;
-
-	while (i < record->target->count && record->target->ids[i] != id)
-		i++;
-	return i;
-}
-
-/* Whether another one is reported at its place of device @id. */
-static bool metal_records_is_taken(const struct metal_record *record, uint32_t id)
-{
-	const struct metal_record *other =
-		*metal_records_place_bucket(record->shape.type, record->address);
-
-	for (; other; other = other->next_place) {
-		uint32_t i = metal_records_index(other, id);
-
-		if (other != record && i < other->target->count && other->is_told[i] &&
-		    metal_records_is_at(other, record->shape.type, record->address))
-			return true;
-	}
-	return false;
-}
-
-/* Reports it on its device number @i, unless it is there already or has to wait. */
-static void metal_records_tell(struct metal_record *record, uint32_t i)
-{
-	struct ttmem_alloc_args args = {
+	const struct ttmem_alloc_args args = {
 		.struct_size = sizeof(args),
-		.device = record->target->ids[i],
 		.type = record->shape.type,
 		.flags = TTMEM_FLAG_OWNS_DATA,
 		.address = record->address,
 		.size = record->size,
 		.size_per_bank = record->shape.size_per_bank,
 		.banks = record->shape.banks,
+		.space = record->space->number,
+		.shape_flags = record->shape.flags,
+		.page_size = record->shape.page_size,
 	};
 
-	if (record->is_told[i] || metal_records_is_taken(record, args.device))
-		return;
-	record->is_told[i] = true;
-	ttmem_alloc_ex(&args);
+	ttmem_alloc_mesh_ex(record->target->ids, record->target->count, &args);
 }
 
 static void metal_records_unlink(struct metal_record *record)
@@ -180,29 +148,18 @@ static void metal_records_unlink(struct metal_record *record)
 	metal_records.count--;
 }
 
-/* Frees it on its device number @i, and reports who waited for it there. It is unlinked. */
-static void metal_records_untell(const struct metal_record *record, uint32_t i)
-{
-	uint32_t id = record->target->ids[i], k;
-	struct metal_record *other =
-		*metal_records_place_bucket(record->shape.type, record->address);
-
-	ttmem_free(id, record->shape.type, record->address);
-	for (; other; other = other->next_place) {
-		k = metal_records_index(other, id);
-		if (k < other->target->count &&
-		    metal_records_is_at(other, record->shape.type, record->address))
-			metal_records_tell(other, k);
-	}
-}
-
 static void metal_records_end(struct metal_record *record)
 {
+	const struct ttmem_free_args args = {
+		.struct_size = sizeof(args),
+		.type = record->shape.type,
+		.flags = TTMEM_FREE_IN_SPACE,
+		.address = record->address,
+		.space = record->space->number,
+	};
+
 	metal_records_unlink(record);
-	for (uint32_t i = 0; i < record->target->count; i++) {
-		if (record->is_told[i])
-			metal_records_untell(record, i);
-	}
+	ttmem_free_mesh_ex(record->target->ids, record->target->count, &args);
 	metal_target_put(record->target);
 	free(record);
 }
@@ -240,9 +197,7 @@ void metal_records_allocated(const void *buffer, const struct metal_facts *facts
 
 	if (record) /* the object's memory was used again: its end was not told either */
 		metal_records_end(record);
-	record = space && metal_records_grow()
-			 ? calloc(1, sizeof(*record) + target->count * sizeof(record->is_told[0]))
-			 : NULL;
+	record = space && metal_records_grow() ? calloc(1, sizeof(*record)) : NULL;
 	if (!record) {
 		metal_target_put(target);
 		return;
@@ -254,8 +209,7 @@ void metal_records_allocated(const void *buffer, const struct metal_facts *facts
 	record->size = facts->size;
 	record->shape = *shape;
 	metal_records_link(record, space);
-	for (uint32_t i = 0; i < target->count; i++)
-		metal_records_tell(record, i);
+	metal_records_tell(record);
 }
 
 bool metal_records_freed(const void *buffer)

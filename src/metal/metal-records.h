@@ -17,6 +17,8 @@ struct metal_shape {
 	uint32_t type;
 	uint64_t size_per_bank;
 	uint32_t banks;
+	uint32_t flags; /* TTMEM_SHAPE_... */
+	uint64_t page_size;
 };
 
 /* All with the lock held. */

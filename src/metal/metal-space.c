@@ -106,12 +106,30 @@ struct metal_space *metal_space_first(void)
 	return metal_spaces;
 }
 
+/* The smallest number that no other one has; TTMEM_SPACE_COUNT if all are taken. */
+static uint32_t metal_space_number(void)
+{
+	const struct metal_space *other = metal_spaces;
+	uint32_t number = 0;
+
+	while (other && number < TTMEM_SPACE_COUNT) {
+		if (other->number == number) {
+			number++;
+			other = metal_spaces;
+		} else {
+			other = other->next;
+		}
+	}
+	return number;
+}
+
 int metal_space_meet(const struct metal_names *names, const void *buffer,
 		     const struct metal_facts *facts, const struct metal_target *target)
 {
 	struct metal_space *fresh;
 	const void *api;
 	bool is_known;
+	int r = 0;
 
 	metal_lock();
 	is_known = metal_space_find(facts->allocator) != NULL;
@@ -127,14 +145,17 @@ int metal_space_meet(const struct metal_names *names, const void *buffer,
 	metal_space_ask(names, api, fresh);
 	metal_space_declare(names, facts, fresh, target);
 	metal_lock();
-	if (metal_space_find(facts->allocator)) { /* another thread came first */
+	fresh->number = metal_space_number();
+	if (fresh->number == TTMEM_SPACE_COUNT)
+		r = -ENOSPC;
+	if (r < 0 || metal_space_find(facts->allocator)) { /* another thread came first */
 		free(fresh);
 	} else {
 		fresh->next = metal_spaces;
 		metal_spaces = fresh;
 	}
 	metal_unlock();
-	return 0;
+	return r;
 }
 
 void metal_space_remove(struct metal_space *space)

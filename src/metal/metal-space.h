@@ -20,6 +20,7 @@ struct metal_space {
 	const void *device; /* a Device or MeshDevice that it belongs to */
 	struct metal_space *next;
 	struct metal_record *records; /* metal-records.c */
+	uint32_t number;              /* that ttmem has for it */
 	uint32_t unit;                /* what it gives out is a multiple of this; 0 = not known */
 	bool is_default;              /* of its device, not of a sub-device */
 	struct ttmem_memory_facts memory[TTMEM_TYPE_COUNT]; /* all 0 = not known */
@@ -27,7 +28,7 @@ struct metal_space {
 
 /*
  * Asks tt-metal about the allocator of a buffer, if it is new, and declares the devices. Without the lock.
- * 0 or -ENOMEM.
+ * 0, -ENOMEM, or -ENOSPC if there are too many.
  */
 int metal_space_meet(const struct metal_names *names, const void *buffer,
 		     const struct metal_facts *facts, const struct metal_target *target);
