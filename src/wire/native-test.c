@@ -154,7 +154,7 @@ UNIT(each_field_of_a_process_is_checked)
 	assert(ROW_REFUSED(w.process.container[1] = 1));
 	assert(ROW_REFUSED(memset(w.process.container, 'a', 72)));
 	assert(ROW_REFUSED(w.part.device = NATIVE_DEVICES));
-	assert(ROW_REFUSED(w.part.flags = 0x100));
+	assert(ROW_REFUSED(w.part.flags = 0x200));
 	assert(ROW_REFUSED(w.part.flags = 7u << NATIVE_PART_JOINED));
 	assert(ROW_REFUSED(w.part.flags = 7u << NATIVE_PART_UNMATCHED));
 	assert(ROW_REFUSED(w.part.arch[23] = 'x'));

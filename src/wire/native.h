@@ -38,7 +38,8 @@ enum native_kind {
 #define NATIVE_WANT_REST (UINT32_C(1) << 3)   /* NATIVE_LIST: totals where no book is sent */
 #define NATIVE_WANT_ALL UINT32_C(0xf)
 
-#define NATIVE_ACCEPTS_JOINED (UINT32_C(1) << 0) /* NATIVE_LIST: NATIVE_PART_JOINED... in flags */
+#define NATIVE_ACCEPTS_JOINED (UINT32_C(1) << 0)   /* NATIVE_LIST: NATIVE_PART_JOINED... in flags */
+#define NATIVE_ACCEPTS_OCCUPIED (UINT32_C(1) << 1) /* NATIVE_LIST: NATIVE_PART_OCCUPIED */
 
 struct native_request {
 	uint32_t magic;
@@ -128,7 +129,12 @@ _Static_assert(sizeof(struct native_memory) == 120, "memory size");
 
 #define NATIVE_DECLARED (UINT32_C(1) << 0)
 #define NATIVE_REMOTE (UINT32_C(1) << 1)
-#define NATIVE_PART_FLAGS UINT32_C(0xff)
+#define NATIVE_PART_FLAGS UINT32_C(0x1ff)
+/*
+ * Says more about the part before it, of the same device: used is what its buffers occupy, buffers how
+ * many of them that includes, unknown_frees the frees that named no space where several had a buffer.
+ */
+#define NATIVE_PART_OCCUPIED (UINT32_C(1) << 8)
 /* Two numbers of 3 bits, only for clients that accept them: older ones take them for garbage. */
 #define NATIVE_PART_JOINED 2u    /* 1 + how it was joined to a card; 0 = not told */
 #define NATIVE_PART_UNMATCHED 5u /* why it was not; 0 = it was */

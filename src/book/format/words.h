@@ -43,9 +43,16 @@ static inline uint32_t book_meta(uint32_t type, uint32_t flags, uint32_t refs)
 
 _Static_assert(BOOK_SPACES == 1u << (32 - BOOK_SPACE_SHIFT), "a space has the bits that are left");
 
+/* @thread: a thread number of Linux, so at most BOOK_THREAD_MAX. */
 static inline uint32_t book_thread_space(uint32_t thread, uint32_t space)
 {
-	return (thread & BOOK_THREAD_MAX) | space << BOOK_SPACE_SHIFT;
+	return thread | space << BOOK_SPACE_SHIFT;
+}
+
+/* The same space, another thread. */
+static inline uint32_t book_other_thread(uint32_t thread_space, uint32_t thread)
+{
+	return (thread_space & ~BOOK_THREAD_MAX) | thread;
 }
 
 static inline uint32_t book_thread(uint32_t thread_space)

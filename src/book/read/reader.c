@@ -309,8 +309,10 @@ static int reader_load(struct reader *reader, uint32_t kind, struct reader_copy 
 	r = reader_arena(reader, kind, &arena);
 	if (r < 0)
 		return r;
-	if (arena.used <= offset)
+	if (arena.used <= offset) {
+		copy->misses++;
 		return 0;
+	}
 	/* One failure may be a race, but a hostile book must not cost a full read per row. */
 	if (copy->refused >= READER_TRIES)
 		return -EBADMSG;
@@ -427,12 +429,17 @@ struct book_shape reader_shape(struct reader *reader, uint32_t id)
 
 	if (id == 0)
 		return shape;
-	if (end > reader->shapes.used &&
-	    reader_load(reader, BOOK_ARENA_SHAPES, &reader->shapes) < 0)
-		return shape;
+	/* A shape is there before the event that names it: only invalid books miss, and at every event. */
+	if (end > reader->shapes.used && reader->shapes.misses < READER_TRIES)
+		(void)reader_load(reader, BOOK_ARENA_SHAPES, &reader->shapes); /* or it has none */
 	if (end <= reader->shapes.used)
 		memcpy(&shape, reader->shapes.bytes + end - sizeof(shape), sizeof(shape));
 	return shape;
+}
+
+void reader_retry(struct reader *reader)
+{
+	reader->shapes.misses = 0;
 }
 
 bool reader_has_warm(const struct reader *reader)

@@ -19,6 +19,7 @@ struct reader_copy {
 	uint8_t *bytes;
 	uint64_t used;
 	uint32_t refused; /* times in a row that the arena was invalid */
+	uint32_t misses;  /* reads for an id that does not exist, since reader_retry() */
 };
 
 /* Why a book is refused. reader_strerror() has the text for users. */
@@ -95,6 +96,9 @@ uint32_t reader_find_string(struct reader *reader, const char *prefix, uint32_t 
 
 /* Shape @id; all zero for 0 and for ids that do not exist. */
 struct book_shape reader_shape(struct reader *reader, uint32_t id);
+
+/* A new reading begins: ids that did not exist may exist now. */
+void reader_retry(struct reader *reader);
 
 /* Whether the book says what buffers take: version 1 does not. */
 bool reader_has_warm(const struct reader *reader);

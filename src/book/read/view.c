@@ -454,6 +454,7 @@ static int view_read_either(struct view *view, struct reader *reader, uint32_t d
 	view->live = 0;
 	view->bad_rows = 0;
 	view->adds_up = true;
+	reader_retry(reader);
 	if (owner == VIEW_DEAD)
 		r = view_read_dead(view, reader, device, rows);
 	else

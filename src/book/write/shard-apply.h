@@ -17,8 +17,11 @@
 
 void shard_checkpoint(struct shard *shard);
 
-/* What the record's buffer takes, by its shape. */
-uint64_t shard_occupied(struct shard *shard, const struct book_record *record);
+/*
+ * The warm part of shard_count(), for events that are warm; @meta and @shape are the record's. A pointer to
+ * the record would force it out of the registers in every event.
+ */
+void shard_count_warm(struct shard *shard, uint32_t op, uint32_t meta, uint32_t shape);
 
 /* An event without a record: counted and logged, nothing else. */
 int shard_note_record(struct shard *shard, uint32_t op, uint64_t time, uint32_t stack,
@@ -126,9 +129,12 @@ static inline void shard_store_warm(struct shard *shard, uint32_t type, struct b
 	__atomic_store_n(&block->number, shard->head, __ATOMIC_RELEASE);
 }
 
-/* The counter half of applying one event; @op is a constant at most call sites. */
-static inline void shard_count(struct shard *shard, uint32_t op, uint64_t time,
-			       const struct book_record *record)
+/*
+ * The counter half of applying one event; @op and @is_warm are constants at most call sites. Callers on
+ * the fast path have two copies: a call in the middle costs the plain one its registers.
+ */
+static inline void shard_count_as(struct shard *shard, uint32_t op, uint64_t time,
+				  const struct book_record *record, bool is_warm)
 {
 	uint32_t type = book_meta_type(record->meta);
 	struct book_hot hot = shard->hot[type]; /* a copy, so that it can stay in registers */
@@ -138,15 +144,17 @@ static inline void shard_count(struct shard *shard, uint32_t op, uint64_t time,
 		event_count_cold(op, &shard->cold[type]);
 		shard_store_cold(shard, type);
 	}
-	if (unlikely(event_is_warm(op, record))) {
-		struct book_warm warm = shard_warm(shard, type);
-
-		event_count_warm(op, shard_occupied(shard, record), &warm);
-		shard_store_warm(shard, type, warm);
-	}
+	if (is_warm)
+		shard_count_warm(shard, op, record->meta, record->shape);
 	event_count_hot(op, time, record, &hot);
 	hot.number = shard->head;
 	shard_store_hot(shard, type, &hot);
+}
+
+static inline void shard_count(struct shard *shard, uint32_t op, uint64_t time,
+			       const struct book_record *record)
+{
+	shard_count_as(shard, op, time, record, event_is_warm(op, record));
 }
 
 static inline void shard_maybe_checkpoint(struct shard *shard, uint64_t before)

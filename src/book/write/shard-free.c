@@ -9,15 +9,9 @@
 #include "book/write/shard-apply.h"
 #include "book/write/shard.h"
 
-/* Graves are hashed by address alone. */
-static inline uint64_t shard_grave_hash(const struct book_record *record, uint64_t hash)
-{
-	return likely(book_space(record->thread_space) == 0) ? hash
-							     : index_hash(record->address, 0);
-}
-
-static inline int shard_end_at(struct shard *shard, struct index_spot spot, uint64_t hash,
-			       uint64_t time, uint32_t op, const struct shard_buffer *who)
+static inline __attribute__((always_inline)) int
+shard_end_at(struct shard *shard, struct index_spot spot, uint64_t time, uint32_t op,
+	     const struct shard_buffer *who, bool is_warm)
 {
 	struct book_record *record = records_at(&shard->records, spot.slot);
 	uint64_t number = shard->head + 1;
@@ -27,40 +21,39 @@ static inline int shard_end_at(struct shard *shard, struct index_spot spot, uint
 	if (unlikely(!room_ring(shard, 1)))
 		return SHARD_UNRECORDED;
 	shard_bury_past(&past, &old, time, who);
-	old.thread_space = book_thread_space(who->thread, book_space(old.thread_space));
+	old.thread_space = book_other_thread(old.thread_space, who->thread);
 	shard_write_event(shard, number, time, spot.slot << 8 | op, who->stack, &old);
 	shard_publish(shard, number);
 
 	record->meta = 0;
 	record->stack = shard->free_slot;
 	shard->free_slot = spot.slot + 1;
-	shard_count(shard, op, time, &old);
+	shard_count_as(shard, op, time, &old, is_warm);
 	index_remove_at(&shard->index, spot);
 	if (likely(room_grave(shard)))
-		graveyard_bury(&shard->graveyard, shard_grave_hash(&old, hash), &past.grave);
+		graveyard_bury(&shard->graveyard, index_hash(old.address, 0), &past.grave);
 	shard_maybe_checkpoint(shard, number - 1);
 	shard_prefetch(shard);
 	return SHARD_DONE;
 }
 
-/* Where a live record is in the index. */
-static struct index_spot shard_spot(struct shard *shard, const struct book_record *record,
-				    uint64_t *ret_hash)
+/* One of which it is known what it takes. */
+static __attribute__((noinline)) int shard_end_told(struct shard *shard, struct index_spot spot,
+						    uint64_t time, const struct shard_buffer *who)
 {
-	struct index_key key = index_key_of(record);
-
-	*ret_hash = index_hash(key.address, key.space);
-	return index_find_at(&shard->index, &shard->records,
-			     index_bucket_of(&shard->index, *ret_hash), *ret_hash, key);
+	return shard_end_at(shard, spot, time, BOOK_OP_FREE, who, true);
 }
 
 int shard_end(struct shard *shard, uint32_t slot, uint32_t op, uint64_t time,
 	      const struct shard_buffer *who)
 {
-	uint64_t hash;
-	struct index_spot spot = shard_spot(shard, records_at(&shard->records, slot), &hash);
+	const struct book_record *record = records_at(&shard->records, slot);
+	struct index_key key = index_key_of(record);
+	uint64_t hash = index_hash(key.address, key.space);
+	struct index_spot spot = index_find_at(&shard->index, &shard->records,
+					       index_bucket_of(&shard->index, hash), hash, key);
 
-	return shard_end_at(shard, spot, hash, time, op, who);
+	return shard_end_at(shard, spot, time, op, who, event_is_warm(op, record));
 }
 
 /* The caller named no space: it may have any, though one in space 0 comes first. */
@@ -94,7 +87,7 @@ static __attribute__((noinline)) int shard_free_nothing(struct shard *shard, uin
 	record.meta = grave->meta;
 	record.size = grave->size;
 	record.name = grave->name;
-	record.thread_space = book_thread_space(who->thread, book_space(grave->birth_thread_space));
+	record.thread_space = book_other_thread(grave->birth_thread_space, who->thread);
 	r = shard_note_record(shard, BOOK_OP_DOUBLE_FREE, time, who->stack, &record);
 	return r == SHARD_DONE ? SHARD_DOUBLE_FREE : r;
 }
@@ -123,12 +116,11 @@ static bool shard_may_mean(const struct shard_buffer *who, const struct book_rec
 }
 
 /* The youngest buffer in @space that a free may mean; @ret_meant says how many there are. */
-static const struct book_record *shard_youngest(struct shard *shard, uint32_t space,
-						const struct shard_buffer *who, uint32_t *ret_meant)
+static uint32_t shard_youngest(struct shard *shard, uint32_t space, const struct shard_buffer *who,
+			       uint32_t *ret_meant)
 {
-	const struct book_record *youngest = NULL;
-	uint32_t slots[BOOK_TYPES];
-	uint32_t found;
+	uint32_t slots[BOOK_TYPES], found, youngest = INDEX_NONE;
+	uint64_t birth = 0;
 
 	*ret_meant = 0;
 	found = index_find_all(&shard->index, &shard->records, who->address, space, slots);
@@ -138,19 +130,12 @@ static const struct book_record *shard_youngest(struct shard *shard, uint32_t sp
 		if (!shard_may_mean(who, record))
 			continue;
 		++*ret_meant;
-		if (!youngest || record->birth >= youngest->birth)
-			youngest = record;
+		if (record->birth >= birth) {
+			birth = record->birth;
+			youngest = slots[i];
+		}
 	}
 	return youngest;
-}
-
-/* Drops one reference, or ends the record. */
-static inline int shard_free_at(struct shard *shard, struct index_spot spot, uint64_t hash,
-				uint64_t time, uint32_t modifier, const struct shard_buffer *who)
-{
-	if (unlikely(book_meta_refs(records_at(&shard->records, spot.slot)->meta) > 1))
-		return shard_refer(shard, spot.slot, time, BOOK_OP_UNREF | modifier, who->stack);
-	return shard_end_at(shard, spot, hash, time, BOOK_OP_FREE | modifier, who);
 }
 
 /*
@@ -161,31 +146,32 @@ static __attribute__((noinline)) int shard_free_search(struct shard *shard, uint
 						       const struct shard_buffer *who,
 						       struct shard_past *ret_past)
 {
-	uint32_t meant, others;
-	const struct book_record *record = shard_youngest(shard, who->space, who, &meant);
-	uint32_t last = !record && shard_is_untold(who) ? shard->space_last : who->space;
-	struct index_spot spot;
-	uint64_t hash;
+	uint32_t meant, others, modifier;
+	uint32_t slot = shard_youngest(shard, who->space, who, &meant);
+	uint32_t last = slot == INDEX_NONE && shard_is_untold(who) ? shard->space_last : who->space;
 
 	for (uint32_t space = who->space + 1; space <= last; space++) {
-		const struct book_record *other = shard_youngest(shard, space, who, &others);
+		uint32_t other = shard_youngest(shard, space, who, &others);
 
-		if (!other)
+		if (other == INDEX_NONE)
 			continue;
-		if (record)
+		if (slot != INDEX_NONE)
 			return shard_free_unplaced(shard, time, who);
-		record = other;
+		slot = other;
 		meant = others;
 	}
-	if (!record)
+	if (slot == INDEX_NONE)
 		return shard_free_nothing(shard, time, who, ret_past);
-	spot = shard_spot(shard, record, &hash);
-	return shard_free_at(shard, spot, hash, time, meant > 1 ? BOOK_OP_AMBIGUOUS : 0, who);
+	modifier = meant > 1 ? BOOK_OP_AMBIGUOUS : 0;
+	if (book_meta_refs(records_at(&shard->records, slot)->meta) > 1)
+		return shard_refer(shard, slot, time, BOOK_OP_UNREF | modifier, who->stack);
+	return shard_end(shard, slot, BOOK_OP_FREE | modifier, time, who);
 }
 
 int shard_free(struct shard *shard, struct index_bucket *bucket, uint64_t hash, uint64_t time,
 	       const struct shard_buffer *who, struct shard_past *ret_past)
 {
+	const struct book_record *record;
 	struct index_spot spot;
 
 	if (unlikely(who->type == INDEX_ANY))
@@ -194,5 +180,10 @@ int shard_free(struct shard *shard, struct index_bucket *bucket, uint64_t hash, 
 			     (struct index_key){who->address, who->type, who->space});
 	if (unlikely(spot.slot == INDEX_NONE))
 		return shard_free_search(shard, time, who, ret_past);
-	return shard_free_at(shard, spot, hash, time, 0, who);
+	record = records_at(&shard->records, spot.slot);
+	if (unlikely(book_meta_refs(record->meta) > 1))
+		return shard_refer(shard, spot.slot, time, BOOK_OP_UNREF, who->stack);
+	if (unlikely(event_is_warm(BOOK_OP_FREE, record)))
+		return shard_end_told(shard, spot, time, who);
+	return shard_end_at(shard, spot, time, BOOK_OP_FREE, who, false);
 }

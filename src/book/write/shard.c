@@ -38,11 +38,21 @@ void shard_checkpoint(struct shard *shard)
 	__atomic_store_n(&checkpoint->number, number, __ATOMIC_RELEASE);
 }
 
-uint64_t shard_occupied(struct shard *shard, const struct book_record *record)
+/* What a buffer takes, by its shape. */
+static uint64_t shard_occupied(struct shard *shard, uint32_t meta, uint32_t shape)
 {
-	struct book_shape shape = intern_shape_of(shard->writer, record->shape);
+	struct book_shape found = intern_shape_of(shard->writer, shape);
 
-	return event_occupied(record, &shape);
+	return event_occupied(&(struct book_record){.meta = meta}, &found);
+}
+
+void shard_count_warm(struct shard *shard, uint32_t op, uint32_t meta, uint32_t shape)
+{
+	uint32_t type = book_meta_type(meta);
+	struct book_warm warm = shard_warm(shard, type);
+
+	event_count_warm(op, shard_occupied(shard, meta, shape), &warm);
+	shard_store_warm(shard, type, warm);
 }
 
 int shard_note_record(struct shard *shard, uint32_t op, uint64_t time, uint32_t stack,
@@ -101,9 +111,10 @@ static void shard_resize_warm(struct shard *shard, const struct book_record *old
 	bool had = event_is_warm(BOOK_OP_FREE, old), has = event_is_warm(BOOK_OP_ALLOC, fresh);
 
 	if (had)
-		event_count_warm(BOOK_OP_FREE, shard_occupied(shard, old), &warm);
+		event_count_warm(BOOK_OP_FREE, shard_occupied(shard, old->meta, old->shape), &warm);
 	if (has)
-		event_count_warm(BOOK_OP_ALLOC, shard_occupied(shard, fresh), &warm);
+		event_count_warm(BOOK_OP_ALLOC, shard_occupied(shard, fresh->meta, fresh->shape),
+				 &warm);
 	if (had || has)
 		shard_store_warm(shard, type, warm);
 }
@@ -168,12 +179,41 @@ int shard_refer(struct shard *shard, uint32_t slot, uint64_t time, uint32_t op, 
 	return SHARD_DONE;
 }
 
+/* A new record in @slot, which is free; @place: the home bucket of its key. */
+static inline __attribute__((always_inline)) int
+shard_begin(struct shard *shard, struct index_place place, uint32_t slot, uint64_t time,
+	    const struct shard_buffer *buffer, bool is_warm)
+{
+	struct book_record *record = records_at(&shard->records, slot);
+	struct book_record fresh = shard_as_record(buffer, time);
+	uint64_t number = shard->head + 1;
+
+	shard_write_event(shard, number, time, slot << 8 | BOOK_OP_ALLOC, buffer->stack, &fresh);
+	shard_publish(shard, number);
+	*record = fresh;
+	shard_count_as(shard, BOOK_OP_ALLOC, time, &fresh, is_warm);
+	index_insert_at(&shard->index, place.bucket, place.hash, slot);
+	shard_maybe_checkpoint(shard, number - 1);
+	shard_prefetch(shard);
+	return SHARD_DONE;
+}
+
+/* One of which more is told than its size. */
+static __attribute__((noinline)) int shard_begin_told(struct shard *shard, struct index_place place,
+						      uint32_t slot, uint64_t time,
+						      const struct shard_buffer *buffer)
+{
+	if (buffer->space > shard->space_last)
+		__atomic_store_n(&shard->space_last, buffer->space, __ATOMIC_RELAXED);
+	if (buffer->shape || buffer->flags & BOOK_META_ALIAS >> BOOK_META_FLAGS_SHIFT)
+		return shard_begin(shard, place, slot, time, buffer, true);
+	return shard_begin(shard, place, slot, time, buffer, false);
+}
+
 int shard_alloc(struct shard *shard, struct index_bucket *bucket, uint64_t hash, uint64_t time,
 		const struct shard_buffer *buffer, struct shard_past *ret_past)
 {
-	uint64_t number = shard->head + 1;
-	struct book_record *record;
-	struct book_record fresh;
+	struct index_place place = {.hash = hash, .bucket = bucket};
 	struct index_spot spot;
 	uint32_t slot;
 
@@ -189,21 +229,11 @@ int shard_alloc(struct shard *shard, struct index_bucket *bucket, uint64_t hash,
 	if (unlikely(shard->index.entries >= shard->index.easy)) {
 		if (!index_prepare_slow(&shard->index, &shard->records))
 			return shard_lose(shard, time, buffer);
-		bucket = index_bucket_of(&shard->index, hash);
+		place.bucket = index_bucket_of(&shard->index, hash);
 	}
 	if (unlikely(!room_slot(shard, &slot)))
 		return shard_lose(shard, time, buffer);
-
-	record = records_at(&shard->records, slot);
-	fresh = shard_as_record(buffer, time);
-	shard_write_event(shard, number, time, slot << 8 | BOOK_OP_ALLOC, buffer->stack, &fresh);
-	shard_publish(shard, number);
-	*record = fresh;
-	shard_count(shard, BOOK_OP_ALLOC, time, &fresh);
-	index_insert_at(&shard->index, bucket, hash, slot);
-	if (unlikely(buffer->space > shard->space_last))
-		__atomic_store_n(&shard->space_last, buffer->space, __ATOMIC_RELAXED);
-	shard_maybe_checkpoint(shard, number - 1);
-	shard_prefetch(shard);
-	return SHARD_DONE;
+	if (unlikely(buffer->space | buffer->shape | buffer->flags))
+		return shard_begin_told(shard, place, slot, time, buffer);
+	return shard_begin(shard, place, slot, time, buffer, false);
 }

@@ -133,6 +133,23 @@ static void native_list_part(const struct snapshot_part *from, struct native_par
 	*ret_part = part;
 }
 
+/* What the part's own packet has no room for. False: there is nothing to tell. */
+static bool native_list_occupied(const struct snapshot_part *from, struct native_part *ret_part)
+{
+	bool is_told = false;
+
+	*ret_part = (struct native_part){.device = from->device, .flags = NATIVE_PART_OCCUPIED};
+	for (uint32_t type = 0; type < NATIVE_TYPES; type++) {
+		const struct snapshot_memory *memory = &from->memory[type];
+
+		ret_part->memory[type].used = memory->occupied.bytes;
+		ret_part->memory[type].buffers = memory->occupied.known;
+		ret_part->memory[type].unknown_frees = memory->unplaced_frees;
+		is_told = is_told || memory->occupied.known || memory->unplaced_frees;
+	}
+	return is_told;
+}
+
 static void native_list_cleanup(struct snapshot **snapshot)
 {
 	snapshot_free(*snapshot);
@@ -158,7 +175,7 @@ static int native_list_fill(struct native_list *self, const struct snapshot_proc
 		row->process.flags &= ~NATIVE_EXACT;
 	if (!process->alive)
 		row->process.flags &= ~NATIVE_ALIVE;
-	row->parts = calloc(bits_min(process->part_count, *room) + 1, sizeof(*row->parts));
+	row->parts = calloc(2 * bits_min(process->part_count, *room) + 1, sizeof(*row->parts));
 	if (!row->parts)
 		return -ENOMEM;
 	for (size_t i = 0; i<process->part_count && * room> 0; i++) {
@@ -170,6 +187,11 @@ static int native_list_fill(struct native_list *self, const struct snapshot_proc
 			row->parts[row->count].flags |= native_list_joined(&process->parts[i]);
 		row->count++;
 		--*room;
+		if (*room > 0 && self->accepts & NATIVE_ACCEPTS_OCCUPIED &&
+		    native_list_occupied(&process->parts[i], &row->parts[row->count])) {
+			row->count++;
+			--*room;
+		}
 	}
 	return 0;
 }

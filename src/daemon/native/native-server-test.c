@@ -261,7 +261,7 @@ UNIT(how_a_device_was_joined_is_told_to_those_who_accept_it)
 	native_request_init(&request, NATIVE_LIST);
 	request.want = NATIVE_WANT_TOTALS;
 	for (uint32_t accepts = 0; accepts < 4; accepts++) {
-		request.accepts = accepts; /* the second bit is of the future */
+		request.accepts = accepts; /* nothing is known of the second bit */
 		assert(send(fd, &request, sizeof(request), MSG_NOSIGNAL) == sizeof(request));
 		length = native_testing_receive(&world, fd, &reply, payload, &book);
 		assert(native_process_decode(payload, length, &process, &parts) == 0);

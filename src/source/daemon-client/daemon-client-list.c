@@ -148,7 +148,7 @@ int daemon_client_refresh(struct daemon_client *remote, struct scan *scan)
 
 	native_request_init(&request, NATIVE_LIST);
 	request.want = NATIVE_WANT_BOOKS | NATIVE_WANT_REST;
-	request.accepts = NATIVE_ACCEPTS_JOINED;
+	request.accepts = NATIVE_ACCEPTS_JOINED | NATIVE_ACCEPTS_OCCUPIED;
 	daemon_client_forget(remote);
 	remote->lost_books = 0;
 	r = daemon_client_talk(remote, &request, daemon_client_packet, &round);
@@ -192,6 +192,16 @@ static int daemon_client_collect_part(struct snapshot *snapshot, uint32_t index,
 
 	if (!part)
 		return -ENOMEM;
+	if (from->flags & NATIVE_PART_OCCUPIED) {
+		for (uint32_t type = 0; type < NATIVE_TYPES; type++) {
+			const struct native_memory *told = &from->memory[type];
+
+			part->memory[type].occupied =
+				(struct snapshot_occupied){told->used, told->buffers};
+			part->memory[type].unplaced_frees = told->unknown_frees;
+		}
+		return 0;
+	}
 	part->facts = (struct snapshot_facts){
 		.declared = from->flags & NATIVE_DECLARED,
 		.remote = from->flags & NATIVE_REMOTE,

@@ -389,9 +389,17 @@ static void serve_two_parts(int fd, const void *packet, size_t length)
 	row.parts[1].flags = (SNAPSHOT_JOINED_OPEN + 1) << NATIVE_PART_JOINED;
 	row.process.flags |= NATIVE_CONTINUES;
 	daemon_client_testing_reply(fd, request->kind, 0, &row, sizeof(row), false);
-	row.process.flags &= ~NATIVE_CONTINUES;
 	row.parts[0].device = 8;
 	row.parts[1].device = 9;
+	daemon_client_testing_reply(fd, request->kind, 0, &row, sizeof(row), false);
+	/* More about the same devices. */
+	assert(request->accepts & NATIVE_ACCEPTS_OCCUPIED);
+	row.process.flags &= ~NATIVE_CONTINUES;
+	for (uint32_t i = 0; i < 2; i++) {
+		row.parts[i] = (struct native_part){.device = 8 + i, .flags = NATIVE_PART_OCCUPIED};
+		row.parts[i].memory[0] =
+			(struct native_memory){.used = 24576, .buffers = 1 + i, .unknown_frees = 5};
+	}
 	daemon_client_testing_reply(fd, request->kind, 0, &row, sizeof(row), false);
 	daemon_client_testing_reply(fd, request->kind, 0, "", 0, true);
 	testing_book_deinit(&book);
@@ -421,6 +429,10 @@ UNIT(totals_of_others_are_in_the_snapshot)
 	assert(process->parts[0].joined == SNAPSHOT_BY_NUMBER); /* an older daemon tells nothing */
 	assert(process->parts[1].joined == SNAPSHOT_JOINED_OPEN);
 	assert(process->parts[3].device == 9 && process->parts[3].memory[6].buffers == 2);
+	assert(process->parts[0].memory[0].occupied.known == 0);
+	assert(process->parts[3].memory[0].occupied.bytes == 24576);
+	assert(process->parts[3].memory[0].occupied.known == 2);
+	assert(process->parts[3].memory[0].unplaced_frees == 5);
 	assert(snapshot->note_count == 1);
 	assert(strstr(snapshot->notes[0], "details of 1 processes of other users"));
 	snapshot_free(snapshot);
