@@ -12,9 +12,9 @@ dev_metal_test() {
 		echo "docs/integrate-tt-metal.md, \"Compared with the real one\", says how to build it."
 		return 0
 	fi
-	folder=$1
+	installed=$1
 	shift
-	[ -e "$folder/lib/libtt_metal.so" ] || die "$folder has no lib/libtt_metal.so"
+	[ -e "$installed/lib/libtt_metal.so" ] || die "$installed has no lib/libtt_metal.so"
 	need build integration
 	build_default || die "the build failed"
 	# tt-metal leaves files in /dev/shm, which others on this machine would read.
@@ -22,5 +22,5 @@ dev_metal_test() {
 	[ "$(id -u)" -eq 0 ] || user=--map-root-user
 	# shellcheck disable=SC2086 # one word or none
 	exec unshare $user --mount --propagation private sh -c 'mount -t tmpfs tmpfs /dev/shm && exec "$@"' sh \
-		"$PYTHON" tests/metal/agree.py "$ROOT/build" "$folder" "$@"
+		"$PYTHON" tests/metal/agree.py "$ROOT/build" "$installed" "$@"
 }
