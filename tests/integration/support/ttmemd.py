@@ -164,6 +164,16 @@ class Ttmemd:
             if pid.isdigit() and sockets & set(descriptors(pid).split())
         ]
 
+    def holding_connections(self):
+        """Keepers that have what holds the connections of old clients, which comes last: the only socket that they
+        share with the daemon and that has no name."""
+        with open("/proc/net/unix", encoding="utf-8") as file:
+            rows = [line.split() for line in file]
+        unnamed = {f"socket:[{row[6]}]" for row in rows if len(row) == 7}
+        shared = unnamed & set(descriptors(self.process.pid).split())
+        others = set(self.keepers()) - {self.process.pid}
+        return [pid for pid in others if shared & set(descriptors(pid).split())]
+
     def end_keeper(self):
         """A keeper would wait for the next daemon for a day."""
         for pid in self.keepers():
