@@ -127,6 +127,7 @@ export interface SpaceFacts {
   banks: number;
   alignment: number;
   used: number;
+  occupied: number | null; // in all banks together
   free: number;
   largest: number;
   fragmentation: number;
