@@ -46,6 +46,9 @@ static int64_t store_item_what(const struct store_item *item)
 
 	if (!what)
 		what = hash_bytes(text, strlen(text));
+	/* Allocators hand out the same addresses. */
+	if (item->incident.space)
+		what = hash_u64(what ^ item->incident.space);
 	return (int64_t)((what & INT64_MAX) | 1); /* not 0 */
 }
 

@@ -104,6 +104,7 @@ static uint64_t recorder_key(const struct snapshot_incident *incident)
 		recorder_text_hash(incident->first.name),
 		incident->second.stack_key,
 		incident->first.stack_key, /* one closing ends the buffers of many */
+		incident->space,
 	};
 
 	return hash_bytes(parts, sizeof(parts));

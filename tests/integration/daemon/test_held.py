@@ -65,3 +65,10 @@ def test_strict_close_reports_each_call_site(ended):
     assert (leak["device"], leak["size"]) == (0, 7)
     (process,) = daemon.json("leaks")["processes"]
     assert process["bytes"] == 7
+
+
+def test_the_space_of_a_stored_incident_is_told(ttmemd):
+    ttmemd.start("--http", "127.0.0.1:0")
+    ttmemd.player("place 0 L1 0x100 10 2 0 0", "take 0 L1 0x100 2", "take 0 L1 0x100 2")
+    (row,) = wait_for(lambda: incidents(ttmemd, "?kind=double_free"), "the incident")
+    assert (row["address"], row["space"]) == ("0x100", 2)
