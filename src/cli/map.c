@@ -72,6 +72,7 @@ static void map_print(const struct space *space)
 	       free_blocks->block_count, free_blocks->block_count == 1 ? "" : "s",
 	       text_size(free_blocks->used, a),
 	       (double)free_blocks->used * 100 / (double)free_blocks->size);
+	session_spaces_print_occupied(space);
 	printf("  free: %s in %zu hole%s, largest %s (%s over all banks), cut up %.1f %%\n",
 	       text_size(free_blocks->free, b), free_blocks->hole_count,
 	       free_blocks->hole_count == 1 ? "" : "s", text_size(free_blocks->largest, c),

@@ -12,6 +12,7 @@
 static void document_map_space(struct emit *json, const struct space *space)
 {
 	const struct free_blocks *free_blocks = &space->free_blocks;
+	uint64_t occupied;
 
 	emit_u64(json, "pid", space->process->pid);
 	emit_string(json, "comm", space->process->comm);
@@ -23,6 +24,10 @@ static void document_map_space(struct emit *json, const struct space *space)
 	emit_u64(json, "banks", free_blocks->banks);
 	emit_u64(json, "alignment", free_blocks->alignment);
 	emit_u64(json, "used", free_blocks->used);
+	if (free_blocks_occupied(free_blocks, &occupied))
+		emit_u64(json, "occupied", occupied);
+	else
+		emit_null(json, "occupied");
 	emit_u64(json, "free", free_blocks->free);
 	emit_u64(json, "largest", free_blocks->largest);
 	emit_double(json, "fragmentation", free_blocks_fragmentation(free_blocks));

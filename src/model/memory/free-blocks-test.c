@@ -63,10 +63,12 @@ UNIT(empty_memory_is_one_free_block)
 {
 	struct snapshot *snapshot = start(&small);
 	struct free_blocks free_blocks = look(snapshot, TYPES_DRAM);
+	uint64_t occupied;
 
 	assert(free_blocks.hole_count == 1 && free_blocks.holes[0].address == 100);
 	assert(free_blocks.largest == 1000 && free_blocks.free == 1000 && free_blocks.used == 0);
 	assert(free_blocks_fragmentation(&free_blocks) == 0);
+	assert(free_blocks_occupied(&free_blocks, &occupied) && occupied == 0);
 	free_blocks_deinit(&free_blocks);
 	snapshot_free(snapshot);
 }
@@ -76,6 +78,7 @@ UNIT(holes_lie_between_blocks)
 	struct snapshot *snapshot = start(&small);
 	struct free_blocks free_blocks;
 	struct free_blocks_fit fit;
+	uint64_t occupied;
 
 	add(snapshot, TYPES_DRAM, 900, 200, OWNS); /* to the end */
 	add(snapshot, TYPES_DRAM, 200, 100, OWNS);
@@ -89,6 +92,7 @@ UNIT(holes_lie_between_blocks)
 	assert(free_blocks.holes[0].address == 100 && free_blocks.holes[0].length == 100);
 	assert(free_blocks.holes[1].address == 350 && free_blocks.holes[1].length == 550);
 	assert(free_blocks.used == 350 && free_blocks.free == 650 && free_blocks.largest == 550);
+	assert(free_blocks_occupied(&free_blocks, &occupied) && occupied == 1400);
 
 	free_blocks_fit(&free_blocks, 4 * 100, 0, false, &fit);
 	assert(fit.verdict == FREE_BLOCKS_FITS && fit.need == 100 && fit.address == 100);
@@ -161,6 +165,7 @@ UNIT(buffers_outside_the_window_are_reported)
 {
 	struct snapshot *snapshot = start(&small);
 	struct free_blocks free_blocks;
+	uint64_t occupied;
 
 	add(snapshot, TYPES_DRAM, 50, 100, OWNS);
 	add(snapshot, TYPES_DRAM, 1050, 100, OWNS);
@@ -169,6 +174,7 @@ UNIT(buffers_outside_the_window_are_reported)
 	snapshot->buffers[3].size = 40;
 	free_blocks = look(snapshot, TYPES_DRAM);
 	assert(free_blocks.unplaced == 3 && free_blocks.guessed == 1 && free_blocks.used == 10);
+	assert(!free_blocks_occupied(&free_blocks, &occupied));
 	free_blocks_deinit(&free_blocks);
 	snapshot_free(snapshot);
 }
