@@ -93,7 +93,7 @@ static struct metal_vector testing_members(const void *mesh)
 
 	assert(vector.begin);
 	memcpy(vector.begin, self->members, sizeof(self->members));
-	vector.end = (char *)vector.begin + self->member_count * sizeof(self->members[0]);
+	vector.end = (char *)vector.begin + self->member_count * sizeof(void *);
 	return vector;
 }
 
@@ -263,6 +263,7 @@ void ttmem_alloc_ex(const struct ttmem_alloc_args *args)
 		.space = args->space,
 		.address = args->address,
 		.size = args->size,
+		.size_per_bank = args->size_per_bank,
 	};
 	testing.reports++;
 }

@@ -37,8 +37,8 @@ struct testing_device {
 
 struct testing_buffer {
 	uint64_t words[TESTING_WORDS];
-	uint32_t address;
 	uint64_t page_size;
+	uint32_t address;
 	uint32_t pages;
 	const struct testing_allocator *allocator;
 };
@@ -49,6 +49,7 @@ struct testing_entry {
 	uint32_t space;
 	uint64_t address;
 	uint64_t size;
+	uint64_t size_per_bank;
 };
 
 /* Words of a buffer in which its members are. */
