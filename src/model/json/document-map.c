@@ -8,6 +8,16 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
+static void document_map_headroom(struct emit *json, const struct free_blocks *free_blocks)
+{
+	uint64_t headroom;
+
+	if (free_blocks_headroom(free_blocks, &headroom))
+		emit_u64(json, "headroom", headroom);
+	else
+		emit_null(json, "headroom");
+}
+
 /* Identifies the memory and gives its totals. */
 static void document_map_space(struct emit *json, const struct space *space)
 {
@@ -53,6 +63,8 @@ void memory_map_document_map(struct emit *json, const struct memory_map *memory_
 
 		emit_open_object(json, NULL);
 		document_map_space(json, &memory_map->list[i]);
+		if (memory_map->list[i].type == TYPES_L1)
+			document_map_headroom(json, free_blocks);
 		emit_open_array(json, "holes");
 		for (size_t k = 0; k < free_blocks->hole_count; k++) {
 			emit_open_object(json, NULL);

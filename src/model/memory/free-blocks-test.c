@@ -261,3 +261,61 @@ UNIT(a_card_of_the_driver_says_where_memory_lies)
 		snapshot_free(snapshot);
 	}
 }
+
+/* L1 of 1000 bytes from 100 on, with a buffer at 900. */
+static struct snapshot *start_l1(void)
+{
+	struct snapshot *snapshot = start(&small);
+
+	snapshot->processes[0].parts[0].facts.windows[TYPES_L1] = small;
+	add(snapshot, TYPES_L1, 900, 50, OWNS);
+	return snapshot;
+}
+
+static bool headroom(struct snapshot *snapshot, uint64_t *ret_bytes)
+{
+	struct free_blocks free_blocks = look(snapshot, TYPES_L1);
+	bool is_known = free_blocks_headroom(&free_blocks, ret_bytes);
+
+	free_blocks_deinit(&free_blocks);
+	snapshot_free(snapshot);
+	return is_known;
+}
+
+UNIT(headroom_is_between_circular_buffers_and_the_lowest_buffer)
+{
+	struct snapshot *snapshot = start_l1();
+	uint64_t bytes;
+
+	add(snapshot, TYPES_L1, 700, 10, OWNS);
+	add(snapshot, TYPES_CB, 100, 300, OWNS);
+	add(snapshot, TYPES_CB, 150, 50, OWNS);
+	assert(headroom(snapshot, &bytes) && bytes == 300);
+	/* They meet. */
+	snapshot = start_l1();
+	add(snapshot, TYPES_CB, 100, 850, OWNS);
+	assert(headroom(snapshot, &bytes) && bytes == 0);
+	/* No buffer: up to the end. */
+	snapshot = start(&small);
+	snapshot->processes[0].parts[0].facts.windows[TYPES_L1] = small;
+	add(snapshot, TYPES_CB, 100, 300, OWNS);
+	assert(headroom(snapshot, &bytes) && bytes == 700);
+}
+
+UNIT(headroom_is_unknown_where_circular_buffers_do_not_tell_their_reach)
+{
+	struct snapshot_buffer silent = {.address = 100, .size = 400, .type = TYPES_CB};
+	struct snapshot *snapshot = start_l1();
+	uint64_t bytes;
+
+	assert(!headroom(snapshot, &bytes));
+	snapshot = start_l1();
+	add(snapshot, TYPES_CB, 100, 300, OWNS);
+	assert(snapshot_add_buffer(snapshot, &silent) == 0);
+	assert(!headroom(snapshot, &bytes));
+	/* One lies elsewhere. */
+	snapshot = start_l1();
+	add(snapshot, TYPES_CB, 100, 300, OWNS);
+	add(snapshot, TYPES_CB, 5000, 300, OWNS);
+	assert(!headroom(snapshot, &bytes));
+}

@@ -262,6 +262,27 @@ int free_blocks_find(const struct snapshot *snapshot, uint32_t process,
 	return 0;
 }
 
+bool free_blocks_headroom(const struct free_blocks *free_blocks, uint64_t *ret_bytes)
+{
+	uint64_t lowest = free_blocks->base + free_blocks->size, reach = 0;
+
+	for (size_t i = 0; i < free_blocks->block_count; i++) {
+		const struct free_blocks_block *block = &free_blocks->blocks[i];
+
+		if (block->buffer->type == TYPES_CB && !block->buffer->size_per_bank)
+			return false;
+		if (block->buffer->type == TYPES_CB)
+			reach = bits_max(reach, block->address + block->length);
+		else if (block->buffer->type == TYPES_L1)
+			lowest = bits_min(lowest, block->address);
+	}
+	/* One of those that lie elsewhere may be a circular buffer. */
+	if (!reach || free_blocks->unplaced)
+		return false;
+	*ret_bytes = lowest > reach ? lowest - reach : 0;
+	return true;
+}
+
 void free_blocks_deinit(struct free_blocks *free_blocks)
 {
 	free(free_blocks->blocks);

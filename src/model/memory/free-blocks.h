@@ -67,6 +67,12 @@ struct free_blocks {
 int free_blocks_find(const struct snapshot *snapshot, uint32_t process,
 		     const struct snapshot_part *part, uint32_t type,
 		     struct free_blocks *ret_blocks);
+/*
+ * Of L1: how far buffers may still grow down until they meet the farthest circular buffer; 0 if they have.
+ * False: there are no circular buffers, or it is not known how far they reach.
+ */
+bool free_blocks_headroom(const struct free_blocks *free_blocks, uint64_t *ret_bytes);
+
 void free_blocks_deinit(struct free_blocks *free_blocks);
 
 /* What all blocks take in all banks together. False: not known. */
