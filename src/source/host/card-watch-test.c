@@ -112,6 +112,33 @@ UNIT(memory_of_a_card_that_was_in_reset_from_the_start_stays_stale)
 	card_watch_free(watch);
 }
 
+/* In a reset that nobody saw begin, a card has no identity: only its number could be the process's. */
+UNIT(a_number_alone_makes_nothing_stale)
+{
+	const struct snapshot_card unknown = {
+		.number = 0, .bus = BUS, .condition.state = SNAPSHOT_IN_RESET};
+	struct card_watch *watch;
+
+	assert(card_watch_new(&watch) == 0);
+	for (uint64_t second = 1; second < 4; second++) {
+		struct snapshot *snapshot = snapshot_new(1);
+		const struct snapshot_process who = {
+			.pid = 10, .start_ticks = 3, .alive = true, .exact = true};
+		uint32_t index;
+
+		assert(snapshot && snapshot_add_card(snapshot, &unknown) == 0);
+		assert(card_watch_apply(watch, second * NS_PER_S, second * NS_PER_S, snapshot) ==
+		       0);
+		assert(snapshot_add_process(snapshot, &who, &index) == 0);
+		snapshot_part(snapshot, index, 0)->memory[TYPES_DRAM].used = 4096;
+		assert(snapshot_finish(snapshot) == 0);
+		card_watch_learn(watch, snapshot);
+		assert(!snapshot->processes[0].parts[0].before_reset);
+		snapshot_free(snapshot);
+	}
+	card_watch_free(watch);
+}
+
 UNIT(a_removed_card_is_gone_and_its_memory_stale_when_it_is_back)
 {
 	struct snapshot_card elsewhere = whole;

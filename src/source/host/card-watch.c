@@ -390,8 +390,8 @@ static void card_watch_learn_process(struct card_watch *watch, const uint32_t *r
 		entry = &watch->entries[rows[part->row] - 1];
 		if (!condition_is_away(entry->state) && !part->before_reset)
 			card_watch_add_part(&entry->holders, &holder);
-		/* It was away already when it was seen for the first time. */
-		else if (condition_is_away(entry->state) &&
+		/* It was away already when it was seen for the first time. A number alone is no proof. */
+		else if (condition_is_away(entry->state) && part->joined < SNAPSHOT_JOINED_NUMBER &&
 			 !card_watch_has_part(&entry->left, &holder))
 			card_watch_add_part(&entry->left, &holder);
 	}
