@@ -184,6 +184,7 @@ def test_a_database_of_an_earlier_version_is_converted(served):
             ALTER TABLE leak_sites DROP COLUMN name;
             ALTER TABLE leak_sites DROP COLUMN name_count;
             ALTER TABLE leak_sites DROP COLUMN names;
+            ALTER TABLE incidents DROP COLUMN space;
             DROP TABLE owners;
             ALTER TABLE leak_sites DROP COLUMN phases;
             ALTER TABLE held DROP COLUMN name_count;
