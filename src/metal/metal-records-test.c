@@ -4,6 +4,9 @@
 
 #include "metal/metal-records.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "base/testing/unit.h"
 #include "metal/metal-learn.h"
 #include "metal/metal-lock.h"
@@ -170,18 +173,30 @@ UNIT(finds_each_of_many)
 	assert(!test_free(&buffers[0]) && test_free(&buffers[TEST_MANY - 1]));
 }
 
+static void test_forget(void)
+{
+	metal_records_forget();
+	metal_space_forget();
+	metal_target_forget();
+}
+
 UNIT(knows_nothing_of_its_parent_after_a_fork)
 {
 	struct metal_names names = testing_names();
 	struct testing_device device = testing_device(0, &test_a);
 	struct testing_buffer buffer = testing_buffer(&device, 0x2000, 1);
+	int status;
+	pid_t pid;
 
+	metal_lock_at_fork(test_forget);
 	test_allocate(&names, &device, &buffer, 100);
-	metal_lock();
-	metal_records_forget();
-	metal_space_forget();
-	metal_target_forget();
-	metal_unlock();
-	assert(!test_free(&buffer));
-	assert(testing_live() == 1); /* its book is the parent's */
+	pid = fork();
+	assert(pid >= 0);
+	if (pid == 0) {
+		assert(!test_free(&buffer));
+		assert(testing_live() == 1); /* its book is the parent's */
+		_exit(0);
+	}
+	assert(waitpid(pid, &status, 0) == pid && status == 0);
+	assert(test_free(&buffer) && testing_live() == 0);
 }

@@ -34,7 +34,7 @@ build_tsan() {
 		return 1
 	}
 	# shellcheck disable=SC2046 # a list of words
-	fixed_addresses ninja --quiet -C build-tsan $(for test; do
+	fixed_addresses ninja --quiet -C build-tsan ${1:+lib-test-modules} $(for test; do
 		case $test in
 		*-replay) echo "src/$test" ;;
 		*) echo "src/$test-test" ;;

@@ -135,7 +135,9 @@ static struct eh_cursor eh_at(const struct eh_parts *parts, uintptr_t address)
 	return (struct eh_cursor){.is_bad = true};
 }
 
-static bool eh_find_parts(const struct linked_file *file, struct eh_parts *ret_parts)
+/* The parts that may be accessed in all of these ways: PF_R, PF_X. */
+static bool eh_find_parts(const struct linked_file *file, unsigned int access,
+			  struct eh_parts *ret_parts)
 {
 	const char *image = (const char *)file->low;
 	ElfW(Ehdr) head;
@@ -149,7 +151,7 @@ static bool eh_find_parts(const struct linked_file *file, struct eh_parts *ret_p
 		return false;
 	for (size_t i = 0; i < head.e_phnum && ret_parts->count < EH_PARTS; i++) {
 		memcpy(&part, image + head.e_phoff + i * sizeof(part), sizeof(part));
-		if (part.p_type != PT_LOAD || !(part.p_flags & PF_R))
+		if (part.p_type != PT_LOAD || (part.p_flags & access) != access)
 			continue;
 		ret_parts->list[ret_parts->count].low = part.p_vaddr + linked_base(file);
 		ret_parts->list[ret_parts->count++].high =
@@ -317,12 +319,16 @@ void eh_frame_rule(uintptr_t address, struct rule *ret_rule)
 	struct eh_parts parts;
 
 	*ret_rule = (struct rule){.kind = RULE_LOST};
-	if (!linked_find(address, &file) || !eh_find_parts(&file, &parts))
+	/*
+	 * A damaged return address may lead into data, which is the application's: it may be
+	 * protected, or be written just now.
+	 */
+	if (!linked_find(address, &file) || !eh_find_parts(&file, PF_R | PF_X, &parts))
 		return;
 	/* By its code, as debuggers do: tables may be missing, and describe it differently. */
 	if (eh_is_trampoline(&parts, address))
 		ret_rule->kind = RULE_SIGNAL;
-	else
+	else if (eh_find_parts(&file, PF_R, &parts))
 		eh_parts_rule(&parts, (uintptr_t)file.tables, address - 1, ret_rule);
 }
 

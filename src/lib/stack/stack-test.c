@@ -212,7 +212,15 @@ static void stack_need_kernel(void)
 		unit_skip("not on a kernel of its own");
 }
 
-UNIT(an_alternate_stack_has_none)
+/* It shows no return from a handler. */
+static void stack_handler_lost(int number)
+{
+	(void)number;
+	stack_corrupt(500, 0);
+	stack_handled++;
+}
+
+static void stack_check_alternate(void (*handler)(int number))
 {
 	static uint8_t memory[65536] __attribute__((aligned(16)));
 	const stack_t other = {.ss_sp = memory, .ss_size = sizeof(memory)};
@@ -223,10 +231,20 @@ UNIT(an_alternate_stack_has_none)
 	calls_start("fp");
 	calls_middle(1, &expected);
 	assert(sigaltstack(&other, NULL) == 0);
-	observer_handle(SIGUSR1, stack_handler, SA_ONSTACK);
+	observer_handle(SIGUSR1, handler, SA_ONSTACK);
 	assert(raise(SIGUSR1) == 0 && stack_handled == 1);
 	calls_read(500, &found);
 	assert(found.count == 0 && calls_lost() == 1);
+}
+
+UNIT(an_alternate_stack_has_none)
+{
+	stack_check_alternate(stack_handler);
+}
+
+UNIT(an_alternate_stack_whose_chain_ends_has_none)
+{
+	stack_check_alternate(stack_handler_lost);
 }
 
 UNIT(a_handler_does_not_ask_the_loader)

@@ -92,6 +92,16 @@ static void harm_need_kernel(void)
 
 static uint64_t harm_handled;
 
+#define HARM_PAGE 65536u /* the largest there is */
+
+/* Data that the program makes inaccessible. */
+static uint8_t *harm_closed(void)
+{
+	static uint8_t memory[2 * HARM_PAGE];
+
+	return memory + (-(uintptr_t)memory & (HARM_PAGE - 1));
+}
+
 static uintptr_t harm_wild(size_t i)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -105,6 +115,7 @@ static uintptr_t harm_wild(size_t i)
 		UINTPTR_MAX - 7,
 		UINT64_C(1) << 47,
 		(uintptr_t)&harm_handled,
+		(uintptr_t)harm_closed() + 1024,
 		(uintptr_t)&harm_called_back,
 	};
 
@@ -150,7 +161,9 @@ static void harm_check_context(int flags)
 	action.sa_sigaction = harm_handler;
 	assert(sigaltstack(&other, NULL) == 0);
 	assert(sigaction(SIGUSR1, &action, NULL) == 0);
+	assert(mprotect(harm_closed(), HARM_PAGE, PROT_NONE) == 0);
 	assert(raise(SIGUSR1) == 0 && harm_handled == 1);
+	assert(mprotect(harm_closed(), HARM_PAGE, PROT_READ | PROT_WRITE) == 0);
 	/* Afterwards everything works as before. */
 	calls_checked(2);
 }

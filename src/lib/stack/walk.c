@@ -392,17 +392,21 @@ static void walk_learn(const struct walk *walk, size_t max, struct walk_found *f
 void walk_thorough(const struct bounds *bounds, const struct bounds *own, struct walk_start start,
 		   size_t max, struct walk_found *ret_found)
 {
+	/* Only handlers run on another stack, even if the walk does not get to their callers. */
+	bool is_handler = bounds != own;
 	struct walk walk;
 
 	if (walk_how() == WALK_FRAMES) {
-		ret_found->is_interrupted = ret_found->is_cut = false;
+		ret_found->is_interrupted = is_handler;
+		ret_found->is_cut = false;
 		ret_found->count =
 			walk_frames(bounds, start, ret_found->addresses, ret_found->places, max);
 		return;
 	}
 	walk_begin(&walk, bounds, start);
-	walk.own = bounds == own ? NULL : own;
+	walk.own = is_handler ? own : NULL;
 	/* Most stacks that are new to a thread are known to others. */
 	if (walk_is_stale() || !walk_rules(walk, max, false, ret_found))
 		walk_learn(&walk, max, ret_found);
+	ret_found->is_interrupted |= is_handler;
 }
