@@ -305,8 +305,8 @@ UNIT_LONG(a_book_overwritten_with_garbage_does_no_harm, 300)
 		hostile_query(node, 3, 12345);
 		node_write(&honest, 3, HOSTILE_TYPE, 12345, 6); /* it goes on working */
 		hostile_run("smi", holder.pid,
-			    "\"memory\":{\"DRAM\":{\"used\":6000,\"buffers\":3,\"peak\":6000,"
-			    "\"bound\":\"exact\"}");
+			    "\"memory\":{\"DRAM\":{\"used\":6000,\"occupied\":null,\"buffers\":3,"
+			    "\"peak\":6000,\"bound\":\"exact\"}");
 	}
 	hostile_run("buffers", 0, NULL);
 	hostile_run("doctor", 0, NULL);
@@ -405,9 +405,11 @@ UNIT_LONG(forged_books_on_one_device_do_no_harm, 120)
 	assert(strstr(node_text(path), "drm-total-trace:\t4611686018427387904\n"));
 	close(fd);
 	hostile_run("smi", getpid(),
-		    "\"TRACE\":{\"used\":12345,\"buffers\":6,\"peak\":12345,\"bound\":\"exact\"}");
+		    "\"TRACE\":{\"used\":12345,\"occupied\":null,\"buffers\":6,\"peak\":12345,"
+		    "\"bound\":\"exact\"}");
 	hostile_run("smi", plain,
-		    "\"TRACE\":{\"used\":777,\"buffers\":1,\"peak\":777,\"bound\":\"exact\"}");
+		    "\"TRACE\":{\"used\":777,\"occupied\":null,\"buffers\":1,\"peak\":777,"
+		    "\"bound\":\"exact\"}");
 	for (int i = 0; i < HOSTILE_LIARS; i++) {
 		assert(kill(liars[i], SIGKILL) == 0 && waitpid(liars[i], NULL, 0) == liars[i]);
 	}
