@@ -30,8 +30,9 @@ give_up() {
 # Who asks the daemon is told differently by older kernels: source-namespaces, daemon-access.
 # shellcheck disable=SC2086 # a list of words
 [ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-list kernel-fair kernel-folder kernel-full kernel-odd \
-	kernel-life kernel-race kernel-crowd kernel-hostile kernel-view kernel-track kernel-sleep lib-life lib-semantics lib-api-misc \
-	lib-misuse lib-descriptor lib-limits lib-offer-book lib-escape lib-signal lib-crowd kernel-unload kernel-storm \
+	kernel-life kernel-race kernel-crowd kernel-hostile kernel-version kernel-view kernel-track kernel-sleep \
+	lib-life lib-semantics lib-spaces lib-api-misc lib-misuse lib-descriptor lib-limits lib-offer-book lib-escape \
+	lib-signal lib-crowd kernel-unload kernel-storm \
 	source-namespaces daemon-access \
 	${TTMEM_KERNEL_MORE:-lib-family kernel-daemon}
 
