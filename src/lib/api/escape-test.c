@@ -62,19 +62,19 @@ static void escape_jumper_only(int number)
 static bool escape_in_maps; /* a signal is to come when the library has that file open */
 
 /* Instead of libc's. No system call has more arguments, and the kernel ignores those that are too many. */
-long syscall(long number, ...)
+long syscall(long sysno, ...)
 {
 	long (*real)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
 	long arguments[6], result;
 	va_list list;
 
-	va_start(list, number);
+	va_start(list, sysno);
 	for (size_t i = 0; i < 6; i++)
 		arguments[i] = va_arg(list, long);
 	va_end(list);
-	result = real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+	result = real(sysno, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
 		      arguments[5]);
-	if (escape_in_maps && number == SYS_openat &&
+	if (escape_in_maps && sysno == SYS_openat &&
 	    strcmp((const char *)arguments[1], "/proc/self/maps") == 0) {
 		escape_in_maps = false;
 		raise(SIGUSR1);
