@@ -159,7 +159,7 @@ failed=$(awk '!/^#/ { n += $3 } END { print n + 0 }' "$work/results")
 awk '!/^#/ { p += $2; f += $3; s += $4 } END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' \
 	"$work/results"
 record "$name-log" $((1 - bad)) "$bad" 0
-if [ "$bad" -ne 0 ] || [ "$failed" -ne 0 ]; then
-	tail -n 150 "$work/log"
-	exit 1
-fi
+# Of the tests that failed, what they printed; it comes before the name of each.
+sed '/^@@log$/,$d' "$work/log" | grep -a -E -B 20 '^(FAIL|----) '
+[ "$bad" -eq 0 ] || tail -n 150 "$work/log"
+[ "$bad" -eq 0 ] && [ "$failed" -eq 0 ]
