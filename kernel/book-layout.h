@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The few offsets in a book that the kernel reads. All of them are fixed: nothing in a book can
- * make the kernel read elsewhere. docs/book-format.md has the rest; src/source/host/kernel-test.c
- * checks these numbers against the library's layout.
+ * The few offsets in a book that the kernel reads. All of them are fixed, in every version of the
+ * format: nothing in a book can make the kernel read elsewhere. docs/book-format.md has the rest;
+ * src/source/host/kernel-test.c checks these numbers against the library's layout.
  */
 
 #define LAYOUT_UNIT 0x10000UL /* sizes are multiples of it */

@@ -30,8 +30,9 @@ give_up() {
 # Who asks the daemon is told differently by older kernels: source-namespaces, daemon-access.
 # shellcheck disable=SC2086 # a list of words
 [ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-list kernel-fair kernel-folder kernel-full kernel-odd \
-	kernel-life kernel-race kernel-crowd kernel-hostile kernel-view kernel-track kernel-sleep lib-life lib-semantics lib-api-misc \
-	lib-misuse lib-descriptor lib-limits lib-offer-book lib-escape lib-signal lib-crowd kernel-unload kernel-storm \
+	kernel-life kernel-race kernel-crowd kernel-hostile kernel-version kernel-view kernel-track kernel-sleep \
+	lib-life lib-semantics lib-spaces lib-api-misc lib-misuse lib-descriptor lib-limits lib-offer-book lib-escape \
+	lib-signal lib-crowd kernel-unload kernel-storm \
 	source-namespaces daemon-access \
 	${TTMEM_KERNEL_MORE:-lib-family kernel-daemon}
 
@@ -158,7 +159,7 @@ failed=$(awk '!/^#/ { n += $3 } END { print n + 0 }' "$work/results")
 awk '!/^#/ { p += $2; f += $3; s += $4 } END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' \
 	"$work/results"
 record "$name-log" $((1 - bad)) "$bad" 0
-if [ "$bad" -ne 0 ] || [ "$failed" -ne 0 ]; then
-	tail -n 150 "$work/log"
-	exit 1
-fi
+# Of the tests that failed, what they printed; it comes before the name of each.
+sed '/^@@log$/,$d' "$work/log" | grep -a -E -B 20 '^(FAIL|----) '
+[ "$bad" -eq 0 ] || tail -n 150 "$work/log"
+[ "$bad" -eq 0 ] && [ "$failed" -eq 0 ]

@@ -57,25 +57,6 @@ static uint64_t hostile_random(uint64_t *state)
 	return *state;
 }
 
-/* Where the book is mapped: in one piece, though perhaps not all of it with the same rights. Return: its size. */
-static uint64_t hostile_find(const char *maps, uintptr_t *ret_start, uintptr_t *ret_end)
-{
-	unsigned long start, end;
-
-	*ret_start = *ret_end = 0;
-	for (; *maps; maps = strchr(maps, '\n') + 1) {
-		const char *name = strstr(maps, "ttmem-book");
-
-		if (!name || name > strchr(maps, '\n') ||
-		    sscanf(maps, "%lx-%lx", &start, &end) != 2)
-			continue;
-		assert(*ret_end == 0 || *ret_end == start);
-		*ret_start = *ret_start ? *ret_start : start;
-		*ret_end = end;
-	}
-	return *ret_end - *ret_start;
-}
-
 /* The book that the library has made, with memory behind all of it. */
 static void hostile_take_over(struct node_book *ret_book)
 {
@@ -95,7 +76,7 @@ static void hostile_take_over(struct node_book *ret_book)
 		 (node_ioctl(fd, TTMEM_IOC_INFO, &info) < 0 || info.pid != getpid()));
 	assert(fd < HOSTILE_FDS && info.size == NODE_BOOK_SIZE);
 	assert(node_reserve(fd, 0, NODE_BOOK_SIZE) == 0);
-	assert(hostile_find(node_text("/proc/self/maps"), &start, &end) == NODE_BOOK_SIZE);
+	assert(node_find_mapping(&start, &end) == NODE_BOOK_SIZE);
 	assert(mprotect((void *)start, NODE_BOOK_SIZE, PROT_READ | PROT_WRITE) == 0);
 	*ret_book = (struct node_book){
 		.fd = fd, .id = info.id, .base = (uint8_t *)start, .size = NODE_BOOK_SIZE};
@@ -103,7 +84,7 @@ static void hostile_take_over(struct node_book *ret_book)
 
 /*
  * Once over the whole mapping. The first way leaves nothing of it; the others leave so much that readers go
- * on: the header, or all but a word here and there, or counters that the kernel believes.
+ * on: the header, or all but a word here and there, or counters that the kernel and other readers believe.
  */
 static void hostile_scribble(const struct node_book *book, const uint8_t *genuine, uint32_t way,
 			     uint64_t *state)
@@ -125,7 +106,9 @@ static void hostile_scribble(const struct node_book *book, const uint8_t *genuin
 									 device * NODE_SHARD_SIZE);
 
 		shard->state = 1;
+		shard->has_warm = 1;
 		memset(shard->hot, 0xff, sizeof(shard->hot));
+		memset(shard->warm, 0xff, sizeof(shard->warm));
 	}
 }
 
@@ -305,8 +288,8 @@ UNIT_LONG(a_book_overwritten_with_garbage_does_no_harm, 300)
 		hostile_query(node, 3, 12345);
 		node_write(&honest, 3, HOSTILE_TYPE, 12345, 6); /* it goes on working */
 		hostile_run("smi", holder.pid,
-			    "\"memory\":{\"DRAM\":{\"used\":6000,\"buffers\":3,\"peak\":6000,"
-			    "\"bound\":\"exact\"}");
+			    "\"memory\":{\"DRAM\":{\"used\":6000,\"occupied\":null,\"buffers\":3,"
+			    "\"peak\":6000,\"bound\":\"exact\"}");
 	}
 	hostile_run("buffers", 0, NULL);
 	hostile_run("doctor", 0, NULL);
@@ -405,9 +388,11 @@ UNIT_LONG(forged_books_on_one_device_do_no_harm, 120)
 	assert(strstr(node_text(path), "drm-total-trace:\t4611686018427387904\n"));
 	close(fd);
 	hostile_run("smi", getpid(),
-		    "\"TRACE\":{\"used\":12345,\"buffers\":6,\"peak\":12345,\"bound\":\"exact\"}");
+		    "\"TRACE\":{\"used\":12345,\"occupied\":null,\"buffers\":6,\"peak\":12345,"
+		    "\"bound\":\"exact\"}");
 	hostile_run("smi", plain,
-		    "\"TRACE\":{\"used\":777,\"buffers\":1,\"peak\":777,\"bound\":\"exact\"}");
+		    "\"TRACE\":{\"used\":777,\"occupied\":null,\"buffers\":1,\"peak\":777,"
+		    "\"bound\":\"exact\"}");
 	for (int i = 0; i < HOSTILE_LIARS; i++) {
 		assert(kill(liars[i], SIGKILL) == 0 && waitpid(liars[i], NULL, 0) == liars[i]);
 	}

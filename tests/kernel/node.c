@@ -196,3 +196,22 @@ bool node_becomes(uint32_t device, uint64_t bytes, uint64_t buffers)
 	       (unsigned long long)bytes, (unsigned long long)buffers);
 	return false;
 }
+
+uint64_t node_find_mapping(uintptr_t *ret_start, uintptr_t *ret_end)
+{
+	const char *maps = node_text("/proc/self/maps");
+	unsigned long start, end;
+
+	*ret_start = *ret_end = 0;
+	for (; *maps; maps = strchr(maps, '\n') + 1) {
+		const char *name = strstr(maps, "ttmem-book");
+
+		if (!name || name > strchr(maps, '\n') ||
+		    sscanf(maps, "%lx-%lx", &start, &end) != 2)
+			continue;
+		assert(*ret_end == 0 || *ret_end == start);
+		*ret_start = *ret_start ? *ret_start : start;
+		*ret_end = end;
+	}
+	return *ret_end - *ret_start;
+}

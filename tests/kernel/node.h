@@ -55,5 +55,11 @@ bool node_totals_of(pid_t pid, uint64_t *ret_bytes, uint64_t *ret_buffers);
 /* A whole file of /proc as text; valid until the next call. */
 const char *node_text(const char *path);
 
+/*
+ * Where the library has mapped this process's book: in one piece, though perhaps not all of it with the same
+ * rights. Return: its size.
+ */
+uint64_t node_find_mapping(uintptr_t *ret_start, uintptr_t *ret_end);
+
 /* Tries for a while: the end of a process is told a moment after its parent knows. */
 bool node_becomes(uint32_t device, uint64_t bytes, uint64_t buffers);

@@ -21,7 +21,7 @@ struct bounds {
 	uintptr_t mapped; /* from here on it was mapped when it was found: the main stack grows */
 };
 
-/* The calling thread's bounds. Preserves errno. */
+/* The calling thread's bounds. Signals must be blocked: a file is open meanwhile. Preserves errno. */
 void bounds_find(struct bounds *ret_bounds);
 
 /* Those of the alternate signal stack that @inside is on. False = on none, or it is not known. */

@@ -4,7 +4,6 @@
 
 #include "lib/stack/stack.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "compat/oldlog/oldlog-names.h"
 #include "compat/oldlog/oldlog.h"
 #include "lib/api/debug.h"
+#include "lib/process/block-signals.h"
 #include "lib/stack/bounds.h"
 #include "lib/stack/frame-provider.h"
 #include "lib/stack/modules.h"
@@ -143,25 +143,27 @@ static void stack_keep(struct stack_cache *cache)
 		(void)pthread_setspecific(stack_key, cache); /* ENOMEM: as without a key */
 }
 
-/* Not private_map(): a forked child keeps using it, and its stack is where it was. */
-static struct stack_cache *stack_make_cache(void)
+/*
+ * Not private_map(): a forked child keeps using it, and its stack is where it was. A handler that
+ * left by siglongjmp(), or cancellation, would leave it behind, and an open file.
+ */
+static __attribute__((noinline)) void stack_make_cache(struct thread *self)
 {
-	int saved_errno = errno;
+	struct block_signals block_signals;
 	struct stack_cache *cache;
 
 	if (freeze_is_on())
-		return NULL;
+		return;
+	block_signals_begin(&block_signals);
 	cache = mmap(NULL, sizeof(*cache), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		     0);
-	if (cache == MAP_FAILED) {
-		cache = NULL;
-	} else {
+	if (cache != MAP_FAILED) {
 		(void)madvise(cache, sizeof(*cache), MADV_DONTDUMP); /* only advice */
 		bounds_find(&cache->bounds);
 		stack_keep(cache);
+		self->stacks = cache;
 	}
-	errno = saved_errno;
-	return cache;
+	block_signals_end(&block_signals);
 }
 
 /*
@@ -276,6 +278,7 @@ stack_meet(struct writer *writer, struct stack_cache *cache, struct walk_start s
 {
 	const struct bounds *bounds = &cache->bounds;
 	uintptr_t here = (uintptr_t)start.frame;
+	struct block_signals block_signals;
 	struct bounds alternate;
 
 	if (!bounds_hold(bounds, here, sizeof(uintptr_t)) && stack_is_native) {
@@ -286,8 +289,11 @@ stack_meet(struct writer *writer, struct stack_cache *cache, struct walk_start s
 	if (stack_is_native && here - bounds->low < STACK_ROOM)
 		return 0;
 	/* The thread's own stack may have grown since. */
-	if (bounds == &alternate)
+	if (bounds == &alternate) {
+		block_signals_begin(&block_signals);
 		bounds_find(&cache->bounds);
+		block_signals_end(&block_signals);
+	}
 	return stack_meet_on(writer, cache, bounds, start);
 }
 
@@ -301,8 +307,10 @@ uint32_t stack_take(struct writer *writer, struct thread *self, struct walk_star
 	uint64_t hash;
 	size_t n = 0;
 
-	if (unlikely(!cache))
-		cache = self->stacks = stack_make_cache();
+	if (unlikely(!cache)) {
+		stack_make_cache(self);
+		cache = self->stacks;
+	}
 	if (unlikely(!cache))
 		goto out;
 	if (unlikely(cache->instance != gate_current.instance)) {

@@ -258,7 +258,10 @@ int kernel_collect(const struct proc *proc, kernel_knows_fn *knows, const void *
 		return 0;
 	if (r == -ENOMEM)
 		return r;
-	if (r < 0)
+	if (r == -EPROTONOSUPPORT)
+		snapshot_note(snapshot, "the kernel module is newer than this ttmem, and what only "
+					"it knows is not shown: update ttmem");
+	else if (r < 0)
 		snapshot_note(snapshot, "what the kernel module tells cannot be read: %s",
 			      strerror(-r)); /* NOLINT(concurrency-mt-unsafe): known numbers */
 	kernel_note_left(&collecting);

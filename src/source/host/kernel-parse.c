@@ -11,7 +11,8 @@
 #include "model/snapshot.h"
 #include "source/host/kernel.h"
 
-#define KERNEL_VERSION "ttmem 1"
+#define KERNEL_NAME "ttmem"
+#define KERNEL_VERSION 1u
 
 /* The rest of a line, consumed word by word. */
 struct kernel_line {
@@ -129,17 +130,26 @@ static int kernel_parse_memory(struct kernel_line *line, const struct kernel_par
 			      kernel_word_is(line, "torn"));
 }
 
+/* The first line. Later versions are those that a reader of this one would misread. */
+static int kernel_parse_version(struct kernel_line *line)
+{
+	uint64_t version;
+
+	if (!kernel_word_is(line, KERNEL_NAME) || !kernel_number(line, UINT64_MAX, &version) ||
+	    line->at != line->end || version == 0)
+		return -EBADMSG;
+	return version > KERNEL_VERSION ? -EPROTONOSUPPORT : 0;
+}
+
 /* Parses one line, without its newline. */
 static int kernel_parse_line(struct kernel_text *state, struct kernel_line line,
 			     const struct kernel_parser *parser)
 {
 	struct kernel_line again = line;
-	size_t length = (size_t)(line.end - line.at);
 
 	if (!state->has_version) {
-		state->has_version = length == strlen(KERNEL_VERSION) &&
-				     memcmp(line.at, KERNEL_VERSION, length) == 0;
-		return state->has_version ? 0 : -EBADMSG;
+		state->has_version = true;
+		return kernel_parse_version(&line);
 	}
 	if (kernel_word_is(&line, "holder")) {
 		state->has_holder = true;

@@ -119,7 +119,7 @@ UNIT(kernel_rows_are_parsed_in_pieces_of_any_size)
 	}
 }
 
-UNIT(lines_of_later_versions_are_skipped)
+UNIT(unknown_lines_and_words_are_skipped)
 {
 	struct kernel_seen seen;
 
@@ -146,7 +146,10 @@ UNIT(malformed_kernel_rows_are_refused)
 	static const char *const texts[] = {
 		"",
 		"ttmem",
-		"ttmem 2\n",
+		"ttmem 0\n",
+		"ttmem 1 2\n",
+		"ttmem x\n",
+		"other 1\n",
 		"ttmem 1\nholder 1 book 2 3 4 x", /* cut off */
 		"ttmem 1\nholder\n",
 		"ttmem 1\nholder x book 2 3 4 x\n",
@@ -373,6 +376,25 @@ UNIT(unreadable_kernel_rows_are_noted)
 	assert(kernel_look(&scan->proc, unit_dir()) == KERNEL_NO_NODE);
 	assert(kernel_look(&scan->proc, "/dev/null") == KERNEL_READY);
 	assert(strstr(kernel_explain(KERNEL_NO_RIGHTS), "udev"));
+	snapshot_free(snapshot);
+	scan_free(scan);
+}
+
+/* Its lines may mean anything, so none of them is used. */
+UNIT(a_newer_kernel_module_is_noted)
+{
+	static const char text[] = "ttmem 2\nholder 5 book 1 100 0 first\n";
+	struct snapshot *snapshot = snapshot_new(1);
+	struct kernel_seen seen;
+	struct scan *scan;
+
+	assert(kernel_see(text, &seen) == -EPROTONOSUPPORT && seen.count == 0);
+	assert(kernel_see("ttmem 18446744073709551616\n", &seen) == -EBADMSG);
+	kernel_make_machine(text);
+	assert(snapshot && scan_new(&scan) == 0);
+	assert(kernel_collect(&scan->proc, kernel_knows, NULL, snapshot) == 0);
+	assert(snapshot->process_count == 0 && snapshot->note_count == 1);
+	assert(strstr(snapshot->notes[0], "kernel module is newer than this ttmem"));
 	snapshot_free(snapshot);
 	scan_free(scan);
 }

@@ -54,8 +54,8 @@ struct kernel_parser {
 };
 
 /*
- * Parses the text of the file. Returns 0, what a function returned, or -EBADMSG. Lines of later
- * versions are skipped.
+ * Parses the text of the file. Returns 0, what a function returned, -EBADMSG, or -EPROTONOSUPPORT if
+ * the module is newer and says that we cannot understand it. Lines that we do not know are skipped.
  */
 int kernel_parse(const char *text, size_t length, const struct kernel_parser *parser);
 
