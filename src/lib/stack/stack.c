@@ -21,9 +21,12 @@
 #include "lib/stack/frame-provider.h"
 #include "lib/stack/modules.h"
 #include "lib/stack/unload-guard.h"
+#include "lib/stack/walk-memo.h"
 #include "lib/stack/walk.h"
 
 #define STACK_SETS 256u /* of two entries each, the most recently used first */
+
+#define STACK_MEMOS 32u /* one for each place that calls ttmem and each height of the stack there */
 
 /* How many frames beyond those kept are searched for the loader and for signal handlers. */
 #define STACK_LOOK 256u
@@ -45,6 +48,15 @@ struct stack_known {
 	uint32_t reserved;
 };
 
+/* One of the thread's last stacks, and what to compare instead of walking it again. */
+struct stack_memo {
+	struct stack_known known; /* id 0 = none, or being changed */
+	uint64_t identity;        /* of the provider's frames */
+	uint32_t generation;
+	uint32_t reserved;
+	struct walk_memo walk;
+};
+
 /* What a thread has once it has taken a stack. */
 struct stack_cache {
 	struct bounds bounds;
@@ -52,6 +64,7 @@ struct stack_cache {
 	uint32_t instance; /* of the gate, that is: of the book that issued the ids */
 	uint32_t reserved;
 	struct stack_known known[STACK_SETS][2] __attribute__((aligned(CACHE_LINE)));
+	struct stack_memo memos[STACK_MEMOS];
 };
 
 _Static_assert(2 * sizeof(struct stack_known) == CACHE_LINE, "a set is a line");
@@ -291,37 +304,98 @@ stack_meet(struct writer *writer, struct stack_cache *cache, struct walk_start s
 	return stack_meet_on(writer, cache, bounds, start);
 }
 
+/* Which memo a call uses: its stack pointer and its return address decide. */
+static inline struct stack_memo *stack_memo(struct stack_cache *cache, struct walk_start start)
+{
+	const uintptr_t *words = start.frame;
+
+	return &cache->memos[((uintptr_t)start.frame / 16 ^ words[1]) * HASH_K0 >> 32 &
+			     (STACK_MEMOS - 1)];
+}
+
+/* Whether the files of a known stack are the same as when it was met. */
+static inline bool stack_is_valid(const struct stack_known *known, uint32_t generation)
+{
+	return likely(!known->guards) ||
+	       unload_guard_hold(known->guards, known->certain, generation);
+}
+
+static inline bool stack_memo_holds(const struct stack_memo *memo, const struct stack_cache *cache,
+				    struct walk_start start)
+{
+	uint32_t generation = modules_generation();
+
+	return memo->known.id && memo->generation == generation &&
+	       memo->identity == cache->sight.identity && walk_memo_holds(&memo->walk, start) &&
+	       stack_is_valid(&memo->known, generation);
+}
+
+/* Walks. False = the stack is not known, or not valid any more. */
+static __attribute__((noinline)) bool stack_walk(struct stack_cache *cache, struct stack_memo *memo,
+						 struct walk_start start, uint32_t *ret_id)
+{
+	uintptr_t addresses[STACK_DEPTH_MAX];
+	const struct stack_known *known;
+	uint32_t generation;
+	uint64_t hash;
+	size_t n = 0;
+
+	memo->known.id = 0;
+	/* From here on a handler may leave by siglongjmp(), with half a memo. */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (likely(stack_is_native)) {
+		n = walk_quick(&cache->bounds, start, addresses, stack_depth, &memo->walk);
+		/* Its rules may not be learned yet. */
+		if (n == 0)
+			return false;
+	}
+	generation = modules_generation();
+	hash = frame_provider_mix(stack_hash(generation, addresses, n), &cache->sight);
+	known = stack_find(cache, hash);
+	if (!known || !stack_is_valid(known, generation))
+		return false;
+	*ret_id = known->id;
+	if (n == 0 || !walk_memo_is_whole(&memo->walk))
+		return true;
+	memo->identity = cache->sight.identity;
+	memo->generation = generation;
+	memo->known.guards = known->guards;
+	memo->known.certain = known->certain;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	memo->known.id = known->id;
+	return true;
+}
+
+/* Ids of another book. */
+static __attribute__((noinline)) void stack_forget(struct stack_cache *cache)
+{
+	memset(cache->known, 0, sizeof(cache->known));
+	/* Stored only if set: an unwritten page takes no memory. */
+	for (size_t i = 0; i < STACK_MEMOS; i++) {
+		if (cache->memos[i].known.id)
+			cache->memos[i].known.id = 0;
+	}
+	cache->sight = (struct frame_provider_sight){0};
+	cache->instance = gate_current.instance;
+}
+
 uint32_t stack_take(struct writer *writer, struct thread *self, struct walk_start start)
 {
 	struct stack_cache *cache = self->stacks;
-	const struct stack_known *known = NULL;
-	uintptr_t addresses[STACK_DEPTH_MAX];
-	uint32_t generation;
+	struct stack_memo *memo;
 	uint32_t id = 0;
-	uint64_t hash;
-	size_t n = 0;
 
 	if (unlikely(!cache))
 		cache = self->stacks = stack_make_cache();
 	if (unlikely(!cache))
 		goto out;
-	if (unlikely(cache->instance != gate_current.instance)) {
-		memset(cache->known, 0, sizeof(cache->known));
-		cache->sight = (struct frame_provider_sight){0};
-		cache->instance = gate_current.instance;
-	}
-	if (likely(stack_is_native))
-		n = walk_quick(&cache->bounds, start, addresses, stack_depth);
+	if (unlikely(cache->instance != gate_current.instance))
+		stack_forget(cache);
 	frame_provider_look(writer, &cache->sight, stack_depth);
-	generation = modules_generation();
-	hash = frame_provider_mix(stack_hash(generation, addresses, n), &cache->sight);
-	/* A stack without native frames may be one whose rules are not learned yet. */
-	if (likely(n > 0 || !stack_is_native))
-		known = stack_find(cache, hash);
-	if (likely(known && (!known->guards ||
-			     unload_guard_hold(known->guards, known->certain, generation))))
-		id = known->id;
-	else if (likely(!freeze_is_on()))
+	memo = stack_memo(cache, start);
+	if (likely(stack_memo_holds(memo, cache, start)))
+		id = memo->known.id;
+	else if (!stack_walk(cache, memo, start, &id) && likely(!freeze_is_on()))
 		id = stack_meet(writer, cache, start);
 	frame_provider_seen(&cache->sight, id);
 out:

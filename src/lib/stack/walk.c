@@ -18,6 +18,7 @@
 #include "lib/stack/fp-or-rule.h"
 #include "lib/stack/modules.h"
 #include "lib/stack/rules.h"
+#include "lib/stack/walk-memo.h"
 
 /* Damaged chains lead into other functions' variables, which a sanitizer would report. */
 #define WALK_READS __attribute__((no_sanitize("address")))
@@ -58,9 +59,11 @@ struct walk {
 	uintptr_t ip; /* 0 = no further frame */
 	uintptr_t sp;
 	uintptr_t fp;
+	uintptr_t fp_at;          /* where it was read */
 	uintptr_t ra;             /* the register, in an interrupted function; 0 = not known */
 	uintptr_t end;            /* of the stack */
 	const struct bounds *own; /* the thread's own stack, if this is another one; or NULL */
+	struct walk_memo *memo;   /* notes what is read; NULL = nobody wants it */
 	bool is_interrupted;      /* by a signal, so maybe where there is no frame yet */
 };
 
@@ -127,10 +130,11 @@ static inline uintptr_t walk_plain(uintptr_t address)
 
 /*
  * A frame is the address of the caller's frame followed by the return address. Callers are at
- * higher addresses, so the walk ends. @places may be NULL.
+ * higher addresses, so the walk ends. @places and @memo may be NULL.
  */
 static inline WALK_READS size_t walk_frames(const struct bounds *bounds, struct walk_start start,
-					    uintptr_t *addresses, uintptr_t *places, size_t max)
+					    uintptr_t *addresses, uintptr_t *places, size_t max,
+					    struct walk_memo *memo)
 {
 	uintptr_t at = (uintptr_t)start.frame;
 	size_t n = 0;
@@ -139,6 +143,10 @@ static inline WALK_READS size_t walk_frames(const struct bounds *bounds, struct 
 		const uintptr_t *words = (const uintptr_t *)at;
 		uintptr_t address = walk_plain(words[1]);
 
+		if (memo) {
+			walk_memo_note(memo, at + WALK_WORD, words[1]);
+			walk_memo_note(memo, at, words[0]);
+		}
 		if (address == 0)
 			break;
 		/* In a debug build, without tail calls, our own frames come first. */
@@ -154,18 +162,27 @@ static inline WALK_READS size_t walk_frames(const struct bounds *bounds, struct 
 	return n;
 }
 
+/* The walk depends on this word. */
+static inline void walk_note(const struct walk *walk, uintptr_t at, uintptr_t value)
+{
+	if (walk->memo)
+		walk_memo_note(walk->memo, at, value);
+}
+
 /* The caller of our function. It may be ours as well: in a debug build there are no tail calls. */
 static inline WALK_READS void walk_begin(struct walk *walk, const struct bounds *bounds,
-					 struct walk_start start)
+					 struct walk_start start, struct walk_memo *memo)
 {
 	const uintptr_t *words = start.frame;
 
-	*walk = (struct walk){.end = bounds->high};
+	*walk = (struct walk){.end = bounds->high, .memo = memo};
 	if (unlikely(!bounds_hold(bounds, (uintptr_t)start.frame, 2 * WALK_WORD)))
 		return;
 	walk->ip = walk_plain(words[1]);
 	walk->sp = start.sp;
 	walk->fp = words[0];
+	walk->fp_at = (uintptr_t)start.frame;
+	walk_note(walk, (uintptr_t)&words[1], words[1]);
 }
 
 /* Whether this word of the stack may be read. */
@@ -185,10 +202,13 @@ static inline WALK_READS void walk_by_frame(struct walk *walk)
 	uintptr_t at = walk->fp;
 
 	walk->ip = 0;
+	walk_note(walk, walk->fp_at, at);
 	if (!walk_holds(walk, at) || !walk_holds(walk, at + WALK_WORD))
 		return;
 	walk->ip = walk_read(at + WALK_WORD);
+	walk_note(walk, at + WALK_WORD, walk->ip);
 	walk->fp = walk_read(at);
+	walk->fp_at = at;
 	walk->sp = at + 2 * WALK_WORD;
 }
 
@@ -199,6 +219,8 @@ static __attribute__((noinline)) WALK_READS void walk_by_context(struct walk *wa
 	uintptr_t sp;
 
 	walk->ip = 0;
+	if (walk->memo)
+		walk_memo_spoil(walk->memo);
 	if (!walk_holds(walk, at) || walk->end - at < WALK_CONTEXT_AT + sizeof(ucontext_t))
 		return;
 	sp = walk_read(at + WALK_CONTEXT_SP);
@@ -220,10 +242,15 @@ static inline WALK_READS uintptr_t walk_return(const struct walk *walk, int32_t 
 					       uintptr_t cfa)
 {
 	uintptr_t at = cfa + (uintptr_t)offset;
+	uintptr_t word;
 
 	if (offset == RULE_KEPT)
 		return cfa >= walk->sp ? walk->ra : 0;
-	return likely(walk_holds(walk, at)) ? walk_plain(walk_read(at)) : 0;
+	if (unlikely(!walk_holds(walk, at)))
+		return 0;
+	word = walk_read(at);
+	walk_note(walk, at, word);
+	return walk_plain(word);
 }
 
 static inline WALK_READS void walk_by_rule(struct walk *walk, const struct rule *rule)
@@ -234,6 +261,8 @@ static inline WALK_READS void walk_by_rule(struct walk *walk, const struct rule 
 	walk->ip = 0;
 	if (unlikely(rule->kind <= RULE_LOST))
 		return;
+	if (rule->kind == RULE_FP || rule->kind == RULE_SAVED)
+		walk_note(walk, walk->fp_at, walk->fp);
 	if (unlikely(rule->kind >= RULE_SAVED)) {
 		if (rule->kind == RULE_SIGNAL) {
 			struct walk copy = *walk; /* which leaves the walk in registers */
@@ -244,8 +273,10 @@ static inline WALK_READS void walk_by_rule(struct walk *walk, const struct rule 
 		}
 		if (!walk_holds(walk, cfa))
 			return;
+		from = cfa;
+		cfa = walk_read(from);
+		walk_note(walk, from, cfa);
 		from = walk->fp;
-		cfa = walk_read(cfa);
 	}
 	walk->ip = walk_return(walk, rules_ra(rule), cfa);
 	if (rule->fp != RULE_KEPT) {
@@ -254,6 +285,7 @@ static inline WALK_READS void walk_by_rule(struct walk *walk, const struct rule 
 			walk->ip = 0;
 		else
 			walk->fp = walk_read(from);
+		walk->fp_at = from;
 	}
 	walk->sp = cfa;
 	walk->ra = 0;
@@ -268,15 +300,15 @@ static inline bool walk_add(uintptr_t *addresses, size_t n, uintptr_t ip)
 }
 
 static size_t walk_known(const struct bounds *bounds, struct walk_start start, uintptr_t *addresses,
-			 size_t max)
+			 size_t max, struct walk_memo *memo)
 {
 	struct fp_or_rule_window window = FP_OR_RULE_WINDOW_NULL;
-	uint32_t version = fp_or_rule_version();
+	uint32_t version = memo->version;
 	struct walk walk;
 	struct rule rule;
 	size_t n = 0;
 
-	walk_begin(&walk, bounds, start);
+	walk_begin(&walk, bounds, start, memo);
 	while (walk.ip) {
 		n += walk_add(addresses, n, walk.ip);
 		if (n == max)
@@ -296,11 +328,12 @@ static size_t walk_known(const struct bounds *bounds, struct walk_start start, u
 }
 
 size_t walk_quick(const struct bounds *bounds, struct walk_start start, uintptr_t *addresses,
-		  size_t max)
+		  size_t max, struct walk_memo *ret_memo)
 {
+	walk_memo_begin(ret_memo, start);
 	if (walk_how() == WALK_FRAMES)
-		return walk_frames(bounds, start, addresses, NULL, max);
-	return walk_known(bounds, start, addresses, max);
+		return walk_frames(bounds, start, addresses, NULL, max, ret_memo);
+	return walk_known(bounds, start, addresses, max, ret_memo);
 }
 
 /* Whether the method now chosen for a frame agrees with its rule. */
@@ -396,11 +429,11 @@ void walk_thorough(const struct bounds *bounds, const struct bounds *own, struct
 
 	if (walk_how() == WALK_FRAMES) {
 		ret_found->is_interrupted = ret_found->is_cut = false;
-		ret_found->count =
-			walk_frames(bounds, start, ret_found->addresses, ret_found->places, max);
+		ret_found->count = walk_frames(bounds, start, ret_found->addresses,
+					       ret_found->places, max, NULL);
 		return;
 	}
-	walk_begin(&walk, bounds, start);
+	walk_begin(&walk, bounds, start, NULL);
 	walk.own = bounds == own ? NULL : own;
 	/* Most stacks that are new to a thread are known to others. */
 	if (walk_is_stale() || !walk_rules(walk, max, false, ret_found))

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The words of the stack that decided where a walk went: each return address, and each saved frame
+ * pointer that a later frame was found by. A walk from the same place that would find the same words
+ * there would take the same way, so comparing them replaces it. They do not depend on each other, so
+ * the processor compares many at once, where a walk waits for each frame.
+ *
+ * A saved register that nothing was found by is left out: in code without frame pointers it is a
+ * variable, different for each call.
+ *
+ * All places are between the frame at which the walk begins and the end of the thread's stack, so
+ * they stay readable for as long as a function can have a frame there.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/stack/fp-or-rule.h"
+#include "lib/stack/walk.h"
+
+#define WALK_MEMO_WORDS 48u /* two for each of 16 frames, and some; longer ones are walked */
+
+struct walk_memo {
+	struct walk_start start;
+	uint32_t version; /* of the rules and pins (lib/stack/fp-or-rule.h) */
+	uint32_t count;   /* above WALK_MEMO_WORDS: there is more to it than words */
+	uint32_t offsets[WALK_MEMO_WORDS]; /* from the frame */
+	uintptr_t values[WALK_MEMO_WORDS];
+};
+
+static inline void walk_memo_begin(struct walk_memo *memo, struct walk_start start)
+{
+	memo->start = start;
+	memo->version = fp_or_rule_version();
+	memo->count = 0;
+}
+
+/* The walk depends on more than can be noted. */
+static inline void walk_memo_spoil(struct walk_memo *memo)
+{
+	memo->count = WALK_MEMO_WORDS + 1;
+}
+
+static inline bool walk_memo_is_whole(const struct walk_memo *memo)
+{
+	return memo->count <= WALK_MEMO_WORDS;
+}
+
+/* The walk depends on the word at @at, which is @value. */
+static inline void walk_memo_note(struct walk_memo *memo, uintptr_t at, uintptr_t value)
+{
+	uintptr_t offset = at - (uintptr_t)memo->start.frame;
+	uint32_t i = memo->count;
+
+	if (i >= WALK_MEMO_WORDS || offset > UINT32_MAX) {
+		walk_memo_spoil(memo);
+		return;
+	}
+	memo->offsets[i] = (uint32_t)offset;
+	memo->values[i] = value;
+	memo->count = i + 1;
+}
+
+/* Whether a walk from @start would find the same again. The memo is whole. */
+static inline __attribute__((no_sanitize("address"))) bool
+walk_memo_holds(const struct walk_memo *memo, struct walk_start start)
+{
+	const char *frame = start.frame;
+	uintptr_t difference = 0;
+
+	if (memo->start.frame != frame || memo->start.sp != start.sp ||
+	    memo->version != fp_or_rule_version())
+		return false;
+	for (uint32_t i = 0; i < memo->count; i++) {
+		const char *at = frame + memo->offsets[i];
+
+		difference |= *(const uintptr_t *)(const void *)at ^ memo->values[i];
+	}
+	return difference == 0;
+}
