@@ -267,6 +267,25 @@ UNIT(unchanged_python_frames_are_not_asked_again)
 	check_three(&found, 0);
 }
 
+UNIT(other_python_frames_from_the_same_place_are_another_stack)
+{
+	struct found found;
+
+	start("fp");
+	say("first", 1, TTMEM_FRAME_ENTRY, 0);
+	for (uint64_t i = 1; i <= 8; i++) {
+		if (i == 5) {
+			said_count = 0;
+			say("second", 2, TTMEM_FRAME_ENTRY, 0);
+			said_identity++;
+		}
+		run(1, i);
+		find(i, &found);
+		assert(found.head.native > 4 && found.head.python == 1);
+		assert(strcmp(found.names[0], i < 5 ? "first" : "second") == 0);
+	}
+}
+
 UNIT(python_only_stacks_have_no_native_frames)
 {
 	struct found found;

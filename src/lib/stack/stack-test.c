@@ -331,25 +331,62 @@ UNIT(a_thousand_threads_share_one)
 	free(threads);
 }
 
+/* From the same place before and after, so that what the parent remembers would fit. */
 UNIT(a_forked_child_has_stacks_of_its_own_book)
 {
-	struct calls_expected expected = {.count = 0};
+	struct calls_expected expected;
 	struct calls_found found;
-	pid_t child;
+	volatile uint64_t last = 5; /* keeps the loop from being unrolled */
+	pid_t child = -1;
 
 	stack_need_kernel();
 	calls_start("fp");
-	calls_middle(1, &expected);
-	child = fork();
-	assert(child >= 0);
-	if (child == 0) {
+	/* The child's ids are others then. */
+	expected.count = 0;
+	calls_recurse(3, &expected);
+	for (uint64_t i = 1; i <= last; i++) {
+		if (i == last) {
+			child = fork();
+			assert(child >= 0);
+		}
 		expected.count = 0;
-		calls_middle(2, &expected);
-		calls_read(2, &found);
-		calls_check(&found, &expected);
-		_exit(0);
+		calls_middle(i, &expected);
 	}
+	calls_read(5, &found);
+	calls_check(&found, &expected);
+	if (child == 0)
+		_exit(0);
 	observer_wait(child);
+}
+
+static __attribute__((noinline)) void stack_two_ways(uint64_t address, bool is_other,
+						     struct calls_expected *expected)
+{
+	expected->count = 0;
+	CALLS_FRAME_BEGIN();
+	if (is_other)
+		calls_middle(address + 100, expected);
+	else
+		calls_middle(address, expected);
+	CALLS_FRAME_END();
+}
+
+/* The stack pointer and the first return addresses are the same. */
+UNIT(stacks_that_differ_further_out_are_told_apart)
+{
+	struct calls_expected expected[2];
+	struct calls_found found;
+
+	calls_start("fp");
+	for (uint64_t i = 0; i < 4; i++)
+		stack_two_ways(i, false, &expected[0]);
+	for (uint64_t i = 0; i < 4; i++) {
+		stack_two_ways(i, true, &expected[1]);
+		calls_read(100 + i, &found);
+		calls_check(&found, &expected[1]);
+	}
+	assert(expected[0].count == 2 && expected[0].address[0] == expected[1].address[0]);
+	assert(expected[0].address[1] != expected[1].address[1]);
 }
 
 static __attribute__((noinline)) void stack_free(uint64_t address)
