@@ -28,6 +28,9 @@
 
 #define STACK_MEMOS 32u /* one for each place that calls ttmem and each height of the stack there */
 
+/* A memo is replaced after so many other stacks in a row: noting a walk takes a fifth of its time. */
+#define STACK_PATIENCE 8u
+
 /* How many frames beyond those kept are searched for the loader and for signal handlers. */
 #define STACK_LOOK 256u
 
@@ -53,7 +56,7 @@ struct stack_memo {
 	struct stack_known known; /* id 0 = none, or being changed */
 	uint64_t identity;        /* of the provider's frames */
 	uint32_t generation;
-	uint32_t reserved;
+	uint32_t others; /* stacks since it was last used */
 	struct walk_memo walk;
 };
 
@@ -336,15 +339,18 @@ static __attribute__((noinline)) bool stack_walk(struct stack_cache *cache, stru
 {
 	uintptr_t addresses[STACK_DEPTH_MAX];
 	const struct stack_known *known;
+	bool is_noting = !memo->known.id || ++memo->others >= STACK_PATIENCE;
 	uint32_t generation;
 	uint64_t hash;
 	size_t n = 0;
 
-	memo->known.id = 0;
+	if (is_noting)
+		memo->known.id = 0;
 	/* From here on a handler may leave by siglongjmp(), with half a memo. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (likely(stack_is_native)) {
-		n = walk_quick(&cache->bounds, start, addresses, stack_depth, &memo->walk);
+		n = walk_quick(&cache->bounds, start, addresses, stack_depth,
+			       is_noting ? &memo->walk : NULL);
 		/* Its rules may not be learned yet. */
 		if (n == 0)
 			return false;
@@ -355,8 +361,9 @@ static __attribute__((noinline)) bool stack_walk(struct stack_cache *cache, stru
 	if (!known || !stack_is_valid(known, generation))
 		return false;
 	*ret_id = known->id;
-	if (n == 0 || !walk_memo_is_whole(&memo->walk))
+	if (n == 0 || !is_noting || !walk_memo_is_whole(&memo->walk))
 		return true;
+	memo->others = 0;
 	memo->identity = cache->sight.identity;
 	memo->generation = generation;
 	memo->known.guards = known->guards;
@@ -393,10 +400,12 @@ uint32_t stack_take(struct writer *writer, struct thread *self, struct walk_star
 		stack_forget(cache);
 	frame_provider_look(writer, &cache->sight, stack_depth);
 	memo = stack_memo(cache, start);
-	if (likely(stack_memo_holds(memo, cache, start)))
+	if (likely(stack_memo_holds(memo, cache, start))) {
 		id = memo->known.id;
-	else if (!stack_walk(cache, memo, start, &id) && likely(!freeze_is_on()))
+		memo->others = 0;
+	} else if (!stack_walk(cache, memo, start, &id) && likely(!freeze_is_on())) {
 		id = stack_meet(writer, cache, start);
+	}
 	frame_provider_seen(&cache->sight, id);
 out:
 	self->stack = id;

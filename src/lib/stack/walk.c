@@ -303,7 +303,7 @@ static size_t walk_known(const struct bounds *bounds, struct walk_start start, u
 			 size_t max, struct walk_memo *memo)
 {
 	struct fp_or_rule_window window = FP_OR_RULE_WINDOW_NULL;
-	uint32_t version = memo->version;
+	uint32_t version = memo ? memo->version : fp_or_rule_version();
 	struct walk walk;
 	struct rule rule;
 	size_t n = 0;
@@ -330,7 +330,8 @@ static size_t walk_known(const struct bounds *bounds, struct walk_start start, u
 size_t walk_quick(const struct bounds *bounds, struct walk_start start, uintptr_t *addresses,
 		  size_t max, struct walk_memo *ret_memo)
 {
-	walk_memo_begin(ret_memo, start);
+	if (ret_memo)
+		walk_memo_begin(ret_memo, start);
 	if (walk_how() == WALK_FRAMES)
 		return walk_frames(bounds, start, addresses, NULL, max, ret_memo);
 	return walk_known(bounds, start, addresses, max, ret_memo);
