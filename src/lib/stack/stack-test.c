@@ -359,34 +359,56 @@ UNIT(a_forked_child_has_stacks_of_its_own_book)
 	observer_wait(child);
 }
 
-static __attribute__((noinline)) void stack_two_ways(uint64_t address, bool is_other,
-						     struct calls_expected *expected)
+static __attribute__((noinline)) void stack_ways(uint64_t address, uint32_t way,
+						 struct calls_expected *expected)
 {
-	expected->count = 0;
 	CALLS_FRAME_BEGIN();
-	if (is_other)
-		calls_middle(address + 100, expected);
-	else
+	expected->count = 0;
+	switch (way) {
+	case 1:
+		calls_middle(address + 1, expected);
+		break;
+	case 2:
+		calls_middle(address + 2, expected);
+		break;
+	case 3:
+		calls_middle(address + 3, expected);
+		break;
+	case 4:
+		calls_middle(address + 4, expected);
+		break;
+	case 5:
+		calls_middle(address + 5, expected);
+		break;
+	default:
 		calls_middle(address, expected);
+	}
 	CALLS_FRAME_END();
 }
 
 /* The stack pointer and the first return addresses are the same. */
 UNIT(stacks_that_differ_further_out_are_told_apart)
 {
-	struct calls_expected expected[2];
+	struct calls_expected first = {.count = 0}, expected;
 	struct calls_found found;
+	volatile uint32_t ways = 6; /* keeps the loop from being unrolled */
 
 	calls_start("fp");
-	for (uint64_t i = 0; i < 4; i++)
-		stack_two_ways(i, false, &expected[0]);
-	for (uint64_t i = 0; i < 4; i++) {
-		stack_two_ways(i, true, &expected[1]);
-		calls_read(100 + i, &found);
-		calls_check(&found, &expected[1]);
+	for (uint32_t way = 0; way < ways; way++) {
+		uint32_t often = way == 0 ? 4 : way == 1 ? 3 : 2;
+
+		for (uint64_t i = 0; i < often; i++) {
+			uint64_t address = 100 * (way + 10 * i);
+
+			stack_ways(address, way, &expected);
+			if (way == 0)
+				first = expected;
+			calls_read(address + way, &found);
+			calls_check(&found, &expected);
+			assert(expected.address[0] == first.address[0]);
+			assert(way == 0 || expected.address[1] != first.address[1]);
+		}
 	}
-	assert(expected[0].count == 2 && expected[0].address[0] == expected[1].address[0]);
-	assert(expected[0].address[1] != expected[1].address[1]);
 }
 
 static __attribute__((noinline)) void stack_free(uint64_t address)
