@@ -29,7 +29,7 @@ _ttmemd() {
 	--keep | --size-max | --legacy-memory | --metrics-processes | --scan-interval | --ready-fd) return ;;
 	*)
 		words='--socket --legacy-socket --legacy-memory --http --http-host --otlp --otlp-interval --skip-frames --http-details --token-file --state --keep
-			--size-max --on-incident --log-events --ids --quiet --trace-wire --log --keeper
+			--size-max --on-incident --strict-close --log-events --ids --quiet --trace-wire --log --keeper
 			--metrics-processes --scan-interval --group --ready-fd --config --check --help
 			--version'
 		;;

@@ -16,6 +16,7 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
+#include "model/amount.h"
 #include "model/json/document.h"
 #include "model/sites/group.h"
 #include "model/sites/site.h"
@@ -40,18 +41,6 @@ static uint64_t buffers_age(const struct snapshot *snapshot, uint64_t born_ns)
 	return snapshot->time_ns > born_ns ? snapshot->time_ns - born_ns : 0;
 }
 
-/* Why a small buffer may take much. */
-static void buffers_print_occupied(const struct snapshot_buffer *buffer)
-{
-	char takes[TEXT_NUMBER_SIZE], bank[TEXT_NUMBER_SIZE];
-	uint64_t occupied;
-
-	if (snapshot_buffer_occupied(buffer, &occupied) && buffer->banks)
-		printf("%stakes %s: %s in each of %" PRIu32 " banks\n", BUFFERS_INDENT,
-		       text_size(occupied, takes), text_size(buffer->size_per_bank, bank),
-		       buffer->banks);
-}
-
 static void buffers_print(const struct snapshot *snapshot, bool stacks)
 {
 	static const struct table_column columns[] = {
@@ -67,7 +56,7 @@ static void buffers_print(const struct snapshot *snapshot, bool stacks)
 		{"NAME", 12, false, true, .most = TABLE_ANY},
 		{"PHASE", 12, false, true, .least = 94, .most = TABLE_ANY},
 	};
-	char number[TEXT_NUMBER_SIZE];
+	char number[TEXT_NUMBER_SIZE], takes[AMOUNT_TAKES_SIZE];
 	struct table table;
 	uint64_t occupied;
 
@@ -91,7 +80,8 @@ static void buffers_print(const struct snapshot *snapshot, bool stacks)
 		table_text(&table, buffer->phase ? buffer->phase : "-");
 		if (!stacks)
 			continue;
-		buffers_print_occupied(buffer);
+		if (*amount_takes(buffer, takes))
+			printf("%s%s\n", BUFFERS_INDENT, takes);
 		session_print_stack(buffer->stack, BUFFERS_INDENT);
 	}
 	session_print_notes(snapshot);

@@ -77,6 +77,8 @@ static void fit_print(const struct space *space, const struct free_blocks_fit *f
 		       text_size(free_blocks->size, a));
 		break;
 	}
+	if (fit->verdict != FREE_BLOCKS_FITS)
+		session_spaces_print_occupied(space);
 	fit_print_gone(free_blocks, fit);
 	if (free_blocks->guessed)
 		printf("  (a guess: %" PRIu64 " buffers do not tell their share of a bank)\n",

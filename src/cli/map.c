@@ -62,6 +62,7 @@ static void map_print(const struct space *space)
 {
 	const struct free_blocks *free_blocks = &space->free_blocks;
 	char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE], d[TEXT_NUMBER_SIZE];
+	uint64_t headroom;
 
 	session_spaces_print_title(space);
 	printf(": %" PRIu32 " bank%s of %s\n", free_blocks->banks,
@@ -72,11 +73,15 @@ static void map_print(const struct space *space)
 	       free_blocks->block_count, free_blocks->block_count == 1 ? "" : "s",
 	       text_size(free_blocks->used, a),
 	       (double)free_blocks->used * 100 / (double)free_blocks->size);
+	session_spaces_print_occupied(space);
 	printf("  free: %s in %zu hole%s, largest %s (%s over all banks), cut up %.1f %%\n",
 	       text_size(free_blocks->free, b), free_blocks->hole_count,
 	       free_blocks->hole_count == 1 ? "" : "s", text_size(free_blocks->largest, c),
 	       text_size(free_blocks->largest * free_blocks->banks, d),
 	       free_blocks_fragmentation(free_blocks) * 100);
+	if (space->type == TYPES_L1 && free_blocks_headroom(free_blocks, &headroom))
+		printf("  headroom: %s between circular buffers and the lowest buffer\n",
+		       text_size(headroom, a));
 	if (free_blocks->guessed)
 		printf("  %" PRIu64 " buffers do not tell their share of a bank: taken as spread "
 		       "evenly\n",

@@ -306,6 +306,7 @@ static int daemon_open_inside(struct daemon *daemon)
 	recorder.collector = daemon->collector;
 	recorder.store = daemon->store;
 	recorder.symbols = daemon->symbols;
+	recorder.strict_close = config->strict_close;
 	learner.registry = daemon->registry;
 	learner.symbols = daemon->symbols;
 	r = recorder_new(&daemon->recorder, &recorder);

@@ -17,15 +17,29 @@
 /* Different ranges that are kept of one device; further ones are left out. */
 #define METAL_CIRCULAR_RANGES_MAX 4096
 
+/* Programs that are kept of one device; with more, it is not known how far they reach. */
+#define METAL_CIRCULAR_PROGRAMS_MAX 4096
+
+struct metal_program {
+	const void *program;
+	uint64_t round;
+	uint64_t end; /* of the farthest one */
+};
+
 struct metal_account {
 	const void *device; /* that tt-metal named: a Device, or a mesh */
 	uint32_t id;
 	bool is_changed; /* the account has to be asked for */
 	uint64_t address;
 	uint64_t size; /* that is reported; 0 = nothing is */
+	uint64_t span; /* that is reported: how far they reach from the address; 0 = not known */
 	struct metal_circular *ranges;
 	size_t range_count;
 	size_t range_capacity;
+	struct metal_program *programs; /* of a device that has an account */
+	size_t program_count;
+	size_t program_capacity;
+	bool is_blurred; /* not all programs are known */
 	struct metal_account *next;
 };
 
@@ -50,7 +64,21 @@ static struct metal_account *metal_circular_account(const void *device, uint32_t
 	return account;
 }
 
-/* The owner keeps apart what a mesh and one of its devices were told. */
+static uint64_t metal_circular_span(const struct metal_account *account)
+{
+	uint64_t end = account->address;
+
+	for (size_t i = 0; i < account->range_count; i++)
+		end = bits_max(end, account->ranges[i].address + account->ranges[i].size);
+	for (size_t i = 0; i < account->program_count; i++)
+		end = bits_max(end, account->programs[i].end);
+	return account->is_blurred ? 0 : end - account->address;
+}
+
+/*
+ * The owner keeps apart what a mesh and one of its devices were told. Cores have different ones, so the
+ * number of banks stays open.
+ */
 static void metal_circular_report(struct metal_account *account, uint64_t size)
 {
 	struct ttmem_alloc_args args = {
@@ -59,14 +87,16 @@ static void metal_circular_report(struct metal_account *account, uint64_t size)
 		.type = TTMEM_CB,
 		.address = account->address,
 		.size = size,
+		.size_per_bank = size ? metal_circular_span(account) : 0,
 		.name = "circular buffers",
 	};
 
-	if (size == account->size)
+	if (size == account->size && args.size_per_bank == account->span)
 		return;
 	if (account->size)
 		ttmem_free(account->id, TTMEM_CB, account->address);
 	account->size = size;
+	account->span = args.size_per_bank;
 	if (size)
 		ttmem_alloc_ex(&args);
 }
@@ -125,8 +155,10 @@ static bool metal_circular_add(struct metal_account *account, const struct metal
 		    range->address + range->size >= cb->address + cb->size)
 			return false;
 	}
-	if (account->range_count >= METAL_CIRCULAR_RANGES_MAX)
+	if (account->range_count >= METAL_CIRCULAR_RANGES_MAX) {
+		account->is_blurred = true;
 		return false;
+	}
 	ranges = array_grow(account->ranges, &account->range_capacity, account->range_count + 1,
 			    sizeof(*ranges));
 	if (!ranges)
@@ -134,6 +166,49 @@ static bool metal_circular_add(struct metal_account *account, const struct metal
 	account->ranges = ranges;
 	ranges[account->range_count++] = *cb;
 	return true;
+}
+
+static struct metal_program *metal_circular_find(struct metal_account *account, const void *program)
+{
+	for (size_t i = 0; i < account->program_count; i++) {
+		if (account->programs[i].program == program)
+			return &account->programs[i];
+	}
+	return NULL;
+}
+
+static struct metal_program *metal_circular_new_program(struct metal_account *account)
+{
+	struct metal_program *programs = NULL;
+
+	if (account->program_count < METAL_CIRCULAR_PROGRAMS_MAX)
+		programs = array_grow(account->programs, &account->program_capacity,
+				      account->program_count + 1, sizeof(*programs));
+	if (!programs)
+		return NULL;
+	account->programs = programs;
+	return &programs[account->program_count++];
+}
+
+static void metal_circular_reach(struct metal_account *account, const struct metal_circular *cb)
+{
+	struct metal_program *program = NULL;
+
+	if (cb->program) {
+		program = metal_circular_find(account, cb->program);
+		if (!program) {
+			program = metal_circular_new_program(account);
+			if (program)
+				*program = (struct metal_program){cb->program, cb->round, 0};
+		}
+	}
+	if (!program) {
+		account->is_blurred = true;
+		return;
+	}
+	if (program->round != cb->round)
+		*program = (struct metal_program){cb->program, cb->round, 0};
+	program->end = bits_max(program->end, cb->address + cb->size);
 }
 
 /* The entry lies where the lowest of them does. */
@@ -162,10 +237,12 @@ void metal_circular_told(const struct metal_names *names, const void *device,
 		if (!account)
 			continue;
 		metal_circular_lower(account, cb->address);
-		if (names->cb_total && *(const void *const *)device == names->device_table)
+		if (names->cb_total && *(const void *const *)device == names->device_table) {
 			account->is_changed = true;
-		else if (metal_circular_add(account, cb))
+			metal_circular_reach(account, cb);
+		} else if (metal_circular_add(account, cb)) {
 			metal_circular_report(account, metal_circular_union(account));
+		}
 	}
 	metal_target_put(target);
 	metal_unlock();
@@ -183,6 +260,20 @@ void metal_circular_ended(const struct metal_names *names, const void *device)
 			account->range_count = 0;
 			metal_circular_report(account, 0);
 		}
+	}
+	metal_unlock();
+}
+
+void metal_circular_program_ended(const void *program)
+{
+	metal_lock();
+	for (struct metal_account *account = metal_accounts; account; account = account->next) {
+		struct metal_program *found = metal_circular_find(account, program);
+
+		if (!found)
+			continue;
+		*found = account->programs[--account->program_count];
+		account->is_changed = true;
 	}
 	metal_unlock();
 }
@@ -212,8 +303,11 @@ void metal_circular_refresh(const struct metal_names *names)
 		metal_lock();
 		account =
 			metal_circular_account(device, id); /* it may have been closed meanwhile */
-		if (account && account->address != UINT64_MAX)
-			metal_circular_report(account, total);
+		if (!account || account->address == UINT64_MAX)
+			continue;
+		metal_circular_report(account, total);
+		if (total == 0) /* whatever was not known has ended */
+			account->is_blurred = false;
 	}
 	metal_unlock();
 }
@@ -232,6 +326,7 @@ void metal_circular_close(const void *device)
 		metal_circular_report(account, 0);
 		*link = account->next;
 		free(account->ranges);
+		free(account->programs);
 		free(account);
 	}
 }

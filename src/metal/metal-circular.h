@@ -7,6 +7,9 @@
  * (Device::get_total_cb_allocated(), since 0.70). Versions without it do not tell the end of a program
  * either: there it is the union of all address ranges that were told, each with the largest number of
  * cores, until the device or mesh is closed.
+ *
+ * How far they reach on a core is the farthest end of all programs that have some. It is not known where
+ * a circular buffer was told outside of a program.
  */
 
 #include <stdint.h>
@@ -17,6 +20,8 @@ struct metal_circular {
 	uint64_t address;
 	uint64_t size; /* on each core */
 	uint32_t cores;
+	const void *program; /* NULL = not known */
+	uint64_t round;      /* what a program is told in a later one replaces the earlier */
 };
 
 /* Without the lock. */
@@ -25,6 +30,9 @@ void metal_circular_told(const struct metal_names *names, const void *device,
 
 /* A program's have ended on @device; which ones is not told. */
 void metal_circular_ended(const struct metal_names *names, const void *device);
+
+/* @program has none any more. Without the lock. */
+void metal_circular_program_ended(const void *program);
 
 /* Asks for the accounts that have changed. */
 void metal_circular_refresh(const struct metal_names *names);

@@ -16,6 +16,7 @@
 #include <ttmem/ttmem.h>
 
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "metal/metal-circular.h"
 #include "metal/metal-learn.h"
 #include "metal/metal-lock.h"
@@ -34,6 +35,10 @@
 
 /* Which of tt-metal's functions this thread is in, that will change the account of circular buffers. */
 static _Thread_local uint32_t metal_program_depth;
+
+/* The program whose circular buffers this thread allocates; NULL = none. */
+static _Thread_local const void *metal_program;
+static _Thread_local uint64_t metal_program_round;
 
 /* What a buffer says besides its facts. */
 struct metal_look {
@@ -232,7 +237,7 @@ void metal_front_cb(void *tracker, const void *cores, uint64_t address, uint64_t
 		    bool is_global, const void *device)
 {
 	const struct metal_names *names = metal_names(METAL_HERE);
-	struct metal_circular cb = {address, size, 0};
+	struct metal_circular cb = {address, size, 0, metal_program, metal_program_round};
 
 	if (names->track_cb)
 		names->track_cb(tracker, cores, address, size, is_global, device);
@@ -260,16 +265,33 @@ void metal_front_cb_end(void *tracker, const void *device)
 		metal_circular_refresh(names);
 }
 
+/* Also if it throws. */
+static void metal_program_leave(const uint32_t *depth)
+{
+	metal_program_depth = *depth;
+	metal_program = NULL;
+}
+
+static void metal_program_enter(const struct metal_names *names, void *program, const void *device)
+{
+	CLEANUP(metal_program_leave) uint32_t depth = metal_program_depth++;
+
+	metal_program = program;
+	names->program_cb(program, device);
+}
+
 /* The account changes after the tracker was told, but before these return. */
 void metal_front_program_cb(void *program, const void *device)
 {
 	const struct metal_names *names = metal_names(METAL_HERE);
 
+	static uint64_t rounds;
+
 	if (!names->program_cb)
 		return;
-	metal_program_depth++;
-	names->program_cb(program, device);
-	if (--metal_program_depth == 0 && names->cb_total && metal_is_on())
+	metal_program_round = __atomic_add_fetch(&rounds, 1, __ATOMIC_RELAXED);
+	metal_program_enter(names, program, device);
+	if (metal_program_depth == 0 && names->cb_total && metal_is_on())
 		metal_circular_refresh(names);
 }
 
@@ -281,6 +303,7 @@ void metal_front_program_cb_end(void *program)
 		return;
 	metal_program_depth++;
 	names->program_cb_end(program);
+	metal_circular_program_ended(program);
 	if (--metal_program_depth == 0 && names->cb_total && metal_is_on())
 		metal_circular_refresh(names);
 }

@@ -65,6 +65,9 @@ static const struct metal_name metal_name_list[] = {
 	METAL_OPTIONAL(buffer_allocator, "_ZNK2tt8tt_metal6Buffer9allocatorEv", NULL),
 	METAL_NEEDED(device_allocator, "_ZNK2tt8tt_metal6Device9allocatorEv", NULL),
 	METAL_NEEDED(mesh_allocator, "_ZNK2tt8tt_metal11distributed10MeshDevice9allocatorEv", NULL),
+	METAL_OPTIONAL(device_grid, "_ZNK2tt8tt_metal6Device30compute_with_storage_grid_sizeEv",
+		       NULL),
+	METAL_OPTIONAL(device_is_local, "_ZNK2tt8tt_metal6Device15is_mmio_capableEv", NULL),
 	METAL_OPTIONAL(l1_per_core, "_ZNK2tt8tt_metal6Device16l1_size_per_coreEv", NULL),
 	METAL_OPTIONAL(cb_total, "_ZNK2tt8tt_metal6Device22get_total_cb_allocatedEv", NULL),
 	METAL_NEEDED(mesh_devices, "_ZNK2tt8tt_metal11distributed10MeshDevice11get_devicesEv",
@@ -167,9 +170,10 @@ static void *metal_names_look_up(const char *library, const char *name)
 static bool metal_names_have_ids(const struct metal_names *names)
 {
 	const void *const *slots = names->device_table;
+	const void *arch;
 
-	return slots && names->device_arch && names->device_dram_channels &&
-	       slots[METAL_SLOT_ARCH] == names->device_arch &&
+	memcpy(&arch, &names->device_arch, sizeof(arch));
+	return slots && arch && names->device_dram_channels && slots[METAL_SLOT_ARCH] == arch &&
 	       slots[METAL_SLOT_DRAM_CHANNELS] == names->device_dram_channels;
 }
 

@@ -44,6 +44,12 @@ struct metal_optional {
 	bool has_value;
 };
 
+/* CoreCoord. */
+struct metal_grid {
+	uint64_t x;
+	uint64_t y;
+};
+
 /* Allocator's Statistics: of one bank. */
 struct metal_statistics {
 	uint64_t total;
@@ -79,8 +85,11 @@ struct metal_names {
 	/* Of a Device and a MeshDevice; what allocator() points to is a pointer. */
 	const void *const *(*device_allocator)(const void *device);
 	const void *const *(*mesh_allocator)(const void *mesh);
+	int32_t (*device_arch)(const void *device);
 	uint32_t (*l1_per_core)(const void *device);
-	uint64_t (*cb_total)(const void *device); /* since 0.70 */
+	struct metal_grid (*device_grid)(const void *device); /* of cores that compute */
+	bool (*device_is_local)(const void *device);          /* not behind another chip */
+	uint64_t (*cb_total)(const void *device);             /* since 0.70 */
 	struct metal_vector (*mesh_devices)(const void *mesh);
 	struct metal_vector (*mesh_ids)(const void *mesh);
 
@@ -97,7 +106,6 @@ struct metal_names {
 	/* What the objects of these classes begin with. */
 	const void *device_table;
 	const void *mesh_table;
-	const void *device_arch;          /* Device::arch(), */
 	const void *device_dram_channels; /* Device::num_dram_channels(): only compared */
 
 	const char *library; /* that they were found in */

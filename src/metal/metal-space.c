@@ -6,9 +6,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/bits.h"
+#include "metal/metal-device.h"
 #include "metal/metal-learn.h"
 #include "metal/metal-lock.h"
 #include "metal/metal-names.h"
@@ -75,23 +75,6 @@ static void metal_space_ask(const struct metal_names *names, const void *api,
 	}
 }
 
-/* Only a device's own allocator knows all of it. */
-static void metal_space_declare(const struct metal_names *names, const struct metal_facts *facts,
-				const struct metal_space *space, const struct metal_target *target)
-{
-	struct ttmem_device_args args = {.struct_size = sizeof(args)};
-
-	if (!space->is_default)
-		return;
-	if (names->l1_per_core && *(const void *const *)facts->device == names->device_table)
-		args.l1_per_core = names->l1_per_core(facts->device);
-	memcpy(args.memory, space->memory, sizeof(args.memory));
-	for (uint32_t i = 0; i < target->count; i++) {
-		args.device = target->ids[i];
-		ttmem_device(&args);
-	}
-}
-
 struct metal_space *metal_space_find(const void *allocator)
 {
 	struct metal_space *space = metal_spaces;
@@ -143,7 +126,8 @@ int metal_space_meet(const struct metal_names *names, const void *buffer,
 	fresh->device = facts->device;
 	api = metal_learn_api(names, buffer, facts, &fresh->is_default);
 	metal_space_ask(names, api, fresh);
-	metal_space_declare(names, facts, fresh, target);
+	if (fresh->is_default) /* only a device's own knows all of it */
+		metal_device_declare(names, facts->device, fresh->memory, target);
 	metal_lock();
 	fresh->number = metal_space_number();
 	if (fresh->number == TTMEM_SPACE_COUNT)

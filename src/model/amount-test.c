@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which processes are the largest. */
+/* Which processes are the largest, and what a buffer takes. */
 
 #include "model/amount.h"
+
+#include <string.h>
 
 #include "base/testing/unit.h"
 #include "model/snapshot.h"
@@ -57,4 +59,20 @@ UNIT(only_living_and_tracked_processes_are_among_the_largest)
 	assert(amount_largest(snapshot, false, 4, list) == 2 && list[0]->pid == 102);
 	assert(amount_largest(snapshot, true, 4, list) == 1 && list[0]->pid == 103);
 	snapshot_free(snapshot);
+}
+
+UNIT(the_text_says_why_a_small_buffer_takes_much)
+{
+	struct snapshot_buffer buffer = {.size = 2048, .size_per_bank = 2048, .banks = 12};
+	char text[AMOUNT_TAKES_SIZE];
+
+	assert(!strcmp(amount_takes(&buffer, text), "takes 24.0 KiB: 2.0 KiB in each of 12 banks"));
+	buffer.banks = 1;
+	assert(!strcmp(amount_takes(&buffer, text), "takes 2.0 KiB: 2.0 KiB in 1 bank"));
+	buffer.size_per_bank = 0;
+	assert(!strcmp(amount_takes(&buffer, text), ""));
+	/* Also if it has a shape of its own. */
+	buffer = (struct snapshot_buffer){
+		.flags = SNAPSHOT_FLAG_ALIAS, .size_per_bank = 2048, .banks = 12};
+	assert(!strcmp(amount_takes(&buffer, text), "takes nothing: it lies in another buffer"));
 }

@@ -158,3 +158,19 @@ const char *amount_buffers(const struct amount *amount, char *ret_text)
 			 amount->buffers == 1 ? "" : "s");
 	return ret_text;
 }
+
+const char *amount_takes(const struct snapshot_buffer *buffer, char *ret_text)
+{
+	char takes[TEXT_NUMBER_SIZE], bank[TEXT_NUMBER_SIZE];
+	uint64_t occupied;
+
+	*ret_text = '\0';
+	if (buffer->flags & SNAPSHOT_FLAG_ALIAS)
+		snprintf(ret_text, AMOUNT_TAKES_SIZE, "takes nothing: it lies in another buffer");
+	else if (snapshot_buffer_occupied(buffer, &occupied))
+		snprintf(ret_text, AMOUNT_TAKES_SIZE, "takes %s: %s in %s%" PRIu32 " bank%s",
+			 text_size(occupied, takes), text_size(buffer->size_per_bank, bank),
+			 buffer->banks == 1 ? "" : "each of ", buffer->banks,
+			 buffer->banks == 1 ? "" : "s");
+	return ret_text;
+}

@@ -68,5 +68,12 @@ double amount_share(const struct amount *amount);
 /* "4.8 GiB", with a sign in front if it is only a bound; into TEXT_NUMBER_SIZE bytes. */
 const char *amount_text(const struct amount *amount, char *ret_text);
 
+/*
+ * Why a small buffer may take much: "takes 24.0 KiB: 2.0 KiB in each of 12 banks". Empty where it is not known. Into
+ * AMOUNT_TAKES_SIZE bytes.
+ */
+#define AMOUNT_TAKES_SIZE 128u
+const char *amount_takes(const struct snapshot_buffer *buffer, char *ret_text);
+
 /* " in 3 buffers", or nothing where tt-metal's regions count none; into TEXT_NUMBER_SIZE bytes. */
 const char *amount_buffers(const struct amount *amount, char *ret_text);

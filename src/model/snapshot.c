@@ -165,30 +165,27 @@ static size_t snapshot_singles(const struct snapshot_process *process)
 	return count && process->parts[count - 1].summed ? count - 1 : count;
 }
 
-/* By binary search, because a process may have a thousand. */
+static int snapshot_compare_part(const void *key, const void *element)
+{
+	const uint32_t *device = key;
+	const struct snapshot_part *part = element;
+
+	return (*device > part->device) - (*device < part->device);
+}
+
+/* By binary search where possible: a process may have a thousand. */
 static struct snapshot_part *snapshot_existing_part(const struct snapshot *snapshot,
 						    uint32_t process, uint32_t device)
 {
 	const struct snapshot_process *owner = &snapshot->processes[process];
+	size_t count = snapshot_singles(owner);
 
-	size_t from = 0, to = snapshot_singles(owner);
-
-	if (!owner->is_unsorted) {
-		while (from < to) {
-			size_t middle = from + (to - from) / 2;
-
-			if (owner->parts[middle].device < device)
-				from = middle + 1;
-			else
-				to = middle;
-		}
-		to = snapshot_singles(owner);
-		return from < to && owner->parts[from].device == device ? &owner->parts[from]
-									: NULL;
-	}
-	for (; from < to; from++) {
-		if (owner->parts[from].device == device)
-			return &owner->parts[from];
+	if (count && !owner->is_unsorted)
+		return bsearch(&device, owner->parts, count, sizeof(*owner->parts),
+			       snapshot_compare_part);
+	for (size_t i = 0; i < count; i++) {
+		if (owner->parts[i].device == device)
+			return &owner->parts[i];
 	}
 	return NULL;
 }

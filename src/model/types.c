@@ -80,6 +80,8 @@ const char *types_incident_kind(uint32_t kind)
 {
 	if (kind == TYPES_OVERLAP)
 		return "overlap";
+	if (kind == TYPES_HELD)
+		return TYPES_HELD_AT_CLOSE;
 	return kind == TYPES_LEAK ? "leak" : types_incident_name(kind);
 }
 

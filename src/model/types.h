@@ -28,12 +28,13 @@ int types_parse(const char *name, uint32_t *ret_type);
 uint32_t types_folded(uint32_t type);
 
 /*
- * Kinds of incidents in documents and counters: those of a book, what exited processes left, and
- * memory that two processes hold.
+ * Kinds of incidents in documents and counters: those of a book, what exited processes left, memory
+ * that two processes hold, and what was live when its device was closed.
  */
 enum types_incident {
 	TYPES_LEAK = BOOK_INCIDENT_ALLOC_FAILED + 1,
 	TYPES_OVERLAP,
+	TYPES_HELD,
 	TYPES_INCIDENTS,
 };
 
@@ -41,7 +42,7 @@ enum types_incident {
 #define TYPES_HELD_AT_CLOSE "held_at_close"
 #define TYPES_HELD_INCOMPLETE "more may have been held when it was closed"
 
-const char *types_incident_kind(uint32_t kind);      /* "double_free", ... "overlap" */
+const char *types_incident_kind(uint32_t kind);      /* "double_free", ... "held_at_close" */
 uint32_t types_find_incident_kind(const char *name); /* TYPES_INCIDENTS: there is none */
 
 /* Words of the JSON documents. NULL for an invalid number. */

@@ -50,6 +50,55 @@ static void put_double_free(struct testing_world *world, uint32_t pid, uint32_t 
 	snapshot_free(snapshot);
 }
 
+/* Allocators hand out the same addresses, and one line frees what they had twice. */
+UNIT(incidents_of_two_spaces_are_two)
+{
+	struct testing_world world;
+	struct testing_told told;
+
+	testing_init(&world);
+	testing_open(&world);
+	for (uint32_t space = 0; space < 3; space++) {
+		struct snapshot *snapshot = testing_snapshot(world.real_ns);
+		struct snapshot_incident incident =
+			double_free(testing_process(snapshot, 42, "train"), 1);
+
+		incident.space = space;
+		store_put_incident(world.store, snapshot, &incident);
+		snapshot_free(snapshot);
+		testing_flush(&world);
+	}
+	told = testing_told_incidents(&world, &testing_everything);
+	assert(told.incidents == 1 && told.incident.site.count == 3);
+	assert(told.incident.example.space == 2);
+	testing_close(&world);
+}
+
+/* Closing a device is right: the line that did not free its buffers is the site. */
+UNIT(what_was_held_at_a_close_goes_by_who_allocated_it)
+{
+	static const char *const stacks[] = {"a.c:1:f @ app", "a.c:9:k @ app"};
+	struct testing_world world;
+	struct testing_told told;
+
+	testing_init(&world);
+	testing_open(&world);
+	for (size_t i = 0; i < 2; i++) {
+		struct snapshot *snapshot = testing_snapshot(world.real_ns);
+		struct snapshot_incident incident =
+			double_free(testing_process(snapshot, 42, "train"), 1);
+
+		incident.kind = "held_at_close";
+		incident.first.stack = stacks[i];
+		store_put_incident(world.store, snapshot, &incident);
+		snapshot_free(snapshot);
+	}
+	testing_flush(&world);
+	told = testing_told_incidents(&world, &testing_everything);
+	assert(told.incidents == 2 && told.incident.site.count == 1);
+	testing_close(&world);
+}
+
 UNIT(an_incident_comes_back_whole)
 {
 	struct testing_world world;

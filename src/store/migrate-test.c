@@ -15,9 +15,17 @@ enum {
 	BUFFERS = 3000, /* more than a chunk */
 };
 
+/* Makes the file what version 6 would have written: incidents had no space. */
+static void make_version_6(const struct testing_world *world)
+{
+	testing_sql(world, "ALTER TABLE incidents DROP COLUMN space");
+	testing_sql(world, "UPDATE schema SET version = 6");
+}
+
 /* Makes the file what version 5 would have written: users had no namespaces. */
 static void make_version_5(const struct testing_world *world)
 {
+	make_version_6(world);
 	testing_sql(world, "DROP TABLE owners");
 	testing_sql(world, "UPDATE schema SET version = 5");
 }
@@ -96,7 +104,7 @@ UNIT(an_older_database_is_converted)
 	testing_put_leak(&world, 3, "weights");
 	testing_flush(&world);
 	assert(testing_health(&world).set_aside == 0 && testing_count_aside(&world) == 0);
-	assert(testing_sql(&world, "SELECT version FROM schema") == 6);
+	assert(testing_sql(&world, "SELECT version FROM schema") == 7);
 	told = testing_told_leaks(&world, &testing_everything);
 	assert(told.leaks == 3 && told.parts == 3 && told.buffers == 2 * BUFFERS + 1);
 	assert(told.leak.process.pid == 1 && told.leak.listed == BUFFERS);
@@ -117,7 +125,7 @@ UNIT(an_older_database_is_converted)
 }
 
 /* Its rows are the user's in the daemon's namespaces. */
-UNIT(the_version_before_is_converted)
+UNIT(a_version_without_owners_is_converted)
 {
 	struct testing_world world;
 	const uint32_t mine = 1000, other = 1001;
@@ -196,6 +204,28 @@ static void put_double_free(struct testing_world *world, uint64_t count)
 
 	store_put_incident(world->store, snapshot, &incident);
 	snapshot_free(snapshot);
+}
+
+UNIT(the_version_before_is_converted)
+{
+	struct testing_world world;
+	struct testing_told told;
+
+	testing_init(&world);
+	testing_open(&world);
+	put_double_free(&world, 3);
+	testing_flush(&world);
+	testing_close(&world);
+	make_version_6(&world);
+	testing_open(&world);
+	put_double_free(&world, 4);
+	testing_flush(&world);
+	assert(testing_health(&world).set_aside == 0 && testing_count_aside(&world) == 0);
+	assert(testing_sql(&world, "SELECT version FROM schema") == 7);
+	told = testing_told_incidents(&world, &testing_everything);
+	assert(told.incidents == 1 && told.incident.site.count == 4);
+	assert(told.incident.example.space == 0);
+	testing_close(&world);
 }
 
 /* Until version 4 incidents went by name, and so did leaks of one stack. */

@@ -9,6 +9,8 @@
  * stack. Reports keep the one name that a site had; how many there were is not known.
  *
  * From version 5: users had no namespaces.
+ *
+ * From version 6: incidents had no allocator's space.
  */
 
 #include "store/store-migrate.h"
@@ -196,15 +198,18 @@ static int migrate_from_4(struct store_db *db)
 
 int store_migrate(struct store_db *db, int64_t from)
 {
-	char after[sizeof(STORE_SCHEMA_OWNERS) + 96];
+	char after[160];
 	int r = store_db_execute(db, "BEGIN IMMEDIATE");
 
 	if (r == 0 && from < 4)
 		r = migrate_from_3(db);
 	if (r == 0 && from < 5)
 		r = migrate_from_4(db);
+	if (r == 0 && from < 6)
+		r = store_db_execute(db, STORE_SCHEMA_OWNERS);
 	(void)snprintf(after, sizeof(after),
-		       STORE_SCHEMA_OWNERS "UPDATE schema SET version = %d; COMMIT",
+		       "ALTER TABLE incidents ADD COLUMN space INTEGER NOT NULL DEFAULT 0;"
+		       "UPDATE schema SET version = %d; COMMIT",
 		       STORE_SCHEMA_VERSION); /* fits */
 	if (r == 0)
 		r = store_db_execute(db, after);

@@ -51,7 +51,7 @@ static const char store_sql_incidents[] =
 	") END, i.id, i.time_ns, i.last_ns, i.device, i.device_uid,"
 	" i.address, i.size, i.largest_free, i.count, i.first_ns, i.first_thread, i.first_size,"
 	" i.first_name, i.first_phase, i.first_stack, i.second_ns, i.second_thread, i.second_size,"
-	" i.second_name, i.second_phase, i.second_stack, " STORE_PROCESS_COLUMNS
+	" i.second_name, i.second_phase, i.second_stack, i.space, " STORE_PROCESS_COLUMNS
 	" FROM sites AS s CROSS JOIN incidents AS i ON i.id = (SELECT max(id) FROM incidents WHERE"
 	"  site = s.id AND (?2 = 0 OR process IN (SELECT id FROM processes WHERE pid = ?2)))"
 	" CROSS JOIN processes AS p ON p.id = i.process"
@@ -66,7 +66,8 @@ enum {
 	STORE_COLUMN_EXAMPLE = 17,
 	STORE_COLUMN_FIRST = 26,
 	STORE_COLUMN_SECOND = 32,
-	STORE_COLUMN_PROCESS = 38,
+	STORE_COLUMN_SPACE = 38,
+	STORE_COLUMN_PROCESS = 39,
 };
 
 static uint32_t store_column_type(struct sqlite3_stmt *row, int at)
@@ -135,6 +136,7 @@ static struct store_incident store_column_incident(struct sqlite3_stmt *row)
 					? UINT64_MAX
 					: store_column(row, at + 7),
 		.count = store_column(row, at + 8),
+		.space = (uint32_t)store_column(row, STORE_COLUMN_SPACE),
 		.first = store_column_party(row, STORE_COLUMN_FIRST),
 		.second = store_column_party(row, STORE_COLUMN_SECOND),
 	};

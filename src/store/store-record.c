@@ -107,6 +107,7 @@ struct store_record_example {
 	struct store_value largest_free;
 	uint64_t count;
 	const struct store_item_party *first, *second; /* NULL = unknown */
+	uint32_t space;
 };
 
 #define STORE_PARTY(item, side)                                                           \
@@ -137,6 +138,7 @@ static int store_record_example(struct store_db *db, const struct store_item *it
 		STORE_CUT(example->count),
 		STORE_PARTY(item, example->first),
 		STORE_PARTY(item, example->second),
+		STORE_INT(example->space),
 	};
 	int64_t earlier = INT64_MAX;
 	int r = store_db_run(db, STORE_SQL_EXAMPLE_DROP, values, 2, &earlier);
@@ -291,6 +293,7 @@ int store_record_incident(struct store_db *db, const struct store_item *item)
 					? STORE_CUT(incident->largest_free)
 					: STORE_NONE,
 		.count = incident->count,
+		.space = incident->space,
 		.first = incident->first.known ? &item->first : NULL,
 		.second = incident->second.known ? &item->second : NULL,
 	};

@@ -15,7 +15,7 @@
 #include "tui/pane.h"
 #include "tui/stack-lines.h"
 
-#define BUFFERS_FACTS 3u /* lines before the frames of an unfolded row */
+#define BUFFERS_FACTS 4u /* lines before the frames of an unfolded row */
 
 enum buffers_column {
 	BUFFERS_SIZE,
@@ -160,7 +160,7 @@ static size_t buffers_line_count(const void *context, size_t item)
 static void buffers_line(const void *context, size_t item, size_t line, char *text)
 {
 	const struct snapshot_buffer *buffer = buffers_at(context, item);
-	char frame[LIST_CELL_SIZE - 8];
+	char frame[LIST_CELL_SIZE - 8], takes[AMOUNT_TAKES_SIZE];
 
 	if (line == 0) {
 		snprintf(text, LIST_CELL_SIZE, "name:  %s", buffer->name ? buffer->name : "none");
@@ -171,6 +171,10 @@ static void buffers_line(const void *context, size_t item, size_t line, char *te
 			 "%" PRIu64 " bytes, allocated by thread %" PRIu32 ", %" PRIu32
 			 " reference%s",
 			 buffer->size, buffer->thread, buffer->refs, buffer->refs == 1 ? "" : "s");
+	} else if (line == 3) {
+		snprintf(text, LIST_CELL_SIZE, "%s",
+			 *amount_takes(buffer, takes) ? takes
+						      : "what it takes of each bank was not told");
 	} else if (!buffer->stack) {
 		snprintf(text, LIST_CELL_SIZE, "%s",
 			 strcmp(buffers_source(context, buffer), "socket") == 0

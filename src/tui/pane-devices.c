@@ -13,7 +13,7 @@
 #include "tui/chart.h"
 #include "tui/pane.h"
 
-#define DEVICES_SIDE 48u     /* columns of the text beside the charts */
+#define DEVICES_SIDE 57u     /* columns of the text beside the charts */
 #define DEVICES_SIDE_AT 120u /* the width from which it is shown */
 #define DEVICES_HOLDERS 64u
 
@@ -188,15 +188,19 @@ static unsigned int devices_draw_types(const struct snapshot_device *device, str
 				       const struct grid_area *area)
 {
 	unsigned int row = area->row;
-	char text[128], used[TEXT_NUMBER_SIZE], peak[TEXT_NUMBER_SIZE];
+	char text[160], used[TEXT_NUMBER_SIZE], takes[TEXT_NUMBER_SIZE], peak[TEXT_NUMBER_SIZE];
 
-	snprintf(text, sizeof(text), "%-13s %9s %10s %8s", "TYPE", "USED", "PEAK", "BUFFERS");
+	snprintf(text, sizeof(text), "%-13s %9s %9s %10s %8s", "TYPE", "USED", "TAKES", "PEAK",
+		 "BUFFERS");
 	grid_text(grid, row++, area->column, area->columns, GRID_STRONG, text);
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct snapshot_device_memory *memory = &device->memory[type];
 
-		snprintf(text, sizeof(text), "%-13s %9s %10s %8" PRIu64, types_name(type),
+		snprintf(text, sizeof(text), "%-13s %9s %9s %10s %8" PRIu64, types_name(type),
 			 text_size(memory->used, used),
+			 snapshot_is_occupied(&memory->occupied, memory->buffers, memory->used)
+				 ? text_size(memory->occupied.bytes, takes)
+				 : "-",
 			 memory->peak_is_unknown ? "-" : text_size(memory->peak, peak),
 			 memory->buffers);
 		grid_text(grid, row++, area->column, area->columns,

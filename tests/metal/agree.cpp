@@ -8,6 +8,8 @@
  *   b CHIP TYPE ADDRESS SIZE PER_BANK BANKS ALLOCATOR    a live buffer, once for each chip that has it
  *   s ALLOCATOR TYPE BYTES                               what an allocator says it has given out of a bank
  *   c CHIP BYTES                                         circular buffers on a chip
+ *   r CHIP BYTES                                         how far they reach on a core
+ *   d CHIP ARCH CORES                                    a chip that is open
  *   . OPERATION                                          the end of a moment, and what was done
  */
 
@@ -50,11 +52,17 @@ constexpr std::array kinds{BufferType::DRAM, BufferType::L1, BufferType::L1_SMAL
 			   BufferType::TRACE};
 constexpr std::array names{"DRAM", "L1", "L1_SMALL", "TRACE"};
 
+struct Placed {
+	Program program;
+	int chip;
+	std::uint64_t reach;
+};
+
 struct Mesh {
 	std::shared_ptr<MeshDevice> device;
 	std::vector<std::shared_ptr<MeshBuffer>> shared;
 	std::vector<std::shared_ptr<Buffer>> single;
-	std::vector<std::shared_ptr<Program>> programs;
+	std::vector<std::shared_ptr<Placed>> programs;
 	std::vector<SubDeviceManagerId> managers;
 	Mesh *parent;
 };
@@ -121,6 +129,29 @@ void tell_circular(const Mesh &mesh)
 			std::printf("c %d %" PRIu64 "\n", chip->id(), total(chip));
 }
 
+/* All circular buffers of a program are on the same cores here, one behind the other. */
+void tell_reach()
+{
+	std::map<int, std::uint64_t> reach;
+
+	for (const auto &mesh : meshes)
+		for (const auto &placed : mesh->programs)
+			reach[placed->chip] = std::max(reach[placed->chip], placed->reach);
+	for (const auto &[chip, bytes] : reach)
+		std::printf("r %d %" PRIu64 "\n", chip, bytes);
+}
+
+void tell_chips(const Mesh &mesh)
+{
+	for (const IDevice *chip : mesh.device->get_devices()) {
+		const CoreCoord grid = chip->compute_with_storage_grid_size();
+
+		std::printf("d %d %s %zu\n", chip->id(),
+			    chip->arch() == tt::ARCH::BLACKHOLE ? "blackhole" : "wormhole_b0",
+			    grid.x * grid.y);
+	}
+}
+
 void tell(const std::string &operation)
 {
 	std::map<const Allocator *, unsigned> seen;
@@ -136,7 +167,9 @@ void tell(const std::string &operation)
 			if (const auto at = seen.emplace(one, seen.size()); at.second)
 				tell_allocator(*mesh, *one, at.first->second);
 		tell_circular(*mesh);
+		tell_chips(*mesh);
 	}
+	tell_reach();
 	std::printf(". %s\n", operation.c_str());
 	std::fflush(stdout);
 	if (!std::fgets(answer, sizeof(answer), stdin))
@@ -279,17 +312,20 @@ std::string threads(Mesh &mesh)
 
 std::string circular(Mesh &mesh)
 {
-	auto program = std::make_shared<Program>(CreateProgram());
-	const CoreRange cores({0, 0}, {roll(3), roll(3)});
 	IDevice *chip = mesh.device->get_devices().front();
+	auto placed = std::make_shared<Placed>(Placed{CreateProgram(), chip->id(), 0});
+	const CoreRange cores({0, 0}, {roll(3), roll(3)});
 
-	for (std::uint8_t i = 0; i <= roll(3); i++)
-		CreateCircularBuffer(
-			*program, cores,
-			CircularBufferConfig(2048 * (1 + roll(4)), {{i, tt::DataFormat::Float16_b}})
-				.set_page_size(i, 2048));
-	tt::tt_metal::detail::LaunchProgram(chip, *program);
-	mesh.programs.push_back(program);
+	for (std::uint8_t i = 0; i <= roll(3); i++) {
+		const auto size = static_cast<std::uint32_t>(2048 * (1 + roll(4)));
+
+		CreateCircularBuffer(placed->program, cores,
+				     CircularBufferConfig(size, {{i, tt::DataFormat::Float16_b}})
+					     .set_page_size(i, 2048));
+		placed->reach += size;
+	}
+	tt::tt_metal::detail::LaunchProgram(chip, placed->program);
+	mesh.programs.push_back(placed);
 	if (mesh.programs.size() > 3)
 		drop(mesh.programs);
 	return "circular buffers";

@@ -28,6 +28,8 @@ class Moment:
         self.per_bank = collections.Counter()  # by (allocator, type): ours
         self.statistics = {}  # the same: the allocator's
         self.circular = {}  # by chip
+        self.reach = {}  # by chip, of circular buffers
+        self.chips = {}  # (architecture, cores)
         self.operation = ""
         self.chips_of = collections.defaultdict(set)
 
@@ -46,6 +48,10 @@ class Moment:
                 moment.statistics[rest[0], rest[1]] = int(rest[2])
             elif word == "c":
                 moment.circular[int(rest[0])] = int(rest[1])
+            elif word == "r":
+                moment.reach[int(rest[0])] = int(rest[1])
+            elif word == "d":
+                moment.chips[int(rest[0])] = (rest[1], int(rest[2]))
             elif word == ".":
                 moment.operation = " ".join(rest)
                 return moment
@@ -119,6 +125,13 @@ class Run:
         self.options = options
         self.moments = 0
         self.wrong = []
+        self.knows_chips = False
+
+    def ask(self, *command):
+        answer = subprocess.run(
+            [self.ttmem, *command, "--json"], check=True, capture_output=True, text=True, timeout=PATIENCE
+        )
+        return json.loads(answer.stdout)
 
     def compare(self, pid, moment):
         answer = subprocess.run(
@@ -152,7 +165,29 @@ class Run:
             for key, total in moment.occupied.items()
             if occupied[key] != total
         ]
-        return wrong
+        reach = {row["device"]: row.get("size_per_bank") for row in rows if row["type"] == "CB"}
+        wrong += [
+            f"circular buffers of chip {chip} reach {reach.get(chip)}, tt-metal {far}"
+            for chip, far in moment.reach.items()
+            if reach.get(chip) != far
+        ]
+        return wrong + self.compare_chips(pid, moment)
+
+    def compare_chips(self, pid, moment):
+        """Once, at the first moment with buffers: these declare their chips."""
+        used = {chip for chip, *_ in moment.buffers}
+        if self.knows_chips or not used:
+            return []
+        self.knows_chips = True
+        archs = {row["device"]: row["arch"] for row in self.ask("smi")["devices"]}
+        # Each core has one bank of L1: cores are only declared if this is so.
+        banks = {row["device"]: row["banks"] for row in self.ask("map", "--type", "L1", "--pid", str(pid))["maps"]}
+        ours = {chip: (archs.get(chip), banks.get(chip)) for chip in used}
+        return [
+            f"chip {chip} is {ours[chip]}, tt-metal {moment.chips[chip]}"
+            for chip in sorted(used)
+            if ours[chip] != moment.chips[chip]
+        ]
 
     def start(self, arch, chips, seed, count, slow):
         command = [self.ttmem, "run", "--json", str(self.metal.scratch / "run.json"), *self.options, "--"]

@@ -43,7 +43,7 @@ def shared_state():
 
 
 def is_threaded(source):
-    if source.endswith(NOT_THREADED) or source.startswith("src/base/unit"):
+    if source.endswith(NOT_THREADED) or source.startswith("src/base/testing/"):
         return False
     return source.startswith(THREADED)
 

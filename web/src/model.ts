@@ -127,6 +127,7 @@ export interface SpaceFacts {
   banks: number;
   alignment: number;
   used: number;
+  occupied: number | null; // in all banks together
   free: number;
   largest: number;
   fragmentation: number;
@@ -226,6 +227,7 @@ export const KINDS: Record<string, string> = {
   size_change: "Size change",
   alloc_failed: "Failed allocation",
   overlap: "Overlap",
+  held_at_close: "Held at close",
 };
 
 /** The name of a device in URLs: its unique id, or its number if it has none. */

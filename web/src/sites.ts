@@ -41,7 +41,9 @@ export function sumUp(buffers: readonly Buffer[]): Map<string, Sum> {
 
 /** The call site that caused an incident, with the name of its buffer. */
 export function siteOf(incident: Incident): SiteKey {
-  const party = [incident.second, incident.first].find((one) => one?.stack.length) ?? incident.second ?? incident.first;
+  // Whoever closes a device does nothing wrong.
+  const parties = incident.kind === "held_at_close" ? [incident.first] : [incident.second, incident.first];
+  const party = parties.find((one) => one?.stack.length) ?? incident.second ?? incident.first;
   const name = incident.second?.name ?? incident.first?.name ?? null;
   return { type: incident.type, name, phase: party?.phase, stack: party?.stack ?? [], site: party?.site ?? null };
 }

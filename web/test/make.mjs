@@ -22,5 +22,6 @@ export const memory = (used = {}, banks = {}) =>
 
 export const space = (with_ = {}) => ({
   pid: 1, comm: "one", device: 0, uid: "0xa1", type: "DRAM", base: "0x0", bank_size: 0x10000, banks: 12, alignment: 32,
-  used: 0, free: 0x10000, largest: 0x10000, fragmentation: 0, blocks: 0, guessed: 0, unplaced: 0, holes: [], ...with_,
+  used: 0, occupied: 0, free: 0x10000, largest: 0x10000, fragmentation: 0, blocks: 0, guessed: 0, unplaced: 0, holes: [],
+  ...with_,
 });

@@ -309,10 +309,8 @@ static int reader_load(struct reader *reader, uint32_t kind, struct reader_copy 
 	r = reader_arena(reader, kind, &arena);
 	if (r < 0)
 		return r;
-	if (arena.used <= offset) {
-		copy->misses++;
+	if (arena.used <= offset)
 		return 0;
-	}
 	/* One failure may be a race, but a hostile book must not cost a full read per row. */
 	if (copy->refused >= READER_TRIES)
 		return -EBADMSG;
@@ -430,8 +428,10 @@ struct book_shape reader_shape(struct reader *reader, uint32_t id)
 	if (id == 0)
 		return shape;
 	/* A shape is there before the event that names it: only invalid books miss, and at every event. */
-	if (end > reader->shapes.used && reader->shapes.misses < READER_TRIES)
+	if (end > reader->shapes.used && reader->shapes.misses < READER_TRIES) {
 		(void)reader_load(reader, BOOK_ARENA_SHAPES, &reader->shapes); /* or it has none */
+		reader->shapes.misses += end > reader->shapes.used;
+	}
 	if (end <= reader->shapes.used)
 		memcpy(&shape, reader->shapes.bytes + end - sizeof(shape), sizeof(shape));
 	return shape;

@@ -37,3 +37,12 @@ void session_spaces_print_title(const struct space *space)
 	printf("), device %" PRIu32 "%s, %s", space->device->device,
 	       space->device->remote ? "R" : "", types_name(space->type));
 }
+
+void session_spaces_print_occupied(const struct space *space)
+{
+	char number[TEXT_NUMBER_SIZE];
+	uint64_t occupied;
+
+	if (space->free_blocks.block_count && free_blocks_occupied(&space->free_blocks, &occupied))
+		printf("  over all banks its blocks take %s\n", text_size(occupied, number));
+}

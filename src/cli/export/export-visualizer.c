@@ -388,7 +388,8 @@ static bool visualizer_is_report(int folder)
 
 	return fd >= 0 && read(fd, header, sizeof(header)) == sizeof(header) &&
 	       memcmp(header, VISUALIZER_MAGIC, sizeof(VISUALIZER_MAGIC)) == 0 &&
-	       ((uint32_t)id[0] << 24 | id[1] << 16 | id[2] << 8 | id[3]) == VISUALIZER_ID &&
+	       ((uint32_t)id[0] << 24 | (uint32_t)id[1] << 16 | (uint32_t)id[2] << 8 | id[3]) ==
+		       VISUALIZER_ID &&
 	       export_folder_has_only(folder, VISUALIZER_FILE);
 }
 

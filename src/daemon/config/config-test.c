@@ -121,6 +121,7 @@ UNIT(defaults_apply_without_options)
 	assert(result.config.scan_s == 30 && result.config.metrics_processes == 20);
 	assert(result.config.keeper && !result.config.quiet && !result.config.log_events);
 	assert(!result.config.http_details && !result.config.decimal_ids);
+	assert(!result.config.strict_close);
 	assert(!result.config.trace_wire && result.config.ready_fd == -1);
 	assert(!result.config.log && !result.config.on_incident);
 	drop(&result);
@@ -131,13 +132,13 @@ UNIT(every_option_is_parsed)
 	struct result result;
 
 	make_places();
-	result =
-		PARSE("--socket", "/a/s", "--legacy-socket=none", "--legacy-memory", "64M",
-		      "--http", "[::1]:0", "--http-details", "--token-file", "/a/t", "--state",
-		      "/a/state", "--keep", "12h", "--size-max", "2G", "--on-incident",
-		      "logger # x", "--log-events", "--ids", "decimal", "-q", "--trace-wire",
-		      "--ready-fd", "1", "--keeper", "no", "--log", "/a/log", "--metrics-processes",
-		      "1", "--scan-interval", "90s", "--group", "staff", "--config", "none");
+	result = PARSE("--socket", "/a/s", "--legacy-socket=none", "--legacy-memory", "64M",
+		       "--http", "[::1]:0", "--http-details", "--token-file", "/a/t", "--state",
+		       "/a/state", "--keep", "12h", "--size-max", "2G", "--on-incident",
+		       "logger # x", "--strict-close", "--log-events", "--ids", "decimal", "-q",
+		       "--trace-wire", "--ready-fd", "1", "--keeper", "no", "--log", "/a/log",
+		       "--metrics-processes", "1", "--scan-interval", "90s", "--group", "staff",
+		       "--config", "none");
 	assert(result.r == 0 && !*result.errors);
 	assert(strcmp(result.config.socket, "/a/s") == 0);
 	assert(strcmp(result.config.legacy_socket, "none") == 0);
@@ -146,7 +147,7 @@ UNIT(every_option_is_parsed)
 	assert(strcmp(result.config.state, "/a/state") == 0);
 	assert(result.config.keep_s == 43200 && result.config.size_max == UINT64_C(2) << 30);
 	assert(result.config.legacy_memory == 64 << 20);
-	assert(strcmp(result.config.on_incident, "logger # x") == 0);
+	assert(strcmp(result.config.on_incident, "logger # x") == 0 && result.config.strict_close);
 	assert(result.config.log_events && result.config.decimal_ids && result.config.quiet);
 	assert(result.config.trace_wire && result.config.ready_fd == 1 && !result.config.keeper);
 	assert(strcmp(result.config.log, "/a/log") == 0);

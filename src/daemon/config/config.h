@@ -31,6 +31,7 @@ struct config {
 	char *token_file; /* default: "http-token" in the state folder */
 	char *group;      /* whose members see everything: "ttmem" */
 	bool http_details;
+	bool strict_close; /* what was live when its device was closed is an incident */
 	bool log_events;
 	bool decimal_ids;
 	bool quiet;

@@ -14,6 +14,7 @@
 
 #include "base/testing/unit.h"
 #include "base/threads/loop.h"
+#include "book/testing/testing-model.h"
 #include "daemon/registry/collector.h"
 #include "source/books/verify-book.h"
 
@@ -274,6 +275,54 @@ UNIT(how_a_device_was_joined_is_told_to_those_who_accept_it)
 	}
 	close(fd);
 	native_testing_close(&world);
+}
+
+/* They are further parts of the process, which older commands take for devices: only for those who accept them. */
+UNIT(what_buffers_occupy_is_told_to_those_who_accept_it)
+{
+	struct testing_model *model = testing_model_new();
+	static char payload[NATIVE_PACKET_MAX];
+	struct shard_buffer placed = testing_buffer(1, 0x2000, 2048);
+	struct native_testing world;
+	struct native_request request;
+	struct native_process process;
+	struct native_reply reply;
+	struct native_part part;
+	const void *parts;
+	char *text;
+	size_t length;
+	int fd, book;
+
+	native_testing_open(&world);
+	native_testing_add(&world, 100, geteuid(), 2);
+	testing_model_shapes(model, world.books[0].writer);
+	placed.shape = 1; /* 2048 bytes in each of 12 banks */
+	writer_alloc(world.books[0].writer, 1, &placed, 0);
+	fd = native_testing_connect(&world);
+	native_request_init(&request, NATIVE_LIST);
+	request.want = NATIVE_WANT_TOTALS;
+	for (uint32_t accepts = 0; accepts <= NATIVE_ACCEPTS_OCCUPIED;
+	     accepts += NATIVE_ACCEPTS_OCCUPIED) {
+		request.accepts = accepts;
+		assert(send(fd, &request, sizeof(request), MSG_NOSIGNAL) == sizeof(request));
+		length = native_testing_receive(&world, fd, &reply, payload, &book);
+		assert(native_process_decode(payload, length, &process, &parts) == 0);
+		/* Of the first device nothing is known, and nothing is sent. */
+		assert(process.parts == (accepts ? 3 : 2));
+		assert(native_part_get(parts, 1, &part) == 0 && part.device == 1);
+		assert(part.memory[1].used == 2048 && !(part.flags & NATIVE_PART_OCCUPIED));
+		if (accepts) {
+			assert(native_part_get(parts, 2, &part) == 0 && part.device == 1);
+			assert(part.flags == NATIVE_PART_OCCUPIED);
+			assert(part.memory[1].used == 24576 && part.memory[1].buffers == 1);
+			assert(part.memory[0].used == 0 && part.memory[0].buffers == 0);
+		}
+		assert(native_testing_receive_text(&world, fd, &text, &length) == 0);
+		free(text);
+	}
+	close(fd);
+	native_testing_close(&world);
+	testing_model_free(model);
 }
 
 UNIT(many_devices_take_several_packets)

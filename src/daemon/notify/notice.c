@@ -127,6 +127,13 @@ static void notice_incident_text(FILE *out, const struct snapshot *snapshot,
 	fputc('\n', out);
 }
 
+/* Whether the second party is the one who did it. */
+static bool notice_has_second(const struct snapshot_incident *incident)
+{
+	return incident->second.known && incident->second.stack &&
+	       strcmp(incident->kind, TYPES_HELD_AT_CLOSE) != 0;
+}
+
 struct notice *notice_new_incident(const struct snapshot *snapshot,
 				   const struct snapshot_incident *incident, uint64_t more)
 {
@@ -140,9 +147,8 @@ struct notice *notice_new_incident(const struct snapshot *snapshot,
 	notice->type = incident->type;
 	notice->bytes = incident->size;
 	notice->count = more;
-	notice_set_stack(notice, incident->second.known && incident->second.stack
-					 ? incident->second.stack
-					 : incident->first.stack);
+	notice_set_stack(notice, notice_has_second(incident) ? incident->second.stack
+							     : incident->first.stack);
 	json = open_memstream(&notice->json, &notice->json_length);
 	text = open_memstream(&notice->text, &notice->text_length);
 	if (json && text) {

@@ -35,21 +35,16 @@
 /* Different incidents of one book. */
 #define RECORDER_TOLD_MAX (BOOK_INCIDENT_KINDS * BOOK_INCIDENTS_PER_KIND)
 
-static struct snapshot *recorder_read_once(struct tracked *tracked, bool buffers, struct view *view,
+static struct snapshot *recorder_read_once(struct tracked *tracked,
+					   const struct snapshot_request *wish, struct view *view,
 					   struct namer *namer)
 {
-	struct snapshot_request request = {
-		.buffers = buffers,
-		.incidents = true,
-		.limit = buffers ? TYPES_LEAK_BUFFERS_MAX : 0,
-		.sorted = true,
-		.order = SNAPSHOT_BY_SIZE,
-		.namer = namer,
-	};
+	struct snapshot_request request = *wish;
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 
 	if (!snapshot)
 		return NULL;
+	request.namer = namer;
 	if (tracked_collect(tracked, &request, view, snapshot) < 0 ||
 	    snapshot->process_count == 0 || snapshot_finish(snapshot) < 0)
 		return snapshot_free(snapshot);
@@ -58,22 +53,37 @@ static struct snapshot *recorder_read_once(struct tracked *tracked, bool buffers
 	return snapshot;
 }
 
-struct snapshot *recorder_read(struct tracked *tracked, bool buffers, struct view *view,
-			       struct symbols *symbols)
+static struct snapshot *recorder_read_named(struct tracked *tracked,
+					    const struct snapshot_request *wish, struct view *view,
+					    struct symbols *symbols)
 {
 	bool lives = __atomic_load_n(&tracked->end, __ATOMIC_RELAXED) == TRACKED_LIVES;
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = symbols};
 	struct snapshot *snapshot;
 
 	if (!symbols)
-		return recorder_read_once(tracked, buffers, view, NULL);
+		return recorder_read_once(tracked, wish, view, NULL);
 	symbols_namer_init(&namer, symbols, !lives);
-	snapshot = recorder_read_once(tracked, buffers, view, &namer.namer);
+	snapshot = recorder_read_once(tracked, wish, view, &namer.namer);
 	if (snapshot && symbols_namer_learn(&namer, SYMBOLS_NAMER_NOTES_MAX)) {
 		snapshot_free(snapshot);
-		snapshot = recorder_read_once(tracked, buffers, view, &namer.namer);
+		snapshot = recorder_read_once(tracked, wish, view, &namer.namer);
 	}
 	return snapshot;
+}
+
+struct snapshot *recorder_read(struct tracked *tracked, bool buffers, struct view *view,
+			       struct symbols *symbols)
+{
+	const struct snapshot_request wish = {
+		.buffers = buffers,
+		.incidents = true,
+		.limit = buffers ? TYPES_LEAK_BUFFERS_MAX : 0,
+		.sorted = true,
+		.order = SNAPSHOT_BY_SIZE,
+	};
+
+	return recorder_read_named(tracked, &wish, view, symbols);
 }
 
 static uint64_t recorder_text_hash(const char *text)
@@ -93,6 +103,8 @@ static uint64_t recorder_key(const struct snapshot_incident *incident)
 		recorder_text_hash(incident->second.phase),
 		recorder_text_hash(incident->first.name),
 		incident->second.stack_key,
+		incident->first.stack_key, /* one closing ends the buffers of many */
+		incident->space,
 	};
 
 	return hash_bytes(parts, sizeof(parts));
@@ -284,7 +296,12 @@ void recorder_join(struct recorder *recorder, struct snapshot *snapshot)
 
 void recorder_look_into(struct recorder *recorder, struct tracked *tracked, struct view *view)
 {
-	struct snapshot *snapshot = recorder_read(tracked, false, view, recorder->config.symbols);
+	/* The whole log has to be read to find what closing freed: once, when nothing is added any more. */
+	bool ended = __atomic_load_n(&tracked->end, __ATOMIC_RELAXED) != TRACKED_LIVES;
+	const struct snapshot_request wish = {
+		.incidents = true, .held_at_close = ended && recorder->config.strict_close};
+	struct snapshot *snapshot =
+		recorder_read_named(tracked, &wish, view, recorder->config.symbols);
 
 	if (!snapshot)
 		return;

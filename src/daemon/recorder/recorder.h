@@ -30,6 +30,7 @@ struct recorder_config {
 	struct collector *collector; /* source of totals */
 	struct store *store;         /* NULL: nothing is stored, but everything is reported */
 	struct symbols *symbols;     /* NULL: native frames stay addresses */
+	bool strict_close;           /* what was live when its device was closed is reported */
 	void *context;
 	/* Both in the loop's thread: each notice, and each book that was finally judged. */
 	void (*told)(void *context, const struct notice *notice);

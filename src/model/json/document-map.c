@@ -8,10 +8,21 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
+static void document_map_headroom(struct emit *json, const struct free_blocks *free_blocks)
+{
+	uint64_t headroom;
+
+	if (free_blocks_headroom(free_blocks, &headroom))
+		emit_u64(json, "headroom", headroom);
+	else
+		emit_null(json, "headroom");
+}
+
 /* Identifies the memory and gives its totals. */
 static void document_map_space(struct emit *json, const struct space *space)
 {
 	const struct free_blocks *free_blocks = &space->free_blocks;
+	uint64_t occupied;
 
 	emit_u64(json, "pid", space->process->pid);
 	emit_string(json, "comm", space->process->comm);
@@ -23,6 +34,10 @@ static void document_map_space(struct emit *json, const struct space *space)
 	emit_u64(json, "banks", free_blocks->banks);
 	emit_u64(json, "alignment", free_blocks->alignment);
 	emit_u64(json, "used", free_blocks->used);
+	if (free_blocks_occupied(free_blocks, &occupied))
+		emit_u64(json, "occupied", occupied);
+	else
+		emit_null(json, "occupied");
 	emit_u64(json, "free", free_blocks->free);
 	emit_u64(json, "largest", free_blocks->largest);
 	emit_double(json, "fragmentation", free_blocks_fragmentation(free_blocks));
@@ -48,6 +63,8 @@ void memory_map_document_map(struct emit *json, const struct memory_map *memory_
 
 		emit_open_object(json, NULL);
 		document_map_space(json, &memory_map->list[i]);
+		if (memory_map->list[i].type == TYPES_L1)
+			document_map_headroom(json, free_blocks);
 		emit_open_array(json, "holes");
 		for (size_t k = 0; k < free_blocks->hole_count; k++) {
 			emit_open_object(json, NULL);

@@ -63,10 +63,12 @@ UNIT(empty_memory_is_one_free_block)
 {
 	struct snapshot *snapshot = start(&small);
 	struct free_blocks free_blocks = look(snapshot, TYPES_DRAM);
+	uint64_t occupied;
 
 	assert(free_blocks.hole_count == 1 && free_blocks.holes[0].address == 100);
 	assert(free_blocks.largest == 1000 && free_blocks.free == 1000 && free_blocks.used == 0);
 	assert(free_blocks_fragmentation(&free_blocks) == 0);
+	assert(free_blocks_occupied(&free_blocks, &occupied) && occupied == 0);
 	free_blocks_deinit(&free_blocks);
 	snapshot_free(snapshot);
 }
@@ -76,6 +78,7 @@ UNIT(holes_lie_between_blocks)
 	struct snapshot *snapshot = start(&small);
 	struct free_blocks free_blocks;
 	struct free_blocks_fit fit;
+	uint64_t occupied;
 
 	add(snapshot, TYPES_DRAM, 900, 200, OWNS); /* to the end */
 	add(snapshot, TYPES_DRAM, 200, 100, OWNS);
@@ -89,6 +92,7 @@ UNIT(holes_lie_between_blocks)
 	assert(free_blocks.holes[0].address == 100 && free_blocks.holes[0].length == 100);
 	assert(free_blocks.holes[1].address == 350 && free_blocks.holes[1].length == 550);
 	assert(free_blocks.used == 350 && free_blocks.free == 650 && free_blocks.largest == 550);
+	assert(free_blocks_occupied(&free_blocks, &occupied) && occupied == 1400);
 
 	free_blocks_fit(&free_blocks, 4 * 100, 0, false, &fit);
 	assert(fit.verdict == FREE_BLOCKS_FITS && fit.need == 100 && fit.address == 100);
@@ -161,6 +165,7 @@ UNIT(buffers_outside_the_window_are_reported)
 {
 	struct snapshot *snapshot = start(&small);
 	struct free_blocks free_blocks;
+	uint64_t occupied;
 
 	add(snapshot, TYPES_DRAM, 50, 100, OWNS);
 	add(snapshot, TYPES_DRAM, 1050, 100, OWNS);
@@ -169,6 +174,7 @@ UNIT(buffers_outside_the_window_are_reported)
 	snapshot->buffers[3].size = 40;
 	free_blocks = look(snapshot, TYPES_DRAM);
 	assert(free_blocks.unplaced == 3 && free_blocks.guessed == 1 && free_blocks.used == 10);
+	assert(!free_blocks_occupied(&free_blocks, &occupied));
 	free_blocks_deinit(&free_blocks);
 	snapshot_free(snapshot);
 }
@@ -254,4 +260,62 @@ UNIT(a_card_of_the_driver_says_where_memory_lies)
 		free_blocks_deinit(&free_blocks);
 		snapshot_free(snapshot);
 	}
+}
+
+/* L1 of 1000 bytes from 100 on, with a buffer at 900. */
+static struct snapshot *start_l1(void)
+{
+	struct snapshot *snapshot = start(&small);
+
+	snapshot->processes[0].parts[0].facts.windows[TYPES_L1] = small;
+	add(snapshot, TYPES_L1, 900, 50, OWNS);
+	return snapshot;
+}
+
+static bool headroom(struct snapshot *snapshot, uint64_t *ret_bytes)
+{
+	struct free_blocks free_blocks = look(snapshot, TYPES_L1);
+	bool is_known = free_blocks_headroom(&free_blocks, ret_bytes);
+
+	free_blocks_deinit(&free_blocks);
+	snapshot_free(snapshot);
+	return is_known;
+}
+
+UNIT(headroom_is_between_circular_buffers_and_the_lowest_buffer)
+{
+	struct snapshot *snapshot = start_l1();
+	uint64_t bytes;
+
+	add(snapshot, TYPES_L1, 700, 10, OWNS);
+	add(snapshot, TYPES_CB, 100, 300, OWNS);
+	add(snapshot, TYPES_CB, 150, 50, OWNS);
+	assert(headroom(snapshot, &bytes) && bytes == 300);
+	/* They meet. */
+	snapshot = start_l1();
+	add(snapshot, TYPES_CB, 100, 850, OWNS);
+	assert(headroom(snapshot, &bytes) && bytes == 0);
+	/* No buffer: up to the end. */
+	snapshot = start(&small);
+	snapshot->processes[0].parts[0].facts.windows[TYPES_L1] = small;
+	add(snapshot, TYPES_CB, 100, 300, OWNS);
+	assert(headroom(snapshot, &bytes) && bytes == 700);
+}
+
+UNIT(headroom_is_unknown_where_circular_buffers_do_not_tell_their_reach)
+{
+	struct snapshot_buffer silent = {.address = 100, .size = 400, .type = TYPES_CB};
+	struct snapshot *snapshot = start_l1();
+	uint64_t bytes;
+
+	assert(!headroom(snapshot, &bytes));
+	snapshot = start_l1();
+	add(snapshot, TYPES_CB, 100, 300, OWNS);
+	assert(snapshot_add_buffer(snapshot, &silent) == 0);
+	assert(!headroom(snapshot, &bytes));
+	/* One lies elsewhere. */
+	snapshot = start_l1();
+	add(snapshot, TYPES_CB, 100, 300, OWNS);
+	add(snapshot, TYPES_CB, 5000, 300, OWNS);
+	assert(!headroom(snapshot, &bytes));
 }

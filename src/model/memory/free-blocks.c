@@ -146,7 +146,7 @@ uint64_t free_blocks_share(const struct snapshot *snapshot, const struct snapsho
 /* Adds a buffer to the blocks, if it lies in this memory. */
 static void free_blocks_place(struct free_blocks *free_blocks, const struct snapshot_buffer *buffer)
 {
-	uint64_t length = buffer->size_per_bank, end;
+	uint64_t length = buffer->size_per_bank, end, occupied;
 
 	if (!length) {
 		length = free_blocks_need(free_blocks, buffer->size, 0);
@@ -159,6 +159,10 @@ static void free_blocks_place(struct free_blocks *free_blocks, const struct snap
 	}
 	free_blocks->blocks[free_blocks->block_count++] =
 		(struct free_blocks_block){buffer->address, length, buffer};
+	if (snapshot_buffer_occupied(buffer, &occupied)) {
+		free_blocks->occupied = merge_add(free_blocks->occupied, occupied);
+		free_blocks->occupied_known++;
+	}
 }
 
 /* The first buffer that does not sort before (@process, @device). */
@@ -258,11 +262,38 @@ int free_blocks_find(const struct snapshot *snapshot, uint32_t process,
 	return 0;
 }
 
+bool free_blocks_headroom(const struct free_blocks *free_blocks, uint64_t *ret_bytes)
+{
+	uint64_t lowest = free_blocks->base + free_blocks->size, reach = 0;
+
+	for (size_t i = 0; i < free_blocks->block_count; i++) {
+		const struct free_blocks_block *block = &free_blocks->blocks[i];
+
+		if (block->buffer->type == TYPES_CB && !block->buffer->size_per_bank)
+			return false;
+		if (block->buffer->type == TYPES_CB)
+			reach = bits_max(reach, block->address + block->length);
+		else if (block->buffer->type == TYPES_L1)
+			lowest = bits_min(lowest, block->address);
+	}
+	/* One of those that lie elsewhere may be a circular buffer. */
+	if (!reach || free_blocks->unplaced)
+		return false;
+	*ret_bytes = lowest > reach ? lowest - reach : 0;
+	return true;
+}
+
 void free_blocks_deinit(struct free_blocks *free_blocks)
 {
 	free(free_blocks->blocks);
 	free(free_blocks->holes);
 	*free_blocks = FREE_BLOCKS_NULL;
+}
+
+bool free_blocks_occupied(const struct free_blocks *free_blocks, uint64_t *ret_bytes)
+{
+	*ret_bytes = free_blocks->occupied;
+	return free_blocks->occupied_known == free_blocks->block_count;
 }
 
 double free_blocks_fragmentation(const struct free_blocks *free_blocks)

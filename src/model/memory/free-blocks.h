@@ -37,14 +37,16 @@ struct free_blocks_hole {
 
 struct free_blocks {
 	uint64_t base;
-	uint64_t size; /* in each bank, like all that follow */
+	uint64_t size; /* in each bank, like all that follow but for occupied */
 	uint32_t banks;
 	uint32_t alignment;
 	uint64_t used; /* by blocks; overlaps count once */
 	uint64_t free;
-	uint64_t largest;  /* free block */
-	uint64_t guessed;  /* blocks whose share per bank is not known: assumed to be even */
-	uint64_t unplaced; /* buffers that lie elsewhere, or whose place is not known */
+	uint64_t largest;      /* free block */
+	uint64_t guessed;      /* blocks whose share per bank is not known: assumed to be even */
+	uint64_t unplaced;     /* buffers that lie elsewhere, or whose place is not known */
+	uint64_t occupied;     /* by the blocks of which it is known, in all banks together */
+	size_t occupied_known; /* how many they are */
 	struct free_blocks_block *blocks; /* owned, by address */
 	size_t block_count;
 	struct free_blocks_hole *holes; /* owned, by address */
@@ -65,7 +67,16 @@ struct free_blocks {
 int free_blocks_find(const struct snapshot *snapshot, uint32_t process,
 		     const struct snapshot_part *part, uint32_t type,
 		     struct free_blocks *ret_blocks);
+/*
+ * Of L1: how far buffers may still grow down until they meet the farthest circular buffer; 0 if they have.
+ * False: there are no circular buffers, or it is not known how far they reach.
+ */
+bool free_blocks_headroom(const struct free_blocks *free_blocks, uint64_t *ret_bytes);
+
 void free_blocks_deinit(struct free_blocks *free_blocks);
+
+/* What all blocks take in all banks together. False: not known. */
+bool free_blocks_occupied(const struct free_blocks *free_blocks, uint64_t *ret_bytes);
 
 /* From 0 to 1: how much of the free memory cannot be allocated in one piece. */
 double free_blocks_fragmentation(const struct free_blocks *free_blocks);

@@ -31,12 +31,11 @@ void book_rest_drop(struct scan_book *book)
 /* A head that is still the same has no newer events behind it, see idle-counters.c. */
 static bool book_rest_is_head(struct scan_book *book, const struct book_rest_head *head)
 {
-	struct {
-		uint64_t head, slots, inexact;
-	} now;
+	struct book_shard now;
 
-	return file_read(book->reader.file, book_shard_offset(head->device), &now, sizeof(now)) ==
-		       0 &&
+	/* Only its front, up to what is compared. */
+	return file_read(book->reader.file, book_shard_offset(head->device), &now,
+			 offsetof(struct book_shard, graves)) == 0 &&
 	       now.head == head->number && now.inexact == head->inexact;
 }
 

@@ -177,9 +177,9 @@ static void metrics_write_books(struct exposition *to, const struct snapshot *sn
 	exposition_one(to, "ttmem_devices_summed", EXPOSITION_GAUGE, snapshot->devices_summed,
 		       "Devices that are in no row of their own: their user declares too many.");
 	exposition_one(to, "ttmem_devices_old", EXPOSITION_GAUGE, snapshot->devices_old,
-		       "Of them, those whose sum is that of an earlier reading.");
+		       "Of them, those whose sum is from an earlier reading.");
 	exposition_one(to, "ttmem_devices_looks", EXPOSITION_GAUGE, snapshot->devices_looks,
-		       "Places of books that the last reading read to know such sums.");
+		       "Reads that the last reading made to keep such sums up to date.");
 	exposition_one(
 		to, "ttmem_regions_left_out", EXPOSITION_GAUGE, snapshot->regions_left_out,
 		"Regions of tt-metal that are not read: there are too many, or of one user.");

@@ -208,6 +208,23 @@ def test_top_enters_a_row_and_returns(world, top):
     terminal.wait("Processes: 2")
 
 
+def test_top_says_why_a_buffer_takes_more_than_its_size(world, top):
+    world.player("device 0 0xabc wormhole_b0 n150 0 12000 1200000 12", "place 0 L1 0x40 2048 0 2048 12",
+                 "alloc 0 DRAM 0x40 64")
+    terminal = top(env=world.env)
+    terminal.resize(120, 40)
+    terminal.wait(lambda text: re.search(r"^.* L1 +2\.0 KiB +24\.0 KiB +2\.0 KiB +1$", text, re.M))
+    terminal.wait(lambda text: re.search(r"^.* DRAM +64 B +- +64 B +1$", text, re.M))
+    terminal.press("2")
+    terminal.wait("Processes")
+    terminal.press("Enter")
+    terminal.wait("2 buffers, 2.1 KiB")
+    terminal.press("Enter")
+    terminal.wait("takes 24.0 KiB: 2.0 KiB in each of 12 banks")
+    terminal.press("Enter", "Down", "Enter")
+    terminal.wait("what it takes of each bank was not told")
+
+
 def test_top_sorts_and_filters(world, top):
     large, small = cast(world)
     terminal = top(env=world.env)

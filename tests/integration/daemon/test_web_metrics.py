@@ -45,7 +45,7 @@ def value(server, name):
 
 def test_occupied_is_there_where_it_is_known(world, server):
     player = world.player("place 0 L1 0x40 2048 0 2048 12")
-    name = 'ttmem_occupied_bytes{device="0",type="L1"}'
+    name = 'ttmem_occupied_bytes{device="0",uid="",type="L1"}'
     wait_for(lambda: f"{name} 24576\n" in metrics(server)[1], "what it takes")
     player.play("alloc 0 L1 0x10000 1")
     wait_for(lambda: name not in metrics(server)[1], "a buffer of which it is not known")

@@ -62,9 +62,9 @@ def test_lines(program, track, tmp_path):  # noqa: F811
         "alloc device=0 type=77 address=0x1000 size=64 name=no type: rejected, no such type",
         "alloc device=0 type=0 address=0x1000 size=0 name=no size: "
         "rejected, size is 0 or too large",
-        "alloc_ex device=0 type=0 address=0x0 size=0 flags=0x0 name=-: "
+        "alloc_ex device=0 type=0 address=0x0 size=0 flags=0x0 space=0 name=-: "
         "rejected, NULL, a struct too short or unknown flags",
-        "alloc_ex device=0 type=0 address=0x0 size=0 flags=0x0 name=-: "
+        "alloc_ex device=0 type=0 address=0x0 size=0 flags=0x0 space=0 name=-: "
         "rejected, NULL, a struct too short or unknown flags",
         "alloc device=0 type=0 address=0x2000 size=64 name=two?lines?[31m: recorded",
         "alloc_mesh devices=2 type=1 address=0x3000 size=64: recorded",

@@ -229,6 +229,28 @@ def test_devices_are_declared(world, shapes, playing, shape):
     assert [(b.get("size_per_bank"), b.get("banks")) for b in sharded] == [known]
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_architecture_is_declared(world, shapes, playing, shape):
+    """Of a single device, and of those that only a mesh was used of."""
+    playing(shapes(shape), "mesh")
+    devices = {d["device"]: d for d in world.json("smi")["devices"]}
+    assert {n: (d["arch"], d["remote"]) for n, d in devices.items()} == {
+        n: ("wormhole_b0", n >= 2) for n in range(4)
+    }
+
+
+@pytest.mark.parametrize("shape, step, headroom", [
+    # One program ends at 0x10100, the other at 0x10280; no buffer is in L1 of that device.
+    (70, "program", 0x80000 - 0x100), (70, "another", 0x80000 - 0x280), (70, "the first ends", 0x80000 - 0x280),
+    (62, "another", 0x80000 - 0x280),
+])  # fmt: skip
+def test_map_tells_the_headroom_over_circular_buffers(world, shapes, playing, shape, step, headroom):
+    playing(shapes(shape), step)
+    (l1,) = world.json("map", "--device", "0", "--type", "L1")["maps"]
+    assert (l1["headroom"], l1["guessed"]) == (headroom, 0)
+    assert "headroom: " in world.run("map", "--device", "0", "--type", "L1").stdout
+
+
 def test_what_is_not_agreed_on_is_left_unknown(world, tmp_path, playing, build):
     """get_statistics() and get_bank_size() differ for DRAM: its place is not known; L1's is."""
     playing(compile_shape(tmp_path / "other", 70, "-DMETAL_OTHER_STATISTICS"), "types")

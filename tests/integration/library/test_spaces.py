@@ -77,3 +77,20 @@ def test_occupied_is_more_than_the_size(world):
     player.play("free 0 L1 0x40")
     assert memory(world.json("smi"))["occupied"] == 0
 
+
+
+def test_map_and_fit_tell_what_their_blocks_occupy(world):
+    player = world.player("device 0 0xabc wormhole_b0 n150 0 12000 1200000 12", "place 0 L1 0x40 2048 0 2048 12",
+                          "place 0 L1 0x1000 64 0 64 1")
+    (found,) = world.json("map", "--type", "L1")["maps"]
+    (answer,) = world.json("fit", "64", "--type", "L1")["answers"]
+    # The second lies in one bank only.
+    assert found["used"] == answer["used"] == 2112
+    assert found["occupied"] == answer["occupied"] == 24576 + 64
+    assert "over all banks its blocks take 24.1 KiB" in world.text("map", "--type", "L1")
+    refused = world.run("fit", "1GiB", "--type", "L1")
+    assert refused.returncode == 1 and "over all banks its blocks take 24.1 KiB" in refused.stdout
+    player.play("alloc 0 L1 0x2000 1")
+    (found,) = world.json("map", "--type", "L1")["maps"]
+    assert found["occupied"] is None and found["guessed"] == 1
+    assert "over all banks its blocks" not in world.text("map", "--type", "L1")

@@ -197,6 +197,7 @@ def answers(build):
             for owner, before in (("host-root", ()), ("host-user", become(USER)), ("host-other", become(OTHER))):
                 inner.play(owner, before)[1].kill()
             wait_for(lambda: inner.daemon.json("status")["ended"] >= 3, "the ends")
+            wait_for(lambda: sum(row["count"] for row in inner.daemon.json("incidents")["incidents"]) >= 3, "their incidents")
             inner.ask("unmapped", become(OTHER))
         yield {**world.answers, **inner.answers}
 

@@ -191,9 +191,19 @@ int Device::num_dram_channels() const
 	return 4;
 }
 
+Grid Device::compute_with_storage_grid_size() const
+{
+	return {4, 2};
+}
+
+bool Device::is_mmio_capable() const
+{
+	return id_ < 2;
+}
+
 std::uint32_t Device::l1_size_per_core() const
 {
-	return 0xa0000;
+	return 1499136;
 }
 
 const std::unique_ptr<Allocator> &Device::allocator() const
@@ -282,7 +292,7 @@ int MeshDevice::num_dram_channels() const
 
 std::uint32_t MeshDevice::l1_size_per_core() const
 {
-	return 0xa0000;
+	return 1499136;
 }
 
 const std::unique_ptr<Allocator> &MeshDevice::allocator() const

@@ -60,6 +60,10 @@ struct Statistics {
 	std::size_t largest_free_block_bytes = 0;
 };
 
+struct Grid {
+	std::size_t x, y;
+};
+
 class Buffer;
 
 /* The first place that is free. */
@@ -181,6 +185,8 @@ class Device : public IDevice
 	}
 	int num_dram_channels() const override;
 	std::uint32_t l1_size_per_core() const override;
+	Grid compute_with_storage_grid_size() const;
+	bool is_mmio_capable() const;
 	const std::unique_ptr<Allocator> &allocator() const override;
 	Inner *inner() const override
 	{

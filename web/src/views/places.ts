@@ -219,7 +219,9 @@ export class Places {
     if (!space) return [figure("Buffers", count(spans.length)), figure("Free", "not known"), as];
     const all = (value: number): string => bytes(value * bank.banks);
     return [
-      figure("Taken", all(space.used)), figure("Free", all(space.free)),
+      figure("Taken", all(space.used)),
+      figure("Occupied", space.occupied === null ? "not known" : bytes(space.occupied), "by buffers, in the banks that they touch"),
+      figure("Free", all(space.free)),
       figure("Largest hole", all(space.largest), `${bytes(space.largest)} in each of ${space.banks} banks`),
       figure("Holes", count(space.holes.length)),
       figure("Fragmentation", percent(space.fragmentation, 1), "free memory that is not in the largest hole"), as,

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A free ends exactly what was reported, whatever else is at that address. */
+
+#include "metal/metal-records.h"
+
+#include "base/testing/unit.h"
+#include "metal/metal-learn.h"
+#include "metal/metal-lock.h"
+#include "metal/metal-space.h"
+#include "metal/metal-target.h"
+#include "metal/metal-testing.h"
+
+#define TEST_MANY 1000
+
+static const char test_inner_a, test_inner_b;
+static const struct testing_allocator test_a = {
+	.inner = &test_inner_a,
+	.bank_sizes = {[TTMEM_DRAM] = 1 << 20},
+};
+static const struct testing_allocator test_b = {
+	.inner = &test_inner_b,
+	.bank_sizes = {[TTMEM_DRAM] = 1 << 20},
+};
+
+static void test_allocate(const struct metal_names *names, const struct testing_device *device,
+			  struct testing_buffer *buffer, uint64_t size)
+{
+	const struct metal_shape shape = {.type = TTMEM_DRAM};
+	const struct metal_facts facts = {
+		.device = device,
+		.allocator = buffer->allocator->inner,
+		.address = buffer->address,
+		.size = size,
+	};
+	struct metal_target *target = metal_target_get(names, device);
+
+	assert(target);
+	assert(metal_space_meet(names, buffer, &facts, target) == 0);
+	metal_lock();
+	metal_records_allocated(buffer, &facts, &shape, target);
+	metal_unlock();
+}
+
+static bool test_free(const struct testing_buffer *buffer)
+{
+	bool is_known;
+
+	metal_lock();
+	is_known = metal_records_freed(buffer);
+	metal_unlock();
+	return is_known;
+}
+
+UNIT(ends_what_was_reported)
+{
+	struct metal_names names = testing_names();
+	struct testing_device device = testing_device(2, &test_a);
+	struct testing_buffer buffer = testing_buffer(&device, 0x2000, 1);
+
+	test_allocate(&names, &device, &buffer, 100);
+	assert(testing_find(2, TTMEM_DRAM, 0x2000, 0)->size == 100);
+	assert(test_free(&buffer));
+	assert(testing_live() == 0);
+	assert(!test_free(&buffer));
+}
+
+UNIT(has_a_mesh_buffer_on_each_device)
+{
+	struct metal_names names = testing_names();
+	struct testing_device a = testing_device(1, &test_a), b = testing_device(6, &test_a);
+	struct testing_device mesh = testing_mesh(&test_a, &a, &b);
+	struct testing_buffer buffer = testing_buffer(&mesh, 0x2000, 1);
+
+	test_allocate(&names, &mesh, &buffer, 100);
+	assert(testing_find(1, TTMEM_DRAM, 0x2000, 0) && testing_find(6, TTMEM_DRAM, 0x2000, 0));
+	assert(test_free(&buffer) && testing_live() == 0);
+}
+
+UNIT(keeps_two_allocators_at_one_address_apart)
+{
+	struct metal_names names = testing_names();
+	struct testing_device device = testing_device(0, &test_a);
+	struct testing_buffer one = testing_buffer(&device, 0x2000, 1), other = one;
+
+	other.allocator = &test_b;
+	test_allocate(&names, &device, &one, 100);
+	test_allocate(&names, &device, &other, 200);
+	assert(testing_find(0, TTMEM_DRAM, 0x2000, 0)->size == 100);
+	assert(testing_find(0, TTMEM_DRAM, 0x2000, 1)->size == 200);
+	assert(test_free(&one));
+	assert(testing_live() == 1 && testing_find(0, TTMEM_DRAM, 0x2000, 1));
+}
+
+UNIT(ends_an_older_one_at_an_address_that_is_given_again)
+{
+	struct metal_names names = testing_names();
+	struct testing_device device = testing_device(0, &test_a);
+	struct testing_buffer one = testing_buffer(&device, 0x2000, 1), other = one;
+
+	test_allocate(&names, &device, &one, 100);
+	test_allocate(&names, &device, &other, 200);
+	assert(testing_live() == 1);
+	assert(testing_find(0, TTMEM_DRAM, 0x2000, 0)->size == 200);
+	assert(!test_free(&one) && testing_live() == 1);
+}
+
+UNIT(ends_an_older_one_whose_object_is_used_again)
+{
+	struct metal_names names = testing_names();
+	struct testing_device device = testing_device(0, &test_a);
+	struct testing_buffer buffer = testing_buffer(&device, 0x2000, 1);
+
+	test_allocate(&names, &device, &buffer, 100);
+	buffer.address = 0x6000;
+	test_allocate(&names, &device, &buffer, 200);
+	assert(testing_live() == 1 && testing_find(0, TTMEM_DRAM, 0x6000, 0)->size == 200);
+}
+
+UNIT(ends_only_what_the_cleared_allocator_held)
+{
+	struct metal_names names = testing_names();
+	struct testing_device device = testing_device(0, &test_a);
+	struct testing_buffer one = testing_buffer(&device, 0x2000, 1), other = one;
+
+	other.allocator = &test_b;
+	test_allocate(&names, &device, &one, 100);
+	test_allocate(&names, &device, &other, 200);
+	metal_lock();
+	metal_records_clear(&test_inner_a);
+	assert(!metal_space_find(&test_inner_a) && metal_space_find(&test_inner_b));
+	metal_unlock();
+	assert(testing_live() == 1 && testing_find(0, TTMEM_DRAM, 0x2000, 1));
+	assert(!test_free(&one) && test_free(&other));
+}
+
+UNIT(ends_what_a_closed_device_held)
+{
+	struct metal_names names = testing_names();
+	struct testing_device a = testing_device(0, &test_a), b = testing_device(1, &test_b);
+	struct testing_buffer one = testing_buffer(&a, 0x2000, 1);
+	struct testing_buffer other = testing_buffer(&b, 0x2000, 1);
+
+	test_allocate(&names, &a, &one, 100);
+	test_allocate(&names, &b, &other, 200);
+	metal_lock();
+	metal_records_close(&a);
+	assert(testing_live() == 1);
+	metal_records_close(NULL);
+	metal_unlock();
+	assert(testing_live() == 0);
+}
+
+UNIT(finds_each_of_many)
+{
+	static struct testing_buffer buffers[TEST_MANY];
+	struct metal_names names = testing_names();
+	struct testing_device device = testing_device(0, &test_a);
+
+	for (uint32_t i = 0; i < TEST_MANY; i++) {
+		buffers[i] = testing_buffer(&device, 0x1000 + i * 64, 1);
+		test_allocate(&names, &device, &buffers[i], i + 1);
+	}
+	assert(testing_live() == TEST_MANY);
+	for (uint32_t i = 0; i < TEST_MANY; i += 2)
+		assert(test_free(&buffers[i]));
+	assert(testing_live() == TEST_MANY / 2);
+	for (uint32_t i = 1; i < TEST_MANY; i += 2)
+		assert(testing_find(0, TTMEM_DRAM, buffers[i].address, 0)->size == i + 1);
+	assert(!test_free(&buffers[0]) && test_free(&buffers[TEST_MANY - 1]));
+}
+
+UNIT(knows_nothing_of_its_parent_after_a_fork)
+{
+	struct metal_names names = testing_names();
+	struct testing_device device = testing_device(0, &test_a);
+	struct testing_buffer buffer = testing_buffer(&device, 0x2000, 1);
+
+	test_allocate(&names, &device, &buffer, 100);
+	metal_lock();
+	metal_records_forget();
+	metal_space_forget();
+	metal_target_forget();
+	metal_unlock();
+	assert(!test_free(&buffer));
+	assert(testing_live() == 1); /* its book is the parent's */
+}
