@@ -28,8 +28,13 @@
 
 #define STACK_MEMOS 32u /* one for each place that calls ttmem and each height of the stack there */
 
-/* A memo is replaced after so many other stacks in a row: noting a walk takes a fifth of its time. */
-#define STACK_PATIENCE 8u
+/*
+ * A memo is compared until so many other stacks have come in a row, then another walk is noted. If
+ * that is of no use either, the next time is twice as far away, because comparing and noting only add
+ * to a walk: stacks that never repeat cost little more than the walk.
+ */
+#define STACK_PATIENCE 4u
+#define STACK_PATIENCE_MAX 1024u
 
 /* How many frames beyond those kept are searched for the loader and for signal handlers. */
 #define STACK_LOOK 256u
@@ -53,12 +58,15 @@ struct stack_known {
 
 /* One of the thread's last stacks, and what to compare instead of walking it again. */
 struct stack_memo {
-	struct stack_known known; /* id 0 = none, or being changed */
-	uint64_t identity;        /* of the provider's frames */
+	uint64_t guards;   /* as in struct stack_known */
+	uint64_t certain;  /* ... */
+	uint64_t identity; /* of the provider's frames */
+	uint32_t id;       /* 0 = none */
 	uint32_t generation;
-	uint32_t others; /* stacks since it was last used */
+	uint32_t others; /* stacks since it was last noted or used */
+	uint32_t limit;  /* of these, until another walk is noted */
 	struct walk_memo walk;
-};
+} __attribute__((aligned(CACHE_LINE)));
 
 /* What a thread has once it has taken a stack. */
 struct stack_cache {
@@ -71,6 +79,7 @@ struct stack_cache {
 };
 
 _Static_assert(2 * sizeof(struct stack_known) == CACHE_LINE, "a set is a line");
+_Static_assert(offsetof(struct stack_memo, walk.offsets) == CACHE_LINE, "the rest is a line");
 
 static uint32_t stack_depth; /* 0 = off */
 static bool stack_is_native; /* false = only the provider's frames */
@@ -317,10 +326,9 @@ static inline struct stack_memo *stack_memo(struct stack_cache *cache, struct wa
 }
 
 /* Whether the files of a known stack are the same as when it was met. */
-static inline bool stack_is_valid(const struct stack_known *known, uint32_t generation)
+static inline bool stack_is_valid(uint64_t guards, uint64_t certain, uint32_t generation)
 {
-	return likely(!known->guards) ||
-	       unload_guard_hold(known->guards, known->certain, generation);
+	return likely(!guards) || unload_guard_hold(guards, certain, generation);
 }
 
 static inline bool stack_memo_holds(const struct stack_memo *memo, const struct stack_cache *cache,
@@ -328,9 +336,41 @@ static inline bool stack_memo_holds(const struct stack_memo *memo, const struct 
 {
 	uint32_t generation = modules_generation();
 
-	return memo->known.id && memo->generation == generation &&
+	return memo->id && memo->others < STACK_PATIENCE && memo->generation == generation &&
 	       memo->identity == cache->sight.identity && walk_memo_holds(&memo->walk, start) &&
-	       stack_is_valid(&memo->known, generation);
+	       stack_is_valid(memo->guards, memo->certain, generation);
+}
+
+/*
+ * Whether to note this walk. If so the memo is none until stack_memo_keep(): the walk may be one that
+ * cannot be noted, or its stack may not be known.
+ */
+static inline bool stack_memo_begin(struct stack_memo *memo)
+{
+	if (likely(memo->others < memo->limit)) {
+		memo->others++;
+		return false;
+	}
+	memo->id = 0;
+	memo->others = 0;
+	memo->limit = memo->limit < STACK_PATIENCE_MAX ? 2 * memo->limit + 1 : memo->limit;
+	return true;
+}
+
+static inline void stack_memo_keep(struct stack_memo *memo, const struct stack_known *known,
+				   uint64_t identity, uint32_t generation)
+{
+	memo->guards = known->guards;
+	memo->certain = known->certain;
+	memo->identity = identity;
+	memo->generation = generation;
+	memo->id = known->id;
+}
+
+static inline void stack_memo_used(struct stack_memo *memo)
+{
+	memo->others = 0;
+	memo->limit = STACK_PATIENCE;
 }
 
 /* Walks. False = the stack is not known, or not valid any more. */
@@ -339,16 +379,13 @@ static __attribute__((noinline)) bool stack_walk(struct stack_cache *cache, stru
 {
 	uintptr_t addresses[STACK_DEPTH_MAX];
 	const struct stack_known *known;
-	bool is_noting = !memo->known.id || ++memo->others >= STACK_PATIENCE;
+	bool is_noting = false;
 	uint32_t generation;
 	uint64_t hash;
 	size_t n = 0;
 
-	if (is_noting)
-		memo->known.id = 0;
-	/* From here on a handler may leave by siglongjmp(), with half a memo. */
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (likely(stack_is_native)) {
+		is_noting = stack_memo_begin(memo);
 		n = walk_quick(&cache->bounds, start, addresses, stack_depth,
 			       is_noting ? &memo->walk : NULL);
 		/* Its rules may not be learned yet. */
@@ -358,18 +395,11 @@ static __attribute__((noinline)) bool stack_walk(struct stack_cache *cache, stru
 	generation = modules_generation();
 	hash = frame_provider_mix(stack_hash(generation, addresses, n), &cache->sight);
 	known = stack_find(cache, hash);
-	if (!known || !stack_is_valid(known, generation))
+	if (!known || !stack_is_valid(known->guards, known->certain, generation))
 		return false;
+	if (is_noting && walk_memo_is_whole(&memo->walk))
+		stack_memo_keep(memo, known, cache->sight.identity, generation);
 	*ret_id = known->id;
-	if (n == 0 || !is_noting || !walk_memo_is_whole(&memo->walk))
-		return true;
-	memo->others = 0;
-	memo->identity = cache->sight.identity;
-	memo->generation = generation;
-	memo->known.guards = known->guards;
-	memo->known.certain = known->certain;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	memo->known.id = known->id;
 	return true;
 }
 
@@ -379,8 +409,8 @@ static __attribute__((noinline)) void stack_forget(struct stack_cache *cache)
 	memset(cache->known, 0, sizeof(cache->known));
 	/* Stored only if set: an unwritten page takes no memory. */
 	for (size_t i = 0; i < STACK_MEMOS; i++) {
-		if (cache->memos[i].known.id)
-			cache->memos[i].known.id = 0;
+		if (cache->memos[i].id)
+			cache->memos[i].id = 0;
 	}
 	cache->sight = (struct frame_provider_sight){0};
 	cache->instance = gate_current.instance;
@@ -401,8 +431,8 @@ uint32_t stack_take(struct writer *writer, struct thread *self, struct walk_star
 	frame_provider_look(writer, &cache->sight, stack_depth);
 	memo = stack_memo(cache, start);
 	if (likely(stack_memo_holds(memo, cache, start))) {
-		id = memo->known.id;
-		memo->others = 0;
+		id = memo->id;
+		stack_memo_used(memo);
 	} else if (!stack_walk(cache, memo, start, &id) && likely(!freeze_is_on())) {
 		id = stack_meet(writer, cache, start);
 	}

@@ -3,15 +3,16 @@
 
 /*
  * The words of the stack that decided where a walk went: each return address, and each saved frame
- * pointer that a later frame was found by. A walk from the same place that would find the same words
- * there would take the same way, so comparing them replaces it. They do not depend on each other, so
- * the processor compares many at once, where a walk waits for each frame.
+ * pointer that a later frame was found by. A walk is a function of these words, of where it begins, of
+ * the rules and pins, and of settings of the book. So if all of them are the same it would take the
+ * same way, and comparing them replaces it. The words do not depend on each other, so the processor
+ * compares many at once, where a walk waits for each frame.
  *
  * A saved register that nothing was found by is left out: in code without frame pointers it is a
  * variable, different for each call.
  *
- * All places are between the frame at which the walk begins and the end of the thread's stack, so
- * they stay readable for as long as a function can have a frame there.
+ * Words are compared in the order in which the walk read them, up to the first that differs. Where a
+ * word is follows from those before it, so nothing is read that a walk would not read now.
  */
 
 #include <stdbool.h>
@@ -69,7 +70,6 @@ static inline __attribute__((no_sanitize("address"))) bool
 walk_memo_holds(const struct walk_memo *memo, struct walk_start start)
 {
 	const char *frame = start.frame;
-	uintptr_t difference = 0;
 
 	if (memo->start.frame != frame || memo->start.sp != start.sp ||
 	    memo->version != fp_or_rule_version())
@@ -77,7 +77,8 @@ walk_memo_holds(const struct walk_memo *memo, struct walk_start start)
 	for (uint32_t i = 0; i < memo->count; i++) {
 		const char *at = frame + memo->offsets[i];
 
-		difference |= *(const uintptr_t *)(const void *)at ^ memo->values[i];
+		if (*(const uintptr_t *)(const void *)at != memo->values[i])
+			return false;
 	}
-	return difference == 0;
+	return true;
 }
