@@ -83,6 +83,8 @@ _Static_assert(offsetof(struct stack_memo, walk.offsets) == CACHE_LINE, "the res
 
 static uint32_t stack_depth; /* 0 = off */
 static bool stack_is_native; /* false = only the provider's frames */
+/* Following frame pointers takes no longer than comparing, so then there are none. */
+static bool stack_has_memos;
 static pthread_key_t stack_key;
 static uint32_t stack_key_state; /* 0 none, 1 being created, 2 ready */
 
@@ -145,6 +147,7 @@ void stack_open(void)
 	if (is_native)
 		walk_open(how);
 	stack_is_native = is_native;
+	stack_has_memos = is_native && walk_is_sure();
 	stack_depth = stack_wanted_depth();
 }
 
@@ -331,13 +334,21 @@ static inline bool stack_is_valid(uint64_t guards, uint64_t certain, uint32_t ge
 	return likely(!guards) || unload_guard_hold(guards, certain, generation);
 }
 
-static inline bool stack_memo_holds(const struct stack_memo *memo, const struct stack_cache *cache,
-				    struct walk_start start)
+/* Whether it is worth comparing. */
+static inline bool stack_memo_is_live(const struct stack_memo *memo)
+{
+	return memo->id && memo->others < STACK_PATIENCE;
+}
+
+/* Not inlined, because walks would pay for its registers. */
+static __attribute__((noinline)) bool stack_memo_holds(const struct stack_memo *memo,
+						       const struct stack_cache *cache,
+						       struct walk_start start)
 {
 	uint32_t generation = modules_generation();
 
-	return memo->id && memo->others < STACK_PATIENCE && memo->generation == generation &&
-	       memo->identity == cache->sight.identity && walk_memo_holds(&memo->walk, start) &&
+	return memo->generation == generation && memo->identity == cache->sight.identity &&
+	       walk_memo_holds(&memo->walk, start) &&
 	       stack_is_valid(memo->guards, memo->certain, generation);
 }
 
@@ -373,19 +384,20 @@ static inline void stack_memo_used(struct stack_memo *memo)
 	memo->limit = STACK_PATIENCE;
 }
 
-/* Walks. False = the stack is not known, or not valid any more. */
-static __attribute__((noinline)) bool stack_walk(struct stack_cache *cache, struct stack_memo *memo,
-						 struct walk_start start, uint32_t *ret_id)
+/* Walks. @memo: may be NULL. False = the stack is not known, or not valid any more. */
+static inline __attribute__((always_inline)) bool stack_walk(struct stack_cache *cache,
+							     struct stack_memo *memo,
+							     struct walk_start start,
+							     uint32_t *ret_id)
 {
 	uintptr_t addresses[STACK_DEPTH_MAX];
 	const struct stack_known *known;
-	bool is_noting = false;
+	bool is_noting = memo && stack_memo_begin(memo);
 	uint32_t generation;
 	uint64_t hash;
 	size_t n = 0;
 
 	if (likely(stack_is_native)) {
-		is_noting = stack_memo_begin(memo);
 		n = walk_quick(&cache->bounds, start, addresses, stack_depth,
 			       is_noting ? &memo->walk : NULL);
 		/* Its rules may not be learned yet. */
@@ -397,9 +409,22 @@ static __attribute__((noinline)) bool stack_walk(struct stack_cache *cache, stru
 	known = stack_find(cache, hash);
 	if (!known || !stack_is_valid(known->guards, known->certain, generation))
 		return false;
-	if (is_noting && walk_memo_is_whole(&memo->walk))
+	if (is_noting && walk_memo_end(&memo->walk))
 		stack_memo_keep(memo, known, cache->sight.identity, generation);
 	*ret_id = known->id;
+	return true;
+}
+
+/* Compares, and walks only if that fails. Otherwise as stack_walk(). */
+static __attribute__((noinline)) bool stack_compare(struct stack_cache *cache,
+						    struct walk_start start, uint32_t *ret_id)
+{
+	struct stack_memo *memo = stack_memo(cache, start);
+
+	if (!stack_memo_is_live(memo) || !stack_memo_holds(memo, cache, start))
+		return stack_walk(cache, memo, start, ret_id);
+	stack_memo_used(memo);
+	*ret_id = memo->id;
 	return true;
 }
 
@@ -419,8 +444,8 @@ static __attribute__((noinline)) void stack_forget(struct stack_cache *cache)
 uint32_t stack_take(struct writer *writer, struct thread *self, struct walk_start start)
 {
 	struct stack_cache *cache = self->stacks;
-	struct stack_memo *memo;
 	uint32_t id = 0;
+	bool is_known;
 
 	if (unlikely(!cache))
 		cache = self->stacks = stack_make_cache();
@@ -429,13 +454,12 @@ uint32_t stack_take(struct writer *writer, struct thread *self, struct walk_star
 	if (unlikely(cache->instance != gate_current.instance))
 		stack_forget(cache);
 	frame_provider_look(writer, &cache->sight, stack_depth);
-	memo = stack_memo(cache, start);
-	if (likely(stack_memo_holds(memo, cache, start))) {
-		id = memo->id;
-		stack_memo_used(memo);
-	} else if (!stack_walk(cache, memo, start, &id) && likely(!freeze_is_on())) {
+	if (stack_has_memos)
+		is_known = stack_compare(cache, start, &id);
+	else
+		is_known = stack_walk(cache, NULL, start, &id);
+	if (unlikely(!is_known) && likely(!freeze_is_on()))
 		id = stack_meet(writer, cache, start);
-	}
 	frame_provider_seen(&cache->sight, id);
 out:
 	self->stack = id;

@@ -23,6 +23,7 @@
 #include "lib/stack/walk.h"
 
 #define WALK_MEMO_WORDS 48u /* two for each of 16 frames, and some; longer ones are walked */
+#define WALK_MEMO_STEP 4u   /* compared in each turn of a loop, so that its end is predictable */
 
 struct walk_memo {
 	struct walk_start start;
@@ -45,11 +46,6 @@ static inline void walk_memo_spoil(struct walk_memo *memo)
 	memo->count = WALK_MEMO_WORDS + 1;
 }
 
-static inline bool walk_memo_is_whole(const struct walk_memo *memo)
-{
-	return memo->count <= WALK_MEMO_WORDS;
-}
-
 /* The walk depends on the word at @at, which is @value. */
 static inline void walk_memo_note(struct walk_memo *memo, uintptr_t at, uintptr_t value)
 {
@@ -65,7 +61,30 @@ static inline void walk_memo_note(struct walk_memo *memo, uintptr_t at, uintptr_
 	memo->count = i + 1;
 }
 
-/* Whether a walk from @start would find the same again. The memo is whole. */
+/* After the walk. Return: whether all it depended on is noted. */
+static inline bool walk_memo_end(struct walk_memo *memo)
+{
+	uint32_t i = memo->count;
+
+	if (i == 0 || i > WALK_MEMO_WORDS)
+		return false;
+	for (; i % WALK_MEMO_STEP; i++) {
+		memo->offsets[i] = memo->offsets[i - 1];
+		memo->values[i] = memo->values[i - 1];
+	}
+	memo->count = i;
+	return true;
+}
+
+static inline __attribute__((no_sanitize("address"))) bool
+walk_memo_is_same(const struct walk_memo *memo, const char *frame, uint32_t i)
+{
+	const char *at = frame + memo->offsets[i];
+
+	return *(const uintptr_t *)(const void *)at == memo->values[i];
+}
+
+/* Whether a walk from @start would find the same again. After walk_memo_end(). */
 static inline __attribute__((no_sanitize("address"))) bool
 walk_memo_holds(const struct walk_memo *memo, struct walk_start start)
 {
@@ -74,10 +93,10 @@ walk_memo_holds(const struct walk_memo *memo, struct walk_start start)
 	if (memo->start.frame != frame || memo->start.sp != start.sp ||
 	    memo->version != fp_or_rule_version())
 		return false;
-	for (uint32_t i = 0; i < memo->count; i++) {
-		const char *at = frame + memo->offsets[i];
-
-		if (*(const uintptr_t *)(const void *)at != memo->values[i])
+	for (uint32_t i = 0; i < memo->count; i += WALK_MEMO_STEP) {
+		if (!walk_memo_is_same(memo, frame, i) || !walk_memo_is_same(memo, frame, i + 1) ||
+		    !walk_memo_is_same(memo, frame, i + 2) ||
+		    !walk_memo_is_same(memo, frame, i + 3))
 			return false;
 	}
 	return true;
