@@ -8,15 +8,21 @@
 #include "lib/stack/walk-memo.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/testing/unit.h"
+#include "book/testing/book-testing.h"
 #include "lib/stack/fp-or-rule.h"
 #include "lib/stack/rules.h"
 
 #define MEMO_WORDS 512u
 #define MEMO_FRAMES 64u
 #define MEMO_CODE UINT64_C(0x100012340000) /* where nothing is loaded */
+#define MEMO_RANDOM_RULES 24u
+#define MEMO_ROUNDS 4000u
+#define MEMO_NEAR 48u /* words from the beginning, where most walks are */
 #define MEMO_FILLER UINT64_C(0x200000000000)
 
 static uintptr_t memo_stack[MEMO_WORDS] __attribute__((aligned(16)));
@@ -30,6 +36,7 @@ static const struct bounds memo_bounds = {
 struct memo_walk {
 	uintptr_t addresses[MEMO_FRAMES];
 	size_t count;
+	bool is_whole;
 	struct walk_memo memo;
 };
 
@@ -62,6 +69,7 @@ static void memo_take(size_t max, struct memo_walk *ret_walk)
 	memset(ret_walk, 0, sizeof(*ret_walk));
 	ret_walk->count =
 		walk_quick(&memo_bounds, memo_start(), ret_walk->addresses, max, &ret_walk->memo);
+	ret_walk->is_whole = walk_memo_end(&ret_walk->memo);
 }
 
 static bool memo_is_same(const struct memo_walk *a, const struct memo_walk *b)
@@ -93,7 +101,7 @@ static void memo_change_each(size_t max, size_t frames, size_t seen)
 	size_t n = 0;
 
 	memo_take(max, &walk);
-	assert(walk.count == frames && walk_memo_end(&walk.memo));
+	assert(walk.count == frames && walk.is_whole);
 	assert(walk_memo_holds(&walk.memo, memo_start()));
 	for (size_t i = 0; i < MEMO_WORDS; i++) {
 		const uintptr_t values[] = {0, memo_stack[i] ^ 16, memo_stack[i] + 64,
@@ -182,15 +190,17 @@ UNIT(another_place_is_another_walk)
 	struct walk_start start = memo_start();
 	struct memo_walk walk;
 
-	walk_open(WALK_FRAMES);
+	walk_open(WALK_RULES);
 	memo_fill();
 	memo_record(0, memo_at(10), MEMO_CODE);
-	memo_record(10, 0, MEMO_CODE + 1);
+	memo_rule(MEMO_CODE, RULE_FP, 16, -16);
+	memo_record(10, 0, MEMO_CODE + 64);
+	memo_rule(MEMO_CODE + 64, RULE_END, 0, RULE_KEPT);
 	memo_take(MEMO_FRAMES, &walk);
 	assert(walk.count == 2 && walk_memo_holds(&walk.memo, start));
 	start.sp += 16;
 	assert(!walk_memo_holds(&walk.memo, start));
-	/* The same words elsewhere: from there the chain leads back, which ends it. */
+	/* The same words elsewhere: from there the frame pointer leads back, which ends the walk. */
 	memmove(memo_stack + 100, memo_stack, 20 * sizeof(memo_stack[0]));
 	start = (struct walk_start){.frame = memo_stack + 100, .sp = memo_at(2)};
 	assert(!walk_memo_holds(&walk.memo, start));
@@ -214,14 +224,62 @@ UNIT(a_walk_with_too_many_words_is_not_noted)
 {
 	struct memo_walk walk;
 
-	walk_open(WALK_FRAMES);
+	walk_open(WALK_RULES);
 	memo_fill();
-	for (size_t i = 0; i < MEMO_FRAMES; i++)
-		memo_record(4 * i, memo_at(4 * (i + 1)), MEMO_CODE + i);
-	memo_take(WALK_MEMO_WORDS / 2, &walk);
-	assert(walk.count == WALK_MEMO_WORDS / 2 && walk_memo_end(&walk.memo));
-	memo_take(WALK_MEMO_WORDS / 2 + 1, &walk);
-	assert(walk.count == WALK_MEMO_WORDS / 2 + 1 && !walk_memo_end(&walk.memo));
+	for (size_t i = 0; i < MEMO_FRAMES; i++) {
+		memo_stack[4 * i + 1] = MEMO_CODE + 64 * i;
+		memo_rule(MEMO_CODE + 64 * i, RULE_SP, 32, RULE_KEPT);
+	}
+	memo_take(WALK_MEMO_WORDS, &walk);
+	assert(walk.count == WALK_MEMO_WORDS && walk.is_whole);
+	memo_take(WALK_MEMO_WORDS + 1, &walk);
+	assert(walk.count == WALK_MEMO_WORDS + 1 && !walk.is_whole);
+}
+
+/* Offsets have 32 bits, a stack may be larger. */
+UNIT(a_word_that_is_too_far_away_is_not_noted)
+{
+	struct walk_memo memo;
+
+	walk_memo_begin(&memo, memo_start());
+	walk_memo_note(&memo, memo_at(1), 1);
+	walk_memo_note(&memo, memo_at(0) + UINT32_MAX - 7, 1);
+	assert(walk_memo_end(&memo));
+	walk_memo_begin(&memo, memo_start());
+	walk_memo_note(&memo, memo_at(1), 1);
+	walk_memo_note(&memo, memo_at(0) + UINT32_MAX + 1, 1);
+	assert(!walk_memo_end(&memo));
+	/* Nor is what comes after it. */
+	walk_memo_note(&memo, memo_at(1), 1);
+	assert(!walk_memo_end(&memo));
+}
+
+/* After the first word that differs the walk may go elsewhere: the others may be gone. */
+UNIT(nothing_is_read_that_the_walk_would_not_read)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uintptr_t *words =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const size_t half = page / sizeof(uintptr_t);
+	const struct walk_start start = {.frame = words, .sp = (uintptr_t)(words + 2)};
+	const struct bounds bounds = {.low = (uintptr_t)words, .high = (uintptr_t)words + 2 * page};
+	struct memo_walk walk;
+
+	assert(words != MAP_FAILED);
+	walk_open(WALK_RULES);
+	words[0] = (uintptr_t)(words + half);
+	words[1] = MEMO_CODE;
+	memo_rule(MEMO_CODE, RULE_FP, 16, -16);
+	words[half] = (uintptr_t)(words + half + 2);
+	words[half + 1] = MEMO_CODE + 64;
+	memo_rule(MEMO_CODE + 64, RULE_END, 0, RULE_KEPT);
+	assert(walk_quick(&bounds, start, walk.addresses, MEMO_FRAMES, &walk.memo) == 2);
+	assert(walk_memo_end(&walk.memo) && walk_memo_holds(&walk.memo, start));
+	words[0] = 0;
+	assert(mprotect(words + half, page, PROT_NONE) == 0);
+	assert(walk_quick(&bounds, start, walk.addresses, MEMO_FRAMES, NULL) == 1);
+	assert(!walk_memo_holds(&walk.memo, start));
+	assert(munmap(words, 2 * page) == 0);
 }
 
 UNIT(a_walk_through_a_signal_is_not_noted)
@@ -235,5 +293,91 @@ UNIT(a_walk_through_a_signal_is_not_noted)
 	memo_stack[11] = MEMO_CODE + 64;
 	memo_rule(MEMO_CODE + 64, RULE_SIGNAL, 0, RULE_KEPT);
 	memo_take(MEMO_FRAMES, &walk);
-	assert(walk.count == 1 && !walk_memo_end(&walk.memo));
+	assert(walk.count == 1 && !walk.is_whole);
+}
+
+/* A word as damaged or reused stacks have it: an address of the stack, of code, or nothing. */
+static uintptr_t memo_word(struct testing_rng *rng)
+{
+	switch (testing_below(rng, 4)) {
+	case 0:
+		return memo_at(testing_below(rng, MEMO_WORDS));
+	case 1:
+		return MEMO_CODE + 64 * (uintptr_t)testing_below(rng, MEMO_RANDOM_RULES + 2);
+	case 2:
+		return MEMO_CODE + 64 * (uintptr_t)testing_below(rng, 4);
+	default:
+		return testing_below(rng, 2);
+	}
+}
+
+static void memo_random_rules(struct testing_rng *rng)
+{
+	static const enum rule_kind kinds[] = {RULE_SP,    RULE_SP,  RULE_FP,   RULE_FP,
+					       RULE_SAVED, RULE_END, RULE_LOST, RULE_SIGNAL};
+
+	for (size_t i = 0; i < MEMO_RANDOM_RULES; i++) {
+		enum rule_kind kind = kinds[testing_below(rng, ARRAY_SIZE(kinds))];
+		int32_t cfa = 8 * (int32_t)(1 + testing_below(rng, 8));
+		int32_t fp = -8 * (int32_t)(1 + testing_below(rng, 6));
+
+		memo_rule(MEMO_CODE + 64 * i, kind, kind == RULE_SAVED ? -8 : cfa,
+			  testing_below(rng, 2) ? fp : RULE_KEPT);
+	}
+}
+
+/* Some words at once are others. Whenever the memo holds, the walk is the same. */
+static void memo_random_changes(struct testing_rng *rng, const struct memo_walk *walk, size_t max,
+				uint32_t *holds, uint32_t *misses)
+{
+	uintptr_t saved[MEMO_WORDS];
+	struct memo_walk again;
+
+	memcpy(saved, memo_stack, sizeof(saved));
+	for (uint32_t n = testing_below(rng, 4); n < 4; n++)
+		memo_stack[testing_below(rng, MEMO_NEAR)] = memo_word(rng);
+	memo_take(max, &again);
+	if (walk_memo_holds(&walk->memo, memo_start())) {
+		assert(memo_is_same(walk, &again));
+		(*holds)++;
+	} else {
+		(*misses)++;
+	}
+	memcpy(memo_stack, saved, sizeof(saved));
+}
+
+static void memo_random(enum walk_how how)
+{
+	struct testing_rng rng = testing_rng_new();
+	uint32_t holds = 0, misses = 0;
+	struct memo_walk walk;
+
+	walk_open(how);
+	memo_random_rules(&rng);
+	for (uint32_t i = 0; i < MEMO_ROUNDS; i++) {
+		size_t max = 1 + testing_below(&rng, 24);
+
+		if (i % 64 == 0)
+			memo_random_rules(&rng);
+		for (size_t k = 0; k < MEMO_WORDS; k++)
+			memo_stack[k] = memo_word(&rng);
+		memo_stack[1] = MEMO_CODE + 64 * (uintptr_t)testing_below(&rng, MEMO_RANDOM_RULES);
+		memo_take(max, &walk);
+		if (walk.count == 0 || !walk.is_whole)
+			continue;
+		assert(walk_memo_holds(&walk.memo, memo_start()));
+		for (uint32_t k = 0; k < 8; k++)
+			memo_random_changes(&rng, &walk, max, &holds, &misses);
+	}
+	assert(holds > MEMO_ROUNDS / 8 && misses > MEMO_ROUNDS / 8);
+}
+
+UNIT(random_changes_are_seen_if_they_matter)
+{
+	memo_random(WALK_RULES);
+}
+
+UNIT(random_changes_are_seen_if_they_matter_auto)
+{
+	memo_random(WALK_AUTO);
 }

@@ -61,12 +61,12 @@ static inline void walk_memo_note(struct walk_memo *memo, uintptr_t at, uintptr_
 	memo->count = i + 1;
 }
 
-/* After the walk. Return: whether all it depended on is noted. */
+/* After a walk that has found something. Return: whether all it depended on is noted. */
 static inline bool walk_memo_end(struct walk_memo *memo)
 {
 	uint32_t i = memo->count;
 
-	if (i == 0 || i > WALK_MEMO_WORDS)
+	if (i > WALK_MEMO_WORDS)
 		return false;
 	for (; i % WALK_MEMO_STEP; i++) {
 		memo->offsets[i] = memo->offsets[i - 1];
