@@ -271,10 +271,10 @@ UNIT(other_python_frames_from_the_same_place_are_another_stack)
 {
 	struct found found;
 
-	start("fp");
+	start("auto");
 	say("first", 1, TTMEM_FRAME_ENTRY, 0);
-	for (uint64_t i = 1; i <= 8; i++) {
-		if (i == 5) {
+	for (uint64_t i = 1; i <= 12; i++) {
+		if (i == 7) {
 			said_count = 0;
 			say("second", 2, TTMEM_FRAME_ENTRY, 0);
 			said_identity++;
@@ -282,7 +282,7 @@ UNIT(other_python_frames_from_the_same_place_are_another_stack)
 		run(1, i);
 		find(i, &found);
 		assert(found.head.native > 4 && found.head.python == 1);
-		assert(strcmp(found.names[0], i < 5 ? "first" : "second") == 0);
+		assert(strcmp(found.names[0], i < 7 ? "first" : "second") == 0);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Stacks by frame pointers, as another process reads them from the book. The library is the real
+ * Stacks, most of them by frame pointers, as another process reads them from the book. The library is the real
  * one, so its own frames are in another file.
  */
 
@@ -331,16 +331,24 @@ UNIT(a_thousand_threads_share_one)
 	free(threads);
 }
 
+static void stack_start(const char *how)
+{
+	if (strcmp(how, "fp") == 0)
+		calls_start(how);
+	else
+		calls_start_tables(how);
+}
+
 /* From the same place before and after, so that what the parent remembers would fit. */
-UNIT(a_forked_child_has_stacks_of_its_own_book)
+static void stack_in_child(const char *how)
 {
 	struct calls_expected expected;
 	struct calls_found found;
-	volatile uint64_t last = 5; /* keeps the loop from being unrolled */
+	volatile uint64_t last = 8; /* keeps the loop from being unrolled */
 	pid_t child = -1;
 
 	stack_need_kernel();
-	calls_start("fp");
+	stack_start(how);
 	/* The child's ids are others then. */
 	expected.count = 0;
 	calls_recurse(3, &expected);
@@ -352,11 +360,21 @@ UNIT(a_forked_child_has_stacks_of_its_own_book)
 		expected.count = 0;
 		calls_middle(i, &expected);
 	}
-	calls_read(5, &found);
+	calls_read(last, &found);
 	calls_check(&found, &expected);
 	if (child == 0)
 		_exit(0);
 	observer_wait(child);
+}
+
+UNIT(a_forked_child_has_stacks_of_its_own_book)
+{
+	stack_in_child("fp");
+}
+
+UNIT(a_forked_child_has_stacks_of_its_own_book_auto)
+{
+	stack_in_child("auto");
 }
 
 static __attribute__((noinline)) void stack_ways(uint64_t address, uint32_t way,
@@ -387,15 +405,15 @@ static __attribute__((noinline)) void stack_ways(uint64_t address, uint32_t way,
 }
 
 /* The stack pointer and the first return addresses are the same. */
-UNIT(stacks_that_differ_further_out_are_told_apart)
+static void stack_tell_apart(const char *how)
 {
 	struct calls_expected first = {.count = 0}, expected;
 	struct calls_found found;
 	volatile uint32_t ways = 6; /* keeps the loop from being unrolled */
 
-	calls_start("fp");
+	stack_start(how);
 	for (uint32_t way = 0; way < ways; way++) {
-		uint32_t often = way == 0 ? 4 : way == 1 ? 3 : 2;
+		uint32_t often = way == 0 ? 6 : way == 1 ? 3 : 2;
 
 		for (uint64_t i = 0; i < often; i++) {
 			uint64_t address = 100 * (way + 10 * i);
@@ -409,6 +427,16 @@ UNIT(stacks_that_differ_further_out_are_told_apart)
 			assert(way == 0 || expected.address[1] != first.address[1]);
 		}
 	}
+}
+
+UNIT(stacks_that_differ_further_out_are_told_apart)
+{
+	stack_tell_apart("fp");
+}
+
+UNIT(stacks_that_differ_further_out_are_told_apart_auto)
+{
+	stack_tell_apart("auto");
 }
 
 static __attribute__((noinline)) void stack_free(uint64_t address)

@@ -20,21 +20,13 @@
 #include "lib/stack/bounds.h"
 #include "lib/stack/frame-provider.h"
 #include "lib/stack/modules.h"
+#include "lib/stack/stack-memo.h"
 #include "lib/stack/unload-guard.h"
-#include "lib/stack/walk-memo.h"
 #include "lib/stack/walk.h"
 
 #define STACK_SETS 256u /* of two entries each, the most recently used first */
 
 #define STACK_MEMOS 32u /* one for each place that calls ttmem and each height of the stack there */
-
-/*
- * A memo is compared until so many other stacks have come in a row, then another walk is noted. If
- * that is of no use either, the next time is twice as far away, because comparing and noting only add
- * to a walk: stacks that never repeat cost little more than the walk.
- */
-#define STACK_PATIENCE 4u
-#define STACK_PATIENCE_MAX 1024u
 
 /* How many frames beyond those kept are searched for the loader and for signal handlers. */
 #define STACK_LOOK 256u
@@ -56,18 +48,6 @@ struct stack_known {
 	uint32_t reserved;
 };
 
-/* One of the thread's last stacks, and what to compare instead of walking it again. */
-struct stack_memo {
-	uint64_t guards;   /* as in struct stack_known */
-	uint64_t certain;  /* ... */
-	uint64_t identity; /* of the provider's frames */
-	uint32_t id;       /* 0 = none */
-	uint32_t generation;
-	uint32_t others; /* stacks since it was last noted or used */
-	uint32_t limit;  /* of these, until another walk is noted */
-	struct walk_memo walk;
-} __attribute__((aligned(CACHE_LINE)));
-
 /* What a thread has once it has taken a stack. */
 struct stack_cache {
 	struct bounds bounds;
@@ -79,7 +59,6 @@ struct stack_cache {
 };
 
 _Static_assert(2 * sizeof(struct stack_known) == CACHE_LINE, "a set is a line");
-_Static_assert(offsetof(struct stack_memo, walk.offsets) == CACHE_LINE, "the rest is a line");
 
 static uint32_t stack_depth; /* 0 = off */
 static bool stack_is_native; /* false = only the provider's frames */
@@ -328,60 +307,22 @@ static inline struct stack_memo *stack_memo(struct stack_cache *cache, struct wa
 			     (STACK_MEMOS - 1)];
 }
 
-/* Whether the files of a known stack are the same as when it was met. */
-static inline bool stack_is_valid(uint64_t guards, uint64_t certain, uint32_t generation)
+/* Whether its files are the same as when it was met. */
+static inline bool stack_is_valid(const struct stack_known *known, uint32_t generation)
 {
-	return likely(!guards) || unload_guard_hold(guards, certain, generation);
+	return likely(!known->guards) ||
+	       unload_guard_hold(known->guards, known->certain, generation);
 }
 
-/* Whether it is worth comparing. */
-static inline bool stack_memo_is_live(const struct stack_memo *memo)
-{
-	return memo->id && memo->others < STACK_PATIENCE;
-}
-
-/* Not inlined, because walks would pay for its registers. */
-static __attribute__((noinline)) bool stack_memo_holds(const struct stack_memo *memo,
-						       const struct stack_cache *cache,
-						       struct walk_start start)
-{
-	uint32_t generation = modules_generation();
-
-	return memo->generation == generation && memo->identity == cache->sight.identity &&
-	       walk_memo_holds(&memo->walk, start) &&
-	       stack_is_valid(memo->guards, memo->certain, generation);
-}
-
-/*
- * Whether to note this walk. If so the memo is none until stack_memo_keep(): the walk may be one that
- * cannot be noted, or its stack may not be known.
- */
-static inline bool stack_memo_begin(struct stack_memo *memo)
-{
-	if (likely(memo->others < memo->limit)) {
-		memo->others++;
-		return false;
-	}
-	memo->id = 0;
-	memo->others = 0;
-	memo->limit = memo->limit < STACK_PATIENCE_MAX ? 2 * memo->limit + 1 : memo->limit;
-	return true;
-}
-
-static inline void stack_memo_keep(struct stack_memo *memo, const struct stack_known *known,
-				   uint64_t identity, uint32_t generation)
+/* The walk that was noted is that of a known stack. */
+static inline void stack_note(struct stack_memo *memo, const struct stack_known *known,
+			      uint64_t identity, uint32_t generation)
 {
 	memo->guards = known->guards;
 	memo->certain = known->certain;
 	memo->identity = identity;
 	memo->generation = generation;
 	memo->id = known->id;
-}
-
-static inline void stack_memo_used(struct stack_memo *memo)
-{
-	memo->others = 0;
-	memo->limit = STACK_PATIENCE;
 }
 
 /* Walks. @memo: may be NULL. False = the stack is not known, or not valid any more. */
@@ -407,12 +348,19 @@ static inline __attribute__((always_inline)) bool stack_walk(struct stack_cache 
 	generation = modules_generation();
 	hash = frame_provider_mix(stack_hash(generation, addresses, n), &cache->sight);
 	known = stack_find(cache, hash);
-	if (!known || !stack_is_valid(known->guards, known->certain, generation))
+	if (!known || !stack_is_valid(known, generation))
 		return false;
 	if (is_noting && walk_memo_end(&memo->walk))
-		stack_memo_keep(memo, known, cache->sight.identity, generation);
+		stack_note(memo, known, cache->sight.identity, generation);
 	*ret_id = known->id;
 	return true;
+}
+
+/* Not inlined, because walks would pay for its registers. */
+static __attribute__((noinline)) bool
+stack_holds(const struct stack_memo *memo, const struct stack_cache *cache, struct walk_start start)
+{
+	return stack_memo_holds(memo, cache->sight.identity, modules_generation(), start);
 }
 
 /* Compares, and walks only if that fails. Otherwise as stack_walk(). */
@@ -421,7 +369,7 @@ static __attribute__((noinline)) bool stack_compare(struct stack_cache *cache,
 {
 	struct stack_memo *memo = stack_memo(cache, start);
 
-	if (!stack_memo_is_live(memo) || !stack_memo_holds(memo, cache, start))
+	if (!stack_memo_is_live(memo) || !stack_holds(memo, cache, start))
 		return stack_walk(cache, memo, start, ret_id);
 	stack_memo_used(memo);
 	*ret_id = memo->id;

@@ -26,10 +26,12 @@
 #include "lib/testing/testing-calls.h"
 #include "lib/testing/testing-observer.h"
 
-#define WAY_DEPTH 14u
+#define WAY_DEPTH 40u
+#define WAY_USUAL 14u /* levels, at most */
 #define WAY_SITES 3u
 #define WAY_EVENTS 6000u
-#define WAY_KEPT 16u         /* frames of a stack */
+#define WAY_KEPT 16u /* frames of a stack */
+#define WAY_MANY 64u
 #define WAY_FIBER 131072u    /* bytes */
 #define WAY_DISTURB 1000000u /* the address that handlers allocate */
 
@@ -50,7 +52,7 @@ struct way_frame {
 };
 
 struct way_event {
-	struct way_frame frames[WAY_KEPT]; /* innermost first */
+	struct way_frame frames[WAY_MANY]; /* innermost first */
 	size_t count;
 };
 
@@ -76,6 +78,7 @@ static struct way way_now;
 static struct way_event *way_events;
 static sigjmp_buf way_jump;
 static ucontext_t way_here, way_there;
+static uint32_t way_levels, way_kept; /* at most */
 static uint32_t way_file;
 static void *way_library;
 static way_call *way_plugin_call;
@@ -187,7 +190,7 @@ static __attribute__((noinline)) void way_leaf(void)
 		assert(raise(SIGUSR1) == 0);
 	ttmem_alloc(0, TTMEM_DRAM, way_now.address, 64, NULL);
 	*event = (struct way_event){.frames = {{.function = (uintptr_t)&way_leaf}}, .count = 1};
-	for (size_t i = way_now.count; i > 0 && event->count < WAY_KEPT; i--)
+	for (size_t i = way_now.count; i > 0 && event->count < way_kept; i--)
 		event->frames[event->count++] = way_now.trail[i - 1];
 	if (way_now.is_jumping)
 		siglongjmp(way_jump, 1);
@@ -225,7 +228,7 @@ static uint8_t way_below(struct testing_rng *rng, uint32_t limit)
 
 static void way_draw(struct testing_rng *rng, struct way *way)
 {
-	way->depth = 1 + way_below(rng, WAY_DEPTH);
+	way->depth = 1 + way_below(rng, way_levels);
 	for (uint32_t i = 0; i < WAY_DEPTH; i++) {
 		way->kinds[i] = way_below(rng, WAY_KINDS);
 		way->sites[i] = way_below(rng, WAY_SITES);
@@ -336,11 +339,11 @@ static void way_check(uint64_t from, uint64_t to)
 
 static void way_take(struct testing_rng *rng, uint64_t from, uint64_t to)
 {
-	static struct way way;
-	bool is_fiber = false;
+	static struct way way; /* a child goes on with its parent's */
+	static bool is_fiber;
 
 	for (uint64_t i = from; i < to; i++) {
-		if (i == from || way_below(rng, 64) == 0) {
+		if (i == 0 || way_below(rng, 64) == 0) {
 			way_draw(rng, &way);
 			is_fiber = !OBSERVER_ASAN && !OBSERVER_TSAN && way_below(rng, 4) == 0;
 		}
@@ -352,13 +355,19 @@ static void way_take(struct testing_rng *rng, uint64_t from, uint64_t to)
 	way_check(from, to);
 }
 
-static void way_random(const char *how)
+static void way_random(const char *how, uint32_t levels, uint32_t kept)
 {
 	struct testing_rng rng = testing_rng_new();
+	char depth[16];
 	uint64_t events = testing_quick() ? WAY_EVENTS / 20 : WAY_EVENTS;
 	pid_t child;
 
 	calls_start_tables(how);
+	snprintf(depth, sizeof(depth), "%u", kept);
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): before there are threads */
+	assert(setenv("TTMEM_STACK_DEPTH", depth, 1) == 0);
+	way_levels = levels;
+	way_kept = kept;
 	way_events = calloc(2 * events, sizeof(*way_events));
 	assert(way_events);
 	observer_handle(SIGUSR1, way_handler, 0);
@@ -378,10 +387,16 @@ static void way_random(const char *how)
 
 UNIT(random_ways_are_told_apart_auto)
 {
-	way_random("auto");
+	way_random("auto", WAY_USUAL, WAY_KEPT);
 }
 
 UNIT(random_ways_are_told_apart_unwind)
 {
-	way_random("unwind");
+	way_random("unwind", WAY_USUAL, WAY_KEPT);
+}
+
+/* Many are too long to be remembered whole. */
+UNIT(long_random_ways_are_told_apart)
+{
+	way_random("unwind", WAY_DEPTH, WAY_MANY);
 }
