@@ -14,16 +14,17 @@
  */
 
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "book/format/layout.h"
+#include "book/read/backing.h"
+#include "book/read/reader.h"
+#include "book/read/view.h"
 #include "cli/bench/bench-book.h"
 #include "cli/bench/bench-load.h"
 #include "cli/bench/bench-measure.h"
@@ -31,6 +32,7 @@
 #define BENCH_STACK_WARM 8192u
 #define BENCH_STACK_PAIRS 12288u
 #define BENCH_STACK_DEPTH 20u
+#define BENCH_STACK_KEPT 16u    /* frames, by default */
 #define BENCH_STACK_BATCHES 4u  /* per process */
 #define BENCH_STACK_SAMPLES 64u /* per process */
 #define BENCH_STACK_EVERY 10u   /* rounds, with many live buffers */
@@ -76,7 +78,7 @@ static void bench_stack_one(struct bench *bench, const struct bench_stack_kind *
 	(void)snprintf(what, sizeof(what), BENCH_STACK_WHAT "%s", kind->name);
 	(void)snprintf(text, sizeof(text), "%" PRIu32, live);
 	if (!bench_children_ask(what, text, ARRAY_SIZE(values), values)) {
-		bench_note(bench, "%s with %s live is missing: not every event had its stack",
+		bench_note(bench, "%s with %s live is missing: not every event had its whole stack",
 			   kind->name, text);
 		return;
 	}
@@ -106,16 +108,39 @@ const struct bench_part bench_stack = {
 	.close = bench_stack_close,
 };
 
-/* A measurement is valid only if every event had its stack. */
-static bool bench_stack_is_whole(void)
+/* Whether every live buffer of the device has a stack with all its frames. */
+static bool bench_stack_is_deep(struct reader *reader)
+{
+	struct book_frame frames[BENCH_STACK_KEPT];
+	struct view_iterator it = {0};
+	struct book_stack head;
+	struct view view = VIEW_NULL;
+	bool is_deep = view_read(&view, reader, BENCH_DEVICE_EVENT, VIEW_LIVING) == 0;
+
+	while (is_deep && view_next(&view, &it))
+		is_deep = reader_stack(reader, it.record->stack, &head, frames, BENCH_STACK_KEPT) ==
+			  BENCH_STACK_KEPT;
+	view_deinit(&view);
+	return is_deep;
+}
+
+/*
+ * A measurement is valid only if every event had its stack, and these were not cut short. Of many
+ * buffers some are from before the measurement.
+ */
+static bool bench_stack_is_whole(uint64_t live)
 {
 	CLEANUP_CLOSE int fd = bench_book_open();
-	uint64_t lost = 1;
+	struct reader reader;
+	struct file_fd file;
+	bool is_whole;
 
-	return fd >= 0 &&
-	       pread(fd, &lost, sizeof(lost), offsetof(struct book_header, lost_stacks)) ==
-		       (ssize_t)sizeof(lost) &&
-	       lost == 0;
+	if (fd < 0 || file_fd_init(&file, fd) < 0 || reader_init(&reader, &file.file) != 0)
+		return false;
+	is_whole = reader.header.lost_stacks == 0 &&
+		   (live >= BENCH_STACK_MANY || bench_stack_is_deep(&reader));
+	reader_deinit(&reader);
+	return is_whole;
 }
 
 typedef void bench_stack_call(const struct bench_load *load, uint32_t number);
@@ -182,8 +207,10 @@ struct bench_stack_load {
 	bool is_changing;
 };
 
-static void bench_stack_pairs(const struct bench_stack_load *stack, size_t from, size_t to)
+static __attribute__((noinline)) void bench_stack_pairs(const struct bench_stack_load *stack,
+							size_t from, size_t to)
 {
+	void *volatile frame = __builtin_frame_address(0);
 	const struct bench_load *load = &stack->load;
 
 	for (size_t i = from; i < to; i++) {
@@ -197,6 +224,7 @@ static void bench_stack_pairs(const struct bench_stack_load *stack, size_t from,
 			bench_load_alloc(load, pair->allocated, NULL);
 		}
 	}
+	(void)frame;
 }
 
 /* What the benchmark's own calls take for so many pairs, in ns. */
@@ -209,8 +237,9 @@ static uint64_t bench_stack_calls(const struct bench_stack_load *stack, size_t p
 	return bench_measure_busy_ns() - from;
 }
 
-static void bench_stack_batch(struct bench_stack_load *stack)
+static __attribute__((noinline)) void bench_stack_batch(struct bench_stack_load *stack)
 {
+	void *volatile frame = __builtin_frame_address(0);
 	uint64_t from, spent;
 
 	bench_load_draw(&stack->load, BENCH_STACK_WARM + BENCH_STACK_PAIRS, 1);
@@ -220,11 +249,13 @@ static void bench_stack_batch(struct bench_stack_load *stack)
 	spent = bench_measure_busy_ns() - from;
 	spent -= bench_stack_calls(stack, BENCH_STACK_PAIRS);
 	printf("%.3f\n", (double)spent / (double)(2 * BENCH_STACK_PAIRS));
+	(void)frame;
 }
 
 /* Events are timed once each place has been called from here: the first see new stacks. */
-static void bench_stack_samples(struct bench_stack_load *stack)
+static __attribute__((noinline)) void bench_stack_samples(struct bench_stack_load *stack)
 {
+	void *volatile frame = __builtin_frame_address(0);
 	static struct bench bench;
 	const struct bench_load *load = &stack->load;
 
@@ -247,6 +278,7 @@ static void bench_stack_samples(struct bench_stack_load *stack)
 		if (i >= BENCH_STACK_PLACES)
 			printf("%.3f\n", bench_measure_span(&bench, from, to));
 	}
+	(void)frame;
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): that is the purpose */
@@ -293,7 +325,7 @@ int bench_stack_run(const char *name, const char *live)
 		return 1;
 	bench_stack_below(BENCH_STACK_DEPTH, &stack);
 	bench_load_deinit(&stack.load);
-	if (!bench_stack_is_whole())
+	if (!bench_stack_is_whole(count))
 		return 1;
 	return 0;
 }
