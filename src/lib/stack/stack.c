@@ -62,8 +62,6 @@ _Static_assert(2 * sizeof(struct stack_known) == CACHE_LINE, "a set is a line");
 
 static uint32_t stack_depth; /* 0 = off */
 static bool stack_is_native; /* false = only the provider's frames */
-/* Following frame pointers takes no longer than comparing, so then there are none. */
-static bool stack_has_memos;
 static pthread_key_t stack_key;
 static uint32_t stack_key_state; /* 0 none, 1 being created, 2 ready */
 
@@ -126,7 +124,6 @@ void stack_open(void)
 	if (is_native)
 		walk_open(how);
 	stack_is_native = is_native;
-	stack_has_memos = is_native && walk_is_sure();
 	stack_depth = stack_wanted_depth();
 }
 
@@ -402,7 +399,7 @@ uint32_t stack_take(struct writer *writer, struct thread *self, struct walk_star
 	if (unlikely(cache->instance != gate_current.instance))
 		stack_forget(cache);
 	frame_provider_look(writer, &cache->sight, stack_depth);
-	if (stack_has_memos)
+	if (likely(stack_is_native))
 		is_known = stack_compare(cache, start, &id);
 	else
 		is_known = stack_walk(cache, NULL, start, &id);

@@ -158,16 +158,26 @@ UNIT(each_word_that_rules_lead_to_matters)
 	memo_change_each(3, 3, 3);
 }
 
-#if defined(__x86_64__) /* elsewhere auto goes by rules only */
-UNIT(each_word_of_a_chain_of_frames_matters)
+static void memo_change_chain(enum walk_how how)
 {
-	walk_open(WALK_AUTO);
+	walk_open(how);
 	memo_fill();
 	for (size_t i = 0; i < 5; i++)
 		memo_record(10 * i, i < 4 ? memo_at(10 * (i + 1)) : 0, MEMO_CODE + i);
 	memo_change_each(MEMO_FRAMES, 5, 10);
 	/* The last of those kept need not lead anywhere. */
 	memo_change_each(3, 3, 5);
+}
+
+UNIT(each_word_of_a_chain_of_frames_matters)
+{
+	memo_change_chain(WALK_FRAMES);
+}
+
+#if defined(__x86_64__) /* elsewhere auto goes by rules only */
+UNIT(each_word_of_a_chain_of_frames_matters_auto)
+{
+	memo_change_chain(WALK_AUTO);
 }
 
 UNIT(each_word_on_the_way_through_a_file_without_frame_pointers_matters)
@@ -370,6 +380,11 @@ static void memo_random(enum walk_how how)
 			memo_random_changes(&rng, &walk, max, &holds, &misses);
 	}
 	assert(holds > MEMO_ROUNDS / 8 && misses > MEMO_ROUNDS / 8);
+}
+
+UNIT(random_changes_are_seen_if_they_matter_fp)
+{
+	memo_random(WALK_FRAMES);
 }
 
 UNIT(random_changes_are_seen_if_they_matter)

@@ -130,35 +130,6 @@ WALK_STEP uintptr_t walk_plain(uintptr_t address)
 #endif
 }
 
-/*
- * A frame is the address of the caller's frame followed by the return address. Callers are at
- * higher addresses, so the walk ends. @places may be NULL.
- */
-static inline WALK_READS size_t walk_frames(const struct bounds *bounds, struct walk_start start,
-					    uintptr_t *addresses, uintptr_t *places, size_t max)
-{
-	uintptr_t at = (uintptr_t)start.frame;
-	size_t n = 0;
-
-	while (n < max && bounds_hold(bounds, at, 2 * WALK_WORD)) {
-		const uintptr_t *words = (const uintptr_t *)at;
-		uintptr_t address = walk_plain(words[1]);
-
-		if (address == 0)
-			break;
-		/* In a debug build, without tail calls, our own frames come first. */
-		if (n > 0 || !modules_is_own(address)) {
-			if (places)
-				places[n] = at + 2 * WALK_WORD;
-			addresses[n++] = address;
-		}
-		if (words[0] <= at)
-			break;
-		at = words[0];
-	}
-	return n;
-}
-
 /* Once: a damaged chain leads to words that another thread may change. */
 WALK_STEP uintptr_t walk_read(uintptr_t at)
 {
@@ -170,6 +141,40 @@ WALK_STEP void walk_note(struct walk_memo *memo, uintptr_t at, uintptr_t value)
 {
 	if (memo)
 		walk_memo_note(memo, at, value);
+}
+
+/*
+ * A frame is the address of the caller's frame followed by the return address. Callers are at
+ * higher addresses, so the walk ends. @places and @memo may be NULL.
+ */
+WALK_STEP size_t walk_frames(const struct bounds *bounds, struct walk_start start,
+			     uintptr_t *addresses, uintptr_t *places, size_t max,
+			     struct walk_memo *memo)
+{
+	uintptr_t at = (uintptr_t)start.frame;
+	size_t n = 0;
+
+	while (n < max && bounds_hold(bounds, at, 2 * WALK_WORD)) {
+		uintptr_t word = walk_read(at + WALK_WORD);
+		uintptr_t next = walk_read(at);
+		uintptr_t address = walk_plain(word);
+
+		walk_note(memo, at + WALK_WORD, word);
+		if (address == 0)
+			break;
+		/* In a debug build, without tail calls, our own frames come first. */
+		if (n > 0 || !modules_is_own(address)) {
+			if (places)
+				places[n] = at + 2 * WALK_WORD;
+			addresses[n++] = address;
+		}
+		if (n < max)
+			walk_note(memo, at, next);
+		if (next <= at)
+			break;
+		at = next;
+	}
+	return n;
 }
 
 /* The caller of our function. It may be ours as well: in a debug build there are no tail calls. */
@@ -333,16 +338,18 @@ static __attribute__((noinline)) WALK_READS size_t walk_noting(const struct boun
 							       struct walk_memo *memo)
 {
 	walk_memo_begin(memo, start);
+	if (walk_how() == WALK_FRAMES)
+		return walk_frames(bounds, start, addresses, NULL, max, memo);
 	return walk_known(bounds, start, addresses, max, memo);
 }
 
 WALK_READS size_t walk_quick(const struct bounds *bounds, struct walk_start start,
 			     uintptr_t *addresses, size_t max, struct walk_memo *ret_memo)
 {
-	if (walk_how() == WALK_FRAMES)
-		return walk_frames(bounds, start, addresses, NULL, max);
 	if (unlikely(ret_memo))
 		return walk_noting(bounds, start, addresses, max, ret_memo);
+	if (walk_how() == WALK_FRAMES)
+		return walk_frames(bounds, start, addresses, NULL, max, NULL);
 	return walk_known(bounds, start, addresses, max, NULL);
 }
 
@@ -440,8 +447,8 @@ WALK_READS void walk_thorough(const struct bounds *bounds, const struct bounds *
 
 	if (walk_how() == WALK_FRAMES) {
 		ret_found->is_interrupted = ret_found->is_cut = false;
-		ret_found->count =
-			walk_frames(bounds, start, ret_found->addresses, ret_found->places, max);
+		ret_found->count = walk_frames(bounds, start, ret_found->addresses,
+					       ret_found->places, max, NULL);
 		return;
 	}
 	walk_begin(&walk, bounds, start, NULL);

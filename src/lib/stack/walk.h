@@ -64,7 +64,7 @@ bool walk_is_sure(void);
 /*
  * Return addresses, innermost first, without those in this library. Return: how many; 0 = there are
  * none, or walk_thorough() is needed first. @ret_memo: what it depended on (lib/stack/walk-memo.h);
- * meaningless if there are none. May be NULL, and must be unless walk_is_sure().
+ * meaningless if there are none. May be NULL.
  */
 size_t walk_quick(const struct bounds *bounds, struct walk_start start, uintptr_t *addresses,
 		  size_t max, struct walk_memo *ret_memo);
