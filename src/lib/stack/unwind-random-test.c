@@ -32,8 +32,9 @@
 #define WAY_EVENTS 6000u
 #define WAY_KEPT 16u /* frames of a stack */
 #define WAY_MANY 64u
-#define WAY_FIBER 131072u    /* bytes */
-#define WAY_DISTURB 1000000u /* the address that handlers allocate */
+#define WAY_FIBER 131072u                                   /* bytes */
+#define WAY_HAS_FIBERS (OBSERVER_ASAN + OBSERVER_TSAN == 0) /* sanitizers lose track of stacks */
+#define WAY_DISTURB 1000000u                                /* the address that handlers allocate */
 
 enum way_kind {
 	WAY_FRAMED,
@@ -345,7 +346,7 @@ static void way_take(struct testing_rng *rng, uint64_t from, uint64_t to)
 	for (uint64_t i = from; i < to; i++) {
 		if (i == 0 || way_below(rng, 64) == 0) {
 			way_draw(rng, &way);
-			is_fiber = !OBSERVER_ASAN && !OBSERVER_TSAN && way_below(rng, 4) == 0;
+			is_fiber = WAY_HAS_FIBERS && way_below(rng, 4) == 0;
 		}
 		way_change(rng, &way);
 		way_now = way;
