@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/common/daemon-pages.h"
 #include "cli/top-command.h"
+#include "model/sites/frames.h"
 #include "source/daemon-client/daemon-client.h"
 #include "tui/incident-rows.h"
 
@@ -41,6 +42,8 @@ static int top_stack(struct incident_rows *incident_rows, struct incident_rows_r
 		else
 			r = incident_rows_line(incident_rows, row, "    at %s",
 					       function ? function : "?");
+		if (r == 0 && json_is_true(json_object_get(frame, "cut")))
+			r = incident_rows_line(incident_rows, row, "    at %s", FRAMES_CUT_LINE);
 	}
 	return r;
 }

@@ -19,7 +19,7 @@ size_t stack_lines_count(const char *stack)
 
 	frames_init(&frames, stack);
 	while (frames_next(&frames, &frame))
-		count++;
+		count += 1 + frame.is_cut;
 	return count;
 }
 
@@ -47,9 +47,14 @@ void stack_lines_text(const char *stack, size_t index, char *ret_text, size_t si
 
 	ret_text[0] = '\0';
 	frames_init(&frames, stack);
-	for (size_t i = 0; frames_next(&frames, &frame); i++) {
+	for (size_t i = 0; frames_next(&frames, &frame); i += 1 + frame.is_cut) {
 		if (i == index) {
 			stack_lines_write(&frame, ret_text, size);
+			return;
+		}
+		/* Where its callers would be. */
+		if (frame.is_cut && i + 1 == index) {
+			snprintf(ret_text, size, FRAMES_CUT_LINE);
 			return;
 		}
 	}

@@ -53,7 +53,7 @@ BEGIN {
 	folder("compat/oldlog", "base book/format book/write lib/process ttmem")
 	layer("lib/api lib/bookfile lib/stack")
 	folder("lib/bookfile", "base wire book/format book/write lib/process uapi", "book/testing lib/testing ttmem")
-	folder("lib/stack", "base book/format book/write lib/process compat/oldlog ttmem", "lib/testing")
+	folder("lib/stack", "base book/format book/write lib/process compat/oldlog ttmem", "book/testing lib/testing")
 	folder("lib/api", "base book/write lib/process compat/oldlog ttmem", "book/testing lib/testing")
 	folder("metal", "base ttmem/ttmem.h")
 	folder("sim", "ttmem/ttmem.h")

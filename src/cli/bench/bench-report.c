@@ -76,7 +76,7 @@ static void bench_report_cell_live(struct table *table, uint64_t live)
 static void bench_report_rows(struct bench *bench, FILE *out)
 {
 	static const struct table_column columns[] = {
-		{.title = "name", .width = 26},
+		{.title = "name", .width = 27},
 		{.title = "live", .width = 7, .right = true},
 		{.title = "p50", .width = 9, .right = true},
 		{.title = "p99", .width = 9, .right = true},
@@ -107,7 +107,7 @@ static void bench_report_rows(struct bench *bench, FILE *out)
 static void bench_report_goals(struct bench *bench, FILE *out)
 {
 	static const struct table_column columns[] = {
-		{.title = "goal", .width = 36},
+		{.title = "goal", .width = 45},
 		{.title = "live", .width = 7, .right = true},
 		{.title = "measured", .width = 9, .right = true},
 		{.title = "must", .width = 6, .right = true},

@@ -24,7 +24,7 @@
 #define BENCH_SAMPLE_EVERY 64u
 
 #define BENCH_MESH 32u
-#define BENCH_STACK_WHAT "stack_" /* prefix of the child's name, followed by the stack mode */
+#define BENCH_STACK_WHAT "stack_" /* prefix of the child's name, followed by that of the row */
 
 /* Devices of the rows, so that no row disturbs another's table. */
 #define BENCH_DEVICE_EVENT 0u /* and the two after it: one for each size */
@@ -88,7 +88,7 @@ extern const struct bench_part bench_threads;  /* event_2threads_..., mesh32_per
 extern const struct bench_part bench_crowd;    /* threads_..._total, threads_..._tenure */
 extern const struct bench_part bench_socket;   /* socket_baseline */
 extern const struct bench_part bench_snapshot; /* snapshot, snapshot_pread */
-extern const struct bench_part bench_stack;    /* event_default, event_stack, event_stack_unwind */
+extern const struct bench_part bench_stack;    /* event_default..., event_stack... */
 extern const struct bench_part bench_children; /* first_event, memory */
 extern const struct bench_part bench_python;   /* python_event..., if requested */
 
@@ -105,7 +105,7 @@ bool bench_children_ask(const char *what, const char *argument, uint32_t count, 
  * The child of bench_stack: prints means of batches, then single events. 0, or 1 if an event had no
  * stack.
  */
-int bench_stack_run(const char *how, const char *live);
+int bench_stack_run(const char *name, const char *live);
 
 /* Runs a program and reads @count numbers from it. False if they did not arrive. */
 bool bench_children_numbers(const char *program, const char *const *arguments, uint32_t count,

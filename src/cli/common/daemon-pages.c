@@ -398,11 +398,10 @@ void daemon_pages_print_stack(const json_t *stack, const char *indent)
 			.file = daemon_pages_text(row, "file"),
 			.module = daemon_pages_text(row, "module"),
 			.line = (uint32_t)daemon_pages_number(row, "line"),
+			.is_cut = json_is_true(json_object_get(row, "cut")),
 		};
 
-		fputs(indent, stdout);
-		session_print_frame(&frame);
-		putchar('\n');
+		session_print_line(&frame, indent);
 	}
 }
 

@@ -115,7 +115,8 @@ void session_pace(struct session *session, uint64_t ns)
 	book_source_pace(session->books, ns);
 }
 
-void session_print_frame(const struct frames_one *frame)
+/* "function (file:line)". */
+static void session_print_frame(const struct frames_one *frame)
 {
 	text_put(stdout, frame->function ? frame->function : "?");
 	if (frame->file) {
@@ -131,17 +132,23 @@ void session_print_frame(const struct frames_one *frame)
 	}
 }
 
+void session_print_line(const struct frames_one *frame, const char *indent)
+{
+	fputs(indent, stdout);
+	session_print_frame(frame);
+	putchar('\n');
+	if (frame->is_cut)
+		printf("%s%s\n", indent, FRAMES_CUT_LINE);
+}
+
 void session_print_stack(const char *stack, const char *indent)
 {
 	CLEANUP(frames_deinit) struct frames frames;
 	struct frames_one frame;
 
 	frames_init(&frames, stack);
-	while (frames_next(&frames, &frame)) {
-		fputs(indent, stdout);
-		session_print_frame(&frame);
-		putchar('\n');
-	}
+	while (frames_next(&frames, &frame))
+		session_print_line(&frame, indent);
 }
 
 void session_print_names(const struct group *names, size_t listed, size_t count, const char *indent)

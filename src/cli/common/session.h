@@ -34,8 +34,8 @@ int session_refresh(struct session *session);
  */
 struct namer *session_namer(struct session *session);
 
-/* Prints "function (file:line)", or as much as is known. */
-void session_print_frame(const struct frames_one *frame);
+/* A line for a frame, and one for callers that could not be found. */
+void session_print_line(const struct frames_one *frame, const char *indent);
 
 /* Prints the stack of a snapshot_buffer, innermost frame first, one per line. */
 void session_print_stack(const char *stack, const char *indent);

@@ -98,6 +98,9 @@ static bool stored_names_add(struct stored_names *self, const json_t *row, json_
 
 		if (json_is_true(json_object_get(row, "skipped")))
 			(void)json_object_set_new(frame, "skipped", json_true());
+		/* Of inlined functions the last is the outermost. */
+		if (i + 1 == count && json_is_true(json_object_get(row, "cut")))
+			(void)json_object_set_new(frame, "cut", json_true());
 		if (json_array_append_new(to, frame) < 0)
 			return false;
 	}

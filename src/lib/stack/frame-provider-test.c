@@ -267,6 +267,32 @@ UNIT(unchanged_python_frames_are_not_asked_again)
 	check_three(&found, 0);
 }
 
+/* The other ones come when the first are just remembered, and then again. */
+UNIT(other_python_frames_from_the_same_place_are_another_stack)
+{
+	volatile uint64_t end = 18; /* keeps the loop from being unrolled */
+	const char *name = "first";
+	struct found found;
+
+	start("auto");
+	say(name, 1, TTMEM_FRAME_ENTRY, 0);
+	for (uint64_t i = 0; i < end; i++) {
+		if (i == 3) {
+			name = NULL;
+			said_identity = TTMEM_FRAMES_NONE;
+		} else if (i == 9) {
+			name = "second";
+			said_count = 0;
+			say(name, 2, TTMEM_FRAME_ENTRY, 0);
+			said_identity = 0x7654321;
+		}
+		run(1, i);
+		find(i, &found);
+		assert(found.head.native > 4 && found.head.python == (name ? 1 : 0));
+		assert(!name || strcmp(found.names[0], name) == 0);
+	}
+}
+
 UNIT(python_only_stacks_have_no_native_frames)
 {
 	struct found found;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Stacks by frame pointers, as another process reads them from the book. The library is the real
+ * Stacks, most of them by frame pointers, as another process reads them from the book. The library is the real
  * one, so its own frames are in another file.
  */
 
@@ -349,25 +349,112 @@ UNIT(a_thousand_threads_share_one)
 	free(threads);
 }
 
-UNIT(a_forked_child_has_stacks_of_its_own_book)
+static void stack_start(const char *how)
 {
-	struct calls_expected expected = {.count = 0};
+	if (strcmp(how, "fp") == 0)
+		calls_start(how);
+	else
+		calls_start_tables(how);
+}
+
+/* From the same place before and after, so that what the parent remembers would fit. */
+static void stack_in_child(const char *how)
+{
+	struct calls_expected expected;
 	struct calls_found found;
-	pid_t child;
+	volatile uint64_t last = 8; /* keeps the loop from being unrolled */
+	pid_t child = -1;
 
 	stack_need_kernel();
-	calls_start("fp");
-	calls_middle(1, &expected);
-	child = fork();
-	assert(child >= 0);
-	if (child == 0) {
+	stack_start(how);
+	/* The child's ids are others then. */
+	expected.count = 0;
+	calls_recurse(3, &expected);
+	for (uint64_t i = 1; i <= last; i++) {
+		if (i == last) {
+			child = fork();
+			assert(child >= 0);
+		}
 		expected.count = 0;
-		calls_middle(2, &expected);
-		calls_read(2, &found);
-		calls_check(&found, &expected);
-		_exit(0);
+		calls_middle(i, &expected);
 	}
+	calls_read(last, &found);
+	calls_check(&found, &expected);
+	if (child == 0)
+		_exit(0);
 	observer_wait(child);
+}
+
+UNIT(a_forked_child_has_stacks_of_its_own_book)
+{
+	stack_in_child("fp");
+}
+
+UNIT(a_forked_child_has_stacks_of_its_own_book_auto)
+{
+	stack_in_child("auto");
+}
+
+static __attribute__((noinline)) void stack_ways(uint64_t address, uint32_t way,
+						 struct calls_expected *expected)
+{
+	CALLS_FRAME_BEGIN();
+	expected->count = 0;
+	switch (way) {
+	case 1:
+		calls_middle(address + 1, expected);
+		break;
+	case 2:
+		calls_middle(address + 2, expected);
+		break;
+	case 3:
+		calls_middle(address + 3, expected);
+		break;
+	case 4:
+		calls_middle(address + 4, expected);
+		break;
+	case 5:
+		calls_middle(address + 5, expected);
+		break;
+	default:
+		calls_middle(address, expected);
+	}
+	CALLS_FRAME_END();
+}
+
+/* The stack pointer and the first return addresses are the same. */
+static void stack_tell_apart(const char *how)
+{
+	struct calls_expected first = {.count = 0}, expected;
+	struct calls_found found;
+	volatile uint32_t ways = 6; /* keeps the loop from being unrolled */
+
+	stack_start(how);
+	for (uint32_t way = 0; way < ways; way++) {
+		uint32_t often = way == 0 ? 6 : way == 1 ? 3 : 2;
+
+		for (uint64_t i = 0; i < often; i++) {
+			uint64_t address = 100 * (way + 10 * i);
+
+			stack_ways(address, way, &expected);
+			if (way == 0)
+				first = expected;
+			calls_read(address + way, &found);
+			calls_check(&found, &expected);
+			assert(expected.address[0] == first.address[0]);
+			assert(way == 0 || expected.address[1] != first.address[1]);
+		}
+	}
+}
+
+UNIT(stacks_that_differ_further_out_are_told_apart)
+{
+	stack_tell_apart("fp");
+}
+
+UNIT(stacks_that_differ_further_out_are_told_apart_auto)
+{
+	stack_tell_apart("auto");
 }
 
 static __attribute__((noinline)) void stack_free(uint64_t address)

@@ -20,10 +20,13 @@
 #include "lib/stack/bounds.h"
 #include "lib/stack/frame-provider.h"
 #include "lib/stack/modules.h"
+#include "lib/stack/stack-memo.h"
 #include "lib/stack/unload-guard.h"
 #include "lib/stack/walk.h"
 
 #define STACK_SETS 256u /* of two entries each, the most recently used first */
+
+#define STACK_MEMOS 32u /* one for each place that calls ttmem and each height of the stack there */
 
 /* How many frames beyond those kept are searched for the loader and for signal handlers. */
 #define STACK_LOOK 256u
@@ -52,6 +55,7 @@ struct stack_cache {
 	uint32_t instance; /* of the gate, that is: of the book that issued the ids */
 	uint32_t reserved;
 	struct stack_known known[STACK_SETS][2] __attribute__((aligned(CACHE_LINE)));
+	struct stack_memo memos[STACK_MEMOS];
 };
 
 _Static_assert(2 * sizeof(struct stack_known) == CACHE_LINE, "a set is a line");
@@ -297,15 +301,102 @@ stack_meet(struct writer *writer, struct stack_cache *cache, struct walk_start s
 	return stack_meet_on(writer, cache, bounds, start);
 }
 
+/* Which memo a call uses: its stack pointer and its return address decide. */
+static inline struct stack_memo *stack_memo(struct stack_cache *cache, struct walk_start start)
+{
+	const uintptr_t *words = start.frame;
+
+	return &cache->memos[((uintptr_t)start.frame / 16 ^ words[1]) * HASH_K0 >> 32 &
+			     (STACK_MEMOS - 1)];
+}
+
+/* Whether its files are the same as when it was met. */
+static inline bool stack_is_valid(const struct stack_known *known, uint32_t generation)
+{
+	return likely(!known->guards) ||
+	       unload_guard_hold(known->guards, known->certain, generation);
+}
+
+/* The walk that was noted is that of a known stack. */
+static inline void stack_note(struct stack_memo *memo, const struct stack_known *known,
+			      uint64_t identity, uint32_t generation)
+{
+	memo->guards = known->guards;
+	memo->certain = known->certain;
+	memo->identity = identity;
+	memo->generation = generation;
+	memo->id = known->id;
+}
+
+/* Walks. @memo: may be NULL. False = the stack is not known, or not valid any more. */
+static inline __attribute__((always_inline)) bool stack_walk(struct stack_cache *cache,
+							     struct stack_memo *memo,
+							     struct walk_start start,
+							     uint32_t *ret_id)
+{
+	uintptr_t addresses[STACK_DEPTH_MAX];
+	const struct stack_known *known;
+	bool is_noting = memo && stack_memo_begin(memo);
+	uint32_t generation;
+	uint64_t hash;
+	size_t n = 0;
+
+	if (likely(stack_is_native)) {
+		n = walk_quick(&cache->bounds, start, addresses, stack_depth,
+			       is_noting ? &memo->walk : NULL);
+		/* Its rules may not be learned yet. */
+		if (n == 0)
+			return false;
+	}
+	generation = modules_generation();
+	hash = frame_provider_mix(stack_hash(generation, addresses, n), &cache->sight);
+	known = stack_find(cache, hash);
+	if (!known || !stack_is_valid(known, generation))
+		return false;
+	if (is_noting && walk_memo_end(&memo->walk))
+		stack_note(memo, known, cache->sight.identity, generation);
+	*ret_id = known->id;
+	return true;
+}
+
+/* Not inlined, because walks would pay for its registers. */
+static __attribute__((noinline)) bool
+stack_holds(const struct stack_memo *memo, const struct stack_cache *cache, struct walk_start start)
+{
+	return stack_memo_holds(memo, cache->sight.identity, modules_generation(), start);
+}
+
+/* Compares, and walks only if that fails. Otherwise as stack_walk(). */
+static __attribute__((noinline)) bool stack_compare(struct stack_cache *cache,
+						    struct walk_start start, uint32_t *ret_id)
+{
+	struct stack_memo *memo = stack_memo(cache, start);
+
+	if (!stack_memo_is_live(memo) || !stack_holds(memo, cache, start))
+		return stack_walk(cache, memo, start, ret_id);
+	stack_memo_used(memo);
+	*ret_id = memo->id;
+	return true;
+}
+
+/* Ids of another book. */
+static __attribute__((noinline)) void stack_forget(struct stack_cache *cache)
+{
+	memset(cache->known, 0, sizeof(cache->known));
+	/* Stored only if set: an unwritten page takes no memory. */
+	for (size_t i = 0; i < STACK_MEMOS; i++) {
+		if (cache->memos[i].id)
+			cache->memos[i].id = 0;
+	}
+	cache->sight = (struct frame_provider_sight){0};
+	cache->instance = gate_current.instance;
+}
+
 uint32_t stack_take(struct writer *writer, struct thread *self, struct walk_start start)
 {
 	struct stack_cache *cache = self->stacks;
-	const struct stack_known *known = NULL;
-	uintptr_t addresses[STACK_DEPTH_MAX];
-	uint32_t generation;
 	uint32_t id = 0;
-	uint64_t hash;
-	size_t n = 0;
+	bool is_known;
 
 	if (unlikely(!cache)) {
 		stack_make_cache(self);
@@ -313,23 +404,14 @@ uint32_t stack_take(struct writer *writer, struct thread *self, struct walk_star
 	}
 	if (unlikely(!cache))
 		goto out;
-	if (unlikely(cache->instance != gate_current.instance)) {
-		memset(cache->known, 0, sizeof(cache->known));
-		cache->sight = (struct frame_provider_sight){0};
-		cache->instance = gate_current.instance;
-	}
-	if (likely(stack_is_native))
-		n = walk_quick(&cache->bounds, start, addresses, stack_depth);
+	if (unlikely(cache->instance != gate_current.instance))
+		stack_forget(cache);
 	frame_provider_look(writer, &cache->sight, stack_depth);
-	generation = modules_generation();
-	hash = frame_provider_mix(stack_hash(generation, addresses, n), &cache->sight);
-	/* A stack without native frames may be one whose rules are not learned yet. */
-	if (likely(n > 0 || !stack_is_native))
-		known = stack_find(cache, hash);
-	if (likely(known && (!known->guards ||
-			     unload_guard_hold(known->guards, known->certain, generation))))
-		id = known->id;
-	else if (likely(!freeze_is_on()))
+	if (likely(stack_is_native))
+		is_known = stack_compare(cache, start, &id);
+	else
+		is_known = stack_walk(cache, NULL, start, &id);
+	if (unlikely(!is_known) && likely(!freeze_is_on()))
 		id = stack_meet(writer, cache, start);
 	frame_provider_seen(&cache->sight, id);
 out:

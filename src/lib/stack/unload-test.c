@@ -31,7 +31,8 @@ typedef void unload_inner(void (*alloc)(uint32_t, uint32_t, uint64_t, uint64_t, 
 
 static const char *const unload_names[] = {"first", "other", "third"};
 static uint32_t unload_running;
-static bool unload_is_inner; /* the innermost frame is in such a file */
+static volatile uint32_t unload_often = 4; /* keeps a loop from being unrolled */
+static bool unload_is_inner;               /* the innermost frame is in such a file */
 
 /* A loaded file. */
 struct unload_file {
@@ -80,18 +81,28 @@ static const char *unload_name(uint64_t address)
 	return unload_names[address % ARRAY_SIZE(unload_names)];
 }
 
+/* From the same place, until the stack is remembered in all ways. The last allocation stays. */
+static __attribute__((noinline)) void unload_repeat(const struct unload_file *file,
+						    uint64_t address)
+{
+	for (uint32_t i = 0; i < unload_often; i++) {
+		if (i > 0)
+			ttmem_free(0, TTMEM_DRAM, address);
+		if (unload_is_inner)
+			file->inner(ttmem_alloc, address);
+		else
+			file->call(unload_alloc, address);
+	}
+}
+
 /* Loads the file for this address, and calls through it. Return: its place in memory. */
 static uintptr_t unload_round(uint64_t address, const char *mark)
 {
 	struct unload_file file = unload_open(unload_name(address), mark);
 	uintptr_t place = (uintptr_t)file.call;
 
-	for (uint32_t i = 0; i < 2; i++) {
-		if (unload_is_inner)
-			file.inner(ttmem_alloc, address + i * UNLOAD_AGAIN);
-		else
-			file.call(unload_alloc, address + i * UNLOAD_AGAIN);
-	}
+	for (uint32_t i = 0; i < 2; i++)
+		unload_repeat(&file, address + i * UNLOAD_AGAIN);
 	assert(dlclose(file.library) == 0);
 	return place;
 }
@@ -205,6 +216,52 @@ UNIT(a_file_of_another_layout_is_another_fp)
 	observer_close(&w);
 	if (!is_replaced)
 		unit_skip("the loader gave each another place");
+}
+
+/* As unload_repeat(), with another stack pointer. */
+static __attribute__((noinline)) void unload_deeper(const struct unload_file *file,
+						    uint64_t address)
+{
+	volatile char room[256] = {0};
+
+	unload_repeat(file, address);
+	(void)room[0];
+}
+
+/* What is remembered of the first file refers to the second now that this is known. */
+static void unload_elsewhere(const char *how)
+{
+	uintptr_t last = 0;
+	bool is_replaced = false;
+	struct observer w;
+
+	unload_start(how);
+	for (uint64_t i = 0; i < UNLOAD_ROUNDS; i++) {
+		struct unload_file file = unload_open(unload_name(i), "sha1");
+
+		unload_deeper(&file, i + UNLOAD_AGAIN);
+		unload_repeat(&file, i);
+		is_replaced |= (uintptr_t)file.call == last;
+		last = (uintptr_t)file.call;
+		assert(dlclose(file.library) == 0);
+	}
+	assert(observer_open(&w, getpid()));
+	assert(observer_look(&w, 0, VIEW_LIVING));
+	for (uint64_t i = 0; i < UNLOAD_ROUNDS; i++)
+		unload_check_at(&w, i, unload_is_inner);
+	observer_close(&w);
+	if (!is_replaced)
+		unit_skip("the loader gave each another place");
+}
+
+UNIT(a_file_that_was_met_elsewhere_first_is_another_fp)
+{
+	unload_elsewhere("fp");
+}
+
+UNIT(a_file_that_was_met_elsewhere_first_is_another_unwind)
+{
+	unload_elsewhere("unwind");
 }
 
 static void *unload_thread(void *context)

@@ -18,9 +18,13 @@
 #include "lib/stack/fp-or-rule.h"
 #include "lib/stack/modules.h"
 #include "lib/stack/rules.h"
+#include "lib/stack/walk-memo.h"
 
 /* Damaged chains lead into other functions' variables, which a sanitizer would report. */
 #define WALK_READS __attribute__((no_sanitize("address")))
+
+/* The steps of a walk. Inlined, so that it is in registers and pays for notes only if it is noted. */
+#define WALK_STEP static inline __attribute__((always_inline)) WALK_READS
 
 #define WALK_WORD sizeof(uintptr_t)
 
@@ -58,6 +62,7 @@ struct walk {
 	uintptr_t ip; /* 0 = no further frame */
 	uintptr_t sp;
 	uintptr_t fp;
+	uintptr_t fp_at;          /* where it was read */
 	uintptr_t ra;             /* the register, in an interrupted function; 0 = not known */
 	uintptr_t end;            /* of the stack */
 	const struct bounds *own; /* the thread's own stack, if this is another one; or NULL */
@@ -115,7 +120,7 @@ void walk_open(enum walk_how how)
 	walk_forget();
 }
 
-static inline uintptr_t walk_plain(uintptr_t address)
+WALK_STEP uintptr_t walk_plain(uintptr_t address)
 {
 #if defined(__aarch64__)
 	/* Above the 48 bits of an address there may be a pointer authentication code. */
@@ -125,20 +130,36 @@ static inline uintptr_t walk_plain(uintptr_t address)
 #endif
 }
 
+/* Once: a damaged chain leads to words that another thread may change. */
+WALK_STEP uintptr_t walk_read(uintptr_t at)
+{
+	return __atomic_load_n((const uintptr_t *)at, __ATOMIC_RELAXED);
+}
+
+/* The walk depends on this word. @memo: NULL = it is not noted. */
+WALK_STEP void walk_note(struct walk_memo *memo, uintptr_t at, uintptr_t value)
+{
+	if (memo)
+		walk_memo_note(memo, at, value);
+}
+
 /*
  * A frame is the address of the caller's frame followed by the return address. Callers are at
- * higher addresses, so the walk ends. @places may be NULL.
+ * higher addresses, so the walk ends. @places and @memo may be NULL.
  */
-static inline WALK_READS size_t walk_frames(const struct bounds *bounds, struct walk_start start,
-					    uintptr_t *addresses, uintptr_t *places, size_t max)
+WALK_STEP size_t walk_frames(const struct bounds *bounds, struct walk_start start,
+			     uintptr_t *addresses, uintptr_t *places, size_t max,
+			     struct walk_memo *memo)
 {
 	uintptr_t at = (uintptr_t)start.frame;
 	size_t n = 0;
 
 	while (n < max && bounds_hold(bounds, at, 2 * WALK_WORD)) {
-		const uintptr_t *words = (const uintptr_t *)at;
-		uintptr_t address = walk_plain(words[1]);
+		uintptr_t word = walk_read(at + WALK_WORD);
+		uintptr_t next = walk_read(at);
+		uintptr_t address = walk_plain(word);
 
+		walk_note(memo, at + WALK_WORD, word);
 		if (address == 0)
 			break;
 		/* In a debug build, without tail calls, our own frames come first. */
@@ -147,48 +168,52 @@ static inline WALK_READS size_t walk_frames(const struct bounds *bounds, struct 
 				places[n] = at + 2 * WALK_WORD;
 			addresses[n++] = address;
 		}
-		if (words[0] <= at)
+		if (n < max)
+			walk_note(memo, at, next);
+		if (next <= at)
 			break;
-		at = words[0];
+		at = next;
 	}
 	return n;
 }
 
 /* The caller of our function. It may be ours as well: in a debug build there are no tail calls. */
-static inline WALK_READS void walk_begin(struct walk *walk, const struct bounds *bounds,
-					 struct walk_start start)
+WALK_STEP void walk_begin(struct walk *walk, const struct bounds *bounds, struct walk_start start,
+			  struct walk_memo *memo)
 {
-	const uintptr_t *words = start.frame;
+	uintptr_t at = (uintptr_t)start.frame;
+	uintptr_t word;
 
 	*walk = (struct walk){.end = bounds->high};
-	if (unlikely(!bounds_hold(bounds, (uintptr_t)start.frame, 2 * WALK_WORD)))
+	if (unlikely(!bounds_hold(bounds, at, 2 * WALK_WORD)))
 		return;
-	walk->ip = walk_plain(words[1]);
+	word = walk_read(at + WALK_WORD);
+	walk_note(memo, at + WALK_WORD, word);
+	walk->ip = walk_plain(word);
 	walk->sp = start.sp;
-	walk->fp = words[0];
+	walk->fp = walk_read(at);
+	walk->fp_at = at;
 }
 
 /* Whether this word of the stack may be read. */
-static inline bool walk_holds(const struct walk *walk, uintptr_t at)
+WALK_STEP bool walk_holds(const struct walk *walk, uintptr_t at)
 {
 	return at >= walk->sp && at < walk->end && walk->end - at >= WALK_WORD &&
 	       at % WALK_WORD == 0;
 }
 
-static inline WALK_READS uintptr_t walk_read(uintptr_t at)
-{
-	return *(const uintptr_t *)at;
-}
-
-static inline WALK_READS void walk_by_frame(struct walk *walk)
+WALK_STEP void walk_by_frame(struct walk *walk, struct walk_memo *memo)
 {
 	uintptr_t at = walk->fp;
 
 	walk->ip = 0;
+	walk_note(memo, walk->fp_at, at);
 	if (!walk_holds(walk, at) || !walk_holds(walk, at + WALK_WORD))
 		return;
 	walk->ip = walk_read(at + WALK_WORD);
+	walk_note(memo, at + WALK_WORD, walk->ip);
 	walk->fp = walk_read(at);
+	walk->fp_at = at;
 	walk->sp = at + 2 * WALK_WORD;
 }
 
@@ -216,17 +241,22 @@ static __attribute__((noinline)) WALK_READS void walk_by_context(struct walk *wa
 }
 
 /* Reads the return address; 0 = there is none. */
-static inline WALK_READS uintptr_t walk_return(const struct walk *walk, int32_t offset,
-					       uintptr_t cfa)
+WALK_STEP uintptr_t walk_return(const struct walk *walk, int32_t offset, uintptr_t cfa,
+				struct walk_memo *memo)
 {
 	uintptr_t at = cfa + (uintptr_t)offset;
+	uintptr_t word;
 
 	if (offset == RULE_KEPT)
 		return cfa >= walk->sp ? walk->ra : 0;
-	return likely(walk_holds(walk, at)) ? walk_plain(walk_read(at)) : 0;
+	if (unlikely(!walk_holds(walk, at)))
+		return 0;
+	word = walk_read(at);
+	walk_note(memo, at, word);
+	return walk_plain(word);
 }
 
-static inline WALK_READS void walk_by_rule(struct walk *walk, const struct rule *rule)
+WALK_STEP void walk_by_rule(struct walk *walk, const struct rule *rule, struct walk_memo *memo)
 {
 	uintptr_t cfa = (rule->kind == RULE_SP ? walk->sp : walk->fp) + (uintptr_t)rule->cfa;
 	uintptr_t from = cfa;
@@ -234,26 +264,32 @@ static inline WALK_READS void walk_by_rule(struct walk *walk, const struct rule 
 	walk->ip = 0;
 	if (unlikely(rule->kind <= RULE_LOST))
 		return;
+	if (rule->kind == RULE_FP || rule->kind == RULE_SAVED)
+		walk_note(memo, walk->fp_at, walk->fp);
 	if (unlikely(rule->kind >= RULE_SAVED)) {
 		if (rule->kind == RULE_SIGNAL) {
 			struct walk copy = *walk; /* which leaves the walk in registers */
 
 			walk_by_context(&copy);
 			*walk = copy;
+			if (memo)
+				walk_memo_spoil(memo);
 			return;
 		}
 		if (!walk_holds(walk, cfa))
 			return;
+		cfa = walk_read(from);
+		walk_note(memo, from, cfa);
 		from = walk->fp;
-		cfa = walk_read(cfa);
 	}
-	walk->ip = walk_return(walk, rules_ra(rule), cfa);
+	walk->ip = walk_return(walk, rules_ra(rule), cfa, memo);
 	if (rule->fp != RULE_KEPT) {
 		from += (uintptr_t)rule->fp;
 		if (unlikely(!walk_holds(walk, from)))
 			walk->ip = 0;
 		else
 			walk->fp = walk_read(from);
+		walk->fp_at = from;
 	}
 	walk->sp = cfa;
 	walk->ra = 0;
@@ -261,22 +297,23 @@ static inline WALK_READS void walk_by_rule(struct walk *walk, const struct rule 
 }
 
 /* Return: whether this is a frame of the application. Ours come first. */
-static inline bool walk_add(uintptr_t *addresses, size_t n, uintptr_t ip)
+WALK_STEP bool walk_add(uintptr_t *addresses, size_t n, uintptr_t ip)
 {
 	addresses[n] = ip;
 	return n > 0 || likely(!modules_is_own(ip));
 }
 
-static size_t walk_known(const struct bounds *bounds, struct walk_start start, uintptr_t *addresses,
-			 size_t max)
+/* Inlined twice, with and without notes. */
+WALK_STEP size_t walk_known(const struct bounds *bounds, struct walk_start start,
+			    uintptr_t *addresses, size_t max, struct walk_memo *memo)
 {
 	struct fp_or_rule_window window = FP_OR_RULE_WINDOW_NULL;
-	uint32_t version = fp_or_rule_version();
+	uint32_t version = memo ? memo->version : fp_or_rule_version();
 	struct walk walk;
 	struct rule rule;
 	size_t n = 0;
 
-	walk_begin(&walk, bounds, start);
+	walk_begin(&walk, bounds, start, memo);
 	while (walk.ip) {
 		n += walk_add(addresses, n, walk.ip);
 		if (n == max)
@@ -284,27 +321,40 @@ static size_t walk_known(const struct bounds *bounds, struct walk_start start, u
 		if (unlikely(!fp_or_rule_covers(&window, walk.ip)))
 			fp_or_rule_look(walk.ip, &window);
 		if (!window.by_rule && !walk.is_interrupted) {
-			walk_by_frame(&walk);
+			walk_by_frame(&walk, memo);
 		} else {
 			if (unlikely(!rules_find(walk.ip, &rule)))
 				return 0;
 			n -= rule.kind == RULE_SIGNAL;
-			walk_by_rule(&walk, &rule);
+			walk_by_rule(&walk, &rule, memo);
 		}
 	}
 	return likely(!(version & 1) && version == fp_or_rule_version()) ? n : 0;
 }
 
-size_t walk_quick(const struct bounds *bounds, struct walk_start start, uintptr_t *addresses,
-		  size_t max)
+static __attribute__((noinline)) WALK_READS size_t walk_noting(const struct bounds *bounds,
+							       struct walk_start start,
+							       uintptr_t *addresses, size_t max,
+							       struct walk_memo *memo)
 {
+	walk_memo_begin(memo, start);
 	if (walk_how() == WALK_FRAMES)
-		return walk_frames(bounds, start, addresses, NULL, max);
-	return walk_known(bounds, start, addresses, max);
+		return walk_frames(bounds, start, addresses, NULL, max, memo);
+	return walk_known(bounds, start, addresses, max, memo);
+}
+
+WALK_READS size_t walk_quick(const struct bounds *bounds, struct walk_start start,
+			     uintptr_t *addresses, size_t max, struct walk_memo *ret_memo)
+{
+	if (unlikely(ret_memo))
+		return walk_noting(bounds, start, addresses, max, ret_memo);
+	if (walk_how() == WALK_FRAMES)
+		return walk_frames(bounds, start, addresses, NULL, max, NULL);
+	return walk_known(bounds, start, addresses, max, NULL);
 }
 
 /* Whether the method now chosen for a frame agrees with its rule. */
-static bool walk_is_right(const struct walk *walk, const struct rule *rule)
+static WALK_READS bool walk_is_right(const struct walk *walk, const struct rule *rule)
 {
 	struct fp_or_rule_window window;
 	struct walk next = *walk;
@@ -313,7 +363,7 @@ static bool walk_is_right(const struct walk *walk, const struct rule *rule)
 	if (window.by_rule || rules_are_frames(rule))
 		return true;
 	/* In the outermost frame a chain that ends is right too. */
-	walk_by_frame(&next);
+	walk_by_frame(&next, NULL);
 	return rule->kind == RULE_END && next.ip == 0;
 }
 
@@ -349,7 +399,8 @@ static bool walk_rule(const struct walk *walk, bool is_learning, struct rule *re
 }
 
 /* By rule all the way. False = a rule is missing. */
-static bool walk_rules(struct walk walk, size_t max, bool is_learning, struct walk_found *found)
+static WALK_READS bool walk_rules(struct walk walk, size_t max, bool is_learning,
+				  struct walk_found *found)
 {
 	struct rule rule = {.kind = RULE_LOST};
 
@@ -366,7 +417,7 @@ static bool walk_rules(struct walk walk, size_t max, bool is_learning, struct wa
 			found->count--;
 			found->is_interrupted = true;
 		}
-		walk_by_rule(&walk, &rule);
+		walk_by_rule(&walk, &rule, NULL);
 	}
 	found->is_cut = rule.kind != RULE_END;
 	return true;
@@ -389,8 +440,8 @@ static void walk_learn(const struct walk *walk, size_t max, struct walk_found *f
 	block_signals_end(&block_signals);
 }
 
-void walk_thorough(const struct bounds *bounds, const struct bounds *own, struct walk_start start,
-		   size_t max, struct walk_found *ret_found)
+WALK_READS void walk_thorough(const struct bounds *bounds, const struct bounds *own,
+			      struct walk_start start, size_t max, struct walk_found *ret_found)
 {
 	/* Only handlers run on another stack, even if the walk does not get to their callers. */
 	bool is_handler = bounds != own;
@@ -399,11 +450,11 @@ void walk_thorough(const struct bounds *bounds, const struct bounds *own, struct
 	if (walk_how() == WALK_FRAMES) {
 		ret_found->is_interrupted = is_handler;
 		ret_found->is_cut = false;
-		ret_found->count =
-			walk_frames(bounds, start, ret_found->addresses, ret_found->places, max);
+		ret_found->count = walk_frames(bounds, start, ret_found->addresses,
+					       ret_found->places, max, NULL);
 		return;
 	}
-	walk_begin(&walk, bounds, start);
+	walk_begin(&walk, bounds, start, NULL);
 	walk.own = is_handler ? own : NULL;
 	/* Most stacks that are new to a thread are known to others. */
 	if (walk_is_stale() || !walk_rules(walk, max, false, ret_found))

@@ -20,6 +20,8 @@
 
 #include "lib/stack/bounds.h"
 
+struct walk_memo;
+
 enum walk_how {
 	WALK_FRAMES = 0,
 	WALK_RULES = 1,
@@ -61,10 +63,11 @@ bool walk_is_sure(void);
 
 /*
  * Return addresses, innermost first, without those in this library. Return: how many; 0 = there are
- * none, or walk_thorough() is needed first.
+ * none, or walk_thorough() is needed first. @ret_memo: what it depended on (lib/stack/walk-memo.h);
+ * meaningless if there are none. May be NULL.
  */
 size_t walk_quick(const struct bounds *bounds, struct walk_start start, uintptr_t *addresses,
-		  size_t max);
+		  size_t max, struct walk_memo *ret_memo);
 
 /*
  * The same, but learns what is missing from unwind tables. Waits for other threads that do so.

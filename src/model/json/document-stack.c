@@ -57,6 +57,8 @@ void document_stack(struct emit *json, const char *stack)
 			emit_string(json, "build_id", frame.build_id);
 		if (frame.is_approximate)
 			emit_bool(json, "approximate", true);
+		if (frame.is_cut)
+			emit_bool(json, "cut", true);
 		if (frame.is_skipped)
 			emit_bool(json, "skipped", true);
 		emit_close_object(json);

@@ -91,6 +91,17 @@ UNIT(approximate_frames_are_flagged)
 		      "\"module\":null,\"python\":true,\"approximate\":true}]}") == 0);
 }
 
+UNIT(a_frame_whose_callers_are_not_known_is_flagged)
+{
+	assert(strcmp(made_of("a.c:12:f (cut) @ app"),
+		      "{\"stack\":[{\"function\":\"f\",\"file\":\"a.c\",\"line\":12,"
+		      "\"module\":\"app\",\"python\":false,\"cut\":true}]}") == 0);
+	assert(strcmp(made_of("lib.so+0x1f (build 0a1b) (cut) @ lib.so"),
+		      "{\"stack\":[{\"function\":\"lib.so+0x1f\",\"file\":null,\"line\":null,"
+		      "\"module\":\"lib.so\",\"python\":false,\"build_id\":\"0a1b\","
+		      "\"cut\":true}]}") == 0);
+}
+
 UNIT(json_stacks_begin_with_the_innermost_frame)
 {
 	assert(strcmp(made_of("main.py:1:main -> lib.so+0x1f -> l.cc:9:operator->"),

@@ -82,6 +82,16 @@ static char *frames_cut_build(char *function)
 	return id;
 }
 
+/* Whether a function has this mark behind it, which is taken off. */
+static bool frames_take_mark(char *function, const char *mark)
+{
+	char *found = strstr(function, mark);
+
+	if (found)
+		*found = '\0';
+	return found;
+}
+
 static void frames_parse(char *part, struct frames_one *ret_frame)
 {
 	struct frames_one frame = {.function = part};
@@ -99,18 +109,11 @@ static void frames_parse(char *part, struct frames_one *ret_frame)
 		frame.file = part;
 		frame.is_python = frames_is_python(part);
 	}
-	end = strstr(function, FRAMES_SKIPPED);
-	if (end) {
-		*end = '\0';
-		frame.is_skipped = true;
-	}
+	frame.is_cut = frames_take_mark(function, FRAMES_CUT);
+	frame.is_skipped = frames_take_mark(function, FRAMES_SKIPPED);
 	if (!frame.file && frame.module && frames_begins_module(function, frame.module))
 		frame.build_id = frames_cut_build(function);
-	end = strstr(function, FRAMES_APPROXIMATE);
-	if (end) {
-		*end = '\0';
-		frame.is_approximate = true;
-	}
+	frame.is_approximate = frames_take_mark(function, FRAMES_APPROXIMATE);
 	frame.function = strcmp(function, "?") == 0 ? NULL : function;
 	*ret_frame = frame;
 }

@@ -16,6 +16,7 @@
 #define FRAMES_AT " @ "
 #define FRAMES_APPROXIMATE \
 	" (approximate)"            /* follows the function of a frame that was seen earlier */
+#define FRAMES_CUT " (cut)"         /* follows one whose callers could not be found */
 #define FRAMES_SKIPPED " (skipped)" /* follows one that its program named: ttmem_skip_frames() */
 #define FRAMES_BUILD " (build "     /* and hex digits and ")": follows one without a name */
 
@@ -27,8 +28,12 @@ struct frames_one {
 	uint32_t line;        /* 0 = not known */
 	bool is_python;
 	bool is_approximate; /* seen earlier, and may have moved on since */
+	bool is_cut;         /* its callers could not be found */
 	bool is_skipped; /* an allocator, by its program's own word: does not stand for a stack */
 };
+
+/* What follows such a frame where each has a line. */
+#define FRAMES_CUT_LINE "(cut: no unwind information)"
 
 /* Iterates over a line, innermost frame first. */
 struct frames {

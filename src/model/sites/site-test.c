@@ -166,6 +166,9 @@ UNIT(frames_that_the_program_named_are_passed_over)
 				   sizeof(text)),
 		      "a.c:7:main -> pool.c:2:take") == 0);
 	assert(strcmp(frames_plain("take (skipped) @ app", text, sizeof(text)), "take @ app") == 0);
+	assert(strcmp(frames_plain("a.c:7:main (cut) @ app -> pool.c:2:take @ app", text,
+				   sizeof(text)),
+		      "a.c:7:main (cut) -> pool.c:2:take") == 0);
 }
 
 UNIT(frames_that_the_reader_names_are_passed_over)

@@ -38,6 +38,7 @@ struct book_line {
 	char text[BOOK_STACK_TEXT];
 	size_t start; /* the text extends from here to the end */
 	bool full;
+	bool is_cut;             /* the callers of the next frame could not be found */
 	const char *skip_frames; /* of the book; NULL = none */
 };
 
@@ -55,6 +56,7 @@ static void book_line_add(struct book_line *line, const struct namer_name *name,
 	const char *function = name->function ? name->function : "?";
 	const struct frames_one frame = {
 		.function = name->function, .file = name->file, .module = module};
+	const char *cut = line->is_cut ? FRAMES_CUT : "";
 	const char *mark = frame_patterns_match(line->skip_frames, &frame) ? FRAMES_SKIPPED : "";
 	size_t length;
 	int n;
@@ -64,10 +66,11 @@ static void book_line_add(struct book_line *line, const struct namer_name *name,
 	if (line->start == sizeof(line->text) && frames_is_reporting(name->function, module))
 		return;
 	if (name->file)
-		n = snprintf(text, sizeof(text), "%s:%" PRIu32 ":%s%s%s%s", name->file, name->line,
-			     function, mark, module ? FRAMES_AT : "", module ? module : "");
+		n = snprintf(text, sizeof(text), "%s:%" PRIu32 ":%s%s%s%s%s", name->file,
+			     name->line, function, mark, cut, module ? FRAMES_AT : "",
+			     module ? module : "");
 	else
-		n = snprintf(text, sizeof(text), "%s%s%s%s", function, mark,
+		n = snprintf(text, sizeof(text), "%s%s%s%s%s", function, mark, cut,
 			     module ? FRAMES_AT : "", module ? module : "");
 	length = n < 0 ? 0 : bits_min((size_t)n, sizeof(text) - 1);
 	/* Always leave room to say that something was cut. */
@@ -170,10 +173,16 @@ static void book_line_add_native(struct book_line *line, struct book_reading *re
 		 */
 		reading->deadline += clock_ns(CLOCK_MONOTONIC_COARSE) - from;
 	}
-	for (size_t i = 0; i < count; i++)
+	/* Of inlined functions the last is the outermost. */
+	for (size_t i = 0; i < count; i++) {
+		line->is_cut = i + 1 == count && frame->flags & BOOK_FRAME_CUT;
 		book_line_add(line, &names[i], book_module_name(place.path));
-	if (count == 0)
+	}
+	if (count == 0) {
+		line->is_cut = frame->flags & BOOK_FRAME_CUT;
 		book_line_add_place(line, book_module_name(place.path), frame->value, &place);
+	}
+	line->is_cut = false;
 }
 
 /*
@@ -211,7 +220,7 @@ const char *book_stack_text(struct book_reading *reading, uint32_t id)
 	if (known && known->id == id)
 		return known->text;
 	line.start = sizeof(line.text);
-	line.full = false;
+	line.full = line.is_cut = false;
 	line.skip_frames = book_text(reading, reading->book->reader.header.skip_frames);
 	count = reader_stack(&reading->book->reader, id, &head, frames, BOOK_STACK_FRAMES);
 	count = count ? book_merge(reading, frames, head.native, count, order) : 0;
