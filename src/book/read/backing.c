@@ -20,8 +20,9 @@ static int file_fd_read_at(struct book_file *file, uint64_t offset, void *buffer
 
 		if (n < 0 && errno == EINTR)
 			continue;
+		/* Its owner can leave no memory for swapped pages of the book: that is not our lack of it. */
 		if (n < 0)
-			return -errno;
+			return errno == ENOMEM ? -EIO : -errno;
 		if (n == 0)
 			return -ENODATA;
 		to += n;

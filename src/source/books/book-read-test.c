@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which devices a book makes: those that its owner used, not those that a wrong number names. */
+/*
+ * Which devices a book makes: those that its owner used, not those that a wrong number names. And what
+ * remains of a book that cannot be read.
+ */
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
+#include "base/bits.h"
 #include "base/testing/unit.h"
 #include "book/read/view.h"
 #include "book/testing/book-testing.h"
@@ -91,6 +101,34 @@ UNIT(a_free_on_a_device_that_was_never_used_makes_no_device)
 	part = snapshot_find_part(snapshot, 0, 1023);
 	assert(part && part->memory[0].unknown_frees == 1 && part->memory[1].unknown_frees == 1);
 	assert(part->memory[1].used == 64);
+	snapshot_free(snapshot);
+	read_end(test);
+}
+
+static void read_forbid(int error)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pread64, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = ARRAY_SIZE(filter), .filter = filter};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+		unit_skip("no seccomp here");
+}
+
+/* Who leaves no memory for swapped pages makes reading them fail with ENOMEM: we have enough. */
+UNIT(a_book_that_its_owner_starves_is_only_not_read)
+{
+	struct read_test *test = read_begin();
+	struct snapshot *snapshot;
+
+	read_forbid(ENOMEM);
+	snapshot = read_take(test, false);
+	assert(!snapshot->processes[0].exact && snapshot->note_count == 1);
 	snapshot_free(snapshot);
 	read_end(test);
 }

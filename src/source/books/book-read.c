@@ -380,19 +380,12 @@ static void book_recall(struct book_reading *reading)
 		totals_cache_restart(&book->totals_cache, is_narrow);
 }
 
-static int book_collect_all(struct book_reading *reading)
+/* What the book says about its devices. */
+static int book_collect_contents(struct book_reading *reading)
 {
-	struct scan_book *book = reading->book;
 	int r;
 
-	reading->deadline = clock_ns(CLOCK_MONOTONIC) +
-			    (reading->request->buffers ? BOOK_BUFFERS_NS : BOOK_TOTALS_NS);
-	r = reader_refresh(&book->reader);
-	if (r == 0)
-		r = book_add_process(book, reading->snapshot, &reading->process);
-	if (r < 0)
-		return r;
-	book_timebase(book, &reading->timebase);
+	book_timebase(reading->book, &reading->timebase);
 	book_recall(reading);
 	r = book_devices(reading);
 	if (r == 0)
@@ -403,6 +396,22 @@ static int book_collect_all(struct book_reading *reading)
 		r = book_collect_incidents(reading);
 	if (r == 0)
 		book_note(reading);
+	return r;
+}
+
+/* The process is listed whether or not its book can be read. */
+static int book_collect_all(struct book_reading *reading)
+{
+	struct scan_book *book = reading->book;
+	int refreshed, r;
+
+	reading->deadline = clock_ns(CLOCK_MONOTONIC) +
+			    (reading->request->buffers ? BOOK_BUFFERS_NS : BOOK_TOTALS_NS);
+	refreshed = reader_refresh(&book->reader);
+	r = book_add_process(book, reading->snapshot, &reading->process);
+	if (r < 0)
+		return r;
+	r = refreshed == 0 ? book_collect_contents(reading) : refreshed;
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {

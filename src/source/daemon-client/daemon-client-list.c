@@ -17,7 +17,10 @@
 
 _Static_assert(NATIVE_TYPES == BOOK_TYPES, "types");
 
-/* Gives the book to the scan. Returns 0 if the scan has it now. */
+/*
+ * Gives the book to the scan. Returns 0 if the scan has it now, and more than 0 if it cannot be read,
+ * which its owner can bring about.
+ */
 static int daemon_client_hand_consume(struct scan *scan, const struct native_process *process,
 				      int fd)
 {
@@ -32,9 +35,11 @@ static int daemon_client_hand_consume(struct scan *scan, const struct native_pro
 		.container = process->container,
 		.alive = process->flags & NATIVE_ALIVE,
 	};
+	int r;
 
 	memcpy(handed.owner.comm, process->comm, sizeof(handed.owner.comm));
-	return scan_hand_consume(scan, fd, &handed);
+	r = scan_hand_consume(scan, fd, &handed);
+	return r < 0 && r != -ENOMEM ? 1 : r;
 }
 
 /* Adds the devices of a packet to the last of the others. */

@@ -325,6 +325,28 @@ UNIT(a_book_goes_to_the_scan)
 	testing_book_deinit(&book);
 }
 
+/* Its owner may see to that; the daemon's totals are shown, and everybody else's books are. */
+UNIT(a_book_that_cannot_be_read_is_no_failure)
+{
+	struct scan *scan = empty_scan();
+	struct daemon_client *remote;
+	struct testing_book book;
+	struct row row;
+	char path[64];
+
+	testing_book_open(&book);
+	row = some_row(&book);
+	row.process.flags |= NATIVE_MAY_SEE | NATIVE_HAS_BOOK;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", book.fd);
+	assert(daemon_client_new(&remote) == 0);
+	assert(daemon_client_take_consume(remote, scan, &row, sizeof(row),
+					  open(path, O_WRONLY | O_CLOEXEC)) == 0);
+	assert(scan->count == 0 && daemon_client_count(remote) == 1);
+	daemon_client_free(remote);
+	scan_free(scan);
+	testing_book_deinit(&book);
+}
+
 UNIT(the_daemon_vouches_for_what_was_refused)
 {
 	struct scan *scan = empty_scan();
