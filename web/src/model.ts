@@ -136,6 +136,7 @@ export interface SpaceFacts {
   unplaced: number;
 }
 export interface Space extends SpaceFacts {
+  headroom?: number | null; // only of L1; null: not known, or no circular buffers
   holes: { address: string; size: number }[];
 }
 export interface Fit extends SpaceFacts {
