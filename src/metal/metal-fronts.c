@@ -65,6 +65,8 @@ bool metal_front_device_close(void *device) METAL_FRONT(METAL_NAME_DEVICE_CLOSE)
 bool metal_front_mesh_close(void *mesh) METAL_FRONT(METAL_NAME_MESH_CLOSE);
 void metal_front_program_cb(void *program, const void *device) METAL_FRONT(METAL_NAME_PROGRAM_CB);
 void metal_front_program_cb_end(void *program) METAL_FRONT(METAL_NAME_PROGRAM_CB_END);
+void metal_front_program_check(void *program, const void *device)
+	METAL_FRONT(METAL_NAME_PROGRAM_CHECK);
 
 /* Whether anything is to be reported. What was, before it was refused, is not believed any more. */
 static bool metal_is_on(void)
@@ -306,6 +308,34 @@ void metal_front_program_cb_end(void *program)
 	metal_circular_program_ended(program);
 	if (--metal_program_depth == 0 && names->cb_total && metal_is_on())
 		metal_circular_refresh(names);
+}
+
+struct metal_check {
+	const void *program;
+	const void *device;
+	bool is_refused;
+};
+
+/* Also, and only then of interest, if it throws. Nothing of tt-metal is called: it would be inside of that. */
+static void metal_program_checked(const struct metal_check *check)
+{
+	if (!check->is_refused || !metal_is_on())
+		return;
+	metal_lock();
+	metal_records_refused(check->program, check->device);
+	metal_unlock();
+}
+
+void metal_front_program_check(void *program, const void *device)
+{
+	const struct metal_names *names = metal_names(METAL_HERE);
+	CLEANUP(metal_program_checked) struct metal_check check = {program, device, false};
+
+	if (!names->program_check)
+		return;
+	check.is_refused = true; /* until it has returned */
+	names->program_check(program, device);
+	check.is_refused = false;
 }
 
 /*

@@ -54,6 +54,7 @@ static const struct metal_name metal_name_list[] = {
 	METAL_OPTIONAL(mesh_close, METAL_NAME_MESH_CLOSE, NULL),
 	METAL_OPTIONAL(program_cb, METAL_NAME_PROGRAM_CB, NULL),
 	METAL_OPTIONAL(program_cb_end, METAL_NAME_PROGRAM_CB_END, NULL),
+	METAL_OPTIONAL(program_check, METAL_NAME_PROGRAM_CHECK, NULL),
 	METAL_NEEDED(address, "_ZNK2tt8tt_metal6Buffer7addressEv", NULL),
 	METAL_NEEDED(page_size, "_ZNK2tt8tt_metal6Buffer9page_sizeEv", NULL),
 	METAL_NEEDED(num_pages, "_ZNK2tt8tt_metal6Buffer9num_pagesEv", NULL),

@@ -31,6 +31,10 @@
 #define METAL_NAME_PROGRAM_CB_END \
 	"_ZN2tt8tt_metal6detail11ProgramImpl27deallocate_circular_buffersEv"
 
+/* Throws if circular buffers grow into buffers of L1. */
+#define METAL_NAME_PROGRAM_CHECK \
+	"_ZN2tt8tt_metal6detail11ProgramImpl31validate_circular_buffer_regionEPKNS0_7IDeviceE"
+
 /* std::vector<T> as it is returned. */
 struct metal_vector {
 	void *begin;
@@ -70,6 +74,7 @@ struct metal_names {
 	bool (*mesh_close)(void *mesh);
 	void (*program_cb)(void *program, const void *device);
 	void (*program_cb_end)(void *program);
+	void (*program_check)(void *program, const void *device);
 
 	/* Of a Buffer. */
 	uint32_t (*address)(const void *buffer);

@@ -47,6 +47,8 @@ STEPS = {
     "another": {**LATER, (0, "CB"): (1792, 1)},
     "the first ends": {**LATER, (0, "CB"): (1024, 1)},
     "programs end": LATER,
+    "refused": {**LATER, (0, "L1"): (2048, 1), (0, "CB"): (1024, 1)},
+    "refused on a mesh": {**LATER, **{(n, kind): (size, 1) for n in (2, 3) for kind, size in (("L1", 2048), ("CB", 1024))}},
     "threads": LATER,
     "child": {(2, "DRAM"): (320, 1)},
     "full": LATER,
@@ -56,7 +58,10 @@ STEPS = {
 }
 
 # Before 0.70 the end of a program is not told, only that of its device.
-UNTOLD = {step: {**LATER, (0, "CB"): (1792, 1)} for step in ("the first ends", "programs end", "threads", "full")}
+UNTOLD = {
+    **{step: {**LATER, (0, "CB"): (1792, 1)} for step in ("the first ends", "programs end")},
+    **{step: {**STEPS[step], (0, "CB"): (2304, 1)} for step in ("refused", "refused on a mesh", "threads", "full")},
+}
 
 
 def steps_of(shape):
@@ -251,6 +256,23 @@ def test_map_tells_the_headroom_over_circular_buffers(world, shapes, playing, sh
     assert "headroom: " in world.run("map", "--device", "0", "--type", "L1").stdout
 
 
+@pytest.mark.parametrize("step, devices", [("refused", [0]), ("refused on a mesh", [2, 3])])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_program_that_is_refused_is_a_clash_with_both_stacks(world, shapes, playing, shape, step, devices):
+    """Its circular buffers end at 0x10100, the buffer begins at 0x10000; the program that fits is none."""
+    playing(shapes(shape), step, TTMEM_STACKS="fp")
+    document = world.json("incidents")
+    found = [i for i in document["incidents"] if i["kind"] == "clash" and i["device"] in devices]
+    assert [i["device"] for i in found] == devices and {i["kind"] for i in document["incidents"]} == {"clash"}
+    for clash in found:
+        assert (clash["type"], clash["address"], clash["size"], clash["count"]) == ("L1", "0x10000", 0x100, 2)
+        assert clash["first"]["size"] == 2048 and clash["second"]["size"] == 0x100
+        assert clash["second"]["name"] == "circular buffers"
+        first, second = [[frame["function"] or "" for frame in clash[side]["stack"]] for side in ("first", "second")]
+        assert any("make_tensor" in name for name in first), first
+        assert "run_program" in second[0], second  # the shim's own frames are left out
+
+
 def test_what_is_not_agreed_on_is_left_unknown(world, tmp_path, playing, build):
     """get_statistics() and get_bank_size() differ for DRAM: its place is not known; L1's is."""
     playing(compile_shape(tmp_path / "other", 70, "-DMETAL_OTHER_STATISTICS"), "types")
@@ -292,7 +314,7 @@ def test_process_without_tt_metal_notices_nothing(run_metal, build):
     assert "tt_metal" not in run("readelf", "-dW", shim)
     assert "tt_metal" not in run("nm", "-D", "--undefined-only", shim)
     exported = run("nm", "-DC", "--defined-only", shim).splitlines()
-    assert len(exported) == 11 and all(" T tt::tt_metal::" in line for line in exported)
+    assert len(exported) == 12 and all(" T tt::tt_metal::" in line for line in exported)
 
 
 def test_tracking_that_is_off_stays_off(shapes, build, clean_env):

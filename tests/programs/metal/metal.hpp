@@ -83,6 +83,13 @@ class
 	std::uint32_t get_alignment(BufferType type) const;
 	Statistics get_statistics(const BufferType &type) const;
 	void clear();
+	std::optional<DeviceAddr> lowest_l1()
+	{
+		const std::lock_guard<std::mutex> guard(mutex_);
+		const auto &live = live_[BufferType::L1];
+
+		return live.empty() ? std::nullopt : std::optional(live.begin()->first);
+	}
 
       private:
 	std::mutex mutex_;
@@ -146,6 +153,7 @@ class ProgramImpl
 	~ProgramImpl();
 	void allocate_circular_buffers(const IDevice *device);
 	void deallocate_circular_buffers();
+	void validate_circular_buffer_region(const IDevice *device);
 	const std::vector<Circular> &circulars() const;
 
       private:
