@@ -17,6 +17,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "metal/metal-chip.h"
 #include "metal/metal-circular.h"
 #include "metal/metal-learn.h"
 #include "metal/metal-lock.h"
@@ -67,6 +68,9 @@ void metal_front_program_cb(void *program, const void *device) METAL_FRONT(METAL
 void metal_front_program_cb_end(void *program) METAL_FRONT(METAL_NAME_PROGRAM_CB_END);
 void metal_front_program_check(void *program, const void *device)
 	METAL_FRONT(METAL_NAME_PROGRAM_CHECK);
+const void *metal_front_chip_ids(const void *descriptor) METAL_FRONT(METAL_NAME_CHIP_IDS);
+uint64_t metal_front_chip_board(const void *descriptor, int32_t chip)
+	METAL_FRONT(METAL_NAME_CHIP_BOARD);
 
 /* Whether anything is to be reported. What was, before it was refused, is not believed any more. */
 static bool metal_is_on(void)
@@ -389,6 +393,44 @@ bool metal_front_mesh_close(void *mesh)
 	if (metal_is_on())
 		metal_closed(mesh);
 	return names->mesh_close && names->mesh_close(mesh);
+}
+
+/* An unordered_map without entries, as it would be if ours were the only one of that name. */
+static const void *const metal_no_chips[7] = {&metal_no_chips[6], (const void *)1};
+
+/* These two are called in processes without tt-metal, too: so there is nothing but listening. */
+const void *metal_front_chip_ids(const void *descriptor)
+{
+	static void *found;
+	const void *(*next)(const void *);
+	const void *map = metal_no_chips;
+
+	if (!__atomic_load_n(&found, __ATOMIC_RELAXED))
+		__atomic_store_n(&found, metal_names_below(METAL_HERE, METAL_NAME_CHIP_IDS),
+				 __ATOMIC_RELAXED);
+	memcpy(&next, &found, sizeof(next));
+	if (next)
+		map = next(descriptor);
+	if (!metal_refused())
+		metal_chip_told_ids(map);
+	return map;
+}
+
+uint64_t metal_front_chip_board(const void *descriptor, int32_t chip)
+{
+	static void *found;
+	uint64_t (*next)(const void *, int32_t);
+	uint64_t board = 0;
+
+	if (!__atomic_load_n(&found, __ATOMIC_RELAXED))
+		__atomic_store_n(&found, metal_names_below(METAL_HERE, METAL_NAME_CHIP_BOARD),
+				 __ATOMIC_RELAXED);
+	memcpy(&next, &found, sizeof(next));
+	if (next)
+		board = next(descriptor, chip);
+	if (!metal_refused())
+		metal_chip_told_board(chip, board);
+	return board;
 }
 
 static void metal_forget(void)

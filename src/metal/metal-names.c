@@ -213,6 +213,13 @@ const struct metal_names *metal_names(const void *caller)
 	return &metal_names_found;
 }
 
+void *metal_names_below(const void *caller, const char *name)
+{
+	void *found = dlsym(RTLD_NEXT, name);
+
+	return found ? found : metal_names_in(metal_names_object(caller), name);
+}
+
 bool metal_names_were_used(void)
 {
 	return __atomic_load_n(&metal_names_used, __ATOMIC_ACQUIRE);

@@ -87,7 +87,7 @@ def compile_shape(folder, shape, *flags, module=False):
     flags = [*FLAGS, f"-DMETAL_SHAPE={shape}", *flags]
     link = [f"-L{folder}", "-ltt_metal", f"-Wl,-rpath,{folder}"]
     run("g++", *flags, "-shared", SOURCES / "library.cpp", SOURCES / "tracker.cpp",
-        "-o", folder / "libtt_metal.so")
+        SOURCES / "umd.cpp", "-o", folder / "libtt_metal.so")
     run("g++", *flags, "-c", SOURCES / "play.cpp", "-o", folder / "play.o")
     run("g++", folder / "play.o", "-pthread", "-o", folder / "play", *link)
     if not module:
@@ -244,6 +244,20 @@ def test_architecture_is_declared(world, shapes, playing, shape):
     }
 
 
+def test_card_and_unique_id_are_what_tt_metal_was_told(world, shapes, playing):
+    """Two chips of each board; an older one does not ask."""
+    playing(shapes(70), "mesh")
+    devices = {d["device"]: d for d in world.json("smi")["devices"]}
+    assert {n: (d["uid"], d["card"], d["joined"]) for n, d in devices.items()} == {
+        n: (hex(0xA0 + n), "n300", "uid") for n in range(4)
+    }
+
+
+def test_card_and_unique_id_are_unknown_where_nobody_asks(world, shapes, playing):
+    playing(shapes(66), "mesh")
+    assert {(d["uid"], d["card"]) for d in world.json("smi")["devices"]} == {(None, None)}
+
+
 @pytest.mark.parametrize("shape, step, headroom", [
     # One program ends at 0x10100, the other at 0x10280; no buffer is in L1 of that device.
     (70, "program", 0x80000 - 0x100), (70, "another", 0x80000 - 0x280), (70, "the first ends", 0x80000 - 0x280),
@@ -314,7 +328,7 @@ def test_process_without_tt_metal_notices_nothing(run_metal, build):
     assert "tt_metal" not in run("readelf", "-dW", shim)
     assert "tt_metal" not in run("nm", "-D", "--undefined-only", shim)
     exported = run("nm", "-DC", "--defined-only", shim).splitlines()
-    assert len(exported) == 12 and all(" T tt::tt_metal::" in line for line in exported)
+    assert len(exported) == 14 and all(" T tt::tt_metal::" in line or " T tt::umd::" in line for line in exported)
 
 
 def test_tracking_that_is_off_stays_off(shapes, build, clean_env):

@@ -14,7 +14,21 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <vector>
+
+namespace tt::umd
+{
+
+class ClusterDescriptor
+{
+      public:
+	static const ClusterDescriptor &instance();
+	const std::unordered_map<int, std::uint64_t> &get_chip_unique_ids() const;
+	std::uint64_t get_board_id_for_chip(int chip) const;
+};
+
+} /* namespace tt::umd */
 
 #if METAL_SHAPE >= 66
 namespace tt::tt_metal
