@@ -331,6 +331,25 @@ def test_process_without_tt_metal_notices_nothing(run_metal, build):
     assert len(exported) == 14 and all(" T tt::tt_metal::" in line or " T tt::umd::" in line for line in exported)
 
 
+def test_process_that_has_only_the_library_below_notices_nothing(run_metal, tmp_path):
+    """As tt-smi, which asks it for its chips, too."""
+    flags = [*FLAGS, "-DMETAL_SHAPE=70", f"-I{SOURCES}"]
+    (tmp_path / "ask.cpp").write_text("""
+        #include "metal.hpp"
+        #include <cstdio>
+        int main()
+        {
+            const auto &chips = tt::umd::ClusterDescriptor::instance();
+            std::printf("%zu %d\\n", chips.get_chip_unique_ids().size(),
+                        chips.get_board_id_for_chip(3) == (std::uint64_t{0x14} << 36 | 1));
+        }""")
+    run("g++", *flags, "-shared", SOURCES / "umd.cpp", "-o", tmp_path / "libumd.so")
+    run("g++", *flags, tmp_path / "ask.cpp", "-o", tmp_path / "ask", f"-L{tmp_path}", "-lumd",
+        f"-Wl,-rpath,{tmp_path}")  # fmt: skip
+    done, _ = run_metal(tmp_path / "ask")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "4 1\n", "")
+
+
 def test_tracking_that_is_off_stays_off(shapes, build, clean_env):
     shim = build / "src" / "metal" / "libttmem-metal.so"
     done = run(shapes(70) / "play", env={**clean_env, "LD_PRELOAD": str(shim), "TTMEM": "0"},
