@@ -57,7 +57,8 @@ def test_headroom_is_there_where_it_is_known(world, server):
         "place 0 L1 0x8000 4096 0 512 8", "place 0 CB 0x1000 32768 0 0x1000 0",
     )
     name = "ttmem_l1_headroom_bytes{"
-    (line,) = wait_for(lambda: [line for line in metrics(server)[1].splitlines() if line.startswith(name)], "the headroom")
+    text = wait_for(lambda: (text := metrics(server)[1]).count(name) == 1 and text, "the headroom")
+    (line,) = [line for line in text.splitlines() if line.startswith(name)]
     assert f'pid="{player.pid}",comm="player"' in line and 'device="0"' in line and line.endswith(f" {0x6000}"), line
     assert value(server, "ttmem_l1_headroom_left_out") == 0
     player.play("place 0 CB 0x3000 32768 0 0 0")  # how far it reaches is not told

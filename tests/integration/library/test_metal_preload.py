@@ -48,7 +48,7 @@ STEPS = {
     "the first ends": {**LATER, (0, "CB"): (1024, 1)},
     "programs end": LATER,
     "refused": {**LATER, (0, "L1"): (2048, 1), (0, "CB"): (1024, 1)},
-    "refused on a mesh": {**LATER, **{(n, kind): (size, 1) for n in (2, 3) for kind, size in (("L1", 2048), ("CB", 1024))}},
+    "refused on a mesh": {**LATER, **{(n, "L1"): (2048, 1) for n in (2, 3)}, **{(n, "CB"): (1024, 1) for n in (2, 3)}},
     "threads": LATER,
     "child": {(2, "DRAM"): (320, 1)},
     "full": LATER,
