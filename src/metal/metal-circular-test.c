@@ -219,3 +219,22 @@ UNIT(reaches_as_far_as_what_was_told_without_an_account)
 		  (struct metal_circular){.address = 0x1400, .size = 0x100, .cores = 1});
 	assert(test_span(0) == 0x500);
 }
+
+UNIT(the_end_of_a_program_on_a_mesh_asks_for_no_account)
+{
+	static const char program;
+	struct metal_names names = testing_names();
+	struct testing_device a = testing_device(0, &test_allocator);
+	struct testing_device b = testing_device(1, &test_allocator);
+	struct testing_device mesh = testing_mesh(&test_allocator, &a, &b);
+	const struct metal_circular cb = {0x1000, 0x100, 4, &program, 1};
+
+	mesh.cb_total = 500; /* what asking it would say */
+	test_tell(&names, &mesh, cb);
+	metal_lock();
+	assert(metal_circular_extent(&program, 1).end == 0x1100);
+	metal_unlock();
+	metal_circular_program_ended(&program);
+	metal_circular_refresh(&names);
+	assert(test_bytes(1, 0x1000) == 0x400);
+}

@@ -23,7 +23,7 @@
 struct metal_program {
 	const void *program;
 	uint64_t round;
-	uint64_t end; /* of the farthest one */
+	struct metal_extent extent;
 };
 
 struct metal_account {
@@ -36,9 +36,10 @@ struct metal_account {
 	struct metal_circular *ranges;
 	size_t range_count;
 	size_t range_capacity;
-	struct metal_program *programs; /* of a device that has an account */
+	struct metal_program *programs;
 	size_t program_count;
 	size_t program_capacity;
+	bool has_total;  /* tt-metal keeps its account, and there are no ranges */
 	bool is_blurred; /* not all programs are known */
 	struct metal_account *next;
 };
@@ -70,8 +71,8 @@ static uint64_t metal_circular_span(const struct metal_account *account)
 
 	for (size_t i = 0; i < account->range_count; i++)
 		end = bits_max(end, account->ranges[i].address + account->ranges[i].size);
-	for (size_t i = 0; i < account->program_count; i++)
-		end = bits_max(end, account->programs[i].end);
+	for (size_t i = 0; account->has_total && i < account->program_count; i++)
+		end = bits_max(end, account->programs[i].extent.end);
 	return account->is_blurred ? 0 : end - account->address;
 }
 
@@ -190,25 +191,25 @@ static struct metal_program *metal_circular_new_program(struct metal_account *ac
 	return &programs[account->program_count++];
 }
 
-static void metal_circular_reach(struct metal_account *account, const struct metal_circular *cb)
+/* False: it is not known whose it is, or there is no room. */
+static bool metal_circular_reach(struct metal_account *account, const struct metal_circular *cb)
 {
-	struct metal_program *program = NULL;
+	const struct metal_program fresh = {cb->program, cb->round, {UINT64_MAX, 0}};
+	struct metal_program *program =
+		cb->program ? metal_circular_find(account, cb->program) : NULL;
 
-	if (cb->program) {
-		program = metal_circular_find(account, cb->program);
-		if (!program) {
-			program = metal_circular_new_program(account);
-			if (program)
-				*program = (struct metal_program){cb->program, cb->round, 0};
-		}
+	if (!program && cb->program) {
+		program = metal_circular_new_program(account);
+		if (program)
+			*program = fresh;
 	}
-	if (!program) {
-		account->is_blurred = true;
-		return;
-	}
+	if (!program)
+		return false;
 	if (program->round != cb->round)
-		*program = (struct metal_program){cb->program, cb->round, 0};
-	program->end = bits_max(program->end, cb->address + cb->size);
+		*program = fresh;
+	program->extent.begin = bits_min(program->extent.begin, cb->address);
+	program->extent.end = bits_max(program->extent.end, cb->address + cb->size);
+	return true;
 }
 
 /* The entry lies where the lowest of them does. */
@@ -221,6 +222,12 @@ static void metal_circular_lower(struct metal_account *account, uint64_t address
 	metal_circular_report(account, 0);
 	account->address = address;
 	metal_circular_report(account, size);
+}
+
+/* A mesh has none. */
+static bool metal_circular_has_total(const struct metal_names *names, const void *device)
+{
+	return names->cb_total && *(const void *const *)device == names->device_table;
 }
 
 void metal_circular_told(const struct metal_names *names, const void *device,
@@ -237,12 +244,13 @@ void metal_circular_told(const struct metal_names *names, const void *device,
 		if (!account)
 			continue;
 		metal_circular_lower(account, cb->address);
-		if (names->cb_total && *(const void *const *)device == names->device_table) {
+		account->has_total = metal_circular_has_total(names, device);
+		if (!metal_circular_reach(account, cb) && account->has_total)
+			account->is_blurred = true;
+		if (account->has_total)
 			account->is_changed = true;
-			metal_circular_reach(account, cb);
-		} else if (metal_circular_add(account, cb)) {
+		else if (metal_circular_add(account, cb))
 			metal_circular_report(account, metal_circular_union(account));
-		}
 	}
 	metal_target_put(target);
 	metal_unlock();
@@ -254,7 +262,7 @@ void metal_circular_ended(const struct metal_names *names, const void *device)
 	for (struct metal_account *account = metal_accounts; account; account = account->next) {
 		if (account->device != device)
 			continue;
-		if (names->cb_total && *(const void *const *)device == names->device_table) {
+		if (metal_circular_has_total(names, device)) {
 			account->is_changed = true;
 		} else {
 			account->range_count = 0;
@@ -273,9 +281,23 @@ void metal_circular_program_ended(const void *program)
 		if (!found)
 			continue;
 		*found = account->programs[--account->program_count];
-		account->is_changed = true;
+		account->is_changed = account->has_total;
 	}
 	metal_unlock();
+}
+
+struct metal_extent metal_circular_extent(const void *program, uint32_t id)
+{
+	struct metal_extent extent = {0, 0};
+
+	for (struct metal_account *account = metal_accounts; account; account = account->next) {
+		const struct metal_program *found =
+			account->id == id ? metal_circular_find(account, program) : NULL;
+
+		if (found && found->extent.end > extent.end)
+			extent = found->extent;
+	}
+	return extent;
 }
 
 static struct metal_account *metal_circular_changed(void)

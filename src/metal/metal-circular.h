@@ -24,6 +24,12 @@ struct metal_circular {
 	uint64_t round;      /* what a program is told in a later one replaces the earlier */
 };
 
+/* On each core. */
+struct metal_extent {
+	uint64_t begin;
+	uint64_t end; /* 0 = none */
+};
+
 /* Without the lock. */
 void metal_circular_told(const struct metal_names *names, const void *device,
 			 const struct metal_circular *cb);
@@ -33,6 +39,9 @@ void metal_circular_ended(const struct metal_names *names, const void *device);
 
 /* @program has none any more. Without the lock. */
 void metal_circular_program_ended(const void *program);
+
+/* Where the circular buffers of @program lie on the device with that number. With the lock held. */
+struct metal_extent metal_circular_extent(const void *program, uint32_t id);
 
 /* Asks for the accounts that have changed. */
 void metal_circular_refresh(const struct metal_names *names);

@@ -8,6 +8,7 @@
 #include <ttmem/ttmem.h>
 
 #include "base/bits.h"
+#include "metal/metal-chip.h"
 #include "metal/metal-names.h"
 #include "metal/metal-target.h"
 
@@ -50,6 +51,8 @@ static void metal_device_ask(const struct metal_names *names, const void *device
 		if (grid.x <= banks && grid.y <= banks && grid.x * grid.y == banks)
 			args->cores = banks;
 	}
+	args->unique_id = metal_chip_unique_id(args->device);
+	args->card = metal_chip_card(args->device, args->arch);
 	if (names->device_is_local)
 		args->remote = !names->device_is_local(device);
 }

@@ -3,7 +3,7 @@
 
 /*
  * What a Device of tt-metal says about itself. Its architecture and its cores are told only where two
- * answers agree; else they stay unknown. The card and the ASIC's id have no function that takes a device.
+ * answers agree; else they stay unknown. The card and the unique id are what UMD said (metal-chip.h).
  */
 
 struct metal_names;

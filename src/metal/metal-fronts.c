@@ -17,6 +17,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "metal/metal-chip.h"
 #include "metal/metal-circular.h"
 #include "metal/metal-learn.h"
 #include "metal/metal-lock.h"
@@ -65,6 +66,11 @@ bool metal_front_device_close(void *device) METAL_FRONT(METAL_NAME_DEVICE_CLOSE)
 bool metal_front_mesh_close(void *mesh) METAL_FRONT(METAL_NAME_MESH_CLOSE);
 void metal_front_program_cb(void *program, const void *device) METAL_FRONT(METAL_NAME_PROGRAM_CB);
 void metal_front_program_cb_end(void *program) METAL_FRONT(METAL_NAME_PROGRAM_CB_END);
+void metal_front_program_check(void *program, const void *device)
+	METAL_FRONT(METAL_NAME_PROGRAM_CHECK);
+const void *metal_front_chip_ids(const void *descriptor) METAL_FRONT(METAL_NAME_CHIP_IDS);
+uint64_t metal_front_chip_board(const void *descriptor, int32_t chip)
+	METAL_FRONT(METAL_NAME_CHIP_BOARD);
 
 /* Whether anything is to be reported. What was, before it was refused, is not believed any more. */
 static bool metal_is_on(void)
@@ -308,6 +314,34 @@ void metal_front_program_cb_end(void *program)
 		metal_circular_refresh(names);
 }
 
+struct metal_check {
+	const void *program;
+	const void *device;
+	bool is_refused;
+};
+
+/* Also, and only then of interest, if it throws. Nothing of tt-metal is called: it would be inside of that. */
+static void metal_program_checked(const struct metal_check *check)
+{
+	if (!check->is_refused || !metal_is_on())
+		return;
+	metal_lock();
+	metal_records_refused(check->program, check->device);
+	metal_unlock();
+}
+
+void metal_front_program_check(void *program, const void *device)
+{
+	const struct metal_names *names = metal_names(METAL_HERE);
+	CLEANUP(metal_program_checked) struct metal_check check = {program, device, false};
+
+	if (!names->program_check)
+		return;
+	check.is_refused = true; /* until it has returned */
+	names->program_check(program, device);
+	check.is_refused = false;
+}
+
 /*
  * Closing a device, mesh, submesh or sub-device ends what its allocator holds, and nothing else is said
  * about it. Most versions and kinds clear the allocator; a single device just deletes it.
@@ -359,6 +393,44 @@ bool metal_front_mesh_close(void *mesh)
 	if (metal_is_on())
 		metal_closed(mesh);
 	return names->mesh_close && names->mesh_close(mesh);
+}
+
+/* An unordered_map without entries, as it would be if ours were the only one of that name. */
+static const void *const metal_no_chips[7] = {&metal_no_chips[6], (const void *)1};
+
+/* These two are called in processes without tt-metal, too: so there is nothing but listening. */
+const void *metal_front_chip_ids(const void *descriptor)
+{
+	static void *found;
+	const void *(*next)(const void *);
+	const void *map = metal_no_chips;
+
+	if (!__atomic_load_n(&found, __ATOMIC_RELAXED))
+		__atomic_store_n(&found, metal_names_below(METAL_HERE, METAL_NAME_CHIP_IDS),
+				 __ATOMIC_RELAXED);
+	memcpy(&next, &found, sizeof(next));
+	if (next)
+		map = next(descriptor);
+	if (!metal_refused())
+		metal_chip_told_ids(map);
+	return map;
+}
+
+uint64_t metal_front_chip_board(const void *descriptor, int32_t chip)
+{
+	static void *found;
+	uint64_t (*next)(const void *, int32_t);
+	uint64_t board = 0;
+
+	if (!__atomic_load_n(&found, __ATOMIC_RELAXED))
+		__atomic_store_n(&found, metal_names_below(METAL_HERE, METAL_NAME_CHIP_BOARD),
+				 __ATOMIC_RELAXED);
+	memcpy(&next, &found, sizeof(next));
+	if (next)
+		board = next(descriptor, chip);
+	if (!metal_refused())
+		metal_chip_told_board(chip, board);
+	return board;
 }
 
 static void metal_forget(void)

@@ -49,8 +49,7 @@ static struct {
 	char note[256];
 } metal_learned = {.places = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX}};
 
-/* Copies memory that may not be there. */
-static int metal_learn_peek(const void *from, void *to, size_t size)
+int metal_learn_copy(const void *from, void *to, size_t size)
 {
 	union {
 		const void *in;
@@ -60,9 +59,16 @@ static int metal_learn_peek(const void *from, void *to, size_t size)
 
 	if (process_vm_readv(getpid(), &local_part, 1, &remote_part, 1, 0) == (ssize_t)size)
 		return 0;
-	if (errno != EFAULT)
-		metal_refuse("its objects cannot be checked: %s", strerrordesc_np(errno));
-	return -EFAULT;
+	return errno == 0 ? -EFAULT : -errno;
+}
+
+static int metal_learn_peek(const void *from, void *to, size_t size)
+{
+	int r = metal_learn_copy(from, to, size);
+
+	if (r < 0 && r != -EFAULT)
+		metal_refuse("its objects cannot be checked: %s", strerrordesc_np(-r));
+	return r < 0 ? -EFAULT : 0;
 }
 
 static bool metal_learn_is_device(const struct metal_names *names, uintptr_t word)

@@ -12,6 +12,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct metal_names;
@@ -36,6 +37,9 @@ int metal_learn(const struct metal_names *names, const void *buffer, struct meta
  */
 const void *metal_learn_api(const struct metal_names *names, const void *buffer,
 			    const struct metal_facts *facts, bool *ret_is_default);
+
+/* Copies memory that may not be there. 0 or a negative errno. */
+int metal_learn_copy(const void *from, void *to, size_t size);
 
 /* What was learned and how, in one line; "" while it is being learned. */
 const char *metal_learn_note(void);

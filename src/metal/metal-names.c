@@ -54,6 +54,7 @@ static const struct metal_name metal_name_list[] = {
 	METAL_OPTIONAL(mesh_close, METAL_NAME_MESH_CLOSE, NULL),
 	METAL_OPTIONAL(program_cb, METAL_NAME_PROGRAM_CB, NULL),
 	METAL_OPTIONAL(program_cb_end, METAL_NAME_PROGRAM_CB_END, NULL),
+	METAL_OPTIONAL(program_check, METAL_NAME_PROGRAM_CHECK, NULL),
 	METAL_NEEDED(address, "_ZNK2tt8tt_metal6Buffer7addressEv", NULL),
 	METAL_NEEDED(page_size, "_ZNK2tt8tt_metal6Buffer9page_sizeEv", NULL),
 	METAL_NEEDED(num_pages, "_ZNK2tt8tt_metal6Buffer9num_pagesEv", NULL),
@@ -210,6 +211,13 @@ const struct metal_names *metal_names(const void *caller)
 		__atomic_store_n(&metal_names_used, true, __ATOMIC_RELEASE);
 	}
 	return &metal_names_found;
+}
+
+void *metal_names_below(const void *caller, const char *name)
+{
+	void *found = dlsym(RTLD_NEXT, name);
+
+	return found ? found : metal_names_in(metal_names_object(caller), name);
 }
 
 bool metal_names_were_used(void)

@@ -31,6 +31,14 @@
 #define METAL_NAME_PROGRAM_CB_END \
 	"_ZN2tt8tt_metal6detail11ProgramImpl27deallocate_circular_buffersEv"
 
+/* Throws if circular buffers grow into buffers of L1. */
+#define METAL_NAME_PROGRAM_CHECK \
+	"_ZN2tt8tt_metal6detail11ProgramImpl31validate_circular_buffer_regionEPKNS0_7IDeviceE"
+
+/* Of UMD, the library below tt-metal. */
+#define METAL_NAME_CHIP_IDS "_ZNK2tt3umd17ClusterDescriptor19get_chip_unique_idsEv"
+#define METAL_NAME_CHIP_BOARD "_ZNK2tt3umd17ClusterDescriptor21get_board_id_for_chipEi"
+
 /* std::vector<T> as it is returned. */
 struct metal_vector {
 	void *begin;
@@ -70,6 +78,7 @@ struct metal_names {
 	bool (*mesh_close)(void *mesh);
 	void (*program_cb)(void *program, const void *device);
 	void (*program_cb_end)(void *program);
+	void (*program_check)(void *program, const void *device);
 
 	/* Of a Buffer. */
 	uint32_t (*address)(const void *buffer);
@@ -117,6 +126,12 @@ struct metal_names {
  * Never NULL; a function that was not found is NULL, and if it is needed, all is refused.
  */
 const struct metal_names *metal_names(const void *caller);
+
+/*
+ * A function of UMD, which is also used without tt-metal: nothing is refused if it is not found, and NULL
+ * is returned. @caller as above.
+ */
+void *metal_names_below(const void *caller, const char *name);
 
 /* IDevice::id(), of an object whose class is Device. */
 uint32_t metal_names_id(const void *device);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/testing/unit.h"
+#include "metal/metal-circular.h"
 #include "metal/metal-learn.h"
 #include "metal/metal-lock.h"
 #include "metal/metal-space.h"
@@ -26,10 +27,10 @@ static const struct testing_allocator test_b = {
 	.bank_sizes = {[TTMEM_DRAM] = 1 << 20},
 };
 
-static void test_allocate(const struct metal_names *names, const struct testing_device *device,
-			  struct testing_buffer *buffer, uint64_t size)
+static void test_place(const struct metal_names *names, const struct testing_device *device,
+		       struct testing_buffer *buffer, uint32_t type, uint64_t size)
 {
-	const struct metal_shape shape = {.type = TTMEM_DRAM};
+	const struct metal_shape shape = {.type = type};
 	const struct metal_facts facts = {
 		.device = device,
 		.allocator = buffer->allocator->inner,
@@ -43,6 +44,12 @@ static void test_allocate(const struct metal_names *names, const struct testing_
 	metal_lock();
 	metal_records_allocated(buffer, &facts, &shape, target);
 	metal_unlock();
+}
+
+static void test_allocate(const struct metal_names *names, const struct testing_device *device,
+			  struct testing_buffer *buffer, uint64_t size)
+{
+	test_place(names, device, buffer, TTMEM_DRAM, size);
 }
 
 static bool test_free(const struct testing_buffer *buffer)
@@ -152,6 +159,62 @@ UNIT(ends_what_a_closed_device_held)
 	metal_records_close(NULL);
 	metal_unlock();
 	assert(testing_live() == 0);
+}
+
+static void test_refuse(const void *program, const struct testing_device *device)
+{
+	metal_lock();
+	metal_records_refused(program, device);
+	metal_unlock();
+}
+
+UNIT(a_refused_program_clashes_with_the_lowest_buffer_of_l1)
+{
+	static const char programs[3];
+	struct metal_names names = testing_names();
+	struct testing_device device = testing_device(5, &test_a);
+	struct testing_buffer low = testing_buffer(&device, 0x4000, 1);
+	struct testing_buffer high = testing_buffer(&device, 0x6000, 1);
+	struct testing_buffer dram = testing_buffer(&device, 0x1000, 1);
+	struct metal_circular cb = {0x1000, 0x3000, 4, &programs[0], 1};
+
+	test_place(&names, &device, &high, TTMEM_L1, 100);
+	test_place(&names, &device, &low, TTMEM_L1, 100);
+	test_place(&names, &device, &dram, TTMEM_DRAM, 100);
+	metal_circular_told(&names, &device, &cb); /* up to where the buffer begins */
+	cb = (struct metal_circular){0x2000, 0x2001, 4, &programs[1], 2};
+	metal_circular_told(&names, &device, &cb);
+	test_refuse(&programs[0], &device);
+	test_refuse(&programs[2], &device); /* it has none */
+	assert(testing_clashes() == 0);
+	test_refuse(&programs[1], &device);
+	assert(testing_clashes() == 1);
+	assert(testing_clash_args()->device == 5 && testing_clash_args()->type == TTMEM_L1);
+	assert(testing_clash_args()->address == 0x4000);
+	assert(testing_clash_args()->wanted_address == 0x2000);
+	assert(testing_clash_args()->wanted_size == 0x2001);
+	assert(test_free(&low));
+	test_refuse(&programs[1], &device);
+	assert(testing_clashes() == 1);
+}
+
+UNIT(a_program_that_a_mesh_refuses_clashes_on_each_device)
+{
+	static const char program;
+	struct metal_names names = testing_names();
+	struct testing_device a = testing_device(0, &test_b), b = testing_device(1, &test_b);
+	struct testing_device mesh = testing_mesh(&test_a, &a, &b);
+	struct testing_buffer buffer = testing_buffer(&mesh, 0x4000, 1);
+	const struct metal_circular cb = {0x1000, 0x4000, 4, &program, 1};
+
+	test_place(&names, &mesh, &buffer, TTMEM_L1, 100);
+	metal_circular_told(&names, &a, &cb); /* each device is told for itself */
+	metal_circular_told(&names, &b, &cb);
+	test_refuse(&program, &mesh);
+	assert(testing_clashes() == 2);
+	metal_circular_program_ended(&program);
+	test_refuse(&program, &mesh);
+	assert(testing_clashes() == 2);
 }
 
 UNIT(finds_each_of_many)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <ttmem/ttmem.h>
 
+#include "metal/metal-circular.h"
 #include "metal/metal-learn.h"
 #include "metal/metal-space.h"
 #include "metal/metal-target.h"
@@ -210,6 +211,44 @@ void metal_records_allocated(const void *buffer, const struct metal_facts *facts
 	record->shape = *shape;
 	metal_records_link(record, space);
 	metal_records_tell(record);
+}
+
+/* The lowest buffer of L1, of all allocators of the device. */
+static const struct metal_record *metal_records_lowest(const void *device)
+{
+	const struct metal_record *lowest = NULL;
+
+	for (const struct metal_space *space = metal_space_first(); space; space = space->next) {
+		const struct metal_record *record = space->device == device ? space->records : NULL;
+
+		for (; record; record = record->next) {
+			if (record->shape.type == TTMEM_L1 &&
+			    (!lowest || record->address < lowest->address))
+				lowest = record;
+		}
+	}
+	return lowest;
+}
+
+void metal_records_refused(const void *program, const void *device)
+{
+	const struct metal_record *lowest = metal_records_lowest(device);
+	struct ttmem_clash_args args = {
+		.struct_size = sizeof(args), .type = TTMEM_L1, .name = "circular buffers"};
+
+	for (uint32_t i = 0; lowest && i < lowest->target->count; i++) {
+		uint32_t id = lowest->target->ids[i];
+		struct metal_extent extent = metal_circular_extent(program, id);
+
+		if (extent.end <= lowest->address)
+			continue; /* it was refused for another reason */
+		args.device = id;
+		args.space = lowest->space->number;
+		args.address = lowest->address;
+		args.wanted_address = extent.begin;
+		args.wanted_size = extent.end - extent.begin;
+		ttmem_clash(&args);
+	}
 }
 
 bool metal_records_freed(const void *buffer)

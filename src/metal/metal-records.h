@@ -30,6 +30,12 @@ void metal_records_allocated(const void *buffer, const struct metal_facts *facts
 /* False: it was never seen, or has ended with its allocator. */
 bool metal_records_freed(const void *buffer);
 
+/*
+ * tt-metal has refused to run @program on @device, a Device or MeshDevice: reported if it is because its
+ * circular buffers grow into the lowest buffer of L1.
+ */
+void metal_records_refused(const void *program, const void *device);
+
 /* The allocator holds nothing any more. */
 void metal_records_clear(const void *allocator);
 

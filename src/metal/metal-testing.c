@@ -20,6 +20,8 @@ static struct {
 	size_t reports;
 	size_t declared;
 	struct ttmem_device_args device;
+	size_t clashes;
+	struct ttmem_clash_args clash;
 } testing;
 
 static int32_t testing_id(const void *device)
@@ -308,4 +310,21 @@ void ttmem_device(const struct ttmem_device_args *args)
 {
 	testing.device = *args;
 	testing.declared++;
+}
+
+size_t testing_clashes(void)
+{
+	return testing.clashes;
+}
+
+const struct ttmem_clash_args *testing_clash_args(void)
+{
+	return &testing.clash;
+}
+
+void ttmem_clash(const struct ttmem_clash_args *args)
+{
+	assert(testing_look_up(args->device, args->type, args->address, args->space));
+	testing.clash = *args;
+	testing.clashes++;
 }

@@ -79,5 +79,9 @@ size_t testing_live(void);
 size_t testing_reports(void);  /* calls that reported an allocation */
 size_t testing_declared(void); /* calls of ttmem_device() */
 
+/* Calls of ttmem_clash(), and the last of them. */
+size_t testing_clashes(void);
+const struct ttmem_clash_args *testing_clash_args(void);
+
 /* The last device that was declared. */
 const struct ttmem_device_args *testing_device_args(void);

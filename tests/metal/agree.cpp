@@ -9,6 +9,8 @@
  *   s ALLOCATOR TYPE BYTES                               what an allocator says it has given out of a bank
  *   c CHIP BYTES                                         circular buffers on a chip
  *   r CHIP BYTES                                         how far they reach on a core
+ *   k CHIP COUNT ADDRESS SIZE                            programs that were refused so far, and of the first
+ *                                                        of them: which buffer was in the way, how far
  *   d CHIP ARCH CORES                                    a chip that is open
  *   . OPERATION                                          the end of a moment, and what was done
  */
@@ -67,6 +69,12 @@ struct Mesh {
 	Mesh *parent;
 };
 
+struct Refused {
+	unsigned count;
+	std::uint64_t address, size;
+};
+
+std::map<int, Refused> refused; /* by chip */
 std::mt19937_64 dice;
 std::vector<std::unique_ptr<Mesh>> meshes;
 
@@ -170,6 +178,9 @@ void tell(const std::string &operation)
 		tell_chips(*mesh);
 	}
 	tell_reach();
+	for (const auto &[chip, first] : refused)
+		std::printf("k %d %u %" PRIu64 " %" PRIu64 "\n", chip, first.count, first.address,
+			    first.size);
 	std::printf(". %s\n", operation.c_str());
 	std::fflush(stdout);
 	if (!std::fgets(answer, sizeof(answer), stdin))
@@ -331,6 +342,36 @@ std::string circular(Mesh &mesh)
 	return "circular buffers";
 }
 
+/* One whose circular buffers grow into the lowest buffer of L1. */
+std::string clash(Mesh &mesh)
+{
+	IDevice *chip = mesh.device->get_devices().front();
+	const auto whole = chip->get_mesh_device();
+	const IDevice *judge = whole ? whole.get() : chip;
+	const auto lowest = judge->lowest_occupied_compute_l1_address();
+	const std::uint64_t base = judge->allocator()->get_base_allocator_addr(HalMemType::L1);
+	Program program = CreateProgram();
+
+	if (!lowest || *lowest < base)
+		return "nothing";
+	const std::uint64_t size = (*lowest - base) / 2048 * 2048 + 2048;
+
+	CreateCircularBuffer(program, CoreRange({0, 0}, {1, 1}),
+			     CircularBufferConfig(static_cast<std::uint32_t>(size),
+						  {{0, tt::DataFormat::Float16_b}})
+				     .set_page_size(0, 2048));
+	try {
+		tt::tt_metal::detail::LaunchProgram(chip, program);
+	} catch (const std::exception &) {
+		for (const IDevice *one :
+		     whole ? whole->get_devices() : std::vector<IDevice *>{chip})
+			refused.try_emplace(one->id(), Refused{0, *lowest, base + size - *lowest})
+				.first->second.count++;
+		return "clash";
+	}
+	return "no clash";
+}
+
 std::string sub_devices(Mesh &mesh)
 {
 	const SubDevice first(std::array{CoreRangeSet(CoreRange({0, 0}, {1, 1}))});
@@ -417,6 +458,7 @@ std::string act(bool slow)
 		       : n < 81 ? move(mesh)
 		       : n < 84 ? threads(mesh)
 		       : n < 88 ? (slow ? circular(mesh) : sub_devices(mesh))
+		       : n < 91 ? (slow ? clash(mesh) : divide(mesh))
 		       : n < 93 ? divide(mesh)
 		       : n < 97 ? close_any()
 				: "nothing";

@@ -29,6 +29,7 @@ class Moment:
         self.statistics = {}  # the same: the allocator's
         self.circular = {}  # by chip
         self.reach = {}  # by chip, of circular buffers
+        self.refused = {}  # by chip: (programs so far, address and size of the first clash)
         self.chips = {}  # (architecture, cores)
         self.operation = ""
         self.chips_of = collections.defaultdict(set)
@@ -50,6 +51,8 @@ class Moment:
                 moment.circular[int(rest[0])] = int(rest[1])
             elif word == "r":
                 moment.reach[int(rest[0])] = int(rest[1])
+            elif word == "k":
+                moment.refused[int(rest[0])] = tuple(int(number) for number in rest[1:])
             elif word == "d":
                 moment.chips[int(rest[0])] = (rest[1], int(rest[2]))
             elif word == ".":
@@ -126,6 +129,7 @@ class Run:
         self.moments = 0
         self.wrong = []
         self.knows_chips = False
+        self.is_shipped = "--metal" in options
 
     def ask(self, *command):
         answer = subprocess.run(
@@ -171,7 +175,22 @@ class Run:
             for chip, far in moment.reach.items()
             if reach.get(chip) != far
         ]
-        return wrong + self.compare_chips(pid, moment)
+        return wrong + self.compare_refused(pid, moment) + self.compare_chips(pid, moment)
+
+    def compare_refused(self, pid, moment):
+        """Those at one call site are one incident, with the figures of the first."""
+        if not moment.refused:
+            return []
+        ours = {}
+        for row in self.ask("incidents", "--pid", str(pid))["incidents"]:
+            if row["kind"] == "clash":
+                count, *first = ours.get(row["device"], (0, int(row["address"], 16), row["size"]))
+                ours[row["device"]] = (count + row["count"], *first)
+        return [
+            f"refused on chip {chip}: {ours.get(chip)}, tt-metal {told}"
+            for chip, told in moment.refused.items()
+            if ours.get(chip) != told
+        ]
 
     def compare_chips(self, pid, moment):
         """Once, at the first moment with buffers: these declare their chips."""
@@ -179,7 +198,13 @@ class Run:
         if self.knows_chips or not used:
             return []
         self.knows_chips = True
-        archs = {row["device"]: row["arch"] for row in self.ask("smi")["devices"]}
+        rows = {row["device"]: row for row in self.ask("smi")["devices"]}
+        archs = {chip: row["arch"] for chip, row in rows.items()}
+        # tt-metal's regions are called by the unique ids of their chips. 0 is one of them in mock mode.
+        told = {f"tt_device_{int(rows[chip]['uid'] or '0', 16)}_memory" for chip in used if chip in rows}
+        real = {path.name for path in Path("/dev/shm").glob("tt_device_*_memory")}
+        if self.is_shipped and (len(told) < len(used) or not told <= real):
+            return [f"unique ids of {sorted(told)}, tt-metal {sorted(real)}"]
         # Each core has one bank of L1: cores are only declared if this is so.
         banks = {row["device"]: row["banks"] for row in self.ask("map", "--type", "L1", "--pid", str(pid))["maps"]}
         ours = {chip: (archs.get(chip), banks.get(chip)) for chip in used}

@@ -9,6 +9,18 @@ import { test, until } from "./runner.mjs";
 const parties = (visitor) => visitor.page.evaluate(() =>
   [...document.querySelectorAll(".party")].map((party) => party.getBoundingClientRect().toJSON()));
 
+test("a clash shows what was in the way, and what was refused", async ({ daemon, visit }) => {
+  await daemon.player({ comm: "model", stacks: "fp" }, "alloc 0 L1 0x9000 4096 tensor", "clash 0 L1 0x9000 0 0x1000 0x8800 cbs");
+  const visitor = await visit();
+  await visitor.go("#/incidents");
+  await until("it", async () => (await visitor.page.locator(".groups button:has-text('Clash')").count()) === 1);
+  await visitor.page.click(".groups button:has-text('Clash')");
+  await visitor.has("Refused", ".party");
+  const texts = await visitor.page.locator(".party").allInnerTexts();
+  assert.match(texts[0], /^In the way: allocated by[^]*Name\s+tensor[^]*player\.c:\d+/);
+  assert.match(texts[1], /^Refused[^]*Name\s+cbs[^]*player\.c:\d+/);
+});
+
 test("a link to a double free opens the same for somebody else, both parties side by side", async ({ daemon, visit }) => {
   const player = await daemon.player({ comm: "evictor", stacks: "fp" },
     "push serve", "alloc 0 DRAM 0x1000 4096 page", "free 0 DRAM 0x1000", "pop", "push shutdown", "free 0 DRAM 0x1000", "free 0 L1 0x77");

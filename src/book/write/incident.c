@@ -120,8 +120,7 @@ bool incident_prepare(struct writer *writer)
 		return false;
 	if (!writer->incident_sites)
 		writer->incident_sites = private_map(sizeof(struct incident_sites));
-	for (uint32_t kind = 0; writer->incident_sites && kind <= BOOK_INCIDENT_ALLOC_FAILED;
-	     kind++) {
+	for (uint32_t kind = 0; writer->incident_sites && kind <= BOOK_INCIDENT_CLASH; kind++) {
 		uint32_t next = writer->incident_sites->count[kind];
 
 		if (next < BOOK_INCIDENTS_PER_KIND && !incident_has_room(writer, kind, next))

@@ -108,9 +108,24 @@ def test_http_shows_leaks_of_exited_processes(served):
     assert kinds == {"leak", "unknown_free"}
     assert get(served, "/api/v1/incidents?kind=size_change")["incidents"] == []
     status, body = served.fetch("/api/v1/incidents?kind=nonsense", token=True)
-    assert status == 400 and "nonsense" in body and "alloc_failed, leak, overlap or held_at_close" in body, body
+    assert status == 400 and "nonsense" in body and "alloc_failed, clash, leak, overlap or held_at_close" in body, body
     wait_for(lambda: get(served, "/api/v1/series")["series"], "a line over time")
     check_schema(get(served, "/api/v1/series"))
+
+
+def test_a_clash_is_kept_with_both_sides_after_its_process(served):
+    player = served.player(
+        "push load", "alloc 0 L1 0x9000 4096 tensor", "pop", "push run", "clash 0 L1 0x9000 0 0x1000 0x8800 cbs",
+        "free 0 L1 0x9000",
+    )
+    player.end()
+    (clash,) = wait_for(lambda: get(served, "/api/v1/incidents?kind=clash")["incidents"], "the clash")
+    assert (clash["pid"], clash["type"], clash["address"], clash["size"]) == (player.pid, "L1", "0x9000", 0x800)
+    first, second = clash["first"], clash["second"]
+    assert (first["name"], first["phase"], first["size"]) == ("tensor", "load", 4096)
+    assert (second["name"], second["phase"], second["size"]) == ("cbs", "run", 0x8800)
+    assert metric(served, "ttmem_incidents_total", kind="clash") == 1
+    check_schema(get(served, "/api/v1/incidents"))
 
 
 def test_counters_never_go_down(served):

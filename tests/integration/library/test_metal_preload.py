@@ -47,6 +47,8 @@ STEPS = {
     "another": {**LATER, (0, "CB"): (1792, 1)},
     "the first ends": {**LATER, (0, "CB"): (1024, 1)},
     "programs end": LATER,
+    "refused": {**LATER, (0, "L1"): (2048, 1), (0, "CB"): (1024, 1)},
+    "refused on a mesh": {**LATER, **{(n, "L1"): (2048, 1) for n in (2, 3)}, **{(n, "CB"): (1024, 1) for n in (2, 3)}},
     "threads": LATER,
     "child": {(2, "DRAM"): (320, 1)},
     "full": LATER,
@@ -56,7 +58,10 @@ STEPS = {
 }
 
 # Before 0.70 the end of a program is not told, only that of its device.
-UNTOLD = {step: {**LATER, (0, "CB"): (1792, 1)} for step in ("the first ends", "programs end", "threads", "full")}
+UNTOLD = {
+    **{step: {**LATER, (0, "CB"): (1792, 1)} for step in ("the first ends", "programs end")},
+    **{step: {**STEPS[step], (0, "CB"): (2304, 1)} for step in ("refused", "refused on a mesh", "threads", "full")},
+}
 
 
 def steps_of(shape):
@@ -82,7 +87,7 @@ def compile_shape(folder, shape, *flags, module=False):
     flags = [*FLAGS, f"-DMETAL_SHAPE={shape}", *flags]
     link = [f"-L{folder}", "-ltt_metal", f"-Wl,-rpath,{folder}"]
     run("g++", *flags, "-shared", SOURCES / "library.cpp", SOURCES / "tracker.cpp",
-        "-o", folder / "libtt_metal.so")
+        SOURCES / "umd.cpp", "-o", folder / "libtt_metal.so")
     run("g++", *flags, "-c", SOURCES / "play.cpp", "-o", folder / "play.o")
     run("g++", folder / "play.o", "-pthread", "-o", folder / "play", *link)
     if not module:
@@ -239,6 +244,20 @@ def test_architecture_is_declared(world, shapes, playing, shape):
     }
 
 
+def test_card_and_unique_id_are_what_tt_metal_was_told(world, shapes, playing):
+    """Two chips of each board; an older one does not ask."""
+    playing(shapes(70), "mesh")
+    devices = {d["device"]: d for d in world.json("smi")["devices"]}
+    assert {n: (d["uid"], d["card"], d["joined"]) for n, d in devices.items()} == {
+        n: (hex(0xA0 + n), "n300", "uid") for n in range(4)
+    }
+
+
+def test_card_and_unique_id_are_unknown_where_nobody_asks(world, shapes, playing):
+    playing(shapes(66), "mesh")
+    assert {(d["uid"], d["card"]) for d in world.json("smi")["devices"]} == {(None, None)}
+
+
 @pytest.mark.parametrize("shape, step, headroom", [
     # One program ends at 0x10100, the other at 0x10280; no buffer is in L1 of that device.
     (70, "program", 0x80000 - 0x100), (70, "another", 0x80000 - 0x280), (70, "the first ends", 0x80000 - 0x280),
@@ -249,6 +268,23 @@ def test_map_tells_the_headroom_over_circular_buffers(world, shapes, playing, sh
     (l1,) = world.json("map", "--device", "0", "--type", "L1")["maps"]
     assert (l1["headroom"], l1["guessed"]) == (headroom, 0)
     assert "headroom: " in world.run("map", "--device", "0", "--type", "L1").stdout
+
+
+@pytest.mark.parametrize("step, devices", [("refused", [0]), ("refused on a mesh", [2, 3])])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_program_that_is_refused_is_a_clash_with_both_stacks(world, shapes, playing, shape, step, devices):
+    """Its circular buffers end at 0x10100, the buffer begins at 0x10000; the program that fits is none."""
+    playing(shapes(shape), step, TTMEM_STACKS="fp")
+    document = world.json("incidents")
+    found = [i for i in document["incidents"] if i["kind"] == "clash" and i["device"] in devices]
+    assert [i["device"] for i in found] == devices and {i["kind"] for i in document["incidents"]} == {"clash"}
+    for clash in found:
+        assert (clash["type"], clash["address"], clash["size"], clash["count"]) == ("L1", "0x10000", 0x100, 2)
+        assert clash["first"]["size"] == 2048 and clash["second"]["size"] == 0x100
+        assert clash["second"]["name"] == "circular buffers"
+        first, second = [[frame["function"] or "" for frame in clash[side]["stack"]] for side in ("first", "second")]
+        assert any("make_tensor" in name for name in first), first
+        assert "run_program" in second[0], second  # the shim's own frames are left out
 
 
 def test_what_is_not_agreed_on_is_left_unknown(world, tmp_path, playing, build):
@@ -292,7 +328,26 @@ def test_process_without_tt_metal_notices_nothing(run_metal, build):
     assert "tt_metal" not in run("readelf", "-dW", shim)
     assert "tt_metal" not in run("nm", "-D", "--undefined-only", shim)
     exported = run("nm", "-DC", "--defined-only", shim).splitlines()
-    assert len(exported) == 11 and all(" T tt::tt_metal::" in line for line in exported)
+    assert len(exported) == 14 and all(" T tt::tt_metal::" in line or " T tt::umd::" in line for line in exported)
+
+
+def test_process_that_has_only_the_library_below_notices_nothing(run_metal, tmp_path):
+    """As tt-smi, which asks it for its chips, too."""
+    flags = [*FLAGS, "-DMETAL_SHAPE=70", f"-I{SOURCES}"]
+    (tmp_path / "ask.cpp").write_text("""
+        #include "metal.hpp"
+        #include <cstdio>
+        int main()
+        {
+            const auto &chips = tt::umd::ClusterDescriptor::instance();
+            std::printf("%zu %d\\n", chips.get_chip_unique_ids().size(),
+                        chips.get_board_id_for_chip(3) == (std::uint64_t{0x14} << 36 | 1));
+        }""")
+    run("g++", *flags, "-shared", SOURCES / "umd.cpp", "-o", tmp_path / "libumd.so")
+    run("g++", *flags, tmp_path / "ask.cpp", "-o", tmp_path / "ask", f"-L{tmp_path}", "-lumd",
+        f"-Wl,-rpath,{tmp_path}")  # fmt: skip
+    done, _ = run_metal(tmp_path / "ask")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "4 1\n", "")
 
 
 def test_tracking_that_is_off_stays_off(shapes, build, clean_env):

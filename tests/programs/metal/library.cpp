@@ -173,6 +173,12 @@ static Inner *inner_of(const IDevice *device)
 Device::Device(int id) : id_(id)
 {
 	make(inner_, allocator_);
+#if METAL_SHAPE >= 70
+	const auto &chips = umd::ClusterDescriptor::instance();
+
+	(void)chips.get_chip_unique_ids().at(id); /* for its regions */
+	(void)chips.get_board_id_for_chip(id);
+#endif
 }
 
 Device::~Device()

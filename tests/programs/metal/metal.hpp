@@ -14,7 +14,21 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <vector>
+
+namespace tt::umd
+{
+
+class ClusterDescriptor
+{
+      public:
+	static const ClusterDescriptor &instance();
+	const std::unordered_map<int, std::uint64_t> &get_chip_unique_ids() const;
+	std::uint64_t get_board_id_for_chip(int chip) const;
+};
+
+} /* namespace tt::umd */
 
 #if METAL_SHAPE >= 66
 namespace tt::tt_metal
@@ -83,6 +97,13 @@ class
 	std::uint32_t get_alignment(BufferType type) const;
 	Statistics get_statistics(const BufferType &type) const;
 	void clear();
+	std::optional<DeviceAddr> lowest_l1()
+	{
+		const std::lock_guard<std::mutex> guard(mutex_);
+		const auto &live = live_[BufferType::L1];
+
+		return live.empty() ? std::nullopt : std::optional(live.begin()->first);
+	}
 
       private:
 	std::mutex mutex_;
@@ -146,6 +167,7 @@ class ProgramImpl
 	~ProgramImpl();
 	void allocate_circular_buffers(const IDevice *device);
 	void deallocate_circular_buffers();
+	void validate_circular_buffer_region(const IDevice *device);
 	const std::vector<Circular> &circulars() const;
 
       private:

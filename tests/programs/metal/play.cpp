@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -123,6 +124,42 @@ void programs(Cards &cards)
 	say("programs end");
 }
 
+__attribute__((noinline)) std::shared_ptr<Buffer> make_tensor(IDevice *device)
+{
+	return Buffer::create({device, 2048, 32, BufferType::L1, 2});
+}
+
+__attribute__((noinline)) void run_program(ProgramImpl &program, IDevice *device)
+{
+	program.allocate_circular_buffers(device);
+	program.validate_circular_buffer_region(device);
+}
+
+/* One that fits, one that does not, on a device and on a mesh. */
+void refusals(Cards &cards)
+{
+	for (const bool on_mesh : {false, true}) {
+		auto mesh = std::make_shared<distributed::MeshDevice>(
+			std::vector<IDevice *>{cards[2].get(), cards[3].get()});
+		IDevice *device = on_mesh ? static_cast<IDevice *>(mesh.get()) : cards[0].get();
+		ProgramImpl fits({{2, 0x8000, 256, false}});
+		ProgramImpl clashes({{2, 0x10000, 128, false}, {2, 0x10080, 128, false}});
+		auto tensor = make_tensor(device);
+
+		run_program(fits, device);
+		for (int i = 0; i < 2; i++) {
+			try {
+				run_program(clashes, device);
+				std::puts("it was not refused");
+			} catch (const std::runtime_error &) {
+			}
+		}
+		say(on_mesh ? "refused on a mesh" : "refused");
+		tensor.reset();
+		mesh->close();
+	}
+}
+
 void crowd(Cards &cards)
 {
 	std::vector<std::thread> threads;
@@ -175,6 +212,7 @@ extern "C" int play()
 	meshes(cards, kept);
 	sub_devices(cards);
 	programs(cards);
+	refusals(cards);
 	crowd(cards);
 	child(cards);
 	say("full");

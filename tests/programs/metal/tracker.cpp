@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The stand-in's tracker, in a file of its own: as in tt-metal, calls to it go from one file to another. */
+/*
+ * The stand-in's tracker, and its check of circular buffers, in a file of their own: as in tt-metal, calls to
+ * them go from one file to another.
+ */
 
 #include "metal.hpp"
 
 #include <atomic>
+#include <stdexcept>
 
 namespace tt::tt_metal
 {
@@ -43,5 +47,24 @@ void GraphTracker::track_deallocate_cb(const IDevice *)
 {
 	count();
 }
+
+namespace detail
+{
+
+void ProgramImpl::validate_circular_buffer_region(const IDevice *device)
+{
+#if METAL_SHAPE >= 66
+	const auto lowest = device->inner()->lowest_l1();
+#else
+	const auto lowest = device->allocator()->lowest_l1();
+#endif
+
+	for (const auto &circular : circulars_) {
+		if (lowest && !circular.global && *lowest < circular.address + circular.size)
+			throw std::runtime_error("circular buffers clash with L1 buffers");
+	}
+}
+
+} /* namespace detail */
 
 } /* namespace tt::tt_metal */
