@@ -40,14 +40,19 @@ static _Thread_local uint32_t metal_program_depth;
 static _Thread_local const void *metal_program;
 static _Thread_local uint64_t metal_program_round;
 
+/* Which memory a buffer says it is in. L1 is also L1_SMALL. */
+enum metal_memory {
+	METAL_MEMORY_OTHER,
+	METAL_MEMORY_L1,
+	METAL_MEMORY_DRAM,
+	METAL_MEMORY_TRACE,
+};
+
 /* What a buffer says besides its facts. */
 struct metal_look {
-	bool is_l1;
-	bool is_dram; /* also of a trace */
-	bool is_trace;
+	enum metal_memory memory;
 	uint64_t size_per_bank;
 	uint32_t banks; /* 0 = not known, UINT32_MAX = all */
-	uint64_t page_size;
 };
 
 static bool metal_is_noted; /* that this process's book says what was learned */
@@ -88,13 +93,12 @@ static bool metal_is_on(void)
 }
 
 /* An interned text stays in the book for as long as the book exists; `ttmem doctor` looks for it. */
-static void metal_note(const struct metal_names *names)
+__attribute__((noinline, cold)) static void metal_note(const struct metal_names *names)
 {
 	char found[METAL_NOTE_SIZE] = METAL_NOTE_HEAD, learned[METAL_NOTE_SIZE] = METAL_NOTE_HEAD;
 	const size_t head = sizeof(METAL_NOTE_HEAD) - 1;
 
-	if (__atomic_load_n(&metal_is_noted, __ATOMIC_RELAXED) || !*metal_learn_note() ||
-	    __atomic_exchange_n(&metal_is_noted, true, __ATOMIC_RELAXED))
+	if (!*metal_learn_note() || __atomic_exchange_n(&metal_is_noted, true, __ATOMIC_RELAXED))
 		return;
 	metal_version_describe(names->library, found + head, sizeof(found) - head);
 	(void)stpncpy(learned + head, metal_learn_note(), sizeof(learned) - head - 1);
@@ -105,15 +109,14 @@ static void metal_note(const struct metal_names *names)
 /* What its own functions say; those for system memory would throw. */
 static struct metal_look metal_look_at(const struct metal_names *names, const void *buffer)
 {
-	struct metal_look look = {
-		.is_l1 = names->is_l1(buffer),
-		.is_dram = names->is_dram(buffer),
-		.is_trace = names->is_trace(buffer),
-		.page_size = names->page_size(buffer),
-	};
+	struct metal_look look = {.memory = METAL_MEMORY_OTHER};
 	struct metal_optional cores;
 
-	if ((look.is_l1 || look.is_dram) && names->size_per_bank)
+	if (names->is_dram(buffer)) /* also of a trace */
+		look.memory = names->is_trace(buffer) ? METAL_MEMORY_TRACE : METAL_MEMORY_DRAM;
+	else if (names->is_l1(buffer))
+		look.memory = METAL_MEMORY_L1;
+	if (look.memory != METAL_MEMORY_OTHER && names->size_per_bank)
 		look.size_per_bank = names->size_per_bank(buffer);
 	if (names->buffer_cores) {
 		cores = names->buffer_cores(buffer);
@@ -127,14 +130,17 @@ static bool metal_shape(const struct metal_facts *facts, const struct metal_look
 			struct metal_shape *ret_shape)
 {
 	const struct metal_space *space = metal_space_find(facts->allocator);
-	struct metal_shape shape = {.type = TTMEM_SYSTEM_MEMORY};
+	static const uint32_t types[] = {
+		[METAL_MEMORY_OTHER] = TTMEM_SYSTEM_MEMORY,
+		[METAL_MEMORY_DRAM] = TTMEM_DRAM,
+		[METAL_MEMORY_TRACE] = TTMEM_TRACE,
+	};
+	struct metal_shape shape = {0};
 
 	if (!space)
 		return false;
-	if (look->is_l1)
-		shape.type = metal_space_on_chip(space, facts->address);
-	else if (look->is_dram)
-		shape.type = look->is_trace ? TTMEM_TRACE : TTMEM_DRAM;
+	shape.type = look->memory == METAL_MEMORY_L1 ? metal_space_on_chip(space, facts->address)
+						     : types[look->memory];
 	if (shape.type == TTMEM_ANY) {
 		metal_refuse("L1 and L1_SMALL cannot be told apart");
 		return false;
@@ -148,8 +154,14 @@ static bool metal_shape(const struct metal_facts *facts, const struct metal_look
 		shape.size_per_bank = look->size_per_bank;
 	if (space->unit && (space->unit & (space->unit - 1)) == 0)
 		shape.size_per_bank = bits_align_up(shape.size_per_bank, space->unit);
-	/* Not sharded: over all banks. */
-	shape.banks = look->banks == UINT32_MAX ? space->memory[shape.type].banks : look->banks;
+	shape.page_size = facts->page_size;
+	shape.banks = look->banks;
+	if (look->banks)
+		shape.flags = TTMEM_SHAPE_SHARDED;
+	if (look->banks == UINT32_MAX) { /* over all banks */
+		shape.banks = space->memory[shape.type].banks;
+		shape.flags = TTMEM_SHAPE_INTERLEAVED;
+	}
 	*ret_shape = shape;
 	return true;
 }
@@ -171,6 +183,30 @@ static void metal_hooked(const struct metal_facts *facts, const struct metal_sha
 	}
 }
 
+/*
+ * Returns with the lock held, also with NULL: refused, or out of memory. It is taken once if all is known, which
+ * it nearly always is.
+ */
+static struct metal_target *metal_lock_target(const struct metal_names *names, const void *buffer,
+					      const struct metal_facts *facts)
+{
+	struct metal_target *target;
+
+	metal_lock();
+	target = metal_target_known(facts->device);
+	if (target && metal_space_find(facts->allocator))
+		return target;
+	if (target)
+		metal_target_put(target);
+	metal_unlock();
+	target = metal_target_get(names, facts->device);
+	if (target)
+		(void)metal_space_meet(names, buffer, facts,
+				       target); /* if it fails, it is not found */
+	metal_lock();
+	return target;
+}
+
 static void metal_allocated(const struct metal_names *names, const void *buffer)
 {
 	struct metal_target *target;
@@ -180,13 +216,11 @@ static void metal_allocated(const struct metal_names *names, const void *buffer)
 
 	if (metal_learn(names, buffer, &facts) != 0)
 		return;
-	target = metal_target_get(names, facts.device);
-	if (!target)
-		return;
 	look = metal_look_at(names, buffer);
-	(void)metal_space_meet(names, buffer, &facts, target); /* after a failure it is not found */
-	metal_lock();
-	if (!metal_shape(&facts, &look, &shape)) {
+	target = metal_lock_target(names, buffer, &facts);
+	if (!target)
+		; /* nothing can be told */
+	else if (!metal_shape(&facts, &look, &shape)) {
 		metal_target_put(target);
 	} else if (facts.address == 0) {
 		metal_hooked(&facts, &shape, target);
@@ -195,7 +229,8 @@ static void metal_allocated(const struct metal_names *names, const void *buffer)
 		metal_records_allocated(buffer, &facts, &shape, target);
 	}
 	metal_unlock();
-	metal_note(names);
+	if (!__atomic_load_n(&metal_is_noted, __ATOMIC_RELAXED))
+		metal_note(names);
 }
 
 void metal_front_allocate(void *tracker, const void *buffer)

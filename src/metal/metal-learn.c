@@ -256,26 +256,20 @@ static int metal_learn_apply(const struct metal_names *names, const void *buffer
  * metal_learn() - what a buffer says about itself
  * @names: tt-metal's functions
  * @buffer: one that was just allocated
- * @ret_facts: unchanged unless 0 is returned
+ * @ret_facts: all of it, if 0 is returned
  *
  * Return: 0, or METAL_LEARN_UNKNOWN: this buffer cannot be reported.
  */
 int metal_learn(const struct metal_names *names, const void *buffer, struct metal_facts *ret_facts)
 {
-	struct metal_facts facts = {0};
-	int r;
-
-	facts.size = names->page_size(buffer) * names->num_pages(buffer);
-	if (facts.size == 0)
+	ret_facts->page_size = names->page_size(buffer);
+	ret_facts->size = ret_facts->page_size * names->num_pages(buffer);
+	if (ret_facts->size == 0)
 		return METAL_LEARN_UNKNOWN;
-	facts.address = names->address(buffer);
+	ret_facts->address = names->address(buffer);
 	if (__atomic_load_n(&metal_learned.is_done, __ATOMIC_ACQUIRE))
-		r = metal_learn_apply(names, buffer, &facts);
-	else
-		r = metal_learn_from(names, buffer, &facts);
-	if (r == 0)
-		*ret_facts = facts;
-	return r;
+		return metal_learn_apply(names, buffer, ret_facts);
+	return metal_learn_from(names, buffer, ret_facts);
 }
 
 const void *metal_learn_api(const struct metal_names *names, const void *buffer,

@@ -22,6 +22,7 @@ struct metal_facts {
 		allocator; /* two live buffers of one allocator and type have different addresses */
 	uint64_t address;  /* 0 = hooked: no memory behind it */
 	uint64_t size;     /* on each device */
+	uint64_t page_size;
 };
 
 enum metal_learn_outcome {

@@ -21,6 +21,9 @@ struct metal_target {
 	uint32_t ids[];
 };
 
+/* Takes a reference. NULL: it has to be asked. With the lock held. */
+struct metal_target *metal_target_known(const void *device);
+
 /* Takes a reference. NULL: out of memory, or refused. Without the lock. */
 struct metal_target *metal_target_get(const struct metal_names *names, const void *device);
 
