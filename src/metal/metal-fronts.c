@@ -15,7 +15,6 @@
 #include <string.h>
 #include <ttmem/ttmem.h>
 
-#include "base/bits.h"
 #include "base/cleanup.h"
 #include "metal/metal-circular.h"
 #include "metal/metal-learn.h"
@@ -24,6 +23,7 @@
 #include "metal/metal-note.h"
 #include "metal/metal-records.h"
 #include "metal/metal-refuse.h"
+#include "metal/metal-shape.h"
 #include "metal/metal-space.h"
 #include "metal/metal-target.h"
 #include "metal/metal-version.h"
@@ -39,21 +39,6 @@ static _Thread_local uint32_t metal_program_depth;
 /* The program whose circular buffers this thread allocates; NULL = none. */
 static _Thread_local const void *metal_program;
 static _Thread_local uint64_t metal_program_round;
-
-/* Which memory a buffer says it is in. L1 is also L1_SMALL. */
-enum metal_memory {
-	METAL_MEMORY_OTHER,
-	METAL_MEMORY_L1,
-	METAL_MEMORY_DRAM,
-	METAL_MEMORY_TRACE,
-};
-
-/* What a buffer says besides its facts. */
-struct metal_look {
-	enum metal_memory memory;
-	uint64_t size_per_bank;
-	uint32_t banks; /* 0 = not known, UINT32_MAX = all */
-};
 
 static bool metal_is_noted; /* that this process's book says what was learned */
 
@@ -106,66 +91,6 @@ __attribute__((noinline, cold)) static void metal_note(const struct metal_names 
 	(void)ttmem_intern(learned);
 }
 
-/* What its own functions say; those for system memory would throw. */
-static struct metal_look metal_look_at(const struct metal_names *names, const void *buffer)
-{
-	struct metal_look look = {.memory = METAL_MEMORY_OTHER};
-	struct metal_optional cores;
-
-	if (names->is_dram(buffer)) /* also of a trace */
-		look.memory = names->is_trace(buffer) ? METAL_MEMORY_TRACE : METAL_MEMORY_DRAM;
-	else if (names->is_l1(buffer))
-		look.memory = METAL_MEMORY_L1;
-	if (look.memory != METAL_MEMORY_OTHER && names->size_per_bank)
-		look.size_per_bank = names->size_per_bank(buffer);
-	if (names->buffer_cores) {
-		cores = names->buffer_cores(buffer);
-		look.banks = cores.has_value ? cores.value : UINT32_MAX;
-	}
-	return look;
-}
-
-/* With the lock held. False: it cannot be told which memory it is in. */
-static bool metal_shape(const struct metal_facts *facts, const struct metal_look *look,
-			struct metal_shape *ret_shape)
-{
-	const struct metal_space *space = metal_space_find(facts->allocator);
-	static const uint32_t types[] = {
-		[METAL_MEMORY_OTHER] = TTMEM_SYSTEM_MEMORY,
-		[METAL_MEMORY_DRAM] = TTMEM_DRAM,
-		[METAL_MEMORY_TRACE] = TTMEM_TRACE,
-	};
-	struct metal_shape shape = {0};
-
-	if (!space)
-		return false;
-	shape.type = look->memory == METAL_MEMORY_L1 ? metal_space_on_chip(space, facts->address)
-						     : types[look->memory];
-	if (shape.type == TTMEM_ANY) {
-		metal_refuse("L1 and L1_SMALL cannot be told apart");
-		return false;
-	}
-	if (facts->address && !metal_space_has(space, shape.type, facts->address)) {
-		metal_refuse("a buffer lies outside the banks that its allocator has");
-		return false;
-	}
-	/* Without the number of banks, what it takes is not known; 0 would be all that were declared. */
-	if (look->banks)
-		shape.size_per_bank = look->size_per_bank;
-	if (space->unit && (space->unit & (space->unit - 1)) == 0)
-		shape.size_per_bank = bits_align_up(shape.size_per_bank, space->unit);
-	shape.page_size = facts->page_size;
-	shape.banks = look->banks;
-	if (look->banks)
-		shape.flags = TTMEM_SHAPE_SHARDED;
-	if (look->banks == UINT32_MAX) { /* over all banks */
-		shape.banks = space->memory[shape.type].banks;
-		shape.flags = TTMEM_SHAPE_INTERLEAVED;
-	}
-	*ret_shape = shape;
-	return true;
-}
-
 /* Graph capture: no memory, hence no record; ttmem counts that it happened. */
 static void metal_hooked(const struct metal_facts *facts, const struct metal_shape *shape,
 			 const struct metal_target *target)
@@ -188,17 +113,22 @@ static void metal_hooked(const struct metal_facts *facts, const struct metal_sha
  * it nearly always is.
  */
 static struct metal_target *metal_lock_target(const struct metal_names *names, const void *buffer,
-					      const struct metal_facts *facts)
+					      const struct metal_facts *facts,
+					      struct metal_look *look)
 {
+	const struct metal_space *space;
 	struct metal_target *target;
 
 	metal_lock();
 	target = metal_target_known(facts->device);
-	if (target && metal_space_find(facts->allocator))
+	space = metal_space_find(facts->allocator);
+	if (target && space && !metal_shape_must_ask(facts, look, space))
 		return target;
 	if (target)
 		metal_target_put(target);
 	metal_unlock();
+	if (!look->is_asked)
+		metal_shape_ask(names, buffer, look);
 	target = metal_target_get(names, facts->device);
 	if (target)
 		(void)metal_space_meet(names, buffer, facts,
@@ -209,6 +139,7 @@ static struct metal_target *metal_lock_target(const struct metal_names *names, c
 
 static void metal_allocated(const struct metal_names *names, const void *buffer)
 {
+	const struct metal_space *space;
 	struct metal_target *target;
 	struct metal_facts facts;
 	struct metal_shape shape;
@@ -216,11 +147,12 @@ static void metal_allocated(const struct metal_names *names, const void *buffer)
 
 	if (metal_learn(names, buffer, &facts) != 0)
 		return;
-	look = metal_look_at(names, buffer);
-	target = metal_lock_target(names, buffer, &facts);
+	look = metal_shape_look(names, buffer);
+	target = metal_lock_target(names, buffer, &facts, &look);
+	space = metal_space_find(facts.allocator);
 	if (!target)
 		; /* nothing can be told */
-	else if (!metal_shape(&facts, &look, &shape)) {
+	else if (!space || !metal_shape_make(&facts, &look, space, &shape)) {
 		metal_target_put(target);
 	} else if (facts.address == 0) {
 		metal_hooked(&facts, &shape, target);

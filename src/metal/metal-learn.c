@@ -263,7 +263,8 @@ static int metal_learn_apply(const struct metal_names *names, const void *buffer
 int metal_learn(const struct metal_names *names, const void *buffer, struct metal_facts *ret_facts)
 {
 	ret_facts->page_size = names->page_size(buffer);
-	ret_facts->size = ret_facts->page_size * names->num_pages(buffer);
+	ret_facts->pages = names->num_pages(buffer);
+	ret_facts->size = ret_facts->page_size * ret_facts->pages;
 	if (ret_facts->size == 0)
 		return METAL_LEARN_UNKNOWN;
 	ret_facts->address = names->address(buffer);

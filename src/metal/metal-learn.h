@@ -23,6 +23,7 @@ struct metal_facts {
 	uint64_t address;  /* 0 = hooked: no memory behind it */
 	uint64_t size;     /* on each device */
 	uint64_t page_size;
+	uint32_t pages;
 };
 
 enum metal_learn_outcome {

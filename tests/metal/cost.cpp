@@ -32,7 +32,7 @@ constexpr std::uint64_t pages = 32;
 /* Of different size: what is learned needs two sizes. */
 std::uint64_t size_of(long pair)
 {
-	return page_size * (pages + static_cast<std::uint64_t>(pair & 1));
+	return page_size * (pages << (pair & 1));
 }
 
 void one_mesh_buffer(MeshDevice &device, long pair)
