@@ -15,9 +15,9 @@ struct metal_names;
 struct metal_target {
 	const void *device;
 	uint32_t references;
-	bool is_current;
-	struct metal_target *next;
 	uint32_t count;
+	struct metal_target *next;
+	bool is_current; /* not beside references: one load of both would wait for the last store */
 	uint32_t ids[];
 };
 
