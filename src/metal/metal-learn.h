@@ -12,6 +12,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct metal_names;
@@ -38,6 +39,9 @@ int metal_learn(const struct metal_names *names, const void *buffer, struct meta
  */
 const void *metal_learn_api(const struct metal_names *names, const void *buffer,
 			    const struct metal_facts *facts, bool *ret_is_default);
+
+/* Copies memory that may not be there, of up to a page: -EFAULT. Less than 0 else: there is no pipe. */
+int metal_learn_peek_by_pipe(const void *from, void *to, size_t size);
 
 /* What was learned and how, in one line; "" while it is being learned. */
 const char *metal_learn_note(void);
