@@ -123,14 +123,16 @@ cross_convention() {
 		record cross-convention 0 0 1
 		return 0
 	fi
-	clang++ --target=aarch64-linux-gnu -std=c++20 -O2 -ffreestanding -fno-exceptions -fno-rtti -fPIC \
-		-c tests/metal/convention.cpp -o build-aarch64/convention-cpp.o &&
-		aarch64-linux-gnu-gcc -O2 -Isrc tests/metal/convention.c build-aarch64/convention-cpp.o \
-			-o build-aarch64/convention &&
-		qemu-aarch64 -L /usr/aarch64-linux-gnu build-aarch64/convention || {
+	if ! {
+		clang++ --target=aarch64-linux-gnu -std=c++20 -O2 -ffreestanding -fno-exceptions -fno-rtti -fPIC \
+			-c tests/metal/convention.cpp -o build-aarch64/convention-cpp.o &&
+			aarch64-linux-gnu-gcc -O2 -Isrc tests/metal/convention.c build-aarch64/convention-cpp.o \
+				-o build-aarch64/convention &&
+			qemu-aarch64 -L /usr/aarch64-linux-gnu build-aarch64/convention
+	}; then
 		record cross-convention 0 1 0
 		return 1
-	}
+	fi
 	record cross-convention 1 0 0
 }
 
