@@ -94,8 +94,8 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--before", type=Path, metavar="BUILD", help="another build of ttmem to measure in turn")
     parser.add_argument("--arch", default="wormhole", choices=("wormhole", "blackhole"))
-    parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--pairs", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--pairs", type=int, default=300)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="metal-cost-") as scratch:
         metal = Metal(arguments.folder.resolve(), Path(scratch))

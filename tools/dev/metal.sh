@@ -25,10 +25,11 @@ dev_metal_test() {
 		build_default || die "the build failed"
 		set -- tests/metal/agree.py "$ROOT/build" "$installed" "$@"
 	fi
-	# tt-metal leaves files in /dev/shm, which others on this machine would read.
+	# tt-metal leaves files in /dev/shm, which others on this machine would read; and devices of others are not
+	# to be compared.
 	user=
 	[ "$(id -u)" -eq 0 ] || user=--map-root-user
 	# shellcheck disable=SC2086 # one word or none
-	exec unshare $user --mount --propagation private sh -c 'mount -t tmpfs tmpfs /dev/shm && exec "$@"' sh \
+	exec unshare $user --mount --propagation private --pid --fork --kill-child --mount-proc sh -c 'mount -t tmpfs tmpfs /dev/shm && exec "$@"' sh \
 		"$PYTHON" -B "$@"
 }
