@@ -15,7 +15,6 @@
 #include <string.h>
 #include <ttmem/ttmem.h>
 
-#include "base/bits.h"
 #include "base/cleanup.h"
 #include "metal/metal-chip.h"
 #include "metal/metal-circular.h"
@@ -25,6 +24,7 @@
 #include "metal/metal-note.h"
 #include "metal/metal-records.h"
 #include "metal/metal-refuse.h"
+#include "metal/metal-shape.h"
 #include "metal/metal-space.h"
 #include "metal/metal-target.h"
 #include "metal/metal-version.h"
@@ -40,16 +40,6 @@ static _Thread_local uint32_t metal_program_depth;
 /* The program whose circular buffers this thread allocates; NULL = none. */
 static _Thread_local const void *metal_program;
 static _Thread_local uint64_t metal_program_round;
-
-/* What a buffer says besides its facts. */
-struct metal_look {
-	bool is_l1;
-	bool is_dram; /* also of a trace */
-	bool is_trace;
-	uint64_t size_per_bank;
-	uint32_t banks; /* 0 = not known, UINT32_MAX = all */
-	uint64_t page_size;
-};
 
 static bool metal_is_noted; /* that this process's book says what was learned */
 
@@ -94,70 +84,17 @@ static bool metal_is_on(void)
 }
 
 /* An interned text stays in the book for as long as the book exists; `ttmem doctor` looks for it. */
-static void metal_note(const struct metal_names *names)
+__attribute__((noinline, cold)) static void metal_note(const struct metal_names *names)
 {
 	char found[METAL_NOTE_SIZE] = METAL_NOTE_HEAD, learned[METAL_NOTE_SIZE] = METAL_NOTE_HEAD;
 	const size_t head = sizeof(METAL_NOTE_HEAD) - 1;
 
-	if (__atomic_load_n(&metal_is_noted, __ATOMIC_RELAXED) || !*metal_learn_note() ||
-	    __atomic_exchange_n(&metal_is_noted, true, __ATOMIC_RELAXED))
+	if (!*metal_learn_note() || __atomic_exchange_n(&metal_is_noted, true, __ATOMIC_RELAXED))
 		return;
 	metal_version_describe(names->library, found + head, sizeof(found) - head);
 	(void)stpncpy(learned + head, metal_learn_note(), sizeof(learned) - head - 1);
 	(void)ttmem_intern(found); /* the numbers are not needed */
 	(void)ttmem_intern(learned);
-}
-
-/* What its own functions say; those for system memory would throw. */
-static struct metal_look metal_look_at(const struct metal_names *names, const void *buffer)
-{
-	struct metal_look look = {
-		.is_l1 = names->is_l1(buffer),
-		.is_dram = names->is_dram(buffer),
-		.is_trace = names->is_trace(buffer),
-		.page_size = names->page_size(buffer),
-	};
-	struct metal_optional cores;
-
-	if ((look.is_l1 || look.is_dram) && names->size_per_bank)
-		look.size_per_bank = names->size_per_bank(buffer);
-	if (names->buffer_cores) {
-		cores = names->buffer_cores(buffer);
-		look.banks = cores.has_value ? cores.value : UINT32_MAX;
-	}
-	return look;
-}
-
-/* With the lock held. False: it cannot be told which memory it is in. */
-static bool metal_shape(const struct metal_facts *facts, const struct metal_look *look,
-			struct metal_shape *ret_shape)
-{
-	const struct metal_space *space = metal_space_find(facts->allocator);
-	struct metal_shape shape = {.type = TTMEM_SYSTEM_MEMORY};
-
-	if (!space)
-		return false;
-	if (look->is_l1)
-		shape.type = metal_space_on_chip(space, facts->address);
-	else if (look->is_dram)
-		shape.type = look->is_trace ? TTMEM_TRACE : TTMEM_DRAM;
-	if (shape.type == TTMEM_ANY) {
-		metal_refuse("L1 and L1_SMALL cannot be told apart");
-		return false;
-	}
-	if (facts->address && !metal_space_has(space, shape.type, facts->address)) {
-		metal_refuse("a buffer lies outside the banks that its allocator has");
-		return false;
-	}
-	/* Without the number of banks, what it takes is not known; 0 would be all that were declared. */
-	if (look->banks)
-		shape.size_per_bank = look->size_per_bank;
-	if (space->unit && (space->unit & (space->unit - 1)) == 0)
-		shape.size_per_bank = bits_align_up(shape.size_per_bank, space->unit);
-	/* Not sharded: over all banks. */
-	shape.banks = look->banks == UINT32_MAX ? space->memory[shape.type].banks : look->banks;
-	*ret_shape = shape;
-	return true;
 }
 
 /* Graph capture: no memory, hence no record; ttmem counts that it happened. */
@@ -177,8 +114,38 @@ static void metal_hooked(const struct metal_facts *facts, const struct metal_sha
 	}
 }
 
+/*
+ * Returns with the lock held, also with NULL: refused, or out of memory. It is taken once if all is known, which
+ * it nearly always is.
+ */
+static struct metal_target *metal_lock_target(const struct metal_names *names, const void *buffer,
+					      const struct metal_facts *facts,
+					      struct metal_look *look)
+{
+	const struct metal_space *space;
+	struct metal_target *target;
+
+	metal_lock();
+	target = metal_target_known(facts->device);
+	space = metal_space_find(facts->allocator);
+	if (target && space && !metal_shape_must_ask(facts, look, space))
+		return target;
+	if (target)
+		metal_target_put(target);
+	metal_unlock();
+	if (!look->is_asked)
+		metal_shape_ask(names, buffer, look);
+	target = metal_target_get(names, facts->device);
+	if (target)
+		(void)metal_space_meet(names, buffer, facts,
+				       target); /* if it fails, it is not found */
+	metal_lock();
+	return target;
+}
+
 static void metal_allocated(const struct metal_names *names, const void *buffer)
 {
+	const struct metal_space *space;
 	struct metal_target *target;
 	struct metal_facts facts;
 	struct metal_shape shape;
@@ -186,13 +153,12 @@ static void metal_allocated(const struct metal_names *names, const void *buffer)
 
 	if (metal_learn(names, buffer, &facts) != 0)
 		return;
-	target = metal_target_get(names, facts.device);
+	look = metal_shape_look(names, buffer);
+	target = metal_lock_target(names, buffer, &facts, &look);
+	space = metal_space_find(facts.allocator);
 	if (!target)
-		return;
-	look = metal_look_at(names, buffer);
-	(void)metal_space_meet(names, buffer, &facts, target); /* after a failure it is not found */
-	metal_lock();
-	if (!metal_shape(&facts, &look, &shape)) {
+		; /* nothing can be told */
+	else if (!space || !metal_shape_make(&facts, &look, space, &shape)) {
 		metal_target_put(target);
 	} else if (facts.address == 0) {
 		metal_hooked(&facts, &shape, target);
@@ -201,7 +167,8 @@ static void metal_allocated(const struct metal_names *names, const void *buffer)
 		metal_records_allocated(buffer, &facts, &shape, target);
 	}
 	metal_unlock();
-	metal_note(names);
+	if (!__atomic_load_n(&metal_is_noted, __ATOMIC_RELAXED))
+		metal_note(names);
 }
 
 void metal_front_allocate(void *tracker, const void *buffer)

@@ -4,7 +4,10 @@
 
 #include "metal/metal-learn.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/testing/unit.h"
 #include "metal/metal-refuse.h"
@@ -220,4 +223,20 @@ UNIT(refuses_a_buffer_that_differs_from_what_was_learned)
 	buffer.words[TESTING_AT_SIZE] = 1;
 	assert(metal_learn(&names, &buffer, &facts) == METAL_LEARN_UNKNOWN);
 	assert(metal_refused());
+}
+
+UNIT(copies_memory_through_a_pipe_if_it_is_there)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *pages =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char copy[16];
+
+	assert(pages != MAP_FAILED && mprotect(pages + page, page, PROT_NONE) == 0);
+	memcpy(pages + page - sizeof(copy), "sixteen letters", sizeof(copy));
+	assert(metal_learn_peek_by_pipe(pages + page - sizeof(copy), copy, sizeof(copy)) == 0);
+	assert(strcmp(copy, "sixteen letters") == 0);
+	assert(metal_learn_peek_by_pipe(pages + page, copy, sizeof(copy)) == -EFAULT);
+	assert(metal_learn_peek_by_pipe(pages + page - 8, copy, sizeof(copy)) == -EFAULT);
+	assert(munmap(pages, 2 * page) == 0);
 }

@@ -23,6 +23,8 @@ struct metal_facts {
 		allocator; /* two live buffers of one allocator and type have different addresses */
 	uint64_t address;  /* 0 = hooked: no memory behind it */
 	uint64_t size;     /* on each device */
+	uint64_t page_size;
+	uint32_t pages;
 };
 
 enum metal_learn_outcome {
@@ -38,7 +40,8 @@ int metal_learn(const struct metal_names *names, const void *buffer, struct meta
 const void *metal_learn_api(const struct metal_names *names, const void *buffer,
 			    const struct metal_facts *facts, bool *ret_is_default);
 
-/* Copies memory that may not be there. 0 or a negative errno. */
+/* Copies memory that may not be there, of up to a page: -EFAULT. Less than 0 else. */
+int metal_learn_peek_by_pipe(const void *from, void *to, size_t size);
 int metal_learn_copy(const void *from, void *to, size_t size);
 
 /* What was learned and how, in one line; "" while it is being learned. */

@@ -18,6 +18,9 @@
 
 #define METAL_RECORDS_BUCKETS_MIN 256u
 
+/* Records that are kept for the next buffers. */
+#define METAL_RECORDS_SPARES 64u
+
 struct metal_record {
 	const void *buffer;
 	struct metal_target *target;
@@ -36,6 +39,8 @@ static struct {
 	struct metal_record **by_place;
 	size_t buckets; /* a power of two, or 0 */
 	size_t count;
+	struct metal_record *spares; /* by their next */
+	uint32_t spare_count;
 } metal_records;
 
 static size_t metal_records_hash(uint64_t a, uint64_t b)
@@ -149,6 +154,29 @@ static void metal_records_unlink(struct metal_record *record)
 	metal_records.count--;
 }
 
+/* NULL: out of memory. Nothing of it is set. */
+static struct metal_record *metal_records_new(void)
+{
+	struct metal_record *record = metal_records.spares;
+
+	if (!record)
+		return malloc(sizeof(*record));
+	metal_records.spares = record->next;
+	metal_records.spare_count--;
+	return record;
+}
+
+static void metal_records_drop(struct metal_record *record)
+{
+	if (metal_records.spare_count >= METAL_RECORDS_SPARES) {
+		free(record);
+		return;
+	}
+	record->next = metal_records.spares;
+	metal_records.spares = record;
+	metal_records.spare_count++;
+}
+
 static void metal_records_end(struct metal_record *record)
 {
 	const struct ttmem_free_args args = {
@@ -162,7 +190,7 @@ static void metal_records_end(struct metal_record *record)
 	metal_records_unlink(record);
 	ttmem_free_mesh_ex(record->target->ids, record->target->count, &args);
 	metal_target_put(record->target);
-	free(record);
+	metal_records_drop(record);
 }
 
 static void metal_records_link(struct metal_record *record, struct metal_space *space)
@@ -198,7 +226,7 @@ void metal_records_allocated(const void *buffer, const struct metal_facts *facts
 
 	if (record) /* the object's memory was used again: its end was not told either */
 		metal_records_end(record);
-	record = space && metal_records_grow() ? calloc(1, sizeof(*record)) : NULL;
+	record = space && metal_records_grow() ? metal_records_new() : NULL;
 	if (!record) {
 		metal_target_put(target);
 		return;

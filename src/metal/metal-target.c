@@ -99,7 +99,7 @@ static struct metal_target *metal_target_ask(const struct metal_names *names, co
 	return target;
 }
 
-static struct metal_target *metal_target_known(const void *device)
+struct metal_target *metal_target_known(const void *device)
 {
 	for (struct metal_target *target = metal_targets; target; target = target->next) {
 		if (target->device == device && target->is_current) {

@@ -15,11 +15,14 @@ struct metal_names;
 struct metal_target {
 	const void *device;
 	uint32_t references;
-	bool is_current;
-	struct metal_target *next;
 	uint32_t count;
+	struct metal_target *next;
+	bool is_current; /* not beside references: one load of both would wait for the last store */
 	uint32_t ids[];
 };
+
+/* Takes a reference. NULL: it has to be asked. With the lock held. */
+struct metal_target *metal_target_known(const void *device);
 
 /* Takes a reference. NULL: out of memory, or refused. Without the lock. */
 struct metal_target *metal_target_get(const struct metal_names *names, const void *device);

@@ -2,19 +2,20 @@
 """Whether ttmem and a real tt-metal agree: ./dev metal-test FOLDER.
 
 agree.cpp does random operations in tt-metal's mock mode and prints after each what the allocators hold. Here this is
-compared with `ttmem buffers` and `ttmem smi` of the same moment.
+compared with `ttmem buffers`, `ttmem smi` and `ttmem ps` of the same moment, and with tt-metal's own regions.
 """
 
 import argparse
 import collections
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+from real import Metal
+from regions import Regions
+
 PATIENCE = 300  # seconds that a run may take before it is taken for stuck
 MACHINES = [("wormhole", n) for n in (1, 2, 8, 32)] + [("blackhole", n) for n in (1, 2, 8)]
 
@@ -67,57 +68,6 @@ class Moment:
         )
 
 
-class Metal:
-    """A tt-metal that is built, as a folder to run programs with."""
-
-    def __init__(self, folder, scratch):
-        self.folder = folder
-        self.scratch = scratch
-        self.root = scratch / "root"
-        self.cache = scratch / "cache"
-        runtime = self.root / "tt_metal"
-        runtime.mkdir(parents=True)
-        for part in (self.home() / "tt_metal").iterdir():
-            (runtime / part.name).symlink_to(part)
-        compiler = self.root / "runtime/sfpi/compiler/bin/riscv-tt-elf-g++"
-        compiler.parent.mkdir(parents=True)
-        compiler.write_text("#!/bin/sh\necho 1.0\n")
-        compiler.chmod(0o755)
-        (runtime / "pre-compiled").mkdir(exist_ok=True)
-
-    def home(self):
-        """Its sources: mock mode reads descriptions of machines there that are not installed."""
-        for place in (Path(os.environ.get("TT_METAL_HOME", "/nonexistent")), self.folder):
-            if (place / "tt_metal/third_party/umd/tests/cluster_descriptor_examples").is_dir():
-                return place
-        sys.exit(f"{self.folder} has no machine descriptions: set TT_METAL_HOME to tt-metal's sources")
-
-    def compile(self):
-        program = self.scratch / "agree"
-        command = ["g++", "-std=c++20", "-O1", "-w", HERE / "agree.cpp", "-o", program]
-        command += [f"-I{self.folder}/include", f"-I{self.folder}/include/metalium-thirdparty"]
-        command += ["-DFMT_HEADER_ONLY", "-DSPDLOG_FMT_EXTERNAL"]
-        command += [f"-L{self.folder}/lib", f"-Wl,-rpath,{self.folder}/lib"]
-        command += ["-ltt_metal", "-ltt_stl"]
-        subprocess.run(command, check=True)
-        return program
-
-    def environment(self, slow):
-        env = dict(os.environ, TT_METAL_RUNTIME_ROOT=str(self.root), TT_METAL_CACHE=f"{self.cache}/")
-        env["TT_LOGGER_LEVEL"] = "fatal"
-        env.pop("TT_METAL_SLOW_DISPATCH_MODE", None)
-        return dict(env, TT_METAL_SLOW_DISPATCH_MODE="1") if slow else env
-
-    def last_words(self):
-        return (self.scratch / "log").read_text(errors="replace").strip()[:500]
-
-    def call_firmware_built(self):
-        """Firmware needs a compiler that is not here, and no buffer needs firmware."""
-        for folder in self.cache.glob("tt-metal-cache*"):
-            done = self.root / "tt_metal/pre-compiled" / folder.name.removeprefix("tt-metal-cache")
-            done.mkdir(exist_ok=True)
-
-
 class Run:
     """One program, compared moment by moment."""
 
@@ -130,6 +80,7 @@ class Run:
         self.wrong = []
         self.knows_chips = False
         self.is_shipped = "--metal" in options
+        self.regions = Regions()
 
     def ask(self, *command):
         answer = subprocess.run(
@@ -175,7 +126,9 @@ class Run:
             for chip, far in moment.reach.items()
             if reach.get(chip) != far
         ]
-        return wrong + self.compare_refused(pid, moment) + self.compare_chips(pid, moment)
+        for compare in (self.compare_refused, self.compare_chips, self.compare_regions):
+            wrong += compare(pid, moment)
+        return wrong
 
     def compare_refused(self, pid, moment):
         """Those at one call site are one incident, with the figures of the first."""
@@ -191,6 +144,10 @@ class Run:
             for chip, told in moment.refused.items()
             if ours.get(chip) != told
         ]
+
+    def compare_regions(self, pid, moment):
+        processes = [row for row in self.ask("ps")["processes"] if row["pid"] == pid]
+        return self.regions.compare(pid, moment, processes[0] if processes else None)
 
     def compare_chips(self, pid, moment):
         """Once, at the first moment with buffers: these declare their chips."""
@@ -270,8 +227,8 @@ def main():
     options = ["--metal-shim", arguments.shim] if arguments.shim else ["--metal"]
     with tempfile.TemporaryDirectory(prefix="metal-test-") as scratch:
         metal = Metal(arguments.folder.resolve(), Path(scratch))
-        program = metal.compile()
-        total, wrong = 0, []
+        program = metal.compile("agree")
+        total, wrong, regions = 0, [], collections.Counter()
         for slow in (False, True):
             for arch, chips in MACHINES:
                 if arguments.only not in (None, f"{arch}:{chips}"):
@@ -287,13 +244,18 @@ def main():
                 dispatch = "slow" if slow else "fast"
                 print(
                     f"{arch:9} {chips:2} chips, {dispatch} dispatch: {run.moments} moments,"
-                    f" disagreements: {len(run.wrong)}",
+                    f" {run.regions.compared} with regions, disagreements: {len(run.wrong)}",
                     flush=True,
                 )
                 for text in run.wrong[:5]:
                     print("    " + text, flush=True)
                 total += run.moments
                 wrong += run.wrong
+                regions.update(compared=run.regions.compared, apart=run.regions.apart, missing=run.regions.missing)
+        print(
+            f"regions: {regions['compared']} moments compared, {regions['apart']} at which they cannot know all,"
+            f" {regions['missing']} without"
+        )
         print(f"{total} moments, disagreements: {len(wrong)}")
         sys.exit(bool(wrong))
 

@@ -3,7 +3,8 @@
 #
 # ./dev metal-test [FOLDER]: compares ttmem with a real tt-metal in its mock mode, which needs no card.
 # FOLDER is an installed tt-metal (lib/libtt_metal.so, include/tt-metalium); its sources, where mock mode
-# finds its machines, are at TT_METAL_HOME. docs/integrate-tt-metal.md says how to get both.
+# finds its machines, are at TT_METAL_HOME. docs/integrate-tt-metal.md says how to get both. With --cost it
+# measures instead what a create and a free cost, with the build that users get.
 
 dev_metal_test() {
 	if [ $# -eq 0 ]; then
@@ -16,12 +17,19 @@ dev_metal_test() {
 	shift
 	[ -e "$installed/lib/libtt_metal.so" ] || die "$installed has no lib/libtt_metal.so"
 	need build integration
-	build_default || die "the build failed"
+	if [ "${1-}" = --cost ]; then
+		shift
+		build_release src/cli/ttmem src/metal/libttmem-metal.so || die "the build failed"
+		set -- tests/metal/cost.py "$ROOT/build-release" "$installed" "$@"
+	else
+		build_default || die "the build failed"
+		set -- tests/metal/agree.py "$ROOT/build" "$installed" "$@"
+	fi
 	# tt-metal leaves files in /dev/shm, which others on this machine would read; and devices of others are not
 	# to be compared.
 	user=
 	[ "$(id -u)" -eq 0 ] || user=--map-root-user
 	# shellcheck disable=SC2086 # one word or none
 	exec unshare $user --mount --propagation private --pid --fork --kill-child --mount-proc sh -c 'mount -t tmpfs tmpfs /dev/shm && exec "$@"' sh \
-		"$PYTHON" tests/metal/agree.py "$ROOT/build" "$installed" "$@"
+		"$PYTHON" -B "$@"
 }

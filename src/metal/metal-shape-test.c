@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a buffer takes in a bank: asked of tt-metal until it is known how it is worked out. */
+
+#include "metal/metal-shape.h"
+
+#include "base/testing/unit.h"
+#include "metal/metal-learn.h"
+#include "metal/metal-names.h"
+#include "metal/metal-records.h"
+#include "metal/metal-space.h"
+
+#define TEST_OFTEN 200
+
+/* Pages of 100 bytes over 8 banks that are aligned to 32. */
+static struct metal_space test_space = {
+	.memory[TTMEM_DRAM] = {.banks = 8, .alignment = 32},
+};
+static uint32_t test_asked;
+static uint64_t test_more; /* than it should say */
+static struct metal_optional test_cores;
+
+static bool test_yes(const void *buffer)
+{
+	(void)buffer;
+	return true;
+}
+
+static bool test_no(const void *buffer)
+{
+	(void)buffer;
+	return false;
+}
+
+static uint64_t test_per_bank(const void *buffer)
+{
+	const struct metal_facts *facts = buffer;
+
+	test_asked++;
+	return (facts->pages + 7) / 8 * 128 + test_more;
+}
+
+static struct metal_optional test_buffer_cores(const void *buffer)
+{
+	(void)buffer;
+	return test_cores;
+}
+
+/* What one of @pages takes in a bank. */
+static uint64_t test_take(uint32_t pages)
+{
+	static const struct metal_names names = {
+		.is_dram = test_yes,
+		.is_l1 = test_no,
+		.is_trace = test_no,
+		.size_per_bank = test_per_bank,
+		.buffer_cores = test_buffer_cores,
+	};
+	const struct metal_facts facts = {.size = 100ull * pages, .page_size = 100, .pages = pages};
+	struct metal_look look = metal_shape_look(&names, &facts);
+	struct metal_shape shape;
+
+	if (metal_shape_must_ask(&facts, &look, &test_space))
+		metal_shape_ask(&names, &facts, &look);
+	assert(metal_shape_make(&facts, &look, &test_space, &shape));
+	assert(shape.type == TTMEM_DRAM && shape.page_size == 100);
+	assert(shape.flags ==
+	       (test_cores.has_value ? TTMEM_SHAPE_SHARDED : TTMEM_SHAPE_INTERLEAVED));
+	assert(shape.banks == (test_cores.has_value ? test_cores.value : 8));
+	return shape.size_per_bank;
+}
+
+static void test_learn(void)
+{
+	for (uint32_t i = 1; i <= TEST_OFTEN; i++)
+		assert(test_take(i) == (i + 7) / 8 * 128);
+	assert(test_asked > 0 && test_asked < TEST_OFTEN);
+	test_asked = 0;
+}
+
+UNIT(works_out_what_a_bank_takes_after_it_was_right_often_enough)
+{
+	test_learn();
+	assert(test_take(8) == 128 && test_take(9) == 256 && test_take(1000) == 125 * 128);
+	assert(test_asked == 0);
+}
+
+UNIT(goes_on_asking_where_tt_metal_says_something_else_once)
+{
+	test_more = 32;
+	assert(test_take(5) == 160);
+	test_more = 0;
+	for (uint32_t i = 1; i <= TEST_OFTEN; i++)
+		assert(test_take(i) == (i + 7) / 8 * 128);
+	assert(test_asked == TEST_OFTEN + 1);
+}
+
+UNIT(goes_on_asking_while_all_buffers_are_alike)
+{
+	for (uint32_t i = 0; i < TEST_OFTEN; i++)
+		assert(test_take(7) == 128);
+	assert(test_asked == TEST_OFTEN);
+}
+
+UNIT(always_asks_for_a_shard)
+{
+	test_learn();
+	test_cores = (struct metal_optional){3, true};
+	test_more = 64;
+	assert(test_take(24) == 3 * 128 + 64 && test_asked == 1);
+}
+
+UNIT(asks_where_an_allocator_has_not_told_its_banks)
+{
+	test_learn();
+	test_space.memory[TTMEM_DRAM].alignment = 0;
+	test_more = 64;
+	assert(test_take(24) == 3 * 128 + 64 && test_asked == 1);
+}
