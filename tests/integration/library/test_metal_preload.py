@@ -322,6 +322,7 @@ def test_pth_file_for_python_without_ttmem_run(build, shapes, clean_env, tmp_pat
     shim = build / "src" / "metal" / "libttmem-metal.so"
     line, count = re.subn(r'CDLL\("[^"]*"', f'CDLL("{shim}"', line)
     assert count == 1
+    line = line.replace("/usr/local/lib/python", str(build / "python"))
     packages = tmp_path / "packages"
     packages.mkdir()
     (packages / "ttmem-metal.pth").write_text(line)
