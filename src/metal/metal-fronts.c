@@ -18,6 +18,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "metal/metal-circular.h"
+#include "metal/metal-front.h"
 #include "metal/metal-learn.h"
 #include "metal/metal-lock.h"
 #include "metal/metal-names.h"
@@ -26,12 +27,8 @@
 #include "metal/metal-refuse.h"
 #include "metal/metal-space.h"
 #include "metal/metal-target.h"
+#include "metal/metal-trace.h"
 #include "metal/metal-version.h"
-
-/* A C function with a name of C++. */
-#define METAL_FRONT(name) __asm__(name) __attribute__((visibility("default")))
-
-#define METAL_HERE __builtin_return_address(0)
 
 /* Which of tt-metal's functions this thread is in, that will change the account of circular buffers. */
 static _Thread_local uint32_t metal_program_depth;
@@ -66,8 +63,7 @@ bool metal_front_mesh_close(void *mesh) METAL_FRONT(METAL_NAME_MESH_CLOSE);
 void metal_front_program_cb(void *program, const void *device) METAL_FRONT(METAL_NAME_PROGRAM_CB);
 void metal_front_program_cb_end(void *program) METAL_FRONT(METAL_NAME_PROGRAM_CB_END);
 
-/* Whether anything is to be reported. What was, before it was refused, is not believed any more. */
-static bool metal_is_on(void)
+bool metal_is_on(void)
 {
 	static bool is_cleared, was_enabled;
 
@@ -82,6 +78,7 @@ static bool metal_is_on(void)
 		is_cleared = true;
 		metal_records_close(NULL);
 		metal_circular_close(NULL);
+		metal_trace_close(NULL);
 	}
 	metal_unlock();
 	return false;
@@ -336,6 +333,7 @@ static void metal_closed(const void *device)
 	metal_lock();
 	metal_records_close(device);
 	metal_circular_close(device);
+	metal_trace_close(device);
 	metal_target_expire();
 	metal_unlock();
 }
@@ -367,6 +365,7 @@ static void metal_forget(void)
 	metal_space_forget();
 	metal_target_forget();
 	metal_circular_forget();
+	metal_trace_forget();
 	metal_is_noted = false;
 }
 

@@ -20,6 +20,8 @@ static struct {
 	size_t reports;
 	size_t declared;
 	struct ttmem_device_args device;
+	size_t overlaps;
+	struct ttmem_trace_overlap_args overlap;
 } testing;
 
 static int32_t testing_id(const void *device)
@@ -248,6 +250,16 @@ size_t testing_declared(void)
 	return testing.declared;
 }
 
+size_t testing_overlaps(void)
+{
+	return testing.overlaps;
+}
+
+const struct ttmem_trace_overlap_args *testing_overlap_args(void)
+{
+	return &testing.overlap;
+}
+
 const struct ttmem_device_args *testing_device_args(void)
 {
 	return &testing.device;
@@ -308,4 +320,17 @@ void ttmem_device(const struct ttmem_device_args *args)
 {
 	testing.device = *args;
 	testing.declared++;
+}
+
+/* Each call is somebody else's. */
+void ttmem_origin(struct ttmem_origin *ret_origin)
+{
+	*ret_origin = (struct ttmem_origin){.stack = (uint32_t)testing.reports};
+}
+
+void ttmem_trace_overlap(const struct ttmem_trace_overlap_args *args)
+{
+	testing.overlap = *args;
+	testing.overlap.trace = NULL; /* the caller's */
+	testing.overlaps++;
 }

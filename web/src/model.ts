@@ -226,6 +226,7 @@ export const KINDS: Record<string, string> = {
   unknown_free: "Unknown free",
   size_change: "Size change",
   alloc_failed: "Failed allocation",
+  trace_overlap: "Trace overlap",
   overlap: "Overlap",
   held_at_close: "Held at close",
 };

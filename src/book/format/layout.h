@@ -103,6 +103,7 @@ enum book_incident_kind {
 	BOOK_INCIDENT_UNKNOWN_FREE = 1,
 	BOOK_INCIDENT_SIZE_CHANGE = 2,
 	BOOK_INCIDENT_ALLOC_FAILED = 3,
+	BOOK_INCIDENT_TRACE_OVERLAP = 4, /* a buffer lies where a trace writes */
 	BOOK_INCIDENT_KINDS = 8, /* the rest is reserved */
 };
 
