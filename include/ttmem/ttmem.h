@@ -120,6 +120,18 @@ struct ttmem_free_args {
 	uint32_t reserved; /* 0 */
 };
 
+/* Arguments of ttmem_clash(). */
+struct ttmem_clash_args {
+	uint32_t struct_size;
+	uint32_t device;
+	uint32_t type;           /* of the buffer in the way, like space and address */
+	uint32_t space;          /* not "not told": 0 is space 0 */
+	uint64_t address;        /* in each bank, like the next two */
+	uint64_t wanted_address; /* of what was refused */
+	uint64_t wanted_size;
+	const char *name; /* of what was refused; may be NULL */
+};
+
 /* Who makes a call, as ttmem_origin() returns it: only for the process that asked. */
 struct ttmem_origin {
 	uint64_t time;
@@ -216,6 +228,12 @@ uint64_t ttmem_end_space(uint32_t device, uint32_t space);
 
 /* An allocation failed: the requested size, and the largest free block (or TTMEM_UNKNOWN). */
 void ttmem_alloc_failed(uint32_t device, uint32_t type, uint64_t size, uint64_t largest_free);
+
+/*
+ * Something was refused because it would lie over a live buffer, such as circular buffers that grow into a
+ * buffer of L1. Nothing is allocated; it is an incident that shows who allocated the buffer, and this call.
+ */
+void ttmem_clash(const struct ttmem_clash_args *args);
 
 /*
  * A buffer was allocated where a captured trace, which may still be replayed, had one: a replay overwrites

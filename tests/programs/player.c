@@ -158,6 +158,23 @@ static void take(char **word)
 	ttmem_free_ex(&args);
 }
 
+/* "clash DEVICE TYPE ADDRESS SPACE WANTED-ADDRESS WANTED-SIZE [NAME]" */
+static void clash(char **word)
+{
+	struct ttmem_clash_args args = {
+		.struct_size = sizeof(args),
+		.device = small(word[1]),
+		.type = type(word[2]),
+		.address = number(word[3]),
+		.space = small(word[4]),
+		.wanted_address = number(word[5]),
+		.wanted_size = number(word[6]),
+		.name = word[7],
+	};
+
+	ttmem_clash(&args);
+}
+
 static void many(char **word)
 {
 	uint64_t size = number(word[4]);
@@ -291,6 +308,8 @@ static bool call(char **word)
 		place(word);
 	else if (strcmp(word[0], "take") == 0)
 		take(word);
+	else if (strcmp(word[0], "clash") == 0)
+		clash(word);
 	else if (strcmp(word[0], "end") == 0)
 		(void)ttmem_end_space(small(word[1]), small(word[2]));
 	else if (strcmp(word[0], "many") == 0)

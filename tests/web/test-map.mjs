@@ -52,6 +52,19 @@ test("the map shows what ttmem map says, for every memory type", async ({ daemon
   }
 });
 
+test("the map of L1 shows the headroom where it is known", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, "device 0 0 wormhole_b0 n150 0 0x80000 0x80000 8",
+    "place 0 L1 0x8000 4096 0 512 8", "place 0 CB 0x1000 32768 0 0x1000 0");
+  const visitor = await visit();
+  await visitor.go("#/device/0?pool=L1");
+  const strip = visitor.page.locator(".strip");
+  await until("the headroom", async () => (await figure(strip, "Headroom")) === "24.0 KiB");
+  await player.play("place 0 CB 0x3000 32768 0 0 0");
+  await visitor.go("#/");
+  await visitor.go("#/device/0?pool=L1");
+  await until("no headroom", async () => (await figure(strip, "Headroom")) === "not known");
+});
+
 test("the fit answers are those of ttmem fit", async ({ daemon, visit }) => {
   await daemon.allocator(8);
   const visitor = await visit();

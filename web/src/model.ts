@@ -136,6 +136,7 @@ export interface SpaceFacts {
   unplaced: number;
 }
 export interface Space extends SpaceFacts {
+  headroom?: number | null; // only of L1; null: not known, or no circular buffers
   holes: { address: string; size: number }[];
 }
 export interface Fit extends SpaceFacts {
@@ -226,6 +227,7 @@ export const KINDS: Record<string, string> = {
   unknown_free: "Unknown free",
   size_change: "Size change",
   alloc_failed: "Failed allocation",
+  clash: "Clash",
   trace_overlap: "Trace overlap",
   overlap: "Overlap",
   held_at_close: "Held at close",

@@ -103,8 +103,9 @@ enum book_incident_kind {
 	BOOK_INCIDENT_UNKNOWN_FREE = 1,
 	BOOK_INCIDENT_SIZE_CHANGE = 2,
 	BOOK_INCIDENT_ALLOC_FAILED = 3,
-	BOOK_INCIDENT_TRACE_OVERLAP = 4, /* a buffer lies where a trace writes */
-	BOOK_INCIDENT_KINDS = 8, /* the rest is reserved */
+	BOOK_INCIDENT_CLASH = 4, /* something that was refused would lie over a live buffer */
+	BOOK_INCIDENT_TRACE_OVERLAP = 5, /* a buffer lies where a trace writes */
+	BOOK_INCIDENT_KINDS = 8,         /* the rest is reserved */
 };
 
 /* What an event did; event.h says what each does to the counters. */
@@ -297,7 +298,7 @@ struct book_incident {
 	uint64_t count;
 	uint64_t last_time;
 	uint64_t address;
-	uint64_t size;         /* requested */
+	uint64_t size;         /* requested; of a clash: how far it would reach into the buffer */
 	uint64_t largest_free; /* UINT64_MAX = not known */
 	uint32_t device;
 	uint32_t type; /* 0xffffffff = not known */

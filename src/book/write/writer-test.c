@@ -308,6 +308,43 @@ UNIT(hooked_and_failed_calls_are_only_counted)
 	wtest_deinit(&test);
 }
 
+UNIT(a_clash_names_who_allocated_the_buffer_and_who_was_refused)
+{
+	struct shard_buffer buffer = testing_buffer(1, 0x9000, 4096);
+	struct shard_buffer refused = {
+		.type = 1, .address = 0x9000, .size = 0x5000, .thread = 9, .phase = 3};
+	struct book_incident incident;
+	struct wtest test;
+
+	wtest_init(&test);
+	buffer.space = refused.space = 2;
+	buffer.thread = 7;
+	writer_alloc(test.writer, WTEST_DEVICE, &buffer, 0);
+	writer_clash(test.writer, WTEST_DEVICE, &refused, 0x9800);
+	assert(wtest_incidents(&test, BOOK_INCIDENT_CLASH, &incident) == 1);
+	assert(incident.address == 0x9000 && incident.size == 0x800 && incident.space == 2);
+	assert(incident.type == 1 && incident.device == WTEST_DEVICE);
+	assert(incident.first.size == 4096 && incident.first.thread == 7 && incident.first.time);
+	assert(incident.second.size == 0x5000 && incident.second.thread == 9);
+	assert(incident.second.phase == 3 && incident.second.time >= incident.first.time);
+	/* Nothing has been allocated, and the buffer stays. */
+	assert(wtest_hot(&test, 1)->allocs == 1 && wtest_hot(&test, 1)->buffers == 1);
+	wtest_deinit(&test);
+}
+
+UNIT(a_clash_with_a_buffer_that_is_gone_has_one_side)
+{
+	struct shard_buffer refused = {.type = 1, .address = 0x9000, .size = 0x5000, .thread = 9};
+	struct book_incident incident;
+	struct wtest test;
+
+	wtest_init(&test);
+	writer_clash(test.writer, WTEST_DEVICE, &refused, 0x9800);
+	assert(wtest_incidents(&test, BOOK_INCIDENT_CLASH, &incident) == 1);
+	assert(incident.first.time == 0 && incident.second.thread == 9);
+	wtest_deinit(&test);
+}
+
 UNIT(peaks_can_be_reset)
 {
 	struct wtest test;

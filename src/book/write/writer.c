@@ -407,6 +407,56 @@ void writer_failed(struct writer *writer, uint32_t device, const struct shard_bu
 	incident_add(writer, BOOK_INCIDENT_ALLOC_FAILED, &incident);
 }
 
+/* Whoever allocated the buffer; all 0 if it is not there. */
+static struct book_party writer_owner_of(struct shard *shard, const struct shard_buffer *who)
+{
+	uint64_t hash = index_hash(who->address, who->space);
+	struct book_party party = {0};
+	uint32_t slot;
+
+	if (!shard || !lock_take(&shard->lock))
+		return party;
+	slot = index_find(&shard->index, &shard->records, hash,
+			  (struct index_key){who->address, who->type, who->space});
+	if (slot != INDEX_NONE) {
+		const struct book_record *record = records_at(&shard->records, slot);
+
+		party = (struct book_party){
+			.time = record->birth,
+			.size = record->size,
+			.thread = book_thread(record->thread_space),
+			.name = record->name,
+			.phase = record->phase,
+			.stack = record->stack,
+		};
+	}
+	lock_drop(&shard->lock);
+	return party;
+}
+
+void writer_clash(struct writer *writer, uint32_t device, const struct shard_buffer *who,
+		  uint64_t end)
+{
+	struct shard *shard = __atomic_load_n(&writer->shards[device], __ATOMIC_ACQUIRE);
+	struct book_incident incident = {
+		.address = who->address,
+		.size = end - who->address,
+		.largest_free = UINT64_MAX,
+		.device = device,
+		.type = who->type,
+		.space = who->space,
+		.first = writer_owner_of(shard, who),
+		.second = {.time = writer_now(writer),
+			   .size = who->size,
+			   .thread = who->thread,
+			   .name = who->name,
+			   .phase = who->phase,
+			   .stack = who->stack},
+	};
+
+	incident_add(writer, BOOK_INCIDENT_CLASH, &incident);
+}
+
 void writer_reset_peak(struct writer *writer, uint32_t device, uint32_t type, uint32_t thread)
 {
 	struct shard_buffer buffer = {.thread = thread};

@@ -165,6 +165,12 @@ void writer_free_all(struct writer *writer, uint32_t device, uint64_t owner,
  */
 uint64_t writer_end_space(struct writer *writer, uint32_t device, const struct shard_buffer *who);
 void writer_hooked(struct writer *writer, uint32_t device, const struct shard_buffer *buffer);
+/*
+ * Something was refused because it would lie over a live buffer. @who: the buffer's type, address and
+ * space; size, name, thread, stack and phase of what was refused, which ends at @end.
+ */
+void writer_clash(struct writer *writer, uint32_t device, const struct shard_buffer *who,
+		  uint64_t end);
 void writer_failed(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
 		   uint64_t largest_free);
 void writer_reset_peak(struct writer *writer, uint32_t device, uint32_t type, uint32_t thread);

@@ -264,6 +264,42 @@ UNIT(failed_allocation)
 	observer_close(&w);
 }
 
+UNIT(clash)
+{
+	struct ttmem_clash_args args = {
+		.struct_size = sizeof(args),
+		.type = TTMEM_L1,
+		.address = 0x9000,
+		.wanted_address = 0x1000,
+		.wanted_size = 0x8800,
+		.name = "circular buffers",
+	};
+	struct book_incident incident;
+	struct observer w;
+
+	observer_track();
+	ttmem_alloc(0, TTMEM_L1, 0x9000, 4096, "kv");
+	ttmem_clash(&args);
+	args.wanted_size = 0x8000; /* it ends where the buffer begins */
+	ttmem_clash(&args);
+	args.wanted_size = UINT64_MAX;
+	ttmem_clash(&args);
+	args.wanted_size = 0x8800;
+	args.space = TTMEM_SPACE_COUNT;
+	ttmem_clash(&args);
+	args.space = 0;
+	args.type = TTMEM_ANY;
+	ttmem_clash(&args);
+	rest_open(&w);
+	assert(reader_incident(&w.reader, BOOK_INCIDENT_CLASH, 0, &incident) == 0);
+	assert(incident.size == 0x800 && incident.first.size == 4096 && incident.first.name);
+	assert(incident.second.size == 0x8800 && incident.second.name && incident.count == 1);
+	assert(reader_incident(&w.reader, BOOK_INCIDENT_CLASH, 1, &incident) == -ENOENT);
+	assert(observer_header(&w)->rejected.arguments == 3);
+	assert(observer_header(&w)->rejected.type == 1);
+	observer_close(&w);
+}
+
 static __attribute__((noinline)) struct ttmem_origin rest_capture(void)
 {
 	struct ttmem_origin origin;
@@ -309,7 +345,6 @@ UNIT(trace_overlap)
 	assert(incident.first.size == 4096 && incident.first.name && incident.first.phase);
 	assert(incident.first.time && incident.first.time <= incident.second.time);
 	assert(incident.first.stack && incident.second.stack);
-
 	assert(incident.first.phase != incident.second.phase);
 	assert(reader_incident(&w.reader, BOOK_INCIDENT_TRACE_OVERLAP, 1, &incident) == -ENOENT);
 	assert(observer_header(&w)->rejected.arguments == 3);

@@ -154,6 +154,52 @@ REST_EXPORT void ttmem_alloc_failed(uint32_t device, uint32_t type, uint64_t siz
 	call_end(&call);
 }
 
+/* What was refused must end behind the beginning of the buffer, or they do not meet. */
+static bool rest_clash_is_sane(struct call *call, const struct ttmem_clash_args *args)
+{
+	struct book_rejected *rejected = &call->writer->header->rejected;
+	uint64_t end;
+
+	if (!rest_device_is_sane(call, args->device, args->type))
+		return false;
+	if (args->type != TTMEM_ANY && args->space < BOOK_SPACES &&
+	    !__builtin_add_overflow(args->wanted_address, args->wanted_size, &end) &&
+	    end > args->address)
+		return true;
+	writer_reject(args->type == TTMEM_ANY ? &rejected->type : &rejected->arguments);
+	return false;
+}
+
+REST_EXPORT void ttmem_clash(const struct ttmem_clash_args *args)
+{
+	struct ttmem_clash_args copy = {.device = TTMEM_DEVICE_COUNT};
+	struct call call;
+
+	if (!call_begin(&call, CALL_EVENT))
+		return;
+	if (!call.is_paused &&
+	    call_args(&call, &copy, sizeof(copy), offsetof(struct ttmem_clash_args, name), args) &&
+	    rest_clash_is_sane(&call, &copy) && !rest_is_nested(&call)) {
+		struct shard_buffer who = {
+			.address = copy.address,
+			.size = copy.wanted_size,
+			.type = copy.type,
+			.name = call_name(&call, copy.name),
+			.phase = call_phase(&call),
+			.thread = call.self->tid,
+			.stack = stack_here(&call),
+			.space = copy.space,
+		};
+
+		writer_clash(call.writer, copy.device, &who,
+			     copy.wanted_address + copy.wanted_size);
+	}
+	if (unlikely(call.is_debugged))
+		debug_line("clash device=%u type=%d address=0x%" PRIx64 ": %s", copy.device,
+			   (int)copy.type, copy.address, call_verdict(&call));
+	call_end(&call);
+}
+
 REST_EXPORT void ttmem_origin(struct ttmem_origin *ret_origin)
 {
 	struct ttmem_origin origin = {0};

@@ -95,7 +95,7 @@ UNIT(runtimes_only_pass_calls_on)
 		 "/opt/x/ttnn/decorators.py:9:call",
 		 "step (m.py:7)"},
 		{"m.py:7:step -> /opt/x/ttnn/operations/creation.py:9:zeros -> "
-		 "/opt/lib/python/ttmem/_metal.py:40:operation",
+		 "/v/python/ttmem/_metal.py:40:operation",
 		 "step (m.py:7)"},
 		{"t/ttnn/test_add.py:7:test_add", "test_add (test_add.py:7)"},
 		{"t/my_ttnn/core.py:7:run", "run (core.py:7)"},

@@ -12,15 +12,18 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
+#include "base/share.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "web/export/exposition.h"
+#include "web/export/metrics-headroom.h"
 #include "web/export/metrics.h"
 
 struct metrics_process {
 	uint32_t index;
 	uint64_t bytes;
+	uint64_t read; /* buffers, for its headroom */
 };
 
 struct metrics_other {
@@ -115,6 +118,17 @@ static void metrics_process_device(struct exposition *to, uint32_t device, uint6
 	exposition_label(to, "uid", uid);
 }
 
+static void metrics_process_labels(struct exposition *to, const struct snapshot *snapshot,
+				   const struct snapshot_process *process,
+				   const struct snapshot_part *part)
+{
+	exposition_begin(to);
+	exposition_label_u64(to, "pid", process->pid);
+	exposition_label(to, "comm", process->comm);
+	exposition_label(to, "user", process->user);
+	metrics_process_device(to, snapshot->devices[part->row].device, part->facts.unique_id);
+}
+
 static void metrics_process_row(struct exposition *to, const struct snapshot *snapshot,
 				const struct snapshot_process *process,
 				const struct snapshot_part *part, bool buffers)
@@ -124,12 +138,7 @@ static void metrics_process_row(struct exposition *to, const struct snapshot *sn
 
 		if (!memory->allocs && !memory->used)
 			continue; /* most processes use two or three types */
-		exposition_begin(to);
-		exposition_label_u64(to, "pid", process->pid);
-		exposition_label(to, "comm", process->comm);
-		exposition_label(to, "user", process->user);
-		metrics_process_device(to, snapshot->devices[part->row].device,
-				       part->facts.unique_id);
+		metrics_process_labels(to, snapshot, process, part);
 		exposition_label(to, "type", types_name(type));
 		exposition_u64(to, buffers ? memory->buffers : memory->used);
 	}
@@ -165,8 +174,66 @@ static void metrics_process_rows(struct exposition *to, const struct metrics_pro
 	}
 }
 
-void metrics_process_write(struct exposition *to, const struct snapshot *snapshot, uint32_t wanted)
+/* What may still be read for a process: its user leaves something to all others. */
+static uint64_t metrics_process_room(const struct metrics_processes *all, size_t at)
 {
+	const struct snapshot_process *processes = all->snapshot->processes;
+	uint64_t used = 0, own = 0;
+
+	for (size_t i = 0; i < at; i++) {
+		used += all->list[i].read;
+		if (processes[all->list[i].index].user_id == processes[all->list[at].index].user_id)
+			own += all->list[i].read;
+	}
+	return share_room(METRICS_HEADROOM_BUFFERS_MAX, used, own);
+}
+
+/* Return: false if it should have a headroom, and too much would have to be read. */
+static bool metrics_process_headroom(struct exposition *to, struct metrics_processes *all,
+				     size_t at, const struct web_provider *provider)
+{
+	const struct snapshot_process *process = &all->snapshot->processes[all->list[at].index];
+	size_t count = bits_min(process->part_count, METRICS_PROCESS_ROWS_MAX);
+	uint64_t cost = metrics_headroom_cost(process), bytes;
+	struct snapshot *rows;
+
+	if (cost == 0)
+		return true;
+	rows = cost <= metrics_process_room(all, at) ? metrics_headroom_read(provider, process)
+						     : NULL;
+	if (!rows)
+		return false;
+	all->list[at].read = cost;
+	for (size_t i = 0; i < count; i++) {
+		const struct snapshot_part *part = &process->parts[i];
+
+		if (!metrics_headroom_of(rows, process, part->device, &bytes))
+			continue;
+		metrics_process_labels(to, all->snapshot, process, part);
+		exposition_u64(to, bytes);
+	}
+	snapshot_free(rows);
+	return true;
+}
+
+static void metrics_process_headrooms(struct exposition *to, struct metrics_processes *all,
+				      const struct web_provider *provider)
+{
+	uint64_t left_out = 0;
+
+	exposition_family(to, "ttmem_l1_headroom_bytes", EXPOSITION_GAUGE, "bytes",
+			  "On each core, from the farthest circular buffer to the lowest buffer of "
+			  "L1, where it is known.");
+	for (size_t i = 0; i < all->shown; i++)
+		left_out += !metrics_process_headroom(to, all, i, provider);
+	exposition_one(to, "ttmem_l1_headroom_left_out", EXPOSITION_GAUGE, left_out,
+		       "Of the largest processes, those with circular buffers whose headroom is "
+		       "not looked for: they have too many buffers.");
+}
+
+void metrics_process_write(struct exposition *to, const struct metrics_input *input)
+{
+	const struct snapshot *snapshot = input->snapshot;
 	struct metrics_processes all = {
 		.snapshot = snapshot,
 		.list = calloc(snapshot->process_count + 1, sizeof(*all.list)),
@@ -175,13 +242,16 @@ void metrics_process_write(struct exposition *to, const struct snapshot *snapsho
 
 	if (all.list && all.others) {
 		metrics_process_list(&all);
-		metrics_process_divide(&all, (uint32_t)bits_min(wanted, METRICS_PROCESSES_MAX));
+		metrics_process_divide(&all,
+				       (uint32_t)bits_min(input->processes, METRICS_PROCESSES_MAX));
 		exposition_family(to, "ttmem_process_bytes", EXPOSITION_GAUGE, "bytes",
 				  "Memory in use, of the largest processes and of all others.");
 		metrics_process_rows(to, &all, false);
 		exposition_family(to, "ttmem_process_buffers", EXPOSITION_GAUGE, NULL,
 				  "Live buffers, of the largest processes and of all others.");
 		metrics_process_rows(to, &all, true);
+		if (input->provider)
+			metrics_process_headrooms(to, &all, input->provider);
 	}
 	free(all.list);
 	free(all.others);

@@ -3,6 +3,7 @@
 /* Both formats line by line, the bounds on rows, and counters that never decrease. */
 
 #include "model/health.h"
+#include "web/export/metrics-headroom.h"
 #include "web/export/metrics.h"
 
 #include <stdio.h>
@@ -11,6 +12,7 @@
 
 #include "base/bits.h"
 #include "base/testing/unit.h"
+#include "model/types.h"
 #include "web/server/web.h"
 
 static struct snapshot *snapshot_of(uint32_t processes, uint64_t allocs)
@@ -259,6 +261,62 @@ UNIT(processes_of_equal_pid_become_other)
 	text = text_of(snapshot, health, last, false);
 	assert(has(text, "ttmem_process_bytes{pid=\"other\",comm=\"other\",user=\"\",device=\"0\","
 			 "uid=\"0xabc\",type=\"DRAM\"} 99\n"));
+	free(text);
+	snapshot_free(snapshot);
+	end();
+}
+
+/* Processes with circular buffers; what is read of each is counted. */
+static size_t reads;
+
+static int read_rows(void *context, const struct snapshot_request *request,
+		     struct snapshot **ret_snapshot)
+{
+	struct snapshot *rows = snapshot_of(1, 10);
+	const struct snapshot_buffer buffers[] = {
+		{.type = TYPES_CB, .address = 0x1000, .size = 64, .size_per_bank = 0x800},
+		{.type = TYPES_L1, .address = 0x4000, .size = 64, .size_per_bank = 0x100},
+	};
+	struct snapshot_part *part = &rows->processes[0].parts[0];
+
+	(void)context; /* none */
+	assert(request->filter.has_pid && request->limit == METRICS_HEADROOM_BUFFERS_MAX);
+	rows->processes[0].pid = request->filter.pid;
+	part->facts.windows[TYPES_L1] = (struct snapshot_window){0, 0x10000, 8, 32};
+	for (size_t i = 0; i < ARRAY_SIZE(buffers); i++)
+		assert(snapshot_add_buffer(rows, &buffers[i]) == 0);
+	reads++;
+	*ret_snapshot = rows;
+	return 0;
+}
+
+UNIT(headroom_is_read_as_far_as_users_have_room)
+{
+	static const struct web_provider provider = {.snapshot = read_rows};
+	struct snapshot *snapshot = snapshot_of(4, 10);
+	struct metrics_input input = {snapshot, NULL, NULL, 4, NULL, &provider};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	begin();
+	assert(out);
+	input.health = health;
+	/* Three of one user: a half, a quarter of what is left for others, and nothing more. */
+	for (size_t i = 0; i < 3; i++) {
+		snapshot->processes[i].parts[0].memory[TYPES_CB].buffers = 1;
+		snapshot->processes[i].parts[0].memory[TYPES_DRAM].buffers =
+			i == 0 ? METRICS_HEADROOM_BUFFERS_MAX / 2 - 1 : 1;
+	}
+	snapshot->processes[1].user_id = 1; /* another's */
+	metrics_write(&input, last, EXPOSITION_TEXT, out);
+	assert(fclose(out) == 0);
+	assert(reads == 2);
+	assert(has(text, "ttmem_l1_headroom_bytes{pid=\"100\","));
+	assert(has(text, "ttmem_l1_headroom_bytes{pid=\"101\",comm=\"python\",user=\"me\","
+			 "device=\"0\",uid=\"0xabc\"} 10240\n"));
+	assert(!strstr(text, "ttmem_l1_headroom_bytes{pid=\"102\""));
+	assert(has(text, "ttmem_l1_headroom_left_out 1\n"));
 	free(text);
 	snapshot_free(snapshot);
 	end();

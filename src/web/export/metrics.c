@@ -360,7 +360,7 @@ void metrics_write(const struct metrics_input *input, struct tally *last,
 	exposition_start(&to);
 	metrics_write_devices(&to, input->snapshot);
 	metrics_card_write(&to, input->snapshot);
-	metrics_process_write(&to, input->snapshot, input->processes);
+	metrics_process_write(&to, input);
 	metrics_write_events(&to, input, last);
 	metrics_write_incidents(&to, input->health);
 	metrics_write_books(&to, input->snapshot, input->health);

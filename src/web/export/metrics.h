@@ -21,6 +21,7 @@
 struct exposition_origin;
 struct snapshot;
 struct health;
+struct web_provider;
 
 /* The server's own counters. */
 struct metrics_server {
@@ -36,6 +37,7 @@ struct metrics_input {
 	const struct metrics_server *server;
 	uint32_t processes;
 	const struct exposition_origin *origin; /* for OTLP */
+	const struct web_provider *provider;    /* for what needs rows; NULL = it is left out */
 };
 
 /* @last: the counters written last time; owned by the caller, initially zero. */

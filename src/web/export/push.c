@@ -205,6 +205,7 @@ static void push_metrics(struct push *push)
 			.health = health,
 			.processes = push->config.metrics_processes,
 			.origin = &origin,
+			.provider = &push->provider,
 		};
 
 		metrics_write(&input, &push->told, EXPOSITION_OTLP, out);

@@ -174,6 +174,7 @@ static int routes_metrics(struct routes_ask *ask, FILE *out)
 		.health = web->health,
 		.server = &server,
 		.processes = web->metrics_processes,
+		.provider = &web->provider,
 	};
 	struct stream_counts counts;
 	int r;

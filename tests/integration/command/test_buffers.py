@@ -195,10 +195,11 @@ def test_incidents_name_the_call_sites(world):
         "free 0 L1 0x42", "free 0 L1 0x42",
         "alloc 1 CB 0x3000 10 cb", "alloc 1 CB 0x3000 20 cb2",
         "failed 2 DRAM 5000 1000",
+        "place 3 L1 0x9000 4096 2 512 8", "clash 3 L1 0x9000 2 0x1000 0x8800 cbs",
     )
     document = world.json("incidents")
     found = {incident["kind"]: incident for incident in document["incidents"]}
-    assert list(found) == ["double_free", "unknown_free", "size_change", "alloc_failed"]
+    assert list(found) == ["double_free", "unknown_free", "size_change", "alloc_failed", "clash"]
     double = found["double_free"]
     assert (double["pid"], double["device"], double["type"], double["address"]) == (
         player.pid, 0, "DRAM", "0x1000")
@@ -212,6 +213,10 @@ def test_incidents_name_the_call_sites(world):
     assert change["first"]["name"] == "cb" and change["second"]["name"] == "cb2"
     failed = found["alloc_failed"]
     assert failed["size"] == 5000 and failed["largest_free"] == 1000 and failed["address"] is None
+    clash = found["clash"]
+    assert (clash["device"], clash["type"], clash["address"], clash["space"]) == (3, "L1", "0x9000", 2)
+    assert clash["size"] == 0x800 and clash["first"]["size"] == 4096 and clash["second"]["size"] == 0x8800
+    assert clash["second"]["name"] == "cbs" and clash["second"]["phase"] == "train"
     text = world.text("incidents")
     assert f"double_free: pid {player.pid} (player), device 0, DRAM, address 0x1000, 100 B" in text
     assert "largest free block 1000 B" in text

@@ -51,6 +51,29 @@ def test_occupied_is_there_where_it_is_known(world, server):
     wait_for(lambda: name not in metrics(server)[1], "a buffer of which it is not known")
 
 
+def test_headroom_is_there_where_it_is_known(world, server):
+    player = world.player(
+        "device 0 0 wormhole_b0 n150 0 0x80000 0x80000 8",
+        "place 0 L1 0x8000 4096 0 512 8", "place 0 CB 0x1000 32768 0 0x1000 0",
+    )
+    name = "ttmem_l1_headroom_bytes{"
+    (line,) = wait_for(lambda: [line for line in metrics(server)[1].splitlines() if line.startswith(name)], "the headroom")
+    assert f'pid="{player.pid}",comm="player"' in line and 'device="0"' in line and line.endswith(f" {0x6000}"), line
+    assert value(server, "ttmem_l1_headroom_left_out") == 0
+    player.play("place 0 CB 0x3000 32768 0 0 0")  # how far it reaches is not told
+    wait_for(lambda: name not in metrics(server)[1], "no headroom")
+    assert value(server, "ttmem_l1_headroom_left_out") == 0
+
+
+def test_headroom_is_left_out_where_too_much_would_have_to_be_read(world, server):
+    few = ["device 0 0 wormhole_b0 n150 0 0x80000 0x80000 8", "place 0 CB 0x1000 32768 0 0x1000 0"]
+    world.player(*few, "many 0 DRAM 0x1000 1 40000")
+    wait_for(lambda: value(server, "ttmem_l1_headroom_left_out") == 1, "one that is left out")
+    assert "ttmem_l1_headroom_bytes{" not in metrics(server)[1]
+    player = world.player(*few)
+    wait_for(lambda: f'ttmem_l1_headroom_bytes{{pid="{player.pid}"' in metrics(server)[1], "the small one's")
+
+
 def test_metrics_format_follows_the_accept_header(server):
     assert metrics(server)[0] == PLAIN
     assert metrics(server, Accept="*/*")[0] == PLAIN

@@ -49,6 +49,13 @@ export function verdict(fit: Fit): string {
   return `No${each}: ${free} are free, but cut up: the largest hole has ${bytes(fit.largest * banks)}.${way}`;
 }
 
+/** How far buffers of L1 may still grow down; undefined for other memories. */
+const headroom = (value: number | null | undefined): HTMLElement[] =>
+  value === undefined ? []
+  : [figure("Headroom", value === null ? "not known" : bytes(value),
+      "on each core, from the farthest circular buffer to the lowest buffer; " +
+      "dataflow buffers and scratchpads of tt-metal are not seen")];
+
 interface Strip extends Row<Layout> {
   answer(fit: Fit | undefined): void;
   destroy(): void;
@@ -224,7 +231,8 @@ export class Places {
       figure("Free", all(space.free)),
       figure("Largest hole", all(space.largest), `${bytes(space.largest)} in each of ${space.banks} banks`),
       figure("Holes", count(space.holes.length)),
-      figure("Fragmentation", percent(space.fragmentation, 1), "free memory that is not in the largest hole"), as,
+      figure("Fragmentation", percent(space.fragmentation, 1), "free memory that is not in the largest hole"),
+      ...headroom(space.headroom), as,
     ];
   }
 
