@@ -17,10 +17,12 @@ dev_metal_test() {
 	[ -e "$installed/lib/libtt_metal.so" ] || die "$installed has no lib/libtt_metal.so"
 	need build integration
 	build_default || die "the build failed"
-	# tt-metal leaves files in /dev/shm, which others on this machine would read.
+	# tt-metal leaves files in /dev/shm, which others on this machine would read, and others' devices have the same
+	# numbers as ours: neither is to see the other.
 	user=
 	[ "$(id -u)" -eq 0 ] || user=--map-root-user
 	# shellcheck disable=SC2086 # one word or none
-	exec unshare $user --mount --propagation private sh -c 'mount -t tmpfs tmpfs /dev/shm && exec "$@"' sh \
+	exec unshare $user --mount --propagation private --pid --fork --kill-child --mount-proc \
+		sh -c 'mount -t tmpfs tmpfs /dev/shm && exec "$@"' sh \
 		"$PYTHON" tests/metal/agree.py "$ROOT/build" "$installed" "$@"
 }
