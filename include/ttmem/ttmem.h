@@ -132,6 +132,28 @@ struct ttmem_clash_args {
 	const char *name; /* of what was refused; may be NULL */
 };
 
+/* Who makes a call, as ttmem_origin() returns it: only for the process that asked. */
+struct ttmem_origin {
+	uint64_t time;
+	uint32_t thread;
+	uint32_t phase;
+	uint32_t stack;
+	uint32_t reserved;
+};
+
+/* Arguments of ttmem_trace_overlap(). */
+struct ttmem_trace_overlap_args {
+	uint32_t struct_size;
+	uint32_t device;
+	uint32_t type;
+	uint32_t space;
+	uint64_t address; /* of the buffer that was allocated */
+	uint64_t size;
+	const char *trace;          /* its name; may be NULL */
+	uint64_t traced_size;       /* of the buffer that the trace had there */
+	struct ttmem_origin traced; /* who allocated that; all 0 = not known */
+};
+
 /* One kind of memory of a device. All 0 if unknown. */
 struct ttmem_memory_facts {
 	uint64_t capacity;  /* bytes in all banks together */
@@ -212,6 +234,13 @@ void ttmem_alloc_failed(uint32_t device, uint32_t type, uint64_t size, uint64_t 
  * buffer of L1. Nothing is allocated; it is an incident that shows who allocated the buffer, and this call.
  */
 void ttmem_clash(const struct ttmem_clash_args *args);
+
+/*
+ * A buffer was allocated where a captured trace, which may still be replayed, had one: a replay overwrites
+ * it. An incident that shows both; whoever captures traces asks ttmem_origin() when it allocates a buffer.
+ */
+void ttmem_origin(struct ttmem_origin *ret_origin);
+void ttmem_trace_overlap(const struct ttmem_trace_overlap_args *args);
 
 /* Declare a device; report that the application has closed it. */
 void ttmem_device(const struct ttmem_device_args *args);

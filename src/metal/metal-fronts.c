@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "metal/metal-chip.h"
 #include "metal/metal-circular.h"
+#include "metal/metal-front.h"
 #include "metal/metal-learn.h"
 #include "metal/metal-lock.h"
 #include "metal/metal-names.h"
@@ -27,12 +28,8 @@
 #include "metal/metal-shape.h"
 #include "metal/metal-space.h"
 #include "metal/metal-target.h"
+#include "metal/metal-trace.h"
 #include "metal/metal-version.h"
-
-/* A C function with a name of C++. */
-#define METAL_FRONT(name) __asm__(name) __attribute__((visibility("default")))
-
-#define METAL_HERE __builtin_return_address(0)
 
 /* Which of tt-metal's functions this thread is in, that will change the account of circular buffers. */
 static _Thread_local uint32_t metal_program_depth;
@@ -62,8 +59,7 @@ const void *metal_front_chip_ids(const void *descriptor) METAL_FRONT(METAL_NAME_
 uint64_t metal_front_chip_board(const void *descriptor, int32_t chip)
 	METAL_FRONT(METAL_NAME_CHIP_BOARD);
 
-/* Whether anything is to be reported. What was, before it was refused, is not believed any more. */
-static bool metal_is_on(void)
+bool metal_is_on(void)
 {
 	static bool is_cleared, was_enabled;
 
@@ -78,6 +74,7 @@ static bool metal_is_on(void)
 		is_cleared = true;
 		metal_records_close(NULL);
 		metal_circular_close(NULL);
+		metal_trace_close(NULL);
 	}
 	metal_unlock();
 	return false;
@@ -337,6 +334,7 @@ static void metal_closed(const void *device)
 	metal_lock();
 	metal_records_close(device);
 	metal_circular_close(device);
+	metal_trace_close(device);
 	metal_target_expire();
 	metal_unlock();
 }
@@ -406,6 +404,7 @@ static void metal_forget(void)
 	metal_space_forget();
 	metal_target_forget();
 	metal_circular_forget();
+	metal_trace_forget();
 	metal_is_noted = false;
 }
 

@@ -30,6 +30,25 @@
 	"_ZN2tt8tt_metal6detail11ProgramImpl25allocate_circular_buffersEPKNS0_7IDeviceE"
 #define METAL_NAME_PROGRAM_CB_END \
 	"_ZN2tt8tt_metal6detail11ProgramImpl27deallocate_circular_buffersEv"
+/*
+ * A queue was named by its number only until 0.77. The numbers of traces are of a class around a uint32_t, whose
+ * namespace has another name since 0.68; it is returned as the number would be.
+ */
+#define METAL_NAME_MESH "_ZN2tt8tt_metal11distributed10MeshDevice"
+#define METAL_NAME_TRACE_ID "RKN4ttsl10StrongTypeIjNS1_14MeshTraceIdTagEEE"
+#define METAL_NAME_TRACE_ID_OLD "RKNS_3stl10StrongTypeIjNS1_14MeshTraceIdTagEEE"
+#define METAL_NAME_QUEUE "RNS1_16MeshCommandQueueE"
+#define METAL_NAME_TRACE_BEGIN METAL_NAME_MESH "16begin_mesh_traceEh"
+#define METAL_NAME_TRACE_BEGIN_ID METAL_NAME_TRACE_BEGIN METAL_NAME_TRACE_ID
+#define METAL_NAME_TRACE_BEGIN_ID_OLD METAL_NAME_TRACE_BEGIN METAL_NAME_TRACE_ID_OLD
+#define METAL_NAME_TRACE_BEGIN_ON METAL_NAME_MESH "16begin_mesh_traceE" METAL_NAME_QUEUE
+#define METAL_NAME_TRACE_BEGIN_ON_ID METAL_NAME_TRACE_BEGIN_ON METAL_NAME_TRACE_ID
+#define METAL_NAME_TRACE_END METAL_NAME_MESH "14end_mesh_traceEh" METAL_NAME_TRACE_ID
+#define METAL_NAME_TRACE_END_OLD METAL_NAME_MESH "14end_mesh_traceEh" METAL_NAME_TRACE_ID_OLD
+#define METAL_NAME_TRACE_END_ON \
+	METAL_NAME_MESH "14end_mesh_traceE" METAL_NAME_QUEUE METAL_NAME_TRACE_ID
+#define METAL_NAME_TRACE_RELEASE METAL_NAME_MESH "18release_mesh_traceE" METAL_NAME_TRACE_ID
+#define METAL_NAME_TRACE_RELEASE_OLD METAL_NAME_MESH "18release_mesh_traceE" METAL_NAME_TRACE_ID_OLD
 
 /* Throws if circular buffers grow into buffers of L1. */
 #define METAL_NAME_PROGRAM_CHECK \
@@ -79,6 +98,13 @@ struct metal_names {
 	void (*program_cb)(void *program, const void *device);
 	void (*program_cb_end)(void *program);
 	void (*program_check)(void *program, const void *device);
+	uint32_t (*trace_begin)(void *mesh, uint8_t queue);
+	void (*trace_begin_id)(void *mesh, uint8_t queue, const uint32_t *id);
+	uint32_t (*trace_begin_on)(void *mesh, void *queue);
+	void (*trace_begin_on_id)(void *mesh, void *queue, const uint32_t *id);
+	void (*trace_end)(void *mesh, uint8_t queue, const uint32_t *id);
+	void (*trace_end_on)(void *mesh, void *queue, const uint32_t *id);
+	void (*trace_release)(void *mesh, const uint32_t *id);
 
 	/* Of a Buffer. */
 	uint32_t (*address)(const void *buffer);

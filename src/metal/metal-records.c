@@ -7,6 +7,8 @@
 
 #include "metal/metal-records.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ttmem/ttmem.h>
@@ -15,6 +17,7 @@
 #include "metal/metal-learn.h"
 #include "metal/metal-space.h"
 #include "metal/metal-target.h"
+#include "metal/metal-trace.h"
 
 #define METAL_RECORDS_BUCKETS_MIN 256u
 
@@ -137,6 +140,54 @@ static void metal_records_tell(const struct metal_record *record)
 	ttmem_alloc_mesh_ex(record->target->ids, record->target->count, &args);
 }
 
+/* It lies where a trace, once it is replayed, writes to a buffer that was freed. */
+static void metal_records_tell_overlap(const struct metal_record *record,
+				       const struct metal_trace_range *used, uint32_t trace)
+{
+	char name[sizeof("trace 4294967295")];
+	struct ttmem_trace_overlap_args args = {
+		.struct_size = sizeof(args),
+		.type = record->shape.type,
+		.space = record->space->number,
+		.address = record->address,
+		.size = record->size,
+		.trace = name,
+		.traced_size = used->size,
+		.traced = used->origin,
+	};
+
+	snprintf(name, sizeof(name), "trace %" PRIu32, trace);
+	for (uint32_t i = 0; i < record->target->count; i++) {
+		args.device = record->target->ids[i];
+		ttmem_trace_overlap(&args);
+	}
+}
+
+static void metal_records_trace(const struct metal_record *record)
+{
+	struct metal_trace_range range = {
+		.space = record->space,
+		.type = record->shape.type,
+		.start = record->address,
+		/* Where it is not known how far it reaches, it has its first byte. */
+		.end = record->address +
+		       (record->shape.size_per_bank ? record->shape.size_per_bank : 1),
+		.size = record->size,
+	};
+	const struct metal_trace_range *used;
+	uint32_t trace;
+
+	if (range.type == TTMEM_SYSTEM_MEMORY)
+		return;
+	used = metal_trace_find(&range, &trace);
+	if (used)
+		metal_records_tell_overlap(record, used, trace);
+	if (!metal_trace_is_open(record->space->device))
+		return;
+	ttmem_origin(&range.origin);
+	metal_trace_add(record->space->device, &range);
+}
+
 static void metal_records_unlink(struct metal_record *record)
 {
 	struct metal_record **link = metal_records_buffer_bucket(record->buffer);
@@ -239,6 +290,7 @@ void metal_records_allocated(const void *buffer, const struct metal_facts *facts
 	record->shape = *shape;
 	metal_records_link(record, space);
 	metal_records_tell(record);
+	metal_records_trace(record);
 }
 
 /* The lowest buffer of L1, of all allocators of the device. */
@@ -296,6 +348,7 @@ void metal_records_clear(const void *allocator)
 		return;
 	while (space->records)
 		metal_records_end(space->records);
+	metal_trace_clear(space);
 	metal_space_remove(space);
 }
 

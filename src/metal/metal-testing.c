@@ -22,6 +22,8 @@ static struct {
 	struct ttmem_device_args device;
 	size_t clashes;
 	struct ttmem_clash_args clash;
+	size_t overlaps;
+	struct ttmem_trace_overlap_args overlap;
 } testing;
 
 static int32_t testing_id(const void *device)
@@ -250,6 +252,16 @@ size_t testing_declared(void)
 	return testing.declared;
 }
 
+size_t testing_overlaps(void)
+{
+	return testing.overlaps;
+}
+
+const struct ttmem_trace_overlap_args *testing_overlap_args(void)
+{
+	return &testing.overlap;
+}
+
 const struct ttmem_device_args *testing_device_args(void)
 {
 	return &testing.device;
@@ -327,4 +339,17 @@ void ttmem_clash(const struct ttmem_clash_args *args)
 	assert(testing_look_up(args->device, args->type, args->address, args->space));
 	testing.clash = *args;
 	testing.clashes++;
+}
+
+/* Each call is somebody else's. */
+void ttmem_origin(struct ttmem_origin *ret_origin)
+{
+	*ret_origin = (struct ttmem_origin){.stack = (uint32_t)testing.reports};
+}
+
+void ttmem_trace_overlap(const struct ttmem_trace_overlap_args *args)
+{
+	testing.overlap = *args;
+	testing.overlap.trace = NULL; /* the caller's */
+	testing.overlaps++;
 }

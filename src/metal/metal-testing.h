@@ -77,11 +77,15 @@ const struct testing_entry *testing_find(uint32_t device, uint32_t type, uint64_
 
 size_t testing_live(void);
 size_t testing_reports(void);  /* calls that reported an allocation */
+size_t testing_overlaps(void); /* calls of ttmem_trace_overlap() */
 size_t testing_declared(void); /* calls of ttmem_device() */
 
 /* Calls of ttmem_clash(), and the last of them. */
 size_t testing_clashes(void);
 const struct ttmem_clash_args *testing_clash_args(void);
+
+/* The last overlap. */
+const struct ttmem_trace_overlap_args *testing_overlap_args(void);
 
 /* The last device that was declared. */
 const struct ttmem_device_args *testing_device_args(void);

@@ -72,6 +72,7 @@ const char *types_incident_name(uint32_t kind)
 		[BOOK_INCIDENT_SIZE_CHANGE] = "size_change",
 		[BOOK_INCIDENT_ALLOC_FAILED] = "alloc_failed",
 		[BOOK_INCIDENT_CLASH] = "clash",
+		[BOOK_INCIDENT_TRACE_OVERLAP] = "trace_overlap",
 	};
 
 	return kind < ARRAY_SIZE(names) ? names[kind] : NULL;

@@ -32,7 +32,7 @@ uint32_t types_folded(uint32_t type);
  * that two processes hold, and what was live when its device was closed.
  */
 enum types_incident {
-	TYPES_LEAK = BOOK_INCIDENT_CLASH + 1,
+	TYPES_LEAK = BOOK_INCIDENT_TRACE_OVERLAP + 1,
 	TYPES_OVERLAP,
 	TYPES_HELD,
 	TYPES_INCIDENTS,

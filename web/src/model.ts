@@ -228,6 +228,7 @@ export const KINDS: Record<string, string> = {
   size_change: "Size change",
   alloc_failed: "Failed allocation",
   clash: "Clash",
+  trace_overlap: "Trace overlap",
   overlap: "Overlap",
   held_at_close: "Held at close",
 };

@@ -104,7 +104,8 @@ enum book_incident_kind {
 	BOOK_INCIDENT_SIZE_CHANGE = 2,
 	BOOK_INCIDENT_ALLOC_FAILED = 3,
 	BOOK_INCIDENT_CLASH = 4, /* something that was refused would lie over a live buffer */
-	BOOK_INCIDENT_KINDS = 8, /* the rest is reserved */
+	BOOK_INCIDENT_TRACE_OVERLAP = 5, /* a buffer lies where a trace writes */
+	BOOK_INCIDENT_KINDS = 8,         /* the rest is reserved */
 };
 
 /* What an event did; event.h says what each does to the counters. */

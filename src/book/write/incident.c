@@ -7,6 +7,7 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "base/process/private.h"
+#include "book/write/shard.h"
 #include "book/write/writer.h"
 
 #define INCIDENT_PER_PAGE (BOOK_PAGE / sizeof(struct book_incident))
@@ -112,6 +113,27 @@ void incident_add(struct writer *writer, uint32_t kind, const struct book_incide
 	lock_drop(&writer->incident_lock);
 }
 
+void incident_trace_overlap(struct writer *writer, uint32_t device, const struct shard_buffer *who,
+			    const struct book_party *traced)
+{
+	const struct book_incident incident = {
+		.address = who->address,
+		.size = who->size,
+		.largest_free = UINT64_MAX,
+		.device = device,
+		.type = who->type,
+		.space = who->space,
+		.first = *traced,
+		.second = {.time = writer_now(writer),
+			   .size = who->size,
+			   .thread = who->thread,
+			   .phase = who->phase,
+			   .stack = who->stack},
+	};
+
+	incident_add(writer, BOOK_INCIDENT_TRACE_OVERLAP, &incident);
+}
+
 bool incident_prepare(struct writer *writer)
 {
 	bool is_done = true;
@@ -120,7 +142,8 @@ bool incident_prepare(struct writer *writer)
 		return false;
 	if (!writer->incident_sites)
 		writer->incident_sites = private_map(sizeof(struct incident_sites));
-	for (uint32_t kind = 0; writer->incident_sites && kind <= BOOK_INCIDENT_CLASH; kind++) {
+	for (uint32_t kind = 0; writer->incident_sites && kind <= BOOK_INCIDENT_TRACE_OVERLAP;
+	     kind++) {
 		uint32_t next = writer->incident_sites->count[kind];
 
 		if (next < BOOK_INCIDENTS_PER_KIND && !incident_has_room(writer, kind, next))

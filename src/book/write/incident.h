@@ -13,11 +13,16 @@
 
 #include "book/format/layout.h"
 
+struct shard_buffer;
 struct writer;
 struct incident_sites;
 
 /* @incident: everything but commit, count and last_time. */
 void incident_add(struct writer *writer, uint32_t kind, const struct book_incident *incident);
+
+/* @who lies where a trace had a buffer that @traced has allocated. */
+void incident_trace_overlap(struct writer *writer, uint32_t device, const struct shard_buffer *who,
+			    const struct book_party *traced);
 
 /* Room for the next incidents of each kind. False: not for all. */
 bool incident_prepare(struct writer *writer);

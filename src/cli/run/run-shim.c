@@ -19,6 +19,8 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 
+#define SHIM_NAME "libttmem-metal.so"
+#define SHIM_PYTHON "python/ttmem/_run"
 #define SHIM_HEADERS_MAX 128 /* libraries have about ten */
 
 #if defined(__x86_64__)
@@ -90,40 +92,68 @@ int shim_find(const char *path, char **ret_path, const char **ret_reason)
 	return 0;
 }
 
-/* It is beside libttmem.so; in a build folder, in the next one. */
+/* @name in the folder of libttmem.so, or in @other of it: a build has more folders. -ENAMETOOLONG. */
+static int shim_beside(const char *other, const char *name, char *ret_path)
+{
+	const char *slash;
+	Dl_info library;
+	void *version;
+	int folder;
+
+	memcpy(&version, &(const char *(*)(void)){ttmem_version}, sizeof(version));
+	if (!dladdr(version, &library) || !library.dli_fname)
+		return -ENOENT;
+	slash = strrchr(library.dli_fname, '/');
+	folder = slash ? (int)(slash + 1 - library.dli_fname) : 0;
+	return snprintf(ret_path, PATH_MAX, "%.*s%s%s", folder, library.dli_fname, other, name) >=
+			       PATH_MAX
+		       ? -ENAMETOOLONG
+		       : 0;
+}
+
 int shim_find_installed(char **ret_path, const char **ret_name, const char **ret_reason)
 {
 	static const char *const places[] = {"", "../metal/"};
-	static char name[PATH_MAX];
-	Dl_info library;
-	void *version;
+	static char name[PATH_MAX] = SHIM_NAME;
 	int r = -ENOENT;
 
-	*ret_name = "libttmem-metal.so";
-	*ret_reason = strerrordesc_np(ENOENT);
-	memcpy(&version, &(const char *(*)(void)){ttmem_version}, sizeof(version));
-	if (!dladdr(version, &library) || !library.dli_fname)
-		return r;
-	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		const char *slash = strrchr(library.dli_fname, '/');
-		int folder = slash ? (int)(slash + 1 - library.dli_fname) : 0;
-
-		if (snprintf(name, sizeof(name), "%.*s%slibttmem-metal.so", folder,
-			     library.dli_fname, places[i]) >= (int)sizeof(name))
-			return -ENAMETOOLONG;
-		r = shim_find(name, ret_path, ret_reason);
-		if (r != -ENOENT)
-			break;
-	}
 	*ret_name = name;
+	*ret_reason = strerrordesc_np(ENOENT);
+	for (size_t i = 0; i < ARRAY_SIZE(places) && r == -ENOENT; i++) {
+		r = shim_beside(places[i], SHIM_NAME, name);
+		if (r == 0)
+			r = shim_find(name, ret_path, ret_reason);
+	}
 	return r;
+}
+
+/* @first in front of what the variable has. -ENAMETOOLONG if it is too long. */
+static int shim_put_first(const char *variable, const char *first, char *value, size_t size)
+{
+	const char *before = getenv(variable);
+	int length = snprintf(value, size, "%s%s%s", first, before && *before ? ":" : "",
+			      before ? before : "");
+
+	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
 int shim_preload(const char *shim, char *value, size_t size)
 {
-	const char *before = getenv("LD_PRELOAD");
-	int length = snprintf(value, size, "%s%s%s", shim, before && *before ? ":" : "",
-			      before ? before : "");
+	return shim_put_first("LD_PRELOAD", shim, value, size);
+}
 
-	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+int shim_python(char *value, size_t size)
+{
+	static const char *const places[] = {"", "../../"};
+	char name[PATH_MAX], folder[PATH_MAX];
+	int r = -ENOENT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(places) && r == -ENOENT; i++) {
+		r = shim_beside(places[i], SHIM_PYTHON, name);
+		if (r == 0 && !realpath(name, folder))
+			r = -errno;
+	}
+	if (r < 0)
+		return r;
+	return strchr(folder, ':') ? -EINVAL : shim_put_first("PYTHONPATH", folder, value, size);
 }

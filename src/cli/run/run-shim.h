@@ -23,3 +23,9 @@ int shim_find_installed(char **ret_path, const char **ret_name, const char **ret
  * long.
  */
 int shim_preload(const char *shim, char *value, size_t size);
+
+/*
+ * The value of PYTHONPATH with a folder in front whose sitecustomize.py gives stacks the lines of Python.
+ * A negative errno: it is not installed, or cannot be named there.
+ */
+int shim_python(char *value, size_t size);

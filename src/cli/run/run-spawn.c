@@ -18,7 +18,7 @@
 #include "cli/run/run-shim.h"
 #include "wire/offer.h"
 
-#define SPAWN_PRELOAD_MAX 16384 /* room for a few paths of maximum length */
+#define SPAWN_VALUE_MAX 16384 /* room for a few paths of maximum length */
 
 /* Our socket first, then as many outer ones as the library uses. */
 static int spawn_offer_value(const char *offer, char *value, size_t size)
@@ -41,17 +41,22 @@ static int spawn_offer_value(const char *offer, char *value, size_t size)
 /* Sets the child's environment. */
 static int spawn_tell(const char *offer, const char *shim)
 {
-	char preload[SPAWN_PRELOAD_MAX];
+	char value[SPAWN_VALUE_MAX];
 	int r;
 
 	if (setenv("TTMEM_OFFER", offer, 1) < 0 || setenv("TTMEM", "1", 1) < 0)
 		return -errno;
 	if (!shim)
 		return 0;
-	r = shim_preload(shim, preload, sizeof(preload));
+	r = shim_preload(shim, value, sizeof(value));
 	if (r < 0)
 		return r;
-	return setenv("LD_PRELOAD", preload, 1) < 0 ? -errno : 0;
+	if (setenv("LD_PRELOAD", value, 1) < 0)
+		return -errno;
+	/* Without it stacks have no lines of Python; the rest is the same. */
+	if (shim_python(value, sizeof(value)) == 0 && setenv("PYTHONPATH", value, 1) < 0)
+		return -errno;
+	return 0;
 }
 
 /* In the child. Returns only if the command cannot be run. */

@@ -40,6 +40,7 @@ static const struct journal_kind journal_kinds[] = {
 	{"size_change", "7533b816f3ed4182bfe35179a5b3bd32", 4},
 	{"alloc_failed", "ffe24b9dbbff4110a710ea330fa9bea6", 3},
 	{"clash", "bf95d39de78042879c687fb330741d5c", 3},
+	{"trace_overlap", "7818036027824da8b71a56dda1b4d4b6", 3},
 	{"overlap", "2e28b93b4bb348a397c5e64edb863cb9", 3},
 	{"held_at_close", "be7f6cd5a8ed49d6972143b297709f3f", 5},
 	{"unobserved_exits", "1b4043c7743748ceae51bca134fab3a0", 4},

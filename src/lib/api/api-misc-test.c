@@ -300,6 +300,67 @@ UNIT(clash)
 	observer_close(&w);
 }
 
+static __attribute__((noinline)) struct ttmem_origin rest_capture(void)
+{
+	struct ttmem_origin origin;
+
+	ttmem_phase_push("capture");
+	ttmem_origin(&origin);
+	ttmem_phase_pop();
+	return origin;
+}
+
+UNIT(trace_overlap)
+{
+	struct ttmem_trace_overlap_args args = {
+		.struct_size = sizeof(args),
+		.device = 3,
+		.type = TTMEM_L1,
+		.space = 2,
+		.address = 0x9000,
+		.size = 64,
+		.trace = "trace 7",
+		.traced_size = 4096,
+	};
+	struct book_incident incident;
+	struct observer w;
+
+	observer_track();
+	args.traced = rest_capture();
+	ttmem_trace_overlap(&args);
+	args.space = TTMEM_SPACE_COUNT;
+	ttmem_trace_overlap(&args);
+	args.space = 0;
+	args.type = TTMEM_ANY;
+	ttmem_trace_overlap(&args);
+	args.type = TTMEM_L1;
+	args.struct_size = offsetof(struct ttmem_trace_overlap_args, address);
+	ttmem_trace_overlap(&args);
+	ttmem_trace_overlap(NULL);
+	ttmem_origin(NULL);
+	rest_open(&w);
+	assert(reader_incident(&w.reader, BOOK_INCIDENT_TRACE_OVERLAP, 0, &incident) == 0);
+	assert(incident.device == 3 && incident.type == TTMEM_L1 && incident.space == 2);
+	assert(incident.address == 0x9000 && incident.size == 64 && incident.count == 1);
+	assert(incident.first.size == 4096 && incident.first.name && incident.first.phase);
+	assert(incident.first.time && incident.first.time <= incident.second.time);
+	assert(incident.first.stack && incident.second.stack);
+	assert(incident.first.phase != incident.second.phase);
+	assert(reader_incident(&w.reader, BOOK_INCIDENT_TRACE_OVERLAP, 1, &incident) == -ENOENT);
+	assert(observer_header(&w)->rejected.arguments == 3);
+	assert(observer_header(&w)->rejected.type == 1);
+	observer_close(&w);
+}
+
+UNIT(nobody_is_an_origin_while_tracking_is_off)
+{
+	struct ttmem_origin origin = {.time = 5, .stack = 5};
+
+	assert(setenv("TTMEM", "0", 1) == 0);
+	ttmem_origin(&origin);
+	assert(origin.time == 0 && origin.stack == 0);
+}
+
 /* The identity keeps a book from being mistaken for another process's. */
 UNIT(the_header_identifies_the_process)
 {

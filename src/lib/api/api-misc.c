@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "book/write/incident.h"
 #include "book/write/writer.h"
 #include "compat/oldlog/oldlog.h"
 #include "lib/api/call.h"
@@ -195,6 +196,71 @@ REST_EXPORT void ttmem_clash(const struct ttmem_clash_args *args)
 	}
 	if (unlikely(call.is_debugged))
 		debug_line("clash device=%u type=%d address=0x%" PRIx64 ": %s", copy.device,
+			   (int)copy.type, copy.address, call_verdict(&call));
+	call_end(&call);
+}
+
+REST_EXPORT void ttmem_origin(struct ttmem_origin *ret_origin)
+{
+	struct ttmem_origin origin = {0};
+	struct call call;
+
+	if (call_begin(&call, CALL_OTHER)) {
+		if (!call.is_nested)
+			origin = (struct ttmem_origin){
+				.time = writer_now(call.writer),
+				.thread = call.self->tid,
+				.phase = call_phase(&call),
+				.stack = stack_here(&call),
+			};
+		call_end(&call);
+	}
+	if (ret_origin)
+		*ret_origin = origin;
+}
+
+static void rest_trace_overlap(struct call *call, const struct ttmem_trace_overlap_args *args,
+			       uint32_t stack)
+{
+	const struct book_party traced = {
+		.time = args->traced.time,
+		.size = args->traced_size,
+		.thread = args->traced.thread,
+		.name = call_name(call, args->trace),
+		.phase = args->traced.phase,
+		.stack = args->traced.stack,
+	};
+	const struct shard_buffer who = {
+		.address = args->address,
+		.size = args->size,
+		.type = args->type,
+		.phase = call_phase(call),
+		.thread = call->self->tid,
+		.stack = stack,
+		.space = args->space,
+	};
+
+	incident_trace_overlap(call->writer, args->device, &who, &traced);
+}
+
+REST_EXPORT void ttmem_trace_overlap(const struct ttmem_trace_overlap_args *args)
+{
+	struct ttmem_trace_overlap_args copy = {.device = TTMEM_DEVICE_COUNT};
+	struct call call;
+
+	if (!call_begin(&call, CALL_EVENT))
+		return;
+	if (call.is_paused || !call_args(&call, &copy, sizeof(copy),
+					 offsetof(struct ttmem_trace_overlap_args, traced), args))
+		; /* only logged, or counted */
+	else if (copy.type == TTMEM_ANY)
+		writer_reject(&call.writer->header->rejected.type);
+	else if (copy.space >= BOOK_SPACES)
+		writer_reject(&call.writer->header->rejected.arguments);
+	else if (rest_device_is_sane(&call, copy.device, copy.type) && !rest_is_nested(&call))
+		rest_trace_overlap(&call, &copy, stack_here(&call));
+	if (unlikely(call.is_debugged))
+		debug_line("trace_overlap device=%u type=%d address=0x%" PRIx64 ": %s", copy.device,
 			   (int)copy.type, copy.address, call_verdict(&call));
 	call_end(&call);
 }

@@ -299,6 +299,7 @@ UNIT(calls_do_not_change_errno)
 	struct ttmem_free_args free_args = {.struct_size = sizeof(free_args), .address = 5};
 	struct ttmem_device_args device = {.struct_size = sizeof(device)};
 	struct ttmem_clash_args clash = {.struct_size = sizeof(clash), .wanted_size = 1};
+	struct ttmem_trace_overlap_args overlap = {.struct_size = sizeof(overlap)};
 	const uint32_t mesh[] = {0, 1, 2};
 	struct ttmem_stats stats;
 
@@ -319,6 +320,8 @@ UNIT(calls_do_not_change_errno)
 		STAYS(ttmem_free_all(0, TTMEM_ANY, 1));
 		STAYS(ttmem_alloc_failed(0, TTMEM_DRAM, 1, 1));
 		STAYS(ttmem_clash(&clash));
+		STAYS(ttmem_origin(&overlap.traced));
+		STAYS(ttmem_trace_overlap(&overlap));
 		STAYS(ttmem_device(&device));
 		STAYS(ttmem_device_close(0));
 		STAYS(ttmem_phase_push("phase"));

@@ -91,7 +91,18 @@ UNIT(runtimes_only_pass_calls_on)
 		 "step (m.py:7)"},
 		{"m.py:7:step -> /v/site-packages/ttnn/operations/core.py:30:from_torch",
 		 "step (m.py:7)"},
+		{"m.py:7:step -> /opt/x/ttnn/core.py:9:to_device -> "
+		 "/opt/x/ttnn/decorators.py:9:call",
+		 "step (m.py:7)"},
+		{"m.py:7:step -> /opt/x/ttnn/operations/creation.py:9:zeros -> "
+		 "/v/python/ttmem/_metal.py:40:operation",
+		 "step (m.py:7)"},
 		{"t/ttnn/test_add.py:7:test_add", "test_add (test_add.py:7)"},
+		{"t/my_ttnn/core.py:7:run", "run (core.py:7)"},
+		{"a.cc:5:main @ app -> tt::tt_metal::distributed::MeshBuffer::create(int) @ "
+		 "libtt_metal.so -> tf::Executor::_invoke(int) @ libtt_metal.so",
+		 "main (a.cc:5)"},
+		{"a.cc:5:main @ app -> x.hpp:3:tt::umd::Cluster::open(int) @ app", "main (a.cc:5)"},
 		{"m.py:7:step -> PyObject_Call @ app -> _PyEval_EvalFrameDefault @ app",
 		 "step (m.py:7)"},
 		{"/usr/lib/python3.11/asyncio/events.py:80:_run -> m.py:7:step -> "

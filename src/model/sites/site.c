@@ -33,8 +33,9 @@ static const char *const site_never_modules[] = {
 };
 
 static const char *const site_runtime_modules[] = {
-	"libstdc++.so", "libc++.so", "libc++abi.so", "libgcc_s.so",  "libunwind.so", "libpython",
-	"_ctypes.",     "libffi.so", "libnanobind",  "libtt_metal.", "_ttnn",        "libttnn",
+	"libstdc++.so", "libc++.so", "libc++abi.so", "libgcc_s.so", "libunwind.so",
+	"libpython",    "_ctypes.",  "libffi.so",    "libnanobind", "libtt_metal.",
+	"_ttnn",        "libttnn",   "libtt-umd",    "_ttml",       "libtt_stl",
 };
 
 /* What starts programs, in those that contain the C library, and ttmem's own names. */
@@ -43,10 +44,12 @@ static const char *const site_never_functions[] = {
 };
 
 static const char *const site_runtime_functions[] = {
-	"std::",      "__gnu_cxx::", "__cxxabiv1::",   "operator new", "operator delete",
-	"pybind11::", "nanobind::",  "tt::tt_metal::", "ttnn::",       "ttsl::",
-	"tt::stl::",  "_Py",         "PyObject_",      "PyEval_",      "PyVectorcall_",
-	"PyRun_",     "PyImport_",   "PyCFunction_",   "Py_",          "__cxa_",
+	"std::",           "__gnu_cxx::",  "__cxxabiv1::",  "operator new",
+	"operator delete", "pybind11::",   "nanobind::",    "tt::tt_metal::",
+	"ttnn::",          "ttsl::",       "tt::stl::",     "tt::umd::",
+	"tt::tt_fabric::", "tt::llrt::",   "tf::",          "_Py",
+	"PyObject_",       "PyEval_",      "PyVectorcall_", "PyRun_",
+	"PyImport_",       "PyCFunction_", "Py_",           "__cxa_",
 	"__gxx_",
 };
 
@@ -59,9 +62,20 @@ static const char *const site_runtime_folders[] = {
 	"execnet",
 	"concurrent/futures",
 	"ttnn/ttnn",
+	"ttnn/operations",
+	"ttnn/experimental_loader",
 	"pytest",
 	"site-packages/ttnn",
 	"dist-packages/ttnn",
+	"site-packages/ttml",
+	"dist-packages/ttml",
+};
+
+/* Of ttnn, wherever its folder is. Other files of such a folder may well be the application's. */
+static const char *const site_ttnn_files[] = {
+	"ttnn/core.py",   "ttnn/decorators.py",       "ttnn/device.py",
+	"ttnn/graph.py",  "ttnn/operation_tracer.py", "ttnn/model_preprocessing.py",
+	"ttnn/tracer.py", "ttnn/torch_tracer.py",
 };
 
 static char *site_patterns; /* set before there are threads */
@@ -153,15 +167,30 @@ static bool site_is_own_python(const char *file)
 		site_begins(base - strlen("ttmem/"), "ttmem/"));
 }
 
+static bool site_ends(const char *path, const char *end)
+{
+	size_t length = strlen(path), tail = strlen(end);
+
+	return length > tail && path[length - tail - 1] == '/' &&
+	       strcmp(path + length - tail, end) == 0;
+}
+
+static bool site_is_ttnn(const char *file)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(site_ttnn_files); i++) {
+		if (site_ends(file, site_ttnn_files[i]))
+			return true;
+	}
+	return false;
+}
+
 static enum site_rank site_rank_python(const char *file)
 {
-	const char *base = site_base(file);
-
 	if (site_begins(file, "<frozen ") || site_is_standard_python(file))
 		return SITE_RUNTIME;
 	if (site_is_own_python(file))
 		return SITE_NEVER;
-	if (site_is_below(file, "ttnn") && strcmp(base, "decorators.py") == 0)
+	if (site_is_ttnn(file))
 		return SITE_RUNTIME;
 	for (size_t i = 0; i < ARRAY_SIZE(site_runtime_folders); i++) {
 		if (site_is_below(file, site_runtime_folders[i]))

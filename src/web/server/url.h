@@ -21,9 +21,9 @@
 #define URL_BUFFERS_MAX 1000000u
 #define URL_PROBLEM_SIZE 256
 #define URL_KIND_MAX 32u
-#define URL_KINDS                                                                        \
-	"double_free, unknown_free, size_change, alloc_failed, clash, leak, overlap or " \
-	"held_at_close"
+#define URL_KINDS                                                                            \
+	"double_free, unknown_free, size_change, alloc_failed, clash, trace_overlap, leak, " \
+	"overlap or held_at_close"
 
 /* Parameters that a route may take; names are in url.c. */
 enum url_parameter {

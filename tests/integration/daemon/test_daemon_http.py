@@ -108,7 +108,7 @@ def test_http_shows_leaks_of_exited_processes(served):
     assert kinds == {"leak", "unknown_free"}
     assert get(served, "/api/v1/incidents?kind=size_change")["incidents"] == []
     status, body = served.fetch("/api/v1/incidents?kind=nonsense", token=True)
-    assert status == 400 and "nonsense" in body and "alloc_failed, clash, leak, overlap or held_at_close" in body, body
+    assert status == 400 and "nonsense" in body and "alloc_failed, clash, trace_overlap, leak, overlap or held_at_close" in body, body
     wait_for(lambda: get(served, "/api/v1/series")["series"], "a line over time")
     check_schema(get(served, "/api/v1/series"))
 

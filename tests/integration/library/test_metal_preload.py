@@ -90,6 +90,7 @@ def compile_shape(folder, shape, *flags, module=False):
         SOURCES / "umd.cpp", "-o", folder / "libtt_metal.so")
     run("g++", *flags, "-c", SOURCES / "play.cpp", "-o", folder / "play.o")
     run("g++", folder / "play.o", "-pthread", "-o", folder / "play", *link)
+    run("g++", *flags, SOURCES / "traces.cpp", "-o", folder / "traces", *link)
     if not module:
         return folder
     run("g++", folder / "play.o", "-pthread", "-shared", "-o", folder / "play.so", *link)
@@ -328,7 +329,7 @@ def test_process_without_tt_metal_notices_nothing(run_metal, build):
     assert "tt_metal" not in run("readelf", "-dW", shim)
     assert "tt_metal" not in run("nm", "-D", "--undefined-only", shim)
     exported = run("nm", "-DC", "--defined-only", shim).splitlines()
-    assert len(exported) == 14 and all(" T tt::tt_metal::" in line or " T tt::umd::" in line for line in exported)
+    assert len(exported) == 24 and all(" T tt::tt_metal::" in line or " T tt::umd::" in line for line in exported)
 
 
 def test_process_that_has_only_the_library_below_notices_nothing(run_metal, tmp_path):
@@ -348,6 +349,26 @@ def test_process_that_has_only_the_library_below_notices_nothing(run_metal, tmp_
         f"-Wl,-rpath,{tmp_path}")  # fmt: skip
     done, _ = run_metal(tmp_path / "ask")
     assert (done.returncode, done.stdout, done.stderr) == (0, "4 1\n", "")
+
+
+@pytest.mark.parametrize("shape, forms", [(62, 1), (66, 2), (70, 4)])
+def test_allocation_where_a_trace_writes_is_an_incident(run_metal, shapes, shape, forms):
+    """By each form of the functions that this release has; only while the trace can be replayed."""
+    done, report = run_metal(shapes(shape) / "traces")
+    assert (done.returncode, done.stderr) == (0, "")
+    traces = dict(line.split() for line in done.stdout.splitlines())
+    assert len(traces) == forms
+    found = {incident["device"]: incident for incident in report["incidents"]}
+    assert len(report["incidents"]) == forms
+    assert {str(device): incident["first"]["name"].split()[1] for device, incident in found.items()} == traces
+    for incident in found.values():
+        first, second = incident["first"], incident["second"]
+        assert (incident["kind"], incident["type"], incident["size"], incident["count"]) == (
+            "trace_overlap", "DRAM", 1024, 1)  # fmt: skip
+        assert (first["size"], second["size"]) == (4096, 1024)
+        assert any("intermediate" in frame["function"] for frame in first["stack"])
+        assert any("victim" in frame["function"] for frame in second["stack"])
+        assert first["time_ns"] <= second["time_ns"]
 
 
 def test_tracking_that_is_off_stays_off(shapes, build, clean_env):
@@ -377,6 +398,7 @@ def test_pth_file_for_python_without_ttmem_run(build, shapes, clean_env, tmp_pat
     shim = build / "src" / "metal" / "libttmem-metal.so"
     line, count = re.subn(r'CDLL\("[^"]*"', f'CDLL("{shim}"', line)
     assert count == 1
+    line = line.replace("/usr/local/lib/python", str(build / "python"))
     packages = tmp_path / "packages"
     packages.mkdir()
     (packages / "ttmem-metal.pth").write_text(line)

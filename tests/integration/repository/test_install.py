@@ -83,6 +83,19 @@ def test_run_finds_the_library_for_tt_metal(prefix, clean_env):
                for line in needed if "=>" in line)
 
 
+def test_run_finds_the_lines_of_python(prefix, clean_env):
+    """For an application that has no ttmem of its own."""
+    if not (prefix / "lib" / "python").exists() or not (prefix / "bin" / "ttmem").exists():
+        pytest.skip("the Python package or the command is not built")
+    clean_env.pop("LD_LIBRARY_PATH", None)
+    program = "import sys; print(sys.modules['ttmem'].__file__, 'ttmem._metal' in sys.modules, sys.path[-1])"
+    out = run(prefix / "bin" / "ttmem", "run", "-q", "--metal", "--", "/usr/bin/python3", "-B", "-c", program,
+              env=clean_env)
+    where, started, last = out.split()
+    assert os.path.realpath(where).startswith(os.path.realpath(prefix / "lib" / "python" / "ttmem"))
+    assert started == "True" and "ttmem" not in last
+
+
 def test_command_finds_its_library(prefix, clean_env):
     program = prefix / "bin" / "ttmem"
     if not program.exists():

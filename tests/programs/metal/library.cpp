@@ -318,6 +318,52 @@ bool MeshDevice::close()
 	return true;
 }
 
+/* What a capture has is no concern of the stand-in; one that has begun cannot begin again. */
+static std::set<const MeshDevice *> capturing;
+
+void MeshDevice::begin_mesh_trace(std::uint8_t, const MeshTraceId &)
+{
+	if (!capturing.insert(this).second)
+		throw "already";
+}
+
+void MeshDevice::end_mesh_trace(std::uint8_t, const MeshTraceId &)
+{
+	capturing.erase(this);
+}
+
+void MeshDevice::release_mesh_trace(const MeshTraceId &)
+{
+}
+
+#if METAL_SHAPE >= 66
+MeshTraceId MeshDevice::begin_mesh_trace(std::uint8_t queue)
+{
+	static std::uint32_t last;
+	const MeshTraceId id(++last);
+
+	begin_mesh_trace(queue, id);
+	return id;
+}
+#endif
+
+#if METAL_SHAPE >= 70
+MeshTraceId MeshDevice::begin_mesh_trace(MeshCommandQueue &)
+{
+	return begin_mesh_trace(0);
+}
+
+void MeshDevice::begin_mesh_trace(MeshCommandQueue &, const MeshTraceId &id)
+{
+	begin_mesh_trace(0, id);
+}
+
+void MeshDevice::end_mesh_trace(MeshCommandQueue &, const MeshTraceId &id)
+{
+	end_mesh_trace(0, id);
+}
+#endif
+
 std::vector<IDevice *> MeshDevice::get_devices() const
 {
 	return devices_;

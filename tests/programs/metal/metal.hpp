@@ -30,6 +30,31 @@ class ClusterDescriptor
 
 } /* namespace tt::umd */
 
+#if METAL_SHAPE >= 70
+namespace ttsl
+#else
+namespace tt::stl
+#endif
+{
+/* A number of one kind. */
+template <typename T, typename Tag> class StrongType
+{
+      public:
+	explicit StrongType(T value) : value_(value)
+	{
+	}
+	StrongType(const StrongType &) = default;
+	T operator*() const
+	{
+		return value_;
+	}
+
+      private:
+	T value_;
+};
+
+} /* namespace */
+
 #if METAL_SHAPE >= 66
 namespace tt::tt_metal
 {
@@ -233,6 +258,16 @@ class Device : public IDevice
 namespace distributed
 {
 
+#if METAL_SHAPE >= 70
+using MeshTraceId = ttsl::StrongType<std::uint32_t, struct MeshTraceIdTag>;
+#else
+using MeshTraceId = stl::StrongType<std::uint32_t, struct MeshTraceIdTag>;
+#endif
+
+class MeshCommandQueue
+{
+};
+
 class MeshDevice : public IDevice, public std::enable_shared_from_this<MeshDevice>
 {
       public:
@@ -256,6 +291,19 @@ class MeshDevice : public IDevice, public std::enable_shared_from_this<MeshDevic
 	bool close() override;
 	std::vector<IDevice *> get_devices() const;
 	std::vector<int> get_device_ids() const;
+
+	/* The forms that a release has call each other. */
+	void begin_mesh_trace(std::uint8_t queue, const MeshTraceId &id);
+	void end_mesh_trace(std::uint8_t queue, const MeshTraceId &id);
+	void release_mesh_trace(const MeshTraceId &id);
+#if METAL_SHAPE >= 66
+	MeshTraceId begin_mesh_trace(std::uint8_t queue);
+#endif
+#if METAL_SHAPE >= 70
+	MeshTraceId begin_mesh_trace(MeshCommandQueue &queue);
+	void begin_mesh_trace(MeshCommandQueue &queue, const MeshTraceId &id);
+	void end_mesh_trace(MeshCommandQueue &queue, const MeshTraceId &id);
+#endif
 
       private:
 	std::vector<IDevice *> devices_;

@@ -60,6 +60,7 @@ const PARTIES: Record<string, [string, string]> = {
   unknown_free: ["Freed before by", "Freed by"],
   alloc_failed: ["", "Asked for by"],
   clash: ["In the way: allocated by", "Refused"],
+  trace_overlap: ["Captured by", "Allocated over it by"],
   overlap: ["Held first by", "Allocated over it by"],
   held_at_close: ["Allocated by", "Closed by"],
 };
