@@ -323,7 +323,7 @@ void ttmem_device(const struct ttmem_device_args *args)
 }
 
 /* Each call is somebody else's. */
-void ttmem_origin(struct ttmem_origin *ret_origin)
+void ttmem_here(struct ttmem_origin *ret_origin)
 {
 	*ret_origin = (struct ttmem_origin){.stack = (uint32_t)testing.reports};
 }
