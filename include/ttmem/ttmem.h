@@ -132,7 +132,7 @@ struct ttmem_clash_args {
 	const char *name; /* of what was refused; may be NULL */
 };
 
-/* Who makes a call, as ttmem_origin() returns it: only for the process that asked. */
+/* Who makes a call, as ttmem_here() returns it: only for the process that asked. */
 struct ttmem_origin {
 	uint64_t time;
 	uint32_t thread;
@@ -237,9 +237,9 @@ void ttmem_clash(const struct ttmem_clash_args *args);
 
 /*
  * A buffer was allocated where a captured trace, which may still be replayed, had one: a replay overwrites
- * it. An incident that shows both; whoever captures traces asks ttmem_origin() when it allocates a buffer.
+ * it. An incident that shows both; whoever captures traces asks ttmem_here() when it allocates a buffer.
  */
-void ttmem_origin(struct ttmem_origin *ret_origin);
+void ttmem_here(struct ttmem_origin *ret_origin);
 void ttmem_trace_overlap(const struct ttmem_trace_overlap_args *args);
 
 /* Declare a device; report that the application has closed it. */

@@ -184,7 +184,7 @@ static void metal_records_trace(const struct metal_record *record)
 		metal_records_tell_overlap(record, used, trace);
 	if (!metal_trace_is_open(record->space->device))
 		return;
-	ttmem_origin(&range.origin);
+	ttmem_here(&range.origin);
 	metal_trace_add(record->space->device, &range);
 }
 

@@ -342,7 +342,7 @@ void ttmem_clash(const struct ttmem_clash_args *args)
 }
 
 /* Each call is somebody else's. */
-void ttmem_origin(struct ttmem_origin *ret_origin)
+void ttmem_here(struct ttmem_origin *ret_origin)
 {
 	*ret_origin = (struct ttmem_origin){.stack = (uint32_t)testing.reports};
 }

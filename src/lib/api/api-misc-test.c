@@ -305,7 +305,7 @@ static __attribute__((noinline)) struct ttmem_origin rest_capture(void)
 	struct ttmem_origin origin;
 
 	ttmem_phase_push("capture");
-	ttmem_origin(&origin);
+	ttmem_here(&origin);
 	ttmem_phase_pop();
 	return origin;
 }
@@ -337,7 +337,7 @@ UNIT(trace_overlap)
 	args.struct_size = offsetof(struct ttmem_trace_overlap_args, address);
 	ttmem_trace_overlap(&args);
 	ttmem_trace_overlap(NULL);
-	ttmem_origin(NULL);
+	ttmem_here(NULL);
 	rest_open(&w);
 	assert(reader_incident(&w.reader, BOOK_INCIDENT_TRACE_OVERLAP, 0, &incident) == 0);
 	assert(incident.device == 3 && incident.type == TTMEM_L1 && incident.space == 2);
@@ -357,7 +357,7 @@ UNIT(nobody_is_an_origin_while_tracking_is_off)
 	struct ttmem_origin origin = {.time = 5, .stack = 5};
 
 	assert(setenv("TTMEM", "0", 1) == 0);
-	ttmem_origin(&origin);
+	ttmem_here(&origin);
 	assert(origin.time == 0 && origin.stack == 0);
 }
 

@@ -200,7 +200,7 @@ REST_EXPORT void ttmem_clash(const struct ttmem_clash_args *args)
 	call_end(&call);
 }
 
-REST_EXPORT void ttmem_origin(struct ttmem_origin *ret_origin)
+REST_EXPORT void ttmem_here(struct ttmem_origin *ret_origin)
 {
 	struct ttmem_origin origin = {0};
 	struct call call;

@@ -320,7 +320,7 @@ UNIT(calls_do_not_change_errno)
 		STAYS(ttmem_free_all(0, TTMEM_ANY, 1));
 		STAYS(ttmem_alloc_failed(0, TTMEM_DRAM, 1, 1));
 		STAYS(ttmem_clash(&clash));
-		STAYS(ttmem_origin(&overlap.traced));
+		STAYS(ttmem_here(&overlap.traced));
 		STAYS(ttmem_trace_overlap(&overlap));
 		STAYS(ttmem_device(&device));
 		STAYS(ttmem_device_close(0));

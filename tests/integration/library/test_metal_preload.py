@@ -371,6 +371,17 @@ def test_allocation_where_a_trace_writes_is_an_incident(run_metal, shapes, shape
         assert first["time_ns"] <= second["time_ns"]
 
 
+def test_incidents_tell_of_traces(world, shapes, build):
+    process = world.adopt(subprocess.Popen(
+        [shapes(62) / "traces"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={**world.env, "TTMEM": "1", "LD_PRELOAD": str(build / "src" / "metal" / "libttmem-metal.so")}))
+    assert process.stdout.readline() == "0 77\n"
+    world.show(process.pid)
+    (incident,) = world.json("incidents")["incidents"]
+    assert (incident["kind"], incident["first"]["name"]) == ("trace_overlap", "trace 77")
+    assert "trace_overlap" in world.text("incidents")
+
+
 def test_tracking_that_is_off_stays_off(shapes, build, clean_env):
     shim = build / "src" / "metal" / "libttmem-metal.so"
     done = run(shapes(70) / "play", env={**clean_env, "LD_PRELOAD": str(shim), "TTMEM": "0"},

@@ -2,7 +2,8 @@
 
 /*
  * Captures a trace by each form of the functions that a release has, on a device of its own, and allocates
- * where the trace had a buffer that was freed. Prints the number of each form's device and of its trace.
+ * where the trace had a buffer that was freed. Prints the number of each form's device and of its trace, and
+ * waits for its input to close.
  */
 
 #include "metal.hpp"
@@ -103,5 +104,8 @@ int main()
 
 	for (const auto &form : forms())
 		capture(form, id++);
+	std::fflush(stdout);
+	while (std::getchar() != EOF)
+		;
 	return 0;
 }
