@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
@@ -77,6 +78,15 @@ static bool connection_limits_left_silently(const struct connection_limits_visit
 	       connection_limits_is_closed(visit);
 }
 
+/* What it has sent is still to be read: it waits for us. */
+static bool connection_limits_is_unread(const struct connection_limits_visit *visit)
+{
+	int unread = 0;
+
+	return visit->state == CONNECTION_LIMITS_ASKING &&
+	       ioctl(visit->fd, FIONREAD, &unread) == 0 && unread > 0;
+}
+
 static uint64_t connection_limits_look(void *context, uint64_t now_ns)
 {
 	struct connection_limits *connection_limits = context;
@@ -89,7 +99,7 @@ static uint64_t connection_limits_look(void *context, uint64_t now_ns)
 		uint64_t patience =
 			connection_limits_patience(connection_limits, visit->state, crowded);
 
-		if (visit->out || now_ns < visit->since_ns)
+		if (visit->out || now_ns < visit->since_ns || connection_limits_is_unread(visit))
 			continue;
 		if (now_ns - visit->since_ns >= patience) {
 			connection_limits_shut(visit);
