@@ -51,7 +51,7 @@ def packages(build, tmp_path_factory):
     folder = tmp_path_factory.mktemp("lib") / "site-packages"
     shutil.copytree(SOURCES / "ttnn", folder / "ttnn")
     library = folder / "ttnn" / "libtt_metal.so"
-    run("g++", *FLAGS, SOURCES / "library.cpp", SOURCES / "tracker.cpp", "-o", library)
+    run("g++", *FLAGS, SOURCES / "library.cpp", SOURCES / "tracker.cpp", SOURCES / "umd.cpp", "-o", library)
     run("g++", *FLAGS, SOURCES / "bind.cpp", "-o", folder / "ttnn" / "_ttnn.so", f"-L{library.parent}",
         "-ltt_metal", "-Wl,-rpath,$ORIGIN")
     return folder
