@@ -79,7 +79,8 @@ int metal_learn_copy(const void *from, void *to, size_t size)
 		return 0;
 	if (errno == EFAULT)
 		return -EFAULT;
-	return metal_learn_peek_by_pipe(from, to, size); /* sandboxes and emulators refuse the other */
+	return metal_learn_peek_by_pipe(from, to,
+					size); /* sandboxes and emulators refuse the other */
 }
 
 static int metal_learn_peek(const void *from, void *to, size_t size)
