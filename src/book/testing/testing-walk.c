@@ -272,8 +272,10 @@ static void walk_prepare(struct testing_walk *walk, uint32_t i)
 		walk_read(walk, device, VIEW_DEAD, walk->dead);
 		walk->digest[device] = testing_digest(walk->dead);
 		walk->left[device] = testing_model_events(walk->model, &op);
-		walk->model->shards[device].inexact_soon =
-			next->lost ? BOOK_INEXACT_LOW << next->op.buffer.type : 0;
+		walk->model->shards[device].inexact_soon = next->lost && op.buffer.type < BOOK_TYPES
+								   ? BOOK_INEXACT_LOW
+									     << op.buffer.type
+								   : 0;
 		if (op.kind == TESTING_FREE) /* perhaps of several spaces */
 			walk->model->shards[device].inexact_soon =
 				op.buffer.type == INDEX_ANY ? 0x7f00u
