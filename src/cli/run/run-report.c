@@ -203,9 +203,10 @@ void report_text(const struct report *report, FILE *out)
 		family->without_book);
 	if (!report->is_tracked)
 		fprintf(out,
-			"nothing was reported: does the program link libttmem, does it get as far "
-			"as its first allocation, and does nothing in it set TTMEM=0? "
-			"TTMEM_DEBUG=FILE shows every call\n");
+			"nothing was reported: does the program link libttmem, or tt-metal and run "
+			"with --metal, does it get as far as its first allocation, and does "
+			"nothing "
+			"in it set TTMEM=0? TTMEM_DEBUG=FILE shows every call\n");
 	report_peaks(report, out, "peak: device %s %s %s%s\n");
 	report_text_leaks(report, out);
 	if (report->held_buffers)

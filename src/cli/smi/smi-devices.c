@@ -180,6 +180,7 @@ static const struct smi_mark {
 	{"?", "not known which card it is"},
 	{"u", "all that is shown of it is the word of one user"},
 	{"+", "the sum of further devices that one user declares"},
+	{"%", "of what buffers take in all banks, which is more than their size"},
 };
 
 /* A letter for how a device was joined to its card, unless an id says so. */
@@ -209,6 +210,28 @@ static const char *smi_devices_word(const struct smi_picture *picture,
 	return smi_marks[4].letter;
 }
 
+/* Whether a share is of more than the size beside it. */
+static bool smi_devices_takes_more(const struct snapshot_device *device)
+{
+	static const uint32_t shown[] = {TYPES_DRAM, TYPES_L1, TYPES_SYSTEM_MEMORY};
+
+	for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
+		struct amount amount = amount_of_device(device, shown[i]);
+
+		if (amount.capacity && amount_taken(&amount) > amount.used)
+			return true;
+	}
+	return false;
+}
+
+static bool smi_devices_has(const struct smi_picture *picture, const struct snapshot_device *device,
+			    char letter)
+{
+	return *smi_devices_mark(picture, device) == letter ||
+	       *smi_devices_word(picture, device) == letter ||
+	       (letter == '%' && smi_devices_takes_more(device));
+}
+
 /* What the letters mean that are used. */
 static void smi_devices_legend(const struct smi_picture *picture)
 {
@@ -222,10 +245,9 @@ static void smi_devices_legend(const struct smi_picture *picture)
 		for (size_t i = 0; i < snapshot->device_count; i++) {
 			const struct snapshot_device *device = &snapshot->devices[i];
 
-			is_used = is_used ||
-				  (smi_picture_shows_device(picture, device) &&
-				   (*smi_devices_mark(picture, device) == *smi_marks[k].letter ||
-				    *smi_devices_word(picture, device) == *smi_marks[k].letter));
+			is_used =
+				is_used || (smi_picture_shows_device(picture, device) &&
+					    smi_devices_has(picture, device, *smi_marks[k].letter));
 		}
 		if (!is_used)
 			continue;

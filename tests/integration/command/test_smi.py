@@ -262,3 +262,11 @@ def test_smi_shows_declared_banks(world):
     assert "bank" not in device["memory"]["TRACE"]
     (buffer,) = world.json("buffers")["buffers"]
     assert "size_per_bank" not in buffer  # the player does not say: as the device's default
+
+
+def test_a_share_of_more_than_the_size_is_explained(world):
+    words = "of what buffers take in all banks"
+    player = world.player("device 0 0 wormhole_b0 n150 0 0x80000 0x80000 8", "place 0 L1 0x8000 4096 0 512 8")
+    assert words not in world.text("smi")  # 512 bytes in each of 8 banks
+    player.play("place 0 L1 0x9000 2048 0 2048 8")
+    assert "%: " + words in world.text("smi")
