@@ -52,6 +52,7 @@
 
 #define BOOK_RING_MIN 1024u    /* four checkpoint distances: with fewer a reader starves */
 #define BOOK_RING_MAX 1048576u /* 64 MiB per device */
+#define BOOK_RING_SURE 16384u  /* more is shared among the devices: see room.c */
 #define BOOK_GRAVES 4096u
 #define BOOK_CHECKPOINT_EVERY 256u
 #define BOOK_CHECKPOINTS 4u

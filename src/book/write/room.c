@@ -147,6 +147,29 @@ lost:
 	return false;
 }
 
+uint64_t room_for_rings(uint64_t room)
+{
+	uint64_t sure = ROOM_SURE_DEVICES *
+			(sizeof(struct book_shard) + BOOK_RING_SURE * sizeof(struct book_event) +
+			 BOOK_GRAVES * sizeof(struct book_grave));
+
+	return room > sure ? (room - sure) / 2 : 0; /* the other half is for records */
+}
+
+/*
+ * How long the ring of the next shard is. A long one takes at most a quarter of what is left for them:
+ * the first devices leave something to the later ones, and none is refused because of it.
+ */
+static uint32_t room_ring_events(const struct writer *writer)
+{
+	uint32_t events = writer->ring_events;
+
+	while (events > BOOK_RING_SURE &&
+	       (uint64_t)events * sizeof(struct book_event) > writer->rings_left / 4)
+		events /= 2;
+	return events;
+}
+
 /*
  * Claims and charges what the shard needs and writes its page, except for the word that marks it in
  * use.
@@ -155,7 +178,8 @@ static bool room_make_page(struct writer *writer, uint32_t device)
 {
 	struct book_shard *page =
 		(struct book_shard *)(void *)(writer->base + book_shard_offset(device));
-	uint64_t ring_bytes = (uint64_t)writer->ring_events * sizeof(struct book_event);
+	uint32_t ring_events = room_ring_events(writer);
+	uint64_t ring_bytes = (uint64_t)ring_events * sizeof(struct book_event);
 	uint64_t grave_bytes = BOOK_GRAVES * sizeof(struct book_grave);
 
 	if (writer_charge(writer, sizeof(*page) + ring_bytes) < 0)
@@ -173,7 +197,8 @@ static bool room_make_page(struct writer *writer, uint32_t device)
 		if (!page->graves_unit)
 			writer_refund(writer, grave_bytes);
 	}
-	page->ring_events = writer->ring_events;
+	page->ring_events = ring_events;
+	writer->rings_left -= bits_min(writer->rings_left, ring_bytes);
 	return true;
 refund:
 	/* The next event on this device tries again. */
@@ -213,7 +238,7 @@ static struct shard *room_make(struct writer *writer, uint32_t device)
 	shard->page = (struct book_shard *)(void *)(writer->base + book_shard_offset(device));
 	shard->ring = (struct book_event *)(void *)(writer->base +
 						    book_unit_offset(shard->page->ring_unit));
-	shard->ring_mask = writer->ring_events - 1;
+	shard->ring_mask = shard->page->ring_events - 1;
 	shard->records = (struct records){writer->base, shard->page->directory};
 	shard->graveyard.published = &shard->page->graves;
 	index_init(&shard->index, private->buckets);
@@ -226,7 +251,7 @@ static struct shard *room_make(struct writer *writer, uint32_t device)
 /* Whether trying makes sense at all: a device without a shard asks at every event. */
 static bool room_is_left(struct writer *writer)
 {
-	uint64_t ring_bytes = (uint64_t)writer->ring_events * sizeof(struct book_event);
+	uint64_t ring_bytes = (uint64_t)room_ring_events(writer) * sizeof(struct book_event);
 	uint64_t next = __atomic_load_n(&writer->header->pool_next, __ATOMIC_RELAXED);
 
 	return __atomic_load_n(&writer->room_left, __ATOMIC_RELAXED) >=

@@ -12,6 +12,12 @@
 #include "base/bits.h"
 #include "book/write/shard.h"
 
+/* Devices that get a ring of BOOK_RING_SURE at least, however long those of others are. */
+#define ROOM_SURE_DEVICES 64u
+
+/* How much of @room may be for rings of more than BOOK_RING_SURE. */
+uint64_t room_for_rings(uint64_t room);
+
 /* A zeroed writer with memory for the private halves of its first shards. NULL: out of memory. */
 struct writer *room_make_writer(void);
 

@@ -174,6 +174,8 @@ int writer_new(struct writer **ret_writer, const struct writer_config *config)
 	writer->reserve = config->reserve;
 	writer->context = config->context;
 	writer->room_left = config->room;
+	writer->rings_left =
+		room_for_rings(bits_min(config->room, config->size - BOOK_POOL_OFFSET));
 	writer_write_header(writer, config);
 	writer->header->reserved_bytes = 3 * BOOK_PAGE;
 	intern_init(&writer->intern, writer);

@@ -66,6 +66,33 @@ UNIT(no_room_for_records)
 	testing_book_deinit(&book);
 }
 
+/* Long rings of the first devices leave room for those of all others, and for records. */
+UNIT(no_device_is_refused_because_of_long_rings)
+{
+	const uint64_t size = UINT64_C(2) << 30;
+	struct testing_book book;
+	uint64_t rings = 0, previous = UINT64_MAX;
+
+	testing_book_init(&book, size, BOOK_RING_MAX);
+	testing_book_write(&book);
+	testing_book_read(&book);
+	for (uint32_t device = 0; device < 64; device++)
+		room_alloc(&book, device, 0x1000);
+	assert(room_rejected(&book).room == 0);
+	for (uint32_t device = 0; device < 64; device++) {
+		const struct book_shard *page = book.writer->shards[device]->page;
+
+		assert(page->ring_events >= BOOK_RING_SURE && page->ring_events <= previous);
+		assert(room_view(&book, device)->live == 1);
+		previous = page->ring_events;
+		rings += page->ring_events * sizeof(struct book_event);
+	}
+	assert(book.writer->shards[0]->page->ring_events == BOOK_RING_MAX);
+	assert(book.writer->shards[3]->page->ring_events == BOOK_RING_MAX);
+	assert(rings <= size / 2);
+	testing_book_deinit(&book);
+}
+
 UNIT(no_room_for_a_shard)
 {
 	struct testing_book book;

@@ -57,13 +57,14 @@ struct writer {
 	uint8_t *base;
 	struct book_header *header; /* in the book */
 	uint64_t size;
-	uint32_t clock; /* atomic: writer_stop_clock() changes it */
-	uint32_t ring_events;
+	uint32_t clock;                     /* atomic: writer_stop_clock() changes it */
+	uint32_t ring_events;               /* at most, for each device */
 	struct shard *shards[BOOK_DEVICES]; /* published with release once complete */
 
 	int (*reserve)(void *context, uint64_t offset, uint64_t length);
 	void *context;
 	uint64_t room_left;       /* atomic */
+	uint64_t rings_left;      /* for rings of more than BOOK_RING_SURE */
 	struct lock making;       /* serialises the creation of shards, devices and marks */
 	struct room_chunk *chunk; /* private halves of the shards, newest first */
 	uint64_t pages[BOOK_POOL_OFFSET / BOOK_PAGE /

@@ -20,7 +20,6 @@
 #include "base/files/small-file.h"
 
 #define LIMITS_SIZE (UINT64_C(2) << 30) /* 16M records and the rings of all devices */
-#define LIMITS_RING 16384u
 #define LIMITS_SHARE 8 /* of a memory cgroup, and of a limited address space */
 #define LIMITS_LEVELS 16
 
@@ -175,7 +174,7 @@ int limits_read(struct limits *ret_limits)
 	uint64_t asked = limits_parse(secure_getenv("TTMEM_ROOM"));
 	uint64_t history = limits_parse(secure_getenv("TTMEM_HISTORY"));
 	uint64_t cgroup = UINT64_MAX;
-	uint64_t ring = LIMITS_RING;
+	uint64_t ring = BOOK_RING_SURE;
 	uint64_t room, most;
 
 	if (space != UINT64_MAX)
