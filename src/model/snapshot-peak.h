@@ -32,6 +32,9 @@ struct snapshot_peak {
 /* 0, -ENOMEM, or -ENOBUFS beyond the maximum (which also adds a note). */
 int snapshot_add_peak(struct snapshot *snapshot, const struct snapshot_peak *peak);
 
+/* The largest first; those of a mesh, which are alike, together. */
+void snapshot_sort_peaks(struct snapshot *snapshot);
+
 /* What was live then and is not known any more: it was freed too long ago. */
 static inline uint64_t snapshot_peak_unknown(const struct snapshot_peak *peak)
 {

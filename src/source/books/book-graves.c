@@ -31,7 +31,7 @@ static int book_graves_copy(struct reader *reader, uint64_t offset, uint64_t fro
 int book_graves_read(struct reader *reader, const struct book_shard *page, uint32_t device,
 		     struct book_graves *graves)
 {
-	uint64_t from, after, count = page->graves;
+	uint64_t from, after = 0, count = page->graves;
 	int r;
 
 	graves->first = graves->count = 0;

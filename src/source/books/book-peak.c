@@ -126,9 +126,16 @@ static int book_peaks_take(struct book_peaks *peaks, uint32_t type, const struct
 		if (book_meta_type(it.record->meta) == type && event_bytes(it.record) > 0)
 			r = book_peaks_keep(peaks, peak, it.record);
 	}
-	if (r == 0)
-		book_peaks_add_up(peaks, peak);
-	return r;
+	if (r < 0)
+		return r;
+	book_peaks_add_up(peaks, peak);
+	/* Nothing of it is younger than the peak: it is the peak itself, still live. */
+	for (size_t i = 0; peak->exact && i < peak->count; i++) {
+		if (peaks->records[peak->first + i].birth > peak->time)
+			return 0;
+	}
+	peak->moment = peak->exact ? peak->time : peak->moment;
+	return 0;
 }
 
 /* Takes the counter of live bytes back over an event. */
