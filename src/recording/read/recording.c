@@ -97,8 +97,6 @@ static int recording_add_book(struct recording *recording, const struct recordin
 	facts->comm[sizeof(facts->comm) - 1] = '\0';
 	facts->user[sizeof(facts->user) - 1] = '\0';
 	facts->container[sizeof(facts->container) - 1] = '\0';
-	/* As the machine's, whatever the owner sees: as reader_init() does. */
-	facts->header.monotonic_start -= (uint64_t)facts->header.monotonic_offset;
 	recording->facts.books++;
 	return 0;
 }
@@ -137,8 +135,11 @@ static void recording_learn_clocks(struct recording *recording)
 	}
 	for (size_t i = 0; i < recording->facts.books; i++) {
 		struct recording_known *book = &recording->books[i];
+		struct book_header header = book->owner.book.header;
 
-		timebase_init(&book->timebase, &book->owner.book.header, &book->moment);
+		/* As the machine's, whatever the owner sees: as reader_init() does. */
+		header.monotonic_start -= (uint64_t)header.monotonic_offset;
+		timebase_init(&book->timebase, &header, &book->moment);
 	}
 }
 

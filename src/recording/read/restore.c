@@ -236,7 +236,8 @@ static void restore_own(const struct restore *restore, struct scan_book *made, s
 	};
 	memcpy(made->owner.comm, book->comm,
 	       bits_min(sizeof(book->comm), sizeof(made->owner.comm)));
-	snprintf(made->container, sizeof(made->container), "%s", book->container);
+	snprintf(made->container, sizeof(made->container), "%.*s", (int)sizeof(made->container) - 1,
+		 book->container);
 	made->uid = book->maker_id;
 	made->holder = book->pid;
 	made->alive = !owner->has_ended || owner->ended.realtime > restore->moment->time_ns;
