@@ -56,7 +56,7 @@ BEGIN {
 	folder("lib/stack", "base book/format book/write lib/process compat/oldlog ttmem", "book/testing lib/testing")
 	folder("lib/api", "base book/write lib/process compat/oldlog ttmem", "book/testing lib/testing")
 	folder("metal", "base ttmem/ttmem.h")
-	folder("sim", "ttmem/ttmem.h")
+	folder("sim", "ttmem/ttmem.h", "model")
 	folder("tui", "base model model/json")
 	folder("cli/common", "base model symbol source/host source/books source/daemon-client source")
 	folder("compat/commands", "base model model/json compat/logs symbol source/daemon-client cli/common")
