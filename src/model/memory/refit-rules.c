@@ -4,16 +4,16 @@
 
 #include "base/bits.h"
 #include "model/cards/card.h"
-#include "model/memory/replay.h"
+#include "model/memory/refit.h"
 #include "model/types.h"
 
-#define REPLAY_BYTES_MAX (UINT64_C(1) << 62) /* of a bank: keeps all sums in range */
+#define REFIT_BYTES_MAX (UINT64_C(1) << 62) /* of a bank: keeps all sums in range */
 
 /* A process has declared it: any number is possible. */
-static struct snapshot_window replay_checked(struct snapshot_window window)
+static struct snapshot_window refit_checked(struct snapshot_window window)
 {
-	if (!window.size || !window.banks || window.base > REPLAY_BYTES_MAX ||
-	    window.size > REPLAY_BYTES_MAX)
+	if (!window.size || !window.banks || window.base > REFIT_BYTES_MAX ||
+	    window.size > REFIT_BYTES_MAX)
 		return (struct snapshot_window){0};
 	if (!window.alignment || window.alignment & (window.alignment - 1) ||
 	    window.alignment > window.size)
@@ -22,14 +22,14 @@ static struct snapshot_window replay_checked(struct snapshot_window window)
 }
 
 /* @banks: 0 = as the card has them, if that is known. */
-static struct snapshot_window replay_of_card(const struct card_facts *facts, uint32_t type,
-					     uint32_t banks)
+static struct snapshot_window refit_of_card(const struct card_facts *facts, uint32_t type,
+					    uint32_t banks)
 {
 	uint32_t all = type == TYPES_DRAM ? facts->dram_banks : facts->cores;
 	uint64_t size = type == TYPES_DRAM ? facts->dram_bank_size : facts->l1_per_core;
 	uint64_t base = type == TYPES_DRAM ? facts->dram_base : facts->l1_base;
 
-	return replay_checked((struct snapshot_window){
+	return refit_checked((struct snapshot_window){
 		.base = base,
 		.size = size > base ? size - base : 0,
 		.banks = banks ? banks : all,
@@ -38,8 +38,8 @@ static struct snapshot_window replay_of_card(const struct card_facts *facts, uin
 }
 
 /* What is cut off the top of @whole: as many bytes in all, or in each bank. */
-static struct snapshot_window replay_top(const struct snapshot_window *whole,
-					 const struct snapshot_window *recorded, bool is_per_bank)
+static struct snapshot_window refit_top(const struct snapshot_window *whole,
+					const struct snapshot_window *recorded, bool is_per_bank)
 {
 	struct snapshot_window top = *whole;
 
@@ -59,7 +59,7 @@ static struct snapshot_window replay_top(const struct snapshot_window *whole,
 }
 
 /* A memory and the one that is cut off its top. */
-static void replay_cut(struct replay_rules *rules, uint32_t type, uint32_t top, bool is_cards)
+static void refit_cut(struct refit_rules *rules, uint32_t type, uint32_t top, bool is_cards)
 {
 	struct snapshot_window *whole = &rules->to[type];
 	const struct snapshot_window *recorded = &rules->from[top];
@@ -74,24 +74,24 @@ static void replay_cut(struct replay_rules *rules, uint32_t type, uint32_t top, 
 		rules->to[top] = *recorded;
 		return;
 	}
-	rules->to[top] = replay_top(whole, recorded, top == TYPES_L1_SMALL);
+	rules->to[top] = refit_top(whole, recorded, top == TYPES_L1_SMALL);
 	whole->size -= rules->to[top].size;
 }
 
-void replay_rules_init(struct replay_rules *rules, const struct snapshot_facts *recorded,
-		       const struct replay_card *card)
+void refit_rules_init(struct refit_rules *rules, const struct snapshot_facts *recorded,
+		      const struct refit_card *card)
 {
-	for (uint32_t type = 0; type < REPLAY_MEMORIES; type++)
-		rules->to[type] = rules->from[type] = replay_checked(recorded->windows[type]);
+	for (uint32_t type = 0; type < REFIT_MEMORIES; type++)
+		rules->to[type] = rules->from[type] = refit_checked(recorded->windows[type]);
 	if (card->facts) {
-		rules->to[TYPES_DRAM] = replay_of_card(card->facts, TYPES_DRAM, card->dram_banks);
-		rules->to[TYPES_L1] = replay_of_card(card->facts, TYPES_L1, card->l1_banks);
+		rules->to[TYPES_DRAM] = refit_of_card(card->facts, TYPES_DRAM, card->dram_banks);
+		rules->to[TYPES_L1] = refit_of_card(card->facts, TYPES_L1, card->l1_banks);
 	} else {
 		if (card->dram_banks)
 			rules->to[TYPES_DRAM].banks = card->dram_banks;
 		if (card->l1_banks)
 			rules->to[TYPES_L1].banks = card->l1_banks;
 	}
-	replay_cut(rules, TYPES_DRAM, TYPES_TRACE, card->facts);
-	replay_cut(rules, TYPES_L1, TYPES_L1_SMALL, card->facts);
+	refit_cut(rules, TYPES_DRAM, TYPES_TRACE, card->facts);
+	refit_cut(rules, TYPES_L1, TYPES_L1_SMALL, card->facts);
 }

@@ -5,7 +5,7 @@
  * does: the same free bytes, the same largest hole, and the same first allocation that fails.
  */
 
-#include "model/memory/replay.h"
+#include "model/memory/refit.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ struct step {
 	bool is_free;
 	uint32_t slot;
 	struct sim_request request;
-	struct replay_buffer buffer; /* as the library was told of it */
+	struct refit_buffer buffer; /* as the library was told of it */
 };
 
 struct run {
@@ -39,16 +39,16 @@ struct run {
 /* The two that must agree. */
 struct pair {
 	struct sim_device device;
-	struct replay *replay;
+	struct refit *refit;
 	uint64_t address[SLOTS];
 	uint32_t type[SLOTS];
 };
 
-static struct replay_buffer told(void)
+static struct refit_buffer told(void)
 {
 	const struct ttmem_alloc_args *args = &fake_figures()->alloc;
 
-	return (struct replay_buffer){
+	return (struct refit_buffer){
 		.type = args->type,
 		.flags = args->flags,
 		.address = args->address,
@@ -117,23 +117,23 @@ static struct snapshot_window window_of(const struct sim_bank *bank)
 
 static void open_pair(struct pair *pair, const struct sim_card *from, const struct sim_card *to)
 {
-	struct replay_rules rules = {.fit = FREE_LIST_FIRST};
+	struct refit_rules rules = {.fit = FREE_LIST_FIRST};
 
 	assert(sim_device_init(&pair->device, to, 0, 0, 0, NULL) == 0);
-	for (uint32_t type = 0; type < REPLAY_MEMORIES; type++) {
+	for (uint32_t type = 0; type < REFIT_MEMORIES; type++) {
 		struct sim_window window = sim_card_window(from->chip, type);
 
 		rules.from[type] = (struct snapshot_window){window.base, window.size, window.banks,
 							    window.alignment};
 		rules.to[type] = window_of(sim_device_bank(&pair->device, type));
 	}
-	pair->replay = replay_new(&rules);
-	assert(pair->replay);
+	pair->refit = refit_new(&rules);
+	assert(pair->refit);
 }
 
 static void close_pair(struct pair *pair)
 {
-	pair->replay = replay_free(pair->replay);
+	pair->refit = refit_free(pair->refit);
 	sim_device_deinit(&pair->device);
 }
 
@@ -141,21 +141,21 @@ static void close_pair(struct pair *pair)
 static bool play_step(struct pair *pair, const struct step *step, uint64_t moment)
 {
 	const struct sim_bank *bank;
-	struct replay_failure failure = {0};
+	struct refit_failure failure = {0};
 	int a, b;
 
 	if (step->is_free) {
 		assert(sim_device_free(&pair->device, pair->type[step->slot],
 				       pair->address[step->slot]) == 0);
-		assert(replay_give(pair->replay, step->slot) == 0);
+		assert(refit_give(pair->refit, step->slot) == 0);
 		return true;
 	}
 	bank = sim_device_bank(&pair->device, step->request.type);
 	a = sim_device_alloc(&pair->device, &step->request, &pair->address[step->slot]);
-	b = replay_take(pair->replay, step->slot, &step->buffer, moment, &failure);
+	b = refit_take(pair->refit, step->slot, &step->buffer, moment, &failure);
 	assert((a == 0) == (b == 0));
 	if (a < 0) {
-		assert(b == REPLAY_FAILED && failure.banks == bank->banks);
+		assert(b == REFIT_FAILED && failure.banks == bank->banks);
 		assert(failure.largest == sim_bank_largest(bank));
 		return false;
 	}
@@ -165,12 +165,12 @@ static bool play_step(struct pair *pair, const struct step *step, uint64_t momen
 
 /* The tightest moment, as the simulated allocator saw it. */
 struct tightest {
-	uint64_t used[REPLAY_MEMORIES], largest[REPLAY_MEMORIES], moment[REPLAY_MEMORIES];
+	uint64_t used[REFIT_MEMORIES], largest[REFIT_MEMORIES], moment[REFIT_MEMORIES];
 };
 
 static void look(struct pair *pair, struct tightest *tightest, uint64_t moment)
 {
-	for (uint32_t type = 0; type < REPLAY_MEMORIES; type++) {
+	for (uint32_t type = 0; type < REFIT_MEMORIES; type++) {
 		const struct sim_bank *bank = sim_device_bank(&pair->device, type);
 
 		if (bank->used <= tightest->used[type])
@@ -183,8 +183,8 @@ static void look(struct pair *pair, struct tightest *tightest, uint64_t moment)
 
 static void compare_margins(const struct pair *pair, const struct tightest *tightest)
 {
-	for (uint32_t type = 0; type < REPLAY_MEMORIES; type++) {
-		const struct replay_margin *margin = &replay_margins(pair->replay)[type];
+	for (uint32_t type = 0; type < REFIT_MEMORIES; type++) {
+		const struct refit_margin *margin = &refit_margins(pair->refit)[type];
 
 		assert(margin->is_known == (tightest->moment[type] > 0));
 		if (!margin->is_known)
@@ -209,7 +209,7 @@ static size_t play(const struct run *run, const struct sim_card *from, const str
 	return i;
 }
 
-UNIT(replay_fails_at_the_same_event_as_the_simulated_allocator)
+UNIT(refit_fails_at_the_same_event_as_the_simulated_allocator)
 {
 	static struct run run;
 	const struct sim_card *from, *to;
@@ -251,12 +251,12 @@ UNIT(the_two_tables_of_cards_agree)
 
 	for (uint32_t i = 0; (card = sim_card_at(i)); i++) {
 		struct snapshot_facts declared = {0};
-		struct replay_card other = {.facts = card_find(card->name)};
-		struct replay_rules rules = {0};
+		struct refit_card other = {.facts = card_find(card->name)};
+		struct refit_rules rules = {0};
 		struct sim_device device;
 
 		assert(other.facts && sim_device_init(&device, card, 0, 0, 0, NULL) == 0);
-		for (uint32_t type = 0; type < REPLAY_MEMORIES; type++) {
+		for (uint32_t type = 0; type < REFIT_MEMORIES; type++) {
 			struct sim_window window = sim_card_window(card->chip, type);
 
 			declared.windows[type] = (struct snapshot_window){
@@ -264,9 +264,9 @@ UNIT(the_two_tables_of_cards_agree)
 		}
 		/* By name, and as its owner declared it. */
 		for (int named = 0; named < 2; named++) {
-			replay_rules_init(&rules, &declared,
-					  named ? &other : &(struct replay_card){0});
-			for (uint32_t type = 0; type < REPLAY_MEMORIES; type++) {
+			refit_rules_init(&rules, &declared,
+					 named ? &other : &(struct refit_card){0});
+			for (uint32_t type = 0; type < REFIT_MEMORIES; type++) {
 				struct snapshot_window window =
 					window_of(sim_device_bank(&device, type));
 
