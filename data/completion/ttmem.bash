@@ -44,6 +44,8 @@ _ttmem() {
 	--by) words='name phase site thread' ;;
 	--format) words='text seed json ttnn-visualizer' ;;
 	--ids) words='hex decimal' ;;
+	--fit) words='first best' ;;
+	--card) words='n150 n300 p100 p150 galaxy' ;;
 	--device | -d) words=$(_ttmem_devices) ;;
 	--pid)
 		mapfile -t COMPREPLY < <(cd /proc && compgen -G "${current}*" | grep -x '[0-9]*')
@@ -55,7 +57,7 @@ _ttmem() {
 		;;
 	*)
 		words=$(_ttmem_options "$command")
-		if [ "$command" = analyze ]; then
+		if [[ $command =~ ^(analyze|diff|replay)$ ]]; then
 			mapfile -t COMPREPLY < <(compgen -f -W "$words" -- "$current")
 			return
 		fi

@@ -25,6 +25,8 @@ UNIT(nested_json_has_its_commas)
 	emit_u64(&json, "a", 1);
 	emit_open_array(&json, "b");
 	emit_u64(&json, NULL, UINT64_MAX);
+	emit_i64(&json, NULL, INT64_MIN);
+	emit_i64(&json, NULL, 7);
 	emit_open_object(&json, NULL);
 	emit_close_object(&json);
 	emit_open_array(&json, NULL);
@@ -41,7 +43,8 @@ UNIT(nested_json_has_its_commas)
 	emit_close_object(&json);
 	emit_end(&json);
 	assert(fclose(out) == 0);
-	assert(strcmp(text, "{\"a\":1,\"b\":[18446744073709551615,{},[]],\"c\":true,\"d\":null,"
+	assert(strcmp(text, "{\"a\":1,\"b\":[18446744073709551615,-9223372036854775808,7,{},[]],"
+			    "\"c\":true,\"d\":null,"
 			    "\"e\":\"0x1f\",\"f\":null}\n{\"again\":false}\n") == 0);
 	free(text);
 }

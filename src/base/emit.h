@@ -41,6 +41,7 @@ void emit_close_array(struct emit *json);
 
 void emit_string(struct emit *json, const char *key, const char *text); /* NULL becomes null */
 void emit_u64(struct emit *json, const char *key, uint64_t value);
+void emit_i64(struct emit *json, const char *key, int64_t value);
 void emit_double(struct emit *json, const char *key,
 		 double value); /* five digits; NAN becomes null */
 void emit_bool(struct emit *json, const char *key, bool value);

@@ -118,6 +118,11 @@ struct sim_bank *sim_device_bank(struct sim_device *device, uint32_t type)
 	}
 }
 
+static bool is_top_down(uint32_t type)
+{
+	return type == TTMEM_L1 || type == TTMEM_L1_SMALL;
+}
+
 /* Whether to inject this fault into one more call. */
 static bool take_fault(uint32_t *fault)
 {
@@ -150,6 +155,10 @@ static void report_alloc(struct sim_device *device, const struct sim_bank *bank,
 		.banks = bank->banks,
 		.kernel_sort = request->kernel_sort,
 		.name_id = request->name_id,
+		.shape_flags =
+			TTMEM_SHAPE_INTERLEAVED |
+			(is_top_down(request->type) ? TTMEM_SHAPE_TOP_DOWN : TTMEM_SHAPE_BOTTOM_UP),
+		.page_size = request->page_size ? request->page_size : request->size,
 	};
 
 	/* Unknown for a buffer that could never fit: then it stays 0. */
@@ -178,11 +187,10 @@ int sim_device_alloc(struct sim_device *device, const struct sim_request *reques
 		     uint64_t *ret_address)
 {
 	struct sim_bank *bank = sim_device_bank(device, request->type);
-	bool from_top = request->type == TTMEM_L1 || request->type == TTMEM_L1_SMALL;
 	struct sim_bank_request place = {
 		.size = request->size,
 		.page_size = request->page_size,
-		.end = from_top ? SIM_BANK_TOP : SIM_BANK_BOTTOM,
+		.end = is_top_down(request->type) ? SIM_BANK_TOP : SIM_BANK_BOTTOM,
 		.kind = request->type,
 		.owner = request->owner,
 	};

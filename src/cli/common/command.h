@@ -24,6 +24,7 @@ extern const struct command analyze_command;
 extern const struct command bench_command;
 extern const struct command buffers_command;
 extern const struct command demo_command;
+extern const struct command diff_command;
 extern const struct command doctor_command;
 extern const struct command dump_command;
 extern const struct command export_command;

@@ -23,25 +23,30 @@
 #define BLACKHOLE_L1 (1536 * KIB)
 #define BLACKHOLE_BANK (4 * GIB - 16 * KIB * KIB)
 
+/* Bases and alignments; src/sim/sim-card.c says where they come from. */
+#define WORMHOLE_BASES 32, 32, 103712, 16
+#define BLACKHOLE_BASES 64, 64, 103040, 16
+
 #define CARD_VENDOR 0x1e52u
 
 static const struct card_facts card_table[] = {
-	{"e75", "grayskull", 96, GRAYSKULL_L1, 8, GIB},
-	{"e150", "grayskull", 120, GRAYSKULL_L1, 8, GIB},
-	{"n150", "wormhole_b0", 72, WORMHOLE_L1, 12, GIB},
-	{"n300", "wormhole_b0", 64, WORMHOLE_L1, 12, GIB},
-	{"galaxy", "wormhole_b0", 72, WORMHOLE_L1, 12, GIB}, /* as processes call it */
-	{"galaxy-wormhole", "wormhole_b0", 72, WORMHOLE_L1, 12, GIB},
-	{"p100", "blackhole", 120, BLACKHOLE_L1, 7, BLACKHOLE_BANK},
-	{"p100a", "blackhole", 120, BLACKHOLE_L1, 7, BLACKHOLE_BANK},
-	{"p150", "blackhole", 140, BLACKHOLE_L1, 8, BLACKHOLE_BANK}, /* likewise */
-	{"p150a", "blackhole", 140, BLACKHOLE_L1, 8, BLACKHOLE_BANK},
-	{"p150b", "blackhole", 140, BLACKHOLE_L1, 8, BLACKHOLE_BANK},
-	{"p150c", "blackhole", 140, BLACKHOLE_L1, 8, BLACKHOLE_BANK},
-	{"p300a", "blackhole", 0, BLACKHOLE_L1, 8, BLACKHOLE_BANK},
-	{"p300b", "blackhole", 0, BLACKHOLE_L1, 8, BLACKHOLE_BANK},
-	{"p300c", "blackhole", 0, BLACKHOLE_L1, 8, BLACKHOLE_BANK},
-	{"galaxy-blackhole", "blackhole", 0, BLACKHOLE_L1, 8, BLACKHOLE_BANK},
+	{"e75", "grayskull", 96, GRAYSKULL_L1, 8, GIB, 0, 0, 0, 0},
+	{"e150", "grayskull", 120, GRAYSKULL_L1, 8, GIB, 0, 0, 0, 0},
+	{"n150", "wormhole_b0", 72, WORMHOLE_L1, 12, GIB, WORMHOLE_BASES},
+	{"n300", "wormhole_b0", 64, WORMHOLE_L1, 12, GIB, WORMHOLE_BASES},
+	{"galaxy", "wormhole_b0", 72, WORMHOLE_L1, 12, GIB,
+	 WORMHOLE_BASES}, /* as processes call it */
+	{"galaxy-wormhole", "wormhole_b0", 72, WORMHOLE_L1, 12, GIB, WORMHOLE_BASES},
+	{"p100", "blackhole", 120, BLACKHOLE_L1, 7, BLACKHOLE_BANK, BLACKHOLE_BASES},
+	{"p100a", "blackhole", 120, BLACKHOLE_L1, 7, BLACKHOLE_BANK, BLACKHOLE_BASES},
+	{"p150", "blackhole", 140, BLACKHOLE_L1, 8, BLACKHOLE_BANK, BLACKHOLE_BASES}, /* likewise */
+	{"p150a", "blackhole", 140, BLACKHOLE_L1, 8, BLACKHOLE_BANK, BLACKHOLE_BASES},
+	{"p150b", "blackhole", 140, BLACKHOLE_L1, 8, BLACKHOLE_BANK, BLACKHOLE_BASES},
+	{"p150c", "blackhole", 140, BLACKHOLE_L1, 8, BLACKHOLE_BANK, BLACKHOLE_BASES},
+	{"p300a", "blackhole", 0, BLACKHOLE_L1, 8, BLACKHOLE_BANK, BLACKHOLE_BASES},
+	{"p300b", "blackhole", 0, BLACKHOLE_L1, 8, BLACKHOLE_BANK, BLACKHOLE_BASES},
+	{"p300c", "blackhole", 0, BLACKHOLE_L1, 8, BLACKHOLE_BANK, BLACKHOLE_BASES},
+	{"galaxy-blackhole", "blackhole", 0, BLACKHOLE_L1, 8, BLACKHOLE_BANK, BLACKHOLE_BASES},
 };
 
 const struct card_facts *card_find(const char *card)

@@ -17,6 +17,9 @@ struct card_facts {
 	uint32_t l1_per_core;
 	uint32_t dram_banks;
 	uint64_t dram_bank_size;
+	/* Where allocators begin in a bank, as in tt-metal's newer releases, and how they align. */
+	uint32_t dram_base, dram_alignment;
+	uint32_t l1_base, l1_alignment;
 };
 
 /* NULL for a card that is not in the table. */

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A report of `ttmem run --json` as a summary: peaks are the report's, and what was there at the end
+ * is added up from the buffers of its processes.
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/common/daemon-pages.h"
+#include "cli/diff/diff.h"
+#include "model/sites/frames.h"
+#include "model/types.h"
+
+static int diff_run_place(const json_t *row, uint32_t *ret_device, uint32_t *ret_type)
+{
+	uint64_t device = daemon_pages_number(row, "device");
+	const char *type = daemon_pages_text(row, "type");
+
+	if (device >= BOOK_DEVICES || !type || types_parse(type, ret_type) < 0)
+		return -EINVAL;
+	*ret_device = (uint32_t)device;
+	return 0;
+}
+
+/* One frame, as in model/sites/frames.h. Texts that look like a separator are not told apart. */
+static void diff_run_put_frame(const json_t *frame, FILE *out)
+{
+	const char *function = daemon_pages_text(frame, "function");
+	const char *file = daemon_pages_text(frame, "file");
+	const char *module = daemon_pages_text(frame, "module");
+
+	if (file)
+		fprintf(out, "%s:%" PRIu64 ":", file, daemon_pages_number(frame, "line"));
+	(void)fputs(function ? function : "?", out);
+	if (module)
+		fprintf(out, FRAMES_AT "%s", module);
+}
+
+/* The frames of a document are innermost first, those of a line outermost first. NULL = no memory. */
+static char *diff_run_stack(const json_t *stack)
+{
+	char *line = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&line, &size);
+
+	if (!out)
+		return NULL;
+	for (size_t i = json_array_size(stack); i-- > 0;) {
+		diff_run_put_frame(json_array_get(stack, i), out);
+		if (i > 0)
+			(void)fputs(FRAMES_ARROW, out);
+	}
+	if (fclose(out) != 0) {
+		free(line);
+		return NULL;
+	}
+	return line;
+}
+
+static int diff_run_add_buffer(struct diff_side *side, const json_t *buffer)
+{
+	CLEANUP_FREE char *stack = diff_run_stack(json_object_get(buffer, "stack"));
+	struct summary_buffer about = {
+		.stack = stack,
+		.name = daemon_pages_text(buffer, "name"),
+		.phase = daemon_pages_text(buffer, "phase"),
+	};
+	uint64_t size = daemon_pages_number(buffer, "size");
+	char text[SUMMARY_KEY];
+	uint32_t device, type;
+	const char *key;
+	int r = stack ? diff_run_place(buffer, &device, &type) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	side->has_stacks |= *stack != '\0';
+	key = summary_key(&side->summary, &about, text);
+	r = summary_add_total(&side->summary, device, type, SUMMARY_END, size);
+	if (r == 0)
+		r = summary_add_total(&side->summary, device, type, SUMMARY_BUFFERS, 1);
+	if (r == 0)
+		r = summary_add_row(&side->summary, type, key, SUMMARY_END, size);
+	if (r == 0)
+		r = summary_add_row(&side->summary, type, key, SUMMARY_BUFFERS, 1);
+	return r;
+}
+
+static int diff_run_add_processes(struct diff_side *side, const json_t *processes)
+{
+	const uint32_t known = 1u << SUMMARY_END | 1u << SUMMARY_BUFFERS;
+	int r = 0;
+
+	side->summary.totals.known |= known;
+	side->summary.rows.known |= known;
+	for (size_t i = 0; r == 0 && i < json_array_size(processes); i++) {
+		const json_t *process = json_array_get(processes, i);
+		const json_t *buffers = json_object_get(process, "buffers");
+
+		side->is_exact &= !json_is_false(json_object_get(process, "exact"));
+		for (size_t k = 0; r == 0 && k < json_array_size(buffers); k++)
+			r = diff_run_add_buffer(side, json_array_get(buffers, k));
+	}
+	return r;
+}
+
+static int diff_run_add_peaks(struct diff_side *side, const json_t *peaks)
+{
+	int r = 0;
+
+	side->summary.totals.known |= 1u << SUMMARY_PEAK;
+	for (size_t i = 0; r == 0 && i < json_array_size(peaks); i++) {
+		const json_t *peak = json_array_get(peaks, i);
+		uint32_t device, type;
+
+		r = diff_run_place(peak, &device, &type);
+		if (r == 0)
+			r = summary_add_total(&side->summary, device, type, SUMMARY_PEAK,
+					      daemon_pages_number(peak, "bytes"));
+		side->is_exact &= !json_is_false(json_object_get(peak, "exact"));
+	}
+	return r;
+}
+
+static int diff_run_command(struct diff_side *side, const json_t *words)
+{
+	size_t size = 0;
+	FILE *out = open_memstream(&side->command, &size);
+
+	if (!out)
+		return -ENOMEM;
+	for (size_t i = 0; i < json_array_size(words); i++) {
+		const char *word = json_string_value(json_array_get(words, i));
+
+		fprintf(out, "%s%s", i ? " " : "", word ? word : "");
+	}
+	return fclose(out) == 0 ? 0 : -ENOMEM;
+}
+
+static int diff_run_fill(struct diff_side *side, const json_t *document)
+{
+	const char *schema = daemon_pages_text(document, "schema");
+	const json_t *processes = json_object_get(document, "processes");
+	const json_t *peaks = json_object_get(document, "peaks");
+	int r;
+
+	if (!schema || strcmp(schema, "ttmem.run/1") != 0 || !json_is_array(processes) ||
+	    !json_is_array(peaks))
+		return -EINVAL;
+	/* Older reports do not say it: they had processes if anything was tracked. */
+	side->is_tracked = json_object_get(document, "tracked")
+				   ? json_is_true(json_object_get(document, "tracked"))
+				   : json_array_size(processes) > 0;
+	side->is_exact = !json_is_false(json_object_get(document, "exact"));
+	r = diff_run_command(side, json_object_get(document, "command"));
+	if (r == 0)
+		r = diff_run_add_peaks(side, peaks);
+	if (r == 0)
+		r = diff_run_add_processes(side, processes);
+	return r;
+}
+
+int diff_load_run(struct diff_side *side, char ret_why[DIFF_WHY])
+{
+	json_error_t error;
+	json_t *document = json_load_file(side->file, 0, &error);
+	int r;
+
+	if (!document) {
+		(void)snprintf(ret_why, DIFF_WHY, "line %d: %s", error.line, error.text);
+		return -EINVAL;
+	}
+	side->kind = "run";
+	r = diff_run_fill(side, document);
+	json_decref(document);
+	if (r < 0)
+		(void)snprintf(ret_why, DIFF_WHY, "%s",
+			       r == -ENOMEM ? "out of memory"
+					    : "neither a recording nor a report of `ttmem run "
+					      "--json` (ttmem.run/1)");
+	return r;
+}

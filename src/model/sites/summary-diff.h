@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What differs between two summaries, the largest change first. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/sites/summary.h"
+
+struct summary_change {
+	uint32_t device; /* as in a row */
+	uint32_t type;
+	const char *key;                /* lives as long as the summaries */
+	const uint64_t *before, *after; /* by enum summary_value; all 0 where there was none */
+};
+
+struct summary_changes {
+	struct summary_change *list; /* owned */
+	size_t count;
+	uint32_t known; /* bit 1 << value: both have it, and only these are compared */
+};
+
+#define SUMMARY_CHANGES_NULL ((struct summary_changes){.list = NULL})
+
+/*
+ * What differs, the largest change first; or with @with_same all, in the order of the lists. The caller deinits it before the summaries. 0 or -ENOMEM.
+ */
+int summary_diff(const struct summary_list *before, const struct summary_list *after,
+		 bool with_same, struct summary_changes *ret_changes);
+void summary_changes_deinit(struct summary_changes *changes);
+
+/* After minus before; saturates. */
+int64_t summary_change(const struct summary_change *change, enum summary_value value);

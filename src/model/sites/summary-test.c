@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Summaries, and what differs between two of them. */
+
+#include "model/sites/summary.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/testing/unit.h"
+#include "model/sites/summary-diff.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+
+static const struct summary_part everything = {SUMMARY_NO_DEVICE, BOOK_TYPES};
+
+static const char *text(struct snapshot *snapshot, const char *bytes)
+{
+	return bytes ? snapshot_text(snapshot, bytes, strlen(bytes)) : NULL;
+}
+
+static struct snapshot *start(void)
+{
+	struct snapshot *snapshot = snapshot_new(1000);
+	struct snapshot_process process = {.pid = 10, .alive = true, .exact = true, .comm = "test"};
+	uint32_t index;
+
+	assert(snapshot && snapshot_add_process(snapshot, &process, &index) == 0);
+	return snapshot;
+}
+
+static void add(struct snapshot *snapshot, uint32_t device, uint8_t type, uint64_t size,
+		struct summary_buffer about)
+{
+	struct snapshot_part *part = snapshot_part(snapshot, 0, device);
+	struct snapshot_buffer buffer = {
+		.device = device,
+		.type = type,
+		.size = size,
+		.stack = text(snapshot, about.stack),
+		.name = text(snapshot, about.name),
+		.phase = text(snapshot, about.phase),
+		.refs = 1,
+	};
+
+	assert(part && snapshot_add_buffer(snapshot, &buffer) == 0);
+	part->memory[type].used += size;
+	part->memory[type].buffers++;
+	part->memory[type].allocs++;
+}
+
+static void summarize(struct summary *summary, enum group_kind kind, struct snapshot *snapshot)
+{
+	*summary = SUMMARY_NULL;
+	summary->kind = kind;
+	assert(summary_add_counters(summary, snapshot) == 0);
+	assert(summary_add_buffers(summary, snapshot, &everything, SUMMARY_END) == 0);
+	summary_finish(summary);
+	snapshot_free(snapshot);
+}
+
+static const struct summary_row *find(const struct summary *summary, uint32_t type, const char *key)
+{
+	for (size_t i = 0; i < summary->rows.count; i++) {
+		const struct summary_row *row = &summary->rows.rows[i];
+
+		if (row->type == type && (key ? row->key && !strcmp(row->key, key) : !row->key))
+			return row;
+	}
+	abort();
+}
+
+UNIT(moved_lines_are_the_same_site)
+{
+	struct snapshot *a = start(), *b = start();
+	struct summary before, after;
+	struct summary_changes changes;
+
+	add(a, 0, TYPES_DRAM, 100,
+	    (struct summary_buffer){.stack = "run.py:1:main -> m.py:7:load"});
+	add(a, 0, TYPES_DRAM, 50, (struct summary_buffer){.stack = "run.py:1:main -> m.py:9:load"});
+	add(b, 0, TYPES_DRAM, 150,
+	    (struct summary_buffer){.stack = "/other/run.py:5:main -> /other/m.py:90:load"});
+	add(b, 0, TYPES_L1, 8, (struct summary_buffer){.stack = "run.py:5:main -> m.py:90:load"});
+	summarize(&before, GROUP_SITE, a);
+	summarize(&after, GROUP_SITE, b);
+	assert(before.rows.count == 1 && find(&before, TYPES_DRAM, "m.py:load <- run.py:main"));
+	assert(summary_diff(&before.rows, &after.rows, false, &changes) == 0);
+	/* One buffer fewer, of as many bytes; and the other memory is another site. */
+	assert(changes.count == 2);
+	assert(changes.list[0].type == TYPES_L1);
+	assert(summary_change(&changes.list[0], SUMMARY_END) == 8);
+	assert(summary_change(&changes.list[1], SUMMARY_END) == 0);
+	assert(summary_change(&changes.list[1], SUMMARY_BUFFERS) == -1);
+	summary_changes_deinit(&changes);
+	summary_deinit(&before);
+	summary_deinit(&after);
+}
+
+UNIT(without_a_stack_the_name_without_numbers_or_the_phase_is_the_site)
+{
+	struct snapshot *snapshot = start();
+	struct summary summary;
+
+	add(snapshot, 0, TYPES_DRAM, 1, (struct summary_buffer){.name = "kv.1", .phase = "x"});
+	add(snapshot, 1, TYPES_DRAM, 2, (struct summary_buffer){.name = "kv.22"});
+	add(snapshot, 0, TYPES_DRAM, 4, (struct summary_buffer){.phase = "warm up"});
+	add(snapshot, 0, TYPES_DRAM, 8, (struct summary_buffer){0});
+	summarize(&summary, GROUP_SITE, snapshot);
+	assert(summary.rows.count == 3 && summary.totals.count == 2);
+	assert(find(&summary, TYPES_DRAM, "kv.#")->values[SUMMARY_END] == 3);
+	assert(find(&summary, TYPES_DRAM, "kv.#")->values[SUMMARY_BUFFERS] == 2);
+	assert(find(&summary, TYPES_DRAM, "in warm up")->values[SUMMARY_END] == 4);
+	assert(find(&summary, TYPES_DRAM, NULL)->values[SUMMARY_END] == 8);
+	summary_deinit(&summary);
+}
+
+UNIT(rows_can_be_names_or_phases)
+{
+	for (int by_name = 0; by_name < 2; by_name++) {
+		struct snapshot *snapshot = start();
+		struct summary summary;
+
+		add(snapshot, 0, TYPES_DRAM, 1,
+		    (struct summary_buffer){.stack = "a.py:1:f", .name = "w.1", .phase = "load"});
+		add(snapshot, 0, TYPES_DRAM, 2,
+		    (struct summary_buffer){.stack = "a.py:2:g", .name = "w.1", .phase = "step"});
+		add(snapshot, 0, TYPES_DRAM, 4, (struct summary_buffer){.name = "w.2"});
+		summarize(&summary, by_name ? GROUP_NAME : GROUP_PHASE, snapshot);
+		if (by_name) {
+			assert(find(&summary, TYPES_DRAM, "w.1")->values[SUMMARY_END] == 3);
+			assert(find(&summary, TYPES_DRAM, "w.2")->values[SUMMARY_END] == 4);
+		} else {
+			assert(find(&summary, TYPES_DRAM, "load")->values[SUMMARY_END] == 1);
+			assert(find(&summary, TYPES_DRAM, "step")->values[SUMMARY_END] == 2);
+			assert(find(&summary, TYPES_DRAM, NULL)->values[SUMMARY_END] == 4);
+		}
+		summary_deinit(&summary);
+	}
+}
+
+UNIT(only_what_both_know_is_compared)
+{
+	struct summary before = SUMMARY_NULL, after = SUMMARY_NULL;
+	struct summary_changes changes;
+
+	assert(summary_add_row(&before, TYPES_DRAM, "a", SUMMARY_END, 5) == 0);
+	assert(summary_add_row(&after, TYPES_DRAM, "a", SUMMARY_END, 5) == 0);
+	assert(summary_add_row(&after, TYPES_DRAM, "a", SUMMARY_ALLOCS, 900) == 0);
+	summary_finish(&before);
+	summary_finish(&after);
+	assert(summary_diff(&before.rows, &after.rows, false, &changes) == 0);
+	assert(changes.count == 0 && changes.known == 1u << SUMMARY_END);
+	summary_changes_deinit(&changes);
+	summary_deinit(&before);
+	summary_deinit(&after);
+}
+
+UNIT(the_largest_change_comes_first_whatever_its_sign)
+{
+	struct summary before = SUMMARY_NULL, after = SUMMARY_NULL;
+	struct summary_changes changes;
+
+	assert(summary_add_row(&before, TYPES_DRAM, "shrinks", SUMMARY_END, 1000) == 0);
+	assert(summary_add_row(&after, TYPES_DRAM, "shrinks", SUMMARY_END, 100) == 0);
+	assert(summary_add_row(&after, TYPES_DRAM, "new", SUMMARY_END, 500) == 0);
+	assert(summary_add_row(&before, TYPES_DRAM, "gone", SUMMARY_END, 700) == 0);
+	assert(summary_add_row(&before, TYPES_DRAM, "huge", SUMMARY_END, 0) == 0);
+	assert(summary_add_row(&after, TYPES_DRAM, "huge", SUMMARY_END, UINT64_MAX) == 0);
+	summary_finish(&before);
+	summary_finish(&after);
+	assert(summary_diff(&before.rows, &after.rows, false, &changes) == 0);
+	assert(changes.count == 4);
+	assert(summary_change(&changes.list[0], SUMMARY_END) == INT64_MAX);
+	assert(summary_change(&changes.list[1], SUMMARY_END) == -900);
+	assert(summary_change(&changes.list[2], SUMMARY_END) == -700);
+	assert(summary_change(&changes.list[3], SUMMARY_END) == 500);
+	summary_changes_deinit(&changes);
+	summary_deinit(&before);
+	summary_deinit(&after);
+}
+
+/* What holds for any two runs. */
+
+static void random_run(struct summary *summary, enum group_kind kind, unsigned int *seed)
+{
+	struct snapshot *snapshot = start();
+	unsigned int count = (unsigned int)rand_r(seed) % 300;
+
+	for (unsigned int i = 0; i < count; i++) {
+		char stack[64], name[32], phase[32];
+		struct summary_buffer about = {0};
+
+		(void)snprintf(stack, sizeof(stack), "run.py:%d:main -> m.py:%d:f%d",
+			       rand_r(seed) % 9, rand_r(seed) % 9, rand_r(seed) % 6);
+		(void)snprintf(name, sizeof(name), "t%c.%d", 'a' + rand_r(seed) % 4,
+			       rand_r(seed) % 9);
+		(void)snprintf(phase, sizeof(phase), "phase %d", rand_r(seed) % 3);
+		about.stack = rand_r(seed) % 4 ? stack : NULL;
+		about.name = rand_r(seed) % 4 ? name : NULL;
+		about.phase = rand_r(seed) % 4 ? phase : NULL;
+		add(snapshot, (uint32_t)rand_r(seed) % 3, (uint8_t)((unsigned int)rand_r(seed) % 7),
+		    (uint64_t)rand_r(seed), about);
+	}
+	summarize(summary, kind, snapshot);
+}
+
+static int64_t sum(const struct summary_changes *changes, uint32_t type, enum summary_value value)
+{
+	int64_t all = 0;
+
+	for (size_t i = 0; i < changes->count; i++) {
+		if (changes->list[i].type == type)
+			all += summary_change(&changes->list[i], value);
+	}
+	return all;
+}
+
+static void check_sums(const struct summary *a, const struct summary *b)
+{
+	struct summary_changes rows, totals;
+
+	assert(summary_diff(&a->rows, &b->rows, false, &rows) == 0);
+	assert(summary_diff(&a->totals, &b->totals, true, &totals) == 0);
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		assert(sum(&rows, type, SUMMARY_END) == sum(&totals, type, SUMMARY_END));
+		assert(sum(&rows, type, SUMMARY_BUFFERS) == sum(&totals, type, SUMMARY_BUFFERS));
+	}
+	summary_changes_deinit(&rows);
+	summary_changes_deinit(&totals);
+}
+
+static void check_reverse(const struct summary *a, const struct summary *b)
+{
+	struct summary_changes there, back;
+
+	assert(summary_diff(&a->rows, &b->rows, false, &there) == 0);
+	assert(summary_diff(&b->rows, &a->rows, false, &back) == 0);
+	assert(there.count == back.count);
+	for (size_t i = 0; i < there.count; i++) {
+		const struct summary_change *x = &there.list[i], *y = &back.list[i];
+
+		assert(x->type == y->type && !x->key == !y->key);
+		assert(!x->key || strcmp(x->key, y->key) == 0);
+		for (uint32_t value = 0; value < SUMMARY_VALUES; value++)
+			assert(summary_change(x, value) == -summary_change(y, value));
+	}
+	summary_changes_deinit(&there);
+	summary_changes_deinit(&back);
+}
+
+static void check_self(const struct summary *a)
+{
+	struct summary_changes changes;
+
+	assert(summary_diff(&a->rows, &a->rows, false, &changes) == 0 && changes.count == 0);
+	summary_changes_deinit(&changes);
+	assert(summary_diff(&a->totals, &a->totals, false, &changes) == 0 && changes.count == 0);
+	summary_changes_deinit(&changes);
+}
+
+UNIT(differences_cancel_out_reverse_and_add_up)
+{
+	static const enum group_kind kinds[] = {GROUP_SITE, GROUP_NAME, GROUP_PHASE};
+
+	for (unsigned int round = 1; round <= 60; round++) {
+		unsigned int seed = round;
+		struct summary a, b;
+
+		/* Printed only if the test fails: the last line is the seed to reproduce. */
+		printf("seed %u\n", round);
+		(void)fflush(stdout);
+		random_run(&a, kinds[round % 3], &seed);
+		random_run(&b, kinds[round % 3], &seed);
+		check_self(&a);
+		check_reverse(&a, &b);
+		check_sums(&a, &b);
+		summary_deinit(&a);
+		summary_deinit(&b);
+	}
+}

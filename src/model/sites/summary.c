@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Sums are collected as they come and added up when there are many, and at the end. */
+
+#include "model/sites/summary.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "model/merge.h"
+#include "model/sites/frames.h"
+#include "model/sites/name-stem.h"
+#include "model/snapshot.h"
+
+#define SUMMARY_IN "in " /* before a phase that stands for a site */
+
+void summary_deinit(struct summary *summary)
+{
+	free(summary->totals.rows);
+	free(summary->rows.rows);
+	pool_deinit(&summary->texts);
+	*summary = SUMMARY_NULL;
+}
+
+int summary_compare_keys(const struct summary_row *a, const struct summary_row *b)
+{
+	if (a->device != b->device)
+		return a->device < b->device ? -1 : 1;
+	if (a->type != b->type)
+		return a->type < b->type ? -1 : 1;
+	if (!a->key || !b->key)
+		return !b->key - !a->key;
+	return strcmp(a->key, b->key);
+}
+
+static int summary_compare(const void *left, const void *right)
+{
+	return summary_compare_keys(left, right);
+}
+
+static void summary_merge(struct summary_list *list)
+{
+	size_t kept = 0;
+
+	if (list->count > 0)
+		qsort(list->rows, list->count, sizeof(*list->rows), summary_compare);
+	for (size_t i = 0; i < list->count; i++) {
+		struct summary_row *last = kept ? &list->rows[kept - 1] : NULL;
+
+		if (!last || summary_compare_keys(last, &list->rows[i]) != 0) {
+			list->rows[kept++] = list->rows[i];
+			continue;
+		}
+		for (size_t v = 0; v < SUMMARY_VALUES; v++)
+			last->values[v] = merge_add(last->values[v], list->rows[i].values[v]);
+	}
+	list->count = kept;
+}
+
+static int summary_add(struct summary_list *list, struct summary_row row, enum summary_value value,
+		       uint64_t amount)
+{
+	bool is_full = list->count == list->capacity;
+	struct summary_row *rows;
+
+	/* Of many, most are equal. */
+	if (is_full)
+		summary_merge(list);
+	if (is_full && list->count >= list->capacity / 2) {
+		rows = array_grow(list->rows, &list->capacity, list->capacity + 1, sizeof(*rows));
+		if (!rows)
+			return -ENOMEM;
+		list->rows = rows;
+	}
+	row.values[value] = amount;
+	list->rows[list->count++] = row;
+	list->known |= UINT32_C(1) << value;
+	return 0;
+}
+
+int summary_add_total(struct summary *summary, uint32_t device, uint32_t type,
+		      enum summary_value value, uint64_t amount)
+{
+	return summary_add(&summary->totals, (struct summary_row){.device = device, .type = type},
+			   value, amount);
+}
+
+int summary_add_row(struct summary *summary, uint32_t type, const char *key,
+		    enum summary_value value, uint64_t amount)
+{
+	struct summary_row row = {.device = SUMMARY_NO_DEVICE, .type = type};
+
+	if (key) {
+		row.key = pool_long_text(&summary->texts, key, strlen(key));
+		if (!row.key)
+			return -ENOMEM;
+	}
+	return summary_add(&summary->rows, row, value, amount);
+}
+
+/* What stands for a site that has no stack. */
+static const char *summary_label(const struct summary_buffer *buffer, char *ret_key)
+{
+	if (buffer->name)
+		return name_stem(buffer->name, ret_key, SUMMARY_KEY);
+	if (!buffer->phase)
+		return NULL;
+	(void)snprintf(ret_key, SUMMARY_KEY, SUMMARY_IN "%s", buffer->phase);
+	return ret_key;
+}
+
+const char *summary_key(const struct summary *summary, const struct summary_buffer *buffer,
+			char *ret_key)
+{
+	if (summary->kind == GROUP_PHASE)
+		return buffer->phase;
+	if (summary->kind == GROUP_NAME)
+		return buffer->name;
+	if (*frames_calls(buffer->stack, ret_key, SUMMARY_KEY))
+		return ret_key;
+	return summary_label(buffer, ret_key);
+}
+
+/* Buffers that have the same key. A snapshot's texts are interned: they are compared by pointer. */
+struct summary_same {
+	struct summary_buffer buffer;
+	uint32_t type;
+	uint64_t bytes;
+};
+
+static int summary_compare_same(const void *left, const void *right)
+{
+	const struct summary_same *a = left, *b = right;
+
+	if (a->type != b->type)
+		return a->type < b->type ? -1 : 1;
+	return memcmp(&a->buffer, &b->buffer, sizeof(a->buffer));
+}
+
+/* Without what does not tell it apart. */
+static struct summary_same summary_same(const struct summary *summary,
+					const struct snapshot_buffer *buffer)
+{
+	struct summary_same same = {
+		.type = buffer->type,
+		.bytes = snapshot_buffer_bytes(buffer),
+	};
+
+	if (summary->kind == GROUP_SITE)
+		same.buffer.stack = buffer->stack;
+	if (summary->kind == GROUP_NAME || (summary->kind == GROUP_SITE && !buffer->stack))
+		same.buffer.name = buffer->name;
+	if (summary->kind == GROUP_PHASE ||
+	    (summary->kind == GROUP_SITE && !buffer->stack && !buffer->name))
+		same.buffer.phase = buffer->phase;
+	return same;
+}
+
+static int summary_add_same(struct summary *summary, const struct summary_same *first, size_t count,
+			    enum summary_value bytes)
+{
+	char text[SUMMARY_KEY];
+	const char *key = summary_key(summary, &first->buffer, text);
+	uint64_t sum = 0;
+	int r;
+
+	for (size_t i = 0; i < count; i++)
+		sum = merge_add(sum, first[i].bytes);
+	r = summary_add_row(summary, first->type, key, bytes, sum);
+	if (r == 0 && bytes == SUMMARY_END)
+		r = summary_add_row(summary, first->type, key, SUMMARY_BUFFERS, count);
+	return r;
+}
+
+int summary_add_buffers(struct summary *summary, const struct snapshot *snapshot,
+			const struct summary_part *part, enum summary_value bytes)
+{
+	CLEANUP_FREE struct summary_same *all = calloc(snapshot->buffer_count + 1, sizeof(*all));
+	size_t count = 0;
+	int r = 0;
+
+	if (!all)
+		return -ENOMEM;
+	summary->rows.known |= UINT32_C(1) << bytes;
+	summary->rows.known |= bytes == SUMMARY_END ? UINT32_C(1) << SUMMARY_BUFFERS : 0;
+	for (size_t i = 0; i < snapshot->buffer_count; i++) {
+		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
+
+		if ((part->device == SUMMARY_NO_DEVICE || buffer->device == part->device) &&
+		    (part->type == BOOK_TYPES || buffer->type == part->type))
+			all[count++] = summary_same(summary, buffer);
+	}
+	if (count > 0)
+		qsort(all, count, sizeof(*all), summary_compare_same);
+	for (size_t first = 0, end; r == 0 && first < count; first = end) {
+		for (end = first + 1; end < count && !summary_compare_same(&all[first], &all[end]);)
+			end++;
+		r = summary_add_same(summary, &all[first], end - first, bytes);
+	}
+	return r;
+}
+
+static int summary_add_memory(struct summary *summary, uint32_t device, uint32_t type,
+			      const struct snapshot_memory *memory)
+{
+	int r;
+
+	if (!memory->allocs && !memory->used && !memory->buffers)
+		return 0;
+	r = summary_add_total(summary, device, type, SUMMARY_END, memory->used);
+	if (r == 0)
+		r = summary_add_total(summary, device, type, SUMMARY_BUFFERS, memory->buffers);
+	if (r == 0)
+		r = summary_add_total(summary, device, type, SUMMARY_ALLOCS, memory->allocs);
+	if (r == 0)
+		r = summary_add_total(summary, device, type, SUMMARY_FREES, memory->frees);
+	return r;
+}
+
+int summary_add_counters(struct summary *summary, const struct snapshot *snapshot)
+{
+	int r = 0;
+
+	summary->totals.known |= 1u << SUMMARY_END | 1u << SUMMARY_BUFFERS | 1u << SUMMARY_ALLOCS |
+				 1u << SUMMARY_FREES;
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+
+		for (size_t k = 0; k < process->part_count; k++) {
+			const struct snapshot_part *part = &process->parts[k];
+
+			for (uint32_t type = 0; r == 0 && type < BOOK_TYPES; type++)
+				r = summary_add_memory(summary, part->device, type,
+						       &part->memory[type]);
+		}
+	}
+	return r;
+}
+
+void summary_finish(struct summary *summary)
+{
+	summary_merge(&summary->totals);
+	summary_merge(&summary->rows);
+}

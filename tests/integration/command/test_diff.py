@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ttmem diff: two runs are compared by call site, and moved lines are no difference."""
+
+import json
+import os
+import pty
+import subprocess
+
+import pytest
+
+from conftest import LIMIT
+from world import check_schema
+
+# What a program allocates is told by its arguments; MOVED only moves its lines.
+PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <ttmem/ttmem.h>
+%s
+__attribute__((noinline)) static void weights(int count)
+{
+	for (int i = 0; i < count; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "layer.%%d", i);
+		ttmem_alloc(0, TTMEM_DRAM, 0x1000 + 0x1000ull * i, 4096, name);
+	}
+}
+
+__attribute__((noinline)) static void cache(int size)
+{
+	ttmem_phase_push("warm up");
+	ttmem_alloc(1, TTMEM_L1, 0x100000, size, "kv");
+	ttmem_phase_pop();
+}
+
+int main(int argc, char **argv)
+{
+	weights(atoi(argv[1]));
+	if (argc > 2)
+		cache(atoi(argv[2]));
+	/* What is freed again counts for the peak only. */
+	if (argc > 3) {
+		ttmem_alloc(0, TTMEM_DRAM, 0x900000, atoi(argv[3]), "scratch");
+		ttmem_free(0, TTMEM_DRAM, 0x900000);
+	}
+	return 0;
+}
+"""
+
+
+@pytest.fixture
+def programs(compile_c):
+    """The same program twice, the second with all lines moved."""
+    return {
+        "here": compile_c(PROGRAM % "", "here", flags=["-O0", "-g", "-fno-omit-frame-pointer"]),
+        "moved": compile_c(
+            PROGRAM % ("\n" * 40), "moved", flags=["-O0", "-g", "-fno-omit-frame-pointer"]
+        ),
+    }
+
+
+@pytest.fixture
+def runs(ttmem, programs, tmp_path):
+    """Call as runs("a", "here", 20, 4096): the report of such a run."""
+
+    def run(name, program, *args, env=None):
+        path = tmp_path / f"{name}.json"
+        ttmem("run", "--json", path, "--", programs[program], *args, env=env)
+        return path
+
+    return run
+
+
+@pytest.fixture
+def diff(ttmem):
+    """Call as diff(a, b): the document, which conforms to its schema."""
+
+    def run(*args):
+        done = ttmem("diff", "--json", *args)
+        assert done.returncode == 0, done.stderr
+        return check_schema(json.loads(done.stdout))
+
+    return run
+
+
+def normalized(path):
+    """Files of stacks without the names that the test gave the two programs' sources."""
+    text = path.read_text()
+    path.write_text(text.replace("moved.c", "program.c").replace("here.c", "program.c"))
+    return path
+
+
+def test_a_run_does_not_differ_from_itself(runs, diff, ttmem):
+    a = runs("a", "here", 5, 4096, 64)
+    document = diff(a, a)
+    assert document["rows"] == []
+    assert document["totals"]
+    for total in document["totals"]:
+        for value in ("peak", "end", "buffers"):
+            assert total[value]["change"] == 0
+    assert "no difference" in ttmem("diff", a, a).stdout
+
+
+def test_moved_lines_are_no_difference(runs, diff):
+    a = normalized(runs("a", "here", 5, 4096))
+    b = normalized(runs("b", "moved", 5, 4096))
+    assert diff(a, b)["rows"] == []
+
+
+def test_the_largest_change_comes_first(runs, diff):
+    a = runs("a", "here", 5, 100)
+    b = runs("b", "here", 7, 100000)
+    document = diff(a, b)
+    first, second = document["rows"]
+    assert first["type"] == "L1" and first["key"].startswith("here.c:cache <- here.c:main")
+    assert first["end"] == {"before": 100, "after": 100000, "change": 99900}
+    assert second["type"] == "DRAM" and second["end"]["change"] == 2 * 4096
+    assert second["buffers"] == {"before": 5, "after": 7, "change": 2}
+    assert first["allocs"] is None, "a report has no counts"
+
+
+def test_the_peak_counts_what_was_freed(runs, diff):
+    a = runs("a", "here", 5, 100)
+    b = runs("b", "here", 5, 100, 777)
+    document = diff(a, b)
+    dram = next(t for t in document["totals"] if t["type"] == "DRAM")
+    assert dram["peak"]["change"] == 777 and dram["end"]["change"] == 0
+
+
+def test_the_reverse_has_the_opposite_sign(runs, diff):
+    a = runs("a", "here", 3, 100)
+    b = runs("b", "here", 9, 50, 10)
+    there, back = diff(a, b), diff(b, a)
+    for key in ("rows", "totals"):
+        assert len(there[key]) == len(back[key]) > 0
+        for x, y in zip(there[key], back[key]):
+            for value in ("peak", "end", "buffers"):
+                if x[value] is not None:
+                    assert x[value]["change"] == -y[value]["change"]
+
+
+def test_rows_add_up_to_the_totals(runs, diff):
+    a = runs("a", "here", 3, 100)
+    b = runs("b", "here", 9, 50, 10)
+    for by in ("site", "phase", "name"):
+        document = diff(a, b, "--by", by)
+        assert document["by"] == by
+        for value in ("end", "buffers"):
+            for kind in ("DRAM", "L1"):
+                rows = [r[value]["change"] for r in document["rows"] if r["type"] == kind]
+                totals = [t[value]["change"] for t in document["totals"] if t["type"] == kind]
+                assert sum(rows) == sum(totals)
+
+
+def test_by_phase_and_by_name(runs, diff):
+    a = runs("a", "here", 1, 100)
+    b = runs("b", "here", 2, 300)
+    assert {(r["type"], r["key"]) for r in diff(a, b, "--by", "phase")["rows"]} == {
+        ("L1", "warm up"),
+        ("DRAM", None),
+    }
+    assert {r["key"] for r in diff(a, b, "--by", "name")["rows"]} == {"kv", "layer.1"}
+
+
+def test_without_stacks_names_without_numbers_are_the_sites(runs, diff):
+    env = {"TTMEM_STACKS": "off"}
+    a = runs("a", "here", 2, 100, env=env)
+    b = runs("b", "here", 4, 100, env=env)
+    (row,) = diff(a, b)["rows"]
+    assert row["key"] == "layer.#" and row["buffers"]["change"] == 2
+
+
+def test_one_without_stacks_is_noted(runs, diff):
+    a = runs("a", "here", 2, env={"TTMEM_STACKS": "off"})
+    b = runs("b", "here", 2)
+    assert "the first has no call stacks" in diff(a, b)["notes"][0]
+    assert "the second has no call stacks" in diff(b, a)["notes"][0]
+
+
+@pytest.mark.parametrize(
+    ("limit", "code"), [("8191", 86), ("8192", 0), ("49%", 86), ("50%", 0), ("1G", 0), ("0%", 86)]
+)
+def test_fail_above(runs, ttmem, limit, code):
+    a = runs("a", "here", 4)
+    b = runs("b", "here", 6)  # 8192 bytes or half as much more
+    done = ttmem("diff", a, b, "--fail-above", limit)
+    assert done.returncode == code, done.stderr
+    assert ("--fail-above" in done.stderr) == (code == 86)
+    assert json.loads(ttmem("diff", a, b, "--json", "--fail-above", limit).stdout)["exceeded"] == (
+        code == 86
+    )
+    assert ttmem("diff", b, a, "--fail-above", limit).returncode == 0, "shrinking is fine"
+
+
+def test_fail_above_wants_something_tracked(runs, ttmem, tmp_path):
+    a = runs("a", "here", 4)
+    ttmem("run", "--json", tmp_path / "b.json", "--", "true")
+    done = ttmem("diff", a, tmp_path / "b.json", "--fail-above", "1G")
+    assert done.returncode == 87 and "nothing was tracked" in done.stderr
+    assert ttmem("diff", a, tmp_path / "b.json").returncode == 0
+
+
+@pytest.mark.parametrize("limit", ["", "many", "-5%", "5%%", "nan%", "%"])
+def test_a_limit_that_is_none_is_a_mistake(runs, ttmem, limit):
+    a = runs("a", "here", 4)
+    assert ttmem("diff", a, a, "--fail-above", limit).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("", "line 1"),
+        ("{", "line 1"),
+        ("[]", "neither a recording nor a report"),
+        ('{"schema": "ttmem.smi/1"}', "neither a recording nor a report"),
+        ('{"schema": "ttmem.run/1", "peaks": [], "processes": 3}', "neither a recording"),
+        (
+            '{"schema": "ttmem.run/1", "processes": [], "peaks": [{"device": 1024, "type": "L1"}]}',
+            "neither a recording",
+        ),
+        (
+            '{"schema": "ttmem.run/1", "processes": [], "peaks": [{"device": 0, "type": "L9"}]}',
+            "neither a recording",
+        ),
+    ],
+)
+def test_a_bad_file_fails_with_one_line(runs, ttmem, tmp_path, content, why):
+    bad = tmp_path / "bad.json"
+    bad.write_text(content)
+    a = runs("a", "here", 1)
+    for pair in ((a, bad), (bad, a)):
+        done = ttmem("diff", *pair)
+        assert done.returncode == 1 and why in done.stderr and done.stderr.count("\n") == 1
+        assert done.stdout == ""
+
+
+def test_moments_are_of_recordings_only(runs, ttmem, tmp_path):
+    a = runs("a", "here", 1)
+    done = ttmem("diff", f"{a}@peak", a)
+    assert done.returncode == 1 and "only a recording has moments" in done.stderr
+    # A file may have such a name.
+    other = tmp_path / "run@peak"
+    other.write_bytes(a.read_bytes())
+    assert ttmem("diff", other, a).returncode == 0
+
+
+def test_two_are_wanted(ttmem):
+    for args in ((), ("a.json",), ("a.json", "b.json", "c.json")):
+        done = ttmem("diff", *args)
+        assert done.returncode == 2 and "which two" in done.stderr
+    assert ttmem("diff", "a", "b", "--by", "thread").returncode == 2
+
+
+def test_colours_on_a_terminal_only(runs, ttmem, build, clean_env):
+    a = runs("a", "here", 2, 100)
+    b = runs("b", "here", 4, 50)
+    assert "\x1b" not in ttmem("diff", a, b).stdout
+    ours, theirs = pty.openpty()
+    env = {**clean_env, "TERM": "xterm", "TTMEM_PAGER": "cat"}
+    program = build / "src" / "cli" / "ttmem"
+    subprocess.run([program, "diff", a, b], stdout=theirs, env=env, check=True, timeout=LIMIT)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            more = os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not more:
+            break
+        shown += more
+    os.close(ours)
+    assert b"\x1b[31m" in shown and b"\x1b[32m" in shown, "growth is red, the rest green"
