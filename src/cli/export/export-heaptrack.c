@@ -16,6 +16,7 @@
 #include "book/format/layout.h"
 #include "cli/export/export-form.h"
 #include "cli/export/export-stacks.h"
+#include "model/snapshot.h"
 #include "model/types.h"
 
 #define HEAPTRACK_VERSION "10400 3" /* of the program, 1.4.0, and of the file */
@@ -128,7 +129,9 @@ static int heaptrack_event(void *state, const struct export_event *event)
 
 static int heaptrack_finish(void *state)
 {
-	(void)state;
+	struct heaptrack *heaptrack = state;
+
+	heaptrack_put_time(heaptrack, heaptrack->target->snapshot->time_ns);
 	return 0;
 }
 

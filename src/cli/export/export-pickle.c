@@ -18,8 +18,6 @@ enum {
 	PICKLE_BININT = 'J',
 	PICKLE_LONG1 = 0x8a,
 	PICKLE_BINUNICODE = 'X',
-	PICKLE_NEWTRUE = 0x88,
-	PICKLE_NEWFALSE = 0x89,
 	PICKLE_APPEND = 'a',
 	PICKLE_SETITEM = 's',
 	PICKLE_LONG_BINPUT = 'r',
@@ -83,11 +81,6 @@ void export_pickle_text(FILE *out, const char *text)
 
 	pickle_put(out, PICKLE_BINUNICODE, length, 4);
 	(void)fwrite(text, 1, length, out); /* asked for at the end */
-}
-
-void export_pickle_bool(FILE *out, int value)
-{
-	fputc(value ? PICKLE_NEWTRUE : PICKLE_NEWFALSE, out);
 }
 
 void export_pickle_append(FILE *out)

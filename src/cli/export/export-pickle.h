@@ -18,7 +18,6 @@ void export_pickle_list(FILE *out);
 void export_pickle_dict(FILE *out);
 void export_pickle_number(FILE *out, uint64_t value);
 void export_pickle_text(FILE *out, const char *text);
-void export_pickle_bool(FILE *out, int value);
 
 /* Puts the last value into the list below it. */
 void export_pickle_append(FILE *out);
