@@ -67,7 +67,7 @@ BEGIN {
 	folder("cli/bench", "base book/format book/read sim cli/common ttmem/ttmem.h")
 	folder("cli/diff", "base model model/json cli/common")
 	folder("cli/doctor", "base book/format book/read metal model model/json symbol source/proc source/host source/books source/daemon-client cli/common ttmem/ttmem.h")
-	folder("cli/export", "base model symbol source/books cli/common ttmem/ttmem.h")
+	folder("cli/export", "base book/format model symbol source/books cli/common ttmem/ttmem.h")
 	folder("cli/record", "base recording/write source/books cli/common")
 	folder("cli/run", "base wire book/format book/read model model/json recording/write source/proc source/books cli/common ttmem/ttmem.h")
 	folder("cli/selftest", "base model compat/wire cli/common cli/run ttmem/ttmem.h")

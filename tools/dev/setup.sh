@@ -44,6 +44,8 @@ needs() {
 		py:setuptools python3-setuptools
 		py:wheel python3-wheel
 		cmd:prometheus prometheus
+		cmd:heaptrack_print heaptrack
+		cmd:protoc protobuf-compiler
 		cmd:tmux tmux
 		cmd:g++ g++
 		cmd:cmake cmake

@@ -2,16 +2,28 @@
 #pragma once
 
 /*
- * What "ttmem export" gives to a format: the live buffers of one process, sorted into operations, and
- * where to write. Each format has a file of its own that defines a struct export_format.
+ * Two kinds of formats: reports that are folders, of one process whose live buffers are sorted into
+ * operations; and files, see export-form.h. Each format has a file of its own that defines a struct
+ * export_format or a struct export_form.
  */
 
 #include <stdint.h>
 
 #include "cli/export/export-operations.h"
 #include "cli/export/export-sources.h"
+#include "model/snapshot-request.h"
 
+struct export_form;
+struct session;
 struct snapshot;
+
+struct export_options {
+	const struct export_format *report; /* one of the two, the other is NULL */
+	const struct export_form *form;
+	const char *path; /* where to; NULL = to standard output */
+	struct snapshot_request request;
+	uint32_t rows_max;
+};
 
 struct export_job {
 	const struct snapshot *snapshot; /* with the buffers of this process only */
@@ -36,3 +48,7 @@ struct export_format {
 };
 
 extern const struct export_format export_visualizer;
+
+/* Writes a report of the process that the request names. Return: exit code. */
+int export_report(const struct export_options *options, struct session *session,
+		  struct snapshot *snapshot);

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * For Perfetto: perfetto.protos.Trace, a row of packets. Each process is a track, and each of its devices
+ * and types of memory a counter below it; marks, failed allocations and gaps are instants of the process.
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "book/format/layout.h"
+#include "cli/export/export-form.h"
+#include "cli/export/export-index.h"
+#include "cli/export/export-proto.h"
+#include "model/types.h"
+
+/* Field numbers of the messages Trace, TracePacket, TrackDescriptor, TrackEvent and below. */
+enum {
+	TRACE_PACKET = 1,
+	PACKET_TIMESTAMP = 8,
+	PACKET_SEQUENCE = 10,
+	PACKET_EVENT = 11,
+	PACKET_FLAGS = 13,
+	PACKET_DESCRIPTOR = 60,
+	TRACK_UUID = 1,
+	TRACK_NAME = 2,
+	TRACK_PROCESS = 3,
+	TRACK_PARENT = 5,
+	TRACK_COUNTER = 8,
+	COUNTER_UNIT = 3,
+	PROCESS_PID = 1,
+	PROCESS_NAME = 6,
+	EVENT_TYPE = 9,
+	EVENT_TRACK = 11,
+	EVENT_NAME = 23,
+	EVENT_COUNTER = 30,
+};
+
+#define PERFETTO_INSTANT 3u
+#define PERFETTO_COUNTER 4u
+#define PERFETTO_BYTES 3u
+#define PERFETTO_SEQUENCE 1u /* of all packets; any number but 0 */
+#define PERFETTO_CLEARED 1u  /* the sequence begins here */
+
+struct perfetto {
+	struct export_target *target;
+	struct export_index tracks; /* their uuids follow those of the processes */
+	struct export_proto packet, part, inner;
+};
+
+static int perfetto_put(struct perfetto *perfetto)
+{
+	struct export_proto *trace = &perfetto->part;
+	bool is_failed;
+
+	export_proto_number(&perfetto->packet, PACKET_SEQUENCE, PERFETTO_SEQUENCE);
+	export_proto_reset(trace);
+	export_proto_message(trace, TRACE_PACKET, &perfetto->packet);
+	is_failed = trace->is_failed;
+	(void)fwrite(trace->bytes, 1, trace->length,
+		     perfetto->target->out); /* asked for at the end */
+	export_proto_reset(trace);
+	return is_failed ? -ENOMEM : 0;
+}
+
+/* A process's uuid is its place in the list, from 1 on. */
+static int perfetto_put_owner(struct perfetto *perfetto, size_t i)
+{
+	const struct export_owner *owner = &perfetto->target->owners[i];
+
+	export_proto_number(&perfetto->inner, PROCESS_PID, owner->pid);
+	export_proto_text(&perfetto->inner, PROCESS_NAME, owner->comm);
+	export_proto_number(&perfetto->part, TRACK_UUID, i + 1);
+	export_proto_text(&perfetto->part, TRACK_NAME, owner->comm);
+	export_proto_message(&perfetto->part, TRACK_PROCESS, &perfetto->inner);
+	export_proto_message(&perfetto->packet, PACKET_DESCRIPTOR, &perfetto->part);
+	if (i == 0)
+		export_proto_number(&perfetto->packet, PACKET_FLAGS, PERFETTO_CLEARED);
+	return perfetto_put(perfetto);
+}
+
+static int perfetto_begin(struct export_target *target, void **ret_state)
+{
+	struct perfetto *perfetto = calloc(1, sizeof(*perfetto));
+	int r = 0;
+
+	*ret_state = perfetto;
+	if (!perfetto)
+		return -ENOMEM;
+	perfetto->target = target;
+	for (size_t i = 0; r == 0 && i < target->owner_count; i++)
+		r = perfetto_put_owner(perfetto, i);
+	return r;
+}
+
+/* The counter's track, which is described before its first value. */
+static int perfetto_track(struct perfetto *perfetto, const struct export_event *event,
+			  uint64_t *ret_uuid)
+{
+	uint32_t before = perfetto->tracks.count, number;
+	char name[64];
+	int r = export_index_find(&perfetto->tracks, event->process,
+				  (uint64_t)event->device << 32 | event->type, &number);
+
+	if (r < 0)
+		return r;
+	*ret_uuid = perfetto->target->owner_count + number;
+	if (perfetto->tracks.count == before)
+		return 0;
+	snprintf(name, sizeof(name), "%s of device %" PRIu32, types_name(event->type),
+		 event->device);
+	export_proto_number(&perfetto->inner, COUNTER_UNIT, PERFETTO_BYTES);
+	export_proto_number(&perfetto->part, TRACK_UUID, *ret_uuid);
+	export_proto_text(&perfetto->part, TRACK_NAME, name);
+	export_proto_number(&perfetto->part, TRACK_PARENT, (uint64_t)event->process + 1);
+	export_proto_message(&perfetto->part, TRACK_COUNTER, &perfetto->inner);
+	export_proto_message(&perfetto->packet, PACKET_DESCRIPTOR, &perfetto->part);
+	return perfetto_put(perfetto);
+}
+
+static int perfetto_put_event(struct perfetto *perfetto, const struct export_event *event)
+{
+	export_proto_message(&perfetto->packet, PACKET_EVENT, &perfetto->part);
+	export_proto_number(&perfetto->packet, PACKET_TIMESTAMP, event->time_ns);
+	return perfetto_put(perfetto);
+}
+
+static int perfetto_put_counter(struct perfetto *perfetto, const struct export_event *event)
+{
+	uint64_t uuid;
+	int r = perfetto_track(perfetto, event, &uuid);
+
+	if (r < 0)
+		return r;
+	export_proto_number(&perfetto->part, EVENT_TYPE, PERFETTO_COUNTER);
+	export_proto_number(&perfetto->part, EVENT_TRACK, uuid);
+	export_proto_number(&perfetto->part, EVENT_COUNTER, event->used);
+	return perfetto_put_event(perfetto, event);
+}
+
+static int perfetto_put_instant(struct perfetto *perfetto, const struct export_event *event,
+				const char *name)
+{
+	export_proto_number(&perfetto->part, EVENT_TYPE, PERFETTO_INSTANT);
+	export_proto_number(&perfetto->part, EVENT_TRACK, (uint64_t)event->process + 1);
+	export_proto_text(&perfetto->part, EVENT_NAME, name);
+	return perfetto_put_event(perfetto, event);
+}
+
+static int perfetto_event(void *state, const struct export_event *event)
+{
+	struct perfetto *perfetto = state;
+	char text[96];
+
+	if (event->kind == EXPORT_MARK)
+		return perfetto_put_instant(perfetto, event, event->name ? event->name : "mark");
+	if (event->kind == EXPORT_GAP) {
+		snprintf(text, sizeof(text), "%" PRIu64 " events missed", event->missed);
+		return perfetto_put_instant(perfetto, event, text);
+	}
+	if (event->op == BOOK_OP_ALLOC || event->op == BOOK_OP_FREE)
+		return perfetto_put_counter(perfetto, event);
+	if (event->op != BOOK_OP_FAILED)
+		return 0;
+	snprintf(text, sizeof(text), "allocation of %" PRIu64 " bytes of %s failed", event->size,
+		 types_name(event->type));
+	return perfetto_put_instant(perfetto, event, text);
+}
+
+static int perfetto_finish(void *state)
+{
+	(void)state;
+	return 0;
+}
+
+static void perfetto_free(void *state)
+{
+	struct perfetto *perfetto = state;
+
+	if (!perfetto)
+		return;
+	export_index_deinit(&perfetto->tracks);
+	export_proto_deinit(&perfetto->packet);
+	export_proto_deinit(&perfetto->part);
+	export_proto_deinit(&perfetto->inner);
+	free(perfetto);
+}
+
+const struct export_form export_perfetto = {
+	.name = "perfetto",
+	.is_course = true,
+	.is_binary = true,
+	.begin = perfetto_begin,
+	.event = perfetto_event,
+	.finish = perfetto_finish,
+	.free = perfetto_free,
+};

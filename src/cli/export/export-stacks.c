@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Every thing is found by an index of its own, and kept in an array by its number. */
+
+#include "cli/export/export-stacks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "model/sites/frames.h"
+#include "model/sites/name-stem.h"
+
+#define STACKS_NAME_SIZE 4096u
+
+void export_stacks_deinit(struct export_stacks *stacks)
+{
+	pool_deinit(&stacks->pool);
+	export_index_deinit(&stacks->text_index);
+	export_index_deinit(&stacks->frame_index);
+	export_index_deinit(&stacks->node_index);
+	export_index_deinit(&stacks->stack_index);
+	free(stacks->texts);
+	free(stacks->frames);
+	free(stacks->nodes);
+	free(stacks->stacks);
+	*stacks = EXPORT_STACKS_NULL;
+}
+
+static bool stacks_is_harmful(const char *text)
+{
+	size_t left = strlen(text);
+	uint32_t character;
+
+	while (left > 0) {
+		size_t n = text_decode(text, left, &character);
+
+		if (text_is_harmful(character))
+			return true;
+		text += n;
+		left -= n;
+	}
+	return false;
+}
+
+int export_stacks_text(struct export_stacks *stacks, const char *text, uint32_t *ret_number)
+{
+	CLEANUP_FREE char *escaped = NULL;
+	const char **texts;
+	uint32_t before = stacks->text_index.count;
+	int r;
+
+	if (stacks_is_harmful(text)) {
+		size_t size = TEXT_ESCAPE_SIZE(strlen(text));
+
+		escaped = malloc(size);
+		if (!escaped)
+			return -ENOMEM;
+		text_escape(text, escaped, size);
+		text = escaped;
+	}
+	text = pool_long_text(&stacks->pool, text, strlen(text));
+	if (!text)
+		return -ENOMEM;
+	texts = array_grow(stacks->texts, &stacks->text_capacity, (size_t)before + 1,
+			   sizeof(*texts));
+	if (!texts)
+		return -ENOMEM;
+	stacks->texts = texts;
+	r = export_index_find(&stacks->text_index, (uintptr_t)text, 0, ret_number);
+	if (r == 0 && stacks->text_index.count > before)
+		stacks->texts[before] = text;
+	return r;
+}
+
+const char *export_stacks_string(const struct export_stacks *stacks, uint32_t number)
+{
+	return number ? stacks->texts[number - 1] : "";
+}
+
+static int stacks_put_frame(struct export_stacks *stacks, const struct export_frame *frame,
+			    uint32_t *ret_frame)
+{
+	uint32_t before = stacks->frame_index.count;
+	struct export_frame *frames = array_grow(stacks->frames, &stacks->frame_capacity,
+						 (size_t)before + 1, sizeof(*frames));
+	int r;
+
+	if (!frames)
+		return -ENOMEM;
+	stacks->frames = frames;
+	r = export_index_find(&stacks->frame_index, (uint64_t)frame->function << 32 | frame->file,
+			      (uint64_t)frame->module << 32 | frame->line, ret_frame);
+	if (r == 0 && stacks->frame_index.count > before)
+		stacks->frames[before] = *frame;
+	return r;
+}
+
+static int stacks_put_node(struct export_stacks *stacks, uint32_t parent, uint32_t frame,
+			   uint32_t *ret_node)
+{
+	uint32_t before = stacks->node_index.count;
+	struct export_node *nodes = array_grow(stacks->nodes, &stacks->node_capacity,
+					       (size_t)before + 1, sizeof(*nodes));
+	int r;
+
+	if (!nodes)
+		return -ENOMEM;
+	stacks->nodes = nodes;
+	r = export_index_find(&stacks->node_index, (uint64_t)parent << 32 | frame, 0, ret_node);
+	if (r == 0 && stacks->node_index.count > before)
+		stacks->nodes[before] = (struct export_node){.parent = parent, .frame = frame};
+	return r;
+}
+
+/*
+ * Python calls code that is in no function "<module>", which others take for a template's arguments and
+ * leave out: "module (run.py)".
+ */
+static const char *stacks_name(const struct frames_one *frame, char *text, size_t size)
+{
+	const char *function = frame->function ? frame->function : "?";
+	size_t length = strlen(function);
+	const char *slash;
+
+	if (!frame->is_python || length < 3 || function[0] != '<' || function[length - 1] != '>')
+		return function;
+	slash = strrchr(frame->file, '/');
+	snprintf(text, size, "%.*s (%s)", (int)(length - 2), function + 1,
+		 slash ? slash + 1 : frame->file);
+	return text;
+}
+
+static int stacks_find_frame(struct export_stacks *stacks, const struct frames_one *one,
+			     uint32_t *ret_frame)
+{
+	struct export_frame frame = {.line = one->line};
+	char name[STACKS_NAME_SIZE];
+	int r = export_stacks_text(stacks, stacks_name(one, name, sizeof(name)), &frame.function);
+
+	if (r == 0 && one->file)
+		r = export_stacks_text(stacks, one->file, &frame.file);
+	if (r == 0 && one->module)
+		r = export_stacks_text(stacks, one->module, &frame.module);
+	return r == 0 ? stacks_put_frame(stacks, &frame, ret_frame) : r;
+}
+
+/* A stack is read from the innermost frame on, a tree grows from the outermost. */
+static int stacks_parse(struct export_stacks *stacks, uint32_t root, const char *stack,
+			uint32_t *ret_node)
+{
+	CLEANUP(frames_deinit) struct frames frames;
+	uint32_t found[EXPORT_STACK_DEPTH];
+	struct frames_one one;
+	size_t count = 0;
+	int r = 0;
+
+	frames_init(&frames, stack);
+	while (r == 0 && count < EXPORT_STACK_DEPTH && frames_next(&frames, &one))
+		r = stacks_find_frame(stacks, &one, &found[count++]);
+	*ret_node = root;
+	while (r == 0 && count > 0)
+		r = stacks_put_node(stacks, *ret_node, found[--count], ret_node);
+	return r;
+}
+
+int export_stacks_add(struct export_stacks *stacks, uint32_t root, const char *stack,
+		      uint32_t *ret_node)
+{
+	uint32_t before = stacks->stack_index.count, number, *known;
+	int r;
+
+	*ret_node = root;
+	if (!stack)
+		return 0;
+	known = array_grow(stacks->stacks, &stacks->stack_capacity, (size_t)before + 1,
+			   sizeof(*known));
+	if (!known)
+		return -ENOMEM;
+	stacks->stacks = known;
+	r = export_index_find(&stacks->stack_index, (uintptr_t)stack, root, &number);
+	if (r == 0 && stacks->stack_index.count > before)
+		r = stacks_parse(stacks, root, stack, &stacks->stacks[before]);
+	if (r == 0)
+		*ret_node = stacks->stacks[number - 1];
+	return r;
+}
+
+int export_stacks_label(struct export_stacks *stacks, uint32_t parent, const char *text,
+			uint32_t *ret_node)
+{
+	struct export_frame frame = {.line = 0};
+	uint32_t number;
+	int r = export_stacks_text(stacks, text, &frame.function);
+
+	if (r == 0)
+		r = stacks_put_frame(stacks, &frame, &number);
+	return r == 0 ? stacks_put_node(stacks, parent, number, ret_node) : r;
+}
+
+int export_stacks_site(struct export_stacks *stacks, uint32_t root, const char *stack,
+		       const char *name, uint32_t *ret_node)
+{
+	char text[STACKS_NAME_SIZE], stem[STACKS_NAME_SIZE / 2];
+	int r = export_stacks_add(stacks, root, stack, ret_node);
+
+	if (r < 0 || *ret_node != root)
+		return r;
+	snprintf(text, sizeof(text), "[no stack]%s%s", name ? " " : "",
+		 name ? name_stem(name, stem, sizeof(stem)) : "");
+	return export_stacks_label(stacks, root, text, ret_node);
+}
+
+size_t export_stacks_path(const struct export_stacks *stacks, uint32_t node, uint32_t *ret_nodes,
+			  size_t max)
+{
+	size_t count = 0;
+
+	for (; node && count < max; node = stacks->nodes[node - 1].parent)
+		ret_nodes[count++] = node;
+	for (size_t i = 0; i < count / 2; i++) {
+		uint32_t other = ret_nodes[count - 1 - i];
+
+		ret_nodes[count - 1 - i] = ret_nodes[i];
+		ret_nodes[i] = other;
+	}
+	return count;
+}
+
+/* How much of a function's name is not the file: "module (run.py)" has it already. */
+static size_t stacks_bare_length(const char *function, const char *place)
+{
+	size_t length = strlen(function), rest = strlen(place) + sizeof(" ()") - 1;
+	const char *end = length > rest ? function + length - rest : NULL;
+
+	if (end && strncmp(end, " (", 2) == 0 && strncmp(end + 2, place, rest - 3) == 0 &&
+	    function[length - 1] == ')')
+		return length - rest;
+	return length;
+}
+
+const char *export_stacks_label_of(const struct export_stacks *stacks, uint32_t frame,
+				   char ret_text[EXPORT_LABEL_SIZE])
+{
+	const struct export_frame *one = &stacks->frames[frame - 1];
+	const char *function = export_stacks_string(stacks, one->function);
+	const char *place = export_stacks_string(stacks, one->file ? one->file : one->module);
+	const char *slash = strrchr(place, '/');
+	int bare;
+
+	place = slash ? slash + 1 : place;
+	bare = (int)stacks_bare_length(function, place);
+	if (one->line)
+		snprintf(ret_text, EXPORT_LABEL_SIZE, "%.*s (%s:%" PRIu32 ")", bare, function,
+			 place, one->line);
+	else if (*place && strncmp(function, place, strlen(place)) != 0)
+		snprintf(ret_text, EXPORT_LABEL_SIZE, "%.*s (%s)", bare, function, place);
+	else
+		snprintf(ret_text, EXPORT_LABEL_SIZE, "%s", function);
+	return ret_text;
+}
