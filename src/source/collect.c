@@ -23,18 +23,13 @@ static void collect_cleanup(struct snapshot **snapshot)
 	snapshot_free(*snapshot);
 }
 
-static int collect_all(const struct collect_sources *sources,
-		       const struct snapshot_request *request, struct snapshot **ret_snapshot)
+/* What the machine adds to its books. */
+static int collect_host(const struct collect_sources *sources,
+			const struct snapshot_request *request, struct snapshot *snapshot)
 {
-	CLEANUP(collect_cleanup)
-	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	struct host_closed closed = {0};
-	int r = snapshot ? 0 : -ENOMEM;
+	int r = kernel_collect(sources->proc, sources->knows, sources->known, snapshot);
 
-	if (r == 0)
-		r = source_collect(sources->books, request, snapshot);
-	if (r == 0)
-		r = kernel_collect(sources->proc, sources->knows, sources->known, snapshot);
 	if (r == 0)
 		r = host_collect(request, sources->cards, snapshot, &closed);
 	if (r < 0)
@@ -51,8 +46,24 @@ static int collect_all(const struct collect_sources *sources,
 		book_note_nothing(sources->scan,
 				  sources->remote ? daemon_client_count(sources->remote) : 0,
 				  snapshot);
+	return 0;
+}
+
+static int collect_all(const struct collect_sources *sources,
+		       const struct snapshot_request *request, struct snapshot **ret_snapshot)
+{
+	CLEANUP(collect_cleanup)
+	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
+	int r = snapshot ? 0 : -ENOMEM;
+
+	if (r == 0)
+		r = source_collect(sources->books, request, snapshot);
+	if (r == 0 && !sources->recorded_ns)
+		r = collect_host(sources, request, snapshot);
+	if (r < 0)
+		return r;
 	/* A snapshot is stamped at its end: nothing in it may be newer. */
-	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
+	snapshot->time_ns = sources->recorded_ns ? sources->recorded_ns : clock_ns(CLOCK_REALTIME);
 	if (request->limit)
 		snapshot_take_joins(request->totals, snapshot);
 	r = snapshot_finish(snapshot);

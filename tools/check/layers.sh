@@ -33,6 +33,8 @@ BEGIN {
 	folder("source/books", "base wire book/format book/read model source/proc uapi", "book/testing model/json")
 	folder("source/daemon-client", "base wire model source/proc", "book/testing")
 	folder("source", "base model", "source/proc")
+	folder("recording/format", "base book/format", "book/read book/testing book/write")
+	folder("recording/read", "recording/format")
 	folder("store", "base model")
 	layer("web/server web/api web/export")
 	folder("web/server", "base model model/json")

@@ -12,7 +12,7 @@
 
 #include "book/format/layout.h"
 
-/* The records of a device by slot; those that are not live have no BOOK_META_LIVE. */
+/* The records of a device by slot; those that are not live are all zeros. Begins as {0}. */
 struct columns_table {
 	struct book_record *records;
 	uint32_t count, capacity;
@@ -20,12 +20,15 @@ struct columns_table {
 
 void columns_table_deinit(struct columns_table *table);
 
-/* Applies an event as the book's owner did; events without a slot change nothing. 0 or -ENOMEM. */
+/*
+ * Applies an event as the book's owner did; events without a slot change nothing. 0, -ENOMEM, or
+ * -EBADMSG for a slot beyond the next new one, which no owner uses.
+ */
 int columns_apply(struct columns_table *table, const struct book_event *event);
 
 /*
  * @count events, at most RECORDING_EVENTS_MAX, and what they do to @table. Returns how many bytes
- * were written, or -ENOMEM. @ret_bytes has room for columns_bound(count).
+ * were written, or as columns_apply(). @ret_bytes has room for columns_bound(count).
  */
 size_t columns_bound(uint32_t count);
 int64_t columns_encode(struct columns_table *table, const struct book_event *events, uint32_t count,

@@ -159,7 +159,7 @@ static int address_history_read_shard(struct address_history *trail, struct view
 	int r;
 
 	trail->event_count = 0;
-	r = view_read(view, reader, device, trail->book->alive ? VIEW_LIVING : VIEW_DEAD);
+	r = view_read(view, reader, device, scan_book_owner(trail->book));
 	if (r < 0)
 		return r;
 	address_history_find_records(trail, view);

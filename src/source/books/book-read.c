@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -234,7 +235,7 @@ static int book_read_totals(struct book_reading *reading, uint32_t device)
 /* All rows of a shard, or none. */
 static int book_collect_shard(struct book_reading *reading, uint32_t device)
 {
-	enum view_owner owner = reading->book->alive ? VIEW_LIVING : VIEW_DEAD;
+	enum view_owner owner = scan_book_owner(reading->book);
 	struct reader *reader = &reading->book->reader;
 	bool rows = book_wants_rows(reading, device);
 	int r;
@@ -260,7 +261,7 @@ static int book_collect_shard(struct book_reading *reading, uint32_t device)
 /* The same in parts, until there are as many rows as wanted. */
 static int book_collect_parts(struct book_reading *reading, uint32_t device)
 {
-	enum view_owner owner = reading->book->alive ? VIEW_LIVING : VIEW_DEAD;
+	enum view_owner owner = scan_book_owner(reading->book);
 	uint32_t count = reading->request->sorted ? BOOK_SORTED_SEGMENTS : BOOK_PAGE_SEGMENTS;
 	uint32_t from = book_rows_first(reading, device) / BOOK_SEGMENT_SLOTS;
 	struct view *view = reading->view;
@@ -332,7 +333,7 @@ static void book_note(struct book_reading *reading)
 	const struct book_header *header = &reading->book->reader.header;
 	struct snapshot_process *process = book_process(reading);
 	uint64_t bytes = 0, buffers = 0;
-	char size[TEXT_NUMBER_SIZE];
+	char size[TEXT_NUMBER_SIZE], held[48] = "";
 
 	if (header->rejected.paused) {
 		process->exact = false;
@@ -358,24 +359,23 @@ static void book_note(struct book_reading *reading)
 			buffers += process->parts[i].memory[type].buffers;
 		}
 	}
+	if (!reading->book->recorded)
+		snprintf(held, sizeof(held), "; its book is held by pid %" PRIu32,
+			 reading->book->holder);
 	snapshot_note(reading->snapshot,
-		      "pid %" PRIu32 " (%s) has ended and left %" PRIu64
-		      " buffers, %s; its book is held "
-		      "by pid %" PRIu32,
-		      process->pid, process->comm, buffers, text_size(bytes, size),
-		      reading->book->holder);
+		      "pid %" PRIu32 " (%s) has ended and left %" PRIu64 " buffers, %s%s",
+		      process->pid, process->comm, buffers, text_size(bytes, size), held);
 }
 
 /* Only counters of a live owner are cached, and only those of whole books. */
 static void book_recall(struct book_reading *reading)
 {
 	struct scan_book *book = reading->book;
-	bool is_narrow = reading->rest;
+	bool is_narrow = reading->rest, lives = scan_book_owner(book) == VIEW_LIVING;
 
-	reading->recalls =
-		book->alive && totals_cache_is_current(&book->totals_cache,
-						       book->reader.header.changes, is_narrow);
-	reading->learns = book->alive && !reading->recalls && !reading->request->buffers;
+	reading->recalls = lives && totals_cache_is_current(&book->totals_cache,
+							    book->reader.header.changes, is_narrow);
+	reading->learns = lives && !reading->recalls && !reading->request->buffers;
 	if (reading->learns)
 		totals_cache_restart(&book->totals_cache, is_narrow);
 }

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,12 +37,17 @@ struct book_origin {
 void book_timebase(const struct scan_book *book, struct timebase *ret_timebase)
 {
 	const struct book_header *header = &book->reader.header;
-	struct timebase_now now = {
+	struct timebase_now now;
+
+	if (book->recorded) {
+		timebase_init(ret_timebase, header, &book->recorded->moment);
+		return;
+	}
+	now = (struct timebase_now){
 		.stamp = book_clock_read(header->clock),
 		.monotonic = proc_monotonic_ns(),
 		.realtime = clock_ns(CLOCK_REALTIME),
 	};
-
 	/* The other clocks are the same in all time namespaces. */
 	if (header->clock == BOOK_CLOCK_MONOTONIC)
 		now.stamp = now.monotonic + (uint64_t)header->monotonic_offset;
@@ -64,7 +70,8 @@ int book_add_process(const struct scan_book *book, struct snapshot *snapshot, ui
 		.pid = owner->pid,
 		.ns_pid = owner->ns_pid,
 		.start_ticks = owner->start_ticks,
-		.start_ns = proc_started_ns(owner->start_ticks),
+		.start_ns = book->recorded ? book->recorded->start_ns
+					   : proc_started_ns(owner->start_ticks),
 		.comm = snapshot_text(snapshot, owner->comm,
 				      strnlen(owner->comm, sizeof(owner->comm))),
 		.user_id = owner->real_uid,
@@ -79,7 +86,10 @@ int book_add_process(const struct scan_book *book, struct snapshot *snapshot, ui
 
 	book_timebase(book, &timebase);
 	process.last_ns = timebase.start; /* creating a book counts as activity */
-	proc_user_name(owner->real_uid, user, sizeof(user));
+	if (book->recorded)
+		(void)snprintf(user, sizeof(user), "%s", book->recorded->user);
+	else
+		proc_user_name(owner->real_uid, user, sizeof(user));
 	process.user = snapshot_text(snapshot, user, strlen(user));
 	if (*book->container)
 		process.container =

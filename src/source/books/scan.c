@@ -45,6 +45,7 @@ struct scan_book *scan_book_free(struct scan_book *book)
 	reader_deinit(&book->reader);
 	totals_cache_deinit(&book->totals_cache);
 	book_rest_drop(book);
+	free(book->recorded);
 	if (book->file.fd >= 0)
 		close(book->file.fd);
 	free(book);
@@ -487,6 +488,15 @@ int scan_hand_consume(struct scan *scan, int fd, const struct scan_handed *hande
 	(void)snprintf(known->container, sizeof(known->container), "%s", handed->container);
 	scan_forgive(scan, known);
 	return 0;
+}
+
+int scan_put_consume(struct scan *scan, struct scan_book *book)
+{
+	int r = scan_add(scan, book);
+
+	if (r < 0)
+		scan_book_free(book);
+	return r;
 }
 
 int scan_run(struct scan *scan)

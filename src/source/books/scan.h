@@ -18,6 +18,8 @@
 #include "base/clock.h"
 #include "book/read/backing.h"
 #include "book/read/reader.h"
+#include "book/read/view.h"
+#include "model/timebase.h"
 #include "source/books/totals-cache.h"
 #include "source/proc/maps-budget.h"
 #include "source/proc/proc.h"
@@ -29,6 +31,13 @@
 
 struct book_rest;
 
+/* What a book that was restored from a recording cannot be asked of this machine. */
+struct scan_recorded {
+	struct timebase_now moment; /* of the book's clock, late in the recording */
+	uint64_t start_ns;          /* of its owner: CLOCK_REALTIME */
+	char user[64];
+};
+
 struct scan_book {
 	struct file_fd file; /* owns its fd */
 	struct reader reader;
@@ -39,11 +48,12 @@ struct scan_book {
 	struct proc_facts owner; /* of an exited one: what its book says, and who created it */
 	char container[PROC_CONTAINER_SIZE];
 	bool alive;
-	bool gone;           /* nobody holds it any more: the next scan drops it */
-	uint32_t holder;     /* a process that has it open */
-	uint64_t first_pass; /* number of the scan that found it, from 1 */
-	bool ignored;        /* set by the scan's user: not to be read again */
-	bool handed;         /* by the daemon, which also says who owns it */
+	bool gone;                      /* nobody holds it any more: the next scan drops it */
+	uint32_t holder;                /* a process that has it open */
+	uint64_t first_pass;            /* number of the scan that found it, from 1 */
+	bool ignored;                   /* set by the scan's user: not to be read again */
+	bool handed;                    /* by the daemon, which also says who owns it */
+	struct scan_recorded *recorded; /* owned; NULL = it is of this machine, and of now */
 
 	struct totals_cache totals_cache; /* of the last reader */
 	struct book_rest *rest;           /* NULL = all devices are read one by one */
@@ -89,6 +99,12 @@ struct scan {
 int scan_book_new_consume(struct scan_book **ret_book, int fd);
 struct scan_book *scan_book_free(struct scan_book *book);
 
+/* How a shard of it has to be read: nobody writes a restored one, whether or not its owner lived. */
+static inline enum view_owner scan_book_owner(const struct scan_book *book)
+{
+	return book->alive && !book->recorded ? VIEW_LIVING : VIEW_DEAD;
+}
+
 /* A number for a book that no other book has, nor had since the machine was started. */
 uint64_t scan_book_number(dev_t device, ino_t inode, uint64_t start_ticks);
 
@@ -115,6 +131,9 @@ bool scan_has(const struct scan *scan, dev_t device, ino_t inode);
  * there), a negative errno, or why it is refused: a verify_book_outcome or a reader_outcome.
  */
 int scan_hand_consume(struct scan *scan, int fd, const struct scan_handed *handed);
+
+/* Adds a book that was restored; consumed in any case. 0 or -ENOMEM. No pass may follow. */
+int scan_put_consume(struct scan *scan, struct scan_book *book);
 
 /* By pid, as a pass leaves them; for use after books were handed over. */
 void scan_sort(struct scan *scan);
