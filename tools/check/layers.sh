@@ -34,6 +34,8 @@ BEGIN {
 	folder("source/daemon-client", "base wire model source/proc", "book/testing")
 	folder("source", "base model", "source/proc")
 	folder("recording/format", "base book/format", "book/read book/testing book/write")
+	folder("recording/write", "base recording/format", "recording/testing")
+	folder("recording/testing", "", "base recording/format")
 	folder("recording/read", "recording/format")
 	folder("store", "base model")
 	layer("web/server web/api web/export")
