@@ -55,10 +55,12 @@ _ttmem() {
 		;;
 	*)
 		words=$(_ttmem_options "$command")
-		if [ "$command" = analyze ]; then
+		case $command in
+		analyze | report)
 			mapfile -t COMPREPLY < <(compgen -f -W "$words" -- "$current")
 			return
-		fi
+			;;
+		esac
 		;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")

@@ -147,8 +147,9 @@ def report_page(template, built):
         "@LICENCES@": inline(built / "licences.txt", "</script"),
         "@SCRIPT@": script,
     }
-    text_of = re.sub("|".join(parts), lambda match: parts[match[0]], template.read_text(encoding="utf-8"))
-    return text_of.split("@DATA@")
+    page = re.sub("|".join(parts), lambda match: parts[match[0]], template.read_text(encoding="utf-8"))
+    (built / "page.html").write_text(page, encoding="utf-8")  # for tests that have data of their own
+    return page.split("@DATA@")
 
 
 def embed_report(parts):
@@ -170,8 +171,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--mode", choices=["auto", "enabled", "disabled"], required=True)
     parser.add_argument("--npm", default="")
-    for name in ("--source", "--plain", "--work", "--output", "--report"):
+    for name in ("--source", "--plain", "--work", "--output"):
         parser.add_argument(name, type=Path, required=True)
+    parser.add_argument("--report", type=Path)
     options = parser.parse_args()
 
     folders, report = [options.plain, options.source / "public"], []
@@ -189,7 +191,8 @@ def main():
     lines += ["const struct asset assets_table[] = {", *rows, "};"]
     lines += ["const size_t assets_count = sizeof(assets_table) / sizeof(*assets_table);", ""]
     write(options.output, lines)
-    write(options.report, embed_report(report))
+    if options.report:
+        write(options.report, embed_report(report))
 
 
 main()

@@ -67,6 +67,7 @@ BEGIN {
 	folder("cli/bench", "base book/format book/read sim cli/common ttmem/ttmem.h")
 	folder("cli/doctor", "base book/format book/read metal model model/json symbol source/proc source/host source/books source/daemon-client cli/common ttmem/ttmem.h")
 	folder("cli/export", "base model symbol source/books cli/common ttmem/ttmem.h")
+	folder("cli/report", "base model model/json source source/books recording/read cli/common")
 	folder("cli/run", "base wire book/format book/read model model/json source/proc source/books cli/common ttmem/ttmem.h")
 	folder("cli/selftest", "base model compat/wire cli/common cli/run ttmem/ttmem.h")
 	folder("cli/smi", "base model model/json cli/common ttmem/ttmem.h")

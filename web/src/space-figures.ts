@@ -21,7 +21,7 @@ export function spaceFigures({ space, bank, spans }: Layout): HTMLElement[] {
     figure("Occupied", space.occupied === null ? "not known" : bytes(space.occupied), "by buffers, in the banks that they touch"),
     figure("Free", all(space.free)),
     figure("Largest hole", all(space.largest), `${bytes(space.largest)} in each of ${space.banks} banks`),
-    figure("Holes", count(space.holes.length)),
+    figure("Holes", count(space.hole_count ?? space.holes.length)),
     figure("Fragmentation", percent(space.fragmentation, 1), "free memory that is not in the largest hole"),
     ...headroom(space.headroom),
   ];

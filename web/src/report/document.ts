@@ -24,6 +24,7 @@ interface HeldSite extends Packed {
 export interface HeldPacked {
   time_ns: number;
   bytes: number;
+  unexplained: number; // of them, that no buffer is known for: they were lost in a gap
   buffers: number;
   site_count: number;
   sites: HeldSite[];
@@ -32,11 +33,10 @@ export interface HeldPacked {
 interface PassingSite extends Packed {
   pid: number;
   comm: string;
-  device: number;
   allocs: number;
   frees: number;
   bytes: number; // of all allocations
-  high: number;
+  high: number; // on one device
   lives: number[]; // freed buffers by how long they lived: bit length of ns / 1024
 }
 
@@ -106,6 +106,7 @@ export interface Block {
 }
 
 export interface MapPacked extends Space {
+  hole_count: number;
   buffers: Block[];
 }
 
@@ -132,6 +133,7 @@ export interface Report {
   complete: boolean;
   torn: number;
   processes: Owner[];
+  process_count: number;
   timeline: { times_ns: number[]; types: Partial<Record<MemoryType, { bytes: number[]; high: number[] }>> };
   gaps: Gap[];
   marks: Mark[];
@@ -144,6 +146,7 @@ export interface Report {
   growth: { first_ns: number; last_ns: number; samples: number; site_count: number; sites: GrownSite[] };
   fragmentation: { times_ns: number[]; spaces: Fragments[] };
   maps: MapPacked[];
+  map_count: number;
   frames: Frame[];
   stacks: { frames: number[]; site: number | null }[];
   notes: string[];

@@ -24,7 +24,10 @@ function heldGrid(label: string, all: number): SiteGrid<Held> {
 function held(book: Book, label: string, moment_: HeldPacked): Child[] {
   const grid = heldGrid(label, moment_.bytes);
   grid.set(book.sites(moment_.sites));
-  return [grid.element, cutNote(moment_.sites.length, moment_.site_count)];
+  return [
+    moment_.unexplained > 0 && h("p", { class: "warn pad" }, `${bytes(moment_.unexplained)} of it are not known: the events were missed.`),
+    grid.element, cutNote(moment_.sites.length, moment_.site_count),
+  ];
 }
 
 export function peakPanel(book: Book): HTMLElement {
@@ -94,7 +97,7 @@ export function temporariesPanel(book: Book): HTMLElement {
     { id: "median", title: "Half lived", number: true, width: "6.5rem", narrow: false, text: (s) => life(medianLife(s.lives)), sort: (s) => medianLife(s.lives) ?? 0 },
   ], [
     { id: "process", title: "Process", width: "9rem", narrow: false, text: (s) => `${s.comm} (${s.pid})` },
-  ], (site) => h("div", {}, h("p", { class: "muted" }, `At most ${bytes(site.high)} at once, on device ${site.device}.`), lifeTable(site)));
+  ], (site) => h("div", {}, h("p", { class: "muted" }, `At most ${bytes(site.high)} at once on a device.`), lifeTable(site)));
   grid.set(book.sites(temporaries.sites));
   return panel(title, h("span", { class: "muted" }, "freed within a millisecond"), grid.element,
     cutNote(temporaries.sites.length, temporaries.site_count));

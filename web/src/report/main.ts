@@ -37,7 +37,7 @@ function processTable(report: Report): HTMLElement {
         h("th", { scope: "row" }, `${one.comm} (${one.pid})`), h("td", {}, one.user ?? ""), h("td", {}, one.container ?? ""),
         h("td", {}, clock(one.start_ns)),
         h("td", {}, one.ended_ns === null ? exit(one) : `${exit(one)}, at ${moment((one.ended_ns - report.start_ns) / 1e9)}`)))))),
-    cutNote(shown.length, report.processes.length));
+    cutNote(shown.length, report.process_count));
 }
 
 /** How much of the run is in the file. */
@@ -131,7 +131,7 @@ function build(report: Report): void {
     const made = element();
     made.id = id;
     return made;
-  }), panel("Processes", h("span", { class: "muted" }, plural(report.processes.length, "process", "processes")), processTable(report)));
+  }), panel("Processes", h("span", { class: "muted" }, plural(report.process_count, "process", "processes")), processTable(report)));
   document.body.append(
     h("a", { class: "skip", href: "#main" }, "Skip to the content"),
     h("header", { class: "top" }, h("span", { class: "brand" }, icon(), "ttmem report"),

@@ -11,7 +11,7 @@ import { AddressMap } from "../map";
 import { TYPES, type Buffer, type MemoryType } from "../model";
 import { spaceFigures } from "../space-figures";
 import { stackList } from "../stack";
-import { cutNote, empty, figure, panel, TYPE_TITLES } from "../view";
+import { empty, figure, panel, TYPE_TITLES } from "../view";
 import type { Block, Book, Fragments, MapPacked } from "./document";
 import { moment, STEPS } from "./spans";
 
@@ -111,17 +111,17 @@ export function mapPanel(book: Book): HTMLElement {
       bank: { base: Number(space.base), size: space.bank_size, banks: space.banks, alignment: space.alignment },
     };
     detail.hidden = true;
-    say(name, nameOf(space));
+    say(name, maps.length > 1 ? "" : nameOf(space));
     clear(figures, spaceFigures(layout));
     const types = TYPES.filter((type) => space.buffers.some((block) => block.type === type));
     clear(legend, types.map((type) => h("li", { "--dot": `var(--${typeVariable(type)})` }, h("span", {}, TYPE_TITLES[type]))),
       h("li", { "--dot": "var(--hole-line)" }, h("span", {}, "hole")));
-    clear(cut, cutNote(spans.length, space.blocks),
+    clear(cut, spans.length < space.blocks && h("p", { class: "muted" }, `The largest ${count(spans.length)} of ${plural(space.blocks, "buffer")}.`),
       space.guessed > 0 && h("p", { class: "muted" }, `${plural(space.guessed, "buffer")} did not tell the share of a bank: taken as spread evenly.`));
     map.set(layout, "type", 0);
   };
   const element = panel(title, maps.length > 1 && select("Memory", maps, show),
-    h("div", { class: "strip" }, name, figures, map.element, legend, cut), detail);
+    h("div", { class: "strip" }, name, figures, map.element, cut, legend), detail);
   show(0);
   return element;
 }
