@@ -34,13 +34,26 @@ function licences() {
   };
 }
 
-export default defineConfig({
+/** With "--mode report": one script and one style sheet, which the report contains. */
+const report = {
+  outDir: "dist-report",
+  cssCodeSplit: false,
+  rollupOptions: {
+    input: "src/report/main.ts",
+    // A page that is opened as a file may not load modules; this is not one.
+    output: { format: "iife", entryFileNames: "report.js", assetFileNames: "report[extname]" },
+  },
+};
+
+export default defineConfig(({ mode }) => ({
   plugins: [licences()],
+  publicDir: mode === "report" ? false : "public",
   build: {
     target: "es2022",
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 1000,
+    ...(mode === "report" ? report : {}),
   },
-});
+}));

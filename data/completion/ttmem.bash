@@ -57,10 +57,12 @@ _ttmem() {
 		;;
 	*)
 		words=$(_ttmem_options "$command")
-		if [[ $command =~ ^(analyze|diff|replay)$ ]]; then
+		case $command in
+		analyze | diff | replay | report)
 			mapfile -t COMPREPLY < <(compgen -f -W "$words" -- "$current")
 			return
-		fi
+			;;
+		esac
 		;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")

@@ -48,6 +48,13 @@ export class Visitor {
     await this.page.waitForSelector("main h1, main h2");
   }
 
+  /** Opens a page that is a file. */
+  async goFile(path) {
+    this.file = `file://${path}`;
+    await this.page.goto(this.file);
+    await this.page.waitForSelector("main h1");
+  }
+
   /** Ignores errors that a test causes on purpose. */
   forgive(pattern) {
     this.forgiven.push(pattern);
@@ -72,7 +79,7 @@ export class Visitor {
     if (errors.length) throw new Error(`the page said: ${errors.join("\n")}`);
     for (const request of this.requests) {
       const url = request.url();
-      if (!url.startsWith(`${this.daemon.base}/`)) throw new Error(`a request went to ${url}`);
+      if (!url.startsWith(`${this.daemon.base}/`) && url.split("#")[0] !== this.file) throw new Error(`a request went to ${url}`);
       if (url.includes(this.daemon.token)) throw new Error(`the token is in the address ${url}`);
     }
   }

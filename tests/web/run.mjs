@@ -20,6 +20,7 @@ import "./test-stream.mjs";
 import "./test-plain.mjs";
 import "./test-hostile.mjs";
 import "./test-crowd.mjs";
+import "./test-report.mjs";
 
 const browser = await launch();
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Embed the dashboard in the program: write a C file with the table declared in web/server/assets.h.
+"""Embed the dashboard in the daemon, and the page of "ttmem report" in the command.
 
-With npm, the dashboard under web/ is built first, in a folder of its own under the build folder. Without npm, or
-if its packages cannot be downloaded, the plain page is embedded instead, unless the mode is "enabled".
+Writes a C file with the table declared in web/server/assets.h, and one with the page of cli/report/report-page.h. With
+npm, both are built first from web/, in a folder of its own under the build folder. Without npm, or if its packages
+cannot be downloaded, the plain page is embedded instead, and there is no page for reports, unless the mode is "enabled".
 """
 
 import argparse
+import base64
 import gzip
 import hashlib
 import json
@@ -62,10 +64,10 @@ def install(work, npm, log):
 
 
 def build(source, work, npm):
-    """Builds the dashboard; returns the folder of the result."""
+    """Builds the dashboard and the report; their results are in dist and dist-report."""
     work.mkdir(parents=True, exist_ok=True)
     for entry in source.iterdir():
-        if entry.name in ("node_modules", "dist", "meson.build"):
+        if entry.name in ("node_modules", "dist", "dist-report", "meson.build"):
             continue
         if entry.is_dir():
             shutil.rmtree(work / entry.name, ignore_errors=True)
@@ -74,9 +76,9 @@ def build(source, work, npm):
             shutil.copy(entry, work / entry.name)
     with open(work / "build.log", "w", encoding="utf-8") as log:
         install(work, npm, log)
-        shutil.rmtree(work / "dist", ignore_errors=True)
+        for result in ("dist", "dist-report"):
+            shutil.rmtree(work / result, ignore_errors=True)
         run([npm, "run", "--silent", "build"], work, log)
-    return work / "dist"
 
 
 def text(value):
@@ -113,18 +115,73 @@ def embed(folders, ret_rows):
     return lines
 
 
+def source_hash(content):
+    """What a policy calls an inline script or style."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+def inline(path, end):
+    """The content of a file, to stand between two tags."""
+    content = path.read_text(encoding="utf-8")
+    if "<!--" in content or end in content.lower():
+        raise SystemExit(f"{path} cannot be part of a page")
+    return content
+
+
+def report_page(template, built):
+    """The page of a report before and after its data. Its policy allows its own script and style, and nothing else."""
+    script = inline(built / "report.js", "</script")
+    style = inline(built / "report.css", "</style")
+    policy = [
+        "default-src 'none'",
+        f"script-src {source_hash(script)}",
+        f"style-src {source_hash(style)}",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    ]
+    parts = {
+        "@POLICY@": "; ".join(policy),
+        "@STYLE@": style,
+        "@LICENCES@": inline(built / "licences.txt", "</script"),
+        "@SCRIPT@": script,
+    }
+    page = re.sub("|".join(parts), lambda match: parts[match[0]], template.read_text(encoding="utf-8"))
+    (built / "page.html").write_text(page, encoding="utf-8")  # for tests that have data of their own
+    return page.split("@DATA@")
+
+
+def embed_report(parts):
+    """The C file of the report's page; @parts: before and after its data, none if it could not be built."""
+    lines = ['#include "cli/report/report-page.h"', ""]
+    for name, part in zip(("head", "tail"), parts, strict=False):
+        lines += array(name, part.encode())
+    row = "head, sizeof(head), tail, sizeof(tail)" if parts else "NULL, 0, NULL, 0"
+    return [*lines, f"const struct report_page report_page = {{{row}}};", ""]
+
+
+def write(path, lines):
+    temporary = Path(f"{path}.new")
+    temporary.write_text("\n".join(lines), encoding="ascii")
+    os.replace(temporary, path)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--mode", choices=["auto", "enabled", "disabled"], required=True)
     parser.add_argument("--npm", default="")
     for name in ("--source", "--plain", "--work", "--output"):
         parser.add_argument(name, type=Path, required=True)
+    parser.add_argument("--report", type=Path)
     options = parser.parse_args()
 
-    folders = [options.plain, options.source / "public"]
+    folders, report = [options.plain, options.source / "public"], []
     if options.mode != "disabled":
         try:
-            folders = [build(options.source, options.work, options.npm)]
+            build(options.source, options.work, options.npm)
+            folders = [options.work / "dist"]
+            report = report_page(options.source / "report.html", options.work / "dist-report")
         except (RuntimeError, OSError) as error:
             if options.mode == "enabled":
                 raise SystemExit(f"the dashboard cannot be built: {error}") from error
@@ -133,9 +190,9 @@ def main():
     lines = ['#include "web/server/assets.h"', "", *embed(folders, rows), ""]
     lines += ["const struct asset assets_table[] = {", *rows, "};"]
     lines += ["const size_t assets_count = sizeof(assets_table) / sizeof(*assets_table);", ""]
-    temporary = Path(f"{options.output}.new")
-    temporary.write_text("\n".join(lines), encoding="ascii")
-    os.replace(temporary, options.output)
+    write(options.output, lines)
+    if options.report:
+        write(options.report, embed_report(report))
 
 
 main()

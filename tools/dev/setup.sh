@@ -31,7 +31,10 @@ needs() {
 		cmd:node nodejs
 		cmd:npm npm
 		END
-	browser) say cmd:chromium chromium ;;
+	browser) cat <<-'END' ;;
+		cmd:chromium chromium
+		cmd:firefox-esr firefox-esr
+		END
 	integration) cat <<-'END' ;;
 		file:/usr/bin/python3 python3
 		cmd:gdb gdb

@@ -11,8 +11,6 @@ import { clear, h, say } from "./dom";
 import { bytes, clock } from "./format";
 
 const TABLE_ROWS = 60;
-const SHORTEST_S = 60; // shown at least, unless the user zooms in
-const CLOSEST_S = 2; // the closest zoom
 const KEY_STEP = 0.05; // of the visible range, per key press
 
 /** A time range, in seconds. */
@@ -21,7 +19,25 @@ export interface Range {
   max: number;
 }
 
+/** How a chart of one thing differs from that of another. */
+export interface Manner {
+  height: number;
+  shortest: number; // seconds that are shown at least, unless the user zooms in
+  closest: number; // the closest zoom
+  end: string; // what the last point is called
+  steps?: number[]; // the times do not count from 1970, and these are round steps of them
+  tick(time: number): string; // at the axis
+  clock(time: number): string;
+  /** Draws on top of the areas. */
+  draw?(plot: uPlot): void;
+}
+
+const LIVE: Manner = {
+  height: 190, shortest: 60, closest: 2, end: "now", tick: short, clock: (time) => clock(time * 1e9),
+};
+
 export class Chart {
+  private manner: Manner;
   readonly element: HTMLElement;
   private plot: uPlot | null = null;
   private shape = "";
@@ -44,8 +60,10 @@ export class Chart {
   constructor(
     private label: string,
     private looked: (range: Range | null) => void = () => undefined,
-    private height = 190,
+    manner: Partial<Manner> = {},
   ) {
+    this.manner = { ...LIVE, ...manner };
+    this.canvas.style.minHeight = `${this.manner.height}px`;
     this.details = h("details", { class: "behind" }, h("summary", {}, "As a table"), this.table);
     this.details.addEventListener("toggle", () => this.fillTable());
     this.element = h(
@@ -105,7 +123,7 @@ export class Chart {
       "aria-label",
       last < 0
         ? `${this.label}: no data yet`
-        : `${this.label}: now ${bytes(total(this.data, last))} (${now}), at most ${bytes(most)}. ` +
+        : `${this.label}: ${this.manner.end} ${bytes(total(this.data, last))} (${now}), at most ${bytes(most)}. ` +
           "Arrow keys read values, plus and minus zoom, Escape shows all. A table follows.",
     );
   }
@@ -130,7 +148,7 @@ export class Chart {
     if (this.zoom) return [this.zoom.min, this.zoom.max];
     const { times } = this.data;
     const end = times[times.length - 1] ?? Date.now() / 1000;
-    return [Math.min(times[0] ?? end, end - SHORTEST_S), end];
+    return [Math.min(times[0] ?? end, end - this.manner.shortest), end];
   }
 
   private rebuild(): void {
@@ -148,17 +166,18 @@ export class Chart {
     const line = { stroke: colour("line"), width: 1 };
     return {
       width,
-      height: this.height,
+      height: this.manner.height,
       padding: [8, 26, 0, 0],
       legend: { show: false },
       // setSelect handles the dragged range, so that the zoom survives new data.
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => null } },
       scales: {
-        x: { range: () => this.span() },
+        x: { time: !this.manner.steps, range: () => this.span() },
         y: { range: (_plot, _low, high) => [0, this.top(high)] },
       },
       axes: [
-        { ...axis, grid: { show: false }, space: 70, size: 28, gap: 9, values: (_plot, at) => at.map((time) => short(time)) },
+        { ...axis, grid: { show: false }, space: 70, size: 28, gap: 9, values: (_plot, at) => at.map((time) => this.manner.tick(time)),
+          ...(this.manner.steps && { incrs: this.manner.steps }) },
         {
           ...axis, grid: line, size: 64, space: 36,
           splits: (_plot, _axis, _low, high) => splits(high, this.limit),
@@ -179,6 +198,7 @@ export class Chart {
       hooks: {
         setCursor: [(plot) => this.read(plot.cursor.idx ?? null)],
         setSelect: [(plot) => this.selected(plot)],
+        draw: [(plot) => this.manner.draw?.(plot)],
         setScale: [
           (plot, key) => {
             // The time range that is shown, in seconds.
@@ -196,7 +216,13 @@ export class Chart {
     if (width < 4) return;
     const [min, max] = [plot.posToVal(left, "x"), plot.posToVal(left + width, "x")];
     plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
-    this.look(closest(min, max));
+    this.look(this.closest(min, max));
+  }
+
+  private closest(min: number, max: number): Range {
+    const middle = (min + max) / 2;
+    const half = Math.max(max - min, this.manner.closest) / 2;
+    return { min: middle - half, max: middle + half };
   }
 
   /** Scales to the capacity if the data comes near it, otherwise to the data. */
@@ -208,7 +234,7 @@ export class Chart {
   private resize(): void {
     if (!this.plot) this.rebuild();
     else if (this.plot.width !== this.canvas.clientWidth)
-      this.plot.setSize({ width: this.canvas.clientWidth, height: this.height });
+      this.plot.setSize({ width: this.canvas.clientWidth, height: this.manner.height });
   }
 
   private key(event: KeyboardEvent): void {
@@ -225,7 +251,7 @@ export class Chart {
       const scale = event.key === "+" ? 0.5 : 2;
       const all = [this.data.times[0]!, this.data.times[this.data.times.length - 1]!] as const;
       const [from, to] = [Math.max(all[0], middle - (middle - min) * scale), Math.min(all[1], middle + (max - middle) * scale)];
-      this.look(from <= all[0] && to >= all[1] ? null : closest(from, to));
+      this.look(from <= all[0] && to >= all[1] ? null : this.closest(from, to));
     } else return;
     event.preventDefault();
   }
@@ -247,7 +273,7 @@ export class Chart {
     if (at === null) return this.plot.setCursor({ left: -10, top: -10 });
     this.plot.setCursor({ left: this.plot.valToPos(this.data.times[at]!, "x"), top: 0 });
     this.read(at);
-    say(this.spoken, `${clock(this.data.times[at]! * 1e9)}: ` +
+    say(this.spoken, `${this.manner.clock(this.data.times[at]!)}: ` +
       this.data.series.map((series) => `${series.label} ${bytes(series.values[at] ?? 0)}`).join(", "));
   }
 
@@ -268,7 +294,7 @@ export class Chart {
       const value = this.values[i];
       if (value) say(value, bytes(series.values[at] ?? 0));
     });
-    say(this.when, index === null ? "" : clock((this.data.times[at] ?? 0) * 1e9));
+    say(this.when, index === null ? "" : this.manner.clock(this.data.times[at] ?? 0));
   }
 
   private fillTable(): void {
@@ -280,7 +306,7 @@ export class Chart {
     const step = Math.max(1, Math.ceil((end - first) / TABLE_ROWS));
     const rows = [];
     for (let i = end - 1; i >= first; i -= step)
-      rows.push(h("tr", {}, h("th", { scope: "row" }, clock(times[i]! * 1e9)),
+      rows.push(h("tr", {}, h("th", { scope: "row" }, this.manner.clock(times[i]!)),
         series.map((one) => h("td", { class: "number" }, bytes(one.values[i] ?? 0))),
         h("td", { class: "number" }, bytes(total(this.data, i)))));
     clear(this.table, h("table", {},
@@ -290,12 +316,6 @@ export class Chart {
         h("th", { scope: "col", class: "number" }, "Together"))),
       h("tbody", {}, rows)));
   }
-}
-
-function closest(min: number, max: number): Range {
-  const middle = (min + max) / 2;
-  const half = Math.max(max - min, CLOSEST_S) / 2;
-  return { min: middle - half, max: middle + half };
 }
 
 const two = (value: number): string => String(value).padStart(2, "0");

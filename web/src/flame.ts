@@ -9,9 +9,8 @@ import { select } from "d3-selection";
 import { clear, h, say } from "./dom";
 import { neighbour } from "./flame-keys";
 import { bytes, clock, percent, plural } from "./format";
-import type { Rows } from "./rows";
 import { visible } from "./text";
-import { tips, tree, type Node } from "./tree";
+import { tips, tree, type Node, type Weighed } from "./tree";
 import { cutNote } from "./view";
 
 const TABLE_ROWS = 200;
@@ -75,7 +74,7 @@ export class Flame {
     this.chart?.destroy();
   }
 
-  set({ buffers, timeNs }: Rows): void {
+  set({ buffers, timeNs }: { buffers: readonly Weighed[]; timeNs: number }): void {
     this.newer = { data: tree(buffers), timeNs };
     this.catchUp();
   }

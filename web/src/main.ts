@@ -4,7 +4,7 @@
 
 import "./style.css";
 import { detailsAre, lock, mayAsk, onTokenWrong, problem, token, tokenWentWrong, unlock } from "./api";
-import { onTheme, setTheme, startTheme, theme, type Theme } from "./colours";
+import { onTheme, startTheme } from "./colours";
 import { clear, h, say } from "./dom";
 import { duration } from "./format";
 import { live, type State } from "./live";
@@ -12,6 +12,7 @@ import { forgetMarks } from "./marks";
 import { link, parse } from "./router";
 import { tabStore } from "./storage";
 import { visible } from "./text";
+import { themeButton } from "./theme-button";
 import type { View } from "./view";
 import { device } from "./views/device";
 import { Incidents } from "./views/incidents";
@@ -26,7 +27,6 @@ const tabs = {
   incidents: h("a", { href: link("incidents") }, "Leaks and incidents"),
 };
 const key = h("button", { type: "button", class: "plain" });
-const themes = h("button", { type: "button", class: "plain" });
 
 let view: View | null = null;
 
@@ -93,17 +93,6 @@ function showKey(): void {
   say(key, token() ? "Lock details" : "Unlock details");
 }
 
-const THEMES: Record<Theme, { next: Theme; text: string }> = {
-  auto: { next: "light", text: "Auto" },
-  light: { next: "dark", text: "Light" },
-  dark: { next: "auto", text: "Dark" },
-};
-
-function showTheme(): void {
-  say(themes, `◐ ${THEMES[theme()].text}`);
-  themes.setAttribute("aria-label", `Colours: ${THEMES[theme()].text.toLowerCase()}. Change.`);
-}
-
 const STATES: Record<State, string> = { live: "Live", polled: "Every 5 s", connecting: "Connecting", lost: "Not connected" };
 
 /** The current problem, or "". */
@@ -140,17 +129,12 @@ function changed(): void {
 
 function start(): void {
   startTheme();
-  showTheme();
   showKey();
   key.addEventListener("click", () => {
     if (!token()) return askToken();
     lock();
     forgetMarks(tabStore);
     changeToken();
-  });
-  themes.addEventListener("click", () => {
-    setTheme(THEMES[theme()].next);
-    showTheme();
   });
   document.addEventListener("ttmem-unlock", askToken);
   document.addEventListener("keydown", (event) => {
@@ -166,7 +150,7 @@ function start(): void {
     h("header", { class: "top" },
       h("a", { class: "brand", href: link("overview") }, h("img", { src: "/icon.svg", alt: "" }), "ttmem"),
       h("nav", { "aria-label": "Views" }, tabs.overview, tabs.incidents),
-      h("div", { class: "right" }, state, key, themes)),
+      h("div", { class: "right" }, state, key, themeButton())),
     banner, main,
     h("footer", { class: "foot" }, "Totals are of living processes. ", h("a", { href: "/licences.txt" }, "Licences of what is built in")));
   document.querySelector(".skip")!.addEventListener("click", (event) => {

@@ -138,6 +138,7 @@ export interface SpaceFacts {
 export interface Space extends SpaceFacts {
   headroom?: number | null; // only of L1; null: not known, or no circular buffers
   holes: { address: string; size: number }[];
+  hole_count?: number; // where only the largest are listed
 }
 export interface Fit extends SpaceFacts {
   fits: boolean;

@@ -32,8 +32,11 @@ function step(node: Building, name: string, where: string): Building {
   return child;
 }
 
+/** A buffer, or several of one call site: then `size` is that of all. */
+export type Weighed = Pick<Buffer, "stack" | "phase" | "name" | "type" | "size"> & { buffers?: number };
+
 /** Buffers without a stack go by phase. The leaf is type and name. */
-export function tree(buffers: readonly Buffer[]): Node {
+export function tree(buffers: readonly Weighed[]): Node {
   const root = make("all");
   for (const buffer of buffers) {
     const path = [root];
@@ -52,7 +55,7 @@ export function tree(buffers: readonly Buffer[]): Node {
     go(buffer.name ?? "without a name", buffer.type);
     for (const node of path) {
       node.value += buffer.size;
-      node.buffers++;
+      node.buffers += buffer.buffers ?? 1;
     }
   }
   return root;

@@ -2,7 +2,6 @@
 //
 // The interface of a view, and small parts that several views share.
 
-import { detailsAre } from "./api";
 import { typeVariable } from "./colours";
 import { clear, h, hint, type Child } from "./dom";
 import { bytes, count, share } from "./format";
@@ -104,20 +103,6 @@ export function typeLegend(types: readonly MemoryType[] = TYPES): HTMLElement {
 
 export function panel(title: string, tools: Child, ...content: Child[]): HTMLElement {
   return h("section", { class: "panel" }, h("header", {}, h("h2", {}, title), tools), content);
-}
-
-/** Shown in place of content that needs the token. */
-export function locked(what: string): HTMLElement {
-  if (detailsAre() === "none")
-    return h("p", { class: "empty" }, `${what} are not given over HTTP: the daemon runs without a token file.`);
-  const button = h("button", { type: "button", class: "primary" }, "Enter the token");
-  button.addEventListener("click", () => document.dispatchEvent(new CustomEvent("ttmem-unlock")));
-  return h(
-    "div",
-    { class: "empty locked" },
-    h("p", {}, `${what} need the daemon's token.`),
-    button,
-  );
 }
 
 /** Shown below an incomplete table. */

@@ -18,8 +18,7 @@ static void document_map_headroom(struct emit *json, const struct free_blocks *f
 		emit_null(json, "headroom");
 }
 
-/* Identifies the memory and gives its totals. */
-static void document_map_space(struct emit *json, const struct space *space)
+void memory_map_document_space(struct emit *json, const struct space *space)
 {
 	const struct free_blocks *free_blocks = &space->free_blocks;
 	uint64_t occupied;
@@ -62,7 +61,7 @@ void memory_map_document_map(struct emit *json, const struct memory_map *memory_
 		const struct free_blocks *free_blocks = &memory_map->list[i].free_blocks;
 
 		emit_open_object(json, NULL);
-		document_map_space(json, &memory_map->list[i]);
+		memory_map_document_space(json, &memory_map->list[i]);
 		if (memory_map->list[i].type == TYPES_L1)
 			document_map_headroom(json, free_blocks);
 		emit_open_array(json, "holes");
@@ -115,7 +114,7 @@ void memory_map_document_fit(struct emit *json, const struct memory_map *memory_
 		const struct free_blocks_fit *fit = &fits[i];
 
 		emit_open_object(json, NULL);
-		document_map_space(json, &memory_map->list[i]);
+		memory_map_document_space(json, &memory_map->list[i]);
 		emit_bool(json, "fits", fit->verdict == FREE_BLOCKS_FITS);
 		emit_string(json, "reason", reasons[fit->verdict]);
 		emit_u64(json, "need_per_bank", fit->need);

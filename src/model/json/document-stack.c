@@ -38,6 +38,25 @@ void document_site(struct emit *json, const char *stack)
 	document_site_frame(json, site_find(&frames, stack, &frame) ? &frame : NULL);
 }
 
+void document_frame(struct emit *json, const struct frames_one *frame)
+{
+	emit_open_object(json, NULL);
+	emit_string(json, "function", frame->function);
+	emit_string(json, "file", frame->file);
+	document_line(json, frame->line);
+	emit_string(json, "module", frame->module);
+	emit_bool(json, "python", frame->is_python);
+	if (frame->build_id)
+		emit_string(json, "build_id", frame->build_id);
+	if (frame->is_approximate)
+		emit_bool(json, "approximate", true);
+	if (frame->is_cut)
+		emit_bool(json, "cut", true);
+	if (frame->is_skipped)
+		emit_bool(json, "skipped", true);
+	emit_close_object(json);
+}
+
 void document_stack(struct emit *json, const char *stack)
 {
 	CLEANUP(frames_deinit) struct frames frames;
@@ -47,21 +66,7 @@ void document_stack(struct emit *json, const char *stack)
 	frames_init(&frames, stack);
 	emit_open_array(json, "stack");
 	while (frames_next(&frames, &frame)) {
-		emit_open_object(json, NULL);
-		emit_string(json, "function", frame.function);
-		emit_string(json, "file", frame.file);
-		document_line(json, frame.line);
-		emit_string(json, "module", frame.module);
-		emit_bool(json, "python", frame.is_python);
-		if (frame.build_id)
-			emit_string(json, "build_id", frame.build_id);
-		if (frame.is_approximate)
-			emit_bool(json, "approximate", true);
-		if (frame.is_cut)
-			emit_bool(json, "cut", true);
-		if (frame.is_skipped)
-			emit_bool(json, "skipped", true);
-		emit_close_object(json);
+		document_frame(json, &frame);
 		site_consider(&site, &frame);
 	}
 	emit_close_array(json);

@@ -8,6 +8,7 @@ import { h, hint, Keyed, More, renew, say, svg, type Row } from "../dom";
 import { age, bytes, clock, count, duration, plural } from "../format";
 import { glance, happened, nameOf, unread, type Glance } from "../groups";
 import { live } from "../live";
+import { locked } from "../locked";
 import {
   deviceKey, KINDS, processBuffers, processBytes, type Device, type Incident, type Line, type Process,
 } from "../model";
@@ -16,7 +17,7 @@ import { isTroubled, telemetry } from "../sensors";
 import { before, fromNs, lines } from "../series";
 import { siteOf } from "../sites";
 import { siteLabel } from "../stack";
-import { Bar, empty, figure, locked, panel, typeLegend, type View } from "../view";
+import { Bar, empty, figure, panel, typeLegend, type View } from "../view";
 
 const SPARK_NS = 600e9;
 const SPARK_BACK_MIN = [2, 4, 6, 8, 10]; // columns of the table behind the sparklines

@@ -6,15 +6,17 @@
 import { get, mayAsk, problem } from "../api";
 import { seriesVariable, typeVariable, type Palette } from "../colours";
 import { choice, clear, h, Keyed, say, type Row } from "../dom";
-import { bytes, clock, count, parseBytes, percent, plural } from "../format";
+import { bytes, clock, count, parseBytes, plural } from "../format";
 import { layOut, memoryOf, type Layout } from "../holes";
+import { locked } from "../locked";
 import { AddressMap, AGE_NAMES, type Paint } from "../map";
 import {
   deviceKey, SPACE_TYPES, type Buffer, type Device, type Fit, type MemoryType, type Space, type SpaceType,
 } from "../model";
 import { link, remember, type Route } from "../router";
 import { loadBuffers } from "../rows";
-import { empty, figure, locked, panel, TYPE_TITLES } from "../view";
+import { spaceFigures } from "../space-figures";
+import { empty, figure, panel, TYPE_TITLES } from "../view";
 
 const AUTO_ROWS = 5000; // up to so many are refreshed automatically, more only on demand
 const AUTO_MS = 3000;
@@ -48,13 +50,6 @@ export function verdict(fit: Fit): string {
   const way = gone > 0 ? ` It would fit without ${gone === 1 ? (fit.in_the_way[0]!.name ?? "one buffer") : plural(gone, "buffer")}.` : "";
   return `No${each}: ${free} are free, but cut up: the largest hole has ${bytes(fit.largest * banks)}.${way}`;
 }
-
-/** How far buffers of L1 may still grow down; undefined for other memories. */
-const headroom = (value: number | null | undefined): HTMLElement[] =>
-  value === undefined ? []
-  : [figure("Headroom", value === null ? "not known" : bytes(value),
-      "on each core, from the farthest circular buffer to the lowest buffer; " +
-      "dataflow buffers and scratchpads of tt-metal are not seen")];
 
 interface Strip extends Row<Layout> {
   answer(fit: Fit | undefined): void;
@@ -208,7 +203,7 @@ export class Places {
     const strip: Strip = {
       element,
       update: (layout) => {
-        clear(figures, this.figures(layout));
+        clear(figures, spaceFigures(layout), figure("As of", clock(this.timeNs)));
         map.set(layout, this.paint, this.palette.place(layout.pid));
       },
       answer: (fit) => {
@@ -219,21 +214,6 @@ export class Places {
     };
     this.made.set(first.pid, strip);
     return strip;
-  }
-
-  private figures({ space, bank, spans }: Layout): HTMLElement[] {
-    const as = figure("As of", clock(this.timeNs));
-    if (!space) return [figure("Buffers", count(spans.length)), figure("Free", "not known"), as];
-    const all = (value: number): string => bytes(value * bank.banks);
-    return [
-      figure("Taken", all(space.used)),
-      figure("Occupied", space.occupied === null ? "not known" : bytes(space.occupied), "by buffers, in the banks that they touch"),
-      figure("Free", all(space.free)),
-      figure("Largest hole", all(space.largest), `${bytes(space.largest)} in each of ${space.banks} banks`),
-      figure("Holes", count(space.holes.length)),
-      figure("Fragmentation", percent(space.fragmentation, 1), "free memory that is not in the largest hole"),
-      ...headroom(space.headroom), as,
-    ];
   }
 
   private showNotes(): void {

@@ -11,6 +11,7 @@ import { findMark, keepMark, knowMark, knownMark, markAt, type Who } from "../ma
 import type { Buffer } from "../model";
 import { pick, remember, type Route } from "../router";
 import type { Rows } from "../rows";
+import { SiteGrid } from "../site-grid";
 import { compare, partNote, placeOf, sumUp, type Change, type Sum } from "../sites";
 import { frameName, frameWhere, siteLabel, siteWhere, stackList } from "../stack";
 import { tabStore } from "../storage";
@@ -86,22 +87,16 @@ class BufferList {
 
 class SiteList {
   readonly element: HTMLElement;
-  private detail = h("div", { class: "buffer", hidden: true });
-  private grid = new Grid<Sum>("Call sites", [
+  private now = 0;
+  private sites = new SiteGrid<Sum>("Call sites", [
     { id: "bytes", title: "Bytes", number: true, width: "7rem", narrow: "5.6rem", text: (s) => bytes(s.bytes), sort: (s) => s.bytes },
     { id: "buffers", title: "Buffers", number: true, width: "6rem", narrow: "4.5rem", text: (s) => count(s.buffers), sort: (s) => s.buffers },
-    { id: "type", narrow: "1.8rem", dot: true, title: "Type", width: "10rem", text: (s) => s.type ?? "", swatch: (s) => typeVariable(s.type as Buffer["type"]) },
-    { id: "site", narrow: "minmax(5rem, 1fr)", title: "Call site", width: "minmax(9rem, 2fr)", text: siteLabel },
-    { id: "where", narrow: false, title: "Called from", width: "minmax(8rem, 2fr)", text: siteWhere },
+  ], [
     { id: "oldest", narrow: false, title: "Oldest", width: "6rem", number: true, text: (s) => age(this.now - s.oldestNs), sort: (s) => -s.oldestNs },
-  ], "bytes", (site) => {
-    this.detail.hidden = false;
-    clear(this.detail, h("p", {}, h("b", {}, siteLabel(site))), stackList(site.stack), this.names(site));
-  }, (site) => site.key);
-  private now = 0;
+  ], (site) => this.names(site));
 
   constructor() {
-    this.element = h("div", {}, this.grid.element, this.detail);
+    this.element = this.sites.element;
   }
 
   private names(site: Sum): HTMLElement | null {
@@ -111,7 +106,7 @@ class SiteList {
 
   set(rows: Rows): void {
     this.now = rows.timeNs;
-    this.grid.set([...sumUp(rows.buffers).values()]);
+    this.sites.set([...sumUp(rows.buffers).values()]);
   }
 }
 

@@ -8,12 +8,13 @@ import { typeVariable } from "../colours";
 import { choice, clear, h, Keyed, say, type Row } from "../dom";
 import { bytes, clock, count, duration, plural } from "../format";
 import { live } from "../live";
+import { locked } from "../locked";
 import type { Who } from "../marks";
 import { buffersOf, POOLS, poolUsed, TYPES, type Line, type Part, type Pool, type Process } from "../model";
 import { link, remember, type Route } from "../router";
 import { loadBuffers, type Rows } from "../rows";
 import { Closer, fromNs, History, later, lines } from "../series";
-import { locked, panel, rangeOf, RANGES, TYPE_TITLES, type Range, type View } from "../view";
+import { panel, rangeOf, RANGES, TYPE_TITLES, type Range, type View } from "../view";
 import { Tabs } from "./process-tabs";
 
 const AUTO_ROWS = 5000; // up to so many are refreshed automatically, more only on demand

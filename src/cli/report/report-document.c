@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The document of a report: who, when, how much over time; the parts are in the other files. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "cli/report/report.h"
+#include "model/json/document.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+
+static void report_deinit(struct report *report)
+{
+	report_stacks_deinit(&report->stacks);
+	snapshot_free(report->peak);
+	snapshot_free(report->end);
+}
+
+/* The recording's file without its folders: where it lay is nobody's business. */
+static const char *report_file(const struct report *report)
+{
+	const char *slash = strrchr(report->facts->path, '/');
+
+	return slash ? slash + 1 : report->facts->path;
+}
+
+static void report_put_facts(struct report *report)
+{
+	const struct recording_facts *facts = report->facts;
+	struct emit *json = &report->json;
+
+	emit_string(json, "file", report_file(report));
+	emit_string(json, "command", facts->command);
+	emit_string(json, "host", facts->host);
+	emit_u64(json, "start_ns", facts->start_ns);
+	emit_u64(json, "end_ns", facts->end_ns);
+	emit_u64(json, "events", facts->events);
+	emit_u64(json, "missed", facts->missed);
+	emit_bool(json, "complete", facts->is_complete);
+	emit_u64(json, "torn", facts->torn);
+}
+
+/* A field of the file, which need not end with a NUL. */
+static void report_put_text(struct emit *json, const char *key, const char *text, size_t size)
+{
+	char copy[256];
+	size_t length = strnlen(text, bits_min(size, sizeof(copy) - 1));
+
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	emit_string(json, key, length > 0 ? copy : NULL);
+}
+
+static void report_put_exit(struct emit *json, const struct recording_ended *ended)
+{
+	if (!ended->is_status_known) {
+		emit_null(json, "exit");
+		return;
+	}
+	emit_open_object(json, "exit");
+	if (WIFEXITED(ended->status))
+		emit_u64(json, "code", (uint64_t)WEXITSTATUS(ended->status));
+	else
+		emit_null(json, "code");
+	if (WIFSIGNALED(ended->status))
+		emit_u64(json, "signal", (uint64_t)WTERMSIG(ended->status));
+	else
+		emit_null(json, "signal");
+	emit_close_object(json);
+}
+
+static void report_put_process(struct emit *json, const struct recording_owner *owner)
+{
+	emit_open_object(json, NULL);
+	emit_u64(json, "pid", owner->book.pid);
+	report_put_text(json, "comm", owner->book.comm, sizeof(owner->book.comm));
+	report_put_text(json, "user", owner->book.user, sizeof(owner->book.user));
+	report_put_text(json, "container", owner->book.container, sizeof(owner->book.container));
+	emit_u64(json, "start_ns", owner->book.start_ns);
+	if (owner->has_ended) {
+		emit_u64(json, "ended_ns", owner->ended.realtime);
+		report_put_exit(json, &owner->ended);
+	} else {
+		emit_null(json, "ended_ns");
+		emit_null(json, "exit");
+	}
+	emit_close_object(json);
+}
+
+static void report_put_processes(struct report *report)
+{
+	size_t books = report->facts->books;
+
+	emit_u64(&report->json, "process_count", books);
+	emit_open_array(&report->json, "processes");
+	for (size_t i = 0; i < bits_min(books, REPORT_PROCESSES_MAX); i++) {
+		const struct recording_owner *owner = recording_owner(report->recording, i);
+
+		if (owner)
+			report_put_process(&report->json, owner);
+	}
+	emit_close_array(&report->json);
+}
+
+/* Whether a type was ever in use. */
+static bool report_is_used(const struct recording_sample *samples, uint32_t type)
+{
+	for (size_t i = 0; i < REPORT_SAMPLES; i++) {
+		if (samples[i].high[type] || samples[i].bytes[type])
+			return true;
+	}
+	return false;
+}
+
+static void report_put_type(struct emit *json, const struct recording_sample *samples,
+			    uint32_t type)
+{
+	emit_open_object(json, types_name(type));
+	emit_open_array(json, "bytes");
+	for (size_t i = 0; i < REPORT_SAMPLES; i++)
+		emit_u64(json, NULL, samples[i].bytes[type]);
+	emit_close_array(json);
+	emit_open_array(json, "high");
+	for (size_t i = 0; i < REPORT_SAMPLES; i++)
+		emit_u64(json, NULL, bits_max(samples[i].high[type], samples[i].bytes[type]));
+	emit_close_array(json);
+	emit_close_object(json);
+}
+
+static int report_put_timeline(struct report *report)
+{
+	CLEANUP_FREE struct recording_sample *samples = calloc(REPORT_SAMPLES, sizeof(*samples));
+	const struct recording_filter all = RECORDING_FILTER_ALL;
+	struct emit *json = &report->json;
+	int r = samples ? recording_timeline(report->recording, &all, samples, REPORT_SAMPLES)
+			: -ENOMEM;
+
+	if (r < 0)
+		return r;
+	emit_open_object(json, "timeline");
+	emit_open_array(json, "times_ns");
+	for (size_t i = 0; i < REPORT_SAMPLES; i++)
+		emit_u64(json, NULL, samples[i].time_ns);
+	emit_close_array(json);
+	emit_open_object(json, "types");
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		if (report_is_used(samples, type))
+			report_put_type(json, samples, type);
+	}
+	emit_close_object(json);
+	emit_close_object(json);
+	return 0;
+}
+
+/* The two moments that most of the document is about. */
+static int report_look(struct report *report)
+{
+	const struct recording_filter all = RECORDING_FILTER_ALL;
+	int r = recording_peak(report->recording, &all, &report->peak_moment, &report->peak_bytes);
+
+	report->end_moment = (struct recording_moment){
+		.time_ns = report->facts->end_ns,
+		.book = RECORDING_NONE,
+		.device = RECORDING_NONE,
+	};
+	if (r == 0 && report->peak_bytes > 0)
+		r = report_take(report, &report->peak_moment, &report->peak);
+	/* -ENOENT: nothing was ever in use. */
+	if (r == 0 || r == -ENOENT)
+		r = report_take(report, &report->end_moment, &report->end);
+	return r;
+}
+
+static void report_put_notes(struct report *report)
+{
+	emit_open_array(&report->json, "notes");
+	if (report->facts->events > REPORT_EVENTS_MAX)
+		emit_string(&report->json, NULL,
+			    "There are too many events to read each of them: phases and gaps are "
+			    "not shown.");
+	emit_close_array(&report->json);
+}
+
+static int report_put(struct report *report)
+{
+	struct emit *json = &report->json;
+	int r;
+
+	document_open(json, "ttmem.report/1", report->facts->end_ns);
+	report_put_facts(report);
+	report_put_processes(report);
+	report_put_incidents(report);
+	r = report_put_timeline(report);
+	if (r == 0)
+		r = report_put_held(report, "peak", report->peak, report->peak_bytes);
+	if (r == 0)
+		r = report_put_held(report, "end", report->end, 0);
+	if (r == 0)
+		r = report_put_books(report);
+	if (r == 0)
+		r = report_put_moments(report);
+	if (r == 0)
+		r = report_put_maps(report);
+	if (r == 0)
+		r = report_stacks_emit(&report->stacks, json);
+	if (r < 0)
+		return r;
+	document_list_end(json, report->facts->missed == 0);
+	report_put_notes(report);
+	emit_close_object(json);
+	emit_end(json);
+	return ferror(json->out) ? -EIO : 0;
+}
+
+int report_document(struct recording *recording, FILE *out)
+{
+	CLEANUP(report_deinit)
+	struct report report = {
+		.recording = recording,
+		.facts = recording_facts(recording),
+		.json = EMIT_INIT(out),
+	};
+	int r = report_look(&report);
+
+	return r < 0 ? r : report_put(&report);
+}

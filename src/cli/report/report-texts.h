@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Numbers for texts that occur often, so that a document has each of them once: stacks, and the frames of
+ * stacks.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/pool.h"
+
+struct emit;
+
+#define REPORT_TEXTS_NONE UINT32_MAX
+
+struct report_texts {
+	struct pool pool;
+	const char **list; /* owned; by number */
+	size_t count, capacity;
+	uint32_t *slots; /* owned; number + 1 by hash of the pool's pointer, 0 = empty */
+	size_t slot_count;
+};
+
+#define REPORT_TEXTS_NULL     \
+	(struct report_texts) \
+	{                     \
+		0             \
+	}
+
+void report_texts_deinit(struct report_texts *texts);
+
+/* From 0 on, as they come. REPORT_TEXTS_NONE for NULL, and if memory has run out. */
+uint32_t report_texts_number(struct report_texts *texts, const char *text);
+
+/* The stacks of a report: a list of numbers of frames for each, and the frames. */
+struct report_stacks {
+	struct report_texts lines;
+	struct report_texts frames; /* as JSON */
+};
+
+void report_stacks_deinit(struct report_stacks *stacks);
+
+/* A member that names a stack: its number, or null. */
+void report_stacks_put(struct report_stacks *stacks, struct emit *json, const char *stack);
+
+/* The members "stacks" and "frames", after everything that names one. 0 or -ENOMEM. */
+int report_stacks_emit(struct report_stacks *stacks, struct emit *json);

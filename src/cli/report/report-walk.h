@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What is known only from the events themselves: when threads were in which phase, and where events are
+ * missing. A thread is in a phase from the first allocation in it until its next one in another.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct recording;
+
+struct report_span {
+	uint32_t book;
+	uint32_t phase; /* a string of the book */
+	uint64_t from_ns, to_ns;
+};
+
+struct report_gap {
+	uint32_t book, device;
+	uint64_t from_ns, to_ns; /* the events before and after it */
+	uint64_t events, allocs, frees;
+	bool has_peak;
+};
+
+/* What threads were last seen in, and what phases were last added, by key. */
+struct report_map {
+	struct report_map_slot {
+		uint64_t key; /* 0 = empty */
+		uint32_t value;
+	} * slots; /* owned */
+	size_t count, capacity;
+};
+
+struct report_walk {
+	struct report_span *spans; /* owned, like the next */
+	size_t span_count, span_capacity;
+	struct report_gap *gaps;
+	size_t gap_count, gap_capacity;
+	size_t spans_lost, gaps_lost; /* beyond the limits of report.h */
+
+	/* Private. */
+	uint64_t near_ns;
+	struct report_map last;   /* by book and phase: the newest of its spans */
+	struct report_map now;    /* by book and thread: what it is in */
+	struct report_span *open; /* owned; the spans that threads are in */
+	size_t open_count, open_capacity;
+	uint64_t **seen; /* owned; by book and device: when its last event was */
+	size_t books;
+};
+
+#define REPORT_WALK_NULL     \
+	(struct report_walk) \
+	{                    \
+		0            \
+	}
+
+/* Reads all events. 0 or a negative errno. */
+int report_walk(struct report_walk *walk, struct recording *recording);
+void report_walk_deinit(struct report_walk *walk);

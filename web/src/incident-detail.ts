@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One incident: both parties of it side by side, and who held the memory then.
+
+import { h, type Child } from "./dom";
+import { bytes, clock, count } from "./format";
+import type { Incident, Party, Site } from "./model";
+import { siteLabel, siteWhere, stackList } from "./stack";
+import { cutNote } from "./view";
+
+export const DETAILS = 20; // of a group
+
+function party(title: string, one: Party | null, none: string): HTMLElement {
+  if (!one) return h("div", { class: "party" }, h("h4", {}, title), h("p", { class: "muted" }, none));
+  const fact = (name: string, value: string | null): Child => value && [h("dt", {}, name), h("dd", {}, value)];
+  return h("div", { class: "party" }, h("h4", {}, title),
+    h("dl", { class: "facts" },
+      fact("When", clock(one.time_ns)), fact("Thread", one.thread ? String(one.thread) : null), fact("Name", one.name),
+      fact("Phase", one.phase), fact("Size", one.size ? bytes(one.size) : null)),
+    stackList(one.stack));
+}
+
+const PARTIES: Record<string, [string, string]> = {
+  double_free: ["Freed first by", "Freed again by"],
+  size_change: ["Allocated first by", "Allocated again by"],
+  unknown_free: ["Freed before by", "Freed by"],
+  alloc_failed: ["", "Asked for by"],
+  clash: ["In the way: allocated by", "Refused"],
+  trace_overlap: ["Captured by", "Allocated over it by"],
+  overlap: ["Held first by", "Allocated over it by"],
+  held_at_close: ["Allocated by", "Closed by"],
+};
+
+export function incidentDetail(incident: Incident): HTMLElement {
+  const [first, second] = PARTIES[incident.kind] ?? ["First", "Second"];
+  const where = [incident.type, `device ${incident.device}`, incident.address].filter(Boolean).join(" · ");
+  return h("article", {},
+    h("h3", {}, `${incident.comm} (${incident.pid}) · ${clock(incident.last_ns)}`,
+      incident.count > 1 && h("span", { class: "muted" }, ` · ${count(incident.count)} times since ${clock(incident.time_ns)}`)),
+    h("p", { class: "muted" }, `${where} · ${bytes(incident.size)}`,
+      incident.largest_free !== null && ` · largest free piece: ${bytes(incident.largest_free)}`),
+    h("div", { class: "parties" },
+      first && (incident.first || incident.kind !== "unknown_free") && party(first, incident.first, "Not known any more."),
+      party(second, incident.second, "Not known.")),
+    incident.holders && incident.holders.length > 0 && holders(incident),
+    incident.sites && incident.sites.length > 0 && heldFor(incident.sites));
+}
+
+function holders(incident: Incident): HTMLElement {
+  return h("div", {}, h("h3", {}, "Who held the memory then"), h("div", { class: "scroll" }, h("table", {},
+    h("thead", {}, h("tr", {}, ["Process", "Type", "Used", "Buffers"].map((text, i) => h("th", { scope: "col", class: i > 1 ? "number" : "" }, text)))),
+    h("tbody", {}, incident.holders!.map((one) => h("tr", {},
+      h("th", { scope: "row" }, `${one.comm} (${one.pid})`), h("td", {}, one.type ?? ""),
+      h("td", { class: "number" }, bytes(one.used)), h("td", { class: "number" }, count(one.buffers))))))));
+}
+
+/** What held the memory when an allocation failed. */
+function heldFor(sites: readonly Site[]): HTMLElement {
+  return h("div", {}, h("h3", {}, "What it was held for"), h("div", { class: "scroll" }, h("table", {},
+    h("thead", {}, h("tr", {}, ["Call site", "Type", "Bytes", "Buffers"].map((text, i) => h("th", { scope: "col", class: i > 1 ? "number" : "" }, text)))),
+    h("tbody", {}, sites.slice(0, DETAILS).map((site) => h("tr", {},
+      h("th", { scope: "row", class: "phase" }, siteLabel(site), " ", h("span", { class: "muted" }, siteWhere(site))), h("td", {}, site.type ?? ""),
+      h("td", { class: "number" }, bytes(site.bytes)), h("td", { class: "number" }, count(site.buffers)))))),
+    cutNote(Math.min(sites.length, DETAILS), sites.length)));
+}

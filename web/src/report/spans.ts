@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Phases over time, computed without drawing. "epoch 1/layer 3" is a bar "epoch 1" and, below it, a bar "layer 3".
+// Processes and threads may be in different phases at once, so bars that overlap get rows of their own.
+
+import type { PhaseSpan } from "./document";
+
+export interface Bar {
+  label: string; // the last part of the path
+  path: string;
+  pid: number;
+  from: number;
+  to: number;
+  row: number;
+}
+
+/** Bars of one process and path that touch, or nearly do, are one. */
+function merged(bars: Omit<Bar, "row">[], near: number): Omit<Bar, "row">[] {
+  const last = new Map<string, Omit<Bar, "row">>();
+  const list: Omit<Bar, "row">[] = [];
+  for (const bar of [...bars].sort((a, b) => a.from - b.from)) {
+    const key = `${bar.pid}\n${bar.path}`;
+    const before = last.get(key);
+    if (before && bar.from - before.to <= near) before.to = Math.max(before.to, bar.to);
+    else {
+      const own = { ...bar };
+      last.set(key, own);
+      list.push(own);
+    }
+  }
+  return list;
+}
+
+/** The bars of all levels with their rows; @near: gaps that are not worth showing; @rows: at most so many. */
+export function phaseBars(spans: readonly PhaseSpan[], near: number, rows: number): Bar[] {
+  const levels: Omit<Bar, "row">[][] = [];
+  for (const { phase, pid, from_ns: from, to_ns: to } of spans) {
+    const parts = phase.split("/");
+    parts.forEach((label, depth) => (levels[depth] ??= []).push({ label, path: parts.slice(0, depth + 1).join("/"), pid, from, to }));
+  }
+  const bars: Bar[] = [];
+  let first = 0;
+  for (const level of levels) {
+    const ends: number[] = [];
+    for (const bar of merged(level, near)) {
+      let row = ends.findIndex((end) => end <= bar.from);
+      if (row < 0) row = ends.length;
+      ends[row] = bar.to;
+      bars.push({ ...bar, row: first + row });
+    }
+    first += ends.length;
+  }
+  return bars.filter((bar) => bar.row < rows);
+}
+
+/** Seconds as users give them to --at: "12.5 s", "2 min 30 s". */
+export function moment(seconds: number): string {
+  const s = Math.max(0, seconds);
+  if (s < 1e-3) return s === 0 ? "0 s" : `${(s * 1e6).toFixed(0)} µs`;
+  if (s < 1) return `${Number((s * 1e3).toPrecision(3))} ms`;
+  if (s < 60) return `${Number(s.toFixed(s < 10 ? 2 : 1))} s`;
+  const whole = Math.round(s);
+  if (s < 3600) return `${Math.floor(whole / 60)} min${whole % 60 ? ` ${whole % 60} s` : ""}`;
+  return `${Math.floor(whole / 3600)} h${Math.floor((whole % 3600) / 60) ? ` ${Math.floor((whole % 3600) / 60)} min` : ""}`;
+}
+
+/** Round steps of an axis in seconds, from a microsecond to days. */
+export const STEPS: number[] = [
+  ...[-6, -5, -4, -3, -2, -1, 0].flatMap((power) => [1, 2, 5].map((one) => Number((one * 10 ** power).toPrecision(1)))),
+  10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400, 172800, 604800,
+];
+
+/** "99.98 %" of the events, never rounded up to all of them. */
+export function recorded(events: number, missed: number): string {
+  if (missed === 0) return "all events";
+  const share = Math.floor((1e4 * events) / (events + missed)) / 100;
+  return `${share.toFixed(2)} % of events`;
+}
+
+const SHORT_BITS = 10; // of ns / 1024: about a millisecond
+const LIFE_NS = (bit: number): number => (bit === 0 ? 0 : 1024 * 2 ** (bit - 1));
+
+/** Freed buffers that lived for less than about a millisecond. */
+export const shortLives = (lives: readonly number[]): number => lives.slice(0, SHORT_BITS + 1).reduce((sum, one) => sum + one, 0);
+
+/** How long half of them lived at most; null: none was freed. */
+export function medianLife(lives: readonly number[]): number | null {
+  const all = lives.reduce((sum, one) => sum + one, 0);
+  if (all === 0) return null;
+  let sum = 0;
+  const bit = lives.findIndex((one) => (sum += one) * 2 >= all);
+  return LIFE_NS(bit + 1);
+}

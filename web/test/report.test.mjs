@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Book } from "../src/report/document";
+import { medianLife, moment, phaseBars, recorded, shortLives } from "../src/report/spans";
+
+const span = (phase, from_ns, to_ns, pid = 1) => ({ phase, pid, from_ns, to_ns });
+
+test("the parts of a phase are bars below each other, and touching ones are one", () => {
+  const bars = phaseBars([span("epoch/a", 0, 10), span("epoch/b", 10, 20), span("epoch/a", 20, 30)], 0, 9);
+  assert.deepEqual(bars.map(({ label, from, to, row }) => [label, from, to, row]),
+    [["epoch", 0, 30, 0], ["a", 0, 10, 1], ["b", 10, 20, 1], ["a", 20, 30, 1]]);
+});
+
+test("phases that overlap in time get rows of their own", () => {
+  const bars = phaseBars([span("a", 0, 10), span("b", 5, 15), span("a", 0, 10, 2), span("c", 12, 20)], 0, 9);
+  assert.deepEqual(bars.map(({ label, pid, row }) => [label, pid, row]), [["a", 1, 0], ["a", 2, 1], ["b", 1, 2], ["c", 1, 0]]);
+  assert.equal(phaseBars([span("a", 0, 10), span("b", 5, 15)], 0, 1).length, 1);
+});
+
+test("moments are written as --at takes them", () => {
+  assert.deepEqual([0, 0.0000015, 0.0123, 1.5, 59.96, 90, 3600, 5400].map(moment),
+    ["0 s", "2 µs", "12.3 ms", "1.5 s", "60 s", "1 min 30 s", "1 h", "1 h 30 min"]);
+});
+
+test("a share of the events is never rounded up to all of them", () => {
+  assert.equal(recorded(10, 0), "all events");
+  assert.equal(recorded(9_999_999, 1), "99.99 % of events");
+  assert.equal(recorded(1, 1), "50.00 % of events");
+});
+
+test("lives are counted by bits of ns / 1024", () => {
+  const lives = (bits) => Array.from({ length: 32 }, (_one, i) => bits[i] ?? 0);
+  assert.equal(shortLives(lives({ 0: 1, 10: 2, 11: 4 })), 3);
+  assert.equal(medianLife(lives({})), null);
+  assert.equal(medianLife(lives({ 3: 5, 20: 5 })), 8 * 1024);
+  assert.equal(medianLife(lives({ 3: 4, 20: 6 })), 1024 * 2 ** 20);
+});
+
+test("sites get their stacks back, whatever numbers the document has", () => {
+  const frames = ["a", "b"].map((name) => ({ function: name, file: null, line: null, module: null, python: false }));
+  const book = new Book({ frames, stacks: [{ frames: [1, 0, 9], site: 0 }, { frames: [], site: 7 }] });
+  assert.deepEqual(book.frames(0), { stack: [frames[1], frames[0]], site: frames[0] });
+  assert.deepEqual(book.frames(1), { stack: [], site: null });
+  assert.deepEqual(book.frames(5), { stack: [], site: null });
+  assert.deepEqual(book.frames(null), { stack: [], site: null });
+});
