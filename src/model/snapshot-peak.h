@@ -4,7 +4,8 @@
 /*
  * The highest moment of one type of memory in one book, and what was live then. Rows of a snapshot
  * that was asked for peaks (snapshot_request.at_peak) are those of the peaks, each peak's together
- * and in the order of the peaks; rows without device memory are left out.
+ * and in the order of the peaks. One row stands for all buffers of a call site with the same name and
+ * phase; those without device memory are left out.
  */
 
 #include <stdbool.h>
@@ -26,6 +27,7 @@ struct snapshot_peak {
 		moment_ns; /* the rows are of this moment: the same, or when it was reached again */
 	uint64_t known;    /* bytes of the rows; never more than @bytes */
 	bool exact;        /* the rows are all that was live then; else some of it */
+	uint64_t buffers;  /* that the rows stand for */
 	size_t first, count; /* rows of the snapshot's buffers, until those are sorted */
 };
 

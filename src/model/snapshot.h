@@ -336,6 +336,7 @@ struct snapshot_buffer {
 	uint32_t banks;         /* 0 = all */
 	uint64_t size_per_bank; /* taken in each bank; 0 = not known */
 	uint32_t space;         /* of the allocator that it is from */
+	uint32_t alike; /* of a peak: so many buffers in one row, @size in all; 0 = it is one */
 };
 
 struct snapshot_party {

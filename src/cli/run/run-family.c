@@ -487,6 +487,7 @@ int family_run(struct family *family, const char *const *argv)
 			r = family_sample(family);
 			if (r < 0)
 				break;
+			run_peaks_look(&family->peaks, family->peers, family->peer_count);
 		}
 		r = family_step(family, FAMILY_TICK_MS);
 	}

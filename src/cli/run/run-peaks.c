@@ -10,11 +10,35 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "book/read/view.h"
 #include "model/snapshot-peak.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
+#include "source/books/accept.h"
+#include "source/books/book-kept.h"
 #include "source/books/book-source.h"
 #include "source/books/scan.h"
+
+#define RUN_PEAKS_SHARE 20u
+
+void run_peaks_look(struct run_peaks *peaks, struct accept_peer *const *peers, size_t count)
+{
+	uint64_t start = clock_ns(CLOCK_MONOTONIC);
+	struct view *view;
+
+	if (start < peaks->looked_ns)
+		return;
+	view = calloc(1, sizeof(*view));
+	for (size_t i = 0; view && i < count; i++) {
+		/* Without memory, or if it cannot be read, the end of the book is all there is. */
+		if (peers[i]->book)
+			(void)book_kept_look(peers[i]->book, view);
+	}
+	if (view)
+		view_deinit(view);
+	free(view);
+	peaks->looked_ns = start + RUN_PEAKS_SHARE * (clock_ns(CLOCK_MONOTONIC) - start);
+}
 
 static void run_peaks_cleanup(struct snapshot **snapshot)
 {

@@ -19,7 +19,16 @@ struct view;
 struct run_peaks {
 	struct snapshot **tops;
 	size_t count, capacity;
+	uint64_t looked_ns; /* CLOCK_MONOTONIC: no look before this; see run_peaks_look() */
 };
+
+struct accept_peer;
+
+/*
+ * Looks for new peaks of the living, and keeps what was live then: their books will have forgotten it when
+ * they end. Takes a twentieth of a core at most, and must be called often.
+ */
+void run_peaks_look(struct run_peaks *peaks, struct accept_peer *const *peers, size_t count);
 
 /* A process has ended: looks at its book, if it held more than others. 0 or a negative errno. */
 int run_peaks_add(struct run_peaks *peaks, struct scan_book *book, struct view *view,

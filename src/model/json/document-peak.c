@@ -31,7 +31,7 @@ int document_peak_row(struct emit *json, const char *key, const struct snapshot 
 	emit_bool(json, "exact", peak->exact);
 	emit_u64(json, "known_bytes", peak->known);
 	emit_u64(json, "unknown_bytes", snapshot_peak_unknown(peak));
-	emit_u64(json, "buffers", peak->count);
+	emit_u64(json, "buffers", peak->buffers);
 	document_group_rows(json, snapshot, kind, &list);
 	emit_close_object(json);
 	return 0;

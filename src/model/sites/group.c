@@ -39,11 +39,11 @@ static struct group group_of(const struct snapshot *snapshot, const struct snaps
 {
 	struct group group = {
 		.bytes = snapshot_buffer_bytes(buffer),
-		.buffers = 1,
+		.buffers = buffer->alike ? buffer->alike : 1,
 		.oldest_ns = buffer->born_ns,
 	};
 
-	group.ages[group_age(snapshot, buffer)] = 1;
+	group.ages[group_age(snapshot, buffer)] = group.buffers;
 	if (per_process || kind == GROUP_THREAD)
 		group.process = buffer->process;
 	switch (kind) {

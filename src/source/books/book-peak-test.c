@@ -8,7 +8,12 @@
 #include "base/bits.h"
 #include "base/testing/unit.h"
 #include "book/testing/book-testing.h"
+#include "model/snapshot-peak.h"
+#include "model/snapshot-request.h"
+#include "source/books/book-kept.h"
 #include "source/books/book-peak.h"
+#include "source/books/book-source.h"
+#include "source/books/scan.h"
 
 struct peak_test {
 	struct testing_book book;
@@ -222,4 +227,67 @@ UNIT(of_buffers_with_the_stamp_of_the_peak_none_is_believed_to_have_made_it)
 		assert(test->peaks.types[0].known == 0);
 		peak_end(test);
 	}
+}
+
+/* Who looks soon after a peak knows it when the book has forgotten it, until there is another one. */
+UNIT(what_was_kept_of_a_peak_is_shown_when_the_book_has_forgotten_it)
+{
+	struct peak_test *test = peak_begin(BOOK_RING_MIN);
+	struct scan_book *book = calloc(1, sizeof(*book));
+	const struct snapshot_request request = {.buffers = true, .at_peak = true};
+	struct snapshot *snapshot;
+
+	assert(book);
+	*book = (struct scan_book){.owner = {.pid = 10, .ns_pid = 10, .comm = "kept"},
+				   .alive = true};
+	assert(reader_init(&book->reader, &test->book.file.file) == 0);
+	peak_alloc(test, 0, 0x1000, 0);
+	peak_alloc(test, 0, 0x2000, 0);
+	peak_free(test, 0, 0x2000);
+	assert(book_kept_look(book, &test->view) == 0);
+	peak_pass_time(test, 3 * BOOK_GRAVES);
+	for (int i = 0; i < 2; i++) {
+		snapshot = snapshot_new(1);
+		assert(snapshot && book_collect(book, &request, &test->view, snapshot) == 0);
+		snapshot_sort_peaks(snapshot);
+		assert(snapshot->peak_count == 2);
+		assert(snapshot->peaks[0].bytes == 200 + (uint64_t)i * 100);
+		assert(snapshot->peaks[0].exact == (i == 0));
+		assert(snapshot->peaks[0].buffers == (i == 0 ? 2 : 1));
+		snapshot_free(snapshot);
+		/* A higher one, which nobody saw in time. */
+		peak_alloc(test, 0, 0x3000, 100);
+		peak_free(test, 0, 0x3000);
+		peak_pass_time(test, 3 * BOOK_GRAVES);
+	}
+	totals_cache_deinit(&book->totals_cache);
+	book_kept_free(book->kept);
+	reader_deinit(&book->reader);
+	free(book);
+	peak_end(test);
+}
+
+/* Then they are told by their stacks alone, and all bytes stay known. */
+UNIT(of_a_peak_with_very_many_names_the_call_sites_are_kept)
+{
+	struct peak_test *test = peak_begin(BOOK_RING_SURE);
+	struct scan_book *book = calloc(1, sizeof(*book));
+
+	assert(book);
+	*book = (struct scan_book){.alive = true};
+	assert(reader_init(&book->reader, &test->book.file.file) == 0);
+	for (uint32_t i = 0; i < 2 * BOOK_KEPT_SITES_MAX; i++) {
+		struct shard_buffer buffer = testing_buffer(0, 0x1000 + i * 0x1000, 100);
+
+		buffer.stack = 1 + i % 3;
+		buffer.name = i + 1;
+		writer_alloc(test->book.writer, 0, &buffer, 0);
+	}
+	assert(book_kept_look(book, &test->view) == 0 && book->kept->count == 1);
+	assert(book->kept->peaks[0].count == 3 && book->kept->peaks[0].exact);
+	assert(book->kept->peaks[0].known == book->kept->peaks[0].bytes);
+	book_kept_free(book->kept);
+	reader_deinit(&book->reader);
+	free(book);
+	peak_end(test);
 }

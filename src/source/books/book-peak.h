@@ -60,3 +60,6 @@ struct book_peak_wish {
 int book_peaks_read(struct book_peaks *peaks, struct view *view, struct reader *reader,
 		    const struct book_peak_wish *wish);
 void book_peaks_deinit(struct book_peaks *peaks);
+
+/* How far stamps of two threads may be out of order; of a clock that stands still no order is known. */
+uint64_t book_peak_doubt(const struct timebase *timebase);

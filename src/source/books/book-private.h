@@ -153,9 +153,6 @@ bool book_rows_done(const struct book_reading *reading);
 void book_rows_late(struct book_reading *reading, uint32_t slot); /* time ran out after this slot */
 int book_rows(struct book_reading *reading);
 
-/* Adds one row, whether it is in the view or not. 0, -ENOMEM, or -ENOBUFS: there are too many. */
-int book_rows_put(struct book_reading *reading, const struct book_record *record);
-
 /*
  * For the request's at_peak: the peaks of a shard and their rows. @device's view is read, as by
  * view_read(), and the result is that of the reading. Then the rows: 0 or -ENOMEM.
