@@ -369,6 +369,8 @@ static void book_note(struct book_reading *reading)
 			buffers += process->parts[i].memory[type].buffers;
 		}
 	}
+	if (reading->book->recorded && buffers == 0)
+		return; /* a run that has ended in order */
 	if (!reading->book->recorded)
 		snprintf(held, sizeof(held), "; its book is held by pid %" PRIu32,
 			 reading->book->holder);
