@@ -23,6 +23,7 @@
 struct peak {
 	struct snapshot_request request;
 	enum group_kind kind;
+	struct options_from from;
 	bool json;
 };
 
@@ -57,6 +58,7 @@ static int peak_parse(struct peak *peak, int argc, char **argv)
 		{0, "type", "TYPE", "DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE, CB or KERNEL",
 		 &peak->request.filter, options_type},
 		{0, "by", "name|phase|site", "add up by this (site)", &peak->kind, peak_by},
+		OPTIONS_FROM(&peak->from),
 		{0, "json", NULL, "as JSON", &peak->json, NULL},
 	};
 	const struct options options = {
@@ -70,7 +72,8 @@ static int peak_parse(struct peak *peak, int argc, char **argv)
 	return options_parse_only(&options, argc, argv);
 }
 
-static int peak_write(const struct peak *peak, struct snapshot *snapshot)
+static int peak_write(const struct peak *peak, const struct session *session,
+		      struct snapshot *snapshot)
 {
 	struct emit json = EMIT_INIT(stdout);
 
@@ -78,6 +81,7 @@ static int peak_write(const struct peak *peak, struct snapshot *snapshot)
 	if (peak->json)
 		return document_peaks(&json, snapshot, peak->kind);
 	output_page();
+	session_print_moment(session);
 	return peak_print(peak, snapshot);
 }
 
@@ -94,17 +98,18 @@ static int peak_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	asked.is_json = peak.json;
-	r = session_new(&session);
-	if (r == 0 && peak.kind == GROUP_SITE)
+	r = session_start(&session, "peak", &peak.from, &peak.request.filter);
+	if (r != 0)
+		return r;
+	if (peak.kind == GROUP_SITE)
 		peak.request.namer = session_namer(session);
-	if (r == 0)
-		r = session_take(session, &peak.request, &snapshot);
+	r = session_take(session, &peak.request, &snapshot);
 	if (r == 0)
 		asked_for_check(&asked, session, snapshot);
 	if (r == 0 && !asked.is_missing && snapshot->peak_count == 0 && !peak.json)
 		asked_for_tell_none(&asked, "peak");
 	if (r == 0)
-		r = peak_write(&peak, snapshot);
+		r = peak_write(&peak, session, snapshot);
 	if (r < 0)
 		return output_fail("peak", "cannot look at processes", r);
 	return asked_for_exit(&asked, output_finish());

@@ -41,7 +41,7 @@ int document_peaks(struct emit *json, const struct snapshot *snapshot, enum grou
 {
 	int r = 0;
 
-	document_open(json, "ttmem.peak/1", snapshot->time_ns);
+	document_open_at(json, "ttmem.peak/1", snapshot);
 	emit_open_array(json, "peaks");
 	for (size_t i = 0; r == 0 && i < snapshot->peak_count; i++)
 		r = document_peak_row(json, NULL, snapshot, &snapshot->peaks[i], kind);

@@ -40,7 +40,7 @@ int book_peaks_read_shard(struct book_reading *reading, uint32_t device)
 	const struct filter *filter = &reading->request->filter;
 	struct book_peak_wish wish = {
 		.device = device,
-		.owner = reading->book->alive ? VIEW_LIVING : VIEW_DEAD,
+		.owner = scan_book_owner(reading->book),
 		.doubt = book_peak_doubt(&reading->timebase),
 	};
 

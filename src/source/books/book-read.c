@@ -360,7 +360,8 @@ static void book_note(struct book_reading *reading)
 			      "pid %" PRIu32 ": %" PRIu64
 			      " events have no Python frames, see docs/stacks.md",
 			      process->pid, header->lost_frames);
-	if (process->alive)
+	/* Peaks of a recording are read from several states of it, of which none is the last. */
+	if (process->alive || (reading->book->recorded && reading->request->at_peak))
 		return;
 	for (size_t i = 0; i < process->part_count; i++) {
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
@@ -368,6 +369,8 @@ static void book_note(struct book_reading *reading)
 			buffers += process->parts[i].memory[type].buffers;
 		}
 	}
+	if (reading->book->recorded && buffers == 0)
+		return; /* a run that has ended in order */
 	if (!reading->book->recorded)
 		snprintf(held, sizeof(held), "; its book is held by pid %" PRIu32,
 			 reading->book->holder);
