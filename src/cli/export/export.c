@@ -16,6 +16,7 @@
 #include "cli/common/session.h"
 #include "cli/export/export-file.h"
 #include "cli/export/export-form.h"
+#include "cli/export/export-recording.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -53,7 +54,7 @@ static int export_check_report(const struct export_options *options)
 {
 	const struct filter *filter = &options->request.filter;
 
-	if (!filter->has_pid)
+	if (!filter->has_pid && !options->from)
 		return options_mistake("export", "which process?");
 	if (filter->has_type && filter->type > TYPES_TRACE)
 		return options_mistake("export", "these reports have no %s",
@@ -67,9 +68,11 @@ static int export_check(const struct export_options *options)
 {
 	if (!options->report && !options->form)
 		return options_mistake("export", "which format? --format " EXPORT_FORMATS);
+	if (options->at && !options->from)
+		return options_mistake("export", "--at is a moment of a recording: which one?");
 	if (options->report)
 		return export_check_report(options);
-	if (options->form->is_course)
+	if (options->form->is_course && !options->from)
 		return options_mistake("export", "%s has the course of events: which recording?",
 				       options->form->name);
 	return 0;
@@ -83,6 +86,10 @@ static int export_parse(struct export_options *options, int argc, char **argv)
 		{'o', "output", "PATH",
 		 "where to write, not to standard output; for ttnn-visualizer a folder",
 		 &options->path, options_text},
+		{0, "at", "T",
+		 "the moment of the recording: seconds, a mark, a phase, start, peak, failed or "
+		 "end",
+		 &options->at, options_text},
 		{0, "pid", "PID", "only of this process", filter, options_pid},
 		{'d', "device", "DEV|UID", "only of this device; may be given again", filter,
 		 options_device},
@@ -92,7 +99,7 @@ static int export_parse(struct export_options *options, int argc, char **argv)
 	};
 	const struct options table = {
 		.command = "export",
-		.arguments = "[PID]",
+		.arguments = "[FILE | PID]",
 		.summary = "Device memory in the formats of other tools.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
@@ -102,9 +109,10 @@ static int export_parse(struct export_options *options, int argc, char **argv)
 	if (r != 0)
 		return r;
 	if (count > 1)
-		return options_mistake("export", "one process, please");
+		return options_mistake("export", "one recording or one process, please");
+	/* A recording whose name is a number is "./123". */
 	if (count == 1 && options_pid(filter, argv[0]) < 0)
-		return options_mistake("export", "\"%s\" is not a process id", argv[0]);
+		options->from = argv[0];
 	return export_check(options);
 }
 
@@ -127,7 +135,7 @@ static int export_living(struct export_options *options)
 	if (asked.is_missing)
 		return asked_for_exit(&asked, COMMAND_OK);
 	if (options->report)
-		return export_report(options, session, snapshot);
+		return export_report(options, session_scan(session), snapshot);
 	target.snapshot = snapshot;
 	return export_file(options, &target, NULL, NULL);
 }
@@ -141,7 +149,7 @@ static int export_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	output_catch_stop();
-	return export_living(&options);
+	return options.from ? export_recording(&options) : export_living(&options);
 }
 
 const struct command export_command = {
