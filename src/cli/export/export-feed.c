@@ -54,7 +54,8 @@ struct export_feed {
 
 	const struct export_form *form;
 	void *state;
-	uint64_t time_ns; /* of the last event */
+	uint64_t time_ns;           /* of the last event */
+	const struct book_hot *hot; /* while a gap is mended: counters after it */
 	struct progress progress;
 };
 
@@ -239,6 +240,16 @@ static int feed_pass_marks(struct export_feed *feed, uint64_t until_ns)
 	return r;
 }
 
+/* Nobody knows in which order they came, so each has what is in use after all of them. */
+static int feed_pass_mended(void *context, const struct export_event *event)
+{
+	struct export_feed *feed = context;
+	struct export_event mended = *event;
+
+	mended.used = feed->hot[event->type].bytes;
+	return feed_pass(feed, &mended);
+}
+
 /* What became of the device in a gap. */
 static int feed_mend(struct export_feed *feed, const struct recording_event *source,
 		     const struct export_event *gap)
@@ -254,6 +265,7 @@ static int feed_mend(struct export_feed *feed, const struct recording_event *sou
 
 	if (r < 0)
 		return r == -ENOENT || r == -EBADMSG ? 0 : r;
+	feed->hot = source->hot;
 	export_live_begin(&feed->live);
 	for (size_t i = 0; r == 0 && i < snapshot->buffer_count; i++) {
 		struct export_event event;
@@ -263,10 +275,10 @@ static int feed_mend(struct export_feed *feed, const struct recording_event *sou
 		feed_make_live(feed, source->book, snapshot, &snapshot->buffers[i], &event);
 		event.time_ns = gap->time_ns;
 		event.number = gap->number;
-		r = export_live_seen(&feed->live, &event, feed_pass, feed);
+		r = export_live_seen(&feed->live, &event, feed_pass_mended, feed);
 	}
 	if (r == 0)
-		r = export_live_end(&feed->live, gap, feed_pass, feed);
+		r = export_live_end(&feed->live, gap, feed_pass_mended, feed);
 	snapshot_free(snapshot);
 	return r;
 }
@@ -353,7 +365,7 @@ static int feed_compare_marks(const void *a, const void *b)
 static int feed_add_marks(struct export_feed *feed, size_t number, const struct mark_list *marks)
 {
 	struct feed_mark *list = array_grow(feed->marks, &feed->mark_capacity,
-					    feed->mark_count + marks->count, sizeof(*list));
+					    feed->mark_count + marks->count + 1, sizeof(*list));
 
 	if (!list)
 		return -ENOMEM;

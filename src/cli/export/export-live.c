@@ -76,7 +76,6 @@ static int live_free(struct export_live_entry *entry, const struct export_event 
 	event.stack = NULL; /* nobody saw it */
 	event.time_ns = now->time_ns;
 	event.number = now->number;
-	event.used = now->used;
 	entry->is_live = false;
 	return fn(context, &event);
 }

@@ -30,7 +30,7 @@ int export_live_apply(struct export_live *live, const struct export_event *event
 /*
  * Compares with what is live after a gap: first _begin(), then _seen() for each live buffer, as an
  * allocation, then _end() for what is no more. They apply and pass on the events that are missing, with the
- * time and number of what was seen, or of the gap. 0, -ENOMEM or what @fn returns.
+ * time and number of what was seen, or of the gap; what is in use is for the caller to say. 0, -ENOMEM or what @fn returns.
  */
 void export_live_begin(struct export_live *live);
 int export_live_seen(struct export_live *live, const struct export_event *alloc, export_live_fn *fn,

@@ -68,8 +68,13 @@ static int recorded_open(const struct export_options *options, struct export_rec
 	struct recording_filter wanted = recorded_filter(options);
 	char why[RECORDING_WHY_SIZE] = "";
 
-	if (recording_open(&recorded->recording, options->from, why) < 0)
-		return recorded_fail(options, why);
+	if (recording_open(&recorded->recording, options->from, why) < 0) {
+		char text[TEXT_ESCAPE_SIZE(RECORDING_WHY_SIZE)];
+
+		text_escape(why, text, sizeof(text)); /* it names the file */
+		fprintf(stderr, "ttmem export: %s\n", text);
+		return COMMAND_FAILED;
+	}
 	if (recording_find(recorded->recording, at, &wanted, &recorded->moment, why) < 0)
 		return recorded_fail(options, why);
 	return 0;
