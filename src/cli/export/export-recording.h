@@ -3,12 +3,15 @@
 
 /* Exports of recordings. */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct export_count;
 struct export_options;
 struct feed_books;
 struct filter;
+struct recording;
+struct session;
 struct snapshot;
 
 struct export_counts {
@@ -24,5 +27,9 @@ struct export_counts {
  */
 int export_counts_find(struct export_counts *counts, struct feed_books *books);
 
-/* Writes what the options say of the recording that they name. Return: exit code. */
-int export_recording(struct export_options *options);
+/* A report is of one process: the only one, if none is named. False: there are several. */
+bool export_recording_choose(struct export_options *options, const struct recording *recording);
+
+/* Writes a file of the session's recording up to its moment, of which @snapshot is. Return: exit code. */
+int export_recording(const struct export_options *options, struct session *session,
+		     struct snapshot *snapshot);

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "cli/common/options.h"
 #include "cli/export/export-operations.h"
 #include "cli/export/export-sources.h"
 #include "model/snapshot-request.h"
@@ -20,9 +21,8 @@ struct snapshot;
 struct export_options {
 	const struct export_format *report; /* one of the two, the other is NULL */
 	const struct export_form *form;
-	const char *path; /* where to; NULL = to standard output */
-	const char *from; /* a recording; NULL = of the living */
-	const char *at;   /* the moment of it; NULL = its end */
+	const char *path;         /* where to; NULL = to standard output */
+	struct options_from from; /* which recording and moment */
 	struct snapshot_request request;
 	uint32_t rows_max;
 };
