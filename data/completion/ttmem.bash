@@ -42,20 +42,25 @@ _ttmem() {
 	--type | --ignore) words='DRAM L1 SYSTEM_MEMORY L1_SMALL TRACE CB KERNEL' ;;
 	--sort) words='size age' ;;
 	--by) words='name phase site thread' ;;
-	--format) words='text seed json ttnn-visualizer' ;;
+	--format)
+		words='text seed json'
+		if [ "$command" = export ]; then
+			words='pprof speedscope folded heaptrack firefox perfetto memory_viz chrome csv ttnn-visualizer'
+		fi
+		;;
 	--ids) words='hex decimal' ;;
 	--device | -d) words=$(_ttmem_devices) ;;
 	--pid)
 		mapfile -t COMPREPLY < <(cd /proc && compgen -G "${current}*" | grep -x '[0-9]*')
 		return
 		;;
-	--baseline | --bundle | --markdown | --metal-shim | --output | -o)
+	--baseline | --bundle | --from | --markdown | --metal-shim | --output | -o)
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 		return
 		;;
 	*)
 		words=$(_ttmem_options "$command")
-		if [ "$command" = analyze ]; then
+		if [ "$command" = analyze ] || [ "$command" = export ]; then
 			mapfile -t COMPREPLY < <(compgen -f -W "$words" -- "$current")
 			return
 		fi

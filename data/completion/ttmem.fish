@@ -31,9 +31,10 @@ complete -c ttmem -n "not __ttmem_is_first" -a "(__ttmem_options)"
 complete -c ttmem -n "__ttmem_behind --type --ignore" -a "DRAM L1 SYSTEM_MEMORY L1_SMALL TRACE CB KERNEL"
 complete -c ttmem -n "__ttmem_behind --sort" -a "size age"
 complete -c ttmem -n "__ttmem_behind --by" -a "name phase site thread"
-complete -c ttmem -n "__ttmem_behind --format" -a "text seed json ttnn-visualizer"
+complete -c ttmem -n "__ttmem_behind --format; and not __fish_seen_subcommand_from export" -a "text seed json"
+complete -c ttmem -n "__ttmem_behind --format; and __fish_seen_subcommand_from export" -a "pprof speedscope folded heaptrack firefox perfetto memory_viz chrome csv ttnn-visualizer"
 complete -c ttmem -n "__ttmem_behind --ids" -a "hex decimal"
 complete -c ttmem -n "__ttmem_behind --pid" -a "(__fish_complete_pids)"
 complete -c ttmem -n "__ttmem_behind --device -d" -a "(__ttmem_devices)"
-complete -c ttmem -n "__ttmem_behind --baseline --bundle --markdown --metal-shim --output -o" -F
-complete -c ttmem -n "__fish_seen_subcommand_from analyze" -F
+complete -c ttmem -n "__ttmem_behind --baseline --bundle --from --markdown --metal-shim --output -o" -F
+complete -c ttmem -n "__fish_seen_subcommand_from analyze export" -F
