@@ -42,7 +42,12 @@ _ttmem() {
 	--type | --ignore) words='DRAM L1 SYSTEM_MEMORY L1_SMALL TRACE CB KERNEL' ;;
 	--sort) words='size age' ;;
 	--by) words='name phase site thread' ;;
-	--format) words='text seed json ttnn-visualizer' ;;
+	--format)
+		words='text seed json'
+		if [ "$command" = export ]; then
+			words='pprof speedscope folded heaptrack firefox perfetto memory_viz chrome csv ttnn-visualizer'
+		fi
+		;;
 	--ids) words='hex decimal' ;;
 	--fit) words='first best' ;;
 	--card) words='n150 n300 p100 p150 galaxy' ;;
@@ -51,14 +56,14 @@ _ttmem() {
 		mapfile -t COMPREPLY < <(cd /proc && compgen -G "${current}*" | grep -x '[0-9]*')
 		return
 		;;
-	--baseline | --bundle | --markdown | --metal-shim | --output | -o)
+	--baseline | --bundle | --from | --markdown | --metal-shim | --output | -o)
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 		return
 		;;
 	*)
 		words=$(_ttmem_options "$command")
 		case $command in
-		analyze | diff | replay | report)
+		analyze | diff | export | replay | report)
 			mapfile -t COMPREPLY < <(compgen -f -W "$words" -- "$current")
 			return
 			;;

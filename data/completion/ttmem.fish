@@ -33,9 +33,10 @@ complete -c ttmem -n "__ttmem_behind --sort" -a "size age"
 complete -c ttmem -n "__ttmem_behind --fit" -a "first best"
 complete -c ttmem -n "__ttmem_behind --card" -a "n150 n300 p100 p150 galaxy"
 complete -c ttmem -n "__ttmem_behind --by" -a "name phase site thread"
-complete -c ttmem -n "__ttmem_behind --format" -a "text seed json ttnn-visualizer"
+complete -c ttmem -n "__ttmem_behind --format; and not __fish_seen_subcommand_from export" -a "text seed json"
+complete -c ttmem -n "__ttmem_behind --format; and __fish_seen_subcommand_from export" -a "pprof speedscope folded heaptrack firefox perfetto memory_viz chrome csv ttnn-visualizer"
 complete -c ttmem -n "__ttmem_behind --ids" -a "hex decimal"
 complete -c ttmem -n "__ttmem_behind --pid" -a "(__fish_complete_pids)"
 complete -c ttmem -n "__ttmem_behind --device -d" -a "(__ttmem_devices)"
-complete -c ttmem -n "__ttmem_behind --baseline --bundle --markdown --metal-shim --output -o" -F
-complete -c ttmem -n "__fish_seen_subcommand_from analyze diff replay report" -F
+complete -c ttmem -n "__ttmem_behind --baseline --bundle --from --markdown --metal-shim --output -o" -F
+complete -c ttmem -n "__fish_seen_subcommand_from analyze diff export replay report" -F

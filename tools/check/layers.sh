@@ -67,7 +67,7 @@ BEGIN {
 	folder("cli/bench", "base book/format book/read sim cli/common ttmem/ttmem.h")
 	folder("cli/diff", "base model model/json cli/common")
 	folder("cli/doctor", "base book/format book/read metal model model/json symbol source/proc source/host source/books source/daemon-client cli/common ttmem/ttmem.h")
-	folder("cli/export", "base book/format model symbol source/books cli/common ttmem/ttmem.h")
+	folder("cli/export", "base book/format book/read model symbol recording/read source/books cli/common ttmem/ttmem.h", "book/testing recording/testing")
 	folder("cli/record", "base recording/write source/books cli/common")
 	folder("cli/report", "base model model/json source source/books recording/read cli/common")
 	folder("cli/run", "base wire book/format book/read model model/json recording/write source/proc source/books cli/common ttmem/ttmem.h")

@@ -25,7 +25,7 @@ static bool export_report_find_process(const struct snapshot *snapshot, uint32_t
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 
-		if (process->pid == pid && process->alive && process->books) {
+		if (process->pid == pid && process->books) {
 			*ret_index = (uint32_t)i;
 			return true;
 		}
@@ -33,11 +33,10 @@ static bool export_report_find_process(const struct snapshot *snapshot, uint32_t
 	return false;
 }
 
-static int export_report_read_marks(struct session *session, uint32_t pid,
+static int export_report_read_marks(const struct scan *scan, uint32_t pid,
 				    struct snapshot *snapshot, struct mark_list *marks,
 				    uint64_t *ret_lost)
 {
-	const struct scan *scan = session_scan(session);
 	int r = 0;
 
 	*ret_lost = 0;
@@ -45,7 +44,7 @@ static int export_report_read_marks(struct session *session, uint32_t pid,
 		struct scan_book *book = scan->books[i];
 		uint64_t lost = 0;
 
-		if (book->gone || !book->alive || book->owner.pid != pid)
+		if (book->gone || (!book->alive && !book->recorded) || book->owner.pid != pid)
 			continue;
 		r = book_marks_read(book, snapshot, marks, &lost);
 		*ret_lost += lost;
@@ -125,7 +124,7 @@ static void export_report_tell(const struct export_options *options, const struc
 }
 
 /* Everything after the snapshot. Return: exit code. */
-static int export_report_process(const struct export_options *options, struct session *session,
+static int export_report_process(const struct export_options *options, const struct scan *scan,
 				 struct snapshot *snapshot, uint32_t process)
 {
 	CLEANUP(book_marks_deinit) struct mark_list marks = MARK_LIST_NULL;
@@ -135,7 +134,7 @@ static int export_report_process(const struct export_options *options, struct se
 		.rows_max = options->rows_max,
 	};
 	uint64_t lost = 0;
-	int r = export_report_read_marks(session, options->request.filter.pid, snapshot, &marks,
+	int r = export_report_read_marks(scan, options->request.filter.pid, snapshot, &marks,
 					 &lost);
 
 	if (r == 0)
@@ -152,13 +151,13 @@ static int export_report_process(const struct export_options *options, struct se
 	return r == 0 ? output_finish() : export_report_fail(options, r, job.problem);
 }
 
-int export_report(const struct export_options *options, struct session *session,
+int export_report(const struct export_options *options, const struct scan *scan,
 		  struct snapshot *snapshot)
 {
 	uint32_t process;
 
 	if (export_report_find_process(snapshot, options->request.filter.pid, &process))
-		return export_report_process(options, session, snapshot, process);
+		return export_report_process(options, scan, snapshot, process);
 	fprintf(stderr, "ttmem export: process %" PRIu32 " has no book that can be read\n",
 		options->request.filter.pid);
 	return COMMAND_FAILED;

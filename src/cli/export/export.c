@@ -16,6 +16,7 @@
 #include "cli/common/session.h"
 #include "cli/export/export-file.h"
 #include "cli/export/export-form.h"
+#include "cli/export/export-recording.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -53,7 +54,7 @@ static int export_check_report(const struct export_options *options)
 {
 	const struct filter *filter = &options->request.filter;
 
-	if (!filter->has_pid)
+	if (!filter->has_pid && !options->from.file)
 		return options_mistake("export", "which process?");
 	if (filter->has_type && filter->type > TYPES_TRACE)
 		return options_mistake("export", "these reports have no %s",
@@ -69,7 +70,7 @@ static int export_check(const struct export_options *options)
 		return options_mistake("export", "which format? --format " EXPORT_FORMATS);
 	if (options->report)
 		return export_check_report(options);
-	if (options->form->is_course)
+	if (options->form->is_course && !options->from.file)
 		return options_mistake("export", "%s has the course of events: which recording?",
 				       options->form->name);
 	return 0;
@@ -83,6 +84,7 @@ static int export_parse(struct export_options *options, int argc, char **argv)
 		{'o', "output", "PATH",
 		 "where to write, not to standard output; for ttnn-visualizer a folder",
 		 &options->path, options_text},
+		OPTIONS_FROM(&options->from),
 		{0, "pid", "PID", "only of this process", filter, options_pid},
 		{'d', "device", "DEV|UID", "only of this device; may be given again", filter,
 		 options_device},
@@ -92,7 +94,7 @@ static int export_parse(struct export_options *options, int argc, char **argv)
 	};
 	const struct options table = {
 		.command = "export",
-		.arguments = "[PID]",
+		.arguments = "[FILE | PID]",
 		.summary = "Device memory in the formats of other tools.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
@@ -102,38 +104,45 @@ static int export_parse(struct export_options *options, int argc, char **argv)
 	if (r != 0)
 		return r;
 	if (count > 1)
-		return options_mistake("export", "one process, please");
+		return options_mistake("export", "one recording or one process, please");
+	/* A recording whose name is a number is "./123". */
 	if (count == 1 && options_pid(filter, argv[0]) < 0)
-		return options_mistake("export", "\"%s\" is not a process id", argv[0]);
+		options->from.file = argv[0];
 	return export_check(options);
 }
 
-static int export_living(struct export_options *options)
+static int export_write(const struct export_options *options, struct session *session,
+			struct snapshot *snapshot)
+{
+	struct export_target target = {.snapshot = snapshot};
+
+	if (options->report)
+		return export_report(options, session_scan(session), snapshot);
+	if (session_recording(session))
+		return export_recording(options, session, snapshot);
+	return export_file(options, &target, NULL, NULL);
+}
+
+static int export_take(struct export_options *options, struct session *session)
 {
 	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
-	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct asked_for asked = {
 		.command = "export", .filter = &options->request.filter, .rows = true};
-	struct export_target target = {.snapshot = NULL};
-	int r = session_new(&session);
+	int r;
 
-	if (r == 0) {
-		options->request.namer = session_namer(session);
-		r = session_take(session, &options->request, &snapshot);
-	}
+	options->request.namer = session_namer(session);
+	r = session_take(session, &options->request, &snapshot);
 	if (r != 0)
 		return output_fail("export", "cannot look at processes", r);
 	asked_for_check(&asked, session, snapshot);
 	if (asked.is_missing)
 		return asked_for_exit(&asked, COMMAND_OK);
-	if (options->report)
-		return export_report(options, session, snapshot);
-	target.snapshot = snapshot;
-	return export_file(options, &target, NULL, NULL);
+	return export_write(options, session, snapshot);
 }
 
 static int export_run(int argc, char **argv)
 {
+	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct export_options options = {.request.buffers = true, .rows_max = EXPORT_ROWS};
 	int r = export_parse(&options, argc, argv);
 
@@ -141,7 +150,14 @@ static int export_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	output_catch_stop();
-	return export_living(&options);
+	r = session_start(&session, "export", &options.from, &options.request.filter);
+	if (r != 0)
+		return r;
+	if (options.report && session_recording(session) &&
+	    !export_recording_choose(&options, session_recording(session)))
+		return options_exit(options_mistake(
+			"export", "there are several processes in it: which one? --pid PID"));
+	return export_take(&options, session);
 }
 
 const struct command export_command = {

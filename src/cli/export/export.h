@@ -9,18 +9,20 @@
 
 #include <stdint.h>
 
+#include "cli/common/options.h"
 #include "cli/export/export-operations.h"
 #include "cli/export/export-sources.h"
 #include "model/snapshot-request.h"
 
 struct export_form;
-struct session;
+struct scan;
 struct snapshot;
 
 struct export_options {
 	const struct export_format *report; /* one of the two, the other is NULL */
 	const struct export_form *form;
-	const char *path; /* where to; NULL = to standard output */
+	const char *path;         /* where to; NULL = to standard output */
+	struct options_from from; /* which recording and moment */
 	struct snapshot_request request;
 	uint32_t rows_max;
 };
@@ -49,6 +51,6 @@ struct export_format {
 
 extern const struct export_format export_visualizer;
 
-/* Writes a report of the process that the request names. Return: exit code. */
-int export_report(const struct export_options *options, struct session *session,
+/* Writes a report of the process that the request names; @scan has its book. Return: exit code. */
+int export_report(const struct export_options *options, const struct scan *scan,
 		  struct snapshot *snapshot);

@@ -70,7 +70,7 @@ def test_every_command(world, shell, complete):
 
 @SHELLS
 def test_every_option_of_every_command(world, shell, complete):
-    for command in ("smi", "buffers", "doctor", "run", "growth"):
+    for command in ("smi", "buffers", "doctor", "export", "run", "growth"):
         options = set(re.findall(r" (--[a-z-]+)", world.text(command, "--help")))
         assert "--help" in options
         assert options <= set(complete(shell, f"ttmem {command} --")), command
@@ -80,6 +80,8 @@ def test_every_option_of_every_command(world, shell, complete):
 def test_values(shell, complete):
     assert "L1_SMALL" in complete(shell, "ttmem buffers --type ")
     assert {"size", "age"} <= set(complete(shell, "ttmem buffers --sort "))
+    assert {"pprof", "memory_viz", "ttnn-visualizer"} <= set(complete(shell, "ttmem export --format "))
+    assert "seed" in complete(shell, "ttmem watch --format ") and "csv" not in complete(shell, "ttmem watch --format ")
 
 
 @SHELLS

@@ -263,12 +263,14 @@ def test_mistakes(world, place):
         ("--format", "ttnn-visualizer", "1"): "which folder?",
         ("--format", "ttnn-visualizer", "-o", "x"): "which process?",
         ("--format", "ttnn-visualizer", "-o", "x", "1", "2"): "one process",
-        ("--format", "ttnn-visualizer", "-o", "x", "abc"): "abc",
+        ("--format", "ttnn-visualizer", "-o", "x", "--pid", "abc"): "abc",
         ("--format", "pickle", "-o", "x", "1"): "pickle",
         ("--format", "ttnn-visualizer", "-o", "x", "--type", "CB", "1"): "no CB",
     }.items():
         result = world.run("export", *args, cwd=place)
         assert result.returncode == 2 and text in result.stderr, args
+    result = world.run(*FORMAT, "-o", place / "x", "abc", cwd=place)
+    assert result.returncode == 1 and "abc: No such file" in result.stderr
     result = world.run(*FORMAT, "-o", place / "x", 999999)
     assert result.returncode == 1 and "there is no process 999999" in result.stderr
     assert os.listdir(place) == []
