@@ -36,6 +36,7 @@ extern const struct command leaks_command;
 extern const struct command map_command;
 extern const struct command ps_command;
 extern const struct command record_command;
+extern const struct command replay_command;
 extern const struct command run_command;
 extern const struct command selftest_command;
 extern const struct command smi_command;

@@ -2,6 +2,7 @@
 
 /* What an argument names: FILE, or FILE@MOMENT where there is no file of that whole name. */
 
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/files/user-file.h"
 #include "cli/diff/diff.h"
+#include "recording/format/layout.h"
 
 void diff_side_deinit(struct diff_side *side)
 {
@@ -36,6 +38,14 @@ static int diff_load_name(struct diff_side *side, const char *argument)
 	return 0;
 }
 
+/* Everything that is not one is taken for a report, whose reader says what is wrong with it. */
+static bool diff_is_recording(FILE *file)
+{
+	uint32_t magic = 0;
+
+	return fread(&magic, sizeof(magic), 1, file) == 1 && le32toh(magic) == RECORDING_FRAME;
+}
+
 int diff_load(struct diff_side *side, const char *argument, char ret_why[DIFF_WHY])
 {
 	CLEANUP_FCLOSE FILE *file = NULL;
@@ -49,12 +59,15 @@ int diff_load(struct diff_side *side, const char *argument, char ret_why[DIFF_WH
 		(void)snprintf(ret_why, DIFF_WHY, "%s", user_file_error(r));
 		return r;
 	}
-	if (side->at) {
+	if (diff_is_recording(file)) {
+		r = diff_load_recording(side, ret_why);
+	} else if (side->at) {
 		(void)snprintf(ret_why, DIFF_WHY, "only a recording has moments, such as @%s",
 			       side->at);
 		return -EINVAL;
+	} else {
+		r = diff_load_run(side, ret_why);
 	}
-	r = diff_load_run(side, ret_why);
 	if (r == 0)
 		summary_finish(&side->summary);
 	return r;

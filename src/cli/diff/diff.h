@@ -44,6 +44,9 @@ void diff_side_deinit(struct diff_side *side);
 /* A report of `ttmem run --json`. */
 int diff_load_run(struct diff_side *side, char ret_why[DIFF_WHY]);
 
+/* A recording, at side->at. */
+int diff_load_recording(struct diff_side *side, char ret_why[DIFF_WHY]);
+
 void diff_text(const struct diff *diff, bool with_all);
 void diff_json(const struct diff *diff, uint64_t time_ns, FILE *out);
 
