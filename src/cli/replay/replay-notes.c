@@ -55,7 +55,8 @@ bool replay_note(const struct replay_walk *walk, unsigned int number, char ret_n
 		{counts.guessed,
 		 "buffers do not tell their pages: their share of a bank is a guess"},
 		{replay_walk_is_same(walk) ? counts.taken - counts.same : 0,
-		 "buffers are not where they were recorded: the program's allocator works in "
+		 "buffers do not lie where they were recorded: their allocator had other limits, "
+		 "or "
 		 "another way"},
 		{counts.unjudged, "buffers are in a memory of which nothing is known: not judged"},
 		{counts.spaces,
