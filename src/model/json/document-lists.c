@@ -98,7 +98,7 @@ void document_buffers(struct emit *json, const struct snapshot *snapshot)
 	CLEANUP(document_stacks_cleanup) struct document_stacks *stacks = NULL;
 	char next[PAGE_CURSOR_TEXT_SIZE];
 
-	document_open(json, "ttmem.buffers/1", snapshot->time_ns);
+	document_open_at(json, "ttmem.buffers/1", snapshot);
 	emit_open_array(json, "buffers");
 	for (size_t i = 0; i < snapshot->buffer_count; i++) {
 		emit_open_object(json, NULL);
@@ -137,7 +137,7 @@ void document_groups(struct emit *json, const struct snapshot *snapshot, enum gr
 {
 	char key[DOCUMENT_KEY];
 
-	document_open(json, "ttmem.buffers/1", snapshot->time_ns);
+	document_open_at(json, "ttmem.buffers/1", snapshot);
 	emit_open_array(json, "groups");
 	for (size_t i = 0; i < list->count; i++) {
 		const struct group *group = &list->groups[i];
@@ -231,7 +231,7 @@ void document_incident(struct emit *json, const struct snapshot *snapshot,
 
 void document_incidents(struct emit *json, const struct snapshot *snapshot)
 {
-	document_open(json, "ttmem.incidents/1", snapshot->time_ns);
+	document_open_at(json, "ttmem.incidents/1", snapshot);
 	emit_open_array(json, "incidents");
 	for (size_t i = 0; i < snapshot->incident_count; i++)
 		document_incident(json, snapshot, &snapshot->incidents[i]);
@@ -261,7 +261,7 @@ static void document_trends(struct emit *json, const struct growth *growth)
 void document_growth(struct emit *json, const struct snapshot *snapshot,
 		     const struct growth *growth)
 {
-	document_open(json, "ttmem.growth/1", snapshot->time_ns);
+	document_open_at(json, "ttmem.growth/1", snapshot);
 	emit_u64(json, "samples", growth->samples);
 	emit_u64(json, "span_ns", growth->last_ns - growth->first_ns);
 	emit_u64(json, "past_ns", growth->past_ns);
@@ -334,7 +334,7 @@ void document_history_past(struct emit *json, const struct snapshot *snapshot,
 			   const struct history *history, uint64_t address,
 			   const struct document_past *past)
 {
-	document_open(json, "ttmem.history/1", snapshot->time_ns);
+	document_open_at(json, "ttmem.history/1", snapshot);
 	emit_hex(json, "address", address);
 	emit_open_array(json, "buffers");
 	for (size_t i = 0; i < history->count; i++) {

@@ -60,6 +60,8 @@ void document_incident(struct emit *json, const struct snapshot *snapshot,
 void document_incident_fields(struct emit *json, const struct snapshot *snapshot,
 			      const struct snapshot_incident *incident); /* without the braces */
 void document_open(struct emit *json, const char *schema, uint64_t time_ns);
+/* The same, with the recording that the snapshot is of, if it is of one. */
+void document_open_at(struct emit *json, const char *schema, const struct snapshot *snapshot);
 void document_list_end(struct emit *json, bool exact); /* "exact" and "next" of a complete list */
 void document_page_end(struct emit *json, bool exact, const char *next); /* NULL = the last one */
 void document_close(struct emit *json, const struct snapshot *snapshot);
