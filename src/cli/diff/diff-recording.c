@@ -7,38 +7,18 @@
  */
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/files/user-file.h"
+#include "cli/common/options.h"
+#include "cli/common/session.h"
 #include "cli/diff/diff.h"
-#include "model/snapshot-request.h"
 #include "model/snapshot.h"
-#include "recording/read/recording-source.h"
 #include "recording/read/recording.h"
 #include "source/books/scan.h"
 #include "source/books/stacks.h"
-#include "source/collect.h"
-#include "source/source.h"
-
-/* Buffers that lived for less than about a millisecond: 2^10 * 1024 ns. */
-#define DIFF_TEMPORARY 10u
-
-static void diff_cleanup_recording(struct recording **recording)
-{
-	recording_free(*recording);
-}
-
-static void diff_cleanup_source(struct source **source)
-{
-	source_free(*source);
-}
-
-static void diff_cleanup_snapshot(struct snapshot **snapshot)
-{
-	snapshot_free(*snapshot);
-}
 
 static void diff_cleanup_book(struct scan_book **book)
 {
@@ -51,35 +31,28 @@ static void diff_cleanup_stacks(struct stacks **stacks)
 }
 
 /* All processes and their buffers at a moment, the ended ones among them. */
-static int diff_recording_take(struct recording *recording, const struct recording_moment *moment,
+static int diff_recording_take(struct session *session, const struct recording_moment *moment,
 			       struct snapshot **ret_snapshot)
 {
-	CLEANUP(diff_cleanup_source) struct source *source = NULL;
 	const struct snapshot_request request = {
 		.buffers = true,
-		.ended = true,
 		.is_own = true,
-		.namer = recording_namer(recording),
+		.namer = session_namer(session),
 	};
-	struct collect_sources sources;
-	int r = recording_source_new(&source, recording, moment);
+	int r = moment ? session_move(session, moment) : 0;
 
-	if (r < 0)
-		return r;
-	recording_source_sources(source, &sources);
-	sources.notes_overlaps = false;
-	r = collect_machine(&sources, &request, ret_snapshot);
+	if (r == 0)
+		r = session_take(session, &request, ret_snapshot);
 	if (r == 0)
 		snapshot_drop_empty(*ret_snapshot); /* as a report of ttmem run does */
 	return r;
 }
 
-static int diff_recording_end(struct diff_side *side, struct recording *recording,
-			      const struct recording_moment *moment)
+static int diff_recording_end(struct diff_side *side, struct session *session)
 {
-	CLEANUP(diff_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	const struct summary_part all = {SUMMARY_NO_DEVICE, BOOK_TYPES};
-	int r = diff_recording_take(recording, moment, &snapshot);
+	int r = diff_recording_take(session, NULL, &snapshot);
 
 	if (r < 0)
 		return r;
@@ -93,30 +66,30 @@ static int diff_recording_end(struct diff_side *side, struct recording *recordin
 }
 
 /* The peak of one device and type, and what was live then. */
-static int diff_recording_peak(struct diff_side *side, struct recording *recording,
+static int diff_recording_peak(struct diff_side *side, struct session *session,
 			       const struct summary_part *part)
 {
-	CLEANUP(diff_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	const struct recording_filter filter = {
 		.device = part->device,
 		.types = UINT32_C(1) << part->type,
 	};
 	struct recording_moment moment;
 	uint64_t bytes;
-	int r = recording_peak(recording, &filter, &moment, &bytes);
+	int r = recording_peak(session_recording(session), &filter, &moment, &bytes);
 
 	if (r == 0)
 		r = summary_add_total(&side->summary, part->device, part->type, SUMMARY_PEAK,
 				      bytes);
 	if (r == 0)
-		r = diff_recording_take(recording, &moment, &snapshot);
+		r = diff_recording_take(session, &moment, &snapshot);
 	if (r == 0)
 		r = summary_add_buffers(&side->summary, snapshot, part, SUMMARY_PEAK);
 	return r;
 }
 
 /* Of each device and type that was used. */
-static int diff_recording_peaks(struct diff_side *side, struct recording *recording)
+static int diff_recording_peaks(struct diff_side *side, struct session *session)
 {
 	const struct summary_list *totals = &side->summary.totals;
 	CLEANUP_FREE struct summary_part *parts = NULL;
@@ -133,17 +106,8 @@ static int diff_recording_peaks(struct diff_side *side, struct recording *record
 	side->summary.totals.known |= 1u << SUMMARY_PEAK;
 	side->summary.rows.known |= 1u << SUMMARY_PEAK;
 	for (size_t i = 0; r == 0 && i < count; i++)
-		r = diff_recording_peak(side, recording, &parts[i]);
+		r = diff_recording_peak(side, session, &parts[i]);
 	return r;
-}
-
-static uint64_t diff_temporaries(const struct recording_site *site)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i <= DIFF_TEMPORARY; i++)
-		sum += site->lives[i];
-	return sum;
 }
 
 static int diff_recording_site(struct diff_side *side, struct stacks *stacks, uint32_t device,
@@ -152,7 +116,7 @@ static int diff_recording_site(struct diff_side *side, struct stacks *stacks, ui
 	const struct summary_buffer about = {.stack = stacks_text(stacks, site->stack)};
 	char text[SUMMARY_KEY];
 	const char *key = summary_key(&side->summary, &about, text);
-	uint64_t temporaries = diff_temporaries(site);
+	uint64_t temporaries = recording_short_lives(site);
 	int r;
 
 	if (site->type >= BOOK_TYPES)
@@ -208,9 +172,9 @@ static int diff_recording_book(struct diff_side *side, struct recording *recordi
 }
 
 /* What each call site did; names and phases are not counted. */
-static int diff_recording_counts(struct diff_side *side, struct recording *recording,
-				 const struct recording_moment *moment)
+static int diff_recording_counts(struct diff_side *side, struct session *session)
 {
+	struct recording *recording = session_recording(session);
 	const uint32_t known =
 		1u << SUMMARY_ALLOCS | 1u << SUMMARY_FREES | 1u << SUMMARY_TEMPORARIES;
 	size_t books = recording_facts(recording)->books;
@@ -221,49 +185,40 @@ static int diff_recording_counts(struct diff_side *side, struct recording *recor
 	side->summary.rows.known |= known;
 	side->summary.totals.known |= 1u << SUMMARY_TEMPORARIES;
 	for (size_t i = 0; r == 0 && i < books; i++)
-		r = diff_recording_book(side, recording, i, moment);
+		r = diff_recording_book(side, recording, i, session_moment(session));
 	return r;
 }
 
-static int diff_recording_fill(struct diff_side *side, struct recording *recording,
-			       char ret_why[DIFF_WHY])
+static int diff_recording_fill(struct diff_side *side, struct session *session)
 {
-	const struct recording_facts *facts = recording_facts(recording);
-	const struct recording_filter all = RECORDING_FILTER_ALL;
-	struct recording_moment moment;
-	char why[RECORDING_WHY_SIZE] = "cannot be read";
-	int r = recording_find(recording, side->at ? side->at : "end", &all, &moment, why);
+	const struct recording_facts *facts = recording_facts(session_recording(session));
+	int r = 0;
 
-	(void)snprintf(ret_why, DIFF_WHY, "%s", why);
 	side->is_tracked = facts->books > 0;
 	side->is_exact = facts->missed == 0 && facts->torn == 0;
-	if (r == 0 && facts->command) {
+	if (facts->command) {
 		side->command = strdup(facts->command);
 		r = side->command ? 0 : -ENOMEM;
 	}
 	if (r == 0)
-		r = diff_recording_end(side, recording, &moment);
+		r = diff_recording_end(side, session);
 	if (r == 0)
-		r = diff_recording_counts(side, recording, &moment);
+		r = diff_recording_counts(side, session);
 	/* At a moment only what is there counts. */
 	if (r == 0 && !side->at)
-		r = diff_recording_peaks(side, recording);
+		r = diff_recording_peaks(side, session);
 	return r;
 }
 
-int diff_load_recording(struct diff_side *side, char ret_why[DIFF_WHY])
+int diff_load_recording(struct diff_side *side)
 {
-	CLEANUP(diff_cleanup_recording) struct recording *recording = NULL;
-	char why[RECORDING_WHY_SIZE];
-	int r = recording_open(&recording, side->file, why);
+	CLEANUP(session_cleanup) struct session *session = NULL;
+	const struct options_from from = {.file = side->file, .at = side->at};
+	int r = session_start(&session, "diff", &from, NULL);
 
-	if (r < 0) {
-		(void)snprintf(ret_why, DIFF_WHY, "%s", why);
+	if (r != 0)
 		return r;
-	}
 	side->kind = "recording";
-	r = diff_recording_fill(side, recording, ret_why);
-	if (r == -ENOMEM)
-		(void)snprintf(ret_why, DIFF_WHY, "out of memory");
-	return r;
+	r = diff_recording_fill(side, session);
+	return r < 0 ? diff_fail(side->file, user_file_error(r)) : 0;
 }
