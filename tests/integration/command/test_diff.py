@@ -255,6 +255,39 @@ def test_two_are_wanted(ttmem):
     assert ttmem("diff", "a", "b", "--by", "thread").returncode == 2
 
 
+def peak_report(path, load, kv, known):
+    """A report that tells what its peak was made of, @known bytes of @load + @kv at least."""
+    site = {"function": "load", "file": "m.py", "line": 3, "module": None}
+    groups = [
+        {"key": f"DRAM: run.py:{load}:main -> m.py:3:load", "site": site, "bytes": load},
+        {"key": "DRAM kv.#", "site": None, "names": [{"name": "kv.7"}], "bytes": kv},
+    ]
+    peak = {"device": 0, "type": "DRAM", "bytes": load + kv, "exact": True}
+    peak["at_peak"] = {"groups": groups} if known else None
+    path.write_text(
+        json.dumps({"schema": "ttmem.run/1", "tracked": True, "processes": [], "peaks": [peak]})
+    )
+    return path
+
+
+def test_a_report_may_tell_what_its_peak_was_made_of(diff, tmp_path):
+    a = peak_report(tmp_path / "a.json", 100, 20, known=True)
+    b = peak_report(tmp_path / "b.json", 107, 50, known=True)
+    document = diff(a, b)
+    assert [(r["key"], r["peak"]["change"]) for r in document["rows"]] == [
+        ("kv.#", 30),
+        ("m.py:load <- run.py:main", 7),
+    ]
+    b = peak_report(tmp_path / "c.json", 107, 50, known=False)
+    document = diff(a, b)
+    assert {r["key"]: r["peak"]["change"] for r in document["rows"]} == {
+        "(not known)": 157,
+        "m.py:load <- run.py:main": -100,
+        "kv.#": -20,
+    }
+    assert sum(r["peak"]["change"] for r in document["rows"]) == 37
+
+
 # Recordings
 
 
