@@ -66,7 +66,7 @@ BEGIN {
 	folder("compat/commands", "base model model/json compat/logs symbol source/daemon-client cli/common")
 	folder("cli/bench", "base book/format book/read sim cli/common ttmem/ttmem.h")
 	folder("cli/diff", "base model model/json source/books recording/format recording/read cli/common")
-	folder("cli/replay", "base book/format book/read model model/json source/books recording/read cli/common")
+	folder("cli/replay", "base book/format book/read model model/json source/books recording/read cli/common", "book/testing recording/testing")
 	folder("cli/doctor", "base book/format book/read metal model model/json symbol source/proc source/host source/books source/daemon-client cli/common ttmem/ttmem.h")
 	folder("cli/export", "base model symbol source/books cli/common ttmem/ttmem.h")
 	folder("cli/record", "base recording/write source/books cli/common")

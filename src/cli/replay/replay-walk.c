@@ -341,13 +341,42 @@ static int replay_event(void *context, const struct recording_event *event)
 	return r ? r : replay_apply(walk, (size_t)index, event);
 }
 
+/* Devices of which the recording has states but no events. */
+static int replay_add_quiet(struct replay_walk *walk, size_t book)
+{
+	struct recording_event event = {
+		.book = book,
+		.time_ns = recording_facts(walk->recording)->end_ns,
+	};
+	struct scan_book *found = walk->books[book].book;
+	int64_t device = 0, index;
+	bool is_new;
+	int r = 0;
+
+	for (; r == 0 && found; device++) {
+		device = reader_next_shard(&found->reader, (uint32_t)device);
+		if (device < 0)
+			return device == -ENXIO ? 0 : (int)device;
+		event.device = (uint32_t)device;
+		index = replay_find_device(walk, &event, &is_new);
+		if (index < 0)
+			return (int)index;
+		if (is_new)
+			r = replay_resume(walk, (size_t)index, &event, UINT64_MAX);
+	}
+	return r;
+}
+
 int replay_walk(struct replay_walk *walk)
 {
 	const struct recording_filter all = RECORDING_FILTER_ALL;
+	size_t books = recording_facts(walk->recording)->books;
 	int r = replay_open_books(walk);
 
 	if (r == 0)
 		r = recording_walk(walk->recording, &all, NULL, NULL, replay_event, walk);
+	for (size_t i = 0; r == 0 && i < books; i++)
+		r = replay_add_quiet(walk, i);
 	return r == REFIT_FAILED ? 0 : r;
 }
 

@@ -2,9 +2,12 @@
 """ttmem replay: a recorded run is asked again of another memory, and fails where that would."""
 
 import json
+import subprocess
 
 import pytest
 
+from common import wait_for
+from conftest import LIMIT
 from world import check_schema
 
 # A device with 8 banks of 64 KiB, and calls as the arguments tell: +NAME,SIZE,PAGE,ADDRESS allocates in pages,
@@ -206,6 +209,51 @@ def test_what_failed_then_may_have_found_room(recorded, replay):
 def test_pages_that_are_not_known_are_a_guess(recorded, replay):
     code, document = replay(recorded("+a,128K,0,64"))
     assert code == 0 and document["guessed"] == 1 and not document["exact"]
+
+
+# Ten buffers that stay, and more events than a book remembers; then it waits for its input to end.
+BUSY = r"""
+#include <stdio.h>
+#include <ttmem/ttmem.h>
+
+int main(void)
+{
+	for (int i = 0; i < 10; i++)
+		ttmem_alloc(0, TTMEM_DRAM, 0x100000 * (i + 1), 1 << 20, "stays");
+	for (int i = 0; i < 20000; i++) {
+		ttmem_alloc(0, TTMEM_DRAM, 64, 4096, "comes and goes");
+		ttmem_free(0, TTMEM_DRAM, 64);
+	}
+	puts("ready");
+	fflush(stdout);
+	while (getchar() != EOF)
+		;
+	return 0;
+}
+"""
+
+
+def test_what_was_there_before_the_recording_counts(compile_c, build, clean_env, replay, tmp_path):
+    file = tmp_path / "run.ttrec"
+    program = compile_c(BUSY, "busy")
+    recorder = None
+    env = {**clean_env, "TTMEM": "1"}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([program], env=env, text=True, **pipes) as busy:
+        assert busy.stdout.readline() == "ready\n"
+        command = [build / "src" / "cli" / "ttmem", "record", str(busy.pid), "-o", file]
+        recorder = subprocess.Popen(command, env=clean_env, stderr=subprocess.DEVNULL)
+        wait_for(lambda: file.exists() and file.stat().st_size > 0, "the recording to begin")
+        busy.stdin.close()
+    assert recorder.wait(timeout=LIMIT) == 0
+    code, document = replay(file, "--card", "n150")
+    assert (code, document["verdict"]) == (0, "runs")
+    assert document["from_table"] == 10 and not document["exact"]
+    assert any("10 buffers were there before the recording" in n for n in document["notes"])
+    (margin,) = document["devices"][0]["margins"]
+    # All eleven at once: a twelfth of each, in whole units of 32 bytes.
+    share = -(-(1 << 20) // 12 // 32) * 32
+    assert margin["bank_size"] - margin["free"] == 10 * share + 352
 
 
 def test_simulated_cards_agree(ttmem, build, replay, tmp_path):
