@@ -205,6 +205,8 @@ static size_t play(const struct run *run, const struct sim_card *from, const str
 	for (i = 0; i < run->count && play_step(&pair, &run->steps[i], i + 1); i++)
 		look(&pair, &tightest, i + 1);
 	compare_margins(&pair, &tightest);
+	if (from == to)
+		assert(refit_counts(pair.refit)->same == refit_counts(pair.refit)->taken);
 	close_pair(&pair);
 	return i;
 }

@@ -38,6 +38,7 @@ extern const struct command peak_command;
 extern const struct command ps_command;
 extern const struct command record_command;
 extern const struct command report_command;
+extern const struct command replay_command;
 extern const struct command run_command;
 extern const struct command selftest_command;
 extern const struct command smi_command;

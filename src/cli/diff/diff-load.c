@@ -2,6 +2,7 @@
 
 /* What an argument names: FILE, or FILE@MOMENT where there is no file of that whole name. */
 
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,10 @@
 
 #include "base/cleanup.h"
 #include "base/files/user-file.h"
+#include "base/text.h"
+#include "cli/common/command.h"
 #include "cli/diff/diff.h"
+#include "recording/format/layout.h"
 
 void diff_side_deinit(struct diff_side *side)
 {
@@ -36,25 +40,48 @@ static int diff_load_name(struct diff_side *side, const char *argument)
 	return 0;
 }
 
-int diff_load(struct diff_side *side, const char *argument, char ret_why[DIFF_WHY])
+/* Everything that is not one is taken for a report, whose reader says what is wrong with it. */
+static bool diff_is_recording(FILE *file)
+{
+	uint32_t magic = 0;
+
+	return fread(&magic, sizeof(magic), 1, file) == 1 && le32toh(magic) == RECORDING_FRAME;
+}
+
+int diff_fail(const char *file, const char *why)
+{
+	char shown[TEXT_ESCAPE_SIZE(256)], reason[TEXT_ESCAPE_SIZE(DIFF_WHY)];
+
+	text_escape(file, shown, sizeof(shown));
+	text_escape(why, reason, sizeof(reason));
+	fprintf(stderr, "ttmem diff: %s: %s\n", shown, reason);
+	return COMMAND_FAILED;
+}
+
+static int diff_load_report(struct diff_side *side)
+{
+	char why[DIFF_WHY];
+	int r = -EINVAL;
+
+	if (side->at)
+		(void)snprintf(why, sizeof(why), "only a recording has moments, such as @%s",
+			       side->at);
+	else
+		r = diff_load_run(side, why);
+	return r < 0 ? diff_fail(side->file, why) : 0;
+}
+
+int diff_load(struct diff_side *side, const char *argument)
 {
 	CLEANUP_FCLOSE FILE *file = NULL;
 	int r = diff_load_name(side, argument);
 
-	if (r == 0) {
-		file = fopen(side->file, "re");
-		r = file ? 0 : -errno;
-	}
-	if (r < 0) {
-		(void)snprintf(ret_why, DIFF_WHY, "%s", user_file_error(r));
-		return r;
-	}
-	if (side->at) {
-		(void)snprintf(ret_why, DIFF_WHY, "only a recording has moments, such as @%s",
-			       side->at);
-		return -EINVAL;
-	}
-	r = diff_load_run(side, ret_why);
+	if (r < 0)
+		return diff_fail(argument, user_file_error(r));
+	file = fopen(side->file, "re");
+	if (!file)
+		return diff_fail(side->file, user_file_error(-errno));
+	r = diff_is_recording(file) ? diff_load_recording(side) : diff_load_report(side);
 	if (r == 0)
 		summary_finish(&side->summary);
 	return r;

@@ -12,11 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "cli/common/daemon-pages.h"
 #include "cli/diff/diff.h"
 #include "model/sites/frames.h"
 #include "model/types.h"
+
+/* The row of what was live at a peak and freed too long ago, or held by another process. */
+#define DIFF_NOT_KNOWN "(not known)"
 
 static int diff_run_place(const json_t *row, uint32_t *ret_device, uint32_t *ret_type)
 {
@@ -110,11 +114,64 @@ static int diff_run_add_processes(struct diff_side *side, const json_t *processe
 	return r;
 }
 
+/*
+ * The key of a group of buffers with one stack, which "TYPE: " comes before, or without one of its first
+ * name or phase.
+ */
+static const char *diff_run_group_key(const struct diff_side *side, const json_t *group,
+				      char ret_key[SUMMARY_KEY])
+{
+	const json_t *name = json_array_get(json_object_get(group, "names"), 0);
+	const char *text = daemon_pages_text(group, "key");
+	const char *stack = text ? strstr(text, ": ") : NULL;
+	struct summary_buffer about = {
+		.name = daemon_pages_text(name, "name"),
+		.phase = daemon_pages_text(name, "phase"),
+	};
+
+	if (json_is_object(json_object_get(group, "site")) && stack)
+		about.stack = stack + 2;
+	return summary_key(&side->summary, &about, ret_key);
+}
+
+/* What was live at a peak, by call site; what is not known has a row, too. */
+static int diff_run_add_at_peak(struct diff_side *side, const json_t *peak, uint32_t type)
+{
+	const json_t *groups = json_object_get(json_object_get(peak, "at_peak"), "groups");
+	uint64_t rest = daemon_pages_number(peak, "bytes");
+	char text[SUMMARY_KEY];
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < json_array_size(groups); i++) {
+		const json_t *group = json_array_get(groups, i);
+		uint64_t bytes = bits_min(daemon_pages_number(group, "bytes"), rest);
+
+		rest -= bytes;
+		r = summary_add_row(&side->summary, type, diff_run_group_key(side, group, text),
+				    SUMMARY_PEAK, bytes);
+	}
+	if (r == 0 && rest > 0)
+		r = summary_add_row(&side->summary, type, DIFF_NOT_KNOWN, SUMMARY_PEAK, rest);
+	return r;
+}
+
+/* Whether the report tells what its peaks were made of; older ones do not. */
+static bool diff_run_has_at_peak(const struct diff_side *side, const json_t *peaks)
+{
+	for (size_t i = 0; i < json_array_size(peaks); i++) {
+		if (!json_object_get(json_array_get(peaks, i), "at_peak"))
+			return false;
+	}
+	return side->summary.kind == GROUP_SITE && json_array_size(peaks) > 0;
+}
+
 static int diff_run_add_peaks(struct diff_side *side, const json_t *peaks)
 {
+	bool has_rows = diff_run_has_at_peak(side, peaks);
 	int r = 0;
 
 	side->summary.totals.known |= 1u << SUMMARY_PEAK;
+	side->summary.rows.known |= has_rows ? 1u << SUMMARY_PEAK : 0;
 	for (size_t i = 0; r == 0 && i < json_array_size(peaks); i++) {
 		const json_t *peak = json_array_get(peaks, i);
 		uint32_t device, type;
@@ -123,6 +180,8 @@ static int diff_run_add_peaks(struct diff_side *side, const json_t *peaks)
 		if (r == 0)
 			r = summary_add_total(&side->summary, device, type, SUMMARY_PEAK,
 					      daemon_pages_number(peak, "bytes"));
+		if (r == 0 && has_rows)
+			r = diff_run_add_at_peak(side, peak, type);
 		side->is_exact &= !json_is_false(json_object_get(peak, "exact"));
 	}
 	return r;

@@ -77,7 +77,7 @@ static void diff_text_total(const struct summary_change *change, enum summary_va
 {
 	char before[TEXT_NUMBER_SIZE], after[TEXT_NUMBER_SIZE];
 
-	printf("  device %-4" PRIu32 " %-13s %-9s %*s %*s ", change->device,
+	printf("  device %-4" PRIu32 " %-13s %-11s %*s %*s ", change->device,
 	       types_name(change->type), diff_value_name(value), DIFF_CELL - 2,
 	       diff_amount(value, change->before[value], before), DIFF_CELL - 2,
 	       diff_amount(value, change->after[value], after));
@@ -98,7 +98,7 @@ static size_t diff_text_totals(const struct summary_changes *totals)
 			    change->before[value] == change->after[value])
 				continue;
 			if (shown++ == 0)
-				printf("\n  %-36s %*s %*s %*s\n", "", DIFF_CELL - 2, "before",
+				printf("\n  %-38s %*s %*s %*s\n", "", DIFF_CELL - 2, "before",
 				       DIFF_CELL - 2, "after", DIFF_CELL, "change");
 			diff_text_total(change, value);
 		}
@@ -114,12 +114,18 @@ static const char *diff_text_title(enum group_kind kind)
 	return kind == GROUP_NAME ? "name" : "call site";
 }
 
+/* Whether rows have a column for it. Frees are what allocations and buffers say already. */
+static bool diff_text_has(const struct summary_changes *rows, enum summary_value value)
+{
+	return rows->known >> value & 1 && value != SUMMARY_FREES;
+}
+
 static void diff_text_row(const struct diff *diff, const struct summary_change *change)
 {
 	const struct summary_changes *rows = &diff->rows;
 
 	for (uint32_t value = 0; value < SUMMARY_VALUES; value++) {
-		if (rows->known >> value & 1)
+		if (diff_text_has(rows, value))
 			diff_put_change(change, value);
 	}
 	printf("  %-13s ", types_name(change->type));
@@ -139,7 +145,7 @@ static void diff_text_rows(const struct diff *diff, bool with_all)
 		return;
 	putchar('\n');
 	for (uint32_t value = 0; value < SUMMARY_VALUES; value++) {
-		if (rows->known >> value & 1)
+		if (diff_text_has(rows, value))
 			printf("%*s", DIFF_CELL, diff_value_name(value));
 	}
 	printf("  %-13s %s\n", "type", diff_text_title(diff->sides[0].summary.kind));

@@ -136,18 +136,13 @@ static void diff_deinit(struct diff *diff)
 static int diff_load_both(struct diff *diff, const struct diff_command *command)
 {
 	const char *arguments[] = {command->before, command->after};
-	char why[DIFF_WHY], file[256], reason[TEXT_ESCAPE_SIZE(DIFF_WHY)];
+	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(arguments); i++) {
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(arguments); i++) {
 		diff->sides[i].summary.kind = command->kind;
-		if (diff_load(&diff->sides[i], arguments[i], why) == 0)
-			continue;
-		text_escape(arguments[i], file, sizeof(file));
-		text_escape(why, reason, sizeof(reason));
-		fprintf(stderr, "ttmem diff: %s: %s\n", file, reason);
-		return COMMAND_FAILED;
+		r = diff_load(&diff->sides[i], arguments[i]);
 	}
-	return 0;
+	return r;
 }
 
 static int diff_compare(struct diff *diff, const struct diff_command *command)

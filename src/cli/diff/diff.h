@@ -35,14 +35,20 @@ struct diff {
 };
 
 /*
- * Reads what the argument names, as rows of the summary's kind: 0, or a negative errno with one line for
- * users. The side is deinited by the caller in any case.
+ * Reads what the argument names, as rows of the summary's kind: 0, or an exit code after the reason was
+ * reported. The side is deinited by the caller in any case.
  */
-int diff_load(struct diff_side *side, const char *argument, char ret_why[DIFF_WHY]);
+int diff_load(struct diff_side *side, const char *argument);
 void diff_side_deinit(struct diff_side *side);
 
-/* A report of `ttmem run --json`. */
+/* Reports what is wrong with a file. Returns the exit code. */
+int diff_fail(const char *file, const char *why);
+
+/* A report of `ttmem run --json`: 0, or a negative errno with one line for users. */
 int diff_load_run(struct diff_side *side, char ret_why[DIFF_WHY]);
+
+/* A recording, at side->at: as diff_load(). */
+int diff_load_recording(struct diff_side *side);
 
 void diff_text(const struct diff *diff, bool with_all);
 void diff_json(const struct diff *diff, uint64_t time_ns, FILE *out);

@@ -336,6 +336,7 @@ static int refit_take_block(struct refit *refit, uint32_t slot, const struct ref
 		return r;
 	refit->counts.taken++;
 	refit->counts.guessed += is_guess;
+	refit->counts.same += block.address == buffer->address;
 	refit_note_margin(&refit->margins[memory], to, list->free, list, moment);
 	return 0;
 }

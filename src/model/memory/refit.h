@@ -117,6 +117,7 @@ const struct refit_margin *refit_margins(const struct refit *refit);
 struct refit_counts {
 	uint64_t taken;    /* by allocators */
 	uint64_t guessed;  /* of them, those whose share of a bank had to be guessed */
+	uint64_t same;     /* of them, those that lie at the address where they were recorded */
 	uint64_t unjudged; /* buffers of which nothing can be said: their memory is not known */
 	uint64_t spaces;   /* allocators with addresses of their own */
 };

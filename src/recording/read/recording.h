@@ -135,3 +135,15 @@ int recording_walk(struct recording *recording, const struct recording_filter *f
 int recording_sites(struct recording *recording, size_t book, uint32_t device,
 		    const struct recording_moment *moment, struct recording_site **ret_sites,
 		    size_t *ret_count);
+
+/* Bit length of ns / 1024: a buffer that lived for less than about a millisecond is a temporary. */
+#define RECORDING_SHORT_LIFE 10u
+
+static inline uint64_t recording_short_lives(const struct recording_site *site)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i <= RECORDING_SHORT_LIFE; i++)
+		sum += site->lives[i];
+	return sum;
+}

@@ -49,6 +49,9 @@ int main(int argc, char **argv)
 """
 
 
+VALUES = ("peak", "end", "buffers", "allocs", "frees", "temporaries")
+
+
 @pytest.fixture
 def programs(compile_c):
     """The same program twice, the second with all lines moved."""
@@ -250,6 +253,138 @@ def test_two_are_wanted(ttmem):
         done = ttmem("diff", *args)
         assert done.returncode == 2 and "which two" in done.stderr
     assert ttmem("diff", "a", "b", "--by", "thread").returncode == 2
+
+
+def peak_report(path, load, kv, known):
+    """A report that tells what its peak was made of, @known bytes of @load + @kv at least."""
+    site = {"function": "load", "file": "m.py", "line": 3, "module": None}
+    groups = [
+        {"key": f"DRAM: run.py:{load}:main -> m.py:3:load", "site": site, "bytes": load},
+        {"key": "DRAM kv.#", "site": None, "names": [{"name": "kv.7"}], "bytes": kv},
+    ]
+    peak = {"device": 0, "type": "DRAM", "bytes": load + kv, "exact": True}
+    peak["at_peak"] = {"groups": groups} if known else None
+    path.write_text(
+        json.dumps({"schema": "ttmem.run/1", "tracked": True, "processes": [], "peaks": [peak]})
+    )
+    return path
+
+
+def test_a_report_may_tell_what_its_peak_was_made_of(diff, tmp_path):
+    a = peak_report(tmp_path / "a.json", 100, 20, known=True)
+    b = peak_report(tmp_path / "b.json", 107, 50, known=True)
+    document = diff(a, b)
+    assert [(r["key"], r["peak"]["change"]) for r in document["rows"]] == [
+        ("kv.#", 30),
+        ("m.py:load <- run.py:main", 7),
+    ]
+    b = peak_report(tmp_path / "c.json", 107, 50, known=False)
+    document = diff(a, b)
+    assert {r["key"]: r["peak"]["change"] for r in document["rows"]} == {
+        "(not known)": 157,
+        "m.py:load <- run.py:main": -100,
+        "kv.#": -20,
+    }
+    assert sum(r["peak"]["change"] for r in document["rows"]) == 37
+
+
+# Recordings
+
+
+@pytest.fixture
+def recordings(ttmem, programs, tmp_path):
+    """Call as recordings("a", "here", 20): the recording and the report of such a run."""
+
+    def run(name, program, *args):
+        files = tmp_path / f"{name}.ttrec", tmp_path / f"{name}.json"
+        ttmem("run", "--record", files[0], "--json", files[1], "--", programs[program], *args)
+        return files
+
+    return run
+
+
+def test_a_recording_and_the_report_of_the_same_run_agree(recordings, diff):
+    recording, report = recordings("a", "here", 5, 4096, 64)
+    for by in ("site", "phase", "name"):
+        document = diff(recording, report, "--by", by)
+        assert document["rows"] == []
+        assert (document["before"]["kind"], document["after"]["kind"]) == ("recording", "run")
+        for total in document["totals"]:
+            for value in ("peak", "end", "buffers"):
+                assert total[value]["change"] == 0
+            assert total["allocs"] is None, "a report has no counts"
+
+
+def test_a_recording_does_not_differ_from_itself(recordings, diff):
+    recording, _ = recordings("a", "here", 5, 4096, 64)
+    document = diff(recording, recording)
+    assert document["rows"] == [] and document["exact"]
+    for total in document["totals"]:
+        for value in VALUES:
+            assert total[value]["change"] == 0
+
+
+def test_recordings_count_allocations_and_temporaries(recordings, diff):
+    a, _ = recordings("a", "here", 5, 100)
+    b, _ = recordings("b", "here", 5, 100, 777)
+    (row,) = diff(a, b)["rows"]
+    assert row["key"].startswith("here.c:main")
+    assert row["allocs"]["change"] == row["frees"]["change"] == 1
+    # Freed at once, however busy the machine is: its life is one call long or it was interrupted.
+    assert row["temporaries"]["change"] in (0, 1)
+    # The peak was when the freed one was there, and it is known of which site that is.
+    assert row["peak"] == {"before": 0, "after": 777, "change": 777}
+    assert row["end"]["change"] == 0
+
+
+def test_rows_of_recordings_add_up_and_reverse(recordings, diff):
+    a, _ = recordings("a", "here", 3, 100)
+    b, _ = recordings("b", "here", 9, 50, 10)
+    there, back = diff(a, b), diff(b, a)
+    assert len(there["rows"]) == len(back["rows"]) == 3
+    for x, y in zip(there["rows"], back["rows"]):
+        assert (x["type"], x["key"]) == (y["type"], y["key"])
+        for value in VALUES:
+            assert x[value]["change"] == -y[value]["change"]
+    for value in VALUES:
+        for kind in ("DRAM", "L1"):
+            rows = [r[value]["change"] for r in there["rows"] if r["type"] == kind]
+            totals = [t[value]["change"] for t in there["totals"] if t["type"] == kind]
+            assert sum(rows) == sum(totals), (value, kind)
+
+
+def test_two_moments_of_one_run(recordings, diff):
+    recording, _ = recordings("a", "here", 3, 100, 777)
+    document = diff(f"{recording}@start", f"{recording}@peak")
+    assert (document["before"]["at"], document["after"]["at"]) == ("start", "peak")
+    dram = next(t for t in document["totals"] if t["type"] == "DRAM")
+    assert dram["end"] == {"before": 0, "after": 3 * 4096 + 777, "change": 3 * 4096 + 777}
+    assert dram["peak"] is None, "a moment is not a peak"
+    # What is there at the peak and not at the end is what was freed.
+    (row,) = [r for r in diff(f"{recording}@peak", recording)["rows"] if r["end"]["change"]]
+    assert row["end"]["change"] == -777 and row["buffers"]["change"] == -1
+
+
+def test_a_moment_that_is_none_fails_with_one_line(recordings, ttmem):
+    recording, _ = recordings("a", "here", 3)
+    done = ttmem("diff", f"{recording}@nobody", recording)
+    assert done.returncode == 1 and done.stdout == ""
+    assert "nobody" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_recording_that_is_torn_is_compared_as_far_as_it_goes(recordings, ttmem, tmp_path):
+    recording, _ = recordings("a", "here", 3)
+    torn = tmp_path / "torn.ttrec"
+    torn.write_bytes(recording.read_bytes()[:-100])
+    done = ttmem("diff", recording, torn, "--json")
+    assert done.returncode == 0 and not json.loads(done.stdout)["after"]["exact"]
+
+
+def test_fail_above_judges_recordings(recordings, ttmem):
+    a, _ = recordings("a", "here", 4)
+    b, _ = recordings("b", "here", 4, 0, 5000)  # only the peak has grown
+    assert ttmem("diff", a, b, "--fail-above", "4999").returncode == 86
+    assert ttmem("diff", a, b, "--fail-above", "5000").returncode == 0
 
 
 def test_colours_on_a_terminal_only(runs, ttmem, build, clean_env):

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Events come in the order of time. What the recording does not have as events, because it began
+ * later or missed some, is taken from the book as it was then: what is gone is freed, and what is new
+ * is allocated in the order of birth. That is not what happened, so it is counted and said.
+ */
+
+#include "cli/replay/replay-walk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "book/format/words.h"
+#include "book/read/view.h"
+#include "model/cards/card.h"
+#include "source/books/scan.h"
+#include "source/books/stacks.h"
+
+static void replay_cleanup_book(struct scan_book **book)
+{
+	scan_book_free(*book);
+}
+
+void replay_walk_deinit(struct replay_walk *walk)
+{
+	size_t books = walk->books ? recording_facts(walk->recording)->books : 0;
+
+	for (size_t i = 0; i < books; i++) {
+		stacks_free(walk->books[i].stacks);
+		scan_book_free(walk->books[i].book);
+	}
+	for (size_t i = 0; i < walk->count; i++) {
+		refit_free(walk->devices[i].refit);
+		free(walk->devices[i].births);
+	}
+	free(walk->books);
+	free(walk->devices);
+	walk->books = NULL;
+	walk->devices = NULL;
+	walk->count = 0;
+}
+
+static int replay_open_book(struct replay_walk *walk, size_t number,
+			    const struct recording_moment *end)
+{
+	struct replay_book *book = &walk->books[number];
+	int r = recording_restore(walk->recording, number, end, &book->book);
+
+	if (r == -ENOENT || r == -EBADMSG)
+		return 0; /* it has no events either, or they cannot be read */
+	return r < 0 ? r : stacks_new(&book->stacks, book->book, recording_namer(walk->recording));
+}
+
+static int replay_open_books(struct replay_walk *walk)
+{
+	const struct recording_filter all = RECORDING_FILTER_ALL;
+	size_t count = recording_facts(walk->recording)->books;
+	char why[RECORDING_WHY_SIZE];
+	struct recording_moment end;
+	int r = recording_find(walk->recording, "end", &all, &end, why);
+
+	walk->books = calloc(count + 1, sizeof(*walk->books));
+	if (!walk->books)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = replay_open_book(walk, i, &end);
+	return r;
+}
+
+/* What the process has declared of its device; nothing if it has not. */
+static struct snapshot_facts replay_declared(struct reader *reader, uint32_t device,
+					     char ret_card[24])
+{
+	struct snapshot_facts facts = {0};
+	struct book_device declared;
+
+	ret_card[0] = '\0';
+	if (reader_device(reader, device, &declared) < 0)
+		return facts;
+	memcpy(ret_card, declared.card, sizeof(declared.card));
+	ret_card[sizeof(declared.card) - 1] = '\0';
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		const struct book_memory *memory = &declared.memory[type];
+
+		facts.windows[type] = (struct snapshot_window){
+			.base = memory->bank_base,
+			.size = memory->bank_size,
+			.banks = memory->banks,
+			.alignment = memory->alignment,
+		};
+	}
+	return facts;
+}
+
+/* -ENODATA: its book cannot be read. */
+static int replay_add_device(struct replay_walk *walk, const struct recording_event *event)
+{
+	struct scan_book *book = walk->books[event->book].book;
+	struct replay_device *devices, *device;
+	struct refit_rules rules = {.fit = walk->fit};
+	struct refit_card card = walk->card;
+	struct snapshot_facts facts;
+
+	if (!book)
+		return -ENODATA;
+	devices = array_grow(walk->devices, &walk->capacity, walk->count + 1, sizeof(*devices));
+	if (!devices)
+		return -ENOMEM;
+	walk->devices = devices;
+	device = &devices[walk->count];
+	*device = (struct replay_device){.book = (uint32_t)event->book, .device = event->device};
+	facts = replay_declared(&book->reader, event->device, device->card);
+	/* Who has opened a card knows it better than the table. */
+	if (walk->card_name && strcmp(walk->card_name, device->card) == 0)
+		card.facts = NULL;
+	/* And where it was recorded, if nobody declared it, may have a name. */
+	else if (!walk->card_name && !facts.windows[0].size)
+		card.facts = card_find(device->card);
+	refit_rules_init(&rules, &facts, &card);
+	device->refit = refit_new(&rules);
+	if (!device->refit)
+		return -ENOMEM;
+	walk->count++;
+	return 0;
+}
+
+/* There are few of them, and the last one is asked for most often. The index, or a negative errno. */
+static int64_t replay_find_device(struct replay_walk *walk, const struct recording_event *event,
+				  bool *ret_is_new)
+{
+	int r;
+
+	*ret_is_new = false;
+	for (size_t i = 0; i < walk->count; i++) {
+		if (walk->devices[i].book == event->book &&
+		    walk->devices[i].device == event->device)
+			return (int64_t)i;
+	}
+	r = replay_add_device(walk, event);
+	*ret_is_new = true;
+	return r < 0 ? r : (int64_t)walk->count - 1;
+}
+
+static int replay_note_birth(struct replay_device *device, uint32_t slot, uint64_t birth)
+{
+	uint64_t *births;
+
+	if (slot >= device->slots) {
+		if (!birth)
+			return 0;
+		births = array_grow(device->births, &device->capacity, (size_t)slot + 1,
+				    sizeof(*births));
+		if (!births)
+			return -ENOMEM;
+		memset(&births[device->slots], 0,
+		       ((size_t)slot + 1 - device->slots) * sizeof(*births));
+		device->births = births;
+		device->slots = (size_t)slot + 1;
+	}
+	device->births[slot] = birth;
+	return 0;
+}
+
+static struct refit_buffer replay_buffer(struct replay_walk *walk,
+					 const struct replay_device *device,
+					 const struct book_record *record)
+{
+	return (struct refit_buffer){
+		.type = book_meta_type(record->meta),
+		.space = book_space(record->thread_space),
+		.flags = book_meta_flags(record->meta),
+		.address = record->address,
+		.size = record->size,
+		.shape = reader_shape(&walk->books[device->book].book->reader, record->shape),
+	};
+}
+
+/* 0, REFIT_FAILED, which is noted, or a negative errno. */
+static int replay_take(struct replay_walk *walk, size_t index, uint32_t slot,
+		       const struct book_record *record, const struct recording_event *event)
+{
+	struct replay_device *device = &walk->devices[index];
+	struct refit_buffer buffer = replay_buffer(walk, device, record);
+	struct refit_failure failure;
+	int r = refit_take(device->refit, slot, &buffer, event->time_ns, &failure);
+
+	if (r == REFIT_FAILED) {
+		walk->has_failed = true;
+		walk->failed = (struct replay_failed){
+			.device = index,
+			.time_ns = event->time_ns,
+			.number = event->number,
+			.stack = record->stack,
+			.name = record->name,
+			.phase = record->phase,
+			.buffer = buffer,
+			.failure = failure,
+		};
+	}
+	return r ? r : replay_note_birth(device, slot, record->birth | 1);
+}
+
+static int replay_give(struct replay_device *device, uint32_t slot)
+{
+	int r = refit_give(device->refit, slot);
+
+	return r ? r : replay_note_birth(device, slot, 0);
+}
+
+/* A buffer that is there, and no event has told of it. */
+struct replay_found {
+	uint32_t slot;
+	struct book_record record;
+};
+
+static int replay_compare_found(const void *left, const void *right)
+{
+	const struct replay_found *a = left, *b = right;
+
+	return (a->record.birth > b->record.birth) - (a->record.birth < b->record.birth);
+}
+
+/* Frees what is no longer there, and lists what is new. */
+static int replay_compare_tables(struct replay_device *device, const struct view *view,
+				 struct replay_found *found, size_t *ret_count)
+{
+	CLEANUP_FREE bool *is_there = calloc(device->slots + 1, sizeof(*is_there));
+	struct view_iterator it = {0};
+	size_t count = 0;
+	int r = 0;
+
+	if (!is_there)
+		return -ENOMEM;
+	while (view_next(view, &it)) {
+		uint32_t slot = view_slot(&it);
+
+		if (slot < device->slots && device->births[slot] == (it.record->birth | 1))
+			is_there[slot] = true;
+		else
+			found[count++] = (struct replay_found){slot, *it.record};
+	}
+	for (size_t slot = 0; r == 0 && slot < device->slots; slot++) {
+		if (!is_there[slot] && device->births[slot])
+			r = replay_give(device, (uint32_t)slot);
+	}
+	*ret_count = count;
+	return r;
+}
+
+/* The table as it is in a book: brings the allocator to it. */
+static int replay_take_table(struct replay_walk *walk, size_t index, const struct view *view,
+			     const struct recording_event *event)
+{
+	CLEANUP_FREE struct replay_found *found = calloc(view->live + 1, sizeof(*found));
+	size_t count = 0;
+	int r = found ? replay_compare_tables(&walk->devices[index], view, found, &count) : -ENOMEM;
+
+	if (r == 0 && count > 0)
+		qsort(found, count, sizeof(*found), replay_compare_found);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		r = replay_take(walk, index, found[i].slot, &found[i].record, event);
+		walk->from_table++;
+	}
+	if (r == REFIT_FAILED)
+		walk->failed.is_from_table = true;
+	return r;
+}
+
+/* As the device was after its event @number. */
+static int replay_resume(struct replay_walk *walk, size_t index,
+			 const struct recording_event *event, uint64_t number)
+{
+	CLEANUP(replay_cleanup_book) struct scan_book *book = NULL;
+	CLEANUP(view_deinit) struct view view = VIEW_NULL;
+	const struct recording_moment moment = {
+		.time_ns = event->time_ns,
+		.book = (uint32_t)event->book,
+		.device = event->device,
+		.number = number,
+	};
+	int r = recording_restore(walk->recording, event->book, &moment, &book);
+
+	if (r == 0)
+		r = view_read(&view, &book->reader, event->device, VIEW_DEAD);
+	if (r == -ENOENT || r == -ENXIO || r == -EBADMSG)
+		return 0; /* nothing is known of it, so nothing can be done */
+	return r < 0 ? r : replay_take_table(walk, index, &view, event);
+}
+
+static void replay_note_failed_then(struct replay_walk *walk, const struct replay_device *device,
+				    const struct book_record *record)
+{
+	struct refit_buffer buffer = replay_buffer(walk, device, record);
+
+	walk->failed_then++;
+	walk->would_fit += refit_has_room(device->refit, &buffer);
+}
+
+static int replay_apply(struct replay_walk *walk, size_t index, const struct recording_event *event)
+{
+	const struct book_event *what = event->event;
+	uint32_t slot = what->op_slot >> 8;
+
+	switch (what->op_slot & BOOK_OP_MASK) {
+	case BOOK_OP_ALLOC:
+		return replay_take(walk, index, slot, &what->record, event);
+	case BOOK_OP_FREE:
+		return replay_give(&walk->devices[index], slot);
+	case BOOK_OP_FAILED:
+		replay_note_failed_then(walk, &walk->devices[index], &what->record);
+		return 0;
+	default:
+		return 0; /* changes no memory */
+	}
+}
+
+static int replay_event(void *context, const struct recording_event *event)
+{
+	struct replay_walk *walk = context;
+	bool is_new;
+	int64_t index = replay_find_device(walk, event, &is_new);
+	int r = 0;
+
+	if (index == -ENODATA)
+		return 0;
+	if (index < 0)
+		return (int)index;
+	if (!event->event) {
+		walk->missed += event->gap ? event->gap->events : 0;
+		return replay_resume(walk, (size_t)index, event, event->number);
+	}
+	walk->events++;
+	if (is_new && event->number > 1)
+		r = replay_resume(walk, (size_t)index, event, event->number - 1);
+	return r ? r : replay_apply(walk, (size_t)index, event);
+}
+
+/* Devices of which the recording has states but no events. */
+static int replay_add_quiet(struct replay_walk *walk, size_t book)
+{
+	struct recording_event event = {
+		.book = book,
+		.time_ns = recording_facts(walk->recording)->end_ns,
+	};
+	struct scan_book *found = walk->books[book].book;
+	int64_t device = 0, index;
+	bool is_new;
+	int r = 0;
+
+	for (; r == 0 && found; device++) {
+		device = reader_next_shard(&found->reader, (uint32_t)device);
+		if (device < 0)
+			return device == -ENXIO ? 0 : (int)device;
+		event.device = (uint32_t)device;
+		index = replay_find_device(walk, &event, &is_new);
+		if (index < 0)
+			return (int)index;
+		if (is_new)
+			r = replay_resume(walk, (size_t)index, &event, UINT64_MAX);
+	}
+	return r;
+}
+
+int replay_walk(struct replay_walk *walk)
+{
+	const struct recording_filter all = RECORDING_FILTER_ALL;
+	size_t books = recording_facts(walk->recording)->books;
+	int r = replay_open_books(walk);
+
+	if (r == 0)
+		r = recording_walk(walk->recording, &all, NULL, NULL, replay_event, walk);
+	for (size_t i = 0; r == 0 && i < books; i++)
+		r = replay_add_quiet(walk, i);
+	return r == REFIT_FAILED ? 0 : r;
+}
+
+bool replay_walk_is_same(const struct replay_walk *walk)
+{
+	return !walk->card_name && !walk->card.dram_banks && !walk->card.l1_banks &&
+	       walk->fit == FREE_LIST_FIRST;
+}
+
+struct refit_counts replay_walk_counts(const struct replay_walk *walk)
+{
+	struct refit_counts sum = {0};
+
+	for (size_t i = 0; i < walk->count; i++) {
+		const struct refit_counts *counts = refit_counts(walk->devices[i].refit);
+
+		sum.taken += counts->taken;
+		sum.guessed += counts->guessed;
+		sum.same += counts->same;
+		sum.unjudged += counts->unjudged;
+		sum.spaces += counts->spaces > 1 ? counts->spaces : 0;
+	}
+	return sum;
+}
+
+const char *replay_walk_stack(const struct replay_walk *walk)
+{
+	uint32_t book = walk->devices[walk->failed.device].book;
+
+	return stacks_text(walk->books[book].stacks, walk->failed.stack);
+}
+
+int replay_walk_text(const struct replay_walk *walk, uint32_t id, char *ret_text, size_t size)
+{
+	uint32_t book = walk->devices[walk->failed.device].book;
+	size_t length = 0;
+	const char *bytes = id ? reader_string(&walk->books[book].book->reader, id, &length) : NULL;
+
+	if (!bytes || TEXT_CLEAN_SIZE(length) > size)
+		return -ENOENT;
+	text_clean(bytes, length, ret_text);
+	return 0;
+}
