@@ -34,6 +34,7 @@ extern const struct command incidents_command;
 extern const struct command leaks_command;
 extern const struct command map_command;
 extern const struct command ps_command;
+extern const struct command record_command;
 extern const struct command report_command;
 extern const struct command run_command;
 extern const struct command selftest_command;

@@ -38,10 +38,12 @@ struct family_peak {
 };
 
 struct run_children;
+struct run_record;
 
 struct family {
 	bool strict_close; /* what was live when its device was closed counts; set before family_run() */
 	const char *shim; /* a library to preload, or NULL; not owned, set before family_run() */
+	struct run_record *record; /* NULL = none; not owned, set before family_run() */
 
 	/* Results, valid once family_run() has returned. */
 	struct snapshot *ended; /* what ended processes held; none of them is alive */
