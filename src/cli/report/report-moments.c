@@ -115,7 +115,7 @@ static int report_moments_look(struct report *report, struct report_moments *mom
 		.book = RECORDING_NONE,
 		.device = RECORDING_NONE,
 	};
-	int r = report_take(report, &moment, &snapshot);
+	int r = report_take(report, &moment, false, &snapshot);
 
 	if (r < 0)
 		return r;
