@@ -28,6 +28,8 @@ export interface Manner {
   steps?: number[]; // the times do not count from 1970, and these are round steps of them
   tick(time: number): string; // at the axis
   clock(time: number): string;
+  /** The point whose values are shown without a cursor; the last one if there is none. */
+  rest?(data: ChartData): { at: number; text: string };
   /** Draws on top of the areas. */
   draw?(plot: uPlot): void;
 }
@@ -287,14 +289,15 @@ export class Chart {
     );
   }
 
-  /** The values under the cursor, or the newest. */
+  /** The values under the cursor, or else of the point of rest. */
   private read(index: number | null): void {
-    const at = index ?? this.data.times.length - 1;
+    const rest = index === null && this.data.times.length > 0 ? this.manner.rest?.(this.data) : undefined;
+    const at = index ?? rest?.at ?? this.data.times.length - 1;
     this.data.series.forEach((series, i) => {
       const value = this.values[i];
       if (value) say(value, bytes(series.values[at] ?? 0));
     });
-    say(this.when, index === null ? "" : this.manner.clock(this.data.times[at] ?? 0));
+    say(this.when, index === null ? (rest?.text ?? "") : this.manner.clock(this.data.times[at] ?? 0));
   }
 
   private fillTable(): void {

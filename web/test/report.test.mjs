@@ -4,18 +4,21 @@ import { test } from "node:test";
 import { Book } from "../src/report/document";
 import { medianLife, moment, phaseBars, recorded, shortLives } from "../src/report/spans";
 
-const span = (phase, from_ns, to_ns, pid = 1) => ({ phase, pid, from_ns, to_ns });
+const span = (phase, from_ns, to_ns, pid = 1) => ({ phase, pid, comm: `p${pid}`, from_ns, to_ns });
 
 test("the parts of a phase are bars below each other, and touching ones are one", () => {
-  const bars = phaseBars([span("epoch/a", 0, 10), span("epoch/b", 10, 20), span("epoch/a", 20, 30)], 0, 9);
+  const { bars, rows } = phaseBars([span("epoch/a", 0, 10), span("epoch/b", 10, 20), span("epoch/a", 20, 30)], 0, 9);
   assert.deepEqual(bars.map(({ label, from, to, row }) => [label, from, to, row]),
     [["epoch", 0, 30, 0], ["a", 0, 10, 1], ["b", 10, 20, 1], ["a", 20, 30, 1]]);
+  assert.equal(rows, 2);
 });
 
-test("phases that overlap in time get rows of their own", () => {
-  const bars = phaseBars([span("a", 0, 10), span("b", 5, 15), span("a", 0, 10, 2), span("c", 12, 20)], 0, 9);
-  assert.deepEqual(bars.map(({ label, pid, row }) => [label, pid, row]), [["a", 1, 0], ["a", 2, 1], ["b", 1, 2], ["c", 1, 0]]);
-  assert.equal(phaseBars([span("a", 0, 10), span("b", 5, 15)], 0, 1).length, 1);
+test("phases that overlap in time get rows of their own, and so do processes", () => {
+  const { bars, blocks, rows } = phaseBars([span("a", 0, 10), span("b", 5, 15), span("a", 0, 10, 2), span("c", 12, 20)], 0, 9);
+  assert.deepEqual(bars.map(({ label, pid, row }) => [label, pid, row]), [["a", 1, 0], ["b", 1, 1], ["c", 1, 0], ["a", 2, 2]]);
+  assert.deepEqual(blocks, [{ pid: 1, comm: "p1", row: 0, rows: 2 }, { pid: 2, comm: "p2", row: 2, rows: 1 }]);
+  assert.equal(rows, 3);
+  assert.equal(phaseBars([span("a", 0, 10), span("b", 5, 15)], 0, 1).bars.length, 1);
 });
 
 test("moments are written as --at takes them", () => {

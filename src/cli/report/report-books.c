@@ -13,7 +13,6 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "cli/common/session.h"
-#include "cli/report/report-walk.h"
 #include "cli/report/report.h"
 #include "model/snapshot.h"
 #include "source/books/book-marks.h"
@@ -41,8 +40,7 @@ struct report_mark {
 struct report_books {
 	struct report *report;
 	struct snapshot *texts; /* owned: keeps the texts */
-	struct report_walk walk;
-	const char **phases; /* owned; of each span of the walk */
+	const char **phases;    /* owned; of each span of the walk */
 	struct report_mark *marks;
 	size_t mark_count, mark_capacity;
 	struct report_temporary *temporaries;
@@ -52,7 +50,6 @@ struct report_books {
 static void report_books_deinit(struct report_books *books)
 {
 	snapshot_free(books->texts);
-	report_walk_deinit(&books->walk);
 	free(books->phases);
 	free(books->marks);
 	free(books->temporaries);
@@ -90,8 +87,8 @@ static int report_books_marks(struct report_books *books, uint32_t number, struc
 
 static void report_books_phases(struct report_books *books, uint32_t number, struct scan_book *book)
 {
-	for (size_t i = 0; i < books->walk.span_count; i++) {
-		const struct report_span *span = &books->walk.spans[i];
+	for (size_t i = 0; i < books->report->walk.span_count; i++) {
+		const struct report_span *span = &books->report->walk.spans[i];
 		size_t length;
 		const char *bytes;
 
@@ -280,8 +277,8 @@ static void report_put_named(struct report *report, const struct report_books *b
 	}
 	emit_close_array(json);
 	emit_open_array(json, "phases");
-	for (size_t i = 0; i < books->walk.span_count; i++) {
-		const struct report_span *span = &books->walk.spans[i];
+	for (size_t i = 0; i < books->report->walk.span_count; i++) {
+		const struct report_span *span = &books->report->walk.spans[i];
 
 		if (!books->phases[i])
 			continue;
@@ -303,11 +300,7 @@ int report_put_books(struct report *report)
 	books.texts = snapshot_new(report->facts->end_ns);
 	if (!books.texts)
 		return -ENOMEM;
-	if (report->facts->events <= REPORT_EVENTS_MAX)
-		r = report_walk(&books.walk, report->recording);
-	if (r < 0)
-		return r;
-	books.phases = calloc(books.walk.span_count + 1, sizeof(*books.phases));
+	books.phases = calloc(report->walk.span_count + 1, sizeof(*books.phases));
 	if (!books.phases)
 		return -ENOMEM;
 	for (uint32_t i = 0; r == 0 && i < bits_min(report->facts->books, REPORT_BOOKS_MAX); i++)
@@ -317,7 +310,7 @@ int report_put_books(struct report *report)
 	if (books.count > 0)
 		qsort(books.temporaries, books.count, sizeof(*books.temporaries),
 		      report_compare_temporaries);
-	report_put_gaps(report, &books.walk);
+	report_put_gaps(report, &report->walk);
 	report_put_named(report, &books);
 	report_put_temporaries(report, &books);
 	return 0;

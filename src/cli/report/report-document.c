@@ -18,6 +18,7 @@
 static void report_deinit(struct report *report)
 {
 	report_stacks_deinit(&report->stacks);
+	report_walk_deinit(&report->walk);
 	snapshot_free(report->peak);
 	snapshot_free(report->end);
 }
@@ -133,16 +134,8 @@ static void report_put_type(struct emit *json, const struct recording_sample *sa
 	emit_close_object(json);
 }
 
-static int report_put_timeline(struct report *report)
+static void report_put_samples(struct emit *json, const struct recording_sample *samples)
 {
-	CLEANUP_FREE struct recording_sample *samples = calloc(REPORT_SAMPLES, sizeof(*samples));
-	const struct recording_filter all = RECORDING_FILTER_ALL;
-	struct emit *json = &report->json;
-	int r = samples ? recording_timeline(report->recording, &all, samples, REPORT_SAMPLES)
-			: -ENOMEM;
-
-	if (r < 0)
-		return r;
 	emit_open_object(json, "timeline");
 	emit_open_array(json, "times_ns");
 	for (size_t i = 0; i < REPORT_SAMPLES; i++)
@@ -155,10 +148,28 @@ static int report_put_timeline(struct report *report)
 	}
 	emit_close_object(json);
 	emit_close_object(json);
-	return 0;
 }
 
-/* The two moments that most of the document is about. */
+/* By its events, or, if they are too many to read, by the recording's index. */
+static int report_put_timeline(struct report *report)
+{
+	CLEANUP_FREE struct recording_sample *samples = NULL;
+	const struct recording_filter all = RECORDING_FILTER_ALL;
+	int r;
+
+	if (report->walk.is_done) {
+		report_put_samples(&report->json, report->walk.timeline.samples);
+		return 0;
+	}
+	samples = calloc(REPORT_SAMPLES, sizeof(*samples));
+	r = samples ? recording_timeline(report->recording, &all, samples, REPORT_SAMPLES)
+		    : -ENOMEM;
+	if (r == 0)
+		report_put_samples(&report->json, samples);
+	return r;
+}
+
+/* The two moments that most of the document is about, and the way between. */
 static int report_look(struct report *report)
 {
 	const struct recording_filter all = RECORDING_FILTER_ALL;
@@ -170,17 +181,17 @@ static int report_look(struct report *report)
 		.device = RECORDING_NONE,
 	};
 	if (r == 0 && report->peak_bytes > 0)
-		r = report_take(report, &report->peak_moment, &report->peak);
+		r = report_take(report, &report->peak_moment, false, &report->peak);
 	/* -ENOENT: nothing was ever in use. */
 	if (r == 0 || r == -ENOENT)
-		r = report_take(report, &report->end_moment, &report->end);
-	return r;
+		r = report_take(report, &report->end_moment, true, &report->end);
+	return r < 0 ? r : report_walk(&report->walk, report->recording, report->end);
 }
 
 static void report_put_notes(struct report *report)
 {
 	emit_open_array(&report->json, "notes");
-	if (report->facts->events > REPORT_EVENTS_MAX)
+	if (!report->walk.is_done)
 		emit_string(&report->json, NULL,
 			    "There are too many events to read each of them: phases and gaps are "
 			    "not shown.");

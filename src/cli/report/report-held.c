@@ -22,14 +22,14 @@ static void report_cleanup_source(struct source **source)
 	source_free(*source);
 }
 
-int report_take(const struct report *report, const struct recording_moment *moment,
+int report_take(const struct report *report, const struct recording_moment *moment, bool ended,
 		struct snapshot **ret_snapshot)
 {
 	CLEANUP(report_cleanup_source) struct source *source = NULL;
 	const struct snapshot_request request = {
 		.buffers = true,
 		.incidents = true,
-		.ended = true,
+		.ended = ended,
 		.namer = recording_namer(report->recording),
 	};
 	struct collect_sources sources = {.recorded_ns = moment->time_ns};

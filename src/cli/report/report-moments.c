@@ -19,7 +19,7 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
-#define REPORT_LOOKS_MAX 24u
+#define REPORT_LOOKS_MAX 40u
 #define REPORT_LOOKS_MIN 6u
 #define REPORT_LOOK_BUFFERS UINT64_C(4000000) /* of all looks together, about */
 
@@ -79,6 +79,32 @@ static struct report_space *report_moments_space(struct report_moments *moments,
 	return list;
 }
 
+static bool report_moments_lives(const struct snapshot *snapshot, const struct report_space *space)
+{
+	struct snapshot_search search = {.pid = space->pid};
+	const struct snapshot_process *process;
+
+	while ((process = snapshot_next_process(snapshot, &search))) {
+		if (process->alive && process->start_ticks == space->start_ticks)
+			return true;
+	}
+	return false;
+}
+
+/* A memory without buffers is not among the maps: all of it is free. */
+static void report_moments_empty(struct report_moments *moments, const struct snapshot *snapshot,
+				 uint32_t look)
+{
+	for (size_t i = 0; i < moments->count; i++) {
+		struct report_space *space = &moments->spaces[i];
+
+		if (space->looks[look].is_known || !report_moments_lives(snapshot, space))
+			continue;
+		space->looks[look].free = space->looks[look].largest = space->size;
+		space->looks[look].is_known = true;
+	}
+}
+
 static int report_moments_map(struct report_moments *moments, struct snapshot *snapshot,
 			      uint32_t look)
 {
@@ -99,6 +125,8 @@ static int report_moments_map(struct report_moments *moments, struct snapshot *s
 		space->looks[look].largest = blocks->largest * blocks->banks;
 		space->looks[look].is_known = true;
 	}
+	if (r == 0)
+		report_moments_empty(moments, snapshot, look);
 	return r;
 }
 
@@ -115,7 +143,7 @@ static int report_moments_look(struct report *report, struct report_moments *mom
 		.book = RECORDING_NONE,
 		.device = RECORDING_NONE,
 	};
-	int r = report_take(report, &moment, &snapshot);
+	int r = report_take(report, &moment, false, &snapshot);
 
 	if (r < 0)
 		return r;

@@ -149,17 +149,13 @@ static int report_walk_gap(struct report_walk *walk, const struct recording_even
 static int report_walk_event(void *context, const struct recording_event *event)
 {
 	struct report_walk *walk = context;
-	uint64_t *seen, since_ns;
+	struct report_device *device = report_timeline_device(&walk->timeline, event);
+	uint64_t since_ns;
 
-	if (event->book >= walk->books || event->device >= BOOK_DEVICES)
-		return 0;
-	if (!walk->seen[event->book])
-		walk->seen[event->book] = calloc(BOOK_DEVICES, sizeof(uint64_t));
-	if (!walk->seen[event->book])
+	if (!device)
 		return -ENOMEM;
-	seen = &walk->seen[event->book][event->device];
-	since_ns = *seen;
-	*seen = event->time_ns;
+	since_ns = device->seen_ns;
+	report_timeline_add(&walk->timeline, device, event);
 	if (!event->event)
 		return event->gap ? report_walk_gap(walk, event, since_ns) : 0;
 	/* Only these carry the phase of the call; a free has the one that its buffer was born in. */
@@ -172,30 +168,32 @@ static int report_walk_event(void *context, const struct recording_event *event)
 	}
 }
 
-int report_walk(struct report_walk *walk, struct recording *recording)
+int report_walk(struct report_walk *walk, struct recording *recording, const struct snapshot *end)
 {
 	const struct recording_facts *facts = recording_facts(recording);
 	const struct recording_filter all = RECORDING_FILTER_ALL;
 	int r;
 
+	if (facts->events > REPORT_EVENTS_MAX)
+		return 0;
 	walk->near_ns = (facts->end_ns - facts->start_ns) / REPORT_WALK_NEAR;
-	walk->books = facts->books;
-	walk->seen = calloc(facts->books + 1, sizeof(*walk->seen));
-	if (!walk->seen)
-		return -ENOMEM;
-	r = recording_walk(recording, &all, NULL, NULL, report_walk_event, walk);
+	r = report_timeline_init(&walk->timeline, recording);
+	if (r == 0)
+		r = recording_walk(recording, &all, NULL, NULL, report_walk_event, walk);
 	for (size_t i = 0; r == 0 && i < walk->open_count; i++) {
 		if (walk->open[i].phase)
 			r = report_walk_add(walk, &walk->open[i]);
 	}
-	return r;
+	if (r < 0)
+		return r;
+	report_timeline_finish(&walk->timeline, end);
+	walk->is_done = true;
+	return 0;
 }
 
 void report_walk_deinit(struct report_walk *walk)
 {
-	for (size_t i = 0; walk->seen && i < walk->books; i++)
-		free(walk->seen[i]);
-	free(walk->seen);
+	report_timeline_deinit(&walk->timeline);
 	free(walk->open);
 	free(walk->now.slots);
 	free(walk->last.slots);

@@ -2,15 +2,19 @@
 #pragma once
 
 /*
- * What is known only from the events themselves: when threads were in which phase, and where events are
- * missing. A thread is in a phase from the first allocation in it until its next one in another.
+ * What is known only from the events themselves: the exact timeline, when threads were in which phase, and
+ * where events are missing. A thread is in a phase from the first allocation in it until its next one in
+ * another.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/report/report-timeline.h"
+
 struct recording;
+struct snapshot;
 
 struct report_span {
 	uint32_t book;
@@ -41,14 +45,15 @@ struct report_walk {
 	size_t gap_count, gap_capacity;
 	size_t spans_lost, gaps_lost; /* beyond the limits of report.h */
 
+	bool is_done; /* else there were too many events */
+	struct report_timeline timeline;
+
 	/* Private. */
 	uint64_t near_ns;
 	struct report_map last;   /* by book and phase: the newest of its spans */
 	struct report_map now;    /* by book and thread: what it is in */
 	struct report_span *open; /* owned; the spans that threads are in */
 	size_t open_count, open_capacity;
-	uint64_t **seen; /* owned; by book and device: when its last event was */
-	size_t books;
 };
 
 #define REPORT_WALK_NULL     \
@@ -57,6 +62,6 @@ struct report_walk {
 		0            \
 	}
 
-/* Reads all events. 0 or a negative errno. */
-int report_walk(struct report_walk *walk, struct recording *recording);
+/* Reads all events, if they are not too many; @end: as it is at the end. 0 or a negative errno. */
+int report_walk(struct report_walk *walk, struct recording *recording, const struct snapshot *end);
 void report_walk_deinit(struct report_walk *walk);

@@ -13,6 +13,7 @@
 
 #include "base/emit.h"
 #include "cli/report/report-texts.h"
+#include "cli/report/report-walk.h"
 #include "recording/read/recording.h"
 
 struct group_list;
@@ -32,7 +33,7 @@ struct snapshot;
 #define REPORT_MAPS_MAX 32u     /* memories at the peak */
 #define REPORT_BLOCKS_MAX 4000u /* of all maps together; the largest, likewise holes */
 
-/* Events that are read one by one, for phases: a few seconds. */
+/* Events that are read one by one: a few seconds. */
 #define REPORT_EVENTS_MAX UINT64_C(20000000)
 
 struct report {
@@ -42,6 +43,7 @@ struct report {
 	struct report_stacks stacks;
 	struct snapshot *peak; /* owned; NULL = nothing was ever in use; likewise the next */
 	struct snapshot *end;
+	struct report_walk walk;
 	struct recording_moment peak_moment, end_moment;
 	uint64_t peak_bytes;
 };
@@ -49,8 +51,11 @@ struct report {
 /* Writes the document. 0 or a negative errno. */
 int report_document(struct recording *recording, FILE *out);
 
-/* Everything as it was at a moment; the caller owns the snapshot. 0 or a negative errno. */
-int report_take(const struct report *report, const struct recording_moment *moment,
+/*
+ * Everything as it was at a moment, with @ended also what ended processes had left. The caller owns the
+ * snapshot. 0 or a negative errno.
+ */
+int report_take(const struct report *report, const struct recording_moment *moment, bool ended,
 		struct snapshot **ret_snapshot);
 
 /* The parts of the document. 0 or a negative errno. */

@@ -66,12 +66,14 @@ export interface Gap {
 export interface Mark {
   time_ns: number;
   pid: number;
+  comm: string;
   name: string;
 }
 
 export interface PhaseSpan {
   phase: string;
   pid: number;
+  comm: string;
   from_ns: number;
   to_ns: number;
 }
@@ -134,6 +136,7 @@ export interface Report {
   torn: number;
   processes: Owner[];
   process_count: number;
+  /** Of each step what was in use when that was most, and the most of each type alone. */
   timeline: { times_ns: number[]; types: Partial<Record<MemoryType, { bytes: number[]; high: number[] }>> };
   gaps: Gap[];
   marks: Mark[];

@@ -56,12 +56,17 @@ function head(report: Report): HTMLElement {
     h("div", { class: "crumbs" }, h("h1", {}, report.command ?? report.file), h("span", { class: "muted" }, report.command ? report.file : "")),
     h("dl", { class: "figures" },
       figure("Peak", report.peak ? bytes(report.peak.bytes) : "–", report.peak ? `at ${moment((report.peak.time_ns - report.start_ns) / 1e9)}` : ""),
-      figure("At the end", report.end ? bytes(report.end.bytes) : "–"),
+      figure("Left at the end", report.end ? bytes(report.end.bytes) : "–"),
       figure("Duration", moment(length)), figure("Started", clock(report.start_ns)),
       report.host && figure("Host", report.host), figure("Events", count(report.events + report.missed)),
       figure("Incidents", count(report.incident_count))),
     completeness(report));
 }
+
+/** A process that ended with something live; the call sites are in another list. */
+const leakDetail = ({ comm, pid, count: buffers, size, time_ns }: Incident): HTMLElement => h("article", {},
+  h("h3", {}, `${comm} (${pid}) · ${clock(time_ns)}`),
+  h("p", {}, `It ended with ${plural(buffers, "buffer")} of ${bytes(size)} still allocated. `, h("a", { href: "#end" }, "By call site")));
 
 class IncidentPanel {
   readonly element: HTMLElement;
@@ -79,7 +84,7 @@ class IncidentPanel {
   private entry(incident: Incident, i: number, start: number): HTMLElement {
     const site = siteOf(incident);
     const button = h("button", { type: "button", "data-id": i },
-      h("span", { class: "name" }, siteLabel(site)),
+      h("span", { class: "name" }, incident.kind === "leak" ? `${plural(incident.count, "buffer")} left` : siteLabel(site)),
       h("span", { class: `badge ${incident.kind}` }, KINDS[incident.kind] ?? incident.kind),
       h("span", { class: "muted" }, [incident.type, siteWhere(site)].filter(Boolean).join(" · ")),
       h("span", { class: "muted" }, `${count(incident.count)}× · ${bytes(incident.size)}`),
@@ -96,7 +101,7 @@ class IncidentPanel {
       button.setAttribute("aria-current", String(own));
       if (own && jump) button.focus({ preventScroll: true });
     }
-    clear(this.detail, incidentDetail(incident));
+    clear(this.detail, incident.kind === "leak" ? leakDetail(incident) : incidentDetail(incident));
     if (jump) this.element.scrollIntoView();
   }
 }

@@ -45,11 +45,14 @@ export function fragmentationPanel(book: Book): HTMLElement {
   const seconds = times_ns.map((ns) => (ns - start_ns) / 1e9);
   const chart = new Chart(title, () => undefined, {
     height: 190, shortest: 0, closest: Math.max(1, end_ns - start_ns) / 1e9 / 1e3, end: "at the end", steps: STEPS, tick: moment, clock: moment,
+    rest: () => ({ at: least, text: `when most was used, ${moment(seconds[least] ?? 0)}` }),
   });
+  let least = 0; // the look with least free memory
   const figures = h("dl", { class: "figures small pad" });
   const show = (i: number): void => {
     const space = spaces[i]!;
     const most = worst(space);
+    least = space.used.reduce<number>((best, used, k) => ((used ?? -1) > (space.used[best] ?? -1) ? k : best), 0);
     const cut = space.free.map((free, k) => (free === null ? null : free - (space.largest[k] ?? 0)));
     clear(figures,
       figure("At most", most ? percent(most.share, 1) : "–", "free memory that is not in the largest hole"),
@@ -62,7 +65,8 @@ export function fragmentationPanel(book: Book): HTMLElement {
       { label: "Free, in the largest hole", variable: "type-l1-small", values: space.largest },
     ] }, space.size);
   };
-  const element = panel(title, spaces.length > 1 && select("Memory", spaces, show), figures,
+  const looked = h("span", { class: "muted" }, `looked at ${times_ns.length} times`);
+  const element = panel(title, h("div", { class: "tools" }, looked, spaces.length > 1 && select("Memory", spaces, show)), figures,
     spaces.length === 1 && h("p", { class: "muted pad" }, nameOf(spaces[0]!)), chart.element);
   show(0);
   return element;

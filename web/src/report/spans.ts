@@ -14,43 +14,73 @@ export interface Bar {
   row: number;
 }
 
-/** Bars of one process and path that touch, or nearly do, are one. */
-function merged(bars: Omit<Bar, "row">[], near: number): Omit<Bar, "row">[] {
-  const last = new Map<string, Omit<Bar, "row">>();
-  const list: Omit<Bar, "row">[] = [];
+/** The rows of a process. */
+export interface Block {
+  pid: number;
+  comm: string;
+  row: number;
+  rows: number;
+}
+
+type Loose = Omit<Bar, "row">;
+
+/** Bars of one path that touch, or nearly do, are one. */
+function merged(bars: readonly Loose[], near: number): Loose[] {
+  const last = new Map<string, Loose>();
+  const list: Loose[] = [];
   for (const bar of [...bars].sort((a, b) => a.from - b.from)) {
-    const key = `${bar.pid}\n${bar.path}`;
-    const before = last.get(key);
+    const before = last.get(bar.path);
     if (before && bar.from - before.to <= near) before.to = Math.max(before.to, bar.to);
     else {
       const own = { ...bar };
-      last.set(key, own);
+      last.set(bar.path, own);
       list.push(own);
     }
   }
   return list;
 }
 
-/** The bars of all levels with their rows; @near: gaps that are not worth showing; @rows: at most so many. */
-export function phaseBars(spans: readonly PhaseSpan[], near: number, rows: number): Bar[] {
-  const levels: Omit<Bar, "row">[][] = [];
+/** Puts the bars of one process into rows, from @first on; returns how many it took. */
+function arrange(spans: readonly PhaseSpan[], near: number, first: number, bars: Bar[]): number {
+  const levels: Loose[][] = [];
   for (const { phase, pid, from_ns: from, to_ns: to } of spans) {
     const parts = phase.split("/");
     parts.forEach((label, depth) => (levels[depth] ??= []).push({ label, path: parts.slice(0, depth + 1).join("/"), pid, from, to }));
   }
-  const bars: Bar[] = [];
-  let first = 0;
+  let rows = 0;
   for (const level of levels) {
     const ends: number[] = [];
     for (const bar of merged(level, near)) {
       let row = ends.findIndex((end) => end <= bar.from);
       if (row < 0) row = ends.length;
       ends[row] = bar.to;
-      bars.push({ ...bar, row: first + row });
+      bars.push({ ...bar, row: first + rows + row });
     }
-    first += ends.length;
+    rows += ends.length;
   }
-  return bars.filter((bar) => bar.row < rows);
+  return rows;
+}
+
+/**
+ * The bars of all processes, one process below the other, as they began. @near: gaps that are not worth showing; @most: rows at
+ * most.
+ */
+export function phaseBars(spans: readonly PhaseSpan[], near: number, most: number): { bars: Bar[]; blocks: Block[]; rows: number } {
+  const of = new Map<number, PhaseSpan[]>();
+  for (const span of [...spans].sort((a, b) => a.from_ns - b.from_ns)) {
+    const list = of.get(span.pid);
+    if (list) list.push(span);
+    else of.set(span.pid, [span]);
+  }
+  const bars: Bar[] = [];
+  const blocks: Block[] = [];
+  let row = 0;
+  for (const [pid, list] of of) {
+    const rows = arrange(list, near, row, bars);
+    blocks.push({ pid, comm: list[0]!.comm, row, rows });
+    row += rows;
+  }
+  return { bars: bars.filter((bar) => bar.row < most), blocks: blocks.filter((block) => block.row < most), rows: row };
 }
 
 /** Seconds as users give them to --at: "12.5 s", "2 min 30 s". */

@@ -5,14 +5,14 @@
 
 import type uPlot from "uplot";
 import { Chart } from "../chart";
-import type { ChartData } from "../chart-data";
+import { total, type ChartData } from "../chart-data";
 import { colour, typeVariable } from "../colours";
 import { choice, clear, h, hint } from "../dom";
 import { bytes, count, plural } from "../format";
 import { KINDS, POOL_NAMES, POOLS, TYPES, type Incident, type MemoryType, type Pool } from "../model";
 import { panel, TYPE_TITLES } from "../view";
 import type { Gap, Report } from "./document";
-import { moment, phaseBars, STEPS, type Bar } from "./spans";
+import { moment, phaseBars, STEPS, type Bar, type Block } from "./spans";
 
 const ROW_PX = 18;
 const ROWS_MAX = 24;
@@ -29,17 +29,23 @@ export class Timeline {
   private marks = h("div", { class: "lane marks", role: "list", "aria-label": "Marks" });
   private trouble = h("div", { class: "lane incidents", role: "list", "aria-label": "Incidents" });
   private bars: Bar[];
+  private blocks: Block[];
+  private names = h("div", { class: "lane-names", "aria-hidden": "true" });
+  private cut: number; // rows that are not shown
   private shown: Shown = "all";
   private placed = ""; // what the lanes show
 
   constructor(private report: Report, private incidents: readonly Incident[], private open: (incident: Incident) => void) {
     const length = Math.max(1, report.end_ns - report.start_ns);
-    this.bars = phaseBars(report.phases, length / 400, ROWS_MAX);
+    const { bars, blocks, rows: all } = phaseBars(report.phases, length / 400, ROWS_MAX);
+    const rows = Math.min(all, ROWS_MAX);
+    this.bars = bars;
+    this.blocks = blocks;
+    this.cut = all - rows;
     this.chart = new Chart("Memory over time", () => undefined, {
       height: 240, shortest: 0, closest: length / 1e9 / 1e4, end: "at the end", steps: STEPS, tick: moment, clock: moment,
-      draw: (plot) => this.draw(plot),
+      draw: (plot) => this.draw(plot), rest: (data) => this.rest(data),
     });
-    const rows = this.bars.reduce((most, bar) => Math.max(most, bar.row + 1), 0);
     this.phases.style.height = `${rows * ROW_PX}px`;
     this.phases.hidden = rows === 0;
     this.marks.hidden = report.marks.length === 0 && !report.peak;
@@ -51,9 +57,11 @@ export class Timeline {
       this.shown = value;
       this.chart.set(this.data());
     });
+    const lanes = h("div", { class: "lanes" }, this.names, this.phases,
+      this.cut > 0 && h("p", { class: "muted" }, `${plural(this.cut, "more row")} of phases`), this.marks, this.trouble);
     this.element = panel("Memory over time", tools, this.chart.element, this.gapNote());
     // The lanes belong between the plot and its legend.
-    this.chart.element.firstElementChild!.after(this.phases, this.marks, this.trouble);
+    this.chart.element.firstElementChild!.after(lanes);
     this.chart.set(this.data());
   }
 
@@ -64,12 +72,22 @@ export class Timeline {
   private data(): ChartData {
     const { times_ns, types } = this.report.timeline;
     const wanted: readonly MemoryType[] = this.shown === "all" ? TYPES : POOLS[this.shown].types;
+    // A step is drawn from its beginning, and its value holds until its end.
+    const ends = times_ns.map((ns) => this.seconds(ns));
+    const held = (values: readonly number[]): number[] => [...values, ...values.slice(-1)];
     return {
-      times: times_ns.map((ns) => this.seconds(ns)),
+      times: ends.length ? [0, ...ends] : [],
       series: wanted.filter((type) => types[type]).map((type) => ({
-        label: TYPE_TITLES[type], variable: typeVariable(type), values: types[type]!.bytes,
+        label: TYPE_TITLES[type], variable: typeVariable(type), values: held(types[type]![this.shown === "all" ? "bytes" : "high"]),
       })),
     };
+  }
+
+  /** Without a cursor, the values of the highest point are shown. */
+  private rest(data: ChartData): { at: number; text: string } {
+    const sums = data.times.map((_time, i) => total(data, i));
+    const at = sums.indexOf(Math.max(...sums));
+    return { at, text: `at the highest point, ${moment(data.times[at] ?? 0)}` };
   }
 
   private draw(plot: uPlot): void {
@@ -132,10 +150,17 @@ export class Timeline {
       lane.style.marginLeft = `${left}px`;
       lane.style.width = `${width}px`;
     }
+    this.names.style.width = `${left}px`;
+    clear(this.names, this.blocks.map((block) => {
+      const name = h("span", {}, block.comm);
+      hint(name, `${block.comm} (${block.pid})`);
+      name.style.top = `${block.row * ROW_PX}px`;
+      return name;
+    }));
     clear(this.phases, this.bars.flatMap((bar) => this.bar(bar, x(bar.from), x(bar.to), width)));
     const { peak, marks } = this.report;
     clear(this.marks,
-      marks.flatMap(({ time_ns, name, pid }) => this.mark(name, `Mark "${name}" of process ${pid}`, time_ns, x(time_ns), width)),
+      marks.flatMap(({ time_ns, name, pid, comm }) => this.mark(name, `Mark "${name}" of ${comm} (${pid})`, time_ns, x(time_ns), width)),
       peak && this.mark("peak", `The peak: ${bytes(peak.bytes)}`, peak.time_ns, x(peak.time_ns), width).map((flag) => {
         flag.classList.add("peak");
         return flag;
