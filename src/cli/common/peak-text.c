@@ -5,16 +5,16 @@
 #include "cli/common/peak-text.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/bits.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "model/snapshot-peak.h"
-#include "model/snapshot.h"
-#include "model/types.h"
+#include "cli/common/daemon-pages.h"
+#include "model/sites/frames.h"
+#include "model/sites/site.h"
 
 #define PEAK_TEXT_KEY 8192u
 #define PEAK_TEXT_TIME 32u
@@ -34,144 +34,235 @@ static const char *peak_text_time(uint64_t time_ns, char *ret_text)
 	return ret_text;
 }
 
-/* "device 0", "devices 0-3, 5": of peaks in the order of their devices. */
-static void peak_text_devices(FILE *out, const struct snapshot_peak *peaks, size_t count)
+static uint64_t peak_text_device(const json_t *peaks, size_t index)
 {
-	fprintf(out, "device%s %" PRIu32, count > 1 ? "s" : "", peaks->device);
-	for (size_t i = 1; i < count; i++) {
-		size_t first = i;
+	return daemon_pages_number(json_array_get(peaks, index), "device");
+}
 
-		if (peaks[i].device != peaks[i - 1].device + 1) {
-			fprintf(out, ", %" PRIu32, peaks[i].device);
+/* "device 0", "devices 0-3, 5": of peaks in the order of their devices. */
+static void peak_text_devices(FILE *out, const json_t *peaks, size_t first, size_t end)
+{
+	fprintf(out, "device%s %" PRIu64, end - first > 1 ? "s" : "",
+		peak_text_device(peaks, first));
+	for (size_t i = first + 1; i < end; i++) {
+		size_t begin = i;
+
+		if (peak_text_device(peaks, i) != peak_text_device(peaks, i - 1) + 1) {
+			fprintf(out, ", %" PRIu64, peak_text_device(peaks, i));
 			continue;
 		}
-		while (i + 1 < count && peaks[i + 1].device == peaks[i].device + 1)
+		while (i + 1 < end &&
+		       peak_text_device(peaks, i + 1) == peak_text_device(peaks, i) + 1)
 			i++;
-		fprintf(out, "%s%" PRIu32, i > first ? "-" : ", ", peaks[i].device);
+		fprintf(out, "%s%" PRIu64, i > begin ? "-" : ", ", peak_text_device(peaks, i));
 	}
 }
 
-static void peak_text_head(const struct peak_text *text, const struct snapshot *snapshot,
-			   const struct snapshot_peak *peak, size_t devices)
+static const char *peak_text_or(const json_t *row, const char *key, const char *otherwise)
 {
-	const struct snapshot_process *process = &snapshot->processes[peak->process];
-	char size[TEXT_NUMBER_SIZE], when[PEAK_TEXT_TIME], again[PEAK_TEXT_TIME];
+	const char *text = daemon_pages_text(row, key);
 
-	(void)fputs(text->indent, text->out);
-	peak_text_devices(text->out, peak, devices);
-	fprintf(text->out, " %s peak %s%s%s at %s (pid %" PRIu32 " ", types_name(peak->type),
-		peak->bound == SNAPSHOT_AT_LEAST  ? "at least "
-		: peak->bound == SNAPSHOT_AT_MOST ? "at most "
-						  : "",
-		text_size(peak->bytes, size), devices > 1 ? " each" : "",
-		peak_text_time(peak->time_ns, when), process->pid);
-	text_put(text->out, process->comm);
-	fprintf(text->out, "%s)", process->alive || text->is_over ? "" : ", ended");
-	peak_text_time(peak->time_ns, when);
-	if (strcmp(peak_text_time(peak->moment_ns, again), when) != 0)
+	return text ? text : otherwise;
+}
+
+static void peak_text_head(const struct peak_text *text, const json_t *peak, bool is_mesh)
+{
+	const char *bound = peak_text_or(peak, "bound", "");
+	uint64_t known = daemon_pages_number(peak, "known_bytes");
+	char size[TEXT_NUMBER_SIZE], when[PEAK_TEXT_TIME], again[PEAK_TEXT_TIME];
+	bool ended = json_is_true(json_object_get(peak, "ended")) && !text->is_over;
+
+	fprintf(text->out, " %s peak %s%s%s at %s (pid %" PRIu64 " ",
+		peak_text_or(peak, "type", "?"),
+		strcmp(bound, "at_least") == 0  ? "at least "
+		: strcmp(bound, "at_most") == 0 ? "at most "
+						: "",
+		text_size(daemon_pages_number(peak, "bytes"), size), is_mesh ? " each" : "",
+		peak_text_time(daemon_pages_number(peak, "time_ns"), when),
+		daemon_pages_number(peak, "pid"));
+	text_put(text->out, peak_text_or(peak, "comm", "?"));
+	fprintf(text->out, "%s)", ended ? ", ended" : "");
+	if (strcmp(peak_text_time(daemon_pages_number(peak, "moment_ns"), again), when) != 0)
 		fprintf(text->out, ", reached again at %s", again);
-	if (peak->known < peak->bytes)
-		fprintf(text->out, ", %s of it known\n", text_size(peak->known, size));
+	if (daemon_pages_number(peak, "unknown_bytes"))
+		fprintf(text->out, ", %s of it known\n", text_size(known, size));
 	else
-		fprintf(text->out, "%s\n", peak->exact ? ", exact" : "");
+		fprintf(text->out, "%s\n",
+			json_is_true(json_object_get(peak, "exact")) ? ", exact" : "");
 }
 
 /* Bytes, their share of the peak, buffers (0 = not known how many) and what they are. */
-static void peak_text_row(const struct peak_text *text, const struct snapshot_peak *peak,
-			  uint64_t bytes, uint64_t buffers, const char *what)
+static void peak_text_row(const struct peak_text *text, const json_t *peak, uint64_t bytes,
+			  uint64_t buffers, const char *what)
 {
+	uint64_t all = bits_max(daemon_pages_number(peak, "bytes"), 1);
 	char size[TEXT_NUMBER_SIZE], count[TEXT_NUMBER_SIZE] = "";
-	double share = 100 * (double)bytes / (double)bits_max(peak->bytes, 1);
 
 	if (buffers)
 		(void)snprintf(count, sizeof(count), "%" PRIu64, buffers);
-	fprintf(text->out, "%s  %10s  %5.1f%%  %7s  ", text->indent, text_size(bytes, size), share,
-		count);
+	fprintf(text->out, "%s  %10s  %5.1f%%  %7s  ", text->indent, text_size(bytes, size),
+		100 * (double)bytes / (double)all, count);
 	text_put(text->out, *what ? what : "-");
 	(void)fputc('\n', text->out);
 }
 
-/* The groups beyond those that are shown, in one row. */
-static void peak_text_rest(const struct peak_text *text, const struct snapshot_peak *peak,
-			   const struct group_list *list, size_t shown)
+/* A call site: its names, and the frame that stands for its stack. */
+static const char *peak_text_site(const json_t *group, char *ret_text, size_t size)
 {
+	const json_t *site = json_object_get(group, "site");
+	const struct frames_one frame = {
+		.function = daemon_pages_text(site, "function"),
+		.file = daemon_pages_text(site, "file"),
+		.module = daemon_pages_text(site, "module"),
+		.line = (uint32_t)daemon_pages_number(site, "line"),
+	};
+	const char *name = daemon_pages_text(group, "name");
+	uint64_t names = daemon_pages_number(group, "name_count");
+	char place[PEAK_TEXT_KEY / 2];
+
+	site_frame_text(&frame, place, sizeof(place));
+	if (names > 1)
+		(void)snprintf(ret_text, size, "%" PRIu64 " names at %s", names, place);
+	else
+		(void)snprintf(ret_text, size, "%s%s%s", name ? name : "", name ? " at " : "",
+			       place);
+	return ret_text;
+}
+
+static const char *peak_text_what(const json_t *group, char *ret_text, size_t size)
+{
+	const char *key = peak_text_or(group, "key", "-"), *type = daemon_pages_text(group, "type");
+
+	if (json_is_object(json_object_get(group, "site")))
+		return peak_text_site(group, ret_text, size);
+	/* A site without a stack begins with its type, which the headline has said. */
+	if (type && strncmp(key, type, strlen(type)) == 0)
+		key += strlen(type);
+	return *key == ' ' ? key + 1 : key;
+}
+
+/* The groups beyond those that are shown, in one row. */
+static void peak_text_rest(const struct peak_text *text, const json_t *peak, size_t shown)
+{
+	const json_t *groups = json_object_get(peak, "groups");
 	uint64_t bytes = 0, buffers = 0;
 	char what[64];
 
-	if (shown == list->count)
+	if (shown == json_array_size(groups))
 		return;
-	for (size_t i = shown; i < list->count; i++) {
-		bytes += list->groups[i].bytes;
-		buffers += list->groups[i].buffers;
+	for (size_t i = shown; i < json_array_size(groups); i++) {
+		bytes += daemon_pages_number(json_array_get(groups, i), "bytes");
+		buffers += daemon_pages_number(json_array_get(groups, i), "buffers");
 	}
-	(void)snprintf(what, sizeof(what), "%zu more; --json has all", list->count - shown);
+	(void)snprintf(what, sizeof(what), "%zu more; --json has all",
+		       json_array_size(groups) - shown);
 	peak_text_row(text, peak, bytes, buffers, what);
 }
 
-static void peak_text_groups(const struct peak_text *text, const struct snapshot *snapshot,
-			     const struct snapshot_peak *peak, const struct group_list *list)
+static void peak_text_groups(const struct peak_text *text, const json_t *peak)
 {
-	char key[PEAK_TEXT_KEY];
-	size_t shown = list->count;
+	const json_t *groups = json_object_get(peak, "groups");
+	uint64_t unknown = daemon_pages_number(peak, "unknown_bytes");
+	size_t shown = json_array_size(groups);
+	char what[PEAK_TEXT_KEY];
 
 	/* One line more says as much as one that tells how many more there are. */
-	if (text->rows && list->count > text->rows + 1)
+	if (text->rows && shown > text->rows + 1)
 		shown = text->rows;
 	for (size_t i = 0; i < shown; i++) {
-		const struct group *group = &list->groups[i];
-		const char *what = text->kind == GROUP_SITE ? group_place(group, key, sizeof(key))
-							    : group_key(snapshot, text->kind, group,
-									key, sizeof(key));
+		const json_t *group = json_array_get(groups, i);
 
-		peak_text_row(text, peak, group->bytes, group->buffers, what ? what : "-");
+		peak_text_row(text, peak, daemon_pages_number(group, "bytes"),
+			      daemon_pages_number(group, "buffers"),
+			      peak_text_what(group, what, sizeof(what)));
 	}
-	peak_text_rest(text, peak, list, shown);
-	if (snapshot_peak_unknown(peak))
-		peak_text_row(text, peak, snapshot_peak_unknown(peak), 0,
-			      "not known: freed too long ago");
+	peak_text_rest(text, peak, shown);
+	if (unknown)
+		peak_text_row(text, peak, unknown, 0, "not known: freed too long ago");
+}
+
+static bool peak_text_has_same(const json_t *a, const json_t *b, const char *key)
+{
+	return json_equal(json_object_get(a, key), json_object_get(b, key)) == 1;
 }
 
 /* Whether the same was live at both, on two devices of a process. */
-static bool peak_text_is_same(const struct snapshot_peak *a, const struct group_list *of_a,
-			      const struct snapshot_peak *b, const struct group_list *of_b)
+static bool peak_text_is_same(const json_t *a, const json_t *b)
 {
-	if (a->process != b->process || a->type != b->type || a->device == b->device ||
-	    a->bytes != b->bytes || a->known != b->known || a->exact != b->exact ||
-	    a->bound != b->bound || of_a->count != of_b->count)
-		return false;
-	for (size_t i = 0; i < of_a->count; i++) {
-		const struct group *x = &of_a->groups[i], *y = &of_b->groups[i];
+	static const char *const keys[] = {"pid",         "start_ns", "type", "bytes",
+					   "known_bytes", "exact",    "bound"};
+	const json_t *of_a = json_object_get(a, "groups"), *of_b = json_object_get(b, "groups");
 
-		/* A snapshot's texts are interned. */
-		if (x->bytes != y->bytes || x->buffers != y->buffers || x->stack != y->stack ||
-		    x->name != y->name || x->phase != y->phase)
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		if (!peak_text_has_same(a, b, keys[i]))
+			return false;
+	}
+	if (peak_text_has_same(a, b, "device") || json_array_size(of_a) != json_array_size(of_b))
+		return false;
+	for (size_t i = 0; i < json_array_size(of_a); i++) {
+		const json_t *x = json_array_get(of_a, i), *y = json_array_get(of_b, i);
+
+		if (!peak_text_has_same(x, y, "key") || !peak_text_has_same(x, y, "bytes") ||
+		    !peak_text_has_same(x, y, "buffers"))
 			return false;
 	}
 	return true;
 }
 
-int peak_text_put(const struct peak_text *text, const struct snapshot *snapshot)
+void peak_text_put(const struct peak_text *text, const json_t *peaks)
 {
-	const struct snapshot_peak *peaks = snapshot->peaks;
-	size_t end;
+	size_t end, count = json_array_size(peaks);
 
-	for (size_t i = 0; i < snapshot->peak_count && !ferror(text->out); i = end) {
-		CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
-		int r = group_peak(snapshot, &peaks[i], text->kind, &list);
+	for (size_t i = 0; i < count && !ferror(text->out); i = end) {
+		const json_t *peak = json_array_get(peaks, i);
 
-		for (end = i + 1; r == 0 && end < snapshot->peak_count; end++) {
-			CLEANUP(group_list_deinit) struct group_list other = GROUP_LIST_NULL;
-
-			r = group_peak(snapshot, &peaks[end], text->kind, &other);
-			if (r < 0 || !peak_text_is_same(&peaks[i], &list, &peaks[end], &other))
+		for (end = i + 1; end < count; end++) {
+			if (!peak_text_is_same(peak, json_array_get(peaks, end)))
 				break;
 		}
-		if (r < 0)
-			return r;
 		if (i > 0 && text->is_spaced)
 			(void)fputc('\n', text->out);
-		peak_text_head(text, snapshot, &peaks[i], end - i);
-		peak_text_groups(text, snapshot, &peaks[i], &list);
+		(void)fputs(text->indent, text->out);
+		peak_text_devices(text->out, peaks, i, end);
+		peak_text_head(text, peak, end - i > 1);
+		peak_text_groups(text, peak);
 	}
-	return 0;
+}
+
+static int peak_text_compare_numbers(const json_t *a, const json_t *b, const char *key)
+{
+	uint64_t x = daemon_pages_number(a, key), y = daemon_pages_number(b, key);
+
+	return (x > y) - (x < y);
+}
+
+static int peak_text_compare(const void *left, const void *right)
+{
+	const json_t *a = *(json_t *const *)left, *b = *(json_t *const *)right;
+	int r = peak_text_compare_numbers(b, a, "bytes");
+
+	if (r == 0)
+		r = peak_text_compare_numbers(a, b, "pid");
+	if (r == 0)
+		r = peak_text_compare_numbers(a, b, "start_ns");
+	if (r == 0)
+		r = strcmp(peak_text_or(a, "type", ""), peak_text_or(b, "type", ""));
+	return r ? r : peak_text_compare_numbers(a, b, "device");
+}
+
+void peak_text_sort(json_t *peaks)
+{
+	size_t count = json_array_size(peaks);
+	json_t **rows = calloc(count + 1, sizeof(json_t *));
+
+	/* Without memory they stay as they are. */
+	for (size_t i = 0; rows && i < count; i++)
+		rows[i] = json_incref(json_array_get(peaks, i));
+	if (rows) {
+		qsort(rows, count, sizeof(json_t *), peak_text_compare);
+		(void)json_array_clear(peaks); /* cannot fail for an array */
+	}
+	for (size_t i = 0; rows && i < count; i++)
+		(void)json_array_append_new(peaks, rows[i]); /* there was room for it */
+	free(rows);
 }

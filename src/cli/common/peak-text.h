@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A peak for people: a line about it, and what was live then, largest first. */
+/*
+ * Peaks for people: a line about each, and what was live then, largest first. They come as rows of
+ * ttmem.peak/1, whoever made them: this command, or the daemon.
+ */
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#include "model/sites/group.h"
-
-struct snapshot;
 
 struct peak_text {
 	FILE *out;
 	const char *indent;
-	enum group_kind kind;
 	size_t rows;    /* of a peak, the most that are shown; 0 = all */
 	bool is_spaced; /* an empty line between peaks */
 	bool is_over;   /* all processes have ended, and everybody knows */
@@ -23,6 +21,9 @@ struct peak_text {
 
 /*
  * For each peak "device 0 DRAM peak 1.2 GiB at 16:03:12 (pid 123 python), exact" and a row for each group.
- * Devices of a mesh on which the same was live are told once. @snapshot's peaks are sorted. 0 or -ENOMEM.
+ * Devices of a mesh on which the same was live are told once, if their peaks are next to each other.
  */
-int peak_text_put(const struct peak_text *text, const struct snapshot *snapshot);
+void peak_text_put(const struct peak_text *text, const json_t *peaks);
+
+/* The largest first; those of a mesh, which are alike, together. */
+void peak_text_sort(json_t *peaks);

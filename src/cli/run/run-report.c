@@ -11,10 +11,13 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
+#include "base/emit.h"
 #include "base/pool.h"
 #include "base/text.h"
+#include "cli/common/daemon-pages.h"
 #include "cli/common/peak-text.h"
 #include "cli/run/run-family.h"
+#include "model/json/document.h"
 #include "model/sites/frames.h"
 #include "model/sites/site.h"
 #include "model/types.h"
@@ -65,21 +68,34 @@ static void report_peaks(const struct report *report, FILE *out, const char *for
 	}
 }
 
-/* What was live then, in the process that held the most. */
+/* What was live at the peaks of one process. Without memory for it, it is left out. */
+static void report_live_at(const struct snapshot *top, FILE *out)
+{
+	const struct peak_text text = {
+		.out = out, .indent = "  ", .rows = REPORT_PEAK_SITES, .is_over = true};
+	CLEANUP(daemon_pages_unload) json_t *document = NULL;
+	CLEANUP_FREE char *bytes = NULL;
+	size_t length = 0;
+	FILE *memory = open_memstream(&bytes, &length);
+	struct emit json = EMIT_INIT(memory);
+
+	if (!memory)
+		return;
+	if (document_peaks(&json, top, GROUP_SITE) == 0 && fflush(memory) == 0)
+		document = daemon_pages_load(bytes, length);
+	(void)fclose(memory); /* it is in memory, and was flushed */
+	peak_text_put(&text, json_object_get(document, "peaks"));
+}
+
+/* For each device and type, in the process that held the most. */
 static void report_live_at_peaks(const struct report *report, FILE *out)
 {
 	const struct run_peaks *peaks = &report->family->peaks;
-	const struct peak_text text = {.out = out,
-				       .indent = "  ",
-				       .kind = GROUP_SITE,
-				       .rows = REPORT_PEAK_SITES,
-				       .is_over = true};
 
 	if (peaks->count > 0)
 		fprintf(out, "live at the peak:\n");
 	for (size_t i = 0; i < peaks->count; i++)
-		/* Without memory for it something is missing, and the rest of the report is not. */
-		(void)peak_text_put(&text, peaks->tops[i]);
+		report_live_at(peaks->tops[i], out);
 }
 
 static void report_incidents(const struct report *report, FILE *out)

@@ -19,7 +19,6 @@
 #include "model/merge.h"
 #include "model/sites/frames.h"
 #include "model/sites/name-stem.h"
-#include "model/sites/site.h"
 #include "model/snapshot-peak.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -302,16 +301,6 @@ const char *group_names_text(const struct group *site, char *buffer, size_t size
 		snprintf(buffer, size, "%s", site->name);
 	else if (site->phase)
 		snprintf(buffer, size, "in %s", site->phase);
-	return buffer;
-}
-
-const char *group_place(const struct group *site, char *buffer, size_t size)
-{
-	char names[GROUP_NAMES_TEXT], frame[GROUP_NAMES_TEXT];
-
-	group_names_text(site, names, sizeof(names));
-	site_text(site->stack, frame, sizeof(frame));
-	snprintf(buffer, size, "%s%s%s", names, *names && *frame ? " at " : "", frame);
 	return buffer;
 }
 

@@ -94,8 +94,5 @@ const char *group_key(const struct snapshot *snapshot, enum group_kind kind,
 #define GROUP_NAMES_TEXT 4096u /* room for the longest */
 const char *group_names_text(const struct group *site, char *buffer, size_t size);
 
-/* Its names, and " at " the frame that stands for its stack; "" = neither. For people. */
-const char *group_place(const struct group *site, char *buffer, size_t size);
-
 /* What a site is called without its stack: its type and its names, for people. */
 const char *group_label(const struct group *site, char *buffer, size_t size);

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "book/format/event.h"
 #include "source/books/book-peak.h"
 #include "source/books/book-private.h"
@@ -63,6 +64,8 @@ int book_sites_new(struct book_record *records, size_t count, struct book_site *
 	*ret_count = n;
 	return 0;
 }
+
+#define BOOK_KEPT_LOOK_NS (NS_PER_S / 10)
 
 /* Kept by all books; atomic. */
 static uint64_t book_kept_bytes;
@@ -183,7 +186,8 @@ static int book_kept_put(struct book_kept *kept, uint32_t device, uint32_t type,
 static int book_kept_look_at(struct scan_book *book, struct view *view, uint32_t device,
 			     struct book_peaks *peaks)
 {
-	struct book_peak_wish wish = {.device = device, .owner = VIEW_LIVING};
+	struct book_peak_wish wish = {
+		.device = device, .owner = VIEW_LIVING, .slots_max = BOOK_KEPT_SLOTS_MAX};
 	struct timebase timebase;
 	int r = view_read_totals(view, &book->reader, device, VIEW_LIVING);
 
@@ -204,10 +208,29 @@ static int book_kept_look_at(struct scan_book *book, struct view *view, uint32_t
 	return r;
 }
 
-int book_kept_look(struct scan_book *book, struct view *view)
+/* Devices from @from up to, not including, @to. -EAGAIN: there was no time for all. */
+static int book_kept_look_from(struct scan_book *book, struct view *view, uint32_t from,
+			       uint32_t to, uint64_t deadline)
 {
 	CLEANUP(book_peaks_deinit) struct book_peaks peaks = {.count = 0};
-	int64_t device;
+	int64_t device = reader_next_shard(&book->reader, from);
+	int r = 0;
+
+	while (r == 0 && device >= 0 && device < to && book->kept->count < BOOK_KEPT_PEAKS_MAX &&
+	       __atomic_load_n(&book_kept_bytes, __ATOMIC_RELAXED) < BOOK_KEPT_BYTES_MAX) {
+		book->kept->next = (uint32_t)device;
+		if (clock_ns(CLOCK_MONOTONIC) > deadline)
+			return -EAGAIN;
+		r = book_kept_look_at(book, view, (uint32_t)device, &peaks);
+		device = reader_next_shard(&book->reader, (uint32_t)device + 1);
+	}
+	return r;
+}
+
+int book_kept_look(struct scan_book *book, struct view *view)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + BOOK_KEPT_LOOK_NS;
+	uint32_t from;
 	int r = reader_refresh(&book->reader);
 
 	if (r < 0)
@@ -216,13 +239,10 @@ int book_kept_look(struct scan_book *book, struct view *view)
 		book->kept = calloc(1, sizeof(*book->kept));
 	if (!book->kept)
 		return -ENOMEM;
-	device = reader_next_shard(&book->reader, 0);
-	while (r == 0 && device >= 0 && book->kept->count < BOOK_KEPT_PEAKS_MAX &&
-	       __atomic_load_n(&book_kept_bytes, __ATOMIC_RELAXED) < BOOK_KEPT_BYTES_MAX) {
-		r = book_kept_look_at(book, view, (uint32_t)device, &peaks);
-		device = reader_next_shard(&book->reader, (uint32_t)device + 1);
-	}
-	return r;
+	/* Where the last look had to stop, so that no device has to wait for ever. */
+	from = book->kept->next;
+	r = book_kept_look_from(book, view, from, BOOK_DEVICES, deadline);
+	return r < 0 ? r : book_kept_look_from(book, view, 0, from, deadline);
 }
 
 struct book_kept *book_kept_free(struct book_kept *kept)

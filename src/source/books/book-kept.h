@@ -22,6 +22,8 @@ struct view;
 #define BOOK_KEPT_PEAKS_MAX 256u /* devices and types of a book */
 #define BOOK_KEPT_SITES_MAX \
 	512u /* of a peak; of more, names and phases are left out, then the smallest */
+#define BOOK_KEPT_SLOTS_MAX \
+	(UINT32_C(1) << 18) /* records ever used of a device: else it takes too long */
 #define BOOK_KEPT_BYTES_MAX (UINT64_C(32) << 20) /* of all books together; then no more is kept */
 
 /* Buffers of a peak with the same stack, name and phase. */
@@ -44,6 +46,7 @@ struct book_kept_peak {
 struct book_kept {
 	struct book_kept_peak *peaks;
 	size_t count, capacity;
+	uint32_t next; /* the device with which the next look begins */
 };
 
 /* The sites of some records, largest first; the caller owns them. Sorts the records. 0 or -ENOMEM. */
@@ -55,8 +58,8 @@ const struct book_kept_peak *book_kept_find(const struct book_kept *kept, uint32
 					    uint32_t type, const struct book_peak *peak);
 
 /*
- * Looks at a living book and keeps what is new: cheap if there is no new peak. 0 or a negative errno.
- * @view is borrowed.
+ * Looks at a living book and keeps what is new: cheap if there is no new peak. 0 or a negative errno;
+ * -EAGAIN: it took too long, and the next look goes on from there. @view is borrowed.
  */
 int book_kept_look(struct scan_book *book, struct view *view);
 

@@ -41,6 +41,7 @@ int book_peaks_read_shard(struct book_reading *reading, uint32_t device)
 	struct book_peak_wish wish = {
 		.device = device,
 		.owner = scan_book_owner(reading->book),
+		.slots_max = reading->request->peak_slots_max,
 		.doubt = book_peak_doubt(&reading->timebase),
 	};
 

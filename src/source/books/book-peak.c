@@ -417,7 +417,9 @@ int book_peaks_read(struct book_peaks *peaks, struct view *view, struct reader *
 
 	peaks->count = 0;
 	r = file_read(reader->file, book_shard_offset(wish->device), &page, sizeof(page));
-	if (r == 0)
+	if (r == 0 && wish->slots_max && page.slots > wish->slots_max)
+		r = view_read_totals(view, reader, wish->device, wish->owner);
+	else if (r == 0)
 		r = book_peaks_read_both(peaks, view, reader, wish, &page);
 	if (r < 0)
 		return r;

@@ -49,8 +49,9 @@ struct book_peaks {
 struct book_peak_wish {
 	uint32_t device;
 	enum view_owner owner;
-	uint32_t types; /* a bit for each that is wanted */
-	uint64_t doubt; /* stamps of two threads may be out of order by so much */
+	uint32_t types;     /* a bit for each that is wanted */
+	uint32_t slots_max; /* of a larger table no records are read; 0 = any */
+	uint64_t doubt;     /* stamps of two threads may be out of order by so much */
 };
 
 /*

@@ -117,7 +117,8 @@ def test_the_dead_while_a_child_holds_their_book(world):
     player.process.send_signal(signal.SIGKILL)
     player.process.wait()
     try:
-        result = world.run("peak")
+        assert world.json("peak")["peaks"] == []
+        result = world.run("peak", "--ended")
         assert "player, ended), exact" in result.stdout
         assert [line.split()[-1] for line in result.stdout.splitlines()[1:]] == ["gone", "lost"]
     finally:
