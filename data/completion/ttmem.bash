@@ -49,13 +49,14 @@ _ttmem() {
 		mapfile -t COMPREPLY < <(cd /proc && compgen -G "${current}*" | grep -x '[0-9]*')
 		return
 		;;
-	--baseline | --bundle | --markdown | --metal-shim | --output | -o)
+	--annotate) words=github ;;
+	--baseline | --budget | --bundle | --junit | --markdown | --metal-shim | --output | -o)
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 		return
 		;;
 	*)
 		words=$(_ttmem_options "$command")
-		if [ "$command" = analyze ]; then
+		if [ "$command" = analyze ] || [ "$command" = check ]; then
 			mapfile -t COMPREPLY < <(compgen -f -W "$words" -- "$current")
 			return
 		fi

@@ -27,7 +27,7 @@ static const struct {
 	 {&smi_command, &top_command, &ps_command, &buffers_command, &map_command, &fit_command}},
 	{"What happens, and what happened?",
 	 {&watch_command, &history_command, &growth_command, &incidents_command, &leaks_command}},
-	{"Watch one program", {&run_command}},
+	{"Watch one program", {&run_command, &check_command}},
 	{"For other tools", {&export_command}},
 	{"Is everything in order?", {&doctor_command, &selftest_command, &status_command}},
 	{"Old habits", {&dump_command, &analyze_command}},

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/pool.h"
 #include "base/text.h"
+#include "cli/budget/budget-output.h"
 #include "cli/run/run-family.h"
 #include "model/sites/frames.h"
 #include "model/sites/site.h"
@@ -208,6 +209,8 @@ void report_text(const struct report *report, FILE *out)
 			"nothing "
 			"in it set TTMEM=0? TTMEM_DEBUG=FILE shows every call\n");
 	report_peaks(report, out, "peak: device %s %s %s%s\n");
+	if (report->limits)
+		budget_put_text(report->limits, true, out);
 	report_text_leaks(report, out);
 	if (report->held_buffers)
 		fprintf(out, "held when a device was closed: %" PRIu64 " buffer%s, %s\n",
@@ -251,7 +254,8 @@ void report_markdown(const struct report *report, FILE *out)
 	char key[REPORT_KEY], size[TEXT_NUMBER_SIZE];
 
 	fprintf(out, "### ttmem: %s\n\n",
-		report->new_buffers    ? "device memory was leaked"
+		report->new_buffers                      ? "device memory was leaked"
+		: report->limits && report->limits->over ? "a memory limit was exceeded"
 		: report->held_buffers ? "device memory was held when a device was closed"
 		: report->is_tracked   ? "no new leak"
 				       : "nothing was tracked");
@@ -280,6 +284,8 @@ void report_markdown(const struct report *report, FILE *out)
 	}
 	fprintf(out, "| device | type | peak |\n|---:|---|---:|\n");
 	report_peaks(report, out, "| %s | %s | %s%s |\n");
+	if (report->limits)
+		budget_put_markdown(report->limits, out);
 	if (report_incident_count(report))
 		fprintf(out,
 			"\n%zu incidents (double frees, unknown frees, size changes, failed "
