@@ -11,11 +11,14 @@ import json
 import os
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
+import ttmem
+
 from . import _judge
 from ._judge import Row, size_text
 
 SCHEMA = "ttmem.pytest/1"
 
+Peaks = Dict[_judge.Place, int]
 Known = Dict[str, _judge.Sums]  # for each test the bytes of each call site
 
 _SUMMARY_SITES = 10
@@ -31,6 +34,43 @@ _BASELINE_FIELDS: Dict[str, Any] = {
 }
 
 
+class Limit:
+    """What no test may hold more of: --ttmem-limit SIZE, TYPE=SIZE or DEVICE:TYPE=SIZE."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.device: Optional[int] = None
+        self.type: Optional[str] = None
+        where, equals, size = text.rpartition("=")
+        self.bytes = _judge.size_of(size)
+        if where.startswith(("phase:", "site:")) or ":phase:" in where or ":site:" in where:
+            raise ValueError("phases and call sites are for ttmem run --limit")
+        if not equals:
+            return
+        device, colon, name = where.rpartition(":")
+        if name.upper() not in ttmem.Type.__members__:
+            raise ValueError(f"there is no type {name!r}")
+        self.type = name.upper()
+        if colon:
+            if not (device.isascii() and device.isdigit() and int(device) < _judge.Peaks.DEVICES):
+                raise ValueError(f"there is no device {device!r}")
+            self.device = int(device)
+
+    def exceeded(self, peaks: Peaks) -> Optional[Dict[str, Any]]:
+        """The highest peak that is over the limit."""
+        over = [
+            (size, -device, kind.name)
+            for (device, kind), size in peaks.items()
+            if size > self.bytes
+            and self.device in (None, device)
+            and self.type in (None, kind.name)
+        ]
+        if not over:
+            return None
+        size, device, name = max(over)
+        return {"limit": self.text, "bytes": self.bytes, "device": -device, "type": name, "held": size}
+
+
 class Rules:
     """What a test may do: @pytest.mark.ttmem(allow=..., limit=..., warmup=...)."""
 
@@ -40,6 +80,7 @@ class Rules:
         if allow is not None and not isinstance(allow, bool):
             self.add_allowed([allow] if isinstance(allow, str) else allow)
         self.limit: Optional[int] = None if limit is None else _judge.size_of(limit)
+        self.limits: List[Limit] = []  # for all tests; the marker's counts instead
         if type(warmup) is not int or not 0 <= warmup <= _WARMUP_MAX:
             raise ValueError(f"warmup is a number from 0 to {_WARMUP_MAX}, not {warmup!r}")
         self.warmup: int = warmup
@@ -96,7 +137,7 @@ def _known_of(nodeid: str, known: Known) -> _judge.Sums:
 def judge(
     nodeid: str,
     leaks: List[Row],
-    peak: Dict[str, int],
+    peaks: Peaks,
     rules: Rules,
     known: Known,
 ) -> Dict[str, Any]:
@@ -105,9 +146,14 @@ def judge(
     rest = [leak for leak in leaks if not rules.allows(leak)]
     before = _known_of(nodeid, known)
     old = _judge.known_sites(rest, before)
-    over = {}
+    peak, over = _judge.highest(peaks), {}
+    exceeded: List[Dict[str, Any]] = []
     if rules.limit is not None:
         over = {kind: size for kind, size in peak.items() if size > rules.limit}
+    else:
+        exceeded = [found for found in (limit.exceeded(peaks) for limit in rules.limits) if found]
+        for found in exceeded:
+            over[found["type"]] = max(found["held"], over.get(found["type"], 0))
     return {
         "test": nodeid,
         "peak": peak,
@@ -116,6 +162,7 @@ def judge(
         "allowed": allowed,
         "limit": rules.limit,
         "over": over,
+        "exceeded": exceeded,
     }
 
 
@@ -130,7 +177,10 @@ def _bytes_of(leaks: List[Row]) -> int:
 def text_of(result: Dict[str, Any]) -> str:
     """Why the test fails; empty if it does not."""
     text = []
-    for kind, size in result["over"].items():
+    for found in result["exceeded"]:
+        held = f"{size_text(found['held'])} of {found['type']} on device {found['device']}"
+        text.append(f"ttmem: held {held}, the limit is {found['limit']}")
+    for kind, size in result["over"].items() if result["limit"] is not None else ():
         limit = size_text(result["limit"])
         text.append(f"ttmem: held {size_text(size)} of {kind} on one device, the limit is {limit}")
     leaks = result["leaks"]
