@@ -5,30 +5,12 @@
 #include "cli/run/run-report.h"
 
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/emit.h"
 #include "cli/budget/budget-output.h"
 #include "cli/run/run-family.h"
 #include "model/json/document.h"
 #include "model/types.h"
-
-static void report_json_exit(struct emit *json, bool known, int status)
-{
-	if (!known) {
-		emit_null(json, "exit");
-		return;
-	}
-	emit_open_object(json, "exit");
-	if (WIFSIGNALED(status)) {
-		emit_null(json, "code");
-		emit_u64(json, "signal", (uint64_t)WTERMSIG(status));
-	} else {
-		emit_u64(json, "code", (uint64_t)WEXITSTATUS(status));
-		emit_null(json, "signal");
-	}
-	emit_close_object(json);
-}
 
 static void report_json_peaks(struct emit *json, const struct report *report)
 {
@@ -128,7 +110,7 @@ static void report_json_process(struct emit *json, const struct family *family,
 	emit_u64(json, "ended_ns", end->ended_ns);
 	emit_string(json, "how", end->closed ? "closed" : "died");
 	emit_bool(json, "exec", end->execed);
-	report_json_exit(json, end->status_known, end->status);
+	document_exit(json, end->status_known ? &end->status : NULL);
 	emit_bool(json, "exact", process->exact);
 	report_json_highs(json, &family->highs, end->process);
 	emit_open_array(json, "buffers");
@@ -164,7 +146,7 @@ void report_json(const struct report *report, FILE *out)
 	for (char **word = report->argv; *word; word++)
 		emit_string(&json, NULL, *word);
 	emit_close_array(&json);
-	report_json_exit(&json, true, family->status);
+	document_exit(&json, &family->status);
 	emit_u64(&json, "duration_ns", report->duration_ns);
 	emit_bool(&json, "tracked", report->is_tracked);
 	emit_bool(&json, "leaked", report->new_buffers > 0);
