@@ -14,6 +14,7 @@ needs() {
 		hdr:jansson.h libjansson-dev
 		hdr:sqlite3.h libsqlite3-dev
 		hdr:zlib.h zlib1g-dev
+		hdr:zstd.h libzstd-dev
 		hdr:systemd/sd-daemon.h libsystemd-dev
 		hdr:elfutils/libdw.h libdw-dev
 		hdr:curses.h libncurses-dev

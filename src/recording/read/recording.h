@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A recording that is open for reading. Opening reads only indexes; everything else is read when it
+ * is asked for. A file may come from anybody: nothing in it is trusted.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "recording/format/layout.h"
+
+struct json_t;
+struct namer;
+struct recording;
+struct scan_book;
+struct source;
+
+#define RECORDING_WHY_SIZE 256u
+
+/*
+ * 0 or a negative errno, then with one line for users in @ret_why: no recording, of a later version,
+ * not readable. A file that ends too early is none of these: see recording_facts.
+ */
+int recording_open(struct recording **ret_recording, const char *path,
+		   char ret_why[RECORDING_WHY_SIZE]);
+struct recording *recording_free(struct recording *recording);
+
+struct recording_facts {
+	const char *path;
+	const char *command; /* that was recorded; NULL = none, such as with --all */
+	const char *host;
+	uint64_t start_ns, end_ns; /* CLOCK_REALTIME: the first and the last moment in it */
+	uint64_t events;           /* that are in it */
+	uint64_t missed;           /* events in gaps */
+	size_t books;
+	bool is_complete; /* it was ended in order */
+	uint64_t torn;    /* bytes at the end that are no whole chunk */
+};
+
+const struct recording_facts *recording_facts(const struct recording *recording);
+
+/* What a book's owner was; the book's number is its place in the file. */
+struct recording_owner {
+	struct recording_book book;
+	uint64_t first_ns, last_ns; /* of its events */
+	bool has_ended;
+	struct recording_ended ended;
+};
+
+const struct recording_owner *recording_owner(const struct recording *recording, size_t book);
+
+/* A moment: a time, and for one device the very event after which it is. */
+struct recording_moment {
+	uint64_t time_ns;      /* CLOCK_REALTIME */
+	uint32_t book, device; /* RECORDING_NONE = all are taken by time */
+	uint64_t number;       /* of the last event of that device that has happened */
+};
+
+/* Restricts what is asked for; 0 and RECORDING_NONE mean all. */
+struct recording_filter {
+	uint32_t pid;
+	uint32_t device; /* RECORDING_NONE = all */
+	uint32_t types;  /* bits; 0 = all */
+};
+
+#define RECORDING_FILTER_ALL ((struct recording_filter){.device = RECORDING_NONE})
+
+/*
+ * What users write: seconds since the start ("12.5", "90s", "2m30s"), the time of day ("16:03:12"),
+ * the name of a mark or a phase (its end), "start", "peak", "failed" (the first allocation that
+ * failed), "end". -ENOENT with one line for users in @ret_why.
+ */
+int recording_find(struct recording *recording, const char *text,
+		   const struct recording_filter *filter, struct recording_moment *ret_moment,
+		   char ret_why[RECORDING_WHY_SIZE]);
+
+/* When the bytes of all types and devices that the filter accepts were highest, all books together. */
+int recording_peak(struct recording *recording, const struct recording_filter *filter,
+		   struct recording_moment *ret_moment, uint64_t *ret_bytes);
+
+/* Bytes in use over time, from the index alone: what was in use at the end of each step, and the most within it. */
+struct recording_sample {
+	uint64_t time_ns;
+	uint64_t bytes[BOOK_TYPES];
+	uint64_t high[BOOK_TYPES];
+};
+
+/* @count samples from the start to the end. 0 or a negative errno. */
+int recording_timeline(struct recording *recording, const struct recording_filter *filter,
+		       struct recording_sample *ret_samples, size_t count);
+
+/*
+ * The book as it was: an ordinary book that nobody writes, with its owner as it was then. The caller
+ * owns it. 0, -ENOENT if the book did not exist yet, or another negative errno.
+ */
+int recording_restore(struct recording *recording, size_t book,
+		      const struct recording_moment *moment, struct scan_book **ret_book);
+
+/* All books as they were, for session_take() and everything else that takes a source. */
+int recording_source_new(struct source **ret_source, struct recording *recording,
+			 const struct recording_moment *moment);
+
+/* Names for the native frames of its stacks, from the file alone; lives as long as the recording. */
+struct namer *recording_namer(struct recording *recording);
+
+/* An event, or a gap. */
+struct recording_event {
+	size_t book;
+	uint32_t device;
+	uint64_t time_ns;
+	uint64_t number;
+	const struct book_event *event; /* NULL = a gap */
+	const struct recording_gap *gap;
+	const struct book_hot *hot; /* BOOK_TYPES counters of the device after it */
+};
+
+/* 0, or what ends the walk. */
+typedef int recording_fn(void *context, const struct recording_event *event);
+
+/*
+ * Every event after @from up to @to (NULL = from the beginning, to the end), of all devices that the
+ * filter accepts, in order of time; those of a device in their own order.
+ */
+int recording_walk(struct recording *recording, const struct recording_filter *filter,
+		   const struct recording_moment *from, const struct recording_moment *to,
+		   recording_fn *fn, void *context);
+
+/*
+ * What each call site of a book's device did up to a moment. The caller frees the array. The difference of
+ * two moments is what happened between them.
+ */
+int recording_sites(struct recording *recording, size_t book, uint32_t device,
+		    const struct recording_moment *moment, struct recording_site **ret_sites,
+		    size_t *ret_count);
