@@ -134,6 +134,24 @@ def _known_of(nodeid: str, known: Known) -> _judge.Sums:
     return same[0] if len(same) == 1 else _judge.Sums()
 
 
+def exceeded(peaks: Peaks, rules: Rules) -> List[Dict[str, Any]]:
+    """Limits for all tests that this one has exceeded."""
+    if rules.limit is not None:
+        return []
+    return [found for found in (limit.exceeded(peaks) for limit in rules.limits) if found]
+
+
+def over(peaks: Peaks, rules: Rules) -> Dict[str, int]:
+    """Peaks above a limit."""
+    limit = rules.limit
+    if limit is not None:
+        return {kind: size for kind, size in _judge.highest(peaks).items() if size > limit}
+    most: Dict[str, int] = {}
+    for found in exceeded(peaks, rules):
+        most[found["type"]] = max(found["held"], most.get(found["type"], 0))
+    return most
+
+
 def judge(
     nodeid: str,
     leaks: List[Row],
@@ -146,23 +164,16 @@ def judge(
     rest = [leak for leak in leaks if not rules.allows(leak)]
     before = _known_of(nodeid, known)
     old = _judge.known_sites(rest, before)
-    peak, over = _judge.highest(peaks), {}
-    exceeded: List[Dict[str, Any]] = []
-    if rules.limit is not None:
-        over = {kind: size for kind, size in peak.items() if size > rules.limit}
-    else:
-        exceeded = [found for found in (limit.exceeded(peaks) for limit in rules.limits) if found]
-        for found in exceeded:
-            over[found["type"]] = max(found["held"], over.get(found["type"], 0))
     return {
         "test": nodeid,
-        "peak": peak,
+        "peak": _judge.highest(peaks),
+        "at_peak": [],
         "leaks": [leak for leak in rest if _judge.site_of(leak) not in old],
         "known": [leak for leak in rest if _judge.site_of(leak) in old],
         "allowed": allowed,
         "limit": rules.limit,
-        "over": over,
-        "exceeded": exceeded,
+        "over": over(peaks, rules),
+        "exceeded": exceeded(peaks, rules),
     }
 
 
@@ -174,15 +185,27 @@ def _bytes_of(leaks: List[Row]) -> int:
     return sum(int(leak["size"]) for leak in leaks)
 
 
+def _live_text(result: Dict[str, Any], kind: str, device: Optional[int] = None) -> List[str]:
+    """What was live at the highest peak of a type, if it was on that device."""
+    return [
+        f"  {line}"
+        for live in result["at_peak"]
+        if live["type"] == kind and device in (None, live["device"])
+        for line in _live_lines(live)
+    ]
+
+
 def text_of(result: Dict[str, Any]) -> str:
     """Why the test fails; empty if it does not."""
     text = []
     for found in result["exceeded"]:
         held = f"{size_text(found['held'])} of {found['type']} on device {found['device']}"
         text.append(f"ttmem: held {held}, the limit is {found['limit']}")
+        text += _live_text(result, found["type"], found["device"])
     for kind, size in result["over"].items() if result["limit"] is not None else ():
         limit = size_text(result["limit"])
         text.append(f"ttmem: held {size_text(size)} of {kind} on one device, the limit is {limit}")
+        text += _live_text(result, kind)
     leaks = result["leaks"]
     if leaks:
         total = size_text(_bytes_of(leaks))
@@ -338,11 +361,45 @@ def _peak_lines(report: Report, most: int) -> List[str]:
     return lines
 
 
+def _live_lines(peak: Row) -> List[str]:
+    """What was live at a peak: the largest call sites, and the rest."""
+    lines = []
+    for group in peak["groups"]:
+        name = group["name"] if group["name_count"] <= 1 else f"{group['name_count']} names"
+        where = f" at {_judge.frame_text(group['site'])}" if group["site"] else ""
+        label = _judge.shown(name or "without a name")
+        lines.append(f"{size_text(group['bytes']):>10}  {group['buffers']} x {label}{where}")
+    rest = peak["known_bytes"] - sum(int(group["bytes"]) for group in peak["groups"])
+    if rest:
+        more = peak["group_count"] - len(peak["groups"])
+        lines.append(f"{size_text(rest):>10}  {more} more call sites")
+    if peak["unknown_bytes"]:
+        lines.append(f"{size_text(peak['unknown_bytes']):>10}  not known: freed too long ago")
+    return lines
+
+
+def _highest_lines(report: Report) -> List[str]:
+    """For each type, the highest peak of all tests, and what was live then."""
+    most: Dict[str, Tuple[Row, str]] = {}
+    for test in report.tests:
+        for peak in test["at_peak"]:
+            if peak["type"] not in most or peak["rise"] > most[peak["type"]][0]["rise"]:
+                most[peak["type"]] = peak, test["test"]
+    lines = []
+    for peak, test in sorted(most.values(), key=lambda pair: -int(pair[0]["bytes"])):
+        exact = ", exact" if peak["exact"] else ""
+        size = size_text(peak["bytes"])
+        lines.append(f"device {peak['device']} {peak['type']} {size}{exact}  {_judge.shown(test)}")
+        lines.extend(f"  {line}" for line in _live_lines(peak))
+    return lines
+
+
 def summarise(terminal: Any, report: Report, peaks: int) -> None:
     """At the end of the run: peaks (at most so many, 0 = all), call sites, and what is left after
     every fixture has ended."""
     parts = [
         ("peak of each test", _peak_lines(report, peaks)),
+        ("live at the highest peaks", _highest_lines(report)),
         ("largest call sites of leaks", _site_lines(report)),
     ]
     if report.late:

@@ -147,6 +147,57 @@ static int provide_incidents(void *context, const struct query_past *query, stru
 	return r < 0 ? r : recorder_documents_incidents(reader, query, &scope, json);
 }
 
+/* What was kept of the living that the asker may see. Frees an earlier result first. */
+static int provide_kept(struct daemon *daemon, const struct query_peaks *query, struct namer *namer,
+			struct snapshot **snapshot)
+{
+	const struct snapshot_request request = {.filter = query->filter, .namer = namer};
+	struct book_list *book_list;
+	int r = 0;
+
+	snapshot_free(*snapshot);
+	*snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
+	if (!*snapshot)
+		return -ENOMEM;
+	book_list = registry_books(daemon->registry);
+	for (size_t i = 0; r == 0 && i < book_list->count; i++) {
+		struct tracked *tracked = book_list->list[i];
+
+		if (provide_may_see(query->asker, tracked->maker, tracked->namespaces))
+			r = tracked_collect_kept(tracked, &request, *snapshot);
+	}
+	book_list_unref(book_list);
+	return r == 0 ? snapshot_finish(*snapshot) : r;
+}
+
+static int provide_peaks(void *context, const struct query_peaks *query, struct emit *json)
+{
+	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
+	const struct recorder_scope scope = provide_scope(query->asker);
+	struct daemon *daemon = context;
+	struct snapshot *snapshot = NULL;
+	int r;
+
+	symbols_namer_init(&namer, daemon->symbols, false);
+	r = provide_kept(daemon, query, &namer.namer, &snapshot);
+	if (r == 0 && symbols_namer_learn(&namer, SYMBOLS_NAMER_NOTES_MAX))
+		r = provide_kept(daemon, query, &namer.namer, &snapshot);
+	if (r == 0) {
+		document_open(json, "ttmem.peak/1", snapshot->time_ns);
+		emit_open_array(json, "peaks");
+		r = recorder_peaks_write(json, snapshot, &query->filter, query->by);
+	}
+	if (r == 0)
+		r = recorder_peaks_ended(daemon->recorder, query, &scope.sees, json);
+	if (r == 0) {
+		emit_close_array(json);
+		document_list_end(json, snapshot->exact);
+		document_close(json, snapshot);
+	}
+	snapshot_free(snapshot);
+	return r;
+}
+
 static int provide_series(void *context, const struct query_series *query, struct emit *json)
 {
 	struct store_reader *reader = NULL;
@@ -349,6 +400,7 @@ void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider)
 		.incidents = provide_incidents,
 		.history = provide_history,
 		.series = provide_series,
+		.peaks = provide_peaks,
 		.dump = daemon_dump,
 		.health = provide_health,
 	};

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "model/filter.h"
+#include "model/sites/group.h"
 
 struct access_peer;
 
@@ -19,6 +20,13 @@ struct query_asker {
 	const struct access_peer *peer; /* for whoever knows what that may see; borrowed */
 	bool sees_all;                  /* else only details of its own processes */
 	uint64_t came_ns;               /* CLOCK_MONOTONIC: when the request arrived */
+};
+
+/* What was live at peaks. */
+struct query_peaks {
+	const struct query_asker *asker; /* NULL = over TCP, with the token: sees all */
+	struct filter filter;
+	enum group_kind by;
 };
 
 /* A page of history. */

@@ -23,7 +23,9 @@ struct snapshot_request {
 	bool incidents;
 	bool held_at_close; /* incidents of this kind too: what was live when its device was closed */
 	bool ended;         /* buffers of dead processes too, if their books are still held */
-	struct filter filter; /* for buffers and incidents; totals are never filtered */
+	bool at_peak; /* not the live buffers but those of the peaks; see snapshot-peak.h. No limit */
+	uint32_t peak_slots_max; /* nothing is told of peaks of larger tables; 0 = any */
+	struct filter filter;    /* for buffers and incidents; totals are never filtered */
 
 	size_t limit;             /* on buffers; 0 = all of them */
 	bool has_after;           /* for a page: */

@@ -336,6 +336,7 @@ struct snapshot_buffer {
 	uint32_t banks;         /* 0 = all */
 	uint64_t size_per_bank; /* taken in each bank; 0 = not known */
 	uint32_t space;         /* of the allocator that it is from */
+	uint32_t alike; /* of a peak: so many buffers in one row, @size in all; 0 = it is one */
 };
 
 struct snapshot_party {
@@ -384,6 +385,8 @@ struct snapshot {
 	struct page_cursor next; /* where it ends */
 	struct snapshot_incident *incidents;
 	size_t incident_count, incident_capacity;
+	struct snapshot_peak *peaks; /* if asked for; see snapshot-peak.h */
+	size_t peak_count, peak_capacity;
 	struct snapshot_card *cards;
 	size_t card_count, card_capacity;
 	struct snapshot_claim *claims;

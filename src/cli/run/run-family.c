@@ -94,6 +94,7 @@ struct family *family_free(struct family *family)
 	free(family->highs.rows);
 	run_children_free(family->run_children);
 	snapshot_free(family->ended);
+	run_peaks_deinit(&family->peaks);
 	if (family->proc.root >= 0)
 		proc_close(&family->proc);
 	if (family->listening >= 0)
@@ -163,6 +164,8 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 	if (frame_names_new(&names) == 0)
 		everything.namer = frame_names_namer(names);
 	r = book_collect(peer->book, &everything, view, family->ended);
+	if (r == 0)
+		r = run_peaks_add(&family->peaks, peer->book, view, everything.namer);
 	frame_names_free(names);
 	view_deinit(view);
 	free(view);
@@ -500,6 +503,7 @@ int family_run(struct family *family, const char *const *argv)
 			r = family_sample(family);
 			if (r < 0)
 				break;
+			run_peaks_look(&family->peaks, family->peers, family->peer_count);
 		}
 		r = family_step(family, FAMILY_TICK_MS);
 	}

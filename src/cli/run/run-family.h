@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "cli/run/run-highs.h"
+#include "cli/run/run-peaks.h"
 #include "model/snapshot.h"
 #include "source/books/accept.h"
 #include "source/proc/proc.h"
@@ -56,6 +57,7 @@ struct family {
 	int trouble;                /* a negative errno: not everything could be tracked */
 	struct family_peak peak[BOOK_DEVICES][BOOK_TYPES];
 	struct run_highs highs; /* of each process alone */
+	struct run_peaks peaks; /* what was live then */
 
 	/* Private. */
 	struct proc proc;

@@ -11,10 +11,14 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
+#include "base/emit.h"
 #include "base/pool.h"
 #include "base/text.h"
 #include "cli/budget/budget-output.h"
+#include "cli/common/daemon-pages.h"
+#include "cli/common/peak-text.h"
 #include "cli/run/run-family.h"
+#include "model/json/document.h"
 #include "model/sites/frames.h"
 #include "model/sites/site.h"
 #include "model/types.h"
@@ -22,6 +26,7 @@
 #define REPORT_SITES 20 /* shown to people; scripts get all */
 #define REPORT_STACKS 5 /* per site, likewise */
 #define REPORT_NAMES 5  /* likewise */
+#define REPORT_PEAK_SITES 5
 
 static void report_command(const struct report *report, FILE *out)
 {
@@ -62,6 +67,36 @@ static void report_peaks(const struct report *report, FILE *out, const char *for
 #pragma GCC diagnostic pop
 		}
 	}
+}
+
+/* What was live at the peaks of one process. Without memory for it, it is left out. */
+static void report_live_at(const struct snapshot *top, FILE *out)
+{
+	const struct peak_text text = {
+		.out = out, .indent = "  ", .rows = REPORT_PEAK_SITES, .is_over = true};
+	CLEANUP(daemon_pages_unload) json_t *document = NULL;
+	CLEANUP_FREE char *bytes = NULL;
+	size_t length = 0;
+	FILE *memory = open_memstream(&bytes, &length);
+	struct emit json = EMIT_INIT(memory);
+
+	if (!memory)
+		return;
+	if (document_peaks(&json, top, GROUP_SITE) == 0 && fflush(memory) == 0)
+		document = daemon_pages_load(bytes, length);
+	(void)fclose(memory); /* it is in memory, and was flushed */
+	peak_text_put(&text, json_object_get(document, "peaks"));
+}
+
+/* For each device and type, in the process that held the most. */
+static void report_live_at_peaks(const struct report *report, FILE *out)
+{
+	const struct run_peaks *peaks = &report->family->peaks;
+
+	if (peaks->count > 0)
+		fprintf(out, "live at the peak:\n");
+	for (size_t i = 0; i < peaks->count; i++)
+		report_live_at(peaks->tops[i], out);
 }
 
 static void report_incidents(const struct report *report, FILE *out)
@@ -209,6 +244,7 @@ void report_text(const struct report *report, FILE *out)
 			"nothing "
 			"in it set TTMEM=0? TTMEM_DEBUG=FILE shows every call\n");
 	report_peaks(report, out, "peak: device %s %s %s%s\n");
+	report_live_at_peaks(report, out);
 	if (report->limits)
 		budget_put_text(report->limits, true, out);
 	report_text_leaks(report, out);

@@ -86,6 +86,15 @@ struct snapshot *recorder_read(struct tracked *tracked, bool buffers, struct vie
 	return recorder_read_named(tracked, &wish, view, symbols);
 }
 
+struct snapshot *recorder_read_peaks(struct tracked *tracked, struct view *view,
+				     struct symbols *symbols)
+{
+	static const struct snapshot_request wish = {
+		.buffers = true, .at_peak = true, .peak_slots_max = RECORDER_PEAK_SLOTS_MAX};
+
+	return recorder_read_named(tracked, &wish, view, symbols);
+}
+
 static uint64_t recorder_text_hash(const char *text)
 {
 	return text ? hash_bytes(text, strlen(text)) : 0;

@@ -9,6 +9,7 @@
 #include "base/threads/worker.h"
 #include "daemon/recorder/recorder.h"
 #include "model/snapshot.h"
+#include "source/proc/namespaces.h"
 
 struct view;
 
@@ -22,6 +23,35 @@ struct view;
 #define RECORDER_FAILURE_REST 10u
 
 #define RECORDER_REGIONS_REST_NS (NS_PER_S / 10)
+
+/*
+ * To know what was live at a peak, a whole book is read. The books of one user get one in so many parts
+ * of a core for it, and a burst; users are distinguished as above.
+ */
+#define RECORDER_PEAK_USERS 64u
+#define RECORDER_PEAK_SHARE 50u
+#define RECORDER_PEAK_ALL_SHARE 20u /* of all users together */
+#define RECORDER_PEAK_BURST_NS (NS_PER_S / 2)
+
+/* Records ever used of a device: of more nothing is told, because all would have to be in memory. */
+#define RECORDER_PEAK_SLOTS_MAX (UINT32_C(1) << 18)
+
+/* Ended processes whose peaks are kept, and their bytes in memory. */
+#define RECORDER_PEAKS_MAX 1000u
+#define RECORDER_PEAKS_BYTES_MAX (UINT64_C(8) << 20)
+
+struct recorder_purse {
+	uint64_t left_ns;
+	uint64_t at_ns; /* CLOCK_MONOTONIC: when it had that */
+};
+
+/* An ended process's peaks. */
+struct recorder_ended {
+	struct snapshot *snapshot; /* owned */
+	uint32_t maker;            /* who may see them, and where that counts: */
+	char namespaces[NAMESPACES_SIZE];
+	size_t bytes;
+};
 
 /* Two processes that overlap, the one with the older buffer first. */
 struct recorder_overlap {
@@ -63,7 +93,18 @@ struct recorder {
 	uint64_t incidents[TYPES_INCIDENTS];
 	uint64_t leaked;
 	struct tally *ended; /* of all ended processes */
+	struct recorder_purse purses[RECORDER_PEAK_USERS], all_purse;
+	struct recorder_ended *ended_peaks; /* owned; the oldest first */
+	size_t ended_count, ended_capacity, ended_bytes;
 };
+
+/* In the sampling job: if the process has a new peak, keeps what is live at it. */
+void recorder_peaks_look(struct recorder *recorder, struct tracked *tracked, struct view *view,
+			 const struct snapshot_process *process);
+
+/* Of a book whose owner has ended. */
+void recorder_peaks_judge(struct recorder *recorder, struct tracked *tracked, struct view *view);
+void recorder_peaks_free(struct recorder *recorder);
 
 /* Counts and takes @notice, which may be NULL. Called without the lock. */
 void recorder_add_news(struct recorder *recorder, uint32_t kind, uint64_t count,
@@ -86,3 +127,7 @@ void recorder_find_overlaps(struct recorder *recorder, const struct snapshot *to
 /* A snapshot of one book. @symbols may be NULL. NULL: it cannot be read, or there is no memory. */
 struct snapshot *recorder_read(struct tracked *tracked, bool buffers, struct view *view,
 			       struct symbols *symbols);
+
+/* The same with its peaks. */
+struct snapshot *recorder_read_peaks(struct tracked *tracked, struct view *view,
+				     struct symbols *symbols);

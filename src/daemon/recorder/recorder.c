@@ -107,7 +107,7 @@ static void recorder_visit(struct recorder *recorder, struct tracked *tracked, s
 }
 
 static void recorder_visit_all(struct recorder *recorder, const struct snapshot *snapshot,
-			       bool look)
+			       bool look, bool sample)
 {
 	struct book_list *book_list = registry_books(recorder->config.registry);
 	struct view *view = calloc(1, sizeof(*view));
@@ -120,6 +120,8 @@ static void recorder_visit_all(struct recorder *recorder, const struct snapshot 
 		/* Books newer than the snapshot are visited the next time. */
 		if (process)
 			recorder_visit(recorder, book_list->list[i], view, process, look);
+		if (process && sample)
+			recorder_peaks_look(recorder, book_list->list[i], view, process);
 	}
 	if (view)
 		view_deinit(view);
@@ -133,7 +135,7 @@ static void recorder_pass(struct recorder *recorder, bool look, bool sample)
 
 	if (collector_totals(recorder->config.collector, clock_ns(CLOCK_MONOTONIC), &snapshot) < 0)
 		return; /* no memory; perhaps the next time */
-	recorder_visit_all(recorder, snapshot, look);
+	recorder_visit_all(recorder, snapshot, look, sample);
 	if (sample) {
 		region_watch_see(recorder->regions, snapshot);
 		recorder_find_overlaps(recorder, snapshot);
@@ -341,6 +343,7 @@ static void recorder_judge_run(struct worker_job *job)
 			recorder_report_leak(recorder, tracked, snapshot, closed);
 	}
 	snapshot_free(snapshot);
+	recorder_peaks_judge(recorder, tracked, view);
 	view_deinit(view);
 	free(view);
 }
@@ -438,6 +441,7 @@ struct recorder *recorder_free(struct recorder *recorder)
 	notice_free(recorder->notice);
 	free(recorder->ended);
 	free(recorder->overlaps);
+	recorder_peaks_free(recorder);
 	region_watch_free(recorder->regions);
 	pthread_mutex_destroy(&recorder->lock);
 	free(recorder);

@@ -11,14 +11,18 @@
 #include <stdint.h>
 
 #include "book/format/layout.h"
+#include "model/query.h"
 #include "model/types.h"
 
 struct collector;
+struct emit;
 struct loop;
 struct notice;
 struct recorder;
 struct registry;
+struct snapshot;
 struct store;
+struct store_sees;
 struct tally;
 struct tracked;
 struct worker;
@@ -62,6 +66,15 @@ void recorder_incidents(struct recorder *recorder, uint64_t ret_counts[TYPES_INC
 
 /* What ended processes did, so that counters never go down. From any thread. */
 void recorder_tally(struct recorder *recorder, struct tally *ret_tally);
+
+/*
+ * Rows of ttmem.peak/1: of a snapshot, those that the filter wants; and of ended processes, the last one
+ * first, as far as they may be seen. 0 or a negative errno. From any thread.
+ */
+int recorder_peaks_write(struct emit *json, const struct snapshot *snapshot,
+			 const struct filter *filter, enum group_kind by);
+int recorder_peaks_ended(struct recorder *recorder, const struct query_peaks *query,
+			 const struct store_sees *sees, struct emit *json);
 
 /* Processes that have ended and left buffers. From any thread. */
 uint64_t recorder_leaked(struct recorder *recorder);

@@ -15,6 +15,7 @@
 #include "book/read/view.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
+#include "source/books/book-kept.h"
 #include "source/books/book-source.h"
 
 /* A book with a thousand devices takes 20 ms. A malicious one takes as long as it is allowed to. */
@@ -240,6 +241,30 @@ int tracked_collect(struct tracked *tracked, const struct snapshot_request *requ
 	}
 	if (r == 0)
 		r = tracked_sign(tracked, snapshot);
+	pthread_mutex_unlock(&tracked->book_lock);
+	return r;
+}
+
+int tracked_keep_peaks(struct tracked *tracked, struct view *view)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&tracked->book_lock);
+	if (__atomic_load_n(&tracked->end, __ATOMIC_RELAXED) == TRACKED_LIVES &&
+	    clock_ns(CLOCK_MONOTONIC) >= tracked->rest_until)
+		r = book_kept_look(tracked->book, view);
+	pthread_mutex_unlock(&tracked->book_lock);
+	return r;
+}
+
+int tracked_collect_kept(struct tracked *tracked, const struct snapshot_request *request,
+			 struct snapshot *snapshot)
+{
+	int r;
+
+	pthread_mutex_lock(&tracked->book_lock);
+	tracked->book->alive = __atomic_load_n(&tracked->end, __ATOMIC_RELAXED) == TRACKED_LIVES;
+	r = tracked->book->alive ? book_kept_collect(tracked->book, request, snapshot) : 0;
 	pthread_mutex_unlock(&tracked->book_lock);
 	return r;
 }

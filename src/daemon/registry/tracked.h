@@ -65,6 +65,9 @@ struct tracked {
 	struct tracked_before *before; /* what it had counted by the first reading, by device */
 	size_t before_count;
 
+	/* Of its peaks, when they were last looked at; used only by the recorder's sampling. */
+	uint64_t peaks_signature;
+
 	/* Stacks before this index have been requested; used only by the learner. */
 	uint32_t stacks_seen;
 
@@ -95,6 +98,11 @@ struct tracked *tracked_unref(struct tracked *tracked);
  */
 int tracked_collect(struct tracked *tracked, const struct snapshot_request *request,
 		    struct view *view, struct snapshot *snapshot);
+
+/* Keeps what is live at new peaks of a living process, see book-kept.h; and adds what was kept. */
+int tracked_keep_peaks(struct tracked *tracked, struct view *view);
+int tracked_collect_kept(struct tracked *tracked, const struct snapshot_request *request,
+			 struct snapshot *snapshot);
 
 /*
  * The row of its owner in a snapshot of all processes, or NULL. @hint: the row of the previous book

@@ -19,6 +19,7 @@
 #include "model/merge.h"
 #include "model/sites/frames.h"
 #include "model/sites/name-stem.h"
+#include "model/snapshot-peak.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -37,11 +38,11 @@ static struct group group_of(const struct snapshot *snapshot, const struct snaps
 {
 	struct group group = {
 		.bytes = snapshot_buffer_bytes(buffer),
-		.buffers = 1,
+		.buffers = buffer->alike ? buffer->alike : 1,
 		.oldest_ns = buffer->born_ns,
 	};
 
-	group.ages[group_age(snapshot, buffer)] = 1;
+	group.ages[group_age(snapshot, buffer)] = group.buffers;
 	if (per_process || kind == GROUP_THREAD)
 		group.process = buffer->process;
 	switch (kind) {
@@ -236,6 +237,18 @@ int group_buffers(const struct snapshot *snapshot, enum group_kind kind, bool pe
 	for (size_t i = 0; i < snapshot->buffer_count; i++)
 		groups[i] = group_of(snapshot, &snapshot->buffers[i], kind, per_process);
 	return group_list_consume(kind, groups, snapshot->buffer_count, ret_list);
+}
+
+int group_peak(const struct snapshot *snapshot, const struct snapshot_peak *peak,
+	       enum group_kind kind, struct group_list *ret_list)
+{
+	struct group *groups = calloc(peak->count + 1, sizeof(*groups));
+
+	if (!groups)
+		return -ENOMEM;
+	for (size_t i = 0; i < peak->count; i++)
+		groups[i] = group_of(snapshot, &snapshot->buffers[peak->first + i], kind, false);
+	return group_list_consume(kind, groups, peak->count, ret_list);
 }
 
 static int group_compare_births(const void *left, const void *right)

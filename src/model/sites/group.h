@@ -56,6 +56,12 @@ struct group_list {
 int group_buffers(const struct snapshot *snapshot, enum group_kind kind, bool per_process,
 		  struct group_list *ret_list);
 
+struct snapshot_peak;
+
+/* The same of what was live at a peak. */
+int group_peak(const struct snapshot *snapshot, const struct snapshot_peak *peak,
+	       enum group_kind kind, struct group_list *ret_list);
+
 /*
  * Makes a list of groups that may have equal keys, such as those of several pages, with their names
  * in place of sites. Takes @groups over, even if it fails: 0 or -ENOMEM.

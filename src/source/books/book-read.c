@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "book/read/view.h"
 #include "model/snapshot-request.h"
+#include "source/books/book-peak.h"
 #include "source/books/book-private.h"
 #include "source/books/book-rest.h"
 #include "source/books/scan.h"
@@ -40,6 +41,10 @@ void book_reading_deinit(struct book_reading *reading)
 	reading->caches = NULL;
 	free(reading->stacks);
 	reading->stacks = NULL;
+	if (reading->peaks)
+		book_peaks_deinit(reading->peaks);
+	free(reading->peaks);
+	reading->peaks = NULL;
 }
 
 struct book_caches *book_caches(struct book_reading *reading)
@@ -90,7 +95,7 @@ int book_module(struct book_reading *reading, uint32_t id, struct book_module *r
 	return r;
 }
 
-static uint32_t book_bound(uint64_t inexact, uint32_t type)
+uint32_t book_bound(uint64_t inexact, uint32_t type)
 {
 	if (inexact & BOOK_INEXACT_LOW << type)
 		return SNAPSHOT_AT_LEAST;
@@ -199,6 +204,8 @@ static int book_collect_view(struct book_reading *reading)
 	const struct view *view = reading->view;
 	struct snapshot_process *process = book_process(reading);
 
+	if (reading->peaks)
+		return book_peaks_rows(reading);
 	if (!view->rows_exact) {
 		reading->snapshot->exact = false;
 		snapshot_note(reading->snapshot,
@@ -239,7 +246,9 @@ static int book_collect_shard(struct book_reading *reading, uint32_t device)
 	bool rows = book_wants_rows(reading, device);
 	int r;
 
-	if (rows)
+	if (rows && reading->request->at_peak)
+		r = book_peaks_read_shard(reading, device);
+	else if (rows)
 		r = view_read(reading->view, reader, device, owner);
 	else if (owner == VIEW_LIVING)
 		r = book_read_totals(reading, device);

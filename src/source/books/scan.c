@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "source/books/book-kept.h"
 #include "source/books/book-rest.h"
 #include "source/books/verify-book.h"
 #include "source/proc/descriptors.h"
@@ -45,6 +46,7 @@ struct scan_book *scan_book_free(struct scan_book *book)
 	reader_deinit(&book->reader);
 	totals_cache_deinit(&book->totals_cache);
 	book_rest_drop(book);
+	book_kept_free(book->kept);
 	if (book->file.fd >= 0)
 		close(book->file.fd);
 	free(book);

@@ -27,6 +27,7 @@
 #define SCAN_PROCESS_NS NS_PER_S
 #define SCAN_REFUSED_MAX 64u
 
+struct book_kept;
 struct book_rest;
 
 struct scan_book {
@@ -47,6 +48,7 @@ struct scan_book {
 
 	struct totals_cache totals_cache; /* of the last reader */
 	struct book_rest *rest;           /* NULL = all devices are read one by one */
+	struct book_kept *kept;           /* NULL = nothing; see book-kept.h */
 
 	/* Private. */
 	uint64_t pass;

@@ -142,6 +142,23 @@ int documents_history(struct routes_ask *ask, FILE *out)
 	return documents_result(ask, provider->history(provider->context, &query, &json));
 }
 
+int documents_peaks(struct routes_ask *ask, FILE *out)
+{
+	const struct web_provider *provider = ask->provider;
+	const struct query_peaks query = {
+		.asker = ask->asker,
+		.filter = ask->url->filter,
+		.by = ask->url->given & URL_BY ? ask->url->by : GROUP_SITE,
+	};
+	struct emit json = EMIT_INIT(out);
+
+	if (query.by == GROUP_THREAD)
+		return documents_refuse(ask->url, "parameter \"by\": threads are not known");
+	if (!provider->peaks)
+		return -EAGAIN;
+	return provider->peaks(provider->context, &query, &json);
+}
+
 int documents_series(struct routes_ask *ask, FILE *out)
 {
 	const struct web_provider *provider = ask->provider;

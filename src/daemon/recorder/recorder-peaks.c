@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What was live at peaks. Of the living, each new peak is looked at while their books still know it; of
+ * the ended, what was live at the highest moments is kept here, in memory. Each user has a share of our
+ * time and of that memory: who has the most loses the oldest first.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "daemon/recorder/recorder-private.h"
+#include "daemon/registry/tracked.h"
+#include "model/filter.h"
+#include "model/json/document.h"
+#include "model/snapshot-peak.h"
+#include "model/snapshot-request.h"
+#include "model/snapshot.h"
+#include "store/store.h"
+
+/* A number that changes whenever a peak of the process does. */
+static uint64_t recorder_peaks_signature(const struct snapshot_process *process)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < process->part_count; i++) {
+		for (uint32_t type = 0; type < BOOK_TYPES; type++)
+			sum = hash_fold(sum ^ process->parts[i].memory[type].peak, HASH_K1) + i;
+	}
+	return sum;
+}
+
+static bool recorder_purse_has(struct recorder_purse *purse, uint64_t share, uint64_t reserve)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	purse->left_ns =
+		bits_min(purse->left_ns + (now - purse->at_ns) / share, RECORDER_PEAK_BURST_NS);
+	purse->at_ns = now;
+	return purse->left_ns > reserve;
+}
+
+/* Whether there is more time left than that, of the user and of all. */
+static bool recorder_peaks_begin(struct recorder *recorder, uint32_t user, uint64_t reserve)
+{
+	struct recorder_purse *own = &recorder->purses[user % RECORDER_PEAK_USERS];
+	bool may;
+
+	pthread_mutex_lock(&recorder->lock);
+	may = recorder_purse_has(own, RECORDER_PEAK_SHARE, reserve) &&
+	      recorder_purse_has(&recorder->all_purse, RECORDER_PEAK_ALL_SHARE, reserve);
+	pthread_mutex_unlock(&recorder->lock);
+	return may;
+}
+
+static void recorder_peaks_pay(struct recorder *recorder, uint32_t user, uint64_t start_ns)
+{
+	struct recorder_purse *own = &recorder->purses[user % RECORDER_PEAK_USERS];
+	uint64_t cost = clock_ns(CLOCK_MONOTONIC) - start_ns;
+
+	pthread_mutex_lock(&recorder->lock);
+	own->left_ns -= bits_min(own->left_ns, cost);
+	recorder->all_purse.left_ns -= bits_min(recorder->all_purse.left_ns, cost);
+	pthread_mutex_unlock(&recorder->lock);
+}
+
+void recorder_peaks_look(struct recorder *recorder, struct tracked *tracked, struct view *view,
+			 const struct snapshot_process *process)
+{
+	uint64_t signature = recorder_peaks_signature(process), start = clock_ns(CLOCK_MONOTONIC);
+
+	if (signature == tracked->peaks_signature)
+		return;
+	/* Half of the time is for those that end: theirs is the last chance. */
+	if (!recorder_peaks_begin(recorder, tracked->maker, RECORDER_PEAK_BURST_NS / 2))
+		return;
+	/* If it cannot be read at all, it is tried again with the next peak. */
+	if (tracked_keep_peaks(tracked, view) != -EAGAIN)
+		tracked->peaks_signature = signature;
+	recorder_peaks_pay(recorder, tracked->maker, start);
+}
+
+static size_t recorder_peaks_weight(const struct snapshot *snapshot)
+{
+	size_t bytes = sizeof(*snapshot) + snapshot->peak_count * sizeof(struct snapshot_peak);
+
+	for (size_t i = 0; i < snapshot->process_count; i++)
+		bytes += snapshot->processes[i].part_count * sizeof(struct snapshot_part);
+	for (size_t i = 0; i < snapshot->buffer_count; i++) {
+		const struct snapshot_buffer *row = &snapshot->buffers[i];
+
+		bytes += sizeof(*row) + (row->name ? strlen(row->name) : 0) +
+			 (row->stack ? strlen(row->stack) : 0);
+	}
+	return bytes;
+}
+
+static void recorder_peaks_drop(struct recorder *recorder, size_t index)
+{
+	struct recorder_ended *ended = &recorder->ended_peaks[index];
+
+	recorder->ended_bytes -= ended->bytes;
+	snapshot_free(ended->snapshot);
+	memmove(ended, ended + 1,
+		(recorder->ended_count - index - 1) * sizeof(*recorder->ended_peaks));
+	recorder->ended_count--;
+}
+
+/* The oldest of the user who has the most bytes. */
+static size_t recorder_peaks_victim(const struct recorder *recorder)
+{
+	size_t victim = 0, most = 0;
+
+	for (size_t i = 0; i < recorder->ended_count; i++) {
+		uint32_t user = recorder->ended_peaks[i].maker;
+		size_t bytes = 0;
+		bool is_oldest = true;
+
+		for (size_t k = 0; k < recorder->ended_count; k++) {
+			if (recorder->ended_peaks[k].maker != user)
+				continue;
+			is_oldest = is_oldest && k >= i;
+			bytes += recorder->ended_peaks[k].bytes;
+		}
+		if (is_oldest && bytes > most) {
+			most = bytes;
+			victim = i;
+		}
+	}
+	return victim;
+}
+
+/* Takes the snapshot in any case. Called with the lock held. */
+static void recorder_peaks_add(struct recorder *recorder, const struct tracked *tracked,
+			       struct snapshot *snapshot)
+{
+	struct recorder_ended *list = array_grow(recorder->ended_peaks, &recorder->ended_capacity,
+						 recorder->ended_count + 1, sizeof(*list));
+	struct recorder_ended ended = {
+		.snapshot = snapshot,
+		.maker = tracked->maker,
+		.bytes = recorder_peaks_weight(snapshot),
+	};
+
+	_Static_assert(sizeof(ended.namespaces) == sizeof(tracked->namespaces), "namespaces");
+	memcpy(ended.namespaces, tracked->namespaces, sizeof(ended.namespaces));
+	if (!list || ended.bytes > RECORDER_PEAKS_BYTES_MAX / 4) {
+		recorder->ended_peaks = list ? list : recorder->ended_peaks;
+		snapshot_free(snapshot);
+		return;
+	}
+	recorder->ended_peaks = list;
+	list[recorder->ended_count++] = ended;
+	recorder->ended_bytes += ended.bytes;
+	while (recorder->ended_count > RECORDER_PEAKS_MAX ||
+	       recorder->ended_bytes > RECORDER_PEAKS_BYTES_MAX)
+		recorder_peaks_drop(recorder, recorder_peaks_victim(recorder));
+}
+
+void recorder_peaks_judge(struct recorder *recorder, struct tracked *tracked, struct view *view)
+{
+	uint64_t start = clock_ns(CLOCK_MONOTONIC);
+	struct snapshot *snapshot;
+
+	if (!recorder_peaks_begin(recorder, tracked->maker, 0))
+		return;
+	snapshot = recorder_read_peaks(tracked, view, recorder->config.symbols);
+	recorder_peaks_pay(recorder, tracked->maker, start);
+	if (!snapshot || snapshot->peak_count == 0) {
+		snapshot_free(snapshot);
+		return;
+	}
+	recorder_join(recorder, snapshot);
+	snapshot_sort_peaks(snapshot);
+	pthread_mutex_lock(&recorder->lock);
+	recorder_peaks_add(recorder, tracked, snapshot);
+	pthread_mutex_unlock(&recorder->lock);
+}
+
+/* Whether a peak is what the filter asks for. */
+static bool recorder_peaks_wants(const struct filter *filter, const struct snapshot *snapshot,
+				 const struct snapshot_peak *peak)
+{
+	const struct snapshot_part *part =
+		snapshot_find_part(snapshot, peak->process, peak->device);
+
+	return filter_wants_pid(filter, snapshot->processes[peak->process].pid) &&
+	       filter_wants_type(filter, peak->type) &&
+	       filter_wants_device(filter, peak->device, part ? part->facts.unique_id : 0);
+}
+
+int recorder_peaks_write(struct emit *json, const struct snapshot *snapshot,
+			 const struct filter *filter, enum group_kind by)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < snapshot->peak_count; i++) {
+		if (recorder_peaks_wants(filter, snapshot, &snapshot->peaks[i]))
+			r = document_peak_row(json, NULL, snapshot, &snapshot->peaks[i], by);
+	}
+	return r;
+}
+
+int recorder_peaks_ended(struct recorder *recorder, const struct query_peaks *query,
+			 const struct store_sees *sees, struct emit *json)
+{
+	struct snapshot **list;
+	size_t count = 0;
+	int r = 0;
+
+	pthread_mutex_lock(&recorder->lock);
+	list = calloc(recorder->ended_count + 1, sizeof(struct snapshot *));
+	for (size_t i = recorder->ended_count; list && i > 0; i--) {
+		const struct recorder_ended *ended = &recorder->ended_peaks[i - 1];
+
+		if (!sees->may_see || sees->may_see(sees->context, ended->maker, ended->namespaces))
+			list[count++] = snapshot_ref(ended->snapshot);
+	}
+	pthread_mutex_unlock(&recorder->lock);
+	for (size_t i = 0; i < count; i++) {
+		if (r == 0)
+			r = recorder_peaks_write(json, list[i], &query->filter, query->by);
+		snapshot_free(list[i]);
+	}
+	free(list);
+	return r;
+}
+
+void recorder_peaks_free(struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->ended_count; i++)
+		snapshot_free(recorder->ended_peaks[i].snapshot);
+	free(recorder->ended_peaks);
+}
