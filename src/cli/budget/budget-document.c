@@ -31,16 +31,15 @@ static bool budget_document_place(const json_t *row, struct budget_moment *momen
 	return type && types_parse(type, &moment->type) == 0;
 }
 
-/* A row with a site: a buffer, or a part of a peak. */
-static int budget_document_part(struct budget_summary *summary, size_t moment, const json_t *row,
-				uint64_t bytes)
+/* @place: what has function, file and line; @row: what has name and phase. */
+static int budget_document_part(struct budget_summary *summary, size_t moment, const json_t *place,
+				const json_t *row, uint64_t bytes)
 {
-	const json_t *site = json_object_get(row, "site");
 	const struct budget_part part = {
 		.moment = moment,
-		.function = budget_document_text(site, "function"),
-		.file = budget_document_text(site, "file"),
-		.line = (uint32_t)budget_document_number(site, "line"),
+		.function = budget_document_text(place, "function"),
+		.file = budget_document_text(place, "file"),
+		.line = (uint32_t)budget_document_number(place, "line"),
 		.name = budget_document_text(row, "name"),
 		.phase = budget_document_text(row, "phase"),
 		.bytes = bytes,
@@ -49,30 +48,30 @@ static int budget_document_part(struct budget_summary *summary, size_t moment, c
 	return budget_summary_add(summary, &part);
 }
 
-/* @process: whose they are. */
-static int budget_document_peaks(struct budget_summary *summary, const json_t *peaks,
-				 const struct budget_moment *process)
+/* The process that held the most, and what was live in it then. Older reports have only the bytes. */
+static int budget_document_peak(struct budget_summary *summary, const json_t *row)
 {
-	int r = 0;
+	const json_t *top = json_object_get(row, "at_peak"), *parts = json_object_get(row, "parts");
+	const char *bound = budget_document_text(top, "bound");
+	struct budget_moment peak = {
+		.pid = (uint32_t)budget_document_number(top, "pid"),
+		.comm = budget_document_text(top, "comm"),
+		.is_peak = true,
+		.is_exact = bound ? strcmp(bound, "exact") == 0
+				  : json_is_true(json_object_get(row, "exact")),
+		.bytes = budget_document_number(json_is_object(top) ? top : row, "bytes"),
+	};
+	size_t index;
+	int r;
 
-	for (size_t i = 0; r == 0 && i < json_array_size(peaks); i++) {
-		const json_t *row = json_array_get(peaks, i),
-			     *sites = json_object_get(row, "sites");
-		struct budget_moment peak = *process;
-		size_t index;
+	if (!budget_document_place(row, &peak))
+		return 0;
+	r = budget_summary_begin(summary, &peak, &index);
+	for (size_t i = 0; r == 0 && i < json_array_size(parts); i++) {
+		const json_t *part = json_array_get(parts, i);
 
-		if (!budget_document_place(row, &peak))
-			continue;
-		peak.is_peak = true;
-		peak.is_exact = json_is_true(json_object_get(row, "exact"));
-		peak.bytes = budget_document_number(row, "bytes");
-		r = budget_summary_begin(summary, &peak, &index);
-		for (size_t k = 0; r == 0 && k < json_array_size(sites); k++) {
-			const json_t *site = json_array_get(sites, k);
-
-			r = budget_document_part(summary, index, site,
-						 budget_document_number(site, "bytes"));
-		}
+		r = budget_document_part(summary, index, part, part,
+					 budget_document_number(part, "bytes"));
 	}
 	return r;
 }
@@ -91,7 +90,7 @@ static int budget_document_buffers(struct budget_summary *summary, const json_t 
 			continue;
 		r = budget_summary_end_of(summary, &end, &index);
 		if (r == 0)
-			r = budget_document_part(summary, index, row,
+			r = budget_document_part(summary, index, json_object_get(row, "site"), row,
 						 budget_document_number(row, "size"));
 	}
 	return r;
@@ -99,30 +98,23 @@ static int budget_document_buffers(struct budget_summary *summary, const json_t 
 
 static int budget_document_fill(struct budget_summary *summary, const json_t *document)
 {
-	const json_t *processes = json_object_get(document, "processes");
-	const struct budget_moment unknown = {.pid = 0};
-	bool has_peaks = false;
+	const json_t *peaks = json_object_get(document, "peaks"),
+		     *processes = json_object_get(document, "processes");
 	int r = 0;
 
 	summary->is_tracked = json_is_true(json_object_get(document, "tracked"));
 	summary->is_incomplete = budget_document_number(document, "refused") > 0;
+	for (size_t i = 0; r == 0 && i < json_array_size(peaks); i++)
+		r = budget_document_peak(summary, json_array_get(peaks, i));
 	for (size_t i = 0; r == 0 && i < json_array_size(processes); i++) {
-		const json_t *row = json_array_get(processes, i),
-			     *peaks = json_object_get(row, "peaks");
+		const json_t *row = json_array_get(processes, i);
 		const struct budget_moment process = {
 			.pid = (uint32_t)budget_document_number(row, "pid"),
 			.comm = budget_document_text(row, "comm"),
 		};
 
-		has_peaks |= json_is_array(peaks);
-		r = budget_document_peaks(summary, peaks, &process);
-		if (r == 0)
-			r = budget_document_buffers(summary, json_object_get(row, "buffers"),
-						    &process);
+		r = budget_document_buffers(summary, json_object_get(row, "buffers"), &process);
 	}
-	/* Older reports have only the peaks of all processes together. */
-	if (r == 0 && !has_peaks)
-		r = budget_document_peaks(summary, json_object_get(document, "peaks"), &unknown);
 	budget_summary_finish(summary);
 	return r;
 }

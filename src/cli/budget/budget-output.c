@@ -12,6 +12,7 @@
 #include "base/emit.h"
 #include "base/text.h"
 #include "cli/budget/budget-words.h"
+#include "model/merge.h"
 #include "model/sites/site.h"
 #include "model/types.h"
 
@@ -98,8 +99,22 @@ bool budget_next_part(const struct budget_result *result, const struct budget_ve
 	return false;
 }
 
+/* What was live then, and freed too long ago to know more. */
+static void budget_put_rest(const struct budget_verdict *verdict, FILE *out)
+{
+	const struct budget_moment *moment = verdict->moment;
+	char number[TEXT_NUMBER_SIZE];
+	uint64_t known = 0;
+
+	for (size_t i = 0; i < moment->part_count; i++)
+		known = merge_add(known, moment->parts[i].bytes);
+	if (verdict->limit->subject == BUDGET_MEMORY && known > 0 && known < moment->bytes)
+		fprintf(out, "    %10s  not known: freed too long ago\n",
+			text_size(moment->bytes - known, number));
+}
+
 /* The call sites that held most, and when. */
-static void budget_put_parts(const struct budget_result *result,
+static void budget_put_sites(const struct budget_result *result,
 			     const struct budget_verdict *verdict, FILE *out)
 {
 	char text[BUDGET_PART_SHOWN], number[TEXT_NUMBER_SIZE];
@@ -118,6 +133,7 @@ static void budget_put_parts(const struct budget_result *result,
 		}
 		(void)fputc('\n', out);
 	}
+	budget_put_rest(verdict, out);
 }
 
 void budget_put_text(const struct budget_result *result, bool all, FILE *out)
@@ -131,7 +147,7 @@ void budget_put_text(const struct budget_result *result, bool all, FILE *out)
 			continue;
 		fprintf(out, "%s\n", budget_words(verdict, text, sizeof(text)));
 		if (verdict->is_over)
-			budget_put_parts(result, verdict, out);
+			budget_put_sites(result, verdict, out);
 	}
 }
 
@@ -158,6 +174,36 @@ void budget_put_markdown(const struct budget_result *result, FILE *out)
 	}
 }
 
+static void budget_put_part(const struct budget_part *part, struct emit *json)
+{
+	emit_open_object(json, NULL);
+	emit_string(json, "function", part->function);
+	emit_string(json, "file", part->file);
+	if (part->line)
+		emit_u64(json, "line", part->line);
+	else
+		emit_null(json, "line");
+	emit_string(json, "name", part->name);
+	emit_string(json, "phase", part->phase);
+	emit_u64(json, "bytes", part->bytes);
+	emit_close_object(json);
+}
+
+void budget_put_parts(const struct budget_summary *summary, uint32_t device, uint32_t type,
+		      struct emit *json)
+{
+	emit_open_array(json, "parts");
+	for (size_t i = 0; i < summary->count; i++) {
+		const struct budget_moment *moment = &summary->moments[i];
+
+		if (!moment->is_peak || moment->device != device || moment->type != type)
+			continue;
+		for (size_t k = 0; k < moment->part_count; k++)
+			budget_put_part(&moment->parts[k], json);
+	}
+	emit_close_array(json);
+}
+
 static void budget_put_json_sites(const struct budget_result *result,
 				  const struct budget_verdict *verdict, struct emit *json)
 {
@@ -165,19 +211,8 @@ static void budget_put_json_sites(const struct budget_result *result,
 	size_t at = 0;
 
 	emit_open_array(json, "sites");
-	while (budget_next_part(result, verdict, &at, &part)) {
-		emit_open_object(json, NULL);
-		emit_string(json, "function", part->function);
-		emit_string(json, "file", part->file);
-		if (part->line)
-			emit_u64(json, "line", part->line);
-		else
-			emit_null(json, "line");
-		emit_string(json, "name", part->name);
-		emit_string(json, "phase", part->phase);
-		emit_u64(json, "bytes", part->bytes);
-		emit_close_object(json);
-	}
+	while (budget_next_part(result, verdict, &at, &part))
+		budget_put_part(part, json);
 	emit_close_array(json);
 }
 

@@ -28,6 +28,10 @@ void budget_result_deinit(struct budget_result *result);
 void budget_put_text(const struct budget_result *result, bool all, FILE *out);
 void budget_put_markdown(const struct budget_result *result, FILE *out);
 
+/* "parts": [...], what was live at the peak of a device and type, as budget_summary_load() reads it. */
+void budget_put_parts(const struct budget_summary *summary, uint32_t device, uint32_t type,
+		      struct emit *json);
+
 /* "limits": [...] */
 void budget_put_json(const struct budget_result *result, struct emit *json);
 

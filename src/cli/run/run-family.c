@@ -91,7 +91,6 @@ struct family *family_free(struct family *family)
 		accept_peer_free(family->peers[i]);
 	free(family->peers);
 	free(family->ends);
-	free(family->highs.rows);
 	run_children_free(family->run_children);
 	snapshot_free(family->ended);
 	run_peaks_deinit(&family->peaks);
@@ -181,7 +180,7 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 	};
 	if (!execed)
 		end->status_known = family_read_status(family, peer, &end->status);
-	return run_highs_read(&family->highs, peer->book, end->process, execed);
+	return 0;
 }
 
 static void family_drop(struct family *family, size_t i)
@@ -427,7 +426,6 @@ int family_finish(struct family *family)
 		family->still_running += family->peers[i]->book != NULL;
 	family->without_book = run_children_without_book(family->run_children);
 	family_settle_peaks(family);
-	run_highs_finish(&family->highs);
 	snapshot_drop_empty(family->ended);
 	return r == 0 ? snapshot_finish(family->ended) : r;
 }

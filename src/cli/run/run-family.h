@@ -15,7 +15,6 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include "cli/run/run-highs.h"
 #include "cli/run/run-peaks.h"
 #include "model/snapshot.h"
 #include "source/books/accept.h"
@@ -56,7 +55,6 @@ struct family {
 	int status;                 /* of the command */
 	int trouble;                /* a negative errno: not everything could be tracked */
 	struct family_peak peak[BOOK_DEVICES][BOOK_TYPES];
-	struct run_highs highs; /* of each process alone */
 	struct run_peaks peaks; /* what was live then */
 
 	/* Private. */

@@ -39,6 +39,7 @@ static void report_json_peaks(struct emit *json, const struct report *report)
 			emit_u64(json, "bytes", peak->bytes);
 			emit_bool(json, "exact", !peak->sampled);
 			report_json_at_peak(json, report, device, type);
+			budget_put_parts(&report->limits->summary, device, type, json);
 			emit_close_object(json);
 		}
 	}
@@ -88,30 +89,10 @@ static void report_json_leaks(struct emit *json, const struct report *report)
 	emit_close_array(json);
 }
 
-/* The peaks of one process alone, for limits. */
-static void report_json_highs(struct emit *json, const struct run_highs *highs, uint32_t process)
-{
-	emit_open_array(json, "peaks");
-	for (size_t i = 0; i < highs->count; i++) {
-		const struct run_high *high = &highs->rows[i];
-
-		if (high->process != process)
-			continue;
-		emit_open_object(json, NULL);
-		emit_u64(json, "device", high->device);
-		emit_string(json, "type", types_name(high->type));
-		emit_u64(json, "bytes", high->bytes);
-		emit_bool(json, "exact", high->is_exact);
-		emit_close_object(json);
-	}
-	emit_close_array(json);
-}
-
 /* One ended process and what it left, as in ttmem.leaks/1. */
-static void report_json_process(struct emit *json, const struct family *family,
+static void report_json_process(struct emit *json, const struct snapshot *ended,
 				const struct family_end *end)
 {
-	const struct snapshot *ended = family->ended;
 	const struct snapshot_process *process = &ended->processes[end->process];
 	uint64_t bytes = 0;
 
@@ -125,7 +106,6 @@ static void report_json_process(struct emit *json, const struct family *family,
 	emit_bool(json, "exec", end->execed);
 	document_exit(json, end->status_known ? &end->status : NULL);
 	emit_bool(json, "exact", process->exact);
-	report_json_highs(json, &family->highs, end->process);
 	emit_open_array(json, "buffers");
 	for (size_t i = 0; i < ended->buffer_count; i++) {
 		if (ended->buffers[i].process != end->process)
@@ -178,13 +158,13 @@ void report_json(const struct report *report, FILE *out)
 	emit_u64(&json, "still_running", family->still_running);
 	emit_u64(&json, "refused", family->refused);
 	report_json_peaks(&json, report);
-	if (report->limits)
+	if (report->limits->budget.count > 0)
 		budget_put_json(report->limits, &json);
 	report_json_leaks(&json, report);
 	emit_open_array(&json, "processes");
 	for (size_t i = 0; i < family->end_count; i++) {
 		if (report_json_is_last(family, i))
-			report_json_process(&json, family, &family->ends[i]);
+			report_json_process(&json, ended, &family->ends[i]);
 	}
 	emit_close_array(&json);
 	emit_open_array(&json, "incidents");

@@ -10,6 +10,7 @@
 #include "cli/budget/budget-summary.h"
 #include "cli/run/run-family.h"
 #include "model/sites/site.h"
+#include "model/snapshot-peak.h"
 
 static struct budget_moment run_limits_moment(const struct snapshot_process *process,
 					      uint32_t device, uint32_t type)
@@ -39,20 +40,33 @@ static int run_limits_add_buffer(struct budget_summary *summary, size_t moment,
 	return budget_summary_add(summary, &part);
 }
 
-static int run_limits_add_peaks(const struct family *family, struct budget_summary *summary)
+static int run_limits_add_peak(struct budget_summary *summary, const struct snapshot *top,
+			       const struct snapshot_peak *peak)
+{
+	struct budget_moment moment =
+		run_limits_moment(&top->processes[peak->process], peak->device, peak->type);
+	size_t index;
+	int r;
+
+	moment.is_peak = true;
+	moment.is_exact = peak->bound == SNAPSHOT_EXACT;
+	moment.bytes = peak->bytes;
+	r = budget_summary_begin(summary, &moment, &index);
+	for (size_t i = 0; r == 0 && i < peak->count; i++)
+		r = run_limits_add_buffer(summary, index, &top->buffers[peak->first + i]);
+	return r;
+}
+
+/* For each device and type, that of the process that held the most. */
+static int run_limits_add_peaks(const struct run_peaks *peaks, struct budget_summary *summary)
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < family->highs.count; i++) {
-		const struct run_high *high = &family->highs.rows[i];
-		struct budget_moment peak = run_limits_moment(
-			&family->ended->processes[high->process], high->device, high->type);
-		size_t index;
+	for (size_t i = 0; i < peaks->count; i++) {
+		const struct snapshot *top = peaks->tops[i];
 
-		peak.is_peak = true;
-		peak.is_exact = high->is_exact;
-		peak.bytes = high->bytes;
-		r = budget_summary_begin(summary, &peak, &index);
+		for (size_t k = 0; r == 0 && k < top->peak_count; k++)
+			r = run_limits_add_peak(summary, top, &top->peaks[k]);
 	}
 	return r;
 }
@@ -76,7 +90,7 @@ static int run_limits_add_ends(const struct snapshot *ended, struct budget_summa
 
 int run_limits_summarise(const struct family *family, struct budget_summary *summary)
 {
-	int r = run_limits_add_peaks(family, summary);
+	int r = run_limits_add_peaks(&family->peaks, summary);
 
 	summary->is_tracked = family->end_count > 0 || family->still_running > 0;
 	summary->is_incomplete = family->refused || family->trouble;

@@ -48,7 +48,7 @@ struct report {
 	uint64_t ignored_buffers;
 	uint64_t held_bytes; /* live when their device was closed, if that was asked for */
 	uint64_t held_buffers;
-	const struct budget_result *limits; /* NULL = there are none */
+	const struct budget_result *limits; /* set by the caller; there may be none in it */
 	bool is_tracked; /* a process had a book; if not, there was nothing to check */
 };
 

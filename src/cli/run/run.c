@@ -143,7 +143,7 @@ static bool run_requires_tracking(const struct report *report, const struct run_
 {
 	return options->require_tracking ||
 	       (!options->no_require_tracking &&
-		(options->fail_on_leak || options->baseline || report->limits));
+		(options->fail_on_leak || options->baseline || report->limits->budget.count > 0));
 }
 
 static int run_exit_code(const struct report *report, const struct run_options *options)
@@ -156,10 +156,10 @@ static int run_exit_code(const struct report *report, const struct run_options *
 		return WEXITSTATUS(status);
 	if (options->fail_on_leak && (report->new_buffers || report->held_buffers))
 		return COMMAND_EXCEEDED;
-	if (report->limits && report->limits->over)
+	if (report->limits->over)
 		return COMMAND_EXCEEDED;
 	/* Processes that could not be judged may have leaked, or held too much. */
-	if ((options->fail_on_leak || report->limits) &&
+	if ((options->fail_on_leak || report->limits->budget.count > 0) &&
 	    (report->family->refused || report->family->trouble))
 		return COMMAND_EXCEEDED;
 	return !report->is_tracked && run_requires_tracking(report, options) ? COMMAND_UNTRACKED
@@ -178,7 +178,7 @@ static void run_tell_untracked(void)
 static int run_judge_limits(const struct family *family, const struct run_options *options,
 			    struct budget_result *limits)
 {
-	int r = limits->budget.count ? run_limits_summarise(family, &limits->summary) : 0;
+	int r = run_limits_summarise(family, &limits->summary);
 
 	/* Whoever accepts that nothing is tracked is not told of it as an error. */
 	limits->summary.is_tracked |= options->no_require_tracking;
@@ -203,7 +203,7 @@ static int run_write(const struct report *report, const struct run_options *opti
 	if (options->markdown &&
 	    output_write_file("run", options->markdown, run_write_markdown, report) < 0)
 		return -1;
-	return report->limits ? budget_options_write("run", &options->budget, report->limits) : 0;
+	return budget_options_write("run", &options->budget, report->limits);
 }
 
 static int run_tell(struct family *family, const struct run_options *options,
@@ -217,13 +217,13 @@ static int run_tell(struct family *family, const struct run_options *options,
 		fprintf(stderr, "ttmem run: out of memory\n");
 		return 1;
 	}
-	report.limits = checks->limits.budget.count ? &checks->limits : NULL;
+	report.limits = &checks->limits;
 	report.argv = argv;
 	report.duration_ns = clock_ns(CLOCK_MONOTONIC) - started_ns;
 	code = run_exit_code(&report, options);
 	if (!options->quiet)
 		report_text(&report, stderr);
-	else if (report.limits)
+	else
 		budget_put_text(report.limits, false, stderr); /* the reason for the exit code */
 	if (run_write(&report, options) < 0)
 		code = code ? code : 1;
