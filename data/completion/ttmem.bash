@@ -56,14 +56,15 @@ _ttmem() {
 		mapfile -t COMPREPLY < <(cd /proc && compgen -G "${current}*" | grep -x '[0-9]*')
 		return
 		;;
-	--baseline | --bundle | --from | --markdown | --metal-shim | --output | -o)
+	--annotate) words=github ;;
+	--baseline | --budget | --bundle | --from | --junit | --markdown | --metal-shim | --output | -o)
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 		return
 		;;
 	*)
 		words=$(_ttmem_options "$command")
 		case $command in
-		analyze | diff | export | replay | report)
+		analyze | check | diff | export | replay | report)
 			mapfile -t COMPREPLY < <(compgen -f -W "$words" -- "$current")
 			return
 			;;

@@ -30,6 +30,9 @@ _HARNESS = re.compile(r"(^|/)(_pytest|pluggy)/[^/]*\.py$")
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}
 
 
+Place = Tuple[int, ttmem.Type]  # a device and a type of its memory
+
+
 def size_of(value: Any) -> int:
     """64, "64", "64KiB", "1.5 MB", "2g": bytes. As in the command, all units are powers of 1024."""
     if isinstance(value, float) and value.is_integer():
@@ -349,7 +352,7 @@ class Peaks:
     DEVICES = 1024
 
     def __init__(self) -> None:
-        self._kept: Dict[str, int] = {}
+        self._kept: Dict[Place, int] = {}
         self._before = self._held()
         self._reset()
 
@@ -358,7 +361,7 @@ class Peaks:
         return [device for device in range(cls.DEVICES) if ttmem.memory_stats(device).allocs]
 
     @classmethod
-    def _held(cls) -> Dict[Tuple[int, ttmem.Type], int]:
+    def _held(cls) -> Dict[Place, int]:
         places = [(device, kind) for device in cls._used() for kind in ttmem.Type]
         return {place: ttmem.memory_allocated(*place) for place in places}
 
@@ -369,7 +372,7 @@ class Peaks:
 
     def pause(self) -> None:
         """What follows does not belong to the test."""
-        self._kept = self.now()
+        self._kept = self.places()
         self._paused = self._held()
 
     def go_on(self) -> None:
@@ -378,16 +381,18 @@ class Peaks:
             self._before[place] = self._before.get(place, 0) + more
         self._reset()
 
-    def now(self) -> Dict[str, int]:
-        """For each type, the device with the highest peak."""
+    def places(self) -> Dict[Place, int]:
         most = dict(self._kept)
         for device in self._used():
             for kind in ttmem.Type:
-                peak = ttmem.max_memory_allocated(device, kind)
-                peak -= self._before.get((device, kind), 0)
-                if peak > most.get(kind.name, 0):
-                    most[kind.name] = peak
+                place = (device, kind)
+                peak = ttmem.max_memory_allocated(*place) - self._before.get(place, 0)
+                if peak > most.get(place, 0):
+                    most[place] = peak
         return most
+
+    def now(self) -> Dict[str, int]:
+        return highest(self.places())
 
     def live(self, least: Dict[str, int]) -> List[Row]:
         """What was live at the highest peak of each type in @least that rose by more than it says."""
@@ -404,6 +409,14 @@ class Peaks:
                 ]
                 found[kind]["group_count"] = len(peak["groups"])
         return list(found.values())
+
+
+def highest(peaks: Dict[Place, int]) -> Dict[str, int]:
+    """For each type, the device with the highest peak."""
+    most: Dict[str, int] = {}
+    for (_, kind), peak in peaks.items():
+        most[kind.name] = max(peak, most.get(kind.name, 0))
+    return most
 
 
 def shown(text: str) -> str:

@@ -11,11 +11,14 @@ import json
 import os
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
+import ttmem
+
 from . import _judge
 from ._judge import Row, size_text
 
 SCHEMA = "ttmem.pytest/1"
 
+Peaks = Dict[_judge.Place, int]
 Known = Dict[str, _judge.Sums]  # for each test the bytes of each call site
 
 _SUMMARY_SITES = 10
@@ -31,6 +34,43 @@ _BASELINE_FIELDS: Dict[str, Any] = {
 }
 
 
+class Limit:
+    """What no test may hold more of: --ttmem-limit SIZE, TYPE=SIZE or DEVICE:TYPE=SIZE."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.device: Optional[int] = None
+        self.type: Optional[str] = None
+        where, equals, size = text.rpartition("=")
+        self.bytes = _judge.size_of(size)
+        if where.startswith(("phase:", "site:")) or ":phase:" in where or ":site:" in where:
+            raise ValueError("phases and call sites are for ttmem run --limit")
+        if not equals:
+            return
+        device, colon, name = where.rpartition(":")
+        if name.upper() not in ttmem.Type.__members__:
+            raise ValueError(f"there is no type {name!r}")
+        self.type = name.upper()
+        if colon:
+            if not (device.isascii() and device.isdigit() and int(device) < _judge.Peaks.DEVICES):
+                raise ValueError(f"there is no device {device!r}")
+            self.device = int(device)
+
+    def exceeded(self, peaks: Peaks) -> Optional[Dict[str, Any]]:
+        """The highest peak that is over the limit."""
+        over = [
+            (size, -device, kind.name)
+            for (device, kind), size in peaks.items()
+            if size > self.bytes
+            and self.device in (None, device)
+            and self.type in (None, kind.name)
+        ]
+        if not over:
+            return None
+        size, device, name = max(over)
+        return {"limit": self.text, "bytes": self.bytes, "device": -device, "type": name, "held": size}
+
+
 class Rules:
     """What a test may do: @pytest.mark.ttmem(allow=..., limit=..., warmup=...)."""
 
@@ -40,6 +80,7 @@ class Rules:
         if allow is not None and not isinstance(allow, bool):
             self.add_allowed([allow] if isinstance(allow, str) else allow)
         self.limit: Optional[int] = None if limit is None else _judge.size_of(limit)
+        self.limits: List[Limit] = []  # for all tests; the marker's counts instead
         if type(warmup) is not int or not 0 <= warmup <= _WARMUP_MAX:
             raise ValueError(f"warmup is a number from 0 to {_WARMUP_MAX}, not {warmup!r}")
         self.warmup: int = warmup
@@ -93,16 +134,28 @@ def _known_of(nodeid: str, known: Known) -> _judge.Sums:
     return same[0] if len(same) == 1 else _judge.Sums()
 
 
-def over(peak: Dict[str, int], rules: Rules) -> Dict[str, int]:
-    """Peaks above the limit."""
+def exceeded(peaks: Peaks, rules: Rules) -> List[Dict[str, Any]]:
+    """Limits for all tests that this one has exceeded."""
+    if rules.limit is not None:
+        return []
+    return [found for found in (limit.exceeded(peaks) for limit in rules.limits) if found]
+
+
+def over(peaks: Peaks, rules: Rules) -> Dict[str, int]:
+    """Peaks above a limit."""
     limit = rules.limit
-    return {} if limit is None else {kind: size for kind, size in peak.items() if size > limit}
+    if limit is not None:
+        return {kind: size for kind, size in _judge.highest(peaks).items() if size > limit}
+    most: Dict[str, int] = {}
+    for found in exceeded(peaks, rules):
+        most[found["type"]] = max(found["held"], most.get(found["type"], 0))
+    return most
 
 
 def judge(
     nodeid: str,
     leaks: List[Row],
-    peak: Dict[str, int],
+    peaks: Peaks,
     rules: Rules,
     known: Known,
 ) -> Dict[str, Any]:
@@ -113,13 +166,14 @@ def judge(
     old = _judge.known_sites(rest, before)
     return {
         "test": nodeid,
-        "peak": peak,
+        "peak": _judge.highest(peaks),
         "at_peak": [],
         "leaks": [leak for leak in rest if _judge.site_of(leak) not in old],
         "known": [leak for leak in rest if _judge.site_of(leak) in old],
         "allowed": allowed,
         "limit": rules.limit,
-        "over": over(peak, rules),
+        "over": over(peaks, rules),
+        "exceeded": exceeded(peaks, rules),
     }
 
 
@@ -131,15 +185,27 @@ def _bytes_of(leaks: List[Row]) -> int:
     return sum(int(leak["size"]) for leak in leaks)
 
 
+def _live_text(result: Dict[str, Any], kind: str, device: Optional[int] = None) -> List[str]:
+    """What was live at the highest peak of a type, if it was on that device."""
+    return [
+        f"  {line}"
+        for live in result["at_peak"]
+        if live["type"] == kind and device in (None, live["device"])
+        for line in _live_lines(live)
+    ]
+
+
 def text_of(result: Dict[str, Any]) -> str:
     """Why the test fails; empty if it does not."""
     text = []
-    for kind, size in result["over"].items():
+    for found in result["exceeded"]:
+        held = f"{size_text(found['held'])} of {found['type']} on device {found['device']}"
+        text.append(f"ttmem: held {held}, the limit is {found['limit']}")
+        text += _live_text(result, found["type"], found["device"])
+    for kind, size in result["over"].items() if result["limit"] is not None else ():
         limit = size_text(result["limit"])
         text.append(f"ttmem: held {size_text(size)} of {kind} on one device, the limit is {limit}")
-        for live in result["at_peak"]:
-            if live["type"] == kind:
-                text.extend(f"  {line}" for line in _live_lines(live))
+        text += _live_text(result, kind)
     leaks = result["leaks"]
     if leaks:
         total = size_text(_bytes_of(leaks))

@@ -49,6 +49,15 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _limit(text: str) -> str:
+    """As it was written: xdist hands options to its workers, and takes only plain values."""
+    try:
+        _result.Limit(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from error
+    return text
+
+
 def pytest_addoption(parser: Any) -> None:
     group = parser.getgroup("ttmem", "device memory")
     group.addoption(
@@ -60,6 +69,13 @@ def pytest_addoption(parser: Any) -> None:
         help="leaks in FILE (an earlier --ttmem-json) are known: no failure",
     )
     group.addoption("--ttmem-json", metavar="FILE", help="write peaks and leaks of all tests as JSON")
+    group.addoption(
+        "--ttmem-limit",
+        metavar="[[DEVICE:]TYPE=]SIZE",
+        action="append",
+        type=_limit,
+        help="fail tests that hold more, for example DRAM=4G or 0:L1=1M; may be given again",
+    )
     group.addoption(
         "--ttmem-peaks",
         metavar="N",
@@ -83,8 +99,11 @@ def pytest_configure(config: Any) -> None:
     config.addinivalue_line("markers", _MARK)
     options = config.option
     if not options.ttmem:
-        if options.ttmem_baseline or options.ttmem_json or options.ttmem_peaks is not None:
-            raise pytest.UsageError("--ttmem-baseline, --ttmem-json and --ttmem-peaks need --ttmem")
+        given = options.ttmem_baseline or options.ttmem_json or options.ttmem_limit
+        if given or options.ttmem_peaks is not None:
+            raise pytest.UsageError(
+                "--ttmem-baseline, --ttmem-json, --ttmem-limit and --ttmem-peaks need --ttmem"
+            )
         return
     _track()
     if not ttmem.enabled():
@@ -123,6 +142,7 @@ class Session:
     def __init__(self, config: Any, known: _result.Known) -> None:
         self.config = config
         self.known = known
+        self.limits = [_result.Limit(text) for text in config.option.ttmem_limit or ()]
         self.is_worker = hasattr(config, "workerinput")
         self.report = _result.Report()
         self.pid = os.getpid()
@@ -170,6 +190,7 @@ class Session:
             self.test.rules = _result.Rules.from_markers(item.iter_markers("ttmem"))
         except (TypeError, ValueError) as error:
             pytest.fail(f"@pytest.mark.ttmem: {error}", pytrace=False)
+        self.test.rules.limits = self.limits
 
     @_hook(hookwrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
@@ -213,8 +234,8 @@ class Session:
             self._judge(item, self.test)
 
     def _judge(self, item: Any, test: _Test) -> None:
-        peak, unknown = test.peaks.now(), ""
-        at_peak = self._at_peak(test, peak)
+        peaks, unknown = test.peaks.places(), ""
+        at_peak = self._at_peak(test, peaks)
         # pytest itself would keep the fixtures' values alive until after the report.
         if getattr(item, "funcargs", None):
             item.funcargs.clear()
@@ -224,7 +245,7 @@ class Session:
             leaks = self._left(test)
         except ttmem.CommandError as error:
             leaks, unknown = [], f"ttmem: what this test left is not known: {error}"
-        test.result = _result.judge(item.nodeid, leaks, peak, test.rules, self.known)
+        test.result = _result.judge(item.nodeid, leaks, peaks, test.rules, self.known)
         test.result["at_peak"] = at_peak
         test.text = "\n".join(filter(None, [unknown, _result.text_of(test.result)]))
         if test.result["leaks"]:
@@ -233,10 +254,11 @@ class Session:
         rest = [pair for pair in item.user_properties if not _result.is_property(pair[0])]
         item.user_properties[:] = rest + _result.properties(test.result)
 
-    def _at_peak(self, test: _Test, peak: Dict[str, int]) -> List[Dict[str, Any]]:
+    def _at_peak(self, test: _Test, peaks: _result.Peaks) -> List[Dict[str, Any]]:
         """What was live at peaks that are higher than those of all tests before, or above the limit."""
+        peak = _judge.highest(peaks)
         least = {kind: self.highest.get(kind, 0) for kind in peak}
-        for kind in _result.over(peak, test.rules):
+        for kind in _result.over(peaks, test.rules):
             least[kind] = 0
         least = {kind: size for kind, size in least.items() if peak[kind] > size}
         self.highest.update({kind: max(peak[kind], self.highest.get(kind, 0)) for kind in least})

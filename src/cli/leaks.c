@@ -44,6 +44,18 @@ static void leaks_cleanup(struct daemon_client **remote)
 	daemon_client_free(*remote);
 }
 
+static void leaks_print_signal(const json_t *exit)
+{
+	const char *name = daemon_pages_text(exit, "name"); /* daemons of before tell none */
+
+	printf("killed by signal %" PRIu64, daemon_pages_number(exit, "signal"));
+	if (name) {
+		printf(" (");
+		text_put(stdout, name);
+		putchar(')');
+	}
+}
+
 /* How the process ended, in words. */
 static void leaks_print_end(const json_t *process)
 {
@@ -51,7 +63,7 @@ static void leaks_print_end(const json_t *process)
 	const char *how = daemon_pages_text(process, "how");
 
 	if (json_is_number(json_object_get(exit, "signal")))
-		printf("killed by signal %" PRIu64, daemon_pages_number(exit, "signal"));
+		leaks_print_signal(exit);
 	else if (json_is_number(json_object_get(exit, "code")))
 		printf("exit code %" PRIu64, daemon_pages_number(exit, "code"));
 	else if (json_is_true(json_object_get(process, "exec")))

@@ -28,7 +28,7 @@ static const struct {
 	{"What happens, and what happened?",
 	 {&watch_command, &history_command, &growth_command, &peak_command, &incidents_command,
 	  &leaks_command}},
-	{"Watch one program", {&run_command, &record_command}},
+	{"Watch one program", {&run_command, &check_command, &record_command}},
 	{"Read recordings", {&report_command, &diff_command, &replay_command}},
 	{"For other tools", {&export_command}},
 	{"Is everything in order?", {&doctor_command, &selftest_command, &status_command}},

@@ -63,15 +63,17 @@ static int top_leak_site(struct incident_rows *incident_rows, struct incident_ro
 	return r ? r : top_stack(incident_rows, row, json_object_get(site, "stack"));
 }
 
-/* "killed by signal 9"; @text has room for 64 bytes. */
+/* "killed by signal 9 (SIGKILL)"; @text has room for 64 bytes. */
 static void top_end(const json_t *process, char *text)
 {
 	const json_t *exit = json_object_get(process, "exit");
-	const char *how = daemon_pages_text(process, "how");
+	const char *how = daemon_pages_text(process, "how"),
+		   *name = daemon_pages_text(exit, "name");
 
 	if (json_is_number(json_object_get(exit, "signal")))
-		snprintf(text, 64, "killed by signal %" PRIu64,
-			 daemon_pages_number(exit, "signal"));
+		snprintf(text, 64, "killed by signal %" PRIu64 "%s%s%s",
+			 daemon_pages_number(exit, "signal"), name ? " (" : "", name ? name : "",
+			 name ? ")" : "");
 	else if (json_is_number(json_object_get(exit, "code")))
 		snprintf(text, 64, "exit code %" PRIu64, daemon_pages_number(exit, "code"));
 	else

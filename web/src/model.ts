@@ -175,7 +175,7 @@ export interface LeakedProcess {
   start_ns: number;
   ended_ns: number;
   how: "closed" | "died";
-  exit: { code: number | null; signal: number | null } | null;
+  exit: { code: number | null; signal: number | null; name?: string | null } | null;
   bytes: number;
   buffer_count: number;
   listed: number;

@@ -11,6 +11,8 @@ enum command_exit {
 	COMMAND_OK = 0,
 	COMMAND_FAILED = 1,
 	COMMAND_USAGE = 2,
+	COMMAND_EXCEEDED = 86,  /* a check failed: a leak, or more than a limit */
+	COMMAND_UNTRACKED = 87, /* nothing was tracked, so nothing was checked */
 };
 
 struct command {
@@ -23,6 +25,7 @@ struct command {
 extern const struct command analyze_command;
 extern const struct command bench_command;
 extern const struct command buffers_command;
+extern const struct command check_command;
 extern const struct command demo_command;
 extern const struct command diff_command;
 extern const struct command doctor_command;

@@ -4,6 +4,8 @@
 
 #include "cli/common/output.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdio_ext.h>
@@ -16,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/files/user-file.h"
 #include "base/text.h"
 #include "cli/common/command.h"
@@ -74,6 +77,31 @@ int output_finish(void)
 	}
 	pager_close();
 	return code;
+}
+
+int output_write_file(const char *command, const char *path,
+		      void (*put)(const void *context, FILE *out), const void *context)
+{
+	CLEANUP_FCLOSE FILE *file = NULL;
+	FILE *out = stdout;
+
+	if (strcmp(path, "-") != 0) {
+		int fd = user_file_open(path, O_TRUNC, 0666);
+
+		file = fd < 0 ? NULL : fdopen(fd, "w");
+		if (!file) {
+			fprintf(stderr, "ttmem %s: %s: %s\n", command, path,
+				user_file_error(fd < 0 ? fd : -errno));
+			return -1;
+		}
+		out = file;
+	}
+	put(context, out);
+	if (fflush(out) != 0 || ferror(out)) {
+		fprintf(stderr, "ttmem %s: %s: cannot be written\n", command, path);
+		return -1;
+	}
+	return 0;
 }
 
 int output_fail(const char *command, const char *text, int error)

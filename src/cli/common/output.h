@@ -4,6 +4,7 @@
 /* Output of commands: silent when the pipe is closed, colours only on a terminal. */
 
 #include <stdbool.h>
+#include <stdio.h>
 
 /*
  * Call before the first output of a command that only reads: a closed pipe is then a write error,
@@ -22,6 +23,12 @@ void output_page(void);
 
 /* Flushes at the end. Return: exit code; a failure such as a full disk is reported on stderr. */
 int output_finish(void);
+
+/*
+ * Writes a file that the user has named; - is standard output. 0, or -1 after the reason was reported.
+ */
+int output_write_file(const char *command, const char *path,
+		      void (*put)(const void *context, FILE *out), const void *context);
 
 /* A failure of a command: "ttmem COMMAND: text: reason". Return: exit code. */
 int output_fail(const char *command, const char *text, int error);

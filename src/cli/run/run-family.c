@@ -32,6 +32,7 @@
 #include "cli/run/run-spawn.h"
 #include "model/snapshot-request.h"
 #include "source/books/book-source.h"
+#include "source/proc/exit-status.h"
 
 #define FAMILY_TICK_MS 50
 #define FAMILY_GRACE_NS 100000000u /* for descendants that end together with the command */
@@ -122,6 +123,21 @@ static uint32_t family_row(const struct family *family, const struct scan_book *
 	return 0;
 }
 
+/* How a process ended: we have waited for it, or the kernel tells before or after its parent does. */
+static bool family_read_status(const struct family *family, const struct accept_peer *peer,
+			       int *ret_status)
+{
+	const struct exit_status_of of = {
+		.proc = &family->proc,
+		.pid_fd = peer->pid_fd,
+		.pid = peer->pid,
+		.start_ticks = peer->book->owner.start_ticks,
+	};
+
+	return run_children_status(family->run_children, peer->pid, ret_status) ||
+	       exit_status_read(&of, ret_status);
+}
+
 /* Reads the final state of a book whose owner has ended or called exec. */
 static int family_judge(struct family *family, struct accept_peer *peer, bool execed)
 {
@@ -132,7 +148,7 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 	struct family_end *end;
 	struct view *view;
 	int r, status = 0;
-	bool is_known = !execed && run_children_status(family->run_children, peer->pid, &status);
+	bool is_known = !execed && family_read_status(family, peer, &status);
 
 	end = array_grow(family->ends, &family->end_capacity, family->end_count + 1, sizeof(*end));
 	if (!end)

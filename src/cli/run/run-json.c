@@ -5,29 +5,12 @@
 #include "cli/run/run-report.h"
 
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/emit.h"
+#include "cli/budget/budget-output.h"
 #include "cli/run/run-family.h"
 #include "model/json/document.h"
 #include "model/types.h"
-
-static void report_json_exit(struct emit *json, bool known, int status)
-{
-	if (!known) {
-		emit_null(json, "exit");
-		return;
-	}
-	emit_open_object(json, "exit");
-	if (WIFSIGNALED(status)) {
-		emit_null(json, "code");
-		emit_u64(json, "signal", (uint64_t)WTERMSIG(status));
-	} else {
-		emit_u64(json, "code", (uint64_t)WEXITSTATUS(status));
-		emit_null(json, "signal");
-	}
-	emit_close_object(json);
-}
 
 /* Without memory for the groups it is left out. */
 static void report_json_at_peak(struct emit *json, const struct report *report, uint32_t device,
@@ -56,6 +39,7 @@ static void report_json_peaks(struct emit *json, const struct report *report)
 			emit_u64(json, "bytes", peak->bytes);
 			emit_bool(json, "exact", !peak->sampled);
 			report_json_at_peak(json, report, device, type);
+			budget_put_parts(&report->limits->summary, device, type, json);
 			emit_close_object(json);
 		}
 	}
@@ -120,7 +104,7 @@ static void report_json_process(struct emit *json, const struct snapshot *ended,
 	emit_u64(json, "ended_ns", end->ended_ns);
 	emit_string(json, "how", end->closed ? "closed" : "died");
 	emit_bool(json, "exec", end->execed);
-	report_json_exit(json, end->status_known, end->status);
+	document_exit(json, end->status_known ? &end->status : NULL);
 	emit_bool(json, "exact", process->exact);
 	emit_open_array(json, "buffers");
 	for (size_t i = 0; i < ended->buffer_count; i++) {
@@ -155,7 +139,7 @@ void report_json(const struct report *report, FILE *out)
 	for (char **word = report->argv; *word; word++)
 		emit_string(&json, NULL, *word);
 	emit_close_array(&json);
-	report_json_exit(&json, true, family->status);
+	document_exit(&json, &family->status);
 	emit_u64(&json, "duration_ns", report->duration_ns);
 	emit_bool(&json, "tracked", report->is_tracked);
 	emit_bool(&json, "leaked", report->new_buffers > 0);
@@ -174,6 +158,8 @@ void report_json(const struct report *report, FILE *out)
 	emit_u64(&json, "still_running", family->still_running);
 	emit_u64(&json, "refused", family->refused);
 	report_json_peaks(&json, report);
+	if (report->limits->budget.count > 0)
+		budget_put_json(report->limits, &json);
 	report_json_leaks(&json, report);
 	emit_open_array(&json, "processes");
 	for (size_t i = 0; i < family->end_count; i++) {

@@ -14,6 +14,7 @@
 #include "base/emit.h"
 #include "base/pool.h"
 #include "base/text.h"
+#include "cli/budget/budget-output.h"
 #include "cli/common/daemon-pages.h"
 #include "cli/common/peak-text.h"
 #include "cli/run/run-family.h"
@@ -244,6 +245,7 @@ void report_text(const struct report *report, FILE *out)
 			"in it set TTMEM=0? TTMEM_DEBUG=FILE shows every call\n");
 	report_peaks(report, out, "peak: device %s %s %s%s\n");
 	report_live_at_peaks(report, out);
+	budget_put_text(report->limits, true, out);
 	report_text_leaks(report, out);
 	if (report->held_buffers)
 		fprintf(out, "held when a device was closed: %" PRIu64 " buffer%s, %s\n",
@@ -288,6 +290,7 @@ void report_markdown(const struct report *report, FILE *out)
 
 	fprintf(out, "### ttmem: %s\n\n",
 		report->new_buffers    ? "device memory was leaked"
+		: report->limits->over ? "a memory limit was exceeded"
 		: report->held_buffers ? "device memory was held when a device was closed"
 		: report->is_tracked   ? "no new leak"
 				       : "nothing was tracked");
@@ -316,6 +319,7 @@ void report_markdown(const struct report *report, FILE *out)
 	}
 	fprintf(out, "| device | type | peak |\n|---:|---|---:|\n");
 	report_peaks(report, out, "| %s | %s | %s%s |\n");
+	budget_put_markdown(report->limits, out);
 	if (report_incident_count(report))
 		fprintf(out,
 			"\n%zu incidents (double frees, unknown frees, size changes, failed "

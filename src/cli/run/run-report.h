@@ -15,6 +15,7 @@
 #include "book/format/layout.h"
 #include "model/sites/group.h"
 
+struct budget_result;
 struct family;
 
 #define REPORT_LABEL 4096u /* room for a type and a name, or a phase */
@@ -47,6 +48,7 @@ struct report {
 	uint64_t ignored_buffers;
 	uint64_t held_bytes; /* live when their device was closed, if that was asked for */
 	uint64_t held_buffers;
+	const struct budget_result *limits; /* set by the caller; there may be none in it */
 	bool is_tracked; /* a process had a book; if not, there was nothing to check */
 };
 

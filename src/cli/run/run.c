@@ -6,7 +6,6 @@
  */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,18 +18,17 @@
 #include "base/clock.h"
 #include "base/files/user-file.h"
 #include "base/text.h"
+#include "cli/budget/budget-options.h"
+#include "cli/budget/budget-output.h"
 #include "cli/common/command.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/run/run-family.h"
+#include "cli/run/run-limits.h"
 #include "cli/run/run-record.h"
 #include "cli/run/run-report.h"
 #include "cli/run/run-shim.h"
 #include "model/types.h"
-
-/* Exit codes, unless the command itself fails. */
-#define RUN_LEAKED 86
-#define RUN_UNTRACKED 87
 
 struct run_options {
 	bool fail_on_leak;
@@ -46,6 +44,13 @@ struct run_options {
 	const char *metal_shim;
 	const char *record;
 	uint64_t record_max;
+	struct budget_options budget;
+};
+
+/* What the run is judged by. */
+struct run_checks {
+	struct baseline *baseline;
+	struct budget_result limits;
 };
 
 /* As long as it can be: a recorder that shares two cores with its command is late at times. */
@@ -67,6 +72,32 @@ static int run_ignore(void *target, const char *text)
 	return r;
 }
 
+static const char run_summary[] =
+	"Runs COMMAND with tracking on, and tells at the end what it and all its "
+	"descendants\nheld at most and what they left behind. A leak is a buffer "
+	"that holds device memory\nwhen its process ends. The exit code is "
+	"COMMAND's own if that is not 0 (128 + N if\nsignal N killed it), else 86 "
+	"on a leak with --fail-on-leak or if a limit is\nexceeded, else 87 if "
+	"nothing was tracked and --require-tracking, --fail-on-leak,\n--baseline, "
+	"--limit or --budget was given, else 0.";
+
+/* Whether options go together. 0, or -EINVAL after the mistake was reported. */
+static int run_check_options(const struct run_options *run)
+{
+	const struct budget_options *budget = &run->budget;
+
+	if (run->require_tracking && run->no_require_tracking)
+		return options_mistake("run",
+				       "--require-tracking or --no-require-tracking, not both");
+	if ((budget->junit || budget->annotates) && !budget->file && budget->limits.count == 0)
+		return options_mistake("run", "--junit and --annotate need --limit or --budget");
+	if (run->record_max && !run->record)
+		return options_mistake("run", "--max-size is for --record");
+	if (run->metal && run->metal_shim)
+		return options_mistake("run", "--metal or --metal-shim, not both");
+	return 0;
+}
+
 /* What remains in argv is the command. */
 static int run_parse(struct run_options *run, int argc, char **argv)
 {
@@ -77,6 +108,12 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 		 &run->baseline, options_text},
 		{0, "ignore", "TYPE", "buffers of that type are no leaks; may be given again",
 		 &run->ignored, run_ignore},
+		{0, "limit", "LIMIT=SIZE",
+		 "exit with 86 if a process held more: DRAM=4G, 0:L1=1M, phase:decode=2G, "
+		 "site:load=1G; may be given again",
+		 &run->budget.limits, budget_options_limit},
+		{0, "budget", "FILE", "the same with limits from FILE (ttmem.budget/1)",
+		 &run->budget.file, options_text},
 		{0, "strict-close", NULL,
 		 "also report what was live when its device was closed, as a leak would be",
 		 &run->strict_close, NULL},
@@ -89,6 +126,10 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 		 options_text},
 		{0, "markdown", "FILE", "write a summary for a merge request", &run->markdown,
 		 options_text},
+		{0, "junit", "FILE", "write a test case for each limit, as JUnit does",
+		 &run->budget.junit, options_text},
+		{0, "annotate", "WHERE", "mark the code that exceeded a limit; WHERE: github",
+		 &run->budget.annotates, budget_options_annotate},
 		{0, "metal", NULL, "track a tt-metal that was not built for ttmem", &run->metal,
 		 NULL},
 		{0, "metal-shim", "FILE", "the same with FILE, built from tt-metal's headers",
@@ -104,13 +145,7 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 		.command = "run",
 		.shows_sizes = true,
 		.arguments = "[--] COMMAND [ARGUMENT]...",
-		.summary =
-			"Runs COMMAND with tracking on, and tells at the end what it and all its "
-			"descendants\nheld at most and what they left behind. A leak is a buffer "
-			"that holds device memory\nwhen its process ends. The exit code is "
-			"COMMAND's own if that is not 0 (128 + N if\nsignal N killed it), else 86 "
-			"on a leak with --fail-on-leak, else 87 if nothing was\ntracked and "
-			"--require-tracking, --fail-on-leak or --baseline was given, else 0.",
+		.summary = run_summary,
 		.items = items,
 		.count = ARRAY_SIZE(items),
 		.stop_at_first = true,
@@ -120,46 +155,15 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 
 	if (r == 0 && count == 0)
 		r = options_mistake("run", "what shall be run?");
-	if (r == 0 && run->require_tracking && run->no_require_tracking)
-		r = options_mistake("run", "--require-tracking or --no-require-tracking, not both");
-	if (r == 0 && run->record_max && !run->record)
-		r = options_mistake("run", "--max-size is for --record");
-	if (r == 0 && run->metal && run->metal_shim)
-		r = options_mistake("run", "--metal or --metal-shim, not both");
-	return r;
+	return r == 0 ? run_check_options(run) : r;
 }
 
 /* A check that looked at nothing must not pass. */
-static bool run_requires_tracking(const struct run_options *options)
+static bool run_requires_tracking(const struct report *report, const struct run_options *options)
 {
 	return options->require_tracking ||
-	       (!options->no_require_tracking && (options->fail_on_leak || options->baseline));
-}
-
-/* Writes one form of the report. 0, or -1 after the reason was reported. */
-static int run_write(const struct report *report, const char *path,
-		     void (*write_report)(const struct report *report, FILE *out))
-{
-	CLEANUP_FCLOSE FILE *file = NULL;
-	FILE *out = stdout;
-
-	if (strcmp(path, "-") != 0) {
-		int fd = user_file_open(path, O_TRUNC, 0666);
-
-		file = fd < 0 ? NULL : fdopen(fd, "w");
-		if (!file) {
-			fprintf(stderr, "ttmem run: %s: %s\n", path,
-				user_file_error(fd < 0 ? fd : -errno));
-			return -1;
-		}
-		out = file;
-	}
-	write_report(report, out);
-	if (fflush(out) != 0 || ferror(out)) {
-		fprintf(stderr, "ttmem run: %s: cannot be written\n", path);
-		return -1;
-	}
-	return 0;
+	       (!options->no_require_tracking &&
+		(options->fail_on_leak || options->baseline || report->limits->budget.count > 0));
 }
 
 static int run_exit_code(const struct report *report, const struct run_options *options)
@@ -170,11 +174,16 @@ static int run_exit_code(const struct report *report, const struct run_options *
 		return 128 + WTERMSIG(status);
 	if (WEXITSTATUS(status) != 0)
 		return WEXITSTATUS(status);
-	/* Processes that could not be judged may have leaked. */
-	if (options->fail_on_leak && (report->new_buffers || report->held_buffers ||
-				      report->family->refused || report->family->trouble))
-		return RUN_LEAKED;
-	return !report->is_tracked && run_requires_tracking(options) ? RUN_UNTRACKED : 0;
+	if (options->fail_on_leak && (report->new_buffers || report->held_buffers))
+		return COMMAND_EXCEEDED;
+	if (report->limits->over)
+		return COMMAND_EXCEEDED;
+	/* Processes that could not be judged may have leaked, or held too much. */
+	if ((options->fail_on_leak || report->limits->budget.count > 0) &&
+	    (report->family->refused || report->family->trouble))
+		return COMMAND_EXCEEDED;
+	return !report->is_tracked && run_requires_tracking(report, options) ? COMMAND_UNTRACKED
+									     : 0;
 }
 
 /* Even if the summary is not wanted: it is the reason for the exit code. */
@@ -183,28 +192,62 @@ static void run_tell_untracked(void)
 	fprintf(stderr,
 		"ttmem run: nothing was tracked, so nothing was checked (exit code %d; "
 		"--no-require-tracking accepts it)\n",
-		RUN_UNTRACKED);
+		COMMAND_UNTRACKED);
+}
+
+static int run_judge_limits(const struct family *family, const struct run_options *options,
+			    struct budget_result *limits)
+{
+	int r = run_limits_summarise(family, &limits->summary);
+
+	/* Whoever accepts that nothing is tracked is not told of it as an error. */
+	limits->summary.is_tracked |= options->no_require_tracking;
+	return r < 0 ? r : budget_result_judge(limits);
+}
+
+static void run_write_json(const void *report, FILE *out)
+{
+	report_json(report, out);
+}
+
+static void run_write_markdown(const void *report, FILE *out)
+{
+	report_markdown(report, out);
+}
+
+/* Writes all that was asked for. 0, or -1 after the reason was reported. */
+static int run_write(const struct report *report, const struct run_options *options)
+{
+	if (options->json && output_write_file("run", options->json, run_write_json, report) < 0)
+		return -1;
+	if (options->markdown &&
+	    output_write_file("run", options->markdown, run_write_markdown, report) < 0)
+		return -1;
+	return budget_options_write("run", &options->budget, report->limits);
 }
 
 static int run_tell(struct family *family, const struct run_options *options,
-		    const struct baseline *baseline, char **argv, uint64_t started_ns)
+		    struct run_checks *checks, char **argv, uint64_t started_ns)
 {
 	struct report report;
 	int code;
 
-	if (report_init(&report, family, options->ignored, baseline) < 0) {
+	if (run_judge_limits(family, options, &checks->limits) < 0 ||
+	    report_init(&report, family, options->ignored, checks->baseline) < 0) {
 		fprintf(stderr, "ttmem run: out of memory\n");
 		return 1;
 	}
+	report.limits = &checks->limits;
 	report.argv = argv;
 	report.duration_ns = clock_ns(CLOCK_MONOTONIC) - started_ns;
 	code = run_exit_code(&report, options);
 	if (!options->quiet)
 		report_text(&report, stderr);
-	if ((options->json && run_write(&report, options->json, report_json) < 0) ||
-	    (options->markdown && run_write(&report, options->markdown, report_markdown) < 0))
+	else
+		budget_put_text(report.limits, false, stderr); /* the reason for the exit code */
+	if (run_write(&report, options) < 0)
 		code = code ? code : 1;
-	if (code == RUN_UNTRACKED && family->status == 0)
+	if (code == COMMAND_UNTRACKED && family->status == 0)
 		run_tell_untracked();
 	report_deinit(&report);
 	return code;
@@ -247,47 +290,60 @@ static int run_start_record(struct family *family, const struct run_options *opt
 	return family->record ? 0 : -1;
 }
 
-static int run_run(int argc, char **argv)
+/* 0, or -1 after the reason was reported. */
+static int run_load_checks(const struct run_options *options, struct run_checks *checks)
 {
-	struct run_options options = {0};
-	struct baseline *baseline = NULL;
-	struct family *family;
-	CLEANUP_FREE char *shim = NULL;
-	uint64_t started_ns = clock_ns(CLOCK_MONOTONIC);
 	char error[256];
-	int r, code;
 
-	r = run_parse(&options, argc, argv);
-	if (r != 0)
-		return options_exit(r);
-	if (run_find_shim(&options, &shim) < 0)
-		return COMMAND_USAGE;
-	if (options.baseline &&
-	    baseline_load(options.baseline, &baseline, error, sizeof(error)) < 0) {
-		fprintf(stderr, "ttmem run: baseline %s: %s\n", options.baseline, error);
-		return COMMAND_USAGE;
+	if (options->baseline &&
+	    baseline_load(options->baseline, &checks->baseline, error, sizeof(error)) < 0) {
+		fprintf(stderr, "ttmem run: baseline %s: %s\n", options->baseline, error);
+		return -1;
 	}
-	r = family_new(&family);
-	if (r < 0) {
-		baseline_free(baseline);
+	return budget_options_load("run", &options->budget, &checks->limits.budget);
+}
+
+static int run_command_of(const struct run_options *options, struct run_checks *checks, char **argv,
+			  const char *shim)
+{
+	uint64_t started_ns = clock_ns(CLOCK_MONOTONIC);
+	struct family *family;
+	int code, r = family_new(&family);
+
+	if (r < 0)
 		return output_fail("run", "no socket for the books", r);
-	}
 	family->shim = shim;
-	family->strict_close = options.strict_close;
-	r = run_start_record(family, &options, argv);
-	if (r < 0) {
+	family->strict_close = options->strict_close;
+	if (run_start_record(family, options, argv) < 0) {
 		family_free(family);
-		baseline_free(baseline);
 		return COMMAND_USAGE;
 	}
 	r = family_run(family, (const char *const *)argv);
-	family->record = run_record_end(family->record, options.quiet);
+	family->record = run_record_end(family->record, options->quiet);
 	if (r < 0)
 		code = run_refuse(argv[0], r);
 	else
-		code = run_tell(family, &options, baseline, argv, started_ns);
+		code = run_tell(family, options, checks, argv, started_ns);
 	family_free(family);
-	baseline_free(baseline);
+	return code;
+}
+
+static int run_run(int argc, char **argv)
+{
+	struct run_options options = {0};
+	struct run_checks checks = {.limits = BUDGET_RESULT_NULL};
+	CLEANUP_FREE char *shim = NULL;
+	int code, r = run_parse(&options, argc, argv);
+
+	if (r != 0)
+		code = options_exit(r);
+	else if (run_find_shim(&options, &shim) < 0 || run_load_checks(&options, &checks) < 0)
+		code = COMMAND_USAGE;
+	else
+		code = run_command_of(&options, &checks, argv, shim);
+	baseline_free(checks.baseline);
+	budget_result_deinit(&checks.limits);
+	budget_deinit(&options.budget.limits);
 	return code;
 }
 

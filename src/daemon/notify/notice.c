@@ -220,6 +220,7 @@ static void notice_leak_json(FILE *out, const struct snapshot *snapshot,
 	emit_string(&emit, "comm", notice->comm);
 	emit_u64(&emit, "user_id", notice->user);
 	emit_string(&emit, "how", ending->how);
+	document_exit(&emit, ending->exit_status);
 	/*
 	 * Twice: "bytes" as in reports of exited processes, "size" as in incidents, whose readers
 	 * expect it.

@@ -45,7 +45,8 @@ struct notice {
 /* How a process ended. */
 struct notice_ending {
 	uint64_t ended_ns;
-	const char *how; /* "closed", "died", "execed" */
+	const char *how;        /* "closed", "died", "execed" */
+	const int *exit_status; /* as from waitpid(); NULL = not known */
 };
 
 /* NULL: no memory. @more: occurrences since the last notice. */

@@ -14,20 +14,10 @@
 
 static void recorder_exit(struct emit *json, const struct store_ending *ending)
 {
-	if (!ending->exit_is_known) {
-		emit_null(json, "exit");
-		return;
-	}
-	emit_open_object(json, "exit");
-	if (ending->exit_signal)
-		emit_null(json, "code");
-	else
-		emit_u64(json, "code", (uint32_t)ending->exit_code & 0xff);
-	if (ending->exit_signal)
-		emit_u64(json, "signal", (uint32_t)ending->exit_signal & 0x7f);
-	else
-		emit_null(json, "signal");
-	emit_close_object(json);
+	const int status =
+		ending->exit_signal ? ending->exit_signal & 0x7f : (ending->exit_code & 0xff) << 8;
+
+	document_exit(json, ending->exit_is_known ? &status : NULL);
 }
 
 static void recorder_open_leak(struct recorder_writing *writing)

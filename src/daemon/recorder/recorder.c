@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #include "base/bits.h"
 #include "base/clock.h"
@@ -228,12 +229,27 @@ static void recorder_regions_done(struct worker_job *job)
 	recorder->is_woken = false;
 }
 
-static void recorder_regions_ended(void *context, const struct snapshot *left)
+/* @status as from waitpid(), NULL = not known. */
+static void recorder_set_exit(struct store_ending *ending, const int *status)
 {
-	const struct store_ending ending = {.ended_ns = left->time_ns};
-	const struct notice_ending told = {.ended_ns = left->time_ns, .how = "died"};
+	if (!status)
+		return;
+	ending->exit_is_known = true;
+	if (WIFSIGNALED(*status))
+		ending->exit_signal = WTERMSIG(*status);
+	else
+		ending->exit_code = WEXITSTATUS(*status);
+}
+
+static void recorder_regions_ended(void *context, const struct snapshot *left,
+				   const int *exit_status)
+{
+	struct store_ending ending = {.ended_ns = left->time_ns};
+	const struct notice_ending told = {
+		.ended_ns = left->time_ns, .how = "died", .exit_status = exit_status};
 	struct recorder *recorder = context;
 
+	recorder_set_exit(&ending, exit_status);
 	pthread_mutex_lock(&recorder->lock);
 	recorder->leaked++;
 	pthread_mutex_unlock(&recorder->lock);
@@ -275,6 +291,7 @@ static void recorder_report_leak(struct recorder *recorder, struct tracked *trac
 				 struct snapshot *snapshot, bool closed)
 {
 	uint32_t end = __atomic_load_n(&tracked->end, __ATOMIC_RELAXED);
+	const int *exit_status = tracked->exit_is_known ? &tracked->exit_status : NULL;
 	struct store_ending ending = {
 		.book = tracked->inode,
 		.ended_ns = snapshot->time_ns,
@@ -286,8 +303,10 @@ static void recorder_report_leak(struct recorder *recorder, struct tracked *trac
 		.how = end == TRACKED_EXECED ? "execed"
 		       : closed              ? "closed"
 					     : "died",
+		.exit_status = exit_status,
 	};
 
+	recorder_set_exit(&ending, exit_status);
 	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_SIZE);
 	recorder_add_news(recorder, TYPES_LEAK, 1, notice_new_leak(snapshot, 0, &told));
 	if (recorder->config.store)

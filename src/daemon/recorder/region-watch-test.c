@@ -18,6 +18,7 @@ struct world {
 	struct proc proc;
 	struct region_watch *watch;
 	unsigned int woken, ended;
+	int exit_status; /* -1 = not known */
 	uint64_t all_bytes;
 	uint32_t pid;
 	uint64_t bytes;
@@ -29,13 +30,14 @@ static void play_wake(void *context)
 	((struct world *)context)->woken++;
 }
 
-static void play_ended(void *context, const struct snapshot *snapshot)
+static void play_ended(void *context, const struct snapshot *snapshot, const int *exit_status)
 {
 	struct world *world = context;
 	uint64_t buffers;
 
 	assert(snapshot->process_count == 1 && snapshot->buffer_count == 0);
 	world->ended++;
+	world->exit_status = exit_status ? *exit_status : -1;
 	world->pid = snapshot->processes[0].pid;
 	world->parts = snapshot->processes[0].part_count;
 	snapshot_process_totals(&snapshot->processes[0], &world->bytes, &buffers);
@@ -151,6 +153,27 @@ UNIT(the_end_of_a_process_wakes_and_its_rows_are_what_it_left)
 	assert(world.ended == 1 && world.pid == pid && world.bytes == 61 && world.parts == 2);
 	see(&world, rows, 2);
 	assert(world.ended == 1 && world.woken == 1);
+	world_close(&world);
+}
+
+UNIT(how_it_ended_is_told)
+{
+	struct world world;
+	struct row row;
+	uint64_t ticks;
+	uint32_t pid;
+
+	world_open(&world);
+	pid = start(&world, &ticks);
+	row = (struct row){.chip = 7, .pid = pid, .ticks = ticks, .dram = 100};
+	see(&world, &row, 1);
+	assert(kill((pid_t)pid, SIGKILL) == 0);
+	while (world.woken == 0) /* it is not waited for yet, so every kernel knows it */
+		assert(loop_turn(world.loop, -1) == 0);
+	row.ticks = 0;
+	see(&world, &row, 1);
+	assert(world.ended == 1 && world.exit_status == SIGKILL);
+	assert(waitpid((pid_t)pid, NULL, 0) == (pid_t)pid);
 	world_close(&world);
 }
 

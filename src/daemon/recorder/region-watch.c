@@ -24,6 +24,7 @@
 #include "daemon/recorder/book-owners.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
+#include "source/proc/exit-status.h"
 #include "source/proc/namespaces.h"
 #include "source/proc/proc.h"
 
@@ -43,6 +44,10 @@ struct region_watch_entry {
 	bool is_seen;
 
 	struct loop_source end; /* a pidfd, or -1 */
+
+	/* Under the lock of the watch: as from waitpid(). */
+	bool exit_is_known;
+	int exit_status;
 };
 
 /* A row of a region. The row of a process that has ended stays until somebody clears it. */
@@ -110,7 +115,19 @@ static void region_watch_ready(struct loop_source *source, uint32_t events)
 {
 	struct region_watch_entry *entry = container_of(source, struct region_watch_entry, end);
 	struct region_watch *watch = entry->watch;
+	const struct exit_status_of of = {
+		.proc = watch->config.proc,
+		.pid_fd = source->fd,
+		.pid = entry->pid,
+		.start_ticks = entry->start_ticks,
+	};
+	int status;
+	bool is_known = exit_status_read(&of, &status);
 
+	pthread_mutex_lock(&watch->lock);
+	entry->exit_is_known = is_known;
+	entry->exit_status = is_known ? status : 0;
+	pthread_mutex_unlock(&watch->lock);
 	region_watch_close(watch, entry); /* it would be ready for ever */
 	watch->config.wake(watch->config.context);
 }
@@ -465,6 +482,8 @@ static void region_watch_tell(struct region_watch *watch, const struct region_wa
 {
 	struct snapshot *left = snapshot_new(look->snapshot->time_ns);
 	uint64_t bytes = 0, buffers = 0;
+	bool is_known;
+	int status;
 	int r = left ? region_watch_begin(entry, left) : -ENOMEM;
 
 	if (r == 0)
@@ -473,8 +492,12 @@ static void region_watch_tell(struct region_watch *watch, const struct region_wa
 		r = snapshot_finish(left);
 	if (r == 0)
 		snapshot_process_totals(&left->processes[0], &bytes, &buffers);
+	pthread_mutex_lock(&watch->lock);
+	is_known = entry->exit_is_known;
+	status = entry->exit_status;
+	pthread_mutex_unlock(&watch->lock);
 	if (bytes > 0)
-		watch->config.ended(watch->config.context, left);
+		watch->config.ended(watch->config.context, left, is_known ? &status : NULL);
 	snapshot_free(left);
 }
 

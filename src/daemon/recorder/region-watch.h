@@ -30,8 +30,9 @@ struct region_watch_config {
 	/*
 	 * Called by region_watch_see() in its thread: process 0 of @snapshot has ended, and the snapshot
 	 * holds what it left, as totals only. The snapshot is finished; it is freed afterwards.
+	 * @exit_status: as from waitpid(), NULL = not known.
 	 */
-	void (*ended)(void *context, const struct snapshot *snapshot);
+	void (*ended)(void *context, const struct snapshot *snapshot, const int *exit_status);
 };
 
 int region_watch_new(struct region_watch **ret_watch, const struct region_watch_config *config);

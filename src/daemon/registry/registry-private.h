@@ -24,6 +24,12 @@ struct registry_entry {
 	struct registry_keeper *keeper;
 	uint64_t notices_since; /* start of the current second, for the rate limit of notices */
 	uint32_t notices;
+
+	/* Private to registry-exits.c. */
+	uint64_t exits_lost;  /* the registry's when it was added */
+	bool exit_is_told;    /* its first thread has exited: */
+	bool exit_is_unclear; /* but that may not be the status of the process */
+	int exit_told;
 };
 
 struct registry_file {
@@ -40,6 +46,9 @@ struct registry {
 	struct book_search *search;
 	struct registry_entry **entries; /* in order of pid and inode */
 	size_t count, capacity;
+
+	struct loop_source exits; /* the process connector; -1 = none */
+	uint64_t exits_lost;      /* how often some of its messages were lost */
 
 	struct registry_file *judged; /* a ring */
 	uint64_t judged_count;

@@ -24,10 +24,12 @@
 #include "base/clock.h"
 #include "base/threads/loop.h"
 #include "daemon/registry/book-search.h"
+#include "daemon/registry/registry-exits.h"
 #include "daemon/registry/registry-open.h"
 #include "daemon/registry/registry-private.h"
 #include "daemon/registry/registry-room.h"
 #include "daemon/registry/tracked.h"
+#include "source/proc/exit-status.h"
 
 /*
  * Books of exited processes that another process (mostly a child) still holds, so that a scan finds
@@ -177,6 +179,21 @@ static void entry_drain(struct registry_entry *entry)
 		;
 }
 
+/* How the process ended, while its pidfd is still there to tell. */
+static void entry_read_exit(const struct registry_entry *entry)
+{
+	struct tracked *tracked = entry->tracked;
+	const struct exit_status_of of = {
+		.proc = &entry->registry->proc,
+		.pid_fd = entry->pid_fd.fd,
+		.pid = tracked->pid,
+		.start_ticks = tracked->start_ticks,
+	};
+
+	tracked->exit_is_known = exit_status_read(&of, &tracked->exit_status) ||
+				 registry_exits_find(entry->registry, entry, &tracked->exit_status);
+}
+
 void registry_end(struct registry_entry *entry, enum tracked_end end)
 {
 	struct registry *registry = entry->registry;
@@ -186,6 +203,8 @@ void registry_end(struct registry_entry *entry, enum tracked_end end)
 	if (entry->keeper && !entry->keeper->drain(entry->keeper))
 		return; /* the pidfd stays readable, so we are called again */
 	entry_drain(entry);
+	if (end == TRACKED_DIED)
+		entry_read_exit(entry);
 	__atomic_store_n(&tracked->end, end, __ATOMIC_RELAXED);
 	registry_take_out(registry, entry);
 	registry->judged[registry->judged_count++ % REGISTRY_JUDGED_MAX] =
@@ -294,6 +313,7 @@ int registry_add(struct registry *registry, struct scan_book *book, int pid_fd,
 		.keeper = keeper,
 		.tracked = tracked_new_consume(book, registry->since, namespaces),
 	};
+	registry_exits_begin(registry, entry, owned);
 	if (!entry->tracked || registry_insert(registry, entry) < 0) {
 		tracked_unref(entry->tracked);
 		free(entry);
@@ -402,6 +422,7 @@ int registry_new(struct registry **ret_registry, const struct registry_config *c
 	registry->config = *config;
 	registry->proc.root = -1;
 	registry->namespaces.proc.root = -1;
+	registry->exits.fd = -1;
 	registry->since = proc_monotonic_ns();
 	registry->fds_max = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : UINT64_MAX;
 	(void)pthread_mutex_init(&registry->lock, NULL); /* cannot fail on Linux */
@@ -414,6 +435,7 @@ int registry_new(struct registry **ret_registry, const struct registry_config *c
 		registry_free(registry);
 		return r;
 	}
+	registry_exits_open(registry);
 	*ret_registry = registry;
 	return 0;
 }
@@ -423,6 +445,7 @@ struct registry *registry_free(struct registry *registry)
 	if (!registry)
 		return NULL;
 	book_search_free(registry->search);
+	registry_exits_close(registry);
 	for (size_t i = 0; i < registry->count; i++) {
 		if (registry->entries[i]->keeper)
 			registry->entries[i]->keeper->forget(registry->entries[i]->keeper);

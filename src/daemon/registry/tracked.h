@@ -48,6 +48,9 @@ struct tracked {
 
 	uint32_t refs; /* atomic */
 	uint32_t end;  /* enum tracked_end; atomic */
+	/* Set before the hook `ended` is called: the status as from waitpid(), if it is known. */
+	bool exit_is_known;
+	int exit_status;
 
 	/*
 	 * Protects the book. It may be held for as long as a reading takes, so the loop never waits

@@ -4,6 +4,9 @@
 
 #include "model/json/document.h"
 
+#include <string.h>
+#include <sys/wait.h>
+
 #include "base/emit.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -56,6 +59,30 @@ void document_close(struct emit *json, const struct snapshot *snapshot)
 	emit_close_array(json);
 	emit_close_object(json);
 	emit_end(json);
+}
+
+void document_exit(struct emit *json, const int *status)
+{
+	const char *abbreviation;
+	char name[16];
+
+	if (!status) {
+		emit_null(json, "exit");
+		return;
+	}
+	emit_open_object(json, "exit");
+	if (WIFSIGNALED(*status)) {
+		emit_null(json, "code");
+		emit_u64(json, "signal", (uint64_t)WTERMSIG(*status));
+		abbreviation = sigabbrev_np(WTERMSIG(*status));
+		(void)snprintf(name, sizeof(name), "SIG%s", abbreviation ? abbreviation : "");
+		emit_string(json, "name", abbreviation ? name : NULL);
+	} else {
+		emit_u64(json, "code", (uint64_t)WEXITSTATUS(*status));
+		emit_null(json, "signal");
+		emit_null(json, "name");
+	}
+	emit_close_object(json);
 }
 
 void document_uid(struct emit *json, const char *key, uint64_t unique_id)

@@ -77,6 +77,8 @@ void document_open_at(struct emit *json, const char *schema, const struct snapsh
 void document_list_end(struct emit *json, bool exact); /* "exact" and "next" of a complete list */
 void document_page_end(struct emit *json, bool exact, const char *next); /* NULL = the last one */
 void document_close(struct emit *json, const struct snapshot *snapshot);
+/* "exit": @status as from waitpid(), NULL = not known. */
+void document_exit(struct emit *json, const int *status);
 void document_uid(struct emit *json, const char *key, uint64_t unique_id);
 void document_flags(struct emit *json, uint32_t flags);
 /* "stack" and "site", its frame that model/sites/site.h chooses; @stack as in a snapshot_buffer. */

@@ -176,6 +176,45 @@ def test_every_kind_of_descendant_is_judged(report, family):
     assert "DRAM weights" in done.stderr and "double_free" in done.stderr
 
 
+def test_how_descendants_ended_is_told(report, compile_c):
+    """Also of those that are not our children, and that their parent waits for only later."""
+    program = compile_c(
+        r"""
+#include <signal.h>
+#include <sys/wait.h>
+#include <ttmem/ttmem.h>
+#include <unistd.h>
+int main(void)
+{
+	siginfo_t info;
+	pid_t first = fork(), second;
+
+	if (first == 0) {
+		ttmem_alloc(0, TTMEM_DRAM, 1, 10, "killed");
+		raise(SIGKILL);
+	}
+	second = fork();
+	if (second == 0) {
+		ttmem_alloc(0, TTMEM_DRAM, 2, 20, "code");
+		_exit(3);
+	}
+	waitid(P_PID, first, &info, WEXITED | WNOWAIT); /* they stay zombies */
+	waitid(P_PID, second, &info, WEXITED | WNOWAIT);
+	ttmem_alloc(0, TTMEM_DRAM, 3, 30, "last");
+	return 0;
+}
+""",
+        "family",
+    )
+    _, document = report("--", program)
+    exits = {process["buffers"][0]["name"]: process["exit"] for process in document["processes"]}
+    assert exits == {
+        "killed": {"code": None, "signal": 9, "name": "SIGKILL"},
+        "code": {"code": 3, "signal": None, "name": None},
+        "last": {"code": 0, "signal": None, "name": None},
+    }
+
+
 def test_an_exec_ends_the_old_book(report, compile_c, tmp_path):
     """When it happens: the new program lives on, longer than ttmem takes to hear of it."""
     program = compile_c(

@@ -40,7 +40,7 @@ async function all<T extends { next: string | null }, I>(path: string, parameter
 
 const how = (process: LeakedProcess): string => {
   const { exit } = process;
-  if (exit?.signal) return `killed by signal ${exit.signal}`;
+  if (exit?.signal) return `killed by signal ${exit.signal}${exit.name ? ` (${exit.name})` : ""}`;
   if (exit && exit.code !== null) return `exit code ${exit.code}`;
   return process.how === "closed" ? "ended in order" : "died";
 };

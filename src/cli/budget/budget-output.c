@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What became of limits, as text, Markdown and JSON; budget-ci.c writes it for CI systems. */
+
+#include "cli/budget/budget-output.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/emit.h"
+#include "base/text.h"
+#include "cli/budget/budget-words.h"
+#include "model/merge.h"
+#include "model/sites/site.h"
+#include "model/types.h"
+
+#define BUDGET_SITES 5u /* shown to people; scripts get all */
+
+int budget_result_judge(struct budget_result *result)
+{
+	result->verdicts = calloc(result->budget.count + 1, sizeof(*result->verdicts));
+	if (!result->verdicts)
+		return -ENOMEM;
+	result->over = budget_judge(&result->budget, &result->summary, result->verdicts);
+	return 0;
+}
+
+void budget_result_deinit(struct budget_result *result)
+{
+	budget_deinit(&result->budget);
+	budget_summary_deinit(&result->summary);
+	free(result->verdicts);
+	*result = BUDGET_RESULT_NULL;
+}
+
+const char *budget_words(const struct budget_verdict *verdict, char *ret_text, size_t size)
+{
+	const struct budget_moment *moment = verdict->moment;
+	char limit[TEXT_NUMBER_SIZE], held[TEXT_NUMBER_SIZE], key[BUDGET_KEY_SHOWN];
+	char process[64] = "a process", comm[TEXT_ESCAPE_SIZE(16)];
+
+	(void)text_escape(verdict->limit->key, key, sizeof(key));
+	text_size(verdict->limit->bytes, limit);
+	if (!moment) {
+		(void)snprintf(ret_text, size, "limit %s %s: nothing of it was seen", key, limit);
+		return ret_text;
+	}
+	if (moment->pid) {
+		(void)text_escape(moment->comm ? moment->comm : "?", comm, sizeof(comm));
+		(void)snprintf(process, sizeof(process), "pid %" PRIu32 " (%.40s)", moment->pid,
+			       comm);
+	}
+	(void)snprintf(ret_text, size, "limit %s %s: %s, %s held %s%s of %s on device %" PRIu32,
+		       key, limit, verdict->is_over ? "exceeded" : "kept", process,
+		       verdict->is_exact ? "" : "at least ", text_size(verdict->bytes, held),
+		       types_name(moment->type), moment->device);
+	return ret_text;
+}
+
+const char *budget_part_words(const struct budget_part *part, char *ret_text, size_t size)
+{
+	const struct frames_one frame = {
+		.function = part->function, .file = part->file, .line = part->line};
+	char plain[POOL_TEXT_MAX * 2];
+
+	if (part->function || part->file)
+		(void)site_frame_text(&frame, plain, sizeof(plain));
+	else
+		(void)snprintf(plain, sizeof(plain), "%s%s%s", part->name ? "\"" : "no stack",
+			       part->name ? part->name : "", part->name ? "\"" : "");
+	(void)text_escape(plain, ret_text, size);
+	return ret_text;
+}
+
+bool budget_is_then(const struct budget_result *result, const struct budget_verdict *verdict)
+{
+	const struct budget_moment *moment =
+		budget_summary_parts_of(&result->summary, verdict->moment);
+
+	return !moment || moment == verdict->moment;
+}
+
+bool budget_next_part(const struct budget_result *result, const struct budget_verdict *verdict,
+		      size_t *at, const struct budget_part **ret_part)
+{
+	const struct budget_moment *moment =
+		verdict->moment ? budget_summary_parts_of(&result->summary, verdict->moment) : NULL;
+
+	while (moment && *at < moment->part_count) {
+		const struct budget_part *part = &moment->parts[(*at)++];
+
+		if (budget_counts(verdict->limit, part)) {
+			*ret_part = part;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What was live then, and freed too long ago to know more. */
+static void budget_put_rest(const struct budget_verdict *verdict, FILE *out)
+{
+	const struct budget_moment *moment = verdict->moment;
+	char number[TEXT_NUMBER_SIZE];
+	uint64_t known = 0;
+
+	for (size_t i = 0; i < moment->part_count; i++)
+		known = merge_add(known, moment->parts[i].bytes);
+	if (verdict->limit->subject == BUDGET_MEMORY && known > 0 && known < moment->bytes)
+		fprintf(out, "    %10s  not known: freed too long ago\n",
+			text_size(moment->bytes - known, number));
+}
+
+/* The call sites that held most, and when. */
+static void budget_put_sites(const struct budget_result *result,
+			     const struct budget_verdict *verdict, FILE *out)
+{
+	char text[BUDGET_PART_SHOWN], number[TEXT_NUMBER_SIZE];
+	const struct budget_part *part;
+	size_t at = 0;
+
+	if (!budget_is_then(result, verdict))
+		fputs("    its call sites then are not known; at its end it held\n", out);
+	for (unsigned int i = 0; i < BUDGET_SITES && budget_next_part(result, verdict, &at, &part);
+	     i++) {
+		fprintf(out, "    %10s  %s", text_size(part->bytes, number),
+			budget_part_words(part, text, sizeof(text)));
+		if (part->phase) {
+			(void)fputs(", in ", out);
+			text_put(out, part->phase);
+		}
+		(void)fputc('\n', out);
+	}
+	budget_put_rest(verdict, out);
+}
+
+void budget_put_text(const struct budget_result *result, bool all, FILE *out)
+{
+	char text[BUDGET_WORDS];
+
+	for (size_t i = 0; i < result->budget.count; i++) {
+		const struct budget_verdict *verdict = &result->verdicts[i];
+
+		if (!all && !verdict->is_over)
+			continue;
+		fprintf(out, "%s\n", budget_words(verdict, text, sizeof(text)));
+		if (verdict->is_over)
+			budget_put_sites(result, verdict, out);
+	}
+}
+
+void budget_put_markdown(const struct budget_result *result, FILE *out)
+{
+	if (result->budget.count == 0)
+		return;
+	fprintf(out, "\n| limit | | held | |\n|---|---:|---:|---|\n");
+	for (size_t i = 0; i < result->budget.count; i++) {
+		const struct budget_verdict *verdict = &result->verdicts[i];
+		char limit[TEXT_NUMBER_SIZE], held[TEXT_NUMBER_SIZE] = "";
+		char key[BUDGET_KEY_SHOWN];
+
+		(void)text_escape(verdict->limit->key, key, sizeof(key));
+		for (char *p = key; *p; p++) {
+			if (strchr("|<`", *p))
+				*p = '?';
+		}
+		fprintf(out, "| `%s` | %s | %s%s | %s |\n", key,
+			text_size(verdict->limit->bytes, limit),
+			verdict->moment && !verdict->is_exact ? "at least " : "",
+			verdict->moment ? text_size(verdict->bytes, held) : "not seen",
+			verdict->is_over ? "**exceeded**" : "");
+	}
+}
+
+static void budget_put_part(const struct budget_part *part, struct emit *json)
+{
+	emit_open_object(json, NULL);
+	emit_string(json, "function", part->function);
+	emit_string(json, "file", part->file);
+	if (part->line)
+		emit_u64(json, "line", part->line);
+	else
+		emit_null(json, "line");
+	emit_string(json, "name", part->name);
+	emit_string(json, "phase", part->phase);
+	emit_u64(json, "bytes", part->bytes);
+	emit_close_object(json);
+}
+
+void budget_put_parts(const struct budget_summary *summary, uint32_t device, uint32_t type,
+		      struct emit *json)
+{
+	emit_open_array(json, "parts");
+	for (size_t i = 0; i < summary->count; i++) {
+		const struct budget_moment *moment = &summary->moments[i];
+
+		if (!moment->is_peak || moment->device != device || moment->type != type)
+			continue;
+		for (size_t k = 0; k < moment->part_count; k++)
+			budget_put_part(&moment->parts[k], json);
+	}
+	emit_close_array(json);
+}
+
+static void budget_put_json_sites(const struct budget_result *result,
+				  const struct budget_verdict *verdict, struct emit *json)
+{
+	const struct budget_part *part;
+	size_t at = 0;
+
+	emit_open_array(json, "sites");
+	while (budget_next_part(result, verdict, &at, &part))
+		budget_put_part(part, json);
+	emit_close_array(json);
+}
+
+static void budget_put_json_one(const struct budget_result *result,
+				const struct budget_verdict *verdict, struct emit *json)
+{
+	const struct budget_moment *moment = verdict->moment, *parts;
+
+	emit_open_object(json, NULL);
+	emit_string(json, "limit", verdict->limit->key);
+	emit_u64(json, "bytes", verdict->limit->bytes);
+	emit_bool(json, "over", verdict->is_over);
+	if (moment) {
+		parts = budget_summary_parts_of(&result->summary, moment);
+		emit_open_object(json, "held");
+		emit_u64(json, "bytes", verdict->bytes);
+		emit_bool(json, "exact", verdict->is_exact);
+		if (moment->pid)
+			emit_u64(json, "pid", moment->pid);
+		else
+			emit_null(json, "pid");
+		emit_string(json, "comm", moment->comm);
+		emit_u64(json, "device", moment->device);
+		emit_string(json, "type", types_name(moment->type));
+		emit_string(json, "sites_at", !parts ? NULL : parts->is_peak ? "peak" : "end");
+		budget_put_json_sites(result, verdict, json);
+		emit_close_object(json);
+	} else {
+		emit_null(json, "held");
+	}
+	emit_close_object(json);
+}
+
+void budget_put_json(const struct budget_result *result, struct emit *json)
+{
+	emit_open_array(json, "limits");
+	for (size_t i = 0; i < result->budget.count; i++)
+		budget_put_json_one(result, &result->verdicts[i], json);
+	emit_close_array(json);
+}

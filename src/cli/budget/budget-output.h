@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Limits and what became of them: for people, for scripts, and for CI systems. */
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cli/budget/budget-summary.h"
+#include "cli/budget/budget.h"
+
+struct emit;
+
+struct budget_result {
+	struct budget budget;
+	struct budget_summary summary;
+	struct budget_verdict *verdicts; /* one for each limit */
+	size_t over;                     /* how many are exceeded */
+};
+
+#define BUDGET_RESULT_NULL ((struct budget_result){.verdicts = NULL})
+
+/* Judges the summary by the budget. 0 or -ENOMEM. */
+int budget_result_judge(struct budget_result *result);
+void budget_result_deinit(struct budget_result *result);
+
+/* All limits, or only those that are exceeded, with the call sites that held most. */
+void budget_put_text(const struct budget_result *result, bool all, FILE *out);
+void budget_put_markdown(const struct budget_result *result, FILE *out);
+
+/* "parts": [...], what was live at the peak of a device and type, as budget_summary_load() reads it. */
+void budget_put_parts(const struct budget_summary *summary, uint32_t device, uint32_t type,
+		      struct emit *json);
+
+/* "limits": [...] */
+void budget_put_json(const struct budget_result *result, struct emit *json);
+
+/* JUnit's XML, a test case for each limit. @context: a struct budget_result. */
+void budget_put_junit(const void *context, FILE *out);
+
+/* An annotation of GitHub for each limit that is exceeded, at the call site that held most. */
+void budget_put_github(const struct budget_result *result, FILE *out);

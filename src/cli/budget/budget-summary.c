@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Puts a summary together. Texts are interned, so that equal ones have equal pointers. */
+
+#include "cli/budget/budget-summary.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "model/merge.h"
+
+void budget_summary_deinit(struct budget_summary *summary)
+{
+	free(summary->moments);
+	free(summary->parts);
+	pool_deinit(&summary->texts);
+	*summary = BUDGET_SUMMARY_NULL;
+}
+
+/* Replaces a text by the summary's own copy. False: no memory. */
+static bool budget_summary_keep(struct budget_summary *summary, const char **text)
+{
+	if (*text)
+		*text = pool_text(&summary->texts, *text, strlen(*text));
+	return *text;
+}
+
+int budget_summary_begin(struct budget_summary *summary, const struct budget_moment *moment,
+			 size_t *ret_index)
+{
+	struct budget_moment *moments = array_grow(summary->moments, &summary->capacity,
+						   summary->count + 1, sizeof(*moments));
+	struct budget_moment copy = *moment;
+
+	if (!moments)
+		return -ENOMEM;
+	summary->moments = moments;
+	if (copy.comm && !budget_summary_keep(summary, &copy.comm))
+		return -ENOMEM;
+	copy.parts = NULL;
+	copy.part_count = 0;
+	*ret_index = summary->count;
+	moments[summary->count++] = copy;
+	return 0;
+}
+
+static bool budget_summary_is_of(const struct budget_moment *moment,
+				 const struct budget_moment *other)
+{
+	return moment->pid == other->pid && moment->device == other->device &&
+	       moment->type == other->type;
+}
+
+int budget_summary_end_of(struct budget_summary *summary, const struct budget_moment *process,
+			  size_t *ret_index)
+{
+	struct budget_moment end = *process;
+
+	/* Backwards, because the buffers of a process stand together. */
+	for (size_t i = summary->count; i > 0; i--) {
+		const struct budget_moment *moment = &summary->moments[i - 1];
+
+		if (!moment->is_peak && budget_summary_is_of(moment, process)) {
+			*ret_index = i - 1;
+			return 0;
+		}
+	}
+	end.is_peak = false;
+	end.is_exact = true;
+	end.bytes = 0;
+	return budget_summary_begin(summary, &end, ret_index);
+}
+
+int budget_summary_add(struct budget_summary *summary, const struct budget_part *part)
+{
+	struct budget_part *parts = array_grow(summary->parts, &summary->part_capacity,
+					       summary->part_count + 1, sizeof(*parts));
+	struct budget_part copy = *part;
+
+	if (!parts)
+		return -ENOMEM;
+	summary->parts = parts;
+	if (copy.function || copy.file)
+		copy.name = NULL;
+	if ((copy.function && !budget_summary_keep(summary, &copy.function)) ||
+	    (copy.file && !budget_summary_keep(summary, &copy.file)) ||
+	    (copy.name && !budget_summary_keep(summary, &copy.name)) ||
+	    (copy.phase && !budget_summary_keep(summary, &copy.phase)))
+		return -ENOMEM;
+	parts[summary->part_count++] = copy;
+	return 0;
+}
+
+static int budget_summary_compare_texts(const char *a, const char *b)
+{
+	return a == b ? 0 : strcmp(a ? a : "", b ? b : "");
+}
+
+/* 0 for parts of the same moment, call site and phase. */
+static int budget_summary_compare(const void *left, const void *right)
+{
+	const struct budget_part *a = left, *b = right;
+	int r = (a->moment > b->moment) - (a->moment < b->moment);
+
+	if (r == 0)
+		r = budget_summary_compare_texts(a->file, b->file);
+	if (r == 0)
+		r = (a->line > b->line) - (a->line < b->line);
+	if (r == 0)
+		r = budget_summary_compare_texts(a->function, b->function);
+	if (r == 0)
+		r = budget_summary_compare_texts(a->name, b->name);
+	return r ? r : budget_summary_compare_texts(a->phase, b->phase);
+}
+
+/* Largest first; then as above, so that the order is always the same. */
+static int budget_summary_compare_sizes(const void *left, const void *right)
+{
+	const struct budget_part *a = left, *b = right;
+	int r = (a->moment > b->moment) - (a->moment < b->moment);
+
+	if (r == 0)
+		r = (a->bytes < b->bytes) - (a->bytes > b->bytes);
+	return r ? r : budget_summary_compare(left, right);
+}
+
+void budget_summary_finish(struct budget_summary *summary)
+{
+	struct budget_part *parts = summary->parts;
+	size_t n = 0;
+
+	if (summary->part_count == 0)
+		return;
+	qsort(parts, summary->part_count, sizeof(*parts), budget_summary_compare);
+	for (size_t i = 0; i < summary->part_count; i++) {
+		if (n > 0 && budget_summary_compare(&parts[n - 1], &parts[i]) == 0)
+			parts[n - 1].bytes = merge_add(parts[n - 1].bytes, parts[i].bytes);
+		else
+			parts[n++] = parts[i];
+	}
+	summary->part_count = n;
+	qsort(parts, n, sizeof(*parts), budget_summary_compare_sizes);
+	for (size_t i = 0; i < n; i++) {
+		struct budget_moment *moment = &summary->moments[parts[i].moment];
+
+		if (moment->part_count++ == 0)
+			moment->parts = &parts[i];
+		/* An end has what its parts have. */
+		if (!moment->is_peak)
+			moment->bytes = merge_add(moment->bytes, parts[i].bytes);
+	}
+}
+
+const struct budget_moment *budget_summary_parts_of(const struct budget_summary *summary,
+						    const struct budget_moment *moment)
+{
+	if (moment->part_count > 0)
+		return moment;
+	for (size_t i = 0; i < summary->count; i++) {
+		const struct budget_moment *other = &summary->moments[i];
+
+		if (other->part_count > 0 && budget_summary_is_of(other, moment))
+			return other;
+	}
+	return NULL;
+}

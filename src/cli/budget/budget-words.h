@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Words and walks that the outputs of limits share. Texts are escaped. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/pool.h"
+#include "cli/budget/budget-output.h"
+
+#define BUDGET_KEY_SHOWN 512u   /* longer names are cut */
+#define BUDGET_WORDS 1024u      /* room for budget_words() */
+#define BUDGET_PART_SHOWN 1024u /* a longer place is cut */
+
+/* What became of a limit, in a sentence. */
+const char *budget_words(const struct budget_verdict *verdict, char *ret_text, size_t size);
+
+/* A call site: "function (file:line)", or the name of its buffers. */
+const char *budget_part_words(const struct budget_part *part, char *ret_text, size_t size);
+
+/* Whether the parts are those of the moment itself, or there are none. */
+bool budget_is_then(const struct budget_result *result, const struct budget_verdict *verdict);
+
+/*
+ * The next part that counts for a limit, largest first; @at is 0 at first. If the parts of its moment
+ * are not known, those that the process had at its end. False: no more.
+ */
+bool budget_next_part(const struct budget_result *result, const struct budget_verdict *verdict,
+		      size_t *at, const struct budget_part **ret_part);

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reads limits as people write them, and compares them with what was held. */
+
+#include "cli/budget/budget.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "cli/budget/budget-summary.h"
+#include "model/merge.h"
+#include "model/types.h"
+
+#define BUDGET_WORD 32u /* longer than any number or type */
+
+void budget_deinit(struct budget *budget)
+{
+	for (size_t i = 0; i < budget->count; i++)
+		free(budget->limits[i].key);
+	free(budget->limits);
+	*budget = BUDGET_NULL;
+}
+
+/* Copies what stands before the next colon; false: too long to be anything we know. */
+static bool budget_word(const char *text, char ret_word[BUDGET_WORD])
+{
+	size_t length = strcspn(text, ":");
+
+	if (length >= BUDGET_WORD)
+		return false;
+	memcpy(ret_word, text, length);
+	ret_word[length] = '\0';
+	return true;
+}
+
+/* "phase:NAME" or "site:NAME"; -EINVAL. */
+static int budget_parse_subject(const char *text, struct budget_limit *limit)
+{
+	if (strncmp(text, "phase:", strlen("phase:")) == 0) {
+		limit->subject = BUDGET_PHASE;
+		limit->pattern = text + strlen("phase:");
+	} else if (strncmp(text, "site:", strlen("site:")) == 0) {
+		limit->subject = BUDGET_SITE;
+		limit->pattern = text + strlen("site:");
+	} else {
+		return -EINVAL;
+	}
+	return *limit->pattern ? 0 : -EINVAL;
+}
+
+static int budget_parse_device(const char **text, struct budget_limit *limit)
+{
+	char word[BUDGET_WORD];
+	uint64_t device;
+
+	if (**text < '0' || **text > '9')
+		return 0;
+	if (!budget_word(*text, word) || text_parse_u64(word, &device) < 0 ||
+	    device >= BOOK_DEVICES || (*text)[strlen(word)] != ':')
+		return -EINVAL;
+	limit->device = (uint32_t)device;
+	*text += strlen(word) + 1;
+	return 0;
+}
+
+/* Fills in all but key and bytes; the pattern points into @key. */
+static int budget_parse(const char *key, struct budget_limit *limit)
+{
+	char word[BUDGET_WORD];
+	int r;
+
+	*limit = (struct budget_limit){.device = BUDGET_ANY, .type = BUDGET_ANY};
+	r = budget_parse_device(&key, limit);
+	if (r < 0 || budget_parse_subject(key, limit) == 0)
+		return r;
+	if (!budget_word(key, word) || types_parse(word, &limit->type) < 0)
+		return -EINVAL;
+	key += strlen(word);
+	return *key ? budget_parse_subject(key + 1, limit) : 0;
+}
+
+static bool budget_is_same(const struct budget_limit *a, const struct budget_limit *b)
+{
+	return a->device == b->device && a->type == b->type && a->subject == b->subject &&
+	       (a->subject == BUDGET_MEMORY || strcmp(a->pattern, b->pattern) == 0);
+}
+
+int budget_add(struct budget *budget, const char *key, uint64_t bytes)
+{
+	CLEANUP_FREE char *copy = strdup(key);
+	struct budget_limit limit, *limits;
+	int r;
+
+	if (!copy)
+		return -ENOMEM;
+	r = budget_parse(copy, &limit);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < budget->count; i++) {
+		if (budget_is_same(&budget->limits[i], &limit)) {
+			budget->limits[i].bytes = bytes;
+			return 0;
+		}
+	}
+	limits = array_grow(budget->limits, &budget->capacity, budget->count + 1, sizeof(*limits));
+	if (!limits)
+		return -ENOMEM;
+	budget->limits = limits;
+	limit.key = cleanup_steal(copy);
+	limit.bytes = bytes;
+	limits[budget->count++] = limit;
+	return 0;
+}
+
+int budget_add_text(struct budget *budget, const char *text)
+{
+	CLEANUP_FREE char *copy = strdup(text);
+	uint64_t bytes;
+	char *size;
+	int r;
+
+	if (!copy)
+		return -ENOMEM;
+	size = strrchr(copy, '='); /* a name may have one, a size has none */
+	if (!size)
+		return -EINVAL;
+	*size++ = '\0';
+	r = text_parse_size(size, &bytes);
+	return r < 0 ? r : budget_add(budget, copy, bytes);
+}
+
+int budget_add_all(struct budget *budget, const struct budget *more)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < more->count; i++)
+		r = budget_add(budget, more->limits[i].key, more->limits[i].bytes);
+	return r;
+}
+
+/* Without the arguments that names of C++ functions have. */
+static bool budget_matches_function(const char *pattern, const char *function)
+{
+	CLEANUP_FREE char *bare = NULL;
+
+	if (fnmatch(pattern, function, 0) == 0)
+		return true;
+	if (!strchr(function, '('))
+		return false;
+	bare = strndup(function, strcspn(function, "("));
+	return bare && fnmatch(pattern, bare, 0) == 0;
+}
+
+static bool budget_matches_file(const char *pattern, const char *file)
+{
+	const char *slash = strrchr(file, '/');
+
+	return fnmatch(pattern, slash ? slash + 1 : file, 0) == 0;
+}
+
+bool budget_counts(const struct budget_limit *limit, const struct budget_part *part)
+{
+	switch (limit->subject) {
+	case BUDGET_PHASE: /* and those within it: "decode" has "decode/layer 3" */
+		return part->phase && fnmatch(limit->pattern, part->phase, FNM_LEADING_DIR) == 0;
+	case BUDGET_SITE:
+		return (part->function &&
+			budget_matches_function(limit->pattern, part->function)) ||
+		       (part->file && budget_matches_file(limit->pattern, part->file));
+	case BUDGET_MEMORY:
+		break;
+	}
+	return true;
+}
+
+/* What counts for the limit at a moment. False: nothing. */
+static bool budget_measure(const struct budget_limit *limit, const struct budget_moment *moment,
+			   uint64_t *ret_bytes)
+{
+	bool any = false;
+
+	/* What several programs of a process left one after the other is no peak. */
+	*ret_bytes = moment->bytes;
+	if (limit->subject == BUDGET_MEMORY)
+		return moment->is_peak;
+	*ret_bytes = 0;
+	for (size_t i = 0; i < moment->part_count; i++) {
+		if (!budget_counts(limit, &moment->parts[i]))
+			continue;
+		any = true;
+		*ret_bytes = merge_add(*ret_bytes, moment->parts[i].bytes);
+	}
+	return any;
+}
+
+static struct budget_verdict budget_judge_one(const struct budget_limit *limit,
+					      const struct budget_summary *summary)
+{
+	struct budget_verdict verdict = {.limit = limit};
+
+	for (size_t i = 0; i < summary->count; i++) {
+		const struct budget_moment *moment = &summary->moments[i];
+		uint64_t bytes;
+
+		if ((limit->device != BUDGET_ANY && limit->device != moment->device) ||
+		    (limit->type != BUDGET_ANY && limit->type != moment->type) ||
+		    !budget_measure(limit, moment, &bytes) ||
+		    (verdict.moment && bytes <= verdict.bytes))
+			continue;
+		verdict.moment = moment;
+		verdict.bytes = bytes;
+	}
+	verdict.is_exact = limit->subject == BUDGET_MEMORY
+				   ? verdict.moment && verdict.moment->is_exact
+				   : summary->has_all_parts;
+	verdict.is_over = verdict.bytes > limit->bytes;
+	return verdict;
+}
+
+size_t budget_judge(const struct budget *budget, const struct budget_summary *summary,
+		    struct budget_verdict *ret_verdicts)
+{
+	size_t over = 0;
+
+	for (size_t i = 0; i < budget->count; i++) {
+		ret_verdicts[i] = budget_judge_one(&budget->limits[i], summary);
+		over += ret_verdicts[i].is_over;
+	}
+	return over;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* ttmem check: whether a run has kept to its budget, and a budget from a run. */
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/emit.h"
+#include "cli/budget/budget-file.h"
+#include "cli/budget/budget-options.h"
+#include "cli/budget/budget-output.h"
+#include "cli/common/command.h"
+#include "cli/common/options.h"
+#include "cli/common/output.h"
+#include "model/json/document.h"
+
+struct check {
+	const char *path; /* of the report */
+	struct budget_options options;
+	bool update, json, quiet;
+	struct budget_result result;
+};
+
+static int check_parse(struct check *check, int argc, char **argv)
+{
+	const struct options_item items[] = {
+		{0, "budget", "FILE", "limits from FILE (ttmem.budget/1)", &check->options.file,
+		 options_text},
+		{0, "limit", "LIMIT=SIZE",
+		 "DRAM=4G, 0:L1=1M, phase:decode=2G, site:load=1G; may be given again",
+		 &check->options.limits, budget_options_limit},
+		{0, "update", NULL,
+		 "do not check: set the limits in the budget to what the run held", &check->update,
+		 NULL},
+		{0, "json", NULL, "as JSON", &check->json, NULL},
+		{0, "junit", "FILE", "write a test case for each limit, as JUnit does",
+		 &check->options.junit, options_text},
+		{0, "annotate", "WHERE", "mark the code that exceeded a limit; WHERE: github",
+		 &check->options.annotates, budget_options_annotate},
+		{'q', "quiet", NULL, "print only limits that are exceeded", &check->quiet, NULL},
+	};
+	const struct options options = {
+		.command = "check",
+		.shows_sizes = true,
+		.arguments = "FILE",
+		.summary =
+			"Compares a run with limits. FILE is what \"ttmem run --json\" has "
+			"written. A limit is\n[DEVICE:]TYPE, [DEVICE:][TYPE:]phase:NAME or "
+			"[DEVICE:][TYPE:]site:NAME: no process may have\nheld more on a device, of "
+			"a type. The exit code is 86 if one is exceeded, 87 if nothing was\n"
+			"tracked in the run, else 0.",
+		.items = items,
+		.count = ARRAY_SIZE(items),
+	};
+	int count;
+	int r = options_parse(&options, argc, argv, &count);
+
+	if (r != 0)
+		return r;
+	if (count != 1)
+		return options_mistake("check",
+				       "one report, please: what \"ttmem run --json\" wrote");
+	check->path = argv[0];
+	if (!check->options.file && check->options.limits.count == 0)
+		return options_mistake("check", "by what? --budget FILE or --limit LIMIT=SIZE");
+	if (check->update && (!check->options.file || check->options.limits.count > 0))
+		return options_mistake("check",
+				       "--update writes the file of --budget, and takes no "
+				       "--limit");
+	return 0;
+}
+
+/* The budget to update, read or new. 0, or a code after the reason was reported. */
+static int check_open_budget(struct check *check, struct budget_file **ret_file)
+{
+	char error[BUDGET_FILE_ERROR];
+	int r = budget_file_load(check->options.file, &check->result.budget, ret_file, error);
+
+	if (r == -EINVAL) {
+		fprintf(stderr, "ttmem check: budget %s: %s\n", check->options.file, error);
+		return COMMAND_USAGE;
+	}
+	if (r == -ENOENT) {
+		*ret_file = budget_file_new();
+		r = *ret_file ? 0 : -ENOMEM;
+	}
+	return r < 0 ? output_fail("check", check->options.file, r) : 0;
+}
+
+/* A new file gets the types that were held; one that is there keeps its choice of limits. */
+static int check_fill_budget(struct check *check, struct budget_file *file)
+{
+	struct budget_result *result = &check->result;
+	int r = budget_result_judge(result);
+
+	if (r < 0)
+		return r;
+	if (result->budget.count == 0)
+		return budget_file_fill(file, &result->summary);
+	for (size_t i = 0; i < result->budget.count; i++) {
+		if (!result->verdicts[i].moment)
+			fprintf(stderr, "ttmem check: nothing of \"%s\" was seen: left as it is\n",
+				result->budget.limits[i].key);
+	}
+	return budget_file_update(file, result->verdicts, result->budget.count);
+}
+
+static int check_update(struct check *check)
+{
+	struct budget_file *file = NULL;
+	int code = check_open_budget(check, &file), r;
+
+	if (code != 0)
+		return code;
+	r = check_fill_budget(check, file);
+	if (r < 0)
+		code = output_fail("check", check->options.file, r);
+	else if (output_write_file("check", check->options.file, budget_file_write, file) < 0)
+		code = COMMAND_FAILED;
+	budget_file_free(file);
+	return code;
+}
+
+static void check_put_json(const struct check *check)
+{
+	struct emit json = EMIT_INIT(stdout);
+
+	document_open(&json, "ttmem.check/1", clock_ns(CLOCK_REALTIME));
+	emit_string(&json, "file", check->path);
+	emit_bool(&json, "tracked", check->result.summary.is_tracked);
+	emit_bool(&json, "over", check->result.over > 0);
+	budget_put_json(&check->result, &json);
+	document_list_end(&json, !check->result.summary.is_incomplete);
+	emit_open_array(&json, "notes");
+	emit_close_array(&json);
+	emit_close_object(&json);
+	emit_end(&json);
+}
+
+static int check_exit_code(const struct budget_result *result)
+{
+	if (result->over)
+		return COMMAND_EXCEEDED;
+	if (!result->summary.is_tracked) {
+		fprintf(stderr, "ttmem check: nothing was tracked, so nothing was checked\n");
+		return COMMAND_UNTRACKED;
+	}
+	/* What could not be looked at may have held more. */
+	if (result->summary.is_incomplete) {
+		fprintf(stderr, "ttmem check: not all processes of the run could be looked at\n");
+		return COMMAND_EXCEEDED;
+	}
+	return COMMAND_OK;
+}
+
+static int check_judge(struct check *check)
+{
+	struct budget_result *result = &check->result;
+	int code;
+
+	if (budget_options_load("check", &check->options, &result->budget) < 0)
+		return COMMAND_USAGE;
+	if (budget_result_judge(result) < 0)
+		return output_fail("check", "limits", -ENOMEM);
+	if (check->json)
+		check_put_json(check);
+	else
+		budget_put_text(result, !check->quiet, stdout);
+	code = output_finish();
+	if (budget_options_write("check", &check->options, result) < 0 && code == COMMAND_OK)
+		code = COMMAND_FAILED;
+	return code ? code : check_exit_code(result);
+}
+
+static int check_run(int argc, char **argv)
+{
+	struct check check = {.result = BUDGET_RESULT_NULL};
+	char error[BUDGET_FILE_ERROR];
+	int code, r = check_parse(&check, argc, argv);
+
+	if (r != 0) {
+		budget_deinit(&check.options.limits);
+		return options_exit(r);
+	}
+	output_start();
+	if (budget_summary_load(check.path, &check.result.summary, error, sizeof(error)) < 0) {
+		fprintf(stderr, "ttmem check: %s: %s\n", check.path, error);
+		code = COMMAND_USAGE;
+	} else if (check.update && !check.result.summary.is_tracked) {
+		fprintf(stderr, "ttmem check: nothing was tracked: no budget comes from that\n");
+		code = COMMAND_UNTRACKED;
+	} else {
+		code = check.update ? check_update(&check) : check_judge(&check);
+	}
+	budget_result_deinit(&check.result);
+	budget_deinit(&check.options.limits);
+	return code;
+}
+
+const struct command check_command = {
+	.name = "check",
+	.summary = "whether a run has kept to its limits; a budget from a run",
+	.run = check_run,
+};

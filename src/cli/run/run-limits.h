@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The limits of `ttmem run`: what its processes held, for cli/budget. */
+
+struct budget_summary;
+struct family;
+
+/* 0 or -ENOMEM. */
+int run_limits_summarise(const struct family *family, struct budget_summary *summary);
