@@ -50,6 +50,7 @@ needs() {
 		cmd:heaptrack_print heaptrack
 		cmd:protoc protobuf-compiler
 		cmd:tmux tmux
+		cmd:zstd zstd
 		cmd:g++ g++
 		cmd:cmake cmake
 		cmd:openssl openssl
