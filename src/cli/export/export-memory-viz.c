@@ -181,7 +181,7 @@ static int viz_event(void *state, const struct export_event *event)
 		r = viz_find_lane(viz, &key, &lane);
 	if (r == 0)
 		r = viz_find_frames(viz, event->type, event->name, event->stack, &node);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	if (!is_failure)
 		viz_reach(lane, event->address, event->bytes);
@@ -229,7 +229,7 @@ static int viz_find_block(struct viz *viz, const struct snapshot_buffer *buffer,
 	if (r == 0)
 		r = viz_find_frames(viz, buffer->type, buffer->name, buffer->stack,
 				    &ret_block->node);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	ret_block->lane = (uint32_t)(lane - viz->lanes) + 1;
 	ret_block->bytes = snapshot_buffer_bytes(buffer);
