@@ -217,7 +217,7 @@ def test_perfetto_has_counters_and_instants(story, protoc):
     assert all(packet["trusted_packet_sequence_id"] == [1] for packet in packets)
     assert packets[0]["sequence_flags"] == [1]
     tracks = {}
-    values, instants = collections.defaultdict(list), []
+    values, instants, slices = collections.defaultdict(list), [], []
     for packet in packets:
         for track in packet["track_descriptor"]:
             tracks[track["uuid"][0]] = track
@@ -228,6 +228,9 @@ def test_perfetto_has_counters_and_instants(story, protoc):
                 owner = tracks[track["parent_uuid"][0]]["process"][0]["pid"][0]
                 values[owner, track["name"][0]].append((time // 1000000, event["counter_value"][0]))
                 assert track["counter"][0]["unit"] == [3]
+            elif event["type"] in ([1], [2]):
+                (thread,) = track["thread"]
+                slices.append((thread["pid"][0], thread["tid"][0], event["name"], time // 1000000))
             else:
                 assert event["type"] == [3]
                 instants.append((track["process"][0]["pid"][0], event["name"][0]))
@@ -239,6 +242,7 @@ def test_perfetto_has_counters_and_instants(story, protoc):
     assert instants == [
         (100, 'step, "1"'), (100, f"allocation of {1 << 40} bytes of DRAM failed"), (100, "17 events missed"),
     ]  # fmt: skip
+    assert slices == [(100, 0, ["fill"], 2), (100, 0, [], 7), (100, 1, ["step"], 1), (100, 1, [], 1)]
 
 
 def test_chrome_has_counters_and_instants(story):
@@ -249,6 +253,8 @@ def test_chrome_has_counters_and_instants(story):
     assert counters[:3] == [
         (100, "DRAM of device 0", 0, 1000), (100, "DRAM of device 0", 1000, 1500), (100, "L1 of device 0", 2000, 64),
     ]  # fmt: skip
+    phases = [(e["name"], e["tid"], e["ts"], e["dur"]) for e in events if e["ph"] == "X"]
+    assert phases == [("fill", 0, 2000, 5000), ("step", 1, 1000, 0)]
     instants = [(e["name"], e["ts"]) for e in events if e["ph"] == "i"]
     assert instants == [('step, "1"', 2000.5), ("allocation failed", 5000), ("events missed", 6000)]
 

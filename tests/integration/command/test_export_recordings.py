@@ -33,20 +33,25 @@ ttmem.alloc_failed(0, ttmem.DRAM, 1 << 40)
 """
 
 
-@pytest.fixture
-def recording(world, tmp_path):
-    """Of PROGRAM, and the report of the run."""
-    (tmp_path / "program.py").write_text(PROGRAM)
+def record(world, folder, program):
+    """A recording of a program."""
+    (folder / "program.py").write_text(program)
     env = {
         **world.env, "PYTHONPATH": str(world.build / "python"), "PYTHONDONTWRITEBYTECODE": "1",
         "LD_LIBRARY_PATH": str(world.build / "src" / "lib"),
     }  # fmt: skip
     result = world.run(
-        "run", "--json", tmp_path / "run.json", "--record", tmp_path / "run.rec", "--",
-        sys.executable, tmp_path / "program.py", env=env,
+        "run", "--json", folder / "run.json", "--record", folder / "run.rec", "--",
+        sys.executable, folder / "program.py", env=env,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
-    return tmp_path / "run.rec", json.loads((tmp_path / "run.json").read_text())
+    return folder / "run.rec"
+
+
+@pytest.fixture
+def recording(world, tmp_path):
+    """Of PROGRAM, and the report of the run."""
+    return record(world, tmp_path, PROGRAM), json.loads((tmp_path / "run.json").read_text())
 
 
 def test_a_recorded_run_is_the_same_in_every_format(world, recording, export, protoc, tmp_path):
@@ -98,7 +103,7 @@ def test_a_recorded_run_is_the_same_in_every_format(world, recording, export, pr
 def test_a_moment_of_a_recording_is_what_buffers_shows(world, recording, export):
     path, _ = recording
     for at, size in {"peak": 51064, "end": 26000, "full": 51000}.items():
-        rows = json.loads(world.text("buffers", "--from", path, "--at", at, "--json"))["buffers"]
+        rows = world.json("buffers", "--from", path, "--at", at)["buffers"]
         lines = export("folded", path, "--at", at).decode().splitlines()
         assert sum(int(line.rsplit(" ", 1)[1]) for line in lines) == sum(row["size"] for row in rows) == size
         assert len(export("csv", path, "--at", at).splitlines()) >= 1 + len(rows)
@@ -120,6 +125,48 @@ def test_what_was_live_before_the_recording_is_in_it(world, export, tmp_path):
         sums[row["type"]] += {"alloc": 1, "live": 1, "free": -1}[row["event"]] * int(row["size"])
     assert sums == {"DRAM": 20000 * 64 + 1000 - 64, "L1": 7}
     assert rows[-1]["used"] == str(20000 * 64 + 1000 - 64)
+
+
+FAMILY = """
+import os, ttmem
+ttmem.alloc(0, ttmem.DRAM, 0x1000, 100)
+child = os.fork()
+ttmem.alloc(0, ttmem.DRAM, 0x2000, 10 if child else 7)
+if child:
+    os.waitpid(child, 0)
+os._exit(0)
+"""
+
+
+def test_processes_of_a_run_are_kept_apart(world, export, protoc, tmp_path):  # noqa: F811
+    path = record(world, tmp_path, FAMILY)
+    rows = list(csv.DictReader(io.StringIO(export("csv", path).decode())))
+    sizes = collections.defaultdict(list)
+    for row in rows:
+        sizes[row["pid"]].append(int(row["size"]))
+    assert sorted(sizes.values()) == [[7], [100, 10]]
+    (parent,) = [pid for pid, found in sizes.items() if len(found) == 2]
+    assert len(export("csv", path, "--pid", parent).splitlines()) == 3
+    samples, _ = read_pprof(protoc, export("pprof", path))
+    sums = collections.Counter()
+    for values, _, labels in samples:
+        sums[labels["pid"]] += values["inuse_space"]
+    assert sums == {pid: sum(found) for pid, found in sizes.items()}
+    document = check_memory_viz(export("memory_viz", path))
+    assert sorted(sum(event["size"] for event in trace) for trace in document["device_traces"]) == [7, 110]
+    threads = json.loads(export("firefox", path))["threads"]
+    assert {thread["pid"]: sum(thread["nativeAllocations"]["weight"]) for thread in threads} == sums
+    result = world.run("export", "--format", "ttnn-visualizer", "-o", tmp_path / "report", path)
+    assert result.returncode == 2 and "several processes" in result.stderr
+    result = world.run("export", "--format", "ttnn-visualizer", "-o", tmp_path / "report", "--pid", parent, path)
+    assert result.returncode == 0 and "2 live buffers" in result.stdout
+
+
+def test_a_recording_that_is_none(world, tmp_path):
+    (tmp_path / "file").write_text("something else")
+    for args in (("file",), ("--from", "file"), ("none",)):
+        result = world.run("export", "--format", "csv", *args, cwd=tmp_path)
+        assert result.returncode == 1 and result.stdout == "" and f"{args[-1]}: " in result.stderr
 
 
 def test_too_many_events_for_memory(world, recording, tmp_path):

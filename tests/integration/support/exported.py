@@ -32,7 +32,9 @@ PERFETTO = """
 syntax = "proto2";
 message CounterDescriptor { optional uint32 unit = 3; }
 message ProcessDescriptor { optional int32 pid = 1; optional string process_name = 6; }
+message ThreadDescriptor { optional int32 pid = 1; optional int64 tid = 2; }
 message TrackDescriptor { optional uint64 uuid = 1; optional string name = 2; optional ProcessDescriptor process = 3;
+                          optional ThreadDescriptor thread = 4;
                           optional uint64 parent_uuid = 5; optional CounterDescriptor counter = 8; }
 message TrackEvent { optional uint32 type = 9; optional uint64 track_uuid = 11; optional string name = 23;
                      optional int64 counter_value = 30; }
