@@ -353,3 +353,14 @@ def test_mistakes(world):
         assert result.returncode == 2 and text in result.stderr, args
     result = world.run("export", "--format", "pprof", 999999)
     assert result.returncode == 1 and "there is no process 999999" in result.stderr
+
+
+def test_memory_viz_bears_any_address_and_device(world, export):  # noqa: F811
+    player = world.player(
+        "device 0 0xabc wormhole_b0 n150 0 0xffffffffffff 0xffffffffffff 0xffff",
+        "alloc 0 DRAM 0xfffffffffffffff0 1000", "alloc 0 DRAM 0 0xffffffffff", "alloc 0 DRAM 0x7000 0xffffffffff",
+        "alloc 0 SYSTEM_MEMORY 0x7f0000001000 4096", "alloc 0 L1 0x100 64", "alloc 0 L1 0x110 64",
+    )  # fmt: skip
+    document = check_memory_viz(export("memory_viz", player.pid))
+    active = [b for s in document["segments"] for b in s["blocks"] if b["state"] == "active_allocated"]
+    assert sum(block["requested_size"] for block in active) == sum(shown(world, player.pid).values())
