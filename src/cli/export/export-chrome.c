@@ -2,8 +2,8 @@
 
 /*
  * Trace events for chrome://tracing and tools that read them: a counter for each process, device and type
- * of memory, and marks, failed allocations and gaps as instants. Their times are in microseconds since the
- * start.
+ * of memory, phases as slices of threads, and marks, failed allocations and gaps as instants. Their times
+ * are in microseconds since the start.
  */
 
 #include <errno.h>
@@ -13,12 +13,14 @@
 #include "base/emit.h"
 #include "book/format/layout.h"
 #include "cli/export/export-form.h"
+#include "cli/export/export-phases.h"
 #include "model/types.h"
 
 #define NS_PER_US 1000u
 
 struct chrome {
 	struct export_target *target;
+	struct export_phases phases;
 	struct emit json;
 };
 
@@ -51,21 +53,38 @@ static int chrome_begin(struct export_target *target, void **ret_state)
 	return 0;
 }
 
-static void chrome_open(struct chrome *chrome, const struct export_event *event, const char *phase,
-			const char *name)
+static void chrome_put_time(struct emit *json, const char *key, uint64_t ns)
 {
-	uint64_t start = chrome->target->start_ns;
-	uint64_t ns = event->time_ns > start ? event->time_ns - start : 0;
 	char time[32];
 
 	snprintf(time, sizeof(time), "%" PRIu64 ".%03u", ns / NS_PER_US,
 		 (unsigned int)(ns % NS_PER_US));
+	emit_raw(json, key, time);
+}
+
+static void chrome_open(struct chrome *chrome, const struct export_event *event, const char *phase,
+			const char *name)
+{
+	uint64_t start = chrome->target->start_ns;
+
 	emit_open_object(&chrome->json, NULL);
 	emit_string(&chrome->json, "ph", phase);
 	emit_string(&chrome->json, "name", name);
 	emit_u64(&chrome->json, "pid", chrome->target->owners[event->process].pid);
 	emit_u64(&chrome->json, "tid", event->thread);
-	emit_raw(&chrome->json, "ts", time);
+	chrome_put_time(&chrome->json, "ts", event->time_ns > start ? event->time_ns - start : 0);
+}
+
+static int chrome_put_phase(void *context, const struct export_phase *phase)
+{
+	const struct export_event begin = {
+		.process = phase->process, .thread = phase->thread, .time_ns = phase->begin_ns};
+	struct chrome *chrome = context;
+
+	chrome_open(chrome, &begin, "X", phase->name);
+	chrome_put_time(&chrome->json, "dur", phase->end_ns - phase->begin_ns);
+	emit_close_object(&chrome->json);
+	return 0;
 }
 
 static void chrome_put_counter(struct chrome *chrome, const struct export_event *event)
@@ -117,17 +136,28 @@ static int chrome_event(void *state, const struct export_event *event)
 		chrome_put_instant(chrome, event, types_op_name(event->op), "t");
 	else if (event->op == BOOK_OP_ALLOC || event->op == BOOK_OP_FREE)
 		chrome_put_counter(chrome, event);
-	return 0;
+	return export_phases_event(&chrome->phases, event, chrome_put_phase, chrome);
 }
 
 static int chrome_finish(void *state)
 {
 	struct chrome *chrome = state;
+	int r = export_phases_end(&chrome->phases, chrome_put_phase, chrome);
 
 	emit_close_array(&chrome->json);
 	emit_close_object(&chrome->json);
 	emit_end(&chrome->json);
-	return 0;
+	return r;
+}
+
+static void chrome_free(void *state)
+{
+	struct chrome *chrome = state;
+
+	if (!chrome)
+		return;
+	export_phases_deinit(&chrome->phases);
+	free(chrome);
 }
 
 const struct export_form export_chrome = {
@@ -136,5 +166,5 @@ const struct export_form export_chrome = {
 	.begin = chrome_begin,
 	.event = chrome_event,
 	.finish = chrome_finish,
-	.free = free,
+	.free = chrome_free,
 };

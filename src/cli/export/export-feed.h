@@ -30,5 +30,5 @@ const struct export_owner *export_feed_owners(const struct export_feed *feed, si
 /* See export_counts_find(). */
 int export_feed_counts(struct export_feed *feed, struct export_counts *counts);
 
-/* An export_course_fn; @feed is a struct export_feed. -EINTR: stopped by Ctrl-C. */
-int export_feed_course(void *feed, const struct export_form *form, void *state);
+/* An export_course_fn; @context is a struct export_feed. -EINTR: stopped by Ctrl-C. */
+int export_feed_course(void *context, const struct export_form *form, void *state);

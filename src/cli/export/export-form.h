@@ -28,13 +28,13 @@ struct export_event {
 	enum export_kind kind;
 	uint32_t process; /* index into the owners */
 	uint32_t device;
-	uint64_t time_ns; /* CLOCK_REALTIME */
-	uint64_t number;  /* in the order of the device; 0 = live when the recording began */
-	uint32_t op;      /* enum book_op */
+	uint32_t op; /* enum book_op */
 	uint32_t type;
 	uint32_t thread;
 	uint32_t space;
 	uint32_t refs;
+	uint64_t time_ns; /* CLOCK_REALTIME */
+	uint64_t number;  /* in the order of the device; 0 = live when the recording began */
 	uint64_t address;
 	uint64_t size;
 	uint64_t bytes;    /* device memory that it stands for; 0 = it lies in another buffer */

@@ -115,7 +115,7 @@ static int heaptrack_event(void *state, const struct export_event *event)
 	r = heaptrack_node(heaptrack, event, &node);
 	if (r == 0)
 		r = export_index_find(&heaptrack->kinds, event->bytes, node, &kind);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	heaptrack_put_tree(heaptrack);
 	if (heaptrack->kinds.count > heaptrack->kind_count)

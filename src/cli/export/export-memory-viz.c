@@ -25,7 +25,7 @@
 #include "model/types.h"
 
 /* Its numbers are doubles, exact up to 2^53. */
-#define VIZ_LANE_SHIFT 42u
+#define VIZ_LANE_SIZE (UINT64_C(1) << 42)
 #define VIZ_LANES_MAX 2048u /* on a device */
 #define NS_PER_US 1000u
 
@@ -88,20 +88,31 @@ static const struct snapshot_part *viz_part(const struct viz *viz, uint32_t pid,
 	return part;
 }
 
+/* The memory itself, if it is known, with what is free in it. A process may declare anything. */
+static void viz_take_window(struct viz_lane *lane, const struct snapshot_window *window)
+{
+	uint64_t end;
+
+	if (!window->size || lane->space != 0 ||
+	    __builtin_add_overflow(window->base, window->size, &end) ||
+	    __builtin_mul_overflow(end, lane->banks, &end) || end > VIZ_LANE_SIZE)
+		return;
+	lane->low = window->base * lane->banks;
+	lane->high = end;
+	lane->capacity = window->size * lane->banks;
+}
+
 static void viz_init_lane(struct viz *viz, struct viz_lane *lane)
 {
 	struct viz_device *device = &viz->devices[lane->device - 1];
 	const struct snapshot_part *part = viz_part(viz, device->pid, device->device);
 	const struct snapshot_window *window = part ? &part->facts.windows[lane->type] : NULL;
 
-	lane->offset = (uint64_t)(device->lanes++ % VIZ_LANES_MAX) << VIZ_LANE_SHIFT;
+	lane->offset = (device->lanes++ % VIZ_LANES_MAX) * VIZ_LANE_SIZE;
 	lane->banks = window && window->banks ? window->banks : 1;
 	lane->low = UINT64_MAX;
-	/* The memory itself, if it is known, with what is free in it. */
-	if (window && window->size && lane->space == 0) {
-		lane->low = window->base * lane->banks;
-		lane->high = (window->base + window->size) * lane->banks;
-	}
+	if (window)
+		viz_take_window(lane, window);
 }
 
 static int viz_find_lane(struct viz *viz, const struct viz_lane *key, struct viz_lane **ret_lane)
@@ -129,7 +140,7 @@ static int viz_find_lane(struct viz *viz, const struct viz_lane *key, struct viz
 /* A place in a lane, within its own range whatever the process says. */
 static uint64_t viz_place(const struct viz_lane *lane, uint64_t address)
 {
-	return address * lane->banks & ((UINT64_C(1) << VIZ_LANE_SHIFT) - 1);
+	return address * lane->banks % VIZ_LANE_SIZE;
 }
 
 static uint64_t viz_reach(struct viz_lane *lane, uint64_t address, uint64_t size)
@@ -137,7 +148,7 @@ static uint64_t viz_reach(struct viz_lane *lane, uint64_t address, uint64_t size
 	uint64_t place = viz_place(lane, address);
 
 	lane->low = bits_min(lane->low, place);
-	lane->high = bits_max(lane->high, place + bits_max(size, 1));
+	lane->high = bits_max(lane->high, bits_min(place + bits_max(size, 1), VIZ_LANE_SIZE));
 	return lane->offset + place;
 }
 
@@ -156,7 +167,8 @@ static void viz_put_event(struct viz *viz, const struct export_event *event, con
 	viz_set_number(viz, VIZ_STREAM, event->type);
 	viz_set_number(viz, VIZ_TIME, event->time_ns / NS_PER_US);
 	if (is_failure)
-		viz_put_number(viz, "device_free", 0); /* not known */
+		viz_put_number(viz, "device_free",
+			       lane->capacity > event->used ? lane->capacity - event->used : 0);
 	viz_word(viz, VIZ_FRAMES);
 	viz_put_frames(viz, node);
 	export_pickle_set(viz->out);
@@ -181,7 +193,7 @@ static int viz_event(void *state, const struct export_event *event)
 		r = viz_find_lane(viz, &key, &lane);
 	if (r == 0)
 		r = viz_find_frames(viz, event->type, event->name, event->stack, &node);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	if (!is_failure)
 		viz_reach(lane, event->address, event->bytes);
@@ -229,7 +241,7 @@ static int viz_find_block(struct viz *viz, const struct snapshot_buffer *buffer,
 	if (r == 0)
 		r = viz_find_frames(viz, buffer->type, buffer->name, buffer->stack,
 				    &ret_block->node);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	ret_block->lane = (uint32_t)(lane - viz->lanes) + 1;
 	ret_block->bytes = snapshot_buffer_bytes(buffer);

@@ -2,16 +2,19 @@
 
 /*
  * For Perfetto: perfetto.protos.Trace, a row of packets. Each process is a track, and each of its devices
- * and types of memory a counter below it; marks, failed allocations and gaps are instants of the process.
+ * and types of memory a counter below it; phases are slices of its threads; marks, failed allocations and
+ * gaps are instants of the process.
  */
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "book/format/layout.h"
 #include "cli/export/export-form.h"
 #include "cli/export/export-index.h"
+#include "cli/export/export-phases.h"
 #include "cli/export/export-proto.h"
 #include "model/types.h"
 
@@ -26,26 +29,35 @@ enum {
 	TRACK_UUID = 1,
 	TRACK_NAME = 2,
 	TRACK_PROCESS = 3,
+	TRACK_THREAD = 4,
 	TRACK_PARENT = 5,
 	TRACK_COUNTER = 8,
 	COUNTER_UNIT = 3,
 	PROCESS_PID = 1,
 	PROCESS_NAME = 6,
+	THREAD_PID = 1,
+	THREAD_TID = 2,
 	EVENT_TYPE = 9,
 	EVENT_TRACK = 11,
 	EVENT_NAME = 23,
 	EVENT_COUNTER = 30,
 };
 
+#define PERFETTO_BEGIN 1u
+#define PERFETTO_END 2u
 #define PERFETTO_INSTANT 3u
 #define PERFETTO_COUNTER 4u
 #define PERFETTO_BYTES 3u
+#define PERFETTO_NAME_SIZE 4096u /* more is cut */
+#define PERFETTO_THREADS \
+	(UINT64_C(1) << 40)  /* beyond all devices: where threads are in the index */
 #define PERFETTO_SEQUENCE 1u /* of all packets; any number but 0 */
 #define PERFETTO_CLEARED 1u  /* the sequence begins here */
 
 struct perfetto {
 	struct export_target *target;
 	struct export_index tracks; /* their uuids follow those of the processes */
+	struct export_phases phases;
 	struct export_proto packet, part, inner;
 };
 
@@ -64,15 +76,24 @@ static int perfetto_put(struct perfetto *perfetto)
 	return is_failed ? -ENOMEM : 0;
 }
 
+/* Names come from processes, and are shown to people. */
+static void perfetto_text(struct export_proto *proto, uint32_t field, const char *text)
+{
+	char shown[PERFETTO_NAME_SIZE];
+
+	text_escape(text, shown, sizeof(shown));
+	export_proto_text(proto, field, shown);
+}
+
 /* A process's uuid is its place in the list, from 1 on. */
 static int perfetto_put_owner(struct perfetto *perfetto, size_t i)
 {
 	const struct export_owner *owner = &perfetto->target->owners[i];
 
 	export_proto_number(&perfetto->inner, PROCESS_PID, owner->pid);
-	export_proto_text(&perfetto->inner, PROCESS_NAME, owner->comm);
+	perfetto_text(&perfetto->inner, PROCESS_NAME, owner->comm);
 	export_proto_number(&perfetto->part, TRACK_UUID, i + 1);
-	export_proto_text(&perfetto->part, TRACK_NAME, owner->comm);
+	perfetto_text(&perfetto->part, TRACK_NAME, owner->comm);
 	export_proto_message(&perfetto->part, TRACK_PROCESS, &perfetto->inner);
 	export_proto_message(&perfetto->packet, PACKET_DESCRIPTOR, &perfetto->part);
 	if (i == 0)
@@ -119,11 +140,51 @@ static int perfetto_track(struct perfetto *perfetto, const struct export_event *
 	return perfetto_put(perfetto);
 }
 
-static int perfetto_put_event(struct perfetto *perfetto, const struct export_event *event)
+static int perfetto_put_event(struct perfetto *perfetto, uint64_t time_ns)
 {
 	export_proto_message(&perfetto->packet, PACKET_EVENT, &perfetto->part);
-	export_proto_number(&perfetto->packet, PACKET_TIMESTAMP, event->time_ns);
+	export_proto_number(&perfetto->packet, PACKET_TIMESTAMP, time_ns);
 	return perfetto_put(perfetto);
+}
+
+static int perfetto_thread(struct perfetto *perfetto, const struct export_phase *phase,
+			   uint64_t *ret_uuid)
+{
+	uint32_t before = perfetto->tracks.count, number;
+	int r = export_index_find(&perfetto->tracks, phase->process,
+				  PERFETTO_THREADS + phase->thread, &number);
+
+	if (r < 0)
+		return r;
+	*ret_uuid = perfetto->target->owner_count + number;
+	if (perfetto->tracks.count == before)
+		return 0;
+	export_proto_number(&perfetto->inner, THREAD_PID,
+			    perfetto->target->owners[phase->process].pid);
+	export_proto_number(&perfetto->inner, THREAD_TID, phase->thread);
+	export_proto_number(&perfetto->part, TRACK_UUID, *ret_uuid);
+	export_proto_number(&perfetto->part, TRACK_PARENT, (uint64_t)phase->process + 1);
+	export_proto_message(&perfetto->part, TRACK_THREAD, &perfetto->inner);
+	export_proto_message(&perfetto->packet, PACKET_DESCRIPTOR, &perfetto->part);
+	return perfetto_put(perfetto);
+}
+
+/* Perfetto sorts by time: a slice may come later in the file than what happened meanwhile. */
+static int perfetto_put_phase(void *context, const struct export_phase *phase)
+{
+	struct perfetto *perfetto = context;
+	uint64_t uuid;
+	int r = perfetto_thread(perfetto, phase, &uuid);
+
+	if (r < 0)
+		return r;
+	export_proto_number(&perfetto->part, EVENT_TYPE, PERFETTO_BEGIN);
+	export_proto_number(&perfetto->part, EVENT_TRACK, uuid);
+	perfetto_text(&perfetto->part, EVENT_NAME, phase->name);
+	r = perfetto_put_event(perfetto, phase->begin_ns);
+	export_proto_number(&perfetto->part, EVENT_TYPE, PERFETTO_END);
+	export_proto_number(&perfetto->part, EVENT_TRACK, uuid);
+	return r == 0 ? perfetto_put_event(perfetto, phase->end_ns) : r;
 }
 
 static int perfetto_put_counter(struct perfetto *perfetto, const struct export_event *event)
@@ -136,7 +197,7 @@ static int perfetto_put_counter(struct perfetto *perfetto, const struct export_e
 	export_proto_number(&perfetto->part, EVENT_TYPE, PERFETTO_COUNTER);
 	export_proto_number(&perfetto->part, EVENT_TRACK, uuid);
 	export_proto_number(&perfetto->part, EVENT_COUNTER, event->used);
-	return perfetto_put_event(perfetto, event);
+	return perfetto_put_event(perfetto, event->time_ns);
 }
 
 static int perfetto_put_instant(struct perfetto *perfetto, const struct export_event *event,
@@ -144,13 +205,12 @@ static int perfetto_put_instant(struct perfetto *perfetto, const struct export_e
 {
 	export_proto_number(&perfetto->part, EVENT_TYPE, PERFETTO_INSTANT);
 	export_proto_number(&perfetto->part, EVENT_TRACK, (uint64_t)event->process + 1);
-	export_proto_text(&perfetto->part, EVENT_NAME, name);
-	return perfetto_put_event(perfetto, event);
+	perfetto_text(&perfetto->part, EVENT_NAME, name);
+	return perfetto_put_event(perfetto, event->time_ns);
 }
 
-static int perfetto_event(void *state, const struct export_event *event)
+static int perfetto_put_one(struct perfetto *perfetto, const struct export_event *event)
 {
-	struct perfetto *perfetto = state;
 	char text[96];
 
 	if (event->kind == EXPORT_MARK)
@@ -168,10 +228,21 @@ static int perfetto_event(void *state, const struct export_event *event)
 	return perfetto_put_instant(perfetto, event, text);
 }
 
+static int perfetto_event(void *state, const struct export_event *event)
+{
+	struct perfetto *perfetto = state;
+	int r = perfetto_put_one(perfetto, event);
+
+	if (r < 0)
+		return r;
+	return export_phases_event(&perfetto->phases, event, perfetto_put_phase, perfetto);
+}
+
 static int perfetto_finish(void *state)
 {
-	(void)state;
-	return 0;
+	struct perfetto *perfetto = state;
+
+	return export_phases_end(&perfetto->phases, perfetto_put_phase, perfetto);
 }
 
 static void perfetto_free(void *state)
@@ -181,6 +252,7 @@ static void perfetto_free(void *state)
 	if (!perfetto)
 		return;
 	export_index_deinit(&perfetto->tracks);
+	export_phases_deinit(&perfetto->phases);
 	export_proto_deinit(&perfetto->packet);
 	export_proto_deinit(&perfetto->part);
 	export_proto_deinit(&perfetto->inner);

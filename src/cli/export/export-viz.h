@@ -53,6 +53,7 @@ struct viz_lane {
 	uint64_t offset;
 	uint64_t banks;
 	uint64_t low, high; /* of all addresses in it */
+	uint64_t capacity;  /* 0 = not known */
 };
 
 struct viz {

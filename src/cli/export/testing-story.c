@@ -19,6 +19,7 @@ static const char story_load[] = "/app/run.py:3:<module> -> /app/model.py:12:loa
 static const char story_step[] = "/app/run.py:7:<module> -> /app/model.py:20:step";
 static const char story_native[] = "main @ app -> fill @ libmodel.so";
 static const char story_weights[] = "weights", story_cache[] = "kv.0", story_other[] = "kv.7";
+static const char story_phase[] = "step", story_filling[] = "fill";
 
 static const struct export_owner story_owners[] = {{100, "python3"}, {200, "worker"}};
 
@@ -43,6 +44,7 @@ static const struct export_event story_events[] = {
 	 .size = 500,
 	 .bytes = 500,
 	 .name = story_cache,
+	 .phase = story_phase,
 	 .stack = story_step,
 	 .birth = story_step,
 	 .thread = 1,
@@ -55,6 +57,7 @@ static const struct export_event story_events[] = {
 	 .address = 0x1000,
 	 .size = 64,
 	 .bytes = 64,
+	 .phase = story_filling,
 	 .stack = story_native,
 	 .birth = story_native,
 	 .used = 64},
@@ -67,6 +70,7 @@ static const struct export_event story_events[] = {
 	 .size = 500,
 	 .bytes = 500,
 	 .name = story_cache,
+	 .phase = story_phase,
 	 .stack = story_native,
 	 .birth = story_step,
 	 .used = 1000},

@@ -4,12 +4,9 @@ what ttmem itself shows."""
 
 import collections
 import csv
-import gzip
 import io
 import json
 import os
-import pickle
-import pickletools
 import pty
 import re
 import shutil
@@ -18,79 +15,12 @@ import sys
 
 import pytest
 
-from common import LIMIT, wait_for
+from common import LIMIT
+from exported import PERFETTO, check_memory_viz, export, protoc, read_pprof  # noqa: F401 (fixtures)
 
 START = 1700000000000000000  # of the made-up course, see src/cli/export/testing-story.c
 
 NO_STACKS = {"TTMEM_STACKS": "off"}
-
-# What the profiles and traces of others have in these messages, for protoc.
-PPROF = """
-syntax = "proto3";
-message ValueType { int64 type = 1; int64 unit = 2; }
-message Label { int64 key = 1; int64 str = 2; int64 num = 3; int64 num_unit = 4; }
-message Sample { repeated uint64 location_id = 1; repeated int64 value = 2; repeated Label label = 3; }
-message Mapping { uint64 id = 1; int64 filename = 5; bool has_functions = 7; bool has_filenames = 8;
-                  bool has_line_numbers = 9; bool has_inline_frames = 10; }
-message Line { uint64 function_id = 1; int64 line = 2; }
-message Location { uint64 id = 1; uint64 mapping_id = 2; uint64 address = 3; repeated Line line = 4; }
-message Function { uint64 id = 1; int64 name = 2; int64 system_name = 3; int64 filename = 4; }
-message Profile { repeated ValueType sample_type = 1; repeated Sample sample = 2; repeated Mapping mapping = 3;
-                  repeated Location location = 4; repeated Function function = 5; repeated string string_table = 6;
-                  int64 time_nanos = 9; int64 duration_nanos = 10; int64 default_sample_type = 14; }
-"""
-PERFETTO = """
-syntax = "proto2";
-message CounterDescriptor { optional uint32 unit = 3; }
-message ProcessDescriptor { optional int32 pid = 1; optional string process_name = 6; }
-message TrackDescriptor { optional uint64 uuid = 1; optional string name = 2; optional ProcessDescriptor process = 3;
-                          optional uint64 parent_uuid = 5; optional CounterDescriptor counter = 8; }
-message TrackEvent { optional uint32 type = 9; optional uint64 track_uuid = 11; optional string name = 23;
-                     optional int64 counter_value = 30; }
-message TracePacket { optional uint64 timestamp = 8; optional uint32 trusted_packet_sequence_id = 10;
-                      optional TrackEvent track_event = 11; optional uint32 sequence_flags = 13;
-                      optional TrackDescriptor track_descriptor = 60; }
-message Trace { repeated TracePacket packet = 1; }
-"""
-
-# All that memory_viz's own reader of pickles understands and we may need.
-VIZ_OPERATIONS = {
-    "PROTO", "EMPTY_DICT", "EMPTY_LIST", "BINUNICODE", "BININT", "BININT1", "BININT2", "LONG1", "APPEND",
-    "SETITEM", "LONG_BINPUT", "LONG_BINGET", "STOP",
-}  # fmt: skip
-
-
-def parse_proto(text):
-    """What protoc prints, as dictionaries of lists."""
-    root = collections.defaultdict(list)
-    open_ones = [root]
-    for line in text.splitlines():
-        line = line.strip()
-        if line == "}":
-            open_ones.pop()
-        elif line.endswith("{"):
-            made = collections.defaultdict(list)
-            open_ones[-1][line.split()[0]].append(made)
-            open_ones.append(made)
-        else:
-            key, _, value = line.partition(": ")
-            open_ones[-1][key].append(json.loads(value.replace("\\'", "'")))
-    return root
-
-
-@pytest.fixture
-def protoc(tmp_path):
-    def decode(schema, message, data):
-        (tmp_path / "schema.proto").write_text(schema)
-        done = subprocess.run(
-            ["protoc", f"--decode={message}", f"--proto_path={tmp_path}", "schema.proto"],
-            input=data, capture_output=True, timeout=LIMIT,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        assert not re.search(rb"^ *[0-9]+[:{ ]", done.stdout, re.M), "a field that is not in the schema"
-        return parse_proto(done.stdout.decode())
-
-    return decode
 
 
 @pytest.fixture
@@ -100,21 +30,6 @@ def story(world):
         return subprocess.run([program, form], capture_output=True, check=True, timeout=LIMIT).stdout
 
     return write
-
-
-@pytest.fixture
-def export(world, tmp_path):
-    """What the command writes for a living process; the same to a file."""
-
-    def run(form, *args):
-        done = subprocess.run(
-            [world.program, "export", "--format", form, *map(str, args)],
-            env=world.env, capture_output=True, timeout=LIMIT,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
 
 
 @pytest.fixture
@@ -189,27 +104,6 @@ def test_speedscope_has_a_profile_for_each_type(world, model, export):
     assert ("load", 3) in frames and ("module (model.py)", 4) in frames
 
 
-def read_pprof(protoc, data):
-    """[({type: value}, [(function, file, line), ...] innermost first, {label: text})], and the profile."""
-    profile = protoc(PPROF, "Profile", gzip.decompress(data))
-    texts = profile["string_table"]
-    assert texts[0] == "" and len(set(texts)) == len(texts)
-    types = [texts[kind["type"][0]] for kind in profile["sample_type"]]
-    functions = {f["id"][0]: (texts[f["name"][0]], texts[(f["filename"] or [0])[0]]) for f in profile["function"]}
-    places = {}
-    for place in profile["location"]:
-        (line,) = place["line"]
-        places[place["id"][0]] = (*functions[line["function_id"][0]], (line["line"] or [0])[0])
-    assert texts[profile["default_sample_type"][0]] == "inuse_space"
-    samples = []
-    for sample in profile["sample"]:
-        labels = {texts[label["key"][0]]: texts[label["str"][0]] for label in sample["label"]}
-        values = dict(zip(types, sample["value"]))
-        assert len(values) == len(types)
-        samples.append((values, [places[number] for number in sample["location_id"]], labels))
-    return samples, profile
-
-
 def test_pprof_has_what_buffers_shows(world, model, export, protoc):
     samples, _ = read_pprof(protoc, export("pprof", model.pid))
     sums = collections.Counter()
@@ -248,31 +142,6 @@ def test_pprof_itself_reads_it(world, model, export, tmp_path):
     values = [int(value) for value in re.findall(r"^ +\d+ +(\d+): ", done.stdout, re.M)]
     assert sum(values) == sum(shown(world, model.pid).values())
     assert "module (model.py)" in done.stdout and "load" in done.stdout
-
-
-def check_memory_viz(data):
-    """What its functions rely on. Returns the document."""
-    assert {operation.name for operation, _, _ in pickletools.genops(data)} <= VIZ_OPERATIONS
-    document = pickle.loads(data)
-    assert set(document) == {"segments", "device_traces"}
-    ranges = collections.defaultdict(list)
-    for segment in document["segments"]:
-        at = segment["address"]
-        for block in segment["blocks"]:
-            assert block["address"] == at and block["size"] > 0
-            assert block["state"] in ("active_allocated", "inactive")
-            for frame in block["frames"]:
-                assert set(frame) == {"name", "filename", "line"}
-            at += block["size"]
-        assert at == segment["address"] + segment["total_size"] < 1 << 53
-        ranges[segment["device"]].append((segment["address"], at))
-    for device, found in ranges.items():
-        found.sort()
-        assert all(a[1] <= b[0] for a, b in zip(found, found[1:])), "segments overlap"
-        for event in document["device_traces"][device]:
-            if event["action"] != "oom":
-                assert any(low <= event["addr"] < high for low, high in found)
-    return document
 
 
 def test_memory_viz_has_what_buffers_shows(world, model, export):
@@ -348,7 +217,7 @@ def test_perfetto_has_counters_and_instants(story, protoc):
     assert all(packet["trusted_packet_sequence_id"] == [1] for packet in packets)
     assert packets[0]["sequence_flags"] == [1]
     tracks = {}
-    values, instants = collections.defaultdict(list), []
+    values, instants, slices = collections.defaultdict(list), [], []
     for packet in packets:
         for track in packet["track_descriptor"]:
             tracks[track["uuid"][0]] = track
@@ -359,6 +228,9 @@ def test_perfetto_has_counters_and_instants(story, protoc):
                 owner = tracks[track["parent_uuid"][0]]["process"][0]["pid"][0]
                 values[owner, track["name"][0]].append((time // 1000000, event["counter_value"][0]))
                 assert track["counter"][0]["unit"] == [3]
+            elif event["type"] in ([1], [2]):
+                (thread,) = track["thread"]
+                slices.append((thread["pid"][0], thread["tid"][0], event["name"], time // 1000000))
             else:
                 assert event["type"] == [3]
                 instants.append((track["process"][0]["pid"][0], event["name"][0]))
@@ -370,6 +242,7 @@ def test_perfetto_has_counters_and_instants(story, protoc):
     assert instants == [
         (100, 'step, "1"'), (100, f"allocation of {1 << 40} bytes of DRAM failed"), (100, "17 events missed"),
     ]  # fmt: skip
+    assert slices == [(100, 0, ["fill"], 2), (100, 0, [], 7), (100, 1, ["step"], 1), (100, 1, [], 1)]
 
 
 def test_chrome_has_counters_and_instants(story):
@@ -380,6 +253,8 @@ def test_chrome_has_counters_and_instants(story):
     assert counters[:3] == [
         (100, "DRAM of device 0", 0, 1000), (100, "DRAM of device 0", 1000, 1500), (100, "L1 of device 0", 2000, 64),
     ]  # fmt: skip
+    phases = [(e["name"], e["tid"], e["ts"], e["dur"]) for e in events if e["ph"] == "X"]
+    assert phases == [("fill", 0, 2000, 5000), ("step", 1, 1000, 0)]
     instants = [(e["name"], e["ts"]) for e in events if e["ph"] == "i"]
     assert instants == [('step, "1"', 2000.5), ("allocation failed", 5000), ("events missed", 6000)]
 
@@ -423,128 +298,6 @@ def test_csv_is_read_by_others(story):
     assert rows[3]["name"] == 'step, "1"' and rows[7]["missed"] == "17"
     assert int(rows[4]["time_ns"]) == START + 3000000 and rows[4]["used"] == "1000"
     assert rows[4]["address"] == "0x2000" and rows[4]["stack"] == "main @ app -> fill @ libmodel.so"
-
-
-PROGRAM = """
-import ttmem
-def load(address, size, name=None):
-    ttmem.alloc(0, ttmem.DRAM, address, size, name=name)
-def step(i):
-    with ttmem.phase("step"):
-        load(0x100000 + i * 0x1000, 500, f"kv.{i}")
-        ttmem.alloc(1, ttmem.L1, 0x1000, 64)
-        ttmem.free(1, 0x1000)
-load(0x1000, 1000, "weights")
-for i in range(100):
-    step(i)
-ttmem.mark("full")
-for i in range(50):
-    ttmem.free(0, 0x100000 + i * 0x1000)
-ttmem.alloc_failed(0, ttmem.DRAM, 1 << 40)
-"""
-
-
-@pytest.fixture
-def recording(world, tmp_path):
-    """Of PROGRAM, and the report of the run."""
-    (tmp_path / "program.py").write_text(PROGRAM)
-    env = {
-        **world.env, "PYTHONPATH": str(world.build / "python"), "PYTHONDONTWRITEBYTECODE": "1",
-        "LD_LIBRARY_PATH": str(world.build / "src" / "lib"),
-    }  # fmt: skip
-    result = world.run(
-        "run", "--json", tmp_path / "run.json", "--record", tmp_path / "run.rec", "--",
-        sys.executable, tmp_path / "program.py", env=env,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
-    return tmp_path / "run.rec", json.loads((tmp_path / "run.json").read_text())
-
-
-def test_a_recorded_run_is_the_same_in_every_format(world, recording, export, protoc, tmp_path):
-    path, report = recording
-    peak = {(row["device"], row["type"]): row["bytes"] for row in report["peaks"]}
-    assert report["leaked_bytes"] == 26000 and peak == {(0, "DRAM"): 51000, (1, "L1"): 64}
-
-    rows = list(csv.DictReader(io.StringIO(export("csv", path).decode())))
-    kinds = collections.Counter(row["event"] for row in rows)
-    assert kinds == {"alloc": 201, "free": 150, "mark": 1, "alloc_failed": 1}
-    for (device, kind), size in peak.items():
-        used = [int(row["used"]) for row in rows if row["type"] == kind and row["device"] == str(device)]
-        assert max(used) == size
-    times = [int(row["time_ns"]) for row in rows]
-    assert times == sorted(times)
-    assert [row["event"] for row in rows[-52:-50]] == ["mark", "free"] and rows[-52]["name"] == "full"
-
-    (tmp_path / "data").write_bytes(export("heaptrack", path))
-    done = subprocess.run(["heaptrack_print", "-f", "data", "-M", "massif"], cwd=tmp_path, capture_output=True, text=True)
-    assert "calls to allocation functions: 201 " in done.stdout and "program.py\n" in done.stdout
-    in_use = [int(n) for n in re.findall(r"^mem_heap_B=(\d+)$", (tmp_path / "massif").read_text(), re.M)]
-    assert in_use[-1] == 26000
-
-    samples, _ = read_pprof(protoc, export("pprof", path))
-    sums = collections.Counter()
-    for values, _, _ in samples:
-        sums.update(values)
-    assert sums == {
-        "alloc_objects": 201, "alloc_space": 1000 + 100 * 564, "inuse_objects": 51, "inuse_space": 26000,
-    }  # fmt: skip
-
-    document = json.loads(export("firefox", path))
-    retained = {thread["name"]: sum(thread["nativeAllocations"]["weight"]) for thread in document["threads"]}
-    assert retained == {"DRAM": 26000, "L1": 0}
-
-    viz = check_memory_viz(export("memory_viz", path))
-    actions = collections.Counter(event["action"] for trace in viz["device_traces"] for event in trace)
-    assert actions == {"alloc": 201, "free_requested": 150, "free_completed": 150, "oom": 1}
-
-    values = collections.defaultdict(list)
-    for packet in protoc(PERFETTO, "Trace", export("perfetto", path))["packet"]:
-        for event in packet["track_event"]:
-            values[event["track_uuid"][0]] += event["counter_value"]
-    assert sorted(max(found) for found in values.values() if found) == [64, 51000]
-    counters = [e["args"]["bytes"] for e in json.loads(export("chrome", path))["traceEvents"] if e["ph"] == "C"]
-    assert len(counters) == 351 and max(counters) == 51000 and counters[-1] == 26000
-
-
-def test_a_moment_of_a_recording_is_what_buffers_shows(world, recording, export):
-    path, _ = recording
-    for at, size in {"peak": 51064, "end": 26000, "full": 51000}.items():
-        rows = json.loads(world.text("buffers", "--from", path, "--at", at, "--json"))["buffers"]
-        lines = export("folded", path, "--at", at).decode().splitlines()
-        assert sum(int(line.rsplit(" ", 1)[1]) for line in lines) == sum(row["size"] for row in rows) == size
-        assert len(export("csv", path, "--at", at).splitlines()) >= 1 + len(rows)
-    assert export("folded", "--from", path, "--at", "end", "--type", "L1") == b""
-    assert b",L1," not in export("csv", path, "-d", "0") and b",L1," in export("csv", path, "-d", "1")
-
-
-def test_what_was_live_before_the_recording_is_in_it(world, export, tmp_path):
-    """More events than the history of a process has, then a recorder."""
-    player = world.player("many 0 DRAM 0x1000 64 20000", "alloc 1 L1 0x1000 7", TTMEM_HISTORY="16384")
-    recorder = world.start("record", player.pid, "-o", tmp_path / "rec")
-    wait_for(lambda: (tmp_path / "rec").exists() and (tmp_path / "rec").stat().st_size > 10000, "its first state")
-    player.play("alloc 0 DRAM 0x90000000 1000", "free 0 DRAM 0x1000")
-    player.end()
-    recorder.communicate(timeout=LIMIT)
-    rows = list(csv.DictReader(io.StringIO(export("csv", tmp_path / "rec").decode())))
-    sums = collections.Counter()
-    for row in rows:
-        sums[row["type"]] += {"alloc": 1, "live": 1, "free": -1}[row["event"]] * int(row["size"])
-    assert sums == {"DRAM": 20000 * 64 + 1000 - 64, "L1": 7}
-    assert rows[-1]["used"] == str(20000 * 64 + 1000 - 64)
-
-
-def test_too_many_events_for_memory(world, recording, tmp_path):
-    path, _ = recording
-    result = world.run("export", "--format", "firefox", "--rows", "100", path, "-o", tmp_path / "out")
-    assert result.returncode == 1 and "more than 100 events" in result.stderr
-    assert not (tmp_path / "out").exists()
-
-
-def test_reports_of_recordings(world, recording, tmp_path):
-    path, _ = recording
-    result = world.run("export", "--format", "ttnn-visualizer", "-o", tmp_path / "report", "--at", "peak", path)
-    assert result.returncode == 0, result.stderr
-    assert "102 live buffers" in result.stdout
 
 
 def test_all_processes_and_some(world, export):
@@ -600,3 +353,14 @@ def test_mistakes(world):
         assert result.returncode == 2 and text in result.stderr, args
     result = world.run("export", "--format", "pprof", 999999)
     assert result.returncode == 1 and "there is no process 999999" in result.stderr
+
+
+def test_memory_viz_bears_any_address_and_device(world, export):  # noqa: F811
+    player = world.player(
+        "device 0 0xabc wormhole_b0 n150 0 0xffffffffffff 0xffffffffffff 0xffff",
+        "alloc 0 DRAM 0xfffffffffffffff0 1000", "alloc 0 DRAM 0 0xffffffffff", "alloc 0 DRAM 0x7000 0xffffffffff",
+        "alloc 0 SYSTEM_MEMORY 0x7f0000001000 4096", "alloc 0 L1 0x100 64", "alloc 0 L1 0x110 64",
+    )  # fmt: skip
+    document = check_memory_viz(export("memory_viz", player.pid))
+    active = [b for s in document["segments"] for b in s["blocks"] if b["state"] == "active_allocated"]
+    assert sum(block["requested_size"] for block in active) == sum(shown(world, player.pid).values())
