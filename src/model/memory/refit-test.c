@@ -7,6 +7,8 @@
 
 #include "model/memory/refit.h"
 
+#include <errno.h>
+
 #include "base/testing/unit.h"
 #include "model/cards/card.h"
 #include "model/types.h"
@@ -154,7 +156,7 @@ UNIT(a_failure_says_why)
 	assert(refit_give(refit, 0) == 0 && refit_give(refit, 2) == 0);
 	assert(refit_take(refit, 9, &half, 7, &failure) == REFIT_FAILED);
 	assert(failure.why == REFIT_CUT && failure.free == 1536 && failure.largest == 768);
-	assert(!refit_has_room(refit, &half) && refit_has_room(refit, &quarter));
+	assert(refit_has_room(refit, &half) == 0 && refit_has_room(refit, &quarter) == 1);
 	/* The tightest moment is the first one at which all was taken. */
 	assert(refit_margins(refit)[TYPES_DRAM].free == 0);
 	assert(refit_margins(refit)[TYPES_DRAM].moment == 5);
@@ -249,7 +251,7 @@ UNIT(what_is_not_declared_is_not_judged)
 	refit_rules_init(&rules, &nothing, &(struct refit_card){0});
 	refit = refit_new(&rules);
 	assert(refit && refit_take(refit, 0, &buffer, 1, &failure) == 0);
-	assert(refit_counts(refit)->unjudged == 1 && !refit_has_room(refit, &buffer));
+	assert(refit_counts(refit)->unjudged == 1 && refit_has_room(refit, &buffer) == -ENODATA);
 	(void)refit_free(refit);
 
 	/* A card that has a name is enough. */

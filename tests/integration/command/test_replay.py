@@ -201,6 +201,7 @@ def test_what_failed_then_may_have_found_room(recorded, replay):
     file = recorded("+a,400K,1K,64", "!200000")
     _, document = replay(file)
     assert (document["failed_then"], document["failed_then_fit"]) == (1, 0)
+    assert document["failed_then_fail"] == 1
     _, document = replay(file, "--card", "p150")
     assert (document["failed_then"], document["failed_then_fit"]) == (1, 1)
     assert any("would have found room" in note for note in document["notes"])
@@ -272,7 +273,7 @@ def test_simulated_cards_agree(ttmem, build, replay, tmp_path):
     assert (code, document["verdict"]) == (0, "runs")
     assert document["guessed"] == document["unjudged"] == 0
     # What the simulated allocator refused is refused here, too.
-    assert document["failed_then"] > 0 and document["failed_then_fit"] == 0
+    assert document["failed_then"] == document["failed_then_fail"] > 0
 
 
 @pytest.mark.parametrize(
