@@ -386,6 +386,8 @@ struct snapshot {
 	struct page_cursor next; /* where it ends */
 	struct snapshot_incident *incidents;
 	size_t incident_count, incident_capacity;
+	struct snapshot_peak *peaks; /* if asked for; see snapshot-peak.h */
+	size_t peak_count, peak_capacity;
 	struct snapshot_card *cards;
 	size_t card_count, card_capacity;
 	struct snapshot_claim *claims;

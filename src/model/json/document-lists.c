@@ -25,9 +25,8 @@ static uint64_t document_part_uid(const struct snapshot *snapshot, uint32_t proc
 	return part ? part->facts.unique_id : 0;
 }
 
-/* Process and device, the same in every list. */
-static void document_where(struct emit *json, const struct snapshot *snapshot, uint32_t process,
-			   uint32_t device)
+void document_where(struct emit *json, const struct snapshot *snapshot, uint32_t process,
+		    uint32_t device)
 {
 	emit_u64(json, "pid", snapshot->processes[process].pid);
 	emit_string(json, "comm", snapshot->processes[process].comm);
@@ -132,12 +131,11 @@ void document_names(struct emit *json, const struct group *names, size_t listed,
 	emit_close_array(json);
 }
 
-void document_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
-		     const struct group_list *list)
+void document_group_rows(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
+			 const struct group_list *list)
 {
 	char key[DOCUMENT_KEY];
 
-	document_open_at(json, "ttmem.buffers/1", snapshot);
 	emit_open_array(json, "groups");
 	for (size_t i = 0; i < list->count; i++) {
 		const struct group *group = &list->groups[i];
@@ -156,6 +154,13 @@ void document_groups(struct emit *json, const struct snapshot *snapshot, enum gr
 		emit_close_object(json);
 	}
 	emit_close_array(json);
+}
+
+void document_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
+		     const struct group_list *list)
+{
+	document_open_at(json, "ttmem.buffers/1", snapshot);
+	document_group_rows(json, snapshot, kind, list);
 	document_list_end(json, snapshot->exact);
 	document_close(json, snapshot);
 }
