@@ -130,6 +130,7 @@ void replay_json(const struct replay_walk *walk, uint64_t time_ns)
 	emit_u64(&json, "from_table", walk->from_table);
 	emit_u64(&json, "failed_then", walk->failed_then);
 	emit_u64(&json, "failed_then_fit", walk->would_fit);
+	emit_u64(&json, "failed_then_fail", walk->would_fail);
 	replay_json_failed(&json, walk);
 	replay_json_devices(&json, walk);
 	document_list_end(&json, walk->missed == 0 && walk->from_table == 0 &&

@@ -62,7 +62,7 @@ bool replay_note(const struct replay_walk *walk, unsigned int number, char ret_n
 		{counts.spaces,
 		 "allocators of sub-devices or meshes: each is replayed as if it had "
 		 "the whole memory"},
-		{walk->failed_then - walk->would_fit,
+		{walk->would_fail,
 		 "allocations that failed when they were recorded would fail here too"},
 		{walk->would_fit,
 		 "allocations that failed when they were recorded would have found room here"},

@@ -293,13 +293,16 @@ static int replay_resume(struct replay_walk *walk, size_t index,
 	return r < 0 ? r : replay_take_table(walk, index, &view, event);
 }
 
-static void replay_note_failed_then(struct replay_walk *walk, const struct replay_device *device,
-				    const struct book_record *record)
+static int replay_note_failed_then(struct replay_walk *walk, const struct replay_device *device,
+				   const struct book_record *record)
 {
 	struct refit_buffer buffer = replay_buffer(walk, device, record);
+	int r = refit_has_room(device->refit, &buffer);
 
 	walk->failed_then++;
-	walk->would_fit += refit_has_room(device->refit, &buffer);
+	walk->would_fit += r == 1;
+	walk->would_fail += r == 0;
+	return r == -ENOMEM ? r : 0;
 }
 
 static int replay_apply(struct replay_walk *walk, size_t index, const struct recording_event *event)
@@ -313,8 +316,7 @@ static int replay_apply(struct replay_walk *walk, size_t index, const struct rec
 	case BOOK_OP_FREE:
 		return replay_give(&walk->devices[index], slot);
 	case BOOK_OP_FAILED:
-		replay_note_failed_then(walk, &walk->devices[index], &what->record);
-		return 0;
+		return replay_note_failed_then(walk, &walk->devices[index], &what->record);
 	default:
 		return 0; /* changes no memory */
 	}

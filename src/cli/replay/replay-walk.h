@@ -60,6 +60,7 @@ struct replay_walk {
 	uint64_t from_table;  /* buffers whose allocation is not in the recording */
 	uint64_t failed_then; /* allocations that failed when they were recorded */
 	uint64_t would_fit;   /* of them, those for which there would have been room */
+	uint64_t would_fail;  /* of them, those for which there would not */
 };
 
 /* 0 or a negative errno; deinit it in any case. */

@@ -357,16 +357,21 @@ int refit_take(struct refit *refit, uint32_t slot, const struct refit_buffer *bu
 	return refit_take_block(refit, slot, buffer, moment, ret_failure);
 }
 
-bool refit_has_room(struct refit *refit, const struct refit_buffer *buffer)
+int refit_has_room(struct refit *refit, const struct refit_buffer *buffer)
 {
-	uint32_t memory = refit_memory(refit, buffer);
-	const struct snapshot_window *to =
-		memory < REFIT_MEMORIES ? &refit->rules.to[memory] : NULL;
-	int64_t space = to && to->size ? refit_space(refit, buffer->space) : -1;
+	const struct snapshot_window *from, *to;
+	uint32_t memory;
+	int64_t space;
 	bool is_guess;
 
+	if (buffer->type >= BOOK_TYPES)
+		return -ENODATA;
+	memory = refit_memory(refit, buffer);
+	from = &refit->rules.from[memory];
+	to = &refit->rules.to[memory];
+	space = to->size ? refit_space(refit, buffer->space) : -ENODATA;
 	if (space < 0)
-		return false;
+		return (int)space;
 	return free_list_has(&refit->spaces[space].lists[memory],
-			     refit_need(&refit->rules.from[memory], to, buffer, &is_guess));
+			     refit_need(from, to, buffer, &is_guess));
 }

@@ -109,8 +109,11 @@ int refit_take(struct refit *refit, uint32_t slot, const struct refit_buffer *bu
 /* It is freed, if it is there. 0 or -ENOMEM. */
 int refit_give(struct refit *refit, uint32_t slot);
 
-/* Whether there would be room for an allocation that failed when it was recorded. */
-bool refit_has_room(struct refit *refit, const struct refit_buffer *buffer);
+/*
+ * Whether there would be room for an allocation that failed when it was recorded: 1, 0, or -ENODATA if
+ * its memory is not known.
+ */
+int refit_has_room(struct refit *refit, const struct refit_buffer *buffer);
 
 const struct refit_margin *refit_margins(const struct refit *refit);
 

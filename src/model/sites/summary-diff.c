@@ -68,15 +68,26 @@ static int summary_compare_changes(const void *left, const void *right, void *co
 		&(struct summary_row){.device = b->device, .type = b->type, .key = b->key});
 }
 
+/* Beyond the end there is one of nothing. */
+static const struct summary_row *summary_at(const struct summary_list *list, size_t i)
+{
+	static const struct summary_row nothing;
+
+	return i < list->count ? &list->rows[i] : &nothing;
+}
+
 /* What the two next rows are: one of them alone, or both if they are about the same. */
 static struct summary_change summary_next(const struct summary_list *before,
 					  const struct summary_list *after, size_t *b, size_t *a)
 {
-	const struct summary_row *old = *b < before->count ? &before->rows[*b] : NULL;
-	const struct summary_row *new = *a < after->count ? &after->rows[*a] : NULL;
-	int order = !old ? 1 : !new ? -1 : summary_compare_keys(old, new);
-	const struct summary_row *row = order <= 0 ? old : new;
+	const struct summary_row *old = summary_at(before, *b), *new = summary_at(after, *a), *row;
+	int order;
 
+	if (*b == before->count)
+		order = 1;
+	else
+		order = *a == after->count ? -1 : summary_compare_keys(old, new);
+	row = order <= 0 ? old : new;
 	*b += order <= 0;
 	*a += order >= 0;
 	return (struct summary_change){
