@@ -30,5 +30,9 @@ struct scan_book;
 int restore_outline(struct recording *recording, size_t book, const struct recording_moment *moment,
 		    struct scan_book **ret_book);
 
+/* As recording_restore(), but with only one of its devices. */
+int restore_one(struct recording *recording, const struct recording_stream *stream,
+		const struct recording_moment *moment, struct scan_book **ret_book);
+
 /* A device that cannot be restored becomes one that cannot be read; that is no failure. */
 int restore_device(const struct restore *restore, const struct recording_stream *stream);

@@ -306,6 +306,20 @@ int restore_outline(struct recording *recording, size_t book, const struct recor
 	return restore_begin(&restore, book, ret_book);
 }
 
+int restore_one(struct recording *recording, const struct recording_stream *stream,
+		const struct recording_moment *moment, struct scan_book **ret_book)
+{
+	CLEANUP(restore_cleanup) struct scan_book *made = NULL;
+	struct restore restore = {.recording = recording, .moment = moment, .fd = -1};
+	int r = restore_begin(&restore, stream->book, &made);
+
+	if (r == 0)
+		r = restore_device(&restore, stream);
+	if (r == 0)
+		*ret_book = cleanup_steal(made);
+	return r;
+}
+
 int recording_restore(struct recording *recording, size_t book,
 		      const struct recording_moment *moment, struct scan_book **ret_book)
 {
