@@ -2,8 +2,10 @@
 //
 // The page of "ttmem report", as a file, with a document that has something in every part.
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { checkContrast, stops } from "./access.mjs";
 import { PHONE, WIDE } from "./browser.mjs";
 import { hasFirefox, withFirefox } from "./firefox.mjs";
 import { embedded, reportDocument } from "./report-document.mjs";
@@ -115,6 +117,16 @@ test("a report can be used by keyboard", async ({ daemon, visit }) => {
   await visitor.has("layers.0.weight", "#map .buffer");
 });
 
+test("a report has contrast, and its stops of the Tab key have names", async ({ daemon, visit }) => {
+  const visitor = await visit();
+  await visitor.goFile(write(daemon));
+  await visitor.page.waitForSelector(".phase-bar");
+  const names = await stops(visitor);
+  for (const wanted of ["Timeline", "weights loaded", "Highlight frames", "Call sites at the peak, rows", "Growth"])
+    assert.ok(names.includes(wanted), `the Tab key does not come to ${wanted}: ${names.join(", ")}`);
+  await checkContrast(visitor, "report");
+});
+
 test("a report of a run in which nothing happened says so", async ({ daemon, visit }) => {
   const none = { site_count: 0, sites: [] };
   const visitor = await visit();
@@ -127,6 +139,26 @@ test("a report of a run in which nothing happened says so", async ({ daemon, vis
   await visitor.has("was not ended in order", ".notes");
   await visitor.has("12 bytes at the end", ".notes");
   assert.equal(await visitor.page.locator("main .empty").count(), 7);
+});
+
+test("a report of a recorded run opens, and has its figures", async ({ daemon, visit }) => {
+  const file = join(daemon.folder, "real.ttrec");
+  const page = join(daemon.folder, "real.html");
+  const ttmem = join(process.env.TTMEM_BUILD, "src/cli/ttmem");
+  const script = ["device 0 0xa1 wormhole_b0 n150 0 12884901888 100663296 12", "push load", "alloc 0 DRAM 0x20 3145728 weights",
+    "mark loaded", "alloc 0 L1 0x20000 65536 %3c/script%3e"].join("\n");
+  const run = (...words) => spawnSync(ttmem, words, { env: daemon.env, input: `${script}\n`, encoding: "utf8" });
+  const recorded = run("run", "--record", file, "--", join(process.env.TTMEM_BUILD, "tests/programs/player"));
+  assert.match(recorded.stderr + recorded.stdout, /recorded/);
+  assert.equal(run("report", file, "-o", page).status, 0);
+  const visitor = await visit();
+  await visitor.goFile(page);
+  await visitor.has("3.06 MiB", ".report-head .figures");
+  await visitor.has("all events; totals exact", "#completeness");
+  await visitor.has("loaded", ".flag");
+  await visitor.page.locator('.phase-bar[title^="load, process"]').waitFor();
+  await visitor.has("</script>", "#end .grid-body");
+  await visitor.has("weights", "#peak .grid-body");
 });
 
 if (hasFirefox)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* Each text, stack and frame is in a report once. */
+
 #include "cli/report/report-texts.h"
 
 #include <jansson.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* Numbers for texts, and stacks and frames by number. */
+
 #include "cli/report/report-texts.h"
 
 #include <errno.h>

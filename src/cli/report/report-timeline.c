@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* Bytes in use over time, from events. */
+
 #include "cli/report/report-timeline.h"
 
 #include <errno.h>
@@ -25,7 +27,7 @@ int report_timeline_init(struct report_timeline *timeline, struct recording *rec
 		.start_ns = facts->start_ns,
 		.length_ns = bits_max(facts->end_ns - facts->start_ns, 1),
 		.samples = calloc(REPORT_SAMPLES, sizeof(*timeline->samples)),
-		.books = calloc(facts->books + 1, sizeof(*timeline->books)),
+		.books = calloc(facts->books + 1, sizeof(struct report_device *)),
 		.ends = calloc(facts->books + 1, sizeof(*timeline->ends)),
 		.book_count = facts->books,
 	};

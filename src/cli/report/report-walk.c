@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* Phases, gaps and the timeline, from the events of a recording. */
+
 #include "cli/report/report-walk.h"
 
 #include <errno.h>
