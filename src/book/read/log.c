@@ -94,12 +94,13 @@ static int log_make_room(struct log *log, uint64_t more)
 	return 0;
 }
 
-int log_drain(struct log *log, struct reader *reader)
+int log_drain_part(struct log *log, struct reader *reader, uint64_t max, uint64_t *ret_left)
 {
 	uint64_t next = log->first + log->count;
-	uint64_t head, after;
+	uint64_t head, last, after;
 	int r;
 
+	*ret_left = 0;
 	r = log_head(reader, log->place.device, &head);
 	if (r < 0)
 		return r;
@@ -109,10 +110,11 @@ int log_drain(struct log *log, struct reader *reader)
 		return 0;
 	if (head - next >= log->place.events)
 		return -EOVERFLOW;
-	r = log_make_room(log, head - next + 1);
+	last = next + bits_min(head - next, max - 1);
+	r = log_make_room(log, last - next + 1);
 	if (r < 0)
 		return r;
-	r = log_read(&log->place, reader, next, head, log->events + log->count);
+	r = log_read(&log->place, reader, next, last, log->events + log->count);
 	if (r < 0)
 		return r;
 	r = log_head(reader, log->place.device, &after);
@@ -122,8 +124,16 @@ int log_drain(struct log *log, struct reader *reader)
 		return -EBADMSG;
 	if (after + LOG_AHEAD >= next + log->place.events)
 		return -EOVERFLOW;
-	log->count += head - next + 1;
+	log->count += last - next + 1;
+	*ret_left = head - last;
 	return 0;
+}
+
+int log_drain(struct log *log, struct reader *reader)
+{
+	uint64_t left;
+
+	return log_drain_part(log, reader, UINT64_MAX, &left);
 }
 
 void log_deinit(struct log *log)

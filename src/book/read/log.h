@@ -48,6 +48,12 @@ void log_start(struct log *log, const struct log_place *place, uint64_t first);
  */
 int log_drain(struct log *log, struct reader *reader);
 
+/*
+ * The same for at most @max of them: a long ring is overtaken less easily in parts. @ret_left: how many
+ * had been published beyond those.
+ */
+int log_drain_part(struct log *log, struct reader *reader, uint64_t max, uint64_t *ret_left);
+
 /* Copy events from..to (both included) as they are, for an owner that no longer writes. */
 int log_read(const struct log_place *place, struct reader *reader, uint64_t from, uint64_t to,
 	     struct book_event *ret_events);

@@ -34,24 +34,30 @@ struct book_origin {
 	struct view view;   /* used for one book after the other, so that its memory is reused */
 };
 
-void book_timebase(const struct scan_book *book, struct timebase *ret_timebase)
+void book_now(const struct scan_book *book, struct timebase_now *ret_now)
 {
 	const struct book_header *header = &book->reader.header;
-	struct timebase_now now;
 
 	if (book->recorded) {
-		timebase_init(ret_timebase, header, &book->recorded->moment);
+		*ret_now = book->recorded->moment;
 		return;
 	}
-	now = (struct timebase_now){
+	*ret_now = (struct timebase_now){
 		.stamp = book_clock_read(header->clock),
 		.monotonic = proc_monotonic_ns(),
 		.realtime = clock_ns(CLOCK_REALTIME),
 	};
 	/* The other clocks are the same in all time namespaces. */
 	if (header->clock == BOOK_CLOCK_MONOTONIC)
-		now.stamp = now.monotonic + (uint64_t)header->monotonic_offset;
-	timebase_init(ret_timebase, header, &now);
+		ret_now->stamp = ret_now->monotonic + (uint64_t)header->monotonic_offset;
+}
+
+void book_timebase(const struct scan_book *book, struct timebase *ret_timebase)
+{
+	struct timebase_now now;
+
+	book_now(book, &now);
+	timebase_init(ret_timebase, &book->reader.header, &now);
 }
 
 uint32_t book_maker(const struct scan_book *book)

@@ -17,6 +17,7 @@ struct snapshot;
 struct source;
 struct snapshot_request;
 struct timebase;
+struct timebase_now;
 struct view;
 
 /* Returns 0 or a negative errno. */
@@ -53,6 +54,9 @@ int book_add_process(const struct scan_book *book, struct snapshot *snapshot, ui
 
 /* The user whose memory the book describes: books of old clients are created by the daemon. */
 uint32_t book_maker(const struct scan_book *book);
+
+/* This moment on the book's clock and on ours; of a restored book, its own moment. */
+void book_now(const struct scan_book *book, struct timebase_now *ret_now);
 
 /* The current relation of the book's clock to ours. */
 void book_timebase(const struct scan_book *book, struct timebase *ret_timebase);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Counters of a device, forwards and backwards. */
+
+#include "book/format/event.h"
+#include "recording/write/recorder-private.h"
+
+void recorder_count(struct recorder_counters *counters, struct reader *reader,
+		    const struct book_event *event, uint64_t number)
+{
+	uint32_t op = event->op_slot & 0xff;
+	uint32_t type = book_meta_type(event->record.meta);
+
+	if (type >= BOOK_TYPES)
+		return;
+	event_count_hot(op, event->time, &event->record, &counters->hot[type]);
+	counters->hot[type].number = number;
+	if (unlikely(event_is_rare(op))) {
+		event_count_cold(op, &counters->cold[type]);
+		counters->cold[type].number = number;
+	}
+	if (unlikely(event_is_warm(op, &event->record)) && reader_has_warm(reader)) {
+		event_count_warm(op, reader_occupied(reader, &event->record),
+				 &counters->warm[type]);
+		counters->warm[type].number = number;
+	}
+}
+
+/* Peaks cannot be undone: recorder_past_begin() sets them. */
+static void uncount_hot(uint32_t op, const struct book_record *record, struct book_hot *hot)
+{
+	switch (op & BOOK_OP_MASK) {
+	case BOOK_OP_ALLOC:
+		hot->allocs--;
+		hot->buffers--;
+		hot->bytes -= event_bytes(record);
+		break;
+	case BOOK_OP_REF:
+	case BOOK_OP_LOST_ALLOC:
+		hot->allocs--;
+		break;
+	case BOOK_OP_FREE:
+		hot->frees--;
+		hot->buffers++;
+		hot->bytes += event_bytes(record);
+		break;
+	case BOOK_OP_UNREF:
+	case BOOK_OP_OVERFLOW_FREE:
+		hot->frees--;
+		break;
+	default:
+		break;
+	}
+}
+
+static void uncount_cold(uint32_t op, struct book_cold *cold)
+{
+	struct book_cold one = {0};
+
+	event_count_cold(op, &one);
+	cold->unknown_frees -= one.unknown_frees;
+	cold->double_frees -= one.double_frees;
+	cold->size_changes -= one.size_changes;
+	cold->realloc_live -= one.realloc_live;
+	cold->ambiguous_frees -= one.ambiguous_frees;
+	cold->hooked -= one.hooked;
+	cold->overflow_frees -= one.overflow_frees;
+}
+
+void recorder_uncount(struct recorder_counters *counters, struct reader *reader,
+		      const struct book_event *event)
+{
+	uint32_t op = event->op_slot & 0xff;
+	uint32_t type = book_meta_type(event->record.meta);
+	struct book_warm one = {0};
+
+	if (type >= BOOK_TYPES)
+		return;
+	uncount_hot(op, &event->record, &counters->hot[type]);
+	uncount_cold(op, &counters->cold[type]);
+	if (event_is_warm(op, &event->record) && reader_has_warm(reader)) {
+		event_count_warm(op, reader_occupied(reader, &event->record), &one);
+		counters->warm[type].known -= one.known;
+		counters->warm[type].occupied -= one.occupied;
+		counters->warm[type].unplaced_frees -= one.unplaced_frees;
+	}
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The books of a recording, and what the file begins and ends with. */
+
+#include "recording/write/recorder.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/emit.h"
+#include "model/timebase.h"
+#include "recording/write/recorder-private.h"
+#include "source/books/book-source.h"
+#include "source/books/scan.h"
+
+#define RECORDER_BYTES ((UINT64_C(1) << 20) + 2 * RECORDER_SCRATCH)
+#define RECORDER_SYNC_NS \
+	NS_PER_S /* marks and incidents are in the file after that, at the latest */
+
+/*
+ * A default ring is full after 16 ms of a million events a second; books that are quiet may wait
+ * as long as a burst then leaves half of it.
+ */
+#define RECORDER_WAIT_MS 8u
+
+struct recording_entry recorder_entry(const struct recorder_book *book, uint32_t kind,
+				      uint32_t device)
+{
+	struct timebase_now now = {.monotonic = clock_ns(CLOCK_MONOTONIC),
+				   .realtime = clock_ns(CLOCK_REALTIME)};
+
+	if (book)
+		book_now(book->book, &now);
+	return (struct recording_entry){
+		.kind = kind,
+		.book = book ? book->number : RECORDING_NONE,
+		.device = device,
+		.stamp_first = now.stamp,
+		.stamp_last = now.stamp,
+		.stamp_now = now.stamp,
+		.monotonic_now = now.monotonic,
+		.realtime_now = now.realtime,
+	};
+}
+
+/* The command as a person would type it, roughly; "argv" has it exactly. */
+static void recorder_put_command(struct emit *json, const char *const *argv)
+{
+	char text[4096] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; argv[i] && used < sizeof(text); i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "",
+					 argv[i]);
+	emit_string(json, "command", text);
+	emit_open_array(json, "argv");
+	for (size_t i = 0; argv[i]; i++)
+		emit_string(json, NULL, argv[i]);
+	emit_close_array(json);
+}
+
+static void recorder_put_head(struct emit *json, const struct recorder_options *options)
+{
+	struct utsname host = {0};
+
+	(void)uname(&host); /* cannot fail */
+	emit_open_object(json, NULL);
+	emit_string(json, "program", "ttmem");
+	emit_string(json, "host", host.nodename);
+	emit_string(json, "kernel", host.release);
+	emit_string(json, "machine", host.machine);
+	emit_u64(json, "start_ns", clock_ns(CLOCK_REALTIME));
+	emit_u64(json, "recorder", (uint64_t)getpid());
+	if (options->argv)
+		recorder_put_command(json, options->argv);
+	emit_close_object(json);
+}
+
+static int recorder_head(struct recorder *recorder, const struct recorder_options *options)
+{
+	struct recording_entry entry = recorder_entry(NULL, RECORDING_HEAD, RECORDING_NONE);
+	CLEANUP_FREE char *text = NULL;
+	struct chunk_part part = {0};
+	FILE *stream = open_memstream(&text, &part.length);
+	struct emit json;
+
+	if (!stream)
+		return -ENOMEM;
+	json = EMIT_INIT(stream);
+	recorder_put_head(&json, options);
+	if (fclose(stream) != 0)
+		return -ENOMEM;
+	part.bytes = text;
+	return chunk_writer_add(recorder->writer, &entry, &part, 1);
+}
+
+int recorder_new(struct recorder **ret_recorder, int fd, const struct recorder_options *options)
+{
+	struct recorder *recorder = calloc(1, sizeof(*recorder));
+	int r;
+
+	if (!recorder)
+		return -ENOMEM;
+	recorder->wait_ms = 1;
+	recorder->encoded = malloc(columns_bound(RECORDING_EVENTS_MAX));
+	recorder->bytes = malloc(RECORDER_BYTES);
+	recorder->scratch = malloc(RECORDER_SCRATCH);
+	r = recorder->encoded && recorder->bytes && recorder->scratch ? 0 : -ENOMEM;
+	if (r == 0)
+		r = chunk_writer_new(&recorder->writer, fd, options->size_max);
+	if (r == 0)
+		r = recorder_head(recorder, options);
+	if (r < 0) {
+		recorder_free(recorder);
+		return r;
+	}
+	*ret_recorder = recorder;
+	return 0;
+}
+
+static void recorder_free_book(struct recorder_book *book)
+{
+	for (size_t i = 0; i < book->count; i++)
+		recorder_shard_free(book->shards[i]);
+	free(book->shards);
+	if (book->shadow)
+		munmap(book->shadow, BOOK_POOL_OFFSET);
+	free(book);
+}
+
+struct recorder *recorder_free(struct recorder *recorder)
+{
+	if (!recorder)
+		return NULL;
+	for (size_t i = 0; i < recorder->count; i++)
+		recorder_free_book(recorder->books[i]);
+	free(recorder->books);
+	chunk_writer_free(recorder->writer);
+	view_deinit(&recorder->view);
+	free(recorder->encoded);
+	free(recorder->bytes);
+	free(recorder->scratch);
+	free(recorder);
+	return NULL;
+}
+
+static int recorder_put_book(struct recorder *recorder, const struct recorder_book *book)
+{
+	struct recording_entry entry = recorder_entry(book, RECORDING_BOOK, RECORDING_NONE);
+	const struct scan_book *from = book->book;
+	struct recording_book head = {
+		.pid = from->owner.pid,
+		.ns_pid = from->owner.ns_pid,
+		.user_id = from->owner.real_uid,
+		.maker_id = book_maker(from),
+		.start_ticks = from->owner.start_ticks,
+		.start_ns = proc_started_ns(from->owner.start_ticks),
+		.header = from->reader.header,
+	};
+	const struct chunk_part part = {&head, sizeof(head)};
+
+	memcpy(head.comm, from->owner.comm, bits_min(sizeof(head.comm), sizeof(from->owner.comm)));
+	proc_user_name(head.user_id, head.user, sizeof(head.user));
+	(void)snprintf(head.container, sizeof(head.container), "%s", from->container);
+	entry.count = 1;
+	return chunk_writer_add(recorder->writer, &entry, &part, 1);
+}
+
+static struct recorder_book *recorder_find(const struct recorder *recorder,
+					   const struct scan_book *book)
+{
+	for (size_t i = 0; i < recorder->count; i++) {
+		if (recorder->books[i]->book == book)
+			return recorder->books[i];
+	}
+	return NULL;
+}
+
+bool recorder_has(const struct recorder *recorder, const struct scan_book *book)
+{
+	return recorder_find(recorder, book) != NULL;
+}
+
+int recorder_add(struct recorder *recorder, struct scan_book *book)
+{
+	struct recorder_book **books, *one;
+	int r;
+
+	if (recorder->sums.books >= RECORDING_BOOKS_MAX)
+		return -EMFILE;
+	books = array_grow(recorder->books, &recorder->capacity, recorder->count + 1,
+			   sizeof(struct recorder_book *));
+	one = calloc(1, sizeof(*one));
+	if (books)
+		recorder->books = books;
+	if (!books || !one) {
+		free(one);
+		return -ENOMEM;
+	}
+	one->book = book;
+	one->number = recorder->sums.books;
+	(void)reader_refresh(&book->reader); /* what cannot be read stays as it was */
+	r = recorder_bytes_new(one);
+	if (r == 0)
+		r = recorder_put_book(recorder, one);
+	if (r < 0) {
+		recorder_free_book(one);
+		return r;
+	}
+	recorder->sums.books++;
+	recorder->books[recorder->count++] = one;
+	return 0;
+}
+
+static int recorder_add_shard(struct recorder *recorder, struct recorder_book *book,
+			      uint32_t device)
+{
+	struct recorder_shard **shards;
+	int r;
+
+	for (size_t i = 0; i < book->count; i++) {
+		if (book->shards[i]->device == device)
+			return 0;
+	}
+	shards = array_grow(book->shards, &book->capacity, book->count + 1,
+			    sizeof(struct recorder_shard *));
+	if (!shards)
+		return -ENOMEM;
+	book->shards = shards;
+	r = recorder_shard_new(&shards[book->count], book, device);
+	if (r < 0)
+		return r;
+	recorder->sums.unreadable += shards[book->count]->is_failed;
+	book->count++;
+	return 0;
+}
+
+/* The book counts what it makes of devices; as long as that stays the same there is no new one. */
+static int recorder_find_shards(struct recorder *recorder, struct recorder_book *book)
+{
+	struct reader *reader = &book->book->reader;
+	uint64_t changes;
+	int64_t device;
+	int r;
+
+	if (reader_refresh(reader) < 0)
+		return 0;
+	changes = reader->header.changes;
+	if (book->has_looked && changes == book->changes && changes != 0)
+		return 0;
+	for (device = reader_next_shard(reader, 0); device >= 0;
+	     device = reader_next_shard(reader, (uint32_t)device + 1)) {
+		r = recorder_add_shard(recorder, book, (uint32_t)device);
+		if (r < 0)
+			return r;
+	}
+	book->changes = changes;
+	book->has_looked = true;
+	return 0;
+}
+
+/* 1 if there was something new. */
+static int recorder_poll_book(struct recorder *recorder, struct recorder_book *book)
+{
+	int r = recorder_find_shards(recorder, book), is_new = 0;
+
+	for (size_t i = 0; i < book->count && r >= 0; i++) {
+		r = recorder_shard_poll(recorder, book, book->shards[i]);
+		is_new |= r > 0;
+	}
+	if (r >= 0 && clock_ns(CLOCK_MONOTONIC) - book->synced_ns >= RECORDER_SYNC_NS)
+		r = recorder_bytes_sync(recorder, book);
+	return r < 0 ? r : is_new;
+}
+
+int recorder_round(struct recorder *recorder, unsigned int *ret_wait_ms)
+{
+	int r = chunk_writer_failed(recorder->writer), is_new = 0;
+
+	recorder->sums.waiting = 0;
+	for (size_t i = 0; i < recorder->count && r >= 0; i++) {
+		r = recorder_poll_book(recorder, recorder->books[i]);
+		is_new |= r > 0;
+	}
+	recorder->wait_ms =
+		is_new ? 1 : (unsigned int)bits_min(recorder->wait_ms * 2, RECORDER_WAIT_MS);
+	*ret_wait_ms = recorder->sums.waiting ? 0 : recorder->wait_ms;
+	return r < 0 ? r : 0;
+}
+
+/* Everything of a book that can still be had. */
+static int recorder_close_book(struct recorder *recorder, struct recorder_book *book,
+			       struct namer *namer)
+{
+	int r = recorder_find_shards(recorder, book);
+
+	for (size_t i = 0; i < book->count && r == 0; i++)
+		r = recorder_shard_end(recorder, book, book->shards[i]);
+	if (r == 0)
+		r = recorder_bytes_sync(recorder, book);
+	if (r == 0)
+		r = recorder_names_write(recorder, book, namer);
+	return r;
+}
+
+int recorder_end_book(struct recorder *recorder, struct scan_book *book,
+		      const struct recording_ended *ended, struct namer *namer)
+{
+	struct recorder_book *one = recorder_find(recorder, book);
+	const struct chunk_part part = {ended, sizeof(*ended)};
+	struct recording_entry entry;
+	int r = chunk_writer_failed(recorder->writer);
+
+	if (!one)
+		return 0;
+	if (r == 0)
+		r = recorder_close_book(recorder, one, namer);
+	entry = recorder_entry(one, RECORDING_ENDED, RECORDING_NONE);
+	entry.count = 1;
+	if (r == 0)
+		r = chunk_writer_add(recorder->writer, &entry, &part, 1);
+	for (size_t i = 0; i < recorder->count; i++) {
+		if (recorder->books[i] == one)
+			recorder->books[i] = recorder->books[--recorder->count];
+	}
+	recorder_free_book(one);
+	return r;
+}
+
+static int recorder_put_end(struct recorder *recorder, const char *reason)
+{
+	struct recording_entry entry = recorder_entry(NULL, RECORDING_END, RECORDING_NONE);
+	const struct recorder_sums *sums = recorder_sums(recorder);
+	char json[512];
+
+	(void)snprintf(json, sizeof(json),
+		       "{\"reason\":\"%s\",\"end_ns\":%" PRIu64 ",\"books\":%" PRIu32
+		       ",\"events\":%" PRIu64 ",\"missed\":%" PRIu64 ",\"gaps\":%" PRIu32
+		       ",\"unreadable\":%" PRIu32 "}",
+		       reason, entry.realtime_now, sums->books, sums->events, sums->missed,
+		       sums->gaps, sums->unreadable);
+	return chunk_writer_end(recorder->writer, &entry, json);
+}
+
+int recorder_finish(struct recorder *recorder, const char *reason, struct namer *namer)
+{
+	int r = chunk_writer_failed(recorder->writer);
+	int ended;
+
+	for (size_t i = 0; i < recorder->count && r == 0; i++)
+		r = recorder_close_book(recorder, recorder->books[i], namer);
+	ended = recorder_put_end(recorder, reason);
+	return r < 0 ? r : ended;
+}
+
+const struct recorder_sums *recorder_sums(struct recorder *recorder)
+{
+	recorder->sums.bytes = chunk_writer_size(recorder->writer);
+	return &recorder->sums;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Records books into a file, from outside: by reading them often enough. Whoever finds the books
+ * adds them, calls recorder_round() again and again, and says which owners have ended.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "recording/format/layout.h"
+
+struct namer;
+struct recorder;
+struct scan_book;
+
+struct recorder_options {
+	const char *const *argv; /* of the command that is recorded, ends with NULL; NULL = none */
+	uint64_t size_max;       /* of the file; 0 = no limit */
+};
+
+struct recorder_sums {
+	uint64_t events;  /* in the file */
+	uint64_t missed;  /* in gaps */
+	uint64_t waiting; /* published, but not read in the last round */
+	uint64_t bytes;   /* of the file */
+	uint32_t gaps;
+	uint32_t books;
+	uint32_t
+		unreadable; /* devices whose books contradict themselves: not recorded any further */
+};
+
+/* @fd: an empty file; stays the caller's. 0 or a negative errno. */
+int recorder_new(struct recorder **ret_recorder, int fd, const struct recorder_options *options);
+struct recorder *recorder_free(struct recorder *recorder);
+
+/* A book that is there from now on; the caller keeps it until it has ended or all is over. */
+int recorder_add(struct recorder *recorder, struct scan_book *book);
+bool recorder_has(const struct recorder *recorder, const struct scan_book *book);
+
+/*
+ * Reads what is new. @ret_wait_ms: how long to wait until the next round. 0, or why nothing more
+ * can be written: -ENOSPC, -EFBIG (the limit), -ENOMEM ...
+ */
+int recorder_round(struct recorder *recorder, unsigned int *ret_wait_ms);
+
+/* The owner has ended, or has no more to do with its book: what is left of it is read. */
+int recorder_end_book(struct recorder *recorder, struct scan_book *book,
+		      const struct recording_ended *ended, struct namer *namer);
+
+/*
+ * Ends the recording: everything that was read is written, then names from @namer (NULL = none) and the
+ * end with @reason. 0 or a negative errno; after a failure of another call, that one again.
+ */
+int recorder_finish(struct recorder *recorder, const char *reason, struct namer *namer);
+
+const struct recorder_sums *recorder_sums(struct recorder *recorder);
