@@ -92,7 +92,7 @@ static void daemon_added(void *context, struct tracked *tracked)
 
 	/* First of all: the process may be about to end. */
 	symbols_hold(daemon->symbols, &owner);
-	recorder_add(daemon->recorder, tracked);
+	recorder_add_book(daemon->recorder, tracked);
 	daemon_keep_added(context, tracked);
 	daemon_publish_counts(context);
 }
@@ -309,7 +309,7 @@ static int daemon_open_inside(struct daemon *daemon)
 	recorder.strict_close = config->strict_close;
 	learner.registry = daemon->registry;
 	learner.symbols = daemon->symbols;
-	r = recorder_new(&daemon->recorder, &recorder);
+	r = recorder_new_past(&daemon->recorder, &recorder);
 	if (r == 0)
 		r = symbols_learner_new(&daemon->learner, &learner);
 	if (r == 0 && journal_is_stream(STDOUT_FILENO))
@@ -449,7 +449,7 @@ void daemon_close(struct daemon *daemon)
 		loop_cancel(daemon->loop, &daemon->second);
 	registry_free(daemon->registry);
 	legacy_server_free(daemon->legacy);
-	recorder_free(daemon->recorder);
+	recorder_free_past(daemon->recorder);
 	collector_free(daemon->collector);
 	symbols_free(daemon->symbols);
 	incident_hook_free(daemon->incident_hook);

@@ -186,8 +186,8 @@ UNIT(a_file_of_a_living_owner_is_what_its_book_was)
 
 	test_init(&test, UINT64_C(64) << 20);
 	test_user_init(&test, &user, 1000, 16384);
-	for (uint32_t i = 0; i < 100; i++) {
-		testing_recording_act(&user.recording, 500);
+	for (uint32_t i = 0; i < 40; i++) {
+		testing_recording_act(&user.recording, 1000);
 		test_note(&user);
 		test_round(&test);
 	}
@@ -238,13 +238,13 @@ UNIT(who_is_too_fast_has_gaps_and_keyframes)
 
 	test_init(&test, UINT64_C(64) << 20);
 	test_user_init(&test, &user, 1000, BOOK_RING_MIN);
-	for (uint32_t i = 0; i < 100; i++) {
+	for (uint32_t i = 0; i < 60; i++) {
 		testing_recording_act(&user.recording, i % 3 ? 300 : 4 * BOOK_RING_MIN);
 		test_note(&user);
 		test_round(&test);
 	}
 	assert(test_write(&test, &user, test_path("file"), NULL) == 0);
-	assert(test_compare(&user, test_path("file")) > 100);
+	assert(test_compare(&user, test_path("file")) > 60);
 	flight_counts(test.flight, &counts);
 	assert(counts.missed > 0 && counts.late == 1 && counts.books == 1);
 	test_user_deinit(&test, &user);
@@ -286,6 +286,7 @@ UNIT(a_loud_user_takes_nothing_from_a_quiet_one)
 /* Books that are larger than all memory for it: the ring is all that there is. */
 UNIT(a_book_that_is_too_large_has_what_its_ring_knows)
 {
+	CLEANUP(test_recording_cleanup) struct recording *recording = NULL;
 	static struct test_user user;
 	struct flight_counts counts;
 	struct test test;
@@ -299,8 +300,13 @@ UNIT(a_book_that_is_too_large_has_what_its_ring_knows)
 	}
 	flight_counts(test.flight, &counts);
 	assert(counts.left_out == 1 && counts.size == 0);
+	/* Peaks of the past are not in a ring, so only the last state is compared. */
+	user.count = 0;
+	test_note(&user);
 	assert(test_write(&test, &user, test_path("file"), NULL) == 0);
-	assert(test_compare(&user, test_path("file")) > TEST_DEVICES);
+	assert(test_compare(&user, test_path("file")) == TEST_DEVICES);
+	recording = test_open(test_path("file"));
+	assert(recording_facts(recording)->events > 4096);
 	test_user_deinit(&test, &user);
 	flight_free(test.flight);
 }
