@@ -99,9 +99,10 @@ bool daemon_may_see(const void *context, uint32_t maker, const char *namespaces)
 }
 
 /* What a client may see of the history; over TCP the token decides. */
-static struct recorder_scope provide_scope(const struct query_asker *asker)
+static struct recorder_scope provide_scope(const struct daemon *daemon,
+					   const struct query_asker *asker)
 {
-	struct recorder_scope scope = {.sees = {.may_see = NULL}};
+	struct recorder_scope scope = {.sees = {.may_see = NULL}, .state = daemon->config->state};
 
 	if (asker && !asker->sees_all)
 		scope.sees = (struct store_sees){.context = asker->peer, .may_see = daemon_may_see};
@@ -127,7 +128,7 @@ static void provide_refresh(struct daemon *daemon, const struct query_asker *ask
 
 static int provide_leaks(void *context, const struct query_past *query, struct emit *json)
 {
-	const struct recorder_scope scope = provide_scope(query->asker);
+	const struct recorder_scope scope = provide_scope(context, query->asker);
 	struct store_reader *reader = NULL;
 	int r = provide_reader(context, query->asker, &reader);
 
@@ -138,7 +139,7 @@ static int provide_leaks(void *context, const struct query_past *query, struct e
 
 static int provide_incidents(void *context, const struct query_past *query, struct emit *json)
 {
-	const struct recorder_scope scope = provide_scope(query->asker);
+	const struct recorder_scope scope = provide_scope(context, query->asker);
 	struct store_reader *reader = NULL;
 	int r = provide_reader(context, query->asker, &reader);
 
@@ -200,7 +201,7 @@ static int provide_lives(struct daemon *daemon, const struct query_history *quer
 static bool provide_past_of(struct daemon *daemon, const struct query_history *query,
 			    struct snapshot *snapshot, struct recorder_rows *ret_rows)
 {
-	struct recorder_scope scope = provide_scope(query->asker);
+	struct recorder_scope scope = provide_scope(daemon, query->asker);
 	uint32_t pid = query->filter.has_pid ? query->filter.pid : 0;
 	struct store_reader *reader = NULL;
 	int r;

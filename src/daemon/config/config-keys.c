@@ -30,6 +30,9 @@ struct config_kind {
 #define CONFIG_HTTP_MAX 64u      /* an IPv6 address with brackets and port is shorter */
 
 #define MINUTE UINT64_C(60)
+#define CONFIG_OFF "off"
+#define CONFIG_FLIGHT_TIME_MIN MINUTE /* a file has the last minute */
+#define CONFIG_FLIGHT_TIME_MAX (24 * 60 * MINUTE)
 #define DAY (UINT64_C(24) * 60 * MINUTE)
 
 /* Control characters would break the lines of --check and of the log. */
@@ -248,6 +251,54 @@ static void print_size(const void *target, FILE *output)
 	print_scaled(unit_sizes, *(const uint64_t *)target, output);
 }
 
+/* Of the text before a comma: "10m", and "10min" as people write it. */
+static int parse_flight_time(const struct config_key *key, const char *text, size_t length,
+			     uint64_t *ret_time_s)
+{
+	struct config_key limits = *key;
+	char time[32];
+
+	limits.min = CONFIG_FLIGHT_TIME_MIN;
+	limits.max = CONFIG_FLIGHT_TIME_MAX;
+	if (length >= sizeof(time))
+		return -EINVAL;
+	memcpy(time, text, length);
+	time[length] = '\0';
+	if (length > 3 && strcmp(time + length - 3, "min") == 0)
+		time[length - 2] = '\0';
+	return parse_scaled(&limits, unit_times, time, ret_time_s);
+}
+
+static int parse_flight(const struct config_key *key, void *target, const char *text)
+{
+	const char *comma = strchr(text, ',');
+	struct config_flight flight = {0};
+	int r = 0;
+
+	if (strcmp(text, CONFIG_OFF) != 0) {
+		r = comma ? parse_flight_time(key, text, (size_t)(comma - text), &flight.time_s)
+			  : -EINVAL;
+		if (r == 0)
+			r = parse_scaled(key, unit_sizes, comma + 1, &flight.size);
+	}
+	if (r == 0)
+		*(struct config_flight *)target = flight;
+	return r;
+}
+
+static void print_flight(const void *target, FILE *output)
+{
+	const struct config_flight *flight = target;
+
+	if (flight->size == 0) {
+		fputs(CONFIG_OFF, output);
+		return;
+	}
+	print_scaled(unit_times, flight->time_s, output);
+	fputc(',', output);
+	print_scaled(unit_sizes, flight->size, output);
+}
+
 static int parse_count(const struct config_key *key, void *target, const char *text)
 {
 	static const struct config_unit none[] = {{0}};
@@ -294,6 +345,7 @@ static const struct config_kind kind_ids = {parse_ids, print_ids};
 static const struct config_kind kind_time = {parse_time, print_time};
 static const struct config_kind kind_time32 = {parse_time32, print_time32};
 static const struct config_kind kind_size = {parse_size, print_size};
+static const struct config_kind kind_flight = {parse_flight, print_flight};
 static const struct config_kind kind_count = {parse_count, print_count};
 static const struct config_kind kind_fd = {parse_fd, print_fd, is_set_fd};
 
@@ -372,6 +424,14 @@ const struct config_key config_keys[] = {
 	 .expects = "a size such as 512M or 2G (1M to 1T)",
 	 .help = "how large the database may become",
 	 AT(size_max)},
+	{.name = "flight",
+	 .argument = "TIME,SIZE|off",
+	 .kind = &kind_flight,
+	 .min = UINT64_C(1) << 20,
+	 .max = UINT64_C(1) << 36,
+	 .expects = "a time and a size such as 10m,256M (1m to 1d, 1M to 64G), or off",
+	 .help = "events kept in memory, for a file when an allocation fails or a process dies",
+	 AT(flight)},
 	{.name = "on-incident",
 	 .argument = "CMD",
 	 .kind = &kind_text,

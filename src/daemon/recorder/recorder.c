@@ -320,6 +320,8 @@ static void recorder_judge_run(struct worker_job *job)
 		pthread_mutex_unlock(&recorder->lock);
 		if (snapshot->buffer_count > 0)
 			recorder_report_leak(recorder, tracked, snapshot, closed);
+		if (snapshot->buffer_count > 0 && recorder->config.happened)
+			recorder->config.happened(recorder->config.context, tracked, true);
 	}
 	snapshot_free(snapshot);
 	view_deinit(view);

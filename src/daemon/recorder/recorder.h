@@ -35,6 +35,8 @@ struct recorder_config {
 	/* Both in the loop's thread: each notice, and each book that was finally judged. */
 	void (*told)(void *context, const struct notice *notice);
 	void (*judged)(void *context, struct tracked *tracked);
+	/* In any thread: an allocation has failed; or it has ended and left something. NULL = nobody */
+	void (*happened)(void *context, struct tracked *tracked, bool has_ended);
 };
 
 int recorder_new_past(struct recorder **ret_past, const struct recorder_config *config);
