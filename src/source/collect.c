@@ -67,8 +67,9 @@ static int collect_all(const struct collect_sources *sources,
 	if (request->limit)
 		snapshot_take_joins(request->totals, snapshot);
 	r = snapshot_finish(snapshot);
-	/* A page has only some of them. */
-	if (r == 0 && sources->notes_overlaps && request->buffers && !request->limit)
+	/* A page has only some of them, and buffers of peaks were live at different times. */
+	if (r == 0 && sources->notes_overlaps && request->buffers && !request->limit &&
+	    !request->at_peak)
 		r = overlap_note_all(snapshot);
 	if (r < 0)
 		return r;

@@ -28,6 +28,7 @@
 #include "book/read/view.h"
 #include "cli/common/frame-names.h"
 #include "cli/run/run-children.h"
+#include "cli/run/run-record.h"
 #include "cli/run/run-spawn.h"
 #include "model/snapshot-request.h"
 #include "source/books/book-source.h"
@@ -92,6 +93,7 @@ struct family *family_free(struct family *family)
 	free(family->ends);
 	run_children_free(family->run_children);
 	snapshot_free(family->ended);
+	run_peaks_deinit(&family->peaks);
 	if (family->proc.root >= 0)
 		proc_close(&family->proc);
 	if (family->listening >= 0)
@@ -129,7 +131,8 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 	struct frame_names *names = NULL;
 	struct family_end *end;
 	struct view *view;
-	int r;
+	int r, status = 0;
+	bool is_known = !execed && run_children_status(family->run_children, peer->pid, &status);
 
 	end = array_grow(family->ends, &family->end_capacity, family->end_count + 1, sizeof(*end));
 	if (!end)
@@ -139,13 +142,14 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 	if (!view)
 		return -ENOMEM;
 	peer->book->alive = false;
-	/*
-	 * Freed after this one book, because the processes it starts would be counted as the
-	 * command's.
-	 */
+	/* Freed after this one book: the processes it starts would count as the command's. */
 	if (frame_names_new(&names) == 0)
 		everything.namer = frame_names_namer(names);
+	run_record_book_ended(family->record, peer->book, is_known ? &status : NULL,
+			      everything.namer);
 	r = book_collect(peer->book, &everything, view, family->ended);
+	if (r == 0)
+		r = run_peaks_add(&family->peaks, peer->book, view, everything.namer);
 	frame_names_free(names);
 	view_deinit(view);
 	free(view);
@@ -158,10 +162,9 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 		.ended_ns = ended_ns,
 		.closed = peer->book->reader.header.state == BOOK_STATE_CLOSED,
 		.execed = execed,
+		.status_known = is_known,
+		.status = status,
 	};
-	if (!execed)
-		end->status_known =
-			run_children_status(family->run_children, peer->pid, &end->status);
 	return 0;
 }
 
@@ -206,6 +209,7 @@ static bool family_receive(struct family *family, struct accept_peer *peer)
 		return false;
 	}
 	run_children_has_book(family->run_children, peer->pid);
+	run_record_add(family->record, peer->book);
 	return true;
 }
 
@@ -371,6 +375,7 @@ int family_step(struct family *family, int timeout_ms)
 
 	if (!fds)
 		return -ENOMEM;
+	timeout_ms = run_record_round(family->record, timeout_ms);
 	fds[0] = (struct pollfd){.fd = family->crowded ? -1 : family->listening, .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = family->signals, .events = POLLIN};
 	for (size_t i = 0; i < count; i++) {
@@ -379,6 +384,7 @@ int family_step(struct family *family, int timeout_ms)
 	}
 	if (poll(fds, 2 + 2 * count, timeout_ms) < 0 && errno != EINTR)
 		return -errno;
+	family_signals(family); /* first: how a process ended is known when its book is judged */
 	/* Backwards, because dropping a peer moves the last one into its slot. */
 	for (size_t i = count; i > 0; i--) {
 		bool connection = fds[2 * i].revents != 0;
@@ -389,9 +395,7 @@ int family_step(struct family *family, int timeout_ms)
 		if (r < 0)
 			return r;
 	}
-	r = family_accept(family);
-	family_signals(family);
-	return r;
+	return family_accept(family);
 }
 
 int family_finish(struct family *family)

@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "cli/run/run-peaks.h"
 #include "model/snapshot.h"
 #include "source/books/accept.h"
 #include "source/proc/proc.h"
@@ -38,10 +39,12 @@ struct family_peak {
 };
 
 struct run_children;
+struct run_record;
 
 struct family {
 	bool strict_close; /* what was live when its device was closed counts; set before family_run() */
 	const char *shim; /* a library to preload, or NULL; not owned, set before family_run() */
+	struct run_record *record; /* NULL = none; not owned, set before family_run() */
 
 	/* Results, valid once family_run() has returned. */
 	struct snapshot *ended; /* what ended processes held; none of them is alive */
@@ -54,6 +57,7 @@ struct family {
 	int status;                 /* of the command */
 	int trouble;                /* a negative errno: not everything could be tracked */
 	struct family_peak peak[BOOK_DEVICES][BOOK_TYPES];
+	struct run_peaks peaks; /* what was live then */
 
 	/* Private. */
 	struct proc proc;

@@ -18,10 +18,12 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/files/user-file.h"
+#include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/run/run-family.h"
+#include "cli/run/run-record.h"
 #include "cli/run/run-report.h"
 #include "cli/run/run-shim.h"
 #include "model/types.h"
@@ -42,7 +44,17 @@ struct run_options {
 	const char *markdown;
 	bool metal;
 	const char *metal_shim;
+	const char *record;
+	uint64_t record_max;
 };
+
+/* As long as it can be: a recorder that shares two cores with its command is late at times. */
+#define RUN_HISTORY "1048576"
+
+static int run_size(void *target, const char *text)
+{
+	return text_parse_size(text, target);
+}
 
 static int run_ignore(void *target, const char *text)
 {
@@ -81,6 +93,11 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 		 NULL},
 		{0, "metal-shim", "FILE", "the same with FILE, built from tt-metal's headers",
 		 &run->metal_shim, options_text},
+		{0, "record", "FILE",
+		 "record every event of every process into FILE, see ttmem record", &run->record,
+		 options_text},
+		{0, "max-size", "SIZE", "of that file, such as 2G: there the recording ends",
+		 &run->record_max, run_size},
 		{'q', "quiet", NULL, "no summary on standard error", &run->quiet, NULL},
 	};
 	const struct options options = {
@@ -105,6 +122,8 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 		r = options_mistake("run", "what shall be run?");
 	if (r == 0 && run->require_tracking && run->no_require_tracking)
 		r = options_mistake("run", "--require-tracking or --no-require-tracking, not both");
+	if (r == 0 && run->record_max && !run->record)
+		r = options_mistake("run", "--max-size is for --record");
 	if (r == 0 && run->metal && run->metal_shim)
 		r = options_mistake("run", "--metal or --metal-shim, not both");
 	return r;
@@ -215,6 +234,19 @@ static int run_find_shim(const struct run_options *options, char **ret_shim)
 	return -1;
 }
 
+/* 0, or -1 after the reason was reported. */
+static int run_start_record(struct family *family, const struct run_options *options, char **argv)
+{
+	if (!options->record)
+		return 0;
+	family->record =
+		run_record_new(options->record, (const char *const *)argv, options->record_max);
+	/* Unless the user knows better. */
+	if (family->record && setenv("TTMEM_HISTORY", RUN_HISTORY, 0) < 0)
+		family->record = run_record_end(family->record, true);
+	return family->record ? 0 : -1;
+}
+
 static int run_run(int argc, char **argv)
 {
 	struct run_options options = {0};
@@ -242,7 +274,14 @@ static int run_run(int argc, char **argv)
 	}
 	family->shim = shim;
 	family->strict_close = options.strict_close;
+	r = run_start_record(family, &options, argv);
+	if (r < 0) {
+		family_free(family);
+		baseline_free(baseline);
+		return COMMAND_USAGE;
+	}
 	r = family_run(family, (const char *const *)argv);
+	family->record = run_record_end(family->record, options.quiet);
 	if (r < 0)
 		code = run_refuse(argv[0], r);
 	else

@@ -55,18 +55,6 @@ static int table_room(struct columns_table *table, uint32_t count)
 	return 0;
 }
 
-int columns_table_grow(struct columns_table *table, uint64_t count)
-{
-	int r;
-
-	if (count > BOOK_SLOTS_MAX)
-		return -EBADMSG;
-	r = table_room(table, (uint32_t)count);
-	if (r == 0)
-		table->count = (uint32_t)bits_max(table->count, count);
-	return r;
-}
-
 int columns_table_copy(struct columns_table *to, const struct columns_table *from)
 {
 	int r;
@@ -82,6 +70,18 @@ int columns_table_copy(struct columns_table *to, const struct columns_table *fro
 			to->records[slot] = from->records[slot];
 	}
 	return 0;
+}
+
+int columns_table_grow(struct columns_table *table, uint64_t count)
+{
+	int r;
+
+	if (count > BOOK_SLOTS_MAX)
+		return -EBADMSG;
+	r = table_room(table, (uint32_t)count);
+	if (r == 0)
+		table->count = (uint32_t)bits_max(table->count, count);
+	return r;
 }
 
 int columns_apply(struct columns_table *table, const struct book_event *event)

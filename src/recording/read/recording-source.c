@@ -10,6 +10,8 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "book/read/view.h"
+#include "model/snapshot-request.h"
+#include "recording/read/recording-peaks.h"
 #include "recording/read/recording-private.h"
 #include "source/books/book-source.h"
 #include "source/books/scan.h"
@@ -35,7 +37,20 @@ static int recording_source_collect(struct source *source, const struct snapshot
 	of_dead.buffers = request->buffers && (request->filter.has_pid || request->ended);
 	for (size_t i = 0; r == 0 && i < self->scan->count; i++) {
 		struct scan_book *book = self->scan->books[i];
+		struct recording_peaks peaks = {
+			.recording = self->recording,
+			.moment = &self->moment,
+			.request = request,
+			.view = &self->view,
+			.snapshot = snapshot,
+			.book = book,
+		};
 
+		if (request->at_peak) {
+			/* See restore_own(). */
+			r = recording_peaks_collect(&peaks, (size_t)book->inode - 1);
+			continue;
+		}
 		r = book_collect(book, book->alive ? request : &of_dead, &self->view, snapshot);
 	}
 	return r;

@@ -24,5 +24,15 @@ int restore_read(const struct restore *restore, uint64_t offset, void *ret_bytes
 
 struct replay_cut restore_cut(const struct restore *restore, const struct recording_stream *stream);
 
+struct scan_book;
+
+/* As recording_restore(), but without its devices: no events are read. */
+int restore_outline(struct recording *recording, size_t book, const struct recording_moment *moment,
+		    struct scan_book **ret_book);
+
+/* As recording_restore(), but with only one of its devices. */
+int restore_one(struct recording *recording, const struct recording_stream *stream,
+		const struct recording_moment *moment, struct scan_book **ret_book);
+
 /* A device that cannot be restored becomes one that cannot be read; that is no failure. */
 int restore_device(const struct restore *restore, const struct recording_stream *stream);

@@ -15,6 +15,8 @@
 #include "book/write/intern.h"
 #include "recording/read/recording.h"
 #include "recording/testing/testing-recorder.h"
+#include "recording/testing/testing-recording.h"
+#include "recording/write/recorder.h"
 #include "source/books/scan.h"
 
 #define TEST_DEVICES 2u
@@ -211,4 +213,51 @@ UNIT(is_the_same_in_a_file_without_an_end)
 	assert(!recording_facts(recording)->is_complete);
 	for (size_t i = 0; i < test.count; i++)
 		test_same(&test, recording, &test.states[i]);
+}
+
+/* The same with the real recorder, which decides itself what it writes when. */
+UNIT(is_the_same_with_the_real_recorder)
+{
+	CLEANUP(test_recording_cleanup) struct recording *recording = NULL;
+	CLEANUP(view_deinit) struct view view = VIEW_NULL;
+	struct testing_recording real;
+	struct test_state states[TEST_STATES];
+	char path[256], why[RECORDING_WHY_SIZE];
+	size_t count = 0;
+
+	snprintf(path, sizeof(path), "%s/real.ttmem", getenv("TMPDIR"));
+	testing_recording_start(&real, path, 4096);
+	for (uint32_t round = 0; round < 100; round++) {
+		unsigned int wait;
+
+		testing_recording_act(&real, 1 + testing_below(&real.rng, 400));
+		if (testing_below(&real.rng, 3) == 0)
+			assert(recorder_round(real.recorder, &wait) == 0);
+		for (uint32_t device = 0; device < real.devices; device++) {
+			if (count == TEST_STATES ||
+			    view_read(&view, &real.book.reader, device, VIEW_DEAD) < 0)
+				continue;
+			states[count++] = (struct test_state){.device = device,
+							      .number = view.number,
+							      .digest = testing_digest(&view)};
+		}
+	}
+	testing_recording_finish(&real, true);
+	assert(recording_open(&recording, path, why) == 0);
+	assert(recording_facts(recording)->missed == 0 && count > 50);
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP(test_book_cleanup) struct scan_book *book = NULL;
+		struct recording_moment moment = {
+			.time_ns = recording_facts(recording)->end_ns,
+			.device = states[i].device,
+			.number = states[i].number,
+		};
+
+		assert(recording_restore(recording, 0, &moment, &book) == 0);
+		assert(!book->alive);
+		assert(view_read(&view, &book->reader, states[i].device, VIEW_DEAD) == 0);
+		assert(view.number == states[i].number && view.adds_up);
+		assert(testing_digest(&view) == states[i].digest);
+	}
+	testing_recording_deinit(&real);
 }

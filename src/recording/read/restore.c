@@ -272,29 +272,61 @@ static void restore_cleanup(struct scan_book **book)
 	scan_book_free(*book);
 }
 
-int recording_restore(struct recording *recording, size_t book,
-		      const struct recording_moment *moment, struct scan_book **ret_book)
+/* Everything but the devices. */
+static int restore_begin(struct restore *restore, size_t book, struct scan_book **ret_book)
 {
 	CLEANUP(restore_cleanup) struct scan_book *made = NULL;
-	struct restore restore = {.recording = recording, .moment = moment, .fd = -1};
 	int r;
 
-	if (book >= recording->facts.books)
+	if (book >= restore->recording->facts.books)
 		return -ENOENT;
-	restore.book = &recording->books[book];
-	if (moment->time_ns < restore.book->timebase.start)
+	restore->book = &restore->recording->books[book];
+	if (restore->moment->time_ns < restore->book->timebase.start)
 		return -ENOENT;
-	restore.stamp = recording_stamp(restore.book, moment->time_ns);
-	r = restore_make(&restore, &made);
+	restore->stamp = recording_stamp(restore->book, restore->moment->time_ns);
+	r = restore_make(restore, &made);
 	if (r < 0) {
-		if (!made && restore.fd >= 0)
-			close(restore.fd);
+		if (!made && restore->fd >= 0)
+			close(restore->fd);
 		return r;
 	}
 	made->recorded = calloc(1, sizeof(*made->recorded));
 	if (!made->recorded)
 		return -ENOMEM;
-	restore_own(&restore, made, book);
+	restore_own(restore, made, book);
+	*ret_book = cleanup_steal(made);
+	return 0;
+}
+
+int restore_outline(struct recording *recording, size_t book, const struct recording_moment *moment,
+		    struct scan_book **ret_book)
+{
+	struct restore restore = {.recording = recording, .moment = moment, .fd = -1};
+
+	return restore_begin(&restore, book, ret_book);
+}
+
+int restore_one(struct recording *recording, const struct recording_stream *stream,
+		const struct recording_moment *moment, struct scan_book **ret_book)
+{
+	CLEANUP(restore_cleanup) struct scan_book *made = NULL;
+	struct restore restore = {.recording = recording, .moment = moment, .fd = -1};
+	int r = restore_begin(&restore, stream->book, &made);
+
+	if (r == 0)
+		r = restore_device(&restore, stream);
+	if (r == 0)
+		*ret_book = cleanup_steal(made);
+	return r;
+}
+
+int recording_restore(struct recording *recording, size_t book,
+		      const struct recording_moment *moment, struct scan_book **ret_book)
+{
+	CLEANUP(restore_cleanup) struct scan_book *made = NULL;
+	struct restore restore = {.recording = recording, .moment = moment, .fd = -1};
+	int r = restore_begin(&restore, book, &made);
+
 	for (size_t i = 0; r == 0 && i < restore.book->stream_count; i++)
 		r = restore_device(&restore, &recording->streams[restore.book->first_stream + i]);
 	if (r == 0)

@@ -32,8 +32,7 @@ struct follow_round {
 	void *context;
 };
 
-/* -1 if the owner has exited, even if its pid has been reused. */
-static int follow_open_owner(const struct scan_book *book, const struct proc *proc)
+int follow_open_owner(const struct scan_book *book, const struct proc *proc)
 {
 	CLEANUP_CLOSE int fd = (int)syscall(SYS_pidfd_open, (pid_t)book->owner.pid, 0);
 	struct proc_facts facts;

@@ -53,6 +53,9 @@ struct follow {
 /* Returns 0, or a negative errno to stop. */
 typedef int follow_fn(void *context, const struct follow_event *event);
 
+/* A pidfd of the book's owner; -1 if it has exited, even if its pid has been reused. */
+int follow_open_owner(const struct scan_book *book, const struct proc *proc);
+
 /* @from_start: report everything since the book was created, not only new events. */
 int follow_new(struct follow **ret_follow, struct scan_book *book, const struct proc *proc,
 	       bool from_start);
