@@ -285,6 +285,29 @@ static void provide_doors(const struct daemon *daemon, const struct store_health
 	health->http = *daemon->web_address ? daemon->web_address : NULL;
 }
 
+static void provide_flight(const struct daemon *daemon, struct health *health)
+{
+	struct black_box_counts counts;
+
+	if (!daemon->black_box)
+		return;
+	black_box_counts(daemon->black_box, &counts);
+	health->flight = (struct health_flight){
+		.runs = true,
+		.bytes = counts.flight.size,
+		.bytes_max = daemon->config->flight.size,
+		.events = counts.flight.events,
+		.rounds = counts.flight.rounds,
+		.files = counts.files,
+		.late_users = counts.flight.late,
+	};
+	health->limits[HEALTH_FLIGHT_MISSED] = counts.flight.missed;
+	health->limits[HEALTH_FLIGHT_DROPPED] = counts.flight.dropped;
+	health->limits[HEALTH_FLIGHT_LEFT_OUT] = counts.flight.left_out;
+	health->limits[HEALTH_FLIGHT_REFUSED] = counts.refused;
+	health->limits[HEALTH_FLIGHT_FAILED] = counts.failed;
+}
+
 static void provide_health(void *context, struct health *ret_health)
 {
 	struct daemon *daemon = context;
@@ -323,6 +346,7 @@ static void provide_health(void *context, struct health *ret_health)
 	health.limits[HEALTH_STORE_JOINED] = store.joined;
 	health.limits[HEALTH_STORE_CUT] = store.cut;
 	health.limits[HEALTH_LOG_LEFT_OUT] = log_writer_left_out(daemon->log_writer);
+	provide_flight(daemon, &health);
 	health.leaked = recorder_leaked(daemon->recorder);
 	recorder_incidents(daemon->recorder, health.incidents);
 	recorder_tally(daemon->recorder, &health.past);

@@ -40,6 +40,7 @@ struct flight {
 	size_t count, capacity;
 	uint64_t events, missed; /* of users who are gone */
 	uint64_t weighed_ns;
+	uint64_t rounds;
 	uint64_t left_out;
 };
 

@@ -340,8 +340,10 @@ uint64_t flight_round(struct flight *flight, uint64_t now_ns)
 	for (size_t i = 0; i < flight->count; i++) {
 		struct flight_user *user = &flight->users[i];
 
-		if (user->due <= now_ns)
+		if (user->due <= now_ns) {
 			flight_turn(flight, user, now_ns);
+			flight->rounds++;
+		}
 		next = bits_min(next, user->due);
 	}
 	return next;
@@ -368,6 +370,7 @@ void flight_counts(const struct flight *flight, struct flight_counts *ret_counts
 		.missed = flight->missed,
 		.dropped = retention_dropped(flight->retention),
 		.size = retention_size(flight->retention),
+		.rounds = flight->rounds,
 		.users = (uint32_t)flight->count,
 		.left_out = flight->left_out,
 	};

@@ -41,6 +41,7 @@ struct flight_counts {
 	uint64_t missed;  /* that were in gaps */
 	uint64_t dropped; /* intervals that went before their time */
 	uint64_t size;
+	uint64_t rounds;
 	uint32_t users, books;
 	uint32_t late; /* users who had a gap within the last ten seconds */
 	uint64_t
