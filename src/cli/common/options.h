@@ -56,9 +56,9 @@ struct options_from {
 };
 
 /* clang-format off */
-#define OPTIONS_FROM(from)                                                          \
-	{0, "from", "FILE", "from this recording, not from now", &(from)->file, options_text}, \
-	{0, "at", "TIME", "at this moment of it: seconds, 16:03:12, a mark, a phase, peak, failed, end", \
+#define OPTIONS_FROM(from)                                                                       \
+	{0, "from", "FILE", "show a recording, not this machine", &(from)->file, options_text},  \
+	{0, "at", "TIME", "then: 12.5 (s), 16:03:12, a mark, a phase, peak, failed, end",        \
 	 &(from)->at, options_text}
 /* clang-format on */
 
