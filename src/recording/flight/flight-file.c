@@ -48,7 +48,7 @@ static int flight_write_now(struct scan_book *book, const struct flight_file *fi
 	if (r == 0)
 		r = recorder_new(&recorder, pipe->fd, &options);
 	if (r == 0)
-		r = recorder_add(recorder, book);
+		r = recorder_add(recorder, book, false);
 	if (r == 0 && file->ended)
 		r = recorder_end_book(recorder, book, file->ended, file->namer);
 	if (r == 0)

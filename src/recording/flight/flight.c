@@ -74,7 +74,7 @@ static void flight_fail(struct flight *flight, struct flight_user *user)
 
 static int flight_record(struct flight_user *user, struct flight_book *book)
 {
-	int r = recorder_add(user->recorder, book->book);
+	int r = recorder_add(user->recorder, book->book, false);
 
 	if (r == 0)
 		book->number = recorder_sums(user->recorder)->books - 1;
