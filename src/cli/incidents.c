@@ -200,6 +200,7 @@ static int incidents_recall_print(void *context, const json_t *row)
 	}
 	incidents_print_one(&snapshot, &incident, row);
 	incidents_print_holders(row);
+	daemon_pages_print_recording(row);
 	return output_is_broken() ? -EPIPE : 0;
 }
 

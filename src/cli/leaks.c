@@ -171,6 +171,7 @@ static int leaks_print(void *context, const json_t *process)
 	else
 		printf(", left %" PRIu64 " buffer%s, %s\n", count, count == 1 ? "" : "s",
 		       text_size(bytes, number));
+	daemon_pages_print_recording(process);
 	for (size_t i = 0; i < json_array_size(sites) && i < LEAKS_SITES_MAX; i++)
 		leaks_print_site(json_array_get(sites, i), ended);
 	if (json_array_size(sites) > LEAKS_SITES_MAX)

@@ -52,6 +52,28 @@ static void status_print_past(const json_t *past)
 		       daemon_pages_number(past, "dropped"));
 }
 
+static void status_print_flight(const json_t *flight)
+{
+	char number[TEXT_NUMBER_SIZE];
+	uint64_t late = daemon_pages_number(flight, "late_users");
+
+	if (!json_is_object(flight))
+		return;
+	printf("flight:  %s of the last events, %" PRIu64 " recordings kept\n",
+	       text_size(daemon_pages_number(flight, "bytes"), number),
+	       daemon_pages_number(flight, "files"));
+	if (late)
+		printf("         too many events of %" PRIu64
+		       " user%s: keyframes only at present, with gaps in between\n",
+		       late, late == 1 ? "" : "s");
+	if (daemon_pages_number(flight, "left_out"))
+		printf("         %" PRIu64 " books were too large or too many for it\n",
+		       daemon_pages_number(flight, "left_out"));
+	if (daemon_pages_number(flight, "failed"))
+		printf("         %" PRIu64 " recordings could not be written\n",
+		       daemon_pages_number(flight, "failed"));
+}
+
 /* What others have, or what is in the way. */
 static void status_print_doors(const json_t *doors)
 {
@@ -106,6 +128,7 @@ static void status_print(const struct daemon_client *remote, const json_t *statu
 		printf("         %" PRIu64 " processes ended while nobody held their books\n",
 		       daemon_pages_number(status, "unobserved_exits"));
 	status_print_past(json_object_get(status, "past"));
+	status_print_flight(json_object_get(status, "flight"));
 	status_print_doors(json_object_get(status, "doors"));
 	printf("you see: %s\n",
 	       json_is_true(json_object_get(status, "you_see_all"))

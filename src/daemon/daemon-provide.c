@@ -99,9 +99,10 @@ bool daemon_may_see(const void *context, uint32_t maker, const char *namespaces)
 }
 
 /* What a client may see of the history; over TCP the token decides. */
-static struct recorder_scope provide_scope(const struct query_asker *asker)
+static struct recorder_scope provide_scope(const struct daemon *daemon,
+					   const struct query_asker *asker)
 {
-	struct recorder_scope scope = {.sees = {.may_see = NULL}};
+	struct recorder_scope scope = {.sees = {.may_see = NULL}, .state = daemon->config->state};
 
 	if (asker && !asker->sees_all)
 		scope.sees = (struct store_sees){.context = asker->peer, .may_see = daemon_may_see};
@@ -127,7 +128,7 @@ static void provide_refresh(struct daemon *daemon, const struct query_asker *ask
 
 static int provide_leaks(void *context, const struct query_past *query, struct emit *json)
 {
-	const struct recorder_scope scope = provide_scope(query->asker);
+	const struct recorder_scope scope = provide_scope(context, query->asker);
 	struct store_reader *reader = NULL;
 	int r = provide_reader(context, query->asker, &reader);
 
@@ -138,7 +139,7 @@ static int provide_leaks(void *context, const struct query_past *query, struct e
 
 static int provide_incidents(void *context, const struct query_past *query, struct emit *json)
 {
-	const struct recorder_scope scope = provide_scope(query->asker);
+	const struct recorder_scope scope = provide_scope(context, query->asker);
 	struct store_reader *reader = NULL;
 	int r = provide_reader(context, query->asker, &reader);
 
@@ -251,7 +252,7 @@ static int provide_lives(struct daemon *daemon, const struct query_history *quer
 static bool provide_past_of(struct daemon *daemon, const struct query_history *query,
 			    struct snapshot *snapshot, struct recorder_rows *ret_rows)
 {
-	struct recorder_scope scope = provide_scope(query->asker);
+	struct recorder_scope scope = provide_scope(daemon, query->asker);
 	uint32_t pid = query->filter.has_pid ? query->filter.pid : 0;
 	struct store_reader *reader = NULL;
 	int r;
@@ -335,6 +336,29 @@ static void provide_doors(const struct daemon *daemon, const struct store_health
 	health->http = *daemon->web_address ? daemon->web_address : NULL;
 }
 
+static void provide_flight(const struct daemon *daemon, struct health *health)
+{
+	struct black_box_counts counts;
+
+	if (!daemon->black_box)
+		return;
+	black_box_counts(daemon->black_box, &counts);
+	health->flight = (struct health_flight){
+		.runs = true,
+		.bytes = counts.flight.size,
+		.bytes_max = daemon->config->flight.size,
+		.events = counts.flight.events,
+		.rounds = counts.flight.rounds,
+		.files = counts.files,
+		.late_users = counts.flight.late,
+	};
+	health->limits[HEALTH_FLIGHT_MISSED] = counts.flight.missed;
+	health->limits[HEALTH_FLIGHT_DROPPED] = counts.flight.dropped;
+	health->limits[HEALTH_FLIGHT_LEFT_OUT] = counts.flight.left_out;
+	health->limits[HEALTH_FLIGHT_REFUSED] = counts.refused;
+	health->limits[HEALTH_FLIGHT_FAILED] = counts.failed;
+}
+
 static void provide_health(void *context, struct health *ret_health)
 {
 	struct daemon *daemon = context;
@@ -373,6 +397,7 @@ static void provide_health(void *context, struct health *ret_health)
 	health.limits[HEALTH_STORE_JOINED] = store.joined;
 	health.limits[HEALTH_STORE_CUT] = store.cut;
 	health.limits[HEALTH_LOG_LEFT_OUT] = log_writer_left_out(daemon->log_writer);
+	provide_flight(daemon, &health);
 	health.leaked = recorder_leaked(daemon->recorder);
 	recorder_incidents(daemon->recorder, health.incidents);
 	recorder_tally(daemon->recorder, &health.past);

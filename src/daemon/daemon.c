@@ -92,7 +92,9 @@ static void daemon_added(void *context, struct tracked *tracked)
 
 	/* First of all: the process may be about to end. */
 	symbols_hold(daemon->symbols, &owner);
-	recorder_add(daemon->recorder, tracked);
+	recorder_add_book(daemon->recorder, tracked);
+	if (daemon->black_box)
+		black_box_add(daemon->black_box, tracked);
 	daemon_keep_added(context, tracked);
 	daemon_publish_counts(context);
 }
@@ -117,10 +119,22 @@ static void daemon_told(void *context, const struct notice *notice)
 	daemon_tell(context, notice);
 }
 
+/* In any thread. */
+static void daemon_happened(void *context, struct tracked *tracked, bool has_ended)
+{
+	struct daemon *daemon = context;
+
+	if (daemon->black_box)
+		black_box_keep(daemon->black_box, tracked,
+			       has_ended ? FLIGHT_FILES_ENDED : FLIGHT_FILES_FAILED);
+}
+
 static void daemon_judged(void *context, struct tracked *tracked)
 {
 	struct daemon *daemon = context;
 
+	if (daemon->black_box)
+		black_box_remove(daemon->black_box, tracked);
 	symbols_release(daemon->symbols, daemon_owner(tracked).book);
 	daemon_keep_judged(context, tracked);
 }
@@ -257,6 +271,31 @@ static int daemon_open_collector(struct daemon *daemon)
 	return collector_new(&daemon->collector, &config);
 }
 
+/* Without a folder for its files there is none, and that is said; everything else goes on. */
+static int daemon_open_black_box(struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
+	const struct black_box_config box = {
+		.state = config->state,
+		.keep_s = config->keep_s,
+		.time_ns = config->flight.time_s * NS_PER_S,
+		.size_max = config->flight.size,
+		.symbols = daemon->symbols,
+	};
+	int r;
+
+	if (!config->flight.size)
+		return 0;
+	r = black_box_new(&daemon->black_box, &box);
+	if (r < 0 && r != -ENOMEM) {
+		log_writer_print(daemon->log_writer,
+				 "ttmemd: no flight recorder: cannot write to %s/flight: %s\n",
+				 config->state, strerror(-r));
+		r = 0;
+	}
+	return r;
+}
+
 static int daemon_open_inside(struct daemon *daemon)
 {
 	const struct config *config = daemon->config;
@@ -289,6 +328,7 @@ static int daemon_open_inside(struct daemon *daemon)
 		.context = daemon,
 		.told = daemon_told,
 		.judged = daemon_judged,
+		.happened = daemon_happened,
 	};
 	const struct symbols_config symbols = {0};
 	struct symbols_learner_config learner = {.loop = daemon->loop};
@@ -300,6 +340,8 @@ static int daemon_open_inside(struct daemon *daemon)
 		r = daemon_open_collector(daemon);
 	if (r == 0)
 		r = symbols_new(&daemon->symbols, &symbols);
+	if (r == 0)
+		r = daemon_open_black_box(daemon);
 	if (r < 0)
 		return r;
 	recorder.registry = daemon->registry;
@@ -309,7 +351,7 @@ static int daemon_open_inside(struct daemon *daemon)
 	recorder.strict_close = config->strict_close;
 	learner.registry = daemon->registry;
 	learner.symbols = daemon->symbols;
-	r = recorder_new(&daemon->recorder, &recorder);
+	r = recorder_new_past(&daemon->recorder, &recorder);
 	if (r == 0)
 		r = symbols_learner_new(&daemon->learner, &learner);
 	if (r == 0 && journal_is_stream(STDOUT_FILENO))
@@ -441,6 +483,7 @@ void daemon_close(struct daemon *daemon)
 	if (daemon->query_reader)
 		store_reader_close(daemon->query_reader);
 	worker_free(daemon->recorder_worker);
+	black_box_free(daemon->black_box);      /* who used it has ended */
 	daemon->push = push_free(daemon->push); /* until now its counts could be requested */
 	symbols_learner_free(daemon->learner);
 	native_free(daemon->native);
@@ -449,7 +492,7 @@ void daemon_close(struct daemon *daemon)
 		loop_cancel(daemon->loop, &daemon->second);
 	registry_free(daemon->registry);
 	legacy_server_free(daemon->legacy);
-	recorder_free(daemon->recorder);
+	recorder_free_past(daemon->recorder);
 	collector_free(daemon->collector);
 	symbols_free(daemon->symbols);
 	incident_hook_free(daemon->incident_hook);

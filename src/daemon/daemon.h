@@ -19,6 +19,7 @@
 #include "daemon/config/config.h"
 #include "daemon/custody/systemd.h"
 #include "daemon/doors/listener.h"
+#include "daemon/flight/black-box.h"
 #include "daemon/native/native-server.h"
 #include "daemon/recorder/recorder.h"
 #include "daemon/registry/access.h"
@@ -85,6 +86,7 @@ struct daemon {
 	struct registry *registry;
 	struct collector *collector;
 	struct recorder *recorder;
+	struct black_box *black_box; /* NULL = there is none */
 	struct native *native;
 	struct legacy_server *legacy;
 	struct keeper *keeper;

@@ -57,7 +57,21 @@ enum health_limit {
 	HEALTH_JOURNAL,            /* entries that the journal did not take */
 	HEALTH_HOOK_SUPPRESSED,    /* commands not started */
 	HEALTH_HOOK_KILLED,        /* commands that ran too long */
+	HEALTH_FLIGHT_MISSED,      /* events that the flight recorder could not read in time */
+	HEALTH_FLIGHT_DROPPED,     /* what it had to drop before its time */
+	HEALTH_FLIGHT_LEFT_OUT,    /* books that it does not record */
+	HEALTH_FLIGHT_REFUSED,     /* files that it did not write: too many, or too soon */
+	HEALTH_FLIGHT_FAILED,      /* files that it could not write */
 	HEALTH_LIMITS,
+};
+
+/* The flight recorder. What it could not do is among the limits. */
+struct health_flight {
+	bool runs;
+	uint64_t bytes, bytes_max; /* in memory */
+	uint64_t events, rounds;   /* since the start */
+	uint64_t files;            /* written since the start */
+	uint32_t late_users;       /* of whom it has keyframes only at present */
 };
 
 /* The daemon's own state, for /healthz and /metrics. */
@@ -72,6 +86,7 @@ struct health {
 	uint64_t lines_dropped;
 	uint64_t legacy_bytes; /* memory of old clients' books */
 	uint64_t limits[HEALTH_LIMITS];
+	struct health_flight flight;
 	bool pushes; /* to a collector; these are then set: */
 	uint64_t push_sent, push_failed, push_partial, push_dropped, push_queued;
 	const char *http;             /* where it is served, NULL = nowhere; borrowed */

@@ -405,6 +405,17 @@ void daemon_pages_print_stack(const json_t *stack, const char *indent)
 	}
 }
 
+void daemon_pages_print_recording(const json_t *row)
+{
+	const char *path = daemon_pages_text(row, "recording");
+
+	if (!path)
+		return;
+	printf("  its last minute, for --from: ");
+	text_put(stdout, path);
+	putchar('\n');
+}
+
 int daemon_pages_fail(const char *command, const struct daemon_client *remote, int result)
 {
 	if (result < 0) {

@@ -69,5 +69,8 @@ const char *daemon_pages_text(const json_t *row, const char *key);
 /* Prints the "stack" of a row, innermost frame first, one per line. */
 void daemon_pages_print_stack(const json_t *stack, const char *indent);
 
+/* The line about the recording of a row, if it has one. */
+void daemon_pages_print_recording(const json_t *row);
+
 /* Explains why a command that needs the daemon failed. Return: exit code. */
 int daemon_pages_fail(const char *command, const struct daemon_client *remote, int result);

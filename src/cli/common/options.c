@@ -42,7 +42,8 @@ static void options_help(const struct options *options)
 		snprintf(left, sizeof(left), "%c%c%s%s%s%s%s", item->letter ? '-' : ' ',
 			 item->letter ? item->letter : ' ',
 			 item->letter && item->name ? ", " : "  ", item->name ? "--" : "",
-			 item->name ? item->name : "", item->argument ? " " : "",
+			 item->name ? item->name : "",
+			 item->argument && item->argument[0] != '[' ? " " : "",
 			 item->argument ? item->argument : "");
 		printf("  %-30s %s\n", left, item->help);
 	}
@@ -125,6 +126,8 @@ static int options_one(const struct options *options, const char *word, const ch
 		*(bool *)item->target = true;
 		return 1;
 	}
+	if (item->argument[0] == '[' && !equals)
+		return item->parse(item->target, "") < 0 ? -EINVAL : 1;
 	if (!text)
 		return options_mistake(options->command, "%.*s needs an argument: %s", (int)length,
 				       word, item->argument);

@@ -9,9 +9,10 @@
 #include <stddef.h>
 
 struct options_item {
-	char letter;          /* 0 = no short form */
-	const char *name;     /* without the dashes; NULL = no long form */
-	const char *argument; /* its placeholder in --help; NULL = a switch */
+	char letter;      /* 0 = no short form */
+	const char *name; /* without the dashes; NULL = no long form */
+	/* Its placeholder in --help; NULL = a switch; "[=X]": it may be left out, then it is "". */
+	const char *argument;
 	const char *help;
 	void *target; /* of a switch: the bool * to set */
 	/* With an argument: 0, or a negative errno if @text is invalid. */

@@ -40,23 +40,44 @@ int record_file_open(const char *command, const char *path)
 	return r;
 }
 
-int record_file_make(const char *command, const char *what, char *ret_path, size_t size)
+/* @stem: the path without number and ending. */
+static int record_file_make_new(const char *stem, char *ret_path, size_t size)
 {
-	int fd = -1;
-
 	for (int i = 1; i < RECORD_NAMES_MAX; i++) {
-		if (i == 1)
-			(void)snprintf(ret_path, size, "ttmem-%s.ttrec", what);
-		else
-			(void)snprintf(ret_path, size, "ttmem-%s-%d.ttrec", what, i);
-		fd = open(ret_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, RECORD_MODE);
+		int fd, n = i == 1 ? snprintf(ret_path, size, "%s.ttrec", stem)
+				   : snprintf(ret_path, size, "%s-%d.ttrec", stem, i);
+
+		if (n < 0 || (size_t)n >= size)
+			return -ENAMETOOLONG;
+		fd = open(ret_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, RECORD_MODE);
 		if (fd >= 0)
 			return fd;
 		if (errno != EEXIST)
-			break;
+			return -errno;
 	}
-	fd = -errno;
-	fprintf(stderr, "ttmem %s: %s: %s\n", command, ret_path, strerrordesc_np(-fd));
+	return -EEXIST;
+}
+
+int record_file_make_in(const char *folder, uint32_t pid, const char *why, char *ret_path,
+			size_t size)
+{
+	char stem[4096];
+	int n = snprintf(stem, sizeof(stem), "%s/ttmem-%" PRIu32 "-%s", folder, pid, why);
+
+	if (n < 0 || (size_t)n >= sizeof(stem))
+		return -ENAMETOOLONG;
+	return record_file_make_new(stem, ret_path, size);
+}
+
+int record_file_make(const char *command, const char *what, char *ret_path, size_t size)
+{
+	char stem[256];
+	int fd;
+
+	(void)snprintf(stem, sizeof(stem), "ttmem-%s", what);
+	fd = record_file_make_new(stem, ret_path, size);
+	if (fd < 0)
+		fprintf(stderr, "ttmem %s: %s: %s\n", command, ret_path, strerrordesc_np(-fd));
 	return fd;
 }
 

@@ -18,6 +18,13 @@ int record_file_open(const char *command, const char *path);
  */
 int record_file_make(const char *command, const char *what, char *ret_path, size_t size);
 
+/*
+ * "ttmem-PID-WHY.ttrec" in a folder, or with a number. A descriptor, or a negative errno; nothing is
+ * reported.
+ */
+int record_file_make_in(const char *folder, uint32_t pid, const char *why, char *ret_path,
+			size_t size);
+
 /* On stderr. @result: of recorder_finish(). */
 void record_file_tell(const char *command, const char *path, const struct recorder_sums *sums,
 		      int result);

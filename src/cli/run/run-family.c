@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "book/read/view.h"
 #include "cli/common/frame-names.h"
+#include "cli/run/run-black-box.h"
 #include "cli/run/run-children.h"
 #include "cli/run/run-record.h"
 #include "cli/run/run-spawn.h"
@@ -147,6 +148,7 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 	struct frame_names *names = NULL;
 	struct family_end *end;
 	struct view *view;
+	size_t had;
 	int r, status = 0;
 	bool is_known = !execed && family_read_status(family, peer, &status);
 
@@ -163,7 +165,14 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 		everything.namer = frame_names_namer(names);
 	run_record_book_ended(family->record, peer->book, is_known ? &status : NULL,
 			      everything.namer);
+	had = family->ended->buffer_count;
 	r = book_collect(peer->book, &everything, view, family->ended);
+	run_black_box_ended(family->black_box, peer->book,
+			    &(struct run_black_box_end){
+				    .status = is_known ? &status : NULL,
+				    .has_left = r == 0 && family->ended->buffer_count > had,
+				    .namer = everything.namer,
+			    });
 	if (r == 0)
 		r = run_peaks_add(&family->peaks, peer->book, view, everything.namer);
 	frame_names_free(names);
@@ -226,6 +235,7 @@ static bool family_receive(struct family *family, struct accept_peer *peer)
 	}
 	run_children_has_book(family->run_children, peer->pid);
 	run_record_add(family->record, peer->book);
+	run_black_box_add(family->black_box, peer->book);
 	return true;
 }
 
@@ -392,6 +402,7 @@ int family_step(struct family *family, int timeout_ms)
 	if (!fds)
 		return -ENOMEM;
 	timeout_ms = run_record_round(family->record, timeout_ms);
+	timeout_ms = run_black_box_round(family->black_box, timeout_ms);
 	fds[0] = (struct pollfd){.fd = family->crowded ? -1 : family->listening, .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = family->signals, .events = POLLIN};
 	for (size_t i = 0; i < count; i++) {

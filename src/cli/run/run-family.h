@@ -38,13 +38,15 @@ struct family_peak {
 	bool sampled;
 };
 
+struct run_black_box;
 struct run_children;
 struct run_record;
 
 struct family {
 	bool strict_close; /* what was live when its device was closed counts; set before family_run() */
 	const char *shim; /* a library to preload, or NULL; not owned, set before family_run() */
-	struct run_record *record; /* NULL = none; not owned, set before family_run() */
+	struct run_record *record;       /* NULL = none; not owned, set before family_run() */
+	struct run_black_box *black_box; /* likewise */
 
 	/* Results, valid once family_run() has returned. */
 	struct snapshot *ended; /* what ended processes held; none of them is alive */

@@ -23,6 +23,7 @@
 #include "cli/common/command.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
+#include "cli/run/run-black-box.h"
 #include "cli/run/run-family.h"
 #include "cli/run/run-limits.h"
 #include "cli/run/run-record.h"
@@ -44,6 +45,7 @@ struct run_options {
 	const char *metal_shim;
 	const char *record;
 	uint64_t record_max;
+	const char *black_box; /* folder; NULL = none */
 	struct budget_options budget;
 };
 
@@ -70,6 +72,12 @@ static int run_ignore(void *target, const char *text)
 	if (r == 0)
 		*ignored |= 1u << type;
 	return r;
+}
+
+static int run_black_box_folder(void *target, const char *text)
+{
+	*(const char **)target = *text ? text : ".";
+	return 0;
 }
 
 static const char run_summary[] =
@@ -139,6 +147,11 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 		 options_text},
 		{0, "max-size", "SIZE", "of that file, such as 2G: there the recording ends",
 		 &run->record_max, run_size},
+		{0, "black-box", "[=FOLDER]",
+		 "keep the last minute of a process as a recording if an allocation fails, a "
+		 "signal kills "
+		 "it or it leaves something",
+		 &run->black_box, run_black_box_folder},
 		{'q', "quiet", NULL, "no summary on standard error", &run->quiet, NULL},
 	};
 	const struct options options = {
@@ -280,6 +293,11 @@ static int run_find_shim(const struct run_options *options, char **ret_shim)
 /* 0, or -1 after the reason was reported. */
 static int run_start_record(struct family *family, const struct run_options *options, char **argv)
 {
+	if (options->black_box) {
+		family->black_box = run_black_box_new(options->black_box);
+		if (!family->black_box)
+			return -1;
+	}
 	if (!options->record)
 		return 0;
 	family->record =
@@ -315,11 +333,13 @@ static int run_command_of(const struct run_options *options, struct run_checks *
 	family->shim = shim;
 	family->strict_close = options->strict_close;
 	if (run_start_record(family, options, argv) < 0) {
+		run_black_box_free(family->black_box, true);
 		family_free(family);
 		return COMMAND_USAGE;
 	}
 	r = family_run(family, (const char *const *)argv);
 	family->record = run_record_end(family->record, options->quiet);
+	family->black_box = run_black_box_free(family->black_box, options->quiet);
 	if (r < 0)
 		code = run_refuse(argv[0], r);
 	else

@@ -15,22 +15,11 @@
 #include "daemon/config/config-private.h"
 #include "daemon/config/config.h"
 
-/* Parses and prints one kind of value. @target: the member of struct config. */
-struct config_kind {
-	/* 0, -EINVAL (nothing was changed) or -ENOMEM. */
-	int (*parse)(const struct config_key *key, void *target, const char *text);
-	void (*print)(const void *target, FILE *output);
-	bool (*is_set)(const void *target); /* NULL: always set */
-};
-
 #define CONFIG_PATH_MAX (PATH_MAX - 1u)
 #define CONFIG_SOCKET_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 #define CONFIG_COMMAND_MAX 8192u /* arbitrary */
 #define CONFIG_GROUP_MAX 32u     /* the limit of useradd */
 #define CONFIG_HTTP_MAX 64u      /* an IPv6 address with brackets and port is shorter */
-
-#define MINUTE UINT64_C(60)
-#define DAY (UINT64_C(24) * 60 * MINUTE)
 
 /* Control characters would break the lines of --check and of the log. */
 static bool is_plain(const char *text)
@@ -163,127 +152,6 @@ static void print_ids(const void *target, FILE *output)
 	fputs(*(const bool *)target ? "decimal" : "hex", output);
 }
 
-struct config_unit {
-	char letter;
-	uint64_t factor;
-};
-
-/* Largest first, so that printing picks the largest unit. */
-static const struct config_unit unit_times[] = {{'d', DAY}, {'h', 3600}, {'m', 60}, {'s', 1}, {0}};
-static const struct config_unit unit_sizes[] = {{'T', UINT64_C(1) << 40},
-						{'G', UINT64_C(1) << 30},
-						{'M', UINT64_C(1) << 20},
-						{'K', UINT64_C(1) << 10},
-						{0}};
-
-/* "30d": digits, then at most one letter. */
-static int parse_scaled(const struct config_key *key, const struct config_unit *units,
-			const char *text, uint64_t *ret_value)
-{
-	size_t digits = strspn(text, "0123456789");
-	char number[24];
-	uint64_t value, factor = 1;
-
-	if (digits == 0 || digits >= sizeof(number))
-		return -EINVAL;
-	memcpy(number, text, digits);
-	number[digits] = '\0';
-	if (text[digits]) {
-		while (units->letter && units->letter != text[digits])
-			units++;
-		if (!units->letter || text[digits + 1])
-			return -EINVAL;
-		factor = units->factor;
-	}
-	if (text_parse_u64(number, &value) < 0 || __builtin_mul_overflow(value, factor, &value) ||
-	    value < key->min || value > key->max)
-		return -EINVAL;
-	*ret_value = value;
-	return 0;
-}
-
-static void print_scaled(const struct config_unit *units, uint64_t value, FILE *output)
-{
-	for (; units->letter; units++) {
-		if (value > 0 && value % units->factor == 0) {
-			fprintf(output, "%" PRIu64 "%c", value / units->factor, units->letter);
-			return;
-		}
-	}
-	fprintf(output, "%" PRIu64, value);
-}
-
-static int parse_time(const struct config_key *key, void *target, const char *text)
-{
-	return parse_scaled(key, unit_times, text, target);
-}
-
-static void print_time(const void *target, FILE *output)
-{
-	print_scaled(unit_times, *(const uint64_t *)target, output);
-}
-
-static int parse_time32(const struct config_key *key, void *target, const char *text)
-{
-	uint64_t value;
-	int r = parse_scaled(key, unit_times, text, &value);
-
-	if (r == 0)
-		*(uint32_t *)target = (uint32_t)value;
-	return r;
-}
-
-static void print_time32(const void *target, FILE *output)
-{
-	print_scaled(unit_times, *(const uint32_t *)target, output);
-}
-
-static int parse_size(const struct config_key *key, void *target, const char *text)
-{
-	return parse_scaled(key, unit_sizes, text, target);
-}
-
-static void print_size(const void *target, FILE *output)
-{
-	print_scaled(unit_sizes, *(const uint64_t *)target, output);
-}
-
-static int parse_count(const struct config_key *key, void *target, const char *text)
-{
-	static const struct config_unit none[] = {{0}};
-	uint64_t value;
-	int r = parse_scaled(key, none, text, &value);
-
-	if (r == 0)
-		*(uint32_t *)target = (uint32_t)value;
-	return r;
-}
-
-static void print_count(const void *target, FILE *output)
-{
-	fprintf(output, "%" PRIu32, *(const uint32_t *)target);
-}
-
-static int parse_fd(const struct config_key *key, void *target, const char *text)
-{
-	uint32_t value;
-	int r = parse_count(key, &value, text);
-
-	if (r == 0)
-		*(int *)target = (int)value;
-	return r;
-}
-
-static void print_fd(const void *target, FILE *output)
-{
-	fprintf(output, "%d", *(const int *)target);
-}
-
-static bool is_set_fd(const void *target)
-{
-	return *(const int *)target >= 0;
-}
-
 static const struct config_kind kind_text = {parse_text, print_text, is_set_text};
 static const struct config_kind kind_path = {parse_path, print_text, is_set_text};
 static const struct config_kind kind_http = {parse_http, print_text, is_set_text};
@@ -291,11 +159,6 @@ static const struct config_kind kind_group = {parse_group, print_text, is_set_te
 static const struct config_kind kind_url = {parse_url, print_text, is_set_text};
 static const struct config_kind kind_yes = {parse_yes, print_yes};
 static const struct config_kind kind_ids = {parse_ids, print_ids};
-static const struct config_kind kind_time = {parse_time, print_time};
-static const struct config_kind kind_time32 = {parse_time32, print_time32};
-static const struct config_kind kind_size = {parse_size, print_size};
-static const struct config_kind kind_count = {parse_count, print_count};
-static const struct config_kind kind_fd = {parse_fd, print_fd, is_set_fd};
 
 #define AT(member) .offset = offsetof(struct config, member)
 #define A_SWITCH .kind = &kind_yes, .argument = "yes|no", .expects = "yes or no", .is_switch = true
@@ -318,7 +181,7 @@ const struct config_key config_keys[] = {
 	 AT(legacy_socket)},
 	{.name = "legacy-memory",
 	 .argument = "SIZE",
-	 .kind = &kind_size,
+	 .kind = &config_kind_size,
 	 .min = UINT64_C(16) << 20,
 	 .max = UINT64_C(1) << 40,
 	 .expects = "a size such as 512M or 2G (16M to 1T)",
@@ -358,20 +221,28 @@ const struct config_key config_keys[] = {
 	 AT(state)},
 	{.name = "keep",
 	 .argument = "TIME",
-	 .kind = &kind_time,
-	 .min = MINUTE,
-	 .max = 3650 * DAY,
+	 .kind = &config_kind_time,
+	 .min = CONFIG_MINUTE,
+	 .max = 3650 * CONFIG_DAY,
 	 .expects = "a time such as 30d, 12h or 90s (1m to 3650d)",
 	 .help = "how long the past is kept",
 	 AT(keep_s)},
 	{.name = "size-max",
 	 .argument = "SIZE",
-	 .kind = &kind_size,
+	 .kind = &config_kind_size,
 	 .min = UINT64_C(1) << 20,
 	 .max = UINT64_C(1) << 40,
 	 .expects = "a size such as 512M or 2G (1M to 1T)",
 	 .help = "how large the database may become",
 	 AT(size_max)},
+	{.name = "flight",
+	 .argument = "TIME,SIZE|off",
+	 .kind = &config_kind_flight,
+	 .min = UINT64_C(1) << 20,
+	 .max = UINT64_C(1) << 36,
+	 .expects = "a time and a size such as 10m,256M (1m to 1d, 1M to 64G), or off",
+	 .help = "events kept in memory, for a file when an allocation fails or a process dies",
+	 AT(flight)},
 	{.name = "on-incident",
 	 .argument = "CMD",
 	 .kind = &kind_text,
@@ -420,7 +291,7 @@ const struct config_key config_keys[] = {
 	 AT(keeper)},
 	{.name = "metrics-processes",
 	 .argument = "N",
-	 .kind = &kind_count,
+	 .kind = &config_kind_count,
 	 .min = 0,
 	 .max = 1000,
 	 .expects = "a number from 0 to 1000",
@@ -435,17 +306,17 @@ const struct config_key config_keys[] = {
 	 AT(otlp)},
 	{.name = "otlp-interval",
 	 .argument = "TIME",
-	 .kind = &kind_time32,
+	 .kind = &config_kind_time32,
 	 .min = 1,
-	 .max = DAY,
+	 .max = CONFIG_DAY,
 	 .expects = "a time such as 30s or 5m (1s to 1d)",
 	 .help = "time between two pushes of metrics",
 	 AT(otlp_interval_s)},
 	{.name = "scan-interval",
 	 .argument = "TIME",
-	 .kind = &kind_time32,
+	 .kind = &config_kind_time32,
 	 .min = 1,
-	 .max = DAY,
+	 .max = CONFIG_DAY,
 	 .expects = "a time such as 30s or 5m (1s to 1d)",
 	 .help = "time between two looks at /proc for new processes",
 	 AT(scan_s)},
@@ -458,7 +329,7 @@ const struct config_key config_keys[] = {
 	 AT(group)},
 	{.name = "ready-fd",
 	 .argument = "N",
-	 .kind = &kind_fd,
+	 .kind = &config_kind_fd,
 	 .max = INT_MAX,
 	 .expects = "the number of an open file",
 	 .help = "write a line there once everything is served",

@@ -9,7 +9,26 @@
 #include <stdio.h>
 
 struct config;
-struct config_kind;
+struct config_key;
+
+/* Parses and prints one kind of value. @target: the member of struct config. */
+struct config_kind {
+	/* 0, -EINVAL (nothing was changed) or -ENOMEM. */
+	int (*parse)(const struct config_key *key, void *target, const char *text);
+	void (*print)(const void *target, FILE *output);
+	bool (*is_set)(const void *target); /* NULL: always set */
+};
+
+#define CONFIG_MINUTE UINT64_C(60)
+#define CONFIG_DAY (UINT64_C(24) * 60 * CONFIG_MINUTE)
+
+/* Numbers: see config-numbers.c. */
+extern const struct config_kind config_kind_time;
+extern const struct config_kind config_kind_time32;
+extern const struct config_kind config_kind_size;
+extern const struct config_kind config_kind_flight;
+extern const struct config_kind config_kind_count;
+extern const struct config_kind config_kind_fd;
 
 /* One setting. */
 struct config_key {

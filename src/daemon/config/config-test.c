@@ -117,6 +117,7 @@ UNIT(defaults_apply_without_options)
 	assert(strncmp(result.config.token_file, result.config.state,
 		       strlen(result.config.state)) == 0);
 	assert(result.config.keep_s == 30 * 86400 && result.config.size_max == 512u << 20);
+	assert(result.config.flight.time_s == 600 && result.config.flight.size == 256u << 20);
 	assert(result.config.legacy_memory == UINT64_C(2) << 30);
 	assert(result.config.scan_s == 30 && result.config.metrics_processes == 20);
 	assert(result.config.keeper && !result.config.quiet && !result.config.log_events);
@@ -218,6 +219,10 @@ UNIT(valid_files_are_read)
 	check_text("\t keep \t=  3650d \r\n", 0, NULL);
 	check_text("size-max = 1T\nscan-interval = 1d\nmetrics-processes = 1000\n", 0, NULL);
 	check_text("size-max = 1048576\nkeep = 90\n", 0, NULL);
+	check_text("flight = off\n", 0, NULL);
+	check_text("flight = 10min,256M\n", 0, NULL);
+	check_text("flight = 60s,1M\n", 0, NULL);
+	check_text("flight = 1d,64G\n", 0, NULL);
 	check_text("http = 0.0.0.0:65535\n", 0, NULL);
 	check_text("http = none\nlegacy-socket = none\n", 0, NULL);
 	check_text("on-incident = mail -s \"x = y\" root # not a comment\n", 0, NULL);
@@ -255,6 +260,17 @@ static const char *const wrong_texts[][2] = {
 	{"keep = 99999999999999999999\n", "is not"},
 	{"keep = 999999999999999999999999999d\n", "is not"},
 	{"legacy-memory = 15M\n", "is not"},
+	{"flight = 10m\n", "flight: \"10m\" is not"},
+	{"flight = 256M\n", "is not"},
+	{"flight = ,256M\n", "is not"},
+	{"flight = 10m,\n", "is not"},
+	{"flight = 59s,256M\n", "is not"},
+	{"flight = 2d,256M\n", "is not"},
+	{"flight = 10m,1023K\n", "is not"},
+	{"flight = 10minutes,256M\n", "is not"},
+	{"flight = min,256M\n", "is not"},
+	{"flight = 10m,256M,1\n", "is not"},
+	{"flight = no\n", "is not"},
 	{"size-max = 1048575\n", "size-max: \"1048575\" is not"},
 	{"size-max = 2T\n", "is not"},
 	{"size-max = 512MB\n", "is not"},

@@ -44,6 +44,7 @@ int config_init(struct config *config)
 		{"http", "127.0.0.1:5392"},
 		{"keep", "30d"},
 		{"size-max", "512M"},
+		{"flight", "10m,256M"},
 		{"keeper", "yes"},
 		{"metrics-processes", "20"},
 		{"otlp-interval", "30s"},

@@ -14,6 +14,12 @@
 
 #define CONFIG_NONE "none"
 
+/* What the flight recorder keeps; a size of 0 = it is off. */
+struct config_flight {
+	uint64_t time_s;
+	uint64_t size;
+};
+
 #define CONFIG_BYTES_MAX (UINT32_C(64) << 10) /* of a configuration file */
 
 struct config {
@@ -41,6 +47,7 @@ struct config {
 	uint64_t keep_s;        /* how long history is kept */
 	uint64_t size_max;      /* bytes of the database */
 	uint64_t legacy_memory; /* bytes of old clients' books */
+	struct config_flight flight;
 	uint32_t metrics_processes;
 	uint32_t scan_s; /* seconds between two scans of /proc */
 };

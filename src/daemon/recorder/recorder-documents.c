@@ -79,6 +79,8 @@ static int recorder_incident(void *context, const struct store_incident *inciden
 	emit_u64(writing->json, "processes", writing->is_of_process ? 1 : incident->site.processes);
 	writing->is_open = true;
 	writing->is_failure = strcmp(incident->site.kind, "alloc_failed") == 0;
+	if (writing->is_failure)
+		recorder_writing_recording(writing, &incident->process, FLIGHT_FILES_FAILED);
 	writing->is_overlap = strcmp(incident->site.kind, "overlap") == 0;
 	return 0;
 }

@@ -35,6 +35,7 @@ struct query_series;
 /* What the client may see and wants to see. */
 struct recorder_scope {
 	struct store_sees sees; /* whose rows */
+	const char *state;      /* folder with the files of the flight recorder; NULL = none */
 	bool has_address;       /* only what concerns this address */
 	uint64_t address;
 	const struct filter *filter; /* with an address: its devices and type; NULL = any */

@@ -277,21 +277,25 @@ static uint64_t recorder_counted(const struct recorder *recorder, const struct t
  * People hear of it the first time, and then whenever it has become twice as often: an application that
  * makes one mistake in a loop does not fill the log with it.
  */
-static void recorder_tell_incident(struct recorder *recorder, const struct tracked *tracked,
+static void recorder_tell_incident(struct recorder *recorder, struct tracked *tracked,
 				   const struct snapshot *snapshot,
 				   const struct snapshot_incident *incident,
 				   struct tracked_told *told)
 {
 	uint64_t more = bits_max(incident->count, 1) - told->count;
 	uint64_t counted = recorder_counted(recorder, tracked, incident, told->count, more);
+	uint32_t kind = types_find_incident_kind(incident->kind);
 	struct notice *notice = NULL;
 
+	/* What happened before we ran is not in the last minute. */
+	if (kind == BOOK_INCIDENT_ALLOC_FAILED && counted > 0 && recorder->config.happened)
+		recorder->config.happened(recorder->config.context, tracked, false);
 	told->count += more;
 	if (told->count / 2 >= told->told) {
 		notice = notice_new_incident(snapshot, incident, told->count - told->told);
 		told->told = told->count;
 	}
-	recorder_add_news(recorder, types_find_incident_kind(incident->kind), counted, notice);
+	recorder_add_news(recorder, kind, counted, notice);
 }
 
 void recorder_join(struct recorder *recorder, struct snapshot *snapshot)

@@ -39,6 +39,7 @@ static void recorder_open_leak(struct recorder_writing *writing)
 	emit_string(json, "how", leak->ending.closed ? "closed" : "died");
 	emit_bool(json, "exec", leak->ending.execed);
 	recorder_exit(json, &leak->ending);
+	recorder_writing_recording(writing, &leak->process, FLIGHT_FILES_ENDED);
 	emit_u64(json, "bytes", leak->bytes);
 	emit_u64(json, "buffer_count", leak->buffers);
 	emit_u64(json, "listed", leak->listed);

@@ -90,7 +90,7 @@ static void recorder_testing_open(struct recorder_testing *world)
 	assert(collector_new(&world->collector, &collector) == 0);
 	recorder.registry = world->registry;
 	recorder.collector = world->collector;
-	assert(recorder_new(&world->recorder, &recorder) == 0);
+	assert(recorder_new_past(&world->recorder, &recorder) == 0);
 
 	recorder_testing_add(world, &world->book, 77);
 }
@@ -99,7 +99,7 @@ static void recorder_testing_close(struct recorder_testing *world)
 {
 	worker_free(world->work);
 	registry_free(world->registry);
-	recorder_free(world->recorder);
+	recorder_free_past(world->recorder);
 	collector_free(world->collector);
 	loop_free(world->loop);
 	testing_book_deinit(&world->book);

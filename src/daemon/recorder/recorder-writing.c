@@ -5,6 +5,7 @@
 #include "daemon/recorder/recorder-writing.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,22 @@ static void recorder_names(struct emit *json, const struct store_part *part)
 		document_name(json, &group);
 	}
 	emit_close_array(json);
+}
+
+void recorder_writing_recording(const struct recorder_writing *writing,
+				const struct store_process *process, enum flight_files_why why)
+{
+	const struct flight_files_owner owner = {
+		.user = process->user_id, .pid = process->pid, .start_ticks = process->start_ticks};
+	char path[PATH_MAX + FLIGHT_FILES_NAME_SIZE], name[FLIGHT_FILES_NAME_SIZE];
+	const char *state = writing->scope->state;
+
+	if (!state || !flight_files_find(state, &owner, why, process->start_ns, name)) {
+		emit_null(writing->json, "recording");
+		return;
+	}
+	(void)snprintf(path, sizeof(path), "%s/%s", state, name);
+	emit_string(writing->json, "recording", path);
 }
 
 void recorder_writing_site(struct emit *json, const struct store_part *part, bool of_leak)

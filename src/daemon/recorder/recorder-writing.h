@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/flight/flight-files.h"
 #include "daemon/recorder/recorder-cursor.h"
 #include "daemon/recorder/recorder-documents.h"
 #include "model/query.h"
@@ -58,6 +59,10 @@ int recorder_writing_check_room(struct recorder_writing *writing);
 
 /* Ends the list that is open and begins another one. */
 void recorder_writing_open(struct recorder_writing *writing, enum recorder_part part);
+
+/* "recording": the file that the flight recorder has of this process, or null. */
+void recorder_writing_recording(const struct recorder_writing *writing,
+				const struct store_process *process, enum flight_files_why why);
 
 /* A call site. @of_leak: with what only those of leaks have. */
 void recorder_writing_site(struct emit *json, const struct store_part *part, bool of_leak);

@@ -341,6 +341,8 @@ static void recorder_judge_run(struct worker_job *job)
 		pthread_mutex_unlock(&recorder->lock);
 		if (snapshot->buffer_count > 0)
 			recorder_report_leak(recorder, tracked, snapshot, closed);
+		if (snapshot->buffer_count > 0 && recorder->config.happened)
+			recorder->config.happened(recorder->config.context, tracked, true);
 	}
 	snapshot_free(snapshot);
 	recorder_peaks_judge(recorder, tracked, view);
@@ -348,7 +350,7 @@ static void recorder_judge_run(struct worker_job *job)
 	free(view);
 }
 
-void recorder_add(struct recorder *recorder, const struct tracked *tracked)
+void recorder_add_book(struct recorder *recorder, const struct tracked *tracked)
 {
 	region_watch_leave_out(recorder->regions, tracked->pid, tracked->start_ticks);
 }
@@ -357,7 +359,7 @@ void recorder_judge(struct recorder *recorder, struct tracked *tracked)
 {
 	struct recorder_task *task = recorder_task_new(recorder, tracked);
 
-	recorder_add(recorder, tracked); /* it may have been added long ago */
+	recorder_add_book(recorder, tracked); /* it may have been added long ago */
 	if (!task)
 		return; /* without memory there is no report either */
 	task->job = (struct worker_job){.run = recorder_judge_run, .done = recorder_judge_done};
@@ -396,7 +398,7 @@ void recorder_hurry(struct recorder *recorder, struct tracked *tracked)
 	(void)worker_put(recorder->config.work, &task->job); /* the queue is unbounded */
 }
 
-int recorder_new(struct recorder **ret_past, const struct recorder_config *config)
+int recorder_new_past(struct recorder **ret_past, const struct recorder_config *config)
 {
 	struct recorder *recorder = calloc(1, sizeof(*recorder));
 	const struct region_watch_config regions = {
@@ -425,14 +427,14 @@ int recorder_new(struct recorder **ret_past, const struct recorder_config *confi
 	if (r == 0)
 		r = loop_set(config->loop, &recorder->timer, loop_now(config->loop) + NS_PER_S);
 	if (r < 0) {
-		recorder_free(recorder);
+		recorder_free_past(recorder);
 		return r;
 	}
 	*ret_past = recorder;
 	return 0;
 }
 
-struct recorder *recorder_free(struct recorder *recorder)
+struct recorder *recorder_free_past(struct recorder *recorder)
 {
 	if (!recorder)
 		return NULL;

@@ -39,15 +39,17 @@ struct recorder_config {
 	/* Both in the loop's thread: each notice, and each book that was finally judged. */
 	void (*told)(void *context, const struct notice *notice);
 	void (*judged)(void *context, struct tracked *tracked);
+	/* In any thread: an allocation has failed; or it has ended and left something. NULL = nobody */
+	void (*happened)(void *context, struct tracked *tracked, bool has_ended);
 };
 
-int recorder_new(struct recorder **ret_past, const struct recorder_config *config);
+int recorder_new_past(struct recorder **ret_past, const struct recorder_config *config);
 
 /* The worker must have been freed first. */
-struct recorder *recorder_free(struct recorder *recorder);
+struct recorder *recorder_free_past(struct recorder *recorder);
 
 /* A book was added; from the loop's thread. */
-void recorder_add(struct recorder *recorder, const struct tracked *tracked);
+void recorder_add_book(struct recorder *recorder, const struct tracked *tracked);
 
 /* Judges a book whose owner has ended; from the loop's thread. */
 void recorder_judge(struct recorder *recorder, struct tracked *tracked);

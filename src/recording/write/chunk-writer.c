@@ -158,13 +158,29 @@ static uint64_t chunk_reserve(const struct chunk_writer *writer)
 	return 2 * CHUNK_HEAD + ZSTD_compressBound(sizeof(writer->entries)) + CHUNK_END_MAX;
 }
 
+/* Writes a chunk whose second frame is in the buffer; size and length are the entry's. */
+static int chunk_finish(struct chunk_writer *writer, const struct recording_entry *entry,
+			uint64_t reserve)
+{
+	struct recording_entry full = *entry;
+	int r;
+
+	if (writer->size + CHUNK_HEAD + full.length + reserve > writer->size_max)
+		return -EFBIG;
+	full.offset = writer->size;
+	chunk_head(writer, &full);
+	r = chunk_write(writer, CHUNK_HEAD + full.length);
+	if (r == 0 && full.kind != RECORDING_INDEX && full.kind != RECORDING_END)
+		writer->entries[writer->entry_count++] = full;
+	return r;
+}
+
 static int chunk_append(struct chunk_writer *writer, const struct recording_entry *entry,
 			const struct chunk_part *parts, size_t count, uint64_t reserve)
 {
 	struct recording_entry full = *entry;
 	uint64_t size = 0;
 	int64_t length = 0;
-	int r;
 
 	for (size_t i = 0; i < count; i++)
 		size += parts[i].length;
@@ -174,16 +190,9 @@ static int chunk_append(struct chunk_writer *writer, const struct recording_entr
 			  : chunk_room(writer, CHUNK_HEAD);
 	if (length < 0)
 		return (int)length;
-	if (writer->size + CHUNK_HEAD + (uint64_t)length + reserve > writer->size_max)
-		return -EFBIG;
-	full.offset = writer->size;
 	full.size = (uint32_t)size;
 	full.length = (uint32_t)length;
-	chunk_head(writer, &full);
-	r = chunk_write(writer, CHUNK_HEAD + (size_t)length);
-	if (r == 0 && full.kind != RECORDING_INDEX && full.kind != RECORDING_END)
-		writer->entries[writer->entry_count++] = full;
-	return r;
+	return chunk_finish(writer, &full, reserve);
 }
 
 /* The chunks since the last index; made at the moment of the one that was added last. */
@@ -213,14 +222,9 @@ static int chunk_index(struct chunk_writer *writer, uint64_t reserve)
 	return r;
 }
 
-int chunk_writer_add(struct chunk_writer *writer, const struct recording_entry *entry,
-		     const struct chunk_part *parts, size_t count)
+/* After each chunk: an index, if it is time for one. */
+static int chunk_added(struct chunk_writer *writer, int r)
 {
-	int r;
-
-	if (writer->failed)
-		return writer->failed;
-	r = chunk_append(writer, entry, parts, count, chunk_reserve(writer));
 	if (r == 0 && writer->entry_count == RECORDING_INDEX_EVERY) {
 		uint64_t last = writer->last;
 
@@ -230,6 +234,29 @@ int chunk_writer_add(struct chunk_writer *writer, const struct recording_entry *
 	if (r < 0 && r != -EMSGSIZE)
 		writer->failed = r;
 	return r;
+}
+
+int chunk_writer_add(struct chunk_writer *writer, const struct recording_entry *entry,
+		     const struct chunk_part *parts, size_t count)
+{
+	if (writer->failed)
+		return writer->failed;
+	return chunk_added(writer,
+			   chunk_append(writer, entry, parts, count, chunk_reserve(writer)));
+}
+
+int chunk_writer_copy(struct chunk_writer *writer, const struct recording_entry *entry,
+		      const void *frame)
+{
+	int r = writer->failed;
+
+	if (r == 0)
+		r = chunk_room(writer, CHUNK_HEAD + entry->length);
+	if (r < 0)
+		return r;
+	if (entry->length)
+		memcpy(writer->buffer + CHUNK_HEAD, frame, entry->length);
+	return chunk_added(writer, chunk_finish(writer, entry, chunk_reserve(writer)));
 }
 
 int chunk_writer_end(struct chunk_writer *writer, const struct recording_entry *entry,

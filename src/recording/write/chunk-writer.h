@@ -38,6 +38,13 @@ struct chunk_writer *chunk_writer_free(struct chunk_writer *writer);
 int chunk_writer_add(struct chunk_writer *writer, const struct recording_entry *entry,
 		     const struct chunk_part *parts, size_t count);
 
+/*
+ * Adds a chunk of another recording: @frame is its second frame, of entry->length bytes. The caller
+ * fills everything in @entry except for offset. Return: as chunk_writer_add().
+ */
+int chunk_writer_copy(struct chunk_writer *writer, const struct recording_entry *entry,
+		      const void *frame);
+
 /* The last index, and a RECORDING_END with @json, if they still fit. 0 or why they are not there. */
 int chunk_writer_end(struct chunk_writer *writer, const struct recording_entry *entry,
 		     const char *json);

@@ -112,6 +112,7 @@ int recorder_new(struct recorder **ret_recorder, int fd, const struct recorder_o
 	if (!recorder)
 		return -ENOMEM;
 	recorder->wait_ms = 1;
+	recorder->round_ns = options->round_ns ? options->round_ns : UINT64_MAX;
 	recorder->encoded = malloc(columns_bound(RECORDING_EVENTS_MAX));
 	recorder->bytes = malloc(RECORDER_BYTES);
 	recorder->scratch = malloc(RECORDER_SCRATCH);
@@ -287,11 +288,15 @@ static int recorder_poll_book(struct recorder *recorder, struct recorder_book *b
 int recorder_round(struct recorder *recorder, unsigned int *ret_wait_ms)
 {
 	int r = chunk_writer_failed(recorder->writer), is_new = 0;
+	uint64_t start = clock_ns(CLOCK_MONOTONIC);
 
 	recorder->sums.waiting = 0;
 	for (size_t i = 0; i < recorder->count && r >= 0; i++) {
-		r = recorder_poll_book(recorder, recorder->books[i]);
+		r = recorder_poll_book(recorder,
+				       recorder->books[recorder->next++ % recorder->count]);
 		is_new |= r > 0;
+		if (clock_ns(CLOCK_MONOTONIC) - start > recorder->round_ns)
+			break;
 	}
 	recorder->wait_ms =
 		is_new ? 1 : (unsigned int)bits_min(recorder->wait_ms * 2, RECORDER_WAIT_MS);
@@ -312,6 +317,19 @@ static int recorder_close_book(struct recorder *recorder, struct recorder_book *
 	if (r == 0)
 		r = recorder_names_write(recorder, book, namer);
 	return r;
+}
+
+int recorder_flush(struct recorder *recorder, struct scan_book *book)
+{
+	struct recorder_book *one = recorder_find(recorder, book);
+	int r = chunk_writer_failed(recorder->writer);
+
+	if (!one || r < 0)
+		return r;
+	r = recorder_poll_book(recorder, one);
+	for (size_t i = 0; i < one->count && r >= 0; i++)
+		r = recorder_shard_flush(recorder, one, one->shards[i]);
+	return r < 0 ? r : recorder_bytes_sync(recorder, one);
 }
 
 int recorder_end_book(struct recorder *recorder, struct scan_book *book,

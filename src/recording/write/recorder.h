@@ -19,6 +19,7 @@ struct scan_book;
 struct recorder_options {
 	const char *const *argv; /* of the command that is recorded, ends with NULL; NULL = none */
 	uint64_t size_max;       /* of the file; 0 = no limit */
+	uint64_t round_ns; /* a round ends with the book that takes longer; 0 = with the last */
 };
 
 struct recorder_sums {
@@ -49,6 +50,9 @@ bool recorder_has(const struct recorder *recorder, const struct scan_book *book)
  * can be written: -ENOSPC, -EFBIG (the limit), -ENOMEM ...
  */
 int recorder_round(struct recorder *recorder, unsigned int *ret_wait_ms);
+
+/* Reads what is new of a book, and writes everything of it that was read. As recorder_round(). */
+int recorder_flush(struct recorder *recorder, struct scan_book *book);
 
 /* The owner has ended, or has no more to do with its book: what is left of it is read. */
 int recorder_end_book(struct recorder *recorder, struct scan_book *book,

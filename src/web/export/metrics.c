@@ -282,6 +282,19 @@ static void metrics_write_limits(struct exposition *to, const struct health *hea
 					    "Commands for incidents that were not started."},
 		[HEALTH_HOOK_KILLED] = {"ttmem_on_incident_killed",
 					"Commands for incidents that ran too long."},
+		[HEALTH_FLIGHT_MISSED] =
+			{"ttmem_flight_events_missed",
+			 "Events that the flight recorder could not read in time."},
+		[HEALTH_FLIGHT_DROPPED] = {"ttmem_flight_intervals_dropped",
+					   "What the flight recorder had to drop before its time."},
+		[HEALTH_FLIGHT_LEFT_OUT] = {"ttmem_flight_books_left_out",
+					    "Books that the flight recorder has no room for."},
+		[HEALTH_FLIGHT_REFUSED] = {"ttmem_flight_files_refused",
+					   "Files of the flight recorder that would have been too "
+					   "many."},
+		[HEALTH_FLIGHT_FAILED] =
+			{"ttmem_flight_files_failed",
+			 "Files of the flight recorder that could not be written."},
 	};
 
 	exposition_family(to, "ttmem_legacy_memory_bytes", EXPOSITION_GAUGE, "bytes",

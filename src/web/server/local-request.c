@@ -44,6 +44,29 @@ static void local_request_health(struct emit *json, const struct health *health)
 	emit_close_object(json);
 }
 
+static void local_request_flight(struct emit *json, const struct health *health)
+{
+	const struct health_flight *flight = &health->flight;
+
+	if (!flight->runs) {
+		emit_null(json, "flight");
+		return;
+	}
+	emit_open_object(json, "flight");
+	emit_u64(json, "bytes", flight->bytes);
+	emit_u64(json, "bytes_max", flight->bytes_max);
+	emit_u64(json, "events", flight->events);
+	emit_u64(json, "missed", health->limits[HEALTH_FLIGHT_MISSED]);
+	emit_u64(json, "late_users", flight->late_users);
+	emit_u64(json, "rounds", flight->rounds);
+	emit_u64(json, "dropped", health->limits[HEALTH_FLIGHT_DROPPED]);
+	emit_u64(json, "left_out", health->limits[HEALTH_FLIGHT_LEFT_OUT]);
+	emit_u64(json, "files", flight->files);
+	emit_u64(json, "refused", health->limits[HEALTH_FLIGHT_REFUSED]);
+	emit_u64(json, "failed", health->limits[HEALTH_FLIGHT_FAILED]);
+	emit_close_object(json);
+}
+
 /* Whom everybody may know: who has a path or a port can be seen in /proc by all users. */
 static void local_request_doors(struct emit *json, const struct health *health)
 {
@@ -88,6 +111,7 @@ int local_request_status(struct routes_ask *ask, FILE *out)
 	emit_u64(&json, "start_ns", health.start_ns);
 	emit_bool(&json, "you_see_all", ask->asker->sees_all);
 	local_request_health(&json, &health);
+	local_request_flight(&json, &health);
 	local_request_doors(&json, &health);
 	emit_open_array(&json, "notes");
 	emit_close_array(&json);

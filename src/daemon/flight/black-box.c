@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One thread does everything: rounds when they are due, and jobs in the order in which they came, so
+ * a book is there before its file is written, and until then. It has a reader of its own for each
+ * book: nobody waits for a lock while it reads.
+ */
+
+#include "daemon/flight/black-box.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/threads/worker.h"
+#include "daemon/notify/user-rate.h"
+#include "daemon/registry/tracked.h"
+#include "daemon/symbols/symbols-namer.h"
+#include "source/books/scan.h"
+
+#define BLACK_BOX_EXPIRE_NS (3600 * NS_PER_S)
+#define BLACK_BOX_COST 60u /* of a file: rates are by the second, files by the minute */
+
+struct black_box_entry {
+	const struct tracked *tracked; /* only compared */
+	struct scan_book *book;
+	uint64_t kept_ns; /* CLOCK_MONOTONIC of its last file; 0 = none */
+};
+
+struct black_box {
+	struct black_box_config config;
+	struct worker *worker;
+
+	/* Used by the worker's thread only. */
+	struct flight *flight;
+	struct flight_files *files;
+	struct user_rate rate;
+	struct black_box_entry *entries;
+	size_t count, capacity;
+	uint64_t expire_ns;
+
+	pthread_mutex_t lock; /* for the rest */
+	struct black_box_counts counts;
+	uint32_t pending;
+};
+
+enum black_box_task {
+	BLACK_BOX_ADD,
+	BLACK_BOX_KEEP,
+	BLACK_BOX_REMOVE,
+};
+
+struct black_box_job {
+	struct worker_job job;
+	struct black_box *box;
+	struct tracked *tracked;
+	enum black_box_task task;
+	enum flight_files_why why;
+};
+
+static struct black_box_entry *black_box_find(const struct black_box *box,
+					      const struct tracked *tracked)
+{
+	for (size_t i = 0; i < box->count; i++) {
+		if (box->entries[i].tracked == tracked)
+			return &box->entries[i];
+	}
+	return NULL;
+}
+
+/* A reader of our own for the same book. What is copied never changes. */
+static int black_box_open(const struct tracked *tracked, struct scan_book **ret_book)
+{
+	const struct scan_book *from = tracked->book;
+	int fd = fcntl(from->file.fd, F_DUPFD_CLOEXEC, 3);
+	struct scan_book *book;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = scan_book_new_consume(&book, fd);
+	if (r != 0)
+		return r < 0 ? r : -EBADMSG;
+	book->owner = from->owner;
+	memcpy(book->container, from->container, sizeof(book->container));
+	book->device = from->device;
+	book->inode = from->inode;
+	book->uid = from->uid;
+	*ret_book = book;
+	return 0;
+}
+
+static int black_box_get(struct black_box *box, const struct tracked *tracked,
+			 struct black_box_entry **ret_entry)
+{
+	struct black_box_entry *entry = black_box_find(box, tracked);
+	int r = 0;
+
+	if (!entry) {
+		entry = array_grow(box->entries, &box->capacity, box->count + 1, sizeof(*entry));
+		if (!entry)
+			return -ENOMEM;
+		box->entries = entry;
+		entry += box->count;
+		*entry = (struct black_box_entry){.tracked = tracked};
+		r = black_box_open(tracked, &entry->book);
+		if (r < 0)
+			return r;
+		box->count++;
+	}
+	*ret_entry = entry;
+	return r;
+}
+
+static void black_box_do_add(struct black_box *box, struct tracked *tracked)
+{
+	struct black_box_entry *entry;
+
+	/* What cannot be had now is tried again when there is something to write. */
+	if (black_box_get(box, tracked, &entry) < 0)
+		return;
+	entry->book->alive = true;
+	/* Without memory its file has what the rings know. */
+	(void)flight_add(box->flight, tracked->maker, entry->book);
+}
+
+static void black_box_do_remove(struct black_box *box, const struct tracked *tracked)
+{
+	struct black_box_entry *entry = black_box_find(box, tracked);
+
+	if (!entry)
+		return;
+	flight_remove(box->flight, entry->book);
+	scan_book_free(entry->book);
+	*entry = box->entries[--box->count];
+}
+
+static bool black_box_may(struct black_box *box, const struct black_box_entry *entry,
+			  const struct black_box_job *job, uint64_t now)
+{
+	if (job->why == FLIGHT_FILES_FAILED && entry->kept_ns &&
+	    now - entry->kept_ns < BLACK_BOX_AGAIN_NS)
+		return false;
+	return user_rate_take(&box->rate, job->tracked->maker, BLACK_BOX_COST, now);
+}
+
+static int black_box_write(struct black_box *box, struct scan_book *book,
+			   const struct black_box_job *job)
+{
+	const struct tracked *tracked = job->tracked;
+	const struct flight_files_owner owner = {
+		.user = tracked->maker, .pid = tracked->pid, .start_ticks = tracked->start_ticks};
+	const struct recording_ended ended = {.realtime = clock_ns(CLOCK_REALTIME)};
+	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
+	struct flight_file file = {
+		.reason = job->why == FLIGHT_FILES_FAILED ? "failed" : "ended",
+		.ended = job->why == FLIGHT_FILES_FAILED ? NULL : &ended,
+		.size_max = box->config.size_max / BLACK_BOX_FILE_SHARE,
+	};
+	int fd, r = flight_files_make(box->files, &owner, &fd);
+
+	if (r < 0)
+		return r;
+	if (box->config.symbols) {
+		/* Names as far as they are known: nobody waits here. */
+		symbols_namer_init(&namer, box->config.symbols, false);
+		file.namer = &namer.namer;
+	}
+	book->alive = file.ended == NULL;
+	r = flight_write(box->flight, book, fd, &file);
+	/* A part is better than nothing, and can be opened. */
+	if (r == 0 || r == -EFBIG)
+		return flight_files_keep_consume(box->files, &owner, job->why, fd);
+	flight_files_discard_consume(box->files, &owner, fd);
+	return r;
+}
+
+static void black_box_do_keep(struct black_box *box, const struct black_box_job *job)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct black_box_entry *entry;
+	bool may = false;
+	int r = black_box_get(box, job->tracked, &entry);
+
+	if (r == 0) {
+		may = black_box_may(box, entry, job, now);
+		if (may)
+			r = black_box_write(box, entry->book, job);
+		if (may)
+			entry->kept_ns = now;
+	}
+	pthread_mutex_lock(&box->lock);
+	box->pending--;
+	if (r < 0)
+		box->counts.failed++;
+	else if (may)
+		box->counts.files++;
+	else
+		box->counts.refused++;
+	pthread_mutex_unlock(&box->lock);
+}
+
+static void black_box_run(struct worker_job *job)
+{
+	struct black_box_job *one = container_of(job, struct black_box_job, job);
+
+	switch (one->task) {
+	case BLACK_BOX_ADD:
+		black_box_do_add(one->box, one->tracked);
+		break;
+	case BLACK_BOX_KEEP:
+		black_box_do_keep(one->box, one);
+		break;
+	case BLACK_BOX_REMOVE:
+		black_box_do_remove(one->box, one->tracked);
+		break;
+	}
+	tracked_unref(one->tracked);
+	free(one);
+}
+
+/* False: there is no memory. */
+static bool black_box_put(struct black_box *box, struct tracked *tracked, enum black_box_task task,
+			  enum flight_files_why why)
+{
+	struct black_box_job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return false;
+	*job = (struct black_box_job){.job = {.run = black_box_run},
+				      .box = box,
+				      .tracked = tracked_ref(tracked),
+				      .task = task,
+				      .why = why};
+	if (worker_put(box->worker, &job->job))
+		return true;
+	tracked_unref(tracked);
+	free(job);
+	return false;
+}
+
+void black_box_add(struct black_box *box, struct tracked *tracked)
+{
+	(void)black_box_put(box, tracked, BLACK_BOX_ADD, 0); /* as if it could not be opened */
+}
+
+void black_box_remove(struct black_box *box, struct tracked *tracked)
+{
+	/* Without memory it stays until the daemon ends; its events go when they are too old. */
+	(void)black_box_put(box, tracked, BLACK_BOX_REMOVE, 0);
+}
+
+void black_box_keep(struct black_box *box, struct tracked *tracked, enum flight_files_why why)
+{
+	bool is_put;
+
+	pthread_mutex_lock(&box->lock);
+	is_put = box->pending < BLACK_BOX_PENDING_MAX &&
+		 black_box_put(box, tracked, BLACK_BOX_KEEP, why);
+	box->pending += is_put;
+	box->counts.refused += !is_put;
+	pthread_mutex_unlock(&box->lock);
+}
+
+static uint64_t black_box_tick(void *context, uint64_t now_ns)
+{
+	struct black_box *box = context;
+	uint64_t next = flight_round(box->flight, now_ns);
+	struct flight_counts counts;
+
+	if (now_ns >= box->expire_ns) {
+		flight_files_expire(box->files);
+		box->expire_ns = now_ns + BLACK_BOX_EXPIRE_NS;
+	}
+	flight_counts(box->flight, &counts);
+	pthread_mutex_lock(&box->lock);
+	box->counts.flight = counts;
+	pthread_mutex_unlock(&box->lock);
+	return bits_min(next, box->expire_ns);
+}
+
+int black_box_new(struct black_box **ret_box, const struct black_box_config *config)
+{
+	const struct flight_options flight = {.time_ns = config->time_ns,
+					      .size_max = config->size_max,
+					      .percent = BLACK_BOX_PERCENT};
+	const struct flight_files_config files = {
+		.state = config->state, .size_max = config->size_max, .keep_s = config->keep_s};
+	struct worker_config worker = {.name = "flight", .tick = black_box_tick};
+	struct black_box *box = calloc(1, sizeof(*box));
+	int r;
+
+	if (!box)
+		return -ENOMEM;
+	box->config = *config;
+	box->rate = (struct user_rate){.burst = BLACK_BOX_FILES_BURST * BLACK_BOX_COST,
+				       .per_second = BLACK_BOX_FILES_PER_MINUTE};
+	(void)pthread_mutex_init(&box->lock, NULL); /* cannot fail on Linux */
+	worker.context = box;
+	r = flight_new(&box->flight, &flight);
+	if (r == 0)
+		r = flight_files_new(&box->files, &files);
+	if (r == 0)
+		r = worker_new(&box->worker, &worker);
+	if (r < 0) {
+		black_box_free(box);
+		return r;
+	}
+	*ret_box = box;
+	return 0;
+}
+
+struct black_box *black_box_free(struct black_box *box)
+{
+	if (!box)
+		return NULL;
+	if (box->worker)
+		worker_free(box->worker);
+	while (box->count > 0)
+		black_box_do_remove(box, box->entries[box->count - 1].tracked);
+	free(box->entries);
+	flight_files_free(box->files);
+	flight_free(box->flight);
+	pthread_mutex_destroy(&box->lock);
+	free(box);
+	return NULL;
+}
+
+void black_box_counts(struct black_box *box, struct black_box_counts *ret_counts)
+{
+	pthread_mutex_lock(&box->lock);
+	*ret_counts = box->counts;
+	pthread_mutex_unlock(&box->lock);
+}

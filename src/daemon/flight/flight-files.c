@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A file is written under another name and renamed when it is complete. */
+
+#include "daemon/flight/flight-files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "daemon/flight/file-access.h"
+
+#define FLIGHT_FOLDER "flight"
+#define FLIGHT_NEW "new"                     /* the name of what is not complete */
+#define FLIGHT_START_SLACK_NS (2 * NS_PER_S) /* start times are known to the second */
+
+/* Folders are for going through: whoever may read a file knows its name. */
+#define FLIGHT_FOLDER_MODE 0711
+
+struct flight_files {
+	struct flight_files_config config;
+	int folder; /* descriptor */
+};
+
+/* A file that is there. */
+struct flight_one {
+	uint32_t user;
+	char name[FLIGHT_FILES_NAME_SIZE]; /* within the folder: "USER/..." */
+	uint64_t size;
+	uint64_t time_ns;
+};
+
+struct flight_list {
+	struct flight_one *files;
+	size_t count, capacity;
+	uint64_t size;
+};
+
+static uint64_t flight_ns(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * NS_PER_S + (uint64_t)time->tv_nsec;
+}
+
+static const char *flight_why(enum flight_files_why why)
+{
+	return why == FLIGHT_FILES_FAILED ? "failed" : "ended";
+}
+
+void flight_files_name(const struct flight_files_owner *owner, enum flight_files_why why,
+		       char ret_name[FLIGHT_FILES_NAME_SIZE])
+{
+	(void)snprintf(ret_name, FLIGHT_FILES_NAME_SIZE,
+		       FLIGHT_FOLDER "/%" PRIu32 "/%" PRIu32 "-%" PRIu64 "-%s.ttrec", owner->user,
+		       owner->pid, owner->start_ticks, flight_why(why));
+}
+
+bool flight_files_find(const char *state, const struct flight_files_owner *owner,
+		       enum flight_files_why why, uint64_t start_ns,
+		       char ret_name[FLIGHT_FILES_NAME_SIZE])
+{
+	CLEANUP_CLOSE int folder = open(state, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	flight_files_name(owner, why, ret_name);
+	return folder >= 0 && fstatat(folder, ret_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode) && flight_ns(&st.st_mtim) + FLIGHT_START_SLACK_NS >= start_ns;
+}
+
+/* A folder in another one; it may be there. The mode does not depend on the umask. */
+static int flight_make_folder(int parent, const char *name, int *ret_fd)
+{
+	CLEANUP_CLOSE int fd = -1;
+
+	if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fchmod(fd, FLIGHT_FOLDER_MODE) < 0)
+		return -errno;
+	*ret_fd = cleanup_steal_fd(&fd);
+	return 0;
+}
+
+static int flight_user_folder(const struct flight_files *files,
+			      const struct flight_files_owner *owner, int *ret_fd)
+{
+	char name[16];
+
+	(void)snprintf(name, sizeof(name), "%" PRIu32, owner->user);
+	return flight_make_folder(files->folder, name, ret_fd);
+}
+
+/* What is in the state folder is private by its own mode; users only have to get through. */
+static int flight_open_state(const char *path, int *ret_fd)
+{
+	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	/* If it is not ours, whoever made it decides. */
+	(void)!fchmod(fd, (st.st_mode & 07777) | 0011);
+	*ret_fd = cleanup_steal_fd(&fd);
+	return 0;
+}
+
+int flight_files_new(struct flight_files **ret_files, const struct flight_files_config *config)
+{
+	CLEANUP_CLOSE int state = -1;
+	struct flight_files *files;
+	int r = flight_open_state(config->state, &state);
+
+	if (r < 0)
+		return r;
+	files = calloc(1, sizeof(*files));
+	if (!files)
+		return -ENOMEM;
+	files->config = *config;
+	r = flight_make_folder(state, FLIGHT_FOLDER, &files->folder);
+	if (r < 0) {
+		free(files);
+		return r;
+	}
+	flight_files_expire(files);
+	*ret_files = files;
+	return 0;
+}
+
+struct flight_files *flight_files_free(struct flight_files *files)
+{
+	if (!files)
+		return NULL;
+	(void)close(files->folder); /* a folder */
+	free(files);
+	return NULL;
+}
+
+int flight_files_make(struct flight_files *files, const struct flight_files_owner *owner,
+		      int *ret_fd)
+{
+	CLEANUP_CLOSE int folder = -1;
+	CLEANUP_CLOSE int fd = -1;
+	int r = flight_user_folder(files, owner, &folder);
+
+	if (r < 0)
+		return r;
+	if (unlinkat(folder, FLIGHT_NEW, 0) < 0 && errno != ENOENT)
+		return -errno;
+	fd = openat(folder, FLIGHT_NEW, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = cleanup_steal_fd(&fd);
+	return 0;
+}
+
+void flight_files_discard_consume(struct flight_files *files,
+				  const struct flight_files_owner *owner, int fd)
+{
+	CLEANUP_CLOSE int folder = -1;
+
+	(void)close(fd); /* nobody needs it */
+	if (flight_user_folder(files, owner, &folder) == 0)
+		(void)unlinkat(folder, FLIGHT_NEW, 0); /* the next one replaces it */
+}
+
+int flight_files_keep_consume(struct flight_files *files, const struct flight_files_owner *owner,
+			      enum flight_files_why why, int fd)
+{
+	char name[FLIGHT_FILES_NAME_SIZE];
+	CLEANUP_CLOSE int folder = -1;
+	int r = file_access_allow(fd, owner->user);
+
+	/* Then only we and root can read it. */
+	if (r == 0 || r == -EOPNOTSUPP)
+		r = flight_user_folder(files, owner, &folder);
+	flight_files_name(owner, why, name);
+	if (r == 0 && renameat(folder, FLIGHT_NEW, folder, strrchr(name, '/') + 1) < 0)
+		r = -errno;
+	if (r < 0) {
+		flight_files_discard_consume(files, owner, fd);
+		return r;
+	}
+	if (close(fd) < 0)
+		return -errno;
+	flight_files_expire(files);
+	return 0;
+}
+
+static int flight_list_add(struct flight_list *list, uint32_t user, const char *folder,
+			   const char *name, const struct stat *st)
+{
+	struct flight_one *files =
+		array_grow(list->files, &list->capacity, list->count + 1, sizeof(*files));
+	int n;
+
+	if (!files)
+		return -ENOMEM;
+	list->files = files;
+	files += list->count;
+	*files = (struct flight_one){
+		.user = user, .size = (uint64_t)st->st_size, .time_ns = flight_ns(&st->st_mtim)};
+	n = snprintf(files->name, sizeof(files->name), "%s/%s", folder, name);
+	if (n < 0 || (size_t)n >= sizeof(files->name))
+		return 0; /* none of ours */
+	list->size += files->size;
+	list->count++;
+	return 0;
+}
+
+/* The folder of one user. */
+static int flight_list_user(int parent, const char *folder, struct flight_list *list)
+{
+	CLEANUP_CLOSEDIR DIR *dir = NULL;
+	const struct dirent *entry;
+	uint64_t user;
+	int fd, r = 0;
+
+	if (text_parse_u64(folder, &user) < 0 || user > UINT32_MAX)
+		return 0;
+	fd = openat(parent, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!dir) {
+		if (fd >= 0)
+			(void)close(fd); /* a folder */
+		return 0;
+	}
+	while (r == 0 && (entry = readdir(dir))) {
+		struct stat st;
+
+		if (strcmp(entry->d_name, FLIGHT_NEW) != 0 &&
+		    fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode))
+			r = flight_list_add(list, (uint32_t)user, folder, entry->d_name, &st);
+	}
+	return r;
+}
+
+static int flight_list_all(const struct flight_files *files, struct flight_list *list)
+{
+	CLEANUP_CLOSEDIR DIR *dir = NULL;
+	const struct dirent *entry;
+	int fd = openat(files->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+
+	dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!dir) {
+		r = -errno;
+		if (fd >= 0)
+			(void)close(fd); /* a folder */
+		return r;
+	}
+	while (r == 0 && (entry = readdir(dir)))
+		r = flight_list_user(fd, entry->d_name, list);
+	return r;
+}
+
+static void flight_list_remove(const struct flight_files *files, struct flight_list *list,
+			       size_t index)
+{
+	struct flight_one *one = &list->files[index];
+	char *slash = strchr(one->name, '/');
+
+	(void)unlinkat(files->folder, one->name, 0); /* what cannot be removed is tried again */
+	*slash = '\0';
+	(void)unlinkat(files->folder, one->name, AT_REMOVEDIR); /* if it is empty now */
+	list->size -= one->size;
+	*one = list->files[--list->count];
+}
+
+/* What a user has: files, and bytes of them. */
+static void flight_sum(const struct flight_list *list, uint32_t user, uint64_t *ret_files,
+		       uint64_t *ret_size)
+{
+	*ret_files = *ret_size = 0;
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->files[i].user != user)
+			continue;
+		++*ret_files;
+		*ret_size += list->files[i].size;
+	}
+}
+
+/* The oldest file of a user. */
+static size_t flight_oldest(const struct flight_list *list, uint32_t user)
+{
+	size_t oldest = SIZE_MAX;
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->files[i].user == user &&
+		    (oldest == SIZE_MAX || list->files[i].time_ns < list->files[oldest].time_ns))
+			oldest = i;
+	}
+	return oldest;
+}
+
+/* Who has to give something up; false = all is well. */
+static bool flight_who_has_too_much(const struct flight_files *files,
+				    const struct flight_list *list, uint32_t *ret_user)
+{
+	bool is_full = list->size > files->config.size_max,
+	     has_many = list->count > FLIGHT_FILES_MAX;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		uint64_t count, size, has;
+
+		flight_sum(list, list->files[i].user, &count, &size);
+		if (count > FLIGHT_FILES_USER_MAX) {
+			*ret_user = list->files[i].user;
+			return true;
+		}
+		has = is_full ? size : count;
+		if (has > most) {
+			most = has;
+			*ret_user = list->files[i].user;
+		}
+	}
+	return most > 0 && (is_full || has_many);
+}
+
+void flight_files_expire(struct flight_files *files)
+{
+	uint64_t now = clock_ns(CLOCK_REALTIME), keep = files->config.keep_s * NS_PER_S;
+	struct flight_list list = {0};
+	uint32_t user;
+
+	/* Without memory it is done the next time. */
+	if (flight_list_all(files, &list) == 0) {
+		for (size_t i = list.count; i > 0; i--) {
+			if (now > keep && list.files[i - 1].time_ns < now - keep)
+				flight_list_remove(files, &list, i - 1);
+		}
+		while (flight_who_has_too_much(files, &list, &user))
+			flight_list_remove(files, &list, flight_oldest(&list, user));
+	}
+	free(list.files);
+}
