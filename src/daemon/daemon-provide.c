@@ -174,7 +174,7 @@ static int provide_kept(struct daemon *daemon, const struct query_peaks *query, 
 static int provide_peaks(void *context, const struct query_peaks *query, struct emit *json)
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
-	const struct recorder_scope scope = provide_scope(query->asker);
+	const struct recorder_scope scope = provide_scope(context, query->asker);
 	struct daemon *daemon = context;
 	struct snapshot *snapshot = NULL;
 	int r;
