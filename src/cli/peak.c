@@ -166,18 +166,31 @@ static json_t *peak_document(const struct peak *peak, const struct snapshot *sna
 	return daemon_pages_load(text, length);
 }
 
+/* Texts of other processes must not reach a terminal as they are; one control is left as it is by jansson. */
+static int peak_dump(const json_t *document)
+{
+	CLEANUP_FREE char *text = json_dumps(document, JSON_COMPACT | JSON_ENSURE_ASCII);
+
+	if (!text)
+		return -ENOMEM;
+	for (const char *c = text; *c && !output_is_broken(); c++) {
+		if (*c == 0x7f)
+			(void)fputs("\\u007f", stdout);
+		else
+			(void)putchar(*c);
+	}
+	(void)putchar('\n');
+	return 0;
+}
+
 static int peak_write(const struct peak *peak, const struct session *session,
 		      const struct snapshot *snapshot, const json_t *document)
 {
 	const struct peak_text text = {
 		.out = stdout, .indent = "", .rows = PEAK_ROWS, .is_spaced = true};
 
-	if (peak->json) {
-		if (json_dumpf(document, stdout, JSON_COMPACT) < 0)
-			return -EIO;
-		putchar('\n');
-		return 0;
-	}
+	if (peak->json)
+		return peak_dump(document);
 	output_page();
 	session_print_moment(session);
 	peak_text_put(&text, json_object_get(document, "peaks"));

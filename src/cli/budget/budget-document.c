@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/budget/budget-summary.h"
 #include "model/types.h"
 
@@ -124,13 +125,15 @@ int budget_summary_load(const char *path, struct budget_summary *ret_summary, ch
 {
 	struct budget_summary summary = BUDGET_SUMMARY_NULL;
 	json_error_t error;
+	char shown[TEXT_ESCAPE_SIZE(JSON_ERROR_TEXT_LENGTH)];
 	json_t *document = json_load_file(path, 0, &error);
 	const char *schema = budget_document_text(document, "schema");
 	int r;
 
 	if (!document) {
+		(void)text_escape(error.text, shown, sizeof(shown)); /* it quotes the file */
 		if (error.line > 0)
-			(void)snprintf(ret_error, size, "line %d: %s", error.line, error.text);
+			(void)snprintf(ret_error, size, "line %d: %s", error.line, shown);
 		else
 			(void)snprintf(ret_error, size, "cannot be read");
 		return -EINVAL;

@@ -218,6 +218,7 @@ int budget_file_load(const char *path, struct budget *budget, struct budget_file
 	struct budget_reading reading = {.error = ret_error};
 	struct budget_file *file;
 	json_error_t error;
+	char shown[BUDGET_FILE_ERROR - 32];
 	int r = budget_file_read(path, &text, ret_error);
 
 	if (r < 0)
@@ -225,8 +226,9 @@ int budget_file_load(const char *path, struct budget *budget, struct budget_file
 	reading.text = text;
 	reading.document = json_loads(text, JSON_REJECT_DUPLICATES, &error);
 	if (!reading.document) {
+		(void)text_escape(error.text, shown, sizeof(shown)); /* it quotes the file */
 		(void)snprintf(ret_error, BUDGET_FILE_ERROR, "line %d: %s",
-			       error.line > 0 ? error.line : 1, error.text);
+			       error.line > 0 ? error.line : 1, shown);
 		return -EINVAL;
 	}
 	r = budget_file_check(&reading);

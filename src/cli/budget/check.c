@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/emit.h"
+#include "base/text.h"
 #include "cli/budget/budget-file.h"
 #include "cli/budget/budget-options.h"
 #include "cli/budget/budget-output.h"
@@ -100,9 +101,11 @@ static int check_fill_budget(struct check *check, struct budget_file *file)
 	if (result->budget.count == 0)
 		return budget_file_fill(file, &result->summary);
 	for (size_t i = 0; i < result->budget.count; i++) {
-		if (!result->verdicts[i].moment)
-			fprintf(stderr, "ttmem check: nothing of \"%s\" was seen: left as it is\n",
-				result->budget.limits[i].key);
+		if (result->verdicts[i].moment)
+			continue;
+		fputs("ttmem check: nothing of \"", stderr);
+		text_put(stderr, result->budget.limits[i].key);
+		fputs("\" was seen: left as it is\n", stderr);
 	}
 	return budget_file_update(file, result->verdicts, result->budget.count);
 }

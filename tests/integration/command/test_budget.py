@@ -313,6 +313,22 @@ def test_names_of_programs_cannot_write_annotations_or_xml(ttmem, program, tmp_p
     assert "| `DRAM` | 1.0 MiB | 9.0 MiB | **exceeded** |" in summary.read_text()
 
 
+def test_files_cannot_write_to_the_terminal(ttmem, report, program, tmp_path):
+    """A budget or a report may come with somebody's change."""
+    budget = tmp_path / "budget.json"
+    budget.write_text('{"schema": "ttmem.budget/1", "limits": {"DRAM": 1 "\x7f\u202e::error::y" }}')
+    done = ttmem("run", "--budget", budget, "--", "true")
+    assert done.returncode == 2 and "\x7f" not in done.stderr and "\u202e" not in done.stderr
+    assert ttmem("check", budget, "--limit", "L1=1").stderr == done.stderr.replace(
+        f"ttmem run: budget {budget}", f"ttmem check: {budget}"
+    )
+    report("--", program)
+    budget.write_text('{"schema": "ttmem.budget/1", "limits": {"phase:x\\n::error::y": 1}}')
+    done = ttmem("check", tmp_path / "report.json", "--budget", budget, "--update")
+    assert done.returncode == 0 and r"phase:x\x0a::error::y" in done.stderr
+    assert not [line for line in done.stderr.splitlines() if line.startswith("::")]
+
+
 def test_options_for_ci_need_a_limit(ttmem):
     assert ttmem("run", "--annotate", "github", "--", "true").returncode == 2
     assert ttmem("run", "--limit", "L1=1", "--annotate", "gitlab", "--", "true").returncode == 2

@@ -115,6 +115,7 @@ def main():
     doors["native-smi"] = native(setup, "/api/v1/smi")
     doors["native-buffers"] = native(setup, "/api/v1/buffers") + native(setup, "/api/v1/map")
     doors["native-leaks"] = native(setup, "/api/v1/leaks")
+    doors["native-peak"] = native(setup, "/api/v1/peak")
     doors["native-incidents"] = native(setup, "/api/v1/incidents")
     doors["native-history"] = history(setup)
     doors["native-dump"] = native(setup, "/api/v1/dump")
@@ -124,8 +125,8 @@ def main():
     doors["old-dump-kernels"] = old(setup, old_message(12)).decode("latin-1")
     doors["tcp-smi"] = tcp(setup, "/api/v1/smi")
     doors["tcp-metrics"] = tcp(setup, "/metrics")
-    doors["tcp-details"] = "\n".join(tcp(setup, f"/api/v1/{page}") for page in ("buffers", "leaks", "incidents"))
-    doors["tcp-token"] = "\n".join(tcp(setup, f"/api/v1/{page}", True) for page in ("buffers", "leaks"))
+    doors["tcp-details"] = "\n".join(tcp(setup, f"/api/v1/{page}") for page in ("buffers", "leaks", "incidents", "peak"))
+    doors["tcp-token"] = "\n".join(tcp(setup, f"/api/v1/{page}", True) for page in ("buffers", "leaks", "peak"))
     doors["doctor-bundle"] = bundle(setup)
     for door in ("log", "database", "token"):
         doors[door] = read(setup["files"][door])

@@ -7,6 +7,7 @@ expected; a door or a column that this file does not know, or that the table doe
 
 import ast
 import contextlib
+import http.client
 import json
 import os
 import re
@@ -53,7 +54,7 @@ STREAM = "told-host-root"
 
 # Doors that show what lives, what was left behind, or both.
 PAST = {"native-leaks", "native-incidents"}
-BOTH = {"native-dump", "native-history", "tcp-token"}
+BOTH = {"native-dump", "native-history", "native-peak", "tcp-token"}
 FILES = {"log", "database", "token"}
 
 
@@ -175,6 +176,20 @@ def wait_for_past(world, count):
              and "double_free" in world.daemon.run("incidents").stdout, "the past")
 
 
+def wait_for_peaks(daemon):
+    """Those of the living are looked at once a second."""
+    host = daemon.json("status")["http"]
+    token = (daemon.state / "http-token").read_text().strip()
+
+    def is_known():
+        with contextlib.closing(http.client.HTTPConnection(host, timeout=LIMIT)) as connection:
+            connection.request("GET", "/api/v1/peak", headers={"Authorization": f"Bearer {token}"})
+            text = connection.getresponse().read().decode()
+        return all(name in text for name in ADDRESSES)
+
+    wait_for(is_known, "all peaks")
+
+
 @pytest.fixture(scope="module")
 def answers(build):
     """{column: {door: text}}"""
@@ -194,6 +209,7 @@ def answers(build):
         for _, victim in pairs.values():
             victim.kill()
         wait_for_past(world, len(OWNERS))
+        wait_for_peaks(world.daemon)
         clients = {
             "root": (), "member": become(USER, groups=(7, GROUP)), "user": become(USER), "other": become(OTHER),
             "container-root": one, "container-bare": (*one, *BARE), "container-user": (*one, *become(USER, groups=(GROUP,))),

@@ -50,11 +50,11 @@ COMMANDS = [
     ("buffers", "--csv"), ("buffers", "--by", "name"), ("buffers", "--by", "name", "--csv"),
     ("buffers", "--by", "phase", "--json"), ("incidents",), ("incidents", "--json"), ("history",),
     ("history", "--json"), ("map",), ("map", "--json"), ("doctor",), ("doctor", "--json"), ("status",),
-    ("fit", "1G"), ("fit", "1G", "--json"),
+    ("fit", "1G"), ("fit", "1G", "--json"), ("peak", "--ended", "--by", "name"), ("peak", "--ended", "--json"),
 ]  # fmt: skip
 
 PAGES = [
-    "/metrics", "/api/v1/smi", "/api/v1/ps", "/api/v1/buffers", "/api/v1/incidents", "/api/v1/leaks",
+    "/metrics", "/api/v1/smi", "/api/v1/ps", "/api/v1/buffers", "/api/v1/incidents", "/api/v1/leaks", "/api/v1/peak",
     "/api/devices",
 ]  # fmt: skip
 
