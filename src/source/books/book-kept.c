@@ -171,11 +171,11 @@ static int book_kept_put(struct book_kept *kept, uint32_t device, uint32_t type,
 					 .bytes = peak->bytes,
 					 .time = peak->time,
 					 .moment = peak->moment,
-					 .exact = peak->exact && count <= BOOK_KEPT_SITES_MAX,
 					 .sites = sites,
 					 .count = bits_min(count, BOOK_KEPT_SITES_MAX)};
 	for (size_t i = 0; i < entry->count; i++)
 		entry->known += sites[i].bytes;
+	entry->exact = peak->exact && entry->known == entry->bytes;
 	/* The rest of the array may be large. On failure it stays as it is. */
 	sites = realloc(entry->sites, (entry->count + 1) * sizeof(*sites));
 	entry->sites = sites ? sites : entry->sites;

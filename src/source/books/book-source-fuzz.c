@@ -23,9 +23,11 @@
 #include "model/json/document.h"
 #include "model/sites/growth.h"
 #include "model/sites/namer.h"
+#include "model/snapshot-peak.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "source/books/address-history.h"
+#include "source/books/book-kept.h"
 #include "source/books/book-rest.h"
 #include "source/books/book-source.h"
 #include "source/books/follow.h"
@@ -202,6 +204,31 @@ static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view
 	snapshot_free(snapshot);
 }
 
+/* Whatever the book says: the rows of a peak add up to what is known of it, which is never too much. */
+static void fuzz_peaks(struct fuzz *fuzz, struct scan_book *book, struct view *view)
+{
+	const struct snapshot_request request = {.buffers = true, .at_peak = true};
+	struct snapshot *snapshot = snapshot_new(1);
+	struct emit json = EMIT_INIT(fuzz->out);
+
+	(void)book_kept_look(book, view); /* may refuse it */
+	assert(snapshot && book_collect(book, &request, view, snapshot) == 0);
+	assert(book_kept_collect(book, &request, snapshot) == 0);
+	assert(snapshot_finish(snapshot) == 0);
+	for (size_t i = 0; i < snapshot->peak_count; i++) {
+		const struct snapshot_peak *peak = &snapshot->peaks[i];
+		uint64_t known = 0;
+
+		for (size_t k = 0; k < peak->count; k++)
+			known += snapshot->buffers[peak->first + k].size;
+		assert(known == peak->known && known <= peak->bytes);
+		assert(!peak->exact || known == peak->bytes);
+	}
+	snapshot_sort_peaks(snapshot);
+	assert(document_peaks(&json, snapshot, GROUP_SITE) == 0);
+	snapshot_free(snapshot);
+}
+
 /* All pages end, and none holds more rows than allowed. */
 static void fuzz_pages(struct fuzz *fuzz, struct scan_book *book, struct view *view)
 {
@@ -282,10 +309,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			fuzz_totals(&book, &view);
 			fuzz_snapshot(fuzz, &book, &view);
 			fuzz_pages(fuzz, &book, &view);
+			fuzz_peaks(fuzz, &book, &view);
 			fuzz_follow(&book, &view);
 			fuzz_rest(&book, &view);
 			totals_cache_deinit(&book.totals_cache);
 			book_rest_drop(&book);
+			book_kept_free(book.kept);
 			reader_deinit(&book.reader);
 		}
 		fuzz->memory.before_read = NULL;
