@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* A writer, its book and a recorder in one process, so that a test decides when each of them acts. */
+
 #include "recording/testing/testing-recording.h"
 
 #include <fcntl.h>
