@@ -338,6 +338,11 @@ class Finder:
         }
 
 
+_PEAK_GROUPS = 5  # of a peak, the largest
+_PEAK_FIELDS = ("device", "type", "bytes", "time_ns", "exact", "known_bytes", "unknown_bytes")
+_PEAK_GROUP_FIELDS = ("site", "name", "name_count", "bytes", "buffers")
+
+
 class Peaks:
     """The peak of this process above what it held at the start, by device and type."""
 
@@ -383,6 +388,22 @@ class Peaks:
                 if peak > most.get(kind.name, 0):
                     most[kind.name] = peak
         return most
+
+    def live(self, least: Dict[str, int]) -> List[Row]:
+        """What was live at the highest peak of each type in @least that rose by more than it says."""
+        found: Dict[str, Row] = {}
+        for peak in ttmem.command("peak", "--pid", os.getpid())["peaks"]:
+            kind = peak["type"]
+            rise = peak["bytes"] - self._before.get((peak["device"], ttmem.Type[kind]), 0)
+            more = found[kind]["rise"] if kind in found else least.get(kind, rise)
+            if rise > more:
+                found[kind] = {**{name: peak[name] for name in _PEAK_FIELDS}, "rise": rise}
+                found[kind]["groups"] = [
+                    {name: group[name] for name in _PEAK_GROUP_FIELDS}
+                    for group in peak["groups"][:_PEAK_GROUPS]
+                ]
+                found[kind]["group_count"] = len(peak["groups"])
+        return list(found.values())
 
 
 def shown(text: str) -> str:

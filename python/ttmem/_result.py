@@ -93,6 +93,12 @@ def _known_of(nodeid: str, known: Known) -> _judge.Sums:
     return same[0] if len(same) == 1 else _judge.Sums()
 
 
+def over(peak: Dict[str, int], rules: Rules) -> Dict[str, int]:
+    """Peaks above the limit."""
+    limit = rules.limit
+    return {} if limit is None else {kind: size for kind, size in peak.items() if size > limit}
+
+
 def judge(
     nodeid: str,
     leaks: List[Row],
@@ -105,17 +111,15 @@ def judge(
     rest = [leak for leak in leaks if not rules.allows(leak)]
     before = _known_of(nodeid, known)
     old = _judge.known_sites(rest, before)
-    over = {}
-    if rules.limit is not None:
-        over = {kind: size for kind, size in peak.items() if size > rules.limit}
     return {
         "test": nodeid,
         "peak": peak,
+        "at_peak": [],
         "leaks": [leak for leak in rest if _judge.site_of(leak) not in old],
         "known": [leak for leak in rest if _judge.site_of(leak) in old],
         "allowed": allowed,
         "limit": rules.limit,
-        "over": over,
+        "over": over(peak, rules),
     }
 
 
@@ -133,6 +137,9 @@ def text_of(result: Dict[str, Any]) -> str:
     for kind, size in result["over"].items():
         limit = size_text(result["limit"])
         text.append(f"ttmem: held {size_text(size)} of {kind} on one device, the limit is {limit}")
+        for live in result["at_peak"]:
+            if live["type"] == kind:
+                text.extend(f"  {line}" for line in _live_lines(live))
     leaks = result["leaks"]
     if leaks:
         total = size_text(_bytes_of(leaks))
@@ -288,11 +295,45 @@ def _peak_lines(report: Report, most: int) -> List[str]:
     return lines
 
 
+def _live_lines(peak: Row) -> List[str]:
+    """What was live at a peak: the largest call sites, and the rest."""
+    lines = []
+    for group in peak["groups"]:
+        name = group["name"] if group["name_count"] <= 1 else f"{group['name_count']} names"
+        where = f" at {_judge.frame_text(group['site'])}" if group["site"] else ""
+        label = _judge.shown(name or "without a name")
+        lines.append(f"{size_text(group['bytes']):>10}  {group['buffers']} x {label}{where}")
+    rest = peak["known_bytes"] - sum(int(group["bytes"]) for group in peak["groups"])
+    if rest:
+        more = peak["group_count"] - len(peak["groups"])
+        lines.append(f"{size_text(rest):>10}  {more} more call sites")
+    if peak["unknown_bytes"]:
+        lines.append(f"{size_text(peak['unknown_bytes']):>10}  not known: freed too long ago")
+    return lines
+
+
+def _highest_lines(report: Report) -> List[str]:
+    """For each type, the highest peak of all tests, and what was live then."""
+    most: Dict[str, Tuple[Row, str]] = {}
+    for test in report.tests:
+        for peak in test["at_peak"]:
+            if peak["type"] not in most or peak["rise"] > most[peak["type"]][0]["rise"]:
+                most[peak["type"]] = peak, test["test"]
+    lines = []
+    for peak, test in sorted(most.values(), key=lambda pair: -int(pair[0]["bytes"])):
+        exact = ", exact" if peak["exact"] else ""
+        size = size_text(peak["bytes"])
+        lines.append(f"device {peak['device']} {peak['type']} {size}{exact}  {_judge.shown(test)}")
+        lines.extend(f"  {line}" for line in _live_lines(peak))
+    return lines
+
+
 def summarise(terminal: Any, report: Report, peaks: int) -> None:
     """At the end of the run: peaks (at most so many, 0 = all), call sites, and what is left after
     every fixture has ended."""
     parts = [
         ("peak of each test", _peak_lines(report, peaks)),
+        ("live at the highest peaks", _highest_lines(report)),
         ("largest call sites of leaks", _site_lines(report)),
     ]
     if report.late:

@@ -129,6 +129,7 @@ class Session:
         self.serial = 0
         self.test: Optional[_Test] = None
         self.tests: List[_Test] = []  # leaks of their children may become known later
+        self.highest: Dict[str, int] = {}  # peak of any test so far, by type
         self.phases = _judge.Phases()
         # xdist's controller runs no tests; all books would wait in its queue for nothing.
         is_controller = not self.is_worker and getattr(config.option, "dist", "no") != "no"
@@ -213,6 +214,7 @@ class Session:
 
     def _judge(self, item: Any, test: _Test) -> None:
         peak, unknown = test.peaks.now(), ""
+        at_peak = self._at_peak(test, peak)
         # pytest itself would keep the fixtures' values alive until after the report.
         if getattr(item, "funcargs", None):
             item.funcargs.clear()
@@ -223,12 +225,25 @@ class Session:
         except ttmem.CommandError as error:
             leaks, unknown = [], f"ttmem: what this test left is not known: {error}"
         test.result = _result.judge(item.nodeid, leaks, peak, test.rules, self.known)
+        test.result["at_peak"] = at_peak
         test.text = "\n".join(filter(None, [unknown, _result.text_of(test.result)]))
         if test.result["leaks"]:
             test.text += _owners.describe(test.result["leaks"])
         # An earlier run of the same test may have left some.
         rest = [pair for pair in item.user_properties if not _result.is_property(pair[0])]
         item.user_properties[:] = rest + _result.properties(test.result)
+
+    def _at_peak(self, test: _Test, peak: Dict[str, int]) -> List[Dict[str, Any]]:
+        """What was live at peaks that are higher than those of all tests before, or above the limit."""
+        least = {kind: self.highest.get(kind, 0) for kind in peak}
+        for kind in _result.over(peak, test.rules):
+            least[kind] = 0
+        least = {kind: size for kind, size in least.items() if peak[kind] > size}
+        self.highest.update({kind: max(peak[kind], self.highest.get(kind, 0)) for kind in least})
+        try:
+            return test.peaks.live(least) if least else []
+        except ttmem.CommandError:
+            return []  # what the test left is asked next, and reported if that fails, too
 
     def _left(self, test: _Test) -> List[Dict[str, Any]]:
         leaks = self.finder.alive(test.window)

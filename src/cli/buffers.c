@@ -34,6 +34,7 @@ struct buffers {
 	bool stacks;
 	bool json;
 	bool csv;
+	struct options_from from;
 };
 
 static uint64_t buffers_age(const struct snapshot *snapshot, uint64_t born_ns)
@@ -246,6 +247,7 @@ static int buffers_parse(struct buffers *buffers, int argc, char **argv)
 		{0, "stacks", NULL, "with call stacks", &buffers->stacks, NULL},
 		{0, "ended", NULL, "also of ended processes whose books are held by others",
 		 &buffers->request.ended, NULL},
+		OPTIONS_FROM(&buffers->from),
 		{0, "json", NULL, "as JSON", &buffers->json, NULL},
 		{0, "csv", NULL, "as CSV", &buffers->csv, NULL},
 	};
@@ -275,20 +277,22 @@ static int buffers_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
-	r = session_new(&session);
+	r = session_start(&session, "buffers", &buffers.from, &buffers.request.filter);
+	if (r != 0)
+		return r;
 	/* Symbolizing takes time, so only what is shown gets names. */
-	if (r == 0 &&
-	    (buffers.stacks || buffers.json || (buffers.by && buffers.kind == GROUP_SITE)))
+	if (buffers.stacks || buffers.json || (buffers.by && buffers.kind == GROUP_SITE))
 		buffers.request.namer = session_namer(session);
-	if (r == 0)
-		r = session_take(session, &buffers.request, &snapshot);
+	r = session_take(session, &buffers.request, &snapshot);
 	asked.is_json = buffers.json;
 	if (r == 0)
 		asked_for_check(&asked, session, snapshot);
 	if (r == 0 && !asked.is_missing && snapshot->buffer_count == 0 && !buffers.json)
 		asked_for_tell_none(&asked, "live buffer");
-	if (r == 0 && !buffers.json && !buffers.csv)
+	if (r == 0 && !buffers.json && !buffers.csv) {
 		output_page();
+		session_print_moment(session);
+	}
 	if (r == 0)
 		r = buffers_write(&buffers, snapshot);
 	if (r < 0)

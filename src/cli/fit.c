@@ -88,6 +88,7 @@ static void fit_print(const struct space *space, const struct free_blocks_fit *f
 struct fit {
 	struct filter filter;
 	uint64_t size, page;
+	struct options_from from;
 	bool json;
 };
 
@@ -100,6 +101,7 @@ static int fit_parse(struct fit *fit, int argc, char **argv)
 		{0, "pid", "PID", "only of this process", &fit->filter, options_pid},
 		{0, "page", "SIZE", "size of its pages; without it they spread evenly", &fit->page,
 		 fit_size},
+		OPTIONS_FROM(&fit->from),
 		{0, "json", NULL, "as JSON", &fit->json, NULL},
 	};
 	const struct options options = {
@@ -142,9 +144,10 @@ static int fit_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
-	r = session_new(&session);
-	if (r == 0)
-		r = session_spaces_take(session, &fit.filter, &snapshot, &memory_map);
+	r = session_start(&session, "fit", &fit.from, &fit.filter);
+	if (r != 0)
+		return r;
+	r = session_spaces_take(session, &fit.filter, &snapshot, &memory_map);
 	if (r < 0)
 		return output_fail("fit", "cannot look at processes", r);
 	fits = calloc(memory_map.count + 1, sizeof(*fits));
@@ -157,6 +160,7 @@ static int fit_run(int argc, char **argv)
 
 		memory_map_document_fit(&document, &memory_map, snapshot, fits, fit.size);
 	} else {
+		session_print_moment(session);
 		for (size_t i = 0; i < memory_map.count; i++)
 			fit_print(&memory_map.list[i], &fits[i]);
 		if (memory_map.count == 0)

@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/emit.h"
 #include "base/table.h"
 #include "base/text.h"
@@ -24,6 +25,7 @@
 #include "model/sites/site.h"
 #include "model/snapshot.h"
 #include "model/types.h"
+#include "recording/read/recording.h"
 
 #define GROWTH_SAMPLES 5u
 #define GROWTH_SECONDS 2u /* how long to look */
@@ -142,36 +144,69 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 	session_print_notes(snapshot);
 }
 
+/* When the next sample is due: in a recording that is a matter of moving there. */
+static int growth_wait(struct session *session, uint64_t span_ns, uint32_t i)
+{
+	const uint64_t steps = GROWTH_SAMPLES - 1;
+	struct recording_moment moment;
+
+	if (!session_recording(session)) {
+		if (i > 0)
+			output_sleep((uint32_t)bits_min(span_ns / NS_PER_MS / steps, UINT32_MAX));
+		return 0;
+	}
+	moment = *session_moment(session);
+	moment.time_ns += i > 0 ? span_ns / steps : 0;
+	return i > 0 ? session_move(session, &moment) : 0;
+}
+
+/* Back to where the samples begin. Return: how long they take. */
+static int growth_rewind(struct session *session, uint32_t seconds, uint64_t *ret_span_ns)
+{
+	struct recording_moment moment;
+	uint64_t start;
+
+	*ret_span_ns = (seconds ? seconds : GROWTH_SECONDS) * NS_PER_S;
+	if (!session_recording(session))
+		return 0;
+	/* All that was recorded before, if nobody says how much of it. */
+	moment = *session_moment(session);
+	start = recording_facts(session_recording(session))->start_ns;
+	if (!seconds || moment.time_ns - start < *ret_span_ns)
+		*ret_span_ns = moment.time_ns - start;
+	moment.time_ns -= *ret_span_ns;
+	moment.book = moment.device = RECORDING_NONE;
+	return session_move(session, &moment);
+}
+
 /*
  * Takes evenly spaced samples. @seconds: 0 = as usual. The caller owns the last one, whose notes are
  * shown.
  */
-static int growth_watch(struct growth *growth, const struct snapshot_request *request,
-			uint32_t seconds, struct asked_for *asked, struct snapshot **ret_snapshot)
+static int growth_watch(struct session *session, struct growth *growth,
+			const struct snapshot_request *request, uint32_t seconds,
+			struct asked_for *asked, struct snapshot **ret_snapshot)
 {
-	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct snapshot_request named = *request;
-	int r = session_new(&session);
+	bool is_recorded = session_recording(session);
+	uint64_t span_ns;
+	int r = growth_rewind(session, seconds, &span_ns);
 
-	if (r == 0)
-		named.namer = session_namer(session);
+	named.namer = session_namer(session);
 	for (uint32_t i = 0; r == 0 && i < GROWTH_SAMPLES && !output_is_stopped(); i++) {
-		uint64_t span = seconds ? seconds : GROWTH_SECONDS;
-
-		if (i > 0)
-			output_sleep(
-				(uint32_t)bits_min(span * 1000 / (GROWTH_SAMPLES - 1), UINT32_MAX));
+		r = growth_wait(session, span_ns, i);
 		*ret_snapshot = snapshot_free(*ret_snapshot);
-		r = session_take(session, &named, ret_snapshot);
+		if (r == 0)
+			r = session_take(session, &named, ret_snapshot);
 		if (r == 0)
 			r = growth_add(growth, *ret_snapshot);
 	}
 	if (r == 0 && *ret_snapshot)
 		r = growth_recall(growth, *ret_snapshot, NULL);
-	if (r == 0 && *ret_snapshot)
+	if (r == 0 && *ret_snapshot && !is_recorded)
 		r = growth_recall_ask(session_remote(session), *ret_snapshot, growth);
 	growth_finish(growth, seconds > 0);
-	if (r == 0 && *ret_snapshot)
+	if (r == 0 && *ret_snapshot && !is_recorded)
 		r = growth_trend_ask(session_remote(session), *ret_snapshot, growth);
 	if (r == 0 && *ret_snapshot)
 		asked_for_check(asked, session, *ret_snapshot);
@@ -181,7 +216,9 @@ static int growth_watch(struct growth *growth, const struct snapshot_request *re
 static int growth_run(int argc, char **argv)
 {
 	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(session_cleanup) struct session *session = NULL;
 	CLEANUP(growth_deinit) struct growth growth = GROWTH_NULL;
+	struct options_from from = {0};
 	struct snapshot_request request = {.buffers = true};
 	struct emit writer = EMIT_INIT(stdout);
 	struct asked_for asked = {.command = "growth", .filter = &request.filter, .rows = true};
@@ -191,6 +228,7 @@ static int growth_run(int argc, char **argv)
 		{0, "pid", "PID", "only of this process", &request.filter, options_pid},
 		{0, "seconds", "N", "how long to look (2, and what ttmemd remembers)", &seconds,
 		 options_u32},
+		OPTIONS_FROM(&from),
 		{0, "json", NULL, "as JSON", &json, NULL},
 	};
 	const struct options options = {
@@ -207,13 +245,18 @@ static int growth_run(int argc, char **argv)
 	output_start();
 	output_catch_stop();
 	asked.is_json = json;
-	r = growth_watch(&growth, &request, seconds, &asked, &snapshot);
+	r = session_start(&session, "growth", &from, &request.filter);
+	if (r != 0)
+		return r;
+	r = growth_watch(session, &growth, &request, seconds, &asked, &snapshot);
 	if (r < 0)
 		return output_fail("growth", "cannot look at processes", r);
-	if (json && snapshot)
+	if (json && snapshot) {
 		document_growth(&writer, snapshot, &growth);
-	else if (snapshot)
+	} else if (snapshot) {
+		session_print_moment(session);
 		growth_print(&growth, snapshot, seconds > 0);
+	}
 	return asked_for_exit(&asked, output_finish());
 }
 

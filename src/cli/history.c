@@ -32,6 +32,7 @@
 
 struct history_options {
 	struct address_history_wish wish;
+	struct options_from from;
 	bool json;
 	bool stacks;
 };
@@ -165,9 +166,13 @@ static int history_collect(struct history *history, struct address_history_wish 
 		if (!scan->books[i]->gone)
 			r = address_history_collect(scan->books[i], wish, &view, snapshot, history);
 	}
-	daemon_client_note(session_remote(session), &request, snapshot);
-	book_note_scan(scan, snapshot);
-	book_note_nothing(scan, daemon_client_count(session_remote(session)), snapshot);
+	if (session_recording(session)) {
+		session_tell_recording(session, snapshot);
+	} else {
+		daemon_client_note(session_remote(session), &request, snapshot);
+		book_note_scan(scan, snapshot);
+		book_note_nothing(scan, daemon_client_count(session_remote(session)), snapshot);
+	}
 	snapshot_take_joins(totals, snapshot);
 	wish->totals = NULL;
 	return r == 0 ? snapshot_finish(snapshot) : r;
@@ -182,6 +187,7 @@ static int history_parse(int argc, char **argv, struct history_options *ret_opti
 		{0, "type", "TYPE", "only of this type", filter, options_type},
 		{0, "stacks", NULL, "with the call stack of each event", &ret_options->stacks,
 		 NULL},
+		OPTIONS_FROM(&ret_options->from),
 		{0, "json", NULL, "as JSON, always with stacks", &ret_options->json, NULL},
 	};
 	const struct options options = {
@@ -235,17 +241,20 @@ static int history_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
+	r = session_start(&session, "history", &options.from, &wish->filter);
+	if (r != 0)
+		return r;
 	snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
-	r = snapshot ? session_new(&session) : -ENOMEM;
-	if (r == 0 && (options.json || options.stacks))
+	if (options.json || options.stacks)
 		wish->namer = session_namer(session);
-	if (r == 0)
-		r = history_collect(&history, wish, session, snapshot);
-	if (r == 0)
+	r = snapshot ? history_collect(&history, wish, session, snapshot) : -ENOMEM;
+	if (r == 0 && !session_recording(session))
 		r = history_past_ask(session_remote(session), wish, snapshot, &past);
 	if (r < 0)
 		return output_fail("history", "cannot look at processes", r);
-	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
+	snapshot->time_ns = session_now(session);
+	if (!options.json)
+		session_print_moment(session);
 	history_write(&history, snapshot, &options, past.leaks ? &past : NULL);
 	return output_finish();
 }

@@ -242,9 +242,11 @@ static int incidents_run(int argc, char **argv)
 	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct snapshot_request request = {.incidents = true};
 	struct asked_for asked = {.command = "incidents", .filter = &request.filter};
+	struct options_from from = {0};
 	bool json = false, is_begun = false;
 	const struct options_item items[] = {
 		{0, "pid", "PID", "only of this process", &request.filter, options_pid},
+		OPTIONS_FROM(&from),
 		{0, "json", NULL, "as JSON", &json, NULL},
 	};
 	const struct options options = {
@@ -262,8 +264,10 @@ static int incidents_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
-	r = session_new(&session);
-	if (r == 0) {
+	r = session_start(&session, "incidents", &from, &request.filter);
+	if (r != 0)
+		return r;
+	if (!session_recording(session)) {
 		r = incidents_recall(session_remote(session), &request.filter, json, &is_begun);
 		if (r == 0)
 			return output_finish();
@@ -285,10 +289,12 @@ static int incidents_run(int argc, char **argv)
 		snapshot_note(snapshot, "%s", older);
 	asked.is_json = json;
 	asked_for_check(&asked, session, snapshot);
-	if (json)
+	if (json) {
 		document_incidents(&writer, snapshot);
-	else
+	} else {
+		session_print_moment(session);
 		incidents_print(snapshot, &request.filter);
+	}
 	return asked_for_exit(&asked, output_finish());
 }
 

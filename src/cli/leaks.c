@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* ttmem leaks: what ended processes left, from the daemon's records. */
+/* ttmem leaks: what ended processes left, from the daemon's records or a recording. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +15,7 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
+#include "cli/leaks-recorded.h"
 #include "model/filter.h"
 #include "model/sites/frames.h"
 #include "model/sites/group.h"
@@ -26,6 +27,8 @@ struct leaks {
 	uint64_t since_ns;
 	uint32_t limit;     /* 0 = all */
 	const char *cursor; /* NULL = none */
+	struct options_from from;
+	uint64_t now_ns;
 	bool json;
 	uint64_t processes, bytes, buffers;
 };
@@ -133,7 +136,7 @@ static int leaks_print(void *context, const json_t *process)
 {
 	struct leaks *leaks = context;
 	const json_t *sites = json_object_get(process, "sites");
-	uint64_t ended = daemon_pages_number(process, "ended_ns"), now = clock_ns(CLOCK_REALTIME);
+	uint64_t ended = daemon_pages_number(process, "ended_ns"), now = leaks->now_ns;
 	uint64_t count = daemon_pages_number(process, "buffer_count");
 	uint64_t bytes = daemon_pages_number(process, "bytes");
 	const char *comm = daemon_pages_text(process, "comm"),
@@ -164,25 +167,76 @@ static int leaks_print(void *context, const json_t *process)
 	return output_is_broken() ? -EPIPE : 0;
 }
 
-static int leaks_text(struct leaks *leaks, struct daemon_client *remote,
-		      const struct daemon_pages_query *query)
+static void leaks_print_sum(const struct leaks *leaks, uint64_t hidden)
 {
 	char number[TEXT_NUMBER_SIZE];
-	uint64_t hidden;
-	int r = daemon_pages_rows(remote, query, leaks_print, leaks, &hidden);
 
-	if (r != 0)
-		return r == -EPIPE ? 0 : r;
-	if (leaks->processes == 0 && query->pid)
-		printf("nothing is known that process %" PRIu32 " left%s\n", query->pid,
+	if (leaks->processes == 0 && leaks->filter.has_pid)
+		printf("nothing is known that process %" PRIu32 " left%s\n", leaks->filter.pid,
 		       hidden ? ", or you may not see it" : "");
 	else if (leaks->processes == 0)
 		printf("no ended process%s left anything\n", hidden ? " of yours" : "");
 	else if (leaks->processes > 1)
 		printf("\n%" PRIu64 " processes, %" PRIu64 " buffers, %s\n", leaks->processes,
 		       leaks->buffers, text_size(leaks->bytes, number));
+}
+
+static int leaks_text(struct leaks *leaks, struct daemon_client *remote,
+		      const struct daemon_pages_query *query)
+{
+	uint64_t hidden;
+	int r = daemon_pages_rows(remote, query, leaks_print, leaks, &hidden);
+
+	if (r != 0)
+		return r == -EPIPE ? 0 : r;
+	leaks_print_sum(leaks, hidden);
 	daemon_pages_print_hidden(hidden, "leak report");
 	return 0;
+}
+
+/* A document as the daemon's: JSON as it is, or the same text. */
+static int leaks_show_recorded(struct leaks *leaks, struct session *session)
+{
+	CLEANUP(daemon_pages_unload) json_t *document = NULL;
+	CLEANUP_FREE char *text = NULL;
+	size_t length = 0, i;
+	const json_t *process;
+	FILE *out;
+	int r;
+
+	if (leaks->json)
+		return leaks_recorded(stdout, session, &leaks->filter, leaks->since_ns);
+	out = open_memstream(&text, &length);
+	if (!out)
+		return -ENOMEM;
+	r = leaks_recorded(out, session, &leaks->filter, leaks->since_ns);
+	if (fclose(out) != 0 && r == 0)
+		r = -ENOMEM;
+	if (r < 0)
+		return r;
+	document = daemon_pages_load(text, length);
+	session_print_moment(session);
+	json_array_foreach(json_object_get(document, "processes"), i, process)
+	{
+		if (leaks_print(leaks, process) < 0)
+			return 0;
+	}
+	leaks_print_sum(leaks, 0);
+	return 0;
+}
+
+static int leaks_run_recorded(struct leaks *leaks)
+{
+	CLEANUP(session_cleanup) struct session *session = NULL;
+	int r = session_start(&session, "leaks", &leaks->from, NULL);
+
+	if (r != 0)
+		return r;
+	if (!leaks->json)
+		output_page();
+	leaks->now_ns = session_now(session);
+	r = leaks_show_recorded(leaks, session);
+	return r < 0 ? output_fail("leaks", "cannot read the recording", r) : output_finish();
 }
 
 static int leaks_since(void *target, const char *text)
@@ -212,6 +266,7 @@ static int leaks_parse(struct leaks *leaks, int argc, char **argv)
 		 &leaks->limit, leaks_limit},
 		{0, "cursor", "NEXT", "with --json: go on where \"next\" of a page says",
 		 &leaks->cursor, leaks_cursor},
+		OPTIONS_FROM(&leaks->from),
 		{0, "json", NULL, "as JSON", &leaks->json, NULL},
 	};
 	const struct options options = {
@@ -225,6 +280,8 @@ static int leaks_parse(struct leaks *leaks, int argc, char **argv)
 
 	if (r == 0 && !leaks->json && (leaks->limit || leaks->cursor))
 		r = options_mistake("leaks", "--limit and --cursor are for --json");
+	if (r == 0 && leaks->from.file && (leaks->limit || leaks->cursor))
+		r = options_mistake("leaks", "a recording is shown whole, not in pages");
 	return r;
 }
 
@@ -240,6 +297,9 @@ static int leaks_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
+	if (leaks.from.file || leaks.from.at)
+		return leaks_run_recorded(&leaks);
+	leaks.now_ns = clock_ns(CLOCK_REALTIME);
 	query.pid = leaks.filter.has_pid ? leaks.filter.pid : 0;
 	query.since_ns = leaks.since_ns;
 	query.limit = leaks.limit;

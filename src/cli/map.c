@@ -97,6 +97,7 @@ static int map_run(int argc, char **argv)
 	CLEANUP(memory_map_deinit) struct memory_map memory_map = MEMORY_MAP_NULL;
 	struct filter filter = {0};
 	struct asked_for asked = {.command = "map", .filter = &filter, .rows = true};
+	struct options_from from = {0};
 	bool json = false;
 	const struct options_item items[] = {
 		{'d', "device", "DEV|UID", "only this device; may be given again", &filter,
@@ -104,6 +105,7 @@ static int map_run(int argc, char **argv)
 		{0, "type", "TYPE", "only this memory: DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE",
 		 &filter, options_type},
 		{0, "pid", "PID", "only of this process", &filter, options_pid},
+		OPTIONS_FROM(&from),
 		{0, "json", NULL, "as JSON, with every hole", &json, NULL},
 	};
 	const struct options options = {
@@ -120,9 +122,10 @@ static int map_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
-	r = session_new(&session);
-	if (r == 0)
-		r = session_spaces_take(session, &filter, &snapshot, &memory_map);
+	r = session_start(&session, "map", &from, &filter);
+	if (r != 0)
+		return r;
+	r = session_spaces_take(session, &filter, &snapshot, &memory_map);
 	if (r < 0)
 		return output_fail("map", "cannot look at processes", r);
 	asked.is_json = json;
@@ -132,6 +135,7 @@ static int map_run(int argc, char **argv)
 
 		memory_map_document_map(&document, &memory_map, snapshot);
 	} else {
+		session_print_moment(session);
 		for (size_t i = 0; i < memory_map.count; i++)
 			map_print(&memory_map.list[i]);
 		if (memory_map.count == 0)

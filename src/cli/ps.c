@@ -136,8 +136,10 @@ static int ps_run(int argc, char **argv)
 	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(session_cleanup) struct session *session = NULL;
 	const struct snapshot_request request = {0};
+	struct options_from from = {0};
 	bool json = false;
 	const struct options_item items[] = {
+		OPTIONS_FROM(&from),
 		{0, "json", NULL, "as JSON, with all counters", &json, NULL},
 	};
 	const struct options options = {
@@ -153,15 +155,18 @@ static int ps_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
-	r = session_new(&session);
-	if (r == 0)
-		r = session_take(session, &request, &snapshot);
+	r = session_start(&session, "ps", &from, NULL);
+	if (r != 0)
+		return r;
+	r = session_take(session, &request, &snapshot);
 	if (r != 0)
 		return output_fail("ps", "cannot look at processes", r);
-	if (json)
+	if (json) {
 		document_ps(&writer, snapshot);
-	else
+	} else {
+		session_print_moment(session);
 		ps_print(snapshot);
+	}
 	return output_finish();
 }
 

@@ -23,6 +23,7 @@ struct snapshot_request {
 	bool incidents;
 	bool held_at_close; /* incidents of this kind too: what was live when its device was closed */
 	bool ended;         /* buffers of dead processes too, if their books are still held */
+	bool at_peak; /* not the live buffers but those of the peaks; see snapshot-peak.h. No limit */
 	struct filter filter; /* for buffers and incidents; totals are never filtered */
 
 	size_t limit;             /* on buffers; 0 = all of them */

@@ -51,6 +51,7 @@ struct snapshot *snapshot_free(struct snapshot *snapshot)
 	free(snapshot->devices);
 	free(snapshot->buffers);
 	free(snapshot->incidents);
+	free(snapshot->peaks);
 	free(snapshot->cards);
 	free(snapshot->claims);
 	free(snapshot->driver_memory);

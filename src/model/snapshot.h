@@ -15,6 +15,7 @@
 #include "base/pool.h"
 #include "book/format/layout.h"
 #include "model/page-cursor.h"
+#include "model/snapshot-recording.h"
 
 /* How much one caller can make a snapshot hold; beyond it the lists are truncated, with a note. */
 #define SNAPSHOT_NOTES_MAX 100u
@@ -371,6 +372,7 @@ struct snapshot {
 	uint32_t refs; /* atomic */
 	uint64_t time_ns;
 	bool exact; /* every figure in it is */
+	struct snapshot_recording recording;
 
 	struct snapshot_process *processes;
 	size_t process_count, process_capacity;
@@ -384,6 +386,8 @@ struct snapshot {
 	struct page_cursor next; /* where it ends */
 	struct snapshot_incident *incidents;
 	size_t incident_count, incident_capacity;
+	struct snapshot_peak *peaks; /* if asked for; see snapshot-peak.h */
+	size_t peak_count, peak_capacity;
 	struct snapshot_card *cards;
 	size_t card_count, card_capacity;
 	struct snapshot_claim *claims;

@@ -58,17 +58,18 @@ static int collect_all(const struct collect_sources *sources,
 
 	if (r == 0)
 		r = source_collect(sources->books, request, snapshot);
-	if (r == 0 && !sources->recorded_ns)
+	if (r == 0 && !sources->is_recorded)
 		r = collect_host(sources, request, snapshot);
 	if (r < 0)
 		return r;
 	/* A snapshot is stamped at its end: nothing in it may be newer. */
-	snapshot->time_ns = sources->recorded_ns ? sources->recorded_ns : clock_ns(CLOCK_REALTIME);
+	snapshot->time_ns = sources->is_recorded ? sources->recorded_ns : clock_ns(CLOCK_REALTIME);
 	if (request->limit)
 		snapshot_take_joins(request->totals, snapshot);
 	r = snapshot_finish(snapshot);
-	/* A page has only some of them. */
-	if (r == 0 && sources->notes_overlaps && request->buffers && !request->limit)
+	/* A page has only some of them, and buffers of peaks were live at different times. */
+	if (r == 0 && sources->notes_overlaps && request->buffers && !request->limit &&
+	    !request->at_peak)
 		r = overlap_note_all(snapshot);
 	if (r < 0)
 		return r;

@@ -79,7 +79,9 @@ static bool asked_for_check_process(const struct asked_for *asked, struct sessio
 	if (process && !process->untracked && (process->books || !asked->rows))
 		return true;
 	fprintf(stderr, "ttmem %s: ", asked->command);
-	if (process && !process->untracked)
+	if (!process && session_recording(session))
+		fprintf(stderr, "the recording has no process %" PRIu32 " at that moment\n", pid);
+	else if (process && !process->untracked)
 		fprintf(stderr,
 			"of process %" PRIu32 " only totals are known, or you may not see more\n",
 			pid);

@@ -48,6 +48,19 @@ int options_exit(int result);
 int options_mistake(const char *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* For commands that can show a moment of a recording instead of now: their part of the table. */
+struct options_from {
+	const char *file; /* NULL = now */
+	const char *at;   /* NULL = the end */
+};
+
+/* clang-format off */
+#define OPTIONS_FROM(from)                                                                       \
+	{0, "from", "FILE", "show a recording, not this machine", &(from)->file, options_text},  \
+	{0, "at", "TIME", "then: 12.5 (s), 16:03:12, a mark, a phase, peak, failed, end",        \
+	 &(from)->at, options_text}
+/* clang-format on */
+
 /* Parsers for the table. */
 int options_pid(void *filter, const char *text);    /* struct filter * */
 int options_device(void *filter, const char *text); /* struct filter * */

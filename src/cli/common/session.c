@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "base/bits.h"
@@ -15,22 +16,17 @@
 #include "base/text.h"
 #include "cli/common/frame-names.h"
 #include "cli/common/session-cards.h"
+#include "cli/common/session-private.h"
 #include "model/sites/frames.h"
 #include "model/sites/group.h"
 #include "model/snapshot.h"
+#include "recording/read/recording-source.h"
 #include "source/books/book-source.h"
 #include "source/collect.h"
 #include "source/host/card-watch.h"
 #include "source/source.h"
 
 #define SESSION_NAMES 5u /* shown of a call site; --json has more */
-
-struct session {
-	struct source *books;
-	struct card_watch *cards;  /* what the daemon remembers, and for commands that look again */
-	bool has_asked;            /* the daemon about cards */
-	struct frame_names *names; /* NULL until names are needed */
-};
 
 int session_new(struct session **ret_session)
 {
@@ -61,6 +57,7 @@ struct session *session_free(struct session *session)
 	if (!session)
 		return NULL;
 	source_free(session->books);
+	recording_free(session->recording);
 	card_watch_free(session->cards);
 	frame_names_free(session->names);
 	free(session);
@@ -77,13 +74,43 @@ void session_cleanup_snapshot(struct snapshot **snapshot)
 	snapshot_free(*snapshot);
 }
 
+void session_tell_recording(const struct session *session, struct snapshot *snapshot)
+{
+	const struct recording_facts *facts = recording_facts(session->recording);
+
+	snapshot->recording = (struct snapshot_recording){
+		.file = snapshot_text(snapshot, facts->path, strlen(facts->path)),
+		.start_ns = facts->start_ns,
+		.end_ns = facts->end_ns,
+		.events = facts->events,
+		.missed = facts->missed,
+	};
+}
+
+static int session_take_recorded(struct session *session, const struct snapshot_request *request,
+				 struct snapshot **ret_snapshot)
+{
+	struct snapshot_request complete = *request;
+	struct collect_sources sources;
+	int r;
+
+	/* Whoever asks a recording means those who have ended, too. */
+	complete.ended = true;
+	recording_source_sources(session->books, &sources);
+	r = collect_machine(&sources, &complete, ret_snapshot);
+	if (r == 0)
+		session_tell_recording(session, *ret_snapshot);
+	return r;
+}
+
 int session_take(struct session *session, const struct snapshot_request *request,
 		 struct snapshot **ret_snapshot)
 {
 	struct collect_sources sources;
-
 	int r;
 
+	if (session->recording)
+		return session_take_recorded(session, request, ret_snapshot);
 	if (!session->has_asked && !request->limit)
 		session_ask_cards(session_remote(session), session->cards);
 	session->has_asked = session->has_asked || !request->limit;
@@ -98,11 +125,13 @@ int session_take(struct session *session, const struct snapshot_request *request
 
 int session_refresh(struct session *session)
 {
-	return book_source_refresh(session->books);
+	return session->recording ? 0 : book_source_refresh(session->books);
 }
 
 struct namer *session_namer(struct session *session)
 {
+	if (session->recording)
+		return recording_namer(session->recording);
 	/* Without memory for names, addresses are shown. */
 	if (!session->names && frame_names_new(&session->names) < 0)
 		return NULL;
@@ -112,7 +141,8 @@ struct namer *session_namer(struct session *session)
 
 void session_pace(struct session *session, uint64_t ns)
 {
-	book_source_pace(session->books, ns);
+	if (!session->recording)
+		book_source_pace(session->books, ns);
 }
 
 /* "function (file:line)". */
@@ -174,12 +204,13 @@ void session_print_names(const struct group *names, size_t listed, size_t count,
 
 struct daemon_client *session_remote(struct session *session)
 {
-	return book_source_remote(session->books);
+	return session->recording ? NULL : book_source_remote(session->books);
 }
 
 struct scan *session_scan(struct session *session)
 {
-	return book_source_scan(session->books);
+	return session->recording ? recording_source_scan(session->books)
+				  : book_source_scan(session->books);
 }
 
 void session_print_notes(const struct snapshot *snapshot)

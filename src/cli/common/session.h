@@ -5,8 +5,12 @@
 
 #include "model/snapshot-request.h"
 
+struct filter;
 struct frames_one;
 struct group;
+struct options_from;
+struct recording;
+struct recording_moment;
 struct session;
 struct namer;
 struct daemon_client;
@@ -16,6 +20,29 @@ struct snapshot;
 /* 0 or a negative errno. */
 int session_new(struct session **ret_session);
 struct session *session_free(struct session *session);
+
+/*
+ * The same for @command, or of a moment of a recording. @filter: whose peak is meant by "peak"; NULL
+ * = all. Returns 0, or an exit code after the mistake was reported.
+ */
+int session_start(struct session **ret_session, const char *command,
+		  const struct options_from *from, const struct filter *filter);
+
+/* The recording, or NULL: then there is neither a daemon nor anything else of this machine. */
+struct recording *session_recording(struct session *session);
+
+/* Another moment of the same recording; until then, the moment of now. */
+int session_move(struct session *session, const struct recording_moment *moment);
+const struct recording_moment *session_moment(const struct session *session);
+
+/* CLOCK_REALTIME: now, or the moment. */
+uint64_t session_now(const struct session *session);
+
+/* For snapshots that are not from session_take(): which recording they are of. */
+void session_tell_recording(const struct session *session, struct snapshot *snapshot);
+
+/* For text: a line that says of which recording and moment it is; nothing if it is of now. */
+void session_print_moment(const struct session *session);
 
 /* For frequent snapshots: limits how often processes are searched for, see book_source_pace(). */
 void session_pace(struct session *session, uint64_t ns);
@@ -47,7 +74,7 @@ void session_print_stack(const char *stack, const char *indent);
 void session_print_names(const struct group *names, size_t listed, size_t count,
 			 const char *indent);
 
-/* The session's daemon client. */
+/* The session's daemon client; NULL for a recording. */
 struct daemon_client *session_remote(struct session *session);
 
 /* For CLEANUP(). */

@@ -93,6 +93,7 @@ struct family *family_free(struct family *family)
 	free(family->ends);
 	run_children_free(family->run_children);
 	snapshot_free(family->ended);
+	run_peaks_deinit(&family->peaks);
 	if (family->proc.root >= 0)
 		proc_close(&family->proc);
 	if (family->listening >= 0)
@@ -147,6 +148,8 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 	run_record_book_ended(family->record, peer->book, is_known ? &status : NULL,
 			      everything.namer);
 	r = book_collect(peer->book, &everything, view, family->ended);
+	if (r == 0)
+		r = run_peaks_add(&family->peaks, peer->book, view, everything.namer);
 	frame_names_free(names);
 	view_deinit(view);
 	free(view);

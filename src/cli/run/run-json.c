@@ -29,6 +29,18 @@ static void report_json_exit(struct emit *json, bool known, int status)
 	emit_close_object(json);
 }
 
+/* Without memory for the groups it is left out. */
+static void report_json_at_peak(struct emit *json, const struct report *report, uint32_t device,
+				uint32_t type)
+{
+	const struct snapshot *top;
+	const struct snapshot_peak *peak =
+		run_peaks_find(&report->family->peaks, device, type, &top);
+
+	if (!peak || document_peak_row(json, "at_peak", top, peak, GROUP_SITE) < 0)
+		emit_null(json, "at_peak");
+}
+
 static void report_json_peaks(struct emit *json, const struct report *report)
 {
 	emit_open_array(json, "peaks");
@@ -43,6 +55,7 @@ static void report_json_peaks(struct emit *json, const struct report *report)
 			emit_string(json, "type", types_name(type));
 			emit_u64(json, "bytes", peak->bytes);
 			emit_bool(json, "exact", !peak->sampled);
+			report_json_at_peak(json, report, device, type);
 			emit_close_object(json);
 		}
 	}

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/pool.h"
 #include "base/text.h"
+#include "cli/common/peak-text.h"
 #include "cli/run/run-family.h"
 #include "model/sites/frames.h"
 #include "model/sites/site.h"
@@ -21,6 +22,7 @@
 #define REPORT_SITES 20 /* shown to people; scripts get all */
 #define REPORT_STACKS 5 /* per site, likewise */
 #define REPORT_NAMES 5  /* likewise */
+#define REPORT_PEAK_SITES 5
 
 static void report_command(const struct report *report, FILE *out)
 {
@@ -61,6 +63,23 @@ static void report_peaks(const struct report *report, FILE *out, const char *for
 #pragma GCC diagnostic pop
 		}
 	}
+}
+
+/* What was live then, in the process that held the most. */
+static void report_live_at_peaks(const struct report *report, FILE *out)
+{
+	const struct run_peaks *peaks = &report->family->peaks;
+	const struct peak_text text = {.out = out,
+				       .indent = "  ",
+				       .kind = GROUP_SITE,
+				       .rows = REPORT_PEAK_SITES,
+				       .is_over = true};
+
+	if (peaks->count > 0)
+		fprintf(out, "live at the peak:\n");
+	for (size_t i = 0; i < peaks->count; i++)
+		/* Without memory for it something is missing, and the rest of the report is not. */
+		(void)peak_text_put(&text, peaks->tops[i]);
 }
 
 static void report_incidents(const struct report *report, FILE *out)
@@ -208,6 +227,7 @@ void report_text(const struct report *report, FILE *out)
 			"nothing "
 			"in it set TTMEM=0? TTMEM_DEBUG=FILE shows every call\n");
 	report_peaks(report, out, "peak: device %s %s %s%s\n");
+	report_live_at_peaks(report, out);
 	report_text_leaks(report, out);
 	if (report->held_buffers)
 		fprintf(out, "held when a device was closed: %" PRIu64 " buffer%s, %s\n",

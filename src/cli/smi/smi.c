@@ -30,6 +30,7 @@ struct smi {
 	struct screen screen;
 	struct smi_hosts hosts;
 	struct asked_for asked;
+	struct options_from from;
 };
 
 static void smi_write(const struct smi *smi, FILE *out, const struct snapshot *snapshot)
@@ -67,6 +68,8 @@ static int smi_once(struct smi *smi, struct session *session)
 		return smi_redraw(smi, snapshot);
 	if (!smi->again)
 		asked_for_check(&smi->asked, session, snapshot);
+	if (!smi->json && !smi->csv)
+		session_print_moment(session);
 	smi_write(smi, stdout, snapshot);
 	return 0;
 }
@@ -95,6 +98,7 @@ static int smi_parse(struct smi *smi, int argc, char **argv)
 		 options_device},
 		{'a', "all", NULL, "closed devices and ended processes too", &smi->style.all, NULL},
 		{0, "details", NULL, "every type of memory", &smi->style.details, NULL},
+		OPTIONS_FROM(&smi->from),
 		{0, "json", NULL, "as JSON (one line each with -w)", &smi->json, NULL},
 		{0, "csv", NULL, "devices and types as CSV", &smi->csv, NULL},
 		{0, "host", "HOST[:PORT]", "ask the ttmemd of this machine; may be given again",
@@ -115,6 +119,8 @@ static int smi_parse(struct smi *smi, int argc, char **argv)
 		r = options_mistake("smi", "--json or --csv, not both");
 	if (r == 0 && (smi->hosts.count || smi->hosts.prometheus) && (smi->csv || smi->again))
 		r = options_mistake("smi", "other machines: text or --json, and once");
+	if (r == 0 && smi->from.file && (smi->again || smi->hosts.count || smi->hosts.prometheus))
+		r = options_mistake("smi", "a recording is shown once, and has one machine");
 	if (r == 0 && smi->hosts.count && smi->hosts.prometheus)
 		r = options_mistake("smi", "--host or --prometheus, not both");
 	return r;
@@ -137,9 +143,12 @@ static int smi_run(int argc, char **argv)
 	smi.style.utf8 = output_is_utf8();
 	smi.style.width = output_columns();
 	smi.style.widens = !output_is_terminal();
-	r = session_new(&session);
-	if (r == 0)
-		r = smi.again ? smi_loop(&smi, session) : smi_once(&smi, session);
+	/* In a recording those who have ended are what people look for. */
+	smi.style.all = smi.style.all || smi.from.file;
+	r = session_start(&session, "smi", &smi.from, &smi.filter);
+	if (r != 0)
+		return r;
+	r = smi.again ? smi_loop(&smi, session) : smi_once(&smi, session);
 	if (r < 0)
 		return output_fail("smi", "cannot look at processes", r);
 	return asked_for_exit(&smi.asked, output_finish());

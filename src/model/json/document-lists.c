@@ -25,9 +25,8 @@ static uint64_t document_part_uid(const struct snapshot *snapshot, uint32_t proc
 	return part ? part->facts.unique_id : 0;
 }
 
-/* Process and device, the same in every list. */
-static void document_where(struct emit *json, const struct snapshot *snapshot, uint32_t process,
-			   uint32_t device)
+void document_where(struct emit *json, const struct snapshot *snapshot, uint32_t process,
+		    uint32_t device)
 {
 	emit_u64(json, "pid", snapshot->processes[process].pid);
 	emit_string(json, "comm", snapshot->processes[process].comm);
@@ -98,7 +97,7 @@ void document_buffers(struct emit *json, const struct snapshot *snapshot)
 	CLEANUP(document_stacks_cleanup) struct document_stacks *stacks = NULL;
 	char next[PAGE_CURSOR_TEXT_SIZE];
 
-	document_open(json, "ttmem.buffers/1", snapshot->time_ns);
+	document_open_at(json, "ttmem.buffers/1", snapshot);
 	emit_open_array(json, "buffers");
 	for (size_t i = 0; i < snapshot->buffer_count; i++) {
 		emit_open_object(json, NULL);
@@ -132,12 +131,11 @@ void document_names(struct emit *json, const struct group *names, size_t listed,
 	emit_close_array(json);
 }
 
-void document_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
-		     const struct group_list *list)
+void document_group_rows(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
+			 const struct group_list *list)
 {
 	char key[DOCUMENT_KEY];
 
-	document_open(json, "ttmem.buffers/1", snapshot->time_ns);
 	emit_open_array(json, "groups");
 	for (size_t i = 0; i < list->count; i++) {
 		const struct group *group = &list->groups[i];
@@ -156,6 +154,13 @@ void document_groups(struct emit *json, const struct snapshot *snapshot, enum gr
 		emit_close_object(json);
 	}
 	emit_close_array(json);
+}
+
+void document_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
+		     const struct group_list *list)
+{
+	document_open_at(json, "ttmem.buffers/1", snapshot);
+	document_group_rows(json, snapshot, kind, list);
 	document_list_end(json, snapshot->exact);
 	document_close(json, snapshot);
 }
@@ -231,7 +236,7 @@ void document_incident(struct emit *json, const struct snapshot *snapshot,
 
 void document_incidents(struct emit *json, const struct snapshot *snapshot)
 {
-	document_open(json, "ttmem.incidents/1", snapshot->time_ns);
+	document_open_at(json, "ttmem.incidents/1", snapshot);
 	emit_open_array(json, "incidents");
 	for (size_t i = 0; i < snapshot->incident_count; i++)
 		document_incident(json, snapshot, &snapshot->incidents[i]);
@@ -261,7 +266,7 @@ static void document_trends(struct emit *json, const struct growth *growth)
 void document_growth(struct emit *json, const struct snapshot *snapshot,
 		     const struct growth *growth)
 {
-	document_open(json, "ttmem.growth/1", snapshot->time_ns);
+	document_open_at(json, "ttmem.growth/1", snapshot);
 	emit_u64(json, "samples", growth->samples);
 	emit_u64(json, "span_ns", growth->last_ns - growth->first_ns);
 	emit_u64(json, "past_ns", growth->past_ns);
@@ -334,7 +339,7 @@ void document_history_past(struct emit *json, const struct snapshot *snapshot,
 			   const struct history *history, uint64_t address,
 			   const struct document_past *past)
 {
-	document_open(json, "ttmem.history/1", snapshot->time_ns);
+	document_open_at(json, "ttmem.history/1", snapshot);
 	emit_hex(json, "address", address);
 	emit_open_array(json, "buffers");
 	for (size_t i = 0; i < history->count; i++) {

@@ -324,7 +324,7 @@ void document_smi(struct emit *json, const struct snapshot *snapshot, const stru
 {
 	uint64_t bytes = 0, buffers = 0;
 
-	document_open(json, "ttmem.smi/1", snapshot->time_ns);
+	document_open_at(json, "ttmem.smi/1", snapshot);
 	emit_open_array(json, "devices");
 	for (size_t i = 0; i < snapshot->device_count; i++) {
 		const struct snapshot_device *device = &snapshot->devices[i];
@@ -353,7 +353,7 @@ void document_smi(struct emit *json, const struct snapshot *snapshot, const stru
 
 void document_ps(struct emit *json, const struct snapshot *snapshot)
 {
-	document_open(json, "ttmem.ps/1", snapshot->time_ns);
+	document_open_at(json, "ttmem.ps/1", snapshot);
 	document_processes(json, snapshot, NULL, true);
 	document_close(json, snapshot);
 }
@@ -395,7 +395,7 @@ static void document_stale(struct emit *json, const struct snapshot *snapshot,
 
 void document_cards(struct emit *json, const struct snapshot *snapshot)
 {
-	document_open(json, "ttmem.cards/1", snapshot->time_ns);
+	document_open_at(json, "ttmem.cards/1", snapshot);
 	emit_open_array(json, "cards");
 	for (size_t i = 0; i < snapshot->device_count; i++) {
 		if (snapshot->devices[i].condition.state != SNAPSHOT_STATE_UNKNOWN)

@@ -15,6 +15,22 @@ void document_open(struct emit *json, const char *schema, uint64_t time_ns)
 	emit_u64(json, "time_ns", time_ns);
 }
 
+void document_open_at(struct emit *json, const char *schema, const struct snapshot *snapshot)
+{
+	const struct snapshot_recording *recording = &snapshot->recording;
+
+	document_open(json, schema, snapshot->time_ns);
+	if (!recording->file)
+		return;
+	emit_open_object(json, "recording");
+	emit_string(json, "file", recording->file);
+	emit_u64(json, "start_ns", recording->start_ns);
+	emit_u64(json, "end_ns", recording->end_ns);
+	emit_u64(json, "events", recording->events);
+	emit_u64(json, "missed", recording->missed);
+	emit_close_object(json);
+}
+
 void document_page_end(struct emit *json, bool exact, const char *next)
 {
 	emit_bool(json, "exact", exact);

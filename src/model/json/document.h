@@ -22,6 +22,7 @@ struct snapshot;
 struct snapshot_buffer;
 struct snapshot_incident;
 struct snapshot_party;
+struct snapshot_peak;
 
 /* Devices and processes; @filter selects devices (and thereby processes). */
 void document_smi(struct emit *json, const struct snapshot *snapshot, const struct filter *filter);
@@ -33,6 +34,14 @@ void document_cards(struct emit *json, const struct snapshot *snapshot);
 void document_buffers(struct emit *json, const struct snapshot *snapshot);
 void document_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
 		     const struct group_list *list);
+/* The member "groups" of it alone. */
+void document_group_rows(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
+			 const struct group_list *list);
+
+/* What was live at each peak; and one of its rows. 0 or -ENOMEM. */
+int document_peaks(struct emit *json, const struct snapshot *snapshot, enum group_kind kind);
+int document_peak_row(struct emit *json, const char *key, const struct snapshot *snapshot,
+		      const struct snapshot_peak *peak, enum group_kind kind);
 /* "name" of a site with one name, else null; "names": the largest, and how many there are. */
 void document_names(struct emit *json, const struct group *names, size_t listed, size_t count);
 void document_name(struct emit *json, const struct group *name); /* one of those */
@@ -53,6 +62,9 @@ void document_history(struct emit *json, const struct snapshot *snapshot,
 		      const struct history *history, uint64_t address);
 
 /* Parts of documents. */
+/* Process and device, the same in every list. */
+void document_where(struct emit *json, const struct snapshot *snapshot, uint32_t process,
+		    uint32_t device);
 void document_buffer(struct emit *json, const struct snapshot *snapshot,
 		     const struct snapshot_buffer *buffer);
 void document_incident(struct emit *json, const struct snapshot *snapshot,
@@ -60,6 +72,8 @@ void document_incident(struct emit *json, const struct snapshot *snapshot,
 void document_incident_fields(struct emit *json, const struct snapshot *snapshot,
 			      const struct snapshot_incident *incident); /* without the braces */
 void document_open(struct emit *json, const char *schema, uint64_t time_ns);
+/* The same, with the recording that the snapshot is of, if it is of one. */
+void document_open_at(struct emit *json, const char *schema, const struct snapshot *snapshot);
 void document_list_end(struct emit *json, bool exact); /* "exact" and "next" of a complete list */
 void document_page_end(struct emit *json, bool exact, const char *next); /* NULL = the last one */
 void document_close(struct emit *json, const struct snapshot *snapshot);

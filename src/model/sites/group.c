@@ -19,6 +19,8 @@
 #include "model/merge.h"
 #include "model/sites/frames.h"
 #include "model/sites/name-stem.h"
+#include "model/sites/site.h"
+#include "model/snapshot-peak.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -238,6 +240,18 @@ int group_buffers(const struct snapshot *snapshot, enum group_kind kind, bool pe
 	return group_list_consume(kind, groups, snapshot->buffer_count, ret_list);
 }
 
+int group_peak(const struct snapshot *snapshot, const struct snapshot_peak *peak,
+	       enum group_kind kind, struct group_list *ret_list)
+{
+	struct group *groups = calloc(peak->count + 1, sizeof(*groups));
+
+	if (!groups)
+		return -ENOMEM;
+	for (size_t i = 0; i < peak->count; i++)
+		groups[i] = group_of(snapshot, &snapshot->buffers[peak->first + i], kind, false);
+	return group_list_consume(kind, groups, peak->count, ret_list);
+}
+
 static int group_compare_births(const void *left, const void *right)
 {
 	const struct group *a = left, *b = right;
@@ -288,6 +302,16 @@ const char *group_names_text(const struct group *site, char *buffer, size_t size
 		snprintf(buffer, size, "%s", site->name);
 	else if (site->phase)
 		snprintf(buffer, size, "in %s", site->phase);
+	return buffer;
+}
+
+const char *group_place(const struct group *site, char *buffer, size_t size)
+{
+	char names[GROUP_NAMES_TEXT], frame[GROUP_NAMES_TEXT];
+
+	group_names_text(site, names, sizeof(names));
+	site_text(site->stack, frame, sizeof(frame));
+	snprintf(buffer, size, "%s%s%s", names, *names && *frame ? " at " : "", frame);
 	return buffer;
 }
 

@@ -56,6 +56,12 @@ struct group_list {
 int group_buffers(const struct snapshot *snapshot, enum group_kind kind, bool per_process,
 		  struct group_list *ret_list);
 
+struct snapshot_peak;
+
+/* The same of what was live at a peak. */
+int group_peak(const struct snapshot *snapshot, const struct snapshot_peak *peak,
+	       enum group_kind kind, struct group_list *ret_list);
+
 /*
  * Makes a list of groups that may have equal keys, such as those of several pages, with their names
  * in place of sites. Takes @groups over, even if it fails: 0 or -ENOMEM.
@@ -87,6 +93,9 @@ const char *group_key(const struct snapshot *snapshot, enum group_kind kind,
 /* "NAME", "3 names", without a stack their stem; "in PHASE" without a name, else "". */
 #define GROUP_NAMES_TEXT 4096u /* room for the longest */
 const char *group_names_text(const struct group *site, char *buffer, size_t size);
+
+/* Its names, and " at " the frame that stands for its stack; "" = neither. For people. */
+const char *group_place(const struct group *site, char *buffer, size_t size);
 
 /* What a site is called without its stack: its type and its names, for people. */
 const char *group_label(const struct group *site, char *buffer, size_t size);

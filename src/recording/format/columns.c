@@ -55,6 +55,23 @@ static int table_room(struct columns_table *table, uint32_t count)
 	return 0;
 }
 
+int columns_table_copy(struct columns_table *to, const struct columns_table *from)
+{
+	int r;
+
+	columns_table_deinit(to);
+	r = table_room(to, from->count);
+	if (r < 0)
+		return r;
+	to->count = from->count;
+	/* What is not live is zeros there already, and costs nothing as long as it is not written. */
+	for (uint32_t slot = 0; slot < from->count; slot++) {
+		if (from->records[slot].meta & BOOK_META_LIVE)
+			to->records[slot] = from->records[slot];
+	}
+	return 0;
+}
+
 int columns_table_grow(struct columns_table *table, uint64_t count)
 {
 	int r;

@@ -20,6 +20,9 @@ struct columns_table {
 
 void columns_table_deinit(struct columns_table *table);
 
+/* Makes @to, which is replaced, the same as @from. 0 or -ENOMEM. */
+int columns_table_copy(struct columns_table *to, const struct columns_table *from);
+
 /* At least @count records, new ones not live. 0, -ENOMEM, or -EBADMSG for more than a book can have. */
 int columns_table_grow(struct columns_table *table, uint64_t count);
 

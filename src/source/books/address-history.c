@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -26,8 +25,6 @@
 #include "source/books/book-source.h"
 #include "source/books/scan.h"
 
-#define ADDRESS_HISTORY_GRAVE_UNITS (BOOK_GRAVES * (uint32_t)sizeof(struct book_grave) / BOOK_UNIT)
-
 struct address_history {
 	struct scan_book *book;
 	struct snapshot *snapshot;
@@ -39,7 +36,7 @@ struct address_history {
 	/* For one shard. */
 	struct history_logged *events;
 	size_t event_count, event_capacity;
-	struct book_grave *graves;
+	struct book_graves graves; /* those of the address come first */
 	size_t grave_count;
 	struct book_record records[BOOK_TYPES];
 	size_t record_count;
@@ -50,7 +47,7 @@ static void address_history_deinit(struct address_history *trail)
 {
 	book_reading_deinit(&trail->reading);
 	free(trail->events);
-	free(trail->graves);
+	book_graves_deinit(&trail->graves);
 }
 
 static const char *address_history_text(void *context, uint32_t id)
@@ -99,45 +96,19 @@ static int address_history_read_log(struct address_history *trail, const struct 
 	return r;
 }
 
-/*
- * Reads the graveyard, oldest first, without entries that the owner may have been writing
- * meanwhile.
- */
+/* Keeps the graves of the address. */
 static int address_history_read_graves(struct address_history *trail, const struct book_shard *page,
 				       uint32_t device)
 {
-	struct reader *reader = &trail->book->reader;
-	uint64_t from, after, count = page->graves;
-	int r;
+	struct book_graves *graves = &trail->graves;
+	int r = book_graves_read(&trail->book->reader, page, device, graves);
 
 	trail->grave_count = 0;
-	if (count == 0 || !reader_segment_is(reader, page->graves_unit, ADDRESS_HISTORY_GRAVE_UNITS,
-					     device, BOOK_SEGMENT_GRAVES))
-		return 0;
-	if (!trail->graves)
-		trail->graves = calloc(BOOK_GRAVES, sizeof(*trail->graves));
-	if (!trail->graves)
-		return -ENOMEM;
-	from = count > BOOK_GRAVES ? count - BOOK_GRAVES : 0;
-	for (uint64_t n = from; n < count; n++) {
-		struct book_grave *grave = &trail->graves[trail->grave_count];
-
-		r = file_read(reader->file,
-			      book_unit_offset(page->graves_unit) +
-				      n % BOOK_GRAVES * sizeof(*grave),
-			      grave, sizeof(*grave));
-		if (r < 0)
-			return r;
-		if (grave->address != trail->address)
-			continue;
-		r = file_read(reader->file,
-			      book_shard_offset(device) + offsetof(struct book_shard, graves),
-			      &after, sizeof(after));
-		if (r < 0)
-			return r;
-		trail->grave_count += after < n + BOOK_GRAVES;
+	for (uint64_t i = graves->first; r == 0 && i < graves->count; i++) {
+		if (graves->list[i].address == trail->address)
+			graves->list[trail->grave_count++] = graves->list[i];
 	}
-	return 0;
+	return r;
 }
 
 static void address_history_find_records(struct address_history *trail, const struct view *view)
@@ -203,7 +174,7 @@ static int address_history_collect_shard(struct address_history *trail, struct v
 	shard.complete = trail->complete;
 	shard.events = trail->events;
 	shard.event_count = trail->event_count;
-	shard.graves = trail->graves;
+	shard.graves = trail->graves.list;
 	shard.grave_count = trail->grave_count;
 	shard.records = trail->records;
 	shard.record_count = trail->record_count;

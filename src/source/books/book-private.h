@@ -17,6 +17,7 @@
 #define BOOK_STACK_FRAMES 64u
 
 struct book_frame;
+struct book_peaks;
 struct book_rest;
 struct namer_place;
 struct scan_book;
@@ -42,6 +43,8 @@ struct book_reading {
 
 	const struct book_rest *rest; /* its devices are not read; NULL = none */
 	struct book_rest *fills;      /* one that is being made; NULL = none */
+
+	struct book_peaks *peaks; /* NULL unless the request wants them */
 
 	/* NULL until the first text or shape: most reads are of totals. */
 	struct book_caches {
@@ -121,6 +124,17 @@ size_t book_merge(struct book_reading *reading, const struct book_frame *frames,
 int book_log_read(struct reader *reader, const struct book_shard *page, uint32_t device,
 		  struct log *log);
 
+/* Entries first to count - 1 of the list are valid, oldest first. */
+struct book_graves {
+	struct book_grave *list; /* NULL until the first one */
+	uint64_t first, count;
+};
+
+/* Reads a shard's graveyard, without graves that the owner may have been overwriting meanwhile. */
+int book_graves_read(struct reader *reader, const struct book_shard *page, uint32_t device,
+		     struct book_graves *graves);
+void book_graves_deinit(struct book_graves *graves);
+
 /* For the request's held_at_close: incidents of this kind. 0 or a negative errno. */
 int book_collect_held(struct book_reading *reading);
 
@@ -138,3 +152,16 @@ uint32_t book_rows_first(const struct book_reading *reading, uint32_t device);
 bool book_rows_done(const struct book_reading *reading);
 void book_rows_late(struct book_reading *reading, uint32_t slot); /* time ran out after this slot */
 int book_rows(struct book_reading *reading);
+
+/* Adds one row, whether it is in the view or not. 0, -ENOMEM, or -ENOBUFS: there are too many. */
+int book_rows_put(struct book_reading *reading, const struct book_record *record);
+
+/*
+ * For the request's at_peak: the peaks of a shard and their rows. @device's view is read, as by
+ * view_read(), and the result is that of the reading. Then the rows: 0 or -ENOMEM.
+ */
+int book_peaks_read_shard(struct book_reading *reading, uint32_t device);
+int book_peaks_rows(struct book_reading *reading);
+
+/* BOOK_INEXACT_... of a shard as an enum snapshot_bound of a type. */
+uint32_t book_bound(uint64_t inexact, uint32_t type);

@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "book/read/view.h"
 #include "model/snapshot-request.h"
+#include "source/books/book-peak.h"
 #include "source/books/book-private.h"
 #include "source/books/book-rest.h"
 #include "source/books/scan.h"
@@ -41,6 +42,10 @@ void book_reading_deinit(struct book_reading *reading)
 	reading->caches = NULL;
 	free(reading->stacks);
 	reading->stacks = NULL;
+	if (reading->peaks)
+		book_peaks_deinit(reading->peaks);
+	free(reading->peaks);
+	reading->peaks = NULL;
 }
 
 struct book_caches *book_caches(struct book_reading *reading)
@@ -91,7 +96,7 @@ int book_module(struct book_reading *reading, uint32_t id, struct book_module *r
 	return r;
 }
 
-static uint32_t book_bound(uint64_t inexact, uint32_t type)
+uint32_t book_bound(uint64_t inexact, uint32_t type)
 {
 	if (inexact & BOOK_INEXACT_LOW << type)
 		return SNAPSHOT_AT_LEAST;
@@ -200,6 +205,8 @@ static int book_collect_view(struct book_reading *reading)
 	const struct view *view = reading->view;
 	struct snapshot_process *process = book_process(reading);
 
+	if (reading->peaks)
+		return book_peaks_rows(reading);
 	if (!view->rows_exact) {
 		reading->snapshot->exact = false;
 		snapshot_note(reading->snapshot,
@@ -240,7 +247,9 @@ static int book_collect_shard(struct book_reading *reading, uint32_t device)
 	bool rows = book_wants_rows(reading, device);
 	int r;
 
-	if (rows)
+	if (rows && reading->request->at_peak)
+		r = book_peaks_read_shard(reading, device);
+	else if (rows)
 		r = view_read(reading->view, reader, device, owner);
 	else if (owner == VIEW_LIVING)
 		r = book_read_totals(reading, device);
@@ -351,7 +360,8 @@ static void book_note(struct book_reading *reading)
 			      "pid %" PRIu32 ": %" PRIu64
 			      " events have no Python frames, see docs/stacks.md",
 			      process->pid, header->lost_frames);
-	if (process->alive)
+	/* Peaks of a recording are read from several states of it, of which none is the last. */
+	if (process->alive || (reading->book->recorded && reading->request->at_peak))
 		return;
 	for (size_t i = 0; i < process->part_count; i++) {
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
@@ -359,6 +369,8 @@ static void book_note(struct book_reading *reading)
 			buffers += process->parts[i].memory[type].buffers;
 		}
 	}
+	if (reading->book->recorded && buffers == 0)
+		return; /* a run that has ended in order */
 	if (!reading->book->recorded)
 		snprintf(held, sizeof(held), "; its book is held by pid %" PRIu32,
 			 reading->book->holder);

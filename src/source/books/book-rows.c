@@ -154,6 +154,32 @@ static int book_rows_add(struct book_reading *reading, const struct book_record 
 			      : snapshot_add_buffer(snapshot, buffer);
 }
 
+static struct snapshot_buffer book_rows_numbers(const struct book_reading *reading,
+						const struct book_record *record)
+{
+	return (struct snapshot_buffer){
+		.process = reading->process,
+		.device = reading->view->device,
+		.address = record->address,
+		.size = record->size,
+		.born_ns = timebase_ns(&reading->timebase, record->birth),
+		.birth = record->birth,
+		.thread = book_thread(record->thread_space),
+		.refs = book_meta_refs(record->meta),
+		.space = book_space(record->thread_space),
+		.type = (uint8_t)book_meta_type(record->meta),
+		.flags = (uint8_t)book_meta_flags(record->meta),
+	};
+}
+
+int book_rows_put(struct book_reading *reading, const struct book_record *record)
+{
+	struct snapshot_buffer buffer = book_rows_numbers(reading, record);
+
+	book_rows_fill(reading, record, &buffer);
+	return snapshot_add_buffer(reading->snapshot, &buffer);
+}
+
 int book_rows(struct book_reading *reading)
 {
 	const struct filter *filter = &reading->request->filter;
@@ -166,23 +192,12 @@ int book_rows(struct book_reading *reading)
 			book_text(reading, reading->book->reader.header.first_phase);
 	while (r == 0 && !book_rows_done(reading) && view_next(reading->view, &it)) {
 		const struct book_record *record = it.record;
-		uint32_t type = book_meta_type(record->meta);
-		struct snapshot_buffer buffer = {
-			.process = reading->process,
-			.device = reading->view->device,
-			.address = record->address,
-			.size = record->size,
-			.birth = record->birth,
-			.thread = book_thread(record->thread_space),
-			.refs = book_meta_refs(record->meta),
-			.space = book_space(record->thread_space),
-			.type = (uint8_t)type,
-			.flags = (uint8_t)book_meta_flags(record->meta),
-		};
+		struct snapshot_buffer buffer;
 
-		if (view_slot(&it) < first || !filter_wants_type(filter, type))
+		if (view_slot(&it) < first ||
+		    !filter_wants_type(filter, book_meta_type(record->meta)))
 			continue;
-		buffer.born_ns = timebase_ns(&reading->timebase, record->birth);
+		buffer = book_rows_numbers(reading, record);
 		r = book_rows_add(reading, record, &buffer, view_slot(&it));
 	}
 	return r == -ENOBUFS ? 0 : r;

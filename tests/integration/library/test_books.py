@@ -374,3 +374,17 @@ def test_books_are_sealed_as_we_expect(world):
     fd = os.open(book_of(player.pid), os.O_RDONLY)
     assert fcntl.fcntl(fd, 1034) & SEALS == SEALS
     os.close(fd)
+
+
+def test_the_longest_history_leaves_room_for_every_device(world):
+    """Rings are charged when a device is first used: those of the first must not take it all."""
+    devices = 64
+    player = world.player(
+        *(f"alloc {device} DRAM 0x1000 {1000 + device}" for device in range(devices)),
+        TTMEM_HISTORY="1048576",
+    )
+    (process,) = world.json("ps")["processes"]
+    assert process["pid"] == player.pid and process["exact"] is True
+    held = {device["device"]: device["memory"]["DRAM"]["used"] for device in process["devices"]}
+    assert held == {device: 1000 + device for device in range(devices)}
+    assert process["rejected"]["room"] == 0

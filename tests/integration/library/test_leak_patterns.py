@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/leak-patterns.md: every command in it is run, and prints what the document says.
 
-What differs from run to run is masked as the document says: TIME for durations, and source files
-without their folder.
+What differs from run to run is masked as the document says: TIME for times and durations, PID, and source
+files without their folder.
 """
 
 import re
@@ -43,6 +43,7 @@ def test_every_example_is_in_the_document():
 def mask(text, folder):
     text = text.replace(f"{folder}/", "")
     text = re.sub(r"after [\d.]+ \w+;", "after TIME;", text)
+    text = re.sub(r" at ([\d-]+ )?\d\d:\d\d:\d\d \(pid \d+ ", " at TIME (pid PID ", text)
     return re.sub(r" +[\d.]+ \w+  step", "     TIME  step", text)
 
 

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """pytest --ttmem: what is said at the end of a run."""
 
+import json
 import re
 
+import jsonschema
 import pytest
+
+from conftest import ROOT
 
 # Thirteen tests hold something, more each time; one holds nothing.
 TESTS = """
@@ -82,3 +86,42 @@ def test_a_line_that_leaks_a_hundred_names_is_one_site(run_pytest, tmp_path):
     first, *names = sites[1].splitlines()
     assert re.fullmatch(r" +400\.0 KiB  100 x DRAM, 100 names at test_kv \S+/test_it\.py:\d+", first)
     assert len(names) == 6 and names[-1].strip() == "... and 95 more names"
+
+
+PEAKS = """
+def test_small():
+    clean("small", 100)
+
+def test_high():
+    first = leak("weights", 3000)
+    clean("staging", 2000)
+    ttmem.free(0, first, "DRAM")
+
+def test_lower():
+    clean("x", 4000)
+
+@pytest.mark.ttmem(limit=10)
+def test_over():
+    clean("scratch", 20, "L1")
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "2"]])
+def test_what_was_live_at_the_highest_peaks_is_shown(run_pytest, options, tmp_path):
+    done = run_pytest(PEAKS, *options, "--ttmem-json", tmp_path / "out.json")
+    found = re.search(r"^live at the highest peaks:\n((?:  .*\n)+)", done.text, re.M)
+    assert found, done.text
+    lines = [line.strip() for line in found[1].splitlines()]
+    assert lines[0] == "device 0 DRAM 4.9 KiB, exact  test_it.py::test_high"
+    assert re.fullmatch(r"2\.9 KiB  1 x weights at leak \S+/test_it\.py:\d+", lines[1])
+    assert re.fullmatch(r"2\.0 KiB  1 x staging at leak \S+/test_it\.py:\d+", lines[2])
+    assert lines[3] == "device 0 L1 20 B, exact  test_it.py::test_over"
+    assert len(lines) == 5
+    assert re.search(r"\n +20 B  1 x scratch at leak", done.section("test_over"))
+    document = json.loads((tmp_path / "out.json").read_text())
+    jsonschema.validate(document, json.loads((ROOT / "docs/schema/pytest.json").read_text()))
+    tests = {test["test"].split("::")[1]: test["at_peak"] for test in document["tests"]}
+    (high,) = tests["test_high"]
+    assert (high["bytes"], high["rise"], high["unknown_bytes"]) == (5000, 5000, 0)
+    if not options:
+        assert tests["test_lower"] == []  # it cost nothing

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Names for native frames, from the file. They are read when the first frame of a book is asked
+ * for. A book may lie about its files, so the names of one are never used for another.
+ */
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/hash.h"
+#include "base/pool.h"
+#include "model/sites/namer.h"
+#include "recording/read/recording-private.h"
+#include "source/books/scan.h"
+
+/* Of a file that anybody may have written. */
+#define NAMER_PLACES_MAX (UINT32_C(1) << 20)
+
+struct namer_known {
+	uint64_t key; /* of book, file and address; 0 = none */
+	uint32_t first, count;
+};
+
+struct recording_namer {
+	struct namer namer;
+	struct recording *recording;
+	bool *has_read; /* of each book */
+	struct pool texts;
+	struct namer_name *names;
+	size_t name_count, name_capacity;
+	struct namer_known *places; /* by hash; a power of two */
+	size_t place_count, place_size;
+};
+
+void recording_namer_free(struct recording_namer *namer)
+{
+	if (!namer)
+		return;
+	free(namer->has_read);
+	free(namer->names);
+	free(namer->places);
+	pool_deinit(&namer->texts);
+	free(namer);
+}
+
+static uint64_t namer_key(uint64_t book, const char *path, const char *build_id, uint64_t address)
+{
+	uint64_t file = hash_fold(hash_bytes(path, strlen(path)) ^ HASH_K0,
+				  hash_bytes(build_id, strlen(build_id)) ^ HASH_K1);
+
+	return hash_fold(file ^ hash_u64(book), hash_u64(address) ^ HASH_K0) | 1;
+}
+
+static struct namer_known *namer_place(const struct recording_namer *namer, uint64_t key)
+{
+	size_t at = (size_t)(key >> 1);
+
+	for (;; at++) {
+		struct namer_known *place = &namer->places[at & (namer->place_size - 1)];
+
+		if (place->key == 0 || place->key == key)
+			return place;
+	}
+}
+
+static int namer_grow(struct recording_namer *namer)
+{
+	struct namer_known *old = namer->places;
+	size_t size = namer->place_size;
+
+	if (namer->place_count * 2 < size)
+		return 0;
+	namer->place_size = size ? size * 2 : 1024;
+	namer->places = calloc(namer->place_size, sizeof(*namer->places));
+	if (!namer->places) {
+		namer->places = old;
+		namer->place_size = size;
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < size; i++) {
+		if (old[i].key)
+			*namer_place(namer, old[i].key) = old[i];
+	}
+	free(old);
+	return 0;
+}
+
+static const char *namer_text(struct recording_namer *namer, const json_t *frame, const char *key)
+{
+	const char *text = json_string_value(json_object_get(frame, key));
+
+	return text ? pool_text(&namer->texts, text, strlen(text)) : NULL;
+}
+
+static int namer_add(struct recording_namer *namer, uint64_t key, const json_t *frames)
+{
+	size_t count = bits_min(json_array_size(frames), NAMER_NAMES_MAX);
+	struct namer_known *place;
+	struct namer_name *names;
+
+	if (count == 0 || namer->place_count >= NAMER_PLACES_MAX)
+		return 0;
+	names = array_grow(namer->names, &namer->name_capacity, namer->name_count + count,
+			   sizeof(*names));
+	if (!names)
+		return -ENOMEM;
+	namer->names = names;
+	if (namer_grow(namer) < 0)
+		return -ENOMEM;
+	place = namer_place(namer, key);
+	namer->place_count += place->key == 0;
+	*place = (struct namer_known){
+		.key = key, .first = (uint32_t)namer->name_count, .count = (uint32_t)count};
+	for (size_t i = 0; i < count; i++) {
+		const json_t *frame = json_array_get(frames, i);
+
+		names[namer->name_count++] = (struct namer_name){
+			.function = namer_text(namer, frame, "function"),
+			.file = namer_text(namer, frame, "file"),
+			.line = (uint32_t)json_integer_value(json_object_get(frame, "line")),
+		};
+	}
+	return 0;
+}
+
+static int namer_add_file(struct recording_namer *namer, uint64_t book, const json_t *file)
+{
+	const char *path = json_string_value(json_object_get(file, "path"));
+	const char *build_id = json_string_value(json_object_get(file, "build_id"));
+	const json_t *place;
+	size_t i;
+	int r = 0;
+
+	json_array_foreach(json_object_get(file, "names"), i, place)
+	{
+		json_int_t address = json_integer_value(json_object_get(place, "address"));
+
+		if (r == 0)
+			r = namer_add(namer,
+				      namer_key(book, path ? path : "", build_id ? build_id : "",
+						(uint64_t)address),
+				      json_object_get(place, "frames"));
+	}
+	return r;
+}
+
+/* Without memory, or with a chunk that cannot be read, frames have no names. */
+static void namer_read(struct recording_namer *namer, size_t number, uint64_t id)
+{
+	struct recording *recording = namer->recording;
+	const struct recording_known *book = &recording->books[number];
+
+	for (size_t i = 0; i < book->count; i++) {
+		const struct recording_entry *entry = recording_entry(recording, book->chunks[i]);
+		json_t *document;
+		const json_t *file;
+		size_t k;
+
+		if (entry->kind != RECORDING_NAMES || recording_read(recording, entry) < 0)
+			continue;
+		document = json_loadb((const char *)recording->contents.bytes,
+				      recording->contents.size, 0, NULL);
+		json_array_foreach(json_object_get(document, "files"), k, file)(void)
+			namer_add_file(namer, id, file); /* then fewer of them have names */
+		json_decref(document);
+	}
+}
+
+/* Which book asks; see restore_own(). */
+static uint64_t namer_book(const struct recording *recording, size_t number)
+{
+	return scan_book_number(0, (ino_t)number + 1,
+				recording->books[number].owner.book.start_ticks);
+}
+
+static size_t recording_namer_find(struct namer *base, const struct namer_place *place,
+				   struct namer_name *ret_names, size_t max)
+{
+	struct recording_namer *namer = container_of(base, struct recording_namer, namer);
+	char build_id[2 * sizeof(((struct book_module *)NULL)->build_id) + 1] = "";
+	const struct namer_known *known;
+	size_t count;
+
+	for (size_t i = 0; i < namer->recording->facts.books; i++) {
+		if (namer->has_read[i] || namer_book(namer->recording, i) != place->book)
+			continue;
+		namer->has_read[i] = true;
+		namer_read(namer, i, place->book);
+	}
+	if (!namer->place_size)
+		return 0;
+	for (uint32_t i = 0; i < place->build_id_length && 2 * i + 2 < sizeof(build_id); i++)
+		snprintf(build_id + (size_t)2 * i, 3, "%02x", place->build_id[i]);
+	known = namer_place(namer, namer_key(place->book, place->path ? place->path : "", build_id,
+					     place->address));
+	count = bits_min(known->count, max);
+	if (count > 0)
+		memcpy(ret_names, namer->names + known->first, count * sizeof(*ret_names));
+	return count;
+}
+
+struct namer *recording_namer(struct recording *recording)
+{
+	struct recording_namer *namer;
+
+	if (recording->namer)
+		return &recording->namer->namer;
+	namer = calloc(1, sizeof(*namer));
+	if (!namer)
+		return NULL;
+	namer->has_read = calloc(recording->facts.books + 1, sizeof(*namer->has_read));
+	if (!namer->has_read) {
+		free(namer);
+		return NULL;
+	}
+	namer->texts = POOL_NULL;
+	namer->namer.find = recording_namer_find;
+	namer->recording = recording;
+	recording->namer = namer;
+	return &namer->namer;
+}

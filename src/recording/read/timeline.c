@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Bytes in use over time, from entries alone. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "recording/read/recording-private.h"
+
+/* One stream, which is then added to the others. */
+struct timeline {
+	const struct recording *recording;
+	const struct recording_stream *stream;
+	struct recording_sample *samples;
+	size_t count;
+	size_t done; /* steps that are complete */
+	uint64_t level[BOOK_TYPES];
+};
+
+static size_t timeline_step(const struct timeline *line, uint64_t time_ns)
+{
+	const struct recording_facts *facts = &line->recording->facts;
+	uint64_t length = bits_max(facts->end_ns - facts->start_ns, 1);
+	uint64_t since = time_ns > facts->start_ns ? time_ns - facts->start_ns : 0;
+
+	return (size_t)bits_min((uint64_t)((unsigned __int128)since * line->count / length),
+				line->count - 1);
+}
+
+/* Up to a step nothing happened. */
+static void timeline_fill(struct timeline *line, size_t to)
+{
+	for (; line->done < to; line->done++) {
+		struct recording_sample *sample = &line->samples[line->done];
+
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			sample->bytes[type] = line->level[type];
+			sample->high[type] = bits_max(sample->high[type], line->level[type]);
+		}
+	}
+}
+
+static void timeline_add(struct timeline *line, size_t at)
+{
+	const struct recording_entry *entry = stream_entry(line->recording, line->stream, at);
+	const struct timebase *timebase = &line->recording->books[line->stream->book].timebase;
+	uint64_t time_ns;
+	size_t from, to;
+
+	if (!recording_tells(line->recording, line->stream, at, &time_ns))
+		return;
+	from = to = timeline_step(line, time_ns);
+	if (entry->kind != RECORDING_KEYFRAME)
+		to = timeline_step(line, timebase_ns(timebase, entry->stamp_last));
+	timeline_fill(line, from);
+	for (size_t i = from; i <= to; i++) {
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			uint64_t high = bits_max(entry->high[type], line->level[type]);
+
+			line->samples[i].high[type] = bits_max(line->samples[i].high[type], high);
+		}
+	}
+	timeline_fill(line, to);
+	memcpy(line->level, entry->bytes, sizeof(line->level));
+}
+
+/* A process that has ended uses nothing. */
+static void timeline_end(struct timeline *line)
+{
+	const struct recording_owner *owner = &line->recording->books[line->stream->book].owner;
+
+	if (owner->has_ended) {
+		timeline_fill(line, timeline_step(line, owner->ended.realtime));
+		memset(line->level, 0, sizeof(line->level));
+	}
+	timeline_fill(line, line->count);
+}
+
+static void timeline_sum(struct recording_sample *to, const struct recording_sample *from,
+			 const struct recording_filter *filter)
+{
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		if (filter->types != 0 && !(filter->types >> type & 1))
+			continue;
+		to->bytes[type] += from->bytes[type];
+		to->high[type] += from->high[type];
+	}
+}
+
+int recording_timeline(struct recording *recording, const struct recording_filter *filter,
+		       struct recording_sample *ret_samples, size_t count)
+{
+	CLEANUP_FREE struct recording_sample *own = calloc(count + 1, sizeof(*own));
+	uint64_t length = recording->facts.end_ns - recording->facts.start_ns;
+
+	if (!own)
+		return -ENOMEM;
+	memset(ret_samples, 0, count * sizeof(*ret_samples));
+	for (size_t i = 0; i < count; i++)
+		ret_samples[i].time_ns = recording->facts.start_ns +
+					 (uint64_t)((unsigned __int128)length * (i + 1) / count);
+	for (size_t i = 0; count > 0 && i < recording->stream_count; i++) {
+		struct timeline line = {.recording = recording,
+					.stream = &recording->streams[i],
+					.samples = own,
+					.count = count};
+
+		if (!recording_wants(recording, filter, line.stream))
+			continue;
+		memset(own, 0, count * sizeof(*own));
+		for (size_t at = 0; at < line.stream->count; at++)
+			timeline_add(&line, at);
+		timeline_end(&line);
+		for (size_t k = 0; k < count; k++)
+			timeline_sum(&ret_samples[k], &own[k], filter);
+	}
+	return 0;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Walks, peaks, timelines and sites of several processes, compared with all their events. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/testing/unit.h"
+#include "book/format/event.h"
+#include "book/read/view.h"
+#include "book/testing/book-testing.h"
+#include "recording/read/recording.h"
+#include "recording/testing/testing-recorder.h"
+#include "source/books/scan.h"
+
+#define TEST_BOOKS 2u
+#define TEST_DEVICES 2u
+#define TEST_KEYS 200u
+
+struct test {
+	struct testing_book books[TEST_BOOKS];
+	struct testing_recorder recorder;
+	struct testing_recorded recorded[TEST_BOOKS];
+	struct testing_rng rng;
+	struct recording *recording;
+};
+
+static void test_init(struct test *test)
+{
+	*test = (struct test){.rng = testing_rng_new()};
+	testing_recorder_init(&test->recorder);
+	for (uint32_t i = 0; i < TEST_BOOKS; i++) {
+		testing_book_open(&test->books[i]);
+		testing_recorded_init(&test->recorded[i], &test->recorder, &test->books[i],
+				      100 + i);
+	}
+}
+
+static void test_deinit(struct test *test)
+{
+	recording_free(test->recording);
+	for (uint32_t i = 0; i < TEST_BOOKS; i++) {
+		testing_recorded_deinit(&test->recorded[i]);
+		testing_book_deinit(&test->books[i]);
+	}
+	testing_recorder_deinit(&test->recorder);
+}
+
+static void test_op(struct test *test)
+{
+	uint32_t key = testing_below(&test->rng, TEST_KEYS);
+	struct testing_op op = {
+		.kind = testing_below(&test->rng, 2) ? TESTING_ALLOC : TESTING_FREE,
+		.device = testing_below(&test->rng, TEST_DEVICES),
+		.buffer = testing_buffer(key % 3, 0x1000 + key * 0x1000,
+					 64 * (1 + testing_below(&test->rng, 1000))),
+	};
+
+	op.buffer.stack = testing_below(&test->rng, 5);
+	testing_op_do(test->books[testing_below(&test->rng, TEST_BOOKS)].writer, &op);
+}
+
+static void test_record(struct test *test, bool has_keyframe)
+{
+	for (uint32_t i = 0; i < TEST_BOOKS; i++) {
+		testing_recorded_bytes(&test->recorded[i]);
+		for (uint32_t device = 0; device < TEST_DEVICES; device++) {
+			testing_recorded_events(&test->recorded[i], device, RECORDING_EVENTS_MAX);
+			if (has_keyframe)
+				testing_recorded_keyframe(&test->recorded[i], device);
+		}
+	}
+}
+
+static void test_work(struct test *test)
+{
+	char why[RECORDING_WHY_SIZE] = "";
+
+	for (uint32_t i = 0; i < 100; i++) {
+		for (uint32_t k = 0; k < 100; k++)
+			test_op(test);
+		test_record(test, i % 10 == 9);
+	}
+	testing_recorder_end(&test->recorder);
+	assert(recording_open(&test->recording, test->recorder.path, why) == 0);
+}
+
+/* All events in one list, and what they say by the simplest means. */
+struct test_seen {
+	const struct recording_filter *filter;
+	uint64_t count, last_ns;
+	uint64_t numbers[TEST_BOOKS][TEST_DEVICES];
+	uint64_t bytes[TEST_BOOKS][TEST_DEVICES][BOOK_TYPES];
+	uint64_t peak;
+	uint64_t gaps;
+};
+
+static uint64_t test_sum(const struct test_seen *seen)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t book = 0; book < TEST_BOOKS; book++) {
+		for (uint32_t device = 0; device < TEST_DEVICES; device++) {
+			for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+				if (!seen->filter->types || seen->filter->types >> type & 1)
+					sum += seen->bytes[book][device][type];
+			}
+		}
+	}
+	return sum;
+}
+
+static int test_see(void *context, const struct recording_event *event)
+{
+	struct test_seen *seen = context;
+	uint64_t *number = &seen->numbers[event->book][event->device];
+
+	assert(event->time_ns >= seen->last_ns);
+	seen->last_ns = event->time_ns;
+	if (event->gap) {
+		assert(event->number == *number + event->gap->events);
+		*number = event->number;
+		seen->gaps++;
+		return 0;
+	}
+	assert(event->number == *number + 1);
+	*number = event->number;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++)
+		seen->bytes[event->book][event->device][type] = event->hot[type].bytes;
+	seen->count++;
+	if (test_sum(seen) > seen->peak)
+		seen->peak = test_sum(seen);
+	return 0;
+}
+
+UNIT(walks_over_every_event_in_order)
+{
+	CLEANUP(test_deinit) struct test test;
+	struct test_seen seen = {.filter = &RECORDING_FILTER_ALL};
+	struct view view = VIEW_NULL;
+
+	test_init(&test);
+	test_work(&test);
+	assert(recording_walk(test.recording, &RECORDING_FILTER_ALL, NULL, NULL, test_see, &seen) ==
+	       0);
+	assert(seen.count == recording_facts(test.recording)->events);
+	for (uint32_t book = 0; book < TEST_BOOKS; book++) {
+		for (uint32_t device = 0; device < TEST_DEVICES; device++) {
+			assert(view_read(&view, &test.books[book].reader, device, VIEW_DEAD) == 0);
+			assert(seen.numbers[book][device] == view.number);
+			for (uint32_t type = 0; type < BOOK_TYPES; type++)
+				assert(seen.bytes[book][device][type] == view.hot[type].bytes);
+		}
+	}
+	view_deinit(&view);
+}
+
+UNIT(walks_from_one_moment_to_another)
+{
+	CLEANUP(test_deinit) struct test test;
+	const struct recording_facts *facts;
+
+	test_init(&test);
+	test_work(&test);
+	facts = recording_facts(test.recording);
+	for (uint32_t i = 0; i < 20; i++) {
+		struct recording_moment cut = {
+			.time_ns = facts->start_ns +
+				   testing_random(&test.rng) % (facts->end_ns - facts->start_ns),
+			.book = RECORDING_NONE,
+			.device = RECORDING_NONE,
+		};
+		struct test_seen seen = {.filter = &RECORDING_FILTER_ALL};
+		uint64_t before;
+
+		assert(recording_walk(test.recording, &RECORDING_FILTER_ALL, NULL, &cut, test_see,
+				      &seen) == 0);
+		before = seen.count;
+		assert(seen.last_ns <= cut.time_ns);
+		seen.last_ns = 0;
+		/* The second half goes on where the first one ended: see test_see(). */
+		assert(recording_walk(test.recording, &RECORDING_FILTER_ALL, &cut, NULL, test_see,
+				      &seen) == 0);
+		assert(before <= facts->events && seen.count == facts->events);
+	}
+}
+
+UNIT(has_the_peak_of_all_processes_together)
+{
+	static const struct recording_filter filters[] = {
+		{.device = RECORDING_NONE},
+		{.device = RECORDING_NONE, .types = 1},
+		{.device = 1},
+		{.device = RECORDING_NONE, .pid = 101},
+		{.device = 0, .pid = 100, .types = 6},
+	};
+	CLEANUP(test_deinit) struct test test;
+
+	test_init(&test);
+	test_work(&test);
+	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
+		struct test_seen seen = {.filter = &filters[i]};
+		struct recording_filter all_types = filters[i];
+		struct recording_moment moment;
+		uint64_t bytes;
+
+		all_types.types = 0;
+		assert(recording_walk(test.recording, &all_types, NULL, NULL, test_see, &seen) ==
+		       0);
+		assert(recording_peak(test.recording, &filters[i], &moment, &bytes) == 0);
+		assert(bytes == seen.peak && bytes > 0);
+		/* Another moment may be as high; what counts is what there was at this one. */
+		seen = (struct test_seen){.filter = &filters[i]};
+		assert(recording_walk(test.recording, &all_types, NULL, &moment, test_see, &seen) ==
+		       0);
+		assert(test_sum(&seen) == bytes);
+	}
+}
+
+UNIT(draws_the_timeline_from_the_index)
+{
+	struct recording_sample samples[64];
+	CLEANUP(test_deinit) struct test test;
+	uint64_t bytes, high = 0, end = 0, last = 0;
+	struct recording_moment moment;
+	struct test_seen seen = {.filter = &RECORDING_FILTER_ALL};
+	const struct recording_filter one = {.device = 0, .pid = 100, .types = 2};
+
+	test_init(&test);
+	test_work(&test);
+	assert(recording_walk(test.recording, &RECORDING_FILTER_ALL, NULL, NULL, test_see, &seen) ==
+	       0);
+	assert(recording_timeline(test.recording, &RECORDING_FILTER_ALL, samples, 64) == 0);
+	for (size_t i = 0; i < 64; i++) {
+		assert(samples[i].time_ns > last);
+		last = samples[i].time_ns;
+	}
+	assert(last == recording_facts(test.recording)->end_ns);
+	for (uint32_t type = 0; type < BOOK_TYPES; type++)
+		end += samples[63].bytes[type];
+	assert(end == test_sum(&seen));
+	/* Of one device and one type it is exact. */
+	assert(recording_timeline(test.recording, &one, samples, 64) == 0);
+	assert(recording_peak(test.recording, &one, &moment, &bytes) == 0);
+	for (size_t i = 0; i < 64; i++) {
+		assert(samples[i].high[1] >= samples[i].bytes[1] && samples[i].high[0] == 0);
+		high = samples[i].high[1] > high ? samples[i].high[1] : high;
+	}
+	assert(high == bytes);
+}
+
+UNIT(knows_gaps_and_what_comes_after_them)
+{
+	CLEANUP(test_deinit) struct test test;
+	struct test_seen seen = {.filter = &RECORDING_FILTER_ALL};
+	struct scan_book *book = NULL;
+	char why[RECORDING_WHY_SIZE];
+	struct view view = VIEW_NULL;
+	struct recording_moment moment = {.device = 0};
+	uint64_t before, digest;
+
+	test_init(&test);
+	for (uint32_t k = 0; k < 200; k++)
+		test_op(&test);
+	test_record(&test, true);
+	before = test.recorded[0].streams[0].last;
+	assert(view_read(&view, &test.books[0].reader, 0, VIEW_DEAD) == 0);
+	digest = testing_digest(&view);
+	for (uint32_t k = 0; k < 200; k++)
+		test_op(&test);
+	testing_recorded_gap(&test.recorded[0], 0);
+	for (uint32_t k = 0; k < 200; k++)
+		test_op(&test);
+	test_record(&test, false);
+	testing_recorder_end(&test.recorder);
+	assert(recording_open(&test.recording, test.recorder.path, why) == 0);
+	assert(recording_facts(test.recording)->missed > 0);
+	assert(recording_walk(test.recording, &RECORDING_FILTER_ALL, NULL, NULL, test_see, &seen) ==
+	       0);
+	assert(seen.gaps == 1);
+	/* In the gap it is as it was before. */
+	moment.time_ns = recording_facts(test.recording)->end_ns;
+	moment.number = before + 1;
+	assert(recording_restore(test.recording, 0, &moment, &book) == 0);
+	assert(view_read(&view, &book->reader, 0, VIEW_DEAD) == 0);
+	assert(view.number == before && testing_digest(&view) == digest);
+	scan_book_free(book);
+	/* Behind it, it is exact again. */
+	moment.number = UINT64_MAX;
+	assert(recording_restore(test.recording, 0, &moment, &book) == 0);
+	assert(view_read(&view, &book->reader, 0, VIEW_DEAD) == 0);
+	digest = testing_digest(&view);
+	assert(view_read(&view, &test.books[0].reader, 0, VIEW_DEAD) == 0);
+	assert(digest == testing_digest(&view));
+	scan_book_free(book);
+	view_deinit(&view);
+}
+
+UNIT(adds_up_what_call_sites_did)
+{
+	CLEANUP(test_deinit) struct test test;
+	struct recording_moment end = {.book = RECORDING_NONE, .device = RECORDING_NONE};
+	struct recording_site *sites = NULL;
+	uint64_t live[BOOK_TYPES] = {0}, allocs = 0, freed = 0;
+	struct view view = VIEW_NULL;
+	size_t count = 0;
+
+	test_init(&test);
+	test_work(&test);
+	end.time_ns = recording_facts(test.recording)->end_ns;
+	assert(recording_sites(test.recording, 1, 1, &end, &sites, &count) == 0);
+	assert(count > 0 && count <= 15);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t lives = 0;
+
+		assert(sites[i].stack < 5 && sites[i].type < 3);
+		assert(sites[i].alloc_bytes - sites[i].free_bytes == sites[i].live_bytes);
+		assert(sites[i].high_bytes >= sites[i].live_bytes);
+		for (uint32_t k = 0; k < RECORDING_LIVES; k++)
+			lives += sites[i].lives[k];
+		assert(lives == sites[i].frees);
+		live[sites[i].type] += sites[i].live_bytes;
+		allocs += sites[i].allocs;
+		freed += sites[i].frees;
+	}
+	free(sites);
+	assert(view_read(&view, &test.books[1].reader, 1, VIEW_DEAD) == 0);
+	for (uint32_t type = 0; type < 3; type++)
+		assert(live[type] == view.hot[type].bytes);
+	assert(allocs - freed == view.live && allocs > 0);
+	view_deinit(&view);
+}

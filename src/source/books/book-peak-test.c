@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What is known of a peak: by the log, by a later moment, by graves and stamps. See also book-peak-random-test.c. */
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "base/testing/unit.h"
+#include "book/testing/book-testing.h"
+#include "source/books/book-peak.h"
+
+struct peak_test {
+	struct testing_book book;
+	struct book_peaks peaks;
+	struct view view;
+	uint32_t is_over; /* atomic */
+};
+
+static struct peak_test *peak_begin(uint32_t ring_events)
+{
+	struct peak_test *test = calloc(1, sizeof(*test));
+
+	assert(test);
+	testing_book_init(&test->book, TESTING_SIZE, ring_events);
+	testing_book_write(&test->book);
+	testing_book_read(&test->book);
+	return test;
+}
+
+static void peak_end(struct peak_test *test)
+{
+	book_peaks_deinit(&test->peaks);
+	view_deinit(&test->view);
+	testing_book_deinit(&test->book);
+	free(test);
+}
+
+static void peak_alloc(struct peak_test *test, uint32_t type, uint64_t address, uint32_t stack)
+{
+	struct shard_buffer buffer = testing_buffer(type, address, 100 + stack);
+
+	buffer.stack = stack;
+	writer_alloc(test->book.writer, 0, &buffer, 0);
+}
+
+static void peak_free(struct peak_test *test, uint32_t type, uint64_t address)
+{
+	const struct shard_buffer buffer = testing_buffer(type, address, 0);
+
+	writer_free_buffer(test->book.writer, 0, &buffer);
+}
+
+/* @count buffers of another type come and go. */
+static void peak_pass_time(struct peak_test *test, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		peak_alloc(test, 1, 0x8000, 50);
+		peak_free(test, 1, 0x8000);
+	}
+}
+
+/* Reads type 0. */
+static const struct book_peak *peak_take(struct peak_test *test, uint64_t doubt)
+{
+	const struct book_peak_wish wish = {.types = 1, .doubt = doubt};
+
+	assert(book_peaks_read(&test->peaks, &test->view, &test->book.reader, &wish) == 0);
+	return &test->peaks.types[0];
+}
+
+/* Whether a buffer from this stack is among the records of the peak. */
+static bool peak_shows(const struct peak_test *test, uint32_t stack)
+{
+	const struct book_peak *peak = &test->peaks.types[0];
+
+	for (size_t i = 0; i < peak->count; i++) {
+		if (test->peaks.records[peak->first + i].stack == stack)
+			return true;
+	}
+	return false;
+}
+
+UNIT(a_buffer_freed_after_the_peak_is_found_in_the_log_then_in_the_graveyard_then_nowhere)
+{
+	struct peak_test *test = peak_begin(BOOK_RING_MIN);
+	const struct book_peak *peak;
+
+	peak_alloc(test, 0, 0x1000, 1);
+	peak_alloc(test, 0, 0x2000, 2);
+	peak_free(test, 0, 0x2000);
+	peak = peak_take(test, 0);
+	assert(peak->is_found && peak->exact && peak->number == 2 && peak->known == 203);
+	assert(peak->moment == peak->time && peak->count == 2);
+	peak_pass_time(test, BOOK_RING_MIN);
+	peak = peak_take(test, 0);
+	assert(!peak->is_found && peak->exact && peak->known == 203 && peak->count == 2);
+	assert(peak_shows(test, 1) && peak_shows(test, 2));
+	peak_pass_time(test, BOOK_GRAVES);
+	peak = peak_take(test, 0);
+	assert(!peak->is_found && !peak->exact && peak->known == 101 && peak->bytes == 203);
+	assert(peak_shows(test, 1) && !peak_shows(test, 2));
+	peak_end(test);
+}
+
+/* The usual life of a model: every round is as high as the first one, which is long forgotten. */
+UNIT(a_peak_that_is_reached_again_is_explained_by_a_later_round)
+{
+	struct peak_test *test = peak_begin(BOOK_RING_MIN);
+	const struct book_peak *peak;
+
+	peak_alloc(test, 0, 0x1000, 1);
+	for (uint32_t i = 0; i < BOOK_GRAVES; i++) {
+		peak_alloc(test, 0, 0x2000, 2);
+		peak_free(test, 0, 0x2000);
+	}
+	peak = peak_take(test, 0);
+	assert(peak->is_found && peak->exact && peak->count == 2 && peak->moment > peak->time);
+	assert(peak_shows(test, 1) && peak_shows(test, 2));
+	peak_end(test);
+}
+
+UNIT(what_is_still_live_since_the_peak_needs_no_log)
+{
+	struct peak_test *test = peak_begin(BOOK_RING_MIN);
+	const struct book_peak *peak;
+
+	peak_alloc(test, 0, 0x1000, 1);
+	peak_alloc(test, 0, 0x2000, 2);
+	peak_pass_time(test, 3 * BOOK_GRAVES);
+	peak = peak_take(test, 0);
+	assert(peak->is_found && peak->exact && peak->count == 2 && peak->known == 203);
+	assert(peak->moment == peak->time);
+	peak_end(test);
+}
+
+/* After the peak has been freed, another thread comes with a stamp from before it. */
+UNIT(a_stamp_that_was_taken_before_the_peak_and_logged_after_it_is_not_believed)
+{
+	struct peak_test *test = peak_begin(BOOK_RING_MIN);
+	struct shard_buffer early = testing_buffer(0, 0x1000, 100),
+			    peak = testing_buffer(0, 0x2000, 1000),
+			    late = testing_buffer(0, 0x3000, 200);
+
+	early.stack = 1, peak.stack = 2, late.stack = 3, late.thread = 8;
+	writer_alloc_born(test->book.writer, 0, &early, 1000);
+	writer_alloc_born(test->book.writer, 0, &peak, 5000);
+	peak_free(test, 0, 0x2000);
+	writer_alloc_born(test->book.writer, 0, &late, 4990);
+	peak_pass_time(test, 3 * BOOK_GRAVES);
+	assert(peak_take(test, 100)->known == 100);
+	assert(peak_shows(test, 1) && !peak_shows(test, 3));
+	peak_end(test);
+}
+
+/* A hundred rounds of one model, as fast as it can. */
+static void *peak_write(void *context)
+{
+	struct peak_test *test = context;
+
+	peak_alloc(test, 0, 0x1000, 1);
+	while (!__atomic_load_n(&test->is_over, __ATOMIC_RELAXED)) {
+		peak_alloc(test, 0, 0x2000, 2);
+		peak_alloc(test, 0, 0x3000, 3);
+		peak_free(test, 0, 0x2000);
+		peak_alloc(test, 0, 0x4000, 4);
+		peak_free(test, 0, 0x4000);
+		peak_free(test, 0, 0x3000);
+	}
+	return NULL;
+}
+
+/* At the peak 1, 3 and 4 are live; before it 1, 2 and 3. */
+UNIT(next_to_a_writer_at_full_speed_a_peak_is_right_or_a_bound)
+{
+	struct peak_test *test = peak_begin(BOOK_RING_SURE);
+	pthread_t writer;
+	int seen = 0;
+
+	assert(pthread_create(&writer, NULL, peak_write, test) == 0);
+	while (seen < 200) {
+		const struct book_peak_wish wish = {.types = 1};
+		const struct book_peak *peak = &test->peaks.types[0];
+
+		if (book_peaks_read(&test->peaks, &test->view, &test->book.reader, &wish) < 0 ||
+		    peak->bytes < 101 + 103 + 104)
+			continue;
+		assert(peak->bytes == 101 + 103 + 104 && peak->known <= peak->bytes);
+		assert(!peak_shows(test, 2));
+		assert(!peak->exact || (peak->count == 3 && peak_shows(test, 1) &&
+					peak_shows(test, 3) && peak_shows(test, 4)));
+		seen++;
+	}
+	__atomic_store_n(&test->is_over, 1, __ATOMIC_RELAXED);
+	assert(pthread_join(writer, NULL) == 0);
+	assert(peak_take(test, 0)->exact);
+	peak_end(test);
+}
+
+/* On some clocks an event after the peak may have the stamp of the peak. */
+UNIT(of_buffers_with_the_stamp_of_the_peak_none_is_believed_to_have_made_it)
+{
+	for (int i = 0; i < 2; i++) {
+		struct peak_test *test = peak_begin(BOOK_RING_MIN);
+		struct shard_buffer other = testing_buffer(0, 0x1000, 1000),
+				    peak = testing_buffer(0, 0x2000, 300),
+				    late = testing_buffer(0, 0x3000, 300);
+
+		peak.stack = 2, late.stack = 3;
+		if (i == 1) /* whose ticks are that long */
+			test->book.writer->header->clock = BOOK_CLOCK_CNTVCT;
+		reader_deinit(&test->book.reader);
+		testing_book_read(&test->book);
+		writer_alloc_born(test->book.writer, 0, &other, 1000);
+		writer_alloc_born(test->book.writer, 0, &peak, 5000);
+		peak_free(test, 0, other.address);
+		writer_alloc_born(test->book.writer, 0, &late, 5000);
+		if (i == 1)
+			peak_free(test, 0, peak.address);
+		peak_pass_time(test, 3 * BOOK_GRAVES);
+		assert(peak_take(test, 0)->bytes == 1300);
+		assert(test->peaks.types[0].known == 0);
+		peak_end(test);
+	}
+}

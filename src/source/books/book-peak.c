@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Running a shard's log backwards. book-peak-rows.c puts the result into a snapshot. */
+
+#include "source/books/book-peak.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "book/format/event.h"
+
+/* How often the log and the records of a busy owner are read together. */
+#define BOOK_PEAK_TRIES 3
+
+static uint32_t book_peak_op(const struct book_event *event)
+{
+	return event->op_slot & BOOK_OP_MASK;
+}
+
+/* The event with that number; it must be one of those that count. */
+static const struct book_event *book_peaks_event(const struct book_peaks *peaks, uint64_t number)
+{
+	return &peaks->log.events[number - peaks->log.first];
+}
+
+/* The number of the oldest event that counts. */
+static uint64_t book_peaks_oldest(const struct book_peaks *peaks)
+{
+	return peaks->number + 1 - peaks->events;
+}
+
+/*
+ * The view, and the log up to it. The log is read first: while the records are copied its oldest
+ * events may be overwritten, but then they are here already.
+ */
+static int book_peaks_read_both(struct book_peaks *peaks, struct view *view, struct reader *reader,
+				const struct book_peak_wish *wish, const struct book_shard *page)
+{
+	struct log *log = &peaks->log;
+	int r, before;
+
+	for (int i = 0; i < BOOK_PEAK_TRIES; i++) {
+		before = book_log_read(reader, page, wish->device, log);
+		r = view_read(view, reader, wish->device, wish->owner);
+		if (r < 0 || before == -ENOMEM)
+			return r < 0 ? r : before;
+		if (before == 0)
+			before = log_drain(log, reader);
+		if (before == 0)
+			return 0;
+	}
+	/* Too fast: whatever of it is still there. */
+	before = book_log_read(reader, page, wish->device, log);
+	if (before < 0)
+		log->count = 0;
+	return before == -ENOMEM ? before : 0;
+}
+
+/* Which events of the log came before the view's moment. */
+static void book_peaks_cut_log(struct book_peaks *peaks, const struct view *view)
+{
+	const struct log *log = &peaks->log;
+
+	peaks->number = view->number;
+	peaks->events = 0;
+	if (log->count > 0 && log->first <= view->number && view->number - log->first < log->count)
+		peaks->events = view->number - log->first + 1;
+}
+
+static int book_peaks_keep(struct book_peaks *peaks, struct book_peak *peak,
+			   const struct book_record *record)
+{
+	struct book_record *records =
+		array_grow(peaks->records, &peaks->capacity, peaks->count + 1, sizeof(*records));
+
+	if (!records)
+		return -ENOMEM;
+	peaks->records = records;
+	records[peaks->count++] = *record;
+	peak->count++;
+	return 0;
+}
+
+/* By birth; a grave and a record with the same key and birth are the same buffer. */
+static int book_peak_compare(const void *left, const void *right)
+{
+	const struct book_record *a = left, *b = right;
+	uint32_t spaces[] = {book_space(a->thread_space), book_space(b->thread_space)};
+
+	if (a->birth != b->birth)
+		return a->birth < b->birth ? -1 : 1;
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return (spaces[0] > spaces[1]) - (spaces[0] < spaces[1]);
+}
+
+/*
+ * Adds the records of a peak up. More than the peak can only be if the book contradicts itself, or if its
+ * stamps are out of order: then the youngest are left out.
+ */
+static void book_peaks_add_up(struct book_peaks *peaks, struct book_peak *peak)
+{
+	struct book_record *records = peaks->records + peak->first;
+	size_t kept = 0;
+
+	if (!peak->is_found && peak->count > 1)
+		qsort(records, peak->count, sizeof(*records), book_peak_compare);
+	while (kept < peak->count && event_bytes(&records[kept]) <= peak->bytes - peak->known)
+		peak->known += event_bytes(&records[kept++]);
+	peak->exact = kept == peak->count && peak->known == peak->bytes;
+	peaks->count -= peak->count - kept;
+	peak->count = kept;
+}
+
+/* The records of a type, in the state that the view has been taken back to. */
+static int book_peaks_take(struct book_peaks *peaks, uint32_t type, const struct view *view)
+{
+	struct book_peak *peak = &peaks->types[type];
+	struct view_iterator it = {0};
+	int r = 0;
+
+	peak->first = peaks->count;
+	while (r == 0 && view_next(view, &it)) {
+		if (book_meta_type(it.record->meta) == type && event_bytes(it.record) > 0)
+			r = book_peaks_keep(peaks, peak, it.record);
+	}
+	if (r < 0)
+		return r;
+	book_peaks_add_up(peaks, peak);
+	/* Nothing of it is younger than the peak: it is the peak itself, still live. */
+	for (size_t i = 0; peak->exact && i < peak->count; i++) {
+		if (peaks->records[peak->first + i].birth > peak->time)
+			return 0;
+	}
+	peak->moment = peak->exact ? peak->time : peak->moment;
+	return 0;
+}
+
+/* Takes the counter of live bytes back over an event. */
+static void book_peak_uncount(const struct book_event *event, uint64_t *bytes)
+{
+	if (book_peak_op(event) == BOOK_OP_ALLOC)
+		*bytes -= event_bytes(&event->record);
+	else if (book_peak_op(event) == BOOK_OP_FREE)
+		*bytes += event_bytes(&event->record);
+}
+
+/* Takes the records back over an event. */
+static void book_peak_undo(struct view *view, const struct book_event *event)
+{
+	uint32_t slot = event->op_slot >> 8, refs = book_meta_refs(event->record.meta);
+	uint32_t segment = slot / BOOK_SEGMENT_SLOTS, within = slot % BOOK_SEGMENT_SLOTS;
+	struct book_record *record;
+
+	if (!event_has_slot(event->op_slot & 0xff) || segment >= view->segment_count ||
+	    within >= view->segments[segment].count)
+		return;
+	record = &view->segments[segment].records[within];
+	*record = event->record;
+	switch (book_peak_op(event)) {
+	case BOOK_OP_FREE:
+		/* The event has the thread that freed it. */
+		record->thread_space = book_other_thread(record->thread_space, 0);
+		break;
+	case BOOK_OP_REF:
+		record->meta -= refs > 1 && refs < BOOK_META_REFS_MAX;
+		break;
+	case BOOK_OP_UNREF:
+		record->meta += refs < BOOK_META_REFS_MAX;
+		break;
+	default:
+		record->meta = 0;
+		break;
+	}
+	if (book_meta_type(record->meta) >= BOOK_TYPES || book_meta_refs(record->meta) == 0)
+		record->meta = 0;
+}
+
+static void book_peaks_found(struct book_peaks *peaks, uint32_t type, uint64_t number)
+{
+	struct book_peak *peak = &peaks->types[type];
+
+	peak->is_found = true;
+	peak->number = number;
+	peak->moment = number >= book_peaks_oldest(peaks) ? book_peaks_event(peaks, number)->time
+							  : peak->time;
+	/* As much as then was still, or again, live before the oldest event. */
+	if (number < book_peaks_oldest(peaks) && peaks->events > 0)
+		peak->moment = book_peaks_event(peaks, number + 1)->time;
+}
+
+/*
+ * Finds, for each type in @types, the oldest state in reach with as many bytes as the peak. If the peak
+ * itself is in reach, that is it: before it there were fewer, since the last reset.
+ */
+static void book_peaks_find(struct book_peaks *peaks, const struct view *view, uint32_t types)
+{
+	uint64_t bytes[BOOK_TYPES];
+	uint64_t number;
+
+	for (uint32_t type = 0; type < BOOK_TYPES; type++)
+		bytes[type] = view->hot[type].bytes;
+	for (number = peaks->number; number >= book_peaks_oldest(peaks) && types; number--) {
+		const struct book_event *event = book_peaks_event(peaks, number);
+		uint32_t type = book_meta_type(event->record.meta);
+
+		if (type >= BOOK_TYPES || !(types >> type & 1))
+			continue;
+		if (bytes[type] == peaks->types[type].bytes)
+			book_peaks_found(peaks, type, number);
+		if (book_peak_op(event) == BOOK_OP_PEAK_RESET)
+			types &= ~(1u << type);
+		book_peak_uncount(event, &bytes[type]);
+	}
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		if (types >> type & 1 && bytes[type] == peaks->types[type].bytes)
+			book_peaks_found(peaks, type, number);
+	}
+}
+
+/* Takes the records of the states that were found. The view is then in the oldest state in reach. */
+static int book_peaks_rewind(struct book_peaks *peaks, struct view *view, uint32_t types)
+{
+	uint64_t number = peaks->number;
+	int r = 0;
+
+	for (; r == 0; number--) {
+		for (uint32_t type = 0; r == 0 && type < BOOK_TYPES; type++) {
+			const struct book_peak *peak = &peaks->types[type];
+
+			if (!(types >> type & 1) || !peak->is_found || peak->number != number)
+				continue;
+			types &= ~(1u << type);
+			r = book_peaks_take(peaks, type, view);
+		}
+		if (number < book_peaks_oldest(peaks) || !types)
+			break;
+		book_peak_undo(view, book_peaks_event(peaks, number));
+	}
+	return r;
+}
+
+/* Remembers a thread; true once there are two. 0 is none. */
+static bool book_peak_second_thread(uint32_t thread, uint32_t *first)
+{
+	if (*first == 0)
+		*first = thread;
+	return thread != 0 && thread != *first;
+}
+
+/* Whether more than one thread writes, as far as can be seen. */
+static bool book_peaks_many_threads(const struct book_peaks *peaks, const struct view *view)
+{
+	const struct book_graves *graves = &peaks->graves;
+	struct view_iterator it = {0};
+	uint32_t first = 0;
+
+	for (size_t i = 0; i < peaks->events; i++) {
+		if (book_peak_second_thread(book_thread(peaks->log.events[i].record.thread_space),
+					    &first))
+			return true;
+	}
+	for (uint64_t i = graves->first; i < graves->count; i++) {
+		if (book_peak_second_thread(book_thread(graves->list[i].birth_thread_space),
+					    &first) ||
+		    book_peak_second_thread(graves->list[i].death_thread, &first))
+			return true;
+	}
+	while (view_next(view, &it)) {
+		if (book_peak_second_thread(book_thread(it.record->thread_space), &first))
+			return true;
+	}
+	return false;
+}
+
+/* For a peak that the log does not reach. */
+struct book_peak_bound {
+	struct book_peaks *peaks;
+	struct book_peak *peak;
+	uint32_t type;
+	uint64_t before, after; /* stamps: certainly before the peak, certainly after it */
+	bool takes_equal;       /* the one with the stamp of the peak is the one that made it */
+};
+
+static bool book_peak_was_born(const struct book_peak_bound *bound, uint64_t birth)
+{
+	return birth < bound->before || (bound->takes_equal && birth == bound->peak->time);
+}
+
+static bool book_peak_has(const struct book_peak_bound *bound, size_t sorted,
+			  const struct book_record *record)
+{
+	const struct book_record *records = bound->peaks->records + bound->peak->first;
+
+	return sorted > 0 &&
+	       bsearch(record, records, sorted, sizeof(*records), book_peak_compare) != NULL;
+}
+
+static int book_peak_take_graves(const struct book_peak_bound *bound)
+{
+	const struct book_graves *graves = &bound->peaks->graves;
+	size_t sorted = bound->peak->count;
+	int r = 0;
+
+	if (sorted > 1)
+		qsort(bound->peaks->records + bound->peak->first, sorted,
+		      sizeof(struct book_record), book_peak_compare);
+	for (uint64_t i = graves->first; r == 0 && i < graves->count; i++) {
+		const struct book_grave *grave = &graves->list[i];
+		struct book_record record = {
+			.address = grave->address,
+			.size = grave->size,
+			.birth = grave->birth,
+			.stack = grave->birth_stack,
+			.name = grave->name,
+			.phase = grave->phase,
+			.thread_space = grave->birth_thread_space,
+			.meta = grave->meta,
+		};
+
+		if (book_meta_type(grave->meta) != bound->type || event_bytes(&record) == 0 ||
+		    grave->death <= bound->after || !book_peak_was_born(bound, grave->birth) ||
+		    book_peak_has(bound, sorted, &record))
+			continue;
+		r = book_peaks_keep(bound->peaks, bound->peak, &record);
+	}
+	return r;
+}
+
+/* Where several have the peak's stamp, nobody can say which of them made it. */
+static void book_peak_drop_equal(const struct book_peak_bound *bound)
+{
+	struct book_record *records = bound->peaks->records + bound->peak->first;
+	size_t equal = 0, kept = 0;
+
+	for (size_t i = 0; i < bound->peak->count; i++)
+		equal += records[i].birth == bound->peak->time;
+	if (equal <= 1)
+		return;
+	for (size_t i = 0; i < bound->peak->count; i++) {
+		if (records[i].birth != bound->peak->time)
+			records[kept++] = records[i];
+	}
+	bound->peaks->count -= bound->peak->count - kept;
+	bound->peak->count = kept;
+}
+
+/* @view is in the oldest state in reach. */
+static int book_peak_bound(const struct book_peak_bound *bound, const struct view *view)
+{
+	struct view_iterator it = {0};
+	int r = 0;
+
+	bound->peak->first = bound->peaks->count;
+	while (r == 0 && view_next(view, &it)) {
+		if (book_meta_type(it.record->meta) == bound->type && event_bytes(it.record) > 0 &&
+		    book_peak_was_born(bound, it.record->birth))
+			r = book_peaks_keep(bound->peaks, bound->peak, it.record);
+	}
+	if (r == 0)
+		r = book_peak_take_graves(bound);
+	if (r < 0)
+		return r;
+	book_peak_drop_equal(bound);
+	book_peaks_add_up(bound->peaks, bound->peak);
+	return 0;
+}
+
+/*
+ * On x86 and by CLOCK_MONOTONIC no two events have the same stamp, unless the owner has stopped its clock: then
+ * all later events have it.
+ */
+static bool book_peak_is_stamp_unique(const struct book_peaks *peaks, uint64_t stamp,
+				      const struct reader *reader)
+{
+	return reader->header.clock != BOOK_CLOCK_CNTVCT && peaks->events > 0 &&
+	       peaks->log.events[0].time > stamp;
+}
+
+static int book_peaks_bound(struct book_peaks *peaks, const struct view *view,
+			    struct reader *reader, const struct book_peak_wish *wish,
+			    uint32_t types)
+{
+	uint64_t doubt = 0;
+	struct book_shard page;
+	int r = file_read(reader->file, book_shard_offset(wish->device), &page, sizeof(page));
+
+	if (r == 0)
+		r = book_graves_read(reader, &page, wish->device, &peaks->graves);
+	if (r == 0 && book_peaks_many_threads(peaks, view))
+		doubt = wish->doubt;
+	for (uint32_t type = 0; r == 0 && type < BOOK_TYPES; type++) {
+		struct book_peak *peak = &peaks->types[type];
+		const struct book_peak_bound bound = {
+			.peaks = peaks,
+			.peak = peak,
+			.type = type,
+			.before = peak->time > doubt ? peak->time - doubt : 0,
+			.after = peak->time < UINT64_MAX - doubt ? peak->time + doubt : UINT64_MAX,
+			.takes_equal = book_peak_is_stamp_unique(peaks, peak->time, reader),
+		};
+
+		if (types >> type & 1 && !peak->is_found)
+			r = book_peak_bound(&bound, view);
+	}
+	return r;
+}
+
+int book_peaks_read(struct book_peaks *peaks, struct view *view, struct reader *reader,
+		    const struct book_peak_wish *wish)
+{
+	uint32_t types = 0, missing = 0;
+	struct book_shard page;
+	int r;
+
+	peaks->count = 0;
+	r = file_read(reader->file, book_shard_offset(wish->device), &page, sizeof(page));
+	if (r == 0)
+		r = book_peaks_read_both(peaks, view, reader, wish, &page);
+	if (r < 0)
+		return r;
+	book_peaks_cut_log(peaks, view);
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		const struct book_hot *hot = &view->hot[type];
+
+		peaks->types[type] = (struct book_peak){
+			.bytes = hot->peak, .time = hot->peak_time, .moment = hot->peak_time};
+		if (hot->peak > 0)
+			types |= wish->types & 1u << type;
+	}
+	/* Without its records there is nothing to begin with. */
+	if (!view->rows_exact)
+		return 0;
+	book_peaks_find(peaks, view, types);
+	r = book_peaks_rewind(peaks, view, types);
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		if (types >> type & 1 && !peaks->types[type].is_found)
+			missing |= 1u << type;
+	}
+	return r < 0 || !missing ? r : book_peaks_bound(peaks, view, reader, wish, missing);
+}
+
+void book_peaks_deinit(struct book_peaks *peaks)
+{
+	free(peaks->records);
+	log_deinit(&peaks->log);
+	book_graves_deinit(&peaks->graves);
+	*peaks = (struct book_peaks){0};
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What was live at the highest moment of each type of a shard. Nothing is recorded for it: an event
+ * carries the whole record, so the log can be run backwards from the present, to any state that it
+ * reaches. Events are ordered by their numbers; a state after which as many bytes were live as at the
+ * peak is a peak, whether it was the first of them or not.
+ *
+ * If the log does not reach back that far, the state before its oldest event is what is left to go by:
+ * a buffer of it that was born before the peak was live then, and so was one in the graveyard that was
+ * born before it and freed after it. That is a lower bound. There, only time stamps tell the order, and a
+ * stamp is taken before the lock: so where more than one thread writes, what happened shortly before or
+ * after the peak is left out.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "book/read/log.h"
+#include "book/read/view.h"
+#include "source/books/book-private.h"
+
+/* Of a type; times are stamps of the book. */
+struct book_peak {
+	uint64_t bytes;
+	uint64_t time;   /* when it was first reached */
+	uint64_t moment; /* the records are of this moment */
+	uint64_t number; /* the last event before it; only if it is a state that was found */
+	uint64_t known;  /* bytes of the records; never more than @bytes */
+	bool is_found;   /* the records are a state of the shard, not a bound */
+	bool exact;      /* the records are all that had bytes then */
+	size_t first, count;
+};
+
+struct book_peaks {
+	struct book_peak types[BOOK_TYPES];
+	struct book_record *records; /* threads of those that have ended are 0 */
+	size_t count, capacity;
+
+	/* Private. */
+	struct log log;
+	struct book_graves graves;
+	uint64_t number; /* of the view */
+	size_t events;   /* of the log that count: those before the view's moment */
+};
+
+struct book_peak_wish {
+	uint32_t device;
+	enum view_owner owner;
+	uint32_t types; /* a bit for each that is wanted */
+	uint64_t doubt; /* stamps of two threads may be out of order by so much */
+};
+
+/*
+ * Reads a shard. @view is a view of it afterwards, but its records are those of an earlier moment.
+ * Returns what view_read() does. Peaks can be reused, and keep their memory.
+ */
+int book_peaks_read(struct book_peaks *peaks, struct view *view, struct reader *reader,
+		    const struct book_peak_wish *wish);
+void book_peaks_deinit(struct book_peaks *peaks);
