@@ -57,7 +57,7 @@ _ttmem() {
 		return
 		;;
 	--annotate) words=github ;;
-	--baseline | --budget | --bundle | --from | --junit | --markdown | --metal-shim | --output | -o)
+	--baseline | --budget | --bundle | --from | --junit | --markdown | --metal-shim | --output | -o | --record)
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 		return
 		;;
