@@ -58,12 +58,12 @@ static int collect_all(const struct collect_sources *sources,
 
 	if (r == 0)
 		r = source_collect(sources->books, request, snapshot);
-	if (r == 0 && !sources->recorded_ns)
+	if (r == 0 && !sources->is_recorded)
 		r = collect_host(sources, request, snapshot);
 	if (r < 0)
 		return r;
 	/* A snapshot is stamped at its end: nothing in it may be newer. */
-	snapshot->time_ns = sources->recorded_ns ? sources->recorded_ns : clock_ns(CLOCK_REALTIME);
+	snapshot->time_ns = sources->is_recorded ? sources->recorded_ns : clock_ns(CLOCK_REALTIME);
 	if (request->limit)
 		snapshot_take_joins(request->totals, snapshot);
 	r = snapshot_finish(snapshot);

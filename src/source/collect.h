@@ -34,8 +34,9 @@ struct collect_sources {
 	struct daemon_client *remote;
 	/* For the command: buffers of different processes are compared if there are any. */
 	bool notes_overlaps;
-	/* A recording's moment, CLOCK_REALTIME: nothing of this machine is in it. 0 = now. */
-	uint64_t recorded_ns;
+	/* A recording: nothing of this machine is in it, and the moment is this one. */
+	bool is_recorded;
+	uint64_t recorded_ns; /* CLOCK_REALTIME */
 	/* For the command: explains a snapshot without any process; NULL = no explanation. */
 	const struct scan *scan;
 };

@@ -47,6 +47,7 @@ needs() {
 		cmd:heaptrack_print heaptrack
 		cmd:protoc protobuf-compiler
 		cmd:tmux tmux
+		cmd:zstd zstd
 		cmd:g++ g++
 		cmd:cmake cmake
 		cmd:openssl openssl

@@ -19,7 +19,7 @@
  * Two types that are high at different moments make bounds that no moment reaches, and then every
  * chunk of a long recording would have to be read. After so many spans the best one counts.
  */
-#define PEAK_SPANS_MAX 512u
+#define PEAK_SPANS_MAX 128u
 
 /* From a moment on, the bound of a stream is another one. */
 struct peak_change {
@@ -83,16 +83,16 @@ static void peak_add_stream(struct peak *peak, const struct recording_stream *st
 
 	for (size_t i = 0; i < stream->count; i++) {
 		const struct recording_entry *entry = stream_entry(peak->recording, stream, i);
-		uint64_t stamp = entry->stamp_first, from;
+		uint64_t from;
 
-		if (entry->kind == RECORDING_SITES)
+		if (!recording_tells(peak->recording, stream, i, &from))
 			continue;
-		if (entry->kind == RECORDING_KEYFRAME && i + 1 < stream->count)
-			stamp = bits_min(stamp,
-					 stream_entry(peak->recording, stream, i + 1)->stamp_first);
 		/* Chunks may overlap a little; a gap begins where the last chunk ended. */
-		from = entry->kind == RECORDING_GAP ? last : timebase_ns(&book->timebase, stamp);
-		last = bits_max(last, timebase_ns(&book->timebase, entry->stamp_last));
+		if (entry->kind == RECORDING_GAP)
+			from = last;
+		last = bits_max(last, entry->kind == RECORDING_KEYFRAME
+					      ? from
+					      : timebase_ns(&book->timebase, entry->stamp_last));
 		peak_change(peak, from, &level,
 			    bits_max(level, recording_sum(peak->filter, entry->high)));
 		peak_change(peak, last, &level, recording_sum(peak->filter, entry->bytes));

@@ -63,6 +63,13 @@ uint64_t recording_stamp(const struct recording_known *book, uint64_t time_ns);
 bool recording_wants(const struct recording *recording, const struct recording_filter *filter,
 		     const struct recording_stream *stream);
 
+/*
+ * Whether a chunk of a stream says something of bytes in use that those before it do not: events and
+ * gaps do, and a keyframe at the beginning. @ret_time_ns: from when on.
+ */
+bool recording_tells(const struct recording *recording, const struct recording_stream *stream,
+		     size_t at, uint64_t *ret_time_ns);
+
 /* The sum of the types that the filter accepts. */
 uint64_t recording_sum(const struct recording_filter *filter, const uint64_t bytes[BOOK_TYPES]);
 

@@ -116,6 +116,7 @@ void recording_source_sources(struct source *source, struct collect_sources *ret
 	*ret_sources = (struct collect_sources){
 		.books = source,
 		.notes_overlaps = true,
+		.is_recorded = true,
 		.recorded_ns = self->moment.time_ns,
 	};
 }

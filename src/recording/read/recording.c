@@ -340,6 +340,28 @@ bool recording_wants(const struct recording *recording, const struct recording_f
 	       (filter->device == RECORDING_NONE || filter->device == stream->device);
 }
 
+bool recording_tells(const struct recording *recording, const struct recording_stream *stream,
+		     size_t at, uint64_t *ret_time_ns)
+{
+	const struct timebase *timebase = &recording->books[stream->book].timebase;
+	const struct recording_entry *entry = stream_entry(recording, stream, at);
+	uint64_t stamp = entry->stamp_first;
+
+	if (entry->kind == RECORDING_SITES || (entry->kind == RECORDING_KEYFRAME && at > 0))
+		return false;
+	/* What follows the first keyframe may have happened before it was written. */
+	for (size_t i = at + 1; entry->kind == RECORDING_KEYFRAME && i < stream->count; i++) {
+		const struct recording_entry *next = stream_entry(recording, stream, i);
+
+		if (next->kind != RECORDING_EVENTS)
+			continue;
+		stamp = bits_min(stamp, next->stamp_first);
+		break;
+	}
+	*ret_time_ns = timebase_ns(timebase, stamp);
+	return true;
+}
+
 uint64_t recording_sum(const struct recording_filter *filter, const uint64_t bytes[BOOK_TYPES])
 {
 	uint64_t sum = 0;

@@ -226,7 +226,7 @@ UNIT(is_the_same_with_the_real_recorder)
 	size_t count = 0;
 
 	snprintf(path, sizeof(path), "%s/real.ttmem", getenv("TMPDIR"));
-	testing_recording_start(&real, path, 4096);
+	testing_recording_start(&real, path, 4096, false);
 	for (uint32_t round = 0; round < 100; round++) {
 		unsigned int wait;
 

@@ -43,28 +43,18 @@ static void timeline_fill(struct timeline *line, size_t to)
 	}
 }
 
-/* The first entry at or after @at that has a time of events. */
-static uint64_t timeline_time(const struct timeline *line, size_t at)
-{
-	const struct recording_entry *entry = stream_entry(line->recording, line->stream, at);
-	uint64_t stamp = entry->stamp_first;
-
-	/* A keyframe is as of the events after it, which may be older than the recording. */
-	if (entry->kind == RECORDING_KEYFRAME && at + 1 < line->stream->count)
-		stamp = bits_min(stamp,
-				 stream_entry(line->recording, line->stream, at + 1)->stamp_first);
-	return timebase_ns(&line->recording->books[line->stream->book].timebase, stamp);
-}
-
 static void timeline_add(struct timeline *line, size_t at)
 {
 	const struct recording_entry *entry = stream_entry(line->recording, line->stream, at);
 	const struct timebase *timebase = &line->recording->books[line->stream->book].timebase;
-	size_t from = timeline_step(line, timeline_time(line, at));
-	size_t to = entry->kind == RECORDING_KEYFRAME
-			    ? from
-			    : timeline_step(line, timebase_ns(timebase, entry->stamp_last));
+	uint64_t time_ns;
+	size_t from, to;
 
+	if (!recording_tells(line->recording, line->stream, at, &time_ns))
+		return;
+	from = to = timeline_step(line, time_ns);
+	if (entry->kind != RECORDING_KEYFRAME)
+		to = timeline_step(line, timebase_ns(timebase, entry->stamp_last));
 	timeline_fill(line, from);
 	for (size_t i = from; i <= to; i++) {
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
@@ -121,10 +111,8 @@ int recording_timeline(struct recording *recording, const struct recording_filte
 		if (!recording_wants(recording, filter, line.stream))
 			continue;
 		memset(own, 0, count * sizeof(*own));
-		for (size_t at = 0; at < line.stream->count; at++) {
-			if (stream_entry(recording, line.stream, at)->kind != RECORDING_SITES)
-				timeline_add(&line, at);
-		}
+		for (size_t at = 0; at < line.stream->count; at++)
+			timeline_add(&line, at);
 		timeline_end(&line);
 		for (size_t k = 0; k < count; k++)
 			timeline_sum(&ret_samples[k], &own[k], filter);

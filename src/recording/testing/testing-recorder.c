@@ -38,6 +38,14 @@ static void recorder_add(const struct testing_recorded *recorded,
 
 void testing_recorder_init(struct testing_recorder *recorder)
 {
+	char path[sizeof(recorder->path)];
+
+	snprintf(path, sizeof(path), "%s/recording.ttmem", getenv("TMPDIR"));
+	testing_recorder_open(recorder, path);
+}
+
+void testing_recorder_open(struct testing_recorder *recorder, const char *path)
+{
 	const struct recording_entry head = {
 		.kind = RECORDING_HEAD,
 		.book = RECORDING_NONE,
@@ -48,7 +56,7 @@ void testing_recorder_init(struct testing_recorder *recorder)
 	static const char json[] = "{\"command\":\"test me\",\"host\":\"here\"}";
 
 	*recorder = (struct testing_recorder){0};
-	snprintf(recorder->path, sizeof(recorder->path), "%s/recording.ttmem", getenv("TMPDIR"));
+	snprintf(recorder->path, sizeof(recorder->path), "%s", path);
 	recorder->fd = open(recorder->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	assert(recorder->fd >= 0);
 	assert(chunk_writer_new(&recorder->writer, recorder->fd, 0) == 0);
@@ -66,6 +74,11 @@ void testing_recorder_end(struct testing_recorder *recorder)
 	};
 
 	assert(chunk_writer_end(recorder->writer, &end, "{}") == 0);
+}
+
+uint64_t testing_recorder_last(const struct testing_recorder *recorder)
+{
+	return chunk_writer_last(recorder->writer);
 }
 
 void testing_recorder_deinit(struct testing_recorder *recorder)
@@ -178,34 +191,72 @@ static void recorder_sums(struct testing_stream *stream, struct recording_entry 
 void testing_recorded_events(struct testing_recorded *recorded, uint32_t device, uint32_t most)
 {
 	struct testing_stream *stream = &recorded->streams[device];
-	struct recording_entry entry = {.kind = RECORDING_EVENTS};
+	uint64_t first = stream->last + 1;
+	uint64_t last = bits_min(recorder_page(recorded, device)->head, stream->last + most);
 	struct book_event *events;
 	struct log_place place;
-	uint8_t *bytes;
-	int64_t length;
 
-	entry.first = stream->last + 1;
-	entry.last = bits_min(recorder_page(recorded, device)->head, stream->last + most);
-	if (entry.last < entry.first)
+	if (last < first)
 		return;
-	recorder_now(recorded, &entry);
-	entry.device = device;
-	entry.count = (uint32_t)(entry.last - entry.first) + 1;
-	events = malloc(entry.count * sizeof(*events));
-	bytes = malloc(columns_bound(entry.count));
-	assert(events && bytes);
+	events = malloc((last - first + 1) * sizeof(*events));
+	assert(events);
 	assert(log_find(&recorded->book->reader, recorder_page(recorded, device), device, &place) ==
 	       0);
-	assert(entry.count <= place.events);
-	assert(log_read(&place, &recorded->book->reader, entry.first, entry.last, events) == 0);
-	length = columns_encode(&stream->table, events, entry.count, bytes);
+	assert(last - first < place.events);
+	assert(log_read(&place, &recorded->book->reader, first, last, events) == 0);
+	testing_recorded_put(recorded, device, events, (uint32_t)(last - first) + 1);
+	free(events);
+}
+
+void testing_recorded_put(struct testing_recorded *recorded, uint32_t device,
+			  const struct book_event *events, uint32_t count)
+{
+	struct testing_stream *stream = &recorded->streams[device];
+	struct recording_entry entry = {.kind = RECORDING_EVENTS, .count = count};
+	uint8_t *bytes = malloc(columns_bound(count));
+	int64_t length;
+
+	assert(bytes);
+	recorder_now(recorded, &entry);
+	entry.device = device;
+	entry.first = stream->last + 1;
+	entry.last = stream->last + count;
+	length = columns_encode(&stream->table, events, count, bytes);
 	assert(length > 0);
 	entry.stamp_first = UINT64_MAX;
 	entry.stamp_last = 0;
 	recorder_sums(stream, &entry, events);
+	/* Events that were made up may be in the future; what is recorded is not older than its events. */
+	entry.stamp_now = bits_max(entry.stamp_now, entry.stamp_last);
 	recorder_add(recorded, &entry, &(struct chunk_part){bytes, (size_t)length}, 1);
 	stream->last = entry.last;
-	free(events);
+	free(bytes);
+}
+
+void testing_recorded_state(struct testing_recorded *recorded, uint32_t device)
+{
+	struct testing_stream *stream = &recorded->streams[device];
+	struct recording_entry entry = {.kind = RECORDING_KEYFRAME, .last = stream->last};
+	struct book_shard page = *recorder_page(recorded, device);
+	uint8_t *bytes = malloc(columns_table_bound(&stream->table));
+	int64_t length = columns_encode_table(&stream->table, bytes);
+
+	assert(bytes && length > 0);
+	memset(page.cold, 0, sizeof(page.cold));
+	memset(page.warm, 0, sizeof(page.warm));
+	recorder_now(recorded, &entry);
+	entry.device = device;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		page.hot[type][0] = stream->hot[type];
+		page.hot[type][0].number = stream->last;
+		page.hot[type][1].number = 0;
+		entry.bytes[type] = entry.high[type] = stream->hot[type].bytes;
+		entry.stamp_now = bits_max(entry.stamp_now, stream->hot[type].last);
+	}
+	entry.stamp_first = entry.stamp_last = entry.stamp_now;
+	recorder_add(recorded, &entry,
+		     (const struct chunk_part[]){{&page, sizeof(page)}, {bytes, (size_t)length}},
+		     2);
 	free(bytes);
 }
 

@@ -22,6 +22,9 @@ struct testing_recorder {
 };
 
 void testing_recorder_init(struct testing_recorder *recorder);
+void testing_recorder_open(struct testing_recorder *recorder, const char *path);
+/* Bytes of the last chunk in the file. */
+uint64_t testing_recorder_last(const struct testing_recorder *recorder);
 void testing_recorder_end(struct testing_recorder *recorder);
 void testing_recorder_deinit(struct testing_recorder *recorder);
 
@@ -46,6 +49,10 @@ void testing_recorded_deinit(struct testing_recorded *recorded);
 void testing_recorded_bytes(const struct testing_recorded *recorded);
 /* The events since the last call; at most @most of them. */
 void testing_recorded_events(struct testing_recorded *recorded, uint32_t device, uint32_t most);
+/* Events that no book has, and the state after them. */
+void testing_recorded_put(struct testing_recorded *recorded, uint32_t device,
+			  const struct book_event *events, uint32_t count);
+void testing_recorded_state(struct testing_recorded *recorded, uint32_t device);
 void testing_recorded_keyframe(struct testing_recorded *recorded, uint32_t device);
 /* As if the events since the last call had been missed. */
 void testing_recorded_gap(struct testing_recorded *recorded, uint32_t device);
