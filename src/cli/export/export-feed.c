@@ -54,6 +54,7 @@ struct export_feed {
 
 	const struct export_form *form;
 	void *state;
+	FILE *out;
 	uint64_t time_ns;           /* of the last event */
 	const struct book_hot *hot; /* while a gap is mended: counters after it */
 	struct progress progress;
@@ -341,6 +342,8 @@ static int feed_event(void *context, const struct recording_event *source)
 		progress_draw(&feed->progress);
 		if (output_is_stopped())
 			return -EINTR;
+		if (ferror(feed->out))
+			return -EIO;
 	}
 	if (!stream->is_wanted)
 		return 0;
@@ -442,7 +445,7 @@ static int feed_prepare(struct export_feed *feed)
 	return r;
 }
 
-int export_feed_course(void *context, const struct export_form *form, void *state)
+int export_feed_course(void *context, const struct export_form *form, void *state, FILE *out)
 {
 	struct export_feed *feed = context;
 	const struct filter *filter = feed->filter;
@@ -451,6 +454,7 @@ int export_feed_course(void *context, const struct export_form *form, void *stat
 
 	feed->form = form;
 	feed->state = state;
+	feed->out = out;
 	feed->progress = (struct progress){.total = recording_facts(feed->books.recording)->events,
 					   .unit = "events"};
 	if (filter->has_pid)

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "recording/read/recording.h"
 
@@ -31,4 +32,4 @@ const struct export_owner *export_feed_owners(const struct export_feed *feed, si
 int export_feed_counts(struct export_feed *feed, struct export_counts *counts);
 
 /* An export_course_fn; @context is a struct export_feed. -EINTR: stopped by Ctrl-C. */
-int export_feed_course(void *context, const struct export_form *form, void *state);
+int export_feed_course(void *context, const struct export_form *form, void *state, FILE *out);

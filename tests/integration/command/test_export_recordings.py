@@ -176,6 +176,23 @@ def test_too_many_events_for_memory(world, recording, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_disk_that_is_full(world, recording):
+    path, _ = recording
+    for form in ("csv", "chrome", "heaptrack", "memory_viz", "perfetto", "firefox", "pprof", "speedscope"):
+        result = world.run("export", "--format", form, path, "-o", "/dev/full")
+        assert result.returncode == 1 and "/dev/full: No space left" in result.stderr, form
+
+
+def test_a_reader_that_goes_away(world, recording):
+    path, _ = recording
+    process = subprocess.Popen(
+        [world.program, "export", "--format", "csv", path], env=world.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    process.stdout.close()
+    _, told = process.communicate(timeout=LIMIT)
+    assert b"ttmem export:" not in told
+
+
 def test_reports_of_recordings(world, recording, tmp_path):
     path, _ = recording
     result = world.run("export", "--format", "ttnn-visualizer", "-o", tmp_path / "report", "--at", "peak", path)
