@@ -36,5 +36,5 @@ complete -c ttmem -n "__ttmem_behind --format; and __fish_seen_subcommand_from e
 complete -c ttmem -n "__ttmem_behind --ids" -a "hex decimal"
 complete -c ttmem -n "__ttmem_behind --pid" -a "(__fish_complete_pids)"
 complete -c ttmem -n "__ttmem_behind --device -d" -a "(__ttmem_devices)"
-complete -c ttmem -n "__ttmem_behind --baseline --bundle --from --markdown --metal-shim --output -o" -F
+complete -c ttmem -n "__ttmem_behind --baseline --bundle --from --markdown --metal-shim --output -o --record" -F
 complete -c ttmem -n "__fish_seen_subcommand_from analyze export" -F

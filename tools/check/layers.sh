@@ -64,7 +64,7 @@ BEGIN {
 	folder("tui", "base model model/json")
 	folder("cli/common", "base model recording/read recording/write symbol source/host source/books source/daemon-client source")
 	folder("compat/commands", "base model model/json compat/logs symbol source/daemon-client cli/common")
-	folder("cli/bench", "base book/format book/read sim cli/common ttmem/ttmem.h")
+	folder("cli/bench", "base book/format book/read recording/write source/books sim cli/common ttmem/ttmem.h")
 	folder("cli/doctor", "base book/format book/read metal model model/json symbol source/proc source/host source/books source/daemon-client cli/common ttmem/ttmem.h")
 	folder("cli/export", "base book/format book/read model symbol recording/read source/books cli/common ttmem/ttmem.h", "book/testing recording/testing")
 	folder("cli/record", "base recording/write source/books cli/common")
