@@ -22,6 +22,7 @@
 #include "model/filter.h"
 #include "model/mark.h"
 #include "model/snapshot.h"
+#include "recording/read/marks.h"
 #include "source/books/book-marks.h"
 #include "source/books/scan.h"
 #include "source/books/stacks.h"
@@ -391,7 +392,6 @@ static int feed_read_marks(struct export_feed *feed, size_t number)
 					 ? feed_books_get(&feed->books, number)
 					 : NULL;
 	struct snapshot *texts;
-	uint64_t lost;
 	int r;
 
 	if (!book)
@@ -399,7 +399,7 @@ static int feed_read_marks(struct export_feed *feed, size_t number)
 	texts = snapshot_new(0);
 	if (!texts)
 		return -ENOMEM;
-	r = book_marks_read(book->book, texts, &marks, &lost);
+	r = marks_read(feed->books.recording, number, &book->book->reader, texts, &marks);
 	if (r == 0)
 		r = feed_add_marks(feed, number, &marks);
 	snapshot_free(texts);
@@ -466,7 +466,7 @@ int export_feed_course(void *context, const struct export_form *form, void *stat
 		r = recording_walk(feed->books.recording, &wanted, NULL, &feed->books.until,
 				   feed_event, feed);
 	if (r == 0)
-		r = feed_pass_marks(feed, UINT64_MAX);
+		r = feed_pass_marks(feed, feed->books.until.time_ns);
 	progress_end(&feed->progress);
 	return r;
 }

@@ -4,8 +4,7 @@
 /*
  * The course of events of a recording, as formats are fed with it (export-form.h). What was live when the
  * recording of a device began comes first, as allocations with the number 0; after a gap come the
- * allocations and frees that make up for it, so that what is in use is right again. Marks are those that
- * the books have at the end.
+ * allocations and frees that make up for it, so that what is in use is right again. 
  */
 
 #include <stddef.h>
