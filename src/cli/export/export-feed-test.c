@@ -125,7 +125,7 @@ static void test_feed(struct test *test, const struct filter *filter, struct tes
 	assert(recording_find(recording, "end", &RECORDING_FILTER_ALL, &end, why) == 0);
 	assert(export_feed_new(&feed, recording, filter, &end) == 0);
 	*ret_sums = (struct test_sums){.calls = 0};
-	assert(export_feed_course(feed, &test_form, ret_sums) == 0);
+	assert(export_feed_course(feed, &test_form, ret_sums, stdout) == 0);
 	export_feed_free(feed);
 	recording_free(recording);
 }

@@ -22,6 +22,7 @@
 #include "model/filter.h"
 #include "model/mark.h"
 #include "model/snapshot.h"
+#include "recording/read/marks.h"
 #include "source/books/book-marks.h"
 #include "source/books/scan.h"
 #include "source/books/stacks.h"
@@ -54,6 +55,7 @@ struct export_feed {
 
 	const struct export_form *form;
 	void *state;
+	FILE *out;
 	uint64_t time_ns;           /* of the last event */
 	const struct book_hot *hot; /* while a gap is mended: counters after it */
 	struct progress progress;
@@ -341,6 +343,8 @@ static int feed_event(void *context, const struct recording_event *source)
 		progress_draw(&feed->progress);
 		if (output_is_stopped())
 			return -EINTR;
+		if (ferror(feed->out))
+			return -EIO;
 	}
 	if (!stream->is_wanted)
 		return 0;
@@ -388,7 +392,6 @@ static int feed_read_marks(struct export_feed *feed, size_t number)
 					 ? feed_books_get(&feed->books, number)
 					 : NULL;
 	struct snapshot *texts;
-	uint64_t lost;
 	int r;
 
 	if (!book)
@@ -396,7 +399,7 @@ static int feed_read_marks(struct export_feed *feed, size_t number)
 	texts = snapshot_new(0);
 	if (!texts)
 		return -ENOMEM;
-	r = book_marks_read(book->book, texts, &marks, &lost);
+	r = marks_read(feed->books.recording, number, &book->book->reader, texts, &marks);
 	if (r == 0)
 		r = feed_add_marks(feed, number, &marks);
 	snapshot_free(texts);
@@ -442,7 +445,7 @@ static int feed_prepare(struct export_feed *feed)
 	return r;
 }
 
-int export_feed_course(void *context, const struct export_form *form, void *state)
+int export_feed_course(void *context, const struct export_form *form, void *state, FILE *out)
 {
 	struct export_feed *feed = context;
 	const struct filter *filter = feed->filter;
@@ -451,6 +454,7 @@ int export_feed_course(void *context, const struct export_form *form, void *stat
 
 	feed->form = form;
 	feed->state = state;
+	feed->out = out;
 	feed->progress = (struct progress){.total = recording_facts(feed->books.recording)->events,
 					   .unit = "events"};
 	if (filter->has_pid)
@@ -462,7 +466,7 @@ int export_feed_course(void *context, const struct export_form *form, void *stat
 		r = recording_walk(feed->books.recording, &wanted, NULL, &feed->books.until,
 				   feed_event, feed);
 	if (r == 0)
-		r = feed_pass_marks(feed, UINT64_MAX);
+		r = feed_pass_marks(feed, feed->books.until.time_ns);
 	progress_end(&feed->progress);
 	return r;
 }

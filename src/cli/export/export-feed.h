@@ -4,12 +4,12 @@
 /*
  * The course of events of a recording, as formats are fed with it (export-form.h). What was live when the
  * recording of a device began comes first, as allocations with the number 0; after a gap come the
- * allocations and frees that make up for it, so that what is in use is right again. Marks are those that
- * the books have at the end.
+ * allocations and frees that make up for it, so that what is in use is right again. 
  */
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "recording/read/recording.h"
 
@@ -31,4 +31,4 @@ const struct export_owner *export_feed_owners(const struct export_feed *feed, si
 int export_feed_counts(struct export_feed *feed, struct export_counts *counts);
 
 /* An export_course_fn; @context is a struct export_feed. -EINTR: stopped by Ctrl-C. */
-int export_feed_course(void *context, const struct export_form *form, void *state);
+int export_feed_course(void *context, const struct export_form *form, void *state, FILE *out);

@@ -25,13 +25,16 @@ static int export_file_write(const struct export_form *form, struct export_targe
 	int r = form->begin(target, &state);
 
 	if (r == 0 && form->event && course)
-		r = course(context, form, state);
+		r = course(context, form, state, target->out);
 	if (r == 0)
 		r = form->finish(state);
 	if (form->free)
 		form->free(state);
-	if (r == 0 && (fflush(target->out) != 0 || ferror(target->out)))
-		r = errno ? -errno : -EIO;
+	/* It tells why writing has failed, if it did before. */
+	if ((r == 0 || r == -EIO) && fflush(target->out) != 0)
+		r = -errno;
+	if (r == 0 && ferror(target->out))
+		r = -EIO;
 	return r;
 }
 

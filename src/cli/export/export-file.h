@@ -7,8 +7,11 @@
 
 struct export_options;
 
-/* Feeds @form with the course of events; @context is its own. 0 or a negative errno. */
-typedef int export_course_fn(void *context, const struct export_form *form, void *state);
+/*
+ * Feeds @form, which writes to @out, with the course of events; @context is its own. May end early with
+ * -EIO if writing has failed. 0 or a negative errno.
+ */
+typedef int export_course_fn(void *context, const struct export_form *form, void *state, FILE *out);
 
 /*
  * Writes a file of what the target has; its out and rows_max are set here. @course: NULL = there is none.

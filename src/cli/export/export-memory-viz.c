@@ -148,7 +148,8 @@ static uint64_t viz_reach(struct viz_lane *lane, uint64_t address, uint64_t size
 	uint64_t place = viz_place(lane, address);
 
 	lane->low = bits_min(lane->low, place);
-	lane->high = bits_max(lane->high, bits_min(place + bits_max(size, 1), VIZ_LANE_SIZE));
+	size = bits_min(bits_max(size, 1), VIZ_LANE_SIZE - place);
+	lane->high = bits_max(lane->high, place + size);
 	return lane->offset + place;
 }
 
@@ -245,7 +246,8 @@ static int viz_find_block(struct viz *viz, const struct snapshot_buffer *buffer,
 		return r;
 	ret_block->lane = (uint32_t)(lane - viz->lanes) + 1;
 	ret_block->bytes = snapshot_buffer_bytes(buffer);
-	ret_block->size = bits_max(share ? share * lane->banks : ret_block->bytes, 1);
+	ret_block->size = share ? share * lane->banks : ret_block->bytes;
+	ret_block->size = bits_min(bits_max(ret_block->size, 1), VIZ_LANE_SIZE);
 	ret_block->place = viz_reach(lane, buffer->address, ret_block->size);
 	return 0;
 }

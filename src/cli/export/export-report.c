@@ -141,7 +141,9 @@ static int export_report_process(const struct export_options *options, const str
 		r = export_operations_find(snapshot, process, &marks, &job.operations);
 	if (r < 0)
 		return output_fail("export", "cannot look at processes", r);
-	export_sources_init(&job.sources, &snapshot->processes[process]);
+	/* Whoever made a recording says which process it is of, and so whose files would be read. */
+	if (!options->from.file)
+		export_sources_init(&job.sources, &snapshot->processes[process]);
 	r = export_report_write(options, &job);
 	if (r == 0) {
 		export_report_tell_notes(&job, lost);

@@ -40,7 +40,7 @@ int export_sources_read(struct export_sources *sources, const char *path, char *
 	CLEANUP_CLOSE int fd = -1;
 	struct symbolizer_identity identity;
 	ssize_t length;
-	int r = symbolizer_open_module(&config, &file, &fd, &identity);
+	int r = sources->pid ? symbolizer_open_module(&config, &file, &fd, &identity) : -EACCES;
 
 	if (r < 0)
 		return r;

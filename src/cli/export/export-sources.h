@@ -17,7 +17,7 @@ struct snapshot_process;
 #define EXPORT_SOURCES_MAX (UINT32_C(32) << 20) /* of all files */
 
 struct export_sources {
-	uint32_t pid;
+	uint32_t pid; /* 0 = nothing may be read */
 	uint64_t start_ticks;
 	uint32_t user;
 	uint64_t left; /* bytes that may still be read */

@@ -80,7 +80,7 @@ static int export_parse(struct export_options *options, int argc, char **argv)
 {
 	struct filter *filter = &options->request.filter;
 	const struct options_item items[] = {
-		{0, "format", "FORMAT", EXPORT_FORMATS, options, export_parse_format},
+		{0, "format", "FORMAT", "one of these", options, export_parse_format},
 		{'o', "output", "PATH",
 		 "where to write, not to standard output; for ttnn-visualizer a folder",
 		 &options->path, options_text},
@@ -95,7 +95,13 @@ static int export_parse(struct export_options *options, int argc, char **argv)
 	const struct options table = {
 		.command = "export",
 		.arguments = "[FILE | PID]",
-		.summary = "Device memory in the formats of other tools.",
+		.summary = "Device memory in the formats of other tools: what all processes, or "
+			   "PID, hold now, or\n"
+			   "what is in the recording FILE. A moment is shown by pprof, speedscope, "
+			   "folded,\n"
+			   "memory_viz and ttnn-visualizer; the course of events, which only a "
+			   "recording has, by\n"
+			   "heaptrack, firefox, perfetto, chrome and csv.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
 	};

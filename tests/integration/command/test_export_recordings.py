@@ -169,11 +169,39 @@ def test_a_recording_that_is_none(world, tmp_path):
         assert result.returncode == 1 and result.stdout == "" and f"{args[-1]}: " in result.stderr
 
 
+def test_marks_are_in_it_in_order(world, export, tmp_path):  # noqa: F811
+    """At least the newest 256, which the book still has; more if the recorder saw them before."""
+    program = "import ttmem\nttmem.alloc(0, ttmem.DRAM, 4096, 64)\nfor i in range(300):\n    ttmem.mark(f'm{i}')\n"
+    path = record(world, tmp_path, program)
+    rows = csv.DictReader(io.StringIO(export("csv", path).decode()))
+    names = [row["name"] for row in rows if row["event"] == "mark"]
+    assert names[-256:] == [f"m{i}" for i in range(44, 300)] and names == sorted(names, key=lambda name: int(name[1:]))
+    events = json.loads(export("chrome", path, "--at", "m250"))["traceEvents"]
+    assert [e["name"] for e in events if e["ph"] == "i"][-1] == "m250"
+
+
 def test_too_many_events_for_memory(world, recording, tmp_path):
     path, _ = recording
     result = world.run("export", "--format", "firefox", "--rows", "100", path, "-o", tmp_path / "out")
     assert result.returncode == 1 and "more than 100 events" in result.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_disk_that_is_full(world, recording):
+    path, _ = recording
+    for form in ("csv", "chrome", "heaptrack", "memory_viz", "perfetto", "firefox", "pprof", "speedscope"):
+        result = world.run("export", "--format", form, path, "-o", "/dev/full")
+        assert result.returncode == 1 and "/dev/full: No space left" in result.stderr, form
+
+
+def test_a_reader_that_goes_away(world, recording):
+    path, _ = recording
+    process = subprocess.Popen(
+        [world.program, "export", "--format", "csv", path], env=world.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    process.stdout.close()
+    _, told = process.communicate(timeout=LIMIT)
+    assert b"ttmem export:" not in told
 
 
 def test_reports_of_recordings(world, recording, tmp_path):

@@ -73,3 +73,42 @@ def test_a_report_or_link_of_another_user_is_not_replaced(world):
         assert result.returncode == 1 and "another user has put it" in result.stderr
         assert os.listdir(folder / "victim") == []
         assert sorted(os.listdir(open_to_all)) == ["link", "theirs"]
+
+
+def test_a_recording_cannot_name_files_for_a_report(world, tmp_path):
+    """It may be made up, and claim to be of a process whose owner may read everything."""
+    source = tmp_path.resolve() / "model.py"
+    source.write_text(SCRIPT)
+    env = {
+        **world.env, "TTMEM": "1", "PYTHONPATH": str(world.build / "python"), "PYTHONDONTWRITEBYTECODE": "1",
+        "LD_LIBRARY_PATH": str(world.build / "src" / "lib"),
+    }  # fmt: skip
+    process = world.adopt(
+        subprocess.Popen(
+            [sys.executable, source, str(source)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+    )
+    assert process.stdout.readline() == "ready\n"
+    world.show(process.pid)
+    assert world.run("record", process.pid, "--seconds", "1", "-o", tmp_path / "rec").returncode == 0
+    for target, files in ((process.pid, 1), (tmp_path / "rec", 0)):
+        result = world.run("export", "--format", "ttnn-visualizer", "-o", tmp_path / "report", target)
+        assert result.returncode == 0, result.stderr
+        with contextlib.closing(sqlite3.connect(tmp_path / "report" / "db.sqlite")) as db:
+            assert len(list(db.execute("SELECT * FROM stack_traces"))) == 1
+            assert len(list(db.execute("SELECT * FROM source_files"))) == files
+
+
+@pytest.mark.other_user
+def test_a_file_that_another_user_has_put_there_is_not_written(world):
+    player = world.player("alloc 0 DRAM 0x1000 64")
+    with shared_folder() as folder:
+        open_to_all = folder / "open"
+        open_to_all.mkdir()
+        open_to_all.chmod(0o1777)
+        (folder / "victim").write_text("precious")
+        (open_to_all / "link").symlink_to(folder / "victim")
+        os.chown(open_to_all / "link", NOBODY, NOBODY, follow_symlinks=False)
+        result = world.run("export", "--format", "folded", "-o", open_to_all / "link", player.pid)
+        assert result.returncode == 1 and "another user has put it" in result.stderr
+        assert (folder / "victim").read_text() == "precious"
