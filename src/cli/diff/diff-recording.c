@@ -114,18 +114,18 @@ static int diff_recording_site(struct diff_side *side, struct stacks *stacks, ui
 			       const struct recording_site *site)
 {
 	const struct summary_buffer about = {.stack = stacks_text(stacks, site->stack)};
-	char text[SUMMARY_KEY];
-	const char *key = summary_key(&side->summary, &about, text);
+	CLEANUP(summary_name_deinit) struct summary_name name = SUMMARY_NAME_NULL;
 	uint64_t temporaries = recording_short_lives(site);
 	int r;
 
 	if (site->type >= BOOK_TYPES)
 		return 0;
-	r = summary_add_row(&side->summary, site->type, key, SUMMARY_ALLOCS, site->allocs);
+	summary_name_init(&name, &side->summary, &about);
+	r = summary_add_row(&side->summary, site->type, &name, SUMMARY_ALLOCS, site->allocs);
 	if (r == 0)
-		r = summary_add_row(&side->summary, site->type, key, SUMMARY_FREES, site->frees);
+		r = summary_add_row(&side->summary, site->type, &name, SUMMARY_FREES, site->frees);
 	if (r == 0)
-		r = summary_add_row(&side->summary, site->type, key, SUMMARY_TEMPORARIES,
+		r = summary_add_row(&side->summary, site->type, &name, SUMMARY_TEMPORARIES,
 				    temporaries);
 	if (r == 0)
 		r = summary_add_total(&side->summary, device, site->type, SUMMARY_TEMPORARIES,

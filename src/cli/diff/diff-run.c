@@ -43,6 +43,8 @@ static void diff_run_put_frame(const json_t *frame, FILE *out)
 	if (file)
 		fprintf(out, "%s:%" PRIu64 ":", file, daemon_pages_number(frame, "line"));
 	(void)fputs(function ? function : "?", out);
+	if (json_is_true(json_object_get(frame, "skipped")))
+		(void)fputs(FRAMES_SKIPPED, out);
 	if (module)
 		fprintf(out, FRAMES_AT "%s", module);
 }
@@ -77,22 +79,21 @@ static int diff_run_add_buffer(struct diff_side *side, const json_t *buffer)
 		.phase = daemon_pages_text(buffer, "phase"),
 	};
 	uint64_t size = daemon_pages_number(buffer, "size");
-	char text[SUMMARY_KEY];
+	CLEANUP(summary_name_deinit) struct summary_name name = SUMMARY_NAME_NULL;
 	uint32_t device, type;
-	const char *key;
 	int r = stack ? diff_run_place(buffer, &device, &type) : -ENOMEM;
 
 	if (r < 0)
 		return r;
 	side->has_stacks |= *stack != '\0';
-	key = summary_key(&side->summary, &about, text);
+	summary_name_init(&name, &side->summary, &about);
 	r = summary_add_total(&side->summary, device, type, SUMMARY_END, size);
 	if (r == 0)
 		r = summary_add_total(&side->summary, device, type, SUMMARY_BUFFERS, 1);
 	if (r == 0)
-		r = summary_add_row(&side->summary, type, key, SUMMARY_END, size);
+		r = summary_add_row(&side->summary, type, &name, SUMMARY_END, size);
 	if (r == 0)
-		r = summary_add_row(&side->summary, type, key, SUMMARY_BUFFERS, 1);
+		r = summary_add_row(&side->summary, type, &name, SUMMARY_BUFFERS, 1);
 	return r;
 }
 
@@ -115,31 +116,47 @@ static int diff_run_add_processes(struct diff_side *side, const json_t *processe
 }
 
 /*
- * The key of a group of buffers with one stack, which "TYPE: " comes before, or without one of its first
- * name or phase.
+ * What a group of buffers is called: "TYPE: " comes before its stack, in which allocators are not told
+ * apart; without a stack its first name or phase counts.
  */
-static const char *diff_run_group_key(const struct diff_side *side, const json_t *group,
-				      char ret_key[SUMMARY_KEY])
+static void diff_run_group_name(struct summary_name *name, const struct diff_side *side,
+				const json_t *group)
 {
-	const json_t *name = json_array_get(json_object_get(group, "names"), 0);
+	const json_t *first = json_array_get(json_object_get(group, "names"), 0);
+	const json_t *site = json_object_get(group, "site");
 	const char *text = daemon_pages_text(group, "key");
 	const char *stack = text ? strstr(text, ": ") : NULL;
 	struct summary_buffer about = {
-		.name = daemon_pages_text(name, "name"),
-		.phase = daemon_pages_text(name, "phase"),
+		.name = daemon_pages_text(first, "name"),
+		.phase = daemon_pages_text(first, "phase"),
 	};
 
-	if (json_is_object(json_object_get(group, "site")) && stack)
+	if (json_is_object(site) && stack)
 		about.stack = stack + 2;
-	return summary_key(&side->summary, &about, ret_key);
+	summary_name_init(name, &side->summary, &about);
+	if (about.stack)
+		name->site = (struct frames_one){
+			.function = daemon_pages_text(site, "function"),
+			.file = daemon_pages_text(site, "file"),
+			.module = daemon_pages_text(site, "module"),
+		};
+}
+
+static int diff_run_add_group(struct diff_side *side, const json_t *group, uint32_t type,
+			      uint64_t bytes)
+{
+	CLEANUP(summary_name_deinit) struct summary_name name;
+
+	diff_run_group_name(&name, side, group);
+	return summary_add_row(&side->summary, type, &name, SUMMARY_PEAK, bytes);
 }
 
 /* What was live at a peak, by call site; what is not known has a row, too. */
 static int diff_run_add_at_peak(struct diff_side *side, const json_t *peak, uint32_t type)
 {
 	const json_t *groups = json_object_get(json_object_get(peak, "at_peak"), "groups");
+	const struct summary_name unknown = {.key = DIFF_NOT_KNOWN};
 	uint64_t rest = daemon_pages_number(peak, "bytes");
-	char text[SUMMARY_KEY];
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < json_array_size(groups); i++) {
@@ -147,11 +164,10 @@ static int diff_run_add_at_peak(struct diff_side *side, const json_t *peak, uint
 		uint64_t bytes = bits_min(daemon_pages_number(group, "bytes"), rest);
 
 		rest -= bytes;
-		r = summary_add_row(&side->summary, type, diff_run_group_key(side, group, text),
-				    SUMMARY_PEAK, bytes);
+		r = diff_run_add_group(side, group, type, bytes);
 	}
 	if (r == 0 && rest > 0)
-		r = summary_add_row(&side->summary, type, DIFF_NOT_KNOWN, SUMMARY_PEAK, rest);
+		r = summary_add_row(&side->summary, type, &unknown, SUMMARY_PEAK, rest);
 	return r;
 }
 

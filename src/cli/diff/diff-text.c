@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "cli/common/output.h"
 #include "cli/diff/diff.h"
+#include "model/sites/site.h"
 #include "model/types.h"
 
 #define DIFF_SHOWN 20u /* rows shown to people; scripts get all */
@@ -23,6 +24,9 @@
 #define DIFF_PLAIN "\033[0m"
 
 #define DIFF_CELL 14
+#define DIFF_TYPE 16u /* columns of the type, with its blanks */
+#define DIFF_KEY 512u /* columns of a key at most, and at least */
+#define DIFF_KEY_LEAST 20u
 
 static bool diff_is_bytes(enum summary_value value)
 {
@@ -120,17 +124,38 @@ static bool diff_text_has(const struct summary_changes *rows, enum summary_value
 	return rows->known >> value & 1 && value != SUMMARY_FREES;
 }
 
+/* The frame that stands for it, then all calls. A terminal gets one line, other programs get all of it. */
+static void diff_put_key(const struct summary_change *change, unsigned int from)
+{
+	char site[DIFF_KEY] = "", text[DIFF_KEY + SUMMARY_KEY], fitted[TEXT_ESCAPE_SIZE(DIFF_KEY)];
+	unsigned int width = output_width();
+
+	if (diff_has_site(change))
+		(void)site_frame_text(change->site, site, sizeof(site));
+	(void)snprintf(text, sizeof(text), "%s%s%s", site, *site ? "  " : "", change->key);
+	if (width == 0) {
+		text_put(stdout, text);
+		return;
+	}
+	text_fit(text, bits_min(bits_max(width, from + DIFF_KEY_LEAST) - from, DIFF_KEY), fitted,
+		 sizeof(fitted));
+	(void)fputs(fitted, stdout);
+}
+
 static void diff_text_row(const struct diff *diff, const struct summary_change *change)
 {
 	const struct summary_changes *rows = &diff->rows;
+	unsigned int columns = 0;
 
 	for (uint32_t value = 0; value < SUMMARY_VALUES; value++) {
-		if (diff_text_has(rows, value))
-			diff_put_change(change, value);
+		if (!diff_text_has(rows, value))
+			continue;
+		diff_put_change(change, value);
+		columns += DIFF_CELL;
 	}
 	printf("  %-13s ", types_name(change->type));
 	if (change->key)
-		text_put(stdout, change->key);
+		diff_put_key(change, columns + DIFF_TYPE);
 	else
 		printf("(no %s)", diff_text_title(diff->sides[0].summary.kind));
 	putchar('\n');

@@ -26,6 +26,15 @@ static void replay_json_who(struct emit *json, const struct replay_walk *walk,
 	emit_u64(json, "device", device->device);
 }
 
+/* Since the start; a file may say anything. */
+static void replay_json_at(struct emit *json, const struct replay_walk *walk, uint64_t time_ns)
+{
+	uint64_t start = recording_facts(walk->recording)->start_ns;
+
+	emit_u64(json, "time_ns", time_ns);
+	emit_u64(json, "at_ns", time_ns > start ? time_ns - start : 0);
+}
+
 static void replay_json_margin(struct emit *json, const struct replay_walk *walk, uint32_t type,
 			       const struct refit_margin *margin)
 {
@@ -35,8 +44,7 @@ static void replay_json_margin(struct emit *json, const struct replay_walk *walk
 	emit_u64(json, "banks", margin->banks);
 	emit_u64(json, "free", margin->free);
 	emit_u64(json, "largest", margin->largest);
-	emit_u64(json, "time_ns", margin->moment);
-	emit_u64(json, "at_ns", margin->moment - recording_facts(walk->recording)->start_ns);
+	replay_json_at(json, walk, margin->moment);
 	emit_close_object(json);
 }
 
@@ -86,8 +94,7 @@ static void replay_json_failed(struct emit *json, const struct replay_walk *walk
 	emit_string(json, "why", replay_why_name(failure->why));
 	emit_u64(json, "event", failed->number);
 	emit_bool(json, "from_table", failed->is_from_table);
-	emit_u64(json, "time_ns", failed->time_ns);
-	emit_u64(json, "at_ns", failed->time_ns - recording_facts(walk->recording)->start_ns);
+	replay_json_at(json, walk, failed->time_ns);
 	emit_u64(json, "size", failed->buffer.size);
 	emit_u64(json, "page_size", failed->buffer.shape.page_size);
 	emit_u64(json, "need", failure->need);

@@ -130,21 +130,27 @@ static int replay_add_device(struct replay_walk *walk, const struct recording_ev
 	return 0;
 }
 
-/* There are few of them, and the last one is asked for most often. The index, or a negative errno. */
+static bool replay_is_of(const struct replay_device *device, const struct recording_event *event)
+{
+	return device->book == event->book && device->device == event->device;
+}
+
+/* There are few of them, and most often it is the same one again. The index, or a negative errno. */
 static int64_t replay_find_device(struct replay_walk *walk, const struct recording_event *event,
 				  bool *ret_is_new)
 {
 	int r;
 
 	*ret_is_new = false;
-	for (size_t i = 0; i < walk->count; i++) {
-		if (walk->devices[i].book == event->book &&
-		    walk->devices[i].device == event->device)
-			return (int64_t)i;
+	if (walk->last < walk->count && replay_is_of(&walk->devices[walk->last], event))
+		return (int64_t)walk->last;
+	for (walk->last = 0; walk->last < walk->count; walk->last++) {
+		if (replay_is_of(&walk->devices[walk->last], event))
+			return (int64_t)walk->last;
 	}
 	r = replay_add_device(walk, event);
 	*ret_is_new = true;
-	return r < 0 ? r : (int64_t)walk->count - 1;
+	return r < 0 ? r : (int64_t)walk->last;
 }
 
 static int replay_note_birth(struct replay_device *device, uint32_t slot, uint64_t birth)

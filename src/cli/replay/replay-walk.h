@@ -52,6 +52,7 @@ struct replay_walk {
 	struct replay_book *books; /* owned */
 	struct replay_device *devices;
 	size_t count, capacity;
+	size_t last; /* index of the device that was found last */
 	bool has_failed;
 	struct replay_failed failed;
 

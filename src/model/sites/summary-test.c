@@ -87,6 +87,9 @@ UNIT(moved_lines_are_the_same_site)
 	summarize(&before, GROUP_SITE, a);
 	summarize(&after, GROUP_SITE, b);
 	assert(before.rows.count == 1 && find(&before, TYPES_DRAM, "m.py:load <- run.py:main"));
+	assert(strcmp(before.rows.rows[0].site.function, "load") == 0);
+	assert(strcmp(before.rows.rows[0].site.file, "m.py") == 0 &&
+	       before.rows.rows[0].site.line == 0);
 	assert(summary_diff(&before.rows, &after.rows, false, &changes) == 0);
 	/* One buffer fewer, of as many bytes; and the other memory is another site. */
 	assert(changes.count == 2);
@@ -141,14 +144,22 @@ UNIT(rows_can_be_names_or_phases)
 	}
 }
 
+static int add_row(struct summary *summary, const char *key, enum summary_value value,
+		   uint64_t amount)
+{
+	const struct summary_name name = {.key = key};
+
+	return summary_add_row(summary, TYPES_DRAM, &name, value, amount);
+}
+
 UNIT(only_what_both_know_is_compared)
 {
 	struct summary before = SUMMARY_NULL, after = SUMMARY_NULL;
 	struct summary_changes changes;
 
-	assert(summary_add_row(&before, TYPES_DRAM, "a", SUMMARY_END, 5) == 0);
-	assert(summary_add_row(&after, TYPES_DRAM, "a", SUMMARY_END, 5) == 0);
-	assert(summary_add_row(&after, TYPES_DRAM, "a", SUMMARY_ALLOCS, 900) == 0);
+	assert(add_row(&before, "a", SUMMARY_END, 5) == 0);
+	assert(add_row(&after, "a", SUMMARY_END, 5) == 0);
+	assert(add_row(&after, "a", SUMMARY_ALLOCS, 900) == 0);
 	summary_finish(&before);
 	summary_finish(&after);
 	assert(summary_diff(&before.rows, &after.rows, false, &changes) == 0);
@@ -163,12 +174,12 @@ UNIT(the_largest_change_comes_first_whatever_its_sign)
 	struct summary before = SUMMARY_NULL, after = SUMMARY_NULL;
 	struct summary_changes changes;
 
-	assert(summary_add_row(&before, TYPES_DRAM, "shrinks", SUMMARY_END, 1000) == 0);
-	assert(summary_add_row(&after, TYPES_DRAM, "shrinks", SUMMARY_END, 100) == 0);
-	assert(summary_add_row(&after, TYPES_DRAM, "new", SUMMARY_END, 500) == 0);
-	assert(summary_add_row(&before, TYPES_DRAM, "gone", SUMMARY_END, 700) == 0);
-	assert(summary_add_row(&before, TYPES_DRAM, "huge", SUMMARY_END, 0) == 0);
-	assert(summary_add_row(&after, TYPES_DRAM, "huge", SUMMARY_END, UINT64_MAX) == 0);
+	assert(add_row(&before, "shrinks", SUMMARY_END, 1000) == 0);
+	assert(add_row(&after, "shrinks", SUMMARY_END, 100) == 0);
+	assert(add_row(&after, "new", SUMMARY_END, 500) == 0);
+	assert(add_row(&before, "gone", SUMMARY_END, 700) == 0);
+	assert(add_row(&before, "huge", SUMMARY_END, 0) == 0);
+	assert(add_row(&after, "huge", SUMMARY_END, UINT64_MAX) == 0);
 	summary_finish(&before);
 	summary_finish(&after);
 	assert(summary_diff(&before.rows, &after.rows, false, &changes) == 0);

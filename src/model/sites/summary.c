@@ -13,6 +13,7 @@
 #include "model/merge.h"
 #include "model/sites/frames.h"
 #include "model/sites/name-stem.h"
+#include "model/sites/site.h"
 #include "model/snapshot.h"
 
 #define SUMMARY_IN "in " /* before a phase that stands for a site */
@@ -88,21 +89,33 @@ int summary_add_total(struct summary *summary, uint32_t device, uint32_t type,
 			   value, amount);
 }
 
-int summary_add_row(struct summary *summary, uint32_t type, const char *key,
+static const char *summary_text(struct summary *summary, const char *text, int *r)
+{
+	const char *kept = text ? pool_long_text(&summary->texts, text, strlen(text)) : NULL;
+
+	if (text && !kept)
+		*r = -ENOMEM;
+	return kept;
+}
+
+int summary_add_row(struct summary *summary, uint32_t type, const struct summary_name *name,
 		    enum summary_value value, uint64_t amount)
 {
-	struct summary_row row = {.device = SUMMARY_NO_DEVICE, .type = type};
+	int r = 0;
+	struct summary_row row = {
+		.device = SUMMARY_NO_DEVICE,
+		.type = type,
+		.key = summary_text(summary, name->key, &r),
+		.site = {.function = summary_text(summary, name->site.function, &r),
+			 .file = summary_text(summary, name->site.file, &r),
+			 .module = summary_text(summary, name->site.module, &r)},
+	};
 
-	if (key) {
-		row.key = pool_long_text(&summary->texts, key, strlen(key));
-		if (!row.key)
-			return -ENOMEM;
-	}
-	return summary_add(&summary->rows, row, value, amount);
+	return r ? r : summary_add(&summary->rows, row, value, amount);
 }
 
 /* What stands for a site that has no stack. */
-static const char *summary_label(const struct summary_buffer *buffer, char *ret_key)
+static const char *summary_label(const struct summary_buffer *buffer, char ret_key[SUMMARY_KEY])
 {
 	if (buffer->name)
 		return name_stem(buffer->name, ret_key, SUMMARY_KEY);
@@ -112,16 +125,28 @@ static const char *summary_label(const struct summary_buffer *buffer, char *ret_
 	return ret_key;
 }
 
-const char *summary_key(const struct summary *summary, const struct summary_buffer *buffer,
-			char *ret_key)
+void summary_name_init(struct summary_name *name, const struct summary *summary,
+		       const struct summary_buffer *buffer)
 {
-	if (summary->kind == GROUP_PHASE)
-		return buffer->phase;
-	if (summary->kind == GROUP_NAME)
-		return buffer->name;
-	if (*frames_calls(buffer->stack, ret_key, SUMMARY_KEY))
-		return ret_key;
-	return summary_label(buffer, ret_key);
+	*name = SUMMARY_NAME_NULL;
+	if (summary->kind == GROUP_PHASE) {
+		name->key = buffer->phase;
+	} else if (summary->kind == GROUP_NAME) {
+		name->key = buffer->name;
+	} else if (*frames_calls(buffer->stack, name->text, sizeof(name->text))) {
+		name->key = name->text;
+		if (!site_find(&name->frames, buffer->stack, &name->site))
+			name->site = (struct frames_one){0};
+		name->site.line = 0; /* lines move */
+	} else {
+		name->key = summary_label(buffer, name->text);
+	}
+}
+
+void summary_name_deinit(struct summary_name *name)
+{
+	frames_deinit(&name->frames);
+	name->key = NULL;
 }
 
 /* Buffers that have the same key. A snapshot's texts are interned: they are compared by pointer. */
@@ -162,16 +187,16 @@ static struct summary_same summary_same(const struct summary *summary,
 static int summary_add_same(struct summary *summary, const struct summary_same *first, size_t count,
 			    enum summary_value bytes)
 {
-	char text[SUMMARY_KEY];
-	const char *key = summary_key(summary, &first->buffer, text);
+	CLEANUP(summary_name_deinit) struct summary_name name;
 	uint64_t sum = 0;
 	int r;
 
+	summary_name_init(&name, summary, &first->buffer);
 	for (size_t i = 0; i < count; i++)
 		sum = merge_add(sum, first[i].bytes);
-	r = summary_add_row(summary, first->type, key, bytes, sum);
+	r = summary_add_row(summary, first->type, &name, bytes, sum);
 	if (r == 0 && bytes == SUMMARY_END)
-		r = summary_add_row(summary, first->type, key, SUMMARY_BUFFERS, count);
+		r = summary_add_row(summary, first->type, &name, SUMMARY_BUFFERS, count);
 	return r;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/pool.h"
 #include "base/text.h"
+#include "model/sites/frames.h"
 #include "model/sites/group.h"
 
 struct snapshot;
@@ -32,7 +33,8 @@ enum summary_value {
 struct summary_row {
 	uint32_t device; /* of a total; SUMMARY_NO_DEVICE */
 	uint32_t type;
-	const char *key;                 /* of a row; NULL = what has none, and in totals */
+	const char *key;        /* of a row; NULL = what has none, and in totals */
+	struct frames_one site; /* that stands for its stack, without a line; may be empty */
 	uint64_t values[SUMMARY_VALUES]; /* sums saturate */
 };
 
@@ -54,23 +56,36 @@ struct summary {
 
 void summary_deinit(struct summary *summary);
 
-/* A value of a total or of a row; equal ones are added up. 0 or -ENOMEM. */
-int summary_add_total(struct summary *summary, uint32_t device, uint32_t type,
-		      enum summary_value value, uint64_t amount);
-int summary_add_row(struct summary *summary, uint32_t type, const char *key,
-		    enum summary_value value, uint64_t amount);
-
 /*
- * The key of a buffer as the summary's kind wants it. Without a stack, sites are told apart by their
- * name without its numbers, or else by their phase. @ret_key has room for SUMMARY_KEY; NULL = it has none.
+ * What buffers are called, as the summary's kind wants it. Without a stack, sites are told apart by their
+ * name without its numbers, or else by their phase.
  */
-#define SUMMARY_KEY TEXT_CLEAN_SIZE(POOL_TEXT_MAX)
 struct summary_buffer {
 	const char *stack, *name, *phase; /* NULL = none */
 };
 
-const char *summary_key(const struct summary *summary, const struct summary_buffer *buffer,
-			char *ret_key);
+#define SUMMARY_KEY TEXT_CLEAN_SIZE(POOL_TEXT_MAX)
+
+struct summary_name {
+	const char *key;        /* NULL = none */
+	struct frames_one site; /* as in a row */
+	/* private */
+	struct frames frames;
+	char text[SUMMARY_KEY];
+};
+
+#define SUMMARY_NAME_NULL ((struct summary_name){.key = NULL})
+
+/* Texts live as long as the buffer's and the name, which the caller deinits. */
+void summary_name_init(struct summary_name *name, const struct summary *summary,
+		       const struct summary_buffer *buffer);
+void summary_name_deinit(struct summary_name *name);
+
+/* A value of a total or of a row; equal ones are added up. 0 or -ENOMEM. */
+int summary_add_total(struct summary *summary, uint32_t device, uint32_t type,
+		      enum summary_value value, uint64_t amount);
+int summary_add_row(struct summary *summary, uint32_t type, const struct summary_name *name,
+		    enum summary_value value, uint64_t amount);
 
 /* Which of a snapshot's buffers: all, or those of one device and type. */
 struct summary_part {

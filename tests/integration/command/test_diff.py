@@ -118,6 +118,7 @@ def test_the_largest_change_comes_first(runs, diff):
     first, second = document["rows"]
     assert first["type"] == "L1" and first["key"].startswith("here.c:cache <- here.c:main")
     assert first["end"] == {"before": 100, "after": 100000, "change": 99900}
+    assert first["site"]["function"] == "cache" and first["site"]["line"] is None
     assert second["type"] == "DRAM" and second["end"]["change"] == 2 * 4096
     assert second["buffers"] == {"before": 5, "after": 7, "change": 2}
     assert first["allocs"] is None, "a report has no counts"
