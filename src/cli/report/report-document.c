@@ -188,16 +188,6 @@ static int report_look(struct report *report)
 	return r < 0 ? r : report_walk(&report->walk, report->recording, report->end);
 }
 
-static void report_put_notes(struct report *report)
-{
-	emit_open_array(&report->json, "notes");
-	if (!report->walk.is_done)
-		emit_string(&report->json, NULL,
-			    "There are too many events to read each of them: phases and gaps are "
-			    "not shown.");
-	emit_close_array(&report->json);
-}
-
 static int report_put(struct report *report)
 {
 	struct emit *json = &report->json;
@@ -222,10 +212,11 @@ static int report_put(struct report *report)
 		r = report_stacks_emit(&report->stacks, json);
 	if (r < 0)
 		return r;
-	document_list_end(json, report->facts->missed == 0);
-	report_put_notes(report);
-	emit_close_object(json);
-	emit_end(json);
+	if (!report->walk.is_done)
+		snapshot_note(report->end, "there are too many events to read each of them: phases "
+					   "and gaps are not shown");
+	document_list_end(json, report->facts->missed == 0 && report->end->exact);
+	document_close(json, report->end);
 	return ferror(json->out) ? -EIO : 0;
 }
 

@@ -14,6 +14,7 @@
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "model/types.h"
+#include "recording/read/recording-source.h"
 #include "source/collect.h"
 #include "source/source.h"
 
@@ -32,12 +33,12 @@ int report_take(const struct report *report, const struct recording_moment *mome
 		.ended = ended,
 		.namer = recording_namer(report->recording),
 	};
-	struct collect_sources sources = {.recorded_ns = moment->time_ns};
+	struct collect_sources sources;
 	int r = recording_source_new(&source, report->recording, moment);
 
 	if (r < 0)
 		return r;
-	sources.books = source;
+	recording_source_sources(source, &sources);
 	return collect_machine(&sources, &request, ret_snapshot);
 }
 

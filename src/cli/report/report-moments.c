@@ -32,15 +32,16 @@ struct report_space {
 	struct {
 		uint64_t used, free, largest;
 		bool is_known;
-	} looks[REPORT_LOOKS_MAX + 1];
+	} looks[REPORT_LOOKS_MAX + 2];
 };
 
 struct report_moments {
 	struct growth growth;
 	struct report_space *spaces; /* owned */
 	size_t count, capacity;
-	uint32_t looks; /* steps from the start to the end */
-	uint64_t times_ns[REPORT_LOOKS_MAX + 1];
+	uint32_t steps; /* from the start to the end */
+	uint32_t looks; /* done so far: after each step, and at the peak */
+	uint64_t times_ns[REPORT_LOOKS_MAX + 2];
 };
 
 static void report_moments_deinit(struct report_moments *moments)
@@ -105,14 +106,18 @@ static void report_moments_empty(struct report_moments *moments, const struct sn
 	}
 }
 
-static int report_moments_map(struct report_moments *moments, struct snapshot *snapshot,
-			      uint32_t look)
+/* One look: what memories there are, and how they are divided. */
+static int report_moments_map(struct report_moments *moments, struct snapshot *snapshot)
 {
 	CLEANUP(memory_map_deinit) struct memory_map map = MEMORY_MAP_NULL;
 	const struct filter filter = {0};
+	uint32_t look = moments->looks;
 	int r = memory_map_find(snapshot, &filter, &map);
 
-	for (size_t i = 0; r == 0 && i < map.count; i++) {
+	if (r < 0)
+		return r;
+	moments->times_ns[moments->looks++] = snapshot->time_ns;
+	for (size_t i = 0; i < map.count; i++) {
 		const struct free_blocks *blocks = &map.list[i].free_blocks;
 		struct report_space *space = report_moments_space(moments, &map.list[i]);
 
@@ -125,32 +130,49 @@ static int report_moments_map(struct report_moments *moments, struct snapshot *s
 		space->looks[look].largest = blocks->largest * blocks->banks;
 		space->looks[look].is_known = true;
 	}
-	if (r == 0)
-		report_moments_empty(moments, snapshot, look);
-	return r;
+	report_moments_empty(moments, snapshot, look);
+	return 0;
 }
 
 /*
  * Growth is looked for in the second half, because a model that is loaded grows too, and not at the very
  * end, where programs free what they have.
  */
-static int report_moments_look(struct report *report, struct report_moments *moments, uint32_t look)
+static int report_moments_look(struct report *report, struct report_moments *moments, uint32_t step,
+			       uint64_t time_ns)
 {
 	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
-	uint64_t length = report->facts->end_ns - report->facts->start_ns;
 	const struct recording_moment moment = {
-		.time_ns = report->facts->start_ns + length / moments->looks * look,
+		.time_ns = time_ns,
 		.book = RECORDING_NONE,
 		.device = RECORDING_NONE,
 	};
 	int r = report_take(report, &moment, false, &snapshot);
 
-	if (r < 0)
-		return r;
-	moments->times_ns[look] = moment.time_ns;
-	if (look >= moments->looks / 2 && look < moments->looks)
+	if (r == 0 && step >= moments->steps / 2 && step < moments->steps)
 		r = growth_add(&moments->growth, snapshot);
-	return r < 0 ? r : report_moments_map(moments, snapshot, look);
+	return r < 0 ? r : report_moments_map(moments, snapshot);
+}
+
+/* All looks in order of time; the peak is one of them, however short it was. */
+static int report_moments_look_all(struct report *report, struct report_moments *moments)
+{
+	uint64_t length = report->facts->end_ns - report->facts->start_ns;
+	bool has_peak = false;
+	int r = 0;
+
+	for (uint32_t step = 0; r == 0 && step <= moments->steps; step++) {
+		uint64_t left = length / moments->steps * (moments->steps - step);
+		uint64_t time_ns = report->facts->end_ns - left;
+
+		if (report->peak && !has_peak && report->peak->time_ns <= time_ns) {
+			has_peak = true;
+			r = report_moments_map(moments, report->peak);
+		}
+		if (r == 0)
+			r = report_moments_look(report, moments, step, time_ns);
+	}
+	return r;
 }
 
 static int report_compare_spaces(const void *left, const void *right)
@@ -213,15 +235,15 @@ static void report_put_space(struct emit *json, const struct report_space *space
 	emit_string(json, "type", types_name(space->type));
 	emit_u64(json, "size", space->size);
 	emit_open_array(json, "used");
-	for (uint32_t i = 0; i <= looks; i++)
+	for (uint32_t i = 0; i < looks; i++)
 		report_put_look(json, space->looks[i].is_known, space->looks[i].used);
 	emit_close_array(json);
 	emit_open_array(json, "free");
-	for (uint32_t i = 0; i <= looks; i++)
+	for (uint32_t i = 0; i < looks; i++)
 		report_put_look(json, space->looks[i].is_known, space->looks[i].free);
 	emit_close_array(json);
 	emit_open_array(json, "largest");
-	for (uint32_t i = 0; i <= looks; i++)
+	for (uint32_t i = 0; i < looks; i++)
 		report_put_look(json, space->looks[i].is_known, space->looks[i].largest);
 	emit_close_array(json);
 	emit_close_object(json);
@@ -233,7 +255,7 @@ static void report_put_spaces(struct report *report, const struct report_moments
 
 	emit_open_object(json, "fragmentation");
 	emit_open_array(json, "times_ns");
-	for (uint32_t i = 0; i <= moments->looks; i++)
+	for (uint32_t i = 0; i < moments->looks; i++)
 		emit_u64(json, NULL, moments->times_ns[i]);
 	emit_close_array(json);
 	emit_open_array(json, "spaces");
@@ -247,12 +269,11 @@ int report_put_moments(struct report *report)
 {
 	CLEANUP(report_moments_deinit) struct report_moments moments = {.growth = GROWTH_NULL};
 	uint64_t buffers = report->peak ? bits_max(report->peak->buffer_count, 1) : 1;
-	int r = 0;
+	int r;
 
-	moments.looks = (uint32_t)bits_max(
+	moments.steps = (uint32_t)bits_max(
 		bits_min(REPORT_LOOK_BUFFERS / buffers, REPORT_LOOKS_MAX), REPORT_LOOKS_MIN);
-	for (uint32_t i = 0; r == 0 && i <= moments.looks; i++)
-		r = report_moments_look(report, &moments, i);
+	r = report_moments_look_all(report, &moments);
 	if (r < 0)
 		return r;
 	growth_finish(&moments.growth, true);

@@ -25,7 +25,7 @@ function held(book: Book, label: string, moment_: HeldPacked): Child[] {
   const grid = heldGrid(label, moment_.bytes);
   grid.set(book.sites(moment_.sites));
   return [
-    moment_.unexplained > 0 && h("p", { class: "warn pad" }, `${bytes(moment_.unexplained)} of it are not known: the events were missed.`),
+    moment_.unexplained > 0 && h("p", { class: "warn pad" }, `${bytes(moment_.unexplained)} of it belong to buffers that are not known, because their events were missed or could not be read.`),
     grid.element, cutNote(moment_.sites.length, moment_.site_count),
   ];
 }

@@ -22,6 +22,7 @@ import { moment, recorded } from "./spans";
 import { Timeline } from "./timeline";
 
 const PROCESSES = 200;
+const NOTES = 8;
 
 function exit({ ended_ns, exit }: Owner): string {
   if (ended_ns === null) return "still running";
@@ -47,7 +48,8 @@ function completeness(report: Report): Child[] {
   if (!report.complete) notes.unshift("The recording was not ended in order: it ends where the file does.");
   if (report.torn > 0) notes.unshift(`${plural(report.torn, "byte")} at the end of the file could not be read.`);
   return [h("p", { class: report.missed ? "warn" : "muted", id: "completeness" }, told),
-    notes.length > 0 && h("ul", { class: "notes" }, notes.map((note) => h("li", {}, note)))];
+    notes.length > 0 && h("ul", { class: "notes" }, notes.slice(0, NOTES).map((note) => h("li", {}, note)),
+      notes.length > NOTES && h("li", { class: "muted" }, `and ${plural(notes.length - NOTES, "more note")}`))];
 }
 
 function head(report: Report): HTMLElement {
