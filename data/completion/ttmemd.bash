@@ -26,10 +26,11 @@ _ttmemd() {
 	--ids) words='hex decimal' ;;
 	--keeper) words='yes no' ;;
 	--http) words='none 127.0.0.1:5392' ;;
+	--flight) words='off 10m,256M' ;;
 	--keep | --size-max | --legacy-memory | --metrics-processes | --scan-interval | --ready-fd) return ;;
 	*)
 		words='--socket --legacy-socket --legacy-memory --http --http-host --otlp --otlp-interval --skip-frames --http-details --token-file --state --keep
-			--size-max --on-incident --strict-close --log-events --ids --quiet --trace-wire --log --keeper
+			--size-max --flight --on-incident --strict-close --log-events --ids --quiet --trace-wire --log --keeper
 			--metrics-processes --scan-interval --group --ready-fd --config --check --help
 			--version'
 		;;

@@ -11,8 +11,8 @@
 #include "daemon/config/config.h"
 
 #define NUMBERS_OFF "off"
-#define NUMBERS_FLIGHT_MIN CONFIG_MINUTE /* a file has the last minute */
-#define NUMBERS_FLIGHT_MAX CONFIG_DAY
+#define NUMBERS_FLIGHT_SHORTEST CONFIG_MINUTE /* a file has the last minute */
+#define NUMBERS_FLIGHT_LONGEST CONFIG_DAY
 
 struct config_unit {
 	char letter;
@@ -107,8 +107,8 @@ static int parse_flight_time(const struct config_key *key, const char *text, siz
 	struct config_key limits = *key;
 	char time[32];
 
-	limits.min = NUMBERS_FLIGHT_MIN;
-	limits.max = NUMBERS_FLIGHT_MAX;
+	limits.min = NUMBERS_FLIGHT_SHORTEST;
+	limits.max = NUMBERS_FLIGHT_LONGEST;
 	if (length >= sizeof(time))
 		return -EINVAL;
 	memcpy(time, text, length);

@@ -65,7 +65,7 @@ static void test_user_init(struct test *test, struct test_user *user, uint32_t n
 
 	*user = (struct test_user){.count = 0};
 	(void)snprintf(name, sizeof(name), "unused-%u", number);
-	testing_recording_start(&user->recording, test_path(name), ring_events, false);
+	testing_recording_start(&user->recording, test_path(name), ring_events, true);
 	assert(flight_add(test->flight, number, user->recording.scan) == 0);
 }
 

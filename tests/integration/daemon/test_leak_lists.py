@@ -70,6 +70,8 @@ def test_a_report_lists_a_hundred_thousand_buffers(served):
 def test_the_command_pages_through_reports_while_others_come(served):
     """Every report that was there is on one page, once and with the same row as in the whole list."""
     pids = [leave(served, f"alloc 0 DRAM 0x1000 {i + 1} one", "alloc 0 L1 0x10 7 two") for i in range(5)]
+    # The recording of a process is written a little later than its report.
+    served.wait_for_recordings(len(pids))
     whole = served.json("leaks")["processes"]
     assert [row["pid"] for row in whole] == pids[::-1]
     first = served.json("leaks", "--limit", 2)

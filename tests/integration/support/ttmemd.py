@@ -155,6 +155,15 @@ class Ttmemd:
     def wait_for_leak(self, pid):
         return wait_for(lambda: self.leaks(pid), f"the leak report of {pid}")[0]
 
+    def wait_for_recordings(self, count):
+        """Until the flight recorder has written or refused so many files."""
+
+        def done():
+            flight = self.json("status")["flight"]
+            return flight["files"] + flight["refused"] >= count
+
+        wait_for(done, f"{count} recordings")
+
     def old_client(self):
         return OldClient(self.legacy)
 
