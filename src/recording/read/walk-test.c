@@ -347,6 +347,7 @@ UNIT(adds_up_what_call_sites_did)
 /* Sums of one device, by the simplest means. */
 struct test_sums {
 	uint64_t allocs, frees, alloc_bytes, free_bytes;
+	uint64_t number; /* of the last event */
 };
 
 static int test_add(void *context, const struct recording_event *event)
@@ -359,6 +360,7 @@ static int test_add(void *context, const struct recording_event *event)
 	sums->alloc_bytes += op == BOOK_OP_ALLOC ? bytes : 0;
 	sums->frees += op == BOOK_OP_FREE;
 	sums->free_bytes += op == BOOK_OP_FREE ? bytes : 0;
+	sums->number = event->number;
 	return 0;
 }
 
@@ -367,6 +369,7 @@ UNIT(goes_on_from_the_sites_that_were_recorded)
 {
 	struct testing_recording real;
 	struct recording *recording = NULL;
+	struct view view = VIEW_NULL;
 	char path[256], why[RECORDING_WHY_SIZE];
 	unsigned int wait;
 
@@ -389,6 +392,7 @@ UNIT(goes_on_from_the_sites_that_were_recorded)
 		};
 		struct test_sums sums = {0}, told = {0};
 		struct recording_site *sites;
+		struct scan_book *book = NULL;
 		size_t count;
 
 		assert(recording_walk(recording, &filter, NULL, &moment, test_add, &sums) == 0);
@@ -400,8 +404,14 @@ UNIT(goes_on_from_the_sites_that_were_recorded)
 			told.free_bytes += sites[k].free_bytes;
 		}
 		free(sites);
+		/* The book at that moment has the same last event. */
+		assert(recording_restore(recording, 0, &moment, &book) == 0);
+		assert(view_read(&view, &book->reader, i % 2, VIEW_DEAD) == 0 && view.adds_up);
+		scan_book_free(book);
+		told.number = view.number;
 		assert(memcmp(&sums, &told, sizeof(sums)) == 0);
 	}
+	view_deinit(&view);
 	recording_free(recording);
 	testing_recording_deinit(&real);
 }
