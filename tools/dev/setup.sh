@@ -45,6 +45,7 @@ needs() {
 		py:wheel python3-wheel
 		cmd:prometheus prometheus
 		cmd:tmux tmux
+		cmd:zstd zstd
 		cmd:g++ g++
 		cmd:cmake cmake
 		cmd:openssl openssl

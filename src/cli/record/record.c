@@ -81,7 +81,7 @@ static int record_add(struct record *record, struct scan_book *book, const struc
 	if (!fds)
 		return -ENOMEM;
 	record->fds = fds;
-	r = recorder_add(record->recorder, book);
+	r = recorder_add(record->recorder, book, book->first_pass > 1);
 	if (r < 0)
 		return r;
 	books[record->count++] = (struct record_book){

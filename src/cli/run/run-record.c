@@ -72,7 +72,7 @@ struct run_record *run_record_end(struct run_record *record, bool quiet)
 void run_record_add(struct run_record *record, struct scan_book *book)
 {
 	if (record && !record->error)
-		record->error = recorder_add(record->recorder, book);
+		record->error = recorder_add(record->recorder, book, true);
 }
 
 int run_record_round(struct run_record *record, int wait_ms)

@@ -95,6 +95,7 @@ struct test_seen {
 	uint64_t bytes[TEST_BOOKS][TEST_DEVICES][BOOK_TYPES];
 	uint64_t peak;
 	uint64_t gaps;
+	const struct recording_moment *until; /* ends after this event; NULL = it does not */
 };
 
 static uint64_t test_sum(const struct test_seen *seen)
@@ -132,7 +133,8 @@ static int test_see(void *context, const struct recording_event *event)
 	seen->count++;
 	if (test_sum(seen) > seen->peak)
 		seen->peak = test_sum(seen);
-	return 0;
+	return seen->until && seen->until->book == event->book &&
+	       seen->until->device == event->device && seen->until->number == event->number;
 }
 
 UNIT(walks_over_every_event_in_order)
@@ -212,9 +214,9 @@ UNIT(has_the_peak_of_all_processes_together)
 		assert(recording_peak(test.recording, &filters[i], &moment, &bytes) == 0);
 		assert(bytes == seen.peak && bytes > 0);
 		/* Another moment may be as high; what counts is what there was at this one. */
-		seen = (struct test_seen){.filter = &filters[i]};
-		assert(recording_walk(test.recording, &all_types, NULL, &moment, test_see, &seen) ==
-		       0);
+		seen = (struct test_seen){.filter = &filters[i], .until = &moment};
+		assert(recording_walk(test.recording, &all_types, NULL, NULL, test_see, &seen) ==
+		       1);
 		assert(test_sum(&seen) == bytes);
 	}
 }

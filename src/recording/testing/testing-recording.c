@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* A writer, its book and a recorder in one process, so that a test decides when each of them acts. */
+
 #include "recording/testing/testing-recording.h"
 
 #include <fcntl.h>
@@ -18,7 +20,7 @@
 #define RECORDING_ROUND 1000u /* operations between two rounds */
 
 void testing_recording_start(struct testing_recording *recording, const char *path,
-			     uint32_t ring_events)
+			     uint32_t ring_events, bool is_new)
 {
 	static const char *const argv[] = {"a-program", "with", "arguments", NULL};
 	const struct recorder_options options = {.argv = argv};
@@ -30,14 +32,14 @@ void testing_recording_start(struct testing_recording *recording, const char *pa
 	testing_book_init(&recording->book, TESTING_SIZE, ring_events);
 	testing_book_write(&recording->book);
 	testing_book_read(&recording->book);
-	fd = dup(recording->book.fd);
+	fd = fcntl(recording->book.fd, F_DUPFD_CLOEXEC, 0);
 	assert(fd >= 0 && scan_book_new_consume(&recording->scan, fd) == 0);
 	recording->scan->alive = true;
 	recording->scan->owner.pid = 1234;
 	recording->scan->owner.ns_pid = 7;
 	(void)snprintf(recording->scan->owner.comm, sizeof(recording->scan->owner.comm), "tester");
 	assert(recorder_new(&recording->recorder, recording->fd, &options) == 0);
-	assert(recorder_add(recording->recorder, recording->scan) == 0);
+	assert(recorder_add(recording->recorder, recording->scan, is_new) == 0);
 }
 
 static uint32_t recording_stack(struct testing_recording *recording)
@@ -110,7 +112,7 @@ void testing_recording_make(const char *path, uint32_t events)
 	struct testing_recording recording;
 	unsigned int wait_ms;
 
-	testing_recording_start(&recording, path, 16384);
+	testing_recording_start(&recording, path, 16384, true);
 	for (uint32_t done = 0; done < events; done += RECORDING_ROUND) {
 		testing_recording_act(&recording, RECORDING_ROUND);
 		assert(recorder_round(recording.recorder, &wait_ms) == 0);

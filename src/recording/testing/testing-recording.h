@@ -22,9 +22,9 @@ struct testing_recording {
 	uint32_t devices;
 };
 
-/* A book with @ring_events for each device and an empty recording at @path. */
+/* A book with @ring_events for each device and an empty recording at @path; see recorder_add(). */
 void testing_recording_start(struct testing_recording *recording, const char *path,
-			     uint32_t ring_events);
+			     uint32_t ring_events, bool is_new);
 
 /* Random operations, @count of them. */
 void testing_recording_act(struct testing_recording *recording, uint32_t count);

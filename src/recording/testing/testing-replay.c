@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* Applies a device's chunks one after the other. */
+
 #include "recording/testing/testing-replay.h"
 
 #include <stdlib.h>
@@ -53,7 +55,7 @@ static void replay_keyframe(struct testing_replay *replay, const struct testing_
 	assert(columns_decode_table(&table, chunk->contents + sizeof(page),
 				    entry->size - sizeof(page)) == 0);
 	assert(page.slots == table.count);
-	if (replay->keyframes++ == 0) {
+	if (replay->keyframes++ == 0 && replay->gaps == 0) {
 		replay->first = replay->number = entry->last;
 	} else {
 		assert(entry->last == replay->number);

@@ -34,6 +34,7 @@ struct recorder_sites {
 
 struct recorder_shard {
 	uint32_t device;
+	bool is_new;    /* its first event is part of the recording */
 	bool has_begun; /* its first keyframe is in the file */
 	bool is_lost;   /* its ring was overrun, and no exact state could be had since */
 	bool is_failed; /* it contradicts itself */
@@ -59,6 +60,7 @@ struct recorder_book {
 	uint64_t arena_used[BOOK_ARENA_COUNT];
 	uint64_t changes;    /* header.changes when devices were looked for */
 	bool has_looked;     /* for devices */
+	bool is_new;         /* see recorder_add() */
 	uint64_t synced_ns;  /* when everything outside of events was read */
 	uint32_t next_stack; /* the first whose frames have no names yet */
 	struct recorder_shard **shards;

@@ -37,6 +37,7 @@ int recorder_shard_new(struct recorder_shard **ret_shard, struct recorder_book *
 	if (!shard)
 		return -ENOMEM;
 	shard->device = device;
+	shard->is_new = book->is_new || book->has_looked;
 	r = file_read(reader->file, book_shard_offset(device), &page, sizeof(page));
 	if (r == 0)
 		r = log_find(reader, &page, device, &shard->place);
@@ -250,20 +251,25 @@ int recorder_shard_flush(struct recorder *recorder, struct recorder_book *book,
 	return r;
 }
 
-/* What lies between `done` and the view. */
-static int shard_gap(struct recorder *recorder, struct recorder_book *book,
-		     const struct recorder_shard *shard, const struct view *view)
+/* Both sides of a gap. */
+struct shard_gap {
+	uint64_t before_number, after_number;
+	const struct book_hot *before, *after;
+};
+
+static int shard_gap(struct recorder *recorder, struct recorder_book *book, uint32_t device,
+		     const struct shard_gap *sides)
 {
-	struct recording_entry entry = recorder_entry(book, RECORDING_GAP, shard->device);
-	struct recording_gap gap = {.events = view->number - shard->done};
+	struct recording_entry entry = recorder_entry(book, RECORDING_GAP, device);
+	struct recording_gap gap = {.events = sides->after_number - sides->before_number};
 	const struct chunk_part part = {&gap, sizeof(gap)};
 
-	entry.first = shard->done + 1;
-	entry.last = view->number;
+	entry.first = sides->before_number + 1;
+	entry.last = sides->after_number;
 	entry.count = (uint32_t)bits_min(gap.events, UINT32_MAX);
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		const struct book_hot *before = &shard->counters.hot[type];
-		const struct book_hot *after = &view->hot[type];
+		const struct book_hot *before = &sides->before[type];
+		const struct book_hot *after = &sides->after[type];
 
 		gap.allocs[type] = after->allocs - before->allocs;
 		gap.frees[type] = after->frees - before->frees;
@@ -275,11 +281,38 @@ static int shard_gap(struct recorder *recorder, struct recorder_book *book,
 		entry.bytes[type] = after->bytes;
 		entry.high[type] = bits_max(bits_max(before->bytes, after->bytes), gap.peak[type]);
 		if (entry.high[type] == after->bytes)
-			entry.high_number[type] = view->number;
+			entry.high_number[type] = sides->after_number;
 	}
 	recorder->sums.missed += gap.events;
 	recorder->sums.gaps++;
 	return chunk_writer_add(recorder->writer, &entry, &part, 1);
+}
+
+/* From `done` to an exact state. */
+static int shard_gap_to(struct recorder *recorder, struct recorder_book *book,
+			const struct recorder_shard *shard, const struct view *view)
+{
+	return shard_gap(recorder, book, shard->device,
+			 &(struct shard_gap){
+				 .before_number = shard->done,
+				 .before = shard->counters.hot,
+				 .after_number = view->number,
+				 .after = view->hot,
+			 });
+}
+
+/* From the device's first event to where its recording begins. */
+static int shard_gap_first(struct recorder *recorder, struct recorder_book *book,
+			   const struct recorder_shard *shard)
+{
+	static const struct book_hot nothing[BOOK_TYPES];
+
+	return shard_gap(recorder, book, shard->device,
+			 &(struct shard_gap){
+				 .before = nothing,
+				 .after_number = shard->done,
+				 .after = shard->counters.hot,
+			 });
 }
 
 /* Tries to go on from an exact state. */
@@ -309,7 +342,7 @@ static int shard_resync(struct recorder *recorder, struct recorder_book *book,
 	if (r == 0)
 		r = recorder_bytes_sync(recorder, book);
 	if (r == 0)
-		r = shard_gap(recorder, book, shard, view);
+		r = shard_gap_to(recorder, book, shard, view);
 	if (r == 0)
 		r = recorder_past_take_view(shard, view);
 	if (r == 0)
@@ -345,6 +378,8 @@ static int shard_begin(struct recorder *recorder, struct recorder_book *book,
 		r = recorder_bytes_shard(recorder, book, shard->device);
 	if (r == 0)
 		r = recorder_bytes_sync(recorder, book);
+	if (r == 0 && shard->is_new && shard->done > 0)
+		r = shard_gap_first(recorder, book, shard);
 	if (r == 0)
 		r = shard_keyframe(recorder, book, shard);
 	shard->has_begun = true;
@@ -419,7 +454,7 @@ static int shard_end_lost(struct recorder *recorder, struct recorder_book *book,
 		return r;
 	if (r < 0 || view->number <= shard->done)
 		return 0;
-	return shard_gap(recorder, book, shard, view);
+	return shard_gap_to(recorder, book, shard, view);
 }
 
 int recorder_shard_end(struct recorder *recorder, struct recorder_book *book,

@@ -191,7 +191,7 @@ bool recorder_has(const struct recorder *recorder, const struct scan_book *book)
 	return recorder_find(recorder, book) != NULL;
 }
 
-int recorder_add(struct recorder *recorder, struct scan_book *book)
+int recorder_add(struct recorder *recorder, struct scan_book *book, bool is_new)
 {
 	struct recorder_book **books, *one;
 	int r;
@@ -209,6 +209,7 @@ int recorder_add(struct recorder *recorder, struct scan_book *book)
 	}
 	one->book = book;
 	one->number = recorder->sums.books;
+	one->is_new = is_new;
 	(void)reader_refresh(&book->reader); /* what cannot be read stays as it was */
 	r = recorder_bytes_new(one);
 	if (r == 0)

@@ -36,8 +36,12 @@ struct recorder_sums {
 int recorder_new(struct recorder **ret_recorder, int fd, const struct recorder_options *options);
 struct recorder *recorder_free(struct recorder *recorder);
 
-/* A book that is there from now on; the caller keeps it until it has ended or all is over. */
-int recorder_add(struct recorder *recorder, struct scan_book *book);
+/*
+ * A book that is there from now on; the caller keeps it until it has ended or all is over. @is_new: it was
+ * made after the recording began, so what its rings have lost already is missing; of an older book it was
+ * before the recording.
+ */
+int recorder_add(struct recorder *recorder, struct scan_book *book, bool is_new);
 bool recorder_has(const struct recorder *recorder, const struct scan_book *book);
 
 /*
