@@ -7,7 +7,7 @@ import { Flame } from "../flame";
 import { bytes, count, duration, percent, plural, signed } from "../format";
 import { SiteGrid } from "../site-grid";
 import { cutNote, empty, nameTable, panel } from "../view";
-import type { Book, Grown, Held, HeldPacked, Passing } from "./document";
+import { leaves, type Book, type Grown, type Held, type HeldPacked, type Passing } from "./document";
 import { medianLife, moment, shortLives } from "./spans";
 
 const at = (book: Book, ns: number): string => moment((ns - book.report.start_ns) / 1e9);
@@ -34,7 +34,7 @@ export function peakPanel(book: Book): HTMLElement {
   const { peak } = book.report;
   if (!peak || peak.sites.length === 0) return panel("At the peak", null, empty("Nothing was in use."));
   const flame = new Flame();
-  flame.set({ timeNs: peak.time_ns, buffers: book.sites(peak.sites).map((site) => ({ ...site, stack: [...site.stack], phase: site.phase ?? null, size: site.bytes })) });
+  flame.set({ timeNs: peak.time_ns, buffers: book.sites(peak.sites).flatMap(leaves) });
   const told = `${bytes(peak.bytes)} in ${plural(peak.buffers, "buffer")}, at ${at(book, peak.time_ns)}`;
   return panel("At the peak, by call site", h("span", { class: "muted" }, told),
     h("div", { class: "pad" }, flame.element), held(book, "Call sites at the peak", peak));
