@@ -59,7 +59,7 @@ export function growthPanel(book: Book): HTMLElement {
     { id: "last", title: "At the end", number: true, width: "7rem", narrow: false, text: (s) => bytes(s.last_bytes), sort: (s) => s.last_bytes },
     { id: "buffers", title: "Buffers", number: true, width: "8rem", narrow: "5rem", text: (s) => `${count(s.first_buffers)} → ${count(s.last_buffers)}`, sort: (s) => s.last_buffers },
   ], [
-    { id: "process", title: "Process", width: "9rem", narrow: false, text: (s) => `${s.comm} (${s.pid})` },
+    { id: "process", title: "Process", width: "12rem", narrow: false, text: (s) => `${s.comm} (${s.pid})` },
   ], (site) => h("p", { class: "muted" }, `Its oldest live buffer is from ${at(book, site.oldest_ns)}.`));
   grid.set(book.sites(growth.sites));
   return panel(title, h("span", { class: "muted" }, `looked at ${growth.samples} times, from ${at(book, growth.first_ns)} to ${at(book, growth.last_ns)}`),
@@ -96,7 +96,7 @@ export function temporariesPanel(book: Book): HTMLElement {
     { id: "bytes", title: "Bytes in all", number: true, width: "7rem", narrow: "5.6rem", text: (s) => bytes(s.bytes), sort: (s) => s.bytes },
     { id: "median", title: "Half lived", number: true, width: "6.5rem", narrow: false, text: (s) => life(medianLife(s.lives)), sort: (s) => medianLife(s.lives) ?? 0 },
   ], [
-    { id: "process", title: "Process", width: "9rem", narrow: false, text: (s) => `${s.comm} (${s.pid})` },
+    { id: "process", title: "Process", width: "12rem", narrow: false, text: (s) => `${s.comm} (${s.pid})` },
   ], (site) => h("div", {}, h("p", { class: "muted" }, `At most ${bytes(site.high)} at once on a device.`), lifeTable(site)));
   grid.set(book.sites(temporaries.sites));
   return panel(title, h("span", { class: "muted" }, "freed within a millisecond"), grid.element,
