@@ -4,6 +4,7 @@
 
 #include "recording/read/walk.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,7 @@ static void walk_due(struct walk *walk, struct walk_stream *one)
 	uint64_t stamp;
 
 	if (one->next < one->count) {
+		assert(one->replay.events); /* a chunk was loaded */
 		stamp = one->replay.events[one->next].time;
 	} else {
 		entry = stream_entry(walk->recording, one->stream, one->replay.next);
@@ -96,7 +98,7 @@ static int walk_open(struct walk *walk, struct walk_stream *one)
 /* Takes the next chunk apart. */
 static int walk_load(struct walk *walk, struct walk_stream *one)
 {
-	size_t at = one->replay.next;
+	size_t at = replay_next(&one->replay);
 	int r = replay_step(&one->replay);
 
 	if (r < 0)
