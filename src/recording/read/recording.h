@@ -28,6 +28,9 @@ int recording_open(struct recording **ret_recording, const char *path,
 		   char ret_why[RECORDING_WHY_SIZE]);
 struct recording *recording_free(struct recording *recording);
 
+/* Whether a file begins like a recording; everything else about it may be wrong. */
+bool recording_is_file(const char *path);
+
 struct recording_facts {
 	const char *path;
 	const char *command; /* that was recorded; NULL = none, such as with --all */
@@ -156,3 +159,25 @@ static inline uint64_t recording_short_lives(const struct recording_site *site)
 		sum += site->lives[i];
 	return sum;
 }
+
+/* Sets of buffers, which may overlap: whether a buffer with this record is in one of them. */
+struct recording_sets {
+	size_t count;
+	bool (*has)(void *context, size_t set, const struct book_record *record);
+	void *context;
+};
+
+/* The most that the buffers of a set and type held at one time, and when that first was so. */
+struct recording_most {
+	uint64_t bytes;
+	struct recording_moment moment;
+};
+
+/*
+ * Of one device of a book, from its events. @ret_most: BOOK_TYPES for each set. @ret_is_exact: false if it
+ * may have been more, because events are missing. 0, -ENOENT if nothing is known of the device, or
+ * another negative errno.
+ */
+int recording_most(struct recording *recording, size_t book, uint32_t device,
+		   const struct recording_sets *sets, struct recording_most *ret_most,
+		   bool *ret_is_exact);

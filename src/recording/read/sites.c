@@ -239,24 +239,12 @@ static int sites_collect(struct sites *sites, struct recording *recording,
 	return r != 0 ? r : sites_replay(sites, &replay, at, cut);
 }
 
-static const struct recording_stream *sites_stream(const struct recording *recording, size_t book,
-						   uint32_t device)
-{
-	const struct recording_known *known = &recording->books[book];
-
-	for (size_t i = 0; book < recording->facts.books && i < known->stream_count; i++) {
-		if (recording->streams[known->first_stream + i].device == device)
-			return &recording->streams[known->first_stream + i];
-	}
-	return NULL;
-}
-
 int recording_sites(struct recording *recording, size_t book, uint32_t device,
 		    const struct recording_moment *moment, struct recording_site **ret_sites,
 		    size_t *ret_count)
 {
 	CLEANUP(sites_deinit) struct sites sites = {0};
-	const struct recording_stream *stream = sites_stream(recording, book, device);
+	const struct recording_stream *stream = recording_find_stream(recording, book, device);
 	struct replay_cut cut = {0};
 	int r;
 
