@@ -6,11 +6,14 @@
 
 #include <stdio.h>
 
+#include "base/bits.h"
 #include "base/testing/unit.h"
 #include "book/format/event.h"
 #include "recording/testing/testing-recording.h"
+#include "source/books/scan.h"
 
 #define TEST_RING 16384u
+#define TEST_READS 100000u /* of a head; so many are needed by no ring */
 
 static const char *test_path(void)
 {
@@ -62,5 +65,54 @@ UNIT(a_book_with_endless_call_sites_does_not_end_the_recording)
 			test_round(&recording);
 	}
 	testing_recording_finish(&recording, false);
+	testing_recording_deinit(&recording);
+}
+
+/* A book with which something happens whenever its head is read. */
+struct test_ghost {
+	struct book_file file;
+	struct testing_recording *recording;
+	uint32_t reads;
+};
+
+static int ghost_read(struct book_file *file, uint64_t offset, void *buffer, size_t length)
+{
+	struct test_ghost *ghost = container_of(file, struct test_ghost, file);
+	struct book_file *real = &ghost->recording->scan->file.file;
+
+	if (offset == book_shard_offset(0) + offsetof(struct book_shard, head)) {
+		assert(ghost->reads++ < TEST_READS);
+		test_put(ghost->recording, BOOK_OP_ALLOC, 1);
+	}
+	return real->ops->read_at(real, offset, buffer, length);
+}
+
+static int64_t ghost_next_data(struct book_file *file, uint64_t offset)
+{
+	struct test_ghost *ghost = container_of(file, struct test_ghost, file);
+
+	return file_next_data(&ghost->recording->scan->file.file, offset);
+}
+
+static int64_t ghost_next_hole(struct book_file *file, uint64_t offset)
+{
+	struct test_ghost *ghost = container_of(file, struct test_ghost, file);
+
+	return file_next_hole(&ghost->recording->scan->file.file, offset);
+}
+
+/* A child has the book's memory too, and goes on when the owner has ended. */
+UNIT(the_ring_of_a_dead_owner_has_an_end)
+{
+	static const struct book_file_ops ops = {ghost_read, ghost_next_data, ghost_next_hole};
+	struct testing_recording recording;
+	struct test_ghost ghost = {.recording = &recording};
+
+	testing_recording_start(&recording, test_path(), TEST_RING, true);
+	testing_recording_act(&recording, 100);
+	test_round(&recording);
+	ghost.file = (struct book_file){.ops = &ops, .size = recording.scan->file.file.size};
+	recording.scan->reader.file = &ghost.file;
+	testing_recording_finish(&recording, true);
 	testing_recording_deinit(&recording);
 }

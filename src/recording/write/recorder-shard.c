@@ -26,6 +26,9 @@
 /* Trying to get an exact state takes no more than a quarter of the time. */
 #define SHARD_RETRY_SHARE 4u
 
+/* After so many rounds nothing is left of a ring, unless somebody still writes to it. */
+#define SHARD_DEAD_ROUNDS (BOOK_RING_MAX / RECORDING_EVENTS_MAX + 2)
+
 int recorder_shard_new(struct recorder_shard **ret_shard, struct recorder_book *book,
 		       uint32_t device)
 {
@@ -460,14 +463,14 @@ static int shard_end_lost(struct recorder *recorder, struct recorder_book *book,
 int recorder_shard_end(struct recorder *recorder, struct recorder_book *book,
 		       struct recorder_shard *shard)
 {
-	bool is_dead = !book->book->alive;
+	uint32_t rounds = book->book->alive ? 1 : SHARD_DEAD_ROUNDS;
 	int r;
 
 	shard->retry_ns = 0;
 	/* Of the dead until nothing is left; of the living one part, as they may go on for ever. */
 	do {
 		r = recorder_shard_poll(recorder, book, shard);
-	} while (r > 0 && is_dead);
+	} while (r > 0 && --rounds > 0);
 	if (r >= 0)
 		r = recorder_shard_flush(recorder, book, shard);
 	if (r < 0 || shard->is_failed || !shard->has_begun)
