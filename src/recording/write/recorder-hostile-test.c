@@ -116,3 +116,24 @@ UNIT(the_ring_of_a_dead_owner_has_an_end)
 	testing_recording_finish(&recording, true);
 	testing_recording_deinit(&recording);
 }
+
+/* Events that cost their owner no memory would cost us some. */
+UNIT(a_ring_that_was_never_written_is_not_read)
+{
+	const uint32_t units = TEST_RING / (BOOK_UNIT / (uint32_t)sizeof(struct book_event));
+	struct testing_recording recording;
+	struct book_segment *segments;
+	struct book_shard *page;
+
+	testing_recording_start(&recording, test_path(), TEST_RING, true);
+	testing_recording_act(&recording, 100);
+	page = test_page(&recording);
+	segments = (void *)(recording.book.base + BOOK_SEGMENTS_OFFSET);
+	segments[recording.book.size / BOOK_UNIT - units] = segments[page->ring_unit];
+	page->ring_unit = (uint32_t)(recording.book.size / BOOK_UNIT - units);
+	page->head = TEST_RING / 2;
+	test_round(&recording);
+	testing_recording_finish(&recording, false);
+	assert(recorder_sums(recording.recorder)->unreadable == 1);
+	testing_recording_deinit(&recording);
+}
