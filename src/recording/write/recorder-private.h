@@ -73,6 +73,7 @@ struct recorder {
 	struct recorder_sums sums;
 	struct recorder_book **books;
 	size_t count, capacity;
+	uint64_t shards; /* of all books */
 	uint64_t round_ns;
 	size_t next; /* the book with which a round begins */
 	unsigned int wait_ms;

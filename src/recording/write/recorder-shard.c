@@ -20,8 +20,8 @@
 #define SHARD_QUIET_NS NS_PER_S /* after that events are written, however few */
 #define SHARD_PARTS 4u          /* chunks in a round: others wait too */
 
-/* Events of all devices of a book that wait; rings can lie over each other, so there may be many. */
-#define SHARD_BOOK_EVENTS (16u * RECORDING_EVENTS_MAX)
+/* Events of all devices that wait. Small rings can fill it, and rings can lie over each other. */
+#define SHARD_WAITING (4u * RECORDING_EVENTS_MAX)
 
 /* A small table would otherwise be written again with every few events. */
 #define SHARD_KEYFRAME_MIN (UINT64_C(1) << 20)
@@ -251,9 +251,9 @@ static int shard_write(struct recorder *recorder, struct recorder_book *book,
 }
 
 /* So many events of a device may wait. */
-static uint64_t shard_room(const struct recorder_book *book)
+static uint64_t shard_room(const struct recorder *recorder)
 {
-	return bits_min(RECORDING_EVENTS_MAX, SHARD_BOOK_EVENTS / bits_max(book->count, 1));
+	return bits_min(RECORDING_EVENTS_MAX, SHARD_WAITING / bits_max(recorder->shards, 1));
 }
 
 int recorder_shard_flush(struct recorder *recorder, struct recorder_book *book,
@@ -275,7 +275,7 @@ int recorder_shard_flush(struct recorder *recorder, struct recorder_book *book,
 	}
 	if (r < 0 || shard->is_failed)
 		return r;
-	if (log->capacity > 2 * shard_room(book))
+	if (log->capacity > 2 * shard_room(recorder))
 		log_deinit(log);
 	log_start(log, &shard->place, shard->done + 1);
 	if (shard->since >= bits_max(shard->keyframe, SHARD_KEYFRAME_MIN))
@@ -416,7 +416,7 @@ static int shard_begin(struct recorder *recorder, struct recorder_book *book,
 		r = shard_keyframe(recorder, book, shard);
 	shard->has_begun = true;
 	shard->oldest_ns = start;
-	if (r == 0 && shard->log.count >= shard_room(book))
+	if (r == 0 && shard->log.count >= shard_room(recorder))
 		r = recorder_shard_flush(recorder, book, shard);
 	return r < 0 ? r : 1;
 }
@@ -444,9 +444,9 @@ static int shard_read(struct recorder *recorder, struct recorder_book *book,
 	}
 	if (before == 0 && log->count > 0)
 		shard->oldest_ns = clock_ns(CLOCK_MONOTONIC);
-	if (log->count >= shard_room(book))
+	if (log->count >= shard_room(recorder))
 		r = recorder_shard_flush(recorder, book, shard);
-	return r < 0 ? r : log->count > before || r == 1 || before >= shard_room(book);
+	return r < 0 ? r : log->count > before || r == 1 || before >= shard_room(recorder);
 }
 
 int recorder_shard_poll(struct recorder *recorder, struct recorder_book *book,
