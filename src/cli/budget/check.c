@@ -65,9 +65,8 @@ static int check_parse(struct check *check, int argc, char **argv)
 	if (r != 0)
 		return r;
 	if (count != 1)
-		return options_mistake("check",
-				       "one file, please: a recording, or what `ttmem run "
-				       "--json` wrote");
+		return options_mistake("check", "one file, please: a recording, or what `ttmem run "
+						"--json` wrote");
 	check->path = argv[0];
 	if (!check->options.file && check->options.limits.count == 0)
 		return options_mistake("check", "by what? --budget FILE or --limit LIMIT=SIZE");
