@@ -49,7 +49,7 @@ _ttmem() {
 		mapfile -t COMPREPLY < <(cd /proc && compgen -G "${current}*" | grep -x '[0-9]*')
 		return
 		;;
-	--baseline | --bundle | --markdown | --metal-shim | --output | -o)
+	--baseline | --bundle | --markdown | --metal-shim | --output | -o | --record)
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 		return
 		;;

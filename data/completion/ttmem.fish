@@ -35,5 +35,5 @@ complete -c ttmem -n "__ttmem_behind --format" -a "text seed json ttnn-visualize
 complete -c ttmem -n "__ttmem_behind --ids" -a "hex decimal"
 complete -c ttmem -n "__ttmem_behind --pid" -a "(__fish_complete_pids)"
 complete -c ttmem -n "__ttmem_behind --device -d" -a "(__ttmem_devices)"
-complete -c ttmem -n "__ttmem_behind --baseline --bundle --markdown --metal-shim --output -o" -F
+complete -c ttmem -n "__ttmem_behind --baseline --bundle --markdown --metal-shim --output -o --record" -F
 complete -c ttmem -n "__fish_seen_subcommand_from analyze" -F

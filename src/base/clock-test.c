@@ -42,3 +42,14 @@ UNIT(a_wait_for_ever_and_one_that_is_too_long)
 	assert(clock_left_ms(5, CLOCK_NEVER) == -1);
 	assert(clock_left_ms(5, CLOCK_NEVER - 1) == INT_MAX);
 }
+
+UNIT(an_awake_clock_stands_still_while_nobody_runs)
+{
+	struct clock_awake clock = {0};
+
+	assert(clock_awake_pass(&clock, 1000, 10) == 0); /* it begins with the first step */
+	assert(clock_awake_pass(&clock, 1007, 10) == 7);
+	assert(clock_awake_pass(&clock, 5000, 10) == 17); /* stopped meanwhile */
+	assert(clock_awake_pass(&clock, 5004, 10) == 21);
+	assert(clock_awake_pass(&clock, 4000, 10) == 21); /* never back */
+}

@@ -54,6 +54,24 @@ static inline struct timespec clock_timespec(uint64_t ns)
 }
 
 /*
+ * A clock that stands still while its user does not run, for judging others: it is passed the time
+ * regularly, and a step that is longer than @most counts as @most.
+ */
+struct clock_awake {
+	uint64_t ns;
+	uint64_t passed_ns; /* CLOCK_MONOTONIC of the last step; 0 = there was none */
+};
+
+static inline uint64_t clock_awake_pass(struct clock_awake *clock, uint64_t now_ns, uint64_t most)
+{
+	uint64_t step = now_ns > clock->passed_ns ? now_ns - clock->passed_ns : 0;
+
+	clock->ns += clock->passed_ns ? (step < most ? step : most) : 0;
+	clock->passed_ns = now_ns;
+	return clock->ns;
+}
+
+/*
  * What is left until @deadline_ns, as poll() and epoll_wait() want it: rounded up, so that they do not
  * return too early; 0 if it has passed, -1 for CLOCK_NEVER.
  */

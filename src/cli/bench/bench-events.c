@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Events of one thread on one device: with 1,000, 100,000 and 1,000,000 live buffers, and with
- * names. The first part of each batch is not timed: it refills the caches that earlier work has
+ * Events of one thread on one device: with 1,000, 100,000 and 1,000,000 live buffers, with names,
+ * and while they are recorded. The first part of each batch is not timed: it refills the caches that earlier work has
  * evicted.
  */
 
 #include "cli/bench/bench-load.h"
 #include "cli/bench/bench-measure.h"
+#include "cli/bench/bench-recorder.h"
 
 #define BENCH_EVENTS_SIZES 3u
+#define BENCH_EVENTS_NAMED 3u /* rows after those of the sizes */
+#define BENCH_EVENTS_RECORDED 4u
+#define BENCH_EVENTS_ROWS 5u
 #define BENCH_EVENTS_PAIRS 24576u
 #define BENCH_EVENTS_BLOCK 32u /* named allocations timed together */
 
 static const uint32_t bench_events_live[BENCH_EVENTS_SIZES] = {1000, 100000, 1000000};
 
 /* Untimed steps. A million buffers fit into no cache, so there is nothing to warm up. */
-static const size_t bench_events_warm[BENCH_EVENTS_SIZES + 1] = {8192, 65536, 8192, 8192};
-static const uint32_t bench_events_device[BENCH_EVENTS_SIZES + 1] = {
-	BENCH_DEVICE_EVENT, BENCH_DEVICE_EVENT + 1, BENCH_DEVICE_EVENT + 2, BENCH_DEVICE_NAMED};
+static const size_t bench_events_warm[BENCH_EVENTS_ROWS] = {8192, 65536, 8192, 8192, 8192};
+static const uint32_t bench_events_device[BENCH_EVENTS_ROWS] = {
+	BENCH_DEVICE_EVENT, BENCH_DEVICE_EVENT + 1, BENCH_DEVICE_EVENT + 2, BENCH_DEVICE_NAMED,
+	BENCH_DEVICE_RECORDED};
 
 /* Names as models use them. */
 static const char *const bench_events_names[] = {
@@ -26,8 +31,8 @@ static const char *const bench_events_names[] = {
 	"kv_cache", "activations",          "model.embed_tokens.weight", "tmp",
 };
 
-static struct bench_load bench_events_loads[BENCH_EVENTS_SIZES + 1];
-static struct bench_row *bench_events_rows[BENCH_EVENTS_SIZES + 1];
+static struct bench_load bench_events_loads[BENCH_EVENTS_ROWS];
+static struct bench_row *bench_events_rows[BENCH_EVENTS_ROWS];
 
 static const char *bench_events_name(size_t i)
 {
@@ -49,7 +54,13 @@ static void bench_events_open(struct bench *bench)
 {
 	for (uint32_t i = 0; i < BENCH_EVENTS_SIZES; i++)
 		bench_events_add(bench, i, "event", bench_events_live[i]);
-	bench_events_add(bench, BENCH_EVENTS_SIZES, "event_named", bench_events_live[0]);
+	bench_events_add(bench, BENCH_EVENTS_NAMED, "event_named", bench_events_live[0]);
+	/* Last, because it starts with the book as it is then. */
+	if (bench_recorder_start())
+		bench_events_add(bench, BENCH_EVENTS_RECORDED, "event_recorded",
+				 bench_events_live[0]);
+	else
+		bench_note(bench, "event_recorded is missing: no process for the recorder");
 }
 
 static void bench_events_pair(const struct bench_load *load, size_t i)
@@ -152,31 +163,42 @@ static void bench_events_named_sample(struct bench *bench, struct bench_load *lo
 	}
 }
 
+static void bench_events_row(struct bench *bench, uint32_t i, size_t pairs)
+{
+	struct bench_load *load = &bench_events_loads[i];
+	struct bench_row *row = bench_events_rows[i];
+	size_t warm = bench_events_warm[i];
+
+	if (i == BENCH_EVENTS_NAMED) {
+		bench_events_named(bench, load, row, warm, pairs);
+		bench_events_named_sample(bench, load, row, pairs);
+		return;
+	}
+	if (i == BENCH_EVENTS_RECORDED && !bench_recorder_go()) {
+		bench_note(bench, "event_recorded is not complete: its recorder is gone");
+		return;
+	}
+	bench_events_batch(load, row, warm, pairs);
+	bench_events_sample(bench, load, row, warm, pairs);
+	if (i == BENCH_EVENTS_RECORDED)
+		bench_recorder_pause();
+}
+
 static void bench_events_round(struct bench *bench)
 {
 	size_t pairs = bench->is_quick ? BENCH_EVENTS_PAIRS / 4 : BENCH_EVENTS_PAIRS;
 
-	for (uint32_t i = 0; i <= BENCH_EVENTS_SIZES; i++) {
-		struct bench_load *load = &bench_events_loads[i];
-		struct bench_row *row = bench_events_rows[i];
-		size_t warm = bench_events_warm[i];
-
-		if (!row)
-			continue;
-		if (i < BENCH_EVENTS_SIZES) {
-			bench_events_batch(load, row, warm, pairs);
-			bench_events_sample(bench, load, row, warm, pairs);
-		} else {
-			bench_events_named(bench, load, row, warm, pairs);
-			bench_events_named_sample(bench, load, row, pairs);
-		}
+	for (uint32_t i = 0; i < BENCH_EVENTS_ROWS; i++) {
+		if (bench_events_rows[i])
+			bench_events_row(bench, i, pairs);
 	}
 }
 
 static void bench_events_close(void)
 {
-	for (uint32_t i = 0; i <= BENCH_EVENTS_SIZES; i++)
+	for (uint32_t i = 0; i < BENCH_EVENTS_ROWS; i++)
 		bench_load_deinit(&bench_events_loads[i]);
+	bench_recorder_end();
 }
 
 const struct bench_part bench_events = {

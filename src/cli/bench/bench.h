@@ -34,6 +34,7 @@
 #define BENCH_DEVICE_CROWD 7u
 #define BENCH_DEVICE_SMALL 8u
 #define BENCH_DEVICE_LARGE 9u
+#define BENCH_DEVICE_RECORDED 10u
 #define BENCH_DEVICE_MESH 32u
 
 /* Numbers in the order they were measured. */
@@ -83,7 +84,7 @@ struct bench_part {
 
 extern const struct bench_part bench_calls;    /* empty_call, off, getppid */
 extern const struct bench_part bench_floor;    /* floor */
-extern const struct bench_part bench_events;   /* event, event_named */
+extern const struct bench_part bench_events;   /* event, event_named, event_recorded */
 extern const struct bench_part bench_threads;  /* event_2threads_..., mesh32_per_device */
 extern const struct bench_part bench_crowd;    /* threads_..._total, threads_..._tenure */
 extern const struct bench_part bench_socket;   /* socket_baseline */

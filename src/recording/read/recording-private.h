@@ -35,6 +35,8 @@ struct recording {
 	size_t stream_count;
 	uint32_t *order; /* of entries; the arrays of books and streams are parts of it */
 
+	/* What restored books may take: a small file from anybody must not fill the machine's memory. */
+	uint64_t room;
 	struct chunk_bytes contents; /* of the chunk that was read last */
 	struct recording_namer *namer;
 };

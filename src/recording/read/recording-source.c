@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -23,6 +24,7 @@ struct recording_source {
 	struct recording *recording; /* borrowed */
 	struct recording_moment moment;
 	struct scan *scan;
+	uint64_t held; /* bytes of memory in its books */
 	struct view view;
 };
 
@@ -74,11 +76,18 @@ static const struct source_ops recording_source_ops = {
 static int recording_source_add(struct recording_source *self, size_t number)
 {
 	struct scan_book *book;
+	struct stat st;
 	int r = recording_restore(self->recording, number, &self->moment, &book);
 
 	if (r == -ENOENT || r == -EBADMSG)
 		return 0; /* not yet there, or not readable */
-	return r < 0 ? r : scan_put_consume(self->scan, book);
+	if (r < 0)
+		return r;
+	r = fstat(book->file.fd, &st) < 0 ? -errno : scan_put_consume(self->scan, book);
+	if (r < 0)
+		return r;
+	self->held += (uint64_t)st.st_blocks * 512;
+	return self->held > self->recording->room ? -EFBIG : 0;
 }
 
 int recording_source_new(struct source **ret_source, struct recording *recording,

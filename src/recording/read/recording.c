@@ -278,6 +278,10 @@ static int recording_read_head(struct recording *recording)
 	return 0;
 }
 
+/* An honest book has about fifty bytes for each of an event's four. */
+#define RECORDING_ROOM_FREE (UINT64_C(1) << 30)
+#define RECORDING_ROOM_PER_BYTE 64u
+
 static int recording_load(struct recording *recording)
 {
 	int r = recording_read_head(recording);
@@ -286,6 +290,7 @@ static int recording_load(struct recording *recording)
 		r = recording_add_books(recording);
 	if (r < 0)
 		return r;
+	recording->room = RECORDING_ROOM_FREE + RECORDING_ROOM_PER_BYTE * recording->file.size;
 	recording_learn_clocks(recording);
 	r = recording_learn(recording);
 	return r < 0 ? r : recording_sort(recording);

@@ -16,7 +16,7 @@
 #define DEVICE_GRAVE_UNITS (BOOK_GRAVES * (uint32_t)sizeof(struct book_grave) / BOOK_UNIT)
 
 struct device {
-	const struct restore *restore;
+	struct restore *restore;
 	const struct recording_stream *stream;
 	struct replay_cut cut;
 	size_t at; /* the chunk in which the cut is */
@@ -282,7 +282,7 @@ static int device_restore(struct device *device)
 	return device_replay(device);
 }
 
-int restore_device(const struct restore *restore, const struct recording_stream *stream)
+int restore_device(struct restore *restore, const struct recording_stream *stream)
 {
 	CLEANUP(device_deinit)
 	struct device device = {

@@ -15,11 +15,12 @@ struct restore {
 	uint64_t stamp; /* the moment by the book's clock */
 	int fd;         /* the book that is being made; owned by it once it is one */
 	uint64_t size;
+	uint64_t written;
 	struct reader *reader; /* of it */
 };
 
-/* -EBADMSG beyond the end; or another negative errno. */
-int restore_write(const struct restore *restore, uint64_t offset, const void *bytes, size_t length);
+/* -EBADMSG beyond the end; -EFBIG beyond the recording's room; or another negative errno. */
+int restore_write(struct restore *restore, uint64_t offset, const void *bytes, size_t length);
 int restore_read(const struct restore *restore, uint64_t offset, void *ret_bytes, size_t length);
 
 struct replay_cut restore_cut(const struct restore *restore, const struct recording_stream *stream);
@@ -35,4 +36,4 @@ int restore_one(struct recording *recording, const struct recording_stream *stre
 		const struct recording_moment *moment, struct scan_book **ret_book);
 
 /* A device that cannot be restored becomes one that cannot be read; that is no failure. */
-int restore_device(const struct restore *restore, const struct recording_stream *stream);
+int restore_device(struct restore *restore, const struct recording_stream *stream);

@@ -13,11 +13,13 @@
 #include "book/read/view.h"
 #include "book/testing/book-testing.h"
 #include "book/write/intern.h"
+#include "recording/read/recording-private.h"
 #include "recording/read/recording.h"
 #include "recording/testing/testing-recorder.h"
 #include "recording/testing/testing-recording.h"
 #include "recording/write/recorder.h"
 #include "source/books/scan.h"
+#include "source/source.h"
 
 #define TEST_DEVICES 2u
 #define TEST_STATES 400u
@@ -260,4 +262,28 @@ UNIT(is_the_same_with_the_real_recorder)
 		assert(testing_digest(&view) == states[i].digest);
 	}
 	testing_recording_deinit(&real);
+}
+
+UNIT(takes_no_more_memory_than_the_recording_may)
+{
+	CLEANUP(test_deinit) struct test test;
+	CLEANUP(test_recording_cleanup) struct recording *recording = NULL;
+	struct recording_moment end = {.book = RECORDING_NONE, .device = RECORDING_NONE};
+	struct scan_book *book = NULL;
+	struct source *source = NULL;
+	uint64_t room;
+
+	test_init(&test);
+	test_work(&test, 20);
+	recording = test_open(&test);
+	end.time_ns = recording_facts(recording)->end_ns;
+	assert(recording_source_new(&source, recording, &end) == 0);
+	source_free(source);
+	room = recording->room;
+	recording->room = 4096;
+	assert(recording_restore(recording, 0, &end, &book) == -EFBIG);
+	assert(recording_source_new(&source, recording, &end) == -EFBIG);
+	recording->room = room;
+	assert(recording_restore(recording, 0, &end, &book) == 0);
+	scan_book_free(book);
 }

@@ -23,12 +23,15 @@
 /* Not one of the names that are taken for books. */
 #define RESTORE_NAME "recorded-book"
 
-int restore_write(const struct restore *restore, uint64_t offset, const void *bytes, size_t length)
+int restore_write(struct restore *restore, uint64_t offset, const void *bytes, size_t length)
 {
 	const uint8_t *from = bytes;
 
 	if (offset > restore->size || length > restore->size - offset)
 		return -EBADMSG;
+	restore->written += length;
+	if (restore->written > restore->recording->room)
+		return -EFBIG;
 	while (length > 0) {
 		ssize_t n = pwrite(restore->fd, from, length, (off_t)offset);
 
@@ -80,7 +83,7 @@ static void restore_reach(const struct restore *restore, uint32_t *ret_first, ui
 	}
 }
 
-static int restore_bytes(const struct restore *restore, const struct recording_entry *entry)
+static int restore_bytes(struct restore *restore, const struct recording_entry *entry)
 {
 	const struct chunk_bytes *contents = &restore->recording->contents;
 	int r = recording_read(restore->recording, entry);
@@ -106,7 +109,7 @@ static int restore_bytes(const struct restore *restore, const struct recording_e
  * What was written before an event in the file is what the event may name. The rest counts if its
  * time had come.
  */
-static int restore_all_bytes(const struct restore *restore)
+static int restore_all_bytes(struct restore *restore)
 {
 	uint32_t first, last;
 	int r = restore_write(restore, 0, &restore->book->owner.book.header,
@@ -128,7 +131,7 @@ static int restore_all_bytes(const struct restore *restore)
 }
 
 /* Bytes are recorded now and then: they may know of what came later. */
-static int restore_forget_incident(const struct restore *restore, uint32_t kind, uint32_t index)
+static int restore_forget_incident(struct restore *restore, uint32_t kind, uint32_t index)
 {
 	const uint64_t none = 0;
 	struct book_incident incident;
@@ -159,7 +162,7 @@ static int restore_forget_marks(const struct restore *restore, struct book_heade
 	return 0;
 }
 
-static int restore_forget_closed(const struct restore *restore)
+static int restore_forget_closed(struct restore *restore)
 {
 	for (uint32_t device = 0; device < BOOK_DEVICES; device++) {
 		uint64_t at =
@@ -186,7 +189,7 @@ static int restore_forget_closed(const struct restore *restore)
 	return 0;
 }
 
-static int restore_forget(const struct restore *restore)
+static int restore_forget(struct restore *restore)
 {
 	struct book_header header;
 	int r = restore_read(restore, 0, &header, sizeof(header));

@@ -229,7 +229,7 @@ static int sites_collect(struct sites *sites, struct recording *recording,
 		r = replay_init(&replay, recording, stream, begin);
 	if (r == 0 && !is_known)
 		r = sites_begin(sites, &replay.table);
-	return r < 0 ? r : sites_replay(sites, &replay, at, cut);
+	return r != 0 ? r : sites_replay(sites, &replay, at, cut);
 }
 
 static const struct recording_stream *sites_stream(const struct recording *recording, size_t book,

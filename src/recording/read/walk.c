@@ -4,6 +4,7 @@
 
 #include "recording/read/walk.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,7 @@ static void walk_due(struct walk *walk, struct walk_stream *one)
 	uint64_t stamp;
 
 	if (one->next < one->count) {
+		assert(one->replay.events); /* a chunk was loaded */
 		stamp = one->replay.events[one->next].time;
 	} else {
 		entry = stream_entry(walk->recording, one->stream, one->replay.next);

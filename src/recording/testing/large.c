@@ -101,9 +101,10 @@ static void large_make(const char *path, uint64_t events)
 	testing_book_write(&large.book);
 	testing_book_read(&large.book);
 	testing_recorder_open(&large.recorder, path);
-	/* A device's part of the book is made by its first event. */
-	for (uint32_t device = 0; device < LARGE_DEVICES; device++) {
-		struct testing_op op = {.device = device, .buffer = testing_buffer(0, 1, 1)};
+	/* The book has a place for every buffer; what the recording says of them is made up. */
+	for (uint32_t i = 0; i < LARGE_DEVICES * LARGE_LIVE; i++) {
+		struct testing_op op = {.device = i % LARGE_DEVICES,
+					.buffer = testing_buffer(0, i + 1, 1)};
 
 		testing_op_do(large.book.writer, &op);
 	}

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* Reads every chunk and checks both of its hashes. */
+
 #include "recording/testing/testing-chunks.h"
 
 #include <fcntl.h>

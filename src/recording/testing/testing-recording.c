@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* A writer, its book and a recorder in one process, so that a test decides when each of them acts. */
+
 #include "recording/testing/testing-recording.h"
 
 #include <fcntl.h>
@@ -30,7 +32,7 @@ void testing_recording_start(struct testing_recording *recording, const char *pa
 	testing_book_init(&recording->book, TESTING_SIZE, ring_events);
 	testing_book_write(&recording->book);
 	testing_book_read(&recording->book);
-	fd = dup(recording->book.fd);
+	fd = fcntl(recording->book.fd, F_DUPFD_CLOEXEC, 0);
 	assert(fd >= 0 && scan_book_new_consume(&recording->scan, fd) == 0);
 	recording->scan->alive = true;
 	recording->scan->owner.pid = 1234;

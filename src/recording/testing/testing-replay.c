@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* Applies a device's chunks one after the other. */
+
 #include "recording/testing/testing-replay.h"
 
 #include <stdlib.h>

@@ -222,10 +222,8 @@ static int bytes_all(struct recorder *recorder, struct recorder_book *book)
  */
 int recorder_bytes_sync(struct recorder *recorder, struct recorder_book *book)
 {
-	int r = reader_refresh(&book->book->reader);
-
-	if (r == 0)
-		r = bytes_all(recorder, book);
+	if (reader_refresh(&book->book->reader) == 0)
+		(void)bytes_all(recorder, book); /* the writer knows its own failures */
 	book->synced_ns = clock_ns(CLOCK_MONOTONIC);
 	if (chunk_writer_failed(recorder->writer))
 		return chunk_writer_failed(recorder->writer);

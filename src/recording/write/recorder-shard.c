@@ -23,6 +23,8 @@
 /* A small table would otherwise be written again with every few events. */
 #define SHARD_KEYFRAME_MIN (UINT64_C(1) << 20)
 
+#define SHARD_LARGE 262144u /* records of a table */
+
 /* Trying to get an exact state takes no more than a quarter of the time. */
 #define SHARD_RETRY_SHARE 4u
 
@@ -119,6 +121,16 @@ static int shard_sites(struct recorder *recorder, struct recorder_book *book,
 	return chunk_writer_add(recorder->writer, &entry, &part, part.length ? 1 : 0);
 }
 
+/* A keyframe of millions of buffers takes so long that a ring may be overrun meanwhile. */
+static void shard_catch_up(struct recorder_book *book, struct recorder_shard *shard)
+{
+	uint64_t left;
+
+	if (shard->table.count >= SHARD_LARGE)
+		/* What goes wrong here is found again by the next poll. */
+		(void)log_drain_part(&shard->log, &book->book->reader, UINT64_MAX, &left);
+}
+
 /* The state after event `done`. What it names is in the file already. */
 static int shard_keyframe(struct recorder *recorder, struct recorder_book *book,
 			  struct recorder_shard *shard)
@@ -140,10 +152,16 @@ static int shard_keyframe(struct recorder *recorder, struct recorder_book *book,
 	shard_page(shard, &page);
 	parts[0] = (struct chunk_part){&page, sizeof(page)};
 	parts[1] = (struct chunk_part){table, (size_t)columns_encode_table(&shard->table, table)};
+	shard_catch_up(book, shard);
 	shard_entry_now(shard, &entry);
 	entry.count = (uint32_t)shard_live(shard);
 	r = chunk_writer_add(recorder->writer, &entry, parts, ARRAY_SIZE(parts));
 	free(table);
+	shard_catch_up(book, shard);
+	if (r == -EMSGSIZE) {
+		shard_fail(recorder, shard); /* without a keyframe its events would tell nothing */
+		return 0;
+	}
 	if (r == 0)
 		r = shard_sites(recorder, book, shard);
 	shard->keyframe = chunk_writer_size(recorder->writer) - before;

@@ -31,7 +31,7 @@ static uint32_t *sites_place(const struct recorder_sites *sites, uint32_t stack,
 static int sites_spread(struct recorder_sites *sites)
 {
 	uint32_t size = sites->places ? (sites->mask + 1) * 2 : SITES_FIRST;
-	uint32_t *places = calloc(size, sizeof(*places));
+	uint32_t *places = size ? calloc(size, sizeof(*places)) : NULL;
 
 	if (!places)
 		return -ENOMEM;

@@ -22,14 +22,15 @@ struct connection_limits_visit {
 	struct connection_limits_visit *next, **link;
 	int fd;
 	enum connection_limits_state state;
-	uint64_t since_ns;
-	bool out; /* already shut down */
+	uint64_t since_ns; /* of the awake clock */
+	bool out;          /* already shut down */
 };
 
 struct connection_limits {
 	pthread_mutex_t lock;
 	struct worker *worker;
 	uint64_t answer_ns;
+	struct clock_awake clock; /* as of the last look */
 	struct connection_limits_visit *visits;
 	size_t count;
 	uint64_t thrown_out;
@@ -87,12 +88,19 @@ static bool connection_limits_is_unread(const struct connection_limits_visit *vi
 	       ioctl(visit->fd, FIONREAD, &unread) == 0 && unread > 0;
 }
 
-static uint64_t connection_limits_look(void *context, uint64_t now_ns)
+/*
+ * Clients are judged by a clock that stands still when we do: while the machine is stopped, or too busy
+ * even for this thread, nobody can be blamed for sending nothing.
+ */
+static uint64_t connection_limits_look(void *context, uint64_t wake_ns)
 {
 	struct connection_limits *connection_limits = context;
 	bool crowded, empty;
+	uint64_t now_ns;
 
 	pthread_mutex_lock(&connection_limits->lock);
+	now_ns =
+		clock_awake_pass(&connection_limits->clock, wake_ns, 2 * CONNECTION_LIMITS_LOOK_NS);
 	crowded = connection_limits->count >= CONNECTION_LIMITS_CROWD;
 	for (struct connection_limits_visit *visit = connection_limits->visits; visit;
 	     visit = visit->next) {
@@ -110,7 +118,13 @@ static uint64_t connection_limits_look(void *context, uint64_t now_ns)
 	}
 	empty = !connection_limits->visits;
 	pthread_mutex_unlock(&connection_limits->lock);
-	return empty ? CLOCK_NEVER : now_ns + CONNECTION_LIMITS_LOOK_NS;
+	return empty ? CLOCK_NEVER : wake_ns + CONNECTION_LIMITS_LOOK_NS;
+}
+
+/* With the lock held. The last look may be that long ago. */
+static uint64_t connection_limits_now(const struct connection_limits *connection_limits)
+{
+	return connection_limits->clock.ns + CONNECTION_LIMITS_LOOK_NS;
 }
 
 int connection_limits_new(struct connection_limits **ret_limits, uint32_t answer_ms)
@@ -153,8 +167,8 @@ struct connection_limits_visit *connection_limits_enter(struct connection_limits
 		return NULL;
 	visit->connection_limits = connection_limits;
 	visit->fd = fd;
-	visit->since_ns = clock_ns(CLOCK_MONOTONIC);
 	pthread_mutex_lock(&connection_limits->lock);
+	visit->since_ns = connection_limits_now(connection_limits);
 	first = !connection_limits->visits;
 	visit->next = connection_limits->visits;
 	visit->link = &connection_limits->visits;
@@ -191,7 +205,7 @@ void connection_limits_set(struct connection_limits_visit *visit,
 		return;
 	pthread_mutex_lock(&visit->connection_limits->lock);
 	visit->state = state;
-	visit->since_ns = clock_ns(CLOCK_MONOTONIC);
+	visit->since_ns = connection_limits_now(visit->connection_limits);
 	pthread_mutex_unlock(&visit->connection_limits->lock);
 }
 

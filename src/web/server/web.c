@@ -111,14 +111,17 @@ static int web_start_server(struct web *web, const struct address *address, int 
 	sigset_t all, before;
 	int r;
 
-	/* The library's thread inherits the mask; the main thread handles signals. */
+	/*
+	 * The library's thread inherits the mask; the main thread handles signals. Its own limit is
+	 * never reached: the queue counts, and does not wait until a connection has been closed.
+	 */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	web->server = MHD_start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
 			MHD_USE_NO_LISTEN_SOCKET,
 		0, NULL, NULL, web_serve, web, MHD_OPTION_CONNECTION_LIMIT,
-		CONNECTION_LIMITS_VISITS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, WEB_IDLE_S,
+		2 * CONNECTION_LIMITS_VISITS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, WEB_IDLE_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, WEB_REQUEST_BYTES,
 		MHD_OPTION_PER_IP_CONNECTION_LIMIT,
 		address_is_loopback(address) ? 0u : WEB_PER_PEER, MHD_OPTION_URI_LOG_CALLBACK,

@@ -8,6 +8,7 @@ import re
 import resource
 import select
 import socket
+import time
 
 import pytest
 
@@ -61,12 +62,17 @@ def test_a_thousand_idle_connections_do_not_block_others(server, clients):
 
 
 def test_a_thousand_requests_at_once_are_answered(server, clients):
-    crowd = []
-    for _ in range(1000):  # in a crowd, a client has to send its request soon
+    crowd, late = [], set()
+    for number in range(1000):
+        before = time.monotonic()
         crowd += clients(1)
-        crowd[-1].sendall(b"GET /api/v1/ps HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-    answers = [read_all(client) for client in crowd]
-    assert {answer[:15] for answer in answers} == {b"HTTP/1.1 200 OK"}
+        with contextlib.suppress(ConnectionError):
+            crowd[-1].sendall(b"GET /api/v1/ps HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        if time.monotonic() - before >= 1:  # in a crowd, a client has to send its request within a second
+            late.add(number)
+    answers = [read_all(client)[:15] for client in crowd]
+    unanswered = {number for number, answer in enumerate(answers) if answer != b"HTTP/1.1 200 OK"}
+    assert unanswered <= late
 
 
 def test_a_request_sent_byte_by_byte_is_ended(server, clients):
