@@ -75,6 +75,19 @@ static int run_black_box_folder(void *target, const char *text)
 	return 0;
 }
 
+/* Options that do not go together. */
+static int run_check(const struct run_options *run)
+{
+	if (run->require_tracking && run->no_require_tracking)
+		return options_mistake("run",
+				       "--require-tracking or --no-require-tracking, not both");
+	if (run->record_max && !run->record)
+		return options_mistake("run", "--max-size is for --record");
+	if (run->metal && run->metal_shim)
+		return options_mistake("run", "--metal or --metal-shim, not both");
+	return 0;
+}
+
 /* What remains in argv is the command. */
 static int run_parse(struct run_options *run, int argc, char **argv)
 {
@@ -133,13 +146,7 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 
 	if (r == 0 && count == 0)
 		r = options_mistake("run", "what shall be run?");
-	if (r == 0 && run->require_tracking && run->no_require_tracking)
-		r = options_mistake("run", "--require-tracking or --no-require-tracking, not both");
-	if (r == 0 && run->record_max && !run->record)
-		r = options_mistake("run", "--max-size is for --record");
-	if (r == 0 && run->metal && run->metal_shim)
-		r = options_mistake("run", "--metal or --metal-shim, not both");
-	return r;
+	return r == 0 ? run_check(run) : r;
 }
 
 /* A check that looked at nothing must not pass. */

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "model/mark.h"
 #include "model/snapshot.h"
+#include "recording/read/marks.h"
 #include "recording/read/recording-private.h"
 #include "recording/read/restore-private.h"
 #include "source/books/book-marks.h"
@@ -179,7 +180,6 @@ static int find_look(struct find *find, size_t number)
 	const struct recording_known *known = &find->recording->books[number];
 	CLEANUP(find_book_cleanup) struct scan_book *book = NULL;
 	struct recording_moment end;
-	uint64_t lost;
 	int r;
 
 	if (find->filter->pid && find->filter->pid != known->owner.book.pid)
@@ -191,7 +191,7 @@ static int find_look(struct find *find, size_t number)
 	find_failed(find, &book->reader, known);
 	find->phases[number] = find_phase(find, &book->reader);
 	find->has_phase = find->has_phase || find->phases[number];
-	return book_marks_read(book, find->snapshot, &find->marks, &lost);
+	return marks_read(find->recording, number, &book->reader, find->snapshot, &find->marks);
 }
 
 static int find_look_all(struct find *find)

@@ -3,6 +3,7 @@
 /* Moments as users write them. */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/testing/unit.h"
+#include "book/format/book-clock.h"
 #include "book/testing/book-testing.h"
 #include "book/write/intern.h"
 #include "recording/read/recording.h"
@@ -40,9 +42,19 @@ static void test_free(struct test *test, uint64_t address)
 	testing_op_do(test->book.writer, &op);
 }
 
+/* Clocks have ticks: what comes next must not have the same stamp. */
+static void test_tick(const struct test *test)
+{
+	uint64_t now = book_clock_read(test->book.clock);
+
+	while (book_clock_read(test->book.clock) == now)
+		;
+}
+
 static void test_mark(struct test *test, const char *name)
 {
 	writer_mark(test->book.writer, intern_string(test->book.writer, name, strlen(name)), 1, 0);
+	test_tick(test);
 }
 
 /* Events 1 to 5: two in a phase, then a mark, the peak, a failure, and one more. */
@@ -61,6 +73,7 @@ static void test_init(struct test *test)
 	test_alloc(test, 0x3000, 1000, NULL);
 	test_free(test, 0x3000);
 	testing_op_do(test->book.writer, &failed);
+	test_tick(test);
 	test_alloc(test, 0x4000, 100, NULL);
 	testing_recorded_bytes(&test->recorded);
 	testing_recorded_events(&test->recorded, 0, RECORDING_EVENTS_MAX);
@@ -158,5 +171,32 @@ UNIT(lists_marks_if_there_is_none_of_that_name)
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
 		assert(test_find(&test, unknown[i]) == -ENOENT);
 		assert(strstr(test.why, "loaded") && !strchr(test.why, '\n'));
+	}
+}
+
+UNIT(finds_marks_that_the_book_has_long_overwritten)
+{
+	CLEANUP(test_deinit) struct test test = {.recording = NULL};
+	char name[32];
+
+	testing_book_open(&test.book);
+	testing_recorder_init(&test.recorder);
+	testing_recorded_init(&test.recorded, &test.recorder, &test.book, 77);
+	for (uint32_t i = 1; i <= 3 * BOOK_MARKS; i++) {
+		test_alloc(&test, 0x1000 * i, 100, NULL);
+		snprintf(name, sizeof(name), "step %" PRIu32, i);
+		test_mark(&test, name);
+		if (i % 100 == 0) {
+			testing_recorded_bytes(&test.recorded);
+			testing_recorded_events(&test.recorded, 0, RECORDING_EVENTS_MAX);
+		}
+	}
+	testing_recorded_bytes(&test.recorded);
+	testing_recorded_events(&test.recorded, 0, RECORDING_EVENTS_MAX);
+	testing_recorder_end(&test.recorder);
+	assert(recording_open(&test.recording, test.recorder.path, test.why) == 0);
+	for (uint32_t i = 1; i <= 3 * BOOK_MARKS; i += 61) {
+		snprintf(name, sizeof(name), "step %" PRIu32, i);
+		assert(test_number(&test, name) == i);
 	}
 }

@@ -77,11 +77,20 @@ int recording_find(struct recording *recording, const char *text,
 		   const struct recording_filter *filter, struct recording_moment *ret_moment,
 		   char ret_why[RECORDING_WHY_SIZE]);
 
-/* When the bytes of all types and devices that the filter accepts were highest, all books together. */
+/*
+ * When the bytes of all types and devices that the filter accepts were highest, all books together.
+ * Exact for one type of one device; of several, a moment that was higher by less than what the types
+ * were apart may be missed in a recording with very many such moments. -ENOENT: nothing was ever in
+ * use.
+ */
 int recording_peak(struct recording *recording, const struct recording_filter *filter,
 		   struct recording_moment *ret_moment, uint64_t *ret_bytes);
 
-/* Bytes in use over time, from the index alone: what was in use at the end of each step, and the most within it. */
+/*
+ * Bytes in use over time, from the index alone: what was in use at the end of each step, and the most
+ * within it. Of several devices, @high is the sum of what each had at most, so they need not have been
+ * there together.
+ */
 struct recording_sample {
 	uint64_t time_ns;
 	uint64_t bytes[BOOK_TYPES];

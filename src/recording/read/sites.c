@@ -187,7 +187,14 @@ static bool sites_find(const struct recording *recording, const struct recording
 	return false;
 }
 
-/* Gaps hide what was done in them: the sites after one are as of the keyframe behind it. */
+/* Gaps hide what was done in them; what lives is known again from the keyframe behind it. */
+static int sites_pass_gap(struct sites *sites, const struct columns_table *table)
+{
+	for (size_t i = 0; i < sites->count; i++)
+		sites->list[i].live_bytes = 0;
+	return sites_begin(sites, table);
+}
+
 static int sites_replay(struct sites *sites, struct replay *replay, size_t at,
 			const struct replay_cut *cut)
 {
@@ -202,7 +209,7 @@ static int sites_replay(struct sites *sites, struct replay *replay, size_t at,
 		if (r < 0)
 			return r;
 		count = is_last ? replay_before(replay, cut) : replay->count;
-		r = 0;
+		r = r == REPLAY_GAP ? sites_pass_gap(sites, &replay->table) : 0;
 		for (uint32_t i = 0; r == 0 && i < count; i++)
 			r = sites_apply(sites, timebase, &replay->events[i]);
 	}
