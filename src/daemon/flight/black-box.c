@@ -129,7 +129,7 @@ static void black_box_do_add(struct black_box *box, struct tracked *tracked)
 	struct black_box_entry *entry;
 
 	/* What cannot be had now is tried again when there is something to write. */
-	if (black_box_get(box, tracked, &entry) < 0)
+	if (black_box_get(box, tracked, &entry) < 0 || !entry->book)
 		return;
 	entry->book->alive = true;
 	/* Without memory its file has what the rings know. */
