@@ -82,13 +82,13 @@ static int black_box_open(const struct tracked *tracked, struct scan_book **ret_
 {
 	const struct scan_book *from = tracked->book;
 	int fd = fcntl(from->file.fd, F_DUPFD_CLOEXEC, 3);
-	struct scan_book *book;
+	struct scan_book *book = NULL;
 	int r;
 
 	if (fd < 0)
 		return -errno;
 	r = scan_book_new_consume(&book, fd);
-	if (r != 0)
+	if (r != 0 || !book)
 		return r < 0 ? r : -EBADMSG;
 	(void)close(book->file.fd); /* it was not written to */
 	book->file.fd = from->file.fd;
@@ -129,7 +129,7 @@ static void black_box_do_add(struct black_box *box, struct tracked *tracked)
 	struct black_box_entry *entry;
 
 	/* What cannot be had now is tried again when there is something to write. */
-	if (black_box_get(box, tracked, &entry) < 0)
+	if (black_box_get(box, tracked, &entry) < 0 || !entry->book)
 		return;
 	entry->book->alive = true;
 	/* Without memory its file has what the rings know. */

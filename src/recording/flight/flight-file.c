@@ -177,7 +177,7 @@ static int flight_compose(const struct flight *flight, const struct flight_user 
 				   flight_see_kept, writing);
 	if (r == 0 || r == -ENOENT)
 		r = flight_copy_now(writing, now, FLIGHT_BEFORE);
-	if (r == 0 && writing->has_first)
+	if (r == 0 && user && writing->has_first)
 		r = retention_walk(flight->retention, user->number, book->number, since,
 				   flight_copy_kept, writing);
 	if (r == 0)

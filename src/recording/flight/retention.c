@@ -134,6 +134,8 @@ static void retention_take_from(struct retention *retention, struct retention_us
 			best.stream = stream;
 		}
 	}
+	if (!best.stream)
+		return; /* who has something has a stream */
 	retention->dropped++;
 	retention_drop_until(retention, &best, best.stream->second);
 }
