@@ -191,6 +191,9 @@ void model_totals_consume(struct model *model, struct poller_totals *totals)
 		poller_totals_free(totals);
 		return;
 	}
+	/* Charts of a recording end at the moment that is shown, and come with it. */
+	if (model->recording)
+		series_set_deinit(&model->series);
 	if (model->series.count == 0) {
 		model->series = totals->before;
 		totals->before = SERIES_SET_NULL;
@@ -230,7 +233,7 @@ void model_details_consume(struct model *model, struct poller_details *details)
 struct poller_wish model_wish(const struct model *model)
 {
 	const struct list *list = &model->lists[MODEL_BUFFERS];
-	struct poller_wish wish = {.kind = POLLER_NOTHING};
+	struct poller_wish wish = {.kind = POLLER_NOTHING, .at_ns = model->at_ns};
 
 	if (model->view == MODEL_SITES)
 		wish.kind = POLLER_SITES;
