@@ -34,7 +34,7 @@ BEGIN {
 	folder("source/daemon-client", "base wire model source/proc", "book/testing")
 	folder("source", "base model", "source/proc")
 	folder("recording/format", "base book/format", "book/read book/testing book/write")
-	folder("recording/write", "base book/format book/read model source/books recording/format", "recording/testing")
+	folder("recording/write", "base book/format book/read model source/books recording/format", "book/testing recording/testing")
 	folder("recording/testing", "", "base book/format book/read book/testing book/write source/books recording/format recording/read recording/write")
 	folder("recording/read", "base book/format book/read model source source/books recording/format", "book/testing book/write recording/testing recording/write")
 	folder("recording/flight", "base source/books recording/format recording/write", "book/read book/testing recording/testing recording/read")

@@ -49,8 +49,8 @@ static int check_parse(struct check *check, int argc, char **argv)
 		.shows_sizes = true,
 		.arguments = "FILE",
 		.summary =
-			"Compares a run with limits. FILE is a recording, or what \"ttmem run "
-			"--json\" has written. A\nlimit is [DEVICE:]TYPE, "
+			"Compares a run with limits. FILE is a recording, or what `ttmem run "
+			"--json` has written. A\nlimit is [DEVICE:]TYPE, "
 			"[DEVICE:][TYPE:]phase:NAME or [DEVICE:][TYPE:]site:NAME: no process\n"
 			"may have held more on a device, of a type. Of phases and call sites a "
 			"recording knows the\nhighest moment, a report only what was live at the "
@@ -66,8 +66,8 @@ static int check_parse(struct check *check, int argc, char **argv)
 		return r;
 	if (count != 1)
 		return options_mistake("check",
-				       "one file, please: a recording, or what \"ttmem run "
-				       "--json\" wrote");
+				       "one file, please: a recording, or what `ttmem run "
+				       "--json` wrote");
 	check->path = argv[0];
 	if (!check->options.file && check->options.limits.count == 0)
 		return options_mistake("check", "by what? --budget FILE or --limit LIMIT=SIZE");

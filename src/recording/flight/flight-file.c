@@ -193,6 +193,7 @@ int flight_write(struct flight *flight, struct scan_book *scan, int fd,
 	struct flight_writing writing = {0};
 	struct flight_book *book = NULL;
 	struct flight_user *user = flight_find(flight, scan, &book);
+	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	int r, ended;
 
 	if (user)
@@ -205,5 +206,8 @@ int flight_write(struct flight *flight, struct scan_book *scan, int fd,
 	writing.writer = writer;
 	r = flight_compose(flight, user, book, &writing, &now);
 	ended = flight_end(&writing, file->reason);
+	/* Files cost their user's share of our time, as rounds do. */
+	if (user)
+		user->debt_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
 	return r < 0 ? r : ended;
 }

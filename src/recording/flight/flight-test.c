@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -283,6 +284,29 @@ UNIT(a_loud_user_takes_nothing_from_a_quiet_one)
 	flight_free(test.flight);
 }
 
+/* Each turn costs more than a user's share of one percent: they come later and later. */
+UNIT(who_costs_more_than_its_share_has_to_wait)
+{
+	const struct flight_options options = {
+		.time_ns = 600 * NS_PER_S, .size_max = UINT64_C(64) << 20, .percent = 1};
+	static struct test_user user;
+	uint64_t next, pause = 0;
+	struct test test = {.now_ns = clock_ns(CLOCK_MONOTONIC)};
+
+	assert(flight_new(&test.flight, &options) == 0);
+	test_user_init(&test, &user, 1000, 16384);
+	for (uint32_t i = 0; i < 2000 && pause < NS_PER_S; i++) {
+		testing_recording_act(&user.recording, 10000);
+		next = flight_round(test.flight, test.now_ns);
+		assert(next > test.now_ns && next != CLOCK_NEVER);
+		pause = next - test.now_ns;
+		test.now_ns = next;
+	}
+	assert(pause >= NS_PER_S);
+	test_user_deinit(&test, &user);
+	flight_free(test.flight);
+}
+
 /* Books that are larger than all memory for it: the ring is all that there is. */
 UNIT(a_book_that_is_too_large_has_what_its_ring_knows)
 {
@@ -356,5 +380,97 @@ UNIT(there_are_so_many_recorders_and_not_more)
 		test_user_deinit(&test, &users[i]);
 	flight_counts(test.flight, &counts);
 	assert(counts.users == 0 && counts.size == 0);
+	flight_free(test.flight);
+}
+
+static int refuse_read(struct book_file *file, uint64_t offset, void *buffer, size_t length)
+{
+	(void)file, (void)offset, (void)buffer, (void)length;
+	assert(!"nothing is read");
+	return -EIO;
+}
+
+/* Whoever starts and ends processes all the time would otherwise have all of our time. */
+UNIT(a_book_that_goes_is_not_read_once_more)
+{
+	static const struct book_file_ops ops = {.read_at = refuse_read};
+	struct book_file nothing = {.ops = &ops};
+	static struct test_user user;
+	struct test test;
+
+	test_init(&test, UINT64_C(64) << 20);
+	test_user_init(&test, &user, 1000, 16384);
+	testing_recording_act(&user.recording, 1000);
+	test_round(&test);
+	testing_recording_act(&user.recording, 1000);
+	nothing.size = user.recording.scan->file.file.size;
+	user.recording.scan->reader.file = &nothing;
+	test_user_deinit(&test, &user);
+	flight_free(test.flight);
+}
+
+/* Publishes an allocation in a new slot, for which the owner has no memory. */
+static void test_claim(struct test_user *user, uint32_t slot)
+{
+	uint8_t *base = user->recording.book.base;
+	struct book_shard *page = (void *)(base + book_shard_offset(0));
+	struct book_event *ring = (void *)(base + book_unit_offset(page->ring_unit));
+	uint64_t number = page->head + 1;
+
+	ring[number & (page->ring_events - 1)] = (struct book_event){
+		.time = number,
+		.op_slot = slot << 8 | BOOK_OP_ALLOC,
+		.record = {.size = 32, .meta = book_meta(0, 0, 1)},
+	};
+	__atomic_store_n(&page->head, number, __ATOMIC_RELEASE);
+}
+
+UNIT(a_book_counts_with_what_its_recorder_takes)
+{
+	static struct test_user user;
+	struct flight_counts counts;
+	struct book_shard *page;
+	struct stat st;
+	struct test test;
+	uint32_t slots;
+
+	test_init(&test, UINT64_C(64) << 20);
+	test_user_init(&test, &user, 1000, 16384);
+	testing_recording_act(&user.recording, 100);
+	test_round(&test);
+	page = (void *)(user.recording.book.base + book_shard_offset(0));
+	slots = (uint32_t)page->slots;
+	for (uint32_t i = 0; i < (UINT32_C(72) << 20) / sizeof(struct book_record); i++) {
+		test_claim(&user, slots + i);
+		if (i % 8192 == 0)
+			test_round(&test);
+	}
+	test_round(&test);
+	test_round(&test);
+	assert(fstat(user.recording.book.fd, &st) == 0 && st.st_blocks * 512 < 32 << 20);
+	flight_counts(test.flight, &counts);
+	assert(counts.left_out == 1);
+	test_user_deinit(&test, &user);
+	flight_free(test.flight);
+}
+
+UNIT(a_book_that_is_too_large_is_left_out_before_it_is_read)
+{
+	static const struct book_file_ops ops = {.read_at = refuse_read};
+	struct book_file nothing = {.ops = &ops};
+	static struct test_user user;
+	struct flight_counts counts;
+	struct test test;
+
+	test_init(&test, 65536);
+	test_round(&test);
+	test_user_init(&test, &user, 1000, 4096);
+	testing_recording_act(&user.recording, 1000);
+	nothing.size = user.recording.scan->file.file.size;
+	user.recording.scan->reader.file = &nothing;
+	(void)flight_round(test.flight, test.now_ns + 1);
+	flight_counts(test.flight, &counts);
+	assert(counts.left_out == 1 && counts.events == 0);
+	test_user_deinit(&test, &user);
 	flight_free(test.flight);
 }

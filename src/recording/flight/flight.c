@@ -176,6 +176,7 @@ int flight_add(struct flight *flight, uint32_t number, struct scan_book *book)
 	user->books = books;
 	books += user->count++;
 	*books = (struct flight_book){.book = book, .number = 0};
+	flight->weighed_ns = 0; /* before it is read */
 	/* With all its books at its next turn, if there is no recorder yet. */
 	if (user->recorder && flight_record(user, books) < 0)
 		flight_fail(flight, user);
@@ -203,23 +204,19 @@ static int flight_take(struct flight *flight, struct flight_user *user)
 	return r;
 }
 
-/* Ends the recording of a book, without which there would be too much. */
+/*
+ * Ends the recording of a book, without which there would be too much. Nothing of it is read: that
+ * would be work which nobody pays for.
+ */
 static void flight_leave_out(struct flight *flight, struct flight_user *user,
 			     struct flight_book *book)
 {
-	static const struct recording_ended none = {0};
-	int r = 0;
-
 	if (user->recorder)
-		r = recorder_end_book(user->recorder, book->book, &none, NULL);
-	if (user->recorder && r == 0)
-		r = flight_take(flight, user);
+		recorder_drop_book(user->recorder, book->book);
 	retention_drop_book(flight->retention, user->number, book->number);
 	book->number = RECORDING_NONE;
 	user->size -= book->size;
 	book->size = 0;
-	if (r < 0)
-		flight_fail(flight, user);
 }
 
 void flight_remove(struct flight *flight, struct scan_book *scan)
@@ -236,7 +233,10 @@ void flight_remove(struct flight *flight, struct scan_book *scan)
 		flight_free_user(flight, user);
 }
 
-/* A recorder has a table of what lives, so it takes about as much as the books themselves. */
+/*
+ * A recorder has a table of what lives, so it takes about as much as the books themselves; of a book
+ * that has only events it takes more.
+ */
 static uint64_t flight_weigh_user(struct flight_user *user, struct flight_book **ret_largest)
 {
 	*ret_largest = NULL;
@@ -249,6 +249,9 @@ static uint64_t flight_weigh_user(struct flight_user *user, struct flight_book *
 			continue;
 		if (fstat(book->book->file.fd, &st) == 0)
 			book->size = (uint64_t)st.st_blocks * 512;
+		if (user->recorder)
+			book->size = bits_max(book->size,
+					      recorder_book_size(user->recorder, book->book));
 		user->size += book->size;
 		if (!*ret_largest || book->size > (*ret_largest)->size)
 			*ret_largest = book;

@@ -18,6 +18,32 @@
 #include "recording/write/recorder-private.h"
 #include "source/books/scan.h"
 
+/*
+ * An owner has stored to every event it counts: holes mean that the book claims events which cost it
+ * nothing, and would make us pay for them. No holes can be made in a book, so each part is looked at
+ * once.
+ */
+int recorder_past_is_solid(struct recorder_shard *shard, struct reader *reader)
+{
+	const struct log_place *place = &shard->place;
+	uint64_t head, from = bits_max(shard->solid, 1), to;
+	int r;
+
+	if (shard->solid == place->events)
+		return 0;
+	r = log_head(reader, shard->device, &head);
+	to = r < 0 ? 0 : bits_min(head + 1, place->events);
+	if (to <= from)
+		return r;
+	r = reader_is_solid(reader, place->offset + from * sizeof(struct book_event),
+			    place->offset + to * sizeof(struct book_event));
+	if (r > 0)
+		shard->solid = to;
+	else if (r == 0)
+		return -EBADMSG;
+	return r < 0 ? r : 0;
+}
+
 /* Live records and counters of the view. */
 int recorder_past_take_view(struct recorder_shard *shard, const struct view *view)
 {
@@ -121,8 +147,12 @@ static int past_read_ring(struct recorder_shard *shard, struct reader *reader, u
 	int r;
 
 	for (uint32_t i = 0; i < 4; i++, events /= 2) {
-		log_start(&shard->log, &shard->place, number > events ? number - events + 1 : 1);
-		r = log_drain_part(&shard->log, reader, UINT64_MAX, &left);
+		uint64_t first = number > events ? number - events + 1 : 1;
+
+		log_start(&shard->log, &shard->place, first);
+		r = recorder_past_is_solid(shard, reader);
+		if (r == 0)
+			r = log_drain_part(&shard->log, reader, UINT64_MAX, &left);
 		if (r == 0 && shard->log.first + shard->log.count > number)
 			return 0;
 		if (r < 0 && r != -EOVERFLOW)
@@ -148,6 +178,9 @@ int recorder_past_begin(struct recorder *recorder, struct recorder_book *book,
 	struct view *view = &recorder->view;
 	int r;
 
+	r = recorder_past_is_solid(shard, reader);
+	if (r < 0)
+		return r;
 	if (past_has_all(shard, reader))
 		return 0;
 	log_start(&shard->log, &shard->place, 1);

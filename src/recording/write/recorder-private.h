@@ -40,6 +40,7 @@ struct recorder_shard {
 	bool is_failed; /* it contradicts itself */
 	uint64_t retry_ns;
 	struct log_place place;
+	uint64_t solid;     /* the first place of the ring that was not looked at */
 	struct log log;     /* events that were read but are not in the file */
 	uint64_t oldest_ns; /* when the first of those was read */
 
@@ -72,6 +73,7 @@ struct recorder {
 	struct recorder_sums sums;
 	struct recorder_book **books;
 	size_t count, capacity;
+	uint64_t shards; /* of all books */
 	uint64_t round_ns;
 	size_t next; /* the book with which a round begins */
 	unsigned int wait_ms;
@@ -111,6 +113,8 @@ int recorder_shard_end(struct recorder *recorder, struct recorder_book *book,
 /* recorder-past.c: where a device's recording begins. */
 int recorder_past_begin(struct recorder *recorder, struct recorder_book *book,
 			struct recorder_shard *shard);
+/* Whether all events of the ring were ever written: 0, -EBADMSG, or another negative errno. */
+int recorder_past_is_solid(struct recorder_shard *shard, struct reader *reader);
 int recorder_past_take_view(struct recorder_shard *shard, const struct view *view);
 
 /* recorder-sites.c */

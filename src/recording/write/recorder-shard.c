@@ -20,11 +20,19 @@
 #define SHARD_QUIET_NS NS_PER_S /* after that events are written, however few */
 #define SHARD_PARTS 4u          /* chunks in a round: others wait too */
 
+/* Events of all devices that wait. Small rings can fill it, and rings can lie over each other. */
+#define SHARD_WAITING (4u * RECORDING_EVENTS_MAX)
+
 /* A small table would otherwise be written again with every few events. */
 #define SHARD_KEYFRAME_MIN (UINT64_C(1) << 20)
 
+#define SHARD_LARGE 262144u /* records of a table */
+
 /* Trying to get an exact state takes no more than a quarter of the time. */
 #define SHARD_RETRY_SHARE 4u
+
+/* After so many rounds nothing is left of a ring, unless somebody still writes to it. */
+#define SHARD_DEAD_ROUNDS (BOOK_RING_MAX / RECORDING_EVENTS_MAX + 2)
 
 int recorder_shard_new(struct recorder_shard **ret_shard, struct recorder_book *book,
 		       uint32_t device)
@@ -119,6 +127,16 @@ static int shard_sites(struct recorder *recorder, struct recorder_book *book,
 	return chunk_writer_add(recorder->writer, &entry, &part, part.length ? 1 : 0);
 }
 
+/* A keyframe of millions of buffers takes so long that a ring may be overrun meanwhile. */
+static void shard_catch_up(struct recorder_book *book, struct recorder_shard *shard)
+{
+	uint64_t left;
+
+	if (shard->table.count >= SHARD_LARGE)
+		/* What goes wrong here is found again by the next poll. */
+		(void)log_drain_part(&shard->log, &book->book->reader, UINT64_MAX, &left);
+}
+
 /* The state after event `done`. What it names is in the file already. */
 static int shard_keyframe(struct recorder *recorder, struct recorder_book *book,
 			  struct recorder_shard *shard)
@@ -140,10 +158,16 @@ static int shard_keyframe(struct recorder *recorder, struct recorder_book *book,
 	shard_page(shard, &page);
 	parts[0] = (struct chunk_part){&page, sizeof(page)};
 	parts[1] = (struct chunk_part){table, (size_t)columns_encode_table(&shard->table, table)};
+	shard_catch_up(book, shard);
 	shard_entry_now(shard, &entry);
 	entry.count = (uint32_t)shard_live(shard);
 	r = chunk_writer_add(recorder->writer, &entry, parts, ARRAY_SIZE(parts));
 	free(table);
+	shard_catch_up(book, shard);
+	if (r == -EMSGSIZE) {
+		shard_fail(recorder, shard); /* without a keyframe its events would tell nothing */
+		return 0;
+	}
 	if (r == 0)
 		r = shard_sites(recorder, book, shard);
 	shard->keyframe = chunk_writer_size(recorder->writer) - before;
@@ -226,6 +250,12 @@ static int shard_write(struct recorder *recorder, struct recorder_book *book,
 	return 0;
 }
 
+/* So many events of a device may wait. */
+static uint64_t shard_room(const struct recorder *recorder)
+{
+	return bits_min(RECORDING_EVENTS_MAX, SHARD_WAITING / bits_max(recorder->shards, 1));
+}
+
 int recorder_shard_flush(struct recorder *recorder, struct recorder_book *book,
 			 struct recorder_shard *shard)
 {
@@ -245,6 +275,8 @@ int recorder_shard_flush(struct recorder *recorder, struct recorder_book *book,
 	}
 	if (r < 0 || shard->is_failed)
 		return r;
+	if (log->capacity > 2 * shard_room(recorder))
+		log_deinit(log);
 	log_start(log, &shard->place, shard->done + 1);
 	if (shard->since >= bits_max(shard->keyframe, SHARD_KEYFRAME_MIN))
 		r = shard_keyframe(recorder, book, shard);
@@ -384,6 +416,8 @@ static int shard_begin(struct recorder *recorder, struct recorder_book *book,
 		r = shard_keyframe(recorder, book, shard);
 	shard->has_begun = true;
 	shard->oldest_ns = start;
+	if (r == 0 && shard->log.count >= shard_room(recorder))
+		r = recorder_shard_flush(recorder, book, shard);
 	return r < 0 ? r : 1;
 }
 
@@ -393,7 +427,10 @@ static int shard_read(struct recorder *recorder, struct recorder_book *book,
 {
 	struct log *log = &shard->log;
 	uint64_t before = log->count;
-	int r = log_drain_part(log, &book->book->reader, RECORDING_EVENTS_MAX, ret_left);
+	int r = recorder_past_is_solid(shard, &book->book->reader);
+
+	if (r == 0)
+		r = log_drain_part(log, &book->book->reader, RECORDING_EVENTS_MAX, ret_left);
 
 	if (r == -EOVERFLOW) {
 		r = shard_resync(recorder, book, shard);
@@ -407,9 +444,9 @@ static int shard_read(struct recorder *recorder, struct recorder_book *book,
 	}
 	if (before == 0 && log->count > 0)
 		shard->oldest_ns = clock_ns(CLOCK_MONOTONIC);
-	if (log->count >= RECORDING_EVENTS_MAX)
+	if (log->count >= shard_room(recorder))
 		r = recorder_shard_flush(recorder, book, shard);
-	return r < 0 ? r : log->count > before || r == 1 || before >= RECORDING_EVENTS_MAX;
+	return r < 0 ? r : log->count > before || r == 1 || before >= shard_room(recorder);
 }
 
 int recorder_shard_poll(struct recorder *recorder, struct recorder_book *book,
@@ -460,14 +497,14 @@ static int shard_end_lost(struct recorder *recorder, struct recorder_book *book,
 int recorder_shard_end(struct recorder *recorder, struct recorder_book *book,
 		       struct recorder_shard *shard)
 {
-	bool is_dead = !book->book->alive;
+	uint32_t rounds = book->book->alive ? 1 : SHARD_DEAD_ROUNDS;
 	int r;
 
 	shard->retry_ns = 0;
 	/* Of the dead until nothing is left; of the living one part, as they may go on for ever. */
 	do {
 		r = recorder_shard_poll(recorder, book, shard);
-	} while (r > 0 && is_dead);
+	} while (r > 0 && --rounds > 0);
 	if (r >= 0)
 		r = recorder_shard_flush(recorder, book, shard);
 	if (r < 0 || shard->is_failed || !shard->has_begun)

@@ -14,6 +14,13 @@
 
 #define SITES_FIRST 256u
 
+/*
+ * All have to fit into a chunk. A book can name more stacks than it has: what is beyond goes to the
+ * stack that means none, of which there is one for each type.
+ */
+#define SITES_TYPES 8u /* that a record can name */
+#define SITES_MAX (RECORDING_SIZE_MAX / sizeof(struct recording_site) - SITES_TYPES)
+
 /* Without collisions that anybody could profit from: a book's owner only slows its own recording. */
 static uint32_t *sites_place(const struct recorder_sites *sites, uint32_t stack, uint32_t type)
 {
@@ -52,6 +59,10 @@ static struct recording_site *sites_get(struct recorder_sites *sites, uint32_t s
 	if (sites->count * 2 >= (sites->places ? sites->mask + 1 : 0) && sites_spread(sites) < 0)
 		return NULL;
 	place = sites_place(sites, stack, type);
+	if (unlikely(*place == 0 && sites->count >= SITES_MAX)) {
+		stack = 0;
+		place = sites_place(sites, stack, type);
+	}
 	if (likely(*place))
 		return &sites->sites[*place - 1];
 	grown = array_grow(sites->sites, &sites->capacity, sites->count + 1, sizeof(*grown));

@@ -244,6 +244,7 @@ static int recorder_add_shard(struct recorder *recorder, struct recorder_book *b
 		return r;
 	recorder->sums.unreadable += shards[book->count]->is_failed;
 	book->count++;
+	recorder->shards++;
 	return 0;
 }
 
@@ -348,12 +349,34 @@ int recorder_end_book(struct recorder *recorder, struct scan_book *book,
 	entry.count = 1;
 	if (r == 0)
 		r = chunk_writer_add(recorder->writer, &entry, &part, 1);
-	for (size_t i = 0; i < recorder->count; i++) {
-		if (recorder->books[i] == one)
-			recorder->books[i] = recorder->books[--recorder->count];
-	}
-	recorder_free_book(one);
+	recorder_drop_book(recorder, book);
 	return r;
+}
+
+void recorder_drop_book(struct recorder *recorder, const struct scan_book *book)
+{
+	for (size_t i = 0; i < recorder->count; i++) {
+		if (recorder->books[i]->book != book)
+			continue;
+		recorder->shards -= recorder->books[i]->count;
+		recorder_free_book(recorder->books[i]);
+		recorder->books[i] = recorder->books[--recorder->count];
+		return;
+	}
+}
+
+uint64_t recorder_book_size(const struct recorder *recorder, const struct scan_book *book)
+{
+	const struct recorder_book *one = recorder_find(recorder, book);
+	uint64_t size = 0;
+
+	for (size_t i = 0; one && i < one->count; i++) {
+		const struct recorder_shard *shard = one->shards[i];
+
+		size += sizeof(*shard) + shard->table.count * sizeof(*shard->table.records) +
+			shard->sites.capacity * sizeof(*shard->sites.sites);
+	}
+	return size;
 }
 
 static int recorder_put_end(struct recorder *recorder, const char *reason)

@@ -64,4 +64,10 @@ int recorder_end_book(struct recorder *recorder, struct scan_book *book,
  */
 int recorder_finish(struct recorder *recorder, const char *reason, struct namer *namer);
 
+/* Forgets a book: nothing more of it is read. */
+void recorder_drop_book(struct recorder *recorder, const struct scan_book *book);
+
+/* Memory that a book takes here: what lives, and call sites. */
+uint64_t recorder_book_size(const struct recorder *recorder, const struct scan_book *book);
+
 const struct recorder_sums *recorder_sums(struct recorder *recorder);
