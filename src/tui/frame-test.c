@@ -413,8 +413,8 @@ UNIT(keys_go_to_other_moments_of_a_recording)
 	CLEANUP(model_deinit) struct model model;
 
 	model_init(&model);
-	model.recording = &recording;
-	model.at_ns = 1000;
+	model_show_recording(&model, &recording, 1000);
+	assert(model.seconds == 1);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		const struct keys_event event = {.key = steps[i].key};
 

@@ -32,6 +32,16 @@ void model_init(struct model *model)
 	}
 }
 
+void model_show_recording(struct model *model, const struct model_recording *recording,
+			  uint64_t at_ns)
+{
+	uint64_t seconds = (recording->end_ns - recording->start_ns) / NS_PER_S + 1;
+
+	model->recording = recording;
+	model->at_ns = at_ns;
+	model->seconds = (uint32_t)bits_min(seconds, (uint64_t)SERIES_SECONDS);
+}
+
 void model_deinit(struct model *model)
 {
 	poller_totals_free(model->totals);

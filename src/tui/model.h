@@ -79,6 +79,10 @@ struct model {
 void model_init(struct model *model);
 void model_deinit(struct model *model);
 
+/* A moment of a recording instead of this machine, with charts over all of it if it is short. */
+void model_show_recording(struct model *model, const struct model_recording *recording,
+			  uint64_t at_ns);
+
 /* Takes new readings. A paused model keeps what it shows, but continues its series. */
 void model_totals_consume(struct model *model, struct poller_totals *totals);
 void model_details_consume(struct model *model, struct poller_details *details);
