@@ -92,8 +92,10 @@ static int top_feed(const struct options_from *from, struct poller_feed *ret_fee
 	struct top_source *source = calloc(1, sizeof(*source));
 	int r;
 
-	if (!source)
-		return output_fail("top", "cannot start", -ENOMEM);
+	if (!source) {
+		(void)output_fail("top", "cannot start", -ENOMEM); /* always the same */
+		return COMMAND_FAILED;
+	}
 	r = session_start(&source->session, "top", from, NULL);
 	if (r != 0) {
 		top_free(source);
