@@ -18,6 +18,9 @@
 
 #define FLIGHT_DEVICES_MAX BOOK_DEVICES
 
+/* What is there now takes at most so many files of memory: of most of it, nothing is needed. */
+#define FLIGHT_NOW_SHARE 4u
+
 struct flight_writing {
 	struct chunk_writer *writer;
 	struct recording_entry first; /* the oldest that is kept */
@@ -42,7 +45,7 @@ static int flight_write_now(struct scan_book *book, const struct flight_file *fi
 			    struct chunk_pipe *pipe)
 {
 	CLEANUP(flight_recorder_cleanup) struct recorder *recorder = NULL;
-	const struct recorder_options options = {0};
+	const struct recorder_options options = {.size_max = FLIGHT_NOW_SHARE * file->size_max};
 	int r = chunk_pipe_init(pipe);
 
 	if (r == 0)
@@ -193,11 +196,12 @@ int flight_write(struct flight *flight, struct scan_book *scan, int fd,
 	struct flight_writing writing = {0};
 	struct flight_book *book = NULL;
 	struct flight_user *user = flight_find(flight, scan, &book);
-	int r, ended;
+	int r, ended, cut;
 
 	if (user)
 		flight_flush(flight, user, book);
-	r = flight_write_now(scan, file, &now);
+	cut = flight_write_now(scan, file, &now);
+	r = cut == -EFBIG ? 0 : cut;
 	if (r == 0)
 		r = chunk_writer_new(&writer, fd, file->size_max);
 	if (r < 0)
@@ -205,5 +209,6 @@ int flight_write(struct flight *flight, struct scan_book *scan, int fd,
 	writing.writer = writer;
 	r = flight_compose(flight, user, book, &writing, &now);
 	ended = flight_end(&writing, file->reason);
-	return r < 0 ? r : ended;
+	r = r < 0 ? r : ended;
+	return r < 0 ? r : cut;
 }
