@@ -150,8 +150,11 @@ static int shard_keyframe(struct recorder *recorder, struct recorder_book *book,
 	entry.count = (uint32_t)shard_live(shard);
 	r = chunk_writer_add(recorder->writer, &entry, parts, ARRAY_SIZE(parts));
 	free(table);
-	if (r == 0)
-		r = shard_sites(recorder, book, shard);
+	if (r == -EMSGSIZE)
+		shard_fail(recorder, shard); /* others are recorded nevertheless */
+	if (r < 0)
+		return r == -EMSGSIZE ? 0 : r;
+	r = shard_sites(recorder, book, shard);
 	shard->keyframe = chunk_writer_size(recorder->writer) - before;
 	shard->since = 0;
 	return r;
