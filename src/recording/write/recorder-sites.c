@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/array.h"
 #include "base/bits.h"
@@ -43,9 +42,8 @@ static int sites_spread(struct recorder_sites *sites)
 
 	if (!places)
 		return -ENOMEM;
-	if (!sites->seed &&
-	    getrandom(&sites->seed, sizeof(sites->seed), GRND_NONBLOCK) != sizeof(sites->seed))
-		sites->seed = (uint64_t)(uintptr_t)places; /* before the machine has any */
+	if (!sites->seed)
+		sites->seed = hash_seed(places);
 	free(sites->places);
 	sites->places = places;
 	sites->mask = size - 1;
