@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <sys/random.h>
 
 #define HASH_K0 UINT64_C(0x9e3779b97f4a7c15)
 #define HASH_K1 UINT64_C(0xd6e8feb86659fd93)
@@ -23,6 +24,16 @@ static inline uint64_t hash_fold(uint64_t a, uint64_t b)
 static inline uint64_t hash_u64(uint64_t value)
 {
 	return hash_fold(value ^ HASH_K0, HASH_K1);
+}
+
+/* A number that nobody else knows, to place keys of others by; never 0. @own: any address. */
+static inline uint64_t hash_seed(const void *own)
+{
+	uint64_t seed = 0;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+		seed = hash_u64((uintptr_t)own); /* early at boot: better than none */
+	return seed | 1;
 }
 
 /* @data of @length bytes, eight at a time; the last word overlaps the one before it. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -71,6 +72,17 @@ static int session_tell(const char *command, const char *why)
 	return COMMAND_FAILED;
 }
 
+/* Each book of a recording is a file in memory, and there may be more than the thousand of a shell. */
+static void session_raise_limits(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files); /* then opening says what is missing */
+}
+
 static int session_open(struct session **ret_session, const char *command,
 			const struct options_from *from, const struct filter *filter)
 {
@@ -83,6 +95,7 @@ static int session_open(struct session **ret_session, const char *command,
 	if (!session)
 		return output_fail(command, "cannot open the recording", -ENOMEM);
 	*ret_session = session;
+	session_raise_limits();
 	if (recording_open(&session->recording, from->file, why) < 0)
 		return session_tell(command, why);
 	if (recording_find(session->recording, from->at ? from->at : "end", &whose, &moment, why) <

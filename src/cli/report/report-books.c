@@ -108,31 +108,56 @@ static uint64_t report_short_lives(const struct recording_site *site)
 	return sum;
 }
 
-/* Adds what a call site did on one device to what it did on others. @first: of this book. */
-static int report_books_add(struct report_books *books, uint32_t number, size_t first,
+static int report_books_add(struct report_books *books, uint32_t number,
 			    const struct recording_site *site)
 {
-	struct report_temporary *list;
+	struct report_temporary *list =
+		array_grow(books->temporaries, &books->capacity, books->count + 1, sizeof(*list));
 
-	for (size_t i = first; i < books->count; i++) {
-		struct recording_site *sum = &books->temporaries[i].sum;
+	if (!list)
+		return -ENOMEM;
+	books->temporaries = list;
+	list[books->count++] = (struct report_temporary){.book = number, .sum = *site};
+	return 0;
+}
 
-		if (sum->stack != site->stack || sum->type != site->type)
+static int report_compare_sites(const void *left, const void *right)
+{
+	const struct report_temporary *a = left, *b = right;
+
+	if (a->sum.stack != b->sum.stack)
+		return a->sum.stack < b->sum.stack ? -1 : 1;
+	return (a->sum.type > b->sum.type) - (a->sum.type < b->sum.type);
+}
+
+/*
+ * Makes one of what a call site did on several devices. @first: of this book. By sorting: a file may
+ * have as many call sites as it likes.
+ */
+static void report_books_merge(struct report_books *books, size_t first)
+{
+	struct report_temporary *list = books->temporaries + first;
+	size_t count = books->count - first, kept = 0;
+
+	if (count < 2)
+		return;
+	qsort(list, count, sizeof(*list), report_compare_sites);
+	for (size_t i = 1; i < count; i++) {
+		const struct recording_site *site = &list[i].sum;
+		struct recording_site *sum = &list[kept].sum;
+
+		if (report_compare_sites(&list[kept], &list[i]) != 0) {
+			list[++kept] = list[i];
 			continue;
+		}
 		sum->allocs += site->allocs;
 		sum->frees += site->frees;
 		sum->alloc_bytes += site->alloc_bytes;
 		sum->high_bytes = bits_max(sum->high_bytes, site->high_bytes);
 		for (uint32_t k = 0; k < RECORDING_LIVES; k++)
 			sum->lives[k] += site->lives[k];
-		return 0;
 	}
-	list = array_grow(books->temporaries, &books->capacity, books->count + 1, sizeof(*list));
-	if (!list)
-		return -ENOMEM;
-	books->temporaries = list;
-	list[books->count++] = (struct report_temporary){.book = number, .sum = *site};
-	return 0;
+	books->count = first + kept + 1;
 }
 
 static int report_books_device(struct report_books *books, uint32_t number, size_t first,
@@ -148,8 +173,9 @@ static int report_books_device(struct report_books *books, uint32_t number, size
 		return 0;
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		if (report_short_lives(&sites[i]) > 0)
-			r = report_books_add(books, number, first, &sites[i]);
+			r = report_books_add(books, number, &sites[i]);
 	}
+	report_books_merge(books, first);
 	return r;
 }
 

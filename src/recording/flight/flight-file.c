@@ -18,6 +18,9 @@
 
 #define FLIGHT_DEVICES_MAX BOOK_DEVICES
 
+/* What is there now takes at most so many files of memory: of most of it, nothing is needed. */
+#define FLIGHT_NOW_SHARE 4u
+
 struct flight_writing {
 	struct chunk_writer *writer;
 	struct recording_entry first; /* the oldest that is kept */
@@ -42,7 +45,7 @@ static int flight_write_now(struct scan_book *book, const struct flight_file *fi
 			    struct chunk_pipe *pipe)
 {
 	CLEANUP(flight_recorder_cleanup) struct recorder *recorder = NULL;
-	const struct recorder_options options = {0};
+	const struct recorder_options options = {.size_max = FLIGHT_NOW_SHARE * file->size_max};
 	int r = chunk_pipe_init(pipe);
 
 	if (r == 0)
@@ -194,11 +197,12 @@ int flight_write(struct flight *flight, struct scan_book *scan, int fd,
 	struct flight_book *book = NULL;
 	struct flight_user *user = flight_find(flight, scan, &book);
 	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	int r, ended;
+	int r, ended, cut;
 
 	if (user)
 		flight_flush(flight, user, book);
-	r = flight_write_now(scan, file, &now);
+	cut = flight_write_now(scan, file, &now);
+	r = cut == -EFBIG ? 0 : cut;
 	if (r == 0)
 		r = chunk_writer_new(&writer, fd, file->size_max);
 	if (r < 0)
@@ -209,5 +213,6 @@ int flight_write(struct flight *flight, struct scan_book *scan, int fd,
 	/* Files cost their user's share of our time, as rounds do. */
 	if (user)
 		user->debt_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
-	return r < 0 ? r : ended;
+	r = r < 0 ? r : ended;
+	return r < 0 ? r : cut;
 }

@@ -6,8 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -352,6 +354,29 @@ UNIT(a_file_may_have_a_largest_size)
 	assert(fd >= 0);
 	assert(flight_write(test.flight, user.recording.scan, fd, &file) == -EFBIG);
 	assert(lseek(fd, 0, SEEK_END) <= (off_t)file.size_max);
+	assert(close(fd) == 0);
+	recording_free(test_open(test_path("file")));
+	test_user_deinit(&test, &user);
+	flight_free(test.flight);
+}
+
+/* A book of which much more is there than a file may have; memory counts as a file does. */
+UNIT(a_file_takes_no_more_memory_than_its_size_allows)
+{
+	const struct flight_file file = {.reason = "test", .size_max = UINT64_C(1) << 20};
+	const struct rlimit limit = {5 * file.size_max, 5 * file.size_max};
+	static struct test_user user;
+	struct test test;
+	int fd;
+
+	test_init(&test, UINT64_C(64) << 20);
+	test_user_init(&test, &user, 1000, BOOK_RING_MIN);
+	testing_recording_act(&user.recording, 1000);
+	testing_recording_fill(&user.recording, 8 * file.size_max);
+	fd = open(test_path("file"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert(fd >= 0);
+	assert(signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	assert(flight_write(test.flight, user.recording.scan, fd, &file) == -EFBIG);
 	assert(close(fd) == 0);
 	recording_free(test_open(test_path("file")));
 	test_user_deinit(&test, &user);

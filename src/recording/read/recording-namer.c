@@ -36,6 +36,7 @@ struct recording_namer {
 	size_t name_count, name_capacity;
 	struct namer_known *places; /* by hash; a power of two */
 	size_t place_count, place_size;
+	uint64_t seed;
 };
 
 void recording_namer_free(struct recording_namer *namer)
@@ -59,7 +60,7 @@ static uint64_t namer_key(uint64_t book, const char *path, const char *build_id,
 
 static struct namer_known *namer_place(const struct recording_namer *namer, uint64_t key)
 {
-	size_t at = (size_t)(key >> 1);
+	size_t at = hash_u64(key ^ namer->seed);
 
 	for (;; at++) {
 		struct namer_known *place = &namer->places[at & (namer->place_size - 1)];
@@ -214,6 +215,7 @@ struct namer *recording_namer(struct recording *recording)
 	namer = calloc(1, sizeof(*namer));
 	if (!namer)
 		return NULL;
+	namer->seed = hash_seed(namer);
 	namer->has_read = calloc(recording->facts.books + 1, sizeof(*namer->has_read));
 	if (!namer->has_read) {
 		free(namer);

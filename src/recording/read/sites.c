@@ -13,11 +13,15 @@
 #include "book/format/event.h"
 #include "recording/read/replay.h"
 
+/* What is beyond goes to the stack that means none: a book has fewer, a file may claim any number. */
+#define SITES_MAX (UINT32_C(1) << 20)
+
 struct sites {
 	struct recording_site *list;
 	size_t count, capacity;
 	uint32_t *table; /* 1 + number in the list, by hash; 0 = none */
 	size_t size;     /* of the table; a power of two */
+	uint64_t seed;
 };
 
 static void sites_deinit(struct sites *sites)
@@ -28,7 +32,7 @@ static void sites_deinit(struct sites *sites)
 
 static uint32_t *sites_place(const struct sites *sites, uint32_t stack, uint32_t type)
 {
-	size_t at = hash_u64((uint64_t)stack << 32 | type);
+	size_t at = hash_u64(((uint64_t)stack << 32 | type) ^ sites->seed);
 
 	for (;; at++) {
 		uint32_t *place = &sites->table[at & (sites->size - 1)];
@@ -66,6 +70,10 @@ static struct recording_site *sites_get(struct sites *sites, uint32_t stack, uin
 	if (sites_grow(sites) < 0)
 		return NULL;
 	place = sites_place(sites, stack, type);
+	if (*place == 0 && sites->count >= SITES_MAX) {
+		stack = 0;
+		place = sites_place(sites, stack, type);
+	}
 	if (*place)
 		return &sites->list[*place - 1];
 	list = array_grow(sites->list, &sites->capacity, sites->count + 1, sizeof(*list));
@@ -243,7 +251,7 @@ int recording_sites(struct recording *recording, size_t book, uint32_t device,
 		    const struct recording_moment *moment, struct recording_site **ret_sites,
 		    size_t *ret_count)
 {
-	CLEANUP(sites_deinit) struct sites sites = {0};
+	CLEANUP(sites_deinit) struct sites sites = {.seed = hash_seed(&sites)};
 	const struct recording_stream *stream = recording_find_stream(recording, book, device);
 	struct replay_cut cut = {0};
 	int r;

@@ -88,6 +88,17 @@ void testing_recording_act(struct testing_recording *recording, uint32_t count)
 		recording_op(recording);
 }
 
+void testing_recording_fill(struct testing_recording *recording, uint64_t bytes)
+{
+	char text[BOOK_NAME_MAX];
+
+	for (uint64_t done = 0; done < bytes; done += sizeof(text)) {
+		for (uint32_t i = 0; i < sizeof(text); i++)
+			text[i] = (char)(1 + testing_below(&recording->rng, 127));
+		(void)intern_string(recording->book.writer, text, sizeof(text));
+	}
+}
+
 void testing_recording_finish(struct testing_recording *recording, bool is_ended)
 {
 	const struct recording_ended ended = {.realtime = 1, .status = 9, .is_status_known = 1};

@@ -29,6 +29,9 @@ void testing_recording_start(struct testing_recording *recording, const char *pa
 /* Random operations, @count of them. */
 void testing_recording_act(struct testing_recording *recording, uint32_t count);
 
+/* So many bytes of texts that cannot be compressed. */
+void testing_recording_fill(struct testing_recording *recording, uint64_t bytes);
+
 /* Ends the owner, if it shall, and the recording. The book stays. */
 void testing_recording_finish(struct testing_recording *recording, bool is_ended);
 void testing_recording_deinit(struct testing_recording *recording);

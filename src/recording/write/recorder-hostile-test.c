@@ -29,7 +29,8 @@ static struct book_shard *test_page(struct testing_recording *recording)
 }
 
 /* Publishes an event that no operation has made. */
-static void test_put(struct testing_recording *recording, uint32_t op_slot, uint32_t stack)
+static void test_put(struct testing_recording *recording, uint32_t op_slot,
+		     const struct book_record *record)
 {
 	struct book_shard *page = test_page(recording);
 	struct book_event *ring =
@@ -39,7 +40,7 @@ static void test_put(struct testing_recording *recording, uint32_t op_slot, uint
 	ring[number & (page->ring_events - 1)] = (struct book_event){
 		.time = number,
 		.op_slot = op_slot,
-		.record = {.size = 32, .stack = stack, .meta = book_meta(0, 0, 1)},
+		.record = *record,
 	};
 	__atomic_store_n(&page->head, number, __ATOMIC_RELEASE);
 }
@@ -60,11 +61,45 @@ UNIT(a_book_with_endless_call_sites_does_not_end_the_recording)
 	testing_recording_act(&recording, 100);
 	test_round(&recording);
 	for (uint32_t stack = 1; stack < 300000; stack++) {
-		test_put(&recording, BOOK_OP_ALLOC, stack);
+		test_put(&recording, BOOK_OP_ALLOC,
+			 &(struct book_record){.stack = stack, .meta = book_meta(0, 0, 1)});
 		if (stack % 8192 == 0)
 			test_round(&recording);
 	}
 	testing_recording_finish(&recording, false);
+	testing_recording_deinit(&recording);
+}
+
+/* More that lives than fits into a chunk. */
+UNIT(a_device_with_endless_buffers_does_not_end_the_recording)
+{
+	struct testing_recording recording;
+	struct testing_rng *rng = &recording.rng;
+	struct book_record record;
+	uint32_t first;
+
+	testing_recording_start(&recording, test_path(), TEST_RING, true);
+	testing_recording_act(&recording, 100);
+	test_round(&recording);
+	first = (uint32_t)test_page(&recording)->slots;
+	for (uint32_t i = 0; i < 1500000; i++) {
+		record = (struct book_record){
+			.address = testing_random(rng),
+			.size = testing_random(rng),
+			.birth = testing_random(rng),
+			.stack = (uint32_t)testing_random(rng),
+			.name = (uint32_t)testing_random(rng),
+			.phase = (uint32_t)testing_random(rng),
+			.thread_space = (uint32_t)testing_random(rng),
+			.meta = book_meta(0, 0, 1),
+			.shape = (uint32_t)testing_random(rng),
+		};
+		test_put(&recording, (first + i) << 8 | BOOK_OP_ALLOC, &record);
+		if (i % 8192 == 0)
+			test_round(&recording);
+	}
+	testing_recording_finish(&recording, false);
+	assert(recorder_sums(recording.recorder)->unreadable == 1);
 	testing_recording_deinit(&recording);
 }
 
@@ -82,7 +117,8 @@ static int ghost_read(struct book_file *file, uint64_t offset, void *buffer, siz
 
 	if (offset == book_shard_offset(0) + offsetof(struct book_shard, head)) {
 		assert(ghost->reads++ < TEST_READS);
-		test_put(ghost->recording, BOOK_OP_ALLOC, 1);
+		test_put(ghost->recording, BOOK_OP_ALLOC,
+			 &(struct book_record){.meta = book_meta(0, 0, 1)});
 	}
 	return real->ops->read_at(real, offset, buffer, length);
 }

@@ -40,6 +40,7 @@ struct names {
 	size_t count, capacity;
 	uint64_t *asked; /* hashes, so that a place is asked for once; 0 = none */
 	size_t asked_size, asked_count;
+	uint64_t seed;
 };
 
 static uint64_t names_hash(const struct namer_place *place)
@@ -58,7 +59,7 @@ static bool names_spread(struct names *names)
 	if (!asked)
 		return false;
 	for (size_t i = 0; i < names->asked_size; i++) {
-		size_t at = names->asked[i] & (size - 1);
+		size_t at = hash_u64(names->asked[i] ^ names->seed) & (size - 1);
 
 		while (names->asked[i] && asked[at])
 			at = (at + 1) & (size - 1);
@@ -78,7 +79,7 @@ static bool names_is_new(struct names *names, uint64_t hash)
 
 	if (names->asked_count * 2 >= names->asked_size && !names_spread(names))
 		return false;
-	for (at = hash & (names->asked_size - 1); names->asked[at];
+	for (at = hash_u64(hash ^ names->seed) & (names->asked_size - 1); names->asked[at];
 	     at = (at + 1) & (names->asked_size - 1)) {
 		if (names->asked[at] == hash)
 			return false;
@@ -232,6 +233,7 @@ int recorder_names_write(struct recorder *recorder, struct recorder_book *book, 
 
 	if (!namer)
 		return 0;
+	names.seed = hash_seed(&names);
 	while (r == (int)NAMES_STACKS)
 		r = stacks_tour(book->book, &names.namer, &names.texts, NAMES_STACKS,
 				&book->next_stack);

@@ -30,6 +30,7 @@ struct recorder_sites {
 	size_t count, capacity;
 	uint32_t *places; /* number + 1 by hash; 0 = none */
 	uint32_t mask;
+	uint64_t seed;
 };
 
 struct recorder_shard {

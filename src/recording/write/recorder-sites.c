@@ -21,10 +21,10 @@
 #define SITES_TYPES 8u /* that a record can name */
 #define SITES_MAX (RECORDING_SIZE_MAX / sizeof(struct recording_site) - SITES_TYPES)
 
-/* Without collisions that anybody could profit from: a book's owner only slows its own recording. */
+/* By a number that no owner knows: others wait for who reads a book whose call sites all collide. */
 static uint32_t *sites_place(const struct recorder_sites *sites, uint32_t stack, uint32_t type)
 {
-	uint64_t hash = hash_u64((uint64_t)stack << 3 | type);
+	uint64_t hash = hash_u64(((uint64_t)stack << 3 | type) ^ sites->seed);
 
 	for (uint32_t i = (uint32_t)hash;; i++) {
 		uint32_t *place = &sites->places[i & sites->mask];
@@ -42,6 +42,8 @@ static int sites_spread(struct recorder_sites *sites)
 
 	if (!places)
 		return -ENOMEM;
+	if (!sites->seed)
+		sites->seed = hash_seed(places);
 	free(sites->places);
 	sites->places = places;
 	sites->mask = size - 1;

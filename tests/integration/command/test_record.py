@@ -2,6 +2,7 @@
 """ttmem record, ttmem run --record: everything is in the file, or what is missing is counted in it."""
 
 import os
+import resource
 import signal
 import subprocess
 
@@ -241,3 +242,33 @@ def test_mistakes_are_told(world, tmp_path):
     assert said(player.pid, "-o", fifo) == (1, f"ttmem record: {fifo}: not a regular file")
     assert said(player.pid, "-o", tmp_path / "no" / "folder")[0] == 1
     os.close(hole)
+
+
+MANY = r"""
+#include <sys/wait.h>
+#include <ttmem/ttmem.h>
+#include <unistd.h>
+
+int main(void)
+{
+	for (int i = 0; i < 40; i++) {
+		if (fork() == 0) {
+			ttmem_alloc(0, TTMEM_DRAM, 0x1000, 64, "child");
+			_exit(0);
+		}
+		wait(NULL);
+	}
+	return 0;
+}
+"""
+
+
+def test_a_recording_may_have_more_processes_than_a_shell_has_files(ttmem, compile_c, path):
+    ttmem("run", "--record", path, "--", compile_c(MANY))
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+
+    def have_few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (32, most))
+
+    done = ttmem("smi", "--from", path, preexec_fn=have_few)
+    assert done.returncode == 0, done.stderr
