@@ -14,7 +14,7 @@ end
 function __ttmem_options
     set -l words (commandline -opc)
     ttmem $words[2] --help 2>/dev/null |
-        string replace -rf '^  (?:-., |    )--([a-z-]+)(?: \S+)? +(.*)$' -- '--$1\t$2'
+        string replace -rf '^  (?:-., |    )--([a-z-]+)(?:\[\S+| \S+)? +(.*)$' -- '--$1\t$2'
 end
 
 function __ttmem_devices

@@ -35,7 +35,7 @@ _BASELINE_FIELDS: Dict[str, Any] = {
 
 
 class Limit:
-    """What no test may hold more of: --ttmem-limit SIZE, TYPE=SIZE or DEVICE:TYPE=SIZE."""
+    """What no test may hold more of: --ttmem-limit SIZE, TYPE=SIZE or DEVICE:TYPE=SIZE, or a budget's."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -44,7 +44,7 @@ class Limit:
         where, equals, size = text.rpartition("=")
         self.bytes = _judge.size_of(size)
         if where.startswith(("phase:", "site:")) or ":phase:" in where or ":site:" in where:
-            raise ValueError("phases and call sites are for ttmem run --limit")
+            raise ValueError(f"{where!r}: phases and call sites are for ttmem run --limit")
         if not equals:
             return
         device, colon, name = where.rpartition(":")
@@ -69,6 +69,32 @@ class Limit:
             return None
         size, device, name = max(over)
         return {"limit": self.text, "bytes": self.bytes, "device": -device, "type": name, "held": size}
+
+
+def read_budget(path: Optional[str]) -> List[Limit]:
+    """The limits of a budget (ttmem.budget/1), which must all be such that a test can exceed them."""
+    if path is None:
+        return []
+    try:
+        with open(path, encoding="utf-8") as file:
+            budget = json.load(file)
+    except (RecursionError, ValueError) as error:
+        raise ValueError(f"{path} is no budget: {error}") from error
+    if not isinstance(budget, dict) or budget.get("schema") != "ttmem.budget/1":
+        raise ValueError(f"{path} is no budget (ttmem.budget/1)")
+    limits = budget.get("limits")
+    if not isinstance(limits, dict):
+        raise ValueError(f"{path} has no limits")
+    try:
+        return [Limit(f"{key}={size}") for key, size in limits.items()]
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def limits_of(budget: List[Limit], given: List[Limit]) -> List[Limit]:
+    """What was typed counts instead of the same limit in the budget."""
+    typed = {(limit.device, limit.type) for limit in given}
+    return [limit for limit in budget if (limit.device, limit.type) not in typed] + given
 
 
 class Rules:

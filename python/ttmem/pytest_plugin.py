@@ -77,6 +77,11 @@ def pytest_addoption(parser: Any) -> None:
         help="fail tests that hold more, for example DRAM=4G or 0:L1=1M; may be given again",
     )
     group.addoption(
+        "--ttmem-budget",
+        metavar="FILE",
+        help="limits for all tests from FILE (ttmem.budget/1): of types, not of phases or call sites",
+    )
+    group.addoption(
         "--ttmem-peaks",
         metavar="N",
         type=_count,
@@ -100,9 +105,10 @@ def pytest_configure(config: Any) -> None:
     options = config.option
     if not options.ttmem:
         given = options.ttmem_baseline or options.ttmem_json or options.ttmem_limit
-        if given or options.ttmem_peaks is not None:
+        if given or options.ttmem_budget or options.ttmem_peaks is not None:
             raise pytest.UsageError(
-                "--ttmem-baseline, --ttmem-json, --ttmem-limit and --ttmem-peaks need --ttmem"
+                "--ttmem-baseline, --ttmem-budget, --ttmem-json, --ttmem-limit and --ttmem-peaks"
+                " need --ttmem"
             )
         return
     _track()
@@ -113,10 +119,11 @@ def pytest_configure(config: Any) -> None:
         )
     try:
         known = _result.read_baseline(options.ttmem_baseline)
+        budget = _result.read_budget(options.ttmem_budget)
         ttmem.command("buffers", "--pid", os.getpid())
     except (OSError, ValueError, ttmem.CommandError) as error:
         raise pytest.UsageError(f"--ttmem: {error}") from error
-    session = Session(config, known)
+    session = Session(config, known, budget)
     config.pluginmanager.register(session, _SESSION)
     config.pluginmanager.register(_Runner(session), _RUNNER)
 
@@ -139,10 +146,11 @@ class _Test:
 class Session:
     """The hooks, while --ttmem is on. With xdist, each worker and the controller have one."""
 
-    def __init__(self, config: Any, known: _result.Known) -> None:
+    def __init__(self, config: Any, known: _result.Known, budget: List[_result.Limit]) -> None:
         self.config = config
         self.known = known
-        self.limits = [_result.Limit(text) for text in config.option.ttmem_limit or ()]
+        given = [_result.Limit(text) for text in config.option.ttmem_limit or ()]
+        self.limits = _result.limits_of(budget, given)
         self.is_worker = hasattr(config, "workerinput")
         self.report = _result.Report()
         self.pid = os.getpid()

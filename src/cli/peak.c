@@ -51,6 +51,18 @@ static bool peak_is_same(const json_t *a, const json_t *b)
 	       strcmp(x, y) == 0 && bits_max(then, now) - bits_min(then, now) < NS_PER_S;
 }
 
+/* Without memory for it, it stays as it is. */
+static void peak_replace(json_t *peaks, size_t index, json_t *kept)
+{
+	json_t *bound = json_object_get(json_array_get(peaks, index), "bound");
+
+	/* Only who has read the book knows what went unrecorded. */
+	(void)json_object_set(kept, "bound", bound);
+	if (!json_is_string(bound) || strcmp(json_string_value(bound), "exact") != 0)
+		(void)json_object_set_new(kept, "exact", json_false());
+	(void)json_array_set(peaks, index, kept);
+}
+
 /* Of a living process only what its book has forgotten is of interest. */
 static void peak_add(json_t *peaks, json_t *kept)
 {
@@ -63,7 +75,7 @@ static void peak_add(json_t *peaks, json_t *kept)
 			continue;
 		if (daemon_pages_number(own, "known_bytes") <
 		    daemon_pages_number(kept, "known_bytes"))
-			(void)json_array_set(peaks, i, kept); /* else it stays as it is */
+			peak_replace(peaks, i, kept);
 		return;
 	}
 	if (ended)

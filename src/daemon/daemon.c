@@ -290,10 +290,22 @@ static int daemon_open_black_box(struct daemon *daemon)
 	if (r < 0 && r != -ENOMEM) {
 		log_writer_print(daemon->log_writer,
 				 "ttmemd: no flight recorder: cannot write to %s/flight: %s\n",
-				 config->state, strerror(-r));
+				 config->state, user_file_error(r));
 		r = 0;
 	}
 	return r;
+}
+
+/* Who hears of incidents, besides the log. */
+static int daemon_open_notices(struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
+
+	if (journal_is_stream(STDOUT_FILENO))
+		(void)journal_new(&daemon->journal, NULL); /* on failure there is only the text */
+	return config->on_incident ? incident_hook_new(&daemon->incident_hook, daemon->loop,
+						       config->on_incident)
+				   : 0;
 }
 
 static int daemon_open_inside(struct daemon *daemon)
@@ -354,11 +366,7 @@ static int daemon_open_inside(struct daemon *daemon)
 	r = recorder_new_past(&daemon->recorder, &recorder);
 	if (r == 0)
 		r = symbols_learner_new(&daemon->learner, &learner);
-	if (r == 0 && journal_is_stream(STDOUT_FILENO))
-		(void)journal_new(&daemon->journal, NULL); /* on failure there is only the text */
-	if (r == 0 && config->on_incident)
-		r = incident_hook_new(&daemon->incident_hook, daemon->loop, config->on_incident);
-	return r;
+	return r < 0 ? r : daemon_open_notices(daemon);
 }
 
 static int daemon_open_loop(struct daemon *daemon)

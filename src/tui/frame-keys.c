@@ -9,6 +9,8 @@
 #include "tui/frame.h"
 #include "tui/pane.h"
 
+#define FRAME_STEPS 100u /* of a key, from the start of a recording to its end */
+
 static void frame_enter(struct model *model)
 {
 	const struct pane *pane = pane_of(model->view);
@@ -88,6 +90,52 @@ static void frame_longer(struct model *model)
 		i++;
 	model->seconds = seconds[i % ARRAY_SIZE(seconds)];
 	model_notice(model, GRID_BAR, "charts over %u seconds", (unsigned int)model->seconds);
+}
+
+static void frame_next_incident(struct model *model)
+{
+	const struct model_recording *recording = model->recording;
+
+	for (size_t i = 0; i < recording->incident_count; i++) {
+		if (recording->incidents[i] > model->at_ns) {
+			model->at_ns = recording->incidents[i];
+			return;
+		}
+	}
+	model_notice(model, GRID_BAR, "there is no incident after this moment");
+}
+
+/* Keys that go to another moment of a recording. Return: whether it was one. */
+static bool frame_travel(struct model *model, uint32_t key)
+{
+	const struct model_recording *recording = model->recording;
+	uint64_t step;
+
+	if (!recording)
+		return false;
+	step = bits_max((recording->end_ns - recording->start_ns) / FRAME_STEPS, UINT64_C(1));
+	switch (key) {
+	case KEYS_LEFT:
+		model->at_ns -= bits_min(step, model->at_ns - recording->start_ns);
+		return true;
+	case KEYS_RIGHT:
+		model->at_ns += bits_min(step, recording->end_ns - model->at_ns);
+		return true;
+	case KEYS_HOME:
+		model->at_ns = recording->start_ns;
+		return true;
+	case KEYS_END:
+		model->at_ns = recording->end_ns;
+		return true;
+	case 'p':
+		model->at_ns = recording->peak_ns;
+		return true;
+	case 'i':
+		frame_next_incident(model);
+		return true;
+	default:
+		return key == ' '; /* nothing moves that could be paused */
+	}
 }
 
 /* Keys with the same meaning in all views. Return: whether it was one. */
@@ -176,6 +224,6 @@ void frame_key(struct model *model, const struct keys_event *event)
 		frame_view(model, (enum model_view)(event->key - '1'));
 		return;
 	}
-	if (!frame_common(model, event->key))
+	if (!frame_travel(model, event->key) && !frame_common(model, event->key))
 		frame_list(model, event);
 }

@@ -393,3 +393,34 @@ UNIT(incidents_of_other_users_are_counted_in_the_title)
 	}
 	model_deinit(&model);
 }
+
+UNIT(keys_go_to_other_moments_of_a_recording)
+{
+	static const uint64_t incidents[] = {1200, 1500, 1500, 2000};
+	static const struct model_recording recording = {.start_ns = 1000,
+							 .end_ns = 2000,
+							 .peak_ns = 1700,
+							 .incidents = incidents,
+							 .incident_count = 4};
+	static const struct {
+		uint32_t key;
+		uint64_t at_ns;
+	} steps[] = {
+		{'p', 1700},       {KEYS_LEFT, 1690}, {KEYS_RIGHT, 1700}, {KEYS_HOME, 1000},
+		{KEYS_LEFT, 1000}, {'i', 1200},       {'i', 1500},        {'i', 2000},
+		{'i', 2000},       {KEYS_END, 2000},  {KEYS_RIGHT, 2000}, {' ', 2000},
+	};
+	CLEANUP(model_deinit) struct model model;
+
+	model_init(&model);
+	model_show_recording(&model, &recording, 1000);
+	assert(model.seconds == 1);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		const struct keys_event event = {.key = steps[i].key};
+
+		frame_key(&model, &event);
+		assert(model.at_ns == steps[i].at_ns && model_wish(&model).at_ns == model.at_ns);
+		assert(!model.paused);
+	}
+	assert(*model.notice);
+}

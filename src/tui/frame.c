@@ -35,13 +35,24 @@ static void frame_draw_tabs(const struct model *model, struct grid *grid)
 		grid_right(grid, 0, column, grid->columns - column, GRID_BAR, "ttmem top ");
 }
 
+/* The moment that is shown; another one was asked for if it is being read. */
+static void frame_moment(const struct model *model, char *ret_text, size_t size)
+{
+	const struct model_recording *recording = model->recording;
+	uint64_t shown = model_snapshot(model)->time_ns;
+	double length = (double)(recording->end_ns - recording->start_ns) / 1e9;
+
+	snprintf(ret_text, size, "%s%.3f of %.3f s", shown == model->at_ns ? "" : "reading...  ",
+		 (double)(int64_t)(model->at_ns - recording->start_ns) / 1e9, length);
+}
+
 /* The right end of the second line. Return: its first column. */
 static unsigned int frame_draw_state(const struct model *model, struct grid *grid)
 {
 	const struct snapshot *snapshot = model_snapshot(model);
 	time_t seconds = (time_t)(snapshot->time_ns / NS_PER_S);
 	const char *daemon = model->totals->daemon == POLLER_DAEMON_HELPS ? "ttmemd" : "no ttmemd";
-	char when[16] = "", text[128], notes[48] = "";
+	char when[16] = "", text[192], notes[48] = "", moment[64];
 	struct tm local;
 	size_t width;
 
@@ -50,8 +61,10 @@ static unsigned int frame_draw_state(const struct model *model, struct grid *gri
 	if (snapshot->note_count)
 		snprintf(notes, sizeof(notes), "%zu note%s (n)  ", snapshot->note_count,
 			 snapshot->note_count == 1 ? "" : "s");
-	snprintf(text, sizeof(text), "%s%s%s  %s", model->paused ? "PAUSED  " : "", notes, daemon,
-		 when);
+	if (model->recording)
+		frame_moment(model, moment, sizeof(moment));
+	snprintf(text, sizeof(text), "%s%s%s  %s", model->paused ? "PAUSED  " : "", notes,
+		 model->recording ? moment : daemon, when);
 	width = strlen(text) + 1;
 	if (width + 1 >= grid->columns)
 		return grid->columns;
@@ -116,8 +129,8 @@ static void frame_draw_foot(const struct model *model, struct grid *grid)
 		grid_text(grid, row, 0, grid->columns, model->notice_style, text);
 		return;
 	}
-	snprintf(text, sizeof(text), " %s p:pause s:save ?:help q:quit",
-		 pane_of(model->view)->keys);
+	snprintf(text, sizeof(text), " %s %s s:save ?:help q:quit", pane_of(model->view)->keys,
+		 model->recording ? "Left/Right:time p:peak i:incident" : "p:pause");
 	grid_text(grid, row, 0, grid->columns, GRID_BAR, text);
 }
 
@@ -185,6 +198,30 @@ static void frame_draw_box(struct grid *grid, const char *const *lines, size_t c
 	}
 }
 
+/* What other keys do in a recording; the rest is as ever. */
+static void frame_draw_travel_help(struct grid *grid)
+{
+	static const char *const lines[] = {
+		"Left, Right       earlier, later: a hundredth of the recording",
+		"Home, End         its start, its end",
+		"p                 the moment when most was held",
+		"i                 the next incident",
+		"1 to 6, Tab       the views; also a click on its name",
+		"Up, Down, j, k    choose; PgUp, PgDn; wheel, click",
+		"Enter, Esc        deeper: device, processes, buffers, stack; back",
+		"< >  r            sort by another column, the other way round",
+		"/                 filter: letters that a row must have",
+		"t                 charts over 30, 60, 120, 300 seconds before the moment",
+		"n                 notes: what could not be read, and why",
+		"a                 also ended processes and closed devices",
+		"s                 save what is shown as JSON in this folder",
+		"?                 this; any key closes it",
+		"q                 quit",
+	};
+
+	frame_draw_box(grid, lines, ARRAY_SIZE(lines));
+}
+
 static void frame_draw_help(struct grid *grid)
 {
 	static const char *const lines[] = {
@@ -234,7 +271,9 @@ void frame_draw(struct model *model, struct grid *grid)
 	if (model_snapshot(model))
 		pane_of(model->view)->draw(model, grid, &area);
 	frame_draw_foot(model, grid);
-	if (model->help)
+	if (model->help && model->recording)
+		frame_draw_travel_help(grid);
+	else if (model->help)
 		frame_draw_help(grid);
 	if (model->notes)
 		frame_draw_notes(model, grid);

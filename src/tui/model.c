@@ -32,6 +32,16 @@ void model_init(struct model *model)
 	}
 }
 
+void model_show_recording(struct model *model, const struct model_recording *recording,
+			  uint64_t at_ns)
+{
+	uint64_t seconds = (recording->end_ns - recording->start_ns) / NS_PER_S + 1;
+
+	model->recording = recording;
+	model->at_ns = at_ns;
+	model->seconds = (uint32_t)bits_min(seconds, (uint64_t)SERIES_SECONDS);
+}
+
 void model_deinit(struct model *model)
 {
 	poller_totals_free(model->totals);
@@ -191,6 +201,9 @@ void model_totals_consume(struct model *model, struct poller_totals *totals)
 		poller_totals_free(totals);
 		return;
 	}
+	/* Charts of a recording end at the moment that is shown, and come with it. */
+	if (model->recording)
+		series_set_deinit(&model->series);
 	if (model->series.count == 0) {
 		model->series = totals->before;
 		totals->before = SERIES_SET_NULL;
@@ -230,7 +243,7 @@ void model_details_consume(struct model *model, struct poller_details *details)
 struct poller_wish model_wish(const struct model *model)
 {
 	const struct list *list = &model->lists[MODEL_BUFFERS];
-	struct poller_wish wish = {.kind = POLLER_NOTHING};
+	struct poller_wish wish = {.kind = POLLER_NOTHING, .at_ns = model->at_ns};
 
 	if (model->view == MODEL_SITES)
 		wish.kind = POLLER_SITES;

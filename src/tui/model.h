@@ -32,10 +32,19 @@ enum model_view {
 #define MODEL_NOTICE_NS UINT64_C(8000000000) /* how long one stays */
 #define MODEL_BACK 16u                       /* how many steps Esc can go back */
 
+/* Where keys can go in a recording; CLOCK_REALTIME. */
+struct model_recording {
+	uint64_t start_ns, end_ns;
+	uint64_t peak_ns;
+	const uint64_t *incidents; /* ascending */
+	size_t incident_count;
+};
+
 struct model {
 	/* Settings. */
-	struct filter filter; /* devices */
-	bool all;             /* include closed devices and ended processes */
+	const struct model_recording *recording; /* NULL = none, but this machine */
+	struct filter filter;                    /* devices */
+	bool all;                                /* include closed devices and ended processes */
 
 	/* The readings; all NULL at first. */
 	struct poller_totals *totals;
@@ -44,6 +53,7 @@ struct model {
 	uint64_t now_ns; /* CLOCK_MONOTONIC, as of the last event */
 
 	/* The user's choices. */
+	uint64_t at_ns; /* the moment of the recording; 0 = now */
 	enum model_view view;
 	enum model_view back[MODEL_BACK];
 	unsigned int depth; /* of @back */
@@ -68,6 +78,10 @@ struct model {
 
 void model_init(struct model *model);
 void model_deinit(struct model *model);
+
+/* A moment of a recording instead of this machine, with charts over all of it if it is short. */
+void model_show_recording(struct model *model, const struct model_recording *recording,
+			  uint64_t at_ns);
 
 /* Takes new readings. A paused model keeps what it shows, but continues its series. */
 void model_totals_consume(struct model *model, struct poller_totals *totals);

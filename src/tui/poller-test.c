@@ -16,14 +16,17 @@
 #include "tui/incident-rows.h"
 
 struct fake {
-	bool hangs;    /* in recall(), until the process ends */
-	int error;     /* of take() */
-	int recalling; /* result of recall() */
-	bool helps;    /* the daemon does */
-	int charts;    /* atomic: times that chart() was called */
-	int freed;     /* atomic */
-	int takes;     /* atomic */
+	bool hangs;     /* in recall(), until the process ends */
+	int error;      /* of take() */
+	int recalling;  /* result of recall() */
+	bool helps;     /* the daemon does */
+	int charts;     /* atomic: times that chart() was called */
+	int freed;      /* atomic */
+	int takes;      /* atomic */
+	uint64_t at_ns; /* atomic: where it was moved to last */
 };
+
+#define TEST_NO_MOMENT 13u /* it cannot be read */
 
 static int fake_take(void *context, const struct snapshot_request *request, bool names,
 		     struct snapshot **ret_snapshot)
@@ -81,6 +84,14 @@ static int fake_chart(void *context, const struct snapshot *snapshot, uint64_t u
 	assert(snapshot && series_add(set, &key, &sample) == 0);
 	__atomic_add_fetch(&fake->charts, 1, __ATOMIC_SEQ_CST);
 	return 0;
+}
+
+static int fake_move(void *context, uint64_t at_ns)
+{
+	struct fake *fake = context;
+
+	__atomic_store_n(&fake->at_ns, at_ns, __ATOMIC_SEQ_CST);
+	return at_ns == TEST_NO_MOMENT ? -EBADMSG : 0;
 }
 
 static void fake_free(void *context)
@@ -259,4 +270,52 @@ UNIT(a_hanging_daemon_does_not_block_the_totals)
 	poller_free(poller);
 	assert(__atomic_load_n(&totals.freed, __ATOMIC_SEQ_CST) == 1);
 	assert(__atomic_load_n(&details.freed, __ATOMIC_SEQ_CST) == 0);
+}
+
+/* The first reading may be before the wish. */
+static struct poller_totals *totals_at(struct poller *poller, struct fake *fake, uint64_t at_ns)
+{
+	struct poller_totals *totals = next_totals(poller);
+
+	while (__atomic_load_n(&fake->at_ns, __ATOMIC_SEQ_CST) != at_ns) {
+		poller_totals_free(totals);
+		totals = next_totals(poller);
+	}
+	return totals;
+}
+
+UNIT(a_recording_is_read_when_the_moment_changes)
+{
+	static const struct filter all;
+	struct fake totals = {0}, details = {0};
+	struct poller_feed feeds[2] = {
+		{&totals, fake_take, fake_recall, fake_daemon, fake_free, fake_chart, fake_move},
+		{&details, fake_take, fake_recall, fake_daemon, fake_free, fake_chart, fake_move},
+	};
+	struct poller_wish wish = {.kind = POLLER_SITES, .at_ns = 7};
+	struct poller *poller = NULL;
+	struct poller_details *read;
+	struct poller_totals *seen;
+
+	assert(poller_new(&poller, 1, &all, feeds) == 0);
+	poller_wish(poller, &wish);
+	read = next_details(poller);
+	assert(read->wish.at_ns == 7 && __atomic_load_n(&details.at_ns, __ATOMIC_SEQ_CST) == 7);
+	poller_details_free(read);
+	wish.at_ns = 9;
+	poller_wish(poller, &wish);
+	seen = totals_at(poller, &totals, 9);
+	assert(seen->snapshot && seen->before.count == 1);
+	poller_totals_free(seen);
+	wish.at_ns = TEST_NO_MOMENT;
+	poller_wish(poller, &wish);
+	read = next_details(poller);
+	while (read->wish.at_ns != TEST_NO_MOMENT) {
+		poller_details_free(read);
+		read = next_details(poller);
+	}
+	assert(read->error == -EBADMSG && !read->snapshot);
+	poller_details_free(read);
+	poller_free(poller);
+	assert(totals.freed == 1 && details.freed == 1);
 }

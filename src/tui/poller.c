@@ -70,8 +70,8 @@ struct poller_details *poller_details_free(struct poller_details *details)
 
 bool poller_same_wish(const struct poller_wish *a, const struct poller_wish *b)
 {
-	return a->kind == b->kind && a->pid == b->pid && a->limit == b->limit &&
-	       a->order == b->order;
+	return a->kind == b->kind && a->at_ns == b->at_ns && a->pid == b->pid &&
+	       a->limit == b->limit && a->order == b->order;
 }
 
 /* The lock is held. Waits until then, until told to stop, or until the wish is not @number. */
@@ -100,14 +100,22 @@ static void poller_tell(struct poller *poller)
 	(void)n; /* fails only if the counter is already full */
 }
 
-static struct poller_totals *poller_read_totals(struct poller_thread *self)
+static int poller_move(struct poller_thread *self, uint64_t at_ns)
+{
+	return at_ns && self->feed.move ? self->feed.move(self->feed.context, at_ns) : 0;
+}
+
+static struct poller_totals *poller_read_totals(struct poller_thread *self, uint64_t at_ns)
 {
 	static const struct snapshot_request request = {.buffers = false};
 	struct poller_totals *totals = calloc(1, sizeof(*totals));
 
 	if (!totals)
 		return NULL;
-	totals->error = self->feed.take(self->feed.context, &request, false, &totals->snapshot);
+	totals->error = poller_move(self, at_ns);
+	if (totals->error == 0)
+		totals->error =
+			self->feed.take(self->feed.context, &request, false, &totals->snapshot);
 	totals->daemon =
 		self->feed.daemon(self->feed.context, totals->reason, sizeof(totals->reason));
 	totals->time_ns = clock_ns(CLOCK_MONOTONIC);
@@ -117,7 +125,8 @@ static struct poller_totals *poller_read_totals(struct poller_thread *self)
 /* Charts begin with what the daemon has seen. Without it, or if it fails, they begin now. */
 static void poller_read_charts(struct poller_thread *self, struct poller_totals *totals)
 {
-	if (totals && totals->snapshot && totals->daemon == POLLER_DAEMON_HELPS && self->feed.chart)
+	if (totals && totals->snapshot && self->feed.chart &&
+	    (totals->daemon == POLLER_DAEMON_HELPS || self->feed.move))
 		(void)self->feed.chart(self->feed.context, totals->snapshot, totals->time_ns,
 				       &totals->before);
 }
@@ -140,11 +149,12 @@ static void *poller_run_totals(void *context)
 	while (!poller->stop) {
 		uint64_t begin = clock_ns(CLOCK_MONOTONIC);
 		uint64_t used = clock_ns(CLOCK_THREAD_CPUTIME_ID), pause;
+		uint64_t at_ns = poller->wish.at_ns;
 		struct poller_totals *totals;
 
 		pthread_mutex_unlock(&poller->lock);
-		totals = poller_read_totals(self);
-		if (looks == 0)
+		totals = poller_read_totals(self, at_ns);
+		if (looks == 0 || at_ns)
 			poller_read_charts(self, totals);
 		pthread_mutex_lock(&poller->lock);
 		used = clock_ns(CLOCK_THREAD_CPUTIME_ID) - used;
@@ -155,7 +165,8 @@ static void *poller_run_totals(void *context)
 		pause = poller_pause(begin, poller_refresh(poller), usual * POLLER_SHARE);
 		if (totals) {
 			totals->pause_ns = pause;
-			if (poller->totals && poller->totals->before.count) {
+			if (poller->totals && poller->totals->before.count &&
+			    !totals->before.count) {
 				totals->before = poller->totals->before;
 				poller->totals->before = SERIES_SET_NULL;
 			}
@@ -163,8 +174,10 @@ static void *poller_run_totals(void *context)
 			poller->totals = totals;
 			poller_tell(poller);
 		}
-		pause += clock_ns(CLOCK_MONOTONIC);
-		while (!poller->stop && clock_ns(CLOCK_MONOTONIC) < pause)
+		/* A moment of a recording stays as it is. */
+		pause = at_ns ? UINT64_MAX : clock_ns(CLOCK_MONOTONIC) + pause;
+		while (!poller->stop && poller->wish.at_ns == at_ns &&
+		       clock_ns(CLOCK_MONOTONIC) < pause)
 			poller_wait(poller, pause, poller->keyword_number);
 	}
 	pthread_mutex_unlock(&poller->lock);
@@ -219,8 +232,10 @@ static struct poller_details *poller_read_details(struct poller_thread *self,
 	if (!details)
 		return NULL;
 	details->wish = *wish;
-	details->error = wish->kind == POLLER_PAST ? poller_read_past(self, details)
-						   : poller_read_rows(self, details);
+	details->error = poller_move(self, wish->at_ns);
+	if (details->error == 0)
+		details->error = wish->kind == POLLER_PAST ? poller_read_past(self, details)
+							   : poller_read_rows(self, details);
 	return details;
 }
 
@@ -244,7 +259,7 @@ static void poller_work_details(struct poller_thread *self, uint64_t number)
 		poller_tell(poller);
 	}
 	poller_details_free(details); /* no longer wanted */
-	poller_wait(poller, clock_ns(CLOCK_MONOTONIC) + pause, number);
+	poller_wait(poller, wish.at_ns ? UINT64_MAX : clock_ns(CLOCK_MONOTONIC) + pause, number);
 }
 
 static void *poller_run_details(void *context)

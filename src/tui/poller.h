@@ -49,10 +49,13 @@ struct poller_feed {
 	void (*free)(void *context);
 	/*
 	 * Adds what was before @until_ns to the charts of what is in @snapshot; asked for once, at
-	 * the first reading, if the daemon helps. May be NULL. Return: likewise.
+	 * the first reading, if the daemon helps, and for each moment of a recording. May be NULL.
+	 * Return: likewise.
 	 */
 	int (*chart)(void *context, const struct snapshot *snapshot, uint64_t until_ns,
 		     struct series_set *set);
+	/* To another moment of a recording, CLOCK_REALTIME. NULL: it is none. 0 or a negative errno. */
+	int (*move)(void *context, uint64_t at_ns);
 };
 
 enum poller_kind {
@@ -62,11 +65,12 @@ enum poller_kind {
 	POLLER_PAST,
 };
 
-/* What a view wants to see in detail. */
+/* What a view wants to see in detail, and when. */
 struct poller_wish {
 	enum poller_kind kind;
-	uint32_t pid; /* for buffers */
-	size_t limit; /* for buffers; 0 = all */
+	uint64_t at_ns; /* a moment of a recording, for totals too; 0 = now */
+	uint32_t pid;   /* for buffers */
+	size_t limit;   /* for buffers; 0 = all */
 	enum snapshot_order order;
 };
 

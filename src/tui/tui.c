@@ -111,6 +111,8 @@ int tui_run(const struct tui_options *options, const struct poller_feed feeds[2]
 	model_init(&tui.model);
 	tui.model.filter = options->filter;
 	tui.model.all = options->all;
+	if (options->recording)
+		model_show_recording(&tui.model, options->recording, options->at_ns);
 	r = poller_new(&tui.poller, options->refresh_ms, &options->filter, feeds);
 	if (r == 0)
 		tui_loop(&tui);

@@ -9,13 +9,17 @@
 #include "model/filter.h"
 #include "tui/poller.h"
 
+struct model_recording;
+
 struct tui_options {
 	uint32_t refresh_ms;
 	struct filter filter; /* devices */
 	bool all;             /* include closed devices and ended processes */
 	bool ascii;           /* even if the terminal could show more */
 	bool colours;
-	bool (*is_stopped)(void); /* a signal asks to end */
+	const struct model_recording *recording; /* NULL = this machine, now */
+	uint64_t at_ns;                          /* the first moment of it */
+	bool (*is_stopped)(void);                /* a signal asks to end */
 };
 
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Book } from "../src/report/document";
+import { Book, leaves } from "../src/report/document";
 import { medianLife, moment, phaseBars, recorded, shortLives } from "../src/report/spans";
 
 const span = (phase, from_ns, to_ns, pid = 1) => ({ phase, pid, comm: `p${pid}`, from_ns, to_ns });
@@ -47,4 +47,12 @@ test("sites get their stacks back, whatever numbers the document has", () => {
   assert.deepEqual(book.frames(1), { stack: [], site: null });
   assert.deepEqual(book.frames(5), { stack: [], site: null });
   assert.deepEqual(book.frames(null), { stack: [], site: null });
+});
+
+test("a site of many names has a leaf for each that is listed, and one for the others", () => {
+  const site = { type: "DRAM", phase: null, stack: [], site: null, key: "0", name: null, name_count: 5, bytes: 100, buffers: 9,
+    names: [{ name: "a", bytes: 60, buffers: 2 }, { name: null, bytes: 10, buffers: 1 }] };
+  assert.deepEqual(leaves(site).map(({ name, size, buffers }) => [name, size, buffers]),
+    [["a", 60, 2], [null, 10, 1], ["3 more names", 30, 6]]);
+  assert.deepEqual(leaves({ ...site, name: "b", name_count: 1, names: [] }).map(({ name, size }) => [name, size]), [["b", 100]]);
 });

@@ -6,6 +6,11 @@
  * is one for each peak, and one for each end of a process that left something. What was live then is in
  * the moment's parts, as far as it is known: that of a peak may not be.
  *
+ * It is another one than that of `ttmem diff` (model/sites/summary.h), which adds up all processes by one
+ * kind of group and leaves out lines, so that two runs can be matched. Limits are for one process
+ * at a time, by patterns of any kind, and name the line. What they are read from is read by the same
+ * code: reports by cli/common/run-report.h, recordings by a session.
+ *
  * Moments are begun, parts added to them in any order, and then it is finished.
  */
 
@@ -14,6 +19,10 @@
 #include <stdint.h>
 
 #include "base/pool.h"
+
+struct budget;
+struct snapshot;
+struct snapshot_buffer;
 
 /* Of all call sites of a moment one. All texts but the name may be NULL even for one that has a stack. */
 struct budget_part {
@@ -40,7 +49,8 @@ struct budget_moment {
 struct budget_summary {
 	bool is_tracked;    /* false: nothing of the run was seen */
 	bool is_incomplete; /* of some processes nothing is known */
-	bool has_all_parts; /* there is a moment for the peak of each phase and call site, too */
+	bool is_cut;        /* the end of the recording is missing */
+	bool has_all_parts; /* there is a moment for the peak of each limit's phase or call site, too */
 
 	struct budget_moment *moments;
 	size_t count;
@@ -67,6 +77,13 @@ int budget_summary_end_of(struct budget_summary *summary, const struct budget_mo
 /* Adds a part; texts are copied. 0 or -ENOMEM. */
 int budget_summary_add(struct budget_summary *summary, const struct budget_part *part);
 
+/* Adds a buffer that was live at the moment. 0 or -ENOMEM. */
+int budget_summary_add_buffer(struct budget_summary *summary, size_t moment,
+			      const struct snapshot_buffer *buffer);
+
+/* Adds the peaks of a snapshot that was asked for them, with what was live then. 0 or -ENOMEM. */
+int budget_summary_add_peaks(struct budget_summary *summary, const struct snapshot *snapshot);
+
 /* Adds up parts of the same call site and phase, and gives each moment its own. */
 void budget_summary_finish(struct budget_summary *summary);
 
@@ -76,6 +93,14 @@ void budget_summary_finish(struct budget_summary *summary);
  */
 const struct budget_moment *budget_summary_parts_of(const struct budget_summary *summary,
 						    const struct budget_moment *moment);
+
+/*
+ * Reads a recording. Peaks of phases and call sites are found among its events, which needs to know of
+ * which ones: there is a moment for each such limit of the budget. 0, or an exit code after the reason was
+ * reported.
+ */
+int budget_summary_load_recording(const char *path, const struct budget *budget,
+				  struct budget_summary *ret_summary);
 
 /* Reads what `ttmem run --json` has written. 0, or -EINVAL with a reason, or -ENOMEM. */
 int budget_summary_load(const char *path, struct budget_summary *ret_summary, char *ret_error,

@@ -16,11 +16,13 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "model/json/document.h"
+#include "recording/read/recording.h"
 
 struct check {
-	const char *path; /* of the report */
+	const char *path; /* of the report or recording */
 	struct budget_options options;
 	bool update, json, quiet;
+	struct budget_file *file; /* to update; owned */
 	struct budget_result result;
 };
 
@@ -47,10 +49,12 @@ static int check_parse(struct check *check, int argc, char **argv)
 		.shows_sizes = true,
 		.arguments = "FILE",
 		.summary =
-			"Compares a run with limits. FILE is what \"ttmem run --json\" has "
-			"written. A limit is\n[DEVICE:]TYPE, [DEVICE:][TYPE:]phase:NAME or "
-			"[DEVICE:][TYPE:]site:NAME: no process may have\nheld more on a device, of "
-			"a type. The exit code is 86 if one is exceeded, 87 if nothing was\n"
+			"Compares a run with limits. FILE is a recording, or what `ttmem run "
+			"--json` has written. A\nlimit is [DEVICE:]TYPE, "
+			"[DEVICE:][TYPE:]phase:NAME or [DEVICE:][TYPE:]site:NAME: no process\n"
+			"may have held more on a device, of a type. Of phases and call sites a "
+			"recording knows the\nhighest moment, a report only what was live at the "
+			"peaks. The exit code is 86 if a limit is\nexceeded, 87 if nothing was "
 			"tracked in the run, else 0.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
@@ -61,8 +65,8 @@ static int check_parse(struct check *check, int argc, char **argv)
 	if (r != 0)
 		return r;
 	if (count != 1)
-		return options_mistake("check",
-				       "one report, please: what \"ttmem run --json\" wrote");
+		return options_mistake("check", "one file, please: a recording, or what `ttmem run "
+						"--json` wrote");
 	check->path = argv[0];
 	if (!check->options.file && check->options.limits.count == 0)
 		return options_mistake("check", "by what? --budget FILE or --limit LIMIT=SIZE");
@@ -74,26 +78,27 @@ static int check_parse(struct check *check, int argc, char **argv)
 }
 
 /* The budget to update, read or new. 0, or a code after the reason was reported. */
-static int check_open_budget(struct check *check, struct budget_file **ret_file)
+static int check_open_budget(struct check *check)
 {
 	char error[BUDGET_FILE_ERROR];
-	int r = budget_file_load(check->options.file, &check->result.budget, ret_file, error);
+	int r = budget_file_load(check->options.file, &check->result.budget, &check->file, error);
 
 	if (r == -EINVAL) {
 		fprintf(stderr, "ttmem check: budget %s: %s\n", check->options.file, error);
 		return COMMAND_USAGE;
 	}
 	if (r == -ENOENT) {
-		*ret_file = budget_file_new();
-		r = *ret_file ? 0 : -ENOMEM;
+		check->file = budget_file_new();
+		r = check->file ? 0 : -ENOMEM;
 	}
 	return r < 0 ? output_fail("check", check->options.file, r) : 0;
 }
 
 /* A new file gets the types that were held; one that is there keeps its choice of limits. */
-static int check_fill_budget(struct check *check, struct budget_file *file)
+static int check_fill_budget(struct check *check)
 {
 	struct budget_result *result = &check->result;
+	struct budget_file *file = check->file;
 	int r = budget_result_judge(result);
 
 	if (r < 0)
@@ -112,18 +117,17 @@ static int check_fill_budget(struct check *check, struct budget_file *file)
 
 static int check_update(struct check *check)
 {
-	struct budget_file *file = NULL;
-	int code = check_open_budget(check, &file), r;
+	int r;
 
-	if (code != 0)
-		return code;
-	r = check_fill_budget(check, file);
+	if (!check->result.summary.is_tracked) {
+		fprintf(stderr, "ttmem check: nothing was tracked: no budget comes from that\n");
+		return COMMAND_UNTRACKED;
+	}
+	r = check_fill_budget(check);
 	if (r < 0)
-		code = output_fail("check", check->options.file, r);
-	else if (output_write_file("check", check->options.file, budget_file_write, file) < 0)
-		code = COMMAND_FAILED;
-	budget_file_free(file);
-	return code;
+		return output_fail("check", check->options.file, r);
+	r = output_write_file("check", check->options.file, budget_file_write, check->file);
+	return r < 0 ? COMMAND_FAILED : COMMAND_OK;
 }
 
 static void check_put_json(const struct check *check)
@@ -135,7 +139,8 @@ static void check_put_json(const struct check *check)
 	emit_bool(&json, "tracked", check->result.summary.is_tracked);
 	emit_bool(&json, "over", check->result.over > 0);
 	budget_put_json(&check->result, &json);
-	document_list_end(&json, !check->result.summary.is_incomplete);
+	document_list_end(&json,
+			  !check->result.summary.is_incomplete && !check->result.summary.is_cut);
 	emit_open_array(&json, "notes");
 	emit_close_array(&json);
 	emit_close_object(&json);
@@ -155,6 +160,10 @@ static int check_exit_code(const struct budget_result *result)
 		fprintf(stderr, "ttmem check: not all processes of the run could be looked at\n");
 		return COMMAND_EXCEEDED;
 	}
+	if (result->summary.is_cut) {
+		fprintf(stderr, "ttmem check: the end of the recording is missing\n");
+		return COMMAND_EXCEEDED;
+	}
 	return COMMAND_OK;
 }
 
@@ -163,8 +172,6 @@ static int check_judge(struct check *check)
 	struct budget_result *result = &check->result;
 	int code;
 
-	if (budget_options_load("check", &check->options, &result->budget) < 0)
-		return COMMAND_USAGE;
 	if (budget_result_judge(result) < 0)
 		return output_fail("check", "limits", -ENOMEM);
 	if (check->json)
@@ -177,10 +184,35 @@ static int check_judge(struct check *check)
 	return code ? code : check_exit_code(result);
 }
 
+/* The limits come first: which phases and call sites to look for in a recording is told by them. */
+static int check_load_budget(struct check *check)
+{
+	if (check->update)
+		return check_open_budget(check);
+	return budget_options_load("check", &check->options, &check->result.budget) < 0
+		       ? COMMAND_USAGE
+		       : 0;
+}
+
+static int check_load(struct check *check)
+{
+	struct budget_summary *summary = &check->result.summary;
+	char error[BUDGET_FILE_ERROR];
+	int code = check_load_budget(check);
+
+	if (code != 0)
+		return code;
+	if (recording_is_file(check->path))
+		return budget_summary_load_recording(check->path, &check->result.budget, summary);
+	if (budget_summary_load(check->path, summary, error, sizeof(error)) == 0)
+		return 0;
+	fprintf(stderr, "ttmem check: %s: %s\n", check->path, error);
+	return COMMAND_USAGE;
+}
+
 static int check_run(int argc, char **argv)
 {
 	struct check check = {.result = BUDGET_RESULT_NULL};
-	char error[BUDGET_FILE_ERROR];
 	int code, r = check_parse(&check, argc, argv);
 
 	if (r != 0) {
@@ -188,15 +220,10 @@ static int check_run(int argc, char **argv)
 		return options_exit(r);
 	}
 	output_start();
-	if (budget_summary_load(check.path, &check.result.summary, error, sizeof(error)) < 0) {
-		fprintf(stderr, "ttmem check: %s: %s\n", check.path, error);
-		code = COMMAND_USAGE;
-	} else if (check.update && !check.result.summary.is_tracked) {
-		fprintf(stderr, "ttmem check: nothing was tracked: no budget comes from that\n");
-		code = COMMAND_UNTRACKED;
-	} else {
+	code = check_load(&check);
+	if (code == 0)
 		code = check.update ? check_update(&check) : check_judge(&check);
-	}
+	budget_file_free(check.file);
 	budget_result_deinit(&check.result);
 	budget_deinit(&check.options.limits);
 	return code;

@@ -30,6 +30,12 @@ int options_mistake(const char *command, const char *format, ...)
 	return -EINVAL;
 }
 
+/* Whether the argument may be left out. */
+static bool options_is_optional(const struct options_item *item)
+{
+	return item->argument && strncmp(item->argument, "[=", 2) == 0;
+}
+
 static void options_help(const struct options *options)
 {
 	printf("usage: ttmem %s [OPTION]...%s%s\n\n%s\n\n", options->command,
@@ -43,7 +49,7 @@ static void options_help(const struct options *options)
 			 item->letter ? item->letter : ' ',
 			 item->letter && item->name ? ", " : "  ", item->name ? "--" : "",
 			 item->name ? item->name : "",
-			 item->argument && item->argument[0] != '[' ? " " : "",
+			 item->argument && !options_is_optional(item) ? " " : "",
 			 item->argument ? item->argument : "");
 		printf("  %-30s %s\n", left, item->help);
 	}
@@ -126,7 +132,7 @@ static int options_one(const struct options *options, const char *word, const ch
 		*(bool *)item->target = true;
 		return 1;
 	}
-	if (item->argument[0] == '[' && !equals)
+	if (options_is_optional(item) && !equals)
 		return item->parse(item->target, "") < 0 ? -EINVAL : 1;
 	if (!text)
 		return options_mistake(options->command, "%.*s needs an argument: %s", (int)length,

@@ -2,19 +2,17 @@
 
 /* What an argument names: FILE, or FILE@MOMENT where there is no file of that whole name. */
 
-#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/files/user-file.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/diff/diff.h"
-#include "recording/format/layout.h"
+#include "recording/read/recording.h"
 
 void diff_side_deinit(struct diff_side *side)
 {
@@ -38,14 +36,6 @@ static int diff_load_name(struct diff_side *side, const char *argument)
 	*at = '\0';
 	side->at = at + 1;
 	return 0;
-}
-
-/* Everything that is not one is taken for a report, whose reader says what is wrong with it. */
-static bool diff_is_recording(FILE *file)
-{
-	uint32_t magic = 0;
-
-	return fread(&magic, sizeof(magic), 1, file) == 1 && le32toh(magic) == RECORDING_FRAME;
 }
 
 int diff_fail(const char *file, const char *why)
@@ -73,15 +63,14 @@ static int diff_load_report(struct diff_side *side)
 
 int diff_load(struct diff_side *side, const char *argument)
 {
-	CLEANUP_FCLOSE FILE *file = NULL;
 	int r = diff_load_name(side, argument);
 
 	if (r < 0)
 		return diff_fail(argument, user_file_error(r));
-	file = fopen(side->file, "re");
-	if (!file)
+	if (access(side->file, R_OK) < 0)
 		return diff_fail(side->file, user_file_error(-errno));
-	r = diff_is_recording(file) ? diff_load_recording(side) : diff_load_report(side);
+	/* Everything that is not one is taken for a report, whose reader says what is wrong with it. */
+	r = recording_is_file(side->file) ? diff_load_recording(side) : diff_load_report(side);
 	if (r == 0)
 		summary_finish(&side->summary);
 	return r;

@@ -15,23 +15,12 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "cli/common/daemon-pages.h"
+#include "cli/common/run-report.h"
 #include "cli/diff/diff.h"
 #include "model/sites/frames.h"
-#include "model/types.h"
 
 /* The row of what was live at a peak and freed too long ago, or held by another process. */
 #define DIFF_NOT_KNOWN "(not known)"
-
-static int diff_run_place(const json_t *row, uint32_t *ret_device, uint32_t *ret_type)
-{
-	uint64_t device = daemon_pages_number(row, "device");
-	const char *type = daemon_pages_text(row, "type");
-
-	if (device >= BOOK_DEVICES || !type || types_parse(type, ret_type) < 0)
-		return -EINVAL;
-	*ret_device = (uint32_t)device;
-	return 0;
-}
 
 /* One frame, as in model/sites/frames.h. Texts that look like a separator are not told apart. */
 static void diff_run_put_frame(const json_t *frame, FILE *out)
@@ -81,7 +70,7 @@ static int diff_run_add_buffer(struct diff_side *side, const json_t *buffer)
 	uint64_t size = daemon_pages_number(buffer, "size");
 	CLEANUP(summary_name_deinit) struct summary_name name = SUMMARY_NAME_NULL;
 	uint32_t device, type;
-	int r = stack ? diff_run_place(buffer, &device, &type) : -ENOMEM;
+	int r = stack ? run_report_place(buffer, &device, &type) : -ENOMEM;
 
 	if (r < 0)
 		return r;
@@ -192,7 +181,7 @@ static int diff_run_add_peaks(struct diff_side *side, const json_t *peaks)
 		const json_t *peak = json_array_get(peaks, i);
 		uint32_t device, type;
 
-		r = diff_run_place(peak, &device, &type);
+		r = run_report_place(peak, &device, &type);
 		if (r == 0)
 			r = summary_add_total(&side->summary, device, type, SUMMARY_PEAK,
 					      daemon_pages_number(peak, "bytes"));
@@ -220,14 +209,10 @@ static int diff_run_command(struct diff_side *side, const json_t *words)
 
 static int diff_run_fill(struct diff_side *side, const json_t *document)
 {
-	const char *schema = daemon_pages_text(document, "schema");
 	const json_t *processes = json_object_get(document, "processes");
 	const json_t *peaks = json_object_get(document, "peaks");
 	int r;
 
-	if (!schema || strcmp(schema, "ttmem.run/1") != 0 || !json_is_array(processes) ||
-	    !json_is_array(peaks))
-		return -EINVAL;
 	/* Older reports do not say it: they had processes if anything was tracked. */
 	side->is_tracked = json_object_get(document, "tracked")
 				   ? json_is_true(json_object_get(document, "tracked"))
@@ -243,21 +228,15 @@ static int diff_run_fill(struct diff_side *side, const json_t *document)
 
 int diff_load_run(struct diff_side *side, char ret_why[DIFF_WHY])
 {
-	json_error_t error;
-	json_t *document = json_load_file(side->file, 0, &error);
-	int r;
+	CLEANUP(daemon_pages_unload) json_t *document = NULL;
+	int r = run_report_load(side->file, &document, ret_why, DIFF_WHY);
 
-	if (!document) {
-		(void)snprintf(ret_why, DIFF_WHY, "line %d: %s", error.line, error.text);
-		return -EINVAL;
-	}
+	if (r < 0)
+		return r;
 	side->kind = "run";
 	r = diff_run_fill(side, document);
-	json_decref(document);
 	if (r < 0)
 		(void)snprintf(ret_why, DIFF_WHY, "%s",
-			       r == -ENOMEM ? "out of memory"
-					    : "neither a recording nor a report of `ttmem run "
-					      "--json` (ttmem.run/1)");
+			       r == -ENOMEM ? "out of memory" : RUN_REPORT_NONE);
 	return r;
 }

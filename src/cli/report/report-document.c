@@ -169,23 +169,40 @@ static int report_put_timeline(struct report *report)
 	return r;
 }
 
+/* The highest moment: by its events if they were read, because the index may not tell two close ones apart. */
+static int report_look_at_peak(struct report *report)
+{
+	const struct recording_filter all = RECORDING_FILTER_ALL;
+	const struct report_timeline *timeline = &report->walk.timeline;
+	int r = recording_peak(report->recording, &all, &report->peak_moment, &report->peak_bytes);
+
+	if (r == -ENOENT)
+		report->peak_bytes = 0; /* nothing was ever in use */
+	else if (r < 0)
+		return r;
+	if (report->walk.is_done && timeline->peak_bytes > report->peak_bytes) {
+		report->peak_bytes = timeline->peak_bytes;
+		report->peak_moment = timeline->peak;
+	}
+	return report->peak_bytes > 0
+		       ? report_take(report, &report->peak_moment, false, &report->peak)
+		       : 0;
+}
+
 /* The two moments that most of the document is about, and the way between. */
 static int report_look(struct report *report)
 {
-	const struct recording_filter all = RECORDING_FILTER_ALL;
-	int r = recording_peak(report->recording, &all, &report->peak_moment, &report->peak_bytes);
+	int r;
 
 	report->end_moment = (struct recording_moment){
 		.time_ns = report->facts->end_ns,
 		.book = RECORDING_NONE,
 		.device = RECORDING_NONE,
 	};
-	if (r == 0 && report->peak_bytes > 0)
-		r = report_take(report, &report->peak_moment, false, &report->peak);
-	/* -ENOENT: nothing was ever in use. */
-	if (r == 0 || r == -ENOENT)
-		r = report_take(report, &report->end_moment, true, &report->end);
-	return r < 0 ? r : report_walk(&report->walk, report->recording, report->end);
+	r = report_take(report, &report->end_moment, true, &report->end);
+	if (r == 0)
+		r = report_walk(&report->walk, report->recording, report->end);
+	return r < 0 ? r : report_look_at_peak(report);
 }
 
 static int report_put(struct report *report)

@@ -204,6 +204,31 @@ static void report_put_grown(struct report *report, const struct growth *growth,
 	emit_close_object(json);
 }
 
+/* Whether a process was there from the first look on: what was started later is still being loaded. */
+static bool report_moments_has_begun(const struct report *report, const struct growth *growth,
+				     const struct growth_site *site)
+{
+	for (size_t i = 0; i < report->facts->books; i++) {
+		const struct recording_owner *owner = recording_owner(report->recording, i);
+
+		if (owner && owner->book.pid == site->pid &&
+		    owner->book.start_ticks == site->start_ticks)
+			return owner->book.start_ns < growth->first_ns;
+	}
+	return false;
+}
+
+static void report_moments_drop_young(const struct report *report, struct growth *growth)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < growth->count; i++) {
+		if (report_moments_has_begun(report, growth, &growth->sites[i]))
+			growth->sites[kept++] = growth->sites[i];
+	}
+	growth->count = kept;
+}
+
 static void report_put_growth(struct report *report, const struct growth *growth)
 {
 	emit_open_object(&report->json, "growth");
@@ -267,7 +292,8 @@ static void report_put_spaces(struct report *report, const struct report_moments
 
 int report_put_moments(struct report *report)
 {
-	CLEANUP(report_moments_deinit) struct report_moments moments = {.growth = GROWTH_NULL};
+	CLEANUP(report_moments_deinit)
+	struct report_moments moments = {.growth = {.keeps_ended = true}};
 	uint64_t buffers = report->peak ? bits_max(report->peak->buffer_count, 1) : 1;
 	int r;
 
@@ -277,6 +303,7 @@ int report_put_moments(struct report *report)
 	if (r < 0)
 		return r;
 	growth_finish(&moments.growth, true);
+	report_moments_drop_young(report, &moments.growth);
 	if (moments.count > 0)
 		qsort(moments.spaces, moments.count, sizeof(*moments.spaces),
 		      report_compare_spaces);

@@ -140,6 +140,15 @@ void report_timeline_add(struct report_timeline *timeline, struct report_device 
 		device->bytes[type] = event->hot[type].bytes;
 	}
 	report_timeline_note(timeline, false);
+	if (timeline->most <= timeline->peak_bytes)
+		return;
+	timeline->peak_bytes = timeline->most;
+	timeline->peak = (struct recording_moment){
+		.time_ns = event->time_ns,
+		.book = (uint32_t)event->book,
+		.device = event->device,
+		.number = event->number,
+	};
 }
 
 static bool report_timeline_is_idle(const struct report_timeline *timeline, size_t book,

@@ -32,7 +32,9 @@ struct report_timeline {
 	struct report_end *ends;          /* of processes, in order of time */
 	size_t book_count, end_count, ended;
 	size_t step;
-	uint64_t most; /* in this step */
+	uint64_t most;       /* in this step */
+	uint64_t peak_bytes; /* the most of all, and the event after which it was so */
+	struct recording_moment peak;
 	uint64_t now[BOOK_TYPES];
 };
 

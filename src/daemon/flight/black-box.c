@@ -28,9 +28,9 @@
 #define BLACK_BOX_COST 60u /* of a file: rates are by the second, files by the minute */
 
 struct black_box_entry {
-	const struct tracked *tracked; /* only compared */
-	struct scan_book *book;
-	uint64_t kept_ns; /* CLOCK_MONOTONIC of its last file; 0 = none */
+	struct tracked *tracked;
+	struct scan_book *book; /* reads the tracked one's descriptor */
+	uint64_t kept_ns;       /* CLOCK_MONOTONIC of its last file; 0 = none */
 };
 
 struct black_box {
@@ -74,19 +74,24 @@ static struct black_box_entry *black_box_find(const struct black_box *box,
 	return NULL;
 }
 
-/* A reader of our own for the same book. What is copied never changes. */
+/*
+ * A reader of our own for the same book. What is copied never changes. The descriptor stays the
+ * tracked book's: each process has enough of them as it is.
+ */
 static int black_box_open(const struct tracked *tracked, struct scan_book **ret_book)
 {
 	const struct scan_book *from = tracked->book;
 	int fd = fcntl(from->file.fd, F_DUPFD_CLOEXEC, 3);
-	struct scan_book *book;
+	struct scan_book *book = NULL;
 	int r;
 
 	if (fd < 0)
 		return -errno;
 	r = scan_book_new_consume(&book, fd);
-	if (r != 0)
+	if (r != 0 || !book)
 		return r < 0 ? r : -EBADMSG;
+	(void)close(book->file.fd); /* it was not written to */
+	book->file.fd = from->file.fd;
 	book->owner = from->owner;
 	memcpy(book->container, from->container, sizeof(book->container));
 	book->device = from->device;
@@ -96,7 +101,7 @@ static int black_box_open(const struct tracked *tracked, struct scan_book **ret_
 	return 0;
 }
 
-static int black_box_get(struct black_box *box, const struct tracked *tracked,
+static int black_box_get(struct black_box *box, struct tracked *tracked,
 			 struct black_box_entry **ret_entry)
 {
 	struct black_box_entry *entry = black_box_find(box, tracked);
@@ -108,10 +113,11 @@ static int black_box_get(struct black_box *box, const struct tracked *tracked,
 			return -ENOMEM;
 		box->entries = entry;
 		entry += box->count;
-		*entry = (struct black_box_entry){.tracked = tracked};
+		*entry = (struct black_box_entry){.kept_ns = 0};
 		r = black_box_open(tracked, &entry->book);
 		if (r < 0)
 			return r;
+		entry->tracked = tracked_ref(tracked);
 		box->count++;
 	}
 	*ret_entry = entry;
@@ -123,7 +129,7 @@ static void black_box_do_add(struct black_box *box, struct tracked *tracked)
 	struct black_box_entry *entry;
 
 	/* What cannot be had now is tried again when there is something to write. */
-	if (black_box_get(box, tracked, &entry) < 0)
+	if (black_box_get(box, tracked, &entry) < 0 || !entry->book)
 		return;
 	entry->book->alive = true;
 	/* Without memory its file has what the rings know. */
@@ -137,7 +143,9 @@ static void black_box_do_remove(struct black_box *box, const struct tracked *tra
 	if (!entry)
 		return;
 	flight_remove(box->flight, entry->book);
+	entry->book->file.fd = -1;
 	scan_book_free(entry->book);
+	tracked_unref(entry->tracked);
 	*entry = box->entries[--box->count];
 }
 

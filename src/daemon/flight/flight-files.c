@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/files/heir.h"
 #include "base/text.h"
 #include "daemon/flight/file-access.h"
 
@@ -29,7 +31,8 @@
 
 struct flight_files {
 	struct flight_files_config config;
-	int folder; /* descriptor */
+	int folder;          /* descriptor */
+	char path[PATH_MAX]; /* of something in the state folder: what is made is for its user */
 };
 
 /* A file that is there. */
@@ -77,7 +80,8 @@ bool flight_files_find(const char *state, const struct flight_files_owner *owner
 }
 
 /* A folder in another one; it may be there. The mode does not depend on the umask. */
-static int flight_make_folder(int parent, const char *name, int *ret_fd)
+static int flight_make_folder(const struct flight_files *files, int parent, const char *name,
+			      int *ret_fd)
 {
 	CLEANUP_CLOSE int fd = -1;
 
@@ -86,6 +90,7 @@ static int flight_make_folder(int parent, const char *name, int *ret_fd)
 	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fchmod(fd, FLIGHT_FOLDER_MODE) < 0)
 		return -errno;
+	(void)heir_give(fd, files->path); /* on failure its user cannot write it, and says so */
 	*ret_fd = cleanup_steal_fd(&fd);
 	return 0;
 }
@@ -96,7 +101,7 @@ static int flight_user_folder(const struct flight_files *files,
 	char name[16];
 
 	(void)snprintf(name, sizeof(name), "%" PRIu32, owner->user);
-	return flight_make_folder(files->folder, name, ret_fd);
+	return flight_make_folder(files, files->folder, name, ret_fd);
 }
 
 /* What is in the state folder is private by its own mode; users only have to get through. */
@@ -125,7 +130,9 @@ int flight_files_new(struct flight_files **ret_files, const struct flight_files_
 	if (!files)
 		return -ENOMEM;
 	files->config = *config;
-	r = flight_make_folder(state, FLIGHT_FOLDER, &files->folder);
+	/* The state folder's name is shorter than that. */
+	(void)snprintf(files->path, sizeof(files->path), "%s/" FLIGHT_FOLDER, config->state);
+	r = flight_make_folder(files, state, FLIGHT_FOLDER, &files->folder);
 	if (r < 0) {
 		free(files);
 		return r;
@@ -177,8 +184,10 @@ int flight_files_keep_consume(struct flight_files *files, const struct flight_fi
 {
 	char name[FLIGHT_FILES_NAME_SIZE];
 	CLEANUP_CLOSE int folder = -1;
-	int r = file_access_allow(fd, owner->user);
+	int r;
 
+	(void)heir_give(fd, files->path); /* on failure its user cannot remove it */
+	r = file_access_allow(fd, owner->user);
 	/* Then only we and root can read it. */
 	if (r == 0 || r == -EOPNOTSUPP)
 		r = flight_user_folder(files, owner, &folder);

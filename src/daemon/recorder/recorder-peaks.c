@@ -38,11 +38,15 @@ static uint64_t recorder_peaks_signature(const struct snapshot_process *process)
 static bool recorder_purse_has(struct recorder_purse *purse, uint64_t share, uint64_t reserve)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	int64_t earned = (int64_t)((now - bits_min(purse->at_ns, now)) / share);
 
-	purse->left_ns =
-		bits_min(purse->left_ns + (now - purse->at_ns) / share, RECORDER_PEAK_BURST_NS);
+	/* After so long it is full, whatever was owed. */
+	if (earned > RECORDER_PEAK_BURST_NS || purse->left_ns + earned > RECORDER_PEAK_BURST_NS)
+		purse->left_ns = RECORDER_PEAK_BURST_NS;
+	else
+		purse->left_ns += earned;
 	purse->at_ns = now;
-	return purse->left_ns > reserve;
+	return purse->left_ns > (int64_t)reserve;
 }
 
 /* Whether there is more time left than that, of the user and of all. */
@@ -61,11 +65,11 @@ static bool recorder_peaks_begin(struct recorder *recorder, uint32_t user, uint6
 static void recorder_peaks_pay(struct recorder *recorder, uint32_t user, uint64_t start_ns)
 {
 	struct recorder_purse *own = &recorder->purses[user % RECORDER_PEAK_USERS];
-	uint64_t cost = clock_ns(CLOCK_MONOTONIC) - start_ns;
+	int64_t cost = (int64_t)(clock_ns(CLOCK_MONOTONIC) - start_ns);
 
 	pthread_mutex_lock(&recorder->lock);
-	own->left_ns -= bits_min(own->left_ns, cost);
-	recorder->all_purse.left_ns -= bits_min(recorder->all_purse.left_ns, cost);
+	own->left_ns -= cost;
+	recorder->all_purse.left_ns -= cost;
 	pthread_mutex_unlock(&recorder->lock);
 }
 

@@ -31,7 +31,7 @@ struct view;
 #define RECORDER_PEAK_USERS 64u
 #define RECORDER_PEAK_SHARE 50u
 #define RECORDER_PEAK_ALL_SHARE 20u /* of all users together */
-#define RECORDER_PEAK_BURST_NS (NS_PER_S / 2)
+#define RECORDER_PEAK_BURST_NS ((int64_t)(NS_PER_S / 2))
 
 /* Records ever used of a device: of more nothing is told, because all would have to be in memory. */
 #define RECORDER_PEAK_SLOTS_MAX (UINT32_C(1) << 18)
@@ -41,8 +41,8 @@ struct view;
 #define RECORDER_PEAKS_BYTES_MAX (UINT64_C(8) << 20)
 
 struct recorder_purse {
-	uint64_t left_ns;
-	uint64_t at_ns; /* CLOCK_MONOTONIC: when it had that */
+	int64_t left_ns; /* may be owed */
+	uint64_t at_ns;  /* CLOCK_MONOTONIC: when it had that */
 };
 
 /* An ended process's peaks. */

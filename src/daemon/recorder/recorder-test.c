@@ -348,3 +348,59 @@ UNIT(what_was_compared_is_not_compared_again)
 	recorder_testing_close(&world);
 	testing_book_deinit(&other);
 }
+
+/* Judges the book as one of @user's, who has all the time in the world. */
+static void judge_peaks_of(struct recorder_testing *world, uint32_t user, struct view *view)
+{
+	struct recorder *recorder = world->recorder;
+
+	world->tracked->maker = user;
+	recorder->all_purse.at_ns = recorder->purses[user % RECORDER_PEAK_USERS].at_ns = 0;
+	recorder_peaks_judge(recorder, world->tracked, view);
+}
+
+UNIT(many_ended_processes_of_one_user_leave_the_peaks_of_others_alone)
+{
+	const struct shard_buffer buffer = testing_buffer(0, 0x1000, 64);
+	struct view *view = calloc(1, sizeof(*view));
+	struct recorder_testing world;
+
+	assert(view);
+	recorder_testing_open(&world);
+	writer_alloc(world.book.writer, 0, &buffer, 0);
+	__atomic_store_n(&world.tracked->end, TRACKED_DIED, __ATOMIC_RELAXED);
+	judge_peaks_of(&world, 1001, view);
+	for (uint32_t i = 0; i < RECORDER_PEAKS_MAX + 10; i++)
+		judge_peaks_of(&world, 1002, view);
+	assert(world.recorder->ended_count == RECORDER_PEAKS_MAX);
+	assert(world.recorder->ended_peaks[0].maker == 1001);
+	assert(world.recorder->ended_peaks[1].maker == 1002);
+	view_deinit(view);
+	free(view);
+	recorder_testing_close(&world);
+}
+
+UNIT(who_has_used_up_the_time_for_peaks_waits_and_others_do_not)
+{
+	const struct shard_buffer buffer = testing_buffer(0, 0x1000, 64);
+	struct view *view = calloc(1, sizeof(*view));
+	struct recorder_testing world;
+
+	assert(view);
+	recorder_testing_open(&world);
+	writer_alloc(world.book.writer, 0, &buffer, 0);
+	__atomic_store_n(&world.tracked->end, TRACKED_DIED, __ATOMIC_RELAXED);
+	judge_peaks_of(&world, 1001, view);
+	assert(world.recorder->ended_count == 1);
+	/* Nothing left, for a long time. */
+	world.recorder->purses[1001 % RECORDER_PEAK_USERS] = (struct recorder_purse){
+		.left_ns = INT64_MIN / 2, .at_ns = clock_ns(CLOCK_MONOTONIC)};
+	world.tracked->maker = 1001;
+	recorder_peaks_judge(world.recorder, world.tracked, view);
+	assert(world.recorder->ended_count == 1);
+	judge_peaks_of(&world, 1002, view);
+	assert(world.recorder->ended_count == 2);
+	view_deinit(view);
+	free(view);
+	recorder_testing_close(&world);
+}

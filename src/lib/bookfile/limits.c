@@ -20,7 +20,7 @@
 #include "base/files/small-file.h"
 
 #define LIMITS_SIZE (UINT64_C(2) << 30) /* 16M records and the rings of all devices */
-#define LIMITS_SHARE 8 /* of a memory cgroup, and of a limited address space */
+#define LIMITS_SHARE 8                  /* of a memory cgroup, and of a limited address space */
 #define LIMITS_LEVELS 16
 
 /* Not on the stack: the first event may be on a signal handler's small one. The gate is held. */

@@ -202,3 +202,34 @@ UNIT(a_short_look_does_not_exaggerate)
 	growth_deinit(&growth);
 	snapshot_free(snapshot);
 }
+
+/* A process that has more at each of three looks, and then has ended. */
+static size_t sites_after_end(bool keeps_ended)
+{
+	struct growth growth = {.keeps_ended = keeps_ended};
+	size_t count;
+
+	for (uint64_t i = 0; i < 5; i++) {
+		struct snapshot *snapshot = snapshot_new(START + i * NS_PER_S);
+		struct snapshot_process process = {.pid = 7, .alive = i < 3, .comm = "grows"};
+		struct snapshot_buffer buffer = {.size = (i + 1) * MIB, .name = "a"};
+
+		assert(snapshot);
+		assert(snapshot_add_process(snapshot, &process, &buffer.process) == 0);
+		assert(snapshot_add_buffer(snapshot, &buffer) == 0);
+		assert(snapshot_finish(snapshot) == 0);
+		assert(growth_add(&growth, snapshot) == 0);
+		snapshot_free(snapshot);
+	}
+	growth_finish(&growth, true);
+	count = growth.count;
+	assert(count == 0 || growth_bytes(&growth.sites[0]) == 2 * MIB);
+	growth_deinit(&growth);
+	return count;
+}
+
+UNIT(a_process_that_has_ended_has_grown_only_for_who_looks_at_the_past)
+{
+	assert(sites_after_end(true) == 1);
+	assert(sites_after_end(false) == 0);
+}

@@ -163,6 +163,18 @@ static struct growth_site growth_step(const struct growth_site *was, const struc
 	return site;
 }
 
+static bool growth_has_ended(const struct snapshot *snapshot, const struct growth_site *site)
+{
+	struct snapshot_search search = {.pid = site->pid};
+	const struct snapshot_process *process;
+
+	while ((process = snapshot_next_process(snapshot, &search))) {
+		if (process->alive && process->start_ticks == site->start_ticks)
+			return false;
+	}
+	return true;
+}
+
 int growth_add(struct growth *growth, const struct snapshot *snapshot)
 {
 	CLEANUP_FREE struct growth_site *sample = NULL;
@@ -181,8 +193,13 @@ int growth_add(struct growth *growth, const struct snapshot *snapshot)
 		const struct growth_site *is = k < count ? &sample[k] : NULL;
 		int order = !was ? 1 : !is ? -1 : growth_compare_keys(was, is);
 
-		merged[n++] = growth_step(order <= 0 ? was : NULL, order >= 0 ? is : NULL,
-					  growth->samples == 0);
+		if (order < 0 && growth->keeps_ended && growth_has_ended(snapshot, was)) {
+			merged[n] = *was;
+			merged[n++].listed = 0; /* the names are those of the last snapshot */
+		} else {
+			merged[n++] = growth_step(order <= 0 ? was : NULL, order >= 0 ? is : NULL,
+						  growth->samples == 0);
+		}
 		i += order <= 0;
 		k += order >= 0;
 	}

@@ -83,6 +83,8 @@ struct growth {
 	uint64_t first_ns, last_ns;
 	uint64_t past_ns; /* the longest past that was looked at; 0 = none */
 	size_t too_young; /* processes whose past is too short to decide */
+	/* Set by the caller: sites of a process that has ended stay as they were, instead of falling. */
+	bool keeps_ended;
 	struct pool texts;
 };
 

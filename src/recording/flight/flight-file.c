@@ -180,7 +180,7 @@ static int flight_compose(const struct flight *flight, const struct flight_user 
 				   flight_see_kept, writing);
 	if (r == 0 || r == -ENOENT)
 		r = flight_copy_now(writing, now, FLIGHT_BEFORE);
-	if (r == 0 && writing->has_first)
+	if (r == 0 && user && writing->has_first)
 		r = retention_walk(flight->retention, user->number, book->number, since,
 				   flight_copy_kept, writing);
 	if (r == 0)
@@ -196,6 +196,7 @@ int flight_write(struct flight *flight, struct scan_book *scan, int fd,
 	struct flight_writing writing = {0};
 	struct flight_book *book = NULL;
 	struct flight_user *user = flight_find(flight, scan, &book);
+	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	int r, ended, cut;
 
 	if (user)
@@ -209,6 +210,9 @@ int flight_write(struct flight *flight, struct scan_book *scan, int fd,
 	writing.writer = writer;
 	r = flight_compose(flight, user, book, &writing, &now);
 	ended = flight_end(&writing, file->reason);
+	/* Files cost their user's share of our time, as rounds do. */
+	if (user)
+		user->debt_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
 	r = r < 0 ? r : ended;
 	return r < 0 ? r : cut;
 }

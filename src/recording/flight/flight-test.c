@@ -286,6 +286,29 @@ UNIT(a_loud_user_takes_nothing_from_a_quiet_one)
 	flight_free(test.flight);
 }
 
+/* Each turn costs more than a user's share of one percent: they come later and later. */
+UNIT(who_costs_more_than_its_share_has_to_wait)
+{
+	const struct flight_options options = {
+		.time_ns = 600 * NS_PER_S, .size_max = UINT64_C(64) << 20, .percent = 1};
+	static struct test_user user;
+	uint64_t next, pause = 0;
+	struct test test = {.now_ns = clock_ns(CLOCK_MONOTONIC)};
+
+	assert(flight_new(&test.flight, &options) == 0);
+	test_user_init(&test, &user, 1000, 16384);
+	for (uint32_t i = 0; i < 2000 && pause < NS_PER_S; i++) {
+		testing_recording_act(&user.recording, 10000);
+		next = flight_round(test.flight, test.now_ns);
+		assert(next > test.now_ns && next != CLOCK_NEVER);
+		pause = next - test.now_ns;
+		test.now_ns = next;
+	}
+	assert(pause >= NS_PER_S);
+	test_user_deinit(&test, &user);
+	flight_free(test.flight);
+}
+
 /* Books that are larger than all memory for it: the ring is all that there is. */
 UNIT(a_book_that_is_too_large_has_what_its_ring_knows)
 {

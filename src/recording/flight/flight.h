@@ -52,13 +52,13 @@ int flight_new(struct flight **ret_flight, const struct flight_options *options)
 struct flight *flight_free(struct flight *flight);
 
 /*
- * A book of a user; the caller keeps it until it is removed. 0 also if there is no room for it: then
+ * A book of user @number; the caller keeps it until it is removed. 0 also if there is no room for it: then
  * its file will have what its rings still know. -ENOMEM.
  */
-int flight_add(struct flight *flight, uint32_t user, struct scan_book *book);
+int flight_add(struct flight *flight, uint32_t number, struct scan_book *book);
 
 /* Forgets a book and all that is kept of it. */
-void flight_remove(struct flight *flight, struct scan_book *book);
+void flight_remove(struct flight *flight, struct scan_book *scan);
 
 /*
  * Reads what is due at @now_ns, CLOCK_MONOTONIC. Return: when the next round is due; CLOCK_NEVER if
@@ -77,7 +77,7 @@ struct flight_file {
  * Writes the last minute of a book into an empty file, up to this moment. 0; -EFBIG if it is more
  * than there may be, and -ENOSPC ...: then the file has the oldest part; or another negative errno.
  */
-int flight_write(struct flight *flight, struct scan_book *book, int fd,
+int flight_write(struct flight *flight, struct scan_book *scan, int fd,
 		 const struct flight_file *file);
 
 void flight_counts(const struct flight *flight, struct flight_counts *ret_counts);

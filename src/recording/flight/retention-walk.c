@@ -72,7 +72,8 @@ static int retention_collect(const struct retention_book *book, uint64_t since_n
 	if (r == 0)
 		r = retention_list_add(list, bytes);
 	if (r == 0 && list->count > 0)
-		qsort(list->chunks, list->count, sizeof(list->chunks[0]), retention_compare);
+		qsort((void *)list->chunks, list->count, sizeof(const struct retention_chunk *),
+		      retention_compare);
 	return r;
 }
 

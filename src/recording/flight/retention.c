@@ -134,6 +134,8 @@ static void retention_take_from(struct retention *retention, struct retention_us
 			best.stream = stream;
 		}
 	}
+	if (!best.stream)
+		return; /* who has something has a stream */
 	retention->dropped++;
 	retention_drop_until(retention, &best, best.stream->second);
 }
@@ -268,14 +270,6 @@ static void retention_append(struct retention *retention, const struct retention
 	retention->cost += chunk->cost;
 }
 
-/* A chunk of a device is missing: what came before it would be restored wrongly. */
-static int retention_refuse(struct retention *retention, const struct retention_place *place, int r)
-{
-	if (place->stream != &place->book->bytes && place->stream->first)
-		retention_drop_until(retention, place, NULL);
-	return r;
-}
-
 int retention_add(struct retention *retention, uint32_t user, const struct recording_entry *entry,
 		  const void *contents)
 {
@@ -295,10 +289,14 @@ int retention_add(struct retention *retention, uint32_t user, const struct recor
 		return 0;
 	/* Making room may take what this chunk continues. */
 	if (!retention_make_room(retention, place.user, cost) || !retention_has_base(&place, entry))
-		return retention_refuse(retention, &place, 0);
+		return 0;
 	chunk = malloc(sizeof(*chunk) + entry->length);
-	if (!chunk)
-		return retention_refuse(retention, &place, -ENOMEM);
+	if (!chunk) {
+		/* What came before it would go on wrongly. */
+		if (place.stream != &place.book->bytes)
+			retention_drop_until(retention, &place, NULL);
+		return -ENOMEM;
+	}
 	*chunk = (struct retention_chunk){
 		.order = ++retention->order, .cost = cost, .entry = *entry};
 	if (entry->length)

@@ -38,8 +38,9 @@ int retention_add(struct retention *retention, uint32_t user, const struct recor
 /* Drops what is too old at @now_ns, CLOCK_REALTIME. */
 void retention_expire(struct retention *retention, uint64_t now_ns);
 
-void retention_drop_book(struct retention *retention, uint32_t user, uint32_t book);
-void retention_drop_user(struct retention *retention, uint32_t user);
+/* All of a book, by the numbers of its user and its own; all of a user. */
+void retention_drop_book(struct retention *retention, uint32_t number, uint32_t book_number);
+void retention_drop_user(struct retention *retention, uint32_t number);
 
 /* 0, or what ends the walk. */
 typedef int retention_fn(void *context, const struct recording_entry *entry, const void *contents);
@@ -49,12 +50,12 @@ typedef int retention_fn(void *context, const struct recording_entry *entry, con
  * before @since_ns on (CLOCK_REALTIME), or from its first. 0, -ENOENT if there are none, -ENOMEM, or
  * what @fn returned.
  */
-int retention_walk(const struct retention *retention, uint32_t user, uint32_t book,
+int retention_walk(const struct retention *retention, uint32_t user, uint32_t number,
 		   uint64_t since_ns, retention_fn *fn, void *context);
 
 /* What is kept, with its cost. */
 uint64_t retention_size(const struct retention *retention);
-uint64_t retention_user_size(const struct retention *retention, uint32_t user);
+uint64_t retention_user_size(const struct retention *retention, uint32_t number);
 
 /* Intervals that were dropped for their size, before their time. */
 uint64_t retention_dropped(const struct retention *retention);

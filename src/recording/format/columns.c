@@ -188,34 +188,54 @@ size_t columns_table_bound(const struct columns_table *table)
 	       table_live(table) * (4 * COLUMNS_VARINT_MAX + (TABLE_COLUMNS - 4) * 5);
 }
 
-/* One column into @to, which may be NULL: then it is only measured. */
-static uint64_t table_put_column(const struct columns_table *table, enum table_column column,
-				 uint8_t *to)
+static uint32_t table_length(uint64_t value)
 {
-	uint8_t scratch[COLUMNS_VARINT_MAX];
-	uint64_t fields[TABLE_COLUMNS], before = 0, length = 0;
+	return value < 0x80 ? 1 : (64 - (uint32_t)__builtin_clzll(value) + 6) / 7;
+}
 
+/* How long each column becomes. Return: how many records live. */
+static uint64_t table_measure(const struct columns_table *table,
+			      uint64_t ret_lengths[TABLE_COLUMNS])
+{
+	uint64_t fields[TABLE_COLUMNS], before[TABLE_COLUMNS] = {0}, live = 0;
+
+	memset(ret_lengths, 0, TABLE_COLUMNS * sizeof(*ret_lengths));
 	for (uint32_t slot = 0; slot < table->count; slot++) {
-		uint8_t *at = to ? to + length : scratch;
+		if (!(table->records[slot].meta & BOOK_META_LIVE))
+			continue;
+		live++;
+		table_fields(&table->records[slot], slot, fields);
+		for (uint32_t i = 0; i < TABLE_COLUMNS; i++) {
+			ret_lengths[i] += table_length(columns_zigzag(fields[i] - before[i]));
+			before[i] = fields[i];
+		}
+	}
+	return live;
+}
 
+/* All columns at once: a large table is read only twice. */
+int64_t columns_encode_table(const struct columns_table *table, uint8_t *ret_bytes)
+{
+	uint64_t fields[TABLE_COLUMNS], before[TABLE_COLUMNS] = {0}, lengths[TABLE_COLUMNS];
+	uint64_t live = table_measure(table, lengths);
+	uint8_t *to = columns_put(ret_bytes, table->count), *at[TABLE_COLUMNS];
+
+	to = columns_put(to, live);
+	for (uint32_t i = 0; i < TABLE_COLUMNS; i++)
+		to = columns_put(to, lengths[i]);
+	for (uint32_t i = 0; i < TABLE_COLUMNS; i++) {
+		at[i] = to;
+		to += lengths[i];
+	}
+	for (uint32_t slot = 0; slot < table->count; slot++) {
 		if (!(table->records[slot].meta & BOOK_META_LIVE))
 			continue;
 		table_fields(&table->records[slot], slot, fields);
-		length += (uint64_t)(columns_put(at, columns_zigzag(fields[column] - before)) - at);
-		before = fields[column];
+		for (uint32_t i = 0; i < TABLE_COLUMNS; i++) {
+			at[i] = columns_put(at[i], columns_zigzag(fields[i] - before[i]));
+			before[i] = fields[i];
+		}
 	}
-	return length;
-}
-
-int64_t columns_encode_table(const struct columns_table *table, uint8_t *ret_bytes)
-{
-	uint8_t *to = columns_put(ret_bytes, table->count);
-
-	to = columns_put(to, table_live(table));
-	for (uint32_t column = 0; column < TABLE_COLUMNS; column++)
-		to = columns_put(to, table_put_column(table, column, NULL));
-	for (uint32_t column = 0; column < TABLE_COLUMNS; column++)
-		to += table_put_column(table, column, to);
 	return to - ret_bytes;
 }
 

@@ -28,8 +28,9 @@
 #define RECORDING_FRAME 0x184d2a5du /* magic of the skippable frame, then its length in 4 bytes */
 #define RECORDING_NONE UINT32_MAX   /* no book, no device */
 
-#define RECORDING_EVENTS_MAX 65536u             /* in a chunk */
-#define RECORDING_SIZE_MAX (UINT32_C(64) << 20) /* of a chunk's contents; readers refuse more */
+#define RECORDING_EVENTS_MAX 65536u /* in a chunk */
+/* Of a chunk's contents; readers refuse more. A keyframe of 16,777,216 buffers takes some 250 MiB. */
+#define RECORDING_SIZE_MAX (UINT32_C(512) << 20)
 #define RECORDING_BOOKS_MAX 65536u
 #define RECORDING_INDEX_EVERY 256u /* chunks between two indexes */
 

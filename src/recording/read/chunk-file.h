@@ -14,8 +14,11 @@
 
 #include "recording/format/layout.h"
 
-/* 256 MiB of them; a recording of 1e9 events has some 40,000. */
-#define CHUNK_FILE_ENTRIES_MAX (UINT32_C(1) << 20)
+/*
+ * 1 GiB of them: a day and a half of 32 devices that are busy in every second. A recording of 1e9
+ * events on two devices has 20,000.
+ */
+#define CHUNK_FILE_ENTRIES_MAX (UINT32_C(1) << 22)
 
 #define CHUNK_FILE_WHY_SIZE 256u
 

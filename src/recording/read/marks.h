@@ -13,8 +13,8 @@ struct snapshot;
 #define MARKS_MAX 65536u
 
 /*
- * Adds them, oldest first, to @marks, which book_marks_deinit() ends; their texts live as long as
+ * Adds them, oldest first, to @list, which book_marks_deinit() ends; their texts live as long as
  * @snapshot. @reader: of the book as it was at its end. 0 or a negative errno.
  */
 int marks_read(struct recording *recording, size_t book, struct reader *reader,
-	       struct snapshot *snapshot, struct mark_list *marks);
+	       struct snapshot *snapshot, struct mark_list *list);

@@ -197,6 +197,11 @@ static void fuzz_collect(struct recording *recording, const struct recording_mom
 	source_free(source);
 }
 
+static bool fuzz_has(void *context, size_t set, const struct book_record *record)
+{
+	return record->stack % 2;
+}
+
 static void fuzz_ask(struct recording *recording, size_t which)
 {
 	static const char *const texts[] = {"start", "end",     "peak",   "failed",
@@ -207,6 +212,9 @@ static void fuzz_ask(struct recording *recording, size_t which)
 	char why[RECORDING_WHY_SIZE];
 	uint64_t count = 0;
 	size_t site_count;
+	const struct recording_sets sets = {.count = 1, .has = fuzz_has};
+	struct recording_most most[BOOK_TYPES];
+	bool is_exact;
 
 	(void)recording_timeline(recording, &RECORDING_FILTER_ALL, samples, FUZZ_SAMPLES);
 	(void)recording_walk(recording, &RECORDING_FILTER_ALL, NULL, NULL, fuzz_event, &count);
@@ -219,6 +227,7 @@ static void fuzz_ask(struct recording *recording, size_t which)
 		fuzz_collect(recording, &moment, which % 2);
 		if (recording_sites(recording, 0, 1, &moment, &sites, &site_count) == 0)
 			free(sites);
+		(void)recording_most(recording, 0, 1, &sets, most, &is_exact);
 	}
 	moment = (struct recording_moment){.time_ns = UINT64_MAX, .device = 0, .number = 7};
 	fuzz_collect(recording, &moment, false);

@@ -62,6 +62,10 @@ static inline int recording_read(struct recording *recording, const struct recor
 /* The stamp of the last moment that is not after a time; 0 = before the book, UINT64_MAX = all. */
 uint64_t recording_stamp(const struct recording_known *book, uint64_t time_ns);
 
+/* NULL: the recording has nothing of that device. */
+const struct recording_stream *recording_find_stream(const struct recording *recording, size_t book,
+						     uint32_t device);
+
 bool recording_wants(const struct recording *recording, const struct recording_filter *filter,
 		     const struct recording_stream *stream);
 

@@ -7,10 +7,13 @@
 
 #include "recording/read/recording.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -296,6 +299,20 @@ static int recording_load(struct recording *recording)
 	return r < 0 ? r : recording_sort(recording);
 }
 
+bool recording_is_file(const char *path)
+{
+	CLEANUP_FCLOSE FILE *file = NULL;
+	struct stat st;
+	uint32_t magic = 0;
+
+	/* Reading would take from a pipe what its reader needs; nobody can seek in one, either. */
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	file = fopen(path, "re");
+	return file && fread(&magic, sizeof(magic), 1, file) == 1 &&
+	       le32toh(magic) == RECORDING_FRAME;
+}
+
 int recording_open(struct recording **ret_recording, const char *path,
 		   char ret_why[RECORDING_WHY_SIZE])
 {
@@ -336,6 +353,21 @@ uint64_t recording_stamp(const struct recording_known *book, uint64_t time_ns)
 	reach = (unsigned __int128)(time_ns - timebase->start + 1) *
 		(timebase->stamp_now - timebase->stamp_start);
 	return timebase->stamp_start + (uint64_t)((reach + length - 1) / length) - 1;
+}
+
+const struct recording_stream *recording_find_stream(const struct recording *recording, size_t book,
+						     uint32_t device)
+{
+	const struct recording_known *known;
+
+	if (book >= recording->facts.books)
+		return NULL;
+	known = &recording->books[book];
+	for (size_t i = 0; i < known->stream_count; i++) {
+		if (recording->streams[known->first_stream + i].device == device)
+			return &recording->streams[known->first_stream + i];
+	}
+	return NULL;
 }
 
 bool recording_wants(const struct recording *recording, const struct recording_filter *filter,

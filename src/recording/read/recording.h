@@ -28,6 +28,9 @@ int recording_open(struct recording **ret_recording, const char *path,
 		   char ret_why[RECORDING_WHY_SIZE]);
 struct recording *recording_free(struct recording *recording);
 
+/* Whether a file begins like a recording; everything else about it may be wrong. */
+bool recording_is_file(const char *path);
+
 struct recording_facts {
 	const char *path;
 	const char *command; /* that was recorded; NULL = none, such as with --all */
@@ -77,11 +80,20 @@ int recording_find(struct recording *recording, const char *text,
 		   const struct recording_filter *filter, struct recording_moment *ret_moment,
 		   char ret_why[RECORDING_WHY_SIZE]);
 
-/* When the bytes of all types and devices that the filter accepts were highest, all books together. */
+/*
+ * When the bytes of all types and devices that the filter accepts were highest, all books together.
+ * Exact for one type of one device; of several, a moment that was higher by less than what the types
+ * were apart may be missed in a recording with very many such moments. -ENOENT: nothing was ever in
+ * use.
+ */
 int recording_peak(struct recording *recording, const struct recording_filter *filter,
 		   struct recording_moment *ret_moment, uint64_t *ret_bytes);
 
-/* Bytes in use over time, from the index alone: what was in use at the end of each step, and the most within it. */
+/*
+ * Bytes in use over time, from the index alone: what was in use at the end of each step, and the most
+ * within it. Of several devices, @high is the sum of what each had at most, so they need not have been
+ * there together.
+ */
 struct recording_sample {
 	uint64_t time_ns;
 	uint64_t bytes[BOOK_TYPES];
@@ -147,3 +159,25 @@ static inline uint64_t recording_short_lives(const struct recording_site *site)
 		sum += site->lives[i];
 	return sum;
 }
+
+/* Sets of buffers, which may overlap: whether a buffer with this record is in one of them. */
+struct recording_sets {
+	size_t count;
+	bool (*has)(void *context, size_t set, const struct book_record *record);
+	void *context;
+};
+
+/* The most that the buffers of a set and type held at one time, and when that first was so. */
+struct recording_most {
+	uint64_t bytes;
+	struct recording_moment moment;
+};
+
+/*
+ * Of one device of a book, from its events. @ret_most: BOOK_TYPES for each set. @ret_is_exact: false if it
+ * may have been more, because events are missing. 0, -ENOENT if nothing is known of the device, or
+ * another negative errno.
+ */
+int recording_most(struct recording *recording, size_t book, uint32_t device,
+		   const struct recording_sets *sets, struct recording_most *ret_most,
+		   bool *ret_is_exact);

@@ -195,7 +195,14 @@ static bool sites_find(const struct recording *recording, const struct recording
 	return false;
 }
 
-/* Gaps hide what was done in them: the sites after one are as of the keyframe behind it. */
+/* Gaps hide what was done in them; what lives is known again from the keyframe behind it. */
+static int sites_pass_gap(struct sites *sites, const struct columns_table *table)
+{
+	for (size_t i = 0; i < sites->count; i++)
+		sites->list[i].live_bytes = 0;
+	return sites_begin(sites, table);
+}
+
 static int sites_replay(struct sites *sites, struct replay *replay, size_t at,
 			const struct replay_cut *cut)
 {
@@ -210,7 +217,7 @@ static int sites_replay(struct sites *sites, struct replay *replay, size_t at,
 		if (r < 0)
 			return r;
 		count = is_last ? replay_before(replay, cut) : replay->count;
-		r = 0;
+		r = r == REPLAY_GAP ? sites_pass_gap(sites, &replay->table) : 0;
 		for (uint32_t i = 0; r == 0 && i < count; i++)
 			r = sites_apply(sites, timebase, &replay->events[i]);
 	}
@@ -240,24 +247,12 @@ static int sites_collect(struct sites *sites, struct recording *recording,
 	return r != 0 ? r : sites_replay(sites, &replay, at, cut);
 }
 
-static const struct recording_stream *sites_stream(const struct recording *recording, size_t book,
-						   uint32_t device)
-{
-	const struct recording_known *known = &recording->books[book];
-
-	for (size_t i = 0; book < recording->facts.books && i < known->stream_count; i++) {
-		if (recording->streams[known->first_stream + i].device == device)
-			return &recording->streams[known->first_stream + i];
-	}
-	return NULL;
-}
-
 int recording_sites(struct recording *recording, size_t book, uint32_t device,
 		    const struct recording_moment *moment, struct recording_site **ret_sites,
 		    size_t *ret_count)
 {
 	CLEANUP(sites_deinit) struct sites sites = {.seed = hash_seed(&sites)};
-	const struct recording_stream *stream = sites_stream(recording, book, device);
+	const struct recording_stream *stream = recording_find_stream(recording, book, device);
 	struct replay_cut cut = {0};
 	int r;
 

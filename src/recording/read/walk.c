@@ -98,7 +98,7 @@ static int walk_open(struct walk *walk, struct walk_stream *one)
 /* Takes the next chunk apart. */
 static int walk_load(struct walk *walk, struct walk_stream *one)
 {
-	size_t at = one->replay.next;
+	size_t at = replay_next(&one->replay);
 	int r = replay_step(&one->replay);
 
 	if (r < 0)

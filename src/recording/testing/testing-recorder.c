@@ -40,6 +40,7 @@ void testing_recorder_init(struct testing_recorder *recorder)
 {
 	char path[sizeof(recorder->path)];
 
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): tests have one thread here */
 	snprintf(path, sizeof(path), "%s/recording.ttmem", getenv("TMPDIR"));
 	testing_recorder_open(recorder, path);
 }

@@ -26,6 +26,8 @@
 /* A small table would otherwise be written again with every few events. */
 #define SHARD_KEYFRAME_MIN (UINT64_C(1) << 20)
 
+#define SHARD_LARGE 262144u /* records of a table */
+
 /* Trying to get an exact state takes no more than a quarter of the time. */
 #define SHARD_RETRY_SHARE 4u
 
@@ -80,30 +82,6 @@ static uint64_t shard_live(const struct recorder_shard *shard)
 	return live;
 }
 
-/* The page as it would be if the owner had stopped after event `done`. */
-static void shard_page(const struct recorder_shard *shard, struct book_shard *page)
-{
-	struct book_checkpoint *checkpoint = &page->checkpoint[0];
-
-	page->head = shard->done;
-	page->slots = shard->table.count;
-	memset(page->hot, 0, sizeof(page->hot));
-	memset(page->cold, 0, sizeof(page->cold));
-	memset(page->checkpoint, 0, sizeof(page->checkpoint));
-	memset(page->warm, 0, sizeof(page->warm));
-	checkpoint->number = shard->done;
-	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		const struct book_warm *warm = &shard->counters.warm[type];
-
-		page->hot[type][0] = checkpoint->hot[type] = shard->counters.hot[type];
-		page->cold[type][0] = checkpoint->cold[type] = shard->counters.cold[type];
-		page->warm[type][0] = *warm;
-		checkpoint->cold[type].known = warm->known;
-		checkpoint->cold[type].unplaced_frees = warm->unplaced_frees;
-		checkpoint->occupied[type] = warm->occupied;
-	}
-}
-
 static void shard_entry_now(const struct recorder_shard *shard, struct recording_entry *entry)
 {
 	entry->first = entry->last = shard->done;
@@ -125,6 +103,16 @@ static int shard_sites(struct recorder *recorder, struct recorder_book *book,
 	return chunk_writer_add(recorder->writer, &entry, &part, part.length ? 1 : 0);
 }
 
+/* A keyframe of millions of buffers takes so long that a ring may be overrun meanwhile. */
+static void shard_catch_up(struct recorder_book *book, struct recorder_shard *shard)
+{
+	uint64_t left;
+
+	if (shard->table.count >= SHARD_LARGE)
+		/* What goes wrong here is found again by the next poll. */
+		(void)log_drain_part(&shard->log, &book->book->reader, UINT64_MAX, &left);
+}
+
 /* The state after event `done`. What it names is in the file already. */
 static int shard_keyframe(struct recorder *recorder, struct recorder_book *book,
 			  struct recorder_shard *shard)
@@ -143,18 +131,21 @@ static int shard_keyframe(struct recorder *recorder, struct recorder_book *book,
 	table = malloc(columns_table_bound(&shard->table));
 	if (!table)
 		return -ENOMEM;
-	shard_page(shard, &page);
+	recorder_count_page(shard, &page);
 	parts[0] = (struct chunk_part){&page, sizeof(page)};
 	parts[1] = (struct chunk_part){table, (size_t)columns_encode_table(&shard->table, table)};
+	shard_catch_up(book, shard);
 	shard_entry_now(shard, &entry);
 	entry.count = (uint32_t)shard_live(shard);
 	r = chunk_writer_add(recorder->writer, &entry, parts, ARRAY_SIZE(parts));
 	free(table);
-	if (r == -EMSGSIZE)
-		shard_fail(recorder, shard); /* others are recorded nevertheless */
-	if (r < 0)
-		return r == -EMSGSIZE ? 0 : r;
-	r = shard_sites(recorder, book, shard);
+	shard_catch_up(book, shard);
+	if (r == -EMSGSIZE) {
+		shard_fail(recorder, shard); /* without a keyframe its events would tell nothing */
+		return 0;
+	}
+	if (r == 0)
+		r = shard_sites(recorder, book, shard);
 	shard->keyframe = chunk_writer_size(recorder->writer) - before;
 	shard->since = 0;
 	return r;

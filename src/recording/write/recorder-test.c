@@ -4,11 +4,16 @@
 
 #include "recording/write/recorder.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "base/bits.h"
 #include "base/testing/unit.h"
+#include "book/testing/testing-memory.h"
 #include "recording/testing/testing-chunks.h"
 #include "recording/testing/testing-recording.h"
 #include "recording/testing/testing-replay.h"
@@ -23,14 +28,14 @@ static const char *test_path(void)
 }
 
 /* The end of the replay is the book as it is. */
-static void assert_is_book(const struct testing_replay *replay, struct testing_recording *recording,
-			   uint32_t device)
+static void assert_is_read(const struct testing_replay *replay, struct reader *reader,
+			   uint32_t device, enum view_owner owner)
 {
 	struct view *view = calloc(1, sizeof(*view));
 	struct view_iterator it = {0};
 	uint64_t live = 0;
 
-	assert(view && view_read(view, &recording->book.reader, device, VIEW_LIVING) == 0);
+	assert(view && view_read(view, reader, device, owner) == 0);
 	assert(view->adds_up && view->number == replay->number);
 	for (uint32_t t = 0; t < BOOK_TYPES; t++) {
 		assert(replay->hot[t].bytes == view->hot[t].bytes);
@@ -51,6 +56,12 @@ static void assert_is_book(const struct testing_replay *replay, struct testing_r
 	assert(live == 0);
 	view_deinit(view);
 	free(view);
+}
+
+static void assert_is_book(const struct testing_replay *replay, struct testing_recording *recording,
+			   uint32_t device)
+{
+	assert_is_read(replay, &recording->book.reader, device, VIEW_LIVING);
 }
 
 /* Makes the book's bytes again, as a reader does, and compares all but what events change. */
@@ -232,4 +243,68 @@ UNIT(sites_are_the_sums_of_their_events)
 	testing_replay_deinit(&replay);
 	testing_chunks_deinit(&chunks);
 	testing_recording_deinit(&recording);
+}
+
+/* A golden book as a file that a scan could have found. */
+static struct scan_book *golden_book(const char *name)
+{
+	struct testing_memory memory;
+	struct scan_book *book;
+	char path[4096];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/golden/%s.book", testing_corpus(), name);
+	testing_memory_load(&memory, path);
+	fd = memfd_create("a-golden-book", MFD_CLOEXEC);
+	assert(fd >= 0 && ftruncate(fd, (off_t)memory.file.size) == 0);
+	for (uint64_t at = 0; at < memory.file.size; at += BOOK_PAGE) {
+		if (memory.is_data[at / BOOK_PAGE])
+			assert(pwrite(fd, memory.base + at, BOOK_PAGE, (off_t)at) == BOOK_PAGE);
+	}
+	testing_memory_deinit(&memory);
+	assert(scan_book_new_consume(&book, fd) == 0);
+	return book;
+}
+
+static void record_golden(const char *name)
+{
+	const struct recorder_options options = {0};
+	const struct recording_ended ended = {0};
+	struct scan_book *book = golden_book(name);
+	struct testing_chunks chunks;
+	struct recorder *recorder;
+	int fd = open(test_path(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	uint32_t devices = 0;
+
+	assert(fd >= 0 && recorder_new(&recorder, fd, &options) == 0);
+	assert(recorder_add(recorder, book, false) == 0);
+	assert(recorder_end_book(recorder, book, &ended, NULL) == 0);
+	assert(recorder_finish(recorder, "ended", NULL) == 0);
+	assert(recorder_sums(recorder)->unreadable == 0);
+	testing_chunks_read(&chunks, test_path());
+	for (int64_t device = reader_next_shard(&book->reader, 0); device >= 0;
+	     device = reader_next_shard(&book->reader, (uint32_t)device + 1)) {
+		struct testing_replay replay;
+
+		testing_replay(&replay, &chunks, 0, (uint32_t)device);
+		assert_is_read(&replay, &book->reader, (uint32_t)device, VIEW_DEAD);
+		testing_replay_deinit(&replay);
+		devices++;
+	}
+	assert(devices > 0 || strstr(name, "empty"));
+	testing_chunks_deinit(&chunks);
+	recorder_free(recorder);
+	scan_book_free(book);
+	close(fd);
+}
+
+UNIT(books_of_every_version_can_be_recorded)
+{
+	static const char *const names[] = {
+		"v1-died",  "v1-empty",      "v1-everything", "v1-wrapped", "v2-died",
+		"v2-empty", "v2-everything", "v2-spaces",     "v2-wrapped",
+	};
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(names); i++)
+		record_golden(names[i]);
 }

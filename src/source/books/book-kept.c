@@ -140,8 +140,9 @@ static struct book_kept_peak *book_kept_make(struct book_kept *kept, uint32_t de
 	return peak;
 }
 
-static void book_kept_forget(struct book_kept_peak *entry)
+static void book_kept_forget(struct book_kept *kept, struct book_kept_peak *entry)
 {
+	kept->sites -= entry->count;
 	__atomic_fetch_sub(&book_kept_bytes, entry->count * sizeof(*entry->sites),
 			   __ATOMIC_RELAXED);
 	free(entry->sites);
@@ -155,30 +156,33 @@ static int book_kept_put(struct book_kept *kept, uint32_t device, uint32_t type,
 	const struct book_peak *peak = &peaks->types[type];
 	struct book_kept_peak *entry = book_kept_make(kept, device, type);
 	struct book_site *sites;
-	size_t count;
+	size_t count, most;
 	int r;
 
 	if (!entry)
 		return 0;
+	most = BOOK_KEPT_BOOK_MAX / sizeof(*sites) - (kept->sites - entry->count);
+	most = bits_min(most, BOOK_KEPT_SITES_MAX);
 	r = book_sites_new(peaks->records + peak->first, peak->count, &sites, &count);
 	if (r < 0)
 		return r;
-	if (count > BOOK_KEPT_SITES_MAX)
+	if (count > most)
 		count = book_sites_by_stack(peaks->records + peak->first, peak->count, sites);
-	book_kept_forget(entry);
+	book_kept_forget(kept, entry);
 	*entry = (struct book_kept_peak){.device = device,
 					 .type = type,
 					 .bytes = peak->bytes,
 					 .time = peak->time,
 					 .moment = peak->moment,
 					 .sites = sites,
-					 .count = bits_min(count, BOOK_KEPT_SITES_MAX)};
+					 .count = bits_min(count, most)};
 	for (size_t i = 0; i < entry->count; i++)
 		entry->known += sites[i].bytes;
 	entry->exact = peak->exact && entry->known == entry->bytes;
 	/* The rest of the array may be large. On failure it stays as it is. */
 	sites = realloc(entry->sites, (entry->count + 1) * sizeof(*sites));
 	entry->sites = sites ? sites : entry->sites;
+	kept->sites += entry->count;
 	__atomic_fetch_add(&book_kept_bytes, entry->count * sizeof(*sites), __ATOMIC_RELAXED);
 	return 0;
 }
@@ -248,7 +252,7 @@ int book_kept_look(struct scan_book *book, struct view *view)
 struct book_kept *book_kept_free(struct book_kept *kept)
 {
 	for (size_t i = 0; kept && i < kept->count; i++)
-		book_kept_forget(&kept->peaks[i]);
+		book_kept_forget(kept, &kept->peaks[i]);
 	if (kept)
 		free(kept->peaks);
 	free(kept);

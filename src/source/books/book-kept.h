@@ -24,7 +24,8 @@ struct view;
 	512u /* of a peak; of more, names and phases are left out, then the smallest */
 #define BOOK_KEPT_SLOTS_MAX \
 	(UINT32_C(1) << 18) /* records ever used of a device: else it takes too long */
-#define BOOK_KEPT_BYTES_MAX (UINT64_C(32) << 20) /* of all books together; then no more is kept */
+#define BOOK_KEPT_BOOK_MAX (UINT64_C(256) << 10) /* bytes of the sites of a book; likewise */
+#define BOOK_KEPT_BYTES_MAX (UINT64_C(16) << 20) /* of all books together; then no more is kept */
 
 /* Buffers of a peak with the same stack, name and phase. */
 struct book_site {
@@ -46,6 +47,7 @@ struct book_kept_peak {
 struct book_kept {
 	struct book_kept_peak *peaks;
 	size_t count, capacity;
+	size_t sites;  /* of all peaks */
 	uint32_t next; /* the device with which the next look begins */
 };
 

@@ -48,7 +48,7 @@ static int book_peaks_read_both(struct book_peaks *peaks, struct view *view, str
 			return r < 0 ? r : before;
 		if (before == 0)
 			before = log_drain(log, reader);
-		if (before == 0)
+		if (before == 0 || !view->rows_exact)
 			return 0;
 	}
 	/* Too fast: whatever of it is still there. */

@@ -361,6 +361,8 @@ def test_two_moments_of_one_run(recordings, diff):
     dram = next(t for t in document["totals"] if t["type"] == "DRAM")
     assert dram["end"] == {"before": 0, "after": 3 * 4096 + 777, "change": 3 * 4096 + 777}
     assert dram["peak"] is None, "a moment is not a peak"
+    # Seconds are moments, too.
+    assert diff(f"{recording}@0.0", f"{recording}@start")["rows"] == []
     # What is there at the peak and not at the end is what was freed.
     (row,) = [r for r in diff(f"{recording}@peak", recording)["rows"] if r["end"]["change"]]
     assert row["end"]["change"] == -777 and row["buffers"]["change"] == -1

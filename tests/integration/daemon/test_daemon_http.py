@@ -91,6 +91,7 @@ def test_http_shows_leaks_of_exited_processes(served):
         "alloc 0 DRAM 0x1000 100 weights", "free 0 DRAM 0x9999", "alloc 0 DRAM 0x2000 5"
     )
     player.kill()
+    wait_for(lambda: served.wait_for_leak(player.pid)["recording"], "its recording")
     leak = served.wait_for_leak(player.pid)
     (over_http,) = check_schema(get(served, f"/api/v1/leaks?pid={player.pid}"))["processes"]
     for address, size in (("0x1000", 100), ("0x2000", 5)):

@@ -81,6 +81,18 @@ def test_a_failed_allocation_leaves_a_recording_and_the_next_ones_none(ttmemd):
     assert os.stat(path).st_ino == before.st_ino and os.stat(path).st_mtime_ns == before.st_mtime_ns
 
 
+def test_what_failed_before_the_daemon_ran_has_no_recording(ttmemd):
+    """The last minute is that of now."""
+    early = ttmemd.player("alloc 0 DRAM 0x1000 64 a", "failed 0 DRAM 4194304 1024")
+    ttmemd.start()
+    pid = early.process.pid
+    wait_for(lambda: [i for i in ttmemd.json("incidents")["incidents"] if i["pid"] == pid], "the incident")
+    # Files are written in the order in which they were asked for.
+    later = ttmemd.player("alloc 0 DRAM 0x1000 64 a", "failed 0 DRAM 4194304 1024")
+    wait_for_failed(ttmemd, later.process.pid)
+    assert [path.name for path in (ttmemd.state / "flight").glob(f"*/{pid}-*")] == []
+
+
 def test_who_ends_in_order_leaves_no_recording(ttmemd):
     ttmemd.start()
     clean = ttmemd.player("alloc 0 DRAM 0x1000 64 a", "free 0 DRAM 0x1000")

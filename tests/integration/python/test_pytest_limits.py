@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pytest --ttmem-limit: what no test may hold more of."""
+"""pytest --ttmem-limit and --ttmem-budget: what no test may hold more of."""
 
 import json
 
@@ -66,4 +66,54 @@ def test_a_limit_that_is_none_is_said(run_pytest, limit, reason):
 
 def test_limits_need_the_plugin_s_switch(run_pytest):
     done = run_pytest("def test_it():\n    pass\n", "--ttmem-limit", "1G", ttmem=None)
+    assert done.code == 4 and "need --ttmem" in done.text
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]])
+def test_limits_from_a_budget(run_pytest, tmp_path, workers):
+    """What is typed counts instead of the same limit in the file."""
+    budget = tmp_path / "budget.json"
+    budget.write_text('{"schema": "ttmem.budget/1", "limits": {"DRAM": "1k", "0:L1": 2048, "dram": 1}}')
+    done = run_pytest(
+        """
+        def test_dram():
+            clean("short", 5000)
+
+        def test_l1():
+            clean("short", 5000, "L1")
+
+        def test_small():
+            clean("short", 1000, "L1")
+            clean("short", 3000)
+        """,
+        *workers, "--ttmem-budget", str(budget), "--ttmem-limit", "DRAM=4k",
+    )
+    assert done.over == {"test_dram", "test_l1"} and not done.leaked | done.failed
+    assert "on device 0, the limit is DRAM=4k" in done.text
+    assert "on device 0, the limit is 0:L1=2048" in done.text
+
+
+@pytest.mark.parametrize(
+    "content, reason",
+    [
+        ("{", "line 1"),
+        ('{"limits": {}}', "is no budget"),
+        ('{"schema": "ttmem.budget/1", "limits": [1]}', "has no limits"),
+        ('{"schema": "ttmem.budget/1", "limits": {"DRAM": -1}}', "is no size"),
+        ('{"schema": "ttmem.budget/1", "limits": {"L9": 1}}', "there is no type"),
+        # Nobody must believe that they are checked.
+        ('{"schema": "ttmem.budget/1", "limits": {"phase:decode": 1}}', "are for ttmem run"),
+    ],
+)
+def test_a_budget_that_cannot_be_kept_is_refused(run_pytest, tmp_path, content, reason):
+    budget = tmp_path / "budget.json"
+    budget.write_text(content)
+    done = run_pytest("def test_it():\n    pass\n", "--ttmem-budget", str(budget))
+    assert done.code == 4 and reason in done.text
+
+
+def test_a_budget_that_is_not_there_is_said(run_pytest, tmp_path):
+    done = run_pytest("def test_it():\n    pass\n", "--ttmem-budget", str(tmp_path / "none"))
+    assert done.code == 4 and "none" in done.text
+    done = run_pytest("def test_it():\n    pass\n", "--ttmem-budget", str(tmp_path / "none"), ttmem=None)
     assert done.code == 4 and "need --ttmem" in done.text

@@ -3,8 +3,10 @@
 // The document of docs/schema/report.json. Each frame and each stack is in it once; here sites and parties get theirs
 // back, so that everything that shows those of the daemon can show these.
 
+import { plural } from "../format";
 import type { Frame, Incident, MemoryType, Named, Party, SiteFrame, Space } from "../model";
 import type { SiteKey } from "../stack";
+import type { Weighed } from "../tree";
 
 interface Packed {
   type: MemoryType;
@@ -179,4 +181,16 @@ export class Book {
     const party = (one: PackedParty | null): Party | null => one && { ...one, ...this.frames(one.stack) };
     return this.report.incidents.map((one) => ({ ...one, device_uid: null, first: party(one.first), second: party(one.second) }));
   }
+}
+
+/** A site as leaves of the flame graph: one for each name that is listed, and one for the others. */
+export function leaves(site: Held): Weighed[] {
+  const own = { type: site.type, phase: site.phase ?? null, stack: [...site.stack] };
+  const names = site.names ?? [];
+  const rest = names.reduce((left, one) => ({ size: left.size - one.bytes, buffers: left.buffers - one.buffers }), { size: site.bytes, buffers: site.buffers });
+  const more = (site.name_count ?? 0) - names.length;
+  return [
+    ...names.map((one) => ({ ...own, name: one.name, size: one.bytes, buffers: one.buffers })),
+    ...(rest.buffers > 0 ? [{ ...own, ...rest, name: site.name ?? (more > 0 ? plural(more, names.length ? "more name" : "name") : null) }] : []),
+  ];
 }

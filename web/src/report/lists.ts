@@ -7,7 +7,7 @@ import { Flame } from "../flame";
 import { bytes, count, duration, percent, plural, signed } from "../format";
 import { SiteGrid } from "../site-grid";
 import { cutNote, empty, nameTable, panel } from "../view";
-import type { Book, Grown, Held, HeldPacked, Passing } from "./document";
+import { leaves, type Book, type Grown, type Held, type HeldPacked, type Passing } from "./document";
 import { medianLife, moment, shortLives } from "./spans";
 
 const at = (book: Book, ns: number): string => moment((ns - book.report.start_ns) / 1e9);
@@ -34,7 +34,7 @@ export function peakPanel(book: Book): HTMLElement {
   const { peak } = book.report;
   if (!peak || peak.sites.length === 0) return panel("At the peak", null, empty("Nothing was in use."));
   const flame = new Flame();
-  flame.set({ timeNs: peak.time_ns, buffers: book.sites(peak.sites).map((site) => ({ ...site, stack: [...site.stack], phase: site.phase ?? null, size: site.bytes })) });
+  flame.set({ timeNs: peak.time_ns, buffers: book.sites(peak.sites).flatMap(leaves) });
   const told = `${bytes(peak.bytes)} in ${plural(peak.buffers, "buffer")}, at ${at(book, peak.time_ns)}`;
   return panel("At the peak, by call site", h("span", { class: "muted" }, told),
     h("div", { class: "pad" }, flame.element), held(book, "Call sites at the peak", peak));
@@ -59,7 +59,7 @@ export function growthPanel(book: Book): HTMLElement {
     { id: "last", title: "At the end", number: true, width: "7rem", narrow: false, text: (s) => bytes(s.last_bytes), sort: (s) => s.last_bytes },
     { id: "buffers", title: "Buffers", number: true, width: "8rem", narrow: "5rem", text: (s) => `${count(s.first_buffers)} → ${count(s.last_buffers)}`, sort: (s) => s.last_buffers },
   ], [
-    { id: "process", title: "Process", width: "9rem", narrow: false, text: (s) => `${s.comm} (${s.pid})` },
+    { id: "process", title: "Process", width: "12rem", narrow: false, text: (s) => `${s.comm} (${s.pid})` },
   ], (site) => h("p", { class: "muted" }, `Its oldest live buffer is from ${at(book, site.oldest_ns)}.`));
   grid.set(book.sites(growth.sites));
   return panel(title, h("span", { class: "muted" }, `looked at ${growth.samples} times, from ${at(book, growth.first_ns)} to ${at(book, growth.last_ns)}`),
@@ -96,7 +96,7 @@ export function temporariesPanel(book: Book): HTMLElement {
     { id: "bytes", title: "Bytes in all", number: true, width: "7rem", narrow: "5.6rem", text: (s) => bytes(s.bytes), sort: (s) => s.bytes },
     { id: "median", title: "Half lived", number: true, width: "6.5rem", narrow: false, text: (s) => life(medianLife(s.lives)), sort: (s) => medianLife(s.lives) ?? 0 },
   ], [
-    { id: "process", title: "Process", width: "9rem", narrow: false, text: (s) => `${s.comm} (${s.pid})` },
+    { id: "process", title: "Process", width: "12rem", narrow: false, text: (s) => `${s.comm} (${s.pid})` },
   ], (site) => h("div", {}, h("p", { class: "muted" }, `At most ${bytes(site.high)} at once on a device.`), lifeTable(site)));
   grid.set(book.sites(temporaries.sites));
   return panel(title, h("span", { class: "muted" }, "freed within a millisecond"), grid.element,

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Moments of a summary from snapshots: of books when they end, and of recordings. */
+
+#include "base/cleanup.h"
+#include "cli/budget/budget-summary.h"
+#include "model/sites/site.h"
+#include "model/snapshot-peak.h"
+#include "model/snapshot.h"
+
+int budget_summary_add_buffer(struct budget_summary *summary, size_t moment,
+			      const struct snapshot_buffer *buffer)
+{
+	CLEANUP(frames_deinit) struct frames frames;
+	struct frames_one frame = {.function = NULL};
+	struct budget_part part = {
+		.moment = moment,
+		.name = buffer->name,
+		.phase = buffer->phase,
+		.bytes = snapshot_buffer_bytes(buffer),
+	};
+
+	if (site_find(&frames, buffer->stack, &frame)) {
+		part.function = frame.function;
+		part.file = frame.file;
+		part.line = frame.line;
+	}
+	return budget_summary_add(summary, &part);
+}
+
+static int budget_snapshot_add_peak(struct budget_summary *summary, const struct snapshot *snapshot,
+				    const struct snapshot_peak *peak)
+{
+	const struct snapshot_process *process = &snapshot->processes[peak->process];
+	const struct budget_moment moment = {
+		.pid = process->pid,
+		.comm = process->comm,
+		.device = peak->device,
+		.type = peak->type,
+		.is_peak = true,
+		.is_exact = peak->bound == SNAPSHOT_EXACT,
+		.bytes = peak->bytes,
+	};
+	size_t index;
+	int r = budget_summary_begin(summary, &moment, &index);
+
+	for (size_t i = 0; r == 0 && i < peak->count; i++)
+		r = budget_summary_add_buffer(summary, index, &snapshot->buffers[peak->first + i]);
+	return r;
+}
+
+int budget_summary_add_peaks(struct budget_summary *summary, const struct snapshot *snapshot)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < snapshot->peak_count; i++)
+		r = budget_snapshot_add_peak(summary, snapshot, &snapshot->peaks[i]);
+	return r;
+}
