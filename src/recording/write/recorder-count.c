@@ -2,6 +2,8 @@
 
 /* Counters of a device, forwards and backwards. */
 
+#include <string.h>
+
 #include "book/format/event.h"
 #include "recording/write/recorder-private.h"
 
@@ -83,5 +85,29 @@ void recorder_uncount(struct recorder_counters *counters, struct reader *reader,
 		counters->warm[type].known -= one.known;
 		counters->warm[type].occupied -= one.occupied;
 		counters->warm[type].unplaced_frees -= one.unplaced_frees;
+	}
+}
+
+/* The page as it would be if the owner had stopped after event `done`. */
+void recorder_count_page(const struct recorder_shard *shard, struct book_shard *page)
+{
+	struct book_checkpoint *checkpoint = &page->checkpoint[0];
+
+	page->head = shard->done;
+	page->slots = shard->table.count;
+	memset(page->hot, 0, sizeof(page->hot));
+	memset(page->cold, 0, sizeof(page->cold));
+	memset(page->checkpoint, 0, sizeof(page->checkpoint));
+	memset(page->warm, 0, sizeof(page->warm));
+	checkpoint->number = shard->done;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		const struct book_warm *warm = &shard->counters.warm[type];
+
+		page->hot[type][0] = checkpoint->hot[type] = shard->counters.hot[type];
+		page->cold[type][0] = checkpoint->cold[type] = shard->counters.cold[type];
+		page->warm[type][0] = *warm;
+		checkpoint->cold[type].known = warm->known;
+		checkpoint->cold[type].unplaced_frees = warm->unplaced_frees;
+		checkpoint->occupied[type] = warm->occupied;
 	}
 }

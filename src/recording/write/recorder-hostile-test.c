@@ -52,7 +52,7 @@ static void test_round(struct testing_recording *recording)
 	assert(recorder_round(recording->recorder, &wait_ms) == 0);
 }
 
-/* More call sites than fit into a chunk. */
+/* More call sites than any book has. */
 UNIT(a_book_with_endless_call_sites_does_not_end_the_recording)
 {
 	struct testing_recording recording;
@@ -66,6 +66,7 @@ UNIT(a_book_with_endless_call_sites_does_not_end_the_recording)
 		if (stack % 8192 == 0)
 			test_round(&recording);
 	}
+	assert(recorder_book_size(recording.recorder, recording.scan) < UINT64_C(100) << 20);
 	testing_recording_finish(&recording, false);
 	testing_recording_deinit(&recording);
 }
@@ -99,7 +100,6 @@ UNIT(a_device_with_endless_buffers_does_not_end_the_recording)
 			test_round(&recording);
 	}
 	testing_recording_finish(&recording, false);
-	assert(recorder_sums(recording.recorder)->unreadable == 1);
 	testing_recording_deinit(&recording);
 }
 

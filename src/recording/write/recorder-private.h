@@ -130,6 +130,7 @@ int recorder_names_write(struct recorder *recorder, struct recorder_book *book,
 			 struct namer *namer);
 
 /* recorder-count.c */
+void recorder_count_page(const struct recorder_shard *shard, struct book_shard *page);
 void recorder_count(struct recorder_counters *counters, struct reader *reader,
 		    const struct book_event *event, uint64_t number);
 void recorder_uncount(struct recorder_counters *counters, struct reader *reader,

@@ -82,30 +82,6 @@ static uint64_t shard_live(const struct recorder_shard *shard)
 	return live;
 }
 
-/* The page as it would be if the owner had stopped after event `done`. */
-static void shard_page(const struct recorder_shard *shard, struct book_shard *page)
-{
-	struct book_checkpoint *checkpoint = &page->checkpoint[0];
-
-	page->head = shard->done;
-	page->slots = shard->table.count;
-	memset(page->hot, 0, sizeof(page->hot));
-	memset(page->cold, 0, sizeof(page->cold));
-	memset(page->checkpoint, 0, sizeof(page->checkpoint));
-	memset(page->warm, 0, sizeof(page->warm));
-	checkpoint->number = shard->done;
-	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		const struct book_warm *warm = &shard->counters.warm[type];
-
-		page->hot[type][0] = checkpoint->hot[type] = shard->counters.hot[type];
-		page->cold[type][0] = checkpoint->cold[type] = shard->counters.cold[type];
-		page->warm[type][0] = *warm;
-		checkpoint->cold[type].known = warm->known;
-		checkpoint->cold[type].unplaced_frees = warm->unplaced_frees;
-		checkpoint->occupied[type] = warm->occupied;
-	}
-}
-
 static void shard_entry_now(const struct recorder_shard *shard, struct recording_entry *entry)
 {
 	entry->first = entry->last = shard->done;
@@ -155,7 +131,7 @@ static int shard_keyframe(struct recorder *recorder, struct recorder_book *book,
 	table = malloc(columns_table_bound(&shard->table));
 	if (!table)
 		return -ENOMEM;
-	shard_page(shard, &page);
+	recorder_count_page(shard, &page);
 	parts[0] = (struct chunk_part){&page, sizeof(page)};
 	parts[1] = (struct chunk_part){table, (size_t)columns_encode_table(&shard->table, table)};
 	shard_catch_up(book, shard);

@@ -15,11 +15,10 @@
 #define SITES_FIRST 256u
 
 /*
- * All have to fit into a chunk. A book can name more stacks than it has: what is beyond goes to the
- * stack that means none, of which there is one for each type.
+ * A book can name more stacks than it has: what is beyond goes to the stack that means none. These take
+ * some 60 MiB.
  */
-#define SITES_TYPES 8u /* that a record can name */
-#define SITES_MAX (RECORDING_SIZE_MAX / sizeof(struct recording_site) - SITES_TYPES)
+#define SITES_MAX 200000u
 
 /* By a number that no owner knows: others wait for who reads a book whose call sites all collide. */
 static uint32_t *sites_place(const struct recorder_sites *sites, uint32_t stack, uint32_t type)
