@@ -4,8 +4,6 @@
 
 #include "cli/leaks-recorded.h"
 
-#include <sys/wait.h>
-
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
@@ -23,23 +21,6 @@ struct leaks_recorded {
 	struct group_list sites;
 	uint64_t since_ns;
 };
-
-static void leaks_recorded_exit(struct emit *json, const struct recording_ended *ended)
-{
-	if (!ended->is_status_known) {
-		emit_null(json, "exit");
-		return;
-	}
-	emit_open_object(json, "exit");
-	if (WIFSIGNALED(ended->status)) {
-		emit_null(json, "code");
-		emit_u64(json, "signal", (uint64_t)WTERMSIG(ended->status));
-	} else {
-		emit_u64(json, "code", (uint64_t)WEXITSTATUS(ended->status));
-		emit_null(json, "signal");
-	}
-	emit_close_object(json);
-}
 
 static void leaks_recorded_sites(struct leaks_recorded *leaks, uint32_t process)
 {
@@ -97,6 +78,7 @@ static void leaks_recorded_process(struct leaks_recorded *leaks, uint32_t index,
 {
 	const struct snapshot_process *process = &leaks->snapshot->processes[index];
 	struct emit *json = &leaks->json;
+	const int status = owner->ended.status;
 
 	emit_open_object(json, NULL);
 	emit_u64(json, "pid", process->pid);
@@ -110,7 +92,7 @@ static void leaks_recorded_process(struct leaks_recorded *leaks, uint32_t index,
 	emit_u64(json, "ended_ns", owner->ended.realtime);
 	emit_string(json, "how", is_closed ? "closed" : "died");
 	emit_bool(json, "exec", false);
-	leaks_recorded_exit(json, &owner->ended);
+	document_exit(json, owner->ended.is_status_known ? &status : NULL);
 	leaks_recorded_buffers(leaks, index);
 	emit_close_object(json);
 }

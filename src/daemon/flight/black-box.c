@@ -164,7 +164,11 @@ static int black_box_write(struct black_box *box, struct scan_book *book,
 	const struct tracked *tracked = job->tracked;
 	const struct flight_files_owner owner = {
 		.user = tracked->maker, .pid = tracked->pid, .start_ticks = tracked->start_ticks};
-	const struct recording_ended ended = {.realtime = clock_ns(CLOCK_REALTIME)};
+	const struct recording_ended ended = {
+		.realtime = clock_ns(CLOCK_REALTIME),
+		.status = tracked->exit_is_known ? tracked->exit_status : 0,
+		.is_status_known = tracked->exit_is_known,
+	};
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
 	struct flight_file file = {
 		.reason = job->why == FLIGHT_FILES_FAILED ? "failed" : "ended",

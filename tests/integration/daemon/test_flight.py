@@ -56,7 +56,7 @@ def test_who_is_killed_with_buffers_leaves_a_recording_of_its_last_minute(ttmemd
     peak = ask(ttmemd, "buffers", "--from", path, "--at", "start")
     assert len(peak["buffers"]) < 101
     left = ask(ttmemd, "leaks", "--from", path)["processes"]
-    assert [process["pid"] for process in left] == [pid]
+    assert [(process["pid"], process["exit"]) for process in left] == [(pid, leak["exit"])]
 
 
 def test_a_failed_allocation_leaves_a_recording_and_the_next_ones_none(ttmemd):
