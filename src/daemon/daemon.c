@@ -308,6 +308,34 @@ static int daemon_open_notices(struct daemon *daemon)
 				   : 0;
 }
 
+/* What remembers, and who hears of it; the rest is open. */
+static int daemon_open_past(struct daemon *daemon)
+{
+	const struct recorder_config recorder = {
+		.loop = daemon->loop,
+		.work = daemon->recorder_worker,
+		.registry = daemon->registry,
+		.collector = daemon->collector,
+		.store = daemon->store,
+		.symbols = daemon->symbols,
+		.strict_close = daemon->config->strict_close,
+		.context = daemon,
+		.told = daemon_told,
+		.judged = daemon_judged,
+		.happened = daemon_happened,
+	};
+	const struct symbols_learner_config learner = {
+		.loop = daemon->loop,
+		.registry = daemon->registry,
+		.symbols = daemon->symbols,
+	};
+	int r = recorder_new_past(&daemon->recorder, &recorder);
+
+	if (r == 0)
+		r = symbols_learner_new(&daemon->learner, &learner);
+	return r < 0 ? r : daemon_open_notices(daemon);
+}
+
 static int daemon_open_inside(struct daemon *daemon)
 {
 	const struct config *config = daemon->config;
@@ -334,16 +362,7 @@ static int daemon_open_inside(struct daemon *daemon)
 		.adopt = daemon_handover_adopt,
 		.hears = daemon_handover_hears,
 	};
-	struct recorder_config recorder = {
-		.loop = daemon->loop,
-		.work = daemon->recorder_worker,
-		.context = daemon,
-		.told = daemon_told,
-		.judged = daemon_judged,
-		.happened = daemon_happened,
-	};
 	const struct symbols_config symbols = {0};
-	struct symbols_learner_config learner = {.loop = daemon->loop};
 	int r = store_open(&store, &daemon->store);
 
 	if (r == 0)
@@ -354,19 +373,7 @@ static int daemon_open_inside(struct daemon *daemon)
 		r = symbols_new(&daemon->symbols, &symbols);
 	if (r == 0)
 		r = daemon_open_black_box(daemon);
-	if (r < 0)
-		return r;
-	recorder.registry = daemon->registry;
-	recorder.collector = daemon->collector;
-	recorder.store = daemon->store;
-	recorder.symbols = daemon->symbols;
-	recorder.strict_close = config->strict_close;
-	learner.registry = daemon->registry;
-	learner.symbols = daemon->symbols;
-	r = recorder_new_past(&daemon->recorder, &recorder);
-	if (r == 0)
-		r = symbols_learner_new(&daemon->learner, &learner);
-	return r < 0 ? r : daemon_open_notices(daemon);
+	return r < 0 ? r : daemon_open_past(daemon);
 }
 
 static int daemon_open_loop(struct daemon *daemon)

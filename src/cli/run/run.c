@@ -142,15 +142,12 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 		 NULL},
 		{0, "metal-shim", "FILE", "the same with FILE, built from tt-metal's headers",
 		 &run->metal_shim, options_text},
-		{0, "record", "FILE",
-		 "record every event of every process into FILE, see ttmem record", &run->record,
+		{0, "record", "FILE", "record every event of every process into FILE", &run->record,
 		 options_text},
 		{0, "max-size", "SIZE", "of that file, such as 2G: there the recording ends",
 		 &run->record_max, run_size},
 		{0, "black-box", "[=FOLDER]",
-		 "keep the last minute of a process as a recording if an allocation fails, a "
-		 "signal kills "
-		 "it or it leaves something",
+		 "record the last minute of a process that fails to allocate, is killed or leaks",
 		 &run->black_box, run_black_box_folder},
 		{'q', "quiet", NULL, "no summary on standard error", &run->quiet, NULL},
 	};

@@ -115,8 +115,8 @@ static int black_box_get(struct black_box *box, struct tracked *tracked,
 		entry += box->count;
 		*entry = (struct black_box_entry){.kept_ns = 0};
 		r = black_box_open(tracked, &entry->book);
-		if (r < 0)
-			return r;
+		if (r < 0 || !entry->book)
+			return r < 0 ? r : -EBADMSG;
 		entry->tracked = tracked_ref(tracked);
 		box->count++;
 	}
