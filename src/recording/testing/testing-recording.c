@@ -90,12 +90,12 @@ void testing_recording_act(struct testing_recording *recording, uint32_t count)
 
 void testing_recording_fill(struct testing_recording *recording, uint64_t bytes)
 {
-	char text[BOOK_NAME_MAX];
+	char text[BOOK_NAME_MAX + 1] = "";
 
-	for (uint64_t done = 0; done < bytes; done += sizeof(text)) {
-		for (uint32_t i = 0; i < sizeof(text); i++)
+	for (uint64_t done = 0; done < bytes; done += BOOK_NAME_MAX) {
+		for (uint32_t i = 0; i < BOOK_NAME_MAX; i++)
 			text[i] = (char)(1 + testing_below(&recording->rng, 127));
-		(void)intern_string(recording->book.writer, text, sizeof(text));
+		(void)intern_string(recording->book.writer, text, BOOK_NAME_MAX);
 	}
 }
 
