@@ -20,10 +20,21 @@
 
 #define EXIT_EVENTS_ROOM (1 << 20) /* bytes that may wait: some hundred exits at least */
 
+/* The kernel's struct cn_msg without its data, which a struct can only have at its end. */
+struct exit_events_connector {
+	struct cb_id id;
+	uint32_t seq;
+	uint32_t ack;
+	uint16_t len;
+	uint16_t flags;
+};
+
+_Static_assert(sizeof(struct exit_events_connector) == sizeof(struct cn_msg), "as on the wire");
+
 /* A message, without the alignment that the kernel's struct proc_event asks for. */
 struct exit_events_message {
 	struct nlmsghdr head;
-	struct cn_msg connector;
+	struct exit_events_connector connector;
 	uint8_t event[sizeof(struct proc_event)];
 };
 
@@ -32,7 +43,7 @@ _Static_assert(offsetof(struct exit_events_message, event) == 36, "as on the wir
 /* What a user of the connector sends. */
 struct exit_events_request {
 	struct nlmsghdr head;
-	struct cn_msg connector;
+	struct exit_events_connector connector;
 	uint32_t operation;
 };
 
