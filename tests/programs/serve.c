@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -226,6 +227,17 @@ static int serve_start(struct serve *serve, int argc, char **argv, struct web **
 	return r;
 }
 
+/* As ttmemd does. */
+static void serve_raise_limits(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files); /* on failure fewer clients fit */
+}
+
 int main(int argc, char **argv)
 {
 	struct serve serve = {.view = calloc(1, sizeof(struct view))};
@@ -235,6 +247,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3 || !serve.view || book_source_new(&serve.books) < 0)
 		return 2;
+	serve_raise_limits();
 	pthread_mutex_init(&serve.lock, NULL);
 	r = serve_start(&serve, argc, argv, &web);
 	if (r == 0)

@@ -14,9 +14,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/share.h"
 #include "base/threads/pthreads.h"
@@ -48,6 +50,7 @@ struct accept_queue {
 	pthread_t thread;
 	bool is_started;
 	int wake;
+	uint64_t waiting_max;
 
 	pthread_mutex_t lock; /* protects what follows */
 	bool is_stopping;
@@ -129,7 +132,7 @@ static bool accept_queue_add(struct accept_queue *queue, struct accept_queue_wai
 
 	/* The library may have closed one without a word; its number then came back. */
 	accept_queue_release(queue, one->fd);
-	if (!user || share_room(ACCEPT_QUEUE_WAITING_MAX, queue->waiting, user->waiting) == 0) {
+	if (!user || share_room(queue->waiting_max, queue->waiting, user->waiting) == 0) {
 		queue->refused++;
 		return false;
 	}
@@ -241,6 +244,16 @@ static void *accept_queue_thread(void *context)
 	return NULL;
 }
 
+/* Most descriptors are for those who are served, and for what it takes to answer them. */
+static uint64_t accept_queue_waiting_max(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return ACCEPT_QUEUE_WAITING_MAX;
+	return bits_min(ACCEPT_QUEUE_WAITING_MAX, files.rlim_cur / 4);
+}
+
 int accept_queue_new(struct accept_queue **ret_queue, const struct accept_queue_config *config)
 {
 	struct accept_queue *queue = calloc(1, sizeof(*queue));
@@ -251,6 +264,7 @@ int accept_queue_new(struct accept_queue **ret_queue, const struct accept_queue_
 		return -ENOMEM;
 	}
 	queue->config = *config;
+	queue->waiting_max = accept_queue_waiting_max();
 	queue->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = queue->wake < 0 ? -errno : 0;
 	(void)pthread_mutex_init(&queue->lock, NULL); /* cannot fail on Linux */

@@ -13,7 +13,8 @@
 
 struct accept_queue;
 
-#define ACCEPT_QUEUE_WAITING_MAX 4096u /* accepted, not served yet; more are closed */
+/* Accepted, not served yet; more are closed. Never more than a quarter of the descriptors. */
+#define ACCEPT_QUEUE_WAITING_MAX 4096u
 
 struct accept_queue_config {
 	int listening;       /* taken, even on failure */

@@ -114,11 +114,13 @@ static int web_start_server(struct web *web, const struct address *address, int 
 	/*
 	 * The library's thread inherits the mask; the main thread handles signals. Its own limit is
 	 * never reached: the queue counts, and does not wait until a connection has been closed.
+	 * Not its epoll: when exactly as many sockets are ready as it asks for at once (128), it asks
+	 * again before it serves them, and sleeps until something else happens.
 	 */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	web->server = MHD_start_daemon(
-		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
+		MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
 			MHD_USE_NO_LISTEN_SOCKET,
 		0, NULL, NULL, web_serve, web, MHD_OPTION_CONNECTION_LIMIT,
 		2 * CONNECTION_LIMITS_VISITS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, WEB_IDLE_S,

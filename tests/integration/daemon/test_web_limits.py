@@ -4,9 +4,12 @@
 import contextlib
 import http.client
 import json
+import os
+import pathlib
 import re
 import resource
 import select
+import signal
 import socket
 import time
 
@@ -47,6 +50,12 @@ def sockets(server):
     return descriptors(server.process.pid).count("socket:")
 
 
+def states(server):
+    """Of its threads, as ps writes them."""
+    threads = pathlib.Path(f"/proc/{server.process.pid}/task").iterdir()
+    return [(thread / "stat").read_text().rpartition(")")[2].split()[0] for thread in threads]
+
+
 def timed_out(server):
     """Connections that were ended because they took too long."""
     (line,) = re.findall(r"^ttmem_http_connections_dropped_total (\d+)", server.ask("/metrics")[2].decode(), re.M)
@@ -61,18 +70,58 @@ def test_a_thousand_idle_connections_do_not_block_others(server, clients):
     wait_for(lambda: any(is_over(client) for client in crowd), "room to be made")
 
 
+REQUEST = b"GET /api/v1/ps HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+
+def unanswered(crowd):
+    """What each client got that did not get its answer."""
+    answers = {number: read_all(client) for number, client in enumerate(crowd)}
+    return {number: answer for number, answer in answers.items() if not answer.startswith(b"HTTP/1.1 200 OK")}
+
+
 def test_a_thousand_requests_at_once_are_answered(server, clients):
+    """Or as many as the machine has descriptors for: see ACCEPT_QUEUE_WAITING_MAX."""
     crowd, late = [], set()
-    for number in range(1000):
+    for number in range(min(1000, resource.getrlimit(resource.RLIMIT_NOFILE)[1] // 8)):
         before = time.monotonic()
         crowd += clients(1)
         with contextlib.suppress(ConnectionError):
-            crowd[-1].sendall(b"GET /api/v1/ps HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            crowd[-1].sendall(REQUEST)
         if time.monotonic() - before >= 1:  # in a crowd, a client has to send its request within a second
             late.add(number)
-    answers = [read_all(client)[:15] for client in crowd]
-    unanswered = {number for number, answer in enumerate(answers) if answer != b"HTTP/1.1 200 OK"}
-    assert unanswered <= late
+    assert {number: answer for number, answer in unanswered(crowd).items() if number not in late} == {}
+
+
+@pytest.mark.parametrize("size", [64, 127, 128, 129])
+def test_requests_that_come_in_one_moment_are_answered(server, clients, size):
+    """However many sockets are ready when the server looks: it also looks in powers of two."""
+    crowd = clients(size)
+    wait_for(lambda: sockets(server) > size, "all connections to be served")
+    os.kill(server.process.pid, signal.SIGSTOP)
+    wait_for(lambda: set(states(server)) == {"T"}, "all its threads to stop")
+    for client in crowd:
+        client.sendall(REQUEST)
+    os.kill(server.process.pid, signal.SIGCONT)
+    assert unanswered(crowd) == {}
+
+
+class FewDescriptors(Server):
+    def command(self, world, *options):
+        return ["prlimit", "--nofile=512:512", *super().command(world, *options)]
+
+
+def test_waiting_connections_leave_descriptors_to_answer_others(world, tmp_path):
+    server = FewDescriptors(world, tmp_path)
+    with contextlib.ExitStack() as stack:
+        os.kill(server.process.pid, signal.SIGSTOP)
+        crowd = [stack.enter_context(server.connect()) for _ in range(700)]
+        for client in crowd:
+            client.sendall(REQUEST)
+        os.kill(server.process.pid, signal.SIGCONT)
+        refused = unanswered(crowd)
+    # Whoever is one too many is sent away at once; whoever is let in is answered.
+    assert set(refused.values()) <= {b""}
+    assert server.ask("/healthz")[0] == 200
 
 
 def test_a_request_sent_byte_by_byte_is_ended(server, clients):
