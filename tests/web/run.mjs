@@ -21,6 +21,7 @@ import "./test-plain.mjs";
 import "./test-hostile.mjs";
 import "./test-crowd.mjs";
 import "./test-report.mjs";
+import "./test-otlp.mjs";
 
 const browser = await launch();
 

@@ -8,10 +8,12 @@
 
 #include "base/testing/unit.h"
 #include "model/snapshot.h"
+#include "model/types.h"
 
 static struct snapshot *snapshot_of_one(void)
 {
-	struct snapshot_process process = {.pid = 7, .comm = "train", .source = "book", .books = 1};
+	struct snapshot_process process = {
+		.pid = 7, .comm = "train", .user = "me", .source = "book", .books = 1};
 	struct snapshot *snapshot = snapshot_new(1000);
 	uint32_t index;
 
@@ -33,10 +35,17 @@ UNIT(an_incident_has_the_stack_of_who_did_it)
 	assert(notice);
 	assert(strcmp(notice->stack, "app+0x12 <- drop (x/a.c:5) <- main (a.c:9)") == 0);
 	assert(strcmp(notice->site, "drop (a.c:5)") == 0);
+	assert(strcmp(notice->function, "drop") == 0 && strcmp(notice->file, "x/a.c") == 0);
+	assert(notice->line == 5 && strcmp(notice->user_name, "me") == 0);
 	notice_free(notice);
 	incident.second.known = false;
 	notice = notice_new_incident(snapshot, &incident, 1);
 	assert(notice && strcmp(notice->stack, "other (main.c:1)") == 0);
+	notice_free(notice);
+	/* An address is no name of a function. */
+	incident.first.stack = "app+0x12 @ app";
+	notice = notice_new_incident(snapshot, &incident, 1);
+	assert(notice && notice->site && !notice->function && !notice->file && !notice->line);
 	notice_free(notice);
 	incident.first.known = false;
 	incident.first.stack = NULL;
@@ -58,6 +67,24 @@ UNIT(a_leak_has_the_stack_of_its_first_buffer)
 	assert(snapshot_add_buffer(snapshot, &buffer) == 0);
 	notice = notice_new_leak(snapshot, 0, &ending);
 	assert(notice && strcmp(notice->stack, "keep (a.c:3)") == 0);
+	notice_free(notice);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_leak_of_one_type_names_it)
+{
+	const struct notice_ending ending = {.ended_ns = 1000, .how = "died"};
+	struct snapshot *snapshot = snapshot_of_one();
+	struct snapshot_part *part = snapshot_part(snapshot, 0, 0);
+	struct notice *notice;
+
+	part->memory[TYPES_CB].buffers = 2;
+	notice = notice_new_leak(snapshot, 0, &ending);
+	assert(notice && notice->type == TYPES_CB);
+	notice_free(notice);
+	part->memory[TYPES_KERNEL].buffers = 1;
+	notice = notice_new_leak(snapshot, 0, &ending);
+	assert(notice && notice->type == SNAPSHOT_TYPE_NONE);
 	notice_free(notice);
 	snapshot_free(snapshot);
 }

@@ -33,6 +33,8 @@ static struct notice *notice_new(const struct snapshot_process *process, const c
 	notice->type = SNAPSHOT_TYPE_NONE;
 	notice->is_old_client = strcmp(process->source, "socket") == 0;
 	(void)snprintf(notice->comm, sizeof(notice->comm), "%s", process->comm);
+	if (process->user)
+		(void)snprintf(notice->user_name, sizeof(notice->user_name), "%s", process->user);
 	return notice;
 }
 
@@ -45,6 +47,8 @@ struct notice *notice_free(struct notice *notice)
 		free(notice->text);
 		free(notice->stack);
 		free(notice->site);
+		free(notice->function);
+		free(notice->file);
 		free(notice);
 		notice = next;
 	}
@@ -89,11 +93,20 @@ static char *notice_stack(const char *stack)
 /* The stack of who did it, and the frame that stands for it. */
 static void notice_set_stack(struct notice *notice, const char *stack)
 {
+	CLEANUP(frames_deinit) struct frames frames;
+	struct frames_one frame;
 	char site[NOTICE_SITE_MAX];
 
 	notice->stack = notice_stack(stack);
-	if (*site_text(stack, site, sizeof(site)))
+	if (!site_find(&frames, stack, &frame))
+		return;
+	if (*site_frame_text(&frame, site, sizeof(site)))
 		notice->site = strdup(site);
+	if (frame.function && !frames_is_address(&frame))
+		notice->function = strndup(frame.function, NOTICE_SITE_MAX);
+	if (frame.file)
+		notice->file = strndup(frame.file, NOTICE_SITE_MAX);
+	notice->line = frame.line;
 }
 
 static void notice_incident_text(FILE *out, const struct snapshot *snapshot,
@@ -240,6 +253,23 @@ static void notice_leak_json(FILE *out, const struct snapshot *snapshot,
 	emit_close_object(&emit);
 }
 
+/* The type of all that a process has left; SNAPSHOT_TYPE_NONE = several, or nothing. */
+static uint32_t notice_single_type(const struct snapshot_process *process)
+{
+	uint32_t found = SNAPSHOT_TYPE_NONE;
+
+	for (size_t i = 0; i < process->part_count; i++) {
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			if (process->parts[i].memory[type].buffers == 0 || type == found)
+				continue;
+			if (found != SNAPSHOT_TYPE_NONE)
+				return SNAPSHOT_TYPE_NONE;
+			found = type;
+		}
+	}
+	return found;
+}
+
 /* The old server counted circular buffers and kernels separately. */
 static void notice_count_dead(struct legacy_lines_dead *dead,
 			      const struct snapshot_process *process)
@@ -272,6 +302,7 @@ struct notice *notice_new_leak(const struct snapshot *snapshot, uint32_t process
 	if (!notice)
 		return NULL;
 	notice->is_totals_only = who->books == 0;
+	notice->type = notice_single_type(who);
 	if (who->part_count > 0)
 		notice->device = who->parts[0].device;
 	for (size_t i = 0; i < snapshot->buffer_count; i++) {

@@ -26,6 +26,7 @@ struct notice {
 	uint32_t pid;
 	uint32_t user;
 	char comm[64]; /* arbitrary text */
+	char user_name[64];
 	uint32_t device;
 	uint32_t type; /* SNAPSHOT_TYPE_NONE = several, or unknown */
 	uint64_t bytes;
@@ -40,6 +41,8 @@ struct notice {
 	size_t text_length;
 	char *stack; /* of who did it or, for a leak, of the first buffer; one line, NULL = none */
 	char *site;  /* its frame that model/sites/site.h chooses; NULL = none */
+	char *function, *file; /* of that frame; NULL = not known */
+	uint32_t line;         /* 0 = not known */
 };
 
 /* How a process ended. */

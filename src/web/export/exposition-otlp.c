@@ -30,6 +30,17 @@ void exposition_otlp_attribute(struct emit *json, const char *key, const char *v
 	emit_close_object(json);
 }
 
+void exposition_otlp_attribute_number(struct emit *json, const char *key, uint64_t value)
+{
+	emit_open_object(json, NULL);
+	emit_string(json, "key", key);
+	emit_open_object(json, "value");
+	/* The field is signed. */
+	exposition_otlp_number(json, "intValue", bits_min(value, INT64_MAX));
+	emit_close_object(json);
+	emit_close_object(json);
+}
+
 void exposition_otlp_resource(struct emit *json, const struct exposition_origin *origin)
 {
 	const struct exposition_attribute own[] = {
@@ -142,7 +153,7 @@ void exposition_otlp_u64(struct exposition *to, uint64_t value)
 {
 	otlp_close_labels(to);
 	/* The field is signed. */
-	exposition_otlp_number(&to->json, "asInt", value > INT64_MAX ? INT64_MAX : value);
+	exposition_otlp_number(&to->json, "asInt", bits_min(value, INT64_MAX));
 	emit_close_object(&to->json);
 }
 

@@ -21,10 +21,11 @@ void exposition_otlp_milli(struct exposition *to, int64_t thousandths);
 void exposition_otlp_end(struct exposition *to);
 
 /*
- * Also used for logs: the members "resource" (the sender) and "scope" (the program), one attribute,
- * a number.
+ * Also used for logs: the members "resource" (the sender) and "scope" (the program), one attribute
+ * (with a text, or a number), a number.
  */
 void exposition_otlp_resource(struct emit *json, const struct exposition_origin *origin);
 void exposition_otlp_scope(struct emit *json, const struct exposition_origin *origin);
 void exposition_otlp_attribute(struct emit *json, const char *key, const char *value);
+void exposition_otlp_attribute_number(struct emit *json, const char *key, uint64_t value);
 void exposition_otlp_number(struct emit *json, const char *key, uint64_t value);

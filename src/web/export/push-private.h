@@ -3,21 +3,41 @@
 
 /* Shared by the parts of push.c. */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "web/export/exposition.h"
 
+struct push_config;
+struct push_post;
+struct web_incident;
+
+/* Texts of an incident, which it owns. Only the first two are always there. */
+enum push_text {
+	PUSH_JSON,
+	PUSH_KIND,
+	PUSH_COMM,
+	PUSH_USER_NAME,
+	PUSH_SITE,
+	PUSH_FUNCTION,
+	PUSH_FILE,
+	PUSH_TEXTS,
+};
+
 struct push_incident {
 	uint64_t time_ns;
-	char *kind;
-	char *site; /* NULL = not known */
-	char *json;
+	char *texts[PUSH_TEXTS]; /* NULL = not known */
+	const char *type;        /* static; NULL = several, or not known */
+	uint64_t bytes, buffers, count;
 	uint32_t pid;
 	uint32_t user;
 	uint32_t device;
+	uint32_t line; /* 0 = not known */
 };
 
+/* Copies what is told. False: it is too long, or there is no memory; deinit it in any case. */
+bool push_incident_init(struct push_incident *incident, const struct web_incident *told);
 void push_incident_deinit(struct push_incident *incident);
 
 /* An ExportLogsServiceRequest. 0 or -ENOMEM. */
@@ -39,9 +59,6 @@ enum push_outcome {
 };
 
 #define PUSH_ANSWER_MAX (UINT32_C(64) << 10) /* of an answer; the rest is not read */
-
-struct push_post;
-struct push_config;
 
 /* The outcome of one message. The texts are valid until the next one. */
 struct push_result {

@@ -68,18 +68,11 @@ static bool push_has_room(const struct push *push, uint32_t user)
 
 void push_tell_incident(struct push *push, const struct web_incident *incident)
 {
-	struct push_incident item = {.time_ns = clock_ns(CLOCK_REALTIME)};
-	bool kept = false;
+	struct push_incident item;
+	bool is_whole = push_incident_init(&item, incident), kept = false;
 
-	if (incident->length <= PUSH_INCIDENT_MAX)
-		item.json = strndup(incident->json, incident->length);
-	item.kind = item.json ? strdup(incident->kind) : NULL;
-	item.site = item.kind && incident->site ? strdup(incident->site) : NULL;
-	item.pid = incident->pid;
-	item.user = incident->user;
-	item.device = incident->device;
 	pthread_mutex_lock(&push->lock);
-	if (item.kind && push_has_room(push, item.user)) {
+	if (is_whole && push_has_room(push, item.user)) {
 		push->queue[(push->first + push->queued++) % PUSH_QUEUE_MAX] = item;
 		kept = true;
 	} else {

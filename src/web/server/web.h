@@ -83,15 +83,24 @@ int web_load_token(struct web *web, const char *path, const char **ret_problem);
 const char *web_address(const struct web *web);
 
 /*
- * An incident for subscribers of the stream. Without the token they get kind, pid and device only.
+ * An incident, for subscribers of the stream and for a collector (export/push.h). Without the token
+ * subscribers get kind, pid and device only. Texts may be NULL: not known.
  */
 struct web_incident {
 	const char *kind;
 	uint32_t pid;
 	uint32_t user; /* whose process it is */
+	const char *user_name;
+	const char *comm;
 	uint32_t device;
-	const char *site; /* its call site, NULL = not known */
-	const char *json; /* all of it, an object as in ttmem.incidents/1 */
+	const char *type; /* static; NULL also if there are several */
+	uint64_t bytes;
+	uint64_t buffers;            /* of a leak; else 0 */
+	uint64_t count;              /* occurrences since the last one that was told */
+	const char *site;            /* its call site */
+	const char *function, *file; /* of that */
+	uint32_t line;               /* 0 = not known */
+	const char *json;            /* all of it, an object as in ttmem.incidents/1 */
 	size_t length;
 };
 

@@ -2,6 +2,8 @@
 """Pushing to an OpenTelemetry collector: what it receives. test_otlp_hostile.py has one that misbehaves."""
 
 import json
+import os
+import pwd
 import socket
 import subprocess
 
@@ -32,9 +34,36 @@ def test_incidents_are_pushed_to_the_collector(ttmemd, collector):
     player.kill()
     record = wait_for(collector.incidents, "the leak")[0]
     said = attributes(record)
-    assert said["ttmem.kind"] == "leak" and said["process.pid"] == str(player.pid)
+    assert said["ttmem.kind"] == "leak" and said["process.pid"] == player.pid
     body = json.loads(record["body"]["stringValue"])
     assert body["kind"] == "leak" and body["pid"] == player.pid
+
+
+def test_leaks_have_program_user_bytes_and_site_as_attributes(ttmemd, collector):
+    """What one filters and adds up by must not be hidden in the text of the body."""
+    ttmemd.start("--otlp", collector.url + "/", "--otlp-interval", "1d")
+    player = ttmemd.player("alloc 3 L1 0x1000 64 weights", "alloc 3 L1 0x2000 36", TTMEM_STACKS="auto")
+    player.kill()
+    record = wait_for(collector.incidents, "the leak")[0]
+    said = attributes(record)
+    body = json.loads(record["body"]["stringValue"])
+    site = body["buffers"][0]["site"]
+    user = os.getuid()
+    assert (said["process.executable.name"], said["process.pid"]) == ("player", player.pid)
+    assert (said["process.user.id"], said["process.user.name"]) == (user, pwd.getpwuid(user).pw_name)
+    assert (said["ttmem.bytes"], said["ttmem.buffers"], said["ttmem.count"]) == (100, 2, 1)
+    assert (said["ttmem.device"], said["ttmem.type"]) == ("3", "L1")
+    assert (said["code.function.name"], said.get("code.file.path"), said.get("code.line.number")) == (
+        site["function"], site["file"], site["line"],
+    )  # fmt: skip
+
+
+def test_attributes_that_are_not_known_are_left_out(ttmemd, collector):
+    ttmemd.start("--otlp", collector.url + "/", "--otlp-interval", "1d")
+    ttmemd.player("alloc 0 L1 0x1000 64", "alloc 0 DRAM 0x2000 36", TTMEM_STACKS="off").kill()
+    said = attributes(wait_for(collector.incidents, "the leak")[0])
+    assert said["ttmem.bytes"] == 100
+    assert not {key for key in said if key.startswith("code.")} | said.keys() & {"ttmem.site", "ttmem.type"}
 
 
 def test_incidents_have_their_call_site_as_an_attribute(ttmemd, collector):
@@ -45,6 +74,8 @@ def test_incidents_have_their_call_site_as_an_attribute(ttmemd, collector):
     site = json.loads(record["body"]["stringValue"])["second"]["site"]
     assert attributes(record)["ttmem.kind"] == "double_free"
     assert attributes(record)["ttmem.site"].startswith(site["function"] + " (")
+    assert attributes(record)["code.function.name"] == site["function"]
+    assert (attributes(record)["ttmem.bytes"], attributes(record)["ttmem.type"]) == (64, "DRAM")
 
 
 def test_incidents_are_kept_while_the_collector_is_down(ttmemd, collector):
@@ -56,7 +87,7 @@ def test_incidents_are_kept_while_the_collector_is_down(ttmemd, collector):
     for _ in range(5):
         player = ttmemd.player("alloc 0 DRAM 0x1000 64")
         player.kill()
-        pids.append(str(player.pid))
+        pids.append(player.pid)
     collector.status = 200
     wait_for(lambda: len(collector.incidents()) >= 5, "the incidents")
     assert sorted(attributes(r)["process.pid"] for r in collector.incidents()) == sorted(pids)
@@ -116,7 +147,7 @@ def test_incidents_refused_with_400_are_dropped(ttmemd, collector):
     player = ttmemd.player("alloc 0 DRAM 0x1000 64")
     player.kill()
     wait_for(collector.incidents, "the next one")
-    assert [attributes(r)["process.pid"] for r in collector.incidents()] == [str(player.pid)]
+    assert [attributes(r)["process.pid"] for r in collector.incidents()] == [player.pid]
 
 
 def test_configured_headers_are_sent_to_the_collector(ttmemd, collector):

@@ -27,7 +27,7 @@ def leak(ttmemd):
     """A process that leaves something behind; its pid as a collector is told it."""
     player = ttmemd.player("alloc 0 DRAM 0x1000 64")
     player.kill()
-    return str(player.pid)
+    return player.pid
 
 
 def wait_for_counts(daemon, **wanted):

@@ -24,8 +24,9 @@ ATTRIBUTES = {
             "value": {
                 "type": "object",
                 "additionalProperties": False,
-                "required": ["stringValue"],
-                "properties": {"stringValue": {"type": "string"}},
+                "minProperties": 1,
+                "maxProperties": 1,
+                "properties": {"stringValue": {"type": "string"}, "intValue": NUMBER},
             },
         },
     },
@@ -230,7 +231,9 @@ def collector():
 
 
 def attributes(record):
-    return {a["key"]: a["value"]["stringValue"] for a in record["attributes"]}
+    values = {a["key"]: a["value"] for a in record["attributes"]}
+    assert len(values) == len(record["attributes"])  # no key twice
+    return {key: int(value["intValue"]) if "intValue" in value else value["stringValue"] for key, value in values.items()}
 
 
 def counts(daemon):
