@@ -175,7 +175,6 @@ def test_no_registry_is_named():
 @pytest.fixture
 def scraped(ttmemd, tmp_path):
     """A daemon with something of everything, and a Prometheus that looks at it with our rules."""
-    need("prometheus")
     machine = machines.Machine(ttmemd.folder / "machine")  # only its card: the processes are real
     machine.card(0, "n150", "wormhole_b0", chip=0xABC)
     ttmemd.start("--http", "127.0.0.1:0", env={"TTMEM_SYS_ROOT": str(machine.sys)})
@@ -185,6 +184,16 @@ def scraped(ttmemd, tmp_path):
         "alloc 0 DRAM 0x1000 400000 weights",
         "alloc 0 L1 0x1000 1000",
     )
+    port = prometheus(ttmemd, tmp_path, where)
+    wait_for(lambda: query(port, "up == 1"), "a first scrape")
+    busy.play("alloc 0 DRAM 0x900000 5", "free 0 DRAM 0x900000", "free 0 DRAM 0x900000")
+    ttmemd.player("alloc 0 DRAM 0x2000 7").kill()
+    return port
+
+
+def prometheus(ttmemd, tmp_path, *targets):
+    """One with our rules; returns its port."""
+    need("prometheus")
     port = free_port()
     shutil.copy(FLEET / "ttmem.rules.yml", tmp_path)
     (tmp_path / "prometheus.yml").write_text(
@@ -192,7 +201,7 @@ def scraped(ttmemd, tmp_path):
         "rule_files: [ttmem.rules.yml]\n"
         "scrape_configs:\n"
         "  - job_name: ttmem\n"
-        f"    static_configs: [{{targets: ['{where}'], labels: {{cluster: east}}}}]\n"
+        f"    static_configs: [{{targets: {json.dumps(targets)}, labels: {{cluster: east}}}}]\n"
     )
     ttmemd.adopt(
         subprocess.Popen(
@@ -204,9 +213,6 @@ def scraped(ttmemd, tmp_path):
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )
     )  # fmt: skip
-    wait_for(lambda: query(port, "up == 1"), "a first scrape")
-    busy.play("alloc 0 DRAM 0x900000 5", "free 0 DRAM 0x900000", "free 0 DRAM 0x900000")
-    ttmemd.player("alloc 0 DRAM 0x2000 7").kill()
     return port
 
 
@@ -259,6 +265,62 @@ def test_every_panel_shows_something(scraped):
         if variable["type"] == "query":
             found = re.fullmatch(r"label_values\(([\w:]+)(?:\{.*\})?, (\w+)\)", variable["query"])
             assert found[2] in query(scraped, found[1])[0]["metric"]
+
+
+def test_hosts_that_answer_are_zero_when_all_are_down(ttmemd, tmp_path):
+    """Not "no data", neither before the first scrape nor after it."""
+    port = prometheus(ttmemd, tmp_path, "127.0.0.1:1", "127.0.0.2:1")
+    answer, silent = [text for title, text in queries("east") if title == "Hosts"]
+    wait_for(lambda: query(port, "count(up == 0) == 2"), "two scrapes that fail")
+    assert [row["value"][1] for row in query(port, answer)] == ["0"]
+    assert [row["value"][1] for row in query(port, silent)] == ["2"]
+    # Nor where Prometheus knows of no host.
+    for title, text in queries("west"):
+        if title == "Hosts":
+            assert [row["value"][1] for row in query(port, text)] == ["0"]
+
+
+def grafana():
+    return json.loads((FLEET / "grafana-dashboard.json").read_text())
+
+
+def test_incidents_are_annotations(scraped):
+    (marks,) = grafana()["annotations"]["list"]
+    assert marks["enable"] and marks["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+    text = marks["expr"].replace("$instance", ".*").replace("$cluster", "east")
+    rows = wait_for(lambda: query(scraped, text), "an incident")
+    labels = set(re.findall(r"\{\{(\w+)\}\}", marks["titleFormat"])) | set(marks["tagKeys"].split(","))
+    assert labels == rows[0]["metric"].keys()
+    wait_for(lambda: {row["metric"]["kind"] for row in query(scraped, text)} >= {"double_free"}, "the double free")
+
+
+def test_panels_with_hosts_link_to_them(scraped):
+    """Every line that has a host in its legend, and every row of a table, opens a page that exists there."""
+    linked = 0
+    for panel in grafana()["panels"]:
+        legends = " ".join(target.get("legendFormat", "") for target in panel.get("targets", ()))
+        if "{{instance}}" not in legends and panel["type"] != "table":
+            continue
+        (link,) = panel["fieldConfig"]["defaults"]["links"]
+        named = set(re.findall(r"\$\{__(?:field\.labels|data\.fields)\.(\w+)\}", link["url"] + link["title"]))
+        assert re.match(r"http://\$\{__(field\.labels|data\.fields)\.instance\}/", link["url"]), panel["title"]
+        for target in panel["targets"]:
+            text = re.sub(r"\$(instance|device|cluster)\b", ".*", target["expr"]).replace("$__rate_interval", "30s")
+            rows = wait_for(lambda: query(scraped, text), panel["title"])
+            assert all(named <= row["metric"].keys() for row in rows), panel["title"]
+        linked += 1
+    assert linked >= 14
+
+
+def test_legends_of_devices_have_their_unique_id(scraped):
+    """Two cards may have had one number, one after the other."""
+    for panel in grafana()["panels"]:
+        for target in panel.get("targets", ()):
+            legend = target.get("legendFormat", "")
+            assert ("{{device}}" in legend) == ("{{uid}}" in legend), panel["title"]
+            if "{{uid}}" in legend:
+                text = re.sub(r"\$(instance|device|cluster)\b", ".*", target["expr"]).replace("$__rate_interval", "30s")
+                assert wait_for(lambda: query(scraped, text), panel["title"])[0]["metric"]["uid"] == "0xabc"
 
 
 def test_panels_and_alerts_count_the_same_leaks(tmp_path):
