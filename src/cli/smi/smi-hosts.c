@@ -18,23 +18,28 @@
 #include "base/emit.h"
 #include "base/text.h"
 #include "cli/common/command.h"
-#include "cli/common/http-fetch.h"
 #include "cli/common/output.h"
 #include "cli/smi/smi-fleet.h"
 #include "cli/smi/smi-prometheus.h"
 #include "model/json/document.h"
 #include "model/merge.h"
 #include "model/types.h"
+#include "source/fleet/host-url.h"
+#include "source/fleet/http-fetch.h"
 
-#define HOSTS_PORT "5392"
 #define HOSTS_SCHEMA "ttmem.smi/1"
 #define HOSTS_VERSION_MAX 9u /* digits */
+
+const struct http_fetch_limits smi_hosts_limits = {
+	.text_max = SMI_HOSTS_TEXT_MAX,
+	.texts_max = SMI_HOSTS_TEXTS_MAX,
+};
 
 int smi_hosts_add(void *hosts, const char *text)
 {
 	struct smi_hosts *self = hosts;
 
-	if (!*text || strpbrk(text, "/ @?#"))
+	if (!host_url_is_name(text))
 		return -EINVAL;
 	for (size_t i = 0; i < self->count; i++) {
 		if (strcmp(self->names[i], text) == 0)
@@ -178,20 +183,6 @@ static void hosts_json(const struct smi_hosts *hosts, struct http_fetch *fetches
 	smi_fleet_end_json(&json);
 }
 
-/* NULL: out of memory. */
-static char *hosts_url(const char *name)
-{
-	const char *bracket = strchr(name, ']');
-	const char *colon = strchr(bracket ? bracket : name, ':');
-	bool is_bare = !bracket && colon && strchr(colon + 1, ':'); /* fd00::1, without a port */
-	char *url;
-
-	if (asprintf(&url, "http://%s%s%s%s/api/v1/smi", is_bare ? "[" : "", name,
-		     is_bare ? "]" : "", colon && !is_bare ? "" : ":" HOSTS_PORT) < 0)
-		return NULL;
-	return url;
-}
-
 static int hosts_ask(const struct smi_hosts *hosts, bool json)
 {
 	CLEANUP_FREE struct http_fetch *fetches = calloc(hosts->count, sizeof(*fetches));
@@ -199,12 +190,12 @@ static int hosts_ask(const struct smi_hosts *hosts, bool json)
 	int r = fetches ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < hosts->count; i++) {
-		fetches[i].url = hosts_url(hosts->names[i]);
+		fetches[i].url = host_url(hosts->names[i], "/api/v1/smi");
 		if (!fetches[i].url)
 			r = -ENOMEM;
 	}
 	if (r == 0)
-		r = http_fetch_all(fetches, hosts->count);
+		r = http_fetch_all(fetches, hosts->count, &smi_hosts_limits);
 	if (r == 0 && json)
 		hosts_json(hosts, fetches);
 	else if (r == 0)

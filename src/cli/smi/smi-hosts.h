@@ -8,8 +8,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define SMI_HOSTS_MAX 256u
+#define SMI_HOSTS_TEXT_MAX (UINT32_C(64) << 20)   /* bytes of one answer */
+#define SMI_HOSTS_TEXTS_MAX (UINT32_C(512) << 20) /* of all answers together */
+
+struct http_fetch_limits;
+
+/* Of what is asked for the table; enough for two thousand hosts of a Prometheus. */
+extern const struct http_fetch_limits smi_hosts_limits;
 
 struct smi_hosts {
 	const char *names[SMI_HOSTS_MAX]; /* "host", "host:port", "::1", "[::1]:port"; each once */

@@ -21,12 +21,13 @@
 #include "base/emit.h"
 #include "base/text.h"
 #include "cli/common/command.h"
-#include "cli/common/http-fetch.h"
 #include "cli/common/output.h"
 #include "cli/smi/smi-fleet.h"
+#include "cli/smi/smi-hosts.h"
 #include "model/json/document.h"
 #include "model/merge.h"
 #include "model/types.h"
+#include "source/fleet/http-fetch.h"
 
 /* {__name__=~"ttmem_device_(bytes|buffers|capacity_bytes)"} or up{job=~"ttmem.*"} == 0 */
 #define PROMETHEUS_QUERY                                             \
@@ -244,7 +245,7 @@ int smi_prometheus_run(const char *url, bool as_json)
 		fetch.url = NULL;
 		return output_fail("smi", "cannot ask", -ENOMEM);
 	}
-	if (http_fetch_all(&fetch, 1) == 0 && fetch.text)
+	if (http_fetch_all(&fetch, 1, &smi_hosts_limits) == 0 && fetch.text)
 		document = json_loadb(fetch.text, fetch.length, 0, NULL);
 	samples = json_object_get(json_object_get(document, "data"), "result");
 	if (json_is_array(samples))

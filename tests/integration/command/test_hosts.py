@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ttmem smi --host: several machines in one table, each with a daemon of its own."""
 
-import contextlib
 import json
 import re
 import socket
@@ -9,6 +8,7 @@ import threading
 
 import pytest
 
+from pretender import pretend  # noqa: F401 (fixture)
 from terminal import Terminal
 from ttmemd import Ttmemd
 from world import check_schema, wait_for
@@ -89,46 +89,6 @@ def test_invalid_host_names_are_refused(ttmemd, name):
 def test_host_cannot_be_combined_with_csv_or_watch(ttmemd):
     assert ttmemd.run("smi", "--host", "a", "--csv").returncode == 2
     assert ttmemd.run("smi", "--host", "a", "-w").returncode == 2
-
-
-class Pretender:
-    """Answers whatever it is told to, at one address of many: all of 127.0.0.0/8 is this machine."""
-
-    def __init__(self, answer, where="127.0.0.1"):
-        self.answer = answer
-        self.asked = []
-        self.server = socket.create_server((where, 0))
-        self.name = f"{where}:{self.server.getsockname()[1]}"
-        threading.Thread(target=self.serve, daemon=True).start()
-
-    def serve(self):
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self.server.accept()
-                threading.Thread(target=self.talk, args=(connection,), daemon=True).start()
-
-    def talk(self, connection):
-        with connection, contextlib.suppress(OSError):
-            self.asked.append(connection.recv(65536).decode())
-            connection.sendall(self.answer)
-
-    def close(self):
-        self.server.shutdown(socket.SHUT_RDWR)
-        self.server.close()
-
-
-@pytest.fixture
-def pretend():
-    made = []
-
-    def make(body, status="200 OK", **where):
-        body = body if isinstance(body, bytes) else json.dumps(body).encode()
-        made.append(Pretender(b"HTTP/1.0 %s\r\n\r\n" % status.encode() + body, **where))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.close()
 
 
 def smi(used=1048576, card="n150", device=0):

@@ -6,12 +6,18 @@
  * delays only its own answer.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define HTTP_FETCH_SECONDS 5L
-#define HTTP_FETCH_TEXT_MAX (UINT32_C(64) << 20)   /* one answer */
-#define HTTP_FETCH_TEXTS_MAX (UINT32_C(512) << 20) /* all answers together */
+
+/* What the answers may take. */
+struct http_fetch_limits {
+	size_t text_max;  /* bytes of one */
+	size_t texts_max; /* of all together */
+	const bool *stop; /* atomic: set by another thread to end it early; NULL = never */
+};
 
 struct http_fetch {
 	char *url;
@@ -19,8 +25,10 @@ struct http_fetch {
 	char *text;          /* the answer, NUL-terminated; NULL on failure */
 	size_t length, most; /* of the answer: bytes so far, and the limit */
 	char problem[160];   /* on failure: the reason, for people */
+	bool is_done;        /* private */
 };
 
-/* 0, or a negative errno if no request could be made at all. */
-int http_fetch_all(struct http_fetch *fetches, size_t count);
+/* 0, or a negative errno if no request could be made at all. From one thread at a time. */
+int http_fetch_all(struct http_fetch *fetches, size_t count,
+		   const struct http_fetch_limits *limits);
 void http_fetch_deinit(struct http_fetch *fetch);

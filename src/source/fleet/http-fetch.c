@@ -2,7 +2,7 @@
 
 /* Concurrent HTTP requests with libcurl, which is loaded for the first of them. */
 
-#include "cli/common/http-fetch.h"
+#include "source/fleet/http-fetch.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -44,6 +44,10 @@ static struct {
 
 static bool http_fetch_load(void)
 {
+	static bool is_loaded;
+
+	if (is_loaded)
+		return true;
 	void *library = late_library_open(http_fetch_libraries, ARRAY_SIZE(http_fetch_libraries));
 
 	if (!library)
@@ -53,7 +57,8 @@ static bool http_fetch_load(void)
 	if (!http_fetch_curl.name)                                      \
 		return false;
 	HTTP_FETCH_CALLS(HTTP_FETCH_LOOK_UP)
-	return http_fetch_curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+	is_loaded = http_fetch_curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+	return is_loaded;
 }
 
 void http_fetch_deinit(struct http_fetch *fetch)
@@ -141,6 +146,7 @@ static void http_fetch_conclude(CURL *one, CURLcode result)
 					   (char **)&fetch); /* was set above */
 	(void)http_fetch_curl.easy_getinfo(one, CURLINFO_RESPONSE_CODE,
 					   &status); /* 0: no response */
+	fetch->is_done = true;
 	if (result == CURLE_OK && status == 200 && fetch->text)
 		return;
 	if (result != CURLE_OK)
@@ -154,7 +160,7 @@ static void http_fetch_conclude(CURL *one, CURLcode result)
 	fetch->text = NULL;
 }
 
-static void http_fetch_run(CURLM *all)
+static void http_fetch_run(CURLM *all, const bool *stop)
 {
 	int running = 0, left;
 	CURLMsg *message;
@@ -166,11 +172,23 @@ static void http_fetch_run(CURLM *all)
 			if (message->msg == CURLMSG_DONE)
 				http_fetch_conclude(message->easy_handle, message->data.result);
 		}
-	} while (running > 0 &&
+	} while (running > 0 && !(stop && __atomic_load_n(stop, __ATOMIC_RELAXED)) &&
 		 http_fetch_curl.multi_poll(all, NULL, 0, HTTP_FETCH_WAIT_MS, NULL) == CURLM_OK);
 }
 
-int http_fetch_all(struct http_fetch *fetches, size_t count)
+/* One that was interrupted has neither an answer nor a problem yet. */
+static void http_fetch_end(CURLM *all, CURL *one, struct http_fetch *fetch)
+{
+	if (!fetch->is_done) {
+		strcpy(fetch->problem, "it was not asked to the end");
+		free(fetch->text);
+		fetch->text = NULL;
+	}
+	(void)http_fetch_curl.multi_remove_handle(all, one); /* was added */
+	http_fetch_curl.easy_cleanup(one);
+}
+
+int http_fetch_all(struct http_fetch *fetches, size_t count, const struct http_fetch_limits *limits)
 {
 	CLEANUP_FREE CURL **ones = calloc(count, sizeof(CURL *));
 	CURLM *all = NULL;
@@ -184,18 +202,15 @@ int http_fetch_all(struct http_fetch *fetches, size_t count)
 	if (!ones || !all)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		ones[i] = http_fetch_begin(
-			all, &fetches[i],
-			bits_min(HTTP_FETCH_TEXT_MAX, HTTP_FETCH_TEXTS_MAX / count));
+		ones[i] = http_fetch_begin(all, &fetches[i],
+					   bits_min(limits->text_max, limits->texts_max / count));
 		if (!ones[i])
 			strcpy(fetches[i].problem, "there is no memory to ask it");
 	}
-	http_fetch_run(all);
+	http_fetch_run(all, limits->stop);
 	for (size_t i = 0; i < count; i++) {
-		if (!ones[i])
-			continue;
-		(void)http_fetch_curl.multi_remove_handle(all, ones[i]); /* was added */
-		http_fetch_curl.easy_cleanup(ones[i]);
+		if (ones[i])
+			http_fetch_end(all, ones[i], &fetches[i]);
 	}
 	(void)http_fetch_curl.multi_cleanup(all); /* already empty */
 	return 0;
