@@ -29,7 +29,7 @@ _ttmemd() {
 	--flight) words='off 10m,256M' ;;
 	--keep | --size-max | --legacy-memory | --metrics-processes | --scan-interval | --ready-fd) return ;;
 	*)
-		words='--socket --legacy-socket --legacy-memory --http --http-host --otlp --otlp-interval --skip-frames --http-details --token-file --state --keep
+		words='--socket --legacy-socket --legacy-memory --http --http-host --fleet --fleet-prometheus --otlp --otlp-interval --skip-frames --http-details --token-file --state --keep
 			--size-max --flight --on-incident --strict-close --log-events --ids --quiet --trace-wire --log --keeper
 			--metrics-processes --scan-interval --group --ready-fd --config --check --help
 			--version'

@@ -12,6 +12,7 @@
 #include "book/read/view.h"
 #include "compat/server/legacy-report.h"
 #include "daemon/daemon.h"
+#include "daemon/fleet/fleet.h"
 #include "daemon/notify/log-writer.h"
 #include "daemon/recorder/recorder-documents.h"
 #include "daemon/registry/collector.h"
@@ -400,6 +401,7 @@ static void provide_health(void *context, struct health *ret_health)
 	provide_flight(daemon, &health);
 	health.leaked = recorder_leaked(daemon->recorder);
 	recorder_incidents(daemon->recorder, health.incidents);
+	recorder_last_hour(daemon->recorder, &health.hour);
 	recorder_tally(daemon->recorder, &health.past);
 	if (push) {
 		struct push_counts push_now;
@@ -416,6 +418,13 @@ static void provide_health(void *context, struct health *ret_health)
 	*ret_health = health;
 }
 
+static int provide_fleet(void *context, const bool *stop, struct emit *json)
+{
+	struct daemon *daemon = context;
+
+	return fleet_document(daemon->fleet, stop, json);
+}
+
 void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider)
 {
 	*ret_provider = (struct web_provider){
@@ -427,6 +436,7 @@ void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider)
 		.series = provide_series,
 		.peaks = provide_peaks,
 		.dump = daemon_dump,
+		.fleet = daemon->fleet ? provide_fleet : NULL,
 		.health = provide_health,
 	};
 }

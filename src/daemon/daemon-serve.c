@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "daemon/daemon.h"
+#include "daemon/fleet/fleet.h"
 #include "daemon/notify/log-writer.h"
 #include "daemon/registry/collector.h"
 #include "web/export/push.h"
@@ -114,6 +115,18 @@ int daemon_serve_web(struct daemon *daemon)
 	snprintf(daemon->web_address, sizeof(daemon->web_address), "%s", web_address(daemon->web));
 	pthread_mutex_unlock(&daemon->lock);
 	return 0;
+}
+
+int daemon_open_fleet(struct daemon *daemon)
+{
+	const struct fleet_config fleet = {
+		.hosts = daemon->config->fleet,
+		.prometheus = daemon->config->fleet_prometheus,
+		.token = getenv("TTMEM_PROMETHEUS_TOKEN"),
+	};
+	int r = fleet.hosts || fleet.prometheus ? fleet_new(&daemon->fleet, &fleet) : 0;
+
+	return r < 0 ? daemon_fail("cannot prepare", "the fleet", r) : 0;
 }
 
 static void serve_tell_push(void *context, const char *problem)

@@ -22,6 +22,7 @@
 #include "base/threads/worker.h"
 #include "daemon/custody/keeper.h"
 #include "daemon/custody/tracked-file.h"
+#include "daemon/fleet/fleet.h"
 #include "daemon/notify/incident-hook.h"
 #include "daemon/notify/journal.h"
 #include "daemon/notify/log-writer.h"
@@ -432,6 +433,8 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 	r = daemon_serve_legacy(daemon);
 	if (r == 0)
 		r = daemon_keep_open(daemon);
+	if (r == 0)
+		r = daemon_open_fleet(daemon);
 	daemon_provide(daemon, &daemon->provider);
 	if (r == 0)
 		r = daemon_serve_native(daemon);
@@ -486,6 +489,7 @@ void daemon_close(struct daemon *daemon)
 	if (daemon->loop)
 		loop_cancel(daemon->loop, &daemon->doors_timer);
 	daemon->web = web_free(daemon->web); /* what the recorder still reports goes elsewhere */
+	fleet_free(daemon->fleet);
 	if (daemon->web_reader)
 		store_reader_close(daemon->web_reader);
 	if (daemon->legacy)

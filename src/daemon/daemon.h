@@ -105,6 +105,7 @@ struct daemon {
 	struct incident_hook *incident_hook;
 	struct journal *journal; /* NULL = our output does not go to the journal */
 	struct push *push;       /* NULL = nothing is pushed */
+	struct fleet *fleet;     /* NULL = no other machines are known */
 	struct web *web;
 	char web_address[DAEMON_ADDRESS]; /* "" = HTTP is not served; outlives the server */
 	struct web_provider provider;
@@ -142,6 +143,7 @@ int daemon_fail_in_use(const char *path, uint32_t holder);
 int daemon_serve_native(struct daemon *daemon);
 int daemon_serve_legacy(struct daemon *daemon);
 int daemon_serve_push(struct daemon *daemon);
+int daemon_open_fleet(struct daemon *daemon);
 
 /* Starts the HTTP server. 0 or a negative errno: -EADDRINUSE if the port is taken. */
 int daemon_serve_web(struct daemon *daemon);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/last-hour.h"
 #include "model/tally.h"
 #include "model/types.h"
 
@@ -83,6 +84,7 @@ struct health {
 	uint64_t legacy_taken_over, legacy_in_doubt;
 	uint64_t incidents[TYPES_INCIDENTS]; /* since start, indexed by kind */
 	uint64_t start_ns;                   /* CLOCK_REALTIME of the daemon's start */
+	struct last_hour_change hour;
 	uint64_t lines_dropped;
 	uint64_t legacy_bytes; /* memory of old clients' books */
 	uint64_t limits[HEALTH_LIMITS];

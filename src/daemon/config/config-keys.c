@@ -14,11 +14,13 @@
 #include "base/text.h"
 #include "daemon/config/config-private.h"
 #include "daemon/config/config.h"
+#include "source/fleet/host-url.h"
 
 #define CONFIG_PATH_MAX (PATH_MAX - 1u)
 #define CONFIG_SOCKET_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 #define CONFIG_COMMAND_MAX 8192u /* arbitrary */
 #define CONFIG_GROUP_MAX 32u     /* the limit of useradd */
+#define CONFIG_FLEET_MAX 32768u  /* arbitrary; the file has a limit of its own */
 #define CONFIG_HTTP_MAX 64u      /* an IPv6 address with brackets and port is shorter */
 
 /* Control characters would break the lines of --check and of the log. */
@@ -115,6 +117,11 @@ static int parse_url(const struct config_key *key, void *target, const char *tex
 	return parse_text(key, target, text);
 }
 
+static int parse_fleet(const struct config_key *key, void *target, const char *text)
+{
+	return host_url_is_list(text) ? parse_text(key, target, text) : -EINVAL;
+}
+
 static int parse_group(const struct config_key *key, void *target, const char *text)
 {
 	if (strpbrk(text, " \t:,/"))
@@ -157,6 +164,7 @@ static const struct config_kind kind_path = {parse_path, print_text, is_set_text
 static const struct config_kind kind_http = {parse_http, print_text, is_set_text};
 static const struct config_kind kind_group = {parse_group, print_text, is_set_text};
 static const struct config_kind kind_url = {parse_url, print_text, is_set_text};
+static const struct config_kind kind_fleet = {parse_fleet, print_text, is_set_text};
 static const struct config_kind kind_yes = {parse_yes, print_yes};
 static const struct config_kind kind_ids = {parse_ids, print_ids};
 
@@ -297,6 +305,21 @@ const struct config_key config_keys[] = {
 	 .expects = "a number from 0 to 1000",
 	 .help = "processes with lines of their own in /metrics; the rest is \"other\"",
 	 AT(metrics_processes)},
+	{.name = "fleet",
+	 .argument = "HOST[,HOST]...",
+	 .kind = &kind_fleet,
+	 .max = CONFIG_FLEET_MAX,
+	 .expects = "names of machines such as host-1 or host-2:5392, separated by commas (256 at "
+		    "most)",
+	 .help = "other machines with ttmemd, for the page of the fleet",
+	 AT(fleet)},
+	{.name = "fleet-prometheus",
+	 .argument = "URL",
+	 .kind = &kind_url,
+	 .max = CONFIG_PATH_MAX,
+	 .expects = "an address such as http://prometheus:9090",
+	 .help = "Prometheus whose targets with ttmemd are on that page as well",
+	 AT(fleet_prometheus)},
 	{.name = "otlp",
 	 .argument = "URL",
 	 .kind = &kind_url,

@@ -73,6 +73,8 @@ void config_deinit(struct config *config)
 	free(config->on_incident);
 	free(config->http_hosts);
 	free(config->skip_frames);
+	free(config->fleet);
+	free(config->fleet_prometheus);
 	free(config->otlp);
 	free(config->token_file);
 	free(config->group);

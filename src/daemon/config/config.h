@@ -24,15 +24,17 @@ struct config_flight {
 
 struct config {
 	/* All texts are owned by the config; NULL = not set and no default. */
-	char *socket;        /* native socket, never NULL */
-	char *legacy_socket; /* "none" = not served */
-	char *http;          /* "none" = not served */
-	char *state;         /* folder */
-	char *log;           /* log file; NULL = standard output */
-	char *on_incident;   /* shell command */
-	char *http_hosts;    /* NULL = none */
-	char *skip_frames;   /* likewise */
-	char *otlp;          /* NULL = no push */
+	char *socket;           /* native socket, never NULL */
+	char *legacy_socket;    /* "none" = not served */
+	char *http;             /* "none" = not served */
+	char *state;            /* folder */
+	char *log;              /* log file; NULL = standard output */
+	char *on_incident;      /* shell command */
+	char *http_hosts;       /* NULL = none */
+	char *skip_frames;      /* likewise */
+	char *fleet;            /* other machines; NULL = none */
+	char *fleet_prometheus; /* which knows of more of them; likewise */
+	char *otlp;             /* NULL = no push */
 	uint32_t otlp_interval_s;
 	char *token_file; /* default: "http-token" in the state folder */
 	char *group;      /* whose members see everything: "ttmem" */

@@ -8,6 +8,7 @@
 #include "base/threads/loop.h"
 #include "base/threads/worker.h"
 #include "daemon/recorder/recorder.h"
+#include "model/last-hour.h"
 #include "model/snapshot.h"
 #include "source/proc/namespaces.h"
 
@@ -92,6 +93,8 @@ struct recorder {
 	struct notice *notice;                           /* to be reported, the latest first */
 	uint64_t incidents[TYPES_INCIDENTS];
 	uint64_t leaked;
+	struct last_hour hour;
+	uint64_t hour_bytes; /* in use, at the last sample */
 	struct tally *ended; /* of all ended processes */
 	struct recorder_purse purses[RECORDER_PEAK_USERS], all_purse;
 	struct recorder_ended *ended_peaks; /* owned; the oldest first */
@@ -120,6 +123,9 @@ void recorder_look_into(struct recorder *recorder, struct tracked *tracked, stru
 
 /* Which chips the devices of a process are, as the last look at the whole machine found them. */
 void recorder_join(struct recorder *recorder, struct snapshot *snapshot);
+
+/* In the sampling job: takes the totals for recorder_last_hour(). */
+void recorder_hour_put(struct recorder *recorder, const struct snapshot *snapshot);
 
 /* Compares the buffers of processes that share devices, if they have changed. */
 void recorder_find_overlaps(struct recorder *recorder, const struct snapshot *totals);

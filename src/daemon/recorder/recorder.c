@@ -139,6 +139,7 @@ static void recorder_pass(struct recorder *recorder, bool look, bool sample)
 	if (sample) {
 		region_watch_see(recorder->regions, snapshot);
 		recorder_find_overlaps(recorder, snapshot);
+		recorder_hour_put(recorder, snapshot);
 		if (recorder->config.store)
 			store_put_sample(recorder->config.store, snapshot);
 	}

@@ -16,6 +16,7 @@
 
 struct collector;
 struct emit;
+struct last_hour_change;
 struct loop;
 struct notice;
 struct recorder;
@@ -65,6 +66,9 @@ void recorder_look(struct recorder *recorder);
 
 /* Incidents of each kind since the start. From any thread. */
 void recorder_incidents(struct recorder *recorder, uint64_t ret_counts[TYPES_INCIDENTS]);
+
+/* How much memory and how many incidents there are more than an hour ago. From any thread. */
+void recorder_last_hour(struct recorder *recorder, struct last_hour_change *ret_change);
 
 /* What ended processes did, so that counters never go down. From any thread. */
 void recorder_tally(struct recorder *recorder, struct tally *ret_tally);

@@ -16,6 +16,7 @@
 struct filter;
 struct frames_one;
 struct growth;
+struct health;
 struct history;
 struct emit;
 struct snapshot;
@@ -26,6 +27,10 @@ struct snapshot_peak;
 
 /* Devices and processes; @filter selects devices (and thereby processes). */
 void document_smi(struct emit *json, const struct snapshot *snapshot, const struct filter *filter);
+
+/* The machine in one row. */
+void document_host(struct emit *json, const struct snapshot *snapshot, const struct health *health,
+		   bool is_well);
 
 /* Processes with all counters. */
 void document_ps(struct emit *json, const struct snapshot *snapshot);

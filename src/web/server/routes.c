@@ -238,6 +238,7 @@ static int routes_health(struct routes_ask *ask, FILE *out)
 	document_open(&json, "ttmem.health/1", clock_ns(CLOCK_REALTIME));
 	emit_string(&json, "status", routes_is_well(&health) ? "ok" : "degraded");
 	emit_string(&json, "details", auth_details(&ask->web->auth));
+	emit_bool(&json, "fleet", ask->provider->fleet != NULL);
 	emit_u64(&json, "start_ns", health.start_ns);
 	emit_u64(&json, "books", health.books);
 	emit_u64(&json, "books_refused", health.books_refused);
@@ -261,6 +262,29 @@ static int routes_health(struct routes_ask *ask, FILE *out)
 	return 0;
 }
 
+/* What other machines ask for. */
+static int routes_host(struct routes_ask *ask, FILE *out)
+{
+	const struct snapshot *snapshot = NULL;
+	struct emit json = EMIT_INIT(out);
+	struct health *health = ask->web->health;
+	int r;
+
+	memset(health, 0, sizeof(*health));
+	ask->provider->health(ask->provider->context, health);
+	r = routes_totals(ask, &snapshot);
+	if (r == 0)
+		document_host(&json, snapshot, health, routes_is_well(health));
+	return r;
+}
+
+static int routes_fleet(struct routes_ask *ask, FILE *out)
+{
+	struct emit json = EMIT_INIT(out);
+
+	return ask->provider->fleet(ask->provider->context, &ask->web->closing, &json);
+}
+
 #define ROUTES_METRICS                              \
 	"text/plain; version=0.0.4; charset=utf-8", \
 		"application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -273,6 +297,8 @@ static const struct route routes_table[] = {
 	 .lane = ROUTES_DETAILS, .guarded = true, .tcp = true},
 	{"/api/v1/smi", ROUTES_JSON, .make = routes_smi, .parameters = URL_DEVICE,
 	 .lane = ROUTES_TOTALS},
+	{"/api/v1/host", ROUTES_JSON, .make = routes_host, .lane = ROUTES_TOTALS, .tcp = true},
+	{"/api/v1/fleet", ROUTES_JSON, .make = routes_fleet, .lane = ROUTES_FLEET, .tcp = true},
 	{"/api/v1/ps", ROUTES_JSON, .make = routes_ps, .lane = ROUTES_TOTALS},
 	{"/api/v1/buffers", ROUTES_JSON, .make = documents_buffers,
 	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_SORT | URL_BY | URL_LIMIT | URL_CURSOR,

@@ -19,6 +19,7 @@ enum routes_lane {
 	ROUTES_AT_ONCE, /* the one that serves the sockets: must not block */
 	ROUTES_TOTALS,
 	ROUTES_DETAILS,
+	ROUTES_FLEET,  /* waits for other machines */
 	ROUTES_STREAM, /* endless: see stream.h */
 	ROUTES_ASSET,  /* built in: see assets.h */
 };

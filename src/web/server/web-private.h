@@ -27,6 +27,7 @@ struct web {
 	struct accept_queue *accept_queue;
 	struct worker *totals;  /* its thread takes totals and feeds the stream */
 	struct worker *details; /* for everything that takes longer */
+	struct worker *fleet;   /* waits for other machines; NULL = there is no fleet */
 	struct stream *stream;
 
 	struct body_purse purse;

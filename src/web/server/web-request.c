@@ -392,12 +392,34 @@ static bool web_request_choose(struct web_request *web_request, struct stream_ri
 	return true;
 }
 
+/* NULL: there is no such thread. */
+static struct worker *web_request_lane(const struct web_request *web_request)
+{
+	const struct web *web = web_request->web;
+
+	switch (web_request->route->lane) {
+	case ROUTES_TOTALS:
+		return web->totals;
+	case ROUTES_FLEET:
+		return web->fleet;
+	case ROUTES_DETAILS:
+	case ROUTES_AT_ONCE:
+	case ROUTES_STREAM:
+	case ROUTES_ASSET:
+		break;
+	}
+	return web->details;
+}
+
 /* Hands the request to a lane; the connection is suspended meanwhile. */
 static int web_request_put(struct web_request *web_request)
 {
-	struct worker *lane = web_request->route->lane == ROUTES_TOTALS ? web_request->web->totals
-									: web_request->web->details;
+	struct worker *lane = web_request_lane(web_request);
 
+	if (!lane) {
+		web_request_refuse(web_request, MHD_HTTP_NOT_FOUND, "no fleet is configured");
+		return web_request_answer(web_request);
+	}
 	web_request->job.run = web_request_run;
 	web_request->made = true;
 	connection_limits_set(web_request->visit, CONNECTION_LIMITS_WAITING);
@@ -441,6 +463,7 @@ int web_request_serve(struct web_request *web_request, const char *method)
 		return web_request_answer(web_request);
 	case ROUTES_TOTALS:
 	case ROUTES_DETAILS:
+	case ROUTES_FLEET:
 		break;
 	}
 	return web_request_put(web_request);

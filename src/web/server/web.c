@@ -166,6 +166,9 @@ static int web_start(struct web *web, const struct web_config *config, const cha
 								     .jobs_max = WEB_JOBS_MAX,
 								     .tick = web_tick,
 								     .context = web});
+	if (r == 0 && web->provider.fleet)
+		r = worker_new(&web->fleet, &(struct worker_config){.name = "web fleet",
+								    .jobs_max = WEB_DETAILS_MAX});
 	return r < 0 ? r : web_start_server(web, &address, &fd);
 }
 
@@ -200,6 +203,7 @@ struct web *web_free(struct web *web)
 	/* Nothing may be suspended when the library stops: lanes finish and take nothing new. */
 	worker_stop(web->totals);
 	worker_stop(web->details);
+	worker_stop(web->fleet);
 	if (web->stream)
 		stream_close(web->stream);
 	if (web->server)
@@ -207,6 +211,7 @@ struct web *web_free(struct web *web)
 	accept_queue_free(web->accept_queue);
 	worker_free(web->totals);
 	worker_free(web->details);
+	worker_free(web->fleet);
 	connection_limits_free(web->connection_limits);
 	stream_free(web->stream);
 	snapshot_free(web->shared);

@@ -4,7 +4,7 @@
 /*
  * The HTTP server: the command line's documents, a stream of changes, Prometheus metrics. It runs
  * in its own threads and knows nothing of books or databases; a provider supplies the data. One
- * thread serves the sockets and never blocks; one takes totals, one details.
+ * thread serves the sockets and never blocks; one takes totals, one details, one asks other machines.
  *
  * Over TCP clients are anonymous: totals are open, details need a token; see docs/http.md. The same
  * routes are served on the daemon's own socket, where the client is known: see local-request.h.
@@ -51,6 +51,13 @@ struct web_provider {
 	 * negative errno. NULL: not supported.
 	 */
 	int (*dump)(void *context, const struct query_asker *asker, FILE *out);
+
+	/*
+	 * Writes ttmem.fleet/1. May take seconds, but ends soon after @stop, which is atomic, was
+	 * set. Called by one thread, which does nothing else. 0 or a negative errno. NULL: there is
+	 * no fleet.
+	 */
+	int (*fleet)(void *context, const bool *stop, struct emit *json);
 
 	/* Called by any of the threads, several at a time; must not take long. */
 	void (*health)(void *context, struct health *ret_health);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One machine of the fleet, as it describes itself in ttmem.host/1. Other machines may send
+ * anything: only numbers are taken, and texts that are ours.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct emit;
+
+struct fleet_amount {
+	uint64_t used, capacity; /* capacity 0 = not known */
+};
+
+struct fleet_row {
+	const char *host;  /* borrowed */
+	char problem[160]; /* why nothing is known of it; "" = it has answered */
+	bool is_degraded;  /* by its own word */
+	bool has_fullest;
+	uint32_t type; /* of the fullest: TYPES_DRAM or TYPES_L1 */
+	uint64_t device;
+	struct fleet_amount fullest, dram, l1;
+	uint64_t start_ns, devices, processes, bytes, buffers;
+	uint64_t incidents; /* within the last hour */
+	uint64_t over_ns;   /* since when growth is known; 0 = not known */
+	int64_t growth;     /* bytes, within the last hour */
+};
+
+/* What should be looked at, worst first; a row may have several. */
+enum fleet_trouble {
+	FLEET_SILENT,    /* it does not answer, or not as it should */
+	FLEET_FULL,      /* memory of a device is more than 90 % full */
+	FLEET_INCIDENTS, /* within the last hour */
+	FLEET_GROWS,     /* by more than FLEET_GROWTH_MIN within the last hour */
+	FLEET_DEGRADED,  /* something does not work there */
+	FLEET_TROUBLES,
+};
+
+#define FLEET_GROWTH_MIN ((int64_t)256 << 20)
+
+bool fleet_row_has(const struct fleet_row *row, enum fleet_trouble trouble);
+
+/* Fills the row from an answer; if that is no ttmem.host/1, sets the problem. */
+void fleet_row_parse(struct fleet_row *row, const char *text, size_t length);
+
+/* For qsort(): the most trouble first, then by name. */
+int fleet_row_compare(const void *left, const void *right);
+
+/* An element of "hosts" in ttmem.fleet/1. */
+void fleet_row_write(const struct fleet_row *row, struct emit *json);
