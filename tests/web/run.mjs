@@ -22,6 +22,7 @@ import "./test-hostile.mjs";
 import "./test-crowd.mjs";
 import "./test-report.mjs";
 import "./test-otlp.mjs";
+import "./test-fleet.mjs";
 
 const browser = await launch();
 

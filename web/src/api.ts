@@ -86,8 +86,12 @@ export async function* pages<T extends { next: string | null }>(
   } while (cursor);
 }
 
+/** Whether the daemon knows of other machines. */
+let fleet = false;
+export const hasFleet = (): boolean => fleet;
+
 export async function askHealth(): Promise<void> {
-  details = (await get<{ details: Details }>("/healthz")).details;
+  ({ details, fleet } = await get<{ details: Details; fleet: boolean }>("/healthz"));
 }
 
 /** Tries a token; keeps it if it is right. */

@@ -3,7 +3,7 @@
 // The frame around the views: navigation, the connection state, the token, light or dark.
 
 import "./style.css";
-import { detailsAre, lock, mayAsk, onTokenWrong, problem, token, tokenWentWrong, unlock } from "./api";
+import { detailsAre, hasFleet, lock, mayAsk, onTokenWrong, problem, token, tokenWentWrong, unlock } from "./api";
 import { onTheme, startTheme } from "./colours";
 import { clear, h, say } from "./dom";
 import { duration } from "./format";
@@ -15,6 +15,7 @@ import { visible } from "./text";
 import { themeButton } from "./theme-button";
 import type { View } from "./view";
 import { device } from "./views/device";
+import { fleet } from "./views/fleet";
 import { Incidents } from "./views/incidents";
 import { overview } from "./views/overview";
 import { processView } from "./views/process";
@@ -25,6 +26,7 @@ const main = h("main", { id: "main", tabindex: -1 }, h("p", { class: "empty" }, 
 const tabs = {
   overview: h("a", { href: link("overview") }, "Overview"),
   incidents: h("a", { href: link("incidents") }, "Leaks and incidents"),
+  fleet: h("a", { href: link("fleet"), hidden: true }, "Fleet"),
 };
 const key = h("button", { type: "button", class: "plain" });
 
@@ -39,6 +41,7 @@ function open(followed = false): void {
     route.view === "device" ? device(route)
     : route.view === "process" ? processView(route)
     : route.view === "incidents" ? new Incidents(route)
+    : route.view === "fleet" ? fleet()
     : overview();
   clear(main, view.element);
   document.title = visible(`${view.title} · ttmem`);
@@ -119,6 +122,7 @@ let could: boolean | null = null;
 function changed(): void {
   showState();
   showKey();
+  tabs.fleet.hidden = !hasFleet();
   const can = mayAsk();
   if (live.totals && can !== could) {
     could = can;
@@ -149,7 +153,7 @@ function start(): void {
     h("a", { class: "skip", href: "#main" }, "Skip to the content"),
     h("header", { class: "top" },
       h("a", { class: "brand", href: link("overview") }, h("img", { src: "/icon.svg", alt: "" }), "ttmem"),
-      h("nav", { "aria-label": "Views" }, tabs.overview, tabs.incidents),
+      h("nav", { "aria-label": "Views" }, tabs.overview, tabs.incidents, tabs.fleet),
       h("div", { class: "right" }, state, key, themeButton())),
     banner, main,
     h("footer", { class: "foot" }, "Totals are of living processes. ", h("a", { href: "/licences.txt" }, "Licences of what is built in")));

@@ -3,7 +3,7 @@
 // The current view, kept in the URL after "#", so that every view can be shared as a link.
 
 export interface Route {
-  view: "overview" | "device" | "process" | "incidents";
+  view: "overview" | "device" | "process" | "incidents" | "fleet";
   id: string;
   options: URLSearchParams;
 }
@@ -23,7 +23,7 @@ export function parse(hash: string): Route {
   const options = new URLSearchParams(query);
   if (view === "device" && id) return { view, id, options };
   if (view === "process" && /^[1-9]\d*$/.test(id)) return { view, id, options };
-  if (view === "incidents") return { view, id, options };
+  if (view === "incidents" || view === "fleet") return { view, id, options };
   return { view: "overview", id: "", options };
 }
 
