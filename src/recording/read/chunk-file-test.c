@@ -282,6 +282,22 @@ UNIT(refuses_a_later_version_and_says_which)
 	test_refused(&test, -EPROTONOSUPPORT, "update ttmem");
 }
 
+/* Its recorder was killed before the first chunk was whole. */
+UNIT(refuses_half_of_a_first_chunk)
+{
+	CLEANUP(test_deinit) struct test_file test;
+	const uint64_t header = 8 + sizeof(struct recording_chunk);
+
+	test_init(&test);
+	test_head(&test);
+	assert(test.end > header);
+	while (test.end > 0) {
+		test.end--;
+		assert(ftruncate(test.fd, (off_t)test.end) == 0);
+		test_refused(&test, -EBADMSG, test.end < header ? "no recording" : "cut off");
+	}
+}
+
 UNIT(refuses_a_damaged_beginning)
 {
 	CLEANUP(test_deinit) struct test_file test;

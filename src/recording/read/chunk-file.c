@@ -425,6 +425,10 @@ int chunk_file_open(struct chunk_file *file, const char *path, char ret_why[CHUN
 						r == -EFBIG ? "has more chunks than can be read"
 							    : strerrordesc_np(-r),
 						r);
+		else if (file->count == 0)
+			r = chunk_file_refuse(ret_why, path,
+					      "a recording that was cut off at its beginning",
+					      -EBADMSG);
 	}
 	if (r < 0)
 		chunk_file_close(file);

@@ -6,8 +6,8 @@
  * is answered or refused, and nothing crashes or hangs.
  *
  * A patch: chunk (1 byte), 0 = its entry, 1 = its contents, else it is cut there (1), offset (2),
- * length (1), bytes. The first byte of the input is how the file ends: 0 = whole, else so many bytes
- * are missing.
+ * length (1), bytes. The first byte of the input is how the file ends: 0 = whole; up to 127, so many
+ * bytes are missing; else so many 128ths of it.
  */
 
 #include <fcntl.h>
@@ -240,7 +240,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz_input input = {data, size};
 	struct recording *recording = NULL;
 	char path[64], why[RECORDING_WHY_SIZE];
-	uint64_t offset = 0;
+	uint64_t offset = 0, missing;
 	uint8_t torn = 0;
 	int fd;
 
@@ -253,7 +253,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (good->chunks[i].head.entry.kind != RECORDING_INDEX)
 			fuzz_chunk(fd, &offset, &good->chunks[i], (uint8_t)i, &input);
 	}
-	assert(ftruncate(fd, (off_t)(offset - bits_min(torn, offset))) == 0);
+	missing = torn < 128 ? torn : (torn - 127u) * offset / 128;
+	assert(ftruncate(fd, (off_t)(offset - bits_min(missing, offset))) == 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (recording_open(&recording, path, why) == 0)
 		fuzz_ask(recording, size);

@@ -115,9 +115,13 @@ UNIT(a_recorder_killed_at_any_write_leaves_all_before_it)
 {
 	uint64_t all = test_record(), last = 0;
 	uint32_t count = writes;
+	struct recording *recording;
+	char why[RECORDING_WHY_SIZE];
 
 	assert(test_read(true) == all && count > 50);
-	/* The first chunk alone makes a file a recording. */
+	/* The first chunk alone makes a file a recording; half of it does not. */
+	test_record_until(1, true);
+	assert(recording_open(&recording, test_path(), why) == -EBADMSG);
 	for (uint32_t n = 2; n <= count; n++) {
 		uint64_t events;
 
