@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * ttmem growth: call sites of living processes whose bytes keep growing, seen over a few seconds.
+ * ttmem growth: call sites of living processes whose bytes keep growing, seen over a few seconds. In a
+ * recording those of processes that have ended count, too: at the end of a run they all have.
  */
 
 #include "model/sites/growth.h"
@@ -82,8 +83,11 @@ static const char *growth_place(const struct growth_site *site, char *text, size
 	return text;
 }
 
-/* How long it looked, where there is nothing else to say; and what it could not decide. */
-static void growth_print_span(const struct growth *growth, bool is_asked)
+/*
+ * How long it looked, where there is nothing else to say; and what it could not decide.
+ * @is_final: a longer look is not possible, or was not wanted.
+ */
+static void growth_print_span(const struct growth *growth, bool is_final)
 {
 	double seconds = (double)(growth->last_ns - growth->first_ns) / 1e9;
 	char past[TEXT_NUMBER_SIZE];
@@ -93,7 +97,7 @@ static void growth_print_span(const struct growth *growth, bool is_asked)
 		       text_duration(growth->past_ns, past));
 	else if (growth->count == 0)
 		printf("nothing kept growing in %.1f s\n", seconds);
-	if (growth->count == 0 && !growth->past_ns && !is_asked)
+	if (growth->count == 0 && !growth->past_ns && !is_final)
 		printf("slow growth needs a longer look, such as --seconds 60, or ttmemd, which "
 		       "remembers the past\n");
 	if (growth->too_young)
@@ -105,7 +109,7 @@ static void growth_print_span(const struct growth *growth, bool is_asked)
 }
 
 static void growth_print(const struct growth *growth, const struct snapshot *snapshot,
-			 bool is_asked)
+			 bool is_final)
 {
 	static const struct table_column columns[] = {
 		{"GROWN", 10, true, false}, {"IN", 7, true, false},
@@ -140,7 +144,7 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 		session_print_stack(site->stack, GROWTH_INDENT);
 	}
 	growth_print_trends(growth);
-	growth_print_span(growth, is_asked);
+	growth_print_span(growth, is_final);
 	session_print_notes(snapshot);
 }
 
@@ -193,6 +197,7 @@ static int growth_watch(struct session *session, struct growth *growth,
 	int r = growth_rewind(session, seconds, &span_ns);
 
 	named.namer = session_namer(session);
+	growth->keeps_ended = is_recorded;
 	for (uint32_t i = 0; r == 0 && i < GROWTH_SAMPLES && !output_is_stopped(); i++) {
 		r = growth_wait(session, span_ns, i);
 		*ret_snapshot = snapshot_free(*ret_snapshot);
@@ -226,8 +231,9 @@ static int growth_run(int argc, char **argv)
 	bool json = false;
 	const struct options_item items[] = {
 		{0, "pid", "PID", "only of this process", &request.filter, options_pid},
-		{0, "seconds", "N", "how long to look (2, and what ttmemd remembers)", &seconds,
-		 options_u32},
+		{0, "seconds", "N",
+		 "how long to look (2, and what ttmemd remembers; a recording: all of it)",
+		 &seconds, options_u32},
 		OPTIONS_FROM(&from),
 		{0, "json", NULL, "as JSON", &json, NULL},
 	};
@@ -255,7 +261,7 @@ static int growth_run(int argc, char **argv)
 		document_growth(&writer, snapshot, &growth);
 	} else if (snapshot) {
 		session_print_moment(session);
-		growth_print(&growth, snapshot, seconds > 0);
+		growth_print(&growth, snapshot, seconds > 0 || session_recording(session));
 	}
 	return asked_for_exit(&asked, output_finish());
 }

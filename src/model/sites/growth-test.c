@@ -4,6 +4,8 @@
 
 #include "model/sites/growth.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/testing/unit.h"
 #include "model/snapshot.h"
@@ -224,6 +226,8 @@ static size_t sites_after_end(bool keeps_ended)
 	growth_finish(&growth, true);
 	count = growth.count;
 	assert(count == 0 || growth_bytes(&growth.sites[0]) == 2 * MIB);
+	assert(count == 0 || (growth.sites[0].listed == 1 &&
+			      strcmp(growth.names[growth.sites[0].first_name].name, "a") == 0));
 	growth_deinit(&growth);
 	return count;
 }

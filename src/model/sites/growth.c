@@ -89,7 +89,10 @@ static int growth_keep_names(struct growth *growth, const struct group_list *lis
 	return r;
 }
 
-/* The sites of one snapshot, sorted by key. */
+/*
+ * The sites of one snapshot, sorted by key. The names become its own, with room for those that there
+ * were.
+ */
 static int growth_sample(struct growth *growth, const struct snapshot *snapshot,
 			 struct growth_site **ret_sites, size_t *ret_count)
 {
@@ -102,9 +105,8 @@ static int growth_sample(struct growth *growth, const struct snapshot *snapshot,
 	if (r < 0)
 		return r;
 	sites = calloc(list.count + 1, sizeof(*sites));
-	free(growth->names);
+	growth->names = calloc(list.name_count + growth->name_count + 1, sizeof(*growth->names));
 	growth->name_count = 0;
-	growth->names = calloc(list.name_count + 1, sizeof(*growth->names));
 	if (!sites || !growth->names)
 		return -ENOMEM;
 	for (size_t i = 0; i < list.count; i++) {
@@ -175,13 +177,27 @@ static bool growth_has_ended(const struct snapshot *snapshot, const struct growt
 	return true;
 }
 
+/* A site stays as it was, with its names of then. */
+static struct growth_site growth_stay(struct growth *growth, const struct group *names,
+				      const struct growth_site *was)
+{
+	struct growth_site site = *was;
+
+	site.first_name = growth->name_count;
+	for (size_t i = 0; i < was->listed; i++)
+		growth->names[growth->name_count++] = names[was->first_name + i];
+	return site;
+}
+
 int growth_add(struct growth *growth, const struct snapshot *snapshot)
 {
 	CLEANUP_FREE struct growth_site *sample = NULL;
 	CLEANUP_FREE struct growth_site *merged = NULL;
+	CLEANUP_FREE struct group *names = growth->names;
 	size_t count = 0, i = 0, k = 0, n = 0;
 	int r;
 
+	growth->names = NULL;
 	r = growth_sample(growth, snapshot, &sample, &count);
 	if (r < 0)
 		return r;
@@ -193,13 +209,11 @@ int growth_add(struct growth *growth, const struct snapshot *snapshot)
 		const struct growth_site *is = k < count ? &sample[k] : NULL;
 		int order = !was ? 1 : !is ? -1 : growth_compare_keys(was, is);
 
-		if (order < 0 && growth->keeps_ended && growth_has_ended(snapshot, was)) {
-			merged[n] = *was;
-			merged[n++].listed = 0; /* the names are those of the last snapshot */
-		} else {
+		if (order < 0 && growth->keeps_ended && growth_has_ended(snapshot, was))
+			merged[n++] = growth_stay(growth, names, was);
+		else
 			merged[n++] = growth_step(order <= 0 ? was : NULL, order >= 0 ? is : NULL,
 						  growth->samples == 0);
-		}
 		i += order <= 0;
 		k += order >= 0;
 	}

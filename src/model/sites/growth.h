@@ -75,7 +75,7 @@ struct growth_trend {
 struct growth {
 	struct growth_site *sites;
 	size_t count;
-	struct group *names; /* of all sites, from the last snapshot: of each the largest */
+	struct group *names; /* of all sites, when they were last seen: of each the largest */
 	size_t name_count;
 	struct growth_trend trends[GROWTH_TRENDS_MAX];
 	size_t trend_count;

@@ -2,6 +2,7 @@
 """Any moment of a recording, by the commands that show a moment of now."""
 
 import pytest
+from common import LIMIT, wait_for
 
 LINES = [
     "device 0 0xabc wormhole_b0 n150 0 100000 100",
@@ -71,6 +72,20 @@ def test_every_command_that_shows_a_moment(world, recording):
     (life,) = world.json("history", "0x3000", "--from", recording)["buffers"]
     assert [event["op"] for event in life["events"]] == ["alloc", "free"]
     assert world.json("growth", "--from", recording)["sites"] == []
+
+
+def test_what_grew_until_its_process_ended(world, tmp_path):
+    path = tmp_path / "grows.ttrec"
+    player = world.player("alloc 0 DRAM 0x20 64 weights")
+    recorder = world.start("record", player.pid, "-o", path)
+    player.play("leak 0 4096 2")
+    wait_for(lambda: world.json("smi")["totals"]["buffers"] > 200, "its growth")
+    player.end()
+    assert recorder.wait(timeout=LIMIT) == 0
+    (site,) = world.json("growth", "--from", path)["sites"]
+    assert site["name"] == "leaked" and site["grown"] >= 2 * 4096
+    text = world.run("growth", "--from", path).stdout
+    assert "player.c" in text and "ttmemd" not in text
 
 
 def test_stacks_have_names_without_the_program(world, recording):
