@@ -17,6 +17,7 @@
 #include "book/write/intern.h"
 #include "recording/read/recording.h"
 #include "recording/testing/testing-recorder.h"
+#include "source/books/scan.h"
 
 struct test {
 	struct testing_book book;
@@ -57,28 +58,43 @@ static void test_mark(struct test *test, const char *name)
 	test_tick(test);
 }
 
-/* Events 1 to 5: two in a phase, then a mark, the peak, a failure, and one more. */
-static void test_init(struct test *test)
+static void test_fail(struct test *test)
 {
 	struct testing_op failed = {.kind = TESTING_FAILED,
 				    .buffer = testing_buffer(0, 0, UINT64_C(1) << 30)};
 
+	testing_op_do(test->book.writer, &failed);
+	test_tick(test);
+}
+
+static void test_begin(struct test *test)
+{
 	*test = (struct test){.recording = NULL};
 	testing_book_open(&test->book);
 	testing_recorder_init(&test->recorder);
 	testing_recorded_init(&test->recorded, &test->recorder, &test->book, 77);
+}
+
+static void test_open(struct test *test)
+{
+	testing_recorder_end(&test->recorder);
+	assert(recording_open(&test->recording, test->recorder.path, test->why) == 0);
+}
+
+/* Events 1 to 5: two in a phase, then a mark, the peak, a failure, and one more. */
+static void test_init(struct test *test)
+{
+	test_begin(test);
 	test_alloc(test, 0x1000, 100, "load");
 	test_alloc(test, 0x2000, 100, "load");
 	test_mark(test, "loaded");
 	test_alloc(test, 0x3000, 1000, NULL);
 	test_free(test, 0x3000);
-	testing_op_do(test->book.writer, &failed);
-	test_tick(test);
+	test_fail(test);
 	test_alloc(test, 0x4000, 100, NULL);
 	testing_recorded_bytes(&test->recorded);
 	testing_recorded_events(&test->recorded, 0, RECORDING_EVENTS_MAX);
-	testing_recorder_end(&test->recorder);
-	assert(recording_open(&test->recording, test->recorder.path, test->why) == 0);
+	test_open(test);
 }
 
 static void test_deinit(struct test *test)
@@ -131,6 +147,44 @@ UNIT(finds_marks_phases_the_peak_and_the_failure)
 	assert(test_number(&test, "load") == 2);
 	assert(test_number(&test, "peak") == 3);
 	assert(test_number(&test, "failed") == 5);
+}
+
+static struct book_incident test_failures(struct test *test, const char *text)
+{
+	struct book_incident incident;
+	struct scan_book *book;
+
+	assert(test_find(test, text) == 0);
+	assert(recording_restore(test->recording, 0, &test->found, &book) == 0);
+	assert(reader_incident(&book->reader, BOOK_INCIDENT_ALLOC_FAILED, 0, &incident) == 0);
+	scan_book_free(book);
+	return incident;
+}
+
+/* Bytes are recorded with events, for all of a second: what they count may be after the moment. */
+UNIT(does_not_count_repetitions_that_were_later)
+{
+	CLEANUP(test_deinit) struct test test;
+	struct book_incident then, later;
+
+	test_begin(&test);
+	test_fail(&test);
+	test_mark(&test, "first");
+	testing_recorded_bytes(&test.recorded);
+	testing_recorded_events(&test.recorded, 0, RECORDING_EVENTS_MAX);
+	test_fail(&test);
+	test_fail(&test);
+	test_mark(&test, "third");
+	test_fail(&test);
+	testing_recorded_bytes(&test.recorded);
+	testing_recorded_events(&test.recorded, 0, RECORDING_EVENTS_MAX);
+	test_open(&test);
+	then = test_failures(&test, "failed");
+	assert(then.count == 1 && then.last_time == then.second.time);
+	then = test_failures(&test, "third");
+	assert(then.count == 1 && then.last_time == then.second.time);
+	later = test_failures(&test, "end");
+	assert(later.count == 4 && later.last_time > then.last_time);
 }
 
 UNIT(finds_times_since_the_start)

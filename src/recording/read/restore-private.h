@@ -8,6 +8,12 @@
 
 struct reader;
 
+/* How often an incident had happened, and when for the last time. */
+struct restore_repeats {
+	uint64_t count;
+	uint64_t last_time;
+};
+
 struct restore {
 	struct recording *recording;
 	const struct recording_known *book;
@@ -17,6 +23,8 @@ struct restore {
 	uint64_t size;
 	uint64_t written;
 	struct reader *reader; /* of it */
+	/* Of all incidents, from the last bytes before the moment; NULL = there are no later ones. */
+	struct restore_repeats *repeats;
 };
 
 /* -EBADMSG beyond the end; -EFBIG beyond the recording's room; or another negative errno. */

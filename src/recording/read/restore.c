@@ -105,6 +105,33 @@ static int restore_bytes(struct restore *restore, const struct recording_entry *
 	return r;
 }
 
+/* What incidents were before bytes of a later time replace them. */
+static int restore_keep_repeats(struct restore *restore)
+{
+	struct book_header header;
+	int r = restore_read(restore, 0, &header, sizeof(header));
+
+	restore->repeats =
+		calloc(BOOK_INCIDENT_KINDS * BOOK_INCIDENTS_PER_KIND, sizeof(*restore->repeats));
+	if (!restore->repeats)
+		return -ENOMEM;
+	for (uint32_t kind = 0; r == 0 && kind < BOOK_INCIDENT_KINDS; kind++) {
+		uint64_t count = bits_min(header.incident_count[kind], BOOK_INCIDENTS_PER_KIND);
+
+		for (uint32_t i = 0; r == 0 && i < count; i++) {
+			struct book_incident incident;
+
+			r = restore_read(restore, book_incident_offset(kind, i), &incident,
+					 sizeof(incident));
+			if (r == 0)
+				restore->repeats[kind * BOOK_INCIDENTS_PER_KIND + i] =
+					(struct restore_repeats){incident.count,
+								 incident.last_time};
+		}
+	}
+	return r;
+}
+
 /*
  * What was written before an event in the file is what the event may name. The rest counts if its
  * time had come.
@@ -120,9 +147,12 @@ static int restore_all_bytes(struct restore *restore)
 		uint32_t number = restore->book->chunks[i];
 		const struct recording_entry *entry = recording_entry(restore->recording, number);
 
-		if (entry->kind != RECORDING_BYTES)
+		if (entry->kind != RECORDING_BYTES ||
+		    (number >= first && number >= last && entry->stamp_now > restore->stamp))
 			continue;
-		if (number < first || number < last || entry->stamp_now <= restore->stamp)
+		if (entry->stamp_now > restore->stamp && !restore->repeats)
+			r = restore_keep_repeats(restore);
+		if (r == 0)
 			r = restore_bytes(restore, entry);
 		if (r == -EBADMSG)
 			r = 0; /* the others are as good as before */
@@ -130,17 +160,28 @@ static int restore_all_bytes(struct restore *restore)
 	return r;
 }
 
-/* Bytes are recorded now and then: they may know of what came later. */
+/*
+ * Bytes are recorded now and then: they may know of what came later. When each repetition was is not
+ * in them, so those since the last bytes before the moment are not counted.
+ */
 static int restore_forget_incident(struct restore *restore, uint32_t kind, uint32_t index)
 {
 	const uint64_t none = 0;
+	const struct restore_repeats *then;
 	struct book_incident incident;
 	uint64_t offset = book_incident_offset(kind, index);
 	int r = restore_read(restore, offset, &incident, sizeof(incident));
 
-	if (r < 0 || incident.second.time <= restore->stamp)
+	if (r < 0)
 		return r;
-	return restore_write(restore, offset, &none, sizeof(none));
+	if (incident.second.time > restore->stamp)
+		return restore_write(restore, offset, &none, sizeof(none));
+	if (incident.last_time <= restore->stamp || !restore->repeats)
+		return 0;
+	then = &restore->repeats[kind * BOOK_INCIDENTS_PER_KIND + index];
+	incident.count = bits_max(then->count, 1);
+	incident.last_time = bits_max(then->last_time, incident.second.time);
+	return restore_write(restore, offset, &incident, sizeof(incident));
 }
 
 static int restore_forget_marks(const struct restore *restore, struct book_header *header)
@@ -260,6 +301,8 @@ static int restore_make(struct restore *restore, struct scan_book **ret_book)
 		r = restore_all_bytes(restore);
 	if (r == 0)
 		r = restore_forget(restore);
+	free(restore->repeats);
+	restore->repeats = NULL;
 	if (r < 0)
 		return r;
 	r = scan_book_new_consume(ret_book, restore->fd);
