@@ -35,8 +35,11 @@ static void fit_print_gone(const struct free_blocks *free_blocks, const struct f
 
 	if (fit->count == 0)
 		return;
-	printf("  would fit if these %zu went, %s in each bank:\n", fit->count,
-	       text_size(fit->bytes, number));
+	if (fit->count == 1)
+		(void)fputs("  would fit if this one went", stdout);
+	else
+		printf("  would fit if these %zu went", fit->count);
+	printf(", %s in each bank:\n", text_size(fit->bytes, number));
 	for (size_t i = 0; i < bits_min(fit->count, FIT_SHOWN); i++) {
 		const struct free_blocks_block *block = &free_blocks->blocks[fit->first + i];
 

@@ -237,5 +237,7 @@ const char *user_file_error(int error)
 	if (error == USER_FILE_FOREIGN)
 		return "another user has put it, or a link on the way to it, into a folder that "
 		       "others may write to";
+	if (error == -EBADMSG)
+		return "damaged: what is in it cannot be true";
 	return strerrordesc_np(-error);
 }

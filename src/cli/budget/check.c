@@ -40,7 +40,7 @@ static int check_parse(struct check *check, int argc, char **argv)
 		{0, "json", NULL, "as JSON", &check->json, NULL},
 		{0, "junit", "FILE", "write a test case for each limit, as JUnit does",
 		 &check->options.junit, options_text},
-		{0, "annotate", "WHERE", "mark the code that exceeded a limit; WHERE: github",
+		{0, "annotate", "github", "mark the code that exceeded a limit, in GitHub's way",
 		 &check->options.annotates, budget_options_annotate},
 		{'q', "quiet", NULL, "print only limits that are exceeded", &check->quiet, NULL},
 	};

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/common/daemon-pages.h"
 #include "model/types.h"
@@ -25,8 +26,14 @@ int run_report_load(const char *path, json_t **ret_document, char *ret_why, size
 {
 	json_error_t error;
 	char shown[TEXT_ESCAPE_SIZE(JSON_ERROR_TEXT_LENGTH)];
-	json_t *document = json_load_file(path, 0, &error);
+	CLEANUP_FCLOSE FILE *file = fopen(path, "re");
+	json_t *document;
 
+	if (!file) {
+		(void)snprintf(ret_why, size, "%s", strerrordesc_np(errno));
+		return -EINVAL;
+	}
+	document = json_loadf(file, 0, &error);
 	if (!document) {
 		(void)text_escape(error.text, shown, sizeof(shown)); /* it quotes the file */
 		if (error.line > 0)

@@ -69,8 +69,8 @@ static int diff_parse_limit(void *target, const char *text)
 static int diff_parse(struct diff_command *command, int argc, char **argv)
 {
 	const struct options_item items[] = {
-		{0, "by", "WHAT", "rows are of: site (as without it), phase or name",
-		 &command->kind, diff_parse_kind},
+		{0, "by", "site|phase|name", "what rows are of (site)", &command->kind,
+		 diff_parse_kind},
 		{0, "fail-above", "SIZE|PERCENT%",
 		 "exit with 86 if a peak, or what is there at the end, has grown by more",
 		 &command->limit, diff_parse_limit},

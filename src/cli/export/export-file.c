@@ -41,9 +41,12 @@ static int export_file_write(const struct export_form *form, struct export_targe
 static int export_file_fail(const struct export_options *options,
 			    const struct export_target *target, int r)
 {
+	const char *file = options->path ? options->path : "standard output";
 	char path[1024];
 
-	text_escape(options->path ? options->path : "standard output", path, sizeof(path));
+	if (r == -EBADMSG && options->from.file)
+		file = options->from.file; /* nothing is wrong with what was written */
+	text_escape(file, path, sizeof(path));
 	fprintf(stderr, "ttmem export: %s: %s\n", path,
 		target->problem[0] ? target->problem
 		: r == -EINTR      ? "stopped"

@@ -19,6 +19,7 @@
 #include "cli/export/export-recording.h"
 #include "model/snapshot.h"
 #include "model/types.h"
+#include "recording/read/recording.h"
 
 #define EXPORT_ROWS 2000000u /* about 45 MB; others' reports of 17 GB could not be opened */
 
@@ -32,21 +33,21 @@ static const struct export_form *const export_forms[] = {
 	"pprof, speedscope, folded, heaptrack, firefox, perfetto, memory_viz, chrome, csv " \
 	"or ttnn-visualizer"
 
-static int export_parse_format(void *target, const char *text)
+static int export_find_format(struct export_options *options, const char *text)
 {
-	struct export_options *options = target;
-
-	options->report = NULL;
-	options->form = NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(export_reports); i++) {
+	for (size_t i = 0; text && i < ARRAY_SIZE(export_reports); i++) {
 		if (strcmp(export_reports[i]->name, text) == 0)
 			options->report = export_reports[i];
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(export_forms); i++) {
+	for (size_t i = 0; text && i < ARRAY_SIZE(export_forms); i++) {
 		if (strcmp(export_forms[i]->name, text) == 0)
 			options->form = export_forms[i];
 	}
-	return options->report || options->form ? 0 : -EINVAL;
+	if (options->report || options->form)
+		return 0;
+	if (!text)
+		return options_mistake("export", "which format? --format " EXPORT_FORMATS);
+	return options_mistake("export", "--format: \"%s\" is not " EXPORT_FORMATS, text);
 }
 
 /* What a report needs more than a file. */
@@ -66,8 +67,6 @@ static int export_check_report(const struct export_options *options)
 
 static int export_check(const struct export_options *options)
 {
-	if (!options->report && !options->form)
-		return options_mistake("export", "which format? --format " EXPORT_FORMATS);
 	if (options->report)
 		return export_check_report(options);
 	if (options->form->is_course && !options->from.file)
@@ -79,8 +78,9 @@ static int export_check(const struct export_options *options)
 static int export_parse(struct export_options *options, int argc, char **argv)
 {
 	struct filter *filter = &options->request.filter;
+	const char *format = NULL;
 	const struct options_item items[] = {
-		{0, "format", "FORMAT", "one of these", options, export_parse_format},
+		{0, "format", "FORMAT", "one of these", &format, options_text},
 		{'o', "output", "PATH",
 		 "where to write, not to standard output; for ttnn-visualizer a folder",
 		 &options->path, options_text},
@@ -107,6 +107,8 @@ static int export_parse(struct export_options *options, int argc, char **argv)
 	};
 	int count, r = options_parse(&table, argc, argv, &count);
 
+	if (r == 0)
+		r = export_find_format(options, format);
 	if (r != 0)
 		return r;
 	if (count > 1)
@@ -146,6 +148,16 @@ static int export_take(struct export_options *options, struct session *session)
 	return export_write(options, session, snapshot);
 }
 
+/* A report is of one process. */
+static int export_refuse(size_t books)
+{
+	if (books > 1)
+		return options_exit(options_mistake(
+			"export", "there are several processes in it: which one? --pid PID"));
+	(void)fputs("ttmem export: there is no process in the recording\n", stderr);
+	return COMMAND_FAILED;
+}
+
 static int export_run(int argc, char **argv)
 {
 	CLEANUP(session_cleanup) struct session *session = NULL;
@@ -161,8 +173,7 @@ static int export_run(int argc, char **argv)
 		return r;
 	if (options.report && session_recording(session) &&
 	    !export_recording_choose(&options, session_recording(session)))
-		return options_exit(options_mistake(
-			"export", "there are several processes in it: which one? --pid PID"));
+		return export_refuse(recording_facts(session_recording(session))->books);
 	return export_take(&options, session);
 }
 

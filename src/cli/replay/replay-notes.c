@@ -74,6 +74,10 @@ bool replay_note(const struct replay_walk *walk, unsigned int number, char ret_n
 			       "on another card it might have asked for something else");
 		return true;
 	}
+	if (replay_verdict(walk) == REPLAY_NOT_KNOWN && counts.unjudged == 0 && --number == 0) {
+		(void)snprintf(ret_note, REPLAY_NOTE, "nothing was allocated in the recording");
+		return true;
+	}
 	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++) {
 		if (notes[i].count > 0 && --number == 0)
 			return replay_note_count(notes[i].count, notes[i].text, ret_note);

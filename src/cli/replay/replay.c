@@ -29,13 +29,22 @@ struct replay_options {
 	const char *file;
 };
 
-static int replay_parse_card(void *target, const char *text)
+/* Looked up after the other options, because a mistake is told with the names that there are. */
+static int replay_find_card(struct replay_walk *walk)
 {
-	struct replay_walk *walk = target;
+	char names[512] = "";
+	size_t length = 0;
 
-	walk->card.facts = card_find(text);
-	walk->card_name = text;
-	return walk->card.facts ? 0 : -EINVAL;
+	if (!walk->card_name)
+		return 0;
+	walk->card.facts = card_find(walk->card_name);
+	if (walk->card.facts)
+		return 0;
+	for (size_t i = 0; card_at(i) && length < sizeof(names); i++)
+		length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
+					   i ? ", " : "", card_at(i)->card);
+	return options_mistake("replay", "--card: \"%s\" is not known; there are %s",
+			       walk->card_name, names);
 }
 
 static int replay_parse_fit(void *target, const char *text)
@@ -75,8 +84,9 @@ static int replay_parse(struct replay_options *replay, int argc, char **argv)
 {
 	const struct options_item items[] = {
 		{0, "card", "CARD", "on this card, such as n150 or p150 (the recorded one)",
-		 &replay->walk, replay_parse_card},
-		{0, "fit", "FIT", "where buffers go: first (as tt-metal does it), or best",
+		 &replay->walk.card_name, options_text},
+		{0, "fit", "first|best",
+		 "which hole a buffer gets: the first one that fits, as in tt-metal, or the best",
 		 &replay->walk.fit, replay_parse_fit},
 		{0, "banks", "[L1=]N", "with so many banks of DRAM, or of L1; may be given twice",
 		 &replay->walk.card, replay_parse_banks},
@@ -100,7 +110,7 @@ static int replay_parse(struct replay_options *replay, int argc, char **argv)
 	if (count != 1)
 		return options_mistake("replay", "which recording?");
 	replay->file = argv[0];
-	return 0;
+	return replay_find_card(&replay->walk);
 }
 
 static void replay_cleanup_recording(struct recording **recording)
@@ -111,13 +121,12 @@ static void replay_cleanup_recording(struct recording **recording)
 /* 0, or the exit code after the reason was reported. */
 static int replay_open(const char *file, struct recording **ret_recording)
 {
-	char why[RECORDING_WHY_SIZE], shown[256], reason[TEXT_ESCAPE_SIZE(RECORDING_WHY_SIZE)];
+	char why[RECORDING_WHY_SIZE], reason[TEXT_ESCAPE_SIZE(RECORDING_WHY_SIZE)];
 
 	if (recording_open(ret_recording, file, why) == 0)
 		return 0;
-	text_escape(file, shown, sizeof(shown));
-	text_escape(why, reason, sizeof(reason));
-	fprintf(stderr, "ttmem replay: %s: %s\n", shown, reason);
+	text_escape(why, reason, sizeof(reason)); /* with the file's name */
+	fprintf(stderr, "ttmem replay: %s\n", reason);
 	return COMMAND_FAILED;
 }
 

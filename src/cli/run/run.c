@@ -136,7 +136,7 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 		 options_text},
 		{0, "junit", "FILE", "write a test case for each limit, as JUnit does",
 		 &run->budget.junit, options_text},
-		{0, "annotate", "WHERE", "mark the code that exceeded a limit; WHERE: github",
+		{0, "annotate", "github", "mark the code that exceeded a limit, in GitHub's way",
 		 &run->budget.annotates, budget_options_annotate},
 		{0, "metal", NULL, "track a tt-metal that was not built for ttmem", &run->metal,
 		 NULL},

@@ -49,6 +49,11 @@ static const struct card_facts card_table[] = {
 	{"galaxy-blackhole", "blackhole", 0, BLACKHOLE_L1, 8, BLACKHOLE_BANK, BLACKHOLE_BASES},
 };
 
+const struct card_facts *card_at(size_t index)
+{
+	return index < ARRAY_SIZE(card_table) ? &card_table[index] : NULL;
+}
+
 const struct card_facts *card_find(const char *card)
 {
 	for (size_t i = 0; card && i < ARRAY_SIZE(card_table); i++) {

@@ -7,6 +7,7 @@
  * disabled.
  */
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct card_facts {
@@ -21,6 +22,9 @@ struct card_facts {
 	uint32_t dram_base, dram_alignment;
 	uint32_t l1_base, l1_alignment;
 };
+
+/* The table, from 0 on; NULL after its end. */
+const struct card_facts *card_at(size_t index);
 
 /* NULL for a card that is not in the table. */
 const struct card_facts *card_find(const char *card);

@@ -13,6 +13,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/files/user-file.h"
 #include "base/text.h"
 #include "model/mark.h"
 #include "model/snapshot.h"
@@ -321,6 +322,7 @@ int recording_find(struct recording *recording, const char *text,
 	if (r == 0)
 		*ret_moment = find.moment;
 	else if (r != -ENOENT)
-		snprintf(ret_why, RECORDING_WHY_SIZE, "%s", strerrordesc_np(-r));
+		snprintf(ret_why, RECORDING_WHY_SIZE, "%s: %s", recording->path,
+			 user_file_error(r));
 	return r;
 }

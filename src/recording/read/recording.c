@@ -17,6 +17,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/files/user-file.h"
 #include "recording/read/recording-private.h"
 
 static void recording_cleanup(struct recording **recording)
@@ -332,7 +333,7 @@ int recording_open(struct recording **ret_recording, const char *path,
 		return r;
 	r = recording_load(recording);
 	if (r < 0) {
-		snprintf(ret_why, RECORDING_WHY_SIZE, "%s: %s", path, strerrordesc_np(-r));
+		snprintf(ret_why, RECORDING_WHY_SIZE, "%s: %s", path, user_file_error(r));
 		return r;
 	}
 	*ret_recording = cleanup_steal(recording);

@@ -238,7 +238,8 @@ def test_check_of_what_cannot_be_checked(ttmem, report, program, tmp_path):
     assert done.returncode == 2 and "line 2" in done.stderr
     path.write_text('{"schema": "ttmem.smi/1"}')
     assert "neither a recording nor a report" in ttmem("check", path, "--limit", "DRAM=4M").stderr
-    assert ttmem("check", tmp_path / "none", "--limit", "DRAM=4M").returncode == 2
+    done = ttmem("check", tmp_path / "none", "--limit", "DRAM=4M")
+    assert done.returncode == 2 and done.stderr.endswith("none: No such file or directory\n")
     for wrong in ([], [path], [path, path, "--limit", "L1=1"], [path, "--limit", "L1=1", "--update"]):
         assert ttmem("check", *wrong).returncode == 2
 

@@ -169,6 +169,13 @@ def test_a_recording_that_is_none(world, tmp_path):
         assert result.returncode == 1 and result.stdout == "" and f"{args[-1]}: " in result.stderr
 
 
+def test_a_recording_of_no_process(world, tmp_path):
+    path = tmp_path / "nothing.ttrec"
+    world.run("run", "--record", path, "--", "true")
+    result = world.run("export", "--format", "ttnn-visualizer", "-o", tmp_path / "report", path)
+    assert (result.returncode, result.stderr) == (1, "ttmem export: there is no process in the recording\n")
+
+
 def test_marks_are_in_it_in_order(world, export, tmp_path):  # noqa: F811
     """At least the newest 256, which the book still has; more if the recorder saw them before."""
     program = "import ttmem\nttmem.alloc(0, ttmem.DRAM, 4096, 64)\nfor i in range(300):\n    ttmem.mark(f'm{i}')\n"

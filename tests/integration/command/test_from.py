@@ -3,6 +3,7 @@
 
 import pytest
 from common import LIMIT, wait_for
+from recordings import Recording
 
 LINES = [
     "device 0 0xabc wormhole_b0 n150 0 100000 100",
@@ -113,6 +114,17 @@ def test_a_file_that_ends_too_early_is_shown_up_to_there(world, recording):
     done = world.run("ps", "--from", recording)
     assert done.returncode == 0 and done.stdout.splitlines()[0].endswith("; its end is missing")
     assert world.json("ps", "--from", recording)["processes"]
+
+
+def test_damage_is_told_in_plain_words(world, recording):
+    (chunk,) = Recording(recording).of("events")
+    whole = bytearray(recording.read_bytes())
+    whole[whole.index(chunk.contents) + chunk.size // 8] ^= 1
+    recording.write_bytes(whole)
+    for command in (["buffers", "--at", "peak", "--from"], ["export", "--format", "csv"]):
+        done = world.run(*command, recording)
+        assert done.returncode == 1, done.stdout
+        assert done.stderr.splitlines()[-1].startswith(f"ttmem {command[0]}: {recording}: damaged"), done.stderr
 
 
 @pytest.mark.parametrize("command", ["smi", "ps", "buffers", "map", "incidents", "leaks", "growth", "peak"])

@@ -294,6 +294,18 @@ def test_mistakes_are_refused(ttmem, options):
     assert ttmem("replay").returncode == 2
 
 
+def test_a_mistake_is_answered_with_what_there_is(ttmem):
+    assert '"p999" is not known; there are e75,' in ttmem("replay", "run.ttrec", "--card", "p999").stderr
+    assert '"worst" is not first|best' in ttmem("replay", "run.ttrec", "--fit", "worst").stderr
+
+
+def test_a_recording_of_nothing_is_no_answer(ttmem, tmp_path):
+    path = tmp_path / "nothing.ttrec"
+    ttmem("run", "--record", path, "--", "true")
+    done = ttmem("replay", path)
+    assert done.returncode == 3 and "nothing was allocated in the recording" in done.stdout
+
+
 def test_what_is_no_recording_is_refused_with_one_line(ttmem, tmp_path):
     bad = tmp_path / "bad.ttrec"
     for content in (b"", b"{}", b"\x5d\x2a\x4d\x18" + b"\0" * 400):
@@ -301,4 +313,5 @@ def test_what_is_no_recording_is_refused_with_one_line(ttmem, tmp_path):
         done = ttmem("replay", bad)
         assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
         assert done.stderr.startswith("ttmem replay: ") and done.stdout == ""
-    assert ttmem("replay", tmp_path / "nothing").returncode == 1
+    done = ttmem("replay", tmp_path / "nothing")
+    assert (done.returncode, done.stderr) == (1, f"ttmem replay: {tmp_path}/nothing: No such file or directory\n")
