@@ -105,8 +105,9 @@ static int diff_run_add_processes(struct diff_side *side, const json_t *processe
 }
 
 /*
- * What a group of buffers is called: "TYPE: " comes before its stack, in which allocators are not told
- * apart; without a stack its first name or phase counts.
+ * What a group of buffers is called: its calls. Older reports have only a key for people: "TYPE: "
+ * comes before its stack, in which allocators are not told apart. Without a stack the first name or
+ * phase counts.
  */
 static void diff_run_group_name(struct summary_name *name, const struct diff_side *side,
 				const json_t *group)
@@ -114,6 +115,7 @@ static void diff_run_group_name(struct summary_name *name, const struct diff_sid
 	const json_t *first = json_array_get(json_object_get(group, "names"), 0);
 	const json_t *site = json_object_get(group, "site");
 	const char *text = daemon_pages_text(group, "key");
+	const char *calls = daemon_pages_text(group, "calls");
 	const char *stack = text ? strstr(text, ": ") : NULL;
 	struct summary_buffer about = {
 		.name = daemon_pages_text(first, "name"),
@@ -123,6 +125,8 @@ static void diff_run_group_name(struct summary_name *name, const struct diff_sid
 	if (json_is_object(site) && stack)
 		about.stack = stack + 2;
 	summary_name_init(name, &side->summary, &about);
+	if (about.stack && calls && *calls)
+		name->key = calls;
 	if (about.stack)
 		name->site = (struct frames_one){
 			.function = daemon_pages_text(site, "function"),

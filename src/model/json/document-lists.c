@@ -11,6 +11,7 @@
 #include "base/emit.h"
 #include "model/history.h"
 #include "model/json/document-stacks.h"
+#include "model/sites/frames.h"
 #include "model/sites/growth.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -144,6 +145,9 @@ void document_group_rows(struct emit *json, const struct snapshot *snapshot, enu
 		emit_string(json, "key", group_key(snapshot, kind, group, key, sizeof(key)));
 		if (kind == GROUP_SITE) {
 			emit_string(json, "type", types_name(group->type));
+			if (group->stack)
+				emit_string(json, "calls",
+					    frames_calls(group->stack, key, sizeof(key)));
 			document_site(json, group->stack);
 			document_names(json, list->names + group->first_name,
 				       bits_min(group->names, GROUP_NAMES_LISTED), group->names);

@@ -316,6 +316,40 @@ def test_a_recording_and_the_report_of_the_same_run_agree(recordings, diff):
             assert total["allocs"] is None, "a report has no counts"
 
 
+NO_MAIN = r"""
+#include <ttmem/ttmem.h>
+
+static void __attribute__((noinline)) load(int size)
+{
+	ttmem_alloc(0, TTMEM_DRAM, 0x1000, size, "weights");
+	ttmem_free(0, TTMEM_DRAM, 0x1000);
+}
+
+int __attribute__((noinline)) work(void)
+{
+	load(4096);
+	load(64);
+	return 0;
+}
+
+int main(void)
+{
+	return work();
+}
+"""
+
+
+def test_they_agree_where_main_has_left_the_stack(ttmem, compile_c, diff, tmp_path):
+    """It calls its last function by a jump; then what started the program is in the stack."""
+    program = compile_c(NO_MAIN, "nomain", flags=["-O2", "-g", "-fno-omit-frame-pointer"])
+    recording, report = tmp_path / "a.ttrec", tmp_path / "a.json"
+    ttmem("run", "--record", recording, "--json", report, "--", program)
+    assert diff(recording, report)["rows"] == []
+    (peak,) = json.loads(report.read_text())["peaks"]
+    (group,) = peak["at_peak"]["groups"]
+    assert group["calls"].startswith("nomain.c:load <- nomain.c:work")
+
+
 def test_a_recording_does_not_differ_from_itself(recordings, diff):
     recording, _ = recordings("a", "here", 5, 4096, 64)
     document = diff(recording, recording)
