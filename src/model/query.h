@@ -15,10 +15,18 @@
 
 struct access_peer;
 
-/* A client of the daemon's own socket, as the kernel reports it. */
+/*
+ * A client of the daemon's own socket, as the kernel reports it; or a browser over TCP that is signed
+ * in with the rights of one (web/server/sessions.h).
+ */
 struct query_asker {
 	const struct access_peer *peer; /* for whoever knows what that may see; borrowed */
+	size_t peer_size;               /* in bytes, for a copy */
+	uint32_t user_id;               /* as the daemon's user namespace has it */
+	bool is_stranger;               /* that number is nobody's: nothing is its own */
 	bool sees_all;                  /* else only details of its own processes */
+	bool is_tcp;                    /* a browser */
+	const char *user;               /* then its user's name, for people; else NULL */
 	uint64_t came_ns;               /* CLOCK_MONOTONIC: when the request arrived */
 };
 
