@@ -24,7 +24,8 @@ static const struct {
 	const struct command *commands[GROUP_MAX]; /* NULL-terminated */
 } groups[] = {
 	{"Who holds the memory now?",
-	 {&smi_command, &top_command, &ps_command, &buffers_command, &map_command, &fit_command}},
+	 {&smi_command, &top_command, &ps_command, &buffers_command, &map_command, &fit_command,
+	  &open_command}},
 	{"What happens, and what happened?",
 	 {&watch_command, &history_command, &growth_command, &peak_command, &incidents_command,
 	  &leaks_command}},

@@ -49,6 +49,8 @@ void daemon_tell(struct daemon *daemon, const struct notice *notice)
 		.pid = notice->pid,
 		.user = notice->user,
 		.user_name = notice->user_name,
+		.maker = notice->maker,
+		.namespaces = notice->namespaces,
 		.comm = notice->comm,
 		.device = notice->device,
 		.type = types_name(notice->type),

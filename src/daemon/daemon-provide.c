@@ -25,13 +25,17 @@
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "source/books/address-history.h"
+#include "source/proc/proc.h"
 #include "store/store.h"
 #include "web/export/push.h"
 
 static int provide_snapshot_once(struct daemon *daemon, const struct snapshot_request *request,
 				 struct snapshot **ret_snapshot)
 {
-	const struct collector_wish wish = {.request = request};
+	const struct collector_wish wish = {
+		.request = request,
+		.asker = request->asker ? request->asker->peer : NULL,
+	};
 
 	return collector_read(daemon->collector, &wish, ret_snapshot);
 }
@@ -72,12 +76,13 @@ static int provide_snapshot(void *context, const struct snapshot_request *reques
 
 /*
  * Two threads query the history, each with a reader of its own: the web thread, and the query
- * worker for clients with known credentials.
+ * worker for clients of the native socket.
  */
 static int provide_reader(struct daemon *daemon, const struct query_asker *asker,
 			  struct store_reader **ret_reader)
 {
-	struct store_reader **reader = asker ? &daemon->query_reader : &daemon->web_reader;
+	struct store_reader **reader =
+		asker && !asker->is_tcp ? &daemon->query_reader : &daemon->web_reader;
 	int r = 0;
 
 	if (!daemon->store)
@@ -94,12 +99,25 @@ static bool provide_may_see(const struct query_asker *asker, uint32_t maker, con
 	return !asker || access_may_see(asker->peer, maker, namespaces);
 }
 
+static bool provide_incident_to(void *context, const struct query_asker *asker,
+				const struct web_incident *incident)
+{
+	(void)context; /* the rule needs nothing else */
+	return provide_may_see(asker, incident->maker, incident->namespaces);
+}
+
+static void provide_user_name(void *context, uint32_t user, char *ret_name, size_t size)
+{
+	(void)context; /* the system's database */
+	proc_user_name(user, ret_name, size);
+}
+
 bool daemon_may_see(const void *context, uint32_t maker, const char *namespaces)
 {
 	return access_may_see(context, maker, namespaces);
 }
 
-/* What a client may see of the history; over TCP the token decides. */
+/* What a client may see of the history; without an asker the token has decided. */
 static struct recorder_scope provide_scope(const struct daemon *daemon,
 					   const struct query_asker *asker)
 {
@@ -119,7 +137,7 @@ static void provide_refresh(struct daemon *daemon, const struct query_asker *ask
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	if (!asker || daemon->refreshed_ns > asker->came_ns)
+	if (!asker || asker->is_tcp || daemon->refreshed_ns > asker->came_ns)
 		return;
 	daemon->refreshed_ns = now;
 	recorder_look(daemon->recorder);
@@ -437,6 +455,9 @@ void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider)
 		.peaks = provide_peaks,
 		.dump = daemon_dump,
 		.fleet = daemon->fleet ? provide_fleet : NULL,
+		.may_see = provide_incident_to,
+		.user_name = provide_user_name,
+		.sessions = daemon->sessions,
 		.health = provide_health,
 	};
 }

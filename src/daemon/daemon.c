@@ -33,6 +33,7 @@
 #include "daemon/symbols/symbols.h"
 #include "store/store.h"
 #include "web/export/push.h"
+#include "web/server/sessions.h"
 
 /* A process with very many descriptors can delay the first pass for as long as it likes. */
 #define DAEMON_READY_NS UINT64_C(5000000000)
@@ -435,6 +436,9 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 		r = daemon_keep_open(daemon);
 	if (r == 0)
 		r = daemon_open_fleet(daemon);
+	daemon->sessions = sessions_new();
+	if (!daemon->sessions)
+		return daemon_fail("cannot start", NULL, -ENOMEM);
 	daemon_provide(daemon, &daemon->provider);
 	if (r == 0)
 		r = daemon_serve_native(daemon);
@@ -526,6 +530,7 @@ void daemon_close(struct daemon *daemon)
 	socket_lock_close(&daemon->socket_lock);
 	if (daemon->state_lock >= 0)
 		(void)close(daemon->state_lock); /* a folder */
+	sessions_free(daemon->sessions);
 	loop_free(daemon->loop);
 	log_writer_free(daemon->log_writer);
 	pthread_mutex_destroy(&daemon->lock);

@@ -36,6 +36,7 @@ struct notice;
 struct log_writer;
 struct tracked_file;
 struct tracked_file_entry;
+struct sessions;
 struct store;
 struct store_reader;
 struct symbols;
@@ -103,9 +104,10 @@ struct daemon {
 	size_t unlisted; /* and of these, number no longer in the file of tracked processes */
 	int flush_result;
 	struct incident_hook *incident_hook;
-	struct journal *journal; /* NULL = our output does not go to the journal */
-	struct push *push;       /* NULL = nothing is pushed */
-	struct fleet *fleet;     /* NULL = no other machines are known */
+	struct journal *journal;   /* NULL = our output does not go to the journal */
+	struct push *push;         /* NULL = nothing is pushed */
+	struct fleet *fleet;       /* NULL = no other machines are known */
+	struct sessions *sessions; /* browsers that are signed in */
 	struct web *web;
 	char web_address[DAEMON_ADDRESS]; /* "" = HTTP is not served; outlives the server */
 	struct web_provider provider;

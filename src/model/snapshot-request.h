@@ -17,6 +17,7 @@
 #include "model/snapshot.h"
 
 struct namer;
+struct query_asker;
 
 struct snapshot_request {
 	bool buffers;
@@ -43,6 +44,9 @@ struct snapshot_request {
 	bool is_own;         /* who asks will change the snapshot: totals too must not be shared */
 	bool unnamed;        /* who asks does not look at stacks: nobody need look for names */
 	struct namer *namer; /* for native frames of stacks; NULL = they stay addresses */
+
+	/* For buffers: only of processes whose details this client may see; NULL = of all. */
+	const struct query_asker *asker;
 };
 
 /* Whether rows of a process's device are wanted; @declared_id is used where totals do not know it. */

@@ -37,6 +37,7 @@ extern const struct command history_command;
 extern const struct command incidents_command;
 extern const struct command leaks_command;
 extern const struct command map_command;
+extern const struct command open_command;
 extern const struct command peak_command;
 extern const struct command ps_command;
 extern const struct command record_command;

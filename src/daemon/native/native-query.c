@@ -46,6 +46,9 @@ static void native_query_http(struct native_query *query, const struct native_qu
 {
 	const struct query_asker asker = {
 		.peer = &question->asker,
+		.peer_size = sizeof(question->asker),
+		.user_id = question->asker.uid,
+		.is_stranger = question->asker.is_stranger,
 		.sees_all = question->asker.sees_all,
 		.came_ns = question->came_ns,
 	};

@@ -29,6 +29,9 @@ static struct notice *notice_new(const struct snapshot_process *process, const c
 	notice->kind = kind;
 	notice->pid = process->pid;
 	notice->user = process->user_id;
+	notice->maker = process->maker_id;
+	/* Without memory they are not known: then only those see it who see all. */
+	notice->namespaces = process->namespaces ? strdup(process->namespaces) : NULL;
 	notice->count = 1;
 	notice->type = SNAPSHOT_TYPE_NONE;
 	notice->is_old_client = strcmp(process->source, "socket") == 0;
@@ -43,6 +46,7 @@ struct notice *notice_free(struct notice *notice)
 	while (notice) {
 		struct notice *next = notice->next;
 
+		free(notice->namespaces);
 		free(notice->json);
 		free(notice->text);
 		free(notice->stack);

@@ -25,7 +25,9 @@ struct notice {
 	const char *kind; /* as in the incidents document; static */
 	uint32_t pid;
 	uint32_t user;
-	char comm[64]; /* arbitrary text */
+	uint32_t maker;   /* who may see it, and where that counts: */
+	char *namespaces; /* as in source/proc/namespaces.h; NULL = not known */
+	char comm[64];    /* arbitrary text */
 	char user_name[64];
 	uint32_t device;
 	uint32_t type; /* SNAPSHOT_TYPE_NONE = several, or unknown */

@@ -36,7 +36,8 @@ static int documents_groups(struct routes_ask *ask, FILE *out)
 	if (url->given & (URL_SORT | URL_CURSOR))
 		return documents_refuse(url, "parameter \"by\" does not go with sort or cursor: "
 					     "groups are given at once, largest first");
-	return group_pages_write(ask->provider, &url->filter, url->by, url->limit, &json);
+	return group_pages_write(ask->provider, ask->asker, &url->filter, url->by, url->limit,
+				 &json);
 }
 
 int documents_buffers(struct routes_ask *ask, FILE *out)
@@ -49,6 +50,7 @@ int documents_buffers(struct routes_ask *ask, FILE *out)
 		.limit = url->limit,
 		.sorted = (url->given & URL_SORT) != 0,
 		.order = url->order,
+		.asker = ask->asker,
 	};
 	struct emit json = EMIT_INIT(out);
 	int r;

@@ -94,11 +94,12 @@ static int group_pages_add_page(void *context, const struct snapshot *page)
 	return r;
 }
 
-int group_pages_each(const struct web_provider *provider, const struct filter *filter,
+int group_pages_each(const struct web_provider *provider, const struct query_asker *asker,
+		     const struct filter *filter,
 		     int (*page)(void *context, const struct snapshot *page), void *context)
 {
 	struct snapshot_request request = {
-		.buffers = true, .filter = *filter, .limit = GROUP_PAGES_PAGE};
+		.buffers = true, .filter = *filter, .limit = GROUP_PAGES_PAGE, .asker = asker};
 	bool more = true;
 
 	for (uint32_t pages = 0; more; pages++) {
@@ -122,9 +123,9 @@ int group_pages_each(const struct web_provider *provider, const struct filter *f
 }
 
 static int group_pages_walk(struct group_pages *group_pages, const struct web_provider *provider,
-			    const struct filter *filter)
+			    const struct query_asker *asker, const struct filter *filter)
 {
-	int r = group_pages_each(provider, filter, group_pages_add_page, group_pages);
+	int r = group_pages_each(provider, asker, filter, group_pages_add_page, group_pages);
 
 	if (r > 0) {
 		group_pages->all->exact = false;
@@ -133,12 +134,13 @@ static int group_pages_walk(struct group_pages *group_pages, const struct web_pr
 	return r < 0 ? r : 0;
 }
 
-int group_pages_write(const struct web_provider *provider, const struct filter *filter,
-		      enum group_kind kind, size_t limit, struct emit *json)
+int group_pages_write(const struct web_provider *provider, const struct query_asker *asker,
+		      const struct filter *filter, enum group_kind kind, size_t limit,
+		      struct emit *json)
 {
 	struct group_pages group_pages = {.kind = kind, .all = snapshot_new(0)};
 	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
-	int r = group_pages.all ? group_pages_walk(&group_pages, provider, filter) : -ENOMEM;
+	int r = group_pages.all ? group_pages_walk(&group_pages, provider, asker, filter) : -ENOMEM;
 
 	if (r == 0) {
 		r = group_list_consume(kind, group_pages.groups, group_pages.count, &list);

@@ -24,6 +24,7 @@
 #include "model/snapshot-digest.h"
 #include "web/server/body.h"
 #include "web/server/connection-limits.h"
+#include "web/server/sessions.h"
 #include "web/server/web.h"
 
 #define STREAM_BLOCK 16384u
@@ -33,10 +34,11 @@ struct stream_subscriber {
 	struct stream_subscriber *next;
 	struct MHD_Connection *connection;
 	struct connection_limits_visit *visit;
-	bool details;   /* gets details */
-	bool known;     /* has shown the token */
-	bool told;      /* has been sent totals */
-	bool suspended; /* waits for something to send */
+	bool details;            /* gets details */
+	bool known;              /* has shown the token */
+	struct session *session; /* owned; NULL = is not signed in */
+	bool told;               /* has been sent totals */
+	bool suspended;          /* waits for something to send */
 	bool dropped;
 	bool left;        /* the peer has closed the connection */
 	uint64_t last_ns; /* when something was put into its queue */
@@ -51,6 +53,7 @@ struct stream_subscriber {
 struct stream {
 	pthread_mutex_t lock;
 	struct body_purse *purse;
+	const struct web_provider *provider;
 	uint64_t alive_ns;
 	struct stream_subscriber *subscribers;
 	size_t count;
@@ -64,7 +67,8 @@ struct stream {
 	uint64_t told_ns; /* when totals were last sent */
 };
 
-int stream_new(struct stream **ret_stream, struct body_purse *purse, uint32_t alive_ms)
+int stream_new(struct stream **ret_stream, struct body_purse *purse,
+	       const struct web_provider *provider, uint32_t alive_ms)
 {
 	struct stream *stream = calloc(1, sizeof(*stream));
 
@@ -72,6 +76,7 @@ int stream_new(struct stream **ret_stream, struct body_purse *purse, uint32_t al
 		return -ENOMEM;
 	pthread_mutex_init(&stream->lock, NULL);
 	stream->purse = purse;
+	stream->provider = provider;
 	stream->alive_ns = (uint64_t)(alive_ms ? alive_ms : STREAM_ALIVE_MS) * NS_PER_MS;
 	*ret_stream = stream;
 	return 0;
@@ -188,6 +193,7 @@ static void stream_release(void *context)
 		stream->leaving -= subscriber->dropped;
 	}
 	pthread_mutex_unlock(&stream->lock);
+	session_unref(subscriber->session);
 	body_unref(subscriber->sending);
 	body_unref(subscriber->totals);
 	for (; subscriber->count > 0; subscriber->count--) {
@@ -197,22 +203,50 @@ static void stream_release(void *context)
 	free(subscriber);
 }
 
+/* Whose place is given to whom: the token before who is signed in, and those before the others. */
+static unsigned int stream_rank(bool known, const struct session *session)
+{
+	return known ? 2 : session != NULL;
+}
+
+/* Of those who are signed in, nobody has more than a few: the user's oldest one makes room. */
+static void stream_limit_user_locked(struct stream *stream, const struct session *session)
+{
+	struct stream_subscriber *longest = NULL;
+	uint32_t own = 0;
+
+	for (struct stream_subscriber *each = stream->subscribers; each; each = each->next) {
+		if (each->known || !each->session || each->dropped ||
+		    session_asker(each->session)->user_id != session_asker(session)->user_id)
+			continue;
+		longest = each; /* the newest are first */
+		own++;
+	}
+	if (own >= STREAM_PER_USER)
+		stream_drop_locked(longest);
+}
+
 /*
  * Whether there is room for one more subscriber. Any local user may subscribe and could fill all
  * places for good, so a client with the token always gets in: it replaces the oldest subscriber
- * without one.
+ * of the lowest rank.
  */
-static bool stream_has_room_locked(struct stream *stream, bool known)
+static bool stream_has_room_locked(struct stream *stream, const struct stream_rights *rights)
 {
+	unsigned int lowest = stream_rank(rights->known, rights->session);
 	struct stream_subscriber *longest = NULL;
 
+	if (rights->session && !rights->known)
+		stream_limit_user_locked(stream, rights->session);
 	if (stream->count - stream->leaving < STREAM_SUBSCRIBERS_MAX)
 		return true;
-	if (!known)
-		return false;
 	for (struct stream_subscriber *each = stream->subscribers; each; each = each->next) {
-		if (!each->known && !each->dropped)
-			longest = each; /* the newest are first */
+		unsigned int rank = stream_rank(each->known, each->session);
+
+		if (each->dropped || rank > lowest || (rank == lowest && !longest))
+			continue;
+		longest = each; /* the newest are first */
+		lowest = rank;
 	}
 	if (longest)
 		stream_drop_locked(longest);
@@ -238,7 +272,7 @@ int stream_subscribe(struct stream *stream, struct MHD_Connection *connection,
 		.last_ns = clock_ns(CLOCK_MONOTONIC),
 	};
 	pthread_mutex_lock(&stream->lock);
-	if (stream->closed || !stream_has_room_locked(stream, rights->known)) {
+	if (stream->closed || !stream_has_room_locked(stream, rights)) {
 		r = -EBUSY;
 	} else {
 		response = MHD_create_response_from_callback(
@@ -252,6 +286,8 @@ int stream_subscribe(struct stream *stream, struct MHD_Connection *connection,
 		stream->count++;
 		stream->fresh = true;
 		stream->look_ns = 0;
+		if (rights->session)
+			subscriber->session = session_ref(rights->session);
 		subscriber = NULL; /* owned by the response */
 	}
 	pthread_mutex_unlock(&stream->lock);
@@ -291,6 +327,8 @@ bool stream_wants(struct stream *stream, uint64_t now_ns)
 			stream_resume_locked(each);
 			continue;
 		}
+		if (each->session)
+			session_use(each->session, clock_ns(CLOCK_BOOTTIME));
 		if (now_ns < each->last_ns || now_ns - each->last_ns < stream->alive_ns)
 			continue;
 		if (!alive)
@@ -411,6 +449,19 @@ static struct body *stream_incident(struct stream *stream, const struct web_inci
 	return body;
 }
 
+/* Whether a subscriber receives the whole incident; with the lock held. */
+static bool stream_may_see_locked(const struct stream_subscriber *subscriber,
+				  const struct web_incident *incident)
+{
+	const struct web_provider *provider = subscriber->stream->provider;
+
+	if (subscriber->details)
+		return true;
+	return subscriber->session && provider->may_see &&
+	       session_is_valid(subscriber->session, clock_ns(CLOCK_BOOTTIME)) &&
+	       provider->may_see(provider->context, session_asker(subscriber->session), incident);
+}
+
 void stream_tell_incident(struct stream *stream, const struct web_incident *incident)
 {
 	struct body *bodies[2] = {NULL, NULL};
@@ -425,8 +476,10 @@ void stream_tell_incident(struct stream *stream, const struct web_incident *inci
 	bodies[1] = stream_incident(stream, incident, true);
 	pthread_mutex_lock(&stream->lock);
 	for (struct stream_subscriber *each = stream->subscribers; each; each = each->next) {
-		if (bodies[each->details])
-			stream_queue_locked(each, bodies[each->details]);
+		struct body *body = bodies[stream_may_see_locked(each, incident)];
+
+		if (body)
+			stream_queue_locked(each, body);
 	}
 	pthread_mutex_unlock(&stream->lock);
 	body_unref(bodies[0]);

@@ -5,7 +5,8 @@
  * The stream of changes (server-sent events). One snapshot serves all subscribers, and none is
  * taken while there are none. Each subscriber has a short queue: only the newest totals are kept,
  * incidents are kept in order, and a subscriber with too many queued is dropped. When all places
- * are taken, a client with the token replaces a subscriber without it.
+ * are taken, a client with the token replaces a subscriber without it, and one that is signed in
+ * replaces one that is not.
  */
 
 #include <stdbool.h>
@@ -13,6 +14,7 @@
 #include <stdint.h>
 
 #define STREAM_SUBSCRIBERS_MAX 64u
+#define STREAM_PER_USER 8u /* of those who are signed in; a further one replaces the oldest */
 #define STREAM_QUEUE_MAX 256u
 #define STREAM_PAUSE_NS UINT64_C(100000000) /* at least, between two snapshots */
 #define STREAM_PAUSE_MAX_NS UINT64_C(2000000000)
@@ -32,16 +34,27 @@ struct body_purse;
 struct connection_limits_visit;
 struct snapshot;
 struct stream;
+struct session;
 struct web_incident;
+struct web_provider;
 
-/* @alive_ms: every subscriber receives something this often; 0 = STREAM_ALIVE_MS. */
-int stream_new(struct stream **ret_stream, struct body_purse *purse, uint32_t alive_ms);
+/*
+ * @provider tells who may see an incident; borrowed. @alive_ms: every subscriber receives something
+ * this often; 0 = STREAM_ALIVE_MS.
+ */
+int stream_new(struct stream **ret_stream, struct body_purse *purse,
+	       const struct web_provider *provider, uint32_t alive_ms);
 struct stream *stream_free(struct stream *stream);
 
-/* Two separate rights: details may be open to everybody, but only the token guarantees a place. */
+/*
+ * Separate rights: details may be open to everybody, but only the token guarantees a place. Who is
+ * signed in comes next: before everybody who is not, each user with a few streams.
+ */
 struct stream_rights {
 	bool details; /* receives whole incidents */
 	bool known;   /* has shown the token */
+	struct session
+		*session; /* is signed in, and receives those that it may see; NULL = is not */
 };
 
 /*

@@ -232,7 +232,7 @@ int metrics_sites_write(const struct web_provider *provider, size_t wanted,
 
 	if (!sites || !(sites->other = pool_text(&sites->texts, "other", strlen("other"))))
 		return -ENOMEM;
-	r = group_pages_each(provider, &everything, metrics_sites_page, sites);
+	r = group_pages_each(provider, NULL, &everything, metrics_sites_page, sites);
 	if (r < 0)
 		return r;
 	metrics_sites_rank(sites, bits_min(wanted, METRICS_SITES_MAX));

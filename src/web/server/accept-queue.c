@@ -68,7 +68,7 @@ static void accept_queue_wake(struct accept_queue *queue)
 }
 
 /* Entries of users who have nothing are used again. NULL: no memory. */
-static struct accept_queue_user *accept_queue_user(struct accept_queue *queue, uint32_t uid)
+static struct accept_queue_user *accept_queue_entry(struct accept_queue *queue, uint32_t uid)
 {
 	struct accept_queue_user *empty = NULL, *users;
 
@@ -109,7 +109,7 @@ static void accept_queue_release(struct accept_queue *queue, int fd)
 
 	if (!place)
 		return;
-	user = accept_queue_user(queue, place->uid); /* exists: it has something that is served */
+	user = accept_queue_entry(queue, place->uid); /* exists: it has something that is served */
 	if (user && user->served > 0)
 		user->served--;
 	place->fd = -1;
@@ -128,7 +128,7 @@ void accept_queue_left(struct accept_queue *queue, int fd)
 static bool accept_queue_add(struct accept_queue *queue, struct accept_queue_waiting *one,
 			     uint32_t uid)
 {
-	struct accept_queue_user *user = accept_queue_user(queue, uid);
+	struct accept_queue_user *user = accept_queue_entry(queue, uid);
 
 	/* The library may have closed one without a word; its number then came back. */
 	accept_queue_release(queue, one->fd);
@@ -327,6 +327,18 @@ struct accept_queue *accept_queue_free(struct accept_queue *queue)
 	free(queue->users);
 	free(queue);
 	return NULL;
+}
+
+uint32_t accept_queue_user(struct accept_queue *queue, int fd)
+{
+	struct accept_queue_served *place;
+	uint32_t uid;
+
+	pthread_mutex_lock(&queue->lock);
+	place = accept_queue_place(queue, fd);
+	uid = place && fd >= 0 ? place->uid : PEER_USER_UNKNOWN;
+	pthread_mutex_unlock(&queue->lock);
+	return uid;
 }
 
 uint64_t accept_queue_refused(struct accept_queue *queue)

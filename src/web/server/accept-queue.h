@@ -35,5 +35,8 @@ struct accept_queue *accept_queue_free(struct accept_queue *queue);
 /* A served connection is about to be closed. From any thread. */
 void accept_queue_left(struct accept_queue *queue, int fd);
 
+/* Whose a served connection is; PEER_USER_UNKNOWN = not known. From any thread. */
+uint32_t accept_queue_user(struct accept_queue *queue, int fd);
+
 /* Connections that were closed because their user had too many. From any thread. */
 uint64_t accept_queue_refused(struct accept_queue *queue);

@@ -98,6 +98,21 @@ bool auth_is_host(const struct auth *auth, const char *host)
 	return *name && auth_is_listed(auth->names, name);
 }
 
+bool auth_is_same_origin(const char *host, const char *origin, const char *fetch_site)
+{
+	static const char *const schemes[] = {"http://", "https://"}; /* a proxy may add TLS */
+
+	if (fetch_site && strcmp(fetch_site, "same-origin") != 0 && strcmp(fetch_site, "none") != 0)
+		return false;
+	for (size_t i = 0; origin && i < sizeof(schemes) / sizeof(*schemes); i++) {
+		size_t length = strlen(schemes[i]);
+
+		if (strncasecmp(origin, schemes[i], length) == 0)
+			return strcasecmp(origin + length, host) == 0;
+	}
+	return !origin;
+}
+
 /* In constant time, so that timing reveals nothing about the token. */
 static bool auth_is_token(const struct auth *auth, const char *token, size_t length)
 {

@@ -43,6 +43,13 @@ int auth_load_token(struct auth *auth, const char *path, const char **ret_proble
 /* Whether a Host header names us. */
 bool auth_is_host(const struct auth *auth, const char *host);
 
+/*
+ * Whether a browser sends the request for one of our own pages, or because its user has typed the
+ * address. Cookies also come along with requests of pages on other ports of this machine. Each may be
+ * NULL: other programs send neither "Origin" nor "Sec-Fetch-Site".
+ */
+bool auth_is_same_origin(const char *host, const char *origin, const char *fetch_site);
+
 /* Whether an Authorization header or a token is right; both may be NULL. */
 bool auth_has_token(const struct auth *auth, const char *authorization, const char *token);
 

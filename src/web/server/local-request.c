@@ -150,9 +150,7 @@ static const struct route *local_request_choose(struct routes_ask *ask,
 		return NULL;
 	}
 	if (route->guarded && !route->scoped && !ask->asker->sees_all) {
-		local_request_refuse(
-			answer, MHD_HTTP_FORBIDDEN,
-			"only root and members of the daemon's group may ask for this");
+		local_request_refuse(answer, MHD_HTTP_FORBIDDEN, ROUTES_ALL_ONLY);
 		return NULL;
 	}
 	return route;
@@ -181,7 +179,7 @@ void local_request_serve(const struct web_provider *provider, const struct query
 			r = route->make(&ask, out);
 		answer.type = route->type;
 	}
-	if (r < 0) {
+	if (r != 0) {
 		unsigned int status = routes_explain(r, &parsed, &problem);
 
 		local_request_refuse(&answer, status, problem);

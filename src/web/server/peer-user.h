@@ -3,7 +3,8 @@
 
 /*
  * Whose process is at the other end of a TCP connection within this machine, as the kernel says
- * (sock_diag). For limits only: who may see what is decided by tokens.
+ * (sock_diag). For limits, and so that the code and the cookie of one user's browser are of no use to
+ * another user (sessions.h). It gives nobody any rights.
  */
 
 #include <stdint.h>

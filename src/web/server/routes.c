@@ -26,6 +26,7 @@
 #include "web/server/assets.h"
 #include "web/server/connection-limits.h"
 #include "web/server/local-request.h"
+#include "web/server/sign-in.h"
 #include "web/server/web-private.h"
 
 #define ROUTES_RECENT_NS (2 * NS_PER_S)
@@ -239,6 +240,7 @@ static int routes_health(struct routes_ask *ask, FILE *out)
 	emit_string(&json, "status", routes_is_well(&health) ? "ok" : "degraded");
 	emit_string(&json, "details", auth_details(&ask->web->auth));
 	emit_bool(&json, "fleet", ask->provider->fleet != NULL);
+	sign_in_put(&json, ask->asker);
 	emit_u64(&json, "start_ns", health.start_ns);
 	emit_u64(&json, "books", health.books);
 	emit_u64(&json, "books_refused", health.books_refused);
@@ -302,7 +304,7 @@ static const struct route routes_table[] = {
 	{"/api/v1/ps", ROUTES_JSON, .make = routes_ps, .lane = ROUTES_TOTALS},
 	{"/api/v1/buffers", ROUTES_JSON, .make = documents_buffers,
 	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_SORT | URL_BY | URL_LIMIT | URL_CURSOR,
-	 .lane = ROUTES_DETAILS, .guarded = true},
+	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
 	{"/api/v1/map", ROUTES_JSON, .make = map_answer_answer,
 	 .parameters = URL_PID | URL_DEVICE | URL_TYPE, .lane = ROUTES_DETAILS, .guarded = true},
 	{"/api/v1/fit", ROUTES_JSON, .make = map_answer_answer_fit,
@@ -326,6 +328,10 @@ static const struct route routes_table[] = {
 	 .lane = ROUTES_DETAILS},
 	{"/api/v1/stream", "text/event-stream", .parameters = URL_TOKEN, .lane = ROUTES_STREAM},
 	{"/api/devices", ROUTES_JSON, .make = routes_devices, .lane = ROUTES_TOTALS},
+	{"/api/v1/sign-in", ROUTES_JSON, .make = sign_in_begin, .tcp = true, .post = true},
+	{"/api/v1/sign-out", ROUTES_JSON, .make = sign_in_end, .tcp = true, .post = true},
+	{"/api/v1/open", ROUTES_JSON, .make = sign_in_link, .parameters = URL_BROWSER,
+	 .local = true},
 	{"/api/v1/status", ROUTES_JSON, .make = local_request_status, .local = true},
 	{"/api/v1/cards", ROUTES_JSON, .make = routes_cards, .lane = ROUTES_TOTALS, .local = true},
 	{"/api/v1/dump", ROUTES_TEXT, .make = local_request_dump, .lane = ROUTES_DETAILS,
@@ -358,6 +364,11 @@ unsigned int routes_explain(int error, const struct url *url, const char **ret_p
 	case -EINVAL:
 		*ret_problem = url->problem;
 		return MHD_HTTP_BAD_REQUEST;
+	case ROUTES_UNAUTHORIZED:
+	case ROUTES_FORBIDDEN:
+	case ROUTES_UNAVAILABLE:
+		*ret_problem = url->problem;
+		return (unsigned int)error;
 	case -ENOENT:
 		*ret_problem = "there is no such thing";
 		return MHD_HTTP_NOT_FOUND;

@@ -12,6 +12,7 @@
 struct snapshot;
 struct web;
 struct query_asker;
+struct sign_in;
 struct web_provider;
 
 /* Which thread makes the answer. */
@@ -24,11 +25,19 @@ enum routes_lane {
 	ROUTES_ASSET,  /* built in: see assets.h */
 };
 
+/* Refusals, by their HTTP status. */
+enum routes_outcome {
+	ROUTES_UNAUTHORIZED = 401,
+	ROUTES_FORBIDDEN = 403,
+	ROUTES_UNAVAILABLE = 503,
+};
+
 /* One request, for the function that answers it. */
 struct routes_ask {
 	const struct web_provider *provider;
 	struct web *web;                 /* the server; NULL on the daemon's own socket */
-	const struct query_asker *asker; /* NULL over TCP */
+	const struct query_asker *asker; /* NULL over TCP, unless a browser is signed in */
+	struct sign_in *sign_in;         /* over TCP: for signing in and out */
 	struct snapshot *snapshot;       /* without a server: taken for this request, owned */
 	struct url *url;
 	uint64_t arrived_ns; /* CLOCK_MONOTONIC */
@@ -41,17 +50,21 @@ struct route {
 	const char *type; /* content type */
 	const char *type_openmetrics;
 	/*
-	 * 0; -EINVAL and url->problem; -ENOENT; -EAGAIN: not at present; or another negative errno.
-	 * On failure the output is discarded.
+	 * 0; -EINVAL or a routes_outcome, and url->problem; -ENOENT; -EAGAIN: not at present; or
+	 * another negative errno. Unless it is 0, the output is discarded.
 	 */
 	int (*make)(struct routes_ask *ask, FILE *out);
 	uint32_t parameters; /* enum url_parameter */
 	enum routes_lane lane;
-	bool guarded; /* over TCP: needs the token; else only for clients that see all */
-	bool scoped;  /* shows each client its own */
-	bool local;   /* only on the daemon's own socket */
-	bool tcp;     /* only over TCP: about the server */
+	bool guarded; /* anonymous clients need the token; others must see all, unless it is scoped */
+	bool scoped; /* shows each client its own */
+	bool local;  /* only on the daemon's own socket */
+	bool tcp;    /* only over TCP: about the server */
+	bool post;   /* changes something: POST, where all others are GET */
 };
+
+/* For clients that do not see all. */
+#define ROUTES_ALL_ONLY "only root and members of the daemon's group may ask for this"
 
 #define ROUTES_JSON "application/json"
 #define ROUTES_TEXT "text/plain; charset=utf-8"

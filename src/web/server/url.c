@@ -230,6 +230,16 @@ static int url_read_buffers(struct url *url, const char *value)
 	return 0;
 }
 
+static int url_read_browser(struct url *url, const char *value)
+{
+	uint64_t user = 0;
+
+	if (text_parse_u64(value, &user) < 0 || user >= UINT32_MAX)
+		return -EINVAL;
+	url->browser = (uint32_t)user;
+	return 0;
+}
+
 static const struct url_rule {
 	const char *name;
 	uint32_t bit;
@@ -255,6 +265,7 @@ static const struct url_rule {
 	{"page", URL_PAGE, url_read_page, "a number of bytes, as in 512, 64K or 1.5GiB"},
 	{"only", URL_ONLY, url_read_only, "past"},
 	{"buffers", URL_BUFFERS, url_read_buffers, "a number from 0 to 1000000"},
+	{"browser", URL_BROWSER, url_read_browser, "the number of a user"},
 };
 
 static int url_read_pair(struct url *url, const struct url_pair *pair, uint32_t allowed)

@@ -45,6 +45,7 @@ enum url_parameter {
 	URL_PAGE = 1u << 15,
 	URL_ONLY = 1u << 16,
 	URL_BUFFERS = 1u << 17,
+	URL_BROWSER = 1u << 18,
 };
 
 struct url_pair {
@@ -72,6 +73,7 @@ struct url {
 	uint64_t size, page_size;
 	bool only_past;
 	uint32_t buffers_max;
+	uint32_t browser; /* id of a user */
 
 	char problem[URL_PROBLEM_SIZE]; /* the last error */
 };

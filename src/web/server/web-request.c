@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Checks come first, cheapest first: host name, method, path, token, parameters. */
+/* Checks come first, cheapest first: host name, method, path, token or cookie, parameters. */
 
 #include "web/server/web-request.h"
 
@@ -10,13 +10,17 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/emit.h"
 #include "base/threads/worker.h"
 #include "web/api/stream.h"
 #include "web/server/accept-header.h"
+#include "web/server/accept-queue.h"
 #include "web/server/assets.h"
 #include "web/server/connection-limits.h"
+#include "web/server/peer-user.h"
 #include "web/server/routes.h"
+#include "web/server/sign-in.h"
 #include "web/server/web-private.h"
 
 struct web_request {
@@ -28,6 +32,7 @@ struct web_request {
 	const struct route *route;
 	const struct asset *asset; /* NULL: the answer is generated */
 	struct routes_ask ask;
+	struct sign_in sign_in;
 	struct worker_job job;
 
 	struct body *body; /* the generated answer */
@@ -64,6 +69,7 @@ void web_request_free(struct web_request *web_request)
 		return;
 	connection_limits_set(web_request->visit, CONNECTION_LIMITS_ASKING);
 	url_deinit(&web_request->url);
+	session_unref(web_request->sign_in.session);
 	body_unref(web_request->body);
 	free(web_request->uri);
 	free(web_request);
@@ -121,7 +127,7 @@ static void web_request_make(struct web_request *web_request)
 		r = -EIO;
 	if (web_request->body->error < 0)
 		r = web_request->body->error;
-	if (r < 0)
+	if (r != 0)
 		web_request_fail(web_request, r);
 	else
 		web_request->status = MHD_HTTP_OK;
@@ -192,11 +198,15 @@ static void web_request_add_headers(const struct web_request *web_request,
 	(void)MHD_add_response_header(response, "X-Frame-Options", "DENY");
 	(void)MHD_add_response_header(response, "Content-Security-Policy",
 				      web_request_policy(web_request));
+	if (!web_request->problem && *web_request->sign_in.cookie)
+		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_SET_COOKIE,
+					      web_request->sign_in.cookie);
 	if (!web_request->problem && route->type_openmetrics)
 		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept");
 	switch (web_request->status) {
 	case MHD_HTTP_METHOD_NOT_ALLOWED:
-		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW,
+					      route && route->post ? "POST" : "GET, HEAD");
 		break;
 	case MHD_HTTP_UNAUTHORIZED:
 		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
@@ -325,6 +335,18 @@ static bool web_request_has_body(const struct web_request *web_request)
 	       web_request_header(web_request, MHD_HTTP_HEADER_TRANSFER_ENCODING);
 }
 
+/* What signing in may change is not asked for with GET, which others may repeat or send ahead. */
+static bool web_request_is_method(struct web_request *web_request, const char *method)
+{
+	uint32_t device;
+
+	web_request->route = routes_find(web_request->url.path, &device);
+	if (web_request->route && web_request->route->post)
+		return strcmp(method, MHD_HTTP_METHOD_POST) == 0;
+	return strcmp(method, MHD_HTTP_METHOD_GET) == 0 ||
+	       strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
+}
+
 /* Whether the request may be answered at all. */
 static bool web_request_check(struct web_request *web_request, const char *method)
 {
@@ -340,23 +362,78 @@ static bool web_request_check(struct web_request *web_request, const char *metho
 	} else if (!auth_is_host(&web_request->web->auth, host)) {
 		web_request_refuse(web_request, MHD_HTTP_MISDIRECTED_REQUEST,
 				   "this server does not go by that name; ask localhost");
-	} else if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
-		   strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-		web_request_refuse(web_request, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
+	} else if ((r = url_parse(&web_request->url, web_request->uri)) < 0) {
+		web_request_fail(web_request, r);
+	} else if (!web_request_is_method(web_request, method)) {
+		web_request_refuse(web_request, MHD_HTTP_METHOD_NOT_ALLOWED,
+				   web_request->route && web_request->route->post
+					   ? "only POST"
+					   : "only GET and HEAD");
 	} else if (web_request_has_body(web_request)) {
 		web_request_refuse(web_request, MHD_HTTP_CONTENT_TOO_LARGE,
 				   "a request has no body here");
-	} else {
-		r = url_parse(&web_request->url, web_request->uri);
-		if (r < 0)
-			web_request_fail(web_request, r);
 	}
 	return !web_request->problem;
 }
 
-/* Finds the route and checks that this client may use it with these parameters. */
+/* Whose connection it is. */
+static uint32_t web_request_user(const struct web_request *web_request)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(web_request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	return info ? accept_queue_user(web_request->web->accept_queue, info->connect_fd)
+		    : PEER_USER_UNKNOWN;
+}
+
+/* Who is signed in, if the request has a cookie that is right, and is not another site's. */
+static void web_request_recognize(struct web_request *web_request)
+{
+	struct sessions *sessions = web_request->web->provider.sessions;
+	struct sign_in *sign_in = &web_request->sign_in;
+	char name[SIGN_IN_NAME_SIZE];
+	const char *cookie;
+
+	sign_in->host = web_request_header(web_request, MHD_HTTP_HEADER_HOST);
+	sign_in->authorization = web_request_header(web_request, MHD_HTTP_HEADER_AUTHORIZATION);
+	sign_in->user = PEER_USER_UNKNOWN;
+	sign_in->is_same_origin = auth_is_same_origin(
+		sign_in->host, web_request_header(web_request, MHD_HTTP_HEADER_ORIGIN),
+		web_request_header(web_request, "Sec-Fetch-Site"));
+	web_request->ask.sign_in = sign_in;
+	sign_in_cookie_name(sign_in->host, name);
+	cookie = MHD_lookup_connection_value(web_request->connection, MHD_COOKIE_KIND, name);
+	if (!sessions || !sign_in->is_same_origin || !(cookie || web_request->route->post))
+		return;
+	sign_in->user = web_request_user(web_request);
+	if (cookie && sign_in->user != PEER_USER_UNKNOWN)
+		sign_in->session =
+			sessions_find(sessions, cookie, sign_in->user, clock_ns(CLOCK_BOOTTIME));
+}
+
+/* Details of a request without the right token: with the rights of who is signed in. */
+static bool web_request_enter(struct web_request *web_request)
+{
+	const struct session *session = web_request->sign_in.session;
+
+	if (!session) {
+		web_request_refuse(
+			web_request, MHD_HTTP_UNAUTHORIZED,
+			"details need the token: send \"Authorization: Bearer TOKEN\"; a "
+			"browser can sign in with the link of \"ttmem open\"");
+		return false;
+	}
+	if (!web_request->route->scoped && !session_asker(session)->sees_all) {
+		web_request_refuse(web_request, MHD_HTTP_FORBIDDEN, ROUTES_ALL_ONLY);
+		return false;
+	}
+	return true;
+}
+
+/* Checks that this client may use the route with these parameters. */
 static bool web_request_choose(struct web_request *web_request, struct stream_rights *ret_rights)
 {
+	const struct auth *auth = &web_request->web->auth;
 	const char *authorization = web_request_header(web_request, MHD_HTTP_HEADER_AUTHORIZATION);
 	struct url *url = &web_request->url;
 
@@ -370,25 +447,28 @@ static bool web_request_choose(struct web_request *web_request, struct stream_ri
 				   "only the daemon's own socket serves this");
 		return false;
 	}
-	if (web_request->route->guarded &&
-	    !auth_may_see(&web_request->web->auth, authorization, NULL)) {
-		web_request_refuse(web_request, MHD_HTTP_UNAUTHORIZED,
-				   "details need the token: send \"Authorization: Bearer TOKEN\"");
+	web_request_recognize(web_request);
+	if (web_request->route->guarded && !auth_may_see(auth, authorization, NULL) &&
+	    !web_request_enter(web_request))
 		return false;
-	}
 	if (url_read(url, web_request->route->parameters) < 0) {
 		web_request_fail(web_request, -EINVAL);
 		return false;
 	}
 	*ret_rights = (struct stream_rights){
-		.details = auth_may_see(&web_request->web->auth, authorization, url->token),
-		.known = auth_has_token(&web_request->web->auth, authorization, url->token),
+		.details = auth_may_see(auth, authorization, url->token),
+		.known = auth_has_token(auth, authorization, url->token),
+		.session = web_request->sign_in.session,
 	};
 	/* Refuse a wrong token even where none is needed: the client wants to know. */
-	if (!ret_rights->details && (url->token || (authorization && *authorization))) {
+	if (!ret_rights->details && !web_request->route->post &&
+	    (url->token || (authorization && *authorization))) {
 		web_request_refuse(web_request, MHD_HTTP_UNAUTHORIZED, "the token is wrong");
 		return false;
 	}
+	/* The token shows all. */
+	if (web_request->sign_in.session && !(web_request->route->guarded && ret_rights->details))
+		web_request->ask.asker = session_asker(web_request->sign_in.session);
 	return true;
 }
 

@@ -155,7 +155,7 @@ static int web_start(struct web *web, const struct web_config *config, const cha
 	if (config->token_file)
 		(void)web_load_token(web, config->token_file, ret_problem); /* see the header */
 	*ret_problem = NULL;
-	r = stream_new(&web->stream, &web->purse, config->alive_ms);
+	r = stream_new(&web->stream, &web->purse, &web->provider, config->alive_ms);
 	if (r == 0)
 		r = connection_limits_new(&web->connection_limits, config->answer_ms);
 	if (r == 0)

@@ -6,8 +6,9 @@
  * in its own threads and knows nothing of books or databases; a provider supplies the data. One
  * thread serves the sockets and never blocks; one takes totals, one details, one asks other machines.
  *
- * Over TCP clients are anonymous: totals are open, details need a token; see docs/http.md. The same
- * routes are served on the daemon's own socket, where the client is known: see local-request.h.
+ * Over TCP clients are anonymous, unless they are signed in (sign-in.h): totals are open, details
+ * need a token; see docs/http.md. The same routes are served on the daemon's own socket, where the
+ * client is known: see local-request.h.
  */
 
 #include <stdbool.h>
@@ -20,8 +21,10 @@
 #include "model/snapshot-request.h"
 
 struct emit;
+struct sessions;
 struct snapshot;
 struct web;
+struct web_incident;
 
 struct web_provider {
 	void *context;
@@ -37,7 +40,8 @@ struct web_provider {
 	/*
 	 * Each writes one whole document. 0; -EINVAL for an invalid cursor, -EAGAIN if history is
 	 * not available at present, -EOPNOTSUPP if none is recorded, or another negative errno:
-	 * then discard the output. Called by two threads: one with an asker, the other without.
+	 * then discard the output. Called by two threads: one for askers of the daemon's own socket,
+	 * the other for TCP.
 	 * NULL: there is no history.
 	 */
 	int (*leaks)(void *context, const struct query_past *query, struct emit *json);
@@ -58,6 +62,15 @@ struct web_provider {
 	 * no fleet.
 	 */
 	int (*fleet)(void *context, const bool *stop, struct emit *json);
+
+	/*
+	 * For browsers that sign in: the store; whether an asker may see an incident, from any thread;
+	 * and a user's name, which may take long. NULL: nobody can sign in.
+	 */
+	struct sessions *sessions;
+	bool (*may_see)(void *context, const struct query_asker *asker,
+			const struct web_incident *incident);
+	void (*user_name)(void *context, uint32_t user, char *ret_name, size_t size);
 
 	/* Called by any of the threads, several at a time; must not take long. */
 	void (*health)(void *context, struct health *ret_health);
@@ -90,14 +103,16 @@ int web_load_token(struct web *web, const char *path, const char **ret_problem);
 const char *web_address(const struct web *web);
 
 /*
- * An incident, for subscribers of the stream and for a collector (export/push.h). Without the token
- * subscribers get kind, pid and device only. Texts may be NULL: not known.
+ * An incident, for subscribers of the stream and for a collector (export/push.h). Subscribers who may
+ * not see its details get kind, pid and device only. Texts may be NULL: not known.
  */
 struct web_incident {
 	const char *kind;
 	uint32_t pid;
 	uint32_t user; /* whose process it is */
 	const char *user_name;
+	uint32_t maker; /* who may see it, and where that counts: for the provider */
+	const char *namespaces;
 	const char *comm;
 	uint32_t device;
 	const char *type; /* static; NULL also if there are several */

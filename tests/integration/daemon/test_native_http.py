@@ -128,8 +128,13 @@ def test_a_route_shows_what_its_asker_may_see(daemon):
     # Totals are everybody's; what cannot be cut to a user's own is not.
     assert as_user("/api/v1/smi")[0] == 200
     status, body = as_user("/api/v1/buffers")
-    assert status == 403 and "secret" not in body
-    assert as_user("/api/v1/buffers", AS_MEMBER)[0] == 200
+    assert status == 200 and "mine" in body and "secret" not in body
+    status, body = as_user("/api/v1/buffers?by=name")
+    assert status == 200 and "mine" in body and "secret" not in body
+    status, body = as_user("/api/v1/map")
+    assert status == 403 and "0x1000" not in body
+    assert "secret" in as_user("/api/v1/buffers", AS_MEMBER)[1]
+    assert as_user("/api/v1/map", AS_MEMBER)[0] == 200
     status, body = as_user("/api/v1/dump")
     assert status == 200 and "mine" in body and "secret" not in body
 

@@ -30,18 +30,32 @@ def native(setup, path):
     return f"{int(head.split()[1])} {body.decode()}"
 
 
-def tcp(setup, path, token=False):
-    headers = {"Authorization": "Bearer " + setup["token"]} if token else {}
+def with_token(setup):
+    return {"Authorization": "Bearer " + setup["token"]}
+
+
+def signed_in(setup):
+    """The headers of a browser with a link of "ttmem open"; without one, those of any browser."""
+    answer = native(setup, "/api/v1/open")
+    if not answer.startswith("200 "):
+        return {}
+    headers = {"Authorization": "Code " + json.loads(answer[4:])["code"]}
     with contextlib.closing(http.client.HTTPConnection(setup["http"], timeout=LIMIT)) as connection:
-        connection.request("GET", path, headers=headers)
+        connection.request("POST", "/api/v1/sign-in", headers=headers)
+        return {"Cookie": connection.getresponse().headers["Set-Cookie"].split(";")[0]}
+
+
+def tcp(setup, path, headers=None):
+    with contextlib.closing(http.client.HTTPConnection(setup["http"], timeout=LIMIT)) as connection:
+        connection.request("GET", path, headers=headers or {})
         answer = connection.getresponse()
         return f"{answer.status} {answer.read().decode()}"
 
 
-def listen(setup, token):
+def listen(setup, headers):
     """A stream that has begun."""
     connection = http.client.HTTPConnection(setup["http"], timeout=LIMIT)
-    connection.request("GET", "/api/v1/stream", headers={"Authorization": "Bearer " + setup["token"]} if token else {})
+    connection.request("GET", "/api/v1/stream", headers=headers)
     stream = connection.getresponse()
     while b"event: totals" not in stream.readline():
         pass
@@ -108,12 +122,15 @@ def history(setup):
 def main():
     setup = json.loads(sys.stdin.readline())
     doors = {}
-    plain, full = listen(setup, False), listen(setup, True)
+    token, browser = with_token(setup), signed_in(setup)
+    plain, full, signed = listen(setup, {}), listen(setup, token), listen(setup, browser)
     print("listening", flush=True)
     doors["tcp-stream"], doors["tcp-stream-token"] = next_incident(plain), next_incident(full)
+    doors["tcp-stream-open"] = next_incident(signed)
     doors["native-list"] = command(setup, "buffers", "--json")
     doors["native-smi"] = native(setup, "/api/v1/smi")
-    doors["native-buffers"] = native(setup, "/api/v1/buffers") + native(setup, "/api/v1/map")
+    doors["native-buffers"] = native(setup, "/api/v1/buffers") + native(setup, "/api/v1/buffers?by=name")
+    doors["native-map"] = native(setup, "/api/v1/map")
     doors["native-leaks"] = native(setup, "/api/v1/leaks")
     doors["native-peak"] = native(setup, "/api/v1/peak")
     doors["native-incidents"] = native(setup, "/api/v1/incidents")
@@ -126,7 +143,9 @@ def main():
     doors["tcp-smi"] = tcp(setup, "/api/v1/smi")
     doors["tcp-metrics"] = tcp(setup, "/metrics")
     doors["tcp-details"] = "\n".join(tcp(setup, f"/api/v1/{page}") for page in ("buffers", "leaks", "incidents", "peak"))
-    doors["tcp-token"] = "\n".join(tcp(setup, f"/api/v1/{page}", True) for page in ("buffers", "leaks", "peak"))
+    doors["tcp-token"] = "\n".join(tcp(setup, f"/api/v1/{page}", token) for page in ("buffers", "leaks", "peak"))
+    doors["tcp-open"] = "\n".join(tcp(setup, f"/api/v1/{page}", browser) for page in ("buffers", "leaks", "peak", "incidents"))
+    doors["tcp-open-map"] = tcp(setup, "/api/v1/map", browser)
     doors["doctor-bundle"] = bundle(setup)
     for door in ("log", "database", "token"):
         doors[door] = read(setup["files"][door])

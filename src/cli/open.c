@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * ttmem open: a link to the dashboard that signs a browser in with the rights of the caller. The
+ * daemon makes the code in it for whom the kernel says is asking; web/server/sessions.h tells why it
+ * does no harm that other users can see a command line with it.
+ */
+
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/process/child.h"
+#include "base/text.h"
+#include "cli/common/command.h"
+#include "cli/common/daemon-pages.h"
+#include "cli/common/options.h"
+#include "cli/common/output.h"
+#include "source/daemon-client/daemon-client.h"
+
+#define OPEN_CODE_LENGTH 64u
+#define OPEN_LINK_SIZE 512
+#define OPEN_PLACE_SIZE 64
+#define OPEN_PATIENCE_MS 3000 /* until the opener has failed, if it does */
+
+struct open_wish {
+	bool print;
+	const char *user;  /* whose browser; NULL = ours, or of who has called sudo */
+	const char *place; /* PID or DEV; NULL = the overview */
+};
+
+static void open_cleanup(struct daemon_client **remote)
+{
+	daemon_client_free(*remote);
+}
+
+static int open_find_user(const char *text, uint32_t *ret_user)
+{
+	const struct passwd *entry;
+	uint64_t number;
+
+	if (text_parse_u64(text, &number) == 0 && number < UINT32_MAX) {
+		*ret_user = (uint32_t)number;
+		return 0;
+	}
+	entry = getpwnam(text); /* there are no other threads */
+	if (!entry)
+		return options_mistake("open", "there is no user \"%s\"", text);
+	*ret_user = entry->pw_uid;
+	return 0;
+}
+
+/* Root's own browser is rarely meant: with sudo, it is the browser of who has called it. */
+static int open_path(const struct open_wish *wish, char *ret_path, size_t size)
+{
+	const char *user = wish->user;
+	uint32_t number = 0;
+
+	if (!user && geteuid() == 0)
+		user = getenv("SUDO_UID");
+	(void)snprintf(ret_path, size, "/api/v1/open"); /* fits */
+	if (!user)
+		return 0;
+	if (open_find_user(user, &number) < 0)
+		return -1;
+	(void)snprintf(ret_path, size, "/api/v1/open?browser=%" PRIu32, number); /* fits */
+	return 0;
+}
+
+/* The page of a process or a device, as the dashboard names it after "#/". False: there is none. */
+static bool open_find_place(const json_t *smi, const char *wanted, char *ret_place)
+{
+	const json_t *row;
+	uint64_t number = 0;
+	bool is_number = text_parse_u64(wanted, &number) == 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(smi, "processes"), i, row)
+	{
+		if (is_number && daemon_pages_number(row, "pid") == number) {
+			(void)snprintf(ret_place, OPEN_PLACE_SIZE, "/process/%" PRIu64,
+				       number); /* fits */
+			return true;
+		}
+	}
+	json_array_foreach(json_object_get(smi, "devices"), i, row)
+	{
+		const char *uid = daemon_pages_text(row, "uid");
+
+		if (uid && strspn(uid, "0123456789abcdefx") != strlen(uid))
+			uid = NULL; /* not of our making */
+		if (!(uid && strcmp(uid, wanted) == 0) &&
+		    !(is_number && daemon_pages_number(row, "device") == number))
+			continue;
+		if (uid)
+			(void)snprintf(ret_place, OPEN_PLACE_SIZE, "/device/%s", uid); /* fits */
+		else
+			(void)snprintf(ret_place, OPEN_PLACE_SIZE, "/device/%" PRIu64,
+				       number); /* fits */
+		return true;
+	}
+	return false;
+}
+
+/* Returns 0 or an exit code, after the reason was told. */
+static int open_choose(struct daemon_client *remote, const char *wanted, char *ret_place)
+{
+	CLEANUP(daemon_pages_unload) json_t *smi = NULL;
+	CLEANUP_FREE char *text = NULL;
+	size_t length;
+	int r;
+
+	*ret_place = '\0';
+	if (!wanted)
+		return 0;
+	r = daemon_client_get(remote, "/api/v1/smi", &text, &length);
+	if (r != 0)
+		return daemon_pages_fail("open", remote, r);
+	smi = daemon_pages_load(text, length);
+	if (open_find_place(smi, wanted, ret_place))
+		return 0;
+	fputs("ttmem open: there is neither a process nor a device \"", stderr);
+	text_put(stderr, wanted);
+	fputs("\"; see \"ttmem smi\"\n", stderr);
+	return COMMAND_FAILED;
+}
+
+/* It goes to a terminal and to another program: only what a daemon of ours would say. */
+static bool open_is_link(const char *url, const char *code)
+{
+	return url && code && strncmp(url, "http://", 7) == 0 &&
+	       strspn(url, "abcdefghijklmnopqrstuvwxyz0123456789.:[]/") == strlen(url) &&
+	       strlen(url) < OPEN_LINK_SIZE / 2 && strlen(code) == OPEN_CODE_LENGTH &&
+	       strspn(code, "0123456789abcdef") == OPEN_CODE_LENGTH;
+}
+
+/* A browser of this user can be seen by who sits at this terminal. */
+static bool open_has_desktop(const json_t *answer)
+{
+	return isatty(STDOUT_FILENO) && (getenv("DISPLAY") || getenv("WAYLAND_DISPLAY")) &&
+	       daemon_pages_number(answer, "browser_id") == geteuid();
+}
+
+static void open_show(const char *link)
+{
+	const char *const arguments[] = {"xdg-open", link, NULL};
+	const struct child_setup setup = {
+		.program = "xdg-open",
+		.arguments = arguments,
+		.input = -1,
+		.extra = -1,
+	};
+	struct child child = CHILD_NULL;
+
+	if (child_start(&child, NULL, &setup) == 0) {
+		if (!child_wait(&child, OPEN_PATIENCE_MS)) {
+			child_forget(&child);
+			return;
+		}
+		if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0)
+			return;
+	}
+	fputs("ttmem open: xdg-open cannot open it: open the link yourself\n", stderr);
+}
+
+static int open_answer(const struct open_wish *wish, const json_t *answer, const char *place)
+{
+	const char *url = daemon_pages_text(answer, "url");
+	const char *code = daemon_pages_text(answer, "code");
+	const char *user = daemon_pages_text(answer, "user");
+	char link[OPEN_LINK_SIZE];
+
+	if (!open_is_link(url, code)) {
+		fputs("ttmem open: the answer of ttmemd makes no sense\n", stderr);
+		return COMMAND_FAILED;
+	}
+	(void)snprintf(link, sizeof(link), "%s#/open/%s%s", url, code, place); /* fits */
+	puts(link);
+	if (fflush(stdout) != 0)
+		return output_finish();
+	if (isatty(STDERR_FILENO)) {
+		fprintf(stderr, "It works once, within %" PRIu64 " s, and signs the browser in as ",
+			daemon_pages_number(answer, "seconds"));
+		text_put(stderr, user ? user : "?");
+		fputs(".\n", stderr);
+	}
+	if (!wish->print && open_has_desktop(answer))
+		open_show(link);
+	return output_finish();
+}
+
+static int open_ask(const struct open_wish *wish, const char *path)
+{
+	CLEANUP(open_cleanup) struct daemon_client *remote = NULL;
+	CLEANUP(daemon_pages_unload) json_t *answer = NULL;
+	CLEANUP_FREE char *text = NULL;
+	char place[OPEN_PLACE_SIZE];
+	size_t length;
+	int r = daemon_client_new(&remote);
+
+	if (r < 0)
+		return output_fail("open", "cannot ask ttmemd", r);
+	r = open_choose(remote, wish->place, place);
+	if (r != 0)
+		return r;
+	r = daemon_client_get(remote, path, &text, &length);
+	if (r != 0)
+		return daemon_pages_fail("open", remote, r);
+	answer = daemon_pages_load(text, length);
+	return open_answer(wish, answer, place);
+}
+
+static int open_run(int argc, char **argv)
+{
+	struct open_wish wish = {.print = false};
+	const struct options_item items[] = {
+		{0, "print", NULL, "only print the link", &wish.print, NULL},
+		{0, "user", "USER", "root: for the browser of USER", &wish.user, options_text},
+	};
+	const struct options options = {
+		.command = "open",
+		.arguments = "[PID|DEV]",
+		.summary = "Opens the dashboard, signed in as you.",
+		.items = items,
+		.count = ARRAY_SIZE(items),
+	};
+	char path[64];
+	int count = 0;
+	int r = options_parse(&options, argc, argv, &count);
+
+	if (r == 0 && count > 1)
+		r = options_mistake("open", "one process or device, please");
+	if (r != 0)
+		return options_exit(r);
+	wish.place = count ? argv[0] : NULL;
+	if (open_path(&wish, path, sizeof(path)) < 0)
+		return COMMAND_USAGE;
+	output_start();
+	return open_ask(&wish, path);
+}
+
+const struct command open_command = {
+	.name = "open",
+	.summary = "the dashboard in a browser, with what you may see",
+	.run = open_run,
+};
