@@ -113,6 +113,12 @@ export class Daemon {
     return JSON.parse(stdout);
   }
 
+  /** A link of "ttmem open" for the browser of who runs this. */
+  async link(...words) {
+    const env = { ...this.env, SUDO_UID: String(process.getuid()) };
+    return (await promisify(execFile)(join(BUILD, "src/cli/ttmem"), ["open", ...words.map(String)], { env })).stdout.trim();
+  }
+
   smi() {
     return this.json("smi");
   }

@@ -13,6 +13,7 @@ import "./test-access.mjs";
 import "./test-flame.mjs";
 import "./test-focus.mjs";
 import "./test-live.mjs";
+import "./test-open.mjs";
 import "./test-rows.mjs";
 import "./test-tabs.mjs";
 import "./test-storage.mjs";

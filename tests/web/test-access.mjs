@@ -105,7 +105,7 @@ test("the token can be entered by keyboard", async ({ daemon, visit }) => {
   const visitor = await visit({ token: false });
   const { page } = visitor;
   await visitor.go("#/incidents");
-  await visitor.has("need the daemon's token");
+  await visitor.has("run ttmem open");
   await tabTo(visitor, "main button.primary");
   await page.keyboard.press("Enter");
   assert.equal(await page.evaluate(() => document.activeElement.tagName), "INPUT", "one can type at once");

@@ -111,7 +111,7 @@ test("following a link moves the focus to the new view", async ({ daemon, visit 
   assert.equal(await at(page), "Overview", "reading again is not going there");
   await page.locator("nav a", { hasText: "Leaks and incidents" }).focus();
   await page.keyboard.press("Enter");
-  await visitor.has("need the daemon's token");
+  await visitor.has("run ttmem open");
   await hears("MAIN Leaks and incidents");
   await page.goBack();
   await visitor.has("goal (", "h1");

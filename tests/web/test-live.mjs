@@ -60,7 +60,7 @@ test("details need the token", async ({ daemon, visit }) => {
   const player = await daemon.player({ comm: "secretive" }, "alloc 0 DRAM 0x1000 4096 secret_name");
   const visitor = await visit({ token: false });
   await visitor.go(`#/process/${player.pid}`);
-  await visitor.has("need the daemon's token", "main");
+  await visitor.has("run ttmem open", "main");
   await visitor.has("4.00 KiB", "main"); // everybody may see totals
   assert.deepEqual(visitor.requests.filter((request) => /buffers|incidents|leaks/.test(request.url())), []);
   await visitor.page.click("text=Enter the token");
@@ -76,7 +76,7 @@ test("details need the token", async ({ daemon, visit }) => {
   assert.equal((await asked.allHeaders()).authorization, `Bearer ${daemon.token}`);
   assert.equal(await visitor.page.evaluate(() => JSON.stringify(localStorage)), "{}");
   await visitor.page.click("text=Lock details");
-  await visitor.has("need the daemon's token", "main");
+  await visitor.has("run ttmem open", "main");
   assert.ok(!(await visitor.text("main")).includes("secret_name"));
 });
 
@@ -94,7 +94,7 @@ test("a token that is no longer valid is asked for again", async ({ daemon, visi
   assert.equal(await visitor.page.evaluate(() => sessionStorage.getItem("ttmem.token")), null);
   await player.play("alloc 0 DRAM 0x200000 2097152 more");
   await visitor.has("3.00 MiB", "main");
-  await visitor.has("need the daemon's token", "main");
+  await visitor.has("run ttmem open", "main");
   await visitor.page.click("text=Enter the token");
   await visitor.page.fill("dialog input", daemon.token);
   await visitor.page.keyboard.press("Enter");
@@ -111,7 +111,7 @@ test("no token is asked for where the daemon gives no details", async ({ daemon,
   });
   for (const hash of ["#/", "#/device/0", `#/process/${player.pid}`, "#/incidents"]) {
     await visitor.go(hash);
-    await visitor.has("not given over HTTP", "main");
+    await visitor.has("run ttmem open", "main");
     assert.equal(await visitor.page.locator("text=/token$/i >> visible=true").count(), 0);
   }
   assert.deepEqual(visitor.requests.filter((request) => /buffers|incidents\?|leaks|map|fit/.test(request.url())), []);

@@ -47,7 +47,7 @@ test("locking the details leaves no names in the browser", async (given) => {
   const visitor = await marked(given);
   assert.match(await stored(visitor), /of_interest/);
   await visitor.page.click("text=Lock details");
-  await visitor.has("need the daemon's token");
+  await visitor.has("run ttmem open");
   assert.equal(await stored(visitor), "{}");
   await unlock(visitor, given.daemon);
   await visitor.has("a moment that was marked elsewhere", "#panel-compare"); // its time is in the URL

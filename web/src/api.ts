@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requests to the daemon. The token for details is kept in this tab's session only, and sent in a header, because a URL
-// ends up in histories and on screens.
+// ends up in histories and on screens. A browser that is signed in (ttmem open) has a cookie, which scripts cannot read.
 
 import { tabStore } from "./storage";
 
@@ -25,24 +25,40 @@ export class Failed extends Error {
 export type Details = "open" | "token" | "none";
 let details: Details = "token";
 
+/** Who is signed in, as the daemon says. */
+export interface Session {
+  user: string;
+  user_id: number;
+  sees_all: boolean;
+}
+let session: Session | null = null;
+export const signedIn = (): Session | null => session;
+
 export const token = (): string => tabStore.getItem(STORED) ?? "";
-export const mayAsk = (): boolean => details === "open" || (details === "token" && token() !== "");
+export const mayAskAll = (): boolean =>
+  details === "open" || (details === "token" && token() !== "") || session?.sees_all === true;
+/** @userId: of whose process. */
+export const mayAsk = (userId = session?.user_id): boolean => mayAskAll() || (session !== null && userId === session.user_id);
 export const detailsAre = (): Details => details;
 
 export const headers = (sent = token()): HeadersInit => (sent ? { Authorization: `Bearer ${sent}` } : {});
 
-/** A token that was valid once, but the daemon has a new one. */
-let wrong = false;
+/** What the user has to do to see details again, or "". */
+let wrong = "";
 const wrongListeners = new Set<() => void>();
-export const tokenWentWrong = (): boolean => wrong;
-export const onTokenWrong = (listener: () => void): void => void wrongListeners.add(listener);
+export const accessProblem = (): string => wrong;
+export const onAccessLost = (listener: () => void): void => void wrongListeners.add(listener);
+
+function lose(why: string): void {
+  wrong = why;
+  for (const listener of wrongListeners) listener();
+}
 
 /** Must be called with every answer: forgets a refused token, so that requests that need none go on without it. */
 export function checkToken(answer: Response, sent: string): void {
   if ((answer.status !== 401 && answer.status !== 403) || !sent || token() !== sent) return;
   tabStore.removeItem(STORED);
-  wrong = true;
-  for (const listener of wrongListeners) listener();
+  lose("The token is not right any more: enter it again.");
 }
 
 /** Errors here are not the page's fault. */
@@ -52,6 +68,12 @@ async function reach<T>(answer: Promise<T>): Promise<T> {
   } catch {
     throw new Silent();
   }
+}
+
+async function check(answer: Response): Promise<void> {
+  if (answer.ok) return;
+  const said = (await answer.json().catch(() => null)) as { error?: string } | null;
+  throw new Failed(said?.error ?? `the daemon answered ${answer.status}`, answer.status);
 }
 
 export type Parameters = Record<string, string | number | null | undefined>;
@@ -64,11 +86,14 @@ export async function get<T>(path: string, parameters: Parameters = {}, signal?:
   const sent = token();
   const answer = await reach(fetch(text ? `${path}?${text}` : path, { headers: headers(sent), signal }));
   checkToken(answer, sent);
-  if (answer.status === 401) throw new NeedsToken();
-  if (!answer.ok) {
-    const said = (await answer.json().catch(() => null)) as { error?: string } | null;
-    throw new Failed(said?.error ?? `the daemon answered ${answer.status}`, answer.status);
+  if (answer.status === 401) {
+    if (session && !sent) {
+      session = null;
+      lose("You are not signed in any more: run \u201cttmem open\u201d again.");
+    }
+    throw new NeedsToken();
   }
+  await check(answer);
   return (await reach(answer.json())) as T;
 }
 
@@ -91,27 +116,45 @@ let fleet = false;
 export const hasFleet = (): boolean => fleet;
 
 export async function askHealth(): Promise<void> {
-  ({ details, fleet } = await get<{ details: Details; fleet: boolean }>("/healthz"));
+  ({ details, session, fleet } = await get<{ details: Details; session: Session | null; fleet: boolean }>("/healthz"));
+}
+
+/** With the code of a link. accessProblem() then says why not. */
+export async function signIn(code: string): Promise<void> {
+  try {
+    const answer = await reach(fetch("/api/v1/sign-in", { method: "POST", headers: { Authorization: `Code ${code}` } }));
+    await check(answer);
+    ({ session } = (await reach(answer.json())) as { session: Session });
+    wrong = "";
+  } catch (error) {
+    wrong = `You are not signed in: ${problem(error)}`;
+  }
+}
+
+export async function signOut(): Promise<void> {
+  await check(await reach(fetch("/api/v1/sign-out", { method: "POST" })));
+  session = null;
+  wrong = "";
 }
 
 /** Tries a token; keeps it if it is right. */
 export async function unlock(candidate: string): Promise<boolean> {
   const answer = await reach(fetch("/api/v1/incidents?limit=1", { headers: headers(candidate) }));
   if (answer.status === 401) return false;
-  if (!answer.ok) throw new Failed(`the daemon answered ${answer.status}`, answer.status);
+  await check(answer);
   tabStore.setItem(STORED, candidate);
-  wrong = false;
+  wrong = "";
   return true;
 }
 
 export function lock(): void {
   tabStore.removeItem(STORED);
-  wrong = false;
+  wrong = "";
 }
 
 /** The message for the user. Bugs of the page are not blamed on the daemon. */
 export function problem(error: unknown): string {
-  if (error instanceof NeedsToken) return "The token is not right any more.";
+  if (error instanceof NeedsToken) return "Details are locked.";
   if (error instanceof Failed) return error.message;
   if (error instanceof Silent) return "The daemon does not answer.";
   console.error(error);

@@ -4,7 +4,7 @@
 // goes in a header. A lost connection is shown, and retried for ever. A browser opens at most six connections to a
 // server for all of its tabs, so tabs share one stream, and hidden tabs have none.
 
-import { askHealth, checkToken, get, headers, token } from "./api";
+import { askHealth, checkToken, get, headers, signedIn, token } from "./api";
 import { deviceKey, held, poolUsed, type Incident, type Totals } from "./model";
 import { Share } from "./share";
 import { Reader, Retry, retryAfter, type Message } from "./sse";
@@ -163,10 +163,10 @@ export class Live {
     }
   }
 
-  /** Reads the stream, or listens to the tab that does. Tabs with a token see more, so they share a separate stream. */
+  /** Reads the stream, or listens to the tab that does. Tabs that see more share a separate stream. */
   private async attend(signal: AbortSignal): Promise<void> {
     if (!Share.possible()) return this.listen(signal);
-    await Share.join(token() ? "token" : "open", signal, SILENCE_MS, {
+    await Share.join(token() ? "token" : `open${signedIn()?.user_id ?? ""}`, signal, SILENCE_MS, {
       lead: async (share) => {
         this.share = share;
         try {

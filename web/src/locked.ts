@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is shown to users without the token.
+// What is shown to users who may not see details.
 
-import { detailsAre } from "./api";
+import { detailsAre, signedIn } from "./api";
 import { h } from "./dom";
 
-/** Shown in place of content that needs the token. */
+/** Shown in place of details. */
 export function locked(what: string): HTMLElement {
-  if (detailsAre() === "none")
-    return h("p", { class: "empty" }, `${what} are not given over HTTP: the daemon runs without a token file.`);
+  if (signedIn())
+    return h("p", { class: "empty" }, `${what} of other users are for them, root and members of the daemon's group.`);
   const button = h("button", { type: "button", class: "primary" }, "Enter the token");
   button.addEventListener("click", () => document.dispatchEvent(new CustomEvent("ttmem-unlock")));
   return h(
     "div",
     { class: "empty locked" },
-    h("p", {}, `${what} need the daemon's token.`),
-    button,
+    h("p", {}, `${what} are for users who are signed in: run `, h("code", {}, "ttmem open"), " in a terminal."),
+    detailsAre() === "token" && button,
   );
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The frame around the views: navigation, the connection state, the token, light or dark.
+// The frame around the views: navigation, the connection state, who may see details, light or dark.
 
 import "./style.css";
-import { detailsAre, hasFleet, lock, mayAsk, onTokenWrong, problem, token, tokenWentWrong, unlock } from "./api";
+import {
+  accessProblem, detailsAre, hasFleet, lock, mayAsk, onAccessLost, problem, signedIn, signIn, signOut, token, unlock,
+} from "./api";
 import { onTheme, startTheme } from "./colours";
 import { clear, h, say } from "./dom";
 import { duration } from "./format";
 import { live, type State } from "./live";
 import { forgetMarks } from "./marks";
-import { link, parse } from "./router";
+import { codeIn, link, parse } from "./router";
 import { tabStore } from "./storage";
 import { visible } from "./text";
 import { themeButton } from "./theme-button";
@@ -28,6 +30,7 @@ const tabs = {
   incidents: h("a", { href: link("incidents") }, "Leaks and incidents"),
   fleet: h("a", { href: link("fleet"), hidden: true }, "Fleet"),
 };
+const who = h("span", { class: "muted who" });
 const key = h("button", { type: "button", class: "plain" });
 
 let view: View | null = null;
@@ -55,18 +58,19 @@ function open(followed = false): void {
   if (followed || inside) main.focus({ preventScroll: true });
 }
 
-/** Asks for the token, and tries it before it is kept. */
+/** Says how to sign in, or takes the token, and tries it before it is kept. */
 function askToken(): void {
   const input = h("input", { type: "password", autocomplete: "off", spellcheck: "false", "aria-label": "Token", required: true });
   const wrong = h("p", { class: "bad", role: "alert" });
   const cancel = h("button", { type: "button" }, "Cancel");
   const form = h("form", { method: "dialog" },
-    h("h2", {}, "The daemon's token"),
-    h("p", { class: "muted" }, "Buffers, names, stacks and incidents are for who can read the file ", h("code", {}, "http-token"),
-      " in the daemon's state folder. It is kept until this tab is closed."),
+    h("h2", {}, "Unlock details"),
+    h("p", {}, "Run ", h("code", {}, "ttmem open"), " in a terminal. It opens this page signed in as you, with the details of your own processes."),
+    h("p", { class: "muted" }, "Or enter the daemon's token to see those of all processes. It is in the file ", h("code", {}, "http-token"),
+      " in the daemon's state folder. This tab keeps it until you close it."),
     input, wrong,
     h("div", { class: "tools" }, cancel, h("button", { type: "submit", class: "primary" }, "Unlock")));
-  const dialog = h("dialog", { "aria-label": "The daemon's token" }, form);
+  const dialog = h("dialog", { "aria-label": "Unlock details" }, form);
   cancel.addEventListener("click", () => dialog.close());
   dialog.addEventListener("close", () => dialog.remove());
   form.addEventListener("submit", (event) => {
@@ -75,7 +79,7 @@ function askToken(): void {
       (right) => {
         if (!right) return say(wrong, "That is not the token.");
         dialog.close();
-        changeToken();
+        changeAccess();
       },
       (error) => say(wrong, problem(error)),
     );
@@ -84,7 +88,7 @@ function askToken(): void {
   dialog.showModal();
 }
 
-function changeToken(): void {
+function changeAccess(): void {
   live.restart();
   showState();
   showKey();
@@ -92,8 +96,26 @@ function changeToken(): void {
 }
 
 function showKey(): void {
-  key.hidden = detailsAre() !== "token";
-  say(key, token() ? "Lock details" : "Unlock details");
+  const session = token() ? null : signedIn();
+  key.hidden = detailsAre() === "open" || (detailsAre() === "none" && !session);
+  say(key, token() ? "Lock details" : session ? "Sign out" : "Unlock details");
+  key.title = session && !key.hidden ? visible(`Signed in as ${session.user}`) : "";
+  say(who, key.title);
+}
+
+/** Takes the code out of the address at once: no history entry has it. */
+async function enter(): Promise<void> {
+  const found = codeIn(location.hash);
+  if (!found) return;
+  history.replaceState(null, "", found.to);
+  await signIn(found.code);
+}
+
+async function leave(): Promise<void> {
+  if (token()) lock();
+  else await signOut();
+  forgetMarks(tabStore);
+  changeAccess();
 }
 
 const STATES: Record<State, string> = { live: "Live", polled: "Every 5 s", connecting: "Connecting", lost: "Not connected" };
@@ -104,7 +126,7 @@ function trouble(): string {
     const since = live.totals ? ` What you see is as it was ${duration((Date.now() - live.lostAt) * 1e6)} ago.` : "";
     return `The connection to ttmemd is lost; trying again.${since}`;
   }
-  if (tokenWentWrong()) return "The token is not right any more: enter it again.";
+  if (accessProblem()) return accessProblem();
   return live.state === "polled" ? "Too many listen to ttmemd already: what you see is read every 5 seconds instead." : "";
 }
 
@@ -135,10 +157,11 @@ function start(): void {
   startTheme();
   showKey();
   key.addEventListener("click", () => {
-    if (!token()) return askToken();
-    lock();
-    forgetMarks(tabStore);
-    changeToken();
+    if (!token() && !signedIn()) return askToken();
+    leave().catch((error) => {
+      banner.hidden = false;
+      say(banner, problem(error));
+    });
   });
   document.addEventListener("ttmem-unlock", askToken);
   document.addEventListener("keydown", (event) => {
@@ -154,19 +177,22 @@ function start(): void {
     h("header", { class: "top" },
       h("a", { class: "brand", href: link("overview") }, h("img", { src: "/icon.svg", alt: "" }), "ttmem"),
       h("nav", { "aria-label": "Views" }, tabs.overview, tabs.incidents, tabs.fleet),
-      h("div", { class: "right" }, state, key, themeButton())),
+      h("div", { class: "right" }, state, who, key, themeButton())),
     banner, main,
     h("footer", { class: "foot" }, "Totals are of living processes. ", h("a", { href: "/licences.txt" }, "Licences of what is built in")));
   document.querySelector(".skip")!.addEventListener("click", (event) => {
     event.preventDefault(); // the part after "#" is the route
     main.focus();
   });
-  window.addEventListener("hashchange", (event) => open(event.isTrusted)); // views also trigger their own reload
+  window.addEventListener("hashchange", (event) => {
+    if (codeIn(location.hash)) void enter().then(changeAccess);
+    else open(event.isTrusted); // views also trigger their own reload
+  });
   setInterval(() => (live.state === "lost" ? showState() : view?.update?.()), 1000);
   live.onChange(changed);
-  onTokenWrong(changeToken);
+  onAccessLost(changeAccess);
   onTheme(() => view?.update?.());
-  live.start();
+  void enter().then(() => live.start());
 }
 
 start();

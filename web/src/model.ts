@@ -59,6 +59,7 @@ export interface Process {
   start_ns: number;
   comm: string;
   user: string;
+  user_id: number;
   container: string | null;
   last_activity_ns: number;
   source: string;

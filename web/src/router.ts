@@ -27,6 +27,12 @@ export function parse(hash: string): Route {
   return { view: "overview", id: "", options };
 }
 
+/** A link of "ttmem open": its code, and where it leads. The code must not stay in the address. */
+export function codeIn(hash: string): { code: string; to: string } | null {
+  const found = /^#\/open\/([0-9a-f]+)\/?(.*)$/.exec(hash);
+  return found && { code: found[1]!, to: `#/${found[2]!}` };
+}
+
 /** One of several names, if the URL has one; inherited properties ("toString") do not count. */
 export const pick = <T extends object>(names: T, wanted: string | null, otherwise: keyof T): keyof T =>
   wanted !== null && Object.hasOwn(names, wanted) ? (wanted as keyof T) : otherwise;

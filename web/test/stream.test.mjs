@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Failed, get, NeedsToken, problem } from "../src/api";
-import { link, parse, pick } from "../src/router";
+import { codeIn, link, parse, pick } from "../src/router";
 import { parseMessage, Reader, Retry, retryAfter, RETRY_MS } from "../src/sse";
 
 const STREAM = 'event: totals\ndata: {"a":1}\n\n: keep-alive\n\nevent: incident\ndata: {"kind":"leak"}\n\n';
@@ -89,9 +89,18 @@ test("whose fault it is: the daemon's, the token's, or the page's own", async (c
   assert.equal(await asked(async () => { throw new TypeError("Failed to fetch"); }), "The daemon does not answer.");
   assert.equal(await asked(answer(200, '{"cut')), "The daemon does not answer.");
   assert.equal(await asked(answer(503, '{"error":"too many"}')), "too many");
-  assert.equal(problem(new NeedsToken()), "The token is not right any more.");
+  assert.equal(problem(new NeedsToken()), "Details are locked.");
   assert.equal(problem(new Failed("no", 500)), "no");
   const said = context.mock.method(console, "error", () => undefined);
   assert.equal(problem(new TypeError("x is null")), "This page has made a mistake: x is null");
   assert.equal(said.mock.callCount(), 1);
+});
+
+test("a link of ttmem open has a code, and leads somewhere", () => {
+  const code = "0123456789abcdef".repeat(4);
+  assert.deepEqual(codeIn(`#/open/${code}`), { code, to: "#/" });
+  assert.deepEqual(codeIn(`#/open/${code}/process/12`), { code, to: "#/process/12" });
+  assert.deepEqual(codeIn(`#/open/${code}/device/0xa1?range=60`), { code, to: "#/device/0xa1?range=60" });
+  for (const hash of ["", "#/", "#/open", "#/open/", "#/open/XYZ", "#/process/12", "#/incidents/open/abc"])
+    assert.equal(codeIn(hash), null, hash);
 });

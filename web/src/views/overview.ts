@@ -2,7 +2,7 @@
 //
 // Overview of the machine: a card per device, who holds the memory, and recent incidents.
 
-import { get, mayAsk, problem } from "../api";
+import { get, mayAsk, mayAskAll, problem } from "../api";
 import { sparkFacts, sparkline } from "../chart-data";
 import { h, hint, Keyed, More, renew, say, svg, type Row } from "../dom";
 import { age, bytes, clock, count, duration, plural } from "../format";
@@ -299,7 +299,7 @@ class Recent {
   }
 
   private show(): void {
-    if (this.list.length === 0) return renew(this.body, empty("Nothing went wrong."));
+    if (this.list.length === 0) return renew(this.body, empty(`Nothing went wrong${mayAskAll() ? "" : " in your processes"}.`));
     const rows = glance(this.list);
     renew(this.body, h("ul", { class: "events" }, rows.slice(0, EVENTS).map((row) => this.row(row))),
       rows.length > EVENTS && h("p", { class: "pad more" },

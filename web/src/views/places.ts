@@ -3,7 +3,7 @@
 // The layout of a device's memory. Each process has its own allocator, so each has a strip with the daemon's figures (the
 // same as "ttmem map"), and its own answer to whether an allocation would fit ("ttmem fit").
 
-import { get, mayAsk, problem } from "../api";
+import { get, mayAskAll, problem } from "../api";
 import { seriesVariable, typeVariable, type Palette } from "../colours";
 import { choice, clear, h, Keyed, say, type Row } from "../dom";
 import { bytes, clock, count, parseBytes, plural } from "../format";
@@ -91,7 +91,7 @@ export class Places {
     this.rows = new Keyed(this.strips, (layout) => String(layout.pid), (layout) => this.strip(layout));
     const refresh = h("button", { type: "button" }, "Refresh");
     refresh.addEventListener("click", () => void this.load());
-    const may = mayAsk();
+    const may = mayAskAll();
     this.element = panel("Address map", may && h("div", { class: "tools" }, this.choices(), refresh), this.body);
     this.nothing.hidden = true;
     if (!may) clear(this.body, locked("Buffers"));
@@ -135,7 +135,7 @@ export class Places {
     this.abort = new AbortController();
     const { signal } = this.abort;
     const device = this.find();
-    if (!device || !mayAsk()) return;
+    if (!device || !mayAskAll()) return;
     const { memory } = this;
     let again = true;
     try {

@@ -155,7 +155,7 @@ class Holdings {
     private pid: number,
     route: Route,
   ) {
-    if (!mayAsk()) {
+    if (!mayAsk(find(pid)?.user_id)) {
       clear(this.element, locked("Buffers, names and stacks"));
       return;
     }
