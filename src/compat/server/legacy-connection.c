@@ -268,12 +268,6 @@ int legacy_connection_new_consume(struct legacy_server *server, int fd, struct l
 	connection->source =
 		(struct loop_source){.fd = cleanup_steal_fd(&owned), .ready = connection_ready};
 	connection->timer.fire = connection_fire;
-	/* Now, while the process that connected is most likely still there. */
-	if (!server->config.access ||
-	    access_peer_init(server->config.access, connection->source.fd, &connection->who) < 0)
-		connection->who = (struct access_peer){.is_stranger = true};
-	legacy_sender_init(connection);
-	legacy_reading_begin(connection);
 	connection->after = server->connections;
 	if (connection->after)
 		connection->after->before = connection;
@@ -281,8 +275,15 @@ int legacy_connection_new_consume(struct legacy_server *server, int fd, struct l
 	server->counts.connections++;
 	server->counts.accepted++;
 	user->connections++;
+	/* At once: until somebody else holds it, too, it ends with us. */
 	if (!slot)
 		legacy_handover_add(connection);
+	/* Soon, while the process that connected is most likely still there. */
+	if (!server->config.access ||
+	    access_peer_init(server->config.access, connection->source.fd, &connection->who) < 0)
+		connection->who = (struct access_peer){.is_stranger = true};
+	legacy_sender_init(connection);
+	legacy_reading_begin(connection);
 	if (!connection_continue(connection)) {
 		legacy_connection_free(connection);
 		return -ENOMEM;

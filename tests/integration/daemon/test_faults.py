@@ -91,8 +91,7 @@ class Crowd:
         seen, sums = living(self.daemon), totals(self.daemon)
         for member in self.living:
             if member.source == "socket" and not member.is_known and member.pid not in sums:
-                assert member.accepts(frozenset())
-                member.possible = [frozenset()]
+                member.settle(frozenset())
                 continue
             member.settle(seen.pop(member.pid, frozenset()))
             (state,) = member.possible

@@ -140,23 +140,31 @@ class Old(Member):
         )
         self.pid = self.process.pid
         self.is_waiting = False  # for an answer
+        self.is_served = False  # has had one
+        self.is_cut = False  # its connection ended: it is not known what has arrived
+        self.is_unanswered = False  # its answer was in doubt, and is not sent again
 
     def hear(self, seconds):
         """The answer, if it comes in time."""
         if self.is_waiting and select.select([self.process.stdout], [], [], seconds)[0]:
             self.is_waiting = False
-            # Not "no": a connection that was accepted outlives every daemon.
-            assert self.process.stdout.readline() == "yes\n"
-            self.possible = self.possible[-1:]
-            self.is_known = True
+            if self.process.stdout.readline() == "yes\n":
+                self.possible = self.possible[-1:]
+                self.is_known = self.is_served = True
+            else:
+                # A connection outlives every daemon but one that is killed while it accepts it, or sends an answer.
+                assert not self.is_served or self.doubts or self.is_unanswered
+                self.is_cut = True
 
     def settle(self, seen):
-        assert not self.is_waiting or self.doubts  # nor is an answer sent again
+        assert not self.is_waiting or self.doubts or self.is_unanswered
+        self.is_unanswered = self.is_waiting
         super().settle(seen)
+        self.is_cut = False
 
     def work(self, count):
         self.hear(0)
-        if self.is_waiting:
+        if self.is_waiting or self.is_cut:
             return
         calls = self.invent(count)
         for is_alloc, (_, _, address, size) in calls:
