@@ -436,6 +436,13 @@ static void provide_health(void *context, struct health *ret_health)
 	*ret_health = health;
 }
 
+static void provide_leak_sites(void *context, struct leak_sites *ret_sites)
+{
+	struct daemon *daemon = context;
+
+	recorder_leak_sites(daemon->recorder, ret_sites);
+}
+
 static int provide_fleet(void *context, const bool *stop, struct emit *json)
 {
 	struct daemon *daemon = context;
@@ -454,6 +461,7 @@ void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider)
 		.series = provide_series,
 		.peaks = provide_peaks,
 		.dump = daemon_dump,
+		.leak_sites = provide_leak_sites,
 		.fleet = daemon->fleet ? provide_fleet : NULL,
 		.may_see = provide_incident_to,
 		.user_name = provide_user_name,

@@ -9,6 +9,7 @@
 #include "base/threads/worker.h"
 #include "daemon/recorder/recorder.h"
 #include "model/last-hour.h"
+#include "model/sites/leak-sites.h"
 #include "model/snapshot.h"
 #include "source/proc/namespaces.h"
 
@@ -93,6 +94,7 @@ struct recorder {
 	struct notice *notice;                           /* to be reported, the latest first */
 	uint64_t incidents[TYPES_INCIDENTS];
 	uint64_t leaked;
+	struct leak_sites leak_sites;
 	struct last_hour hour;
 	uint64_t hour_bytes; /* in use, at the last sample */
 	struct tally *ended; /* of all ended processes */
@@ -123,6 +125,9 @@ void recorder_look_into(struct recorder *recorder, struct tracked *tracked, stru
 
 /* Which chips the devices of a process are, as the last look at the whole machine found them. */
 void recorder_join(struct recorder *recorder, struct snapshot *snapshot);
+
+/* Adds what the first process of a snapshot has left to recorder_leak_sites(). */
+void recorder_count_leak(struct recorder *recorder, const struct snapshot *snapshot);
 
 /* In the sampling job: takes the totals for recorder_last_hour(). */
 void recorder_hour_put(struct recorder *recorder, const struct snapshot *snapshot);

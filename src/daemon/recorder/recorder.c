@@ -254,6 +254,7 @@ static void recorder_regions_ended(void *context, const struct snapshot *left,
 	pthread_mutex_lock(&recorder->lock);
 	recorder->leaked++;
 	pthread_mutex_unlock(&recorder->lock);
+	recorder_count_leak(recorder, left);
 	recorder_add_news(recorder, TYPES_LEAK, 1, notice_new_leak(left, 0, &told));
 	if (recorder->config.store)
 		store_put_leak(recorder->config.store, left, 0, &ending);
@@ -309,6 +310,7 @@ static void recorder_report_leak(struct recorder *recorder, struct tracked *trac
 
 	recorder_set_exit(&ending, exit_status);
 	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_SIZE);
+	recorder_count_leak(recorder, snapshot);
 	recorder_add_news(recorder, TYPES_LEAK, 1, notice_new_leak(snapshot, 0, &told));
 	if (recorder->config.store)
 		store_put_leak(recorder->config.store, snapshot, 0, &ending);

@@ -17,6 +17,7 @@
 struct collector;
 struct emit;
 struct last_hour_change;
+struct leak_sites;
 struct loop;
 struct notice;
 struct recorder;
@@ -66,6 +67,9 @@ void recorder_look(struct recorder *recorder);
 
 /* Incidents of each kind since the start. From any thread. */
 void recorder_incidents(struct recorder *recorder, uint64_t ret_counts[TYPES_INCIDENTS]);
+
+/* What ended processes have left, by call site. From any thread. */
+void recorder_leak_sites(struct recorder *recorder, struct leak_sites *ret_sites);
 
 /* How much memory and how many incidents there are more than an hour ago. From any thread. */
 void recorder_last_hour(struct recorder *recorder, struct last_hour_change *ret_change);

@@ -17,18 +17,17 @@
 #include "base/pool.h"
 #include "model/filter.h"
 #include "model/merge.h"
-#include "model/sites/name-stem.h"
-#include "model/sites/site.h"
+#include "model/sites/leak-sites.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "web/api/group-pages.h"
 #include "web/export/metrics.h"
+#include "web/server/web.h"
 
 #define METRICS_SITES_ROWS 32768u                    /* of any site, device and type */
 #define METRICS_SITES_OWN (METRICS_SITES_ROWS / 2)   /* more sites are added to the others */
 #define METRICS_SITES_SLOTS (2 * METRICS_SITES_ROWS) /* a power of two */
 #define METRICS_SITES_KNOWN 1024u                    /* stacks of a page whose text is known */
-#define METRICS_SITES_TEXT 160u                      /* longer labels are cut */
 
 struct metrics_site {
 	const char *site;
@@ -69,18 +68,12 @@ static void metrics_sites_free(struct metrics_sites **sites)
 static const char *metrics_sites_name(struct metrics_sites *sites,
 				      const struct snapshot_buffer *buffer)
 {
-	char text[METRICS_SITES_TEXT];
+	char text[LEAK_SITES_TEXT];
 
 	/* A name for each buffer must not take all memory. */
 	if (sites->texts.count > METRICS_SITES_OWN)
 		return sites->other;
-	if (buffer->stack)
-		(void)site_text(buffer->stack, text, sizeof(text));
-	else if (buffer->name)
-		(void)name_stem(buffer->name, text, sizeof(text));
-	else
-		(void)snprintf(text, sizeof(text), "%s%s", buffer->phase ? "in " : "",
-			       buffer->phase ? buffer->phase : ""); /* cut if too long */
+	(void)leak_sites_text(buffer, text, sizeof(text));
 	return pool_text(&sites->texts, text, strlen(text));
 }
 
@@ -222,6 +215,44 @@ static void metrics_sites_family(struct exposition *to, const struct metrics_sit
 	}
 }
 
+static void metrics_sites_leak(struct exposition *to, const struct leak_site *row, bool buffers)
+{
+	exposition_begin(to);
+	exposition_label(to, "site", row->site);
+	exposition_label(to, "type", types_name(row->type));
+	exposition_u64(to, buffers ? row->buffers : row->bytes);
+}
+
+static void metrics_sites_leak_family(struct exposition *to, const struct leak_sites *leaks,
+				      bool buffers)
+{
+	for (size_t i = 0; i < leaks->count; i++)
+		metrics_sites_leak(to, &leaks->rows[i], buffers);
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		if (*leaks->others[type].site)
+			metrics_sites_leak(to, &leaks->others[type], buffers);
+	}
+}
+
+/* By their site only: a leak of one line is one, whatever the device. */
+static int metrics_sites_leaks(struct exposition *to, const struct web_provider *provider)
+{
+	CLEANUP_FREE struct leak_sites *leaks = calloc(1, sizeof(*leaks));
+
+	if (!leaks)
+		return -ENOMEM;
+	if (!provider->leak_sites)
+		return 0;
+	provider->leak_sites(provider->context, leaks);
+	exposition_family(to, "ttmem_leaked_bytes", EXPOSITION_COUNTER, "bytes",
+			  "Memory that processes have left when they ended, by call site.");
+	metrics_sites_leak_family(to, leaks, false);
+	exposition_family(to, "ttmem_leaked_buffers", EXPOSITION_COUNTER, NULL,
+			  "Buffers that processes have left when they ended, by call site.");
+	metrics_sites_leak_family(to, leaks, true);
+	return 0;
+}
+
 int metrics_sites_write(const struct web_provider *provider, size_t wanted,
 			enum exposition_format format, FILE *out)
 {
@@ -243,6 +274,7 @@ int metrics_sites_write(const struct web_provider *provider, size_t wanted,
 	exposition_family(&to, "ttmem_site_buffers", EXPOSITION_GAUGE, NULL,
 			  "Live buffers, of the largest call sites and of all others.");
 	metrics_sites_family(&to, sites, true);
+	r = metrics_sites_leaks(&to, provider);
 	exposition_end(&to);
-	return 0;
+	return r;
 }

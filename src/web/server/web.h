@@ -22,6 +22,7 @@
 
 struct emit;
 struct sessions;
+struct leak_sites;
 struct snapshot;
 struct web;
 struct web_incident;
@@ -55,6 +56,9 @@ struct web_provider {
 	 * negative errno. NULL: not supported.
 	 */
 	int (*dump)(void *context, const struct query_asker *asker, FILE *out);
+
+	/* What ended processes have left, by call site. From any thread. NULL: it is not counted. */
+	void (*leak_sites)(void *context, struct leak_sites *ret_sites);
 
 	/*
 	 * Writes ttmem.fleet/1. May take seconds, but ends soon after @stop, which is atomic, was

@@ -202,7 +202,7 @@ def test_a_prometheus_that_fails_is_a_note(ttmemd, pretend, body, why):
 
 def test_hosts_of_a_real_prometheus(ttmemd, other, tmp_path):
     port = prometheus(other, tmp_path, other.address(), "127.0.0.1:1")
-    wait_for(lambda: len(query(port, "up")) == 2, "both targets")
+    wait_for(lambda: len(query(port, 'up{job="ttmem"}')) == 2, "both targets")
     ttmemd.start("--http", "127.0.0.1:0", "--fleet-prometheus", f"http://127.0.0.1:{port}")
     assert problems(fleet(ttmemd)) == {"127.0.0.1:1": "connection refused", other.address(): None}
 

@@ -242,6 +242,26 @@ def test_metrics_say_one_site(ttmemd, program):
         subprocess.run(["promtool", "check", "metrics"], input=text, text=True, check=True, timeout=LIMIT)
 
 
+def test_metrics_count_leaks_by_site(ttmemd, program):
+    """For all processes since the start, and of what is left only: a line of code is one row, whoever ran it."""
+    ttmemd.start("--http", "127.0.0.1:0")
+    for _ in range(2):
+        end(start_for(ttmemd, program))
+    ttmemd.player("alloc 1 L1 0x1000 9 kv.1", "alloc 1 L1 0x2000 9 kv.2", "alloc 1 L1 0x3000 9 x", "free 1 L1 0x3000",
+                  TTMEM_STACKS="off").kill()  # fmt: skip
+    row = re.compile(r'^ttmem_leaked_(bytes|buffers)_total\{site="([^"]*)",type="(\w+)"\} (\d+)$', re.M)
+    wanted = {
+        ("bytes", f"take (app.c:{TAKE})", "DRAM"): 2 * COUNT * 4096, ("buffers", f"take (app.c:{TAKE})", "DRAM"): 2 * COUNT,
+        ("bytes", "kv.#", "L1"): 18, ("buffers", "kv.#", "L1"): 2,
+    }  # fmt: skip
+    found = lambda: {tuple(key): int(value) for *key, value in row.findall(ttmemd.fetch("/metrics/sites", token=True)[1])}
+    wait_for(lambda: found() == wanted, "the sums")
+    assert "ttmem_leaked_" not in ttmemd.fetch("/metrics")[1]
+    if shutil.which("promtool"):
+        text = ttmemd.fetch("/metrics/sites", token=True)[1]
+        subprocess.run(["promtool", "check", "metrics"], input=text, text=True, check=True, timeout=LIMIT)
+
+
 @pytest.mark.parametrize("patterns", ["take", "q,ta?e", "nothing:t*", "app.c:none"])
 def test_the_reader_can_name_allocators(world, program, patterns):
     start(world, program)
