@@ -36,8 +36,11 @@ export async function stops(visitor) {
   return list.map((stop) => stop.name);
 }
 
+/** The colours of frames; web/src/flame-paint.ts chooses from them. */
+const LOOKS = ["highlight", "flame-same", ...[0, 1, 2, 3, 4, 5].map((i) => `flame-${i}`), ...[1, 2, 3].flatMap((i) => [`flame-more-${i}`, `flame-less-${i}`])];
+
 /** Texts with less contrast than WCAG AA requires. */
-function faint() {
+function faint(looks) {
   const parse = (text) => {
     // color-mix() is reported as color(srgb r g b / a), with values from 0 to 1.
     const numbers = text.match(/-?[\d.]+(e-?\d+)?/g).map(Number);
@@ -51,12 +54,7 @@ function faint() {
   };
   const behind = (element) => {
     const layers = [];
-    for (let at = element; at; at = at.parentElement) {
-      layers.push(parse(getComputedStyle(at).backgroundColor));
-      // A frame of a flame graph is on a shape, not on a background.
-      const shape = at.matches("g.frame") && getComputedStyle(at.querySelector("rect"));
-      if (shape) layers.push({ rgb: parse(shape.fill).rgb, alpha: Number(shape.fillOpacity) });
-    }
+    for (let at = element; at; at = at.parentElement) layers.push(parse(getComputedStyle(at).backgroundColor));
     const canvas = matchMedia("(prefers-color-scheme: dark)").matches ? [18, 18, 18] : [255, 255, 255];
     return layers.reverse().reduce((under, layer) => over(layer, under), canvas);
   };
@@ -76,6 +74,20 @@ function faint() {
     looked++;
     if (ratio < (large ? 3 : 4.5)) bad.push(`${ratio.toFixed(2)} ${element.className || element.tagName}: ${text.slice(0, 30)}`);
   }
+  // Text that is drawn on a canvas: on every colour that a frame of a flame graph may have, also half of it.
+  const ink = parse(getComputedStyle(document.body).color);
+  const probe = document.body.appendChild(document.createElement("i"));
+  for (const name of looks) {
+    probe.style.color = `var(--${name})`;
+    const { rgb } = parse(getComputedStyle(probe).color);
+    probe.style.color = "var(--surface)";
+    const surface = parse(getComputedStyle(probe).color).rgb;
+    for (const alpha of [1, 0.5]) {
+      const [a, b] = [light(ink.rgb), light(over({ rgb, alpha }, surface))].sort((x, y) => y - x);
+      if ((a + 0.05) / (b + 0.05) < 4.5) bad.push(`${((a + 0.05) / (b + 0.05)).toFixed(2)} ${name}, ${alpha}`);
+    }
+  }
+  probe.remove();
   return { bad: [...new Set(bad)], looked };
 }
 
@@ -83,7 +95,7 @@ function faint() {
 export async function checkContrast(visitor, what) {
   for (const colorScheme of ["light", "dark"]) {
     await visitor.page.emulateMedia({ colorScheme });
-    const { bad, looked } = await visitor.page.evaluate(faint);
+    const { bad, looked } = await visitor.page.evaluate(faint, LOOKS);
     assert.ok(looked > 10, `${what}: only ${looked} texts were looked at`);
     assert.deepEqual(bad, [], `${what}, ${colorScheme}`);
   }

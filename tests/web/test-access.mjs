@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { checkContrast, stops } from "./access.mjs";
 import { PHONE, WIDE } from "./browser.mjs";
+import { click, frames, hover } from "./flame.mjs";
 import { test, until } from "./runner.mjs";
 
 const GIB = 1024 ** 3;
@@ -147,9 +148,12 @@ test("text has contrast, light and dark", async ({ daemon, visit }) => {
   await visitor.page.fill("#panel-flame input", "weights");
   await check("flame, with frames that were looked for");
   await visitor.page.fill("#panel-flame input", "");
-  await visitor.page.click('.flame g[name="weights"]');
-  await visitor.page.waitForSelector(".flame .fade");
+  await click(visitor.page, "weights");
+  await until("what called it", async () => (await frames(visitor.page)).some((one) => one.faded));
   await check("flame, closer");
+  await hover(visitor.page, "weights");
+  await visitor.has("weights", ".flame-frame .tip");
+  await check("flame, with a tip");
   await visitor.go("#/incidents");
   for (const kind of ["Leak", "Double free", "Failed allocation", "Unknown free"]) {
     await visitor.page.click(`.groups button:has-text('${kind}')`);

@@ -31,7 +31,7 @@ function look() {
     completeness: text("#completeness"),
     empty: [...document.querySelectorAll("main .empty")].map((one) => one.textContent),
     sections: [...document.querySelectorAll("nav a")].filter((one) => !document.querySelector(one.getAttribute("href"))).length,
-    frames: document.querySelectorAll("#peak g.frame").length,
+    frames: document.querySelectorAll("#peak .flame [role=treeitem]").length,
     phases: document.querySelectorAll(".phase-bar").length,
     incidents: document.querySelectorAll("button.trouble").length,
     hostile: document.querySelector("main").textContent.split("window.hacked=1").length > 10,
@@ -44,7 +44,7 @@ function check(seen) {
   const { frames, phases, ...rest } = seen;
   assert.deepEqual(rest, {
     hacked: undefined, markup: 0, title: "python3 train.py --epochs 3", completeness: "99.98 % of events; totals exact", empty: [],
-    sections: 0, incidents: 2, hostile: true, drawn: true, canvases: 3,
+    sections: 0, incidents: 2, hostile: true, drawn: true, canvases: 4,
   });
   assert.ok(frames >= 10 && phases >= 20, `${frames} frames, ${phases} phases`);
 }
@@ -108,7 +108,7 @@ test("a report can be used by keyboard", async ({ daemon, visit }) => {
   await page.locator("#end .grid-view").focus();
   await page.keyboard.press("ArrowDown");
   await visitor.has("KvCache.grow", "#end .buffer .stack");
-  await page.locator("#peak g.frame[tabindex='0']").focus();
+  await page.locator("#peak .flame canvas").focus();
   await page.keyboard.press("ArrowUp");
   await visitor.has("main", "#peak .flame-status");
   await page.locator("#map canvas").focus();

@@ -1,240 +1,186 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who holds how much, by stack: outermost call at the bottom, as wide as its share of the bytes. Labels are
-// set as text; the library's own tooltips, which take markup, are not used. The graph is one stop of the Tab key; arrow
-// keys move from frame to frame.
+// Who holds how much, by stack: outermost call at the bottom, as wide as its share of the bytes. Or how that changed
+// between two moments: then a frame's colour says how much of it is new or has gone.
 
-import flamegraph, { type FlameFrame, type FlameGraph } from "d3-flame-graph";
-import { select } from "d3-selection";
 import { clear, h, say } from "./dom";
-import { neighbour } from "./flame-keys";
-import { bytes, clock, percent, plural } from "./format";
-import { visible } from "./text";
-import { tips, tree, type Node, type Weighed } from "./tree";
-import { cutNote } from "./view";
+import { FlameCanvas } from "./flame-canvas";
+import { bytes, clock, percent, plural, signed } from "./format";
+import { TYPES } from "./model";
+import { same, tips, tree, type Node, type Weighed } from "./tree";
+import { diffTrees } from "./tree-diff";
+import { cutNote, TYPE_TITLES } from "./view";
 
 const TABLE_ROWS = 200;
 
-/** To redraw only on a change. */
-const same = (a: Node, b: Node): boolean =>
-  a.name === b.name && a.where === b.where && a.value === b.value && a.buffers === b.buffers &&
-  a.children.length === b.children.length && a.children.every((child, i) => same(child, b.children[i]!));
-
-/** The path to a frame by names, which is the same in the next drawing. */
-function wayTo(frame: FlameFrame): string[] {
-  const way: string[] = [];
-  for (let at: FlameFrame | null = frame; at; at = at.parent) {
-    const { name, where } = at.data as Node;
-    way.unshift(`${name}\n${where}`);
-  }
-  return way;
+/** What was live at a moment. */
+export interface Moment {
+  buffers: readonly Weighed[];
+  timeNs: number;
 }
 
-function hue(text: string): number {
-  let value = 0;
-  for (let i = 0; i < text.length; i++) value = (value * 31 + text.charCodeAt(i)) % 1000;
-  return value;
+interface Shown extends Moment {
+  before: Moment | null; // to compare with
+}
+
+const deviceOf = ({ device_uid, device }: Weighed): string => device_uid ?? String(device ?? "");
+
+/** A choice of what is in the data; hidden if there is nothing to choose. */
+class Filter {
+  readonly element: HTMLSelectElement;
+  private all: HTMLOptionElement;
+
+  constructor(label: string, changed: () => void) {
+    this.all = h("option", { value: "" }, label);
+    this.element = h("select", { "aria-label": label, hidden: true }, this.all);
+    this.element.addEventListener("change", changed);
+  }
+
+  get chosen(): string {
+    return this.element.value;
+  }
+
+  /** What was chosen stays, even if there is none of it now. */
+  offer(options: ReadonlyMap<string, string>): void {
+    const { value, selectedOptions } = this.element;
+    const list = new Map(options);
+    if (value && !list.has(value)) list.set(value, selectedOptions[0]!.text);
+    this.element.hidden = list.size < 2 && !value;
+    const known = [...this.element.options].slice(1).map((one) => one.value);
+    if (known.join("\n") === [...list.keys()].join("\n")) return; // one may have it open
+    this.element.replaceChildren(this.all, ...[...list].map(([key, text]) => h("option", { value: key }, text)));
+    this.element.value = value;
+  }
 }
 
 export class Flame {
   readonly element: HTMLElement;
-  private place = h("div", { class: "flame" });
+  private graph = new FlameCanvas({
+    figures: (node) => this.figures(node),
+    current: (node) => this.tell(node),
+    zoomed: () => this.catchUp(),
+  });
   private search = h("input", { type: "search", placeholder: "Highlight frames", "aria-label": "Highlight frames" });
+  private matched = h("span", { class: "flame-matched", role: "status" });
+  private type = new Filter("All types", () => this.rebuild());
+  private device = new Filter("All devices", () => this.rebuild());
   private status = h("p", { class: "muted flame-status", role: "status" });
-  private asOf = h("span", { class: "muted" }); // shown if there is newer data
+  private asOf = h("span", { class: "muted flame-as-of" }); // shown if there is newer data
+  private legend = h("ul", { class: "legend", hidden: true },
+    [["flame-more-3", "grown"], ["flame-same", "unchanged"], ["flame-less-3", "shrunk or gone"]].map(([name, text]) =>
+      h("li", { "--dot": `var(--${name})` }, h("span", {}, text!))));
   private list = h("div", { class: "scroll" });
-  private chart: FlameGraph | null = null;
+  private table = h("details", { class: "behind" }, h("summary", {}, "As a table"), this.list);
   private data: Node | null = null;
-  private timeNs = 0; // time of the data
-  private newer: { data: Node; timeNs: number } | null = null; // to show once the user has zoomed out
-  private observer: ResizeObserver;
-  private width = 0;
-  private near: FlameFrame | null = null; // zoomed in: then the drawing does not change
-  private drawn = new Map<FlameFrame, SVGGElement>();
-  private at: FlameFrame | null = null; // the frame in the Tab order
+  private shown: Shown | null = null;
+  private newer: Shown | null = null; // to show once the user has zoomed out
 
   constructor() {
-    this.search.addEventListener("input", () => this.highlight());
+    this.search.addEventListener("input", () => this.find());
     const reset = h("button", { type: "button" }, "Show all");
-    reset.addEventListener("click", () => this.showAll());
-    this.place.addEventListener("keydown", (event) => this.key(event));
-    this.element = h(
-      "div",
-      {},
-      h("div", { class: "tools" }, this.search, reset, this.asOf, this.status),
-      this.place,
-      h("details", { class: "behind" }, h("summary", {}, "As a table"), this.list),
-    );
-    this.observer = new ResizeObserver(() => this.draw());
-    this.observer.observe(this.place);
+    reset.addEventListener("click", () => this.graph.zoom(null));
+    this.table.addEventListener("toggle", () => this.fillTable());
+    this.element = h("div", {},
+      h("div", { class: "tools" }, this.search, this.type.element, this.device.element, reset, this.matched, this.asOf, this.legend),
+      this.graph.element, this.status, this.table);
   }
 
   destroy(): void {
-    this.observer.disconnect();
-    this.chart?.destroy();
+    this.graph.destroy();
   }
 
-  set({ buffers, timeNs }: { buffers: readonly Weighed[]; timeNs: number }): void {
-    this.newer = { data: tree(buffers), timeNs };
+  set({ buffers, timeNs }: Moment): void {
+    this.newer = { buffers, timeNs, before: null };
     this.catchUp();
+  }
+
+  /** Shows how the second moment differs from the first. */
+  setDiff(before: Moment, after: Moment): void {
+    this.newer = { buffers: after.buffers, timeNs: after.timeNs, before };
+    this.catchUp();
+  }
+
+  private build({ buffers, before }: Shown): Node {
+    const [type, device] = [this.type.chosen, this.device.chosen];
+    const wanted = (list: readonly Weighed[]): readonly Weighed[] =>
+      type || device ? list.filter((one) => (!type || one.type === type) && (!device || deviceOf(one) === device)) : list;
+    const now = tree(wanted(buffers));
+    return before ? diffTrees(tree(wanted(before.buffers)), now) : now;
   }
 
   /** Shows the newest data, unless the user has zoomed in: then it shows the time of the data. */
   private catchUp(): void {
-    if (this.newer && this.data && same(this.data, this.newer.data)) {
-      this.timeNs = this.newer.timeNs;
-      this.newer = null;
+    const next = this.newer;
+    if (next) {
+      const data = this.build(next);
+      const equal = this.data !== null && same(this.data, data);
+      if (equal || !this.graph.isZoomed) {
+        this.shown = next;
+        this.newer = null;
+        this.offer(next);
+        if (!equal) this.show(data);
+      }
     }
-    if (this.newer && !this.near) {
-      ({ data: this.data, timeNs: this.timeNs } = this.newer);
-      this.newer = null;
-      this.width = 0;
-      this.draw();
-      this.fillTable();
+    say(this.asOf, this.newer && this.shown ? `as of ${clock(this.shown.timeNs)}` : "");
+  }
+
+  /** Another choice of the same moment. */
+  private rebuild(): void {
+    if (this.shown) this.show(this.build(this.shown));
+    this.catchUp();
+  }
+
+  private show(data: Node): void {
+    this.data = data;
+    this.legend.hidden = !data.before;
+    const what = data.before ? `the change from ${bytes(data.before.value)} to ${bytes(data.value)}` : `${bytes(data.value)} of live memory`;
+    this.graph.show(data, `Flame graph of ${what}. Arrow keys go from frame to frame, Enter looks closer, Escape shows all. ` +
+      "A table follows.");
+    this.find();
+    this.fillTable();
+  }
+
+  private offer({ buffers, before }: Shown): void {
+    const [types, devices] = [new Set<string>(), new Map<string, string>()];
+    for (const one of before ? [...before.buffers, ...buffers] : buffers) {
+      types.add(one.type);
+      if (one.device !== undefined) devices.set(deviceOf(one), `Device ${one.device}`);
     }
-    say(this.asOf, this.newer ? `as of ${clock(this.timeNs)}` : "");
+    this.type.offer(new Map(TYPES.filter((type) => types.has(type)).map((type) => [type, TYPE_TITLES[type]])));
+    this.device.offer(new Map([...devices].sort((a, b) => a[1].localeCompare(b[1], "en", { numeric: true }))));
   }
 
-  private showAll(): void {
-    this.chart?.resetZoom();
-    this.tell(null);
+  private find(): void {
+    const { frames, bytes: sum } = this.graph.find(this.search.value);
+    const part = this.data && this.data.value > 0 ? `, ${percent(sum, this.data.value)}` : "";
+    say(this.matched, this.search.value.trim() ? `${plural(frames.size, "frame")}: ${bytes(sum)}${part}` : "");
   }
 
-  private highlight(): void {
-    const text = this.search.value;
-    if (text) this.chart?.search(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-    else this.chart?.clear();
-  }
-
-  private text(node: Node): string {
+  private figures({ value, buffers, before }: Node): string {
     const all = this.data!;
-    const where = node.where ? ` (${node.where})` : "";
-    return `${node.name}${where}: ${bytes(node.value)} in ${plural(node.buffers, "buffer")}` +
-      (all.value > 0 ? `, ${percent(node.value, all.value)}` : "");
+    const held = `${bytes(value)} in ${plural(buffers, "buffer")}`;
+    if (before) return `${held}, ${value === before.value ? "unchanged" : `${signed(value - before.value)} from ${bytes(before.value)}`}`;
+    return held + (all.value > 0 ? `, ${percent(value, all.value)}` : "");
   }
 
   private tell(node: Node | null): void {
-    if (this.data) say(this.status, this.text(node ?? this.data));
-  }
-
-  /** Labels frames for screen readers. The library does not, and may have created new frames. */
-  private label(): void {
-    const drawn = new Map<FlameFrame, SVGGElement>();
-    select(this.place).selectAll("g.frame").each(function (frame) {
-      drawn.set(frame as FlameFrame, this as SVGGElement);
-    });
-    this.drawn = drawn;
-    for (const [frame, element] of drawn) {
-      element.setAttribute("role", "treeitem");
-      element.setAttribute("aria-level", String(frame.depth + 1));
-      element.setAttribute("aria-label", visible(this.text(frame.data as Node)));
-    }
-    this.stop(this.at && drawn.has(this.at) ? this.at : ([...drawn.keys()].find((one) => one.depth === 0) ?? null));
-  }
-
-  /** Makes all frames together one stop of the Tab key. */
-  private stop(at: FlameFrame | null): void {
-    this.at = at;
-    for (const [frame, element] of this.drawn) {
-      element.setAttribute("tabindex", frame === at ? "0" : "-1");
-      element.setAttribute("aria-selected", String(frame === at));
-    }
-  }
-
-  private go(to: FlameFrame): void {
-    this.stop(to);
-    this.drawn.get(to)?.focus();
-    this.tell(to.data as Node);
-  }
-
-  private key(event: KeyboardEvent): void {
-    const on = [...this.drawn].find(([, element]) => element === event.target)?.[0];
-    if (!on || event.ctrlKey || event.metaKey || event.altKey) return;
-    const next = neighbour([...this.drawn.keys()], on, event.key);
-    if (next) this.go(next);
-    else if (event.key === "Enter" || event.key === " ") this.chart?.zoomTo(on);
-    else if (event.key === "Escape") this.showAll();
-    else if (!/^Arrow|^Home$/.test(event.key)) return;
-    event.preventDefault();
-  }
-
-  /** The frame at the end of a path, or the last one on it that still exists. */
-  private along(way: readonly string[]): FlameFrame | null {
-    let found: FlameFrame | null = null;
-    for (const frame of this.drawn.keys()) {
-      const own = wayTo(frame);
-      if (own.length > (found ? found.depth + 1 : 0) && own.every((step, i) => step === way[i])) found = frame;
-    }
-    return found;
-  }
-
-  /** After a redraw the focus stays on its frame, or near it. */
-  private keepPlace(way: readonly string[], focused: boolean): void {
-    const found = this.along(way);
-    if (!found) return;
-    this.stop(found);
-    if (focused) this.drawn.get(found)?.focus({ preventScroll: true });
-  }
-
-  private draw(): void {
-    const width = Math.floor(this.place.clientWidth);
-    if (!this.data || width < 20 || width === this.width) return;
-    this.width = width;
-    const way = this.at ? wayTo(this.at) : [];
-    const near = this.near && wayTo(this.near);
-    const focused = this.place.contains(document.activeElement);
-    this.chart?.destroy();
-    this.place.replaceChildren();
-    this.place.setAttribute("role", "tree");
-    this.place.setAttribute("aria-label", `Flame graph of ${bytes(this.data.value)} of live memory. Arrow keys go from frame ` +
-      "to frame, Enter looks closer, Escape shows all. A table follows.");
-    this.chart = flamegraph()
-      .width(width)
-      .cellHeight(20)
-      .transitionDuration(0)
-      .minFrameSize(2)
-      .inverted(false)
-      .tooltip(false)
-      .onHover((node) => this.tell(node.data as Node))
-      .onClick((node) => {
-        this.near = node.data === this.data ? null : node;
-        if (this.near) this.at = node; // zooming out keeps the current frame
-        this.label();
-        this.tell(node.data as Node);
-        queueMicrotask(() => this.catchUp()); // the library has not finished this drawing
-      })
-      .label((node) => visible(`${node.data.name}: ${bytes(node.data.value)}`))
-      .setColorMapper((node) =>
-        node.highlight ? "var(--highlight)" : `light-dark(hsl(${205 + (hue(node.data.name) % 70)} 55% 80%), hsl(${205 + (hue(node.data.name) % 70)} 35% 36%))`,
-      );
-    select(this.place).datum(this.data).call(this.chart);
-    this.place.querySelector("svg")?.setAttribute("role", "none");
-    if (this.search.value) this.highlight();
-    this.label();
-    // Only the size has changed: keep the zoom.
-    this.near = near && this.along(near);
-    if (this.near) this.chart.zoomTo(this.near);
-    this.keepPlace(way, focused);
-    // Without animation; only zooming is animated.
-    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.chart.transitionDuration(200);
-    this.tell(((focused ? this.at : this.near)?.data as Node | undefined) ?? null);
+    const { name, where } = node ?? this.data!;
+    say(this.status, `${name}${where ? ` (${where})` : ""}: ${this.figures(node ?? this.data!)}`);
   }
 
   private fillTable(): void {
-    const rows = this.data ? tips(this.data) : [];
-    clear(
-      this.list,
-      h(
-        "table",
-        {},
+    if (!this.table.open || !this.data) return;
+    const rows = tips(this.data);
+    const differs = this.data.before !== undefined;
+    const number = (text: string): HTMLElement => h("td", { class: "number" }, text);
+    clear(this.list,
+      h("table", {},
         h("caption", { class: "hidden" }, "Live bytes by stack"),
-        h("thead", {}, h("tr", {}, ["Stack", "Bytes", "Buffers"].map((text, i) =>
+        h("thead", {}, h("tr", {}, ["Stack", "Bytes", ...(differs ? ["Change"] : []), "Buffers"].map((text, i) =>
           h("th", { scope: "col", class: i ? "number" : "" }, text)))),
         h("tbody", {}, rows.slice(0, TABLE_ROWS).map(({ path, node }) =>
-          h("tr", {}, h("td", {}, path.join(" › ")), h("td", { class: "number" }, bytes(node.value)),
-            h("td", { class: "number" }, String(node.buffers))))),
-      ),
-      cutNote(Math.min(rows.length, TABLE_ROWS), rows.length),
-    );
+          h("tr", {}, h("td", {}, path.join(" › ")), number(bytes(node.value)),
+            node.before && number(signed(node.value - node.before.value)), number(String(node.buffers)))))),
+      cutNote(Math.min(rows.length, TABLE_ROWS), rows.length));
   }
 }

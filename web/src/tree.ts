@@ -7,11 +7,14 @@ import { frameName, frameWhere } from "./stack";
 import { visible } from "./text";
 
 export interface Node {
+  key: string; // unlike those of its siblings, and the same in the next tree
   name: string;
   where: string;
   value: number;
   buffers: number;
   children: Node[];
+  before?: { value: number; buffers: number }; // in a difference
+  weight?: number; // how wide it is, if not as its value
 }
 
 interface Building extends Node {
@@ -19,13 +22,14 @@ interface Building extends Node {
   by: Map<string, Building>;
 }
 
-const make = (name: string, where = ""): Building => ({ name, where, value: 0, buffers: 0, children: [], by: new Map() });
+const make = (key: string, name: string, where: string): Building =>
+  ({ key, name, where, value: 0, buffers: 0, children: [], by: new Map() });
 
 function step(node: Building, name: string, where: string): Building {
   const key = `${name}\n${where}`;
   let child = node.by.get(key);
   if (!child) {
-    child = make(visible(name), visible(where));
+    child = make(key, visible(name), visible(where));
     node.by.set(key, child);
     node.children.push(child);
   }
@@ -33,11 +37,12 @@ function step(node: Building, name: string, where: string): Building {
 }
 
 /** A buffer, or several of one call site: then `size` is that of all. */
-export type Weighed = Pick<Buffer, "stack" | "phase" | "name" | "type" | "size"> & { buffers?: number };
+export type Weighed = Pick<Buffer, "stack" | "phase" | "name" | "type" | "size"> &
+  Partial<Pick<Buffer, "device" | "device_uid">> & { buffers?: number };
 
 /** Buffers without a stack go by phase. The leaf is type and name. */
 export function tree(buffers: readonly Weighed[]): Node {
-  const root = make("all");
+  const root = make("", "all", "");
   for (const buffer of buffers) {
     const path = [root];
     let at = root;
@@ -61,7 +66,15 @@ export function tree(buffers: readonly Weighed[]): Node {
   return root;
 }
 
-/** The leaves with the paths to them, largest first. */
+/** Whether one would look like the other. */
+export const same = (a: Node, b: Node): boolean =>
+  a.key === b.key && a.value === b.value && a.buffers === b.buffers && a.weight === b.weight &&
+  a.before?.value === b.before?.value && a.before?.buffers === b.before?.buffers &&
+  a.children.length === b.children.length && a.children.every((child, i) => same(child, b.children[i]!));
+
+const much = ({ value, before }: Node): number => (before ? Math.abs(value - before.value) : value);
+
+/** The leaves with the paths to them, the largest first, or the largest changes. */
 export function tips(root: Node): { path: string[]; node: Node }[] {
   const rows: { path: string[]; node: Node }[] = [];
   const walk = (node: Node, path: string[]): void => {
@@ -69,5 +82,5 @@ export function tips(root: Node): { path: string[]; node: Node }[] {
     for (const child of node.children) walk(child, [...path, child.name]);
   };
   if (root.children.length > 0) walk(root, []);
-  return rows.sort((a, b) => b.node.value - a.node.value);
+  return rows.sort((a, b) => much(b.node) - much(a.node));
 }
