@@ -233,3 +233,25 @@ test("an update of a flame graph is drawn at once, never from nothing", async ({
   assert.equal(empty, 0);
   assert.ok(same, "it is the same element");
 });
+
+test("what changed since a mark is a flame graph, too", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, `alloc 0 DRAM 0x1000 ${MIB} stays`, `alloc 0 DRAM 0x1000000 ${MIB} goes`);
+  const visitor = await visit();
+  const { page } = visitor;
+  await visitor.go(`#/process/${player.pid}?tab=compare`);
+  await page.click("text=Mark now");
+  await visitor.has("Nothing has changed", "#panel-compare");
+  await player.play("free 0 DRAM 0x1000000", `alloc 0 DRAM 0x2000000 ${2 * MIB} comes`);
+  await page.click("text=Refresh");
+  await visitor.has("comes", "#panel-compare .flame");
+  const looks = Object.fromEntries((await frames(page, "#panel-compare")).map((one) => [one.name, one.look]));
+  assert.deepEqual(looks, { all: "flame-more-1", "no stack": "flame-more-1", stays: "flame-same", goes: "flame-less-3", comes: "flame-more-3" });
+  const text = async (name) => (await frame(page, name, "#panel-compare")).text;
+  assert.equal(await text("goes"), "goes (DRAM): 0 B in 0 buffers, −1.00 MiB from 1.00 MiB");
+  assert.equal(await text("all"), "all: 3.00 MiB in 2 buffers, +1.00 MiB from 2.00 MiB");
+  assert.equal(await text("stays"), "stays (DRAM): 1.00 MiB in 1 buffer, unchanged");
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    await visitor.shoot(`flame-diff-${colorScheme}`, true);
+  }
+});

@@ -139,7 +139,10 @@ class PhaseList {
 
 class Comparison {
   readonly element: HTMLElement;
+  private summary = h("div", {});
+  private graph = h("div", { class: "flame-diff", hidden: true });
   private result = h("div", {});
+  private flame: Flame | null = null; // once there is something to compare
   private rows: Rows | null = null;
   private since = h("span", { class: "muted" });
   private more = new More(50, "call sites", () => this.show());
@@ -152,7 +155,7 @@ class Comparison {
     this.mark.addEventListener("click", () => {
       if (this.rows) this.set(this.rows, this.keep(this.rows));
     });
-    this.element = h("div", {}, h("div", { class: "tools" }, this.mark, this.since), this.result);
+    this.element = h("div", {}, h("div", { class: "tools" }, this.mark, this.since), this.summary, this.graph, this.result);
   }
 
   set(rows: Rows, note = this.note): void {
@@ -184,6 +187,8 @@ class Comparison {
     const before = own ?? markAt(this.elsewhere, after, this.who());
     if (!before) {
       say(this.since, "");
+      this.graph.hidden = true;
+      clear(this.summary);
       return clear(this.result, empty("Mark this moment, let the process work, and come back: what was added since, and what went, by call site."));
     }
     say(this.since, `Since ${clock(before.timeNs)} (${duration(after.timeNs - before.timeNs)})` +
@@ -196,8 +201,16 @@ class Comparison {
       own && figure("Difference", signed(sum("added") - sum("gone"))));
     const part = partNote(own ?? after, after); // for a moment from a link, the note above says it
     const note = part && h("p", { class: "muted pad" }, part);
-    if (changes.length === 0) return clear(this.result, figures, note, empty(own ? "Nothing has changed since then." : "Nothing was added since then."));
-    clear(this.result, figures, note, this.table(this.more.cut(changes), own !== null), this.more.element);
+    clear(this.summary, figures, note);
+    this.graph.hidden = changes.length === 0;
+    if (changes.length === 0) return clear(this.result, empty(own ? "Nothing has changed since then." : "Nothing was added since then."));
+    if (!this.flame) this.graph.append((this.flame = new Flame()).element);
+    this.flame.setDiff(before, after);
+    clear(this.result, this.table(this.more.cut(changes), own !== null), this.more.element);
+  }
+
+  destroy(): void {
+    this.flame?.destroy();
   }
 
   private table(changes: readonly Change[], gone: boolean): HTMLElement {
@@ -218,6 +231,7 @@ export class Tabs {
   private bar: HTMLElement;
   private parts: Record<Tab, { element: HTMLElement; set(rows: Rows): void }>;
   private flame = new Flame();
+  private comparison: Comparison;
   private panels = new Map<Tab, HTMLElement>();
   private buttons = new Map<Tab, HTMLButtonElement>();
   private stale = new Set<Tab>();
@@ -225,10 +239,11 @@ export class Tabs {
   private now: Tab = "buffers";
 
   constructor(who: () => Who, route: Route, private chosen: (tab: Tab) => void) {
+    this.comparison = new Comparison(who, route);
     this.parts = {
       buffers: new BufferList(route), sites: new SiteList(),
       flame: this.flame,
-      phases: new PhaseList(), compare: new Comparison(who, route),
+      phases: new PhaseList(), compare: this.comparison,
     };
     this.bar = h("div", { class: "tabs", role: "tablist", "aria-label": "Views of the buffers" });
     this.element = h("div", {}, h("div", { class: "tab-bar" }, this.bar));
@@ -239,6 +254,7 @@ export class Tabs {
 
   destroy(): void {
     this.flame.destroy();
+    this.comparison.destroy();
   }
 
   /** At the right end of the bar. */
