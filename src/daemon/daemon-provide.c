@@ -53,6 +53,8 @@ static int provide_snapshot(void *context, const struct snapshot_request *reques
 	struct snapshot *snapshot, *again;
 	int r;
 
+	if (request->at_ns)
+		return daemon_moments_snapshot(daemon, request, ret_snapshot);
 	if (!request->buffers && !request->is_own)
 		return collector_totals(daemon->collector,
 					request->since_ns ? request->since_ns
@@ -455,6 +457,7 @@ void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider)
 	*ret_provider = (struct web_provider){
 		.context = daemon,
 		.snapshot = provide_snapshot,
+		.reach = daemon_moments_reach,
 		.leaks = provide_leaks,
 		.incidents = provide_incidents,
 		.history = provide_history,

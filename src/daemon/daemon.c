@@ -23,6 +23,7 @@
 #include "daemon/custody/keeper.h"
 #include "daemon/custody/tracked-file.h"
 #include "daemon/fleet/fleet.h"
+#include "daemon/flight/moment-cache.h"
 #include "daemon/notify/incident-hook.h"
 #include "daemon/notify/journal.h"
 #include "daemon/notify/log-writer.h"
@@ -136,7 +137,7 @@ static void daemon_judged(void *context, struct tracked *tracked)
 	struct daemon *daemon = context;
 
 	if (daemon->black_box)
-		black_box_remove(daemon->black_box, tracked);
+		black_box_end(daemon->black_box, tracked);
 	symbols_release(daemon->symbols, daemon_owner(tracked).book);
 	daemon_keep_judged(context, tracked);
 }
@@ -289,7 +290,9 @@ static int daemon_open_black_box(struct daemon *daemon)
 	if (!config->flight.size)
 		return 0;
 	r = black_box_new(&daemon->black_box, &box);
-	if (r < 0 && r != -ENOMEM) {
+	if (r == 0)
+		return moment_cache_new(&daemon->moments, daemon->black_box);
+	if (r != -ENOMEM) {
 		log_writer_print(daemon->log_writer,
 				 "ttmemd: no flight recorder: cannot write to %s/flight: %s\n",
 				 config->state, user_file_error(r));
@@ -506,6 +509,7 @@ void daemon_close(struct daemon *daemon)
 	if (daemon->query_reader)
 		store_reader_close(daemon->query_reader);
 	worker_free(daemon->recorder_worker);
+	moment_cache_free(daemon->moments);
 	black_box_free(daemon->black_box);      /* who used it has ended */
 	daemon->push = push_free(daemon->push); /* until now its counts could be requested */
 	symbols_learner_free(daemon->learner);

@@ -34,6 +34,7 @@ struct keeper;
 struct keeper_entry;
 struct notice;
 struct log_writer;
+struct moment_cache;
 struct tracked_file;
 struct tracked_file_entry;
 struct sessions;
@@ -87,7 +88,8 @@ struct daemon {
 	struct registry *registry;
 	struct collector *collector;
 	struct recorder *recorder;
-	struct black_box *black_box; /* NULL = there is none */
+	struct black_box *black_box;  /* NULL = there is none */
+	struct moment_cache *moments; /* likewise */
 	struct native *native;
 	struct legacy_server *legacy;
 	struct keeper *keeper;
@@ -172,6 +174,12 @@ bool daemon_may_see(const void *context, uint32_t maker, const char *namespaces)
 
 /* The legacy report of remaining buffers, as far as @asker may see them. From any thread. */
 int daemon_dump(void *context, const struct query_asker *asker, FILE *out);
+
+/* Moments of the past, for the provider. From any thread but the loop's. */
+int daemon_moments_snapshot(struct daemon *daemon, const struct snapshot_request *request,
+			    struct snapshot **ret_snapshot);
+int daemon_moments_reach(void *context, const struct query_asker *asker,
+			 struct snapshot_reach *ret_reach);
 
 /* What HTTP serves, over TCP and on the native socket. */
 void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider);

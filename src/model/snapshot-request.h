@@ -40,12 +40,16 @@ struct snapshot_request {
 	 */
 	const struct snapshot *totals;
 
+	uint64_t at_ns;      /* CLOCK_REALTIME: a moment of the past; 0 = now */
 	uint64_t since_ns;   /* CLOCK_MONOTONIC: shared totals are no older; 0 = than now */
 	bool is_own;         /* who asks will change the snapshot: totals too must not be shared */
 	bool unnamed;        /* who asks does not look at stacks: nobody need look for names */
 	struct namer *namer; /* for native frames of stacks; NULL = they stay addresses */
 
-	/* For buffers: only of processes whose details this client may see; NULL = of all. */
+	/*
+	 * For buffers: only of processes whose details this client may see; NULL = of all. With
+	 * at_ns also for sums: which thread asks, as in query.h.
+	 */
 	const struct query_asker *asker;
 };
 

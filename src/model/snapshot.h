@@ -15,6 +15,7 @@
 #include "base/pool.h"
 #include "book/format/layout.h"
 #include "model/page-cursor.h"
+#include "model/snapshot-moment.h"
 #include "model/snapshot-recording.h"
 
 /* How much one caller can make a snapshot hold; beyond it the lists are truncated, with a note. */
@@ -374,6 +375,7 @@ struct snapshot {
 	uint64_t time_ns;
 	bool exact; /* every figure in it is */
 	struct snapshot_recording recording;
+	struct snapshot_moment moment;
 
 	struct snapshot_process *processes;
 	size_t process_count, process_capacity;

@@ -64,7 +64,7 @@ static int collect_all(const struct collect_sources *sources,
 		return r;
 	/* A snapshot is stamped at its end: nothing in it may be newer. */
 	snapshot->time_ns = sources->is_recorded ? sources->recorded_ns : clock_ns(CLOCK_REALTIME);
-	if (request->limit)
+	if (request->limit || sources->is_recorded)
 		snapshot_take_joins(request->totals, snapshot);
 	r = snapshot_finish(snapshot);
 	/* A page has only some of them, and buffers of peaks were live at different times. */

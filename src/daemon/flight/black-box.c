@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,41 +18,17 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/threads/worker.h"
-#include "daemon/notify/user-rate.h"
-#include "daemon/registry/tracked.h"
+#include "daemon/flight/black-box-private.h"
 #include "daemon/symbols/symbols-namer.h"
 #include "source/books/scan.h"
 
 #define BLACK_BOX_EXPIRE_NS (3600 * NS_PER_S)
 #define BLACK_BOX_COST 60u /* of a file: rates are by the second, files by the minute */
 
-struct black_box_entry {
-	struct tracked *tracked;
-	struct scan_book *book; /* reads the tracked one's descriptor */
-	uint64_t kept_ns;       /* CLOCK_MONOTONIC of its last file; 0 = none */
-};
-
-struct black_box {
-	struct black_box_config config;
-	struct worker *worker;
-
-	/* Used by the worker's thread only. */
-	struct flight *flight;
-	struct flight_files *files;
-	struct user_rate rate;
-	struct black_box_entry *entries;
-	size_t count, capacity;
-	uint64_t expire_ns;
-
-	pthread_mutex_t lock; /* for the rest */
-	struct black_box_counts counts;
-	uint32_t pending;
-};
-
 enum black_box_task {
 	BLACK_BOX_ADD,
 	BLACK_BOX_KEEP,
-	BLACK_BOX_REMOVE,
+	BLACK_BOX_END,
 };
 
 struct black_box_job {
@@ -62,6 +37,7 @@ struct black_box_job {
 	struct tracked *tracked;
 	enum black_box_task task;
 	enum flight_files_why why;
+	uint64_t when_ns; /* CLOCK_REALTIME */
 };
 
 static struct black_box_entry *black_box_find(const struct black_box *box,
@@ -113,7 +89,7 @@ static int black_box_get(struct black_box *box, struct tracked *tracked,
 			return -ENOMEM;
 		box->entries = entry;
 		entry += box->count;
-		*entry = (struct black_box_entry){.kept_ns = 0};
+		*entry = (struct black_box_entry){.serial = ++box->serials};
 		r = black_box_open(tracked, &entry->book);
 		if (r < 0 || !entry->book)
 			return r < 0 ? r : -EBADMSG;
@@ -136,17 +112,82 @@ static void black_box_do_add(struct black_box *box, struct tracked *tracked)
 	(void)flight_add(box->flight, tracked->maker, entry->book);
 }
 
-static void black_box_do_remove(struct black_box *box, const struct tracked *tracked)
+static void black_box_forget(struct black_box *box, struct black_box_entry *entry)
 {
-	struct black_box_entry *entry = black_box_find(box, tracked);
-
-	if (!entry)
-		return;
 	flight_remove(box->flight, entry->book);
 	entry->book->file.fd = -1;
 	scan_book_free(entry->book);
 	tracked_unref(entry->tracked);
+	box->ended -= entry->has_ended;
 	*entry = box->entries[--box->count];
+}
+
+/* How many of the ended a user has. */
+static size_t black_box_count_ended(const struct black_box *box, uint32_t maker)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < box->count; i++)
+		count += box->entries[i].has_ended && box->entries[i].tracked->maker == maker;
+	return count;
+}
+
+static void black_box_forget_one(struct black_box *box)
+{
+	struct black_box_entry *worst = NULL;
+	size_t most = 0;
+
+	for (size_t i = 0; i < box->count; i++) {
+		struct black_box_entry *entry = &box->entries[i];
+		size_t count;
+
+		if (!entry->has_ended)
+			continue;
+		count = black_box_count_ended(box, entry->tracked->maker);
+		if (worst && (count < most ||
+			      (count == most && entry->ended.realtime >= worst->ended.realtime)))
+			continue;
+		worst = entry;
+		most = count;
+	}
+	if (worst)
+		black_box_forget(box, worst);
+}
+
+/* The ended whose time is over, or of whom nothing is kept any more. */
+static void black_box_tidy(struct black_box *box)
+{
+	uint64_t now = clock_ns(CLOCK_REALTIME);
+
+	for (size_t i = box->count; i > 0; i--) {
+		struct black_box_entry *entry = &box->entries[i - 1];
+
+		if (entry->has_ended && (entry->ended.realtime + box->config.time_ns < now ||
+					 !flight_keeps(box->flight, entry->book)))
+			black_box_forget(box, entry);
+	}
+}
+
+/* The process has ended: what it did stays as long as what the living did. */
+static void black_box_do_end(struct black_box *box, const struct tracked *tracked, uint64_t when_ns)
+{
+	struct black_box_entry *entry = black_box_find(box, tracked);
+
+	if (!entry || entry->has_ended)
+		return;
+	entry->ended = (struct recording_ended){
+		.realtime = when_ns,
+		.status = tracked->exit_is_known ? tracked->exit_status : 0,
+		.is_status_known = tracked->exit_is_known,
+	};
+	entry->book->alive = false;
+	if (!flight_end(box->flight, entry->book, &entry->ended)) {
+		black_box_forget(box, entry);
+		return;
+	}
+	entry->has_ended = true;
+	if (++box->ended > BLACK_BOX_ENDED_MAX)
+		black_box_forget_one(box);
 }
 
 static bool black_box_may(struct black_box *box, const struct black_box_entry *entry,
@@ -229,8 +270,8 @@ static void black_box_run(struct worker_job *job)
 	case BLACK_BOX_KEEP:
 		black_box_do_keep(one->box, one);
 		break;
-	case BLACK_BOX_REMOVE:
-		black_box_do_remove(one->box, one->tracked);
+	case BLACK_BOX_END:
+		black_box_do_end(one->box, one->tracked, one->when_ns);
 		break;
 	}
 	tracked_unref(one->tracked);
@@ -249,7 +290,8 @@ static bool black_box_put(struct black_box *box, struct tracked *tracked, enum b
 				      .box = box,
 				      .tracked = tracked_ref(tracked),
 				      .task = task,
-				      .why = why};
+				      .why = why,
+				      .when_ns = clock_ns(CLOCK_REALTIME)};
 	if (worker_put(box->worker, &job->job))
 		return true;
 	tracked_unref(tracked);
@@ -262,10 +304,10 @@ void black_box_add(struct black_box *box, struct tracked *tracked)
 	(void)black_box_put(box, tracked, BLACK_BOX_ADD, 0); /* as if it could not be opened */
 }
 
-void black_box_remove(struct black_box *box, struct tracked *tracked)
+void black_box_end(struct black_box *box, struct tracked *tracked)
 {
 	/* Without memory it stays until the daemon ends; its events go when they are too old. */
-	(void)black_box_put(box, tracked, BLACK_BOX_REMOVE, 0);
+	(void)black_box_put(box, tracked, BLACK_BOX_END, 0);
 }
 
 void black_box_keep(struct black_box *box, struct tracked *tracked, enum flight_files_why why)
@@ -286,6 +328,10 @@ static uint64_t black_box_tick(void *context, uint64_t now_ns)
 	uint64_t next = flight_round(box->flight, now_ns);
 	struct flight_counts counts;
 
+	if (box->ended > 0 && now_ns >= box->tidy_ns) {
+		black_box_tidy(box);
+		box->tidy_ns = now_ns + NS_PER_S;
+	}
 	if (now_ns >= box->expire_ns) {
 		flight_files_expire(box->files);
 		box->expire_ns = now_ns + BLACK_BOX_EXPIRE_NS;
@@ -294,6 +340,8 @@ static uint64_t black_box_tick(void *context, uint64_t now_ns)
 	pthread_mutex_lock(&box->lock);
 	box->counts.flight = counts;
 	pthread_mutex_unlock(&box->lock);
+	if (box->ended > 0)
+		next = bits_min(next, box->tidy_ns);
 	return bits_min(next, box->expire_ns);
 }
 
@@ -306,14 +354,21 @@ int black_box_new(struct black_box **ret_box, const struct black_box_config *con
 		.state = config->state, .size_max = config->size_max, .keep_s = config->keep_s};
 	struct worker_config worker = {.name = "flight", .tick = black_box_tick};
 	struct black_box *box = calloc(1, sizeof(*box));
+	pthread_condattr_t clock;
 	int r;
 
 	if (!box)
 		return -ENOMEM;
 	box->config = *config;
+	box->start_ns = clock_ns(CLOCK_REALTIME);
 	box->rate = (struct user_rate){.burst = BLACK_BOX_FILES_BURST * BLACK_BOX_COST,
 				       .per_second = BLACK_BOX_FILES_PER_MINUTE};
-	(void)pthread_mutex_init(&box->lock, NULL); /* cannot fail on Linux */
+	/* None of these can fail on Linux. */
+	(void)pthread_mutex_init(&box->lock, NULL);
+	(void)pthread_condattr_init(&clock);
+	(void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&box->taken, &clock);
+	(void)pthread_condattr_destroy(&clock);
 	worker.context = box;
 	r = flight_new(&box->flight, &flight);
 	if (r == 0)
@@ -335,10 +390,11 @@ struct black_box *black_box_free(struct black_box *box)
 	if (box->worker)
 		worker_free(box->worker);
 	while (box->count > 0)
-		black_box_do_remove(box, box->entries[box->count - 1].tracked);
+		black_box_forget(box, &box->entries[box->count - 1]);
 	free(box->entries);
 	flight_files_free(box->files);
 	flight_free(box->flight);
+	pthread_cond_destroy(&box->taken);
 	pthread_mutex_destroy(&box->lock);
 	free(box);
 	return NULL;
@@ -349,4 +405,11 @@ void black_box_counts(struct black_box *box, struct black_box_counts *ret_counts
 	pthread_mutex_lock(&box->lock);
 	*ret_counts = box->counts;
 	pthread_mutex_unlock(&box->lock);
+}
+
+uint64_t black_box_from(const struct black_box *box)
+{
+	uint64_t now = clock_ns(CLOCK_REALTIME);
+
+	return bits_max(box->start_ns, now - bits_min(now, box->config.time_ns));
 }

@@ -12,17 +12,20 @@
 #include <stdint.h>
 
 #include "daemon/flight/flight-files.h"
+#include "daemon/registry/tracked.h"
 #include "recording/flight/flight.h"
 
 struct black_box;
 struct symbols;
-struct tracked;
 
 #define BLACK_BOX_PENDING_MAX 256u /* files that wait to be written */
 #define BLACK_BOX_FILES_BURST 8u   /* of a user at once; and then */
 #define BLACK_BOX_FILES_PER_MINUTE 6u
 #define BLACK_BOX_AGAIN_NS (30 * NS_PER_S) /* between two files of one process's failures */
 #define BLACK_BOX_FILE_SHARE 8u            /* a file is at most this part of all files */
+
+/* Processes that have ended whose books stay as long as their events do; the oldest of the user who has most goes. */
+#define BLACK_BOX_ENDED_MAX 256u
 
 /* One processor's time for it. */
 #define BLACK_BOX_PERCENT 5u
@@ -42,16 +45,42 @@ struct black_box_counts {
 	uint64_t failed;  /* that could not be */
 };
 
+/* Whose a book of a file is. */
+struct black_box_owner {
+	uint32_t maker;
+	dev_t device;
+	ino_t inode;
+	char namespaces[NAMESPACES_SIZE];
+};
+
+/* A recording in memory, of all books that are kept. */
+struct black_box_file {
+	int fd;                         /* the caller's; -1 = there are no books */
+	uint64_t from_ns, until_ns;     /* CLOCK_REALTIME: for all moments between them */
+	struct black_box_owner *owners; /* by the books' numbers; the caller frees them */
+	size_t count;
+	uint64_t cost_ns; /* of a processor's time */
+};
+
 /* 0 or a negative errno: without a folder for its files there is none. */
 int black_box_new(struct black_box **ret_box, const struct black_box_config *config);
 struct black_box *black_box_free(struct black_box *box);
 
-/* A book that is tracked from now on, and one that is not any more. From the loop's thread. */
+/* A book that is tracked from now on, and one whose process has ended. From the loop's thread. */
 void black_box_add(struct black_box *box, struct tracked *tracked);
-void black_box_remove(struct black_box *box, struct tracked *tracked);
+void black_box_end(struct black_box *box, struct tracked *tracked);
 
 /* Something has happened. From any thread; the file is there a little later. */
 void black_box_keep(struct black_box *box, struct tracked *tracked, enum flight_files_why why);
+
+/*
+ * Everything that is kept, written between rounds: so it may take a while. From any thread but the
+ * loop's. 0, -ETIME if it takes longer than @timeout_ns, or another negative errno.
+ */
+int black_box_take(struct black_box *box, uint64_t timeout_ns, struct black_box_file *ret_file);
+
+/* CLOCK_REALTIME: since when moments are kept. From any thread. */
+uint64_t black_box_from(const struct black_box *box);
 
 /* From any thread. */
 void black_box_counts(struct black_box *box, struct black_box_counts *ret_counts);

@@ -98,7 +98,7 @@ void document_buffers(struct emit *json, const struct snapshot *snapshot)
 	CLEANUP(document_stacks_cleanup) struct document_stacks *stacks = NULL;
 	char next[PAGE_CURSOR_TEXT_SIZE];
 
-	document_open_at(json, "ttmem.buffers/1", snapshot);
+	document_open_moment(json, "ttmem.buffers/1", snapshot);
 	emit_open_array(json, "buffers");
 	for (size_t i = 0; i < snapshot->buffer_count; i++) {
 		emit_open_object(json, NULL);
@@ -163,7 +163,7 @@ void document_group_rows(struct emit *json, const struct snapshot *snapshot, enu
 void document_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
 		     const struct group_list *list)
 {
-	document_open_at(json, "ttmem.buffers/1", snapshot);
+	document_open_moment(json, "ttmem.buffers/1", snapshot);
 	document_group_rows(json, snapshot, kind, list);
 	document_list_end(json, snapshot->exact);
 	document_close(json, snapshot);

@@ -55,7 +55,7 @@ static void document_map_hole(struct emit *json, uint64_t address, uint64_t leng
 void memory_map_document_map(struct emit *json, const struct memory_map *memory_map,
 			     const struct snapshot *snapshot)
 {
-	document_open_at(json, "ttmem.map/1", snapshot);
+	document_open_moment(json, "ttmem.map/1", snapshot);
 	emit_open_array(json, "maps");
 	for (size_t i = 0; i < memory_map->count; i++) {
 		const struct free_blocks *free_blocks = &memory_map->list[i].free_blocks;
@@ -107,7 +107,7 @@ void memory_map_document_fit(struct emit *json, const struct memory_map *memory_
 		[FREE_BLOCKS_LARGE] = "too_large",
 	};
 
-	document_open_at(json, "ttmem.fit/1", snapshot);
+	document_open_moment(json, "ttmem.fit/1", snapshot);
 	emit_u64(json, "size", size);
 	emit_open_array(json, "answers");
 	for (size_t i = 0; i < memory_map->count; i++) {

@@ -324,7 +324,7 @@ void document_smi(struct emit *json, const struct snapshot *snapshot, const stru
 {
 	uint64_t bytes = 0, buffers = 0;
 
-	document_open_at(json, "ttmem.smi/1", snapshot);
+	document_open_moment(json, "ttmem.smi/1", snapshot);
 	emit_open_array(json, "devices");
 	for (size_t i = 0; i < snapshot->device_count; i++) {
 		const struct snapshot_device *device = &snapshot->devices[i];
@@ -353,7 +353,7 @@ void document_smi(struct emit *json, const struct snapshot *snapshot, const stru
 
 void document_ps(struct emit *json, const struct snapshot *snapshot)
 {
-	document_open_at(json, "ttmem.ps/1", snapshot);
+	document_open_moment(json, "ttmem.ps/1", snapshot);
 	document_processes(json, snapshot, NULL, true);
 	document_close(json, snapshot);
 }

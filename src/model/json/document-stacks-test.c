@@ -37,7 +37,7 @@ static char *rows_of(const struct snapshot *snapshot)
 	FILE *out = open_memstream(&text, &length);
 	struct emit json = EMIT_INIT(out);
 
-	document_open(&json, "ttmem.buffers/1", snapshot->time_ns);
+	document_open_moment(&json, "ttmem.buffers/1", snapshot);
 	emit_open_array(&json, "buffers");
 	for (size_t i = 0; i < snapshot->buffer_count; i++)
 		document_buffer(&json, snapshot, &snapshot->buffers[i]);

@@ -18,6 +18,20 @@ void document_open(struct emit *json, const char *schema, uint64_t time_ns)
 	emit_u64(json, "time_ns", time_ns);
 }
 
+static void document_time(struct emit *json, const char *key, uint64_t time_ns)
+{
+	if (time_ns)
+		emit_u64(json, key, time_ns);
+	else
+		emit_null(json, key);
+}
+
+void document_reach(struct emit *json, const struct snapshot_reach *reach)
+{
+	document_time(json, "exact_from_ns", reach->exact_from_ns);
+	document_time(json, "sums_from_ns", reach->sums_from_ns);
+}
+
 void document_open_at(struct emit *json, const char *schema, const struct snapshot *snapshot)
 {
 	const struct snapshot_recording *recording = &snapshot->recording;
@@ -32,6 +46,25 @@ void document_open_at(struct emit *json, const char *schema, const struct snapsh
 	emit_u64(json, "events", recording->events);
 	emit_u64(json, "missed", recording->missed);
 	emit_close_object(json);
+}
+
+static void document_moment(struct emit *json, const struct snapshot_moment *moment)
+{
+	if (moment->kind == SNAPSHOT_NOW) {
+		emit_null(json, "moment");
+		return;
+	}
+	emit_open_object(json, "moment");
+	emit_u64(json, "asked_ns", moment->asked_ns);
+	emit_string(json, "kind", moment->kind == SNAPSHOT_MOMENT_EXACT ? "exact" : "sums");
+	document_reach(json, &moment->reach);
+	emit_close_object(json);
+}
+
+void document_open_moment(struct emit *json, const char *schema, const struct snapshot *snapshot)
+{
+	document_open_at(json, schema, snapshot);
+	document_moment(json, &snapshot->moment);
 }
 
 void document_page_end(struct emit *json, bool exact, const char *next)

@@ -24,6 +24,7 @@ struct snapshot_buffer;
 struct snapshot_incident;
 struct snapshot_party;
 struct snapshot_peak;
+struct snapshot_reach;
 
 /* Devices and processes; @filter selects devices (and thereby processes). */
 void document_smi(struct emit *json, const struct snapshot *snapshot, const struct filter *filter);
@@ -79,6 +80,10 @@ void document_incident_fields(struct emit *json, const struct snapshot *snapshot
 void document_open(struct emit *json, const char *schema, uint64_t time_ns);
 /* The same, with the recording that the snapshot is of, if it is of one. */
 void document_open_at(struct emit *json, const char *schema, const struct snapshot *snapshot);
+/* And with "moment": the moment of the past that it is of, or null. */
+void document_open_moment(struct emit *json, const char *schema, const struct snapshot *snapshot);
+/* "exact_from_ns" and "sums_from_ns". */
+void document_reach(struct emit *json, const struct snapshot_reach *reach);
 void document_list_end(struct emit *json, bool exact); /* "exact" and "next" of a complete list */
 void document_page_end(struct emit *json, bool exact, const char *next); /* NULL = the last one */
 void document_close(struct emit *json, const struct snapshot *snapshot);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A file from what is kept. A second recorder, which begins just now, gives it what is not kept: the
- * book and its bytes as they are now, names, the end of the owner, and devices of which nothing is
- * kept, as far as their rings go back.
+ * A file from what is kept. For each book, a second recorder, which begins just now, gives it what is
+ * not kept: the book and its bytes as they are now, names, the end of the owner, and devices of which
+ * nothing is kept, as far as their rings go back.
  */
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -22,18 +24,19 @@
 #define FLIGHT_NOW_SHARE 4u
 
 struct flight_writing {
+	struct flight *flight;
+	struct flight_file file;
 	struct chunk_writer *writer;
-	struct recording_entry first; /* the oldest that is kept */
-	bool has_first;
+	uint32_t books;
 	uint64_t events, missed;
 	uint32_t gaps;
+	int cut; /* -EFBIG: of a book there was more than there may be */
+
+	/* Of the book that is being added: */
+	struct recording_entry first; /* the oldest that is kept */
+	bool has_first;
 	uint8_t kept[FLIGHT_DEVICES_MAX / 8]; /* bits: devices of which something is kept */
 };
-
-static void flight_writer_cleanup(struct chunk_writer **writer)
-{
-	chunk_writer_free(*writer);
-}
 
 static void flight_recorder_cleanup(struct recorder **recorder)
 {
@@ -42,7 +45,7 @@ static void flight_recorder_cleanup(struct recorder **recorder)
 
 /* The book, as it is now, in a pipe. */
 static int flight_write_now(struct scan_book *book, const struct flight_file *file,
-			    struct chunk_pipe *pipe)
+			    const struct recording_ended *ended, struct chunk_pipe *pipe)
 {
 	CLEANUP(flight_recorder_cleanup) struct recorder *recorder = NULL;
 	const struct recorder_options options = {.size_max = FLIGHT_NOW_SHARE * file->size_max};
@@ -52,8 +55,8 @@ static int flight_write_now(struct scan_book *book, const struct flight_file *fi
 		r = recorder_new(&recorder, pipe->fd, &options);
 	if (r == 0)
 		r = recorder_add(recorder, book, false);
-	if (r == 0 && file->ended)
-		r = recorder_end_book(recorder, book, file->ended, file->namer);
+	if (r == 0 && ended)
+		r = recorder_end_book(recorder, book, ended, file->namer);
 	if (r == 0)
 		r = recorder_finish(recorder, file->reason, file->namer);
 	return r;
@@ -88,7 +91,7 @@ static int flight_copy_kept(void *context, const struct recording_entry *entry,
 	struct flight_writing *writing = context;
 	struct recording_entry copy = *entry;
 
-	copy.book = 0; /* the only one in the file */
+	copy.book = writing->books;
 	flight_count(writing, &copy);
 	return chunk_writer_copy(writing->writer, &copy, contents);
 }
@@ -105,6 +108,7 @@ static bool flight_is_wanted(const struct flight_writing *writing,
 {
 	switch (entry->kind) {
 	case RECORDING_HEAD:
+		return part == FLIGHT_BEFORE && writing->books == 0;
 	case RECORDING_BOOK:
 	case RECORDING_BYTES:
 		return part == FLIGHT_BEFORE;
@@ -139,6 +143,8 @@ static int flight_copy_now(struct flight_writing *writing, struct chunk_pipe *pi
 			entry.monotonic_now = writing->first.monotonic_now;
 			entry.realtime_now = writing->first.realtime_now;
 		}
+		if (entry.book != RECORDING_NONE)
+			entry.book = writing->books;
 		flight_count(writing, &entry);
 		r = chunk_writer_copy(writing->writer, &entry, pipe->contents);
 		if (r < 0)
@@ -147,7 +153,7 @@ static int flight_copy_now(struct flight_writing *writing, struct chunk_pipe *pi
 	return r;
 }
 
-static int flight_end(struct flight_writing *writing, const char *reason)
+static int flight_put_end(struct flight_writing *writing)
 {
 	const struct recording_entry entry = {
 		.kind = RECORDING_END,
@@ -159,60 +165,108 @@ static int flight_end(struct flight_writing *writing, const char *reason)
 	char json[256];
 
 	(void)snprintf(json, sizeof(json),
-		       "{\"reason\":\"%.64s\",\"end_ns\":%" PRIu64
-		       ",\"books\":1,\"events\":%" PRIu64 ",\"missed\":%" PRIu64
-		       ",\"gaps\":%" PRIu32 ",\"unreadable\":0}",
-		       reason, entry.realtime_now, writing->events, writing->missed, writing->gaps);
+		       "{\"reason\":\"%.64s\",\"end_ns\":%" PRIu64 ",\"books\":%" PRIu32
+		       ",\"events\":%" PRIu64 ",\"missed\":%" PRIu64 ",\"gaps\":%" PRIu32
+		       ",\"unreadable\":0}",
+		       writing->file.reason, entry.realtime_now, writing->books, writing->events,
+		       writing->missed, writing->gaps);
 	return chunk_writer_end(writing->writer, &entry, json);
 }
 
 /* @user NULL: nothing is kept of it. */
-static int flight_compose(const struct flight *flight, const struct flight_user *user,
-			  const struct flight_book *book, struct flight_writing *writing,
-			  struct chunk_pipe *now)
+static int flight_compose(struct flight_writing *writing, const struct flight_user *user,
+			  const struct flight_book *book, struct chunk_pipe *now)
 {
-	uint64_t realtime = clock_ns(CLOCK_REALTIME);
-	uint64_t since = realtime > FLIGHT_WINDOW_NS ? realtime - FLIGHT_WINDOW_NS : 0;
+	const struct retention *retention = writing->flight->retention;
+	uint64_t since = writing->file.since_ns;
 	int r = -ENOENT;
 
 	if (user && book->number != RECORDING_NONE)
-		r = retention_walk(flight->retention, user->number, book->number, since,
-				   flight_see_kept, writing);
+		r = retention_walk(retention, user->number, book->number, since, flight_see_kept,
+				   writing);
 	if (r == 0 || r == -ENOENT)
 		r = flight_copy_now(writing, now, FLIGHT_BEFORE);
 	if (r == 0 && user && writing->has_first)
-		r = retention_walk(flight->retention, user->number, book->number, since,
-				   flight_copy_kept, writing);
+		r = retention_walk(retention, user->number, book->number, since, flight_copy_kept,
+				   writing);
 	if (r == 0)
 		r = flight_copy_now(writing, now, FLIGHT_INSTEAD);
 	return r < 0 ? r : flight_copy_now(writing, now, FLIGHT_AFTER);
 }
 
-int flight_write(struct flight *flight, struct scan_book *scan, int fd,
-		 const struct flight_file *file)
+int flight_file_begin(struct flight *flight, int fd, const struct flight_file *file,
+		      struct flight_writing **ret_writing)
+{
+	uint64_t realtime = clock_ns(CLOCK_REALTIME);
+	struct flight_writing *writing = calloc(1, sizeof(*writing));
+	int r;
+
+	if (!writing)
+		return -ENOMEM;
+	writing->flight = flight;
+	writing->file = *file;
+	if (!file->since_ns && realtime > FLIGHT_WINDOW_NS)
+		writing->file.since_ns = realtime - FLIGHT_WINDOW_NS;
+	r = chunk_writer_new(&writing->writer, fd, file->size_max);
+	if (r < 0) {
+		free(writing);
+		return r;
+	}
+	*ret_writing = writing;
+	return 0;
+}
+
+int flight_file_add(struct flight_writing *writing, struct scan_book *scan,
+		    const struct recording_ended *ended)
 {
 	CLEANUP(chunk_pipe_deinit) struct chunk_pipe now = CHUNK_PIPE_NULL;
-	CLEANUP(flight_writer_cleanup) struct chunk_writer *writer = NULL;
-	struct flight_writing writing = {0};
+	struct flight *flight = writing->flight;
 	struct flight_book *book = NULL;
 	struct flight_user *user = flight_find(flight, scan, &book);
-	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	int r, ended, cut;
+	int r;
 
 	if (user)
 		flight_flush(flight, user, book);
-	cut = flight_write_now(scan, file, &now);
-	r = cut == -EFBIG ? 0 : cut;
+	r = flight_write_now(scan, &writing->file, ended, &now);
+	if (r == -EFBIG) {
+		writing->cut = r;
+		r = 0;
+	}
+	writing->has_first = false;
+	memset(writing->kept, 0, sizeof(writing->kept));
 	if (r == 0)
-		r = chunk_writer_new(&writer, fd, file->size_max);
+		r = flight_compose(writing, user, book, &now);
+	writing->books++;
+	return r;
+}
+
+int flight_file_end(struct flight_writing *writing)
+{
+	int r = flight_put_end(writing);
+
+	if (r == 0)
+		r = writing->cut;
+	chunk_writer_free(writing->writer);
+	free(writing);
+	return r;
+}
+
+int flight_write(struct flight *flight, struct scan_book *scan, int fd,
+		 const struct flight_file *file)
+{
+	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct flight_writing *writing;
+	struct flight_book *book;
+	struct flight_user *user;
+	int r = flight_file_begin(flight, fd, file, &writing), ended;
+
 	if (r < 0)
 		return r;
-	writing.writer = writer;
-	r = flight_compose(flight, user, book, &writing, &now);
-	ended = flight_end(&writing, file->reason);
+	r = flight_file_add(writing, scan, file->ended);
+	ended = flight_file_end(writing);
 	/* Files cost their user's share of our time, as rounds do. */
+	user = flight_find(flight, scan, &book);
 	if (user)
 		user->debt_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
-	r = r < 0 ? r : ended;
-	return r < 0 ? r : cut;
+	return r < 0 ? r : ended;
 }

@@ -13,6 +13,7 @@ struct flight_book {
 	struct scan_book *book; /* the caller's */
 	uint32_t number;        /* in the recorder; RECORDING_NONE = it is not recorded */
 	uint64_t size;          /* that it takes in memory */
+	bool has_ended;         /* its owner: nothing more is read */
 };
 
 struct flight_user {

@@ -58,6 +58,10 @@ static void flight_stop(struct flight *flight, struct flight_user *user)
 	user->recorder = recorder_free(user->recorder);
 	chunk_pipe_deinit(&user->pipe);
 	retention_drop_user(flight->retention, user->number);
+	for (size_t i = 0; i < user->count; i++) {
+		if (user->books[i].has_ended)
+			user->books[i].number = RECORDING_NONE;
+	}
 	flight->events += user->events;
 	flight->missed += user->missed;
 	user->events = user->missed = 0;
@@ -153,12 +157,30 @@ struct flight *flight_free(struct flight *flight)
 	return NULL;
 }
 
+/* Who is there takes the place of a user all of whose processes have ended. */
+static void flight_free_ended(struct flight *flight)
+{
+	for (size_t i = 0; i < flight->count; i++) {
+		struct flight_user *user = &flight->users[i];
+		size_t ended = 0;
+
+		for (size_t k = 0; k < user->count; k++)
+			ended += user->books[k].has_ended;
+		if (ended == user->count) {
+			flight_free_user(flight, user);
+			return;
+		}
+	}
+}
+
 int flight_add(struct flight *flight, uint32_t number, struct scan_book *book)
 {
 	struct flight_user *user = flight_find_user(flight, number);
 	struct flight_book *books;
 	int r = 0;
 
+	if (!user && flight->count >= FLIGHT_USERS_MAX)
+		flight_free_ended(flight);
 	if (user ? user->count >= FLIGHT_BOOKS_MAX : flight->count >= FLIGHT_USERS_MAX) {
 		flight->left_out++;
 		return 0;
@@ -233,6 +255,19 @@ void flight_remove(struct flight *flight, struct scan_book *scan)
 		flight_free_user(flight, user);
 }
 
+bool flight_keeps(const struct flight *flight, const struct scan_book *scan)
+{
+	struct flight_book *book;
+
+	return flight_find(flight, scan, &book) && book->number != RECORDING_NONE;
+}
+
+/* Who has ended goes before who lives. */
+static bool flight_goes_first(const struct flight_book *a, const struct flight_book *b)
+{
+	return a->has_ended != b->has_ended ? a->has_ended : a->size > b->size;
+}
+
 /*
  * A recorder has a table of what lives, so it takes about as much as the books themselves; of a book
  * that has only events it takes more.
@@ -253,7 +288,7 @@ static uint64_t flight_weigh_user(struct flight_user *user, struct flight_book *
 			book->size = bits_max(book->size,
 					      recorder_book_size(user->recorder, book->book));
 		user->size += book->size;
-		if (!*ret_largest || book->size > (*ret_largest)->size)
+		if (!*ret_largest || flight_goes_first(book, *ret_largest))
 			*ret_largest = book;
 	}
 	return user->size;
@@ -278,7 +313,7 @@ static void flight_weigh(struct flight *flight)
 		}
 		if (size <= flight->options.size_max || !book)
 			return;
-		flight->left_out++;
+		flight->left_out += !book->has_ended;
 		flight_leave_out(flight, most, book);
 	}
 }
@@ -356,13 +391,34 @@ void flight_flush(struct flight *flight, struct flight_user *user, struct flight
 {
 	int r;
 
-	if (!user->recorder || book->number == RECORDING_NONE)
+	if (!user->recorder || book->number == RECORDING_NONE || book->has_ended)
 		return;
 	r = recorder_flush(user->recorder, book->book);
 	if (r == 0)
 		r = flight_take(flight, user);
 	if (r < 0)
 		flight_fail(flight, user);
+}
+
+bool flight_end(struct flight *flight, struct scan_book *scan, const struct recording_ended *ended)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct flight_book *book;
+	struct flight_user *user = flight_find(flight, scan, &book);
+	int r;
+
+	/* It may have lived for less than a turn. */
+	if (user && !user->recorder && user->due <= now)
+		flight_turn(flight, user, now);
+	if (!user || !user->recorder || book->number == RECORDING_NONE)
+		return false;
+	book->has_ended = true;
+	r = recorder_end_book(user->recorder, scan, ended, NULL);
+	if (r == 0)
+		r = flight_take(flight, user);
+	if (r < 0)
+		flight_fail(flight, user);
+	return book->number != RECORDING_NONE;
 }
 
 void flight_counts(const struct flight *flight, struct flight_counts *ret_counts)
@@ -383,7 +439,8 @@ void flight_counts(const struct flight *flight, struct flight_counts *ret_counts
 
 		counts.events += user->events;
 		counts.missed += user->missed;
-		counts.books += (uint32_t)user->count;
+		for (size_t k = 0; k < user->count; k++)
+			counts.books += !user->books[k].has_ended;
 		counts.late += user->missed_ns && now - user->missed_ns < FLIGHT_LATE_NS;
 	}
 	*ret_counts = counts;

@@ -61,6 +61,13 @@ int flight_add(struct flight *flight, uint32_t number, struct scan_book *book);
 void flight_remove(struct flight *flight, struct scan_book *scan);
 
 /*
+ * The owner has ended: what is left of its book is read, and what is kept of it stays until it is
+ * removed, or until there is no room for it. False: nothing is kept.
+ */
+bool flight_end(struct flight *flight, struct scan_book *scan, const struct recording_ended *ended);
+bool flight_keeps(const struct flight *flight, const struct scan_book *scan);
+
+/*
  * Reads what is due at @now_ns, CLOCK_MONOTONIC. Return: when the next round is due; CLOCK_NEVER if
  * there are no books.
  */
@@ -71,6 +78,7 @@ struct flight_file {
 	const struct recording_ended *ended; /* NULL = its owner lives */
 	struct namer *namer;                 /* NULL = no names */
 	uint64_t size_max;                   /* 0 = no limit */
+	uint64_t since_ns; /* CLOCK_REALTIME: from when on; 0 = of the last minute */
 };
 
 /*
@@ -79,5 +87,19 @@ struct flight_file {
  */
 int flight_write(struct flight *flight, struct scan_book *scan, int fd,
 		 const struct flight_file *file);
+
+/*
+ * A file of several books, one after the other, so that rounds can be made in between. Nobody's share
+ * of our time is charged: whoever wants it limits how often. Each book is in it up to the moment at
+ * which it is added; @ended: NULL = its owner lives. Results as for flight_write(); after a failure it
+ * still has to be ended.
+ */
+struct flight_writing;
+
+int flight_file_begin(struct flight *flight, int fd, const struct flight_file *file,
+		      struct flight_writing **ret_writing);
+int flight_file_add(struct flight_writing *writing, struct scan_book *scan,
+		    const struct recording_ended *ended);
+int flight_file_end(struct flight_writing *writing); /* frees it */
 
 void flight_counts(const struct flight *flight, struct flight_counts *ret_counts);

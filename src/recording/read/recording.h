@@ -111,6 +111,15 @@ int recording_timeline(struct recording *recording, const struct recording_filte
 int recording_restore(struct recording *recording, size_t book,
 		      const struct recording_moment *moment, struct scan_book **ret_book);
 
+/*
+ * Whether the recording has the state of a book at a time: false if what it has of a device begins later,
+ * or if events of that time are missing.
+ */
+bool recording_knows(const struct recording *recording, size_t book, uint64_t time_ns);
+
+/* Restored books may take so much, instead of what the size of the file allows. */
+void recording_limit(struct recording *recording, uint64_t room);
+
 /* All books as they were, for session_take() and everything else that takes a source. */
 int recording_source_new(struct source **ret_source, struct recording *recording,
 			 const struct recording_moment *moment);

@@ -379,3 +379,55 @@ int recording_restore(struct recording *recording, size_t book,
 		*ret_book = cleanup_steal(made);
 	return r;
 }
+
+/* The first chunk after @at that has or lacks events, or says what there is; NULL = none. */
+static const struct recording_entry *restore_after(const struct recording *recording,
+						   const struct recording_stream *stream, size_t at)
+{
+	for (size_t i = at + 1; i < stream->count; i++) {
+		const struct recording_entry *entry = stream_entry(recording, stream, i);
+
+		if (entry->kind != RECORDING_SITES)
+			return entry;
+	}
+	return NULL;
+}
+
+static bool restore_knows(const struct recording *recording, const struct recording_stream *stream,
+			  uint64_t stamp)
+{
+	const struct replay_cut cut = {.stamp = stamp};
+	const struct recording_entry *entry;
+	size_t at;
+
+	if (replay_find(recording, stream, &cut, &at) < 0) {
+		/* Nothing had happened yet, or nobody knows what. */
+		entry = stream_entry(recording, stream, 0);
+		return entry->kind == RECORDING_EVENTS
+			       ? entry->first == 1
+			       : entry->kind == RECORDING_KEYFRAME && entry->last == 0;
+	}
+	/* The keyframe after a gap would have been found. */
+	entry = restore_after(recording, stream, at);
+	return !entry || entry->kind != RECORDING_GAP ||
+	       stamp < stream_entry(recording, stream, at)->stamp_last;
+}
+
+bool recording_knows(const struct recording *recording, size_t book, uint64_t time_ns)
+{
+	const struct recording_known *known = &recording->books[book];
+	uint64_t stamp = recording_stamp(known, time_ns);
+
+	if (time_ns < known->timebase.start)
+		return true; /* it was not there */
+	for (size_t i = 0; i < known->stream_count; i++) {
+		if (!restore_knows(recording, &recording->streams[known->first_stream + i], stamp))
+			return false;
+	}
+	return true;
+}
+
+void recording_limit(struct recording *recording, uint64_t room)
+{
+	recording->room = room;
+}

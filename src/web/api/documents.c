@@ -13,6 +13,7 @@
 #include "model/query.h"
 #include "model/types.h"
 #include "web/api/group-pages.h"
+#include "web/api/moment-answer.h"
 #include "web/server/routes.h"
 #include "web/server/web.h"
 
@@ -31,13 +32,17 @@ static int documents_refuse(struct url *url, const char *problem)
 static int documents_groups(struct routes_ask *ask, FILE *out)
 {
 	struct url *url = ask->url;
+	struct snapshot_request like = {.filter = url->filter, .asker = ask->asker};
 	struct emit json = EMIT_INIT(out);
+	int r;
 
 	if (url->given & (URL_SORT | URL_CURSOR))
 		return documents_refuse(url, "parameter \"by\" does not go with sort or cursor: "
 					     "groups are given at once, largest first");
-	return group_pages_write(ask->provider, ask->asker, &url->filter, url->by, url->limit,
-				 &json);
+	r = moment_answer_request(ask, false, &like);
+	if (r == 0)
+		r = group_pages_write(ask->provider, &like, url->by, url->limit, &json);
+	return moment_answer_result(ask, r);
 }
 
 int documents_buffers(struct routes_ask *ask, FILE *out)
@@ -64,9 +69,11 @@ int documents_buffers(struct routes_ask *ask, FILE *out)
 	if (request.has_after && page_cursor_parse(url->cursor, &request.after) < 0)
 		return documents_refuse(url, "parameter \"cursor\" is not what \"next\" of an "
 					     "earlier page said");
-	r = ask->provider->snapshot(ask->provider->context, &request, &snapshot);
+	r = moment_answer_request(ask, false, &request);
+	if (r == 0)
+		r = ask->provider->snapshot(ask->provider->context, &request, &snapshot);
 	if (r < 0)
-		return r;
+		return moment_answer_result(ask, r);
 	if (request.sorted)
 		snapshot_sort_buffers(snapshot, request.order);
 	document_buffers(&json, snapshot);

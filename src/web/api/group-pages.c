@@ -88,20 +88,21 @@ static int group_pages_add_page(void *context, const struct snapshot *page)
 	}
 	group_pages_merge(group_pages);
 	group_pages->all->time_ns = page->time_ns;
+	group_pages->all->moment = page->moment;
 	group_pages->all->exact = group_pages->all->exact && page->exact;
 	for (size_t i = 0; i < page->note_count; i++)
 		snapshot_note(group_pages->all, "%s", page->notes[i]);
 	return r;
 }
 
-int group_pages_each(const struct web_provider *provider, const struct query_asker *asker,
-		     const struct filter *filter,
+int group_pages_each(const struct web_provider *provider, const struct snapshot_request *like,
 		     int (*page)(void *context, const struct snapshot *page), void *context)
 {
-	struct snapshot_request request = {
-		.buffers = true, .filter = *filter, .limit = GROUP_PAGES_PAGE, .asker = asker};
+	struct snapshot_request request = *like;
 	bool more = true;
 
+	request.buffers = true;
+	request.limit = GROUP_PAGES_PAGE;
 	for (uint32_t pages = 0; more; pages++) {
 		struct snapshot *snapshot = NULL;
 		int r;
@@ -123,9 +124,9 @@ int group_pages_each(const struct web_provider *provider, const struct query_ask
 }
 
 static int group_pages_walk(struct group_pages *group_pages, const struct web_provider *provider,
-			    const struct query_asker *asker, const struct filter *filter)
+			    const struct snapshot_request *like)
 {
-	int r = group_pages_each(provider, asker, filter, group_pages_add_page, group_pages);
+	int r = group_pages_each(provider, like, group_pages_add_page, group_pages);
 
 	if (r > 0) {
 		group_pages->all->exact = false;
@@ -134,13 +135,12 @@ static int group_pages_walk(struct group_pages *group_pages, const struct web_pr
 	return r < 0 ? r : 0;
 }
 
-int group_pages_write(const struct web_provider *provider, const struct query_asker *asker,
-		      const struct filter *filter, enum group_kind kind, size_t limit,
-		      struct emit *json)
+int group_pages_write(const struct web_provider *provider, const struct snapshot_request *like,
+		      enum group_kind kind, size_t limit, struct emit *json)
 {
 	struct group_pages group_pages = {.kind = kind, .all = snapshot_new(0)};
 	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
-	int r = group_pages.all ? group_pages_walk(&group_pages, provider, asker, filter) : -ENOMEM;
+	int r = group_pages.all ? group_pages_walk(&group_pages, provider, like) : -ENOMEM;
 
 	if (r == 0) {
 		r = group_list_consume(kind, group_pages.groups, group_pages.count, &list);

@@ -16,23 +16,17 @@
 #define GROUP_PAGES_PAGES_MAX 400u /* more than any machine has: ends an endless walk */
 
 struct emit;
-struct filter;
-struct query_asker;
 struct snapshot;
+struct snapshot_request;
 struct web_provider;
 
 /*
- * Calls @page for each page of the buffers that @asker may see (NULL: all), in turn. 0; 1: there are more pages than are read; or a
- * negative errno, also of @page.
+ * Calls @page for each page of the buffers, in turn. @like: which of them, for whom, and of which
+ * moment. 0; 1: there are more pages than are read; or a negative errno, also of @page.
  */
-int group_pages_each(const struct web_provider *provider, const struct query_asker *asker,
-		     const struct filter *filter,
+int group_pages_each(const struct web_provider *provider, const struct snapshot_request *like,
 		     int (*page)(void *context, const struct snapshot *page), void *context);
 
-/*
- * Writes the document with the first @limit groups of what @asker may see (NULL: all). 0 or a
- * negative errno.
- */
-int group_pages_write(const struct web_provider *provider, const struct query_asker *asker,
-		      const struct filter *filter, enum group_kind kind, size_t limit,
-		      struct emit *json);
+/* Writes the document with the first @limit groups. 0 or a negative errno. */
+int group_pages_write(const struct web_provider *provider, const struct snapshot_request *like,
+		      enum group_kind kind, size_t limit, struct emit *json);

@@ -17,6 +17,7 @@
 #include "model/memory/memory-map.h"
 #include "model/snapshot.h"
 #include "model/types.h"
+#include "web/api/moment-answer.h"
 #include "web/server/routes.h"
 #include "web/server/web.h"
 
@@ -109,12 +110,14 @@ static int map_answer_prepare(struct url *url, const struct snapshot *totals,
 }
 
 /* The totals, with a note why there is nothing else. */
-static int map_answer_refuse_many(const struct web_provider *provider, uint64_t count,
+static int map_answer_refuse_many(const struct web_provider *provider,
+				  const struct snapshot_request *like, uint64_t count,
 				  struct snapshot **snapshot)
 {
-	const struct snapshot_request totals = {.is_own = true};
+	struct snapshot_request totals = *like;
 	int r;
 
+	totals.is_own = true;
 	*snapshot = snapshot_free(*snapshot);
 	r = provider->snapshot(provider->context, &totals, snapshot);
 	if (r < 0)
@@ -130,7 +133,7 @@ static int map_answer_refuse_many(const struct web_provider *provider, uint64_t 
 /* @ret_map is the caller's. 0, -EINVAL and a problem, or another negative errno. */
 static int map_answer_take(struct routes_ask *ask, struct map_answer *ret_map)
 {
-	const struct snapshot_request totals = {0};
+	struct snapshot_request totals = {0};
 	const struct web_provider *provider = ask->provider;
 	CLEANUP(map_answer_deinit) struct map_answer map = {NULL, MEMORY_MAP_NULL};
 	struct url *url = ask->url;
@@ -142,19 +145,23 @@ static int map_answer_take(struct routes_ask *ask, struct map_answer *ret_map)
 		return map_answer_refuse(url,
 					 "parameter \"type\" names no memory of its own: those are "
 					 "DRAM, L1, SYSTEM_MEMORY, L1_SMALL and TRACE");
-	r = provider->snapshot(provider->context, &totals, &map.snapshot);
+	r = moment_answer_request(ask, false, &totals);
+	if (r == 0)
+		r = provider->snapshot(provider->context, &totals, &map.snapshot);
 	if (r == 0)
 		r = map_answer_prepare(url, map.snapshot, &request, &count);
 	if (count)
-		r = map_answer_refuse_many(provider, count, &map.snapshot);
+		r = map_answer_refuse_many(provider, &totals, count, &map.snapshot);
 	if (r == 0) {
 		map.snapshot = snapshot_free(map.snapshot);
+		request.at_ns = totals.at_ns;
+		request.asker = totals.asker;
 		r = provider->snapshot(provider->context, &request, &map.snapshot);
 		if (r == 0)
 			r = memory_map_find(map.snapshot, &url->filter, &map.memory_map);
 	}
 	if (r < 0)
-		return r;
+		return moment_answer_result(ask, r);
 	ret_map->snapshot = cleanup_steal(map.snapshot);
 	ret_map->memory_map = map.memory_map;
 	map.memory_map = MEMORY_MAP_NULL;

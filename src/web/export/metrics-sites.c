@@ -18,6 +18,7 @@
 #include "model/filter.h"
 #include "model/merge.h"
 #include "model/sites/leak-sites.h"
+#include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "web/api/group-pages.h"
@@ -256,14 +257,14 @@ static int metrics_sites_leaks(struct exposition *to, const struct web_provider 
 int metrics_sites_write(const struct web_provider *provider, size_t wanted,
 			enum exposition_format format, FILE *out)
 {
-	static const struct filter everything;
+	static const struct snapshot_request everything;
 	CLEANUP(metrics_sites_free) struct metrics_sites *sites = calloc(1, sizeof(*sites));
 	struct exposition to = {.out = out, .format = format};
 	int r;
 
 	if (!sites || !(sites->other = pool_text(&sites->texts, "other", strlen("other"))))
 		return -ENOMEM;
-	r = group_pages_each(provider, NULL, &everything, metrics_sites_page, sites);
+	r = group_pages_each(provider, &everything, metrics_sites_page, sites);
 	if (r < 0)
 		return r;
 	metrics_sites_rank(sites, bits_min(wanted, METRICS_SITES_MAX));

@@ -19,6 +19,7 @@
 #include "model/types.h"
 #include "web/api/documents.h"
 #include "web/api/map-answer.h"
+#include "web/api/moment-answer.h"
 #include "web/api/stream.h"
 #include "web/export/metrics-sites.h"
 #include "web/export/metrics.h"
@@ -41,6 +42,14 @@ static int routes_totals(struct routes_ask *ask, const struct snapshot **ret_sna
 	struct web *web = ask->web;
 	int r;
 
+	if (ask->url->given & URL_AT) {
+		r = moment_answer_request(ask, true, &request);
+		if (r == 0)
+			r = ask->provider->snapshot(ask->provider->context, &request,
+						    &ask->snapshot);
+		*ret_snapshot = ask->snapshot;
+		return moment_answer_result(ask, r);
+	}
 	if (!web) {
 		request.since_ns = ask->arrived_ns;
 		r = ask->provider->snapshot(ask->provider->context, &request, &ask->snapshot);
@@ -297,18 +306,20 @@ static const struct route routes_table[] = {
 	{"/metrics", ROUTES_METRICS, routes_metrics, .lane = ROUTES_TOTALS, .tcp = true},
 	{"/metrics/sites", ROUTES_METRICS, routes_metrics_sites, .parameters = URL_LIMIT,
 	 .lane = ROUTES_DETAILS, .guarded = true, .tcp = true},
-	{"/api/v1/smi", ROUTES_JSON, .make = routes_smi, .parameters = URL_DEVICE,
+	{"/api/v1/smi", ROUTES_JSON, .make = routes_smi, .parameters = URL_DEVICE | URL_AT,
 	 .lane = ROUTES_TOTALS},
 	{"/api/v1/host", ROUTES_JSON, .make = routes_host, .lane = ROUTES_TOTALS, .tcp = true},
 	{"/api/v1/fleet", ROUTES_JSON, .make = routes_fleet, .lane = ROUTES_FLEET, .tcp = true},
-	{"/api/v1/ps", ROUTES_JSON, .make = routes_ps, .lane = ROUTES_TOTALS},
+	{"/api/v1/ps", ROUTES_JSON, .make = routes_ps, .parameters = URL_AT, .lane = ROUTES_TOTALS},
 	{"/api/v1/buffers", ROUTES_JSON, .make = documents_buffers,
-	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_SORT | URL_BY | URL_LIMIT | URL_CURSOR,
+	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_SORT | URL_BY | URL_LIMIT |
+		       URL_CURSOR | URL_AT,
 	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
 	{"/api/v1/map", ROUTES_JSON, .make = map_answer_answer,
-	 .parameters = URL_PID | URL_DEVICE | URL_TYPE, .lane = ROUTES_DETAILS, .guarded = true},
+	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_AT, .lane = ROUTES_DETAILS,
+	 .guarded = true},
 	{"/api/v1/fit", ROUTES_JSON, .make = map_answer_answer_fit,
-	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_SIZE | URL_PAGE,
+	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_SIZE | URL_PAGE | URL_AT,
 	 .lane = ROUTES_DETAILS, .guarded = true},
 	{"/api/v1/leaks", ROUTES_JSON, .make = documents_leaks,
 	 .parameters = ROUTES_PAST | URL_BUFFERS, .lane = ROUTES_DETAILS, .guarded = true,
@@ -371,6 +382,9 @@ unsigned int routes_explain(int error, const struct url *url, const char **ret_p
 		return (unsigned int)error;
 	case -ENOENT:
 		*ret_problem = "there is no such thing";
+		return MHD_HTTP_NOT_FOUND;
+	case -ENODATA:
+		*ret_problem = url->problem;
 		return MHD_HTTP_NOT_FOUND;
 	case -EAGAIN:
 		*ret_problem = "the past cannot be asked at present";

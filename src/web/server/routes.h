@@ -38,7 +38,7 @@ struct routes_ask {
 	struct web *web;                 /* the server; NULL on the daemon's own socket */
 	const struct query_asker *asker; /* NULL over TCP, unless a browser is signed in */
 	struct sign_in *sign_in;         /* over TCP: for signing in and out */
-	struct snapshot *snapshot;       /* without a server: taken for this request, owned */
+	struct snapshot *snapshot;       /* taken for this request alone, owned; NULL = none */
 	struct url *url;
 	uint64_t arrived_ns; /* CLOCK_MONOTONIC */
 	uint32_t device;     /* from the path */
@@ -50,7 +50,7 @@ struct route {
 	const char *type; /* content type */
 	const char *type_openmetrics;
 	/*
-	 * 0; -EINVAL or a routes_outcome, and url->problem; -ENOENT; -EAGAIN: not at present; or
+	 * 0; -EINVAL, -ENODATA or a routes_outcome, and url->problem; -ENOENT; -EAGAIN: not at present; or
 	 * another negative errno. Unless it is 0, the output is discarded.
 	 */
 	int (*make)(struct routes_ask *ask, FILE *out);

@@ -188,6 +188,12 @@ static int url_read_to(struct url *url, const char *value)
 	return text_parse_u64(value, &url->to_ns);
 }
 
+/* 0 means now elsewhere, and nothing is known of 1970. */
+static int url_read_at(struct url *url, const char *value)
+{
+	return text_parse_u64(value, &url->at_ns) < 0 || url->at_ns == 0 ? -EINVAL : 0;
+}
+
 static int url_read_step(struct url *url, const char *value)
 {
 	uint64_t step = 0;
@@ -259,6 +265,7 @@ static const struct url_rule {
 	{"since", URL_SINCE, url_read_since, "a time in ns since 1970"},
 	{"from", URL_FROM, url_read_from, "a time in ns since 1970"},
 	{"to", URL_TO, url_read_to, "a time in ns since 1970"},
+	{"at", URL_AT, url_read_at, "a time in ns since 1970"},
 	{"step", URL_STEP, url_read_step, "1, 10 or 60"},
 	{"token", URL_TOKEN, url_read_token, "the token"},
 	{"size", URL_SIZE, url_read_size, "a number of bytes, as in 512, 64K or 1.5GiB"},

@@ -46,6 +46,7 @@ enum url_parameter {
 	URL_ONLY = 1u << 16,
 	URL_BUFFERS = 1u << 17,
 	URL_BROWSER = 1u << 18,
+	URL_AT = 1u << 19,
 };
 
 struct url_pair {
@@ -67,7 +68,7 @@ struct url {
 	const char *cursor;
 	uint64_t address;
 	const char *kind;
-	uint64_t since_ns, from_ns, to_ns;
+	uint64_t since_ns, from_ns, to_ns, at_ns;
 	uint32_t step_s;
 	const char *token;
 	uint64_t size, page_size;

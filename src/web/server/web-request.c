@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/emit.h"
 #include "base/threads/worker.h"
+#include "model/snapshot.h"
 #include "web/api/stream.h"
 #include "web/server/accept-header.h"
 #include "web/server/accept-queue.h"
@@ -123,6 +124,7 @@ static void web_request_make(struct web_request *web_request)
 		return;
 	}
 	r = web_request->route->make(&web_request->ask, out);
+	web_request->ask.snapshot = snapshot_free(web_request->ask.snapshot);
 	if (fclose(out) != 0 && r == 0)
 		r = -EIO;
 	if (web_request->body->error < 0)
@@ -477,6 +479,9 @@ static struct worker *web_request_lane(const struct web_request *web_request)
 {
 	const struct web *web = web_request->web;
 
+	/* A moment of the past takes longer than one of now. */
+	if (web_request->url.given & URL_AT)
+		return web->details;
 	switch (web_request->route->lane) {
 	case ROUTES_TOTALS:
 		return web->totals;

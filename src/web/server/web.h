@@ -31,12 +31,17 @@ struct web_provider {
 	void *context;
 
 	/*
-	 * A finished snapshot of this moment; release it with snapshot_free(). Without buffers it
-	 * may be shared and must not be changed, unless the request says otherwise. 0 or a negative
-	 * errno. May be called by several threads at a time.
+	 * A finished snapshot of the moment; release it with snapshot_free(). Without buffers it
+	 * may be shared and must not be changed, unless the request says otherwise. 0; of a moment
+	 * of the past, -ENODATA if nothing is known of it, or -EAGAIN; or another negative errno.
+	 * May be called by several threads at a time.
 	 */
 	int (*snapshot)(void *context, const struct snapshot_request *request,
 			struct snapshot **ret_snapshot);
+
+	/* How far back moments are known, for request->at_ns. From any thread. NULL: not at all. */
+	int (*reach)(void *context, const struct query_asker *asker,
+		     struct snapshot_reach *ret_reach);
 
 	/*
 	 * Each writes one whole document. 0; -EINVAL for an invalid cursor, -EAGAIN if history is
