@@ -187,6 +187,41 @@ UNIT(does_not_count_repetitions_that_were_later)
 	assert(later.count == 4 && later.last_time > then.last_time);
 }
 
+static uint64_t test_closed(struct scan_book *book, uint32_t device)
+{
+	struct book_device declared;
+
+	assert(reader_device(&book->reader, device, &declared) == 0);
+	return declared.closed_time;
+}
+
+/* Bytes of the end of a chunk name marks and closed devices that were not there at its beginning. */
+UNIT(has_no_marks_and_closed_devices_that_were_later)
+{
+	CLEANUP(test_deinit) struct test test;
+	const struct writer_device device = {.arch = "blackhole"};
+	struct scan_book *book;
+
+	test_begin(&test);
+	writer_declare(test.book.writer, 0, &device);
+	test_alloc(&test, 0x1000, 100, NULL);
+	test_mark(&test, "before");
+	test_free(&test, 0x1000);
+	writer_close_device(test.book.writer, 0);
+	test_mark(&test, "after");
+	testing_recorded_bytes(&test.recorded);
+	testing_recorded_events(&test.recorded, 0, RECORDING_EVENTS_MAX);
+	test_open(&test);
+	assert(test_find(&test, "before") == 0);
+	assert(recording_restore(test.recording, 0, &test.found, &book) == 0);
+	assert(book->reader.header.mark_count == 1 && test_closed(book, 0) == 0);
+	scan_book_free(book);
+	assert(test_find(&test, "end") == 0);
+	assert(recording_restore(test.recording, 0, &test.found, &book) == 0);
+	assert(book->reader.header.mark_count == 2 && test_closed(book, 0) > 0);
+	scan_book_free(book);
+}
+
 UNIT(finds_times_since_the_start)
 {
 	CLEANUP(test_deinit) struct test test;

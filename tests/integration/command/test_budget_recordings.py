@@ -148,6 +148,19 @@ def test_what_was_never_there_and_other_devices_and_types(check, recording):
     assert [row["held"] for row in document["limits"]] == [None] * 4
 
 
+def test_another_device_that_held_more_does_not_hide_this_one(ttmem, check, build, tmp_path):
+    """Of device 1, the phase's own highest moment is not that of the device."""
+    lines = ["push load", "alloc 0 DRAM 0x1000 900 a", "alloc 1 DRAM 0x1000 300 b", "pop", "free 0 DRAM 0x1000",
+             "free 1 DRAM 0x1000", "alloc 1 DRAM 0x2000 500 later"]  # fmt: skip
+    path = tmp_path / "devices.ttrec"
+    player = build / "tests" / "programs" / "player"
+    ttmem("run", "-q", "--record", path, "--", player, input="\n".join(lines) + "\n")
+    done, document = check(path, "1:phase:load=299", "0:phase:load=900")
+    assert done.returncode == 86
+    held = [(row["held"]["device"], row["held"]["bytes"]) for row in document["limits"]]
+    assert held == [(1, 300), (0, 900)]
+
+
 def test_processes_are_judged_alone(ttmem, check, program, tmp_path):
     path = tmp_path / "several.ttrec"
     assert ttmem("run", "-q", "--record", path, "--", program, "child", "child").returncode == 0

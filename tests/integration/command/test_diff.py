@@ -422,6 +422,8 @@ def test_fail_above_judges_recordings(recordings, ttmem):
     b, _ = recordings("b", "here", 4, 0, 5000)  # only the peak has grown
     assert ttmem("diff", a, b, "--fail-above", "4999").returncode == 86
     assert ttmem("diff", a, b, "--fail-above", "5000").returncode == 0
+    # A moment has no peak that another one's could have grown from.
+    assert ttmem("diff", f"{b}@end", b, "--fail-above", "0").returncode == 0
 
 
 def test_colours_on_a_terminal_only(runs, ttmem, build, clean_env):
