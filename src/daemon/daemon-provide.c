@@ -463,6 +463,7 @@ void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider)
 		.history = provide_history,
 		.series = provide_series,
 		.peaks = provide_peaks,
+		.commands = daemon_commands,
 		.dump = daemon_dump,
 		.leak_sites = provide_leak_sites,
 		.fleet = daemon->fleet ? provide_fleet : NULL,

@@ -174,6 +174,7 @@ bool daemon_may_see(const void *context, uint32_t maker, const char *namespaces)
 
 /* The legacy report of remaining buffers, as far as @asker may see them. From any thread. */
 int daemon_dump(void *context, const struct query_asker *asker, FILE *out);
+int daemon_commands(void *context, const struct query_commands *query, struct emit *json);
 
 /* Moments of the past, for the provider. From any thread but the loop's. */
 int daemon_moments_snapshot(struct daemon *daemon, const struct snapshot_request *request,

@@ -37,6 +37,12 @@ struct query_peaks {
 	enum group_kind by;
 };
 
+/* Command lines of living processes. */
+struct query_commands {
+	const struct query_asker *asker; /* as above */
+	uint32_t pid;                    /* 0 = any */
+};
+
 /* A page of history. */
 struct query_past {
 	const struct query_asker *asker; /* NULL = over TCP, with the token: sees all */

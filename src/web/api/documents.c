@@ -168,6 +168,15 @@ int documents_peaks(struct routes_ask *ask, FILE *out)
 	return provider->peaks(provider->context, &query, &json);
 }
 
+int documents_commands(struct routes_ask *ask, FILE *out)
+{
+	const struct web_provider *provider = ask->provider;
+	const struct query_commands query = {.asker = ask->asker, .pid = ask->url->filter.pid};
+	struct emit json = EMIT_INIT(out);
+
+	return provider->commands ? provider->commands(provider->context, &query, &json) : -EAGAIN;
+}
+
 int documents_series(struct routes_ask *ask, FILE *out)
 {
 	const struct web_provider *provider = ask->provider;

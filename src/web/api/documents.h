@@ -12,4 +12,5 @@ int documents_leaks(struct routes_ask *ask, FILE *out);
 int documents_incidents(struct routes_ask *ask, FILE *out);
 int documents_history(struct routes_ask *ask, FILE *out);
 int documents_peaks(struct routes_ask *ask, FILE *out);
+int documents_commands(struct routes_ask *ask, FILE *out);
 int documents_series(struct routes_ask *ask, FILE *out);

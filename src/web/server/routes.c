@@ -327,6 +327,8 @@ static const struct route routes_table[] = {
 	{"/api/v1/peak", ROUTES_JSON, .make = documents_peaks,
 	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_BY, .lane = ROUTES_DETAILS,
 	 .guarded = true, .scoped = true},
+	{"/api/v1/commands", ROUTES_JSON, .make = documents_commands, .parameters = URL_PID,
+	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
 	{"/api/v1/incidents", ROUTES_JSON, .make = documents_incidents,
 	 .parameters = ROUTES_PAST | URL_KIND, .lane = ROUTES_DETAILS, .guarded = true,
 	 .scoped = true},

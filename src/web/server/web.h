@@ -55,6 +55,7 @@ struct web_provider {
 	int (*history)(void *context, const struct query_history *query, struct emit *json);
 	int (*series)(void *context, const struct query_series *query, struct emit *json);
 	int (*peaks)(void *context, const struct query_peaks *query, struct emit *json);
+	int (*commands)(void *context, const struct query_commands *query, struct emit *json);
 
 	/*
 	 * Writes the old report of remaining buffers, as far as the asker may see them. 0 or a

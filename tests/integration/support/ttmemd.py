@@ -96,8 +96,9 @@ class Ttmemd:
         self.process = None
         return code
 
-    def player(self, *lines, before=(), opened=(), **settings):
-        command = [*before, self.build / "tests" / "programs" / "player"]
+    def player(self, *lines, before=(), words=(), opened=(), **settings):
+        """@words: of its command line, which it ignores."""
+        command = [*before, self.build / "tests" / "programs" / "player", *words]
         env = {**self.env, "TTMEM": "1", **settings}
         player = Player([str(word) for word in command], env, opened)
         self.players.append(player)

@@ -121,7 +121,7 @@ class World:
     def play(self, owner, before):
         socket = "/run/ttmem/s" if "nsenter" in before else str(self.daemon.socket)
         live, dead = f"live-{owner}", f"dead-{owner}"
-        player = self.daemon.player(f"alloc 0 DRAM {ADDRESSES[live]} 1024 {live}", before=before, TTMEM_SOCKET=socket)
+        player = self.daemon.player(f"alloc 0 DRAM {ADDRESSES[live]} 1024 {live}", before=before, words=[live], TTMEM_SOCKET=socket)
         victim = self.daemon.player(
             f"alloc 0 DRAM {ADDRESSES[dead]} 1024 {dead}", f"alloc 0 L1 {ADDRESSES[dead]} 64 {dead}",
             f"free 0 L1 {ADDRESSES[dead]}", f"free 0 L1 {ADDRESSES[dead]}", before=before, TTMEM_SOCKET=socket)
