@@ -78,12 +78,12 @@ export class Daemon {
     this.process = null;
   }
 
-  /** @comm: the name that the kernel has for it. */
-  async player({ comm = "player", stacks = "off" } = {}, ...lines) {
+  /** @comm: the name that the kernel has for it; @words: of its command line, which it ignores. */
+  async player({ comm = "player", stacks = "off", words = [] } = {}, ...lines) {
     const folder = mkdtempSync(join(this.folder, "bin-"));
     const program = join(folder, comm);
     symlinkSync(join(BUILD, "tests/programs/player"), program);
-    const player = new Player(program, { ...this.env, TTMEM: "1", TTMEM_STACKS: stacks });
+    const player = new Player(program, { ...this.env, TTMEM: "1", TTMEM_STACKS: stacks }, words);
     this.players.push(player);
     await player.play(...lines);
     await this.known(player);

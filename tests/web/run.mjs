@@ -24,6 +24,11 @@ import "./test-crowd.mjs";
 import "./test-report.mjs";
 import "./test-otlp.mjs";
 import "./test-fleet.mjs";
+import "./test-layout.mjs";
+import "./test-address.mjs";
+import "./test-axe.mjs";
+import "./test-ended.mjs";
+import "./test-download.mjs";
 
 const browser = await launch();
 

@@ -41,7 +41,7 @@ test("everything can be reached by the Tab key, and is named", async ({ daemon, 
   };
   await reaches("#/", "Double free", "Device 0", "Filter processes", "DRAM", "alpha", "All incidents", "Double free");
   await reaches("#/device/0xa1", "Largest hole", "alpha", "By process", "1 h", "DRAM over time", "As a table", "Address map:", "L1 small", "Age", "Refresh", "Size");
-  await reaches(`#/process/${pid}`, "weights", "Device 0", "System", "Memory of the process over time", "Buffers", "Filter buffers", "Live buffers, rows");
+  await reaches(`#/process/${pid}`, "weights", "Device 0", "System", "Memory of the process over time", "Buffers", "Filter buffers", "Live buffers");
   await reaches("#/incidents", "left", "Kind", "7 days", "Failed allocation", "Copy link");
 });
 

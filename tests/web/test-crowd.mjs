@@ -3,40 +3,12 @@
 // The page stays usable with too many rows, too long names and a slow daemon.
 import assert from "node:assert/strict";
 import { PHONE } from "./browser.mjs";
+import { tell, totals } from "./made-up.mjs";
 import { test, until } from "./runner.mjs";
-
-const TYPES = ["DRAM", "TRACE", "L1", "L1_SMALL", "CB", "KERNEL", "SYSTEM_MEMORY"];
-const memory = (used) => Object.fromEntries(TYPES.map((type) =>
-  [type, { used: type === "DRAM" ? used : 0, buffers: 1, peak: null, bound: "exact", capacity: 12 * 1024 ** 3, bank: null }]));
-
-/** Totals of a very large machine, as a daemon would send them. */
-function totals(processes, devices) {
-  const now = Date.now() * 1e6;
-  const uid = (i) => `0x${(i + 1).toString(16)}`;
-  return {
-    schema: "ttmem.smi/1", time_ns: now, exact: true, next: null, notes: [], totals: { bytes: 1, buffers: 1 },
-    devices: Array.from({ length: devices }, (_, i) => ({
-      device: i, uid: uid(i), arch: "wormhole_b0", card: "n300", remote: false, by_number: false, memory: memory(i * 2 ** 20),
-      state: i % 4 === 3 ? "not_answering" : "present",
-      telemetry: i % 2 ? null : { temperature_c: 41.6, power_w: 18.2, aiclk_mhz: 1000 },
-    })),
-    processes: Array.from({ length: processes }, (_, i) => ({
-      pid: i + 1, ns_pid: i + 1, start_ns: now - i * 1e9, comm: `proc-${i}`, user: `user${i % 9}`, container: i % 2 ? null : `c0ffee${i}`, last_activity_ns: now,
-      source: "book", alive: true, exact: true, devices: [{ device: i % devices, uid: uid(i % devices), closed: false, memory: memory(i * 1024) }],
-    })),
-  };
-}
 
 test("the overview shows 10,000 processes on 1,024 devices", async ({ visit }) => {
   const visitor = await visit();
-  const body = `event: totals\ndata: ${JSON.stringify(totals(10000, 1024))}\n\n`;
-  let answered = false;
-  visitor.forgive(/ERR_|Failed to load/);
-  await visitor.page.route("**/api/v1/stream", (route) => {
-    // Requests after the first are never answered.
-    if (!answered) void route.fulfill({ contentType: "text/event-stream", body });
-    answered = true;
-  });
+  await tell(visitor, totals(10000, 1024));
   await visitor.go();
   await visitor.has("9,800 more processes", "main");
   await visitor.has("896 more devices", "main");

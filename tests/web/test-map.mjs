@@ -225,7 +225,7 @@ test("the map has tables of its free blocks and its buffers", async ({ daemon, v
   const rows = grid.locator(".grid-body .grid-row:visible");
   const first = (await rows.first().locator("[role=cell]").allInnerTexts()).map((text) => text.trim());
   assert.deepEqual([first[0], first[2], first[3], first[4]], ["0x1000", "64 B", "768 B", "DRAM"]);
-  await grid.locator(".grid-view").focus();
+  await grid.focus();
   await visitor.page.keyboard.press("End");
   await visitor.has("last_one", ".map .grid-body");
   assert.ok((await rows.count()) < 100, "only rows that can be seen are there");

@@ -18,6 +18,8 @@ const COLUMNS = 8;
  */
 async function walk(view, { count, first, size, row }) {
   const body = view.querySelector(".grid-body");
+  const head = view.querySelector(".grid-top").offsetHeight; // stays at the top, above the rows
+  const room = view.clientHeight - head;
   const told = { rows: 0, wrong: [], elements: 0, most: 0, missing: [], longTasks: 0 };
   const observer = new MutationObserver(() => undefined);
   observer.observe(body, { childList: true, subtree: true, attributes: true, characterData: true });
@@ -30,7 +32,7 @@ async function walk(view, { count, first, size, row }) {
     for (const { addedNodes } of records) told.elements += [...addedNodes].filter((node) => node.nodeType === Node.ELEMENT_NODE).length;
     const shown = [...body.children].filter((one) => !one.hidden);
     told.rows = Math.max(told.rows, body.children.length);
-    const top = view.getBoundingClientRect().top - view.scrollTop;
+    const top = view.getBoundingClientRect().top + head - view.scrollTop;
     for (const one of shown) {
       const number = Number(one.getAttribute("aria-rowindex")) - 2;
       const address = `0x${(first + number * size).toString(16)}`;
@@ -38,10 +40,10 @@ async function walk(view, { count, first, size, row }) {
       numbers.add(number);
     }
     // All rows visible from there, up to the end of the list.
-    const end = Math.min(count, asked + Math.floor(view.clientHeight / row));
+    const end = Math.min(count, asked + Math.floor(room / row));
     for (let i = asked; i < end; i++) if (!numbers.has(i)) told.missing.push(i);
   };
-  const screen = Math.floor(view.clientHeight / row);
+  const screen = Math.floor(room / row);
   const stops = [];
   for (let i = 0; i < 50; i++) stops.push(i * screen);
   for (let i = 1; i <= 150; i++) stops.push(Math.min(count - screen, Math.floor((count * i) / 150)));
@@ -92,7 +94,8 @@ test("100,000 rows scroll by wheel and by keys", async ({ daemon, visit }) => {
   const view = page.locator("#panel-buffers .grid-view");
   /** The addresses of the visible rows from the top, and the scroll position at that moment. */
   const look = () => view.evaluate((one) => {
-    const box = one.getBoundingClientRect();
+    const frame = one.getBoundingClientRect();
+    const box = { top: frame.top + one.querySelector(".grid-top").offsetHeight, bottom: frame.bottom };
     const list = [...one.querySelectorAll(".grid-body .grid-row:not([hidden])")].filter((row) => {
       const { top, bottom } = row.getBoundingClientRect();
       return bottom > box.top + 1 && top < box.bottom - 1;

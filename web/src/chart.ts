@@ -8,6 +8,8 @@ import "uplot/dist/uPlot.min.css";
 import { splits, stacked, total, type ChartData } from "./chart-data";
 import { colour, onTheme } from "./colours";
 import { clear, h, say } from "./dom";
+import { saveMenu } from "./download";
+import type { Figures } from "./figures";
 import { bytes, clock } from "./format";
 
 const TABLE_ROWS = 60;
@@ -72,7 +74,7 @@ export class Chart {
       "div",
       { class: "chart" },
       this.canvas,
-      h("div", { class: "chart-foot" }, this.legend, h("span", { class: "tools" }, this.when, this.reset)),
+      h("div", { class: "chart-foot" }, this.legend, h("span", { class: "tools" }, this.when, this.reset, saveMenu(label, () => this.figures(), this.canvas))),
       this.spoken,
       this.details,
     );
@@ -298,6 +300,15 @@ export class Chart {
       if (value) say(value, bytes(series.values[at] ?? 0));
     });
     say(this.when, index === null ? (rest?.text ?? "") : this.manner.clock(this.data.times[at] ?? 0));
+  }
+
+  /** All points that are loaded, in bytes. */
+  private figures(): Figures {
+    const { times, series } = this.data;
+    return {
+      heads: ["Time", ...series.map((one) => one.label)],
+      rows: times.map((time, i) => [this.manner.steps ? time : new Date(time * 1000).toISOString(), ...series.map((one) => one.values[i] ?? null)]),
+    };
   }
 
   private fillTable(): void {

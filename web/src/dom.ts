@@ -28,6 +28,16 @@ function apply(element: HTMLElement | SVGElement, props: Props): void {
   }
 }
 
+/** A frame that scrolls is a stop of the Tab key while it has to be: without a mouse there is no other way to scroll it. */
+function stopWhileItScrolls(entries: ResizeObserverEntry[]): void {
+  for (const { target } of entries)
+    if (target.scrollWidth > target.clientWidth || target.scrollHeight > target.clientHeight)
+      apply(target as HTMLElement, { tabindex: 0, role: "group", "aria-label": "A table that scrolls" });
+    else for (const name of ["tabindex", "role", "aria-label"]) target.removeAttribute(name);
+}
+
+let frames: ResizeObserver | null = null;
+
 export function h<T extends keyof HTMLElementTagNameMap>(
   tag: T,
   props: Props = {},
@@ -36,6 +46,7 @@ export function h<T extends keyof HTMLElementTagNameMap>(
   const element = document.createElement(tag);
   apply(element, props);
   append(element, children);
+  if (element.classList.contains("scroll")) (frames ??= new ResizeObserver(stopWhileItScrolls)).observe(element);
   return element;
 }
 
@@ -146,17 +157,19 @@ export class More {
   private text = h("span", { class: "muted" });
   private shown: number;
 
+  /** @shown: how many to begin with, if that is more than one step. */
   constructor(
-    private step: number,
+    step: number,
     private noun: string,
-    changed: () => void,
+    changed: (shown: number) => void,
+    shown = 0,
   ) {
     const button = h("button", { type: "button", class: "small" }, "Show more");
+    this.shown = Math.max(step, shown || 0);
     button.addEventListener("click", () => {
-      this.shown += this.step;
-      changed();
+      this.shown += step;
+      changed(this.shown);
     });
-    this.shown = step;
     this.element.append(this.text, button);
   }
 

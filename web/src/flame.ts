@@ -4,6 +4,7 @@
 // between two moments: then a frame's colour says how much of it is new or has gone.
 
 import { clear, h, say } from "./dom";
+import { saveMenu } from "./download";
 import { FlameCanvas } from "./flame-canvas";
 import { bytes, clock, percent, plural, signed } from "./format";
 import { TYPES } from "./model";
@@ -81,7 +82,8 @@ export class Flame {
     reset.addEventListener("click", () => this.graph.zoom(null));
     this.table.addEventListener("toggle", () => this.fillTable());
     this.element = h("div", {},
-      h("div", { class: "tools" }, this.search, this.type.element, this.device.element, reset, this.matched, this.asOf, this.legend),
+      h("div", { class: "tools" }, this.search, this.type.element, this.device.element, reset, this.matched, this.asOf, this.legend,
+        saveMenu("flame graph", null, this.graph.element)),
       this.graph.element, this.status, this.table);
   }
 

@@ -4,11 +4,19 @@
 
 import { h, type Child } from "./dom";
 import { bytes, clock, count } from "./format";
-import type { Incident, Party, Site } from "./model";
+import type { Incident, LeakedProcess, Party, Site } from "./model";
 import { siteLabel, siteWhere, stackList } from "./stack";
 import { cutNote } from "./view";
 
 export const DETAILS = 20; // of a group
+
+/** How a process ended, in words. */
+export const howEnded = (process: LeakedProcess): string => {
+  const { exit } = process;
+  if (exit?.signal) return `killed by signal ${exit.signal}${exit.name ? ` (${exit.name})` : ""}`;
+  if (exit && exit.code !== null) return `exit code ${exit.code}`;
+  return process.how === "closed" ? "ended in order" : "died";
+};
 
 function party(title: string, one: Party | null, none: string): HTMLElement {
   if (!one) return h("div", { class: "party" }, h("h4", {}, title), h("p", { class: "muted" }, none));

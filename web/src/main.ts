@@ -12,11 +12,13 @@ import { duration } from "./format";
 import { live, type State } from "./live";
 import { forgetMarks } from "./marks";
 import { codeIn, link, parse } from "./router";
+import { restoreScroll, startScroll } from "./scroll";
 import { tabStore } from "./storage";
 import { visible } from "./text";
 import { themeButton } from "./theme-button";
 import type { View } from "./view";
 import { device } from "./views/device";
+import { EndedView } from "./views/ended";
 import { fleet } from "./views/fleet";
 import { Incidents } from "./views/incidents";
 import { overview } from "./views/overview";
@@ -45,7 +47,8 @@ function open(followed = false): void {
     : route.view === "process" ? processView(route)
     : route.view === "incidents" ? new Incidents(route)
     : route.view === "fleet" ? fleet()
-    : overview();
+    : route.view === "ended" ? new EndedView(route)
+    : overview(route);
   clear(main, view.element);
   document.title = visible(`${view.title} · ttmem`);
   main.setAttribute("aria-label", visible(view.title));
@@ -53,7 +56,7 @@ function open(followed = false): void {
     if (name === route.view) tab.setAttribute("aria-current", "page");
     else tab.removeAttribute("aria-current");
   }
-  scrollTo(0, 0);
+  restoreScroll(route.options.get("y"));
   // The focused element is gone: focus the new view, so that screen readers announce it.
   if (followed || inside) main.focus({ preventScroll: true });
 }
@@ -192,6 +195,7 @@ function start(): void {
   live.onChange(changed);
   onAccessLost(changeAccess);
   onTheme(() => view?.update?.());
+  startScroll();
   void enter().then(() => live.start());
 }
 

@@ -5,6 +5,8 @@
 
 import { colour, onTheme, seriesColour, typeColour, typeVariable } from "./colours";
 import { clear, h, say } from "./dom";
+import { saveMenu } from "./download";
+import type { Figures } from "./figures";
 import { bytes, count, duration, percent, plural } from "./format";
 import { Grid } from "./grid";
 import { holeAt, spanAt, type Hole, type Layout, type Span } from "./holes";
@@ -57,15 +59,16 @@ export class AddressMap {
 
   constructor(private open: (span: Span) => void) {
     this.details = h("details", { class: "behind" }, h("summary", {}, "As a table"),
-      h("h4", {}, "Holes, largest first"), this.holes, h("h4", {}, "Buffers"), this.buffers.element);
+      h("h3", {}, "Holes, largest first"), this.holes, h("h3", {}, "Buffers"), this.buffers.element);
     this.details.addEventListener("toggle", () => this.fillTable());
+    const frame = h("div", { class: "map-frame" }, this.canvas, this.tip);
     this.element = h(
       "div",
       { class: "map" },
-      h("div", { class: "map-frame" }, this.canvas, this.tip),
+      frame,
       this.ends,
       this.status,
-      this.details,
+      h("div", { class: "map-foot" }, this.details, saveMenu("address map", () => this.figures(), frame)),
     );
     this.reset.addEventListener("click", () => {
       this.look(null);
@@ -293,6 +296,16 @@ export class AddressMap {
     const [from, to] = this.seen(span) ?? [span.from, span.to];
     this.show(lines, this.x((from + to) / 2));
     return lines;
+  }
+
+  /** Buffers and holes in the order of their addresses. */
+  private figures(): Figures {
+    const { spans = [], holes = [] } = this.layout ?? {};
+    const all = [...spans, ...holes.map((hole) => ({ ...hole, buffer: null }))].sort((a, b) => a.from - b.from);
+    return {
+      heads: ["From", "To", "In each bank", "Size", "Type", "Name"],
+      rows: all.map(({ from, to, buffer }) => [hex(from), hex(to), to - from, buffer?.size ?? null, buffer?.type ?? "hole", buffer?.name ?? null]),
+    };
   }
 
   private fillTable(): void {

@@ -185,6 +185,20 @@ export interface LeakedProcess {
   buffers: Buffer[];
 }
 
+/** The most that a process had of a device and type at one time, and what it was made of. */
+export interface Peak {
+  pid: number;
+  comm: string;
+  device: number;
+  start_ns: number;
+  ended?: boolean;
+  type: MemoryType;
+  bytes: number;
+  time_ns: number;
+  buffers: number;
+  groups: { key: string | null; name?: string | null; site?: SiteFrame | null; bytes: number; buffers: number }[];
+}
+
 export interface Party {
   time_ns: number;
   thread: number;

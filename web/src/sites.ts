@@ -48,9 +48,11 @@ export function siteOf(incident: Incident): SiteKey {
   return { type: incident.type, name, phase: party?.phase, stack: party?.stack ?? [], site: party?.site ?? null };
 }
 
+/** Which memory a buffer is in. */
+export const poolOf = (buffer: Buffer): string => `${buffer.device_uid ?? buffer.device} ${buffer.type}`;
+
 /** The place of a buffer, unique in one process at one moment. */
-export const placeOf = (buffer: Buffer): string =>
-  `${buffer.device_uid ?? buffer.device} ${buffer.type} ${buffer.address}`;
+export const placeOf = (buffer: Buffer): string => `${poolOf(buffer)} ${buffer.address}`;
 
 const BORN_NS = 1e6;
 const BORN_SHARE = 2e-5;

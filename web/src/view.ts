@@ -67,10 +67,10 @@ export class Bar {
     this.element.dataset.bytes = String(used);
     const whole = Math.max(capacity ?? 0, used, 1);
     const bound = poolBound(memory, this.pool);
-    clear(this.figure, h("b", {}, bound + bytes(used)), capacity ? ` / ${bytes(capacity)}` : "");
+    clear(this.figure, h("b", {}, bound + bytes(used)), capacity ? h("span", {}, ` / ${bytes(capacity)}`) : "");
     const ratio = capacity ? used / capacity : 0;
     this.share.textContent = capacity ? share(used, capacity) : used > 0 ? "size unknown" : "";
-    this.track.classList.toggle("unknown", !capacity);
+    this.element.classList.toggle("unknown", !capacity);
     this.share.className = `bar-share ${ratio >= 0.9 ? "bad" : ratio >= 0.75 ? "warn" : ""}`;
     const over = ratio > 1 ? "More is reported than the device has." : "";
     hint(this.share, over);

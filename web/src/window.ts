@@ -37,3 +37,7 @@ export function reveal(count: number, index: number, top: number, height: number
   if ((index + 1) * ROW > at + height) return ((index + 1) * ROW - height) / scale;
   return top;
 }
+
+/** The row at the top of the visible part, and the scrollTop that brings a row there. */
+export const rowAt = (count: number, top: number, height: number): number => Math.floor((top * stretch(count, height)) / ROW);
+export const topOf = (count: number, index: number, height: number): number => (index * ROW) / stretch(count, height);

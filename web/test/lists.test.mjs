@@ -6,7 +6,7 @@ import { memoryOf } from "../src/model";
 import { compare, partNote, siteOf, sumUp } from "../src/sites";
 import { shortId, siteKey, siteLabel, siteWhere } from "../src/stack";
 import { tips, tree } from "../src/tree";
-import { listHeight, reveal, ROW, seen, SPARE, TALLEST } from "../src/window";
+import { listHeight, reveal, ROW, rowAt, seen, SPARE, TALLEST, topOf } from "../src/window";
 import { buffer, frame, incident, memory } from "./make.mjs";
 
 test("what was added between two moments, and what went", () => {
@@ -208,4 +208,13 @@ test("each time counts, and a process that leaked is one", () => {
   const list = [incident({ count: 231 }), incident({ count: 2, pid: 2 }), incident({ kind: "leak", count: 7 }), incident({ kind: "leak", count: 9, address: "0x20" })];
   assert.equal(happened(glance(list)), 234);
   assert.equal(happened([]), 0);
+});
+
+test("the row at the top can be found again, in lists of any length", () => {
+  for (const [count, height] of [[10, 400], [1000, 400], [5_000_000, 400]])
+    for (const row of [0, 1, 7, count - 20].filter((one) => one >= 0 && one * ROW < count * ROW - height)) {
+      const top = topOf(count, row, height);
+      assert.ok(top <= listHeight(count), `${count} ${row}`);
+      assert.ok(Math.abs(rowAt(count, top + 1e-6, height) - row) <= 0, `${count}: ${rowAt(count, top, height)} is not ${row}`);
+    }
 });

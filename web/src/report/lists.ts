@@ -80,7 +80,7 @@ function lifeTable({ lives, frees }: Passing): HTMLElement {
     return { text, sum };
   });
   return h("table", { class: "lives" },
-    h("thead", {}, h("tr", {}, ["Lived", "", "Buffers"].map((text, i) => h("th", { scope: "col", class: i > 1 ? "number" : "" }, text)))),
+    h("thead", {}, h("tr", {}, ["Lived", "Share", "Buffers"].map((text, i) => h("th", { scope: "col", class: i > 1 ? "number" : "" }, text)))),
     h("tbody", {}, rows.map(({ text, sum }) => h("tr", {}, h("th", { scope: "row" }, text),
       h("td", { class: "meter" }, h("i", { "--part": `${(100 * sum) / Math.max(1, frees)}%` })),
       h("td", { class: "number" }, count(sum))))));

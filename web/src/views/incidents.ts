@@ -4,10 +4,11 @@
 // was seen, so a link to it can be shared.
 
 import { mayAsk, pages, problem } from "../api";
+import { copyLink } from "../copy-link";
 import { choice, clear, h, say } from "../dom";
 import { bytes, clock, count, plural } from "../format";
 import { groupUp, joined, type Group, type Leak } from "../groups";
-import { DETAILS, incidentDetail } from "../incident-detail";
+import { DETAILS, howEnded, incidentDetail } from "../incident-detail";
 import { live } from "../live";
 import { locked } from "../locked";
 import { KINDS, type Incident, type LeakedProcess } from "../model";
@@ -38,20 +39,13 @@ async function all<T extends { next: string | null }, I>(path: string, parameter
   return list;
 }
 
-const how = (process: LeakedProcess): string => {
-  const { exit } = process;
-  if (exit?.signal) return `killed by signal ${exit.signal}${exit.name ? ` (${exit.name})` : ""}`;
-  if (exit && exit.code !== null) return `exit code ${exit.code}`;
-  return process.how === "closed" ? "ended in order" : "died";
-};
-
 function leakDetail({ process, site }: Leak): HTMLElement {
   const key = siteKey(site, true);
   const rows = process.buffers.filter((buffer) => siteKey(buffer, true) === key);
   return h("article", {},
     h("h3", {}, `${process.comm} (${process.pid}) · ${clock(process.ended_ns)}`),
     h("p", { class: "muted" },
-      `${how(process)} · left ${bytes(site.bytes)} in ${plural(site.buffers, "buffer")} here, `,
+      `${howEnded(process)} · left ${bytes(site.bytes)} in ${plural(site.buffers, "buffer")} here, `,
       `${bytes(process.bytes)} in ${plural(process.buffer_count, "buffer")} in all`,
       process.user ? ` · ${process.user}` : ""),
     nameTable(site.names, site.name_count ?? site.names.length),
@@ -78,7 +72,7 @@ export class Incidents implements View {
   readonly title = "Leaks and incidents";
   readonly element: HTMLElement;
   private list = h("div", { class: "groups" });
-  private detail = h("section", { class: "panel", "aria-live": "polite" });
+  private detail = h("section", { class: "panel beside", "aria-label": "What happened", "aria-live": "polite", tabindex: -1 });
   private note = h("p", { class: "muted pad" });
   private number = h("span", { class: "muted" });
   private groups: Group[] = [];
@@ -119,7 +113,7 @@ export class Incidents implements View {
       remember({ range: value });
       void this.load();
     }));
-    this.element = h("div", {}, h("div", { class: "crumbs" }, h("h1", {}, this.title), this.number),
+    this.element = h("div", {}, h("div", { class: "crumbs" }, h("h1", {}, this.title), this.number, h("a", { href: link("ended") }, "Ended processes")),
       h("div", { class: "columns wide-right" }, panel("By call site", tools, this.note, this.list), this.detail));
     this.stop = live.onNews(() => void this.load());
     if (mayAsk()) void this.load();
@@ -193,8 +187,10 @@ export class Incidents implements View {
       h("span", { class: "muted" }, clock(group.lastNs)));
     button.addEventListener("click", () => {
       this.open(group, true);
-      // On a narrow screen it is below the list.
-      if (this.detail.offsetTop > button.offsetTop + innerHeight / 2) this.detail.scrollIntoView();
+      const below = this.detail.offsetLeft === this.list.parentElement!.offsetLeft;
+      if (below) this.detail.focus({ preventScroll: true });
+      this.detail.scrollTop = 0;
+      if (below) this.detail.scrollIntoView(); // the list is as long as the screen there
     });
     return button;
   }
@@ -212,13 +208,11 @@ export class Incidents implements View {
     const opened = `${summary(group)} ${JSON.stringify(group.incidents)}`;
     if (opened === this.opened) return;
     this.opened = opened;
-    const share = h("button", { type: "button", class: "small" }, "Copy link");
-    share.addEventListener("click", () => void this.share(group, share));
     const leak = group.kind === "leak";
     const many = leak ? group.leaks.length : group.incidents.length;
     clear(this.detail,
       h("header", {}, h("h2", { class: "wrap" }, siteLabel(group.site)),
-        h("span", { class: `badge ${group.kind}` }, KINDS[group.kind] ?? group.kind), share),
+        h("span", { class: `badge ${group.kind}` }, KINDS[group.kind] ?? group.kind), copyLink(link("incidents", group.id))),
       h("div", { class: "detail" },
         h("dl", { class: "figures small" },
           figure(leak ? "Buffers" : "Times", count(group.times)), figure("Bytes", bytes(group.bytes)),
@@ -228,16 +222,5 @@ export class Incidents implements View {
           ? group.leaks.slice(0, DETAILS).map(leakDetail)
           : [...group.incidents].sort((a, b) => b.last_ns - a.last_ns).slice(0, DETAILS).map(incidentDetail),
         cutNote(Math.min(many, DETAILS), many)));
-  }
-
-  private async share(group: Group, button: HTMLElement): Promise<void> {
-    const address = `${location.origin}${location.pathname}${link("incidents", group.id)}`;
-    try {
-      await navigator.clipboard.writeText(address);
-      say(button, "Copied");
-    } catch {
-      location.hash = link("incidents", group.id); // at least the address bar has it then
-      say(button, "It is in the address bar");
-    }
   }
 }

@@ -4,7 +4,10 @@
 
 import { get, mayAsk, mayAskAll, problem } from "../api";
 import { sparkFacts, sparkline } from "../chart-data";
+import { commandOf, learnCommands } from "../commands";
 import { h, hint, Keyed, More, renew, say, svg, type Row } from "../dom";
+import { saveMenu } from "../download";
+import type { Figures } from "../figures";
 import { age, bytes, clock, count, duration, plural } from "../format";
 import { glance, happened, nameOf, unread, type Glance } from "../groups";
 import { live } from "../live";
@@ -12,7 +15,7 @@ import { locked } from "../locked";
 import {
   deviceKey, KINDS, processBuffers, processBytes, type Device, type Incident, type Line, type Process,
 } from "../model";
-import { link } from "../router";
+import { link, remember, rememberSoon, type Route } from "../router";
 import { isTroubled, telemetry } from "../sensors";
 import { before, fromNs, lines } from "../series";
 import { siteOf } from "../sites";
@@ -23,7 +26,9 @@ const SPARK_NS = 600e9;
 const SPARK_BACK_MIN = [2, 4, 6, 8, 10]; // columns of the table behind the sparklines
 const HOUR_NS = 3600e9;
 const CARDS = 128; // at a time; likewise the next two
-const ROWS = 200;
+const ROWS = matchMedia("(max-width: 600px)").matches ? 40 : 200;
+const MANY = 12; // more devices are shown in small cards,
+const DENSE = 24; // and even more in the smallest
 const EVENTS = 12;
 
 /** How many running processes report each device. */
@@ -50,7 +55,7 @@ function card(device: Device): Row<Device> {
   const element = h(
     "a",
     { class: "card", href: link("device", deviceKey(device)) },
-    h("header", {}, h("h3", {}, `Device ${device.device}`), facts, sensors),
+    h("header", {}, h("h3", {}, h("span", { class: "word" }, "Device "), device.device), facts, sensors),
     dram.element,
     l1.element,
     h("footer", {}, drawing, users),
@@ -61,6 +66,7 @@ function card(device: Device): Row<Device> {
       say(facts, [now.card, now.arch, now.remote ? "remote" : ""].filter(Boolean).join(" · "));
       hint(facts, now.uid ? `unique id ${now.uid}` : "no unique id is known: told apart by number");
       say(sensors, telemetry(now));
+      hint(sensors, telemetry(now));
       sensors.className = isTroubled(now) ? "bad sensors" : "muted sensors";
       say(users, plural(holders.get(deviceKey(now)) ?? 0, "process", "processes") + (now.untracked ? `, ${now.untracked} not tracked` : ""));
       dram.set(now.memory);
@@ -133,7 +139,7 @@ const now = (): number => live.clockNs();
 const COLUMNS: ProcessColumn[] = [
   { key: "pid", title: "PID", number: true, text: (p) => String(p.pid), sort: (p) => p.pid,
     hint: (p) => (p.ns_pid !== p.pid ? `sees itself as ${p.ns_pid}` : "") },
-  { key: "comm", title: "Process", text: (p) => p.comm + remark(p), sort: (p) => p.comm },
+  { key: "comm", title: "Process", text: (p) => (p.comm || "?") + remark(p), sort: (p) => p.comm, hint: (p) => commandOf(p) },
   { key: "user", title: "User", text: (p) => p.user, sort: (p) => p.user },
   { key: "container", title: "Container", text: (p) => p.container?.slice(0, 12) ?? "", sort: (p) => p.container ?? "",
     hint: (p) => p.container ?? "" },
@@ -176,7 +182,7 @@ function ranges(numbers: readonly number[]): string {
 
 class Processes {
   readonly element: HTMLElement;
-  private order: Order = { key: "dram", down: true };
+  private order: Order;
   private body = h("tbody", {});
   private heads: HTMLElement[];
   private filter = h("input", {
@@ -184,22 +190,45 @@ class Processes {
   });
   private none = h("p", { class: "empty", hidden: true });
   private rows: Keyed<Process>;
-  private more = new More(ROWS, "processes", () => this.update());
+  private more: More;
+  private list: readonly Process[] = [];
 
-  constructor() {
+  constructor(route: Route) {
+    const { options } = route;
+    const sort = options.get("sort") ?? "";
+    const known = COLUMNS.find((column) => column.key === sort.replace(/^-/, ""));
+    this.order = known ? { key: known.key, down: sort.startsWith("-") } : { key: "dram", down: true };
+    this.filter.value = options.get("q") ?? "";
+    this.more = new More(ROWS, "processes", (shown) => {
+      remember({ rows: String(shown) });
+      this.update();
+    }, Number(options.get("rows")));
     this.heads = COLUMNS.map((column) => {
       const button = h("button", { type: "button" }, column.title);
       button.addEventListener("click", () => {
         const same = this.order.key === column.key;
         this.order = { key: column.key, down: same ? !this.order.down : column.number === true };
+        remember({ sort: `${this.order.down ? "-" : ""}${column.key}` });
         this.update();
       });
       return h("th", { scope: "col", class: `${column.number ? "number" : ""} c-${column.key}` }, button);
     });
     this.rows = new Keyed(this.body, (process) => `${process.pid} ${process.start_ns}`, (process) => this.row(process));
-    this.filter.addEventListener("input", () => this.update());
+    this.filter.addEventListener("input", () => {
+      rememberSoon({ q: this.filter.value || null });
+      this.update();
+    });
     const table = h("table", { class: "processes" }, h("thead", {}, h("tr", {}, this.heads)), this.body);
-    this.element = panel("Processes", this.filter, h("div", { class: "scroll" }, table), this.more.element, this.none);
+    this.element = panel("Processes", [h("a", { href: link("ended") }, "Ended ones"), this.filter, saveMenu("processes", () => this.figures())], h("div", { class: "scroll" }, table), this.more.element, this.none);
+  }
+
+  /** All that match, not only those on the page; numbers as such, but for times. */
+  private figures(): Figures {
+    const isPlain = (column: ProcessColumn): boolean => column.number === true && column.key !== "age" && column.key !== "idle";
+    return {
+      heads: [...COLUMNS.map((column) => column.title), "Command"],
+      rows: this.list.map((p) => [...COLUMNS.map((column) => (isPlain(column) && !p.untracked ? column.sort(p) : column.text(p))), commandOf(p)]),
+    };
   }
 
   private row(process: Process): Row<Process> {
@@ -209,13 +238,16 @@ class Processes {
       }),
     );
     const open = h("a", { href: link("process", String(process.pid)) });
-    cells[1]!.append(open);
+    const words = h("span", { class: "muted" });
+    cells[1]!.append(open, words);
     const element = h("tr", { class: "link" }, cells);
     element.addEventListener("click", () => (location.hash = open.hash));
     return {
       element,
       update(item) {
         element.classList.toggle("ended", !item.alive);
+        const command = commandOf(item, 1);
+        say(words, command && ` ${command}`);
         COLUMNS.forEach((column, i) => {
           say(column.key === "comm" ? open : cells[i]!, column.text(item));
           if (column.number) cells[i]!.dataset.value = String(column.sort(item));
@@ -230,13 +262,13 @@ class Processes {
     const column = COLUMNS.find((one) => one.key === this.order.key)!;
     const sign = this.order.down ? -1 : 1;
     const chosen = (live.totals?.processes ?? []).filter((process) => {
-      const text = `${process.pid} ${process.comm} ${process.user} ${process.container ?? ""}`.toLowerCase();
+      const text = `${process.pid} ${process.comm} ${process.user} ${process.container ?? ""} ${commandOf(process)}`.toLowerCase();
       return words.every((word) => text.includes(word));
     });
     // Sort keys are computed once per process: there may be ten thousand.
     const keyed = chosen.map((process) => ({ process, key: column.sort(process) }));
     keyed.sort((a, b) => (a.key < b.key ? -sign : a.key > b.key ? sign : a.process.pid - b.process.pid));
-    const list = keyed.map(({ process }) => process);
+    const list = (this.list = keyed.map(({ process }) => process));
     COLUMNS.forEach((one, i) =>
       this.heads[i]!.setAttribute("aria-sort", one !== column ? "none" : this.order.down ? "descending" : "ascending"),
     );
@@ -337,7 +369,7 @@ async function loadSparks(): Promise<void> {
 
 let sparksLoaded = -1; // after which pause of the stream
 
-export function overview(): View {
+export function overview(route: Route): View {
   const grid = h("div", { class: "cards" });
   const none = h("div", { class: "empty", hidden: true },
     h("p", {}, "No device is known yet."),
@@ -346,7 +378,7 @@ export function overview(): View {
   const more = new More(CARDS, "devices", () => update());
   const cards = new Keyed<Device>(grid, deviceKey, card);
   const sparks = new SparkTable();
-  const processes = new Processes();
+  const processes = new Processes(route);
   const recent = new Recent();
   const figures = {
     used: h("span", {}), buffers: h("span", {}), devices: h("span", {}), processes: h("span", {}), incidents: h("span", {}),
@@ -355,6 +387,7 @@ export function overview(): View {
   const element = h(
     "div",
     { class: "overview" },
+    h("h1", { class: "hidden" }, "Overview"),
     h("dl", { class: "figures" },
       figure("In use", figures.used), figure("Buffers", figures.buffers), figure("Devices", figures.devices),
       figure("Processes", figures.processes), figure("Incidents, 1 h", figures.incidents, "How often something went wrong within the last hour; a process that leaked counts once")),
@@ -376,13 +409,15 @@ export function overview(): View {
     say(figures.processes, count(totals.processes.filter((process) => process.alive).length));
     say(figures.incidents, recent.number);
     renew(notes, totals.notes.map((note) => h("li", {}, note)));
-    grid.classList.toggle("many", totals.devices.length > 12);
+    grid.classList.toggle("many", totals.devices.length > MANY);
+    grid.classList.toggle("dense", totals.devices.length > DENSE);
     holders = countHolders(totals.processes);
     const shown = more.cut(totals.devices);
     cards.show(shown);
     sparks.show(shown);
     none.hidden = totals.devices.length > 0;
     processes.update();
+    void learnCommands(totals.processes, () => processes.update());
   };
   update();
   return { element, title: "Overview", update, destroy: () => recent.destroy() };

@@ -13,8 +13,9 @@ import { AddressMap, AGE_NAMES, type Paint } from "../map";
 import {
   deviceKey, SPACE_TYPES, type Buffer, type Device, type Fit, type MemoryType, type Space, type SpaceType,
 } from "../model";
-import { link, remember, type Route } from "../router";
+import { link, remember, rememberSoon, type Route } from "../router";
 import { loadBuffers } from "../rows";
+import { poolOf } from "../sites";
 import { spaceFigures } from "../space-figures";
 import { empty, figure, panel, TYPE_TITLES } from "../view";
 
@@ -86,8 +87,11 @@ export class Places {
     const paint = route.options.get("paint");
     this.memory = SPACE_TYPES.find((type) => type === route.options.get("pool")) ?? "DRAM";
     this.paint = paint === "process" || paint === "age" ? paint : "type";
-    this.size.value = FIT_DEFAULT[this.memory];
-    this.size.addEventListener("input", () => this.ask(ASK_MS));
+    this.size.value = route.options.get("fit") ?? FIT_DEFAULT[this.memory];
+    this.size.addEventListener("input", () => {
+      rememberSoon({ fit: this.size.value || null });
+      this.ask(ASK_MS);
+    });
     this.rows = new Keyed(this.strips, (layout) => String(layout.pid), (layout) => this.strip(layout));
     const refresh = h("button", { type: "button" }, "Refresh");
     refresh.addEventListener("click", () => void this.load());
@@ -107,7 +111,7 @@ export class Places {
     return [
       choice<SpaceType>("Memory", SPACE_TYPES.map((value) => ({ value, text: value === "SYSTEM_MEMORY" ? "System" : TYPE_TITLES[value] })), this.memory, (value) => {
         this.memory = value;
-        remember({ pool: value });
+        remember({ pool: value, fit: null });
         this.size.value = FIT_DEFAULT[value];
         void this.load();
       }),
@@ -196,7 +200,7 @@ export class Places {
     const figures = h("dl", { class: "figures small" });
     const answer = h("output", { for: "fit-size", class: "strip-answer" });
     const map = new AddressMap((span) =>
-      (location.hash = link("process", String(span.buffer.pid), { address: span.buffer.address })));
+      (location.hash = link("process", String(span.buffer.pid), { address: span.buffer.address, of: poolOf(span.buffer) })));
     const element = h("section", { class: "strip", "aria-label": `Memory of ${first.comm} (${first.pid})` },
       h("h3", {}, h("a", { href: link("process", String(first.pid)) }, `${first.comm} (${first.pid})`)),
       figures, map.element, answer);

@@ -4,15 +4,16 @@
 
 import { typeVariable } from "../colours";
 import { clear, h, More, say, type Child } from "../dom";
+import { saveMenu } from "../download";
 import { Flame } from "../flame";
 import { age, bytes, clock, count, duration, plural, signed } from "../format";
 import { Grid } from "../grid";
 import { findMark, keepMark, knowMark, knownMark, markAt, type Who } from "../marks";
 import type { Buffer } from "../model";
-import { pick, remember, type Route } from "../router";
+import { pick, remember, rememberSoon, type Route } from "../router";
 import type { Rows } from "../rows";
 import { SiteGrid } from "../site-grid";
-import { compare, partNote, placeOf, sumUp, type Change, type Sum } from "../sites";
+import { compare, poolOf, partNote, placeOf, sumUp, type Change, type Sum } from "../sites";
 import { frameName, frameWhere, siteLabel, siteWhere, stackList } from "../stack";
 import { tabStore } from "../storage";
 import { cutNote, empty, figure, nameTable } from "../view";
@@ -24,17 +25,33 @@ const PHASES = 500;
 
 const called = ({ site }: Buffer): string => (site ? [frameName(site), frameWhere(site)].filter(Boolean).join(" · ") : "");
 
+function describe(buffer: Buffer): Child {
+  const fact = (name: string, value: string): Child => [h("dt", {}, name), h("dd", {}, value)];
+  return [
+    h("dl", { class: "facts" },
+      fact("Name", buffer.name ?? "–"), fact("Size", `${bytes(buffer.size)} (${count(buffer.size)} bytes)`),
+      fact("Where", `${buffer.type} of device ${buffer.device}, ${buffer.address}`),
+      fact("Born", `${clock(buffer.born_ns)}, ${duration(buffer.age_ns)} ago, by thread ${buffer.thread}`),
+      buffer.phase && fact("Phase", buffer.phase),
+      buffer.refs > 1 && fact("References", String(buffer.refs)),
+      buffer.flags.length > 0 && fact("Flags", buffer.flags.join(", ").replace(/_/g, " "))),
+    stackList(buffer.stack),
+  ];
+}
+
 class BufferList {
   readonly element: HTMLElement;
-  private detail = h("div", { class: "buffer", hidden: true });
   private shown = h("span", { class: "muted" });
   private grid: Grid<Buffer>;
   private all: Buffer[] = [];
-  private wanted: string | null;
+  private wanted: URLSearchParams | null;
 
   constructor(route: Route) {
-    const filter = h("input", { type: "search", placeholder: "Filter: name, type, phase, address", "aria-label": "Filter buffers", id: "filter" });
-    this.wanted = route.options.get("address");
+    const filter = h("input", {
+      type: "search", placeholder: "Filter: name, type, phase, address", "aria-label": "Filter buffers", id: "filter",
+      value: route.options.get("q"),
+    });
+    this.wanted = route.options.has("address") ? route.options : null;
     this.grid = new Grid<Buffer>("Live buffers", [
       { id: "size", title: "Size", number: true, width: "6.5rem", narrow: "5.6rem", text: (b) => bytes(b.size), sort: (b) => b.size, hint: (b) => `${count(b.size)} bytes` },
       { id: "type", narrow: "1.8rem", dot: true, title: "Type", width: "10rem", text: (b) => b.type, swatch: (b) => typeVariable(b.type) },
@@ -44,59 +61,56 @@ class BufferList {
       { id: "device", narrow: false, title: "Device", number: true, width: "4.5rem", text: (b) => String(b.device), sort: (b) => b.device },
       { id: "address", narrow: false, title: "Address", width: "8rem", text: (b) => b.address, sort: (b) => Number(b.address) },
       { id: "age", title: "Age", number: true, width: "4.5rem", narrow: "4rem", text: (b) => age(b.age_ns), sort: (b) => b.age_ns },
-    ], "size", (buffer) => this.open(buffer), placeOf);
-    filter.addEventListener("input", () => {
-      const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-      this.grid.where((b) => {
-        const text = `${b.name ?? ""} ${b.type} ${b.phase ?? ""} ${b.address} ${called(b)}`.toLowerCase();
-        return words.every((word) => text.includes(word));
-      });
-      this.tell();
+    ], "size", {
+      key: placeOf, detail: describe, place: { route, name: "" },
+      chosen: (buffer) => remember({ address: buffer?.address ?? null, of: buffer && poolOf(buffer) }),
     });
-    this.element = h("div", {}, h("div", { class: "tools" }, filter, this.shown), this.grid.element, this.detail);
+    filter.addEventListener("input", () => {
+      rememberSoon({ q: filter.value || null });
+      this.choose(filter.value);
+    });
+    if (filter.value) this.choose(filter.value);
+    this.element = h("div", {}, h("div", { class: "tools" }, filter, this.shown, saveMenu("buffers", () => this.grid.figures())), this.grid.element);
+  }
+
+  private choose(text: string): void {
+    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    this.grid.where((b) => {
+      const text = `${b.name ?? ""} ${b.type} ${b.phase ?? ""} ${b.address} ${called(b)}`.toLowerCase();
+      return words.every((word) => text.includes(word));
+    });
+    this.tell();
   }
 
   set(rows: Rows): void {
     this.all = rows.buffers;
     this.grid.set(this.all);
     this.tell();
-    const found = this.wanted && this.all.find((buffer) => buffer.address === this.wanted);
-    if (found) this.open(found);
+    const wanted = this.wanted;
     this.wanted = null;
+    if (wanted) this.grid.open((buffer) => buffer.address === wanted.get("address") &&
+      (!wanted.has("of") || wanted.get("of") === poolOf(buffer)));
   }
 
   private tell(): void {
     const part = this.grid.length < this.all.length ? `${count(this.grid.length)} of ${count(this.all.length)}` : "";
     say(this.shown, part);
   }
-
-  private open(buffer: Buffer): void {
-    const fact = (name: string, value: string): Child => [h("dt", {}, name), h("dd", {}, value)];
-    this.detail.hidden = false;
-    clear(this.detail,
-      h("dl", { class: "facts" },
-        fact("Name", buffer.name ?? "–"), fact("Size", `${bytes(buffer.size)} (${count(buffer.size)} bytes)`),
-        fact("Where", `${buffer.type} of device ${buffer.device}, ${buffer.address}`),
-        fact("Born", `${clock(buffer.born_ns)}, ${duration(buffer.age_ns)} ago, by thread ${buffer.thread}`),
-        buffer.phase && fact("Phase", buffer.phase),
-        buffer.refs > 1 && fact("References", String(buffer.refs)),
-        buffer.flags.length > 0 && fact("Flags", buffer.flags.join(", ").replace(/_/g, " "))),
-      stackList(buffer.stack));
-  }
 }
 
 class SiteList {
   readonly element: HTMLElement;
   private now = 0;
-  private sites = new SiteGrid<Sum>("Call sites", [
-    { id: "bytes", title: "Bytes", number: true, width: "7rem", narrow: "5.6rem", text: (s) => bytes(s.bytes), sort: (s) => s.bytes },
-    { id: "buffers", title: "Buffers", number: true, width: "6rem", narrow: "4.5rem", text: (s) => count(s.buffers), sort: (s) => s.buffers },
-  ], [
-    { id: "oldest", narrow: false, title: "Oldest", width: "6rem", number: true, text: (s) => age(this.now - s.oldestNs), sort: (s) => -s.oldestNs },
-  ], (site) => this.names(site));
+  private sites: SiteGrid<Sum>;
 
-  constructor() {
-    this.element = this.sites.element;
+  constructor(route: Route) {
+    this.sites = new SiteGrid<Sum>("Call sites", [
+      { id: "bytes", title: "Bytes", number: true, width: "7rem", narrow: "5.6rem", text: (s) => bytes(s.bytes), sort: (s) => s.bytes },
+      { id: "buffers", title: "Buffers", number: true, width: "6rem", narrow: "4.5rem", text: (s) => count(s.buffers), sort: (s) => s.buffers },
+    ], [
+      { id: "oldest", narrow: false, title: "Oldest", width: "6rem", number: true, text: (s) => age(this.now - s.oldestNs), sort: (s) => -s.oldestNs },
+    ], (site) => this.names(site), { route, name: "site-" });
+    this.element = h("div", {}, h("div", { class: "tools" }, saveMenu("call sites", () => this.sites.figures())), this.sites.element);
   }
 
   private names(site: Sum): HTMLElement | null {
@@ -127,7 +141,7 @@ class PhaseList {
     const list = [...sums].sort((a, b) => b[1].bytes - a[1].bytes).slice(0, PHASES);
     if (list.length === 0) return clear(this.element, empty("No live buffers."));
     clear(this.element, h("table", {},
-      h("thead", {}, h("tr", {}, ["Phase", "", "Bytes", "Buffers", "Oldest"].map((text, i) =>
+      h("thead", {}, h("tr", {}, ["Phase", "Share", "Bytes", "Buffers", "Oldest"].map((text, i) =>
         h("th", { scope: "col", class: i > 1 ? "number" : "" }, text)))),
       h("tbody", {}, list.map(([phase, sum]) => h("tr", {},
         h("th", { scope: "row", class: "wrap" }, phase || "no phase"),
@@ -241,7 +255,7 @@ export class Tabs {
   constructor(who: () => Who, route: Route, private chosen: (tab: Tab) => void) {
     this.comparison = new Comparison(who, route);
     this.parts = {
-      buffers: new BufferList(route), sites: new SiteList(),
+      buffers: new BufferList(route), sites: new SiteList(route),
       flame: this.flame,
       phases: new PhaseList(), compare: this.comparison,
     };

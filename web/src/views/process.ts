@@ -5,13 +5,14 @@
 import { mayAsk, problem } from "../api";
 import { Chart } from "../chart";
 import { typeVariable } from "../colours";
-import { choice, clear, h, Keyed, say, type Row } from "../dom";
+import { commandOf, learnCommands } from "../commands";
+import { choice, clear, h, hint, Keyed, say, type Row } from "../dom";
 import { bytes, clock, count, duration, plural } from "../format";
 import { live } from "../live";
 import { locked } from "../locked";
 import type { Who } from "../marks";
 import { buffersOf, POOLS, poolUsed, TYPES, type Line, type Part, type Pool, type Process } from "../model";
-import { link, remember, type Route } from "../router";
+import { link, pick, remember, type Route } from "../router";
 import { loadBuffers, type Rows } from "../rows";
 import { Closer, fromNs, History, later, lines } from "../series";
 import { panel, rangeOf, RANGES, TYPE_TITLES, type Range, type View } from "../view";
@@ -48,13 +49,15 @@ class Past {
   constructor(
     private pid: number,
     private range: Range,
+    pool: string | null,
   ) {
-    this.pool = "DRAM";
+    this.pool = pick(POOLS, pool, "DRAM");
     const pools = (["DRAM", "L1", "SYSTEM"] as const).map((value) => ({ value, text: value === "SYSTEM" ? "System" : value }));
     this.element = panel("Timeline",
       h("div", { class: "tools" },
         choice<Pool>("Memory", pools, this.pool, (value) => {
           this.pool = value;
+          remember({ pool: value });
           this.chart.showAll();
           this.draw();
         }),
@@ -228,20 +231,22 @@ export function processView(route: Route): View {
   const pid = Number(route.id);
   const heading = h("h1", {}, `Process ${pid}`);
   const facts = h("span", { class: "muted" });
+  const command = h("code", { class: "command" });
   const why = h("p", {});
   const gone = h("div", { class: "panel", hidden: true },
     h("div", { class: "empty" }, why,
-      h("a", { href: link("incidents", "", { pid: String(pid) }) }, "What it left behind")));
+      h("a", { href: link("incidents", "", { pid: String(pid) }) }, "What it left behind"), " · ",
+      h("a", { href: link("ended", "", { q: String(pid) }) }, "Ended processes")));
   const body = h("tbody", {});
   const devices = new Keyed<Part>(body, (part) => `${part.device} ${part.uid}`, deviceRow);
-  const past = new Past(pid, rangeOf(route.options.get("range")));
+  const past = new Past(pid, rangeOf(route.options.get("range")), route.options.get("pool"));
   const holdings = new Holdings(pid, route);
   const table = panel("Devices", null, h("div", { class: "scroll" }, h("table", {},
     h("thead", {}, h("tr", {}, ["Device", "DRAM", "L1", "System", "Buffers"].map((text, i) =>
       h("th", { scope: "col", class: i ? "number" : "" }, text)))), body)));
   const content = h("div", { class: "columns wide-right" }, table, past.element);
   const element = h("div", {},
-    h("div", { class: "crumbs" }, h("a", { href: link("overview") }, "Overview"), heading, facts),
+    h("div", { class: "crumbs" }, h("a", { href: link("overview") }, "Overview"), heading, facts, command),
     gone, content, holdings.element);
   let known = false;
   let start: number | null = null; // of the process that was seen running
@@ -261,8 +266,11 @@ export function processView(route: Route): View {
     if (now?.alive) start = now.start_ns;
     if (!now || ended) return;
     say(heading, `${now.comm} (${pid})`);
+    void learnCommands([now], update);
+    say(command, commandOf(now));
+    hint(command, commandOf(now));
     say(facts, [
-      now.user, now.container && `container ${now.container.slice(0, 12)}`,
+      `user ${now.user}`, now.container && `container ${now.container.slice(0, 12)}`,
       `running for ${duration(live.clockNs() - now.start_ns)}`,
       now.source === "book" ? "" : `source: ${now.source}`, now.exact ? "" : "figures are bounds",
     ].filter(Boolean).join(" · "));

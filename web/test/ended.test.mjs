@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { joinWords } from "../src/commands";
+import { joinEnded, lastOf, mostOf } from "../src/ended";
+
+const leak = (pid, start_ns, ended_ns) => ({ pid, comm: `c${pid}`, start_ns, ended_ns, bytes: 1, buffers: [], sites: [] });
+const peak = (pid, start_ns, bytes, ended = true) => ({ pid, comm: `c${pid}`, start_ns, ended, bytes, time_ns: start_ns + 5e9, groups: [], type: "DRAM", device: 0 });
+
+test("what was left and the peaks of one process are joined, newest first", () => {
+  const list = joinEnded([leak(1, 100e9, 200e9), leak(2, 100e9, 300e9)], [peak(1, 100e9 + 1e6, 7), peak(1, 100e9, 9), peak(3, 150e9, 4), peak(4, 1e9, 8, false)]);
+  assert.deepEqual(list.map((one) => [one.pid, one.leak !== null, one.peaks.length]), [[2, true, 0], [1, true, 2], [3, false, 1]]);
+  assert.equal(mostOf(list[1]).bytes, 9);
+  assert.equal(mostOf(list[0]), null);
+  assert.equal(lastOf(list[2]), 155e9);
+});
+
+test("two processes that had one pid are two", () => {
+  const list = joinEnded([leak(1, 100e9, 110e9), leak(1, 200e9, 210e9)], [peak(1, 200e9, 5)]);
+  assert.deepEqual(list.map((one) => [one.startNs, one.peaks.length]), [[200e9, 1], [100e9, 0]]);
+});
+
+test("a command line reads as one would type it", () => {
+  assert.equal(joinWords(["python3", "a b.py", "--x=1", "", "it's"]), 'python3 "a b.py" --x=1 "" "it\'s"');
+  assert.equal(joinWords(["a"], true), "a …");
+  assert.equal(joinWords([]), "");
+});
