@@ -10,6 +10,7 @@
 #include "daemon/recorder/recorder.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
@@ -316,6 +317,16 @@ static void recorder_report_leak(struct recorder *recorder, struct tracked *trac
 		store_put_leak(recorder->config.store, snapshot, 0, &ending);
 }
 
+/* By a signal that is not how programs are ended in order. */
+static bool recorder_was_killed(const struct tracked *tracked)
+{
+	int number = tracked->exit_is_known && WIFSIGNALED(tracked->exit_status)
+			     ? WTERMSIG(tracked->exit_status)
+			     : 0;
+
+	return number && number != SIGHUP && number != SIGINT && number != SIGTERM;
+}
+
 static void recorder_judge_run(struct worker_job *job)
 {
 	struct recorder_task *task = container_of(job, struct recorder_task, job);
@@ -344,7 +355,8 @@ static void recorder_judge_run(struct worker_job *job)
 		pthread_mutex_unlock(&recorder->lock);
 		if (snapshot->buffer_count > 0)
 			recorder_report_leak(recorder, tracked, snapshot, closed);
-		if (snapshot->buffer_count > 0 && recorder->config.happened)
+		if ((snapshot->buffer_count > 0 || (!closed && recorder_was_killed(tracked))) &&
+		    recorder->config.happened)
 			recorder->config.happened(recorder->config.context, tracked, true);
 	}
 	snapshot_free(snapshot);

@@ -3,6 +3,7 @@
 
 import json
 import os
+import signal
 
 import pytest
 
@@ -102,6 +103,22 @@ def test_who_ends_in_order_leaves_no_recording(ttmemd):
     other.kill()
     wait_for_leaked(ttmemd, other.process.pid)
     assert len(list((ttmemd.state / "flight").glob("*/*.ttrec"))) == 1
+
+
+def test_who_is_killed_with_nothing_left_leaves_a_recording(ttmemd):
+    """But not who is asked to end. Nobody waits for them before, so that how they ended is known everywhere."""
+    ttmemd.start()
+    players = [ttmemd.player("alloc 0 DRAM 0x1000 64 a", "free 0 DRAM 0x1000") for _ in range(2)]
+    asked, killed = (player.process for player in players)
+    asked.send_signal(signal.SIGTERM)
+    wait_for(lambda: ttmemd.json("status")["ended"] == 1, "its end")
+    killed.send_signal(signal.SIGSEGV)
+    folder = ttmemd.state / "flight" / str(os.getuid())
+    (path,) = wait_for(lambda: list(folder.glob("*.ttrec")), "its file")
+    assert path.name.startswith(f"{killed.pid}-")
+    document = ask(ttmemd, "buffers", "--from", path)
+    assert document["buffers"] == [] and document["recording"]["events"] == 2
+    assert ttmemd.json("leaks")["processes"] == []
 
 
 def test_a_recording_goes_back_further_than_the_ring(ttmemd):
