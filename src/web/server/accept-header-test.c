@@ -70,3 +70,17 @@ UNIT(compressed_files_need_accept_encoding)
 	assert(!accept_header_takes_gzip("*, gzip;q=0"));
 	assert(!accept_header_takes_gzip("gzipped"));
 }
+
+UNIT(what_a_client_has_is_recognised_by_its_etag)
+{
+	static const char tag[] = "\"1f2e\"";
+
+	assert(accept_header_has_tag("\"1f2e\"", tag));
+	assert(accept_header_has_tag("W/\"1f2e\"", tag));
+	assert(accept_header_has_tag("\"other\", W/\"1f2e\"", tag));
+	assert(accept_header_has_tag("*", tag));
+	assert(!accept_header_has_tag(NULL, tag));
+	assert(!accept_header_has_tag("", tag));
+	assert(!accept_header_has_tag("1f2e", tag));
+	assert(!accept_header_has_tag("\"1f2e3d\"", tag));
+}

@@ -164,3 +164,10 @@ bool accept_header_takes_gzip(const char *accept_encoding)
 	}
 	return gzip.weight > 0;
 }
+
+bool accept_header_has_tag(const char *if_none_match, const char *tag)
+{
+	if (!if_none_match)
+		return false;
+	return strcmp(if_none_match, "*") == 0 || strstr(if_none_match, tag) != NULL;
+}

@@ -32,17 +32,3 @@ UNIT(every_file_is_there_in_both_forms)
 		assert(asset->packed[0] == 0x1f && asset->packed[1] == 0x8b);
 	}
 }
-
-UNIT(a_cached_asset_is_recognised_by_its_etag)
-{
-	const struct asset asset = {.etag = "\"1f2e\""};
-
-	assert(assets_is_known(&asset, "\"1f2e\""));
-	assert(assets_is_known(&asset, "W/\"1f2e\""));
-	assert(assets_is_known(&asset, "\"other\", W/\"1f2e\""));
-	assert(assets_is_known(&asset, "*"));
-	assert(!assets_is_known(&asset, NULL));
-	assert(!assets_is_known(&asset, ""));
-	assert(!assets_is_known(&asset, "1f2e"));
-	assert(!assets_is_known(&asset, "\"1f2e3d\""));
-}

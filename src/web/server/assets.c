@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * A file has the same tag whether compressed or not, so the tag is weak. Weak tags match with or
- * without "W/", so it is enough that ours occurs in the header.
- */
+/* A table of a few files: a search from the beginning is quick enough. */
 
 #include "web/server/assets.h"
 
@@ -16,11 +13,4 @@ const struct asset *assets_find(const char *path)
 			return &assets_table[i];
 	}
 	return NULL;
-}
-
-bool assets_is_known(const struct asset *asset, const char *if_none_match)
-{
-	if (!if_none_match)
-		return false;
-	return strcmp(if_none_match, "*") == 0 || strstr(if_none_match, asset->etag) != NULL;
 }

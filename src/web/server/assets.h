@@ -13,7 +13,7 @@
 struct asset {
 	const char *path; /* "/", "/assets/index-1f2e3d.js" */
 	const char *type; /* content type */
-	const char *etag; /* quoted digest of the content */
+	const char *etag; /* quoted digest of the content; weak: the same if compressed */
 	bool is_page;     /* an HTML page */
 	bool is_named;    /* the name contains a digest: its content never changes */
 	const unsigned char *plain, *packed;
@@ -26,6 +26,3 @@ extern const size_t assets_count;
 
 /* NULL: no such file. */
 const struct asset *assets_find(const char *path);
-
-/* Whether If-None-Match (NULL = no header) says that the client has the file. */
-bool assets_is_known(const struct asset *asset, const char *if_none_match);

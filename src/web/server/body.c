@@ -5,14 +5,17 @@
 #include "web/server/body.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 
 #include "base/bits.h"
+#include "base/hash.h"
 
 #define BODY_FIRST 4096u
+#define BODY_HEAD 128u /* a document has its time within so many bytes */
 
 struct body *body_new(struct body_purse *purse)
 {
@@ -94,4 +97,24 @@ FILE *body_open(struct body *body)
 	if (file)
 		(void)__fsetlocking(file, FSETLOCKING_BYCALLER); /* returns the previous mode */
 	return file;
+}
+
+void body_tag(const struct body *body, char ret_tag[BODY_TAG_SIZE])
+{
+	static const char key[] = "\"time_ns\":";
+	size_t head = bits_min(body->length, BODY_HEAD), from = 0;
+	const char *time = head ? memmem(body->text, head, key, strlen(key)) : NULL;
+	uint64_t tag = 0;
+
+	if (time) {
+		from = (size_t)(time - body->text);
+		tag = hash_u64(hash_bytes(body->text, from));
+		for (from += strlen(key); from < body->length; from++) {
+			if (body->text[from] < '0' || body->text[from] > '9')
+				break;
+		}
+	}
+	if (body->length > from)
+		tag ^= hash_bytes(body->text + from, body->length - from);
+	(void)snprintf(ret_tag, BODY_TAG_SIZE, "\"%016" PRIx64 "\"", tag); /* fits */
 }

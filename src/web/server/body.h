@@ -13,6 +13,8 @@
 #define BODY_MAX ((size_t)64 << 20)        /* one answer */
 #define BODY_TOTAL_MAX ((size_t)256 << 20) /* all of them together */
 
+#define BODY_TAG_SIZE 32u
+
 struct body_purse {
 	size_t used; /* atomic */
 };
@@ -33,3 +35,9 @@ struct body *body_unref(struct body *body);
 FILE *body_open(struct body *body);
 
 int body_append(struct body *body, const char *text, size_t length);
+
+/*
+ * A quoted tag for a document, as HTTP has them. When it was made is no part of that, so that a
+ * document in which nothing else has changed has the same one.
+ */
+void body_tag(const struct body *body, char ret_tag[BODY_TAG_SIZE]);

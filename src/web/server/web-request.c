@@ -19,30 +19,12 @@
 #include "web/server/accept-queue.h"
 #include "web/server/assets.h"
 #include "web/server/connection-limits.h"
+#include "web/server/pack.h"
 #include "web/server/peer-user.h"
 #include "web/server/routes.h"
 #include "web/server/sign-in.h"
 #include "web/server/web-private.h"
-
-struct web_request {
-	struct web *web;
-	struct MHD_Connection *connection;
-	struct connection_limits_visit *visit; /* the connection's */
-	char *uri;
-	struct url url;
-	const struct route *route;
-	const struct asset *asset; /* NULL: the answer is generated */
-	struct routes_ask ask;
-	struct sign_in sign_in;
-	struct worker_job job;
-
-	struct body *body; /* the generated answer */
-	unsigned int status;
-	const char *problem; /* in place of an answer */
-	const char *retry;   /* seconds, as text: when to retry; NULL = soon */
-	bool begun;          /* its header was checked */
-	bool made;
-};
+#include "web/server/web-request-private.h"
 
 struct web_request *web_request_new(struct web *web, const char *uri,
 				    struct MHD_Connection *connection)
@@ -76,11 +58,6 @@ void web_request_free(struct web_request *web_request)
 	free(web_request);
 }
 
-static const char *web_request_header(const struct web_request *web_request, const char *name)
-{
-	return MHD_lookup_connection_value(web_request->connection, MHD_HEADER_KIND, name);
-}
-
 /* {"error":"...","status":404} */
 static void web_request_refuse(struct web_request *web_request, unsigned int status,
 			       const char *problem)
@@ -111,6 +88,17 @@ static void web_request_fail(struct web_request *web_request, int error)
 	web_request_refuse(web_request, status, problem);
 }
 
+static void web_request_pack(struct web_request *web_request)
+{
+	struct body *packed = web_request->takes_gzip ? pack_document(web_request->body) : NULL;
+
+	if (!packed)
+		return; /* it is sent as it is */
+	body_unref(web_request->body);
+	web_request->body = packed;
+	web_request->packed = true;
+}
+
 /* Generates the answer; in any thread. */
 static void web_request_make(struct web_request *web_request)
 {
@@ -129,10 +117,14 @@ static void web_request_make(struct web_request *web_request)
 		r = -EIO;
 	if (web_request->body->error < 0)
 		r = web_request->body->error;
-	if (r != 0)
+	if (r != 0) {
 		web_request_fail(web_request, r);
-	else
-		web_request->status = MHD_HTTP_OK;
+		return;
+	}
+	web_request->status = MHD_HTTP_OK;
+	if (strcmp(web_request->route->type, ROUTES_JSON) == 0)
+		body_tag(web_request->body, web_request->tag);
+	web_request_pack(web_request);
 }
 
 static void web_request_run(struct worker_job *job)
@@ -149,151 +141,6 @@ static void web_request_run(struct worker_job *job)
 	else
 		web_request_make(web_request);
 	MHD_resume_connection(web_request->connection);
-}
-
-static const char *web_request_type(const struct web_request *web_request)
-{
-	const struct route *route = web_request->route;
-
-	if (web_request->problem)
-		return ROUTES_JSON;
-	if (web_request->asset)
-		return web_request->asset->type;
-	return web_request->ask.openmetrics && route->type_openmetrics ? route->type_openmetrics
-								       : route->type;
-}
-
-/*
- * The content security policy. A page may load scripts, styles, images and documents from here
- * only, and cannot turn text into markup.
- */
-static const char *web_request_policy(const struct web_request *web_request)
-{
-	if (!web_request->problem && web_request->asset && web_request->asset->is_page)
-		return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-		       "connect-src 'self'; base-uri 'none'; form-action 'none'; "
-		       "frame-ancestors 'none'; require-trusted-types-for 'script'; "
-		       "trusted-types 'none'";
-	return "default-src 'none'; frame-ancestors 'none'";
-}
-
-static const char *web_request_caching(const struct web_request *web_request)
-{
-	if (web_request->problem || !web_request->asset)
-		return "no-store";
-	return web_request->asset->is_named ? "max-age=31536000, immutable" : "no-cache";
-}
-
-/* Headers of every answer; docs/http.md says why. */
-static void web_request_add_headers(const struct web_request *web_request,
-				    struct MHD_Response *response)
-{
-	const struct route *route = web_request->route;
-	/* May fail for lack of memory: better an answer without a header than none. */
-	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
-				      web_request_type(web_request));
-	(void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL,
-				      web_request_caching(web_request));
-	(void)MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
-	(void)MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
-	(void)MHD_add_response_header(response, "X-Frame-Options", "DENY");
-	(void)MHD_add_response_header(response, "Content-Security-Policy",
-				      web_request_policy(web_request));
-	if (!web_request->problem && *web_request->sign_in.cookie)
-		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_SET_COOKIE,
-					      web_request->sign_in.cookie);
-	if (!web_request->problem && route->type_openmetrics)
-		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept");
-	switch (web_request->status) {
-	case MHD_HTTP_METHOD_NOT_ALLOWED:
-		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW,
-					      route && route->post ? "POST" : "GET, HEAD");
-		break;
-	case MHD_HTTP_UNAUTHORIZED:
-		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
-					      "Bearer realm=\"ttmem\"");
-		break;
-	case MHD_HTTP_SERVICE_UNAVAILABLE:
-		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER,
-					      web_request->retry ? web_request->retry
-								 : WEB_REQUEST_RETRY);
-		break;
-	default:
-		break;
-	}
-}
-
-static int web_request_queue(struct web_request *web_request, struct MHD_Response *response,
-			     enum connection_limits_state state)
-{
-	enum MHD_Result result;
-
-	web_request_add_headers(web_request, response);
-	__atomic_add_fetch(&web_request->web->answers[bits_min(web_request->status / 100, 5)], 1,
-			   __ATOMIC_RELAXED);
-	connection_limits_set(web_request->visit, state);
-	result = MHD_queue_response(web_request->connection, web_request->status, response);
-	MHD_destroy_response(response);
-	return result == MHD_YES ? 0 : -EIO;
-}
-
-static void web_request_release_body(void *body)
-{
-	body_unref(body);
-}
-
-/* Sends what was generated. */
-static int web_request_answer(struct web_request *web_request)
-{
-	struct body *body = web_request->body;
-	struct MHD_Response *response;
-
-	if (!body)
-		return -EIO;
-	response = MHD_create_response_from_buffer_with_free_callback_cls(
-		body->length, body->text ? body->text : (char[]){""}, web_request_release_body,
-		body);
-	if (!response)
-		return -EIO;
-	web_request->body = NULL; /* owned by the response */
-	return web_request_queue(web_request, response, CONNECTION_LIMITS_READING);
-}
-
-/* Sends a built-in file, or "not modified". */
-static int web_request_show(struct web_request *web_request)
-{
-	const struct asset *asset = web_request->asset;
-	bool packed = accept_header_takes_gzip(
-		web_request_header(web_request, MHD_HTTP_HEADER_ACCEPT_ENCODING));
-	bool known = assets_is_known(
-		asset, web_request_header(web_request, MHD_HTTP_HEADER_IF_NONE_MATCH));
-	/* The only way to send const bytes. */
-	struct MHD_IoVec file = {
-		.iov_base = packed ? asset->packed : asset->plain,
-		.iov_len = packed ? asset->packed_size : asset->plain_size,
-	};
-	struct MHD_Response *response =
-		MHD_create_response_from_iovec(&file, known ? 0 : 1, NULL, NULL);
-	char tag[64];
-
-	if (!response)
-		return -EIO;
-	web_request->status = known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK;
-	snprintf(tag, sizeof(tag), "W/%s", asset->etag);
-	/*
-	 * As above, these may fail. But without Content-Encoding compressed bytes are useless, so
-	 * nothing is sent.
-	 */
-	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, tag);
-	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
-	if (packed && !known &&
-	    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip") !=
-		    MHD_YES) {
-		MHD_destroy_response(response);
-		return -EIO;
-	}
-	return web_request_queue(web_request, response, CONNECTION_LIMITS_READING);
 }
 
 static int web_request_listen(struct web_request *web_request, bool is_head,
@@ -507,6 +354,8 @@ static int web_request_put(struct web_request *web_request)
 	}
 	web_request->job.run = web_request_run;
 	web_request->made = true;
+	web_request->takes_gzip = accept_header_takes_gzip(
+		web_request_header(web_request, MHD_HTTP_HEADER_ACCEPT_ENCODING));
 	connection_limits_set(web_request->visit, CONNECTION_LIMITS_WAITING);
 	MHD_suspend_connection(web_request->connection);
 	if (worker_put(lane, &web_request->job))

@@ -316,3 +316,54 @@ def test_server_stops_with_requests_under_way(two):
     server.end()
     for client in clients:
         client.close()
+
+
+def test_documents_and_metrics_are_compressed_for_those_who_accept_that(two):
+    """Whatever their size; the same bytes come out, but for clocks."""
+    server, _, _ = two
+    clocks = re.compile(rb'_ns":\d+')
+    for path in ["smi", "ps", "buffers", "buffers?by=name", "leaks", "incidents", "map", "fit?size=1"]:
+        path = f"/api/v1/{path}"
+        _, plain, body = server.ask(path, token=server.token)
+        _, packed, less = server.ask(path, token=server.token, headers={"Accept-Encoding": "gzip, br"})
+        assert plain["Content-Encoding"] is None and packed["Content-Encoding"] == "gzip", path
+        assert plain["Vary"] == packed["Vary"] == "Accept-Encoding"
+        assert clocks.sub(b"", gzip.decompress(less)) == clocks.sub(b"", body), path
+        assert packed["Content-Length"] == str(len(less)) and len(less) < len(body) + 20
+    for path in ["/metrics", "/metrics/sites"]:
+        status, headers, less = server.ask(path, token=server.token, headers={"Accept-Encoding": "gzip"})
+        assert (status, headers["Content-Encoding"]) == (200, "gzip")
+        assert headers["Vary"] == "Accept, Accept-Encoding"
+        assert gzip.decompress(less).startswith(b"# HELP ttmem_")
+        assert server.ask(path, token=server.token)[1]["Content-Encoding"] is None
+
+
+def test_a_refusal_is_not_compressed(server):
+    accepting = {"Accept-Encoding": "gzip"}
+    assert server.refused("/api/v1/buffers", 401, headers=accepting)
+    assert server.refused("/api/v1/leaks?cursor=wrong", 400, headers=accepting, token=server.token)
+
+
+def test_a_document_has_a_tag_until_something_changes(world, server):
+    """Its time is no part of that. The tag is the same for both forms, and no answer repeats what is known."""
+    _, headers, body = server.ask("/api/v1/leaks", token=server.token)
+    tag = headers["ETag"]
+    assert re.fullmatch(r'W/"[0-9a-f]{16}"', tag)
+    assert headers["Cache-Control"] == "no-store"
+    for more in ({}, {"Accept-Encoding": "gzip"}):
+
+        def ask(tags, more=more):
+            return server.ask("/api/v1/leaks", token=server.token, headers={"If-None-Match": tags, **more})
+
+        status, again, nothing = ask(f'"other", {tag}')
+        assert (status, again["ETag"], again["Content-Encoding"], nothing) == (304, tag, None, b"")
+        status, again, other = ask('"other"')
+        assert (status, again["ETag"]) == (200, tag)
+        assert json.loads(gzip.decompress(other) if more else other)["time_ns"] > json.loads(body)["time_ns"]
+    player = world.player("alloc 0 DRAM 0x1000 10 a")
+    tag = server.ask("/api/v1/smi")[1]["ETag"]
+    player.play("alloc 0 DRAM 0x2000 10 a")
+    status, headers, _ = server.ask("/api/v1/smi", headers={"If-None-Match": tag})
+    assert status == 200 and headers["ETag"] != tag
+    # What differs at every look has none.
+    assert server.ask("/metrics")[1]["ETag"] is None
