@@ -380,6 +380,16 @@ static void provide_flight(const struct daemon *daemon, struct health *health)
 	health->limits[HEALTH_FLIGHT_FAILED] = counts.failed;
 }
 
+static uint64_t provide_records(void *context)
+{
+	struct daemon *daemon = context;
+	struct store_health store = {0};
+
+	if (daemon->store)
+		store_health(daemon->store, &store);
+	return store.records;
+}
+
 static void provide_health(void *context, struct health *ret_health)
 {
 	struct daemon *daemon = context;
@@ -471,5 +481,6 @@ void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider)
 		.user_name = provide_user_name,
 		.sessions = daemon->sessions,
 		.health = provide_health,
+		.records = provide_records,
 	};
 }

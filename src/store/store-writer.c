@@ -255,12 +255,13 @@ static int store_writer_item(struct store *store, const struct store_item *item)
 /* One transaction. 0, or -EIO with nothing written. */
 static int store_writer_batch(struct store *store, const struct store_item *list)
 {
-	uint64_t count = 0;
+	uint64_t count = 0, records = 0;
 	int r = store_db_run(&store->db, STORE_SQL_BEGIN, NULL, 0, NULL);
 
 	for (const struct store_item *item = list; r >= 0 && item; item = item->next) {
 		r = store_writer_item(store, item);
 		count++;
+		records += item->kind != STORE_ITEM_SAMPLE;
 	}
 	if (r >= 0)
 		r = store_writer_fault(store, STORE_STEP_COMMIT);
@@ -275,6 +276,7 @@ static int store_writer_batch(struct store *store, const struct store_item *list
 	store->is_told = false;
 	pthread_mutex_lock(&store->lock);
 	store->health.written += count;
+	store->health.records += records;
 	store->health.batches++;
 	pthread_mutex_unlock(&store->lock);
 	return 0;

@@ -110,6 +110,7 @@ struct store_health {
 	uint64_t queued; /* waiting items */
 	uint64_t queued_bytes;
 	uint64_t written;         /* items */
+	uint64_t records;         /* of those: incidents and leak reports */
 	uint64_t dropped_records; /* incidents and leak reports that did not fit into the queue */
 	uint64_t dropped_leaks;   /* of those: leak reports */
 	uint64_t joined;          /* incidents that were counted with one that waited */

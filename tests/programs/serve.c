@@ -12,6 +12,7 @@
  *	hold				detailed snapshots wait
  *	go				they do not any more
  *	ended DEVICE ALLOCS FREES	as if a process with these DRAM counts had exited
+ *	stored RECORDS			as if so many incidents had been stored since the start
  *
  * The history is made up: one leak, three points.
  */
@@ -47,6 +48,7 @@ struct serve {
 	struct tally past;
 	uint32_t slow_ms; /* atomic */
 	bool holds;       /* atomic */
+	uint64_t records; /* atomic */
 };
 
 static void serve_take_time(const struct serve *serve)
@@ -163,6 +165,13 @@ static void serve_health(void *context, struct health *ret_health)
 	pthread_mutex_unlock(&serve->lock);
 }
 
+static uint64_t serve_records(void *context)
+{
+	const struct serve *serve = context;
+
+	return __atomic_load_n(&serve->records, __ATOMIC_RELAXED);
+}
+
 static void serve_incident(struct web *web, const char *kind, uint32_t pid, uint32_t device)
 {
 	char text[256];
@@ -184,6 +193,8 @@ static void serve_line(struct serve *serve, struct web *web, const char *line)
 		serve_incident(web, kind, a, b);
 	} else if (sscanf(line, "slow %" SCNu32, &a) == 1) {
 		__atomic_store_n(&serve->slow_ms, a, __ATOMIC_RELAXED);
+	} else if (sscanf(line, "stored %" SCNu32, &a) == 1) {
+		__atomic_store_n(&serve->records, a, __ATOMIC_RELAXED);
 	} else if (strcmp(line, "hold\n") == 0 || strcmp(line, "go\n") == 0) {
 		__atomic_store_n(&serve->holds, *line == 'h', __ATOMIC_RELAXED);
 	} else if (sscanf(line, "ended %" SCNu32 " %" SCNu32 " %" SCNu32, &a, &b, &c) == 3) {
@@ -204,6 +215,7 @@ static int serve_start(struct serve *serve, int argc, char **argv, struct web **
 		.history = serve_history,
 		.series = serve_series,
 		.health = serve_health,
+		.records = serve_records,
 	};
 	struct web_config config = {
 		.address = argv[1],

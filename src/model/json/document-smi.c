@@ -5,6 +5,7 @@
 #include "model/json/document.h"
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/emit.h"
 #include "model/cards/condition.h"
 #include "model/cards/join.h"
@@ -281,7 +282,11 @@ static void document_process(struct emit *json, const struct snapshot *snapshot,
 	emit_u64(json, "user_id", process->user_id);
 	emit_u64(json, "book_user_id", process->maker_id);
 	emit_string(json, "container", process->container);
-	emit_u64(json, "last_activity_ns", process->last_ns);
+	/*
+	 * Converted from another clock, it has other microseconds each time it is read: then every row
+	 * would have changed whenever one has.
+	 */
+	emit_u64(json, "last_activity_ns", process->last_ns - process->last_ns % NS_PER_MS);
 	emit_string(json, "source", process->source);
 	emit_bool(json, "alive", process->alive);
 	emit_bool(json, "exact", process->exact);

@@ -339,7 +339,8 @@ static const struct route routes_table[] = {
 	 .parameters = URL_FROM | URL_TO | URL_STEP | URL_PID | URL_DEVICE | URL_TYPE | URL_LIMIT |
 		       URL_CURSOR,
 	 .lane = ROUTES_DETAILS},
-	{"/api/v1/stream", "text/event-stream", .parameters = URL_TOKEN, .lane = ROUTES_STREAM},
+	{"/api/v1/stream", "text/event-stream", .parameters = URL_TOKEN | URL_CHANGES,
+	 .lane = ROUTES_STREAM},
 	{"/api/devices", ROUTES_JSON, .make = routes_devices, .lane = ROUTES_TOTALS},
 	{"/api/v1/sign-in", ROUTES_JSON, .make = sign_in_begin, .tcp = true, .post = true},
 	{"/api/v1/sign-out", ROUTES_JSON, .make = sign_in_end, .tcp = true, .post = true},

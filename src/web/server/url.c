@@ -246,6 +246,11 @@ static int url_read_browser(struct url *url, const char *value)
 	return 0;
 }
 
+static int url_read_changes(struct url *url, const char *value)
+{
+	return strcmp(value, "1") == 0 ? 0 : -EINVAL;
+}
+
 static const struct url_rule {
 	const char *name;
 	uint32_t bit;
@@ -273,6 +278,7 @@ static const struct url_rule {
 	{"only", URL_ONLY, url_read_only, "past"},
 	{"buffers", URL_BUFFERS, url_read_buffers, "a number from 0 to 1000000"},
 	{"browser", URL_BROWSER, url_read_browser, "the number of a user"},
+	{"changes", URL_CHANGES, url_read_changes, "1"},
 };
 
 static int url_read_pair(struct url *url, const struct url_pair *pair, uint32_t allowed)

@@ -47,6 +47,7 @@ enum url_parameter {
 	URL_BUFFERS = 1u << 17,
 	URL_BROWSER = 1u << 18,
 	URL_AT = 1u << 19,
+	URL_CHANGES = 1u << 20,
 };
 
 struct url_pair {

@@ -146,6 +146,12 @@ static void web_request_run(struct worker_job *job)
 static int web_request_listen(struct web_request *web_request, bool is_head,
 			      const struct stream_rights *rights)
 {
+	const struct stream_peer peer = {web_request->connection, web_request->visit};
+	const struct stream_format format = {
+		.changes = web_request->url.given & URL_CHANGES,
+		.packed = accept_header_takes_gzip(
+			web_request_header(web_request, MHD_HTTP_HEADER_ACCEPT_ENCODING)),
+	};
 	struct MHD_Response *response = NULL;
 	int r;
 
@@ -154,14 +160,14 @@ static int web_request_listen(struct web_request *web_request, bool is_head,
 		web_request->body = body_new(&web_request->web->purse);
 		return web_request_answer(web_request);
 	}
-	r = stream_subscribe(web_request->web->stream, web_request->connection, web_request->visit,
-			     rights, &response);
+	r = stream_subscribe(web_request->web->stream, &peer, rights, &format, &response);
 	if (r < 0) {
 		web_request->retry = r == -EBUSY ? STREAM_RETRY : NULL;
 		web_request_refuse(web_request, MHD_HTTP_SERVICE_UNAVAILABLE,
 				   r == -EBUSY ? "too many listen already" : "no memory");
 		return web_request_answer(web_request);
 	}
+	web_request->packed = format.packed;
 	(void)MHD_add_response_header(response, "X-Accel-Buffering", "no"); /* see above */
 	worker_poke(web_request->web->totals);
 	return web_request_queue(web_request, response, CONNECTION_LIMITS_LISTENING);

@@ -88,6 +88,8 @@ static uint64_t web_tick(void *context, uint64_t now_ns)
 	}
 	if (web->shared && worker_is_idle(web->totals))
 		web->shared = snapshot_free(web->shared);
+	if (web->provider.records)
+		stream_tell_stored(web->stream, web->provider.records(web->provider.context));
 	due = stream_due(web->stream);
 	/* After a failure, do not retry at once. */
 	return due == UINT64_MAX ? CLOCK_NEVER : bits_max(due, now_ns + STREAM_PAUSE_NS / 2);

@@ -82,6 +82,12 @@ struct web_provider {
 			const struct web_incident *incident);
 	void (*user_name)(void *context, uint32_t user, char *ret_name, size_t size);
 
+	/*
+	 * A number that counts up whenever incidents or leak reports were stored: those who show them
+	 * are told. Must not take long. NULL: there is no history.
+	 */
+	uint64_t (*records)(void *context);
+
 	/* Called by any of the threads, several at a time; must not take long. */
 	void (*health)(void *context, struct health *ret_health);
 };
@@ -93,7 +99,7 @@ struct web_config {
 	const char *hosts;      /* further names of the machine, separated by commas; NULL = none */
 	const char *token_file; /* see web_load_token(), which may be tried later; NULL = none */
 	uint32_t metrics_processes; /* how many of the largest have their own rows */
-	uint32_t alive_ms;          /* longest silence on a stream; 0 = 15 s */
+	uint32_t alive_ms;          /* longest silence on a stream; 0 = 1.5 s */
 	uint32_t answer_ms;         /* until an answer is read; 0 = 60 s */
 	const struct web_provider *provider;
 };

@@ -2,13 +2,20 @@
 """The stream of changes: who receives what, and what happens to listeners that do not read."""
 
 import http.client
+import json
 import os
+import random
+import re
 import socket
 
+import jsonschema
 import pytest
 
-from web import Listener, Server
+from conftest import ROOT
+from web import Listener, Server, apply_change
 from world import check_schema, wait_for
+
+CHANGES = "/api/v1/stream?changes=1"
 
 
 @pytest.fixture
@@ -218,9 +225,187 @@ def test_dropped_listeners_free_descriptors_and_memory(server):
 
 
 def test_a_silent_stream_is_kept_alive(world, tmp_path):
-    """Proxies end what says nothing. Every 15 s; here the server was told to be quicker."""
-    listener = Listener(Server(world, tmp_path, "alive=300"))
+    """So that a client knows soon that a connection is lost. Every 2 s; here the server was told to be quicker."""
+    server = Server(world, tmp_path, "alive=300")
+    for gzip in (False, True):
+        for path in ("/api/v1/stream", CHANGES):
+            listener = Listener(server, path, gzip=gzip)
+            listener.next_of("totals")
+            lines = [listener.line() for _ in range(6)]
+            assert lines == [b": keep-alive\n", b"\n"] * 3
+            listener.close()
+
+
+def test_by_default_a_stream_says_something_every_two_seconds(server):
+    listener = Listener(server)
     listener.next_of("totals")
-    lines = [listener.answer.readline() for _ in range(6)]
-    assert lines == [b": keep-alive\n", b"\n"] * 3
+    listener.connection.sock.settimeout(14)  # for each line; it was 15 s when only proxies were to be satisfied
+    lines = [listener.line() for _ in range(4)]
+    assert lines == [b": keep-alive\n", b"\n"] * 2
     listener.close()
+
+
+def comparable(document):
+    """Without what may be different at each look: clocks."""
+    rows = [{**row, "last_activity_ns": 0} for row in document.get("processes", [])]
+    return {**document, "time_ns": 0, "processes": rows}
+
+
+@pytest.mark.parametrize("gzip", [False, True])
+def test_changes_add_up_to_the_document(world, server, gzip):
+    """Whatever happens: random allocations, frees, new and ended processes, two listeners that began at different
+    times. The sum of what the stream said is what /api/v1/smi says."""
+    rng = random.Random(7)
+    players = {}
+    listeners = [Listener(server, CHANGES, gzip=gzip)]
+    assert check_schema(listeners[0].next_totals())["processes"] == []
+    for turn in range(60):
+        if len(players) < 2 or (len(players) < 6 and rng.random() < 0.2):
+            player = world.player(f"alloc {rng.randrange(3)} L1 0x1000 {rng.randrange(1, 9000)} first")
+            players[player] = []
+        player = rng.choice(list(players))
+        if rng.random() < 0.1:
+            player.end()
+            del players[player]
+        elif players[player] and rng.random() < 0.4:
+            device, kind, address = players[player].pop()
+            player.play(f"free {device} {kind} {address:#x}")
+        else:
+            buffer = (rng.randrange(3), rng.choice(["DRAM", "L1", "TRACE"]), 0x10000 * (turn + 2))
+            players[player].append(buffer)
+            player.play(f"alloc {buffer[0]} {buffer[1]} {buffer[2]:#x} {rng.randrange(1, 1 << 30)} b")
+        wanted = comparable(server.json("/api/v1/smi"))
+        for listener in listeners:
+            while comparable(listener.totals or {}) != wanted:
+                listener.next_totals()
+        if turn == 30:
+            listeners.append(Listener(server, CHANGES, gzip=gzip))
+    for listener in listeners:
+        check_schema(listener.totals)
+        listener.close()
+
+
+def check_part(name, data):
+    """The data of an event conforms to its part of the schema."""
+    parts = json.loads((ROOT / "docs/schema/stream.json").read_text())["$defs"]
+    jsonschema.validate(data, {"$ref": f"#/$defs/{name}", "$defs": parts})
+
+
+def test_only_those_who_ask_for_changes_get_them(world, server):
+    """A client of an earlier version gets whole documents, and no event that it does not know."""
+    player = world.player("alloc 0 DRAM 0x1000 10 a")
+    old, new = Listener(server), Listener(server, CHANGES)
+    for listener in (old, new):
+        assert listener.next()[0] == "totals"
+    player.play("alloc 0 DRAM 0x2000 7 a")
+    server.tell("stored 1")
+    stored = new.next_of("stored")
+    check_part("stored", stored)
+    assert stored == {"records": 1}
+    server.tell("incident leak 4 5")
+    seen = set()
+    while "incident" not in seen:
+        seen.add(old.next()[0])
+    assert seen <= {"totals", "incident"}
+    for listener in (old, new):
+        listener.close()
+
+
+def test_changes_are_asked_for_with_one(server):
+    for value in ("0", "2", "yes", ""):
+        assert "changes" in server.refused(f"/api/v1/stream?changes={value}", 400)
+
+
+def test_a_change_has_what_has_changed_and_little_else(world, server):
+    players = [world.player(f"alloc 0 DRAM 0x1000 {size} a") for size in range(1, 21)]
+    listener = Listener(server, CHANGES)
+    event, totals = listener.next()
+    assert event == "totals"
+    while len(totals["processes"]) < 20:
+        totals = listener.next_totals()
+    players[7].play("alloc 0 DRAM 0x2000 5000 a")
+    data = listener.next_of("changes")
+    check_part("changes", data)
+    change = data["change"]
+    assert len(json.dumps(totals)) > 20000 and len(json.dumps(change)) < 1000
+    [before, row] = change["processes"]
+    assert totals["processes"][before]["pid"] == players[7].pid
+    assert row["devices"][0]["memory"]["DRAM"]["used"] == 5008
+    listener.close()
+
+
+def test_lists_that_were_stored_are_announced(server):
+    listener = Listener(server, CHANGES)
+    listener.next_of("totals")
+    for records in (3, 4):
+        server.tell(f"stored {records}")
+        while listener.next_of("stored") != {"records": records}:
+            pass
+    listener.close()
+
+
+def test_a_stream_is_compressed_for_those_who_accept_that(world, server):
+    player = world.player("alloc 0 DRAM 0x1000 10 a")
+    plain, packed = Listener(server), Listener(server, gzip=True)
+    assert packed.answer.headers["Content-Encoding"] == "gzip"
+    assert {one.answer.headers["Vary"] for one in (plain, packed)} == {"Accept-Encoding"}
+    assert plain.answer.headers["Content-Encoding"] is None
+    for size, wanted in ((20, 30), (30, 60)):
+        player.play(f"alloc 0 DRAM {size * 4096} {size} a")
+        for listener in (plain, packed):
+            while listener.next_of("totals")["totals"]["bytes"] != wanted:
+                pass
+    server.tell("incident leak 4 5")
+    for listener in (plain, packed):
+        assert listener.next_of("incident") == {"kind": "leak", "pid": 4, "device": 5}
+        listener.close()
+
+
+def unsent(server, client):
+    """Bytes that the kernel still has for a client."""
+    ports = [f":{server.port:04X}", f":{client.getsockname()[1]:04X}"]
+    with open("/proc/net/tcp", encoding="ascii") as file:
+        rows = [line.split() for line in file]
+    return next(int(row[4].split(":")[0], 16) for row in rows if [row[1][8:], row[2][8:]] == ports)
+
+
+def test_a_slow_reader_of_changes_is_sent_all_of_it_again(world, server):
+    """It has missed some, so they would be of no use; and others do not wait for it."""
+    player = world.player("alloc 0 DRAM 0x1000 64 a")
+    slow = socket.socket()
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    slow.connect(server.address)
+    slow.sendall(f"GET {CHANGES} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
+    text = b""
+    while b"event: totals" not in text:
+        text += slow.recv(100)
+    quick = Listener(server, CHANGES)
+    quick.next_totals()
+    # Until its socket takes no more, although all was sent to the other; so many incidents are kept for it.
+    before = -1
+    while before != unsent(server, slow):
+        before = unsent(server, slow)
+        for _ in range(100):
+            server.tell("incident leak 1 1")
+            quick.next_of("incident")
+        server.ask("/healthz")
+    for change in range(1, 20):  # more than are kept
+        player.play(f"alloc 0 DRAM {0x1000 + change * 64:#x} 64 a")
+        quick.next_totals()
+    assert dropped(server) == 0
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    wanted = server.json("/api/v1/smi")["totals"]
+    last, starts = {"totals": None}, 0
+    while last["totals"] != wanted:
+        text += slow.recv(1 << 20)
+        *messages, text = text.split(b"\n\n")
+        for kind, data in re.findall(rb"event: (totals|changes)\ndata: (.*)", b"\n".join(messages)):
+            if kind == b"totals":
+                last = json.loads(data)
+                starts += 1
+            else:
+                assert json.loads(data)["after_ns"] == last["time_ns"]
+                last = apply_change(last, json.loads(data)["change"])
+    assert starts > 1
+    slow.close()
+    quick.close()

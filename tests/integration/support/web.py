@@ -9,6 +9,7 @@ import http.client
 import json
 import socket
 import subprocess
+import zlib
 
 from conftest import LIMIT
 from world import check_schema
@@ -100,19 +101,62 @@ def read_all(client):
     return b"".join(parts)
 
 
+def apply_change(was, change):
+    """A document after a change, as docs/http.md tells it."""
+    if isinstance(change, list):
+        return apply_steps(was, change)
+    if not isinstance(change, dict):
+        return change
+    if "=" in change:
+        return change["="]
+    assert set(change) <= set(was)
+    return {key: apply_change(value, change[key]) if key in change else value for key, value in was.items()}
+
+
+def apply_steps(was, steps):
+    now, at = [], 0
+    for step in steps:
+        if isinstance(step, int):
+            now += was[at : at + max(step, 0)]
+            at += abs(step)
+        elif "+" in step:
+            now.append(step["+"])
+        else:
+            now.append(apply_change(was[at], step))
+            at += 1
+    assert at <= len(was)
+    return now + was[at:]
+
+
 class Listener:
     """A subscriber of the stream: next() returns (event, document)."""
 
-    def __init__(self, server, path="/api/v1/stream", token=None):
+    def __init__(self, server, path="/api/v1/stream", token=None, *, gzip=False):
         self.connection = http.client.HTTPConnection(server.host, server.port, timeout=LIMIT)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
+        if gzip:
+            headers["Accept-Encoding"] = "gzip"
         self.connection.request("GET", path, headers=headers)
         self.answer = self.connection.getresponse()
         self.status = self.answer.status
+        self.unpacking = zlib.decompressobj(wbits=31) if gzip else None
+        self.text = b""
+        self.totals = None
+
+    def line(self):
+        """The next line, b"" at the end."""
+        while b"\n" not in self.text:
+            piece = self.answer.read1(65536)
+            if not piece:
+                return b""
+            # Nothing is kept back until more has come.
+            self.text += self.unpacking.decompress(piece) if self.unpacking else piece
+        line, _, self.text = self.text.partition(b"\n")
+        return line + b"\n"
 
     def next(self):
         event, data = None, None
-        while line := self.answer.readline():
+        while line := self.line():
             text = line.decode().rstrip("\n")
             if text.startswith("event: "):
                 event = text[7:]
@@ -127,6 +171,19 @@ class Listener:
             event, data = self.next()
             if event == wanted:
                 return data
+
+    def next_totals(self):
+        """The totals after the next change; with ?changes=1."""
+        while True:
+            event, data = self.next()
+            if event == "totals":
+                self.totals = data
+                return data
+            if event == "changes":
+                assert set(data) == {"after_ns", "change"}
+                assert data["after_ns"] == self.totals["time_ns"]
+                self.totals = apply_change(self.totals, data["change"])
+                return self.totals
 
     def close(self):
         self.answer.close()
