@@ -28,7 +28,7 @@ export function totals(processes, devices) {
 export async function tell(visitor, document) {
   let told = false;
   visitor.forgive(/ERR_|Failed to load/);
-  await visitor.page.route("**/api/v1/stream", (route) => {
+  await visitor.page.route("**/api/v1/stream?*", (route) => {
     if (!told) void route.fulfill({ contentType: "text/event-stream", body: `event: totals\ndata: ${JSON.stringify(document)}\n\n` });
     told = true;
   });

@@ -20,7 +20,7 @@ test("a leak arrives by the stream without polling", async ({ daemon, visit }) =
   assert.match(await visitor.text(".events"), /1 buffer[^s][^]*3\.00 MiB[^]*\d\d:\d\d:\d\d/);
   await until("its end", async () => !(await visitor.text("table.processes")).includes("victim"));
   assert.ok(await visitor.page.evaluate(() => window.isTheSame), "the page was not loaded again");
-  const streams = visitor.requests.filter((request) => request.url().endsWith("/api/v1/stream"));
+  const streams = visitor.requests.filter((request) => request.url().includes("/api/v1/stream"));
   assert.equal(streams.length, 1, "one connection all the time");
 });
 
@@ -49,4 +49,30 @@ test("a leak that is on the stream and in the list is counted once", async ({ da
   const leak = (await lines()).find((line) => line.startsWith("Leak"));
   assert.match(leak, /3 buffers[^]*3\.00 MiB/, "not what was heard and what was read");
   await until("a process that leaked and a double free", async () => (await visitor.page.locator(".figures dd").allInnerTexts())[4].trim() === "2");
+});
+
+test("lists of incidents are read when the stream says that they have changed, and not at intervals", async ({ daemon, visit }) => {
+  const player = await daemon.player({ comm: "twice" }, "alloc 0 DRAM 0x1000 64 a", "free 0 DRAM 0x1000");
+  const visitor = await visit();
+  await visitor.page.addInitScript(() => {
+    const real = window.setInterval.bind(window);
+    window.intervals = [];
+    window.setInterval = (run, ms) => {
+      window.intervals.push(run);
+      return real(run, ms);
+    };
+  });
+  const asked = () => visitor.requests.filter((request) => /\/api\/v1\/(incidents|leaks)/.test(request.url())).length;
+  await visitor.go("#/incidents");
+  await visitor.has("Nothing went wrong", "main");
+  // When the view is opened, and again when the stream has begun.
+  await until("both lists, twice", () => asked() === 4);
+  await visitor.page.evaluate(async () => {
+    for (let i = 0; i < 20; i++) for (const run of window.intervals) run();
+    await fetch("/healthz");
+  });
+  assert.equal(asked(), 4);
+  await player.play("free 0 DRAM 0x1000");
+  await visitor.has("Double free", ".groups");
+  assert.ok(asked() > 4);
 });

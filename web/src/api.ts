@@ -115,8 +115,8 @@ export async function* pages<T extends { next: string | null }>(
 let fleet = false;
 export const hasFleet = (): boolean => fleet;
 
-export async function askHealth(): Promise<void> {
-  ({ details, session, fleet } = await get<{ details: Details; session: Session | null; fleet: boolean }>("/healthz"));
+export async function askHealth(signal: AbortSignal): Promise<void> {
+  ({ details, session, fleet } = await get<{ details: Details; session: Session | null; fleet: boolean }>("/healthz", {}, signal));
 }
 
 /** With the code of a link. accessProblem() then says why not. */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The stream of totals and incidents, while the page is visible. Read with fetch instead of EventSource, because the token
-// goes in a header. A lost connection is shown, and retried for ever. A browser opens at most six connections to a
-// server for all of its tabs, so tabs share one stream, and hidden tabs have none.
+// goes in a header. A lost connection is shown, and retried for ever; a silent one is lost, because the daemon says
+// something every 2 s. A browser opens at most six connections to a server for all of its tabs, so tabs share one stream,
+// and hidden tabs have none.
 
 import { askHealth, checkToken, get, headers, signedIn, token } from "./api";
+import { applyChange, type Json } from "./changes";
 import { deviceKey, held, poolUsed, type Incident, type Totals } from "./model";
 import { Share } from "./share";
 import { Reader, Retry, retryAfter, type Message } from "./sse";
@@ -12,13 +14,12 @@ import { Reader, Retry, retryAfter, type Message } from "./sse";
 /** "polled": no stream is available, totals are requested now and then. */
 export type State = "connecting" | "live" | "polled" | "lost";
 
-const SILENCE_MS = 40000; // the daemon sends something every 15 s
+const SILENCE_MS = 4000; // the daemon sends something every 2 s
 const HIDDEN_MS = 5000; // a short visit to another tab keeps the stream
 const POLL_MS = 5000;
 const AWAY_MS = 5000; // after a longer pause the history is read again
 const NEWS_MS = 150;
-const NEWS_LATE_MS = 1500;
-const NEWS_AGAIN_MS = 10000;
+const NEWS_AGAIN_MS = 3000; // lists are not read more often, whatever happens
 const SPARK_STEP_NS = 2e9;
 const SPARK_POINTS = 300;
 
@@ -34,17 +35,20 @@ export interface Spark {
 export class Live {
   state: State = "connecting";
   totals: Totals | null = null;
-  lostAt = 0;
+  /** Date.now() of the last sign of life: what is shown was true then. */
+  heardAt = 0;
   /** How often the stream was interrupted for so long that something is missing. */
   pauses = 0;
   private receivedAt = 0; // performance.now() of the newest totals
   readonly sparks = new Map<string, Spark>();
   private listeners = new Set<Listener>();
-  private newsAt = -Infinity; // performance.now() of the newest incident
   private newsListeners = new Set<Listener>();
   private incidentListeners = new Set<(incident: Incident) => void>();
   private retry = new Retry();
   private abort = new AbortController();
+  private silence = 0; // the timer that ends an attempt
+  private silent = false; // it has
+  private based = false; // this attempt has brought totals: changes refer to them
   private scheduled = false;
   private awayAt = Infinity; // performance.now() when the data stopped being current
   private share: Share | null = null; // while this tab reads the stream for others
@@ -90,31 +94,20 @@ export class Live {
     return () => this.incidentListeners.delete(listener);
   }
 
-  /**
-   * Calls when lists of incidents may have grown. The stream reports an incident before the database has it, and none from
-   * before the connection, so the lists are read soon, again a moment later, and then at intervals.
-   */
+  /** Calls when the stored lists of incidents and leaks have changed, and when they may have: after a pause. */
   onNews(listener: Listener): () => void {
-    const soon = { timer: 0 };
-    const late = { timer: 0 };
+    const next = { timer: 0, not: 0 };
     const take = (): void => {
-      if (!soon.timer)
-        soon.timer = window.setTimeout(() => {
-          soon.timer = 0;
-          listener();
-        }, NEWS_MS);
-      clearTimeout(late.timer);
-      late.timer = window.setTimeout(listener, NEWS_LATE_MS);
+      next.timer ||= window.setTimeout(() => {
+        next.timer = 0;
+        next.not = performance.now() + NEWS_AGAIN_MS;
+        listener();
+      }, Math.max(NEWS_MS, next.not - performance.now()));
     };
-    const interval = window.setInterval(() => this.isCurrent() && listener(), NEWS_AGAIN_MS);
     this.newsListeners.add(take);
-    // A listener added right after an incident may also be too early for the database.
-    if (performance.now() - this.newsAt < NEWS_LATE_MS) take();
     return () => {
       this.newsListeners.delete(take);
-      clearInterval(interval);
-      clearTimeout(soon.timer);
-      clearTimeout(late.timer);
+      clearTimeout(next.timer);
     };
   }
 
@@ -129,7 +122,6 @@ export class Live {
   }
 
   private set(state: State): void {
-    if (state === "lost" && this.state !== "lost") this.lostAt = Date.now();
     const was = this.isCurrent();
     this.state = state;
     if (was && !this.isCurrent()) this.awayAt = performance.now();
@@ -149,26 +141,41 @@ export class Live {
   private async run(): Promise<void> {
     for (;;) {
       this.abort = new AbortController();
+      this.silent = this.based = false;
       const { signal } = this.abort;
       try {
-        await askHealth();
+        this.expect();
+        await askHealth(signal);
         await this.attend(signal);
       } catch {
         // Reported below: whatever the reason, there is no stream.
       }
-      this.set(signal.aborted ? "connecting" : "lost");
+      clearTimeout(this.silence);
+      const asked = signal.aborted && !this.silent;
+      this.set(asked ? "connecting" : "lost");
       if (document.hidden) await new Promise<void>((resolve) => (this.wake = resolve));
-      else if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, this.retry.next()));
+      else if (!asked) await new Promise((resolve) => setTimeout(resolve, this.retry.next()));
       this.wake = null;
     }
+  }
+
+  /** The connection is lost if nothing comes within this time. */
+  private expect(ms = SILENCE_MS): void {
+    const { abort } = this;
+    clearTimeout(this.silence);
+    this.silence = window.setTimeout(() => {
+      this.silent = true;
+      abort.abort();
+    }, ms);
   }
 
   /** Reads the stream, or listens to the tab that does. Tabs that see more share a separate stream. */
   private async attend(signal: AbortSignal): Promise<void> {
     if (!Share.possible()) return this.listen(signal);
-    await Share.join(token() ? "token" : `open${signedIn()?.user_id ?? ""}`, signal, SILENCE_MS, {
+    await Share.join(token() ? "token" : `open${signedIn()?.user_id ?? ""}`, signal, {
       lead: async (share) => {
         this.share = share;
+        this.expect();
         try {
           await this.listen(signal);
         } finally {
@@ -184,7 +191,7 @@ export class Live {
 
   private async open(signal: AbortSignal): Promise<Response> {
     const sent = token();
-    const answer = await fetch("/api/v1/stream", { headers: headers(sent), signal });
+    const answer = await fetch("/api/v1/stream?changes=1", { headers: headers(sent), signal });
     checkToken(answer, sent);
     return answer;
   }
@@ -199,26 +206,24 @@ export class Live {
     if (!answer.ok || !answer.body) throw new Error(String(answer.status));
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     const messages = new Reader();
-    const watch = { timer: 0 };
     for (;;) {
-      watch.timer = window.setTimeout(() => void reader.cancel().catch(() => undefined), SILENCE_MS);
       const { done, value } = await reader.read();
-      clearTimeout(watch.timer);
       if (done) return;
-      this.share?.say({ kind: "alive", data: "" });
-      for (const message of messages.take(value)) {
-        this.share?.say(message);
-        this.take(message);
-      }
+      this.pass({ kind: "alive", data: "" });
+      for (const message of messages.take(value)) this.pass(message);
     }
+  }
+
+  private pass(message: Message): void {
+    this.share?.say(message);
+    this.take(message);
   }
 
   /** The daemon limits the number of streams. Returns when it is time to try again. */
   private async poll(times: number, signal: AbortSignal): Promise<void> {
     for (let i = 0; i < times && !signal.aborted; i++) {
-      const message = { kind: "polled", data: JSON.stringify(await get<Totals>("/api/v1/smi", {}, signal)) };
-      this.share?.say(message);
-      this.take(message);
+      this.pass({ kind: "polled", data: JSON.stringify(await get<Totals>("/api/v1/smi", {}, signal)) });
+      if (i % 2) this.pass({ kind: "stored", data: "" });
       await new Promise<void>((resolve) => {
         setTimeout(resolve, POLL_MS);
         signal.addEventListener("abort", () => resolve());
@@ -227,22 +232,36 @@ export class Live {
   }
 
   private take({ kind, data }: Message): void {
+    this.heardAt = Date.now();
+    this.expect(kind === "polled" || this.state === "polled" ? POLL_MS + SILENCE_MS : SILENCE_MS);
     if (kind === "totals" || kind === "polled") {
-      const state = kind === "totals" ? "live" : "polled";
-      this.totals = JSON.parse(data) as Totals;
-      this.receivedAt = performance.now();
-      this.retry.worked();
-      this.remember(this.totals);
-      if (this.state !== state) {
-        this.set(state);
-        for (const listener of this.newsListeners) listener();
-      } else this.tell();
-    } else if (kind === "incident") {
+      this.based = true;
+      this.show(JSON.parse(data) as Totals, kind === "totals" ? "live" : "polled");
+    } else if (kind === "changes" && this.based) {
+      const { after_ns, change } = JSON.parse(data) as { after_ns: number; change: Json };
+      // Of another tab's stream, which has ended: begin again.
+      if (after_ns !== this.totals!.time_ns) this.abort.abort();
+      else this.show(applyChange(this.totals as unknown as Json, change) as unknown as Totals, "live");
+    } else if (kind === "stored") this.news();
+    else if (kind === "incident") {
       const incident = JSON.parse(data) as Incident;
-      this.newsAt = performance.now();
       for (const listener of this.incidentListeners) listener(incident);
-      for (const listener of this.newsListeners) listener();
     }
+  }
+
+  private show(totals: Totals, state: State): void {
+    this.totals = totals;
+    this.receivedAt = performance.now();
+    this.retry.worked();
+    this.remember(totals);
+    if (this.state !== state) {
+      this.set(state);
+      this.news();
+    } else this.tell();
+  }
+
+  private news(): void {
+    for (const listener of this.newsListeners) listener();
   }
 
   private remember(totals: Totals): void {

@@ -126,7 +126,7 @@ const STATES: Record<State, string> = { live: "Live", polled: "Every 5 s", conne
 /** The current problem, or "". */
 function trouble(): string {
   if (live.state === "lost") {
-    const since = live.totals ? ` What you see is as it was ${duration((Date.now() - live.lostAt) * 1e6)} ago.` : "";
+    const since = live.totals ? ` What you see is as it was ${duration((Date.now() - live.heardAt) * 1e6)} ago.` : "";
     return `The connection to ttmemd is lost; trying again.${since}`;
   }
   if (accessProblem()) return accessProblem();

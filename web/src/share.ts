@@ -11,6 +11,7 @@ const ANSWER_MS = 3000; // the reading tab answers at once, unless it is stuck
 export interface Member {
   /** Reads until the stream ends; @share is null if other tabs have to read for themselves. */
   lead(share: Share | null): Promise<void>;
+  /** What the reading tab has received; "alive" is only a sign of life. If these stop, @signal has to be aborted. */
   hear(message: Message): void;
   /** What a tab that joins later has missed. */
   known(): Message[];
@@ -28,15 +29,14 @@ export class Share {
   private constructor(
     private name: string,
     private member: Member,
-    private silenceMs: number,
   ) {
     this.channel = new BroadcastChannel(name);
     this.channel.addEventListener("message", (event) => this.take(event.data as Message));
   }
 
   /** Reads or listens under @name, until reading fails or @signal aborts it. */
-  static async join(name: string, signal: AbortSignal, silenceMs: number, member: Member): Promise<void> {
-    const share = new Share(`ttmem.${name}`, member, silenceMs);
+  static async join(name: string, signal: AbortSignal, member: Member): Promise<void> {
+    const share = new Share(`ttmem.${name}`, member);
     const stop = (): void => share.wait.abort();
     signal.addEventListener("abort", stop);
     try {
@@ -66,13 +66,9 @@ export class Share {
   }
 
   private ask(): void {
-    this.expect(ANSWER_MS);
-    this.channel.postMessage({ kind: "ask", data: "" });
-  }
-
-  private expect(withinMs: number): void {
     clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => this.wait.abort(), withinMs);
+    this.timer = window.setTimeout(() => this.wait.abort(), ANSWER_MS);
+    this.channel.postMessage({ kind: "ask", data: "" });
   }
 
   private take(message: Message): void {
@@ -83,8 +79,8 @@ export class Share {
       for (const one of this.member.known()) this.say(one);
     } else if (message.kind === "lead") this.ask();
     else if (message.kind !== "ask") {
-      this.expect(this.silenceMs);
-      if (message.kind !== "alive") this.member.hear(message);
+      clearTimeout(this.timer);
+      this.member.hear(message);
     }
   }
 }
