@@ -79,12 +79,14 @@ UNIT(what_is_not_listed_is_other)
 	struct snapshot *snapshot = snapshot_of(1);
 	struct leak_sites *sites = sites_new();
 	struct snapshot_part *part = snapshot_part(snapshot, 0, 0);
+	const struct leak_site *row;
 
 	add(snapshot, TYPES_DRAM, 10, "a", NULL);
 	part->memory[TYPES_DRAM].used = 100;
 	part->memory[TYPES_DRAM].buffers = 4;
 	leak_sites_add(sites, snapshot, 0);
-	assert(find(sites, "a", TYPES_DRAM)->bytes == 10);
+	row = find(sites, "a", TYPES_DRAM);
+	assert(row && row->bytes == 10);
 	assert(strcmp(sites->others[TYPES_DRAM].site, LEAK_SITES_OTHER) == 0);
 	assert(sites->others[TYPES_DRAM].bytes == 90 && sites->others[TYPES_DRAM].buffers == 3);
 	free(sites);
@@ -112,6 +114,7 @@ static void leak_many(struct leak_sites *to, uint32_t user, size_t count)
 UNIT(a_user_cannot_take_all_rows)
 {
 	struct leak_sites *all = sites_new();
+	const struct leak_site *row;
 	uint64_t sum = 0;
 
 	leak_many(all, 1, 1000);
@@ -120,7 +123,8 @@ UNIT(a_user_cannot_take_all_rows)
 	leak_many(all, 2, 10);
 	assert(find(all, "u2 (a.c:10)", TYPES_DRAM));
 	leak_many(all, 1, 3); /* rows that are there go on */
-	assert(find(all, "u1 (a.c:3)", TYPES_DRAM)->bytes == 2);
+	row = find(all, "u1 (a.c:3)", TYPES_DRAM);
+	assert(row && row->bytes == 2);
 	for (size_t i = 0; i < all->count; i++)
 		sum += all->rows[i].bytes;
 	assert(sum + all->others[TYPES_DRAM].bytes == 1013);
