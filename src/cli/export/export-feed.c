@@ -22,7 +22,6 @@
 #include "model/filter.h"
 #include "model/mark.h"
 #include "model/snapshot.h"
-#include "recording/read/marks.h"
 #include "source/books/book-marks.h"
 #include "source/books/scan.h"
 #include "source/books/stacks.h"
@@ -399,7 +398,7 @@ static int feed_read_marks(struct export_feed *feed, size_t number)
 	texts = snapshot_new(0);
 	if (!texts)
 		return -ENOMEM;
-	r = marks_read(feed->books.recording, number, &book->book->reader, texts, &marks);
+	r = recording_marks(feed->books.recording, number, &book->book->reader, texts, &marks);
 	if (r == 0)
 		r = feed_add_marks(feed, number, &marks);
 	snapshot_free(texts);

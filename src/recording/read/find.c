@@ -17,7 +17,6 @@
 #include "base/text.h"
 #include "model/mark.h"
 #include "model/snapshot.h"
-#include "recording/read/marks.h"
 #include "recording/read/recording-private.h"
 #include "recording/read/restore-private.h"
 #include "source/books/book-marks.h"
@@ -180,19 +179,18 @@ static int find_look(struct find *find, size_t number)
 {
 	const struct recording_known *known = &find->recording->books[number];
 	CLEANUP(find_book_cleanup) struct scan_book *book = NULL;
-	struct recording_moment end;
 	int r;
 
 	if (find->filter->pid && find->filter->pid != known->owner.book.pid)
 		return 0;
-	recording_moment_at(find->recording, UINT64_MAX, &end);
-	r = restore_outline(find->recording, number, &end, &book);
+	r = recording_outline(find->recording, number, &book);
 	if (r < 0)
 		return r == -EBADMSG || r == -ENOENT ? 0 : r;
 	find_failed(find, &book->reader, known);
 	find->phases[number] = find_phase(find, &book->reader);
 	find->has_phase = find->has_phase || find->phases[number];
-	return marks_read(find->recording, number, &book->reader, find->snapshot, &find->marks);
+	return recording_marks(find->recording, number, &book->reader, find->snapshot,
+			       &find->marks);
 }
 
 static int find_look_all(struct find *find)

@@ -2,8 +2,6 @@
 
 /* The part of a book where its marks are, as it changed over time. */
 
-#include "recording/read/marks.h"
-
 #include <errno.h>
 #include <string.h>
 
@@ -12,6 +10,10 @@
 #include "book/read/reader.h"
 #include "model/mark.h"
 #include "model/snapshot.h"
+#include "recording/read/recording-private.h"
+
+/* A file from anybody may have endlessly many. */
+#define MARKS_MAX 65536u
 
 struct marks {
 	struct recording *recording;
@@ -110,8 +112,8 @@ static int marks_take(struct marks *marks, const struct recording_entry *entry)
 	return is_changed ? marks_look(marks) : 0;
 }
 
-int marks_read(struct recording *recording, size_t book, struct reader *reader,
-	       struct snapshot *snapshot, struct mark_list *list)
+int recording_marks(struct recording *recording, size_t book, struct reader *reader,
+		    struct snapshot *snapshot, struct mark_list *list)
 {
 	struct marks marks = {
 		.recording = recording,

@@ -13,9 +13,12 @@
 #include "recording/format/layout.h"
 
 struct json_t;
+struct mark_list;
 struct namer;
+struct reader;
 struct recording;
 struct scan_book;
+struct snapshot;
 struct source;
 
 #define RECORDING_WHY_SIZE 256u
@@ -123,6 +126,16 @@ void recording_limit(struct recording *recording, uint64_t room);
 /* All books as they were, for session_take() and everything else that takes a source. */
 int recording_source_new(struct source **ret_source, struct recording *recording,
 			 const struct recording_moment *moment);
+
+/* A book as it was at the end, without its devices: for its texts. As recording_restore(). */
+int recording_outline(struct recording *recording, size_t book, struct scan_book **ret_book);
+
+/*
+ * All marks of a book, oldest first, are added to @list, which book_marks_deinit() ends. @reader: of the
+ * outline; texts live as long as @snapshot. 0 or a negative errno.
+ */
+int recording_marks(struct recording *recording, size_t book, struct reader *reader,
+		    struct snapshot *snapshot, struct mark_list *list);
 
 /* Names for the native frames of its stacks, from the file alone; lives as long as the recording. */
 struct namer *recording_namer(struct recording *recording);

@@ -35,10 +35,6 @@ struct replay_cut restore_cut(const struct restore *restore, const struct record
 
 struct scan_book;
 
-/* As recording_restore(), but without its devices: no events are read. */
-int restore_outline(struct recording *recording, size_t book, const struct recording_moment *moment,
-		    struct scan_book **ret_book);
-
 /* As recording_restore(), but with only one of its devices. */
 int restore_one(struct recording *recording, const struct recording_stream *stream,
 		const struct recording_moment *moment, struct scan_book **ret_book);

@@ -344,12 +344,20 @@ static int restore_begin(struct restore *restore, size_t book, struct scan_book 
 	return 0;
 }
 
-int restore_outline(struct recording *recording, size_t book, const struct recording_moment *moment,
-		    struct scan_book **ret_book)
+static int restore_outline(struct recording *recording, size_t book,
+			   const struct recording_moment *moment, struct scan_book **ret_book)
 {
 	struct restore restore = {.recording = recording, .moment = moment, .fd = -1};
 
 	return restore_begin(&restore, book, ret_book);
+}
+
+int recording_outline(struct recording *recording, size_t book, struct scan_book **ret_book)
+{
+	struct recording_moment end;
+
+	recording_moment_at(recording, UINT64_MAX, &end);
+	return restore_outline(recording, book, &end, ret_book);
 }
 
 int restore_one(struct recording *recording, const struct recording_stream *stream,
