@@ -7,22 +7,35 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/emit.h"
 #include "daemon/daemon.h"
 #include "daemon/flight/moment-cache.h"
+#include "daemon/flight/moment-list.h"
+#include "daemon/recorder/recorder-moments.h"
 #include "daemon/registry/collector.h"
 #include "daemon/symbols/symbols-namer.h"
+#include "model/json/document.h"
 #include "model/query.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
+#include "store/store.h"
+
+#define MOMENTS_NS (900 * NS_PER_S)    /* a quarter of an hour, as for series */
+#define MOMENTS_LATE_NS (2 * NS_PER_S) /* of what has just happened, nobody needs a file at once */
 
 int daemon_moments_reach(void *context, const struct query_asker *asker,
 			 struct snapshot_reach *ret_reach)
 {
-	const struct daemon *daemon = context;
-
-	*ret_reach = (struct snapshot_reach){
+	struct daemon *daemon = context;
+	struct snapshot_reach reach = {
 		.exact_from_ns = daemon->moments ? moment_cache_from(daemon->moments) : 0,
 	};
+	struct store_reader *reader;
+
+	/* If it cannot be asked at present, there is none at present. */
+	if (daemon_reader(daemon, asker, &reader) == 0)
+		(void)store_query_series_from(reader, &reach.sums_from_ns);
+	*ret_reach = reach;
 	return 0;
 }
 
@@ -68,8 +81,107 @@ static int moments_exact(struct daemon *daemon, const struct snapshot_request *r
 	return moments_named(daemon, &complete, ret_snapshot);
 }
 
+static int moments_sums(struct daemon *daemon, const struct snapshot_request *request,
+			struct snapshot **ret_snapshot)
+{
+	struct store_reader *reader;
+	int r = daemon_reader(daemon, request->asker, &reader);
+
+	if (r < 0)
+		return r == -EOPNOTSUPP ? -ENODATA : r;
+	r = recorder_moments_sums(reader, request->at_ns, ret_snapshot);
+	if (r == 0)
+		(*ret_snapshot)->moment = (struct snapshot_moment){
+			.kind = SNAPSHOT_MOMENT_SUMS,
+			.asked_ns = request->at_ns,
+		};
+	return r;
+}
+
 int daemon_moments_snapshot(struct daemon *daemon, const struct snapshot_request *request,
 			    struct snapshot **ret_snapshot)
 {
-	return daemon->moments ? moments_exact(daemon, request, ret_snapshot) : -ENODATA;
+	int r = daemon->moments ? moments_exact(daemon, request, ret_snapshot) : -ENODATA;
+
+	if (r == -ENODATA && !request->buffers)
+		r = moments_sums(daemon, request, ret_snapshot);
+	if (r < 0)
+		return r;
+	return daemon_moments_reach(daemon, request->asker, &(*ret_snapshot)->moment.reach);
+}
+
+static void moments_write_one(struct emit *json, const struct moment_list_one *one)
+{
+	emit_open_object(json, NULL);
+	emit_u64(json, "time_ns", one->time_ns);
+	emit_string(json, "kind", one->kind);
+	if (one->pid)
+		emit_u64(json, "pid", one->pid);
+	else
+		emit_null(json, "pid");
+	emit_string(json, "comm", one->comm);
+	if (one->device != MOMENT_LIST_NO_DEVICE)
+		emit_u64(json, "device", one->device);
+	else
+		emit_null(json, "device");
+	emit_string(json, "name", one->name);
+	emit_string(json, "incident", one->incident);
+	emit_close_object(json);
+}
+
+static void moments_write(struct emit *json, const struct moment_list *list,
+			  const struct snapshot_reach *reach)
+{
+	document_open(json, "ttmem.moments/1", clock_ns(CLOCK_REALTIME));
+	document_reach(json, reach);
+	emit_open_array(json, "moments");
+	for (size_t i = 0; i < list->count; i++)
+		moments_write_one(json, &list->list[i]);
+	emit_close_array(json);
+	document_list_end(json, !list->is_cut);
+	if (list->is_cut)
+		snapshot_note(list->texts, "there are more: choose a shorter time or a process");
+	document_close(json, list->texts);
+}
+
+static int moments_collect(struct daemon *daemon, struct moment_list *list)
+{
+	const struct query_moments *query = list->query;
+	uint64_t now = clock_ns(CLOCK_REALTIME);
+	struct store_reader *reader;
+	int r = moment_list_add(list, &(struct moment_list_one){.time_ns = daemon->start_ns,
+								.kind = "restart",
+								.device = MOMENT_LIST_NO_DEVICE});
+
+	if (r == 0 && daemon->moments && query->to_ns >= moment_cache_from(daemon->moments))
+		r = moment_cache_read(daemon->moments,
+				      bits_min(query->to_ns, now - MOMENTS_LATE_NS),
+				      moment_list_add_recording, list);
+	if (r == 0 && daemon_reader(daemon, query->asker, &reader) == 0)
+		r = recorder_moments_list(reader, list);
+	return r;
+}
+
+int daemon_moments_list(void *context, const struct query_moments *query, struct emit *json)
+{
+	CLEANUP(moment_list_deinit) struct moment_list list = {.texts = NULL};
+	uint64_t now = clock_ns(CLOCK_REALTIME);
+	struct query_moments complete = *query;
+	struct snapshot_reach reach;
+	int r;
+
+	if (!complete.to_ns)
+		complete.to_ns = now;
+	if (!complete.from_ns)
+		complete.from_ns = complete.to_ns - bits_min(complete.to_ns, MOMENTS_NS);
+	r = moment_list_init(&list, &complete);
+	if (r == 0)
+		r = moments_collect(context, &list);
+	if (r == 0)
+		r = daemon_moments_reach(context, query->asker, &reach);
+	if (r < 0)
+		return r;
+	moment_list_finish(&list);
+	moments_write(json, &list, &reach);
+	return 0;
 }

@@ -80,8 +80,8 @@ static int provide_snapshot(void *context, const struct snapshot_request *reques
  * Two threads query the history, each with a reader of its own: the web thread, and the query
  * worker for clients of the native socket.
  */
-static int provide_reader(struct daemon *daemon, const struct query_asker *asker,
-			  struct store_reader **ret_reader)
+int daemon_reader(struct daemon *daemon, const struct query_asker *asker,
+		  struct store_reader **ret_reader)
 {
 	struct store_reader **reader =
 		asker && !asker->is_tcp ? &daemon->query_reader : &daemon->web_reader;
@@ -151,7 +151,7 @@ static int provide_leaks(void *context, const struct query_past *query, struct e
 {
 	const struct recorder_scope scope = provide_scope(context, query->asker);
 	struct store_reader *reader = NULL;
-	int r = provide_reader(context, query->asker, &reader);
+	int r = daemon_reader(context, query->asker, &reader);
 
 	if (r == 0 && !query->cursor)
 		provide_refresh(context, query->asker);
@@ -162,7 +162,7 @@ static int provide_incidents(void *context, const struct query_past *query, stru
 {
 	const struct recorder_scope scope = provide_scope(context, query->asker);
 	struct store_reader *reader = NULL;
-	int r = provide_reader(context, query->asker, &reader);
+	int r = daemon_reader(context, query->asker, &reader);
 
 	if (r == 0 && !query->cursor)
 		provide_refresh(context, query->asker);
@@ -223,7 +223,7 @@ static int provide_peaks(void *context, const struct query_peaks *query, struct 
 static int provide_series(void *context, const struct query_series *query, struct emit *json)
 {
 	struct store_reader *reader = NULL;
-	int r = provide_reader(context, query->asker, &reader);
+	int r = daemon_reader(context, query->asker, &reader);
 
 	return r < 0 ? r : recorder_documents_series(reader, query, json);
 }
@@ -282,7 +282,7 @@ static bool provide_past_of(struct daemon *daemon, const struct query_history *q
 	scope.address = query->address;
 	scope.filter = &query->filter;
 	provide_refresh(daemon, query->asker);
-	r = provide_reader(daemon, query->asker, &reader);
+	r = daemon_reader(daemon, query->asker, &reader);
 	if (r == -EOPNOTSUPP)
 		return false;
 	if (r == 0)
@@ -468,6 +468,7 @@ void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider)
 		.context = daemon,
 		.snapshot = provide_snapshot,
 		.reach = daemon_moments_reach,
+		.moments = daemon_moments_list,
 		.leaks = provide_leaks,
 		.incidents = provide_incidents,
 		.history = provide_history,

@@ -27,12 +27,14 @@
 #include "model/health.h"
 #include "web/server/web.h"
 
+struct emit;
 struct incident_hook;
 struct collector;
 struct journal;
 struct keeper;
 struct keeper_entry;
 struct notice;
+struct query_moments;
 struct log_writer;
 struct moment_cache;
 struct tracked_file;
@@ -176,11 +178,16 @@ bool daemon_may_see(const void *context, uint32_t maker, const char *namespaces)
 int daemon_dump(void *context, const struct query_asker *asker, FILE *out);
 int daemon_commands(void *context, const struct query_commands *query, struct emit *json);
 
+/* The history, for the thread that asks. 0, or a negative errno: -EOPNOTSUPP if there is none. */
+int daemon_reader(struct daemon *daemon, const struct query_asker *asker,
+		  struct store_reader **ret_reader);
+
 /* Moments of the past, for the provider. From any thread but the loop's. */
 int daemon_moments_snapshot(struct daemon *daemon, const struct snapshot_request *request,
 			    struct snapshot **ret_snapshot);
 int daemon_moments_reach(void *context, const struct query_asker *asker,
 			 struct snapshot_reach *ret_reach);
+int daemon_moments_list(void *context, const struct query_moments *query, struct emit *json);
 
 /* What HTTP serves, over TCP and on the native socket. */
 void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider);

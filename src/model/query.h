@@ -62,6 +62,16 @@ struct query_history {
 	struct filter filter;
 };
 
+/* What happened, and when; written as {"schema":"ttmem.moments/1", ...}. */
+struct query_moments {
+	const struct query_asker *asker; /* NULL = over TCP */
+	bool sees_all;                   /* names of everybody; else of what the asker may see */
+	uint64_t from_ns, to_ns;         /* 0 = 15 minutes ago, now */
+	uint32_t pid;                    /* 0 = any */
+	struct filter filter;            /* devices */
+	size_t limit;
+};
+
 /* Time series; written as {"schema":"ttmem.series/1", ...}. */
 struct query_series {
 	const struct query_asker *asker; /* as above; series are public */

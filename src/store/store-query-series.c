@@ -346,3 +346,25 @@ int store_query_series(struct store_reader *reader, const struct store_series_qu
 	*ret_next = asking.next;
 	return 0;
 }
+
+int store_query_series_from(struct store_reader *reader, uint64_t *ret_time_ns)
+{
+	struct store_asking asking = {.reader = reader};
+	int64_t oldest = INT64_MAX;
+	int r = store_reader_begin(reader);
+
+	*ret_time_ns = 0;
+	if (r != 0)
+		return r < 0 ? r : 0;
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(store_resolutions); i++) {
+		int64_t first;
+
+		r = store_asking_number(&asking, store_resolutions[i].first, &first);
+		if (r > 0 && first < oldest)
+			oldest = first;
+	}
+	store_reader_end(reader);
+	if (r >= 0 && oldest >= 0 && oldest < INT64_MAX)
+		*ret_time_ns = (uint64_t)oldest * NS_PER_S;
+	return r < 0 ? r : 0;
+}

@@ -352,6 +352,9 @@ struct store_point {
 	uint64_t buffers, buffers_max;
 };
 
+/* CLOCK_REALTIME of the oldest point; 0 = there is none. 0 or a negative errno. */
+int store_query_series_from(struct store_reader *reader, uint64_t *ret_time_ns);
+
 /* Sorted by time. */
 int store_query_series(struct store_reader *reader, const struct store_series_query *query,
 		       int (*row)(void *context, const struct store_point *point), void *context,

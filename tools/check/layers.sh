@@ -49,7 +49,7 @@ BEGIN {
 	folder("daemon/notify", "base model model/json compat/logs")
 	folder("daemon/registry", "base book/read model source/proc source/host source/books source", "book/testing")
 	folder("daemon/symbols", "base model symbol source/books daemon/registry", "book/read book/testing daemon/notify daemon/recorder")
-	folder("daemon/flight", "base book/read model source source/books recording/flight recording/read daemon/notify daemon/registry daemon/symbols")
+	folder("daemon/flight", "base book/format book/read model source source/books recording/flight recording/read daemon/notify daemon/registry daemon/symbols")
 	folder("daemon/custody", "base source/proc")
 	folder("daemon/doors", "base source/proc web/server")
 	folder("daemon/recorder", "base book/format book/read model model/json source/proc store daemon/notify daemon/registry daemon/symbols daemon/flight", "book/testing daemon")

@@ -9,6 +9,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/emit.h"
+#include "model/query.h"
 #include "model/snapshot-request.h"
 #include "web/server/routes.h"
 #include "web/server/web.h"
@@ -82,4 +84,28 @@ int moment_answer_result(struct routes_ask *ask, int result)
 	if (moment_answer_reach(ask, &reach) < 0)
 		reach = (struct snapshot_reach){0};
 	return moment_answer_beyond(ask->url, &reach, false);
+}
+
+int moment_answer_list(struct routes_ask *ask, FILE *out)
+{
+	const struct web_provider *provider = ask->provider;
+	struct url *url = ask->url;
+	const struct query_moments query = {
+		.asker = ask->asker,
+		.sees_all = ask->sees_all,
+		.from_ns = url->from_ns,
+		.to_ns = url->to_ns,
+		.pid = url->filter.pid,
+		.filter = url->filter,
+		.limit = url->limit,
+	};
+	struct emit json = EMIT_INIT(out);
+
+	if (!provider->moments)
+		return -EAGAIN;
+	if (query.to_ns && query.from_ns > query.to_ns) {
+		(void)snprintf(url->problem, sizeof(url->problem), "\"from\" is after \"to\"");
+		return -EINVAL;
+	}
+	return provider->moments(provider->context, &query, &json);
 }

@@ -165,6 +165,7 @@ void local_request_serve(const struct web_provider *provider, const struct query
 		.provider = provider,
 		.asker = asker,
 		.url = &parsed,
+		.sees_all = asker->sees_all,
 		.arrived_ns = asker->came_ns,
 	};
 	const struct route *route = NULL;

@@ -339,6 +339,9 @@ static const struct route routes_table[] = {
 	 .parameters = URL_FROM | URL_TO | URL_STEP | URL_PID | URL_DEVICE | URL_TYPE | URL_LIMIT |
 		       URL_CURSOR,
 	 .lane = ROUTES_DETAILS},
+	{"/api/v1/moments", ROUTES_JSON, .make = moment_answer_list,
+	 .parameters = URL_FROM | URL_TO | URL_PID | URL_DEVICE | URL_LIMIT, .lane = ROUTES_DETAILS,
+	 .takes_turn = true},
 	{"/api/v1/stream", "text/event-stream", .parameters = URL_TOKEN | URL_CHANGES,
 	 .lane = ROUTES_STREAM},
 	{"/api/devices", ROUTES_JSON, .make = routes_devices, .lane = ROUTES_TOTALS},

@@ -40,6 +40,7 @@ struct routes_ask {
 	struct sign_in *sign_in;         /* over TCP: for signing in and out */
 	struct snapshot *snapshot;       /* taken for this request alone, owned; NULL = none */
 	struct url *url;
+	bool sees_all;       /* details of everybody: with the token, or as who it is */
 	uint64_t arrived_ns; /* CLOCK_MONOTONIC */
 	uint32_t device;     /* from the path */
 	bool openmetrics;    /* preferred by the client */
@@ -57,10 +58,11 @@ struct route {
 	uint32_t parameters; /* enum url_parameter */
 	enum routes_lane lane;
 	bool guarded; /* anonymous clients need the token; others must see all, unless it is scoped */
-	bool scoped; /* shows each client its own */
-	bool local;  /* only on the daemon's own socket */
-	bool tcp;    /* only over TCP: about the server */
-	bool post;   /* changes something: POST, where all others are GET */
+	bool scoped;     /* shows each client its own */
+	bool takes_turn; /* as every request for a moment of the past: see moment-turns.h */
+	bool local;      /* only on the daemon's own socket */
+	bool tcp;        /* only over TCP: about the server */
+	bool post;       /* changes something: POST, where all others are GET */
 };
 
 /* For clients that do not see all. */

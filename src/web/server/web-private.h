@@ -9,6 +9,7 @@
 #include "web/server/address.h"
 #include "web/server/auth.h"
 #include "web/server/body.h"
+#include "web/server/moment-turns.h"
 #include "web/server/web.h"
 
 struct MHD_Daemon;
@@ -30,6 +31,7 @@ struct web {
 	struct worker *fleet;   /* waits for other machines; NULL = there is no fleet */
 	struct stream *stream;
 
+	struct moment_turns turns; /* private to the thread that serves the sockets */
 	struct body_purse purse;
 	bool closing;        /* atomic */
 	uint64_t answers[6]; /* atomic; by the first digit of the status */

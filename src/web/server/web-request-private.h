@@ -39,6 +39,8 @@ struct web_request {
 	bool packed;             /* the body is compressed */
 	bool begun;              /* its header was checked */
 	bool made;
+	bool has_turn; /* of its user, for a moment of the past */
+	uint32_t turn_user;
 };
 
 /* A header of the request; NULL = none. */

@@ -51,6 +51,8 @@ void web_request_free(struct web_request *web_request)
 	if (!web_request)
 		return;
 	connection_limits_set(web_request->visit, CONNECTION_LIMITS_ASKING);
+	if (web_request->has_turn)
+		moment_turns_leave(&web_request->web->turns, web_request->turn_user);
 	url_deinit(&web_request->url);
 	session_unref(web_request->sign_in.session);
 	body_unref(web_request->body);
@@ -315,6 +317,7 @@ static bool web_request_choose(struct web_request *web_request, struct stream_ri
 		.known = auth_has_token(auth, authorization, url->token),
 		.session = web_request->sign_in.session,
 	};
+	web_request->ask.sees_all = ret_rights->details;
 	/* Refuse a wrong token even where none is needed: the client wants to know. */
 	if (!ret_rights->details && !web_request->route->post &&
 	    (url->token || (authorization && *authorization))) {
@@ -349,6 +352,16 @@ static struct worker *web_request_lane(const struct web_request *web_request)
 	return web->details;
 }
 
+/* Whether its user may ask for another moment of the past. */
+static bool web_request_takes_turn(struct web_request *web_request)
+{
+	if (!(web_request->url.given & URL_AT) && !web_request->route->takes_turn)
+		return true;
+	web_request->turn_user = web_request_user(web_request);
+	web_request->has_turn = moment_turns_take(&web_request->web->turns, web_request->turn_user);
+	return web_request->has_turn;
+}
+
 /* Hands the request to a lane; the connection is suspended meanwhile. */
 static int web_request_put(struct web_request *web_request)
 {
@@ -356,6 +369,11 @@ static int web_request_put(struct web_request *web_request)
 
 	if (!lane) {
 		web_request_refuse(web_request, MHD_HTTP_NOT_FOUND, "no fleet is configured");
+		return web_request_answer(web_request);
+	}
+	if (!web_request_takes_turn(web_request)) {
+		web_request_refuse(web_request, MHD_HTTP_SERVICE_UNAVAILABLE,
+				   "too many moments are asked for: wait for an answer");
 		return web_request_answer(web_request);
 	}
 	web_request->job.run = web_request_run;

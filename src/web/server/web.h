@@ -54,6 +54,7 @@ struct web_provider {
 	int (*incidents)(void *context, const struct query_past *query, struct emit *json);
 	int (*history)(void *context, const struct query_history *query, struct emit *json);
 	int (*series)(void *context, const struct query_series *query, struct emit *json);
+	int (*moments)(void *context, const struct query_moments *query, struct emit *json);
 	int (*peaks)(void *context, const struct query_peaks *query, struct emit *json);
 	int (*commands)(void *context, const struct query_commands *query, struct emit *json);
 

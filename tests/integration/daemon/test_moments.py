@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents of moments of the past: "at=NS" over HTTP and on the daemon's socket."""
 
+import http.client
 import json
 import time
 
 import pytest
 
+from conftest import LIMIT
+from ttmemd import get
 from world import check_schema, wait_for
 
 
@@ -159,3 +162,93 @@ def test_without_a_flight_recorder_no_moment_is_exact(ttmemd):
     for route in ("buffers", "map"):
         status, text = ttmemd.fetch(f"/api/v1/{route}?at={time.time_ns()}", token=True)
         assert status == 404 and "no flight recorder" in text
+
+
+def test_beyond_the_flight_recorder_there_are_sums(ttmemd):
+    """A daemon that was started again has the history of the one before."""
+    ttmemd.start("--http", "127.0.0.1:0")
+    player = ttmemd.player(DEVICE, "alloc 0 DRAM 0x1000 4096 a", "alloc 0 L1 0x1000 30 b")
+    wait_for(lambda: checked(ttmemd, "/api/v1/smi")["totals"]["bytes"] == 4126, "both buffers")
+    before = checked(ttmemd, "/api/v1/smi")
+    path = f"/api/v1/series?pid={player.process.pid}&step=1"
+    # Points are of whole seconds: of one that has begun, everything is known that the next one is known of.
+    points = wait_for(lambda: (s := checked(ttmemd, path)["series"]) and len(s) == 2 and all(len(x["points"]) > 1 for x in s) and s, "points")
+    at = max(point[0] for one in points for point in one["points"][:-1])
+    assert ttmemd.stop() == 0
+    ttmemd.start("--http", "127.0.0.1:0")
+    player.play("free 0 DRAM 0x1000")
+    smi = checked(ttmemd, f"/api/v1/smi?at={at}")
+    assert smi["moment"]["kind"] == "sums" and smi["exact"] is False and smi["time_ns"] == at
+    assert smi["moment"]["sums_from_ns"] <= at < smi["moment"]["exact_from_ns"]
+    assert smi["totals"] == before["totals"]
+    (process,) = smi["processes"]
+    assert process["pid"] == player.process.pid and process["exact"] is False
+    assert {n: (m["used"], m["buffers"]) for n, m in process["devices"][0]["memory"].items() if m["used"]} == {"DRAM": (4096, 1), "L1": (30, 1)}
+    assert [p["pid"] for p in checked(ttmemd, f"/api/v1/ps?at={at}")["processes"]] == [player.process.pid]
+    status, text = ttmemd.fetch(f"/api/v1/buffers?at={at}", token=True)
+    assert status == 404 and str(smi["moment"]["exact_from_ns"])[:6] in text
+    status, text = ttmemd.fetch("/api/v1/smi?at=1000", token=True)
+    assert status == 404 and "sums are known from" in text
+
+
+def moments(daemon, parameters="", token=True):
+    status, text = daemon.fetch(f"/api/v1/moments?{parameters}", token=token)
+    assert status in (200, 503), text
+    return check_schema(json.loads(text)) if status == 200 else None
+
+
+def test_what_happened_is_listed_in_the_order_of_time(daemon):
+    player = daemon.player("mark first", "push load", "alloc 0 DRAM 0x1000 64 a", "pop", "alloc 0 DRAM 0x2000 64 b",
+                           "push train", "alloc 1 DRAM 0x3000 64 c", "mark second", "free 1 DRAM 0x9000")
+    other = daemon.player("alloc 0 DRAM 0x1000 64 left")
+    pid, gone = player.process.pid, other.process.pid
+    other.kill()
+    daemon.wait_for_leak(gone)
+
+    def all_of_it():
+        document = moments(daemon)
+        kinds = {(m["kind"], m["pid"]) for m in document["moments"]} if document else set()
+        return {("mark", pid), ("phase", pid), ("incident", pid), ("start", pid), ("start", gone), ("end", gone)} <= kinds and document
+
+    document = wait_for(all_of_it, "everything")
+    listed = document["moments"]
+    assert [m["time_ns"] for m in listed] == sorted(m["time_ns"] for m in listed)
+    assert document["exact"] is True and document["exact_from_ns"] > 0
+    assert [m["name"] for m in listed if m["kind"] == "mark"] == ["first", "second"]
+    assert [m["name"] for m in listed if m["kind"] == "phase"] == ["load", "train"]
+    assert {m["incident"] for m in listed if m["pid"] == pid and m["kind"] == "incident"} == {"unknown_free"}
+    assert [m["kind"] for m in listed if m["pid"] == gone and m["kind"] != "incident"] == ["start", "end"]
+    assert "restart" in {m["kind"] for m in listed}
+    assert {m["pid"] for m in moments(daemon, f"pid={gone}")["moments"]} <= {gone, None}
+    assert len(moments(daemon, "limit=2")["moments"]) == 2 and moments(daemon, "limit=2")["exact"] is False
+    # A moment of the list can be looked at.
+    second = next(m for m in listed if m["name"] == "second")
+    assert len(checked(daemon, f"/api/v1/buffers?pid={pid}&at={second['time_ns']}")["buffers"]) == 3
+    # Names are details; without the token there are not even times of marks.
+    open_to_all = moments(daemon, token=False)["moments"]
+    assert {m["kind"] for m in open_to_all} == {"restart", "start", "end", "incident"}
+    assert all(m["name"] is None for m in open_to_all)
+    assert daemon.fetch("/api/v1/moments?from=20&to=10")[0] == 400
+
+
+def test_who_asks_for_many_moments_has_to_wait_and_others_are_served(daemon):
+    """Eight requests of a user wait; others are refused at once, and the queue has room for who asks for now."""
+    daemon.player(*(f"alloc 0 DRAM {0x1000 * (i + 1)} 64 n{i}" for i in range(100)))
+    wait_for(lambda: checked(daemon, "/api/v1/smi")["totals"]["buffers"] == 100, "all buffers")
+    at = time.time_ns()
+    connections = [http.client.HTTPConnection(daemon.address(), timeout=LIMIT) for _ in range(60)]
+    token = (daemon.state / "http-token").read_text().strip()
+    for i, connection in enumerate(connections):
+        connection.request("GET", f"/api/v1/buffers?at={at - i}", headers={"Authorization": f"Bearer {token}"})
+    # Meanwhile.
+    assert get(daemon, "/api/v1/buffers?limit=1")["buffers"]
+    assert daemon.json("status")["running"]
+    answers = []
+    for connection in connections:
+        answer = connection.getresponse()
+        answers.append((answer.status, answer.read()))
+        connection.close()
+    assert {status for status, _ in answers} <= {200, 503}
+    assert sum(status == 200 for status, _ in answers) >= 8
+    # All of them can be had in the end.
+    assert len(checked(daemon, f"/api/v1/buffers?limit=1000&at={at - 59}")["buffers"]) == 100

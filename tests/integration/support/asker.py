@@ -12,6 +12,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 
 LIMIT = 100
 
@@ -130,6 +131,8 @@ def main():
     doors["native-list"] = command(setup, "buffers", "--json")
     doors["native-smi"] = native(setup, "/api/v1/smi")
     doors["native-buffers"] = native(setup, "/api/v1/buffers") + native(setup, "/api/v1/buffers?by=name")
+    doors["native-at"] = native(setup, f"/api/v1/buffers?at={time.time_ns()}")
+    doors["native-moments"] = native(setup, "/api/v1/moments?limit=10000")
     doors["native-map"] = native(setup, "/api/v1/map")
     doors["native-leaks"] = native(setup, "/api/v1/leaks")
     doors["native-peak"] = native(setup, "/api/v1/peak")

@@ -54,7 +54,7 @@ STREAM = "told-host-root"
 
 # Doors that show what lives, what was left behind, or both.
 PAST = {"native-leaks", "native-incidents"}
-BOTH = {"native-dump", "native-history", "native-peak", "tcp-token", "tcp-open"}
+BOTH = {"native-dump", "native-history", "native-moments", "native-peak", "tcp-token", "tcp-open"}
 FILES = {"log", "database", "token"}
 MAPS = {"native-map", "tcp-open-map"}  # sums over all processes, without names
 
@@ -121,10 +121,11 @@ class World:
     def play(self, owner, before):
         socket = "/run/ttmem/s" if "nsenter" in before else str(self.daemon.socket)
         live, dead = f"live-{owner}", f"dead-{owner}"
-        player = self.daemon.player(f"alloc 0 DRAM {ADDRESSES[live]} 1024 {live}", before=before, words=[live], TTMEM_SOCKET=socket)
+        player = self.daemon.player(
+            f"alloc 0 DRAM {ADDRESSES[live]} 1024 {live}", f"mark {live}", before=before, words=[live], TTMEM_SOCKET=socket)
         victim = self.daemon.player(
             f"alloc 0 DRAM {ADDRESSES[dead]} 1024 {dead}", f"alloc 0 L1 {ADDRESSES[dead]} 64 {dead}",
-            f"free 0 L1 {ADDRESSES[dead]}", f"free 0 L1 {ADDRESSES[dead]}", before=before, TTMEM_SOCKET=socket)
+            f"free 0 L1 {ADDRESSES[dead]}", f"free 0 L1 {ADDRESSES[dead]}", f"mark {dead}", before=before, TTMEM_SOCKET=socket)
         return player, victim
 
     def ask(self, column, before):

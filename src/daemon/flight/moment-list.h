@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What happened, and when, for charts: starts and ends of processes, marks, phases. Whoever knows of
+ * more adds it. Marks and phases are details: there are none of processes whose details the asker may
+ * not see.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct black_box_file;
+struct query_moments;
+struct recording;
+struct snapshot;
+
+#define MOMENT_LIST_MAX 65536u          /* before the limit of the request */
+#define MOMENT_LIST_EVENTS_MAX 1000000u /* that are looked through for phases */
+#define MOMENT_LIST_PHASES_MAX 4096u    /* of a book */
+#define MOMENT_LIST_NO_DEVICE UINT32_MAX
+
+struct moment_list_one {
+	uint64_t time_ns;
+	const char *kind;
+	uint32_t pid;         /* 0 = none */
+	uint64_t start_ticks; /* of that process; 0 = not known */
+	const char *comm;     /* NULL = not known, likewise the others */
+	uint32_t device;      /* or MOMENT_LIST_NO_DEVICE */
+	const char *name;
+	const char *incident;
+};
+
+struct moment_list {
+	const struct query_moments *query; /* with both times set */
+	struct snapshot *texts;            /* owns all of them */
+	struct moment_list_one *list;
+	size_t count, capacity;
+	bool is_cut; /* there are more */
+};
+
+/* 0 or -ENOMEM. Deinit it in any case. */
+int moment_list_init(struct moment_list *list, const struct query_moments *query);
+void moment_list_deinit(struct moment_list *list);
+
+/* If it is asked for; texts are copied. 0 or -ENOMEM. */
+int moment_list_add(struct moment_list *list, const struct moment_list_one *one);
+
+/* Whether the list has something of a process. */
+bool moment_list_has(const struct moment_list *list, uint32_t pid, uint64_t start_ticks);
+
+/* What a recording knows; for moment_cache_read(). 0 or a negative errno. */
+int moment_list_add_recording(void *list, struct recording *recording,
+			      const struct black_box_file *file);
+
+/* In the order of time; only the newest, if there are too many. */
+void moment_list_finish(struct moment_list *list);
