@@ -7,7 +7,7 @@ import { test, until } from "./runner.mjs";
 
 /** Saves as one of the forms that a menu has; returns the name and the bytes of the file. */
 async function save(page, menu, form) {
-  await menu.locator("summary").click();
+  await menu.locator("button").first().click();
   const waiting = page.waitForEvent("download");
   await menu.getByText(form, { exact: true }).click();
   const file = await waiting;

@@ -22,24 +22,39 @@ async function picture(canvas: HTMLCanvasElement): Promise<Blob | null> {
   return new Promise((resolve) => copy.toBlob(resolve));
 }
 
-/** A small menu. @drawing: where there is a canvas. */
+/** A button that unfolds the forms. @drawing: where there is a canvas. */
 export function saveMenu(name: string, figures: (() => Figures) | null, drawing?: Element): HTMLElement {
-  const item = (text: string, run: () => void): HTMLElement => {
-    const button = h("button", { type: "button", class: "small" }, text);
-    button.addEventListener("click", () => {
-      run();
-      menu.open = false;
-      menu.querySelector("summary")!.focus();
-    });
-    return button;
+  const button = h("button", { type: "button", class: "small", "aria-label": `Save: ${name}`, "aria-expanded": "false" }, "Save");
+  const forms = h("div", { class: "tools", hidden: true });
+  const unfold = (open: boolean): void => {
+    forms.hidden = !open;
+    button.setAttribute("aria-expanded", String(open));
   };
-  const menu = h("details", { class: "save" }, h("summary", { "aria-label": `Save: ${name}` }, "Save"), h("div", { class: "tools" },
-    figures && item("CSV", () => save(name, "csv", new Blob([asCsv(figures())], { type: "text/csv" }))),
-    figures && item("JSON", () => save(name, "json", new Blob([asJson(figures())], { type: "application/json" }))),
-    drawing && item("PNG", () => {
+  const add = (form: string, run: () => void): void => {
+    const item = h("button", { type: "button", class: "small" }, form.toUpperCase());
+    item.addEventListener("click", () => {
+      run();
+      unfold(false);
+      button.focus({ preventScroll: true });
+    });
+    forms.append(item);
+  };
+  if (figures) {
+    add("csv", () => save(name, "csv", new Blob([asCsv(figures())], { type: "text/csv" })));
+    add("json", () => save(name, "json", new Blob([asJson(figures())], { type: "application/json" })));
+  }
+  if (drawing)
+    add("png", () => {
       const canvas = drawing.querySelector("canvas");
       if (canvas) void picture(canvas).then((blob) => blob && save(name, "png", blob));
-    })));
-  menu.addEventListener("keydown", (event) => event.key === "Escape" && (menu.open = false));
+    });
+  button.addEventListener("click", () => unfold(forms.hidden));
+  const menu = h("div", { class: "save" }, button, forms);
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || forms.hidden) return;
+    unfold(false);
+    button.focus({ preventScroll: true });
+    event.stopPropagation();
+  });
   return menu;
 }
