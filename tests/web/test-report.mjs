@@ -167,10 +167,7 @@ if (hasFirefox)
     await withFirefox(`file://${path}`, async (page) => {
       await page.goto(`file://${path}`);
       await page.waitForSelector(".phase-bar");
-      await page.waitForFunction(() => {
-        const svg = document.querySelector("#peak svg"); // the frames grow to their size
-        return svg.querySelector("rect").getAttribute("width") === svg.getAttribute("width");
-      });
+      await page.waitForSelector("#peak .flame [role=treeitem]");
       check(await page.evaluate(look));
       mkdirSync(ARTEFACTS, { recursive: true });
       await page.screenshot({ path: join(ARTEFACTS, "report-firefox.png"), fullPage: true });
