@@ -116,6 +116,10 @@ UNIT(malformed_parameter_values_are_refused)
 	refused("/x?size=much", "bytes");
 	refused("/x?size=99999999999E", "bytes");
 	refused("/x?page=0", "bytes");
+	refused("/x?at=0", "a time in ns since 1970");
+	refused("/x?at=-1", "a time in ns since 1970");
+	refused("/x?at=18446744073709551616", "a time in ns since 1970");
+	refused("/x?at=1&at=1", "twice");
 	refused("/x?page=", "bytes");
 }
 
