@@ -10,7 +10,7 @@ test("a build without node serves a page that says how to get the full one", asy
   await daemon.start();
   const player = await daemon.player({ comm: "plainly" }, "device 0 0xa1 wormhole_b0 n150 0 12884901888 100663296 12",
     "alloc 0 DRAM 0x1000 3145728 a");
-  const visitor = await visit();
+  const visitor = await visit({ token: false });
   await visitor.page.goto(daemon.base);
   assert.equal(await visitor.page.title(), "ttmem");
   await visitor.has("This is the plain page", "body");
@@ -20,6 +20,15 @@ test("a build without node serves a page that says how to get the full one", asy
   // It is updated, and shows what smi shows.
   await visitor.has("3.0 MiB", "#devices");
   await visitor.has("12.0 GiB", "#devices");
+  await visitor.has("plainly", "#processes");
+  // It can be signed in, too: then its links show details.
+  await visitor.page.goto("about:blank");
+  await visitor.page.goto(await daemon.link());
+  await visitor.has("Signed in as", "#session");
+  assert.equal(visitor.page.url(), `${daemon.base}/`);
+  await visitor.page.click("text=buffers >> nth=-1");
+  await visitor.has('"name":"a"', "body");
+  await visitor.page.goBack();
   await visitor.has("plainly", "#processes");
   await player.play("alloc 0 L1 0x2000 1536 b");
   await visitor.has("1.5 KiB", "#processes");

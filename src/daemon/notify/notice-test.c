@@ -55,6 +55,24 @@ UNIT(an_incident_has_the_stack_of_who_did_it)
 	snapshot_free(snapshot);
 }
 
+UNIT(a_notice_knows_who_may_see_it)
+{
+	struct snapshot *snapshot = snapshot_of_one();
+	struct snapshot_incident incident = {.kind = "double_free"};
+	struct notice *notice = notice_new_incident(snapshot, &incident, 1);
+
+	/* "" would be: in our namespaces. */
+	assert(notice && !notice->namespaces);
+	notice_free(notice);
+	snapshot->processes[0].maker_id = 1000;
+	snapshot->processes[0].user_id = 1001;
+	snapshot->processes[0].namespaces = "|abc/1";
+	notice = notice_new_incident(snapshot, &incident, 1);
+	assert(notice && notice->maker == 1000 && strcmp(notice->namespaces, "|abc/1") == 0);
+	notice_free(notice);
+	snapshot_free(snapshot);
+}
+
 UNIT(a_leak_has_the_stack_of_its_first_buffer)
 {
 	const struct notice_ending ending = {.ended_ns = 1000, .how = "died"};

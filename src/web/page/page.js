@@ -62,6 +62,20 @@ function state(text) {
   document.getElementById("state").textContent = text;
 }
 
-const stream = new EventSource("/api/v1/stream");
-stream.addEventListener("totals", (event) => show(JSON.parse(event.data)));
-stream.addEventListener("error", () => state("not connected; trying again"));
+function listen() {
+  const stream = new EventSource("/api/v1/stream");
+  stream.addEventListener("totals", (event) => show(JSON.parse(event.data)));
+  stream.addEventListener("error", () => state("not connected; trying again"));
+}
+
+// A link of "ttmem open": its code must not stay in the address.
+async function signIn(code) {
+  history.replaceState(null, "", "/");
+  const answer = await fetch("/api/v1/sign-in", { method: "POST", headers: { Authorization: "Code " + code } });
+  const told = await answer.json();
+  document.getElementById("session").textContent =
+    answer.ok ? "Signed in as " + told.session.user + "." : "You are not signed in: " + told.error + ".";
+}
+
+const link = /^#\/open\/([0-9a-f]+)/.exec(location.hash);
+(link ? signIn(link[1]) : Promise.resolve()).catch(() => undefined).then(listen);

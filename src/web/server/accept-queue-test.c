@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/testing/unit.h"
+#include "web/server/peer-user.h"
 
 #define CLIENTS 6
 
@@ -74,6 +75,9 @@ UNIT(a_user_has_half_of_the_places_and_then_one_for_one)
 	}
 	while (count_now() < 2)
 		usleep(1000);
+	assert(accept_queue_user(queue, served[0]) == geteuid());
+	assert(accept_queue_user(queue, clients[0]) == PEER_USER_UNKNOWN);
+	assert(accept_queue_user(queue, -1) == PEER_USER_UNKNOWN);
 	for (int i = 0; i + 2 < CLIENTS; i++) {
 		leave(queue, i);
 		while (count_now() < i + 3)

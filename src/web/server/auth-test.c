@@ -13,6 +13,7 @@
 
 #include "base/testing/unit.h"
 #include "web/server/address.h"
+#include "web/server/sign-in.h"
 
 static struct auth auth_for(const char *text)
 {
@@ -265,6 +266,43 @@ UNIT(listen_addresses_are_parsed)
 	assert(address_parse("[::1]:5392", &address) == 0 && address_is_loopback(&address));
 	assert(address_parse("0.0.0.0:1", &address) == 0 && address_is_any(&address));
 	assert(!address_is_loopback(&address));
+}
+
+UNIT(requests_of_other_sites_are_recognized)
+{
+	static const char host[] = "127.0.0.1:5392";
+
+	assert(auth_is_same_origin(host, NULL, NULL)); /* no browser */
+	assert(auth_is_same_origin(host, NULL, "same-origin"));
+	assert(auth_is_same_origin(host, NULL, "none"));
+	assert(auth_is_same_origin(host, "http://127.0.0.1:5392", "same-origin"));
+	assert(auth_is_same_origin("LocalHost", "http://localhost", NULL));
+	assert(auth_is_same_origin(host, "https://127.0.0.1:5392", NULL));
+	assert(!auth_is_same_origin(host, NULL, "same-site"));
+	assert(!auth_is_same_origin(host, NULL, "cross-site"));
+	assert(!auth_is_same_origin(host, NULL, ""));
+	assert(!auth_is_same_origin(host, "http://127.0.0.1:5392", "cross-site"));
+	assert(!auth_is_same_origin(host, "http://127.0.0.1:5393", "same-origin"));
+	assert(!auth_is_same_origin(host, "http://127.0.0.1", NULL));
+	assert(!auth_is_same_origin(host, "http://localhost:5392", NULL));
+	assert(!auth_is_same_origin(host, "http://127.0.0.1:5392.evil.example", NULL));
+	assert(!auth_is_same_origin(host, "127.0.0.1:5392", NULL));
+	assert(!auth_is_same_origin(host, "null", NULL) && !auth_is_same_origin(host, "", NULL));
+}
+
+UNIT(a_cookie_is_named_by_the_port)
+{
+	static const char *const names[][2] = {
+		{"127.0.0.1:5392", "ttmem-5392"}, {"localhost", "ttmem-80"}, {"[::1]", "ttmem-80"},
+		{"[::1]:443", "ttmem-443"},       {"x:123456", "ttmem-80"},  {"x:", "ttmem-80"},
+		{"x:1;a=b", "ttmem-80"},          {"", "ttmem-80"},
+	};
+	char name[SIGN_IN_NAME_SIZE];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		sign_in_cookie_name(names[i][0], name);
+		assert(strcmp(name, names[i][1]) == 0);
+	}
 }
 
 UNIT(the_access_to_details_is_described)

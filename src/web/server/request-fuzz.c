@@ -14,6 +14,7 @@
 #include "web/server/address.h"
 #include "web/server/auth.h"
 #include "web/server/routes.h"
+#include "web/server/sign-in.h"
 #include "web/server/url.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -48,6 +49,7 @@ static void fuzz_target(const char *line)
 
 static void fuzz_guard(const char *host, const char *authorization)
 {
+	char name[SIGN_IN_NAME_SIZE];
 	struct address address;
 	struct auth auth;
 
@@ -60,6 +62,10 @@ static void fuzz_guard(const char *host, const char *authorization)
 	(void)auth_is_host(&auth, host); /* must not crash */
 	auth.any = true;
 	(void)auth_is_host(&auth, host); /* likewise */
+	sign_in_cookie_name(host, name);
+	assert(strlen(name) <= strlen("ttmem-65535") && !strpbrk(name, "=; ,"));
+	if (auth_is_same_origin(host, authorization, NULL))
+		assert(strlen(authorization) > strlen(host));
 	if (auth_may_see(&auth, authorization, NULL))
 		assert(strstr(authorization, TOKEN));
 }

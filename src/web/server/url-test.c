@@ -100,6 +100,8 @@ UNIT(malformed_parameter_values_are_refused)
 	refused("/x?only=living", "past");
 	refused("/x?buffers=all", "a number from 0 to 1000000");
 	refused("/x?buffers=1000001", "a number from 0 to 1000000");
+	refused("/x?browser=me", "the number of a user");
+	refused("/x?browser=4294967295", "the number of a user");
 	refused("/x?limit=0", "10000");
 	refused("/x?limit=10001", "10000");
 	refused("/x?cursor=", "next");

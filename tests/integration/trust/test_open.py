@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """ttmem open: a link that signs a browser in, once, for one user, with that user's rights; and who would like to have it."""
 
+import contextlib
 import json
+import os
 import re
 import socket
 import subprocess
@@ -315,3 +317,68 @@ def test_the_stream_tells_details_of_own_incidents_until_the_end_of_the_session(
     told = stream.stdout.readline()
     assert f'"pid":{later.pid}' in told and "later" not in told
     stream.stdout.close()
+
+
+CROWD = """
+import http.client, sys
+kept = []
+for _ in range(100):
+    client = http.client.HTTPConnection(sys.argv[1], timeout=100)
+    client.request("GET", "/api/v1/stream", headers={"Cookie": sys.argv[2]})
+    answer = client.getresponse()
+    kept.append((client, answer))
+    assert answer.status == 200, answer.status
+print("taken", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_streams_of_one_user_who_is_signed_in_leave_places_for_others(served):
+    words = [*become(OTHER), sys.executable, "-c", CROWD, served.address(), cookie(served, OTHER)]
+    crowd = served.adopt(subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+    assert crowd.stdout.readline() == "taken\n"
+    listening = re.search(r"^ttmem_http_subscribers (\d+)", served.fetch("/metrics")[1], re.M)
+    assert int(listening[1]) <= 8
+    listen(served, USER, cookie(served, USER)).stdout.close()
+    crowd.stdin.close()
+    crowd.stdout.close()
+
+
+OPENER = """#!/bin/sh
+printf '%s\\n' "$@" >"$0.part" && mv "$0.part" "$0.said"
+"""
+
+
+def on_a_terminal(daemon, folder, *words, **env):
+    """Runs the command at a terminal with a desktop. Returns what it printed."""
+    (folder / "xdg-open").write_text(OPENER)
+    (folder / "xdg-open").chmod(0o755)
+    env = {**daemon.env, "DISPLAY": ":0", "PATH": f"{folder}:{daemon.env['PATH']}", **env}
+    ours, theirs = os.openpty()
+    with open(ours, "rb", buffering=0) as screen:
+        command = [str(daemon.build / "src" / "cli" / "ttmem"), "open", *words]
+        process = subprocess.Popen(command, env={k: v for k, v in env.items() if v}, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        text = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while part := screen.read(4096):
+                text += part
+    assert process.wait(timeout=LIMIT) == 0, text
+    return text.decode()
+
+
+def test_a_desktop_opens_the_link(served, tmp_path):
+    text = on_a_terminal(served, tmp_path, SUDO_UID="")
+    (link_said,) = (tmp_path / "xdg-open.said").read_text().splitlines()
+    assert LINK.match(link_said) and link_said in text and "It works once, within 60 s" in text
+
+
+@pytest.mark.parametrize("words,env", [(["--print"], {"SUDO_UID": ""}), ([], {"SUDO_UID": "", "DISPLAY": ""}), ([], {"SUDO_UID": str(USER)})])
+def test_nothing_is_opened_where_that_is_not_meant(served, tmp_path, words, env):
+    assert "/#/open/" in on_a_terminal(served, tmp_path, *words, **env)
+    assert not (tmp_path / "xdg-open.said").exists()
+
+
+def test_an_opener_that_fails_leaves_the_link(served, tmp_path):
+    text = on_a_terminal(served, tmp_path, SUDO_UID="", PATH="/nonexistent")
+    assert "/#/open/" in text and "open the link yourself" in text
