@@ -60,6 +60,13 @@ int documents_buffers(struct routes_ask *ask, FILE *out)
 	struct emit json = EMIT_INIT(out);
 	int r;
 
+	/* Their own may be millions, which one thread would read for all users. */
+	if (ask->asker && !ask->asker->sees_all && (url->given & (URL_BY | URL_SORT))) {
+		(void)documents_refuse(url,
+				       "parameters \"by\" and \"sort\" are for root and members "
+				       "of the daemon's group: ask for pages");
+		return ROUTES_FORBIDDEN;
+	}
 	if (url->given & URL_BY)
 		return documents_groups(ask, out);
 	if (request.sorted && url->cursor)

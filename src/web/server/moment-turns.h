@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * How many moments of the past a user has asked for that are not answered yet. Each takes long, and
- * all wait in one queue: so nobody gets more than a part of it. For one thread.
+ * How many moments of the past a user has asked for that are not answered yet; or details of that
+ * user's own processes. Each may take long, and all wait in one queue: so nobody gets more than a part
+ * of it. For one thread.
  */
 
 #include <stdbool.h>

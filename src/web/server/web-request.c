@@ -352,10 +352,16 @@ static struct worker *web_request_lane(const struct web_request *web_request)
 	return web->details;
 }
 
-/* Whether its user may ask for another moment of the past. */
+/*
+ * Whether its user may ask for another moment of the past; or for details of what that user has made,
+ * as who is signed in and does not see all.
+ */
 static bool web_request_takes_turn(struct web_request *web_request)
 {
-	if (!(web_request->url.given & URL_AT) && !web_request->route->takes_turn)
+	const struct query_asker *asker = web_request->ask.asker;
+	bool is_own = web_request->route->guarded && asker && !asker->sees_all;
+
+	if (!(web_request->url.given & URL_AT) && !web_request->route->takes_turn && !is_own)
 		return true;
 	web_request->turn_user = web_request_user(web_request);
 	web_request->has_turn = moment_turns_take(&web_request->web->turns, web_request->turn_user);
@@ -373,7 +379,7 @@ static int web_request_put(struct web_request *web_request)
 	}
 	if (!web_request_takes_turn(web_request)) {
 		web_request_refuse(web_request, MHD_HTTP_SERVICE_UNAVAILABLE,
-				   "too many moments are asked for: wait for an answer");
+				   "too many of your requests wait: wait for an answer");
 		return web_request_answer(web_request);
 	}
 	web_request->job.run = web_request_run;

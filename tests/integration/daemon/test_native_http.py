@@ -129,8 +129,10 @@ def test_a_route_shows_what_its_asker_may_see(daemon):
     assert as_user("/api/v1/smi")[0] == 200
     status, body = as_user("/api/v1/buffers")
     assert status == 200 and "mine" in body and "secret" not in body
-    status, body = as_user("/api/v1/buffers?by=name")
-    assert status == 200 and "mine" in body and "secret" not in body
+    for more in ("by=name", "sort=age"):
+        status, body = as_user(f"/api/v1/buffers?{more}")
+        assert status == 403 and "mine" not in body and "secret" not in body
+        assert "secret" in as_user(f"/api/v1/buffers?{more}", AS_MEMBER)[1]
     status, body = as_user("/api/v1/map")
     assert status == 403 and "0x1000" not in body
     assert "secret" in as_user("/api/v1/buffers", AS_MEMBER)[1]

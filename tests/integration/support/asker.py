@@ -130,7 +130,7 @@ def main():
     doors["tcp-stream-open"] = next_incident(signed)
     doors["native-list"] = command(setup, "buffers", "--json")
     doors["native-smi"] = native(setup, "/api/v1/smi")
-    doors["native-buffers"] = native(setup, "/api/v1/buffers") + native(setup, "/api/v1/buffers?by=name")
+    doors["native-buffers"] = native(setup, "/api/v1/buffers")
     doors["native-at"] = native(setup, f"/api/v1/buffers?at={time.time_ns()}")
     doors["native-moments"] = native(setup, "/api/v1/moments?limit=10000")
     doors["native-map"] = native(setup, "/api/v1/map")
