@@ -29,8 +29,8 @@ export class Visitor {
     this.forgiven = [];
   }
 
-  async open(browser, { size = WIDE, dark = false, token = true } = {}) {
-    this.context = await browser.newContext({ viewport: size, colorScheme: dark ? "dark" : "light" });
+  async open(browser, { size = WIDE, dark = false, token = true, scale = 1 } = {}) {
+    this.context = await browser.newContext({ viewport: size, deviceScaleFactor: scale, colorScheme: dark ? "dark" : "light" });
     if (token)
       await this.context.addInitScript((text) => sessionStorage.setItem("ttmem.token", text), this.daemon.token);
     this.context.setDefaultTimeout(WAIT_MS);

@@ -46,6 +46,7 @@ export class FlameCanvas {
   private wanted = "";
   private found: Found = { frames: new Set(), bytes: 0 };
   private below = 0; // pixels that are scrolled away at the bottom, where the graph starts
+  private displayed = false;
   private turn = 0;
   private observer = new ResizeObserver(() => this.arrange());
   private still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -151,7 +152,8 @@ export class FlameCanvas {
   /** After a change of size or content. */
   private arrange(): void {
     const { scroller } = this;
-    if (this.space.clientWidth < WIDTH_MIN) return; // not displayed
+    this.displayed = this.space.clientWidth >= WIDTH_MIN;
+    if (!this.displayed) return;
     scroller.scrollTop = scroller.scrollHeight - scroller.clientHeight - this.below;
     this.list();
     this.point(this.pointer);
@@ -159,8 +161,9 @@ export class FlameCanvas {
   }
 
   private scrolled(): void {
+    if (!this.displayed) return; // it was hidden, which scrolls it to its start
     const { scrollHeight, clientHeight, scrollTop } = this.scroller;
-    if (clientHeight > 0) this.below = scrollHeight - clientHeight - scrollTop;
+    this.below = scrollHeight - clientHeight - scrollTop;
     this.point(this.pointer);
     this.draw();
   }
