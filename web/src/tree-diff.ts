@@ -5,22 +5,30 @@
 
 import type { Node } from "./tree";
 
-const nothing = (like: Node): Node => ({ ...like, value: 0, buffers: 0, children: [] });
+export const diffTrees = (before: Node, after: Node): Node => merge(before, after);
 
-export function diffTrees(before: Node, after: Node): Node {
-  const gone = new Map(before.children.map((child) => [child.key, child]));
-  const children = after.children.map((child) => {
-    const key = child.key;
-    const old = gone.get(key);
-    gone.delete(key);
-    return diffTrees(old ?? nothing(child), child);
-  });
-  for (const child of gone.values()) children.push(diffTrees(child, nothing(child)));
+/** One of the two may be missing. */
+function merge(before: Node | undefined, after: Node | undefined): Node {
+  const { key, name, where } = (after ?? before)!;
+  const [had, has] = [before?.value ?? 0, after?.value ?? 0];
+  const children = pairs(before?.children ?? [], after?.children ?? []);
   const inside = children.reduce((sum, child) => sum + child.weight!, 0);
   return {
-    ...after, children, before: { value: before.value, buffers: before.buffers },
-    weight: Math.max(inside, before.value, after.value),
+    key, name, where, value: has, buffers: after?.buffers ?? 0, children, before: { value: had, buffers: before?.buffers ?? 0 },
+    weight: Math.max(inside, had, has),
   };
+}
+
+function pairs(before: readonly Node[], after: readonly Node[]): Node[] {
+  if (before.length === 0) return after.map((child) => merge(undefined, child));
+  const rest = new Map(before.map((child) => [child.key, child]));
+  const both = after.map((child) => {
+    const old = rest.get(child.key);
+    rest.delete(child.key);
+    return merge(old, child);
+  });
+  for (const child of rest.values()) both.push(merge(child, undefined));
+  return both;
 }
 
 /** How much of a frame is new (up to 1) or has gone (down to -1). */

@@ -19,14 +19,15 @@ export interface Node {
 
 interface Building extends Node {
   children: Building[];
-  by: Map<string, Building>;
+  by?: Map<string, Building>; // a leaf has none
 }
 
 const make = (key: string, name: string, where: string): Building =>
-  ({ key, name, where, value: 0, buffers: 0, children: [], by: new Map() });
+  ({ key, name, where, value: 0, buffers: 0, children: [] });
 
 function step(node: Building, name: string, where: string): Building {
   const key = `${name}\n${where}`;
+  node.by ??= new Map();
   let child = node.by.get(key);
   if (!child) {
     child = make(key, visible(name), visible(where));
