@@ -113,3 +113,19 @@ test("one line that leaks a hundred names is one call site, with its names", asy
   await visitor.has("kv.99", ".detail table.names");
   await visitor.has("The first 16 of 100.", ".detail");
 });
+
+test("a failed allocation says what the memory was held for, by call site and by name", async ({ daemon, visit }) => {
+  const names = Array.from({ length: 30 }, (_, i) => `alloc 0 DRAM 0x${(i + 1).toString(16)}000 ${4096 + i} kv.${i}`);
+  await daemon.player({ comm: "kv" }, ...names, "failed 0 DRAM 99999999 10");
+  const visitor = await visit();
+  await visitor.go("#/incidents");
+  await visitor.page.click(".groups button:has-text('Failed allocation')");
+  await visitor.has("kv.#", ".detail table");
+  const unfolded = visitor.page.locator(".detail details table.names");
+  assert.equal(await unfolded.isVisible(), false);
+  await visitor.page.click(".detail details summary");
+  await unfolded.waitFor();
+  assert.match(await unfolded.innerText(), /kv\.29\s+4\.03 KiB\s+1/);
+  await visitor.has("The first 16 of 30.", ".detail details");
+  await visitor.shoot("incident-names");
+});

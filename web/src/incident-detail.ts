@@ -6,7 +6,7 @@ import { h, type Child } from "./dom";
 import { bytes, clock, count } from "./format";
 import type { Incident, LeakedProcess, Party, Site } from "./model";
 import { siteLabel, siteWhere, stackList } from "./stack";
-import { cutNote } from "./view";
+import { cutNote, nameTable } from "./view";
 
 export const DETAILS = 20; // of a group
 
@@ -62,12 +62,18 @@ function holders(incident: Incident): HTMLElement {
       h("td", { class: "number" }, bytes(one.used)), h("td", { class: "number" }, count(one.buffers))))))));
 }
 
+/** Its names, where there are several, to be unfolded. */
+function namesBehind({ names, name_count }: Site): Child {
+  const table = nameTable(names, name_count ?? names.length);
+  return table && h("details", { class: "behind" }, h("summary", {}, "By name"), table);
+}
+
 /** What held the memory when an allocation failed. */
 function heldFor(sites: readonly Site[]): HTMLElement {
   return h("div", {}, h("h3", {}, "What it was held for"), h("div", { class: "scroll" }, h("table", {},
     h("thead", {}, h("tr", {}, ["Call site", "Type", "Bytes", "Buffers"].map((text, i) => h("th", { scope: "col", class: i > 1 ? "number" : "" }, text)))),
     h("tbody", {}, sites.slice(0, DETAILS).map((site) => h("tr", {},
-      h("th", { scope: "row", class: "phase" }, siteLabel(site), " ", h("span", { class: "muted" }, siteWhere(site))), h("td", {}, site.type ?? ""),
+      h("th", { scope: "row", class: "phase" }, siteLabel(site), " ", h("span", { class: "muted" }, siteWhere(site)), namesBehind(site)), h("td", {}, site.type ?? ""),
       h("td", { class: "number" }, bytes(site.bytes)), h("td", { class: "number" }, count(site.buffers)))))),
     cutNote(Math.min(sites.length, DETAILS), sites.length)));
 }
