@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any number of simulated dashboards, without browsers: visitors.py HOST PORT COUNT.
 
-Each keeps a stream open. A line on stdin says which page all of them show, and so what each requests at the
-intervals of web/src: "overview" for incidents, "process PID..." for the buffers of one of these processes.
-Replies to each line with "ok", and to "end" with the number of answers received.
+Each keeps a stream of changes open, compressed, as a page does; one more reads it uncompressed. A line on stdin says which page
+all of them show, and so what each requests at the intervals of web/src: "overview" for nothing, "process PID..." for
+the buffers of one of these processes. Replies to each line with "ok", to "bytes" with what a stream has received
+since the last "bytes" (the mean of those compressed, and the other), and to "end" with the number of answers received.
 """
 
 import asyncio
 import itertools
 import random
 import sys
-import time
 
-INCIDENTS_S = 10
 BUFFERS_S = 3
 
 
@@ -21,29 +20,38 @@ class Visitors:
         self.address = (host, int(port))
         self.answers = 0
         self.pollers = []
+        self.received = {}
 
-    async def request(self, path, close):
+    async def request(self, path, *headers):
         reader, writer = await asyncio.open_connection(*self.address, limit=1 << 20)
-        ending = "Connection: close\r\n" if close else ""
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{ending}\r\n".encode())
+        lines = [f"GET {path} HTTP/1.1", "Host: localhost", *headers, "", ""]
+        writer.write("\r\n".join(lines).encode())
         first = await reader.readline()
         if b" 200 " not in first:
             sys.exit(f"{path}: {first.decode()}")
         return reader, writer
 
-    async def stream(self):
-        reader, _writer = await self.request("/api/v1/stream", close=False)
-        return asyncio.create_task(self.drain(reader))
+    async def stream(self, name, *headers):
+        reader, _writer = await self.request("/api/v1/stream?changes=1", *headers)
+        self.received[name] = 0
+        return asyncio.create_task(self.drain(name, reader))
 
-    async def drain(self, reader):
-        while await reader.read(1 << 20):
-            pass
+    async def drain(self, name, reader):
+        while piece := await reader.read(1 << 20):
+            self.received[name] += len(piece)
         sys.exit("the stream has ended")
+
+    def count(self):
+        """What was received since the last time: compressed, on average, and uncompressed."""
+        plain = self.received["plain"]
+        packed = sum(self.received.values()) - plain
+        self.received = dict.fromkeys(self.received, 0)
+        return packed / (len(self.received) - 1), plain
 
     async def poll(self, path, every):
         await asyncio.sleep(random.random() * every)  # real users do not open their pages all at once
         while True:
-            reader, writer = await self.request(path(), close=True)
+            reader, writer = await self.request(path, "Accept-Encoding: gzip", "Connection: close")
             while await reader.read(1 << 20):
                 pass
             writer.close()
@@ -54,32 +62,27 @@ class Visitors:
         """Sends all dashboards to another page."""
         for poller in self.pollers:
             poller.cancel()
-        if words[0] == "overview":
-            # The last hour, as the page requests it.
-            def path():
-                return f"/api/v1/incidents?since={time.time_ns() - 3600 * 10**9}&limit=1000"
-
-            paths, every = [path] * count, INCIDENTS_S
-        else:
-            turn = itertools.cycle(words[1:])
-            every = BUFFERS_S
-            paths = [
-                lambda pid=pid: f"/api/v1/buffers?pid={pid}&limit=10000"
-                for pid in itertools.islice(turn, count)
-            ]
-        self.pollers = [asyncio.create_task(self.poll(path, every)) for path in paths]
+        turn = itertools.cycle(words[1:]) if words[0] == "process" else ()
+        self.pollers = [
+            asyncio.create_task(self.poll(f"/api/v1/buffers?pid={pid}&limit=10000", BUFFERS_S))
+            for pid in itertools.islice(turn, count)
+        ]
 
 
 async def main():
     visitors, count = Visitors(*sys.argv[1:3]), int(sys.argv[3])
-    streams = [await visitors.stream() for _ in range(count)]
+    streams = [await visitors.stream(i, "Accept-Encoding: gzip") for i in range(count)]
+    streams.append(await visitors.stream("plain"))
     print("ok", flush=True)
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         if line == "end\n":
             print(visitors.answers, flush=True)
             break
-        visitors.show(len(streams), line.split())
+        if line == "bytes\n":
+            print(*visitors.count(), flush=True)
+            continue
+        visitors.show(count, line.split())
         print("ok", flush=True)
 
 

@@ -21,6 +21,9 @@ GOALS = {
     "web_document_kib": ("32 devices, 500 processes, 1M buffers: /api/v1/smi, KiB", None),
     "web_alone_percent": ("the daemon while nobody looks, % of a core", None),
     "web_stream_percent": ("50 dashboards: what the stream adds, % of a core", 3),
+    "web_wire_kb_s": ("what each of them is sent, compressed, KB/s", 40),
+    "web_plain_kb_s": ("one that does not accept that, for each process, KB/s", 2),
+    "web_reload_kb": ("/api/v1/smi, compressed, KB", 150),
     "web_smi_median_ms": ("/api/v1/smi beside 50 overviews, median, ms", None),
     "web_smi_p99_ms": ("p99, ms", 20),
     "web_process_smi_median_ms": ("/api/v1/smi beside 50 pages of processes, median, ms", None),
@@ -53,7 +56,8 @@ def crowd(build, quick):
         return visitors[0]
 
     try:
-        daemon.load(processes, 20, 2000, devices=32)
+        # A free and an allocation in each of its 20 batches a second: with less, load.c does nothing at all.
+        daemon.load(processes, 40, 2000, devices=32)
         daemon.wait_for_books(processes)
         time.sleep(2)
         yield daemon, look
@@ -83,6 +87,14 @@ def questions(daemon, count):
     return sorted(times), size
 
 
+def packed_size(daemon):
+    """Bytes of /api/v1/smi as a browser gets it."""
+    request = urllib.request.Request(f"{daemon.http()}api/v1/smi", headers={"Accept-Encoding": "gzip"})
+    with urllib.request.urlopen(request, timeout=LIMIT) as answer:
+        assert answer.headers["Content-Encoding"] == "gzip"
+        return len(answer.read())
+
+
 def dashboards(build, args):
     """What the stream costs, and how long a request takes while the dashboards send theirs."""
     seconds, count = (5, 50) if args.quick else (20, 300)
@@ -91,7 +103,11 @@ def dashboards(build, args):
         alone = daemon.cpu_percent(seconds)
         visitors = look()
         time.sleep(2)
+        say(visitors, "bytes")
+        begin = time.monotonic()
         watched = daemon.cpu_percent(seconds)
+        packed, plain = (float(word) / (time.monotonic() - begin) for word in say(visitors, "bytes").split())
+        reload = packed_size(daemon)
         assert say(visitors, "overview") == "ok"
         overview, size = questions(daemon, count)
         assert say(visitors, "process " + " ".join(str(c.pid) for c in daemon.clients)) == "ok"
@@ -106,6 +122,9 @@ def dashboards(build, args):
         "web_document_kib": size / 1024,
         "web_alone_percent": alone,
         "web_stream_percent": watched - alone,
+        "web_wire_kb_s": packed / 1000,
+        "web_plain_kb_s": plain / 1000 / processes,
+        "web_reload_kb": reload / 1000,
         "web_smi_median_ms": statistics.median(overview),
         "web_smi_p99_ms": overview[int(count * 0.99)],
         "web_process_percent": busy,
