@@ -45,21 +45,22 @@ static void moments_cleanup(struct snapshot **snapshot)
 }
 
 /* As for now: names that must be looked up are there in the second reading. */
-static int moments_named(struct daemon *daemon, struct snapshot_request *request,
+static int moments_named(struct daemon *daemon, const struct snapshot_request *request,
 			 struct snapshot **ret_snapshot)
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
+	struct snapshot_request named = *request;
 	struct snapshot *again;
 	int r;
 
 	if (request->buffers && !request->unnamed) {
 		symbols_namer_init(&namer, daemon->symbols, false);
-		request->namer = &namer.namer;
+		named.namer = &namer.namer;
 	}
-	r = moment_cache_snapshot(daemon->moments, request, ret_snapshot);
-	if (r < 0 || !request->namer || !symbols_namer_learn(&namer, SYMBOLS_NAMER_NOTES_MAX))
+	r = moment_cache_snapshot(daemon->moments, &named, ret_snapshot);
+	if (r < 0 || !named.namer || !symbols_namer_learn(&namer, SYMBOLS_NAMER_NOTES_MAX))
 		return r;
-	if (moment_cache_snapshot(daemon->moments, request, &again) == 0) {
+	if (moment_cache_snapshot(daemon->moments, &named, &again) == 0) {
 		snapshot_free(*ret_snapshot);
 		*ret_snapshot = again;
 	}

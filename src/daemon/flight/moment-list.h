@@ -50,8 +50,8 @@ int moment_list_add(struct moment_list *list, const struct moment_list_one *one)
 /* Whether the list has something of a process. */
 bool moment_list_has(const struct moment_list *list, uint32_t pid, uint64_t start_ticks);
 
-/* What a recording knows; for moment_cache_read(). 0 or a negative errno. */
-int moment_list_add_recording(void *list, struct recording *recording,
+/* What a recording knows; for moment_cache_read(), whose context is the list. 0 or a negative errno. */
+int moment_list_add_recording(void *context, struct recording *recording,
 			      const struct black_box_file *file);
 
 /* In the order of time; only the newest, if there are too many. */
