@@ -23,7 +23,7 @@
 #define PACK_GZIP (MAX_WBITS + 16)
 #define PACK_RAW (-MAX_WBITS)
 #define PACK_BLOCK 16384u
-#define PACK_STORED_MAX 65535u /* bytes in a block that is not compressed */
+#define PACK_STORED_BYTES 65535u /* bytes in a block that is not compressed */
 
 static int pack_deflate(z_stream *deflating, int flush, struct body *to)
 {
@@ -91,7 +91,7 @@ struct body *pack_stored(const struct body *plain)
 	int r = packed ? 0 : -ENOMEM;
 
 	for (size_t done = 0; r == 0 && done < plain->length;) {
-		uint32_t length = (uint32_t)bits_min(plain->length - done, PACK_STORED_MAX);
+		uint32_t length = (uint32_t)bits_min(plain->length - done, PACK_STORED_BYTES);
 		char header[5] = {0}; /* not the last block, stored */
 
 		pack_put(header + 1, length, 2);
