@@ -8,6 +8,7 @@ import "./test-views.mjs";
 import "./test-numbers.mjs";
 import "./test-map.mjs";
 import "./test-charts.mjs";
+import "./test-time.mjs";
 import "./test-incidents.mjs";
 import "./test-access.mjs";
 import "./test-flame.mjs";

@@ -6,7 +6,8 @@
 import { tabStore } from "./storage";
 
 const STORED = "ttmem.token";
-
+const RESTORE_TRIES = 5;
+const RESTORE_MS = 1000; // the daemon asks for no more
 export class NeedsToken extends Error {}
 
 /** The daemon cannot be reached, or the answer is incomplete. */
@@ -84,7 +85,12 @@ export async function get<T>(path: string, parameters: Parameters = {}, signal?:
     if (value !== null && value !== undefined) query.set(key, String(value));
   const text = query.toString();
   const sent = token();
-  const answer = await reach(fetch(text ? `${path}?${text}` : path, { headers: headers(sent), signal }));
+  let answer = await reach(fetch(text ? `${path}?${text}` : path, { headers: headers(sent), signal }));
+  // Instants of the past are restored one at a time.
+  for (let tries = 0; answer.status === 503 && parameters.at && tries < RESTORE_TRIES; tries++) {
+    await new Promise((resolve) => setTimeout(resolve, RESTORE_MS));
+    answer = await reach(fetch(`${path}?${text}`, { headers: headers(sent), signal }));
+  }
   checkToken(answer, sent);
   if (answer.status === 401) {
     if (session && !sent) {

@@ -13,6 +13,18 @@ export interface ChartData {
   series: Series[];
 }
 
+/** The last point that is not after a time; the first one if all are. */
+export function indexAt(times: readonly number[], time: number): number {
+  let low = 0;
+  let high = times.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle]! <= time) low = middle + 1;
+    else high = middle;
+  }
+  return Math.max(0, low - 1);
+}
+
 /** The first series is at the bottom; the highest sum is returned first, so that drawing in order hides none. */
 export function stacked(data: ChartData): (number | null)[][] {
   const sums = new Array<number>(data.times.length).fill(0);
@@ -75,14 +87,8 @@ export function sparkline(
 
 /** A value holds until the next one; null: nothing was known yet. */
 function valueAt(times: readonly number[], values: readonly number[], time: number): number | null {
-  let low = 0;
-  let high = times.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (times[middle]! <= time) low = middle + 1;
-    else high = middle;
-  }
-  return low > 0 ? (values[low - 1] ?? 0) : null;
+  const first = times[0];
+  return first !== undefined && first <= time ? (values[indexAt(times, time)] ?? 0) : null;
 }
 
 export interface SparkFacts {

@@ -4,8 +4,10 @@
 
 import { h, type Child } from "./dom";
 import { bytes, clock, count } from "./format";
-import type { Incident, LeakedProcess, Party, Site } from "./model";
-import { siteLabel, siteWhere, stackList } from "./stack";
+import { deviceKey, SPACE_TYPES, type Incident, type LeakedProcess, type Named, type Party, type Site } from "./model";
+import { link } from "./router";
+import { fromNs } from "./series";
+import { siteLabel, siteWhere, stackList, type SiteKey } from "./stack";
 import { cutNote, nameTable } from "./view";
 
 export const DETAILS = 20; // of a group
@@ -47,11 +49,20 @@ export function incidentDetail(incident: Incident): HTMLElement {
       incident.count > 1 && h("span", { class: "muted" }, ` · ${count(incident.count)} times since ${clock(incident.time_ns)}`)),
     h("p", { class: "muted" }, `${where} · ${bytes(incident.size)}`,
       incident.largest_free !== null && ` · largest free piece: ${bytes(incident.largest_free)}`),
+    incident.kind === "alloc_failed" && h("p", {}, h("a", { href: whyLink(incident) }, "Why did it fail?"),
+      h("span", { class: "muted" }, " The memory at that instant, who held it, and what was in the way.")),
     h("div", { class: "parties" },
       first && (incident.first || incident.kind !== "unknown_free") && party(first, incident.first, "Not known any more."),
       party(second, incident.second, "Not known.")),
     incident.holders && incident.holders.length > 0 && holders(incident),
     incident.sites && incident.sites.length > 0 && heldFor(incident.sites));
+}
+
+/** The device as it was when an allocation failed, asked whether it would have fitted. */
+export function whyLink(incident: Incident): string {
+  const pool = SPACE_TYPES.find((type) => type === incident.type) ?? (incident.type === "CB" ? "L1" : "DRAM");
+  return link("device", deviceKey({ device: incident.device, uid: incident.device_uid }),
+    { at: fromNs(Math.floor(incident.last_ns / 1e6) * 1e6), pool, fit: String(incident.size) });
 }
 
 function holders(incident: Incident): HTMLElement {
@@ -62,14 +73,16 @@ function holders(incident: Incident): HTMLElement {
       h("td", { class: "number" }, bytes(one.used)), h("td", { class: "number" }, count(one.buffers))))))));
 }
 
+type Held = SiteKey & Pick<Site, "bytes" | "buffers"> & { names?: readonly Named[] };
+
 /** Its names, where there are several, to be unfolded. */
-function namesBehind({ names, name_count }: Site): Child {
+function namesBehind({ names = [], name_count }: Held): Child {
   const table = nameTable(names, name_count ?? names.length);
-  return table && h("details", { class: "behind" }, h("summary", {}, "By name"), table);
+  return names.length > 0 && table && h("details", { class: "behind" }, h("summary", {}, "By name"), table);
 }
 
 /** What held the memory when an allocation failed. */
-function heldFor(sites: readonly Site[]): HTMLElement {
+export function heldFor(sites: readonly Held[]): HTMLElement {
   return h("div", {}, h("h3", {}, "What it was held for"), h("div", { class: "scroll" }, h("table", {},
     h("thead", {}, h("tr", {}, ["Call site", "Type", "Bytes", "Buffers"].map((text, i) => h("th", { scope: "col", class: i > 1 ? "number" : "" }, text)))),
     h("tbody", {}, sites.slice(0, DETAILS).map((site) => h("tr", {},

@@ -11,6 +11,8 @@ import { clear, h, say } from "./dom";
 import { duration } from "./format";
 import { live, type State } from "./live";
 import { forgetMarks } from "./marks";
+import { moment } from "./moment";
+import { MomentBar } from "./moment-bar";
 import { codeIn, link, parse } from "./router";
 import { restoreScroll, startScroll } from "./scroll";
 import { tabStore } from "./storage";
@@ -23,6 +25,7 @@ import { fleet } from "./views/fleet";
 import { Incidents } from "./views/incidents";
 import { overview } from "./views/overview";
 import { processView } from "./views/process";
+import { machine } from "./views/machine";
 
 const state = h("span", { class: "state", role: "status" });
 const banner = h("div", { class: "banner", role: "alert", hidden: true });
@@ -34,11 +37,14 @@ const tabs = {
 };
 const who = h("span", { class: "muted who" });
 const key = h("button", { type: "button", class: "plain" });
+const bar = new MomentBar();
+const strip = machine();
 
 let view: View | null = null;
 
 /** @followed: the user has navigated there; false: the view is rebuilt in place. */
 function open(followed = false): void {
+  moment.follow(location.hash);
   const route = parse(location.hash);
   const inside = main.contains(document.activeElement);
   view?.destroy?.();
@@ -50,6 +56,7 @@ function open(followed = false): void {
     : route.view === "ended" ? new EndedView(route)
     : overview(route);
   clear(main, view.element);
+  strip.show(route.view);
   document.title = visible(`${view.title} · ttmem`);
   main.setAttribute("aria-label", visible(view.title));
   for (const [name, tab] of Object.entries(tabs)) {
@@ -93,6 +100,7 @@ function askToken(): void {
 
 function changeAccess(): void {
   live.restart();
+  moment.again();
   showState();
   showKey();
   open();
@@ -136,7 +144,7 @@ function trouble(): string {
 function showState(): void {
   const text = trouble();
   state.className = `state ${live.state}`;
-  say(state, STATES[live.state]);
+  say(state, moment.at !== null && live.state === "live" ? "Connected" : STATES[live.state]);
   banner.hidden = text === "";
   say(banner, text);
 }
@@ -145,14 +153,21 @@ function showState(): void {
 let could: boolean | null = null;
 
 function changed(): void {
-  showState();
   showKey();
   tabs.fleet.hidden = !hasFleet();
   const can = mayAsk();
   if (live.totals && can !== could) {
     could = can;
     open();
+    moment.again();
   }
+  update();
+}
+
+function update(): void {
+  showState();
+  bar.update();
+  strip.update();
   view?.update?.();
 }
 
@@ -180,8 +195,8 @@ function start(): void {
     h("header", { class: "top" },
       h("a", { class: "brand", href: link("overview") }, h("img", { src: "/icon.svg", alt: "" }), "ttmem"),
       h("nav", { "aria-label": "Views" }, tabs.overview, tabs.incidents, tabs.fleet),
-      h("div", { class: "right" }, state, who, key, themeButton())),
-    banner, main,
+      h("div", { class: "right" }, state, strip.button, who, key, themeButton()), bar.element),
+    banner, strip.element, main,
     h("footer", { class: "foot" }, "Totals are of living processes. ", h("a", { href: "/licences.txt" }, "Licences of what is built in")));
   document.querySelector(".skip")!.addEventListener("click", (event) => {
     event.preventDefault(); // the part after "#" is the route
@@ -191,10 +206,11 @@ function start(): void {
     if (codeIn(location.hash)) void enter().then(changeAccess);
     else open(event.isTrusted); // views also trigger their own reload
   });
-  setInterval(() => (live.state === "lost" ? showState() : view?.update?.()), 1000);
+  setInterval(update, 1000);
   live.onChange(changed);
+  moment.onChange(update);
   onAccessLost(changeAccess);
-  onTheme(() => view?.update?.());
+  onTheme(update);
   startScroll();
   void enter().then(() => live.start());
 }

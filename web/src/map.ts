@@ -11,9 +11,11 @@ import { bytes, count, duration, percent, plural } from "./format";
 import { Grid } from "./grid";
 import { holeAt, spanAt, type Hole, type Layout, type Span } from "./holes";
 import { moved, nextSpan, zoomed, type Part } from "./map-keys";
+import type { Buffer } from "./model";
 import { placeOf } from "./sites";
 
-export type Paint = "type" | "process" | "age";
+/** "change": what is at one of two instants only, in the colour of the strip. */
+export type Paint = "type" | "process" | "age" | "change";
 
 const AGES = [60e9, 600e9, 3600e9, 86400e9]; // up to a minute, ten, an hour, a day; older
 export const AGE_NAMES = ["< 1 min", "< 10 min", "< 1 h", "< 1 day", "older"];
@@ -48,6 +50,7 @@ export class AddressMap {
   private layout: Layout | null = null;
   private paint: Paint = "type";
   private place = 0; // of the process in the palette
+  private changed: ReadonlySet<Buffer> = new Set();
   private from = 0;
   private to = 1;
   private drag: number | null = null;
@@ -96,13 +99,14 @@ export class AddressMap {
     this.forget();
   }
 
-  /** @place: of the process in the palette. */
-  set(layout: Layout, paint: Paint, place: number): void {
+  /** @place: of the process in the palette, or of the colour for @changed. */
+  set(layout: Layout, paint: Paint, place: number, changed: ReadonlySet<Buffer> = new Set()): void {
     const before = this.layout?.bank;
     const chosen = this.layout?.spans[this.chosen]?.buffer;
     this.layout = layout;
     this.paint = paint;
     this.place = place;
+    this.changed = changed;
     // The chosen buffer stays chosen.
     this.chosen = chosen
       ? layout.spans.findIndex(({ buffer }) => placeOf(buffer) === placeOf(chosen))
@@ -116,7 +120,9 @@ export class AddressMap {
 
   private summary(): string {
     const { spans, holes, space } = this.layout!;
+    const changed = spans.filter(({ buffer }) => this.changed.has(buffer)).length;
     return `Address map: ${plural(spans.length, "buffer")}, ${plural(holes.length, "hole")}` +
+      (this.paint === "change" ? `, ${count(changed)} at this instant only` : "") +
       (space ? `, largest ${bytes(space.largest)} in each bank, fragmentation ${percent(space.fragmentation, 1)}. ` : ". ") +
       "Arrow keys go from buffer to buffer, Enter opens one, plus and minus zoom, Escape shows all. Tables of both follow.";
   }
@@ -141,6 +147,7 @@ export class AddressMap {
 
   private colourOf(span: Span): string {
     if (this.paint === "type") return typeColour(span.buffer.type);
+    if (this.paint === "change") return this.changed.has(span.buffer) ? seriesColour(this.place) : colour("strong-line");
     if (this.paint === "process") return seriesColour(this.place);
     return colour(`age-${ageClass(span.buffer.age_ns)}`);
   }

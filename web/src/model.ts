@@ -72,8 +72,28 @@ export interface Process {
   devices: Part[];
 }
 
+/** How well an instant of the past is known: "sums" are without single buffers. */
+export interface PastFacts {
+  asked_ns: number;
+  kind: "exact" | "sums";
+  exact_from_ns: number | null;
+  sums_from_ns: number | null;
+}
+
+/** Something that charts point out. */
+export interface PastEvent {
+  time_ns: number;
+  kind: "mark" | "phase" | "incident" | "restart" | "start" | "end";
+  pid: number | null;
+  comm: string | null;
+  device: number | null;
+  name: string | null;
+  incident: string | null;
+}
+
 export interface Totals {
   time_ns: number;
+  moment?: PastFacts | null;
   devices: Device[];
   processes: Process[];
   totals: { bytes: number; buffers: number };

@@ -77,16 +77,22 @@ export const partNote = (before: { complete: boolean }, after: { complete: boole
   before.complete && after.complete ? "" : "There are too many buffers to read all, so only the first ones are compared: " +
     "some that count as added were there before, and some that count as gone are still there.";
 
-export function compare(before: readonly Buffer[], after: readonly Buffer[]): Change[] {
+/** The buffers of one process that are at one of two instants only. */
+export function changed(before: readonly Buffer[], after: readonly Buffer[]): { added: Buffer[]; gone: Buffer[] } {
   const had = new Map(before.map((buffer) => [placeOf(buffer), buffer]));
   const stayed = new Set<Buffer>();
-  const added = sumUp(after.filter((buffer) => {
+  const added = after.filter((buffer) => {
     const old = had.get(placeOf(buffer));
     if (!old || !isSame(old, buffer)) return true;
     stayed.add(old);
     return false;
-  }));
-  const gone = sumUp(before.filter((buffer) => !stayed.has(buffer)));
+  });
+  return { added, gone: before.filter((buffer) => !stayed.has(buffer)) };
+}
+
+export function compare(before: readonly Buffer[], after: readonly Buffer[]): Change[] {
+  const both = changed(before, after);
+  const [added, gone] = [sumUp(both.added), sumUp(both.gone)];
   const changes: Change[] = [];
   for (const key of new Set([...added.keys(), ...gone.keys()])) {
     const more = added.get(key);

@@ -7,11 +7,13 @@ import { Chart } from "../chart";
 import { remainder, type ChartData } from "../chart-data";
 import { Palette, SERIES, seriesVariable, typeVariable } from "../colours";
 import { choice, h, Keyed, More, renew, say, type Row } from "../dom";
+import { Events } from "../events";
 import { bytes, count } from "../format";
 import { live } from "../live";
 import {
   buffersOf, deviceKey, held, memoryOf, poolCapacity, POOLS, poolUsed, type Device, type Line, type Pool, type Process,
 } from "../model";
+import { moment, windowOf } from "../moment";
 import { link, remember, type Route } from "../router";
 import { telemetry } from "../sensors";
 import { Closer, fromNs, History, later, lines, partsOf } from "../series";
@@ -21,14 +23,15 @@ import { Places } from "./places";
 
 type By = "type" | "process";
 const HOLDERS = 50; // rows at a time
+const EVENTS_NS = 5e9; // between two looks for new events
 const ALL = "all"; // key of the whole device, beside those of processes
 
 const find = (key: string): Device | undefined =>
-  live.totals?.devices.find((device) => deviceKey(device) === key) ??
-  live.totals?.devices.find((device) => String(device.device) === key);
+  moment.totals?.devices.find((device) => deviceKey(device) === key) ??
+  moment.totals?.devices.find((device) => String(device.device) === key);
 
 function holders(device: Device): Process[] {
-  return (live.totals?.processes ?? [])
+  return (moment.totals?.processes ?? [])
     .flatMap((process) => {
       const memory = process.alive && memoryOf(process, device);
       return memory ? [{ process, held: held(memory) }] : [];
@@ -45,11 +48,15 @@ class Timeline {
   private charts: Record<Charted, Chart> = { DRAM: this.chart("DRAM"), L1: this.chart("L1") };
   private past: Record<Charted, History> = { DRAM: new History(), L1: new History() };
   private closer: Record<Charted, Closer> = { DRAM: this.closerOf("DRAM"), L1: this.closerOf("L1") };
+  private events = new Events((list) => Object.values(this.charts).forEach((chart) => chart.annotate(list)));
   private names = new Map<string, string>();
   private note = h("p", { class: "muted pad" });
   private abort = new AbortController();
   private last = 0;
+  private looked = 0; // for events
   private loaded = false;
+  private stopped = false; // by the page's time cursor
+  private from = 0; // seconds; what is loaded begins there
   private pauses = live.pauses;
 
   constructor(
@@ -64,12 +71,12 @@ class Timeline {
       choice("Stacked by", [{ value: "type", text: "By type" }, { value: "process", text: "By process" }] as const, by, (value) => {
         this.by = value;
         remember({ by: value });
-        void this.load();
+        this.again();
       }),
       choice("Time shown", RANGES, range, (value) => {
         this.range = value;
         remember({ range: value });
-        void this.load();
+        this.again();
       }),
     );
     this.element = panel("Use over time", tools,
@@ -82,6 +89,7 @@ class Timeline {
 
   destroy(): void {
     this.abort.abort();
+    this.events.stop();
     for (const pool of ["DRAM", "L1"] as const) {
       this.closer[pool].stop();
       this.charts[pool].destroy();
@@ -89,7 +97,7 @@ class Timeline {
   }
 
   private chart(pool: Charted): Chart {
-    return new Chart(`${pool} over time`, (range) => this.closer[pool].look(range, this.past[pool].loadedStep));
+    return new Chart(`${pool} over time`, (range) => this.closer[pool].look(range, this.past[pool].loadedStep), { shared: moment });
   }
 
   private closerOf(pool: Charted): Closer {
@@ -120,17 +128,25 @@ class Timeline {
     return [...list, ...partsOf(list, parts.flat())];
   }
 
-  /** @again: only to load what was missed; the zoom stays. */
-  async load(again = false): Promise<void> {
+  /** Something else is shown: its zoom would be meaningless. */
+  private again(): void {
+    this.charts.DRAM.showAll();
+    void this.load();
+  }
+
+  async load(): Promise<void> {
     this.abort.abort();
     this.abort = new AbortController();
     const { signal } = this.abort;
     const device = find(this.key);
     if (!device) return;
-    if (!again) for (const chart of Object.values(this.charts)) chart.showAll();
     this.pauses = live.pauses;
+    const { from, to } = windowOf(Number(this.range), live.clockNs() / 1e9, moment.wanted());
+    this.from = from;
+    this.looked = live.clockNs();
+    void this.events.load(from, to, { device: deviceKey(device) });
     try {
-      const list = await this.ask(device, fromNs(live.clockNs() - Number(this.range) * 1e9), null, signal);
+      const list = await this.ask(device, fromNs(from * 1e9), to === null ? null : fromNs(to * 1e9), signal);
       for (const pool of ["DRAM", "L1"] as const) this.past[pool].load(list, this.keyIn(device, pool));
       say(this.note, "");
     } catch (error) {
@@ -140,20 +156,36 @@ class Timeline {
     }
     this.last = 0;
     this.loaded = true;
+    for (const pool of ["DRAM", "L1"] as const) {
+      this.closer[pool].look(moment.zoom, this.past[pool].loadedStep);
+      this.draw(pool);
+    }
     this.update();
   }
 
+  /** While an earlier instant is shown the charts stand still. */
   update(): void {
     const device = find(this.key);
     const now = live.clockNs();
+    if (moment.at !== null) {
+      this.stopped = true;
+      if (this.loaded && moment.at / 1e9 < this.from) void this.load();
+      return;
+    }
     if (!device || !this.loaded || !live.isCurrent() || now - this.last < 1e9) return;
+    if (this.stopped || this.pauses !== live.pauses) {
+      this.stopped = false;
+      return void this.load();
+    }
     this.last = now;
-    if (this.pauses !== live.pauses) void this.load(true);
     for (const pool of ["DRAM", "L1"] as const) {
       this.past[pool].push(now, this.current(device, pool));
       this.past[pool].trim(now / 1e9 - Number(this.range));
       this.draw(pool);
     }
+    if (now - this.looked < EVENTS_NS) return;
+    this.looked = now;
+    void this.events.load(now / 1e9 - Number(this.range), null, { device: deviceKey(device) });
   }
 
   private draw(pool: Charted): void {
@@ -221,7 +253,7 @@ function unknown(id: string): { element: HTMLElement; update(): void } {
   return {
     element,
     update() {
-      const list = live.totals?.devices ?? [];
+      const list = moment.totals?.devices ?? [];
       renew(others, list.length === 0 ? "There is none at all: no process is tracked, and no card was found."
         : ["There are: ", list.slice(0, 32).map((one, i) => [i ? ", " : "", h("a", { href: link("device", deviceKey(one)) }, `device ${one.device}`)]),
           list.length > 32 && ` and ${list.length - 32} more`]);
@@ -244,9 +276,9 @@ export function device(route: Route): View {
   const users = panel("Held by", null, h("div", { class: "scroll" }, h("table", { class: "holders" },
     h("thead", {}, h("tr", {}, ["Process", "PID", "User", "DRAM", "L1", "System", "Buffers"].map((text, i) =>
       h("th", { scope: "col", class: i > 2 || i === 1 ? "number" : "" }, text)))), body)), more.element, nobody);
+  const use = panel("Now", null, h("div", { class: "pad" }, bars.DRAM.element, bars.L1.element, bars.SYSTEM.element));
   const content = h("div", {},
-    h("div", { class: "columns wide-right" },
-      panel("Now", null, h("div", { class: "pad" }, bars.DRAM.element, bars.L1.element, bars.SYSTEM.element)), users),
+    h("div", { class: "columns wide-right" }, use, users),
     timeline.element, places.element);
   const element = h("div", {},
     h("div", { class: "crumbs" }, h("a", { href: link("overview") }, "Overview"), heading, facts),
@@ -256,10 +288,10 @@ export function device(route: Route): View {
   let known = false;
   const update = (): void => {
     const now = find(route.id);
-    gone.element.hidden = now !== undefined || !live.totals;
-    if (now === undefined && live.totals) gone.update();
-    // The history of a device that has disappeared stays visible.
-    content.hidden = !now && !known;
+    gone.element.hidden = now !== undefined || !moment.totals;
+    if (now === undefined && moment.totals) gone.update();
+    // The history of a device that has disappeared stays visible, unless an instant is shown when it was not there.
+    content.hidden = !now && (!known || moment.at !== null);
     if (!now) return;
     if (!known) {
       known = true;
@@ -273,7 +305,9 @@ export function device(route: Route): View {
     nobody.hidden = list.length > 0;
     for (const process of list) palette.place(process.pid);
     rows.show(more.cut(list));
+    say(use.querySelector("h2")!, moment.at === null ? "Now" : "Then");
     timeline.update();
+    places.update();
   };
   update();
   return { element, title: `Device ${short(route.id, 40)}`, update, destroy: () => { timeline.destroy(); places.destroy(); } };

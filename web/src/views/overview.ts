@@ -10,17 +10,19 @@ import { saveMenu } from "../download";
 import type { Figures } from "../figures";
 import { age, bytes, clock, count, duration, plural } from "../format";
 import { glance, happened, nameOf, unread, type Glance } from "../groups";
-import { live } from "../live";
+import { live, type Spark } from "../live";
 import { locked } from "../locked";
 import {
   deviceKey, KINDS, processBuffers, processBytes, type Device, type Incident, type Line, type Process,
 } from "../model";
+import { moment } from "../moment";
 import { link, remember, rememberSoon, type Route } from "../router";
 import { isTroubled, telemetry } from "../sensors";
 import { before, fromNs, lines } from "../series";
 import { siteOf } from "../sites";
 import { siteLabel } from "../stack";
 import { Bar, empty, figure, panel, typeLegend, type View } from "../view";
+import { Difference } from "./difference";
 
 const SPARK_NS = 600e9;
 const SPARK_BACK_MIN = [2, 4, 6, 8, 10]; // columns of the table behind the sparklines
@@ -41,6 +43,14 @@ function countHolders(processes: readonly Process[]): Map<string, number> {
 }
 
 let holders = new Map<string, number>();
+
+/** A device's short history, up to the instant that is shown. */
+function sparkOf(device: Device): Pick<Spark, "times" | "dram"> | undefined {
+  const spark = live.sparks.get(deviceKey(device));
+  if (!spark || moment.shown === null) return spark;
+  const end = spark.times.filter((time) => time <= moment.shown!).length;
+  return { times: spark.times.slice(0, end), dram: spark.dram.slice(0, end) };
+}
 
 function card(device: Device): Row<Device> {
   const dram = new Bar("DRAM");
@@ -71,12 +81,12 @@ function card(device: Device): Row<Device> {
       say(users, plural(holders.get(deviceKey(now)) ?? 0, "process", "processes") + (now.untracked ? `, ${now.untracked} not tracked` : ""));
       dram.set(now.memory);
       l1.set(now.memory);
-      const spark = live.sparks.get(deviceKey(now));
+      const spark = sparkOf(now);
       if (!spark) return;
-      const drawn = sparkline(spark.times, spark.dram, live.clockNs(), SPARK_NS);
+      const drawn = sparkline(spark.times, spark.dram, moment.clockNs(), SPARK_NS);
       line.setAttribute("d", drawn.line);
       area.setAttribute("d", drawn.area);
-      const { least, now: newest, most } = sparkFacts(spark.times, spark.dram, live.clockNs(), drawn.span, []);
+      const { least, now: newest, most } = sparkFacts(spark.times, spark.dram, moment.clockNs(), drawn.span, []);
       say(caption, `DRAM in the last ${duration(drawn.span)}: at least ${bytes(least)}, now ${bytes(newest)}, at most ${bytes(most)}`);
       drawing.setAttribute("aria-label", caption.textContent ?? "");
     },
@@ -106,10 +116,10 @@ class SparkTable {
     return {
       element,
       update(now) {
-        const spark = live.sparks.get(deviceKey(now));
+        const spark = sparkOf(now);
         if (!spark) return;
         const back = SPARK_BACK_MIN.map((minutes) => minutes * 60e9);
-        const facts = sparkFacts(spark.times, spark.dram, live.clockNs(), SPARK_NS, back);
+        const facts = sparkFacts(spark.times, spark.dram, moment.clockNs(), SPARK_NS, back);
         [facts.now, facts.least, facts.most, ...facts.back].forEach((value, i) => say(cells[i]!, bytes(value)));
       },
     };
@@ -134,7 +144,7 @@ interface ProcessColumn {
   hint?(process: Process): string;
 }
 
-const now = (): number => live.clockNs();
+const now = (): number => moment.clockNs();
 
 const COLUMNS: ProcessColumn[] = [
   { key: "pid", title: "PID", number: true, text: (p) => String(p.pid), sort: (p) => p.pid,
@@ -261,7 +271,7 @@ class Processes {
     const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const column = COLUMNS.find((one) => one.key === this.order.key)!;
     const sign = this.order.down ? -1 : 1;
-    const chosen = (live.totals?.processes ?? []).filter((process) => {
+    const chosen = (moment.totals?.processes ?? []).filter((process) => {
       const text = `${process.pid} ${process.comm} ${process.user} ${process.container ?? ""} ${commandOf(process)}`.toLowerCase();
       return words.every((word) => text.includes(word));
     });
@@ -286,6 +296,7 @@ class Recent {
   private more = false;
   private heard: Incident[] = [];
   private stop: () => void;
+  private shown: number | null = moment.shown;
 
   constructor() {
     const all = h("a", { href: link("incidents") }, "All incidents");
@@ -297,6 +308,13 @@ class Recent {
 
   destroy(): void {
     this.stop();
+  }
+
+  /** Another instant is shown. */
+  update(): void {
+    if (this.shown === moment.shown) return;
+    this.shown = moment.shown;
+    void this.load();
   }
 
   /** How many there were, as text. */
@@ -313,14 +331,14 @@ class Recent {
 
   private merge(): void {
     this.heard = unread(this.heard, this.known);
-    this.list = [...this.heard, ...this.known].sort((a, b) => b.last_ns - a.last_ns);
+    this.list = [...this.heard, ...this.known].filter(({ time_ns }) => time_ns <= moment.clockNs()).sort((a, b) => b.last_ns - a.last_ns);
     this.show();
   }
 
   async load(): Promise<void> {
     if (!mayAsk()) return renew(this.body, locked("Incidents"));
     try {
-      const since = fromNs(live.clockNs() - HOUR_NS);
+      const since = fromNs(moment.clockNs() - HOUR_NS);
       const answer = await get<{ incidents: Incident[]; next: string | null }>("/api/v1/incidents", { since, limit: 1000 });
       this.more = answer.next !== null;
       this.known = answer.incidents;
@@ -380,6 +398,7 @@ export function overview(route: Route): View {
   const sparks = new SparkTable();
   const processes = new Processes(route);
   const recent = new Recent();
+  const difference = new Difference();
   const figures = {
     used: h("span", {}), buffers: h("span", {}), devices: h("span", {}), processes: h("span", {}), incidents: h("span", {}),
   };
@@ -392,13 +411,16 @@ export function overview(route: Route): View {
       figure("In use", figures.used), figure("Buffers", figures.buffers), figure("Devices", figures.devices),
       figure("Processes", figures.processes), figure("Incidents, 1 h", figures.incidents, "How often something went wrong within the last hour; a process that leaked counts once")),
     notes,
+    difference.element,
     panel("Devices", typeLegend(["DRAM", "TRACE", "L1", "L1_SMALL", "CB", "KERNEL"]), grid, none, more.element, sparks.element),
     h("div", { class: "columns wide-left" }, processes.element, recent.element),
   );
   const update = (): void => {
-    const totals = live.totals;
+    const { totals } = moment;
     if (!totals) return;
-    if (sparksLoaded !== live.pauses) {
+    recent.update();
+    difference.update();
+    if (live.totals && sparksLoaded !== live.pauses) {
       sparksLoaded = live.pauses;
       void loadSparks().then(update, () => undefined); // without the history, sparklines begin now
     }

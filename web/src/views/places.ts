@@ -3,21 +3,23 @@
 // The layout of a device's memory. Each process has its own allocator, so each has a strip with the daemon's figures (the
 // same as "ttmem map"), and its own answer to whether an allocation would fit ("ttmem fit").
 
-import { get, mayAskAll, problem } from "../api";
+import { get, mayAskAll, problem, type Parameters } from "../api";
 import { seriesVariable, typeVariable, type Palette } from "../colours";
 import { choice, clear, h, Keyed, say, type Row } from "../dom";
 import { bytes, clock, count, parseBytes, plural } from "../format";
-import { layOut, memoryOf, type Layout } from "../holes";
+import { layOut, memoryOf, type Layout, type Span } from "../holes";
+import { heldFor } from "../incident-detail";
 import { locked } from "../locked";
 import { AddressMap, AGE_NAMES, type Paint } from "../map";
 import {
   deviceKey, SPACE_TYPES, type Buffer, type Device, type Fit, type MemoryType, type Space, type SpaceType,
 } from "../model";
+import { moment } from "../moment";
 import { link, remember, rememberSoon, type Route } from "../router";
 import { loadBuffers } from "../rows";
-import { poolOf } from "../sites";
+import { changed, poolOf, sumUp } from "../sites";
 import { spaceFigures } from "../space-figures";
-import { empty, figure, panel, TYPE_TITLES } from "../view";
+import { cutNote, empty, figure, panel, TYPE_TITLES } from "../view";
 
 const AUTO_ROWS = 5000; // up to so many are refreshed automatically, more only on demand
 const AUTO_MS = 3000;
@@ -57,6 +59,46 @@ interface Strip extends Row<Layout> {
   destroy(): void;
 }
 
+const ADDED = 1; // colours of the palette
+const GONE = 0;
+
+/** One instant of the memory. */
+interface Picture {
+  timeNs: number;
+  layouts: Layout[];
+  notes: string[];
+  buffers: Buffer[];
+}
+
+const SITES = 20;
+const WAY = 20;
+
+/** What would have to go for an allocation to fit. */
+function inTheWay(fits: readonly Fit[]): HTMLElement | false {
+  const list = fits.flatMap((fit) => fit.in_the_way.map((one) => ({ ...one, fit })));
+  return list.length > 0 && h("div", {}, h("h3", {}, "What would have to go"), h("div", { class: "scroll" }, h("table", { class: "in-the-way" },
+    h("thead", {}, h("tr", {}, ["Name", "Process", "Address", "In each bank"].map((text, i) => h("th", { scope: "col", class: i > 2 ? "number" : "" }, text)))),
+    h("tbody", {}, list.slice(0, WAY).map(({ fit, name, address, size }) => h("tr", {},
+      h("th", { scope: "row" }, h("a", { href: link("process", String(fit.pid), { address }) }, name ?? "without a name")),
+      h("td", {}, `${fit.comm} (${fit.pid})`), h("td", {}, h("code", {}, address)), h("td", { class: "number" }, bytes(size)))))),
+    cutNote(Math.min(list.length, WAY), list.length)));
+}
+
+/** A layout for each process that has, or could have, buffers there; the largest first. */
+export function arrange(spaces: readonly Space[], buffers: readonly Buffer[]): Layout[] {
+  const of = new Map<number, Buffer[]>();
+  for (const buffer of buffers) {
+    const list = of.get(buffer.pid);
+    if (list) list.push(buffer);
+    else of.set(buffer.pid, [buffer]);
+  }
+  const known = new Set(spaces.map((space) => space.pid));
+  const layouts = spaces.map((space) => layOut(space.pid, space.comm, of.get(space.pid) ?? [], space));
+  for (const [pid, list] of of) if (!known.has(pid)) layouts.push(layOut(pid, list[0]!.comm, list, null));
+  const used = (layout: Layout): number => layout.space?.used ?? layout.spans.reduce((sum, span) => sum + span.to - span.from, 0);
+  return layouts.sort((a, b) => used(b) - used(a) || a.pid - b.pid);
+}
+
 export class Places {
   readonly element: HTMLElement;
   private body = h("div", {});
@@ -68,7 +110,12 @@ export class Places {
   private nothing = empty("");
   private size = h("input", { type: "text", "aria-label": "Size", id: "fit-size" });
   private answer = h("output", { for: "fit-size" });
+  private refresh = h("button", { type: "button" }, "Refresh");
   private layouts: Layout[] = [];
+  private buffers: Buffer[] = [];
+  private why: HTMLElement | null; // asked by a link from a failed allocation
+  private there: Picture | null = null; // of the second time cursor
+  private key = ""; // of the instant that was read
   private fits: Fit[] = [];
   private told: string[] = [];
   private timeNs = 0;
@@ -87,21 +134,22 @@ export class Places {
     const paint = route.options.get("paint");
     this.memory = SPACE_TYPES.find((type) => type === route.options.get("pool")) ?? "DRAM";
     this.paint = paint === "process" || paint === "age" ? paint : "type";
-    this.size.value = route.options.get("fit") ?? FIT_DEFAULT[this.memory];
+    const asked = route.options.get("fit");
+    this.why = asked !== null && moment.at !== null ? h("div", { class: "detail why" }) : null;
+    this.size.value = asked ?? FIT_DEFAULT[this.memory];
     this.size.addEventListener("input", () => {
       rememberSoon({ fit: this.size.value || null });
       this.ask(ASK_MS);
     });
     this.rows = new Keyed(this.strips, (layout) => String(layout.pid), (layout) => this.strip(layout));
-    const refresh = h("button", { type: "button" }, "Refresh");
-    refresh.addEventListener("click", () => void this.load());
+    this.refresh.addEventListener("click", () => void this.load());
     const may = mayAskAll();
-    this.element = panel("Address map", may && h("div", { class: "tools" }, this.choices(), refresh), this.body);
+    this.element = panel("Address map", may && h("div", { class: "tools" }, this.choices(), this.refresh), this.body);
     this.nothing.hidden = true;
     if (!may) clear(this.body, locked("Buffers"));
     else {
       clear(this.body, this.strips, this.nothing, h("div", { class: "pad" }, this.legend), this.notes,
-        h("div", { class: "fit" }, h("label", { for: "fit-size" }, "Would"), this.size, h("span", {}, "fit?"), this.answer));
+        h("div", { class: "fit" }, h("label", { for: "fit-size" }, "Would"), this.size, h("span", {}, "fit?"), this.answer), this.why);
       say(this.answer, "Reading …");
       void this.load();
     }
@@ -141,48 +189,60 @@ export class Places {
     const device = this.find();
     if (!device || !mayAskAll()) return;
     const { memory } = this;
-    let again = true;
+    this.key = moment.key;
+    this.refresh.hidden = moment.shown !== null;
+    let again = moment.shown === null;
     try {
-      const [map, ...rows] = await Promise.all([
-        get<{ time_ns: number; maps: Space[]; notes: string[] }>("/api/v1/map", { device: deviceKey(device), type: memory }, signal),
-        ...TYPES_IN[memory].map((type) => loadBuffers({ device: deviceKey(device), type }, signal)),
-      ]);
-      // The number also matches devices with a unique id, which are different ones.
-      const buffers = rows.flatMap((one) => one.buffers)
-        .filter((buffer) => buffer.device_uid === device.uid && memoryOf(buffer, device) === memory);
-      this.timeNs = map.time_ns;
-      this.told = [...map.notes];
-      if (!rows.every((one) => one.complete))
-        this.told.push(`There are too many buffers to show: these are the first ${count(buffers.length)}.`);
-      this.arrange(map.maps.filter((space) => space.uid === device.uid), buffers);
+      const now = await this.picture(device, memory, moment.parameters(), signal);
+      this.there = moment.other === null ? null : await this.picture(device, memory, moment.otherParameters(), signal);
+      ({ timeNs: this.timeNs, layouts: this.layouts, notes: this.told, buffers: this.buffers } = now);
       this.show();
       this.ask(0);
-      again = buffers.length <= AUTO_ROWS;
+      again &&= now.buffers.length <= AUTO_ROWS;
     } catch (error) {
       if (signal.aborted) return;
       this.told = [problem(error)];
+      if (this.key !== "null null") this.forget(); // what was read before is of another instant
       this.showNotes();
     }
     if (again) this.timer = window.setTimeout(() => void this.load(), AUTO_MS);
   }
 
-  /** A strip for each process that has, or could have, buffers there. */
-  private arrange(spaces: readonly Space[], buffers: readonly Buffer[]): void {
-    const of = new Map<number, Buffer[]>();
-    for (const buffer of buffers) {
-      const list = of.get(buffer.pid);
-      if (list) list.push(buffer);
-      else of.set(buffer.pid, [buffer]);
-    }
-    const known = new Set(spaces.map((space) => space.pid));
-    this.layouts = spaces.map((space) => layOut(space.pid, space.comm, of.get(space.pid) ?? [], space));
-    for (const [pid, list] of of) if (!known.has(pid)) this.layouts.push(layOut(pid, list[0]!.comm, list, null));
-    const used = (layout: Layout): number => layout.space?.used ?? layout.spans.reduce((sum, span) => sum + span.to - span.from, 0);
-    this.layouts.sort((a, b) => used(b) - used(a) || a.pid - b.pid);
+  /** Another instant is shown. */
+  update(): void {
+    if (mayAskAll() && this.key !== moment.key) void this.load();
+  }
+
+  private forget(): void {
+    this.layouts = [];
+    this.buffers = [];
+    this.there = null;
+    this.fits = [];
+    this.show();
+    say(this.nothing, "The layout of that instant is not known.");
+    this.judge("");
+  }
+
+  private async picture(device: Device, memory: SpaceType, when: Parameters, signal: AbortSignal): Promise<Picture> {
+    const asked = { device: deviceKey(device), ...when };
+    const [map, ...rows] = await Promise.all([
+      get<{ time_ns: number; maps: Space[]; notes: string[] }>("/api/v1/map", { ...asked, type: memory }, signal),
+      ...TYPES_IN[memory].map((type) => loadBuffers({ ...asked, type }, signal)),
+    ]);
+    // The number also matches devices with a unique id, which are different ones.
+    const buffers = rows.flatMap((one) => one.buffers)
+      .filter((buffer) => buffer.device_uid === device.uid && memoryOf(buffer, device) === memory);
+    const notes = rows.every((one) => one.complete) ? map.notes
+      : [...map.notes, `There are too many buffers to show: these are the first ${count(buffers.length)}.`];
+    return { timeNs: map.time_ns, layouts: arrange(map.maps.filter((space) => space.uid === device.uid), buffers), notes, buffers };
   }
 
   private show(): void {
     const shown = this.layouts.slice(0, STRIPS);
+    // Who was there at the other instant only has a strip, too.
+    for (const layout of this.there?.layouts ?? [])
+      if (shown.length < STRIPS && !this.layouts.some(({ pid }) => pid === layout.pid))
+        shown.push({ ...layout, spans: [], holes: [], space: null });
     this.strips.classList.toggle("several", shown.length > 1);
     this.rows.show(shown);
     for (const [pid, strip] of this.made)
@@ -199,25 +259,46 @@ export class Places {
   private strip(first: Layout): Strip {
     const figures = h("dl", { class: "figures small" });
     const answer = h("output", { for: "fit-size", class: "strip-answer" });
-    const map = new AddressMap((span) =>
-      (location.hash = link("process", String(span.buffer.pid), { address: span.buffer.address, of: poolOf(span.buffer) })));
+    const open = (span: Span): void =>
+      void (location.hash = link("process", String(span.buffer.pid), { address: span.buffer.address, of: poolOf(span.buffer) }));
+    const map = new AddressMap(open);
+    const above = h("div", {});
+    let other: AddressMap | null = null; // of another instant, while two are compared
     const element = h("section", { class: "strip", "aria-label": `Memory of ${first.comm} (${first.pid})` },
       h("h3", {}, h("a", { href: link("process", String(first.pid)) }, `${first.comm} (${first.pid})`)),
-      figures, map.element, answer);
+      figures, above, map.element, answer);
     const strip: Strip = {
       element,
       update: (layout) => {
+        const there = this.there?.layouts.find(({ pid }) => pid === layout.pid);
         clear(figures, spaceFigures(layout), figure("As of", clock(this.timeNs)));
-        map.set(layout, this.paint, this.palette.place(layout.pid));
+        if (!this.there) {
+          other?.destroy();
+          other = null;
+          above.replaceChildren();
+          return map.set(layout, this.paint, this.palette.place(layout.pid));
+        }
+        other ??= new AddressMap(open);
+        if (!other.element.isConnected) above.append(other.element);
+        this.contrast(layout, there ?? { ...layout, spans: [], holes: [], space: null }, map, other);
       },
       answer: (fit) => {
         answer.className = `strip-answer ${fit ? (fit.fits ? "yes" : "no") : ""}`;
         say(answer, fit ? verdict(fit) : "");
       },
-      destroy: () => map.destroy(),
+      destroy: () => [map, other].forEach((one) => one?.destroy()),
     };
     this.made.set(first.pid, strip);
     return strip;
+  }
+
+  /** The strips of two instants, the earlier one above. */
+  private contrast(layout: Layout, there: Layout, map: AddressMap, other: AddressMap): void {
+    const later = this.there!.timeNs > this.timeNs;
+    const [before, after] = later ? [layout, there] : [there, layout];
+    const { added, gone } = changed(before.spans.map(({ buffer }) => buffer), after.spans.map(({ buffer }) => buffer));
+    other.set(before, "change", GONE, new Set(gone));
+    map.set(after, "change", ADDED, new Set(added));
   }
 
   private showNotes(): void {
@@ -233,7 +314,11 @@ export class Places {
   }
 
   private explain(shown: readonly Layout[]): void {
-    const names =
+    const other = this.there?.timeNs;
+    const names = other !== undefined
+      ? [item(seriesVariable(GONE), `above, ${clock(Math.min(other, this.timeNs))}: gone since`),
+        item(seriesVariable(ADDED), `below, ${clock(Math.max(other, this.timeNs))}: added`), item("strong-line", "at both")]
+      :
       this.paint === "age" ? AGE_NAMES.map((name, i) => item(`age-${i}`, name))
       : this.paint === "type" ? TYPES_IN[this.memory].map((type) => item(typeVariable(type), TYPE_TITLES[type]))
       : shown.map((layout) => item(seriesVariable(this.palette.place(layout.pid)), `${layout.comm} (${layout.pid})`));
@@ -258,7 +343,7 @@ export class Places {
     this.asking = new AbortController();
     const { signal } = this.asking;
     try {
-      const parameters = { device: deviceKey(device), type: this.memory, size };
+      const parameters = { device: deviceKey(device), type: this.memory, size, ...moment.parameters() };
       const { answers } = await get<{ answers: Fit[] }>("/api/v1/fit", parameters, signal);
       this.fits = answers.filter((fit) => fit.uid === device.uid);
       this.judge(this.fits.length ? null : "Not known: no process has declared where this memory lies.");
@@ -269,6 +354,10 @@ export class Places {
 
   /** @text: shown instead of an answer; for one process next to the input, for several at each strip. */
   private judge(text: string | null): void {
+    if (this.why) {
+      const sites = [...sumUp(this.buffers).values()].sort((a, b) => b.bytes - a.bytes).slice(0, SITES);
+      clear(this.why, inTheWay(this.fits), sites.length > 0 && heldFor(sites));
+    }
     const alone = this.layouts.length === 1 ? this.fits[0] : undefined;
     const yes = this.fits.filter((fit) => fit.fits).length;
     for (const [pid, strip] of this.made)

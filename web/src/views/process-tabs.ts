@@ -10,6 +10,7 @@ import { age, bytes, clock, count, duration, plural, signed } from "../format";
 import { Grid } from "../grid";
 import { findMark, keepMark, knowMark, knownMark, markAt, type Who } from "../marks";
 import type { Buffer } from "../model";
+import { moment } from "../moment";
 import { pick, remember, rememberSoon, type Route } from "../router";
 import type { Rows } from "../rows";
 import { SiteGrid } from "../site-grid";
@@ -158,6 +159,7 @@ class Comparison {
   private result = h("div", {});
   private flame: Flame | null = null; // once there is something to compare
   private rows: Rows | null = null;
+  private there: Rows | null = null;
   private since = h("span", { class: "muted" });
   private more = new More(50, "call sites", () => this.show());
   private mark = h("button", { type: "button", class: "primary", disabled: true }, "Mark now");
@@ -167,14 +169,17 @@ class Comparison {
   constructor(private who: () => Who, route: Route) {
     this.elsewhere = Number(route.options.get("since") ?? NaN);
     this.mark.addEventListener("click", () => {
-      if (this.rows) this.set(this.rows, this.keep(this.rows));
+      if (!this.rows) return;
+      this.note = this.keep(this.rows);
+      this.set(this.rows);
     });
     this.element = h("div", {}, h("div", { class: "tools" }, this.mark, this.since), this.summary, this.graph, this.result);
   }
 
-  set(rows: Rows, note = this.note): void {
+  /** @there: the rows of the page's second time cursor. */
+  set(rows: Rows, there: Rows | null = null): void {
     this.rows = rows;
-    this.note = note;
+    this.there = there;
     this.mark.disabled = false;
     this.show();
   }
@@ -191,13 +196,14 @@ class Comparison {
     const who = this.who();
     const known = knownMark(who) ?? findMark(tabStore, who, presentNs);
     if (known) knowMark(who, known);
-    return known;
+    return known && known.timeNs <= presentNs ? known : null; // an earlier instant than the mark may be shown
   }
 
   private show(): void {
-    const after = this.rows;
-    if (!after) return;
-    const own = this.before(after.timeNs);
+    if (!this.rows) return;
+    this.mark.hidden = this.there !== null || moment.at !== null;
+    const [early, after] = this.there && this.there.timeNs > this.rows.timeNs ? [this.rows, this.there] : [this.there, this.rows];
+    const own = early ?? this.before(after.timeNs);
     const before = own ?? markAt(this.elsewhere, after, this.who());
     if (!before) {
       say(this.since, "");
@@ -205,7 +211,8 @@ class Comparison {
       clear(this.summary);
       return clear(this.result, empty("Mark this moment, let the process work, and come back: what was added since, and what went, by call site."));
     }
-    say(this.since, `Since ${clock(before.timeNs)} (${duration(after.timeNs - before.timeNs)})` +
+    if (early) say(this.since, `From ${clock(early.timeNs)} to ${clock(after.timeNs)} (${duration(after.timeNs - early.timeNs)})`);
+    else say(this.since, `Since ${clock(before.timeNs)} (${duration(after.timeNs - before.timeNs)})` +
       (own ? this.note && `.${this.note}` : ", a moment that was marked elsewhere: what went since is not known here."));
     const changes = compare(before.buffers, after.buffers);
     const sum = (of: "added" | "gone" | "addedBuffers" | "goneBuffers"): number => changes.reduce((all, one) => all + one[of], 0);
@@ -217,7 +224,8 @@ class Comparison {
     const note = part && h("p", { class: "muted pad" }, part);
     clear(this.summary, figures, note);
     this.graph.hidden = changes.length === 0;
-    if (changes.length === 0) return clear(this.result, empty(own ? "Nothing has changed since then." : "Nothing was added since then."));
+    if (changes.length === 0)
+      return clear(this.result, empty(early ? "Nothing has changed between the two." : own ? "Nothing has changed since then." : "Nothing was added since then."));
     if (!this.flame) this.graph.append((this.flame = new Flame()).element);
     this.flame.setDiff(before, after);
     clear(this.result, this.table(this.more.cut(changes), own !== null), this.more.element);
@@ -243,13 +251,14 @@ class Comparison {
 export class Tabs {
   readonly element: HTMLElement;
   private bar: HTMLElement;
-  private parts: Record<Tab, { element: HTMLElement; set(rows: Rows): void }>;
+  private parts: Record<Tab, { element: HTMLElement; set(rows: Rows, there?: Rows | null): void }>;
   private flame = new Flame();
   private comparison: Comparison;
   private panels = new Map<Tab, HTMLElement>();
   private buttons = new Map<Tab, HTMLButtonElement>();
   private stale = new Set<Tab>();
   private rows: Rows | null = null;
+  private there: Rows | null = null;
   private now: Tab = "buffers";
 
   constructor(who: () => Who, route: Route, private chosen: (tab: Tab) => void) {
@@ -308,15 +317,19 @@ export class Tabs {
     this.fill();
   }
 
-  set(rows: Rows): void {
+  /** @there: of the second time cursor. Once there is one its comparison is opened. */
+  set(rows: Rows, there: Rows | null = null): void {
+    const open = there !== null && this.there === null && this.now !== "compare";
     this.rows = rows;
+    this.there = there;
     this.stale = new Set(Object.keys(NAMES) as Tab[]);
-    this.fill();
+    if (open) this.buttons.get("compare")!.click();
+    else this.fill();
   }
 
   /** Computes only what is visible. */
   private fill(): void {
     if (!this.rows || !this.stale.delete(this.now)) return;
-    this.parts[this.now].set(this.rows);
+    this.parts[this.now].set(this.rows, this.there);
   }
 }

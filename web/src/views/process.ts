@@ -3,19 +3,18 @@
 // One process: its devices, its history, every live buffer, and their call sites.
 
 import { mayAsk, problem } from "../api";
-import { Chart } from "../chart";
-import { typeVariable } from "../colours";
 import { commandOf, learnCommands } from "../commands";
-import { choice, clear, h, hint, Keyed, say, type Row } from "../dom";
+import { clear, h, hint, Keyed, say, type Row } from "../dom";
 import { bytes, clock, count, duration, plural } from "../format";
 import { live } from "../live";
 import { locked } from "../locked";
 import type { Who } from "../marks";
-import { buffersOf, POOLS, poolUsed, TYPES, type Line, type Part, type Pool, type Process } from "../model";
-import { link, pick, remember, type Route } from "../router";
+import { buffersOf, poolUsed, TYPES, type Part, type Process } from "../model";
+import { moment } from "../moment";
+import { link, remember, type Route } from "../router";
 import { loadBuffers, type Rows } from "../rows";
-import { Closer, fromNs, History, later, lines } from "../series";
-import { panel, rangeOf, RANGES, TYPE_TITLES, type Range, type View } from "../view";
+import { panel, rangeOf, TYPE_TITLES, type View } from "../view";
+import { Past, type Subject } from "./past";
 import { Tabs } from "./process-tabs";
 
 const AUTO_ROWS = 5000; // up to so many are refreshed automatically, more only on demand
@@ -23,105 +22,17 @@ const AUTO_MS = 3000;
 const DOUBT_MS = 1000;
 
 const find = (pid: number): Process | undefined => {
-  const all = live.totals?.processes.filter((process) => process.pid === pid) ?? [];
+  const all = moment.totals?.processes.filter((process) => process.pid === pid) ?? [];
   return all.find((process) => process.alive) ?? all[0];
 };
 
-/** Series of a pool are split by type. */
-const keyIn = (pool: Pool) => (line: Line): string | null =>
-  line.type && POOLS[pool].types.includes(line.type) ? line.type : null;
-
-class Past {
-  readonly element: HTMLElement;
-  private chart = new Chart("Memory of the process over time", (range) => this.closer.look(range, this.history[this.pool].loadedStep));
-  private history: Record<Pool, History> = { DRAM: new History(), L1: new History(), SYSTEM: new History() };
-  private closer = new Closer(async (from, to, into, signal) => {
-    const start = later(from, find(this.pid)?.start_ns ?? 0);
-    into.load(await lines({ pid: this.pid, from: start, to }, signal), keyIn(this.pool));
-  }, () => this.draw());
-  private pool: Pool;
-  private note = h("p", { class: "muted pad" });
-  private abort = new AbortController();
-  private last = 0;
-  private loaded = false;
-  private pauses = live.pauses;
-
-  constructor(
-    private pid: number,
-    private range: Range,
-    pool: string | null,
-  ) {
-    this.pool = pick(POOLS, pool, "DRAM");
-    const pools = (["DRAM", "L1", "SYSTEM"] as const).map((value) => ({ value, text: value === "SYSTEM" ? "System" : value }));
-    this.element = panel("Timeline",
-      h("div", { class: "tools" },
-        choice<Pool>("Memory", pools, this.pool, (value) => {
-          this.pool = value;
-          remember({ pool: value });
-          this.chart.showAll();
-          this.draw();
-        }),
-        choice<Range>("Time shown", RANGES, range, (value) => {
-          this.range = value;
-          remember({ range: value });
-          void this.load();
-        })),
-      this.chart.element, this.note);
-    void this.load();
-  }
-
-  destroy(): void {
-    this.abort.abort();
-    this.closer.stop();
-    this.chart.destroy();
-  }
-
-  /** @again: only to load what was missed; the zoom stays. */
-  private async load(again = false): Promise<void> {
-    this.abort.abort();
-    this.abort = new AbortController();
-    const { signal } = this.abort;
-    if (!again) this.chart.showAll();
-    this.pauses = live.pauses;
-    const from = later(fromNs(live.clockNs() - Number(this.range) * 1e9), find(this.pid)?.start_ns ?? 0);
-    try {
-      const list = await lines({ pid: this.pid, from }, signal);
-      for (const pool of ["DRAM", "L1", "SYSTEM"] as const) this.history[pool].load(list, keyIn(pool));
-    } catch (error) {
-      if (signal.aborted) return;
-      say(this.note, `The past cannot be shown: ${problem(error)}`);
-    }
-    this.last = 0;
-    this.loaded = true;
-    this.update();
-    this.draw();
-  }
-
-  update(): void {
-    const process = find(this.pid);
-    const now = live.clockNs();
-    if (!process || !this.loaded || !live.isCurrent() || now - this.last < 1e9) return;
-    this.last = now;
-    if (this.pauses !== live.pauses) void this.load(true);
-    for (const pool of ["DRAM", "L1", "SYSTEM"] as const) {
-      const values = new Map<string, number>(POOLS[pool].types.map((type) =>
-        [type, process.devices.reduce((sum, part) => sum + part.memory[type].used, 0)]));
-      this.history[pool].push(now, values);
-      this.history[pool].trim(now / 1e9 - Number(this.range));
-    }
-    this.draw();
-  }
-
-  private draw(): void {
-    const past = this.closer.apply(this.history[this.pool]);
-    this.chart.set({
-      times: [...past.times],
-      series: POOLS[this.pool].types
-        .filter((type) => past.most(type) > 0)
-        .map((type) => ({ label: TYPE_TITLES[type], variable: typeVariable(type), values: past.values(type) })),
-    });
-  }
-}
+/** What charts show of it. */
+const subject = (pid: number): Subject => ({
+  title: "Timeline", label: "Memory of the process over time", parameters: { pid }, remembers: true,
+  start: () => find(pid)?.start_ns ?? 0,
+  owns: () => true,
+  used: (type) => find(pid)?.devices.reduce((sum, part) => sum + part.memory[type].used, 0) ?? null,
+});
 
 function deviceRow(part: Part): Row<Part> {
   const cells = [0, 1, 2, 3].map(() => h("td", { class: "number" }));
@@ -153,6 +64,7 @@ class Holdings {
   private doubted = false;
   private ended = false;
   private start = 0; // start time of the process, as last known
+  private key = ""; // of the instant that was read
 
   constructor(
     private pid: number,
@@ -191,9 +103,14 @@ class Holdings {
     }
   }
 
+  /** Another instant is shown. Now there is nothing of a process that has exited. */
+  update(): void {
+    if (this.tabs && !this.ended && this.key !== moment.key) void this.load();
+  }
+
   /** A list that is suddenly empty may mean an exit that the stream has not reported yet, so it is requested twice. */
   private doubts(rows: Rows): boolean {
-    this.doubted = !this.doubted && rows.buffers.length === 0 && this.shown > 0;
+    this.doubted = moment.shown === null && !this.doubted && rows.buffers.length === 0 && this.shown > 0;
     if (this.doubted) this.timer = window.setTimeout(() => void this.load(), DOUBT_MS);
     return this.doubted;
   }
@@ -203,22 +120,33 @@ class Holdings {
     this.abort.abort();
     this.abort = new AbortController();
     const { signal } = this.abort;
-    if (!this.read) say(this.status, "Reading …");
+    const past = moment.shown;
+    if (!this.read || this.key !== moment.key) say(this.status, "Reading …");
+    this.key = moment.key;
+    this.refresh.hidden = past !== null;
     try {
-      const rows = await loadBuffers({ pid: this.pid }, signal, (loaded) => {
+      const rows = await loadBuffers({ pid: this.pid, ...moment.parameters() }, signal, (loaded) => {
         if (loaded > AUTO_ROWS) say(this.status, `${count(loaded)} read …`);
       });
+      const there = moment.other === null ? null : await loadBuffers({ pid: this.pid, ...moment.otherParameters() }, signal);
       if (this.doubts(rows)) return;
-      this.read = true;
-      this.shown = rows.buffers.length;
-      this.tabs?.set(rows);
-      say(this.status, this.text(rows));
-      if (rows.buffers.length <= AUTO_ROWS && find(this.pid)?.alive)
+      this.show(rows, there);
+      if (past === null && rows.buffers.length <= AUTO_ROWS && find(this.pid)?.alive)
         this.timer = window.setTimeout(() => void this.load(), AUTO_MS);
     } catch (error) {
-      if (!signal.aborted) say(this.status, problem(error));
-      if (!signal.aborted) this.timer = window.setTimeout(() => void this.load(), AUTO_MS);
+      if (signal.aborted) return;
+      // What was read before is of another instant.
+      if (past !== null || moment.other !== null) this.show({ buffers: [], timeNs: past ?? live.clockNs(), complete: true }, null);
+      else this.timer = window.setTimeout(() => void this.load(), AUTO_MS);
+      say(this.status, problem(error));
     }
+  }
+
+  private show(rows: Rows, there: Rows | null): void {
+    this.read = true;
+    this.shown = rows.buffers.length;
+    this.tabs?.set(rows, there);
+    say(this.status, this.text(rows));
   }
 
   private text(rows: Rows): string {
@@ -239,7 +167,7 @@ export function processView(route: Route): View {
       h("a", { href: link("ended", "", { q: String(pid) }) }, "Ended processes")));
   const body = h("tbody", {});
   const devices = new Keyed<Part>(body, (part) => `${part.device} ${part.uid}`, deviceRow);
-  const past = new Past(pid, rangeOf(route.options.get("range")), route.options.get("pool"));
+  const past = new Past(subject(pid), rangeOf(route.options.get("range")), route.options.get("pool"));
   const holdings = new Holdings(pid, route);
   const table = panel("Devices", null, h("div", { class: "scroll" }, h("table", {},
     h("thead", {}, h("tr", {}, ["Device", "DRAM", "L1", "System", "Buffers"].map((text, i) =>
@@ -253,16 +181,20 @@ export function processView(route: Route): View {
   let ended = false;
   const update = (): void => {
     const now = find(pid);
-    gone.hidden = (now !== undefined && now.alive) || !live.totals;
+    const then = moment.at !== null;
+    gone.hidden = (now !== undefined && now.alive) || !moment.totals;
     // A process never seen has nothing to show; an exited one shows what was seen last.
     known ||= now !== undefined;
-    say(why, known ? `Process ${pid} has ended. Below is what was seen of it last.`
+    say(why, then ? `Process ${pid} was not there then, or not tracked.`
+      : known ? `Process ${pid} has ended. Below is what was seen of it last.`
       : `Process ${pid} is not there: it has ended, or was never tracked.`);
-    content.hidden = holdings.element.hidden = !known && live.totals !== null;
+    content.hidden = holdings.element.hidden = !known && moment.totals !== null;
     // Another process with its pid starts from scratch.
     if (now?.alive && start !== null && now.start_ns !== start && ended) return void dispatchEvent(new Event("hashchange"));
-    ended = start !== null && live.totals !== null && !now?.alive;
+    ended = !then && start !== null && live.totals !== null && !now?.alive;
     holdings.end(ended);
+    holdings.update();
+    past.update();
     if (now?.alive) start = now.start_ns;
     if (!now || ended) return;
     say(heading, `${now.comm} (${pid})`);
@@ -271,11 +203,10 @@ export function processView(route: Route): View {
     hint(command, commandOf(now));
     say(facts, [
       `user ${now.user}`, now.container && `container ${now.container.slice(0, 12)}`,
-      `running for ${duration(live.clockNs() - now.start_ns)}`,
+      `running for ${duration(moment.clockNs() - now.start_ns)}`,
       now.source === "book" ? "" : `source: ${now.source}`, now.exact ? "" : "figures are bounds",
     ].filter(Boolean).join(" · "));
     devices.show(now.devices);
-    past.update();
   };
   update();
   return {
