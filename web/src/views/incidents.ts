@@ -74,7 +74,7 @@ export class Incidents implements View {
   private list = h("div", { class: "groups" });
   private detail = h("section", { class: "panel beside", "aria-label": "What happened", "aria-live": "polite", tabindex: -1 });
   private note = h("p", { class: "muted pad" });
-  private number = h("span", { class: "muted" });
+  private number = h("span", { class: "muted" }, "… call sites"); // as wide as what is going to be there
   private groups: Group[] = [];
   private chosen: string;
   private listed = ""; // what the list shows

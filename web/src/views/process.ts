@@ -174,7 +174,7 @@ export function processView(route: Route): View {
       h("th", { scope: "col", class: i ? "number" : "" }, text)))), body)));
   const content = h("div", { class: "columns wide-right" }, table, past.element);
   const element = h("div", {},
-    h("div", { class: "crumbs" }, h("a", { href: link("overview") }, "Overview"), heading, facts, command),
+    h("div", { class: "crumbs" }, h("a", { href: link("overview") }, "Overview"), heading, facts, mayAsk() && command),
     gone, content, holdings.element);
   let known = false;
   let start: number | null = null; // of the process that was seen running
