@@ -78,16 +78,29 @@ export class Daemon {
     this.process = null;
   }
 
-  /** @comm: the name that the kernel has for it; @words: of its command line, which it ignores. */
-  async player({ comm = "player", stacks = "off", words = [] } = {}, ...lines) {
+  async started({ comm = "player", stacks = "off", words = [] }, lines) {
     const folder = mkdtempSync(join(this.folder, "bin-"));
     const program = join(folder, comm);
     symlinkSync(join(BUILD, "tests/programs/player"), program);
     const player = new Player(program, { ...this.env, TTMEM: "1", TTMEM_STACKS: stacks }, words);
     this.players.push(player);
     await player.play(...lines);
+    return player;
+  }
+
+  /** @comm: the name that the kernel has for it; @words: of its command line, which it ignores. */
+  async player(options = {}, ...lines) {
+    const player = await this.started(options, lines);
     await this.known(player);
     return player;
+  }
+
+  /** Many of them: [{ comm, stacks, lines }]. */
+  async crowd(all) {
+    const players = [];
+    for (const { lines, ...options } of all) players.push(await this.started(options, lines));
+    await this.known(...players);
+    return players;
   }
 
   /** A process with a simulated device 2, fragmented at random. */
@@ -98,10 +111,13 @@ export class Daemon {
     return player;
   }
 
-  /** Waits until the daemon knows a process. Running the command for each attempt would take longer than the wait. */
-  async known({ pid }) {
-    const totals = async () => (await fetch(`${this.base}/api/v1/smi`)).json();
-    await until("the process", async () => (await totals()).processes.some((one) => one.pid === pid));
+  /** Waits until the daemon knows the processes. Running the command for each attempt would take longer than the wait. */
+  async known(...players) {
+    await until("the processes", async () => {
+      const { processes } = await (await fetch(`${this.base}/api/v1/smi`)).json();
+      const pids = new Set(processes.map((one) => one.pid));
+      return players.every(({ pid }) => pids.has(pid));
+    });
   }
 
   /** The JSON output of a command. */

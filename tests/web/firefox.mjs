@@ -12,13 +12,16 @@ const PROGRAM = process.env.TTMEM_FIREFOX ?? "/usr/bin/firefox-esr";
 export const hasFirefox = existsSync(PROGRAM);
 
 /** Runs @visit with a page, which may not say an error nor send a request elsewhere than to @allowed. */
-export async function withFirefox(allowed, visit) {
+export async function withFirefox(allowed, visit, { dark = false } = {}) {
   const home = mkdtempSync(join(tmpdir(), "ttmem-firefox-"));
   const browser = await puppeteer.launch({
     browser: "firefox", executablePath: PROGRAM, headless: true, timeout: WAIT_MS, protocolTimeout: WAIT_MS,
     env: { ...process.env, HOME: home }, defaultViewport: { width: 1280, height: 900 },
     // It must not send requests of its own either.
-    extraPrefsFirefox: { "network.captive-portal-service.enabled": false, "network.connectivity-service.enabled": false },
+    extraPrefsFirefox: {
+      "network.captive-portal-service.enabled": false, "network.connectivity-service.enabled": false,
+      "layout.css.prefers-color-scheme.content-override": dark ? 0 : 1,
+    },
   });
   try {
     const page = await browser.newPage();

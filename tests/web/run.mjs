@@ -30,6 +30,7 @@ import "./test-address.mjs";
 import "./test-axe.mjs";
 import "./test-ended.mjs";
 import "./test-download.mjs";
+import "./test-matrix.mjs";
 
 const browser = await launch();
 

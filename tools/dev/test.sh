@@ -9,6 +9,11 @@
 TEST_CAP=3600
 
 dev_test() {
+	# "web --all": every view in every browser, size and theme, not a sample of them.
+	if [ "${1-} ${2-}" = "web --all" ]; then
+		export TTMEM_WEB_ALL=1
+		set -- web
+	fi
 	[ $# -gt 0 ] || set -- unit hostile proof integration trust check cross kernel web
 	groups="build docs"
 	for name; do
