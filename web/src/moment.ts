@@ -13,6 +13,9 @@ import { fromNs } from "./series";
 const SETTLE_MS = 120; // after the cursor has stopped moving
 const MS = 1e6; // cursors are whole milliseconds: more digits do not fit into a double
 
+/** The millisecond of an instant. A double is up to 128 ns off, which must not make a whole one the one before. */
+const wholeMs = (ns: number): number => Math.floor(ns / MS + 0.001) * MS;
+
 /** A part of the past, in seconds. */
 export interface Span {
   min: number;
@@ -21,7 +24,7 @@ export interface Span {
 
 /** An instant from the address; null: none, or not a valid one. */
 export function instantOf(text: string | null): number | null {
-  return text !== null && /^[1-9]\d{0,18}$/.test(text) ? Math.floor(Number(text) / MS) * MS : null;
+  return text !== null && /^[1-9]\d{0,18}$/.test(text) ? wholeMs(Number(text)) : null;
 }
 
 export function spanOf(text: string | null): Span | null {
@@ -166,7 +169,7 @@ export class Cursor {
 
   private place(at: number | null, other: number | null): void {
     const valid = (ns: number | null): number | null =>
-      ns === null ? null : Math.floor(Math.min(ns, live.totals ? live.clockNs() : ns) / MS) * MS;
+      ns === null ? null : wholeMs(Math.min(ns, live.totals ? live.clockNs() : ns));
     const [next, with_] = [valid(at), valid(other)];
     this.choosing = false;
     if (next === this.at && with_ === this.other) return this.tell();

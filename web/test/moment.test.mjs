@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { live } from "../src/live";
 import { Cursor, instantOf, spanOf, tellInstant, windowOf } from "../src/moment";
 import { parse, remember } from "../src/router";
+import { fromNs } from "../src/series";
 
 const S = 1e9;
 const NOON = 1_700_000_000 * S;
@@ -13,6 +14,10 @@ const facts = (kind, exact = NOON - 600 * S) => ({ asked_ns: NOON, kind, exact_f
 
 test("an instant of the address is whole milliseconds, or none", () => {
   assert.equal(instantOf("1700000000123456789"), 1700000000123e6);
+  for (let i = 0; i < 1000; i++) {
+    const text = `1794876033${String(i).padStart(3, "0")}000000`;
+    assert.equal(fromNs(instantOf(text)), text, "a double cannot hold it, but it stays the same millisecond");
+  }
   for (const text of [null, "", "0", "-1", "1e18", "x", "17000000001234567890123", " 1"]) assert.equal(instantOf(text), null, String(text));
 });
 
