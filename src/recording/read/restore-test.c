@@ -101,13 +101,19 @@ static void test_work(struct test *test, size_t rounds)
 
 	for (size_t i = 0; i < 2; i++)
 		assert(intern_shape(test->book.writer, &shapes[i]) == i + 1);
+	/* A device without an event is in no recording. */
+	for (uint32_t device = 0; device < TEST_DEVICES; device++)
+		testing_op_do(test->book.writer,
+			      &(struct testing_op){.kind = TESTING_ALLOC,
+						   .device = device,
+						   .buffer = testing_buffer(0, 0x1000, 64)});
 	for (size_t i = 0; i < rounds; i++) {
 		uint32_t device = testing_below(&test->rng, TEST_DEVICES);
 		uint32_t ops = 1 + testing_below(&test->rng, 40);
 
 		for (uint32_t k = 0; k < ops; k++)
 			test_op(test);
-		for (uint32_t d = 0; i > 0 && d < TEST_DEVICES; d++)
+		for (uint32_t d = 0; d < TEST_DEVICES; d++)
 			test_note(test, d);
 		if (testing_below(&test->rng, 3) != 0)
 			continue;
