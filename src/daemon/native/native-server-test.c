@@ -120,8 +120,11 @@ UNIT(details_are_for_who_may_see_them)
 	assert(seteuid(12345) == 0);
 	fd = native_testing_connect(&world);
 	assert(seteuid(0) == 0);
-	native_testing_get(fd, "/api/v1/buffers");
+	native_testing_get(fd, "/api/v1/map"); /* of everybody's buffers */
 	assert(native_testing_receive_http(&world, fd, &text, &length) == 403);
+	free(text);
+	native_testing_get(fd, "/api/v1/buffers"); /* their own */
+	assert(native_testing_receive_http(&world, fd, &text, &length) == 200);
 	free(text);
 	native_testing_get(fd, "/api/v1/status");
 	assert(native_testing_receive_http(&world, fd, &text, &length) == 200);
