@@ -20,13 +20,13 @@ export class Events {
   }
 
   /** @filter: pid or device. A daemon without a past has none. */
-  async load(fromS: number, toS: number | null, filter: Parameters): Promise<void> {
+  async load(sinceS: number, toS: number | null, filter: Parameters): Promise<void> {
     this.abort.abort();
     this.abort = new AbortController();
     const { signal } = this.abort;
     try {
       const { moments } = await get<{ moments: PastEvent[] }>("/api/v1/moments",
-        { ...filter, from: fromNs(fromS * 1e9), to: toS === null ? null : fromNs(toS * 1e9), limit: LIMIT }, signal);
+        { ...filter, from: fromNs(sinceS * 1e9), to: toS === null ? null : fromNs(toS * 1e9), limit: LIMIT }, signal);
       if (signal.aborted) return;
       this.list = moments;
       this.changed(this.list);
