@@ -17,6 +17,7 @@ struct black_box_entry {
 	uint64_t kept_ns;       /* CLOCK_MONOTONIC of its last file; 0 = none */
 	uint64_t serial;        /* in which order they came */
 	bool has_ended;
+	uint64_t bytes; /* of the book of one that has ended */
 	struct recording_ended ended;
 };
 
@@ -32,7 +33,8 @@ struct black_box {
 	struct black_box_entry *entries;
 	size_t count, capacity;
 	uint64_t serials;
-	size_t ended;
+	size_t ended, ended_max;
+	uint64_t ended_bytes;
 	uint64_t expire_ns, tidy_ns;
 
 	pthread_mutex_t lock; /* for the rest */

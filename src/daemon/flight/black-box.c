@@ -10,8 +10,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -119,39 +123,67 @@ static void black_box_forget(struct black_box *box, struct black_box_entry *entr
 	scan_book_free(entry->book);
 	tracked_unref(entry->tracked);
 	box->ended -= entry->has_ended;
+	box->ended_bytes -= entry->bytes;
 	*entry = box->entries[--box->count];
 }
 
-/* How many of the ended a user has. */
-static size_t black_box_count_ended(const struct black_box *box, uint32_t maker)
+/* What a user has of the ended: books, or bytes of them. */
+static uint64_t black_box_ended_of(const struct black_box *box, uint32_t maker, bool in_bytes)
 {
-	size_t count = 0;
+	uint64_t sum = 0;
 
-	for (size_t i = 0; i < box->count; i++)
-		count += box->entries[i].has_ended && box->entries[i].tracked->maker == maker;
-	return count;
+	for (size_t i = 0; i < box->count; i++) {
+		const struct black_box_entry *entry = &box->entries[i];
+
+		if (entry->has_ended && entry->tracked->maker == maker)
+			sum += in_bytes ? entry->bytes : 1;
+	}
+	return sum;
 }
 
-static void black_box_forget_one(struct black_box *box)
+/* The oldest of the user who has most. */
+static void black_box_forget_one(struct black_box *box, bool in_bytes)
 {
 	struct black_box_entry *worst = NULL;
-	size_t most = 0;
+	uint64_t most = 0;
 
 	for (size_t i = 0; i < box->count; i++) {
 		struct black_box_entry *entry = &box->entries[i];
-		size_t count;
+		uint64_t has;
 
 		if (!entry->has_ended)
 			continue;
-		count = black_box_count_ended(box, entry->tracked->maker);
-		if (worst && (count < most ||
-			      (count == most && entry->ended.realtime >= worst->ended.realtime)))
+		has = black_box_ended_of(box, entry->tracked->maker, in_bytes);
+		if (worst &&
+		    (has < most || (has == most && entry->ended.realtime >= worst->ended.realtime)))
 			continue;
 		worst = entry;
-		most = count;
+		most = has;
 	}
 	if (worst)
 		black_box_forget(box, worst);
+}
+
+/* Each keeps a descriptor and the memory of a book, which nobody else holds any more. */
+static void black_box_bound_ended(struct black_box *box)
+{
+	while (box->ended > box->ended_max)
+		black_box_forget_one(box, false);
+	while (box->ended > 0 && box->ended_bytes > box->config.size_max)
+		black_box_forget_one(box, true);
+}
+
+/* False: it cannot be kept. The kernel module could not be unloaded while somebody holds a book of it. */
+static bool black_box_measure(const struct scan_book *book, uint64_t *ret_bytes)
+{
+	struct statfs system;
+	struct stat file;
+
+	if (fstatfs(book->file.fd, &system) < 0 || system.f_type != TMPFS_MAGIC ||
+	    fstat(book->file.fd, &file) < 0)
+		return false;
+	*ret_bytes = (uint64_t)file.st_blocks * 512;
+	return true;
 }
 
 /* The ended whose time is over, or of whom nothing is kept any more. */
@@ -172,6 +204,7 @@ static void black_box_tidy(struct black_box *box)
 static void black_box_do_end(struct black_box *box, const struct tracked *tracked, uint64_t when_ns)
 {
 	struct black_box_entry *entry = black_box_find(box, tracked);
+	uint64_t bytes;
 
 	if (!entry || entry->has_ended)
 		return;
@@ -181,13 +214,16 @@ static void black_box_do_end(struct black_box *box, const struct tracked *tracke
 		.is_status_known = tracked->exit_is_known,
 	};
 	entry->book->alive = false;
-	if (!flight_end(box->flight, entry->book, &entry->ended)) {
+	if (!black_box_measure(entry->book, &bytes) ||
+	    !flight_end(box->flight, entry->book, &entry->ended)) {
 		black_box_forget(box, entry);
 		return;
 	}
 	entry->has_ended = true;
-	if (++box->ended > BLACK_BOX_ENDED_MAX)
-		black_box_forget_one(box);
+	entry->bytes = bytes;
+	box->ended++;
+	box->ended_bytes += entry->bytes;
+	black_box_bound_ended(box);
 }
 
 static bool black_box_may(struct black_box *box, const struct black_box_entry *entry,
@@ -345,6 +381,16 @@ static uint64_t black_box_tick(void *context, uint64_t now_ns)
 	return bits_min(next, box->expire_ns);
 }
 
+/* Most descriptors are for the living. */
+static size_t black_box_ended_max(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return 0;
+	return (size_t)bits_min(BLACK_BOX_ENDED_MAX, files.rlim_cur / BLACK_BOX_ENDED_SHARE);
+}
+
 int black_box_new(struct black_box **ret_box, const struct black_box_config *config)
 {
 	const struct flight_options flight = {.time_ns = config->time_ns,
@@ -361,6 +407,7 @@ int black_box_new(struct black_box **ret_box, const struct black_box_config *con
 		return -ENOMEM;
 	box->config = *config;
 	box->start_ns = clock_ns(CLOCK_REALTIME);
+	box->ended_max = black_box_ended_max();
 	box->rate = (struct user_rate){.burst = BLACK_BOX_FILES_BURST * BLACK_BOX_COST,
 				       .per_second = BLACK_BOX_FILES_PER_MINUTE};
 	/* None of these can fail on Linux. */

@@ -24,8 +24,13 @@ struct symbols;
 #define BLACK_BOX_AGAIN_NS (30 * NS_PER_S) /* between two files of one process's failures */
 #define BLACK_BOX_FILE_SHARE 8u            /* a file is at most this part of all files */
 
-/* Processes that have ended whose books stay as long as their events do; the oldest of the user who has most goes. */
+/*
+ * Processes that have ended whose books stay as long as their events do: so many, on so small a part
+ * of our descriptors, and in all not larger than what is kept in memory. The oldest of the user who
+ * has most goes.
+ */
 #define BLACK_BOX_ENDED_MAX 256u
+#define BLACK_BOX_ENDED_SHARE 16u
 
 /* One processor's time for it. */
 #define BLACK_BOX_PERCENT 5u

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import LIMIT
 from ttmemd import get
-from world import check_schema, wait_for
+from world import check_schema, descriptors, wait_for
 
 
 @pytest.fixture
@@ -252,3 +252,22 @@ def test_who_asks_for_many_moments_has_to_wait_and_others_are_served(daemon):
     assert sum(status == 200 for status, _ in answers) >= 8
     # All of them can be had in the end.
     assert len(checked(daemon, f"/api/v1/buffers?limit=1000&at={at - 59}")["buffers"]) == 100
+
+
+def test_books_of_the_ended_take_no_more_memory_than_the_recorder_may(ttmemd):
+    """Nobody else holds them any more: whoever makes large ones and dies would fill the machine."""
+    ttmemd.start("--http", "127.0.0.1:0", "--flight", "10m,1M")
+
+    def held():
+        return descriptors(ttmemd.process.pid).count("/memfd:ttmem-book")
+
+    before = held()
+    small = ttmemd.player("alloc 0 DRAM 0x1000 64 small")
+    wait_for(lambda: held() > before, "the small book")
+    small.kill()
+    ttmemd.wait_for_leak(small.pid)
+    assert held() == before + 1  # for moments of the past
+    large = ttmemd.player(*(f"alloc 0 DRAM {0x1000 * (i + 1)} 64 large" for i in range(15000)))
+    large.kill()
+    ttmemd.wait_for_leak(large.pid)
+    wait_for(lambda: held() == before, "both books to be closed")

@@ -66,7 +66,7 @@ def test_the_example_shows_the_defaults(ttmemd_check, options, tmp_path):
     assert result.returncode == 0, result.stderr
     shown = settings(result.stdout)
     # These have no default, and the socket comes from the environment of the test.
-    for name in ("log", "on-incident", "http-host", "skip-frames", "otlp"):
+    for name in ("log", "on-incident", "http-host", "skip-frames", "otlp", "fleet", "fleet-prometheus"):
         del shown[name]
     del shown["socket"], defaults["socket"]
     assert shown == defaults

@@ -32,7 +32,7 @@ def need(program):
 
 def metrics(server, **headers):
     status, answer, body = server.ask("/metrics", headers=headers)
-    assert status == 200 and answer["Vary"] == "Accept"
+    assert status == 200 and answer["Vary"] == "Accept, Accept-Encoding"
     return answer["Content-Type"], body.decode()
 
 
