@@ -331,7 +331,9 @@ class Recent {
 
   private merge(): void {
     this.heard = unread(this.heard, this.known);
-    this.list = [...this.heard, ...this.known].filter(({ time_ns }) => time_ns <= moment.clockNs()).sort((a, b) => b.last_ns - a.last_ns);
+    // Now, nothing is left out: the clock of the page may be behind that of an incident.
+    const until = moment.shown ?? Infinity;
+    this.list = [...this.heard, ...this.known].filter(({ time_ns }) => time_ns <= until).sort((a, b) => b.last_ns - a.last_ns);
     this.show();
   }
 
