@@ -40,7 +40,7 @@ static void test_unpacks_to(const struct body *packed, const struct body *plain,
 	assert(out && inflateInit2(&inflating, MAX_WBITS + 16) == Z_OK);
 	assert(inflate(&inflating, Z_SYNC_FLUSH) == code);
 	assert(inflating.avail_in == 0 && inflating.total_out == plain->length);
-	assert(memcmp(out, plain->text, plain->length) == 0);
+	assert(plain->length == 0 || memcmp(out, plain->text, plain->length) == 0);
 	inflateEnd(&inflating);
 	free(out);
 }
