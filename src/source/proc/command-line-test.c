@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,8 +17,8 @@
 static bool becomes(const char *before, const char *after)
 {
 	struct command_line line;
-	char text[COMMAND_LINE_SIZE] = "", bytes[256];
-	size_t length = strlen(before);
+	char text[COMMAND_LINE_SIZE + 1] = "", bytes[256];
+	size_t length = strlen(before), used = 0;
 	const char *word = NULL;
 
 	assert(length < sizeof(bytes));
@@ -25,9 +26,9 @@ static bool becomes(const char *before, const char *after)
 		bytes[i] = (char)(before[i] == '|' ? '\0' : before[i]);
 	command_line_mask(bytes, length, &line);
 	while ((word = command_line_next(&line, word))) {
-		if (word != line.words)
-			strcat(text, "|");
-		strcat(text, word);
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
+					 word == line.words ? "" : "|", word);
+		assert(used < sizeof(text));
 	}
 	return strcmp(text, after) == 0 && !line.is_cut;
 }
@@ -80,6 +81,7 @@ UNIT(other_words_stay)
 UNIT(long_lines_are_cut)
 {
 	static char bytes[3 * COMMAND_LINE_READ_MAX];
+	static const char masked[] = "key=1";
 	struct command_line line;
 	size_t words = 0;
 
@@ -88,10 +90,8 @@ UNIT(long_lines_are_cut)
 	assert(line.is_cut && line.length == COMMAND_LINE_READ_MAX + 1);
 	assert(strlen(line.words) == COMMAND_LINE_READ_MAX);
 	/* Masked words are longer than they were. */
-	for (size_t i = 0; i + 4 <= COMMAND_LINE_READ_MAX; i += 4)
-		memcpy(bytes + i, "key\0", 4);
-	for (size_t i = 0; i + 6 <= COMMAND_LINE_READ_MAX; i += 6)
-		memcpy(bytes + i, "key=1\0", 6);
+	for (size_t i = 0; i + sizeof(masked) <= COMMAND_LINE_READ_MAX; i += sizeof(masked))
+		memcpy(bytes + i, masked, sizeof(masked));
 	command_line_mask(bytes, COMMAND_LINE_READ_MAX, &line);
 	assert(line.length <= sizeof(line.words));
 	for (const char *word = NULL; (word = command_line_next(&line, word)); words++)
