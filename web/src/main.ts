@@ -103,6 +103,7 @@ function changeAccess(): void {
   moment.again();
   showState();
   showKey();
+  could = mayAsk(); // so that the next totals do not open the view again, under the user's hands
   open();
 }
 

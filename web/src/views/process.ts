@@ -119,6 +119,8 @@ class Holdings {
     clearTimeout(this.timer);
     this.abort.abort();
     this.abort = new AbortController();
+    // Not the rows of now while the instant is being read.
+    if (moment.at !== null && moment.shown === null) return say(this.status, "Reading …");
     const { signal } = this.abort;
     const past = moment.shown;
     if (!this.read || this.key !== moment.key) say(this.status, "Reading …");
