@@ -26,6 +26,7 @@ export interface Usage {
   buffers: number;
   peak: number | null;
   bound: "exact" | "at_least" | "at_most";
+  occupied?: number | null; // in all banks that the buffers touch; null: not known
   capacity?: number | null;
   bank?: Bank | null;
 }
@@ -293,6 +294,13 @@ export function memoryOf(process: Process, device: Device): Memory | undefined {
 
 export function poolUsed(memory: Memory, pool: Pool): number {
   return POOLS[pool].types.reduce((sum, type) => sum + memory[type].used, 0);
+}
+
+/** What its buffers take of the memory, by type: the banks that they touch, or their sizes where that is not known. */
+export function poolTaken(memory: Memory, pool: Pool): { taken: Map<MemoryType, number>; isOccupied: boolean } {
+  const { types } = POOLS[pool];
+  const isOccupied = types.every((type) => typeof memory[type].occupied === "number");
+  return { taken: new Map(types.map((type) => [type, (isOccupied ? memory[type].occupied : null) ?? memory[type].used])), isOccupied };
 }
 
 export function poolCapacity(memory: Memory, pool: Pool): number | null {

@@ -6,7 +6,7 @@ import { typeVariable } from "./colours";
 import { clear, h, hint, type Child } from "./dom";
 import { bytes, count, share } from "./format";
 import {
-  poolBound, poolCapacity, POOLS, poolUsed, TYPES, type Memory, type MemoryType, type Named, type Pool,
+  poolBound, poolCapacity, POOLS, poolTaken, poolUsed, TYPES, type Memory, type MemoryType, type Named, type Pool,
 } from "./model";
 
 export interface View {
@@ -59,21 +59,23 @@ export class Bar {
 
   set(memory: Memory): void {
     const used = poolUsed(memory, this.pool);
+    const { taken, isOccupied } = poolTaken(memory, this.pool);
+    const all = [...taken.values()].reduce((sum, one) => sum + one, 0);
     const capacity = poolCapacity(memory, this.pool);
-    const parts = POOLS[this.pool].types.filter((type) => memory[type].used > 0);
-    const text = JSON.stringify([used, capacity, parts.map((type) => memory[type].used)]);
+    const parts = POOLS[this.pool].types.filter((type) => taken.get(type)! > 0);
+    const text = JSON.stringify([used, capacity, [...taken]]);
     if (text === this.shown) return;
     this.shown = text;
     this.element.dataset.bytes = String(used);
-    const whole = Math.max(capacity ?? 0, used, 1);
+    const whole = Math.max(capacity ?? 0, all, 1);
     const bound = poolBound(memory, this.pool);
     clear(this.figure, h("b", {}, bound + bytes(used)), capacity ? h("span", {}, ` / ${bytes(capacity)}`) : "");
-    const ratio = capacity ? used / capacity : 0;
-    this.share.textContent = capacity ? share(used, capacity) : used > 0 ? "size unknown" : "";
+    const ratio = capacity ? all / capacity : 0;
+    this.share.textContent = capacity ? share(all, capacity) : used > 0 ? "size unknown" : "";
     this.element.classList.toggle("unknown", !capacity);
     this.share.className = `bar-share ${ratio >= 0.9 ? "bad" : ratio >= 0.75 ? "warn" : ""}`;
     const over = ratio > 1 ? "More is reported than the device has." : "";
-    hint(this.share, over);
+    hint(this.share, over || (capacity && isOccupied && all > used ? `Buffers take ${bytes(all)} in all banks.` : ""));
     this.track.setAttribute(
       "aria-label",
       `${POOLS[this.pool].title}: ${bytes(used)}${capacity ? ` of ${bytes(capacity)}` : ""}; ` +
@@ -84,7 +86,7 @@ export class Bar {
       this.fill,
       parts.map((type) =>
         h("i", {
-          "--part": `${(100 * memory[type].used) / whole}%`,
+          "--part": `${(100 * taken.get(type)!) / whole}%`,
           "--dot": `var(--${typeVariable(type)})`,
           title: `${TYPE_TITLES[type]} ${bytes(memory[type].used)}`,
         }),

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { glance, groupUp, happened, joined, nameOf, unread } from "../src/groups";
-import { memoryOf } from "../src/model";
+import { memoryOf, poolTaken } from "../src/model";
 import { compare, partNote, siteOf, sumUp } from "../src/sites";
 import { shortId, siteKey, siteLabel, siteWhere } from "../src/stack";
 import { tips, tree } from "../src/tree";
@@ -217,4 +217,15 @@ test("the row at the top can be found again, in lists of any length", () => {
       assert.ok(top <= listHeight(count), `${count} ${row}`);
       assert.ok(Math.abs(rowAt(count, top + 1e-6, height) - row) <= 0, `${count}: ${rowAt(count, top, height)} is not ${row}`);
     }
+});
+
+test("a pool is as full as the banks that its buffers touch, where that is known of all of them", () => {
+  const memory = (dram, trace) => ({ DRAM: { used: 10, occupied: dram }, TRACE: { used: 4, occupied: trace } });
+  const taken = (...occupied) => {
+    const { taken: parts, isOccupied } = poolTaken(memory(...occupied), "DRAM");
+    return [parts.get("DRAM"), parts.get("TRACE"), isOccupied];
+  };
+  assert.deepEqual(taken(24, 12), [24, 12, true]);
+  assert.deepEqual(taken(24, null), [10, 4, false]);
+  assert.deepEqual(taken(24, undefined), [10, 4, false]);
 });
