@@ -56,12 +56,13 @@ static void status_print_flight(const json_t *flight)
 {
 	char number[TEXT_NUMBER_SIZE];
 	uint64_t late = daemon_pages_number(flight, "late_users");
+	uint64_t files = daemon_pages_number(flight, "files");
 
 	if (!json_is_object(flight))
 		return;
-	printf("flight:  %s of the last events, %" PRIu64 " recordings kept\n",
-	       text_size(daemon_pages_number(flight, "bytes"), number),
-	       daemon_pages_number(flight, "files"));
+	printf("flight:  %s of the last events, %" PRIu64 " recording%s kept\n",
+	       text_size(daemon_pages_number(flight, "bytes"), number), files,
+	       files == 1 ? "" : "s");
 	if (late)
 		printf("         too many events of %" PRIu64
 		       " user%s: keyframes only at present, with gaps in between\n",
