@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Embed the dashboard in the daemon, and the page of "ttmem report" in the command.
 
-Writes a C file with the table declared in web/server/assets.h, and one with the page of cli/report/report-page.h. With
-npm, both are built first from web/, in a folder of its own under the build folder. Without npm, or if its packages
-cannot be downloaded, the plain page is embedded instead, and there is no page for reports, unless the mode is "enabled".
+Writes a C file with the table declared in web/server/assets.h, and one with the page of cli/report/report-page.h. A
+source release ships both pages (shipped_page.py). Else npm builds them from web/, in a folder of its own under the build
+folder. Without npm, or if its packages cannot be downloaded, the plain page is embedded instead, and there is no page for
+reports, unless the mode is "enabled". With --ship, the pages are built and put where a release has them.
 """
 
 import argparse
@@ -17,6 +18,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+sys.dont_write_bytecode = True  # the folder of the sources may belong to somebody else
+import shipped_page  # noqa: E402
 
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -67,7 +71,7 @@ def build(source, work, npm):
     """Builds the dashboard and the report; their results are in dist and dist-report."""
     work.mkdir(parents=True, exist_ok=True)
     for entry in source.iterdir():
-        if entry.name in ("node_modules", "dist", "dist-report", "meson.build"):
+        if entry.name in ("node_modules", "meson.build", shipped_page.FOLDER, *shipped_page.RESULTS):
             continue
         if entry.is_dir():
             shutil.rmtree(work / entry.name, ignore_errors=True)
@@ -76,9 +80,21 @@ def build(source, work, npm):
             shutil.copy(entry, work / entry.name)
     with open(work / "build.log", "w", encoding="utf-8") as log:
         install(work, npm, log)
-        for result in ("dist", "dist-report"):
+        for result in shipped_page.RESULTS:
             shutil.rmtree(work / result, ignore_errors=True)
         run([npm, "run", "--silent", "build"], work, log)
+
+
+def use_shipped_or_build(source, work, npm):
+    """The pages in dist and dist-report: those of the release if they are of these sources, else built."""
+    unusable = shipped_page.use(source, work)
+    if unusable == "":
+        return
+    if not npm:
+        raise RuntimeError(unusable or "no npm")
+    if unusable:
+        print(unusable, file=sys.stderr)
+    build(source, work, npm)
 
 
 def text(value):
@@ -169,17 +185,37 @@ def write(path, lines):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--mode", choices=["auto", "enabled", "disabled"], required=True)
+    parser.add_argument("--mode", choices=["auto", "enabled", "disabled"], default="enabled")
     parser.add_argument("--npm", default="")
-    for name in ("--source", "--plain", "--work", "--output"):
+    for name in ("--source", "--work"):
         parser.add_argument(name, type=Path, required=True)
-    parser.add_argument("--report", type=Path)
+    for name in ("--plain", "--output", "--report"):
+        parser.add_argument(name, type=Path)
+    parser.add_argument("--ship", action="store_true")
     options = parser.parse_args()
+
+    if options.ship:
+        ship(options)
+    else:
+        make(options)
+
+
+def ship(options):
+    """Builds the pages into the folder of a release."""
+    try:
+        build(options.source, options.work, options.npm)
+    except (RuntimeError, OSError) as error:
+        raise SystemExit(f"the dashboard cannot be built: {error}") from error
+    shipped_page.write(options.source, options.work)
+
+
+def make(options):
+    """Writes the C files."""
 
     folders, report = [options.plain, options.source / "public"], []
     if options.mode != "disabled":
         try:
-            build(options.source, options.work, options.npm)
+            use_shipped_or_build(options.source, options.work, options.npm)
             folders = [options.work / "dist"]
             report = report_page(options.source / "report.html", options.work / "dist-report")
         except (RuntimeError, OSError) as error:

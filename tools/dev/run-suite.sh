@@ -183,6 +183,10 @@ web() {
 		web_skip "the dashboard was not built (see build/web/work/build.log)"
 		return 0
 	fi
+	if [ ! -d build/web/work/node_modules ]; then
+		web_skip "the dashboard was not built here: it is that of the release"
+		return 0
+	fi
 	(cd build/web/work && npm run --silent check) || return 1
 	rm -rf build/web/work/test
 	cp -r web/test build/web/work/

@@ -31,6 +31,10 @@ needs() {
 		cmd:node nodejs
 		cmd:npm npm
 		END
+	dist) cat <<-'END' ;;
+		cmd:git git
+		cmd:xz xz-utils
+		END
 	browser) cat <<-'END' ;;
 		cmd:chromium chromium
 		cmd:firefox-esr firefox-esr

@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from conftest import LIMIT, ROOT
+from nodeless import without_node
 
 HELP = "<code>apt-get install nodejs npm</code>"
-NODE = {"node", "nodejs", "npm", "npx"}
 
 # As npm 9 and npm 11 say it.
 REFUSED = """\
@@ -27,32 +27,20 @@ def run(*command, **options):
     return subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=3 * LIMIT, **options)
 
 
-@pytest.fixture
-def without_node(tmp_path):
-    """A PATH with every program but these."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for place in ("/usr/bin", "/usr/sbin"):
-        for program in os.scandir(place):
-            link = folder / program.name
-            if program.name not in NODE and not link.is_symlink():
-                link.symlink_to(program.path)
-    return {**os.environ, "PATH": str(folder)}
-
-
 def plain_page(build):
     """What tests/programs/ttmemd-plain is linked with."""
     return (build / "tests" / "programs" / "plain-page.c").read_bytes()
 
 
-def test_a_build_without_node_has_the_plain_page(build, tmp_path, without_node):
+def test_a_build_without_node_has_the_plain_page(build, tmp_path):
     """Nothing but this file tells such a daemon from ttmemd-plain: see tests/programs/meson.build."""
     scratch = tmp_path / "b"
+    env = without_node(tmp_path / "bin")
 
     def configured(*options):
-        done = run("meson", "setup", *options, scratch, ROOT, env=without_node)
+        done = run("meson", "setup", *options, scratch, ROOT, env=env)
         if done.returncode == 0:
-            made = run("ninja", "-C", scratch, "web/assets-data.c", env=without_node)
+            made = run("ninja", "-C", scratch, "web/assets-data.c", env=env)
             assert made.returncode == 0, made.stdout
         return done
 
