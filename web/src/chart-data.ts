@@ -55,6 +55,12 @@ export function splits(high: number, limit: number | null): number[] {
   return list;
 }
 
+/** The top of the scale: the capacity if the data comes near it, else the data. */
+export function topOf(high: number | null, limit: number | null): number {
+  const most = Math.max(high ?? 0, 1024);
+  return limit && most > limit * 0.4 ? Math.max(limit, most) : most * 1.12;
+}
+
 const SPARK_WIDTH = 100;
 const SPARK_HEIGHT = 24;
 const SPARK_SHORTEST = 0.1; // of the span: a shorter line is not stretched

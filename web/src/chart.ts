@@ -5,57 +5,23 @@
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { eventText, flagLines, nextFlag } from "./annotations";
-import { indexAt, splits, stacked, total, type ChartData } from "./chart-data";
+import { flagLines, nextFlag } from "./annotations";
+import { indexAt, stacked, total, type ChartData } from "./chart-data";
+import { atLeast, nextPoint, zoomedAround } from "./chart-keys";
+import { LIVE, type Manner } from "./chart-manner";
 import { Overlay } from "./chart-overlay";
+import { plotOptions } from "./chart-plot";
+import { chartFigures, chartTable, eventList } from "./chart-table";
 import { zoomBy } from "./chart-zoom";
-import { colour, onTheme } from "./colours";
+import { onTheme } from "./colours";
 import { clear, h, say } from "./dom";
 import { saveMenu } from "./download";
-import type { Figures } from "./figures";
-import { bytes, clock } from "./format";
+import { bytes } from "./format";
 import type { PastEvent } from "./model";
+import type { Span } from "./moment";
 
-const TABLE_ROWS = 60;
-const KEY_STEP = 0.05; // of the visible range, per key press
 const CLICK_PX = 4; // a longer movement is a drag
 const DOUBLE_MS = 250;
-
-/** A time range, in seconds. */
-export interface Range {
-  min: number;
-  max: number;
-}
-
-/** What all charts of a page share; moment.ts has it. */
-export interface Shared {
-  readonly at: number | null; // ns; the cursors
-  readonly other: number | null;
-  readonly zoom: Range | null;
-  pick(ns: number, second: boolean): void;
-  look(zoom: Range | null): void;
-  onChange(listener: () => void): () => void;
-}
-
-/** How a chart of one thing differs from that of another. */
-export interface Manner {
-  height: number;
-  shortest: number; // seconds that are shown at least, unless the user zooms in
-  closest: number; // the closest zoom
-  end: string; // what the last point is called
-  steps?: number[]; // the times do not count from 1970, and these are round steps of them
-  tick(time: number): string; // at the axis
-  clock(time: number): string;
-  /** The point whose values are shown without a cursor; the last one if there is none. */
-  rest?(data: ChartData): { at: number; text: string };
-  /** Draws on top of the areas. */
-  draw?(plot: uPlot): void;
-  shared?: Shared;
-}
-
-const LIVE: Manner = {
-  height: 190, shortest: 60, closest: 2, end: "now", tick: short, clock: (time) => clock(time * 1e9),
-};
 
 export class Chart {
   private manner: Manner;
@@ -72,7 +38,7 @@ export class Chart {
   private when = h("span", { class: "muted" });
   private reset = h("button", { type: "button", class: "small", hidden: true }, "Show all");
   private limit: number | null = null;
-  private zoom: Range | null = null;
+  private zoom: Span | null = null;
   private spoken = h("p", { class: "hidden", role: "status" });
   private at: number | null = null; // point whose values are shown, by keyboard
   private exactly: number | null = null; // its time, if that is between two points
@@ -84,7 +50,7 @@ export class Chart {
 
   constructor(
     private label: string,
-    private looked: (range: Range | null) => void = () => undefined,
+    private looked: (range: Span | null) => void = () => undefined,
     manner: Partial<Manner> = {},
   ) {
     this.manner = { ...LIVE, ...manner };
@@ -95,7 +61,7 @@ export class Chart {
       "div",
       { class: "chart" },
       this.canvas,
-      h("div", { class: "chart-foot" }, this.legend, h("span", { class: "tools" }, this.when, this.reset, saveMenu(label, () => this.figures(), this.canvas))),
+      h("div", { class: "chart-foot" }, this.legend, h("span", { class: "tools" }, this.when, this.reset, saveMenu(label, () => chartFigures(this.data, !this.manner.steps), this.canvas))),
       this.spoken,
       this.details,
     );
@@ -172,7 +138,7 @@ export class Chart {
     this.look(null);
   }
 
-  private look(range: Range | null): void {
+  private look(range: Span | null): void {
     if (this.manner.shared) this.manner.shared.look(range); // all charts follow, and this one
     else this.show(range);
   }
@@ -186,7 +152,7 @@ export class Chart {
   }
 
   /** The time range that is shown; null: all of it. */
-  private show(range: Range | null): void {
+  private show(range: Span | null): void {
     this.zoom = range;
     this.reset.hidden = range === null;
     // The scale's own function does the rest.
@@ -235,7 +201,7 @@ export class Chart {
     zoomBy(over, { spans: () => this.spans(), timeAt: (x) => this.timeAt(x), zoomTo: (span) => this.look(span) });
   }
 
-  private spans(): { shown: Range; all: Range; closest: number } | null {
+  private spans(): { shown: Span; all: Span; closest: number } | null {
     const { min, max } = this.plot?.scales.x ?? {};
     const { times } = this.data;
     if (min == null || max == null || !times.length) return null;
@@ -258,56 +224,15 @@ export class Chart {
   }
 
   private options(width: number): uPlot.Options {
-    const axis = { stroke: colour("muted"), font: "11px system-ui, sans-serif", ticks: { show: false } };
-    const line = { stroke: colour("line"), width: 1 };
-    return {
-      width,
-      height: this.manner.height,
-      padding: [8, 26, 0, 0],
-      legend: { show: false },
-      // setSelect handles the dragged range, so that the zoom survives new data.
-      cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => null },
-        // Charts beside each other show the same time; they zoom together by other means.
-        ...(this.manner.shared && { sync: { key: "time", setSeries: false, filters: { pub: (type: string) => type === "mousemove" } } }) },
-      scales: {
-        x: { time: !this.manner.steps, range: () => this.span() },
-        y: { range: (_plot, _low, high) => [0, this.top(high)] },
+    return plotOptions(width, this.manner, this.data.series, {
+      span: () => this.span(), limit: () => this.limit, point: (plot) => this.point(plot), selected: (plot) => this.selected(plot),
+      scaled: (plot) => {
+        // The time range that is shown, in seconds.
+        this.canvas.dataset.from = String(plot.scales.x?.min ?? "");
+        this.canvas.dataset.to = String(plot.scales.x?.max ?? "");
+        this.drawOver();
       },
-      axes: [
-        { ...axis, grid: { show: false }, space: 70, size: 28, gap: 9, values: (_plot, at) => at.map((time) => this.manner.tick(time)),
-          ...(this.manner.steps && { incrs: this.manner.steps }) },
-        {
-          ...axis, grid: line, size: 64, space: 36,
-          splits: (_plot, _axis, _low, high) => splits(high, this.limit),
-          values: (_plot, at) => at.map((value) => bytes(value).replace(/\.0+ /, " ")),
-        },
-      ],
-      series: [
-        {},
-        ...[...this.data.series].reverse().map((one) => ({
-          label: one.label,
-          stroke: colour(one.variable),
-          fill: pale(colour(one.variable)),
-          width: 1,
-          points: { show: false },
-          paths: uPlot.paths.stepped!({ align: 1 }),
-        })),
-      ],
-      hooks: {
-        setCursor: [(plot) => this.point(plot)],
-        setSelect: [(plot) => this.selected(plot)],
-        draw: [(plot) => this.manner.draw?.(plot)],
-        setScale: [
-          (plot, key) => {
-            // The time range that is shown, in seconds.
-            if (key !== "x") return;
-            this.canvas.dataset.from = String(plot.scales.x?.min ?? "");
-            this.canvas.dataset.to = String(plot.scales.x?.max ?? "");
-            this.drawOver();
-          },
-        ],
-      },
-    };
+    });
   }
 
   private point(plot: uPlot): void {
@@ -322,19 +247,7 @@ export class Chart {
     if (width < 4) return;
     const [min, max] = [plot.posToVal(left, "x"), plot.posToVal(left + width, "x")];
     plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
-    this.look(this.closest(min, max));
-  }
-
-  private closest(min: number, max: number): Range {
-    const middle = (min + max) / 2;
-    const half = Math.max(max - min, this.manner.closest) / 2;
-    return { min: middle - half, max: middle + half };
-  }
-
-  /** Scales to the capacity if the data comes near it, otherwise to the data. */
-  private top(high: number | null): number {
-    const most = Math.max(high ?? 0, 1024);
-    return this.limit && most > this.limit * 0.4 ? Math.max(this.limit, most) : most * 1.12;
+    this.look(atLeast({ min, max }, this.manner.closest));
   }
 
   private resize(): void {
@@ -349,17 +262,16 @@ export class Chart {
     if (!plot || min == null || max == null || event.ctrlKey || event.metaKey || event.altKey) return;
     const step = /^(ArrowRight|PageDown)$/.test(event.key) ? 1 : /^(ArrowLeft|PageUp)$/.test(event.key) ? -1 : 0;
     if (step && event.key.startsWith("Page")) this.leap(step, event.shiftKey);
-    else if (step) this.go(this.next(step, min, max), event.shiftKey);
+    else if (step) this.go(nextPoint(this.data.times, this.at ?? this.cursorAt(), step, max - min), event.shiftKey);
     else if (event.key === "Enter" && this.manner.shared) this.pick(event.shiftKey);
     else if (event.key === "Escape") {
       this.choose(null);
       this.look(null);
     } else if (event.key === "+" || event.key === "-") {
-      const middle = this.at === null ? max : this.data.times[this.at]!;
-      const scale = event.key === "+" ? 0.5 : 2;
-      const all = [this.data.times[0]!, this.data.times[this.data.times.length - 1]!] as const;
-      const [from, to] = [Math.max(all[0], middle - (middle - min) * scale), Math.min(all[1], middle + (max - middle) * scale)];
-      this.look(from <= all[0] && to >= all[1] ? null : this.closest(from, to));
+      const { times } = this.data;
+      const middle = this.at === null ? max : times[this.at]!;
+      const all = { min: times[0]!, max: times[times.length - 1]! };
+      this.look(zoomedAround({ min, max }, middle, event.key === "+" ? 0.5 : 2, all, this.manner.closest));
     } else return;
     event.preventDefault();
   }
@@ -386,18 +298,6 @@ export class Chart {
     this.go(indexAt(times, flag.timeS), second, flag.timeS);
     this.overlay.tell(flag);
     say(this.spoken, flagLines(flag).join(", "));
-  }
-
-  /** A step of some pixels, at least to the next point. */
-  private next(step: number, min: number, max: number): number {
-    const { times } = this.data;
-    const last = times.length - 1;
-    const start = this.at ?? this.cursorAt();
-    if (start === null) return last;
-    const wanted = times[start]! + step * (max - min) * KEY_STEP;
-    let at = start + step;
-    while (at + step >= 0 && at + step <= last && (wanted - times[at + step]!) * step >= 0) at += step;
-    return Math.max(0, Math.min(last, at));
   }
 
   private choose(at: number | null): void {
@@ -445,52 +345,8 @@ export class Chart {
     say(this.when, index === null ? (rest?.text ?? "") : this.manner.clock(this.data.times[at] ?? 0));
   }
 
-  /** All points that are loaded, in bytes. */
-  private figures(): Figures {
-    const { times, series } = this.data;
-    return {
-      heads: ["Time", ...series.map((one) => one.label)],
-      rows: times.map((time, i) => [this.manner.steps ? time : new Date(time * 1000).toISOString(), ...series.map((one) => one.values[i] ?? null)]),
-    };
-  }
-
   private fillTable(): void {
-    if (!this.details.open) return;
-    const { times, series } = this.data;
-    const [from, to] = this.span();
-    const first = times.filter((time) => time < from).length;
-    const end = times.filter((time) => time <= to).length;
-    const step = Math.max(1, Math.ceil((end - first) / TABLE_ROWS));
-    const rows = [];
-    for (let i = end - 1; i >= first; i -= step)
-      rows.push(h("tr", {}, h("th", { scope: "row" }, this.manner.clock(times[i]!)),
-        series.map((one) => h("td", { class: "number" }, bytes(one.values[i] ?? 0))),
-        h("td", { class: "number" }, bytes(total(this.data, i)))));
-    clear(this.table, h("table", {},
-      h("caption", { class: "hidden" }, this.label),
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Time"),
-        series.map((one) => h("th", { scope: "col", class: "number" }, one.label)),
-        h("th", { scope: "col", class: "number" }, "Together"))),
-      h("tbody", {}, rows)), this.eventList(from, to));
+    if (this.details.open) clear(this.table, chartTable(this.label, this.data, this.span(), this.manner.clock),
+      eventList(this.events, this.span(), this.manner.clock));
   }
-
-  private eventList(from: number, to: number): HTMLElement | false {
-    const list = this.events.filter(({ time_ns }) => time_ns >= from * 1e9 && time_ns <= to * 1e9).slice(-TABLE_ROWS).reverse();
-    return list.length > 0 && h("ul", { class: "event-list", "aria-label": "What happened" },
-      list.map((event) => h("li", {}, `${this.manner.clock(event.time_ns / 1e9)} ${eventText(event)}`)));
-  }
-}
-
-const two = (value: number): string => String(value).padStart(2, "0");
-function short(time: number): string {
-  const date = new Date(time * 1000);
-  const text = `${two(date.getHours())}:${two(date.getMinutes())}`;
-  return date.getSeconds() ? `${text}:${two(date.getSeconds())}` : text;
-}
-
-/** Lighter than the line, but opaque, because areas overlap. */
-function pale(rgb: string): string {
-  const own = rgb.match(/[\d.]+/g)?.map(Number) ?? [];
-  const under = colour("surface").match(/[\d.]+/g)?.map(Number) ?? [];
-  return `rgb(${[0, 1, 2].map((i) => Math.round(0.62 * (own[i] ?? 0) + 0.38 * (under[i] ?? 0))).join(", ")})`;
 }

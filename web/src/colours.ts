@@ -6,19 +6,28 @@ import type { MemoryType } from "./model";
 import { browserStore } from "./storage";
 
 const cache = new Map<string, string>();
-const probe = document.createElement("i");
-probe.hidden = true;
+let probe: HTMLElement | null = null;
 
 export function colour(name: string): string {
   let value = cache.get(name);
   if (value === undefined) {
     // A variable may depend on the theme; only a computed property has the resulting colour.
+    if (!probe) {
+      probe = document.createElement("i");
+      probe.hidden = true;
+      document.documentElement.append(probe);
+    }
     probe.style.color = `var(--${name})`;
-    if (!probe.isConnected) document.documentElement.append(probe);
     value = getComputedStyle(probe).color;
     cache.set(name, value);
   }
   return value;
+}
+
+/** One computed colour over another. @share: of the upper one. */
+export function blend(over: string, under: string, share: number): string {
+  const [a, b] = [over, under].map((text) => text.match(/[\d.]+/g)?.map(Number) ?? []);
+  return `rgb(${[0, 1, 2].map((i) => Math.round(share * (a![i] ?? 0) + (1 - share) * (b![i] ?? 0))).join(", ")})`;
 }
 
 export const typeVariable = (type: MemoryType): string => `type-${type.toLowerCase().replace("_", "-")}`;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { remainder, sparkFacts, sparkline, splits, stacked, total } from "../src/chart-data";
+import { remainder, sparkFacts, sparkline, splits, stacked, topOf, total } from "../src/chart-data";
+import { atLeast, nextPoint, zoomedAround } from "../src/chart-keys";
+import { chartFigures, tablePoints } from "../src/chart-table";
 import { before, fromNs, History, later, partsOf } from "../src/series";
 
 const series = (...values) => ({ label: "", variable: "", values });
@@ -150,4 +152,44 @@ test("a part of the past in finer steps takes the place of that part only", () =
   coarse.push(785e9, new Map([["DRAM", 5]]));
   assert.deepEqual(coarse.with(past(1, 779, [9, 9])).times, [600, 660, 720, 779, 780, 785]);
   assert.equal(coarse.with(new History()), coarse, "nothing is known closer");
+});
+
+test("the scale ends at the capacity once the data comes near it", () => {
+  assert.equal(topOf(5000, 10000), 10000);
+  assert.equal(topOf(12000, 10000), 12000);
+  assert.equal(topOf(3000, 10000), 3000 * 1.12);
+  assert.equal(topOf(null, null), 1024 * 1.12);
+});
+
+test("arrow keys go some pixels, but at least to the next point, and stay in the data", () => {
+  const times = [0, 10, 11, 12, 13, 14, 100];
+  assert.equal(nextPoint(times, null, -1, 100), 6);
+  assert.equal(nextPoint(times, 1, 1, 40), 3); // two seconds
+  assert.equal(nextPoint(times, 1, 1, 1), 2);
+  assert.equal(nextPoint(times, 5, 1, 100), 6);
+  assert.equal(nextPoint(times, 6, 1, 100), 6);
+  assert.equal(nextPoint(times, 5, -1, 40), 3);
+  assert.equal(nextPoint(times, 0, -1, 100), 0);
+});
+
+test("keys zoom around a point, not closer than sense, and back to everything", () => {
+  const all = { min: 0, max: 100 };
+  assert.deepEqual(zoomedAround(all, 100, 0.5, all, 2), { min: 50, max: 100 });
+  assert.deepEqual(zoomedAround({ min: 40, max: 60 }, 50, 0.5, all, 2), { min: 45, max: 55 });
+  assert.deepEqual(zoomedAround({ min: 49, max: 51 }, 50, 0.5, all, 2), { min: 49, max: 51 });
+  assert.equal(zoomedAround({ min: 40, max: 100 }, 100, 2, all, 2), null);
+  assert.deepEqual(atLeast({ min: 5, max: 5 }, 4), { min: 3, max: 7 });
+});
+
+test("a table has the points in sight, the newest first, and not too many", () => {
+  const times = [1, 2, 3, 4, 5, 6];
+  assert.deepEqual(tablePoints(times, [2, 5]), [4, 3, 2, 1]);
+  assert.deepEqual(tablePoints(times, [0, 9], 3), [5, 3, 1]);
+  assert.deepEqual(tablePoints(times, [7, 9]), []);
+});
+
+test("what is saved of a chart is all that is loaded", () => {
+  const data = { times: [0, 1.5], series: [{ label: "DRAM", variable: "", values: [7, null] }] };
+  assert.deepEqual(chartFigures(data, true), { heads: ["Time", "DRAM"], rows: [["1970-01-01T00:00:00.000Z", 7], ["1970-01-01T00:00:01.500Z", null]] });
+  assert.deepEqual(chartFigures(data, false).rows[1], [1.5, null]);
 });

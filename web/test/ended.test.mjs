@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { joinWords } from "../src/commands";
 import { joinEnded, lastOf, mostOf } from "../src/ended";
+import { howEnded, whyLink } from "../src/incident-detail";
+import { incident } from "./make.mjs";
 
 const leak = (pid, start_ns, ended_ns) => ({ pid, comm: `c${pid}`, start_ns, ended_ns, bytes: 1, buffers: [], sites: [] });
 const peak = (pid, start_ns, bytes, ended = true) => ({ pid, comm: `c${pid}`, start_ns, ended, bytes, time_ns: start_ns + 5e9, groups: [], type: "DRAM", device: 0 });
@@ -24,4 +26,20 @@ test("a command line reads as one would type it", () => {
   assert.equal(joinWords(["python3", "a b.py", "--x=1", "", "it's"]), 'python3 "a b.py" --x=1 "" "it\'s"');
   assert.equal(joinWords(["a"], true), "a …");
   assert.equal(joinWords([]), "");
+});
+
+test("how a process ended", () => {
+  const ended = (exit, how = "died") => howEnded({ exit, how });
+  assert.equal(ended({ signal: 9, name: "SIGKILL", code: null }), "killed by signal 9 (SIGKILL)");
+  assert.equal(ended({ signal: 40, name: null, code: null }), "killed by signal 40");
+  assert.equal(ended({ signal: 0, name: null, code: 0 }), "exit code 0");
+  assert.deepEqual([ended(null), ended(null, "closed"), ended({ signal: 0, name: null, code: null })], ["died", "ended in order", "died"]);
+});
+
+test("an allocation that failed is asked about at its instant, in its memory", () => {
+  const query = (with_) => new URLSearchParams(whyLink(incident({ last_ns: 1794885078012690495, device_uid: "0xa1", size: 4096, ...with_ })).split("?")[1]);
+  assert.deepEqual([...query({ type: "L1_SMALL" })].sort(), [["at", "1794885078012000000"], ["fit", "4096"], ["pool", "L1_SMALL"]]);
+  assert.equal(query({ type: "CB" }).get("pool"), "L1");
+  assert.equal(query({ type: "KERNEL" }).get("pool"), "DRAM");
+  assert.match(whyLink(incident({ device_uid: "0xa1" })), /^#\/device\/0xa1\?/);
 });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { AGE_NAMES, ageClass } from "../src/map";
 import { holeAt, layOut, memoryOf, perBank, spanAt, takesRoom } from "../src/holes";
 import { moved, nextSpan, zoomed } from "../src/map-keys";
 import { buffer, memory, space } from "./make.mjs";
@@ -96,4 +97,10 @@ test("plus and minus in the map", () => {
   assert.equal(zoomed([1024, 3072], 2048, 2, all), null);
   assert.deepEqual(zoomed([1024, 1280], 1152, 0.5, all), [1024, 1280], "that is close enough");
   assert.deepEqual(zoomed([1024, 1034], 1029, 0.5, all), [1024, 1034], "somebody has dragged over less");
+});
+
+test("ages fall into five classes, a limit into the older one", () => {
+  const minute = 60e9;
+  assert.deepEqual([0, minute - 1, minute, 10 * minute, 60 * minute, 24 * 60 * minute, 1e18].map(ageClass), [0, 0, 1, 2, 3, 4, 4]);
+  assert.equal(AGE_NAMES.length, ageClass(Infinity) + 1);
 });

@@ -4,51 +4,11 @@
 
 import { get, problem } from "../api";
 import { h, Keyed, renew, say, type Row } from "../dom";
-import { bytes, clock, count, duration, plural, share, signed } from "../format";
+import { COLUMNS, summary, TROUBLES, type Fleet, type Host } from "../fleet";
+import { bytes, clock, count, plural } from "../format";
 import { empty, figure, panel, type View } from "../view";
 
-interface Amount {
-  used: number;
-  capacity: number | null;
-}
-
-interface Host {
-  host: string;
-  url: string;
-  problem: string | null;
-  trouble: (keyof typeof TROUBLES)[];
-  facts: {
-    devices: number;
-    processes: number;
-    bytes: number;
-    memory: Record<"DRAM" | "L1", Amount>;
-    fullest: (Amount & { device: number; type: string }) | null;
-    hour: { over_ns: number; bytes: number; incidents: number };
-  } | null;
-}
-
-interface Fleet {
-  time_ns: number;
-  hosts: Host[];
-  notes: string[];
-}
-
 const PAUSE_MS = 5000;
-const TROUBLES = { silent: "Not answering", full: "Nearly full", incidents: "Incidents", grows: "Growing", degraded: "Degraded" };
-
-const amount = ({ used, capacity }: Amount): string => bytes(used) + (capacity ? ` · ${share(used, capacity)}` : "");
-
-type Facts = NonNullable<Host["facts"]>;
-const COLUMNS: { title: string; number?: true; text(facts: Facts): string }[] = [
-  { title: "Fullest", text: ({ fullest }) => (fullest ? `Device ${fullest.device} ${fullest.type}: ${share(fullest.used, fullest.capacity ?? 1)}` : "–") },
-  { title: "DRAM", number: true, text: ({ memory }) => amount(memory.DRAM) },
-  { title: "L1", number: true, text: ({ memory }) => amount(memory.L1) },
-  { title: "Devices", number: true, text: ({ devices }) => count(devices) },
-  { title: "Processes", number: true, text: ({ processes }) => count(processes) },
-  { title: "Incidents, 1 h", number: true, text: ({ hour }) => count(hour.incidents) },
-  { title: "Growth, 1 h", number: true, text: ({ hour }) =>
-    hour.over_ns ? signed(hour.bytes) + (hour.over_ns < 3.5e12 ? ` in ${duration(hour.over_ns)}` : "") : "–" },
-];
 
 function row(host: Host): Row<Host> {
   const trouble = h("td", {});
@@ -78,9 +38,10 @@ export function fleet(): View {
     try {
       const { time_ns, hosts, notes: said } = await get<Fleet>("/api/v1/fleet", {}, abort.signal);
       rows.show(hosts);
+      const { silent, used } = summary(hosts);
       say(figures.hosts, count(hosts.length));
-      say(figures.silent, count(hosts.filter(({ facts }) => !facts).length));
-      say(figures.used, bytes(hosts.reduce((sum, { facts }) => sum + (facts?.bytes ?? 0), 0)));
+      say(figures.silent, count(silent));
+      say(figures.used, bytes(used));
       say(when, `${plural(hosts.length, "host")} asked at ${clock(time_ns)}`);
       renew(notes, said.map((note) => h("li", {}, note)));
       renew(failed, hosts.length === 0 && empty("No host is known."));
