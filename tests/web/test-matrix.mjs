@@ -4,11 +4,13 @@
 // long, so that "./dev test web" visits a sample: each machine in each browser, and over all of them each size and each
 // theme. "./dev test web --all" visits all.
 import assert from "node:assert/strict";
+import { objections } from "./axe.mjs";
 import { hasFirefox, withFirefox } from "./firefox.mjs";
 import { test, until } from "./runner.mjs";
 
 const ALL = process.env.TTMEM_WEB_ALL === "1";
 const GIB = 1024 ** 3;
+const DOWN = "127.0.0.1:1";
 const SHIFT_MAX = 0.1;
 const SIZES = [{ width: 390, height: 844 }, { width: 1024, height: 768 }, { width: 1440, height: 900 }];
 const THEMES = ["light", "dark"];
@@ -34,6 +36,8 @@ function lines(number, devices) {
 }
 
 async function fill(daemon, { processes, devices }) {
+  await daemon.stop();
+  await daemon.start("--fleet", `${daemon.address},${DOWN}`);
   const players = await daemon.crowd(Array.from({ length: processes }, (_, i) => ({ comm: `worker-${i}`, stacks: "fp", lines: lines(i, devices) })));
   const broken = await daemon.player({ comm: "kv-evict" }, ...lines(processes, devices),
     "alloc 0 DRAM 0x7000000 4096 twice", "free 0 DRAM 0x7000000", "free 0 DRAM 0x7000000");
@@ -52,6 +56,8 @@ const views = (player) => [
   ["phases", `#/process/${player.pid}?tab=phases`, "load/layer 0"],
   ["compare", `#/process/${player.pid}?tab=compare`, "Mark"],
   ["incidents", "#/incidents", "twice"],
+  ["ended", "#/ended", "kv-evict"],
+  ["fleet", "#/fleet", "connection refused"],
 ];
 
 /** Runs in the page: what must hold of every view. */
@@ -98,6 +104,7 @@ async function inFirefox({ daemon }, size, theme, player, name) {
       await page.reload(); // likewise
       await page.waitForFunction(isThere, {}, text);
       judge(`${view} of ${name} in Firefox`, await page.evaluate(look));
+      if (name === MACHINES[0].name) assert.deepEqual(await objections(page, `${view} in Firefox`), []);
     }
   }, { dark: theme === "dark" });
 }

@@ -6,6 +6,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkContrast, stops } from "./access.mjs";
+import { objections } from "./axe.mjs";
 import { PHONE, WIDE } from "./browser.mjs";
 import { hasFirefox, withFirefox } from "./firefox.mjs";
 import { embedded, reportDocument } from "./report-document.mjs";
@@ -59,6 +60,8 @@ test("a report shows every part, and hostile names stay text", async ({ daemon, 
     const width = await visitor.page.evaluate(() => document.documentElement.scrollWidth);
     assert.equal(width, (options.size ?? WIDE).width, "the page does not scroll sideways");
     await visitor.shoot(`report-${name}`, true);
+    for (const summary of await visitor.page.locator("summary:visible").all()) await summary.click();
+    assert.deepEqual(await objections(visitor.page, name), []);
   }
 });
 
@@ -169,6 +172,7 @@ if (hasFirefox)
       await page.waitForSelector(".phase-bar");
       await page.waitForSelector("#peak .flame [role=treeitem]");
       check(await page.evaluate(look));
+      assert.deepEqual(await objections(page, "in Firefox"), []);
       mkdirSync(ARTEFACTS, { recursive: true });
       await page.screenshot({ path: join(ARTEFACTS, "report-firefox.png"), fullPage: true });
     });

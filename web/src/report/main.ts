@@ -116,7 +116,7 @@ const icon = (): SVGElement => svg("svg", { viewBox: "0 0 16 16", width: 20, hei
 
 /** The licences that the code of others in this page asks for. */
 const licences = (): HTMLElement => h("details", { class: "behind" }, h("summary", {}, "Licences of what is built in"),
-  h("pre", {}, document.getElementById("licences")?.textContent ?? ""));
+  h("pre", { tabindex: 0, role: "group", "aria-label": "Licences" }, document.getElementById("licences")?.textContent ?? ""));
 
 function build(report: Report): void {
   const book = new Book(report);

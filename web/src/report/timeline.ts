@@ -27,7 +27,7 @@ export class Timeline {
   private chart: Chart;
   private phases = h("div", { class: "lane phases", role: "list", "aria-label": "Phases" });
   private marks = h("div", { class: "lane marks", role: "list", "aria-label": "Marks" });
-  private trouble = h("div", { class: "lane incidents", role: "list", "aria-label": "Incidents" });
+  private trouble = h("div", { class: "lane incidents", role: "group", "aria-label": "Incidents" });
   private bars: Bar[];
   private blocks: Block[];
   private names = h("div", { class: "lane-names", "aria-hidden": "true" });
@@ -197,7 +197,7 @@ export class Timeline {
   private flag(incident: Incident, at: number, width: number): HTMLElement[] {
     if (at < 0 || at > width) return [];
     const kind = KINDS[incident.kind] ?? incident.kind;
-    const button = h("button", { type: "button", class: "trouble", role: "listitem", "aria-label":
+    const button = h("button", { type: "button", class: "trouble", "aria-label":
       `${kind} of ${bytes(incident.size)} at ${moment(this.seconds(incident.time_ns))}. Show.` });
     hint(button, `${kind}, ${bytes(incident.size)}, at ${moment(this.seconds(incident.time_ns))}`);
     button.style.left = `${at}px`;

@@ -55,10 +55,10 @@ export function fleet(): View {
     if (Date.now() >= due && !document.hidden) void load();
   };
   const heads = ["Host", "Trouble"].map((title) => h("th", { scope: "col" }, title));
-  const element = h("div", {},
+  const element = h("div", {}, h("div", { class: "crumbs" }, h("h1", {}, "Fleet")),
     h("dl", { class: "figures" }, figure("Hosts", figures.hosts), figure("Not answering", figures.silent), figure("In use", figures.used)),
     notes,
-    panel("Fleet", when, h("div", { class: "scroll" }, h("table", { class: "fleet" },
+    panel("Hosts", when, h("div", { class: "scroll" }, h("table", { class: "fleet" },
       h("thead", {}, h("tr", {}, heads, COLUMNS.map(({ title, number }) => h("th", { scope: "col", class: number ? "number" : "" }, title)))),
       body)), failed));
   update();
