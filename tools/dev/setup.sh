@@ -57,6 +57,8 @@ needs() {
 		cmd:zstd zstd
 		cmd:g++ g++
 		cmd:cmake cmake
+		file:/usr/include/gtest/gtest.h libgtest-dev
+		file:/usr/include/catch2/catch.hpp catch2
 		cmd:openssl openssl
 		py:yaml python3-yaml
 		cmd:fish fish
