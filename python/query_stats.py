@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """query_device_stats() of the old examples: how much of a device is in use."""
 
+import sys
 from typing import Dict, Optional
 
-from allocation_client import AllocationClient
+from allocation_client import _usage, format_bytes
 
 __all__ = ["query_device_stats"]
 
@@ -13,4 +14,10 @@ def query_device_stats(device_id: int = 0, socket_path: Optional[str] = None) ->
 
     For all processes if a server answers (machine_wide is then True), otherwise for this one.
     """
-    return AllocationClient(socket_path).query_device(device_id)
+    return _usage(device_id, socket_path)
+
+
+if __name__ == "__main__":
+    for field, count in query_device_stats(int(sys.argv[1]) if sys.argv[1:] else 0).items():
+        if field.endswith("_allocated"):
+            print(f"{field}: {count} bytes ({format_bytes(count)})")

@@ -58,19 +58,32 @@ def _receive(peer: socket.socket, size: int) -> Optional[bytes]:
     return answer
 
 
-def _ask(path: Optional[str], kind: int, expected: int, device: int, size: int) -> Optional[bytes]:
-    """One query on a connection of its own, so that an answer cannot belong to another query."""
+def connect(path: Optional[str] = None) -> Optional[socket.socket]:
+    """A connection that does not block; None if there is no server."""
     place = _path(path)
     if place is None:
         return None
+    peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
-            # If the backlog is full, the server is too busy to wait for.
-            peer.setblocking(False)
-            peer.connect(place)
+        # If the backlog is full, the server is too busy to wait for.
+        peer.setblocking(False)
+        peer.connect(place)
+    except (OSError, ValueError):  # no server, or an invalid path
+        peer.close()
+        return None
+    return peer
+
+
+def _ask(path: Optional[str], kind: int, expected: int, device: int, size: int) -> Optional[bytes]:
+    """One query on a connection of its own, so that an answer cannot belong to another query."""
+    connected = connect(path)
+    if connected is None:
+        return None
+    try:
+        with connected as peer:
             peer.sendall(_HEAD.pack(kind, device, 0, 0, 0, 0, 0).ljust(size, b"\0"))
             answer = _receive(peer, size)
-    except (OSError, ValueError):  # no server, or an invalid path
+    except OSError:
         return None
     return answer if answer and answer[0] == expected else None
 

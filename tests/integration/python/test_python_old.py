@@ -11,6 +11,7 @@ import pytest
 
 from conftest import LIMIT
 from pythons import every_python
+from world import wait_for
 
 OLD = """
 import json, os, sys, threading
@@ -24,6 +25,7 @@ def mine():
 
 # Of device 0; what a book without a server says of 100 bytes of DRAM.
 OWN = {
+    "device_id": 0,
     "dram_allocated": 100,
     "l1_allocated": 0,
     "l1_small_allocated": 0,
@@ -53,6 +55,70 @@ def test_the_old_example_runs_as_it_stands(python):
     )
 
 
+SURFACE = """
+import allocation_client, struct
+from allocation_client import *
+assert {t.name: t.value for t in MessageType} == {
+    "ALLOC": 1, "FREE": 2, "QUERY": 3, "RESPONSE": 4, "DUMP_REMAINING": 5,
+    "DEVICE_INFO_QUERY": 6, "DEVICE_INFO_RESPONSE": 7}
+assert AllocationClient.SOCKET_PATH == "/tmp/tt_allocation_server.sock"
+assert struct.calcsize(AllocationClient.MESSAGE_FORMAT) == 112
+assert [format_bytes(n) for n in (0, 1023, 1536, 25 << 20, 3 << 30, 5 << 50)] == [
+    "0.00 B", "1023.00 B", "1.50 KB", "25.00 MB", "3.00 GB", "5120.00 TB"]
+"""
+
+
+def test_every_name_of_the_old_module(python, tmp_path):
+    """Without a server: what does not need one works, and sock says that there is none."""
+    text = python.run(
+        SURFACE
+        + """
+client = AllocationClient()
+assert (client.sock, client.process_id, client.next_buffer_id) == (None, os.getpid(), 1)
+nothing = client.allocate(0, 0, BufferType.DRAM)
+assert nothing == 1 and client.next_buffer_id == 2 and mine() == []
+client.deallocate(nothing)
+client.deallocate(nothing)
+assert [i for i in ttmem.command("incidents")["incidents"] if i["pid"] == os.getpid()] == []
+demo()
+assert mine() == []
+""",
+        head=OLD,
+        TT_ALLOC_SERVER_SOCKET=tmp_path / "nobody",
+    )
+    assert "Connected" not in text and "this process; no server answers" in text
+    assert "  Allocated buffer 3: 100.00 MB of DRAM\n" in text and "  DRAM: 100.00 MB\n" in text
+    assert text.endswith("  Freed buffer 4\nDemo complete.\n")
+
+
+def test_the_socket_of_a_client_carries_messages_of_its_own(python, ttmemd):
+    """As a script of the time sent DUMP_REMAINING. The connection alone makes no second process."""
+    ttmemd.start()
+    text = python.run(
+        SURFACE
+        + """
+client = AllocationClient()
+client.allocate(3, 10, BufferType.L1)
+ask = struct.pack(client.MESSAGE_FORMAT, MessageType.QUERY, 3, *[0] * 17)
+client.sock.sendall(ask)
+answer = b""
+while len(answer) < 112:
+    answer += client.sock.recv(112 - len(answer))
+fields = struct.unpack(client.MESSAGE_FORMAT, answer)
+assert fields[:2] == (MessageType.RESPONSE, 3)
+rows = [p for p in ttmem.command("ps")["processes"] if p["pid"] == os.getpid()]
+assert len(rows) == 1, rows
+client.sock.sendall(struct.pack(client.MESSAGE_FORMAT, MessageType.DUMP_REMAINING, *[0] * 18))
+demo()
+""",
+        head=OLD,
+        TTMEM_SOCKET=ttmemd.socket,
+        TT_ALLOC_SERVER_SOCKET=ttmemd.legacy,
+    )
+    assert text.startswith("✓ Connected to allocation server\n") and "(all processes):" in text
+    wait_for(lambda: "REMAINING ALLOCATED BUFFERS" in ttmemd.text(), "the dump")
+
+
 @pytest.mark.parametrize("name", ["TTMEM", "TT_ALLOC_TRACKING_ENABLED"])
 def test_tracking_can_be_refused(python, name):
     python.run(
@@ -76,7 +142,7 @@ def test_old_mistakes_are_gone(python):
         kinds = [BufferType.DRAM, "L1", 2, BufferType.L1_SMALL, "TRACE"]
         ids = [client.allocate(device, 10 + i, kind)
                for client in (one, two) for device in (0, 7) for i, kind in enumerate(kinds)]
-        assert len(set(ids)) == 20 and all(2**63 <= i < 2**64 for i in ids)
+        assert ids == list(range(1, 21)) and one.next_buffer_id == two.next_buffer_id == 21
         names = ["DRAM", "L1", "SYSTEM_MEMORY", "L1_SMALL", "TRACE"]
         want = [(device, name, 10 + i, None) for device in (0, 7) for i, name in enumerate(names)]
         assert sorted(mine(), key=str) == sorted(want * 2, key=str)
@@ -88,28 +154,39 @@ def test_old_mistakes_are_gone(python):
     )
 
 
-def test_ids_of_two_processes_differ(python):
-    ask = "print(*[AllocationClient().allocate(0, 1, 0) for _ in range(100)])"
+def test_buffers_of_two_processes_differ(python):
+    """Ids count from 1 in both. The addresses that stand for them differ, and from real ones too."""
+    ask = """
+    ids = [AllocationClient().allocate(0, 1, 0) for _ in range(100)]
+    assert ids == list(range(1, 101))
+    print(*[b["address"] for b in ttmem.buffers(pid=os.getpid())])
+    """
     first, second = (set(python.run(ask, head=OLD).split()) for _ in range(2))
     assert len(first) == len(second) == 100 and not first & second
+    assert all(2**63 <= int(address, 16) < 2**64 for address in first | second)
 
 
 def test_wrong_frees(python):
-    """A double free is recorded, a free of nothing is refused; a child cannot free its parent's."""
+    """Double and unknown frees are recorded and are no error; a child cannot free its parent's."""
     python.run(
         """
         client = AllocationClient()
         a, b = client.allocate(3, 5, "L1"), client.allocate(3, 6, "L1")
         client.deallocate(a)
         client.deallocate(a)
+        client.deallocate(a + 10**6)
+        client.deallocate(0x80000000000)
+        own = 1 << 63 | os.getpid() << 41
         kinds = [(i["kind"], i["device"], i["address"])
                  for i in ttmem.command("incidents")["incidents"] if i["pid"] == os.getpid()]
-        assert kinds == [("double_free", 3, hex(a))], kinds
-        for wrong in (1, a + 10**6, "x", None):
+        assert sorted(kinds) == sorted([
+            ("double_free", 3, hex(own + a)), ("unknown_free", 0, hex(own + a + 10**6)),
+            ("unknown_free", 0, "0x80000000000")]), kinds
+        for wrong in ("x", None, 1.5):
             try:
                 client.deallocate(wrong)
-            except ValueError as error:
-                assert "was not allocated by this client" in str(error)
+            except TypeError:
+                pass
             else:
                 sys.exit(f"{wrong} was freed")
         child = os.fork()
@@ -128,20 +205,20 @@ def test_wrong_arguments(python):
         """
         client = AllocationClient()
         for args, word in (((0, 1, 5), "TRACE (4)"), ((0, 1, "RAM"), "TRACE (4)"),
-                           ((1024, 1, 0), "0 to 1023"), ((0, 0, 0), "size must be 1")):
+                           ((1024, 1, 0), "0 to 1023"), ((0, -1, 0), "size must be 1")):
             try:
                 client.allocate(*args)
             except ValueError as error:
                 assert word in str(error), error
             else:
                 sys.exit(f"{args} was taken")
-        for ask in (client.query_device, client.query_device_info):
+        for ask, device in ((client.query_device, -1), (client.query_device_info, -2)):
             try:
-                ask(-1)
+                ask(device)
             except ValueError as error:
                 assert "0 to 1023" in str(error)
             else:
-                sys.exit("device -1 was taken")
+                sys.exit(f"device {device} was taken")
         assert mine() == []
         """,
         head=OLD,
@@ -202,6 +279,7 @@ def test_without_a_server(python, tmp_path):
         client.allocate(6, 1, "L1")
         assert client.get_num_devices() == 7
         info = client.query_device_info(0)
+        assert info.pop("arch_name") == "Invalid" and info.pop("num_devices") == 7
         assert info["is_available"] is False and set(info.values()) == {0}, info
         print(json.dumps([client.query_device(0), query_device_stats(0)]))
         """,
@@ -239,7 +317,7 @@ def test_the_daemon_answers_for_all(python, ttmemd):
                 assert time.monotonic() < deadline, client.query_device(901)
                 time.sleep(0.02)
 
-        want = {"dram_allocated": 1100, "l1_allocated": 10, "l1_small_allocated": 1,
+        want = {"device_id": 901, "dram_allocated": 1100, "l1_allocated": 10, "l1_small_allocated": 1,
                 "trace_allocated": 3, "machine_wide": True}
         until(want)
         stats = query_device_stats(901)
@@ -249,9 +327,12 @@ def test_the_daemon_answers_for_all(python, ttmemd):
         assert client.get_num_devices() == 902
         info = client.query_device_info(901)
         assert info == {
+            "device_id": 901, "arch_name": "Wormhole_B0", "num_devices": 902,
             "total_dram_size": 12 << 30, "total_l1_size": 64 * 1499136, "arch_type": 2,
             "num_dram_channels": 12, "dram_size_per_channel": 1 << 30,
             "l1_size_per_core": 1499136, "is_available": True, "machine_wide": True}, info
+        count = client.query_device_info(-1)
+        assert (count["device_id"], count["num_devices"], count["arch_name"]) == (-1, 902, "Invalid")
         assert AllocationClient(socket_path="none").query_device(901)["dram_allocated"] == 100
         """,
         head=OLD,
@@ -260,7 +341,7 @@ def test_the_daemon_answers_for_all(python, ttmemd):
 
 
 class Server:
-    """Takes one question after the other and answers each with the same bytes, in small parts."""
+    """Answers each question with the same bytes, in small parts, on any number of connections."""
 
     def __init__(self, path, answer, then_wait=False):
         self.answer = answer
@@ -277,15 +358,18 @@ class Server:
         with contextlib.suppress(OSError):
             while True:
                 peer, _ = self.listener.accept()
-                peer.settimeout(LIMIT / 2)
-                self.asked.append(peer.recv(4096))
-                with contextlib.suppress(OSError):
-                    for start in range(0, len(self.answer), 7):
-                        peer.sendall(self.answer[start : start + 7])
-                if self.then_wait:
-                    self.held.append(peer)
-                else:
-                    peer.close()
+                self.held.append(peer)
+                threading.Thread(target=self.answer_one, args=[peer], daemon=True).start()
+
+    def answer_one(self, peer):
+        with contextlib.suppress(OSError):
+            question = peer.recv(4096)
+            if question:
+                self.asked.append(question)
+            for start in range(0, len(self.answer), 7):
+                peer.sendall(self.answer[start : start + 7])
+            if not self.then_wait:
+                peer.shutdown(socket.SHUT_RDWR)
 
     def close(self):
         self.listener.shutdown(socket.SHUT_RDWR)
@@ -326,8 +410,10 @@ def test_servers_of_all_sorts(python, tmp_path, answer, then_wait, believed):
         )
     finally:
         server.close()
-    told = dict(zip(OWN, [1, 2, 3, 4, True]))
-    assert json.loads(text) == (told if believed else OWN)
+    told = dict(zip(OWN, [0, 1, 2, 3, 4, True]))
+    greeting, figures = text.splitlines()
+    assert greeting == "✓ Connected to allocation server"
+    assert json.loads(figures) == (told if believed else OWN)
     assert server.asked == [b"\3" + bytes(71)]
 
 
