@@ -30,7 +30,7 @@ _ttmemd() {
 	--keep | --size-max | --legacy-memory | --metrics-processes | --scan-interval | --ready-fd) return ;;
 	*)
 		words='--socket --legacy-socket --legacy-memory --http --http-host --fleet --fleet-prometheus --otlp --otlp-interval --skip-frames --http-details --token-file --state --keep
-			--size-max --flight --on-incident --strict-close --log-events --ids --quiet --trace-wire --log --keeper
+			--size-max --flight --on-incident --strict-close --log-events --log-history --ids --quiet --trace-wire --log --keeper
 			--metrics-processes --scan-interval --group --ready-fd --config --check --help
 			--version'
 		;;

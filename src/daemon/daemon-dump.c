@@ -15,7 +15,9 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "compat/server/legacy-report.h"
+#include "compat/server/legacy-server.h"
 #include "daemon/daemon.h"
+#include "daemon/registry/access.h"
 #include "daemon/registry/collector.h"
 #include "daemon/symbols/symbols-namer.h"
 #include "model/query.h"
@@ -40,6 +42,7 @@ static int dump_living(struct daemon *daemon, const struct access_peer *asker, F
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer;
 	const struct snapshot_request everything = {.buffers = true, .namer = &namer.namer};
 	const struct collector_wish wish = {.request = &everything, .asker = asker};
+	struct legacy_history *history = NULL;
 	struct snapshot *snapshot;
 	int r;
 
@@ -47,7 +50,10 @@ static int dump_living(struct daemon *daemon, const struct access_peer *asker, F
 	r = collector_read(daemon->collector, &wish, &snapshot);
 	if (r < 0)
 		return r;
-	r = legacy_report_remaining(out, snapshot);
+	/* It is everybody's, so only for those who may see everybody. */
+	if (daemon->legacy && (!asker || asker->sees_all))
+		history = legacy_server_history(daemon->legacy);
+	r = legacy_report_remaining(out, snapshot, history);
 	snapshot_free(snapshot);
 	return r;
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "daemon/daemon.h"
@@ -61,6 +63,16 @@ int daemon_serve_native(struct daemon *daemon)
 	return r < 0 ? daemon_fail("cannot serve on", config->socket, r) : 0;
 }
 
+/* If both streams lead to the same place, one writer keeps the lines in order. */
+static bool serve_has_two_streams(const struct config *config)
+{
+	struct stat output, errors;
+
+	return !config->log && !config->quiet && (config->log_events || config->log_history) &&
+	       fstat(STDOUT_FILENO, &output) == 0 && fstat(STDERR_FILENO, &errors) == 0 &&
+	       (output.st_dev != errors.st_dev || output.st_ino != errors.st_ino);
+}
+
 int daemon_serve_legacy(struct daemon *daemon)
 {
 	const struct config *config = daemon->config;
@@ -76,7 +88,8 @@ int daemon_serve_legacy(struct daemon *daemon)
 		.fd = cleanup_steal_fd(&daemon->handed.legacy),
 		.held = &daemon->held,
 		.custody = daemon_handover_custody(daemon),
-		.log_events = config->log_events,
+		.log_events = config->log_events || config->log_history,
+		.log_history = config->log_history,
 		.decimal_ids = config->decimal_ids,
 		.quiet = config->quiet,
 		.trace_wire = config->trace_wire,
@@ -90,6 +103,12 @@ int daemon_serve_legacy(struct daemon *daemon)
 	if (strcmp(config->legacy_socket, CONFIG_NONE) == 0) {
 		daemon_handover_drop(daemon);
 		return 0;
+	}
+	if (serve_has_two_streams(config)) {
+		r = log_writer_new(&daemon->error_writer, NULL, STDERR_FILENO, 0);
+		if (r < 0)
+			return daemon_fail("cannot write to", "standard error", r);
+		legacy.errors = daemon->error_writer;
 	}
 	r = legacy_server_new(&daemon->legacy, &legacy);
 	return r < 0 ? daemon_fail("cannot serve old clients on", config->legacy_socket, r) : 0;

@@ -475,7 +475,7 @@ int daemon_run(struct daemon *daemon)
 {
 	const struct config *config = daemon->config;
 
-	if (!config->quiet && !config->log_events) {
+	if (!config->quiet && !config->log_events && !config->log_history) {
 		if (daemon->doors[HEALTH_DOOR_NATIVE].shown.is_open)
 			log_writer_print(daemon->log_writer, "ttmemd %s: serving on %s\n",
 					 DAEMON_VERSION, config->socket);
@@ -536,6 +536,7 @@ void daemon_close(struct daemon *daemon)
 		(void)close(daemon->state_lock); /* a folder */
 	sessions_free(daemon->sessions);
 	loop_free(daemon->loop);
+	log_writer_free(daemon->error_writer);
 	log_writer_free(daemon->log_writer);
 	pthread_mutex_destroy(&daemon->lock);
 }

@@ -72,6 +72,8 @@ struct daemon {
 	const struct config *config;
 	struct loop *loop;
 	struct log_writer *log_writer;
+	struct log_writer
+		*error_writer;          /* what old servers wrote to standard error; NULL = there */
 	struct worker *search_worker;   /* passes over /proc */
 	struct worker *recorder_worker; /* samples, judges exited processes */
 	struct worker *query_worker;    /* answers queries */

@@ -53,10 +53,7 @@ bool legacy_event_check(struct legacy_server *server, const struct legacy_messag
 	if (unlikely(message->device < 0 || message->device >= (int32_t)BOOK_DEVICES)) {
 		server->counts.refused_device++;
 		if (server->log)
-			legacy_log_print(server->log,
-					 "⚠️  Invalid device_id %" PRId32
-					 " - ignoring message\n",
-					 message->device);
+			legacy_log_bad_device(server->log, message);
 		return false;
 	}
 	if (!event_allocates(message))
@@ -64,9 +61,7 @@ bool legacy_event_check(struct legacy_server *server, const struct legacy_messag
 	if (unlikely(message->size == 0 || message->size > EVENT_SIZE_MAX)) {
 		server->counts.refused_size++;
 		if (server->log)
-			legacy_log_print(server->log,
-					 "⚠️  Invalid size %" PRIu64 " - ignoring message\n",
-					 message->size);
+			legacy_log_bad_size(server->log, message);
 		return false;
 	}
 	if (unlikely(message->type == LEGACY_ALLOC && message->buffer_type > EVENT_TYPE_LAST)) {

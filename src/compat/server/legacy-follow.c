@@ -22,6 +22,7 @@
 #include "base/threads/worker.h"
 #include "book/read/view.h"
 #include "compat/logs/legacy-lines.h"
+#include "compat/server/legacy-history.h"
 #include "daemon/notify/log-writer.h"
 #include "daemon/registry/registry.h"
 #include "daemon/registry/tracked.h"
@@ -95,7 +96,7 @@ static void follow_tell(struct legacy_follow *self, const struct follow_event *e
 		.device = follow->shards[event->shard].device,
 		.decimal = self->config.decimal_ids,
 	};
-	char text[LEGACY_LINES_SIZE];
+	char text[LEGACY_HISTORY_SIZE];
 	int n;
 
 	follow_apply(event);
@@ -113,7 +114,7 @@ static void follow_tell(struct legacy_follow *self, const struct follow_event *e
 		line.total = follow_total(self, line.device, book_meta_type(record->meta));
 		line.kernel_sort = reader_shape(&follow->book->reader, record->shape).kernel_sort;
 	}
-	follow_put(self, text, legacy_lines_event(&line, text));
+	follow_put(self, text, legacy_history_event(self->config.history, &line, text));
 }
 
 static void follow_tell_all(struct legacy_follow *self)

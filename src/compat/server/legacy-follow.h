@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 struct legacy_follow;
+struct legacy_history;
 struct loop;
 struct log_writer;
 struct registry;
@@ -20,6 +21,7 @@ struct legacy_follow_config {
 	struct worker *work;
 	struct registry *registry;
 	struct log_writer *log_writer;
+	struct legacy_history *history; /* of buffers; NULL = not wanted */
 	bool decimal_ids;
 };
 

@@ -13,28 +13,35 @@
 #include "base/bits.h"
 #include "book/write/writer.h"
 #include "compat/logs/legacy-lines.h"
+#include "compat/server/legacy-history.h"
 #include "compat/wire/legacy.h"
 #include "daemon/notify/log-writer.h"
 #include "model/types.h"
 
 #define LOG_ROOM 16384u
 
-struct legacy_log {
+/* Where lines go; errors may go elsewhere. */
+struct log_stream {
 	struct log_writer *log_writer;
-	bool decimal_ids;
-	uint64_t total[BOOK_DEVICES][2]; /* circular buffers, kernels: of all old clients */
 	size_t length;
 	char text[LOG_ROOM];
 };
 
-struct legacy_log *legacy_log_new(struct log_writer *log_writer, bool decimal_ids)
+struct legacy_log {
+	struct legacy_log_config config;
+	uint64_t total[BOOK_DEVICES][2]; /* circular buffers, kernels: of all old clients */
+	struct log_stream lines, errors;
+};
+
+struct legacy_log *legacy_log_new(const struct legacy_log_config *config)
 {
 	struct legacy_log *log = calloc(1, sizeof(*log));
 
-	if (log) {
-		log->log_writer = log_writer;
-		log->decimal_ids = decimal_ids;
-	}
+	if (!log)
+		return NULL;
+	log->config = *config;
+	log->lines.log_writer = config->log_writer;
+	log->errors.log_writer = config->errors;
 	return log;
 }
 
@@ -46,24 +53,33 @@ struct legacy_log *legacy_log_free(struct legacy_log *log)
 	return NULL;
 }
 
+static void log_flush(struct log_stream *stream)
+{
+	if (stream->length == 0)
+		return;
+	(void)log_writer_put(stream->log_writer, stream->text,
+			     stream->length); /* the log writer reports what is dropped */
+	stream->length = 0;
+}
+
 void legacy_log_flush(struct legacy_log *log)
 {
-	if (!log || log->length == 0)
+	if (!log)
 		return;
-	(void)log_writer_put(log->log_writer, log->text,
-			     log->length); /* the log writer reports what is dropped */
-	log->length = 0;
+	log_flush(&log->lines);
+	log_flush(&log->errors);
 }
 
-static void log_put(struct legacy_log *log, const char *text, size_t length)
+static void log_put(struct log_stream *stream, const char *text, size_t length)
 {
-	if (log->length + length > sizeof(log->text))
-		legacy_log_flush(log);
-	memcpy(log->text + log->length, text, length);
-	log->length += length;
+	if (stream->length + length > sizeof(stream->text))
+		log_flush(stream);
+	memcpy(stream->text + stream->length, text, length);
+	stream->length += length;
 }
 
-void legacy_log_print(struct legacy_log *log, const char *format, ...)
+static __attribute__((format(printf, 2, 3))) void log_print(struct log_stream *stream,
+							    const char *format, ...)
 {
 	char text[LEGACY_LINES_SIZE];
 	va_list arguments;
@@ -73,31 +89,50 @@ void legacy_log_print(struct legacy_log *log, const char *format, ...)
 	n = vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	if (n > 0)
-		log_put(log, text, bits_min((size_t)n, sizeof(text) - 1));
+		log_put(stream, text, bits_min((size_t)n, sizeof(text) - 1));
 }
 
 void legacy_log_banner(struct legacy_log *log, const char *path)
 {
-	legacy_log_print(log, "🚀 Allocation Server started\n");
-	legacy_log_print(log, "   Listening on: %s\n", path);
-	legacy_log_print(log, "   Press Ctrl+C to stop\n");
-	legacy_log_print(log, "🔄 Background cleanup thread started (checking every 10s)\n");
+	log_print(&log->lines, "🚀 %s\n",
+		  log->config.history ? "Enhanced Allocation Server started (with history tracking)"
+				      : "Allocation Server started");
+	log_print(&log->lines, "   Listening on: %s\n", path);
+	log_print(&log->lines, "   Press Ctrl+C to stop\n");
+	log_print(&log->lines, "🔄 Background cleanup thread started (checking every 10s)\n");
 	legacy_log_flush(log);
+}
+
+static struct log_stream *log_errors(struct legacy_log *log)
+{
+	return log->errors.log_writer ? &log->errors : &log->lines;
+}
+
+void legacy_log_bad_device(struct legacy_log *log, const struct legacy_message *message)
+{
+	log_print(log_errors(log), "⚠️  Invalid device_id %" PRId32 " - ignoring message\n",
+		  message->device);
+}
+
+void legacy_log_bad_size(struct legacy_log *log, const struct legacy_message *message)
+{
+	log_print(log_errors(log), "⚠️  Invalid size %" PRIu64 " - ignoring message\n",
+		  message->size);
 }
 
 /* The servers of the time said it in two ways. */
 void legacy_log_bad_type(struct legacy_log *log, const struct legacy_message *message)
 {
 	if (message->dialect == LEGACY_W144 || message->dialect == LEGACY_W128)
-		legacy_log_print(log,
-				 "⚠️  Invalid buffer_type %u for buffer %" PRIu64
-				 " on device %" PRId32 "\n",
-				 message->buffer_type, message->id, message->device);
+		log_print(log_errors(log),
+			  "⚠️  Invalid buffer_type %u for buffer %" PRIu64 " on device %" PRId32
+			  "\n",
+			  message->buffer_type, message->id, message->device);
 	else
-		legacy_log_print(log,
-				 "⚠ [PID %" PRId32 "] Invalid buffer_type %u for buffer %" PRIu64
-				 " on device %" PRId32 "\n",
-				 message->pid, message->buffer_type, message->id, message->device);
+		log_print(log_errors(log),
+			  "⚠ [PID %" PRId32 "] Invalid buffer_type %u for buffer %" PRIu64
+			  " on device %" PRId32 "\n",
+			  message->pid, message->buffer_type, message->id, message->device);
 }
 
 void legacy_log_dead(struct legacy_log *log, const struct legacy_lines_dead *dead)
@@ -106,7 +141,7 @@ void legacy_log_dead(struct legacy_log *log, const struct legacy_lines_dead *dea
 
 	if (dead->buffers + dead->cbs + dead->kernels == 0)
 		return;
-	log_put(log, text, legacy_lines_dead(dead, text));
+	log_put(&log->lines, text, legacy_lines_dead(dead, text));
 	legacy_log_flush(log);
 }
 
@@ -172,9 +207,9 @@ void legacy_log_events(struct legacy_log *log, const struct writer *writer, uint
 			.event = event,
 			.pid = pid,
 			.device = device,
-			.decimal = log->decimal_ids,
+			.decimal = log->config.decimal_ids,
 		};
-		char text[LEGACY_LINES_SIZE];
+		char text[LEGACY_HISTORY_SIZE];
 		const uint64_t *total;
 
 		if (op == BOOK_OP_ALLOC)
@@ -186,7 +221,7 @@ void legacy_log_events(struct legacy_log *log, const struct writer *writer, uint
 			line.total = *total;
 			line.kernel_sort = log_kernel_sort(writer, event->record.shape);
 		}
-		log_put(log, text, legacy_lines_event(&line, text));
+		log_put(&log->lines, text, legacy_history_event(log->config.history, &line, text));
 	}
 }
 

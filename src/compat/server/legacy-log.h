@@ -10,19 +10,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct legacy_history;
 struct legacy_log;
 struct legacy_message;
 struct log_writer;
 struct legacy_lines_dead;
 struct writer;
 
+struct legacy_log_config {
+	struct log_writer *log_writer;
+	struct log_writer *errors; /* where refused messages are reported; NULL = there as well */
+	struct legacy_history *history; /* NULL = lines without the history of a buffer */
+	bool decimal_ids;
+};
+
 /* NULL: no memory. */
-struct legacy_log *legacy_log_new(struct log_writer *log_writer, bool decimal_ids);
+struct legacy_log *legacy_log_new(const struct legacy_log_config *config);
 struct legacy_log *legacy_log_free(struct legacy_log *log);
 
 void legacy_log_banner(struct legacy_log *log, const char *path);
-void legacy_log_print(struct legacy_log *log, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+void legacy_log_bad_device(struct legacy_log *log, const struct legacy_message *message);
+void legacy_log_bad_size(struct legacy_log *log, const struct legacy_message *message);
 void legacy_log_bad_type(struct legacy_log *log, const struct legacy_message *message);
 void legacy_log_dead(struct legacy_log *log, const struct legacy_lines_dead *dead);
 

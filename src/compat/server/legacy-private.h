@@ -113,8 +113,9 @@ struct legacy_server {
 	struct legacy_question **questions_end;
 	struct legacy_batch *batch; /* being answered; NULL = none */
 
-	struct legacy_log *log;       /* NULL = events are not printed */
-	struct legacy_follow *follow; /* the same for native processes */
+	struct legacy_log *log;         /* NULL = events are not printed */
+	struct legacy_history *history; /* NULL = not wanted */
+	struct legacy_follow *follow;   /* the same for native processes */
 	struct legacy_counts counts;
 
 	struct legacy_ledger *ledger;

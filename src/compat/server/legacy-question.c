@@ -86,7 +86,7 @@ static void question_encode(struct legacy_question *question, FILE *out,
 }
 
 static void question_write(struct legacy_question *question, FILE *out,
-			   const struct snapshot *snapshot)
+			   const struct snapshot *snapshot, struct legacy_history *history)
 {
 	struct legacy_answer answer;
 
@@ -107,7 +107,7 @@ static void question_write(struct legacy_question *question, FILE *out,
 		break;
 	case QUESTION_REMAINING:
 		fputs("📋 Received DUMP_REMAINING request...\n", out);
-		question->outcome = legacy_report_remaining(out, snapshot);
+		question->outcome = legacy_report_remaining(out, snapshot, history);
 		fputs("📋 DUMP_REMAINING complete.\n", out);
 		break;
 	case QUESTION_KERNELS:
@@ -136,7 +136,8 @@ static void question_finish_text(struct legacy_question *question)
 	question->result = text;
 }
 
-static void question_answer(struct legacy_question *question, const struct snapshot *snapshot)
+static void question_answer(struct legacy_question *question, const struct snapshot *snapshot,
+			    struct legacy_history *history)
 {
 	FILE *out = open_memstream(&question->result, &question->length);
 	bool failed;
@@ -145,7 +146,7 @@ static void question_answer(struct legacy_question *question, const struct snaps
 		question->outcome = -ENOMEM;
 		return;
 	}
-	question_write(question, out, snapshot);
+	question_write(question, out, snapshot, history);
 	failed = ferror(out) != 0;
 	if (fclose(out) != 0 || failed)
 		question->outcome = -ENOMEM;
@@ -183,7 +184,7 @@ static void batch_run(struct worker_job *job)
 
 	for (struct legacy_question *q = batch->questions; q; q = q->next) {
 		if (r == 0)
-			question_answer(q, snapshot);
+			question_answer(q, snapshot, batch->server->history);
 		else
 			q->outcome = r;
 	}

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "compat/logs/legacy-lines.h"
+#include "compat/server/legacy-history.h"
 #include "compat/server/legacy-totals.h"
 #include "model/merge.h"
 #include "model/sites/frames.h"
@@ -42,6 +43,7 @@ struct report_row {
 struct report {
 	FILE *out;
 	const struct snapshot *snapshot;
+	struct legacy_history *history; /* NULL = none */
 	struct report_row *rows;
 	size_t count;
 };
@@ -147,6 +149,12 @@ static void report_put_row(const struct report *report, const struct report_row 
 	if (row->shared > 1)
 		fprintf(report->out, " | 🔗 Shared across %" PRIu32 " devices", row->shared);
 	fputc('\n', report->out);
+	legacy_history_put(report->history, report->out,
+			   &(struct legacy_history_key){
+				   .pid = report->snapshot->processes[buffer->process].pid,
+				   .device = buffer->device,
+				   .address = buffer->address,
+			   });
 	if (buffer->stack) {
 		char plain[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
 
@@ -205,20 +213,38 @@ static void report_put_notes(const struct report *report)
 	}
 }
 
-int legacy_report_remaining(FILE *out, const struct snapshot *snapshot)
+static void report_put_double_freed(FILE *out, struct legacy_history *history)
+{
+	if (legacy_history_double_freed(history) == 0)
+		return;
+	fprintf(out, "\n%s║                     DOUBLE-FREED BUFFERS                     ║\n%s\n",
+		report_box_top, report_box_end);
+	legacy_history_put_double_freed(history, out);
+}
+
+int legacy_report_remaining(FILE *out, const struct snapshot *snapshot,
+			    struct legacy_history *history)
 {
 	CLEANUP(report_deinit) struct report report = {0};
+	size_t double_freed = legacy_history_double_freed(history);
 	int r = report_init(&report, out, snapshot, false);
 
 	if (r < 0)
 		return r;
+	report.history = history;
 	fprintf(out, "\n%s║           REMAINING ALLOCATED BUFFERS (DETAILED)            ║\n%s\n",
 		report_box_top, report_box_end);
 	if (report.count == 0)
 		fputs("✓ No buffers remaining - perfect cleanup!\n", out);
+	if (report.count == 0 && double_freed > 0)
+		fprintf(out,
+			"⚠️  However, found %zu buffers that were DOUBLE-FREED during "
+			"execution!\n",
+			double_freed);
 	report_put(&report, "buffers");
 	if (report.count > 0)
 		fprintf(out, "Total remaining buffers: %zu\n", report.count);
+	report_put_double_freed(out, history);
 	report_put_notes(&report);
 	return 0;
 }
@@ -291,4 +317,12 @@ void legacy_report_statistics(FILE *out, const struct snapshot *snapshot)
 		fprintf(out, "    Total: %" PRIu64 " bytes\n", sum.bytes);
 	}
 	fprintf(out, "  Active allocations: %" PRIu64 "\n", active);
+}
+
+void legacy_report_goodbye(FILE *out, const struct snapshot *snapshot,
+			   struct legacy_history *history)
+{
+	legacy_report_statistics(out, snapshot);
+	report_put_double_freed(out, history);
+	fputs("\n🛑 Allocation Server stopped\n", out);
 }

@@ -10,11 +10,17 @@
 
 #include <stdio.h>
 
+struct legacy_history;
 struct snapshot;
 
-/* 0 or -ENOMEM. */
-int legacy_report_remaining(FILE *out, const struct snapshot *snapshot);
+/* 0 or -ENOMEM. @history: of the buffers; NULL = none. */
+int legacy_report_remaining(FILE *out, const struct snapshot *snapshot,
+			    struct legacy_history *history);
 int legacy_report_kernels(FILE *out, const struct snapshot *snapshot);
 
 void legacy_report_summary(FILE *out, const struct snapshot *snapshot);
 void legacy_report_statistics(FILE *out, const struct snapshot *snapshot);
+
+/* What a server prints at its end. */
+void legacy_report_goodbye(FILE *out, const struct snapshot *snapshot,
+			   struct legacy_history *history);

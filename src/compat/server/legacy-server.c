@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -16,8 +17,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "compat/server/legacy-follow.h"
+#include "compat/server/legacy-history.h"
 #include "compat/server/legacy-log.h"
 #include "compat/server/legacy-private.h"
+#include "compat/server/legacy-report.h"
+#include "daemon/notify/log-writer.h"
+#include "daemon/registry/collector.h"
+#include "model/snapshot.h"
 
 #define SERVER_ACCEPTS 64                    /* per turn */
 #define SERVER_AGAIN_NS UINT64_C(100000000)  /* after running out of descriptors */
@@ -127,18 +133,29 @@ static void server_tell_listening(struct legacy_server *server)
 static int server_start_log(struct legacy_server *server)
 {
 	const struct legacy_config *config = &server->config;
-	const struct legacy_follow_config follow = {
+	struct legacy_follow_config follow = {
 		.loop = config->loop,
 		.work = config->work,
 		.registry = config->registry,
 		.log_writer = config->log_writer,
 		.decimal_ids = config->decimal_ids,
 	};
+	struct legacy_log_config log = {
+		.log_writer = config->log_writer,
+		.errors = config->errors,
+		.decimal_ids = config->decimal_ids,
+	};
 	int r;
 
 	if (!config->log_events || config->quiet)
 		return 0;
-	server->log = legacy_log_new(config->log_writer, config->decimal_ids);
+	if (config->log_history) {
+		server->history = legacy_history_new();
+		if (!server->history)
+			return -ENOMEM;
+		log.history = follow.history = server->history;
+	}
+	server->log = legacy_log_new(&log);
 	if (!server->log)
 		return -ENOMEM;
 	if (server->accepting.fd >= 0)
@@ -267,6 +284,28 @@ int legacy_server_listen(struct legacy_server *server, struct socket_lock_holder
 	return 0;
 }
 
+/* What every old server printed at its end. The loop has ended, so this thread may read. */
+static void server_say_goodbye(struct legacy_server *server)
+{
+	struct log_writer *log_writer = server->config.log_writer;
+	struct snapshot *snapshot = NULL;
+	CLEANUP_FREE char *text = NULL;
+	size_t length = 0;
+	FILE *out;
+
+	legacy_log_flush(server->log);
+	if (collector_totals(server->config.collector, clock_ns(CLOCK_MONOTONIC), &snapshot) < 0)
+		return;
+	out = open_memstream(&text, &length);
+	if (out) {
+		legacy_report_goodbye(out, snapshot, server->history);
+		if (fclose(out) == 0)
+			(void)log_writer_put(log_writer, text,
+					     length); /* it reports what it drops */
+	}
+	snapshot_free(snapshot);
+}
+
 void legacy_server_stop(struct legacy_server *server)
 {
 	struct loop *loop = server->config.loop;
@@ -278,6 +317,8 @@ void legacy_server_stop(struct legacy_server *server)
 	if (server->follow)
 		legacy_follow_stop(server->follow);
 	server_close_socket(server, server->config.custody.hold != NULL);
+	if (server->log)
+		server_say_goodbye(server);
 }
 
 struct legacy_server *legacy_server_free(struct legacy_server *server)
@@ -294,6 +335,7 @@ struct legacy_server *legacy_server_free(struct legacy_server *server)
 	}
 	legacy_follow_free(server->follow);
 	legacy_log_free(server->log);
+	legacy_history_free(server->history);
 	legacy_held_deinit(&server->held);
 	legacy_box_deinit(&server->box);
 	legacy_ledger_close(server->ledger);
@@ -330,6 +372,11 @@ void legacy_server_dead(struct legacy_server *server, const struct legacy_lines_
 {
 	if (server->log)
 		legacy_log_dead(server->log, dead);
+}
+
+struct legacy_history *legacy_server_history(struct legacy_server *server)
+{
+	return server->history;
 }
 
 void legacy_server_counts(const struct legacy_server *server, struct legacy_counts *ret_counts)

@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 struct access;
+struct legacy_history;
 struct legacy_server;
 struct loop;
 struct log_writer;
@@ -69,6 +70,7 @@ struct legacy_config {
 	struct registry *registry;
 	struct collector *collector; /* for the answers */
 	struct log_writer *log_writer;
+	struct log_writer *errors;   /* for refused messages; NULL = @log_writer */
 	struct worker *work;         /* for questions */
 	const struct access *access; /* who may see what; NULL = clients see nothing but totals */
 	struct symbols *symbols;     /* NULL: native frames in reports remain addresses */
@@ -77,6 +79,7 @@ struct legacy_config {
 	struct legacy_held *held; /* NULL = none; taken */
 	struct legacy_custody custody;
 	bool log_events;
+	bool log_history; /* with the history of each buffer */
 	bool decimal_ids;
 	bool quiet;
 	bool trace_wire;
@@ -154,5 +157,8 @@ void legacy_server_dead(struct legacy_server *server, const struct legacy_lines_
  * book and pidfd (-1 = the process has ended). 0 or a negative errno.
  */
 int legacy_server_adopt_consume(struct legacy_server *server, struct scan_book *book, int pid_fd);
+
+/* Of all buffers; NULL = not wanted. May be used by several threads. */
+struct legacy_history *legacy_server_history(struct legacy_server *server);
 
 void legacy_server_counts(const struct legacy_server *server, struct legacy_counts *ret_counts);

@@ -136,10 +136,10 @@ UNIT(every_option_is_parsed)
 	result = PARSE("--socket", "/a/s", "--legacy-socket=none", "--legacy-memory", "64M",
 		       "--http", "[::1]:0", "--http-details", "--token-file", "/a/t", "--state",
 		       "/a/state", "--keep", "12h", "--size-max", "2G", "--on-incident",
-		       "logger # x", "--strict-close", "--log-events", "--ids", "decimal", "-q",
-		       "--trace-wire", "--ready-fd", "1", "--keeper", "no", "--log", "/a/log",
-		       "--metrics-processes", "1", "--scan-interval", "90s", "--group", "staff",
-		       "--config", "none");
+		       "logger # x", "--strict-close", "--log-events", "--log-history", "--ids",
+		       "decimal", "-q", "--trace-wire", "--ready-fd", "1", "--keeper", "no",
+		       "--log", "/a/log", "--metrics-processes", "1", "--scan-interval", "90s",
+		       "--group", "staff", "--config", "none");
 	assert(result.r == 0 && !*result.errors);
 	assert(strcmp(result.config.socket, "/a/s") == 0);
 	assert(strcmp(result.config.legacy_socket, "none") == 0);
@@ -149,9 +149,9 @@ UNIT(every_option_is_parsed)
 	assert(result.config.keep_s == 43200 && result.config.size_max == UINT64_C(2) << 30);
 	assert(result.config.legacy_memory == 64 << 20);
 	assert(strcmp(result.config.on_incident, "logger # x") == 0 && result.config.strict_close);
-	assert(result.config.log_events && result.config.decimal_ids && result.config.quiet);
-	assert(result.config.trace_wire && result.config.ready_fd == 1 && !result.config.keeper);
-	assert(strcmp(result.config.log, "/a/log") == 0);
+	assert(result.config.log_events && result.config.log_history && result.config.quiet);
+	assert(result.config.decimal_ids && result.config.trace_wire && !result.config.keeper);
+	assert(result.config.ready_fd == 1 && strcmp(result.config.log, "/a/log") == 0);
 	assert(result.config.metrics_processes == 1 && result.config.scan_s == 90);
 	assert(strcmp(result.config.group, "staff") == 0);
 	drop(&result);

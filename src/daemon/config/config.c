@@ -34,6 +34,7 @@ struct line {
 	const char *given[SETTINGS_MAX]; /* one per setting, NULL = not given */
 	const char *file;
 	bool check, help, version;
+	bool is_old_name; /* the program was called by the old server's name */
 };
 
 int config_init(struct config *config)
@@ -105,8 +106,12 @@ static void print_option(FILE *output, char letter, const char *name, const char
 	fprintf(output, "  %-34s %s\n", left, help);
 }
 
-static void print_help(FILE *output)
+static void print_help(const struct line *line, FILE *output)
 {
+	if (line->is_old_name)
+		fputs("An old name of ttmemd, which prints the old server's lines.\n"
+		      "What replaces each old tool: share/doc/ttmem/from-the-old-tools.md\n\n",
+		      output);
 	fputs("usage: ttmemd [OPTION]...\n\n"
 	      "Keeps track of the device memory of all processes of this machine.\n\n",
 	      output);
@@ -174,12 +179,33 @@ static int quiet_option(void)
 	return OPTION_KEYS + (int)(config_keys_find("quiet", 5) - config_keys);
 }
 
+static void read_setting(struct line *line, const char *name, const char *value)
+{
+	line->given[config_keys_find(name, strlen(name)) - config_keys] = value;
+}
+
+/* Called by an old server's name, it is that server, unless an option says otherwise. */
+static void read_old_name(struct line *line, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	line->is_old_name = strncmp(name, "allocation_server", strlen("allocation_server")) == 0;
+	if (!line->is_old_name)
+		return;
+	read_setting(line, "log-events", "yes");
+	if (strcmp(name, "allocation_server_enhanced") == 0)
+		read_setting(line, "log-history", "yes");
+}
+
 static int read_line(struct line *line, int argc, char **argv, FILE *errors)
 {
 	struct option options[SETTINGS_MAX + 5];
 	int option;
 
 	make_options(options);
+	if (argc > 0)
+		read_old_name(line, argv[0]);
 	optind = 0; /* restart the scan, also on a second call */
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "+:qhV", options, NULL)) != -1) {
@@ -336,7 +362,7 @@ int config_parse_at(struct config *config, const struct config_places *places, i
 		return r;
 	if (line.help || line.version) {
 		if (line.help)
-			print_help(output);
+			print_help(&line, output);
 		else
 			fputs("ttmemd " DAEMON_VERSION "\n", output);
 		return CONFIG_DONE;

@@ -41,6 +41,7 @@ struct config {
 	bool http_details;
 	bool strict_close; /* what was live when its device was closed is an incident */
 	bool log_events;
+	bool log_history; /* with the history of each buffer; log_events too */
 	bool decimal_ids;
 	bool quiet;
 	bool trace_wire;

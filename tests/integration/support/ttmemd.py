@@ -45,6 +45,8 @@ class Ttmemd:
         self.legacy = self.folder / "old"
         self.state = self.folder / "state"
         self.log = self.folder / "log"
+        self.program = build / "src" / "daemon" / "ttmemd"
+        self.errors = None  # a file for its standard error; otherwise that is the log too
         self.env = {**env, "TTMEM_SOCKET": str(self.socket)}
         self.process = None
         self.players = []
@@ -52,7 +54,7 @@ class Ttmemd:
 
     def command(self, *args):
         return [
-            self.build / "src" / "daemon" / "ttmemd",
+            self.program,
             "--socket", self.socket,
             "--legacy-socket", self.legacy,
             "--http", "none",
@@ -64,13 +66,13 @@ class Ttmemd:
         """Returns when it is ready."""
         assert self.process is None
         reading, writing = os.pipe()
-        with open(self.log, "ab") as log:
+        with open(self.log, "ab") as log, open(self.errors or self.log, "ab") as errors:
             self.process = subprocess.Popen(
                 [*map(str, before), *map(str, self.command("--ready-fd", writing, *args))],
                 env={**self.env, **GONE, **(env or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
-                stderr=log,
+                stderr=errors,
                 pass_fds=[writing],
             )
         os.close(writing)

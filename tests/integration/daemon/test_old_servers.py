@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The old servers by their names: seen by ps, stopped by pkill, and with the lines that each of them printed."""
+
+import os
+import subprocess
+
+import pytest
+
+from conftest import LIMIT
+from ttmemd import OldClient
+from world import wait_for
+
+OURS = 901  # a device that no other process of the machine has
+
+
+@pytest.fixture
+def server(ttmemd):
+    """Starts the daemon by one of the old names, as the links beside the installed ttmemd do."""
+
+    def start(name, *args):
+        link = ttmemd.folder / name
+        link.symlink_to(ttmemd.program)
+        ttmemd.program = link
+        return ttmemd.start(*args)
+
+    return start
+
+
+def output(*words):
+    return subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=LIMIT).stdout
+
+
+def test_ps_and_pkill_know_the_old_name(server):
+    """S2 and S3: "ps aux | grep allocation_server_poc", "pkill allocation_ser"."""
+    daemon = server("allocation_server_poc")
+    pid = daemon.process.pid
+    assert output("ps", "-o", "args=", "-p", pid).startswith(str(daemon.folder / "allocation_server_poc"))
+    assert output("pgrep", "allocation_ser").split() == [str(pid)]
+    # Tests have the processes of their own namespace only; still, no other one may be hit.
+    subprocess.run(["pkill", "--ns", str(os.getpid()), "allocation_ser"], check=True, timeout=LIMIT)
+    assert daemon.process.wait(timeout=LIMIT) == 0
+    daemon.process = None
+
+
+def test_a_server_ends_with_its_statistics(server):
+    daemon = server("allocation_server_poc")
+    client = OldClient(daemon.legacy)
+    client.alloc(OURS, 0, 0x1000, 4096)
+    client.alloc(OURS, 3, 0x2000, 100)
+    assert client.query(OURS)[0] == 4096
+    assert daemon.stop() == 0
+    block = (
+        f"  Device {OURS}:\n    Buffers: 2\n    DRAM: 4096 bytes (4 KB)\n    L1: 0 bytes (0 KB)\n"
+        "    Total: 4196 bytes\n"
+    )
+    end = daemon.text().rpartition("📊 Current Statistics:\n")[2]
+    assert block in end and "  Active allocations: " in end
+    assert end.endswith("\n\n🛑 Allocation Server stopped\n")
+    client.close()
+
+
+def test_ttmemd_itself_says_no_farewell(ttmemd):
+    ttmemd.start()
+    assert ttmemd.stop() == 0
+    assert "🛑" not in ttmemd.text() and "📊" not in ttmemd.text()
+
+
+def test_what_is_refused_goes_to_standard_error(server, ttmemd):
+    ttmemd.errors = ttmemd.folder / "errors"
+    daemon = server("allocation_server_poc")
+    client = OldClient(daemon.legacy)
+    client.alloc(OURS, 9, 0x1000, 4096)
+    client.alloc(5000, 0, 0x1000, 4096)
+    client.alloc(OURS, 0, 0x1000, 0)
+    client.alloc(OURS, 0, 0x1000, 7)
+    assert client.query(OURS)[0] == 7
+    client.close()
+    lines = (
+        f"⚠ [PID {os.getpid()}] Invalid buffer_type 9 for buffer 4096 on device {OURS}\n"
+        "⚠️  Invalid device_id 5000 - ignoring message\n"
+        "⚠️  Invalid size 0 - ignoring message\n"
+    )
+    wait_for(lambda: lines in daemon.errors.read_text(), "the three lines")
+    assert daemon.stop() == 0
+    assert "Allocated 7 bytes" in daemon.text() and "Invalid" not in daemon.text()
+    assert "Allocated" not in daemon.errors.read_text()
+
+
+def test_the_enhanced_server_tells_each_buffers_history(server):
+    """S0: what was freed twice, what was never seen, another size at a live address; in lines and in the dump."""
+    daemon = server("allocation_server_enhanced")
+    pid = os.getpid()
+    client = OldClient(daemon.legacy)
+    client.alloc(OURS, 1, 0x18C6A00, 524288)
+    for _ in range(2):
+        client.free(OURS, 0x18C6A00)
+    client.free(OURS, 0x666)
+    client.alloc(OURS, 0, 0x1000, 1000)
+    client.alloc(OURS, 0, 0x1000, 400)
+    client.socket.sendall(client.message(client.DUMP, pid=0))
+    assert client.query(OURS)[1] == 0
+    lines = (
+        f"⚠ [PID {pid}] Deallocation for ALREADY FREED buffer 0x18c6a00 on device {OURS} (allocs=1 frees=2)\n"
+        "   Last 5 events for this buffer:\n"
+        f"     FREE size=524288 pid={pid} ref=0\n"
+        f"     FREE size=524288 pid={pid} ref=0\n"
+        f"     ALLOC size=524288 pid={pid} ref=1\n"
+        f"⚠ [PID {pid}] Deallocation for unknown buffer 0x666 on device {OURS}"
+        " (never tracked or allocated before server started)\n"
+        f"✓ [PID {pid}] Allocated 1000 bytes of DRAM on device {OURS} (buffer_id=0x1000)\n"
+        f"⚠ [PID {pid}] Buffer reused with DIFFERENT size: old=1000 new=400"
+        f" (buffer_id=0x1000, device={OURS})\n"
+        f"✓ [PID {pid}] Allocated 400 bytes of DRAM on device {OURS} (buffer_id=0x1000)\n"
+    )
+    wait_for(lambda: lines in daemon.text(), "the lines")
+    history = (
+        "      History (allocs=2 frees=0):\n"
+        f"        ALLOC size=1000 pid={pid} ref=1\n"
+        f"        REUSE size=400 pid={pid} ref=1\n"
+    )
+    twice = (
+        f"Buffer 0x18c6a00 on device {OURS}:\n  Total allocs: 1, Total frees: 2\n  History:\n"
+        f"    ALLOC size=524288 pid={pid} ref=1\n"
+    )
+    wait_for(lambda: "📋 DUMP_REMAINING complete." in daemon.text(), "the dump")
+    head = f"🚀 Enhanced Allocation Server started (with history tracking)\n   Listening on: {daemon.legacy}\n"
+    assert head in daemon.text()
+    for text in (daemon.text(), daemon.run("dump").stdout):
+        assert history in text and "DOUBLE-FREED BUFFERS" in text and twice in text
+    client.free(OURS, 0x1000)
+    client.close()
+    # A process with a book of its own has a history too.
+    player = daemon.player(f"alloc {OURS} L1 0x3000 64", *["free 901 L1 0x3000"] * 2)
+    line = f"⚠ [PID {player.pid}] Deallocation for ALREADY FREED buffer 0x3000 on device {OURS}"
+    wait_for(lambda: line in daemon.text(), "the line of a native process")
+    assert daemon.stop() == 0
+    assert daemon.text().count("DOUBLE-FREED BUFFERS") == 2  # the dump's, and the last report
+
+
+def test_perfect_cleanup_mentions_double_frees(server):
+    daemon = server("allocation_server_enhanced")
+    client = OldClient(daemon.legacy)
+    client.alloc(OURS, 1, 0x1000, 5)
+    for _ in range(2):
+        client.free(OURS, 0x1000)
+    client.socket.sendall(client.message(client.DUMP, pid=0))
+    said = (
+        "✓ No buffers remaining - perfect cleanup!\n"
+        "⚠️  However, found 1 buffers that were DOUBLE-FREED during execution!\n"
+    )
+    wait_for(lambda: said in daemon.text(), "the dump")
+    client.close()
