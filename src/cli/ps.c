@@ -9,6 +9,7 @@
 #include "base/emit.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "cli/common/command-lines.h"
 #include "cli/common/command.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
@@ -135,6 +136,7 @@ static int ps_run(int argc, char **argv)
 {
 	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(session_cleanup) struct session *session = NULL;
+	CLEANUP(command_lines_deinit) struct command_lines lines = {0};
 	const struct snapshot_request request = {0};
 	struct options_from from = {0};
 	bool json = false;
@@ -162,7 +164,7 @@ static int ps_run(int argc, char **argv)
 	if (r != 0)
 		return output_fail("ps", "cannot look at processes", r);
 	if (json) {
-		document_ps(&writer, snapshot);
+		document_ps(&writer, snapshot, command_lines_init(&lines, session));
 	} else {
 		session_print_moment(session);
 		ps_print(snapshot);

@@ -5,12 +5,9 @@
  * of them are called "python3", it says which is which.
  */
 
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
-#include "base/text.h"
 #include "daemon/daemon.h"
 #include "daemon/registry/access.h"
 #include "daemon/registry/tracked.h"
@@ -18,19 +15,6 @@
 #include "model/query.h"
 #include "source/proc/command-line.h"
 #include "source/proc/proc.h"
-
-static void commands_words(struct emit *json, const struct command_line *line)
-{
-	char text[TEXT_CLEAN_SIZE(COMMAND_LINE_SIZE)];
-
-	emit_open_array(json, "command");
-	for (const char *word = NULL; (word = command_line_next(line, word));) {
-		(void)text_clean(word, strlen(word), text);
-		emit_string(json, NULL, text);
-	}
-	emit_close_array(json);
-	emit_bool(json, "cut", line->is_cut);
-}
 
 /* Leaves it out if it has just ended, or cannot be looked at. */
 static void commands_process(struct emit *json, const struct proc *proc,
@@ -49,7 +33,8 @@ static void commands_process(struct emit *json, const struct proc *proc,
 	emit_string(json, "user", user);
 	emit_u64(json, "user_id", tracked->user);
 	emit_string(json, "container", *tracked->book->container ? tracked->book->container : NULL);
-	commands_words(json, &line);
+	command_line_emit(&line, json);
+	emit_bool(json, "cut", line.is_cut);
 	emit_close_object(json);
 }
 

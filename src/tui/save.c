@@ -68,7 +68,7 @@ int save_snapshot(const struct model *model, char ret_name[SAVE_NAME_SIZE])
 	else if (details)
 		document_buffers(&json, details->snapshot);
 	else
-		document_smi(&json, snapshot, &model->filter);
+		document_smi(&json, snapshot, &model->filter, NULL);
 	if (ferror(out))
 		r = -EIO;
 	if (fclose(out) != 0 && r == 0)

@@ -66,7 +66,7 @@ BEGIN {
 	folder("metal", "base ttmem/ttmem.h")
 	folder("sim", "ttmem/ttmem.h", "model")
 	folder("tui", "base model model/json")
-	folder("cli/common", "base model recording/read recording/write symbol source/host source/books source/daemon-client source")
+	folder("cli/common", "base model model/json recording/read recording/write symbol source/proc source/host source/books source/daemon-client source")
 	folder("compat/commands", "base model model/json compat/logs symbol source/daemon-client cli/common")
 	folder("cli/bench", "base book/format book/read recording/write source/books sim cli/common ttmem/ttmem.h")
 	folder("cli/diff", "base model model/json source/books recording/read cli/common")

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "cli/common/asked-for.h"
+#include "cli/common/command-lines.h"
 #include "cli/common/command.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
@@ -31,6 +32,8 @@ struct smi {
 	struct smi_hosts hosts;
 	struct asked_for asked;
 	struct options_from from;
+	struct command_lines lines;
+	struct document_commands *commands; /* NULL = none are shown */
 };
 
 static void smi_write(const struct smi *smi, FILE *out, const struct snapshot *snapshot)
@@ -38,7 +41,7 @@ static void smi_write(const struct smi *smi, FILE *out, const struct snapshot *s
 	struct emit json = EMIT_INIT(out);
 
 	if (smi->json)
-		document_smi(&json, snapshot, &smi->filter);
+		document_smi(&json, snapshot, &smi->filter, smi->commands);
 	else if (smi->csv)
 		smi_csv(out, snapshot, &smi->filter);
 	else
@@ -148,7 +151,10 @@ static int smi_run(int argc, char **argv)
 	r = session_start(&session, "smi", &smi.from, &smi.filter);
 	if (r != 0)
 		return r;
+	if (smi.json)
+		smi.commands = command_lines_init(&smi.lines, session);
 	r = smi.again ? smi_loop(&smi, session) : smi_once(&smi, session);
+	command_lines_deinit(&smi.lines);
 	if (r < 0)
 		return output_fail("smi", "cannot look at processes", r);
 	return asked_for_exit(&smi.asked, output_finish());

@@ -269,9 +269,16 @@ static bool document_wants_process(const struct snapshot *snapshot, const struct
 	return !filter || filter->device_count == 0;
 }
 
+/* What is written of processes. */
+struct document_scope {
+	const struct filter *filter; /* NULL = all of them */
+	struct document_commands *commands;
+	bool counters;
+};
+
 static void document_process(struct emit *json, const struct snapshot *snapshot,
-			     const struct snapshot_process *process, const struct filter *filter,
-			     bool counters)
+			     const struct snapshot_process *process,
+			     const struct document_scope *scope)
 {
 	emit_open_object(json, NULL);
 	emit_u64(json, "pid", process->pid);
@@ -282,6 +289,8 @@ static void document_process(struct emit *json, const struct snapshot *snapshot,
 	emit_u64(json, "user_id", process->user_id);
 	emit_u64(json, "book_user_id", process->maker_id);
 	emit_string(json, "container", process->container);
+	if (scope->commands)
+		scope->commands->write(scope->commands, json, process);
 	/*
 	 * Converted from another clock, it has other microseconds each time it is read: then every row
 	 * would have changed whenever one has.
@@ -294,39 +303,41 @@ static void document_process(struct emit *json, const struct snapshot *snapshot,
 	emit_bool(json, "claim", process->unproven);
 	emit_bool(json, "untracked", process->untracked);
 	emit_bool(json, "differs", process->differs);
-	if (counters) {
+	if (scope->counters) {
 		document_rejected(json, &process->rejected);
 		emit_u64(json, "stray_frees", process->stray_frees);
 	}
 	emit_open_array(json, "devices");
 	for (size_t i = 0; i < process->part_count; i++) {
-		if (document_wants_part(snapshot, filter, &process->parts[i]))
+		if (document_wants_part(snapshot, scope->filter, &process->parts[i]))
 			document_part(json, &process->parts[i],
-				      &snapshot->devices[process->parts[i].row], counters);
+				      &snapshot->devices[process->parts[i].row], scope->counters);
 	}
 	emit_close_array(json);
 	emit_close_object(json);
 }
 
 static void document_processes(struct emit *json, const struct snapshot *snapshot,
-			       const struct filter *filter, bool counters)
+			       const struct document_scope *scope)
 {
 	emit_open_array(json, "processes");
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 
 		/* Only tracked processes have counters. */
-		if (counters && process->untracked)
+		if (scope->counters && process->untracked)
 			continue;
-		if (document_wants_process(snapshot, filter, process))
-			document_process(json, snapshot, process, filter, counters);
+		if (document_wants_process(snapshot, scope->filter, process))
+			document_process(json, snapshot, process, scope);
 	}
 	emit_close_array(json);
 	document_list_end(json, snapshot->exact);
 }
 
-void document_smi(struct emit *json, const struct snapshot *snapshot, const struct filter *filter)
+void document_smi(struct emit *json, const struct snapshot *snapshot, const struct filter *filter,
+		  struct document_commands *commands)
 {
+	const struct document_scope scope = {.filter = filter, .commands = commands};
 	uint64_t bytes = 0, buffers = 0;
 
 	document_open_moment(json, "ttmem.smi/1", snapshot);
@@ -343,7 +354,7 @@ void document_smi(struct emit *json, const struct snapshot *snapshot, const stru
 		}
 	}
 	emit_close_array(json);
-	document_processes(json, snapshot, filter, false);
+	document_processes(json, snapshot, &scope);
 	emit_open_object(json, "totals");
 	emit_u64(json, "bytes", bytes);
 	emit_u64(json, "buffers", buffers);
@@ -356,10 +367,13 @@ void document_smi(struct emit *json, const struct snapshot *snapshot, const stru
 	document_close(json, snapshot);
 }
 
-void document_ps(struct emit *json, const struct snapshot *snapshot)
+void document_ps(struct emit *json, const struct snapshot *snapshot,
+		 struct document_commands *commands)
 {
+	const struct document_scope scope = {.commands = commands, .counters = true};
+
 	document_open_moment(json, "ttmem.ps/1", snapshot);
-	document_processes(json, snapshot, NULL, true);
+	document_processes(json, snapshot, &scope);
 	document_close(json, snapshot);
 }
 

@@ -24,17 +24,32 @@ struct snapshot_buffer;
 struct snapshot_incident;
 struct snapshot_party;
 struct snapshot_peak;
+struct snapshot_process;
 struct snapshot_reach;
 
-/* Devices and processes; @filter selects devices (and thereby processes). */
-void document_smi(struct emit *json, const struct snapshot *snapshot, const struct filter *filter);
+/*
+ * Writes "command" and "command_cut" into the object of a process, or nothing if it is not for whoever
+ * reads the document: they are details.
+ */
+struct document_commands {
+	void (*write)(struct document_commands *commands, struct emit *json,
+		      const struct snapshot_process *process);
+};
+
+/*
+ * Devices and processes; @filter selects devices (and thereby processes). @commands: NULL = without
+ * command lines, as for everybody.
+ */
+void document_smi(struct emit *json, const struct snapshot *snapshot, const struct filter *filter,
+		  struct document_commands *commands);
 
 /* The machine in one row. */
 void document_host(struct emit *json, const struct snapshot *snapshot, const struct health *health,
 		   bool is_well);
 
-/* Processes with all counters. */
-void document_ps(struct emit *json, const struct snapshot *snapshot);
+/* Processes with all counters; @commands as above. */
+void document_ps(struct emit *json, const struct snapshot *snapshot,
+		 struct document_commands *commands);
 void document_cards(struct emit *json, const struct snapshot *snapshot);
 
 void document_buffers(struct emit *json, const struct snapshot *snapshot);

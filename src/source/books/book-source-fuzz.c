@@ -193,8 +193,8 @@ static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view
 	assert(growth_add(&growth, snapshot) == 0);
 	growth_finish(&growth, false);
 	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_AGE);
-	document_smi(&json, snapshot, &filter);
-	document_ps(&json, snapshot);
+	document_smi(&json, snapshot, &filter, NULL);
+	document_ps(&json, snapshot, NULL);
 	document_buffers(&json, snapshot);
 	document_incidents(&json, snapshot);
 	document_growth(&json, snapshot, &growth);

@@ -18,7 +18,9 @@
 #include <strings.h>
 
 #include "base/bits.h"
+#include "base/emit.h"
 #include "base/files/small-file.h"
+#include "base/text.h"
 #include "source/proc/proc.h"
 
 static const char command_line_stars[] = "***";
@@ -168,4 +170,16 @@ const char *command_line_next(const struct command_line *line, const char *word)
 	const char *next = word ? word + strlen(word) + 1 : line->words;
 
 	return next < line->words + line->length ? next : NULL;
+}
+
+void command_line_emit(const struct command_line *line, struct emit *json)
+{
+	char text[TEXT_CLEAN_SIZE(COMMAND_LINE_SIZE)];
+
+	emit_open_array(json, "command");
+	for (const char *word = NULL; (word = command_line_next(line, word));) {
+		(void)text_clean(word, strlen(word), text);
+		emit_string(json, NULL, text);
+	}
+	emit_close_array(json);
 }

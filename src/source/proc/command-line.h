@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct emit;
 struct proc;
 
 #define COMMAND_LINE_READ_MAX 4096u
@@ -31,6 +32,9 @@ int command_line_read(const struct proc *proc, uint32_t pid, uint64_t start_tick
 
 /* The words in @bytes, with secrets masked; for tests. At most COMMAND_LINE_READ_MAX are used. */
 void command_line_mask(const char *bytes, size_t length, struct command_line *ret_line);
+
+/* Writes the words as the array "command", made valid UTF-8. */
+void command_line_emit(const struct command_line *line, struct emit *json);
 
 /* The word after @word, or the first one; NULL at the end. */
 const char *command_line_next(const struct command_line *line, const char *word);

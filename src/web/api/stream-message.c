@@ -70,7 +70,7 @@ void stream_message_totals(struct stream_message *message, struct body_purse *pu
 	if (!out)
 		return;
 	fputs(STREAM_MESSAGE_TOTALS, out);
-	document_smi(&json, snapshot, &filter); /* ends with a newline */
+	document_smi(&json, snapshot, &filter, NULL); /* ends with a newline */
 	stream_message_close(message, out);
 }
 

@@ -75,7 +75,7 @@ static int routes_smi(struct routes_ask *ask, FILE *out)
 	int r = routes_totals(ask, &snapshot);
 
 	if (r == 0)
-		document_smi(&json, snapshot, &ask->url->filter);
+		document_smi(&json, snapshot, &ask->url->filter, NULL);
 	return r;
 }
 
@@ -86,7 +86,7 @@ static int routes_ps(struct routes_ask *ask, FILE *out)
 	int r = routes_totals(ask, &snapshot);
 
 	if (r == 0)
-		document_ps(&json, snapshot);
+		document_ps(&json, snapshot, NULL);
 	return r;
 }
 

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/api/v1/commands: the command lines of living processes, for whoever may see their details."""
+"""Command lines of living processes, for whoever may see their details: /api/v1/commands, ps --json and smi --json."""
 
 import json
 
+import pytest
+
+from common import AS_NOBODY
 from world import check_schema, wait_for
 
 
@@ -48,3 +51,32 @@ def test_one_process_has_one_row_and_ended_ones_have_none(ttmemd):
     assert set(commands(ttmemd, f"?pid={other.pid}")) == {other.pid}
     one.kill()
     wait_for(lambda: one.pid not in commands(ttmemd), "its end")
+
+
+def rows(ttmemd, command, **options):
+    return {row["pid"]: row for row in ttmemd.json(command, **options)["processes"]}
+
+
+@pytest.mark.parametrize("command", ["ps", "smi"])
+def test_the_command_shows_them_with_and_without_a_daemon(ttmemd, command):
+    player = ttmemd.player("alloc 0 DRAM 0x1000 64 a", words=["serve.py", "--token", "hunter2", "x" * 9000])
+    alone = rows(ttmemd, command)[player.pid]
+    ttmemd.start()
+    assert alone["command"][1:4] == ["serve.py", "--token", "***"] and alone["command_cut"] is True
+    assert rows(ttmemd, command)[player.pid]["command"] == alone["command"]
+
+
+@pytest.mark.other_user
+@pytest.mark.parametrize("command", ["ps", "smi"])
+def test_the_command_shows_other_users_only_their_own(ttmemd, command):
+    ttmemd.start()
+    roots = ttmemd.player("alloc 0 DRAM 0x1000 64 a", words=["only-for-root"])
+    own = ttmemd.player("alloc 0 DRAM 0x1000 64 a", words=["my-own"], before=AS_NOBODY)
+    both = {roots.pid, own.pid}
+    wait_for(lambda: both <= set(rows(ttmemd, command, before=AS_NOBODY)), "both processes")
+    seen = rows(ttmemd, command, before=AS_NOBODY)
+    assert seen[own.pid]["command"][1:] == ["my-own"] and seen[own.pid]["command_cut"] is False
+    assert "command" not in seen[roots.pid] and "command_cut" not in seen[roots.pid]
+    assert {pid: row["command"][1:] for pid, row in rows(ttmemd, command).items() if pid in both} == {
+        roots.pid: ["only-for-root"], own.pid: ["my-own"],
+    }  # fmt: skip
