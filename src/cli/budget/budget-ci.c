@@ -5,6 +5,7 @@
  * first, so no text has a line break, and then for the format.
  */
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,20 +68,36 @@ static void budget_put_junit_case(const struct budget_result *result,
 	(void)fputs("</testcase>\n", out);
 }
 
+static void budget_put_junit_leaks(const struct budget_result *result, FILE *out)
+{
+	(void)fputs("    <testcase classname=\"ttmem\" name=\"leaks\">", out);
+	if (!result->summary.is_tracked) {
+		(void)fputs("<error message=\"" BUDGET_UNTRACKED "\"/>", out);
+	} else if (*result->leaks) {
+		(void)fputs("<failure message=\"device memory was leaked\">", out);
+		budget_put_xml(result->leaks, out);
+		(void)fputs("</failure>", out);
+	}
+	(void)fputs("</testcase>\n", out);
+}
+
 void budget_put_junit(const void *context, FILE *out)
 {
 	const struct budget_result *result = context;
-	size_t count = result->budget.count, skipped = 0;
+	size_t limits = result->budget.count, count = limits + (result->leaks ? 1 : 0);
+	size_t skipped = 0, leaked = result->leaks && *result->leaks ? 1 : 0;
 	bool is_tracked = result->summary.is_tracked;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < limits; i++)
 		skipped += is_tracked && !result->verdicts[i].moment;
 	fprintf(out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
 		"  <testsuite name=\"ttmem\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" "
 		"skipped=\"%zu\">\n",
-		count, result->over, is_tracked ? 0 : count, skipped);
-	for (size_t i = 0; i < count; i++)
+		count, result->over + leaked, is_tracked ? 0 : count, skipped);
+	if (result->leaks)
+		budget_put_junit_leaks(result, out);
+	for (size_t i = 0; i < limits; i++)
 		budget_put_junit_case(result, &result->verdicts[i], out);
 	(void)fputs("  </testsuite>\n</testsuites>\n", out);
 }
@@ -109,25 +126,22 @@ static const char *budget_path(const char *file)
 	return file;
 }
 
-/* The largest call site that has a file. */
-static void budget_put_place(const struct budget_result *result,
-			     const struct budget_verdict *verdict, FILE *out)
+void budget_put_annotation(const char *file, uint32_t line, const char *text, FILE *out)
 {
 	char path[TEXT_ESCAPE_SIZE(POOL_TEXT_MAX)];
-	const struct budget_part *part;
-	size_t at = 0;
 
-	while (budget_next_part(result, verdict, &at, &part)) {
-		if (!part->file)
-			continue;
-		(void)text_escape(budget_path(part->file), path, sizeof(path));
+	(void)fputs("::error ", out);
+	if (file) {
+		(void)text_escape(budget_path(file), path, sizeof(path));
 		(void)fputs("file=", out);
 		budget_put_escaped(path, true, out);
-		if (part->line)
-			fprintf(out, ",line=%u", part->line);
+		if (line)
+			fprintf(out, ",line=%" PRIu32, line);
 		(void)fputc(',', out);
-		return;
 	}
+	(void)fputs("title=ttmem::", out);
+	budget_put_escaped(text, false, out);
+	(void)fputc('\n', out);
 }
 
 void budget_put_github(const struct budget_result *result, FILE *out)
@@ -135,16 +149,19 @@ void budget_put_github(const struct budget_result *result, FILE *out)
 	char text[BUDGET_WORDS];
 
 	if (!result->summary.is_tracked)
-		(void)fputs("::error title=ttmem::" BUDGET_UNTRACKED "\n", out);
+		budget_put_annotation(NULL, 0, BUDGET_UNTRACKED, out);
 	for (size_t i = 0; i < result->budget.count; i++) {
 		const struct budget_verdict *verdict = &result->verdicts[i];
+		const struct budget_part *part;
+		size_t at = 0;
+		bool has_file = false;
 
 		if (!verdict->is_over)
 			continue;
-		(void)fputs("::error ", out);
-		budget_put_place(result, verdict, out);
-		(void)fputs("title=ttmem::", out);
-		budget_put_escaped(budget_words(verdict, text, sizeof(text)), false, out);
-		(void)fputc('\n', out);
+		/* The largest call site that has a file. */
+		while (!has_file && budget_next_part(result, verdict, &at, &part))
+			has_file = part->file;
+		budget_put_annotation(has_file ? part->file : NULL, has_file ? part->line : 0,
+				      budget_words(verdict, text, sizeof(text)), out);
 	}
 }

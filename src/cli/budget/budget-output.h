@@ -4,6 +4,7 @@
 /* Limits and what became of them: for people, for scripts, and for CI systems. */
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "cli/budget/budget-summary.h"
@@ -16,6 +17,8 @@ struct budget_result {
 	struct budget_summary summary;
 	struct budget_verdict *verdicts; /* one for each limit */
 	size_t over;                     /* how many are exceeded */
+	/* Whether leaks count, too: NULL = no, "" = there are none, else what was leaked. Not owned. */
+	const char *leaks;
 };
 
 #define BUDGET_RESULT_NULL ((struct budget_result){.verdicts = NULL})
@@ -35,8 +38,11 @@ void budget_put_parts(const struct budget_summary *summary, uint32_t device, uin
 /* "limits": [...] */
 void budget_put_json(const struct budget_result *result, struct emit *json);
 
-/* JUnit's XML, a test case for each limit. @context: a struct budget_result. */
+/* JUnit's XML, a test case for each limit, and one for leaks. @context: a struct budget_result. */
 void budget_put_junit(const void *context, FILE *out);
 
 /* An annotation of GitHub for each limit that is exceeded, at the call site that held most. */
 void budget_put_github(const struct budget_result *result, FILE *out);
+
+/* One annotation: an error at a place, of which @file may be NULL and @line 0. Texts from anywhere. */
+void budget_put_annotation(const char *file, uint32_t line, const char *text, FILE *out);

@@ -5,6 +5,7 @@
 #include "cli/run/run-report.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,12 @@
 struct baseline {
 	json_t *sums[BASELINE_WHATS]; /* from keys to bytes */
 };
+
+const char *report_peak_key(uint32_t device, const char *type, char *buffer, size_t size)
+{
+	(void)snprintf(buffer, size, "%" PRIu32 " %s", device, type);
+	return buffer;
+}
 
 static int baseline_add(struct baseline *baseline, enum baseline_what what, const char *key,
 			uint64_t bytes)
@@ -104,9 +111,24 @@ static int baseline_add_leak(struct baseline *baseline, const json_t *leak)
 	return r;
 }
 
-/* 0 or -ENOMEM. */
-static int baseline_fill(struct baseline *baseline, const json_t *leaks)
+/* A row without a device or a type is of no use, and is left out. */
+static int baseline_add_peak(struct baseline *baseline, const json_t *peak)
 {
+	const json_t *device = json_object_get(peak, "device");
+	const char *type = baseline_text(peak, "type");
+	char key[REPORT_PEAK_KEY];
+
+	if (!json_is_integer(device) || !type)
+		return 0;
+	report_peak_key((uint32_t)json_integer_value(device), type, key, sizeof(key));
+	return baseline_add(baseline, BASELINE_PEAKS, key, baseline_number(peak));
+}
+
+/* 0 or -ENOMEM. */
+static int baseline_fill(struct baseline *baseline, const json_t *document)
+{
+	const json_t *leaks = json_object_get(document, "leaks");
+	const json_t *peaks = json_object_get(document, "peaks");
 	int r = 0;
 
 	for (size_t i = 0; i < BASELINE_WHATS; i++) {
@@ -114,8 +136,15 @@ static int baseline_fill(struct baseline *baseline, const json_t *leaks)
 		if (!baseline->sums[i])
 			return -ENOMEM;
 	}
-	for (size_t i = 0; r == 0 && i < json_array_size(leaks); i++)
-		r = baseline_add_leak(baseline, json_array_get(leaks, i));
+	for (size_t i = 0; r == 0 && i < json_array_size(leaks); i++) {
+		const json_t *leak = json_array_get(leaks, i);
+
+		r = baseline_add_leak(baseline, leak);
+		if (r == 0)
+			r = baseline_add(baseline, BASELINE_LEAKED, "", baseline_number(leak));
+	}
+	for (size_t i = 0; r == 0 && i < json_array_size(peaks); i++)
+		r = baseline_add_peak(baseline, json_array_get(peaks, i));
 	return r < 0 ? -ENOMEM : 0;
 }
 
@@ -150,7 +179,7 @@ int baseline_load(const char *path, struct baseline **ret_baseline, char *ret_er
 		return baseline_fail(baseline, document,
 				     "not a report of `ttmem run --json` (ttmem.run/1)", ret_error,
 				     size);
-	if (baseline_fill(baseline, leaks) < 0)
+	if (baseline_fill(baseline, document) < 0)
 		return baseline_fail(baseline, document, "out of memory", ret_error, size);
 	json_decref(document);
 	*ret_baseline = baseline;

@@ -284,6 +284,60 @@ static void report_cell(FILE *out, const char *text)
 	}
 }
 
+/* How a figure differs from the baseline's. */
+static void report_change(FILE *out, uint64_t now, uint64_t base)
+{
+	uint64_t difference = now > base ? now - base : base - now;
+	char size[TEXT_NUMBER_SIZE];
+
+	if (difference == 0) {
+		(void)fputs("same", out);
+		return;
+	}
+	fprintf(out, "%s%s%s", now > base ? "**+" : "-", text_size(difference, size),
+		now > base ? "**" : "");
+	if (base > 0)
+		fprintf(out, " (%+.1f %%)", 100.0 * ((double)now - (double)base) / (double)base);
+}
+
+/* Peaks beside those of the baseline; also those that only the baseline has. */
+static void report_markdown_peaks(const struct report *report, FILE *out)
+{
+	char key[REPORT_PEAK_KEY], size[TEXT_NUMBER_SIZE];
+
+	fprintf(out, "| device | type | peak | base | change |\n|---:|---|---:|---:|---:|\n");
+	for (uint32_t device = 0; device < BOOK_DEVICES; device++) {
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			const struct family_peak *peak = &report->family->peak[device][type];
+			uint64_t now = peak->processes ? peak->bytes : 0;
+			uint64_t base = baseline_bytes(
+				report->baseline, BASELINE_PEAKS,
+				report_peak_key(device, types_name(type), key, sizeof(key)));
+
+			if (now == 0 && base == 0)
+				continue;
+			fprintf(out, "| %" PRIu32 " | %s | %s%s | ", device, types_name(type),
+				text_size(now, size),
+				peak->sampled ? " (several processes: at least)" : "");
+			fprintf(out, "%s | ", text_size(base, size));
+			report_change(out, now, base);
+			fprintf(out, " |\n");
+		}
+	}
+}
+
+/* What was leaked in all, beside the baseline. */
+static void report_markdown_leaked(const struct report *report, FILE *out)
+{
+	uint64_t base = baseline_bytes(report->baseline, BASELINE_LEAKED, "");
+	char size[TEXT_NUMBER_SIZE];
+
+	fprintf(out, "leaked: %s, base ", text_size(report->leaked_bytes, size));
+	fprintf(out, "%s: ", text_size(base, size));
+	report_change(out, report->leaked_bytes, base);
+	fprintf(out, "\n\n");
+}
+
 void report_markdown(const struct report *report, FILE *out)
 {
 	char key[REPORT_KEY], size[TEXT_NUMBER_SIZE];
@@ -317,8 +371,13 @@ void report_markdown(const struct report *report, FILE *out)
 		}
 		fprintf(out, "\n");
 	}
-	fprintf(out, "| device | type | peak |\n|---:|---|---:|\n");
-	report_peaks(report, out, "| %s | %s | %s%s |\n");
+	if (report->baseline) {
+		report_markdown_leaked(report, out);
+		report_markdown_peaks(report, out);
+	} else {
+		fprintf(out, "| device | type | peak |\n|---:|---|---:|\n");
+		report_peaks(report, out, "| %s | %s | %s%s |\n");
+	}
 	budget_put_markdown(report->limits, out);
 	if (report_incident_count(report))
 		fprintf(out,

@@ -15,6 +15,7 @@
 #include "book/format/layout.h"
 #include "model/sites/group.h"
 
+struct baseline;
 struct budget_result;
 struct family;
 
@@ -48,11 +49,10 @@ struct report {
 	uint64_t ignored_buffers;
 	uint64_t held_bytes; /* live when their device was closed, if that was asked for */
 	uint64_t held_buffers;
+	const struct baseline *baseline;    /* may be NULL; not owned */
 	const struct budget_result *limits; /* set by the caller; there may be none in it */
 	bool is_tracked; /* a process had a book; if not, there was nothing to check */
 };
-
-struct baseline;
 
 /* @ignored: a bit for each type. @baseline may be NULL. 0 or -ENOMEM. */
 int report_init(struct report *report, const struct family *family, uint32_t ignored,
@@ -62,6 +62,12 @@ void report_deinit(struct report *report);
 void report_text(const struct report *report, FILE *out);
 void report_markdown(const struct report *report, FILE *out);
 void report_json(const struct report *report, FILE *out);
+
+/* What is new, a line for each call site; "" if nothing is. The caller frees it; NULL = out of memory. */
+char *report_leak_lines(const struct report *report);
+
+/* An annotation of GitHub for each new leak, at its call site. */
+void report_github(const struct report *report, FILE *out);
 
 static inline const struct group *report_group(const struct report_site *site)
 {
@@ -78,7 +84,11 @@ const char *report_calls_key(const char *type, const char *calls, char *buffer, 
 const char *report_label(const char *type, const char *name, const char *phase, char *buffer,
 			 size_t size);
 
-/* Leaks of an earlier run, as `ttmem run --json` wrote them. */
+/* A device and a type, to look up a peak in a baseline. */
+#define REPORT_PEAK_KEY 64u
+const char *report_peak_key(uint32_t device, const char *type, char *buffer, size_t size);
+
+/* Leaks and peaks of an earlier run, as `ttmem run --json` wrote them. */
 int baseline_load(const char *path, struct baseline **ret_baseline, char *ret_error, size_t size);
 void baseline_free(struct baseline *baseline);
 
@@ -87,6 +97,8 @@ enum baseline_what {
 	BASELINE_SITES,  /* by report_calls_key() */
 	BASELINE_BARE,   /* by report_label(), without calls */
 	BASELINE_LABELS, /* by report_label(), all */
+	BASELINE_PEAKS,  /* by report_peak_key() */
+	BASELINE_LEAKED, /* all leaks, by "" */
 	BASELINE_WHATS,
 };
 

@@ -297,6 +297,7 @@ int report_init(struct report *report, const struct family *family, uint32_t ign
 
 	*report = (struct report){
 		.family = family,
+		.baseline = baseline,
 		.is_tracked = family->end_count > 0 || family->still_running > 0,
 	};
 	report_count_held(report, ignored);

@@ -97,8 +97,10 @@ static int run_check_options(const struct run_options *run)
 	if (run->require_tracking && run->no_require_tracking)
 		return options_mistake("run",
 				       "--require-tracking or --no-require-tracking, not both");
-	if ((budget->junit || budget->annotates) && !budget->file && budget->limits.count == 0)
-		return options_mistake("run", "--junit and --annotate need --limit or --budget");
+	if ((budget->junit || budget->annotates) && !run->fail_on_leak && !budget->file &&
+	    budget->limits.count == 0)
+		return options_mistake("run", "--junit and --annotate need --fail-on-leak, --limit "
+					      "or --budget");
 	if (run->record_max && !run->record)
 		return options_mistake("run", "--max-size is for --record");
 	if (run->metal && run->metal_shim)
@@ -134,9 +136,10 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 		 options_text},
 		{0, "markdown", "FILE", "write a summary for a merge request", &run->markdown,
 		 options_text},
-		{0, "junit", "FILE", "write a test case for each limit, as JUnit does",
+		{0, "junit", "FILE", "write a test case for leaks and each limit, as JUnit does",
 		 &run->budget.junit, options_text},
-		{0, "annotate", "github", "mark the code that exceeded a limit, in GitHub's way",
+		{0, "annotate", "github",
+		 "mark the code that leaked or exceeded a limit, in GitHub's way",
 		 &run->budget.annotates, budget_options_annotate},
 		{0, "metal", NULL, "track a tt-metal that was not built for ttmem", &run->metal,
 		 NULL},
@@ -233,12 +236,15 @@ static int run_write(const struct report *report, const struct run_options *opti
 	if (options->markdown &&
 	    output_write_file("run", options->markdown, run_write_markdown, report) < 0)
 		return -1;
+	if (options->budget.annotates && options->fail_on_leak)
+		report_github(report, stderr);
 	return budget_options_write("run", &options->budget, report->limits);
 }
 
 static int run_tell(struct family *family, const struct run_options *options,
 		    struct run_checks *checks, char **argv, uint64_t started_ns)
 {
+	CLEANUP_FREE char *leaks = NULL;
 	struct report report;
 	int code;
 
@@ -247,6 +253,9 @@ static int run_tell(struct family *family, const struct run_options *options,
 		fprintf(stderr, "ttmem run: out of memory\n");
 		return 1;
 	}
+	leaks = report_leak_lines(&report);
+	if (options->fail_on_leak)
+		checks->limits.leaks = leaks;
 	report.limits = &checks->limits;
 	report.argv = argv;
 	report.duration_ns = clock_ns(CLOCK_MONOTONIC) - started_ns;

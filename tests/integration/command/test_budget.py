@@ -330,6 +330,6 @@ def test_files_cannot_write_to_the_terminal(ttmem, report, program, tmp_path):
     assert not [line for line in done.stderr.splitlines() if line.startswith("::")]
 
 
-def test_options_for_ci_need_a_limit(ttmem):
+def test_options_for_ci_need_a_check(ttmem):
     assert ttmem("run", "--annotate", "github", "--", "true").returncode == 2
     assert ttmem("run", "--limit", "L1=1", "--annotate", "gitlab", "--", "true").returncode == 2

@@ -462,6 +462,33 @@ def test_markdown_is_safe(ttmem, compile_c, tmp_path):
     assert "<script>" not in text and "a&#124;b" in text and "**new**" in text
 
 
+def test_markdown_compares_with_the_base(ttmem, compile_c, tmp_path):
+    program = compile_c(
+        """#include <stdlib.h>
+        #include <ttmem/ttmem.h>
+        int main(int n, char **words) {
+            ttmem_alloc(0, TTMEM_DRAM, 0x1000, (uint64_t)atoi(words[1]) << 20, "cache");
+            ttmem_alloc(1, n > 2 ? TTMEM_TRACE : TTMEM_L1, 0x1000, 4096, "tile");
+            ttmem_free(1, TTMEM_ANY, 0x1000);
+        }""", "base"
+    )  # fmt: skip
+    base, summary = tmp_path / "base.json", tmp_path / "summary.md"
+    assert ttmem("run", "-q", "--json", base, "--", program, 2).returncode == 0
+
+    def text(*words):
+        ttmem("run", "-q", "--baseline", base, "--markdown", summary, "--", program, *words)
+        return summary.read_text()
+
+    same = text(2)
+    assert "leaked: 2.0 MiB, base 2.0 MiB: same\n" in same
+    assert "| 0 | DRAM | 2.0 MiB | 2.0 MiB | same |\n| 1 | L1 | 4.0 KiB | 4.0 KiB | same |\n" in same
+    more = text(3, "trace")
+    assert "leaked: 3.0 MiB, base 2.0 MiB: **+1.0 MiB** (+50.0 %)\n" in more
+    assert "| 0 | DRAM | 3.0 MiB | 2.0 MiB | **+1.0 MiB** (+50.0 %) |\n" in more
+    assert "| 1 | L1 | 0 B | 4.0 KiB | -4.0 KiB (-100.0 %) |\n" in more
+    assert "| 1 | TRACE | 4.0 KiB | 0 B | **+4.0 KiB** |\n" in more
+
+
 def test_sigterm_reaches_the_command(build, clean_env, family, tmp_path):
     path = tmp_path / "report.json"
     run = subprocess.Popen(
