@@ -218,6 +218,37 @@ UNIT(questions_that_wait_at_the_end_are_not_answered)
 	native_testing_close(&world);
 }
 
+UNIT(many_questions_of_one_user_do_not_keep_others_waiting)
+{
+	static const uint32_t order[] = {0, 0, 20000, 0, 0, 0};
+	struct native_testing world;
+	int fds[6];
+
+	if (geteuid() != 0)
+		unit_skip("only root can become another user");
+	native_testing_open(&world);
+	assert(chmod(unit_dir(), 0755) == 0 && chmod(world.path, 0666) == 0);
+	ask_behind_one(&world, fds, 5);
+	assert(seteuid(20000) == 0);
+	fds[5] = native_testing_connect(&world);
+	assert(seteuid(0) == 0);
+	native_testing_get(fds[5], "/api/v1/dump");
+	while (native_testing_counts(&world).requests < 6)
+		assert(loop_turn(world.loop, 10) == 0);
+	for (int i = 0; i < 6; i++)
+		assert(sem_post(&world.dump_goes_on) == 0);
+	for (int i = 0; i < 6; i++) {
+		size_t length;
+		char *text;
+
+		assert(native_testing_receive_http(&world, fds[i], &text, &length) == 200);
+		free(text);
+		close(fds[i]);
+	}
+	assert(memcmp(world.dump_users, order, sizeof(order)) == 0);
+	native_testing_close(&world);
+}
+
 UNIT(a_half_closed_connection_is_answered)
 {
 	struct native_testing world;

@@ -64,8 +64,10 @@ static int play_snapshot(void *context, const struct snapshot_request *request,
 static int play_dump(void *context, const struct query_asker *asker, FILE *out)
 {
 	struct native_testing *world = context;
+	unsigned int number = __atomic_fetch_add(&world->dumps, 1, __ATOMIC_RELAXED);
 
-	__atomic_add_fetch(&world->dumps, 1, __ATOMIC_RELAXED);
+	if (number < NATIVE_TESTING_DUMPS)
+		world->dump_users[number] = asker->user_id;
 	if (world->dump_waits)
 		assert(sem_wait(&world->dump_goes_on) == 0);
 	for (size_t i = 0; i < world->dump_size; i++)

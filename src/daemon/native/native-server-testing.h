@@ -24,6 +24,7 @@ struct tracked;
 struct worker;
 
 #define NATIVE_TESTING_BOOKS 4
+#define NATIVE_TESTING_DUMPS 8
 
 struct native_testing {
 	struct loop *loop;
@@ -38,6 +39,7 @@ struct native_testing {
 	struct tracked *tracked[NATIVE_TESTING_BOOKS];
 	size_t count;
 	unsigned int offers, dumps;
+	uint32_t dump_users[NATIVE_TESTING_DUMPS]; /* who asked for the first */
 	size_t dump_size;
 	bool dump_waits; /* each dump, for the semaphore */
 	sem_t dump_goes_on;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Connections of the native socket, in the loop's thread. A connection is in one of three states: it
- * waits for a question, a worker prepares the answer, or the answer is being sent. A timer ends each
- * state that takes too long. A peer that hangs up while the worker is busy leaves the connection to it;
- * it is freed when the worker is done.
+ * Connections of the native socket, in the loop's thread. A connection is in one of four states: it
+ * waits for a question, its question waits for others of its user, a worker prepares the answer, or the
+ * answer is being sent. A timer ends each state in which the client can take too long. A peer that hangs
+ * up while the worker is busy leaves the connection to it; it is freed when the worker is done.
  */
 
 #include "daemon/native/native-server.h"
@@ -22,18 +22,12 @@
 #include "base/threads/worker.h"
 #include "daemon/native/native-answer.h"
 #include "daemon/native/native-query.h"
+#include "daemon/native/native-user.h"
 #include "source/books/accept.h"
 
 #define NATIVE_ACCEPTS 16u                  /* of one turn; an offered book takes up to 100 us */
 #define NATIVE_PACKETS 16u                  /* sent in one turn */
 #define NATIVE_PAUSE_NS UINT64_C(100000000) /* before accepting again without descriptors */
-
-struct native_user {
-	struct native_user *next;
-	uint32_t uid;
-	uint32_t connections;
-	uint64_t held; /* atomic: bytes of answers */
-};
 
 struct native_connection {
 	struct native *native;
@@ -44,7 +38,8 @@ struct native_connection {
 	struct loop_source source;
 	struct loop_timer timer;
 	struct worker_job job;
-	bool is_at_work; /* the worker has the next two */
+	struct native_turn turn;
+	bool is_at_work; /* the worker has question and answer */
 	bool is_dropped; /* while at work; atomic */
 	struct native_question question;
 	struct native_answer answer;
@@ -70,35 +65,6 @@ static void native_count(uint64_t *counter)
 	__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
 }
 
-static struct native_user *native_user_get(struct native *native, uint32_t uid)
-{
-	struct native_user *user = native->users;
-
-	while (user && user->uid != uid)
-		user = user->next;
-	if (user)
-		return user;
-	user = calloc(1, sizeof(*user));
-	if (!user)
-		return NULL;
-	user->uid = uid;
-	user->next = native->users;
-	native->users = user;
-	return user;
-}
-
-static void native_user_put(struct native *native, struct native_user *user)
-{
-	struct native_user **place = &native->users;
-
-	if (user->connections > 0)
-		return;
-	while (*place != user)
-		place = &(*place)->next;
-	*place = user->next;
-	free(user);
-}
-
 /* Frees everything but what the worker still uses. */
 static void native_connection_drop(struct native_connection *connection)
 {
@@ -113,13 +79,14 @@ static void native_connection_drop(struct native_connection *connection)
 		__atomic_store_n(&connection->is_dropped, true, __ATOMIC_RELAXED);
 		return;
 	}
+	native_user_leave(connection->user, &connection->turn);
 	native_packet_free(connection->packet);
 	native_answer_deinit(&connection->answer);
 	*connection->place = connection->next;
 	if (connection->next)
 		connection->next->place = connection->place;
 	connection->user->connections--;
-	native_user_put(native, connection->user);
+	native_user_put(&native->users, connection->user);
 	__atomic_sub_fetch(&native->counts.connections, 1, __ATOMIC_RELAXED);
 	free(connection);
 }
@@ -192,11 +159,8 @@ static void native_run(struct worker_job *job)
 	native_query_answer(connection->native->query, &connection->question, &connection->answer);
 }
 
-static void native_done(struct worker_job *job)
+static void native_connection_answer(struct native_connection *connection)
 {
-	struct native_connection *connection = container_of(job, struct native_connection, job);
-
-	connection->is_at_work = false;
 	if (native_connection_is_over(connection)) {
 		native_connection_drop(connection);
 		return;
@@ -204,6 +168,40 @@ static void native_done(struct worker_job *job)
 	connection->answer_until = loop_now(connection->native->config.loop) + NATIVE_ANSWER_NS;
 	if (native_connection_await(connection, EPOLLOUT, NATIVE_STUCK_NS))
 		native_connection_send(connection);
+}
+
+static void native_serve_user(struct native *native, struct native_user *user);
+
+static void native_done(struct worker_job *job)
+{
+	struct native_connection *connection = container_of(job, struct native_connection, job);
+
+	connection->is_at_work = false;
+	connection->user->at_work--;
+	native_serve_user(connection->native, connection->user);
+	native_connection_answer(connection);
+}
+
+/* Gives the worker as many of the user's questions as it may have. May free a user without connections. */
+static void native_serve_user(struct native *native, struct native_user *user)
+{
+	struct native_turn *turn;
+
+	user->connections++; /* so that it stays */
+	while ((turn = native_user_next(user))) {
+		struct native_connection *connection =
+			container_of(turn, struct native_connection, turn);
+
+		connection->is_at_work = true;
+		connection->job = (struct worker_job){.run = native_run, .done = native_done};
+		if (worker_put(native->config.work, &connection->job))
+			continue;
+		connection->is_at_work = false; /* the worker has stopped */
+		user->at_work--;
+		native_connection_drop(connection);
+	}
+	user->connections--;
+	native_user_put(&native->users, user);
 }
 
 /* A question has come. */
@@ -229,16 +227,15 @@ static void native_connection_ask(struct native_connection *connection)
 			   &connection->user->held, &native->held);
 	if (r < 0) {
 		native_answer_end(&connection->answer, r);
-		native_done(&connection->job);
+		native_connection_answer(connection);
 		return;
 	}
 	question->asker = connection->who;
 	question->came_ns = clock_ns(CLOCK_MONOTONIC);
 	if (!native_connection_await(connection, 0, 0))
 		return;
-	connection->is_at_work = true;
-	connection->job = (struct worker_job){.run = native_run, .done = native_done};
-	(void)worker_put(native->config.work, &connection->job); /* any number may wait */
+	native_user_wait(connection->user, &connection->turn);
+	native_serve_user(native, connection->user);
 }
 
 static void native_offer_consume(struct native *native, struct accept_peer *peer)
@@ -275,10 +272,14 @@ static void native_connection_ready(struct loop_source *source, uint32_t events)
 {
 	struct native_connection *connection =
 		container_of(source, struct native_connection, source);
-	/* While the worker prepares the answer it owns it; only a hang-up is reported to us. */
+	/*
+	 * While the worker prepares the answer it owns it; until it has prepared it, only a hang-up is
+	 * reported to us.
+	 */
 	bool sends = !connection->is_at_work && (connection->answer.first || connection->packet);
 
-	if (connection->is_at_work || (sends && events & (EPOLLHUP | EPOLLERR)))
+	if (connection->turn.is_waiting || connection->is_at_work ||
+	    (sends && events & (EPOLLHUP | EPOLLERR)))
 		native_connection_drop(connection);
 	else if (sends)
 		native_connection_send(connection);
@@ -295,7 +296,8 @@ static bool native_make_room(struct native *native)
 	struct native_connection *victim = NULL;
 
 	for (struct native_connection *c = native->connections; c; c = c->next) {
-		bool idle = c->peer && !c->is_at_work && !c->answer.first && !c->packet;
+		bool idle = c->peer && !c->turn.is_waiting && !c->is_at_work && !c->answer.first &&
+			    !c->packet;
 
 		/* The list begins with the youngest. */
 		if (idle && (!victim || c->user->connections >= victim->user->connections))
@@ -337,7 +339,7 @@ static int native_connection_new_consume(struct native *native, struct accept_pe
 	connection->source = LOOP_SOURCE_NULL;
 	connection->source.fd = owned->fd;
 	connection->source.ready = native_connection_ready;
-	connection->user = native_user_get(native, owned->uid);
+	connection->user = native_user_get(&native->users, owned->uid);
 	if (!connection->user)
 		return -ENOMEM;
 	connection->user->connections++; /* so that it stays while room is made */
@@ -346,7 +348,7 @@ static int native_connection_new_consume(struct native *native, struct accept_pe
 		r = loop_add(native->config.loop, &connection->source, EPOLLIN);
 	if (r < 0) {
 		connection->user->connections--;
-		native_user_put(native, connection->user);
+		native_user_put(&native->users, connection->user);
 		return r;
 	}
 	connection->peer = cleanup_steal(owned);
