@@ -31,6 +31,7 @@ modules = {
 }
 
 setup(
+    version=pkg_config("--modversion"),
     ext_modules=[
         Extension(
             f"ttmem.{name}",

@@ -21,6 +21,11 @@ have() {
 	command -v "$1" >/dev/null 2>&1
 }
 
+# The version, as the header has it.
+version() {
+	sed -n 's/^#define TTMEM_VERSION_[A-Z]* //p' include/ttmem/ttmem.h | paste -s -d .
+}
+
 now() {
 	date +%s.%N
 }

@@ -18,7 +18,7 @@ dev_dist() {
 	need web dist
 	git rev-parse --verify --quiet HEAD >/dev/null || die "dist needs a git clone with a commit"
 	git diff --quiet HEAD || say "not in it: what has changed since the last commit"
-	version=$(git show HEAD:meson.build | sed -n "s/^  version: '\(.*\)',$/\1/p")
+	version=$(version)
 	name=ttmem-$version
 	tree=build/dist/$name
 

@@ -13,7 +13,8 @@ import pytest
 from conftest import LIMIT, ROOT
 
 BUILD = pathlib.Path(os.environ.get("TTMEM_BUILD", ROOT / "build"))
-VERSION = re.search(r'^PACKAGE_VERSION="(.*)"$', (ROOT / "kernel" / "dkms.conf").read_text(), re.MULTILINE)[1]
+HEADER = (ROOT / "include" / "ttmem" / "ttmem.h").read_text()
+VERSION = ".".join(re.findall(r"^#define TTMEM_VERSION_\w+ (\d+)$", HEADER, re.MULTILINE))
 SETTINGS = ROOT / "data" / "modprobe" / "ttmem.conf"
 RULES = ROOT / "data" / "udev" / "60-ttmem.rules"
 
