@@ -75,6 +75,7 @@ needs() {
 		cmd:g++ g++
 		cmd:readelf binutils
 		cmd:pahole pahole
+		cmd:abidiff abigail-tools
 		END
 	cross) cat <<-'END' ;;
 		cmd:aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
@@ -118,6 +119,21 @@ needs() {
 		cmd:mmdebstrap mmdebstrap
 		cmd:ip iproute2
 		cmd:pgrep procps
+		END
+	package) cat <<-'END' ;;
+		file:/usr/bin/dh debhelper
+		file:/usr/bin/dh_dkms dh-dkms
+		cmd:dh_python3 dh-python
+		hdr:gelf.h libelf-dev
+		file:/usr/share/pkgconfig/systemd.pc systemd
+		cmd:dpkg-buildpackage dpkg-dev
+		cmd:fakeroot fakeroot
+		cmd:lintian lintian
+		cmd:patchelf patchelf
+		END
+	package-test) cat <<-'END' ;;
+		cmd:mmdebstrap mmdebstrap
+		cmd:unshare util-linux
 		END
 	debug-kernel) cat <<-'END' ;;
 		file:/usr/src/linux-source-6.1.tar.xz linux-source-6.1
