@@ -402,7 +402,7 @@ static PyMethodDef module_methods[] = {
 	{"enabled", module_enabled, METH_NOARGS,
 	 "enabled()\n--\n\nWhether events are being recorded."},
 	{"version", module_version, METH_NOARGS,
-	 "version()\n--\n\nThe version of libttmem, such as \"0.1.0\"."},
+	 "version()\n--\n\nThe version of libttmem, such as \"0.2.0\"."},
 	{NULL, NULL, 0, NULL},
 };
 

@@ -23,6 +23,11 @@ static const struct {
 	const char *title;
 	const struct command *commands[GROUP_MAX]; /* NULL-terminated */
 } groups[] = {
+#ifdef MAIN_WHEEL
+	/* In a Python wheel: what needs no library that a machine may lack. */
+	{"Who holds the memory now?", {&smi_command, &buffers_command}},
+	{"Watch one program", {&run_command}},
+#else
 	{"Who holds the memory now?",
 	 {&smi_command, &top_command, &ps_command, &buffers_command, &map_command, &fit_command,
 	  &open_command}},
@@ -35,6 +40,7 @@ static const struct {
 	{"Is everything in order?", {&doctor_command, &selftest_command, &status_command}},
 	{"Old habits", {&dump_command, &analyze_command}},
 	{"Try it", {&demo_command, &bench_command}},
+#endif
 };
 
 /* Enumerates all commands; NULL after the last. */
@@ -95,6 +101,10 @@ static int main_unknown(const char *name)
 	fprintf(stderr, "ttmem: unknown command \"%s\"", shown);
 	if (best)
 		fprintf(stderr, "; did you mean \"%s\"?", best);
+#ifdef MAIN_WHEEL
+	fprintf(stderr,
+		"\nThis one came with a Python wheel; the package ttmem has more commands.");
+#endif
 	fprintf(stderr, "\nTry \"ttmem help\".\n");
 	return COMMAND_USAGE;
 }

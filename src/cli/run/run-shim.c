@@ -20,7 +20,6 @@
 #include "base/cleanup.h"
 
 #define SHIM_NAME "libttmem-metal.so"
-#define SHIM_PYTHON "python/ttmem/_run"
 #define SHIM_HEADERS_MAX 128 /* libraries have about ten */
 
 #if defined(__x86_64__)
@@ -92,20 +91,20 @@ int shim_find(const char *path, char **ret_path, const char **ret_reason)
 	return 0;
 }
 
-/* @name in the folder of libttmem.so, or in @other of it: a build has more folders. -ENAMETOOLONG. */
-static int shim_beside(const char *other, const char *name, char *ret_path)
+/* @folder/@name, seen from the folder of libttmem.so. -ENAMETOOLONG. */
+static int shim_beside(const char *folder, const char *name, char *ret_path)
 {
 	const char *slash;
 	Dl_info library;
 	void *version;
-	int folder;
+	int length;
 
 	memcpy(&version, &(const char *(*)(void)){ttmem_version}, sizeof(version));
 	if (!dladdr(version, &library) || !library.dli_fname)
 		return -ENOENT;
 	slash = strrchr(library.dli_fname, '/');
-	folder = slash ? (int)(slash + 1 - library.dli_fname) : 0;
-	return snprintf(ret_path, PATH_MAX, "%.*s%s%s", folder, library.dli_fname, other, name) >=
+	length = slash ? (int)(slash + 1 - library.dli_fname) : 0;
+	return snprintf(ret_path, PATH_MAX, "%.*s%s%s", length, library.dli_fname, folder, name) >=
 			       PATH_MAX
 		       ? -ENAMETOOLONG
 		       : 0;
@@ -113,7 +112,8 @@ static int shim_beside(const char *other, const char *name, char *ret_path)
 
 int shim_find_installed(char **ret_path, const char **ret_name, const char **ret_reason)
 {
-	static const char *const places[] = {"", "../metal/"};
+	/* Installed, from Debian's packages, in a build. */
+	static const char *const places[] = {"", "ttmem/", "../metal/"};
 	static char name[PATH_MAX] = SHIM_NAME;
 	int r = -ENOENT;
 
@@ -144,12 +144,14 @@ int shim_preload(const char *shim, char *value, size_t size)
 
 int shim_python(char *value, size_t size)
 {
-	static const char *const places[] = {"", "../../"};
+	/* Installed, in a wheel, from Debian's packages, in a build. */
+	static const char *const places[] = {"python/ttmem/", "", "../python3/dist-packages/ttmem/",
+					     "../../python/ttmem/"};
 	char name[PATH_MAX], folder[PATH_MAX];
 	int r = -ENOENT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(places) && r == -ENOENT; i++) {
-		r = shim_beside(places[i], SHIM_PYTHON, name);
+		r = shim_beside(places[i], "_run", name);
 		if (r == 0 && !realpath(name, folder))
 			r = -errno;
 	}
