@@ -226,4 +226,4 @@ module_exit(main_exit);
 MODULE_LICENSE("GPL");
 MODULE_AUTHOR("The ttmem authors");
 MODULE_DESCRIPTION("Keeps the books of Tenstorrent device memory");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION("0.2.0");

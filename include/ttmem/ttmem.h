@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 #define TTMEM_VERSION_MAJOR 0
-#define TTMEM_VERSION_MINOR 1
+#define TTMEM_VERSION_MINOR 2
 #define TTMEM_VERSION_PATCH 0
 
 /* Kinds of memory. 0 to 4 are tt-metal's BufferType. */
@@ -189,7 +189,7 @@ struct ttmem_stats {
 /* 1 if events are being recorded, else 0. */
 int ttmem_enabled(void);
 
-/* "0.1.0": the version of the loaded library. */
+/* "0.2.0": the version of the loaded library. */
 const char *ttmem_version(void);
 
 /*

@@ -112,7 +112,7 @@ static void process_env_read_environment(const struct proc *proc, uint32_t pid,
 	process_env_parse_environment(bytes, length, inside);
 }
 
-/* Whether @name is libttmem.so, libttmem.so.0, libttmem.so.0.1.0, ... */
+/* Whether @name is libttmem.so, libttmem.so.0, libttmem.so.0.2.0, ... */
 static bool process_env_is_library(const char *name)
 {
 	static const char library[] = "libttmem.so";

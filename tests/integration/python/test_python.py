@@ -415,7 +415,7 @@ def test_pip_without_a_network(python, build, tmp_path):
     shutil.copytree(ROOT / "python", source, ignore=shutil.ignore_patterns("build", "*.egg-info"))
     (tmp_path / "ttmem.pc").write_text(
         f"libdir={build / 'src' / 'lib'}\nincludedir={ROOT / 'include'}\n"
-        "Name: ttmem\nDescription: test\nVersion: 0.1.0\n"
+        "Name: ttmem\nDescription: test\nVersion: 0.2.0\n"
     )
     target = tmp_path / "target"
     command = [sys.executable, "-m", "pip", "install", ".", "--no-build-isolation", "--no-index"]
