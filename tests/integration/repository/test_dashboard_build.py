@@ -63,10 +63,10 @@ def test_what_it_serves(ttmemd, build):
     assert ttmemd.stop() == 0
 
 
-def make(tmp_path, npm, mode):
+def make(tmp_path, npm, mode, plain=ROOT / "src" / "web" / "page"):
     return run(
         sys.executable, ROOT / "tools" / "build" / "dashboard.py", "--mode", mode, "--npm", npm,
-        "--source", ROOT / "web", "--plain", ROOT / "src" / "web" / "page", "--work", tmp_path / "work",
+        "--source", ROOT / "web", "--plain", plain, "--work", tmp_path / "work",
         "--output", tmp_path / "assets-data.c",
         env={**os.environ, "npm_config_registry": "http://127.0.0.1:9/", "npm_config_cache": str(tmp_path / "cache")},
     )  # fmt: skip
@@ -95,3 +95,17 @@ def test_a_dashboard_that_must_be_there(tmp_path):
     done = make(tmp_path, stand_in(tmp_path, "error"), "enabled")
     assert done.returncode != 0 and "the dashboard cannot be built: " in done.stderr
     assert "code ECONNREFUSED; " in done.stderr and not (tmp_path / "assets-data.c").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [(b" " * 226_083, "scripts are 226083 bytes, more than 226082"), (os.urandom(93 * 1024), "packed, more than 95232")],
+    ids=["scripts", "all"],
+)
+def test_a_dashboard_that_has_grown_too_large(tmp_path, script, said):
+    page = tmp_path / "page"
+    page.mkdir()
+    (page / "page.js").write_bytes(script)
+    done = make(tmp_path, "", "disabled", page)
+    assert done.returncode != 0 and said in done.stderr
+    assert not (tmp_path / "assets-data.c").exists()
