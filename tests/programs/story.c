@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "cli/export/export-form.h"
+#include "cli/export/format/export-form.h"
 #include "cli/export/testing-story.h"
 
 int main(int argc, char **argv)

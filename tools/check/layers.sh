@@ -121,6 +121,7 @@ function layer_of(path) {
 	sub(/^python.*/, "python", path)
 	sub(/^base\/(files|process|testing|threads)$/, "base", path)
 	sub(/^model\/(cards|memory|sites)$/, "model", path)
+	sub(/^cli\/export\/(format|visualizer)$/, "cli/export", path)
 	return path
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/testing/unit.h"
 #include "book/testing/book-testing.h"
-#include "cli/export/export-form.h"
+#include "cli/export/format/export-form.h"
 #include "model/filter.h"
 #include "recording/testing/testing-recorder.h"
 

@@ -3,7 +3,7 @@
 
 /* Files in the formats of other tools: where they go, and what is told if that fails. */
 
-#include "cli/export/export-form.h"
+#include "cli/export/format/export-form.h"
 
 struct export_options;
 

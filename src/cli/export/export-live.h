@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/export/export-form.h"
 #include "cli/export/export-index.h"
+#include "cli/export/format/export-form.h"
 
 struct export_live_entry;
 

@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "book/format/layout.h"
-#include "cli/export/export-form.h"
+#include "cli/export/format/export-form.h"
 
 /* NULL: no memory. */
 static struct export_phase *phases_of(struct export_phases *phases,

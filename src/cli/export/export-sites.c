@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/export/export-form.h"
+#include "cli/export/format/export-form.h"
 #include "model/sites/name-stem.h"
 #include "model/snapshot.h"
 

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "cli/common/options.h"
-#include "cli/export/export-operations.h"
-#include "cli/export/export-sources.h"
+#include "cli/export/visualizer/export-operations.h"
+#include "cli/export/visualizer/export-sources.h"
 #include "model/snapshot-request.h"
 
 struct export_form;

@@ -9,7 +9,7 @@
 
 #include "base/bits.h"
 #include "book/format/layout.h"
-#include "cli/export/export-form.h"
+#include "cli/export/format/export-form.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

@@ -13,8 +13,8 @@
 #include "base/array.h"
 #include "base/emit.h"
 #include "book/format/layout.h"
-#include "cli/export/export-firefox.h"
-#include "cli/export/export-form.h"
+#include "cli/export/format/export-firefox.h"
+#include "cli/export/format/export-form.h"
 #include "model/types.h"
 
 static int firefox_begin(struct export_target *target, void **ret_state)

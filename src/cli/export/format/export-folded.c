@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/export/export-form.h"
 #include "cli/export/export-sites.h"
-#include "cli/export/export-stacks.h"
+#include "cli/export/format/export-form.h"
+#include "cli/export/visualizer/export-stacks.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

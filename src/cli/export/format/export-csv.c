@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/text.h"
-#include "cli/export/export-form.h"
+#include "cli/export/format/export-form.h"
 #include "model/types.h"
 
 static int csv_begin(struct export_target *target, void **ret_state)

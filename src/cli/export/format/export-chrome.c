@@ -12,8 +12,8 @@
 
 #include "base/emit.h"
 #include "book/format/layout.h"
-#include "cli/export/export-form.h"
 #include "cli/export/export-phases.h"
+#include "cli/export/format/export-form.h"
 #include "model/types.h"
 
 #define NS_PER_US 1000u

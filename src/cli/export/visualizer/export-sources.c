@@ -2,7 +2,7 @@
 
 /* Opens files as the symbolizer does for code, with the rights of the process's owner. */
 
-#include "cli/export/export-sources.h"
+#include "cli/export/visualizer/export-sources.h"
 
 #include <errno.h>
 #include <stdlib.h>

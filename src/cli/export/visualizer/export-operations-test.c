@@ -2,7 +2,7 @@
 
 /* Which operation a buffer belongs to, and what becomes of too many operations. */
 
-#include "cli/export/export-operations.h"
+#include "cli/export/visualizer/export-operations.h"
 
 #include <errno.h>
 #include <stdlib.h>

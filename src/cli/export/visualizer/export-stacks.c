@@ -2,7 +2,7 @@
 
 /* Every thing is found by an index of its own, and kept in an array by its number. */
 
-#include "cli/export/export-stacks.h"
+#include "cli/export/visualizer/export-stacks.h"
 
 #include <errno.h>
 #include <inttypes.h>

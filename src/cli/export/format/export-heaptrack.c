@@ -14,8 +14,8 @@
 
 #include "base/text.h"
 #include "book/format/layout.h"
-#include "cli/export/export-form.h"
-#include "cli/export/export-stacks.h"
+#include "cli/export/format/export-form.h"
+#include "cli/export/visualizer/export-stacks.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

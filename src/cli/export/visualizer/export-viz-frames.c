@@ -5,13 +5,13 @@
  * somewhere when it is first made: into the dictionary below, under a key that gets its real value last.
  */
 
-#include "cli/export/export-viz.h"
+#include "cli/export/visualizer/export-viz.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/export/export-pickle.h"
+#include "cli/export/format/export-pickle.h"
 #include "model/types.h"
 
 #define VIZ_NAME_SIZE 512u

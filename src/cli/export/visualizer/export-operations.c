@@ -2,7 +2,7 @@
 
 /* Buffers are sorted by mark and phase; each group is an operation; these are sorted by time. */
 
-#include "cli/export/export-operations.h"
+#include "cli/export/visualizer/export-operations.h"
 
 #include <errno.h>
 #include <stdlib.h>

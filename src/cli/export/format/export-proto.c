@@ -2,7 +2,7 @@
 
 /* A field is its number and kind, then its value; numbers have seven bits in each byte, lowest first. */
 
-#include "cli/export/export-proto.h"
+#include "cli/export/format/export-proto.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "cli/export/export-index.h"
-#include "cli/export/export-stacks.h"
+#include "cli/export/visualizer/export-stacks.h"
 
 struct export_target;
 

@@ -13,10 +13,10 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "cli/export/export-form.h"
-#include "cli/export/export-proto.h"
 #include "cli/export/export-sites.h"
-#include "cli/export/export-stacks.h"
+#include "cli/export/format/export-form.h"
+#include "cli/export/format/export-proto.h"
+#include "cli/export/visualizer/export-stacks.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

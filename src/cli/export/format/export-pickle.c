@@ -2,7 +2,7 @@
 
 /* Numbers are little-endian; see pickletools of Python's library. */
 
-#include "cli/export/export-pickle.h"
+#include "cli/export/format/export-pickle.h"
 
 #include <string.h>
 

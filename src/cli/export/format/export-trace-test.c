@@ -2,7 +2,7 @@
 
 /* Stacks as Python prints them. */
 
-#include "cli/export/export-trace.h"
+#include "cli/export/format/export-trace.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 /* A report appears whole or not at all, and takes the place of nothing but a report. */
 
-#include "cli/export/export-folder.h"
+#include "cli/export/visualizer/export-folder.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,13 +2,13 @@
 
 /* Bytes of Protocol Buffers and of pickles, as their documentation has them. */
 
-#include "cli/export/export-proto.h"
+#include "cli/export/format/export-proto.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/testing/unit.h"
-#include "cli/export/export-pickle.h"
+#include "cli/export/format/export-pickle.h"
 
 static void check(const struct export_proto *proto, const char *bytes, size_t length)
 {

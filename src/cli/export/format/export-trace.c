@@ -2,7 +2,7 @@
 
 /* Frames are read twice: to find the one that stands for the stack, and to print from there on. */
 
-#include "cli/export/export-trace.h"
+#include "cli/export/format/export-trace.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "cli/export/export-index.h"
-#include "cli/export/export-stacks.h"
+#include "cli/export/visualizer/export-stacks.h"
 
 struct export_target;
 

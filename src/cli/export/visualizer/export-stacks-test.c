@@ -2,7 +2,7 @@
 
 /* Stacks as a tree. */
 
-#include "cli/export/export-stacks.h"
+#include "cli/export/visualizer/export-stacks.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 
 /* SQLite without a journal: an export that fails is thrown away as a whole. */
 
-#include "cli/export/export-db.h"
+#include "cli/export/visualizer/export-db.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -12,10 +12,10 @@
 
 #include "base/text.h"
 #include "book/format/layout.h"
-#include "cli/export/export-form.h"
 #include "cli/export/export-index.h"
 #include "cli/export/export-phases.h"
-#include "cli/export/export-proto.h"
+#include "cli/export/format/export-form.h"
+#include "cli/export/format/export-proto.h"
 #include "model/types.h"
 
 /* Field numbers of the messages Trace, TracePacket, TrackDescriptor, TrackEvent and below. */

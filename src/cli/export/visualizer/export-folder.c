@@ -2,7 +2,7 @@
 
 /* All names are relative to the folder that was checked at first, whatever others rename meanwhile. */
 
-#include "cli/export/export-folder.h"
+#include "cli/export/visualizer/export-folder.h"
 
 #include <dirent.h>
 #include <errno.h>

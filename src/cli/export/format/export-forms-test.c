@@ -5,7 +5,7 @@
  * read, are in tests/integration/command/test_export_formats.py.
  */
 
-#include "cli/export/export-form.h"
+#include "cli/export/format/export-form.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 /* A report carries only files that the owner of the process may read. */
 
-#include "cli/export/export-sources.h"
+#include "cli/export/visualizer/export-sources.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,8 +7,8 @@
 #include <ttmem/ttmem.h>
 
 #include "base/emit.h"
-#include "cli/export/export-firefox.h"
-#include "cli/export/export-form.h"
+#include "cli/export/format/export-firefox.h"
+#include "cli/export/format/export-form.h"
 #include "model/types.h"
 
 #define FIREFOX_PROCESSED 48u /* the version of the format */
