@@ -74,10 +74,7 @@ int daemon_commands(void *context, const struct query_commands *query, struct em
 	}
 	emit_close_array(json);
 	document_list_end(json, true);
-	emit_open_array(json, "notes");
-	emit_close_array(json);
-	emit_close_object(json);
-	emit_end(json);
+	document_close_bare(json);
 	book_list_unref(list);
 	proc_close(&proc);
 	return 0;

@@ -141,10 +141,7 @@ static void check_put_json(const struct check *check)
 	budget_put_json(&check->result, &json);
 	document_list_end(&json,
 			  !check->result.summary.is_incomplete && !check->result.summary.is_cut);
-	emit_open_array(&json, "notes");
-	emit_close_array(&json);
-	emit_close_object(&json);
-	emit_end(&json);
+	document_close_bare(&json);
 }
 
 static int check_exit_code(const struct budget_result *result)

@@ -132,9 +132,6 @@ int doctor_bundle(const struct doctor *doctor, const char *path)
 	doctor_document(&json, doctor, &user);
 	doctor_bundle_processes(&json, doctor->snapshot);
 	/* Notes name processes of all users, so they are left out. */
-	emit_open_array(&json, "notes");
-	emit_close_array(&json);
-	emit_close_object(&json);
-	emit_end(&json);
+	document_close_bare(&json);
 	return fflush(file) == 0 && !ferror(file) ? 0 : -EIO;
 }

@@ -126,8 +126,5 @@ void smi_fleet_end_json(struct emit *json)
 {
 	emit_close_array(json);
 	document_list_end(json, true);
-	emit_open_array(json, "notes");
-	emit_close_array(json);
-	emit_close_object(json);
-	emit_end(json);
+	document_close_bare(json);
 }

@@ -22,14 +22,6 @@ static void watch_json_open(struct emit *json, const struct follow *follow, cons
 	emit_string(json, "comm", watch_comm(follow, comm));
 }
 
-static void watch_json_close(struct emit *json)
-{
-	emit_open_array(json, "notes");
-	emit_close_array(json);
-	emit_close_object(json);
-	emit_end(json);
-}
-
 static void watch_json_where(struct emit *json, const struct follow_event *event)
 {
 	const struct follow_shard *shard = &event->follow->shards[event->shard];
@@ -63,7 +55,7 @@ static void watch_json_event(const struct watch *watch, const struct follow_even
 	document_flags(&json, book_meta_flags(record->meta));
 	emit_bool(&json, "size_change", (event->event.op_slot & BOOK_OP_RESIZE) != 0);
 	document_stack(&json, watch_stack(watch, event));
-	watch_json_close(&json);
+	document_close_bare(&json);
 }
 
 static void watch_json_missed(const struct watch *watch, const struct follow_event *event)
@@ -74,7 +66,7 @@ static void watch_json_missed(const struct watch *watch, const struct follow_eve
 	watch_json_open(&json, event->follow, "missed", event->time_ns);
 	watch_json_where(&json, event);
 	emit_u64(&json, "count", event->missed);
-	watch_json_close(&json);
+	document_close_bare(&json);
 }
 
 static void watch_json_started(const struct watch *watch, const struct follow *follow)
@@ -83,7 +75,7 @@ static void watch_json_started(const struct watch *watch, const struct follow *f
 
 	(void)watch;
 	watch_json_open(&json, follow, "start", clock_ns(CLOCK_REALTIME));
-	watch_json_close(&json);
+	document_close_bare(&json);
 }
 
 static void watch_json_ended(const struct watch *watch, const struct follow *follow)
@@ -96,7 +88,7 @@ static void watch_json_ended(const struct watch *watch, const struct follow *fol
 	watch_json_open(&json, follow, "end", clock_ns(CLOCK_REALTIME));
 	emit_u64(&json, "bytes", bytes);
 	emit_u64(&json, "buffers", buffers);
-	watch_json_close(&json);
+	document_close_bare(&json);
 }
 
 const struct watch_form watch_json = {

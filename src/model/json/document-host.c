@@ -104,8 +104,5 @@ void document_host(struct emit *json, const struct snapshot *snapshot, const str
 	emit_u64(json, "incidents", health->hour.incidents);
 	emit_close_object(json);
 	emit_bool(json, "exact", snapshot->exact);
-	emit_open_array(json, "notes");
-	emit_close_array(json);
-	emit_close_object(json);
-	emit_end(json);
+	document_close_bare(json);
 }

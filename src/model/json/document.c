@@ -94,6 +94,14 @@ void document_close(struct emit *json, const struct snapshot *snapshot)
 	emit_end(json);
 }
 
+void document_close_bare(struct emit *json)
+{
+	emit_open_array(json, "notes");
+	emit_close_array(json);
+	emit_close_object(json);
+	emit_end(json);
+}
+
 void document_exit(struct emit *json, const int *status)
 {
 	const char *abbreviation;

@@ -102,6 +102,7 @@ void document_reach(struct emit *json, const struct snapshot_reach *reach);
 void document_list_end(struct emit *json, bool exact); /* "exact" and "next" of a complete list */
 void document_page_end(struct emit *json, bool exact, const char *next); /* NULL = the last one */
 void document_close(struct emit *json, const struct snapshot *snapshot);
+void document_close_bare(struct emit *json); /* of a document without notes */
 /* "exit": @status as from waitpid(), NULL = not known. */
 void document_exit(struct emit *json, const int *status);
 void document_uid(struct emit *json, const char *key, uint64_t unique_id);

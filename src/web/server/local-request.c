@@ -113,10 +113,7 @@ int local_request_status(struct routes_ask *ask, FILE *out)
 	local_request_health(&json, &health);
 	local_request_flight(&json, &health);
 	local_request_doors(&json, &health);
-	emit_open_array(&json, "notes");
-	emit_close_array(&json);
-	emit_close_object(&json);
-	emit_end(&json);
+	document_close_bare(&json);
 	return 0;
 }
 

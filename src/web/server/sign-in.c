@@ -57,10 +57,7 @@ static void sign_in_document(FILE *out, const struct query_asker *asker)
 
 	document_open(&json, "ttmem.session/1", clock_ns(CLOCK_REALTIME));
 	sign_in_put(&json, asker);
-	emit_open_array(&json, "notes");
-	emit_close_array(&json);
-	emit_close_object(&json);
-	emit_end(&json);
+	document_close_bare(&json);
 }
 
 /* A page of this machine can name the address; the wildcard is none. */
@@ -143,10 +140,7 @@ int sign_in_link(struct routes_ask *ask, FILE *out)
 	emit_u64(&json, "user_id", wish.asker->user_id);
 	emit_u64(&json, "browser_id", wish.browser);
 	emit_bool(&json, "sees_all", wish.asker->sees_all);
-	emit_open_array(&json, "notes");
-	emit_close_array(&json);
-	emit_close_object(&json);
-	emit_end(&json);
+	document_close_bare(&json);
 	explicit_bzero(code, sizeof(code));
 	return 0;
 }
