@@ -73,6 +73,8 @@ needs() {
 	check) cat <<-'END' ;;
 		file:/usr/bin/python3 python3
 		cmd:g++ g++
+		file:/usr/include/gtest/gtest.h libgtest-dev
+		file:/usr/include/catch2/catch.hpp catch2
 		cmd:readelf binutils
 		cmd:pahole pahole
 		cmd:abidiff abigail-tools

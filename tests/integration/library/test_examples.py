@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""examples/: a monitor, a pytest fixture, a profile, and PyTorch's allocator do what they say."""
+
+import re
+import subprocess
+
+import pytest
+
+from conftest import LIMIT, ROOT
+from cxx import WARNINGS, installed_tree, run
+
+EXAMPLES = ROOT / "examples"
+
+
+@pytest.fixture(scope="module")
+def installed(build_folder, tmp_path_factory):
+    return installed_tree(build_folder, tmp_path_factory)
+
+
+@pytest.fixture
+def python_env(installed, clean_env):
+    if not (installed.prefix / "lib" / "python" / "ttmem").exists():
+        pytest.skip("the Python package is not built")
+    return {**clean_env, "PYTHONPATH": f"{installed.prefix}/lib/python", "LD_LIBRARY_PATH": f"{installed.prefix}/lib"}
+
+
+HOLDER = """\
+#include <stdio.h>
+#include <ttmem/ttmem.h>
+int main(void)
+{
+	struct ttmem_device_args device = {.struct_size = sizeof(device), .device = 0, .card = "n300"};
+
+	ttmem_device(&device);
+	ttmem_alloc(0, TTMEM_DRAM, 0x1000, 3 << 20, "weights");
+	ttmem_alloc(0, TTMEM_DRAM, 0x800000, 1 << 20, "cache");
+	ttmem_alloc(0, TTMEM_L1, 0x1000, 1 << 19, "tile");
+	puts("ready");
+	fflush(stdout);
+	return getchar() == EOF ? 0 : 1;
+}
+"""
+
+
+def test_monitor_lists_devices_and_processes(installed, compile_c, clean_env, tmp_path):
+    monitor = installed.compile(EXAMPLES / "monitor/monitor.cpp", tmp_path / "monitor", "-std=c++17",
+                                package="ttmem-query")  # fmt: skip
+    needed = run("readelf", "-d", installed.prefix / "lib/libttmem-query.so")
+    assert re.findall(r"NEEDED.*\[(.*)\]", needed) in (["libc.so.6"], ["libm.so.6", "libc.so.6"])
+    assert run(monitor, env=clean_env) == ""
+    holder = subprocess.Popen([compile_c(HOLDER, "holder")], env={**clean_env, "TTMEM": "1"},
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # fmt: skip
+    with holder:
+        assert holder.stdout.readline() == "ready\n"
+        said = run(monitor, env=clean_env)
+        holder.stdin.close()
+    assert said == (
+        "device 0 n300: DRAM 4.0 MiB, L1 0.5 MiB, 1 processes\n"
+        f"  pid {holder.pid} holder, device 0: DRAM 4.0 MiB in 2 buffers, L1 0.5 MiB\n"
+    )
+
+
+def test_pytest_fixture_fails_the_test_that_leaks(python_env):
+    done = subprocess.run(["/usr/bin/python3", "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", EXAMPLES / "pytest"],
+                          env={**python_env, "TTMEM": "1"}, capture_output=True, text=True, timeout=LIMIT)  # fmt: skip
+    assert "2 passed, 1 error" in done.stdout
+    assert "device memory was left behind, in bytes: {'DRAM': 65536}" in done.stdout
+
+
+def test_profile_shows_the_peak_of_each_phase(python_env):
+    said = run("/usr/bin/python3", "-B", EXAMPLES / "profile/phases.py", env={**python_env, "TTMEM": "1"})
+    assert said == "load: peak 64.0 MiB, left 64.0 MiB, 1 allocations\ndecode: peak 8.0 MiB, left 0.0 MiB, 4 allocations\n"
+
+
+# Stands for the CUDA runtime, and for PyTorch, which calls the two functions by their names.
+CUDA = """\
+#include <stddef.h>
+#include <stdlib.h>
+int cudaMalloc(void **ret_address, size_t size) { return size > 1 << 20 ? 2 : !(*ret_address = malloc(size)); }
+int cudaFree(void *address) { free(address); return 0; }
+"""
+TRAINING = """\
+import ctypes, os, subprocess, sys
+import ttmem
+cuda = ctypes.CDLL(sys.argv[1] + "/libcudart.so", ctypes.RTLD_GLOBAL)
+allocator = ctypes.CDLL(sys.argv[1] + "/allocator.so")
+malloc, free = allocator.tracked_malloc, allocator.tracked_free
+malloc.restype = ctypes.c_void_p
+malloc.argtypes = ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p
+free.argtypes = ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p
+def forward():
+    return malloc(4096, 0, None)
+kept, freed = forward(), malloc(8192, 0, None)
+free(freed, 8192, 0, None)
+assert malloc(2 << 20, 0, None) is None
+print(subprocess.run([sys.argv[2], "buffers", "--stacks", "--pid", str(os.getpid())], text=True, stdout=-1).stdout)
+print(subprocess.run([sys.argv[2], "incidents", "--pid", str(os.getpid())], text=True, stdout=-1).stdout)
+"""
+
+
+def test_pytorch_allocator_reports_every_buffer_with_its_line(installed, python_env, tmp_path):
+    (tmp_path / "cuda.c").write_text(CUDA)
+    (tmp_path / "training.py").write_text(TRAINING)
+    run("cc", "-shared", "-fPIC", tmp_path / "cuda.c", "-o", tmp_path / "libcudart.so")
+    run("cc", "-shared", "-fPIC", *WARNINGS, EXAMPLES / "pytorch/allocator.c", "-o", tmp_path / "allocator.so",
+        f"-L{tmp_path}", "-lcudart", *installed.flags())  # fmt: skip
+    said = run("/usr/bin/python3", "-B", tmp_path / "training.py", tmp_path, installed.prefix / "bin/ttmem",
+               env={**python_env, "TTMEM": "1"})  # fmt: skip
+    assert said.count("4.0 KiB") == 1 and "8.0 KiB" not in said
+    assert "forward (" in said and "training.py:10)" in said
+    assert "alloc_failed" in said and "2.0 MiB" in said
+
+
+def test_every_example_is_tested():
+    tested = "".join(path.read_text() for path in (ROOT / "tests/integration").glob("library/*.py"))
+    for folder in EXAMPLES.iterdir():
+        assert folder.name in tested, folder
+
+
