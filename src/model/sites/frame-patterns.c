@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Matching frames with patterns. Patterns may come from another process, so matching takes at most
- * the product of both lengths; fnmatch() may take exponential time.
- */
+/* Matching frames with patterns. */
 
 #include "model/sites/frame-patterns.h"
 
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/pattern.h"
 #include "model/sites/frames.h"
 
 struct frame_text {
@@ -24,27 +22,7 @@ static struct frame_text frame_text(const char *bytes)
 
 static bool frame_patterns_glob(struct frame_text pattern, struct frame_text text)
 {
-	size_t p = 0, t = 0, star = SIZE_MAX, retry = 0;
-
-	while (t < text.length) {
-		if (p < pattern.length && pattern.bytes[p] == '*') {
-			star = p++;
-			retry = t;
-		} else if (p < pattern.length &&
-			   (pattern.bytes[p] == '?' || pattern.bytes[p] == text.bytes[t])) {
-			p++;
-			t++;
-		} else if (star != SIZE_MAX) {
-			/* Only the last star needs another try: earlier ones took the least. */
-			p = star + 1;
-			t = ++retry;
-		} else {
-			return false;
-		}
-	}
-	while (p < pattern.length && pattern.bytes[p] == '*')
-		p++;
-	return p == pattern.length;
+	return pattern_matches(pattern.bytes, pattern.length, text.bytes, text.length);
 }
 
 /* Whether the "(" or "{" at @at belongs to the name: "(anonymous namespace)", "operator()". */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/array.h"
 #include "base/bits.h"
@@ -15,6 +14,7 @@
 #include "base/clock.h"
 #include "base/files/user-file.h"
 #include "base/text.h"
+#include "base/when.h"
 #include "model/mark.h"
 #include "model/snapshot.h"
 #include "recording/read/recording-private.h"
@@ -49,90 +49,13 @@ static void find_book_cleanup(struct scan_book **book)
 	scan_book_free(*book);
 }
 
-/* A number with a fraction; false if there is none. */
-static bool find_number(const char **text, double *ret_number)
-{
-	const char *from = *text;
-	char *end;
-
-	if (*from < '0' || *from > '9')
-		return false;
-	*ret_number = strtod(from, &end);
-	*text = end;
-	/* strtod() knows forms that nobody means. */
-	return strspn(from, "0123456789.") == (size_t)(end - from);
-}
-
-static uint64_t find_unit(const char **text)
-{
-	static const struct {
-		const char *name;
-		uint64_t ns;
-	} units[] = {
-		{"ms", NS_PER_MS},    {"s", NS_PER_S},        {"min", 60 * NS_PER_S},
-		{"m", 60 * NS_PER_S}, {"h", 3600 * NS_PER_S},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-		size_t length = strlen(units[i].name);
-
-		if (strncmp(*text, units[i].name, length) == 0) {
-			*text += length;
-			return units[i].ns;
-		}
-	}
-	return 0;
-}
-
-/* "12.5", "90s", "2m30s". */
-static bool find_since_start(const char *text, uint64_t *ret_ns)
-{
-	double ns = 0, number;
-	const char *at = text;
-
-	while (*at) {
-		uint64_t unit;
-
-		if (!find_number(&at, &number))
-			return false;
-		unit = find_unit(&at);
-		if (unit == 0 && (*at || ns > 0))
-			return false;
-		ns += number * (double)(unit ? unit : NS_PER_S);
-	}
-	if (at == text || ns > 1e18)
-		return false;
-	*ret_ns = (uint64_t)ns;
-	return true;
-}
-
 /* "16:03", "16:03:12.5": the first such time that is not before the start. */
 static bool find_time_of_day(const struct find *find, uint64_t *ret_time_ns)
 {
 	uint64_t start = find->recording->facts.start_ns;
-	time_t day = (time_t)(start / NS_PER_S);
-	double seconds = 0;
-	int hour, minute, used = 0;
-	struct tm local;
 
-	if (sscanf(find->text, "%2d:%2d%n", &hour, &minute, &used) != 2 || hour < 0 || hour > 23 ||
-	    minute < 0 || minute > 59)
+	if (!when_time_of_day(find->text, start, ret_time_ns))
 		return false;
-	if (find->text[used] == ':') {
-		const char *at = find->text + used + 1;
-
-		if (!find_number(&at, &seconds) || *at || seconds >= 61)
-			return false;
-	} else if (find->text[used]) {
-		return false;
-	}
-	if (!localtime_r(&day, &local))
-		return false;
-	local.tm_hour = hour;
-	local.tm_min = minute;
-	local.tm_sec = 0;
-	local.tm_isdst = -1;
-	*ret_time_ns = (uint64_t)mktime(&local) * NS_PER_S + (uint64_t)(seconds * (double)NS_PER_S);
 	/* Users see no fractions of the second in which it starts. */
 	if (*ret_time_ns + NS_PER_S <= start)
 		*ret_time_ns += 24 * 3600 * NS_PER_S;
@@ -299,7 +222,7 @@ static int find_any(struct find *find, char *ret_why)
 		r = recording_peak(find->recording, find->filter, &find->moment, &bytes);
 		return r == -ENOENT ? find_why(ret_why, "nothing was allocated in it") : r;
 	}
-	if (find_since_start(find->text, &ns))
+	if (when_duration(find->text, &ns))
 		ns += facts->start_ns;
 	else if (!find_time_of_day(find, &ns))
 		return find_name(find, ret_why);
