@@ -41,7 +41,16 @@ _ttmem() {
 	help) words=$(_ttmem_commands) ;;
 	--type | --ignore) words='DRAM L1 SYSTEM_MEMORY L1_SMALL TRACE CB KERNEL' ;;
 	--sort) words='size age' ;;
-	--by) words='name phase site thread' ;;
+	--by)
+		words='name phase site thread'
+		if [ "$command" = smi ]; then
+			words=user
+		fi
+		;;
+	--user)
+		mapfile -t COMPREPLY < <(compgen -u -- "$current")
+		return
+		;;
 	--format)
 		words='text seed json'
 		if [ "$command" = export ]; then

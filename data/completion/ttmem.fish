@@ -32,7 +32,9 @@ complete -c ttmem -n "__ttmem_behind --type --ignore" -a "DRAM L1 SYSTEM_MEMORY 
 complete -c ttmem -n "__ttmem_behind --sort" -a "size age"
 complete -c ttmem -n "__ttmem_behind --fit" -a "first best"
 complete -c ttmem -n "__ttmem_behind --card" -a "n150 n300 p100 p150 galaxy"
-complete -c ttmem -n "__ttmem_behind --by" -a "name phase site thread"
+complete -c ttmem -n "__ttmem_behind --by; and not __fish_seen_subcommand_from smi" -a "name phase site thread"
+complete -c ttmem -n "__ttmem_behind --by; and __fish_seen_subcommand_from smi" -a user
+complete -c ttmem -n "__ttmem_behind --user" -a "(__fish_complete_users)"
 complete -c ttmem -n "__ttmem_behind --format; and not __fish_seen_subcommand_from export" -a "text seed json"
 complete -c ttmem -n "__ttmem_behind --format; and __fish_seen_subcommand_from export" -a "pprof speedscope folded heaptrack firefox perfetto memory_viz chrome csv ttnn-visualizer"
 complete -c ttmem -n "__ttmem_behind --ids" -a "hex decimal"

@@ -9,6 +9,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
+#include "base/pattern.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/common/asked-for.h"
@@ -34,12 +35,42 @@ struct buffers {
 	bool stacks;
 	bool json;
 	bool csv;
+	const char *name; /* a pattern; NULL = any */
+	uint32_t limit;   /* rows; 0 = all */
 	struct options_from from;
 };
 
 static uint64_t buffers_age(const struct snapshot *snapshot, uint64_t born_ns)
 {
 	return snapshot->time_ns > born_ns ? snapshot->time_ns - born_ns : 0;
+}
+
+/* Leaves out what is not called as wanted. */
+static void buffers_pick(const struct buffers *buffers, struct snapshot *snapshot)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; buffers->name && i < snapshot->buffer_count; i++) {
+		const char *name = snapshot->buffers[i].name;
+
+		if (name &&
+		    pattern_matches(buffers->name, strlen(buffers->name), name, strlen(name)))
+			snapshot->buffers[kept++] = snapshot->buffers[i];
+	}
+	if (buffers->name)
+		snapshot->buffer_count = kept;
+}
+
+/* How many of @count rows are shown; a note says how many are not. */
+static size_t buffers_cut(const struct buffers *buffers, struct snapshot *snapshot, size_t count)
+{
+	size_t left;
+
+	if (!buffers->limit || count <= buffers->limit)
+		return count;
+	left = count - buffers->limit;
+	snapshot_note(snapshot, "--limit leaves out %zu row%s", left, left == 1 ? "" : "s");
+	return buffers->limit;
 }
 
 static void buffers_print(const struct snapshot *snapshot, bool stacks)
@@ -178,7 +209,7 @@ static void buffers_print_groups(const struct buffers *buffers, const struct sna
 	}
 }
 
-static int buffers_write_groups(const struct buffers *buffers, const struct snapshot *snapshot)
+static int buffers_write_groups(const struct buffers *buffers, struct snapshot *snapshot)
 {
 	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
 	struct emit json = EMIT_INIT(stdout);
@@ -186,6 +217,7 @@ static int buffers_write_groups(const struct buffers *buffers, const struct snap
 
 	if (r < 0)
 		return r;
+	list.count = buffers_cut(buffers, snapshot, list.count);
 	if (buffers->json) {
 		document_groups(&json, snapshot, buffers->kind, &list);
 		return 0;
@@ -203,6 +235,7 @@ static int buffers_write(const struct buffers *buffers, struct snapshot *snapsho
 	if (buffers->by)
 		return buffers_write_groups(buffers, snapshot);
 	snapshot_sort_buffers(snapshot, buffers->order);
+	snapshot->buffer_count = buffers_cut(buffers, snapshot, snapshot->buffer_count);
 	if (buffers->json)
 		document_buffers(&json, snapshot);
 	else if (buffers->csv)
@@ -237,15 +270,20 @@ static int buffers_parse(struct buffers *buffers, int argc, char **argv)
 {
 	const struct options_item items[] = {
 		{0, "pid", "PID", "only of this process", &buffers->request.filter, options_pid},
-		{0, "device", "DEV|UID", "only on this device", &buffers->request.filter,
-		 options_device},
+		{'d', "device", "DEV|UID", "only on this device; may be given again",
+		 &buffers->request.filter, options_device},
 		{0, "type", "TYPE", "DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE, CB or KERNEL",
 		 &buffers->request.filter, options_type},
-		{0, "sort", "size|age", "largest (as without it) or oldest first", &buffers->order,
-		 buffers_parse_sort},
-		{0, "by", "name|phase|site|thread", "add up", buffers, buffers_parse_by},
+		{0, "name", "PATTERN",
+		 "only with this name; * stands for any text, ? for one character", &buffers->name,
+		 options_text},
+		{0, "sort", "size|age", "largest first (the default) or oldest first",
+		 &buffers->order, buffers_parse_sort},
+		{0, "limit", "N", "only the first N rows", &buffers->limit, options_u32},
+		{0, "by", "name|phase|site|thread", "add up all buffers that have it in common",
+		 buffers, buffers_parse_by},
 		{0, "stacks", NULL, "with call stacks", &buffers->stacks, NULL},
-		{0, "ended", NULL, "also of ended processes whose books are held by others",
+		{0, "ended", NULL, "also of ended processes whose memory is still known",
 		 &buffers->request.ended, NULL},
 		OPTIONS_FROM(&buffers->from),
 		{0, "json", NULL, "as JSON", &buffers->json, NULL},
@@ -287,8 +325,11 @@ static int buffers_run(int argc, char **argv)
 	asked.is_json = buffers.json;
 	if (r == 0)
 		asked_for_check(&asked, session, snapshot);
+	if (r == 0)
+		buffers_pick(&buffers, snapshot);
 	if (r == 0 && !asked.is_missing && snapshot->buffer_count == 0 && !buffers.json)
-		asked_for_tell_none(&asked, "live buffer");
+		asked_for_tell_none(&asked,
+				    buffers.name ? "live buffer with that name" : "live buffer");
 	if (r == 0 && !buffers.json && !buffers.csv) {
 		output_page();
 		session_print_moment(session);

@@ -182,7 +182,8 @@ static int history_parse(int argc, char **argv, struct history_options *ret_opti
 {
 	struct filter *filter = &ret_options->wish.filter;
 	const struct options_item items[] = {
-		{0, "device", "DEV|UID", "only on this device", filter, options_device},
+		{'d', "device", "DEV|UID", "only on this device; may be given again", filter,
+		 options_device},
 		{0, "pid", "PID", "only of this process", filter, options_pid},
 		{0, "type", "TYPE", "only of this type", filter, options_type},
 		{0, "stacks", NULL, "with the call stack of each event", &ret_options->stacks,

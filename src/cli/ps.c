@@ -9,15 +9,24 @@
 #include "base/emit.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "cli/common/asked-for.h"
 #include "cli/common/command-lines.h"
 #include "cli/common/command.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
 #include "model/amount.h"
+#include "model/filter.h"
 #include "model/json/document.h"
 #include "model/snapshot.h"
 #include "model/types.h"
+
+struct ps {
+	struct filter filter;
+	struct options_from from;
+	bool json;
+	bool csv;
+};
 
 /* What is there from which width on: the sums of the widths before it. */
 static const struct table_column ps_columns[] = {
@@ -101,7 +110,63 @@ static bool ps_is_idle(const struct snapshot_memory *memory)
 		 memory->unknown_frees | memory->double_frees | memory->hooked);
 }
 
-static void ps_print(const struct snapshot *snapshot)
+/* Whether the row that the process has of a device is wanted. */
+static bool ps_wants(const struct ps *ps, const struct snapshot *snapshot,
+		     const struct snapshot_part *part)
+{
+	const struct snapshot_device *row = &snapshot->devices[part->row];
+
+	return filter_wants_device(&ps->filter, row->device, row->unique_id);
+}
+
+/* Nothing is known about untracked ones. */
+static bool ps_wants_process(const struct ps *ps, const struct snapshot_process *process)
+{
+	return !process->untracked && filter_wants_pid(&ps->filter, process->pid);
+}
+
+static void ps_csv_memory(const struct snapshot_process *process, const struct snapshot_part *part,
+			  uint32_t type)
+{
+	const struct snapshot_memory *memory = &part->memory[type];
+
+	printf("%" PRIu32 ",", process->pid);
+	text_put_csv(stdout, process->user);
+	putchar(',');
+	text_put_csv(stdout, process->comm);
+	printf(",%d,%" PRIu32 ",", process->alive, part->device);
+	if (part->facts.unique_id)
+		printf("0x%" PRIx64, part->facts.unique_id);
+	printf(",%s,%" PRIu64 ",", types_name(type), memory->used);
+	if (snapshot_is_occupied(&memory->occupied, memory->buffers, memory->used))
+		printf("%" PRIu64, memory->occupied.bytes);
+	printf(",%" PRIu64 ",", memory->buffers);
+	if (!memory->peak_is_unknown)
+		printf("%" PRIu64, memory->peak);
+	printf(",%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
+	       document_bound(memory->bound), memory->allocs, memory->frees, memory->unknown_frees,
+	       memory->double_frees, memory->last_ns);
+}
+
+static void ps_csv(const struct ps *ps, const struct snapshot *snapshot)
+{
+	puts("pid,user,comm,alive,device,device_uid,type,used,occupied,buffers,peak,bound,allocs,"
+	     "frees,unknown_frees,double_frees,last_ns");
+	for (size_t i = 0; i < snapshot->process_count && !output_is_broken(); i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+
+		for (size_t k = 0; ps_wants_process(ps, process) && k < process->part_count; k++) {
+			if (!ps_wants(ps, snapshot, &process->parts[k]))
+				continue;
+			for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+				if (!ps_is_idle(&process->parts[k].memory[type]))
+					ps_csv_memory(process, &process->parts[k], type);
+			}
+		}
+	}
+}
+
+static void ps_print(const struct ps *ps, const struct snapshot *snapshot)
 {
 	struct table table;
 
@@ -110,9 +175,11 @@ static void ps_print(const struct snapshot *snapshot)
 		const struct snapshot_process *process = &snapshot->processes[i];
 		bool idle = true;
 
-		if (process->untracked)
-			continue; /* nothing is known about it */
+		if (!ps_wants_process(ps, process))
+			continue;
 		for (size_t k = 0; k < process->part_count; k++) {
+			if (!ps_wants(ps, snapshot, &process->parts[k]))
+				continue;
 			for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 				if (ps_is_idle(&process->parts[k].memory[type]))
 					continue;
@@ -123,7 +190,7 @@ static void ps_print(const struct snapshot *snapshot)
 			if (ps_driver(&table, process, &process->parts[k]))
 				idle = false;
 		}
-		if (!idle)
+		if (!idle || ps->filter.device_count)
 			continue;
 		ps_who(&table, process); /* its book is empty */
 		while (table.at)
@@ -132,17 +199,30 @@ static void ps_print(const struct snapshot *snapshot)
 	session_print_notes(snapshot);
 }
 
-static int ps_run(int argc, char **argv)
+static void ps_write(const struct ps *ps, struct session *session, const struct snapshot *snapshot)
 {
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
-	CLEANUP(session_cleanup) struct session *session = NULL;
 	CLEANUP(command_lines_deinit) struct command_lines lines = {0};
-	const struct snapshot_request request = {0};
-	struct options_from from = {0};
-	bool json = false;
+	struct emit writer = EMIT_INIT(stdout);
+
+	if (ps->json) {
+		document_ps(&writer, snapshot, &ps->filter, command_lines_init(&lines, session));
+	} else if (ps->csv) {
+		ps_csv(ps, snapshot);
+	} else {
+		session_print_moment(session);
+		ps_print(ps, snapshot);
+	}
+}
+
+static int ps_parse(struct ps *ps, int argc, char **argv)
+{
 	const struct options_item items[] = {
-		OPTIONS_FROM(&from),
-		{0, "json", NULL, "as JSON, with all counters", &json, NULL},
+		{0, "pid", "PID", "only this process", &ps->filter, options_pid},
+		{'d', "device", "DEV|UID", "only on this device; may be given again", &ps->filter,
+		 options_device},
+		OPTIONS_FROM(&ps->from),
+		{0, "json", NULL, "as JSON, with all counters", &ps->json, NULL},
+		{0, "csv", NULL, "as CSV", &ps->csv, NULL},
 	};
 	const struct options options = {
 		.command = "ps",
@@ -151,25 +231,35 @@ static int ps_run(int argc, char **argv)
 		.items = items,
 		.count = ARRAY_SIZE(items),
 	};
-	struct emit writer = EMIT_INIT(stdout);
 	int r = options_parse_only(&options, argc, argv);
+
+	if (r == 0 && ps->json && ps->csv)
+		r = options_mistake("ps", "--json or --csv, not both");
+	return r;
+}
+
+static int ps_run(int argc, char **argv)
+{
+	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(session_cleanup) struct session *session = NULL;
+	const struct snapshot_request request = {0};
+	struct ps ps = {.json = false};
+	struct asked_for asked = {.command = "ps", .filter = &ps.filter};
+	int r = ps_parse(&ps, argc, argv);
 
 	if (r != 0)
 		return options_exit(r);
 	output_start();
-	r = session_start(&session, "ps", &from, NULL);
+	r = session_start(&session, "ps", &ps.from, &ps.filter);
 	if (r != 0)
 		return r;
 	r = session_take(session, &request, &snapshot);
 	if (r != 0)
 		return output_fail("ps", "cannot look at processes", r);
-	if (json) {
-		document_ps(&writer, snapshot, command_lines_init(&lines, session));
-	} else {
-		session_print_moment(session);
-		ps_print(snapshot);
-	}
-	return output_finish();
+	asked.is_json = ps.json;
+	asked_for_check(&asked, session, snapshot);
+	ps_write(&ps, session, snapshot);
+	return asked_for_exit(&asked, output_finish());
 }
 
 const struct command ps_command = {

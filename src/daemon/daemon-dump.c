@@ -97,7 +97,8 @@ static int dump_leaked_buffer(void *context, const struct snapshot_buffer *buffe
 	return 0;
 }
 
-static int dump_ended(struct daemon *daemon, const struct access_peer *asker, FILE *out)
+static int dump_ended(struct daemon *daemon, const struct access_peer *asker, uint64_t since_ns,
+		      FILE *out)
 {
 	struct dump_leaks dump = {.out = out};
 	const struct store_leak_rows rows = {
@@ -108,6 +109,7 @@ static int dump_ended(struct daemon *daemon, const struct access_peer *asker, FI
 	};
 	const struct store_filter filter = {
 		.sees = {.context = asker, .may_see = asker->sees_all ? NULL : daemon_may_see},
+		.since_ns = since_ns,
 		.limit = DUMP_LEAKS_MAX,
 	};
 	struct store_cursor next;
@@ -127,9 +129,10 @@ static int dump_ended(struct daemon *daemon, const struct access_peer *asker, FI
 	return r;
 }
 
-int daemon_dump(void *context, const struct query_asker *asker, FILE *out)
+int daemon_dump(void *context, const struct query_asker *asker, uint64_t since_ns, FILE *out)
 {
 	int r = dump_living(context, asker->peer, out);
 
-	return r < 0 ? r : dump_ended(context, asker->peer, out);
+	return r < 0 || since_ns == UINT64_MAX ? r
+					       : dump_ended(context, asker->peer, since_ns, out);
 }

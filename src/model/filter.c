@@ -5,6 +5,7 @@
 #include "model/filter.h"
 
 #include <errno.h>
+#include <string.h>
 #include <strings.h>
 
 #include "base/text.h"
@@ -18,6 +19,14 @@ bool filter_wants_pid(const struct filter *filter, uint32_t pid)
 bool filter_wants_type(const struct filter *filter, uint32_t type)
 {
 	return !filter->has_type || filter->type == type;
+}
+
+bool filter_wants_user(const struct filter *filter, const char *name, uint32_t id)
+{
+	uint64_t number;
+
+	return !filter->user || strcmp(filter->user, name) == 0 ||
+	       (text_parse_u64(filter->user, &number) == 0 && number == id);
 }
 
 bool filter_wants_device(const struct filter *filter, uint32_t device, uint64_t unique_id)

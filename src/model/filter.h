@@ -19,12 +19,14 @@ struct filter {
 	bool has_type;
 	uint32_t pid;
 	uint32_t type;
+	const char *user;      /* name or number; NULL = all */
 	uint32_t device_count; /* 0 = all */
 	struct filter_device devices[FILTER_DEVICES_MAX];
 };
 
 bool filter_wants_pid(const struct filter *filter, uint32_t pid);
 bool filter_wants_type(const struct filter *filter, uint32_t type);
+bool filter_wants_user(const struct filter *filter, const char *name, uint32_t id);
 bool filter_wants_device(const struct filter *filter, uint32_t device, uint64_t unique_id);
 
 /* "3", or "0x1f2e..." for a unique id. -EINVAL for neither, -ENOSPC beyond FILTER_DEVICES_MAX. */

@@ -78,6 +78,7 @@ BEGIN {
 	folder("cli/budget", "base book/read model model/json source/books recording/read cli/common")
 	folder("cli/run", "base wire book/format book/read model model/json recording/flight recording/write source/proc source/books cli/common cli/budget ttmem/ttmem.h")
 	folder("cli/selftest", "base model compat/wire cli/common cli/run ttmem/ttmem.h")
+	folder("cli/leaks", "base model model/json recording/read source/books source/daemon-client cli/common")
 	folder("cli/smi", "base model model/json source/fleet cli/common ttmem/ttmem.h")
 	folder("cli/watch", "base book/format book/read model model/json compat/logs source/books cli/common ttmem/ttmem.h")
 	folder("cli", "base book/format book/read model model/json symbol source/books source/daemon-client recording/read sim tui cli/common cli/run cli/smi ttmem/ttmem.h")

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/bits.h"
+#include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/session.h"
 #include "model/filter.h"
@@ -95,6 +96,16 @@ static bool asked_for_check_process(const struct asked_for *asked, struct sessio
 	return false;
 }
 
+static bool asked_for_has_user(const struct snapshot *snapshot, const struct filter *filter)
+{
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		if (filter_wants_user(filter, snapshot->processes[i].user,
+				      snapshot->processes[i].user_id))
+			return true;
+	}
+	return false;
+}
+
 void asked_for_check(struct asked_for *asked, struct session *session,
 		     const struct snapshot *snapshot)
 {
@@ -104,6 +115,12 @@ void asked_for_check(struct asked_for *asked, struct session *session,
 		if (asked_for_has_device(snapshot, &filter->devices[i]))
 			continue;
 		asked_for_tell_device(asked, snapshot, &filter->devices[i]);
+		asked->is_missing = true;
+	}
+	if (filter->user && !asked_for_has_user(snapshot, filter)) {
+		fprintf(stderr, "ttmem %s: there is no process of user \"", asked->command);
+		text_put(stderr, filter->user);
+		fputs("\"\n", stderr);
 		asked->is_missing = true;
 	}
 	if (filter->has_pid && !asked_for_check_process(asked, session, snapshot))

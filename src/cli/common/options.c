@@ -11,11 +11,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bits.h"
+#include "base/clock.h"
 #include "base/text.h"
+#include "base/when.h"
 #include "cli/common/command.h"
+#include "cli/common/options-expect.h"
 #include "model/filter.h"
 #include "model/types.h"
+
+#define OPTIONS_EXPECTED 160 /* longest list of what an option expects */
 
 int options_mistake(const char *command, const char *format, ...)
 {
@@ -93,26 +97,18 @@ static int options_unknown(const struct options *options, const char *word)
 	return options_mistake(options->command, "unknown option \"%s\"", word);
 }
 
-/* The names of all types, for the error message. */
-static const char *options_types(char *ret_text, size_t size)
-{
-	size_t length = 0;
-
-	for (uint32_t type = 0; type < BOOK_TYPES && types_name(type); type++)
-		length += (size_t)snprintf(ret_text + length, size - bits_min(length, size), "%s%s",
-					   type ? ", " : "a type: ", types_name(type));
-	return ret_text;
-}
-
-/* Reports an argument that cannot be parsed. */
+/* Reports a value that is not what the option expects; @text is NULL if there is none. */
 static int options_wrong(const struct options *options, const struct options_item *item,
 			 const char *word, size_t length, const char *text)
 {
-	char types[128];
-	bool is_type = strcmp(item->argument, "TYPE") == 0;
+	char expected[OPTIONS_EXPECTED];
 
-	return options_mistake(options->command, "%.*s: \"%s\" is not %s", (int)length, word, text,
-			       is_type ? options_types(types, sizeof(types)) : item->argument);
+	options_expect(item->argument, expected, sizeof(expected));
+	if (!text)
+		return options_mistake(options->command, "%.*s expects %s, got nothing",
+				       (int)length, word, expected);
+	return options_mistake(options->command, "%.*s expects %s, got \"%s\"", (int)length, word,
+			       expected, text);
 }
 
 /* Parses one option. @next: the word after it, NULL if none. Return: words consumed, or -EINVAL. */
@@ -127,16 +123,15 @@ static int options_one(const struct options *options, const char *word, const ch
 		return options_unknown(options, word);
 	if (!item->argument) {
 		if (equals)
-			return options_mistake(options->command, "--%s takes no argument",
-					       item->name);
+			return options_mistake(options->command, "--%s takes no value, got \"%s\"",
+					       item->name, equals + 1);
 		*(bool *)item->target = true;
 		return 1;
 	}
 	if (options_is_optional(item) && !equals)
 		return item->parse(item->target, "") < 0 ? -EINVAL : 1;
 	if (!text)
-		return options_mistake(options->command, "%.*s needs an argument: %s", (int)length,
-				       word, item->argument);
+		return options_wrong(options, item, word, length, NULL);
 	if (item->parse(item->target, text) < 0)
 		return options_wrong(options, item, word, length, text);
 	return equals ? 1 : 2;
@@ -187,7 +182,7 @@ int options_parse_only(const struct options *options, int argc, char **argv)
 	int count, r = options_parse(options, argc, argv, &count);
 
 	if (r == 0 && count > 0)
-		r = options_mistake(options->command, "what is \"%s\"?", argv[0]);
+		r = options_mistake(options->command, "takes only options, got \"%s\"", argv[0]);
 	return r;
 }
 
@@ -235,4 +230,9 @@ int options_u32(void *target, const char *text)
 		return -EINVAL;
 	*(uint32_t *)target = (uint32_t)value;
 	return 0;
+}
+
+int options_since(void *target, const char *text)
+{
+	return when_since(text, clock_ns(CLOCK_REALTIME), target);
 }

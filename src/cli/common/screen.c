@@ -5,16 +5,20 @@
 #include "cli/common/screen.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/bits.h"
+#include "base/clock.h"
 #include "cli/common/output.h"
 
 static struct termios screen_before;
 static bool screen_has_keys;
+static bool screen_is_deaf; /* nothing more will come */
 
 FILE *screen_begin(struct screen *screen)
 {
@@ -51,11 +55,20 @@ void screen_end(struct screen *screen)
 	*screen = SCREEN_NULL;
 }
 
+/* A job in the background that touched its terminal would be stopped. */
+static bool screen_is_ours(void)
+{
+	pid_t job = tcgetpgrp(STDIN_FILENO);
+
+	/* One that is not the session's has no jobs. */
+	return job == getpgrp() || (job < 0 && isatty(STDIN_FILENO) == 1);
+}
+
 bool screen_keys_begin(void)
 {
 	struct termios quiet;
 
-	if (tcgetattr(STDIN_FILENO, &screen_before) < 0)
+	if (!screen_is_ours() || tcgetattr(STDIN_FILENO, &screen_before) < 0)
 		return false;
 	quiet = screen_before;
 	quiet.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
@@ -67,7 +80,7 @@ bool screen_keys_begin(void)
 
 void screen_keys_end(void)
 {
-	if (screen_has_keys)
+	if (screen_has_keys && screen_is_ours())
 		(void)tcsetattr(STDIN_FILENO, TCSADRAIN,
 				&screen_before); /* fails if the terminal is gone */
 	screen_has_keys = false;
@@ -77,7 +90,32 @@ char screen_key(void)
 {
 	char key = 0;
 
-	if (!screen_has_keys || read(STDIN_FILENO, &key, 1) != 1)
+	if (!screen_has_keys || !screen_is_ours() || read(STDIN_FILENO, &key, 1) != 1)
 		return 0;
 	return key;
+}
+
+bool screen_wait(unsigned int ms)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), end = now + ms * NS_PER_MS;
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+	char key;
+
+	for (; now < end && !output_is_stopped(); now = clock_ns(CLOCK_MONOTONIC)) {
+		unsigned int rest = (unsigned int)((end - now + NS_PER_MS - 1) / NS_PER_MS);
+
+		if (!screen_has_keys || screen_is_deaf || !screen_is_ours()) {
+			output_sleep(rest);
+			return false;
+		}
+		if (poll(&input, 1, (int)bits_min(rest, (unsigned int)INT_MAX)) <= 0)
+			continue;
+		key = screen_key();
+		if (key == 'q' || key == 'Q')
+			return true;
+		/* A terminal that is gone is always readable, and has nothing. */
+		if (!key)
+			screen_is_deaf = true;
+	}
+	return false;
 }

@@ -31,10 +31,14 @@ int screen_show(struct screen *screen, FILE *picture);
 void screen_end(struct screen *screen);
 
 /*
- * Delivers keys at once and without echo until screen_keys_end(). False if stdin is not a terminal.
+ * Delivers keys at once and without echo until screen_keys_end(). False if stdin is not a terminal, or
+ * belongs to another job: then nothing is read of it, and nothing is changed.
  */
 bool screen_keys_begin(void);
 void screen_keys_end(void);
 
 /* The next key pressed, 0 if none. */
 char screen_key(void);
+
+/* Waits between two rounds; a stop signal ends it early. True if "q" was pressed. */
+bool screen_wait(unsigned int ms);

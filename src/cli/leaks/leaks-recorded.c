@@ -2,7 +2,7 @@
 
 /* The same document as ttmemd's, made of the books in a recording. */
 
-#include "cli/leaks-recorded.h"
+#include "cli/leaks/leaks-recorded.h"
 
 #include "base/bits.h"
 #include "base/cleanup.h"

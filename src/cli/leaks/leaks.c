@@ -2,6 +2,8 @@
 
 /* ttmem leaks: what ended processes left, from the daemon's records or a recording. */
 
+#include "cli/leaks/leaks.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -15,7 +17,7 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
-#include "cli/leaks-recorded.h"
+#include "cli/leaks/leaks-recorded.h"
 #include "model/filter.h"
 #include "model/sites/frames.h"
 #include "model/sites/group.h"
@@ -30,6 +32,10 @@ struct leaks {
 	struct options_from from;
 	uint64_t now_ns;
 	bool json;
+	bool csv;
+	bool summary;       /* a line for each process */
+	bool full;          /* also on a terminal */
+	struct table table; /* of the summary */
 	uint64_t processes, bytes, buffers;
 };
 
@@ -144,9 +150,8 @@ static void leaks_print_site(const json_t *site, uint64_t ended_ns)
 	daemon_pages_print_stack(json_object_get(site, "stack"), LEAKS_INDENT "at ");
 }
 
-static int leaks_print(void *context, const json_t *process)
+static void leaks_print_process(struct leaks *leaks, const json_t *process)
 {
-	struct leaks *leaks = context;
 	const json_t *sites = json_object_get(process, "sites");
 	uint64_t ended = daemon_pages_number(process, "ended_ns"), now = leaks->now_ns;
 	uint64_t count = daemon_pages_number(process, "buffer_count");
@@ -155,10 +160,8 @@ static int leaks_print(void *context, const json_t *process)
 		   *user = daemon_pages_text(process, "user");
 	char number[TEXT_NUMBER_SIZE];
 
-	if (leaks->processes++ > 0)
+	if (leaks->processes > 1)
 		putchar('\n');
-	leaks->bytes += bytes;
-	leaks->buffers += count;
 	printf("pid %" PRIu64 " (", daemon_pages_number(process, "pid"));
 	text_put(stdout, comm ? comm : "?");
 	printf(") of ");
@@ -177,6 +180,24 @@ static int leaks_print(void *context, const json_t *process)
 	if (json_array_size(sites) > LEAKS_SITES_MAX)
 		printf("    ... and %zu more call sites: see --json\n",
 		       json_array_size(sites) - LEAKS_SITES_MAX);
+}
+
+static int leaks_print(void *context, const json_t *process)
+{
+	struct leaks *leaks = context;
+
+	if (leaks->processes++ == 0 && leaks->csv)
+		leaks_csv_begin(leaks->summary);
+	else if (leaks->processes == 1 && leaks->summary)
+		leaks_summary_begin(&leaks->table, output_width());
+	leaks->bytes += daemon_pages_number(process, "bytes");
+	leaks->buffers += daemon_pages_number(process, "buffer_count");
+	if (leaks->csv)
+		leaks_csv_rows(process, leaks->summary);
+	else if (leaks->summary)
+		leaks_summary_row(&leaks->table, process, leaks->now_ns);
+	else
+		leaks_print_process(leaks, process);
 	return output_is_broken() ? -EPIPE : 0;
 }
 
@@ -184,14 +205,22 @@ static void leaks_print_sum(const struct leaks *leaks, uint64_t hidden)
 {
 	char number[TEXT_NUMBER_SIZE];
 
+	if (leaks->csv) {
+		if (leaks->processes == 0)
+			leaks_csv_begin(leaks->summary);
+		return;
+	}
 	if (leaks->processes == 0 && leaks->filter.has_pid)
 		printf("nothing is known that process %" PRIu32 " left%s\n", leaks->filter.pid,
 		       hidden ? ", or you may not see it" : "");
 	else if (leaks->processes == 0)
 		printf("no ended process%s left anything\n", hidden ? " of yours" : "");
 	else if (leaks->processes > 1)
-		printf("\n%" PRIu64 " processes, %" PRIu64 " buffers, %s\n", leaks->processes,
-		       leaks->buffers, text_size(leaks->bytes, number));
+		printf("\n%" PRIu64 " processes, %" PRIu64 " buffer%s, %s\n", leaks->processes,
+		       leaks->buffers, leaks->buffers == 1 ? "" : "s",
+		       text_size(leaks->bytes, number));
+	if (leaks->processes > 0 && leaks->summary)
+		puts("Call sites: \"ttmem leaks --pid PID\" for one process, --full for all.");
 }
 
 static int leaks_text(struct leaks *leaks, struct daemon_client *remote,
@@ -228,7 +257,8 @@ static int leaks_show_recorded(struct leaks *leaks, struct session *session)
 	if (r < 0)
 		return r;
 	document = daemon_pages_load(text, length);
-	session_print_moment(session);
+	if (!leaks->csv)
+		session_print_moment(session);
 	json_array_foreach(json_object_get(document, "processes"), i, process)
 	{
 		if (leaks_print(leaks, process) < 0)
@@ -245,23 +275,11 @@ static int leaks_run_recorded(struct leaks *leaks)
 
 	if (r != 0)
 		return r;
-	if (!leaks->json)
+	if (!leaks->json && !leaks->csv)
 		output_page();
 	leaks->now_ns = session_now(session);
 	r = leaks_show_recorded(leaks, session);
 	return r < 0 ? output_fail("leaks", "cannot read the recording", r) : output_finish();
-}
-
-static int leaks_since(void *target, const char *text)
-{
-	return text_parse_u64(text, target);
-}
-
-static int leaks_limit(void *target, const char *text)
-{
-	uint32_t *limit = target;
-
-	return options_u32(limit, text) < 0 || *limit > LEAKS_LIMIT_MAX ? -EINVAL : 0;
 }
 
 static int leaks_cursor(void *target, const char *text)
@@ -273,14 +291,19 @@ static int leaks_parse(struct leaks *leaks, int argc, char **argv)
 {
 	const struct options_item items[] = {
 		{0, "pid", "PID", "only of this process", &leaks->filter, options_pid},
-		{0, "since", "NS", "only of processes that ended then or later, in ns since 1970",
-		 &leaks->since_ns, leaks_since},
+		{0, "since", "WHEN",
+		 "only of processes that ended since: 2h, 16:03, 2026-11-17, ns since 1970",
+		 &leaks->since_ns, options_since},
+		{0, "summary", NULL, "a line for each process, as on a terminal", &leaks->summary,
+		 NULL},
+		{0, "full", NULL, "with call sites, also on a terminal", &leaks->full, NULL},
 		{0, "limit", "N", "with --json: one page, of at most so many processes",
-		 &leaks->limit, leaks_limit},
+		 &leaks->limit, options_u32},
 		{0, "cursor", "NEXT", "with --json: go on where \"next\" of a page says",
 		 &leaks->cursor, leaks_cursor},
 		OPTIONS_FROM(&leaks->from),
 		{0, "json", NULL, "as JSON", &leaks->json, NULL},
+		{0, "csv", NULL, "call sites as CSV; processes with --summary", &leaks->csv, NULL},
 	};
 	const struct options options = {
 		.command = "leaks",
@@ -292,7 +315,16 @@ static int leaks_parse(struct leaks *leaks, int argc, char **argv)
 	int r = options_parse_only(&options, argc, argv);
 
 	if (r == 0 && !leaks->json && (leaks->limit || leaks->cursor))
-		r = options_mistake("leaks", "--limit and --cursor are for --json");
+		r = options_mistake("leaks", "--limit and --cursor need --json");
+	if (r == 0 && leaks->limit > LEAKS_LIMIT_MAX)
+		r = options_mistake("leaks", "--limit expects at most %u, got %" PRIu32,
+				    LEAKS_LIMIT_MAX, leaks->limit);
+	if (r == 0 && leaks->json && leaks->csv)
+		r = options_mistake("leaks", "--json or --csv, not both");
+	if (r == 0 && leaks->summary && leaks->full)
+		r = options_mistake("leaks", "--summary or --full, not both");
+	if (r == 0 && leaks->json && (leaks->summary || leaks->full))
+		r = options_mistake("leaks", "--json is always complete: no --summary or --full");
 	if (r == 0 && leaks->from.file && (leaks->limit || leaks->cursor))
 		r = options_mistake("leaks", "a recording is shown whole, not in pages");
 	return r;
@@ -310,6 +342,9 @@ static int leaks_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
+	/* Whoever asks for one process, or reads with a program, wants all that there is. */
+	if (output_is_terminal() && !leaks.full && !leaks.filter.has_pid && !leaks.csv)
+		leaks.summary = true;
 	if (leaks.from.file || leaks.from.at)
 		return leaks_run_recorded(&leaks);
 	leaks.now_ns = clock_ns(CLOCK_REALTIME);
@@ -322,7 +357,7 @@ static int leaks_run(int argc, char **argv)
 	r = daemon_client_new(&remote);
 	if (r < 0)
 		return output_fail("leaks", "cannot ask ttmemd", r);
-	if (!leaks.json)
+	if (!leaks.json && !leaks.csv)
 		output_page();
 	r = leaks.json ? daemon_pages_document(remote, &query, stdout, &is_begun)
 		       : leaks_text(&leaks, remote, &query);

@@ -109,5 +109,6 @@ bool smi_picture_shows_process(const struct smi_picture *picture,
 			       const struct snapshot_process *process)
 {
 	/* A process that is only in a region is shown to explain why the region is full. */
-	return process->alive || process->stale || picture->style->all;
+	return (process->alive || process->stale || picture->style->all) &&
+	       filter_wants_user(picture->filter, process->user, process->user_id);
 }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 struct amount;
+struct by_user;
 struct filter;
 struct smi_style;
 struct snapshot;
@@ -54,6 +55,9 @@ bool smi_picture_shows_process(const struct smi_picture *picture,
 /* The two tables. */
 void smi_devices(const struct smi_picture *picture);
 void smi_processes(const struct smi_picture *picture);
+
+/* Instead of the second one. */
+void smi_users(const struct smi_picture *picture, const struct by_user *list);
 
 /* How many more columns the second one needs to show every name in full. */
 unsigned int smi_processes_lack(const struct smi_picture *picture);

@@ -68,11 +68,14 @@ void smi_table(FILE *out, const struct snapshot *snapshot, const struct filter *
 		.size = bytes ? SMI_BYTES_SIZE : SMI_SIZE,
 	};
 
-	if (style->widens)
+	if (style->widens && !style->users)
 		picture.width =
 			(unsigned int)bits_min(width + smi_processes_lack(&picture), SMI_WIDTH_MAX);
 	smi_table_title(&picture);
 	smi_devices(&picture);
-	smi_processes(&picture);
+	if (style->users)
+		smi_users(&picture, style->users);
+	else
+		smi_processes(&picture);
 	smi_table_notes(&picture);
 }

@@ -5,6 +5,7 @@
 #include "cli/smi/smi.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -17,6 +18,7 @@
 #include "cli/common/screen.h"
 #include "cli/common/session.h"
 #include "cli/smi/smi-hosts.h"
+#include "model/by-user.h"
 #include "model/json/document.h"
 #include "model/snapshot.h"
 
@@ -25,6 +27,7 @@ struct smi {
 	struct filter filter;
 	struct smi_style style;
 	bool again;
+	bool by_user;
 	bool json;
 	bool csv;
 	uint32_t refresh_ms;
@@ -36,28 +39,39 @@ struct smi {
 	struct document_commands *commands; /* NULL = none are shown */
 };
 
-static void smi_write(const struct smi *smi, FILE *out, const struct snapshot *snapshot)
+static int smi_write(const struct smi *smi, FILE *out, const struct snapshot *snapshot)
 {
+	CLEANUP(by_user_deinit) struct by_user users = BY_USER_NULL;
+	struct smi_style style = smi->style;
 	struct emit json = EMIT_INIT(out);
 
+	if (smi->by_user) {
+		style.users = &users;
+		if (by_user_add(&users, snapshot, &smi->filter, smi->style.all) < 0)
+			return -ENOMEM;
+	}
 	if (smi->json)
-		document_smi(&json, snapshot, &smi->filter, smi->commands);
+		document_smi_users(&json, snapshot, &smi->filter, smi->commands, style.users);
+	else if (smi->csv && smi->by_user)
+		smi_users_csv(out, snapshot, &users);
 	else if (smi->csv)
 		smi_csv(out, snapshot, &smi->filter);
 	else
-		smi_table(out, snapshot, &smi->filter, &smi->style);
+		smi_table(out, snapshot, &smi->filter, &style);
+	return 0;
 }
 
 static int smi_redraw(struct smi *smi, const struct snapshot *snapshot)
 {
 	FILE *out = screen_begin(&smi->screen);
+	int r;
 
 	if (!out)
 		return -ENOMEM;
 	smi->style.cuts = true;
 	smi->style.width = output_columns(); /* the terminal may have been resized */
-	smi_write(smi, out, snapshot);
-	return screen_show(&smi->screen, out);
+	r = smi_write(smi, out, snapshot);
+	return screen_show(&smi->screen, out) < 0 ? -ENOMEM : r;
 }
 
 static int smi_once(struct smi *smi, struct session *session)
@@ -73,8 +87,7 @@ static int smi_once(struct smi *smi, struct session *session)
 		asked_for_check(&smi->asked, session, snapshot);
 	if (!smi->json && !smi->csv)
 		session_print_moment(session);
-	smi_write(smi, stdout, snapshot);
-	return 0;
+	return smi_write(smi, stdout, snapshot);
 }
 
 static int smi_loop(struct smi *smi, struct session *session)
@@ -82,23 +95,35 @@ static int smi_loop(struct smi *smi, struct session *session)
 	int r = 0;
 
 	output_catch_stop();
+	if (output_is_terminal())
+		(void)screen_keys_begin(); /* without keys, Ctrl-C ends it */
 	while (r == 0 && !output_is_stopped() && !output_is_broken()) {
 		r = smi_once(smi, session);
-		if (r == 0 && fflush(stdout) == 0)
-			output_sleep(smi->refresh_ms);
+		if (r == 0 && fflush(stdout) == 0 && screen_wait(smi->refresh_ms))
+			break;
 	}
 	screen_end(&smi->screen);
+	screen_keys_end();
 	return r;
+}
+
+static int smi_parse_by(void *target, const char *text)
+{
+	*(bool *)target = true;
+	return strcmp(text, "user") == 0 ? 0 : -EINVAL;
 }
 
 static int smi_parse(struct smi *smi, int argc, char **argv)
 {
 	const struct options_item items[] = {
-		{'w', "watch", NULL, "refresh until interrupted", &smi->again, NULL},
+		{'w', "watch", NULL, "refresh until q or Ctrl-C is pressed", &smi->again, NULL},
 		{'r', "refresh", "MS", "milliseconds between two refreshes (1000)",
 		 &smi->refresh_ms, options_u32},
 		{'d', "device", "DEV|UID", "only this device; may be given again", &smi->filter,
 		 options_device},
+		{0, "user", "USER", "only processes of this user", &smi->filter.user, options_text},
+		{0, "by", "user", "what each user holds instead of the processes", &smi->by_user,
+		 smi_parse_by},
 		{'a', "all", NULL, "closed devices and ended processes too", &smi->style.all, NULL},
 		{0, "details", NULL, "every type of memory", &smi->style.details, NULL},
 		OPTIONS_FROM(&smi->from),
@@ -120,10 +145,14 @@ static int smi_parse(struct smi *smi, int argc, char **argv)
 
 	if (r == 0 && smi->json && smi->csv)
 		r = options_mistake("smi", "--json or --csv, not both");
-	if (r == 0 && (smi->hosts.count || smi->hosts.prometheus) && (smi->csv || smi->again))
-		r = options_mistake("smi", "other machines: text or --json, and once");
+	if (r == 0 && (smi->hosts.count || smi->hosts.prometheus) &&
+	    (smi->csv || smi->again || smi->by_user || smi->filter.user))
+		r = options_mistake("smi",
+				    "with --host and --prometheus there is no --csv, --watch, "
+				    "--user or --by");
 	if (r == 0 && smi->from.file && (smi->again || smi->hosts.count || smi->hosts.prometheus))
-		r = options_mistake("smi", "a recording is shown once, and has one machine");
+		r = options_mistake("smi",
+				    "with --from there is no --watch, --host or --prometheus");
 	if (r == 0 && smi->hosts.count && smi->hosts.prometheus)
 		r = options_mistake("smi", "--host or --prometheus, not both");
 	return r;

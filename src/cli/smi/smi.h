@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+struct by_user;
 struct filter;
 struct snapshot;
 
@@ -13,8 +14,9 @@ struct snapshot;
 #define SMI_WIDTH_MAX 160u /* longer lines are hard to read */
 
 struct smi_style {
-	bool all;     /* also closed devices and ended processes */
-	bool details; /* every type */
+	bool all;                    /* also closed devices and ended processes */
+	bool details;                /* every type */
+	const struct by_user *users; /* instead of processes; NULL = processes */
 	bool colours;
 	bool utf8;
 	bool cuts;          /* also cut notes to the width, so that each stays one line */
@@ -28,3 +30,6 @@ void smi_table(FILE *out, const struct snapshot *snapshot, const struct filter *
 
 /* One row per device and type. */
 void smi_csv(FILE *out, const struct snapshot *snapshot, const struct filter *filter);
+
+/* One row per user, device and type. */
+void smi_users_csv(FILE *out, const struct snapshot *snapshot, const struct by_user *list);

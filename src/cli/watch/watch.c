@@ -22,6 +22,7 @@
 #include "cli/common/command.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
+#include "cli/common/screen.h"
 #include "cli/common/session.h"
 #include "model/types.h"
 #include "source/books/scan.h"
@@ -98,6 +99,16 @@ void watch_totals(const struct follow *follow, uint32_t type, uint64_t *ret_byte
 	}
 }
 
+static bool watch_wants(const struct watch *watch, const struct follow_event *event)
+{
+	const struct follow_shard *shard = &event->follow->shards[event->shard];
+
+	/* Events that were missed may have been of any type. */
+	return filter_wants_device(&watch->filter, shard->device, shard->unique_id) &&
+	       (event->missed ||
+		filter_wants_type(&watch->filter, book_meta_type(event->event.record.meta)));
+}
+
 static void watch_flush(struct watch_batch *batch)
 {
 	struct watch *watch = batch->watch;
@@ -106,12 +117,13 @@ static void watch_flush(struct watch_batch *batch)
 		qsort(batch->events, batch->count, sizeof(*batch->events), follow_compare);
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct follow_event *event = &batch->events[i];
-		uint32_t type = book_meta_type(event->event.record.meta);
 
 		follow_apply(event);
+		if (!watch_wants(watch, event))
+			continue;
 		if (event->missed)
 			watch->form->missed(watch, event);
-		else if (!watch->has_type || watch->type == type)
+		else
 			watch->form->event(watch, event);
 	}
 	batch->count = 0;
@@ -148,7 +160,8 @@ static int watch_adopt(struct watch *watch, const struct scan *scan)
 		struct follow **follows;
 		int r;
 
-		if (book->gone || !book->alive || book->ignored || watch_knows(watch, book))
+		if (book->gone || !book->alive || book->ignored || watch_knows(watch, book) ||
+		    !filter_wants_pid(&watch->filter, book->owner.pid))
 			continue;
 		follows = array_grow(watch->follows, &watch->capacity, watch->count + 1,
 				     sizeof(struct follow *));
@@ -225,6 +238,13 @@ static int watch_round(struct watch *watch, struct watch_batch *batch, struct vi
 	return 0;
 }
 
+/* The process that was asked for has ended, or never was. */
+static bool watch_is_over(const struct watch *watch, const struct scan *scan)
+{
+	return watch->filter.has_pid && watch->count == 0 &&
+	       proc_start_ticks(&scan->proc, watch->filter.pid) == 0;
+}
+
 static int watch_loop(struct watch *watch, struct session *session)
 {
 	CLEANUP(view_deinit) struct view view = VIEW_NULL;
@@ -235,6 +255,8 @@ static int watch_loop(struct watch *watch, struct session *session)
 	uint64_t next_scan = 0;
 	int r = 0;
 
+	if (output_is_terminal())
+		(void)screen_keys_begin(); /* without keys, Ctrl-C ends it */
 	while (r == 0 && !output_is_stopped() && !output_is_broken()) {
 		uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
@@ -245,6 +267,8 @@ static int watch_loop(struct watch *watch, struct session *session)
 			if (r == 0)
 				r = watch_adopt(watch, scan);
 			watch_tell_refused(&refused, scan);
+			if (r == 0 && watch_is_over(watch, scan))
+				break;
 			took = clock_ns(CLOCK_MONOTONIC) - now;
 			next_scan = now + bits_max(WATCH_SCAN_NS, bits_min(took * WATCH_SCAN_SHARE,
 									   WATCH_SCAN_MAX_NS));
@@ -253,9 +277,10 @@ static int watch_loop(struct watch *watch, struct session *session)
 			watch->namer = session_namer(session); /* restarts its time limit */
 		if (r == 0)
 			r = watch_round(watch, &batch, &view, &log);
-		if (fflush(stdout) == 0)
-			output_sleep(WATCH_POLL_MS);
+		if (fflush(stdout) == 0 && screen_wait(WATCH_POLL_MS))
+			break;
 	}
+	screen_keys_end();
 	free(batch.events);
 	return r == -EPIPE ? 0 : r;
 }
@@ -282,14 +307,6 @@ static int watch_parse_ids(void *target, const char *text)
 	return *decimal || strcmp(text, "hex") == 0 ? 0 : -EINVAL;
 }
 
-static int watch_parse_type(void *target, const char *text)
-{
-	struct watch *watch = target;
-
-	watch->has_type = true;
-	return types_parse(text, &watch->type);
-}
-
 static int watch_run(int argc, char **argv)
 {
 	CLEANUP(session_cleanup) struct session *session = NULL;
@@ -300,12 +317,16 @@ static int watch_run(int argc, char **argv)
 		{0, "ids", "hex|decimal", "how addresses are printed", &watch.decimal,
 		 watch_parse_ids},
 		{0, "stacks", NULL, "with call stacks", &watch.stacks, NULL},
-		{0, "type", "TYPE", "only events of this type", &watch, watch_parse_type},
+		{0, "pid", "PID", "only of this process; ends when it ends", &watch.filter,
+		 options_pid},
+		{'d', "device", "DEV|UID", "only on this device; may be given again", &watch.filter,
+		 options_device},
+		{0, "type", "TYPE", "only events of this type", &watch.filter, options_type},
 	};
 	const struct options options = {
 		.command = "watch",
 		.shows_sizes = true,
-		.summary = "Events as they happen, until interrupted.",
+		.summary = "Events as they happen, until q or Ctrl-C is pressed.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
 	};
@@ -316,6 +337,10 @@ static int watch_run(int argc, char **argv)
 	output_start();
 	output_catch_stop();
 	r = session_new(&session);
+	if (r == 0 && watch_is_over(&watch, session_scan(session))) {
+		fprintf(stderr, "ttmem watch: there is no process %" PRIu32 "\n", watch.filter.pid);
+		return COMMAND_FAILED;
+	}
 	if (r == 0)
 		r = watch_loop(&watch, session);
 	for (size_t i = 0; i < watch.count; i++)

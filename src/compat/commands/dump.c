@@ -2,8 +2,10 @@
 
 /* ttmem dump: the old server's report of remaining buffers, on one's own terminal. */
 
-#include <string.h>
+#include <inttypes.h>
+#include <stdio.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "cli/common/command.h"
 #include "cli/common/daemon-pages.h"
@@ -20,21 +22,36 @@ static int dump_run(int argc, char **argv)
 {
 	CLEANUP(dump_cleanup) struct daemon_client *remote = NULL;
 	CLEANUP_FREE char *text = NULL;
+	bool live = false;
+	uint64_t since_ns = 0;
+	const struct options_item items[] = {
+		{0, "live", NULL, "only of living processes", &live, NULL},
+		{0, "since", "WHEN",
+		 "of processes that ended, only since: 2h, 16:03, 2026-11-17, ns since 1970",
+		 &since_ns, options_since},
+	};
 	const struct options options = {
 		.command = "dump",
 		.summary = "The old server's report of remaining buffers, those of ended processes "
 			   "included.",
+		.items = items,
+		.count = ARRAY_SIZE(items),
 	};
+	char target[64] = "/api/v1/dump";
 	size_t length;
 	int r = options_parse_only(&options, argc, argv);
 
 	if (r != 0)
 		return options_exit(r);
+	if (live)
+		since_ns = UINT64_MAX; /* no process has ended since then */
+	if (since_ns)
+		snprintf(target, sizeof(target), "/api/v1/dump?since=%" PRIu64, since_ns);
 	output_start();
 	r = daemon_client_new(&remote);
 	if (r < 0)
 		return output_fail("dump", "cannot ask ttmemd", r);
-	r = daemon_client_get(remote, "/api/v1/dump", &text, &length);
+	r = daemon_client_get(remote, target, &text, &length);
 	if (r != 0)
 		return daemon_pages_fail("dump", remote, r);
 	fwrite(text, 1, length, stdout);

@@ -61,7 +61,7 @@ static int play_snapshot(void *context, const struct snapshot_request *request,
 			   ret_snapshot);
 }
 
-static int play_dump(void *context, const struct query_asker *asker, FILE *out)
+static int play_dump(void *context, const struct query_asker *asker, uint64_t since_ns, FILE *out)
 {
 	struct native_testing *world = context;
 	unsigned int number = __atomic_fetch_add(&world->dumps, 1, __ATOMIC_RELAXED);

@@ -256,22 +256,25 @@ static bool document_wants_part(const struct snapshot *snapshot, const struct fi
 {
 	const struct snapshot_device *row = &snapshot->devices[part->row];
 
-	return !filter || filter_wants_device(filter, row->device, row->unique_id);
+	return filter_wants_device(filter, row->device, row->unique_id);
 }
 
 static bool document_wants_process(const struct snapshot *snapshot, const struct filter *filter,
 				   const struct snapshot_process *process)
 {
+	if (!filter_wants_pid(filter, process->pid) ||
+	    !filter_wants_user(filter, process->user, process->user_id))
+		return false;
 	for (size_t i = 0; i < process->part_count; i++) {
 		if (document_wants_part(snapshot, filter, &process->parts[i]))
 			return true;
 	}
-	return !filter || filter->device_count == 0;
+	return filter->device_count == 0;
 }
 
 /* What is written of processes. */
 struct document_scope {
-	const struct filter *filter; /* NULL = all of them */
+	const struct filter *filter;
 	struct document_commands *commands;
 	bool counters;
 };
@@ -337,6 +340,13 @@ static void document_processes(struct emit *json, const struct snapshot *snapsho
 void document_smi(struct emit *json, const struct snapshot *snapshot, const struct filter *filter,
 		  struct document_commands *commands)
 {
+	document_smi_users(json, snapshot, filter, commands, NULL);
+}
+
+void document_smi_users(struct emit *json, const struct snapshot *snapshot,
+			const struct filter *filter, struct document_commands *commands,
+			const struct by_user *users)
+{
 	const struct document_scope scope = {.filter = filter, .commands = commands};
 	uint64_t bytes = 0, buffers = 0;
 
@@ -355,6 +365,8 @@ void document_smi(struct emit *json, const struct snapshot *snapshot, const stru
 	}
 	emit_close_array(json);
 	document_processes(json, snapshot, &scope);
+	if (users)
+		document_users(json, snapshot, users);
 	emit_open_object(json, "totals");
 	emit_u64(json, "bytes", bytes);
 	emit_u64(json, "buffers", buffers);
@@ -367,10 +379,11 @@ void document_smi(struct emit *json, const struct snapshot *snapshot, const stru
 	document_close(json, snapshot);
 }
 
-void document_ps(struct emit *json, const struct snapshot *snapshot,
+void document_ps(struct emit *json, const struct snapshot *snapshot, const struct filter *filter,
 		 struct document_commands *commands)
 {
-	const struct document_scope scope = {.commands = commands, .counters = true};
+	const struct document_scope scope = {
+		.filter = filter, .commands = commands, .counters = true};
 
 	document_open_moment(json, "ttmem.ps/1", snapshot);
 	document_processes(json, snapshot, &scope);

@@ -13,6 +13,7 @@
 
 #include "model/sites/group.h"
 
+struct by_user;
 struct filter;
 struct frames_one;
 struct growth;
@@ -43,12 +44,19 @@ struct document_commands {
 void document_smi(struct emit *json, const struct snapshot *snapshot, const struct filter *filter,
 		  struct document_commands *commands);
 
+/* The same, and what each user holds. @users: NULL = without that. */
+void document_smi_users(struct emit *json, const struct snapshot *snapshot,
+			const struct filter *filter, struct document_commands *commands,
+			const struct by_user *users);
+void document_users(struct emit *json, const struct snapshot *snapshot,
+		    const struct by_user *users);
+
 /* The machine in one row. */
 void document_host(struct emit *json, const struct snapshot *snapshot, const struct health *health,
 		   bool is_well);
 
-/* Processes with all counters; @commands as above. */
-void document_ps(struct emit *json, const struct snapshot *snapshot,
+/* Processes with all counters; @filter and @commands as above. */
+void document_ps(struct emit *json, const struct snapshot *snapshot, const struct filter *filter,
 		 struct document_commands *commands);
 void document_cards(struct emit *json, const struct snapshot *snapshot);
 

@@ -194,7 +194,7 @@ static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view
 	growth_finish(&growth, false);
 	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_AGE);
 	document_smi(&json, snapshot, &filter, NULL);
-	document_ps(&json, snapshot, NULL);
+	document_ps(&json, snapshot, &filter, NULL);
 	document_buffers(&json, snapshot);
 	document_incidents(&json, snapshot);
 	document_growth(&json, snapshot, &growth);

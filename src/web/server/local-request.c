@@ -121,7 +121,7 @@ int local_request_dump(struct routes_ask *ask, FILE *out)
 {
 	if (!ask->provider->dump)
 		return -ENOENT;
-	return ask->provider->dump(ask->provider->context, ask->asker, out);
+	return ask->provider->dump(ask->provider->context, ask->asker, ask->url->since_ns, out);
 }
 
 static void local_request_refuse(struct local_request_answer *answer, unsigned int status,

@@ -86,7 +86,7 @@ static int routes_ps(struct routes_ask *ask, FILE *out)
 	int r = routes_totals(ask, &snapshot);
 
 	if (r == 0)
-		document_ps(&json, snapshot, NULL);
+		document_ps(&json, snapshot, &ask->url->filter, NULL);
 	return r;
 }
 
@@ -351,8 +351,8 @@ static const struct route routes_table[] = {
 	 .local = true},
 	{"/api/v1/status", ROUTES_JSON, .make = local_request_status, .local = true},
 	{"/api/v1/cards", ROUTES_JSON, .make = routes_cards, .lane = ROUTES_TOTALS, .local = true},
-	{"/api/v1/dump", ROUTES_TEXT, .make = local_request_dump, .lane = ROUTES_DETAILS,
-	 .local = true},
+	{"/api/v1/dump", ROUTES_TEXT, .make = local_request_dump, .parameters = URL_SINCE,
+	 .lane = ROUTES_DETAILS, .local = true},
 };
 
 static const struct route routes_stats = {

@@ -62,7 +62,7 @@ struct web_provider {
 	 * Writes the old report of remaining buffers, as far as the asker may see them. 0 or a
 	 * negative errno. NULL: not supported.
 	 */
-	int (*dump)(void *context, const struct query_asker *asker, FILE *out);
+	int (*dump)(void *context, const struct query_asker *asker, uint64_t since_ns, FILE *out);
 
 	/* What ended processes have left, by call site. From any thread. NULL: it is not counted. */
 	void (*leak_sites)(void *context, struct leak_sites *ret_sites);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lists of buffers in leak reports: complete up to a bound that is told, read in pages, kept while there is room."""
 
+import csv
+import io
 import json
 import resource
 import sqlite3
@@ -207,3 +209,36 @@ def test_a_database_of_an_earlier_version_is_converted(served):
     assert (row["name"], row["phase"], leak["sites"][0]["phase"]) == ("old", "before", "before")
     site = leak["sites"][0]
     assert (site["name"], site["name_count"], site["names"]) == ("weights", None, [])
+
+
+def test_a_summary_has_a_line_for_each_process(served):
+    first = leave(served, "alloc 0 DRAM 0x1000 64 =weights", "alloc 0 L1 0x2000 32 cb")
+    second = leave(served, "alloc 0 DRAM 0x1000 4096 kv")
+    lines = served.run("leaks", "--summary").stdout.splitlines()
+    assert lines[0].split()[:2] == ["PID", "USER"]
+    assert [line.split()[0] for line in lines[1:3]] == [str(second), str(first)]  # the newest first
+    assert "4.0 KiB" in lines[1] and lines[1].endswith("DRAM kv")
+    assert "2 processes, 3 buffers, 4.1 KiB" in lines and "--full" in lines[-1]
+
+
+def test_leaks_as_csv(served):
+    first = leave(served, "alloc 0 DRAM 0x1000 64 =weights", "alloc 0 L1 0x2000 32 cb")
+    rows = list(csv.DictReader(io.StringIO(served.run("leaks", "--csv").stdout)))
+    assert [(r["pid"], r["type"], r["bytes"], r["name"]) for r in rows] == [
+        (str(first), "DRAM", "64", "'=weights"), (str(first), "L1", "32", "cb"),
+    ]  # fmt: skip
+    (row,) = csv.DictReader(io.StringIO(served.run("leaks", "--csv", "--summary").stdout))
+    assert (row["pid"], row["bytes"], row["buffers"]) == (str(first), "96", "2")
+
+
+def test_only_what_was_left_since(served):
+    pid = leave(served, "alloc 0 DRAM 0x1000 64")
+    later = (json.loads(served.run("leaks", "--json").stdout)["processes"][0]["ended_ns"]) + 1
+    assert f"pid {pid} " in served.run("leaks", "--since", "1h").stdout
+    assert "no ended process left anything" in served.run("leaks", "--since", later).stdout
+    assert f"Process {pid} " in served.run("dump", "--since", "1h").stdout
+    assert f"Process {pid} " not in served.run("dump", "--since", later).stdout
+    living = served.player("alloc 0 DRAM 0x5000 7")
+    wait_for(lambda: any(p["pid"] == living.pid for p in served.json("ps")["processes"]), "the process")
+    text = served.run("dump", "--live").stdout
+    assert str(living.pid) in text and f"Process {pid} " not in text

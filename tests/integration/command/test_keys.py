@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys of commands that go on until they are stopped; those of ttmem top are in test_top.py."""
+
+import pytest
+
+from terminal import Terminal
+
+# Runs what follows, and tells how it ended and left the terminal.
+AND_THEN = ["sh", "-c", '"$@"; echo code $?; exec stty -a', "sh"]
+
+
+@pytest.fixture
+def screen(world, tmp_path):
+    started = []
+
+    def start(*command):
+        started.append(Terminal(command, world.env, folder=tmp_path))
+        return started[-1]
+
+    yield start
+    for terminal in started:
+        terminal.close()
+
+
+@pytest.mark.parametrize("words", [["smi", "-w", "-r", "600000"], ["watch"]], ids=["smi", "watch"])
+def test_q_ends_it_and_leaves_the_terminal_as_it_was(world, screen, words):
+    player = world.player("alloc 0 DRAM 0x1000 10")
+    terminal = screen(*AND_THEN, world.program, *words)
+    terminal.wait(str(player.pid))
+    terminal.press("x", "q")
+    terminal.wait("code 0")
+    terminal.wait(lambda text: " icanon" in text and " echo " in text)
+
+
+def test_nothing_is_read_that_is_no_terminal(world, screen, tmp_path):
+    world.player("alloc 0 DRAM 0x1000 10")
+    (tmp_path / "input").write_text("q for the next one\n")
+    script = 'timeout -s INT 0.5 "$1" smi -w -r 50; cat'
+    terminal = screen("sh", "-c", f'({script}) < "$0"', tmp_path / "input", world.program)
+    terminal.wait("q for the next one")
