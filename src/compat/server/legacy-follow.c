@@ -10,9 +10,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/bits.h"
@@ -31,6 +33,7 @@
 #define FOLLOW_ROUND_NS UINT64_C(100000000)
 #define FOLLOW_EVENTS_MAX 65536u /* sorted together; more are put out in parts */
 #define FOLLOW_PIECE 16384u      /* of the text, put out at once */
+#define FOLLOW_ENDED_MAX 1024u /* books of ended processes between two rounds; each is a mapping */
 
 struct follow_entry {
 	struct tracked *tracked;
@@ -44,6 +47,11 @@ struct legacy_follow {
 	struct worker_job job;
 	bool is_stopped;
 	bool is_first; /* processes present at the start: their history is not printed */
+
+	pthread_mutex_t ended_lock; /* protects what follows */
+	struct tracked *ended[FOLLOW_ENDED_MAX];
+	size_t ended_count;
+	uint64_t ended_missed; /* for which there was no room */
 
 	struct follow_entry *entries;
 	size_t count, capacity;
@@ -142,40 +150,58 @@ static int follow_gather(void *context, const struct follow_event *event)
 	return 0;
 }
 
-static bool follow_knows(const struct legacy_follow *self, const struct tracked *tracked)
+/* Follows a process that keeps its own book, once. */
+static void follow_add(struct legacy_follow *self, struct tracked *tracked)
 {
-	for (size_t i = 0; i < self->count; i++) {
-		if (self->entries[i].tracked == tracked)
-			return true;
-	}
-	return false;
+	struct follow_entry *entries;
+	struct follow *follow;
+	int r;
+
+	if (tracked->source == BOOK_SOURCE_SOCKET || tracked->is_printed)
+		return;
+	entries = array_grow(self->entries, &self->capacity, self->count + 1, sizeof(*entries));
+	if (!entries)
+		return;
+	self->entries = entries;
+	pthread_mutex_lock(&tracked->book_lock);
+	r = follow_new(&follow, tracked->book, registry_proc(self->config.registry),
+		       !self->is_first);
+	pthread_mutex_unlock(&tracked->book_lock);
+	if (r < 0)
+		return;
+	tracked->is_printed = true;
+	entries[self->count++] =
+		(struct follow_entry){.tracked = tracked_ref(tracked), .follow = follow};
 }
 
-/* Processes that keep their own books. If memory runs out, the next round tries again. */
+static void follow_add_ended(struct legacy_follow *self)
+{
+	struct tracked *ended[FOLLOW_ENDED_MAX];
+	uint64_t missed;
+	size_t count;
+
+	pthread_mutex_lock(&self->ended_lock);
+	count = self->ended_count;
+	memcpy(ended, self->ended, count * sizeof(*ended));
+	missed = self->ended_missed;
+	self->ended_count = 0;
+	self->ended_missed = 0;
+	pthread_mutex_unlock(&self->ended_lock);
+	for (size_t i = 0; i < count; i++) {
+		follow_add(self, ended[i]);
+		tracked_unref(ended[i]);
+	}
+	if (missed)
+		log_writer_print(self->config.log_writer,
+				 "⚠ %" PRIu64 " processes ended too fast to be printed\n", missed);
+}
+
+/* If memory runs out, the next round tries again. */
 static void follow_find(struct legacy_follow *self, const struct book_list *book_list)
 {
-	for (size_t i = 0; i < book_list->count; i++) {
-		struct tracked *tracked = book_list->list[i];
-		struct follow_entry *entries;
-		struct follow *follow;
-		int r;
-
-		if (tracked->source == BOOK_SOURCE_SOCKET || follow_knows(self, tracked))
-			continue;
-		entries = array_grow(self->entries, &self->capacity, self->count + 1,
-				     sizeof(*entries));
-		if (!entries)
-			return;
-		self->entries = entries;
-		pthread_mutex_lock(&tracked->book_lock);
-		r = follow_new(&follow, tracked->book, registry_proc(self->config.registry),
-			       !self->is_first);
-		pthread_mutex_unlock(&tracked->book_lock);
-		if (r < 0)
-			return;
-		entries[self->count++] =
-			(struct follow_entry){.tracked = tracked_ref(tracked), .follow = follow};
-	}
+	for (size_t i = 0; i < book_list->count; i++)
+		follow_add(self, book_list->list[i]);
+	follow_add_ended(self);
 }
 
 /* In the worker's thread. */
@@ -244,11 +270,24 @@ int legacy_follow_new(struct legacy_follow **ret_follow, const struct legacy_fol
 	self->job.run = follow_run;
 	self->job.done = follow_done;
 	self->is_first = true;
+	(void)pthread_mutex_init(&self->ended_lock, NULL); /* cannot fail on Linux */
 	r = loop_set(config->loop, &self->timer, loop_now(config->loop));
 	if (r < 0)
 		return r;
 	*ret_follow = cleanup_steal(self);
 	return 0;
+}
+
+void legacy_follow_ended(struct legacy_follow *follow, struct tracked *tracked)
+{
+	if (tracked->source == BOOK_SOURCE_SOCKET || follow->is_stopped)
+		return;
+	pthread_mutex_lock(&follow->ended_lock);
+	if (follow->ended_count < FOLLOW_ENDED_MAX)
+		follow->ended[follow->ended_count++] = tracked_ref(tracked);
+	else
+		follow->ended_missed++;
+	pthread_mutex_unlock(&follow->ended_lock);
 }
 
 void legacy_follow_stop(struct legacy_follow *follow)
@@ -265,6 +304,9 @@ struct legacy_follow *legacy_follow_free(struct legacy_follow *follow)
 		follow_free(follow->entries[i].follow);
 		tracked_unref(follow->entries[i].tracked);
 	}
+	for (size_t i = 0; i < follow->ended_count; i++)
+		tracked_unref(follow->ended[i]);
+	pthread_mutex_destroy(&follow->ended_lock);
 	free(follow->entries);
 	free(follow->events);
 	view_deinit(&follow->view);

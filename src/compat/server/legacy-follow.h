@@ -14,6 +14,7 @@ struct legacy_history;
 struct loop;
 struct log_writer;
 struct registry;
+struct tracked;
 struct worker;
 
 struct legacy_follow_config {
@@ -27,6 +28,12 @@ struct legacy_follow_config {
 
 /* 0 or a negative errno. */
 int legacy_follow_new(struct legacy_follow **ret_follow, const struct legacy_follow_config *config);
+
+/*
+ * A process has ended and its book is no longer in the list. If no round has seen it, because it lived for so
+ * short a time, the next one prints what its book's log still has. In the loop's thread.
+ */
+void legacy_follow_ended(struct legacy_follow *follow, struct tracked *tracked);
 
 /* No more rounds are begun. One that is at work ends with the work; free only after that. */
 void legacy_follow_stop(struct legacy_follow *follow);

@@ -374,6 +374,12 @@ void legacy_server_dead(struct legacy_server *server, const struct legacy_lines_
 		legacy_log_dead(server->log, dead);
 }
 
+void legacy_server_ended(struct legacy_server *server, struct tracked *tracked)
+{
+	if (server->follow)
+		legacy_follow_ended(server->follow, tracked);
+}
+
 struct legacy_history *legacy_server_history(struct legacy_server *server)
 {
 	return server->history;

@@ -28,6 +28,7 @@ struct scan_book;
 struct socket_lock_holder;
 struct legacy_lines_dead;
 struct symbols;
+struct tracked;
 struct worker;
 
 #define LEGACY_CONNECTIONS_MAX 4096u
@@ -151,6 +152,9 @@ void legacy_server_report(struct legacy_server *server, enum legacy_report_kind 
  * logged.
  */
 void legacy_server_dead(struct legacy_server *server, const struct legacy_lines_dead *dead);
+
+/* A process has ended, and its book is no longer in the list: its events are printed if none was yet. */
+void legacy_server_ended(struct legacy_server *server, struct tracked *tracked);
 
 /*
  * Continues a book that an earlier daemon kept: its live buffers are live in a new book. Always takes

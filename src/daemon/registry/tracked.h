@@ -68,6 +68,9 @@ struct tracked {
 	/* Of its peaks, when they were last looked at; used only by the recorder's sampling. */
 	uint64_t peaks_signature;
 
+	/* Its events are or were printed as the old server's lines; used only by who prints them. */
+	bool is_printed;
+
 	/* Stacks before this index have been requested; used only by the learner. */
 	uint32_t stacks_seen;
 

@@ -150,3 +150,18 @@ def test_perfect_cleanup_mentions_double_frees(server):
     )
     wait_for(lambda: said in daemon.text(), "the dump")
     client.close()
+
+
+def test_programs_that_live_for_a_millisecond_are_printed(ttmemd):
+    """No round has seen them alive: their books' logs are read once they have ended, and only once."""
+    ttmemd.start("--log-events")
+    pids = []
+    for _ in range(10):
+        player = ttmemd.player()
+        player.process.communicate(f"alloc {OURS} DRAM 0x1000 4096\nfree {OURS} DRAM 0x1000\n", timeout=LIMIT)
+        pids.append(player.pid)
+    lives = ttmemd.player(f"alloc {OURS} L1 0x1000 5")  # printed in a later round than all of them
+    wait_for(lambda: f"✓ [PID {lives.pid}] Allocated 5 bytes" in ttmemd.text(), "the last line")
+    wait_for(lambda: all(f"✗ [PID {pid}] Freed buffer" in ttmemd.text() for pid in pids), "their lines")
+    for pid in pids:
+        assert ttmemd.text().count(f"✓ [PID {pid}] Allocated 4096 bytes of DRAM on device {OURS}") == 1
