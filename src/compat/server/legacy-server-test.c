@@ -113,15 +113,24 @@ UNIT(names_and_stacks)
 	message.id++;
 	legacy_testing_text(&message, "", "");
 	legacy_testing_send(fd, LEGACY_W648, &message);
-	legacy_testing_until_messages(&world, 2);
+	message.id++;
+	/* Of backtrace_symbols(), the innermost first; its last part is cut off. */
+	legacy_testing_text(&message, "",
+			    "./libtt.so(allocate+0x1f) [0x7f] -> ./libtt.so(create+0x2) [0x7e] -> "
+			    "./app(ma");
+	legacy_testing_send(fd, LEGACY_W648, &message);
+	legacy_testing_until_messages(&world, 3);
 	snapshot = legacy_testing_snapshot(&world);
-	assert(snapshot->buffer_count == 2);
+	assert(snapshot->buffer_count == 3);
 	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_AGE);
 	buffer = &snapshot->buffers[0];
 	assert(strcmp(buffer->name, "attention_weights_layer_0") == 0);
 	assert(strcmp(buffer->stack, "model.py:123:forward -> ./libtt.so(+0x1f) [0x7f] -> "
 				     "a:b.py:4:<lambda>") == 0);
 	assert(!snapshot->buffers[1].name && !snapshot->buffers[1].stack);
+	assert(strcmp(snapshot->buffers[2].stack,
+		      "./app(ma -> ./libtt.so(create+0x2) [0x7e] -> ./libtt.so(allocate+0x1f) "
+		      "[0x7f]") == 0);
 	snapshot_free(snapshot);
 	(void)close(fd);
 	legacy_testing_close(&world);

@@ -5,6 +5,7 @@
 #include "compat/server/legacy-stack.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,11 +49,31 @@ static struct book_frame stack_frame(struct writer *writer, char *part)
 	return frame;
 }
 
+/* Whether backtrace_symbols() wrote it: it ends with the address in brackets. The last part may be cut. */
+static bool stack_is_native(const char *part)
+{
+	size_t length = strlen(part);
+	const char *bracket = strstr(part, " [0x");
+
+	return bracket && part[length - 1] == ']';
+}
+
+static void stack_reverse(struct book_frame *frames, size_t count)
+{
+	for (size_t i = 0; i < count / 2; i++) {
+		struct book_frame frame = frames[i];
+
+		frames[i] = frames[count - 1 - i];
+		frames[count - 1 - i] = frame;
+	}
+}
+
 uint32_t legacy_stack_intern(struct writer *writer, const char *text, size_t length)
 {
 	struct book_frame frames[INTERN_FRAMES_MAX];
 	char copy[LEGACY_STACK_SIZE + 1];
 	char *part = copy;
+	bool is_native = false;
 	size_t n = 0;
 
 	if (length == 0)
@@ -60,15 +81,18 @@ uint32_t legacy_stack_intern(struct writer *writer, const char *text, size_t len
 	length = bits_min(length, LEGACY_STACK_SIZE);
 	memcpy(copy, text, length);
 	copy[length] = '\0';
-	/* From the back of the array, because the last part is the innermost. */
 	while (part && n < INTERN_FRAMES_MAX) {
 		char *arrow = strstr(part, STACK_ARROW);
 
 		if (arrow && n + 1 < INTERN_FRAMES_MAX)
 			*arrow = '\0';
+		if (*part && n == 0)
+			is_native = stack_is_native(part);
 		if (*part)
-			frames[INTERN_FRAMES_MAX - ++n] = stack_frame(writer, part);
+			frames[n++] = stack_frame(writer, part);
 		part = arrow ? arrow + strlen(STACK_ARROW) : NULL;
 	}
-	return intern_stack(writer, frames + INTERN_FRAMES_MAX - n, n);
+	if (!is_native)
+		stack_reverse(frames, n);
+	return intern_stack(writer, frames, n);
 }

@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * Stacks as old clients send them: one text, "file:line:function -> file:line:function", outermost
+ * Stacks as old clients send them, one text: of Python "file:line:function -> file:line:function",
+ * outermost first; of C++ what backtrace_symbols() gives, "module(function+0x1f) [0x7f]", innermost
  * first. In the book they are frames, innermost first, so that they can be compared and grouped
- * like those of native clients. A part of any other form becomes a frame whose function is the
- * whole part.
+ * like those of native clients. A part that is not of Python's form becomes a frame whose function
+ * is the whole part.
  */
 
 #include <stddef.h>
