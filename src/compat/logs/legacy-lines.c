@@ -109,7 +109,8 @@ static void legacy_free(struct legacy_text *text, const struct legacy_lines_even
 		legacy_add(text, "ref_count=%" PRIu32 " remaining)\n",
 			   book_meta_refs(record->meta));
 	else
-		legacy_add(text, "FINAL)\n");
+		legacy_add(text, "FINAL)%s\n",
+			   event->event->op_slot & BOOK_OP_RESIZE ? LEGACY_LINES_RESIZED : "");
 }
 
 static void legacy_unknown(struct legacy_text *text, const struct legacy_lines_event *event)

@@ -4,7 +4,7 @@
 /*
  * The lines of the old allocation server, byte for byte, because scripts and people rely on them:
  * for "ttmem watch --format seed" and for "ttmemd --log-events". The old server had no event for a
- * size change: it is printed as a free and an allocation. Numbers are printed as by C++ streams,
+ * size change: it is printed as a free, which says so at its end, and an allocation. Numbers are printed as by C++ streams,
  * with six significant digits.
  */
 
@@ -13,6 +13,9 @@
 #include <stdint.h>
 
 #include "book/format/layout.h"
+
+/* Behind the line of a free that is the first half of a size change. */
+#define LEGACY_LINES_RESIZED ", allocated anew with another size"
 
 /* Longer than any line below. */
 #define LEGACY_LINES_SIZE 512u

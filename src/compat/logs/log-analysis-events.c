@@ -108,6 +108,7 @@ static void log_analysis_end(struct log_analysis *analysis, struct log_analysis_
 			     enum log_analysis_state state)
 {
 	log_analysis_subtract(analysis, node);
+	node->is_resized = false;
 	if (state == LOG_ANALYSIS_FREED && node->site != LOG_ANALYSIS_NONE)
 		analysis->sites[node->site].frees++;
 	log_analysis_nodes_end(analysis, node, state);
@@ -209,7 +210,27 @@ static int log_analysis_server_ref(struct log_analysis *analysis,
 	if (node->size != event->size)
 		return log_analysis_resize(analysis, step, node);
 	node->refs = event->refs > node->ghosts ? event->refs - node->ghosts : 1;
+	node->is_resized = false;
 	return 0;
+}
+
+/* The second half of a size change: of a free that said so, or of a line about the size. */
+static int log_analysis_resized_alloc(struct log_analysis *analysis,
+				      const struct log_analysis_step *step,
+				      struct log_analysis_node *node)
+{
+	int r;
+
+	node->is_resized = false;
+	if (log_analysis_is_live(node) && node->size != step->event->size)
+		return log_analysis_resize(analysis, step, node);
+	if (log_analysis_is_live(node)) {
+		node->ghosts = 0; /* this server counts no reference to what is gone */
+		return 0;
+	}
+	r = log_analysis_note(analysis, step, LOG_ANALYSIS_SIZE_CHANGE, LOG_ANALYSIS_WHILE_LIVE,
+			      node);
+	return r < 0 ? r : log_analysis_begin(analysis, step);
 }
 
 static int log_analysis_alloc(struct log_analysis *analysis, const struct log_analysis_step *step)
@@ -231,6 +252,8 @@ static int log_analysis_alloc(struct log_analysis *analysis, const struct log_an
 	if (event->format == LOG_READER_SERVER && event->refs > 1)
 		return log_analysis_server_ref(analysis, step);
 	node = log_analysis_nodes_find(analysis, &step->key);
+	if (node && node->is_resized)
+		return log_analysis_resized_alloc(analysis, step, node);
 	if (!log_analysis_is_live(node))
 		return log_analysis_begin(analysis, step);
 	if (event->format == LOG_READER_SERVER) {
@@ -324,6 +347,11 @@ static int log_analysis_freed(struct log_analysis *analysis, const struct log_an
 
 		node = other ? other : node;
 	}
+	if (log_analysis_is_live(node) && event->is_resize) {
+		log_analysis_replace(analysis, node);
+		node->is_resized = true;
+		return 0;
+	}
 	if (log_analysis_is_live(node)) {
 		log_analysis_sum_of(analysis, node)->frees++;
 		analysis->processes[node->process].frees++;
@@ -352,10 +380,15 @@ static int log_analysis_freed(struct log_analysis *analysis, const struct log_an
 static int log_analysis_resized(struct log_analysis *analysis, const struct log_analysis_step *step)
 {
 	struct log_analysis_node *node = log_analysis_nodes_find(analysis, &step->key);
+	int r;
 
-	return log_analysis_is_live(node) && node->size != step->event->size
-		       ? log_analysis_resize(analysis, step, node)
-		       : 0;
+	if (!log_analysis_is_live(node) || node->size == step->event->size)
+		return 0;
+	r = log_analysis_resize(analysis, step, node);
+	node = log_analysis_nodes_find(analysis, &step->key);
+	if (log_analysis_is_live(node))
+		node->is_resized = true;
+	return r;
 }
 
 /* Circular buffers and kernels: only sums are known. */
@@ -369,12 +402,16 @@ static int log_analysis_counted(const struct log_analysis_step *step)
 		sum->live++;
 		sum->bytes += event->size;
 		sum->live_bytes += event->size;
-		sum->peak_bytes = bits_max(sum->peak_bytes, sum->live_bytes);
 	} else {
 		sum->frees++;
 		sum->live -= sum->live > 0;
 		sum->live_bytes -= bits_min(sum->live_bytes, event->size);
 	}
+	/* It leaves out what ended processes had. But sums of sizes are more exact. */
+	if (event->has_total && (sum->live_bytes > event->total + event->total_rounded ||
+				 event->total > sum->live_bytes + event->total_rounded))
+		sum->live_bytes = event->total;
+	sum->peak_bytes = bits_max(sum->peak_bytes, sum->live_bytes);
 	return 0;
 }
 
@@ -394,6 +431,27 @@ static int log_analysis_dead(struct log_analysis *analysis, uint32_t row)
 	return 0;
 }
 
+/* Circular buffers or kernels of an ended process. The line names no device, so only if there is no choice. */
+static void log_analysis_removed_counted(struct log_analysis *analysis,
+					 const struct log_reader_event *event)
+{
+	struct log_analysis_sum *only = NULL;
+
+	for (uint32_t i = 0; i < BOOK_DEVICES; i++) {
+		struct log_analysis_device *device = analysis->devices[event->format][i];
+
+		if (!device || device->sums[event->type].live == 0)
+			continue;
+		if (only)
+			return;
+		only = &device->sums[event->type];
+	}
+	if (!only)
+		return;
+	only->live -= bits_min(only->live, event->count);
+	only->live_bytes -= only->live ? bits_min(only->live_bytes, event->size) : only->live_bytes;
+}
+
 /* Events that have no device. */
 static int log_analysis_general(struct log_analysis *analysis, const struct log_reader_event *event)
 {
@@ -409,6 +467,8 @@ static int log_analysis_general(struct log_analysis *analysis, const struct log_
 	r = log_analysis_rows_process(analysis, event, &row);
 	if (r < 0 || event->kind == LOG_READER_DEAD)
 		return r < 0 ? r : log_analysis_dead(analysis, row);
+	if (event->type != LOG_READER_NO_TYPE)
+		log_analysis_removed_counted(analysis, event);
 	process = &analysis->processes[row];
 	/* If only one device was chosen, those of the others are not missing. */
 	if (event->type == LOG_READER_NO_TYPE && analysis->only_device == LOG_ANALYSIS_NONE) {
@@ -431,9 +491,9 @@ static int log_analysis_device_event(struct log_analysis *analysis,
 	return log_analysis_freed(analysis, step);
 }
 
-int log_analysis_take(void *context, const struct log_reader_event *event)
+static int log_analysis_take_whole(struct log_analysis *analysis,
+				   const struct log_reader_event *event)
 {
-	struct log_analysis *analysis = context;
 	struct log_analysis_step step = {
 		.event = event,
 		.key =
@@ -460,4 +520,15 @@ int log_analysis_take(void *context, const struct log_reader_event *event)
 	if (r == 0)
 		r = log_analysis_rows_process(analysis, event, &step.key.process);
 	return r < 0 ? r : log_analysis_device_event(analysis, &step);
+}
+
+int log_analysis_take(void *context, const struct log_reader_event *event)
+{
+	struct log_analysis *analysis = context;
+	struct log_reader_event whole = *event;
+	int r = event->lacks_device || event->lacks_address
+			? log_analysis_brief_complete(analysis, &whole)
+			: 0;
+
+	return r < 0 ? r : log_analysis_take_whole(analysis, &whole);
 }

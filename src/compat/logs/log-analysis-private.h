@@ -25,6 +25,7 @@ struct log_analysis_node {
 	uint32_t file;
 	uint16_t device;
 	uint8_t type, state;
+	bool is_resized; /* a line has said so, and the allocation with the new size follows */
 };
 
 /* Numbers of rows, by hash: for rows that are never taken away. */
@@ -109,6 +110,9 @@ int log_analysis_rows_find(struct log_analysis *analysis,
 /* Adds a leak, which is still a live node. */
 int log_analysis_rows_leak(struct log_analysis *analysis, const struct log_analysis_node *node,
 			   enum log_analysis_how how);
+
+/* Fills in what a shortened line lacks, from what is known. 0 or -ENOMEM. */
+int log_analysis_brief_complete(struct log_analysis *analysis, struct log_reader_event *event);
 
 void log_analysis_rows_sort(struct log_analysis *analysis);
 void log_analysis_rows_deinit(struct log_analysis *analysis);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "compat/logs/legacy-lines.h"
 #include "compat/logs/log-reader-private.h"
 
 #define SERVER_MB (1024.0 * 1024.0)
@@ -38,12 +39,16 @@ static bool server_free(const char *at, struct log_reader_event *event)
 {
 	event->kind = LOG_READER_FREE;
 	event->has_size = true;
-	return log_reader_eat_id(&at, &event->address) && log_reader_eat(&at, " on device ") &&
-	       log_reader_eat_device(&at, &event->device) && log_reader_eat(&at, " (") &&
-	       log_reader_eat_number(&at, &event->size) && log_reader_eat(&at, " bytes, ") &&
-	       (log_reader_eat(&at, "FINAL)") ||
-		(log_reader_eat(&at, "ref_count=") && log_reader_eat_small(&at, &event->refs) &&
-		 log_reader_eat(&at, " remaining)")));
+	if (!log_reader_eat_id(&at, &event->address) || !log_reader_eat(&at, " on device ") ||
+	    !log_reader_eat_device(&at, &event->device) || !log_reader_eat(&at, " (") ||
+	    !log_reader_eat_number(&at, &event->size) || !log_reader_eat(&at, " bytes, "))
+		return false;
+	if (log_reader_eat(&at, "FINAL)")) {
+		event->is_resize = log_reader_eat(&at, LEGACY_LINES_RESIZED);
+		return true;
+	}
+	return log_reader_eat(&at, "ref_count=") && log_reader_eat_small(&at, &event->refs) &&
+	       log_reader_eat(&at, " remaining)");
 }
 
 /* "ID on device D (...". */
@@ -66,6 +71,43 @@ static bool server_resized(const char *at, struct log_reader_event *event)
 	       log_reader_eat(&at, " (buffer_id=") && log_reader_eat_id(&at, &event->address) &&
 	       log_reader_eat(&at, ", device=") && log_reader_eat_device(&at, &event->device) &&
 	       log_reader_eat(&at, ")");
+}
+
+/*
+ * Lines as the tracing guide quotes them, without a pid: "✓ Allocated N bytes (buffer_id=ID, device D)",
+ * "✗ Freed N bytes (FINAL)", "⚠ Deallocation for unknown buffer ID". The marks must be there, because the words
+ * alone may be anybody's.
+ */
+static int server_brief(const char *line, struct log_reader_event *event)
+{
+	const char *at;
+
+	event->format = LOG_READER_SERVER;
+	event->has_size = true;
+	at = strstr(line, "✓ Allocated ");
+	if (at && log_reader_eat(&at, "✓ Allocated ") && log_reader_eat_number(&at, &event->size) &&
+	    log_reader_eat(&at, " bytes (buffer_id=") && log_reader_eat_id(&at, &event->address) &&
+	    log_reader_eat(&at, ", device ") && log_reader_eat_device(&at, &event->device) &&
+	    log_reader_eat(&at, ")") && event->size > 0) {
+		event->kind = LOG_READER_ALLOC;
+		return LOG_READER_TAKEN;
+	}
+	at = strstr(line, "✗ Freed ");
+	if (at && log_reader_eat(&at, "✗ Freed ") && log_reader_eat_number(&at, &event->size) &&
+	    log_reader_eat(&at, " bytes (FINAL)")) {
+		event->kind = LOG_READER_FREE;
+		event->lacks_address = true;
+		return LOG_READER_TAKEN;
+	}
+	event->has_size = false;
+	at = strstr(line, "⚠ Deallocation for unknown buffer ");
+	if (at && log_reader_eat(&at, "⚠ Deallocation for unknown buffer ") &&
+	    log_reader_eat_id(&at, &event->address) && (*at == '\0' || *at == ' ')) {
+		event->kind = LOG_READER_UNKNOWN_FREE;
+		event->lacks_device = true;
+		return LOG_READER_TAKEN;
+	}
+	return LOG_READER_OTHER;
 }
 
 /* What stands behind "[PID P] ", or in a line without it. */
@@ -92,8 +134,38 @@ static int server_words(const char *at, struct log_reader_event *event)
 	return good ? LOG_READER_TAKEN : LOG_READER_DAMAGED;
 }
 
+/* Half of the last of six digits. */
+static double server_rounded(double mb)
+{
+	double digit = 1e-5;
+
+	while (mb >= digit * 1e6)
+		digit *= 10;
+	while (mb > 0 && mb < digit * 1e5)
+		digit /= 10;
+	return digit / 2;
+}
+
+/*
+ * The size that was printed with six digits. Several have the same ones; sizes are multiples of some power of
+ * two, so it is the one with the highest.
+ */
+static uint64_t server_bytes_of(double mb)
+{
+	double half = server_rounded(mb);
+
+	for (uint32_t shift = 52; shift > 0; shift--) {
+		double step = (double)(UINT64_C(1) << shift);
+		uint64_t least = (uint64_t)((mb - half) * SERVER_MB / step) + 1;
+
+		if ((double)least * step <= (mb + half) * SERVER_MB)
+			return least << shift;
+	}
+	return (uint64_t)(mb * SERVER_MB + 0.5);
+}
+
 /* "X MB", as a C++ stream prints a number: six digits, perhaps with an exponent. */
-static bool server_eat_mb(const char **at, uint64_t *ret_bytes)
+static bool server_eat_mb(const char **at, double *ret_mb)
 {
 	const char *p = *at;
 	char *end;
@@ -107,7 +179,7 @@ static bool server_eat_mb(const char **at, uint64_t *ret_bytes)
 	if (!(mb >= 0 && mb < SERVER_MB_MAX) || !log_reader_eat(&p, " MB"))
 		return false;
 	*at = p;
-	*ret_bytes = (uint64_t)(mb * SERVER_MB + 0.5);
+	*ret_mb = mb;
 	return true;
 }
 
@@ -115,10 +187,20 @@ static bool server_eat_mb(const char **at, uint64_t *ret_bytes)
 static bool server_counted(const char *at, struct log_reader_event *event)
 {
 	bool is_alloc = event->kind == LOG_READER_COUNTED_ALLOC;
+	double mb;
 
 	event->has_size = true;
-	return log_reader_eat(&at, "evice ") && log_reader_eat_device(&at, &event->device) &&
-	       log_reader_eat(&at, is_alloc ? ": +" : ": -") && server_eat_mb(&at, &event->size);
+	if (!log_reader_eat(&at, "evice ") || !log_reader_eat_device(&at, &event->device) ||
+	    !log_reader_eat(&at, is_alloc ? ": +" : ": -") || !server_eat_mb(&at, &mb))
+		return false;
+	event->size = server_bytes_of(mb);
+	/* Old servers had totals below zero, which are none. */
+	event->has_total = log_reader_eat(&at, " (Total: ") && server_eat_mb(&at, &mb);
+	if (event->has_total) {
+		event->total = server_bytes_of(mb);
+		event->total_rounded = (uint64_t)(server_rounded(mb) * 2 * SERVER_MB) + 1;
+	}
+	return true;
 }
 
 /* "[CB_ALLOC] Device ...", "[KERNEL_LOAD] SORT kernel on Device ...". */
@@ -154,6 +236,8 @@ static int server_counters(const char *line, struct log_reader_event *event)
 /* "Removed n buffers (X MB) from PID P". */
 static int server_removed(const char *at, struct log_reader_event *event)
 {
+	double mb;
+
 	event->kind = LOG_READER_REMOVED;
 	event->has_size = event->has_pid = true;
 	if (!log_reader_eat_number(&at, &event->count))
@@ -164,10 +248,11 @@ static int server_removed(const char *at, struct log_reader_event *event)
 		event->type = SERVER_TYPE_KERNEL;
 	else if (!log_reader_eat(&at, " buffers ("))
 		return LOG_READER_OTHER;
-	return server_eat_mb(&at, &event->size) && log_reader_eat(&at, ") from PID ") &&
-			       log_reader_eat_small(&at, &event->pid)
-		       ? LOG_READER_TAKEN
-		       : LOG_READER_DAMAGED;
+	if (!server_eat_mb(&at, &mb) || !log_reader_eat(&at, ") from PID ") ||
+	    !log_reader_eat_small(&at, &event->pid))
+		return LOG_READER_DAMAGED;
+	event->size = server_bytes_of(mb);
+	return LOG_READER_TAKEN;
 }
 
 /* Lines about the server itself and about processes. */
@@ -286,6 +371,10 @@ int log_reader_server_line(const char *line, struct log_reader_event *ret_event)
 	outcome = at ? server_words(at, ret_event) : LOG_READER_OTHER;
 	if (outcome == LOG_READER_OTHER) {
 		*ret_event = empty;
+		outcome = server_brief(line, ret_event);
+	}
+	if (outcome == LOG_READER_OTHER) {
+		*ret_event = empty;
 		outcome = server_rest(line, ret_event);
 	}
 	if (outcome == LOG_READER_OTHER && server_is_cut(server_mark(line)))
@@ -302,6 +391,9 @@ bool log_reader_is_known_line(const char *line)
 		"  Active allocations: ",
 		"REMAINING ALLOCATED BUFFERS",
 		"No buffers remaining - perfect cleanup!",
+		"  History (allocs=",
+		"DOUBLE-FREED BUFFERS",
+		"Allocation Server stopped",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {

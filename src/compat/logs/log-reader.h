@@ -55,6 +55,9 @@ struct log_reader_event {
 	bool has_pid;
 	bool has_size;
 	bool is_hooked; /* no memory behind it */
+	bool is_resize; /* a free that is the first half of a size change */
+	bool has_total;
+	bool lacks_device, lacks_address; /* a line that somebody has shortened */
 	uint32_t pid;
 	uint32_t device;
 	uint32_t type; /* or LOG_READER_NO_TYPE */
@@ -62,8 +65,10 @@ struct log_reader_event {
 		refs; /* that the server has afterwards; 0 = the log does not say, or none are left */
 	uint64_t address;
 	uint64_t size;
-	uint64_t count;    /* of LOG_READER_REMOVED */
-	uint64_t line;     /* where it begins, from 1 on */
+	uint64_t count;         /* of LOG_READER_REMOVED */
+	uint64_t total;         /* bytes of that type on the device afterwards */
+	uint64_t total_rounded; /* that may be so much more or less */
+	uint64_t line;          /* where it begins, from 1 on */
 	const char *stack; /* lines, without the blanks before them; lives as long as the call */
 	size_t stack_length;
 };

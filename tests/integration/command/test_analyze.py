@@ -110,10 +110,11 @@ def test_analysis_of_library_logs_matches_a_model(world, logs, analyze, seed):
     assert document["files"][0]["formats"] == ["buffer_debug", "detailed", "stack_trace"]
 
 
-@pytest.mark.parametrize("ids", ["hex", "decimal"])
+@pytest.mark.parametrize("ids", ["hex", "decimal", "history"])
 def test_analysis_of_server_logs_matches_a_model(ttmemd, analyze, ids):
     """A real daemon, a real old client, each event a line: the same verdict as the model's."""
-    daemon = ttmemd.start("--log-events", "--ids", ids)
+    options = ["--log-history"] if ids == "history" else ["--log-events", "--ids", ids]
+    daemon = ttmemd.start(*options)
     client, model = daemon.old_client(), Model()
     for op, device, type, address, *size in history(7):
         # The old protocol's free has no type: one type for each address.
@@ -128,7 +129,7 @@ def test_analysis_of_server_logs_matches_a_model(ttmemd, analyze, ids):
     wait_for(lambda: "on device 999" in daemon.text(), "the last event")
     model.alloc((os.getpid(), 999, "DRAM", 0x99000), 1)
     client.close()
-    model.check(analyze(daemon.log), size_changes=False)
+    model.check(analyze(daemon.log))
 
 
 def test_buffers_of_a_dead_client_are_leaks(ttmemd, analyze, tmp_path):
@@ -164,6 +165,56 @@ GUIDE = """\
 ✓ [PID 7] Allocated 64 bytes of L1 on device 0 (buffer_id=4096)
 ✓ [PID 7] Allocated 64 bytes of L1 on dev
 """
+
+
+# As the tracing guide quotes its log, with numbers of lines and notes; pid, device and address are left out.
+QUOTED = """\
+Line 3945: ✓ Allocated 524288 bytes (buffer_id=25718784, device 2)
+Line 3973: ✗ Freed 524288 bytes (FINAL)      ← Removed from tracking
+Line 3981: ✓ Allocated 98304 bytes (buffer_id=25718784, device 2)  ← SAME ADDRESS, DIFFERENT SIZE
+Line 4021: ✗ Freed 98304 bytes (FINAL)       ← Removed from tracking
+Line 5300: ⚠ Deallocation for unknown buffer 25718784  ← Old pointer freed again!
+Line 36539: Active allocations: 87
+Line 36541: PID 314528 is dead, cleaning up orphaned buffers...
+"""
+
+
+def test_the_excerpt_in_the_tracing_guide_is_understood(analyze, tmp_path):
+    log = tmp_path / "debug.log"
+    log.write_text(QUOTED)
+    document = analyze(log)
+    summary = document["summary"]
+    assert (summary["allocs"], summary["frees"], summary["leaks"]) == (2, 2, 0)
+    (finding,) = document["findings"]
+    assert (finding["kind"], finding["cause"], finding["device"]) == ("double_free", "address_reuse", 2)
+    assert (int(finding["address"], 16), finding["size"]) == (25718784, 98304)
+    log.write_text("✓ Freed 5 bytes (FINAL)\n✗ Freed 5 bytes (FINAL)\n⚠ Deallocation for unknown buffer 9\n")
+    kinds = [f["kind"] for f in analyze(log)["findings"]]
+    assert kinds == ["unknown_free"]
+
+
+def test_peaks_and_size_changes_are_those_of_ps(ttmemd, analyze):
+    """Circular buffers are printed in megabytes of six digits: enough for sizes that end in some zero bits."""
+    daemon = ttmemd.start("--log-events")
+    sizes = [1499136, 12345, 33 << 20, 98304 * 1001]
+    ended = daemon.player(*[f"alloc 901 CB {0x1000 * i:#x} {size}" for i, size in enumerate(sizes, 1)])
+    wait_for(lambda: daemon.text().count("[CB_ALLOC] Device 901") == len(sizes), "the lines of the first")
+    ended.kill()
+    wait_for(lambda: "   ✓ Removed 4 CBs (" in daemon.text(), "its end")
+    calls = [f"alloc 901 CB {0x1000 * i:#x} {size + 4096}" for i, size in enumerate(sizes, 1)]
+    calls += ["free 901 CB 0x1000", "alloc 901 DRAM 0x1000 500", "alloc 901 DRAM 0x1000 600"]
+    calls += ["alloc 901 DRAM 0x1000 400", "free 901 DRAM 0x1000", "alloc 901 DRAM 0x1000 7"]
+    lives = daemon.player(*calls)
+    wait_for(lambda: "Allocated 7 bytes of DRAM" in daemon.text(), "the lines of the second")
+    document = analyze(daemon.log)
+    (read,) = [d["types"] for d in document["devices"] if d["device"] == 901]
+    read = {t["type"]: t for t in read}
+    (process,) = [p for p in daemon.json("ps")["processes"] if p["pid"] == lives.pid]
+    (device,) = process["devices"]
+    for kind in ("CB", "DRAM"):
+        assert read[kind]["peak_bytes"] == device["memory"][kind]["peak"], kind
+        assert read[kind]["size_changes"] == device["memory"][kind]["size_changes"], kind
+    assert read["DRAM"]["size_changes"] == 2
 
 
 def test_analyze_prints_a_summary(ttmem, tmp_path):

@@ -51,7 +51,7 @@ def test_watch_prints_the_lines_of_the_old_server(world):
         f"⚠ [PID {pid}] Deallocation for unknown buffer 0x77 on device 0 "
         "(allocated before tracking started)\n",
         f"✓ [PID {pid}] Allocated 7 bytes of TRACE on device 0 (buffer_id=0x50)\n",
-        f"✗ [PID {pid}] Freed buffer 0x50 on device 0 (7 bytes, FINAL)\n",
+        f"✗ [PID {pid}] Freed buffer 0x50 on device 0 (7 bytes, FINAL), allocated anew with another size\n",
         f"✓ [PID {pid}] Allocated 9 bytes of TRACE on device 0 (buffer_id=0x50)\n",
     ]
     assert [line for line in lines if "Device 1" in line] == [
