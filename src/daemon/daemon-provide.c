@@ -355,6 +355,7 @@ static void provide_doors(const struct daemon *daemon, const struct store_health
 	if (!history->is_open)
 		(void)snprintf(history->problem, sizeof(history->problem), "%s", store->reason);
 	health->http = *daemon->web_address ? daemon->web_address : NULL;
+	health->has_fleet = daemon->fleet != NULL;
 }
 
 static void provide_flight(const struct daemon *daemon, struct health *health)

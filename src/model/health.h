@@ -89,7 +89,8 @@ struct health {
 	uint64_t legacy_bytes; /* memory of old clients' books */
 	uint64_t limits[HEALTH_LIMITS];
 	struct health_flight flight;
-	bool pushes; /* to a collector; these are then set: */
+	bool has_fleet; /* other machines to show */
+	bool pushes;    /* to a collector; these are then set: */
 	uint64_t push_sent, push_failed, push_partial, push_dropped, push_queued;
 	const char *http;             /* where it is served, NULL = nowhere; borrowed */
 	const char *version, *socket; /* borrowed */

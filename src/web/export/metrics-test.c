@@ -117,6 +117,7 @@ UNIT(metrics_have_the_prometheus_text_form)
 	assert(has(text, "ttmem_frees_total{device=\"0\",uid=\"0xabc\",type=\"DRAM\"} 32\n"));
 	assert(has(text, "ttmem_incidents_total{kind=\"double_free\"} 3\n"));
 	assert(has(text, "ttmem_inexact_processes 1\n"));
+	assert(!strstr(text, "ttmem_fleet_page"));
 	assert(has(text, "ttmem_last_activity_timestamp_seconds 5.000000001\n"));
 	assert(has(text, "process_start_time_seconds 1.500000000\n"));
 	assert(has(text, "ttmem_http_requests_total{code=\"5xx\"} 13\n"));

@@ -248,6 +248,10 @@ static void metrics_write_daemon(struct exposition *to, const struct health *hea
 		       "Messages of old clients during which an earlier daemon was killed.");
 	exposition_one(to, "ttmem_log_lines_dropped", EXPOSITION_COUNTER, health->lines_dropped,
 		       "Lines of output that nobody took in time.");
+	/* For links: whoever has the series has the page. */
+	if (health->has_fleet)
+		exposition_one(to, "ttmem_fleet_page", EXPOSITION_GAUGE, 1,
+			       "1 where the dashboard shows other machines.");
 }
 
 static void metrics_write_limits(struct exposition *to, const struct health *health)

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import urllib.request
 
 import jsonschema
 import pytest
@@ -184,7 +185,7 @@ def scraped(ttmemd, tmp_path):
     """A daemon with something of everything, and a Prometheus that looks at it with our rules."""
     machine = machines.Machine(ttmemd.folder / "machine")  # only its card: the processes are real
     machine.card(0, "n150", "wormhole_b0", chip=0xABC)
-    ttmemd.start("--http", "127.0.0.1:0", env={"TTMEM_SYS_ROOT": str(machine.sys)})
+    ttmemd.start("--http", "127.0.0.1:0", "--fleet", "127.0.0.1:1", env={"TTMEM_SYS_ROOT": str(machine.sys)})
     where = ttmemd.address()
     busy = ttmemd.player(
         "device 0 0xabc wormhole_b0 n150 0 1000000 100000",
@@ -241,11 +242,12 @@ def test_the_dashboard_explains_itself_and_stays_small():
     dashboard = json.loads((FLEET / "grafana-dashboard.json").read_text())
     known = {}
     for variable in dashboard["templating"]["list"]:
-        # Each narrows what the next one offers.
+        # Each narrows what the next one offers. The fleet's page is on any host of the cluster.
         query = variable["query"]
-        assert all(f'{name}=~"${name}"' in query for name in known if name != "datasource"), query
+        narrow = ["cluster"] if variable["name"] == "fleet" else [name for name in known if name != "datasource"]
+        assert all(f'{name}=~"${name}"' in query for name in narrow), query
         known[variable["name"]] = variable
-    assert list(known) == ["datasource", "cluster", "instance", "device"]
+    assert list(known) == ["datasource", "cluster", "instance", "device", "fleet"]
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
     for panel in dashboard["panels"]:
         if panel["type"] == "row":
@@ -322,6 +324,19 @@ def test_panels_with_hosts_link_to_them(scraped):
             assert all(named <= row["metric"].keys() for row in rows), panel["title"]
         linked += 1
     assert linked >= 14
+
+
+def test_the_dashboard_links_to_the_fleet_page(scraped):
+    """Which host has it, Prometheus knows."""
+    (where,) = [one["query"] for one in grafana()["templating"]["list"] if one["name"] == "fleet"]
+    name = re.match(r"label_values\((\w+)", where)[1]
+    (row,) = wait_for(lambda: query(scraped, name), "the page")
+    links = [*grafana()["links"], *(link for panel in grafana()["panels"] for link in panel.get("links", ()))]
+    assert len(links) >= 4
+    for link in links:
+        url = link["url"].replace("${fleet}", row["metric"]["instance"])
+        with urllib.request.urlopen(url.split("#")[0] + "api/v1/fleet", timeout=60) as answer:
+            assert url.endswith("/#/fleet") and json.load(answer)["schema"] == "ttmem.fleet/1"
 
 
 def test_legends_of_devices_have_their_unique_id(scraped):
