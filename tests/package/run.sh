@@ -123,9 +123,6 @@ build() {
 # Another machine, another folder, the same bytes.
 compare() {
 	for deb in "$folder"/debs/*.deb; do
-		case $deb in
-		*-dbgsym_*) continue ;;
-		esac
 		cmp "$deb" "dist/$(basename "$deb")" || return 1
 	done
 }
@@ -133,8 +130,7 @@ compare() {
 use() {
 	fresh "$folder/clean"
 	mkdir "$folder/clean/dist"
-	find "$folder/debs" -name '*.deb' ! -name '*-dbgsym_*' -exec cp {} "$folder/clean/dist/" \;
-	cp dist/*.whl tests/package/inside.sh "$folder/clean/dist/"
+	cp "$folder"/debs/*.deb dist/*.whl tests/package/inside.sh "$folder/clean/dist/"
 	inside "$folder/clean" sh -eu /dist/inside.sh
 }
 

@@ -32,7 +32,7 @@ dev_package() {
 	need build docs package
 	# shellcheck disable=SC2119 # it has no arguments
 	dev_dist
-	tree=build/package/here/ttmem-$(version)
+	tree=build/package/here/source
 	rm -rf build/package/here
 	package_tree "$tree" || die "the source release cannot be unpacked"
 	log=$ROOT/build/logs/package.log
