@@ -127,6 +127,13 @@ compare() {
 	done
 }
 
+# The wheel comes from the build of ./dev package: made again, it is the same.
+compare_wheel() {
+	rm -rf "$folder/wheel"
+	"$PYTHON" -B tools/build/wheel.py build/package/here/source/obj-* "$folder/wheel"
+	cmp dist/*.whl "$folder"/wheel/*.whl
+}
+
 use() {
 	fresh "$folder/clean"
 	mkdir "$folder/clean/dist"
@@ -141,6 +148,7 @@ step "what the build needs" builder
 step "build" build
 if [ "$(. /etc/os-release && echo "$ID $VERSION_ID")" = "debian $release" ]; then
 	step "the same bytes as in dist/" compare
+	step "the same wheel again" compare_wheel
 fi
 step "install, use, purge" use
 grep '^ok ' "$log" || true

@@ -3,6 +3,8 @@
 #
 # Programs that were built with an older libttmem.so keep working: nothing that the last release had has gone or
 # changed. tests/abi has its description, made by "abi.sh --write" when a version is released.
+#
+# usage: abi.sh [FILE]: compare with this description
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -26,7 +28,7 @@ if [ "${1:-}" = --write ]; then
 		--no-comp-dir-path --no-corpus-path --out-file "tests/abi/libttmem-$version-$machine.abi" "$library"
 fi
 
-set -- tests/abi/*-"$machine".abi
+[ $# -gt 0 ] || set -- tests/abi/*-"$machine".abi
 if [ ! -e "$1" ]; then
 	echo "no description for $machine"
 	exit 77

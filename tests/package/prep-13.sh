@@ -1,0 +1,139 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds the packages in a clean Debian, compares them with those in dist/ where both come from the same release,
+# then installs, uses and purges them in another clean one. Debian comes from this machine's own mirror.
+#
+# usage: run.sh RELEASE: 12 or 13, as root, after "./dev package"
+
+set -eu
+cd "$(dirname "$0")/../.."
+ROOT=$PWD
+. tools/dev/common.sh
+
+release=$1
+case $release in
+12) name=bookworm ;;
+13) name=trixie ;;
+*) die "usage: run.sh 12|13" ;;
+esac
+folder=$ROOT/build/package/$release
+log=$ROOT/build/logs/package-test-$release.log
+: >"$log"
+mkdir -p "$folder"
+
+# step WHAT COMMAND...
+step() {
+	what=$1
+	shift
+	start=$(now)
+	# Not as a condition: there, -e would not count.
+	set +e
+	(
+		set -e
+		"$@"
+	) >>"$log" 2>&1
+	code=$?
+	set -e
+	if [ "$code" -eq 0 ]; then
+		printf 'ok   Debian %s: %-40s %7s s\n' "$release" "$what" "$(since "$start")"
+	else
+		printf 'FAIL Debian %s: %-40s %7s s\n' "$release" "$what" "$(since "$start")"
+		tail -n 40 "$log"
+		exit 1
+	fi
+}
+
+mirror() {
+	# shellcheck disable=SC2016 # apt's own dollars
+	apt-get indextargets --format '$(ORIGIN) $(RELEASE) $(REPO_URI)' |
+		awk '$1 == "Debian" && $2 !~ /-/ { print $3; exit }'
+}
+
+# base: a plain system, made once.
+base() {
+	[ ! -e "$folder/base.tar" ] || return 0
+	from=$(mirror)
+	[ -n "$from" ] || { echo "apt knows no mirror of Debian"; return 1; }
+	mmdebstrap --variant=minbase --dpkgopt=force-unsafe-io "$name" "$folder/base.new.tar" "$from"
+	mv "$folder/base.new.tar" "$folder/base.tar"
+}
+
+# fresh ROOT: that system in a folder.
+fresh() {
+	rm -rf "$1"
+	mkdir -p "$1"
+	tar -C "$1" -xf "$folder/base.tar"
+	cp /etc/resolv.conf "$1/etc/resolv.conf"
+	echo force-unsafe-io >"$1/etc/dpkg/dpkg.cfg.d/quick"
+}
+
+# inside ROOT COMMAND...: in there, with processes and mounts of its own.
+inside() {
+	# shellcheck disable=SC2016 # for the inner shell
+	unshare --mount --pid --fork --kill-child sh -euc '
+		cd "$1"
+		shift
+		mount --make-rprivate /
+		mount -t proc proc proc
+		mount -t tmpfs -o mode=755 tmpfs dev
+		for node in null zero full random urandom tty; do
+			touch "dev/$node"
+			mount --bind "/dev/$node" "dev/$node"
+		done
+		mkdir dev/shm dev/pts
+		mount -t tmpfs -o mode=1777 tmpfs dev/shm
+		mount -t devpts -o newinstance,ptmxmode=666,mode=620 devpts dev/pts
+		ln -s pts/ptmx dev/ptmx
+		exec chroot . env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+			LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive ${http_proxy:+http_proxy=$http_proxy} "$@"
+	' sh "$@"
+}
+
+# builder: a system with what the build needs. It is kept as long as that does not change.
+builder() {
+	key=$(sha256sum <"$folder/tree/debian/control")
+	if [ "$(cat "$folder/builder.key" 2>/dev/null)" != "$key" ]; then
+		rm -f "$folder/builder.key"
+		fresh "$folder/builder"
+		mkdir "$folder/builder/source"
+		cp -r "$folder/tree/debian" "$folder/builder/source/"
+		inside "$folder/builder" sh -euc '
+			apt-get update -q
+			apt-get install -y -q --no-install-recommends build-essential fakeroot
+			cd /source && apt-get build-dep -y -q --no-install-recommends ./
+		'
+		say "$key" >"$folder/builder.key"
+	fi
+}
+
+build() {
+	rm -rf "$folder/builder/source" "$folder/builder"/*.deb "$folder/builder"/*.buildinfo "$folder/builder"/*.changes
+	cp -r "$folder/tree" "$folder/builder/source"
+	# shellcheck disable=SC2016 # for the inner shell
+	inside "$folder/builder" sh -euc '
+		cd /source
+		SOURCE_DATE_EPOCH=$1 TTMEM_DASHBOARD=enabled dpkg-buildpackage -us -uc -b
+	' sh "$(git show -s --format=%ct HEAD)"
+	rm -rf "$folder/debs"
+	mkdir "$folder/debs"
+	mv "$folder/builder"/*.deb "$folder/debs/"
+}
+
+# Another machine, another folder, the same bytes.
+compare() {
+	for deb in "$folder"/debs/*.deb; do
+		cmp "$deb" "dist/$(basename "$deb")" || return 1
+	done
+}
+
+use() {
+	fresh "$folder/clean"
+	mkdir "$folder/clean/dist"
+	cp "$folder"/debs/*.deb dist/*.whl tests/package/inside.sh "$folder/clean/dist/"
+	inside "$folder/clean" sh -eu /dist/inside.sh
+}
+
+. tools/dev/package.sh
+step "the source release" package_tree "$folder/tree"
+step "what the build needs" builder
