@@ -92,7 +92,7 @@ inside() {
 
 # builder: a system with what the build needs. It is kept as long as that does not change.
 builder() {
-	key=$(sha256sum <"$folder/tree/debian/control")
+	key=$(sed "/^\$/q" "$folder/tree/debian/control" | sha256sum)
 	if [ "$(cat "$folder/builder.key" 2>/dev/null)" != "$key" ]; then
 		rm -f "$folder/builder.key"
 		fresh "$folder/builder"
