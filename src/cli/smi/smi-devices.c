@@ -2,7 +2,8 @@
 
 /*
  * The table of devices: two lines each, DRAM and L1. In 80 columns the sensors are below the name
- * of the card, in place of its id; with more room they have their own column, and bars grow.
+ * of the card, in place of its id; with more room they have their own column, if a card has any, and bars
+ * grow.
  */
 
 #include <inttypes.h>
@@ -42,7 +43,7 @@ static unsigned int smi_devices_bar(const struct smi_picture *picture)
 {
 	unsigned int others = SMI_NUMBER + SMI_CARD + smi_devices_usage_width(picture) + 10;
 
-	if (picture->is_wide)
+	if (picture->has_sensors)
 		others += SMI_SENSORS + 3;
 	return SMI_BAR + picture->width - others;
 }
@@ -59,7 +60,7 @@ static void smi_devices_rule(const struct smi_picture *picture)
 	fputc('+', picture->out);
 	smi_devices_line(picture, SMI_NUMBER + 2);
 	smi_devices_line(picture, SMI_CARD + 2);
-	if (picture->is_wide)
+	if (picture->has_sensors)
 		smi_devices_line(picture, SMI_SENSORS + 2);
 	smi_devices_line(picture,
 			 smi_devices_usage_width(picture) + 2 + smi_devices_bar(picture) - SMI_BAR);
@@ -71,13 +72,13 @@ static void smi_devices_left(const struct smi_picture *picture, const struct smi
 	bool is_bad = line->is_bad && picture->style->colours;
 
 	fprintf(picture->out, "| %5s | ", line->number);
-	if (is_bad && !picture->is_wide)
+	if (is_bad && !picture->has_sensors)
 		fputs("\033[31m", picture->out);
 	smi_picture_left(picture, line->card, SMI_CARD);
-	if (is_bad && !picture->is_wide)
+	if (is_bad && !picture->has_sensors)
 		fputs("\033[0m", picture->out);
 	fputs(" |", picture->out);
-	if (picture->is_wide) {
+	if (picture->has_sensors) {
 		fputs(is_bad ? " \033[31m" : " ", picture->out);
 		smi_picture_left(picture, line->sensors, SMI_SENSORS);
 		fputs(is_bad ? "\033[0m |" : " |", picture->out);
@@ -259,6 +260,27 @@ static void smi_devices_legend(const struct smi_picture *picture)
 		smi_picture_rule(picture);
 }
 
+/* Whether there is something to say in their column. */
+static bool smi_devices_has_sensors(const struct snapshot_device *device)
+{
+	const uint32_t shown = UINT32_C(1) << SNAPSHOT_TEMPERATURE | UINT32_C(1) << SNAPSHOT_POWER |
+			       UINT32_C(1) << SNAPSHOT_AICLK;
+
+	return device->telemetry.known & shown || condition_words(device->condition.state);
+}
+
+bool smi_devices_have_sensors(const struct smi_picture *picture)
+{
+	const struct snapshot *snapshot = picture->snapshot;
+
+	for (size_t i = 0; i < snapshot->device_count; i++) {
+		if (smi_picture_shows_device(picture, &snapshot->devices[i]) &&
+		    smi_devices_has_sensors(&snapshot->devices[i]))
+			return true;
+	}
+	return false;
+}
+
 /* The sensors; or the state, if that says more. */
 static void smi_devices_sensors(const struct smi_picture *picture,
 				const struct snapshot_device *device, struct smi_left lines[2])
@@ -278,8 +300,9 @@ static void smi_devices_sensors(const struct smi_picture *picture,
 	smi_devices_sensor(device, SNAPSHOT_AICLK, " MHz", lines[1].sensors,
 			   sizeof(lines[1].sensors));
 	/* In 80 columns all of them are in the second line. */
-	lines[picture->is_wide ? 0 : 1].is_bad = condition_is_over(device, SNAPSHOT_TEMPERATURE) ||
-						 condition_is_over(device, SNAPSHOT_POWER);
+	lines[picture->has_sensors ? 0 : 1].is_bad =
+		condition_is_over(device, SNAPSHOT_TEMPERATURE) ||
+		condition_is_over(device, SNAPSHOT_POWER);
 }
 
 static void smi_devices_name(const struct smi_picture *picture,
@@ -302,7 +325,7 @@ static void smi_devices_name(const struct smi_picture *picture,
 	if (!*first->card)
 		snprintf(first->card, sizeof(first->card), "unknown card");
 	smi_devices_sensors(picture, device, ret_lines);
-	if (!picture->is_wide && (*first->sensors || *second->sensors))
+	if (!picture->has_sensors && (*first->sensors || *second->sensors))
 		snprintf(second->card, sizeof(second->card), "%s%s%s", first->sensors,
 			 *first->sensors && *second->sensors ? "  " : "", second->sensors);
 	else if (device->unique_id && !device->summed)

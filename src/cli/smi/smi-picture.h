@@ -26,6 +26,7 @@ struct smi_picture {
 	const struct smi_style *style;
 	unsigned int width; /* of the whole picture */
 	bool is_wide;       /* there is room for optional columns */
+	bool has_sensors;   /* and a card has sensors, which get one */
 	unsigned int size;  /* columns of a memory size */
 };
 
@@ -58,6 +59,9 @@ void smi_processes(const struct smi_picture *picture);
 
 /* Instead of the second one. */
 void smi_users(const struct smi_picture *picture, const struct by_user *list);
+
+/* Whether one of the devices shown has sensors, or a state to be told instead. */
+bool smi_devices_have_sensors(const struct smi_picture *picture);
 
 /* How many more columns the second one needs to show every name in full. */
 unsigned int smi_processes_lack(const struct smi_picture *picture);

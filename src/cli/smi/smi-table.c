@@ -68,6 +68,7 @@ void smi_table(FILE *out, const struct snapshot *snapshot, const struct filter *
 		.size = bytes ? SMI_BYTES_SIZE : SMI_SIZE,
 	};
 
+	picture.has_sensors = picture.is_wide && smi_devices_have_sensors(&picture);
 	if (style->widens && !style->users)
 		picture.width =
 			(unsigned int)bits_min(width + smi_processes_lack(&picture), SMI_WIDTH_MAX);

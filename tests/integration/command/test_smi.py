@@ -26,6 +26,15 @@ def test_smi_without_processes_is_empty(world):
     assert "Total: 0 B in 0 buffers on 0 devices" in world.text("smi")
 
 
+def test_a_wide_table_has_no_empty_column_of_sensors(world):
+    """test_machines.py has the pictures of cards with sensors."""
+    world.player(CARD, "alloc 0 DRAM 0x1000 1048576 weights")
+    lines = world.text("smi", env={"COLUMNS": "120"}).splitlines()
+    heading = next(line for line in lines if "Card" in line)
+    assert "Sensors" not in heading and heading.split()[:5] == ["|", "Dev", "|", "Card", "|"]
+    assert {len(line) for line in lines if line.startswith(("|", "+"))} == {120}
+
+
 def test_smi_shows_one_process(world):
     before = time.time_ns()
     player = world.player(
