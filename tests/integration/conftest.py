@@ -4,6 +4,7 @@
 Everything is run from the build folder named by TTMEM_BUILD, which ./dev sets.
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -115,21 +116,25 @@ def build(build_folder):
         yield folder
 
 
-@pytest.fixture
-def clean_env(tmp_path):
+def clean_environment(folder):
     """An environment without the caller's settings and with a private runtime folder."""
     env = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("TTMEM", "TT_ALLOC", "TT_BUFFER", "DEBUGINFOD"))
     }
-    runtime = tmp_path / "runtime"
+    runtime = folder / "runtime"
     runtime.mkdir(mode=0o700)
     env.update(XDG_RUNTIME_DIR=str(runtime), TTMEM_SOCKET="none", LC_ALL="C.UTF-8")
     # Whatever cards and regions the machine has, and however wide the terminal is.
-    env.update(TTMEM_SHM_DIR=str(tmp_path / "shm"), TTMEM_SYS_ROOT=str(tmp_path / "sys"))
+    env.update(TTMEM_SHM_DIR=str(folder / "shm"), TTMEM_SYS_ROOT=str(folder / "sys"))
     env.pop("COLUMNS", None)
     return env
+
+
+@pytest.fixture
+def clean_env(tmp_path):
+    return clean_environment(tmp_path)
 
 
 @pytest.fixture
@@ -210,17 +215,30 @@ def public(build, clean_env):
         world.close()
 
 
-@pytest.fixture
-def ttmemd(build, clean_env):
-    """A daemon that is not started yet; see ttmemd.py."""
+@contextlib.contextmanager
+def one_ttmemd(build, env):
     from ttmemd import Ttmemd
 
     if not (build / "src" / "daemon" / "ttmemd").exists():
         pytest.skip("the daemon ttmemd is not built")
     with shared_folder() as folder:
-        ttmemd = Ttmemd(build, clean_env, folder)
+        ttmemd = Ttmemd(build, env, folder)
         yield ttmemd
         ttmemd.close()
+
+
+@pytest.fixture
+def ttmemd(build, clean_env):
+    """A daemon that is not started yet; see ttmemd.py."""
+    with one_ttmemd(build, clean_env) as ttmemd:
+        yield ttmemd
+
+
+@pytest.fixture(scope="module")
+def shared_ttmemd(build, tmp_path_factory):
+    """One for all tests of a file, which leave it as it is."""
+    with one_ttmemd(build, clean_environment(tmp_path_factory.mktemp("shared"))) as ttmemd:
+        yield ttmemd
 
 
 @pytest.fixture

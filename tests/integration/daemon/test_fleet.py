@@ -166,13 +166,16 @@ def test_the_image_has_what_the_programs_need(build):
     packages = set(re.findall(r"no-install-recommends ([^\n\\]*)", text)[-1].split())
     # In every Debian image.
     packages |= {"libc6", "libstdc++6", "libgcc-s1"}
+    needed = set()
     for program in ("src/daemon/ttmemd", "src/cli/ttmem"):
         names = subprocess.check_output(["readelf", "-d", build / program], text=True)
-        for library in re.findall(r"NEEDED.*\[(.*)\]", names):
-            if library.startswith(("libttmem", "ld-linux", "libasan", "libubsan", "libtsan")):
-                continue
-            owner = subprocess.check_output(["dpkg", "-S", f"*/{library}"], text=True)
-            assert {line.split(":")[0] for line in owner.splitlines()} & packages, library
+        needed |= set(re.findall(r"NEEDED.*\[(.*)\]", names))
+    needed = {one for one in needed if not one.startswith(("libttmem", "ld-linux", "libasan", "libubsan", "libtsan"))}
+    # Once for all of them: it reads the lists of all packages.
+    owners = subprocess.check_output(["dpkg", "-S", *(f"*/{library}" for library in needed)], text=True)
+    for library in needed:
+        owner = {line.split(":")[0] for line in owners.splitlines() if line.endswith(f"/{library}")}
+        assert owner & packages, library
 
 
 def test_no_registry_is_named():
@@ -180,9 +183,14 @@ def test_no_registry_is_named():
         assert not re.search(r"(docker|ghcr|quay)\.io|registry", file.read_text()), file.name
 
 
-@pytest.fixture
-def scraped(ttmemd, tmp_path):
+def go_wrong(player):
+    player.play("alloc 0 DRAM 0x900000 5", "free 0 DRAM 0x900000", "free 0 DRAM 0x900000")
+
+
+@pytest.fixture(scope="module")
+def scraped(shared_ttmemd, tmp_path_factory):
     """A daemon with something of everything, and a Prometheus that looks at it with our rules."""
+    ttmemd = shared_ttmemd
     machine = machines.Machine(ttmemd.folder / "machine")  # only its card: the processes are real
     machine.card(0, "n150", "wormhole_b0", chip=0xABC)
     ttmemd.start("--http", "127.0.0.1:0", "--fleet", "127.0.0.1:1", env={"TTMEM_SYS_ROOT": str(machine.sys)})
@@ -192,9 +200,9 @@ def scraped(ttmemd, tmp_path):
         "alloc 0 DRAM 0x1000 400000 weights",
         "alloc 0 L1 0x1000 1000",
     )
-    port = prometheus(ttmemd, tmp_path, where)
+    port = prometheus(ttmemd, tmp_path_factory.mktemp("prometheus"), where)
     wait_for(lambda: query(port, "up == 1"), "a first scrape")
-    busy.play("alloc 0 DRAM 0x900000 5", "free 0 DRAM 0x900000", "free 0 DRAM 0x900000")
+    go_wrong(busy)
     ttmemd.player("alloc 0 DRAM 0x2000 7").kill()
     return port
 
@@ -297,7 +305,8 @@ def grafana():
     return json.loads((FLEET / "grafana-dashboard.json").read_text())
 
 
-def test_incidents_are_annotations(scraped):
+def test_incidents_are_annotations(scraped, shared_ttmemd):
+    go_wrong(shared_ttmemd.players[0])  # they are marked for a minute
     (marks,) = grafana()["annotations"]["list"]
     assert marks["enable"] and marks["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
     text = marks["expr"].replace("$instance", ".*").replace("$cluster", "east")
@@ -391,8 +400,9 @@ def test_panels_and_alerts_count_the_same_leaks(tmp_path):
         assert alert in re.sub(r"\{.*?\}", "", text), title
 
 
-def test_smi_of_a_prometheus(ttmemd, scraped):
+def test_smi_of_a_prometheus(shared_ttmemd, scraped):
     """All that it scrapes, in one table."""
+    ttmemd = shared_ttmemd
     url = f"http://127.0.0.1:{scraped}/"
     wait_for(lambda: "390.6 KiB" in ttmemd.run("smi", "--prometheus", url).stdout, "the device")
     shown = ttmemd.run("smi", "--prometheus", url)
