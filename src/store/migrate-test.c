@@ -15,9 +15,18 @@ enum {
 	BUFFERS = 3000, /* more than a chunk */
 };
 
+/* Makes the file what version 7 would have written: it knew no ends and no runs. */
+static void make_version_7(const struct testing_world *world)
+{
+	testing_sql(world, "DROP TABLE endings");
+	testing_sql(world, "DROP TABLE runs");
+	testing_sql(world, "UPDATE schema SET version = 7");
+}
+
 /* Makes the file what version 6 would have written: incidents had no space. */
 static void make_version_6(const struct testing_world *world)
 {
+	make_version_7(world);
 	testing_sql(world, "ALTER TABLE incidents DROP COLUMN space");
 	testing_sql(world, "UPDATE schema SET version = 6");
 }
@@ -104,7 +113,7 @@ UNIT(an_older_database_is_converted)
 	testing_put_leak(&world, 3, "weights");
 	testing_flush(&world);
 	assert(testing_health(&world).set_aside == 0 && testing_count_aside(&world) == 0);
-	assert(testing_sql(&world, "SELECT version FROM schema") == 7);
+	assert(testing_sql(&world, "SELECT version FROM schema") == 8);
 	told = testing_told_leaks(&world, &testing_everything);
 	assert(told.leaks == 3 && told.parts == 3 && told.buffers == 2 * BUFFERS + 1);
 	assert(told.leak.process.pid == 1 && told.leak.listed == BUFFERS);
@@ -206,7 +215,29 @@ static void put_double_free(struct testing_world *world, uint64_t count)
 	snapshot_free(snapshot);
 }
 
+/* Those that had left something are known to have ended. */
 UNIT(the_version_before_is_converted)
+{
+	struct testing_world world;
+
+	testing_init(&world);
+	testing_open(&world);
+	testing_put_leak(&world, 1, "weights");
+	testing_flush(&world);
+	testing_close(&world);
+	make_version_7(&world);
+	testing_open(&world);
+	testing_put_leak(&world, 2, "weights");
+	testing_flush(&world);
+	assert(testing_health(&world).set_aside == 0 && testing_count_aside(&world) == 0);
+	assert(testing_sql(&world, "SELECT version FROM schema") == 8);
+	assert(testing_sql(&world, "SELECT count(*) FROM endings JOIN leaks USING(identity,"
+				   " process, uid, ended_ns, closed)") == 1);
+	assert(testing_sql(&world, "SELECT count(*) FROM runs") == 1);
+	testing_close(&world);
+}
+
+UNIT(incidents_without_a_space_are_converted)
 {
 	struct testing_world world;
 	struct testing_told told;
@@ -221,7 +252,7 @@ UNIT(the_version_before_is_converted)
 	put_double_free(&world, 4);
 	testing_flush(&world);
 	assert(testing_health(&world).set_aside == 0 && testing_count_aside(&world) == 0);
-	assert(testing_sql(&world, "SELECT version FROM schema") == 7);
+	assert(testing_sql(&world, "SELECT version FROM schema") == 8);
 	told = testing_told_incidents(&world, &testing_everything);
 	assert(told.incidents == 1 && told.incident.site.count == 4);
 	assert(told.incident.example.space == 0);

@@ -343,6 +343,19 @@ int store_item_leak(const struct snapshot *snapshot, uint32_t process,
 	return 0;
 }
 
+struct store_item *store_item_ending(const struct snapshot *snapshot, uint32_t process,
+				     const struct store_ending *ending)
+{
+	CLEANUP(store_item_cleanup)
+	struct store_item *item = store_item_new(STORE_ITEM_ENDING, ending->ended_ns);
+
+	if (!item || store_item_add_process(item, &snapshot->processes[process]) < 0)
+		return NULL;
+	item->ending = *ending;
+	store_item_weigh(item);
+	return cleanup_steal(item);
+}
+
 /* Whether memory of @type is in the same place as the incident's. */
 static bool store_item_competes(const struct snapshot_incident *incident, uint32_t type)
 {

@@ -22,6 +22,7 @@ enum store_item_kind {
 	STORE_ITEM_SAMPLE = 0,
 	STORE_ITEM_INCIDENT = 1,
 	STORE_ITEM_LEAK = 2,
+	STORE_ITEM_ENDING = 3,
 };
 
 struct store_item_process {
@@ -113,7 +114,7 @@ struct store_item {
 	struct store_repeat *repeats;
 	size_t repeat_count, repeat_capacity;
 
-	/* A leak. */
+	/* A leak, or an end. */
 	struct store_ending ending;
 	uint64_t leaked_bytes;
 	uint64_t leaked_buffers;
@@ -133,6 +134,10 @@ struct store_item *store_item_failure(const struct snapshot *snapshot,
 int store_item_leak(const struct snapshot *snapshot, uint32_t process,
 		    const struct store_ending *ending, size_t bytes_max,
 		    struct store_item **ret_item);
+
+/* NULL if memory has run out. */
+struct store_item *store_item_ending(const struct snapshot *snapshot, uint32_t process,
+				     const struct store_ending *ending);
 
 /* The party whose stack is the site: who made the call that went wrong, else who allocated. */
 const struct store_item_party *store_item_caller(const struct store_item *item);

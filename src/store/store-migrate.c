@@ -11,6 +11,9 @@
  * From version 5: users had no namespaces.
  *
  * From version 6: incidents had no allocator's space.
+ *
+ * From version 7: of processes only those that left something were known to have ended, and of the
+ * daemon only its present run.
  */
 
 #include "store/store-migrate.h"
@@ -198,7 +201,7 @@ static int migrate_from_4(struct store_db *db)
 
 int store_migrate(struct store_db *db, int64_t from)
 {
-	char after[160];
+	char after[64];
 	int r = store_db_execute(db, "BEGIN IMMEDIATE");
 
 	if (r == 0 && from < 4)
@@ -207,9 +210,15 @@ int store_migrate(struct store_db *db, int64_t from)
 		r = migrate_from_4(db);
 	if (r == 0 && from < 6)
 		r = store_db_execute(db, STORE_SCHEMA_OWNERS);
-	(void)snprintf(after, sizeof(after),
-		       "ALTER TABLE incidents ADD COLUMN space INTEGER NOT NULL DEFAULT 0;"
-		       "UPDATE schema SET version = %d; COMMIT",
+	if (r == 0 && from < 7)
+		r = store_db_execute(
+			db, "ALTER TABLE incidents ADD COLUMN space INTEGER NOT NULL DEFAULT 0");
+	if (r == 0)
+		r = store_db_execute(
+			db, STORE_SCHEMA_ENDINGS
+			"INSERT INTO endings SELECT id, identity, process, uid, ended_ns, closed,"
+			" exit_code, exit_signal FROM leaks");
+	(void)snprintf(after, sizeof(after), "UPDATE schema SET version = %d; COMMIT",
 		       STORE_SCHEMA_VERSION); /* fits */
 	if (r == 0)
 		r = store_db_execute(db, after);

@@ -36,8 +36,10 @@ struct store {
 	struct store_clock clock;
 	uint64_t retry_ms; /* CLOCK_MONOTONIC: no attempt to write before; 0 = none is pending */
 	uint64_t kept_boot_ns;
-	uint64_t limit; /* bytes of the file, as last determined: size_max, or less */
-	bool is_told;   /* the reason was reported, and nothing has been written since */
+	uint64_t limit;      /* bytes of the file, as last determined: size_max, or less */
+	uint64_t start_ns;   /* of this run; 0 = nothing was opened yet */
+	bool run_is_written; /* into the file that is open */
+	bool is_told;        /* the reason was reported, and nothing has been written since */
 
 	/*
 	 * Held for reading by queries, for writing by the writer while it opens, closes or renames
@@ -55,6 +57,10 @@ struct store {
 void *store_writer_main(void *argument); /* the store */
 void store_writer_now(const struct store *store, struct store_now *ret_now);
 int store_writer_fault(struct store *store, enum store_step step); /* 0 or -EIO */
+
+/* store-runs.c: a failure is not worth more than another attempt at the next batch. */
+void store_runs_begin(struct store *store);
+void store_runs_end(struct store *store);
 
 /* store-retention.c: deletes what is too old or too much, if it is time to. 0 or -EIO. */
 int store_keep(struct store *store);

@@ -2,6 +2,8 @@
 
 /* Queries incidents and leak reports. */
 
+#include "store/store-query.h"
+
 #include <errno.h>
 #include <sqlite3.h>
 
@@ -10,13 +12,13 @@
 #include "store/store-reader.h"
 #include "store/store-rows.h"
 
-static size_t store_limit(size_t limit)
+size_t store_query_limit(size_t limit)
 {
 	return limit ? bits_min(limit, STORE_LIMIT_MAX) : STORE_LIMIT_MAX;
 }
 
-/* Parameters of every list: ?1 whether some rows are hidden, ?2 pid, ?3 since, ?4 and ?5 the cursor, ?6 the limit. */
-static void store_filter_values(const struct store_filter *filter, struct store_value *ret_values)
+void store_query_values(const struct store_filter *filter,
+			struct store_value ret_values[STORE_QUERY_VALUES])
 {
 	bool is_first = !filter->after.major && !filter->after.minor;
 
@@ -26,7 +28,7 @@ static void store_filter_values(const struct store_filter *filter, struct store_
 	ret_values[3] = STORE_INT(is_first ? INT64_MAX : filter->after.major);
 	ret_values[4] = STORE_INT(is_first ? INT64_MAX : filter->after.minor);
 	/* One more, to know whether there is a next page. */
-	ret_values[5] = STORE_INT((int64_t)store_limit(filter->limit) + 1);
+	ret_values[5] = STORE_INT((int64_t)store_query_limit(filter->limit) + 1);
 }
 
 /* total() does not fail where sum() overflows. */
@@ -225,13 +227,13 @@ static int store_query_incident(struct store_reader *reader, struct sqlite3_stmt
 static int store_list_incidents(struct store_reader *reader, const struct store_filter *filter,
 				const void *rows, struct store_cursor *next)
 {
-	size_t limit = store_limit(filter->limit), count = 0;
-	struct store_value values[7];
+	size_t limit = store_query_limit(filter->limit), count = 0;
+	struct store_value values[STORE_QUERY_VALUES + 1];
 	STORE_STATEMENT row = NULL;
 	int r;
 
-	store_filter_values(filter, values);
-	values[6] = filter->kind ? STORE_TEXT(filter->kind) : STORE_NONE;
+	store_query_values(filter, values);
+	values[STORE_QUERY_VALUES] = filter->kind ? STORE_TEXT(filter->kind) : STORE_NONE;
 	r = store_reader_prepare(reader, store_sql_incidents, values, ARRAY_SIZE(values), &row);
 	while (r == 0 && (r = store_reader_step(reader, row)) > 0) {
 		if (count++ == limit)
@@ -245,12 +247,8 @@ static int store_list_incidents(struct store_reader *reader, const struct store_
 	return r;
 }
 
-/* @list: store_list_incidents() or store_list_leaks(), which knows the type of @rows. */
-static int
-store_query_page(struct store_reader *reader, const struct store_filter *filter, const void *rows,
-		 int (*list)(struct store_reader *reader, const struct store_filter *filter,
-			     const void *rows, struct store_cursor *next),
-		 struct store_cursor *ret_next)
+int store_query_page(struct store_reader *reader, const struct store_filter *filter,
+		     const void *rows, store_query_list_fn *list, struct store_cursor *ret_next)
 {
 	struct store_cursor next = filter->after;
 	int r = store_reader_begin(reader);
@@ -399,12 +397,12 @@ static int store_query_leak(struct store_reader *reader, struct sqlite3_stmt *ro
 static int store_list_leaks(struct store_reader *reader, const struct store_filter *filter,
 			    const void *rows, struct store_cursor *next)
 {
-	size_t limit = store_limit(filter->limit), count = 0;
-	struct store_value values[6];
+	size_t limit = store_query_limit(filter->limit), count = 0;
+	struct store_value values[STORE_QUERY_VALUES];
 	STORE_STATEMENT row = NULL;
 	int r;
 
-	store_filter_values(filter, values);
+	store_query_values(filter, values);
 	if (filter->after.minor)
 		values[4] = STORE_INT(filter->after.minor - (filter->after.major == 0));
 	r = store_reader_prepare(reader, store_sql_leaks, values, ARRAY_SIZE(values), &row);
@@ -435,8 +433,8 @@ static int store_count(struct store_reader *reader, const char *sql, uint64_t *r
 	return r < 0 ? r : 0;
 }
 
-static int store_query_count(struct store_reader *reader, const char *sql,
-			     const struct store_sees *sees, uint64_t *ret_count)
+int store_query_count(struct store_reader *reader, const char *sql, const struct store_sees *sees,
+		      uint64_t *ret_count)
 {
 	uint64_t count = 0;
 	int r = store_reader_begin(reader);

@@ -164,6 +164,8 @@ static void store_queue_count_dropped(struct store_queue *queue, enum store_lane
 		queue->dropped_samples++;
 	else if (item && item->kind == STORE_ITEM_INCIDENT)
 		queue->dropped_incidents++;
+	else if (item && item->kind == STORE_ITEM_ENDING)
+		queue->dropped_endings++;
 	else
 		queue->dropped_leaks++; /* or one that could not be allocated: nothing is worse */
 }

@@ -34,7 +34,7 @@ enum store_lane_kind {
 
 enum store_list_kind {
 	STORE_LIST_LEAKS = 0,
-	STORE_LIST_OTHERS = 1, /* incidents; samples in their lane */
+	STORE_LIST_OTHERS = 1, /* incidents and ends; samples in their lane */
 	STORE_LISTS = 2,
 };
 
@@ -73,7 +73,7 @@ struct store_queue {
 	uint64_t oldest_ms; /* when the first of them was queued */
 	uint64_t cut;
 	uint64_t joined; /* incidents that joined a waiting one */
-	uint64_t dropped_leaks, dropped_incidents, dropped_samples;
+	uint64_t dropped_leaks, dropped_incidents, dropped_endings, dropped_samples;
 	bool hurry;   /* a flush is waiting */
 	bool stalled; /* the writer cannot write at present */
 	bool stopping;

@@ -436,3 +436,24 @@ int store_record_leak(struct store_db *db, const struct store_item *item)
 		return r; /* failed, or reported before */
 	return store_record_leak_rows(db, item, leak, process);
 }
+
+int store_record_ending(struct store_db *db, const struct store_item *item)
+{
+	const struct store_ending *ending = &item->ending;
+	int64_t process = 0, owner = 0;
+	int r = store_record_process(db, item, 0, &process);
+
+	if (r == 0)
+		r = store_record_owner(db, item, &owner);
+	if (r == 0)
+		r = store_db_run(
+			db, STORE_SQL_ENDING_ADD,
+			STORE_VALUES(
+				STORE_INT(process), STORE_INT(owner), STORE_CUT(ending->ended_ns),
+				STORE_INT(ending->closed | ending->execed << 1),
+				ending->exit_is_known ? STORE_INT(ending->exit_code) : STORE_NONE,
+				ending->exit_is_known ? STORE_INT(ending->exit_signal) : STORE_NONE,
+				STORE_INT(store_record_identity(db, item))),
+			NULL);
+	return r < 0 ? r : 0;
+}

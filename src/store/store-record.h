@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Writes incidents and leak reports, and the processes they belong to. */
+/* Writes incidents, leak reports and ends, and the processes they belong to. */
 
 #include <stdint.h>
 
@@ -14,4 +14,5 @@ int store_record_process(struct store_db *db, const struct store_item *item, uin
 			 int64_t *ret_id);
 int store_record_incident(struct store_db *db, const struct store_item *item);
 int store_record_leak(struct store_db *db, const struct store_item *item);
+int store_record_ending(struct store_db *db, const struct store_item *item);
 int store_record_chunk(struct store_db *db, int64_t leak, const struct store_chunk *chunk);

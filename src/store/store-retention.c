@@ -126,13 +126,20 @@ static int store_keep_expire_records(struct store *store, uint64_t now_ns)
 		STORE_CUT(now_ns > kept ? now_ns - kept : 0),
 		STORE_CUT(now_ns + kept),
 	};
-	int r = store_db_ask(&store->db, "DELETE FROM leaks WHERE ended_ns < ?1 OR ended_ns > ?2",
-			     values, 2, NULL);
+	static const char *const statements[] = {
+		"DELETE FROM leaks WHERE ended_ns < ?1 OR ended_ns > ?2",
+		"DELETE FROM sites WHERE last_ns < ?1 OR last_ns > ?2",
+		"DELETE FROM endings WHERE ended_ns < ?1 OR ended_ns > ?2",
+		"DELETE FROM runs WHERE state <> 0 AND (start_ns < ?1 OR start_ns > ?2)",
+	};
 
-	if (r >= 0)
-		r = store_db_ask(&store->db, "DELETE FROM sites WHERE last_ns < ?1 OR last_ns > ?2",
-				 values, 2, NULL);
-	return r < 0 ? r : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(statements); i++) {
+		int r = store_db_ask(&store->db, statements[i], values, 2, NULL);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* Deletes rows beyond a maximum number. @sql: counts them, then deletes ?1 of them. */
@@ -162,6 +169,16 @@ static const char *const store_sites_bound[] = {
 	"DELETE FROM sites WHERE id IN (SELECT id FROM sites WHERE uid ="
 	" (SELECT uid FROM sites GROUP BY uid ORDER BY count(*) DESC LIMIT 1)"
 	" ORDER BY last_ns LIMIT ?1)",
+};
+static const char *const store_endings_bound[] = {
+	"SELECT count(*) FROM endings",
+	"DELETE FROM endings WHERE id IN (SELECT id FROM endings WHERE uid ="
+	" (SELECT uid FROM endings GROUP BY uid ORDER BY count(*) DESC LIMIT 1)"
+	" ORDER BY id LIMIT ?1)",
+};
+static const char *const store_runs_bound[] = {
+	"SELECT count(*) FROM runs",
+	"DELETE FROM runs WHERE id IN (SELECT id FROM runs ORDER BY id LIMIT ?1)",
 };
 static const char *const store_seen_bound[] = {
 	"SELECT count(*) FROM seen",
@@ -197,16 +214,20 @@ int store_keep_drop_lists(struct store *store, uint64_t most)
 
 int store_keep_drop_records(struct store *store)
 {
-	int64_t leaks = 0, sites = 0;
+	int64_t leaks = 0, sites = 0, endings = 0;
 	int r = store_keep_ask(store, store_leaks_bound[0], &leaks);
 
 	if (r == 0)
 		r = store_keep_ask(store, store_sites_bound[0], &sites);
+	if (r == 0)
+		r = store_keep_ask(store, store_endings_bound[0], &endings);
+	if (r == 0 && endings)
+		r = store_keep_bound(store, store_endings_bound, endings - endings / 8 - 1);
 	if (r == 0 && leaks)
 		r = store_keep_bound(store, store_leaks_bound, leaks - leaks / 8 - 1);
 	if (r == 0 && sites)
 		r = store_keep_bound(store, store_sites_bound, sites - sites / 8 - 1);
-	return r < 0 ? r : leaks + sites > 0;
+	return r < 0 ? r : leaks + sites + endings > 0;
 }
 
 static int store_keep_bounds(struct store *store)
@@ -217,6 +238,10 @@ static int store_keep_bounds(struct store *store)
 		r = store_keep_bound(store, store_sites_bound, STORE_SITES_MAX);
 	if (r == 0)
 		r = store_keep_bound(store, store_seen_bound, STORE_SEEN_MAX);
+	if (r == 0)
+		r = store_keep_bound(store, store_endings_bound, STORE_ENDINGS_MAX);
+	if (r == 0)
+		r = store_keep_bound(store, store_runs_bound, STORE_RUNS_MAX);
 	if (r < 0)
 		return r;
 	do {
@@ -239,9 +264,10 @@ int store_keep_sweep(struct store *store)
 		" AND id NOT IN (SELECT site FROM leak_sites)",
 		"DELETE FROM processes WHERE id NOT IN (SELECT process FROM series"
 		" UNION ALL SELECT process FROM leaks UNION ALL SELECT process FROM incidents"
-		" UNION ALL SELECT process FROM holders UNION ALL SELECT process FROM seen)",
+		" UNION ALL SELECT process FROM holders UNION ALL SELECT process FROM seen"
+		" UNION ALL SELECT process FROM endings)",
 		"DELETE FROM owners WHERE id NOT IN (SELECT uid FROM sites"
-		" UNION ALL SELECT uid FROM leaks)",
+		" UNION ALL SELECT uid FROM leaks UNION ALL SELECT uid FROM endings)",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(statements); i++) {

@@ -16,6 +16,8 @@
  *			another program, 3 both
  *	leak_sites	its sums by call site, with the names and phases of its buffers
  *	leak_chunks	its buffers, packed: see store-rows.h
+ *	endings		how a process ended, whether it left something or not; as in leaks
+ *	runs		starts and ends of the daemon; state: see enum store_run_state
  *	series		a line of points: a process (0: all of them together), a device, a type
  *	points_1, _10, _60	the points: t is in seconds and a multiple of the step
  *	rolling		the coarser point that is currently being collected, for each step
@@ -99,6 +101,7 @@ const char store_schema_create[] =
 	" name_count INTEGER NOT NULL DEFAULT 0, names TEXT NOT NULL DEFAULT '',"
 	" PRIMARY KEY(leak, site)) STRICT, WITHOUT ROWID;"
 	"CREATE INDEX leak_sites_site ON leak_sites(site, leak);" STORE_SCHEMA_CHUNKS
+		STORE_SCHEMA_ENDINGS
 
 	"CREATE TABLE series(id INTEGER PRIMARY KEY, process INTEGER NOT NULL,"
 	" device INTEGER NOT NULL, device_uid INTEGER NOT NULL, type INTEGER NOT NULL,"
@@ -198,6 +201,9 @@ const char *const store_schema_sql[STORE_SQL_COUNT] = {
 		" buffers = min(buffers + excluded.buffers, " CUT ")",
 	[STORE_SQL_LEAK_CHUNK_ADD] = "INSERT INTO leak_chunks(leak, first, rows, bytes, data)"
 				     " VALUES(?1, ?2, ?3, length(?4), ?4)",
+	[STORE_SQL_ENDING_ADD] =
+		"INSERT INTO endings(process, uid, ended_ns, closed, exit_code, exit_signal,"
+		" identity) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
 
 	[STORE_SQL_SERIES_FIND] = "SELECT id FROM series WHERE process = ?1 AND device = ?2"
 				  " AND device_uid = ?3 AND type = ?4",

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define STORE_SCHEMA_VERSION 7
+#define STORE_SCHEMA_VERSION 8
 #define STORE_SCHEMA_ID 0x74746d31 /* "ttm1", the application id in the file's header */
 
 /* Creates the tables in an empty file. */
@@ -35,6 +35,15 @@ extern const char store_schema_create[];
 	"CREATE TABLE owners(id INTEGER PRIMARY KEY, uid INTEGER NOT NULL," \
 	" namespaces TEXT NOT NULL, UNIQUE(uid, namespaces)) STRICT;"
 
+/* Ends of processes, and runs of the daemon, which version 8 introduced. */
+#define STORE_SCHEMA_ENDINGS                                                             \
+	"CREATE TABLE endings(id INTEGER PRIMARY KEY, identity INTEGER NOT NULL UNIQUE," \
+	" process INTEGER NOT NULL, uid INTEGER NOT NULL, ended_ns INTEGER NOT NULL,"    \
+	" closed INTEGER NOT NULL, exit_code INTEGER, exit_signal INTEGER) STRICT;"      \
+	"CREATE INDEX endings_process ON endings(process);"                              \
+	"CREATE TABLE runs(id INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL UNIQUE,"    \
+	" end_ns INTEGER, state INTEGER NOT NULL) STRICT;"
+
 enum store_sql {
 	STORE_SQL_BEGIN,
 	STORE_SQL_COMMIT,
@@ -60,6 +69,7 @@ enum store_sql {
 	STORE_SQL_LEAK_ADD,
 	STORE_SQL_LEAK_SITE_ADD,
 	STORE_SQL_LEAK_CHUNK_ADD,
+	STORE_SQL_ENDING_ADD,
 
 	STORE_SQL_SERIES_FIND,
 	STORE_SQL_SERIES_ADD,

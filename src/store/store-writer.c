@@ -181,7 +181,9 @@ static bool store_writer_open(struct store *store, bool damaged)
 		store_writer_disconnect(store);
 	__atomic_store_n(&store->suspect, false, __ATOMIC_RELAXED); /* was about the old file */
 	store->kept_boot_ns = 0;
+	store->run_is_written = false;
 	if (store->db.handle) {
+		store_runs_begin(store);
 		store_writer_set_running(store, true);
 		return true;
 	}
@@ -237,6 +239,9 @@ static int store_writer_item(struct store *store, const struct store_item *item)
 		case STORE_ITEM_LEAK:
 			r = store_record_leak(db, item);
 			break;
+		case STORE_ITEM_ENDING:
+			r = store_record_ending(db, item);
+			break;
 		}
 	}
 	if (r < 0 && db->trouble == STORE_TROUBLE_ITEM) {
@@ -261,7 +266,7 @@ static int store_writer_batch(struct store *store, const struct store_item *list
 	for (const struct store_item *item = list; r >= 0 && item; item = item->next) {
 		r = store_writer_item(store, item);
 		count++;
-		records += item->kind != STORE_ITEM_SAMPLE;
+		records += item->kind == STORE_ITEM_INCIDENT || item->kind == STORE_ITEM_LEAK;
 	}
 	if (r >= 0)
 		r = store_writer_fault(store, STORE_STEP_COMMIT);
@@ -344,6 +349,7 @@ static void store_writer_turn(struct store *store)
 			return;
 	}
 	store_writer_set_running(store, true);
+	store_runs_begin(store); /* unless that succeeded when the file was opened */
 	if (!store_writer_lane(store, STORE_LANE_RECORDS) ||
 	    !store_writer_lane(store, STORE_LANE_SAMPLES))
 		return;
@@ -371,6 +377,7 @@ void *store_writer_main(void *argument)
 		/* One turn is a batch, so that no user's records delay those of others for long. */
 	} while (going || (!store->retry_ms && store_queue_is_waiting(&store->queue)));
 	store_series_forget(&store->series);
+	store_runs_end(store);
 	store_db_close(&store->db, false);
 	return NULL;
 }

@@ -178,6 +178,13 @@ void store_put_leak(struct store *store, const struct snapshot *snapshot, uint32
 		store_queue_put_consume(&store->queue, STORE_LANE_RECORDS, item);
 }
 
+void store_put_ending(struct store *store, const struct snapshot *snapshot, uint32_t process,
+		      const struct store_ending *ending)
+{
+	store_queue_put_consume(&store->queue, STORE_LANE_RECORDS,
+				store_item_ending(snapshot, process, ending));
+}
+
 int store_flush(struct store *store, uint32_t timeout_ms)
 {
 	return store_queue_flush(&store->queue, timeout_ms);
@@ -197,7 +204,8 @@ void store_health(struct store *store, struct store_health *ret_health)
 		ret_health->queued_bytes += queue->kinds[i].load.bytes;
 	}
 	ret_health->dropped_leaks = queue->dropped_leaks;
-	ret_health->dropped_records = queue->dropped_leaks + queue->dropped_incidents;
+	ret_health->dropped_records =
+		queue->dropped_leaks + queue->dropped_incidents + queue->dropped_endings;
 	ret_health->dropped_samples = queue->dropped_samples;
 	ret_health->joined = queue->joined;
 	ret_health->cut = queue->cut;

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * The history: incidents, leak reports and time series, in a database.
+ * The history: incidents, leak reports, ends of processes, runs of the daemon and time series, in a
+ * database.
  *
  * One thread writes; everybody else only enqueues. A put copies what it needs out of a snapshot,
  * never waits and never fails its caller: what does not fit into the bounded queue is dropped and
@@ -14,7 +15,7 @@
  *
  * What is kept, and for how long:
  *
- *	incidents, leaks	`keep_s` after they were last seen
+ *	incidents, leaks, ends	`keep_s` after they were last seen
  *	points every second	an hour
  *	points every 10 s	a day
  *	points every minute	30 days (each of the three: `keep_s` if that is less)
@@ -66,6 +67,8 @@ struct store_reader;
 /* Limits of the file besides its size; the oldest of the user who has the most goes first. */
 #define STORE_SITES_MAX 10000u
 #define STORE_LEAKS_MAX 10000u
+#define STORE_ENDINGS_MAX 10000u
+#define STORE_RUNS_MAX 1000u  /* of the daemon */
 #define STORE_EXAMPLES_MAX 4u /* of a site: newest examples */
 #define STORE_SEEN_MAX 50000u
 
@@ -100,6 +103,7 @@ struct store_config {
 	uint64_t keep_s;
 	uint32_t batch_ms;  /* 1000: the longest that something waits to be written */
 	uint32_t retry_ms;  /* 60000: after the file could not be opened or the disk was full */
+	uint64_t start_ns;  /* CLOCK_REALTIME: of the daemon; when the file is first opened */
 	size_t queue_items; /* 8192; a user alone gets half, see store-queue.h */
 	size_t queue_bytes; /* 32 MiB likewise, and a quarter as much again for points */
 	struct store_hooks hooks;
@@ -111,7 +115,7 @@ struct store_health {
 	uint64_t queued_bytes;
 	uint64_t written;         /* items */
 	uint64_t records;         /* of those: incidents and leak reports */
-	uint64_t dropped_records; /* incidents and leak reports that did not fit into the queue */
+	uint64_t dropped_records; /* what is no sample and did not fit into the queue */
 	uint64_t dropped_leaks;   /* of those: leak reports */
 	uint64_t joined;          /* incidents that were counted with one that waited */
 	uint64_t dropped_samples; /* samples */
@@ -169,6 +173,10 @@ struct store_ending {
  */
 void store_put_leak(struct store *store, const struct snapshot *snapshot, uint32_t process,
 		    const struct store_ending *ending);
+
+/* That @process has ended, whether it left something or not. */
+void store_put_ending(struct store *store, const struct snapshot *snapshot, uint32_t process,
+		      const struct store_ending *ending);
 
 /*
  * Waits until everything put so far is written. 0, -ETIMEDOUT, or -EAGAIN: nothing can be written
@@ -326,6 +334,37 @@ int store_query_other_incidents(struct store_reader *reader, const struct store_
 				uint64_t *ret_count);
 int store_query_other_leaks(struct store_reader *reader, const struct store_sees *sees,
 			    uint64_t *ret_count);
+
+/* A process that has ended; what it left, unless the report about that was deleted. */
+struct store_ended {
+	struct store_process process;
+	struct store_ending ending;
+	uint64_t bytes;
+	uint64_t buffers;
+};
+
+/* Newest first. As for leaks: a positive number ends the page before that row. */
+int store_query_endings(struct store_reader *reader, const struct store_filter *filter,
+			int (*row)(void *context, const struct store_ended *ended), void *context,
+			struct store_cursor *ret_next);
+int store_query_other_endings(struct store_reader *reader, const struct store_sees *sees,
+			      uint64_t *ret_count);
+
+/* How a run of the daemon has ended. */
+enum store_run_state {
+	STORE_RUN_GOES_ON = 0,
+	STORE_RUN_ENDED = 1, /* in order */
+	STORE_RUN_LOST = 2,  /* not: end_ns is its last sign of life, 0 = there is none */
+};
+
+struct store_run {
+	uint64_t start_ns, end_ns;
+	enum store_run_state state;
+};
+
+/* Those that were there between two times, oldest first. */
+int store_query_runs(struct store_reader *reader, uint64_t from_ns, uint64_t to_ns,
+		     int (*row)(void *context, const struct store_run *run), void *context);
 
 struct store_series_query {
 	uint64_t from_ns, to_ns; /* both inclusive; to_ns 0 = no end */
