@@ -150,16 +150,20 @@ static int moments_collect(struct daemon *daemon, struct moment_list *list)
 	const struct query_moments *query = list->query;
 	uint64_t now = clock_ns(CLOCK_REALTIME);
 	struct store_reader *reader;
-	int r = moment_list_add(list, &(struct moment_list_one){.time_ns = daemon->start_ns,
-								.kind = "restart",
-								.device = MOMENT_LIST_NO_DEVICE});
+	int r = 0;
 
-	if (r == 0 && daemon->moments && query->to_ns >= moment_cache_from(daemon->moments))
+	if (daemon->moments && query->to_ns >= moment_cache_from(daemon->moments))
 		r = moment_cache_read(daemon->moments,
 				      bits_min(query->to_ns, now - MOMENTS_LATE_NS),
 				      moment_list_add_recording, list);
 	if (r == 0 && daemon_reader(daemon, query->asker, &reader) == 0)
 		r = recorder_moments_list(reader, list);
+	/* Unless the history has it. */
+	if (r == 0 && !moment_list_has_kind(list, "restart", daemon->start_ns))
+		r = moment_list_add(list,
+				    &(struct moment_list_one){.time_ns = daemon->start_ns,
+							      .kind = "restart",
+							      .device = MOMENT_LIST_NO_DEVICE});
 	return r;
 }
 

@@ -147,26 +147,32 @@ static void provide_refresh(struct daemon *daemon, const struct query_asker *ask
 		(void)store_flush(daemon->store, 1000); /* unwritten rows are not shown */
 }
 
-static int provide_leaks(void *context, const struct query_past *query, struct emit *json)
+static int provide_past(struct daemon *daemon, const struct query_past *query, struct emit *json,
+			int (*write)(struct store_reader *reader, const struct query_past *query,
+				     const struct recorder_scope *scope, struct emit *json))
 {
-	const struct recorder_scope scope = provide_scope(context, query->asker);
+	const struct recorder_scope scope = provide_scope(daemon, query->asker);
 	struct store_reader *reader = NULL;
-	int r = daemon_reader(context, query->asker, &reader);
+	int r = daemon_reader(daemon, query->asker, &reader);
 
 	if (r == 0 && !query->cursor)
-		provide_refresh(context, query->asker);
-	return r < 0 ? r : recorder_documents_leaks(reader, query, &scope, json);
+		provide_refresh(daemon, query->asker);
+	return r < 0 ? r : write(reader, query, &scope, json);
+}
+
+static int provide_leaks(void *context, const struct query_past *query, struct emit *json)
+{
+	return provide_past(context, query, json, recorder_documents_leaks);
+}
+
+static int provide_ended(void *context, const struct query_past *query, struct emit *json)
+{
+	return provide_past(context, query, json, recorder_documents_ended);
 }
 
 static int provide_incidents(void *context, const struct query_past *query, struct emit *json)
 {
-	const struct recorder_scope scope = provide_scope(context, query->asker);
-	struct store_reader *reader = NULL;
-	int r = daemon_reader(context, query->asker, &reader);
-
-	if (r == 0 && !query->cursor)
-		provide_refresh(context, query->asker);
-	return r < 0 ? r : recorder_documents_incidents(reader, query, &scope, json);
+	return provide_past(context, query, json, recorder_documents_incidents);
 }
 
 /* What was kept of the living that the asker may see. Frees an earlier result first. */
@@ -471,6 +477,7 @@ void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider)
 		.reach = daemon_moments_reach,
 		.moments = daemon_moments_list,
 		.leaks = provide_leaks,
+		.ended = provide_ended,
 		.incidents = provide_incidents,
 		.history = provide_history,
 		.series = provide_series,

@@ -351,6 +351,7 @@ static int daemon_open_inside(struct daemon *daemon)
 		.size_max = config->size_max,
 		.keep_s = config->keep_s,
 		.retry_ms = DAEMON_STORE_RETRY_MS,
+		.start_ns = daemon->start_ns,
 	};
 	const struct registry_config registry = {
 		.loop = daemon->loop,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A phase begins with its first allocation: nothing else tells when. So the events are walked
- * through, as many as that may take.
+ * A book has the phase of each allocation, and no time at which the program entered or left it. So a
+ * phase begins with its first allocation, and the events are walked through, as many as that may
+ * take. A test of pytest is a phase too, and is told by its own name.
  */
 
 #include "daemon/flight/moment-list.h"
@@ -21,6 +22,7 @@
 #include "model/mark.h"
 #include "model/query.h"
 #include "model/snapshot.h"
+#include "model/test-phase.h"
 #include "recording/read/recording.h"
 #include "source/books/book-marks.h"
 #include "source/books/scan.h"
@@ -28,6 +30,7 @@
 struct moment_phases {
 	uint32_t *ids; /* sorted */
 	size_t count, capacity;
+	uint64_t test;             /* the key of the last test; 0 = none */
 	struct scan_book *outline; /* for their names; NULL = not needed yet */
 };
 
@@ -103,6 +106,15 @@ bool moment_list_has(const struct moment_list *list, uint32_t pid, uint64_t star
 {
 	for (size_t i = 0; i < list->count; i++) {
 		if (list->list[i].pid == pid && list->list[i].start_ticks == start_ticks)
+			return true;
+	}
+	return false;
+}
+
+bool moment_list_has_kind(const struct moment_list *list, const char *kind, uint64_t time_ns)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->list[i].time_ns == time_ns && strcmp(list->list[i].kind, kind) == 0)
 			return true;
 	}
 	return false;
@@ -197,12 +209,25 @@ static bool moment_list_is_new(struct moment_phases *phases, uint32_t id)
 	return true;
 }
 
+/* Once for all phases of a test. */
+static int moment_list_add_test(struct moment_list *list, struct moment_phases *phases,
+				struct moment_list_one one, const struct test_phase *test)
+{
+	if (test->key == phases->test)
+		return 0;
+	phases->test = test->key;
+	one.kind = "test";
+	one.name = snapshot_text(list->texts, test->name, test->length);
+	return one.name ? moment_list_add(list, &one) : -ENOMEM;
+}
+
 static int moment_list_add_phase(const struct moment_walk *walk, size_t number, uint32_t id,
 				 uint64_t time_ns)
 {
 	char comm[17];
 	struct moment_list_one one = moment_list_of(recording_owner(walk->recording, number), comm);
 	struct moment_phases *phases = &walk->phases[number];
+	struct test_phase test;
 	const char *bytes;
 	size_t length;
 	int r = phases->outline ? 0 : recording_outline(walk->recording, number, &phases->outline);
@@ -213,7 +238,13 @@ static int moment_list_add_phase(const struct moment_walk *walk, size_t number, 
 	one.kind = "phase";
 	one.time_ns = time_ns;
 	one.name = bytes ? snapshot_text(walk->list->texts, bytes, length) : NULL;
-	return one.name ? moment_list_add(walk->list, &one) : 0;
+	if (!one.name)
+		return 0;
+	if (test_phase_parse(one.name, &test)) {
+		r = moment_list_add_test(walk->list, phases, one, &test);
+		one.name = test.inner;
+	}
+	return r == 0 && *one.name ? moment_list_add(walk->list, &one) : r;
 }
 
 static int moment_list_see_event(void *context, const struct recording_event *event)

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What happened, and when, for charts: starts and ends of processes, marks, phases. Whoever knows of
- * more adds it. Marks and phases are details: there are none of processes whose details the asker may
+ * What happened, and when, for charts: starts and ends of processes, marks, phases, tests. Whoever knows of
+ * more adds it. Marks, phases and tests are details: there are none of processes whose details the asker may
  * not see.
  */
 
@@ -49,6 +49,9 @@ int moment_list_add(struct moment_list *list, const struct moment_list_one *one)
 
 /* Whether the list has something of a process. */
 bool moment_list_has(const struct moment_list *list, uint32_t pid, uint64_t start_ticks);
+
+/* Whether it has something of that kind at that time. */
+bool moment_list_has_kind(const struct moment_list *list, const char *kind, uint64_t time_ns);
 
 /* What a recording knows; for moment_cache_read(), whose context is the list. 0 or a negative errno. */
 int moment_list_add_recording(void *context, struct recording *recording,

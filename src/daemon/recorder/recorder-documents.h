@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The documents of the history: leaks, incidents and series over time, as docs/schema/ describes
+ * The documents of the history: leaks, ended processes, incidents and series over time, as docs/schema/ describes
  * them, for HTTP. Each is one page; "next" leads to the following one.
  */
 
@@ -51,6 +51,8 @@ struct recorder_scope {
  * errno: then nothing of use was written.
  */
 int recorder_documents_leaks(struct store_reader *reader, const struct query_past *query,
+			     const struct recorder_scope *scope, struct emit *json);
+int recorder_documents_ended(struct store_reader *reader, const struct query_past *query,
 			     const struct recorder_scope *scope, struct emit *json);
 int recorder_documents_incidents(struct store_reader *reader, const struct query_past *query,
 				 const struct recorder_scope *scope, struct emit *json);

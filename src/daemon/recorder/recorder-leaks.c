@@ -12,14 +12,6 @@
 #include "daemon/recorder/recorder-writing.h"
 #include "model/json/document.h"
 
-static void recorder_exit(struct emit *json, const struct store_ending *ending)
-{
-	const int status =
-		ending->exit_signal ? ending->exit_signal & 0x7f : (ending->exit_code & 0xff) << 8;
-
-	document_exit(json, ending->exit_is_known ? &status : NULL);
-}
-
 static void recorder_open_leak(struct recorder_writing *writing)
 {
 	const struct snapshot_process *process = &writing->snapshot->processes[0];
@@ -27,18 +19,7 @@ static void recorder_open_leak(struct recorder_writing *writing)
 	struct emit *json = writing->json;
 
 	emit_open_object(json, NULL);
-	emit_u64(json, "pid", process->pid);
-	emit_u64(json, "ns_pid", process->ns_pid);
-	emit_string(json, "comm", process->comm);
-	emit_string(json, "user", process->user);
-	emit_u64(json, "user_id", process->user_id);
-	emit_string(json, "container", process->container);
-	emit_string(json, "source", process->source);
-	emit_u64(json, "start_ns", process->start_ns);
-	emit_u64(json, "ended_ns", leak->ending.ended_ns);
-	emit_string(json, "how", leak->ending.closed ? "closed" : "died");
-	emit_bool(json, "exec", leak->ending.execed);
-	recorder_exit(json, &leak->ending);
+	recorder_writing_ending(json, process, &leak->ending);
 	recorder_writing_recording(writing, &leak->process, FLIGHT_FILES_ENDED);
 	emit_u64(json, "bytes", leak->bytes);
 	emit_u64(json, "buffer_count", leak->buffers);

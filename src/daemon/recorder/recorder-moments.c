@@ -162,15 +162,15 @@ static int recorder_moments_incident(void *context, const struct store_incident 
 }
 
 /* Ends of which the flight recorder does not know any more. */
-static int recorder_moments_leak(void *context, const struct store_leak *leak)
+static int recorder_moments_end(void *context, const struct store_ended *ended)
 {
 	struct moment_list *list = context;
 	struct moment_list_one one = {
-		.time_ns = leak->process.start_ns,
+		.time_ns = ended->process.start_ns,
 		.kind = "start",
-		.pid = leak->process.pid,
-		.start_ticks = leak->process.start_ticks,
-		.comm = leak->process.comm,
+		.pid = ended->process.pid,
+		.start_ticks = ended->process.start_ticks,
+		.comm = ended->process.comm,
 		.device = MOMENT_LIST_NO_DEVICE,
 	};
 	int r;
@@ -179,15 +179,28 @@ static int recorder_moments_leak(void *context, const struct store_leak *leak)
 		return 0;
 	r = moment_list_add(list, &one);
 	one.kind = "end";
-	one.time_ns = leak->ending.ended_ns;
+	one.time_ns = ended->ending.ended_ns;
 	return r < 0 ? r : moment_list_add(list, &one);
+}
+
+static int recorder_moments_run(void *context, const struct store_run *run)
+{
+	struct moment_list_one one = {
+		.time_ns = run->start_ns,
+		.kind = "restart",
+		.device = MOMENT_LIST_NO_DEVICE,
+	};
+	int r = moment_list_add(context, &one);
+
+	one.kind = run->state == STORE_RUN_ENDED ? "stop" : "lost";
+	one.time_ns = run->end_ns;
+	return r < 0 || !run->end_ns ? r : moment_list_add(context, &one);
 }
 
 int recorder_moments_list(struct store_reader *reader, struct moment_list *list)
 {
 	const struct store_incident_rows incidents = {.context = list,
 						      .incident = recorder_moments_incident};
-	const struct store_leak_rows leaks = {.context = list, .leak = recorder_moments_leak};
 	const struct store_filter filter = {.pid = list->query->pid,
 					    .since_ns = list->query->from_ns,
 					    .limit = list->query->limit};
@@ -197,8 +210,11 @@ int recorder_moments_list(struct store_reader *reader, struct moment_list *list)
 	list->is_cut = list->is_cut || next.more;
 	if (r == 0) {
 		next.more = false;
-		r = store_query_leaks(reader, &filter, &leaks, &next);
+		r = store_query_endings(reader, &filter, recorder_moments_end, list, &next);
 		list->is_cut = list->is_cut || next.more;
 	}
+	if (r == 0)
+		r = store_query_runs(reader, list->query->from_ns, list->query->to_ns,
+				     recorder_moments_run, list);
 	return r;
 }

@@ -17,5 +17,5 @@ struct store_reader;
 int recorder_moments_sums(struct store_reader *reader, uint64_t at_ns,
 			  struct snapshot **ret_snapshot);
 
-/* Adds incidents, and processes that left something and are not in the list yet. */
+/* Adds incidents, ended processes that are not in the list yet, and runs of the daemon. */
 int recorder_moments_list(struct store_reader *reader, struct moment_list *list);

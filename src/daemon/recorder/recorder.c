@@ -10,14 +10,13 @@
 #include "daemon/recorder/recorder.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 
 #include "base/bits.h"
 #include "base/clock.h"
 #include "book/read/view.h"
 #include "daemon/notify/notice.h"
+#include "daemon/recorder/recorder-exit.h"
 #include "daemon/recorder/recorder-private.h"
 #include "daemon/recorder/region-watch.h"
 #include "daemon/registry/collector.h"
@@ -231,18 +230,6 @@ static void recorder_regions_done(struct worker_job *job)
 	recorder->is_woken = false;
 }
 
-/* @status as from waitpid(), NULL = not known. */
-static void recorder_set_exit(struct store_ending *ending, const int *status)
-{
-	if (!status)
-		return;
-	ending->exit_is_known = true;
-	if (WIFSIGNALED(*status))
-		ending->exit_signal = WTERMSIG(*status);
-	else
-		ending->exit_code = WEXITSTATUS(*status);
-}
-
 static void recorder_regions_ended(void *context, const struct snapshot *left,
 				   const int *exit_status)
 {
@@ -251,14 +238,16 @@ static void recorder_regions_ended(void *context, const struct snapshot *left,
 		.ended_ns = left->time_ns, .how = "died", .exit_status = exit_status};
 	struct recorder *recorder = context;
 
-	recorder_set_exit(&ending, exit_status);
+	recorder_exit_set(&ending, exit_status);
 	pthread_mutex_lock(&recorder->lock);
 	recorder->leaked++;
 	pthread_mutex_unlock(&recorder->lock);
 	recorder_count_leak(recorder, left);
 	recorder_add_news(recorder, TYPES_LEAK, 1, notice_new_leak(left, 0, &told));
-	if (recorder->config.store)
-		store_put_leak(recorder->config.store, left, 0, &ending);
+	if (!recorder->config.store)
+		return;
+	store_put_leak(recorder->config.store, left, 0, &ending);
+	store_put_ending(recorder->config.store, left, 0, &ending);
 }
 
 static struct recorder_task *recorder_task_new(struct recorder *recorder, struct tracked *tracked)
@@ -291,40 +280,21 @@ static void recorder_judge_done(struct worker_job *job)
 }
 
 static void recorder_report_leak(struct recorder *recorder, struct tracked *tracked,
-				 struct snapshot *snapshot, bool closed)
+				 struct snapshot *snapshot, const struct store_ending *ending)
 {
-	uint32_t end = __atomic_load_n(&tracked->end, __ATOMIC_RELAXED);
-	const int *exit_status = tracked->exit_is_known ? &tracked->exit_status : NULL;
-	struct store_ending ending = {
-		.book = tracked->inode,
-		.ended_ns = snapshot->time_ns,
-		.closed = closed,
-		.execed = end == TRACKED_EXECED,
-	};
-	struct notice_ending told = {
-		.ended_ns = snapshot->time_ns,
-		.how = end == TRACKED_EXECED ? "execed"
-		       : closed              ? "closed"
-					     : "died",
-		.exit_status = exit_status,
+	const struct notice_ending told = {
+		.ended_ns = ending->ended_ns,
+		.how = ending->execed   ? "execed"
+		       : ending->closed ? "closed"
+					: "died",
+		.exit_status = recorder_exit_status(tracked),
 	};
 
-	recorder_set_exit(&ending, exit_status);
 	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_SIZE);
 	recorder_count_leak(recorder, snapshot);
 	recorder_add_news(recorder, TYPES_LEAK, 1, notice_new_leak(snapshot, 0, &told));
 	if (recorder->config.store)
-		store_put_leak(recorder->config.store, snapshot, 0, &ending);
-}
-
-/* By a signal that is not how programs are ended in order. */
-static bool recorder_was_killed(const struct tracked *tracked)
-{
-	int number = tracked->exit_is_known && WIFSIGNALED(tracked->exit_status)
-			     ? WTERMSIG(tracked->exit_status)
-			     : 0;
-
-	return number && number != SIGHUP && number != SIGINT && number != SIGTERM;
+		store_put_leak(recorder->config.store, snapshot, 0, ending);
 }
 
 static void recorder_judge_run(struct worker_job *job)
@@ -347,6 +317,8 @@ static void recorder_judge_run(struct worker_job *job)
 	recorder_look_into(recorder, tracked, view); /* what happened just before the end */
 	pthread_mutex_unlock(&tracked->incident_lock);
 	if (snapshot) {
+		const struct store_ending ending = recorder_exit_ending(tracked, snapshot, closed);
+
 		recorder_join(recorder, snapshot);
 		snapshot_drop_empty(snapshot);
 		pthread_mutex_lock(&recorder->lock);
@@ -354,8 +326,10 @@ static void recorder_judge_run(struct worker_job *job)
 		recorder->leaked += snapshot->buffer_count > 0;
 		pthread_mutex_unlock(&recorder->lock);
 		if (snapshot->buffer_count > 0)
-			recorder_report_leak(recorder, tracked, snapshot, closed);
-		if ((snapshot->buffer_count > 0 || (!closed && recorder_was_killed(tracked))) &&
+			recorder_report_leak(recorder, tracked, snapshot, &ending);
+		if (recorder->config.store)
+			store_put_ending(recorder->config.store, snapshot, 0, &ending);
+		if ((snapshot->buffer_count > 0 || (!closed && recorder_exit_was_killed(tracked))) &&
 		    recorder->config.happened)
 			recorder->config.happened(recorder->config.context, tracked, true);
 	}

@@ -129,6 +129,17 @@ int documents_leaks(struct routes_ask *ask, FILE *out)
 	return documents_result(ask, provider->leaks(provider->context, &query, &json));
 }
 
+int documents_ended(struct routes_ask *ask, FILE *out)
+{
+	const struct web_provider *provider = ask->provider;
+	struct query_past query = documents_past(ask);
+	struct emit json = EMIT_INIT(out);
+
+	if (!provider->ended)
+		return -EAGAIN;
+	return documents_result(ask, provider->ended(provider->context, &query, &json));
+}
+
 int documents_incidents(struct routes_ask *ask, FILE *out)
 {
 	const struct web_provider *provider = ask->provider;

@@ -9,6 +9,7 @@ struct routes_ask;
 
 int documents_buffers(struct routes_ask *ask, FILE *out);
 int documents_leaks(struct routes_ask *ask, FILE *out);
+int documents_ended(struct routes_ask *ask, FILE *out);
 int documents_incidents(struct routes_ask *ask, FILE *out);
 int documents_history(struct routes_ask *ask, FILE *out);
 int documents_peaks(struct routes_ask *ask, FILE *out);

@@ -324,6 +324,8 @@ static const struct route routes_table[] = {
 	{"/api/v1/leaks", ROUTES_JSON, .make = documents_leaks,
 	 .parameters = ROUTES_PAST | URL_BUFFERS, .lane = ROUTES_DETAILS, .guarded = true,
 	 .scoped = true},
+	{"/api/v1/ended", ROUTES_JSON, .make = documents_ended, .parameters = ROUTES_PAST,
+	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
 	{"/api/v1/peak", ROUTES_JSON, .make = documents_peaks,
 	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_BY, .lane = ROUTES_DETAILS,
 	 .guarded = true, .scoped = true},

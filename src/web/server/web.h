@@ -51,6 +51,7 @@ struct web_provider {
 	 * NULL: there is no history.
 	 */
 	int (*leaks)(void *context, const struct query_past *query, struct emit *json);
+	int (*ended)(void *context, const struct query_past *query, struct emit *json);
 	int (*incidents)(void *context, const struct query_past *query, struct emit *json);
 	int (*history)(void *context, const struct query_history *query, struct emit *json);
 	int (*series)(void *context, const struct query_series *query, struct emit *json);

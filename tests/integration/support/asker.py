@@ -146,7 +146,7 @@ def main():
     doors["old-dump-kernels"] = old(setup, old_message(12)).decode("latin-1")
     doors["tcp-smi"] = tcp(setup, "/api/v1/smi")
     doors["tcp-metrics"] = tcp(setup, "/metrics")
-    doors["tcp-details"] = "\n".join(tcp(setup, f"/api/v1/{page}") for page in ("buffers", "leaks", "incidents", "peak", "commands"))
+    doors["tcp-details"] = "\n".join(tcp(setup, f"/api/v1/{page}") for page in ("buffers", "leaks", "ended", "incidents", "peak", "commands"))
     doors["tcp-token"] = "\n".join(tcp(setup, f"/api/v1/{page}", token) for page in ("buffers", "leaks", "peak"))
     doors["tcp-open"] = "\n".join(tcp(setup, f"/api/v1/{page}", browser) for page in ("buffers", "leaks", "peak", "incidents", "commands"))
     doors["tcp-open-map"] = tcp(setup, "/api/v1/map", browser)

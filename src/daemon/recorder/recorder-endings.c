@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Processes that have ended, as JSON; what they left is in the document of leaks. */
+
+#include "base/emit.h"
+#include "daemon/recorder/recorder-writing.h"
+
+static int recorder_ended(void *context, const struct store_ended *ended)
+{
+	struct recorder_writing *writing = context;
+	struct emit *json = writing->json;
+	int r = recorder_writing_check_room(writing);
+
+	if (r == 0)
+		r = recorder_writing_process(writing, &ended->process, ended->ending.ended_ns);
+	if (r != 0)
+		return r;
+	emit_open_object(json, NULL);
+	recorder_writing_ending(json, &writing->snapshot->processes[0], &ended->ending);
+	emit_u64(json, "bytes", ended->bytes);
+	emit_u64(json, "buffer_count", ended->buffers);
+	emit_close_object(json);
+	return 0;
+}
+
+/* The rows of one page. */
+static int recorder_ended_rows(struct store_reader *reader, const struct store_filter *filter,
+			       struct recorder_writing *writing, struct store_cursor *ret_next)
+{
+	return store_query_endings(reader, filter, recorder_ended, writing, ret_next);
+}
+
+int recorder_documents_ended(struct store_reader *reader, const struct query_past *query,
+			     const struct recorder_scope *scope, struct emit *json)
+{
+	static const struct recorder_page page = {
+		.schema = "ttmem.ended/1",
+		.list = "processes",
+		.rows = recorder_ended_rows,
+		.hidden = store_query_other_endings,
+	};
+
+	return recorder_writing_page(reader, query, scope, &page, json);
+}
