@@ -30,11 +30,16 @@ class Player {
     return this;
   }
 
-  async kill() {
+  async kill(end = () => this.process.kill("SIGKILL")) {
     if (this.process.exitCode !== null || this.process.signalCode !== null) return;
     const ended = new Promise((resolve) => this.process.once("exit", resolve));
-    this.process.kill("SIGKILL");
+    end();
     await ended;
+  }
+
+  /** Lets it end by itself. */
+  end() {
+    return this.kill(() => this.process.stdin.end());
   }
 }
 

@@ -7,17 +7,22 @@ import { test, until } from "./runner.mjs";
 test("ended processes are listed with what they left and their peaks", async ({ daemon, visit }) => {
   const leaky = await daemon.player({ comm: "leaky" }, "alloc 0 DRAM 0x1000 4096 kept", "alloc 0 DRAM 0x9000 8192 passing", "free 0 DRAM 0x9000");
   const clean = await daemon.player({ comm: "clean" }, "alloc 0 L1 0x1000 2048 a", "free 0 L1 0x1000");
+  const late = await daemon.player({ comm: "late" }, "alloc 0 L1 0x1000 2048 a", "free 0 L1 0x1000");
   const visitor = await visit();
   const { page } = visitor;
   await visitor.go();
-  await visitor.has("leaky", "table.processes");
+  for (const name of ["leaky", "late"]) await visitor.has(name, "table.processes");
   await leaky.kill();
-  await clean.kill();
+  await clean.end();
   await page.click("text=Ended ones");
   await visitor.has("Ended processes", "h1");
   const row = (name) => page.locator(".grid-body .grid-row:not([hidden])", { hasText: name });
   await until("both", async () => (await row("leaky").count()) + (await row("clean").count()) === 2);
   await until("what it left", async () => /(killed by signal 9|died)[^]*4\.00 KiB/.test(await row("leaky").innerText()));
+  await until("how it ended", async () => /exit code 0[^]*–/.test(await row("clean").innerText()));
+  // One that ends meanwhile.
+  await late.kill();
+  await row("late").waitFor();
   await row("leaky").click();
   await visitor.has("4.00 KiB in 1 buffer", ".buffer .facts");
   await visitor.has("DRAM of device 0: 12.0 KiB", ".buffer");

@@ -133,8 +133,10 @@ test("two cursors show the buffers that were added and that went", async ({ daem
   await until("no comparison", async () => (await visitor.page.locator(".differences:visible").count()) === 0);
 });
 
-test("marks are flags on charts, read by mouse, by keys and in the table", async ({ daemon, visit }) => {
-  const player = await daemon.player({ comm: "marker" }, DEVICE, `alloc 0 DRAM 0x20 ${MIB} a`);
+test("marks are flags on charts, read by mouse, by keys and in the table, as tests and restarts are", async ({ daemon, visit }) => {
+  await daemon.stop();
+  await daemon.start();
+  const player = await daemon.player({ comm: "marker" }, DEVICE, "push pytest-7-0123abcd", "push 1%20a/test_b.py::test_c", `alloc 0 DRAM 0x20 ${MIB} a`);
   await instant(daemon);
   await player.play("mark half%20way");
   await instant(daemon);
@@ -153,6 +155,8 @@ test("marks are flags on charts, read by mouse, by keys and in the table", async
   });
   await visitor.page.locator(".chart summary").first().click();
   await visitor.has("half way", ".event-list");
+  await visitor.has("Test a/test_b.py::test_c", ".event-list");
+  await until("the daemon's", async () => /ttmemd started[^]*ttmemd ended[^]*ttmemd started/.test(await text(visitor, ".event-list")));
 });
 
 test("charts of a view share their zoom, which is in the address", async ({ daemon, visit }) => {

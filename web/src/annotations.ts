@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happened, as flags on charts: marks, phases, incidents, starts and ends of processes and of the daemon. Flags that
-// would touch each other become one.
+// What happened, as flags on charts: marks, phases, tests, incidents, starts and ends of processes and of the daemon. Flags
+// that would touch each other become one.
 
 import { clock, plural } from "./format";
 import { KINDS, type PastEvent } from "./model";
@@ -15,10 +15,13 @@ const LINES = 6; // of a flag's text
 const RANK: Record<PastEvent["kind"], { rank: number; title: string }> = {
   incident: { rank: 0, title: "Incident" },
   restart: { rank: 1, title: "ttmemd started" },
-  mark: { rank: 2, title: "Mark" },
-  phase: { rank: 3, title: "Phase" },
-  start: { rank: 4, title: "Start" },
-  end: { rank: 5, title: "End" },
+  lost: { rank: 2, title: "ttmemd last seen" }, // it was killed
+  stop: { rank: 3, title: "ttmemd ended" },
+  mark: { rank: 4, title: "Mark" },
+  test: { rank: 5, title: "Test" },
+  phase: { rank: 6, title: "Phase" },
+  start: { rank: 7, title: "Start" },
+  end: { rank: 8, title: "End" },
 };
 
 const rankOf = (event: PastEvent): number => RANK[event.kind]?.rank ?? 9;

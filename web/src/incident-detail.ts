@@ -4,7 +4,7 @@
 
 import { h, type Child } from "./dom";
 import { bytes, clock, count } from "./format";
-import { deviceKey, SPACE_TYPES, type Incident, type LeakedProcess, type Named, type Party, type Site } from "./model";
+import { deviceKey, SPACE_TYPES, type EndedProcess, type Incident, type Named, type Party, type Site } from "./model";
 import { link } from "./router";
 import { fromNs } from "./series";
 import { siteLabel, siteWhere, stackList, type SiteKey } from "./stack";
@@ -13,8 +13,9 @@ import { cutNote, nameTable } from "./view";
 export const DETAILS = 20; // of a group
 
 /** How a process ended, in words. */
-export const howEnded = (process: LeakedProcess): string => {
+export const howEnded = (process: EndedProcess): string => {
   const { exit } = process;
+  if (process.exec) return "became another program";
   if (exit?.signal) return `killed by signal ${exit.signal}${exit.name ? ` (${exit.name})` : ""}`;
   if (exit && exit.code !== null) return `exit code ${exit.code}`;
   return process.how === "closed" ? "ended in order" : "died";

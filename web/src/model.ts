@@ -84,7 +84,7 @@ export interface PastFacts {
 /** Something that charts point out. */
 export interface PastEvent {
   time_ns: number;
-  kind: "mark" | "phase" | "incident" | "restart" | "start" | "end";
+  kind: "mark" | "phase" | "test" | "incident" | "restart" | "stop" | "lost" | "start" | "end";
   pid: number | null;
   comm: string | null;
   device: number | null;
@@ -189,7 +189,8 @@ export interface Site {
   buffers: number;
 }
 
-export interface LeakedProcess {
+/** A process that has ended. */
+export interface EndedProcess {
   pid: number;
   comm: string;
   user: string | null;
@@ -197,9 +198,13 @@ export interface LeakedProcess {
   start_ns: number;
   ended_ns: number;
   how: "closed" | "died";
+  exec: boolean;
   exit: { code: number | null; signal: number | null; name?: string | null } | null;
-  bytes: number;
+  bytes: number; // that it left
   buffer_count: number;
+}
+
+export interface LeakedProcess extends EndedProcess {
   listed: number;
   offset?: number; // of its buffers, so many were on earlier pages
   sites: Site[];

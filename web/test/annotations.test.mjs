@@ -27,6 +27,9 @@ test("what a flag says", () => {
   assert.equal(eventText(event(1, "mark", { name: "epoch 3" })), "Mark epoch 3 · train (5)");
   assert.equal(eventText(event(1, "incident", { incident: "alloc_failed" })), "Failed allocation · train (5)");
   assert.equal(eventText(event(1, "restart", { pid: null, comm: null })), "ttmemd started");
+  assert.equal(eventText(event(1, "stop", { pid: null, comm: null })), "ttmemd ended");
+  assert.equal(eventText(event(1, "lost", { pid: null, comm: null })), "ttmemd last seen");
+  assert.match(eventText(event(1, "test", { name: "t.py::test_a" })), /^Test t\.py::test_a · /);
   assert.equal(eventText(event(1, "phase", { comm: null })), "Phase · process (5)", "without the right to see names");
   const [flag] = flagsOf([...Array.from({ length: 9 }, (_, i) => event(10 + i / 100)), event(10.05, "incident", { incident: "leak" })], range, 100);
   const lines = flagLines(flag);

@@ -2,23 +2,40 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { joinWords } from "../src/commands";
-import { joinEnded, lastOf, mostOf } from "../src/ended";
 import { howEnded, whyLink } from "../src/incident-detail";
 import { incident } from "./make.mjs";
+import { Awaited, joinEnded, lastOf, mostOf } from "../src/ended";
 
-const leak = (pid, start_ns, ended_ns) => ({ pid, comm: `c${pid}`, start_ns, ended_ns, bytes: 1, buffers: [], sites: [] });
+const end = (pid, start_ns, ended_ns, comm = `c${pid}`) => ({ pid, comm, start_ns, ended_ns, bytes: 1 });
 const peak = (pid, start_ns, bytes, ended = true) => ({ pid, comm: `c${pid}`, start_ns, ended, bytes, time_ns: start_ns + 5e9, groups: [], type: "DRAM", device: 0 });
 
-test("what was left and the peaks of one process are joined, newest first", () => {
-  const list = joinEnded([leak(1, 100e9, 200e9), leak(2, 100e9, 300e9)], [peak(1, 100e9 + 1e6, 7), peak(1, 100e9, 9), peak(3, 150e9, 4), peak(4, 1e9, 8, false)]);
-  assert.deepEqual(list.map((one) => [one.pid, one.leak !== null, one.peaks.length]), [[2, true, 0], [1, true, 2], [3, false, 1]]);
+test("the end and the peaks of one process are joined, newest first", () => {
+  const list = joinEnded([end(1, 100e9, 200e9), end(2, 100e9, 300e9)], [peak(1, 100e9 + 1e6, 7), peak(1, 100e9, 9), peak(3, 150e9, 4), peak(4, 1e9, 8, false)]);
+  assert.deepEqual(list.map((one) => [one.pid, one.end !== null, one.peaks.length]), [[2, true, 0], [1, true, 2], [3, false, 1]]);
   assert.equal(mostOf(list[1]).bytes, 9);
   assert.equal(mostOf(list[0]), null);
   assert.equal(lastOf(list[2]), 155e9);
 });
 
+test("a process that became another program has ended under both names", () => {
+  const list = joinEnded([end(1, 100e9, 110e9, "sh"), end(1, 100e9, 120e9, "train")], [{ ...peak(1, 100e9, 5), comm: "train" }]);
+  assert.deepEqual(list.map((one) => [one.comm, one.peaks.length]), [["train", 1], ["sh", 0]]);
+  assert.equal(new Set(list.map((one) => one.key)).size, 2);
+});
+
+test("who is not among the living any more is looked for until listed, but not for ever", () => {
+  const awaited = new Awaited();
+  assert.equal(awaited.see([{ pid: 1 }, { pid: 2 }]), false);
+  assert.equal(awaited.see([{ pid: 2 }]), true);
+  assert.equal(awaited.find([end(3, 1e9, 2e9)]), true);
+  assert.equal(awaited.find([end(1, 1e9, 2e9)]), false);
+  assert.equal(awaited.see([]), true);
+  for (let i = 0; i < 5; i++) assert.equal(awaited.find([]), true);
+  assert.equal(awaited.find([]), false);
+});
+
 test("two processes that had one pid are two", () => {
-  const list = joinEnded([leak(1, 100e9, 110e9), leak(1, 200e9, 210e9)], [peak(1, 200e9, 5)]);
+  const list = joinEnded([end(1, 100e9, 110e9), end(1, 200e9, 210e9)], [peak(1, 200e9, 5)]);
   assert.deepEqual(list.map((one) => [one.startNs, one.peaks.length]), [[200e9, 1], [100e9, 0]]);
 });
 

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Processes that have ended: when and how, what they left behind, and their highest moments.
+// Processes that have ended: when and how, what they left behind, and their highest moments. Nothing tells that one has
+// ended and left nothing but that it is not among the living any more.
 
 import { get, mayAsk, pages, problem } from "../api";
 import { clear, h, say, type Child } from "../dom";
 import { saveMenu } from "../download";
-import { joinEnded, lastOf, mostOf, type Ended } from "../ended";
+import { Awaited, joinEnded, lastOf, mostOf, type Ended } from "../ended";
 import { bytes, clock, count, duration, plural } from "../format";
 import { Grid } from "../grid";
-import { joined } from "../groups";
 import { howEnded } from "../incident-detail";
 import { live } from "../live";
 import { locked } from "../locked";
-import type { LeakedProcess, Peak } from "../model";
+import type { EndedProcess, Peak } from "../model";
 import { link, rememberSoon, type Route } from "../router";
 import { panel, TYPE_TITLES, type View } from "../view";
 
-const LEAKS_MAX = 2000;
+const ENDS_MAX = 10_000; // as many as the daemon keeps
 const SITES = 5; // of a peak
+const AGAIN_MS = 1500; // the daemon writes the end of a process about a second later
 
-const how = ({ leak }: Ended): string => (leak ? howEnded(leak) : "left nothing, or that is not kept any more");
-const owner = ({ leak }: Ended): string => leak?.user ?? "";
+const how = ({ end }: Ended): string => (end ? howEnded(end) : "not known any more");
+const owner = ({ end }: Ended): string => end?.user ?? "";
 
 function peakDetail(peak: Peak): Child {
   return [
@@ -35,15 +36,16 @@ function peakDetail(peak: Peak): Child {
 }
 
 function describe(one: Ended): Child {
-  const { leak } = one;
+  const { end } = one;
   const fact = (name: string, value: Child): Child => value && [h("dt", {}, name), h("dd", {}, value)];
   return [
     h("h2", {}, `${one.comm} (${one.pid})`),
     h("dl", { class: "facts" },
-      fact("Started", clock(one.startNs)), leak && fact("Ended", `${clock(leak.ended_ns)}, after ${duration(leak.ended_ns - one.startNs)}`),
-      fact("How", how(one)), fact("User", owner(one)), fact("Container", leak?.container),
-      leak && fact("Left", h("a", { href: link("incidents", "", { kind: "leak", pid: String(one.pid), range: "0" }) },
-        `${bytes(leak.bytes)} in ${plural(leak.buffer_count, "buffer")}`))),
+      fact("Started", clock(one.startNs)), end && fact("Ended", `${clock(end.ended_ns)}, after ${duration(end.ended_ns - one.startNs)}`),
+      fact("How", how(one)), fact("User", owner(one)), fact("Container", end?.container),
+      end && fact("Left", end.bytes === 0 ? "nothing, or that is not kept any more"
+        : h("a", { href: link("incidents", "", { kind: "leak", pid: String(one.pid), range: "0" }) },
+          `${bytes(end.bytes)} in ${plural(end.buffer_count, "buffer")}`))),
     one.peaks.length > 0 ? [h("h3", {}, "Its highest moments"), one.peaks.map(peakDetail)]
       : h("p", { class: "muted" }, "Its peaks are not kept any more."),
   ];
@@ -56,18 +58,20 @@ export class EndedView implements View {
   private grid: Grid<Ended>;
   private abort = new AbortController();
   private stop: () => void = () => undefined;
+  private awaited = new Awaited();
+  private timer = 0;
 
   constructor(route: Route) {
     const filter = h("input", {
       type: "search", id: "filter", placeholder: "Filter: name, user, pid", "aria-label": "Filter ended processes", value: route.options.get("q"),
     });
     this.grid = new Grid<Ended>("Ended processes", [
-      { id: "ended", title: "Ended", number: true, width: "10rem", narrow: "6rem", text: (one) => (one.leak ? clock(one.leak.ended_ns) : `after ${clock(lastOf(one))}`), sort: lastOf },
+      { id: "ended", title: "Ended", number: true, width: "10rem", narrow: "6rem", text: (one) => (one.end ? clock(one.end.ended_ns) : `after ${clock(lastOf(one))}`), sort: lastOf },
       { id: "pid", title: "PID", number: true, width: "6rem", narrow: false, text: (one) => String(one.pid), sort: (one) => one.pid },
       { id: "comm", title: "Process", width: "minmax(8rem, 1fr)", narrow: "minmax(5rem, 1fr)", text: (one) => one.comm },
       { id: "user", title: "User", width: "8rem", narrow: false, text: owner },
       { id: "how", title: "How", width: "minmax(8rem, 1.4fr)", narrow: false, text: how, hint: how },
-      { id: "left", title: "Left behind", number: true, width: "8rem", narrow: "5.6rem", text: (one) => (one.leak ? bytes(one.leak.bytes) : "–"), sort: (one) => one.leak?.bytes ?? -1 },
+      { id: "left", title: "Left behind", number: true, width: "8rem", narrow: "5.6rem", text: (one) => (one.end?.bytes ? bytes(one.end.bytes) : "–"), sort: (one) => one.end?.bytes ?? -1 },
       { id: "most", title: "Highest peak", number: true, width: "8rem", narrow: "5.6rem", text: (one) => (mostOf(one) ? bytes(mostOf(one)!.bytes) : "–"), sort: (one) => mostOf(one)?.bytes ?? -1 },
     ], "ended", { key: (one) => one.key, detail: describe, place: { route, name: "" } });
     const choose = (): void => {
@@ -84,14 +88,25 @@ export class EndedView implements View {
       panel("What is known of them", mayAsk() && [filter, saveMenu("ended processes", () => this.grid.figures())], body));
     if (!mayAsk()) clear(body, locked("Ended processes"));
     else {
-      this.stop = live.onNews(() => void this.load());
+      const look = (): boolean => this.awaited.see(live.totals?.processes ?? []);
+      const stops = [live.onNews(() => void this.load()), live.onChange(() => look() && this.again())];
+      look();
+      this.stop = () => stops.forEach((stop) => stop());
       void this.load();
     }
   }
 
   destroy(): void {
     this.stop();
+    clearTimeout(this.timer);
     this.abort.abort();
+  }
+
+  private again(): void {
+    this.timer ||= window.setTimeout(() => {
+      this.timer = 0;
+      void this.load();
+    }, AGAIN_MS);
   }
 
   private async load(): Promise<void> {
@@ -99,15 +114,17 @@ export class EndedView implements View {
     this.abort = new AbortController();
     const { signal } = this.abort;
     try {
-      const leaks: LeakedProcess[] = [];
+      const ends: EndedProcess[] = [];
+      let next: string | null = null;
       const { peaks } = await get<{ peaks: Peak[] }>("/api/v1/peak", {}, signal);
-      for await (const page of pages<{ processes: LeakedProcess[]; next: string | null }>("/api/v1/leaks", { limit: 500, buffers: 0 }, signal)) {
-        leaks.push(...page.processes);
-        if (leaks.length >= LEAKS_MAX) break;
+      for await (const page of pages<{ processes: EndedProcess[]; next: string | null }>("/api/v1/ended", { limit: 2000 }, signal)) {
+        ends.push(...page.processes);
+        next = page.next;
+        if (ends.length >= ENDS_MAX) break;
       }
-      const all = joinEnded(joined(leaks), peaks);
-      this.grid.set(all);
-      say(this.note, "Those that left something behind, and those whose peaks are still kept. One that freed everything is forgotten sooner.");
+      if (this.awaited.find(ends)) this.again();
+      this.grid.set(joinEnded(ends, peaks));
+      say(this.note, `${next ? `The newest ${count(ends.length)}; there are more. ` : ""}Peaks are kept for a while only.`);
     } catch (error) {
       if (!signal.aborted) say(this.note, problem(error));
     }
