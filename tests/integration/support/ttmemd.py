@@ -49,6 +49,7 @@ class Ttmemd:
         self.errors = None  # a file for its standard error; otherwise that is the log too
         self.env = {**env, "TTMEM_SOCKET": str(self.socket)}
         self.process = None
+        self.said = 0  # what earlier ones have printed
         self.players = []
         self.others = []
 
@@ -65,6 +66,7 @@ class Ttmemd:
     def start(self, *args, before=(), env=None):
         """Returns when it is ready."""
         assert self.process is None
+        self.said = len(self.text())
         reading, writing = os.pipe()
         with open(self.log, "ab") as log, open(self.errors or self.log, "ab") as errors:
             self.process = subprocess.Popen(
@@ -109,7 +111,7 @@ class Ttmemd:
 
     def address(self):
         """Where it serves HTTP; a separate thread prints that, a moment later."""
-        return wait_for(lambda: SERVES.findall(self.text()), "the address")[-1]
+        return wait_for(lambda: SERVES.findall(self.text()[self.said :]), "the address")[-1]
 
     def fetch(self, path, token=False):
         """(status, text) of its HTTP."""
