@@ -107,7 +107,7 @@ static void top_sums_add(struct top_sums *sums, struct recording *recording, uin
 	const struct recording_filter filter = {.pid = pid, .device = device};
 
 	if (sums->parts++ >= TOP_PARTS ||
-	    recording_timeline(recording, &filter, sums->samples, TOP_SAMPLES) < 0)
+	    recording_timeline(recording, &filter, NULL, sums->samples, TOP_SAMPLES) < 0)
 		return; /* then the chart lacks it */
 	for (size_t i = 0; i < TOP_SAMPLES; i++) {
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {

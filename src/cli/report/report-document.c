@@ -162,7 +162,7 @@ static int report_put_timeline(struct report *report)
 		return 0;
 	}
 	samples = calloc(REPORT_SAMPLES, sizeof(*samples));
-	r = samples ? recording_timeline(report->recording, &all, samples, REPORT_SAMPLES)
+	r = samples ? recording_timeline(report->recording, &all, NULL, samples, REPORT_SAMPLES)
 		    : -ENOMEM;
 	if (r == 0)
 		report_put_samples(&report->json, samples);

@@ -216,7 +216,7 @@ static void fuzz_ask(struct recording *recording, size_t which)
 	struct recording_most most[BOOK_TYPES];
 	bool is_exact;
 
-	(void)recording_timeline(recording, &RECORDING_FILTER_ALL, samples, FUZZ_SAMPLES);
+	(void)recording_timeline(recording, &RECORDING_FILTER_ALL, NULL, samples, FUZZ_SAMPLES);
 	(void)recording_walk(recording, &RECORDING_FILTER_ALL, NULL, NULL, fuzz_event, &count);
 	/* Two of them are enough for one input: a state is much work. */
 	for (size_t i = 0; i < 2; i++) {

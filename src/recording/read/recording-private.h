@@ -76,6 +76,9 @@ bool recording_wants(const struct recording *recording, const struct recording_f
 bool recording_tells(const struct recording *recording, const struct recording_stream *stream,
 		     size_t at, uint64_t *ret_time_ns);
 
+/* In which of @count steps of a span a time is; the first or the last one if it is in none. */
+size_t recording_step(const struct recording_span *span, size_t count, uint64_t time_ns);
+
 /* The sum of the types that the filter accepts. */
 uint64_t recording_sum(const struct recording_filter *filter, const uint64_t bytes[BOOK_TYPES]);
 

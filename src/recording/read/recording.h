@@ -103,9 +103,22 @@ struct recording_sample {
 	uint64_t high[BOOK_TYPES];
 };
 
-/* @count samples from the start to the end. 0 or a negative errno. */
+struct recording_span {
+	uint64_t from_ns, to_ns; /* CLOCK_REALTIME */
+};
+
+/* @count samples of @span; NULL = from the start to the end. 0 or a negative errno. */
 int recording_timeline(struct recording *recording, const struct recording_filter *filter,
-		       struct recording_sample *ret_samples, size_t count);
+		       const struct recording_span *span, struct recording_sample *ret_samples,
+		       size_t count);
+
+/*
+ * The same for one device of one process, with the events of it instead of the chunks that they are in.
+ * @samples: of recording_timeline() with the same arguments. 0 or a negative errno.
+ */
+int recording_timeline_refine(struct recording *recording, const struct recording_filter *filter,
+			      const struct recording_span *span, struct recording_sample *samples,
+			      size_t count);
 
 /*
  * The book as it was: an ordinary book that nobody writes, with its owner as it was then. The caller

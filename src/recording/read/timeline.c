@@ -14,20 +14,24 @@
 struct timeline {
 	const struct recording *recording;
 	const struct recording_stream *stream;
+	const struct recording_span *span;
 	struct recording_sample *samples;
 	size_t count;
 	size_t done; /* steps that are complete */
 	uint64_t level[BOOK_TYPES];
 };
 
+size_t recording_step(const struct recording_span *span, size_t count, uint64_t time_ns)
+{
+	uint64_t length = bits_max(span->to_ns - span->from_ns, 1);
+	uint64_t since = time_ns > span->from_ns ? time_ns - span->from_ns : 0;
+
+	return (size_t)bits_min((uint64_t)((unsigned __int128)since * count / length), count - 1);
+}
+
 static size_t timeline_step(const struct timeline *line, uint64_t time_ns)
 {
-	const struct recording_facts *facts = &line->recording->facts;
-	uint64_t length = bits_max(facts->end_ns - facts->start_ns, 1);
-	uint64_t since = time_ns > facts->start_ns ? time_ns - facts->start_ns : 0;
-
-	return (size_t)bits_min((uint64_t)((unsigned __int128)since * line->count / length),
-				line->count - 1);
+	return recording_step(line->span, line->count, time_ns);
 }
 
 /* Up to a step nothing happened. */
@@ -47,14 +51,20 @@ static void timeline_add(struct timeline *line, size_t at)
 {
 	const struct recording_entry *entry = stream_entry(line->recording, line->stream, at);
 	const struct timebase *timebase = &line->recording->books[line->stream->book].timebase;
-	uint64_t time_ns;
+	uint64_t time_ns, last_ns;
 	size_t from, to;
 
-	if (!recording_tells(line->recording, line->stream, at, &time_ns))
+	if (!recording_tells(line->recording, line->stream, at, &time_ns) ||
+	    time_ns > line->span->to_ns)
 		return;
-	from = to = timeline_step(line, time_ns);
-	if (entry->kind != RECORDING_KEYFRAME)
-		to = timeline_step(line, timebase_ns(timebase, entry->stamp_last));
+	last_ns = entry->kind == RECORDING_KEYFRAME ? time_ns
+						    : timebase_ns(timebase, entry->stamp_last);
+	if (last_ns < line->span->from_ns) {
+		memcpy(line->level, entry->bytes, sizeof(line->level));
+		return;
+	}
+	from = timeline_step(line, time_ns);
+	to = timeline_step(line, last_ns);
 	timeline_fill(line, from);
 	for (size_t i = from; i <= to; i++) {
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
@@ -64,7 +74,9 @@ static void timeline_add(struct timeline *line, size_t at)
 		}
 	}
 	timeline_fill(line, to);
-	memcpy(line->level, entry->bytes, sizeof(line->level));
+	/* What is in use at the end of a chunk that goes on after the span is not of the span. */
+	if (last_ns <= line->span->to_ns)
+		memcpy(line->level, entry->bytes, sizeof(line->level));
 }
 
 /* A process that has ended uses nothing. */
@@ -72,7 +84,7 @@ static void timeline_end(struct timeline *line)
 {
 	const struct recording_owner *owner = &line->recording->books[line->stream->book].owner;
 
-	if (owner->has_ended) {
+	if (owner->has_ended && owner->ended.realtime <= line->span->to_ns) {
 		timeline_fill(line, timeline_step(line, owner->ended.realtime));
 		memset(line->level, 0, sizeof(line->level));
 	}
@@ -91,20 +103,25 @@ static void timeline_sum(struct recording_sample *to, const struct recording_sam
 }
 
 int recording_timeline(struct recording *recording, const struct recording_filter *filter,
-		       struct recording_sample *ret_samples, size_t count)
+		       const struct recording_span *span, struct recording_sample *ret_samples,
+		       size_t count)
 {
 	CLEANUP_FREE struct recording_sample *own = calloc(count + 1, sizeof(*own));
-	uint64_t length = recording->facts.end_ns - recording->facts.start_ns;
+	const struct recording_span whole = {recording->facts.start_ns, recording->facts.end_ns};
+	uint64_t length;
 
 	if (!own)
 		return -ENOMEM;
+	span = span ? span : &whole;
+	length = span->to_ns - span->from_ns;
 	memset(ret_samples, 0, count * sizeof(*ret_samples));
 	for (size_t i = 0; i < count; i++)
-		ret_samples[i].time_ns = recording->facts.start_ns +
-					 (uint64_t)((unsigned __int128)length * (i + 1) / count);
+		ret_samples[i].time_ns =
+			span->from_ns + (uint64_t)((unsigned __int128)length * (i + 1) / count);
 	for (size_t i = 0; count > 0 && i < recording->stream_count; i++) {
 		struct timeline line = {.recording = recording,
 					.stream = &recording->streams[i],
+					.span = span,
 					.samples = own,
 					.count = count};
 

@@ -243,7 +243,7 @@ UNIT(draws_the_timeline_from_the_index)
 	test_work(&test);
 	assert(recording_walk(test.recording, &RECORDING_FILTER_ALL, NULL, NULL, test_see, &seen) ==
 	       0);
-	assert(recording_timeline(test.recording, &RECORDING_FILTER_ALL, samples, 64) == 0);
+	assert(recording_timeline(test.recording, &RECORDING_FILTER_ALL, NULL, samples, 64) == 0);
 	for (size_t i = 0; i < 64; i++) {
 		assert(samples[i].time_ns > last);
 		last = samples[i].time_ns;
@@ -253,13 +253,73 @@ UNIT(draws_the_timeline_from_the_index)
 		end += samples[63].bytes[type];
 	assert(end == test_sum(&seen));
 	/* Of one device and one type it is exact. */
-	assert(recording_timeline(test.recording, &one, samples, 64) == 0);
+	assert(recording_timeline(test.recording, &one, NULL, samples, 64) == 0);
 	assert(recording_peak(test.recording, &one, &moment, &bytes) == 0);
 	for (size_t i = 0; i < 64; i++) {
 		assert(samples[i].high[1] >= samples[i].bytes[1] && samples[i].high[0] == 0);
 		high = samples[i].high[1] > high ? samples[i].high[1] : high;
 	}
 	assert(high == bytes);
+}
+
+struct test_exact {
+	const struct recording_sample *samples;
+	uint64_t bytes;
+	size_t step;
+};
+
+/* The last event of each step says what its sample has. */
+static int test_compare(void *context, const struct recording_event *event)
+{
+	struct test_exact *exact = context;
+
+	while (event->time_ns >= exact->samples[exact->step].time_ns && exact->step < 63)
+		assert(exact->samples[exact->step++].bytes[1] == exact->bytes);
+	exact->bytes = event->hot[1].bytes;
+	return 0;
+}
+
+UNIT(refines_the_timeline_by_events)
+{
+	struct recording_sample samples[64];
+	struct test_exact exact = {.samples = samples};
+	CLEANUP(test_deinit) struct test test;
+	const struct recording_filter one = {.device = 0, .pid = 100};
+	const struct recording_facts *facts;
+	struct recording_span span;
+
+	test_init(&test);
+	test_work(&test);
+	facts = recording_facts(test.recording);
+	span = (struct recording_span){facts->start_ns, facts->end_ns};
+	assert(recording_timeline(test.recording, &one, &span, samples, 64) == 0);
+	assert(recording_timeline_refine(test.recording, &one, &span, samples, 64) == 0);
+	assert(recording_walk(test.recording, &one, NULL, NULL, test_compare, &exact) == 0);
+	assert(exact.step > 0 && exact.bytes > 0);
+}
+
+UNIT(draws_a_part_of_the_timeline_as_the_whole)
+{
+	struct recording_sample whole[64], half[32];
+	CLEANUP(test_deinit) struct test test;
+	const struct recording_facts *facts;
+	struct recording_span span;
+
+	test_init(&test);
+	test_work(&test);
+	facts = recording_facts(test.recording);
+	assert(recording_timeline(test.recording, &RECORDING_FILTER_ALL, NULL, whole, 64) == 0);
+	for (size_t part = 0; part < 2; part++) {
+		span.from_ns = part ? whole[31].time_ns : facts->start_ns;
+		span.to_ns = part ? facts->end_ns : whole[31].time_ns;
+		assert(recording_timeline(test.recording, &RECORDING_FILTER_ALL, &span, half, 32) ==
+		       0);
+		/* The last step of the first half may end within a chunk. */
+		for (size_t i = 0; i < 31 + part; i++)
+			assert(memcmp(half[i].bytes, whole[32 * part + i].bytes,
+				      sizeof(half[i].bytes)) == 0);
+		assert(half[31].time_ns == span.to_ns);
+	}
 }
 
 UNIT(knows_gaps_and_what_comes_after_them)

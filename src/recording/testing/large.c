@@ -159,7 +159,8 @@ static void large_measure(const char *path)
 
 	assert(samples && recording_open(&recording, path, why) == 0);
 	large_print("open", &from);
-	assert(recording_timeline(recording, &RECORDING_FILTER_ALL, samples, LARGE_SAMPLES) == 0);
+	assert(recording_timeline(recording, &RECORDING_FILTER_ALL, NULL, samples, LARGE_SAMPLES) ==
+	       0);
 	large_print("timeline", &from);
 	printf("%" PRIu64 " events\n", recording_facts(recording)->events);
 	for (uint32_t i = 1; i <= 5; i++) {
