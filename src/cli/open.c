@@ -7,16 +7,14 @@
  */
 
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/process/child.h"
 #include "base/text.h"
+#include "cli/common/browser.h"
 #include "cli/common/command.h"
 #include "cli/common/daemon-pages.h"
 #include "cli/common/options.h"
@@ -26,7 +24,6 @@
 #define OPEN_CODE_LENGTH 64u
 #define OPEN_LINK_SIZE 512
 #define OPEN_PLACE_SIZE 64
-#define OPEN_PATIENCE_MS 3000 /* until the opener has failed, if it does */
 
 struct open_wish {
 	bool print;
@@ -39,34 +36,15 @@ static void open_cleanup(struct daemon_client **remote)
 	daemon_client_free(*remote);
 }
 
-static int open_find_user(const char *text, uint32_t *ret_user)
-{
-	const struct passwd *entry;
-	uint64_t number;
-
-	if (text_parse_u64(text, &number) == 0 && number < UINT32_MAX) {
-		*ret_user = (uint32_t)number;
-		return 0;
-	}
-	entry = getpwnam(text); /* there are no other threads */
-	if (!entry)
-		return options_mistake("open", "there is no user \"%s\"", text);
-	*ret_user = entry->pw_uid;
-	return 0;
-}
-
-/* Root's own browser is rarely meant: with sudo, it is the browser of who has called it. */
 static int open_path(const struct open_wish *wish, char *ret_path, size_t size)
 {
-	const char *user = wish->user;
+	const char *user = wish->user ? wish->user : browser_default_user();
 	uint32_t number = 0;
 
-	if (!user && geteuid() == 0)
-		user = getenv("SUDO_UID");
 	(void)snprintf(ret_path, size, "/api/v1/open"); /* fits */
 	if (!user)
 		return 0;
-	if (open_find_user(user, &number) < 0)
+	if (browser_find_user("open", user, &number) < 0)
 		return -1;
 	(void)snprintf(ret_path, size, "/api/v1/open?browser=%" PRIu32, number); /* fits */
 	return 0;
@@ -139,35 +117,6 @@ static bool open_is_link(const char *url, const char *code)
 	       strspn(code, "0123456789abcdef") == OPEN_CODE_LENGTH;
 }
 
-/* A browser of this user can be seen by who sits at this terminal. */
-static bool open_has_desktop(const json_t *answer)
-{
-	return isatty(STDOUT_FILENO) && (getenv("DISPLAY") || getenv("WAYLAND_DISPLAY")) &&
-	       daemon_pages_number(answer, "browser_id") == geteuid();
-}
-
-static void open_show(const char *link)
-{
-	const char *const arguments[] = {"xdg-open", link, NULL};
-	const struct child_setup setup = {
-		.program = "xdg-open",
-		.arguments = arguments,
-		.input = -1,
-		.extra = -1,
-	};
-	struct child child = CHILD_NULL;
-
-	if (child_start(&child, NULL, &setup) == 0) {
-		if (!child_wait(&child, OPEN_PATIENCE_MS)) {
-			child_forget(&child);
-			return;
-		}
-		if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0)
-			return;
-	}
-	fputs("ttmem open: xdg-open cannot open it: open the link yourself\n", stderr);
-}
-
 static int open_answer(const struct open_wish *wish, const json_t *answer, const char *place)
 {
 	const char *url = daemon_pages_text(answer, "url");
@@ -189,8 +138,8 @@ static int open_answer(const struct open_wish *wish, const json_t *answer, const
 		text_put(stderr, user ? user : "?");
 		fputs(".\n", stderr);
 	}
-	if (!wish->print && open_has_desktop(answer))
-		open_show(link);
+	if (!wish->print)
+		browser_open("open", link, (uint32_t)daemon_pages_number(answer, "browser_id"));
 	return output_finish();
 }
 

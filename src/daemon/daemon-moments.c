@@ -7,14 +7,12 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/emit.h"
 #include "daemon/daemon.h"
 #include "daemon/flight/moment-cache.h"
 #include "daemon/flight/moment-list.h"
 #include "daemon/recorder/recorder-moments.h"
 #include "daemon/registry/collector.h"
 #include "daemon/symbols/symbols-namer.h"
-#include "model/json/document.h"
 #include "model/query.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
@@ -111,40 +109,6 @@ int daemon_moments_snapshot(struct daemon *daemon, const struct snapshot_request
 	return daemon_moments_reach(daemon, request->asker, &(*ret_snapshot)->moment.reach);
 }
 
-static void moments_write_one(struct emit *json, const struct moment_list_one *one)
-{
-	emit_open_object(json, NULL);
-	emit_u64(json, "time_ns", one->time_ns);
-	emit_string(json, "kind", one->kind);
-	if (one->pid)
-		emit_u64(json, "pid", one->pid);
-	else
-		emit_null(json, "pid");
-	emit_string(json, "comm", one->comm);
-	if (one->device != MOMENT_LIST_NO_DEVICE)
-		emit_u64(json, "device", one->device);
-	else
-		emit_null(json, "device");
-	emit_string(json, "name", one->name);
-	emit_string(json, "incident", one->incident);
-	emit_close_object(json);
-}
-
-static void moments_write(struct emit *json, const struct moment_list *list,
-			  const struct snapshot_reach *reach)
-{
-	document_open(json, "ttmem.moments/1", clock_ns(CLOCK_REALTIME));
-	document_reach(json, reach);
-	emit_open_array(json, "moments");
-	for (size_t i = 0; i < list->count; i++)
-		moments_write_one(json, &list->list[i]);
-	emit_close_array(json);
-	document_list_end(json, !list->is_cut);
-	if (list->is_cut)
-		snapshot_note(list->texts, "there are more: choose a shorter time or a process");
-	document_close(json, list->texts);
-}
-
 static int moments_collect(struct daemon *daemon, struct moment_list *list)
 {
 	const struct query_moments *query = list->query;
@@ -187,6 +151,6 @@ int daemon_moments_list(void *context, const struct query_moments *query, struct
 	if (r < 0)
 		return r;
 	moment_list_finish(&list);
-	moments_write(json, &list, &reach);
+	moment_list_write(json, &list, clock_ns(CLOCK_REALTIME), &reach);
 	return 0;
 }

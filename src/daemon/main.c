@@ -9,6 +9,7 @@
 #include "daemon/config/config.h"
 #include "daemon/custody/keeper-process.h"
 #include "daemon/daemon.h"
+#include "daemon/playback/playback-process.h"
 #include "model/sites/site.h"
 #include "symbol/symbolizer-process.h"
 
@@ -22,6 +23,8 @@ int main(int argc, char **argv)
 		return keeper_process_main(argc, argv);
 	if (symbolizer_process_is_meant(argc, argv))
 		return symbolizer_process_main(argc, argv);
+	if (playback_process_is_meant(argc, argv))
+		return playback_process_main(argc, argv);
 	r = config_parse(&config, argc, argv, stdout, stderr);
 	if (r != 0) {
 		config_deinit(&config);

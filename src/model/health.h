@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "model/last-hour.h"
+#include "model/snapshot-recording.h"
 #include "model/tally.h"
 #include "model/types.h"
 
@@ -92,6 +93,8 @@ struct health {
 	bool has_fleet; /* other machines to show */
 	bool pushes;    /* to a collector; these are then set: */
 	uint64_t push_sent, push_failed, push_partial, push_dropped, push_queued;
+	struct snapshot_recording
+		recording;            /* that is served instead of a machine; borrowed text */
 	const char *http;             /* where it is served, NULL = nowhere; borrowed */
 	const char *version, *socket; /* borrowed */
 	struct health_door doors[HEALTH_DOORS];

@@ -76,9 +76,9 @@ struct query_moments {
 struct query_series {
 	const struct query_asker *asker; /* as above; series are public */
 	uint64_t from_ns, to_ns;         /* 0 = 15 minutes ago, now */
-	uint32_t step_s;                 /* 1, 10, 60; 0 = automatic */
-	uint32_t pid;                    /* 0 = whole devices */
-	struct filter filter;            /* devices and type */
+	uint32_t step_ms;     /* 10, 100 (of a recording), 1000, 10000, 60000; 0 = automatic */
+	uint32_t pid;         /* 0 = whole devices */
+	struct filter filter; /* devices and type */
 	size_t limit;
 	const char *cursor;
 };

@@ -22,6 +22,7 @@ import "./test-stream.mjs";
 import "./test-plain.mjs";
 import "./test-hostile.mjs";
 import "./test-crowd.mjs";
+import "./test-recording.mjs";
 import "./test-report.mjs";
 import "./test-otlp.mjs";
 import "./test-fleet.mjs";

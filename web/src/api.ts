@@ -121,8 +121,30 @@ export async function* pages<T extends { next: string | null }>(
 let fleet = false;
 export const hasFleet = (): boolean => fleet;
 
+/** The file that is shown instead of a machine (ttmem report --serve): its end is the page's "now". */
+export interface Recording {
+  file: string;
+  start_ns: number;
+  end_ns: number;
+}
+let recording: Recording | null = null;
+export const recorded = (): Recording | null => recording;
+
+interface Health {
+  details: Details;
+  session: Session | null;
+  fleet: boolean;
+  recording?: Recording | null;
+}
+
 export async function askHealth(signal: AbortSignal): Promise<void> {
-  ({ details, session, fleet } = await get<{ details: Details; session: Session | null; fleet: boolean }>("/healthz", {}, signal));
+  const health = await get<Health>("/healthz", {}, signal);
+  ({ details, session, fleet, recording = null } = health);
+}
+
+/** Says why a server that tells nothing to strangers has refused its stream. */
+export async function refused(answer: Response): Promise<void> {
+  if (answer.status === 401) wrong ||= problem(await check(answer).catch((error: unknown) => error));
 }
 
 /** With the code of a link. accessProblem() then says why not. */

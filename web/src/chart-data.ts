@@ -115,3 +115,9 @@ export function sparkFacts(
     back: back.map((ago) => valueAt(times, values, now - ago)),
   };
 }
+
+/** Round steps of an axis in seconds, from a microsecond to days. */
+export const STEPS: number[] = [
+  ...[-6, -5, -4, -3, -2, -1, 0].flatMap((power) => [1, 2, 5].map((one) => Number((one * 10 ** power).toPrecision(1)))),
+  10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400, 172800, 604800,
+];

@@ -8,7 +8,7 @@ import { clock } from "./format";
 import type { Span } from "./moment";
 
 const two = (value: number): string => String(value).padStart(2, "0");
-function short(time: number): string {
+export function short(time: number): string {
   const date = new Date(time * 1000);
   const text = `${two(date.getHours())}:${two(date.getMinutes())}`;
   return date.getSeconds() ? `${text}:${two(date.getSeconds())}` : text;
@@ -30,7 +30,7 @@ export interface Manner {
   shortest: number; // seconds that are shown at least, unless the user zooms in
   closest: number; // the closest zoom
   end: string; // what the last point is called
-  steps?: number[]; // the times do not count from 1970, and these are round steps of them
+  steps?: readonly number[]; // round steps of the axis, if they may be parts of a second
   tick(time: number): string; // at the axis
   clock(time: number): string;
   /** The point whose values are shown without a cursor; the last one if there is none. */

@@ -35,7 +35,7 @@ export function plotOptions(width: number, manner: Manner, series: readonly Seri
     },
     axes: [
       { ...axis, grid: { show: false }, space: 70, size: 28, gap: 9, values: (_plot, at) => at.map((time) => manner.tick(time)),
-        ...(manner.steps && { incrs: manner.steps }) },
+        ...(manner.steps && { incrs: [...manner.steps] }) },
       {
         ...axis, grid: line, size: 64, space: 36,
         splits: (_plot, _axis, _low, high) => splits(high, chart.limit()),

@@ -61,7 +61,7 @@ export class Chart {
       "div",
       { class: "chart" },
       this.canvas,
-      h("div", { class: "chart-foot" }, this.legend, h("span", { class: "tools" }, this.when, this.reset, saveMenu(label, () => chartFigures(this.data, !this.manner.steps), this.canvas))),
+      h("div", { class: "chart-foot" }, this.legend, h("span", { class: "tools" }, this.when, this.reset, saveMenu(label, () => chartFigures(this.data, !this.manner.steps || !!this.manner.shared), this.canvas))),
       this.spoken,
       this.details,
     );

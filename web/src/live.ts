@@ -5,7 +5,7 @@
 // something every 2 s. A browser opens at most six connections to a server for all of its tabs, so tabs share one stream,
 // and hidden tabs have none.
 
-import { askHealth, checkToken, get, headers, signedIn, token } from "./api";
+import { askHealth, checkToken, get, headers, recorded, refused, signedIn, token } from "./api";
 import { applyChange, type Json } from "./changes";
 import { deviceKey, held, poolUsed, type Incident, type Totals } from "./model";
 import { Share } from "./share";
@@ -74,7 +74,7 @@ export class Live {
   /** The daemon's clock: totals come only on a change, and are valid until the next ones. */
   clockNs(): number {
     if (!this.totals) return Date.now() * 1e6;
-    return this.totals.time_ns + (this.isCurrent() ? (performance.now() - this.receivedAt) * 1e6 : 0);
+    return this.totals.time_ns + (this.isCurrent() && !recorded() ? (performance.now() - this.receivedAt) * 1e6 : 0);
   }
 
   /** With another token, or none. */
@@ -203,7 +203,10 @@ export class Live {
       await this.poll(Math.ceil((1000 * retryAfter(answer.headers.get("Retry-After"))) / POLL_MS), signal);
       answer = await this.open(signal);
     }
-    if (!answer.ok || !answer.body) throw new Error(String(answer.status));
+    if (!answer.ok || !answer.body) {
+      await refused(answer);
+      throw new Error(String(answer.status));
+    }
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     const messages = new Reader();
     for (;;) {

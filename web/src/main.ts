@@ -4,7 +4,7 @@
 
 import "./style.css";
 import {
-  accessProblem, detailsAre, hasFleet, lock, mayAsk, onAccessLost, problem, signedIn, signIn, signOut, token, unlock,
+  accessProblem, detailsAre, hasFleet, lock, mayAsk, onAccessLost, problem, recorded, signedIn, signIn, signOut, token, unlock,
 } from "./api";
 import { onTheme, startTheme } from "./colours";
 import { clear, h, say } from "./dom";
@@ -134,9 +134,10 @@ const STATES: Record<State, string> = { live: "Live", polled: "Every 5 s", conne
 
 /** The current problem, or "". */
 function trouble(): string {
+  if (live.state === "lost" && !live.totals && accessProblem()) return accessProblem();
   if (live.state === "lost") {
     const since = live.totals ? ` What you see is as it was ${duration((Date.now() - live.heardAt) * 1e6)} ago.` : "";
-    return `The connection to ttmemd is lost; trying again.${since}`;
+    return recorded() ? "\u201cttmem report --serve\u201d has ended: run it again." : `The connection to ttmemd is lost; trying again.${since}`;
   }
   if (accessProblem()) return accessProblem();
   return live.state === "polled" ? "Too many listen to ttmemd already: what you see is read every 5 seconds instead." : "";
@@ -145,7 +146,8 @@ function trouble(): string {
 function showState(): void {
   const text = trouble();
   state.className = `state ${live.state}`;
-  say(state, moment.at !== null && live.state === "live" ? "Connected" : STATES[live.state]);
+  const file = recorded()?.file;
+  say(state, live.state !== "live" ? STATES[live.state] : file !== undefined ? visible(file) : moment.at !== null ? "Connected" : STATES.live);
   banner.hidden = text === "";
   say(banner, text);
 }

@@ -3,6 +3,7 @@
 // The bar that says which instant is shown, with the way back to now. It is hidden while the page is live.
 
 import { nextFlag, flagsOf } from "./annotations";
+import { recorded } from "./api";
 import { h, say } from "./dom";
 import { Events } from "./events";
 import { clock, duration } from "./format";
@@ -21,14 +22,14 @@ export class MomentBar {
   private previous = this.button("‹ event", "To the event before", () => void this.leap(-1));
   private next = this.button("event ›", "To the event after", () => void this.leap(1));
   private compare = this.button("Compare", "The next click on a chart sets the second instant", () => this.toggle());
+  private now = this.button("Live", "Back to now", () => moment.live());
   private events = new Events(() => undefined);
   private note = "";
 
   constructor() {
-    const now = this.button("Live", "Back to now", () => moment.live());
-    now.classList.add("primary");
+    this.now.classList.add("primary");
     this.element = h("div", { class: "moment", hidden: true },
-      this.text, this.versus, h("span", { class: "tools" }, this.previous, this.back, this.forth, this.next, this.compare, now));
+      this.text, this.versus, h("span", { class: "tools" }, this.previous, this.back, this.forth, this.next, this.compare, this.now));
     moment.onChange(() => {
       this.note = "";
       this.update();
@@ -62,11 +63,13 @@ export class MomentBar {
 
   update(): void {
     const { at, other } = moment;
+    say(this.now, recorded() ? "End" : "Live");
+    if (recorded()) this.now.title = "To the end of the recording";
     this.element.hidden = at === null && other === null;
     if (this.element.hidden) return;
     const now = live.clockNs();
     const facts = moment.shown === at ? moment.totals?.moment : null;
-    const what = at === null ? "Now" : tellInstant(at, now, facts);
+    const what = at === null ? (recorded() ? "The end" : "Now") : tellInstant(at, now, facts);
     say(this.text, [what, moment.trouble || this.note || (moment.loading ? "reading …" : "")].filter(Boolean).join("; "));
     this.text.classList.toggle("bad", moment.trouble !== "");
     say(this.versus, moment.choosing ? "Click a chart, or Shift+Enter on one, to choose the other instant."

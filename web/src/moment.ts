@@ -3,7 +3,7 @@
 // The page's time cursor: the instant that every view shows (null: now), a second one to compare it with, and the part of
 // the past that charts show. All of it is in the address, so that a reload or a link shows the same again.
 
-import { Failed, get, problem, type Parameters } from "./api";
+import { Failed, get, problem, recorded, type Parameters } from "./api";
 import { clock, duration } from "./format";
 import { live } from "./live";
 import type { PastFacts, Totals } from "./model";
@@ -47,9 +47,9 @@ export function windowOf(length: number, now: number, wanted: readonly number[])
   return { from: first - spare, to: last + spare >= now ? null : last + spare };
 }
 
-/** What the bar says of the instant that is shown. */
-export function tellInstant(at: number, now: number, facts: PastFacts | null | undefined): string {
-  const when = `As it was at ${clock(at, now / MS)}, ${duration(now - at)} ago`;
+/** What the bar says of the instant that is shown. @recording: the instants of a file count from its start. */
+export function tellInstant(at: number, now: number, facts: PastFacts | null | undefined, recording = recorded()): string {
+  const when = `As it was at ${clock(at, now / MS)}, ${recording ? `${duration(at - recording.start_ns)} after the start` : `${duration(now - at)} ago`}`;
   if (!facts) return when;
   if (facts.kind === "exact") return `${when}; exact`;
   return `${when}; sums only: ${facts.exact_from_ns === null ? "the flight recorder has nothing"

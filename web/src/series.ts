@@ -3,11 +3,12 @@
 // The history of devices and processes: time series of the daemon's database, aligned to one time axis and added up
 // by whatever the chart stacks. Newer values are added from the stream.
 
-import { pages, type Parameters } from "./api";
+import { pages, recorded, type Parameters } from "./api";
 import type { Line } from "./model";
 
 const PAGES_MAX = 12;
 const LIMIT = 10000;
+const FINEST_S = 0.01; // of a recording
 
 /** A moment as a parameter: whole milliseconds, because a number of nanoseconds does not fit into a double. */
 export const fromNs = (ns: number): string => `${Math.round(ns / 1e6)}000000`;
@@ -98,14 +99,16 @@ export class History {
       return key === null ? [] : [{ key, line }];
     });
     const times = new Set<number>();
-    for (const { line } of wanted) for (const point of line.points) times.add(Math.round(point[0] / 1e9));
-    this.step = this.loadedStep = Math.max(1, ...wanted.map(({ line }) => line.step_s));
+    this.step = this.loadedStep = Math.max(FINEST_S, ...wanted.map(({ line }) => line.step_s));
+    // Steps of a recording may be shorter than a second; all its series have their points at the same times.
+    const timeOf = (ns: number): number => (this.step < 1 ? ns / 1e9 : Math.round(ns / 1e9));
+    for (const { line } of wanted) for (const point of line.points) times.add(timeOf(point[0]));
     this.times = gaps([...times].sort((a, b) => a - b), this.step);
     const index = new Map(this.times.map((time, i) => [time, i]));
     this.columns.clear();
     for (const { key, line } of wanted) {
       const own = new Array<number | null>(this.times.length).fill(null);
-      for (const point of line.points) own[index.get(Math.round(point[0] / 1e9))!] = point[1];
+      for (const point of line.points) own[index.get(timeOf(point[0]))!] = point[1];
       bridge(own, this.times, line.step_s);
       const column = this.columns.get(key);
       if (!column) this.columns.set(key, own);
@@ -159,7 +162,6 @@ export class History {
 }
 
 const CLOSER_MS = 250; // after the user has stopped zooming
-const FINEST_S = 1;
 
 /** Loads a time range into a history, in the finest steps available. */
 export type LoadPart = (from: string, to: string, into: History, signal: AbortSignal) => Promise<void>;
@@ -186,7 +188,7 @@ export class Closer {
       return;
     }
     const covered = this.finer && this.range.min <= range.min && this.range.max >= range.max;
-    if ((covered ? this.finer!.loadedStep : step) <= FINEST_S) return;
+    if ((covered ? this.finer!.loadedStep : step) <= (recorded() ? FINEST_S : 1)) return;
     this.timer = window.setTimeout(() => void this.ask(range), CLOSER_MS);
   }
 

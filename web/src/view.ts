@@ -2,6 +2,7 @@
 //
 // The interface of a view, and small parts that several views share.
 
+import { recorded } from "./api";
 import { typeVariable } from "./colours";
 import { clear, h, hint, type Child } from "./dom";
 import { bytes, count, share } from "./format";
@@ -28,15 +29,25 @@ export const TYPE_TITLES: Record<MemoryType, string> = {
 };
 
 /** How much history a chart shows, in seconds. */
-export const RANGES = [
+const RANGES = [
   { value: "300", text: "5 min" },
   { value: "900", text: "15 min" },
   { value: "3600", text: "1 h" },
   { value: "21600", text: "6 h" },
   { value: "86400", text: "24 h" },
 ] as const;
-export type Range = (typeof RANGES)[number]["value"];
-export const rangeOf = (text: string | null): Range => (RANGES.find((one) => one.value === text) ?? RANGES[1]).value;
+
+/** Those to choose from: of a recording all of it, and what is shorter. */
+export function ranges(recording = recorded()): readonly { value: string; text: string }[] {
+  if (!recording) return RANGES;
+  const all = Math.max(1, Math.ceil((recording.end_ns - recording.start_ns) / 1e9));
+  return [...RANGES.filter((one) => Number(one.value) < all), { value: String(all), text: "All" }];
+}
+
+export function rangeOf(text: string | null, recording = recorded()): string {
+  const all = ranges(recording);
+  return (all.find((one) => one.value === text) ?? all[recording ? all.length - 1 : 1]!).value;
+}
 
 /** A bar of one memory: a part for each type in it, against its capacity. */
 export class Bar {

@@ -11,17 +11,19 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/emit.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/daemon-pages.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
-#include "cli/leaks/leaks-recorded.h"
 #include "model/filter.h"
 #include "model/sites/frames.h"
 #include "model/sites/group.h"
 #include "model/sites/site.h"
+#include "model/snapshot-request.h"
+#include "recording/json/recorded-leaks.h"
 #include "source/daemon-client/daemon-client.h"
 
 struct leaks {
@@ -236,6 +238,27 @@ static int leaks_text(struct leaks *leaks, struct daemon_client *remote,
 	return 0;
 }
 
+static int leaks_write_recorded(const struct leaks *leaks, struct session *session, FILE *out)
+{
+	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	const struct snapshot_request request = {
+		.buffers = true,
+		.ended = true,
+		.filter = leaks->filter,
+		.namer = session_namer(session),
+	};
+	const struct recorded_leaks_wish wish = {
+		.recording = session_recording(session),
+		.scan = session_scan(session),
+		.since_ns = leaks->since_ns,
+		.buffers_max = UINT64_MAX,
+	};
+	struct emit json = EMIT_INIT(out);
+	int r = session_take(session, &request, &snapshot);
+
+	return r < 0 ? r : recorded_leaks_document(&json, snapshot, &wish);
+}
+
 /* A document as the daemon's: JSON as it is, or the same text. */
 static int leaks_show_recorded(struct leaks *leaks, struct session *session)
 {
@@ -247,11 +270,11 @@ static int leaks_show_recorded(struct leaks *leaks, struct session *session)
 	int r;
 
 	if (leaks->json)
-		return leaks_recorded(stdout, session, &leaks->filter, leaks->since_ns);
+		return leaks_write_recorded(leaks, session, stdout);
 	out = open_memstream(&text, &length);
 	if (!out)
 		return -ENOMEM;
-	r = leaks_recorded(out, session, &leaks->filter, leaks->since_ns);
+	r = leaks_write_recorded(leaks, session, out);
 	if (fclose(out) != 0 && r == 0)
 		r = -ENOMEM;
 	if (r < 0)

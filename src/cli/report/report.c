@@ -17,6 +17,7 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/report/report-page.h"
+#include "cli/report/report-serve.h"
 
 #define REPORT_SUFFIX ".html"
 
@@ -24,6 +25,8 @@ struct report_options {
 	const char *file;
 	const char *output; /* NULL = the recording's name with .html; "-" = standard output */
 	bool json;
+	bool serve;
+	struct report_serve served;
 };
 
 static int report_parse(struct report_options *options, int argc, char **argv)
@@ -35,6 +38,13 @@ static int report_parse(struct report_options *options, int argc, char **argv)
 		 &options->output, options_text},
 		{0, "json", NULL, "only the data of the page, to standard output", &options->json,
 		 NULL},
+		{0, "serve", NULL,
+		 "show the recording in the dashboard instead, to your own browser, until Ctrl-C",
+		 &options->serve, NULL},
+		{0, "at", "TIME",
+		 "--serve: the moment to begin with, as of --from elsewhere (peak)",
+		 &options->served.at, options_text},
+		{0, "print", NULL, "--serve: only print the link", &options->served.print, NULL},
 	};
 	const struct options table = {
 		.command = "report",
@@ -52,8 +62,12 @@ static int report_parse(struct report_options *options, int argc, char **argv)
 	if (count != 1)
 		return options_mistake("report",
 				       count ? "one recording, please" : "which recording?");
-	options->file = argv[0];
-	if (!options->json && !report_page.head)
+	options->file = options->served.file = argv[0];
+	if (options->serve && (options->json || options->output))
+		return options_mistake("report", "--serve writes nothing");
+	if (!options->serve && (options->served.at || options->served.print))
+		return options_mistake("report", "--at and --print go with --serve");
+	if (!options->serve && !options->json && !report_page.head)
 		return options_mistake("report", "this ttmem was built without npm, and so without "
 						 "the page; --json has its data");
 	return 0;
@@ -162,6 +176,8 @@ static int report_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
+	if (options.serve)
+		return report_serve(&options.served);
 	r = recording_open(&recording, options.file, why);
 	if (r < 0) {
 		fprintf(stderr, "ttmem report: %s\n", why);

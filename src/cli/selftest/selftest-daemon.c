@@ -24,6 +24,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/process/child.h"
+#include "cli/common/daemon-program.h"
 #include "cli/selftest/selftest.h"
 
 #define SELFTEST_FOLDER "/tmp/ttmem-selftest-"
@@ -66,25 +67,6 @@ void selftest_end(pid_t pid)
 		return;
 	(void)kill(pid, SIGKILL); /* it may have exited */
 	(void)child_reap(pid);    /* its status does not matter */
-}
-
-/* Looks beside this program, installed or in the build tree. */
-static const char *selftest_find(char path[4096])
-{
-	static const char *const places[] = {"ttmemd", "../daemon/ttmemd", "../sbin/ttmemd"};
-	char self[2048];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	if (length < 0)
-		return NULL;
-	self[length] = '\0';
-	*(strrchr(self, '/') + 1) = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		snprintf(path, 4096, "%s%s", self, places[i]);
-		if (access(path, X_OK) == 0)
-			return path;
-	}
-	return NULL;
 }
 
 /* The log goes to a file, so that its lines can be checked. */
@@ -136,11 +118,11 @@ const char *selftest_daemon_start(struct selftest_daemon *daemon)
 	CLEANUP_CLOSE int reading = -1;
 	CLEANUP_CLOSE int writing = -1;
 	struct pollfd wait = {.events = POLLIN};
-	char program[4096], root[SELFTEST_PATH + 16], byte;
+	char program[DAEMON_PROGRAM_SIZE], root[SELFTEST_PATH + 16], byte;
 	int ends[2];
 
 	*daemon = (struct selftest_daemon){.pid = 0};
-	if (!selftest_find(program))
+	if (!daemon_program_find(program))
 		return "there is no ttmemd beside this program";
 	snprintf(daemon->folder, sizeof(daemon->folder), SELFTEST_FOLDER "XXXXXX");
 	if (!mkdtemp(daemon->folder)) {

@@ -15,10 +15,12 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/emit.h"
 #include "book/format/layout.h"
 #include "book/read/reader.h"
 #include "daemon/flight/black-box.h"
 #include "daemon/registry/access.h"
+#include "model/json/document.h"
 #include "model/mark.h"
 #include "model/query.h"
 #include "model/snapshot.h"
@@ -326,4 +328,38 @@ void moment_list_finish(struct moment_list *list)
 	list->is_cut = true;
 	memmove(list->list, list->list + extra, limit * sizeof(*list->list));
 	list->count = limit;
+}
+
+static void moment_list_write_one(struct emit *json, const struct moment_list_one *one)
+{
+	emit_open_object(json, NULL);
+	emit_u64(json, "time_ns", one->time_ns);
+	emit_string(json, "kind", one->kind);
+	if (one->pid)
+		emit_u64(json, "pid", one->pid);
+	else
+		emit_null(json, "pid");
+	emit_string(json, "comm", one->comm);
+	if (one->device != MOMENT_LIST_NO_DEVICE)
+		emit_u64(json, "device", one->device);
+	else
+		emit_null(json, "device");
+	emit_string(json, "name", one->name);
+	emit_string(json, "incident", one->incident);
+	emit_close_object(json);
+}
+
+void moment_list_write(struct emit *json, const struct moment_list *list, uint64_t now_ns,
+		       const struct snapshot_reach *reach)
+{
+	document_open(json, "ttmem.moments/1", now_ns);
+	document_reach(json, reach);
+	emit_open_array(json, "moments");
+	for (size_t i = 0; i < list->count; i++)
+		moment_list_write_one(json, &list->list[i]);
+	emit_close_array(json);
+	document_list_end(json, !list->is_cut);
+	if (list->is_cut)
+		snapshot_note(list->texts, "there are more: choose a shorter time or a process");
+	document_close(json, list->texts);
 }

@@ -12,9 +12,11 @@
 #include <stdint.h>
 
 struct black_box_file;
+struct emit;
 struct query_moments;
 struct recording;
 struct snapshot;
+struct snapshot_reach;
 
 #define MOMENT_LIST_MAX 65536u          /* before the limit of the request */
 #define MOMENT_LIST_EVENTS_MAX 1000000u /* that are looked through for phases */
@@ -59,3 +61,7 @@ int moment_list_add_recording(void *context, struct recording *recording,
 
 /* In the order of time; only the newest, if there are too many. */
 void moment_list_finish(struct moment_list *list);
+
+/* ttmem.moments/1 of a finished list. */
+void moment_list_write(struct emit *json, const struct moment_list *list, uint64_t now_ns,
+		       const struct snapshot_reach *reach);

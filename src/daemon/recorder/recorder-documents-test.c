@@ -432,7 +432,7 @@ UNIT(incidents_of_one_address_and_leaks_as_incidents)
 UNIT(series_have_their_points)
 {
 	struct testing_world world;
-	struct query_series query = {.from_ns = TESTING_START, .step_s = 1};
+	struct query_series query = {.from_ns = TESTING_START, .step_ms = 1000};
 	json_t *document, *list, *row, *points;
 
 	testing_init(&world);

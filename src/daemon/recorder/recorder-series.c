@@ -92,7 +92,8 @@ int recorder_documents_series(struct store_reader *reader, const struct query_se
 	struct store_series_query wanted = {
 		.from_ns = query->from_ns ? query->from_ns : now - RECORDER_SERIES_NS,
 		.to_ns = query->to_ns,
-		.step_s = query->step_s,
+		.step_s =
+			(query->step_ms + 999) / 1000, /* of less than a second it knows nothing */
 		.whole_devices = query->pid == 0,
 		.pid = query->pid,
 		.device = STORE_ANY,

@@ -203,7 +203,7 @@ int documents_series(struct routes_ask *ask, FILE *out)
 		.asker = ask->asker,
 		.from_ns = url->from_ns,
 		.to_ns = url->to_ns,
-		.step_s = url->step_s,
+		.step_ms = url->step_ms,
 		.pid = url->filter.pid,
 		.filter = url->filter,
 		.limit = url->limit,

@@ -18,6 +18,7 @@
 #include "web/server/peer-user.h"
 #include "web/server/routes.h"
 #include "web/server/url.h"
+#include "web/server/web-private.h"
 #include "web/server/web.h"
 
 /* HttpOnly: no script reads it. Strict: no other site can use it. Gone when the browser ends. */
@@ -178,9 +179,12 @@ static int sign_in_exchange(struct routes_ask *ask, char ret_secret[SESSIONS_SEC
 			      clock_ns(CLOCK_BOOTTIME), ret_secret, ret_session);
 	switch (r) {
 	case SESSIONS_UNKNOWN:
-		return sign_in_refuse(ask, ROUTES_UNAUTHORIZED,
-				      "this link does not work any more: each works once, within a "
-				      "minute. Run \"ttmem open\" again");
+		return sign_in_refuse(
+			ask, ROUTES_UNAUTHORIZED,
+			ask->web->is_private
+				? "each link works once, within a minute: " SIGN_IN_PRIVATE
+				: "this link does not work any more: each works once, within a "
+				  "minute. Run \"ttmem open\" again");
 	case SESSIONS_ELSEWHERE:
 		return sign_in_refuse(
 			ask, ROUTES_FORBIDDEN,

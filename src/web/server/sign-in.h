@@ -18,6 +18,9 @@ struct routes_ask;
 #define SIGN_IN_NAME_SIZE 16 /* of a cookie */
 #define SIGN_IN_COOKIE_SIZE (SESSIONS_SECRET_SIZE + 96)
 
+/* How to get a link of a private server. */
+#define SIGN_IN_PRIVATE "press Enter where \"ttmem report --serve\" runs, and open the new link"
+
 /* A request over TCP, as far as it matters here. Texts are the request's. */
 struct sign_in {
 	const char *host;

@@ -47,7 +47,7 @@ UNIT(every_url_parameter_is_parsed)
 	assert(url.order == SNAPSHOT_BY_AGE && url.by == GROUP_SITE && url.limit == 10);
 	assert(strcmp(url.cursor, "c") == 0 && url.address == 16);
 	assert(strcmp(url.kind, "leak") == 0 && url.since_ns == 1 && url.from_ns == 2);
-	assert(url.to_ns == 3 && url.step_s == 60 && strcmp(url.token, "t") == 0);
+	assert(url.to_ns == 3 && url.step_ms == 60000 && strcmp(url.token, "t") == 0);
 	assert(url.size == 1536 && url.page_size == 32);
 	url_deinit(&url);
 }

@@ -196,12 +196,18 @@ static int url_read_at(struct url *url, const char *value)
 
 static int url_read_step(struct url *url, const char *value)
 {
-	uint64_t step = 0;
+	static const struct {
+		const char *text;
+		uint32_t ms;
+	} steps[] = {{"0.01", 10}, {"0.1", 100}, {"1", 1000}, {"10", 10000}, {"60", 60000}};
 
-	if (text_parse_u64(value, &step) < 0 || (step != 1 && step != 10 && step != 60))
-		return -EINVAL;
-	url->step_s = (uint32_t)step;
-	return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		if (strcmp(steps[i].text, value) == 0) {
+			url->step_ms = steps[i].ms;
+			return 0;
+		}
+	}
+	return -EINVAL;
 }
 
 static int url_read_token(struct url *url, const char *value)
@@ -271,7 +277,7 @@ static const struct url_rule {
 	{"from", URL_FROM, url_read_from, "a time in ns since 1970"},
 	{"to", URL_TO, url_read_to, "a time in ns since 1970"},
 	{"at", URL_AT, url_read_at, "a time in ns since 1970"},
-	{"step", URL_STEP, url_read_step, "1, 10 or 60"},
+	{"step", URL_STEP, url_read_step, "0.01, 0.1, 1, 10 or 60"},
 	{"token", URL_TOKEN, url_read_token, "the token"},
 	{"size", URL_SIZE, url_read_size, "a number of bytes, as in 512, 64K or 1.5GiB"},
 	{"page", URL_PAGE, url_read_page, "a number of bytes, as in 512, 64K or 1.5GiB"},

@@ -70,7 +70,7 @@ struct url {
 	uint64_t address;
 	const char *kind;
 	uint64_t since_ns, from_ns, to_ns, at_ns;
-	uint32_t step_s;
+	uint32_t step_ms;
 	const char *token;
 	uint64_t size, page_size;
 	bool only_past;

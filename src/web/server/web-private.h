@@ -22,6 +22,7 @@ struct web {
 	struct web_provider provider;
 	uint32_t metrics_processes;
 	struct auth auth;
+	bool is_private;
 	char address[ADDRESS_TEXT_SIZE];
 	struct MHD_Daemon *server;
 	struct connection_limits *connection_limits;

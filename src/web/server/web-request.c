@@ -276,8 +276,11 @@ static bool web_request_enter(struct web_request *web_request)
 	if (!session) {
 		web_request_refuse(
 			web_request, MHD_HTTP_UNAUTHORIZED,
-			"details need the token: send \"Authorization: Bearer TOKEN\"; a "
-			"browser can sign in with the link of \"ttmem open\"");
+			web_request->web->is_private
+				? "this is shown to browsers only that have signed "
+				  "in: " SIGN_IN_PRIVATE
+				: "details need the token: send \"Authorization: Bearer TOKEN\"; a "
+				  "browser can sign in with the link of \"ttmem open\"");
 		return false;
 	}
 	if (!web_request->route->scoped && !session_asker(session)->sees_all) {
@@ -285,6 +288,15 @@ static bool web_request_enter(struct web_request *web_request)
 		return false;
 	}
 	return true;
+}
+
+static bool web_request_is_guarded(const struct web_request *web_request)
+{
+	const struct route *route = web_request->route;
+
+	/* What is answered at once is the server's health, and signing in. */
+	return route->guarded || (web_request->web->is_private && route->lane != ROUTES_AT_ONCE &&
+				  route->lane != ROUTES_ASSET);
 }
 
 /* Checks that this client may use the route with these parameters. */
@@ -305,7 +317,7 @@ static bool web_request_choose(struct web_request *web_request, struct stream_ri
 		return false;
 	}
 	web_request_recognize(web_request);
-	if (web_request->route->guarded && !auth_may_see(auth, authorization, NULL) &&
+	if (web_request_is_guarded(web_request) && !auth_may_see(auth, authorization, NULL) &&
 	    !web_request_enter(web_request))
 		return false;
 	if (url_read(url, web_request->route->parameters) < 0) {

@@ -184,6 +184,7 @@ int web_new(struct web **ret_web, const struct web_config *config, const char **
 		return r;
 	web->provider = *config->provider;
 	web->metrics_processes = config->metrics_processes;
+	web->is_private = config->is_private;
 	web->told = calloc(1, sizeof(*web->told));
 	web->health = calloc(1, sizeof(*web->health));
 	if (web->told && web->health)

@@ -98,6 +98,7 @@ struct web_provider {
 struct web_config {
 	const char *address;    /* "127.0.0.1:5392", "[::1]:0" */
 	bool details;           /* for everybody, without a token */
+	bool is_private;        /* without a token or signing in, there are no totals either */
 	const char *hosts;      /* further names of the machine, separated by commas; NULL = none */
 	const char *token_file; /* see web_load_token(), which may be tried later; NULL = none */
 	uint32_t metrics_processes; /* how many of the largest have their own rows */

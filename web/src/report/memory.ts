@@ -2,6 +2,7 @@
 //
 // How free memory is divided, over time and at the peak.
 
+import { STEPS } from "../chart-data";
 import { Chart } from "../chart";
 import { typeVariable } from "../colours";
 import { clear, h, say } from "../dom";
@@ -13,7 +14,7 @@ import { spaceFigures } from "../space-figures";
 import { stackList } from "../stack";
 import { empty, figure, panel, TYPE_TITLES } from "../view";
 import type { Block, Book, Fragments, MapPacked } from "./document";
-import { moment, STEPS } from "./spans";
+import { moment } from "./spans";
 
 const nameOf = ({ comm, pid, device, type }: { comm: string; pid: number; device: number; type: string }): string =>
   `${TYPE_TITLES[type as MemoryType]} of device ${device}, ${comm} (${pid})`;

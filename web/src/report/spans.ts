@@ -94,12 +94,6 @@ export function moment(seconds: number): string {
   return `${Math.floor(whole / 3600)} h${Math.floor((whole % 3600) / 60) ? ` ${Math.floor((whole % 3600) / 60)} min` : ""}`;
 }
 
-/** Round steps of an axis in seconds, from a microsecond to days. */
-export const STEPS: number[] = [
-  ...[-6, -5, -4, -3, -2, -1, 0].flatMap((power) => [1, 2, 5].map((one) => Number((one * 10 ** power).toPrecision(1)))),
-  10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400, 172800, 604800,
-];
-
 /** "99.98 %" of the events, never rounded up to all of them. */
 export function recorded(events: number, missed: number): string {
   if (missed === 0) return "all events";

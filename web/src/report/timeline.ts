@@ -5,14 +5,14 @@
 
 import type uPlot from "uplot";
 import { Chart } from "../chart";
-import { total, type ChartData } from "../chart-data";
+import { total, type ChartData, STEPS } from "../chart-data";
 import { colour, typeVariable } from "../colours";
 import { choice, clear, h, hint } from "../dom";
 import { bytes, count, plural } from "../format";
 import { KINDS, POOL_NAMES, POOLS, TYPES, type Incident, type MemoryType, type Pool } from "../model";
 import { panel, TYPE_TITLES } from "../view";
 import type { Gap, Report } from "./document";
-import { moment, phaseBars, STEPS, type Bar, type Block } from "./spans";
+import { moment, phaseBars, type Bar, type Block } from "./spans";
 
 const ROW_PX = 18;
 const ROWS_MAX = 24;

@@ -2,28 +2,26 @@
 //
 // One device: its use over time, by type or by process, and the layout of its memory.
 
-import { problem } from "../api";
+import type { Parameters } from "../api";
 import { Chart } from "../chart";
 import { remainder, type ChartData } from "../chart-data";
 import { Palette, SERIES, seriesVariable, typeVariable } from "../colours";
 import { choice, h, Keyed, More, renew, say, type Row } from "../dom";
-import { Events } from "../events";
+import { Feed, manner, type Fed } from "../feed";
 import { bytes, count } from "../format";
-import { live } from "../live";
 import {
-  buffersOf, deviceKey, held, memoryOf, poolCapacity, POOLS, poolUsed, type Device, type Line, type Pool, type Process,
+  buffersOf, deviceKey, held, memoryOf, poolCapacity, POOLS, poolUsed, type Device, type Line, type PastEvent, type Pool, type Process,
 } from "../model";
-import { moment, windowOf } from "../moment";
+import { moment } from "../moment";
 import { link, remember, type Route } from "../router";
 import { telemetry } from "../sensors";
-import { Closer, fromNs, History, later, lines, partsOf } from "../series";
+import { Closer, History, later, lines, partsOf } from "../series";
 import { short } from "../text";
-import { Bar, empty, panel, rangeOf, RANGES, TYPE_TITLES, type Range, type View } from "../view";
+import { Bar, empty, panel, rangeOf, ranges, TYPE_TITLES, type View } from "../view";
 import { Places } from "./places";
 
 type By = "type" | "process";
 const HOLDERS = 50; // rows at a time
-const EVENTS_NS = 5e9; // between two looks for new events
 const ALL = "all"; // key of the whole device, beside those of processes
 
 const find = (key: string): Device | undefined =>
@@ -40,29 +38,22 @@ function holders(device: Device): Process[] {
     .map(({ process }) => process);
 }
 
-type Charted = "DRAM" | "L1";
+const CHARTED = ["DRAM", "L1"] as const;
+type Charted = (typeof CHARTED)[number];
 
 /** Both charts of the device, and where their data comes from. */
-class Timeline {
+class Timeline implements Fed {
   readonly element: HTMLElement;
   private charts: Record<Charted, Chart> = { DRAM: this.chart("DRAM"), L1: this.chart("L1") };
   private past: Record<Charted, History> = { DRAM: new History(), L1: new History() };
   private closer: Record<Charted, Closer> = { DRAM: this.closerOf("DRAM"), L1: this.closerOf("L1") };
-  private events = new Events((list) => Object.values(this.charts).forEach((chart) => chart.annotate(list)));
+  private feed = new Feed(this);
   private names = new Map<string, string>();
-  private note = h("p", { class: "muted pad" });
-  private abort = new AbortController();
-  private last = 0;
-  private looked = 0; // for events
-  private loaded = false;
-  private stopped = false; // by the page's time cursor
-  private from = 0; // seconds; what is loaded begins there
-  private pauses = live.pauses;
 
   constructor(
     private key: string,
     private by: By,
-    private range: Range,
+    private range: string,
     private palette: Palette,
   ) {
     const tools = h(
@@ -73,7 +64,7 @@ class Timeline {
         remember({ by: value });
         this.again();
       }),
-      choice("Time shown", RANGES, range, (value) => {
+      choice("Time shown", ranges(), range, (value) => {
         this.range = value;
         remember({ range: value });
         this.again();
@@ -83,21 +74,20 @@ class Timeline {
       h("div", { class: "columns charts" },
         h("div", {}, h("h3", { class: "chart-title" }, "DRAM"), this.charts.DRAM.element),
         h("div", {}, h("h3", { class: "chart-title" }, "L1"), this.charts.L1.element)),
-      this.note);
+      this.feed.note);
     void this.load();
   }
 
   destroy(): void {
-    this.abort.abort();
-    this.events.stop();
-    for (const pool of ["DRAM", "L1"] as const) {
+    this.feed.destroy();
+    for (const pool of CHARTED) {
       this.closer[pool].stop();
       this.charts[pool].destroy();
     }
   }
 
   private chart(pool: Charted): Chart {
-    return new Chart(`${pool} over time`, (range) => this.closer[pool].look(range, this.past[pool].loadedStep), { shared: moment });
+    return new Chart(`${pool} over time`, (range) => this.closer[pool].look(range, this.past[pool].loadedStep), manner());
   }
 
   private closerOf(pool: Charted): Closer {
@@ -134,58 +124,59 @@ class Timeline {
     void this.load();
   }
 
-  async load(): Promise<void> {
-    this.abort.abort();
-    this.abort = new AbortController();
-    const { signal } = this.abort;
+  load(): Promise<void> {
+    return this.feed.load();
+  }
+
+  parameters(): Parameters | null {
     const device = find(this.key);
-    if (!device) return;
-    this.pauses = live.pauses;
-    const { from, to } = windowOf(Number(this.range), live.clockNs() / 1e9, moment.wanted());
-    this.from = from;
-    this.looked = live.clockNs();
-    void this.events.load(from, to, { device: deviceKey(device) });
-    try {
-      const list = await this.ask(device, fromNs(from * 1e9), to === null ? null : fromNs(to * 1e9), signal);
-      for (const pool of ["DRAM", "L1"] as const) this.past[pool].load(list, this.keyIn(device, pool));
-      say(this.note, "");
-    } catch (error) {
-      if (signal.aborted) return;
-      this.past = { DRAM: new History(), L1: new History() };
-      say(this.note, `The past cannot be shown: ${problem(error)}`);
-    }
-    this.last = 0;
-    this.loaded = true;
-    for (const pool of ["DRAM", "L1"] as const) {
+    return device ? { device: deviceKey(device) } : null;
+  }
+
+  isHere(): boolean {
+    return find(this.key) !== undefined;
+  }
+
+  seconds(): number {
+    return Number(this.range);
+  }
+
+  start(): number {
+    return 0;
+  }
+
+  async read(from: string, to: string | null, signal: AbortSignal): Promise<void> {
+    const device = find(this.key)!; // the feed has asked
+    const list = await this.ask(device, from, to, signal);
+    for (const pool of CHARTED) this.past[pool].load(list, this.keyIn(device, pool));
+  }
+
+  forget(): void {
+    this.past = { DRAM: new History(), L1: new History() };
+  }
+
+  show(): void {
+    for (const pool of CHARTED) {
       this.closer[pool].look(moment.zoom, this.past[pool].loadedStep);
       this.draw(pool);
     }
-    this.update();
   }
 
-  /** While an earlier instant is shown the charts stand still. */
-  update(): void {
-    const device = find(this.key);
-    const now = live.clockNs();
-    if (moment.at !== null) {
-      this.stopped = true;
-      if (this.loaded && moment.at / 1e9 < this.from) void this.load();
-      return;
-    }
-    if (!device || !this.loaded || !live.isCurrent() || now - this.last < 1e9) return;
-    if (this.stopped || this.pauses !== live.pauses) {
-      this.stopped = false;
-      return void this.load();
-    }
-    this.last = now;
-    for (const pool of ["DRAM", "L1"] as const) {
+  push(now: number, firstS: number): void {
+    const device = find(this.key)!; // as above
+    for (const pool of CHARTED) {
       this.past[pool].push(now, this.current(device, pool));
-      this.past[pool].trim(now / 1e9 - Number(this.range));
+      this.past[pool].trim(firstS);
       this.draw(pool);
     }
-    if (now - this.looked < EVENTS_NS) return;
-    this.looked = now;
-    void this.events.load(now / 1e9 - Number(this.range), null, { device: deviceKey(device) });
+  }
+
+  annotate(events: readonly PastEvent[]): void {
+    for (const chart of Object.values(this.charts)) chart.annotate(events);
+  }
+
+  update(): void {
+    this.feed.update();
   }
 
   private draw(pool: Charted): void {

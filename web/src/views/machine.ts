@@ -3,6 +3,7 @@
 // The time strip: the memory of the whole machine over time, on every view, to choose an instant. A button opens it;
 // with an instant in the address it is open on views without charts of their own.
 
+import { recorded } from "../api";
 import { h } from "../dom";
 import { live } from "../live";
 import { moment } from "../moment";
@@ -40,7 +41,7 @@ export function machine(): Strip {
   return {
     element, button,
     show: (view) => {
-      if ((moment.at !== null || moment.other !== null) && (view === "overview" || view === "incidents")) open(true);
+      if ((recorded() || moment.at !== null || moment.other !== null) && (view === "overview" || view === "incidents")) open(true);
     },
     update: () => past?.update(),
   };

@@ -2,12 +2,11 @@
 
 /* The same document as ttmemd's, made of the books in a recording. */
 
-#include "cli/leaks/leaks-recorded.h"
+#include "recording/json/recorded-leaks.h"
 
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
-#include "cli/common/session.h"
 #include "model/json/document.h"
 #include "model/sites/group.h"
 #include "model/snapshot.h"
@@ -15,16 +14,16 @@
 #include "recording/read/recording.h"
 #include "source/books/scan.h"
 
-struct leaks_recorded {
-	struct emit json;
+struct recorded_leaks {
+	struct emit *json;
+	const struct recorded_leaks_wish *wish;
 	struct snapshot *snapshot;
 	struct group_list sites;
-	uint64_t since_ns;
 };
 
-static void leaks_recorded_sites(struct leaks_recorded *leaks, uint32_t process)
+static void recorded_leaks_sites(struct recorded_leaks *leaks, uint32_t process)
 {
-	struct emit *json = &leaks->json;
+	struct emit *json = leaks->json;
 
 	emit_open_array(json, "sites");
 	for (size_t i = 0; i < leaks->sites.count; i++) {
@@ -50,9 +49,9 @@ static void leaks_recorded_sites(struct leaks_recorded *leaks, uint32_t process)
 	emit_close_array(json);
 }
 
-static void leaks_recorded_buffers(struct leaks_recorded *leaks, uint32_t process)
+static void recorded_leaks_buffers(struct recorded_leaks *leaks, uint32_t process)
 {
-	uint64_t bytes = 0, count = 0;
+	uint64_t bytes = 0, count = 0, listed;
 
 	for (size_t i = 0; i < leaks->snapshot->buffer_count; i++) {
 		if (leaks->snapshot->buffers[i].process != process)
@@ -60,24 +59,26 @@ static void leaks_recorded_buffers(struct leaks_recorded *leaks, uint32_t proces
 		bytes += leaks->snapshot->buffers[i].size;
 		count++;
 	}
-	emit_u64(&leaks->json, "bytes", bytes);
-	emit_u64(&leaks->json, "buffer_count", count);
-	emit_u64(&leaks->json, "listed", count);
-	leaks_recorded_sites(leaks, process);
-	emit_open_array(&leaks->json, "buffers");
-	for (size_t i = 0; i < leaks->snapshot->buffer_count; i++) {
-		if (leaks->snapshot->buffers[i].process == process)
-			document_buffer(&leaks->json, leaks->snapshot,
-					&leaks->snapshot->buffers[i]);
+	emit_u64(leaks->json, "bytes", bytes);
+	emit_u64(leaks->json, "buffer_count", count);
+	listed = bits_min(count, leaks->wish->buffers_max);
+	emit_u64(leaks->json, "listed", listed);
+	recorded_leaks_sites(leaks, process);
+	emit_open_array(leaks->json, "buffers");
+	for (size_t i = 0; listed > 0 && i < leaks->snapshot->buffer_count; i++) {
+		if (leaks->snapshot->buffers[i].process != process)
+			continue;
+		document_buffer(leaks->json, leaks->snapshot, &leaks->snapshot->buffers[i]);
+		listed--;
 	}
-	emit_close_array(&leaks->json);
+	emit_close_array(leaks->json);
 }
 
-static void leaks_recorded_process(struct leaks_recorded *leaks, uint32_t index,
+static void recorded_leaks_process(struct recorded_leaks *leaks, uint32_t index,
 				   const struct recording_owner *owner, bool is_closed)
 {
 	const struct snapshot_process *process = &leaks->snapshot->processes[index];
-	struct emit *json = &leaks->json;
+	struct emit *json = leaks->json;
 	const int status = owner->ended.status;
 
 	emit_open_object(json, NULL);
@@ -93,11 +94,11 @@ static void leaks_recorded_process(struct leaks_recorded *leaks, uint32_t index,
 	emit_string(json, "how", is_closed ? "closed" : "died");
 	emit_bool(json, "exec", false);
 	document_exit(json, owner->ended.is_status_known ? &status : NULL);
-	leaks_recorded_buffers(leaks, index);
+	recorded_leaks_buffers(leaks, index);
 	emit_close_object(json);
 }
 
-static bool leaks_recorded_has(const struct snapshot *snapshot, uint32_t process)
+static bool recorded_leaks_has(const struct snapshot *snapshot, uint32_t process)
 {
 	for (size_t i = 0; i < snapshot->buffer_count; i++) {
 		if (snapshot->buffers[i].process == process)
@@ -107,7 +108,7 @@ static bool leaks_recorded_has(const struct snapshot *snapshot, uint32_t process
 }
 
 /* The book that a row of the snapshot is of; NULL = it still lived. */
-static const struct scan_book *leaks_recorded_book(const struct scan *scan,
+static const struct scan_book *recorded_leaks_book(const struct scan *scan,
 						   const struct snapshot_process *process)
 {
 	for (size_t i = scan->count; i > 0; i--) {
@@ -120,46 +121,38 @@ static const struct scan_book *leaks_recorded_book(const struct scan *scan,
 	return NULL;
 }
 
-static void leaks_recorded_write(struct leaks_recorded *leaks, struct session *session)
+static void recorded_leaks_write(struct recorded_leaks *leaks)
 {
-	const struct recording *recording = session_recording(session);
-	const struct scan *scan = session_scan(session);
+	const struct recorded_leaks_wish *wish = leaks->wish;
 
-	document_open_at(&leaks->json, "ttmem.leaks/1", leaks->snapshot);
-	emit_open_array(&leaks->json, "processes");
+	document_open_at(leaks->json, "ttmem.leaks/1", leaks->snapshot);
+	emit_open_array(leaks->json, "processes");
 	for (uint32_t i = 0; i < leaks->snapshot->process_count; i++) {
 		const struct scan_book *book =
-			leaks_recorded_book(scan, &leaks->snapshot->processes[i]);
+			recorded_leaks_book(wish->scan, &leaks->snapshot->processes[i]);
 		const struct recording_owner *owner =
-			book ? recording_owner(recording, (size_t)book->inode - 1) : NULL;
+			book ? recording_owner(wish->recording, (size_t)book->inode - 1) : NULL;
 
-		if (owner && owner->ended.realtime >= leaks->since_ns &&
-		    leaks_recorded_has(leaks->snapshot, i))
-			leaks_recorded_process(leaks, i, owner,
+		if (owner && owner->ended.realtime >= wish->since_ns &&
+		    recorded_leaks_has(leaks->snapshot, i))
+			recorded_leaks_process(leaks, i, owner,
 					       book->reader.header.state == BOOK_STATE_CLOSED);
 	}
-	emit_close_array(&leaks->json);
-	document_list_end(&leaks->json, leaks->snapshot->exact);
-	document_close(&leaks->json, leaks->snapshot);
+	emit_close_array(leaks->json);
+	document_list_end(leaks->json, leaks->snapshot->exact);
+	document_close(leaks->json, leaks->snapshot);
 }
 
-int leaks_recorded(FILE *out, struct session *session, const struct filter *filter,
-		   uint64_t since_ns)
+int recorded_leaks_document(struct emit *json, struct snapshot *snapshot,
+			    const struct recorded_leaks_wish *wish)
 {
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
-	struct leaks_recorded leaks = {.json = EMIT_INIT(out), .since_ns = since_ns};
-	struct snapshot_request request = {.buffers = true, .ended = true, .filter = *filter};
+	struct recorded_leaks leaks = {.json = json, .wish = wish, .snapshot = snapshot};
 	int r;
 
-	request.namer = session_namer(session);
-	r = session_take(session, &request, &snapshot);
-	if (r < 0)
-		return r;
-	leaks.snapshot = snapshot;
 	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_SIZE);
 	r = group_buffers(snapshot, GROUP_SITE, true, &leaks.sites);
 	if (r == 0)
-		leaks_recorded_write(&leaks, session);
+		recorded_leaks_write(&leaks);
 	group_list_deinit(&leaks.sites);
 	return r;
 }

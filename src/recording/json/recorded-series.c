@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A line for each device and type, of a process or of all together. Steps begin at multiples of their
+ * length, so that lines of different questions have their points at the same times.
+ */
+
+#include "recording/json/recorded-series.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/emit.h"
+#include "model/json/document.h"
+#include "model/query.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+#include "recording/read/recording.h"
+
+#define RECORDED_SERIES_POINTS 2000u     /* of a line: what a chart can show */
+#define RECORDED_SERIES_EVENTS 1000000u  /* of a longer recording only the index is read */
+#define RECORDED_SERIES_SAMPLES 1000000u /* of all lines, whatever the step */
+
+struct recorded_line {
+	uint32_t device;
+	uint64_t unique_id;
+	struct recording_sample *samples; /* owned */
+};
+
+struct recorded_series {
+	struct recording *recording;
+	const struct snapshot *end;
+	const struct query_series *query;
+	struct recording_span span;
+	uint64_t step_ms;
+	size_t count; /* of samples */
+	struct recorded_line *lines;
+	size_t line_count, capacity;
+};
+
+static void recorded_series_deinit(struct recorded_series *series)
+{
+	for (size_t i = 0; i < series->line_count; i++)
+		free(series->lines[i].samples);
+	free(series->lines);
+}
+
+/* How many lines there can be. */
+static size_t recorded_series_lines(const struct recorded_series *series)
+{
+	size_t lines = 0;
+
+	for (size_t i = 0; i < series->end->process_count; i++) {
+		const struct snapshot_process *process = &series->end->processes[i];
+
+		if (series->query->pid && process->pid == series->query->pid)
+			lines += process->part_count;
+	}
+	if (!series->query->pid)
+		lines = series->end->device_count;
+	return bits_max(lines, 1) * (series->query->filter.has_type ? 1 : BOOK_TYPES);
+}
+
+static size_t recorded_series_count(struct recorded_series *series,
+				    const struct recording_span *wanted)
+{
+	uint64_t step = series->step_ms * NS_PER_MS;
+
+	series->span.from_ns = wanted->from_ns / step * step;
+	series->span.to_ns = (wanted->to_ns + step - 1) / step * step;
+	return (size_t)((series->span.to_ns - series->span.from_ns) / step);
+}
+
+/* The part that was asked for, and its steps. */
+static void recorded_series_choose(struct recorded_series *series)
+{
+	static const uint64_t steps[] = {10, 100, 1000, 10000, 60000};
+	const struct recording_facts *facts = recording_facts(series->recording);
+	const struct query_series *query = series->query;
+	const struct recording_span wanted = {
+		bits_max(query->from_ns, facts->start_ns),
+		query->to_ns ? bits_min(query->to_ns, facts->end_ns) : facts->end_ns,
+	};
+	size_t lines = recorded_series_lines(series), most = RECORDED_SERIES_SAMPLES / lines;
+
+	if (wanted.to_ns <= wanted.from_ns)
+		return;
+	if (!query->step_ms)
+		most = bits_min(RECORDED_SERIES_POINTS, bits_max(query->limit / lines, 100));
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		if (steps[i] < query->step_ms)
+			continue;
+		series->step_ms = steps[i];
+		series->count = recorded_series_count(series, &wanted);
+		if (series->count <= most)
+			return;
+	}
+	/* A recording of many days. */
+	series->step_ms *= series->count / most + 1;
+	series->count = recorded_series_count(series, &wanted);
+}
+
+static struct recorded_line *recorded_series_line(struct recorded_series *series,
+						  const struct snapshot_part *part)
+{
+	uint64_t id = part->facts.unique_id;
+	struct recorded_line *line;
+
+	for (size_t i = 0; i < series->line_count; i++) {
+		line = &series->lines[i];
+		if (line->unique_id == id && (id || line->device == part->device))
+			return line;
+	}
+	line = array_grow(series->lines, &series->capacity, series->line_count + 1, sizeof(*line));
+	if (!line)
+		return NULL;
+	series->lines = line;
+	line += series->line_count;
+	*line = (struct recorded_line){
+		.device = part->device,
+		.unique_id = id,
+		.samples = calloc(series->count, sizeof(*line->samples)),
+	};
+	if (!line->samples)
+		return NULL;
+	series->line_count++;
+	return line;
+}
+
+/* Whether an earlier row has the same device: a process that called exec() has two rows. */
+static bool recorded_series_is_done(const struct recorded_series *series, size_t process,
+				    uint32_t device)
+{
+	const struct snapshot_process *list = series->end->processes;
+
+	for (size_t i = 0; i < process; i++) {
+		for (size_t k = 0; list[i].pid == list[process].pid && k < list[i].part_count;
+		     k++) {
+			if (list[i].parts[k].device == device)
+				return true;
+		}
+	}
+	return false;
+}
+
+static int recorded_series_add(struct recorded_series *series, struct recording_sample *room,
+			       uint32_t pid, const struct snapshot_part *part)
+{
+	const struct recording_filter filter = {.pid = pid, .device = part->device};
+	struct recorded_line *line = recorded_series_line(series, part);
+	int r;
+
+	if (!line)
+		return -ENOMEM;
+	r = recording_timeline(series->recording, &filter, &series->span, room, series->count);
+	if (r == 0 && recording_facts(series->recording)->events <= RECORDED_SERIES_EVENTS)
+		r = recording_timeline_refine(series->recording, &filter, &series->span, room,
+					      series->count);
+	for (size_t i = 0; r == 0 && i < series->count; i++) {
+		line->samples[i].time_ns = room[i].time_ns;
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			line->samples[i].bytes[type] += room[i].bytes[type];
+			line->samples[i].high[type] += room[i].high[type];
+		}
+	}
+	return r;
+}
+
+static int recorded_series_read(struct recorded_series *series)
+{
+	CLEANUP_FREE struct recording_sample *room = calloc(series->count + 1, sizeof(*room));
+	const struct query_series *query = series->query;
+	int r = room ? 0 : -ENOMEM;
+
+	for (size_t i = 0; series->count > 0 && i < series->end->process_count; i++) {
+		const struct snapshot_process *process = &series->end->processes[i];
+
+		if (query->pid && process->pid != query->pid)
+			continue;
+		for (size_t k = 0; r == 0 && k < process->part_count; k++) {
+			const struct snapshot_part *part = &process->parts[k];
+
+			if (!part->summed && !recorded_series_is_done(series, i, part->device) &&
+			    filter_wants_device(&query->filter, part->device,
+						part->facts.unique_id))
+				r = recorded_series_add(series, room, process->pid, part);
+		}
+	}
+	return r;
+}
+
+static bool recorded_series_is_used(const struct recorded_series *series,
+				    const struct recorded_line *line, uint32_t type)
+{
+	for (size_t i = 0; i < series->count; i++) {
+		if (line->samples[i].high[type] || line->samples[i].bytes[type])
+			return true;
+	}
+	return false;
+}
+
+static void recorded_series_put(const struct recorded_series *series, struct emit *json,
+				const struct recorded_line *line, uint32_t type)
+{
+	emit_open_object(json, NULL);
+	if (series->query->pid)
+		emit_u64(json, "pid", series->query->pid);
+	else
+		emit_null(json, "pid");
+	emit_u64(json, "device", line->device);
+	document_uid(json, "uid", line->unique_id);
+	emit_string(json, "type", types_name(type));
+	emit_double(json, "step_s", (double)series->step_ms / 1000);
+	emit_open_array(json, "points");
+	for (size_t i = 0; i < series->count; i++) {
+		const struct recording_sample *sample = &line->samples[i];
+
+		emit_open_array(json, NULL);
+		emit_u64(json, NULL, sample->time_ns);
+		emit_u64(json, NULL, sample->bytes[type]);
+		emit_u64(json, NULL, 0); /* the index does not count buffers */
+		emit_u64(json, NULL, bits_max(sample->high[type], sample->bytes[type]));
+		emit_close_array(json);
+	}
+	emit_close_array(json);
+	emit_close_object(json);
+}
+
+int recorded_series_document(struct emit *json, struct recording *recording,
+			     const struct snapshot *end, const struct query_series *query)
+{
+	CLEANUP(recorded_series_deinit)
+	struct recorded_series series = {.recording = recording, .end = end, .query = query};
+	int r;
+
+	recorded_series_choose(&series);
+	r = recorded_series_read(&series);
+	if (r < 0)
+		return r;
+	document_open(json, "ttmem.series/1", recording_facts(recording)->end_ns);
+	emit_open_array(json, "series");
+	for (size_t i = 0; i < series.line_count; i++) {
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			if (filter_wants_type(&query->filter, type) &&
+			    recorded_series_is_used(&series, &series.lines[i], type))
+				recorded_series_put(&series, json, &series.lines[i], type);
+		}
+	}
+	emit_close_array(json);
+	document_list_end(json, true);
+	document_close(json, end);
+	return 0;
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The dashboard of a recording: ttmem report --serve. Who may see it is tested in integration/trust/test_playback.py.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { test, until } from "./runner.mjs";
+
+const TTMEM = join(process.env.TTMEM_BUILD, "src/cli/ttmem");
+const PLAYER = join(process.env.TTMEM_BUILD, "tests/programs/player");
+const MIB = 1024 ** 2;
+const GAP_MS = 50; // instants of the page are whole milliseconds
+
+const ended = (child) => new Promise((resolve) => child.once("exit", resolve));
+const text = (visitor, selector) => visitor.page.locator(selector).first().innerText();
+const used = (visitor) => visitor.page.locator(".figure dd span[data-bytes]").first().getAttribute("data-bytes");
+const at = async (visitor) => new URLSearchParams((await visitor.page.evaluate(() => location.hash)).split("?")[1]).get("at");
+
+/** Records a process that holds 4 MiB, for a while 2 MiB more, and ends without freeing the 4. */
+async function record(daemon) {
+  const path = join(daemon.folder, "run.ttrec");
+  const run = spawn(TTMEM, ["run", "--record", path, "--", PLAYER], { env: daemon.env, stdio: ["pipe", "pipe", "ignore"] });
+  const done = ended(run);
+  const answers = createInterface(run.stdout)[Symbol.asyncIterator]();
+  for (const line of [
+    `device 0 0xa1 wormhole_b0 n150 0 ${12 * 1024 ** 3} ${96 * MIB} 12`, `alloc 0 DRAM 0x100000 ${4 * MIB} weights`, "mark loaded",
+    `alloc 0 DRAM 0x800000 ${2 * MIB} temporary`, "free 0 DRAM 0x800000", "free 0 DRAM 0x900000",
+  ]) {
+    run.stdin.write(`${line}\n`);
+    assert.equal((await answers.next()).value, "ok");
+    await new Promise((resolve) => setTimeout(resolve, GAP_MS));
+  }
+  run.stdin.end();
+  await done;
+  return path;
+}
+
+/** Shows it to visitors. */
+async function serve(daemon, path) {
+  const env = { ...daemon.env, SUDO_UID: String(process.getuid()) };
+  const child = spawn(TTMEM, ["report", "--serve", path], { env, stdio: ["ignore", "pipe", "inherit"] });
+  const done = ended(child);
+  const { value: link } = await createInterface(child.stdout)[Symbol.asyncIterator]().next();
+  const base = new URL(link).origin;
+  return {
+    link, server: { base, token: "none" },
+    end: async () => {
+      child.kill("SIGINT");
+      assert.equal(await done, 0);
+    },
+  };
+}
+
+test("a recording is shown in the dashboard, at any of its instants", async ({ daemon, visit }) => {
+  const { link, server, end } = await serve(daemon, await record(daemon));
+  try {
+    const visitor = await visit({ token: false });
+    visitor.daemon = server;
+    await visitor.page.goto(link);
+    await until("the peak", async () => /after the start; exact$/.test(await text(visitor, ".moment-text")));
+    assert.equal(await used(visitor), String(6 * MIB));
+    assert.equal(await text(visitor, ".state"), "run.ttrec");
+    assert.doesNotMatch(await text(visitor, "main"), /Unknown free/, "it came later");
+    // The strip has all of it, in steps of a part of a second, with its mark.
+    const strip = visitor.page.locator(".strip-time");
+    await until("the strip", async () => (await strip.locator(".chart-canvas").getAttribute("data-to")) !== null);
+    assert.equal(await strip.getByRole("button", { name: "All" }).getAttribute("aria-pressed"), "true");
+    await strip.locator(".event-flag").first().waitFor();
+    const before = await at(visitor);
+    await strip.locator(".chart-canvas").focus();
+    await visitor.page.keyboard.press("ArrowLeft");
+    await visitor.page.keyboard.press("ArrowLeft");
+    await until("an earlier instant", async () => (await at(visitor)) < before);
+    await visitor.shoot("recording-peak", true);
+    // Its end: what the process has left.
+    await visitor.page.locator(".moment button", { hasText: "End" }).click();
+    await until("the end", async () => (await used(visitor)) === "0");
+    await visitor.has("Unknown free", ".events");
+    await visitor.page.locator(".processes tbody tr.ended a").first().click();
+    await visitor.has("weights", ".grid");
+    assert.doesNotMatch(await text(visitor, ".grid"), /temporary/);
+    await visitor.shoot("recording-end", true);
+    // Another browser needs a link of its own.
+    const other = await visit({ token: false });
+    other.daemon = server;
+    other.forgive(/401/);
+    await other.page.goto(link);
+    await other.has("each link works once", ".banner");
+    assert.doesNotMatch(await text(other, "body"), /run\.ttrec|player/);
+    visitor.forgive(/ERR_CONNECTION|ERR_INCOMPLETE|Failed to (load|fetch)/);
+    other.forgive(/ERR_CONNECTION|ERR_INCOMPLETE|Failed to (load|fetch)/);
+    await end();
+    await visitor.has("has ended: run it again", ".banner");
+  } finally {
+    await end();
+  }
+});
