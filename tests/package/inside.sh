@@ -10,10 +10,11 @@ ok() {
 	echo "ok   $*"
 }
 
-# Names of all files, and users; not what apt and dpkg write down.
+# Names of all files, and users; not what apt, dpkg, depmod and dkms write down for themselves.
 snapshot() {
-	find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /dist -o -path /tmp -o -path /root -o -path /var/log \
-		-o -path /var/cache -o -path /var/lib/apt -o -path /var/lib/dpkg -o -name __pycache__ \) -prune -o -print |
+	find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run/systemd -o -path /dist -o -path /tmp -o -path /root \
+		-o -path /var/log/apt -o -path /var/cache -o -path /var/lib/apt -o -path /var/lib/dpkg -o -name __pycache__ \
+		-o -path '/var/lib/dkms/mok.*' -o -path '/usr/lib/modules/*/modules.*' \) -prune -o -print |
 		sort >"$1"
 	cat /etc/passwd /etc/group >>"$1"
 }
@@ -39,9 +40,10 @@ for unit in ttmemd.service ttmemd.socket ttmemd-legacy.socket; do
 done
 ok units and user
 
-# shellcheck disable=SC2016 # for bash
-bash -euc '. /usr/share/bash-completion/bash_completion; _completion_loader ttmem; complete -p ttmem
-	_completion_loader ttmemd; complete -p ttmemd'
+for name in ttmem ttmemd; do
+	bash -c ". /usr/share/bash-completion/bash_completion
+		. /usr/share/bash-completion/completions/$name && complete -p $name"
+done
 fish -c 'complete -C "ttmem sm"' | grep smi
 zsh -fc 'autoload -Uz compinit; compinit -D -u; echo $_comps[ttmem]' | grep _ttmem
 ok completion
@@ -69,7 +71,7 @@ int main(void)
 END
 # shellcheck disable=SC2046 # a list of words
 gcc /root/app.c -o /root/app $(pkg-config --cflags --libs ttmem)
-ttmem run -- /root/app | tee /root/leaks || true
+ttmem run -- /root/app 2>&1 | tee /root/leaks || true
 grep weights /root/leaks
 ok a program with the library
 
@@ -110,7 +112,7 @@ python3 -m venv --system-site-packages ~/venv
 ~/venv/bin/ttmem --version
 ~/venv/bin/ttmem smi
 ~/venv/bin/ttmem buffers
-~/venv/bin/ttmem run -- ~/venv/bin/python -c 'import ttmem; ttmem.alloc(0, ttmem.DRAM, 0x1000, 5, "kept")' | tee ~/leaks || true
+~/venv/bin/ttmem run -- ~/venv/bin/python -c 'import ttmem; ttmem.alloc(0, ttmem.DRAM, 0x1000, 5, "kept")' 2>&1 | tee ~/leaks || true
 grep kept ~/leaks
 END
 chmod 644 /root/wheel.sh

@@ -85,6 +85,7 @@ inside() {
 		mount -t tmpfs -o mode=1777 tmpfs dev/shm
 		mount -t devpts -o newinstance,ptmxmode=666,mode=620 devpts dev/pts
 		ln -s pts/ptmx dev/ptmx
+		ln -s /proc/self/fd dev/fd
 		exec chroot . env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
 			LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive ${http_proxy:+http_proxy=$http_proxy} "$@"
 	' sh "$@"

@@ -12,6 +12,7 @@ import tomllib
 
 import pytest
 
+import pythons
 from conftest import LIMIT, ROOT
 
 DEBIAN = ROOT / "data" / "debian"
@@ -145,4 +146,8 @@ def test_wheel_brings_library_and_command(wheel, clean_env, tmp_path):
     program = "import os, ttmem; ttmem.alloc(0, ttmem.DRAM, 4096, 5, 'kept'); print(ttmem.buffers(pid=os.getpid())[0]['name'])"
     out = run(command, "run", "-q", "--", sys.executable, "-c", program, env=env)
     assert "kept" in out.splitlines()
+    # The same files for every version of Python.
+    for python in pythons.every():
+        if python.version >= (3, 10):
+            assert run(python.path, "-c", "import ttmem; print(ttmem.version())", env=env) == f"{VERSION}\n"
     assert f"{site}/ttmem/libttmem-metal.so" in run(command, "run", "-q", "--metal", "--", "env", env=env)
