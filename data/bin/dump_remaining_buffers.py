@@ -5,5 +5,10 @@
 import os
 import sys
 
+words = sys.argv[1:]
+if "-h" in words or "--help" in words:
+    print('An old name of "ttmem dump".')
+    print("What replaces each old tool: share/doc/ttmem/from-the-old-tools.md\n", flush=True)
+    words = ["--help"]
 program = os.path.join(os.path.dirname(os.path.realpath(__file__)), "ttmem")
-os.execv(program, [program, "dump", *sys.argv[1:]])
+os.execv(program, [program, "dump", *words])

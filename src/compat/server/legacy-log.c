@@ -94,9 +94,10 @@ static __attribute__((format(printf, 2, 3))) void log_print(struct log_stream *s
 
 void legacy_log_banner(struct legacy_log *log, const char *path)
 {
-	log_print(&log->lines, "🚀 %s\n",
-		  log->config.history ? "Enhanced Allocation Server started (with history tracking)"
-				      : "Allocation Server started");
+	log_print(&log->lines, "%s\n",
+		  log->config.history
+			  ? "🚀 Enhanced Allocation Server started (with history tracking)"
+			  : "🚀 Allocation Server started");
 	log_print(&log->lines, "   Listening on: %s\n", path);
 	log_print(&log->lines, "   Press Ctrl+C to stop\n");
 	log_print(&log->lines, "🔄 Background cleanup thread started (checking every 10s)\n");

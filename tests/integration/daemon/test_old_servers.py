@@ -2,11 +2,12 @@
 """The old servers by their names: seen by ps, stopped by pkill, and with the lines that each of them printed."""
 
 import os
+import re
 import subprocess
 
 import pytest
 
-from conftest import LIMIT
+from conftest import LIMIT, ROOT
 from ttmemd import OldClient
 from world import wait_for
 
@@ -165,3 +166,40 @@ def test_programs_that_live_for_a_millisecond_are_printed(ttmemd):
     wait_for(lambda: all(f"✗ [PID {pid}] Freed buffer" in ttmemd.text() for pid in pids), "their lines")
     for pid in pids:
         assert ttmemd.text().count(f"✓ [PID {pid}] Allocated 4096 bytes of DRAM on device {OURS}") == 1
+
+
+# Beside the script: the real command, but its own test has tests elsewhere.
+COMMAND = """#!/bin/sh
+[ "$1" != selftest ] || { echo the self-test; exit $SELFTEST; }
+exec %s "$@"
+"""
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_the_old_debugging_script(server, ttmemd, code):
+    """S3: it says what the server has to print, and the server prints it; then the self-test decides."""
+    daemon = server("allocation_server_poc")
+    folder = daemon.folder / "bin"
+    folder.mkdir()
+    (folder / "debug_tracking.py").write_bytes((ROOT / "data" / "bin" / "debug_tracking.py").read_bytes())
+    (folder / "ttmem").write_text(COMMAND % (daemon.build / "src" / "cli" / "ttmem"))
+    (folder / "ttmem").chmod(0o755)
+    env = {**daemon.env, "TT_ALLOC_SERVER_SOCKET": str(daemon.legacy), "SELFTEST": str(code)}
+    command = ["/usr/bin/python3", "-B", folder / "debug_tracking.py"]
+
+    def execute():
+        done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT)
+        assert done.returncode == code and done.stderr == ""
+        return done.stdout
+
+    text = execute()
+    expected = re.findall(r"^✓ \[PID \d+\] Allocated (\d+) bytes of L1 on device 0 \(buffer_id=0x1[abc]0000\)$", text, re.M)
+    assert expected == ["524288", "2097152", "8388608"]
+    assert "ok   ttmem lists all three, 10.5 MiB of L1\n" in text and text.endswith("the self-test\n")
+    for line in text.splitlines()[1:4]:
+        wait_for(lambda line=line: line + "\n" in daemon.text(), "the line of the server")
+    if code == 0:
+        daemon.stop()
+        daemon.end_keeper()
+        text = execute()
+        assert text.startswith(f"No server at {daemon.legacy}: ") and text.endswith("the self-test\n")

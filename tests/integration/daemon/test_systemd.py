@@ -314,12 +314,31 @@ def test_reload_keeps_it_running(served):
     assert served.pid() == pid
 
 
-def test_the_unit_answers_to_its_old_name(machine):
-    machine.text("systemctl", "enable", "ttmemd.service")
-    machine.text("systemctl", "start", "tt-allocation-server.service")
-    assert machine.show("Id", "tt-allocation-server.service") == "ttmemd.service"
-    assert machine.show("ActiveState", "tt-allocation-server.service") == "active"
-    machine.text("systemctl", "disable", "ttmemd.service")
+def test_the_service_is_run_by_its_old_name(machine):
+    """Enabled, started, restarted and stopped as the old documents say; ttmemd comes and goes with it."""
+    old = "tt-allocation-server"
+    machine.text("systemctl", "stop", "ttmemd.socket", "ttmemd-legacy.socket")
+    machine.text("systemctl", "enable", "--now", old)
+    enabled = machine.text("systemctl", "is-enabled", f"{old}.service", "ttmemd.socket", "ttmemd-legacy.socket")
+    assert enabled.split() == ["enabled"] * 3
+    assert machine.text("systemctl", "is-active", old, "ttmemd.service", "ttmemd-legacy.socket").split() == ["active"] * 3
+    machine.text("test", "-S", LEGACY)
+    first = machine.pid()
+    machine.text("systemctl", "restart", old)
+    assert machine.show("ActiveState") == "active" and machine.pid() not in (0, first)
+    machine.text("systemctl", "stop", old)
+    assert machine.run("test", "-S", LEGACY).returncode == 1  # no client starts it again
+    wait_for(lambda: machine.show("ActiveState") == "inactive", "the end of the daemon")
+    machine.text("systemctl", "start", old)
+    # A daemon that dies is started again, as without the old name.
+    first = machine.pid()
+    machine.text("kill", "-9", first)
+    wait_for(lambda: machine.pid() not in (0, first) and machine.show("ActiveState") == "active", "another daemon")
+    assert machine.show("ActiveState", f"{old}.service") == "active"
+    # The other way round too: whoever stops the daemon sees the old name stopped.
+    machine.text("systemctl", "stop", "ttmemd.service")
+    wait_for(lambda: machine.show("ActiveState", f"{old}.service") == "inactive", "the end of the old name")
+    machine.text("systemctl", "disable", old)
 
 
 # Something that another user runs: it takes the port, and says so.

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import LIMIT
+from conftest import LIMIT, ROOT
 
 SOURCE = """
 #include <ttmem/ttmem.h>
@@ -175,6 +175,17 @@ def test_old_names_find_what_they_call(prefix, clean_env, tmp_path):
 def test_old_monitors_are_there(prefix, clean_env):
     for name in ("tt_smi", "allocation_monitor_client"):
         assert "usage: ttmem smi" in run(prefix / "bin" / name, "--help", env=clean_env)
+    assert "usage: ttmem top" in run(prefix / "bin" / "tt_smi_umd", "--help", env=clean_env)
+    own, old = (run(prefix / "bin" / words[0], *words[1:], env=clean_env).splitlines()[0]
+                for words in (("ttmem", "smi", "--details"), ("tt_smi_umd", "--sysfs", "-r", "100")))  # fmt: skip
+    assert own.split()[0] == old.split()[0]
+    wrong = subprocess.run([prefix / "bin" / "tt_smi_umd", "-x"], env=clean_env, capture_output=True, text=True)
+    assert wrong.returncode == 2 and "unknown option -x" in wrong.stderr
+
+
+def test_the_page_of_the_old_tools_is_installed(prefix):
+    text = (ROOT / "docs" / "from-the-old-tools.md").read_text()
+    assert (prefix / "share" / "doc" / "ttmem" / "from-the-old-tools.md").read_text() == text
 
 
 def test_old_dump_finds_what_it_calls(prefix, clean_env, tmp_path):

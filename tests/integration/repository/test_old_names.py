@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/from-the-old-tools.md: every name in it exists, and every old name leads to it."""
+
+import re
+import struct
+
+import pytest
+
+from conftest import ROOT
+from cxx import run
+
+PAGE = ROOT / "docs" / "from-the-old-tools.md"
+SECTIONS = dict(re.findall(r"^## (.*)\n((?:(?!## ).*\n)*)", PAGE.read_text(), re.M))
+
+
+def table(section):
+    """Rows of cells."""
+    lines = re.findall(r"^\| (.*) \|$", SECTIONS[section], re.M)
+    return [[cell.strip() for cell in re.split(r" \| ?", line)] for line in lines[1:]]
+
+
+def quoted(cell):
+    return re.findall(r"`([^`]*)`", cell)
+
+
+def sources(*patterns):
+    return "".join(p.read_text() for pattern in patterns for p in sorted(ROOT.glob(pattern)) if "-test" not in p.name)
+
+
+def test_old_commands_and_units_are_installed():
+    """As data/meson.build lists them; test_install.py starts them."""
+    build = (ROOT / "data" / "meson.build").read_text()
+    names = [name for row in table("Commands that are installed under their old names") for name in quoted(row[0])]
+    assert len(names) == 9
+    for name in names:
+        assert f"'{name}'" in build or f"'bin/{name}'" in build or f"'systemd/{name}'" in build, name
+    installed = {path.name for path in (ROOT / "data" / "bin").iterdir()}
+    assert installed <= set(names), "an old name that the page does not have"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "data" / "bin").iterdir()), ids=lambda path: path.name)
+def test_help_of_an_old_name_leads_to_the_page(path, build, tmp_path):
+    """Of the servers, the unit test of the daemon's options checks it."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / path.name).write_bytes(path.read_bytes())
+    (folder / path.name).chmod(0o755)
+    (folder / "ttmem").symlink_to(build / "src" / "cli" / "ttmem")
+    for option in ("-h", "--help"):
+        shown = run(folder / path.name, option)
+        assert f"share/doc/ttmem/{PAGE.name}" in shown and "usage: " in shown
+
+
+def test_the_page_is_linked():
+    for page in (ROOT / "README.md", ROOT / "docs" / "README.md", ROOT / "docs" / "old-clients.md"):
+        assert PAGE.name in page.read_text(), page.name
+
+
+def test_variables_are_read():
+    code = sources("src/**/*.[ch]", "python/**/*.py")
+    names = [name for row in table("Variables") for cell in row for name in quoted(cell) if name.isupper() and "_" in name]
+    assert len(set(names)) == 10
+    for name in names:
+        assert f'"{name.removesuffix("_FILE")}"' in code, name
+
+
+def test_files_are_known():
+    code = sources("src/**/*.[ch]", "include/**/*.h", "kernel/*.[ch]")
+    for path in ("/tmp/tt_allocation_server.sock", "/tmp/tt_buffer_debug.log", "/tmp/tt_alloc_detailed.log",
+                 "/tmp/tt_alloc_stack_traces.log"):  # fmt: skip
+        assert path in SECTIONS["Files"] and path in code, path
+    for name in re.findall(r"TTMEM_IOC_\w+", SECTIONS["Files"]):
+        assert f"define {name} " in code, name
+
+
+def printed_texts():
+    """The format strings of the sources, with a mark for each value."""
+    text = sources("src/compat/**/*.c", "src/daemon/notify/*.c", "src/daemon/*.c")
+    text = re.sub(r'" *\n?\s*PRI\w+\s*"', "", text)
+    text = re.sub(r'"\s*\n?\s*"', "", text)
+    return re.sub(r"%[-+.0-9]*(?:z|l)*[a-zA-Z]?", "\0", text)
+
+
+def test_lines_are_printed():
+    texts = printed_texts()
+    # Brackets and commas begin parts that are put together from several strings.
+    values = re.compile(r"\b(?:P|N|D|X|Y|R|A|B|F|T|Ss|ID|TYPE|SORT)\b|, | \(")
+    lines = [line for row in table("Lines") for line in quoted(row[0])]
+    assert len(lines) > 20
+    for line in lines:
+        for part in values.split(line):
+            assert part.strip(" ()") in texts, f"{line!r}: {part!r}"
+
+
+def test_fields_of_the_protocol():
+    """They fill each version without a gap, and the module of old unpacks them where they are."""
+    rows = [(int(offset), int(size), field, where) for offset, size, field, where in table("The protocol")]
+    for version in (72, 112, 128, 144, 648):
+        fields = sorted(row for row in rows if row[3] == "all" or str(version) in row[3].split(", "))
+        at = 0
+        for offset, size, field, _ in fields:
+            assert offset == at, (version, field)
+            at += size
+        assert at == version
+    form = re.search(r'MESSAGE_FORMAT = "(.*)"', (ROOT / "python" / "allocation_client.py").read_text())[1]
+    assert struct.calcsize(form) == 112
+    names = re.findall(r"\b(\d+) ([A-Z_]+)\b", SECTIONS["The protocol"])
+    enum = (ROOT / "src" / "compat" / "wire" / "legacy.h").read_text()
+    for number, name in names:
+        if name not in ("DRAM", "L", "L1_SMALL", "TRACE", "SYSTEM_MEMORY"):
+            assert re.search(rf"LEGACY_{name} = {number}\b", enum), name
