@@ -196,6 +196,8 @@ static int top_run(int argc, char **argv)
 	if (r != 0)
 		return r;
 	tui.colours = output_has_colours();
+	tui.send = top_send;
+	tui.parent_of = top_parent_of;
 	output_catch_stop();
 	r = tui_run(&tui, feeds);
 	return r == 0 ? COMMAND_OK : top_fail(r);

@@ -3,7 +3,8 @@
 
 /*
  * Shared by top-command.c (the command), top-incidents.c (the daemon's records, as rows), top-charts.c
- * (its time series, as charts) and top-recording.c (a recording instead of this machine).
+ * (its time series, as charts), top-processes.c (their parents, and signals) and top-recording.c (a
+ * recording instead of this machine).
  */
 
 #include <stdint.h>
@@ -26,6 +27,10 @@ int top_past(struct daemon_client *remote, struct incident_rows *incident_rows);
  */
 int top_charts(struct daemon_client *remote, const struct snapshot *snapshot, uint64_t until_ns,
 	       struct series_set *set);
+
+/* For tui_options; the context is not used. */
+int top_send(void *context, uint32_t pid, uint64_t start_ticks, int signal);
+uint32_t top_parent_of(void *context, uint32_t pid);
 
 /* Moments of a recording. */
 struct top_recording {

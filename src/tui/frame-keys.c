@@ -92,6 +92,19 @@ static void frame_longer(struct model *model)
 	model_notice(model, GRID_BAR, "charts over %u seconds", (unsigned int)model->seconds);
 }
 
+static void frame_tree(struct model *model)
+{
+	if (model->recording) {
+		model_notice(model, GRID_BAR, "a recording does not know who started whom");
+		return;
+	}
+	model->tree.is_on = !model->tree.is_on;
+	model_notice(model, GRID_BAR, "%s",
+		     model->tree.is_on ? "processes below those that started them"
+				       : "processes without their tree");
+	model_update(model);
+}
+
 static void frame_next_incident(struct model *model)
 {
 	const struct model_recording *recording = model->recording;
@@ -162,6 +175,15 @@ static bool frame_common(struct model *model, uint32_t key)
 					: "living processes and open devices only");
 		model_update(model);
 		return true;
+	case 'K':
+		kill_request(model);
+		return true;
+	case 'T':
+		frame_tree(model);
+		return true;
+	case 'W':
+		model->wants_settings = true;
+		return true;
 	case '?':
 	case 'h':
 		model->help = true;
@@ -210,6 +232,10 @@ void frame_key(struct model *model, const struct keys_event *event)
 		return;
 	if (model->help || model->notes) {
 		model->help = model->notes = false;
+		return;
+	}
+	if (model->kill.asks) {
+		kill_answer(model, event->key);
 		return;
 	}
 	if (model->typing && (event->key < KEYS_UP || event->key == KEYS_BACKSPACE)) {

@@ -4,6 +4,8 @@
 
 #include "tui/frame.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,7 +172,7 @@ static void press(struct model *model, uint32_t key)
 
 static uint32_t random_key(void)
 {
-	static const char letters[] = "123456\t\r\033/jk<>rtanp?swei ";
+	static const char letters[] = "123456\t\r\033/jk<>rtanp?sweiKTW ";
 
 	if (random_below(2))
 		return (unsigned char)letters[random_below(sizeof(letters) - 1)];
@@ -273,6 +275,61 @@ UNIT(enter_goes_deeper_and_escape_comes_back)
 	assert(model.view == MODEL_DEVICES);
 	press(&model, 'q');
 	assert(model.wants_quit);
+	model_deinit(&model);
+}
+
+/* Brings the question about process 7 onto the screen. */
+static void ask_to_kill(struct model *model)
+{
+	press(model, '2');
+	press(model, 'K');
+	assert(model->kill.wants && model->kill.pid == 7 && model->kill.signal == 0);
+	kill_result(model, 0);
+	assert(model->kill.asks && !model->kill.wants);
+}
+
+UNIT(a_process_is_ended_only_after_a_question)
+{
+	struct model model;
+
+	model_init(&model);
+	press(&model, 'K');
+	assert(!model.kill.wants && !model.kill.asks); /* there is none yet */
+	show(&model);
+	ask_to_kill(&model);
+	press(&model, 'y');
+	assert(!model.kill.asks && !model.kill.wants && strstr(model.notice, "goes on"));
+	ask_to_kill(&model);
+	press(&model, 't');
+	assert(model.kill.wants && model.kill.signal == SIGTERM);
+	kill_result(&model, 0);
+	assert(strstr(model.notice, "SIGTERM was sent to"));
+	model.now_ns += KILL_PATIENCE_NS + 1;
+	show(&model);
+	assert(strstr(model.notice, "has not ended yet"));
+	ask_to_kill(&model);
+	press(&model, 'k');
+	assert(model.kill.wants && model.kill.signal == SIGKILL);
+	kill_result(&model, 0);
+	model.totals->snapshot->processes[0].alive = false;
+	kill_watch(&model);
+	assert(strstr(model.notice, "has ended") && !model.kill.waits);
+	model_deinit(&model);
+}
+
+UNIT(what_may_not_be_ended_is_not_asked_about)
+{
+	struct model model;
+
+	model_init(&model);
+	show(&model);
+	press(&model, '2');
+	press(&model, 'K');
+	kill_result(&model, -EPERM);
+	assert(!model.kill.asks && strstr(model.notice, "you may not end"));
+	press(&model, 'K');
+	kill_result(&model, -ESRCH);
+	assert(!model.kill.asks && strstr(model.notice, "already ended"));
 	model_deinit(&model);
 }
 

@@ -123,6 +123,13 @@ static void frame_draw_foot(const struct model *model, struct grid *grid)
 				   "Enter:keep  Esc:drop ");
 		return;
 	}
+	if (model->kill.asks) {
+		snprintf(text, sizeof(text), " End %s?  t: SIGTERM  k: SIGKILL  any other key: no",
+			 model->kill.name);
+		grid_restyle(grid, row, 0, grid->columns, GRID_NOTICE);
+		grid_text(grid, row, 0, grid->columns, GRID_NOTICE, text);
+		return;
+	}
 	if (*model->notice && model->now_ns < model->notice_until_ns) {
 		snprintf(text, sizeof(text), " %.250s", model->notice);
 		grid_restyle(grid, row, 0, grid->columns, model->notice_style);
@@ -237,8 +244,11 @@ static void frame_draw_help(struct grid *grid)
 		"t                 charts over 30, 60, 120, 300 seconds",
 		"n                 notes: what could not be read, and why",
 		"a                 also ended processes and closed devices",
+		"T                 processes as a tree: below those that started them",
+		"K                 end the selected process; asks first",
 		"p                 pause; charts go on in the background",
 		"s                 save what is shown as JSON in this folder",
+		"W                 save view, order and charts for the next start",
 		"?                 this; any key closes it",
 		"q                 quit",
 	};

@@ -47,6 +47,7 @@ void model_deinit(struct model *model)
 	poller_totals_free(model->totals);
 	poller_details_free(model->details);
 	series_set_deinit(&model->series);
+	tree_deinit(&model->tree);
 	for (size_t i = 0; i < MODEL_VIEWS; i++)
 		list_deinit(&model->lists[i]);
 }
@@ -217,6 +218,8 @@ void model_totals_consume(struct model *model, struct poller_totals *totals)
 	}
 	model->totals = totals;
 	poller_totals_free(old);
+	tree_deinit(&model->tree); /* it was of the old ones */
+	kill_watch(model);
 	model_choose_process(model);
 	model_update(model);
 }

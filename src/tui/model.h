@@ -11,9 +11,11 @@
 #include <stdint.h>
 
 #include "model/filter.h"
+#include "tui/kill.h"
 #include "tui/list.h"
 #include "tui/poller.h"
 #include "tui/series.h"
+#include "tui/tree.h"
 
 struct snapshot_device;
 struct snapshot_process;
@@ -63,6 +65,9 @@ struct model {
 	bool notes;
 	bool typing;                 /* into the filter of the view's list */
 	bool wants_save, wants_quit; /* requests to tui.c */
+	bool wants_settings;         /* likewise: to be saved */
+	struct kill_state kill;
+	struct tree tree;
 	struct list lists[MODEL_VIEWS];
 	bool has_process; /* whose buffers are shown: */
 	bool picked;      /* the user has selected it */

@@ -62,6 +62,12 @@ static struct amount processes_amount(const struct snapshot_process *process, si
 	return amount_of_process(process, AMOUNT_ANYWHERE, folded);
 }
 
+/* A filter may hide those above it. */
+static unsigned int processes_depth(const struct model *model, size_t item)
+{
+	return *model->lists[MODEL_PROCESSES].filter ? 0 : tree_depth(&model->tree, item);
+}
+
 /* "3", "0,2", "0-7": as much as fits into the column. */
 static void processes_devices(const struct model *model, const struct snapshot_process *process,
 			      char *text)
@@ -88,9 +94,11 @@ static void processes_devices(const struct model *model, const struct snapshot_p
 			 last);
 }
 
-static void processes_comm(const struct snapshot_process *process, char *text,
+static void processes_comm(const struct model *model, size_t item, char *text,
 			   enum grid_style *style)
 {
+	const struct snapshot_process *process = processes_at(model, item);
+	unsigned int depth = processes_depth(model, item);
 	const char *mark = process->alive      ? ""
 			   : process->unproven ? "(claim) "
 			   : process->stale    ? "(stale) "
@@ -103,7 +111,7 @@ static void processes_comm(const struct snapshot_process *process, char *text,
 
 	if (!process->alive || process->untracked)
 		*style = GRID_FAINT;
-	snprintf(text, LIST_CELL_SIZE, "%s%.300s%s", mark, process->comm,
+	snprintf(text, LIST_CELL_SIZE, "%*s%s%.300s%s", (int)(2 * depth), "", mark, process->comm,
 		 process->untracked ? " (not tracked)" : "");
 }
 
@@ -123,7 +131,7 @@ static void processes_cell(const void *context, size_t item, size_t column, char
 		snprintf(text, LIST_CELL_SIZE, "%s", process->user);
 		break;
 	case PROCESSES_COMM:
-		processes_comm(process, text, style);
+		processes_comm(context, item, text, style);
 		break;
 	case PROCESSES_DEVICES:
 		processes_devices(context, process, text);
@@ -181,7 +189,7 @@ static void processes_paint(const void *context, size_t item, size_t column, str
 	chart_draw(grid, area, dram, top, false);
 }
 
-static int processes_compare(const void *context, size_t a, size_t b, size_t column)
+static int processes_compare_values(const void *context, size_t a, size_t b, size_t column)
 {
 	const struct snapshot_process *x = processes_at(context, a), *y = processes_at(context, b);
 	struct amount p = processes_amount(x, column), q = processes_amount(y, column);
@@ -211,6 +219,22 @@ static int processes_compare(const void *context, size_t a, size_t b, size_t col
 	default:
 		return pane_compare(x->pid, y->pid);
 	}
+}
+
+/* In a tree, siblings are sorted, and whoever started a process stands above it either way. */
+static int processes_compare(const void *context, size_t a, size_t b, size_t column)
+{
+	const struct model *model = context;
+	const struct list *list = &model->lists[MODEL_PROCESSES];
+	int r, order = *list->filter ? 0 : tree_siblings(&model->tree, &a, &b);
+
+	if (order)
+		return list->falling ? -order : order;
+	r = processes_compare_values(context, a, b, column);
+	/* Equal siblings must not mix their children. */
+	if (r == 0)
+		r = list->falling ? pane_compare(b, a) : pane_compare(a, b);
+	return r;
 }
 
 static uint64_t processes_key(const void *context, size_t item)
@@ -312,7 +336,7 @@ static void processes_enter(struct model *model, size_t item)
 
 const struct pane pane_processes = {
 	.name = "Processes",
-	.keys = "Enter:buffers <>:sort r:reverse /:filter t:time",
+	.keys = "Enter:buffers <>:sort /:filter T:tree K:kill",
 	.rows = &processes_rows,
 	.sort = PROCESSES_DRAM,
 	.falling = true,

@@ -5,15 +5,18 @@
 #include "tui/tui.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/files/user-file.h"
 #include "tui/frame.h"
 #include "tui/model.h"
 #include "tui/save.h"
+#include "tui/settings.h"
 #include "tui/terminal.h"
 
 /* Lets a notice disappear without a key, and a signal between two waits be noticed. */
@@ -50,6 +53,32 @@ static void tui_save(struct tui *tui)
 		model_notice(&tui->model, GRID_BAR, "saved as %s", name);
 }
 
+static void tui_save_settings(struct tui *tui)
+{
+	char path[PATH_MAX];
+	int r = settings_save(&tui->model);
+
+	tui->model.wants_settings = false;
+	if (r < 0)
+		model_notice(&tui->model, GRID_NOTICE, "settings cannot be saved: %s",
+			     user_file_error(r));
+	else
+		model_notice(&tui->model, GRID_BAR, "settings saved in %.200s",
+			     settings_path(path, sizeof(path)));
+}
+
+/* Reads who started whom, if that is shown and not known yet. */
+static void tui_grow_tree(struct tui *tui)
+{
+	struct model *model = &tui->model;
+
+	if (!model->tree.is_on || model->tree.parents || !model_snapshot(model) || model->recording)
+		return;
+	tree_read(&model->tree, model_snapshot(model), tui->options->parent_of,
+		  tui->options->context);
+	model_update(model);
+}
+
 /* Return: whether the terminal is gone. */
 static bool tui_wait(struct tui *tui)
 {
@@ -83,6 +112,14 @@ static void tui_take(struct tui *tui)
 	}
 	if (tui->model.wants_save)
 		tui_save(tui);
+	if (tui->model.wants_settings)
+		tui_save_settings(tui);
+	if (tui->model.kill.wants)
+		kill_result(&tui->model,
+			    tui->options->send(tui->options->context, tui->model.kill.pid,
+					       tui->model.kill.start_ticks,
+					       tui->model.kill.signal));
+	tui_grow_tree(tui);
 	wish = model_wish(&tui->model);
 	poller_wish(tui->poller, &wish);
 }
@@ -111,6 +148,7 @@ int tui_run(const struct tui_options *options, const struct poller_feed feeds[2]
 	model_init(&tui.model);
 	tui.model.filter = options->filter;
 	tui.model.all = options->all;
+	(void)settings_load(&tui.model); /* without them, it starts as ever */
 	if (options->recording)
 		model_show_recording(&tui.model, options->recording, options->at_ns);
 	r = poller_new(&tui.poller, options->refresh_ms, &options->filter, feeds);

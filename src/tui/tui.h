@@ -20,6 +20,10 @@ struct tui_options {
 	const struct model_recording *recording; /* NULL = this machine, now */
 	uint64_t at_ns;                          /* the first moment of it */
 	bool (*is_stopped)(void);                /* a signal asks to end */
+	void *context;                           /* of those below */
+	/* Sends a signal to the process that started then, or asks whether it may (0). Negative errno. */
+	int (*send)(void *context, uint32_t pid, uint64_t start_ticks, int signal);
+	uint32_t (*parent_of)(void *context, uint32_t pid); /* its parent; 0 = none */
 };
 
 /*

@@ -11,6 +11,7 @@ import time
 import pytest
 
 import machines
+from conftest import LIMIT
 from nativesocket import document
 from terminal import Terminal, masker
 from world import check_schema, wait_for
@@ -488,3 +489,28 @@ def test_top_stays_usable_while_the_daemon_hangs(ttmemd, top):
     terminal.press("5", "q")
     assert terminal.exit_code() == 0
     os.kill(ttmemd.process.pid, signal.SIGCONT)
+
+
+def test_a_process_is_ended_after_a_question(world, top):
+    player = world.player("alloc 0 DRAM 0x1000 4096")
+    terminal = top(env=world.env)
+    terminal.press("2")
+    terminal.wait(f"{player.pid} ")
+    terminal.press("K")
+    terminal.wait(f"End player[{player.pid}] of")
+    terminal.press("t")
+    assert player.process.wait(timeout=LIMIT) == -signal.SIGTERM
+    terminal.wait(f"player[{player.pid}] of root has ended" if os.geteuid() == 0 else "has ended")
+
+
+def test_settings_come_back(world, top):
+    world.player("alloc 0 DRAM 0x1000 4096")
+    first = top(env=world.env)
+    first.press("4")
+    first.wait("Call sites:")
+    first.press("W")
+    first.wait("settings saved in")
+    first.press("q")
+    assert first.exit_code() == 0
+    second = top(env=world.env)
+    second.wait("Call sites:")
