@@ -126,7 +126,7 @@ def clean_environment(folder):
     runtime = folder / "runtime"
     runtime.mkdir(mode=0o700)
     env.update(XDG_RUNTIME_DIR=str(runtime), TTMEM_SOCKET="none", LC_ALL="C.UTF-8")
-    env.update(XDG_CONFIG_HOME=str(tmp_path / "config"))
+    env.update(XDG_CONFIG_HOME=str(folder / "config"))
     # Whatever cards and regions the machine has, and however wide the terminal is.
     env.update(TTMEM_SHM_DIR=str(folder / "shm"), TTMEM_SYS_ROOT=str(folder / "sys"))
     env.pop("COLUMNS", None)
