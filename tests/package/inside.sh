@@ -38,6 +38,10 @@ for unit in ttmemd.service ttmemd.socket ttmemd-legacy.socket; do
 	systemctl is-enabled "$unit"
 	systemd-analyze verify "$unit"
 done
+# The old name is off until somebody wants it.
+[ "$(systemctl is-enabled tt-allocation-server.service)" = disabled ]
+systemctl enable tt-allocation-server.service
+systemd-analyze verify tt-allocation-server.service
 ok units and user
 
 for name in ttmem ttmemd; do

@@ -111,11 +111,7 @@ builder() {
 build() {
 	rm -rf "$folder/builder/source" "$folder/builder"/*.deb "$folder/builder"/*.buildinfo "$folder/builder"/*.changes
 	cp -r "$folder/tree" "$folder/builder/source"
-	# shellcheck disable=SC2016 # for the inner shell
-	inside "$folder/builder" sh -euc '
-		cd /source
-		SOURCE_DATE_EPOCH=$1 TTMEM_DASHBOARD=enabled dpkg-buildpackage -us -uc -b
-	' sh "$(git show -s --format=%ct HEAD)"
+	inside "$folder/builder" sh -euc 'cd /source && TTMEM_DASHBOARD=enabled dpkg-buildpackage -us -uc -b'
 	rm -rf "$folder/debs"
 	mkdir "$folder/debs"
 	mv "$folder/builder"/*.deb "$folder/debs/"

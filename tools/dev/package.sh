@@ -7,7 +7,8 @@
 
 . tools/dev/dist.sh
 
-# package_tree FOLDER: unpacks the source release there, with Debian's files where debhelper wants them.
+# package_tree FOLDER: unpacks the source release there, with Debian's files where debhelper wants them. Times in the
+# packages are that of the changelog, which is the commit's.
 package_tree() {
 	rm -rf "$1"
 	mkdir -p "$1"
@@ -37,11 +38,7 @@ dev_package() {
 	package_tree "$tree" || die "the source release cannot be unpacked"
 	log=$ROOT/build/logs/package.log
 	start=$(now)
-	(
-		SOURCE_DATE_EPOCH=$(git show -s --format=%ct HEAD)
-		export SOURCE_DATE_EPOCH
-		cd "$tree" && TTMEM_DASHBOARD=enabled dpkg-buildpackage -us -uc -b
-	) >"$log" 2>&1 || {
+	(cd "$tree" && TTMEM_DASHBOARD=enabled dpkg-buildpackage -us -uc -b) >"$log" 2>&1 || {
 		tail -n 30 "$log"
 		die "the packages cannot be built"
 	}
