@@ -17,6 +17,19 @@ _ttmem_devices() {
 	ttmem smi --csv 2>/dev/null | sed -nE 's/^[0-9]+,([0-9]+),.*$/\1/p' | sort -nu
 }
 
+# _ttmem_program FIRST: completes the program to run, which begins with that word, and its arguments.
+_ttmem_program() {
+	local current=${COMP_WORDS[COMP_CWORD]}
+
+	if declare -F _command_offset >/dev/null; then
+		_command_offset "$1"
+	elif [ "$COMP_CWORD" -eq "$1" ] && [[ $current != */* ]]; then
+		mapfile -t COMPREPLY < <(compgen -c -- "$current" | sort -u)
+	else
+		mapfile -t COMPREPLY < <(compgen -f -- "$current")
+	fi
+}
+
 _ttmem() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]} words i
@@ -30,8 +43,8 @@ _ttmem() {
 	# What follows "run --" is another command with its own completion.
 	if [ "$command" = run ]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
-			if [ "${COMP_WORDS[i]}" = -- ] && declare -F _command_offset >/dev/null; then
-				_command_offset $((i + 1))
+			if [ "${COMP_WORDS[i]}" = -- ]; then
+				_ttmem_program $((i + 1))
 				return
 			fi
 		done

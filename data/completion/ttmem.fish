@@ -25,9 +25,22 @@ function __ttmem_behind
     contains -- (commandline -opc)[-1] $argv
 end
 
+# Whether the cursor is behind "run --", where another command stands.
+function __ttmem_runs
+    set -l words (commandline -opc)
+    test "$words[2]" = run; and contains -- -- $words[3..-1]
+end
+
+function __ttmem_program
+    set -l words (commandline -opc)
+    set -l first (math (contains -i -- -- $words) + 1)
+    complete -C (string join ' ' -- (string escape -- $words[$first..-1]) (commandline -ct))
+end
+
 complete -c ttmem -f
+complete -c ttmem -n __ttmem_runs -a "(__ttmem_program)"
 complete -c ttmem -n __ttmem_is_first -a "(__ttmem_commands)"
-complete -c ttmem -n "not __ttmem_is_first" -a "(__ttmem_options)"
+complete -c ttmem -n "not __ttmem_is_first; and not __ttmem_runs" -a "(__ttmem_options)"
 complete -c ttmem -n "__ttmem_behind --type --ignore" -a "DRAM L1 SYSTEM_MEMORY L1_SMALL TRACE CB KERNEL"
 complete -c ttmem -n "__ttmem_behind --sort" -a "size age"
 complete -c ttmem -n "__ttmem_behind --fit" -a "first best"

@@ -48,8 +48,9 @@ def zsh(shell, line):
         _describe() {{ print -l -- ${{(P)2}} }}
         _values() {{ shift; print -l -- "$@" }}
         _pids() {{ print pids }}
+        _users() {{ print users }}
         _files() {{ print files }}
-        _normal() {{ print normal }}
+        _normal() {{ print -l "normal:" $CURRENT $words }}
         words=({words}); CURRENT=${{#words}}; service=ttmem
         source '{DATA}/_ttmem'
     """
@@ -93,3 +94,24 @@ def test_devices(world, shell, complete):
 
 def test_bash_pids(world, shell):
     assert "1" in bash(shell, "ttmem doctor --pid ")
+
+
+def test_bash_offers_programs_behind_run(shell):
+    assert "stty" in bash(shell, "ttmem run --metal -- stt")
+    assert bash(shell, "ttmem run -- env /etc/host") == bash(shell, "ttmem run -- /etc/host")
+    assert "/etc/hostname" in bash(shell, "ttmem run -- cat --type /etc/hostn")
+
+
+def test_fish_offers_programs_behind_run(shell):
+    assert "stty" in fish(shell, "ttmem run --metal -- stt")
+    assert "--metal" not in fish(shell, "ttmem run -- stty --m")
+
+
+def test_zsh_offers_programs_behind_run(shell):
+    # The program is the first word of the line that zsh completes then.
+    assert zsh(shell, "ttmem run --metal -- cat --pid x") == ["normal", "3", "cat", "--pid", "x"]
+
+
+@SHELLS
+def test_groups_of_smi_are_users(shell, complete):
+    assert "user" in complete(shell, "ttmem smi --by ") and "phase" not in complete(shell, "ttmem smi --by ")
