@@ -1,39 +1,55 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Programs that were built with an older libttmem.so keep working: nothing that the last release had has gone or
-# changed. tests/abi has its description, made by "abi.sh --write" when a version is released.
+# Programs that were built with older libraries keep working: nothing that the last release had has gone or changed.
+# tests/abi describes its libraries; "abi.sh --write" does so when a version is released. One that is new since then
+# has no description yet.
 #
-# usage: abi.sh [FILE]: compare with this description
+# usage: abi.sh [FOLDER]: compare with the descriptions in there
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
-library=${TTMEM_BUILD:-build}/src/lib/libttmem.so
+build=${TTMEM_BUILD:-build}
 machine=$(uname -m)
+folder=tests/abi
+write=
+compared=0
+bad=0
+
+case ${1:-} in
+--write) write=1 ;;
+?*) folder=$1 ;;
+esac
 
 if ! command -v abidiff >/dev/null; then
 	echo "no abidiff"
 	exit 77
 fi
-if [ ! -e "$library" ]; then
-	echo "$library is not built"
-	exit 77
-fi
 
-if [ "${1:-}" = --write ]; then
+describe() {
 	version=$(sed -n 's/^#define TTMEM_VERSION_[A-Z]* //p' include/ttmem/ttmem.h | paste -s -d .)
-	rm -f tests/abi/*.abi
-	exec abidw --exported-interfaces-only --headers-dir include/ttmem --drop-private-types --no-show-locs \
-		--no-comp-dir-path --no-corpus-path --out-file "tests/abi/libttmem-$version-$machine.abi" "$library"
-fi
+	rm -f "$folder/$name"-[0-9]*-"$machine".abi
+	abidw --exported-interfaces-only --headers-dir include/ttmem --drop-private-types --no-show-locs \
+		--no-comp-dir-path --no-corpus-path --out-file "$folder/$name-$version-$machine.abi" "$library"
+}
 
-[ $# -gt 0 ] || set -- tests/abi/*-"$machine".abi
-if [ ! -e "$1" ]; then
-	echo "no description for $machine"
+for name in libttmem libttmem-query; do
+	for library in "$build"/src/*/"$name.so"; do :; done
+	[ -e "$library" ] || continue
+	if [ -n "$write" ]; then
+		describe || bad=1
+		continue
+	fi
+	for last in "$folder/$name"-[0-9]*-"$machine".abi; do :; done
+	[ -e "$last" ] || continue
+	abidiff --no-added-syms --fail-no-debug-info --headers-dir2 include/ttmem "$last" "$library" || bad=1
+	echo "compared with $(basename "$last" .abi)"
+	compared=$((compared + 1))
+done
+
+if [ "$compared" -eq 0 ] && [ -z "$write" ]; then
+	echo "no library is built, or none is described for $machine"
 	exit 77
 fi
-# Of two descriptions the later one is meant.
-for last; do :; done
-abidiff --no-added-syms --fail-no-debug-info --headers-dir2 include/ttmem "$last" "$library" &&
-	echo "compatible with $(basename "$last" .abi)"
+exit "$bad"
