@@ -327,7 +327,8 @@ def test_the_service_is_run_by_its_old_name(machine):
     machine.text("systemctl", "restart", old)
     assert machine.show("ActiveState") == "active" and machine.pid() not in (0, first)
     machine.text("systemctl", "stop", old)
-    assert machine.run("test", "-S", LEGACY).returncode == 1  # no client starts it again
+    # No client starts it again.
+    wait_for(lambda: machine.run("test", "-S", LEGACY).returncode == 1, "the end of the socket")
     wait_for(lambda: machine.show("ActiveState") == "inactive", "the end of the daemon")
     machine.text("systemctl", "start", old)
     # A daemon that dies is started again, as without the old name.
