@@ -55,6 +55,7 @@ needs() {
 		cmd:protoc protobuf-compiler
 		cmd:tmux tmux
 		cmd:zstd zstd
+		cmd:patchelf patchelf
 		cmd:g++ g++
 		cmd:cmake cmake
 		file:/usr/include/gtest/gtest.h libgtest-dev
