@@ -24,6 +24,7 @@
 #include "cli/common/output.h"
 #include "cli/common/screen.h"
 #include "cli/common/session.h"
+#include "cli/watch/watch-unseen.h"
 #include "model/types.h"
 #include "source/books/scan.h"
 #include "source/books/stacks.h"
@@ -153,7 +154,7 @@ static bool watch_knows(const struct watch *watch, const struct scan_book *book)
 	return false;
 }
 
-static int watch_adopt(struct watch *watch, const struct scan *scan)
+static int watch_adopt(struct watch *watch, const struct scan *scan, struct watch_unseen *unseen)
 {
 	for (size_t i = 0; i < scan->count; i++) {
 		struct scan_book *book = scan->books[i];
@@ -171,6 +172,7 @@ static int watch_adopt(struct watch *watch, const struct scan *scan)
 		r = follow_new(&follows[watch->count], book, &scan->proc, book->first_pass > 1);
 		if (r < 0)
 			return r;
+		watch_unseen_add(unseen, book->owner.pid);
 		watch->form->started(watch, follows[watch->count++]);
 	}
 	return 0;
@@ -251,6 +253,7 @@ static int watch_loop(struct watch *watch, struct session *session)
 	CLEANUP(log_deinit) struct log log = {0};
 	struct watch_batch batch = {.watch = watch};
 	struct watch_refused refused = {0};
+	struct watch_unseen unseen = {.since_ns = clock_ns(CLOCK_REALTIME)};
 	struct scan *scan = session_scan(session);
 	uint64_t next_scan = 0;
 	int r = 0;
@@ -265,8 +268,9 @@ static int watch_loop(struct watch *watch, struct session *session)
 
 			r = session_refresh(session);
 			if (r == 0)
-				r = watch_adopt(watch, scan);
+				r = watch_adopt(watch, scan, &unseen);
 			watch_tell_refused(&refused, scan);
+			watch_unseen_tell(&unseen, session_remote(session), &watch->filter);
 			if (r == 0 && watch_is_over(watch, scan))
 				break;
 			took = clock_ns(CLOCK_MONOTONIC) - now;

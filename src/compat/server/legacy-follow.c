@@ -182,7 +182,7 @@ static void follow_add_ended(struct legacy_follow *self)
 
 	pthread_mutex_lock(&self->ended_lock);
 	count = self->ended_count;
-	memcpy(ended, self->ended, count * sizeof(*ended));
+	memcpy(ended, self->ended, count * sizeof(struct tracked *));
 	missed = self->ended_missed;
 	self->ended_count = 0;
 	self->ended_missed = 0;

@@ -203,3 +203,31 @@ def test_the_old_debugging_script(server, ttmemd, code):
         daemon.end_keeper()
         text = execute()
         assert text.startswith(f"No server at {daemon.legacy}: ") and text.endswith("the self-test\n")
+
+
+def test_watch_tells_of_programs_that_it_could_not_follow(ttmemd):
+    """It looks for new books a few times a second: what ended in between has lines, or a note that it has none."""
+    ttmemd.start()
+    lives = ttmemd.player(f"alloc {OURS} L1 0x1000 5")
+    lines, notes = ttmemd.folder / "lines", ttmemd.folder / "notes"
+    with open(lines, "wb") as out, open(notes, "wb") as errors:
+        command = [ttmemd.build / "src" / "cli" / "ttmem", "watch", "--format", "seed"]
+        ttmemd.adopt(subprocess.Popen(command, env=ttmemd.env, stdout=out, stderr=errors))
+
+    def is_watched():
+        lives.play(f"alloc {OURS} L1 0x2000 6", f"free {OURS} L1 0x2000")
+        return f"✓ [PID {lives.pid}]" in lines.read_text()
+
+    wait_for(is_watched, "the watch")
+    lives.kill()
+    pids = []
+    for _ in range(5):
+        player = ttmemd.player()
+        player.process.communicate(f"alloc {OURS} DRAM 0x1000 4096\n", timeout=LIMIT)
+        pids.append(player.pid)
+
+    def is_told(pid):
+        return f"✓ [PID {pid}]" in lines.read_text() or f"note: pid {pid} (player) ended before" in notes.read_text()
+
+    wait_for(lambda: all(map(is_told, pids)), "a line or a note of each")
+    assert f"pid {lives.pid} " not in notes.read_text()
