@@ -77,7 +77,7 @@ test("Back restores filter, order, position and choice of a list of buffers", as
 });
 
 test("what is chosen on the page of a device is in its address", async ({ daemon, visit }) => {
-  await daemon.player({}, "device 0 0xa1 wormhole_b0 n150 0 1073741824 1048576 12", "alloc 0 DRAM 0 4096 a");
+  const player = await daemon.player({}, "device 0 0xa1 wormhole_b0 n150 0 1073741824 1048576 12", "alloc 0 DRAM 0 4096 a");
   const visitor = await visit();
   const { page } = visitor;
   await visitor.go("#/device/0xa1");
@@ -87,6 +87,50 @@ test("what is chosen on the page of a device is in its address", async ({ daemon
   await page.reload();
   await visitor.has("Largest hole");
   assert.equal(await page.inputValue("#fit-size"), "3 MiB");
+  // The part of the map that is seen.
+  const shown = () => page.locator(".map-ends").innerText();
+  const all = await shown();
+  await page.locator(".map canvas").focus();
+  await page.keyboard.press("+");
+  await page.keyboard.press("+");
+  const part = await shown();
+  assert.notEqual(part, all);
+  await until("the part", async () => /^[0-9a-f]+-[0-9a-f]+$/.test(options(page)[`map-${player.pid}`] ?? ""));
+  await page.click("nav a:has-text('Leaks')");
+  await visitor.has("Leaks and incidents", "h1");
+  await page.goBack();
+  await until("the same part", async () => (await page.locator(".map-ends").count()) > 0 && (await shown()) === part);
+  await page.click(".map-ends button");
+  await until("all of it", async () => options(page)[`map-${player.pid}`] === undefined);
+  assert.equal(await shown(), all);
+});
+
+test("zoom, text and filters of a flame graph are in the address", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, "push load", "alloc 0 DRAM 0x1000 3145728 weights", "alloc 0 L1 0x1000 1048576 other");
+  const visitor = await visit();
+  const { page } = visitor;
+  await visitor.go(`#/process/${player.pid}?tab=flame`);
+  const zoomed = () => page.locator("#panel-flame [data-faded]").count();
+  await page.locator("#panel-flame [role=treeitem]").first().waitFor({ state: "attached" });
+  await page.locator("#panel-flame canvas").focus();
+  for (const key of ["ArrowUp", "ArrowUp", "Enter"]) await page.keyboard.press(key);
+  await until("the frame", async () => /^[0-9a-f]{8}$/.test(options(page)["flame-frame"] ?? ""));
+  const faded = await zoomed();
+  assert.ok(faded > 0);
+  await page.fill("#panel-flame input", "weights");
+  await page.selectOption("#panel-flame select", "DRAM");
+  await until("both", async () => options(page)["flame-find"] === "weights" && options(page)["flame-type"] === "DRAM");
+  const before = options(page);
+  await page.click("nav a:has-text('Leaks')");
+  await visitor.has("Leaks and incidents", "h1");
+  await page.goBack();
+  await until("the zoom again", async () => (await zoomed()) === faded);
+  assert.equal(await page.inputValue("#panel-flame input"), "weights");
+  assert.equal(await page.locator("#panel-flame select").first().inputValue(), "DRAM");
+  await visitor.has("3.00 MiB", "#panel-flame .flame-matched");
+  assert.deepEqual(options(page), before);
+  await page.click("#panel-flame button:has-text('Show all')");
+  await until("all of it", async () => options(page)["flame-frame"] === undefined && (await zoomed()) === 0);
 });
 
 test("a link can be copied without access to the clipboard", async ({ daemon, visit }) => {

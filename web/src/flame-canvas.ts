@@ -8,7 +8,7 @@
 import { onTheme } from "./colours";
 import { clear, h } from "./dom";
 import { neighbour } from "./flame-keys";
-import { along, drawnIn, frameAt, layOut, search, wayTo, WHOLE, type FlameFrame, type FlameRows, type Found, type View } from "./flame-layout";
+import { along, drawnIn, frameAt, frameName, frameNamed, layOut, search, wayTo, WHOLE, type FlameFrame, type FlameRows, type Found, type View } from "./flame-layout";
 import { extent, look, paint, ROW_PX, rowTop } from "./flame-paint";
 import type { Node } from "./tree";
 
@@ -108,6 +108,20 @@ export class FlameCanvas {
     this.arrange();
     const current = this.canvas.matches(":focus") ? this.at : this.near;
     this.told.current(current?.node ?? null);
+  }
+
+  /** The name of the frame that fills the width; null: all is shown. */
+  get zoomName(): string | null {
+    return this.near && frameName(this.near);
+  }
+
+  /** At once: nobody has seen another part. */
+  zoomTo(name: string): void {
+    this.near = frameNamed(this.rows, name);
+    this.at = this.near ?? this.at;
+    this.view = this.target();
+    this.arrange();
+    this.told.current(this.near?.node ?? null);
   }
 
   /** Highlights the frames with a text. */

@@ -99,6 +99,31 @@ export function along(rows: FlameRows, way: readonly string[]): FlameFrame {
   return at;
 }
 
+/** FNV-1a, 32 bits. */
+function mix(hash: number, text: string): number {
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
+  return hash >>> 0;
+}
+
+const STEP = "\n\n"; // between two keys, which have one line end each
+
+/** A short name for the path to a frame, that says nothing to others; the same in the next tree. */
+export const frameName = (frame: FlameFrame): string =>
+  wayTo(frame).reduce((hash, key) => mix(hash, key + STEP), 2166136261).toString(16).padStart(8, "0");
+
+/** The frame that has this name; null: there is none. */
+export function frameNamed(rows: FlameRows, name: string): FlameFrame | null {
+  const hashes = new Map<FlameFrame, number>([[rows[0]![0]!, 2166136261]]);
+  const wanted = parseInt(name, 16);
+  for (const row of rows.slice(1))
+    for (const frame of row) {
+      const hash = mix(hashes.get(frame.parent!)!, frame.node.key + STEP);
+      if (hash === wanted) return frame;
+      hashes.set(frame, hash);
+    }
+  return null;
+}
+
 export interface Found {
   frames: Set<FlameFrame>;
   bytes: number;

@@ -8,6 +8,7 @@ import { saveMenu } from "./download";
 import { FlameCanvas } from "./flame-canvas";
 import { bytes, clock, percent, plural, signed } from "./format";
 import { TYPES } from "./model";
+import { rememberSoon, type Place, type Refinement } from "./router";
 import { same, tips, tree, type Node, type Weighed } from "./tree";
 import { diffTrees } from "./tree-diff";
 import { cutNote, TYPE_TITLES } from "./view";
@@ -31,9 +32,11 @@ class Filter {
   readonly element: HTMLSelectElement;
   private all: HTMLOptionElement;
 
-  constructor(label: string, changed: () => void) {
+  /** @chosen: before anything is offered. */
+  constructor(label: string, chosen: string | null, changed: () => void) {
     this.all = h("option", { value: "" }, label);
-    this.element = h("select", { "aria-label": label, hidden: true }, this.all);
+    this.element = h("select", { "aria-label": label, hidden: true }, this.all, chosen && h("option", { value: chosen }, chosen));
+    this.element.value = chosen ?? "";
     this.element.addEventListener("change", changed);
   }
 
@@ -47,8 +50,8 @@ class Filter {
     const list = new Map(options);
     if (value && !list.has(value)) list.set(value, selectedOptions[0]!.text);
     this.element.hidden = list.size < 2 && !value;
-    const known = [...this.element.options].slice(1).map((one) => one.value);
-    if (known.join("\n") === [...list.keys()].join("\n")) return; // one may have it open
+    const known = [...this.element.options].slice(1).map((one) => [one.value, one.text]);
+    if (known.join("\n") === [...list].join("\n")) return; // one may have it open
     this.element.replaceChildren(this.all, ...[...list].map(([key, text]) => h("option", { value: key }, text)));
     this.element.value = value;
   }
@@ -59,12 +62,16 @@ export class Flame {
   private graph = new FlameCanvas({
     figures: (node) => this.figures(node),
     current: (node) => this.tell(node),
-    zoomed: () => this.catchUp(),
+    zoomed: () => {
+      this.keep({ frame: this.graph.zoomName });
+      this.catchUp();
+    },
   });
   private search = h("input", { type: "search", placeholder: "Highlight frames", "aria-label": "Highlight frames" });
   private matched = h("span", { class: "flame-matched", role: "status" });
-  private type = new Filter("All types", () => this.rebuild());
-  private device = new Filter("All devices", () => this.rebuild());
+  private type: Filter;
+  private device: Filter;
+  private zoomTo: string | null; // once there is something to show
   private status = h("p", { class: "muted flame-status", role: "status" });
   private asOf = h("span", { class: "muted flame-as-of" }); // shown if there is newer data
   private legend = h("ul", { class: "legend", hidden: true },
@@ -76,8 +83,17 @@ export class Flame {
   private shown: Shown | null = null;
   private newer: Shown | null = null; // to show once the user has zoomed out
 
-  constructor() {
-    this.search.addEventListener("input", () => this.find());
+  /** @place: where zoom, text and filters are kept. */
+  constructor(private place?: Place) {
+    const kept = (name: string): string | null => place?.route.options.get(place.name + name) ?? null;
+    this.zoomTo = kept("frame");
+    this.type = new Filter("All types", kept("type"), () => this.rebuild());
+    this.device = new Filter("All devices", kept("device"), () => this.rebuild());
+    this.search.value = kept("find") ?? "";
+    this.search.addEventListener("input", () => {
+      this.keep({ find: this.search.value || null });
+      this.find();
+    });
     const reset = h("button", { type: "button" }, "Show all");
     reset.addEventListener("click", () => this.graph.zoom(null));
     this.table.addEventListener("toggle", () => this.fillTable());
@@ -88,6 +104,11 @@ export class Flame {
 
   destroy(): void {
     this.graph.destroy();
+  }
+
+  private keep(options: Refinement): void {
+    const { place } = this;
+    if (place) rememberSoon(Object.fromEntries(Object.entries(options).map(([name, value]) => [place.name + name, value])));
   }
 
   set({ buffers, timeNs }: Moment): void {
@@ -127,6 +148,7 @@ export class Flame {
 
   /** Another choice of the same moment. */
   private rebuild(): void {
+    this.keep({ type: this.type.chosen || null, device: this.device.chosen || null });
     if (this.shown) this.show(this.build(this.shown));
     this.catchUp();
   }
@@ -137,6 +159,10 @@ export class Flame {
     const what = data.before ? `the change from ${bytes(data.before.value)} to ${bytes(data.value)}` : `${bytes(data.value)} of live memory`;
     this.graph.show(data, `Flame graph of ${what}. Arrow keys go from frame to frame, Enter looks closer, Escape shows all. ` +
       "A table follows.");
+    if (this.zoomTo && data.children.length > 0) {
+      this.graph.zoomTo(this.zoomTo);
+      this.zoomTo = null;
+    }
     this.find();
     this.fillTable();
   }

@@ -6,7 +6,7 @@
 
 import { clear, h, hint, say, type Child } from "./dom";
 import type { Figures } from "./figures";
-import { remember, rememberSoon, type Route } from "./router";
+import { remember, rememberSoon, type Place } from "./router";
 import { listHeight, reveal, rowAt, seen, topOf } from "./window";
 
 export interface Column<T> {
@@ -27,7 +27,7 @@ export interface Options<T> {
   key?(item: T): unknown; // the same when the list is read again
   chosen?(item: T | null): void;
   /** Keeps order and position in the address, under names that begin so. */
-  place?: { route: Route; name: string };
+  place?: Place;
 }
 
 interface Line<T> {

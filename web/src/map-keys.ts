@@ -34,3 +34,13 @@ export function zoomed([from, to]: Part, middle: number, scale: number, all: Par
   const start = Math.min(Math.max(middle - share * size, all[0]), all[1] - size);
   return [start, start + size];
 }
+
+/** In the address of the page, whole bytes in hexadecimal. */
+export const partText = ([from, to]: Part): string => `${Math.round(from).toString(16)}-${Math.round(to).toString(16)}`;
+
+/** null: the text is not a part of the whole range. */
+export function partOf(text: string | null, all: Part): Part | null {
+  const found = /^([0-9a-f]{1,13})-([0-9a-f]{1,13})$/.exec(text ?? "");
+  const [from, to] = [parseInt(found?.[1] ?? "", 16), parseInt(found?.[2] ?? "", 16)];
+  return from >= all[0] && to <= all[1] && from < to ? [from, to] : null;
+}

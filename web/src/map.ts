@@ -10,8 +10,9 @@ import type { Figures } from "./figures";
 import { bytes, count, duration, percent, plural } from "./format";
 import { Grid } from "./grid";
 import { holeAt, spanAt, type Hole, type Layout, type Span } from "./holes";
-import { moved, nextSpan, zoomed, type Part } from "./map-keys";
+import { moved, nextSpan, partOf, partText, zoomed, type Part } from "./map-keys";
 import type { Buffer } from "./model";
+import { rememberSoon, type Place } from "./router";
 import { placeOf } from "./sites";
 
 /** "change": what is at one of two instants only, in the colour of the strip. */
@@ -60,7 +61,8 @@ export class AddressMap {
   private observer: ResizeObserver;
   private forget: () => void;
 
-  constructor(private open: (span: Span) => void) {
+  /** @kept: where the visible part is kept. */
+  constructor(private open: (span: Span) => void, private kept?: Place) {
     this.details = h("details", { class: "behind" }, h("summary", {}, "As a table"),
       h("h3", {}, "Holes, largest first"), this.holes, h("h3", {}, "Buffers"), this.buffers.element);
     this.details.addEventListener("toggle", () => this.fillTable());
@@ -74,7 +76,7 @@ export class AddressMap {
       h("div", { class: "map-foot" }, this.details, saveMenu("address map", () => this.figures(), frame)),
     );
     this.reset.addEventListener("click", () => {
-      this.look(null);
+      this.go(null);
       this.canvas.focus({ preventScroll: true }); // the button is gone
     });
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
@@ -84,7 +86,7 @@ export class AddressMap {
     this.canvas.addEventListener("pointercancel", () => this.cancel());
     this.canvas.addEventListener("dblclick", () => {
       clearTimeout(this.opening);
-      this.look(null);
+      this.go(null);
     });
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     this.canvas.addEventListener("blur", () => (this.tip.hidden = true));
@@ -113,7 +115,8 @@ export class AddressMap {
       : -1;
     if (chosen && this.chosen < 0) this.tip.hidden = true;
     this.canvas.setAttribute("aria-label", this.summary());
-    if (!before || before.base !== layout.bank.base || before.size !== layout.bank.size) this.look(null);
+    if (!before) this.look(this.kept ? partOf(this.kept.route.options.get(this.kept.name), this.all()) : null);
+    else if (before.base !== layout.bank.base || before.size !== layout.bank.size) this.go(null);
     else this.draw();
     this.fillTable();
   }
@@ -127,10 +130,20 @@ export class AddressMap {
       "Arrow keys go from buffer to buffer, Enter opens one, plus and minus zoom, Escape shows all. Tables of both follow.";
   }
 
+  private all(): Part {
+    const { base, size } = this.layout!.bank;
+    return [base, base + Math.max(1, size)];
+  }
+
+  /** Looks at a part, of which the address tells. */
+  private go(range: Part | null): void {
+    this.look(range);
+    if (this.kept) rememberSoon({ [this.kept.name]: this.reset.hidden ? null : partText([this.from, this.to]) });
+  }
+
   private look(range: Part | null): void {
     if (!this.layout) return;
-    const { base, size } = this.layout.bank;
-    const all: Part = [base, base + Math.max(1, size)];
+    const all = this.all();
     [this.from, this.to] = range ?? all;
     this.reset.hidden = this.from <= all[0] && this.to >= all[1];
     this.tip.hidden = true; // its buffer has moved on the screen
@@ -248,8 +261,8 @@ export class AddressMap {
     if (start === null || !this.layout) return;
     if (Math.abs(event.offsetX - start) > 4) {
       const [a, b] = [this.address(Math.min(start, event.offsetX)), this.address(Math.max(start, event.offsetX))];
-      const end = this.layout.bank.base + this.layout.bank.size;
-      this.look([Math.max(a, this.layout.bank.base), Math.min(b, end)]);
+      const [first, end] = this.all();
+      this.go([Math.max(a, first), Math.min(b, end)]);
       return;
     }
     this.draw();
@@ -268,7 +281,7 @@ export class AddressMap {
     else if (event.key === "Enter" && chosen) this.open(chosen);
     else if (event.key === "Escape") {
       this.chosen = -1;
-      this.look(null);
+      this.go(null);
     } else return;
     event.preventDefault();
   }
@@ -277,16 +290,15 @@ export class AddressMap {
     this.chosen = nextSpan(layout.spans, this.chosen, step, [this.from, this.to]);
     const span = layout.spans[this.chosen];
     if (!span) return;
-    const { base, size } = layout.bank;
-    this.look(moved([this.from, this.to], span, [base, base + Math.max(1, size)]));
+    this.go(moved([this.from, this.to], span, this.all()));
     say(this.status, this.tell(span).join(", "));
   }
 
   /** Zooms around the chosen buffer, or around the middle. */
-  private zoom({ bank, spans }: Layout, scale: number): void {
+  private zoom({ spans }: Layout, scale: number): void {
     const seen = spans[this.chosen] && this.seen(spans[this.chosen]!);
     const [from, to] = seen ?? [this.from, this.to];
-    this.look(zoomed([this.from, this.to], (from + to) / 2, scale, [bank.base, bank.base + Math.max(1, bank.size)]));
+    this.go(zoomed([this.from, this.to], (from + to) / 2, scale, this.all()));
     if (seen) this.tell(spans[this.chosen]!);
     say(this.status, `${bytes(this.to - this.from)} shown, from ${hex(this.from)}`);
   }

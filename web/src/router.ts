@@ -43,6 +43,12 @@ export function link(view: Route["view"], id = "", options: Record<string, strin
   return `#/${path}${query ? `?${query}` : ""}`;
 }
 
+/** Where a part of a view keeps what was chosen: in options of the address whose names begin with @name. */
+export interface Place {
+  route: Route;
+  name: string;
+}
+
 export type Refinement = Record<string, string | null>; // null: not in the address
 
 const SOON_MS = 250; // browsers allow some hundred changes of the address in half a minute

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { neighbour } from "../src/flame-keys";
-import { along, clip, drawnIn, frameAt, layOut, search, wayTo, WHOLE } from "../src/flame-layout";
+import { along, clip, drawnIn, frameAt, frameName, frameNamed, layOut, search, wayTo, WHOLE } from "../src/flame-layout";
 import { same, tree } from "../src/tree";
 import { change, diffTrees } from "../src/tree-diff";
 import { buffer, frame } from "./make.mjs";
@@ -165,4 +165,20 @@ test("what is too narrow to be drawn is not gone to", () => {
   const [some, b] = [["all", "a", "b"].map(named), named("b")];
   assert.equal(neighbour(some, b, "ArrowUp"), null);
   assert.equal(neighbour([b, named("b2")], b, "ArrowDown"), null, "nor what is not there any more");
+});
+
+test("a frame is found again by its short name, in the next tree too", () => {
+  const names = rows.flat().slice(1).map(frameName);
+  assert.equal(new Set(names).size, names.length);
+  for (const name of names) assert.match(name, /^[0-9a-f]{8}$/);
+  for (const one of rows.flat().slice(1)) assert.equal(frameNamed(rows, frameName(one)), one);
+  const next = layOut(node("all", [node("a", [node("a1", 7)]), node("z", 1)]));
+  assert.equal(frameNamed(next, frameName(named("a1"))).node.value, 7);
+  assert.equal(frameNamed(next, frameName(named("b1"))), null);
+  for (const text of ["", "zzz", "0", "12345678901234567890"]) assert.equal(frameNamed(rows, text), null);
+});
+
+test("two paths with the same names in another order are two", () => {
+  const twice = layOut(node("all", [node("a", [node("b", 1)]), node("b", [node("a", 1)])]));
+  assert.equal(new Set(twice.flat().slice(1).map(frameName)).size, 4);
 });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AGE_NAMES, ageClass } from "../src/map";
 import { holeAt, layOut, memoryOf, perBank, spanAt, takesRoom } from "../src/holes";
-import { moved, nextSpan, zoomed } from "../src/map-keys";
+import { moved, nextSpan, partOf, partText, zoomed } from "../src/map-keys";
 import { buffer, memory, space } from "./make.mjs";
 
 const bank = { base: 0, size: 0x10000, banks: 12, alignment: 32 };
@@ -97,6 +97,14 @@ test("plus and minus in the map", () => {
   assert.equal(zoomed([1024, 3072], 2048, 2, all), null);
   assert.deepEqual(zoomed([1024, 1280], 1152, 0.5, all), [1024, 1280], "that is close enough");
   assert.deepEqual(zoomed([1024, 1034], 1029, 0.5, all), [1024, 1034], "somebody has dragged over less");
+});
+
+test("the part that is shown is in the address, and only a part of the whole is taken from there", () => {
+  const all = [0x1000, 0x9000];
+  assert.equal(partText([0xfff + 0.75, 0x2000 + 0.25]), "1000-2000");
+  assert.deepEqual(partOf(partText([0x1234, 0x2345]), all), [0x1234, 0x2345]);
+  for (const text of [null, "", "1000", "1000-", "2000-1000", "1000-1000", "0-2000", "1000-9001", "-1-2", "1000-2000-3000", "0x1000-0x2000", `1000-${"f".repeat(14)}`])
+    assert.equal(partOf(text, all), null, String(text));
 });
 
 test("ages fall into five classes, a limit into the older one", () => {

@@ -129,7 +129,7 @@ export class Places {
   constructor(
     private find: () => Device | undefined,
     private palette: Palette,
-    route: Route,
+    private route: Route,
   ) {
     const paint = route.options.get("paint");
     this.memory = SPACE_TYPES.find((type) => type === route.options.get("pool")) ?? "DRAM";
@@ -261,7 +261,7 @@ export class Places {
     const answer = h("output", { for: "fit-size", class: "strip-answer" });
     const open = (span: Span): void =>
       void (location.hash = link("process", String(span.buffer.pid), { address: span.buffer.address, of: poolOf(span.buffer) }));
-    const map = new AddressMap(open);
+    const map = new AddressMap(open, { route: this.route, name: `map-${first.pid}` });
     const above = h("div", {});
     let other: AddressMap | null = null; // of another instant, while two are compared
     const element = h("section", { class: "strip", "aria-label": `Memory of ${first.comm} (${first.pid})` },

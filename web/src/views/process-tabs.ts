@@ -166,7 +166,7 @@ class Comparison {
   private elsewhere: number; // ns; the moment given in the link
   private note = "";
 
-  constructor(private who: () => Who, route: Route) {
+  constructor(private who: () => Who, private route: Route) {
     this.elsewhere = Number(route.options.get("since") ?? NaN);
     this.mark.addEventListener("click", () => {
       if (!this.rows) return;
@@ -226,7 +226,7 @@ class Comparison {
     this.graph.hidden = changes.length === 0;
     if (changes.length === 0)
       return clear(this.result, empty(early ? "Nothing has changed between the two." : own ? "Nothing has changed since then." : "Nothing was added since then."));
-    if (!this.flame) this.graph.append((this.flame = new Flame()).element);
+    if (!this.flame) this.graph.append((this.flame = new Flame({ route: this.route, name: "diff-" })).element);
     this.flame.setDiff(before, after);
     clear(this.result, this.table(this.more.cut(changes), own !== null), this.more.element);
   }
@@ -252,7 +252,7 @@ export class Tabs {
   readonly element: HTMLElement;
   private bar: HTMLElement;
   private parts: Record<Tab, { element: HTMLElement; set(rows: Rows, there?: Rows | null): void }>;
-  private flame = new Flame();
+  private flame: Flame;
   private comparison: Comparison;
   private panels = new Map<Tab, HTMLElement>();
   private buttons = new Map<Tab, HTMLButtonElement>();
@@ -262,6 +262,7 @@ export class Tabs {
   private now: Tab = "buffers";
 
   constructor(who: () => Who, route: Route, private chosen: (tab: Tab) => void) {
+    this.flame = new Flame({ route, name: "flame-" });
     this.comparison = new Comparison(who, route);
     this.parts = {
       buffers: new BufferList(route), sites: new SiteList(route),
