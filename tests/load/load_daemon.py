@@ -115,18 +115,19 @@ class Daemon:
             for memory in device["memory"].values()
         )
 
-    def cpu_ns(self):
-        """Processor time of all threads."""
+    def cpu_ns(self, names=("",)):
+        """Processor time of all threads, or of those whose names begin so."""
         total = 0
         for task in Path(f"/proc/{self.process.pid}/task").iterdir():
             with contextlib.suppress(OSError):
-                total += int((task / "schedstat").read_text().split()[0])
+                if (task / "comm").read_text().startswith(names):
+                    total += int((task / "schedstat").read_text().split()[0])
         return total
 
-    def cpu_percent(self, seconds):
-        cpu, wall = self.cpu_ns(), time.monotonic()
+    def cpu_percent(self, seconds, names=("",)):
+        cpu, wall = self.cpu_ns(names), time.monotonic()
         time.sleep(seconds)
-        return (self.cpu_ns() - cpu) / 1e7 / (time.monotonic() - wall)
+        return (self.cpu_ns(names) - cpu) / 1e7 / (time.monotonic() - wall)
 
     def rss_mib(self, field="VmRSS"):
         for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():

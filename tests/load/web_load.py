@@ -16,11 +16,15 @@ from load_daemon import LIMIT, Daemon, Unable
 LISTENERS = 50
 VICTIMS = 5
 
+# Of the daemon's threads, those that work for dashboards. The others do as much without, but not all the time: their
+# share would hide what is measured.
+WEB_THREADS = ("web ", "MHD-")
+
 # name, what, goal: as in daemon_load.py
 GOALS = {
     "web_document_kib": ("32 devices, 500 processes, 1M buffers: /api/v1/smi, KiB", None),
     "web_alone_percent": ("the daemon while nobody looks, % of a core", None),
-    "web_stream_percent": ("50 dashboards: what the stream adds, % of a core", 3),
+    "web_stream_percent": ("50 dashboards: the threads of the stream, % of a core", 3),
     "web_wire_kb_s": ("what each of them is sent, compressed, KB/s", 40),
     "web_plain_kb_s": ("one that does not accept that, for each process, KB/s", 2),
     "web_reload_kb": ("/api/v1/smi, compressed, KB", 150),
@@ -105,7 +109,7 @@ def dashboards(build, args):
         time.sleep(2)
         say(visitors, "bytes")
         begin = time.monotonic()
-        watched = daemon.cpu_percent(seconds)
+        watched = daemon.cpu_percent(seconds, WEB_THREADS)
         packed, plain = (float(word) / (time.monotonic() - begin) for word in say(visitors, "bytes").split())
         reload = packed_size(daemon)
         assert say(visitors, "overview") == "ok"
@@ -121,7 +125,7 @@ def dashboards(build, args):
         "web_processes": processes,
         "web_document_kib": size / 1024,
         "web_alone_percent": alone,
-        "web_stream_percent": watched - alone,
+        "web_stream_percent": watched,
         "web_wire_kb_s": packed / 1000,
         "web_plain_kb_s": plain / 1000 / processes,
         "web_reload_kb": reload / 1000,
