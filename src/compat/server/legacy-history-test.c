@@ -15,8 +15,10 @@
 #define HTEST_PID 77u
 
 enum {
+	HTEST_DRAM = 0,
 	HTEST_L1 = 1,
-	HTEST_CB = 5
+	HTEST_CB = 5,
+	HTEST_NO_TYPE = 7
 };
 
 static char htest_text[LEGACY_HISTORY_SIZE];
@@ -45,7 +47,7 @@ static void htest_expect_text(const char *got, const char *expected)
 static void htest_expect_dump(struct legacy_history *history, uint64_t address,
 			      const char *expected)
 {
-	const struct legacy_history_key key = {HTEST_PID, 2, address};
+	const struct legacy_history_key key = {HTEST_PID, 2, HTEST_L1, address};
 	CLEANUP_FREE char *text = NULL;
 	size_t length = 0;
 	FILE *out = open_memstream(&text, &length);
@@ -148,6 +150,26 @@ UNIT(another_size_at_a_live_address_is_one_line_and_one_event)
 			  "      History (allocs=2 frees=0):\n"
 			  "        ALLOC size=1000 pid=77 ref=1\n"
 			  "        REUSE size=400 pid=77 ref=1\n");
+	legacy_history_free(history);
+}
+
+UNIT(types_at_one_address_have_histories_of_their_own)
+{
+	struct legacy_history *history = legacy_history_new();
+	struct book_event event = {
+		.op_slot = BOOK_OP_ALLOC,
+		.record = {.address = 0x10, .size = 9, .meta = book_meta(HTEST_DRAM, 0, 1)},
+	};
+	struct legacy_lines_event line = {.event = &event, .pid = HTEST_PID, .device = 2};
+
+	assert(legacy_history_event(history, &line, htest_text) > 0);
+	htest_event(history, BOOK_OP_ALLOC, 0x10, 5, 1);
+	htest_event(history, BOOK_OP_FREE, 0x10, 5, 0);
+	/* Of no known type: that of L1, which was freed before. */
+	event.op_slot = BOOK_OP_UNKNOWN_FREE;
+	event.record.meta = book_meta(HTEST_NO_TYPE, 0, 0);
+	htest_text[legacy_history_event(history, &line, htest_text)] = '\0';
+	assert(strstr(htest_text, "ALREADY FREED buffer 0x10 on device 2 (allocs=1 frees=2)"));
 	legacy_history_free(history);
 }
 

@@ -104,7 +104,8 @@ static uint32_t *history_chain(struct legacy_history *history, const struct lega
 
 static bool history_is_same(const struct legacy_history_key *a, const struct legacy_history_key *b)
 {
-	return a->address == b->address && a->pid == b->pid && a->device == b->device;
+	return a->address == b->address && a->pid == b->pid && a->device == b->device &&
+	       a->type == b->type;
 }
 
 static struct history_buffer *history_find(struct legacy_history *history,
@@ -213,15 +214,27 @@ static void history_already_freed(const struct legacy_history *history,
 				 events[i]->refs);
 }
 
+/* A free need not say of which type. */
+static struct history_buffer *history_find_freed(struct legacy_history *history,
+						 const struct legacy_history_key *key)
+{
+	struct legacy_history_key any = *key;
+	struct history_buffer *buffer = history_find(history, key);
+
+	for (any.type = 0; any.type < TYPES_CB && !(buffer && buffer->frees > 0); any.type++)
+		buffer = history_find(history, &any);
+	return buffer && buffer->frees > 0 ? buffer : NULL;
+}
+
 /* A free that found nothing: of what was freed before, as far as the book or this knows, or not. */
 static void history_wrong_free(struct legacy_history *history, struct history_text *text,
 			       const struct legacy_history_key *key, bool was_freed)
 {
-	struct history_buffer *buffer = history_find(history, key);
+	struct history_buffer *buffer = history_find_freed(history, key);
 	const struct history_event *last = buffer ? history_at(history, buffer->last) : NULL;
 	uint64_t size = last ? last->size : 0;
 
-	if (!was_freed && (!buffer || buffer->frees == 0)) {
+	if (!was_freed && !buffer) {
 		history_add_text(text,
 				 "⚠ [PID %" PRIu32 "] Deallocation for unknown buffer 0x%" PRIx64
 				 " on device %" PRIu32
@@ -229,7 +242,8 @@ static void history_wrong_free(struct legacy_history *history, struct history_te
 				 key->pid, key->address, key->device);
 		return;
 	}
-	buffer = history_get(history, key);
+	if (!buffer)
+		buffer = history_get(history, key);
 	history->double_freed += !buffer->is_double_freed;
 	buffer->is_double_freed = true;
 	history_add(history, buffer, HISTORY_FREE, size, 0);
@@ -278,10 +292,15 @@ size_t legacy_history_event(struct legacy_history *history, const struct legacy_
 			    char ret_text[LEGACY_HISTORY_SIZE])
 {
 	const struct book_record *record = &event->event->record;
-	struct legacy_history_key key = {event->pid, event->device, record->address};
+	struct legacy_history_key key = {
+		.pid = event->pid,
+		.device = event->device,
+		.type = book_meta_type(record->meta),
+		.address = record->address,
+	};
 	struct history_text text = {.bytes = ret_text};
 	uint32_t op = event->event->op_slot & BOOK_OP_MASK;
-	bool is_buffer = book_meta_type(record->meta) < TYPES_CB;
+	bool is_buffer = key.type < TYPES_CB;
 
 	if (!history)
 		return legacy_lines_event(event, ret_text);

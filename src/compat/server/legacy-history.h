@@ -5,7 +5,7 @@
  * What happened to each buffer, for "--log-history": the lines that only allocation_server_enhanced
  * printed. The last events of all processes are kept in one ring, each with the number of the one
  * before it of the same buffer, so memory is bounded however many buffers there are. A buffer is a
- * process, a device and an address.
+ * process, a device, a type and an address.
  *
  * May be used by several threads.
  */
@@ -28,6 +28,7 @@ struct legacy_history;
 struct legacy_history_key {
 	uint32_t pid;
 	uint32_t device;
+	uint32_t type;
 	uint64_t address;
 };
 

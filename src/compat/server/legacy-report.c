@@ -153,6 +153,7 @@ static void report_put_row(const struct report *report, const struct report_row 
 			   &(struct legacy_history_key){
 				   .pid = report->snapshot->processes[buffer->process].pid,
 				   .device = buffer->device,
+				   .type = buffer->type,
 				   .address = buffer->address,
 			   });
 	if (buffer->stack) {
