@@ -40,7 +40,7 @@ static int playback_write_leaks(struct playback *playback, const struct query_pa
 		.since_ns = query->since_ns,
 		.buffers_max = query->has_buffers_max ? query->buffers_max : UINT64_MAX,
 	};
-	struct source *books;
+	struct source *books = NULL;
 	int r = playback_take(playback, &request, &snapshot);
 
 	if (r == 0)

@@ -110,7 +110,7 @@ int playback_take(struct playback *playback, const struct snapshot_request *requ
 	struct snapshot_request complete = *request;
 	struct collect_sources sources;
 	const struct snapshot *totals;
-	struct source *source;
+	struct source *source = NULL;
 	int r = 0;
 
 	/* A page knows nothing of other processes' devices: they are the same in all moments. */
