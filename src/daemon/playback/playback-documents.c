@@ -8,6 +8,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/emit.h"
 #include "daemon/flight/black-box.h"
 #include "daemon/flight/moment-list.h"
 #include "daemon/playback/playback.h"
@@ -15,6 +16,7 @@
 #include "model/query.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
+#include "recording/json/recorded-ended.h"
 #include "recording/json/recorded-leaks.h"
 #include "recording/json/recorded-series.h"
 #include "recording/read/recording-source.h"
@@ -63,6 +65,50 @@ int playback_leaks(void *context, const struct query_past *query, struct emit *j
 	r = playback_write_leaks(playback, query, json);
 	pthread_mutex_unlock(&playback->lock);
 	return r;
+}
+
+static int playback_write_ended(struct playback *playback, const struct query_past *query,
+				struct emit *json)
+{
+	struct recorded_ended_wish wish = {
+		.recording = playback->recording, .pid = query->pid, .since_ns = query->since_ns};
+	const struct snapshot *end;
+	struct source *books = NULL;
+	int r = playback_end(playback, &end);
+
+	if (r == 0)
+		r = playback_books(playback, recording_facts(playback->recording)->end_ns, &books);
+	if (r < 0)
+		return r;
+	wish.scan = recording_source_scan(books);
+	return recorded_ended_document(json, end, &wish);
+}
+
+int playback_ended(void *context, const struct query_past *query, struct emit *json)
+{
+	struct playback *playback = context;
+	int r;
+
+	if (query->cursor)
+		return -EINVAL;
+	pthread_mutex_lock(&playback->lock);
+	r = playback_write_ended(playback, query, json);
+	pthread_mutex_unlock(&playback->lock);
+	return r;
+}
+
+/* Recordings do not have those of processes. */
+int playback_commands(void *context, const struct query_commands *query, struct emit *json)
+{
+	const struct playback *playback = context;
+
+	(void)query; /* of none there is nothing to choose */
+	document_open(json, "ttmem.commands/1", recording_facts(playback->recording)->end_ns);
+	emit_open_array(json, "processes");
+	emit_close_array(json);
+	document_list_end(json, true);
+	document_close_bare(json);
+	return 0;
 }
 
 static int playback_take_incidents(struct playback *playback, uint32_t pid,

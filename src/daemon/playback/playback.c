@@ -206,10 +206,12 @@ void playback_provide(struct playback *playback, struct web_provider *ret_provid
 		.snapshot = playback_snapshot,
 		.reach = playback_reach,
 		.leaks = playback_leaks,
+		.ended = playback_ended,
 		.incidents = playback_incidents,
 		.series = playback_series,
 		.moments = playback_moments,
 		.peaks = playback_peaks,
+		.commands = playback_commands,
 		.user_name = playback_user_name,
 		.health = playback_health,
 	};

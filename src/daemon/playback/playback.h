@@ -52,7 +52,9 @@ int playback_end(struct playback *playback, const struct snapshot **ret_snapshot
 
 /* For the provider: see web/server/web.h. */
 int playback_leaks(void *context, const struct query_past *query, struct emit *json);
+int playback_ended(void *context, const struct query_past *query, struct emit *json);
 int playback_incidents(void *context, const struct query_past *query, struct emit *json);
 int playback_series(void *context, const struct query_series *query, struct emit *json);
 int playback_moments(void *context, const struct query_moments *query, struct emit *json);
 int playback_peaks(void *context, const struct query_peaks *query, struct emit *json);
+int playback_commands(void *context, const struct query_commands *query, struct emit *json);

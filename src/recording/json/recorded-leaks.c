@@ -5,14 +5,13 @@
 #include "recording/json/recorded-leaks.h"
 
 #include "base/bits.h"
-#include "base/cleanup.h"
 #include "base/emit.h"
 #include "model/json/document.h"
 #include "model/sites/group.h"
 #include "model/snapshot.h"
 #include "model/types.h"
+#include "recording/json/recorded-process.h"
 #include "recording/read/recording.h"
-#include "source/books/scan.h"
 
 struct recorded_leaks {
 	struct emit *json;
@@ -74,30 +73,6 @@ static void recorded_leaks_buffers(struct recorded_leaks *leaks, uint32_t proces
 	emit_close_array(leaks->json);
 }
 
-static void recorded_leaks_process(struct recorded_leaks *leaks, uint32_t index,
-				   const struct recording_owner *owner, bool is_closed)
-{
-	const struct snapshot_process *process = &leaks->snapshot->processes[index];
-	struct emit *json = leaks->json;
-	const int status = owner->ended.status;
-
-	emit_open_object(json, NULL);
-	emit_u64(json, "pid", process->pid);
-	emit_u64(json, "ns_pid", process->ns_pid);
-	emit_string(json, "comm", process->comm);
-	emit_string(json, "user", process->user);
-	emit_u64(json, "user_id", process->user_id);
-	emit_string(json, "container", process->container);
-	emit_string(json, "source", process->source);
-	emit_u64(json, "start_ns", process->start_ns);
-	emit_u64(json, "ended_ns", owner->ended.realtime);
-	emit_string(json, "how", is_closed ? "closed" : "died");
-	emit_bool(json, "exec", false);
-	document_exit(json, owner->ended.is_status_known ? &status : NULL);
-	recorded_leaks_buffers(leaks, index);
-	emit_close_object(json);
-}
-
 static bool recorded_leaks_has(const struct snapshot *snapshot, uint32_t process)
 {
 	for (size_t i = 0; i < snapshot->buffer_count; i++) {
@@ -107,20 +82,6 @@ static bool recorded_leaks_has(const struct snapshot *snapshot, uint32_t process
 	return false;
 }
 
-/* The book that a row of the snapshot is of; NULL = it still lived. */
-static const struct scan_book *recorded_leaks_book(const struct scan *scan,
-						   const struct snapshot_process *process)
-{
-	for (size_t i = scan->count; i > 0; i--) {
-		const struct scan_book *book = scan->books[i - 1];
-
-		if (!book->alive && !process->alive && book->owner.pid == process->pid &&
-		    book->owner.start_ticks == process->start_ticks)
-			return book;
-	}
-	return NULL;
-}
-
 static void recorded_leaks_write(struct recorded_leaks *leaks)
 {
 	const struct recorded_leaks_wish *wish = leaks->wish;
@@ -128,15 +89,17 @@ static void recorded_leaks_write(struct recorded_leaks *leaks)
 	document_open_at(leaks->json, "ttmem.leaks/1", leaks->snapshot);
 	emit_open_array(leaks->json, "processes");
 	for (uint32_t i = 0; i < leaks->snapshot->process_count; i++) {
-		const struct scan_book *book =
-			recorded_leaks_book(wish->scan, &leaks->snapshot->processes[i]);
-		const struct recording_owner *owner =
-			book ? recording_owner(wish->recording, (size_t)book->inode - 1) : NULL;
+		const struct snapshot_process *process = &leaks->snapshot->processes[i];
+		struct recorded_end end;
 
-		if (owner && owner->ended.realtime >= wish->since_ns &&
-		    recorded_leaks_has(leaks->snapshot, i))
-			recorded_leaks_process(leaks, i, owner,
-					       book->reader.header.state == BOOK_STATE_CLOSED);
+		if (!recorded_process_end(wish->recording, wish->scan, process, &end) ||
+		    end.owner->ended.realtime < wish->since_ns ||
+		    !recorded_leaks_has(leaks->snapshot, i))
+			continue;
+		emit_open_object(leaks->json, NULL);
+		recorded_process_put(leaks->json, process, &end);
+		recorded_leaks_buffers(leaks, i);
+		emit_close_object(leaks->json);
 	}
 	emit_close_array(leaks->json);
 	document_list_end(leaks->json, leaks->snapshot->exact);

@@ -16,7 +16,7 @@ MIB = 1024**2
 GIB = 1024**3
 PATHS = [
     "/healthz", "/api/v1/smi", "/api/v1/ps", "/api/v1/buffers", "/api/v1/buffers?by=site", "/api/v1/buffers?limit=1",
-    "/api/v1/map?device=0xa1", "/api/v1/fit?size=4096", "/api/v1/leaks", "/api/v1/peak", "/api/v1/incidents",
+    "/api/v1/map?device=0xa1", "/api/v1/fit?size=4096", "/api/v1/leaks", "/api/v1/ended", "/api/v1/commands", "/api/v1/peak", "/api/v1/incidents",
     "/api/v1/series", "/api/v1/moments",
 ]  # fmt: skip
 TIMED = ("smi", "ps", "buffers", "map", "fit")
@@ -80,6 +80,8 @@ def test_the_past_of_the_whole_recording_is_known(served):
     assert {("start", None), ("mark", "loaded"), ("incident", "double_free"), ("end", None)} <= set(kinds)
     (left,) = served.json("/api/v1/leaks?buffers=0")["processes"]
     assert (left["bytes"], left["buffer_count"], left["buffers"]) == (MIB, 1, [])
+    (ended,) = served.json("/api/v1/ended")["processes"]
+    assert ended == {key: left[key] for key in ended} and ended["exit"]["code"] == 0
     assert {one["kind"] for one in served.json("/api/v1/incidents?kind=leak")["incidents"]} == {"leak"}
     assert served.json("/api/v1/incidents?kind=clash")["incidents"] == []
 

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* How processes of a recording ended, from totals alone. */
+
+#include "recording/json/recorded-ended.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/emit.h"
+#include "model/json/document.h"
+#include "model/snapshot.h"
+#include "recording/json/recorded-process.h"
+#include "recording/read/recording.h"
+
+struct recorded_ended {
+	const struct snapshot_process *process;
+	struct recorded_end end;
+};
+
+static int recorded_ended_compare(const void *left, const void *right)
+{
+	const struct recorded_ended *a = left, *b = right;
+	uint64_t one = a->end.owner->ended.realtime, other = b->end.owner->ended.realtime;
+
+	if (one != other)
+		return one > other ? -1 : 1;
+	return (a->process->pid < b->process->pid) - (a->process->pid > b->process->pid);
+}
+
+static void recorded_ended_put(struct emit *json, const struct recorded_ended *one)
+{
+	uint64_t bytes = 0, buffers = 0;
+
+	for (size_t i = 0; i < one->process->part_count; i++) {
+		const struct snapshot_part *part = &one->process->parts[i];
+
+		for (uint32_t type = 0; !part->summed && type < BOOK_TYPES; type++) {
+			bytes += part->memory[type].used;
+			buffers += part->memory[type].buffers;
+		}
+	}
+	emit_open_object(json, NULL);
+	recorded_process_put(json, one->process, &one->end);
+	emit_u64(json, "bytes", bytes);
+	emit_u64(json, "buffer_count", buffers);
+	emit_close_object(json);
+}
+
+int recorded_ended_document(struct emit *json, const struct snapshot *end,
+			    const struct recorded_ended_wish *wish)
+{
+	CLEANUP_FREE struct recorded_ended *list = calloc(end->process_count + 1, sizeof(*list));
+	size_t count = 0;
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < end->process_count; i++) {
+		struct recorded_ended *one = &list[count];
+
+		one->process = &end->processes[i];
+		count += (!wish->pid || wish->pid == one->process->pid) &&
+			 recorded_process_end(wish->recording, wish->scan, one->process,
+					      &one->end) &&
+			 one->end.owner->ended.realtime >= wish->since_ns;
+	}
+	qsort(list, count, sizeof(*list), recorded_ended_compare);
+	document_open(json, "ttmem.ended/1", end->time_ns);
+	emit_open_array(json, "processes");
+	for (size_t i = 0; i < count; i++)
+		recorded_ended_put(json, &list[i]);
+	emit_close_array(json);
+	emit_u64(json, "hidden", 0);
+	document_list_end(json, true);
+	document_close_bare(json);
+	return 0;
+}
