@@ -66,6 +66,8 @@ function look() {
     titles: document.querySelectorAll("main h1").length,
     wider: document.documentElement.scrollWidth - innerWidth,
     banner: document.querySelector(".banner:not([hidden])")?.textContent ?? "",
+    below: (document.querySelector("#tab-buffers")?.getBoundingClientRect().bottom ?? 0) - innerHeight,
+    isPhone: innerWidth < 600,
     blank: [...document.querySelectorAll("canvas")].filter((one) => one.checkVisibility() && one.width * one.height === 0).length,
   };
 }
@@ -113,6 +115,7 @@ function judge(what, seen) {
   assert.equal(seen.titles, 1, `${what} has one title`);
   assert.ok(seen.wider <= 0, `${what} is ${seen.wider} pixels wider than the screen`);
   assert.equal(seen.banner, "", what);
+  assert.ok(seen.isPhone || seen.below <= 0, `${what}: its tabs are ${seen.below} pixels below the screen`);
   assert.equal(seen.blank, 0, `${what}: everything is drawn`);
 }
 

@@ -43,6 +43,7 @@ export const plural = (value: number, one: string, many = `${one}s`): string =>
 
 export function percent(part: number, whole: number): string {
   const value = (100 * part) / whole;
+  if (value > 0 && value < 0.05) return "< 0.1 %";
   return `${value > 0 && value < 10 ? value.toFixed(1) : Math.round(value)} %`;
 }
 

@@ -55,6 +55,7 @@ test("ages in one unit, lengths in two", () => {
 test("shares", () => {
   assert.equal(percent(0, 5), "0 %");
   assert.equal(percent(1, 1000), "0.1 %");
+  assert.equal(percent(1, 1e6), "< 0.1 %");
   assert.equal(percent(1, 2), "50 %");
   assert.equal(percent(5, 5), "100 %");
 });

@@ -264,7 +264,7 @@ export function device(route: Route): View {
   const places = new Places(() => find(route.id), palette, route);
   const nobody = empty("Nobody holds memory of it.");
   const more = new More(HOLDERS, "processes", () => update());
-  const users = panel("Held by", null, h("div", { class: "scroll" }, h("table", { class: "holders" },
+  const users = panel("Held by", null, h("div", { class: "scroll bounded" }, h("table", { class: "holders" },
     h("thead", {}, h("tr", {}, ["Process", "PID", "User", "DRAM", "L1", "System", "Buffers"].map((text, i) =>
       h("th", { scope: "col", class: i > 2 || i === 1 ? "number" : "" }, text)))), body)), more.element, nobody);
   const use = panel("Now", null, h("div", { class: "pad" }, bars.DRAM.element, bars.L1.element, bars.SYSTEM.element));

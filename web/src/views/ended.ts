@@ -72,7 +72,7 @@ export class EndedView implements View {
       { id: "user", title: "User", width: "8rem", narrow: false, text: owner },
       { id: "how", title: "How", width: "minmax(8rem, 1.4fr)", narrow: false, text: how, hint: how },
       { id: "left", title: "Left behind", number: true, width: "8rem", narrow: "5.6rem", text: (one) => (one.end?.bytes ? bytes(one.end.bytes) : "–"), sort: (one) => one.end?.bytes ?? -1 },
-      { id: "most", title: "Highest peak", number: true, width: "8rem", narrow: "5.6rem", text: (one) => (mostOf(one) ? bytes(mostOf(one)!.bytes) : "–"), sort: (one) => mostOf(one)?.bytes ?? -1 },
+      { id: "most", title: "Highest peak", number: true, width: "8rem", narrow: "6.6rem", text: (one) => (mostOf(one) ? bytes(mostOf(one)!.bytes) : "–"), sort: (one) => mostOf(one)?.bytes ?? -1 },
     ], "ended", { key: (one) => one.key, detail: describe, place: { route, name: "" } });
     const choose = (): void => {
       const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);

@@ -283,6 +283,7 @@ class Processes {
       this.heads[i]!.setAttribute("aria-sort", one !== column ? "none" : this.order.down ? "descending" : "ascending"),
     );
     this.rows.show(this.more.cut(list));
+    this.element.classList.toggle("no-container", !list.some((process) => process.container));
     this.none.hidden = list.length > 0;
     say(this.none, words.length ? "No process matches." : "No process is tracked. Start one with TTMEM=1, or try ttmem demo.");
   }

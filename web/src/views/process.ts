@@ -171,7 +171,7 @@ export function processView(route: Route): View {
   const devices = new Keyed<Part>(body, (part) => `${part.device} ${part.uid}`, deviceRow);
   const past = new Past(subject(pid), rangeOf(route.options.get("range")), route.options.get("pool"));
   const holdings = new Holdings(pid, route);
-  const table = panel("Devices", null, h("div", { class: "scroll" }, h("table", {},
+  const table = panel("Devices", null, h("div", { class: "scroll bounded" }, h("table", {},
     h("thead", {}, h("tr", {}, ["Device", "DRAM", "L1", "System", "Buffers"].map((text, i) =>
       h("th", { scope: "col", class: i ? "number" : "" }, text)))), body)));
   const content = h("div", { class: "columns wide-right" }, table, past.element);
