@@ -2,6 +2,7 @@
 """A build without node, or whose npm cannot fetch packages: it says why, and serves a page that says so."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -44,14 +45,21 @@ def test_a_build_without_node_has_the_plain_page(build, tmp_path):
             assert made.returncode == 0, made.stdout
         return done
 
-    failed = configured("-Ddashboard=enabled")
+    failed = configured("-Ddashboard=enabled", "-Dtests=false")
     assert failed.returncode != 0 and "npm" in failed.stdout
     for more in ([], ["--reconfigure", "-Ddashboard=disabled"]):
-        done = configured("-Dman=disabled", "-Dpython=none", *more)
+        done = configured("-Dman=disabled", "-Dpython=none", "-Dtests=false", *more)
         assert done.returncode == 0, done.stdout
         assets = scratch / "web" / "assets-data.c"
         assert assets.read_bytes() == plain_page(build)
         assets.unlink()
+
+
+def test_a_change_of_any_source_is_built():
+    """meson knows only the files that are listed."""
+    web = ROOT / "web"
+    sources = {str(path.relative_to(web)) for part in ("src", "public") for path in (web / part).rglob("*") if path.is_file()}
+    assert set(re.findall(r"'((?:src|public)/[^']+)'", (web / "meson.build").read_text())) == sources
 
 
 def test_what_it_serves(ttmemd, build):
