@@ -48,6 +48,19 @@ test("charts and maps are saved as pictures and figures", async ({ daemon, visit
     assert.ok(bytes.length > 500, `${bytes.length} bytes`);
   };
   isPicture(await save(page, chart.locator(".save"), "PNG"), "ttmem-DRAM-over-time.png");
+  // Parsed as a browser does, which refuses what is not well-formed; our page itself may not parse anything.
+  const blank = await page.context().newPage();
+  await page.bringToFront();
+  const drawn = async ({ name, bytes }, wanted) => {
+    assert.equal(name, wanted);
+    return blank.evaluate((text) => {
+      const all = new DOMParser().parseFromString(text, "image/svg+xml");
+      return { root: all.documentElement.tagName, shapes: all.querySelectorAll("rect, path").length, text: all.documentElement.textContent };
+    }, bytes.toString());
+  };
+  const areas = await drawn(await save(page, chart.locator(".save"), "SVG"), "ttmem-DRAM-over-time.svg");
+  assert.ok(areas.root === "svg" && areas.shapes >= 3, JSON.stringify(areas));
+  assert.match(areas.text, /\d\d:\d\d[^]*KiB[^]*DRAM/);
   const points = (await save(page, chart.locator(".save"), "CSV")).bytes.toString().split("\r\n");
   assert.equal(points[0], "Time,DRAM");
   assert.match(points[1], /^\d{4}-\d\d-\d\dT[\d:.]+Z,\d+$/);
@@ -55,10 +68,14 @@ test("charts and maps are saved as pictures and figures", async ({ daemon, visit
   await page.locator("#panel-flame canvas").first().waitFor();
   await visitor.has("Show all", "#panel-flame");
   isPicture(await save(page, page.locator("#panel-flame .save"), "PNG"), "ttmem-flame-graph.png");
+  const flames = await drawn(await save(page, page.locator("#panel-flame .save"), "SVG"), "ttmem-flame-graph.svg");
+  assert.match(flames.text, /all: 4\.00 KiB/);
   await visitor.go("#/device/0xa1");
   await visitor.has("Largest hole");
   const map = page.locator(".map .save");
   isPicture(await save(page, map, "PNG"), "ttmem-address-map.png");
+  const strip = await drawn(await save(page, map, "SVG"), "ttmem-address-map.svg");
+  assert.ok(strip.shapes >= 3 && strip.text.startsWith("0x0 to 0x"), JSON.stringify(strip));
   const [first] = JSON.parse((await save(page, map, "JSON")).bytes);
   assert.deepEqual([first.From, first.Type, first.Name], ["0x0", "DRAM", "a"]);
 });

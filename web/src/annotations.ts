@@ -24,6 +24,11 @@ const RANK: Record<PastEvent["kind"], { rank: number; title: string }> = {
   end: { rank: 8, title: "End" },
 };
 
+/** The variables of the colours that style.css gives to flags; the others have none. */
+export const FLAG_COLOURS: Partial<Record<PastEvent["kind"], string>> = {
+  incident: "bad", restart: "warn", lost: "warn", stop: "warn", mark: "accent",
+};
+
 const rankOf = (event: PastEvent): number => RANK[event.kind]?.rank ?? 9;
 
 export interface Flag {

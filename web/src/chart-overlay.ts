@@ -3,7 +3,7 @@
 // What lies over a chart: the page's two cursors, which can be dragged, and the flags of what happened. The chart's
 // keys and its table do the same without a pointer.
 
-import { flagLines, flagsOf, type Flag } from "./annotations";
+import { FLAG_COLOURS, flagLines, flagsOf, type Flag } from "./annotations";
 import { clear, h } from "./dom";
 import type { PastEvent } from "./model";
 import type { Span } from "./moment";
@@ -20,15 +20,16 @@ export interface Under {
 export class Overlay {
   readonly element: HTMLElement;
   flags: Flag[] = [];
-  private poles = h("div", {});
+  private flagged = h("div", {});
   private tip = h("div", { class: "chart-tip", hidden: true });
   private lines: [HTMLElement, HTMLElement];
   private range: Span = { min: 0, max: 1 };
+  private times: readonly (number | null)[] = []; // of the cursors
   private drawn = "";
 
   constructor(private under: Under) {
     this.lines = [this.line(false), this.line(true)];
-    this.element = h("div", { class: "overlay", "aria-hidden": "true" }, this.poles, this.lines, this.tip);
+    this.element = h("div", { class: "overlay", "aria-hidden": "true" }, this.flagged, this.lines, this.tip);
   }
 
   private line(second: boolean): HTMLElement {
@@ -51,6 +52,7 @@ export class Overlay {
   /** @cursors: in seconds. @width: of the chart, in pixels. */
   draw(range: Span, width: number, cursors: readonly [number | null, number | null], events: readonly PastEvent[]): void {
     this.range = range;
+    this.times = cursors;
     this.flags = flagsOf(events, range, width);
     cursors.forEach((time, i) => {
       const line = this.lines[i]!;
@@ -60,11 +62,17 @@ export class Overlay {
     const drawn = JSON.stringify([range, width, this.flags.map((flag) => [flag.timeS, flag.kind, flag.events.length])]);
     if (drawn === this.drawn) return;
     this.drawn = drawn;
-    clear(this.poles, this.flags.map((flag) => {
+    clear(this.flagged, this.flags.map((flag) => {
       const pole = h("i", { class: `event-flag ${flag.kind}` }, flag.events.length > 1 && h("b", {}, flag.events.length > 99 ? "99+" : flag.events.length));
       pole.style.left = this.left(flag.timeS);
       return pole;
     }));
+  }
+
+  /** The times of all lines that are seen, for a picture. */
+  poles(): { timeS: number; variable: string; dashed: boolean }[] {
+    const cursors = this.lines.flatMap((line, i) => (line.hidden ? [] : [{ timeS: this.times[i]!, variable: "text", dashed: false }]));
+    return [...this.flags.map(({ timeS, kind }) => ({ timeS, variable: FLAG_COLOURS[kind] ?? "muted", dashed: true })), ...cursors];
   }
 
   private left(timeS: number): string {

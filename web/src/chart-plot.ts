@@ -3,8 +3,9 @@
 // What uPlot is told to draw: stacked areas as steps, a time axis below, bytes at the left.
 
 import uPlot from "uplot";
-import { splits, topOf, type Series } from "./chart-data";
+import { splits, stacked, topOf, type ChartData, type Series } from "./chart-data";
 import type { Manner } from "./chart-manner";
+import { chartSvg } from "./chart-svg";
 import { blend, colour } from "./colours";
 import { bytes } from "./format";
 
@@ -17,8 +18,12 @@ export interface Asked {
   scaled(plot: uPlot): void;
 }
 
+const FONT = "11px system-ui, sans-serif";
+
+const fillOf = ({ variable }: Series): string => blend(colour(variable), colour("surface"), 0.62); // opaque, because areas overlap
+
 export function plotOptions(width: number, manner: Manner, series: readonly Series[], chart: Asked): uPlot.Options {
-  const axis = { stroke: colour("muted"), font: "11px system-ui, sans-serif", ticks: { show: false } };
+  const axis = { stroke: colour("muted"), font: FONT, ticks: { show: false } };
   const line = { stroke: colour("line"), width: 1 };
   return {
     width,
@@ -47,7 +52,7 @@ export function plotOptions(width: number, manner: Manner, series: readonly Seri
       ...[...series].reverse().map((one) => ({
         label: one.label,
         stroke: colour(one.variable),
-        fill: blend(colour(one.variable), colour("surface"), 0.62), // opaque, because areas overlap
+        fill: fillOf(one),
         width: 1,
         points: { show: false },
         paths: uPlot.paths.stepped!({ align: 1 }),
@@ -60,4 +65,27 @@ export function plotOptions(width: number, manner: Manner, series: readonly Seri
       setScale: [(plot, key) => key === "x" && chart.scaled(plot)],
     },
   };
+}
+
+/** What uPlot has put at an axis. */
+type Axis = uPlot.Axis & { _splits?: number[] | null; _values?: (string | null)[] | null };
+
+/** @poles: vertical lines. */
+export function plotSvg(plot: uPlot, data: ChartData, poles: readonly { timeS: number; variable: string; dashed: boolean }[]): string {
+  const { left, top } = plot.bbox; // in pixels of the screen
+  const x = (time: number): number => plot.valToPos(time, "x");
+  const y = (value: number): number => plot.valToPos(value, "y");
+  const [across, up] = plot.axes as [Axis, Axis];
+  const marks = ({ _splits, _values }: Axis): { value: number; text: string }[] =>
+    (_splits ?? []).map((value, i) => ({ value, text: _values?.[i] ?? "" }));
+  const sums = stacked(data);
+  return chartSvg({
+    width: plot.width, height: plot.height, font: FONT, times: data.times, x, y,
+    box: { left: left / uPlot.pxRatio, top: top / uPlot.pxRatio, width: plot.over.clientWidth, height: plot.over.clientHeight },
+    areas: [...data.series].reverse().map((one, i) => ({ label: one.label, fill: fillOf(one), stroke: colour(one.variable), values: sums[i]! })),
+    across: marks(across).map(({ value, text }) => ({ x: x(value), text })).filter(({ x: at }) => at >= 0 && at <= plot.over.clientWidth),
+    levels: marks(up).map(({ value, text }) => ({ y: y(value), text })).filter(({ y: at }) => at >= 0), // the capacity may be far above
+    poles: poles.map(({ timeS, variable, dashed }) => ({ x: x(timeS), colour: colour(variable), dashed })),
+    colours: { background: colour("surface"), text: colour("text"), muted: colour("muted"), line: colour("line") },
+  });
 }

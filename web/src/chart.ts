@@ -10,7 +10,7 @@ import { indexAt, stacked, total, type ChartData } from "./chart-data";
 import { atLeast, nextPoint, zoomedAround } from "./chart-keys";
 import { LIVE, type Manner } from "./chart-manner";
 import { Overlay } from "./chart-overlay";
-import { plotOptions } from "./chart-plot";
+import { plotOptions, plotSvg } from "./chart-plot";
 import { chartFigures, chartTable, eventList } from "./chart-table";
 import { zoomBy } from "./chart-zoom";
 import { onTheme } from "./colours";
@@ -61,7 +61,8 @@ export class Chart {
       "div",
       { class: "chart" },
       this.canvas,
-      h("div", { class: "chart-foot" }, this.legend, h("span", { class: "tools" }, this.when, this.reset, saveMenu(label, () => chartFigures(this.data, !this.manner.steps || !!this.manner.shared), this.canvas))),
+      h("div", { class: "chart-foot" }, this.legend, h("span", { class: "tools" }, this.when, this.reset, saveMenu(label, () => chartFigures(this.data, !this.manner.steps || !!this.manner.shared),
+        { element: this.canvas, svg: () => this.plot && plotSvg(this.plot, this.data, this.overlay.poles()) }))),
       this.spoken,
       this.details,
     );

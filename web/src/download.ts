@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Saves what is shown: tables as CSV or JSON, drawings as PNG. All of it is made here; the daemon is not asked again.
+// Saves what is shown: tables as CSV or JSON, drawings as PNG or SVG. All of it is made here; the daemon is not asked again.
 
 import { colour } from "./colours";
 import { h } from "./dom";
@@ -22,8 +22,23 @@ async function picture(canvas: HTMLCanvasElement): Promise<Blob | null> {
   return new Promise((resolve) => copy.toBlob(resolve));
 }
 
-/** A button that unfolds the forms. @drawing: where there is a canvas. */
-export function saveMenu(name: string, figures: (() => Figures) | null, drawing?: Element): HTMLElement {
+/** @svg: null if there is nothing to draw. */
+export interface Drawing {
+  element: Element; // where there is a canvas
+  svg(): string | null;
+}
+
+/** The width of a text, for drawings without a canvas. */
+export function measured(): (text: string, font: string) => number {
+  const pen = h("canvas", {}).getContext("2d")!;
+  return (text, font) => {
+    pen.font = font;
+    return pen.measureText(text).width;
+  };
+}
+
+/** A button that unfolds the forms. */
+export function saveMenu(name: string, figures: (() => Figures) | null, drawing?: Drawing): HTMLElement {
   const button = h("button", { type: "button", class: "small", "aria-label": `Save: ${name}`, "aria-expanded": "false" }, "Save");
   const forms = h("div", { class: "tools", hidden: true });
   const unfold = (open: boolean): void => {
@@ -43,11 +58,16 @@ export function saveMenu(name: string, figures: (() => Figures) | null, drawing?
     add("csv", () => save(name, "csv", new Blob([asCsv(figures())], { type: "text/csv" })));
     add("json", () => save(name, "json", new Blob([asJson(figures())], { type: "application/json" })));
   }
-  if (drawing)
+  if (drawing) {
     add("png", () => {
-      const canvas = drawing.querySelector("canvas");
+      const canvas = drawing.element.querySelector("canvas");
       if (canvas) void picture(canvas).then((blob) => blob && save(name, "png", blob));
     });
+    add("svg", () => {
+      const text = drawing.svg();
+      if (text) save(name, "svg", new Blob([text], { type: "image/svg+xml" }));
+    });
+  }
   button.addEventListener("click", () => unfold(forms.hidden));
   const menu = h("div", { class: "save" }, button, forms);
   menu.addEventListener("keydown", (event) => {

@@ -5,11 +5,13 @@
 // treeitem for each of the widest frames and the current one. There tests also find where a frame was drawn, relative to
 // the whole graph, and how: data-box="left top width height", data-look="flame-3", and data-faded below the zoomed frame.
 
-import { onTheme } from "./colours";
+import { colour, onTheme } from "./colours";
 import { clear, h } from "./dom";
+import { measured } from "./download";
 import { neighbour } from "./flame-keys";
 import { along, drawnIn, frameAt, frameName, frameNamed, layOut, search, wayTo, WHOLE, type FlameFrame, type FlameRows, type Found, type View } from "./flame-layout";
-import { extent, look, paint, ROW_PX, rowTop } from "./flame-paint";
+import { extent, look, paint, ROW_PX, rowTop, type Scene } from "./flame-paint";
+import { SvgPen } from "./svg";
 import type { Node } from "./tree";
 
 const ITEMS = 200;
@@ -263,9 +265,23 @@ export class FlameCanvas {
     if (this.canvas.width !== wide) this.canvas.width = wide;
     if (this.canvas.height !== high) this.canvas.height = high;
     this.canvas.style.height = `${height}px`;
-    paint(this.canvas.getContext("2d")!, {
-      rows: this.rows, view: this.view, width, height, top: this.scroller.scrollTop, near: this.near, found: this.found.frames,
-      hovered: this.hovered, focused: this.canvas.matches(":focus-visible") ? this.at : null,
-    }, scale);
+    paint(this.canvas.getContext("2d")!, this.scene(), scale);
+  }
+
+  private scene(): Scene {
+    return {
+      rows: this.rows, view: this.view, width: this.space.clientWidth, height: this.scroller.clientHeight, top: this.scroller.scrollTop,
+      near: this.near, found: this.found.frames, hovered: this.hovered, focused: this.canvas.matches(":focus-visible") ? this.at : null,
+      font: getComputedStyle(this.canvas).fontFamily,
+    };
+  }
+
+  /** Of what is in sight. */
+  svg(): string | null {
+    const scene = this.scene();
+    if (this.rows.length === 0 || scene.width < WIDTH_MIN) return null;
+    const pen = new SvgPen(measured());
+    paint(pen, { ...scene, hovered: null, focused: null }, 1);
+    return pen.file(scene.width, scene.height, colour("surface"));
   }
 }

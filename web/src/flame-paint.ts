@@ -5,6 +5,7 @@
 import { colour } from "./colours";
 import { clip, drawnIn, type FlameFrame, type FlameRows, type View } from "./flame-layout";
 import { bytes, signed } from "./format";
+import type { Pen } from "./svg";
 import { short } from "./text";
 import { change } from "./tree-diff";
 
@@ -24,6 +25,7 @@ export interface Scene {
   found: ReadonlySet<FlameFrame>;
   hovered: FlameFrame | null;
   focused: FlameFrame | null;
+  font: string; // its families
 }
 
 const SHADES = 6;
@@ -53,14 +55,14 @@ export function extent({ x0, x1 }: FlameFrame, [from, to]: View, width: number):
   return [at(x0), at(x1)];
 }
 
-function write(pen: CanvasRenderingContext2D, { node }: FlameFrame, left: number, room: number, middle: number): void {
+function write(pen: Pen, { node }: FlameFrame, left: number, room: number, middle: number): void {
   const name = short(node.name, LETTERS);
   const whole = `${name}: ${change(node) ? signed(node.value - node.before!.value) : bytes(node.value)}`;
   const measure = (text: string): number => pen.measureText(text).width;
   pen.fillText(measure(whole) <= room ? whole : clip(name, room, measure), left, middle);
 }
 
-function ring(pen: CanvasRenderingContext2D, scene: Scene, frame: FlameFrame, wide: number): void {
+function ring(pen: Pen, scene: Scene, frame: FlameFrame, wide: number): void {
   const [left, right] = extent(frame, scene.view, scene.width);
   const top = rowTop(scene.rows, frame.depth) - scene.top;
   const width = Math.max(right - left, 2 * wide); // a narrow one can be seen, too
@@ -68,12 +70,12 @@ function ring(pen: CanvasRenderingContext2D, scene: Scene, frame: FlameFrame, wi
   pen.strokeRect(Math.min(left, scene.width - width) + wide / 2, top + wide / 2, width - wide - 1, ROW_PX - wide - 1);
 }
 
-export function paint(pen: CanvasRenderingContext2D, scene: Scene, scale: number): void {
+export function paint(pen: Pen, scene: Scene, scale: number): void {
   const { rows, view, width, height, top } = scene;
   const sharp = (value: number): number => Math.round(value * scale) / scale;
   pen.setTransform(scale, 0, 0, scale, 0, 0);
   pen.clearRect(0, 0, width, height);
-  pen.font = `12px ${getComputedStyle(pen.canvas).fontFamily}`;
+  pen.font = `12px ${scene.font}`;
   pen.textBaseline = "middle";
   pen.direction = "ltr";
   const text = colour("text");

@@ -99,7 +99,7 @@ export class Flame {
     this.table.addEventListener("toggle", () => this.fillTable());
     this.element = h("div", {},
       h("div", { class: "tools" }, this.search, this.type.element, this.device.element, reset, this.matched, this.asOf, this.legend),
-      this.graph.element, this.status, h("div", { class: "map-foot" }, this.table, saveMenu("flame graph", null, this.graph.element)));
+      this.graph.element, this.status, h("div", { class: "map-foot" }, this.table, saveMenu("flame graph", null, this.graph)));
   }
 
   destroy(): void {

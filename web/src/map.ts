@@ -14,6 +14,7 @@ import { moved, nextSpan, partOf, partText, zoomed, type Part } from "./map-keys
 import type { Buffer } from "./model";
 import { rememberSoon, type Place } from "./router";
 import { placeOf } from "./sites";
+import { SvgPen, type Pen } from "./svg";
 
 /** "change": what is at one of two instants only, in the colour of the strip. */
 export type Paint = "type" | "process" | "age" | "change";
@@ -22,6 +23,7 @@ const AGES = [60e9, 600e9, 3600e9, 86400e9]; // up to a minute, ten, an hour, a 
 export const AGE_NAMES = ["< 1 min", "< 10 min", "< 1 h", "< 1 day", "older"];
 const TABLE_ROWS = 100;
 const DOUBLE_MS = 250;
+const FOOT_PX = 20; // of a saved drawing
 
 export function ageClass(ns: number): number {
   const found = AGES.findIndex((limit) => ns < limit);
@@ -73,7 +75,7 @@ export class AddressMap {
       frame,
       this.ends,
       this.status,
-      h("div", { class: "map-foot" }, this.details, saveMenu("address map", () => this.figures(), frame)),
+      h("div", { class: "map-foot" }, this.details, saveMenu("address map", () => this.figures(), { element: frame, svg: () => this.svg() })),
     );
     this.reset.addEventListener("click", () => {
       this.go(null);
@@ -173,16 +175,7 @@ export class AddressMap {
     this.canvas.height = Math.round(height * scale);
     const pen = this.canvas.getContext("2d")!;
     pen.scale(scale, scale);
-    pen.fillStyle = colour("hole");
-    pen.fillRect(0, 0, width, height);
-    for (const span of this.layout.spans) {
-      if (span.to <= this.from || span.from >= this.to) continue;
-      const left = Math.max(0, this.x(span.from));
-      const wide = Math.min(width, this.x(span.to)) - left;
-      pen.fillStyle = this.colourOf(span);
-      // A buffer too narrow to be visible is widened; a wide one leaves a gap to its neighbour.
-      pen.fillRect(left, 0, Math.max(wide > 3 ? wide - 0.5 : wide, 0.6), height);
-    }
+    this.fill(pen, this.layout, width, height);
     this.mark(pen, height);
     const { banks } = this.layout.bank;
     clear(
@@ -193,8 +186,33 @@ export class AddressMap {
     );
   }
 
+  private svg(): string | null {
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    if (!this.layout || width < 10) return null;
+    const pen = new SvgPen();
+    this.fill(pen, this.layout, width, height);
+    this.mark(pen, height);
+    pen.font = "12px sans-serif";
+    pen.fillStyle = colour("text");
+    pen.fillText(`${hex(this.from)} to ${hex(this.to)}`, 0, height + FOOT_PX / 2);
+    return pen.file(width, height + FOOT_PX, colour("surface"));
+  }
+
+  private fill(pen: Pen, layout: Layout, width: number, height: number): void {
+    pen.fillStyle = colour("hole");
+    pen.fillRect(0, 0, width, height);
+    for (const span of layout.spans) {
+      if (span.to <= this.from || span.from >= this.to) continue;
+      const left = Math.max(0, this.x(span.from));
+      const wide = Math.min(width, this.x(span.to)) - left;
+      pen.fillStyle = this.colourOf(span);
+      // A buffer too narrow to be visible is widened; a wide one leaves a gap to its neighbour.
+      pen.fillRect(left, 0, Math.max(wide > 3 ? wide - 0.5 : wide, 0.6), height);
+    }
+  }
+
   /** Draws the chosen buffer, or the range being dragged over. */
-  private mark(pen: CanvasRenderingContext2D, height: number): void {
+  private mark(pen: Pen, height: number): void {
     const span = this.layout?.spans[this.chosen];
     const seen = span && this.seen(span);
     pen.strokeStyle = colour("text");
