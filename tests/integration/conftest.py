@@ -32,10 +32,14 @@ def pytest_addoption(parser):
     parser.addoption(
         "--share", type=Path, help="folder by which several runs side by side share the files"
     )
+    parser.addoption("--once", action="store_true", help="each test with the first of its parameters only")
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: item.path.stem not in LONG)
+    if config.getoption("--once"):
+        items[:] = {(item.path, item.originalname): item for item in reversed(items)}.values()
+        items.reverse()
 
 
 TAKEN = pytest.StashKey()
