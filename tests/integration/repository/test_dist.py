@@ -48,10 +48,19 @@ def release(build_folder, tmp_path_factory):
     return archive
 
 
+@pytest.fixture(scope="module")
+def unpacked(release, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unpacked")
+    must("tar", "-C", folder, "-xf", release)
+    return folder / release.name.removesuffix(".tar.xz")
+
+
 @pytest.fixture
-def unpacked(release, tmp_path):
-    must("tar", "-C", tmp_path, "-xf", release)
-    return tmp_path / release.name.removesuffix(".tar.xz")
+def tree(unpacked, tmp_path):
+    """What the page is made of, to be changed."""
+    for folder in ("web", "tools/build", "src/web/page"):
+        shutil.copytree(unpacked / folder, tmp_path / "tree" / folder)
+    return tmp_path / "tree"
 
 
 def test_it_depends_on_the_commit_alone(release):
@@ -105,14 +114,14 @@ def missing_part(web):
 
 
 @pytest.mark.parametrize("change", [changed_source, new_source, changed_lock, damaged_page, missing_part])
-def test_a_page_of_other_sources_is_not_used(unpacked, tmp_path, change):
-    name = change(unpacked / "web")
+def test_a_page_of_other_sources_is_not_used(tree, tmp_path, change):
+    name = change(tree / "web")
     said = f"the shipped page is not of these sources: {name} differs"
 
     def make(mode):
         return run(
-            "/usr/bin/python3", unpacked / "tools" / "build" / "dashboard.py", "--mode", mode, "--source", unpacked / "web",
-            "--plain", unpacked / "src" / "web" / "page", "--work", tmp_path / "work", "--output", tmp_path / "assets.c",
+            "/usr/bin/python3", tree / "tools" / "build" / "dashboard.py", "--mode", mode, "--source", tree / "web",
+            "--plain", tree / "src" / "web" / "page", "--work", tmp_path / "work", "--output", tmp_path / "assets.c",
         )  # fmt: skip
 
     must_be_there = make("enabled")
