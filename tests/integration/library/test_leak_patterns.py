@@ -62,7 +62,6 @@ def test_the_output_is_as_the_document_says(installed, clean_env, tmp_path, titl
         **clean_env,
         "PATH": f"{tmp_path}:{prefix}/bin:{clean_env['PATH']}",
         "PKG_CONFIG_PATH": str(tmp_path),
-        "LD_LIBRARY_PATH": f"{prefix}/lib",
         "PYTHONPATH": f"{prefix}/lib/python",
     }
     for command, output in commands:

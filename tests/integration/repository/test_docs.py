@@ -53,6 +53,16 @@ def test_commands_and_options(world):
     assert len(options) > 10
 
 
+def test_pictures_of_terminals_look_the_same_in_any_font():
+    """Each run of text has the width of its cells, and what a font may lack is drawn: tools/dev/screenshot.py."""
+    for name in ("smi", "top"):
+        picture = (ROOT / "docs" / "images" / f"{name}.svg").read_text()
+        texts = re.findall(r"<text ([^>]*)>([^<]*)</text>", picture)
+        assert len(texts) > 20
+        for attributes, text in texts:
+            assert "textLength=" in attributes and text.isascii(), text
+
+
 def test_every_command_has_a_manual(world):
     for command in re.findall(r"^  ([a-z]+) +\S", world.text("--help"), re.M):
         manual = ROOT / "docs" / "man" / f"ttmem-{command}.1.scd"
