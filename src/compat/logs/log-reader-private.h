@@ -51,6 +51,9 @@ bool log_reader_is_known_line(const char *line);
 
 /* A line of the old server, or of the detailed log. Return: enum log_reader_outcome. */
 int log_reader_server_line(const char *line, struct log_reader_event *ret_event);
+/* "[CB_ALLOC] Device ...", "[KERNEL_LOAD] SORT kernel on Device ..."; what follows "Removed ". */
+int log_reader_counters(const char *line, struct log_reader_event *ret_event);
+int log_reader_removed(const char *at, struct log_reader_event *ret_event);
 int log_reader_detailed_line(const char *line, struct log_reader_event *ret_event);
 
 /*

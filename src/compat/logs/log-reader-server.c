@@ -6,20 +6,11 @@
  * terminals lose.
  */
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "compat/logs/legacy-lines.h"
 #include "compat/logs/log-reader-private.h"
-
-#define SERVER_MB (1024.0 * 1024.0)
-#define SERVER_MB_MAX 1e9 /* a petabyte: more is no size */
-
-enum {
-	SERVER_TYPE_CB = 5,
-	SERVER_TYPE_KERNEL = 6,
-};
 
 /* "Allocated N bytes of TYPE on device D (buffer_id=ID)", or ", ref_count=R)". */
 static bool server_alloc(const char *at, struct log_reader_event *event)
@@ -134,127 +125,6 @@ static int server_words(const char *at, struct log_reader_event *event)
 	return good ? LOG_READER_TAKEN : LOG_READER_DAMAGED;
 }
 
-/* Half of the last of six digits. */
-static double server_rounded(double mb)
-{
-	double digit = 1e-5;
-
-	while (mb >= digit * 1e6)
-		digit *= 10;
-	while (mb > 0 && mb < digit * 1e5)
-		digit /= 10;
-	return digit / 2;
-}
-
-/*
- * The size that was printed with six digits. Several have the same ones; sizes are multiples of some power of
- * two, so it is the one with the highest.
- */
-static uint64_t server_bytes_of(double mb)
-{
-	double half = server_rounded(mb);
-
-	for (uint32_t shift = 52; shift > 0; shift--) {
-		double step = (double)(UINT64_C(1) << shift);
-		uint64_t least = (uint64_t)((mb - half) * SERVER_MB / step) + 1;
-
-		if ((double)least * step <= (mb + half) * SERVER_MB)
-			return least << shift;
-	}
-	return (uint64_t)(mb * SERVER_MB + 0.5);
-}
-
-/* "X MB", as a C++ stream prints a number: six digits, perhaps with an exponent. */
-static bool server_eat_mb(const char **at, double *ret_mb)
-{
-	const char *p = *at;
-	char *end;
-	double mb;
-
-	/* Not all that strtod() knows: no blanks, signs, names or hexadecimal. */
-	if (*p < '0' || *p > '9' || p[1] == 'x' || p[1] == 'X')
-		return false;
-	mb = strtod(p, &end);
-	p = end;
-	if (!(mb >= 0 && mb < SERVER_MB_MAX) || !log_reader_eat(&p, " MB"))
-		return false;
-	*at = p;
-	*ret_mb = mb;
-	return true;
-}
-
-/* "Device D: +X MB (Total: Y MB)". */
-static bool server_counted(const char *at, struct log_reader_event *event)
-{
-	bool is_alloc = event->kind == LOG_READER_COUNTED_ALLOC;
-	double mb;
-
-	event->has_size = true;
-	if (!log_reader_eat(&at, "evice ") || !log_reader_eat_device(&at, &event->device) ||
-	    !log_reader_eat(&at, is_alloc ? ": +" : ": -") || !server_eat_mb(&at, &mb))
-		return false;
-	event->size = server_bytes_of(mb);
-	/* Old servers had totals below zero, which are none. */
-	event->has_total = log_reader_eat(&at, " (Total: ") && server_eat_mb(&at, &mb);
-	if (event->has_total) {
-		event->total = server_bytes_of(mb);
-		event->total_rounded = (uint64_t)(server_rounded(mb) * 2 * SERVER_MB) + 1;
-	}
-	return true;
-}
-
-/* "[CB_ALLOC] Device ...", "[KERNEL_LOAD] SORT kernel on Device ...". */
-static int server_counters(const char *line, struct log_reader_event *event)
-{
-	static const struct {
-		const char *word;
-		enum log_reader_kind kind;
-		uint32_t type;
-	} words[] = {
-		{"[CB_ALLOC] ", LOG_READER_COUNTED_ALLOC, SERVER_TYPE_CB},
-		{"[CB_FREE] ", LOG_READER_COUNTED_FREE, SERVER_TYPE_CB},
-		{"[KERNEL_LOAD] ", LOG_READER_COUNTED_ALLOC, SERVER_TYPE_KERNEL},
-		{"[KERNEL_UNLOAD] ", LOG_READER_COUNTED_FREE, SERVER_TYPE_KERNEL},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		const char *at = strstr(line, words[i].word);
-
-		if (!at)
-			continue;
-		event->format = LOG_READER_SERVER;
-		event->kind = words[i].kind;
-		event->type = words[i].type;
-		at = strpbrk(at + strlen(words[i].word), "dD");
-		while (at && strncmp(at + 1, "evice ", 6) != 0)
-			at = strpbrk(at + 1, "dD");
-		return at && server_counted(at + 1, event) ? LOG_READER_TAKEN : LOG_READER_DAMAGED;
-	}
-	return LOG_READER_OTHER;
-}
-
-/* "Removed n buffers (X MB) from PID P". */
-static int server_removed(const char *at, struct log_reader_event *event)
-{
-	double mb;
-
-	event->kind = LOG_READER_REMOVED;
-	event->has_size = event->has_pid = true;
-	if (!log_reader_eat_number(&at, &event->count))
-		return LOG_READER_OTHER; /* other programs remove things, too */
-	if (log_reader_eat(&at, " CBs ("))
-		event->type = SERVER_TYPE_CB;
-	else if (log_reader_eat(&at, " kernels ("))
-		event->type = SERVER_TYPE_KERNEL;
-	else if (!log_reader_eat(&at, " buffers ("))
-		return LOG_READER_OTHER;
-	if (!server_eat_mb(&at, &mb) || !log_reader_eat(&at, ") from PID ") ||
-	    !log_reader_eat_small(&at, &event->pid))
-		return LOG_READER_DAMAGED;
-	event->size = server_bytes_of(mb);
-	return LOG_READER_TAKEN;
-}
-
 /* Lines about the server itself and about processes. */
 static int server_rest(const char *line, struct log_reader_event *event)
 {
@@ -270,7 +140,7 @@ static int server_rest(const char *line, struct log_reader_event *event)
 	}
 	at = strstr(line, "Removed ");
 	if (at)
-		return server_removed(at + strlen("Removed "), event);
+		return log_reader_removed(at + strlen("Removed "), event);
 	if (strstr(line, "Allocation Server started")) {
 		event->kind = LOG_READER_STARTED;
 		return LOG_READER_TAKEN;
@@ -364,7 +234,7 @@ int log_reader_server_line(const char *line, struct log_reader_event *ret_event)
 
 	if (at)
 		return server_pid(line, at + strlen("[PID "), ret_event);
-	outcome = server_counters(line, ret_event);
+	outcome = log_reader_counters(line, ret_event);
 	if (outcome != LOG_READER_OTHER)
 		return outcome;
 	at = strstr(line, "Deallocation for ALREADY FREED");

@@ -117,6 +117,45 @@ UNIT(server_rest)
 	       LOG_READER_REJECTED);
 }
 
+UNIT(six_digits_are_the_roundest_size)
+{
+	static const struct {
+		const char *line;
+		uint64_t size;
+	} cases[] = {
+		{"✓ [CB_ALLOC] Device 0: +1.42969 MB (Total: 1.42969 MB)\n", 1499136},
+		{"✓ [CB_ALLOC] Device 0: +93.8438 MB (Total: 93.8438 MB)\n", 98402304},
+		{"✓ [CB_ALLOC] Device 0: +0.0117731 MB (Total: 0.0117731 MB)\n", 12345},
+		{"✓ [CB_ALLOC] Device 0: +9.53674e-07 MB (Total: 1 MB)\n", 1},
+		{"✗ [CB_FREE] Device 0: -0 MB (Total: 0 MB)\n", 0},
+		{"✗ [CB_FREE] Device 0: -1e-300 MB (Total: 0 MB)\n", 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct log_reader_event *event = one(cases[i].line);
+
+		assert(event->size == cases[i].size && event->has_total);
+	}
+	/* What an old server that had counted below zero printed is no total. */
+	assert(!one("✗ [CB_FREE] Device 0: -1 MB (Total: 1.75922e+13 MB)\n")->has_total);
+}
+
+UNIT(quoted_lines_lack_what_people_left_out)
+{
+	const struct log_reader_event *event;
+
+	event = one("Line 3945: ✓ Allocated 524288 bytes (buffer_id=25718784, device 2)\n");
+	assert(event->kind == LOG_READER_ALLOC && event->size == 524288 && event->device == 2);
+	assert(event->address == 25718784 && !event->has_pid && !event->lacks_device);
+	event = one("✗ Freed 98304 bytes (FINAL)       <- removed\n");
+	assert(event->kind == LOG_READER_FREE && event->size == 98304 && event->lacks_address);
+	event = one("⚠ Deallocation for unknown buffer 25718784  <- freed again\n");
+	assert(event->kind == LOG_READER_UNKNOWN_FREE && event->lacks_device);
+	/* The same words without the mark are anybody's. */
+	read_in_steps("Freed 98304 bytes (FINAL)\nAllocated 5 bytes (buffer_id=1, device 2)\n", 99);
+	assert(event_count == 0 && counts.damaged == 0);
+}
+
 UNIT(other_lines_are_skipped)
 {
 	static const char *const lines[] = {
