@@ -1,8 +1,9 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
-//
-// nvtop: the devices of ttmem, as a vendor of its own. All figures come from libttmem-query, so they are those of
-// `ttmem smi`: used and total DRAM of each device, and what each process holds of it. ttmem.cmake adds this file
-// to a build of nvtop.
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * nvtop: the devices of ttmem, as a vendor of its own. All figures come from libttmem-query, so they are those of
+ * `ttmem smi`: used and total DRAM of each device, and what each process holds of it. ttmem.cmake adds this file
+ * to a build of nvtop.
+ */
 
 #include "nvtop/extract_gpuinfo_common.h"
 
@@ -13,11 +14,11 @@
 
 #include <ttmem/query.h>
 
-#define REFRESH_NS 500000000 // nvtop asks for each device in turn: one look at the machine serves them all
+#define REFRESH_NS 500000000 /* nvtop asks for each device in turn: one look at the machine serves them all */
 
 struct gpu_info_ttmem {
   struct gpu_info base;
-  struct ttmem_query_device device; // its number says which one it is; the rest is of the last refresh
+  struct ttmem_query_device device; /* its number says which one it is; the rest is of the last refresh */
 };
 
 static struct ttmem_query *query;
@@ -58,7 +59,7 @@ static const char *gpuinfo_ttmem_last_error_string(void) { return last_error; }
 
 static struct gpu_vendor gpu_vendor_ttmem;
 
-// nvtop asks once: a device that appears later, with its first process, is seen after a restart.
+/* nvtop asks once: a device that appears later, with its first process, is seen after a restart. */
 static bool gpuinfo_ttmem_get_device_handles(struct list_head *devices, unsigned *count) {
   struct ttmem_query_device device = {.struct_size = sizeof(device)};
   unsigned n = 0;
@@ -89,14 +90,14 @@ static void gpuinfo_ttmem_populate_static_info(struct gpu_info *gpu_info) {
 
   RESET_ALL(static_info->valid);
   snprintf(static_info->device_name, sizeof(static_info->device_name), "Tenstorrent %s %s", card, info->device.arch);
-  // A process declared these: nothing of it may move nvtop's cursor.
+  /* A process declared these: nothing of it may move nvtop's cursor. */
   for (char *c = static_info->device_name; *c; c++)
     if (*c < ' ' || *c == 0x7f)
       *c = '?';
   SET_VALID(gpuinfo_device_name_valid, static_info->valid);
 }
 
-// Finds the same device again: others may have come or gone.
+/* Finds the same device again: others may have come or gone. */
 static bool ttmem_update(struct gpu_info_ttmem *info) {
   struct ttmem_query_device device = {.struct_size = sizeof(device)};
 
@@ -118,7 +119,7 @@ static void gpuinfo_ttmem_refresh_dynamic_info(struct gpu_info *gpu_info) {
 
   RESET_ALL(dynamic_info->valid);
   if (!ttmem_update(info)) {
-    SET_GPUINFO_DYNAMIC(dynamic_info, used_memory, 0); // it was there, and nobody uses it now
+    SET_GPUINFO_DYNAMIC(dynamic_info, used_memory, 0); /* it was there, and nobody uses it now */
     return;
   }
   SET_GPUINFO_DYNAMIC(dynamic_info, used_memory, dram->bytes);

@@ -27,13 +27,13 @@ static uint64_t key(const char *phase)
 
 UNIT(a_test_has_its_name_and_its_own_phases)
 {
-	check("pytest-12-0a1b2c3d/3 tests/test_a.py::test_b", "tests/test_a.py::test_b", "");
-	check("pytest-12-0a1b2c3d/3 tests/test_a.py::test_b/load/weights",
-	      "tests/test_a.py::test_b", "load/weights");
+	check("pytest-12-0a1b2c3d/3 a/test_a.py::test_b", "a/test_a.py::test_b", "");
+	check("pytest-12-0a1b2c3d/3 a/test_a.py::test_b/load/weights",
+	      "a/test_a.py::test_b", "load/weights");
 	check("pytest-12-0a1b2c3d/3 a/t.py::Test::test_b[x/y-[1/2]]/load",
 	      "a/t.py::Test::test_b[x/y-[1/2]]", "load");
 	check("outer/more/pytest-1-00000000/40 t.py::t", "t.py::t", "");
-	check("pytest-1-00000000/1 docs/readme.md", "docs/readme.md", "");
+	check("pytest-1-00000000/1 a/readme.md", "a/readme.md", "");
 	check("pytest-1-00000000/1 t.py::t[cut", "t.py::t[cut", "");
 	check("pytest-1-00000000/1 t.py::t]/x", "t.py::t]", "x");
 }
