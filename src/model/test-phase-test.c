@@ -28,8 +28,8 @@ static uint64_t key(const char *phase)
 UNIT(a_test_has_its_name_and_its_own_phases)
 {
 	check("pytest-12-0a1b2c3d/3 a/test_a.py::test_b", "a/test_a.py::test_b", "");
-	check("pytest-12-0a1b2c3d/3 a/test_a.py::test_b/load/weights",
-	      "a/test_a.py::test_b", "load/weights");
+	check("pytest-12-0a1b2c3d/3 a/test_a.py::test_b/load/weights", "a/test_a.py::test_b",
+	      "load/weights");
 	check("pytest-12-0a1b2c3d/3 a/t.py::Test::test_b[x/y-[1/2]]/load",
 	      "a/t.py::Test::test_b[x/y-[1/2]]", "load");
 	check("outer/more/pytest-1-00000000/40 t.py::t", "t.py::t", "");
