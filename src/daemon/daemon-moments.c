@@ -10,6 +10,7 @@
 #include "daemon/daemon.h"
 #include "daemon/flight/moment-cache.h"
 #include "daemon/flight/moment-list.h"
+#include "daemon/flight/moment-missing.h"
 #include "daemon/recorder/recorder-moments.h"
 #include "daemon/registry/collector.h"
 #include "daemon/symbols/symbols-namer.h"
@@ -97,6 +98,23 @@ static int moments_sums(struct daemon *daemon, const struct snapshot_request *re
 	return r;
 }
 
+/* Rows are a user's own: what is missing of all is said with the totals. */
+static void moments_missing(struct daemon *daemon, const struct snapshot_request *request,
+			    struct snapshot *snapshot)
+{
+	CLEANUP(moments_cleanup) struct snapshot *totals = NULL;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct store_reader *reader;
+
+	if (request->buffers)
+		return;
+	if (snapshot->moment.kind != SNAPSHOT_MOMENT_SUMS &&
+	    daemon_reader(daemon, request->asker, &reader) == 0)
+		moment_missing_ended(snapshot, daemon->moments, reader);
+	if (collector_totals(daemon->collector, now - bits_min(now, NS_PER_S), &totals) == 0)
+		moment_missing_driver(snapshot, totals);
+}
+
 int daemon_moments_snapshot(struct daemon *daemon, const struct snapshot_request *request,
 			    struct snapshot **ret_snapshot)
 {
@@ -106,6 +124,7 @@ int daemon_moments_snapshot(struct daemon *daemon, const struct snapshot_request
 		r = moments_sums(daemon, request, ret_snapshot);
 	if (r < 0)
 		return r;
+	moments_missing(daemon, request, *ret_snapshot);
 	return daemon_moments_reach(daemon, request->asker, &(*ret_snapshot)->moment.reach);
 }
 

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from conftest import LIMIT
+from machines import Machine
 from ttmemd import get
 from world import check_schema, descriptors, wait_for
 
@@ -264,6 +265,7 @@ def test_books_of_the_ended_take_no_more_memory_than_the_recorder_may(ttmemd):
     before = held()
     small = ttmemd.player("alloc 0 DRAM 0x1000 64 small")
     wait_for(lambda: held() > before, "the small book")
+    at = time.time_ns()
     small.kill()
     ttmemd.wait_for_leak(small.pid)
     assert held() == before + 1  # for moments of the past
@@ -271,3 +273,20 @@ def test_books_of_the_ended_take_no_more_memory_than_the_recorder_may(ttmemd):
     large.kill()
     ttmemd.wait_for_leak(large.pid)
     wait_for(lambda: held() == before, "both books to be closed")
+    # It was there at that moment, which is said although what it had is gone.
+    moment = checked(ttmemd, f"/api/v1/smi?at={at}")
+    assert moment["processes"] == [] and moment["exact"] is False
+    assert [note for note in moment["notes"] if note.startswith("1 process that has ended since is not in it")]
+
+
+def test_what_the_driver_tells_is_not_known_of_the_past(ttmemd, tmp_path):
+    machine = Machine(tmp_path / "machine")
+    machine.card(0, "p150a", "blackhole", chip=1)
+    ttmemd.start("--http", "127.0.0.1:0", env=machine.env())
+    ttmemd.player("alloc 0 DRAM 0x1000 64 a")
+    wait_for(lambda: checked(ttmemd, "/api/v1/smi")["processes"], "it")
+    now = checked(ttmemd, "/api/v1/smi")
+    assert not [note for note in now["notes"] if "not recorded" in note]
+    past = checked(ttmemd, f"/api/v1/smi?at={time.time_ns()}")
+    assert [note for note in past["notes"] if note.startswith("sensors, memory of the driver")]
+    assert not any(any(device["telemetry"].values()) for device in past["devices"] if device["telemetry"])

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The history knows who has ended, the flight recorder whose books it has: who is only in the first
+ * is missing. A failure to find out is no reason to refuse the moment itself.
+ */
+
+#include "daemon/flight/moment-missing.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "daemon/flight/moment-cache.h"
+#include "model/snapshot.h"
+#include "recording/read/recording.h"
+#include "store/store.h"
+
+struct moment_kept {
+	struct {
+		uint32_t pid;
+		uint64_t start_ticks;
+	} * list;
+	size_t count, capacity;
+	uint64_t at_ns;
+	size_t missing;
+};
+
+static void moment_kept_deinit(struct moment_kept *kept)
+{
+	free(kept->list);
+}
+
+static int moment_missing_keep(void *context, struct recording *recording,
+			       const struct black_box_file *file)
+{
+	struct moment_kept *kept = context;
+
+	for (size_t i = 0; i < recording_facts(recording)->books; i++) {
+		const struct recording_book *book = &recording_owner(recording, i)->book;
+		void *list = array_grow(kept->list, &kept->capacity, kept->count + 1,
+					sizeof(*kept->list));
+
+		if (!list)
+			return -ENOMEM;
+		kept->list = list;
+		kept->list[kept->count].pid = book->pid;
+		kept->list[kept->count++].start_ticks = book->start_ticks;
+	}
+	return 0;
+}
+
+static int moment_missing_count(void *context, const struct store_ended *ended)
+{
+	const struct store_process *process = &ended->process;
+	struct moment_kept *kept = context;
+
+	if (process->start_ns > kept->at_ns)
+		return 0;
+	for (size_t i = 0; i < kept->count; i++) {
+		if (kept->list[i].pid == process->pid &&
+		    kept->list[i].start_ticks == process->start_ticks)
+			return 0;
+	}
+	kept->missing++;
+	return 0;
+}
+
+void moment_missing_ended(struct snapshot *snapshot, struct moment_cache *cache,
+			  struct store_reader *reader)
+{
+	CLEANUP(moment_kept_deinit) struct moment_kept kept = {.at_ns = snapshot->time_ns};
+	const struct store_filter filter = {.since_ns = snapshot->time_ns};
+	struct store_cursor next = {0};
+
+	if (moment_cache_read(cache, snapshot->time_ns, moment_missing_keep, &kept) < 0 ||
+	    store_query_endings(reader, &filter, moment_missing_count, &kept, &next) < 0 ||
+	    kept.missing == 0)
+		return;
+	snapshot->exact = false;
+	snapshot_note(snapshot,
+		      "%zu process%s ended since %s not in it: the flight recorder has not kept "
+		      "what %s had",
+		      kept.missing, kept.missing == 1 ? " that has" : "es that have",
+		      kept.missing == 1 ? "is" : "are", kept.missing == 1 ? "it" : "they");
+}
+
+void moment_missing_driver(struct snapshot *snapshot, const struct snapshot *totals)
+{
+	bool has_driver = false;
+
+	for (size_t i = 0; i < totals->device_count; i++)
+		has_driver |= totals->devices[i].present || totals->devices[i].untracked > 0;
+	if (has_driver)
+		snapshot_note(snapshot,
+			      "sensors, memory of the driver and processes that are not tracked "
+			      "are not recorded, so not known of a moment of the past");
+}
