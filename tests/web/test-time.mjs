@@ -114,6 +114,20 @@ test("keys set and move the cursor, and the device's map follows", async ({ daem
   await visitor.has("ends", ".holders");
 });
 
+test("what is not known of an instant is said on every view", async ({ daemon, visit }) => {
+  await daemon.player({}, DEVICE, `alloc 0 DRAM 0x20 ${MIB} a`);
+  const at = await instant(daemon);
+  const visitor = await visit();
+  await visitor.page.route("**/api/v1/smi?at=*", async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ response: answer, json: { ...(await answer.json()), exact: false, notes: ["sensors are not recorded"] } });
+  });
+  await visitor.go(`#/device/0xa1?at=${at}`);
+  await until("the instant", async () => /ago; exact, but not all is known$/.test(await text(visitor, ".moment-text")));
+  await visitor.page.click(".moment summary");
+  await visitor.has("sensors are not recorded", ".moment .notes");
+});
+
 test("two cursors show the buffers that were added and that went", async ({ daemon, visit }) => {
   const { ends, lives, early, late } = await story(daemon);
   const visitor = await visit();

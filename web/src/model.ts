@@ -94,6 +94,7 @@ export interface PastEvent {
 
 export interface Totals {
   time_ns: number;
+  exact?: boolean; // every figure is
   moment?: PastFacts | null;
   devices: Device[];
   processes: Process[];

@@ -4,7 +4,7 @@
 
 import { nextFlag, flagsOf } from "./annotations";
 import { recorded } from "./api";
-import { h, say } from "./dom";
+import { h, renew, say } from "./dom";
 import { Events } from "./events";
 import { clock, duration } from "./format";
 import { live } from "./live";
@@ -17,6 +17,8 @@ export class MomentBar {
   readonly element: HTMLElement;
   private text = h("span", { class: "moment-text", role: "status" });
   private versus = h("span", {});
+  private notes = h("ul", { class: "notes" });
+  private gaps = h("details", { class: "behind", hidden: true }, h("summary", {}, "Notes"), this.notes);
   private back = this.button("‹ 1 s", "One second back", () => this.step(-STEP_NS));
   private forth = this.button("1 s ›", "One second forward", () => this.step(STEP_NS));
   private previous = this.button("‹ event", "To the event before", () => void this.leap(-1));
@@ -29,7 +31,7 @@ export class MomentBar {
   constructor() {
     this.now.classList.add("primary");
     this.element = h("div", { class: "moment", hidden: true },
-      this.text, this.versus, h("span", { class: "tools" }, this.previous, this.back, this.forth, this.next, this.compare, this.now));
+      this.text, this.versus, this.gaps, h("span", { class: "tools" }, this.previous, this.back, this.forth, this.next, this.compare, this.now));
     moment.onChange(() => {
       this.note = "";
       this.update();
@@ -69,7 +71,10 @@ export class MomentBar {
     if (this.element.hidden) return;
     const now = live.clockNs();
     const facts = moment.shown === at ? moment.totals?.moment : null;
-    const what = at === null ? (recorded() ? "The end" : "Now") : tellInstant(at, now, facts);
+    const what = at === null ? (recorded() ? "The end" : "Now") : tellInstant(at, now, facts, recorded(), moment.totals?.exact !== false);
+    const notes = facts ? (moment.totals?.notes ?? []) : [];
+    this.gaps.hidden = notes.length === 0;
+    renew(this.notes, notes.map((note) => h("li", {}, note)));
     say(this.text, [what, moment.trouble || this.note || (moment.loading ? "reading …" : "")].filter(Boolean).join("; "));
     this.text.classList.toggle("bad", moment.trouble !== "");
     say(this.versus, moment.choosing ? "Click a chart, or Shift+Enter on one, to choose the other instant."

@@ -47,11 +47,11 @@ export function windowOf(length: number, now: number, wanted: readonly number[])
   return { from: first - spare, to: last + spare >= now ? null : last + spare };
 }
 
-/** What the bar says of the instant that is shown. @recording: the instants of a file count from its start. */
-export function tellInstant(at: number, now: number, facts: PastFacts | null | undefined, recording = recorded()): string {
+/** What the bar says of the instant that is shown. @recording: the instants of a file count from its start. @whole: nothing is missing. */
+export function tellInstant(at: number, now: number, facts: PastFacts | null | undefined, recording = recorded(), whole = true): string {
   const when = `As it was at ${clock(at, now / MS)}, ${recording ? `${duration(at - recording.start_ns)} after the start` : `${duration(now - at)} ago`}`;
   if (!facts) return when;
-  if (facts.kind === "exact") return `${when}; exact`;
+  if (facts.kind === "exact") return `${when}; ${whole ? "exact" : "exact, but not all is known"}`;
   return `${when}; sums only: ${facts.exact_from_ns === null ? "the flight recorder has nothing"
     : `the flight recorder reaches back to ${clock(facts.exact_from_ns, now / MS)}`}`;
 }

@@ -40,6 +40,7 @@ test("a chart loads the newest part of the past, or the part around an older ins
 test("the bar says which instant it is, and how well it is known", () => {
   const now = NOON + 125 * S;
   assert.match(tellInstant(NOON, now, facts("exact")), /^As it was at (\S+ )?\d\d:\d\d:\d\d, 2 min 5 s ago; exact$/);
+  assert.match(tellInstant(NOON, now, facts("exact"), null, false), /ago; exact, but not all is known$/);
   assert.match(tellInstant(NOON, now, facts("sums")), /; sums only: the flight recorder reaches back to (\S+ )?\d\d:\d\d:\d\d$/);
   assert.match(tellInstant(NOON, now, facts("sums", null)), /; sums only: the flight recorder has nothing$/);
   assert.match(tellInstant(NOON, now, null), /ago$/, "not read yet");
