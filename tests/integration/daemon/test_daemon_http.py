@@ -187,4 +187,13 @@ def test_daemon_stops_while_many_processes_die(served):
     assert served.stop() == 0
     served.start("--http", "127.0.0.1:0")
     dead = {one.pid for one in crowd}
-    wait_for(lambda: dead <= {p["pid"] for p in served.json("leaks")["processes"]}, "all reports")
+
+    def reported():
+        pids, query = set(), "limit=1000&buffers=0"
+        while query:
+            document = json.loads(served.fetch(f"/api/v1/leaks?{query}", token=True)[1])
+            pids |= {process["pid"] for process in document["processes"]}
+            query = document["next"] and f"limit=1000&buffers=0&cursor={document['next']}"
+        return pids
+
+    wait_for(lambda: dead <= reported(), "all reports")

@@ -191,7 +191,7 @@ def test_a_process_stopped_inside_an_update_is_read_exactly(daemon, bystanders):
     seen = set()
     rounds = 0
     # Both states are met sooner or later.
-    while rounds < 40 or len(seen) < 2:
+    while rounds < 15 or len(seen) < 2:
         rounds += 1
         os.kill(busy.pid, signal.SIGSTOP)
         document = daemon.json("smi", env=daemon.blind)

@@ -47,8 +47,8 @@ def pages(served, query):
     return found
 
 
-def test_a_report_lists_a_hundred_thousand_buffers(served):
-    count = 100000
+def test_a_report_lists_all_buffers(served):
+    count = 25000
     pid = leave(served, "phase decode/layer 3", f"many 0 DRAM 0x1000 64 {count}", "alloc 1 L1 0x10 5000 large")
     document = json.loads(served.run("leaks", "--pid", pid, "--json").stdout)
     (leak,) = document["processes"]
@@ -57,13 +57,12 @@ def test_a_report_lists_a_hundred_thousand_buffers(served):
     assert leak["bytes"] == count * 64 + 5000
     assert leak["buffers"][0]["name"] == "large"
     assert len({b["address"] for b in leak["buffers"]}) == count + 1
-    leak["buffers"] = leak["buffers"][:100]
     check_schema(document)
     # The same over HTTP, in pages that end within the list.
     found = pages(served, f"pid={pid}&limit=1000")
-    assert len(found) > 10
+    assert len(found) > 2
     rows = [row for one in found for process in one["processes"] for row in process["buffers"]]
-    assert len(rows) == count + 1 and rows[:100] == leak["buffers"]
+    assert rows == leak["buffers"]
     offsets = [process.get("offset", 0) for one in found for process in one["processes"]]
     assert offsets == sorted(set(offsets)) and offsets[0] == 0
     check_schema(found[1])
@@ -125,7 +124,7 @@ def test_older_reports_of_a_call_site_keep_their_buffers(served):
 
 
 def test_a_huge_report_is_cut_and_says_so(served):
-    count = (1 << 20) + 1234
+    count = LISTED_MAX + 1234
     player = served.player(f"many 0 DRAM 0x1000 64 {count}", "alloc 1 L1 0x10 5000 large")
     wait_for(lambda: any(p["pid"] == player.pid for p in served.json("ps")["processes"]), "the process")
     player.kill()
@@ -198,6 +197,8 @@ def test_a_database_of_an_earlier_version_is_converted(served):
              address INTEGER NOT NULL, size INTEGER NOT NULL, count INTEGER NOT NULL,
              PRIMARY KEY(process, site, device, address, size)) STRICT, WITHOUT ROWID;
             CREATE INDEX seen_site ON seen(site);
+            DROP TABLE endings;
+            DROP TABLE runs;
             UPDATE schema SET version = 3;
             """
         )

@@ -269,7 +269,7 @@ def test_books_of_the_ended_take_no_more_memory_than_the_recorder_may(ttmemd):
     small.kill()
     ttmemd.wait_for_leak(small.pid)
     assert held() == before + 1  # for moments of the past
-    large = ttmemd.player(*(f"alloc 0 DRAM {0x1000 * (i + 1)} 64 large" for i in range(15000)))
+    large = ttmemd.player("many 0 DRAM 0x1000 64 15000")
     large.kill()
     ttmemd.wait_for_leak(large.pid)
     wait_for(lambda: held() == before, "both books to be closed")
