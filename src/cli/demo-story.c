@@ -96,10 +96,10 @@ static void story_killed(struct story *story, const struct snapshot *ended, uint
 		buffers += group->buffers;
 	}
 	story_tell(story, process->pid,
-		   "killed -9      %s, pid %" PRIu32 ", left %" PRIu64 " buffers, %s"
+		   "killed -9      %s, pid %" PRIu32 ", left %" PRIu64 " buffer%s, %s"
 		   "\n                 most of it: %s",
-		   process->comm, process->pid, buffers, text_size(bytes, size),
-		   largest ? story_or(largest->name, "(no name)") : "-");
+		   process->comm, process->pid, buffers, buffers == 1 ? "" : "s",
+		   text_size(bytes, size), largest ? story_or(largest->name, "(no name)") : "-");
 }
 
 void story_follow(struct story *story, const struct snapshot *living, const struct family *family,

@@ -36,9 +36,9 @@ static void fit_print_gone(const struct free_blocks *free_blocks, const struct f
 	if (fit->count == 0)
 		return;
 	if (fit->count == 1)
-		(void)fputs("  would fit if this one went", stdout);
+		(void)fputs("  would fit if this buffer were freed", stdout);
 	else
-		printf("  would fit if these %zu went", fit->count);
+		printf("  would fit if these %zu buffers were freed", fit->count);
 	printf(", %s in each bank:\n", text_size(fit->bytes, number));
 	for (size_t i = 0; i < bits_min(fit->count, FIT_SHOWN); i++) {
 		const struct free_blocks_block *block = &free_blocks->blocks[fit->first + i];
@@ -66,7 +66,8 @@ static void fit_print(const struct space *space, const struct free_blocks_fit *f
 		       need, free_blocks->banks, fit->address, text_size(fit->length, a));
 		break;
 	case FREE_BLOCKS_CUT:
-		printf(": no, cut up\n  needs %s in each bank; %s are free, but no hole is larger "
+		printf(": no, fragmented\n  needs %s in each bank; %s are free, but no hole is "
+		       "larger "
 		       "than %s\n",
 		       need, text_size(free_blocks->free, a), text_size(free_blocks->largest, b));
 		break;
@@ -75,7 +76,7 @@ static void fit_print(const struct space *space, const struct free_blocks_fit *f
 		       text_size(free_blocks->free, a));
 		break;
 	case FREE_BLOCKS_LARGE:
-		printf(": no, too large\n  needs %s in each bank, which has %s\n",
+		printf(": no, too large\n  needs %s in each bank; a bank has %s\n",
 		       fit->need == UINT64_MAX ? "more than can be counted" : need,
 		       text_size(free_blocks->size, a));
 		break;
@@ -84,8 +85,8 @@ static void fit_print(const struct space *space, const struct free_blocks_fit *f
 		session_spaces_print_occupied(space);
 	fit_print_gone(free_blocks, fit);
 	if (free_blocks->guessed)
-		printf("  (a guess: %" PRIu64 " buffers do not tell their share of a bank)\n",
-		       free_blocks->guessed);
+		printf("  (a guess: %" PRIu64 " buffer%s not tell the share of each bank)\n",
+		       free_blocks->guessed, free_blocks->guessed == 1 ? " does" : "s do");
 }
 
 struct fit {
@@ -120,14 +121,19 @@ static int fit_parse(struct fit *fit, int argc, char **argv)
 
 	if (r != 0)
 		return r;
-	if (count != 1 || text_parse_size(argv[0], &fit->size) < 0 || fit->size == 0)
-		return options_mistake("fit", "how many bytes? As in 512, 64K or 1.5GiB");
+	if (count != 1)
+		return options_count(&options, "one size such as 512, 64K or 1.5GiB", count);
+	if (text_parse_size(argv[0], &fit->size) < 0 || fit->size == 0)
+		return options_mistake(
+			"fit", "expects a size such as 512, 64K or 1.5GiB, got \"%s\"", argv[0]);
 	if (!fit->filter.has_type) {
 		fit->filter.has_type = true;
 		fit->filter.type = TYPES_DRAM;
 	}
 	if (!free_blocks_is_memory(fit->filter.type))
-		return options_mistake("fit", "%s is no memory of its own",
+		return options_mistake("fit",
+				       "--type expects a memory of its own, got %s, which is "
+				       "part of L1",
 				       types_name(fit->filter.type));
 	return 0;
 }

@@ -122,7 +122,8 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 	char number[TEXT_NUMBER_SIZE], profile[GROUP_AGES + 1], place[GROWTH_PLACE];
 	struct table table;
 
-	table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
+	if (growth->count)
+		table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < growth->count; i++) {
 		const struct growth_site *site = &growth->sites[i];
 		enum growth_confidence confidence = growth_confidence(growth, site);
@@ -143,6 +144,10 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 				    GROWTH_INDENT);
 		session_print_stack(site->stack, GROWTH_INDENT);
 	}
+	if (growth->count)
+		puts("AGES: of the live buffers, how many tenths are from the first, second, third "
+		     "and "
+		     "last quarter of the process's life");
 	growth_print_trends(growth);
 	growth_print_span(growth, is_final);
 	session_print_notes(snapshot);

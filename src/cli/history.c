@@ -205,9 +205,11 @@ static int history_parse(int argc, char **argv, struct history_options *ret_opti
 	if (r != 0)
 		return r;
 	if (count != 1)
-		return options_mistake("history", count ? "one address, please" : "which address?");
+		return options_count(&options, "one address such as 0x1000 or 4096", count);
 	if (text_parse_u64(argv[0], &ret_options->wish.address) < 0)
-		return options_mistake("history", "\"%s\" is not an address", argv[0]);
+		return options_mistake("history",
+				       "expects an address such as 0x1000 or 4096, got \"%s\"",
+				       argv[0]);
 	return 0;
 }
 

@@ -38,7 +38,7 @@ static const struct {
 	{"Read recordings", {&report_command, &diff_command, &replay_command}},
 	{"For other tools", {&export_command}},
 	{"Is everything in order?", {&doctor_command, &selftest_command, &status_command}},
-	{"Old habits", {&dump_command, &analyze_command}},
+	{"From the old tools", {&dump_command, &analyze_command}},
 	{"Try it", {&demo_command, &bench_command}},
 #endif
 };
@@ -76,9 +76,10 @@ static int main_help(void)
 			printf("  %-10s %s\n", groups[i].commands[k]->name,
 			       groups[i].commands[k]->summary);
 	}
-	printf("\n\"ttmem COMMAND --help\" tells the options of a command, \"man ttmem-COMMAND\" "
-	       "more.\nAs an ordinary user you see your own processes, as root all; where ttmemd "
-	       "runs,\ntotals of everybody, and it remembers the past.\n");
+	printf("\n\"ttmem COMMAND --help\" lists the options of a command; \"man ttmem-COMMAND\" "
+	       "explains\nthem. You see your own processes, root sees all. Where ttmemd runs, you "
+	       "also "
+	       "see the\ntotals of other users, and what ended processes left.\n");
 	return COMMAND_OK;
 }
 

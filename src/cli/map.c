@@ -74,7 +74,7 @@ static void map_print(const struct space *space)
 	       text_size(free_blocks->used, a),
 	       (double)free_blocks->used * 100 / (double)free_blocks->size);
 	session_spaces_print_occupied(space);
-	printf("  free: %s in %zu hole%s, largest %s (%s over all banks), cut up %.1f %%\n",
+	printf("  free: %s in %zu hole%s, largest %s (%s over all banks), fragmentation %.1f %%\n",
 	       text_size(free_blocks->free, b), free_blocks->hole_count,
 	       free_blocks->hole_count == 1 ? "" : "s", text_size(free_blocks->largest, c),
 	       text_size(free_blocks->largest * free_blocks->banks, d),
@@ -83,11 +83,12 @@ static void map_print(const struct space *space)
 		printf("  headroom: %s between circular buffers and the lowest buffer\n",
 		       text_size(headroom, a));
 	if (free_blocks->guessed)
-		printf("  %" PRIu64 " buffers do not tell their share of a bank: taken as spread "
+		printf("  %" PRIu64 " buffer%s not tell the share of each bank: taken as spread "
 		       "evenly\n",
-		       free_blocks->guessed);
+		       free_blocks->guessed, free_blocks->guessed == 1 ? " does" : "s do");
 	if (free_blocks->unplaced)
-		printf("  %" PRIu64 " buffers lie outside of it\n", free_blocks->unplaced);
+		printf("  %" PRIu64 " buffer%s outside of it\n", free_blocks->unplaced,
+		       free_blocks->unplaced == 1 ? " lies" : "s lie");
 }
 
 static int map_run(int argc, char **argv)
@@ -118,7 +119,9 @@ static int map_run(int argc, char **argv)
 	int r = options_parse_only(&options, argc, argv);
 
 	if (r == 0 && filter.has_type && !free_blocks_is_memory(filter.type))
-		r = options_mistake("map", "%s is no memory of its own", types_name(filter.type));
+		r = options_mistake(
+			"map", "--type expects a memory of its own, got %s, which is part of L1",
+			types_name(filter.type));
 	if (r != 0)
 		return options_exit(r);
 	output_start();
@@ -138,8 +141,8 @@ static int map_run(int argc, char **argv)
 		session_print_moment(session);
 		for (size_t i = 0; i < memory_map.count; i++)
 			map_print(&memory_map.list[i]);
-		if (memory_map.count == 0)
-			printf("nothing to draw\n");
+		if (memory_map.count == 0 && !asked.is_missing)
+			puts("no live buffer: nothing to draw");
 		session_print_notes(snapshot);
 	}
 	return asked_for_exit(&asked, output_finish());

@@ -183,7 +183,7 @@ static int open_run(int argc, char **argv)
 	int r = options_parse(&options, argc, argv, &count);
 
 	if (r == 0 && count > 1)
-		r = options_mistake("open", "one process or device, please");
+		r = options_count(&options, "one process or device", count);
 	if (r != 0)
 		return options_exit(r);
 	wish.place = count ? argv[0] : NULL;

@@ -52,6 +52,12 @@ static void status_print_past(const json_t *past)
 		       daemon_pages_number(past, "dropped"));
 }
 
+/* "1 book refused", below the line that it belongs to. */
+static void status_print_count(uint64_t count, const char *what, const char *how)
+{
+	printf("         %" PRIu64 " %s%s %s\n", count, what, count == 1 ? "" : "s", how);
+}
+
 static void status_print_flight(const json_t *flight)
 {
 	char number[TEXT_NUMBER_SIZE];
@@ -68,11 +74,11 @@ static void status_print_flight(const json_t *flight)
 		       " user%s: keyframes only at present, with gaps in between\n",
 		       late, late == 1 ? "" : "s");
 	if (daemon_pages_number(flight, "left_out"))
-		printf("         %" PRIu64 " books were too large or too many for it\n",
-		       daemon_pages_number(flight, "left_out"));
+		status_print_count(daemon_pages_number(flight, "left_out"), "book",
+				   "left out: too large, or too many");
 	if (daemon_pages_number(flight, "failed"))
-		printf("         %" PRIu64 " recordings could not be written\n",
-		       daemon_pages_number(flight, "failed"));
+		status_print_count(daemon_pages_number(flight, "failed"), "recording",
+				   "not written");
 }
 
 /* What others have, or what is in the way. */
@@ -123,10 +129,9 @@ static void status_print(const struct daemon_client *remote, const json_t *statu
 	       daemon_pages_number(status, "books"), daemon_pages_number(status, "ended"),
 	       daemon_pages_number(status, "leaked"));
 	if (daemon_pages_number(status, "books_refused"))
-		printf("         %" PRIu64 " books were refused\n",
-		       daemon_pages_number(status, "books_refused"));
+		status_print_count(daemon_pages_number(status, "books_refused"), "book", "refused");
 	if (daemon_pages_number(status, "unobserved_exits"))
-		printf("         %" PRIu64 " processes ended while nobody held their books\n",
+		printf("         ended unobserved: %" PRIu64 "\n",
 		       daemon_pages_number(status, "unobserved_exits"));
 	status_print_past(json_object_get(status, "past"));
 	status_print_flight(json_object_get(status, "flight"));
@@ -146,7 +151,7 @@ static int status_run(int argc, char **argv)
 	const struct options_item items[] = {{0, "json", NULL, "as JSON", &json, NULL}};
 	const struct options options = {
 		.command = "status",
-		.summary = "Whether ttmemd runs, which one, and how it is.",
+		.summary = "Whether ttmemd runs, which one, and its state.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
 	};
@@ -177,6 +182,6 @@ static int status_run(int argc, char **argv)
 
 const struct command status_command = {
 	.name = "status",
-	.summary = "whether the daemon runs, and how it is",
+	.summary = "whether ttmemd runs, and its state",
 	.run = status_run,
 };

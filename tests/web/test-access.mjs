@@ -196,7 +196,7 @@ test("no view is wider than a screen or a phone", async ({ daemon, visit }) => {
     await visitor.has("Freed again by", ".party");
     await fits("incidents");
     await visitor.go(`#/device/${"x".repeat(3000)}`);
-    await visitor.has("Nobody tells of a device", "main");
+    await visitor.has("There is no device", "main");
     await fits("a device that is not there");
   }
 });

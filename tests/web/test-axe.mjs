@@ -48,7 +48,7 @@ for (const [dark, size] of [[false, WIDE], [true, PHONE]])
     await visitor.has("connection refused", ".fleet");
     await check("fleet");
     await visitor.go("#/device/99");
-    await visitor.has("Nobody tells of a device");
+    await visitor.has("There is no device");
     await check("no such device");
     await visitor.go("#/process/1");
     await visitor.has("is not there");

@@ -65,11 +65,12 @@ static int check_parse(struct check *check, int argc, char **argv)
 	if (r != 0)
 		return r;
 	if (count != 1)
-		return options_mistake("check", "one file, please: a recording, or what `ttmem run "
-						"--json` wrote");
+		return options_count(&options, "one file, a recording or a report of ttmem run",
+				     count);
 	check->path = argv[0];
 	if (!check->options.file && check->options.limits.count == 0)
-		return options_mistake("check", "by what? --budget FILE or --limit LIMIT=SIZE");
+		return options_mistake("check",
+				       "needs limits: --budget FILE or --limit LIMIT=SIZE");
 	if (check->update && (!check->options.file || check->options.limits.count > 0))
 		return options_mistake("check",
 				       "--update writes the file of --budget, and takes no "

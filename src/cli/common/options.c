@@ -186,6 +186,13 @@ int options_parse_only(const struct options *options, int argc, char **argv)
 	return r;
 }
 
+int options_count(const struct options *options, const char *expected, int count)
+{
+	if (count == 0)
+		return options_mistake(options->command, "expects %s, got nothing", expected);
+	return options_mistake(options->command, "expects %s, got %d arguments", expected, count);
+}
+
 int options_exit(int result)
 {
 	return result < 0 ? COMMAND_USAGE : COMMAND_OK;

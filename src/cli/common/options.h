@@ -49,6 +49,9 @@ int options_exit(int result);
 int options_mistake(const char *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Reports another number of arguments than the command takes, which @expected names. -EINVAL. */
+int options_count(const struct options *options, const char *expected, int count);
+
 /* For commands that can show a moment of a recording instead of now: their part of the table. */
 struct options_from {
 	const char *file; /* NULL = now */

@@ -102,13 +102,14 @@ void record_file_tell(const char *command, const char *path, const struct record
 	if (result < 0)
 		fprintf(stderr, "ttmem %s: %s: the recording ended early: %s\n", command, path,
 			record_reason(result));
-	fprintf(stderr, "recorded: %" PRIu64 " events of %" PRIu32 " process%s in %s, %s",
-		sums->events, sums->books, sums->books == 1 ? "" : "es", path,
-		text_size(sums->bytes, size));
+	fprintf(stderr, "recorded: %" PRIu64 " event%s of %" PRIu32 " process%s in %s, %s",
+		sums->events, sums->events == 1 ? "" : "s", sums->books,
+		sums->books == 1 ? "" : "es", path, text_size(sums->bytes, size));
 	if (sums->missed)
 		fprintf(stderr,
-			"; %" PRIu64 " events are missing in %" PRIu32 " gap%s, totals are exact",
-			sums->missed, sums->gaps, sums->gaps == 1 ? "" : "s");
+			"; %" PRIu64 " event%s missing in %" PRIu32 " gap%s, totals are exact",
+			sums->missed, sums->missed == 1 ? " is" : "s are", sums->gaps,
+			sums->gaps == 1 ? "" : "s");
 	if (sums->unreadable)
 		fprintf(stderr, "; %" PRIu32 " device%s could not be read", sums->unreadable,
 			sums->unreadable == 1 ? "" : "s");

@@ -114,7 +114,7 @@ int session_start(struct session **ret_session, const char *command,
 		return session_open(ret_session, command, from, filter);
 	if (from->at)
 		return options_exit(options_mistake(
-			command, "--at is a moment of a recording: which one? --from FILE"));
+			command, "--at is a moment of a recording, and needs --from FILE"));
 	r = session_new(ret_session);
 	return r < 0 ? output_fail(command, "cannot look at processes", r) : 0;
 }

@@ -92,7 +92,7 @@ static int diff_parse(struct diff_command *command, int argc, char **argv)
 	if (r != 0)
 		return r;
 	if (count != 2)
-		return options_mistake("diff", "which two are to be compared?");
+		return options_count(&options, "two files to compare", count);
 	command->before = argv[0];
 	command->after = argv[1];
 	return 0;

@@ -100,8 +100,9 @@ static void doctor_judge(struct doctor *doctor, const struct snapshot_process *p
 			    text_size(sums.dram, used));
 	if (sums.unknown_frees)
 		doctor_tell(doctor, DOCTOR_FREES_UNKNOWN, process->pid, process->user_id,
-			    "%s freed %" PRIu64 " buffers that were never reported", comm,
-			    sums.unknown_frees);
+			    "%s freed %" PRIu64 " buffer%s that %s never reported", comm,
+			    sums.unknown_frees, sums.unknown_frees == 1 ? "" : "s",
+			    sums.unknown_frees == 1 ? "was" : "were");
 }
 
 void doctor_look_at_memory(struct doctor *doctor)

@@ -177,9 +177,9 @@ static void doctor_examine_arenas(struct doctor *doctor, const struct doctor_pat
 			    "%s: %" PRIu64 " names or phases found no room", patient->name,
 			    arena.lost);
 	if (header->lost_stacks)
-		DOCTOR_TELL(doctor, DOCTOR_STACKS_LOST, patient,
-			    "%s: %" PRIu64 " events have no stack", patient->name,
-			    header->lost_stacks);
+		DOCTOR_TELL(doctor, DOCTOR_STACKS_LOST, patient, "%s: %" PRIu64 " event%s no stack",
+			    patient->name, header->lost_stacks,
+			    header->lost_stacks == 1 ? " has" : "s have");
 	else if (reader_arena(&patient->book->reader, BOOK_ARENA_STACKS, &arena) != 0 ||
 		 arena.used > DOCTOR_STACKS_NONE)
 		return;
@@ -314,8 +314,8 @@ static void doctor_examine_scan(struct doctor *doctor)
 	if (scan->others && !doctor->daemon.answers &&
 	    kernel_look(&scan->proc, NULL) == KERNEL_NOT_LOADED)
 		doctor_tell(doctor, DOCTOR_OTHERS_UNSEEN, 0, 0,
-			    "%" PRIu32 " processes of other users were not looked at",
-			    scan->others);
+			    "%" PRIu32 " process%s of other users not looked at", scan->others,
+			    scan->others == 1 ? "" : "es");
 }
 
 static void doctor_cleanup_listing(DIR **listing)

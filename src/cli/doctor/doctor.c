@@ -198,12 +198,12 @@ static void doctor_print(const struct doctor *doctor)
 	size_t errors = doctor_count(doctor, DOCTOR_ERROR);
 	size_t warnings = doctor_count(doctor, DOCTOR_WARNING);
 
-	printf("%" PRIu32 " process%s looked at, %" PRIu32 " tracked by themselves; ",
-	       doctor->looked_at, doctor->looked_at == 1 ? "" : "es", doctor->tracked);
+	printf("%" PRIu32 " process%s checked, %" PRIu32 " of them tracked; ", doctor->looked_at,
+	       doctor->looked_at == 1 ? "" : "es", doctor->tracked);
 	if (doctor->daemon.answers)
 		printf("ttmemd %s, pid %" PRIu32 "\n", doctor->daemon.version, doctor->daemon.pid);
 	else
-		printf("no answer from ttmemd\n");
+		printf("ttmemd does not answer\n");
 	doctor_print_totals(doctor);
 	for (size_t i = 0; i < doctor->count; i++)
 		doctor_print_finding(&doctor->findings[i]);
@@ -292,6 +292,12 @@ static int doctor_exit(const struct doctor *doctor, int written)
 	return doctor_count(doctor, DOCTOR_WARNING) ? DOCTOR_EXIT_WARNING : DOCTOR_EXIT_WELL;
 }
 
+static int doctor_tell_missing(uint32_t pid)
+{
+	fprintf(stderr, "ttmem doctor: there is no process %" PRIu32 "\n", pid);
+	return DOCTOR_EXIT_ERROR;
+}
+
 static int doctor_run(int argc, char **argv)
 {
 	CLEANUP(doctor_deinit) struct doctor doctor = {0};
@@ -322,7 +328,7 @@ static int doctor_run(int argc, char **argv)
 	doctor.only_pid = filter.pid;
 	r = doctor_examine_all(&doctor);
 	if (r == -ESRCH && doctor.only_pid)
-		return output_fail("doctor", "there is no such process", r);
+		return doctor_tell_missing(doctor.only_pid);
 	if (r < 0)
 		return output_fail("doctor", "cannot look around", r);
 	if (bundle) {

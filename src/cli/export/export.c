@@ -46,8 +46,8 @@ static int export_find_format(struct export_options *options, const char *text)
 	if (options->report || options->form)
 		return 0;
 	if (!text)
-		return options_mistake("export", "which format? --format " EXPORT_FORMATS);
-	return options_mistake("export", "--format: \"%s\" is not " EXPORT_FORMATS, text);
+		return options_mistake("export", "--format is missing; it expects " EXPORT_FORMATS);
+	return options_mistake("export", "--format expects " EXPORT_FORMATS ", got \"%s\"", text);
 }
 
 /* What a report needs more than a file. */
@@ -56,12 +56,12 @@ static int export_check_report(const struct export_options *options)
 	const struct filter *filter = &options->request.filter;
 
 	if (!filter->has_pid && !options->from.file)
-		return options_mistake("export", "which process?");
+		return options_mistake("export", "ttnn-visualizer expects a process: PID");
 	if (filter->has_type && filter->type > TYPES_TRACE)
-		return options_mistake("export", "these reports have no %s",
+		return options_mistake("export", "reports for ttnn-visualizer have no %s",
 				       types_name(filter->type));
 	if (!options->path)
-		return options_mistake("export", "which folder? -o FOLDER");
+		return options_mistake("export", "ttnn-visualizer expects a folder: -o FOLDER");
 	return 0;
 }
 
@@ -70,7 +70,8 @@ static int export_check(const struct export_options *options)
 	if (options->report)
 		return export_check_report(options);
 	if (options->form->is_course && !options->from.file)
-		return options_mistake("export", "%s has the course of events: which recording?",
+		return options_mistake("export",
+				       "%s shows the course of events, and expects a recording",
 				       options->form->name);
 	return 0;
 }
@@ -112,7 +113,7 @@ static int export_parse(struct export_options *options, int argc, char **argv)
 	if (r != 0)
 		return r;
 	if (count > 1)
-		return options_mistake("export", "one recording or one process, please");
+		return options_count(&table, "one recording or one process", count);
 	/* A recording whose name is a number is "./123". */
 	if (count == 1 && options_pid(filter, argv[0]) < 0)
 		options->from.file = argv[0];
@@ -153,7 +154,8 @@ static int export_refuse(size_t books)
 {
 	if (books > 1)
 		return options_exit(options_mistake(
-			"export", "there are several processes in it: which one? --pid PID"));
+			"export",
+			"the recording has several processes: choose one with --pid PID"));
 	(void)fputs("ttmem export: there is no process in the recording\n", stderr);
 	return COMMAND_FAILED;
 }

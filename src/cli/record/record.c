@@ -224,10 +224,12 @@ static int record_find(struct record *record)
 		if (scan->books[i]->owner.pid == record->options->pid && scan->books[i]->alive)
 			return 0;
 	}
-	fprintf(stderr, "ttmem record: pid %" PRIu32 " %s\n", record->options->pid,
+	fprintf(stderr,
 		proc_start_ticks(&scan->proc, record->options->pid)
-			? "is not tracked, or may not be seen"
-			: "is not there");
+			? "ttmem record: process %" PRIu32
+			  " is not tracked, or you may not see it: \"ttmem doctor\" says why\n"
+			: "ttmem record: there is no process %" PRIu32 "\n",
+		record->options->pid);
 	return COMMAND_FAILED;
 }
 
@@ -313,12 +315,12 @@ static int record_parse(struct record_options *record, int argc, char **argv)
 
 	if (r != 0)
 		return r;
-	if (count > 1)
-		return options_mistake("record", "one PID, or --all");
-	if ((count == 1) == record->all)
-		return options_mistake("record", "which process? PID or --all");
+	if (count == 1 && record->all)
+		return options_mistake("record", "PID or --all, not both");
+	if (count > 1 || (count == 0 && !record->all))
+		return options_count(&options, "one process id, or --all", count);
 	if (count == 1 && options_u32(&record->pid, argv[0]) < 0)
-		return options_mistake("record", "\"%s\" is no PID", argv[0]);
+		return options_mistake("record", "expects a process id, got \"%s\"", argv[0]);
 	return 0;
 }
 

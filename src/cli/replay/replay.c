@@ -43,8 +43,8 @@ static int replay_find_card(struct replay_walk *walk)
 	for (size_t i = 0; card_at(i) && length < sizeof(names); i++)
 		length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
 					   i ? ", " : "", card_at(i)->card);
-	return options_mistake("replay", "--card: \"%s\" is not known; there are %s",
-			       walk->card_name, names);
+	return options_mistake("replay", "--card expects one of %s, got \"%s\"", names,
+			       walk->card_name);
 }
 
 static int replay_parse_fit(void *target, const char *text)
@@ -108,7 +108,7 @@ static int replay_parse(struct replay_options *replay, int argc, char **argv)
 	if (r != 0)
 		return r;
 	if (count != 1)
-		return options_mistake("replay", "which recording?");
+		return options_count(&options, "one recording", count);
 	replay->file = argv[0];
 	return replay_find_card(&replay->walk);
 }

@@ -60,13 +60,12 @@ static int report_parse(struct report_options *options, int argc, char **argv)
 	if (r != 0)
 		return r;
 	if (count != 1)
-		return options_mistake("report",
-				       count ? "one recording, please" : "which recording?");
+		return options_count(&table, "one recording", count);
 	options->file = options->served.file = argv[0];
 	if (options->serve && (options->json || options->output))
-		return options_mistake("report", "--serve writes nothing");
+		return options_mistake("report", "--serve writes no file: no --output or --json");
 	if (!options->serve && (options->served.at || options->served.print))
-		return options_mistake("report", "--at and --print go with --serve");
+		return options_mistake("report", "--at and --print need --serve");
 	if (!options->serve && !options->json && !report_page.head)
 		return options_mistake("report", "this ttmem was built without npm, and so without "
 						 "the page; --json has its data");

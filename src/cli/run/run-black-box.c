@@ -79,8 +79,8 @@ struct run_black_box *run_black_box_free(struct run_black_box *box, bool quiet)
 		free(box->paths[i]);
 	}
 	if (box->failed)
-		fprintf(stderr, "ttmem run: --black-box: %" PRIu32 " files could not be written\n",
-			box->failed);
+		fprintf(stderr, "ttmem run: --black-box: %" PRIu32 " file%s could not be written\n",
+			box->failed, box->failed == 1 ? "" : "s");
 	if (box->refused && !quiet)
 		fprintf(stderr, "recorded: no more than %u files; %" PRIu32 " were not written\n",
 			BLACK_BOX_FILES_MAX, box->refused);

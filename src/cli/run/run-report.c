@@ -225,6 +225,17 @@ static void report_text_forgotten(const struct snapshot *ended, FILE *out)
 	}
 }
 
+/* "2 processes tracked, 1 not" */
+static void report_tracked(const struct report *report, const char *before, FILE *out)
+{
+	const struct family *family = report->family;
+
+	fprintf(out, "%s%zu process%s tracked", before, family->end_count,
+		family->end_count == 1 ? "" : "es");
+	if (family->without_book)
+		fprintf(out, ", %" PRIu32 " not", family->without_book);
+}
+
 void report_text(const struct report *report, FILE *out)
 {
 	const struct family *family = report->family;
@@ -234,15 +245,14 @@ void report_text(const struct report *report, FILE *out)
 	report_command(report, out);
 	fprintf(out, "\n");
 	report_ending(report, out);
-	fprintf(out, " after %s; processes with a book: %zu, without: %" PRIu32 "\n",
-		text_duration(report->duration_ns, duration), family->end_count,
-		family->without_book);
+	fprintf(out, " after %s", text_duration(report->duration_ns, duration));
+	report_tracked(report, "; ", out);
+	(void)fputc('\n', out);
 	if (!report->is_tracked)
 		fprintf(out,
-			"nothing was reported: does the program link libttmem, or tt-metal and run "
-			"with --metal, does it get as far as its first allocation, and does "
-			"nothing "
-			"in it set TTMEM=0? TTMEM_DEBUG=FILE shows every call\n");
+			"nothing was reported. Does the program link libttmem, or use tt-metal and "
+			"run with --metal? Does it reach its first allocation? Does something set "
+			"TTMEM=0? TTMEM_DEBUG=FILE shows every call.\n");
 	report_peaks(report, out, "peak: device %s %s %s%s\n");
 	report_live_at_peaks(report, out);
 	budget_put_text(report->limits, true, out);
@@ -260,14 +270,14 @@ void report_text(const struct report *report, FILE *out)
 	}
 	report_text_forgotten(family->ended, out);
 	if (family->still_running)
-		fprintf(out, "still running, not judged: %" PRIu32 " processes\n",
-			family->still_running);
+		fprintf(out, "still running, so not judged: %" PRIu32 " process%s\n",
+			family->still_running, family->still_running == 1 ? "" : "es");
 	if (family->trouble)
 		fprintf(out, "not everything could be watched: %s\n",
 			strerrordesc_np(-family->trouble));
 	if (family->refused)
-		fprintf(out, "%" PRIu32 " books were refused: %s\n", family->refused,
-			family->refused_reason);
+		fprintf(out, "%" PRIu32 " book%s refused: %s\n", family->refused,
+			family->refused == 1 ? " was" : "s were", family->refused_reason);
 }
 
 /* A table cell: no bars, no line breaks, nothing that could be taken for a tag. */
@@ -352,8 +362,8 @@ void report_markdown(const struct report *report, FILE *out)
 	report_command(report, out);
 	fprintf(out, "`: ");
 	report_ending(report, out);
-	fprintf(out, ", %zu processes tracked, %" PRIu32 " without a book\n\n",
-		report->family->end_count, report->family->without_book);
+	report_tracked(report, ", ", out);
+	fprintf(out, "\n\n");
 	if (report->site_count) {
 		fprintf(out, "| leaked | buffers | call site | |\n|---:|---:|---|---|\n");
 		for (size_t i = 0; i < report->site_count; i++) {

@@ -102,7 +102,7 @@ static int run_check_options(const struct run_options *run)
 		return options_mistake("run", "--junit and --annotate need --fail-on-leak, --limit "
 					      "or --budget");
 	if (run->record_max && !run->record)
-		return options_mistake("run", "--max-size is for --record");
+		return options_mistake("run", "--max-size needs --record");
 	if (run->metal && run->metal_shim)
 		return options_mistake("run", "--metal or --metal-shim, not both");
 	return 0;
@@ -167,7 +167,7 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 	int r = options_parse(&options, argc, argv, &count);
 
 	if (r == 0 && count == 0)
-		r = options_mistake("run", "what shall be run?");
+		r = options_mistake("run", "expects a command to run, got nothing");
 	return r == 0 ? run_check_options(run) : r;
 }
 

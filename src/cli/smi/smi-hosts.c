@@ -150,7 +150,7 @@ static void hosts_print(const struct smi_hosts *hosts, struct http_fetch *fetche
 		json_decref(document);
 	}
 	if (answers == 0) {
-		puts("none of them has told anything");
+		puts("no machine has answered");
 		return;
 	}
 	smi_fleet_end(&fleet);

@@ -164,7 +164,7 @@ static void prometheus_print(const struct prometheus_row *rows, size_t count)
 		smi_fleet_row(&fleet, host, row->device, row->uid, &sums);
 	}
 	if (count > 0 && away == count) {
-		puts("none of them has told anything");
+		puts("no machine has answered");
 		return;
 	}
 	smi_fleet_end(&fleet);

@@ -53,9 +53,9 @@ static void watch_seed_event(const struct watch *watch, const struct follow_even
 static void watch_seed_missed(const struct watch *watch, const struct follow_event *event)
 {
 	(void)watch;
-	fprintf(stderr, "note: pid %" PRIu32 ", device %" PRIu32 ": %" PRIu64 " events missed\n",
+	fprintf(stderr, "note: pid %" PRIu32 ", device %" PRIu32 ": %" PRIu64 " event%s missed\n",
 		event->follow->book->owner.pid, event->follow->shards[event->shard].device,
-		event->missed);
+		event->missed, event->missed == 1 ? "" : "s");
 }
 
 static void watch_seed_started(const struct watch *watch, const struct follow *follow)

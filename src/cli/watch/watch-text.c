@@ -71,8 +71,9 @@ static void watch_text_missed(const struct watch *watch, const struct follow_eve
 {
 	(void)watch;
 	watch_text_begin(event->follow, event->time_ns);
-	printf(" device %" PRIu32 ": %" PRIu64 " events missed\n",
-	       event->follow->shards[event->shard].device, event->missed);
+	printf(" device %" PRIu32 ": %" PRIu64 " event%s missed\n",
+	       event->follow->shards[event->shard].device, event->missed,
+	       event->missed == 1 ? "" : "s");
 }
 
 static void watch_text_started(const struct watch *watch, const struct follow *follow)

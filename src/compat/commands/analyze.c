@@ -383,12 +383,12 @@ static int analyze_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	if (count == 0)
-		r = options_mistake("analyze", "which file?");
+		r = options_mistake("analyze", "expects one or more log files, got none");
 	else if (wish.json && wish.addresses)
-		r = options_mistake("analyze", "--json and --leaked-addresses at once?");
+		r = options_mistake("analyze", "--json or --leaked-addresses, not both");
 	else if (wish.filter.device_count > 1 ||
 		 (wish.filter.device_count > 0 && wish.filter.devices[0].by_id))
-		r = options_mistake("analyze", "--device takes one number, as the log has it");
+		r = options_mistake("analyze", "--device expects one device number, as in the log");
 	if (r != 0)
 		return options_exit(r);
 	analyze.has_top = analyze.top > 0;

@@ -347,14 +347,15 @@ static void book_note(struct book_reading *reading)
 	if (header->rejected.paused) {
 		process->exact = false;
 		snapshot_note(reading->snapshot,
-			      "pid %" PRIu32 ": %" PRIu64 " events went unrecorded while paused",
-			      process->pid, header->rejected.paused);
+			      "pid %" PRIu32 ": %" PRIu64 " event%s went unrecorded while paused",
+			      process->pid, header->rejected.paused,
+			      header->rejected.paused == 1 ? "" : "s");
 	}
 	if (header->lost_stacks && reading->request->namer)
 		snapshot_note(reading->snapshot,
-			      "pid %" PRIu32 ": %" PRIu64
-			      " events have no stack, see docs/stacks.md",
-			      process->pid, header->lost_stacks);
+			      "pid %" PRIu32 ": %" PRIu64 " event%s no stack, see docs/stacks.md",
+			      process->pid, header->lost_stacks,
+			      header->lost_stacks == 1 ? " has" : "s have");
 	if (header->lost_frames && reading->request->namer)
 		snapshot_note(reading->snapshot,
 			      "pid %" PRIu32 ": %" PRIu64
@@ -375,8 +376,9 @@ static void book_note(struct book_reading *reading)
 		snprintf(held, sizeof(held), "; its book is held by pid %" PRIu32,
 			 reading->book->holder);
 	snapshot_note(reading->snapshot,
-		      "pid %" PRIu32 " (%s) has ended and left %" PRIu64 " buffers, %s%s",
-		      process->pid, process->comm, buffers, text_size(bytes, size), held);
+		      "pid %" PRIu32 " (%s) has ended and left %" PRIu64 " buffer%s, %s%s",
+		      process->pid, process->comm, buffers, buffers == 1 ? "" : "s",
+		      text_size(bytes, size), held);
 }
 
 /* Only counters of a live owner are cached, and only those of whole books. */

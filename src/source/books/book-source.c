@@ -138,8 +138,8 @@ void book_note_nothing(const struct scan *scan, size_t others, struct snapshot *
 			      " of your processes may not be looked into (first: pid %" PRIu32 ")",
 			      scan->unreadable, scan->unreadable_pid);
 	if (scan->others)
-		snapshot_note(snapshot, "%" PRIu32 " processes of other users were not looked at",
-			      scan->others);
+		snapshot_note(snapshot, "%" PRIu32 " process%s of other users not looked at",
+			      scan->others, scan->others == 1 ? "" : "es");
 }
 
 void book_source_pace(struct source *source, uint64_t ns)

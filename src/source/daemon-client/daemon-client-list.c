@@ -309,9 +309,9 @@ void daemon_client_note(const struct daemon_client *remote, const struct snapsho
 		snapshot_note(snapshot, "%s; only what can be seen without it is shown",
 			      remote->reason);
 	if (remote->lost_books)
-		snapshot_note(snapshot, "%" PRIu32 " books could not be opened: too many files",
-			      remote->lost_books);
+		snapshot_note(snapshot, "%" PRIu32 " book%s could not be opened: too many files",
+			      remote->lost_books, remote->lost_books == 1 ? "" : "s");
 	else if (details && hidden)
-		snapshot_note(snapshot, "details of %zu processes of other users are not shown",
-			      hidden);
+		snapshot_note(snapshot, "details of %zu process%s of other users are not shown",
+			      hidden, hidden == 1 ? "" : "es");
 }

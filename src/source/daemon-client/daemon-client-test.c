@@ -456,7 +456,7 @@ UNIT(totals_of_others_are_in_the_snapshot)
 	assert(process->parts[3].memory[0].occupied.known == 2);
 	assert(process->parts[3].memory[0].unplaced_frees == 5);
 	assert(snapshot->note_count == 1);
-	assert(strstr(snapshot->notes[0], "details of 1 processes of other users"));
+	assert(strstr(snapshot->notes[0], "details of 1 process of other users"));
 	snapshot_free(snapshot);
 	daemon_client_free(remote);
 	scan_free(scan);

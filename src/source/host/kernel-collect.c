@@ -266,8 +266,8 @@ int kernel_collect(const struct proc *proc, kernel_knows_fn *knows, const void *
 			      strerror(-r)); /* NOLINT(concurrency-mt-unsafe): known numbers */
 	kernel_note_left(&collecting);
 	if (collecting.outside)
-		snapshot_note(snapshot, "%zu processes outside this container are not shown",
-			      collecting.outside);
+		snapshot_note(snapshot, "%zu process%s outside this container not shown",
+			      collecting.outside, collecting.outside == 1 ? "" : "es");
 	if (collecting.gone)
 		snapshot_note(snapshot,
 			      "%" PRIu64 " bytes of %zu processes that have ended are not shown: "

@@ -252,7 +252,7 @@ def test_moments_are_of_recordings_only(runs, ttmem, tmp_path):
 def test_two_are_wanted(ttmem):
     for args in ((), ("a.json",), ("a.json", "b.json", "c.json")):
         done = ttmem("diff", *args)
-        assert done.returncode == 2 and "which two" in done.stderr
+        assert done.returncode == 2 and "expects two files" in done.stderr
     assert ttmem("diff", "a", "b", "--by", "thread").returncode == 2
 
 

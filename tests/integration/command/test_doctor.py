@@ -414,7 +414,7 @@ def test_clock_wrong(world, tmp_path):
 
 def test_no_such_process(world):
     result = world.run("doctor", "--pid", 4000000)
-    assert result.returncode == 1 and "no such process" in result.stderr
+    assert result.returncode == 1 and "there is no process 4000000" in result.stderr
     # 2 would mean a warning.
     assert world.run("doctor", "--wrong").returncode == 1
 

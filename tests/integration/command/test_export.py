@@ -259,9 +259,9 @@ def test_progress_on_a_terminal_only(world, place):
 
 def test_mistakes(world, place):
     for args, text in {
-        ("1",): "which format?",
-        ("--format", "ttnn-visualizer", "1"): "which folder?",
-        ("--format", "ttnn-visualizer", "-o", "x"): "which process?",
+        ("1",): "--format is missing",
+        ("--format", "ttnn-visualizer", "1"): "expects a folder: -o FOLDER",
+        ("--format", "ttnn-visualizer", "-o", "x"): "expects a process: PID",
         ("--format", "ttnn-visualizer", "-o", "x", "1", "2"): "one process",
         ("--format", "ttnn-visualizer", "-o", "x", "--pid", "abc"): "abc",
         ("--format", "pickle", "-o", "x", "1"): "pickle",

@@ -347,7 +347,7 @@ def test_mistakes(world):
     for args, text in {
         ("--format", "heaptrack", "1"): "which recording",
         ("--format", "pprof", "1", "2"): "one process",
-        ("--format", "nothing"): '"nothing" is not pprof, speedscope',
+        ("--format", "nothing"): '--format expects pprof, speedscope',
     }.items():
         result = world.run("export", *args)
         assert result.returncode == 2 and text in result.stderr, args

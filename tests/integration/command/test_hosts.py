@@ -154,11 +154,11 @@ def test_unreachable_hosts_are_reported_as_unknown(ttmemd, pretend):
     names = [newer.name, "127.0.0.1:1", "127.0.0.1:99999", "127.0.0.1:x", "[::1]x"]
     shown = ttmemd.run("smi", *(word for name in names for word in ("--host", name)))
     rows = shown.stdout.splitlines()
-    assert (shown.returncode, rows[-1]) == (1, "none of them has told anything")
+    assert (shown.returncode, rows[-1]) == (1, "no machine has answered")
     for row in rows[3:6]:
         assert row.endswith("(this is no address, or its port is no number up to 65535)")
     away = pretend(samples(({"__name__": "up", "instance": "dead:5392", "job": "ttmem"}, "0")))
-    assert ttmemd.run("smi", "--prometheus", away.name).stdout.endswith("none of them has told anything\n")
+    assert ttmemd.run("smi", "--prometheus", away.name).stdout.endswith("no machine has answered\n")
 
 
 def test_extreme_numbers_of_hosts_do_not_overflow(ttmemd, pretend):

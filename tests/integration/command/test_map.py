@@ -87,8 +87,8 @@ def test_fit_answers_in_words(world, allocator):
     assert "device 2, DRAM: yes" in yes
     size = lists["DRAM"]["largest"] * lists["DRAM"]["banks"] + 1
     result = world.run("fit", size, "--page", "32")
-    assert result.returncode == 1 and "no, cut up" in result.stdout
-    assert "random" in result.stdout.split("went")[1]
+    assert result.returncode == 1 and "no, fragmented" in result.stdout
+    assert "random" in result.stdout.split("were freed")[1]
     assert world.run("fit", "1Q").returncode == 2
     assert world.run("fit", "64K", "--type", "CB").returncode == 2
     assert world.run("fit").returncode == 2

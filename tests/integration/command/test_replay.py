@@ -295,8 +295,8 @@ def test_mistakes_are_refused(ttmem, options):
 
 
 def test_a_mistake_is_answered_with_what_there_is(ttmem):
-    assert '"p999" is not known; there are e75,' in ttmem("replay", "run.ttrec", "--card", "p999").stderr
-    assert '"worst" is not first|best' in ttmem("replay", "run.ttrec", "--fit", "worst").stderr
+    assert '--card expects one of e75,' in ttmem("replay", "run.ttrec", "--card", "p999").stderr
+    assert '--fit expects first or best, got "worst"' in ttmem("replay", "run.ttrec", "--fit", "worst").stderr
 
 
 def test_a_recording_of_nothing_is_no_answer(ttmem, tmp_path):

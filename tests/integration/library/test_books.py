@@ -168,7 +168,7 @@ def test_a_child_holds_the_book_of_the_dead(world):
     assert document["devices"][0]["memory"]["DRAM"]["used"] == 0
     assert document["totals"] == {"bytes": 0, "buffers": 0}
     assert document["notes"] == [
-        f"pid {player.pid} (player) has ended and left 1 buffers, 10 B; its book is held by "
+        f"pid {player.pid} (player) has ended and left 1 buffer, 10 B; its book is held by "
         f"pid {holder}"
     ]
     assert "ended" not in world.text("smi").split("note:")[0]
@@ -336,7 +336,7 @@ def test_other_users(public):
     theirs.kill()
     document = json.loads(run_as_nobody(public, "smi", "--json").stdout)
     assert document["processes"] == []
-    assert "1 processes of other users were not looked at" in document["notes"]
+    assert "1 process of other users not looked at" in document["notes"]
 
 
 def test_a_process_that_may_not_be_looked_into(public):

@@ -366,4 +366,4 @@ def test_a_fiber_has_no_stack_and_that_is_told(world, compiled):
     rows = sorted(document["buffers"], key=lambda row: int(row["address"], 16))
     assert rows[0]["stack"][0]["function"] == "main" and rows[1]["stack"] == []
     (note,) = document["notes"]
-    assert note == f"pid {process.pid}: 1 events have no stack, see docs/stacks.md"
+    assert note == f"pid {process.pid}: 1 event has no stack, see docs/stacks.md"

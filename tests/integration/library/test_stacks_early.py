@@ -84,7 +84,7 @@ def check_constructor(world, process, how):
     assert [names[:2] for names in stacks[:3]] == BEFORE_MAIN
     if how == "fp":
         assert stacks[3] == []
-        assert notes == [f"pid {process.pid}: 1 events have no stack, see docs/stacks.md"]
+        assert notes == [f"pid {process.pid}: 1 event has no stack, see docs/stacks.md"]
     else:
         assert stacks[3][0] == "begin" and len(stacks[3]) > 3 and notes == []
 

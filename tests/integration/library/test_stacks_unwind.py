@@ -353,4 +353,4 @@ def test_a_fiber_has_no_stack_and_that_is_told(world, compiled, how):
     rows = sorted(document["buffers"], key=lambda row: int(row["address"], 16))
     assert [[name for name, _ in frames(row)] for row in rows] == [["main"], [], ["main"]]
     assert document["notes"] == [
-        f"pid {process.pid}: 1 events have no stack, see docs/stacks.md"]
+        f"pid {process.pid}: 1 event has no stack, see docs/stacks.md"]

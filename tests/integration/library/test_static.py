@@ -106,7 +106,7 @@ def test_without_tables_there_is_no_unwinding(world, linked, tmp_path):
     document = world.json("buffers")
     (row,) = document["buffers"]
     assert row["stack"] == [] and row["size"] == 4096
-    assert document["notes"] == [f"pid {process.pid}: 1 events have no stack, see docs/stacks.md"]
+    assert document["notes"] == [f"pid {process.pid}: 1 event has no stack, see docs/stacks.md"]
     assert "no unwind tables: the program was linked without --eh-frame-hdr" in log.read_text()
     (finding,) = [f for f in json.loads(world.run("doctor", "--json").stdout)["findings"]
                   if f["id"] == "stacks-lost"]

@@ -240,12 +240,12 @@ function holder(process: Process, key: string): Row<Process> {
 function unknown(id: string): { element: HTMLElement; update(): void } {
   const others = h("p", {});
   const element = h("div", { class: "panel" }, h("div", { class: "empty" },
-    h("p", {}, `Nobody tells of a device ${short(id, 40)} at present.`), others));
+    h("p", {}, `There is no device ${short(id, 40)} at present: neither a process nor the driver reports one.`), others));
   return {
     element,
     update() {
       const list = moment.totals?.devices ?? [];
-      renew(others, list.length === 0 ? "There is none at all: no process is tracked, and no card was found."
+      renew(others, list.length === 0 ? "There is no device at all: no process is tracked, and no card was found."
         : ["There are: ", list.slice(0, 32).map((one, i) => [i ? ", " : "", h("a", { href: link("device", deviceKey(one)) }, `device ${one.device}`)]),
           list.length > 32 && ` and ${list.length - 32} more`]);
     },
