@@ -7,10 +7,10 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "daemon/daemon-moment-gaps.h"
 #include "daemon/daemon.h"
 #include "daemon/flight/moment-cache.h"
 #include "daemon/flight/moment-list.h"
-#include "daemon/flight/moment-missing.h"
 #include "daemon/recorder/recorder-moments.h"
 #include "daemon/registry/collector.h"
 #include "daemon/symbols/symbols-namer.h"
@@ -110,9 +110,9 @@ static void moments_missing(struct daemon *daemon, const struct snapshot_request
 		return;
 	if (snapshot->moment.kind != SNAPSHOT_MOMENT_SUMS &&
 	    daemon_reader(daemon, request->asker, &reader) == 0)
-		moment_missing_ended(snapshot, daemon->moments, reader);
+		daemon_moment_gaps_ended(snapshot, daemon->moments, reader);
 	if (collector_totals(daemon->collector, now - bits_min(now, NS_PER_S), &totals) == 0)
-		moment_missing_driver(snapshot, totals);
+		daemon_moment_gaps_driver(snapshot, totals);
 }
 
 int daemon_moments_snapshot(struct daemon *daemon, const struct snapshot_request *request,

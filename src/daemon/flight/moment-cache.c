@@ -270,3 +270,30 @@ uint64_t moment_cache_from(const struct moment_cache *cache)
 {
 	return black_box_from(cache->box);
 }
+
+struct moment_cache_owners {
+	int (*fn)(void *context, uint32_t pid, uint64_t start_ticks);
+	void *context;
+};
+
+static int moment_cache_owners(void *context, struct recording *recording,
+			       const struct black_box_file *file)
+{
+	const struct moment_cache_owners *owners = context;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < recording_facts(recording)->books; i++) {
+		const struct recording_book *book = &recording_owner(recording, i)->book;
+
+		r = owners->fn(owners->context, book->pid, book->start_ticks);
+	}
+	return r;
+}
+
+int moment_cache_kept(struct moment_cache *cache, uint64_t until_ns,
+		      int (*fn)(void *context, uint32_t pid, uint64_t start_ticks), void *context)
+{
+	struct moment_cache_owners owners = {.fn = fn, .context = context};
+
+	return moment_cache_read(cache, until_ns, moment_cache_owners, &owners);
+}

@@ -53,5 +53,9 @@ int moment_cache_read(struct moment_cache *cache, uint64_t until_ns,
 				const struct black_box_file *file),
 		      void *context);
 
+/* Calls @fn with each process of which something is kept, as above. 0 or a negative errno, also of @fn. */
+int moment_cache_kept(struct moment_cache *cache, uint64_t until_ns,
+		      int (*fn)(void *context, uint32_t pid, uint64_t start_ticks), void *context);
+
 /* Since when moments are exact. */
 uint64_t moment_cache_from(const struct moment_cache *cache);

@@ -329,7 +329,8 @@ static void recorder_judge_run(struct worker_job *job)
 			recorder_report_leak(recorder, tracked, snapshot, &ending);
 		if (recorder->config.store)
 			store_put_ending(recorder->config.store, snapshot, 0, &ending);
-		if ((snapshot->buffer_count > 0 || (!closed && recorder_exit_was_killed(tracked))) &&
+		if ((snapshot->buffer_count > 0 ||
+		     (!closed && recorder_exit_was_killed(tracked))) &&
 		    recorder->config.happened)
 			recorder->config.happened(recorder->config.context, tracked, true);
 	}

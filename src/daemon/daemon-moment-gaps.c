@@ -5,7 +5,7 @@
  * is missing. A failure to find out is no reason to refuse the moment itself.
  */
 
-#include "daemon/flight/moment-missing.h"
+#include "daemon/daemon-moment-gaps.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,10 +14,9 @@
 #include "base/cleanup.h"
 #include "daemon/flight/moment-cache.h"
 #include "model/snapshot.h"
-#include "recording/read/recording.h"
 #include "store/store.h"
 
-struct moment_kept {
+struct daemon_kept {
 	struct {
 		uint32_t pid;
 		uint64_t start_ticks;
@@ -27,34 +26,28 @@ struct moment_kept {
 	size_t missing;
 };
 
-static void moment_kept_deinit(struct moment_kept *kept)
+static void daemon_kept_deinit(struct daemon_kept *kept)
 {
 	free(kept->list);
 }
 
-static int moment_missing_keep(void *context, struct recording *recording,
-			       const struct black_box_file *file)
+static int daemon_moment_gaps_keep(void *context, uint32_t pid, uint64_t start_ticks)
 {
-	struct moment_kept *kept = context;
+	struct daemon_kept *kept = context;
+	void *list = array_grow(kept->list, &kept->capacity, kept->count + 1, sizeof(*kept->list));
 
-	for (size_t i = 0; i < recording_facts(recording)->books; i++) {
-		const struct recording_book *book = &recording_owner(recording, i)->book;
-		void *list = array_grow(kept->list, &kept->capacity, kept->count + 1,
-					sizeof(*kept->list));
-
-		if (!list)
-			return -ENOMEM;
-		kept->list = list;
-		kept->list[kept->count].pid = book->pid;
-		kept->list[kept->count++].start_ticks = book->start_ticks;
-	}
+	if (!list)
+		return -ENOMEM;
+	kept->list = list;
+	kept->list[kept->count].pid = pid;
+	kept->list[kept->count++].start_ticks = start_ticks;
 	return 0;
 }
 
-static int moment_missing_count(void *context, const struct store_ended *ended)
+static int daemon_moment_gaps_count(void *context, const struct store_ended *ended)
 {
 	const struct store_process *process = &ended->process;
-	struct moment_kept *kept = context;
+	struct daemon_kept *kept = context;
 
 	if (process->start_ns > kept->at_ns)
 		return 0;
@@ -67,15 +60,15 @@ static int moment_missing_count(void *context, const struct store_ended *ended)
 	return 0;
 }
 
-void moment_missing_ended(struct snapshot *snapshot, struct moment_cache *cache,
-			  struct store_reader *reader)
+void daemon_moment_gaps_ended(struct snapshot *snapshot, struct moment_cache *cache,
+			      struct store_reader *reader)
 {
-	CLEANUP(moment_kept_deinit) struct moment_kept kept = {.at_ns = snapshot->time_ns};
+	CLEANUP(daemon_kept_deinit) struct daemon_kept kept = {.at_ns = snapshot->time_ns};
 	const struct store_filter filter = {.since_ns = snapshot->time_ns};
 	struct store_cursor next = {0};
 
-	if (moment_cache_read(cache, snapshot->time_ns, moment_missing_keep, &kept) < 0 ||
-	    store_query_endings(reader, &filter, moment_missing_count, &kept, &next) < 0 ||
+	if (moment_cache_kept(cache, snapshot->time_ns, daemon_moment_gaps_keep, &kept) < 0 ||
+	    store_query_endings(reader, &filter, daemon_moment_gaps_count, &kept, &next) < 0 ||
 	    kept.missing == 0)
 		return;
 	snapshot->exact = false;
@@ -86,7 +79,7 @@ void moment_missing_ended(struct snapshot *snapshot, struct moment_cache *cache,
 		      kept.missing == 1 ? "is" : "are", kept.missing == 1 ? "it" : "they");
 }
 
-void moment_missing_driver(struct snapshot *snapshot, const struct snapshot *totals)
+void daemon_moment_gaps_driver(struct snapshot *snapshot, const struct snapshot *totals)
 {
 	bool has_driver = false;
 

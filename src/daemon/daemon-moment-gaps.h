@@ -13,11 +13,11 @@ struct snapshot;
 struct store_reader;
 
 /* What only the driver and tt-metal's regions tell. @totals: of now. */
-void moment_missing_driver(struct snapshot *snapshot, const struct snapshot *totals);
+void daemon_moment_gaps_driver(struct snapshot *snapshot, const struct snapshot *totals);
 
 /*
  * Processes that have ended since, and whose books the flight recorder could not keep: those in
  * memory of the kernel module, and those beyond its bounds.
  */
-void moment_missing_ended(struct snapshot *snapshot, struct moment_cache *cache,
-			  struct store_reader *reader);
+void daemon_moment_gaps_ended(struct snapshot *snapshot, struct moment_cache *cache,
+			      struct store_reader *reader);
