@@ -46,6 +46,7 @@ REASONS = {
     "venv/bin": "needs a wheel: test_packaging.py installs one",
     "TTMEM=1 TTMEM_SOCKET=none valgrind": "PROGRAM and SIZE are to be replaced",
     "TTMEM_BUILD=": "runs these tests",
+    "ttmem report --serve": "goes on until it is stopped: test_report_serve.py",
     "chrt": "needs a release build: ./dev bench makes it",
     "ttmem open": "starts a browser: test_open.py and tests/web",
     "ttmem smi -w": "goes on until q is pressed: test_smi.py",
@@ -226,7 +227,7 @@ def test_commands_work_as_printed(page, stage, clean_env, tmp_path):
     for number, (command, _) in enumerate(lines):
         # A daemon in the background goes on, and the next line may need it.
         wait = f"; {READY}" if command.startswith("ttmemd &") else ""
-        script.append(f"{{ {command}\n}} </dev/null >'{tmp_path}/{number}' 2>&1; echo $? >'{tmp_path}/{number}.code'{wait}")
+        script.append(f"echo {number} >'{tmp_path}/last'\n{{ {command}\n}} </dev/null >'{tmp_path}/{number}' 2>&1; echo $? >'{tmp_path}/{number}.code'{wait}")
     env = {
         **clean_env,
         "HOME": str(stage), "PATH": f"{stage}/bin:{stage}/ttmem/bin:{clean_env['PATH']}",
@@ -235,11 +236,14 @@ def test_commands_work_as_printed(page, stage, clean_env, tmp_path):
     }  # fmt: skip
     if any(command.startswith("ttmemd &") for command, _ in lines):
         env["TTMEM_SOCKET"] = str(tmp_path / "ttmemd.sock")
+    # A new command that does not end by itself needs a reason above.
     done = subprocess.run(
-        ["unshare", "--pid", "--mount", "--net", "--fork", "--kill-child", "--mount-proc", sys.executable, "-B",
-         ROOT / "tests/web/alone.py", "bash", "-c", "\n".join(script)],
-        env=env, capture_output=True, text=True, timeout=LIMIT,
+        ["unshare", "--pid", "--mount", "--net", "--fork", "--kill-child", "--mount-proc", "timeout", "--foreground",
+         str(LIMIT), sys.executable, "-B", ROOT / "tests/web/alone.py", "bash", "-c", "\n".join(script)],
+        env=env, capture_output=True, text=True, timeout=LIMIT * 2,
     )  # fmt: skip
+    last = lines[int((tmp_path / "last").read_text())][0]
+    assert done.returncode != 124, f"does not end: {last}"
     assert done.returncode == 0, done.stderr
     for number, (command, output) in enumerate(lines):
         said, code = (tmp_path / str(number)).read_text(), int((tmp_path / f"{number}.code").read_text())
