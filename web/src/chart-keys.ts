@@ -17,7 +17,7 @@ export function nextPoint(times: readonly number[], start: number | null, step: 
 }
 
 /** A span around the same middle that is no shorter than the closest zoom. */
-export function atLeast({ min, max }: Span, closest: number): Span {
+export function widened({ min, max }: Span, closest: number): Span {
   const middle = (min + max) / 2;
   const half = Math.max(max - min, closest) / 2;
   return { min: middle - half, max: middle + half };
@@ -27,5 +27,5 @@ export function atLeast({ min, max }: Span, closest: number): Span {
 export function zoomedAround(shown: Span, middle: number, scale: number, all: Span, closest: number): Span | null {
   const min = Math.max(all.min, middle - (middle - shown.min) * scale);
   const max = Math.min(all.max, middle + (shown.max - middle) * scale);
-  return min <= all.min && max >= all.max ? null : atLeast({ min, max }, closest);
+  return min <= all.min && max >= all.max ? null : widened({ min, max }, closest);
 }

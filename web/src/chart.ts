@@ -7,7 +7,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { flagLines, nextFlag } from "./annotations";
 import { indexAt, stacked, total, type ChartData } from "./chart-data";
-import { atLeast, nextPoint, zoomedAround } from "./chart-keys";
+import { nextPoint, widened, zoomedAround } from "./chart-keys";
 import { LIVE, type Manner } from "./chart-manner";
 import { Overlay } from "./chart-overlay";
 import { plotOptions, plotSvg } from "./chart-plot";
@@ -248,7 +248,7 @@ export class Chart {
     if (width < 4) return;
     const [min, max] = [plot.posToVal(left, "x"), plot.posToVal(left + width, "x")];
     plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
-    this.look(atLeast({ min, max }, this.manner.closest));
+    this.look(widened({ min, max }, this.manner.closest));
   }
 
   private resize(): void {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { remainder, sparkFacts, sparkline, splits, stacked, topOf, total } from "../src/chart-data";
-import { atLeast, nextPoint, zoomedAround } from "../src/chart-keys";
+import { nextPoint, widened, zoomedAround } from "../src/chart-keys";
 import { chartFigures, tablePoints } from "../src/chart-table";
 import { before, fromNs, History, later, partsOf } from "../src/series";
 
@@ -178,7 +178,7 @@ test("keys zoom around a point, not closer than sense, and back to everything", 
   assert.deepEqual(zoomedAround({ min: 40, max: 60 }, 50, 0.5, all, 2), { min: 45, max: 55 });
   assert.deepEqual(zoomedAround({ min: 49, max: 51 }, 50, 0.5, all, 2), { min: 49, max: 51 });
   assert.equal(zoomedAround({ min: 40, max: 100 }, 100, 2, all, 2), null);
-  assert.deepEqual(atLeast({ min: 5, max: 5 }, 4), { min: 3, max: 7 });
+  assert.deepEqual(widened({ min: 5, max: 5 }, 4), { min: 3, max: 7 });
 });
 
 test("a table has the points in sight, the newest first, and not too many", () => {
