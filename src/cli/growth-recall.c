@@ -9,7 +9,6 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "cli/common/daemon-pages.h"
 #include "model/amount.h"
 #include "model/sites/growth.h"
@@ -19,16 +18,6 @@
 
 #define RECALL_PAGE 10000u /* points per page */
 #define RECALL_PROCESSES 32u
-
-/* How far back, and by which steps. A leak of one buffer an hour needs the longest. */
-static const struct {
-	uint64_t span_ns;
-	uint32_t step_s;
-} recall_spans[] = {
-	{600 * NS_PER_S, 1},
-	{3600 * NS_PER_S, 10},
-	{12 * 3600 * NS_PER_S, 60},
-};
 
 static int recall_row(void *context, const json_t *row)
 {
@@ -61,13 +50,14 @@ static int recall_one(struct daemon_client *remote, const struct snapshot *snaps
 					   .list = "series",
 					   .pid = process->pid,
 					   .limit = RECALL_PAGE,
-					   .step_s = recall_spans[which].step_s};
+					   .step_s = growth_past_spans[which].step_s};
 	int r;
 
 	past.pid = process->pid;
 	past.end_ns = snapshot->time_ns;
-	past.begin_ns = bits_max(process->start_ns,
-				 past.end_ns - bits_min(past.end_ns, recall_spans[which].span_ns));
+	past.begin_ns =
+		bits_max(process->start_ns,
+			 past.end_ns - bits_min(past.end_ns, growth_past_spans[which].span_ns));
 	if (past.begin_ns >= past.end_ns)
 		return 0;
 	query.from_ns = past.begin_ns;
@@ -89,8 +79,8 @@ int growth_recall_ask(struct daemon_client *remote, const struct snapshot *snaps
 		uint64_t start = list[i]->start_ns;
 		uint64_t life = snapshot->time_ns - bits_min(start, snapshot->time_ns);
 
-		for (size_t k = 0; r == 0 && k < ARRAY_SIZE(recall_spans); k++) {
-			if (k == 0 || life > recall_spans[k - 1].span_ns)
+		for (size_t k = 0; r == 0 && k < GROWTH_PAST_SPANS; k++) {
+			if (k == 0 || life > growth_past_spans[k - 1].span_ns)
 				r = recall_one(remote, snapshot, list[i], k, growth);
 		}
 	}

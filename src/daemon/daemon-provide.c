@@ -482,6 +482,7 @@ void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider)
 		.history = provide_history,
 		.series = provide_series,
 		.peaks = provide_peaks,
+		.growth = daemon_growth,
 		.commands = daemon_commands,
 		.dump = daemon_dump,
 		.leak_sites = provide_leak_sites,

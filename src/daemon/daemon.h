@@ -178,6 +178,7 @@ bool daemon_may_see(const void *context, uint32_t maker, const char *namespaces)
 
 /* The legacy report of remaining buffers, as far as @asker may see them. From any thread. */
 int daemon_dump(void *context, const struct query_asker *asker, uint64_t since_ns, FILE *out);
+int daemon_growth(void *context, const struct query_growth *query, struct emit *json);
 int daemon_commands(void *context, const struct query_commands *query, struct emit *json);
 
 /* The history, for the thread that asks. 0, or a negative errno: -EOPNOTSUPP if there is none. */

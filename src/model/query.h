@@ -37,6 +37,13 @@ struct query_peaks {
 	enum group_kind by;
 };
 
+/* Call sites that keep growing. */
+struct query_growth {
+	const struct query_asker *asker; /* as above */
+	uint32_t pid;                    /* 0 = any */
+	uint64_t at_ns;                  /* a moment of a recording; 0 = now, or its end */
+};
+
 /* Command lines of living processes. */
 struct query_commands {
 	const struct query_asker *asker; /* as above */

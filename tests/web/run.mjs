@@ -9,6 +9,7 @@ import "./test-numbers.mjs";
 import "./test-map.mjs";
 import "./test-charts.mjs";
 import "./test-time.mjs";
+import "./test-growth.mjs";
 import "./test-incidents.mjs";
 import "./test-access.mjs";
 import "./test-flame.mjs";

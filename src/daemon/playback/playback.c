@@ -211,6 +211,7 @@ void playback_provide(struct playback *playback, struct web_provider *ret_provid
 		.series = playback_series,
 		.moments = playback_moments,
 		.peaks = playback_peaks,
+		.growth = playback_growth,
 		.commands = playback_commands,
 		.user_name = playback_user_name,
 		.health = playback_health,

@@ -57,4 +57,5 @@ int playback_incidents(void *context, const struct query_past *query, struct emi
 int playback_series(void *context, const struct query_series *query, struct emit *json);
 int playback_moments(void *context, const struct query_moments *query, struct emit *json);
 int playback_peaks(void *context, const struct query_peaks *query, struct emit *json);
+int playback_growth(void *context, const struct query_growth *query, struct emit *json);
 int playback_commands(void *context, const struct query_commands *query, struct emit *json);

@@ -267,14 +267,8 @@ static void document_trends(struct emit *json, const struct growth *growth)
 	emit_close_array(json);
 }
 
-void document_growth(struct emit *json, const struct snapshot *snapshot,
-		     const struct growth *growth)
+void document_growth_sites(struct emit *json, const struct growth *growth)
 {
-	document_open_at(json, "ttmem.growth/1", snapshot);
-	emit_u64(json, "samples", growth->samples);
-	emit_u64(json, "span_ns", growth->last_ns - growth->first_ns);
-	emit_u64(json, "past_ns", growth->past_ns);
-	emit_open_array(json, "sites");
 	for (size_t i = 0; i < growth->count; i++) {
 		const struct growth_site *site = &growth->sites[i];
 
@@ -301,6 +295,17 @@ void document_growth(struct emit *json, const struct snapshot *snapshot,
 		emit_close_array(json);
 		emit_close_object(json);
 	}
+}
+
+void document_growth(struct emit *json, const struct snapshot *snapshot,
+		     const struct growth *growth)
+{
+	document_open_at(json, "ttmem.growth/1", snapshot);
+	emit_u64(json, "samples", growth->samples);
+	emit_u64(json, "span_ns", growth->last_ns - growth->first_ns);
+	emit_u64(json, "past_ns", growth->past_ns);
+	emit_open_array(json, "sites");
+	document_growth_sites(json, growth);
 	emit_close_array(json);
 	document_trends(json, growth);
 	document_list_end(json, snapshot->exact);

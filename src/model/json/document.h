@@ -77,6 +77,7 @@ void document_name(struct emit *json, const struct group *name); /* one of those
 void document_incidents(struct emit *json, const struct snapshot *snapshot);
 void document_growth(struct emit *json, const struct snapshot *snapshot,
 		     const struct growth *growth);
+void document_growth_sites(struct emit *json, const struct growth *growth); /* its rows alone */
 /* The daemon's record of an address: rows of the leaks and incidents documents, as JSON arrays. */
 struct document_past {
 	const char *leaks;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/testing/unit.h"
 
@@ -266,4 +267,40 @@ UNIT(without_points_nothing_is_known)
 	assert(growth_past_judge(&past, DRAM, NULL, 0).span_ns == 0);
 	assert(!growth_past_has_seen(&past, DRAM, 1, 1));
 	growth_past_deinit(&past);
+}
+
+/* Sixty seconds of a line, a point each; its bytes by the second. */
+static bool rises(uint64_t (*bytes)(uint64_t second))
+{
+	CLEANUP(growth_past_deinit) struct growth_past past = GROWTH_PAST_NULL;
+
+	past.begin_ns = START;
+	past.end_ns = START + 60 * NS_PER_S;
+	for (uint64_t second = 0; second < 60; second++)
+		assert(growth_past_add(&past, 0, DRAM, START + second * NS_PER_S, bytes(second)) ==
+		       0);
+	growth_past_finish(&past);
+	return growth_past_rises(&past);
+}
+
+static uint64_t steady(uint64_t second)
+{
+	return MIB;
+}
+
+static uint64_t leaking(uint64_t second)
+{
+	return MIB + second;
+}
+
+static uint64_t up_and_down(uint64_t second)
+{
+	return second % 10 * MIB * (1 + second / 10);
+}
+
+UNIT(buffers_are_read_only_where_the_least_has_risen)
+{
+	assert(!rises(steady));
+	assert(rises(leaking));
+	assert(!rises(up_and_down));
 }

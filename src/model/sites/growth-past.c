@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/bits.h"
+#include "base/clock.h"
 #include "model/merge.h"
 
 #define PAST_SLOTS 6u        /* parts of a span; at most one of them may be without births */
@@ -21,6 +22,12 @@
 #define PAST_SLOWING 1.5     /* how much more a span may have than the next one of equal length */
 #define PAST_FLOOR_SHARE 0.5 /* of the survivors by which the least that was held must have risen */
 #define PAST_PEAK_SHARE 0.25 /* likewise the most, compared with the time before */
+
+const struct growth_past_span growth_past_spans[GROWTH_PAST_SPANS] = {
+	{600 * NS_PER_S, 1},
+	{3600 * NS_PER_S, 10},
+	{12 * 3600 * NS_PER_S, 60},
+};
 
 void growth_past_deinit(struct growth_past *past)
 {
@@ -91,6 +98,27 @@ void growth_past_finish(struct growth_past *past)
 			before = line->last[k];
 		}
 	}
+}
+
+static uint64_t growth_past_least(const struct growth_past_line *line, size_t from, size_t to)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = from; i < to; i++)
+		least = bits_min(least, line->low[i]);
+	return least;
+}
+
+bool growth_past_rises(const struct growth_past *past)
+{
+	for (size_t i = 0; i < past->count; i++) {
+		const struct growth_past_line *line = &past->lines[i];
+
+		if (growth_past_least(line, GROWTH_PAST_BUCKETS / 2, GROWTH_PAST_BUCKETS) >
+		    growth_past_least(line, 0, GROWTH_PAST_BUCKETS / 2))
+			return true;
+	}
+	return false;
 }
 
 /* The least and the most that was held of a type in a time, over all devices. */

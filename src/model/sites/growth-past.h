@@ -18,6 +18,16 @@
 #define GROWTH_PAST_LEAST_NS \
 	UINT64_C(45000000000) /* a shorter time may be the loading of a model */
 
+/* How far back to look, and by which steps. A leak of one buffer an hour needs the longest. */
+#define GROWTH_PAST_SPANS 3u
+
+struct growth_past_span {
+	uint64_t span_ns;
+	uint32_t step_s;
+};
+
+extern const struct growth_past_span growth_past_spans[GROWTH_PAST_SPANS];
+
 /* What a process held on one device of one type: extremes of each part of the time. */
 struct growth_past_line {
 	uint64_t device;
@@ -46,6 +56,9 @@ int growth_past_add(struct growth_past *past, uint64_t device, uint32_t type, ui
 
 /* Call it after the last point. */
 void growth_past_finish(struct growth_past *past);
+
+/* Whether it holds more of something even when it holds least: else no site of it can have grown. */
+bool growth_past_rises(const struct growth_past *past);
 
 /* A live buffer. */
 struct growth_birth {

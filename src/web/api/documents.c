@@ -186,6 +186,21 @@ int documents_peaks(struct routes_ask *ask, FILE *out)
 	return provider->peaks(provider->context, &query, &json);
 }
 
+int documents_growth(struct routes_ask *ask, FILE *out)
+{
+	const struct web_provider *provider = ask->provider;
+	const struct query_growth query = {
+		.asker = ask->asker,
+		.pid = ask->url->filter.pid,
+		.at_ns = ask->url->given & URL_AT ? ask->url->at_ns : 0,
+	};
+	struct emit json = EMIT_INIT(out);
+	int r = provider->growth ? provider->growth(provider->context, &query, &json) : -EAGAIN;
+
+	return r == -EINVAL ? documents_refuse(ask->url, "parameter \"at\" is for recordings")
+			    : moment_answer_result(ask, r);
+}
+
 int documents_commands(struct routes_ask *ask, FILE *out)
 {
 	const struct web_provider *provider = ask->provider;

@@ -13,5 +13,6 @@ int documents_ended(struct routes_ask *ask, FILE *out);
 int documents_incidents(struct routes_ask *ask, FILE *out);
 int documents_history(struct routes_ask *ask, FILE *out);
 int documents_peaks(struct routes_ask *ask, FILE *out);
+int documents_growth(struct routes_ask *ask, FILE *out);
 int documents_commands(struct routes_ask *ask, FILE *out);
 int documents_series(struct routes_ask *ask, FILE *out);

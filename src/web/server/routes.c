@@ -347,6 +347,8 @@ static const struct route routes_table[] = {
 	{"/api/v1/peak", ROUTES_JSON, .make = documents_peaks,
 	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_BY, .lane = ROUTES_DETAILS,
 	 .guarded = true, .scoped = true},
+	{"/api/v1/growth", ROUTES_JSON, .make = documents_growth, .parameters = URL_PID | URL_AT,
+	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true, .takes_turn = true},
 	{"/api/v1/commands", ROUTES_JSON, .make = documents_commands, .parameters = URL_PID,
 	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
 	{"/api/v1/incidents", ROUTES_JSON, .make = documents_incidents,

@@ -57,6 +57,7 @@ struct web_provider {
 	int (*series)(void *context, const struct query_series *query, struct emit *json);
 	int (*moments)(void *context, const struct query_moments *query, struct emit *json);
 	int (*peaks)(void *context, const struct query_peaks *query, struct emit *json);
+	int (*growth)(void *context, const struct query_growth *query, struct emit *json);
 	int (*commands)(void *context, const struct query_commands *query, struct emit *json);
 
 	/*

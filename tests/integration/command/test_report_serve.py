@@ -17,7 +17,7 @@ GIB = 1024**3
 PATHS = [
     "/healthz", "/api/v1/smi", "/api/v1/ps", "/api/v1/buffers", "/api/v1/buffers?by=site", "/api/v1/buffers?limit=1",
     "/api/v1/map?device=0xa1", "/api/v1/fit?size=4096", "/api/v1/leaks", "/api/v1/ended", "/api/v1/commands", "/api/v1/peak", "/api/v1/incidents",
-    "/api/v1/series", "/api/v1/moments",
+    "/api/v1/series", "/api/v1/moments", "/api/v1/growth",
 ]  # fmt: skip
 TIMED = ("smi", "ps", "buffers", "map", "fit")
 
@@ -84,6 +84,29 @@ def test_the_past_of_the_whole_recording_is_known(served):
     assert ended == {key: left[key] for key in ended} and ended["exit"]["code"] == 0
     assert {one["kind"] for one in served.json("/api/v1/incidents?kind=leak")["incidents"]} == {"leak"}
     assert served.json("/api/v1/incidents?kind=clash")["incidents"] == []
+
+
+def test_growth_is_what_the_command_finds(world, tmp_path):
+    path, begun = tmp_path / "leak.ttrec", time.monotonic()
+    words = [world.program, "run", "--record", path, "--", world.build / "tests" / "programs" / "player"]
+    with subprocess.Popen(words, env=world.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True, bufsize=1) as run:  # fmt: skip
+        started = None
+        for i in range(1000):
+            run.stdin.write(f"alloc 0 DRAM {0x100000 * (i + 1)} 4096 grows\n")
+            assert run.stdout.readline() == "ok\n"
+            started = started or time.monotonic()
+            if time.monotonic() - started > 2 * (started - begun):
+                break  # it has grown for most of the time
+            time.sleep(0.01)
+    playback = Playback(world, path)
+    playback.sign_in()
+    (site,) = check_schema(playback.json(f"/api/v1/growth?at={playback.at}"))["sites"]  # the peak is the last allocation
+    (same,) = world.json("growth", "--from", path, "--at", "peak")["sites"]
+    assert site["name"] == "grows" and site["per_second"] > 0
+    assert all(site[key] == same[key] for key in ("pid", "type", "site", "stack"))
+    assert playback.json(f"/api/v1/growth?pid={site['pid'] + 1}&at={playback.at}")["sites"] == []
+    assert playback.end() == (0, "")
 
 
 def test_nothing_of_it_is_told_without_signing_in(served):

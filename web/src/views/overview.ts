@@ -9,6 +9,7 @@ import { h, hint, Keyed, More, renew, say, svg, type Row } from "../dom";
 import { saveMenu } from "../download";
 import type { Figures } from "../figures";
 import { age, bytes, clock, count, duration, plural } from "../format";
+import { growth, growthOf, growthOn, growthSite, growthText, type Growing } from "../growth";
 import { glance, happened, nameOf, unread, type Glance } from "../groups";
 import { live, type Spark } from "../live";
 import { locked } from "../locked";
@@ -52,12 +53,20 @@ function sparkOf(device: Device): Pick<Spark, "times" | "dram"> | undefined {
   return { times: spark.times.slice(0, end), dram: spark.dram.slice(0, end) };
 }
 
+/** Says it calmly, with the call site that grows. */
+function showGrowth(element: HTMLElement, found: Growing | null, withSite: boolean): void {
+  element.hidden = found === null;
+  say(element, found ? growthText(found) + (withSite ? ` · ${growthSite(found)}` : "") : "");
+  hint(element, found ? growthSite(found) : "");
+}
+
 function card(device: Device): Row<Device> {
   const dram = new Bar("DRAM");
   const l1 = new Bar("L1");
   const facts = h("span", { class: "muted" });
   const sensors = h("span", { class: "muted sensors" });
   const users = h("span", { class: "muted" });
+  const grows = h("p", { class: "grows warn", hidden: true });
   const line = svg("path", { class: "spark-line" });
   const area = svg("path", { class: "spark-area" });
   const caption = svg("title", {});
@@ -68,6 +77,7 @@ function card(device: Device): Row<Device> {
     h("header", {}, h("h3", {}, h("span", { class: "word" }, "Device "), device.device), facts, sensors),
     dram.element,
     l1.element,
+    grows,
     h("footer", {}, drawing, users),
   );
   return {
@@ -81,6 +91,7 @@ function card(device: Device): Row<Device> {
       say(users, plural(holders.get(deviceKey(now)) ?? 0, "process", "processes") + (now.untracked ? `, ${now.untracked} not tracked` : ""));
       dram.set(now.memory);
       l1.set(now.memory);
+      showGrowth(grows, growthOn(now, moment.totals?.processes ?? [], growth.sites), true);
       const spark = sparkOf(now);
       if (!spark) return;
       const drawn = sparkline(spark.times, spark.dram, moment.clockNs(), SPARK_NS);
@@ -249,7 +260,8 @@ class Processes {
     );
     const open = h("a", { href: link("process", String(process.pid)) });
     const words = h("span", { class: "muted" });
-    cells[1]!.append(open, words);
+    const grows = h("span", { class: "grows warn", hidden: true });
+    cells[1]!.append(open, words, grows);
     const element = h("tr", { class: "link" }, cells);
     element.addEventListener("click", () => (location.hash = open.hash));
     return {
@@ -258,6 +270,7 @@ class Processes {
         element.classList.toggle("ended", !item.alive);
         const command = commandOf(item, 1);
         say(words, command && ` ${command}`);
+        showGrowth(grows, growthOf(item, moment.totals?.devices ?? [], moment.totals?.processes ?? [], growth.sites), false);
         COLUMNS.forEach((column, i) => {
           say(column.key === "comm" ? open : cells[i]!, column.text(item));
           if (column.number) cells[i]!.dataset.value = String(column.sort(item));
@@ -443,6 +456,7 @@ export function overview(route: Route): View {
     none.hidden = totals.devices.length > 0;
     processes.update();
     void learnCommands(totals.processes, () => processes.update());
+    void growth.learn(update);
   };
   update();
   return { element, title: "Overview", update, destroy: () => recent.destroy() };

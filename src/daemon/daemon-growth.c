@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Call sites that keep growing, as "ttmem growth" finds them from what the history remembers: no time has
+ * to pass. Buffers are read only of processes that hold more and more.
+ */
+
+#include <errno.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/emit.h"
+#include "daemon/daemon.h"
+#include "daemon/registry/collector.h"
+#include "model/amount.h"
+#include "model/json/document.h"
+#include "model/query.h"
+#include "model/sites/growth.h"
+#include "model/snapshot-request.h"
+#include "model/snapshot.h"
+#include "store/store.h"
+
+#define DAEMON_GROWTH_PROCESSES 32u   /* whose past is read: the largest */
+#define DAEMON_GROWTH_GROWING 8u      /* whose buffers are read */
+#define DAEMON_GROWTH_BUFFERS 262144u /* of a process; with more it is not looked at */
+#define DAEMON_GROWTH_POINTS 10000u   /* in one reading of the history */
+
+struct daemon_growth {
+	struct daemon *daemon;
+	const struct query_growth *query;
+	struct store_reader *reader;
+	struct emit *json;
+	uint64_t past_ns;
+	size_t growing;
+};
+
+static int growth_take_point(void *context, const struct store_point *point)
+{
+	return growth_past_add(context, point->device, point->type, point->time_ns, point->used);
+}
+
+static int growth_read_past(struct daemon_growth *self, const struct snapshot_process *process,
+			    const struct growth_past_span *span, struct growth_past *past)
+{
+	struct store_series_query wanted = {
+		.step_s = span->step_s,
+		.pid = process->pid,
+		.start_ticks = process->start_ticks,
+		.device = STORE_ANY,
+		.type = STORE_ANY,
+		.limit = DAEMON_GROWTH_POINTS,
+	};
+	struct store_cursor next = {0};
+	int r;
+
+	past->pid = process->pid;
+	past->end_ns = clock_ns(CLOCK_REALTIME);
+	past->begin_ns = bits_max(process->start_ns, past->end_ns - span->span_ns);
+	wanted.from_ns = past->begin_ns;
+	do {
+		wanted.after = next;
+		next = (struct store_cursor){0};
+		r = store_query_series(self->reader, &wanted, growth_take_point, past, &next);
+	} while (r == 0 && next.more);
+	growth_past_finish(past);
+	return r;
+}
+
+static void growth_cleanup_snapshot(struct snapshot **snapshot)
+{
+	snapshot_free(*snapshot);
+}
+
+/* The sites of one process, by what its buffers and its past say together. */
+static int growth_judge_process(struct daemon_growth *self, const struct snapshot_process *process,
+				const struct growth_past pasts[GROWTH_PAST_SPANS])
+{
+	CLEANUP(growth_deinit) struct growth growth = GROWTH_NULL;
+	CLEANUP(growth_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	const struct web_provider *provider = &self->daemon->provider;
+	const struct snapshot_request request = {
+		.buffers = true,
+		.filter = {.has_pid = true, .pid = process->pid},
+		.asker = self->query->asker,
+	};
+	int r = provider->snapshot(provider->context, &request, &snapshot);
+
+	if (r == 0)
+		r = growth_add(&growth, snapshot);
+	for (size_t i = 0; r == 0 && i < GROWTH_PAST_SPANS; i++) {
+		if (pasts[i].known_ns)
+			r = growth_recall(&growth, snapshot, &pasts[i]);
+	}
+	if (r < 0)
+		return r;
+	growth_finish(&growth, false);
+	self->past_ns = bits_max(self->past_ns, growth.past_ns);
+	document_growth_sites(self->json, &growth);
+	return 0;
+}
+
+static int growth_look_at(struct daemon_growth *self, const struct snapshot_process *process,
+			  uint64_t now_ns)
+{
+	struct growth_past pasts[GROWTH_PAST_SPANS] = {{0}};
+	uint64_t life = now_ns - bits_min(process->start_ns, now_ns);
+	bool rises = false;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < GROWTH_PAST_SPANS; i++) {
+		if (i > 0 && life <= growth_past_spans[i - 1].span_ns)
+			break;
+		r = growth_read_past(self, process, &growth_past_spans[i], &pasts[i]);
+		rises = rises || growth_past_rises(&pasts[i]);
+	}
+	if (r == 0 && rises && self->growing < DAEMON_GROWTH_GROWING) {
+		self->growing++;
+		r = growth_judge_process(self, process, pasts);
+	}
+	for (size_t i = 0; i < GROWTH_PAST_SPANS; i++)
+		growth_past_deinit(&pasts[i]);
+	return r;
+}
+
+static uint64_t growth_buffer_count(const struct snapshot_process *process)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < process->part_count; i++) {
+		for (uint32_t type = 0; type < BOOK_TYPES; type++)
+			count += process->parts[i].memory[type].buffers;
+	}
+	return count;
+}
+
+static bool growth_wants(const struct query_growth *query, const struct snapshot_process *process,
+			 uint64_t now_ns)
+{
+	const struct query_asker *asker = query->asker;
+
+	return (!query->pid || query->pid == process->pid) &&
+	       (!asker || asker->sees_all || asker->user_id == process->user_id) &&
+	       process->start_ns + GROWTH_PAST_LEAST_NS < now_ns &&
+	       growth_buffer_count(process) <= DAEMON_GROWTH_BUFFERS;
+}
+
+int daemon_growth(void *context, const struct query_growth *query, struct emit *json)
+{
+	CLEANUP(growth_cleanup_snapshot) struct snapshot *totals = NULL;
+	const struct snapshot_process *list[DAEMON_GROWTH_PROCESSES];
+	struct daemon_growth self = {.daemon = context, .query = query, .json = json};
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	size_t count;
+	int r;
+
+	if (query->at_ns)
+		return -EINVAL;
+	r = daemon_reader(context, query->asker, &self.reader);
+	if (r == 0)
+		r = collector_totals(self.daemon->collector, now - bits_min(now, NS_PER_S),
+				     &totals);
+	if (r < 0 || !totals)
+		return r < 0 ? r : -EIO;
+	count = amount_largest(totals, true, DAEMON_GROWTH_PROCESSES, list);
+	document_open(json, "ttmem.growth/1", totals->time_ns);
+	emit_open_array(json, "sites");
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (growth_wants(query, list[i], totals->time_ns))
+			r = growth_look_at(&self, list[i], totals->time_ns);
+	}
+	if (r < 0)
+		return r;
+	emit_close_array(json);
+	emit_u64(json, "samples", 1);
+	emit_u64(json, "span_ns", 0);
+	emit_u64(json, "past_ns", self.past_ns);
+	emit_open_array(json, "trends");
+	emit_close_array(json);
+	document_list_end(json, true);
+	document_close_bare(json);
+	return 0;
+}
