@@ -345,7 +345,7 @@ def test_binary_formats_are_not_written_to_terminals(world):
 
 def test_mistakes(world):
     for args, text in {
-        ("--format", "heaptrack", "1"): "which recording",
+        ("--format", "heaptrack", "1"): "expects a recording",
         ("--format", "pprof", "1", "2"): "one process",
         ("--format", "nothing"): '--format expects pprof, speedscope',
     }.items():
