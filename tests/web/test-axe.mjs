@@ -21,11 +21,11 @@ for (const [dark, size] of [[false, WIDE], [true, PHONE]])
     const check = async (what) => found.push(...(await objections(page, what)));
     await visitor.go();
     await visitor.has("Double free", ".events");
-    await page.click(".behind summary");
+    await page.click(".behind summary:visible");
     await check("overview");
     await visitor.go("#/device/0xa1?by=process");
     await visitor.has("Largest hole");
-    for (const summary of await page.locator(".behind summary").all()) await summary.click();
+    for (const summary of await page.locator(".behind summary:visible").all()) await summary.click();
     await check("device");
     await visitor.go(`#/process/${serve.pid}`);
     await visitor.has("tok_embeddings", ".grid-body");
