@@ -270,8 +270,9 @@ int kernel_collect(const struct proc *proc, kernel_knows_fn *knows, const void *
 			      collecting.outside, collecting.outside == 1 ? "" : "es");
 	if (collecting.gone)
 		snapshot_note(snapshot,
-			      "%" PRIu64 " bytes of %zu processes that have ended are not shown: "
-			      "others keep what those had opened",
-			      collecting.gone_memory.used, collecting.gone);
+			      "%" PRIu64 " bytes of %zu ended process%s are not shown: "
+			      "others keep what had been opened",
+			      collecting.gone_memory.used, collecting.gone,
+			      collecting.gone == 1 ? "" : "es");
 	return 0;
 }

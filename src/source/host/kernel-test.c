@@ -284,8 +284,8 @@ UNIT(dead_holders_are_told_from_other_pid_namespaces)
 	assert(kernel_collect(&scan->proc, kernel_knows, &known, snapshot) == 0);
 	assert(snapshot_finish(snapshot) == 0 && snapshot->process_count == 3);
 	assert(snapshot->note_count == 2 &&
-	       strncmp(snapshot->notes[0], "1 processes outside", 19) == 0);
-	assert(strncmp(snapshot->notes[1], "550 bytes of 1 processes that have ended", 40) == 0);
+	       strncmp(snapshot->notes[0], "1 process outside", 17) == 0);
+	assert(strncmp(snapshot->notes[1], "550 bytes of 1 ended process are", 32) == 0);
 	snapshot_free(snapshot);
 	scan_free(scan);
 }
