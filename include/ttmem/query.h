@@ -76,7 +76,7 @@ struct ttmem_query_share {
 
 struct ttmem_query;
 
-/* 0 or a negative errno. */
+/* 0, or a negative errno and *ret_query is NULL. */
 int ttmem_query_new(struct ttmem_query **ret_query);
 void ttmem_query_free(struct ttmem_query *query); /* NULL is fine */
 

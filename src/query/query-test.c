@@ -5,6 +5,7 @@
 #include <ttmem/query.h>
 
 #include <errno.h>
+#include <sys/resource.h>
 
 #include "base/testing/unit.h"
 
@@ -12,6 +13,19 @@ static void new_query(struct ttmem_query **ret_query)
 {
 	assert(ttmem_query_new(NULL) == -EINVAL);
 	assert(ttmem_query_new(ret_query) == 0);
+}
+
+UNIT(a_query_that_cannot_be_made_may_be_freed)
+{
+	struct rlimit before;
+	struct ttmem_query *query = (void *)&before; /* as on a stack */
+
+	assert(getrlimit(RLIMIT_NOFILE, &before) == 0);
+	assert(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, before.rlim_max}) == 0);
+	assert(ttmem_query_new(&query) == -EMFILE);
+	assert(setrlimit(RLIMIT_NOFILE, &before) == 0);
+	assert(!query);
+	ttmem_query_free(query);
 }
 
 UNIT(there_are_no_rows_before_a_refresh)

@@ -36,6 +36,7 @@ QUERY_EXPORT int ttmem_query_new(struct ttmem_query **ret_query)
 
 	if (!ret_query)
 		return -EINVAL;
+	*ret_query = NULL; /* freeing it after a failure is fine */
 	if (!query)
 		return -ENOMEM;
 	r = book_source_new(&query->books);
