@@ -26,6 +26,15 @@ static void timeline_events_fill(struct timeline_events *line, size_t to)
 	}
 }
 
+/* What is in use after an event. */
+static void timeline_events_take(struct timeline_events *line, const struct recording_event *event)
+{
+	line->is_begun = true;
+	line->book = event->book;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++)
+		line->level[type] = event->hot[type].bytes;
+}
+
 static int timeline_events_see(void *context, const struct recording_event *event)
 {
 	struct timeline_events *line = context;
@@ -34,8 +43,13 @@ static int timeline_events_see(void *context, const struct recording_event *even
 
 	if (event->time_ns > line->span->to_ns)
 		return 1;
+	/* Of what was before the span, only what it left is in it. */
+	if (event->time_ns < line->span->from_ns && line->next == 0) {
+		timeline_events_take(line, event);
+		return 0;
+	}
 	/* Events of a device are in their own order; its threads' clocks may differ a little. */
-	if (line->is_begun)
+	if (line->next > 0)
 		step = bits_max(step, line->next - 1);
 	/* What was in use before the first event is known from the index. */
 	if (!line->is_begun)
@@ -47,12 +61,9 @@ static int timeline_events_see(void *context, const struct recording_event *even
 		memcpy(sample->high, line->level, sizeof(sample->high));
 		line->next++;
 	}
-	line->is_begun = true;
-	line->book = event->book;
-	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		line->level[type] = event->hot[type].bytes;
+	timeline_events_take(line, event);
+	for (uint32_t type = 0; type < BOOK_TYPES; type++)
 		sample->high[type] = bits_max(sample->high[type], line->level[type]);
-	}
 	memcpy(sample->bytes, line->level, sizeof(sample->bytes));
 	return 0;
 }

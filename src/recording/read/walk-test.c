@@ -298,6 +298,48 @@ UNIT(refines_the_timeline_by_events)
 	assert(exact.step > 0 && exact.bytes > 0);
 }
 
+/* What was in use at the start of a step, and the highest within it. */
+struct test_high {
+	uint64_t from_ns, to_ns;
+	uint64_t bytes[BOOK_TYPES];
+};
+
+static int test_highest(void *context, const struct recording_event *event)
+{
+	struct test_high *high = context;
+
+	if (event->time_ns >= high->to_ns)
+		return 1;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		if (event->time_ns < high->from_ns || high->bytes[type] < event->hot[type].bytes)
+			high->bytes[type] = event->hot[type].bytes;
+	}
+	return 0;
+}
+
+UNIT(what_was_before_a_part_is_not_in_its_first_step)
+{
+	struct recording_sample samples[32];
+	CLEANUP(test_deinit) struct test test;
+	const struct recording_filter one = {.device = 0, .pid = 100};
+	const struct recording_facts *facts;
+
+	test_init(&test);
+	test_work(&test);
+	facts = recording_facts(test.recording);
+	for (uint32_t i = 1; i < 16; i++) {
+		uint64_t step = (facts->end_ns - facts->start_ns) / 16 * (16 - i) / 32;
+		struct recording_span span = {.from_ns = facts->end_ns - 32 * step,
+					      .to_ns = facts->end_ns};
+		struct test_high high = {span.from_ns, span.from_ns + step, {0}};
+
+		assert(recording_timeline(test.recording, &one, &span, samples, 32) == 0);
+		assert(recording_timeline_refine(test.recording, &one, &span, samples, 32) == 0);
+		assert(recording_walk(test.recording, &one, NULL, NULL, test_highest, &high) >= 0);
+		assert(memcmp(samples[0].high, high.bytes, sizeof(high.bytes)) == 0);
+	}
+}
+
 UNIT(draws_a_part_of_the_timeline_as_the_whole)
 {
 	struct recording_sample whole[64], half[32];
