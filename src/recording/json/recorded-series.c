@@ -90,7 +90,9 @@ static void recorded_series_choose(struct recorded_series *series)
 	if (wanted.to_ns <= wanted.from_ns)
 		return;
 	if (!query->step_ms)
-		most = bits_min(RECORDED_SERIES_POINTS, bits_max(query->limit / lines, 100));
+		most = bits_min(most, bits_min(RECORDED_SERIES_POINTS,
+					       bits_max(query->limit / lines, 100)));
+	most = bits_max(most, 1); /* a file may name any number of devices */
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
 		if (steps[i] < query->step_ms)
 			continue;
