@@ -21,7 +21,7 @@
 #include "model/snapshot.h"
 #include "store/store.h"
 
-#define DAEMON_GROWTH_PROCESSES 32u   /* whose past is read: the largest */
+#define DAEMON_GROWTH_PROCESSES 32u   /* whose past is read: the largest that the asker may see */
 #define DAEMON_GROWTH_GROWING 8u      /* whose buffers are read */
 #define DAEMON_GROWTH_BUFFERS 262144u /* of a process; with more it is not looked at */
 #define DAEMON_GROWTH_POINTS 10000u   /* in one reading of the history */
@@ -134,14 +134,20 @@ static uint64_t growth_buffer_count(const struct snapshot_process *process)
 	return count;
 }
 
-static bool growth_wants(const struct query_growth *query, const struct snapshot_process *process,
-			 uint64_t now_ns)
+struct growth_scope {
+	const struct query_growth *query;
+	uint64_t now_ns;
+};
+
+static bool growth_wants(const void *context, const struct snapshot_process *process)
 {
+	const struct growth_scope *scope = context;
+	const struct query_growth *query = scope->query;
 	const struct query_asker *asker = query->asker;
 
 	return (!query->pid || query->pid == process->pid) &&
 	       (!asker || asker->sees_all || asker->user_id == process->user_id) &&
-	       process->start_ns + GROWTH_PAST_LEAST_NS < now_ns &&
+	       process->start_ns + GROWTH_PAST_LEAST_NS < scope->now_ns &&
 	       growth_buffer_count(process) <= DAEMON_GROWTH_BUFFERS;
 }
 
@@ -149,6 +155,8 @@ int daemon_growth(void *context, const struct query_growth *query, struct emit *
 {
 	CLEANUP(growth_cleanup_snapshot) struct snapshot *totals = NULL;
 	const struct snapshot_process *list[DAEMON_GROWTH_PROCESSES];
+	struct growth_scope scope = {.query = query};
+	const struct amount_choice choice = {.wants = growth_wants, .context = &scope};
 	struct daemon_growth self = {.daemon = context, .query = query, .json = json};
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	size_t count;
@@ -162,13 +170,12 @@ int daemon_growth(void *context, const struct query_growth *query, struct emit *
 				     &totals);
 	if (r < 0 || !totals)
 		return r < 0 ? r : -EIO;
-	count = amount_largest(totals, true, DAEMON_GROWTH_PROCESSES, list);
+	scope.now_ns = totals->time_ns;
+	count = amount_largest_of(totals, &choice, DAEMON_GROWTH_PROCESSES, list);
 	document_open(json, "ttmem.growth/1", totals->time_ns);
 	emit_open_array(json, "sites");
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		if (growth_wants(query, list[i], totals->time_ns))
-			r = growth_look_at(&self, list[i], totals->time_ns);
-	}
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = growth_look_at(&self, list[i], totals->time_ns);
 	if (r < 0)
 		return r;
 	emit_close_array(json);

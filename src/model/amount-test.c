@@ -61,6 +61,28 @@ UNIT(only_living_and_tracked_processes_are_among_the_largest)
 	snapshot_free(snapshot);
 }
 
+static bool amount_is_of_user(const void *context, const struct snapshot_process *process)
+{
+	const uint32_t *user = context;
+
+	return process->user_id == *user;
+}
+
+UNIT(large_processes_of_others_take_no_place_of_those_that_are_wanted)
+{
+	static const uint64_t used[] = {9, 1, 8, 2};
+	const uint32_t user = 7;
+	const struct amount_choice choice = {.wants = amount_is_of_user, .context = &user};
+	struct snapshot *snapshot = amount_start(used, 4);
+	const struct snapshot_process *list[2];
+
+	snapshot->processes[1].user_id = user;
+	snapshot->processes[3].user_id = user;
+	assert(amount_largest_of(snapshot, &choice, 2, list) == 2);
+	assert(list[0]->pid == 103 && list[1]->pid == 101);
+	snapshot_free(snapshot);
+}
+
 UNIT(the_text_says_why_a_small_buffer_takes_much)
 {
 	struct snapshot_buffer buffer = {.size = 2048, .size_per_bank = 2048, .banks = 12};

@@ -88,8 +88,9 @@ static size_t amount_insert(const struct snapshot_process *process, uint64_t use
 	return count < most ? count + 1 : most;
 }
 
-size_t amount_largest(const struct snapshot *snapshot, bool with_buffers, size_t most,
-		      const struct snapshot_process **ret_processes)
+static size_t amount_choose(const struct snapshot *snapshot, const struct amount_choice *choice,
+			    bool with_buffers, size_t most,
+			    const struct snapshot_process **ret_processes)
 {
 	size_t count = 0;
 
@@ -97,7 +98,8 @@ size_t amount_largest(const struct snapshot *snapshot, bool with_buffers, size_t
 		const struct snapshot_process *process = &snapshot->processes[i];
 		struct amount amount = amount_of_process(process, AMOUNT_ANYWHERE, AMOUNT_ALL);
 
-		if (!process->alive || process->untracked || (with_buffers && !amount.buffers))
+		if (!process->alive || process->untracked || (with_buffers && !amount.buffers) ||
+		    (choice && !choice->wants(choice->context, process)))
 			continue;
 		if (count == most &&
 		    amount_of_process(ret_processes[most - 1], AMOUNT_ANYWHERE, AMOUNT_ALL).used >=
@@ -106,6 +108,18 @@ size_t amount_largest(const struct snapshot *snapshot, bool with_buffers, size_t
 		count = amount_insert(process, amount.used, count, most, ret_processes);
 	}
 	return count;
+}
+
+size_t amount_largest(const struct snapshot *snapshot, bool with_buffers, size_t most,
+		      const struct snapshot_process **ret_processes)
+{
+	return amount_choose(snapshot, NULL, with_buffers, most, ret_processes);
+}
+
+size_t amount_largest_of(const struct snapshot *snapshot, const struct amount_choice *choice,
+			 size_t most, const struct snapshot_process **ret_processes)
+{
+	return amount_choose(snapshot, choice, true, most, ret_processes);
 }
 
 size_t amount_of_driver(const struct snapshot_driver_memory *memory,

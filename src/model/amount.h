@@ -46,6 +46,16 @@ struct amount amount_of_process(const struct snapshot_process *process, uint32_t
 size_t amount_largest(const struct snapshot *snapshot, bool with_buffers, size_t most,
 		      const struct snapshot_process **ret_processes);
 
+/* Of some processes. */
+struct amount_choice {
+	bool (*wants)(const void *context, const struct snapshot_process *process);
+	const void *context;
+};
+
+/* The same with buffers, among those that are wanted: however large others are, they take no place. */
+size_t amount_largest_of(const struct snapshot *snapshot, const struct amount_choice *choice,
+			 size_t most, const struct snapshot_process **ret_processes);
+
 /* A line about memory that the driver keeps, for tables: its name says that it is the driver's word. */
 struct amount_driver_row {
 	const char *name;
