@@ -92,7 +92,7 @@ static void gpuinfo_ttmem_populate_static_info(struct gpu_info *gpu_info) {
   snprintf(static_info->device_name, sizeof(static_info->device_name), "Tenstorrent %s %s", card, info->device.arch);
   /* A process declared these: nothing of it may move nvtop's cursor. */
   for (char *c = static_info->device_name; *c; c++)
-    if (*c < ' ' || *c == 0x7f)
+    if (*c < ' ' || *c > '~') /* char may be unsigned */
       *c = '?';
   SET_VALID(gpuinfo_device_name_valid, static_info->valid);
 }
