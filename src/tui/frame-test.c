@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/testing/unit.h"
@@ -308,12 +309,27 @@ UNIT(a_process_is_ended_only_after_a_question)
 	show(&model);
 	assert(strstr(model.notice, "has not ended yet"));
 	ask_to_kill(&model);
-	press(&model, 'k');
+	press(&model, '9');
 	assert(model.kill.wants && model.kill.signal == SIGKILL);
 	kill_result(&model, 0);
 	model.totals->snapshot->processes[0].alive = false;
 	kill_watch(&model);
 	assert(strstr(model.notice, "has ended") && !model.kill.waits);
+	model_deinit(&model);
+}
+
+UNIT(keys_that_move_in_a_list_end_no_process)
+{
+	static const uint32_t keys[] = {'k', 'j', 'g', 'G', 'K', '\r', KEYS_UP, KEYS_DOWN};
+	struct model model;
+
+	model_init(&model);
+	show(&model);
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		ask_to_kill(&model);
+		press(&model, keys[i]);
+		assert(!model.kill.asks && !model.kill.wants);
+	}
 	model_deinit(&model);
 }
 

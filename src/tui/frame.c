@@ -124,7 +124,7 @@ static void frame_draw_foot(const struct model *model, struct grid *grid)
 		return;
 	}
 	if (model->kill.asks) {
-		snprintf(text, sizeof(text), " End %s?  t: SIGTERM  k: SIGKILL  any other key: no",
+		snprintf(text, sizeof(text), " End %s?  t: SIGTERM  9: SIGKILL  any other key: no",
 			 model->kill.name);
 		grid_restyle(grid, row, 0, grid->columns, GRID_NOTICE);
 		grid_text(grid, row, 0, grid->columns, GRID_NOTICE, text);

@@ -78,7 +78,8 @@ void kill_answer(struct model *model, uint32_t key)
 	struct kill_state *state = &model->kill;
 
 	state->asks = false;
-	state->signal = key == 't' ? SIGTERM : key == 'k' ? SIGKILL : 0;
+	/* Not k: who moves up with it and touches Shift would kill with the next key. */
+	state->signal = key == 't' ? SIGTERM : key == '9' ? SIGKILL : 0;
 	state->wants = state->signal != 0;
 	if (!state->wants)
 		model_notice(model, GRID_BAR, "%s goes on", state->name);
@@ -110,6 +111,6 @@ void kill_watch(struct model *model)
 	} else if (model->now_ns > state->sent_ns + KILL_PATIENCE_NS) {
 		state->waits = false;
 		model_notice(model, GRID_NOTICE, "%s has not ended%s", state->name,
-			     state->signal == SIGKILL ? "" : " yet: K, then k, sends SIGKILL");
+			     state->signal == SIGKILL ? "" : " yet: K, then 9, sends SIGKILL");
 	}
 }
