@@ -81,6 +81,7 @@ test("a recording is shown in the dashboard, at any of its instants", async ({ d
     await visitor.page.locator(".processes tbody tr.ended a").first().click();
     await visitor.has("weights", ".grid");
     assert.doesNotMatch(await text(visitor, ".grid"), /temporary/);
+    assert.match(await text(visitor, ".crumbs .muted"), /^user \S+ · had ended, last active /);
     await visitor.shoot("recording-end", true);
     // Another browser needs a link of its own.
     const other = await visit({ token: false });

@@ -63,9 +63,11 @@ test("a click on a chart shows the page as it was then, and Live brings back now
   await visitor.has(`ends`, ".processes");
   await visitor.page.locator(`.processes a[href^="#/process/${ends.pid}"]`).click();
   await visitor.has("second", ".grid");
+  assert.match(await text(visitor, ".crumbs .muted"), / · had been running for /);
   assert.ok((await options(visitor)).get("at"), "the next view is of the same instant");
   await visitor.page.locator(".moment button", { hasText: "Live" }).click();
-  await visitor.has("has ended", "main");
+  await visitor.has("has ended", "main .empty");
+  assert.match(await text(visitor, ".crumbs .muted"), / · has ended, last active /);
   assert.equal((await options(visitor)).get("at"), null);
   assert.ok(await visitor.page.locator(".moment").isHidden());
 });

@@ -63,6 +63,12 @@ export function duration(ns: number): string {
   return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
 }
 
+/** How long a process has been there. @then: at an instant that is over. */
+export function lifetime(process: { alive: boolean; start_ns: number; last_activity_ns: number }, atNs: number, then: boolean): string {
+  if (process.alive) return `${then ? "had been running" : "running"} for ${duration(atNs - process.start_ns)}`;
+  return `${then ? "had" : "has"} ended${process.last_activity_ns ? `, last active ${clock(process.last_activity_ns)}` : ""}`;
+}
+
 /** How long ago, in one unit: for columns. */
 export function age(ns: number): string {
   const s = Math.max(0, Math.floor(ns / 1e9));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { age, bytes, clock, count, duration, parseBytes, percent, plural, share, signed } from "../src/format";
+import { age, bytes, clock, count, duration, lifetime, parseBytes, percent, plural, share, signed } from "../src/format";
 import { short, visible } from "../src/text";
 
 const KIB = 1024;
@@ -89,4 +89,14 @@ test("a long text is cut between letters", () => {
 
 test("a share of more than all is shown, one of nonsense is cut", () => {
   assert.deepEqual([share(1, 2), share(150, 100), share(999, 100), share(5838, 100), share(0, 5)], ["50 %", "150 %", "999 %", "> 999 %", "0 %"]);
+});
+
+test("a process that has ended does not run any more", () => {
+  const one = { alive: true, start_ns: 10e9, last_activity_ns: 0 };
+  assert.equal(lifetime(one, 15e9, false), "running for 5 s");
+  assert.equal(lifetime(one, 15e9, true), "had been running for 5 s");
+  const gone = { ...one, alive: false };
+  assert.equal(lifetime(gone, 15e9, false), "has ended");
+  assert.equal(lifetime(gone, 15e9, true), "had ended");
+  assert.equal(lifetime({ ...gone, last_activity_ns: 12e9 }, 15e9, true), `had ended, last active ${clock(12e9)}`);
 });

@@ -2,10 +2,10 @@
 //
 // One process: its devices, its history, every live buffer, and their call sites.
 
-import { mayAsk, problem } from "../api";
+import { mayAsk, problem, recorded } from "../api";
 import { commandOf, learnCommands } from "../commands";
 import { clear, h, hint, Keyed, say, type Row } from "../dom";
-import { bytes, clock, count, duration, plural } from "../format";
+import { bytes, clock, count, lifetime, plural } from "../format";
 import { live } from "../live";
 import { locked } from "../locked";
 import type { Who } from "../marks";
@@ -180,14 +180,20 @@ export function processView(route: Route): View {
     gone, content, holdings.element);
   let known = false;
   let start: number | null = null; // of the process that was seen running
+  let last: Process | undefined; // as last seen running
   let ended = false;
+  const tell = (now: Process): void => say(facts, [
+    `user ${now.user}`, now.container && `container ${now.container.slice(0, 12)}`,
+    lifetime(now, moment.clockNs(), moment.at !== null || recorded() !== null),
+    now.source === "book" ? "" : `source: ${now.source}`, now.exact ? "" : "figures are bounds",
+  ].filter(Boolean).join(" · "));
   const update = (): void => {
     const now = find(pid);
     const then = moment.at !== null;
     gone.hidden = (now !== undefined && now.alive) || !moment.totals;
     // A process never seen has nothing to show; an exited one shows what was seen last.
     known ||= now !== undefined;
-    say(why, then ? `Process ${pid} was not there then, or not tracked.`
+    say(why, then ? `Process ${pid} ${now ? "had ended by then. Below is what was seen of it last." : "was not there then, or not tracked."}`
       : known ? `Process ${pid} has ended. Below is what was seen of it last.`
       : `Process ${pid} is not there: it has ended, or was never tracked.`);
     content.hidden = holdings.element.hidden = !known && moment.totals !== null;
@@ -198,16 +204,14 @@ export function processView(route: Route): View {
     holdings.update();
     past.update();
     if (now?.alive) start = now.start_ns;
+    if (now?.alive) last = now;
+    if (ended && last) tell({ ...last, alive: false });
     if (!now || ended) return;
     say(heading, `${now.comm} (${pid})`);
     void learnCommands([now], update);
     say(command, commandOf(now));
     hint(command, commandOf(now));
-    say(facts, [
-      `user ${now.user}`, now.container && `container ${now.container.slice(0, 12)}`,
-      `running for ${duration(moment.clockNs() - now.start_ns)}`,
-      now.source === "book" ? "" : `source: ${now.source}`, now.exact ? "" : "figures are bounds",
-    ].filter(Boolean).join(" · "));
+    tell(now);
     devices.show(now.devices);
   };
   update();
