@@ -105,6 +105,20 @@ for (const devices of [13, 32, 64])
     assert.match(name, /Device 3.*not answering/s, "everything is still told to who cannot see it");
   });
 
+test("the label of a remote card is whole where cards are narrow", async ({ visit }) => {
+  const visitor = await visit({ size: { width: 1200, height: 800 } });
+  const machine = totals(2, 4);
+  for (const one of machine.devices) Object.assign(one, { remote: true, telemetry: machine.devices[0].telemetry });
+  await tell(visitor, machine);
+  await visitor.go();
+  await visitor.has("n300 · wormhole_b0 · remote", ".card");
+  await visitor.shoot("cards-remote");
+  const cut = await visitor.page.locator(".card header, .card header > *").evaluateAll((all) =>
+    all.filter((one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== "inline").map((one) => one.textContent));
+  assert.deepEqual(cut, []);
+  assert.match(await visitor.page.locator(".card h3 + .muted").first().getAttribute("title"), /^n300 · wormhole_b0 · remote; unique id 0x1$/);
+});
+
 test("no page is longer than five screens of a phone with 32 devices", async ({ daemon, visit }) => {
   const lines = Array.from({ length: 32 }, (_one, i) => [
     `device ${i} 0xb${i.toString(16)} wormhole_b0 n300 0 12884901888 100663296 12`, `alloc ${i} DRAM 0x1000 ${4096 * (i + 1)} w`]);

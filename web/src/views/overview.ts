@@ -83,8 +83,9 @@ function card(device: Device): Row<Device> {
   return {
     element,
     update(now) {
-      say(facts, [now.card, now.arch, now.remote ? "remote" : ""].filter(Boolean).join(" · "));
-      hint(facts, now.uid ? `unique id ${now.uid}` : "no unique id is known: told apart by number");
+      const kind = [now.card, now.arch, now.remote ? "remote" : ""].filter(Boolean).join(" · ");
+      say(facts, kind);
+      hint(facts, `${kind ? `${kind}; ` : ""}${now.uid ? `unique id ${now.uid}` : "no unique id is known: told apart by number"}`);
       say(sensors, telemetry(now));
       hint(sensors, telemetry(now));
       sensors.className = isTroubled(now) ? "bad sensors" : "muted sensors";
