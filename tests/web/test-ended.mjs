@@ -18,13 +18,18 @@ test("ended processes are listed with what they left and their peaks", async ({ 
   await visitor.has("Ended processes", "h1");
   const row = (name) => page.locator(".grid-body .grid-row:not([hidden])", { hasText: name });
   await until("both", async () => (await row("leaky").count()) + (await row("clean").count()) === 2);
-  await until("what it left", async () => /(killed by signal 9|died)[^]*4\.00 KiB/.test(await row("leaky").innerText()));
+  await until("what it left", async () => /(SIGKILL|died)[^]*4\.00 KiB/.test(await row("leaky").innerText()));
   await until("how it ended", async () => /exit code 0[^]*–/.test(await row("clean").innerText()));
   // One that ends meanwhile.
   await late.kill();
   await row("late").waitFor();
   await row("leaky").click();
   await visitor.has("4.00 KiB in 1 buffer", ".buffer .facts");
+  // Beside the details there is little room for how it ended.
+  const cut = await row("leaky").locator("*").evaluateAll((all) =>
+    all.filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== "inline").map((one) => one.textContent));
+  assert.deepEqual(cut, []);
+  await visitor.shoot("ended-details");
   await visitor.has("DRAM of device 0: 12.0 KiB", ".buffer");
   await visitor.has("passing", ".buffer table");
   await page.fill("#filter", "clean");

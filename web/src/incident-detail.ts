@@ -21,6 +21,12 @@ export const howEnded = (process: EndedProcess): string => {
   return process.how === "closed" ? "ended in order" : "died";
 };
 
+/** The same where there is little room: "SIGKILL". */
+export const howEndedShort = (process: EndedProcess): string => {
+  const { exit } = process;
+  return !process.exec && exit?.signal ? exit.name ?? `signal ${exit.signal}` : howEnded(process);
+};
+
 function party(title: string, one: Party | null, none: string): HTMLElement {
   if (!one) return h("div", { class: "party" }, h("h4", {}, title), h("p", { class: "muted" }, none));
   const fact = (name: string, value: string | null): Child => value && [h("dt", {}, name), h("dd", {}, value)];

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { joinWords } from "../src/commands";
-import { howEnded, whyLink } from "../src/incident-detail";
+import { howEnded, howEndedShort, whyLink } from "../src/incident-detail";
 import { incident } from "./make.mjs";
 import { Awaited, joinEnded, lastOf, mostOf } from "../src/ended";
 
@@ -50,6 +50,11 @@ test("how a process ended", () => {
   assert.equal(ended({ signal: 9, name: "SIGKILL", code: null }), "killed by signal 9 (SIGKILL)");
   assert.equal(ended({ signal: 40, name: null, code: null }), "killed by signal 40");
   assert.equal(ended({ signal: 0, name: null, code: 0 }), "exit code 0");
+  const short = (exit, with_ = {}) => howEndedShort({ exit, how: "died", ...with_ });
+  assert.equal(short({ signal: 9, name: "SIGKILL", code: null }), "SIGKILL");
+  assert.equal(short({ signal: 40, name: null, code: null }), "signal 40");
+  assert.equal(short({ signal: 0, name: null, code: 0 }), "exit code 0");
+  assert.equal(short({ signal: 9, name: "SIGKILL", code: null }, { exec: true }), "became another program");
   assert.deepEqual([ended(null), ended(null, "closed"), ended({ signal: 0, name: null, code: null })], ["died", "ended in order", "died"]);
 });
 

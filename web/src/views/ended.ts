@@ -9,7 +9,7 @@ import { saveMenu } from "../download";
 import { Awaited, joinEnded, lastOf, mostOf, type Ended } from "../ended";
 import { bytes, clock, count, duration, plural } from "../format";
 import { Grid } from "../grid";
-import { howEnded } from "../incident-detail";
+import { howEnded, howEndedShort } from "../incident-detail";
 import { live } from "../live";
 import { locked } from "../locked";
 import type { EndedProcess, Peak } from "../model";
@@ -21,6 +21,7 @@ const SITES = 5; // of a peak
 const AGAIN_MS = 1500; // the daemon writes the end of a process about a second later
 
 const how = ({ end }: Ended): string => (end ? howEnded(end) : "not known any more");
+const howShort = ({ end }: Ended): string => (end ? howEndedShort(end) : "not known any more");
 const owner = ({ end }: Ended): string => end?.user ?? "";
 
 function peakDetail(peak: Peak): Child {
@@ -70,7 +71,7 @@ export class EndedView implements View {
       { id: "pid", title: "PID", number: true, width: "6rem", narrow: false, text: (one) => String(one.pid), sort: (one) => one.pid },
       { id: "comm", title: "Process", width: "minmax(8rem, 1fr)", narrow: "minmax(5rem, 1fr)", text: (one) => one.comm },
       { id: "user", title: "User", width: "8rem", narrow: false, text: owner },
-      { id: "how", title: "How", width: "minmax(8rem, 1.4fr)", narrow: false, text: how, hint: how },
+      { id: "how", title: "How", width: "minmax(8rem, 1.4fr)", narrow: false, text: howShort, hint: how },
       { id: "left", title: "Left behind", number: true, width: "8rem", narrow: "5.6rem", text: (one) => (one.end?.bytes ? bytes(one.end.bytes) : "–"), sort: (one) => one.end?.bytes ?? -1 },
       { id: "most", title: "Highest peak", number: true, width: "8rem", narrow: "6.6rem", text: (one) => (mostOf(one) ? bytes(mostOf(one)!.bytes) : "–"), sort: (one) => mostOf(one)?.bytes ?? -1 },
     ], "ended", { key: (one) => one.key, detail: describe, place: { route, name: "" } });
