@@ -41,13 +41,19 @@ static bool unseen_knows(const struct watch_unseen *unseen, uint32_t pid)
 	return false;
 }
 
+void watch_unseen_put(FILE *out, uint32_t pid, const char *comm)
+{
+	fprintf(out, "note: pid %" PRIu32 " (", pid);
+	text_put(out, comm);
+	(void)fputs(") ended before it could be followed\n", out);
+}
+
 static int unseen_row(void *context, const json_t *row)
 {
 	const struct unseen_context *asked = context;
 	uint32_t pid = (uint32_t)daemon_pages_number(row, "pid");
 	const char *source = daemon_pages_text(row, "source");
 	const char *comm = daemon_pages_text(row, "comm");
-	char clean[TEXT_CLEAN_SIZE(64)];
 
 	/* Others keep no book, so their events are never shown. */
 	if (!source || strcmp(source, "book") != 0 || !filter_wants_pid(asked->filter, pid) ||
@@ -55,9 +61,7 @@ static int unseen_row(void *context, const json_t *row)
 	    unseen_knows(asked->unseen, pid))
 		return 0;
 	watch_unseen_add(asked->unseen, pid);
-	text_clean(comm ? comm : "?", bits_min(strlen(comm ? comm : "?"), (size_t)64), clean);
-	fprintf(stderr, "note: pid %" PRIu32 " (%s) ended before it could be followed\n", pid,
-		clean);
+	watch_unseen_put(stderr, pid, comm ? comm : "?");
 	return 0;
 }
 

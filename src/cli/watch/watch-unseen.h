@@ -7,6 +7,7 @@
  */
 
 #include <stdint.h>
+#include <stdio.h>
 
 struct daemon_client;
 struct filter;
@@ -22,6 +23,9 @@ struct watch_unseen {
 
 /* Its events are shown. */
 void watch_unseen_add(struct watch_unseen *unseen, uint32_t pid);
+
+/* The line about one of them. @comm: any text. */
+void watch_unseen_put(FILE *out, uint32_t pid, const char *comm);
 
 /* Asks, if it is time to, and reports on standard error. */
 void watch_unseen_tell(struct watch_unseen *unseen, struct daemon_client *remote,
