@@ -39,7 +39,7 @@ BEGIN {
 	folder("recording/testing", "", "base book/format book/read book/testing book/write source/books recording/format recording/read recording/write")
 	folder("recording/read", "base book/format book/read model source source/books recording/format", "book/testing book/write recording/testing recording/write")
 	folder("recording/flight", "base source/books recording/format recording/write", "book/read book/testing recording/testing recording/read")
-	folder("recording/json", "base model model/json source/books recording/read")
+	folder("recording/json", "base model model/json source/books recording/read", "book/testing recording/testing")
 	folder("store", "base model")
 	layer("web/server web/api web/export")
 	folder("web/server", "base model model/json")
