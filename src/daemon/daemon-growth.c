@@ -155,16 +155,33 @@ struct growth_scope {
 	uint64_t now_ns;
 };
 
-static bool growth_wants(const void *context, const struct snapshot_process *process)
+static bool growth_concerns(const struct growth_scope *scope,
+			    const struct snapshot_process *process)
 {
-	const struct growth_scope *scope = context;
 	const struct query_growth *query = scope->query;
 	const struct query_asker *asker = query->asker;
 
 	return (!query->pid || query->pid == process->pid) &&
 	       (!asker || asker->sees_all || asker->user_id == process->user_id) &&
-	       process->start_ns + GROWTH_PAST_LEAST_NS < scope->now_ns &&
+	       process->start_ns + GROWTH_PAST_LEAST_NS < scope->now_ns;
+}
+
+static bool growth_wants(const void *context, const struct snapshot_process *process)
+{
+	return growth_concerns(context, process) &&
 	       growth_buffer_count(process) <= DAEMON_GROWTH_BUFFERS;
+}
+
+/* Is there a process whose buffers are too many to be looked at? */
+static bool growth_leaves_out(const struct growth_scope *scope, const struct snapshot *totals)
+{
+	for (size_t i = 0; i < totals->process_count; i++) {
+		const struct snapshot_process *process = &totals->processes[i];
+
+		if (growth_concerns(scope, process) && !growth_wants(scope, process))
+			return true;
+	}
+	return false;
 }
 
 int daemon_growth(void *context, const struct query_growth *query, struct emit *json)
@@ -205,7 +222,7 @@ int daemon_growth(void *context, const struct query_growth *query, struct emit *
 	emit_u64(json, "past_ns", self.past_ns);
 	emit_open_array(json, "trends");
 	emit_close_array(json);
-	document_list_end(json, !self.is_cut);
+	document_list_end(json, !self.is_cut && !growth_leaves_out(&scope, totals));
 	document_close_bare(json);
 	return 0;
 }

@@ -22,6 +22,10 @@
 
 #define QUERY_EXPORT __attribute__((visibility("default")))
 
+_Static_assert(ARRAY_SIZE(((struct ttmem_query_device *)0)->memory) == BOOK_TYPES &&
+		       ARRAY_SIZE(((struct ttmem_query_share *)0)->memory) == BOOK_TYPES,
+	       "rows have room for every type");
+
 struct ttmem_query {
 	struct source *books;
 	struct snapshot *snapshot; /* NULL until the first refresh */
