@@ -251,6 +251,7 @@ static void frame_draw_help(struct grid *grid)
 		"W                 save view, order and charts for the next start",
 		"?                 this; any key closes it",
 		"q                 quit",
+		"1R                device 1: a remote chip, without a node of its own",
 	};
 
 	frame_draw_box(grid, lines, ARRAY_SIZE(lines));

@@ -275,6 +275,20 @@ static void devices_draw_charts(const struct model *model, const struct snapshot
 	model_draw_charts(model, grid, area, &chart);
 }
 
+/* What the letter in the first column means, if it is there. */
+static void devices_draw_legend(const struct model *model, struct grid *grid, unsigned int row,
+				const struct grid_area *area)
+{
+	const struct list *list = &model->lists[MODEL_DEVICES];
+	bool is_remote = false;
+
+	for (size_t i = 0; i < list->count && !is_remote; i++)
+		is_remote = devices_at(model, list->order[i])->remote;
+	if (is_remote && area->rows > 0 && area->columns > 2)
+		grid_text(grid, row, area->column + 2, area->columns - 2, GRID_FAINT,
+			  "R a remote chip, without a node of its own");
+}
+
 static void devices_draw(struct model *model, struct grid *grid, const struct grid_area *area)
 {
 	struct list *list = &model->lists[MODEL_DEVICES];
@@ -283,6 +297,7 @@ static void devices_draw(struct model *model, struct grid *grid, const struct gr
 
 	top.rows = (unsigned int)bits_min(bits_max(list->count, 2) + 1, area->rows * 2 / 5);
 	list_draw(list, &devices_rows, model, grid, &top);
+	devices_draw_legend(model, grid, area->row + top.rows, area);
 	if (!list_chosen(list, &item))
 		return;
 	rest.row += top.rows + 1;
