@@ -14,7 +14,7 @@ import machines
 from conftest import LIMIT
 from nativesocket import document
 from terminal import Terminal, masker
-from world import check_schema, wait_for
+from world import check_schema, end_children, wait_for
 
 CARD = "device 0 0x1f2e3d4c5b6a7988 wormhole_b0 n300 0 12884901888 94371840"
 REMOTE = "device 1 0x1f2e3d4c5b6a7989 wormhole_b0 n300 1 12884901888 94371840"
@@ -501,6 +501,37 @@ def test_a_process_is_ended_after_a_question(world, top):
     terminal.press("t")
     assert player.process.wait(timeout=LIMIT) == -signal.SIGTERM
     terminal.wait(f"player[{player.pid}] of root has ended" if os.geteuid() == 0 else "has ended")
+
+
+def test_a_tree_has_children_below_who_started_them(world, top):
+    player = world.player("alloc 0 DRAM 0x1000 4096")
+    child = player.play("fork")
+    world.show(child)
+    player.play("alloc 0 DRAM 0x2000 1073741824")  # by the child
+
+    def place(text, pid):
+        """The row of a process, and the column of its name."""
+        rows = ((i, line) for i, line in enumerate(text.split("\n")) if re.match(rf"[> ] *{pid} .*player", line))
+        return next(((i, line.index("player")) for i, line in rows), None)
+
+    def is_tree(text):
+        parent, below = place(text, player.pid), place(text, child)
+        return parent and below and below == (parent[0] + 1, parent[1] + 2)
+
+    def is_list(text):
+        parent, below = place(text, player.pid), place(text, child)
+        return parent and below and below == (parent[0] - 1, parent[1])
+
+    try:
+        terminal = top(env=world.env)
+        terminal.press("2")
+        terminal.wait(is_list)
+        terminal.press("T")
+        terminal.wait(is_tree)
+        terminal.press("T")
+        terminal.wait(is_list)
+    finally:
+        end_children(child)
 
 
 def test_settings_come_back(world, top):
