@@ -20,7 +20,8 @@ static void progress_draw_done(const struct progress *progress)
 	char number[TEXT_NUMBER_SIZE];
 
 	if (progress->unit)
-		fprintf(stderr, "%" PRIu64 " %s\033[K", progress->done, progress->unit);
+		fprintf(stderr, "%" PRIu64 " %s%s\033[K", progress->done, progress->unit,
+			progress->done == 1 ? "" : "s");
 	else
 		fprintf(stderr, "%s\033[K", text_size(progress->done, number));
 }

@@ -9,7 +9,7 @@
 struct progress {
 	uint64_t total; /* 0 = not known */
 	uint64_t done;
-	const char *unit; /* "rows"; NULL = bytes */
+	const char *unit; /* "row"; NULL = bytes */
 
 	/* Private. */
 	uint64_t drawn_ns;

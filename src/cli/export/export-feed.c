@@ -455,7 +455,7 @@ int export_feed_course(void *context, const struct export_form *form, void *stat
 	feed->state = state;
 	feed->out = out;
 	feed->progress = (struct progress){.total = recording_facts(feed->books.recording)->events,
-					   .unit = "events"};
+					   .unit = "event"};
 	if (filter->has_pid)
 		wanted.pid = filter->pid;
 	if (filter->has_type)

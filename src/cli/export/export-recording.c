@@ -34,9 +34,9 @@ static void recording_tell_notes(const struct recording_facts *facts)
 {
 	if (facts->missed)
 		fprintf(stderr,
-			"note: %" PRIu64 " events are missing: the process was faster than the "
+			"note: %" PRIu64 " event%s missing: the process was faster than the "
 			"recorder\n",
-			facts->missed);
+			facts->missed, facts->missed == 1 ? " is" : "s are");
 	if (!facts->is_complete)
 		fprintf(stderr, "note: the end of the recording is missing\n");
 }

@@ -55,6 +55,7 @@ static int export_report_read_marks(const struct scan *scan, uint32_t pid,
 static void export_report_tell_notes(const struct export_job *job, uint64_t lost_marks)
 {
 	const struct export_operations *operations = &job->operations;
+	uint64_t spread = job->guessed - job->unbanked;
 
 	session_print_notes(job->snapshot);
 	if (operations->other)
@@ -64,14 +65,14 @@ static void export_report_tell_notes(const struct export_job *job, uint64_t lost
 			operations->other);
 	if (job->guessed > job->unbanked)
 		fprintf(stderr,
-			"note: %" PRIu64 " buffers do not tell their share of a bank: taken as "
+			"note: %" PRIu64 " buffer%s not tell %s share of a bank: taken as "
 			"spread evenly\n",
-			job->guessed - job->unbanked);
+			spread, spread == 1 ? " does" : "s do", spread == 1 ? "its" : "their");
 	if (job->unbanked)
 		fprintf(stderr,
-			"note: %" PRIu64 " buffers are on devices whose banks are not known: taken "
+			"note: %" PRIu64 " buffer%s on devices whose banks are not known: taken "
 			"as in one bank\n",
-			job->unbanked);
+			job->unbanked, job->unbanked == 1 ? " is" : "s are");
 	if (operations->list[0].merged)
 		fprintf(stderr,
 			"note: the %zu oldest operations are merged into one, so that the report "
@@ -79,9 +80,9 @@ static void export_report_tell_notes(const struct export_job *job, uint64_t lost
 			operations->list[0].merged, job->rows_max, EXPORT_OPERATIONS_MAX);
 	if (lost_marks)
 		fprintf(stderr,
-			"note: %" PRIu64 " older marks were overwritten: their operations are in "
-			"the first ones\n",
-			lost_marks);
+			"note: %" PRIu64 " older mark%s overwritten: %s in the first ones\n",
+			lost_marks, lost_marks == 1 ? " was" : "s were",
+			lost_marks == 1 ? "its operation is" : "their operations are");
 }
 
 static int export_report_fail(const struct export_options *options, int r, const char *problem)

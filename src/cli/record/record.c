@@ -157,8 +157,9 @@ static void record_draw(struct record *record)
 	if (!record->is_terminal || now - record->drawn_ns < RECORD_REDRAW_NS)
 		return;
 	record->drawn_ns = now;
-	fprintf(stderr, "\r%" PRIu64 " events, %s, lag %" PRIu64 " events", sums->events,
-		text_size(sums->bytes, size), sums->waiting);
+	fprintf(stderr, "\r%" PRIu64 " event%s, %s, lag %" PRIu64 " event%s", sums->events,
+		sums->events == 1 ? "" : "s", text_size(sums->bytes, size), sums->waiting,
+		sums->waiting == 1 ? "" : "s");
 	if (sums->missed)
 		fprintf(stderr, ", %" PRIu64 " missed", sums->missed);
 	fputs("  (Ctrl-C ends it)\033[K", stderr);

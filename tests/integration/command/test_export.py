@@ -168,7 +168,13 @@ def test_only_the_newest_marks_are_known(world, export):
     player = world.player(*[f"mark m{i}" for i in range(300)], "alloc 0 DRAM 0x1000 64")
     report, result = export(player)
     assert report.names() == [f"m{i}" for i in range(300 - 256, 300)]
-    assert "44 older marks were overwritten" in result.stderr
+    assert "44 older marks were overwritten: their operations are" in result.stderr
+    assert "note: 1 buffer is on devices whose banks are not known" in result.stderr
+
+
+def test_one_of_a_kind_is_told_in_the_singular(world, export):
+    player = world.player(*[f"mark m{i}" for i in range(257)])
+    assert "note: 1 older mark was overwritten: its operation is" in export(player)[1].stderr
 
 
 def test_a_process_without_buffers_or_names_has_one_operation(world, export):

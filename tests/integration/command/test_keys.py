@@ -32,6 +32,14 @@ def test_q_ends_it_and_leaves_the_terminal_as_it_was(world, screen, words):
     terminal.wait(lambda text: " icanon" in text and " echo " in text)
 
 
+def test_a_recording_tells_how_far_it_is(world, screen, tmp_path):
+    player = world.player("alloc 0 DRAM 0x1000 10")
+    terminal = screen(world.program, "record", player.pid, "-o", tmp_path / "test.ttrec")
+    terminal.wait(lambda text: text.startswith("1 event, ") and ", lag 0 events  (Ctrl-C ends it)" in text)
+    player.play("free 0 DRAM 0x1000")
+    terminal.wait(lambda text: text.startswith("2 events, "))
+
+
 def test_nothing_is_read_that_is_no_terminal(world, screen, tmp_path):
     world.player("alloc 0 DRAM 0x1000 10")
     (tmp_path / "input").write_text("q for the next one\n")

@@ -216,7 +216,8 @@ static int perfetto_put_one(struct perfetto *perfetto, const struct export_event
 	if (event->kind == EXPORT_MARK)
 		return perfetto_put_instant(perfetto, event, event->name ? event->name : "mark");
 	if (event->kind == EXPORT_GAP) {
-		snprintf(text, sizeof(text), "%" PRIu64 " events missed", event->missed);
+		snprintf(text, sizeof(text), "%" PRIu64 " event%s missed", event->missed,
+			 event->missed == 1 ? "" : "s");
 		return perfetto_put_instant(perfetto, event, text);
 	}
 	if (event->op == BOOK_OP_ALLOC || event->op == BOOK_OP_FREE)

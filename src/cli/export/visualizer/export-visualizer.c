@@ -257,7 +257,7 @@ static int visualizer_write_buffer(const struct export_job *job, uint64_t id,
 static int visualizer_write_buffers(struct export_job *job, struct export_db *db)
 {
 	const struct export_operations *operations = &job->operations;
-	struct progress progress = {.total = export_operations_rows(operations), .unit = "rows"};
+	struct progress progress = {.total = export_operations_rows(operations), .unit = "row"};
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < operations->count; i++) {
