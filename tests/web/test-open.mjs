@@ -80,6 +80,7 @@ test("who is signed in is not shown what is not theirs", async ({ daemon, visit 
     await route.fulfill({ json: { ...(await answer.json()), session } });
   });
   await visitor.page.route("**/api/v1/incidents*", (route) => route.fulfill({ json: { incidents: [], next: null } }));
+  await visitor.page.route("**/api/v1/growth*", (route) => route.fulfill({ json: { sites: [] } }));
   await visitor.go("#/");
   await visitor.has("Nothing went wrong in your processes.", "main");
   await visitor.has("Signed in as someone\\u202e", "header");
