@@ -12,6 +12,7 @@ import time
 import pytest
 
 from conftest import LIMIT
+from terminal import Terminal
 from world import check_schema, wait_for
 
 LISTED_MAX = 131072
@@ -45,6 +46,24 @@ def pages(served, query):
     while found[-1]["next"]:
         found.append(page(served, f"{query}&cursor={found[-1]['next']}"))
     return found
+
+
+def test_a_terminal_shows_a_line_for_each_process(served, tmp_path):
+    """With --full, and for a program that reads it, every call site."""
+    pid = leave(served, "alloc 0 DRAM 0x1000 4096 weights", "alloc 0 L1 0x2000 64 small")
+    script = '"$0" leaks; echo --; "$0" leaks | cat > piped; "$0" leaks --full; echo all done'
+    program = served.build / "src" / "cli" / "ttmem"
+    terminal = Terminal(["sh", "-c", script, program], served.env, columns=120, rows=60, folder=tmp_path)
+    try:
+        terminal.wait("all done")
+        summary, full = terminal.text().split("\n--\n")
+    finally:
+        terminal.close()
+    head, row = summary.split("\n")[:2]
+    assert head.split() == ["PID", "USER", "COMMAND", "ENDED", "HOW", "LEFT", "BUFFERS", "MOSTLY"]
+    assert row.split()[0] == str(pid) and "DRAM weights" in row and "small" not in summary
+    for text in (full, (tmp_path / "piped").read_text()):
+        assert "small" in text and "MOSTLY" not in text
 
 
 def test_a_report_lists_all_buffers(served):
