@@ -144,6 +144,43 @@ UNIT(the_past_finds_what_two_seconds_do_not_show)
 	snapshot_free(snapshot);
 }
 
+/* As the daemon judges: one look, and the minute before it. */
+UNIT(a_minute_of_past_names_the_site_that_grows)
+{
+	const uint64_t now = START + 60 * NS_PER_S;
+	struct growth growth = GROWTH_NULL;
+	struct growth_past past = {.pid = 10, .begin_ns = START, .end_ns = now};
+	struct snapshot *snapshot = snapshot_new(now);
+	struct snapshot_process process = {
+		.pid = 10, .start_ticks = 1, .alive = true, .exact = true, .comm = "test"};
+	struct snapshot_buffer buffer = {
+		.size = 100 * MIB, .refs = 1, .born_ns = START, .address = 1, .name = "weights"};
+
+	assert(snapshot_add_process(snapshot, &process, &buffer.process) == 0);
+	assert(snapshot_add_buffer(snapshot, &buffer) == 0);
+	for (uint64_t i = 0; i <= 60; i++) {
+		buffer = (struct snapshot_buffer){.process = buffer.process,
+						  .size = MIB,
+						  .refs = 1,
+						  .born_ns = START + i * NS_PER_S,
+						  .address = 1000 + i,
+						  .name = "cache"};
+		assert(snapshot_add_buffer(snapshot, &buffer) == 0);
+		assert(growth_past_add(&past, 0, 0, buffer.born_ns, (101 + i) * MIB) == 0);
+	}
+	growth_past_finish(&past);
+	assert(growth_past_rises(&past));
+	assert(growth_add(&growth, snapshot) == 0);
+	assert(growth_recall(&growth, snapshot, &past) == 0);
+	growth_finish(&growth, false);
+	assert(growth.count == 1 && strcmp(growth.sites[0].name, "cache") == 0);
+	assert(growth_per_second(&growth, &growth.sites[0]) > 0.9 * (double)MIB);
+	assert(growth_per_second(&growth, &growth.sites[0]) < 1.1 * (double)MIB);
+	growth_past_deinit(&past);
+	growth_deinit(&growth);
+	snapshot_free(snapshot);
+}
+
 UNIT(another_process_has_another_past)
 {
 	struct growth growth = GROWTH_NULL;
