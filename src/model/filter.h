@@ -15,11 +15,11 @@ struct filter_device {
 };
 
 struct filter {
-	bool has_pid;
-	bool has_type;
+	const char *user; /* name or number; NULL = all */
 	uint32_t pid;
 	uint32_t type;
-	const char *user;      /* name or number; NULL = all */
+	bool has_pid;
+	bool has_type;
 	uint32_t device_count; /* 0 = all */
 	struct filter_device devices[FILTER_DEVICES_MAX];
 };
