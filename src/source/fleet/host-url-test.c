@@ -34,8 +34,10 @@ UNIT(lists_of_names_are_checked)
 
 	assert(host_url_is_list("a") && host_url_is_list(" a:1 , b\t[::1]:5392,,"));
 	assert(!host_url_is_list("") && !host_url_is_list(" , ") && !host_url_is_list("a,b/c"));
-	for (size_t i = 0; i < HOST_URL_LIST_MAX; i++)
-		memcpy(many + 2 * i, "a,", 2);
+	for (size_t i = 0; i < HOST_URL_LIST_MAX; i++) {
+		many[2 * i] = 'a';
+		many[2 * i + 1] = ',';
+	}
 	assert(host_url_is_list(many));
 	many[2 * HOST_URL_LIST_MAX] = 'a';
 	assert(!host_url_is_list(many));
