@@ -190,7 +190,8 @@ int options_count(const struct options *options, const char *expected, int count
 {
 	if (count == 0)
 		return options_mistake(options->command, "expects %s, got nothing", expected);
-	return options_mistake(options->command, "expects %s, got %d arguments", expected, count);
+	return options_mistake(options->command, "expects %s, got %d argument%s", expected, count,
+			       count == 1 ? "" : "s");
 }
 
 int options_exit(int result)

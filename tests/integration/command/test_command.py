@@ -52,6 +52,7 @@ def test_version(world):
         (["buffers", "--sort", "name"], ['--sort expects size or age, got "name"']),
         (["history"], ["expects one address", "got nothing"]),
         (["history", "1", "2"], ["expects one address", "got 2 arguments"]),
+        (["diff", "a"], ["expects two files", "got 1 argument\n"]),
         (["history", "xyz"], ['expects an address such as 0x1000 or 4096, got "xyz"']),
         (["watch", "--format", "xml"], ['--format expects text, seed or json, got "xml"']),
         (["watch", "--ids", "octal"], ['--ids expects hex or decimal, got "octal"']),
