@@ -49,6 +49,7 @@ def other(build, clean_env, tmp_path):
     (blind / str(player.pid)).symlink_to(f"/proc/{player.pid}")
     player.play("device 0 0x1 wormhole_b0 n150 0 1000 100", "alloc 0 DRAM 0x1000 950", "alloc 0 L1 0x10 5")
     wait_for(lambda: daemon.json("status")["books"] == 1, "the process")
+    wait_for(lambda: get(daemon, "/healthz")["status"] == "ok", "the history, which is opened meanwhile")
     daemon.busy = player
     yield daemon
     daemon.close()
