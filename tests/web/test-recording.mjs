@@ -11,6 +11,7 @@ import { test, until } from "./runner.mjs";
 const TTMEM = join(process.env.TTMEM_BUILD, "src/cli/ttmem");
 const PLAYER = join(process.env.TTMEM_BUILD, "tests/programs/player");
 const MIB = 1024 ** 2;
+const CUT_OFF = /ERR_CONNECTION|ERR_INCOMPLETE|Failed to (load|fetch)/; // the server ends before the page
 const GAP_MS = 50; // instants of the page are whole milliseconds
 
 const ended = (child) => new Promise((resolve) => child.once("exit", resolve));
@@ -90,8 +91,8 @@ test("a recording is shown in the dashboard, at any of its instants", async ({ d
     await other.page.goto(link);
     await other.has("each link works once", ".banner");
     assert.doesNotMatch(await text(other, "body"), /run\.ttrec|player/);
-    visitor.forgive(/ERR_CONNECTION|ERR_INCOMPLETE|Failed to (load|fetch)/);
-    other.forgive(/ERR_CONNECTION|ERR_INCOMPLETE|Failed to (load|fetch)/);
+    visitor.forgive(CUT_OFF);
+    other.forgive(CUT_OFF);
     await end();
     await visitor.has("has ended: run it again", ".banner");
   } finally {
@@ -135,6 +136,7 @@ test("two cursors set on a chart show the difference of the instants as a flame 
     assert.deepEqual([look, told], ["flame-more-3", "temporary (DRAM): 2.00 MiB in 1 buffer, +2.00 MiB from 0 B"]);
     assert.equal((await frame(visitor.page, "weights", "#panel-compare")).look, "flame-same");
     await visitor.shoot("recording-compare", true);
+    visitor.forgive(CUT_OFF);
   } finally {
     await end();
   }
