@@ -81,7 +81,6 @@ UNIT(rows_are_sorted_by_trouble)
 	const char *wanted[] = {"down-2",      "down-10",    "full",  "fuller than half",
 				"3 incidents", "1 incident", "grows", "degraded",
 				"fine"};
-	char order[128] = "", expected[128] = "";
 
 	*row++ = row_of("fine");
 	*row = row_of("degraded");
@@ -101,9 +100,6 @@ UNIT(rows_are_sorted_by_trouble)
 	*row = row_of("down-2");
 	strcpy(row++->problem, "x");
 	qsort(rows, 9, sizeof(*rows), fleet_row_compare);
-	for (size_t i = 0; i < 9; i++) {
-		strcat(strcat(order, rows[i].host), ",");
-		strcat(strcat(expected, wanted[i]), ",");
-	}
-	assert(strcmp(order, expected) == 0);
+	for (size_t i = 0; i < 9; i++)
+		assert(strcmp(rows[i].host, wanted[i]) == 0);
 }
