@@ -36,7 +36,7 @@ export async function stops(visitor) {
   return list.map((stop) => stop.name);
 }
 
-/** The colours of frames; web/src/flame-paint.ts chooses from them. */
+/** The colours of frames; web/src/flame/flame-paint.ts chooses from them. */
 const LOOKS = ["highlight", "flame-same", ...[0, 1, 2, 3, 4, 5].map((i) => `flame-${i}`), ...[1, 2, 3].flatMap((i) => [`flame-more-${i}`, `flame-less-${i}`])];
 
 /** Texts with less contrast than WCAG AA requires. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a flame graph shows: the elements inside its canvas say it (web/src/flame-canvas.ts).
+// What a flame graph shows: the elements inside its canvas say it (web/src/flame/flame-canvas.ts).
 
 /** All frames: name, text, level, look, whether it is faded, and its place in the whole graph. */
 export const frames = (page, scope = "") => page.locator(`${scope} .flame [role=treeitem]`).evaluateAll((items) => items.map((item) => {

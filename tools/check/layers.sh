@@ -5,13 +5,16 @@
 # below lists the folders from the lowest to the highest, each with the folders that it uses. A folder can
 # only use folders listed before it (its tests may use any). An edge that no file uses is an error too, so
 # the table matches the code exactly. docs/architecture.md explains the layers; a new edge is a change of
-# the design: explain it there in the same commit.
+# the design: explain it there in the same commit. The imports of the page (web/src) follow the same rule.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
 # shellcheck disable=SC2016 # awk has its own dollars
-find src kernel python -name '*.[ch]' | sort | xargs awk '
+{
+	find src kernel python -name '*.[ch]'
+	find web/src -name '*.ts'
+} | sort | xargs awk '
 # folder(PATH, USES, TESTS): what the files of a folder include, and what only its tests do.
 # layer(PATHS): folders of one layer, which may also include each other.
 # "ttmem" and "uapi" are the public headers. USES and TESTS may also name single files.
@@ -87,6 +90,17 @@ BEGIN {
 	folder("query", "base model source source/books ttmem")
 	folder("kernel", "uapi")
 	folder("python", "ttmem/provider.h ttmem/ttmem.h")
+	folder("web/src/base", "")
+	folder("web/src/data", "web/src/base")
+	folder("web/src/time", "web/src/base web/src/data")
+	folder("web/src/analysis", "web/src/base web/src/data web/src/time")
+	folder("web/src/parts", "web/src/base web/src/data")
+	folder("web/src/chart", "web/src/base web/src/data web/src/time web/src/parts")
+	folder("web/src/flame", "web/src/base web/src/data web/src/parts")
+	folder("web/src/map", "web/src/base web/src/data web/src/analysis web/src/parts")
+	folder("web/src/report", "web/src/base web/src/data web/src/analysis web/src/parts web/src/chart web/src/flame web/src/map")
+	folder("web/src/views", "web/src/base web/src/data web/src/time web/src/analysis web/src/parts web/src/chart web/src/flame web/src/map")
+	folder("web/src", "web/src/base web/src/data web/src/time web/src/parts web/src/views")
 }
 
 function layer(paths,    words, n, i, k) {
@@ -153,13 +167,28 @@ FNR == 1 {
 	ours = to in known || to == "ttmem" || to == "uapi"
 	if (quoted && !ours)
 		wrong("\"" file "\": write \"folder/file.h\", or <file.h> if it is not ours")
-	if (!ours || to == from || (from, to) in same)
+	if (!ours || (is_test && file == "base/testing/unit.h"))
 		next
-	if (is_test && file == "base/testing/unit.h")
-		next
+	use(to, file)
+}
+
+# Modules of the page, by paths from the file that imports them; style sheets are not modules.
+/(from|import) *\(?"\.\.?\/[^"]*"/ && FILENAME ~ /\.ts$/ && !/\.css"/ {
+	match($0, /"\.\.?\/[^"]*"/)
+	file = dirname(FILENAME) "/" substr($0, RSTART + 1, RLENGTH - 2)
+	gsub(/\/\.\//, "/", file)
+	while (sub(/\/[^\/.]+\/\.\.\//, "/", file))
+		;
+	use(dirname(file), file)
+}
+
+# A file uses @file, which is in @to.
+function use(to, file,    kind) {
+	if (to == from || (from, to) in same)
+		return
 	kind = (from, to) in allowed ? allowed[from, to] : allowed[from, file]
 	if (!kind || (kind == 2 && !is_test))
-		wrong("a file of " from " must not include \"" file "\"")
+		wrong("a file of " from " must not use \"" file "\"")
 	if (kind == 2 || !is_test)
 		used[from, (from, to) in allowed ? to : file] = 1
 }

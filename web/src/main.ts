@@ -3,29 +3,29 @@
 // The frame around the views: navigation, the connection state, who may see details, light or dark.
 
 import "./style.css";
+import { clear, h, say } from "./base/dom";
+import { duration } from "./base/format";
+import { codeIn, link, parse } from "./base/router";
+import { restoreScroll, startScroll } from "./base/scroll";
+import { tabStore } from "./base/storage";
+import { visible } from "./base/text";
 import {
   accessProblem, detailsAre, hasFleet, lock, mayAsk, onAccessLost, problem, recorded, signedIn, signIn, signOut, token, unlock,
-} from "./api";
-import { onTheme, startTheme } from "./colours";
-import { clear, h, say } from "./dom";
-import { duration } from "./format";
-import { live, type State } from "./live";
-import { forgetMarks } from "./marks";
-import { moment } from "./moment";
-import { MomentBar } from "./moment-bar";
-import { codeIn, link, parse } from "./router";
-import { restoreScroll, startScroll } from "./scroll";
-import { tabStore } from "./storage";
-import { visible } from "./text";
-import { themeButton } from "./theme-button";
-import type { View } from "./view";
+} from "./data/api";
+import { live, type State } from "./data/live";
+import { onTheme, startTheme } from "./parts/colours";
+import { themeButton } from "./parts/theme-button";
+import type { View } from "./parts/view";
+import { forgetMarks } from "./time/marks";
+import { moment } from "./time/moment";
+import { MomentBar } from "./time/moment-bar";
 import { device } from "./views/device";
 import { EndedView } from "./views/ended";
 import { fleet } from "./views/fleet";
 import { Incidents } from "./views/incidents";
+import { machine } from "./views/machine";
 import { overview } from "./views/overview";
 import { processView } from "./views/process";
-import { machine } from "./views/machine";
 
 const state = h("span", { class: "state", role: "status" });
 const banner = h("div", { class: "banner", role: "alert", hidden: true });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
-import { link, parse, pick, remember, rememberSoon } from "../src/router";
+import { link, parse, pick, remember, rememberSoon } from "../src/base/router";
 
 let clicked = null;
 let replaced = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { eventText, flagLines, flagsOf, nextFlag } from "../src/annotations";
-import { indexAt } from "../src/chart-data";
-import { movedBy, pinched, wheeled, zoomedAt } from "../src/chart-zoom";
-import { differences } from "../src/difference";
-import { changed } from "../src/sites";
+import { differences } from "../src/analysis/difference";
+import { changed } from "../src/analysis/sites";
+import { indexAt } from "../src/chart/chart-data";
+import { movedBy, pinched, wheeled, zoomedAt } from "../src/chart/chart-zoom";
+import { eventText, flagLines, flagsOf, nextFlag } from "../src/time/annotations";
 import { buffer, memory } from "./make.mjs";
 
 const event = (timeS, kind = "mark", with_ = {}) =>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { applyChange } from "../src/changes";
+import { applyChange } from "../src/data/changes";
 
 /** Random numbers that are the same each time. */
 function dice(seed) {

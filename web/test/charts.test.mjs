@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { remainder, sparkFacts, sparkline, splits, stacked, topOf, total } from "../src/chart-data";
-import { nextPoint, widened, zoomedAround } from "../src/chart-keys";
-import { chartFigures, tablePoints } from "../src/chart-table";
-import { before, fromNs, History, later, partsOf } from "../src/series";
+import { remainder, sparkFacts, sparkline, splits, stacked, topOf, total } from "../src/chart/chart-data";
+import { nextPoint, widened, zoomedAround } from "../src/chart/chart-keys";
+import { chartFigures, tablePoints } from "../src/chart/chart-table";
+import { before, fromNs, History, later, partsOf } from "../src/data/series";
 
 const series = (...values) => ({ label: "", variable: "", values });
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { blend, onTheme, Palette, SERIES, seriesVariable, setTheme, theme, typeVariable } from "../src/colours";
-import { extent, look, rowTop, ROW_PX } from "../src/flame-paint";
+import { extent, look, rowTop, ROW_PX } from "../src/flame/flame-paint";
+import { blend, onTheme, Palette, SERIES, seriesVariable, setTheme, theme, typeVariable } from "../src/parts/colours";
 
 test("each process keeps its colour, and those beyond the palette are grey", () => {
   const palette = new Palette();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { joinWords } from "../src/commands";
-import { howEnded, howEndedShort, whyLink } from "../src/incident-detail";
+import { Awaited, joinEnded, lastOf, mostOf } from "../src/analysis/ended";
+import { joinWords } from "../src/data/commands";
+import { howEnded, howEndedShort, whyLink } from "../src/parts/incident-detail";
 import { incident } from "./make.mjs";
-import { Awaited, joinEnded, lastOf, mostOf } from "../src/ended";
 
 const end = (pid, start_ns, ended_ns, comm = `c${pid}`) => ({ pid, comm, start_ns, ended_ns, bytes: 1 });
 const peak = (pid, start_ns, bytes, ended = true) => ({ pid, comm: `c${pid}`, start_ns, ended, bytes, time_ns: start_ns + 5e9, groups: [], type: "DRAM", device: 0 });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asCsv, asJson, fileName } from "../src/figures";
+import { asCsv, asJson, fileName } from "../src/base/figures";
 
 test("cells of a CSV file are quoted where they must be, and are no formulas", () => {
   const heads = ["Name", "Size"];

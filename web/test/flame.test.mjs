@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { neighbour } from "../src/flame-keys";
-import { along, clip, drawnIn, frameAt, frameName, frameNamed, layOut, search, wayTo, WHOLE } from "../src/flame-layout";
-import { same, tree } from "../src/tree";
-import { change, diffTrees } from "../src/tree-diff";
+import { neighbour } from "../src/flame/flame-keys";
+import { along, clip, drawnIn, frameAt, frameName, frameNamed, layOut, search, wayTo, WHOLE } from "../src/flame/flame-layout";
+import { same, tree } from "../src/flame/tree";
+import { change, diffTrees } from "../src/flame/tree-diff";
 import { buffer, frame } from "./make.mjs";
 
 /** A tree by hand: a node's value is that of its children, or its own. */

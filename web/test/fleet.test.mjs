@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { COLUMNS, summary } from "../src/fleet";
+import { COLUMNS, summary } from "../src/analysis/fleet";
 
 const GIB = 2 ** 30;
 const facts = (with_ = {}) => ({

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { age, bytes, clock, count, duration, lifetime, parseBytes, percent, plural, share, signed } from "../src/format";
-import { short, visible } from "../src/text";
+import { age, bytes, clock, count, duration, lifetime, parseBytes, percent, plural, share, signed } from "../src/base/format";
+import { short, visible } from "../src/base/text";
 
 const KIB = 1024;
 

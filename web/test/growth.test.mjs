@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { growthOf, growthOn, growthSite, growthText, rate, timeToFull } from "../src/growth";
+import { growthOf, growthOn, growthSite, growthText, rate, timeToFull } from "../src/analysis/growth";
 import { frame, memory } from "./make.mjs";
 
 const MIB = 2 ** 20;

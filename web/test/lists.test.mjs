@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { glance, groupUp, happened, joined, nameOf, unread } from "../src/groups";
-import { memoryOf, poolTaken } from "../src/model";
-import { compare, partNote, siteOf, sumUp } from "../src/sites";
-import { shortId, siteKey, siteLabel, siteWhere } from "../src/stack";
-import { tips, tree } from "../src/tree";
-import { listHeight, reveal, ROW, rowAt, seen, SPARE, TALLEST, topOf } from "../src/window";
+import { glance, groupUp, happened, joined, nameOf, unread } from "../src/analysis/groups";
+import { compare, partNote, siteOf, sumUp } from "../src/analysis/sites";
+import { memoryOf, poolTaken } from "../src/data/model";
+import { shortId, siteKey, siteLabel, siteWhere } from "../src/data/stack";
+import { tips, tree } from "../src/flame/tree";
+import { listHeight, reveal, ROW, rowAt, seen, SPARE, TALLEST, topOf } from "../src/parts/window";
 import { buffer, frame, incident, memory } from "./make.mjs";
 
 test("what was added between two moments, and what went", () => {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { Events } from "../src/events";
-import { loadBuffers, ROWS_MAX } from "../src/rows";
+import { loadBuffers, ROWS_MAX } from "../src/data/rows";
+import { Events } from "../src/time/events";
 import { buffer, frame } from "./make.mjs";
 
 const { fetch } = globalThis;

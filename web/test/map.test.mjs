@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { AGE_NAMES, ageClass } from "../src/map";
-import { holeAt, layOut, memoryOf, perBank, spanAt, takesRoom } from "../src/holes";
-import { moved, nextSpan, partOf, partText, zoomed } from "../src/map-keys";
+import { holeAt, layOut, memoryOf, perBank, spanAt, takesRoom } from "../src/map/holes";
+import { AGE_NAMES, ageClass } from "../src/map/map";
+import { moved, nextSpan, partOf, partText, zoomed } from "../src/map/map-keys";
 import { buffer, memory, space } from "./make.mjs";
 
 const bank = { base: 0, size: 0x10000, banks: 12, alignment: 32 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { findMark, forgetMarks, keepMark, knowMark, knownMark, markAt, MARKS_CHARS_MAX, pack, unpack } from "../src/marks";
-import { compare } from "../src/sites";
+import { compare } from "../src/analysis/sites";
+import { findMark, forgetMarks, keepMark, knowMark, knownMark, markAt, MARKS_CHARS_MAX, pack, unpack } from "../src/time/marks";
 import { buffer, frame } from "./make.mjs";
 
 /** A session storage with room for so many characters. */

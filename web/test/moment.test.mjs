@@ -3,10 +3,10 @@
 // The page's time cursor, against a small fake of the daemon.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { live } from "../src/live";
-import { Cursor, instantOf, spanOf, tellInstant, windowOf } from "../src/moment";
-import { parse, remember } from "../src/router";
-import { fromNs } from "../src/series";
+import { parse, remember } from "../src/base/router";
+import { live } from "../src/data/live";
+import { fromNs } from "../src/data/series";
+import { Cursor, instantOf, spanOf, tellInstant, windowOf } from "../src/time/moment";
 
 const S = 1e9;
 const NOON = 1_700_000_000 * S;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isTroubled, telemetry } from "../src/sensors";
+import { isTroubled, telemetry } from "../src/analysis/sensors";
 
 const card = (with_ = {}) => ({
   state: "present", telemetry: { temperature_c: 85.5, power_w: 31, voltage_v: 0.8, aiclk_mhz: 1000 },

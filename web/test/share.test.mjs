@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
-import { Share } from "../src/share";
+import { Share } from "../src/data/share";
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lasts, openStore } from "../src/storage";
+import { lasts, openStore } from "../src/base/storage";
 
 const deny = () => {
   throw new Error("SecurityError");

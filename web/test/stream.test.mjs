@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Failed, get, NeedsToken, problem } from "../src/api";
-import { codeIn, link, parse, pick } from "../src/router";
-import { parseMessage, Reader, Retry, retryAfter, RETRY_MS } from "../src/sse";
+import { codeIn, link, parse, pick } from "../src/base/router";
+import { Failed, get, NeedsToken, problem } from "../src/data/api";
+import { parseMessage, Reader, Retry, retryAfter, RETRY_MS } from "../src/data/sse";
 
 const STREAM = 'event: totals\ndata: {"a":1}\n\n: keep-alive\n\nevent: incident\ndata: {"kind":"leak"}\n\n';
 const MESSAGES = [{ kind: "totals", data: '{"a":1}' }, { kind: "incident", data: '{"kind":"leak"}' }];

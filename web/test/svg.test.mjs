@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chartSvg, stepPaths } from "../src/chart-svg";
-import { escaped, SvgPen } from "../src/svg";
+import { escaped, SvgPen } from "../src/base/svg";
+import { chartSvg, stepPaths } from "../src/chart/chart-svg";
 
 test("names are text in a drawing, whatever they contain", () => {
   assert.equal(escaped(`<a b="c">&\0\x1b`), "&#60;a b=&#34;c&#34;&#62;&#38;\ufffd\ufffd");

@@ -3,10 +3,10 @@
 // The document of docs/schema/report.json. Each frame and each stack is in it once; here sites and parties get theirs
 // back, so that everything that shows those of the daemon can show these.
 
-import { plural } from "../format";
-import type { Frame, Incident, MemoryType, Named, Party, SiteFrame, Space } from "../model";
-import type { SiteKey } from "../stack";
-import type { Weighed } from "../tree";
+import { plural } from "../base/format";
+import type { Frame, Incident, MemoryType, Named, Party, SiteFrame, Space } from "../data/model";
+import type { SiteKey } from "../data/stack";
+import type { Weighed } from "../flame/tree";
 
 interface Packed {
   type: MemoryType;

@@ -2,11 +2,11 @@
 //
 // What the peak is made of, what was left, what grew and what lived only for a moment, by call site.
 
-import { h, type Child } from "../dom";
-import { Flame } from "../flame";
-import { bytes, count, duration, percent, plural, signed } from "../format";
-import { SiteGrid } from "../site-grid";
-import { cutNote, empty, nameTable, panel } from "../view";
+import { h, type Child } from "../base/dom";
+import { bytes, count, duration, percent, plural, signed } from "../base/format";
+import { Flame } from "../flame/flame";
+import { SiteGrid } from "../parts/site-grid";
+import { cutNote, empty, nameTable, panel } from "../parts/view";
 import { leaves, type Book, type Grown, type Held, type HeldPacked, type Passing } from "./document";
 import { medianLife, moment, shortLives } from "./spans";
 

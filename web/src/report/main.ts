@@ -5,16 +5,16 @@
 
 import "../style.css";
 import "./report.css";
-import { startTheme } from "../colours";
-import { clear, h, svg, type Child } from "../dom";
-import { bytes, clock, count, plural } from "../format";
-import { incidentDetail } from "../incident-detail";
-import { KINDS, type Incident } from "../model";
-import { siteOf } from "../sites";
-import { siteLabel, siteWhere } from "../stack";
-import { visible } from "../text";
-import { themeButton } from "../theme-button";
-import { cutNote, empty, figure, panel } from "../view";
+import { siteOf } from "../analysis/sites";
+import { clear, h, svg, type Child } from "../base/dom";
+import { bytes, clock, count, plural } from "../base/format";
+import { visible } from "../base/text";
+import { KINDS, type Incident } from "../data/model";
+import { siteLabel, siteWhere } from "../data/stack";
+import { startTheme } from "../parts/colours";
+import { incidentDetail } from "../parts/incident-detail";
+import { themeButton } from "../parts/theme-button";
+import { cutNote, empty, figure, panel } from "../parts/view";
 import { Book, type Owner, type Report } from "./document";
 import { endPanel, growthPanel, peakPanel, temporariesPanel } from "./lists";
 import { fragmentationPanel, mapPanel } from "./memory";

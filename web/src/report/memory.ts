@@ -2,17 +2,17 @@
 //
 // How free memory is divided, over time and at the peak.
 
-import { STEPS } from "../chart-data";
-import { Chart } from "../chart";
-import { typeVariable } from "../colours";
-import { clear, h, say } from "../dom";
-import { bytes, count, duration, percent, plural } from "../format";
-import type { Layout, Span } from "../holes";
-import { AddressMap } from "../map";
-import { TYPES, type Buffer, type MemoryType } from "../model";
-import { spaceFigures } from "../space-figures";
-import { stackList } from "../stack";
-import { empty, figure, panel, TYPE_TITLES } from "../view";
+import { clear, h, say } from "../base/dom";
+import { bytes, count, duration, percent, plural } from "../base/format";
+import { Chart } from "../chart/chart";
+import { STEPS } from "../chart/chart-data";
+import { TYPES, type Buffer, type MemoryType } from "../data/model";
+import type { Layout, Span } from "../map/holes";
+import { AddressMap } from "../map/map";
+import { spaceFigures } from "../map/space-figures";
+import { typeVariable } from "../parts/colours";
+import { stackList } from "../parts/stack-list";
+import { empty, figure, panel, TYPE_TITLES } from "../parts/view";
 import type { Block, Book, Fragments, MapPacked } from "./document";
 import { moment } from "./spans";
 

@@ -4,13 +4,13 @@
 // are missing the chart is hatched.
 
 import type uPlot from "uplot";
-import { Chart } from "../chart";
-import { total, type ChartData, STEPS } from "../chart-data";
-import { colour, typeVariable } from "../colours";
-import { choice, clear, h, hint } from "../dom";
-import { bytes, count, plural } from "../format";
-import { KINDS, POOL_NAMES, POOLS, TYPES, type Incident, type MemoryType, type Pool } from "../model";
-import { panel, TYPE_TITLES } from "../view";
+import { choice, clear, h, hint } from "../base/dom";
+import { bytes, count, plural } from "../base/format";
+import { Chart } from "../chart/chart";
+import { total, type ChartData, STEPS } from "../chart/chart-data";
+import { KINDS, POOL_NAMES, POOLS, TYPES, type Incident, type MemoryType, type Pool } from "../data/model";
+import { colour, typeVariable } from "../parts/colours";
+import { panel, TYPE_TITLES } from "../parts/view";
 import type { Gap, Report } from "./document";
 import { moment, phaseBars, type Bar, type Block } from "./spans";
 

@@ -2,22 +2,22 @@
 //
 // One device: its use over time, by type or by process, and the layout of its memory.
 
-import type { Parameters } from "../api";
-import { Chart } from "../chart";
-import { remainder, type ChartData } from "../chart-data";
-import { Palette, SERIES, seriesVariable, typeVariable } from "../colours";
-import { choice, h, Keyed, More, renew, say, type Row } from "../dom";
-import { Feed, manner, type Fed } from "../feed";
-import { bytes, count } from "../format";
+import { telemetry } from "../analysis/sensors";
+import { choice, h, Keyed, More, renew, say, type Row } from "../base/dom";
+import { bytes, count } from "../base/format";
+import { link, remember, type Route } from "../base/router";
+import { short } from "../base/text";
+import { Chart } from "../chart/chart";
+import { remainder, type ChartData } from "../chart/chart-data";
+import { Feed, manner, type Fed } from "../chart/feed";
+import type { Parameters } from "../data/api";
 import {
   buffersOf, deviceKey, held, memoryOf, poolCapacity, POOLS, poolUsed, type Device, type Line, type PastEvent, type Pool, type Process,
-} from "../model";
-import { moment } from "../moment";
-import { link, remember, type Route } from "../router";
-import { telemetry } from "../sensors";
-import { Closer, History, later, lines, partsOf } from "../series";
-import { short } from "../text";
-import { Bar, empty, panel, rangeOf, ranges, TYPE_TITLES, type View } from "../view";
+} from "../data/model";
+import { Closer, History, later, lines, partsOf } from "../data/series";
+import { Palette, SERIES, seriesVariable, typeVariable } from "../parts/colours";
+import { Bar, empty, panel, rangeOf, ranges, TYPE_TITLES, type View } from "../parts/view";
+import { moment } from "../time/moment";
 import { Places } from "./places";
 
 type By = "type" | "process";

@@ -2,12 +2,12 @@
 //
 // The panel of the overview for two time cursors: which processes hold more, and which hold less.
 
-import { differences } from "../difference";
-import { h, renew, say } from "../dom";
-import { bytes, clock, duration, signed } from "../format";
-import { moment } from "../moment";
-import { link } from "../router";
-import { cutNote, empty, panel } from "../view";
+import { differences } from "../analysis/difference";
+import { h, renew, say } from "../base/dom";
+import { bytes, clock, duration, signed } from "../base/format";
+import { link } from "../base/router";
+import { cutNote, empty, panel } from "../parts/view";
+import { moment } from "../time/moment";
 
 const ROWS = 50;
 const HEADS = ["Process", "", "Before", "After", "Difference"];

@@ -3,18 +3,18 @@
 // Processes that have ended: when and how, what they left behind, and their highest moments. Nothing tells that one has
 // ended and left nothing but that it is not among the living any more.
 
-import { get, mayAsk, pages, problem } from "../api";
-import { clear, h, say, type Child } from "../dom";
-import { saveMenu } from "../download";
-import { Awaited, joinEnded, lastOf, mostOf, type Ended } from "../ended";
-import { bytes, clock, count, duration, plural } from "../format";
-import { Grid } from "../grid";
-import { howEnded, howEndedShort } from "../incident-detail";
-import { live } from "../live";
-import { locked } from "../locked";
-import type { EndedProcess, Peak } from "../model";
-import { link, rememberSoon, type Route } from "../router";
-import { panel, TYPE_TITLES, type View } from "../view";
+import { Awaited, joinEnded, lastOf, mostOf, type Ended } from "../analysis/ended";
+import { clear, h, say, type Child } from "../base/dom";
+import { bytes, clock, count, duration, plural } from "../base/format";
+import { link, rememberSoon, type Route } from "../base/router";
+import { get, mayAsk, pages, problem } from "../data/api";
+import { live } from "../data/live";
+import type { EndedProcess, Peak } from "../data/model";
+import { saveMenu } from "../parts/download";
+import { Grid } from "../parts/grid";
+import { howEnded, howEndedShort } from "../parts/incident-detail";
+import { locked } from "../parts/locked";
+import { panel, TYPE_TITLES, type View } from "../parts/view";
 
 const ENDS_MAX = 10_000; // as many as the daemon keeps
 const SITES = 5; // of a peak

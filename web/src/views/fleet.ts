@@ -2,11 +2,11 @@
 //
 // The other machines that this daemon knows, those with trouble first. It asks them, and only while this view is open.
 
-import { get, problem } from "../api";
-import { h, Keyed, renew, say, type Row } from "../dom";
-import { COLUMNS, summary, TROUBLES, type Fleet, type Host } from "../fleet";
-import { bytes, clock, count, plural } from "../format";
-import { empty, figure, panel, type View } from "../view";
+import { COLUMNS, summary, TROUBLES, type Fleet, type Host } from "../analysis/fleet";
+import { h, Keyed, renew, say, type Row } from "../base/dom";
+import { bytes, clock, count, plural } from "../base/format";
+import { get, problem } from "../data/api";
+import { empty, figure, panel, type View } from "../parts/view";
 
 const PAUSE_MS = 5000;
 

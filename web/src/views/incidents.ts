@@ -3,19 +3,20 @@
 // Incidents, grouped by the call site that caused them. The URL of a group depends on its content, not on when it
 // was seen, so a link to it can be shared.
 
-import { mayAsk, pages, problem } from "../api";
-import { copyLink } from "../copy-link";
-import { choice, clear, h, say } from "../dom";
-import { bytes, clock, count, plural } from "../format";
-import { groupUp, joined, type Group, type Leak } from "../groups";
-import { DETAILS, howEnded, incidentDetail } from "../incident-detail";
-import { live } from "../live";
-import { locked } from "../locked";
-import { KINDS, type Incident, type LeakedProcess } from "../model";
-import { link, parse, remember, type Route } from "../router";
-import { fromNs } from "../series";
-import { siteKey, siteLabel, siteWhere, stackList } from "../stack";
-import { cutNote, empty, figure, nameTable, panel, type View } from "../view";
+import { groupUp, joined, type Group, type Leak } from "../analysis/groups";
+import { choice, clear, h, say } from "../base/dom";
+import { bytes, clock, count, plural } from "../base/format";
+import { link, parse, remember, type Route } from "../base/router";
+import { mayAsk, pages, problem } from "../data/api";
+import { live } from "../data/live";
+import { KINDS, type Incident, type LeakedProcess } from "../data/model";
+import { fromNs } from "../data/series";
+import { siteKey, siteLabel, siteWhere } from "../data/stack";
+import { copyLink } from "../parts/copy-link";
+import { DETAILS, howEnded, incidentDetail } from "../parts/incident-detail";
+import { locked } from "../parts/locked";
+import { stackList } from "../parts/stack-list";
+import { cutNote, empty, figure, nameTable, panel, type View } from "../parts/view";
 
 const RANGES = [
   { value: "3600", text: "1 h" },

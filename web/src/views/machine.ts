@@ -3,12 +3,12 @@
 // The time strip: the memory of the whole machine over time, on every view, to choose an instant. A button opens it;
 // with an instant in the address it is open on views without charts of their own.
 
-import { recorded } from "../api";
-import { h } from "../dom";
-import { live } from "../live";
-import { moment } from "../moment";
-import type { Route } from "../router";
-import { rangeOf } from "../view";
+import { h } from "../base/dom";
+import type { Route } from "../base/router";
+import { recorded } from "../data/api";
+import { live } from "../data/live";
+import { rangeOf } from "../parts/view";
+import { moment } from "../time/moment";
 import { Past, type Subject } from "./past";
 
 const SUBJECT: Subject = {

@@ -2,27 +2,27 @@
 //
 // Overview of the machine: a card per device, who holds the memory, and recent incidents.
 
-import { get, mayAsk, mayAskAll, problem } from "../api";
-import { sparkFacts, sparkline } from "../chart-data";
-import { commandOf, learnCommands } from "../commands";
-import { h, hint, Keyed, More, renew, say, svg, type Row } from "../dom";
-import { saveMenu } from "../download";
-import type { Figures } from "../figures";
-import { age, bytes, clock, count, duration, plural } from "../format";
-import { growth, growthOf, growthOn, growthSite, growthText, type Growing } from "../growth";
-import { glance, happened, nameOf, unread, type Glance } from "../groups";
-import { live, type Spark } from "../live";
-import { locked } from "../locked";
+import { glance, happened, nameOf, unread, type Glance } from "../analysis/groups";
+import { growth, growthOf, growthOn, growthSite, growthText, type Growing } from "../analysis/growth";
+import { isTroubled, telemetry } from "../analysis/sensors";
+import { siteOf } from "../analysis/sites";
+import { h, hint, Keyed, More, renew, say, svg, type Row } from "../base/dom";
+import type { Figures } from "../base/figures";
+import { age, bytes, clock, count, duration, plural } from "../base/format";
+import { link, remember, rememberSoon, type Route } from "../base/router";
+import { sparkFacts, sparkline } from "../chart/chart-data";
+import { get, mayAsk, mayAskAll, problem } from "../data/api";
+import { commandOf, learnCommands } from "../data/commands";
+import { live, type Spark } from "../data/live";
 import {
   deviceKey, KINDS, processBuffers, processBytes, type Device, type Incident, type Line, type Process,
-} from "../model";
-import { moment } from "../moment";
-import { link, remember, rememberSoon, type Route } from "../router";
-import { isTroubled, telemetry } from "../sensors";
-import { before, fromNs, lines } from "../series";
-import { siteOf } from "../sites";
-import { siteLabel } from "../stack";
-import { Bar, empty, figure, panel, typeLegend, type View } from "../view";
+} from "../data/model";
+import { before, fromNs, lines } from "../data/series";
+import { siteLabel } from "../data/stack";
+import { saveMenu } from "../parts/download";
+import { locked } from "../parts/locked";
+import { Bar, empty, figure, panel, typeLegend, type View } from "../parts/view";
+import { moment } from "../time/moment";
 import { Difference } from "./difference";
 
 const SPARK_NS = 600e9;

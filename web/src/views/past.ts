@@ -2,16 +2,16 @@
 //
 // The use of memory over time by type, of a process or of the whole machine.
 
-import type { Parameters } from "../api";
-import { Chart } from "../chart";
-import { typeVariable } from "../colours";
-import { choice, h } from "../dom";
-import { Feed, manner, type Fed } from "../feed";
-import { POOLS, type Line, type MemoryType, type PastEvent, type Pool } from "../model";
-import { moment } from "../moment";
-import { pick, remember } from "../router";
-import { Closer, History, later, lines } from "../series";
-import { panel, ranges, TYPE_TITLES } from "../view";
+import { choice, h } from "../base/dom";
+import { pick, remember } from "../base/router";
+import { Chart } from "../chart/chart";
+import { Feed, manner, type Fed } from "../chart/feed";
+import type { Parameters } from "../data/api";
+import { POOLS, type Line, type MemoryType, type PastEvent, type Pool } from "../data/model";
+import { Closer, History, later, lines } from "../data/series";
+import { typeVariable } from "../parts/colours";
+import { panel, ranges, TYPE_TITLES } from "../parts/view";
+import { moment } from "../time/moment";
 
 /** Whose memory it is. */
 export interface Subject {

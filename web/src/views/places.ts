@@ -3,23 +3,23 @@
 // The layout of a device's memory. Each process has its own allocator, so each has a strip with the daemon's figures (the
 // same as "ttmem map"), and its own answer to whether an allocation would fit ("ttmem fit").
 
-import { get, mayAskAll, problem, type Parameters } from "../api";
-import { seriesVariable, typeVariable, type Palette } from "../colours";
-import { choice, clear, h, Keyed, say, type Row } from "../dom";
-import { bytes, clock, count, parseBytes, plural } from "../format";
-import { layOut, memoryOf, type Layout, type Span } from "../holes";
-import { heldFor } from "../incident-detail";
-import { locked } from "../locked";
-import { AddressMap, AGE_NAMES, type Paint } from "../map";
+import { changed, poolOf, sumUp } from "../analysis/sites";
+import { choice, clear, h, Keyed, say, type Row } from "../base/dom";
+import { bytes, clock, count, parseBytes, plural } from "../base/format";
+import { link, remember, rememberSoon, type Route } from "../base/router";
+import { get, mayAskAll, problem, type Parameters } from "../data/api";
 import {
   deviceKey, SPACE_TYPES, type Buffer, type Device, type Fit, type MemoryType, type Space, type SpaceType,
-} from "../model";
-import { moment } from "../moment";
-import { link, remember, rememberSoon, type Route } from "../router";
-import { loadBuffers } from "../rows";
-import { changed, poolOf, sumUp } from "../sites";
-import { spaceFigures } from "../space-figures";
-import { cutNote, empty, figure, panel, TYPE_TITLES } from "../view";
+} from "../data/model";
+import { loadBuffers } from "../data/rows";
+import { layOut, memoryOf, type Layout, type Span } from "../map/holes";
+import { AddressMap, AGE_NAMES, type Paint } from "../map/map";
+import { spaceFigures } from "../map/space-figures";
+import { seriesVariable, typeVariable, type Palette } from "../parts/colours";
+import { heldFor } from "../parts/incident-detail";
+import { locked } from "../parts/locked";
+import { cutNote, empty, figure, panel, TYPE_TITLES } from "../parts/view";
+import { moment } from "../time/moment";
 
 const AUTO_ROWS = 5000; // up to so many are refreshed automatically, more only on demand
 const AUTO_MS = 3000;

@@ -2,22 +2,23 @@
 //
 // Four views of the buffers of a process: as a list, as a flame graph, by phase, and compared with an earlier moment.
 
-import { typeVariable } from "../colours";
-import { clear, h, More, say, type Child } from "../dom";
-import { saveMenu } from "../download";
-import { Flame } from "../flame";
-import { age, bytes, clock, count, duration, plural, signed } from "../format";
-import { Grid } from "../grid";
-import { findMark, keepMark, knowMark, knownMark, markAt, type Who } from "../marks";
-import type { Buffer } from "../model";
-import { moment } from "../moment";
-import { pick, remember, rememberSoon, type Route } from "../router";
-import type { Rows } from "../rows";
-import { SiteGrid } from "../site-grid";
-import { compare, poolOf, partNote, placeOf, sumUp, type Change, type Sum } from "../sites";
-import { frameName, frameWhere, siteLabel, siteWhere, stackList } from "../stack";
-import { tabStore } from "../storage";
-import { cutNote, empty, figure, nameTable } from "../view";
+import { compare, poolOf, partNote, placeOf, sumUp, type Change, type Sum } from "../analysis/sites";
+import { clear, h, More, say, type Child } from "../base/dom";
+import { age, bytes, clock, count, duration, plural, signed } from "../base/format";
+import { pick, remember, rememberSoon, type Route } from "../base/router";
+import { tabStore } from "../base/storage";
+import type { Buffer } from "../data/model";
+import type { Rows } from "../data/rows";
+import { frameName, frameWhere, siteLabel, siteWhere } from "../data/stack";
+import { Flame } from "../flame/flame";
+import { typeVariable } from "../parts/colours";
+import { saveMenu } from "../parts/download";
+import { Grid } from "../parts/grid";
+import { SiteGrid } from "../parts/site-grid";
+import { stackList } from "../parts/stack-list";
+import { cutNote, empty, figure, nameTable } from "../parts/view";
+import { findMark, keepMark, knowMark, knownMark, markAt, type Who } from "../time/marks";
+import { moment } from "../time/moment";
 
 const NAMES = { buffers: "Buffers", sites: "Call sites", flame: "Flame graph", phases: "Phases", compare: "Compare" };
 type Tab = keyof typeof NAMES;

@@ -2,18 +2,18 @@
 //
 // One process: its devices, its history, every live buffer, and their call sites.
 
-import { mayAsk, problem, recorded } from "../api";
-import { commandOf, learnCommands } from "../commands";
-import { clear, h, hint, Keyed, say, type Row } from "../dom";
-import { bytes, clock, count, lifetime, plural } from "../format";
-import { live } from "../live";
-import { locked } from "../locked";
-import type { Who } from "../marks";
-import { buffersOf, poolUsed, TYPES, type Part, type Process } from "../model";
-import { moment } from "../moment";
-import { link, remember, type Route } from "../router";
-import { loadBuffers, type Rows } from "../rows";
-import { panel, rangeOf, TYPE_TITLES, type View } from "../view";
+import { clear, h, hint, Keyed, say, type Row } from "../base/dom";
+import { bytes, clock, count, lifetime, plural } from "../base/format";
+import { link, remember, type Route } from "../base/router";
+import { mayAsk, problem, recorded } from "../data/api";
+import { commandOf, learnCommands } from "../data/commands";
+import { live } from "../data/live";
+import { buffersOf, poolUsed, TYPES, type Part, type Process } from "../data/model";
+import { loadBuffers, type Rows } from "../data/rows";
+import { locked } from "../parts/locked";
+import { panel, rangeOf, TYPE_TITLES, type View } from "../parts/view";
+import type { Who } from "../time/marks";
+import { moment } from "../time/moment";
 import { Past, type Subject } from "./past";
 import { Tabs } from "./process-tabs";
 

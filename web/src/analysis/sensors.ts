@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the driver tells about a card, in a few words.
+import type { Device } from "../data/model";
+
+const SENSORS = { temperature_c: "°C", power_w: "W", aiclk_mhz: "MHz" };
+
+const isOver = (device: Device, name: string): boolean => {
+  const value = device.telemetry?.[name];
+  const limit = device.limits?.[name];
+  return typeof value === "number" && typeof limit === "number" && value > limit;
+};
+
+const isAway = (device: Device): boolean => Boolean(device.state) && device.state !== "present";
+
+/** The readings of the sensors that exist, or what is wrong with the card. */
+export function telemetry(device: Device): string {
+  if (isAway(device)) return device.state!.replace("_", " ");
+  const parts = [];
+  for (const [name, unit] of Object.entries(SENSORS)) {
+    const value = device.telemetry?.[name];
+    if (typeof value !== "number") continue;
+    const limit = isOver(device, name) ? ` (limit ${Math.round(device.limits![name]!)})` : "";
+    parts.push(`${Math.round(value)} ${unit}${limit}`);
+  }
+  return parts.join(" · ");
+}
+
+/** Whether the card does not work, or is beyond a limit. */
+export const isTroubled = (device: Device): boolean =>
+  isAway(device) || Object.keys(device.limits ?? {}).some((name) => isOver(device, name));

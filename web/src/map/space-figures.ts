@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The figures of a memory, above its map.
+
+import { bytes, count, percent } from "../base/format";
+import { figure } from "../parts/view";
+import type { Layout } from "./holes";
+
+/** How far buffers of L1 may still grow down; undefined for other memories. */
+const headroom = (value: number | null | undefined): HTMLElement[] =>
+  value === undefined ? []
+  : [figure("Headroom", value === null ? "not known" : bytes(value),
+      "on each core, from the farthest circular buffer to the lowest buffer; " +
+      "dataflow buffers and scratchpads of tt-metal are not seen")];
+
+export function spaceFigures({ space, bank, spans }: Layout): HTMLElement[] {
+  if (!space) return [figure("Buffers", count(spans.length)), figure("Free", "not known")];
+  const all = (value: number): string => bytes(value * bank.banks);
+  return [
+    figure("Taken", all(space.used)),
+    figure("Occupied", space.occupied === null ? "not known" : bytes(space.occupied), "by buffers, in the banks that they touch"),
+    figure("Free", all(space.free)),
+    figure("Largest hole", all(space.largest), `${bytes(space.largest)} in each of ${space.banks} banks`),
+    figure("Holes", count(space.hole_count ?? space.holes.length)),
+    figure("Fragmentation", percent(space.fragmentation, 1), "free memory that is not in the largest hole"),
+    ...headroom(space.headroom),
+  ];
+}
