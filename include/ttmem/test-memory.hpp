@@ -153,7 +153,7 @@ class watcher
 			ttmem_reset_peak(device, TTMEM_ANY);
 		phase_id_ = "#" + std::to_string(getpid()) + "." + std::to_string(++serial_);
 		phase_ = name.substr(0, 200) + " " + phase_id_;
-		ttmem_phase_process(phase_.c_str());
+		lend_process_phase();
 		ttmem_phase_push(phase_.c_str());
 		name_ = name;
 		allowed_ = false;
@@ -168,7 +168,8 @@ class watcher
 		if (!before_)
 			return result;
 		ttmem_phase_pop();
-		ttmem_phase_process(std::getenv("TTMEM_PHASE"));
+		if (lent_ != 0 && current_phase() == lent_)
+			ttmem_phase_process(std::getenv("TTMEM_PHASE"));
 		const totals after;
 		std::uint64_t highest = 0;
 		bool holds = false;
@@ -222,6 +223,41 @@ class watcher
 	}
 
       private:
+	static std::uint32_t current_phase()
+	{
+		struct ttmem_origin here;
+
+		ttmem_here(&here);
+		return here.phase;
+	}
+
+	/* Whether nobody has set another phase than the environment's. */
+	static bool is_phase_initial()
+	{
+		const char *initial = std::getenv("TTMEM_PHASE");
+		const std::uint32_t current = current_phase();
+
+		if (!initial || !*initial)
+			return current == 0;
+		ttmem_phase_push(initial);
+		const bool is_same = current_phase() == current;
+		ttmem_phase_pop();
+		return is_same;
+	}
+
+	/*
+	 * The test's other threads get its phase from the process. A phase that the program has set
+	 * itself cannot be read, so it could not be put back: it is left alone.
+	 */
+	void lend_process_phase()
+	{
+		lent_ = 0;
+		if (!is_phase_initial())
+			return;
+		ttmem_phase_process(phase_.c_str());
+		lent_ = current_phase();
+	}
+
 	static std::string peak_text(const outcome &result)
 	{
 		std::string text;
@@ -261,6 +297,7 @@ class watcher
 	std::string name_, phase_, phase_id_;
 	std::vector<std::pair<std::uint64_t, std::string>> peaks_;
 	unsigned serial_ = 0;
+	std::uint32_t lent_ = 0; /* the phase that the process has for the test; 0 = its own */
 	bool allowed_ = false;
 };
 

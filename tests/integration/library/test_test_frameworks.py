@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/cpp-tests: GoogleTest and Catch2 with ttmem's listeners fail the tests that leak, and only those."""
 
+import json
 import os
 import re
 import subprocess
@@ -96,6 +97,56 @@ def test_gtest_sees_a_leak_that_the_totals_do_not_show(gtest_program, installed,
                                 "-lgtest")  # fmt: skip
     done = run(program, TTMEM="1")
     assert done.returncode == 1 and "  4.0 KiB of DRAM, new\n" in done.stdout and "more on device" not in done.stdout
+
+
+PHASES = """\
+#include <thread>
+#include <ttmem/gtest.hpp>
+static void take(std::uint64_t address)
+{
+	std::thread([=] { ttmem_alloc(0, TTMEM_DRAM, address, 64, "thread"); }).join();
+}
+TEST(A, Keeps) { take(0x1000); ttmem::allow_leaks(); }
+TEST(B, Sets)
+{
+	if (std::getenv("SETS"))
+		ttmem_phase_process("of the test");
+}
+TEST(C, Sees) { take(0x2000); ttmem::allow_leaks(); }
+struct Around : testing::Environment {
+	void SetUp() override
+	{
+		if (std::getenv("OWN"))
+			ttmem_phase_process("of the program");
+	}
+	void TearDown() override
+	{
+		take(0x3000);
+		EXPECT_EQ(std::system("\\"$TTMEM_COMMAND\\" buffers --json --pid $PPID >phases.json"), 0);
+	}
+};
+static const auto *around = testing::AddGlobalTestEnvironment(new Around);
+"""
+
+
+def test_gtest_keeps_a_phase_that_the_program_has_set(gtest_program, installed, run, tmp_path, monkeypatch):
+    (tmp_path / "phases.cpp").write_text(PHASES)
+    program = installed.compile(tmp_path / "phases.cpp", tmp_path / "phases", "-std=c++17", "-O0", "-lgtest_main",
+                                "-lgtest")  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+
+    def phases(**env):
+        """Of the buffers of A, of C and of after the tests."""
+        assert run(program, TTMEM="1", **env).returncode == 0
+        rows = json.loads((tmp_path / "phases.json").read_text())["buffers"]
+        return [row.get("phase") for row in sorted(rows, key=lambda row: row["address"])]
+
+    first, last, after = phases()
+    assert first.startswith("A.Keeps #") and last.startswith("C.Sees #") and after is None
+    first, last, after = phases(TTMEM_PHASE="of the environment")
+    assert first.startswith("A.Keeps #") and last.startswith("C.Sees #") and after == "of the environment"
+    assert phases(OWN="1") == ["of the program"] * 3
+    assert phases(SETS="1")[1:] == ["of the test"] * 2
 
 
 def test_catch2_fails_the_section_that_leaks(installed, run, tmp_path):
