@@ -237,6 +237,7 @@ UNIT(who_is_too_fast_has_gaps_and_keyframes)
 {
 	static struct test_user user;
 	struct flight_counts counts;
+	bool was_late = false;
 	struct test test;
 
 	test_init(&test, UINT64_C(64) << 20);
@@ -245,11 +246,12 @@ UNIT(who_is_too_fast_has_gaps_and_keyframes)
 		testing_recording_act(&user.recording, i % 3 ? 300 : 4 * BOOK_RING_MIN);
 		test_note(&user);
 		test_round(&test);
+		flight_counts(test.flight, &counts);
+		was_late |= counts.late == 1;
 	}
 	assert(test_write(&test, &user, test_path("file"), NULL) == 0);
 	assert(test_compare(&user, test_path("file")) > 60);
-	flight_counts(test.flight, &counts);
-	assert(counts.missed > 0 && counts.late == 1 && counts.books == 1);
+	assert(counts.missed > 0 && was_late && counts.books == 1);
 	test_user_deinit(&test, &user);
 	flight_free(test.flight);
 }
