@@ -5,30 +5,11 @@
 #include "compat/logs/legacy-lines.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 
+#include "base/append.h"
 #include "base/bits.h"
 #include "model/types.h"
-
-struct legacy_text {
-	char *bytes;
-	size_t length;
-};
-
-static __attribute__((format(printf, 2, 3))) void legacy_add(struct legacy_text *text,
-							     const char *format, ...)
-{
-	size_t room = LEGACY_LINES_SIZE - text->length;
-	va_list arguments;
-	int n;
-
-	va_start(arguments, format);
-	n = vsnprintf(text->bytes + text->length, room, format, arguments);
-	va_end(arguments);
-	if (n > 0)
-		text->length += bits_min((size_t)n, room - 1);
-}
 
 static bool legacy_is_free(uint32_t op)
 {
@@ -49,76 +30,67 @@ const char *legacy_lines_sort(uint32_t kernel_sort)
 	return sorts[kernel_sort < ARRAY_SIZE(sorts) ? kernel_sort : 0];
 }
 
-static void legacy_id(struct legacy_text *text, const struct legacy_lines_event *event)
+static void legacy_id(struct append *text, const struct legacy_lines_event *event)
 {
 	if (event->decimal)
-		legacy_add(text, "%" PRIu64, event->event->record.address);
+		append(text, "%" PRIu64, event->event->record.address);
 	else
-		legacy_add(text, "0x%" PRIx64, event->event->record.address);
+		append(text, "0x%" PRIx64, event->event->record.address);
 }
 
-static void legacy_cb(struct legacy_text *text, const struct legacy_lines_event *event,
-		      bool is_free)
+static void legacy_cb(struct append *text, const struct legacy_lines_event *event, bool is_free)
 {
-	legacy_add(text,
-		   is_free ? "✗ [CB_FREE] Device %" PRIu32 ": -%g MB (Total: %g MB)\n"
-			   : "✓ [CB_ALLOC] Device %" PRIu32 ": +%g MB (Total: %g MB)\n",
-		   event->device, (double)event->event->record.size / LEGACY_LINES_MB,
-		   (double)event->total / LEGACY_LINES_MB);
+	append(text,
+	       is_free ? "✗ [CB_FREE] Device %" PRIu32 ": -%g MB (Total: %g MB)\n"
+		       : "✓ [CB_ALLOC] Device %" PRIu32 ": +%g MB (Total: %g MB)\n",
+	       event->device, (double)event->event->record.size / LEGACY_LINES_MB,
+	       (double)event->total / LEGACY_LINES_MB);
 }
 
-static void legacy_kernel(struct legacy_text *text, const struct legacy_lines_event *event,
-			  bool is_free)
+static void legacy_kernel(struct append *text, const struct legacy_lines_event *event, bool is_free)
 {
-	legacy_add(text,
-		   is_free ? "✗ [KERNEL_UNLOAD] %s kernel on Device %" PRIu32
-			     ": -%g MB (Total: %g MB)\n"
-			   : "✓ [KERNEL_LOAD] %s kernel on Device %" PRIu32
-			     ": +%g MB (Total: %g MB)\n",
-		   legacy_lines_sort(event->kernel_sort), event->device,
-		   (double)event->event->record.size / LEGACY_LINES_MB,
-		   (double)event->total / LEGACY_LINES_MB);
+	append(text,
+	       is_free ? "✗ [KERNEL_UNLOAD] %s kernel on Device %" PRIu32
+			 ": -%g MB (Total: %g MB)\n"
+		       : "✓ [KERNEL_LOAD] %s kernel on Device %" PRIu32 ": +%g MB (Total: %g MB)\n",
+	       legacy_lines_sort(event->kernel_sort), event->device,
+	       (double)event->event->record.size / LEGACY_LINES_MB,
+	       (double)event->total / LEGACY_LINES_MB);
 }
 
-static void legacy_alloc(struct legacy_text *text, const struct legacy_lines_event *event,
-			 uint32_t op)
+static void legacy_alloc(struct append *text, const struct legacy_lines_event *event, uint32_t op)
 {
 	const struct book_record *record = &event->event->record;
 
-	legacy_add(text,
-		   "✓ [PID %" PRIu32 "] Allocated %" PRIu64 " bytes of %s on device %" PRIu32
-		   " (buffer_id=",
-		   event->pid, record->size, types_name(book_meta_type(record->meta)),
-		   event->device);
+	append(text,
+	       "✓ [PID %" PRIu32 "] Allocated %" PRIu64 " bytes of %s on device %" PRIu32
+	       " (buffer_id=",
+	       event->pid, record->size, types_name(book_meta_type(record->meta)), event->device);
 	legacy_id(text, event);
 	if (op == BOOK_OP_REF)
-		legacy_add(text, ", ref_count=%" PRIu32, book_meta_refs(record->meta));
-	legacy_add(text, ")\n");
+		append(text, ", ref_count=%" PRIu32, book_meta_refs(record->meta));
+	append(text, ")\n");
 }
 
-static void legacy_free(struct legacy_text *text, const struct legacy_lines_event *event,
-			uint32_t op)
+static void legacy_free(struct append *text, const struct legacy_lines_event *event, uint32_t op)
 {
 	const struct book_record *record = &event->event->record;
 
-	legacy_add(text, "✗ [PID %" PRIu32 "] Freed buffer ", event->pid);
+	append(text, "✗ [PID %" PRIu32 "] Freed buffer ", event->pid);
 	legacy_id(text, event);
-	legacy_add(text, " on device %" PRIu32 " (%" PRIu64 " bytes, ", event->device,
-		   record->size);
+	append(text, " on device %" PRIu32 " (%" PRIu64 " bytes, ", event->device, record->size);
 	if (op == BOOK_OP_UNREF)
-		legacy_add(text, "ref_count=%" PRIu32 " remaining)\n",
-			   book_meta_refs(record->meta));
+		append(text, "ref_count=%" PRIu32 " remaining)\n", book_meta_refs(record->meta));
 	else
-		legacy_add(text, "FINAL)%s\n",
-			   event->event->op_slot & BOOK_OP_RESIZE ? LEGACY_LINES_RESIZED : "");
+		append(text, "FINAL)%s\n",
+		       event->event->op_slot & BOOK_OP_RESIZE ? LEGACY_LINES_RESIZED : "");
 }
 
-static void legacy_unknown(struct legacy_text *text, const struct legacy_lines_event *event)
+static void legacy_unknown(struct append *text, const struct legacy_lines_event *event)
 {
-	legacy_add(text, "⚠ [PID %" PRIu32 "] Deallocation for unknown buffer ", event->pid);
+	append(text, "⚠ [PID %" PRIu32 "] Deallocation for unknown buffer ", event->pid);
 	legacy_id(text, event);
-	legacy_add(text, " on device %" PRIu32 " (allocated before tracking started)\n",
-		   event->device);
+	append(text, " on device %" PRIu32 " (allocated before tracking started)\n", event->device);
 }
 
 bool legacy_lines_has_total(const struct book_event *event)
@@ -131,7 +103,7 @@ bool legacy_lines_has_total(const struct book_event *event)
 
 size_t legacy_lines_event(const struct legacy_lines_event *event, char ret_text[LEGACY_LINES_SIZE])
 {
-	struct legacy_text text = {.bytes = ret_text};
+	struct append text = {.bytes = ret_text, .size = LEGACY_LINES_SIZE};
 	uint32_t op = event->event->op_slot & BOOK_OP_MASK;
 	uint32_t type = book_meta_type(event->event->record.meta);
 	bool buffer = legacy_is_buffer(op);
@@ -152,19 +124,19 @@ size_t legacy_lines_event(const struct legacy_lines_event *event, char ret_text[
 	return text.length;
 }
 
-static void legacy_removed(struct legacy_text *text, uint32_t pid, const char *word, uint64_t count,
+static void legacy_removed(struct append *text, uint32_t pid, const char *word, uint64_t count,
 			   uint64_t bytes)
 {
-	legacy_add(text, "   ✓ Removed %" PRIu64 " %s (%g MB) from PID %" PRIu32 "\n", count, word,
-		   (double)bytes / LEGACY_LINES_MB, pid);
+	append(text, "   ✓ Removed %" PRIu64 " %s (%g MB) from PID %" PRIu32 "\n", count, word,
+	       (double)bytes / LEGACY_LINES_MB, pid);
 }
 
 size_t legacy_lines_dead(const struct legacy_lines_dead *dead, char ret_text[LEGACY_LINES_SIZE])
 {
-	struct legacy_text text = {.bytes = ret_text};
+	struct append text = {.bytes = ret_text, .size = LEGACY_LINES_SIZE};
 
-	legacy_add(&text, "\n⚠️  Detected dead processes, cleaning up orphaned buffers...\n");
-	legacy_add(&text, "   PID %" PRIu32 " is dead, removing its buffers...\n", dead->pid);
+	append(&text, "\n⚠️  Detected dead processes, cleaning up orphaned buffers...\n");
+	append(&text, "   PID %" PRIu32 " is dead, removing its buffers...\n", dead->pid);
 	legacy_removed(&text, dead->pid, "buffers", dead->buffers, dead->bytes);
 	if (dead->cbs)
 		legacy_removed(&text, dead->pid, "CBs", dead->cbs, dead->cb_bytes);

@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include <ttmem/ttmem.h>
 #include <unistd.h>
 
+#include "base/append.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/process/freeze.h"
@@ -109,28 +109,15 @@ struct oldlog_record {
 	int count; /* of pieces */
 	struct iovec pieces[OLDLOG_PIECES];
 	size_t told; /* bytes that are in a piece */
-	size_t length;
+	struct append text;
 	char bytes[OLDLOG_RECORD];
 };
 
 static void oldlog_begin(struct oldlog_record *record)
 {
 	record->count = 0;
-	record->told = record->length = 0;
-}
-
-static __attribute__((format(printf, 2, 3))) void oldlog_add(struct oldlog_record *record,
-							     const char *format, ...)
-{
-	size_t room = sizeof(record->bytes) - record->length;
-	va_list arguments;
-	int n;
-
-	va_start(arguments, format);
-	n = vsnprintf(record->bytes + record->length, room, format, arguments);
-	va_end(arguments);
-	if (n > 0)
-		record->length += bits_min((size_t)n, room - 1);
+	record->told = 0;
+	record->text = (struct append){.bytes = record->bytes, .size = sizeof(record->bytes)};
 }
 
 static void oldlog_add_piece(struct oldlog_record *record, const char *bytes, size_t length)
@@ -144,8 +131,8 @@ static void oldlog_add_piece(struct oldlog_record *record, const char *bytes, si
 /* What was added up to here becomes a piece. */
 static void oldlog_tell(struct oldlog_record *record)
 {
-	oldlog_add_piece(record, record->bytes + record->told, record->length - record->told);
-	record->told = record->length;
+	oldlog_add_piece(record, record->bytes + record->told, record->text.length - record->told);
+	record->told = record->text.length;
 }
 
 /* Adds @text, which stays where it is. */
@@ -187,17 +174,17 @@ static void oldlog_stack(struct oldlog_record *record, const struct oldlog_buffe
 	for (size_t i = 0; i < count; i++) {
 		const struct oldlog_frame *frame = &frames[i];
 
-		oldlog_add(record, "%s%s", style->indent, frame->module);
+		append(&record->text, "%s%s", style->indent, frame->module);
 		if (*frame->symbol) {
-			oldlog_add(record, "%s", style->between);
+			append(&record->text, "%s", style->between);
 			oldlog_add_kept(record, style->has_offset ? frame->symbol : frame->name);
 			if (style->has_offset)
-				oldlog_add(record, "+0x%" PRIx64, frame->offset);
+				append(&record->text, "+0x%" PRIx64, frame->offset);
 		} else
-			oldlog_add(record, "(+0x%" PRIx64 ")", frame->offset);
-		oldlog_add(record, "\n");
+			append(&record->text, "(+0x%" PRIx64 ")", frame->offset);
+		append(&record->text, "\n");
 	}
-	oldlog_add(record, "\n");
+	append(&record->text, "\n");
 }
 
 static int64_t oldlog_now(void)
@@ -210,10 +197,10 @@ static void oldlog_size(struct oldlog_record *record, const struct oldlog_buffer
 	char kb[OLDLOG_TEXT_NUMBER];
 
 	if (buffer->size == 0 && !buffer->has_flags)
-		oldlog_add(record, "Size: unknown\n");
+		append(&record->text, "Size: unknown\n");
 	else
-		oldlog_add(record, "Size: %" PRIu64 " bytes (%s KB)\n", buffer->size,
-			   oldlog_text_kb(buffer->size, kb));
+		append(&record->text, "Size: %" PRIu64 " bytes (%s KB)\n", buffer->size,
+		       oldlog_text_kb(buffer->size, kb));
 }
 
 static const char *oldlog_yes_or_no(const struct oldlog_buffer *buffer, uint32_t flag)
@@ -244,23 +231,23 @@ static void oldlog_buffer_record(const struct oldlog_buffer *buffer, enum oldlog
 	oldlog_begin(&record);
 	if (!oldlog_text_wants(&oldlog_wanted, buffer->device, buffer->type))
 		return;
-	oldlog_add(&record, OLDLOG_TEXT_DOUBLE_LINE "\nBUFFER %s\n", oldlog_titles[what]);
-	oldlog_add(&record, "Time: %02d:%02d:%02d\n", (int)(seconds / 3600 % 24),
-		   (int)(seconds / 60 % 60), (int)(seconds % 60));
-	oldlog_add(&record, "Device: %" PRIu32 "\nAddress: 0x%" PRIx64 " (%" PRIu64 ")\n",
-		   buffer->device, buffer->address, buffer->address);
+	append(&record.text, OLDLOG_TEXT_DOUBLE_LINE "\nBUFFER %s\n", oldlog_titles[what]);
+	append(&record.text, "Time: %02d:%02d:%02d\n", (int)(seconds / 3600 % 24),
+	       (int)(seconds / 60 % 60), (int)(seconds % 60));
+	append(&record.text, "Device: %" PRIu32 "\nAddress: 0x%" PRIx64 " (%" PRIu64 ")\n",
+	       buffer->device, buffer->address, buffer->address);
 	oldlog_size(&record, buffer);
-	oldlog_add(&record, "Type: %s\n", oldlog_text_short_type(buffer->type));
+	append(&record.text, "Type: %s\n", oldlog_text_short_type(buffer->type));
 	/* Circular buffers and kernels belong to a program or a device, which is no Buffer. */
 	if (buffer->owner && buffer->type != TTMEM_CB && buffer->type != TTMEM_KERNEL)
-		oldlog_add(&record, "Buffer*: 0x%" PRIx64 "\n", buffer->owner);
+		append(&record.text, "Buffer*: 0x%" PRIx64 "\n", buffer->owner);
 	else
-		oldlog_add(&record, "Buffer*: unknown\n");
+		append(&record.text, "Buffer*: unknown\n");
 	if (what == OLDLOG_ALLOCATED)
-		oldlog_add(&record, "Owns Data: %s\nHooked: %s\n",
-			   oldlog_yes_or_no(buffer, TTMEM_FLAG_OWNS_DATA),
-			   buffer->flags & TTMEM_FLAG_HOOKED ? "yes" : "no");
-	oldlog_add(&record, "Call Stack:\n");
+		append(&record.text, "Owns Data: %s\nHooked: %s\n",
+		       oldlog_yes_or_no(buffer, TTMEM_FLAG_OWNS_DATA),
+		       buffer->flags & TTMEM_FLAG_HOOKED ? "yes" : "no");
+	append(&record.text, "Call Stack:\n");
 	oldlog_stack(&record, buffer, &oldlog_styles[OLDLOG_BUFFER]);
 	oldlog_put(&oldlog_files[OLDLOG_BUFFER], &record);
 }
@@ -270,11 +257,11 @@ static void oldlog_detailed_line(const struct oldlog_buffer *buffer)
 	struct oldlog_record record;
 
 	oldlog_begin(&record);
-	oldlog_add(&record,
-		   "ALLOC: pid=%d device=%" PRIu32 " size=%" PRIu64 " type=%" PRIu32
-		   " addr=0x%" PRIx64 " timestamp=%" PRIu64 "\n",
-		   (int)getpid(), buffer->device, buffer->size, buffer->type, buffer->address,
-		   clock_ns_kernel(CLOCK_REALTIME));
+	append(&record.text,
+	       "ALLOC: pid=%d device=%" PRIu32 " size=%" PRIu64 " type=%" PRIu32 " addr=0x%" PRIx64
+	       " timestamp=%" PRIu64 "\n",
+	       (int)getpid(), buffer->device, buffer->size, buffer->type, buffer->address,
+	       clock_ns_kernel(CLOCK_REALTIME));
 	oldlog_put(&oldlog_files[OLDLOG_DETAILED], &record);
 }
 
@@ -288,21 +275,20 @@ static void oldlog_stack_record(const struct oldlog_buffer *buffer, bool is_free
 	/* A forked child begins its own. */
 	if (__atomic_exchange_n(&oldlog_header, pid, __ATOMIC_RELAXED) != pid) {
 		__atomic_store_n(&oldlog_count, 0, __ATOMIC_RELAXED);
-		oldlog_add(&record,
-			   "=== TT-Metal Buffer Allocation Stack Traces ===\nPID: %" PRIu32 "\n",
-			   pid);
+		append(&record.text,
+		       "=== TT-Metal Buffer Allocation Stack Traces ===\nPID: %" PRIu32 "\n", pid);
 	}
-	oldlog_add(&record, OLDLOG_TEXT_LINE "\n");
+	append(&record.text, OLDLOG_TEXT_LINE "\n");
 	if (is_free)
-		oldlog_add(&record, "Deallocation\n");
+		append(&record.text, "Deallocation\n");
 	else
-		oldlog_add(&record, "Allocation #%" PRIu32 "\n",
-			   __atomic_add_fetch(&oldlog_count, 1, __ATOMIC_RELAXED));
-	oldlog_add(&record, "Time: %s\nDevice: %" PRIu32 "\nType: %s\n",
-		   oldlog_text_date(oldlog_now(), date), buffer->device,
-		   oldlog_text_type(buffer->type));
+		append(&record.text, "Allocation #%" PRIu32 "\n",
+		       __atomic_add_fetch(&oldlog_count, 1, __ATOMIC_RELAXED));
+	append(&record.text, "Time: %s\nDevice: %" PRIu32 "\nType: %s\n",
+	       oldlog_text_date(oldlog_now(), date), buffer->device,
+	       oldlog_text_type(buffer->type));
 	oldlog_size(&record, buffer);
-	oldlog_add(&record, "Address: 0x%" PRIx64 "\nStack trace:\n", buffer->address);
+	append(&record.text, "Address: 0x%" PRIx64 "\nStack trace:\n", buffer->address);
 	oldlog_stack(&record, buffer, &oldlog_styles[OLDLOG_STACK]);
 	oldlog_put(&oldlog_files[OLDLOG_STACK], &record);
 }

@@ -6,10 +6,10 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/append.h"
 #include "base/bits.h"
 #include "base/hash.h"
 #include "model/types.h"
@@ -52,25 +52,6 @@ struct legacy_history {
 	struct history_buffer buffers[LEGACY_HISTORY_BUFFERS];
 	struct history_event events[LEGACY_HISTORY_EVENTS];
 };
-
-struct history_text {
-	char *bytes;
-	size_t length;
-};
-
-static __attribute__((format(printf, 2, 3))) void history_add_text(struct history_text *text,
-								   const char *format, ...)
-{
-	size_t room = LEGACY_HISTORY_SIZE - text->length;
-	va_list arguments;
-	int n;
-
-	va_start(arguments, format);
-	n = vsnprintf(text->bytes + text->length, room, format, arguments);
-	va_end(arguments);
-	if (n > 0)
-		text->length += bits_min((size_t)n, room - 1);
-}
 
 struct legacy_history *legacy_history_new(void)
 {
@@ -197,21 +178,21 @@ static const char *history_word(enum history_kind kind)
 }
 
 static void history_already_freed(const struct legacy_history *history,
-				  const struct history_buffer *buffer, struct history_text *text)
+				  const struct history_buffer *buffer, struct append *text)
 {
 	const struct history_event *events[LEGACY_HISTORY_SHOWN];
 	size_t n = history_last(history, buffer, ARRAY_SIZE(events), events);
 
-	history_add_text(text,
-			 "⚠ [PID %" PRIu32 "] Deallocation for ALREADY FREED buffer 0x%" PRIx64
-			 " on device %" PRIu32 " (allocs=%" PRIu64 " frees=%" PRIu64 ")\n",
-			 buffer->key.pid, buffer->key.address, buffer->key.device, buffer->allocs,
-			 buffer->frees);
-	history_add_text(text, "   Last 5 events for this buffer:\n");
+	append(text,
+	       "⚠ [PID %" PRIu32 "] Deallocation for ALREADY FREED buffer 0x%" PRIx64
+	       " on device %" PRIu32 " (allocs=%" PRIu64 " frees=%" PRIu64 ")\n",
+	       buffer->key.pid, buffer->key.address, buffer->key.device, buffer->allocs,
+	       buffer->frees);
+	append(text, "   Last 5 events for this buffer:\n");
 	for (size_t i = 0; i < n; i++)
-		history_add_text(text, "     %s size=%" PRIu64 " pid=%" PRIu32 " ref=%" PRIu32 "\n",
-				 history_word(events[i]->kind), events[i]->size, buffer->key.pid,
-				 events[i]->refs);
+		append(text, "     %s size=%" PRIu64 " pid=%" PRIu32 " ref=%" PRIu32 "\n",
+		       history_word(events[i]->kind), events[i]->size, buffer->key.pid,
+		       events[i]->refs);
 }
 
 /* A free need not say of which type. */
@@ -227,7 +208,7 @@ static struct history_buffer *history_find_freed(struct legacy_history *history,
 }
 
 /* A free that found nothing: of what was freed before, as far as the book or this knows, or not. */
-static void history_wrong_free(struct legacy_history *history, struct history_text *text,
+static void history_wrong_free(struct legacy_history *history, struct append *text,
 			       const struct legacy_history_key *key, bool was_freed)
 {
 	struct history_buffer *buffer = history_find_freed(history, key);
@@ -235,11 +216,11 @@ static void history_wrong_free(struct legacy_history *history, struct history_te
 	uint64_t size = last ? last->size : 0;
 
 	if (!was_freed && !buffer) {
-		history_add_text(text,
-				 "⚠ [PID %" PRIu32 "] Deallocation for unknown buffer 0x%" PRIx64
-				 " on device %" PRIu32
-				 " (never tracked or allocated before server started)\n",
-				 key->pid, key->address, key->device);
+		append(text,
+		       "⚠ [PID %" PRIu32 "] Deallocation for unknown buffer 0x%" PRIx64
+		       " on device %" PRIu32
+		       " (never tracked or allocated before server started)\n",
+		       key->pid, key->address, key->device);
 		return;
 	}
 	if (!buffer)
@@ -250,7 +231,7 @@ static void history_wrong_free(struct legacy_history *history, struct history_te
 	history_already_freed(history, buffer, text);
 }
 
-static void history_alloc(struct legacy_history *history, struct history_text *text,
+static void history_alloc(struct legacy_history *history, struct append *text,
 			  const struct legacy_lines_event *event,
 			  const struct legacy_history_key *key, uint32_t op)
 {
@@ -259,11 +240,10 @@ static void history_alloc(struct legacy_history *history, struct history_text *t
 	bool is_resized = buffer->resized_from != 0;
 
 	if (is_resized)
-		history_add_text(
-			text,
-			"⚠ [PID %" PRIu32 "] Buffer reused with DIFFERENT size: old=%" PRIu64
-			" new=%" PRIu64 " (buffer_id=0x%" PRIx64 ", device=%" PRIu32 ")\n",
-			key->pid, buffer->resized_from, record->size, key->address, key->device);
+		append(text,
+		       "⚠ [PID %" PRIu32 "] Buffer reused with DIFFERENT size: old=%" PRIu64
+		       " new=%" PRIu64 " (buffer_id=0x%" PRIx64 ", device=%" PRIu32 ")\n",
+		       key->pid, buffer->resized_from, record->size, key->address, key->device);
 	buffer->resized_from = 0;
 	history_add(history, buffer,
 		    is_resized || op == BOOK_OP_REF ? HISTORY_REUSE : HISTORY_ALLOC, record->size,
@@ -271,7 +251,7 @@ static void history_alloc(struct legacy_history *history, struct history_text *t
 	text->length += legacy_lines_event(event, text->bytes + text->length);
 }
 
-static void history_free(struct legacy_history *history, struct history_text *text,
+static void history_free(struct legacy_history *history, struct append *text,
 			 const struct legacy_lines_event *event,
 			 const struct legacy_history_key *key)
 {
@@ -298,7 +278,7 @@ size_t legacy_history_event(struct legacy_history *history, const struct legacy_
 		.type = book_meta_type(record->meta),
 		.address = record->address,
 	};
-	struct history_text text = {.bytes = ret_text};
+	struct append text = {.bytes = ret_text, .size = LEGACY_HISTORY_SIZE};
 	uint32_t op = event->event->op_slot & BOOK_OP_MASK;
 	bool is_buffer = key.type < TYPES_CB;
 
