@@ -141,18 +141,13 @@ void recorder_writing_ending(struct emit *json, const struct snapshot_process *p
 	const int status =
 		ending->exit_signal ? ending->exit_signal & 0x7f : (ending->exit_code & 0xff) << 8;
 
-	emit_u64(json, "pid", process->pid);
-	emit_u64(json, "ns_pid", process->ns_pid);
-	emit_string(json, "comm", process->comm);
-	emit_string(json, "user", process->user);
-	emit_u64(json, "user_id", process->user_id);
-	emit_string(json, "container", process->container);
-	emit_string(json, "source", process->source);
-	emit_u64(json, "start_ns", process->start_ns);
-	emit_u64(json, "ended_ns", ending->ended_ns);
-	emit_string(json, "how", ending->closed ? "closed" : "died");
-	emit_bool(json, "exec", ending->execed);
-	document_exit(json, ending->exit_is_known ? &status : NULL);
+	document_ended(json, process,
+		       &(struct document_ending){
+			       .ended_ns = ending->ended_ns,
+			       .is_closed = ending->closed,
+			       .is_exec = ending->execed,
+			       .status = ending->exit_is_known ? &status : NULL,
+		       });
 }
 
 void recorder_writing_recording(const struct recorder_writing *writing,

@@ -32,13 +32,12 @@ void document_reach(struct emit *json, const struct snapshot_reach *reach)
 	document_time(json, "sums_from_ns", reach->sums_from_ns);
 }
 
-void document_open_at(struct emit *json, const char *schema, const struct snapshot *snapshot)
+void document_recording(struct emit *json, const struct snapshot_recording *recording)
 {
-	const struct snapshot_recording *recording = &snapshot->recording;
-
-	document_open(json, schema, snapshot->time_ns);
-	if (!recording->file)
+	if (!recording->file) {
+		emit_null(json, "recording");
 		return;
+	}
 	emit_open_object(json, "recording");
 	emit_string(json, "file", recording->file);
 	emit_u64(json, "start_ns", recording->start_ns);
@@ -46,6 +45,13 @@ void document_open_at(struct emit *json, const char *schema, const struct snapsh
 	emit_u64(json, "events", recording->events);
 	emit_u64(json, "missed", recording->missed);
 	emit_close_object(json);
+}
+
+void document_open_at(struct emit *json, const char *schema, const struct snapshot *snapshot)
+{
+	document_open(json, schema, snapshot->time_ns);
+	if (snapshot->recording.file)
+		document_recording(json, &snapshot->recording);
 }
 
 static void document_moment(struct emit *json, const struct snapshot_moment *moment)
@@ -124,6 +130,23 @@ void document_exit(struct emit *json, const int *status)
 		emit_null(json, "name");
 	}
 	emit_close_object(json);
+}
+
+void document_ended(struct emit *json, const struct snapshot_process *process,
+		    const struct document_ending *ending)
+{
+	emit_u64(json, "pid", process->pid);
+	emit_u64(json, "ns_pid", process->ns_pid);
+	emit_string(json, "comm", process->comm);
+	emit_string(json, "user", process->user);
+	emit_u64(json, "user_id", process->user_id);
+	emit_string(json, "container", process->container);
+	emit_string(json, "source", process->source);
+	emit_u64(json, "start_ns", process->start_ns);
+	emit_u64(json, "ended_ns", ending->ended_ns);
+	emit_string(json, "how", ending->is_closed ? "closed" : "died");
+	emit_bool(json, "exec", ending->is_exec);
+	document_exit(json, ending->status);
 }
 
 void document_uid(struct emit *json, const char *key, uint64_t unique_id)

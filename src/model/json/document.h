@@ -27,6 +27,7 @@ struct snapshot_party;
 struct snapshot_peak;
 struct snapshot_process;
 struct snapshot_reach;
+struct snapshot_recording;
 
 /*
  * Writes "command" and "command_cut" into the object of a process, or nothing if it is not for whoever
@@ -104,6 +105,8 @@ void document_incident_fields(struct emit *json, const struct snapshot *snapshot
 void document_open(struct emit *json, const char *schema, uint64_t time_ns);
 /* The same, with the recording that the snapshot is of, if it is of one. */
 void document_open_at(struct emit *json, const char *schema, const struct snapshot *snapshot);
+/* "recording"; null if its file is not known. */
+void document_recording(struct emit *json, const struct snapshot_recording *recording);
 /* And with "moment": the moment of the past that it is of, or null. */
 void document_open_moment(struct emit *json, const char *schema, const struct snapshot *snapshot);
 /* "exact_from_ns" and "sums_from_ns". */
@@ -114,6 +117,17 @@ void document_close(struct emit *json, const struct snapshot *snapshot);
 void document_close_bare(struct emit *json); /* of a document without notes */
 /* "exit": @status as from waitpid(), NULL = not known. */
 void document_exit(struct emit *json, const int *status);
+
+struct document_ending {
+	uint64_t ended_ns;
+	bool is_closed;    /* the library said goodbye */
+	bool is_exec;      /* another program took the process over */
+	const int *status; /* as from waitpid(); NULL = not known */
+};
+
+/* Who it was and how it ended: the members that ttmem.leaks/1 and ttmem.ended/1 have in common. */
+void document_ended(struct emit *json, const struct snapshot_process *process,
+		    const struct document_ending *ending);
 void document_uid(struct emit *json, const char *key, uint64_t unique_id);
 void document_flags(struct emit *json, uint32_t flags);
 /* "stack" and "site", its frame that model/sites/site.h chooses; @stack as in a snapshot_buffer. */

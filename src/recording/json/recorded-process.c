@@ -34,16 +34,10 @@ void recorded_process_put(struct emit *json, const struct snapshot_process *proc
 	const struct recording_ended *ended = &end->owner->ended;
 	const int status = ended->status;
 
-	emit_u64(json, "pid", process->pid);
-	emit_u64(json, "ns_pid", process->ns_pid);
-	emit_string(json, "comm", process->comm);
-	emit_string(json, "user", process->user);
-	emit_u64(json, "user_id", process->user_id);
-	emit_string(json, "container", process->container);
-	emit_string(json, "source", process->source);
-	emit_u64(json, "start_ns", process->start_ns);
-	emit_u64(json, "ended_ns", ended->realtime);
-	emit_string(json, "how", end->is_closed ? "closed" : "died");
-	emit_bool(json, "exec", false);
-	document_exit(json, ended->is_status_known ? &status : NULL);
+	document_ended(json, process,
+		       &(struct document_ending){
+			       .ended_ns = ended->realtime,
+			       .is_closed = end->is_closed,
+			       .status = ended->is_status_known ? &status : NULL,
+		       });
 }

@@ -239,23 +239,6 @@ static int routes_metrics_sites(struct routes_ask *ask, FILE *out)
 				   out);
 }
 
-/* What is served instead of a machine, for those who may know it. */
-static void routes_put_recording(struct emit *json, const struct routes_ask *ask,
-				 const struct snapshot_recording *recording)
-{
-	if (!recording->file || !ask->asker) {
-		emit_null(json, "recording");
-		return;
-	}
-	emit_open_object(json, "recording");
-	emit_string(json, "file", recording->file);
-	emit_u64(json, "start_ns", recording->start_ns);
-	emit_u64(json, "end_ns", recording->end_ns);
-	emit_u64(json, "events", recording->events);
-	emit_u64(json, "missed", recording->missed);
-	emit_close_object(json);
-}
-
 static int routes_health(struct routes_ask *ask, FILE *out)
 {
 	struct health health = {0};
@@ -267,7 +250,9 @@ static int routes_health(struct routes_ask *ask, FILE *out)
 	emit_string(&json, "details", auth_details(&ask->web->auth));
 	emit_bool(&json, "fleet", ask->provider->fleet != NULL);
 	sign_in_put(&json, ask->asker);
-	routes_put_recording(&json, ask, &health.recording);
+	if (!ask->asker)
+		health.recording.file = NULL; /* what is served is for those who may see it */
+	document_recording(&json, &health.recording);
 	emit_u64(&json, "start_ns", health.start_ns);
 	emit_u64(&json, "books", health.books);
 	emit_u64(&json, "books_refused", health.books_refused);
