@@ -23,6 +23,7 @@
 #include "model/json/document.h"
 #include "model/snapshot.h"
 #include "model/types.h"
+#include "recording/read/recording.h"
 #include "source/books/address-history.h"
 #include "source/books/book-source.h"
 #include "source/books/scan.h"
@@ -167,7 +168,7 @@ static int history_collect(struct history *history, struct address_history_wish 
 			r = address_history_collect(scan->books[i], wish, &view, snapshot, history);
 	}
 	if (session_recording(session)) {
-		session_tell_recording(session, snapshot);
+		recording_tell(session_recording(session), snapshot);
 	} else {
 		daemon_client_note(session_remote(session), &request, snapshot);
 		book_note_scan(scan, snapshot);

@@ -74,19 +74,6 @@ void session_cleanup_snapshot(struct snapshot **snapshot)
 	snapshot_free(*snapshot);
 }
 
-void session_tell_recording(const struct session *session, struct snapshot *snapshot)
-{
-	const struct recording_facts *facts = recording_facts(session->recording);
-
-	snapshot->recording = (struct snapshot_recording){
-		.file = snapshot_text(snapshot, facts->path, strlen(facts->path)),
-		.start_ns = facts->start_ns,
-		.end_ns = facts->end_ns,
-		.events = facts->events,
-		.missed = facts->missed,
-	};
-}
-
 static int session_take_recorded(struct session *session, const struct snapshot_request *request,
 				 struct snapshot **ret_snapshot)
 {
@@ -99,7 +86,7 @@ static int session_take_recorded(struct session *session, const struct snapshot_
 	recording_source_sources(session->books, &sources);
 	r = collect_machine(&sources, &complete, ret_snapshot);
 	if (r == 0)
-		session_tell_recording(session, *ret_snapshot);
+		recording_tell(session->recording, *ret_snapshot);
 	return r;
 }
 

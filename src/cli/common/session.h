@@ -38,9 +38,6 @@ const struct recording_moment *session_moment(const struct session *session);
 /* CLOCK_REALTIME: now, or the moment. */
 uint64_t session_now(const struct session *session);
 
-/* For snapshots that are not from session_take(): which recording they are of. */
-void session_tell_recording(const struct session *session, struct snapshot *snapshot);
-
 /* For text: a line that says of which recording and moment it is; nothing if it is of now. */
 void session_print_moment(const struct session *session);
 

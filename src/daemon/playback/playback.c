@@ -87,15 +87,7 @@ static struct snapshot_reach playback_reach_of(const struct playback *playback)
 static void playback_tell(const struct playback *playback, const struct snapshot_request *request,
 			  struct snapshot *snapshot)
 {
-	const struct recording_facts *facts = recording_facts(playback->recording);
-
-	snapshot->recording = (struct snapshot_recording){
-		.file = snapshot_text(snapshot, facts->path, strlen(facts->path)),
-		.start_ns = facts->start_ns,
-		.end_ns = facts->end_ns,
-		.events = facts->events,
-		.missed = facts->missed,
-	};
+	recording_tell(playback->recording, snapshot);
 	if (request->at_ns)
 		snapshot->moment = (struct snapshot_moment){
 			.kind = SNAPSHOT_MOMENT_EXACT,
@@ -181,16 +173,11 @@ static void playback_health(void *context, struct health *ret_health)
 		.store_runs = true,
 		.books = facts->books,
 		.start_ns = facts->start_ns,
-		.recording =
-			{
-				.file = slash ? slash + 1 : facts->path,
-				.start_ns = facts->start_ns,
-				.end_ns = facts->end_ns,
-				.events = facts->events,
-				.missed = facts->missed,
-			},
+		.recording = recording_describe(playback->recording),
 		.version = DAEMON_VERSION,
 	};
+	if (slash)
+		ret_health->recording.file = slash + 1;
 }
 
 static void playback_user_name(void *context, uint32_t user, char *ret_name, size_t size)

@@ -18,6 +18,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/files/user-file.h"
+#include "model/snapshot.h"
 #include "recording/read/recording-private.h"
 
 static void recording_cleanup(struct recording **recording)
@@ -45,6 +46,27 @@ struct recording *recording_free(struct recording *recording)
 const struct recording_facts *recording_facts(const struct recording *recording)
 {
 	return &recording->facts;
+}
+
+struct snapshot_recording recording_describe(const struct recording *recording)
+{
+	const struct recording_facts *facts = &recording->facts;
+
+	return (struct snapshot_recording){
+		.file = facts->path,
+		.start_ns = facts->start_ns,
+		.end_ns = facts->end_ns,
+		.events = facts->events,
+		.missed = facts->missed,
+	};
+}
+
+void recording_tell(const struct recording *recording, struct snapshot *snapshot)
+{
+	const char *path = recording->facts.path;
+
+	snapshot->recording = recording_describe(recording);
+	snapshot->recording.file = snapshot_text(snapshot, path, strlen(path));
 }
 
 const struct recording_owner *recording_owner(const struct recording *recording, size_t book)

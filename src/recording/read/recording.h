@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/snapshot-recording.h"
 #include "recording/format/layout.h"
 
 struct json_t;
@@ -47,6 +48,9 @@ struct recording_facts {
 };
 
 const struct recording_facts *recording_facts(const struct recording *recording);
+struct snapshot_recording recording_describe(const struct recording *recording);
+/* Says in @snapshot of which recording it is. */
+void recording_tell(const struct recording *recording, struct snapshot *snapshot);
 
 /* What a book's owner was; the book's number is its place in the file. */
 struct recording_owner {
