@@ -72,23 +72,15 @@ fresh() {
 inside() {
 	# shellcheck disable=SC2016 # for the inner shell
 	unshare --mount --pid --fork --kill-child sh -euc '
-		cd "$1"
-		shift
+		mount_dev=$1
+		cd "$2"
+		shift 2
 		mount --make-rprivate /
 		mount -t proc proc proc
-		mount -t tmpfs -o mode=755 tmpfs dev
-		for node in null zero full random urandom tty; do
-			touch "dev/$node"
-			mount --bind "/dev/$node" "dev/$node"
-		done
-		mkdir dev/shm dev/pts
-		mount -t tmpfs -o mode=1777 tmpfs dev/shm
-		mount -t devpts -o newinstance,ptmxmode=666,mode=620 devpts dev/pts
-		ln -s pts/ptmx dev/ptmx
-		ln -s /proc/self/fd dev/fd
+		sh "$mount_dev" .
 		exec chroot . env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
 			LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive ${http_proxy:+http_proxy=$http_proxy} "$@"
-	' sh "$@"
+	' sh "$ROOT/tests/container/mount-dev.sh" "$@"
 }
 
 # builder: a system with what the build needs. It is kept as long as that does not change.

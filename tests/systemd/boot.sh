@@ -40,15 +40,7 @@ for own in var/lib/ttmem etc/ttmem; do
 	mount -t tmpfs -o mode=755 tmpfs "$own"
 done
 
-mount -t tmpfs -o mode=755 tmpfs dev
-for node in null zero full random urandom tty; do
-	touch "dev/$node"
-	mount --bind "/dev/$node" "dev/$node"
-done
-mkdir dev/shm dev/pts
-mount -t tmpfs -o mode=1777 tmpfs dev/shm
-mount -t devpts -o newinstance,ptmxmode=666,mode=620 devpts dev/pts
-ln -s pts/ptmx dev/ptmx
+sh "$here/../container/mount-dev.sh" .
 
 # The few units of systemd that are needed; the others would look for hardware.
 mkdir run/units
