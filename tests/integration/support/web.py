@@ -9,6 +9,7 @@ import http.client
 import json
 import socket
 import subprocess
+import sys
 import zlib
 
 from conftest import LIMIT
@@ -188,3 +189,22 @@ class Listener:
     def close(self):
         self.answer.close()
         self.connection.close()
+
+
+# One request, as whoever runs it: a browser, as far as the daemon can tell.
+BROWSER = """
+import http.client, json, sys
+where, method, path, headers = json.loads(sys.argv[1])
+client = http.client.HTTPConnection(where, timeout=100)
+client.request(method, path, headers=headers)
+answer = client.getresponse()
+print(json.dumps([answer.status, answer.headers.items(), answer.read().decode()]))
+"""
+
+
+def request_as(who, address, method, path, **headers):
+    """(status, headers, body) of a request by another process; who: the words that come before its command."""
+    headers = {name.replace("_", "-"): value for name, value in headers.items() if value is not None}
+    words = [*who, sys.executable, "-c", BROWSER, json.dumps([address, method, path, headers])]
+    status, got, body = json.loads(subprocess.check_output(words, text=True, timeout=LIMIT))
+    return status, dict(got), body

@@ -13,21 +13,12 @@ import pytest
 from common import become
 from conftest import LIMIT
 from nativesocket import GROUP, USER, OTHER, place, wait_until_seen  # noqa: F401 (a fixture)
+from web import request_as
 from world import check_schema, wait_for
 
 pytestmark = pytest.mark.other_user
 
 LINK = re.compile(r"^http://(127\.0\.0\.1:\d+)/#/open/([0-9a-f]{64})((?:/[a-z]+/[0-9a-fx]+)?)$")
-
-# One request, as whoever runs it: a browser, as far as the daemon can tell.
-BROWSER = """
-import http.client, json, sys
-where, method, path, headers = json.loads(sys.argv[1])
-client = http.client.HTTPConnection(where, timeout=100)
-client.request(method, path, headers=headers)
-answer = client.getresponse()
-print(json.dumps([answer.status, answer.headers.items(), answer.read().decode()]))
-"""
 
 
 @pytest.fixture
@@ -36,11 +27,7 @@ def served(place):  # noqa: F811
 
 
 def browse(daemon, user, path, method="GET", before=None, **headers):
-    """(status, headers, body) of a request of that user's."""
-    headers = {name.replace("_", "-"): value for name, value in headers.items() if value is not None}
-    words = [*(before or become(user)), sys.executable, "-c", BROWSER, json.dumps([daemon.address(), method, path, headers])]
-    status, got, body = json.loads(subprocess.check_output(words, text=True, timeout=LIMIT))
-    return status, dict(got), body
+    return request_as(before or become(user), daemon.address(), method, path, **headers)
 
 
 def link(daemon, user, *words, groups=()):
