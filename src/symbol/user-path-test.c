@@ -19,26 +19,16 @@
 
 #define SOMEBODY 54321u
 
-static const char *at(const char *name)
-{
-	static char paths[4][4096];
-	static unsigned int next;
-	char *path = paths[next++ % 4];
-
-	snprintf(path, sizeof(paths[0]), "%s/%s", unit_dir(), name);
-	return path;
-}
-
 static void put(const char *name, mode_t mode)
 {
-	FILE *file = fopen(at(name), "we");
+	FILE *file = fopen(unit_path(name), "we");
 
-	assert(file && fclose(file) == 0 && chmod(at(name), mode) == 0);
+	assert(file && fclose(file) == 0 && chmod(unit_path(name), mode) == 0);
 }
 
 static void folder(const char *name, mode_t mode)
 {
-	assert(mkdir(at(name), 0700) == 0 && chmod(at(name), mode) == 0);
+	assert(mkdir(unit_path(name), 0700) == 0 && chmod(unit_path(name), mode) == 0);
 }
 
 static void begin(void)
@@ -98,21 +88,21 @@ UNIT(a_closed_folder_closes_what_is_in_it)
 	assert_same("/closed/none", SOMEBODY, -EACCES); /* not even whether it is there */
 	assert_same("/open/none", SOMEBODY, -ENOENT);
 	assert_same("/closed/../open/file", SOMEBODY, -EACCES);
-	assert(chown(at("closed"), SOMEBODY, SOMEBODY) == 0);
+	assert(chown(unit_path("closed"), SOMEBODY, SOMEBODY) == 0);
 	assert_same("/closed/file", SOMEBODY, 0);
 	/* An owner without rights has none, whatever others have. */
-	assert(chmod(at("closed"), 0077) == 0);
+	assert(chmod(unit_path("closed"), 0077) == 0);
 	assert_same("/closed/file", SOMEBODY, -EACCES);
 }
 
 UNIT(links_lead_where_the_user_may_go)
 {
 	begin();
-	assert(symlink("../closed/file", at("open/relative")) == 0);
-	assert(symlink("/closed/file", at("open/absolute")) == 0);
-	assert(symlink("/open/../open/./file", at("open/fine")) == 0);
-	assert(symlink("../../../../open", at("open/up")) == 0);
-	assert(symlink("loop", at("open/loop")) == 0);
+	assert(symlink("../closed/file", unit_path("open/relative")) == 0);
+	assert(symlink("/closed/file", unit_path("open/absolute")) == 0);
+	assert(symlink("/open/../open/./file", unit_path("open/fine")) == 0);
+	assert(symlink("../../../../open", unit_path("open/up")) == 0);
+	assert(symlink("loop", unit_path("open/loop")) == 0);
 	assert_same("/open/relative", SOMEBODY, -EACCES);
 	assert_same("/open/absolute", SOMEBODY, -EACCES);
 	assert_same("/open/fine", SOMEBODY, 0);
@@ -125,13 +115,13 @@ UNIT(links_lead_where_the_user_may_go)
 UNIT(rights_of_a_group_alone_do_not_count)
 {
 	begin();
-	assert(chmod(at("closed"), 0750) == 0);
+	assert(chmod(unit_path("closed"), 0750) == 0);
 	assert(walk("/closed/file", SOMEBODY) == -EACCES);
-	assert(chmod(at("closed"), 0705) == 0);
+	assert(chmod(unit_path("closed"), 0705) == 0);
 	assert(walk("/closed/file", SOMEBODY) == -EACCES);
-	assert(chmod(at("closed"), 0711) == 0);
+	assert(chmod(unit_path("closed"), 0711) == 0);
 	assert_same("/closed/file", SOMEBODY, 0);
-	assert(chmod(at("closed/file"), 0640) == 0);
+	assert(chmod(unit_path("closed/file"), 0640) == 0);
 	assert_same("/closed/file", SOMEBODY, -EACCES);
 }
 
@@ -152,11 +142,11 @@ UNIT(what_has_an_access_control_list_is_the_owners)
 		   {0x20, 5, UINT32_MAX}}};
 
 	begin();
-	if (setxattr(at("open"), "system.posix_acl_access", &list, sizeof(list), 0) < 0)
+	if (setxattr(unit_path("open"), "system.posix_acl_access", &list, sizeof(list), 0) < 0)
 		unit_skip("no access control lists here");
 	assert_same("/open/file", SOMEBODY, -EACCES);
 	assert(walk("/open/file", SOMEBODY + 1) == -EACCES);
-	assert(chown(at("open"), SOMEBODY, SOMEBODY) == 0);
+	assert(chown(unit_path("open"), SOMEBODY, SOMEBODY) == 0);
 	assert_same("/open/file", SOMEBODY, 0);
 }
 

@@ -16,27 +16,17 @@
 
 #define OTHER 1001 /* any user but us */
 
-static const char *path_of(const char *name)
-{
-	static char paths[4][256];
-	static unsigned int next;
-	char *path = paths[next++ % 4];
-
-	snprintf(path, sizeof(paths[0]), "%s/%s", unit_dir(), name);
-	return path;
-}
-
 static const char *content(const char *name)
 {
 	static char text[64];
 
-	(void)small_file_read(AT_FDCWD, path_of(name), text, sizeof(text));
+	(void)small_file_read(AT_FDCWD, unit_path(name), text, sizeof(text));
 	return text;
 }
 
 static int put(const char *name, int flags, const char *text)
 {
-	int fd = user_file_open(path_of(name), flags, 0600);
+	int fd = user_file_open(unit_path(name), flags, 0600);
 
 	if (fd < 0)
 		return fd;
@@ -49,8 +39,8 @@ static int put(const char *name, int flags, const char *text)
 /* As in /tmp: anybody may create, and the folder is root's. */
 static void make_shared(void)
 {
-	assert(mkdir(path_of("shared"), 0700) == 0);
-	assert(chmod(path_of("shared"), 01777) == 0);
+	assert(mkdir(unit_path("shared"), 0700) == 0);
+	assert(chmod(unit_path("shared"), 01777) == 0);
 	assert(put("victim", 0, "precious") == 0);
 }
 
@@ -69,15 +59,15 @@ UNIT(a_file_is_created_appended_and_truncated)
 
 UNIT(own_links_are_followed)
 {
-	assert(mkdir(path_of("folder"), 0700) == 0);
-	assert(symlink("folder", path_of("alias")) == 0);
-	assert(symlink("../target", path_of("folder/link")) == 0);
+	assert(mkdir(unit_path("folder"), 0700) == 0);
+	assert(symlink("folder", unit_path("alias")) == 0);
+	assert(symlink("../target", unit_path("folder/link")) == 0);
 	assert(put("alias/link", 0, "x") == 0);
 	assert(strcmp(content("target"), "x") == 0);
-	assert(symlink(path_of("target"), path_of("absolute")) == 0);
+	assert(symlink(unit_path("target"), unit_path("absolute")) == 0);
 	assert(put("absolute", O_TRUNC, "abs") == 0);
 	assert(strcmp(content("target"), "abs") == 0);
-	assert(symlink("loop", path_of("loop")) == 0);
+	assert(symlink("loop", unit_path("loop")) == 0);
 	assert(put("loop", 0, "") == -ELOOP);
 	assert(put("./././././././././././folder/../new", 0, "y") == 0);
 	assert(strcmp(content("new"), "y") == 0);
@@ -88,19 +78,19 @@ UNIT(a_link_of_another_user_in_a_shared_folder_is_refused)
 	if (geteuid() != 0)
 		unit_skip("only root makes files of others");
 	make_shared();
-	assert(symlink("../victim", path_of("shared/link")) == 0);
+	assert(symlink("../victim", unit_path("shared/link")) == 0);
 	assert(put("shared/link", O_APPEND, "!") == 0); /* our own */
-	assert(lchown(path_of("shared/link"), OTHER, OTHER) == 0);
+	assert(lchown(unit_path("shared/link"), OTHER, OTHER) == 0);
 	assert(put("shared/link", O_TRUNC, "evil") == USER_FILE_FOREIGN);
 	assert(strcmp(content("victim"), "precious!") == 0);
 	/* Of whoever owns the folder. */
-	assert(chown(path_of("shared"), OTHER, OTHER) == 0);
+	assert(chown(unit_path("shared"), OTHER, OTHER) == 0);
 	assert(put("shared/link", O_APPEND, "!") == 0);
 	/* Nobody else can have put it there. */
-	assert(chown(path_of("shared"), 0, 0) == 0 && chmod(path_of("shared"), 0755) == 0);
+	assert(chown(unit_path("shared"), 0, 0) == 0 && chmod(unit_path("shared"), 0755) == 0);
 	assert(put("shared/link", O_APPEND, "!") == 0);
 	/* A group that may write is others too. */
-	assert(chmod(path_of("shared"), 0775) == 0);
+	assert(chmod(unit_path("shared"), 0775) == 0);
 	assert(put("shared/link", O_APPEND, "!") == USER_FILE_FOREIGN);
 }
 
@@ -109,8 +99,8 @@ UNIT(a_link_on_the_way_is_refused)
 	if (geteuid() != 0)
 		unit_skip("only root makes files of others");
 	make_shared();
-	assert(symlink("..", path_of("shared/way")) == 0);
-	assert(lchown(path_of("shared/way"), OTHER, OTHER) == 0);
+	assert(symlink("..", unit_path("shared/way")) == 0);
+	assert(lchown(unit_path("shared/way"), OTHER, OTHER) == 0);
 	assert(put("shared/way/victim", O_TRUNC, "evil") == USER_FILE_FOREIGN);
 	assert(strcmp(content("victim"), "precious") == 0);
 }
@@ -122,19 +112,19 @@ UNIT(the_folder_of_a_path_is_opened_by_the_same_rules)
 	int fd;
 
 	make_shared();
-	assert(symlink("shared", path_of("own")) == 0);
-	assert(stat(path_of("shared"), &ours) == 0);
-	fd = user_file_open_parent(path_of("own/./new//"), name);
+	assert(symlink("shared", unit_path("own")) == 0);
+	assert(stat(unit_path("shared"), &ours) == 0);
+	fd = user_file_open_parent(unit_path("own/./new//"), name);
 	assert(fd >= 0 && strcmp(name, "new") == 0);
 	assert(fstat(fd, &found) == 0 && found.st_ino == ours.st_ino);
 	/* What has that name may be a link: it is the caller's to look at. */
-	assert(symlink("/", path_of("shared/new")) == 0);
+	assert(symlink("/", unit_path("shared/new")) == 0);
 	assert(close(fd) == 0);
-	fd = user_file_open_parent(path_of("shared/new"), name);
+	fd = user_file_open_parent(unit_path("shared/new"), name);
 	assert(fd >= 0 && readlinkat(fd, name, link, sizeof(link)) == 1);
 	assert(close(fd) == 0);
-	assert(user_file_open_parent(path_of("no/such"), name) == -ENOENT);
-	assert(user_file_open_parent(path_of("victim/below"), name) == -ENOTDIR);
+	assert(user_file_open_parent(unit_path("no/such"), name) == -ENOENT);
+	assert(user_file_open_parent(unit_path("victim/below"), name) == -ENOTDIR);
 	assert(user_file_open_parent("/", name) == -EINVAL);
 	assert(user_file_open_parent("", name) == -EINVAL);
 	assert(user_file_open_parent("a/..", name) == -EINVAL);
@@ -142,9 +132,9 @@ UNIT(the_folder_of_a_path_is_opened_by_the_same_rules)
 	assert(fd >= 0 && close(fd) == 0);
 	if (geteuid() != 0)
 		unit_skip("needs root");
-	assert(symlink("..", path_of("shared/theirs")) == 0);
-	assert(lchown(path_of("shared/theirs"), OTHER, OTHER) == 0);
-	assert(user_file_open_parent(path_of("shared/theirs/new"), name) == USER_FILE_FOREIGN);
+	assert(symlink("..", unit_path("shared/theirs")) == 0);
+	assert(lchown(unit_path("shared/theirs"), OTHER, OTHER) == 0);
+	assert(user_file_open_parent(unit_path("shared/theirs/new"), name) == USER_FILE_FOREIGN);
 }
 
 UNIT(hard_links_and_pipes_of_others_are_refused)
@@ -152,15 +142,15 @@ UNIT(hard_links_and_pipes_of_others_are_refused)
 	if (geteuid() != 0)
 		unit_skip("only root makes files of others");
 	make_shared();
-	assert(link(path_of("victim"), path_of("shared/hard")) == 0);
+	assert(link(unit_path("victim"), unit_path("shared/hard")) == 0);
 	assert(put("shared/hard", O_TRUNC, "evil") == USER_FILE_FOREIGN);
 	assert(strcmp(content("victim"), "precious") == 0);
-	assert(mkfifo(path_of("shared/pipe"), 0666) == 0);
-	assert(lchown(path_of("shared/pipe"), OTHER, OTHER) == 0);
+	assert(mkfifo(unit_path("shared/pipe"), 0666) == 0);
+	assert(lchown(unit_path("shared/pipe"), OTHER, OTHER) == 0);
 	/* Opening it would wait for a reader. */
 	assert(put("shared/pipe", 0, "") == USER_FILE_FOREIGN);
 	assert(put("shared/file", 0, "a") == 0);
-	assert(lchown(path_of("shared/file"), OTHER, OTHER) == 0);
+	assert(lchown(unit_path("shared/file"), OTHER, OTHER) == 0);
 	assert(put("shared/file", 0, "b") == USER_FILE_FOREIGN);
 	assert(strstr(user_file_error(USER_FILE_FOREIGN), "another user"));
 	assert(strcmp(user_file_error(-ENOENT), "No such file or directory") == 0);
@@ -196,7 +186,7 @@ UNIT(descriptors_are_named_by_their_numbers)
 UNIT(a_redirected_file_keeps_its_position)
 {
 	char path[32];
-	int file = open(path_of("out"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), fd;
+	int file = open(unit_path("out"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), fd;
 
 	assert(file >= 0 && write(file, "first", 5) == 5);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);

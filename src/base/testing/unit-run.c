@@ -19,8 +19,10 @@
 #include "base/testing/unit-sweep.h"
 #include "base/testing/unit.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
 
 enum {
@@ -58,6 +61,17 @@ void unit_expect_fds(int n)
 const char *unit_dir(void)
 {
 	return unit_folder;
+}
+
+const char *unit_path(const char *name)
+{
+	static char paths[4][PATH_MAX];
+	static unsigned int next;
+	char *path = paths[next++ % ARRAY_SIZE(paths)];
+	int n = snprintf(path, sizeof(paths[0]), "%s/%s", unit_folder, name);
+
+	assert(n > 0 && (size_t)n < sizeof(paths[0]));
+	return path;
 }
 
 int unit_run_init(void)

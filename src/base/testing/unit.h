@@ -55,6 +55,8 @@ void unit_expect_fds(int n);
 
 /* The case's own empty folder, removed with everything in it when the case ends. */
 const char *unit_dir(void);
+/* A path in it; good until the fourth call after this one. */
+const char *unit_path(const char *name);
 
 #define UNIT_CASE(case_name, aborts, limit)                                 \
 	static void unit_body_##case_name(void);                            \

@@ -14,14 +14,6 @@
 #include "recording/testing/testing-recording.h"
 #include "source/books/scan.h"
 
-static const char *test_path(const char *name)
-{
-	static char path[4096];
-
-	(void)snprintf(path, sizeof(path), "%s/%s", unit_dir(), name);
-	return path;
-}
-
 static struct flight *test_flight(void)
 {
 	const struct flight_options options = {.time_ns = 600 * NS_PER_S,
@@ -37,7 +29,7 @@ static void test_add(struct flight *flight, struct testing_recording *recording,
 	char name[32];
 
 	(void)snprintf(name, sizeof(name), "unused-%u", user);
-	testing_recording_start(recording, test_path(name), BOOK_RING_MIN, true);
+	testing_recording_start(recording, unit_path(name), BOOK_RING_MIN, true);
 	assert(flight_add(flight, user, recording->scan) == 0);
 }
 
@@ -80,7 +72,7 @@ UNIT(what_an_ended_process_did_stays_and_is_in_one_file_with_the_living)
 	const struct recording_ended ended = {.realtime = clock_ns(CLOCK_REALTIME)};
 	const struct flight_file file = {.reason = "test", .since_ns = 1};
 	CLEANUP_CLOSE int fd =
-		open(test_path("file"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		open(unit_path("file"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	static struct testing_recording gone, lives;
 	struct flight *flight = test_flight();
 	struct flight_writing *writing = NULL;
@@ -99,7 +91,7 @@ UNIT(what_an_ended_process_did_stays_and_is_in_one_file_with_the_living)
 	assert(flight_file_add(writing, gone.scan, &ended) == 0);
 	assert(flight_file_add(writing, lives.scan, NULL) == 0);
 	assert(flight_file_end(writing) == 0);
-	assert(recording_open(&recording, test_path("file"), why) == 0);
+	assert(recording_open(&recording, unit_path("file"), why) == 0);
 	assert(recording_facts(recording)->books == 2 && recording_facts(recording)->is_complete);
 	assert(recording_owner(recording, 0)->has_ended);
 	assert(!recording_owner(recording, 1)->has_ended);

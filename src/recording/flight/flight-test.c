@@ -45,14 +45,6 @@ struct test {
 	uint64_t now_ns;
 };
 
-static const char *test_path(const char *name)
-{
-	static char path[4096];
-
-	(void)snprintf(path, sizeof(path), "%s/%s", unit_dir(), name);
-	return path;
-}
-
 static void test_init(struct test *test, uint64_t size_max)
 {
 	const struct flight_options options = {.time_ns = 600 * NS_PER_S, .size_max = size_max};
@@ -68,7 +60,7 @@ static void test_user_init(struct test *test, struct test_user *user, uint32_t n
 
 	*user = (struct test_user){.count = 0};
 	(void)snprintf(name, sizeof(name), "unused-%u", number);
-	testing_recording_start(&user->recording, test_path(name), ring_events, true);
+	testing_recording_start(&user->recording, unit_path(name), ring_events, true);
 	assert(flight_add(test->flight, number, user->recording.scan) == 0);
 }
 
@@ -197,12 +189,12 @@ UNIT(a_file_of_a_living_owner_is_what_its_book_was)
 	/* What happened since the last round is in it too; and it goes on after that. */
 	testing_recording_act(&user.recording, 500);
 	test_note(&user);
-	assert(test_write(&test, &user, test_path("one"), NULL) == 0);
-	assert(test_compare(&user, test_path("one")) == user.count);
+	assert(test_write(&test, &user, unit_path("one"), NULL) == 0);
+	assert(test_compare(&user, unit_path("one")) == user.count);
 	testing_recording_act(&user.recording, 500);
 	test_note(&user);
-	assert(test_write(&test, &user, test_path("two"), NULL) == 0);
-	assert(test_compare(&user, test_path("two")) == user.count);
+	assert(test_write(&test, &user, unit_path("two"), NULL) == 0);
+	assert(test_compare(&user, unit_path("two")) == user.count);
 	test_user_deinit(&test, &user);
 	flight_free(test.flight);
 }
@@ -222,9 +214,9 @@ UNIT(a_file_of_a_dead_owner_says_how_it_ended)
 		test_round(&test);
 	}
 	user.recording.scan->alive = false;
-	assert(test_write(&test, &user, test_path("file"), &ended) == 0);
-	assert(test_compare(&user, test_path("file")) == user.count);
-	recording = test_open(test_path("file"));
+	assert(test_write(&test, &user, unit_path("file"), &ended) == 0);
+	assert(test_compare(&user, unit_path("file")) == user.count);
+	recording = test_open(unit_path("file"));
 	assert(recording_owner(recording, 0)->has_ended);
 	assert(recording_owner(recording, 0)->ended.status == 9);
 	assert(recording_owner(recording, 0)->book.pid == 1234);
@@ -249,8 +241,8 @@ UNIT(who_is_too_fast_has_gaps_and_keyframes)
 		flight_counts(test.flight, &counts);
 		was_late |= counts.late == 1;
 	}
-	assert(test_write(&test, &user, test_path("file"), NULL) == 0);
-	assert(test_compare(&user, test_path("file")) > 60);
+	assert(test_write(&test, &user, unit_path("file"), NULL) == 0);
+	assert(test_compare(&user, unit_path("file")) > 60);
 	assert(counts.missed > 0 && was_late && counts.books == 1);
 	test_user_deinit(&test, &user);
 	flight_free(test.flight);
@@ -279,10 +271,10 @@ UNIT(a_loud_user_takes_nothing_from_a_quiet_one)
 	}
 	test_note(&loud);
 	assert(counts.dropped > 0);
-	assert(test_write(&test, &quiet, test_path("quiet"), NULL) == 0);
-	assert(test_compare(&quiet, test_path("quiet")) == quiet.count);
-	assert(test_write(&test, &loud, test_path("loud"), NULL) == 0);
-	assert(test_compare(&loud, test_path("loud")) == TEST_DEVICES);
+	assert(test_write(&test, &quiet, unit_path("quiet"), NULL) == 0);
+	assert(test_compare(&quiet, unit_path("quiet")) == quiet.count);
+	assert(test_write(&test, &loud, unit_path("loud"), NULL) == 0);
+	assert(test_compare(&loud, unit_path("loud")) == TEST_DEVICES);
 	test_user_deinit(&test, &loud);
 	test_user_deinit(&test, &quiet);
 	flight_free(test.flight);
@@ -331,9 +323,9 @@ UNIT(a_book_that_is_too_large_has_what_its_ring_knows)
 	/* Peaks of the past are not in a ring, so only the last state is compared. */
 	user.count = 0;
 	test_note(&user);
-	assert(test_write(&test, &user, test_path("file"), NULL) == 0);
-	assert(test_compare(&user, test_path("file")) == TEST_DEVICES);
-	recording = test_open(test_path("file"));
+	assert(test_write(&test, &user, unit_path("file"), NULL) == 0);
+	assert(test_compare(&user, unit_path("file")) == TEST_DEVICES);
+	recording = test_open(unit_path("file"));
 	assert(recording_facts(recording)->events > 4096);
 	test_user_deinit(&test, &user);
 	flight_free(test.flight);
@@ -352,12 +344,12 @@ UNIT(a_file_may_have_a_largest_size)
 		testing_recording_act(&user.recording, 5000);
 		test_round(&test);
 	}
-	fd = open(test_path("file"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	fd = open(unit_path("file"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	assert(fd >= 0);
 	assert(flight_write(test.flight, user.recording.scan, fd, &file) == -EFBIG);
 	assert(lseek(fd, 0, SEEK_END) <= (off_t)file.size_max);
 	assert(close(fd) == 0);
-	recording_free(test_open(test_path("file")));
+	recording_free(test_open(unit_path("file")));
 	test_user_deinit(&test, &user);
 	flight_free(test.flight);
 }
@@ -375,12 +367,12 @@ UNIT(a_file_takes_no_more_memory_than_its_size_allows)
 	test_user_init(&test, &user, 1000, BOOK_RING_MIN);
 	testing_recording_act(&user.recording, 1000);
 	testing_recording_fill(&user.recording, 8 * file.size_max);
-	fd = open(test_path("file"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	fd = open(unit_path("file"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	assert(fd >= 0);
 	assert(signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0);
 	assert(flight_write(test.flight, user.recording.scan, fd, &file) == -EFBIG);
 	assert(close(fd) == 0);
-	recording_free(test_open(test_path("file")));
+	recording_free(test_open(unit_path("file")));
 	test_user_deinit(&test, &user);
 	flight_free(test.flight);
 }
@@ -401,8 +393,8 @@ UNIT(there_are_so_many_recorders_and_not_more)
 	test_round(&test);
 	flight_counts(test.flight, &counts);
 	assert(counts.users == FLIGHT_USERS_MAX && counts.left_out == 1);
-	assert(test_write(&test, &users[FLIGHT_USERS_MAX], test_path("file"), NULL) == 0);
-	assert(test_compare(&users[FLIGHT_USERS_MAX], test_path("file")) == TEST_DEVICES);
+	assert(test_write(&test, &users[FLIGHT_USERS_MAX], unit_path("file"), NULL) == 0);
+	assert(test_compare(&users[FLIGHT_USERS_MAX], unit_path("file")) == TEST_DEVICES);
 	for (uint32_t i = 0; i <= FLIGHT_USERS_MAX; i++)
 		test_user_deinit(&test, &users[i]);
 	flight_counts(test.flight, &counts);

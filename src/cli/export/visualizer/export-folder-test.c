@@ -14,16 +14,6 @@
 
 #define FILE_NAME "report"
 
-static const char *path_of(const char *name)
-{
-	static char paths[4][256];
-	static unsigned int next;
-	char *path = paths[next++ % 4];
-
-	snprintf(path, sizeof(paths[0]), "%s/%s", unit_dir(), name);
-	return path;
-}
-
 static bool is_report(int folder)
 {
 	return export_folder_has_only(folder, FILE_NAME);
@@ -38,7 +28,7 @@ static void put(int folder, const char *name, const char *byte)
 
 static char content(const char *name)
 {
-	int fd = open(path_of(name), O_RDONLY | O_CLOEXEC);
+	int fd = open(unit_path(name), O_RDONLY | O_CLOEXEC);
 	char byte;
 
 	assert(fd >= 0 && read(fd, &byte, 1) == 1 && close(fd) == 0);
@@ -59,7 +49,7 @@ static void make(const char *name, const char *byte)
 {
 	struct export_folder folder;
 
-	assert(export_folder_begin(&folder, path_of(name), is_report) == 0);
+	assert(export_folder_begin(&folder, unit_path(name), is_report) == 0);
 	put(folder.folder, FILE_NAME, byte);
 	assert(export_folder_finish(&folder, is_report) == 0);
 	export_folder_deinit(&folder);
@@ -77,10 +67,10 @@ UNIT(what_is_not_finished_leaves_nothing)
 {
 	struct export_folder folder;
 
-	assert(export_folder_begin(&folder, path_of("a"), is_report) == 0);
+	assert(export_folder_begin(&folder, unit_path("a"), is_report) == 0);
 	put(folder.folder, FILE_NAME, "1");
 	put(folder.folder, "b", "1");
-	assert(access(path_of("a"), F_OK) < 0);
+	assert(access(unit_path("a"), F_OK) < 0);
 	export_folder_deinit(&folder);
 	assert(rmdir(unit_dir()) == 0 && mkdir(unit_dir(), 0700) == 0);
 }
@@ -90,7 +80,7 @@ UNIT(an_unfinished_report_leaves_the_earlier_one)
 	struct export_folder folder;
 
 	make("a", "1");
-	assert(export_folder_begin(&folder, path_of("a"), is_report) == 0);
+	assert(export_folder_begin(&folder, unit_path("a"), is_report) == 0);
 	put(folder.folder, FILE_NAME, "2");
 	export_folder_deinit(&folder);
 	assert(content("a/" FILE_NAME) == '1' && is_alone("a"));
@@ -100,7 +90,7 @@ static void refuses(const char *name)
 {
 	struct export_folder folder;
 
-	assert(export_folder_begin(&folder, path_of(name), is_report) == EXPORT_FOLDER_OTHER);
+	assert(export_folder_begin(&folder, unit_path(name), is_report) == EXPORT_FOLDER_OTHER);
 	export_folder_deinit(&folder);
 }
 
@@ -108,16 +98,16 @@ UNIT(nothing_else_is_replaced)
 {
 	int fd;
 
-	assert(mkdir(path_of("empty"), 0700) == 0);
+	assert(mkdir(unit_path("empty"), 0700) == 0);
 	refuses("empty");
 	make("a", "1");
-	fd = open(path_of("a"), O_PATH | O_CLOEXEC);
+	fd = open(unit_path("a"), O_PATH | O_CLOEXEC);
 	put(fd, "notes", "n");
 	assert(close(fd) == 0);
 	refuses("a");
 	assert(content("a/notes") == 'n' && content("a/" FILE_NAME) == '1');
 	make("b", "2");
-	assert(symlink("b", path_of("link")) == 0);
+	assert(symlink("b", unit_path("link")) == 0);
 	refuses("link");
 	refuses("b/" FILE_NAME);
 }
@@ -126,12 +116,12 @@ UNIT(what_came_meanwhile_is_not_replaced)
 {
 	struct export_folder folder;
 
-	assert(export_folder_begin(&folder, path_of("a"), is_report) == 0);
+	assert(export_folder_begin(&folder, unit_path("a"), is_report) == 0);
 	put(folder.folder, FILE_NAME, "1");
-	assert(mkdir(path_of("a"), 0700) == 0);
+	assert(mkdir(unit_path("a"), 0700) == 0);
 	assert(export_folder_finish(&folder, is_report) == EXPORT_FOLDER_OTHER);
 	export_folder_deinit(&folder);
-	assert(rmdir(path_of("a")) == 0);
+	assert(rmdir(unit_path("a")) == 0);
 	assert(rmdir(unit_dir()) == 0 && mkdir(unit_dir(), 0700) == 0);
 }
 
@@ -140,7 +130,7 @@ UNIT(a_report_of_another_user_is_not_replaced)
 	if (geteuid() != 0)
 		unit_skip("needs root");
 	make("a", "1");
-	assert(chown(path_of("a"), 1001, 1001) == 0);
+	assert(chown(unit_path("a"), 1001, 1001) == 0);
 	refuses("a");
 }
 
@@ -148,7 +138,7 @@ UNIT(a_folder_that_is_not_there)
 {
 	struct export_folder folder;
 
-	assert(export_folder_begin(&folder, path_of("no/such"), is_report) == -ENOENT);
+	assert(export_folder_begin(&folder, unit_path("no/such"), is_report) == -ENOENT);
 	export_folder_deinit(&folder);
 	assert(export_folder_begin(&folder, "/", is_report) == -EINVAL);
 	export_folder_deinit(&folder);
