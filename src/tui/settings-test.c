@@ -5,11 +5,13 @@
 #include "tui/settings.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/user-file.h"
 #include "base/testing/unit.h"
 #include "tui/model.h"
 
@@ -84,4 +86,24 @@ UNIT(the_file_is_in_the_folder_for_settings)
 	/* A relative folder is none. */
 	assert(setenv("XDG_CONFIG_HOME", "here", 1) == 0 && unsetenv("HOME") == 0);
 	assert(!*settings_path(path, sizeof(path)));
+}
+
+/* As with a sudo that keeps HOME. */
+UNIT(the_home_of_another_user_is_left_alone)
+{
+	char home[256], config[300];
+	struct model model;
+
+	if (geteuid() != 0)
+		unit_skip("only root makes folders of others");
+	snprintf(home, sizeof(home), "%s/home", unit_dir());
+	snprintf(config, sizeof(config), "%s/.config", home);
+	assert(mkdir(home, 0755) == 0 && chown(home, 1001, 1001) == 0);
+	assert(setenv("HOME", home, 1) == 0 && unsetenv("XDG_CONFIG_HOME") == 0);
+	model_init(&model);
+	assert(settings_save(&model) == USER_FILE_OTHERS && access(config, F_OK) < 0);
+	assert(settings_load(&model) == USER_FILE_OTHERS);
+	assert(chown(home, 0, 0) == 0 && settings_save(&model) == 0);
+	assert(settings_load(&model) == 0);
+	model_deinit(&model);
 }

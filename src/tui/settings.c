@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -114,30 +113,19 @@ void settings_format(const struct model *model, char *ret_text, size_t size)
 
 int settings_load(struct model *model)
 {
+	CLEANUP_CLOSE int fd = -1;
 	char path[PATH_MAX], text[SETTINGS_SIZE];
 	ssize_t length;
 
 	if (!*settings_path(path, sizeof(path)))
 		return -ENOENT;
-	length = small_file_read(AT_FDCWD, path, text, sizeof(text));
+	fd = user_file_open_own(path, O_RDONLY, 0);
+	if (fd < 0)
+		return fd;
+	length = small_file_read_fd(fd, text, sizeof(text));
 	if (length < 0)
 		return (int)length;
 	settings_parse(model, text);
-	return 0;
-}
-
-/* Creates the folders above the file that are missing. */
-static int settings_folders(char *path)
-{
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		int r;
-
-		*slash = '\0';
-		r = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
-		*slash = '/';
-		if (r < 0)
-			return r;
-	}
 	return 0;
 }
 
@@ -145,14 +133,10 @@ int settings_save(const struct model *model)
 {
 	CLEANUP_CLOSE int fd = -1;
 	char path[PATH_MAX], text[SETTINGS_SIZE];
-	int r;
 
 	if (!*settings_path(path, sizeof(path)))
 		return -ENOENT;
-	r = settings_folders(path);
-	if (r < 0)
-		return r;
-	fd = user_file_open(path, O_TRUNC, 0600);
+	fd = user_file_open_own(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	if (fd < 0)
 		return fd;
 	settings_format(model, text, sizeof(text));

@@ -21,6 +21,9 @@ void settings_parse(struct model *model, const char *text);
 /* The text for the model as it is; cut if it does not fit. */
 void settings_format(const struct model *model, char *ret_text, size_t size);
 
-/* Reads or writes the file. 0 or a negative errno; without a file, nothing is read. */
+/*
+ * Reads or writes the file, unless it is below another user's folder: sudo may keep HOME. 0 or a negative
+ * errno; without a file, nothing is read.
+ */
 int settings_load(struct model *model);
 int settings_save(const struct model *model);

@@ -26,14 +26,24 @@ struct user_file_walk {
 	bool is_shared; /* others may put something into the folder */
 	uid_t owner;    /* of the folder */
 	int links;
+	bool is_own;         /* nothing on the way may be another user's */
+	bool makes;          /* folders that are missing */
 	char rest[PATH_MAX]; /* of the path, after the folder */
 };
 
+static bool user_file_is_others(const struct user_file_walk *walk, uid_t owner)
+{
+	return walk->is_own && owner != geteuid() && owner != 0;
+}
+
 static int user_file_enter(struct user_file_walk *walk, const char *name)
 {
-	int fd = openat(walk->folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(walk->folder, name, flags);
 	struct stat st;
 
+	if (fd < 0 && errno == ENOENT && walk->makes && mkdirat(walk->folder, name, 0700) == 0)
+		fd = openat(walk->folder, name, flags);
 	if (fd < 0)
 		return -errno;
 	if (walk->folder >= 0)
@@ -43,7 +53,7 @@ static int user_file_enter(struct user_file_walk *walk, const char *name)
 		return -errno;
 	walk->is_shared = st.st_mode & (S_IWGRP | S_IWOTH);
 	walk->owner = st.st_uid;
-	return 0;
+	return user_file_is_others(walk, st.st_uid) ? USER_FILE_OTHERS : 0;
 }
 
 /* Whether somebody else has put this into the folder. */
@@ -99,8 +109,7 @@ static int user_file_open_last(const struct user_file_walk *walk, const char *na
 	    user_file_is_foreign(walk, &st))
 		return USER_FILE_FOREIGN;
 	/* Not truncated before it is known whose it is. */
-	fd = openat(walk->folder, name,
-		    (flags & ~O_TRUNC) | O_WRONLY | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC,
+	fd = openat(walk->folder, name, (flags & ~O_TRUNC) | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC,
 		    mode);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
@@ -156,7 +165,7 @@ static int user_file_step(struct user_file_walk *walk, int flags, mode_t mode)
 		    !S_ISLNK(st.st_mode))
 			return user_file_open_last(walk, name, flags, mode);
 		if (!user_file_is_foreign(walk, &st) && user_file_is_magic(walk)) {
-			r = openat(walk->folder, name, flags | O_WRONLY | O_NOCTTY | O_CLOEXEC);
+			r = openat(walk->folder, name, (flags & ~O_CREAT) | O_NOCTTY | O_CLOEXEC);
 			return r < 0 ? -errno : r;
 		}
 	}
@@ -174,6 +183,21 @@ static int user_file_begin(struct user_file_walk *walk, const char *path)
 	return user_file_enter(walk, *path == '/' ? "/" : ".");
 }
 
+/* @flags: for openat(). */
+static int user_file_walk_to(struct user_file_walk *walk, const char *path, int flags, mode_t mode)
+{
+	int r = user_file_begin(walk, path);
+
+	while (r >= 0 || r == -EAGAIN) {
+		r = user_file_step(walk, flags, mode);
+		if (r != -EAGAIN)
+			break;
+	}
+	if (walk->folder >= 0)
+		(void)close(walk->folder); /* only a place */
+	return r;
+}
+
 int user_file_open(const char *path, int flags, mode_t mode)
 {
 	struct user_file_walk walk = {.folder = -1};
@@ -183,15 +207,14 @@ int user_file_open(const char *path, int flags, mode_t mode)
 		r = fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 		return r < 0 ? -errno : r;
 	}
-	r = user_file_begin(&walk, path);
-	while (r >= 0 || r == -EAGAIN) {
-		r = user_file_step(&walk, flags, mode);
-		if (r != -EAGAIN)
-			break;
-	}
-	if (walk.folder >= 0)
-		(void)close(walk.folder); /* only a place */
-	return r;
+	return user_file_walk_to(&walk, path, flags | O_WRONLY | O_CREAT, mode);
+}
+
+int user_file_open_own(const char *path, int flags, mode_t mode)
+{
+	struct user_file_walk walk = {.folder = -1, .is_own = true, .makes = flags & O_CREAT};
+
+	return user_file_walk_to(&walk, path, flags | O_NONBLOCK, mode);
 }
 
 /* Takes the last name off the rest of the path. */
@@ -237,6 +260,8 @@ const char *user_file_error(int error)
 	if (error == USER_FILE_FOREIGN)
 		return "another user has put it, or a link on the way to it, into a folder that "
 		       "others may write to";
+	if (error == USER_FILE_OTHERS)
+		return "it is in another user's folder";
 	if (error == -EBADMSG)
 		return "damaged: what is in it cannot be true";
 	return strerrordesc_np(-error);

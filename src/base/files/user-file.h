@@ -18,12 +18,24 @@
 /* Refused for that reason. No file system returns it. */
 #define USER_FILE_FOREIGN (-EKEYREJECTED)
 
+/* Refused by user_file_open_own(). The same. */
+#define USER_FILE_OTHERS (-EOWNERDEAD)
+
 /*
  * Opens @path for writing. @flags: O_APPEND or O_TRUNC, or 0; it is created with @mode if it is not there.
  * /dev/stdout, /dev/stderr and /dev/fd/N are the descriptors that they name, with their position. Return:
  * a descriptor, or a negative errno.
  */
 int user_file_open(const char *path, int flags, mode_t mode);
+
+/*
+ * Opens a file that belongs to the user's own settings, where a variable of the environment says: it may be
+ * another user's that sudo has kept, whose links are not to be followed and in whose folders nothing is to
+ * be created. So all folders on the way must be ours or root's. @flags: O_RDONLY, or O_WRONLY with O_CREAT,
+ * which also creates the folders that are missing. Waits for no pipe. Return: a descriptor, or a negative
+ * errno.
+ */
+int user_file_open_own(const char *path, int flags, mode_t mode);
 
 /*
  * Opens the folder that the last name of @path is in, with O_PATH, by the same rules. The name itself goes
