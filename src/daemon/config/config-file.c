@@ -68,7 +68,7 @@ static int parse_line(struct config *config, const struct place *place, char *li
 		return 0;
 	equals = strchr(line, '=');
 	if (!equals)
-		return wrong(place, "\"%s\" is not of the form key = value", line);
+		return wrong(place, "expects key = value, got \"%s\"", line);
 	*equals = '\0';
 	name = trim(line);
 	value = trim(equals + 1);
@@ -86,7 +86,7 @@ static int parse_line(struct config *config, const struct place *place, char *li
 	*seen |= bit;
 	r = config_keys_set(config, key, value);
 	return r == CONFIG_WRONG
-		       ? wrong(place, "%s: \"%s\" is not %s", key->name, value, key->expects)
+		       ? wrong(place, "%s expects %s, got \"%s\"", key->name, key->expects, value)
 		       : r;
 }
 

@@ -65,7 +65,8 @@ static int set_path_consume(struct config *config, const char *name, char *path,
 	int r = config_keys_set(config, key, path);
 
 	if (r == CONFIG_WRONG)
-		fprintf(errors, "ttmemd: \"%s\" is not %s; use --%s\n", path, key->expects, name);
+		fprintf(errors, "ttmemd: %s expects %s, got \"%s\"; use --%s\n", name, key->expects,
+			path, name);
 	free(path);
 	return r;
 }

@@ -34,7 +34,7 @@ extern const struct config_kind config_kind_fd;
 struct config_key {
 	const char *name;
 	const char *argument; /* the name of the value in --help */
-	const char *expects;  /* "... is not EXPECTS" */
+	const char *expects;  /* "... expects EXPECTS" */
 	const char *help;
 	const struct config_kind *kind;
 	size_t offset;     /* in struct config */

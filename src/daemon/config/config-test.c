@@ -163,21 +163,21 @@ UNIT(wrong_options_are_explained)
 		const char *words[3];
 		const char *said;
 	} lines[] = {
-		{{"--nonsense"}, "what is \"--nonsense\"?"},
-		{{"--sockte", "x"}, "Did you mean --socket?"},
-		{{"-x"}, "\"-x\""},
-		{{"-xq"}, "\"-x\""},
-		{{"-qx"}, "\"-x\""},
-		{{"word"}, "what is \"word\"?"},
-		{{"-q", "word"}, "what is \"word\"?"},
-		{{"--socket"}, "--socket needs an argument"},
-		{{"--config"}, "--config needs an argument"},
-		{{"--check=1"}, "what is \"--check=1\"?"},
-		{{"--quiet=maybe"}, "--quiet: \"maybe\" is not yes or no"},
-		{{"--keep", "5x"}, "--keep: \"5x\" is not a time"},
-		{{"--socket", "none"}, "--socket: \"none\" is not a path"},
-		{{"--ready-fd", "-1"}, "--ready-fd: \"-1\" is not"},
-		{{"--on-incident", "a\nb"}, "--on-incident: \"a\\x0ab\" is not"},
+		{{"--nonsense"}, "unknown option \"--nonsense\"\n"},
+		{{"--sockte", "x"}, "unknown option \"--sockte\"; did you mean --socket?"},
+		{{"-x"}, "unknown option \"-x\"\n"},
+		{{"-xq"}, "unknown option \"-x\"\n"},
+		{{"-qx"}, "unknown option \"-x\"\n"},
+		{{"word"}, "ttmemd: takes only options, got \"word\"\n"},
+		{{"-q", "word"}, "ttmemd: takes only options, got \"word\"\n"},
+		{{"--socket"}, "--socket expects a path of at most 107 bytes, got nothing"},
+		{{"--config"}, "--config expects a path, or none, got nothing"},
+		{{"--check=1"}, "--check takes no value, got \"1\""},
+		{{"--quiet=maybe"}, "--quiet expects yes or no, got \"maybe\""},
+		{{"--keep", "5x"}, "(1m to 3650d), got \"5x\""},
+		{{"--socket", "none"}, "--socket expects a path of at most 107 bytes, got"},
+		{{"--ready-fd", "-1"}, "--ready-fd expects the number of an open file, got \"-1\""},
+		{{"--on-incident", "a\nb"}, "8192 bytes, got \"a\\x0ab\""},
 	};
 
 	make_places();
@@ -230,7 +230,7 @@ UNIT(valid_files_are_read)
 
 /* Each has exactly one error. */
 static const char *const wrong_texts[][2] = {
-	{"nonsense\n", "a.conf:1: \"nonsense\" is not of the form key = value"},
+	{"nonsense\n", "a.conf:1: expects key = value, got \"nonsense\""},
 	{"\n#\nnonsense = 1\n", "a.conf:3: unknown key \"nonsense\""},
 	{"Socket = /a\n", "a.conf:1: unknown key \"Socket\"; did you mean socket?"},
 	{"--socket = /a\n", "unknown key \"--socket\"; did you mean socket?"},
@@ -240,66 +240,66 @@ static const char *const wrong_texts[][2] = {
 	{"\x1b[2J = 1\n", "unknown key \"\\x1b[2J\""},
 	{"keep = 1d\nkeep = 1d\n", "a.conf:2: keep is set a second time"},
 	{"on-incident = a\non-incident = b\n", "a.conf:2: on-incident is set a second"},
-	{"quiet\n", "is not of the form"},
-	{"quiet =\n", "quiet: \"\" is not yes or no"},
-	{"quiet = true\n", "quiet: \"true\" is not yes or no"},
-	{"quiet = yes # really\n", "is not yes or no"},
-	{"ids = octal\n", "ids: \"octal\" is not hex or decimal"},
-	{"keep = 0\n", "keep: \"0\" is not"},
-	{"keep = 59s\n", "is not"},
-	{"keep = 3651d\n", "is not"},
-	{"keep = 1 d\n", "is not"},
-	{"keep = 1dd\n", "is not"},
-	{"keep = d\n", "is not"},
-	{"keep = -1d\n", "is not"},
-	{"keep = +1d\n", "is not"},
-	{"keep = 1w\n", "is not"},
-	{"keep = 1M\n", "is not"},
-	{"keep = 213503982334602d\n", "is not"}, /* just overflows */
-	{"keep = 99999999999999999999\n", "is not"},
-	{"keep = 999999999999999999999999999d\n", "is not"},
-	{"legacy-memory = 15M\n", "is not"},
-	{"flight = 10m\n", "flight: \"10m\" is not"},
-	{"flight = ,256M\n", "is not"},
-	{"flight = 10m,\n", "is not"},
-	{"flight = 59s,256M\n", "is not"},
-	{"flight = 10m,1023K\n", "is not"},
-	{"flight = 10m,256M,1\n", "is not"},
-	{"size-max = 1048575\n", "size-max: \"1048575\" is not"},
-	{"size-max = 2T\n", "is not"},
-	{"size-max = 512MB\n", "is not"},
-	{"size-max = 512m\n", "is not"},
-	{"size-max = 0x100000\n", "is not"},
-	{"scan-interval = 0s\n", "scan-interval: \"0s\" is not"},
-	{"scan-interval = 2d\n", "is not"},
-	{"metrics-processes = -1\n", "metrics-processes: \"-1\" is not"},
-	{"metrics-processes = 1001\n", "metrics-processes: \"1001\" is not"},
-	{"metrics-processes = 5s\n", "is not"},
-	{"ready-fd = 2147483648\n", "ready-fd: \"2147483648\" is not"},
-	{"http = 5392\n", "http: \"5392\" is not"},
-	{"http = 127.0.0.1\n", "is not"},
-	{"http = 127.0.0.1:\n", "is not"},
-	{"http = 127.0.0.1:65536\n", "is not"},
-	{"http = 127.0.0.1:0x50\n", "is not"},
-	{"http = :5392\n", "is not"},
-	{"http = localhost:5392\n", "is not"},
-	{"http = ::1:5392\n", "is not"},
-	{"http = []:5392\n", "is not"},
-	{"http = [127.0.0.1]:5392\n", "is not"},
-	{"http = 127.0.0.1.1:5392\n", "is not"},
-	{"group = a b\n", "group: \"a b\" is not"},
-	{"group = a:b\n", "is not"},
-	{"group = abcdefghijklmnopqrstuvwxyz1234567\n", "is not"},
-	{"group =\n", "is not"},
-	{"socket = none\n", "socket: \"none\" is not a path"},
-	{"socket =\n", "is not"},
-	{"state = none\n", "state: \"none\" is not a path"},
-	{"token-file = none\n", "is not"},
-	{"log = none\n", "is not"},
+	{"quiet\n", "expects key = value, got \"quiet\""},
+	{"quiet =\n", "quiet expects yes or no, got \"\""},
+	{"quiet = true\n", "quiet expects yes or no, got \"true\""},
+	{"quiet = yes # really\n", "quiet expects yes or no, got \"yes # really\""},
+	{"ids = octal\n", "ids expects hex or decimal, got \"octal\""},
+	{"keep = 0\n", "keep expects "},
+	{"keep = 59s\n", " expects "},
+	{"keep = 3651d\n", " expects "},
+	{"keep = 1 d\n", " expects "},
+	{"keep = 1dd\n", " expects "},
+	{"keep = d\n", " expects "},
+	{"keep = -1d\n", " expects "},
+	{"keep = +1d\n", " expects "},
+	{"keep = 1w\n", " expects "},
+	{"keep = 1M\n", " expects "},
+	{"keep = 213503982334602d\n", " expects "}, /* just overflows */
+	{"keep = 99999999999999999999\n", " expects "},
+	{"keep = 999999999999999999999999999d\n", " expects "},
+	{"legacy-memory = 15M\n", " expects "},
+	{"flight = 10m\n", "flight expects "},
+	{"flight = ,256M\n", " expects "},
+	{"flight = 10m,\n", " expects "},
+	{"flight = 59s,256M\n", " expects "},
+	{"flight = 10m,1023K\n", " expects "},
+	{"flight = 10m,256M,1\n", " expects "},
+	{"size-max = 1048575\n", "size-max expects a size"},
+	{"size-max = 2T\n", " expects "},
+	{"size-max = 512MB\n", " expects "},
+	{"size-max = 512m\n", " expects "},
+	{"size-max = 0x100000\n", " expects "},
+	{"scan-interval = 0s\n", "scan-interval expects "},
+	{"scan-interval = 2d\n", " expects "},
+	{"metrics-processes = -1\n", "metrics-processes expects "},
+	{"metrics-processes = 1001\n", "metrics-processes expects "},
+	{"metrics-processes = 5s\n", " expects "},
+	{"ready-fd = 2147483648\n", "ready-fd expects "},
+	{"http = 5392\n", "http expects "},
+	{"http = 127.0.0.1\n", " expects "},
+	{"http = 127.0.0.1:\n", " expects "},
+	{"http = 127.0.0.1:65536\n", " expects "},
+	{"http = 127.0.0.1:0x50\n", " expects "},
+	{"http = :5392\n", " expects "},
+	{"http = localhost:5392\n", " expects "},
+	{"http = ::1:5392\n", " expects "},
+	{"http = []:5392\n", " expects "},
+	{"http = [127.0.0.1]:5392\n", " expects "},
+	{"http = 127.0.0.1.1:5392\n", " expects "},
+	{"group = a b\n", "group expects "},
+	{"group = a:b\n", " expects "},
+	{"group = abcdefghijklmnopqrstuvwxyz1234567\n", " expects "},
+	{"group =\n", " expects "},
+	{"socket = none\n", "socket expects "},
+	{"socket =\n", " expects "},
+	{"state = none\n", "state expects "},
+	{"token-file = none\n", " expects "},
+	{"log = none\n", " expects "},
 	{"log = a\x01"
 	 "b\n",
-	 "log: \"a\\x01b\" is not"},
-	{"on-incident =\n", "on-incident: \"\" is not"},
+	 ", got \"a\\x01b\""},
+	{"on-incident =\n", ", got \"\""},
 };
 
 UNIT(wrong_files_are_explained)
@@ -320,9 +320,9 @@ UNIT(too_long_files_and_values_are_refused)
 	snprintf(line, sizeof(line), "socket = /%0106d\n", 0);
 	check_text(line, 0, NULL);
 	snprintf(line, sizeof(line), "socket = /%0107d\n", 0);
-	check_text(line, CONFIG_WRONG, "is not a path of at most 107 bytes");
+	check_text(line, CONFIG_WRONG, "socket expects a path of at most 107 bytes, got \"/0");
 	snprintf(line, sizeof(line), "legacy-socket = /%0107d\n", 0);
-	check_text(line, CONFIG_WRONG, "is not a path of at most 107 bytes, or none");
+	check_text(line, CONFIG_WRONG, "107 bytes, or none, got \"/0");
 }
 
 UNIT(a_nul_byte_is_refused)
@@ -377,7 +377,7 @@ UNIT(later_settings_win)
 	setenv("TTMEM_SOCKET", "none", 1);
 	result = PARSE_NOTHING();
 	assert(result.r == CONFIG_WRONG && config_exit_code(result.r) == 1);
-	assert(strstr(result.errors, "TTMEM_SOCKET: \"none\" is not a path"));
+	assert(strstr(result.errors, "TTMEM_SOCKET expects a path of"));
 	drop(&result);
 	result = PARSE("--socket", "/line");
 	assert(result.r == 0);
@@ -399,7 +399,7 @@ UNIT(the_config_file_is_chosen_in_order)
 
 	write_file("keep = never\n");
 	result = PARSE_NOTHING();
-	assert(result.r == CONFIG_WRONG && strstr(result.errors, "ttmemd.conf:1: keep: \"never\""));
+	assert(result.r == CONFIG_WRONG && strstr(result.errors, ":1: keep expects a time"));
 	drop(&result);
 	result = PARSE("--config", "none");
 	assert(result.r == 0);
@@ -518,7 +518,7 @@ UNIT(places_of_systemd)
 	       "/run/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 	       "aaaaaaaaaaaaaaaaaaaaaa",
 	       1);
-	check_places("", "is not a path of at most 107 bytes; use --socket");
+	check_places("", "socket expects a path of at most 107 bytes, got \"/run/aaa");
 }
 
 UNIT(folders_are_made)

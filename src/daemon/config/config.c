@@ -149,8 +149,17 @@ static int unknown_option(FILE *errors, const char *word)
 		strncmp(word, "--", 2) == 0 ? config_keys_guess(word + 2) : NULL;
 
 	if (guess)
-		return wrong_line(errors, "what is \"%s\"? Did you mean --%s?", word, guess->name);
-	return wrong_line(errors, "what is \"%s\"?", word);
+		return wrong_line(errors, "unknown option \"%s\"; did you mean --%s?", word,
+				  guess->name);
+	return wrong_line(errors, "unknown option \"%s\"", word);
+}
+
+/* @option: getopt's number of an option that lacks its value. */
+static int missing_value(FILE *errors, const char *word, int option)
+{
+	return wrong_line(errors, "%s expects %s, got nothing", word,
+			  option == OPTION_CONFIG ? "a path, or none"
+						  : config_keys[option - OPTION_KEYS].expects);
 }
 
 /* Builds getopt's table from ours. @ret_long has room for all of it. */
@@ -233,15 +242,21 @@ static int read_line(struct line *line, int argc, char **argv, FILE *errors)
 			line->version = true;
 			return 0;
 		case ':':
-			return wrong_line(errors, "%s needs an argument", word);
+			return missing_value(errors, word, optopt);
 		default:
 			/* Within a group of letters getopt has not advanced past the word. */
 			if (optopt > 0 && optopt < OPTION_CONFIG)
-				return wrong_line(errors, "what is \"-%c\"?", optopt);
+				return wrong_line(errors, "unknown option \"-%c\"", optopt);
+			if (optopt > 0)
+				return wrong_line(errors, "%.*s takes no value, got \"%s\"",
+						  (int)strcspn(word, "="), word,
+						  strchr(word, '=') + 1);
 			return unknown_option(errors, word);
 		}
 	}
-	return optind < argc ? unknown_option(errors, argv[optind]) : 0;
+	if (optind < argc)
+		return wrong_line(errors, "takes only options, got \"%s\"", argv[optind]);
+	return 0;
 }
 
 /*
@@ -303,8 +318,8 @@ static int parse_variable(struct config *config, const struct line *line, const 
 	r = config_keys_set(config, key, text);
 	if (r == CONFIG_WRONG) {
 		text_escape(text, shown, sizeof(shown));
-		fprintf(errors, "ttmemd: %s: \"%s\" is not %s; use --%s\n", variable, shown,
-			key->expects, name);
+		fprintf(errors, "ttmemd: %s expects %s, got \"%s\"; use --%s\n", variable,
+			key->expects, shown, name);
 	}
 	return r;
 }
@@ -316,8 +331,8 @@ static int parse_given(struct config *config, const struct line *line, FILE *err
 		int r = line->given[i] ? config_keys_set(config, key, line->given[i]) : 0;
 
 		if (r == CONFIG_WRONG)
-			return wrong_line(errors, "--%s: \"%s\" is not %s", key->name,
-					  line->given[i], key->expects);
+			return wrong_line(errors, "--%s expects %s, got \"%s\"", key->name,
+					  key->expects, line->given[i]);
 		if (r != 0)
 			return r;
 	}
