@@ -24,11 +24,6 @@
 
 #define FIT_SHOWN 10u /* buffers listed that would have to be freed */
 
-static int fit_size(void *target, const char *text)
-{
-	return text_parse_size(text, target);
-}
-
 static void fit_print_gone(const struct free_blocks *free_blocks, const struct free_blocks_fit *fit)
 {
 	char number[TEXT_NUMBER_SIZE];
@@ -104,7 +99,7 @@ static int fit_parse(struct fit *fit, int argc, char **argv)
 		{0, "type", "TYPE", "in this memory (DRAM)", &fit->filter, options_type},
 		{0, "pid", "PID", "only of this process", &fit->filter, options_pid},
 		{0, "page", "SIZE", "size of its pages; without it they spread evenly", &fit->page,
-		 fit_size},
+		 options_size},
 		OPTIONS_FROM(&fit->from),
 		{0, "json", NULL, "as JSON", &fit->json, NULL},
 	};
@@ -123,7 +118,7 @@ static int fit_parse(struct fit *fit, int argc, char **argv)
 		return r;
 	if (count != 1)
 		return options_count(&options, "one size such as 512, 64K or 1.5GiB", count);
-	if (text_parse_size(argv[0], &fit->size) < 0 || fit->size == 0)
+	if (options_size(&fit->size, argv[0]) < 0)
 		return options_mistake(
 			"fit", "expects a size such as 512, 64K or 1.5GiB, got \"%s\"", argv[0]);
 	if (!fit->filter.has_type) {

@@ -90,6 +90,12 @@ static int main_unknown(const char *name)
 	size_t distance = 3; /* more is not a typing mistake */
 	char shown[256];
 
+	text_escape(name, shown, sizeof(shown));
+	if (*name == '-') {
+		fprintf(stderr, "ttmem: expects a command before options, got \"%s\"\n", shown);
+		fprintf(stderr, "Try \"ttmem help\".\n");
+		return COMMAND_USAGE;
+	}
 	for (size_t i = 0; (command = main_nth(i)); i++) {
 		size_t d = text_distance(name, command->name);
 
@@ -98,7 +104,6 @@ static int main_unknown(const char *name)
 			best = command->name;
 		}
 	}
-	text_escape(name, shown, sizeof(shown));
 	fprintf(stderr, "ttmem: unknown command \"%s\"", shown);
 	if (best)
 		fprintf(stderr, "; did you mean \"%s\"?", best);

@@ -36,7 +36,7 @@ int budget_options_load(const char *command, const struct budget_options *option
 	if (options->file) {
 		r = budget_file_load(options->file, budget, NULL, error);
 		if (r == -ENOENT)
-			(void)snprintf(error, sizeof(error), "there is no such file");
+			(void)snprintf(error, sizeof(error), "%s", strerrordesc_np(ENOENT));
 		if (r == -EINVAL || r == -ENOENT) {
 			fprintf(stderr, "ttmem %s: budget %s: %s\n", command, options->file, error);
 			return -1;

@@ -224,6 +224,17 @@ int options_type(void *filter, const char *text)
 	return types_parse(text, &self->type);
 }
 
+int options_size(void *target, const char *text)
+{
+	uint64_t size;
+	int r = text_parse_size(text, &size);
+
+	if (r < 0 || size == 0)
+		return -EINVAL;
+	*(uint64_t *)target = size;
+	return 0;
+}
+
 int options_text(void *target, const char *text)
 {
 	*(const char **)target = text;

@@ -70,5 +70,6 @@ int options_pid(void *filter, const char *text);    /* struct filter * */
 int options_device(void *filter, const char *text); /* struct filter * */
 int options_type(void *filter, const char *text);   /* struct filter * */
 int options_text(void *target, const char *text);   /* const char ** */
+int options_size(void *target, const char *text);   /* uint64_t *, 1 or more */
 int options_since(void *target, const char *text);  /* uint64_t *: CLOCK_REALTIME */
 int options_u32(void *target, const char *text);    /* uint32_t *, at least 1 */

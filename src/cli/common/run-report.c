@@ -22,7 +22,8 @@ static bool run_report_is_one(const json_t *document)
 	       json_is_array(json_object_get(document, "peaks"));
 }
 
-int run_report_load(const char *path, json_t **ret_document, char *ret_why, size_t size)
+int run_report_read(const char *path, const char *otherwise, json_t **ret_document, char *ret_why,
+		    size_t size)
 {
 	json_error_t error;
 	char shown[TEXT_ESCAPE_SIZE(JSON_ERROR_TEXT_LENGTH)];
@@ -37,11 +38,23 @@ int run_report_load(const char *path, json_t **ret_document, char *ret_why, size
 	if (!document) {
 		(void)text_escape(error.text, shown, sizeof(shown)); /* it quotes the file */
 		if (error.line > 0)
-			(void)snprintf(ret_why, size, "line %d: %s", error.line, shown);
+			(void)snprintf(ret_why, size, "%s: line %d: %s", otherwise, error.line,
+				       shown);
 		else
 			(void)snprintf(ret_why, size, "cannot be read");
 		return -EINVAL;
 	}
+	*ret_document = document;
+	return 0;
+}
+
+int run_report_load(const char *path, json_t **ret_document, char *ret_why, size_t size)
+{
+	json_t *document;
+	int r = run_report_read(path, "neither a recording nor JSON", &document, ret_why, size);
+
+	if (r < 0)
+		return r;
 	if (!run_report_is_one(document)) {
 		json_decref(document);
 		(void)snprintf(ret_why, size, "%s", RUN_REPORT_NONE);

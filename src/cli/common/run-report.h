@@ -16,5 +16,9 @@
  */
 int run_report_load(const char *path, json_t **ret_document, char *ret_why, size_t size);
 
+/* The same for any JSON. @otherwise: what to say of a file that is none. json_decref() frees it. */
+int run_report_read(const char *path, const char *otherwise, json_t **ret_document, char *ret_why,
+		    size_t size);
+
 /* Where a row's memory is. 0 or -EINVAL. */
 int run_report_place(const json_t *row, uint32_t *ret_device, uint32_t *ret_type);

@@ -283,11 +283,6 @@ static int record_go(struct record *record)
 	return record_finish(record, path, reason, result);
 }
 
-static int record_size(void *target, const char *text)
-{
-	return text_parse_size(text, target);
-}
-
 static int record_parse(struct record_options *record, int argc, char **argv)
 {
 	const struct options_item items[] = {
@@ -297,7 +292,7 @@ static int record_parse(struct record_options *record, int argc, char **argv)
 		 options_text},
 		{0, "seconds", "N", "end after that", &record->seconds, options_u32},
 		{0, "max-size", "SIZE", "end before the file becomes larger, such as 2G",
-		 &record->size_max, record_size},
+		 &record->size_max, options_size},
 	};
 	const struct options options = {
 		.command = "record",

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "cli/common/run-report.h"
 #include "model/merge.h"
 
 struct baseline {
@@ -161,18 +162,13 @@ static int baseline_fail(struct baseline *baseline, json_t *document, const char
 int baseline_load(const char *path, struct baseline **ret_baseline, char *ret_error, size_t size)
 {
 	struct baseline *baseline = calloc(1, sizeof(*baseline));
-	json_error_t error;
-	json_t *document, *leaks;
+	json_t *document = NULL, *leaks;
 	const char *schema;
 
 	if (!baseline)
 		return -ENOMEM;
-	document = json_load_file(path, 0, &error);
-	if (!document) {
-		(void)snprintf(ret_error, size, "line %d: %s", error.line, error.text);
-		return baseline_fail(baseline, document, error.line > 0 ? NULL : "cannot be read",
-				     ret_error, size);
-	}
+	if (run_report_read(path, "no JSON", &document, ret_error, size) < 0)
+		return baseline_fail(baseline, document, NULL, ret_error, size);
 	schema = baseline_text(document, "schema");
 	leaks = json_object_get(document, "leaks");
 	if (!schema || strcmp(schema, "ttmem.run/1") != 0 || !json_is_array(leaks))

@@ -250,9 +250,12 @@ void report_text(const struct report *report, FILE *out)
 	(void)fputc('\n', out);
 	if (!report->is_tracked)
 		fprintf(out,
-			"nothing was reported. Does the program link libttmem, or use tt-metal and "
-			"run with --metal? Does it reach its first allocation? Does something set "
-			"TTMEM=0? TTMEM_DEBUG=FILE shows every call.\n");
+			"nothing was reported. %s Does it reach its first allocation? Does "
+			"something set "
+			"TTMEM=0? TTMEM_DEBUG=FILE shows every call.\n",
+			report->has_shim ? "Does the program use tt-metal or ttnn, 0.62 or newer?"
+					 : "Does the program link libttmem, or use tt-metal and "
+					   "run with --metal?");
 	report_peaks(report, out, "peak: device %s %s %s%s\n");
 	report_live_at_peaks(report, out);
 	budget_put_text(report->limits, true, out);

@@ -51,6 +51,7 @@ struct report {
 	uint64_t held_buffers;
 	const struct baseline *baseline;    /* may be NULL; not owned */
 	const struct budget_result *limits; /* set by the caller; there may be none in it */
+	bool has_shim;                      /* set by the caller: --metal was given */
 	bool is_tracked; /* a process had a book; if not, there was nothing to check */
 };
 

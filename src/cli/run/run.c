@@ -17,7 +17,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/files/user-file.h"
-#include "base/text.h"
 #include "cli/budget/budget-options.h"
 #include "cli/budget/budget-output.h"
 #include "cli/common/command.h"
@@ -57,11 +56,6 @@ struct run_checks {
 
 /* As long as it can be: a recorder that shares two cores with its command is late at times. */
 #define RUN_HISTORY "1048576"
-
-static int run_size(void *target, const char *text)
-{
-	return text_parse_size(text, target);
-}
 
 static int run_ignore(void *target, const char *text)
 {
@@ -148,7 +142,7 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 		{0, "record", "FILE", "record every event of every process into FILE", &run->record,
 		 options_text},
 		{0, "max-size", "SIZE", "of that file, such as 2G: there the recording ends",
-		 &run->record_max, run_size},
+		 &run->record_max, options_size},
 		{0, "black-box", "[=FOLDER]",
 		 "record the last minute of a process that fails to allocate, is killed or leaks",
 		 &run->black_box, run_black_box_folder},
@@ -258,6 +252,7 @@ static int run_tell(struct family *family, const struct run_options *options,
 		checks->limits.leaks = leaks;
 	report.limits = &checks->limits;
 	report.argv = argv;
+	report.has_shim = options->metal || options->metal_shim;
 	report.duration_ns = clock_ns(CLOCK_MONOTONIC) - started_ns;
 	code = run_exit_code(&report, options);
 	if (!options->quiet)

@@ -321,7 +321,7 @@ def test_files_cannot_write_to_the_terminal(ttmem, report, program, tmp_path):
     done = ttmem("run", "--budget", budget, "--", "true")
     assert done.returncode == 2 and "\x7f" not in done.stderr and "\u202e" not in done.stderr
     assert ttmem("check", budget, "--limit", "L1=1").stderr == done.stderr.replace(
-        f"ttmem run: budget {budget}", f"ttmem check: {budget}"
+        f"ttmem run: budget {budget}", f"ttmem check: {budget}: neither a recording nor JSON"
     )
     report("--", program)
     budget.write_text('{"schema": "ttmem.budget/1", "limits": {"phase:x\\n::error::y": 1}}')

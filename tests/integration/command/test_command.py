@@ -32,6 +32,8 @@ def test_version(world):
     [
         (["smu"], ['unknown command "smu"', 'did you mean "smi"?']),
         (["nothing-like-it"], ['unknown command "nothing-like-it"', "ttmem help"]),
+        (["-x"], ['ttmem: expects a command before options, got "-x"\n', "ttmem help"]),
+        (["--jsn"], ['expects a command before options, got "--jsn"']),
         (["help", "bufferz"], ['did you mean "buffers"?']),
         (["smi", "--jsn"], ['unknown option "--jsn"', "did you mean --json?", "ttmem smi --help"]),
         (["smi", "-x"], ['unknown option "-x"']),
@@ -50,6 +52,7 @@ def test_version(world):
         (["buffers", "--pid=abc"], ['--pid expects a process id, got "abc"']),
         (["buffers", "--by", "size"], ['--by expects name, phase, site or thread, got "size"']),
         (["buffers", "--sort", "name"], ['--sort expects size or age, got "name"']),
+        (["fit", "--page", "0", "1G"], ['--page expects a size such as 512, 64K or 1.5GiB, got "0"']),
         (["history"], ["expects one address", "got nothing"]),
         (["history", "1", "2"], ["expects one address", "got 2 arguments"]),
         (["diff", "a"], ["expects two files", "got 1 argument\n"]),
@@ -63,6 +66,26 @@ def test_mistakes(world, args, words):
     assert result.returncode == 2 and result.stdout == ""
     for word in words:
         assert word in result.stderr
+
+
+def test_what_is_asked_where_nothing_was_reported(ttmem):
+    """Not what was done already."""
+    assert "libttmem, or use tt-metal and run with --metal?" in ttmem("run", "--", "true").stderr
+    with_metal = ttmem("run", "--metal", "--", "true").stderr
+    assert "run with --metal" not in with_metal and "tt-metal or ttnn, 0.62 or newer?" in with_metal
+
+
+@pytest.mark.parametrize("words, said", [
+    (["run", "--baseline", "FILE", "--", "true"], "baseline FILE: no JSON: line 1: "),
+    (["check", "FILE", "--limit", "DRAM=1G"], "FILE: neither a recording nor JSON: line 1: "),
+    (["diff", "FILE", "FILE"], "FILE: neither a recording nor JSON: line 1: "),
+    (["run", "--baseline", "NONE", "--", "true"], "baseline NONE: No such file or directory\n"),
+    (["run", "--budget", "NONE", "--", "true"], "budget NONE: No such file or directory\n"),
+])  # fmt: skip
+def test_files_that_cannot_be_used(ttmem, tmp_path, words, said):
+    (tmp_path / "FILE").write_text("\x1b[2Jjunk\n")
+    done = ttmem(*words, cwd=tmp_path)
+    assert done.returncode != 0 and f"ttmem {words[0]}: {said}" in done.stderr and "\x1b" not in done.stderr
 
 
 def test_options_in_any_order(world):
