@@ -9,6 +9,7 @@ The old client needed no setting. So importing this turns tracking on, for this 
 children it starts, unless TTMEM or TT_ALLOC_TRACKING_ENABLED is already set.
 """
 
+import argparse
 import itertools
 import os
 import threading
@@ -48,6 +49,7 @@ class BufferType(IntEnum):
     TRACE = 4
 
 
+_PAGE = "What replaces each old tool: share/doc/ttmem/from-the-old-tools.md"
 _ARCHITECTURES = ("Invalid", "Grayskull", "Wormhole_B0", "Blackhole", "Quasar")
 
 # Ids take the place of addresses in the book. The highest bit separates them from real ones, the pid
@@ -243,4 +245,5 @@ def demo() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser("python3 -m allocation_client", description=demo.__doc__, epilog=_PAGE).parse_args()
     demo()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """query_device_stats() of the old examples: how much of a device is in use."""
 
-import sys
+import argparse
 from typing import Dict, Optional
 
-from allocation_client import _usage, format_bytes
+from allocation_client import _PAGE, _usage, format_bytes
 
 __all__ = ["query_device_stats"]
 
@@ -17,7 +17,13 @@ def query_device_stats(device_id: int = 0, socket_path: Optional[str] = None) ->
     return _usage(device_id, socket_path)
 
 
-if __name__ == "__main__":
-    for field, count in query_device_stats(int(sys.argv[1]) if sys.argv[1:] else 0).items():
+def _main() -> None:
+    parser = argparse.ArgumentParser("python3 -m query_stats", description=__doc__, epilog=_PAGE)
+    parser.add_argument("device", type=int, nargs="?", default=0, help="its number (0)")
+    for field, count in query_device_stats(parser.parse_args().device).items():
         if field.endswith("_allocated"):
             print(f"{field}: {count} bytes ({format_bytes(count)})")
+
+
+if __name__ == "__main__":
+    _main()

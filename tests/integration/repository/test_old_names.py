@@ -3,6 +3,7 @@
 
 import re
 import struct
+import subprocess
 
 import pytest
 
@@ -49,6 +50,17 @@ def test_help_of_an_old_name_leads_to_the_page(path, build, tmp_path):
     for option in ("-h", "--help"):
         shown = run(folder / path.name, option)
         assert f"share/doc/ttmem/{PAGE.name}" in shown and "usage: " in shown
+
+
+@pytest.mark.parametrize("module", ["allocation_client", "query_stats"])
+def test_help_of_an_old_module_leads_to_the_page(module, build, clean_env):
+    if not (build / "python" / "ttmem" / "_ttmem.abi3.so").exists():
+        pytest.skip("the Python package is not built")
+    env = {**clean_env, "PYTHONPATH": str(build / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+    shown = run("/usr/bin/python3", "-m", module, "--help", env=env)
+    assert f"share/doc/ttmem/{PAGE.name}" in " ".join(shown.split()) and f"usage: python3 -m {module}" in shown
+    wrong = subprocess.run(["/usr/bin/python3", "-m", module, "x"], env=env, capture_output=True, text=True)
+    assert wrong.returncode == 2 and "Traceback" not in wrong.stderr
 
 
 def test_the_page_is_linked():
