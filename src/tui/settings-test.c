@@ -91,13 +91,13 @@ UNIT(the_file_is_in_the_folder_for_settings)
 /* As with a sudo that keeps HOME. */
 UNIT(the_home_of_another_user_is_left_alone)
 {
-	char home[256], config[300];
+	char home[256], config[256];
 	struct model model;
 
 	if (geteuid() != 0)
 		unit_skip("only root makes folders of others");
-	snprintf(home, sizeof(home), "%s/home", unit_dir());
-	snprintf(config, sizeof(config), "%s/.config", home);
+	snprintf(home, sizeof(home), "%s", unit_path("home"));
+	snprintf(config, sizeof(config), "%s", unit_path("home/.config"));
 	assert(mkdir(home, 0755) == 0 && chown(home, 1001, 1001) == 0);
 	assert(setenv("HOME", home, 1) == 0 && unsetenv("XDG_CONFIG_HOME") == 0);
 	model_init(&model);

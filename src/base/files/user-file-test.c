@@ -159,17 +159,17 @@ UNIT(hard_links_and_pipes_of_others_are_refused)
 UNIT(own_files_are_created_with_their_folders_and_found)
 {
 	char text[8] = "";
-	int fd = user_file_open_own(path_of("a/b/own"), O_RDONLY, 0);
+	int fd = user_file_open_own(unit_path("a/b/own"), O_RDONLY, 0);
 
-	assert(fd == -ENOENT && access(path_of("a"), F_OK) < 0);
-	fd = user_file_open_own(path_of("a/b/own"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	assert(fd == -ENOENT && access(unit_path("a"), F_OK) < 0);
+	fd = user_file_open_own(unit_path("a/b/own"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	assert(fd >= 0 && write(fd, "x", 1) == 1 && close(fd) == 0);
-	assert(symlink("a/b", path_of("alias")) == 0);
-	fd = user_file_open_own(path_of("alias/own"), O_RDONLY, 0);
+	assert(symlink("a/b", unit_path("alias")) == 0);
+	fd = user_file_open_own(unit_path("alias/own"), O_RDONLY, 0);
 	assert(fd >= 0 && read(fd, text, sizeof(text)) == 1 && close(fd) == 0);
 	/* A pipe that nobody writes to. */
-	assert(mkfifo(path_of("a/pipe"), 0600) == 0);
-	fd = user_file_open_own(path_of("a/pipe"), O_RDONLY, 0);
+	assert(mkfifo(unit_path("a/pipe"), 0600) == 0);
+	fd = user_file_open_own(unit_path("a/pipe"), O_RDONLY, 0);
 	assert(fd >= 0 && close(fd) == 0);
 }
 
@@ -180,18 +180,18 @@ UNIT(nothing_of_others_is_on_the_way_to_an_own_file)
 	if (geteuid() != 0)
 		unit_skip("only root makes files of others");
 	make_shared();
-	assert(mkdir(path_of("home"), 0755) == 0 && chown(path_of("home"), OTHER, OTHER) == 0);
-	assert(symlink("../victim", path_of("home/link")) == 0);
-	assert(symlink("..", path_of("home/way")) == 0);
+	assert(mkdir(unit_path("home"), 0755) == 0 && chown(unit_path("home"), OTHER, OTHER) == 0);
+	assert(symlink("../victim", unit_path("home/link")) == 0);
+	assert(symlink("..", unit_path("home/way")) == 0);
 	for (size_t i = 0; i < 2; i++) {
-		assert(user_file_open_own(path_of("home/link"), flags[i], 0600) ==
+		assert(user_file_open_own(unit_path("home/link"), flags[i], 0600) ==
 		       USER_FILE_OTHERS);
-		assert(user_file_open_own(path_of("home/way/victim"), flags[i], 0600) ==
+		assert(user_file_open_own(unit_path("home/way/victim"), flags[i], 0600) ==
 		       USER_FILE_OTHERS);
-		assert(user_file_open_own(path_of("home/.config/new"), flags[i], 0600) ==
+		assert(user_file_open_own(unit_path("home/.config/new"), flags[i], 0600) ==
 		       USER_FILE_OTHERS);
 	}
-	assert(access(path_of("home/.config"), F_OK) < 0);
+	assert(access(unit_path("home/.config"), F_OK) < 0);
 	assert(strcmp(content("victim"), "precious") == 0);
 	assert(strstr(user_file_error(USER_FILE_OTHERS), "another user"));
 }
