@@ -49,19 +49,22 @@ def pages(served, query):
 
 
 def test_a_terminal_shows_a_line_for_each_process(served, tmp_path):
-    """With --full, and for a program that reads it, every call site."""
-    pid = leave(served, "alloc 0 DRAM 0x1000 4096 weights", "alloc 0 L1 0x2000 64 small")
-    script = '"$0" leaks; echo --; "$0" leaks | cat > piped; "$0" leaks --full; echo all done'
+    """With room for names, and no line longer than the terminal; with --full, and for a program that reads it, more."""
+    pid = leave(served, "alloc 0 DRAM 0x1000 4096 prompt_cache.keys", "alloc 0 L1 0x2000 64 small")
+    script = 'for c in 80 100 140; do stty cols $c; "$0" leaks; echo --; done; "$0" leaks | cat > piped; ' \
+             '"$0" leaks --full; echo all done'  # fmt: skip
     program = served.build / "src" / "cli" / "ttmem"
-    terminal = Terminal(["sh", "-c", script, program], served.env, columns=120, rows=60, folder=tmp_path)
+    terminal = Terminal(["sh", "-c", script, program], served.env, columns=140, rows=60, folder=tmp_path)
     try:
         terminal.wait("all done")
-        summary, full = terminal.text().split("\n--\n")
+        *summaries, full = terminal.text().split("\n--\n")
     finally:
         terminal.close()
-    head, row = summary.split("\n")[:2]
-    assert head.split() == ["PID", "USER", "COMMAND", "ENDED", "HOW", "LEFT", "BUFFERS", "MOSTLY"]
-    assert row.split()[0] == str(pid) and "DRAM weights" in row and "small" not in summary
+    always = {"PID", "COMMAND", "ENDED", "HOW", "LEFT", "MOSTLY"}
+    for width, more, summary in zip((80, 100, 140), (set(), set(), {"USER", "BUFFERS"}), summaries, strict=True):
+        head, row = summary.split("\n")[:2]
+        assert set(head.split()) == always | more and max(map(len, summary.split("\n"))) <= width
+        assert row.split()[0] == str(pid) and row.endswith(" DRAM prompt_cache.keys") and "small" not in summary
     for text in (full, (tmp_path / "piped").read_text()):
         assert "small" in text and "MOSTLY" not in text
 
