@@ -24,6 +24,7 @@
 
 struct legacy_lines_event {
 	const struct book_event *event;
+	uint32_t uid; /* who made the process's book; in no line, but for legacy-history.h */
 	uint32_t pid;
 	uint32_t device;
 	uint32_t kernel_sort;

@@ -166,5 +166,5 @@ void legacy_event_apply(struct legacy_client *client, const struct legacy_messag
 	else
 		event_free(client, message);
 	if (unlikely(log))
-		legacy_log_events(log, client->writer, client->facts.pid, device, before);
+		legacy_log_events(log, client->writer, &client->facts, device, before);
 }

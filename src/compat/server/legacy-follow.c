@@ -100,6 +100,7 @@ static void follow_tell(struct legacy_follow *self, const struct follow_event *e
 	const struct follow *follow = event->follow;
 	struct legacy_lines_event line = {
 		.event = &event->event,
+		.uid = follow->book->uid,
 		.pid = follow->book->owner.pid,
 		.device = follow->shards[event->shard].device,
 		.decimal = self->config.decimal_ids,

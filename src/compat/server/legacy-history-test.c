@@ -23,6 +23,9 @@ enum {
 
 static char htest_text[LEGACY_HISTORY_SIZE];
 
+/* Whose process makes the events. */
+static uint32_t htest_uid;
+
 /* The lines of one event on device 2. */
 static const char *htest_event(struct legacy_history *history, uint32_t op, uint64_t address,
 			       uint64_t size, uint32_t refs)
@@ -31,7 +34,8 @@ static const char *htest_event(struct legacy_history *history, uint32_t op, uint
 		.op_slot = op,
 		.record = {.address = address, .size = size, .meta = book_meta(HTEST_L1, 0, refs)},
 	};
-	struct legacy_lines_event line = {.event = &event, .pid = HTEST_PID, .device = 2};
+	struct legacy_lines_event line = {
+		.event = &event, .uid = htest_uid, .pid = HTEST_PID, .device = 2};
 
 	htest_text[legacy_history_event(history, &line, htest_text)] = '\0';
 	return htest_text;
@@ -47,7 +51,7 @@ static void htest_expect_text(const char *got, const char *expected)
 static void htest_expect_dump(struct legacy_history *history, uint64_t address,
 			      const char *expected)
 {
-	const struct legacy_history_key key = {HTEST_PID, 2, HTEST_L1, address};
+	const struct legacy_history_key key = {htest_uid, HTEST_PID, 2, HTEST_L1, address};
 	CLEANUP_FREE char *text = NULL;
 	size_t length = 0;
 	FILE *out = open_memstream(&text, &length);
@@ -207,5 +211,79 @@ UNIT(the_oldest_buffers_and_events_make_room)
 	htest_expect_dump(history, LEGACY_HISTORY_BUFFERS + 1,
 			  "      History (allocs=1 frees=0):\n"
 			  "        ALLOC size=7 pid=77 ref=1\n");
+	legacy_history_free(history);
+}
+
+/* Buffers that were freed twice, at addresses from 1 on. */
+static void htest_free_twice(struct legacy_history *history, uint32_t uid, uint64_t count)
+{
+	htest_uid = uid;
+	for (uint64_t address = 1; address <= count; address++) {
+		htest_event(history, BOOK_OP_ALLOC, address, uid, 1);
+		htest_event(history, BOOK_OP_FREE, address, uid, 0);
+		htest_event(history, BOOK_OP_DOUBLE_FREE, address, 0, 0);
+	}
+}
+
+UNIT(one_user_does_not_make_the_history_of_another_be_forgotten)
+{
+	struct legacy_history *history = legacy_history_new();
+
+	htest_uid = 1000;
+	htest_event(history, BOOK_OP_ALLOC, 1, 5, 1);
+	htest_event(history, BOOK_OP_FREE, 1, 5, 0);
+	/* All buffers and events that a user may have, and one more. */
+	htest_free_twice(history, 1001, LEGACY_HISTORY_EVENTS / 3 + 1);
+	htest_uid = 1000;
+	htest_expect_dump(history, 1,
+			  "      History (allocs=1 frees=1):\n"
+			  "        ALLOC size=5 pid=77 ref=1\n"
+			  "        FREE size=5 pid=77 ref=0\n");
+	/* The same process number and address, but another user's. */
+	htest_expect_text(htest_event(history, BOOK_OP_DOUBLE_FREE, 1, 0, 0),
+			  "⚠ [PID 77] Deallocation for ALREADY FREED buffer 0x1 on device 2 "
+			  "(allocs=1 frees=2)\n"
+			  "   Last 5 events for this buffer:\n"
+			  "     FREE size=5 pid=77 ref=0\n"
+			  "     FREE size=5 pid=77 ref=0\n"
+			  "     ALLOC size=5 pid=77 ref=1\n");
+	assert(legacy_history_double_freed(history) == LEGACY_HISTORY_BUFFERS + 1);
+	legacy_history_free(history);
+}
+
+UNIT(the_list_of_double_frees_has_those_of_every_user)
+{
+	struct legacy_history *history = legacy_history_new();
+	CLEANUP_FREE char *text = NULL;
+	size_t length = 0;
+	FILE *out;
+
+	htest_free_twice(history, 1001, 2000);
+	htest_free_twice(history, 1000, 1);
+	out = open_memstream(&text, &length);
+	assert(out);
+	legacy_history_put_double_freed(history, out);
+	assert(fclose(out) == 0);
+	assert(strstr(text, "Buffer 0x1f4 on device 2:") && !strstr(text, "Buffer 0x1f5 "));
+	assert(strstr(text, "    ALLOC size=1000 pid=77 ref=1\n"));
+	assert(strstr(text, "... and 1500 more\n"));
+	legacy_history_free(history);
+}
+
+UNIT(of_too_many_users_the_quiet_one_is_forgotten)
+{
+	struct legacy_history *history = legacy_history_new();
+
+	for (htest_uid = 0; htest_uid < LEGACY_HISTORY_USERS; htest_uid++)
+		htest_event(history, BOOK_OP_ALLOC, 1, 5, 1);
+	htest_uid = 0;
+	htest_event(history, BOOK_OP_ALLOC, 2, 6, 1);
+	htest_uid = LEGACY_HISTORY_USERS;
+	htest_event(history, BOOK_OP_ALLOC, 1, 5, 1);
+	for (htest_uid = 0; htest_uid <= LEGACY_HISTORY_USERS; htest_uid++)
+		htest_expect_dump(history, 1,
+				  htest_uid == 1 ? ""
+						 : "      History (allocs=1 frees=0):\n"
+						   "        ALLOC size=5 pid=77 ref=1\n");
 	legacy_history_free(history);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The histories of buffers, in a ring. */
+/* Each user has a ring, so that nobody loses a history because of what others do. */
 
 #include "compat/server/legacy-history.h"
 
@@ -11,163 +11,85 @@
 
 #include "base/append.h"
 #include "base/bits.h"
-#include "base/hash.h"
+#include "compat/server/history-ring.h"
 #include "model/types.h"
 
-#define HISTORY_CHAINS 65536u
 #define HISTORY_ALL_SHOWN 50u /* events of a buffer that was freed twice, as in the old server */
-#define HISTORY_LISTED 1000u  /* of these buffers; the loop may wait for the list */
-#define HISTORY_NONE UINT32_MAX
+#define HISTORY_LISTED \
+	1000u /* of these buffers, shared by the users; the loop may wait for the list */
 
-enum history_kind {
-	HISTORY_ALLOC,
-	HISTORY_FREE,
-	HISTORY_REUSE,
-};
-
-struct history_event {
-	uint64_t before; /* number of the buffer's event before this one; 0 = none */
-	uint64_t size;
-	uint32_t refs;
-	enum history_kind kind;
-};
-
-struct history_buffer {
-	struct legacy_history_key key;
-	uint64_t allocs, frees;
-	uint64_t last;         /* number of its last event */
-	uint64_t resized_from; /* the old size, between the two events of a size change */
-	uint32_t next;         /* in its chain */
-	bool is_double_freed;
+struct history_user {
+	uint32_t uid;
+	uint64_t last; /* when there was something of this user, in events of all */
+	struct history_ring *ring;
 };
 
 struct legacy_history {
 	pthread_mutex_t lock;
-	uint64_t seed;
-	uint64_t count; /* of events ever; the last one's number */
-	uint32_t used;  /* buffers ever, up to the maximum */
-	uint32_t turn;  /* the buffer that is replaced next */
-	size_t double_freed;
-	uint32_t chains[HISTORY_CHAINS];
-	struct history_buffer buffers[LEGACY_HISTORY_BUFFERS];
-	struct history_event events[LEGACY_HISTORY_EVENTS];
+	uint64_t count; /* of events */
+	size_t user_count;
+	struct history_user users[LEGACY_HISTORY_USERS];
 };
 
 struct legacy_history *legacy_history_new(void)
 {
-	/* Most of it is never touched. */
 	struct legacy_history *history = calloc(1, sizeof(*history));
 
-	if (!history)
-		return NULL;
-	(void)pthread_mutex_init(&history->lock, NULL); /* cannot fail on Linux */
-	history->seed = hash_seed(history);
-	for (uint32_t i = 0; i < HISTORY_CHAINS; i++)
-		history->chains[i] = HISTORY_NONE;
+	if (history)
+		(void)pthread_mutex_init(&history->lock, NULL); /* cannot fail on Linux */
 	return history;
 }
 
 struct legacy_history *legacy_history_free(struct legacy_history *history)
 {
-	if (history)
-		pthread_mutex_destroy(&history->lock);
+	if (!history)
+		return NULL;
+	for (size_t i = 0; i < history->user_count; i++)
+		history_ring_free(history->users[i].ring);
+	pthread_mutex_destroy(&history->lock);
 	free(history);
 	return NULL;
 }
 
-static uint32_t *history_chain(struct legacy_history *history, const struct legacy_history_key *key)
+/* NULL: nothing is known of this user. */
+static struct history_user *history_user_find(struct legacy_history *history, uint32_t uid)
 {
-	uint64_t hash = hash_fold(key->address ^ history->seed, HASH_K1);
-
-	hash = hash_fold(hash ^ ((uint64_t)key->pid << 32 | key->device), history->seed);
-	return &history->chains[hash % HISTORY_CHAINS];
-}
-
-static bool history_is_same(const struct legacy_history_key *a, const struct legacy_history_key *b)
-{
-	return a->address == b->address && a->pid == b->pid && a->device == b->device &&
-	       a->type == b->type;
-}
-
-static struct history_buffer *history_find(struct legacy_history *history,
-					   const struct legacy_history_key *key)
-{
-	uint32_t at = *history_chain(history, key);
-
-	while (at != HISTORY_NONE && !history_is_same(&history->buffers[at].key, key))
-		at = history->buffers[at].next;
-	return at == HISTORY_NONE ? NULL : &history->buffers[at];
-}
-
-static void history_unlink(struct legacy_history *history, uint32_t index)
-{
-	uint32_t *at = history_chain(history, &history->buffers[index].key);
-
-	while (*at != index)
-		at = &history->buffers[*at].next;
-	*at = history->buffers[index].next;
-	history->double_freed -= history->buffers[index].is_double_freed;
-}
-
-static struct history_buffer *history_get(struct legacy_history *history,
-					  const struct legacy_history_key *key)
-{
-	struct history_buffer *buffer = history_find(history, key);
-	uint32_t *chain = history_chain(history, key);
-	uint32_t index = history->turn;
-
-	if (buffer)
-		return buffer;
-	history->turn = (index + 1) % LEGACY_HISTORY_BUFFERS;
-	if (history->used == LEGACY_HISTORY_BUFFERS)
-		history_unlink(history, index);
-	else
-		history->used++;
-	buffer = &history->buffers[index];
-	*buffer = (struct history_buffer){.key = *key, .next = *chain};
-	*chain = index;
-	return buffer;
-}
-
-static void history_add(struct legacy_history *history, struct history_buffer *buffer,
-			enum history_kind kind, uint64_t size, uint32_t refs)
-{
-	uint64_t number = ++history->count;
-
-	history->events[number % LEGACY_HISTORY_EVENTS] = (struct history_event){
-		.before = buffer->last,
-		.size = size,
-		.refs = refs,
-		.kind = kind,
-	};
-	buffer->last = number;
-	if (kind == HISTORY_FREE)
-		buffer->frees++;
-	else
-		buffer->allocs++;
-}
-
-/* NULL: there is none, or newer ones have taken its place. */
-static const struct history_event *history_at(const struct legacy_history *history, uint64_t number)
-{
-	if (number == 0 || history->count - number >= LEGACY_HISTORY_EVENTS)
-		return NULL;
-	return &history->events[number % LEGACY_HISTORY_EVENTS];
-}
-
-/* The buffer's last events, newest first. Return: how many. */
-static size_t history_last(const struct legacy_history *history,
-			   const struct history_buffer *buffer, size_t max,
-			   const struct history_event **ret_events)
-{
-	const struct history_event *event = history_at(history, buffer->last);
-	size_t n = 0;
-
-	while (event && n < max) {
-		ret_events[n++] = event;
-		event = history_at(history, event->before);
+	for (size_t i = 0; i < history->user_count; i++) {
+		if (history->users[i].uid == uid)
+			return &history->users[i];
 	}
-	return n;
+	return NULL;
+}
+
+/* The user who has been quiet for longest. */
+static struct history_user *history_user_quiet(struct legacy_history *history)
+{
+	struct history_user *quiet = &history->users[0];
+
+	for (size_t i = 1; i < history->user_count; i++) {
+		if (history->users[i].last < quiet->last)
+			quiet = &history->users[i];
+	}
+	return quiet;
+}
+
+/* The ring for an event of this user. NULL: no memory. */
+static struct history_ring *history_ring_of(struct legacy_history *history, uint32_t uid)
+{
+	struct history_user *user = history_user_find(history, uid);
+
+	if (!user && history->user_count < LEGACY_HISTORY_USERS) {
+		user = &history->users[history->user_count++];
+		*user = (struct history_user){.uid = uid};
+	} else if (!user) {
+		user = history_user_quiet(history);
+		history_ring_free(user->ring);
+		*user = (struct history_user){.uid = uid};
+	}
+	user->last = ++history->count;
+	if (!user->ring)
+		user->ring = history_ring_new();
+	return user->ring;
 }
 
 static const char *history_word(enum history_kind kind)
@@ -177,11 +99,11 @@ static const char *history_word(enum history_kind kind)
 	return words[kind];
 }
 
-static void history_already_freed(const struct legacy_history *history,
+static void history_already_freed(const struct history_ring *ring,
 				  const struct history_buffer *buffer, struct append *text)
 {
 	const struct history_event *events[LEGACY_HISTORY_SHOWN];
-	size_t n = history_last(history, buffer, ARRAY_SIZE(events), events);
+	size_t n = history_ring_last(ring, buffer, ARRAY_SIZE(events), events);
 
 	append(text,
 	       "⚠ [PID %" PRIu32 "] Deallocation for ALREADY FREED buffer 0x%" PRIx64
@@ -196,23 +118,23 @@ static void history_already_freed(const struct legacy_history *history,
 }
 
 /* A free need not say of which type. */
-static struct history_buffer *history_find_freed(struct legacy_history *history,
+static struct history_buffer *history_find_freed(struct history_ring *ring,
 						 const struct legacy_history_key *key)
 {
 	struct legacy_history_key any = *key;
-	struct history_buffer *buffer = history_find(history, key);
+	struct history_buffer *buffer = history_ring_find(ring, key);
 
 	for (any.type = 0; any.type < TYPES_CB && !(buffer && buffer->frees > 0); any.type++)
-		buffer = history_find(history, &any);
+		buffer = history_ring_find(ring, &any);
 	return buffer && buffer->frees > 0 ? buffer : NULL;
 }
 
 /* A free that found nothing: of what was freed before, as far as the book or this knows, or not. */
-static void history_wrong_free(struct legacy_history *history, struct append *text,
+static void history_wrong_free(struct history_ring *ring, struct append *text,
 			       const struct legacy_history_key *key, bool was_freed)
 {
-	struct history_buffer *buffer = history_find_freed(history, key);
-	const struct history_event *last = buffer ? history_at(history, buffer->last) : NULL;
+	struct history_buffer *buffer = history_find_freed(ring, key);
+	const struct history_event *last = buffer ? history_ring_at(ring, buffer->last) : NULL;
 	uint64_t size = last ? last->size : 0;
 
 	if (!was_freed && !buffer) {
@@ -224,19 +146,19 @@ static void history_wrong_free(struct legacy_history *history, struct append *te
 		return;
 	}
 	if (!buffer)
-		buffer = history_get(history, key);
-	history->double_freed += !buffer->is_double_freed;
+		buffer = history_ring_get(ring, key);
+	ring->double_freed += !buffer->is_double_freed;
 	buffer->is_double_freed = true;
-	history_add(history, buffer, HISTORY_FREE, size, 0);
-	history_already_freed(history, buffer, text);
+	history_ring_add(ring, buffer, HISTORY_FREE, size, 0);
+	history_already_freed(ring, buffer, text);
 }
 
-static void history_alloc(struct legacy_history *history, struct append *text,
+static void history_alloc(struct history_ring *ring, struct append *text,
 			  const struct legacy_lines_event *event,
 			  const struct legacy_history_key *key, uint32_t op)
 {
 	const struct book_record *record = &event->event->record;
-	struct history_buffer *buffer = history_get(history, key);
+	struct history_buffer *buffer = history_ring_get(ring, key);
 	bool is_resized = buffer->resized_from != 0;
 
 	if (is_resized)
@@ -245,26 +167,26 @@ static void history_alloc(struct legacy_history *history, struct append *text,
 		       " new=%" PRIu64 " (buffer_id=0x%" PRIx64 ", device=%" PRIu32 ")\n",
 		       key->pid, buffer->resized_from, record->size, key->address, key->device);
 	buffer->resized_from = 0;
-	history_add(history, buffer,
-		    is_resized || op == BOOK_OP_REF ? HISTORY_REUSE : HISTORY_ALLOC, record->size,
-		    book_meta_refs(record->meta));
+	history_ring_add(ring, buffer,
+			 is_resized || op == BOOK_OP_REF ? HISTORY_REUSE : HISTORY_ALLOC,
+			 record->size, book_meta_refs(record->meta));
 	text->length += legacy_lines_event(event, text->bytes + text->length);
 }
 
-static void history_free(struct legacy_history *history, struct append *text,
+static void history_free(struct history_ring *ring, struct append *text,
 			 const struct legacy_lines_event *event,
 			 const struct legacy_history_key *key)
 {
 	const struct book_record *record = &event->event->record;
-	struct history_buffer *buffer = history_get(history, key);
+	struct history_buffer *buffer = history_ring_get(ring, key);
 	uint32_t op = event->event->op_slot & BOOK_OP_MASK;
 
 	if (event->event->op_slot & BOOK_OP_RESIZE) {
 		buffer->resized_from = record->size;
 		return; /* the line is that of the allocation, which follows */
 	}
-	history_add(history, buffer, HISTORY_FREE, record->size,
-		    op == BOOK_OP_UNREF ? book_meta_refs(record->meta) : 0);
+	history_ring_add(ring, buffer, HISTORY_FREE, record->size,
+			 op == BOOK_OP_UNREF ? book_meta_refs(record->meta) : 0);
 	text->length += legacy_lines_event(event, text->bytes + text->length);
 }
 
@@ -280,17 +202,21 @@ size_t legacy_history_event(struct legacy_history *history, const struct legacy_
 	};
 	struct append text = {.bytes = ret_text, .size = LEGACY_HISTORY_SIZE};
 	uint32_t op = event->event->op_slot & BOOK_OP_MASK;
+	bool is_wrong = op == BOOK_OP_DOUBLE_FREE || op == BOOK_OP_UNKNOWN_FREE ||
+			op == BOOK_OP_OVERFLOW_FREE;
 	bool is_buffer = key.type < TYPES_CB;
+	struct history_ring *ring;
 
 	if (!history)
 		return legacy_lines_event(event, ret_text);
 	pthread_mutex_lock(&history->lock);
-	if (op == BOOK_OP_DOUBLE_FREE || op == BOOK_OP_UNKNOWN_FREE || op == BOOK_OP_OVERFLOW_FREE)
-		history_wrong_free(history, &text, &key, op == BOOK_OP_DOUBLE_FREE);
-	else if (is_buffer && (op == BOOK_OP_ALLOC || op == BOOK_OP_REF))
-		history_alloc(history, &text, event, &key, op);
-	else if (is_buffer && (op == BOOK_OP_FREE || op == BOOK_OP_UNREF))
-		history_free(history, &text, event, &key);
+	ring = history_ring_of(history, event->uid);
+	if (ring && is_wrong)
+		history_wrong_free(ring, &text, &key, op == BOOK_OP_DOUBLE_FREE);
+	else if (ring && is_buffer && (op == BOOK_OP_ALLOC || op == BOOK_OP_REF))
+		history_alloc(ring, &text, event, &key, op);
+	else if (ring && is_buffer && (op == BOOK_OP_FREE || op == BOOK_OP_UNREF))
+		history_free(ring, &text, event, &key);
 	else
 		text.length = legacy_lines_event(event, ret_text);
 	pthread_mutex_unlock(&history->lock);
@@ -298,12 +224,11 @@ size_t legacy_history_event(struct legacy_history *history, const struct legacy_
 }
 
 /* The oldest first, as people read a story. */
-static void history_put_events(const struct legacy_history *history,
-			       const struct history_buffer *buffer, FILE *out, size_t max,
-			       const char *indent)
+static void history_put_events(const struct history_ring *ring, const struct history_buffer *buffer,
+			       FILE *out, size_t max, const char *indent)
 {
 	const struct history_event *events[HISTORY_ALL_SHOWN];
-	size_t n = history_last(history, buffer, max, events);
+	size_t n = history_ring_last(ring, buffer, max, events);
 
 	while (n-- > 0)
 		fprintf(out, "%s%s size=%" PRIu64 " pid=%" PRIu32 " ref=%" PRIu32 "\n", indent,
@@ -315,17 +240,28 @@ void legacy_history_put(struct legacy_history *history, FILE *out,
 			const struct legacy_history_key *key)
 {
 	const struct history_buffer *buffer;
+	const struct history_user *user;
 
 	if (!history)
 		return;
 	pthread_mutex_lock(&history->lock);
-	buffer = history_find(history, key);
+	user = history_user_find(history, key->uid);
+	buffer = user && user->ring ? history_ring_find(user->ring, key) : NULL;
 	if (buffer) {
 		fprintf(out, "      History (allocs=%" PRIu64 " frees=%" PRIu64 "):\n",
 			buffer->allocs, buffer->frees);
-		history_put_events(history, buffer, out, LEGACY_HISTORY_SHOWN, "        ");
+		history_put_events(user->ring, buffer, out, LEGACY_HISTORY_SHOWN, "        ");
 	}
 	pthread_mutex_unlock(&history->lock);
+}
+
+static size_t history_double_freed(const struct legacy_history *history)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < history->user_count; i++)
+		count += history->users[i].ring ? history->users[i].ring->double_freed : 0;
+	return count;
 }
 
 size_t legacy_history_double_freed(struct legacy_history *history)
@@ -335,18 +271,18 @@ size_t legacy_history_double_freed(struct legacy_history *history)
 	if (!history)
 		return 0;
 	pthread_mutex_lock(&history->lock);
-	count = history->double_freed;
+	count = history_double_freed(history);
 	pthread_mutex_unlock(&history->lock);
 	return count;
 }
 
-void legacy_history_put_double_freed(struct legacy_history *history, FILE *out)
+/* Those of one user, @max at most. Return: how many. */
+static size_t history_put_ring(const struct history_ring *ring, FILE *out, size_t max)
 {
 	size_t found = 0;
 
-	pthread_mutex_lock(&history->lock);
-	for (uint32_t i = 0; i < history->used && found < HISTORY_LISTED; i++) {
-		const struct history_buffer *buffer = &history->buffers[i];
+	for (uint32_t i = 0; i < ring->used && found < max; i++) {
+		const struct history_buffer *buffer = &ring->buffers[i];
 
 		if (!buffer->is_double_freed)
 			continue;
@@ -355,9 +291,23 @@ void legacy_history_put_double_freed(struct legacy_history *history, FILE *out)
 			"Buffer 0x%" PRIx64 " on device %" PRIu32 ":\n  Total allocs: %" PRIu64
 			", Total frees: %" PRIu64 "\n  History:\n",
 			buffer->key.address, buffer->key.device, buffer->allocs, buffer->frees);
-		history_put_events(history, buffer, out, HISTORY_ALL_SHOWN, "    ");
+		history_put_events(ring, buffer, out, HISTORY_ALL_SHOWN, "    ");
 	}
-	if (history->double_freed > found)
-		fprintf(out, "... and %zu more\n", history->double_freed - found);
+	return found;
+}
+
+void legacy_history_put_double_freed(struct legacy_history *history, FILE *out)
+{
+	size_t left;
+
+	pthread_mutex_lock(&history->lock);
+	left = history_double_freed(history);
+	for (size_t i = 0; i < history->user_count; i++) {
+		if (history->users[i].ring)
+			left -= history_put_ring(history->users[i].ring, out,
+						 HISTORY_LISTED / history->user_count);
+	}
+	if (left > 0)
+		fprintf(out, "... and %zu more\n", left);
 	pthread_mutex_unlock(&history->lock);
 }

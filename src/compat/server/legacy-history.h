@@ -3,9 +3,9 @@
 
 /*
  * What happened to each buffer, for "--log-history": the lines that only allocation_server_enhanced
- * printed. The last events of all processes are kept in one ring, each with the number of the one
- * before it of the same buffer, so memory is bounded however many buffers there are. A buffer is a
- * process, a device, a type and an address.
+ * printed. Memory is bounded, for each user and by the number of users, and no user's events make those of
+ * another one be forgotten; only if there are more users than that, the one goes who has been quiet for
+ * longest. A buffer is a process, a device, a type and an address.
  *
  * May be used by several threads.
  */
@@ -16,8 +16,9 @@
 
 #include "compat/logs/legacy-lines.h"
 
-#define LEGACY_HISTORY_BUFFERS 65536u /* the one that came first goes first */
-#define LEGACY_HISTORY_EVENTS 262144u
+#define LEGACY_HISTORY_USERS 16u      /* each takes up to 11 MB */
+#define LEGACY_HISTORY_BUFFERS 65536u /* of a user; the one that came first goes first */
+#define LEGACY_HISTORY_EVENTS 262144u /* of a user */
 #define LEGACY_HISTORY_SHOWN 5u /* events of a buffer in a line's company, as in the old server */
 
 /* The lines of one event: its own, and those of the buffer's history. */
@@ -26,6 +27,7 @@
 struct legacy_history;
 
 struct legacy_history_key {
+	uint32_t uid; /* who made the process's book */
 	uint32_t pid;
 	uint32_t device;
 	uint32_t type;

@@ -17,6 +17,7 @@
 #include "compat/wire/legacy.h"
 #include "daemon/notify/log-writer.h"
 #include "model/types.h"
+#include "source/proc/proc.h"
 
 #define LOG_ROOM 16384u
 
@@ -194,8 +195,8 @@ static uint32_t log_kernel_sort(const struct writer *writer, uint32_t shape)
 	return found.kernel_sort;
 }
 
-void legacy_log_events(struct legacy_log *log, const struct writer *writer, uint32_t pid,
-		       uint32_t device, uint64_t before)
+void legacy_log_events(struct legacy_log *log, const struct writer *writer,
+		       const struct proc_facts *owner, uint32_t device, uint64_t before)
 {
 	const struct shard *shard = writer->shards[device];
 
@@ -206,7 +207,8 @@ void legacy_log_events(struct legacy_log *log, const struct writer *writer, uint
 		uint32_t op = event->op_slot & BOOK_OP_MASK;
 		struct legacy_lines_event line = {
 			.event = event,
-			.pid = pid,
+			.uid = owner->real_uid,
+			.pid = owner->pid,
 			.device = device,
 			.decimal = log->config.decimal_ids,
 		};

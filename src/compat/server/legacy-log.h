@@ -14,6 +14,7 @@ struct legacy_history;
 struct legacy_log;
 struct legacy_message;
 struct log_writer;
+struct proc_facts;
 struct legacy_lines_dead;
 struct writer;
 
@@ -38,8 +39,8 @@ void legacy_log_dead(struct legacy_log *log, const struct legacy_lines_dead *dea
 uint64_t legacy_log_head(const struct writer *writer, uint32_t device);
 
 /* A line for each event since @before. */
-void legacy_log_events(struct legacy_log *log, const struct writer *writer, uint32_t pid,
-		       uint32_t device, uint64_t before);
+void legacy_log_events(struct legacy_log *log, const struct writer *writer,
+		       const struct proc_facts *owner, uint32_t device, uint64_t before);
 
 /* A process has exited and no longer counts in the totals. @log may be NULL. */
 void legacy_log_subtract(struct legacy_log *log, uint32_t device, uint32_t type, uint64_t bytes);

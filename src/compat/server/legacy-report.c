@@ -151,6 +151,7 @@ static void report_put_row(const struct report *report, const struct report_row 
 	fputc('\n', report->out);
 	legacy_history_put(report->history, report->out,
 			   &(struct legacy_history_key){
+				   .uid = report->snapshot->processes[buffer->process].maker_id,
 				   .pid = report->snapshot->processes[buffer->process].pid,
 				   .device = buffer->device,
 				   .type = buffer->type,
