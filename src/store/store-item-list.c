@@ -52,7 +52,8 @@ static void store_packer_cleanup(struct store_packer **packer)
 int store_item_list(struct store_item *item, const struct snapshot *snapshot, uint32_t process,
 		    size_t bytes_max)
 {
-	CLEANUP(store_packer_cleanup) struct store_packer *packer = store_packer_new();
+	CLEANUP(store_packer_cleanup)
+	struct store_packer *packer = store_packer_new(item->leaked_buffers);
 	struct store_list list = {.bytes_max = bytes_max};
 	uint32_t device = STORE_ITEM_NONE, added = 0;
 	uint64_t unique_id = 0;

@@ -110,7 +110,8 @@ static int migrate_row(struct store_db *db, struct migrate_list *list, struct sq
 static int migrate_lists(struct store_db *db)
 {
 	CLEANUP(migrate_list_deinit)
-	struct migrate_list list = {.packer = store_packer_new(), .texts = POOL_NULL};
+	struct migrate_list list = {.packer = store_packer_new(STORE_ROWS_CHUNK),
+				    .texts = POOL_NULL};
 	STORE_STATEMENT row = NULL;
 	int step = SQLITE_DONE, r = 0;
 

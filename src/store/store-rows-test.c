@@ -36,7 +36,7 @@ static struct snapshot_buffer row_of(uint64_t i)
 
 static struct store_chunk pack(uint64_t count)
 {
-	struct store_packer *packer = store_packer_new();
+	struct store_packer *packer = store_packer_new(STORE_ROWS_CHUNK);
 	struct store_chunk chunk;
 
 	assert(packer);
@@ -80,7 +80,7 @@ UNIT(rows_come_back_as_they_were)
 
 UNIT(long_texts_fill_a_chunk)
 {
-	struct store_packer *packer = store_packer_new();
+	struct store_packer *packer = store_packer_new(STORE_ROWS_CHUNK);
 	struct store_rows rows = STORE_ROWS_NULL;
 	struct store_chunk chunk;
 	char *names[STORE_ROWS_CHUNK];

@@ -42,13 +42,10 @@ enum {
 
 #define ROWS_HEADER 12u
 #define ROWS_TEXTS 3u       /* of a row */
-#define ROWS_SLOTS 16384u   /* a power of two, over twice the texts of a chunk */
 #define ROWS_COLUMNS_MAX 64 /* of a chunk that a later version wrote */
 #define ROWS_RAW_MAX                                                                    \
 	(ROWS_HEADER + ROWS_COLUMNS_MAX * sizeof(uint64_t) * (size_t)STORE_ROWS_CHUNK + \
 	 STORE_ROWS_TEXT_MAX)
-
-_Static_assert(ROWS_SLOTS >= 2u * ROWS_TEXTS * STORE_ROWS_CHUNK, "the table of texts stays sparse");
 
 struct packer_text {
 	const char *text; /* NULL = the slot is free */
@@ -56,22 +53,34 @@ struct packer_text {
 };
 
 struct store_packer {
-	uint32_t count;
-	uint64_t columns[COLUMNS][STORE_ROWS_CHUNK];
+	uint32_t count, capacity;
+	uint64_t (*rows)[COLUMNS];
 	char *texts;
 	size_t text_used, text_capacity;
-	struct packer_text slots[ROWS_SLOTS];
+	struct packer_text *slots;
+	size_t slot_count; /* over twice the texts of its rows, so that it stays sparse */
 };
 
-struct store_packer *store_packer_new(void)
+struct store_packer *store_packer_new(uint64_t rows)
 {
-	return calloc(1, sizeof(struct store_packer));
+	struct store_packer *packer = calloc(1, sizeof(*packer));
+
+	if (!packer)
+		return NULL;
+	/* Most reports are short, and a whole chunk takes half a megabyte. */
+	packer->capacity = (uint32_t)bits_min(rows ? rows : 1, STORE_ROWS_CHUNK);
+	packer->slot_count = (size_t)2 * ROWS_TEXTS * packer->capacity + 1;
+	packer->rows = calloc(packer->capacity, sizeof(*packer->rows));
+	packer->slots = calloc(packer->slot_count, sizeof(*packer->slots));
+	return packer->rows && packer->slots ? packer : store_packer_free(packer);
 }
 
 struct store_packer *store_packer_free(struct store_packer *packer)
 {
 	if (!packer)
 		return NULL;
+	free(packer->rows);
+	free(packer->slots);
 	free(packer->texts);
 	free(packer);
 	return NULL;
@@ -79,7 +88,7 @@ struct store_packer *store_packer_free(struct store_packer *packer)
 
 bool store_packer_is_full(const struct store_packer *packer)
 {
-	return packer->count == STORE_ROWS_CHUNK ||
+	return packer->count == packer->capacity ||
 	       packer->text_used + 1 + ROWS_TEXTS * TEXT_CLEAN_SIZE(STORE_TEXT_MAX) >
 		       STORE_ROWS_TEXT_MAX;
 }
@@ -106,7 +115,7 @@ static int packer_text(struct store_packer *packer, const char *text, uint64_t *
 	if (!text || !*text)
 		return 0;
 	for (;; hash++) {
-		slot = &packer->slots[hash % ROWS_SLOTS];
+		slot = &packer->slots[hash % packer->slot_count];
 		if (!slot->text)
 			break;
 		if (slot->text == text) {
@@ -148,9 +157,7 @@ int store_packer_add(struct store_packer *packer, const struct snapshot_buffer *
 		r = packer_text(packer, buffer->stack, &row[COLUMN_STACK]);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < COLUMNS; i++)
-		packer->columns[i][packer->count] = row[i];
-	packer->count++;
+	memcpy(packer->rows[packer->count++], row, sizeof(row));
 	return 0;
 }
 
@@ -161,15 +168,16 @@ static void packer_put_u32(uint8_t *to, uint32_t value)
 }
 
 /* A column's differences, their lowest bytes first. Small ones of either sign have few bits. */
-static void packer_put_column(const uint64_t *column, uint32_t count, uint8_t *to)
+static void packer_put_column(const struct store_packer *packer, size_t column, uint8_t *to)
 {
+	uint32_t count = packer->count;
 	uint64_t before = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		uint64_t more = column[i] - before;
+		uint64_t more = packer->rows[i][column] - before;
 		uint64_t value = more << 1 ^ (more >> 63 ? UINT64_MAX : 0);
 
-		before = column[i];
+		before = packer->rows[i][column];
 		for (uint32_t byte = 0; byte < sizeof(value); byte++)
 			to[(size_t)byte * count + i] = (uint8_t)(value >> 8 * byte);
 	}
@@ -179,7 +187,7 @@ static void packer_empty(struct store_packer *packer)
 {
 	packer->count = 0;
 	packer->text_used = 0;
-	memset(packer->slots, 0, sizeof(packer->slots));
+	memset(packer->slots, 0, packer->slot_count * sizeof(*packer->slots));
 }
 
 int store_packer_take(struct store_packer *packer, struct store_chunk *ret_chunk)
@@ -197,7 +205,7 @@ int store_packer_take(struct store_packer *packer, struct store_chunk *ret_chunk
 	packer_put_u32(at + 8, (uint32_t)packer->text_used);
 	at += ROWS_HEADER;
 	for (size_t i = 0; i < COLUMNS; i++) {
-		packer_put_column(packer->columns[i], packer->count, at);
+		packer_put_column(packer, i, at);
 		at += sizeof(uint64_t) * packer->count;
 	}
 	if (packer->text_used > 0)

@@ -32,8 +32,8 @@ struct store_chunk {
 
 struct store_packer;
 
-/* NULL: no memory. */
-struct store_packer *store_packer_new(void);
+/* With room for @rows, or for a chunk if that is less. NULL: no memory. */
+struct store_packer *store_packer_new(uint64_t rows);
 struct store_packer *store_packer_free(struct store_packer *packer);
 
 /* Whether it must be emptied before another row is added. */
