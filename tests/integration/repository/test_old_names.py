@@ -63,6 +63,32 @@ def test_help_of_an_old_module_leads_to_the_page(module, build, clean_env):
     assert wrong.returncode == 2 and "Traceback" not in wrong.stderr
 
 
+# What the old documents name: tools, their options, scripts, variables, lines, files, documents.
+NAMES = """
+allocation_server_poc allocation_server_enhanced allocation_monitor_client dump_remaining_buffers.py tt_smi tt_smi_umd
+debug_tracking.py tt-allocation-server -q -h -r -d -a -w --sysfs --no-cleanup --shm-only kill|-USR1 pkill|allocation_ser
+allocation_client.py allocation_client.hpp allocation_client.cpp tt-metalium/allocation_client.hpp query_device()
+query_stats.py analyze_buffer_log.py correlate_leaked_buffers.py realtime_monitor.py trace_remaining_l1.py conftest.py
+ADD_BUFFER_DEBUG_LOGGING.patch patch|-R build_metal_with_flags.sh env_vars_setup.sh -rdynamic --asan extract_gpuinfo_tenstorrent.c
+graph_tracking.cpp buffer.cpp device.cpp allocator.cpp send_buffer_allocation() gc.get_objects() Buffer::~Buffer()
+TT_ALLOC_TRACKING_ENABLED TT_ALLOC_TRACKING_DETAILED TT_BUFFER_DEBUG_LOG /etc/environment
+/tmp/tt_allocation_server.sock /tmp/tt_buffer_debug.log /tmp/tt_alloc_detailed.log /tmp/leaked_addresses.txt
+/proc/driver/tenstorrent/N/pids /proc/driver/tenstorrent/N/allocations mappings TRACK_ALLOC TRACK_FREE QUERY_STATS
+BUFFER|ALLOCATED BUFFER|DEALLOCATED Owns|Data: Hooked: Call|Stack: ALLOC:|pid= L1|Allocation: [DEBUG]|Tracking|buffer:
+[DEBUG]|AllocationClient|NOT|enabled [SERVER]|Received|message|type: Active|allocations: Shared|across 📝 └─|📍 🔹|ID:
+REMAINING|ALLOCATED|BUFFERS buffer_name stack_trace process_id timestamp ALLOC FREE QUERY RESPONSE DUMP_REMAINING
+KMD_UMD_ONLY_ALLOCATION_TRACKING.md HOW_TO_TRACK_ALL_SUBPROCESS_ALLOCATIONS.md REALTIME_ALLOCATION_TRACKING_GUIDE.md
+REALTIME_MONITORING_EXAMPLE.md KERNEL_VS_SERVER_COMPARISON.md TT_SMI_README.md TT_SMI_UMD_TELEMETRY_GUIDE.md
+BUFFER_ALLOCATION_TRACING_GUIDE.md IMPLEMENTATION_COMPARISON.md
+""".replace("|", "\0")
+
+
+def test_nothing_of_the_old_documents_is_missing():
+    text = PAGE.read_text()
+    missing = [name for name in NAMES.split() if name.replace("\0", " ") not in text]
+    assert not missing
+
+
 def test_the_page_is_linked():
     for page in (ROOT / "README.md", ROOT / "docs" / "README.md", ROOT / "docs" / "old-clients.md"):
         assert PAGE.name in page.read_text(), page.name
