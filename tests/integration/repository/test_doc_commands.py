@@ -42,6 +42,7 @@ REASONS = {
     "sudo dkms": "needs the running kernel's headers: ./dev package-test builds it",
     "cd kernel": "needs the running kernel's headers: ./dev kernel-test",
     "echo ttmem |": "writes into /etc",
+    "pip install": "needs a wheel: test_packaging.py installs one",
     "python3 -m venv": "needs a wheel: test_packaging.py installs one",
     "venv/bin": "needs a wheel: test_packaging.py installs one",
     "TTMEM=1 TTMEM_SOCKET=none valgrind": "PROGRAM and SIZE are to be replaced",
