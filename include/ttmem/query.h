@@ -68,9 +68,9 @@ struct ttmem_query_process {
 /* What a process holds of one of its devices. */
 struct ttmem_query_share {
 	uint32_t struct_size;
-	uint32_t device;     /* as ttmem_query_device has it */
+	uint32_t device;     /* as ttmem_query_device has it; two cards may share a number */
 	uint32_t own_device; /* as the process numbers it */
-	uint32_t reserved;
+	uint32_t row;        /* its ttmem_query_device(); UINT32_MAX = none, from before a reset */
 	struct ttmem_query_memory memory[7];
 };
 

@@ -198,6 +198,7 @@ QUERY_EXPORT int ttmem_query_share(const struct ttmem_query *query, size_t proce
 							   : NULL;
 	row.device = device ? device->device : part->device;
 	row.own_device = part->device;
+	row.row = device ? part->row : UINT32_MAX;
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct snapshot_memory *memory = &part->memory[type];
 
