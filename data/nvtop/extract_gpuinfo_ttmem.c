@@ -15,15 +15,19 @@
 #include <ttmem/query.h>
 
 #define REFRESH_NS 500000000 /* nvtop asks for each device in turn: one look at the machine serves them all */
+#define CARD_LENGTH 11       /* of "wormhole_b0"; nvtop's lines grow with the longest name, beyond the terminal */
+#define NO_ROW UINT32_MAX    /* as a share has it */
+#define MOST_TIMES 100       /* how often a device's capacity its memory is shown; nvtop's percentage is an unsigned */
 
 struct gpu_info_ttmem {
   struct gpu_info base;
-  struct ttmem_query_device device; /* its number says which one it is; the rest is of the last refresh */
+  struct ttmem_query_device device; /* of the last refresh in which it was there */
 };
 
 static struct ttmem_query *query;
 static struct gpu_info_ttmem *infos;
 static struct timespec refreshed;
+static bool is_refreshed; /* else the rows of the query are of an earlier time */
 static const char *last_error = "no error";
 
 static bool ttmem_refresh(void) {
@@ -31,14 +35,13 @@ static bool ttmem_refresh(void) {
   clock_gettime(CLOCK_MONOTONIC, &now);
   long long age = (now.tv_sec - refreshed.tv_sec) * 1000000000LL + (now.tv_nsec - refreshed.tv_nsec);
   if (refreshed.tv_sec && age < REFRESH_NS)
-    return true;
+    return is_refreshed;
   int r = ttmem_query_refresh(query);
-  if (r < 0) {
+  if (r < 0)
     last_error = strerror(-r);
-    return false;
-  }
+  is_refreshed = r == 0;
   refreshed = now;
-  return true;
+  return is_refreshed;
 }
 
 static bool gpuinfo_ttmem_init(void) {
@@ -83,56 +86,68 @@ static bool gpuinfo_ttmem_get_device_handles(struct list_head *devices, unsigned
   return true;
 }
 
+/* With ttmem's number: nvtop counts the devices that it shows, of all vendors. */
 static void gpuinfo_ttmem_populate_static_info(struct gpu_info *gpu_info) {
   struct gpu_info_ttmem *info = container_of(gpu_info, struct gpu_info_ttmem, base);
   struct gpuinfo_static_info *static_info = &gpu_info->static_info;
-  const char *card = info->device.card[0] ? info->device.card : "device";
+  const char *card = info->device.card[0] ? info->device.card : info->device.arch;
 
   RESET_ALL(static_info->valid);
-  snprintf(static_info->device_name, sizeof(static_info->device_name), "Tenstorrent %s %s", card, info->device.arch);
-  /* A process declared these: nothing of it may move nvtop's cursor. */
+  snprintf(static_info->device_name, sizeof(static_info->device_name), "Tenstorrent %.*s%s#%u", CARD_LENGTH, card,
+           card[0] ? " " : "", info->device.device);
+  /* A process declared the card: nothing of it may move nvtop's cursor, or end a string of its JSON. */
   for (char *c = static_info->device_name; *c; c++)
-    if (*c < ' ' || *c > '~') /* char may be unsigned */
+    if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\') /* char may be unsigned */
       *c = '?';
   SET_VALID(gpuinfo_device_name_valid, static_info->valid);
 }
 
-/* Finds the same device again: others may have come or gone. */
-static bool ttmem_update(struct gpu_info_ttmem *info) {
+/*
+ * The row that a device has now, NO_ROW if it is gone: others may have come or gone. A device without an id is known
+ * by its number, until a process declares the id.
+ */
+static uint32_t ttmem_find(const struct gpu_info_ttmem *info) {
   struct ttmem_query_device device = {.struct_size = sizeof(device)};
+  uint32_t found = NO_ROW;
 
-  if (!ttmem_refresh())
-    return false;
-  for (size_t i = 0; ttmem_query_device(query, i, &device) == 0; i++) {
-    if (device.device == info->device.device && device.unique_id == info->device.unique_id) {
-      info->device = device;
-      return true;
-    }
+  for (uint32_t i = 0; ttmem_query_device(query, i, &device) == 0; i++) {
+    bool has_number = device.device == info->device.device;
+
+    if (device.unique_id == info->device.unique_id && (device.unique_id || has_number))
+      return i;
+    if (found == NO_ROW && has_number && !info->device.unique_id)
+      found = i;
   }
-  return false;
+  return found;
 }
 
 static void gpuinfo_ttmem_refresh_dynamic_info(struct gpu_info *gpu_info) {
   struct gpu_info_ttmem *info = container_of(gpu_info, struct gpu_info_ttmem, base);
   struct gpuinfo_dynamic_info *dynamic_info = &gpu_info->dynamic_info;
-  const struct ttmem_query_memory *dram = &info->device.memory[TTMEM_DRAM];
+  struct ttmem_query_memory *dram = &info->device.memory[TTMEM_DRAM];
 
   RESET_ALL(dynamic_info->valid);
-  if (!ttmem_update(info)) {
-    SET_GPUINFO_DYNAMIC(dynamic_info, used_memory, 0); /* it was there, and nobody uses it now */
+  if (!ttmem_refresh())
     return;
-  }
-  SET_GPUINFO_DYNAMIC(dynamic_info, used_memory, dram->bytes);
-  if (dram->capacity && dram->bytes <= dram->capacity) {
+  if (ttmem_query_device(query, ttmem_find(info), &info->device) < 0)
+    dram->bytes = 0; /* it was there, and nobody uses it now */
+  if (!dram->capacity || dram->bytes / dram->capacity < MOST_TIMES)
+    SET_GPUINFO_DYNAMIC(dynamic_info, used_memory, dram->bytes);
+  if (dram->capacity) {
+    /* Processes that contradict each other can use more than there is. */
+    uint64_t bytes = dram->bytes < dram->capacity ? dram->bytes : dram->capacity;
+
     SET_GPUINFO_DYNAMIC(dynamic_info, total_memory, dram->capacity);
-    SET_GPUINFO_DYNAMIC(dynamic_info, free_memory, dram->capacity - dram->bytes);
-    SET_GPUINFO_DYNAMIC(dynamic_info, mem_util_rate, (unsigned)(dram->bytes * 100.0 / dram->capacity));
+    SET_GPUINFO_DYNAMIC(dynamic_info, free_memory, dram->capacity - bytes);
+    SET_GPUINFO_DYNAMIC(dynamic_info, mem_util_rate, (unsigned)(bytes * 100.0 / dram->capacity));
   }
 }
 
-static bool ttmem_add_process(struct gpu_info *gpu_info, uint32_t pid, uint64_t bytes) {
+static bool ttmem_add_process(struct gpu_info *gpu_info, const struct ttmem_query_process *held, uint64_t bytes) {
   struct gpu_process *process;
 
+  if (held->pid == 0 || held->pid > INT_MAX)
+    return true; /* outside of our pid namespace; nvtop's F9 would end a group of processes */
   if (gpu_info->processes_count == gpu_info->processes_array_size) {
     unsigned size = gpu_info->processes_array_size + 16;
     process = realloc(gpu_info->processes, size * sizeof(*process));
@@ -144,8 +159,9 @@ static bool ttmem_add_process(struct gpu_info *gpu_info, uint32_t pid, uint64_t 
   process = &gpu_info->processes[gpu_info->processes_count++];
   memset(process, 0, sizeof(*process));
   process->type = gpu_process_compute;
-  process->pid = (pid_t)pid;
-  SET_GPUINFO_PROCESS(process, gpu_memory_usage, bytes);
+  process->pid = (pid_t)held->pid;
+  if (held->is_tracked)
+    SET_GPUINFO_PROCESS(process, gpu_memory_usage, bytes);
   return true;
 }
 
@@ -153,12 +169,14 @@ static void gpuinfo_ttmem_get_running_processes(struct gpu_info *gpu_info) {
   struct gpu_info_ttmem *info = container_of(gpu_info, struct gpu_info_ttmem, base);
   struct ttmem_query_process process = {.struct_size = sizeof(process)};
   struct ttmem_query_share share = {.struct_size = sizeof(share)};
+  uint32_t row = is_refreshed ? ttmem_find(info) : NO_ROW;
 
   gpu_info->processes_count = 0;
+  if (row == NO_ROW)
+    return;
   for (size_t i = 0; ttmem_query_process(query, i, &process) == 0; i++)
     for (size_t k = 0; ttmem_query_share(query, i, k, &share) == 0; k++)
-      if (share.device == info->device.device &&
-          !ttmem_add_process(gpu_info, process.pid, share.memory[TTMEM_DRAM].bytes))
+      if (share.row == row && !ttmem_add_process(gpu_info, &process, share.memory[TTMEM_DRAM].bytes))
         return;
 }
 

@@ -166,12 +166,34 @@ struct gpu_info {
 };
 void register_gpu_vendor(struct gpu_vendor *vendor);
 """
+# Shows everything again for each line that it reads. Its clock runs fast, so that every round looks at the machine.
 NVTOP_MAIN = """\
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include "nvtop/extract_gpuinfo_common.h"
 static struct gpu_vendor *vendor;
 void register_gpu_vendor(struct gpu_vendor *registered) { vendor = registered; }
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	static time_t seconds;
+
+	(void)clock;
+	*now = (struct timespec){.tv_sec = ++seconds};
+	return 0;
+}
+static void show(struct gpu_info *info)
+{
+	struct gpuinfo_dynamic_info *memory = &info->dynamic_info;
+
+	vendor->refresh_dynamic_info(info);
+	vendor->refresh_running_processes(info);
+	printf("%s: %s %llu/%llu %u%%", info->pdev, info->static_info.device_name, memory->used_memory,
+	       memory->total_memory, memory->mem_util_rate);
+	for (unsigned i = 0; i < info->processes_count; i++)
+		printf(", %d: %llu", (int)info->processes[i].pid, info->processes[i].gpu_memory_usage);
+	puts("");
+}
 int main(void)
 {
 	struct list_head devices = {0};
@@ -179,33 +201,118 @@ int main(void)
 
 	if (!vendor->init() || !vendor->get_device_handles(&devices, &count))
 		return 1;
-	for (struct list_head *at = devices.next; at; at = at->next) {
-		struct gpu_info *info = (struct gpu_info *)at;
-
-		vendor->populate_static_info(info);
-		vendor->refresh_dynamic_info(info);
-		vendor->refresh_running_processes(info);
-		printf("%s %s: %llu\\n", info->pdev, info->static_info.device_name, info->dynamic_info.used_memory);
-		for (unsigned i = 0; i < info->processes_count; i++)
-			printf("%d: %llu\\n", (int)info->processes[i].pid, info->processes[i].gpu_memory_usage);
-		free(info->processes);
-	}
+	for (struct list_head *at = devices.next; at; at = at->next)
+		vendor->populate_static_info((struct gpu_info *)at);
+	do {
+		for (struct list_head *at = devices.next; at; at = at->next)
+			show((struct gpu_info *)at);
+		puts("shown");
+		fflush(stdout);
+	} while (getchar() != EOF);
+	for (struct list_head *at = devices.next; at; at = at->next)
+		free(((struct gpu_info *)at)->processes);
 	vendor->shutdown();
 	return 0;
 }
 """
 
 
-def test_nvtop_shows_devices_and_processes(installed, holder, clean_env, tmp_path):
+@pytest.fixture
+def nvtop(installed, clean_env, tmp_path):
+    """Rows of devices as nvtop shows them; each call looks again. It must end without an error."""
     (tmp_path / "nvtop").mkdir()
     (tmp_path / "nvtop" / "extract_gpuinfo_common.h").write_text(NVTOP)
     (tmp_path / "main.c").write_text(NVTOP_MAIN)
     run("cc", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", f"-I{tmp_path}", tmp_path / "main.c",
-        ROOT / "data/nvtop/extract_gpuinfo_ttmem.c", "-o", tmp_path / "shown",
+        ROOT / "data/nvtop/extract_gpuinfo_ttmem.c", "-o", tmp_path / "shown", "-Wl,--wrap=clock_gettime",
         *installed.flags("ttmem-query"))  # fmt: skip
-    assert run(tmp_path / "shown", env=clean_env) == (
-        f"ttmem 0 Tenstorrent n300 wormhole_b0: {4 << 20}\n{holder.pid}: {4 << 20}\n"
-    )
+    started = []
+
+    def shown():
+        if started:
+            started[0].stdin.write("\n")
+            started[0].stdin.flush()
+        else:
+            started.append(subprocess.Popen([tmp_path / "shown"], env=clean_env, stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, text=True))  # fmt: skip
+        return [row.strip() for row in iter(started[0].stdout.readline, "shown\n") if row or pytest.fail("it ended")]
+
+    yield shown
+    with started[0] as process:
+        process.stdin.close()
+        assert process.wait(LIMIT) == 0
+
+
+def test_nvtop_shows_devices_and_processes(nvtop, holder):
+    assert nvtop() == [f"ttmem 0: Tenstorrent n300 #0 {4 << 20}/{12 << 30} 0%, {holder.pid}: {4 << 20}"]
+
+
+NVTOP_CARD = """\
+#include <stdio.h>
+#include <stdlib.h>
+#include <ttmem/ttmem.h>
+int main(int argc, char **argv)
+{
+	struct ttmem_device_args device = {.struct_size = sizeof(device), .device = (uint32_t)atoi(argv[1])};
+
+	ttmem_alloc(device.device, TTMEM_DRAM, 0x1000, (uint64_t)atoi(argv[2]) << 20, "weights");
+	device.unique_id = (uint64_t)atoi(argv[3]);
+	device.card = argc > 4 ? argv[4] : NULL;
+	device.memory[TTMEM_DRAM].capacity = 4 << 20;
+	for (;;) {
+		puts("ready");
+		fflush(stdout);
+		if (getchar() == EOF)
+			return 0;
+		ttmem_device(&device);
+	}
+}
+"""
+
+
+@pytest.fixture
+def card(compile_c, clean_env):
+    """A function that starts a process with some MiB of a device; it declares the id and the card when asked to."""
+    program = compile_c(NVTOP_CARD, "card")
+    started = []
+
+    def start(*words):
+        process = subprocess.Popen([program, *map(str, words)], env={**clean_env, "TTMEM": "1"},
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # fmt: skip
+        started.append(process)
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def declare(process):
+    process.stdin.write("\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "ready\n"
+
+
+def test_nvtop_gives_cards_of_the_same_number_their_own_processes(nvtop, card):
+    first, second = card(0, 1, 17, 'n300"\\\x1b[2Jwith a long name'), card(0, 3, 34, "n300")
+    declare(first), declare(second)
+    shown = [f"ttmem 0: Tenstorrent n300???[2Jw #0 {1 << 20}/{4 << 20} 25%, {first.pid}: {1 << 20}",
+             f"ttmem 0: Tenstorrent n300 #0 {3 << 20}/{4 << 20} 75%, {second.pid}: {3 << 20}"]  # fmt: skip
+    assert nvtop() == shown
+    first.kill()
+    first.wait()
+    assert nvtop() == [f"ttmem 0: Tenstorrent n300???[2Jw #0 0/{4 << 20} 0%", shown[1]]
+
+
+def test_nvtop_follows_a_device_that_is_declared_later(nvtop, card):
+    late, full = card(0, 1, 17), card(3, 8, 34)
+    assert nvtop() == [f"ttmem 0: Tenstorrent #0 {1 << 20}/0 0%, {late.pid}: {1 << 20}",
+                       f"ttmem 3: Tenstorrent #3 {8 << 20}/0 0%, {full.pid}: {8 << 20}"]  # fmt: skip
+    declare(late), declare(full)
+    assert nvtop() == [f"ttmem 0: Tenstorrent #0 {1 << 20}/{4 << 20} 25%, {late.pid}: {1 << 20}",
+                       f"ttmem 3: Tenstorrent #3 {8 << 20}/{4 << 20} 100%, {full.pid}: {8 << 20}"]  # fmt: skip
 
 
 def test_every_example_is_tested():
