@@ -195,6 +195,7 @@ size_t legacy_history_event(struct legacy_history *history, const struct legacy_
 {
 	const struct book_record *record = &event->event->record;
 	struct legacy_history_key key = {
+		.uid = event->uid,
 		.pid = event->pid,
 		.device = event->device,
 		.type = book_meta_type(record->meta),
@@ -210,7 +211,7 @@ size_t legacy_history_event(struct legacy_history *history, const struct legacy_
 	if (!history)
 		return legacy_lines_event(event, ret_text);
 	pthread_mutex_lock(&history->lock);
-	ring = history_ring_of(history, event->uid);
+	ring = history_ring_of(history, key.uid);
 	if (ring && is_wrong)
 		history_wrong_free(ring, &text, &key, op == BOOK_OP_DOUBLE_FREE);
 	else if (ring && is_buffer && (op == BOOK_OP_ALLOC || op == BOOK_OP_REF))

@@ -48,6 +48,7 @@ case "$1 $2" in
 esac
 """,
     "curl": """#!/bin/sh
+case "$*" in *" job=unit tests "*/jobs/artifacts/release/raw/ttmem.json) ;; *) exit 3 ;; esac
 while [ "$1" != --output ]; do shift; done
 cp "$ARTIFACTS/ttmem.json" "$2" 2>/dev/null || exit 22
 """,
@@ -72,7 +73,7 @@ def job(build, clean_env, compile_c, tmp_path):
         env = {
             **clean_env, "PATH": f"{tools}:{clean_env['PATH']}", "ARTIFACTS": str(artifacts),
             "GITHUB_WORKSPACE": str(tmp_path), "GITHUB_WORKFLOW": "device memory", "GITHUB_STEP_SUMMARY": "shown.md",
-            "CI_JOB_TOKEN": "t", "CI_API_V4_URL": "u", "CI_PROJECT_ID": "1", "CI_JOB_NAME": "memory",
+            "CI_JOB_TOKEN": "t", "CI_API_V4_URL": "u", "CI_PROJECT_ID": "1", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "release", "CI_JOB_NAME": "unit tests",
             "BASE": "main", "COMMAND": " ".join([str(program), *words]),
         }  # fmt: skip
         code, said = 0, ""
