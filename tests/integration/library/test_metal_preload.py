@@ -13,14 +13,11 @@ import sys
 
 import pytest
 
-from conftest import ROOT
 from cxx import run
+from metalshapes import FLAGS, SOURCES, Shapes
 from world import wait_for
 
-SOURCES = ROOT / "tests" / "programs" / "metal"
 SHAPES = [62, 66, 70]
-FLAGS = ["-std=c++20", "-g", "-O0", "-fPIC", "-pthread", "-fvisibility-inlines-hidden", "-Wall", "-Wextra",
-         "-Werror"]  # fmt: skip
 
 ONE = {(0, "DRAM"): (65536, 1)}
 TYPES = {**ONE, (1, "L1"): (12288, 2), (1, "SYSTEM_MEMORY"): (128, 1), (1, "L1_SMALL"): (512, 1),
@@ -79,39 +76,13 @@ def tell(text):
     return steps
 
 
-def compile_shape(folder, shape, *flags, module=False):
-    """libtt_metal.so, a program linked with it, and if wanted the same as a module with its loader."""
-    if not shutil.which("g++"):
-        pytest.skip("no g++")
-    folder.mkdir(parents=True)
-    flags = [*FLAGS, f"-DMETAL_SHAPE={shape}", *flags]
-    link = [f"-L{folder}", "-ltt_metal", f"-Wl,-rpath,{folder}"]
-    run("g++", *flags, "-shared", SOURCES / "library.cpp", SOURCES / "tracker.cpp",
-        SOURCES / "umd.cpp", "-o", folder / "libtt_metal.so")
-    run("g++", *flags, "-c", SOURCES / "play.cpp", "-o", folder / "play.o")
-    run("g++", folder / "play.o", "-pthread", "-o", folder / "play", *link)
-    run("g++", *flags, SOURCES / "traces.cpp", "-o", folder / "traces", *link)
-    if not module:
-        return folder
-    run("g++", folder / "play.o", "-pthread", "-shared", "-o", folder / "play.so", *link)
-    run("cc", SOURCES / "loader.c", "-o", folder / "loader")
-    return folder
-
-
 @pytest.fixture(scope="module")
 def shapes(build, tmp_path_factory):
-    """Call as shapes(62): the folder of a stand-in, compiled once."""
     if not (build / "src" / "metal" / "libttmem-metal.so").exists():
         pytest.skip("libttmem-metal.so is not built")
-    folder = tmp_path_factory.mktemp("shapes")
-    made = {}
-
-    def shape(number):
-        if number not in made:
-            made[number] = compile_shape(folder / str(number), number, module=True)
-        return made[number]
-
-    return shape
+    if not shutil.which("g++"):
+        pytest.skip("no g++")
+    return Shapes(tmp_path_factory.mktemp("shapes"))
 
 
 @pytest.fixture
@@ -166,8 +137,8 @@ CONTRADICTIONS = {
 
 
 @pytest.mark.parametrize("difference", CONTRADICTIONS)
-def test_refuses_with_one_line_where_two_ways_differ(run_metal, tmp_path, difference):
-    other = compile_shape(tmp_path / "other", 70, f"-D{difference}")
+def test_refuses_with_one_line_where_two_ways_differ(run_metal, shapes, tmp_path, difference):
+    other = shapes.make(tmp_path / "other", 70, f"-D{difference}")
     done, report = run_metal(other / "play")
     assert done.returncode == 0
     (line,) = done.stderr.splitlines()
@@ -179,13 +150,13 @@ def test_refuses_with_one_line_where_two_ways_differ(run_metal, tmp_path, differ
     assert report["leaked_buffers"] == 0
 
 
-def test_refuses_a_library_without_the_names(run_metal, tmp_path):
+def test_refuses_a_library_without_the_names(run_metal, shapes, tmp_path):
     """Before the start, at the first call that arrives, or, if none ever does, at the end."""
     for which, flags in {
         "two": ["-Dtrack_allocate=note_allocate", "-Dtrack_deallocate=note_deallocate"],
         "accessor": ["-Dis_trace=is_of_a_trace"],
     }.items():
-        other = compile_shape(tmp_path / which, 70, *flags, module=True)
+        other = shapes.make(tmp_path / which, 70, *flags, module=True)
         for command in commands(other).values():
             done, report = run_metal(*command)
             assert done.returncode == 0
@@ -288,9 +259,9 @@ def test_a_program_that_is_refused_is_a_clash_with_both_stacks(world, shapes, pl
         assert "run_program" in second[0], second  # the shim's own frames are left out
 
 
-def test_what_is_not_agreed_on_is_left_unknown(world, tmp_path, playing, build):
+def test_what_is_not_agreed_on_is_left_unknown(world, shapes, tmp_path, playing):
     """get_statistics() and get_bank_size() differ for DRAM: its place is not known; L1's is."""
-    playing(compile_shape(tmp_path / "other", 70, "-DMETAL_OTHER_STATISTICS"), "types")
+    playing(shapes.make(tmp_path / "other", 70, "-DMETAL_OTHER_STATISTICS"), "types")
     assert [m["type"] for m in world.json("map", "--device", "1")["maps"] if m.get("banks")] == [
         "L1", "L1_SMALL"]  # fmt: skip
     (dram,) = [b for b in world.json("buffers")["buffers"] if b["type"] == "DRAM"]
@@ -313,9 +284,9 @@ def test_doctor_says_what_was_found_and_learned(world, shapes, playing, shape):
     assert words["cb"] == ("get_total_cb_allocated()" if shape == 70 else "union")
 
 
-def test_version_of_a_wheel_is_known(world, tmp_path, playing):
+def test_version_of_a_wheel_is_known(world, shapes, tmp_path, playing):
     packages = tmp_path / "site-packages"
-    folder = compile_shape(packages / "ttnn" / "lib", 70)
+    folder = shapes.make(packages / "ttnn" / "lib", 70)
     (packages / "ttnn-0.70.1.dist-info").mkdir()
     playing(folder, "types")
     assert ", version 0.70.1, " in metal_found(world)[0]

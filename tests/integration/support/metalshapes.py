@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stand-ins for releases of tt-metal (tests/programs/metal), and for libraries that differ from them in one thing."""
+
+import re
+
+from conftest import ROOT
+from cxx import run
+
+SOURCES = ROOT / "tests" / "programs" / "metal"
+FLAGS = ["-std=c++20", "-g", "-O0", "-fPIC", "-pthread", "-fvisibility-inlines-hidden", "-Wall", "-Wextra",
+         "-Werror"]  # fmt: skip
+
+
+class Shapes:
+    """Stand-ins, each of them compiled once. Call as shapes(62): the folder of one."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.objects = {}
+        self.made = {}
+
+    def __call__(self, shape):
+        if shape not in self.made:
+            self.made[shape] = self.make(self.folder / str(shape), shape, module=True)
+            self.link(self.made[shape], "traces", self.compile("traces", shape))
+        return self.made[shape]
+
+    def compile(self, name, shape, *flags):
+        """An object that several stand-ins have in common, unless the source mentions what the flags define."""
+        text = "".join((SOURCES / source).read_text() for source in (f"{name}.cpp", "metal.hpp"))
+        flags = [flag for flag in flags if re.search(rf"\b{flag[2:].partition('=')[0]}\b", text)]
+        key = (name, shape, *flags)
+        if key not in self.objects:
+            self.objects[key] = self.folder / f"{len(self.objects)}.o"
+            run("g++", *FLAGS, f"-DMETAL_SHAPE={shape}", *flags, "-c", SOURCES / f"{name}.cpp", "-o", self.objects[key])
+        return self.objects[key]
+
+    def link(self, folder, name, thing, *flags):
+        run("g++", thing, "-pthread", *flags, "-o", folder / name, f"-L{folder}", "-ltt_metal", f"-Wl,-rpath,{folder}")
+
+    def make(self, folder, shape, *flags, module=False):
+        """libtt_metal.so, a program linked with it, and if wanted the same as a module with its loader."""
+        folder.mkdir(parents=True)
+        parts = [self.compile(name, shape, *flags) for name in ("library", "tracker", "umd")]
+        run("g++", "-shared", "-pthread", *parts, "-o", folder / "libtt_metal.so")
+        play = self.compile("play", shape, *flags)
+        self.link(folder, "play", play)
+        if module:
+            self.link(folder, "play.so", play, "-shared")
+            run("cc", SOURCES / "loader.c", "-o", folder / "loader")
+        return folder
