@@ -73,8 +73,9 @@ def job(build, clean_env, compile_c, tmp_path):
         env = {
             **clean_env, "PATH": f"{tools}:{clean_env['PATH']}", "ARTIFACTS": str(artifacts),
             "GITHUB_WORKSPACE": str(tmp_path), "GITHUB_WORKFLOW": "device memory", "GITHUB_STEP_SUMMARY": "shown.md",
-            "CI_JOB_TOKEN": "t", "CI_API_V4_URL": "u", "CI_PROJECT_ID": "1", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "release", "CI_JOB_NAME": "unit tests",
-            "BASE": "main", "COMMAND": " ".join([str(program), *words]),
+            "CI_JOB_TOKEN": "t", "CI_API_V4_URL": "u", "CI_PROJECT_ID": "1", "CI_JOB_NAME": "unit tests",
+            "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "release", "BASE": "main",
+            "COMMAND": " ".join([str(program), *words]),
         }  # fmt: skip
         code, said = 0, ""
         for script, always in steps:
