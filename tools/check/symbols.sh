@@ -21,9 +21,12 @@ fi
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
-# Symbols of type A are version names.
-nm -D --defined-only --format=posix "$library" |
-	awk '$2 != "A" { sub(/@.*/, "", $1); print $1 }' | sort -u >"$work/exported"
+# exported FILE: symbols of type A are version names.
+exported() {
+	nm -D --defined-only --format=posix "$1" | awk '$2 != "A" { sub(/@.*/, "", $1); print $1 }' | sort -u
+}
+
+exported "$library" >"$work/exported"
 
 sed -e 's,/\*[^*]*\*/,,g' "$map" |
 	awk '/global:/ { on = 1; next } /local:/ { on = 0 } on' |
@@ -62,10 +65,15 @@ if grep -v '^ttmem_' "$work/exported"; then
 	bad=1
 fi
 
-# Debian's list, by which packages that use the library get their dependency.
-sed -n 's/^ \(ttmem_[a-z0-9_]*\)@.*/\1/p' data/debian/libttmem0.symbols | sort -u >"$work/debian"
-compare exported debian "exported, but not in data/debian/libttmem0.symbols (add with the coming version):"
-compare debian exported "in data/debian/libttmem0.symbols, but not exported (a released symbol stays):"
+# Debian's lists, by which packages that use a library get their dependency.
+for built in "$library" "${TTMEM_BUILD:-build}/src/query/libttmem-query.so"; do
+	[ -e "$built" ] || continue
+	list=data/debian/$(basename "$built" .so)0.symbols
+	exported "$built" >"$work/built"
+	sed -n 's/^ \(ttmem_[a-z0-9_]*\)@.*/\1/p' "$list" | sort -u >"$work/debian"
+	compare built debian "exported, but not in $list (add with the coming version):"
+	compare debian built "in $list, but not exported (a released symbol stays):"
+done
 
 readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' >"$work/needed"
 if grep -v -e '^libc\.so\.6$' -e '^ld-linux' "$work/needed"; then
