@@ -140,8 +140,7 @@ int doctor_look_at_daemon(struct doctor *doctor)
 	if (status)
 		doctor_note_status(doctor, status);
 	else if (r == DAEMON_CLIENT_NONE)
-		doctor_tell(doctor, DOCTOR_DAEMON_NONE, 0, 0, "no ttmemd: %s",
-			    daemon_client_reason(remote));
+		doctor_tell(doctor, DOCTOR_DAEMON_NONE, 0, 0, "%s", daemon_client_reason(remote));
 	else if (r == DAEMON_CLIENT_STRANGER)
 		doctor_tell(doctor, DOCTOR_DAEMON_STRANGER, 0, 0, "%s",
 			    daemon_client_reason(remote));

@@ -344,7 +344,7 @@ int doctor_look_at_processes(struct doctor *doctor)
 		doctor_examine(doctor, pid);
 	if (doctor->tracked == 0 && doctor->snapshot->process_count == 0)
 		doctor_tell(doctor, DOCTOR_NOTHING_TRACKED, 0, 0,
-			    "no tracked process among the %" PRIu32 " that can be looked at",
-			    doctor->looked_at);
+			    "%" PRIu32 " process%s can be looked at, none is tracked",
+			    doctor->looked_at, doctor->looked_at == 1 ? "" : "es");
 	return 0;
 }

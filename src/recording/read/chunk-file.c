@@ -381,7 +381,7 @@ static int chunk_file_check(const struct chunk_file *file, const char *path, cha
 	if (r < 0)
 		return chunk_file_refuse(ret_why, path, strerrordesc_np(-r), r);
 	if (frame.magic != RECORDING_FRAME || frame.chunk.magic != RECORDING_MAGIC)
-		return chunk_file_refuse(ret_why, path, "no recording of ttmem", -EBADMSG);
+		return chunk_file_refuse(ret_why, path, "not a recording of ttmem", -EBADMSG);
 	if (frame.chunk.major != RECORDING_MAJOR) {
 		snprintf(text, sizeof(text), "of version %u.%u, this ttmem reads %u: update ttmem",
 			 (unsigned int)frame.chunk.major, (unsigned int)frame.chunk.minor,

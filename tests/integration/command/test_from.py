@@ -137,7 +137,7 @@ def test_mistakes_are_told_in_a_line(world, recording, tmp_path, command):
     other = tmp_path / "other"
     other.write_text("no")
     done = world.run(command, "--from", other)
-    assert (done.returncode, done.stderr) == (1, f"ttmem {command}: {other}: no recording of ttmem\n")
+    assert (done.returncode, done.stderr) == (1, f"ttmem {command}: {other}: not a recording of ttmem\n")
     done = world.run(command, "--from", tmp_path / "none", "--json")
     assert done.returncode == 1 and "No such file" in done.stderr
     assert done.stdout == ""
