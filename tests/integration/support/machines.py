@@ -101,6 +101,7 @@ class Machine:
             "TTMEM_SYS_ROOT": str(self.sys),
             "TTMEM_DEV_ROOT": str(self.dev),
             "TTMEM_SHM_DIR": str(self.shm),
+            "TT_ALLOC_SERVER_SOCKET": str(self.shm / "old.sock"),  # not that of this machine
         }
 
     def node(self, number):

@@ -108,7 +108,8 @@ class World:
         self.build = build
         self.root = folder / "proc"
         self.root.mkdir()
-        self.env = {**env, "TTMEM_PROC_ROOT": str(self.root)}
+        # Not the machine's own: whoever ran ttmemd there may have left its socket.
+        self.env = {**env, "TTMEM_PROC_ROOT": str(self.root), "TT_ALLOC_SERVER_SOCKET": str(folder / "old.sock")}
         self.program = build / "src" / "cli" / "ttmem"
         self.players = []
         self.others = []
