@@ -109,6 +109,8 @@ def device(
     """
     facts: Dict[Type, Mapping[str, int]] = {}
     for key, known in (memory or {}).items():
+        if not isinstance(known, Mapping):
+            raise TypeError(f"memory: {key!r} must have facts such as {{'capacity': 1}}, not {type(known).__name__}")
         unknown = sorted(set(known) - set(_FACTS))
         if unknown:
             raise ValueError(f"memory: no fact {unknown[0]!r}; there are {', '.join(_FACTS)}")

@@ -139,6 +139,7 @@ MISTAKES = [
     ("device(0, arch=5)", "TypeError: arch must be a str or None, not int"),
     ("device(0, memory={'RAM': {}})", "ValueError: memory: no type 'RAM'; there are DRAM, L1,"
      " SYSTEM_MEMORY, L1_SMALL, TRACE, CB, KERNEL"),
+    ("device(0, memory={'DRAM': 1})", "TypeError: memory: 'DRAM' must have facts such as {'capacity': 1}, not int"),
     ("device(0, memory={0: {'size': 1}})", "ValueError: memory: no fact 'size'; there are capacity,"
      " bank_base, bank_size, banks, alignment"),
     ("device(0, memory={0: {'banks': 2**32}})", "ValueError: memory must be 0 to 4294967295, not"
