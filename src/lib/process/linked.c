@@ -58,14 +58,22 @@ struct linked_code linked_code(void)
 	return linked_image(&__ehdr_start);
 }
 
+/* What the kernel passed; 0 = nothing. */
+static uintptr_t linked_passed(unsigned long type)
+{
+	int saved_errno = errno; /* getauxval() sets ENOENT for missing entries */
+	uintptr_t value = getauxval(type);
+
+	errno = saved_errno;
+	return value;
+}
+
 /* The program headers as passed by the kernel; @ret_count is 0 if it did not pass them. */
 static const ElfW(Phdr) * linked_program_headers(size_t *ret_count)
 {
-	int saved_errno = errno; /* getauxval() sets ENOENT for missing entries */
-	const ElfW(Phdr) *headers = (const void *)getauxval(AT_PHDR);
+	const ElfW(Phdr) *headers = (const void *)linked_passed(AT_PHDR);
 
-	*ret_count = headers ? getauxval(AT_PHNUM) : 0;
-	errno = saved_errno;
+	*ret_count = headers ? linked_passed(AT_PHNUM) : 0;
 	return headers;
 }
 
@@ -127,12 +135,61 @@ bool linked_place(const void *address, Dl_info *ret_info)
 
 static int (*linked_ask)(void *address, struct dl_find_object *ret_object);
 
+/*
+ * The program and the loader. The kernel maps them, and leaves the gaps between their segments open:
+ * _dl_find_object() then reports only the segment of an address. Linkers like that of Ubuntu 22.04 make
+ * such programs.
+ */
+static struct linked_code linked_kernel_files[2];
+
+static struct linked_code linked_program_code(void)
+{
+	struct linked_code code = {.low = UINTPTR_MAX};
+	uintptr_t page = linked_passed(AT_PAGESZ);
+	uintptr_t base = 0;
+	size_t count;
+	const ElfW(Phdr) *headers = linked_program_headers(&count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (headers[i].p_type == PT_PHDR) /* comes first */
+			base = (uintptr_t)headers - headers[i].p_vaddr;
+		if (headers[i].p_type != PT_LOAD)
+			continue;
+		code.low = bits_min(code.low, base + (headers[i].p_vaddr & -page));
+		code.high = bits_max(code.high, base + headers[i].p_vaddr + headers[i].p_memsz);
+	}
+	return code;
+}
+
+static void linked_find_kernel_files(void)
+{
+	const ElfW(Ehdr) *loader = (const void *)linked_passed(AT_BASE);
+
+	linked_kernel_files[0] = linked_program_code();
+	if (loader)
+		linked_kernel_files[1] = linked_image(loader);
+}
+
+/* From one segment to the whole file. */
+static void linked_widen(struct linked_file *file)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(linked_kernel_files); i++) {
+		struct linked_code whole = linked_kernel_files[i];
+
+		if (file->low >= whole.low && file->low < whole.high) {
+			file->low = whole.low;
+			file->high = whole.high;
+		}
+	}
+}
+
 /* By name, because older libcs lack it; at load time, because later the loader may be blocked. */
 static __attribute__((constructor(101))) void linked_find_ask(void)
 {
 	void *found = linked_symbol(RTLD_DEFAULT, "_dl_find_object");
 
 	memcpy(&linked_ask, &found, sizeof(found)); /* C has no cast to a function pointer */
+	linked_find_kernel_files();
 }
 
 bool linked_can_find(void)
@@ -173,6 +230,7 @@ bool linked_find(uintptr_t address, struct linked_file *ret_file)
 		.map = object.dlfo_link_map,
 		.tables = object.dlfo_eh_frame,
 	};
+	linked_widen(ret_file);
 	return true;
 }
 
