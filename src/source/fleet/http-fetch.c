@@ -4,6 +4,8 @@
 
 #include "source/fleet/http-fetch.h"
 
+/* CURLOPT_PROTOCOLS is deprecated, but its successor is newer than Ubuntu 22.04's library, which would refuse it. */
+#define CURL_DISABLE_DEPRECATION
 #include <curl/curl.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -96,7 +98,8 @@ static CURL *http_fetch_begin(CURLM *all, struct http_fetch *fetch, size_t most)
 	/* Each fails only for an option that the library does not know, and ours is new enough. */
 	(void)http_fetch_curl.easy_setopt(one, CURLOPT_URL, fetch->url);
 	(void)http_fetch_curl.easy_setopt(one, CURLOPT_NOSIGNAL, 1L);
-	(void)http_fetch_curl.easy_setopt(one, CURLOPT_PROTOCOLS_STR, "http,https");
+	(void)http_fetch_curl.easy_setopt(one, CURLOPT_PROTOCOLS,
+					  (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 	(void)http_fetch_curl.easy_setopt(one, CURLOPT_TIMEOUT, HTTP_FETCH_SECONDS);
 	(void)http_fetch_curl.easy_setopt(one, CURLOPT_WRITEFUNCTION, http_fetch_take);
 	(void)http_fetch_curl.easy_setopt(one, CURLOPT_WRITEDATA, fetch);

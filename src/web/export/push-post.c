@@ -2,6 +2,8 @@
 
 /* One POST at a time, by libcurl, which handles TLS, proxies and name resolution. */
 
+/* CURLOPT_PROTOCOLS is deprecated, but its successor is newer than Ubuntu 22.04's library, which would refuse it. */
+#define CURL_DISABLE_DEPRECATION
 #include <curl/curl.h>
 #include <errno.h>
 #include <pthread.h>
@@ -135,7 +137,7 @@ static void push_set_options(struct push_post *post)
 
 	/* These fail only for unknown options, and the library is new enough. */
 	(void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	(void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	(void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 	(void)curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
 	(void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, PUSH_CONNECT_MS);
 	(void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, PUSH_TOTAL_MS);
