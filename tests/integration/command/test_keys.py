@@ -27,9 +27,18 @@ def test_q_ends_it_and_leaves_the_terminal_as_it_was(world, screen, words):
     player = world.player("alloc 0 DRAM 0x1000 10")
     terminal = screen(*AND_THEN, world.program, *words)
     terminal.wait(str(player.pid))
-    terminal.press("x", "q")
+    terminal.press("q")
     terminal.wait("code 0")
     terminal.wait(lambda text: " icanon" in text and " echo " in text)
+
+
+def test_other_keys_do_not_end_it(world, screen):
+    player = world.player("alloc 0 DRAM 0x1000 10")
+    terminal = screen(world.program, "watch")
+    terminal.wait("is being watched")
+    terminal.press("x", "Enter", "Escape")
+    player.play("alloc 0 DRAM 0x2000 10")
+    terminal.wait("0x2000")
 
 
 def test_a_recording_tells_how_far_it_is(world, screen, tmp_path):
