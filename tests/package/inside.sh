@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs in a clean Debian, as root: installs the packages in /dist, uses what they bring, and purges them.
+# Runs in a clean Debian or Ubuntu, as root: installs the packages in /dist, uses what they bring, and purges them.
 # Nothing may be left. Then the wheel, as an ordinary user without a network.
 
 set -eux
@@ -21,9 +21,14 @@ snapshot() {
 
 packages=$(for deb in /dist/*.deb; do dpkg-deb -f "$deb" Package; done)
 
+case $(. /etc/os-release && echo "$ID") in
+ubuntu) flavour=generic ;;
+*) flavour=cloud-amd64 ;;
+esac
+
 apt-get update -q
-apt-get install -y -q --no-install-recommends bash-completion dkms fish gcc linux-headers-cloud-amd64 \
-	libc6-dev make man-db pkgconf python3-pytest python3-venv zsh
+apt-get install -y -q --no-install-recommends bash-completion dkms fish gcc "linux-headers-$flavour" \
+	libc6-dev make man-db pkgconf python3-pytest python3-venv systemd zsh
 # What the packages depend on, before the first look.
 # shellcheck disable=SC2046 # a list of words
 apt-get install -y -q --no-install-recommends $(apt-get install -s --no-install-recommends /dist/*.deb |
@@ -97,7 +102,7 @@ leaky python3
 ttmem run -q --metal -- python3 -B -c 'import sys; assert "ttmem._metal" in sys.modules'
 ok python and pytest
 
-kernel=$(basename /usr/src/linux-headers-*-cloud-amd64 | sed 's/^linux-headers-//')
+kernel=$(basename "/usr/src/linux-headers-"*"-$flavour" | sed 's/^linux-headers-//')
 version=$(dpkg-query -W -f '${Version}' ttmem-dkms)
 dkms build -k "$kernel" "ttmem/$version" --force
 modinfo -F version "$(find "/var/lib/dkms/ttmem/$version/$kernel" -name 'ttmem.ko*')" | grep -x "$version"

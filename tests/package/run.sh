@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the packages in a clean Debian, compares them with those in dist/ where both come from the same release,
-# then installs, uses and purges them in another clean one. Debian comes from this machine's own mirror.
+# Builds the packages in a clean Debian or Ubuntu, compares them with those in dist/ where both come from the same
+# release, then installs, uses and purges them in another clean one. Debian comes from this machine's own mirror.
 #
-# usage: run.sh RELEASE: 12 or 13, as root, after "./dev package"
+# usage: run.sh RELEASE: 12, 13, 22.04 or 24.04, as root, after "./dev package"
 
 set -eu
 cd "$(dirname "$0")/../.."
@@ -13,9 +13,11 @@ ROOT=$PWD
 
 release=$1
 case $release in
-12) name=bookworm ;;
-13) name=trixie ;;
-*) die "usage: run.sh 12|13" ;;
+12) system=Debian name=bookworm ;;
+13) system=Debian name=trixie ;;
+22.04) system=Ubuntu name=jammy ;;
+24.04) system=Ubuntu name=noble ;;
+*) die "usage: run.sh 12|13|22.04|24.04" ;;
 esac
 folder=$ROOT/build/package/$release
 log=$ROOT/build/logs/package-test-$release.log
@@ -36,26 +38,37 @@ step() {
 	code=$?
 	set -e
 	if [ "$code" -eq 0 ]; then
-		printf 'ok   Debian %s: %-40s %7s s\n' "$release" "$what" "$(since "$start")"
+		printf 'ok   %s %s: %-40s %7s s\n' "$system" "$release" "$what" "$(since "$start")"
 	else
-		printf 'FAIL Debian %s: %-40s %7s s\n' "$release" "$what" "$(since "$start")"
+		printf 'FAIL %s %s: %-40s %7s s\n' "$system" "$release" "$what" "$(since "$start")"
 		tail -n 40 "$log"
 		exit 1
 	fi
 }
 
-mirror() {
-	# shellcheck disable=SC2016 # apt's own dollars
-	apt-get indextargets --format '$(ORIGIN) $(RELEASE) $(REPO_URI)' |
-		awk '$1 == "Debian" && $2 !~ /-/ { print $3; exit }'
+# sources: the lines of a sources.list.
+sources() {
+	if [ "$system" = Debian ]; then
+		# shellcheck disable=SC2016 # apt's own dollars
+		mirror=$(apt-get indextargets --format '$(ORIGIN) $(RELEASE) $(REPO_URI)' |
+			awk '$1 == "Debian" && $2 !~ /-/ { print $3; exit }')
+		[ -n "$mirror" ] || { echo "apt knows no mirror of Debian" >&2; return 1; }
+		echo "deb $mirror $name main"
+		return
+	fi
+	keys=/usr/share/keyrings/ubuntu-archive-keyring.gpg
+	[ -e "$keys" ] || { echo "no $keys: Debian 13's package ubuntu-archive-keyring has it" >&2; return 1; }
+	for suite in "$name" "$name-updates"; do
+		echo "deb [signed-by=$keys] http://archive.ubuntu.com/ubuntu $suite main universe"
+	done
 }
 
 # base: a plain system, made once.
 base() {
 	[ ! -e "$folder/base.tar" ] || return 0
-	from=$(mirror)
-	[ -n "$from" ] || { echo "apt knows no mirror of Debian"; return 1; }
-	mmdebstrap --variant=minbase --dpkgopt=force-unsafe-io "$name" "$folder/base.new.tar" "$from"
+	from=$(sources)
+	echo "$from" |
+		mmdebstrap --variant=minbase --dpkgopt=force-unsafe-io "$name" "$folder/base.new.tar" -
 	mv "$folder/base.new.tar" "$folder/base.tar"
 }
 
