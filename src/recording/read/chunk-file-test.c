@@ -263,9 +263,9 @@ UNIT(refuses_what_is_no_recording)
 	CLEANUP(test_deinit) struct test_file test;
 
 	test_init(&test);
-	test_refused(&test, -EBADMSG, "no recording");
+	test_refused(&test, -EBADMSG, "not a recording");
 	test_put(&test, "hello", 5);
-	test_refused(&test, -EBADMSG, "no recording");
+	test_refused(&test, -EBADMSG, "not a recording");
 	unlink(test.path);
 	test_refused(&test, -ENOENT, "No such file");
 	assert(mkdir(test.path, 0700) == 0);
@@ -294,7 +294,7 @@ UNIT(refuses_half_of_a_first_chunk)
 	while (test.end > 0) {
 		test.end--;
 		assert(ftruncate(test.fd, (off_t)test.end) == 0);
-		test_refused(&test, -EBADMSG, test.end < header ? "no recording" : "cut off");
+		test_refused(&test, -EBADMSG, test.end < header ? "not a recording" : "cut off");
 	}
 }
 
