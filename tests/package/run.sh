@@ -68,7 +68,7 @@ base() {
 	[ ! -e "$folder/base.tar" ] || return 0
 	from=$(sources)
 	echo "$from" |
-		mmdebstrap --variant=minbase --dpkgopt=force-unsafe-io "$name" "$folder/base.new.tar" -
+		mmdebstrap --variant=minbase --include=apt --dpkgopt=force-unsafe-io "$name" "$folder/base.new.tar" -
 	mv "$folder/base.new.tar" "$folder/base.tar"
 }
 
