@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,13 +264,29 @@ static void demo_curtain(struct demo *demo)
 	}
 }
 
+/* Started by its path, as ./dev does: the shell may not find it by its name. */
+static void demo_tell_path(void)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	char *slash;
+
+	if (!strchr(program_invocation_name, '/') || n <= 0)
+		return;
+	path[n] = '\0';
+	slash = strrchr(path, '/');
+	if (slash)
+		printf("  export PATH=\"%.*s:$PATH\"\n", (int)(slash - path), path);
+}
+
 static void demo_farewell(const struct demo *demo)
 {
 	printf("What happened:\n");
 	story_write(&demo->story, stdout);
 	printf("\nAll of it was read out of the processes' own books; no daemon is needed.\n"
-	       "\nTry next:\n"
-	       "  ttmem demo --keep          and in another terminal:\n"
+	       "\nTry next:\n");
+	demo_tell_path();
+	printf("  ttmem demo --keep          and in another terminal:\n"
 	       "  ttmem smi -w               devices and processes, refreshed\n"
 	       "  ttmem buffers --by name    who holds most\n"
 	       "  ttmem incidents            double frees, failed allocations\n"

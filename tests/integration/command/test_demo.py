@@ -80,8 +80,10 @@ def test_demo_fits_a_small_terminal(terminal):
     assert len(screen.splitlines()) <= 24
 
 
-def test_demo_into_a_pipe(ttmem):
+def test_demo_into_a_pipe(ttmem, build):
     done = ttmem("demo", "--seconds", "5")
+    # Started by its path, it says how the shell finds it by its name.
+    assert f'  export PATH="{(build / "src/cli").resolve()}:$PATH"\n' in done.stdout
     assert done.returncode == 0
     assert "\033" not in done.stdout
     assert "server-worker-1" in done.stdout  # no terminal: no name is cut
@@ -119,8 +121,11 @@ def test_demo_shows_workloads_that_do_not_disturb_each_other(ttmemd):
     demo.wait(timeout=LIMIT)
 
 
-def test_demo_leaves_no_process_behind(ttmem):
-    ttmem("demo", "--seconds", "2")
+def test_demo_leaves_no_process_behind(clean_env, build):
+    path = {"PATH": f"{build / 'src/cli'}:{os.environ['PATH']}"}
+    done = subprocess.run(["ttmem", "demo", "--seconds", "2"], env={**clean_env, **path}, capture_output=True,
+                          text=True, timeout=LIMIT, check=True)  # fmt: skip
+    assert "export PATH" not in done.stdout
     left = subprocess.run(
         ["pgrep", "-f", "ttmem demo --play"], capture_output=True, text=True, check=False
     )
