@@ -167,7 +167,7 @@ int baseline_load(const char *path, struct baseline **ret_baseline, char *ret_er
 
 	if (!baseline)
 		return -ENOMEM;
-	if (run_report_read(path, "no JSON", &document, ret_error, size) < 0)
+	if (run_report_read(path, "not JSON", &document, ret_error, size) < 0)
 		return baseline_fail(baseline, document, NULL, ret_error, size);
 	schema = baseline_text(document, "schema");
 	leaks = json_object_get(document, "leaks");

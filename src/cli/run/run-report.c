@@ -251,8 +251,7 @@ void report_text(const struct report *report, FILE *out)
 	if (!report->is_tracked)
 		fprintf(out,
 			"nothing was reported. %s Does it reach its first allocation? Does "
-			"something set "
-			"TTMEM=0? TTMEM_DEBUG=FILE shows every call.\n",
+			"something set TTMEM=0? TTMEM_DEBUG=FILE shows every call.\n",
 			report->has_shim ? "Does the program use tt-metal or ttnn, 0.62 or newer?"
 					 : "Does the program link libttmem, or use tt-metal and "
 					   "run with --metal?");

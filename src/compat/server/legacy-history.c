@@ -15,8 +15,8 @@
 #include "model/types.h"
 
 #define HISTORY_ALL_SHOWN 50u /* events of a buffer that was freed twice, as in the old server */
-#define HISTORY_LISTED \
-	1000u /* of these buffers, shared by the users; the loop may wait for the list */
+/* Of these buffers, shared by the users: the loop may wait for the list. */
+#define HISTORY_LISTED 1000u
 
 struct history_user {
 	uint32_t uid;

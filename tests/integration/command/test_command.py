@@ -76,7 +76,7 @@ def test_what_is_asked_where_nothing_was_reported(ttmem):
 
 
 @pytest.mark.parametrize("words, said", [
-    (["run", "--baseline", "FILE", "--", "true"], "baseline FILE: no JSON: line 1: "),
+    (["run", "--baseline", "FILE", "--", "true"], "baseline FILE: not JSON: line 1: "),
     (["check", "FILE", "--limit", "DRAM=1G"], "FILE: neither a recording nor JSON: line 1: "),
     (["diff", "FILE", "FILE"], "FILE: neither a recording nor JSON: line 1: "),
     (["run", "--baseline", "NONE", "--", "true"], "baseline NONE: No such file or directory\n"),
