@@ -104,8 +104,7 @@ async function inFirefox({ daemon }, size, theme, player, name) {
     for (const [view, hash, text] of views(player)) {
       await page.goto(`${daemon.base}/${hash}`);
       await page.reload(); // likewise
-      // Not at each frame: a busy Firefox without a screen draws none for long.
-      await page.waitForFunction(isThere, { polling: 100 }, text).catch(async (error) => {
+      await page.waitForFunction(isThere, {}, text).catch(async (error) => {
         const shown = await page.evaluate(() => document.querySelector("main")?.textContent);
         throw new Error(`${view} of ${name} in Firefox lacks "${text}", it has "${shown}"`, { cause: error });
       });

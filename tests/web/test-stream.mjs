@@ -76,3 +76,15 @@ test("lists of incidents are read when the stream says that they have changed, a
   await visitor.has("Double free", ".groups");
   assert.ok(asked() > 4);
 });
+
+test("no request waits for another one in the browser's cache", async ({ daemon, visit }) => {
+  const player = await daemon.player({ comm: "asked" }, "alloc 0 DRAM 0x1000 64 a");
+  const visitor = await visit();
+  await visitor.go(`#/process/${player.pid}`);
+  await visitor.has("asked");
+  const asked = visitor.requests.filter((request) => /\/(api|healthz)/.test(request.url()));
+  const paths = asked.map((request) => new URL(request.url()).pathname);
+  for (const path of ["/healthz", "/api/v1/stream", "/api/v1/buffers"]) assert.ok(paths.includes(path), `${path} in ${paths}`);
+  // What a browser sends of its own accord with a request that goes past its cache.
+  for (const [i, request] of asked.entries()) assert.equal((await request.allHeaders())["cache-control"], "no-cache", paths[i]);
+});

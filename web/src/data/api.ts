@@ -42,7 +42,12 @@ export const mayAskAll = (): boolean =>
 export const mayAsk = (userId = session?.user_id): boolean => mayAskAll() || (session !== null && userId === session.user_id);
 export const detailsAre = (): Details => details;
 
-export const headers = (sent = token()): HeadersInit => (sent ? { Authorization: `Bearer ${sent}` } : {});
+/**
+ * Past the browser's cache: no answer may be kept there, and in Firefox a request that a reload cancels can leave an entry
+ * for which all later requests to the same address wait without end.
+ */
+export const send = (path: string, sent = token(), options: RequestInit = {}): Promise<Response> =>
+  fetch(path, { cache: "no-store", headers: sent ? { Authorization: `Bearer ${sent}` } : {}, ...options });
 
 /** What the user has to do to see details again, or "". */
 let wrong = "";
@@ -85,11 +90,11 @@ export async function get<T>(path: string, parameters: Parameters = {}, signal?:
     if (value !== null && value !== undefined) query.set(key, String(value));
   const text = query.toString();
   const sent = token();
-  let answer = await reach(fetch(text ? `${path}?${text}` : path, { headers: headers(sent), signal }));
+  let answer = await reach(send(text ? `${path}?${text}` : path, sent, { signal }));
   // Instants of the past are restored one at a time.
   for (let tries = 0; answer.status === 503 && parameters.at && tries < RESTORE_TRIES; tries++) {
     await new Promise((resolve) => setTimeout(resolve, RESTORE_MS));
-    answer = await reach(fetch(`${path}?${text}`, { headers: headers(sent), signal }));
+    answer = await reach(send(`${path}?${text}`, sent, { signal }));
   }
   checkToken(answer, sent);
   if (answer.status === 401) {
@@ -150,7 +155,7 @@ export async function refused(answer: Response): Promise<void> {
 /** With the code of a link. accessProblem() then says why not. */
 export async function signIn(code: string): Promise<void> {
   try {
-    const answer = await reach(fetch("/api/v1/sign-in", { method: "POST", headers: { Authorization: `Code ${code}` } }));
+    const answer = await reach(send("/api/v1/sign-in", "", { method: "POST", headers: { Authorization: `Code ${code}` } }));
     await check(answer);
     ({ session } = (await reach(answer.json())) as { session: Session });
     wrong = "";
@@ -160,14 +165,14 @@ export async function signIn(code: string): Promise<void> {
 }
 
 export async function signOut(): Promise<void> {
-  await check(await reach(fetch("/api/v1/sign-out", { method: "POST" })));
+  await check(await reach(send("/api/v1/sign-out", "", { method: "POST" })));
   session = null;
   wrong = "";
 }
 
 /** Tries a token; keeps it if it is right. */
 export async function unlock(candidate: string): Promise<boolean> {
-  const answer = await reach(fetch("/api/v1/incidents?limit=1", { headers: headers(candidate) }));
+  const answer = await reach(send("/api/v1/incidents?limit=1", candidate));
   if (answer.status === 401) return false;
   await check(answer);
   tabStore.setItem(STORED, candidate);

@@ -5,7 +5,7 @@
 // something every 2 s. A browser opens at most six connections to a server for all of its tabs, so tabs share one stream,
 // and hidden tabs have none.
 
-import { askHealth, checkToken, get, headers, recorded, refused, signedIn, token } from "./api";
+import { askHealth, checkToken, get, recorded, refused, send, signedIn, token } from "./api";
 import { applyChange, type Json } from "./changes";
 import { deviceKey, held, poolUsed, type Incident, type Totals } from "./model";
 import { Share } from "./share";
@@ -191,7 +191,7 @@ export class Live {
 
   private async open(signal: AbortSignal): Promise<Response> {
     const sent = token();
-    const answer = await fetch("/api/v1/stream?changes=1", { headers: headers(sent), signal });
+    const answer = await send("/api/v1/stream?changes=1", sent, { signal });
     checkToken(answer, sent);
     return answer;
   }
