@@ -28,6 +28,11 @@ function chosen(words) {
   return tests.filter(({ name }) => !wanted || name.includes(wanted)).filter((_test, i) => i % parts === part);
 }
 
+/** For the results file that ./dev names. */
+function record(line) {
+  if (process.env.TTMEM_RESULTS) appendFileSync(process.env.TTMEM_RESULTS, `${line}\n`);
+}
+
 /** Each test gets the result of @setUp; @tearDown is told whether it failed. */
 export async function runAll(setUp, tearDown) {
   let passed = 0;
@@ -50,10 +55,13 @@ export async function runAll(setUp, tearDown) {
     if (problem) failed++;
     else passed++;
     console.log(`${problem ? "FAIL" : "ok  "} ${name} (${((Date.now() - start) / 1000).toFixed(1)} s)`);
-    if (problem) console.log(problem.stack ?? String(problem));
+    if (problem) {
+      console.log(problem.stack ?? String(problem));
+      record(`# FAIL ${name}: ${String(problem).split("\n")[0].slice(0, 300)}`);
+    }
   }
   console.log(`${passed} passed, ${failed} failed`);
-  if (process.env.TTMEM_RESULTS) appendFileSync(process.env.TTMEM_RESULTS, `web ${passed} ${failed} 0\n`);
+  record(`web ${passed} ${failed} 0`);
   return failed === 0 && passed > 0;
 }
 

@@ -4,8 +4,9 @@
 # Runs one suite with a time limit and adds up the results that its programs recorded.
 #
 # A program that knows its counts appends a line "name passed failed skipped" to the file named by
-# TTMEM_RESULTS, and "# skip name: why" for what it skipped. A suite that exits with an error without having
-# recorded a failure counts as one failure, so that a crash is never reported as success.
+# TTMEM_RESULTS, and "# FAIL name: why" or "# skip name: why" for what failed or was skipped. A suite that
+# exits with an error without having recorded a failure counts as one failure, so that a crash is never
+# reported as success.
 
 passed=0
 failed=0
@@ -55,8 +56,10 @@ show_tail() {
 	say "----"
 }
 
+# What failed first: the end of the log does not always have it.
 show_notes() {
-	sed -n 's/^# /    /p' "$results" | head -n 20
+	sed -n 's/^# FAIL/    FAIL/p' "$results" | head -n 20
+	sed -n '/^# FAIL/d; s/^# /    /p' "$results" | head -n 20
 }
 
 # Prints the final line with the counts. Succeeds if something passed and nothing failed.

@@ -258,6 +258,8 @@ UNIT(counts_are_recorded)
 	assert(fgets(line, sizeof(line), file) &&
 	       strcmp(line, "# skip skips: no such luck\n") == 0);
 	assert(fgets(line, sizeof(line), file) && strcmp(line, "sample 0 0 1\n") == 0);
+	assert(fgets(line, sizeof(line), file) &&
+	       strncmp(line, "# FAIL exits: exited with ", 26) == 0);
 	assert(fgets(line, sizeof(line), file) && strcmp(line, "sample 0 1 0\n") == 0);
 	fclose(file);
 

@@ -80,12 +80,15 @@ static int unit_record_counts(const char *name, const unsigned int *counts)
 	return r;
 }
 
-/* meson hides the output of a passing program, so a skip is recorded here as well, as a comment. */
-static void unit_record_skip(const char *name, const char *why)
+/*
+ * meson hides the output of a passing program, and the end of a long log may not show a failure, so
+ * both are recorded here as well, as comments.
+ */
+static void unit_record_why(const char *word, const char *name, const char *why)
 {
 	char line[512];
 
-	snprintf(line, sizeof(line), "# skip %.100s: %.300s\n", name, why);
+	snprintf(line, sizeof(line), "# %s %.100s: %.300s\n", word, name, why);
 	(void)unit_record(line); /* the counts will fail in the same way, and say so */
 }
 
@@ -100,8 +103,8 @@ static void unit_one(const struct unit_case *unit, bool verbose, unsigned int *c
 
 	unit_run(unit, unit_patience(), verbose, &result);
 	counts[result.outcome]++;
-	if (result.outcome == UNIT_SKIPPED)
-		unit_record_skip(unit->name, result.why);
+	if (result.outcome != UNIT_PASSED)
+		unit_record_why(words[result.outcome], unit->name, result.why);
 	printf("%-4s %-48s %8.3f s%s%s\n", words[result.outcome], unit->name, result.seconds,
 	       *result.why ? "  " : "", result.why);
 	(void)fflush(stdout); /* a failure could not be reported */

@@ -60,6 +60,10 @@ def record(name, terminalreporter):
     failed = count("failed", "error")
     skipped = count("skipped", "xfailed")
     with open(path, "a", encoding="utf-8") as results:
+        for report in terminalreporter.stats.get("failed", []) + terminalreporter.stats.get("error", []):
+            crash = getattr(report.longrepr, "reprcrash", None)
+            lines = str(crash.message if crash else report.longrepr).splitlines() or [""]
+            results.write(f"# FAIL {report.nodeid}: {lines[0][:300]}\n")
         for report in terminalreporter.stats.get("skipped", []):
             reason = str(report.longrepr[-1] if report.longrepr else "").replace("\n", " ")
             results.write(f"# skip {report.nodeid}: {reason}\n")
