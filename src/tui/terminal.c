@@ -22,6 +22,12 @@
 /* How long to wait whether an escape character begins a key sequence. Enough for a slow line. */
 #define TERMINAL_ESCAPE_MS 50
 
+/* Presses and releases, but not clicks, for which ncurses would keep presses back. */
+#define TERMINAL_BUTTON(n) (BUTTON##n##_PRESSED | BUTTON##n##_RELEASED)
+#define TERMINAL_MOUSE                                                                       \
+	(TERMINAL_BUTTON(1) | TERMINAL_BUTTON(2) | TERMINAL_BUTTON(3) | TERMINAL_BUTTON(4) | \
+	 TERMINAL_BUTTON(5) | REPORT_MOUSE_POSITION)
+
 static SCREEN *terminal_screen;
 static bool terminal_colours;
 static bool terminal_utf8;
@@ -116,7 +122,11 @@ int terminal_open(bool colours)
 	nodelay(stdscr, TRUE);
 	set_escdelay(TERMINAL_ESCAPE_MS);
 	terminal_start_colours();
-	mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+	/*
+	 * All that a terminal may report, though only presses have a meaning here: after an event that
+	 * is not in the mask, ncurses waits for the next key, even with nodelay().
+	 */
+	mousemask(TERMINAL_MOUSE, NULL);
 	mouseinterval(0); /* report a press as a click at once */
 	return 0;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of commands that go on until they are stopped; those of ttmem top are in test_top.py."""
+"""Keys and the mouse in commands that go on until they are stopped; what they do in ttmem top is in test_top.py."""
 
 import pytest
 
@@ -55,3 +55,13 @@ def test_nothing_is_read_that_is_no_terminal(world, screen, tmp_path):
     script = 'timeout -s INT 0.5 "$1" smi -w -r 50; cat'
     terminal = screen("sh", "-c", f'({script}) < "$0"', tmp_path / "input", world.program)
     terminal.wait("q for the next one")
+
+
+def test_top_goes_on_after_any_event_of_the_mouse(world, screen):
+    """ncurses waits for a key after an event that it was not asked for."""
+    player = world.player()
+    terminal = screen(world.program, "top", "-r", 100)
+    for count, code in enumerate((0, 3, 1, 3, 2, 3, 64, 65, 66, 67, 32, 35, 128), 1):
+        player.play(f"alloc 0 DRAM {0x1000 * count:#x} 4096")
+        terminal.wait(f"{4 * count}.0 KiB in {count} buffer{'s' if count > 1 else ''},")
+        terminal.mouse_event(code, 10, 10)

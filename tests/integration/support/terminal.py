@@ -55,10 +55,14 @@ class Terminal:
             self.tmux("send-keys", "--", key)
 
     def mouse(self, button, row, column):
-        """0 = left, 64 = wheel up, 65 = wheel down; in the old encoding that TERM implies."""
+        """0 = left, 64 = wheel up, 65 = wheel down."""
         for code in [button] if button >= 64 else [button, 3]:  # 3 = release
-            codes = [27, ord("["), ord("M"), 32 + code, 33 + column, 33 + row]
-            self.tmux("send-keys", "-H", *(f"{code:x}" for code in codes))
+            self.mouse_event(code, row, column)
+
+    def mouse_event(self, code, row, column):
+        """In the old encoding that TERM implies."""
+        codes = [27, ord("["), ord("M"), 32 + code, 33 + column, 33 + row]
+        self.tmux("send-keys", "-H", *(f"{code:x}" for code in codes))
 
     def resize(self, columns, rows):
         self.tmux("resize-window", "-x", columns, "-y", rows)
