@@ -5,8 +5,10 @@
 #include "compat/server/legacy-follow.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/testing/unit.h"
@@ -17,8 +19,8 @@
 #include "daemon/registry/registry.h"
 #include "source/books/scan.h"
 
-/* This process's own book, as if it had been handed over. */
-static void ftest_add(struct legacy_testing_world *world, struct testing_book *book)
+/* A book of this process, as if that process had handed it over. */
+static void ftest_add_of(struct legacy_testing_world *world, struct testing_book *book, pid_t pid)
 {
 	struct scan_book *scanned;
 	char path[64];
@@ -27,10 +29,15 @@ static void ftest_add(struct legacy_testing_world *world, struct testing_book *b
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", book->fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert(fd >= 0 && scan_book_new_consume(&scanned, fd) == 0);
-	assert(proc_read(registry_proc(world->registry), (uint32_t)getpid(), &scanned->owner) == 0);
+	assert(proc_read(registry_proc(world->registry), (uint32_t)pid, &scanned->owner) == 0);
 	scanned->alive = true;
-	assert(registry_add_consume(world->registry, scanned,
-				    (int)syscall(SYS_pidfd_open, getpid(), 0), NULL, NULL) == 0);
+	assert(registry_add_consume(world->registry, scanned, (int)syscall(SYS_pidfd_open, pid, 0),
+				    NULL, NULL) == 0);
+}
+
+static void ftest_add(struct legacy_testing_world *world, struct testing_book *book)
+{
+	ftest_add_of(world, book, getpid());
 }
 
 static void ftest_alloc(struct testing_book *book, uint32_t type, uint64_t address, uint64_t size)
@@ -38,6 +45,14 @@ static void ftest_alloc(struct testing_book *book, uint32_t type, uint64_t addre
 	struct shard_buffer buffer = {.address = address, .size = size, .type = type};
 
 	writer_alloc(book->writer, 1, &buffer, 0);
+}
+
+/* Of what is there by then, only later events are printed. */
+static void ftest_first_round(struct legacy_testing_world *world)
+{
+	legacy_testing_until_printed(world, "Allocation Server started");
+	for (int i = 0; i < 300; i++)
+		assert(loop_turn(world->loop, 1) == 0);
 }
 
 UNIT(lines_of_native_processes)
@@ -54,9 +69,7 @@ UNIT(lines_of_native_processes)
 	/* Events from before the log are not printed again. */
 	ftest_alloc(&early, 0, 0x1000, 64);
 	ftest_add(&world, &early);
-	legacy_testing_until_printed(&world, "Allocation Server started");
-	for (int i = 0; i < 300; i++)
-		assert(loop_turn(world.loop, 1) == 0);
+	ftest_first_round(&world);
 	ftest_alloc(&early, 0, 0x1000, 64);
 	ftest_alloc(&early, 5, 0x3000, 1 << 20);
 	(void)snprintf(text, sizeof(text),
@@ -76,4 +89,36 @@ UNIT(lines_of_native_processes)
 	legacy_testing_close(&world);
 	testing_book_deinit(&early);
 	testing_book_deinit(&late);
+}
+
+/* Its entry is there until the next round has ended, but its end is in the log already. */
+UNIT(totals_are_without_what_an_ended_process_held)
+{
+	struct legacy_config config = {.fd = -1, .log_events = true};
+	struct legacy_testing_world world;
+	struct testing_book ends, lives;
+	pid_t child = fork();
+
+	assert(child >= 0);
+	if (child == 0) {
+		for (;;)
+			pause();
+	}
+	testing_book_open(&ends);
+	testing_book_open(&lives);
+	legacy_testing_open(&world, &config);
+	ftest_first_round(&world);
+	ftest_add_of(&world, &ends, child);
+	ftest_add(&world, &lives);
+	ftest_alloc(&ends, 5, 0x3000, 1 << 20);
+	legacy_testing_until_printed(&world, "✓ [CB_ALLOC] Device 1: +1 MB (Total: 1 MB)\n");
+	ftest_alloc(&lives, 5, 0x3000, 2 << 20);
+	legacy_testing_until_printed(&world, "✓ [CB_ALLOC] Device 1: +2 MB (Total: 3 MB)\n");
+	assert(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+	legacy_testing_until_ended(&world, 1);
+	ftest_alloc(&lives, 5, 0x4000, 4 << 20);
+	legacy_testing_until_printed(&world, "✓ [CB_ALLOC] Device 1: +4 MB (Total: 6 MB)\n");
+	legacy_testing_close(&world);
+	testing_book_deinit(&ends);
+	testing_book_deinit(&lives);
 }

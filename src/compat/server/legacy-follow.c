@@ -79,14 +79,24 @@ static void follow_put(struct legacy_follow *self, const char *text, size_t leng
 		self->text[self->length++] = text[i];
 }
 
-/* Of all that are followed, on one device. */
-static uint64_t follow_total(const struct legacy_follow *self, uint32_t device, uint32_t type)
+/* Whether the line that says so was printed before that time: its entry stays until the round's end. */
+static bool follow_had_ended(const struct tracked *tracked, uint64_t time_ns)
+{
+	return __atomic_load_n(&tracked->end, __ATOMIC_ACQUIRE) != TRACKED_LIVES &&
+	       tracked->end_ns < time_ns;
+}
+
+/* Of all that are followed, on one device, at the time of an event. */
+static uint64_t follow_total(const struct legacy_follow *self, uint32_t device, uint32_t type,
+			     uint64_t time_ns)
 {
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < self->count; i++) {
 		const struct follow *follow = self->entries[i].follow;
 
+		if (follow_had_ended(self->entries[i].tracked, time_ns))
+			continue;
 		for (size_t k = 0; k < follow->count; k++) {
 			if (follow->shards[k].device == device)
 				bytes += follow->shards[k].hot[type].bytes;
@@ -120,7 +130,8 @@ static void follow_tell(struct legacy_follow *self, const struct follow_event *e
 	if (legacy_lines_has_total(&event->event)) {
 		const struct book_record *record = &event->event.record;
 
-		line.total = follow_total(self, line.device, book_meta_type(record->meta));
+		line.total = follow_total(self, line.device, book_meta_type(record->meta),
+					  event->time_ns);
 		line.kernel_sort = reader_shape(&follow->book->reader, record->shape).kernel_sort;
 	}
 	follow_put(self, text, legacy_history_event(self->config.history, &line, text));

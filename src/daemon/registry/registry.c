@@ -205,7 +205,8 @@ void registry_end(struct registry_entry *entry, enum tracked_end end)
 	entry_drain(entry);
 	if (end == TRACKED_DIED)
 		entry_read_exit(entry);
-	__atomic_store_n(&tracked->end, end, __ATOMIC_RELAXED);
+	tracked->end_ns = clock_ns(CLOCK_REALTIME);
+	__atomic_store_n(&tracked->end, end, __ATOMIC_RELEASE);
 	registry_take_out(registry, entry);
 	registry->judged[registry->judged_count++ % REGISTRY_JUDGED_MAX] =
 		(struct registry_file){tracked->device, tracked->inode};

@@ -48,7 +48,8 @@ struct tracked {
 
 	uint32_t refs; /* atomic */
 	uint32_t end;  /* enum tracked_end; atomic */
-	/* Set before the hook `ended` is called: the status as from waitpid(), if it is known. */
+	/* Set before `end`: CLOCK_REALTIME then, and the status as from waitpid(), if it is known. */
+	uint64_t end_ns;
 	bool exit_is_known;
 	int exit_status;
 
