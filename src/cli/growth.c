@@ -153,39 +153,38 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 	session_print_notes(snapshot);
 }
 
-/* When the next sample is due: in a recording that is a matter of moving there. */
-static int growth_wait(struct session *session, uint64_t span_ns, uint32_t i)
+/* From when on, and for how long, samples are taken. In a recording: of what it has until the moment. */
+static void growth_plan(struct session *session, uint32_t seconds, uint64_t *ret_start_ns,
+			uint64_t *ret_span_ns)
 {
-	const uint64_t steps = GROWTH_SAMPLES - 1;
-	struct recording_moment moment;
+	uint64_t span = (seconds ? seconds : GROWTH_SECONDS) * NS_PER_S;
+	uint64_t end = session_now(session);
 
-	if (!session_recording(session)) {
-		if (i > 0)
-			output_sleep((uint32_t)bits_min(span_ns / NS_PER_MS / steps, UINT32_MAX));
-		return 0;
+	if (session_recording(session)) {
+		uint64_t all = end - recording_facts(session_recording(session))->start_ns;
+
+		span = seconds ? bits_min(span, all) : all;
 	}
-	moment = *session_moment(session);
-	moment.time_ns += i > 0 ? span_ns / steps : 0;
-	return i > 0 ? session_move(session, &moment) : 0;
+	*ret_start_ns = end - span;
+	*ret_span_ns = span;
 }
 
-/* Back to where the samples begin. Return: how long they take. */
-static int growth_rewind(struct session *session, uint32_t seconds, uint64_t *ret_span_ns)
+/* When the next sample is due: in a recording that is a matter of moving there. */
+static int growth_wait(struct session *session, uint64_t start_ns, uint64_t span_ns, uint32_t i)
 {
-	struct recording_moment moment;
-	uint64_t start;
+	const uint64_t steps = GROWTH_SAMPLES - 1;
+	/* Not step by step: the last one must be exactly at the end, where the peak may be. */
+	const struct recording_moment moment = {
+		.time_ns = start_ns + span_ns * i / steps,
+		.book = RECORDING_NONE,
+		.device = RECORDING_NONE,
+	};
 
-	*ret_span_ns = (seconds ? seconds : GROWTH_SECONDS) * NS_PER_S;
-	if (!session_recording(session))
-		return 0;
-	/* All that was recorded before, if nobody says how much of it. */
-	moment = *session_moment(session);
-	start = recording_facts(session_recording(session))->start_ns;
-	if (!seconds || moment.time_ns - start < *ret_span_ns)
-		*ret_span_ns = moment.time_ns - start;
-	moment.time_ns -= *ret_span_ns;
-	moment.book = moment.device = RECORDING_NONE;
-	return session_move(session, &moment);
+	if (session_recording(session))
+		return session_move(session, &moment);
+	if (i > 0)
+		output_sleep((uint32_t)bits_min(span_ns / NS_PER_MS / steps, UINT32_MAX));
+	return 0;
 }
 
 /*
@@ -198,13 +197,14 @@ static int growth_watch(struct session *session, struct growth *growth,
 {
 	struct snapshot_request named = *request;
 	bool is_recorded = session_recording(session);
-	uint64_t span_ns;
-	int r = growth_rewind(session, seconds, &span_ns);
+	uint64_t start_ns, span_ns;
+	int r = 0;
 
+	growth_plan(session, seconds, &start_ns, &span_ns);
 	named.namer = session_namer(session);
 	growth->keeps_ended = is_recorded;
 	for (uint32_t i = 0; r == 0 && i < GROWTH_SAMPLES && !output_is_stopped(); i++) {
-		r = growth_wait(session, span_ns, i);
+		r = growth_wait(session, start_ns, span_ns, i);
 		*ret_snapshot = snapshot_free(*ret_snapshot);
 		if (r == 0)
 			r = session_take(session, &named, ret_snapshot);
