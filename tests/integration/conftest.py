@@ -23,9 +23,9 @@ from common import LIMIT, record, shared_folder  # noqa: E402
 
 # Files that take long. They come first, so that several runs side by side end together.
 LONG = (
-    "test_metal", "test_pytest_options", "test_pytest_children", "test_run", "test_cpp", "test_systemd", "test_faults",
-    "test_kernel_package", "test_places", "test_leak_lists", "test_dashboard_build", "test_dist", "test_install", "test_fleet",
-    "test_handover", "test_top",
+    "test_metal", "test_metal_preload", "test_sites", "test_test_frameworks", "test_python_stacks", "test_pytest_options",
+    "test_pytest_children", "test_run", "test_cpp", "test_systemd", "test_faults", "test_kernel_package", "test_places",
+    "test_leak_lists", "test_dashboard_build", "test_dist", "test_install", "test_fleet", "test_handover", "test_top",
 )  # fmt: skip
 
 
