@@ -79,7 +79,7 @@ _ttmem() {
 		return
 		;;
 	--annotate) words=github ;;
-	--baseline | --budget | --bundle | --from | --junit | --markdown | --metal-shim | --output | -o | --record)
+	--baseline | --budget | --bundle | --from | --junit | --markdown | --output | -o | --record)
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 		return
 		;;

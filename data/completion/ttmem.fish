@@ -54,5 +54,5 @@ complete -c ttmem -n "__ttmem_behind --ids" -a "hex decimal"
 complete -c ttmem -n "__ttmem_behind --pid" -a "(__fish_complete_pids)"
 complete -c ttmem -n "__ttmem_behind --device -d" -a "(__ttmem_devices)"
 complete -c ttmem -n "__ttmem_behind --annotate" -a "github"
-complete -c ttmem -n "__ttmem_behind --baseline --budget --bundle --from --junit --markdown --metal-shim --output -o --record" -F
+complete -c ttmem -n "__ttmem_behind --baseline --budget --bundle --from --junit --markdown --output -o --record" -F
 complete -c ttmem -n "__fish_seen_subcommand_from analyze check diff export replay report" -F

@@ -6,8 +6,7 @@
  *
  * A free is never worked out from the Buffer or its device: by then the device may be closed or gone. It
  * ends exactly what was reported when the buffer was allocated, and the ledger remembers that. It knows
- * nothing of tt-metal's types, so that the observer (which calls tt-metal) and the preloaded library
- * (which must not link with it) share it.
+ * nothing of tt-metal's types.
  */
 
 #include <cstdint>

@@ -122,6 +122,20 @@ static bool metal_records_is_at(const struct metal_record *record, uint32_t type
 	return record->address == address && record->shape.type == type;
 }
 
+/* The old log of buffers names the objects; for nobody else an owner is worth its time. */
+static bool metal_records_has_log(void)
+{
+	static bool is_known, has_log;
+
+	if (!is_known) {
+		const char *value = secure_getenv("TT_BUFFER_DEBUG_LOG");
+
+		has_log = value && *value;
+		is_known = true;
+	}
+	return has_log;
+}
+
 static void metal_records_tell(const struct metal_record *record)
 {
 	const struct ttmem_alloc_args args = {
@@ -130,6 +144,7 @@ static void metal_records_tell(const struct metal_record *record)
 		.flags = TTMEM_FLAG_OWNS_DATA,
 		.address = record->address,
 		.size = record->size,
+		.owner = metal_records_has_log() ? (uintptr_t)record->buffer : 0,
 		.size_per_bank = record->shape.size_per_bank,
 		.banks = record->shape.banks,
 		.space = record->space->number,

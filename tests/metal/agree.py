@@ -71,15 +71,13 @@ class Moment:
 class Run:
     """One program, compared moment by moment."""
 
-    def __init__(self, ttmem, metal, program, options):
+    def __init__(self, ttmem, metal, program):
         self.ttmem = ttmem
         self.metal = metal
         self.program = program
-        self.options = options
         self.moments = 0
         self.wrong = []
         self.knows_chips = False
-        self.is_shipped = "--metal" in options
         self.regions = Regions()
 
     def ask(self, *command):
@@ -160,7 +158,7 @@ class Run:
         # tt-metal's regions are called by the unique ids of their chips. 0 is one of them in mock mode.
         told = {f"tt_device_{int(rows[chip]['uid'] or '0', 16)}_memory" for chip in used if chip in rows}
         real = {path.name for path in Path("/dev/shm").glob("tt_device_*_memory")}
-        if self.is_shipped and (len(told) < len(used) or not told <= real):
+        if len(told) < len(used) or not told <= real:
             return [f"unique ids of {sorted(told)}, tt-metal {sorted(real)}"]
         # Each core has one bank of L1: cores are only declared if this is so.
         banks = {row["device"]: row["banks"] for row in self.ask("map", "--type", "L1", "--pid", str(pid))["maps"]}
@@ -172,7 +170,7 @@ class Run:
         ]
 
     def start(self, arch, chips, seed, count, slow):
-        command = [self.ttmem, "run", "--json", str(self.metal.scratch / "run.json"), *self.options, "--"]
+        command = [self.ttmem, "run", "--json", str(self.metal.scratch / "run.json"), "--metal", "--"]
         command += [self.program, arch, str(chips), str(seed), str(count)]
         return subprocess.Popen(
             command,
@@ -221,10 +219,8 @@ def main():
     parser.add_argument("--moments", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", metavar="ARCH:CHIPS", help="one machine only")
-    parser.add_argument("--shim", help="a shim built from headers, instead of the one that ships")
     arguments = parser.parse_args()
     ttmem = arguments.build / "src/cli/ttmem"
-    options = ["--metal-shim", arguments.shim] if arguments.shim else ["--metal"]
     with tempfile.TemporaryDirectory(prefix="metal-test-") as scratch:
         metal = Metal(arguments.folder.resolve(), Path(scratch))
         program = metal.compile("agree")
@@ -233,11 +229,11 @@ def main():
             for arch, chips in MACHINES:
                 if arguments.only not in (None, f"{arch}:{chips}"):
                     continue
-                run = Run(ttmem, metal, program, options)
+                run = Run(ttmem, metal, program)
                 ended = run.play(arch, chips, arguments.seed, arguments.moments, slow)
                 if not ended and not run.moments:
                     metal.call_firmware_built()
-                    run = Run(ttmem, metal, program, options)
+                    run = Run(ttmem, metal, program)
                     ended = run.play(arch, chips, arguments.seed, arguments.moments, slow)
                 if not ended:
                     run.wrong.append("did not come to its end: " + metal.last_words())

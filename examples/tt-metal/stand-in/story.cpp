@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A scripted sequence of everything that tt-metal may tell, with the figures after each step. Compiled
- * with -DSTORY_OBSERVED it watches itself; without, it knows nothing of ttmem, as an application that a
- * preloaded library tracks. At the end it waits for its input to close, so that others can look.
+ * A scripted sequence of everything that tt-metal may tell its observers, with the figures after each step.
+ * At the end it waits for its input to close, so that others can look.
  */
 
 #include <cstdio>
@@ -13,19 +12,13 @@
 #include <thread>
 #include <vector>
 
-#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <tt-metalium/graph_tracking.hpp>
 #include <tt-metalium/mesh_device.hpp>
 
-#ifdef STORY_OBSERVED
 #include "../observer.hpp"
-#define STORY_WATCH ttmem_metal::Watch watch
-#else
-#define STORY_WATCH (void)0
-#endif
 
 using namespace tt::tt_metal;
 
@@ -58,24 +51,17 @@ class Device : public IDevice
 	int id_;
 };
 
-/* As ttmem.h has it; asked for by name, because the story is not linked with it when it is preloaded. */
-struct Figures {
-	std::uint64_t bytes, buffers, peak, allocs, frees;
-};
-
 void say(const char *step)
 {
 	static const char *const types[] = {"DRAM",  "L1", "SYSTEM_MEMORY", "L1_SMALL",
 					    "TRACE", "CB", "KERNEL"};
-	const auto ask = reinterpret_cast<int (*)(std::uint32_t, std::uint32_t, Figures *)>(
-		dlsym(RTLD_DEFAULT, "ttmem_stats"));
 	std::string line = std::string(step) + ":";
 
-	for (std::uint32_t device = 0; ask && device < 1024; device++) {
+	for (std::uint32_t device = 0; device < 1024; device++) {
 		for (std::uint32_t type = 0; type < 7; type++) {
-			Figures figures = {};
+			struct ttmem_stats figures = {};
 
-			if (ask(device, type, &figures) == 0 && figures.buffers)
+			if (ttmem_stats(device, type, &figures) == 0 && figures.buffers)
 				line += " " + std::to_string(device) + "/" + types[type] + "=" +
 					std::to_string(figures.bytes) + "/" +
 					std::to_string(figures.buffers);
@@ -214,7 +200,7 @@ void crowd(Cards &cards, std::vector<std::shared_ptr<Buffer>> &kept)
 	kept.resize(4);
 	for (std::size_t i = 0; i < kept.size(); i++)
 		threads.emplace_back([&cards, &kept, i] {
-			STORY_WATCH;
+			ttmem_metal::Watch watch;
 
 			for (DeviceAddr n = 1; n <= 1000; n++)
 				(void)Buffer::create(
@@ -244,10 +230,9 @@ void child(Cards &cards)
 
 } /* namespace */
 
-/* So that the story can also be a module that somebody loads, as Python loads its own. */
-extern "C" int story()
+int main()
 {
-	STORY_WATCH;
+	ttmem_metal::Watch watch;
 	Cards cards;
 	std::vector<IDevice *> all;
 	std::vector<std::shared_ptr<Buffer>> kept;
@@ -283,9 +268,4 @@ extern "C" int story()
 	for (auto &card : cards)
 		card->open = false;
 	return 0;
-}
-
-int main()
-{
-	return story();
 }

@@ -86,6 +86,10 @@ static int options_unknown(const struct options *options, const char *word)
 		const char *name = options->items[i].name;
 		size_t d = name && word[1] == '-' ? text_distance(word + 2, name) : distance;
 
+		/* What was a second form of it, such as --metal-shim. */
+		if (name && d >= distance && strncmp(word + 2, name, strlen(name)) == 0 &&
+		    word[2 + strlen(name)] == '-')
+			d = 0;
 		if (d < distance) {
 			distance = d;
 			best = name;

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Checks whether a file can be preloaded on this machine, before anything is started. */
+/* Finds what is preloaded, before anything is started. */
 
 #include "cli/run/run-shim.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <ttmem/ttmem.h>
 #include <unistd.h>
 
@@ -20,71 +17,20 @@
 #include "base/cleanup.h"
 
 #define SHIM_NAME "libttmem-metal.so"
-#define SHIM_HEADERS_MAX 128 /* libraries have about ten */
 
-#if defined(__x86_64__)
-#define SHIM_MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define SHIM_MACHINE EM_AARCH64
-#elif defined(__i386__)
-#define SHIM_MACHINE EM_386
-#else
-#define SHIM_MACHINE EM_NONE
-#endif
-
-static const char *shim_judge_headers(int fd, const ElfW(Ehdr) * header)
+static int shim_try(const char *path, char **ret_path, const char **ret_reason)
 {
-	ElfW(Phdr) programs[SHIM_HEADERS_MAX];
-	size_t size = header->e_phnum * sizeof(programs[0]);
-
-	if (header->e_phentsize != sizeof(programs[0]) || header->e_phnum > SHIM_HEADERS_MAX ||
-	    pread(fd, programs, size, (off_t)header->e_phoff) != (ssize_t)size)
-		return "is damaged";
-	for (size_t i = 0; i < header->e_phnum; i++)
-		if (programs[i].p_type == PT_INTERP)
-			return "is a program, not a shared library";
-	return NULL;
-}
-
-/* NULL if it can be preloaded. */
-static const char *shim_judge(int fd)
-{
-	ElfW(Ehdr) header;
-	struct stat st;
-
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return "is not a file";
-	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
-	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
-		return "is not a shared library";
-	if (header.e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
-	    header.e_machine != SHIM_MACHINE)
-		return "is for another kind of machine";
-	if (header.e_type != ET_DYN)
-		return "is not a shared library";
-	return shim_judge_headers(fd, &header);
-}
-
-int shim_find(const char *path, char **ret_path, const char **ret_reason)
-{
-	CLEANUP_FREE char *whole = NULL;
-	CLEANUP_CLOSE int fd = -1;
-	const char *reason;
+	CLEANUP_FREE char *whole = realpath(path, NULL);
 	int r;
 
-	whole = realpath(path, NULL);
-	if (whole)
-		fd = open(whole, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0) {
+	if (!whole || access(whole, R_OK) < 0) {
 		r = -errno;
 		*ret_reason = strerrordesc_np(-r);
 		return r;
 	}
 	/* The dynamic linker splits at these characters and has no quoting. */
-	reason = strpbrk(whole, ": \t\n") ? "has a blank or a colon in its path: copy it elsewhere"
-					  : shim_judge(fd);
-	if (reason) {
-		*ret_reason = reason;
+	if (strpbrk(whole, ": \t\n")) {
+		*ret_reason = "has a blank or a colon in its path: install ttmem elsewhere";
 		return -EINVAL;
 	}
 	*ret_path = cleanup_steal(whole);
@@ -110,7 +56,7 @@ static int shim_beside(const char *folder, const char *name, char *ret_path)
 		       : 0;
 }
 
-int shim_find_installed(char **ret_path, const char **ret_name, const char **ret_reason)
+int shim_find(char **ret_path, const char **ret_name, const char **ret_reason)
 {
 	/* Installed, from Debian's packages, in a build. */
 	static const char *const places[] = {"", "ttmem/", "../metal/"};
@@ -122,7 +68,7 @@ int shim_find_installed(char **ret_path, const char **ret_name, const char **ret
 	for (size_t i = 0; i < ARRAY_SIZE(places) && r == -ENOENT; i++) {
 		r = shim_beside(places[i], SHIM_NAME, name);
 		if (r == 0)
-			r = shim_find(name, ret_path, ret_reason);
+			r = shim_try(name, ret_path, ret_reason);
 	}
 	return r;
 }

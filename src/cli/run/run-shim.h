@@ -10,13 +10,10 @@
 #include <stddef.h>
 
 /*
- * @ret_path: absolute, freed by the caller. 0, or a negative errno; then @ret_reason is a constant
- * text that follows the path in a message.
+ * The one that is installed with ttmem. @ret_path: absolute, freed by the caller. @ret_name: what was looked
+ * for, static. 0, or a negative errno; then @ret_reason is a constant text that follows the name in a message.
  */
-int shim_find(const char *path, char **ret_path, const char **ret_reason);
-
-/* The same for the one that is installed with ttmem; @ret_name is what was looked for, static. */
-int shim_find_installed(char **ret_path, const char **ret_name, const char **ret_reason);
+int shim_find(char **ret_path, const char **ret_name, const char **ret_reason);
 
 /*
  * The value of LD_PRELOAD with @shim in front of its present value. -ENAMETOOLONG if it is too

@@ -41,7 +41,6 @@ struct run_options {
 	const char *json;
 	const char *markdown;
 	bool metal;
-	const char *metal_shim;
 	const char *record;
 	uint64_t record_max;
 	const char *black_box; /* folder; NULL = none */
@@ -97,8 +96,6 @@ static int run_check_options(const struct run_options *run)
 					      "or --budget");
 	if (run->record_max && !run->record)
 		return options_mistake("run", "--max-size needs --record");
-	if (run->metal && run->metal_shim)
-		return options_mistake("run", "--metal or --metal-shim, not both");
 	return 0;
 }
 
@@ -137,8 +134,6 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 		 &run->budget.annotates, budget_options_annotate},
 		{0, "metal", NULL, "track a tt-metal that was not built for ttmem", &run->metal,
 		 NULL},
-		{0, "metal-shim", "FILE", "the same with FILE, built from tt-metal's headers",
-		 &run->metal_shim, options_text},
 		{0, "record", "FILE", "record every event of every process into FILE", &run->record,
 		 options_text},
 		{0, "max-size", "SIZE", "of that file, such as 2G: there the recording ends",
@@ -252,7 +247,7 @@ static int run_tell(struct family *family, const struct run_options *options,
 		checks->limits.leaks = leaks;
 	report.limits = &checks->limits;
 	report.argv = argv;
-	report.has_shim = options->metal || options->metal_shim;
+	report.has_shim = options->metal;
 	report.duration_ns = clock_ns(CLOCK_MONOTONIC) - started_ns;
 	code = run_exit_code(&report, options);
 	if (!options->quiet)
@@ -277,17 +272,11 @@ static int run_refuse(const char *command, int error)
 /* The library to preload; NULL = none. 0, or -1 after the reason was reported. */
 static int run_find_shim(const struct run_options *options, char **ret_shim)
 {
-	const char *name = options->metal_shim, *reason;
-	int r = 0;
+	const char *name, *reason;
 
-	if (name)
-		r = shim_find(name, ret_shim, &reason);
-	else if (options->metal)
-		r = shim_find_installed(ret_shim, &name, &reason);
-	if (r == 0)
+	if (!options->metal || shim_find(ret_shim, &name, &reason) == 0)
 		return 0;
-	fprintf(stderr, "ttmem run: --%s: %s: %s\n", options->metal ? "metal" : "metal-shim", name,
-		reason);
+	fprintf(stderr, "ttmem run: --metal: %s: %s\n", name, reason);
 	return -1;
 }
 

@@ -164,7 +164,7 @@ int main(void)
 
 
 def preloaded(world, build):
-    """The library is in everything that is started, as with "ttmem run --metal-shim"."""
+    """The library is in everything that is started, as with "ttmem run --metal"."""
     library = build / "src" / "lib" / "libttmem.so.0"
     return {**world.env, "TTMEM": "1", "TTMEM_STACKS": "fp", "LD_PRELOAD": str(library)}
 

@@ -398,6 +398,20 @@ def test_stacks_begin_in_the_application(world, shapes, playing):
     assert [os.path.basename(f["file"]) for f in row["stack"][1:3]] == ["play.cpp"] * 2
 
 
+def test_the_old_buffer_log_tells_of_tt_metals_buffers(run_metal, shapes, tmp_path):
+    """Who owns what, under which address, and whose call it was; not how ttmem learned of it."""
+    log = tmp_path / "log"
+    run_metal(shapes(70) / "play", env={"TT_BUFFER_DEBUG_LOG": "1", "TT_BUFFER_DEBUG_LOG_FILE": str(log)})
+    records = [text for text in log.read_text().split("═" * 59 + "\n") if text.startswith("BUFFER ALLOCATED")]
+    plain = [text for text in records if "\nType: DRAM\n" in text or "\nType: L1\n" in text]
+    assert len(plain) > 8
+    for text in plain:
+        assert any(f"\n{pair}\n" in text for pair in ("Owns Data: yes\nHooked: no", "Owns Data: no\nHooked: yes"))
+        assert re.search(r"\nBuffer\*: 0x[0-9a-f]+\n", text) or "\nHooked: yes\n" in text
+        assert re.search(r"\nCall Stack:\n    libtt_metal.so: tt::tt_metal::Buffer::create\(", text)
+    assert "ttmem" not in log.read_text() and "GraphTracker" not in log.read_text()
+
+
 def test_missing_library_is_said_before_anything_runs(build, clean_env, tmp_path):
     shutil.copytree(build / "src" / "cli", tmp_path / "cli")
     shutil.copytree(build / "src" / "lib", tmp_path / "lib", symlinks=True)
@@ -407,7 +421,17 @@ def test_missing_library_is_said_before_anything_runs(build, clean_env, tmp_path
     assert re.fullmatch(r"ttmem run: --metal: \S+libttmem-metal\.so: No such file or directory\n", done.stderr)
 
 
-def test_one_library_not_two(ttmem, build):
-    shim = build / "src" / "metal" / "libttmem-metal.so"
-    done = ttmem("run", "--metal", "--metal-shim", shim, "--", "true")
-    assert done.returncode == 2 and "--metal or --metal-shim, not both" in done.stderr
+def test_the_library_that_was_built_from_headers_is_gone(ttmem):
+    for option in (["--metal-shim", "libttmem-metal.so"], ["--metal-shim=libttmem-metal.so"]):
+        done = ttmem("run", *option, "--", "echo", "ran")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f'unknown option "{option[0]}"; did you mean --metal?' in done.stderr
+
+
+def test_a_library_that_cannot_be_named_is_said_before_anything_runs(build, clean_env, tmp_path):
+    for part in ("cli", "lib", "metal"):
+        shutil.copytree(build / "src" / part, tmp_path / "a b" / part, symlinks=True)
+    done = subprocess.run([tmp_path / "a b" / "cli" / "ttmem", "run", "--metal", "--", "echo", "ran"], env=clean_env,
+                          capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "libttmem-metal.so: has a blank or a colon in its path: install ttmem elsewhere\n" in done.stderr

@@ -57,8 +57,6 @@ REASONS = {
     "ttmem record 1234": "1234 is to be replaced: test_record.py",
     "ttmem export --format ttnn-visualizer -o report PID": "PID is to be replaced: test_export_formats.py",
     "ttmem smi --from /var/lib": "a path that is to be replaced: test_from.py",
-    "sh examples/tt-metal": "needs tt-metal: ./dev metal-test",
-    "ttmem run --metal-shim": "needs the shim of the line above: ./dev metal-test",
     "curl http://host-1": "another machine: test_fleet.py",
     "curl -H": "needs root's token: test_web.py",
     "curl -N": "goes on until it is stopped",

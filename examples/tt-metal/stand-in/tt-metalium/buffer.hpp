@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Stand-in: a buffer, with what an observer may ask of it. Which of it is inline and which exported is as
- * in tt-metal, because a preloaded library depends on that. How one is made is the stand-in's own.
+ * Stand-in: a buffer, with what an observer may ask of it. How one is made is the
+ * stand-in's own.
  */
 
 #include <cstddef>
@@ -71,9 +71,6 @@ class Buffer final : public std::enable_shared_from_this<Buffer>
 	}
 
       private:
-#ifdef STAND_IN_OTHER_LAYOUT
-	DeviceAddr inserted_[2] = {}; /* as if a later version had more members */
-#endif
 	IDevice *const device_;
 	const DeviceAddr size_;
 	const BufferType buffer_type_;
