@@ -30,14 +30,14 @@ static void budget_put_junit_parts(const struct budget_result *result,
 				   const struct budget_verdict *verdict, FILE *out)
 {
 	char text[BUDGET_PART_SHOWN], number[TEXT_NUMBER_SIZE];
-	const struct budget_part *part;
+	struct budget_part part;
 	size_t at = 0;
 
 	if (!budget_is_then(result, verdict))
 		(void)fputs("\nat its end it held", out);
 	while (budget_next_part(result, verdict, &at, &part)) {
-		fprintf(out, "\n%s  ", text_size(part->bytes, number));
-		budget_put_xml(budget_part_words(part, text, sizeof(text)), out);
+		fprintf(out, "\n%s  ", text_size(part.bytes, number));
+		budget_put_xml(budget_part_words(&part, text, sizeof(text)), out);
 	}
 }
 
@@ -50,15 +50,16 @@ static void budget_put_junit_case(const struct budget_result *result,
 	(void)fputs("    <testcase classname=\"ttmem.limits\" name=\"", out);
 	budget_put_xml(key, out);
 	(void)fputs("\">", out);
-	(void)budget_words(verdict, text, sizeof(text));
+	(void)budget_words(result, verdict, text, sizeof(text));
 	if (!result->summary.is_tracked) {
 		(void)fputs("<error message=\"" BUDGET_UNTRACKED "\"/>", out);
-	} else if (verdict->is_over) {
+	} else if (verdict->is_over || verdict->is_unmatched) {
 		(void)fputs("<failure message=\"", out);
 		budget_put_xml(text, out);
 		(void)fputs("\">", out);
 		budget_put_xml(text, out);
-		budget_put_junit_parts(result, verdict, out);
+		if (verdict->is_over)
+			budget_put_junit_parts(result, verdict, out);
 		(void)fputs("</failure>", out);
 	} else if (!verdict->moment) {
 		(void)fputs("<skipped message=\"", out);
@@ -89,12 +90,13 @@ void budget_put_junit(const void *context, FILE *out)
 	bool is_tracked = result->summary.is_tracked;
 
 	for (size_t i = 0; i < limits; i++)
-		skipped += is_tracked && !result->verdicts[i].moment;
+		skipped += is_tracked && !result->verdicts[i].moment &&
+			   !result->verdicts[i].is_unmatched;
 	fprintf(out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
 		"  <testsuite name=\"ttmem\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" "
 		"skipped=\"%zu\">\n",
-		count, result->over + leaked, is_tracked ? 0 : count, skipped);
+		count, result->failed + leaked, is_tracked ? 0 : count, skipped);
 	if (result->leaks)
 		budget_put_junit_leaks(result, out);
 	for (size_t i = 0; i < limits; i++)
@@ -152,16 +154,16 @@ void budget_put_github(const struct budget_result *result, FILE *out)
 		budget_put_annotation(NULL, 0, BUDGET_UNTRACKED, out);
 	for (size_t i = 0; i < result->budget.count; i++) {
 		const struct budget_verdict *verdict = &result->verdicts[i];
-		const struct budget_part *part;
+		struct budget_part part;
 		size_t at = 0;
 		bool has_file = false;
 
-		if (!verdict->is_over)
+		if (!verdict->is_over && !verdict->is_unmatched)
 			continue;
 		/* The largest call site that has a file. */
 		while (!has_file && budget_next_part(result, verdict, &at, &part))
-			has_file = part->file;
-		budget_put_annotation(has_file ? part->file : NULL, has_file ? part->line : 0,
-				      budget_words(verdict, text, sizeof(text)), out);
+			has_file = part.file;
+		budget_put_annotation(has_file ? part.file : NULL, has_file ? part.line : 0,
+				      budget_words(result, verdict, text, sizeof(text)), out);
 	}
 }

@@ -22,6 +22,7 @@ static int budget_document_part(struct budget_summary *summary, size_t moment, c
 		.file = daemon_pages_text(place, "file"),
 		.line = (uint32_t)daemon_pages_number(place, "line"),
 		.name = daemon_pages_text(row, "name"),
+		.calls = daemon_pages_text(row, "calls"),
 		.phase = daemon_pages_text(row, "phase"),
 		.bytes = bytes,
 	};

@@ -76,6 +76,11 @@ UNIT(a_mistake_is_told_with_its_line)
 		 "line 2: \"DRAM\" needs"},
 		{"{\"schema\": \"ttmem.budget/1\", \"limits\": {\n\"DRAM\": null}}",
 		 "line 2: \"DRAM\" needs"},
+		{"{\"schema\": \"ttmem.budget/1\", \"limits\": {},\n\"optional\": true}",
+		 "line 2: \"optional\" is not a list"},
+		{"{\"schema\": \"ttmem.budget/1\", \"limits\": {\"L1\": 1},\n\"optional\": "
+		 "[\"DRAM\"]}",
+		 "line 2: \"optional\" names \"DRAM\", which is not one of the limits"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
@@ -142,16 +147,20 @@ UNIT(a_new_file_has_the_types_that_were_held)
 	struct budget_summary summary = BUDGET_SUMMARY_NULL;
 	struct budget_moment held = {.type = TYPES_L1, .bytes = 5, .is_peak = true};
 	struct budget_file *file = budget_file_new();
+	struct budget budget = BUDGET_NULL;
 	size_t index;
 	char *text;
 
 	assert(file && budget_summary_begin(&summary, &held, &index) == 0);
 	held.bytes = 9;
 	assert(budget_summary_begin(&summary, &held, &index) == 0);
-	assert(budget_file_fill(file, &summary) == 0);
+	assert(budget_file_fill(file, &summary, &budget) == 0);
+	assert(budget.count == 1 && budget.limits[0].bytes == 9);
 	text = written(file);
 	assert(strstr(text, "\"limits\": {\n    \"L1\": 9\n  }"));
+	assert(strstr(text, "\"optional\": [\n    \"L1\"\n  ]"));
 	free(text);
+	budget_deinit(&budget);
 	budget_file_free(file);
 	budget_summary_deinit(&summary);
 }

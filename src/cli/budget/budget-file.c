@@ -152,9 +152,28 @@ static int budget_file_take(const struct budget_reading *reading, json_t *limits
 	return 0;
 }
 
+/* Without the list, as in files of 0.2.0, no limit is optional. */
+static int budget_file_take_optional(const struct budget_reading *reading, struct budget *budget)
+{
+	const json_t *list = json_object_get(reading->document, "optional");
+	char shown[128];
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *key = json_string_value(json_array_get(list, i));
+
+		if (key && budget_set_optional(budget, key))
+			continue;
+		(void)text_escape(key ? key : "?", shown, sizeof(shown));
+		return budget_file_wrong(reading, "optional",
+					 "names \"%s\", which is not one of the limits", shown);
+	}
+	return 0;
+}
+
 static int budget_file_check(const struct budget_reading *reading)
 {
-	static const char *const members[] = {"$schema", "schema", "description", "limits"};
+	static const char *const members[] = {"$schema", "schema", "description", "limits",
+					      "optional"};
 	const char *key;
 	json_t *value;
 
@@ -180,6 +199,9 @@ static int budget_file_check(const struct budget_reading *reading)
 		return budget_file_wrong(reading, NULL, "has no \"limits\"");
 	if (!json_is_object(value))
 		return budget_file_wrong(reading, "limits", "is not an object");
+	value = json_object_get(reading->document, "optional");
+	if (value && !json_is_array(value))
+		return budget_file_wrong(reading, "optional", "is not a list of limits");
 	return 0;
 }
 
@@ -234,6 +256,8 @@ int budget_file_load(const char *path, struct budget *budget, struct budget_file
 	r = budget_file_check(&reading);
 	if (r == 0)
 		r = budget_file_take(&reading, json_object_get(reading.document, "limits"), budget);
+	if (r == 0)
+		r = budget_file_take_optional(&reading, budget);
 	if (r < 0 || !ret_file) {
 		json_decref(reading.document);
 		return r;
@@ -267,9 +291,11 @@ int budget_file_update(struct budget_file *file, const struct budget_verdict *ve
 	return r;
 }
 
-int budget_file_fill(struct budget_file *file, const struct budget_summary *summary)
+int budget_file_fill(struct budget_file *file, const struct budget_summary *summary,
+		     struct budget *budget)
 {
-	int r = 0;
+	json_t *optional = json_array();
+	int r = json_object_set_new(file->document, "optional", optional) < 0 ? -ENOMEM : 0;
 
 	for (uint32_t type = 0; r == 0 && type < BOOK_TYPES; type++) {
 		uint64_t most = 0;
@@ -278,8 +304,13 @@ int budget_file_fill(struct budget_file *file, const struct budget_summary *summ
 			if (summary->moments[i].type == type)
 				most = bits_max(most, summary->moments[i].bytes);
 		}
-		if (most > 0)
-			r = budget_file_set(file, types_name(type), most);
+		if (most == 0)
+			continue;
+		r = budget_file_set(file, types_name(type), most);
+		if (r == 0 && json_array_append_new(optional, json_string(types_name(type))) < 0)
+			r = -ENOMEM;
+		if (r == 0)
+			r = budget_add(budget, types_name(type), most);
 	}
 	return r;
 }

@@ -28,12 +28,16 @@ struct budget_file *budget_file_free(struct budget_file *file);
 int budget_file_load(const char *path, struct budget *budget, struct budget_file **ret_file,
 		     char *ret_error);
 
-/* Sets each limit that the file has to what was found of it; those of which nothing was seen stay. */
+/*
+ * Sets each limit that the file has to what was found of it; those of which nothing was seen stay. Limits
+ * that people wrote stay required, those that budget_file_fill() wrote optional.
+ */
 int budget_file_update(struct budget_file *file, const struct budget_verdict *verdicts,
 		       size_t count);
 
-/* Adds a limit for each type that was held. 0 or -ENOMEM. */
-int budget_file_fill(struct budget_file *file, const struct budget_summary *summary);
+/* Adds a limit for each type that was held, to the file and to @budget; all optional. 0 or -ENOMEM. */
+int budget_file_fill(struct budget_file *file, const struct budget_summary *summary,
+		     struct budget *budget);
 
 /* @file: a struct budget_file. */
 void budget_file_write(const void *file, FILE *out);

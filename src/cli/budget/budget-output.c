@@ -11,6 +11,7 @@
 
 #include "base/emit.h"
 #include "base/text.h"
+#include "cli/budget/budget-names.h"
 #include "cli/budget/budget-words.h"
 #include "model/merge.h"
 #include "model/sites/site.h"
@@ -23,7 +24,9 @@ int budget_result_judge(struct budget_result *result)
 	result->verdicts = calloc(result->budget.count + 1, sizeof(*result->verdicts));
 	if (!result->verdicts)
 		return -ENOMEM;
-	result->over = budget_judge(&result->budget, &result->summary, result->verdicts);
+	result->failed = budget_judge(&result->budget, &result->summary, result->verdicts);
+	for (size_t i = 0; i < result->budget.count; i++)
+		result->over += result->verdicts[i].is_over;
 	return 0;
 }
 
@@ -35,16 +38,53 @@ void budget_result_deinit(struct budget_result *result)
 	*result = BUDGET_RESULT_NULL;
 }
 
-const char *budget_words(const struct budget_verdict *verdict, char *ret_text, size_t size)
+/* "no frame has this name; near: a, b": what somebody who misspelled it needs to read. */
+static void budget_unmatched_words(const struct budget_result *result,
+				   const struct budget_limit *limit, char *ret_text, size_t size)
+{
+	struct budget_near near = budget_near(limit, &result->summary);
+	bool is_phase = limit->subject == BUDGET_PHASE;
+	char shown[TEXT_ESCAPE_SIZE(BUDGET_NEAR_SIZE)];
+	size_t used;
+
+	(void)snprintf(ret_text, size, "not checked, no %s of that name was seen%s",
+		       is_phase ? "phase" : "function or file",
+		       result->summary.has_all_parts
+			       ? ""
+			       : " at a peak or at the end (a recording has every moment)");
+	for (size_t i = 0; i < near.count; i++) {
+		used = strlen(ret_text);
+		(void)text_escape(near.names[i], shown, sizeof(shown));
+		(void)snprintf(ret_text + used, size - used, "%s%s",
+			       i > 0          ? ", "
+			       : near.is_near ? "; did you mean "
+					      : "; seen were ",
+			       shown);
+	}
+	used = strlen(ret_text);
+	if (near.is_near)
+		(void)snprintf(ret_text + used, size - used, "?");
+}
+
+const char *budget_words(const struct budget_result *result, const struct budget_verdict *verdict,
+			 char *ret_text, size_t size)
 {
 	const struct budget_moment *moment = verdict->moment;
 	char limit[TEXT_NUMBER_SIZE], held[TEXT_NUMBER_SIZE], key[BUDGET_KEY_SHOWN];
-	char process[64] = "a process", comm[TEXT_ESCAPE_SIZE(16)];
+	char process[64] = "a process", comm[TEXT_ESCAPE_SIZE(16)],
+	     why[BUDGET_WORDS - BUDGET_KEY_SHOWN - 64];
 
 	(void)text_escape(verdict->limit->key, key, sizeof(key));
 	text_size(verdict->limit->bytes, limit);
+	if (verdict->is_unmatched) {
+		budget_unmatched_words(result, verdict->limit, why, sizeof(why));
+		(void)snprintf(ret_text, size, "limit %s %s: %s", key, limit, why);
+		return ret_text;
+	}
 	if (!moment) {
-		(void)snprintf(ret_text, size, "limit %s %s: nothing of it was seen", key, limit);
+		(void)snprintf(ret_text, size, "limit %s %s: %s", key, limit,
+			       result->summary.is_tracked ? "kept, nothing of it was held"
+							  : "nothing was tracked");
 		return ret_text;
 	}
 	if (moment->pid) {
@@ -82,19 +122,39 @@ bool budget_is_then(const struct budget_result *result, const struct budget_verd
 	return !moment || moment == verdict->moment;
 }
 
+/* Whether an earlier part that counts is of the same call site and phase, with another caller. */
+static bool budget_is_repeated(const struct budget_verdict *verdict,
+			       const struct budget_moment *moment, size_t index)
+{
+	for (size_t i = 0; i < index; i++) {
+		if (budget_summary_compare_places(&moment->parts[i], &moment->parts[index]) == 0 &&
+		    budget_counts(verdict->limit, &moment->parts[i]))
+			return true;
+	}
+	return false;
+}
+
 bool budget_next_part(const struct budget_result *result, const struct budget_verdict *verdict,
-		      size_t *at, const struct budget_part **ret_part)
+		      size_t *at, struct budget_part *ret_part)
 {
 	const struct budget_moment *moment =
 		verdict->moment ? budget_summary_parts_of(&result->summary, verdict->moment) : NULL;
 
 	while (moment && *at < moment->part_count) {
-		const struct budget_part *part = &moment->parts[(*at)++];
+		const size_t index = (*at)++;
 
-		if (budget_counts(verdict->limit, part)) {
-			*ret_part = part;
-			return true;
+		if (!budget_counts(verdict->limit, &moment->parts[index]) ||
+		    budget_is_repeated(verdict, moment, index))
+			continue;
+		*ret_part = moment->parts[index];
+		for (size_t i = index + 1; i < moment->part_count; i++) {
+			const struct budget_part *more = &moment->parts[i];
+
+			if (budget_summary_compare_places(more, ret_part) == 0 &&
+			    budget_counts(verdict->limit, more))
+				ret_part->bytes = merge_add(ret_part->bytes, more->bytes);
 		}
+		return true;
 	}
 	return false;
 }
@@ -118,18 +178,18 @@ static void budget_put_sites(const struct budget_result *result,
 			     const struct budget_verdict *verdict, FILE *out)
 {
 	char text[BUDGET_PART_SHOWN], number[TEXT_NUMBER_SIZE];
-	const struct budget_part *part;
+	struct budget_part part;
 	size_t at = 0;
 
 	if (!budget_is_then(result, verdict))
 		fputs("    its call sites then are not known; at its end it held\n", out);
 	for (unsigned int i = 0; i < BUDGET_SITES && budget_next_part(result, verdict, &at, &part);
 	     i++) {
-		fprintf(out, "    %10s  %s", text_size(part->bytes, number),
-			budget_part_words(part, text, sizeof(text)));
-		if (part->phase) {
+		fprintf(out, "    %10s  %s", text_size(part.bytes, number),
+			budget_part_words(&part, text, sizeof(text)));
+		if (part.phase) {
 			(void)fputs(", in ", out);
-			text_put(out, part->phase);
+			text_put(out, part.phase);
 		}
 		(void)fputc('\n', out);
 	}
@@ -143,9 +203,9 @@ void budget_put_text(const struct budget_result *result, bool all, FILE *out)
 	for (size_t i = 0; i < result->budget.count; i++) {
 		const struct budget_verdict *verdict = &result->verdicts[i];
 
-		if (!all && !verdict->is_over)
+		if (!all && !verdict->is_over && !verdict->is_unmatched)
 			continue;
-		fprintf(out, "%s\n", budget_words(verdict, text, sizeof(text)));
+		fprintf(out, "%s\n", budget_words(result, verdict, text, sizeof(text)));
 		if (verdict->is_over)
 			budget_put_sites(result, verdict, out);
 	}
@@ -170,11 +230,14 @@ void budget_put_markdown(const struct budget_result *result, FILE *out)
 			text_size(verdict->limit->bytes, limit),
 			verdict->moment && !verdict->is_exact ? "at least " : "",
 			verdict->moment ? text_size(verdict->bytes, held) : "not seen",
-			verdict->is_over ? "**exceeded**" : "");
+			verdict->is_over        ? "**exceeded**"
+			: verdict->is_unmatched ? "**matches nothing**"
+						: "");
 	}
 }
 
-static void budget_put_part(const struct budget_part *part, struct emit *json)
+/* @has_calls: for a report, which is compared with limits again. */
+static void budget_put_part(const struct budget_part *part, bool has_calls, struct emit *json)
 {
 	emit_open_object(json, NULL);
 	emit_string(json, "function", part->function);
@@ -185,6 +248,8 @@ static void budget_put_part(const struct budget_part *part, struct emit *json)
 		emit_null(json, "line");
 	emit_string(json, "name", part->name);
 	emit_string(json, "phase", part->phase);
+	if (has_calls)
+		emit_string(json, "calls", part->calls);
 	emit_u64(json, "bytes", part->bytes);
 	emit_close_object(json);
 }
@@ -199,7 +264,7 @@ void budget_put_parts(const struct budget_summary *summary, uint32_t device, uin
 		if (!moment->is_peak || moment->device != device || moment->type != type)
 			continue;
 		for (size_t k = 0; k < moment->part_count; k++)
-			budget_put_part(&moment->parts[k], json);
+			budget_put_part(&moment->parts[k], true, json);
 	}
 	emit_close_array(json);
 }
@@ -207,12 +272,25 @@ void budget_put_parts(const struct budget_summary *summary, uint32_t device, uin
 static void budget_put_json_sites(const struct budget_result *result,
 				  const struct budget_verdict *verdict, struct emit *json)
 {
-	const struct budget_part *part;
+	struct budget_part part;
 	size_t at = 0;
 
 	emit_open_array(json, "sites");
 	while (budget_next_part(result, verdict, &at, &part))
-		budget_put_part(part, json);
+		budget_put_part(&part, false, json);
+	emit_close_array(json);
+}
+
+static void budget_put_json_near(const struct budget_result *result,
+				 const struct budget_verdict *verdict, struct emit *json)
+{
+	struct budget_near near = {.count = 0};
+
+	if (verdict->is_unmatched)
+		near = budget_near(verdict->limit, &result->summary);
+	emit_open_array(json, "near");
+	for (size_t i = 0; near.is_near && i < near.count; i++)
+		emit_string(json, NULL, near.names[i]);
 	emit_close_array(json);
 }
 
@@ -225,6 +303,9 @@ static void budget_put_json_one(const struct budget_result *result,
 	emit_string(json, "limit", verdict->limit->key);
 	emit_u64(json, "bytes", verdict->limit->bytes);
 	emit_bool(json, "over", verdict->is_over);
+	emit_bool(json, "optional", verdict->limit->is_optional);
+	emit_bool(json, "matched", !verdict->is_unmatched);
+	budget_put_json_near(result, verdict, json);
 	if (moment) {
 		parts = budget_summary_parts_of(&result->summary, moment);
 		emit_open_object(json, "held");

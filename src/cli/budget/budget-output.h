@@ -17,6 +17,7 @@ struct budget_result {
 	struct budget_summary summary;
 	struct budget_verdict *verdicts; /* one for each limit */
 	size_t over;                     /* how many are exceeded */
+	size_t failed;                   /* how many are exceeded, or match nothing */
 	/* Whether leaks count, too: NULL = no, "" = there are none, else what was leaked. Not owned. */
 	const char *leaks;
 };
@@ -27,7 +28,7 @@ struct budget_result {
 int budget_result_judge(struct budget_result *result);
 void budget_result_deinit(struct budget_result *result);
 
-/* All limits, or only those that are exceeded, with the call sites that held most. */
+/* All limits, or only those that fail, with the call sites that held most. */
 void budget_put_text(const struct budget_result *result, bool all, FILE *out);
 void budget_put_markdown(const struct budget_result *result, FILE *out);
 
@@ -41,7 +42,7 @@ void budget_put_json(const struct budget_result *result, struct emit *json);
 /* JUnit's XML, a test case for each limit, and one for leaks. @context: a struct budget_result. */
 void budget_put_junit(const void *context, FILE *out);
 
-/* An annotation of GitHub for each limit that is exceeded, at the call site that held most. */
+/* An annotation of GitHub for each limit that fails, at the call site that held most. */
 void budget_put_github(const struct budget_result *result, FILE *out);
 
 /* One annotation: an error at a place, of which @file may be NULL and @line 0. Texts from anywhere. */

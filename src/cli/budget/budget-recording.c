@@ -49,6 +49,7 @@ struct budget_recording {
 	struct recording *recording;
 	const struct budget *budget;
 	struct budget_best *bests;    /* one for each limit */
+	struct budget_best *others;   /* on any device and of any type: shows that a name exists */
 	struct recording_most *mosts; /* of one device, for all types */
 	struct budget_memo *memos;    /* of one book */
 	bool is_exact;
@@ -69,6 +70,7 @@ static void budget_recording_deinit(struct budget_recording *self)
 {
 	budget_recording_leave(self);
 	free(self->bests);
+	free(self->others);
 	free(self->mosts);
 	free(self->memos);
 }
@@ -82,11 +84,12 @@ static int budget_recording_init(struct budget_recording *self, struct recording
 		.recording = recording,
 		.budget = budget,
 		.bests = calloc(count, sizeof(*self->bests)),
+		.others = calloc(count, sizeof(*self->others)),
 		.mosts = calloc(count * BOOK_TYPES, sizeof(*self->mosts)),
 		.memos = calloc(count, sizeof(*self->memos)),
 		.is_exact = true,
 	};
-	return self->bests && self->mosts && self->memos ? 0 : -ENOMEM;
+	return self->bests && self->others && self->mosts && self->memos ? 0 : -ENOMEM;
 }
 
 static bool budget_recording_has_phase(struct budget_recording *self,
@@ -106,11 +109,15 @@ static bool budget_recording_has_site(struct budget_recording *self,
 	CLEANUP(frames_deinit) struct frames frames;
 	struct frames_one frame = {.function = NULL};
 	struct budget_part part = {.name = NULL};
+	const char *stack = stacks_text(self->stacks, id);
+	char calls[POOL_TEXT_MAX];
 
-	if (site_find(&frames, stacks_text(self->stacks, id), &frame)) {
+	if (site_find(&frames, stack, &frame)) {
 		part.function = frame.function;
 		part.file = frame.file;
 	}
+	if (stack)
+		part.calls = frames_calls(stack, calls, sizeof(calls));
 	return budget_counts(limit, &part);
 }
 
@@ -137,15 +144,14 @@ static bool budget_recording_has(void *context, size_t number, const struct book
 static void budget_recording_offer(struct budget_recording *self, size_t number, uint32_t device)
 {
 	const struct budget_limit *limit = &self->budget->limits[number];
-	struct budget_best *best = &self->bests[number];
 
-	if (limit->device != BUDGET_ANY && limit->device != device)
-		return;
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct recording_most *most = &self->mosts[number * BOOK_TYPES + type];
+		bool counts = (limit->device == BUDGET_ANY || limit->device == device) &&
+			      (limit->type == BUDGET_ANY || limit->type == type);
+		struct budget_best *best = counts ? &self->bests[number] : &self->others[number];
 
-		if ((limit->type == BUDGET_ANY || limit->type == type) &&
-		    most->bytes > best->most.bytes)
+		if (most->bytes > best->most.bytes)
 			*best = (struct budget_best){.most = *most, .type = type};
 	}
 }
@@ -253,6 +259,8 @@ static int budget_recording_find(struct budget_recording *self, const struct rec
 	for (size_t i = 0; r == 0 && i < self->budget->count; i++) {
 		if (self->bests[i].most.bytes > 0)
 			r = budget_recording_add(self, &self->bests[i], summary);
+		else if (self->others[i].most.bytes > 0)
+			r = budget_recording_add(self, &self->others[i], summary);
 	}
 	return r;
 }

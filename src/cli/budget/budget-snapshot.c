@@ -13,6 +13,7 @@ int budget_summary_add_buffer(struct budget_summary *summary, size_t moment,
 {
 	CLEANUP(frames_deinit) struct frames frames;
 	struct frames_one frame = {.function = NULL};
+	char calls[POOL_TEXT_MAX];
 	struct budget_part part = {
 		.moment = moment,
 		.name = buffer->name,
@@ -25,6 +26,8 @@ int budget_summary_add_buffer(struct budget_summary *summary, size_t moment,
 		part.file = frame.file;
 		part.line = frame.line;
 	}
+	if (buffer->stack && *frames_calls(buffer->stack, calls, sizeof(calls)))
+		part.calls = calls;
 	return budget_summary_add(summary, &part);
 }
 

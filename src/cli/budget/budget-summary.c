@@ -87,6 +87,7 @@ int budget_summary_add(struct budget_summary *summary, const struct budget_part 
 	if ((copy.function && !budget_summary_keep(summary, &copy.function)) ||
 	    (copy.file && !budget_summary_keep(summary, &copy.file)) ||
 	    (copy.name && !budget_summary_keep(summary, &copy.name)) ||
+	    (copy.calls && !budget_summary_keep(summary, &copy.calls)) ||
 	    (copy.phase && !budget_summary_keep(summary, &copy.phase)))
 		return -ENOMEM;
 	parts[summary->part_count++] = copy;
@@ -98,14 +99,10 @@ static int budget_summary_compare_texts(const char *a, const char *b)
 	return a == b ? 0 : strcmp(a ? a : "", b ? b : "");
 }
 
-/* 0 for parts of the same moment, call site and phase. */
-static int budget_summary_compare(const void *left, const void *right)
+int budget_summary_compare_places(const struct budget_part *a, const struct budget_part *b)
 {
-	const struct budget_part *a = left, *b = right;
-	int r = (a->moment > b->moment) - (a->moment < b->moment);
+	int r = budget_summary_compare_texts(a->file, b->file);
 
-	if (r == 0)
-		r = budget_summary_compare_texts(a->file, b->file);
 	if (r == 0)
 		r = (a->line > b->line) - (a->line < b->line);
 	if (r == 0)
@@ -113,6 +110,17 @@ static int budget_summary_compare(const void *left, const void *right)
 	if (r == 0)
 		r = budget_summary_compare_texts(a->name, b->name);
 	return r ? r : budget_summary_compare_texts(a->phase, b->phase);
+}
+
+/* 0 for parts of the same moment, stack and phase. */
+static int budget_summary_compare(const void *left, const void *right)
+{
+	const struct budget_part *a = left, *b = right;
+	int r = (a->moment > b->moment) - (a->moment < b->moment);
+
+	if (r == 0)
+		r = budget_summary_compare_places(a, b);
+	return r ? r : budget_summary_compare_texts(a->calls, b->calls);
 }
 
 /* Largest first; then as above, so that the order is always the same. */

@@ -31,6 +31,7 @@ struct budget_part {
 	const char *file;
 	uint32_t line;     /* 0 = not known */
 	const char *name;  /* of its buffers, if there is neither function nor file */
+	const char *calls; /* its stack, as frames_calls() has it; NULL = not known */
 	const char *phase; /* NULL = none */
 	uint64_t bytes;
 };
@@ -84,8 +85,11 @@ int budget_summary_add_buffer(struct budget_summary *summary, size_t moment,
 /* Adds the peaks of a snapshot that was asked for them, with what was live then. 0 or -ENOMEM. */
 int budget_summary_add_peaks(struct budget_summary *summary, const struct snapshot *snapshot);
 
-/* Adds up parts of the same call site and phase, and gives each moment its own. */
+/* Adds up parts of the same stack and phase, and gives each moment its own. */
 void budget_summary_finish(struct budget_summary *summary);
+
+/* 0 for parts of one call site and phase, whatever called it; else their order. */
+int budget_summary_compare_places(const struct budget_part *a, const struct budget_part *b);
 
 /*
  * The moment whose parts tell best what was held at @moment: itself, or if they are not known the end of

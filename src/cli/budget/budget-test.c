@@ -9,6 +9,7 @@
 
 #include "base/bits.h"
 #include "base/testing/unit.h"
+#include "cli/budget/budget-names.h"
 #include "cli/budget/budget-summary.h"
 #include "model/types.h"
 
@@ -110,7 +111,8 @@ static struct budget_verdict judge(const struct budget_summary *summary, const c
 	struct budget budget = BUDGET_NULL;
 
 	assert(budget_add_text(&budget, text) == 0);
-	assert(budget_judge(&budget, summary, &verdict) == verdict.is_over);
+	assert(budget_judge(&budget, summary, &verdict) ==
+	       (verdict.is_over || verdict.is_unmatched));
 	budget_deinit(&budget);
 	return verdict;
 }
@@ -177,5 +179,65 @@ UNIT(an_end_has_what_its_parts_have)
 	budget_summary_finish(&summary);
 	assert(!summary.moments[end].is_peak && summary.moments[end].bytes == UINT64_MAX);
 	assert(budget_summary_parts_of(&summary, &summary.moments[peak]) == &summary.moments[end]);
+	budget_summary_deinit(&summary);
+}
+
+static void called(struct budget_summary *summary, size_t at, const char *calls, uint64_t bytes)
+{
+	const struct budget_part one = {.moment = at,
+					.function = "dram",
+					.file = "app.c",
+					.line = 7,
+					.calls = calls,
+					.bytes = bytes};
+
+	assert(budget_summary_add(summary, &one) == 0);
+}
+
+UNIT(a_call_site_is_matched_by_any_frame_of_its_stack)
+{
+	struct budget_summary summary = BUDGET_SUMMARY_NULL;
+	size_t at = moment(&summary, 1, 0, TYPES_DRAM, 100);
+
+	called(&summary, at, "app.c:dram <- app.c:scratch <- app.c:main", 30);
+	called(&summary, at, "app.c:dram <- model.cc:ns::load <- app.c:main", 70);
+	budget_summary_finish(&summary);
+	summary.is_tracked = true;
+	assert(judge(&summary, "site:scratch=1").bytes == 30);
+	assert(judge(&summary, "site:ns::load=1").bytes == 70);
+	assert(judge(&summary, "site:model.cc=1").bytes == 70);
+	assert(judge(&summary, "site:main=1").bytes == 100);
+	assert(judge(&summary, "site:dram=1").bytes == 100);
+	assert(!judge(&summary, "site:cratch=1").moment);
+	budget_summary_deinit(&summary);
+}
+
+UNIT(a_limit_that_matches_nothing_fails_unless_it_is_optional)
+{
+	struct budget_summary summary = BUDGET_SUMMARY_NULL;
+	struct budget budget = BUDGET_NULL;
+	struct budget_verdict verdicts[5];
+	struct budget_near near;
+	size_t at = moment(&summary, 1, 0, TYPES_DRAM, 100);
+
+	called(&summary, at, "app.c:dram <- app.c:scratch <- app.c:main", 100);
+	budget_summary_finish(&summary);
+	summary.is_tracked = true;
+	assert(budget_add_text(&budget, "site:scrach=1") == 0);
+	assert(budget_add_text(&budget, "site:gone=1") == 0);
+	assert(budget_add_text(&budget, "phase:x=1") == 0);
+	assert(budget_add_text(&budget, "5:site:scratch=1") == 0); /* it exists, elsewhere */
+	assert(budget_add_text(&budget, "TRACE=1") == 0);          /* 0 bytes of it */
+	assert(budget_set_optional(&budget, "phase:x") && !budget_set_optional(&budget, "L1"));
+	assert(budget_judge(&budget, &summary, verdicts) == 2);
+	assert(verdicts[0].is_unmatched && verdicts[1].is_unmatched);
+	assert(!verdicts[2].is_unmatched && !verdicts[3].is_unmatched && !verdicts[4].is_unmatched);
+	near = budget_near(verdicts[0].limit, &summary);
+	assert(near.is_near && near.count == 1 && strcmp(near.names[0], "scratch") == 0);
+	near = budget_near(verdicts[1].limit, &summary);
+	assert(!near.is_near && near.count == 3 && strcmp(near.names[0], "app.c") == 0);
+	summary.is_tracked = false; /* that is told instead */
+	assert(budget_judge(&budget, &summary, verdicts) == 0);
+	budget_deinit(&budget);
 	budget_summary_deinit(&summary);
 }

@@ -10,11 +10,12 @@
 #include "cli/budget/budget-output.h"
 
 #define BUDGET_KEY_SHOWN 512u   /* longer names are cut */
-#define BUDGET_WORDS 1024u      /* room for budget_words() */
+#define BUDGET_WORDS 4096u      /* room for budget_words() */
 #define BUDGET_PART_SHOWN 1024u /* a longer place is cut */
 
 /* What became of a limit, in a sentence. */
-const char *budget_words(const struct budget_verdict *verdict, char *ret_text, size_t size);
+const char *budget_words(const struct budget_result *result, const struct budget_verdict *verdict,
+			 char *ret_text, size_t size);
 
 /* A call site: "function (file:line)", or the name of its buffers. */
 const char *budget_part_words(const struct budget_part *part, char *ret_text, size_t size);
@@ -23,8 +24,8 @@ const char *budget_part_words(const struct budget_part *part, char *ret_text, si
 bool budget_is_then(const struct budget_result *result, const struct budget_verdict *verdict);
 
 /*
- * The next part that counts for a limit, largest first; @at is 0 at first. If the parts of its moment
- * are not known, those that the process had at its end. False: no more.
+ * The next call site and phase that count for a limit, whatever called it; @at is 0 at first. If the
+ * parts of its moment are not known, those that the process had at its end. False: no more.
  */
 bool budget_next_part(const struct budget_result *result, const struct budget_verdict *verdict,
-		      size_t *at, const struct budget_part **ret_part);
+		      size_t *at, struct budget_part *ret_part);

@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "cli/budget/budget-names.h"
 #include "cli/budget/budget-summary.h"
 #include "model/merge.h"
 #include "model/types.h"
@@ -104,6 +105,7 @@ int budget_add(struct budget *budget, const char *key, uint64_t bytes)
 	for (size_t i = 0; i < budget->count; i++) {
 		if (budget_is_same(&budget->limits[i], &limit)) {
 			budget->limits[i].bytes = bytes;
+			budget->limits[i].is_optional = false;
 			return 0;
 		}
 	}
@@ -143,6 +145,17 @@ int budget_add_all(struct budget *budget, const struct budget *more)
 	return r;
 }
 
+bool budget_set_optional(struct budget *budget, const char *key)
+{
+	for (size_t i = 0; i < budget->count; i++) {
+		if (strcmp(budget->limits[i].key, key) == 0) {
+			budget->limits[i].is_optional = true;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Without the arguments that names of C++ functions have. */
 static bool budget_matches_function(const char *pattern, const char *function)
 {
@@ -163,6 +176,20 @@ static bool budget_matches_file(const char *pattern, const char *file)
 	return fnmatch(pattern, slash ? slash + 1 : file, 0) == 0;
 }
 
+/* "file:function <- file:function <- module", innermost first. */
+static bool budget_matches_calls(const char *pattern, const char *calls)
+{
+	CLEANUP_FREE char *copy = strdup(calls);
+	struct budget_names names = {.next = copy};
+	const char *name;
+
+	while (budget_names_next(&names, &name)) {
+		if (budget_matches_function(pattern, name))
+			return true;
+	}
+	return false;
+}
+
 bool budget_counts(const struct budget_limit *limit, const struct budget_part *part)
 {
 	switch (limit->subject) {
@@ -171,7 +198,8 @@ bool budget_counts(const struct budget_limit *limit, const struct budget_part *p
 	case BUDGET_SITE:
 		return (part->function &&
 			budget_matches_function(limit->pattern, part->function)) ||
-		       (part->file && budget_matches_file(limit->pattern, part->file));
+		       (part->file && budget_matches_file(limit->pattern, part->file)) ||
+		       (part->calls && budget_matches_calls(limit->pattern, part->calls));
 	case BUDGET_MEMORY:
 		break;
 	}
@@ -198,6 +226,18 @@ static bool budget_measure(const struct budget_limit *limit, const struct budget
 	return any;
 }
 
+/* Whether the name of a phase or call site exists at all, wherever it was seen. */
+static bool budget_is_seen(const struct budget_limit *limit, const struct budget_summary *summary)
+{
+	uint64_t bytes;
+
+	for (size_t i = 0; i < summary->count; i++) {
+		if (budget_measure(limit, &summary->moments[i], &bytes))
+			return true;
+	}
+	return false;
+}
+
 static struct budget_verdict budget_judge_one(const struct budget_limit *limit,
 					      const struct budget_summary *summary)
 {
@@ -219,17 +259,21 @@ static struct budget_verdict budget_judge_one(const struct budget_limit *limit,
 				   ? verdict.moment && verdict.moment->is_exact
 				   : summary->has_all_parts;
 	verdict.is_over = verdict.bytes > limit->bytes;
+	/* A type cannot be misspelled: nothing of it is 0 bytes. */
+	verdict.is_unmatched = summary->is_tracked && limit->subject != BUDGET_MEMORY &&
+			       !limit->is_optional && !verdict.moment &&
+			       !budget_is_seen(limit, summary);
 	return verdict;
 }
 
 size_t budget_judge(const struct budget *budget, const struct budget_summary *summary,
 		    struct budget_verdict *ret_verdicts)
 {
-	size_t over = 0;
+	size_t failed = 0;
 
 	for (size_t i = 0; i < budget->count; i++) {
 		ret_verdicts[i] = budget_judge_one(&budget->limits[i], summary);
-		over += ret_verdicts[i].is_over;
+		failed += ret_verdicts[i].is_over || ret_verdicts[i].is_unmatched;
 	}
-	return over;
+	return failed;
 }

@@ -33,6 +33,7 @@ struct budget_limit {
 	enum budget_subject subject;
 	const char *pattern; /* of the phase or call site, within the key */
 	uint64_t bytes;
+	bool is_optional; /* a run in which its phase or call site does not exist is right, too */
 };
 
 struct budget {
@@ -56,6 +57,9 @@ int budget_add_text(struct budget *budget, const char *text);
 /* Adds the limits of @more, which count instead of equal ones. 0 or -ENOMEM. */
 int budget_add_all(struct budget *budget, const struct budget *more);
 
+/* Marks the limit @key as optional. False: there is no such limit. */
+bool budget_set_optional(struct budget *budget, const char *key);
+
 /* The most that was found of what a limit is about. */
 struct budget_verdict {
 	const struct budget_limit *limit;
@@ -63,11 +67,16 @@ struct budget_verdict {
 	uint64_t bytes;
 	bool is_exact; /* false: at least that much */
 	bool is_over;
+	/*
+	 * No phase or frame has the name, on no device, and the limit is not optional: it is misspelled, or
+	 * the code has another name now. What it should guard was not checked, so this is a failure.
+	 */
+	bool is_unmatched;
 };
 
-/* @ret_verdicts: one for each limit, in their order. Return: how many are exceeded. */
+/* @ret_verdicts: one for each limit, in their order. Return: how many are exceeded or unmatched. */
 size_t budget_judge(const struct budget *budget, const struct budget_summary *summary,
 		    struct budget_verdict *ret_verdicts);
 
-/* Whether a part of what was held counts for the limit. */
+/* Whether a part of what was held counts for the limit: a call site by any frame of its stack. */
 bool budget_counts(const struct budget_limit *limit, const struct budget_part *part);

@@ -23,6 +23,7 @@ struct check {
 	struct budget_options options;
 	bool update, json, quiet;
 	struct budget_file *file; /* to update; owned */
+	bool is_new;              /* it has no limits yet */
 	struct budget_result result;
 };
 
@@ -42,7 +43,7 @@ static int check_parse(struct check *check, int argc, char **argv)
 		 &check->options.junit, options_text},
 		{0, "annotate", "github", "mark the code that exceeded a limit, in GitHub's way",
 		 &check->options.annotates, budget_options_annotate},
-		{'q', "quiet", NULL, "print only limits that are exceeded", &check->quiet, NULL},
+		{'q', "quiet", NULL, "print only limits that are not kept", &check->quiet, NULL},
 	};
 	const struct options options = {
 		.command = "check",
@@ -54,8 +55,10 @@ static int check_parse(struct check *check, int argc, char **argv)
 			"[DEVICE:][TYPE:]phase:NAME or [DEVICE:][TYPE:]site:NAME: no process\n"
 			"may have held more on a device, of a type. Of phases and call sites a "
 			"recording knows the\nhighest moment, a report only what was live at the "
-			"peaks. The exit code is 86 if a limit is\nexceeded, 87 if nothing was "
-			"tracked in the run, else 0.",
+			"peaks. A call site is matched by any\nframe of its stack. The exit code "
+			"is 86 if a limit is "
+			"exceeded or matches nothing,\n87 if nothing was tracked in the run, else "
+			"0.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
 	};
@@ -104,16 +107,41 @@ static int check_fill_budget(struct check *check)
 
 	if (r < 0)
 		return r;
-	if (result->budget.count == 0)
-		return budget_file_fill(file, &result->summary);
-	for (size_t i = 0; i < result->budget.count; i++) {
-		if (result->verdicts[i].moment)
-			continue;
-		fputs("ttmem check: nothing of \"", stderr);
-		text_put(stderr, result->budget.limits[i].key);
-		fputs("\" was seen: left as it is\n", stderr);
-	}
+	check->is_new = result->budget.count == 0;
+	if (check->is_new)
+		return budget_file_fill(file, &result->summary, &result->budget);
 	return budget_file_update(file, result->verdicts, result->budget.count);
+}
+
+/* "site:load  1.0 GiB, was 4.0 GiB". */
+static void check_put_updated(const struct budget_limit *limit,
+			      const struct budget_verdict *verdict)
+{
+	char now[TEXT_NUMBER_SIZE], before[TEXT_NUMBER_SIZE];
+
+	(void)fputs("  ", stdout);
+	text_put(stdout, limit->key);
+	text_size(limit->bytes, before);
+	if (!verdict)
+		printf("  %s, new\n", before);
+	else if (verdict->moment && verdict->bytes == limit->bytes)
+		printf("  %s, as before\n", before);
+	else if (verdict->moment)
+		printf("  %s, was %s\n", text_size(verdict->bytes, now), before);
+	else
+		printf("  %s, left as it is: nothing of it was seen\n", before);
+}
+
+/* What was written, and into which file. */
+static void check_put_update(const struct check *check)
+{
+	const struct budget_result *result = &check->result;
+
+	text_put(stdout, check->options.file);
+	(void)fputs(result->budget.count ? ":\n" : ": no limits, nothing was held\n", stdout);
+	for (size_t i = 0; i < result->budget.count; i++)
+		check_put_updated(&result->budget.limits[i],
+				  check->is_new ? NULL : &result->verdicts[i]);
 }
 
 static int check_update(struct check *check)
@@ -128,7 +156,11 @@ static int check_update(struct check *check)
 	if (r < 0)
 		return output_fail("check", check->options.file, r);
 	r = output_write_file("check", check->options.file, budget_file_write, check->file);
-	return r < 0 ? COMMAND_FAILED : COMMAND_OK;
+	if (r < 0)
+		return COMMAND_FAILED;
+	if (!check->quiet)
+		check_put_update(check);
+	return output_finish();
 }
 
 static void check_put_json(const struct check *check)
@@ -139,6 +171,7 @@ static void check_put_json(const struct check *check)
 	emit_string(&json, "file", check->path);
 	emit_bool(&json, "tracked", check->result.summary.is_tracked);
 	emit_bool(&json, "over", check->result.over > 0);
+	emit_bool(&json, "unmatched", check->result.failed > check->result.over);
 	budget_put_json(&check->result, &json);
 	document_list_end(&json,
 			  !check->result.summary.is_incomplete && !check->result.summary.is_cut);
@@ -147,7 +180,7 @@ static void check_put_json(const struct check *check)
 
 static int check_exit_code(const struct budget_result *result)
 {
-	if (result->over)
+	if (result->failed)
 		return COMMAND_EXCEEDED;
 	if (!result->summary.is_tracked) {
 		fprintf(stderr, "ttmem check: nothing was tracked, so nothing was checked\n");

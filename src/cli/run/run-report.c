@@ -356,7 +356,7 @@ void report_markdown(const struct report *report, FILE *out)
 
 	fprintf(out, "### ttmem: %s\n\n",
 		report->new_buffers    ? "device memory was leaked"
-		: report->limits->over ? "a memory limit was exceeded"
+		: report->limits->failed ? "a memory limit was not kept"
 		: report->held_buffers ? "device memory was held when a device was closed"
 		: report->is_tracked   ? "no new leak"
 				       : "nothing was tracked");

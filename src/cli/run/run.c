@@ -178,7 +178,7 @@ static int run_exit_code(const struct report *report, const struct run_options *
 		return WEXITSTATUS(status);
 	if (options->fail_on_leak && (report->new_buffers || report->held_buffers))
 		return COMMAND_EXCEEDED;
-	if (report->limits->over)
+	if (report->limits->failed)
 		return COMMAND_EXCEEDED;
 	/* Processes that could not be judged may have leaked, or held too much. */
 	if ((options->fail_on_leak || report->limits->budget.count > 0) &&
@@ -202,9 +202,11 @@ static int run_judge_limits(const struct family *family, const struct run_option
 {
 	int r = run_limits_summarise(family, &limits->summary);
 
+	if (r == 0)
+		r = budget_result_judge(limits);
 	/* Whoever accepts that nothing is tracked is not told of it as an error. */
 	limits->summary.is_tracked |= options->no_require_tracking;
-	return r < 0 ? r : budget_result_judge(limits);
+	return r;
 }
 
 static void run_write_json(const void *report, FILE *out)

@@ -144,8 +144,16 @@ def test_what_was_live_at_the_moment_is_told(ttmem, check, recording):
 def test_what_was_never_there_and_other_devices_and_types(check, recording):
     limits = ("phase:nothing=0", "1:phase:decode=0", "L1:site:step_a=0", "1:DRAM=0")
     done, document = check(recording, *limits)
-    assert done.returncode == 0
+    assert done.returncode == 86
     assert [row["held"] for row in document["limits"]] == [None] * 4
+    assert [row["matched"] for row in document["limits"]] == [False, True, True, True]
+    assert check(recording, *limits[1:])[0].returncode == 0
+
+
+def test_any_frame_of_a_stack_counts_with_its_own_peak(check, recording):
+    """decode() only calls step_a() and step_b(), and is not at its highest when the process is."""
+    done, document = check(recording, "DRAM:site:decode=3M")
+    assert (done.returncode, document["limits"][0]["held"]["bytes"]) == (86, 4 * MIB)
 
 
 def test_another_device_that_held_more_does_not_hide_this_one(ttmem, check, build, tmp_path):
