@@ -93,6 +93,7 @@ static const struct metal_name metal_name_list[] = {
 		       NULL),
 	METAL_OPTIONAL(statistics, "_ZNK2tt8tt_metal9Allocator14get_statisticsERKNS0_10BufferTypeE",
 		       NULL),
+	METAL_OPTIONAL(l1_end, "_ZNK2tt8tt_metal9Allocator18get_worker_l1_sizeEv", NULL),
 	METAL_OPTIONAL(core_count, "_ZNK2tt8tt_metal12CoreRangeSet9num_coresEv",
 		       "_ZNK12CoreRangeSet9num_coresEv"),
 	METAL_NEEDED(operator_delete, "_ZdlPv", NULL),

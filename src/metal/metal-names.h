@@ -134,6 +134,7 @@ struct metal_names {
 	uint64_t (*bank_base)(const void *allocator, const uint8_t *memory);
 	uint32_t (*alignment)(const void *allocator, uint32_t type);
 	struct metal_statistics (*statistics)(const void *allocator, const uint32_t *type);
+	uint64_t (*l1_end)(const void *allocator); /* of its banks, with L1_SMALL; since 0.64 */
 
 	uint32_t (*core_count)(const void *cores);
 	void (*operator_delete)(void *memory);

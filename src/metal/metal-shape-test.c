@@ -117,3 +117,30 @@ UNIT(asks_where_an_allocator_has_not_told_its_banks)
 	test_more = 64;
 	assert(test_take(24) == 3 * 128 + 64 && test_asked == 1);
 }
+
+/* Whether one at 0x9000 is counted, where L1 ends at 0x8000 and L1_SMALL begins at @small_base. */
+static bool test_is_counted(bool is_l1, uint64_t small_base)
+{
+	const struct metal_names names = {.is_dram = is_l1 ? test_no : test_yes,
+					  .is_l1 = test_yes,
+					  .is_trace = test_no,
+					  .size_per_bank = test_per_bank};
+	const struct metal_space space = {
+		.small_base = small_base,
+		.memory = {[TTMEM_DRAM] = {.bank_base = 0x1000, .bank_size = 0x7000},
+			   [TTMEM_L1] = {.bank_base = 0x1000, .bank_size = 0x7000},
+			   [TTMEM_L1_SMALL] = {.bank_base = 0x8000, .bank_size = 0x800}}};
+	const struct metal_facts facts = {.address = 0x9000, .size = 100, .page_size = 100};
+	struct metal_look look = metal_shape_look(&names, &facts);
+	struct metal_shape shape;
+
+	return metal_shape_make(&facts, &look, &space, &shape) &&
+	       shape.type == (is_l1 ? TTMEM_L1 : TTMEM_DRAM);
+}
+
+UNIT(counts_a_buffer_in_an_unexpected_place_if_its_type_is_certain)
+{
+	assert(test_is_counted(false, 0x8000));
+	assert(test_is_counted(true, UINT64_MAX));
+	assert(!test_is_counted(true, 0x8000));
+}

@@ -130,7 +130,9 @@ bool metal_shape_make(const struct metal_facts *facts, const struct metal_look *
 		metal_refuse("L1 and L1_SMALL cannot be told apart");
 		return false;
 	}
-	if (facts->address && !metal_space_has(space, type, facts->address)) {
+	/* Which of the two it is has been told by the address alone. */
+	if (facts->address && look->memory == METAL_MEMORY_L1 && space->small_base != UINT64_MAX &&
+	    !metal_space_has(space, type, facts->address)) {
 		metal_refuse("a buffer lies outside the banks that its allocator has");
 		return false;
 	}

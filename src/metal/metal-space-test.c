@@ -80,7 +80,7 @@ UNIT(leaves_unknown_what_the_statistics_contradict)
 	struct testing_allocator odd = test_whole;
 	struct testing_device device = testing_device(0, &odd);
 
-	odd.total = 0x8000; /* true of L1 only */
+	odd.total = 0x1000; /* true of L1_SMALL only; L1's is not asked for */
 	test_meet(&names, &device, &odd);
 	assert(testing_device_args()->memory[TTMEM_L1].bank_size == 0x8000);
 	assert(testing_device_args()->memory[TTMEM_DRAM].capacity == 0);
@@ -133,6 +133,84 @@ UNIT(tells_l1_from_l1_small_by_address)
 	assert(!metal_space_has(space, TTMEM_L1, 0x9000));
 	assert(metal_space_has(space, TTMEM_L1_SMALL, 0x9fff));
 	assert(!metal_space_has(space, TTMEM_L1_SMALL, 0xa000));
+}
+
+/* As while sub-devices have L1 of their own: both functions tell what is left. */
+static struct testing_allocator test_shrunk(uint64_t by)
+{
+	struct testing_allocator shrunk = test_whole;
+
+	shrunk.bank_sizes[TTMEM_L1] -= by;
+	shrunk.l1_end = 0xa000;
+	return shrunk;
+}
+
+UNIT(knows_the_places_of_l1_while_it_is_shrunk)
+{
+	static const uint64_t shrunk_by[] = {0, 0x20, 0x4000, 0x8000};
+	struct metal_names names = testing_names();
+
+	for (size_t i = 0; i < 4; i++) {
+		struct testing_allocator shrunk = test_shrunk(shrunk_by[i]);
+		struct testing_device device = testing_device(0, &shrunk);
+		const struct metal_space *space;
+
+		shrunk.inner = &test_inner[i];
+		space = test_meet(&names, &device, &shrunk);
+		assert(metal_space_on_chip(space, 0x8fff) == TTMEM_L1);
+		assert(metal_space_on_chip(space, 0x9000) == TTMEM_L1_SMALL);
+		assert(metal_space_has(space, TTMEM_L1, 0x1000));
+		assert(metal_space_has(space, TTMEM_L1, 0x8fff));
+		assert(testing_device_args()->memory[TTMEM_L1].bank_size == 0x8000);
+		assert(testing_device_args()->memory[TTMEM_L1].capacity == 8 * 0x8000);
+		assert(testing_device_args()->memory[TTMEM_L1_SMALL].bank_base == 0x9000);
+	}
+}
+
+UNIT(knows_the_end_of_l1_from_the_devices_of_an_older_release)
+{
+	struct metal_names names = testing_names();
+	struct testing_allocator shrunk = test_shrunk(0x4000);
+	struct testing_device a = testing_device(0, &shrunk), b = testing_device(1, &shrunk);
+	struct testing_device mesh = testing_mesh(&shrunk, &a, &b);
+
+	names.l1_end = NULL;
+	a.l1_per_core = b.l1_per_core = 0xa000;
+	assert(test_meet(&names, &mesh, &shrunk)->small_base == 0x9000);
+	shrunk.inner = &test_inner[1];
+	assert(test_meet(&names, &a, &shrunk)->small_base == 0x9000);
+}
+
+UNIT(does_not_guess_the_end_of_l1)
+{
+	struct metal_names names = testing_names();
+	struct testing_allocator whole = test_whole;
+	struct testing_device device = testing_device(0, &whole);
+	const struct metal_space *space;
+
+	device.l1_per_core = 0xb000; /* the allocator has another one */
+	space = test_meet(&names, &device, &whole);
+	assert(metal_space_on_chip(space, 0x2000) == TTMEM_ANY);
+	assert(testing_device_args()->memory[TTMEM_L1].capacity == 0);
+	assert(space->memory[TTMEM_L1].banks == 8);
+	/* One function is missing, the other says nothing. */
+	names.l1_end = NULL;
+	names.l1_per_core = NULL;
+	whole.inner = &test_inner[1];
+	assert(metal_space_on_chip(test_meet(&names, &device, &whole), 0x2000) == TTMEM_ANY);
+	/* More than there is. */
+	names = testing_names();
+	device.l1_per_core = 0;
+	whole.l1_end = 0x9fff;
+	whole.inner = &test_inner[2];
+	assert(metal_space_on_chip(test_meet(&names, &device, &whole), 0x2000) == TTMEM_ANY);
+	/* Without L1_SMALL there is only one that it can be. */
+	whole.bank_sizes[TTMEM_L1_SMALL] = 0;
+	whole.l1_end = 0x100;
+	whole.inner = &test_inner[3];
+	space = test_meet(&names, &device, &whole);
+	assert(metal_space_on_chip(space, 0x2000) == TTMEM_L1);
+	assert(metal_space_has(space, TTMEM_L1, 0x2000));
 }
 
 UNIT(cannot_tell_l1_small_without_the_places_of_banks)

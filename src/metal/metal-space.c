@@ -21,57 +21,115 @@
 static struct metal_space *metal_spaces;
 
 /* One kind of memory; left unknown if get_statistics() has another size. */
-static void metal_space_measure(const struct metal_names *names, const void *api, uint32_t type,
+static bool metal_space_measure(const struct metal_names *names, const void *api, uint32_t type,
 				struct ttmem_memory_facts *memory)
 {
 	uint64_t size = names->bank_size(api, &type);
 
 	if (names->statistics && size != names->statistics(api, &type).total)
-		return;
+		return false;
 	memory->bank_size = size;
 	memory->banks = names->bank_count(api, &type);
-	memory->capacity = size * memory->banks;
 	if (names->alignment)
 		memory->alignment = names->alignment(api, type);
+	return true;
+}
+
+/* Of a device, or of the first one of a mesh: they are alike. */
+static uint64_t metal_space_per_core(const struct metal_names *names, const void *object)
+{
+	struct metal_vector devices = {0};
+	uint64_t size = 0;
+
+	if (!names->l1_per_core)
+		return 0;
+	if (*(const void *const *)object == names->device_table)
+		return names->l1_per_core(object);
+	devices = names->mesh_devices(object);
+	if (devices.begin != devices.end &&
+	    **(const void *const *const *)devices.begin == names->device_table)
+		size = names->l1_per_core(*(const void *const *)devices.begin);
+	names->operator_delete(devices.begin);
+	return size;
 }
 
 /*
- * In each bank, DRAM is followed by the trace region, and L1 by the small one. (As in all releases from
- * 0.62 on; that buffers do lie there is checked for each.)
+ * Where L1 ends in each bank, that of L1_SMALL included; 0 = not known. While sub-devices have L1 of their own,
+ * the beginning of a device's is cut off, and get_bank_size() and get_statistics() both tell what is left. These
+ * two are of the hardware, and stay.
  */
-static void metal_space_place(const struct metal_names *names, const void *api,
-			      struct ttmem_memory_facts *memory)
+static uint64_t metal_space_l1_end(const struct metal_names *names, const void *api,
+				   const struct metal_space *space)
 {
-	/* The second argument is a reference to one byte. */
-	const uint8_t l1 = METAL_SPACE_HAL_L1, dram = METAL_SPACE_HAL_DRAM;
+	uint64_t told = names->l1_end ? names->l1_end(api) : 0;
+	uint64_t per_core = space->is_default ? metal_space_per_core(names, space->device) : 0;
 
-	if (!names->bank_base)
+	if (told && per_core && told != per_core)
+		return 0;
+	return told ? told : per_core;
+}
+
+/* In each bank, L1 is followed by the small one, as in all releases from 0.62 on. */
+static void metal_space_place_l1(const struct metal_names *names, const void *api,
+				 struct metal_space *space)
+{
+	const uint8_t memory = METAL_SPACE_HAL_L1; /* the argument is a reference to one byte */
+	struct ttmem_memory_facts *l1 = &space->memory[TTMEM_L1];
+	struct ttmem_memory_facts *small = &space->memory[TTMEM_L1_SMALL];
+	uint64_t base = names->bank_base ? names->bank_base(api, &memory) : 0;
+	uint64_t left = names->bank_size(api, &(const uint32_t){TTMEM_L1});
+	uint64_t end = metal_space_l1_end(names, api, space);
+
+	if (!end && !space->is_default)
+		end = base + left + small->bank_size; /* of a sub-device nothing is cut off */
+	if (!base || end < base + left + small->bank_size)
+		return; /* also if it is not known */
+	l1->bank_base = base;
+	l1->bank_size = end - small->bank_size - base;
+	if (small->bank_size)
+		small->bank_base = space->small_base = end - small->bank_size;
+}
+
+/* Each is followed by the trace region. A sub-device's has none; what it says about DRAM is not meant. */
+static void metal_space_ask_dram(const struct metal_names *names, const void *api,
+				 struct ttmem_memory_facts *memory)
+{
+	const uint8_t dram = METAL_SPACE_HAL_DRAM;
+
+	(void)metal_space_measure(names, api, TTMEM_DRAM, &memory[TTMEM_DRAM]);
+	(void)metal_space_measure(names, api, TTMEM_TRACE, &memory[TTMEM_TRACE]);
+	if (!names->bank_base || !memory[TTMEM_DRAM].bank_size)
 		return;
 	memory[TTMEM_DRAM].bank_base = names->bank_base(api, &dram);
-	memory[TTMEM_L1].bank_base = names->bank_base(api, &l1);
 	memory[TTMEM_TRACE].bank_base = memory[TTMEM_DRAM].bank_base + memory[TTMEM_DRAM].bank_size;
-	memory[TTMEM_L1_SMALL].bank_base = memory[TTMEM_L1].bank_base + memory[TTMEM_L1].bank_size;
 }
 
 static void metal_space_ask(const struct metal_names *names, const void *api,
 			    struct metal_space *space)
 {
-	static const uint32_t types[] = {TTMEM_L1, TTMEM_L1_SMALL, TTMEM_DRAM, TTMEM_TRACE};
-	/* A sub-device's has L1 only; what it says about DRAM is not meant. */
-	size_t count = space->is_default ? ARRAY_SIZE(types) : 2;
+	struct ttmem_memory_facts *small = &space->memory[TTMEM_L1_SMALL];
 
 	/* In all releases, blocks of L1 are aligned as those of DRAM are. */
 	if (names->alignment)
 		space->unit = names->alignment(api, TTMEM_DRAM);
 	if (!names->bank_count || !names->bank_size)
 		return;
-	for (size_t i = 0; i < count; i++)
-		metal_space_measure(names, api, types[i], &space->memory[types[i]]);
-	metal_space_place(names, api, space->memory);
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+	space->memory[TTMEM_L1].banks = names->bank_count(api, &(const uint32_t){TTMEM_L1});
+	if (names->alignment)
+		space->memory[TTMEM_L1].alignment = names->alignment(api, TTMEM_L1);
+	if (metal_space_measure(names, api, TTMEM_L1_SMALL, small)) {
+		space->small_base = small->bank_size ? 0 : UINT64_MAX;
+		metal_space_place_l1(names, api, space);
+	}
+	if (space->is_default)
+		metal_space_ask_dram(names, api, space->memory);
+	for (uint32_t type = 0; type < TTMEM_TYPE_COUNT; type++) {
+		struct ttmem_memory_facts *memory = &space->memory[type];
+
+		memory->capacity = memory->bank_size * memory->banks;
 		/* What does not exist has no place either. */
-		if (!space->memory[types[i]].capacity)
-			space->memory[types[i]] = (struct ttmem_memory_facts){0};
+		if (!memory->capacity && type != TTMEM_L1)
+			*memory = (struct ttmem_memory_facts){0};
 	}
 }
 
@@ -162,16 +220,9 @@ bool metal_space_has(const struct metal_space *space, uint32_t type, uint64_t ad
 
 uint32_t metal_space_on_chip(const struct metal_space *space, uint64_t address)
 {
-	const struct ttmem_memory_facts *l1 = &space->memory[TTMEM_L1];
-	const struct ttmem_memory_facts *small = &space->memory[TTMEM_L1_SMALL];
-
-	if (!l1->bank_size)
+	if (!space->small_base)
 		return TTMEM_ANY;
-	if (!small->bank_size)
-		return TTMEM_L1;
-	if (!l1->bank_base)
-		return TTMEM_ANY;
-	return address < small->bank_base ? TTMEM_L1 : TTMEM_L1_SMALL;
+	return address < space->small_base ? TTMEM_L1 : TTMEM_L1_SMALL;
 }
 
 void metal_space_forget(void)

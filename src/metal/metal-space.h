@@ -23,6 +23,7 @@ struct metal_space {
 	uint32_t number;              /* that ttmem has for it */
 	uint32_t unit;                /* what it gives out is a multiple of this; 0 = not known */
 	bool is_default;              /* of its device, not of a sub-device */
+	uint64_t small_base;          /* L1_SMALL begins there; 0 = not known, UINT64_MAX = none */
 	struct ttmem_memory_facts memory[TTMEM_TYPE_COUNT]; /* all 0 = not known */
 };
 

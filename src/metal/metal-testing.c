@@ -143,6 +143,15 @@ static struct metal_statistics testing_statistics(const void *allocator, const u
 							      : self->bank_sizes[*type]};
 }
 
+static uint64_t testing_l1_end(const void *allocator)
+{
+	const struct testing_allocator *self = allocator;
+
+	return self->l1_end ? self->l1_end
+			    : TESTING_BASE + self->bank_sizes[TTMEM_L1] +
+				      self->bank_sizes[TTMEM_L1_SMALL];
+}
+
 static void testing_clear(void *allocator)
 {
 	(void)allocator; /* that there is one lets answers be kept */
@@ -177,6 +186,7 @@ struct metal_names testing_names(void)
 		.bank_base = testing_bank_base,
 		.alignment = testing_alignment,
 		.statistics = testing_statistics,
+		.l1_end = testing_l1_end,
 		.operator_delete = free,
 		.device_table = testing_device_table,
 		.mesh_table = testing_mesh_table,

@@ -19,7 +19,8 @@
 struct testing_allocator {
 	const void *inner;
 	uint64_t bank_sizes[TTMEM_TYPE_COUNT];
-	uint64_t total; /* that get_statistics() says instead; 0 = the same */
+	uint64_t total;  /* that get_statistics() says instead; 0 = the same */
+	uint64_t l1_end; /* that get_worker_l1_size() says; 0 = what follows from the sizes */
 };
 
 struct testing_device {

@@ -51,6 +51,7 @@ STEPS = {
     "full": LATER,
     "closed": {},
     "open again": {(0, "DRAM"): (96, 1)},
+    "sub-devices first": {(0, "DRAM"): (96, 1), (1, "L1"): (1024, 1), (1, "L1_SMALL"): (64, 1)},
     "end": {},
 }
 
@@ -194,8 +195,8 @@ def test_devices_are_declared(world, shapes, playing, shape):
     playing(shapes(shape), "types")
     maps = {m["type"]: m for m in world.json("map", "--device", "1")["maps"]}
     assert {kind: (m["banks"], m["base"], m["bank_size"]) for kind, m in maps.items()} == {
-        "L1": (8, "0x10000", 0x80000),
-        "L1_SMALL": (8, "0x90000", 0x8000),
+        "L1": (8, "0x10000", 0x156000),
+        "L1_SMALL": (8, "0x166000", 0x8000),
         "TRACE": (4, "0x4100000", 0x100000),
     }
     # Each of its 8 cores has 64 bytes of it; what an allocator gives out is aligned as in DRAM.
@@ -204,6 +205,14 @@ def test_devices_are_declared(world, shapes, playing, shape):
     # The second shape does not say on how many cores a buffer is, so what it takes is not known.
     known = (None, None) if shape == 66 else (2048, 4)
     assert [(b.get("size_per_bank"), b.get("banks")) for b in sharded] == [known]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_devices_are_declared_whole_while_sub_devices_have_some_of_it(world, shapes, playing, shape):
+    playing(shapes(shape), "sub-devices first")
+    maps = {m["type"]: m for m in world.json("map", "--device", "1")["maps"]}
+    assert {kind: (m["base"], m["bank_size"]) for kind, m in maps.items()} == {
+        "L1": ("0x10000", 0x156000), "L1_SMALL": ("0x166000", 0x8000)}  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -232,8 +241,8 @@ def test_card_and_unique_id_are_unknown_where_nobody_asks(world, shapes, playing
 
 @pytest.mark.parametrize("shape, step, headroom", [
     # One program ends at 0x10100, the other at 0x10280; no buffer is in L1 of that device.
-    (70, "program", 0x80000 - 0x100), (70, "another", 0x80000 - 0x280), (70, "the first ends", 0x80000 - 0x280),
-    (62, "another", 0x80000 - 0x280),
+    (70, "program", 0x156000 - 0x100), (70, "another", 0x156000 - 0x280), (70, "the first ends", 0x156000 - 0x280),
+    (62, "another", 0x156000 - 0x280),
 ])  # fmt: skip
 def test_map_tells_the_headroom_over_circular_buffers(world, shapes, playing, shape, step, headroom):
     playing(shapes(shape), step)

@@ -23,7 +23,9 @@ namespace
 {
 
 constexpr DeviceAddr dram_base = 0x100000, dram_size = 0x4000000, trace_size = 0x100000;
-constexpr DeviceAddr l1_base = 0x10000, l1_size = 0x80000, small_size = 0x8000;
+constexpr DeviceAddr l1_per_core = 1499136;
+constexpr DeviceAddr l1_base = 0x10000, small_size = 0x8000,
+		     l1_size = l1_per_core - small_size - l1_base;
 
 DeviceAddr base_of(BufferType type)
 {
@@ -62,7 +64,7 @@ DeviceAddr Inner::get_bank_size(const BufferType &type) const
 	case BufferType::TRACE:
 		return trace_size;
 	case BufferType::L1:
-		return l1_size;
+		return l1_size - shrunk_;
 	case BufferType::L1_SMALL:
 		return small_size;
 	default:
@@ -95,7 +97,7 @@ Statistics Inner::get_statistics(const BufferType &type) const
 DeviceAddr Inner::allocate(BufferType type, DeviceAddr size)
 {
 	const std::lock_guard<std::mutex> lock(mutex_);
-	DeviceAddr address = base_of(type);
+	DeviceAddr address = base_of(type) + (type == BufferType::L1 ? shrunk_ : 0);
 
 	for (const auto &[start, end] : live_[type]) {
 		if (start >= address + size)
@@ -105,6 +107,18 @@ DeviceAddr Inner::allocate(BufferType type, DeviceAddr size)
 	live_[type][address] = address + size;
 	return address;
 }
+
+void Inner::shrink(DeviceAddr size)
+{
+	shrunk_ = size;
+}
+
+#if METAL_SHAPE >= 66
+std::size_t Inner::get_worker_l1_size() const
+{
+	return l1_per_core;
+}
+#endif
 
 void Inner::deallocate(BufferType type, DeviceAddr address)
 {
@@ -146,6 +160,11 @@ std::uint32_t Allocator::get_alignment(BufferType type) const
 Statistics Allocator::get_statistics(const BufferType &type) const
 {
 	return impl_->get_statistics(type);
+}
+
+std::size_t Allocator::get_worker_l1_size() const
+{
+	return impl_->get_worker_l1_size();
 }
 #endif
 
@@ -209,7 +228,7 @@ bool Device::is_mmio_capable() const
 
 std::uint32_t Device::l1_size_per_core() const
 {
-	return 1499136;
+	return l1_per_core;
 }
 
 const std::unique_ptr<Allocator> &Device::allocator() const
@@ -298,7 +317,7 @@ int MeshDevice::num_dram_channels() const
 
 std::uint32_t MeshDevice::l1_size_per_core() const
 {
-	return 1499136;
+	return l1_per_core;
 }
 
 const std::unique_ptr<Allocator> &MeshDevice::allocator() const

@@ -115,12 +115,17 @@ class
 {
       public:
 	DeviceAddr allocate(BufferType type, DeviceAddr size);
+	/* So much at the beginning of its L1 belongs to sub-devices. */
+	void shrink(DeviceAddr size);
 	void deallocate(BufferType type, DeviceAddr address);
 	std::uint32_t get_num_banks(const BufferType &type) const;
 	DeviceAddr get_bank_size(const BufferType &type) const;
 	DeviceAddr get_base_allocator_addr(const HalMemType &type) const;
 	std::uint32_t get_alignment(BufferType type) const;
 	Statistics get_statistics(const BufferType &type) const;
+#if METAL_SHAPE >= 66
+	std::size_t get_worker_l1_size() const;
+#endif
 	void clear();
 	std::optional<DeviceAddr> lowest_l1()
 	{
@@ -131,6 +136,7 @@ class
 	}
 
       private:
+	DeviceAddr shrunk_ = 0;
 	std::mutex mutex_;
 	std::map<BufferType, std::map<DeviceAddr, DeviceAddr>> live_; /* address: end */
 };
@@ -145,6 +151,7 @@ class Allocator
 	DeviceAddr get_base_allocator_addr(const HalMemType &type) const;
 	std::uint32_t get_alignment(BufferType type) const;
 	Statistics get_statistics(const BufferType &type) const;
+	std::size_t get_worker_l1_size() const;
 
       private:
 	AllocatorImpl *impl_;
