@@ -9,7 +9,20 @@ show_configure() {
 	grep -v '^Compiler for' "$1" | tail -n 20
 }
 
-# configure FOLDER OPTION...: does nothing if the folder was configured with the same options.
+# found: what this machine has of what meson uses only where it is there. meson looks for it once, when it configures.
+found() {
+	for program in scdoc npm; do
+		printf '%s=%s ' "$program" "$(command -v "$program")"
+	done
+	page=web/built/SHA256SUMS
+	[ -e "$page" ] || page=
+	headers=$("$PYTHON" -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null)/Python.h
+	[ -e "$headers" ] || headers=
+	say "page=$page headers=$headers"
+}
+
+# configure FOLDER OPTION...: does nothing if the folder was configured with the same options on a machine that had the
+# same. Else it starts from the beginning: meson would keep a library that it has found before and that is gone.
 configure() {
 	folder=$1
 	shift
@@ -17,17 +30,15 @@ configure() {
 	0 | '') set -- "$@" -Dwerror=false ;;
 	*) set -- "$@" -Dwerror=true ;;
 	esac
-	options="CC=${CC:-} $*"
+	options="CC=${CC:-} $* $(found)"
 	if [ -f "$folder/build.ninja" ] && [ "$(cat "$folder/.options" 2>/dev/null)" = "$options" ]
 	then
 		return 0
 	fi
 	mkdir -p build/logs
 	log=build/logs/configure-$folder.log
-	if [ -f "$folder/build.ninja" ] && meson setup --reconfigure "$folder" "$@" >"$log" 2>&1; then
-		say "$options" >"$folder/.options"
-	elif rm -rf "$folder/meson-private" "$folder/build.ninja" &&
-		meson setup "$folder" "$@" >"$log" 2>&1; then
+	rm -rf "$folder/meson-private" "$folder/build.ninja"
+	if meson setup "$folder" "$@" >"$log" 2>&1; then
 		say "$options" >"$folder/.options"
 	else
 		show_configure "$log"
