@@ -125,10 +125,12 @@ static void compare_answers(const struct sim_bank *bank, const struct free_block
 			.end = top ? SIM_BANK_TOP : SIM_BANK_BOTTOM,
 		};
 		uint64_t address = 0;
+		const struct free_blocks_request wanted = {
+			.size = request.size, .page_size = request.page_size, .top = top};
 		struct free_blocks_fit fit;
 		int r = try_alloc(bank, &request, NULL, NULL, &address);
 
-		free_blocks_fit(free_blocks, request.size, request.page_size, top, &fit);
+		free_blocks_fit(free_blocks, &wanted, &fit);
 		assert((r == 0) == (fit.verdict == FREE_BLOCKS_FITS));
 		if (r == 0)
 			assert(fit.address == address && fit.length >= fit.need);

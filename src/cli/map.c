@@ -79,6 +79,7 @@ static void map_print(const struct space *space)
 	       free_blocks->hole_count == 1 ? "" : "s", text_size(free_blocks->largest, c),
 	       text_size(free_blocks->largest * free_blocks->banks, d),
 	       free_blocks_fragmentation(free_blocks) * 100);
+	session_spaces_print_others(space);
 	if (space->type == TYPES_L1 && free_blocks_headroom(free_blocks, &headroom))
 		printf("  headroom: %s between circular buffers and the lowest buffer\n",
 		       text_size(headroom, a));

@@ -6,6 +6,7 @@
  *
  *	alloc DEVICE TYPE ADDRESS SIZE [NAME]	free DEVICE TYPE ADDRESS	failed DEVICE TYPE SIZE FREE
  *	device DEVICE UID ARCH CARD REMOTE DRAM L1 [BANKS]	close DEVICE
+ *	window DEVICE TYPE BASE BANK-SIZE BANKS
  *	kernel DEVICE ADDRESS SIZE SORT		hooked DEVICE TYPE SIZE		alias DEVICE ADDRESS SIZE
  *	push NAME	pop	phase NAME	mark NAME	pause	resume	goodbye
  *	many DEVICE TYPE ADDRESS SIZE COUNT	burst DEVICE COUNT	leak DEVICE SIZE EVERY_MS
@@ -80,6 +81,8 @@ static uint32_t type(const char *text)
 	return TTMEM_ANY;
 }
 
+static struct ttmem_device_args declared[16]; /* of the first devices */
+
 static void declare(char **word)
 {
 	struct ttmem_device_args args = {
@@ -99,6 +102,29 @@ static void declare(char **word)
 		args.memory[i].alignment = word[8] ? 32 : 0;
 	}
 	ttmem_device(&args);
+	if (args.device < sizeof(declared) / sizeof(*declared)) {
+		args.arch = args.card = NULL; /* they are in the line */
+		declared[args.device] = args;
+	}
+}
+
+/* "window DEVICE TYPE BASE BANK-SIZE BANKS": where a memory lies, of a device that was declared */
+static void window(char **word)
+{
+	uint32_t device = small(word[1]) % (sizeof(declared) / sizeof(*declared));
+	uint32_t memory = type(word[2]);
+	struct ttmem_device_args *args = &declared[device];
+
+	args->struct_size = sizeof(*args);
+	args->device = device;
+	args->memory[memory < TTMEM_TYPE_COUNT ? memory : 0] = (struct ttmem_memory_facts){
+		.capacity = number(word[4]) * small(word[5]),
+		.bank_base = number(word[3]),
+		.bank_size = number(word[4]),
+		.banks = small(word[5]),
+		.alignment = 32,
+	};
+	ttmem_device(args);
 }
 
 static void extended(char **word)
@@ -299,6 +325,8 @@ static bool call(char **word)
 		ttmem_alloc_failed(small(word[1]), type(word[2]), number(word[3]), number(word[4]));
 	else if (strcmp(word[0], "device") == 0)
 		declare(word);
+	else if (strcmp(word[0], "window") == 0)
+		window(word);
 	else if (strcmp(word[0], "close") == 0)
 		ttmem_device_close(small(word[1]));
 	else if (strcmp(word[0], "kernel") == 0 || strcmp(word[0], "hooked") == 0 ||

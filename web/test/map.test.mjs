@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { holeAt, layOut, memoryOf, perBank, spanAt, takesRoom } from "../src/map/holes";
 import { AGE_NAMES, ageClass } from "../src/map/map";
 import { moved, nextSpan, partOf, partText, zoomed } from "../src/map/map-keys";
+import { takes, verdict } from "../src/views/places";
 import { buffer, memory, space } from "./make.mjs";
 
 const bank = { base: 0, size: 0x10000, banks: 12, alignment: 32 };
@@ -111,4 +112,19 @@ test("ages fall into five classes, a limit into the older one", () => {
   const minute = 60e9;
   assert.deepEqual([0, minute - 1, minute, 10 * minute, 60 * minute, 24 * 60 * minute, 1e18].map(ageClass), [0, 0, 1, 2, 3, 4, 4]);
   assert.equal(AGE_NAMES.length, ageClass(Infinity) + 1);
+});
+
+const MIB = 2 ** 20;
+const asked = { banks: 12, need_per_bank: 768 * MIB, free: 900 * MIB, largest: 900 * MIB, in_the_way: [], hole: null, fits: false };
+
+test("what a buffer takes is shown in each bank and over all banks", () => {
+  assert.deepEqual(takes(64 * MIB, 12), ["64.0 MiB", "768 MiB"]);
+});
+
+test("an allocation that other processes leave no room for does not fit", () => {
+  const shared = { used: 500 * MIB, free: 500 * MIB, largest: 500 * MIB, placed: true,
+    others: [{ pid: 75, comm: "train", bytes: 4096 * MIB, placed: true }] };
+  assert.match(verdict({ ...asked, shared, reason: "held_by_others" }), /^No .*the device has 5\.86 GiB: train \(75\) holds 4\.00 GiB\.$/);
+  assert.match(verdict({ ...asked, shared, reason: "taken_by_others" }), /^No .*another process has buffers: train \(75\)/);
+  assert.match(verdict({ ...asked, banks: 64, shared: null, reason: "depends_on_cores" }), /^Not known: only sharded .* over all 64 cores/);
 });

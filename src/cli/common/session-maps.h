@@ -18,5 +18,8 @@ int session_spaces_take(struct session *session, const struct filter *filter,
 /* The title of a map: "pid 42 (python3), device 1, DRAM". */
 void session_spaces_print_title(const struct space *space);
 
+/* Two lines: other processes that hold some of the same memory, and what is free beside all of them. */
+void session_spaces_print_others(const struct space *space);
+
 /* A line: what its blocks take in all banks together. Nothing where it is not known. */
 void session_spaces_print_occupied(const struct space *space);

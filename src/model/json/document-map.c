@@ -2,9 +2,11 @@
 
 /* ttmem.map/1 and ttmem.fit/1. */
 
+#include "base/bits.h"
 #include "base/emit.h"
 #include "model/json/document.h"
 #include "model/memory/memory-map.h"
+#include "model/merge.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -16,6 +18,37 @@ static void document_map_headroom(struct emit *json, const struct free_blocks *f
 		emit_u64(json, "headroom", headroom);
 	else
 		emit_null(json, "headroom");
+}
+
+/* What all processes of the device have of it together. */
+static void document_map_shared(struct emit *json, const struct space *space)
+{
+	const struct memory_shared *shared = space->shared;
+
+	if (!shared) {
+		emit_null(json, "shared");
+		return;
+	}
+	emit_open_object(json, "shared");
+	emit_u64(json, "used", merge_add(shared->all.used, shared->unplaced));
+	emit_u64(json, "free", shared->all.free - bits_min(shared->all.free, shared->unplaced));
+	emit_u64(json, "largest", shared->all.largest);
+	emit_bool(json, "placed", shared->unplaced == 0);
+	emit_open_array(json, "others");
+	for (size_t i = 0; i < shared->count; i++) {
+		const struct memory_holder *holder = &shared->holders[i];
+
+		if (holder->process == space->process)
+			continue;
+		emit_open_object(json, NULL);
+		emit_u64(json, "pid", holder->process->pid);
+		emit_string(json, "comm", holder->process->comm);
+		emit_u64(json, "bytes", holder->bytes);
+		emit_bool(json, "placed", holder->is_placed);
+		emit_close_object(json);
+	}
+	emit_close_array(json);
+	emit_close_object(json);
 }
 
 void memory_map_document_space(struct emit *json, const struct space *space)
@@ -43,6 +76,7 @@ void memory_map_document_space(struct emit *json, const struct space *space)
 	emit_u64(json, "blocks", free_blocks->block_count);
 	emit_u64(json, "guessed", free_blocks->guessed);
 	emit_u64(json, "unplaced", free_blocks->unplaced);
+	document_map_shared(json, space);
 }
 
 static void document_map_hole(struct emit *json, uint64_t address, uint64_t length)
@@ -78,14 +112,18 @@ void memory_map_document_map(struct emit *json, const struct memory_map *memory_
 	document_close(json, snapshot);
 }
 
-static void document_map_gone(struct emit *json, const struct space *space,
+static void document_map_gone(struct emit *json, const struct snapshot *snapshot,
 			      const struct free_blocks_fit *fit)
 {
 	emit_open_array(json, "in_the_way");
 	for (size_t i = 0; i < fit->count; i++) {
-		const struct free_blocks_block *block = &space->free_blocks.blocks[fit->first + i];
+		const struct free_blocks_block *block = &fit->of->blocks[fit->first + i];
+		const struct snapshot_process *process =
+			&snapshot->processes[block->buffer->process];
 
 		emit_open_object(json, NULL);
+		emit_u64(json, "pid", process->pid);
+		emit_string(json, "comm", process->comm);
 		emit_hex(json, "address", block->address);
 		emit_u64(json, "size", block->buffer->size);
 		emit_u64(json, "size_per_bank", block->length);
@@ -105,6 +143,9 @@ void memory_map_document_fit(struct emit *json, const struct memory_map *memory_
 		[FREE_BLOCKS_FULL] = "full",
 		[FREE_BLOCKS_CUT] = "cut_up",
 		[FREE_BLOCKS_LARGE] = "too_large",
+		[FREE_BLOCKS_CORES] = "depends_on_cores",
+		[FREE_BLOCKS_HELD] = "held_by_others",
+		[FREE_BLOCKS_TAKEN] = "taken_by_others",
 	};
 
 	document_open_moment(json, "ttmem.fit/1", snapshot);
@@ -124,7 +165,7 @@ void memory_map_document_fit(struct emit *json, const struct memory_map *memory_
 		} else {
 			emit_null(json, "hole");
 		}
-		document_map_gone(json, &memory_map->list[i], fit);
+		document_map_gone(json, snapshot, fit);
 		emit_close_object(json);
 	}
 	emit_close_array(json);

@@ -59,6 +59,15 @@ static struct free_blocks look(struct snapshot *snapshot, uint32_t type)
 
 static const struct snapshot_window small = {.base = 100, .size = 1000, .banks = 4, .alignment = 1};
 
+static void fits(const struct free_blocks *free_blocks, uint64_t size, uint64_t page_size, bool top,
+		 struct free_blocks_fit *ret_fit)
+{
+	const struct free_blocks_request request = {
+		.size = size, .page_size = page_size, .top = top};
+
+	free_blocks_fit(free_blocks, &request, ret_fit);
+}
+
 UNIT(empty_memory_is_one_free_block)
 {
 	struct snapshot *snapshot = start(&small);
@@ -94,19 +103,19 @@ UNIT(holes_lie_between_blocks)
 	assert(free_blocks.used == 350 && free_blocks.free == 650 && free_blocks.largest == 550);
 	assert(free_blocks_occupied(&free_blocks, &occupied) && occupied == 1400);
 
-	free_blocks_fit(&free_blocks, 4 * 100, 0, false, &fit);
+	fits(&free_blocks, 4 * 100, 0, false, &fit);
 	assert(fit.verdict == FREE_BLOCKS_FITS && fit.need == 100 && fit.address == 100);
-	free_blocks_fit(&free_blocks, 4 * 100, 0, true, &fit);
+	fits(&free_blocks, 4 * 100, 0, true, &fit);
 	assert(fit.verdict == FREE_BLOCKS_FITS && fit.address == 800 && fit.length == 550);
-	free_blocks_fit(&free_blocks, 4 * 551, 0, false, &fit);
+	fits(&free_blocks, 4 * 551, 0, false, &fit);
 	assert(fit.verdict == FREE_BLOCKS_CUT && fit.count == 1 && fit.bytes == 50);
 	assert(free_blocks.blocks[fit.first].address == 300);
-	free_blocks_fit(&free_blocks, 4 * 651, 0, false, &fit);
+	fits(&free_blocks, 4 * 651, 0, false, &fit);
 	assert(fit.verdict == FREE_BLOCKS_FULL && fit.count == 2 && fit.bytes == 150);
-	free_blocks_fit(&free_blocks, 4 * 1001, 0, false, &fit);
+	fits(&free_blocks, 4 * 1001, 0, false, &fit);
 	assert(fit.verdict == FREE_BLOCKS_LARGE && fit.count == 0);
 	/* One page takes its size in every bank. */
-	free_blocks_fit(&free_blocks, 551, 551, false, &fit);
+	fits(&free_blocks, 551, 551, false, &fit);
 	assert(fit.verdict == FREE_BLOCKS_CUT && fit.need == 551);
 	free_blocks_deinit(&free_blocks);
 	snapshot_free(snapshot);
@@ -229,10 +238,10 @@ UNIT(the_largest_window)
 	add(snapshot, TYPES_DRAM, UINT64_MAX - 1000, 1000, OWNS);
 	free_blocks = look(snapshot, TYPES_DRAM);
 	assert(free_blocks.hole_count == 1);
-	free_blocks_fit(&free_blocks, UINT64_MAX, UINT64_MAX, true, &fit);
+	fits(&free_blocks, UINT64_MAX, UINT64_MAX, true, &fit);
 	assert(fit.verdict == FREE_BLOCKS_LARGE || fit.verdict == FREE_BLOCKS_FULL ||
 	       fit.verdict == FREE_BLOCKS_CUT);
-	free_blocks_fit(&free_blocks, UINT64_MAX, 0, true, &fit);
+	fits(&free_blocks, UINT64_MAX, 0, true, &fit);
 	assert(fit.verdict == FREE_BLOCKS_FITS);
 	free_blocks_deinit(&free_blocks);
 	snapshot_free(snapshot);
@@ -318,4 +327,34 @@ UNIT(headroom_is_unknown_where_circular_buffers_do_not_tell_their_reach)
 	add(snapshot, TYPES_CB, 100, 300, OWNS);
 	add(snapshot, TYPES_CB, 5000, 300, OWNS);
 	assert(!headroom(snapshot, &bytes));
+}
+
+UNIT(a_sharded_buffer_takes_its_share_on_its_cores)
+{
+	struct snapshot *snapshot = start(&small);
+	struct free_blocks_request request = {.size = 2000, .cores = 2};
+	struct free_blocks free_blocks;
+	struct free_blocks_fit fit;
+
+	add(snapshot, TYPES_DRAM, 100, 200, OWNS);
+	free_blocks = look(snapshot, TYPES_DRAM);
+	free_blocks_fit(&free_blocks, &request, &fit); /* 800 are free in each bank */
+	assert(fit.verdict == FREE_BLOCKS_FULL && fit.need == 1000);
+	request.cores = 4;
+	free_blocks_fit(&free_blocks, &request, &fit);
+	assert(fit.verdict == FREE_BLOCKS_FITS && fit.need == 500);
+	request.cores = 5; /* there are four */
+	free_blocks_fit(&free_blocks, &request, &fit);
+	assert(fit.verdict == FREE_BLOCKS_LARGE);
+	request = (struct free_blocks_request){.size = 2000, .is_sharded = true};
+	free_blocks_fit(&free_blocks, &request, &fit);
+	assert(fit.verdict == FREE_BLOCKS_CORES);
+	request.size = 800; /* even on one core */
+	free_blocks_fit(&free_blocks, &request, &fit);
+	assert(fit.verdict == FREE_BLOCKS_FITS);
+	request.size = 4000; /* not even on four */
+	free_blocks_fit(&free_blocks, &request, &fit);
+	assert(fit.verdict == FREE_BLOCKS_FULL);
+	free_blocks_deinit(&free_blocks);
+	snapshot_free(snapshot);
 }

@@ -114,16 +114,16 @@ static uint64_t free_blocks_align_up(const struct free_blocks *free_blocks, uint
 		       : bits_align_down(up, free_blocks->alignment);
 }
 
-/* Bytes that @size takes in each bank, in pages of @page_size; UINT64_MAX = too large. */
+/* Bytes that @size takes in each of @banks, in pages of @page_size; UINT64_MAX = too large. */
 static uint64_t free_blocks_need(const struct free_blocks *free_blocks, uint64_t size,
-				 uint64_t page_size)
+				 uint64_t page_size, uint32_t banks)
 {
 	uint64_t pages, need;
 
 	if (!page_size)
 		page_size = free_blocks->alignment;
 	pages = size / page_size + (size % page_size != 0);
-	pages = pages / free_blocks->banks + (pages % free_blocks->banks != 0);
+	pages = pages / banks + (pages % banks != 0);
 	return __builtin_mul_overflow(pages, free_blocks_align_up(free_blocks, page_size), &need)
 		       ? UINT64_MAX
 		       : need;
@@ -140,7 +140,7 @@ uint64_t free_blocks_share(const struct snapshot *snapshot, const struct snapsho
 	if (type >= BOOK_TYPES ||
 	    free_blocks_window(&part->facts, free_blocks_card(snapshot, part), type, &memory) != 0)
 		return 0;
-	return free_blocks_need(&memory, buffer->size, 0);
+	return free_blocks_need(&memory, buffer->size, 0, memory.banks);
 }
 
 /* Adds a buffer to the blocks, if it lies in this memory. */
@@ -149,7 +149,7 @@ static void free_blocks_place(struct free_blocks *free_blocks, const struct snap
 	uint64_t length = buffer->size_per_bank, end, occupied;
 
 	if (!length) {
-		length = free_blocks_need(free_blocks, buffer->size, 0);
+		length = free_blocks_need(free_blocks, buffer->size, 0, free_blocks->banks);
 		free_blocks->guessed++;
 	}
 	if (__builtin_add_overflow(buffer->address, length, &end) ||
@@ -262,6 +262,47 @@ int free_blocks_find(const struct snapshot *snapshot, uint32_t process,
 	return 0;
 }
 
+static int free_blocks_compare(const void *left, const void *right)
+{
+	const struct free_blocks_block *a = left, *b = right;
+
+	return (a->address > b->address) - (a->address < b->address);
+}
+
+int free_blocks_join(const struct free_blocks *const *lists, size_t count,
+		     struct free_blocks *ret_blocks)
+{
+	CLEANUP(free_blocks_deinit)
+	struct free_blocks all = {
+		.base = lists[0]->base,
+		.size = lists[0]->size,
+		.banks = lists[0]->banks,
+		.alignment = lists[0]->alignment,
+	};
+	size_t blocks = 0;
+
+	for (size_t i = 0; i < count; i++)
+		blocks += lists[i]->block_count;
+	all.blocks = calloc(blocks + 1, sizeof(*all.blocks));
+	all.holes = calloc(blocks + 1, sizeof(*all.holes));
+	if (!all.blocks || !all.holes)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = 0; k < lists[i]->block_count; k++) {
+			const struct free_blocks_block *block = &lists[i]->blocks[k];
+
+			if (lists[i]->banks == all.banks && block->address >= all.base &&
+			    block->address + block->length <= all.base + all.size)
+				all.blocks[all.block_count++] = *block;
+		}
+	}
+	qsort(all.blocks, all.block_count, sizeof(*all.blocks), free_blocks_compare);
+	free_blocks_list(&all);
+	*ret_blocks = all;
+	all = FREE_BLOCKS_NULL;
+	return 0;
+}
+
 bool free_blocks_headroom(const struct free_blocks *free_blocks, uint64_t *ret_bytes)
 {
 	uint64_t lowest = free_blocks->base + free_blocks->size, reach = 0;
@@ -348,24 +389,50 @@ static void free_blocks_clear(const struct free_blocks *free_blocks, struct free
 	}
 }
 
-void free_blocks_fit(const struct free_blocks *free_blocks, uint64_t size, uint64_t page_size,
-		     bool top, struct free_blocks_fit *ret_fit)
+/* Of a sharded buffer whose cores are not known: whether it fits even on one, or not even on all. */
+static enum free_blocks_verdict free_blocks_fit_cores(const struct free_blocks *free_blocks,
+						      const struct free_blocks_request *request,
+						      struct free_blocks_fit *ret_fit)
 {
-	struct free_blocks_fit fit = {.need = free_blocks_need(free_blocks, size, page_size)};
+	struct free_blocks_request some = *request;
+
+	some.cores = free_blocks->banks;
+	free_blocks_fit(free_blocks, &some, ret_fit);
+	if (ret_fit->verdict != FREE_BLOCKS_FITS)
+		return ret_fit->verdict;
+	some.cores = 1;
+	free_blocks_fit(free_blocks, &some, ret_fit);
+	return ret_fit->verdict == FREE_BLOCKS_FITS ? FREE_BLOCKS_FITS : FREE_BLOCKS_CORES;
+}
+
+void free_blocks_fit(const struct free_blocks *free_blocks,
+		     const struct free_blocks_request *request, struct free_blocks_fit *ret_fit)
+{
+	uint32_t banks = request->cores ? request->cores : free_blocks->banks;
+	struct free_blocks_fit fit = {.of = free_blocks};
 	struct free_blocks_hole whole = free_blocks_between(free_blocks, free_blocks->base,
 							    free_blocks->base + free_blocks->size);
 
+	if (request->is_sharded && !request->cores) {
+		ret_fit->verdict = free_blocks_fit_cores(free_blocks, request, ret_fit);
+		return;
+	}
+	/* There are not so many cores. */
+	fit.need = banks > free_blocks->banks ? UINT64_MAX
+					      : free_blocks_need(free_blocks, request->size,
+								 request->page_size, banks);
 	fit.verdict = fit.need > whole.length        ? FREE_BLOCKS_LARGE
 		      : fit.need > free_blocks->free ? FREE_BLOCKS_FULL
 						     : FREE_BLOCKS_CUT;
 	for (size_t i = 0; fit.verdict == FREE_BLOCKS_CUT && i < free_blocks->hole_count; i++) {
 		const struct free_blocks_hole *hole =
-			&free_blocks->holes[top ? free_blocks->hole_count - 1 - i : i];
+			&free_blocks->holes[request->top ? free_blocks->hole_count - 1 - i : i];
 
 		if (hole->length < fit.need)
 			continue;
 		fit.verdict = FREE_BLOCKS_FITS;
-		fit.address = top ? hole->address + hole->length - fit.need : hole->address;
+		fit.address =
+			request->top ? hole->address + hole->length - fit.need : hole->address;
 		fit.length = hole->length;
 	}
 	if (fit.verdict == FREE_BLOCKS_CUT || fit.verdict == FREE_BLOCKS_FULL)

@@ -5,7 +5,7 @@
  * How a memory is divided: the blocks in use and the free blocks between them, as the process's
  * allocator sees them. Addresses are per bank and valid in all banks at once, so one list covers
  * all banks, and a buffer takes as much as its share in one bank. Each process has its own
- * allocator: what others hold on the same device is not a block here.
+ * allocator: what others hold on the same device is not a block here, unless lists were joined.
  *
  * There are five such memories: DRAM (with kernels' binaries), L1 (with circular buffers),
  * SYSTEM_MEMORY, and TRACE and L1_SMALL, which are cut off the tops of DRAM and L1.
@@ -68,6 +68,13 @@ int free_blocks_find(const struct snapshot *snapshot, uint32_t process,
 		     const struct snapshot_part *part, uint32_t type,
 		     struct free_blocks *ret_blocks);
 /*
+ * The blocks of all @lists, of which the first says where the memory lies; those that have another number
+ * of banks are left out, and so is what lies outside. 0 or -ENOMEM.
+ */
+int free_blocks_join(const struct free_blocks *const *lists, size_t count,
+		     struct free_blocks *ret_blocks);
+
+/*
  * Of L1: how far buffers may still grow down until they meet the farthest circular buffer; 0 if they have.
  * False: there are no circular buffers, or it is not known how far they reach.
  */
@@ -86,6 +93,19 @@ enum free_blocks_verdict {
 	FREE_BLOCKS_FULL = 1,  /* not enough free memory in total */
 	FREE_BLOCKS_CUT = 2,   /* enough in total, but no free block is large enough */
 	FREE_BLOCKS_LARGE = 3, /* too large even for an empty memory */
+	FREE_BLOCKS_CORES = 4, /* depends on the number of cores, which was not told */
+	/* It would fit for this allocator, but that does not know of other processes: */
+	FREE_BLOCKS_HELD = 5,  /* they hold so much that the device has no room for it */
+	FREE_BLOCKS_TAKEN = 6, /* the allocator would place it where one of them has a buffer */
+};
+
+/* What is asked for. */
+struct free_blocks_request {
+	uint64_t size;
+	uint64_t page_size; /* 0: the smallest possible pages, which spread evenly */
+	uint32_t cores;     /* a sharded buffer, over so many banks; 0: over all of them */
+	bool is_sharded;    /* but it is not known over how many, if cores is 0 */
+	bool top;           /* the allocator starts from the upper end, as it does for L1 */
 };
 
 struct free_blocks_fit {
@@ -93,17 +113,15 @@ struct free_blocks_fit {
 	uint64_t need;    /* bytes in each bank */
 	uint64_t address; /* where the allocator would put it, if it fits */
 	uint64_t length;  /* of the free block used */
-	/* If not: the blocks that would have to be freed, chosen for the fewest bytes. */
+	/* If not: the blocks of this list that would have to be freed, chosen for the fewest bytes. */
+	const struct free_blocks *of;
 	size_t first, count;
 	uint64_t bytes; /* in each bank */
 };
 
-/*
- * Whether @size bytes in pages of @page_size fit (0: the smallest possible pages, which spread
- * evenly). @top: the allocator starts from the upper end, as it does for L1.
- */
-void free_blocks_fit(const struct free_blocks *free_blocks, uint64_t size, uint64_t page_size,
-		     bool top, struct free_blocks_fit *ret_fit);
+/* Whether it fits, as this list alone shows it. @free_blocks must outlive the result. */
+void free_blocks_fit(const struct free_blocks *free_blocks,
+		     const struct free_blocks_request *request, struct free_blocks_fit *ret_fit);
 
 /*
  * Bytes that a buffer takes in each bank: as it was reported, else spread evenly over the banks of its

@@ -83,6 +83,15 @@ UNIT(maps_follow_the_filter)
 	snapshot_free(snapshot);
 }
 
+static size_t fit(const struct memory_map *map, uint64_t size, struct free_blocks_fit *fits)
+{
+	const struct memory_map_request request = {.size = size};
+	size_t unknown, refused = memory_map_fit(map, &request, fits, &unknown);
+
+	assert(unknown == 0);
+	return refused;
+}
+
 UNIT(fit_is_answered_for_each_allocator)
 {
 	struct snapshot *snapshot = machine();
@@ -91,12 +100,82 @@ UNIT(fit_is_answered_for_each_allocator)
 	struct free_blocks_fit fits[1];
 
 	assert(memory_map_find(snapshot, &filter, &memory_map) == 0 && memory_map.count == 1);
-	assert(memory_map_fit(&memory_map, 64, 0, fits) == 0 &&
-	       fits[0].verdict == FREE_BLOCKS_FITS);
-	assert(memory_map_fit(&memory_map, 0x1e00, 0, fits) == 1 &&
-	       fits[0].verdict == FREE_BLOCKS_CUT);
-	assert(memory_map_fit(&memory_map, 0x2001, 0, fits) == 1 &&
-	       fits[0].verdict == FREE_BLOCKS_LARGE);
+	assert(fit(&memory_map, 64, fits) == 0 && fits[0].verdict == FREE_BLOCKS_FITS);
+	assert(fit(&memory_map, 0x1e00, fits) == 1 && fits[0].verdict == FREE_BLOCKS_CUT);
+	assert(fit(&memory_map, 0x2001, fits) == 1 && fits[0].verdict == FREE_BLOCKS_LARGE);
 	memory_map_deinit(&memory_map);
+	snapshot_free(snapshot);
+}
+
+/* A process with 0x400 bytes in each of two banks at @address, or with bytes whose place is not known. */
+static void add_holder(struct snapshot *snapshot, uint32_t pid, uint64_t address, bool is_tracked)
+{
+	struct snapshot_process process = {.pid = pid, .alive = true, .exact = true, .comm = "x"};
+	struct snapshot_buffer buffer = {.device = 4,
+					 .address = address,
+					 .size = 0x800,
+					 .size_per_bank = 0x400,
+					 .banks = 2,
+					 .type = TYPES_DRAM};
+	struct snapshot_part *part;
+	uint32_t index = 0;
+
+	assert(snapshot_add_process(snapshot, &process, &index) == 0);
+	part = snapshot_part(snapshot, index, 4);
+	assert(part);
+	part->memory[TYPES_DRAM].buffers = is_tracked;
+	part->memory[TYPES_DRAM].used = 0x800;
+	if (!is_tracked)
+		return;
+	snapshot->processes[index].books = 1;
+	part->facts.windows[TYPES_DRAM] = (struct snapshot_window){0, 0x1000, 2, 32};
+	buffer.process = index;
+	assert(snapshot_add_buffer(snapshot, &buffer) == 0);
+}
+
+static struct memory_map shared_map(struct snapshot **ret_snapshot, uint64_t other, bool is_tracked)
+{
+	const struct filter filter = {
+		.has_type = true, .type = TYPES_DRAM, .has_pid = true, .pid = 1};
+	struct memory_map map = MEMORY_MAP_NULL;
+	struct snapshot *snapshot = snapshot_new(1);
+
+	assert(snapshot);
+	add_holder(snapshot, 1, 0, true);
+	add_holder(snapshot, 2, other, is_tracked);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(memory_map_find(snapshot, &filter, &map) == 0 && map.count == 1);
+	assert(map.list[0].process->pid == 1 && map.list[0].shared);
+	assert(map.list[0].shared->count == 2);
+	*ret_snapshot = snapshot;
+	return map;
+}
+
+UNIT(fit_counts_what_other_processes_of_the_device_hold)
+{
+	struct free_blocks_fit fits[1];
+	struct snapshot *snapshot;
+	struct memory_map map = shared_map(&snapshot, 0xc00, true);
+
+	/* Its own allocator has 0xc00 in each bank, the device 0x800. */
+	assert(fit(&map, 2 * 0x800, fits) == 0);
+	assert(fit(&map, 2 * 0x820, fits) == 1 && fits[0].verdict == FREE_BLOCKS_HELD);
+	assert(fits[0].count == 1); /* either of them makes room */
+	assert(fit(&map, 2 * 0xc20, fits) == 1 && fits[0].verdict == FREE_BLOCKS_FULL);
+	memory_map_deinit(&map);
+	snapshot_free(snapshot);
+
+	/* The allocator begins where the other one has a buffer, of which it does not know. */
+	map = shared_map(&snapshot, 0x400, true);
+	assert(fit(&map, 2 * 0x100, fits) == 1 && fits[0].verdict == FREE_BLOCKS_TAKEN);
+	assert(fits[0].count == 1 && fits[0].of->blocks[fits[0].first].address == 0x400);
+	memory_map_deinit(&map);
+	snapshot_free(snapshot);
+
+	/* Of one that is not tracked only the sum is known. */
+	map = shared_map(&snapshot, 0, false);
+	assert(fit(&map, 2 * 0x800, fits) == 0);
+	assert(fit(&map, 2 * 0x820, fits) == 1 && fits[0].verdict == FREE_BLOCKS_HELD);
+	memory_map_deinit(&map);
 	snapshot_free(snapshot);
 }

@@ -19,16 +19,40 @@ struct snapshot;
 struct snapshot_device;
 struct snapshot_process;
 
+/* A process that holds some of a memory. */
+struct memory_holder {
+	const struct snapshot_process *process;
+	uint64_t bytes; /* in all banks together; where that is not known, the sum of sizes */
+	bool is_placed; /* its blocks are known */
+	struct free_blocks free_blocks; /* if they are */
+};
+
+/*
+ * One memory of a device, for all living processes: their allocators do not know of each other, but the
+ * device has its bytes only once.
+ */
+struct memory_shared {
+	const struct snapshot_device *device;
+	uint32_t type;
+	struct free_blocks all;        /* of those that are placed */
+	uint64_t unplaced;             /* bytes in each bank of the others */
+	struct memory_holder *holders; /* owned */
+	size_t count, capacity;
+};
+
 struct space {
 	const struct snapshot_process *process;
 	const struct snapshot_device *device;
 	uint32_t type;
 	struct free_blocks free_blocks;
+	const struct memory_shared *shared; /* NULL: no other process holds any of it */
 };
 
 struct memory_map {
 	struct space *list; /* owned */
 	size_t count, capacity;
+	struct memory_shared *shared; /* owned */
+	size_t shared_count;
 };
 
 #define MEMORY_MAP_NULL     \
@@ -46,13 +70,20 @@ int memory_map_find(struct snapshot *snapshot, const struct filter *filter,
 		    struct memory_map *ret_map);
 void memory_map_deinit(struct memory_map *memory_map);
 
+/* What is asked for; only sharded buffers go to L1_SMALL, so there it depends on their cores. */
+struct memory_map_request {
+	uint64_t size;
+	uint64_t page_size; /* 0: the smallest possible */
+	uint32_t cores;     /* 0: not sharded, or not known */
+};
+
 /*
- * Whether @size bytes in pages of @page_size (0: the smallest possible) fit, one answer for each
- * memory in @ret_fits.
- * Return: how many memories they do not fit into.
+ * Whether it fits, one answer for each memory in @ret_fits: for the process's own allocator, and on the
+ * device beside what other processes hold.
+ * Return: how many memories it does not fit into; @ret_unknown: for how many it is not known.
  */
-size_t memory_map_fit(const struct memory_map *memory_map, uint64_t size, uint64_t page_size,
-		      struct free_blocks_fit *ret_fits);
+size_t memory_map_fit(const struct memory_map *memory_map, const struct memory_map_request *request,
+		      struct free_blocks_fit *ret_fits, size_t *ret_unknown);
 
 /* The JSON documents. @fits: one for each memory. */
 void memory_map_document_map(struct emit *json, const struct memory_map *memory_map,

@@ -94,6 +94,7 @@ static int map_answer_prepare(struct url *url, const struct snapshot *totals,
 {
 	uint64_t count = map_answer_count(totals, &url->filter);
 	struct snapshot_request request = {.buffers = true, .unnamed = true};
+	struct filter everybody = url->filter;
 
 	if (map_answer_resolve(totals, &url->filter, &request.filter) < 0)
 		return map_answer_refuse(url,
@@ -105,6 +106,10 @@ static int map_answer_prepare(struct url *url, const struct snapshot *totals,
 	}
 	if (url->filter.device_count && !request.filter.device_count)
 		return 1;
+	/* Others on the same devices count, too, if there are not too many buffers for that. */
+	everybody.has_pid = false;
+	if (map_answer_count(totals, &everybody) <= MAP_ANSWER_BUFFERS_MAX)
+		request.filter.has_pid = false;
 	*ret_request = request;
 	return 0;
 }
@@ -184,7 +189,9 @@ int map_answer_answer_fit(struct routes_ask *ask, FILE *out)
 	CLEANUP(map_answer_deinit) struct map_answer map = {NULL, MEMORY_MAP_NULL};
 	CLEANUP_FREE struct free_blocks_fit *fits = NULL;
 	struct url *url = ask->url;
+	const struct memory_map_request request = {url->size, url->page_size, url->cores};
 	struct emit json = EMIT_INIT(out);
+	size_t unknown;
 	int r;
 
 	if (!(url->given & URL_SIZE))
@@ -200,8 +207,7 @@ int map_answer_answer_fit(struct routes_ask *ask, FILE *out)
 	fits = calloc(map.memory_map.count + 1, sizeof(*fits));
 	if (!fits)
 		return -ENOMEM;
-	(void)memory_map_fit(&map.memory_map, url->size, url->page_size,
-			     fits); /* shown in the document */
+	(void)memory_map_fit(&map.memory_map, &request, fits, &unknown); /* in the document */
 	memory_map_document_fit(&json, &map.memory_map, map.snapshot, fits, url->size);
 	return 0;
 }

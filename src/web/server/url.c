@@ -226,6 +226,16 @@ static int url_read_page(struct url *url, const char *value)
 	return text_parse_size(value, &url->page_size) < 0 || url->page_size == 0 ? -EINVAL : 0;
 }
 
+static int url_read_cores(struct url *url, const char *value)
+{
+	uint64_t cores = 0;
+
+	if (text_parse_u64(value, &cores) < 0 || cores == 0 || cores > UINT32_MAX)
+		return -EINVAL;
+	url->cores = (uint32_t)cores;
+	return 0;
+}
+
 static int url_read_only(struct url *url, const char *value)
 {
 	url->only_past = true;
@@ -281,6 +291,7 @@ static const struct url_rule {
 	{"token", URL_TOKEN, url_read_token, "the token"},
 	{"size", URL_SIZE, url_read_size, "a number of bytes, as in 512, 64K or 1.5GiB"},
 	{"page", URL_PAGE, url_read_page, "a number of bytes, as in 512, 64K or 1.5GiB"},
+	{"cores", URL_CORES, url_read_cores, "a number of cores"},
 	{"only", URL_ONLY, url_read_only, "past"},
 	{"buffers", URL_BUFFERS, url_read_buffers, "a number from 0 to 1000000"},
 	{"browser", URL_BROWSER, url_read_browser, "the number of a user"},

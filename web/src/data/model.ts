@@ -157,6 +157,15 @@ export interface SpaceFacts {
   blocks: number;
   guessed: number;
   unplaced: number;
+  shared?: Shared | null; // null: no other process holds any of it; left out by reports of older versions
+}
+/** What all processes of a device hold of a memory; per bank, unless it says otherwise. */
+export interface Shared {
+  used: number;
+  free: number;
+  largest: number;
+  placed: boolean; // false: of some only the bytes are known
+  others: { pid: number; comm: string; bytes: number; placed: boolean }[]; // bytes over all banks
 }
 export interface Space extends SpaceFacts {
   headroom?: number | null; // only of L1; null: not known, or no circular buffers
@@ -165,10 +174,10 @@ export interface Space extends SpaceFacts {
 }
 export interface Fit extends SpaceFacts {
   fits: boolean;
-  reason: "full" | "cut_up" | "too_large" | null;
+  reason: "full" | "cut_up" | "too_large" | "held_by_others" | "taken_by_others" | "depends_on_cores" | null;
   need_per_bank: number;
   hole: { address: string; size: number } | null;
-  in_the_way: { address: string; size: number; name: string | null }[];
+  in_the_way: { pid: number; comm: string; address: string; size: number; size_per_bank: number; name: string | null }[];
 }
 
 /** What one name of a call site has. */

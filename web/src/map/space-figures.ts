@@ -4,6 +4,7 @@
 
 import { bytes, count, percent } from "../base/format";
 import { figure } from "../parts/view";
+import type { Space } from "../data/model";
 import type { Layout } from "./holes";
 
 /** How far buffers of L1 may still grow down; undefined for other memories. */
@@ -12,6 +13,13 @@ const headroom = (value: number | null | undefined): HTMLElement[] =>
   : [figure("Headroom", value === null ? "not known" : bytes(value),
       "on each core, from the farthest circular buffer to the lowest buffer; " +
       "dataflow buffers and scratchpads of tt-metal are not seen")];
+
+/** Other processes that hold some of the same memory of the device. */
+const shared = ({ shared: all, banks }: Space): HTMLElement[] =>
+  !all ? []
+  : [figure("Other processes", all.others.map(({ pid, comm, bytes: held }) => `${comm} (${pid}) ${bytes(held)}`).join(", ")),
+    figure("Free beside them", `${all.placed ? "" : "at most "}${bytes(all.free * banks)}`,
+      "on the device; each process has an allocator of its own, which does not know of the others")];
 
 export function spaceFigures({ space, bank, spans }: Layout): HTMLElement[] {
   if (!space) return [figure("Buffers", count(spans.length)), figure("Free", "not known")];
@@ -23,6 +31,7 @@ export function spaceFigures({ space, bank, spans }: Layout): HTMLElement[] {
     figure("Largest hole", all(space.largest), `${bytes(space.largest)} in each of ${space.banks} banks`),
     figure("Holes", count(space.hole_count ?? space.holes.length)),
     figure("Fragmentation", percent(space.fragmentation, 1), "free memory that is not in the largest hole"),
+    ...shared(space),
     ...headroom(space.headroom),
   ];
 }

@@ -47,6 +47,13 @@ export function verdict(fit: Fit): string {
   const each = banks > 1 ? ` (${bytes(fit.need_per_bank)} in each of ${banks} banks)` : "";
   if (fit.fits && fit.hole) return `Yes${each}: at ${fit.hole.address}, in a hole of ${bytes(fit.hole.size * banks)}.`;
   if (fit.reason === "too_large") return `No${each}: all of it has ${bytes(fit.bank_size * banks)}.`;
+  if (fit.reason === "depends_on_cores")
+    return `Not known: only sharded buffers go there. It fits over all ${banks} cores, but not on one of them.`;
+  const others = (fit.shared?.others ?? []).map(({ pid, comm, bytes: held }) => `${comm} (${pid}) holds ${bytes(held)}`).join(", ");
+  if (fit.reason === "held_by_others")
+    return `No${each}: its allocator has room, but other processes hold so much that the device has ${bytes((fit.shared?.free ?? 0) * banks)}: ${others}.`;
+  if (fit.reason === "taken_by_others")
+    return `No${each}: its allocator would place it where another process has buffers: ${others}.`;
   const free = bytes(fit.free * banks);
   if (fit.reason === "full") return `No${each}: only ${free} are free.`;
   const gone = fit.in_the_way.length;
@@ -73,14 +80,18 @@ interface Picture {
 const SITES = 20;
 const WAY = 20;
 
+/** What a buffer takes: in each bank, and over all banks of its memory. */
+export const takes = (each: number, banks: number): [string, string] => [bytes(each), bytes(each * banks)];
+
 /** What would have to go for an allocation to fit. */
 function inTheWay(fits: readonly Fit[]): HTMLElement | false {
   const list = fits.flatMap((fit) => fit.in_the_way.map((one) => ({ ...one, fit })));
   return list.length > 0 && h("div", {}, h("h3", {}, "What would have to go"), h("div", { class: "scroll" }, h("table", { class: "in-the-way" },
-    h("thead", {}, h("tr", {}, ["Name", "Process", "Address", "In each bank"].map((text, i) => h("th", { scope: "col", class: i > 2 ? "number" : "" }, text)))),
-    h("tbody", {}, list.slice(0, WAY).map(({ fit, name, address, size }) => h("tr", {},
-      h("th", { scope: "row" }, h("a", { href: link("process", String(fit.pid), { address }) }, name ?? "without a name")),
-      h("td", {}, `${fit.comm} (${fit.pid})`), h("td", {}, h("code", {}, address)), h("td", { class: "number" }, bytes(size)))))),
+    h("thead", {}, h("tr", {}, ["Name", "Process", "Address", "In each bank", "Over all banks"].map((text, i) => h("th", { scope: "col", class: i > 2 ? "number" : "" }, text)))),
+    h("tbody", {}, list.slice(0, WAY).map(({ fit, pid, comm, name, address, size_per_bank: each }) => h("tr", {},
+      h("th", { scope: "row" }, h("a", { href: link("process", String(pid), { address }) }, name ?? "without a name")),
+      h("td", {}, `${comm} (${pid})`), h("td", {}, h("code", {}, address)),
+      takes(each, fit.banks).map((text) => h("td", { class: "number" }, text)))))),
     cutNote(Math.min(list.length, WAY), list.length)));
 }
 
