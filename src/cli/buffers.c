@@ -315,6 +315,7 @@ static int buffers_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
+	buffers.from.is_state = true;
 	r = session_start(&session, "buffers", &buffers.from, &buffers.request.filter);
 	if (r != 0)
 		return r;

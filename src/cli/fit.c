@@ -204,6 +204,7 @@ static int fit_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
+	fit.from.is_state = true;
 	r = session_start(&session, "fit", &fit.from, &fit.filter);
 	if (r != 0)
 		return r;

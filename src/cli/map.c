@@ -126,6 +126,7 @@ static int map_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
+	from.is_state = true;
 	r = session_start(&session, "map", &from, &filter);
 	if (r != 0)
 		return r;

@@ -250,6 +250,7 @@ static int ps_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
+	ps.from.is_state = true;
 	r = session_start(&session, "ps", &ps.from, &ps.filter);
 	if (r != 0)
 		return r;

@@ -186,7 +186,7 @@ static void called(struct budget_summary *summary, size_t at, const char *calls,
 {
 	const struct budget_part one = {.moment = at,
 					.function = "dram",
-					.file = "app.c",
+					.file = "a.c",
 					.line = 7,
 					.calls = calls,
 					.bytes = bytes};
@@ -199,8 +199,8 @@ UNIT(a_call_site_is_matched_by_any_frame_of_its_stack)
 	struct budget_summary summary = BUDGET_SUMMARY_NULL;
 	size_t at = moment(&summary, 1, 0, TYPES_DRAM, 100);
 
-	called(&summary, at, "app.c:dram <- app.c:scratch <- app.c:main", 30);
-	called(&summary, at, "app.c:dram <- model.cc:ns::load <- app.c:main", 70);
+	called(&summary, at, "a.c:dram <- a.c:scratch <- a.c:main", 30);
+	called(&summary, at, "a.c:dram <- model.cc:ns::load <- a.c:main", 70);
 	budget_summary_finish(&summary);
 	summary.is_tracked = true;
 	assert(judge(&summary, "site:scratch=1").bytes == 30);
@@ -220,7 +220,7 @@ UNIT(a_limit_that_matches_nothing_fails_unless_it_is_optional)
 	struct budget_near near;
 	size_t at = moment(&summary, 1, 0, TYPES_DRAM, 100);
 
-	called(&summary, at, "app.c:dram <- app.c:scratch <- app.c:main", 100);
+	called(&summary, at, "a.c:dram <- a.c:scratch <- a.c:main", 100);
 	budget_summary_finish(&summary);
 	summary.is_tracked = true;
 	assert(budget_add_text(&budget, "site:scrach=1") == 0);
@@ -235,7 +235,7 @@ UNIT(a_limit_that_matches_nothing_fails_unless_it_is_optional)
 	near = budget_near(verdicts[0].limit, &summary);
 	assert(near.is_near && near.count == 1 && strcmp(near.names[0], "scratch") == 0);
 	near = budget_near(verdicts[1].limit, &summary);
-	assert(!near.is_near && near.count == 3 && strcmp(near.names[0], "app.c") == 0);
+	assert(!near.is_near && near.count == 3 && strcmp(near.names[0], "a.c") == 0);
 	summary.is_tracked = false; /* that is told instead */
 	assert(budget_judge(&budget, &summary, verdicts) == 0);
 	budget_deinit(&budget);

@@ -55,7 +55,12 @@ int options_count(const struct options *options, const char *expected, int count
 /* For commands that can show a moment of a recording instead of now: their part of the table. */
 struct options_from {
 	const char *file; /* NULL = now */
-	const char *at;   /* NULL = the end */
+	const char *at;   /* NULL = the end, but see is_state */
+	/*
+	 * The command shows what is live at the moment, and nothing of before: where nothing is at the end,
+	 * as in every run that frees its memory, the moment is the peak unless @at says otherwise.
+	 */
+	bool is_state;
 };
 
 /* clang-format off */

@@ -14,6 +14,7 @@ struct session {
 	struct source *books;
 	struct recording *recording; /* NULL = of now */
 	struct recording_moment moment;
+	bool is_peak; /* instead of the end, at which nothing was live */
 
 	/* Of now only. */
 	struct card_watch *cards;  /* what the daemon remembers, and for commands that look again */

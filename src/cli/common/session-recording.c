@@ -17,6 +17,7 @@
 #include "cli/common/session-private.h"
 #include "cli/common/session.h"
 #include "model/filter.h"
+#include "model/snapshot.h"
 #include "source/source.h"
 
 struct recording *session_recording(struct session *session)
@@ -83,6 +84,51 @@ static void session_raise_limits(void)
 	(void)setrlimit(RLIMIT_NOFILE, &files); /* then opening says what is missing */
 }
 
+/* Whether the filter accepts nothing that is in use. */
+static bool session_is_empty(struct session *session, const struct filter *filter)
+{
+	struct snapshot_request request = {.filter = filter ? *filter : (struct filter){0}};
+	struct snapshot *snapshot = NULL;
+	uint64_t buffers = 0;
+
+	if (session_take(session, &request, &snapshot) < 0)
+		return false; /* the command fails by itself */
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+
+		for (size_t k = 0; k < process->part_count; k++) {
+			const struct snapshot_part *part = &process->parts[k];
+			const struct snapshot_device *row = &snapshot->devices[part->row];
+
+			for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+				if (!filter ||
+				    (filter_wants_pid(filter, process->pid) &&
+				     filter_wants_device(filter, row->device, row->unique_id) &&
+				     (!filter->has_type || filter->type == type)))
+					buffers |= part->memory[type].buffers;
+			}
+		}
+	}
+	snapshot_free(snapshot);
+	return buffers == 0;
+}
+
+/* The end of a run that freed everything shows nothing; its peak does. */
+static int session_prefer_peak(struct session *session, const struct filter *filter,
+			       const struct recording_filter *whose)
+{
+	struct recording_moment moment;
+	char why[RECORDING_WHY_SIZE];
+	int r = 0;
+
+	if (!session_is_empty(session, filter) ||
+	    recording_find(session->recording, "peak", whose, &moment, why) < 0)
+		return 0;
+	r = session_move(session, &moment);
+	session->is_peak = r == 0;
+	return r;
+}
+
 static int session_open(struct session **ret_session, const char *command,
 			const struct options_from *from, const struct filter *filter)
 {
@@ -102,6 +148,8 @@ static int session_open(struct session **ret_session, const char *command,
 	    0)
 		return session_tell(command, why);
 	r = session_move(session, &moment);
+	if (r == 0 && from->is_state && !from->at)
+		r = session_prefer_peak(session, filter, &whose);
 	return r < 0 ? output_fail(command, "cannot read the recording", r) : 0;
 }
 

@@ -85,9 +85,14 @@ static int session_take_recorded(struct session *session, const struct snapshot_
 	complete.ended = true;
 	recording_source_sources(session->books, &sources);
 	r = collect_machine(&sources, &complete, ret_snapshot);
-	if (r == 0)
-		recording_tell(session->recording, *ret_snapshot);
-	return r;
+	if (r < 0)
+		return r;
+	recording_tell(session->recording, *ret_snapshot);
+	if (session->is_peak)
+		snapshot_note(*ret_snapshot,
+			      "nothing was live at the end of the recording: this is "
+			      "its peak (--at end shows the end)");
+	return 0;
 }
 
 int session_take(struct session *session, const struct snapshot_request *request,

@@ -54,6 +54,7 @@ int export_recording(const struct export_options *options, struct session *sessi
 	struct export_feed *feed;
 	int r = export_feed_new(&feed, recording, counts.filter, session_moment(session));
 
+	session_print_notes(snapshot);
 	recording_tell_notes(recording_facts(recording));
 	if (r == 0 && !options->form->event)
 		r = export_feed_counts(feed, &counts);

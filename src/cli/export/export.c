@@ -170,6 +170,8 @@ static int export_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	output_catch_stop();
+	/* Formats with events have the whole course up to the end. */
+	options.from.is_state = options.report || !options.form->event;
 	r = session_start(&session, "export", &options.from, &options.request.filter);
 	if (r != 0)
 		return r;

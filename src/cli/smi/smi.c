@@ -177,6 +177,7 @@ static int smi_run(int argc, char **argv)
 	smi.style.widens = !output_is_terminal();
 	/* In a recording those who have ended are what people look for. */
 	smi.style.all = smi.style.all || smi.from.file;
+	smi.from.is_state = true;
 	r = session_start(&session, "smi", &smi.from, &smi.filter);
 	if (r != 0)
 		return r;
