@@ -28,6 +28,8 @@
 
 #define METAL_TABLE_HEAD 2 /* words before the first slot */
 
+#define METAL_PER_CORE "_ZN2tt8tt_metal12experimental19per_core_allocation"
+
 struct metal_name {
 	size_t field;
 	const char *name;
@@ -70,6 +72,9 @@ static const struct metal_name metal_name_list[] = {
 	METAL_NEEDED(is_trace, "_ZNK2tt8tt_metal6Buffer8is_traceEv", NULL),
 	METAL_OPTIONAL(size_per_bank, "_ZNK2tt8tt_metal6Buffer21aligned_size_per_bankEv", NULL),
 	METAL_OPTIONAL(buffer_cores, "_ZNK2tt8tt_metal6Buffer9num_coresEv", NULL),
+	METAL_OPTIONAL(is_per_core, METAL_PER_CORE "22is_per_core_allocationERKNS0_6BufferE", NULL),
+	METAL_OPTIONAL(per_core_addresses, METAL_PER_CORE "22get_per_core_addressesERKNS0_6BufferE",
+		       NULL),
 	METAL_OPTIONAL(buffer_allocator, "_ZNK2tt8tt_metal6Buffer9allocatorEv", NULL),
 	METAL_NEEDED(device_allocator, "_ZNK2tt8tt_metal6Device9allocatorEv", NULL),
 	METAL_NEEDED(mesh_allocator, "_ZNK2tt8tt_metal11distributed10MeshDevice9allocatorEv", NULL),

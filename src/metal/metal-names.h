@@ -65,6 +65,19 @@ struct metal_vector {
 	void *capacity;
 };
 
+/* std::unordered_map<CoreCoord, uint64_t> as libstdc++ has it. */
+struct metal_core_node {
+	const struct metal_core_node *next;
+	uint64_t x, y;
+	uint64_t address;
+};
+struct metal_core_map {
+	const void *buckets;
+	uint64_t bucket_count;
+	const struct metal_core_node *first;
+	uint64_t count;
+};
+
 /* std::optional<uint32_t>. */
 struct metal_optional {
 	uint32_t value;
@@ -116,6 +129,8 @@ struct metal_names {
 	uint64_t (*size_per_bank)(const void *buffer);
 	struct metal_optional (*buffer_cores)(const void *buffer);
 	const void *(*buffer_allocator)(const void *buffer); /* since 0.66; inline before */
+	bool (*is_per_core)(const void *buffer);             /* since 0.70, as the next one */
+	const struct metal_core_map *(*per_core_addresses)(const void *buffer);
 
 	/* Of a Device and a MeshDevice; what allocator() points to is a pointer. */
 	const void *const *(*device_allocator)(const void *device);

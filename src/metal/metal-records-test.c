@@ -27,10 +27,12 @@ static const struct testing_allocator test_b = {
 	.bank_sizes = {[TTMEM_DRAM] = 1 << 20},
 };
 
+static bool test_is_per_core;
+
 static void test_place(const struct metal_names *names, const struct testing_device *device,
 		       struct testing_buffer *buffer, uint32_t type, uint64_t size)
 {
-	const struct metal_shape shape = {.type = type};
+	const struct metal_shape shape = {.type = type, .is_per_core = test_is_per_core};
 	const struct metal_facts facts = {
 		.device = device,
 		.allocator = buffer->allocator->inner,
@@ -73,6 +75,51 @@ UNIT(ends_what_was_reported)
 	assert(test_free(&buffer));
 	assert(testing_live() == 0);
 	assert(!test_free(&buffer));
+}
+
+UNIT(has_all_buffers_of_one_address_on_different_cores)
+{
+	struct metal_names names = testing_names();
+	struct testing_device device = testing_device(0, &test_a),
+			      other = testing_device(1, &test_b);
+	struct testing_buffer buffers[3], beside = testing_buffer(&other, 0x2000, 1);
+
+	test_is_per_core = true;
+	for (uint32_t i = 0; i < 3; i++) {
+		buffers[i] = testing_buffer(&device, 0x2000, 1);
+		test_place(&names, &device, &buffers[i], TTMEM_L1, 100 + i);
+	}
+	/* The numbers are per device: another one begins anew. */
+	test_place(&names, &other, &beside, TTMEM_L1, 50);
+	assert(testing_live() == 4 && testing_find(1, TTMEM_L1, 0x2000, 1)->size == 50);
+	assert(testing_find(0, TTMEM_L1, 0x2000, 0)->size == 100);
+	assert(testing_find(0, TTMEM_L1, 0x2000, METAL_SPACE_LANES)->size == 101);
+	assert(testing_find(0, TTMEM_L1, 0x2000, METAL_SPACE_LANES + 1)->size == 102);
+	/* Each free ends its own, in any order, and its number is used again. */
+	assert(test_free(&buffers[1]) && testing_live() == 3);
+	assert(!testing_find(0, TTMEM_L1, 0x2000, METAL_SPACE_LANES));
+	assert(test_free(&buffers[0]) && testing_live() == 2);
+	test_place(&names, &device, &buffers[0], TTMEM_L1, 7);
+	test_place(&names, &device, &buffers[1], TTMEM_L1, 8);
+	assert(testing_find(0, TTMEM_L1, 0x2000, 0)->size == 7);
+	assert(testing_find(0, TTMEM_L1, 0x2000, METAL_SPACE_LANES)->size == 8);
+}
+
+UNIT(ends_those_per_core_for_one_that_is_on_all)
+{
+	struct metal_names names = testing_names();
+	struct testing_device device = testing_device(0, &test_a);
+	struct testing_buffer a = testing_buffer(&device, 0x2000, 1), b = a, all = a;
+
+	test_is_per_core = true;
+	test_place(&names, &device, &a, TTMEM_L1, 100);
+	test_place(&names, &device, &b, TTMEM_L1, 100);
+	test_is_per_core = false;
+	test_place(&names, &device, &all, TTMEM_L1, 1);
+	assert(testing_live() == 1 && testing_find(0, TTMEM_L1, 0x2000, 0)->size == 1);
+	test_is_per_core = true;
+	test_place(&names, &device, &a, TTMEM_L1, 2);
+	assert(testing_live() == 1 && testing_find(0, TTMEM_L1, 0x2000, 0)->size == 2);
 }
 
 UNIT(has_a_mesh_buffer_on_each_device)

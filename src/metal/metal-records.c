@@ -15,6 +15,7 @@
 
 #include "metal/metal-circular.h"
 #include "metal/metal-learn.h"
+#include "metal/metal-refuse.h"
 #include "metal/metal-space.h"
 #include "metal/metal-target.h"
 #include "metal/metal-trace.h"
@@ -35,6 +36,7 @@ struct metal_record {
 	uint64_t address;
 	uint64_t size;
 	struct metal_shape shape;
+	uint32_t number; /* the space that it was reported in: its allocator's, or a lane */
 };
 
 static struct {
@@ -147,7 +149,7 @@ static void metal_records_tell(const struct metal_record *record)
 		.owner = metal_records_has_log() ? (uintptr_t)record->buffer : 0,
 		.size_per_bank = record->shape.size_per_bank,
 		.banks = record->shape.banks,
-		.space = record->space->number,
+		.space = record->number,
 		.shape_flags = record->shape.flags,
 		.page_size = record->shape.page_size,
 	};
@@ -163,7 +165,7 @@ static void metal_records_tell_overlap(const struct metal_record *record,
 	struct ttmem_trace_overlap_args args = {
 		.struct_size = sizeof(args),
 		.type = record->shape.type,
-		.space = record->space->number,
+		.space = record->number,
 		.address = record->address,
 		.size = record->size,
 		.trace = name,
@@ -192,7 +194,8 @@ static void metal_records_trace(const struct metal_record *record)
 	const struct metal_trace_range *used;
 	uint32_t trace;
 
-	if (range.type == TTMEM_SYSTEM_MEMORY)
+	/* On which cores of a trace one lies that has an address on each of its own is not kept. */
+	if (range.type == TTMEM_SYSTEM_MEMORY || record->shape.is_per_core)
 		return;
 	used = metal_trace_find(&range, &trace);
 	if (used)
@@ -250,7 +253,7 @@ static void metal_records_end(struct metal_record *record)
 		.type = record->shape.type,
 		.flags = TTMEM_FREE_IN_SPACE,
 		.address = record->address,
-		.space = record->space->number,
+		.space = record->number,
 	};
 
 	metal_records_unlink(record);
@@ -271,17 +274,50 @@ static void metal_records_link(struct metal_record *record, struct metal_space *
 	metal_records.count++;
 }
 
-/* An allocator gives an address once: one that it gave before has ended, and nobody said so. */
-static void metal_records_end_older(const struct metal_space *space, uint32_t type,
-				    uint64_t address)
+/*
+ * An allocator gives an address once: one that it gave before has ended, and nobody said so. But per core it
+ * gives one to each.
+ */
+static void metal_records_end_older(const struct metal_space *space,
+				    const struct metal_shape *shape, uint64_t address)
 {
-	struct metal_record *next, *record = *metal_records_place_bucket(type, address);
+	struct metal_record *next, *record = *metal_records_place_bucket(shape->type, address);
 
 	for (; record; record = next) {
 		next = record->next_place;
-		if (record->space == space && metal_records_is_at(record, type, address))
+		if (record->space == space && metal_records_is_at(record, shape->type, address) &&
+		    !(record->shape.is_per_core && shape->is_per_core))
 			metal_records_end(record);
 	}
+}
+
+/* Whether something is reported at the place of @record, on a device of it, in space @number. */
+static bool metal_records_is_taken(const struct metal_record *record, uint32_t number)
+{
+	const struct metal_record *other =
+		*metal_records_place_bucket(record->shape.type, record->address);
+
+	for (; other; other = other->next_place) {
+		if (other->number == number &&
+		    metal_records_is_at(other, record->shape.type, record->address) &&
+		    metal_target_shares(other->target, record->target))
+			return true;
+	}
+	return false;
+}
+
+/* A key that is nobody else's. TTMEM_SPACE_COUNT: there is none. */
+static uint32_t metal_records_number(const struct metal_record *record,
+				     const struct metal_space *space)
+{
+	uint32_t number = space->number;
+
+	if (!record->shape.is_per_core || !metal_records_is_taken(record, number))
+		return number;
+	number = METAL_SPACE_LANES;
+	while (number < TTMEM_SPACE_COUNT && metal_records_is_taken(record, number))
+		number++;
+	return number;
 }
 
 void metal_records_allocated(const void *buffer, const struct metal_facts *facts,
@@ -297,12 +333,19 @@ void metal_records_allocated(const void *buffer, const struct metal_facts *facts
 		metal_target_put(target);
 		return;
 	}
-	metal_records_end_older(space, shape->type, facts->address);
+	metal_records_end_older(space, shape, facts->address);
 	record->buffer = buffer;
 	record->target = target;
 	record->address = facts->address;
 	record->size = facts->size;
 	record->shape = *shape;
+	record->number = metal_records_number(record, space);
+	if (record->number == TTMEM_SPACE_COUNT) {
+		metal_refuse("too many buffers are at one address");
+		metal_target_put(target);
+		metal_records_drop(record);
+		return;
+	}
 	metal_records_link(record, space);
 	metal_records_tell(record);
 	metal_records_trace(record);
@@ -338,7 +381,7 @@ void metal_records_refused(const void *program, const void *device)
 		if (extent.end <= lowest->address)
 			continue; /* it was refused for another reason */
 		args.device = id;
-		args.space = lowest->space->number;
+		args.space = lowest->number;
 		args.address = lowest->address;
 		args.wanted_address = extent.begin;
 		args.wanted_size = extent.end - extent.begin;

@@ -19,6 +19,7 @@ struct metal_shape {
 	uint32_t banks;
 	uint32_t flags; /* TTMEM_SHAPE_... */
 	uint64_t page_size;
+	bool is_per_core; /* its address may be another one's too, on other cores */
 };
 
 /* All with the lock held. */

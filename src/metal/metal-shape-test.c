@@ -144,3 +144,74 @@ UNIT(counts_a_buffer_in_an_unexpected_place_if_its_type_is_certain)
 	assert(test_is_counted(true, UINT64_MAX));
 	assert(!test_is_counted(true, 0x8000));
 }
+
+static struct metal_core_node test_nodes[3] = {
+	{&test_nodes[1], 0, 0, 0x500}, {&test_nodes[2], 0, 1, 0x400}, {NULL, 5, 6, 0x600}};
+static struct metal_core_map test_map = {.first = &test_nodes[0], .count = 3};
+
+static const struct metal_core_map *test_addresses(const void *buffer)
+{
+	(void)buffer;
+	return &test_map;
+}
+
+static uint32_t test_address(const void *buffer)
+{
+	return (uint32_t)((const struct metal_facts *)buffer)->address;
+}
+
+/* Three pages of 100 bytes on each core. */
+static struct metal_shape test_hybrid(bool is_per_core)
+{
+	const struct metal_names names = {.is_dram = test_no,
+					  .is_l1 = test_yes,
+					  .is_trace = test_no,
+					  .size_per_bank = test_per_bank,
+					  .buffer_cores = test_buffer_cores,
+					  .address = test_address,
+					  .is_per_core = is_per_core ? test_yes : test_no,
+					  .per_core_addresses = test_addresses};
+	const struct metal_space space = {.is_hybrid = true,
+					  .unit = 64,
+					  .small_base = UINT64_MAX,
+					  .memory[TTMEM_L1] = {.banks = 8, .alignment = 16}};
+	const struct metal_facts facts = {
+		.address = 0x400, .size = 600, .page_size = 100, .pages = 6};
+	struct metal_look look;
+	struct metal_shape shape;
+
+	test_cores = (struct metal_optional){2, true};
+	look = metal_shape_look(&names, &facts);
+	look.size_per_bank = 3ull * 112; /* as tt-metal says it */
+	assert(metal_shape_make(&facts, &look, &space, &shape));
+	return shape;
+}
+
+UNIT(a_hybrid_allocator_takes_pages_of_l1_in_its_unit)
+{
+	struct metal_shape shape = test_hybrid(false);
+
+	assert(!shape.is_per_core && shape.banks == 2 && shape.size_per_bank == 3ull * 128);
+}
+
+UNIT(is_on_each_core_that_has_an_address)
+{
+	struct metal_shape shape = test_hybrid(true);
+
+	assert(shape.is_per_core && shape.banks == 3 && shape.size_per_bank == 3ull * 128);
+}
+
+UNIT(does_not_believe_a_table_of_cores_that_is_another_one)
+{
+	test_map.count = 4;
+	assert(test_hybrid(true).banks == 0 && test_hybrid(true).is_per_core);
+	test_map.count = 2;
+	assert(test_hybrid(true).banks == 0);
+	test_map.count = 3;
+	test_nodes[1].address = 0x404;
+	assert(test_hybrid(true).banks == 0);
+	test_nodes[1] = (struct metal_core_node){(const void *)8, 0, 0, 0x400};
+	assert(test_hybrid(true).banks == 0);
+	test_map.count = UINT64_MAX;
+	assert(test_hybrid(true).banks == 0);
+}

@@ -29,6 +29,7 @@ struct metal_look {
 	uint32_t banks; /* 0 = not known, UINT32_MAX = all */
 	bool is_asked;  /* for the next one */
 	uint64_t size_per_bank;
+	bool is_per_core; /* it has an address of its own on each core */
 };
 
 /* Calls tt-metal: without the lock. */

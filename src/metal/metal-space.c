@@ -147,13 +147,13 @@ struct metal_space *metal_space_first(void)
 	return metal_spaces;
 }
 
-/* The smallest number that no other one has; TTMEM_SPACE_COUNT if all are taken. */
+/* The smallest number that no other one has; METAL_SPACE_LANES if all are taken. */
 static uint32_t metal_space_number(void)
 {
 	const struct metal_space *other = metal_spaces;
 	uint32_t number = 0;
 
-	while (other && number < TTMEM_SPACE_COUNT) {
+	while (other && number < METAL_SPACE_LANES) {
 		if (other->number == number) {
 			number++;
 			other = metal_spaces;
@@ -162,6 +162,14 @@ static uint32_t metal_space_number(void)
 		}
 	}
 	return number;
+}
+
+/* Nothing that is exported tells it. Read as tt-metal reads it. */
+static bool metal_space_is_hybrid(const struct metal_names *names)
+{
+	const char *value = getenv("TT_METAL_ALLOCATOR_MODE_HYBRID");
+
+	return names->is_per_core && value && value[0] == '1';
 }
 
 int metal_space_meet(const struct metal_names *names, const void *buffer,
@@ -183,12 +191,13 @@ int metal_space_meet(const struct metal_names *names, const void *buffer,
 	fresh->allocator = facts->allocator;
 	fresh->device = facts->device;
 	api = metal_learn_api(names, buffer, facts, &fresh->is_default);
+	fresh->is_hybrid = fresh->is_default && metal_space_is_hybrid(names);
 	metal_space_ask(names, api, fresh);
 	if (fresh->is_default) /* only a device's own knows all of it */
 		metal_device_declare(names, facts->device, fresh->memory, target);
 	metal_lock();
 	fresh->number = metal_space_number();
-	if (fresh->number == TTMEM_SPACE_COUNT)
+	if (fresh->number == METAL_SPACE_LANES)
 		r = -ENOSPC;
 	if (r < 0 || metal_space_find(facts->allocator)) { /* another thread came first */
 		free(fresh);

@@ -23,6 +23,7 @@ struct metal_space {
 	uint32_t number;              /* that ttmem has for it */
 	uint32_t unit;                /* what it gives out is a multiple of this; 0 = not known */
 	bool is_default;              /* of its device, not of a sub-device */
+	bool is_hybrid;               /* it gives out L1 per core, too, and pages of L1 in units */
 	uint64_t small_base;          /* L1_SMALL begins there; 0 = not known, UINT64_MAX = none */
 	struct ttmem_memory_facts memory[TTMEM_TYPE_COUNT]; /* all 0 = not known */
 };
@@ -39,6 +40,12 @@ struct metal_space *metal_space_find(const void *allocator);
 
 /* It has been cleared, and holds no records. With the lock held. */
 void metal_space_remove(struct metal_space *space);
+
+/*
+ * Numbers from here on belong to no allocator: for buffers of one that are at the same address on different
+ * cores. As many as a chip may have cores.
+ */
+#define METAL_SPACE_LANES 768u
 
 /* The first one, to go through all. With the lock held. */
 struct metal_space *metal_space_first(void);

@@ -151,6 +151,17 @@ static void metal_target_drop(struct metal_target *target)
 	free(target);
 }
 
+bool metal_target_shares(const struct metal_target *a, const struct metal_target *b)
+{
+	for (uint32_t i = 0; i < a->count; i++) {
+		for (uint32_t k = 0; k < b->count; k++) {
+			if (a->ids[i] == b->ids[k])
+				return true;
+		}
+	}
+	return false;
+}
+
 void metal_target_put(struct metal_target *target)
 {
 	target->references--;

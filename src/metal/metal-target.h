@@ -27,6 +27,9 @@ struct metal_target *metal_target_known(const void *device);
 /* Takes a reference. NULL: out of memory, or refused. Without the lock. */
 struct metal_target *metal_target_get(const struct metal_names *names, const void *device);
 
+/* Whether both stand for a device. */
+bool metal_target_shares(const struct metal_target *a, const struct metal_target *b);
+
 /* With the lock held. */
 void metal_target_put(struct metal_target *target);
 

@@ -52,6 +52,9 @@ STEPS = {
     "closed": {},
     "open again": {(0, "DRAM"): (96, 1)},
     "sub-devices first": {(0, "DRAM"): (96, 1), (1, "L1"): (1024, 1), (1, "L1_SMALL"): (64, 1)},
+    "per core": {(2, "L1"): (4096 + 2048 + 1024 + 8192, 4)},
+    "one of them ends": {(2, "L1"): (4096 + 1024 + 8192, 3)},
+    "another comes": {(2, "L1"): (3072 + 1024 + 8192, 3)},
     "end": {},
 }
 
@@ -63,7 +66,8 @@ UNTOLD = {
 
 
 def steps_of(shape):
-    return STEPS if shape >= 70 else {**STEPS, **UNTOLD}
+    per_core = ("per core", "one of them ends", "another comes")
+    return STEPS if shape >= 70 else {k: v for k, v in {**STEPS, **UNTOLD}.items() if k not in per_core}
 
 
 def tell(text):
@@ -213,6 +217,17 @@ def test_devices_are_declared_whole_while_sub_devices_have_some_of_it(world, sha
     maps = {m["type"]: m for m in world.json("map", "--device", "1")["maps"]}
     assert {kind: (m["base"], m["bank_size"]) for kind, m in maps.items()} == {
         "L1": ("0x10000", 0x156000), "L1_SMALL": ("0x166000", 0x8000)}  # fmt: skip
+
+
+def test_buffers_of_one_address_on_different_cores_are_all_there(world, shapes, playing):
+    """Each with the cores that it has an address on; what is asked for by address is all of them."""
+    playing(shapes(70), "another comes")
+    rows = [b for b in world.json("buffers")["buffers"] if b["device"] == 2]
+    assert sorted((b["size"], b["size_per_bank"], b["banks"]) for b in rows) == [
+        (1024, 1024, 1), (3072, 3072, 1), (8192, 8192, 1)]  # fmt: skip
+    assert len({b["address"] for b in rows if b["size"] != 8192}) == 1
+    (device,) = [d for d in world.json("ps")["processes"][0]["devices"] if d["device"] == 2]
+    assert device["memory"]["L1"]["occupied"] == 1024 + 3072 + 8192
 
 
 @pytest.mark.parametrize("shape", SHAPES)

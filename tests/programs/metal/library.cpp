@@ -108,6 +108,28 @@ DeviceAddr Inner::allocate(BufferType type, DeviceAddr size)
 	return address;
 }
 
+/* Where those for all cores do not come. */
+DeviceAddr Inner::allocate_on(std::size_t core, DeviceAddr size)
+{
+	const std::lock_guard<std::mutex> lock(mutex_);
+	DeviceAddr address = l1_base + l1_size / 2;
+
+	for (const auto &[start, end] : per_core_[core]) {
+		if (start >= address + size)
+			break;
+		address = (end + 31) / 32 * 32;
+	}
+	per_core_[core][address] = address + size;
+	return address;
+}
+
+void Inner::deallocate_on(std::size_t core, DeviceAddr address)
+{
+	const std::lock_guard<std::mutex> lock(mutex_);
+
+	per_core_[core].erase(address);
+}
+
 void Inner::shrink(DeviceAddr size)
 {
 	shrunk_ = size;
@@ -425,7 +447,12 @@ std::shared_ptr<Buffer> Buffer::create(const Setting &setting)
 {
 	auto buffer = std::make_shared<Buffer>(setting);
 
-	if (!setting.hooked)
+	for (const auto core : setting.per_core)
+		buffer->per_core_[{core, 1}] =
+			buffer->allocator_->allocate_on(core, buffer->aligned_size_per_bank());
+	if (!setting.per_core.empty())
+		buffer->address_ = buffer->per_core_.at({setting.per_core[0], 1});
+	else if (!setting.hooked)
 		buffer->address_ = buffer->allocator_->allocate(setting.type, setting.size);
 	GraphTracker::instance().track_allocate(buffer.get());
 	return buffer;
@@ -442,7 +469,9 @@ Buffer::~Buffer()
 	if (!device->is_initialized())
 		return;
 	GraphTracker::instance().track_deallocate(this);
-	if (!hooked_)
+	for (const auto &[core, address] : per_core_)
+		allocator_->deallocate_on(core.x, address);
+	if (!hooked_ && per_core_.empty())
 		allocator_->deallocate(type_, address_);
 }
 
@@ -517,6 +546,18 @@ Allocator *Buffer::allocator() const
 	if (!face)
 		face = std::make_unique<Allocator>(allocator_);
 	return face.get();
+}
+#endif
+
+#if METAL_SHAPE >= 70
+bool experimental::per_core_allocation::is_per_core_allocation(const Buffer &buffer)
+{
+	return !buffer.per_core().empty();
+}
+
+const CoreAddresses &experimental::per_core_allocation::get_per_core_addresses(const Buffer &buffer)
+{
+	return buffer.per_core();
 }
 #endif
 

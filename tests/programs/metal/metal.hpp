@@ -103,7 +103,27 @@ struct Grid {
 	std::size_t x, y;
 };
 
+struct CoreCoord {
+	std::size_t x, y;
+	bool operator==(const CoreCoord &) const = default;
+};
+struct CoreHash {
+	std::size_t operator()(const CoreCoord &core) const
+	{
+		return core.x * 31 + core.y;
+	}
+};
+using CoreAddresses = std::unordered_map<CoreCoord, DeviceAddr, CoreHash>;
+
 class Buffer;
+
+#if METAL_SHAPE >= 70
+namespace experimental::per_core_allocation
+{
+bool is_per_core_allocation(const Buffer &buffer);
+const CoreAddresses &get_per_core_addresses(const Buffer &buffer);
+} /* namespace experimental::per_core_allocation */
+#endif
 
 /* The first place that is free. */
 class
@@ -115,6 +135,9 @@ class
 {
       public:
 	DeviceAddr allocate(BufferType type, DeviceAddr size);
+	/* Only on that core. */
+	DeviceAddr allocate_on(std::size_t core, DeviceAddr size);
+	void deallocate_on(std::size_t core, DeviceAddr address);
 	/* So much at the beginning of its L1 belongs to sub-devices. */
 	void shrink(DeviceAddr size);
 	void deallocate(BufferType type, DeviceAddr address);
@@ -139,6 +162,7 @@ class
 	DeviceAddr shrunk_ = 0;
 	std::mutex mutex_;
 	std::map<BufferType, std::map<DeviceAddr, DeviceAddr>> live_; /* address: end */
+	std::map<std::size_t, std::map<DeviceAddr, DeviceAddr>> per_core_;
 };
 
 #if METAL_SHAPE >= 66
@@ -331,6 +355,7 @@ class Buffer final : public std::enable_shared_from_this<Buffer>
 		std::uint32_t cores = 0;    /* 0 = interleaved */
 		Inner *allocator = nullptr; /* a sub-device's */
 		bool hooked = false;
+		std::vector<std::size_t> per_core = {}; /* an address on each of these instead */
 	};
 
 	static std::shared_ptr<Buffer> create(const Setting &setting);
@@ -352,6 +377,10 @@ class Buffer final : public std::enable_shared_from_this<Buffer>
 #if METAL_SHAPE >= 66
 	Allocator *allocator() const;
 #endif
+	const CoreAddresses &per_core() const
+	{
+		return per_core_;
+	}
 
       private:
 #if METAL_SHAPE == 66
@@ -377,6 +406,7 @@ class Buffer final : public std::enable_shared_from_this<Buffer>
 	std::uint32_t cores_;
 #endif
 	DeviceAddr page_size_;
+	CoreAddresses per_core_;
 	std::uint64_t rest_[16] = {};
 };
 

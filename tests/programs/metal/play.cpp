@@ -203,6 +203,27 @@ void shrunk(Cards &cards, Buffers &kept)
 	say("sub-devices first");
 }
 
+/* One address is live on several cores. Others have no such buffers. */
+void per_core(Cards &cards)
+{
+#if METAL_SHAPE >= 70
+	const auto make = [&cards](DeviceAddr size, std::vector<std::size_t> on) {
+		return Buffer::create({cards[2].get(), size, 1024, BufferType::L1,
+				       static_cast<std::uint32_t>(on.size()), nullptr, false, on});
+	};
+	auto a = make(4096, {0, 1}), b = make(2048, {2}), c = make(1024, {3}), d = make(8192, {1});
+
+	say("per core");
+	b.reset();
+	say("one of them ends");
+	b = make(3072, {2});
+	a.reset();
+	say("another comes");
+#else
+	(void)cards;
+#endif
+}
+
 Cards open_cards()
 {
 	Cards cards;
@@ -240,6 +261,7 @@ extern "C" int play()
 		_exit(0);
 	shrunk(cards, kept);
 	kept.clear();
+	per_core(cards);
 	say("end");
 	std::printf("tracked %zu\n", tracked);
 	return 0;
