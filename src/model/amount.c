@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/bits.h"
 #include "base/text.h"
 #include "model/merge.h"
 #include "model/types.h"
@@ -35,8 +36,18 @@ struct amount amount_of_device(const struct snapshot_device *device, uint32_t fo
 		if (!amount_counts(type, folded))
 			continue;
 		amount_add(&amount, memory->used, memory->buffers, memory->bound);
-		merge_occupied(&amount.occupied, &memory->occupied);
+		merge_occupied(&amount.occupied, &memory->occupied, memory->buffers, memory->used);
 	}
+	return amount;
+}
+
+struct amount amount_of_type(const struct snapshot_device *device, uint32_t type)
+{
+	const struct snapshot_device_memory *memory = &device->memory[type];
+	struct amount amount = {.capacity = memory->capacity};
+
+	amount_add(&amount, memory->used, memory->buffers, memory->bound);
+	merge_occupied(&amount.occupied, &memory->occupied, memory->buffers, memory->used);
 	return amount;
 }
 
@@ -50,7 +61,7 @@ struct amount amount_of_part(const struct snapshot_part *part, uint32_t folded)
 		if (!amount_counts(type, folded))
 			continue;
 		amount_add(&amount, memory->used, memory->buffers, memory->bound);
-		merge_occupied(&amount.occupied, &memory->occupied);
+		merge_occupied(&amount.occupied, &memory->occupied, memory->buffers, memory->used);
 	}
 	return amount;
 }
@@ -66,7 +77,7 @@ struct amount amount_of_process(const struct snapshot_process *process, uint32_t
 		if (row != AMOUNT_ANYWHERE && process->parts[i].row != row)
 			continue;
 		amount_add(&amount, part.used, part.buffers, part.bound);
-		merge_occupied(&amount.occupied, &part.occupied);
+		merge_occupied(&amount.occupied, &part.occupied, part.buffers, part.used);
 	}
 	return amount;
 }
@@ -141,9 +152,11 @@ size_t amount_of_driver(const struct snapshot_driver_memory *memory,
 
 uint64_t amount_taken(const struct amount *amount)
 {
+	uint64_t taken = merge_add(amount->occupied.bytes, amount->occupied.rest);
+
 	return snapshot_is_occupied(&amount->occupied, amount->buffers, amount->used)
 		       ? amount->occupied.bytes
-		       : amount->used;
+		       : bits_max(taken, amount->used);
 }
 
 double amount_share(const struct amount *amount)

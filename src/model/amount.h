@@ -33,6 +33,9 @@ void amount_add(struct amount *amount, uint64_t used, uint64_t buffers, uint32_t
 /* @folded: TYPES_DRAM, TYPES_L1, TYPES_SYSTEM_MEMORY or AMOUNT_ALL. */
 struct amount amount_of_device(const struct snapshot_device *device, uint32_t folded);
 
+/* Of one type alone, such as TRACE, which has a region of its own within DRAM. */
+struct amount amount_of_type(const struct snapshot_device *device, uint32_t type);
+
 struct amount amount_of_part(const struct snapshot_part *part, uint32_t folded);
 
 /* @row: the device's row in the snapshot, or AMOUNT_ANYWHERE. */
@@ -69,7 +72,7 @@ struct amount_driver_row {
 size_t amount_of_driver(const struct snapshot_driver_memory *memory,
 			struct amount_driver_row ret_rows[AMOUNT_DRIVER_ROWS]);
 
-/* What it takes: what its buffers occupy where that is known, otherwise their sizes. */
+/* What it takes: what its buffers occupy where that is known, otherwise their sizes, process by process. */
 uint64_t amount_taken(const struct amount *amount);
 
 /* The fraction that is taken, 0 if the capacity is not known. */

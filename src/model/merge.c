@@ -184,7 +184,7 @@ static void merge_memory(struct snapshot_device *row, const struct snapshot_part
 		to->peak = to->peak_is_unknown ? 0 : from->peak;
 		to->used = merge_add(to->used, from->used);
 		to->buffers = merge_add(to->buffers, from->buffers);
-		merge_occupied(&to->occupied, &from->occupied);
+		merge_occupied(&to->occupied, &from->occupied, from->buffers, from->used);
 		to->bound = merge_bound(to->bound, from->bound);
 	}
 }

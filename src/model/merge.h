@@ -26,9 +26,19 @@ static inline uint64_t merge_add(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
+/*
+ * @buffers, @used: of @more. Processes whose buffers are not counted, as those in tt-metal's regions, take
+ * at least the sizes that they claim, whatever is known of the others.
+ */
 static inline void merge_occupied(struct snapshot_occupied *to,
-				  const struct snapshot_occupied *more)
+				  const struct snapshot_occupied *more, uint64_t buffers,
+				  uint64_t used)
 {
+	uint64_t rest = more->rest;
+
+	if (!rest && !snapshot_is_occupied(more, buffers, used) && used > more->bytes)
+		rest = used - more->bytes;
+	to->rest = merge_add(to->rest, rest);
 	to->bytes = merge_add(to->bytes, more->bytes);
 	to->known = merge_add(to->known, more->known);
 }

@@ -287,7 +287,7 @@ void snapshot_add_memory(struct snapshot_memory *to, const struct snapshot_memor
 		to->peak_is_unknown = true;
 	to->used = merge_add(to->used, more->used);
 	to->buffers = merge_add(to->buffers, more->buffers);
-	merge_occupied(&to->occupied, &more->occupied);
+	merge_occupied(&to->occupied, &more->occupied, more->buffers, more->used);
 	to->peak = merge_add(to->peak, more->peak);
 	to->allocs = merge_add(to->allocs, more->allocs);
 	to->frees = merge_add(to->frees, more->frees);

@@ -40,6 +40,8 @@ enum snapshot_bound {
 struct snapshot_occupied {
 	uint64_t bytes;
 	uint64_t known; /* buffers that are included */
+	/* Of a sum: at least so much is taken besides, by processes of which it is not known. */
+	uint64_t rest;
 };
 
 /* All counters of one type of memory, for one process on one device. */
@@ -479,7 +481,7 @@ int snapshot_add_left(struct snapshot *snapshot, const struct snapshot_left *lef
 static inline bool snapshot_is_occupied(const struct snapshot_occupied *occupied, uint64_t buffers,
 					uint64_t used)
 {
-	return occupied->known == buffers && (buffers > 0 || used == 0);
+	return occupied->known == buffers && occupied->rest == 0 && (buffers > 0 || used == 0);
 }
 
 /* What a buffer takes in all banks together. False: not known. */

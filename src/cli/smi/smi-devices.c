@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The table of devices: two lines each, DRAM and L1. In 80 columns the sensors are below the name
+ * The table of devices: two lines each, DRAM and L1, and one for a region of theirs that is nearly full,
+ * because nothing more fits there however much of the rest is free. In 80 columns the sensors are below the name
  * of the card, in place of its id; with more room they have their own column, if a card has any, and bars
  * grow.
  */
@@ -25,6 +26,7 @@
 #define SMI_SENSORS 17u
 #define SMI_USAGE 23u /* without the two sizes, with a bar of seven columns */
 #define SMI_BAR 7u
+#define SMI_REGION_FULL 0.9 /* share from which on a region has a line of its own */
 
 /* Lines of the left columns. */
 struct smi_left {
@@ -334,6 +336,20 @@ static void smi_devices_name(const struct smi_picture *picture,
 		snprintf(second->card, sizeof(second->card), "(by number)");
 }
 
+/* TRACE and L1_SMALL are parts of DRAM and L1, whose shares do not show that these are full. */
+static void smi_devices_region(const struct smi_picture *picture,
+			       const struct snapshot_device *device, uint32_t type)
+{
+	struct amount amount = amount_of_type(device, type);
+	struct smi_left left = {0};
+
+	if (amount_share(&amount) < SMI_REGION_FULL)
+		return;
+	(void)snprintf(left.card, sizeof(left.card), "region %s:", types_name(type));
+	smi_devices_left(picture, &left);
+	smi_devices_usage(picture, "", &amount);
+}
+
 static void smi_devices_one(const struct smi_picture *picture, const struct snapshot_device *device)
 {
 	struct amount dram = amount_of_device(device, TYPES_DRAM);
@@ -346,6 +362,8 @@ static void smi_devices_one(const struct smi_picture *picture, const struct snap
 	smi_devices_usage(picture, "DRAM", &dram);
 	smi_devices_left(picture, &lines[1]);
 	smi_devices_usage(picture, "L1", &l1);
+	smi_devices_region(picture, device, TYPES_TRACE);
+	smi_devices_region(picture, device, TYPES_L1_SMALL);
 	if (host.used || host.buffers) {
 		smi_devices_left(picture, &(struct smi_left){0});
 		smi_devices_usage(picture, "Host", &host);

@@ -119,7 +119,7 @@ static int book_collect_counters(struct book_reading *reading)
 		struct snapshot_memory memory = {
 			.used = hot->bytes,
 			.buffers = hot->buffers,
-			.occupied = {warm->occupied, warm->known},
+			.occupied = {.bytes = warm->occupied, .known = warm->known},
 			.peak = hot->peak,
 			.allocs = hot->allocs,
 			.frees = hot->frees,
