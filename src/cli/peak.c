@@ -54,10 +54,14 @@ static bool peak_is_same(const json_t *a, const json_t *b)
 /* Without memory for it, it stays as it is. */
 static void peak_replace(json_t *peaks, size_t index, json_t *kept)
 {
-	json_t *bound = json_object_get(json_array_get(peaks, index), "bound");
+	const json_t *own = json_array_get(peaks, index);
+	json_t *bound = json_object_get(own, "bound"), *per_bank = json_object_get(own, "per_bank");
 
 	/* Only who has read the book knows what went unrecorded. */
 	(void)json_object_set(kept, "bound", bound);
+	if (daemon_pages_number(per_bank, "bytes") >=
+	    daemon_pages_number(json_object_get(kept, "per_bank"), "bytes"))
+		(void)json_object_set(kept, "per_bank", per_bank);
 	if (!json_is_string(bound) || strcmp(json_string_value(bound), "exact") != 0)
 		(void)json_object_set_new(kept, "exact", json_false());
 	(void)json_array_set(peaks, index, kept);

@@ -199,6 +199,7 @@ UNIT(is_on_each_core_that_has_an_address)
 	struct metal_shape shape = test_hybrid(true);
 
 	assert(shape.is_per_core && shape.banks == 3 && shape.size_per_bank == 3ull * 128);
+	assert(shape.flags == 0);
 }
 
 UNIT(does_not_believe_a_table_of_cores_that_is_another_one)

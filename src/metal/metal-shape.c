@@ -215,7 +215,8 @@ bool metal_shape_make(const struct metal_facts *facts, const struct metal_look *
 			metal_shape_in_units(ret_shape, ret_shape->size_per_bank, space);
 		ret_shape->size_per_bank = bits_align_up(ret_shape->size_per_bank, space->unit);
 	}
-	ret_shape->flags = TTMEM_SHAPE_SHARDED;
+	/* With an address per core it lies in neither way: it takes its place in no other bank. */
+	ret_shape->flags = look->is_per_core ? 0 : TTMEM_SHAPE_SHARDED;
 	if (look->banks == UINT32_MAX) { /* over all banks */
 		ret_shape->banks = space->memory[type].banks;
 		ret_shape->flags = TTMEM_SHAPE_INTERLEAVED;

@@ -16,6 +16,13 @@ struct snapshot;
 
 #define SNAPSHOT_PEAKS_MAX 65536u
 
+/* The most that was live in each bank at one time; it need not have been when the most bytes were. */
+struct snapshot_per_bank {
+	bool is_known; /* of each buffer what it takes there, and all are of one allocator */
+	bool is_all;   /* at any time; else as far back as is known: at least */
+	uint64_t bytes;
+};
+
 struct snapshot_peak {
 	uint32_t process; /* index */
 	uint32_t device;  /* as the process numbers it */
@@ -28,6 +35,7 @@ struct snapshot_peak {
 	uint64_t known;    /* bytes of the rows; never more than @bytes */
 	bool exact;        /* the rows are all that was live then; else some of it */
 	uint64_t buffers;  /* that the rows stand for */
+	struct snapshot_per_bank per_bank;
 	size_t first, count; /* rows of the snapshot's buffers, until those are sorted */
 };
 

@@ -16,6 +16,7 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "base/testing/unit.h"
+#include "book/write/intern.h"
 
 /* Line buffering: output before an abort must be seen, and output before a fork only once. */
 __attribute__((constructor)) static void testing_print_lines(void)
@@ -257,6 +258,14 @@ struct testing_facts testing_facts_of(struct writer *writer, const struct testin
 struct shard_buffer testing_buffer(uint32_t type, uint64_t address, uint64_t size)
 {
 	return (struct shard_buffer){.address = address, .size = size, .type = type, .thread = 7};
+}
+
+uint32_t testing_interleaved(struct writer *writer, uint64_t size_per_bank)
+{
+	const struct book_shape shape = {
+		.size_per_bank = size_per_bank, .banks = 8, .flags = BOOK_SHAPE_INTERLEAVED};
+
+	return intern_shape(writer, &shape);
 }
 
 static uint64_t testing_mix(uint64_t digest, const void *data, size_t length)

@@ -113,5 +113,8 @@ uint32_t testing_op_device(const struct testing_op *op);
 /* A buffer as an application would have it; for tests that do not care about the rest. */
 struct shard_buffer testing_buffer(uint32_t type, uint64_t address, uint64_t size);
 
+/* Over 8 banks, so much in each. Returns its id. */
+uint32_t testing_interleaved(struct writer *writer, uint64_t size_per_bank);
+
 /* Of rows as they are, counters and number, but not of inexact, which is not part of any event. */
 uint64_t testing_digest(const struct view *view);

@@ -65,6 +65,26 @@ static const char *peak_text_or(const json_t *row, const char *key, const char *
 	return text ? text : otherwise;
 }
 
+/* ", 72.0 KiB in each of 12 banks, 864.0 KiB together": what a region must have. Nothing if it is not known. */
+static void peak_text_per_bank(const struct peak_text *text, const json_t *peak)
+{
+	const json_t *per_bank = json_object_get(peak, "per_bank");
+	uint64_t bytes = daemon_pages_number(per_bank, "bytes"), all;
+	uint64_t banks = daemon_pages_number(per_bank, "banks");
+	char size[TEXT_NUMBER_SIZE];
+
+	if (!bytes)
+		return;
+	fprintf(text->out, ", %s%s in each ",
+		strcmp(peak_text_or(per_bank, "bound", ""), "exact") == 0 ? "" : "at least ",
+		text_size(bytes, size));
+	if (banks && !__builtin_mul_overflow(bytes, banks, &all))
+		fprintf(text->out, "of %" PRIu64 " banks, %s together", banks,
+			text_size(all, size));
+	else
+		fprintf(text->out, "bank");
+}
+
 static void peak_text_head(const struct peak_text *text, const json_t *peak, bool is_mesh)
 {
 	const char *bound = peak_text_or(peak, "bound", "");
@@ -85,10 +105,12 @@ static void peak_text_head(const struct peak_text *text, const json_t *peak, boo
 	if (strcmp(peak_text_time(daemon_pages_number(peak, "moment_ns"), again), when) != 0)
 		fprintf(text->out, ", reached again at %s", again);
 	if (daemon_pages_number(peak, "unknown_bytes"))
-		fprintf(text->out, ", %s of it known\n", text_size(known, size));
+		fprintf(text->out, ", %s of it known", text_size(known, size));
 	else
-		fprintf(text->out, "%s\n",
+		fprintf(text->out, "%s",
 			json_is_true(json_object_get(peak, "exact")) ? ", exact" : "");
+	peak_text_per_bank(text, peak);
+	(void)fputc('\n', text->out);
 }
 
 /* Bytes, their share of the peak, buffers (0 = not known how many) and what they are. */
@@ -189,8 +211,8 @@ static bool peak_text_has_same(const json_t *a, const json_t *b, const char *key
 /* Whether the same was live at both, on two devices of a process. */
 static bool peak_text_is_same(const json_t *a, const json_t *b)
 {
-	static const char *const keys[] = {"pid",         "start_ns", "type", "bytes",
-					   "known_bytes", "exact",    "bound"};
+	static const char *const keys[] = {"pid",         "start_ns", "type",  "bytes",
+					   "known_bytes", "exact",    "bound", "per_bank"};
 	const json_t *of_a = json_object_get(a, "groups"), *of_b = json_object_get(b, "groups");
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {

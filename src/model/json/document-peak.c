@@ -9,6 +9,36 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
+/* How many banks the memory of a peak has; 0 = not known. */
+static uint32_t document_peak_banks(const struct snapshot_process *process,
+				    const struct snapshot_peak *peak)
+{
+	for (size_t i = 0; i < process->part_count; i++) {
+		if (process->parts[i].device == peak->device)
+			return process->parts[i].facts.windows[peak->type].banks;
+	}
+	return 0;
+}
+
+static void document_per_bank(struct emit *json, const struct snapshot_process *process,
+			      const struct snapshot_peak *peak)
+{
+	uint32_t banks = document_peak_banks(process, peak);
+
+	if (!peak->per_bank.is_known) {
+		emit_null(json, "per_bank");
+		return;
+	}
+	emit_open_object(json, "per_bank");
+	emit_u64(json, "bytes", peak->per_bank.bytes);
+	emit_string(json, "bound", peak->per_bank.is_all ? "exact" : "at_least");
+	if (banks)
+		emit_u64(json, "banks", banks);
+	else
+		emit_null(json, "banks");
+	emit_close_object(json);
+}
+
 int document_peak_row(struct emit *json, const char *key, const struct snapshot *snapshot,
 		      const struct snapshot_peak *peak, enum group_kind kind)
 {
@@ -32,6 +62,7 @@ int document_peak_row(struct emit *json, const char *key, const struct snapshot 
 	emit_u64(json, "known_bytes", peak->known);
 	emit_u64(json, "unknown_bytes", snapshot_peak_unknown(peak));
 	emit_u64(json, "buffers", peak->buffers);
+	document_per_bank(json, process, peak);
 	document_group_rows(json, snapshot, kind, &list);
 	emit_close_object(json);
 	return 0;

@@ -174,6 +174,7 @@ static int book_kept_put(struct book_kept *kept, uint32_t device, uint32_t type,
 					 .bytes = peak->bytes,
 					 .time = peak->time,
 					 .moment = peak->moment,
+					 .per_bank = peak->per_bank,
 					 .sites = sites,
 					 .count = bits_min(count, most)};
 	for (size_t i = 0; i < entry->count; i++)

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/snapshot-peak.h"
+
 struct book_record;
 struct book_peak;
 struct scan_book;
@@ -40,6 +42,7 @@ struct book_kept_peak {
 	uint32_t type;
 	uint64_t bytes, time, moment, known;
 	bool exact;
+	struct snapshot_per_bank per_bank;
 	struct book_site *sites; /* largest first */
 	size_t count;
 };

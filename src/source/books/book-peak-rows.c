@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "model/snapshot-peak.h"
@@ -88,8 +89,11 @@ static int book_peaks_put(struct book_reading *reading, const struct book_kept_p
 		.time_ns = timebase_ns(&reading->timebase, peak->time),
 		.moment_ns = timebase_ns(&reading->timebase, peak->moment),
 		.first = snapshot->buffer_count,
+		.per_bank = peak->per_bank,
 	};
 	int r = 0;
+
+	row.per_bank.is_known = row.per_bank.is_known && bound == SNAPSHOT_EXACT;
 
 	while (r == 0 && row.count < peak->count) {
 		const struct book_site *site = &peak->sites[row.count];
@@ -117,11 +121,19 @@ static int book_peaks_put_type(struct book_reading *reading, uint32_t type)
 				       .bytes = peak->bytes,
 				       .time = peak->time,
 				       .moment = peak->moment,
-				       .exact = peak->exact};
+				       .exact = peak->exact,
+				       .per_bank = peak->per_bank};
 	int r;
 
-	if (kept)
-		return book_peaks_put(reading, kept, bound);
+	if (kept) {
+		struct book_kept_peak both = *kept;
+
+		/* What was kept is of an earlier look; since then there may have been more. */
+		both.per_bank = peak->per_bank;
+		if (both.per_bank.is_known && kept->per_bank.is_known)
+			both.per_bank.bytes = bits_max(both.per_bank.bytes, kept->per_bank.bytes);
+		return book_peaks_put(reading, &both, bound);
+	}
 	r = book_sites_new(peaks->records + peak->first, peak->count, &fresh.sites, &fresh.count);
 	if (r == 0)
 		r = book_peaks_put(reading, &fresh, bound);
@@ -158,7 +170,11 @@ int book_kept_collect(struct scan_book *book, const struct snapshot_request *req
 		return 0;
 	r = book_add_process(book, snapshot, &reading.process);
 	book_timebase(book, &reading.timebase);
-	for (size_t i = 0; r == 0 && i < book->kept->count; i++)
-		r = book_peaks_put(&reading, &book->kept->peaks[i], SNAPSHOT_EXACT);
+	for (size_t i = 0; r == 0 && i < book->kept->count; i++) {
+		struct book_kept_peak peak = book->kept->peaks[i];
+
+		peak.per_bank.is_all = false; /* it was looked at while it was alive */
+		r = book_peaks_put(&reading, &peak, SNAPSHOT_EXACT);
+	}
 	return r == -ENOBUFS ? 0 : r;
 }

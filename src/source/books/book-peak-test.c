@@ -335,3 +335,55 @@ UNIT(what_is_kept_of_a_book_is_bounded)
 	free(book);
 	peak_end(test);
 }
+
+/* @per_bank 0: it is not told how it lies. */
+static void peak_alloc_in(struct peak_test *test, uint32_t space, uint64_t address, uint64_t size,
+			  uint64_t per_bank)
+{
+	struct shard_buffer buffer = testing_buffer(0, address, size);
+
+	buffer.space = space;
+	if (per_bank)
+		buffer.shape = testing_interleaved(test->book.writer, per_bank);
+	writer_alloc(test->book.writer, 0, &buffer, 0);
+}
+
+UNIT(a_bank_may_hold_the_most_at_another_moment_than_all_together)
+{
+	struct peak_test *test = peak_begin(BOOK_RING_MIN);
+	const struct book_peak *peak;
+
+	peak_alloc_in(test, 0, 0x1000, 4096, 512);
+	peak = peak_take(test, 0);
+	assert(peak->per_bank.is_known && peak->per_bank.is_all && peak->per_bank.bytes == 512);
+	peak_free(test, 0, 0x1000);
+	for (uint64_t i = 1; i <= 3; i++)
+		peak_alloc_in(test, 0, i << 12, 32, 512);
+	peak_free(test, 0, 0x2000);
+	peak = peak_take(test, 0);
+	assert(peak->bytes == 4096 && peak->per_bank.bytes == 3 * 512 && peak->per_bank.is_all);
+	/* What the log has lost may have been more. */
+	peak_pass_time(test, BOOK_RING_MIN);
+	peak = peak_take(test, 0);
+	assert(peak->per_bank.is_known && !peak->per_bank.is_all);
+	assert(peak->per_bank.bytes == 2 * 512);
+	peak_end(test);
+}
+
+UNIT(what_a_bank_held_is_not_known_of_several_allocators_or_without_a_shape)
+{
+	struct peak_test *test = peak_begin(BOOK_RING_MIN);
+
+	peak_alloc_in(test, 0, 0x1000, 4096, 512);
+	peak_alloc_in(test, 1, 0x1000, 4096, 512);
+	assert(!peak_take(test, 0)->per_bank.is_known);
+	peak_end(test);
+	test = peak_begin(BOOK_RING_MIN);
+	peak_alloc_in(test, 0, 0x1000, 4096, 512);
+	peak_alloc_in(test, 0, 0x2000, 4096, 0);
+	assert(!peak_take(test, 0)->per_bank.is_known);
+	/* It was one that has ended since, too. */
+	peak_free(test, 0, 0x2000);
+	assert(!peak_take(test, 0)->per_bank.is_known);
+	peak_end(test);
+}

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/bits.h"
@@ -176,6 +177,94 @@ static void book_peak_undo(struct view *view, const struct book_event *event)
 	}
 	if (book_meta_type(record->meta) >= BOOK_TYPES || book_meta_refs(record->meta) == 0)
 		record->meta = 0;
+}
+
+/* What a buffer takes in a bank, of an allocator that gives one address in all; UINT64_MAX = not known. */
+static uint64_t book_peaks_in_bank(struct book_peaks *peaks, struct reader *reader,
+				   const struct book_record *record)
+{
+	struct book_peak_shape *known = &peaks->shapes[record->shape % BOOK_PEAK_SHAPES];
+
+	if (!record->shape)
+		return UINT64_MAX;
+	if (known->id != record->shape) {
+		struct book_shape shape = reader_shape(reader, record->shape);
+
+		*known = (struct book_peak_shape){
+			.id = record->shape,
+			.is_known = shape.size_per_bank &&
+				    shape.flags & (BOOK_SHAPE_INTERLEAVED | BOOK_SHAPE_SHARDED),
+			.bytes = shape.size_per_bank};
+	}
+	return known->is_known ? known->bytes : UINT64_MAX;
+}
+
+/* What is live in each bank of one type, while the log is run backwards. */
+struct book_peak_banks {
+	bool is_known;
+	bool has_space;
+	uint32_t space;
+	uint64_t now, most;
+};
+
+/* A buffer of it that is live in the present, or that an event tells of; @sign: whether it was live then. */
+static void book_peaks_count_bank(struct book_peaks *peaks, struct reader *reader,
+				  struct book_peak_banks *banks, const struct book_record *record,
+				  int sign)
+{
+	uint32_t space = book_space(record->thread_space);
+	uint64_t bytes;
+
+	if (!banks->is_known || event_bytes(record) == 0)
+		return;
+	bytes = book_peaks_in_bank(peaks, reader, record);
+	banks->is_known = bytes != UINT64_MAX && (!banks->has_space || banks->space == space) &&
+			  (sign > 0 ? banks->now + bytes >= bytes : banks->now >= bytes);
+	banks->has_space = true;
+	banks->space = space;
+	if (banks->is_known)
+		banks->now = sign > 0 ? banks->now + bytes : banks->now - bytes;
+	banks->most = bits_max(banks->most, banks->now);
+}
+
+/* Fills in the most that each bank held, as far back as the log reaches. */
+static void book_peaks_find_banks(struct book_peaks *peaks, const struct view *view,
+				  struct reader *reader, uint32_t types)
+{
+	struct book_peak_banks banks[BOOK_TYPES];
+	struct view_iterator it = {0};
+	uint64_t number;
+
+	memset(peaks->shapes, 0, sizeof(peaks->shapes));
+	for (uint32_t type = 0; type < BOOK_TYPES; type++)
+		banks[type] = (struct book_peak_banks){.is_known = types >> type & 1};
+	while (view_next(view, &it)) {
+		uint32_t type = book_meta_type(it.record->meta);
+
+		if (type < BOOK_TYPES)
+			book_peaks_count_bank(peaks, reader, &banks[type], it.record, 1);
+	}
+	for (number = peaks->number; number >= book_peaks_oldest(peaks) && types; number--) {
+		const struct book_event *event = book_peaks_event(peaks, number);
+		uint32_t type = book_meta_type(event->record.meta), op = book_peak_op(event);
+
+		if (type >= BOOK_TYPES || !(types >> type & 1))
+			continue;
+		if (op == BOOK_OP_ALLOC || op == BOOK_OP_FREE)
+			book_peaks_count_bank(peaks, reader, &banks[type], &event->record,
+					      op == BOOK_OP_FREE ? 1 : -1);
+		if (op == BOOK_OP_PEAK_RESET) {
+			types &= ~(1u << type);
+			peaks->types[type].per_bank.is_all = true;
+		}
+	}
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		struct snapshot_per_bank *per_bank = &peaks->types[type].per_bank;
+
+		per_bank->is_known = banks[type].is_known && banks[type].has_space;
+		per_bank->is_all |= number == 0;
+		per_bank->bytes = per_bank->is_known ? banks[type].most : 0;
+	}
 }
 
 static void book_peaks_found(struct book_peaks *peaks, uint32_t type, uint64_t number)
@@ -436,6 +525,7 @@ int book_peaks_read(struct book_peaks *peaks, struct view *view, struct reader *
 	if (!view->rows_exact)
 		return 0;
 	book_peaks_find(peaks, view, types);
+	book_peaks_find_banks(peaks, view, reader, types);
 	r = book_peaks_rewind(peaks, view, types);
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		if (types >> type & 1 && !peaks->types[type].is_found)

@@ -12,6 +12,9 @@
  * born before it and freed after it. That is a lower bound. There, only time stamps tell the order, and a
  * stamp is taken before the lock: so where more than one thread writes, what happened shortly before or
  * after the peak is left out.
+ *
+ * What a bank held at most is the same run of the log, with what each buffer takes in a bank. It may have been
+ * at another moment, so only a log that reaches back to the first event, or to a reset, knows it.
  */
 
 #include <stdbool.h>
@@ -20,6 +23,7 @@
 
 #include "book/read/log.h"
 #include "book/read/view.h"
+#include "model/snapshot-peak.h"
 #include "source/books/book-private.h"
 
 /* Of a type; times are stamps of the book. */
@@ -32,7 +36,16 @@ struct book_peak {
 	bool is_found;   /* the records are a state of the shard, not a bound */
 	bool exact;      /* the records are all that had bytes then */
 	size_t first, count;
+	struct snapshot_per_bank per_bank;
 };
+
+/* What each shape takes in a bank, by the last digits of its id; of one book. */
+struct book_peak_shape {
+	uint32_t id; /* 0 = none */
+	bool is_known;
+	uint64_t bytes;
+};
+#define BOOK_PEAK_SHAPES 256u
 
 struct book_peaks {
 	struct book_peak types[BOOK_TYPES];
@@ -42,6 +55,7 @@ struct book_peaks {
 	/* Private. */
 	struct log log;
 	struct book_graves graves;
+	struct book_peak_shape shapes[BOOK_PEAK_SHAPES];
 	uint64_t number; /* of the view */
 	size_t events;   /* of the log that count: those before the view's moment */
 };

@@ -219,6 +219,20 @@ def test_devices_are_declared_whole_while_sub_devices_have_some_of_it(world, sha
         "L1": ("0x10000", 0x156000), "L1_SMALL": ("0x166000", 0x8000)}  # fmt: skip
 
 
+def test_peaks_tell_what_each_bank_held(world, shapes, playing):
+    """A page of 3 goes to each of 4 banks: a region of the bytes alone, spread over the banks, would be too small."""
+    playing(shapes(70), "types")
+    peaks = {(p["device"], p["type"]): p for p in world.json("peak")["peaks"]}
+    trace = peaks[1, "TRACE"]
+    assert (trace["bytes"], trace["per_bank"]) == (3072, {"bytes": 1024, "bound": "exact", "banks": 4})
+    assert peaks[1, "L1_SMALL"]["per_bank"] == {"bytes": 128, "bound": "exact", "banks": 8}
+    # 4 pages of 1024 over 8 banks, and 4 of 2048 on 4 cores.
+    assert peaks[1, "L1"]["per_bank"] == {"bytes": 1024 + 2048, "bound": "exact", "banks": 8}
+    assert peaks[1, "SYSTEM_MEMORY"]["per_bank"] is None
+    assert re.search(r"device 1 TRACE peak 3\.0 KiB .*, exact, 1\.0 KiB in each of 4 banks, 4\.0 KiB together$",
+                     world.text("peak"), re.M)
+
+
 def test_buffers_of_one_address_on_different_cores_are_all_there(world, shapes, playing):
     """Each with the cores that it has an address on; what is asked for by address is all of them."""
     playing(shapes(70), "another comes")
