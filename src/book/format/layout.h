@@ -178,7 +178,8 @@ struct book_header {
 	char cmdline[1024]; /* arguments separated by NUL */
 	/* What the owner's time namespace adds to start_ticks and to CLOCK_MONOTONIC, in ns. */
 	int64_t boottime_offset, monotonic_offset;
-	uint8_t reserved1[840];
+	uint32_t unlisted; /* 1: daemons leave it out unless it is offered to them */
+	uint8_t reserved1[836];
 
 	/* From here on (offset 2048) the owner writes as long as it lives. */
 	uint32_t state;

@@ -103,6 +103,7 @@ static void writer_write_identity(struct book_header *header,
 	header->boottime_offset = identity->boottime_offset;
 	header->monotonic_offset = identity->monotonic_offset;
 	header->pid_namespace = identity->pid_namespace;
+	header->unlisted = identity->is_unlisted;
 	memcpy(header->boot_id, identity->boot_id, sizeof(header->boot_id));
 	memcpy(header->comm, identity->comm, sizeof(header->comm));
 	if (identity->library)

@@ -36,6 +36,7 @@ struct writer_identity {
 	const char *cmdline; /* may be NULL */
 	size_t cmdline_length;
 	const char *library; /* version text */
+	bool is_unlisted;
 };
 
 struct writer_config {

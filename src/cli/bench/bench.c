@@ -82,7 +82,10 @@ void bench_note(struct bench *bench, const char *format, ...)
 	bench->note_count++;
 }
 
-/* Before the first event: enables tracking, contacts no daemon, and drops the caller's settings. */
+/*
+ * Before the first event: enables tracking, hides from daemons (what a measurement leaves behind is not a leak), and
+ * drops the caller's settings.
+ */
 static void bench_environment(void)
 {
 	static const char *const dropped[] = {
@@ -96,6 +99,7 @@ static void bench_environment(void)
 	/* There is no other thread yet. */
 	setenv("TTMEM", "1", 1);           /* NOLINT(concurrency-mt-unsafe) */
 	setenv("TTMEM_SOCKET", "none", 1); /* NOLINT(concurrency-mt-unsafe) */
+	setenv("TTMEM_UNLISTED", "1", 1);  /* NOLINT(concurrency-mt-unsafe) */
 	setenv("TTMEM_STACKS", "off", 1);  /* NOLINT(concurrency-mt-unsafe): rows of their own */
 	for (size_t i = 0; i < ARRAY_SIZE(dropped); i++)
 		unsetenv(dropped[i]); /* NOLINT(concurrency-mt-unsafe) */

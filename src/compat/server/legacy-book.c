@@ -147,6 +147,7 @@ static size_t keep_cmdline(const struct proc *proc, uint32_t pid, char cmdline[K
 static int keep_write(struct legacy_book *keep, const struct proc *proc,
 		      const struct proc_facts *owner)
 {
+	const char *unlisted = secure_getenv("TTMEM_UNLISTED"); /* a daemon that is only a test's */
 	char cmdline[KEEP_CMDLINE];
 	struct writer_identity identity = {
 		.pid = owner->ns_pid,
@@ -159,6 +160,7 @@ static int keep_write(struct legacy_book *keep, const struct proc *proc,
 		.pid_namespace = owner->pid_namespace,
 		.cmdline = cmdline,
 		.library = "old protocol",
+		.is_unlisted = unlisted && strcmp(unlisted, "1") == 0,
 	};
 	struct writer_config config = {
 		.base = keep->base,

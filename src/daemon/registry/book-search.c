@@ -148,10 +148,14 @@ static void book_search_collect_found(struct book_search *search)
 	while (scan->count > 0) {
 		struct scan_book *book = scan_release(scan, scan->count - 1);
 
+		if (book->gone || book->reader.header.unlisted) {
+			scan_book_free(book);
+			continue;
+		}
 		found = array_grow(search->found, &search->found_capacity, search->found_count + 1,
 				   sizeof(*found));
-		if (!found || book->gone) {
-			search->again = search->again || !found;
+		if (!found) {
+			search->again = true;
 			scan_book_free(book);
 			continue;
 		}

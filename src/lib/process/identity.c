@@ -124,6 +124,7 @@ static size_t identity_cmdline(const char *stat_line, pid_t pid, char cmdline[ID
 void identity_read(struct writer_identity *ret_identity, char cmdline[IDENTITY_CMDLINE])
 {
 	static char line[1024]; /* not on the stack, which may be a signal handler's small one */
+	const char *unlisted = secure_getenv("TTMEM_UNLISTED");
 	struct time_offsets offsets;
 	uid_t uid, euid, suid;
 	struct stat st;
@@ -134,6 +135,7 @@ void identity_read(struct writer_identity *ret_identity, char cmdline[IDENTITY_C
 		.library = IDENTITY_VERSION(TTMEM_VERSION_MAJOR, TTMEM_VERSION_MINOR,
 					    TTMEM_VERSION_PATCH),
 		.cmdline = cmdline,
+		.is_unlisted = unlisted && strcmp(unlisted, "1") == 0,
 	};
 	(void)getresuid(&uid, &euid, &suid); /* fails only for bad pointers */
 	ret_identity->uid = uid;
