@@ -120,6 +120,22 @@ struct ttmem_free_args {
 	uint32_t reserved; /* 0 */
 };
 
+/* Arguments of ttmem_alloc_failed_ex(). */
+struct ttmem_failed_args {
+	uint32_t struct_size;
+	uint32_t device;
+	uint32_t type;
+	uint32_t space;
+	uint64_t size;
+	uint64_t largest_free; /* block; in each bank if size_per_bank is not 0; or TTMEM_UNKNOWN */
+	uint64_t size_per_bank; /* that was needed; 0 = not known */
+	uint64_t bank_size;     /* 0 = not known, and then the next is not either */
+	uint64_t bank_free;     /* in all free blocks of a bank */
+	uint32_t banks;         /* that the buffer would have touched; 0 = not known */
+	uint32_t reserved;      /* 0 */
+	const char *name;       /* may be NULL */
+};
+
 /* Arguments of ttmem_clash(). */
 struct ttmem_clash_args {
 	uint32_t struct_size;
@@ -228,6 +244,7 @@ uint64_t ttmem_end_space(uint32_t device, uint32_t space);
 
 /* An allocation failed: the requested size, and the largest free block (or TTMEM_UNKNOWN). */
 void ttmem_alloc_failed(uint32_t device, uint32_t type, uint64_t size, uint64_t largest_free);
+void ttmem_alloc_failed_ex(const struct ttmem_failed_args *args);
 
 /*
  * Something was refused because it would lie over a live buffer, such as circular buffers that grow into a
@@ -261,6 +278,14 @@ void ttmem_mark(const char *name);
  * by commas; "name::" is a whole namespace. Replaces the earlier list; NULL = none.
  */
 void ttmem_skip_frames(const char *patterns);
+
+/*
+ * For libraries that report for another: from now on allocations and frees may be missing, for the reason
+ * given. The book says so for good, all its figures are bounds, and whatever judges them (leaks, limits, tests)
+ * fails. Only the first reason counts. ttmem_gave_up(): that reason; NULL = nobody has given up.
+ */
+void ttmem_give_up(const char *reason);
+const char *ttmem_gave_up(void);
 
 /* An id for a name, to pass as name_id in this process (a forked child needs a new one); 0 = none. */
 uint32_t ttmem_intern(const char *name);

@@ -47,15 +47,16 @@ static void ps_who(struct table *table, const struct snapshot_process *process)
 {
 	table_format(table, "%" PRIu32, process->pid);
 	table_text(table, process->user);
-	table_format(table, "%s%s", process->alive ? "" : "(ended) ", process->comm);
+	table_format(table, "%s%s%s", process->alive ? "" : "(ended) ",
+		     process->gave_up ? "(gave up) " : "", process->comm);
 }
 
 static void ps_memory(struct table *table, const struct snapshot *snapshot,
 		      const struct snapshot_part *part, uint32_t type)
 {
 	const struct snapshot_memory *memory = &part->memory[type];
-	const char *bound = memory->bound == SNAPSHOT_AT_LEAST  ? ">"
-			    : memory->bound == SNAPSHOT_AT_MOST ? "<"
+	const char *bound = memory->bound == SNAPSHOT_AT_LEAST  ? "≥"
+			    : memory->bound == SNAPSHOT_AT_MOST ? "≤"
 								: "";
 	char number[TEXT_NUMBER_SIZE];
 
@@ -63,7 +64,11 @@ static void ps_memory(struct table *table, const struct snapshot *snapshot,
 	table_text(table, types_name(type));
 	table_format(table, "%s%s", bound, text_size(memory->used, number));
 	table_format(table, "%" PRIu64, memory->buffers);
-	table_text(table, memory->peak_is_unknown ? "-" : text_size(memory->peak, number));
+	if (memory->peak_is_unknown)
+		table_text(table, "-");
+	else
+		table_format(table, "%s%s", memory->bound == SNAPSHOT_AT_LEAST ? bound : "",
+			     text_size(memory->peak, number));
 	table_format(table, "%" PRIu64, memory->allocs);
 	table_format(table, "%" PRIu64, memory->frees);
 	if (memory->last_ns)

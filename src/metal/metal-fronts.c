@@ -72,6 +72,7 @@ bool metal_is_on(void)
 	metal_lock();
 	if (!is_cleared) {
 		is_cleared = true;
+		metal_refusal_to_book();
 		metal_records_close(NULL);
 		metal_circular_close(NULL);
 		metal_trace_close(NULL);

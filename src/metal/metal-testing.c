@@ -22,6 +22,7 @@ static struct {
 	struct ttmem_device_args device;
 	size_t clashes;
 	struct ttmem_clash_args clash;
+	size_t gave_up;
 	size_t overlaps;
 	struct ttmem_trace_overlap_args overlap;
 } testing;
@@ -362,4 +363,15 @@ void ttmem_trace_overlap(const struct ttmem_trace_overlap_args *args)
 	testing.overlap = *args;
 	testing.overlap.trace = NULL; /* the caller's */
 	testing.overlaps++;
+}
+
+void ttmem_give_up(const char *reason)
+{
+	assert(*reason && *reason != '/'); /* folders are nobody else's business */
+	testing.gave_up++;
+}
+
+size_t testing_gave_up(void)
+{
+	return testing.gave_up;
 }

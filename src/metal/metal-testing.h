@@ -80,6 +80,7 @@ size_t testing_live(void);
 size_t testing_reports(void);  /* calls that reported an allocation */
 size_t testing_overlaps(void); /* calls of ttmem_trace_overlap() */
 size_t testing_declared(void); /* calls of ttmem_device() */
+size_t testing_gave_up(void);  /* calls of ttmem_give_up() */
 
 /* Calls of ttmem_clash(), and the last of them. */
 size_t testing_clashes(void);

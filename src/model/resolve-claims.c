@@ -4,7 +4,7 @@
  * Resolving claims, in this order:
  *
  *	devices	of processes that report themselves are joined to cards, also by means of claims
- *	regions	of a process with a book: compared, never counted
+ *	regions	of a process with a book: compared; counted only where the book has nothing, or gave up
  *		of another living process: counted
  *		of one that has exited: shown as stale, never counted
  *		of one that is not known to have written it: likewise, as a claim
@@ -77,7 +77,44 @@ static struct snapshot_part *resolve_add_part(struct snapshot *snapshot, size_t 
 	return part;
 }
 
-/* The process has a book, which is what counts, whatever the region says. */
+/* Whether the book has never reported anything about the device. */
+static bool resolve_is_silent(const struct snapshot_part *part)
+{
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		const struct snapshot_memory *memory = &part->memory[type];
+
+		if (memory->allocs | memory->frees | memory->buffers | memory->hooked)
+			return false;
+	}
+	return true;
+}
+
+/* tt-metal's own word, where the book's is missing or not all. */
+static void resolve_take(struct snapshot_process *process, struct snapshot_part *part,
+			 const struct snapshot_claim *claim)
+{
+	uint32_t bound = process->gave_up ? SNAPSHOT_AT_LEAST : claim->bound;
+
+	part->is_region_counted = true;
+	process->last_ns = bits_max(process->last_ns, claim->last_ns);
+	if (bound != SNAPSHOT_EXACT)
+		process->exact = false;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		struct snapshot_memory *memory = &part->memory[type];
+
+		if (!(claim->types & UINT32_C(1) << type))
+			continue;
+		memory->bound = merge_bound(memory->bound, bound);
+		if (claim->used[type] <= memory->used)
+			continue;
+		memory->used = claim->used[type];
+		memory->occupied = (struct snapshot_occupied){0};
+		memory->peak_is_unknown = true;
+		memory->last_ns = bits_max(memory->last_ns, claim->last_ns);
+	}
+}
+
+/* The process has a book, which is what counts where it says anything, whatever the region says. */
 static int resolve_compare(struct snapshot *snapshot, size_t index,
 			   const struct snapshot_claim *claim)
 {
@@ -91,12 +128,31 @@ static int resolve_compare(struct snapshot *snapshot, size_t index,
 		part->is_claim_only = true;
 	}
 	part->claimed = true;
+	if (process->gave_up || resolve_is_silent(part))
+		resolve_take(process, part, claim);
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		part->claimed_used[type] = claim->used[type];
-		if (claim->types & UINT32_C(1) << type &&
+		if (!part->is_region_counted && claim->types & UINT32_C(1) << type &&
 		    part->memory[type].used != claim->used[type])
 			part->differs = process->differs = true;
 	}
+	return 0;
+}
+
+/* A device that a process has open whose tracking gave up: nobody knows how much it has there. */
+static int resolve_open(struct snapshot *snapshot, size_t index, const struct snapshot_claim *claim)
+{
+	struct snapshot_process *process = &snapshot->processes[index];
+	struct snapshot_part *part;
+
+	if (!process->gave_up || !claim->process.alive || resolve_part(process, claim))
+		return 0;
+	part = resolve_add_part(snapshot, index, claim);
+	if (!part)
+		return -ENOMEM;
+	part->is_claim_only = true;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++)
+		part->memory[type].bound = SNAPSHOT_AT_LEAST;
 	return 0;
 }
 
@@ -131,10 +187,10 @@ static int resolve_claim(struct snapshot *snapshot, const struct snapshot_claim 
 	uint32_t added;
 	int r;
 
+	if (index != RESOLVE_NONE && index < known && claim->is_open_only)
+		return resolve_open(snapshot, index, claim);
 	if (index != RESOLVE_NONE && index < known)
-		return claim->is_open_only || !claim->process.alive
-			       ? 0
-			       : resolve_compare(snapshot, index, claim);
+		return claim->process.alive ? resolve_compare(snapshot, index, claim) : 0;
 	if (index == RESOLVE_NONE) {
 		r = snapshot_add_process(snapshot, &claim->process, &added);
 		if (r < 0)

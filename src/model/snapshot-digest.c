@@ -61,6 +61,7 @@ uint64_t snapshot_digest_totals(const struct snapshot *snapshot)
 		digest = snapshot_digest_word(digest, process->start_ticks);
 		digest = snapshot_digest_word(digest, process->alive);
 		digest = snapshot_digest_word(digest, process->exact);
+		digest = snapshot_digest_text(digest, process->gave_up);
 		digest = snapshot_digest_text(digest, process->comm);
 		for (size_t k = 0; k < process->part_count; k++)
 			digest = snapshot_digest_part(digest, &process->parts[k]);

@@ -146,11 +146,13 @@ struct snapshot_part {
 	bool before_reset;
 
 	/*
-	 * Once finished, for a part that tt-metal's region reports as well: its figures. They are
-	 * never counted; where they differ from the memory above, differs is set.
+	 * Once finished, for a part that tt-metal's region reports as well: its figures. Where they
+	 * differ from the memory above, differs is set. They are counted if the book has nothing about
+	 * the device, or has given up: then what it says is not all.
 	 */
 	bool claimed;
 	bool is_claim_only; /* the book has nothing about this device */
+	bool is_region_counted;
 	bool differs;
 	uint64_t claimed_used[BOOK_TYPES];
 
@@ -173,6 +175,8 @@ struct snapshot_process {
 	const char *source;     /* "book", "socket", "kernel", "tt-metal" (a region), "driver" */
 	bool alive;
 	bool exact;
+	/* Why what it reports is incomplete from some moment on, for good; NULL = it is not. */
+	const char *gave_up;
 	bool stale;     /* exited, and only a region still names it; alive is false */
 	bool unproven;  /* stale, but such a process lives: a region claims that it wrote the row */
 	bool untracked; /* has a device open and reports nothing: its memory is unknown */
@@ -363,7 +367,11 @@ struct snapshot_incident {
 	bool has_address;
 	uint64_t address;
 	uint64_t size;
-	uint64_t largest_free; /* UINT64_MAX = not known */
+	uint64_t largest_free;  /* UINT64_MAX = not known; in each bank if the next is known */
+	uint64_t size_per_bank; /* that was needed; 0 = not known, likewise the next */
+	uint64_t bank_size;
+	uint64_t bank_free; /* known if the bank's size is */
+	uint32_t banks;     /* that it would have touched; 0 = not known */
 	uint64_t count;
 	uint64_t time_ns;
 	uint64_t last_ns;

@@ -29,7 +29,7 @@ exported() {
 exported "$library" >"$work/exported"
 
 sed -e 's,/\*[^*]*\*/,,g' "$map" |
-	awk '/global:/ { on = 1; next } /local:/ { on = 0 } on' |
+	awk '/global:/ { on = 1; next } /local:|}/ { on = 0 } on' |
 	tr -d ' \t' | sed -n 's/;$//p' | sort -u >"$work/map"
 
 # After preprocessing, a ttmem_ name followed by a parenthesis is a function.

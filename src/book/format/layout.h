@@ -135,6 +135,8 @@ enum book_op {
 #define BOOK_INEXACT_LOW UINT64_C(0x1)    /* allocations were lost: live is a lower bound */
 #define BOOK_INEXACT_HIGH UINT64_C(0x100) /* frees were lost: live is an upper bound */
 
+#define BOOK_GAVE_UP_UNSAID UINT32_MAX /* there was no room for the reason */
+
 /* Calls that could not be recorded anywhere else; cumulative. */
 struct book_rejected {
 	uint64_t device;    /* a device number out of range */
@@ -198,7 +200,12 @@ struct book_header {
 	uint64_t changes;     /* shards made, devices declared and closed; counted when done */
 	uint32_t first_phase; /* the process's phase when the book was made: a string, 0 = none */
 	uint32_t skip_frames; /* frames that stand for no stack: a string, 0 = none */
-	uint8_t reserved3[1776];
+	/*
+	 * A string: why what is reported here can no longer be relied on. 0 = it can; any other value, also one
+	 * that is not a string (BOOK_GAVE_UP_UNSAID), stays for good.
+	 */
+	uint32_t gave_up;
+	uint8_t reserved3[1772];
 };
 
 /* One arena: ids below used are valid; directory entries are first units, 0 = none. */
@@ -308,7 +315,16 @@ struct book_incident {
 	uint32_t reserved0;
 	struct book_party first;
 	struct book_party second;
-	uint8_t reserved1[128];
+	/*
+	 * Of a failed allocation, in each bank; then largest_free is in each bank, too. 0 = not known; what is
+	 * free is known where the bank's size is.
+	 */
+	uint64_t size_per_bank;
+	uint64_t bank_size;
+	uint64_t bank_free;
+	uint32_t banks; /* that it would have touched */
+	uint32_t reserved2;
+	uint8_t reserved1[96];
 };
 
 /* What is known about one kind of memory of a device. */

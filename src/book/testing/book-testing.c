@@ -209,7 +209,8 @@ void testing_op_do(struct writer *writer, const struct testing_op *op)
 		writer_hooked(writer, op->device, &buffer);
 		break;
 	case TESTING_FAILED:
-		writer_failed(writer, op->device, &buffer, UINT64_MAX);
+		writer_failed(writer, op->device, &buffer,
+			      &(struct writer_lack){.largest_free = UINT64_MAX});
 		break;
 	case TESTING_RESET_PEAK:
 		writer_reset_peak(writer, op->device, buffer.type, buffer.thread);

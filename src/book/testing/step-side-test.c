@@ -199,7 +199,7 @@ static void side_failed(struct writer *writer)
 {
 	struct shard_buffer who = testing_buffer(1, 0, 1u << 30);
 
-	writer_failed(writer, SIDE_DEVICE, &who, 4096);
+	writer_failed(writer, SIDE_DEVICE, &who, &(struct writer_lack){.largest_free = 4096});
 }
 
 static void side_string(struct writer *writer)

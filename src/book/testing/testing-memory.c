@@ -232,7 +232,7 @@ void testing_memory_fill(struct testing_memory *memory)
 				  .address = 0x100000, .size = 1u << 20, .type = 1, .thread = 1},
 			  0);
 	writer_failed(writer, 0, &(struct shard_buffer){.size = UINT64_C(1) << 40, .type = 0},
-		      4096);
+		      &(struct writer_lack){.largest_free = 4096});
 	writer_hooked(writer, 5, &(struct shard_buffer){.size = 32, .type = 2});
 	writer_reset_peak(writer, 0, 1, 3);
 	for (uint32_t i = 0; i < 2; i++) /* the second time it is a double free */

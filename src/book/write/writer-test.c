@@ -301,7 +301,9 @@ UNIT(hooked_and_failed_calls_are_only_counted)
 	wtest_init(&test);
 	writer_hooked(test.writer, WTEST_DEVICE, &buffer);
 	assert(wtest_cold(&test, 1)->hooked == 1 && wtest_hot(&test, 1)->allocs == 0);
-	writer_failed(test.writer, WTEST_DEVICE, &buffer, 512);
+	writer_failed(
+		test.writer, WTEST_DEVICE, &buffer,
+		&(struct writer_lack){.largest_free = 512, .size_per_bank = 1024, .banks = 4});
 	assert(wtest_hot(&test, 1)->allocs == 0 && test.view->live == 0 && test.view->number == 2);
 	assert(wtest_incidents(&test, BOOK_INCIDENT_ALLOC_FAILED, &incident) == 1);
 	assert(incident.size == 4096 && incident.largest_free == 512 && incident.type == 1);

@@ -388,19 +388,25 @@ void writer_hooked(struct writer *writer, uint32_t device, const struct shard_bu
 }
 
 void writer_failed(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
-		   uint64_t largest_free)
+		   const struct writer_lack *lack)
 {
 	uint64_t time = writer_now(writer);
 	struct book_incident incident = {
 		.size = buffer->size,
-		.largest_free = largest_free,
+		.largest_free = lack->largest_free,
 		.device = device,
 		.type = buffer->type,
+		.space = buffer->space,
 		.second = {.time = time,
 			   .size = buffer->size,
 			   .thread = buffer->thread,
+			   .name = buffer->name,
 			   .phase = buffer->phase,
 			   .stack = buffer->stack},
+		.size_per_bank = lack->size_per_bank,
+		.bank_size = lack->bank_size,
+		.bank_free = lack->bank_free,
+		.banks = lack->banks,
 	};
 
 	writer_note(writer, device, BOOK_OP_FAILED, time, buffer);

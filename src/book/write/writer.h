@@ -173,8 +173,18 @@ void writer_hooked(struct writer *writer, uint32_t device, const struct shard_bu
  */
 void writer_clash(struct writer *writer, uint32_t device, const struct shard_buffer *who,
 		  uint64_t end);
+
+/* What there was when an allocation failed; see struct book_incident. */
+struct writer_lack {
+	uint64_t largest_free;
+	uint64_t size_per_bank;
+	uint64_t bank_size;
+	uint64_t bank_free;
+	uint32_t banks;
+};
+
 void writer_failed(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
-		   uint64_t largest_free);
+		   const struct writer_lack *lack);
 void writer_reset_peak(struct writer *writer, uint32_t device, uint32_t type, uint32_t thread);
 
 void writer_declare(struct writer *writer, uint32_t device, const struct writer_device *facts);

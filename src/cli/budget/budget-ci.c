@@ -41,6 +41,21 @@ static void budget_put_junit_parts(const struct budget_result *result,
 	}
 }
 
+/* Why a check cannot pass although it found nothing; NULL = it can. */
+static const char *budget_unchecked(const struct budget_result *result)
+{
+	return result->summary.is_tracked ? result->summary.gave_up : BUDGET_UNTRACKED;
+}
+
+static void budget_put_junit_error(const struct budget_result *result, FILE *out)
+{
+	(void)fputs("<error message=\"", out);
+	if (result->summary.is_tracked)
+		(void)fputs("tracking gave up: ", out);
+	budget_put_xml(budget_unchecked(result), out);
+	(void)fputs("\"/>", out);
+}
+
 static void budget_put_junit_case(const struct budget_result *result,
 				  const struct budget_verdict *verdict, FILE *out)
 {
@@ -51,8 +66,8 @@ static void budget_put_junit_case(const struct budget_result *result,
 	budget_put_xml(key, out);
 	(void)fputs("\">", out);
 	(void)budget_words(result, verdict, text, sizeof(text));
-	if (!result->summary.is_tracked) {
-		(void)fputs("<error message=\"" BUDGET_UNTRACKED "\"/>", out);
+	if (!verdict->is_over && budget_unchecked(result)) {
+		budget_put_junit_error(result, out);
 	} else if (verdict->is_over || verdict->is_unmatched) {
 		(void)fputs("<failure message=\"", out);
 		budget_put_xml(text, out);
@@ -72,8 +87,8 @@ static void budget_put_junit_case(const struct budget_result *result,
 static void budget_put_junit_leaks(const struct budget_result *result, FILE *out)
 {
 	(void)fputs("    <testcase classname=\"ttmem\" name=\"leaks\">", out);
-	if (!result->summary.is_tracked) {
-		(void)fputs("<error message=\"" BUDGET_UNTRACKED "\"/>", out);
+	if (!*result->leaks && budget_unchecked(result)) {
+		budget_put_junit_error(result, out);
 	} else if (*result->leaks) {
 		(void)fputs("<failure message=\"device memory was leaked\">", out);
 		budget_put_xml(result->leaks, out);
@@ -87,16 +102,17 @@ void budget_put_junit(const void *context, FILE *out)
 	const struct budget_result *result = context;
 	size_t limits = result->budget.count, count = limits + (result->leaks ? 1 : 0);
 	size_t skipped = 0, leaked = result->leaks && *result->leaks ? 1 : 0;
-	bool is_tracked = result->summary.is_tracked;
+	bool is_checked = !budget_unchecked(result);
 
 	for (size_t i = 0; i < limits; i++)
-		skipped += is_tracked && !result->verdicts[i].moment &&
+		skipped += is_checked && !result->verdicts[i].moment &&
 			   !result->verdicts[i].is_unmatched;
 	fprintf(out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
 		"  <testsuite name=\"ttmem\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" "
 		"skipped=\"%zu\">\n",
-		count, result->failed + leaked, is_tracked ? 0 : count, skipped);
+		count, result->failed + leaked, is_checked ? 0 : count - result->failed - leaked,
+		skipped);
 	if (result->leaks)
 		budget_put_junit_leaks(result, out);
 	for (size_t i = 0; i < limits; i++)
@@ -150,8 +166,8 @@ void budget_put_github(const struct budget_result *result, FILE *out)
 {
 	char text[BUDGET_WORDS];
 
-	if (!result->summary.is_tracked)
-		budget_put_annotation(NULL, 0, BUDGET_UNTRACKED, out);
+	if (budget_unchecked(result))
+		budget_put_annotation(NULL, 0, budget_unchecked(result), out);
 	for (size_t i = 0; i < result->budget.count; i++) {
 		const struct budget_verdict *verdict = &result->verdicts[i];
 		struct budget_part part;

@@ -95,6 +95,8 @@ static int budget_document_fill(struct budget_summary *summary, const json_t *do
 			.comm = daemon_pages_text(row, "comm"),
 		};
 
+		if (json_is_string(json_object_get(row, "gave_up")))
+			budget_summary_set_gave_up(summary, daemon_pages_text(row, "gave_up"));
 		r = budget_document_buffers(summary, json_object_get(row, "buffers"), &process);
 	}
 	budget_summary_finish(summary);

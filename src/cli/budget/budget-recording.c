@@ -306,6 +306,7 @@ static int budget_recording_peaks(struct session *session, struct budget_summary
 	/* A book that cannot be read is left out by the session. */
 	summary->is_incomplete = session_scan(session)->count < facts->books ||
 				 snapshot->peak_count >= SNAPSHOT_PEAKS_MAX;
+	budget_summary_look_for_gave_up(summary, snapshot);
 	return budget_summary_add_peaks(summary, snapshot);
 }
 

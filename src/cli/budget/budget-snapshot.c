@@ -60,3 +60,10 @@ int budget_summary_add_peaks(struct budget_summary *summary, const struct snapsh
 		r = budget_snapshot_add_peak(summary, snapshot, &snapshot->peaks[i]);
 	return r;
 }
+
+void budget_summary_look_for_gave_up(struct budget_summary *summary,
+				     const struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->process_count; i++)
+		budget_summary_set_gave_up(summary, snapshot->processes[i].gave_up);
+}

@@ -27,6 +27,14 @@ static bool budget_summary_keep(struct budget_summary *summary, const char **tex
 	return *text;
 }
 
+void budget_summary_set_gave_up(struct budget_summary *summary, const char *reason)
+{
+	const char *kept = reason;
+
+	if (!summary->gave_up && reason)
+		summary->gave_up = budget_summary_keep(summary, &kept) ? kept : "out of memory";
+}
+
 int budget_summary_begin(struct budget_summary *summary, const struct budget_moment *moment,
 			 size_t *ret_index)
 {

@@ -48,9 +48,10 @@ struct budget_moment {
 };
 
 struct budget_summary {
-	bool is_tracked;    /* false: nothing of the run was seen */
-	bool is_incomplete; /* of some processes nothing is known */
-	bool is_cut;        /* the end of the recording is missing */
+	bool is_tracked;     /* false: nothing of the run was seen */
+	bool is_incomplete;  /* of some processes nothing is known */
+	const char *gave_up; /* why the tracking of a process is incomplete; NULL = it is not */
+	bool is_cut;         /* the end of the recording is missing */
 	bool has_all_parts; /* there is a moment for the peak of each limit's phase or call site, too */
 
 	struct budget_moment *moments;
@@ -68,6 +69,13 @@ struct budget_summary {
 void budget_summary_deinit(struct budget_summary *summary);
 
 /* Adds a moment without parts; texts are copied. 0 or -ENOMEM. */
+/* The tracking of a process gave up; the first reason is kept. */
+void budget_summary_set_gave_up(struct budget_summary *summary, const char *reason);
+
+/* The same for the processes of a snapshot. */
+void budget_summary_look_for_gave_up(struct budget_summary *summary,
+				     const struct snapshot *snapshot);
+
 int budget_summary_begin(struct budget_summary *summary, const struct budget_moment *moment,
 			 size_t *ret_index);
 

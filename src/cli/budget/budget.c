@@ -260,9 +260,9 @@ static struct budget_verdict budget_judge_one(const struct budget_limit *limit,
 				   : summary->has_all_parts;
 	verdict.is_over = verdict.bytes > limit->bytes;
 	/* A type cannot be misspelled: nothing of it is 0 bytes. */
-	verdict.is_unmatched = summary->is_tracked && limit->subject != BUDGET_MEMORY &&
-			       !limit->is_optional && !verdict.moment &&
-			       !budget_is_seen(limit, summary);
+	verdict.is_unmatched = summary->is_tracked && !summary->gave_up &&
+			       limit->subject != BUDGET_MEMORY && !limit->is_optional &&
+			       !verdict.moment && !budget_is_seen(limit, summary);
 	return verdict;
 }
 

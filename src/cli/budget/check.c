@@ -152,6 +152,10 @@ static int check_update(struct check *check)
 		fprintf(stderr, "ttmem check: nothing was tracked: no budget comes from that\n");
 		return COMMAND_UNTRACKED;
 	}
+	if (check->result.summary.gave_up) {
+		fprintf(stderr, "ttmem check: tracking gave up: no budget comes from that\n");
+		return COMMAND_UNTRACKED;
+	}
 	r = check_fill_budget(check);
 	if (r < 0)
 		return output_fail("check", check->options.file, r);
@@ -173,8 +177,9 @@ static void check_put_json(const struct check *check)
 	emit_bool(&json, "over", check->result.over > 0);
 	emit_bool(&json, "unmatched", check->result.failed > check->result.over);
 	budget_put_json(&check->result, &json);
-	document_list_end(&json,
-			  !check->result.summary.is_incomplete && !check->result.summary.is_cut);
+	document_list_end(&json, !check->result.summary.is_incomplete &&
+					 !check->result.summary.is_cut &&
+					 !check->result.summary.gave_up);
 	document_close_bare(&json);
 }
 
@@ -184,6 +189,13 @@ static int check_exit_code(const struct budget_result *result)
 		return COMMAND_EXCEEDED;
 	if (!result->summary.is_tracked) {
 		fprintf(stderr, "ttmem check: nothing was tracked, so nothing was checked\n");
+		return COMMAND_UNTRACKED;
+	}
+	if (result->summary.gave_up) {
+		(void)fputs("ttmem check: tracking gave up, so not everything was checked: ",
+			    stderr);
+		text_put(stderr, result->summary.gave_up);
+		(void)fputc('\n', stderr);
 		return COMMAND_UNTRACKED;
 	}
 	/* What could not be looked at may have held more. */

@@ -38,6 +38,19 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 				"libttmem-metal.so reports for this tt-metal; what it found in two "
 				"ways agreed",
 				"nothing; docs/integrate-tt-metal.md explains the words"},
+	[DOCTOR_TRACKING_GAVE_UP] =
+		{"tracking-gave-up", DOCTOR_ERROR,
+		 "from then on nothing of this process is recorded, and its figures are lower "
+		 "bounds; "
+		 "checks of it fail with exit code 87",
+		 "docs/integrate-tt-metal.md has the reasons; please report it with --bundle"},
+	[DOCTOR_METAL_UNTRACKED] = {"metal-untracked", DOCTOR_WARNING,
+				    "it has a book, but nothing stands in front of its tt-metal: "
+				    "only tt-metal's own region, "
+				    "where there is one, is counted",
+				    "start it with \"ttmem run --metal -- COMMAND\", or install "
+				    "the wheel's .pth file: "
+				    "docs/integrate-tt-metal.md"},
 	[DOCTOR_BOOK_HIDDEN] =
 		{"book-hidden", DOCTOR_WARNING,
 		 "the process has closed the descriptor of its book, as some programs close all "

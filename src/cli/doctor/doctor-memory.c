@@ -72,7 +72,7 @@ static void doctor_judge(struct doctor *doctor, const struct snapshot_process *p
 	doctor_sum(process, &sums);
 	text_size(sums.used, used);
 	/* A region may be inexact although no event was lost. */
-	if (!process->exact && strcmp(process->source, "tt-metal") != 0)
+	if (!process->exact && !process->gave_up && strcmp(process->source, "tt-metal") != 0)
 		doctor_tell(doctor, DOCTOR_EVENTS_LOST, process->pid, process->user_id,
 			    "%s: events were lost: room %" PRIu64 ", lock %" PRIu64
 			    ", reentry %" PRIu64 ", device %" PRIu64 ", type %" PRIu64

@@ -195,6 +195,20 @@ static void doctor_examine_arenas(struct doctor *doctor, const struct doctor_pat
 				    : ": TTMEM_STACKS says so");
 }
 
+static void doctor_examine_gave_up(struct doctor *doctor, const struct doctor_patient *patient)
+{
+	struct reader *reader = &patient->book->reader;
+	char clean[TEXT_CLEAN_SIZE(BOOK_PATH_MAX)];
+	size_t length = 0;
+	const char *reason = reader_string(reader, reader->header.gave_up, &length);
+
+	*clean = '\0';
+	if (reason)
+		text_clean(reason, bits_min(length, BOOK_PATH_MAX), clean);
+	DOCTOR_TELL(doctor, DOCTOR_TRACKING_GAVE_UP, patient, "%s: %s", patient->name,
+		    *clean ? clean : "the reason is not known");
+}
+
 /* What libttmem-metal.so has written into the book: which tt-metal it found, and what it learned. */
 static void doctor_examine_metal(struct doctor *doctor, const struct doctor_patient *patient)
 {
@@ -203,6 +217,10 @@ static void doctor_examine_metal(struct doctor *doctor, const struct doctor_pati
 	char note[METAL_NOTE_SIZE], clean[TEXT_CLEAN_SIZE(METAL_NOTE_SIZE)];
 	uint32_t id = 0;
 
+	if (patient->book->reader.header.gave_up) {
+		doctor_examine_gave_up(doctor, patient);
+		return; /* what was learned before is not of interest any more */
+	}
 	for (int i = 0; i < METAL_NOTE_COUNT && (id = reader_find_string(reader, head, id)); i++) {
 		size_t length = 0;
 		const char *bytes = reader_string(reader, id, &length);
@@ -247,6 +265,12 @@ static void doctor_examine_book(struct doctor *doctor, const struct doctor_patie
 			    "%s has version \"%s\" of the library", patient->name, version);
 	}
 	doctor_examine_metal(doctor, patient);
+	if (patient->inside.has_metal && !patient->inside.has_metal_front &&
+	    header->source == BOOK_SOURCE_LIBRARY &&
+	    reader_next_shard(&patient->book->reader, 0) == -ENXIO)
+		DOCTOR_TELL(doctor, DOCTOR_METAL_UNTRACKED, patient,
+			    "%s has tt-metal's library loaded, and its book is empty",
+			    patient->name);
 	doctor_examine_arenas(doctor, patient);
 }
 

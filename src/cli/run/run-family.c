@@ -387,6 +387,7 @@ static void family_settle_peaks(struct family *family)
 				if (part->memory[type].allocs == 0)
 					continue;
 				peak->sampled = peak->processes++ > 0;
+				peak->is_bound |= part->memory[type].bound != SNAPSHOT_EXACT;
 				peak->bytes = bits_max(peak->bytes, part->memory[type].peak);
 			}
 		}

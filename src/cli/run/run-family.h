@@ -36,6 +36,7 @@ struct family_peak {
 	uint64_t bytes;
 	uint32_t processes;
 	bool sampled;
+	bool is_bound; /* something of it went unrecorded */
 };
 
 struct run_black_box;
@@ -57,7 +58,9 @@ struct family {
 	uint32_t refused;
 	const char *refused_reason; /* of the last refusal */
 	int status;                 /* of the command */
-	int trouble;                /* a negative errno: not everything could be tracked */
+	const char *gave_up; /* why the tracking of one of them is incomplete; NULL = it is not */
+	uint32_t gave_up_pid;
+	int trouble; /* a negative errno: not everything could be tracked */
 	struct family_peak peak[BOOK_DEVICES][BOOK_TYPES];
 	struct run_peaks peaks; /* what was live then */
 

@@ -37,7 +37,7 @@ static void report_json_peaks(struct emit *json, const struct report *report)
 			emit_u64(json, "device", device);
 			emit_string(json, "type", types_name(type));
 			emit_u64(json, "bytes", peak->bytes);
-			emit_bool(json, "exact", !peak->sampled);
+			emit_bool(json, "exact", !peak->sampled && !peak->is_bound);
 			report_json_at_peak(json, report, device, type);
 			budget_put_parts(&report->limits->summary, device, type, json);
 			emit_close_object(json);
@@ -106,6 +106,7 @@ static void report_json_process(struct emit *json, const struct snapshot *ended,
 	emit_bool(json, "exec", end->execed);
 	document_exit(json, end->status_known ? &end->status : NULL);
 	emit_bool(json, "exact", process->exact);
+	emit_string(json, "gave_up", process->gave_up);
 	emit_open_array(json, "buffers");
 	for (size_t i = 0; i < ended->buffer_count; i++) {
 		if (ended->buffers[i].process != end->process)
@@ -142,6 +143,7 @@ void report_json(const struct report *report, FILE *out)
 	document_exit(&json, &family->status);
 	emit_u64(&json, "duration_ns", report->duration_ns);
 	emit_bool(&json, "tracked", report->is_tracked);
+	emit_string(&json, "gave_up", family->gave_up);
 	emit_bool(&json, "leaked", report->new_buffers > 0);
 	emit_u64(&json, "leaked_bytes", report->leaked_bytes);
 	emit_u64(&json, "leaked_buffers", report->leaked_buffers);
@@ -171,6 +173,6 @@ void report_json(const struct report *report, FILE *out)
 	for (size_t i = 0; i < ended->incident_count; i++)
 		document_incident(&json, ended, &ended->incidents[i]);
 	emit_close_array(&json);
-	document_list_end(&json, ended->exact);
+	document_list_end(&json, ended->exact && !family->gave_up);
 	document_close(&json, ended);
 }

@@ -47,6 +47,11 @@ static void report_ending(const struct report *report, FILE *out)
 		fprintf(out, "exit code %d", WEXITSTATUS(status));
 }
 
+static const char *report_bound(const struct family_peak *peak)
+{
+	return peak->is_bound ? "≥ " : "";
+}
+
 /* One line per device and type used. */
 static void report_peaks(const struct report *report, FILE *out, const char *format)
 {
@@ -62,7 +67,8 @@ static void report_peaks(const struct report *report, FILE *out, const char *for
 			(void)snprintf(number, sizeof(number), "%" PRIu32, device);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-			fprintf(out, format, number, types_name(type), text_size(peak->bytes, size),
+			fprintf(out, format, number, types_name(type), report_bound(peak),
+				text_size(peak->bytes, size),
 				peak->sampled ? " (several processes: at least)" : "");
 #pragma GCC diagnostic pop
 		}
@@ -189,13 +195,14 @@ static void report_text_leaks(const struct report *report, FILE *out)
 	char size[TEXT_NUMBER_SIZE];
 
 	if (report->leaked_buffers == 0) {
-		fprintf(out, "leaks: %s\n", report->is_tracked ? "none" : "not known");
+		fprintf(out, "leaks: %s\n",
+			report->is_tracked && !report->family->gave_up ? "none" : "not known");
 		return;
 	}
-	fprintf(out, "leaks: %" PRIu64 " buffer%s, %s, at %zu call site%s\n",
-		report->leaked_buffers, report->leaked_buffers == 1 ? "" : "s",
-		text_size(report->leaked_bytes, size), report->site_count,
-		report->site_count == 1 ? "" : "s");
+	fprintf(out, "leaks: %s%" PRIu64 " buffer%s, %s, at %zu call site%s\n",
+		report->family->gave_up ? "at least " : "", report->leaked_buffers,
+		report->leaked_buffers == 1 ? "" : "s", text_size(report->leaked_bytes, size),
+		report->site_count, report->site_count == 1 ? "" : "s");
 	for (size_t i = 0; i < report->site_count && i < REPORT_SITES; i++) {
 		const struct report_site *site = &report->sites[i];
 
@@ -255,7 +262,12 @@ void report_text(const struct report *report, FILE *out)
 			report->has_shim ? "Does the program use tt-metal or ttnn, 0.62 or newer?"
 					 : "Does the program link libttmem, or use tt-metal and "
 					   "run with --metal?");
-	report_peaks(report, out, "peak: device %s %s %s%s\n");
+	if (family->gave_up) {
+		fprintf(out, "tracking gave up in process %" PRIu32 ": ", family->gave_up_pid);
+		text_put(out, family->gave_up);
+		(void)fputs("; from then on nothing was recorded\n", out);
+	}
+	report_peaks(report, out, "peak: device %s %s %s%s%s\n");
 	report_live_at_peaks(report, out);
 	budget_put_text(report->limits, true, out);
 	report_text_leaks(report, out);
@@ -328,8 +340,8 @@ static void report_markdown_peaks(const struct report *report, FILE *out)
 
 			if (now == 0 && base == 0)
 				continue;
-			fprintf(out, "| %" PRIu32 " | %s | %s%s | ", device, types_name(type),
-				text_size(now, size),
+			fprintf(out, "| %" PRIu32 " | %s | %s%s%s | ", device, types_name(type),
+				report_bound(peak), text_size(now, size),
 				peak->sampled ? " (several processes: at least)" : "");
 			fprintf(out, "%s | ", text_size(base, size));
 			report_change(out, now, base);
@@ -355,11 +367,12 @@ void report_markdown(const struct report *report, FILE *out)
 	char key[REPORT_KEY], size[TEXT_NUMBER_SIZE];
 
 	fprintf(out, "### ttmem: %s\n\n",
-		report->new_buffers    ? "device memory was leaked"
-		: report->limits->failed ? "a memory limit was not kept"
-		: report->held_buffers ? "device memory was held when a device was closed"
-		: report->is_tracked   ? "no new leak"
-				       : "nothing was tracked");
+		report->new_buffers       ? "device memory was leaked"
+		: report->limits->failed  ? "a memory limit was not kept"
+		: report->held_buffers    ? "device memory was held when a device was closed"
+		: report->family->gave_up ? "tracking gave up"
+		: report->is_tracked      ? "no new leak"
+					  : "nothing was tracked");
 	fprintf(out, "`");
 	report_command(report, out);
 	fprintf(out, "`: ");
@@ -388,7 +401,7 @@ void report_markdown(const struct report *report, FILE *out)
 		report_markdown_peaks(report, out);
 	} else {
 		fprintf(out, "| device | type | peak |\n|---:|---|---:|\n");
-		report_peaks(report, out, "| %s | %s | %s%s |\n");
+		report_peaks(report, out, "| %s | %s | %s%s%s |\n");
 	}
 	budget_put_markdown(report->limits, out);
 	if (report_incident_count(report))

@@ -6,6 +6,7 @@
  */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/files/user-file.h"
+#include "base/text.h"
 #include "cli/budget/budget-options.h"
 #include "cli/budget/budget-output.h"
 #include "cli/common/command.h"
@@ -79,8 +81,8 @@ static const char run_summary[] =
 	"that holds device memory\nwhen its process ends. The exit code is "
 	"COMMAND's own if that is not 0 (128 + N if\nsignal N killed it), else 86 "
 	"on a leak with --fail-on-leak or if a limit is\nexceeded, else 87 if "
-	"nothing was tracked and --require-tracking, --fail-on-leak,\n--baseline, "
-	"--limit or --budget was given, else 0.";
+	"nothing was tracked or tracking gave up and\n--require-tracking, --fail-on-leak, "
+	"--baseline, --limit or --budget was given, else 0.";
 
 /* Whether options go together. 0, or -EINVAL after the mistake was reported. */
 static int run_check_options(const struct run_options *run)
@@ -119,7 +121,8 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 		 "also report what was live when its device was closed, as a leak would be",
 		 &run->strict_close, NULL},
 		{0, "require-tracking", NULL,
-		 "exit with 87 if nothing was tracked; a check such as --fail-on-leak implies it",
+		 "exit with 87 if nothing was tracked, or not all; a check such as --fail-on-leak "
+		 "implies it",
 		 &run->require_tracking, NULL},
 		{0, "no-require-tracking", NULL, "do not, whatever is checked",
 		 &run->no_require_tracking, NULL},
@@ -184,17 +187,24 @@ static int run_exit_code(const struct report *report, const struct run_options *
 	if ((options->fail_on_leak || report->limits->budget.count > 0) &&
 	    (report->family->refused || report->family->trouble))
 		return COMMAND_EXCEEDED;
-	return !report->is_tracked && run_requires_tracking(report, options) ? COMMAND_UNTRACKED
-									     : 0;
+	return (!report->is_tracked || report->family->gave_up) &&
+			       run_requires_tracking(report, options)
+		       ? COMMAND_UNTRACKED
+		       : 0;
 }
 
 /* Even if the summary is not wanted: it is the reason for the exit code. */
-static void run_tell_untracked(void)
+static void run_tell_untracked(const struct family *family)
 {
-	fprintf(stderr,
-		"ttmem run: nothing was tracked, so nothing was checked (exit code %d; "
-		"--no-require-tracking accepts it)\n",
-		COMMAND_UNTRACKED);
+	(void)fputs("ttmem run: ", stderr);
+	if (family->gave_up) {
+		fprintf(stderr, "tracking gave up in process %" PRIu32 ": ", family->gave_up_pid);
+		text_put(stderr, family->gave_up);
+		(void)fputs("; not everything was checked", stderr);
+	} else {
+		(void)fputs("nothing was tracked, so nothing was checked", stderr);
+	}
+	fprintf(stderr, " (exit code %d; --no-require-tracking accepts it)\n", COMMAND_UNTRACKED);
 }
 
 static int run_judge_limits(const struct family *family, const struct run_options *options,
@@ -206,6 +216,8 @@ static int run_judge_limits(const struct family *family, const struct run_option
 		r = budget_result_judge(limits);
 	/* Whoever accepts that nothing is tracked is not told of it as an error. */
 	limits->summary.is_tracked |= options->no_require_tracking;
+	if (options->no_require_tracking)
+		limits->summary.gave_up = NULL;
 	return r;
 }
 
@@ -239,6 +251,7 @@ static int run_tell(struct family *family, const struct run_options *options,
 	struct report report;
 	int code;
 
+	run_limits_find_gave_up(family);
 	if (run_judge_limits(family, options, &checks->limits) < 0 ||
 	    report_init(&report, family, options->ignored, checks->baseline) < 0) {
 		fprintf(stderr, "ttmem run: out of memory\n");
@@ -259,7 +272,7 @@ static int run_tell(struct family *family, const struct run_options *options,
 	if (run_write(&report, options) < 0)
 		code = code ? code : 1;
 	if (code == COMMAND_UNTRACKED && family->status == 0)
-		run_tell_untracked();
+		run_tell_untracked(family);
 	report_deinit(&report);
 	return code;
 }

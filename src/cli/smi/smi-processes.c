@@ -127,7 +127,9 @@ static void smi_processes_from(const struct smi_picture *picture, unsigned int w
 {
 	static const char *const words[][2] = {
 		{"socket", "sock"}, {"tt-metal", "metal"}, {"kernel", "kern"}};
-	const char *source = process->source ? process->source : "book";
+	const char *source = part->is_region_counted ? "tt-metal"
+			     : process->source       ? process->source
+						     : "book";
 	char cell[16];
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -142,6 +144,8 @@ static void smi_processes_from(const struct smi_picture *picture, unsigned int w
 		source = "ended";
 	else if (process->untracked)
 		source = "open";
+	else if (process->gave_up)
+		source = width < 8 ? "lost" : "gave up"; /* a note says why */
 	else if (part->before_reset)
 		source = "reset"; /* a note says what that means */
 	snprintf(cell, sizeof(cell), "%s%s", source, part->differs ? "!" : "");

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/testing/unit.h"
@@ -125,6 +126,56 @@ UNIT(skipped_frames_are_in_the_book)
 	ttmem_skip_frames(NULL);
 	assert(observer_header(&w)->skip_frames == 0);
 	observer_close(&w);
+}
+
+UNIT(whoever_gives_up_is_remembered_for_good)
+{
+	struct observer w;
+
+	observer_track();
+	assert(!ttmem_gave_up());
+	ttmem_alloc(3, TTMEM_DRAM, 1, 1, NULL);
+	rest_open(&w);
+	assert(observer_header(&w)->gave_up == 0);
+	assert(observer_inexact(&w, 3) == 0);
+	ttmem_give_up("the first reason");
+	ttmem_give_up("another one");
+	assert(strcmp(ttmem_gave_up(), "the first reason") == 0);
+	assert(strcmp(observer_text(&w, observer_header(&w)->gave_up), "the first reason") == 0);
+	/* Every type of every device, also of one that comes later. */
+	assert(observer_inexact(&w, 3) == BOOK_INEXACT_LOW * ((1u << BOOK_TYPES) - 1));
+	ttmem_alloc(4, TTMEM_L1, 1, 1, NULL);
+	assert(observer_inexact(&w, 4) == BOOK_INEXACT_LOW * ((1u << BOOK_TYPES) - 1));
+	observer_close(&w);
+}
+
+UNIT(giving_up_makes_a_book_and_is_in_that_of_a_child)
+{
+	struct observer w;
+	pid_t child;
+	int status = -1;
+
+	observer_track();
+	ttmem_give_up(NULL);
+	rest_open(&w);
+	assert(observer_header(&w)->gave_up == BOOK_GAVE_UP_UNSAID);
+	assert(strcmp(ttmem_gave_up(), "") == 0);
+	observer_close(&w);
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
+		rest_open(&w);
+		_exit(observer_header(&w)->gave_up == BOOK_GAVE_UP_UNSAID ? 0 : 1);
+	}
+	assert(waitpid(child, &status, 0) == child && status == 0);
+}
+
+UNIT(giving_up_without_tracking_is_nothing)
+{
+	observer_untrack();
+	ttmem_give_up("why");
+	assert(!ttmem_gave_up());
 }
 
 UNIT(phases)
@@ -261,6 +312,43 @@ UNIT(failed_allocation)
 	assert(reader_incident(&w.reader, BOOK_INCIDENT_ALLOC_FAILED, 1, &incident) == 0);
 	assert(incident.largest_free == UINT64_MAX);
 	assert(observer_hot(&w, 0, TTMEM_L1).allocs == 0);
+	observer_close(&w);
+}
+
+UNIT(failed_allocation_with_all_that_is_known)
+{
+	struct ttmem_failed_args args = {
+		.struct_size = sizeof(args),
+		.device = 2,
+		.type = TTMEM_DRAM,
+		.space = 3,
+		.size = 12288,
+		.largest_free = 512,
+		.size_per_bank = 1024,
+		.bank_size = 4096,
+		.bank_free = 900,
+		.banks = 12,
+		.name = "weights",
+	};
+	struct book_incident incident;
+	struct observer w;
+
+	observer_track();
+	for (int i = 0; i < 3; i++) /* one line of code: one entry */
+		ttmem_alloc_failed_ex(&args);
+	args.type = TTMEM_ANY;
+	ttmem_alloc_failed_ex(&args);
+	ttmem_alloc_failed_ex(NULL);
+	rest_open(&w);
+	assert(observer_header(&w)->incident_count[BOOK_INCIDENT_ALLOC_FAILED] == 1);
+	assert(reader_incident(&w.reader, BOOK_INCIDENT_ALLOC_FAILED, 0, &incident) == 0);
+	assert(incident.count == 3 && incident.device == 2 && incident.space == 3);
+	assert(incident.size == 12288 && incident.largest_free == 512);
+	assert(incident.size_per_bank == 1024 && incident.banks == 12);
+	assert(incident.bank_size == 4096 && incident.bank_free == 900);
+	assert(strcmp(observer_text(&w, incident.second.name), "weights") == 0);
+	assert(observer_header(&w)->rejected.type == 1);
+	assert(observer_header(&w)->rejected.arguments == 1);
 	observer_close(&w);
 }
 

@@ -123,29 +123,79 @@ REST_EXPORT uint64_t ttmem_end_space(uint32_t device, uint32_t space)
 	return ended;
 }
 
-REST_EXPORT void ttmem_alloc_failed(uint32_t device, uint32_t type, uint64_t size,
-				    uint64_t largest_free)
+static bool rest_failed_is_sane(struct call *call, const struct ttmem_failed_args *args)
 {
+	struct book_rejected *rejected = &call->writer->header->rejected;
+
+	if (args->type == TTMEM_ANY)
+		writer_reject(&rejected->type);
+	else if (args->space >= BOOK_SPACES)
+		writer_reject(&rejected->arguments);
+	else
+		return rest_device_is_sane(call, args->device, args->type);
+	return false;
+}
+
+static void rest_failed(struct call *call, const struct ttmem_failed_args *args, uint32_t stack)
+{
+	const struct shard_buffer buffer = {
+		.size = args->size,
+		.type = args->type,
+		.name = call_name(call, args->name),
+		.phase = call_phase(call),
+		.thread = call->self->tid,
+		.stack = stack,
+		.space = args->space,
+	};
+	const struct writer_lack lack = {
+		.largest_free = args->largest_free,
+		.size_per_bank = args->size_per_bank,
+		.bank_size = args->bank_size,
+		.bank_free = args->bank_free,
+		.banks = args->banks,
+	};
+
+	writer_failed(call->writer, args->device, &buffer, &lack);
+	offer_book_tell_failed();
+}
+
+REST_EXPORT void ttmem_alloc_failed_ex(const struct ttmem_failed_args *args)
+{
+	struct ttmem_failed_args copy = {.device = TTMEM_DEVICE_COUNT};
 	int saved_errno = errno;
 	struct call call;
 
 	if (!call_begin(&call, CALL_EVENT))
 		return;
-	if (call.is_paused)
-		; /* only logged */
-	else if (type == TTMEM_ANY)
-		writer_reject(&call.writer->header->rejected.type);
-	else if (rest_device_is_sane(&call, device, type) && !rest_is_nested(&call)) {
-		struct shard_buffer buffer = {
-			.size = size,
-			.type = type,
-			.phase = call_phase(&call),
-			.thread = call.self->tid,
-			.stack = stack_here(&call),
-		};
+	if (!call.is_paused &&
+	    call_args(&call, &copy, sizeof(copy), offsetof(struct ttmem_failed_args, name), args) &&
+	    rest_failed_is_sane(&call, &copy) && !rest_is_nested(&call)) {
+		rest_failed(&call, &copy, stack_here(&call));
+		errno = saved_errno;
+	}
+	if (unlikely(call.is_debugged))
+		debug_line("alloc_failed device=%u type=%d size=%" PRIu64 ": %s", copy.device,
+			   (int)copy.type, copy.size, call_verdict(&call));
+	call_end(&call);
+}
 
-		writer_failed(call.writer, device, &buffer, largest_free);
-		offer_book_tell_failed();
+REST_EXPORT void ttmem_alloc_failed(uint32_t device, uint32_t type, uint64_t size,
+				    uint64_t largest_free)
+{
+	const struct ttmem_failed_args args = {
+		.struct_size = sizeof(args),
+		.device = device,
+		.type = type,
+		.size = size,
+		.largest_free = largest_free,
+	};
+	int saved_errno = errno;
+	struct call call;
+
+	if (!call_begin(&call, CALL_EVENT))
+		return;
+	if (!call.is_paused && rest_failed_is_sane(&call, &args) && !rest_is_nested(&call)) {
+		rest_failed(&call, &args, stack_here(&call));
 		errno = saved_errno;
 	}
 	if (unlikely(call.is_debugged))
@@ -360,6 +410,24 @@ REST_EXPORT void ttmem_skip_frames(const char *patterns)
 	if (unlikely(call.is_debugged))
 		debug_line("skip_frames %s", patterns ? patterns : "-");
 	call_end(&call);
+}
+
+REST_EXPORT void ttmem_give_up(const char *reason)
+{
+	struct call call;
+
+	if (!call_begin(&call, CALL_OTHER))
+		return;
+	if (!rest_is_nested(&call))
+		gate_set_gave_up(reason);
+	if (unlikely(call.is_debugged))
+		debug_line("give_up %s", reason ? reason : "-");
+	call_end(&call);
+}
+
+REST_EXPORT const char *ttmem_gave_up(void)
+{
+	return gate_gave_up();
 }
 
 REST_EXPORT void ttmem_mark(const char *name)

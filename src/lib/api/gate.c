@@ -36,6 +36,9 @@ static uint32_t gate_instances;
 static uint32_t gate_pauses;
 static char gate_phase_text[BOOK_PATH_MAX + 1];
 static char gate_skip_text[BOOK_PATH_MAX + 1];
+static char
+	gate_gave_up_text[BOOK_PATH_MAX + 1]; /* valid once the next is set; never changes then */
+static bool gate_has_given_up;
 static bool gate_phase_is_set; /* TTMEM_PHASE was read, or the application has set a phase */
 
 static bool gate_says(const char *name, const char *value)
@@ -166,6 +169,19 @@ static void gate_write_skip_frames(struct writer *writer)
 	__atomic_store_n(&writer->header->skip_frames, id, __ATOMIC_RELAXED);
 }
 
+/* Whatever is allocated from now on may be missing, on any device. */
+static void gate_write_gave_up(struct writer *writer)
+{
+	uint32_t id;
+
+	if (!gate_has_given_up)
+		return;
+	id = intern_string(writer, gate_gave_up_text, BOOK_PATH_MAX);
+	__atomic_store_n(&writer->header->gave_up, id ? id : BOOK_GAVE_UP_UNSAID, __ATOMIC_RELAXED);
+	for (uint32_t device = 0; device < BOOK_DEVICES; device++)
+		writer_lost(writer, device, false, INDEX_ANY);
+}
+
 static struct writer *gate_make_book(void)
 {
 	struct writer *writer = book_file_make();
@@ -179,6 +195,7 @@ static struct writer *gate_make_book(void)
 	gate_current.phase = intern_string(writer, gate_phase_text, BOOK_PATH_MAX);
 	writer->header->first_phase = gate_current.phase;
 	gate_write_skip_frames(writer);
+	gate_write_gave_up(writer);
 	/* Threads that gave up waiting for the gate lost one event each; what it was is unknown. */
 	writer->header->rejected.lock += __atomic_load_n(&gate_current.missed, __ATOMIC_RELAXED);
 	gate_publish(writer);
@@ -273,6 +290,26 @@ void gate_set_skip_frames(const char *text)
 	if (gate_current.writer)
 		gate_write_skip_frames(gate_current.writer);
 	gate_give(&hold);
+}
+
+void gate_set_gave_up(const char *text)
+{
+	struct block_signals hold;
+
+	if (!gate_take(&hold))
+		return;
+	if (!gate_has_given_up) {
+		gate_copy(text, gate_gave_up_text);
+		__atomic_store_n(&gate_has_given_up, true, __ATOMIC_RELEASE);
+		if (gate_current.writer)
+			gate_write_gave_up(gate_current.writer);
+	}
+	gate_give(&hold);
+}
+
+const char *gate_gave_up(void)
+{
+	return __atomic_load_n(&gate_has_given_up, __ATOMIC_ACQUIRE) ? gate_gave_up_text : NULL;
 }
 
 void gate_set_phase(const char *text)

@@ -65,6 +65,12 @@ void gate_set_phase(const char *text);
 /* Likewise the frames that stand for no stack. */
 void gate_set_skip_frames(const char *text);
 
+/* Likewise why the figures cannot be relied on any more, if they could until now: it stays for good. */
+void gate_set_gave_up(const char *text);
+
+/* NULL: they can. */
+const char *gate_gave_up(void);
+
 static inline uintptr_t gate_word(void)
 {
 	/* Pairs with the release in gate_publish(): the writer is seen fully initialized. */

@@ -93,6 +93,26 @@ void document_buffer(struct emit *json, const struct snapshot *snapshot,
 	emit_close_object(json);
 }
 
+/* Processes whose buffers are not all there, and why. */
+static void document_untracked(struct emit *json, const struct snapshot *snapshot)
+{
+	emit_open_array(json, "untracked");
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+
+		if (!process->gave_up)
+			continue;
+		emit_open_object(json, NULL);
+		emit_u64(json, "pid", process->pid);
+		emit_string(json, "comm", process->comm);
+		emit_bool(json, "ended", !process->alive);
+		emit_string(json, "process_phase", process->phase);
+		emit_string(json, "reason", process->gave_up);
+		emit_close_object(json);
+	}
+	emit_close_array(json);
+}
+
 void document_buffers(struct emit *json, const struct snapshot *snapshot)
 {
 	CLEANUP(document_stacks_cleanup) struct document_stacks *stacks = NULL;
@@ -107,6 +127,7 @@ void document_buffers(struct emit *json, const struct snapshot *snapshot)
 		emit_close_object(json);
 	}
 	emit_close_array(json);
+	document_untracked(json, snapshot);
 	document_page_end(json, snapshot->exact,
 			  snapshot->has_next ? page_cursor_format(&snapshot->next, next) : NULL);
 	document_close(json, snapshot);

@@ -302,6 +302,7 @@ static void document_process(struct emit *json, const struct snapshot *snapshot,
 	emit_string(json, "source", process->source);
 	emit_bool(json, "alive", process->alive);
 	emit_bool(json, "exact", process->exact);
+	emit_string(json, "gave_up", process->gave_up);
 	emit_bool(json, "stale", process->stale);
 	emit_bool(json, "claim", process->unproven);
 	emit_bool(json, "untracked", process->untracked);

@@ -336,6 +336,23 @@ static int book_collect_shards(struct book_reading *reading)
 	return device >= 0 || device == -ENXIO ? 0 : (int)device;
 }
 
+/* Whatever the book says, there may be more. */
+static void book_note_gave_up(struct book_reading *reading)
+{
+	struct snapshot_process *process = book_process(reading);
+	uint32_t id = reading->book->reader.header.gave_up;
+	const char *reason = book_text(reading, id);
+
+	if (!id)
+		return;
+	process->exact = false;
+	if (reading->request->buffers && !process->phase)
+		process->phase = book_text(reading, reading->book->reader.header.first_phase);
+	process->gave_up = reason ? reason : "the reason is not known";
+	snapshot_note(reading->snapshot, "pid %" PRIu32 " (%s): tracking gave up: %s", process->pid,
+		      process->comm, process->gave_up);
+}
+
 /* Notes what a person should know about the book as a whole. */
 static void book_note(struct book_reading *reading)
 {
@@ -425,6 +442,8 @@ static int book_collect_all(struct book_reading *reading)
 	r = book_add_process(book, reading->snapshot, &reading->process);
 	if (r < 0)
 		return r;
+	if (refreshed == 0)
+		book_note_gave_up(reading);
 	r = refreshed == 0 ? book_collect_contents(reading) : refreshed;
 	if (r == -ENOMEM)
 		return r;

@@ -140,6 +140,8 @@ void process_env_parse_mapping(const char *line, struct process_env *inside)
 	name = strrchr(path, '/') + 1;
 	if (strncmp(name, "libtt_metal.so", 14) == 0)
 		inside->has_metal = true;
+	if (strncmp(name, "libttmem-metal.so", 17) == 0)
+		inside->has_metal_front = true;
 	if (!process_env_is_library(name))
 		return;
 	length = strlen(path);

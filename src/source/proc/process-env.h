@@ -31,6 +31,7 @@ struct process_env {
 	char library[PROCESS_ENV_PATH]; /* path of libttmem.so, "" = not there */
 	bool library_replaced;          /* on disk, since it was loaded */
 	bool has_metal;                 /* tt-metal's own library */
+	bool has_metal_front;           /* libttmem-metal.so, which reports for it */
 	ino_t book;                     /* a book is mapped; 0 = none */
 
 	uint64_t file_limit; /* UINT64_MAX = none */
