@@ -20,7 +20,7 @@
 #include "model/amount.h"
 #include "model/json/document.h"
 #include "model/sites/group.h"
-#include "model/sites/site.h"
+#include "model/sites/site-rows.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -157,14 +157,14 @@ static void buffers_csv(const struct snapshot *snapshot)
 }
 
 /* A call site as people read it: what stands for its stack, then all of it. */
-static const char *buffers_site(const struct group *site, char *text, size_t size)
+static const char *buffers_site(const struct group *site, const char *place, char *text,
+				size_t size)
 {
-	char label[BUFFERS_KEY], frame[BUFFERS_KEY];
+	char label[BUFFERS_KEY];
 
 	if (!site->stack)
 		return group_label(site, text, size);
-	snprintf(text, size, "%s at %s", group_label(site, label, sizeof(label)),
-		 site_text(site->stack, frame, sizeof(frame)));
+	snprintf(text, size, "%s at %s", group_label(site, label, sizeof(label)), place);
 	return text;
 }
 
@@ -177,6 +177,7 @@ static void buffers_print_groups(const struct buffers *buffers, const struct sna
 		{"OLDEST", 7, true, false},
 		{"KEY", 0, false, false},
 	};
+	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
 	bool sites = buffers->kind == GROUP_SITE;
 	char number[TEXT_NUMBER_SIZE], text[BUFFERS_KEY];
 	struct table table;
@@ -185,6 +186,9 @@ static void buffers_print_groups(const struct buffers *buffers, const struct sna
 		puts("key,bytes,buffers,oldest_ns");
 	else
 		table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; sites && !buffers->csv && i < list->count; i++)
+		site_rows_add_stack(&rows, list->groups[i].stack);
+	site_rows_finish(&rows);
 	for (size_t i = 0; i < list->count && !output_is_broken(); i++) {
 		const struct group *group = &list->groups[i];
 		const char *key = group_key(snapshot, buffers->kind, group, text, sizeof(text));
@@ -199,7 +203,7 @@ static void buffers_print_groups(const struct buffers *buffers, const struct sna
 		table_format(&table, "%" PRIu64, group->buffers);
 		table_text(&table, text_duration(buffers_age(snapshot, group->oldest_ns), number));
 		if (sites)
-			key = buffers_site(group, text, sizeof(text));
+			key = buffers_site(group, site_rows_text(&rows, i), text, sizeof(text));
 		table_text(&table, key ? key : "-");
 		if (sites && buffers->stacks)
 			session_print_stack(group->stack, BUFFERS_INDENT);
@@ -207,6 +211,8 @@ static void buffers_print_groups(const struct buffers *buffers, const struct sna
 			session_print_names(list->names + group->first_name, group->names,
 					    group->names, BUFFERS_INDENT);
 	}
+	session_find_tip(&rows);
+	session_print_tip(stdout);
 }
 
 static int buffers_write_groups(const struct buffers *buffers, struct snapshot *snapshot)

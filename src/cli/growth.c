@@ -23,7 +23,7 @@
 #include "cli/growth-recall.h"
 #include "cli/growth-trend.h"
 #include "model/json/document.h"
-#include "model/sites/site.h"
+#include "model/sites/site-rows.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "recording/read/recording.h"
@@ -68,18 +68,18 @@ static const char *growth_profile(const struct growth_site *site, char *ret_text
 }
 
 /* Names and line of code. */
-static const char *growth_place(const struct growth_site *site, char *text, size_t size)
+static const char *growth_place(const struct growth_site *site, const char *place, char *text,
+				size_t size)
 {
 	const struct group group = {.name = site->name,
 				    .names = site->names,
 				    .phase = site->phase,
 				    .stack = site->stack};
-	char names[GROUP_NAMES_TEXT], frame[GROUP_NAMES_TEXT];
+	char names[GROUP_NAMES_TEXT];
 
 	group_names_text(&group, names, sizeof(names));
-	site_text(site->stack, frame, sizeof(frame));
-	snprintf(text, size, "%s%s%s", names, *names && *frame ? ", " : "",
-		 *names || *frame ? frame : "-");
+	snprintf(text, size, "%s%s%s", names, *names && *place ? ", " : "",
+		 *names || *place ? place : "-");
 	return text;
 }
 
@@ -120,8 +120,12 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 		{"TYPE", 13, false, false}, {"CALL SITE", 0, false, false},
 	};
 	char number[TEXT_NUMBER_SIZE], profile[GROUP_AGES + 1], place[GROWTH_PLACE];
+	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
 	struct table table;
 
+	for (size_t i = 0; i < growth->count; i++)
+		site_rows_add_stack(&rows, growth->sites[i].stack);
+	site_rows_finish(&rows);
 	if (growth->count)
 		table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < growth->count; i++) {
@@ -139,11 +143,14 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 		table_format(&table, "%" PRIu32, site->pid);
 		table_text(&table, site->comm);
 		table_text(&table, types_name(site->type));
-		table_text(&table, growth_place(site, place, sizeof(place)));
+		table_text(&table,
+			   growth_place(site, site_rows_text(&rows, i), place, sizeof(place)));
 		session_print_names(growth->names + site->first_name, site->listed, site->names,
 				    GROWTH_INDENT);
 		session_print_stack(site->stack, GROWTH_INDENT);
 	}
+	session_find_tip(&rows);
+	session_print_tip(stdout);
 	if (growth->count)
 		puts("AGES: of the live buffers, how many tenths are from the first, second, third "
 		     "and "

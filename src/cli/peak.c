@@ -210,6 +210,7 @@ static int peak_write(const struct peak *peak, const struct session *session,
 	output_page();
 	session_print_moment(session);
 	peak_text_put(&text, json_object_get(document, "peaks"));
+	session_print_tip(stdout);
 	session_print_notes(snapshot);
 	return 0;
 }

@@ -156,7 +156,7 @@ static struct poller_details *some_details(const struct poller_wish *wish)
 	}
 	details->snapshot = some_snapshot(true);
 	if (wish->kind == POLLER_SITES)
-		assert(group_buffers(details->snapshot, GROUP_SITE, true, &details->sites) == 0);
+		assert(poller_details_group(details) == 0);
 	return details;
 }
 

@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "model/sites/group.h"
 #include "model/sites/name-stem.h"
-#include "model/sites/site.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "tui/pane.h"
@@ -50,12 +49,13 @@ static const struct group *sites_at(const void *context, size_t item)
 }
 
 /* Names and line of code. */
-static void sites_place(const struct group *group, char *text)
+static void sites_place(const void *context, size_t item, char *text)
 {
-	char frame[256], name[220];
+	const struct poller_details *details = model_details(context, POLLER_SITES);
+	const char *frame = site_rows_text(&details->lines, item);
+	char name[220];
 
-	site_text(group->stack, frame, sizeof(frame));
-	group_names_text(group, name, sizeof(name));
+	group_names_text(sites_at(context, item), name, sizeof(name));
 	snprintf(text, LIST_CELL_SIZE, "%s%s%s", name, *name && *frame ? ", " : "", frame);
 	if (!*text)
 		snprintf(text, LIST_CELL_SIZE, "-");
@@ -91,7 +91,7 @@ static void sites_cell(const void *context, size_t item, size_t column, char *te
 		snprintf(text, LIST_CELL_SIZE, "%s", types_name(group->type));
 		break;
 	default:
-		sites_place(group, text);
+		sites_place(context, item, text);
 		break;
 	}
 }
@@ -116,8 +116,8 @@ static int sites_compare(const void *context, size_t a, size_t b, size_t column)
 	case SITES_TYPE:
 		return pane_compare(x->type, y->type);
 	case SITES_PLACE:
-		sites_place(x, left);
-		sites_place(y, right);
+		sites_place(context, a, left);
+		sites_place(context, b, right);
 		return pane_compare_texts(left, right);
 	default:
 		return pane_compare(x->bytes, y->bytes);

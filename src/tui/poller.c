@@ -62,6 +62,7 @@ struct poller_details *poller_details_free(struct poller_details *details)
 	if (details) {
 		snapshot_free(details->snapshot);
 		group_list_deinit(&details->sites);
+		site_rows_deinit(&details->lines);
 		incident_rows_free(details->incident_rows);
 	}
 	free(details);
@@ -201,6 +202,16 @@ static int poller_read_past(struct poller_thread *self, struct poller_details *d
 	return r < 0 ? r : incident_rows_from_snapshot(details->incident_rows, details->snapshot);
 }
 
+int poller_details_group(struct poller_details *details)
+{
+	int r = group_buffers(details->snapshot, GROUP_SITE, true, &details->sites);
+
+	for (size_t i = 0; r == 0 && i < details->sites.count; i++)
+		site_rows_add_stack(&details->lines, details->sites.groups[i].stack);
+	site_rows_finish(&details->lines);
+	return r;
+}
+
 static int poller_read_rows(struct poller_thread *self, struct poller_details *details)
 {
 	const struct poller_wish *wish = &details->wish;
@@ -220,7 +231,7 @@ static int poller_read_rows(struct poller_thread *self, struct poller_details *d
 	}
 	r = self->feed.take(self->feed.context, &request, true, &details->snapshot);
 	if (r == 0 && sites)
-		r = group_buffers(details->snapshot, GROUP_SITE, true, &details->sites);
+		r = poller_details_group(details);
 	return r;
 }
 

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "model/sites/group.h"
+#include "model/sites/site-rows.h"
 #include "model/snapshot-request.h"
 #include "tui/series.h"
 
@@ -91,6 +92,7 @@ struct poller_details {
 	bool from_daemon;          /* for the history */
 	struct snapshot *snapshot; /* NULL for the daemon's data */
 	struct group_list sites;   /* largest first */
+	struct site_rows lines;    /* of code, of the sites */
 	struct incident_rows *incident_rows;
 };
 
@@ -112,6 +114,8 @@ struct poller_totals *poller_take_totals(struct poller *poller);
 struct poller_details *poller_take_details(struct poller *poller);
 
 struct poller_totals *poller_totals_free(struct poller_totals *totals);
+/* Fills in the sites of the snapshot. 0 or -ENOMEM. */
+int poller_details_group(struct poller_details *details);
 struct poller_details *poller_details_free(struct poller_details *details);
 
 /* What to read in detail from now on; a different wish is read at once. */

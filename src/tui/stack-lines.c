@@ -8,18 +8,39 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "model/sites/frames.h"
+
+/* Frames that are shown, the innermost first. */
+struct stack_lines {
+	struct frames frames;
+	struct frames_fold fold;
+	bool is_over;
+};
+
+#define STACK_LINES_NULL ((struct stack_lines){.is_over = false})
+
+static bool stack_lines_next(struct stack_lines *lines, struct frames_one *ret_frame)
+{
+	struct frames_one frame;
+
+	while (!lines->is_over) {
+		lines->is_over = !frames_next(&lines->frames, &frame);
+		if (frames_fold_add(&lines->fold, lines->is_over ? NULL : &frame, ret_frame))
+			return true;
+	}
+	return false;
+}
 
 size_t stack_lines_count(const char *stack)
 {
-	CLEANUP(frames_deinit) struct frames frames;
+	struct stack_lines lines = STACK_LINES_NULL;
 	struct frames_one frame;
 	size_t count = 0;
 
-	frames_init(&frames, stack);
-	while (frames_next(&frames, &frame))
+	frames_init(&lines.frames, stack);
+	while (stack_lines_next(&lines, &frame))
 		count += 1 + frame.is_cut;
+	frames_deinit(&lines.frames);
 	return count;
 }
 
@@ -42,20 +63,17 @@ static void stack_lines_write(const struct frames_one *frame, char *ret_text, si
 
 void stack_lines_text(const char *stack, size_t index, char *ret_text, size_t size)
 {
-	CLEANUP(frames_deinit) struct frames frames;
+	struct stack_lines lines = STACK_LINES_NULL;
 	struct frames_one frame;
 
 	ret_text[0] = '\0';
-	frames_init(&frames, stack);
-	for (size_t i = 0; frames_next(&frames, &frame); i += 1 + frame.is_cut) {
-		if (i == index) {
+	frames_init(&lines.frames, stack);
+	for (size_t i = 0; i <= index && stack_lines_next(&lines, &frame); i += 1 + frame.is_cut) {
+		if (i == index)
 			stack_lines_write(&frame, ret_text, size);
-			return;
-		}
 		/* Where its callers would be. */
-		if (frame.is_cut && i + 1 == index) {
+		else if (frame.is_cut && i + 1 == index)
 			snprintf(ret_text, size, FRAMES_CUT_LINE);
-			return;
-		}
 	}
+	frames_deinit(&lines.frames);
 }

@@ -16,8 +16,8 @@
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/session.h"
+#include "cli/common/site-json.h"
 #include "cli/common/stored-names.h"
-#include "model/sites/frames.h"
 #include "source/daemon-client/daemon-client.h"
 
 #define DAEMON_PAGES_CURSOR_MAX 64u
@@ -391,17 +391,15 @@ void daemon_pages_print_hidden(uint64_t hidden, const char *what)
 
 void daemon_pages_print_stack(const json_t *stack, const char *indent)
 {
-	for (size_t i = 0; i < json_array_size(stack); i++) {
-		const json_t *row = json_array_get(stack, i);
-		const struct frames_one frame = {
-			.function = daemon_pages_text(row, "function"),
-			.file = daemon_pages_text(row, "file"),
-			.module = daemon_pages_text(row, "module"),
-			.line = (uint32_t)daemon_pages_number(row, "line"),
-			.is_cut = json_is_true(json_object_get(row, "cut")),
-		};
+	struct frames_fold fold = FRAMES_FOLD_NULL;
+	struct frames_one shown;
 
-		session_print_line(&frame, indent);
+	for (size_t i = 0; i <= json_array_size(stack); i++) {
+		const json_t *row = json_array_get(stack, i);
+		const struct frames_one frame = site_json_frame(row);
+
+		if (frames_fold_add(&fold, row ? &frame : NULL, &shown))
+			session_print_line(&shown, indent);
 	}
 }
 

@@ -10,11 +10,13 @@
 #include <time.h>
 
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/common/daemon-pages.h"
-#include "model/sites/frames.h"
-#include "model/sites/site.h"
+#include "cli/common/session.h"
+#include "cli/common/site-json.h"
+#include "model/sites/site-rows.h"
 
 #define PEAK_TEXT_KEY 8192u
 #define PEAK_TEXT_TIME 32u
@@ -128,21 +130,13 @@ static void peak_text_row(const struct peak_text *text, const json_t *peak, uint
 	(void)fputc('\n', text->out);
 }
 
-/* A call site: its names, and the frame that stands for its stack. */
-static const char *peak_text_site(const json_t *group, char *ret_text, size_t size)
+/* A call site: its names, and its line of code. */
+static const char *peak_text_site(const json_t *group, const char *place, char *ret_text,
+				  size_t size)
 {
-	const json_t *site = json_object_get(group, "site");
-	const struct frames_one frame = {
-		.function = daemon_pages_text(site, "function"),
-		.file = daemon_pages_text(site, "file"),
-		.module = daemon_pages_text(site, "module"),
-		.line = (uint32_t)daemon_pages_number(site, "line"),
-	};
 	const char *name = daemon_pages_text(group, "name");
 	uint64_t names = daemon_pages_number(group, "name_count");
-	char place[PEAK_TEXT_KEY / 2];
 
-	site_frame_text(&frame, place, sizeof(place));
 	if (names > 1)
 		(void)snprintf(ret_text, size, "%" PRIu64 " names at %s", names, place);
 	else
@@ -151,12 +145,13 @@ static const char *peak_text_site(const json_t *group, char *ret_text, size_t si
 	return ret_text;
 }
 
-static const char *peak_text_what(const json_t *group, char *ret_text, size_t size)
+static const char *peak_text_what(const json_t *group, const char *place, char *ret_text,
+				  size_t size)
 {
 	const char *key = peak_text_or(group, "key", "-"), *type = daemon_pages_text(group, "type");
 
 	if (json_is_object(json_object_get(group, "site")))
-		return peak_text_site(group, ret_text, size);
+		return peak_text_site(group, place, ret_text, size);
 	/* A site without a stack begins with its type, which the headline has said. */
 	if (type && strncmp(key, type, strlen(type)) == 0)
 		key += strlen(type);
@@ -185,6 +180,7 @@ static void peak_text_groups(const struct peak_text *text, const json_t *peak)
 {
 	const json_t *groups = json_object_get(peak, "groups");
 	uint64_t unknown = daemon_pages_number(peak, "unknown_bytes");
+	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
 	size_t shown = json_array_size(groups);
 	char what[PEAK_TEXT_KEY];
 
@@ -192,15 +188,23 @@ static void peak_text_groups(const struct peak_text *text, const json_t *peak)
 	if (text->rows && shown > text->rows + 1)
 		shown = text->rows;
 	for (size_t i = 0; i < shown; i++) {
+		const struct site site =
+			site_json_read(json_object_get(json_array_get(groups, i), "site"));
+
+		site_rows_add(&rows, &site);
+	}
+	site_rows_finish(&rows);
+	for (size_t i = 0; i < shown; i++) {
 		const json_t *group = json_array_get(groups, i);
 
 		peak_text_row(text, peak, daemon_pages_number(group, "bytes"),
 			      daemon_pages_number(group, "buffers"),
-			      peak_text_what(group, what, sizeof(what)));
+			      peak_text_what(group, site_rows_text(&rows, i), what, sizeof(what)));
 	}
 	peak_text_rest(text, peak, shown);
 	if (unknown)
 		peak_text_row(text, peak, unknown, 0, "not known: freed too long ago");
+	session_find_tip(&rows);
 }
 
 static bool peak_text_has_same(const json_t *a, const json_t *b, const char *key)

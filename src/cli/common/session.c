@@ -19,6 +19,7 @@
 #include "cli/common/session-private.h"
 #include "model/sites/frames.h"
 #include "model/sites/group.h"
+#include "model/sites/site-rows.h"
 #include "model/snapshot.h"
 #include "recording/read/recording-source.h"
 #include "source/books/book-source.h"
@@ -27,6 +28,7 @@
 #include "source/source.h"
 
 #define SESSION_NAMES 5u /* shown of a call site; --json has more */
+#define SESSION_WRAPPER 256u
 
 int session_new(struct session **ret_session)
 {
@@ -166,11 +168,37 @@ void session_print_line(const struct frames_one *frame, const char *indent)
 void session_print_stack(const char *stack, const char *indent)
 {
 	CLEANUP(frames_deinit) struct frames frames;
-	struct frames_one frame;
+	struct frames_fold fold = FRAMES_FOLD_NULL;
+	struct frames_one frame, shown;
+	bool has_frame = true;
 
 	frames_init(&frames, stack);
-	while (frames_next(&frames, &frame))
-		session_print_line(&frame, indent);
+	while (has_frame) {
+		has_frame = frames_next(&frames, &frame);
+		if (frames_fold_add(&fold, has_frame ? &frame : NULL, &shown))
+			session_print_line(&shown, indent);
+	}
+}
+
+static char session_tip[SESSION_WRAPPER]; /* "" = none yet */
+
+void session_find_tip(const struct site_rows *rows)
+{
+	if (!*session_tip)
+		(void)site_rows_wrapper(rows, session_tip, sizeof(session_tip));
+}
+
+void session_print_tip(FILE *out)
+{
+	const char *name = session_tip;
+
+	if (!*name)
+		return;
+	(void)fputs("tip: most of these were allocated through ", out);
+	text_put(out, name);
+	(void)fputs("; TTMEM_SKIP_FRAMES=", out);
+	text_put(out, name);
+	(void)fputs(" shows its callers instead\n", out);
 }
 
 void session_print_names(const struct group *names, size_t listed, size_t count, const char *indent)

@@ -3,6 +3,8 @@
 
 /* Takes snapshots for a command, from all sources in turn. */
 
+#include <stdio.h>
+
 #include "model/snapshot-request.h"
 
 struct filter;
@@ -12,6 +14,7 @@ struct options_from;
 struct recording;
 struct recording_moment;
 struct session;
+struct site_rows;
 struct namer;
 struct daemon_client;
 struct scan;
@@ -62,6 +65,13 @@ struct namer *session_namer(struct session *session);
 void session_print_line(const struct frames_one *frame, const char *indent);
 
 /* Prints the stack of a snapshot_buffer, innermost frame first, one per line. */
+/*
+ * A tip for TTMEM_SKIP_FRAMES, at the end of what is shown, if one of its lists has a frame that most rows
+ * were allocated through.
+ */
+void session_find_tip(const struct site_rows *rows);
+void session_print_tip(FILE *out);
+
 void session_print_stack(const char *stack, const char *indent);
 
 /*

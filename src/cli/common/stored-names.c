@@ -11,9 +11,8 @@
 #include "base/bits.h"
 #include "base/text.h"
 #include "cli/common/frame-names.h"
-#include "model/sites/frames.h"
+#include "cli/common/site-json.h"
 #include "model/sites/namer.h"
-#include "model/sites/site.h"
 
 #define STORED_NAMES_ID_MAX 32u /* bytes of a build id, as in a book */
 
@@ -111,28 +110,14 @@ static bool stored_names_add(struct stored_names *self, const json_t *row, json_
 static void stored_names_choose(json_t *owner, const json_t *stack)
 {
 	struct site site = SITE_NULL;
-	json_t *chosen;
 
 	for (size_t i = 0; i < json_array_size(stack); i++) {
-		const json_t *row = json_array_get(stack, i);
-		const struct frames_one frame = {
-			.function = stored_names_text(row, "function"),
-			.file = stored_names_text(row, "file"),
-			.module = stored_names_text(row, "module"),
-			.line = (uint32_t)json_integer_value(json_object_get(row, "line")),
-			.is_python = json_is_true(json_object_get(row, "python")),
-			.is_skipped = json_is_true(json_object_get(row, "skipped")),
-		};
+		const struct frames_one frame = site_json_frame(json_array_get(stack, i));
 
 		site_consider(&site, &frame);
 	}
-	if (!site.rank)
-		return;
-	chosen = json_pack("{s:s?, s:s?, s:o, s:s?}", "function", site.frame.function, "file",
-			   site.frame.file, "line",
-			   site.frame.line ? json_integer(site.frame.line) : json_null(), "module",
-			   site.frame.module);
-	(void)json_object_set_new(owner, "site", chosen);
+	if (site.rank)
+		(void)json_object_set_new(owner, "site", site_json_new(&site));
 }
 
 /* The stack of a row. */

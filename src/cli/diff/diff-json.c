@@ -5,6 +5,7 @@
 #include "base/emit.h"
 #include "cli/diff/diff.h"
 #include "model/json/document.h"
+#include "model/sites/site.h"
 #include "model/types.h"
 
 const char *diff_value_name(enum summary_value value)
@@ -16,11 +17,6 @@ const char *diff_value_name(enum summary_value value)
 	};
 
 	return names[value];
-}
-
-bool diff_has_site(const struct summary_change *change)
-{
-	return change->site->function || change->site->file;
 }
 
 static void diff_json_side(struct emit *json, const char *key, const struct diff_side *side)
@@ -74,7 +70,7 @@ static void diff_json_rows(struct emit *json, const struct summary_changes *rows
 		emit_open_object(json, NULL);
 		emit_string(json, "type", types_name(change->type));
 		emit_string(json, "key", change->key);
-		document_site_frame(json, diff_has_site(change) ? change->site : NULL);
+		document_site_put(json, change->site ? change->site : &(struct site){.rank = 0});
 		diff_json_values(json, change, rows->known);
 		emit_close_object(json);
 	}

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "cli/common/daemon-pages.h"
 #include "cli/common/run-report.h"
+#include "cli/common/site-json.h"
 #include "cli/diff/diff.h"
 #include "model/sites/frames.h"
 
@@ -128,11 +129,7 @@ static void diff_run_group_name(struct summary_name *name, const struct diff_sid
 	if (about.stack && calls && *calls)
 		name->key = calls;
 	if (about.stack)
-		name->site = (struct frames_one){
-			.function = daemon_pages_text(site, "function"),
-			.file = daemon_pages_text(site, "file"),
-			.module = daemon_pages_text(site, "module"),
-		};
+		name->site = site_json_read(site);
 }
 
 static int diff_run_add_group(struct diff_side *side, const json_t *group, uint32_t type,

@@ -11,10 +11,12 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/common/output.h"
+#include "cli/common/session.h"
 #include "cli/diff/diff.h"
-#include "model/sites/site.h"
+#include "model/sites/site-rows.h"
 #include "model/types.h"
 
 #define DIFF_SHOWN 20u /* rows shown to people; scripts get all */
@@ -124,14 +126,12 @@ static bool diff_text_has(const struct summary_changes *rows, enum summary_value
 	return rows->known >> value & 1 && value != SUMMARY_FREES;
 }
 
-/* The frame that stands for it, then all calls. A terminal gets one line, other programs get all of it. */
-static void diff_put_key(const struct summary_change *change, unsigned int from)
+/* Its line of code (@site: "" = none), then all calls. A terminal gets one line, other programs get all of it. */
+static void diff_put_key(const struct summary_change *change, const char *site, unsigned int from)
 {
-	char site[DIFF_KEY] = "", text[DIFF_KEY + SUMMARY_KEY], fitted[TEXT_ESCAPE_SIZE(DIFF_KEY)];
+	char text[DIFF_KEY + SUMMARY_KEY], fitted[TEXT_ESCAPE_SIZE(DIFF_KEY)];
 	unsigned int width = output_width();
 
-	if (diff_has_site(change))
-		(void)site_frame_text(change->site, site, sizeof(site));
 	(void)snprintf(text, sizeof(text), "%s%s%s", site, *site ? "  " : "", change->key);
 	if (width == 0) {
 		text_put(stdout, text);
@@ -142,7 +142,8 @@ static void diff_put_key(const struct summary_change *change, unsigned int from)
 	(void)fputs(fitted, stdout);
 }
 
-static void diff_text_row(const struct diff *diff, const struct summary_change *change)
+static void diff_text_row(const struct diff *diff, const struct summary_change *change,
+			  const char *site)
 {
 	const struct summary_changes *rows = &diff->rows;
 	unsigned int columns = 0;
@@ -155,7 +156,7 @@ static void diff_text_row(const struct diff *diff, const struct summary_change *
 	}
 	printf("  %-13s ", types_name(change->type));
 	if (change->key)
-		diff_put_key(change, columns + DIFF_TYPE);
+		diff_put_key(change, site, columns + DIFF_TYPE);
 	else
 		printf("(no %s)", diff_text_title(diff->sides[0].summary.kind));
 	putchar('\n');
@@ -163,6 +164,7 @@ static void diff_text_row(const struct diff *diff, const struct summary_change *
 
 static void diff_text_rows(const struct diff *diff, bool with_all)
 {
+	CLEANUP(site_rows_deinit) struct site_rows sites = SITE_ROWS_NULL;
 	const struct summary_changes *rows = &diff->rows;
 	size_t shown = with_all ? rows->count : bits_min(rows->count, DIFF_SHOWN);
 
@@ -175,9 +177,14 @@ static void diff_text_rows(const struct diff *diff, bool with_all)
 	}
 	printf("  %-13s %s\n", "type", diff_text_title(diff->sides[0].summary.kind));
 	for (size_t i = 0; i < shown; i++)
-		diff_text_row(diff, &rows->list[i]);
+		site_rows_add(&sites, rows->list[i].site ? rows->list[i].site : &SITE_NULL);
+	site_rows_finish(&sites);
+	for (size_t i = 0; i < shown; i++)
+		diff_text_row(diff, &rows->list[i], site_rows_text(&sites, i));
 	if (shown < rows->count)
 		printf("and %zu more (--all)\n", rows->count - shown);
+	session_find_tip(&sites);
+	session_print_tip(stdout);
 }
 
 void diff_text(const struct diff *diff, bool with_all)

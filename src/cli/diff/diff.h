@@ -53,8 +53,5 @@ int diff_load_recording(struct diff_side *side);
 void diff_text(const struct diff *diff, bool with_all);
 void diff_json(const struct diff *diff, uint64_t time_ns, FILE *out);
 
-/* Whether a frame stands for the row. */
-bool diff_has_site(const struct summary_change *change);
-
 /* "peak", "end", ...: as in documents. */
 const char *diff_value_name(enum summary_value value);

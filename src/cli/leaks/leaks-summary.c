@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/common/daemon-pages.h"
+#include "cli/common/site-json.h"
 #include "cli/leaks/leaks.h"
-#include "model/sites/frames.h"
-#include "model/sites/site.h"
+#include "model/sites/site-rows.h"
 
 #define LEAKS_SUMMARY_PLACE 512u /* more does not fit on a line */
 
@@ -61,18 +62,14 @@ static const char *leaks_summary_mostly(const json_t *process, char *text, size_
 	const json_t *place = json_object_get(site, "site");
 	const char *name = daemon_pages_text(site, "name");
 	const char *type = daemon_pages_text(site, "type");
-	char frame[LEAKS_SUMMARY_PLACE] = "";
+	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
 
 	if (!name && json_is_object(place)) {
-		const struct frames_one one = {
-			.function = daemon_pages_text(place, "function"),
-			.file = daemon_pages_text(place, "file"),
-			.module = daemon_pages_text(place, "module"),
-			.line = (uint32_t)daemon_pages_number(place, "line"),
-		};
+		const struct site chosen = site_json_read(place);
 
-		site_frame_text(&one, frame, sizeof(frame));
-		name = frame;
+		site_rows_add(&rows, &chosen);
+		site_rows_finish(&rows);
+		name = site_rows_text(&rows, 0);
 	}
 	if (!site)
 		return "-";

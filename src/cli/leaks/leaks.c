@@ -18,10 +18,10 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
+#include "cli/common/site-json.h"
 #include "model/filter.h"
-#include "model/sites/frames.h"
 #include "model/sites/group.h"
-#include "model/sites/site.h"
+#include "model/sites/site-rows.h"
 #include "model/snapshot-request.h"
 #include "recording/json/recorded-leaks.h"
 #include "source/daemon-client/daemon-client.h"
@@ -41,7 +41,6 @@ struct leaks {
 	uint64_t processes, bytes, buffers;
 };
 
-#define LEAKS_PLACE 4096u      /* longer names are cut */
 #define LEAKS_LIMIT_MAX 10000u /* as for every list of the daemon */
 #define LEAKS_SITES_MAX 20u    /* per process, the largest: as many as a person reads */
 
@@ -82,28 +81,6 @@ static void leaks_print_end(const json_t *process)
 		printf("died");
 }
 
-static struct frames_one leaks_frame(const json_t *row)
-{
-	return (struct frames_one){
-		.function = daemon_pages_text(row, "function"),
-		.file = daemon_pages_text(row, "file"),
-		.module = daemon_pages_text(row, "module"),
-		.line = (uint32_t)daemon_pages_number(row, "line"),
-	};
-}
-
-/* The frame that stands for the stack. */
-static void leaks_print_place(const json_t *site)
-{
-	const struct frames_one frame = leaks_frame(site);
-	char text[LEAKS_PLACE];
-
-	if (!json_is_object(site))
-		return;
-	fputs(", at ", stdout);
-	text_put(stdout, site_frame_text(&frame, text, sizeof(text)));
-}
-
 /* What its buffers are called, if differently. */
 static void leaks_print_names(const json_t *site)
 {
@@ -124,7 +101,7 @@ static void leaks_print_names(const json_t *site)
 	session_print_names(names, count, daemon_pages_number(site, "name_count"), LEAKS_INDENT);
 }
 
-static void leaks_print_site(const json_t *site, uint64_t ended_ns)
+static void leaks_print_site(const json_t *site, const char *place, uint64_t ended_ns)
 {
 	const char *type = daemon_pages_text(site, "type"), *name = daemon_pages_text(site, "name");
 	const char *phase = daemon_pages_text(site, "phase");
@@ -146,7 +123,10 @@ static void leaks_print_site(const json_t *site, uint64_t ended_ns)
 	}
 	if (oldest && oldest < ended_ns)
 		printf(", %s old", text_duration(ended_ns - oldest, number));
-	leaks_print_place(json_object_get(site, "site"));
+	if (*place) {
+		fputs(", at ", stdout);
+		text_put(stdout, place);
+	}
 	putchar('\n');
 	leaks_print_names(site);
 	daemon_pages_print_stack(json_object_get(site, "stack"), LEAKS_INDENT "at ");
@@ -154,6 +134,7 @@ static void leaks_print_site(const json_t *site, uint64_t ended_ns)
 
 static void leaks_print_process(struct leaks *leaks, const json_t *process)
 {
+	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
 	const json_t *sites = json_object_get(process, "sites");
 	uint64_t ended = daemon_pages_number(process, "ended_ns"), now = leaks->now_ns;
 	uint64_t count = daemon_pages_number(process, "buffer_count");
@@ -177,8 +158,16 @@ static void leaks_print_process(struct leaks *leaks, const json_t *process)
 		printf(", left %" PRIu64 " buffer%s, %s\n", count, count == 1 ? "" : "s",
 		       text_size(bytes, number));
 	daemon_pages_print_recording(process);
+	for (size_t i = 0; i < json_array_size(sites) && i < LEAKS_SITES_MAX; i++) {
+		const struct site site =
+			site_json_read(json_object_get(json_array_get(sites, i), "site"));
+
+		site_rows_add(&rows, &site);
+	}
+	site_rows_finish(&rows);
 	for (size_t i = 0; i < json_array_size(sites) && i < LEAKS_SITES_MAX; i++)
-		leaks_print_site(json_array_get(sites, i), ended);
+		leaks_print_site(json_array_get(sites, i), site_rows_text(&rows, i), ended);
+	session_find_tip(&rows);
 	if (json_array_size(sites) > LEAKS_SITES_MAX)
 		printf("    ... and %zu more call sites: see --json\n",
 		       json_array_size(sites) - LEAKS_SITES_MAX);
@@ -223,6 +212,7 @@ static void leaks_print_sum(const struct leaks *leaks, uint64_t hidden)
 		       text_size(leaks->bytes, number));
 	if (leaks->processes > 0 && leaks->summary)
 		puts("Call sites: \"ttmem leaks --pid PID\" for one process, --full for all.");
+	session_print_tip(stdout);
 }
 
 static int leaks_text(struct leaks *leaks, struct daemon_client *remote,

@@ -92,21 +92,37 @@ void report_stacks_put(struct report_stacks *stacks, struct emit *json, const ch
 		emit_null(json, "stack");
 }
 
-/* The number of a frame; @scratch is a stream into *@text. */
-static uint32_t report_stacks_frame(struct report_stacks *stacks, FILE *scratch, char **text,
-				    const struct frames_one *frame)
-{
-	struct emit json = EMIT_INIT(scratch);
+/* Frames become JSON in a stream, and then numbers. */
+struct report_frames {
+	struct report_stacks *stacks;
+	FILE *scratch; /* into *text */
+	char *text;
+};
 
-	rewind(scratch);
+static uint32_t report_frames_number(struct report_frames *self, const struct frames_one *frame)
+{
+	struct emit json = EMIT_INIT(self->scratch);
+
+	rewind(self->scratch);
 	document_frame(&json, frame);
-	if (fputc('\0', scratch) == EOF || fflush(scratch) != 0)
+	if (fputc('\0', self->scratch) == EOF || fflush(self->scratch) != 0)
 		return REPORT_TEXTS_NONE;
-	return report_texts_number(&stacks->frames, *text);
+	return report_texts_number(&self->stacks->frames, self->text);
 }
 
-static void report_stacks_emit_one(struct report_stacks *stacks, struct emit *json, FILE *scratch,
-				   char **text, const char *line)
+/* A frame of a stack; @frame: NULL = none. */
+static void report_frames_put(struct report_frames *self, struct emit *json, const char *key,
+			      const struct frames_one *frame)
+{
+	uint32_t number = frame ? report_frames_number(self, frame) : REPORT_TEXTS_NONE;
+
+	if (number != REPORT_TEXTS_NONE)
+		emit_u64(json, key, number);
+	else if (key)
+		emit_null(json, key);
+}
+
+static void report_stacks_emit_one(struct report_frames *self, struct emit *json, const char *line)
 {
 	CLEANUP(frames_deinit) struct frames frames;
 	struct site site = SITE_NULL;
@@ -116,36 +132,37 @@ static void report_stacks_emit_one(struct report_stacks *stacks, struct emit *js
 	emit_open_object(json, NULL);
 	emit_open_array(json, "frames");
 	while (frames_next(&frames, &frame)) {
-		uint32_t number = report_stacks_frame(stacks, scratch, text, &frame);
-
-		if (number != REPORT_TEXTS_NONE)
-			emit_u64(json, NULL, number);
+		report_frames_put(self, json, NULL, &frame);
 		site_consider(&site, &frame);
 	}
 	emit_close_array(json);
-	if (site.rank)
-		emit_u64(json, "site", report_stacks_frame(stacks, scratch, text, &site.frame));
-	else
-		emit_null(json, "site");
+	report_frames_put(self, json, "site", site.rank ? &site.frame : NULL);
+	report_frames_put(self, json, "user", site.user_rank ? &site.user : NULL);
+	report_frames_put(self, json, "via", site.has_via ? &site.via : NULL);
+	emit_open_array(json, "callers");
+	for (unsigned int i = 0; i < site.caller_count; i++)
+		report_frames_put(self, json, NULL, &site.callers[i]);
+	emit_close_array(json);
 	emit_close_object(json);
 }
 
 int report_stacks_emit(struct report_stacks *stacks, struct emit *json)
 {
-	CLEANUP_FREE char *text = NULL;
-	CLEANUP_FCLOSE FILE *scratch = NULL;
+	struct report_frames self = {.stacks = stacks};
 	size_t size;
 
-	scratch = open_memstream(&text, &size);
-	if (!scratch)
+	self.scratch = open_memstream(&self.text, &size);
+	if (!self.scratch)
 		return -ENOMEM;
 	emit_open_array(json, "stacks");
 	for (size_t i = 0; i < stacks->lines.count && i < REPORT_STACKS_MAX; i++)
-		report_stacks_emit_one(stacks, json, scratch, &text, stacks->lines.list[i]);
+		report_stacks_emit_one(&self, json, stacks->lines.list[i]);
 	emit_close_array(json);
 	emit_open_array(json, "frames");
 	for (size_t i = 0; i < stacks->frames.count; i++)
 		emit_raw(json, NULL, stacks->frames.list[i]);
 	emit_close_array(json);
+	(void)fclose(self.scratch); /* it is in memory */
+	free(self.text);
 	return 0;
 }

@@ -17,10 +17,11 @@
 #include "cli/budget/budget-output.h"
 #include "cli/common/daemon-pages.h"
 #include "cli/common/peak-text.h"
+#include "cli/common/session.h"
 #include "cli/run/run-family.h"
 #include "model/json/document.h"
 #include "model/sites/frames.h"
-#include "model/sites/site.h"
+#include "model/sites/site-rows.h"
 #include "model/types.h"
 
 #define REPORT_SITES 20 /* shown to people; scripts get all */
@@ -154,7 +155,9 @@ static void report_text_stacks(const struct report_site *site, FILE *out)
 		if (!stack->stack)
 			continue;
 		fprintf(out, "              %6" PRIu64 " from ", stack->buffers);
-		text_put(out, frames_plain(stack->stack, plain, sizeof(plain)));
+		(void)frames_plain(stack->stack, plain, sizeof(plain));
+		frames_fold_plain(plain);
+		text_put(out, plain);
 		fputc('\n', out);
 	}
 }
@@ -177,21 +180,29 @@ static void report_text_names(const struct report_site *site, FILE *out)
 		fputc('\n', out);
 }
 
-/* Its type and names, and the frame that stands for its stacks. */
-static void report_put_site(const struct report_site *site, FILE *out)
+void report_rows(const struct report *report, struct site_rows *ret_rows)
+{
+	*ret_rows = SITE_ROWS_NULL;
+	for (size_t i = 0; i < report->site_count; i++)
+		site_rows_add_stack(ret_rows, report->sites[i].stacks.groups[0].stack);
+	site_rows_finish(ret_rows);
+}
+
+/* Its type and names, and its line of code. */
+static void report_put_site(const struct report_site *site, const char *place, FILE *out)
 {
 	char text[REPORT_KEY];
 
 	text_put(out, group_label(report_group(site), text, sizeof(text)));
-	site_text(site->stacks.groups[0].stack, text, sizeof(text));
-	if (*text) {
+	if (*place) {
 		(void)fputs(" at ", out);
-		text_put(out, text);
+		text_put(out, place);
 	}
 }
 
 static void report_text_leaks(const struct report *report, FILE *out)
 {
+	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
 	char size[TEXT_NUMBER_SIZE];
 
 	if (report->leaked_buffers == 0) {
@@ -203,13 +214,14 @@ static void report_text_leaks(const struct report *report, FILE *out)
 		report->family->gave_up ? "at least " : "", report->leaked_buffers,
 		report->leaked_buffers == 1 ? "" : "s", text_size(report->leaked_bytes, size),
 		report->site_count, report->site_count == 1 ? "" : "s");
+	report_rows(report, &rows);
 	for (size_t i = 0; i < report->site_count && i < REPORT_SITES; i++) {
 		const struct report_site *site = &report->sites[i];
 
 		fprintf(out, "  %10s  %6" PRIu64 " %s  ",
 			text_size(report_group(site)->bytes, size), report_group(site)->buffers,
 			report_group(site)->buffers == 1 ? "buffer " : "buffers");
-		report_put_site(site, out);
+		report_put_site(site, site_rows_text(&rows, i), out);
 		fprintf(out, "%s\n", site->known ? "  (in the baseline)" : "");
 		report_text_names(site, out);
 		report_text_stacks(site, out);
@@ -218,6 +230,7 @@ static void report_text_leaks(const struct report *report, FILE *out)
 		fprintf(out, "  and %zu more call site%s; --json has all\n",
 			report->site_count - REPORT_SITES,
 			report->site_count - REPORT_SITES == 1 ? "" : "s");
+	session_find_tip(&rows);
 }
 
 /* What the history of a process has forgotten cannot be judged. */
@@ -292,6 +305,7 @@ void report_text(const struct report *report, FILE *out)
 	if (family->refused)
 		fprintf(out, "%" PRIu32 " book%s refused: %s\n", family->refused,
 			family->refused == 1 ? " was" : "s were", family->refused_reason);
+	session_print_tip(out);
 }
 
 /* A table cell: no bars, no line breaks, nothing that could be taken for a tag. */

@@ -18,6 +18,7 @@
 struct baseline;
 struct budget_result;
 struct family;
+struct site_rows;
 
 #define REPORT_LABEL 4096u /* room for a type and a name, or a phase */
 #define REPORT_KEY (REPORT_LABEL + TEXT_CLEAN_SIZE(POOL_TEXT_MAX))
@@ -64,10 +65,13 @@ void report_text(const struct report *report, FILE *out);
 void report_markdown(const struct report *report, FILE *out);
 void report_json(const struct report *report, FILE *out);
 
+/* The lines of code of its sites, in their order; the caller deinits them. */
+void report_rows(const struct report *report, struct site_rows *ret_rows);
+
 /* What is new, a line for each call site; "" if nothing is. The caller frees it; NULL = out of memory. */
 char *report_leak_lines(const struct report *report);
 
-/* An annotation of GitHub for each new leak, at its call site. */
+/* An annotation of GitHub for each new leak, at its line of code. */
 void report_github(const struct report *report, FILE *out);
 
 static inline const struct group *report_group(const struct report_site *site)

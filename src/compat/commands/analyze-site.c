@@ -68,5 +68,5 @@ void analyze_site_json(struct emit *json, const char *stack)
 		frame = analyze_site_frame(line);
 		site_consider(&site, &frame);
 	}
-	document_site_frame(json, site.rank ? &site.frame : NULL);
+	document_site_put(json, &site);
 }

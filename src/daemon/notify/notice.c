@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "model/json/document.h"
 #include "model/sites/frames.h"
-#include "model/sites/site.h"
+#include "model/sites/site-rows.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -104,7 +104,7 @@ static void notice_set_stack(struct notice *notice, const char *stack)
 	notice->stack = notice_stack(stack);
 	if (!site_find(&frames, stack, &frame))
 		return;
-	if (*site_frame_text(&frame, site, sizeof(site)))
+	if (*site_rows_single(stack, site, sizeof(site)))
 		notice->site = strdup(site);
 	if (frame.function && !frames_is_address(&frame))
 		notice->function = strndup(frame.function, NOTICE_SITE_MAX);

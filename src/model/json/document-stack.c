@@ -16,26 +16,49 @@ static void document_line(struct emit *json, uint32_t line)
 		emit_null(json, "line");
 }
 
-void document_site_frame(struct emit *json, const struct frames_one *frame)
+static void document_place(struct emit *json, const char *key, const struct frames_one *frame)
 {
-	if (!frame) {
-		emit_null(json, "site");
-		return;
-	}
-	emit_open_object(json, "site");
+	emit_open_object(json, key);
 	emit_string(json, "function", frame->function);
 	emit_string(json, "file", frame->file);
 	document_line(json, frame->line);
 	emit_string(json, "module", frame->module);
+}
+
+/* A member of a site; NULL = not known. */
+static void document_site_member(struct emit *json, const char *key, const struct frames_one *frame)
+{
+	if (frame) {
+		document_place(json, key, frame);
+		emit_close_object(json);
+	} else {
+		emit_null(json, key);
+	}
+}
+
+void document_site_put(struct emit *json, const struct site *site)
+{
+	if (!site->rank) {
+		emit_null(json, "site");
+		return;
+	}
+	document_place(json, "site", &site->frame);
+	document_site_member(json, "user", site->user_rank ? &site->user : NULL);
+	document_site_member(json, "via", site->has_via ? &site->via : NULL);
+	emit_open_array(json, "callers");
+	for (unsigned int i = 0; i < site->caller_count; i++)
+		document_site_member(json, NULL, &site->callers[i]);
+	emit_close_array(json);
 	emit_close_object(json);
 }
 
 void document_site(struct emit *json, const char *stack)
 {
 	CLEANUP(frames_deinit) struct frames frames;
-	struct frames_one frame;
+	struct site site;
 
-	document_site_frame(json, site_find(&frames, stack, &frame) ? &frame : NULL);
+	(void)site_choose(&frames, stack, &site); /* without one it is null */
+	document_site_put(json, &site);
 }
 
 void document_frame(struct emit *json, const struct frames_one *frame)
@@ -70,5 +93,5 @@ void document_stack(struct emit *json, const char *stack)
 		site_consider(&site, &frame);
 	}
 	emit_close_array(json);
-	document_site_frame(json, site.rank ? &site.frame : NULL);
+	document_site_put(json, &site);
 }

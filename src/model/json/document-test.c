@@ -44,12 +44,23 @@ static const char *made_of(const char *stack)
 	return text;
 }
 
+#define STEP "\"function\":\"step\",\"file\":\"m.py\",\"line\":7,\"module\":null"
+#define MAKE                                                                                \
+	"\"function\":\"make\",\"file\":\"/v/site-packages/a/b.py\",\"line\":2,\"module\":" \
+	"null"
+
 UNIT(the_frame_that_stands_for_a_stack_comes_with_it)
 {
 	assert(strstr(all_of(NULL), ",\"site\":null}"));
 	assert(strstr(all_of("m.py:7:step -> ttmem_alloc @ libttmem.so.0"),
-		      ",\"site\":{\"function\":\"step\",\"file\":\"m.py\",\"line\":7,"
-		      "\"module\":null}}"));
+		      ",\"site\":{" STEP ",\"user\":{" STEP "},\"via\":null,\"callers\":[]}}"));
+	assert(strstr(all_of("m.py:7:step -> /v/site-packages/a/b.py:2:make"),
+		      ",\"site\":{" MAKE ",\"user\":{" STEP "},\"via\":{" MAKE
+		      "},\"callers\":[]}}"));
+	assert(strstr(all_of("m.py:7:step -> take @ app"), "\"callers\":[{" STEP "}]") == NULL);
+	assert(strstr(all_of("m.py:7:step -> m.py:9:take"), "\"callers\":[{" STEP "}]}}"));
+	assert(strstr(all_of("/v/site-packages/a/b.py:2:make"),
+		      ",\"site\":{" MAKE ",\"user\":null,\"via\":null,\"callers\":[]}}"));
 }
 
 #define FRAME(function, file, line, python)                           \

@@ -20,6 +20,7 @@ struct growth;
 struct health;
 struct history;
 struct emit;
+struct site;
 struct snapshot;
 struct snapshot_buffer;
 struct snapshot_incident;
@@ -132,7 +133,7 @@ void document_uid(struct emit *json, const char *key, uint64_t unique_id);
 void document_flags(struct emit *json, uint32_t flags);
 /* "stack" and "site", its frame that model/sites/site.h chooses; @stack as in a snapshot_buffer. */
 void document_stack(struct emit *json, const char *stack);
-void document_frame(struct emit *json, const struct frames_one *frame);      /* one element of it */
-void document_site(struct emit *json, const char *stack);                    /* the latter alone */
-void document_site_frame(struct emit *json, const struct frames_one *frame); /* NULL = none */
+void document_frame(struct emit *json, const struct frames_one *frame); /* one element of it */
+void document_site(struct emit *json, const char *stack);               /* the latter alone */
+void document_site_put(struct emit *json, const struct site *site);
 const char *document_bound(uint32_t bound);

@@ -35,6 +35,18 @@ static bool frame_patterns_is_inside(const char *function, const char *at)
 		memcmp(at - (sizeof(call) - 1), call, sizeof(call) - 1) == 0);
 }
 
+/* How long "operator<<" or "operator->" is, whose sign opens and closes nothing; 0 = it is none. */
+static size_t frame_patterns_operator(const char *function, const char *at)
+{
+	static const char word[] = "operator";
+	size_t length = sizeof(word) - 1;
+
+	if (strncmp(at, word, length) != 0 || !strchr("<>-", at[length]) || !at[length] ||
+	    (at > function && at[-1] != ':' && at[-1] != ' '))
+		return 0;
+	return length + strspn(at + length, "<>-=");
+}
+
 const char *frame_patterns_name(const char *function, size_t *ret_length)
 {
 	static const char word[] = "operator ";
@@ -45,6 +57,11 @@ const char *frame_patterns_name(const char *function, size_t *ret_length)
 		bool opens = *p == '<' || *p == '(' || *p == '{' || *p == '[';
 		bool closes = *p == '>' || *p == ')' || *p == '}' || *p == ']';
 
+		if (depth == 0 && frame_patterns_operator(function, p)) {
+			p += frame_patterns_operator(function, p);
+			p += strcspn(p, "(");
+			break;
+		}
 		if (depth == 0 && strncmp(p, word, sizeof(word) - 1) == 0) {
 			p += strcspn(p, "(");
 			break;

@@ -205,3 +205,44 @@ UNIT(a_frame_without_a_name_has_the_build_id_of_its_module)
 		      "a.c:3:main -> app+0x1f -> x @ app") == 0);
 	assert(strcmp(frames_calls(stack, text, sizeof(text)), "app:x <- app <- a.c:main") == 0);
 }
+
+/* The lines of a stack that is shown, joined by "|". */
+static void check_folded(const char *stack, const char *expected)
+{
+	struct frames_fold fold = FRAMES_FOLD_NULL;
+	struct frames_one frame, shown;
+	struct frames frames;
+	char text[512] = "";
+	bool has_frame = true;
+
+	frames_init(&frames, stack);
+	while (has_frame) {
+		has_frame = frames_next(&frames, &frame);
+		if (!frames_fold_add(&fold, has_frame ? &frame : NULL, &shown))
+			continue;
+		strcat(text, *text ? "|" : "");
+		strcat(text, shown.function ? shown.function : "?");
+		strcat(text, shown.is_cut ? "!" : "");
+	}
+	frames_deinit(&frames);
+	assert(strcmp(text, expected) == 0);
+}
+
+UNIT(frames_of_a_module_without_names_are_shown_as_one)
+{
+	char plain[] = "m.py:1:f -> a.so+0x12 -> a.so+0x3f -> b.so+0x1 -> a.so+0x5 -> a.so+0x7 -> "
+		       "a.so+0x9";
+	char none[] = "m.py:1:f -> +0x1 -> a+0xg", empty[] = "";
+
+	check_folded(
+		"main @ app -> t.so+0x1 @ t.so -> t.so+0x2 @ t.so -> t.so+0x3 @ t.so -> f @ t.so",
+		"f|t.so (3 frames)|main");
+	check_folded("a.so+0x1 @ a.so -> t.so+0x2 @ t.so", "t.so+0x2|a.so+0x1");
+	check_folded("t.so+0x1 (cut) @ t.so -> t.so+0x2 @ t.so", "t.so (2 frames)!");
+	check_folded("", "");
+	frames_fold_plain(plain);
+	assert(strcmp(plain, "m.py:1:f -> a.so (2 frames) -> b.so+0x1 -> a.so (3 frames)") == 0);
+	frames_fold_plain(none);
+	frames_fold_plain(empty);
+	assert(strcmp(none, "m.py:1:f -> +0x1 -> a+0xg") == 0 && strcmp(empty, "") == 0);
+}

@@ -59,6 +59,29 @@ bool frames_is_address(const struct frames_one *frame);
 bool frames_is_reporting(const char *function, const char *module);
 
 /*
+ * For stacks that are shown with a line for each frame: those of one module that have no names become
+ * one, whose function is "libtorch_cpu.so (12 frames)".
+ */
+#define FRAMES_FOLD_TEXT 256u
+struct frames_fold {
+	struct frames_one frame; /* that has not been returned yet */
+	unsigned int count;      /* of frames in it; 0 = none */
+	char text[FRAMES_FOLD_TEXT];
+};
+
+#define FRAMES_FOLD_NULL ((struct frames_fold){.count = 0})
+
+/*
+ * Takes the next frame, NULL after the last. True: @ret_frame is one to show, as long as the texts of the
+ * frames live and until the next call.
+ */
+bool frames_fold_add(struct frames_fold *fold, const struct frames_one *frame,
+		     struct frames_one *ret_frame);
+
+/* The same for a line that frames_plain() has written, in place. */
+void frames_fold_plain(char *plain);
+
+/*
  * The line as users read it: without the C library's frames at its beginning, without the module of
  * frames that have a file, and without FRAMES_SKIPPED and FRAMES_BUILD. Truncated to fit.
  */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/testing/unit.h"
 #include "model/sites/frame-patterns.h"
 
@@ -230,4 +231,110 @@ UNIT(many_stars_cost_little)
 	memset(name, 'a', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	assert(!frame_patterns_match(stars, &frame));
+}
+
+/* Which frame of a stack is the user's, what it called, and its callers: "USER > VIA < CALLER < CALLER". */
+static void check_user(const char *stack, const char *expected)
+{
+	CLEANUP(frames_deinit) struct frames frames;
+	struct site site;
+	char text[512] = "-", frame[128];
+
+	(void)site_choose(&frames, stack, &site);
+	if (site.user_rank)
+		(void)site_frame_text(&site.user, text, sizeof(text));
+	if (site.has_via) {
+		strcat(text, " > ");
+		strcat(text, site_frame_text(&site.via, frame, sizeof(frame)));
+	}
+	for (unsigned int i = 0; i < site.caller_count; i++) {
+		strcat(text, " < ");
+		strcat(text, site_frame_text(&site.callers[i], frame, sizeof(frame)));
+	}
+	if (strcmp(text, expected) != 0) {
+		fprintf(stderr, "%s\n  gives %s\n  not   %s\n", stack, text, expected);
+		abort();
+	}
+}
+
+UNIT(installed_packages_are_not_the_users)
+{
+	check_user("/w/t.py:7:f -> /w/venv/lib/python3.11/site-packages/torch/nn/m.py:9:cuda",
+		   "f (t.py:7) > cuda (m.py:9)");
+	check_user("/w/t.py:7:f -> /usr/lib/python3/dist-packages/numpy/x.py:9:zeros",
+		   "f (t.py:7) > zeros (x.py:9)");
+	check_user("/w/t.py:7:f -> /opt/conda/lib/python3.10/site-packages/x/y.py:9:g",
+		   "f (t.py:7) > g (y.py:9)");
+	check_user("/w/t.py:7:f -> /usr/local/lib/python3.12/dist-packages/x/y.py:9:g",
+		   "f (t.py:7) > g (y.py:9)");
+	/* A project that is installed in place is where its author edits it. */
+	check_user("/w/t.py:7:f -> /home/me/mine/src/mine/model.py:9:g",
+		   "g (model.py:9) < f (t.py:7)");
+	check_user("/w/venv/bin/serve:8:<module> -> "
+		   "/w/venv/lib/python3.11/site-packages/serve/m.py:3:go",
+		   "-");
+	check_user("/w/bin/train.py:8:main", "main (train.py:8)");
+}
+
+UNIT(frameworks_are_known_by_their_folders_in_a_checkout_too)
+{
+	check_user("/w/t.py:7:f -> /src/pytorch/torch/nn/modules/module.py:1097:cuda",
+		   "f (t.py:7) > cuda (module.py:1097)");
+	check_user("/w/t.py:7:f -> /src/pytorch/torch/functional.py:9:einsum",
+		   "f (t.py:7) > einsum (functional.py:9)");
+	check_user("/w/t.py:7:f -> /src/tt-metal/ttnn/ttnn/operations/core.py:9:from_torch",
+		   "f (t.py:7) > from_torch (core.py:9)");
+	check_user("/w/t.py:7:f -> /src/tt-metal/ttnn/ttnn/decorators.py:9:__call__", "f (t.py:7)");
+	check_user("/src/tt-metal/models/demos/x/torch/reference.py:7:f", "f (reference.py:7)");
+	check_user("/src/tt-metal/tests/ttnn/unit_tests/test_add.py:7:test_add",
+		   "test_add (test_add.py:7)");
+	check_user("a.cc:7:main @ app -> at::empty(int) @ libtorch_cpu.so",
+		   "main (a.cc:7) > at::empty(int) (libtorch_cpu.so)");
+	check_user("a.cc:7:main @ app -> /pt/aten/x.cpp:9:empty_cuda @ libtorch_cuda.so",
+		   "main (a.cc:7) > empty_cuda (x.cpp:9)");
+}
+
+UNIT(the_standard_library_and_generated_code_are_not_the_users)
+{
+	check_user("/w/t.py:7:f -> /usr/lib/python3.11/contextlib.py:81:inner", "f (t.py:7)");
+	check_user("/w/t.py:7:f -> /home/me/.pyenv/versions/3.12/lib/python3.12/functools.py:3:w",
+		   "f (t.py:7)");
+	check_user("/w/t.py:7:f -> <frozen importlib._bootstrap>:241:_call", "f (t.py:7)");
+	check_user("/w/t.py:7:f -> <eval_with_key>.3:5:forward",
+		   "f (t.py:7) > forward (<eval_with_key>.3:5)");
+	check_user("<string>:3:<module>", "<module> (<string>:3)");
+	check_user("<stdin>:1:<module>", "<module> (<stdin>:1)");
+	check_user("/tmp/ipykernel_12/34.py:2:<module>", "<module> (34.py:2)");
+	check_user("a.cc:5:f() @ app -> /usr/include/boost/x.hpp:9:boost::make() @ app",
+		   "f() (a.cc:5) > boost::make() (x.hpp:9)");
+}
+
+UNIT(below_an_installed_prefix_code_is_the_users_if_nothing_else_is)
+{
+	check_user("/opt/ml/code/train.py:7:f -> /usr/lib/python3/dist-packages/x.py:3:g",
+		   "f (train.py:7) > g (x.py:3)");
+	check_user("/usr/src/app/main.py:7:f", "f (main.py:7)");
+	check_user("/w/t.py:7:f -> /opt/tool/lib.py:3:g", "f (t.py:7) > g (lib.py:3)");
+	check_user("/w/t.py:7:f -> /usr/local/lib/x.py:3:g", "f (t.py:7) > g (x.py:3)");
+	/* All of it is installed: the site stands alone. */
+	check_user("/v/lib/python3.11/site-packages/a/m.py:7:f -> "
+		   "/v/lib/python3.11/site-packages/b.py:2:g",
+		   "-");
+}
+
+UNIT(callers_are_the_users_and_each_function_once)
+{
+	check_user("a.c:9:main @ app -> a.c:7:walk @ app -> a.c:7:walk @ app -> a.c:3:take @ app",
+		   "take (a.c:3) < walk (a.c:7) < main (a.c:9)");
+	check_user("a.c:9:main @ app -> a.c:3:take @ app -> a.c:4:take @ app",
+		   "take (a.c:4) < main (a.c:9)");
+	/* Python that C++ calls back: the inner layer counts. */
+	check_user("/w/t.py:9:main -> torch::autograd::Engine::run() @ libtorch_cpu.so -> "
+		   "/w/op.py:3:backward "
+		   "-> at::empty(int) @ libtorch_cpu.so",
+		   "backward (op.py:3) > at::empty(int) (libtorch_cpu.so) < main (t.py:9)");
+	check_user("main @ app -> grow @ libmine.so", "main (app) > grow (libmine.so)");
+	check_user("app+0x11 @ app -> app+0x22 @ app", "app+0x22");
+	check_user("a.c:7:main @ app -> pool.c:2:take (skipped) @ app", "main (a.c:7)");
+	check_user("", "-");
 }

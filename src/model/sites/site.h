@@ -10,23 +10,43 @@
  * A frame with a file is preferred, because it can be looked up. Where no frame of the application
  * has one, the innermost function counts; where the application has no frame at all, the innermost
  * one of a runtime, but never the code that starts programs.
+ *
+ * What people look for is the line of their own code, which may lie further out: the innermost frame
+ * that is the user's (model/sites/site-owner.h), the function that it called, and who called it.
  */
 
 #include <stdbool.h>
 
 #include "model/sites/frames.h"
+#include "model/sites/site-owner.h"
 
+#define SITE_CALLERS 8u
+
+/* Frames point into the texts of those that were considered. */
 struct site {
-	struct frames_one frame; /* points into the texts of the frames that were considered */
-	unsigned int rank;       /* 0 = none was found */
+	struct frames_one frame;
+	struct frames_one user;
+	struct frames_one via; /* the function of others that the user's frame called */
+	struct frames_one callers[SITE_CALLERS]; /* the user's, nearest first, without recursion */
+	unsigned int rank;                       /* 0 = there is no frame; likewise the next two */
+	unsigned int user_rank;
+	bool has_via;
+	unsigned int caller_count;
+
+	/* Private. */
+	struct frames_one inner; /* the last one that says what its caller called */
+	bool has_inner;
 };
 
 #define SITE_NULL ((struct site){.rank = 0})
 
-/* Call it for the frames of a stack, innermost first. */
+/* Call it for all frames of a stack, innermost first. */
 void site_consider(struct site *site, const struct frames_one *frame);
 
-/* The site of a stack (NULL = none). False: there is none. Texts live as long as @frames. */
+/* All of a stack (NULL = none). False: it has no site. Texts live as long as @frames. */
+bool site_choose(struct frames *frames, const char *stack, struct site *ret_site);
+
+/* Likewise, but the frame that stands for it alone, which is cheaper. */
 bool site_find(struct frames *frames, const char *stack, struct frames_one *ret_frame);
 
 /*
@@ -35,9 +55,3 @@ bool site_find(struct frames *frames, const char *stack, struct frames_one *ret_
  */
 const char *site_text(const char *stack, char *ret_text, size_t size);
 const char *site_frame_text(const struct frames_one *frame, char *ret_text, size_t size);
-
-/*
- * Frames that the rest of this process passes over, as in model/sites/frame-patterns.h; added to earlier
- * ones. Only before other threads are started. 0 or -ENOMEM.
- */
-int site_skip_frames(const char *patterns);

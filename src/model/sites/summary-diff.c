@@ -94,7 +94,7 @@ static struct summary_change summary_next(const struct summary_list *before,
 		.device = row->device,
 		.type = row->type,
 		.key = row->key,
-		.site = &row->site,
+		.site = row->site,
 		.before = order <= 0 ? old->values : summary_nothing,
 		.after = order >= 0 ? new->values : summary_nothing,
 	};

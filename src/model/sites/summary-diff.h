@@ -13,7 +13,7 @@ struct summary_change {
 	uint32_t device; /* as in a row */
 	uint32_t type;
 	const char *key;                /* lives as long as the summaries */
-	const struct frames_one *site;  /* likewise */
+	const struct site *site;        /* likewise; NULL = none */
 	const uint64_t *before, *after; /* by enum summary_value; all 0 where there was none */
 };
 

@@ -87,9 +87,9 @@ UNIT(moved_lines_are_the_same_site)
 	summarize(&before, GROUP_SITE, a);
 	summarize(&after, GROUP_SITE, b);
 	assert(before.rows.count == 1 && find(&before, TYPES_DRAM, "m.py:load <- run.py:main"));
-	assert(strcmp(before.rows.rows[0].site.function, "load") == 0);
-	assert(strcmp(before.rows.rows[0].site.file, "m.py") == 0 &&
-	       before.rows.rows[0].site.line == 0);
+	assert(strcmp(before.rows.rows[0].site->frame.function, "load") == 0);
+	assert(strcmp(before.rows.rows[0].site->frame.file, "m.py") == 0 &&
+	       before.rows.rows[0].site->frame.line == 0);
 	assert(summary_diff(&before.rows, &after.rows, false, &changes) == 0);
 	/* One buffer fewer, of as many bytes; and the other memory is another site. */
 	assert(changes.count == 2);

@@ -20,6 +20,8 @@
 
 void summary_deinit(struct summary *summary)
 {
+	for (size_t i = 0; i < summary->rows.count; i++)
+		free(summary->rows.rows[i].site);
 	free(summary->totals.rows);
 	free(summary->rows.rows);
 	pool_deinit(&summary->texts);
@@ -57,6 +59,7 @@ static void summary_merge(struct summary_list *list)
 		}
 		for (size_t v = 0; v < SUMMARY_VALUES; v++)
 			last->values[v] = merge_add(last->values[v], list->rows[i].values[v]);
+		free(list->rows[i].site);
 	}
 	list->count = kept;
 }
@@ -98,6 +101,34 @@ static const char *summary_text(struct summary *summary, const char *text, int *
 	return kept;
 }
 
+/* Without its line: lines move. */
+static struct frames_one summary_frame(struct summary *summary, const struct frames_one *frame,
+				       int *r)
+{
+	return (struct frames_one){
+		.function = summary_text(summary, frame->function, r),
+		.file = summary_text(summary, frame->file, r),
+		.module = summary_text(summary, frame->module, r),
+	};
+}
+
+static struct site *summary_site(struct summary *summary, const struct site *site, int *r)
+{
+	struct site *kept = site->rank ? malloc(sizeof(*kept)) : NULL;
+
+	if (!kept) {
+		*r = site->rank ? -ENOMEM : *r;
+		return NULL;
+	}
+	*kept = *site;
+	kept->frame = summary_frame(summary, &site->frame, r);
+	kept->user = summary_frame(summary, &site->user, r);
+	kept->via = summary_frame(summary, &site->via, r);
+	for (unsigned int i = 0; i < site->caller_count; i++)
+		kept->callers[i] = summary_frame(summary, &site->callers[i], r);
+	return kept;
+}
+
 int summary_add_row(struct summary *summary, uint32_t type, const struct summary_name *name,
 		    enum summary_value value, uint64_t amount)
 {
@@ -106,12 +137,14 @@ int summary_add_row(struct summary *summary, uint32_t type, const struct summary
 		.device = SUMMARY_NO_DEVICE,
 		.type = type,
 		.key = summary_text(summary, name->key, &r),
-		.site = {.function = summary_text(summary, name->site.function, &r),
-			 .file = summary_text(summary, name->site.file, &r),
-			 .module = summary_text(summary, name->site.module, &r)},
+		.site = summary_site(summary, &name->site, &r),
 	};
 
-	return r ? r : summary_add(&summary->rows, row, value, amount);
+	if (r == 0)
+		r = summary_add(&summary->rows, row, value, amount);
+	if (r < 0)
+		free(row.site);
+	return r;
 }
 
 /* What stands for a site that has no stack. */
@@ -135,9 +168,7 @@ void summary_name_init(struct summary_name *name, const struct summary *summary,
 		name->key = buffer->name;
 	} else if (*frames_calls(buffer->stack, name->text, sizeof(name->text))) {
 		name->key = name->text;
-		if (!site_find(&name->frames, buffer->stack, &name->site))
-			name->site = (struct frames_one){0};
-		name->site.line = 0; /* lines move */
+		(void)site_choose(&name->frames, buffer->stack, &name->site); /* may have none */
 	} else {
 		name->key = summary_label(buffer, name->text);
 	}

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "model/sites/frames.h"
 #include "model/sites/group.h"
+#include "model/sites/site.h"
 
 struct snapshot;
 
@@ -33,8 +34,8 @@ enum summary_value {
 struct summary_row {
 	uint32_t device; /* of a total; SUMMARY_NO_DEVICE */
 	uint32_t type;
-	const char *key;        /* of a row; NULL = what has none, and in totals */
-	struct frames_one site; /* that stands for its stack, without a line; may be empty */
+	const char *key;   /* of a row; NULL = what has none, and in totals */
+	struct site *site; /* of its stack, without lines; NULL = none; the summary's */
 	uint64_t values[SUMMARY_VALUES]; /* sums saturate */
 };
 
@@ -67,8 +68,8 @@ struct summary_buffer {
 #define SUMMARY_KEY TEXT_CLEAN_SIZE(POOL_TEXT_MAX)
 
 struct summary_name {
-	const char *key;        /* NULL = none */
-	struct frames_one site; /* as in a row */
+	const char *key;  /* NULL = none */
+	struct site site; /* of its stack, without lines; its rank may be 0 */
 	/* private */
 	struct frames frames;
 	char text[SUMMARY_KEY];
