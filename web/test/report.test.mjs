@@ -42,8 +42,9 @@ test("lives are counted by bits of ns / 1024", () => {
 
 test("sites get their stacks back, whatever numbers the document has", () => {
   const frames = ["a", "b"].map((name) => ({ function: name, file: null, line: null, module: null, python: false }));
-  const book = new Book({ frames, stacks: [{ frames: [1, 0, 9], site: 0 }, { frames: [], site: 7 }] });
-  assert.deepEqual(book.frames(0), { stack: [frames[1], frames[0]], site: frames[0] });
+  const book = new Book({ frames, stacks: [{ frames: [1, 0, 9], site: 0 }, { frames: [], site: 7 }, { frames: [0], site: 0, user: 1, via: 0, callers: [1, 9] }] });
+  assert.deepEqual(book.frames(2).site, { ...frames[0], user: frames[1], via: frames[0], callers: [frames[1]] });
+  assert.deepEqual(book.frames(0), { stack: [frames[1], frames[0]], site: { ...frames[0], user: null, via: null, callers: [] } });
   assert.deepEqual(book.frames(1), { stack: [], site: null });
   assert.deepEqual(book.frames(5), { stack: [], site: null });
   assert.deepEqual(book.frames(null), { stack: [], site: null });

@@ -110,8 +110,14 @@ export interface Frame {
   python: boolean;
 }
 
-/** The frame that stands for a stack. The daemon chooses it; nothing here does. */
-export type SiteFrame = Pick<Frame, "function" | "file" | "line" | "module">;
+export type Place = Pick<Frame, "function" | "file" | "line" | "module">;
+
+/** The frame that stands for a stack, and the user's own. The daemon chooses them; nothing here does. */
+export interface SiteFrame extends Place {
+  user?: Place | null;
+  via?: Place | null; // what the user's frame called
+  callers?: readonly Place[]; // of the user's, nearest first
+}
 
 export interface Buffer {
   pid: number;

@@ -7,7 +7,7 @@ import { bytes, clock, count } from "../base/format";
 import { link } from "../base/router";
 import { deviceKey, SPACE_TYPES, type EndedProcess, type Incident, type Named, type Party, type Site } from "../data/model";
 import { fromNs } from "../data/series";
-import { siteLabel, siteWhere, type SiteKey } from "../data/stack";
+import { siteLabel, siteWhere, tellApart, type SiteKey } from "../data/stack";
 import { stackList } from "./stack-list";
 import { cutNote, nameTable } from "./view";
 
@@ -93,7 +93,7 @@ function namesBehind({ names = [], name_count }: Held): Child {
 export function heldFor(sites: readonly Held[]): HTMLElement {
   return h("div", {}, h("h3", {}, "What it was held for"), h("div", { class: "scroll" }, h("table", {},
     h("thead", {}, h("tr", {}, ["Call site", "Type", "Bytes", "Buffers"].map((text, i) => h("th", { scope: "col", class: i > 1 ? "number" : "" }, text)))),
-    h("tbody", {}, sites.slice(0, DETAILS).map((site) => h("tr", {},
+    h("tbody", {}, tellApart(sites.slice(0, DETAILS)).map((site) => h("tr", {},
       h("th", { scope: "row", class: "phase" }, siteLabel(site), " ", h("span", { class: "muted" }, siteWhere(site)), namesBehind(site)), h("td", {}, site.type ?? ""),
       h("td", { class: "number" }, bytes(site.bytes)), h("td", { class: "number" }, count(site.buffers)))))),
     cutNote(Math.min(sites.length, DETAILS), sites.length)));

@@ -4,7 +4,7 @@
 
 import { h, type Child } from "../base/dom";
 import type { MemoryType } from "../data/model";
-import { siteLabel, siteWhere, type SiteKey } from "../data/stack";
+import { siteLabel, siteWhere, tellApart, type SiteKey } from "../data/stack";
 import { typeVariable } from "./colours";
 import { Grid, type Column, type Options } from "./grid";
 import { stackList } from "./stack-list";
@@ -22,5 +22,9 @@ export class SiteGrid<T extends SiteKey & { key: string }> extends Grid<T> {
       key: (site) => site.key, place,
       detail: (site) => [h("p", {}, h("b", {}, siteLabel(site))), stackList(site.stack), more(site)],
     });
+  }
+
+  override set(rows: readonly T[]): void {
+    super.set(tellApart(rows));
   }
 }

@@ -4,14 +4,14 @@
 
 import { h } from "../base/dom";
 import type { Frame } from "../data/model";
-import { frameName, frameWhere } from "../data/stack";
+import { folded, frameName, frameWhere } from "../data/stack";
 
 export function stackList(stack: readonly Frame[]): HTMLElement {
   if (stack.length === 0) return h("p", { class: "muted" }, "No stack was recorded; ttmem doctor says why.");
   return h(
     "ol",
     { class: "stack", "aria-label": "Stack, innermost call first" },
-    stack.map((frame) =>
+    folded(stack).map((frame) =>
       h(
         "li",
         { class: frame.python ? "python" : "" },

@@ -153,7 +153,7 @@ export interface Report {
   maps: MapPacked[];
   map_count: number;
   frames: Frame[];
-  stacks: { frames: number[]; site: number | null }[];
+  stacks: { frames: number[]; site: number | null; user?: number | null; via?: number | null; callers?: number[] }[];
   notes: string[];
 }
 
@@ -170,7 +170,9 @@ export class Book {
     const found = stack === null ? undefined : this.report.stacks[stack];
     if (!found) return { stack: [], site: null };
     const all = found.frames.flatMap((i) => this.report.frames[i] ?? []);
-    return { stack: all, site: found.site === null ? null : (this.report.frames[found.site] ?? null) };
+    const one = (number: number | null | undefined): Frame | null => (number === null || number === undefined ? null : (this.report.frames[number] ?? null));
+    const site = one(found.site);
+    return { stack: all, site: site && { ...site, user: one(found.user), via: one(found.via), callers: (found.callers ?? []).flatMap((i) => one(i) ?? []) } };
   }
 
   sites<T extends Packed>(list: readonly T[]): Whole<T>[] {

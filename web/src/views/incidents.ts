@@ -11,7 +11,7 @@ import { mayAsk, pages, problem } from "../data/api";
 import { live } from "../data/live";
 import { KINDS, type Incident, type LeakedProcess } from "../data/model";
 import { fromNs } from "../data/series";
-import { siteKey, siteLabel, siteWhere } from "../data/stack";
+import { siteKey, siteLabel, siteWhere, tellApart } from "../data/stack";
 import { copyLink } from "../parts/copy-link";
 import { DETAILS, howEnded, incidentDetail } from "../parts/incident-detail";
 import { locked } from "../parts/locked";
@@ -164,6 +164,7 @@ export class Incidents implements View {
     if (listed !== this.listed) {
       const focused = document.activeElement?.getAttribute("data-id");
       this.listed = listed;
+      tellApart(list.map((group) => group.site));
       clear(this.list, list.map((group) => this.entry(group)));
       if (focused) this.list.querySelector<HTMLElement>(`[data-id="${focused}"]`)?.focus();
     }

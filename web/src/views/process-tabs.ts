@@ -9,7 +9,8 @@ import { pick, remember, rememberSoon, type Route } from "../base/router";
 import { tabStore } from "../base/storage";
 import type { Buffer } from "../data/model";
 import type { Rows } from "../data/rows";
-import { frameName, frameWhere, siteLabel, siteWhere } from "../data/stack";
+import { siteLabel, siteWhere, tellApart } from "../data/stack";
+import { siteLine } from "../data/site-line";
 import { Flame } from "../flame/flame";
 import { typeVariable } from "../parts/colours";
 import { saveMenu } from "../parts/download";
@@ -25,7 +26,10 @@ type Tab = keyof typeof NAMES;
 
 const PHASES = 500;
 
-const called = ({ site }: Buffer): string => (site ? [frameName(site), frameWhere(site)].filter(Boolean).join(" · ") : "");
+const called = ({ site }: Buffer): string => {
+  const line = site && siteLine(site);
+  return line ? [line.what, line.where].filter(Boolean).join(" · ") : "";
+};
 
 function describe(buffer: Buffer): Child {
   const fact = (name: string, value: string): Child => [h("dt", {}, name), h("dd", {}, value)];
@@ -240,7 +244,7 @@ class Comparison {
     const heads = ["Call site", "Called from", "Type", "Added", ...(gone ? ["Gone", "Difference"] : [])];
     return h("div", { class: "scroll" }, h("table", { class: "changes" },
       h("thead", {}, h("tr", {}, heads.map((text, i) => h("th", { scope: "col", class: i > 2 ? "number" : "" }, text)))),
-      h("tbody", {}, changes.map((change) => h("tr", {},
+      h("tbody", {}, tellApart(changes).map((change) => h("tr", {},
         h("th", { scope: "row", class: "wrap" }, siteLabel(change)), h("td", { class: "wrap muted" }, siteWhere(change)),
         h("td", {}, change.type ?? ""),
         h("td", { class: "number" }, change.addedBuffers ? `${bytes(change.added)} (${count(change.addedBuffers)})` : ""),
