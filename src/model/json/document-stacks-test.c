@@ -42,6 +42,8 @@ static char *rows_of(const struct snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->buffer_count; i++)
 		document_buffer(&json, snapshot, &snapshot->buffers[i]);
 	emit_close_array(&json);
+	emit_open_array(&json, "untracked");
+	emit_close_array(&json);
 	document_list_end(&json, true);
 	document_close(&json, snapshot);
 	assert(fclose(out) == 0);
