@@ -291,6 +291,9 @@ static int buffers_parse(struct buffers *buffers, int argc, char **argv)
 		{0, "stacks", NULL, "with call stacks", &buffers->stacks, NULL},
 		{0, "ended", NULL, "also of ended processes whose memory is still known",
 		 &buffers->request.ended, NULL},
+		{0, "strict-close", NULL,
+		 "also those that were live when their device was closed; with --json",
+		 &buffers->request.closed, NULL},
 		OPTIONS_FROM(&buffers->from),
 		{0, "json", NULL, "as JSON", &buffers->json, NULL},
 		{0, "csv", NULL, "as CSV", &buffers->csv, NULL},
@@ -306,6 +309,11 @@ static int buffers_parse(struct buffers *buffers, int argc, char **argv)
 
 	if (r == 0 && buffers->json && buffers->csv)
 		r = options_mistake("buffers", "--json or --csv, not both");
+	/* A row does not show that it is of the past, and a recording has no log to read it from. */
+	if (r == 0 && buffers->request.closed &&
+	    (!buffers->json || buffers->by || buffers->from.file))
+		r = options_mistake("buffers",
+				    "--strict-close needs --json, without --by and --from");
 	return r;
 }
 

@@ -23,7 +23,8 @@ struct snapshot_request {
 	bool buffers;
 	bool incidents;
 	bool held_at_close; /* incidents of this kind too: what was live when its device was closed */
-	bool ended;         /* buffers of dead processes too, if their books are still held */
+	bool closed; /* rows of buffers that closing their device ended too; only what logs still have */
+	bool ended;   /* buffers of dead processes too, if their books are still held */
 	bool at_peak; /* not the live buffers but those of the peaks; see snapshot-peak.h. No limit */
 	uint32_t peak_slots_max; /* nothing is told of peaks of larger tables; 0 = any */
 	struct filter filter;    /* for buffers and incidents; totals are never filtered */

@@ -172,7 +172,9 @@ struct snapshot_process {
 	const char *namespaces; /* in the daemon: where that counts; NULL = not known */
 	const char *container;  /* NULL = none */
 	const char *phase;      /* when its book was made; only if it has rows; NULL = none */
-	const char *source;     /* "book", "socket", "kernel", "tt-metal" (a region), "driver" */
+	uint64_t
+		forgotten_ns; /* closings before are not known, if they were asked for; 0 = all are */
+	const char *source;   /* "book", "socket", "kernel", "tt-metal" (a region), "driver" */
 	bool alive;
 	bool exact;
 	/* Why what it reports is incomplete from some moment on, for good; NULL = it is not. */
@@ -340,7 +342,7 @@ struct snapshot_buffer {
 	uint8_t type;
 	uint8_t flags; /* TTMEM_FLAG_... */
 	uint8_t kernel_sort;
-	uint8_t reserved;
+	uint8_t closed;         /* not live any more: closing its device ended it */
 	uint32_t banks;         /* 0 = all */
 	uint64_t size_per_bank; /* taken in each bank; 0 = not known */
 	uint32_t space;         /* of the allocator that it is from */

@@ -79,6 +79,8 @@ static void document_buffer_fields(struct emit *json, const struct snapshot *sna
 	emit_u64(json, "thread", buffer->thread);
 	if (!snapshot->processes[buffer->process].alive)
 		emit_bool(json, "ended", true);
+	if (buffer->closed)
+		emit_bool(json, "closed", true);
 	document_flags(json, buffer->flags);
 	if (buffer->type == TYPES_KERNEL)
 		emit_string(json, "kernel", types_kernel_sort_name(buffer->kernel_sort));
@@ -113,6 +115,28 @@ static void document_untracked(struct emit *json, const struct snapshot *snapsho
 	emit_close_array(json);
 }
 
+/* Processes of which not all closings are known; left out if there is none. */
+static void document_forgotten(struct emit *json, const struct snapshot *snapshot)
+{
+	bool is_open = false;
+
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+
+		if (!process->forgotten_ns)
+			continue;
+		if (!is_open)
+			emit_open_array(json, "forgotten");
+		is_open = true;
+		emit_open_object(json, NULL);
+		emit_u64(json, "pid", process->pid);
+		emit_u64(json, "before_ns", process->forgotten_ns);
+		emit_close_object(json);
+	}
+	if (is_open)
+		emit_close_array(json);
+}
+
 void document_buffers(struct emit *json, const struct snapshot *snapshot)
 {
 	CLEANUP(document_stacks_cleanup) struct document_stacks *stacks = NULL;
@@ -128,6 +152,7 @@ void document_buffers(struct emit *json, const struct snapshot *snapshot)
 	}
 	emit_close_array(json);
 	document_untracked(json, snapshot);
+	document_forgotten(json, snapshot);
 	document_page_end(json, snapshot->exact,
 			  snapshot->has_next ? page_cursor_format(&snapshot->next, next) : NULL);
 	document_close(json, snapshot);

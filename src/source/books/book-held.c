@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What was live when its device, mesh or submesh was closed. Closing ends it, so it is no leak; but some
- * want to know, so whoever asks for it gets it as an incident. A free that closing caused is marked as such
- * in the log, and nowhere else: what the log has forgotten is not known, and a note says so.
+ * What was live when its device, mesh or submesh was closed. Closing ends it, so it is not a leak; but some
+ * want to know, so whoever asks for it gets it as an incident for each call site, or as a row for each buffer.
+ * A free that closing caused is marked as such in the log, and nowhere else: what the log has forgotten is not
+ * known, and a note says so.
  */
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "model/types.h"
 #include "source/books/book-private.h"
@@ -98,13 +100,42 @@ static int book_held_add(struct book_reading *reading, uint32_t device,
 	return snapshot_add_incident(reading->snapshot, &incident);
 }
 
-static int book_held_shard(struct book_reading *reading, uint32_t device)
+static int book_held_add_sites(struct book_reading *reading, uint32_t device,
+			       const struct book_held *held)
+{
+	size_t first = 0;
+	int r = 0;
+
+	for (size_t i = 1; r == 0 && i <= held->count; i++) {
+		const struct book_event *event = &held->list[i];
+
+		if (i < held->count && event->record.stack == event[-1].record.stack &&
+		    book_meta_type(event->record.meta) == book_meta_type(event[-1].record.meta))
+			continue;
+		r = book_held_add(reading, device, &held->list[first], i - first);
+		first = i;
+	}
+	return r;
+}
+
+static int book_held_add_rows(struct book_reading *reading, uint32_t device,
+			      const struct book_held *held)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < held->count; i++)
+		r = book_rows_closed(reading, device, &held->list[i].record);
+	return r;
+}
+
+/* What is known of one device: since when, and what was held. */
+static int book_held_shard(struct book_reading *reading, uint32_t device, bool rows)
 {
 	CLEANUP(book_held_deinit) struct book_held held = {0};
 	CLEANUP(log_deinit) struct log log = {0};
 	struct reader *reader = &reading->book->reader;
+	uint64_t *forgotten = &book_process(reading)->forgotten_ns;
 	struct book_shard page;
-	size_t first = 0;
 	int r = file_read(reader->file, book_shard_offset(device), &page, sizeof(page));
 
 	if (r == 0)
@@ -113,31 +144,31 @@ static int book_held_shard(struct book_reading *reading, uint32_t device)
 		r = book_held_find(&log, &held);
 	if (r == -ENOMEM)
 		return r;
-	if (r < 0 || log.first > 1)
+	if (r < 0 || log.first > 1) {
+		*forgotten = bits_max(*forgotten,
+				      r < 0 || log.count == 0
+					      ? UINT64_MAX
+					      : timebase_ns(&reading->timebase, log.events->time));
 		snapshot_note(reading->snapshot,
 			      "pid %" PRIu32 ", device %" PRIu32
 			      ": its history is not complete; " TYPES_HELD_INCOMPLETE,
 			      reading->book->owner.pid, device);
-	for (size_t i = 1; r == 0 && i <= held.count; i++) {
-		const struct book_event *event = &held.list[i];
-
-		if (i < held.count && event->record.stack == event[-1].record.stack &&
-		    book_meta_type(event->record.meta) == book_meta_type(event[-1].record.meta))
-			continue;
-		r = book_held_add(reading, device, &held.list[first], i - first);
-		first = i;
 	}
+	if (r == 0)
+		r = rows ? book_held_add_rows(reading, device, &held)
+			 : book_held_add_sites(reading, device, &held);
 	return r == -ENOBUFS || r == -ENOMEM ? r : 0;
 }
 
-int book_collect_held(struct book_reading *reading)
+int book_collect_held(struct book_reading *reading, bool rows)
 {
 	struct reader *reader = &reading->book->reader;
 	int64_t device = reader_next_shard(reader, 0);
 	int r = 0;
 
 	while (r == 0 && device >= 0) {
-		r = book_held_shard(reading, (uint32_t)device);
+		if (!rows || book_wants_rows(reading, (uint32_t)device))
+			r = book_held_shard(reading, (uint32_t)device, rows);
 		device = reader_next_shard(reader, (uint32_t)device + 1);
 	}
 	return r;

@@ -109,7 +109,7 @@ int book_collect_incidents(struct book_reading *reading)
 				      types_incident_name(kind));
 	}
 	if (r == 0 && reading->request->held_at_close)
-		r = book_collect_held(reading);
+		r = book_collect_held(reading, false);
 	if (r == 0 && !reading->book->alive)
 		r = book_collect_leaks(reading);
 	return r == -ENOBUFS ? 0 : r;

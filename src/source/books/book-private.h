@@ -135,8 +135,11 @@ int book_graves_read(struct reader *reader, const struct book_shard *page, uint3
 		     struct book_graves *graves);
 void book_graves_deinit(struct book_graves *graves);
 
-/* For the request's held_at_close: incidents of this kind. 0 or a negative errno. */
-int book_collect_held(struct book_reading *reading);
+/*
+ * For the request's held_at_close: incidents of this kind; with @rows, for its closed: rows. 0 or a negative
+ * errno.
+ */
+int book_collect_held(struct book_reading *reading, bool rows);
 
 /* Adds the book's incidents. Returns 0 or a negative errno. */
 int book_collect_incidents(struct book_reading *reading);
@@ -152,6 +155,13 @@ uint32_t book_rows_first(const struct book_reading *reading, uint32_t device);
 bool book_rows_done(const struct book_reading *reading);
 void book_rows_late(struct book_reading *reading, uint32_t slot); /* time ran out after this slot */
 int book_rows(struct book_reading *reading);
+
+/* Adds a row for what closing a device has ended. */
+int book_rows_closed(struct book_reading *reading, uint32_t device,
+		     const struct book_record *record);
+
+/* Whether rows of this device are requested, and there is still time for them. */
+bool book_wants_rows(const struct book_reading *reading, uint32_t device);
 
 /*
  * For the request's at_peak: the peaks of a shard and their rows. @device's view is read, as by

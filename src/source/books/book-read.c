@@ -172,7 +172,7 @@ static bool book_has_time(struct book_reading *reading, uint32_t device)
 	return goes_on;
 }
 
-static bool book_wants_rows(const struct book_reading *reading, uint32_t device)
+bool book_wants_rows(const struct book_reading *reading, uint32_t device)
 {
 	const struct filter *filter = &reading->request->filter;
 	const struct snapshot_part *part =
@@ -425,6 +425,8 @@ static int book_collect_contents(struct book_reading *reading)
 		r = book_rest_collect(reading);
 	if (r == 0 && reading->request->incidents)
 		r = book_collect_incidents(reading);
+	if (r == 0 && reading->request->closed)
+		r = book_collect_held(reading, true);
 	if (r == 0)
 		book_note(reading);
 	return r;

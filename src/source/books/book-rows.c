@@ -154,6 +154,46 @@ static int book_rows_add(struct book_reading *reading, const struct book_record 
 			      : snapshot_add_buffer(snapshot, buffer);
 }
 
+/* All but texts. */
+static struct snapshot_buffer book_rows_row(const struct book_reading *reading, uint32_t device,
+					    const struct book_record *record)
+{
+	return (struct snapshot_buffer){
+		.process = reading->process,
+		.device = device,
+		.address = record->address,
+		.size = record->size,
+		.born_ns = timebase_ns(&reading->timebase, record->birth),
+		.birth = record->birth,
+		.thread = book_thread(record->thread_space),
+		.refs = book_meta_refs(record->meta),
+		.space = book_space(record->thread_space),
+		.type = (uint8_t)book_meta_type(record->meta),
+		.flags = (uint8_t)book_meta_flags(record->meta),
+	};
+}
+
+/* The phase that identifies a process, for processes with rows. */
+static void book_rows_phase(struct book_reading *reading)
+{
+	if (!book_process(reading)->phase)
+		book_process(reading)->phase =
+			book_text(reading, reading->book->reader.header.first_phase);
+}
+
+int book_rows_closed(struct book_reading *reading, uint32_t device,
+		     const struct book_record *record)
+{
+	struct snapshot_buffer buffer = book_rows_row(reading, device, record);
+
+	if (!filter_wants_type(&reading->request->filter, buffer.type))
+		return 0;
+	book_rows_phase(reading);
+	buffer.closed = true;
+	book_rows_fill(reading, record, &buffer);
+	return snapshot_add_buffer(reading->snapshot, &buffer);
+}
+
 int book_rows(struct book_reading *reading)
 {
 	const struct filter *filter = &reading->request->filter;
@@ -161,28 +201,15 @@ int book_rows(struct book_reading *reading)
 	struct view_iterator it = {0};
 	int r = 0;
 
-	if (!book_process(reading)->phase)
-		book_process(reading)->phase =
-			book_text(reading, reading->book->reader.header.first_phase);
+	book_rows_phase(reading);
 	while (r == 0 && !book_rows_done(reading) && view_next(reading->view, &it)) {
 		const struct book_record *record = it.record;
-		uint32_t type = book_meta_type(record->meta);
-		struct snapshot_buffer buffer = {
-			.process = reading->process,
-			.device = reading->view->device,
-			.address = record->address,
-			.size = record->size,
-			.birth = record->birth,
-			.thread = book_thread(record->thread_space),
-			.refs = book_meta_refs(record->meta),
-			.space = book_space(record->thread_space),
-			.type = (uint8_t)type,
-			.flags = (uint8_t)book_meta_flags(record->meta),
-		};
+		struct snapshot_buffer buffer;
 
-		if (view_slot(&it) < first || !filter_wants_type(filter, type))
+		if (view_slot(&it) < first ||
+		    !filter_wants_type(filter, book_meta_type(record->meta)))
 			continue;
-		buffer.born_ns = timebase_ns(&reading->timebase, record->birth);
+		buffer = book_rows_row(reading, reading->view->device, record);
 		r = book_rows_add(reading, record, &buffer, view_slot(&it));
 	}
 	return r == -ENOBUFS ? 0 : r;

@@ -2,12 +2,14 @@
 """ttmem run --strict-close: what was live when its device was closed is no leak, but some want to know."""
 
 import json
+import subprocess
 
 import pytest
 
 from world import check_schema
 
 CLOSES = r"""
+#include <stdio.h>
 #include <stdlib.h>
 #include <ttmem/ttmem.h>
 
@@ -45,6 +47,8 @@ int main(int argc, char **argv)
 	ttmem_end_space(3, 2);
 	ttmem_end_space(3, 0);
 	work(argc > 1 ? strtoul(argv[1], 0, 10) : 0);
+	if (argc > 2)
+		return puts("closed") < 0 || fflush(stdout) || getchar() == EOF;
 	return 0;
 }
 """
@@ -98,3 +102,28 @@ def test_a_history_that_is_not_complete_says_so(report):
     assert document["held_at_close"] == {"bytes": 0, "buffers": 0}
     assert any("device 3: its history is not complete" in note for note in document["notes"])
     assert "its history is not complete" in done.stderr
+
+
+@pytest.mark.parametrize("events, forgotten", [("0", False), ("20000", True)])
+def test_buffers_of_a_living_process_that_closing_ended(world, compile_c, events, forgotten):
+    program = compile_c(CLOSES)
+    process = world.adopt(subprocess.Popen([program, events, "wait"], env={**world.env, "TTMEM": "1"},
+                                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+    assert process.stdout.readline() == "closed\n"
+    world.show(process.pid)
+    assert world.json("buffers")["buffers"] == []
+    document = check_schema(world.json("buffers", "--strict-close"))
+    rows = {(row["type"], row["address"], row["name"], row["closed"]) for row in document["buffers"]}
+    assert rows == (set() if forgotten else {
+        ("DRAM", "0x1000", "kept", True), ("DRAM", "0x2000", "kept", True), ("L1", "0x9000", "small", True)})
+    assert [entry["pid"] for entry in document.get("forgotten", [])] == ([process.pid] if forgotten else [])
+    assert all(entry["before_ns"] < document["time_ns"] for entry in document.get("forgotten", []))
+    dram = world.json("buffers", "--strict-close", "--type", "DRAM")["buffers"]
+    assert len(dram) == (0 if forgotten else 2)
+    process.communicate("\n")
+
+
+@pytest.mark.parametrize("options", [[], ["--csv"], ["--json", "--by", "site"], ["--json", "--from", "x"]])
+def test_buffers_of_the_past_are_for_programs(ttmem, options):
+    done = ttmem("buffers", "--strict-close", *options)
+    assert done.returncode == 2 and "--strict-close needs --json" in done.stderr
