@@ -36,12 +36,16 @@ def _program() -> str:
     )
 
 
-def command(*args: Union[str, int], timeout: float = 60.0) -> Dict[str, Any]:
-    """The document that "ttmem ARGS --json" prints; docs/schema/ describes each of them."""
+def command(*args: Union[str, int], timeout: float = 60.0, daemon: bool = True) -> Dict[str, Any]:
+    """The document that "ttmem ARGS --json" prints; docs/schema/ describes each of them.
+
+    daemon=False: from the processes themselves, even if there is a ttmemd.
+    """
     words = [_program(), *map(str, args), "--json"]
+    env = os.environ if daemon else {**os.environ, "TTMEM_SOCKET": "none"}
     try:
         result = subprocess.run(
-            words, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout
+            words, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, env=env
         )
     except OSError as error:
         raise CommandError(f"{words[0]} cannot be run: {error.strerror}") from error

@@ -59,7 +59,8 @@ def size_text(size: int) -> str:
 def key_of(row: Row) -> Tuple[Any, ...]:
     """Distinguishes a buffer from others of the same test. Its time of allocation would be more
     precise, but is converted between clocks, and no two readers agree on it to the nanosecond."""
-    return tuple(row[field] for field in ("pid", "device", "type", "address", "size"))
+    fields = ("pid", "device", "type", "address", "size")
+    return (*(row[field] for field in fields), row.get("closed", False))
 
 
 def holds_memory(row: Row) -> bool:
@@ -196,9 +197,15 @@ def _is_running(pid: int) -> bool:
         return False
 
 
-def _everything() -> List[Row]:
-    rows: List[Row] = ttmem.command("buffers", "--ended")["buffers"]
-    return rows
+def failed_allocations(pids: Set[int]) -> List[Row]:
+    """Of these processes, the newest last. They explain a failure and decide nothing: none if they cannot
+    be had."""
+    try:
+        rows = ttmem.command("incidents", daemon=False)["incidents"]
+    except ttmem.CommandError:
+        return []
+    found = [row for row in rows if row["kind"] == "alloc_failed" and row["pid"] in pids]
+    return sorted(found, key=lambda row: int(row["last_ns"]))
 
 
 class Finder:
@@ -216,11 +223,15 @@ class Finder:
     if there is one. It is kept until the test that it belongs to has been checked.
     """
 
-    def __init__(self, phases: Phases, offers: Optional[Offers]) -> None:
+    def __init__(self, phases: Phases, offers: Optional[Offers], strict_close: bool = False) -> None:
         self.phases = phases
         self.offers = offers
         self.daemon = True
         self.problem = ""  # why something may be missing
+        self.untracked: Dict[int, str] = {}  # of our processes, those in which tracking gave up: why
+        self.failures = 0  # allocations that failed in exited children
+        self.forgotten = 0  # closings before this time are not all known, of one of our processes
+        self._options = ["--strict-close"] if strict_close else []
         self._start = self._since = time.time_ns()  # our children end later
         self._left: Dict[Tuple[Any, ...], Row] = {}
         # Of living children that have closed their book: only we had it, for a moment.
@@ -230,14 +241,34 @@ class Finder:
         """Buffers of living processes; what our exited children left is stored."""
         rows: Optional[List[Row]] = None
         for _ in self.offers.batches() if self.offers else ():
-            rows = self._put_aside(_everything())
+            assert self.offers is not None
+            rows = self._put_aside(self._everything())
+            self.failures += sum(row["count"] for row in failed_allocations(self.offers.pids))
         if self.offers and self.offers.lost:
             self.problem = "there were too many children at once: some were not judged"
         if rows is None:
-            rows = self._put_aside(_everything())
+            rows = self._put_aside(self._everything())
         seen = set(map(key_of, rows))
         closed = [row for key, row in self._closed.items() if key not in seen]
         return rows + [row for row in closed if _is_running(row["pid"])]
+
+    def _everything(self) -> List[Row]:
+        found = ttmem.command("buffers", "--ended", *self._options)
+        for process in filter(self._is_ours, found.get("untracked", [])):
+            self.untracked[process["pid"]] = process["reason"]
+        for process in filter(self._is_ours, found.get("forgotten", [])):
+            self.forgotten = max(self.forgotten, process["before_ns"])
+        rows: List[Row] = found["buffers"]
+        return rows
+
+    def _is_ours(self, process: Row) -> bool:
+        """Only our children know our socket."""
+        if process["pid"] == os.getpid():
+            return True
+        if self.phases.inside(process.get("process_phase")) is not None:
+            return True
+        offers = self.offers
+        return offers is not None and (process["pid"] in offers.pids or offers.knows(process["pid"]))
 
     def _put_aside(self, rows: List[Row]) -> List[Row]:
         living = []
@@ -310,9 +341,14 @@ class Finder:
     def forget(self, window: Window) -> None:
         """The test has been checked; drop what is stored for it."""
         self._closed.clear()
+        self.forgotten = 0
         for key, row in list(self._left.items()):
             if self.below(window, [row]):
                 del self._left[key]
+
+    def is_used(self) -> bool:
+        """Whether this process or a child has allocated anything."""
+        return Peaks.is_used() or (self.offers is not None and self.offers.seen)
 
     def remaining(self) -> List[Row]:
         """What this process and its children still hold at the end of the run."""
@@ -320,7 +356,7 @@ class Finder:
         return [
             self._leak(row, None)
             for row in self._look()
-            if row["pid"] == me or self._told(row) is not None
+            if not row.get("closed") and (row["pid"] == me or self._told(row) is not None)
         ]
 
     def _leak(self, row: Row, label: Optional[str], ended: bool = False) -> Row:
@@ -328,6 +364,7 @@ class Finder:
         return {
             "pid": row["pid"],
             "ended": ended,
+            "closed": row.get("closed", False),
             "device": row["device"],
             "type": row["type"],
             "address": row["address"],
@@ -359,6 +396,10 @@ class Peaks:
     @classmethod
     def _used(cls) -> List[int]:
         return [device for device in range(cls.DEVICES) if ttmem.memory_stats(device).allocs]
+
+    @classmethod
+    def is_used(cls) -> bool:
+        return bool(cls._used())
 
     @classmethod
     def _held(cls) -> Dict[Place, int]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns the operations of ttnn into phases, in a process where libttmem-metal.so tracks tt-metal.
+"""Loads libttmem-metal.so, which tracks tt-metal, and turns the operations of ttnn into phases.
 
 tt-metal tells the begin and end of an operation only to a processor that is registered, and inline. In
 Python every operation is an object of one of two classes of ttnn.decorators, which have had the same
@@ -7,12 +7,17 @@ names and the same attribute since 0.62: their calls are wrapped. Hooks of ttnn 
 them only, which is not the default.
 """
 
+import ctypes
 import functools
+import os
 import sys
 import threading
-from typing import Any, Callable
+from typing import Any, Callable, List
 
 from . import _ttmem
+
+_LIBRARY = "libttmem-metal.so"
+_PLACES = ("", "ttmem", "../metal")  # seen from libttmem.so: installed, Debian's packages, a build
 
 _MODULE = "ttnn.decorators"
 _CLASSES = ("FastOperation", "Operation")
@@ -83,3 +88,57 @@ def start() -> None:
         _wrap(sys.modules[_MODULE])
     elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
+
+
+class NotTracked(RuntimeError):
+    """tt-metal cannot be tracked in this process; the text says why."""
+
+
+class TooLate(NotTracked):
+    """It was loaded before libttmem-metal.so, which must be in front of it."""
+
+
+def _mapped(head: str) -> List[str]:
+    """The files that this process has mapped whose names begin with @head."""
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
+        fields = [line.rstrip("\n").split(None, 5) for line in file]
+    paths = {found[5] for found in fields if len(found) == 6}
+    return sorted(path for path in paths if os.path.basename(path).startswith(head))
+
+
+def check() -> None:
+    """Raises NotTracked if this process has a tt-metal that libttmem-metal.so is not in front of."""
+    metal = _mapped("libtt_metal")
+    if metal and not _mapped(_LIBRARY):
+        raise TooLate(f"tt-metal ({metal[0]}) was loaded before {_LIBRARY}")
+
+
+def _find() -> str:
+    for found in _mapped("libttmem.so"):
+        for place in _PLACES:
+            path = os.path.realpath(os.path.join(os.path.dirname(found), place, _LIBRARY))
+            if os.path.isfile(path):
+                return path
+    raise NotTracked(f"{_LIBRARY} was not found")
+
+
+def _put_first(variable: str, path: str) -> None:
+    before = os.environ.get(variable)
+    if path not in (before or "").split(":"):
+        os.environ[variable] = f"{path}:{before}" if before else path
+
+
+def load() -> None:
+    """Tracks tt-metal here and in children, as `ttmem run --metal` does; raises NotTracked. May be called
+    again."""
+    check()
+    path = (_mapped(_LIBRARY) or [_find()])[0]
+    if set(path) & set(": \t\n"):
+        raise NotTracked(f"{path} has a blank or a colon in its path: install ttmem elsewhere")
+    try:
+        ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
+    except OSError as error:
+        raise NotTracked(str(error)) from error
+    _put_first("LD_PRELOAD", path)
+    _put_first("PYTHONPATH", os.path.join(os.path.dirname(os.path.abspath(__file__)), "_run"))
+    start()

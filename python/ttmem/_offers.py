@@ -51,6 +51,7 @@ class Offers:
         others = self._outer.split(":") if self._outer else []
         os.environ["TTMEM_OFFER"] = ":".join([path, *others][:_SOCKETS_MAX])
         self.pids: Set[int] = set()  # of the processes whose books are held now
+        self.seen = False  # a child has sent its book, which has an allocation in it
         self.lost = False  # there were more children than could be tracked
 
     def close(self) -> None:
@@ -115,6 +116,7 @@ class Offers:
             if _peer_of(connection) == self._pid:
                 connection.close()  # our own book
             else:
+                self.seen = True
                 self._connections[connection.fileno()] = connection
         waiting = select.poll()
         waiting.register(self._listening, select.POLLIN)

@@ -200,6 +200,7 @@ def judge(
         "limit": rules.limit,
         "over": over(peaks, rules),
         "exceeded": exceeded(peaks, rules),
+        "failed_allocation": None,
     }
 
 
@@ -232,11 +233,12 @@ def text_of(result: Dict[str, Any]) -> str:
         limit = size_text(result["limit"])
         text.append(f"ttmem: held {size_text(size)} of {kind} on one device, the limit is {limit}")
         text += _live_text(result, kind)
-    leaks = result["leaks"]
-    if leaks:
-        total = size_text(_bytes_of(leaks))
-        what = "1 buffer" if len(leaks) == 1 else f"{len(leaks)} buffers"
-        text.append(f"ttmem: left {what}, {total}\n{_judge.table(leaks)}")
+    for closed, verb in ((False, "left"), (True, "closed a device with")):
+        leaks = [leak for leak in result["leaks"] if leak["closed"] == closed]
+        if leaks:
+            total = size_text(_bytes_of(leaks))
+            what = "1 buffer" if len(leaks) == 1 else f"{len(leaks)} buffers"
+            text.append(f"ttmem: {verb} {what}, {total}\n{_judge.table(leaks)}")
     return "\n".join(text)
 
 
@@ -267,6 +269,9 @@ class Report:
         self.remaining: List[Row] = []
         self.late: List[Row] = []
         self.problem = ""  # why something is missing here
+        self.is_used = False  # a process of the run has allocated device memory
+        self.untracked: Dict[int, str] = {}  # processes in which tracking gave up, and why
+        self.failures = 0  # allocations that failed
 
     @property
     def leaks(self) -> List[Row]:
@@ -276,6 +281,9 @@ class Report:
     def add(self, rest: Dict[str, Any]) -> None:
         """What a process knows at its end. A controller may see buffers of its workers, too."""
         self.problem = self.problem or rest.get("problem", "")
+        self.is_used = self.is_used or rest.get("used", False)
+        self.untracked.update((int(pid), why) for pid, why in rest.get("untracked", {}).items())
+        self.failures += rest.get("failures", 0)
         for mine, more in (
             (self.remaining, rest.get("remaining", [])),
             (self.late, rest.get("late", [])),
@@ -290,6 +298,8 @@ class Report:
             "tests": self.tests,
             "remaining": self.remaining,
             "late": self.late,
+            "untracked": [{"pid": pid, "reason": why} for pid, why in self.untracked.items()],
+            "failed_allocations": self.failures,
         }
         part = f"{path}.{os.getpid()}.part"
         try:
@@ -420,6 +430,37 @@ def _highest_lines(report: Report) -> List[str]:
     return lines
 
 
+def failure_of(row: Row) -> Dict[str, Any]:
+    """An incident alloc_failed, as a result has it."""
+    names = ("time_ns", "device", "type", "size", "largest_free", "explanation")
+    return {name: row.get(name) for name in names}
+
+
+def _failure_lines(report: Report) -> List[str]:
+    """Why a test that failed got no memory; what tests have caught is only counted."""
+    lines = []
+    shown = [test for test in report.tests if test["failed_allocation"]]
+    for test in shown:
+        failure = test["failed_allocation"]
+        plain = f"{size_text(failure['size'])} of {failure['type']} on device {failure['device']}"
+        text = failure["explanation"] or f"{plain} could not be allocated"
+        lines.append(f"{_judge.shown(test['test'])}: {_judge.shown(text)}")
+    caught = report.failures - len(shown)
+    if caught > 0:
+        what = "1 allocation" if caught == 1 else f"{caught} allocations"
+        lines.append(f"{what} failed in tests that went on or passed")
+    return lines
+
+
+def untracked_line(report: Report) -> str:
+    """Why not all could be checked; empty if it was."""
+    reasons = [f"pid {pid}: {_judge.shown(why)}" for pid, why in report.untracked.items()]
+    if not reasons:
+        return ""
+    more = f" (and {len(reasons) - 1} more processes)" if len(reasons) > 1 else ""
+    return f"ttmem: tracking gave up, so not everything was checked: {reasons[0]}{more}"
+
+
 def summarise(terminal: Any, report: Report, peaks: int) -> None:
     """At the end of the run: peaks (at most so many, 0 = all), call sites, and what is left after
     every fixture has ended."""
@@ -427,19 +468,21 @@ def summarise(terminal: Any, report: Report, peaks: int) -> None:
         ("peak of each test", _peak_lines(report, peaks)),
         ("live at the highest peaks", _highest_lines(report)),
         ("largest call sites of leaks", _site_lines(report)),
+        ("failed allocations", _failure_lines(report)),
     ]
     if report.late:
         lines = _judge.table(report.late).splitlines()
         parts.append(("left by ended children, and known too late to fail their test", lines))
     if report.remaining:
         parts.append(("remaining allocated buffers", _judge.table(report.remaining).splitlines()))
-    if report.problem:
-        parts.append(("incomplete", [report.problem]))
-    if not any(lines for _, lines in parts):
-        return
-    terminal.section("device memory", sep="=")
+    problems = [text for text in (report.problem, untracked_line(report)) if text]
+    parts.append(("incomplete", problems))
+    parts = [(title, lines) for title, lines in parts if lines]
+    if report.tests and not report.is_used and not parts:
+        parts.append(("note", ["no device memory was allocated, so there was nothing to check"]))
+    if parts:
+        terminal.section("device memory", sep="=")
     for title, lines in parts:
-        if lines:
-            terminal.line(f"{title}:")
-            for line in lines:
-                terminal.line(f"  {line}")
+        terminal.line(f"{title}:")
+        for line in lines:
+            terminal.line(f"  {line}")

@@ -8,8 +8,10 @@ assigns buffers to tests, _result.py reports them.
 
 import argparse
 import contextlib
+import copy
 import gc
 import os
+import shlex
 import sys
 import time
 import unittest
@@ -21,8 +23,15 @@ from _pytest import runner
 
 import ttmem
 
-from . import _judge, _owners, _result
+from . import _judge, _metal, _owners, _result
 from ._offers import Offers
+
+# What a check could not check does not pass: as the exit code of ttmem run.
+EXIT_UNTRACKED = 87
+
+_HISTORY = 1 << 17  # events of a device, for --ttmem-strict-close: those of one test should fit
+
+_PASSED = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 _SESSION = "ttmem session"
 _RUNNER = "ttmem runner"
@@ -58,7 +67,7 @@ def _limit(text: str) -> str:
     return text
 
 
-def pytest_addoption(parser: Any) -> None:
+def pytest_addoption(parser: Any, pluginmanager: Any) -> None:
     group = parser.getgroup("ttmem", "device memory")
     group.addoption(
         "--ttmem", action="store_true", help="fail tests that leave device memory allocated"
@@ -87,31 +96,63 @@ def pytest_addoption(parser: Any) -> None:
         type=_count,
         help="show the N tests with the highest peaks; all or 0, as without it: every test that held anything",
     )
+    group.addoption(
+        "--ttmem-strict-close",
+        action="store_true",
+        default=None,
+        help="fail tests that close a device while buffers on it are live",
+    )
+    group.addoption(
+        "--ttmem-no-metal",
+        action="store_true",
+        default=None,  # as the others: not given
+        help="do not load the preload library for tt-metal: only what programs report themselves is tracked",
+    )
+    _track_early(parser, pluginmanager.get_plugin("pytestconfig"))
 
 
-def _track() -> None:
-    os.environ.setdefault("TTMEM", "1")
+def _track(options: Any) -> None:
+    """Before anything can be allocated: the library decides once whether it tracks, and tt-metal must not
+    be loaded before the preload library."""
+    if options.ttmem:
+        os.environ.setdefault("TTMEM", "1")
+        if options.ttmem_strict_close:
+            os.environ.setdefault("TTMEM_HISTORY", str(_HISTORY))
+        if not options.ttmem_no_metal:
+            _metal.load()
+
+
+def _track_early(parser: Any, config: Any) -> None:
+    """Plugins are loaded before the first hook with parsed options is called, and may import ttnn. With
+    xdist, a worker has its options from the controller."""
+    with contextlib.suppress(ValueError):  # the ini file has not been read yet
+        words = shlex.split(os.environ.get("PYTEST_ADDOPTS", "")) + config.getini("addopts")
+        words += config.invocation_params.args
+        with contextlib.suppress(_metal.NotTracked):  # said later
+            _track(parser.parse_known_args(words, namespace=copy.copy(config.option)))
 
 
 @_hook(tryfirst=True)
 def pytest_load_initial_conftests(early_config: Any) -> None:
-    """Before anything can be allocated: the library decides once whether it tracks."""
-    if early_config.known_args_namespace.ttmem:
-        _track()
+    with contextlib.suppress(_metal.NotTracked):
+        _track(early_config.known_args_namespace)
 
 
 def pytest_configure(config: Any) -> None:
     config.addinivalue_line("markers", _MARK)
     options = config.option
     if not options.ttmem:
-        given = options.ttmem_baseline or options.ttmem_json or options.ttmem_limit
-        if given or options.ttmem_budget or options.ttmem_peaks is not None:
-            raise pytest.UsageError(
-                "--ttmem-baseline, --ttmem-budget, --ttmem-json, --ttmem-limit and --ttmem-peaks"
-                " need --ttmem"
-            )
+        given = [name for name, value in vars(options).items() if name.startswith("ttmem_") and value is not None]
+        if given:
+            raise pytest.UsageError(f"--{given[0].replace('_', '-')} needs --ttmem")
         return
-    _track()
+    try:
+        _track(options)
+    except _metal.TooLate as error:
+        words = shlex.join(["pytest", *map(str, config.invocation_params.args)])
+        raise pytest.UsageError(f"--ttmem: {error}; start it as: ttmem run --metal -- {words}") from error
+    except _metal.NotTracked as error:
+        raise pytest.UsageError(f"--ttmem: {error}; --ttmem-no-metal does without") from error
     if not ttmem.enabled():
         raise pytest.UsageError(
             "--ttmem: tracking is off in this process; "
@@ -138,6 +179,9 @@ class _Test:
         self.peaks = _judge.Peaks()
         self.rules = _result.Rules()
         self.reports: List[Any] = []  # so far
+        self.failures_before = 0  # of allocations, in children that exited before
+        self.failed_allocation: Optional[Dict[str, Any]] = None
+        self.is_forgotten = False  # some of what devices held when they were closed is not known
         self.expected = False  # it has raised an expected exception, or one that ends it early
         self.result: Optional[Dict[str, Any]] = None
         self.text = ""
@@ -153,6 +197,7 @@ class Session:
         self.limits = _result.limits_of(budget, given)
         self.is_worker = hasattr(config, "workerinput")
         self.report = _result.Report()
+        self.is_summarised = False
         self.pid = os.getpid()
         self.serial = 0
         self.test: Optional[_Test] = None
@@ -162,7 +207,9 @@ class Session:
         # xdist's controller runs no tests; all books would wait in its queue for nothing.
         is_controller = not self.is_worker and getattr(config.option, "dist", "no") != "no"
         self.offers = None if is_controller else Offers()
-        self.finder = _judge.Finder(self.phases, self.offers)
+        self.finder = _judge.Finder(
+            self.phases, self.offers, bool(config.option.ttmem_strict_close)
+        )
         self.finder.ended()  # tells whether there is a daemon
         self.phases.switch(_IDLE)
 
@@ -180,6 +227,7 @@ class Session:
         self.serial += 1
         label = _judge.label_of(self.serial, item.nodeid)
         self.test = _Test(item.nodeid, label)
+        self.test.failures_before = self.finder.failures
         self.tests.append(self.test)
         self.phases.switch(label)
         return self.test
@@ -251,10 +299,16 @@ class Session:
             _forget_exception()
         try:
             leaks = self._left(test)
+            if test.is_forgotten:
+                unknown = "ttmem: whether a device was closed with live buffers is not known: this test has "
+                unknown += "more events than the history keeps (TTMEM_HISTORY)"
         except ttmem.CommandError as error:
             leaks, unknown = [], f"ttmem: what this test left is not known: {error}"
         test.result = _result.judge(item.nodeid, leaks, peaks, test.rules, self.known)
         test.result["at_peak"] = at_peak
+        test.result["failed_allocation"] = test.failed_allocation
+        if os.getpid() != self.pid:  # a process forked for this test: what it knows ends with it
+            test.result["of_process"] = self._of_process(test.failures_before)
         test.text = "\n".join(filter(None, [unknown, _result.text_of(test.result)]))
         if test.result["leaks"]:
             test.text += _owners.describe(test.result["leaks"])
@@ -284,6 +338,7 @@ class Session:
             leaks = self.finder.alive(test.window)
         test.window.end = time.time_ns()
         leaks += self.finder.below(test.window, self.finder.ended())
+        test.is_forgotten = self.finder.forgotten > test.window.start
         self.finder.forget(test.window)
         return leaks
 
@@ -294,6 +349,10 @@ class Session:
         if test is None:
             return
         test.reports.append(report)
+        if report.failed and call.when != "teardown":
+            failures = _judge.failed_allocations({os.getpid()})
+            if failures and failures[-1]["last_ns"] >= test.window.start:
+                test.failed_allocation = _result.failure_of(failures[-1])
         if call.when == "call":
             test.expected = call.excinfo is not None and not report.failed
         if call.when != "teardown":
@@ -325,6 +384,7 @@ class Session:
     def pytest_runtest_logreport(self, report: Any) -> None:
         result = getattr(report, "ttmem", None)
         if result is not None:
+            self.report.add(result.pop("of_process", {}))
             self.report.tests.append(result)
 
     @_hook(tryfirst=True)
@@ -335,6 +395,7 @@ class Session:
         try:
             rest: Dict[str, Any] = {"remaining": self.finder.remaining(), "late": self._late()}
             rest["problem"] = self.finder.problem
+            rest.update(self._of_process())
         except ttmem.CommandError as error:
             rest = {"problem": f"what the session left is not known: {error}"}
         if self.is_worker:
@@ -346,11 +407,22 @@ class Session:
         failed = self.report.late or self.report.problem
         if failed and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if self.report.untracked and session.exitstatus in _PASSED:
+            session.exitstatus = EXIT_UNTRACKED
 
     @_hook(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """xdist: a worker has ended. The report of one that crashed is lost."""
         self.report.add(getattr(node, "workeroutput", {}).get("ttmem", {}))
+
+    def _of_process(self, failures_before: int = 0) -> Dict[str, Any]:
+        """What is known of this process and its children, however many tests they ran."""
+        mine = _judge.failed_allocations({os.getpid()})
+        return {
+            "used": self.finder.is_used(),
+            "untracked": {str(pid): why for pid, why in self.finder.untracked.items()},
+            "failures": self.finder.failures - failures_before + sum(row["count"] for row in mine),
+        }
 
     def _late(self) -> List[Dict[str, Any]]:
         """Leaks of exited children that were not known yet when their test was checked."""
@@ -367,10 +439,14 @@ class Session:
         return late
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        self.is_summarised = True
         _result.summarise(terminalreporter, self.report, self.config.option.ttmem_peaks or 0)
 
     def pytest_unconfigure(self) -> None:
         if os.getpid() == self.pid:
+            line = "" if self.is_summarised or self.is_worker else _result.untracked_line(self.report)
+            if line:
+                print(line, file=sys.stderr)
             self.phases.switch(None)
             if self.offers is not None:
                 self.offers.close()

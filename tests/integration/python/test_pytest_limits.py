@@ -66,7 +66,7 @@ def test_a_limit_that_is_none_is_said(run_pytest, limit, reason):
 
 def test_limits_need_the_plugin_s_switch(run_pytest):
     done = run_pytest("def test_it():\n    pass\n", "--ttmem-limit", "1G", ttmem=None)
-    assert done.code == 4 and "need --ttmem" in done.text
+    assert done.code == 4 and "needs --ttmem" in done.text
 
 
 @pytest.mark.parametrize("workers", [[], ["-n2"]])
@@ -116,4 +116,4 @@ def test_a_budget_that_is_not_there_is_said(run_pytest, tmp_path):
     done = run_pytest("def test_it():\n    pass\n", "--ttmem-budget", str(tmp_path / "none"))
     assert done.code == 4 and "none" in done.text
     done = run_pytest("def test_it():\n    pass\n", "--ttmem-budget", str(tmp_path / "none"), ttmem=None)
-    assert done.code == 4 and "need --ttmem" in done.text
+    assert done.code == 4 and "needs --ttmem" in done.text

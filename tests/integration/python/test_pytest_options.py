@@ -427,7 +427,7 @@ def test_what_stands_in_the_way_is_said_at_the_start(run_pytest, tmp_path):
         assert done.code == 4
         assert words in done.text and "Traceback" not in done.text
     done = run_pytest(tests, "--ttmem-json", "x", ttmem=None)
-    assert done.code == 4 and "need --ttmem" in done.text
+    assert done.code == 4 and "needs --ttmem" in done.text
 
 
 def test_a_command_that_fails_later_does_not_pass_tests(run_pytest, build, tmp_path):

@@ -68,7 +68,7 @@ def test_what_is_no_number_is_refused(run_pytest, value):
 def test_it_needs_the_plugin_to_be_on(run_pytest):
     done = run_pytest(TESTS, "--ttmem-peaks=3", ttmem=None)
     assert done.code == pytest.ExitCode.USAGE_ERROR
-    assert "--ttmem-peaks need --ttmem" in done.text
+    assert "--ttmem-peaks needs --ttmem" in done.text
 
 
 HUNDRED = """

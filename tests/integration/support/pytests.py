@@ -55,10 +55,10 @@ class Runner:
             "CHILD": CHILD,
         }
 
-    def __call__(self, tests, *options, plugin=True, ttmem="--ttmem", **settings):
+    def __call__(self, tests, *options, plugin=True, ttmem="--ttmem", start=START, words=None, **settings):
         path = self.folder / "test_it.py"
-        path.write_text(START + textwrap.dedent(tests))
-        words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
+        path.write_text(start + textwrap.dedent(tests))
+        words = [*(words or [sys.executable, "-m", "pytest"]), "-p", "no:cacheprovider"]
         words += ["-p", "ttmem.pytest_plugin"] if plugin else []
         words += [*filter(None, [ttmem]), *map(str, options), str(path)]
         result = subprocess.run(

@@ -13,4 +13,8 @@ def open_device(number):
     return ctypes.c_void_p(_ttnn.bind_open(number))
 
 
+def drop(tensor):
+    _ttnn.bind_drop(tensor)
+
+
 from ttnn.operations.creation import linear, zeros  # noqa: E402
