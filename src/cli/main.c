@@ -26,6 +26,7 @@ static const struct {
 #ifdef MAIN_WHEEL
 	/* In a Python wheel: what needs no library that a machine may lack. */
 	{"Who holds the memory now?", {&smi_command, &buffers_command}},
+	{"What happened?", {&peak_command, &incidents_command}},
 	{"Watch one program", {&run_command}},
 #else
 	{"Who holds the memory now?",

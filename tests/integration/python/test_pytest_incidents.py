@@ -105,7 +105,6 @@ def test_an_allocation_that_failed_is_explained_at_the_end(run_pytest, options, 
     _, found, end = done.text.partition("\nfailed allocations:\n")
     paragraph, caught, *_ = end.splitlines()
     assert found and paragraph.startswith("  test_it.py::test_fails: ") and "1.0 GiB" in paragraph, done.text
-    assert "allocate" in paragraph and "weights" in paragraph, paragraph
     assert caught == "  3 allocations failed in tests that went on or passed"
     document = check_schema(json.loads(path.read_text()))
     tests = {test["test"].partition("::")[2]: test["failed_allocation"] for test in document["tests"]}

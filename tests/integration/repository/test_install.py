@@ -96,6 +96,23 @@ def test_run_finds_the_lines_of_python(prefix, clean_env):
     assert started == "True" and "ttmem" not in last
 
 
+def test_pytest_finds_the_library_for_tt_metal(prefix, clean_env, tmp_path):
+    package = prefix / "lib" / "python"
+    if not package.exists() or not (prefix / "bin" / "ttmem").exists():
+        pytest.skip("the Python package or the command is not built")
+    clean_env.pop("LD_LIBRARY_PATH", None)
+    (tmp_path / "test_it.py").write_text(f"""
+import os
+
+def test_it():
+    library = {str((prefix / "lib" / "libttmem-metal.so").resolve())!r}
+    assert os.environ["LD_PRELOAD"] == library and library in open("/proc/self/maps").read()
+""")
+    out = run("/usr/bin/python3", "-B", "-m", "pytest", "-p", "no:cacheprovider", "--ttmem", tmp_path,
+              env={**clean_env, "PYTHONPATH": str(package)})
+    assert "1 passed" in out
+
+
 def test_command_finds_its_library(prefix, clean_env):
     program = prefix / "bin" / "ttmem"
     if not program.exists():

@@ -151,3 +151,26 @@ def test_wheel_brings_library_and_command(wheel, clean_env, tmp_path):
         if python.version >= (3, 10):
             assert run(python.path, "-c", "import ttmem; print(ttmem.version())", env=env) == f"{VERSION}\n"
     assert f"{site}/ttmem/libttmem-metal.so" in run(command, "run", "-q", "--metal", "--", "env", env=env)
+
+
+def test_wheel_tracks_tt_metal_in_pytest(wheel, clean_env, tmp_path):
+    """With all that the plugin asks its command for."""
+    site = tmp_path / "site"
+    clean_env.pop("LD_LIBRARY_PATH", None)
+    run(sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target", site, wheel, env=clean_env)
+    env = {**clean_env, "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1", "PATH": f"{site}/bin:/usr/bin:/bin"}
+    (tmp_path / "test_it.py").write_text(f"""
+import os, ttmem
+
+def test_it():
+    library = {str(site / "ttmem" / "libttmem-metal.so")!r}
+    assert os.environ["LD_PRELOAD"] == library and library in open("/proc/self/maps").read()
+    assert os.environ["PYTHONPATH"].startswith({str(site / "ttmem" / "_run")!r})
+    ttmem.alloc(0, "DRAM", 0x1000, 64, "weights")
+    ttmem.alloc_failed(0, "DRAM", 1 << 30)
+    assert False, "no room"
+""")
+    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--ttmem", "test_it.py"],
+                          cwd=tmp_path, env=env, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 1 and "AssertionError: no room" in done.stdout, done.stdout + done.stderr
+    assert "live at the highest peaks:" in done.stdout and "failed allocations:" in done.stdout

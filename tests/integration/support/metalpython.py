@@ -41,20 +41,24 @@ os._exit(0)  # its device was not closed
 """
 
 
-@pytest.fixture(scope="module")
-def packages(build, tmp_path_factory):
+def install(build, folder, *flags):
     """A folder that has the stand-in for ttnn in it, as after pip install."""
     if not (build / "src" / "metal" / "libttmem-metal.so").exists() or not shutil.which("g++"):
         pytest.skip("libttmem-metal.so is not built, or there is no g++")
     if not (build / "python" / "ttmem" / "_frames.abi3.so").exists():
         pytest.skip("the Python package is not built")
-    folder = tmp_path_factory.mktemp("lib") / "site-packages"
+    folder = folder / "site-packages"
     shutil.copytree(SOURCES / "ttnn", folder / "ttnn")
     library = folder / "ttnn" / "libtt_metal.so"
-    run("g++", *FLAGS, SOURCES / "library.cpp", SOURCES / "tracker.cpp", SOURCES / "umd.cpp", "-o", library)
-    run("g++", *FLAGS, SOURCES / "bind.cpp", "-o", folder / "ttnn" / "_ttnn.so", f"-L{library.parent}",
+    run("g++", *FLAGS, *flags, SOURCES / "library.cpp", SOURCES / "tracker.cpp", SOURCES / "umd.cpp", "-o", library)
+    run("g++", *FLAGS, *flags, SOURCES / "bind.cpp", "-o", folder / "ttnn" / "_ttnn.so", f"-L{library.parent}",
         "-ltt_metal", "-Wl,-rpath,$ORIGIN")
     return folder
+
+
+@pytest.fixture(scope="module")
+def packages(build, tmp_path_factory):
+    return install(build, tmp_path_factory.mktemp("lib"))
 
 
 @pytest.fixture
