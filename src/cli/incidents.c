@@ -247,6 +247,10 @@ static int incidents_run(int argc, char **argv)
 	bool json = false, is_begun = false;
 	const struct options_item items[] = {
 		{0, "pid", "PID", "only of this process", &request.filter, options_pid},
+		{0, "strict-close", NULL,
+		 "also what was live when its device was closed; of running processes, without the "
+		 "daemon",
+		 &request.held_at_close, NULL},
 		OPTIONS_FROM(&from),
 		{0, "json", NULL, "as JSON", &json, NULL},
 	};
@@ -268,7 +272,8 @@ static int incidents_run(int argc, char **argv)
 	r = session_start(&session, "incidents", &from, &request.filter);
 	if (r != 0)
 		return r;
-	if (!session_recording(session)) {
+	/* A daemon has such incidents only if it was started to collect them, and of ended processes. */
+	if (!session_recording(session) && !request.held_at_close) {
 		r = incidents_recall(session_remote(session), &request.filter, json, &is_begun);
 		if (r == 0)
 			return output_finish();

@@ -127,3 +127,15 @@ def test_buffers_of_a_living_process_that_closing_ended(world, compile_c, events
 def test_buffers_of_the_past_are_for_programs(ttmem, options):
     done = ttmem("buffers", "--strict-close", *options)
     assert done.returncode == 2 and "--strict-close needs --json" in done.stderr
+
+
+def test_incidents_of_a_living_process(world, compile_c):
+    process = world.adopt(subprocess.Popen([compile_c(CLOSES), "0", "wait"], env={**world.env, "TTMEM": "1"},
+                                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+    assert process.stdout.readline() == "closed\n"
+    world.show(process.pid)
+    assert world.json("incidents")["incidents"] == []
+    document = check_schema(world.json("incidents", "--strict-close"))
+    assert {(i["kind"], i["type"], i["size"], i["count"]) for i in document["incidents"]} == {
+        ("held_at_close", "DRAM", 128, 2), ("held_at_close", "L1", 8, 1)}
+    process.communicate("\n")
