@@ -302,7 +302,8 @@ class Session:
     def pytest_runtest_logreport(self, report: Any) -> None:
         result = getattr(report, "ttmem", None)
         if result is not None:
-            self.report.add(result.pop("of_process", {}))
+            if not self.is_worker:  # a worker passes it on
+                self.report.add(result.pop("of_process", {}))
             self.report.tests.append(result)
 
     @_hook(tryfirst=True)

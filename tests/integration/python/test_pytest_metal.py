@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from metalpython import packages  # noqa: F401
+from metalpython import install, packages  # noqa: F401
 from pytests import Runner
 
 LEAKY = """
@@ -198,3 +198,56 @@ def test_a_run_that_holds_nothing_says_so(tests, options):
     assert done.code == 0 and note in done.text, done.text
     done = tests(*options, tests=CHILD.replace("def test_leaks", "def leaks"))
     assert done.code == 0 and note not in done.text, done.text
+
+
+@pytest.fixture(scope="module")
+def other_packages(build, tmp_path_factory):
+    """A tt-metal that is not what the preload library takes it for: it gives up."""
+    return install(build, tmp_path_factory.mktemp("other"), "-DMETAL_OTHER_SIZE")
+
+
+@pytest.fixture
+def other(run_pytest, build, clean_env, other_packages):
+    return Installed(build, clean_env, run_pytest.folder, other_packages)
+
+
+def gave_up(done):
+    (line,) = [line for line in done.text.splitlines() if "tracking gave up" in line]
+    assert re.search(r"ttmem: tracking gave up, so not everything was checked: pid \d+: .*"
+                     r"size is not page_size\(\) x num_pages\(\)", line), line
+    return line
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "2"], ["--forked"], ["--forked", "-n", "2"]])
+def test_success_is_87_if_tracking_gave_up(other, options):
+    """Leaks are not known any more, so no test fails."""
+    done = other(*options)
+    assert done.code == 87 and "2 passed" in done.text and gave_up(done), done.text
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "2"]])
+def test_success_is_87_if_tracking_gave_up_in_a_child(other, options):
+    done = other(*options, tests=CHILD)
+    assert done.code == 87 and "2 passed" in done.text and gave_up(done), done.text
+
+
+def test_no_tests_are_87_if_tracking_gave_up(other):
+    other.write("conftest.py", "import ttnn\nkept = ttnn.zeros(ttnn.open_device(0), 64)\n")
+    done = other("-k", "nothing")
+    assert done.code == 87 and gave_up(done), done.text
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "2"]])
+def test_a_failure_stays_what_it_is_if_tracking_gave_up(other, options):
+    done = other(*options, tests="import ttnn\n" + LEAKY + "def test_fails():\n    assert False\n")
+    assert (done.code, done.failed) == (1, {"test_fails"}) and gave_up(done), done.text
+
+
+def test_why_tracking_gave_up_is_said_without_a_summary(other):
+    done = other("--no-summary", "-q")
+    assert done.code == 87 and gave_up(done), done.text
+
+
+def test_a_tt_metal_that_nobody_uses_is_no_reason_for_87(other):
+    done = other(tests="import ttnn\n\ndef test_it():\n    pass\n")
+    assert done.code == 0 and "nothing to check" in done.text, done.text
