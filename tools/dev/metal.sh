@@ -4,7 +4,9 @@
 # ./dev metal-test [FOLDER]: compares ttmem with a real tt-metal in its mock mode, which needs no card.
 # FOLDER is an installed tt-metal (lib/libtt_metal.so, include/tt-metalium); its sources, where mock mode
 # finds its machines, are at TT_METAL_HOME. docs/integrate-tt-metal.md says how to get both. With --cost it
-# measures instead what a create and a free cost, with the build that users get.
+# measures instead what a create and a free cost, with the build that users get; with --scene NAME (or all) it
+# plays these only. ./dev metal-test --names TREE asks whether a tt-metal, as sources or built, still has the names
+# that the preload library needs.
 
 dev_metal_test() {
 	if [ $# -eq 0 ]; then
@@ -12,6 +14,12 @@ dev_metal_test() {
 		echo "Give the folder of an installed one: TT_METAL_HOME=SOURCES ./dev metal-test FOLDER."
 		echo "docs/integrate-tt-metal.md, \"Compared with the real one\", says how to build it."
 		return 0
+	fi
+	if [ "$1" = --names ]; then
+		shift
+		[ $# -gt 0 ] || die "which tt-metal? ./dev metal-test --names TREE"
+		need build
+		exec "$PYTHON" -B tests/metal/names.py "$@"
 	fi
 	installed=$1
 	shift
