@@ -16,6 +16,7 @@ from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 import ttmem
 
+from . import _sites
 from ._offers import Offers
 
 Row = Dict[str, Any]
@@ -511,7 +512,8 @@ def table(leaks: List[Row], most: int = 50) -> str:
     text = []
     for line, leak in zip([head, *lines], [None, *leaks]):
         text.append("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
-        text += [f"    at {frame_text(frame)}" for frame in (frames_of(leak) if leak else [])]
+        stack = _sites.folded(frames_of(leak)) if leak else []
+        text += [f"    at {frame_text(frame)}" for frame in stack]
     if len(leaks) > most:
         text.append(f"... and {len(leaks) - most} more")
     return "\n".join(text)

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import ttmem
 
-from . import _judge
+from . import _judge, _sites
 from ._judge import Row, size_text
 
 SCHEMA = "ttmem.pytest/1"
@@ -375,9 +375,9 @@ def _site_lines(report: Report) -> List[str]:
         sites.setdefault(_judge.site_of(leak), []).append(leak)
     lines = []
     most = sorted(sites.items(), key=lambda site: _bytes_of(site[1]), reverse=True)
-    for _, leaks in most[:_SUMMARY_SITES]:
-        site = leaks[0].get("site")
-        where = f" at {_judge.frame_text(site)}" if site else ""
+    shown = most[:_SUMMARY_SITES]
+    for (_, leaks), text in zip(shown, _sites.texts([leaks[0].get("site") for _, leaks in shown])):
+        where = f" at {_judge.shown(text)}" if text else ""
         label = _judge.shown(_judge.label_of_site(leaks))
         lines.append(f"{size_text(_bytes_of(leaks)):>10}  {len(leaks)} x {label}{where}")
         lines.extend(_name_lines(leaks))
@@ -400,9 +400,9 @@ def _peak_lines(report: Report, most: int) -> List[str]:
 def _live_lines(peak: Row) -> List[str]:
     """What was live at a peak: the largest call sites, and the rest."""
     lines = []
-    for group in peak["groups"]:
+    for group, text in zip(peak["groups"], _sites.texts([group["site"] for group in peak["groups"]])):
         name = group["name"] if group["name_count"] <= 1 else f"{group['name_count']} names"
-        where = f" at {_judge.frame_text(group['site'])}" if group["site"] else ""
+        where = f" at {_judge.shown(text)}" if text else ""
         label = _judge.shown(name or "without a name")
         lines.append(f"{size_text(group['bytes']):>10}  {group['buffers']} x {label}{where}")
     rest = peak["known_bytes"] - sum(int(group["bytes"]) for group in peak["groups"])

@@ -45,7 +45,7 @@ def test_every_test_that_held_anything_has_its_peak(run_pytest, options):
     # One line is one call site, whatever it calls its buffers.
     sites = re.search(r"^largest call sites of leaks:\n((?:  .*\n)+)", done.text, re.M)
     first, *names = sites[1].splitlines()
-    assert re.fullmatch(r" +11\.8 KiB  12 x DRAM, 12 names at leak \S+/test_it\.py:\d+", first)
+    assert re.fullmatch(r" +11\.8 KiB  12 x DRAM, 12 names at leak \(test_it\.py:\d+\)", first)
     assert [line.split("  ")[-1] for line in names[:-1]] == [f"leak {n}" for n in range(11, 6, -1)]
     assert names[-1].strip() == "... and 7 more names"
 
@@ -84,8 +84,39 @@ def test_a_line_that_leaks_a_hundred_names_is_one_site(run_pytest, tmp_path):
     done = run_pytest(HUNDRED)
     sites = re.search(r"^largest call sites of leaks:\n((?:  .*\n)+)", done.text, re.M)
     first, *names = sites[1].splitlines()
-    assert re.fullmatch(r" +400\.0 KiB  100 x DRAM, 100 names at test_kv \S+/test_it\.py:\d+", first)
+    assert re.fullmatch(r" +400\.0 KiB  100 x DRAM, 100 names at test_kv \(test_it\.py:\d+\)", first)
     assert len(names) == 6 and names[-1].strip() == "... and 95 more names"
+
+
+LINES = """
+import sys
+sys.path.insert(0, "../site-packages")
+from framework.nn.module import zeros
+
+def make(n):
+    leak(None, n)
+
+def test_wrapped():
+    make(3000)
+
+def test_installed():
+    zeros()
+"""
+
+
+def test_leaks_are_named_by_the_callers_and_the_users_own_line(run_pytest, tmp_path):
+    package = tmp_path / "site-packages" / "framework" / "nn"
+    package.mkdir(parents=True)
+    (package / "module.py").write_text(
+        "import ttmem\ndef empty():\n    ttmem.alloc(0, ttmem.DRAM, 0x777000, 64)\ndef zeros():\n    empty()\n"
+    )
+    done = run_pytest(LINES + HUNDRED.replace("ttmem.alloc(0, ttmem.Type.DRAM, (i + 1) << 12, 4096, ", "leak("))
+    found = re.search(r"^largest call sites of leaks:\n((?:  .*\n)+)", done.text, re.M)
+    assert found, done.text
+    sites = found[1]
+    assert re.search(r" at test_kv ← leak \(test_it\.py:\d+\)$", sites, re.M), sites
+    assert re.search(r" at make ← leak \(test_it\.py:\d+\)$", sites, re.M), sites
+    assert re.search(r" at test_installed \(test_it\.py:\d+\) → zeros \(framework/…/module\.py:5\)$", sites, re.M), sites
 
 
 PEAKS = """
@@ -113,8 +144,8 @@ def test_what_was_live_at_the_highest_peaks_is_shown(run_pytest, options, tmp_pa
     assert found, done.text
     lines = [line.strip() for line in found[1].splitlines()]
     assert lines[0] == "device 0 DRAM 4.9 KiB, exact  test_it.py::test_high"
-    assert re.fullmatch(r"2\.9 KiB  1 x weights at leak \S+/test_it\.py:\d+", lines[1])
-    assert re.fullmatch(r"2\.0 KiB  1 x staging at leak \S+/test_it\.py:\d+", lines[2])
+    assert re.fullmatch(r"2\.9 KiB  1 x weights at test_high ← leak \(test_it\.py:\d+\)", lines[1])
+    assert re.fullmatch(r"2\.0 KiB  1 x staging at clean ← leak \(test_it\.py:\d+\)", lines[2])
     assert lines[3] == "device 0 L1 20 B, exact  test_it.py::test_over"
     assert len(lines) == 5
     assert re.search(r"\n +20 B  1 x scratch at leak", done.section("test_over"))
