@@ -23,10 +23,20 @@ void *bind_open(int id)
 	return new Device(id);
 }
 
+void bind_close(void *device)
+{
+	static_cast<Device *>(device)->close();
+}
+
+/* NULL if tt-metal throws: an exception must not pass through Python. */
 void *bind_zeros(void *device, unsigned long size)
 {
-	return new std::shared_ptr<Buffer>(
-		ttnn::operations::creation::zeros(static_cast<Device *>(device), size));
+	try {
+		return new std::shared_ptr<Buffer>(
+			ttnn::operations::creation::zeros(static_cast<Device *>(device), size));
+	} catch (...) {
+		return nullptr;
+	}
 }
 
 void bind_drop(void *buffer)

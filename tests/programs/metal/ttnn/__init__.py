@@ -13,6 +13,10 @@ def open_device(number):
     return ctypes.c_void_p(_ttnn.bind_open(number))
 
 
+def close_device(device):
+    _ttnn.bind_close(device)
+
+
 def drop(tensor):
     _ttnn.bind_drop(tensor)
 

@@ -11,7 +11,10 @@ from ttnn.decorators import register
 def zeros(device, size):
     if size < 0:
         raise ValueError("size")
-    return ctypes.c_void_p(ttnn._ttnn.bind_zeros(device, ctypes.c_ulong(size)))
+    found = ttnn._ttnn.bind_zeros(device, ctypes.c_ulong(size))
+    if not found:
+        raise RuntimeError("Out of Memory")
+    return ctypes.c_void_p(found)
 
 
 @register("ttnn.linear")
