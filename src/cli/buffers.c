@@ -338,8 +338,10 @@ static int buffers_run(int argc, char **argv)
 		buffers.request.namer = session_namer(session);
 	r = session_take(session, &buffers.request, &snapshot);
 	asked.is_json = buffers.json;
-	if (r == 0)
+	if (r == 0) {
 		asked_for_check(&asked, session, snapshot);
+		asked_for_note_untracked(&asked, snapshot);
+	}
 	if (r == 0)
 		buffers_pick(&buffers, snapshot);
 	if (r == 0 && !asked.is_missing && snapshot->buffer_count == 0 && !buffers.json)

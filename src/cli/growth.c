@@ -225,8 +225,10 @@ static int growth_watch(struct session *session, struct growth *growth,
 	growth_finish(growth, seconds > 0);
 	if (r == 0 && *ret_snapshot && !is_recorded)
 		r = growth_trend_ask(session_remote(session), *ret_snapshot, growth);
-	if (r == 0 && *ret_snapshot)
+	if (r == 0 && *ret_snapshot) {
 		asked_for_check(asked, session, *ret_snapshot);
+		asked_for_note_untracked(asked, *ret_snapshot);
+	}
 	return r;
 }
 

@@ -3,6 +3,7 @@
 /* ttmem ps: what each process holds, per device and type, with all counters. */
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -51,26 +52,36 @@ static void ps_who(struct table *table, const struct snapshot_process *process)
 		     process->gave_up ? "(gave up) " : "", process->comm);
 }
 
-static void ps_memory(struct table *table, const struct snapshot *snapshot,
+#define PS_COUNTERS 4u /* buffers, peak, allocs, frees */
+
+static void ps_memory(struct table *table, const struct snapshot *snapshot, bool has_book,
 		      const struct snapshot_part *part, uint32_t type)
 {
 	const struct snapshot_memory *memory = &part->memory[type];
-	const char *bound = memory->bound == SNAPSHOT_AT_LEAST  ? "≥"
-			    : memory->bound == SNAPSHOT_AT_MOST ? "≤"
+	/* The signs of ttmem smi. */
+	const char *least = output_is_utf8() ? "\u2265" : ">",
+		   *most = output_is_utf8() ? "\u2264" : "<";
+	const char *bound = memory->bound == SNAPSHOT_AT_LEAST  ? least
+			    : memory->bound == SNAPSHOT_AT_MOST ? most
 								: "";
 	char number[TEXT_NUMBER_SIZE];
 
 	table_format(table, "%" PRIu32 "%s", part->device, part->before_reset ? " reset" : "");
 	table_text(table, types_name(type));
 	table_format(table, "%s%s", bound, text_size(memory->used, number));
-	table_format(table, "%" PRIu64, memory->buffers);
-	if (memory->peak_is_unknown)
-		table_text(table, "-");
-	else
-		table_format(table, "%s%s", memory->bound == SNAPSHOT_AT_LEAST ? bound : "",
-			     text_size(memory->peak, number));
-	table_format(table, "%" PRIu64, memory->allocs);
-	table_format(table, "%" PRIu64, memory->frees);
+	if (!has_book && !memory->buffers) {
+		for (unsigned int i = 0; i < PS_COUNTERS; i++)
+			table_text(table, "-"); /* a region of tt-metal has sums only */
+	} else {
+		table_format(table, "%" PRIu64, memory->buffers);
+		if (memory->peak_is_unknown)
+			table_text(table, "-");
+		else
+			table_format(table, "%s%s", memory->bound == SNAPSHOT_AT_LEAST ? bound : "",
+				     text_size(memory->peak, number));
+		table_format(table, "%" PRIu64, memory->allocs);
+		table_format(table, "%" PRIu64, memory->frees);
+	}
 	if (memory->last_ns)
 		table_format(table, "%s ago",
 			     text_duration(snapshot->time_ns > memory->last_ns
@@ -189,7 +200,9 @@ static void ps_print(const struct ps *ps, const struct snapshot *snapshot)
 				if (ps_is_idle(&process->parts[k].memory[type]))
 					continue;
 				ps_who(&table, process);
-				ps_memory(&table, snapshot, &process->parts[k], type);
+				ps_memory(&table, snapshot,
+					  strcmp(process->source, "tt-metal") != 0,
+					  &process->parts[k], type);
 				idle = false;
 			}
 			if (ps_driver(&table, process, &process->parts[k]))

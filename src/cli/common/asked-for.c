@@ -6,17 +6,21 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/bits.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/session.h"
+#include "model/amount.h"
 #include "model/filter.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "source/books/scan.h"
 
 #define ASKED_FOR_SHOWN 16u /* devices that are there */
+#define ASKED_FOR_NAMED 4u  /* processes in a note */
+#define ASKED_FOR_NOTE 512u
 
 static void asked_for_print_device(const struct filter_device *device)
 {
@@ -125,6 +129,49 @@ void asked_for_check(struct asked_for *asked, struct session *session,
 	}
 	if (filter->has_pid && !asked_for_check_process(asked, session, snapshot))
 		asked->is_missing = true;
+}
+
+/* Whether it uses a device of the filter, and no book of it says how. */
+static bool asked_for_is_untracked(const struct filter *filter, const struct snapshot *snapshot,
+				   const struct snapshot_process *process)
+{
+	bool is_there = filter->device_count == 0;
+
+	if (!process->alive || process->books || !filter_wants_pid(filter, process->pid) ||
+	    !(process->untracked || strcmp(process->source, "tt-metal") == 0))
+		return false;
+	for (size_t i = 0; i < process->part_count; i++) {
+		const struct snapshot_device *row = &snapshot->devices[process->parts[i].row];
+
+		is_there |= filter_wants_device(filter, row->device, row->unique_id);
+	}
+	return is_there;
+}
+
+void asked_for_note_untracked(const struct asked_for *asked, struct snapshot *snapshot)
+{
+	char text[ASKED_FOR_NOTE] = "", comm[TEXT_ESCAPE_SIZE(32)], number[TEXT_NUMBER_SIZE];
+	size_t count = 0, used = 0;
+
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+		struct amount amount;
+
+		if (!asked_for_is_untracked(asked->filter, snapshot, process))
+			continue;
+		if (count++ >= ASKED_FOR_NAMED)
+			continue;
+		amount = amount_of_process(process, AMOUNT_ANYWHERE, AMOUNT_ALL);
+		text_fit(process->comm, 16, comm, sizeof(comm));
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+					 "%spid %" PRIu32 " (%s)%s%s", count > 1 ? ", " : "",
+					 process->pid, comm, amount.used ? " with " : "",
+					 amount.used ? text_size(amount.used, number) : "");
+		used = bits_min(used, sizeof(text) - 1);
+	}
+	if (count)
+		snapshot_note(snapshot, "not tracked, so its buffers are not known: %s%s", text,
+			      count > ASKED_FOR_NAMED ? " and more" : "");
 }
 
 int asked_for_exit(const struct asked_for *asked, int code)

@@ -26,6 +26,12 @@ struct asked_for {
 void asked_for_check(struct asked_for *asked, struct session *session,
 		     const struct snapshot *snapshot);
 
+/*
+ * Adds a note that names processes whose buffers cannot be listed because they are not tracked: an empty list
+ * would say that they hold nothing.
+ */
+void asked_for_note_untracked(const struct asked_for *asked, struct snapshot *snapshot);
+
 /* The exit code of a command that has written its answer with @code. */
 int asked_for_exit(const struct asked_for *asked, int code);
 

@@ -250,11 +250,12 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 	[DOCTOR_REGION_DIFFERS] =
 		{"region-differs", DOCTOR_WARNING,
 		 "tt-metal and the book disagree about what the process holds; the book is "
-		 "counted. While it is busy they are read at different moments, tt-metal counts "
-		 "whole pages, and what other threads than the one that opened the device allocate "
-		 "may be missing in the region",
-		 "look again; if it stays and the process has one thread, allocations are not "
-		 "reported to libttmem, or twice: docs/integrate-tt-metal.md"},
+		 "counted. While it is busy they are read at different moments, and tt-metal "
+		 "counts "
+		 "whole pages. That the region has less because other threads than the one that "
+		 "opened the device allocate is usual, and not reported here",
+		 "look again; if it stays, allocations are not reported to libttmem, or twice: "
+		 "docs/integrate-tt-metal.md"},
 	[DOCTOR_REGION_UNREADABLE] =
 		{"region-unreadable", DOCTOR_INFO,
 		 "what stock tt-metal programs of its owner hold is not seen by you",

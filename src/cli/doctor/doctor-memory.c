@@ -11,9 +11,12 @@
 #include <ttmem/ttmem.h>
 
 #include "base/text.h"
+#include "cli/common/session.h"
 #include "cli/doctor/doctor.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
+#include "source/books/scan.h"
+#include "source/proc/process-env.h"
 
 #define DOCTOR_SMALL (UINT64_C(1) << 20) /* less, with a device open, means a mistake somewhere */
 #define DOCTOR_MUCH (UINT64_C(16) << 20) /* a peak worth mentioning */
@@ -26,15 +29,19 @@ struct doctor_sums {
 	bool device_open; /* as it declared */
 	bool declares;
 	bool peak_is_known;
+	bool is_confirmed; /* tt-metal's own region has the same figures */
 };
 
 static void doctor_sum(const struct snapshot_process *process, struct doctor_sums *ret_sums)
 {
-	struct doctor_sums sums = {.peak_is_known = true, .unknown_frees = process->stray_frees};
+	struct doctor_sums sums = {.peak_is_known = true,
+				   .is_confirmed = process->part_count > 0,
+				   .unknown_frees = process->stray_frees};
 
 	for (size_t i = 0; i < process->part_count; i++) {
 		const struct snapshot_part *part = &process->parts[i];
 
+		sums.is_confirmed &= part->claimed && !part->differs;
 		sums.declares |= part->facts.declared;
 		sums.device_open |= part->facts.declared && !part->facts.closed_ns;
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
@@ -63,6 +70,22 @@ static bool doctor_holds_little(const struct doctor_sums *sums)
 	       (!sums->peak_is_known || sums->peak < DOCTOR_SMALL);
 }
 
+/*
+ * Whether little is known to be all: the preload library sees every buffer of tt-metal or says that it does
+ * not, and what tt-metal's own region confirms is not missing.
+ */
+static bool doctor_is_right(const struct doctor *doctor, const struct snapshot_process *process,
+			    const struct doctor_sums *sums)
+{
+	struct process_env inside;
+
+	if (sums->used == 0 || sums->unknown_frees || process->gave_up)
+		return false;
+	return sums->is_confirmed || (process_env_read(&session_scan(doctor->session)->proc,
+						       process->pid, &inside) == 0 &&
+				      inside.has_metal_front && inside.has_metal);
+}
+
 static void doctor_judge(struct doctor *doctor, const struct snapshot_process *process)
 {
 	char used[TEXT_NUMBER_SIZE], peak[TEXT_NUMBER_SIZE], comm[TEXT_ESCAPE_SIZE(64)];
@@ -86,6 +109,8 @@ static void doctor_judge(struct doctor *doctor, const struct snapshot_process *p
 		doctor_tell(doctor, DOCTOR_PEAK_PAST, process->pid, process->user_id,
 			    "%s holds %s now, and held %s at most", comm, used,
 			    text_size(sums.peak, peak));
+	else if (doctor_is_right(doctor, process, &sums))
+		; /* little, and known to be all */
 	else if (sums.device_open && sums.used < DOCTOR_SMALL)
 		doctor_tell(doctor, DOCTOR_TOTAL_SMALL, process->pid, process->user_id,
 			    "%s has a device open and holds %s in all", comm, used);

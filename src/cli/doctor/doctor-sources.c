@@ -12,25 +12,45 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "cli/common/session.h"
 #include "cli/doctor/doctor.h"
 #include "model/amount.h"
 #include "model/cards/condition.h"
 #include "model/snapshot.h"
 #include "model/types.h"
+#include "source/books/scan.h"
 #include "source/host/driver.h"
 #include "source/host/region-list.h"
 #include "source/host/region.h"
+#include "source/proc/proc.h"
+
+static bool doctor_has_threads(const struct proc *proc, uint32_t pid)
+{
+	CLEANUP_CLOSEDIR DIR *threads = NULL;
+	const struct dirent *entry;
+	size_t count = 0;
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "%" PRIu32 "/task", pid);
+	threads = proc_list(proc, path);
+	while (threads && (entry = readdir(threads)))
+		count += entry->d_name[0] != '.';
+	return count > 1;
+}
 
 /* Reports the first device on which book and region disagree. */
 static void doctor_tell_difference(struct doctor *doctor, const struct snapshot_process *process)
 {
 	char book[TEXT_NUMBER_SIZE], region[TEXT_NUMBER_SIZE];
+	/* A region lacks what other threads than the one that opened the device allocate: that is usual. */
+	bool is_threaded = doctor_has_threads(&session_scan(doctor->session)->proc, process->pid);
 
 	for (size_t i = 0; i < process->part_count; i++) {
 		const struct snapshot_part *part = &process->parts[i];
 
 		for (uint32_t type = 0; part->differs && type < BOOK_TYPES; type++) {
-			if (part->memory[type].used == part->claimed_used[type])
+			if (part->memory[type].used == part->claimed_used[type] ||
+			    (is_threaded && part->memory[type].used > part->claimed_used[type]))
 				continue;
 			doctor_tell(doctor, DOCTOR_REGION_DIFFERS, process->pid, process->user_id,
 				    "device %" PRIu32 ", %s: its book says %s, the region %s",

@@ -43,6 +43,23 @@ struct run_black_box {
 	uint32_t failed, refused;
 };
 
+/* With the folders above it. What fails is told by the check that follows. */
+static void black_box_make(const char *folder)
+{
+	char path[BLACK_BOX_PATH];
+	size_t length = strlen(folder);
+
+	if (length >= sizeof(path))
+		return;
+	for (size_t i = 1; i <= length; i++) {
+		if (folder[i] != '/' && folder[i] != '\0')
+			continue;
+		memcpy(path, folder, i);
+		path[i] = '\0';
+		(void)mkdir(path, 0777); /* it may be there */
+	}
+}
+
 struct run_black_box *run_black_box_new(const char *folder)
 {
 	const struct flight_options options = {.time_ns = BLACK_BOX_TIME_NS,
@@ -55,6 +72,7 @@ struct run_black_box *run_black_box_new(const char *folder)
 		return NULL;
 	box->folder = folder;
 	/* Whether it can be written to is found out now, and not when it is needed. */
+	black_box_make(folder);
 	if (stat(folder, &st) < 0 || access(folder, W_OK | X_OK) < 0)
 		r = -errno;
 	else if (!S_ISDIR(st.st_mode))

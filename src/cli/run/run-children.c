@@ -7,11 +7,14 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/files/small-file.h"
 #include "source/proc/proc.h"
+#include "source/proc/process-env.h"
 
 #define RUN_CHILDREN_MAX 65536u /* above this the count is a lower bound */
 #define RUN_CHILDREN_DEPTH 64
@@ -19,6 +22,8 @@
 struct run_children_process {
 	uint32_t pid;
 	bool has_book;
+	bool uses_device; /* was seen with a device open, or with tt-metal */
+	uint32_t looks;
 	bool status_known;
 	int status;
 };
@@ -76,6 +81,47 @@ static struct run_children_process *run_children_get(struct run_children *run_ch
 static void run_children_look_below(struct run_children *run_children, const struct proc *proc,
 				    uint32_t pid, int depth);
 
+static bool run_children_has_node(const struct proc *proc, uint32_t pid)
+{
+	CLEANUP_CLOSEDIR DIR *files = NULL;
+	const char *root = secure_getenv("TTMEM_DEV_ROOT");
+	const struct dirent *entry;
+	char path[96], target[256], folder[128];
+	ssize_t n;
+
+	(void)snprintf(folder, sizeof(folder), "%.100s/tenstorrent/", root ? root : "/dev");
+	(void)snprintf(path, sizeof(path), "%u/fd", pid);
+	files = proc_list(proc, path);
+	while (files && (entry = readdir(files))) {
+		(void)snprintf(path, sizeof(path), "%u/fd/%.32s", pid, entry->d_name);
+		n = readlinkat(proc->root, path, target, sizeof(target) - 1);
+		if (n <= 0)
+			continue;
+		target[n] = '\0';
+		if (strncmp(target, folder, strlen(folder)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Shells and tools hold no device memory. Whether a process could is looked at ever more seldom: at its
+ * first look, the second, the fourth and so on. @process: NULL if out of memory.
+ */
+static void run_children_look_at(struct run_children_process *process, const struct proc *proc)
+{
+	struct process_env inside;
+
+	if (!process || process->has_book || process->uses_device)
+		return;
+	process->looks++;
+	if ((process->looks & (process->looks - 1)) != 0)
+		return;
+	process->uses_device =
+		run_children_has_node(proc, process->pid) ||
+		(process_env_read(proc, process->pid, &inside) == 0 && inside.has_metal);
+}
+
 /* The children of one thread: numbers separated by spaces. */
 static void run_children_look_thread(struct run_children *run_children, const struct proc *proc,
 				     uint32_t pid, const char *thread, int depth)
@@ -88,7 +134,7 @@ static void run_children_look_thread(struct run_children *run_children, const st
 	file = small_file_stream(proc->root,
 				 path); /* NULL if it exited, or the kernel lacks these lists */
 	while (file && fscanf(file, "%u", &child) == 1) {
-		(void)run_children_get(run_children, child); /* skipped if out of memory */
+		run_children_look_at(run_children_get(run_children, child), proc);
 		run_children_look_below(run_children, proc, child, depth + 1);
 	}
 }
@@ -144,6 +190,16 @@ bool run_children_status(const struct run_children *run_children, uint32_t pid, 
 		return false;
 	*ret_status = process->status;
 	return true;
+}
+
+uint32_t run_children_untracked(const struct run_children *run_children)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < run_children->count; i++)
+		count += run_children->processes[i].uses_device &&
+			 !run_children->processes[i].has_book;
+	return count;
 }
 
 uint32_t run_children_without_book(const struct run_children *run_children)

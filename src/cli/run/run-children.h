@@ -25,4 +25,7 @@ void run_children_ended(struct run_children *run_children, uint32_t pid, int sta
 /* The exit status of a process that we reaped; false if we did not. */
 bool run_children_status(const struct run_children *run_children, uint32_t pid, int *ret_status);
 
+/* Those without a book that were seen with a device open or with tt-metal mapped: they should have one. */
+uint32_t run_children_untracked(const struct run_children *run_children);
+
 uint32_t run_children_without_book(const struct run_children *run_children);

@@ -439,6 +439,7 @@ int family_finish(struct family *family)
 	for (size_t i = 0; i < family->peer_count; i++)
 		family->still_running += family->peers[i]->book != NULL;
 	family->without_book = run_children_without_book(family->run_children);
+	family->untracked = run_children_untracked(family->run_children);
 	family_settle_peaks(family);
 	snapshot_drop_empty(family->ended);
 	return r == 0 ? snapshot_finish(family->ended) : r;

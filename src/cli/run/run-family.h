@@ -54,6 +54,7 @@ struct family {
 	struct family_end *ends;
 	size_t end_count, end_capacity;
 	uint32_t without_book;  /* descendants that were seen and never handed over a book */
+	uint32_t untracked;     /* of these, with a device open or tt-metal mapped */
 	uint32_t still_running; /* with a book, not judged */
 	uint32_t refused;
 	const char *refused_reason; /* of the last refusal */

@@ -157,6 +157,7 @@ void report_json(const struct report *report, FILE *out)
 		emit_null(&json, "held_at_close");
 	}
 	emit_u64(&json, "without_book", family->without_book);
+	emit_u64(&json, "untracked", family->untracked);
 	emit_u64(&json, "still_running", family->still_running);
 	emit_u64(&json, "refused", family->refused);
 	report_json_peaks(&json, report);

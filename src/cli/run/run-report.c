@@ -252,8 +252,9 @@ static void report_tracked(const struct report *report, const char *before, FILE
 
 	fprintf(out, "%s%zu process%s tracked", before, family->end_count,
 		family->end_count == 1 ? "" : "es");
-	if (family->without_book)
-		fprintf(out, ", %" PRIu32 " not", family->without_book);
+	if (family->untracked)
+		fprintf(out, ", %" PRIu32 " that use%s a device or tt-metal not", family->untracked,
+			family->untracked == 1 ? "s" : "");
 }
 
 void report_text(const struct report *report, FILE *out)

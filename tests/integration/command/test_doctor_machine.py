@@ -362,6 +362,22 @@ def test_region_differs(world, tmp_path):
     assert "region-differs" in on_machine(world, machine)
     (finding,) = (f for f in examine(world)["findings"] if f["id"] == "region-differs")
     assert "other threads" in finding["why"]
+    # With a second thread the region may have less: what that allocates is not in it.
+    player.play("leak 5 64 3600000")
+    assert "region-differs" not in on_machine(world, machine)
+    machine.region(Region(4, 0x4D, 0).process(player.pid, "player", seconds_ago=0, DRAM=8192))
+    assert "region-differs" in on_machine(world, machine)
+
+
+def test_little_that_the_region_confirms_is_right(world, tmp_path):
+    machine = Machine(tmp_path / "machine")
+    device = "device 0 0x4d wormhole_b0 n150 0 12884901888 94371840"
+    player = world.player(device, "alloc 0 DRAM 0x1000 131072")
+    machine.attach(player, 0x4D)
+    on_machine(world, machine)
+    assert "total-small" in found(world)
+    machine.region(Region(4, 0x4D, 0).process(player.pid, "player", seconds_ago=0, DRAM=131072))
+    assert "total-small" not in found(world)
 
 
 def test_region_broken(world, tmp_path):
