@@ -162,6 +162,25 @@ void budget_put_annotation(const char *file, uint32_t line, const char *text, FI
 	(void)fputc('\n', out);
 }
 
+/* The user's line; its caller where others call the same one. */
+static struct budget_place budget_place(const struct budget_result *result,
+					const struct budget_verdict *verdict,
+					const struct budget_part *part)
+{
+	const struct budget_moment *moment =
+		budget_summary_parts_of(&result->summary, verdict->moment);
+
+	for (size_t i = 0; part->caller.file && i < moment->part_count; i++) {
+		const struct budget_part *other = &moment->parts[i];
+
+		if (other->user.file == part->user.file && other->user.line == part->user.line &&
+		    (other->caller.file != part->caller.file ||
+		     other->caller.line != part->caller.line))
+			return part->caller;
+	}
+	return part->user.file ? part->user : (struct budget_place){part->file, part->line};
+}
+
 void budget_put_github(const struct budget_result *result, FILE *out)
 {
 	char text[BUDGET_WORDS];
@@ -172,6 +191,7 @@ void budget_put_github(const struct budget_result *result, FILE *out)
 		const struct budget_verdict *verdict = &result->verdicts[i];
 		struct budget_part part;
 		size_t at = 0;
+		struct budget_place place;
 		bool has_file = false;
 
 		if (!verdict->is_over && !verdict->is_unmatched)
@@ -179,7 +199,9 @@ void budget_put_github(const struct budget_result *result, FILE *out)
 		/* The largest call site that has a file. */
 		while (!has_file && budget_next_part(result, verdict, &at, &part))
 			has_file = part.file;
-		budget_put_annotation(has_file ? part.file : NULL, has_file ? part.line : 0,
+		place = has_file ? budget_place(result, verdict, &part)
+				 : (struct budget_place){.file = NULL};
+		budget_put_annotation(place.file, place.line,
 				      budget_words(result, verdict, text, sizeof(text)), out);
 	}
 }

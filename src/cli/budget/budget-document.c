@@ -11,12 +11,14 @@
 #include "cli/budget/budget-summary.h"
 #include "cli/common/daemon-pages.h"
 #include "cli/common/run-report.h"
+#include "cli/common/site-json.h"
 
 /* @place: what has function, file and line; @row: what has name and phase. */
 static int budget_document_part(struct budget_summary *summary, size_t moment, const json_t *place,
 				const json_t *row, uint64_t bytes)
 {
-	const struct budget_part part = {
+	const struct site site = site_json_read(place);
+	struct budget_part part = {
 		.moment = moment,
 		.function = daemon_pages_text(place, "function"),
 		.file = daemon_pages_text(place, "file"),
@@ -27,6 +29,7 @@ static int budget_document_part(struct budget_summary *summary, size_t moment, c
 		.bytes = bytes,
 	};
 
+	budget_part_set_lines(&part, &site);
 	return budget_summary_add(summary, &part);
 }
 

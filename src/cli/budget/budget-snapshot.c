@@ -12,7 +12,7 @@ int budget_summary_add_buffer(struct budget_summary *summary, size_t moment,
 			      const struct snapshot_buffer *buffer)
 {
 	CLEANUP(frames_deinit) struct frames frames;
-	struct frames_one frame = {.function = NULL};
+	struct site site;
 	char calls[POOL_TEXT_MAX];
 	struct budget_part part = {
 		.moment = moment,
@@ -21,10 +21,11 @@ int budget_summary_add_buffer(struct budget_summary *summary, size_t moment,
 		.bytes = snapshot_buffer_bytes(buffer),
 	};
 
-	if (site_find(&frames, buffer->stack, &frame)) {
-		part.function = frame.function;
-		part.file = frame.file;
-		part.line = frame.line;
+	if (site_choose(&frames, buffer->stack, &site)) {
+		part.function = site.frame.function;
+		part.file = site.frame.file;
+		part.line = site.frame.line;
+		budget_part_set_lines(&part, &site);
 	}
 	if (buffer->stack && *frames_calls(buffer->stack, calls, sizeof(calls)))
 		part.calls = calls;

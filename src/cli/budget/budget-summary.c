@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "model/merge.h"
+#include "model/sites/site.h"
 
 void budget_summary_deinit(struct budget_summary *summary)
 {
@@ -81,6 +82,14 @@ int budget_summary_end_of(struct budget_summary *summary, const struct budget_mo
 	return budget_summary_begin(summary, &end, ret_index);
 }
 
+void budget_part_set_lines(struct budget_part *part, const struct site *site)
+{
+	if (site->user_rank)
+		part->user = (struct budget_place){site->user.file, site->user.line};
+	if (site->caller_count)
+		part->caller = (struct budget_place){site->callers[0].file, site->callers[0].line};
+}
+
 int budget_summary_add(struct budget_summary *summary, const struct budget_part *part)
 {
 	struct budget_part *parts = array_grow(summary->parts, &summary->part_capacity,
@@ -95,6 +104,8 @@ int budget_summary_add(struct budget_summary *summary, const struct budget_part 
 	if ((copy.function && !budget_summary_keep(summary, &copy.function)) ||
 	    (copy.file && !budget_summary_keep(summary, &copy.file)) ||
 	    (copy.name && !budget_summary_keep(summary, &copy.name)) ||
+	    (copy.user.file && !budget_summary_keep(summary, &copy.user.file)) ||
+	    (copy.caller.file && !budget_summary_keep(summary, &copy.caller.file)) ||
 	    (copy.calls && !budget_summary_keep(summary, &copy.calls)) ||
 	    (copy.phase && !budget_summary_keep(summary, &copy.phase)))
 		return -ENOMEM;

@@ -21,16 +21,23 @@
 #include "base/pool.h"
 
 struct budget;
+struct site;
 struct snapshot;
 struct snapshot_buffer;
+
+struct budget_place {
+	const char *file; /* NULL = none */
+	uint32_t line;
+};
 
 /* Of all call sites of a moment one. All texts but the name may be NULL even for one that has a stack. */
 struct budget_part {
 	size_t moment; /* its index, until the summary is finished */
 	const char *function;
 	const char *file;
-	uint32_t line;     /* 0 = not known */
-	const char *name;  /* of its buffers, if there is neither function nor file */
+	uint32_t line;    /* 0 = not known */
+	const char *name; /* of its buffers, if there is neither function nor file */
+	struct budget_place user, caller; /* the user's own line, and who called that */
 	const char *calls; /* its stack, as frames_calls() has it; NULL = not known */
 	const char *phase; /* NULL = none */
 	uint64_t bytes;
@@ -82,6 +89,9 @@ int budget_summary_begin(struct budget_summary *summary, const struct budget_mom
 /* The end of a process on a device, begun with 0 bytes if it is not there. 0 or -ENOMEM. */
 int budget_summary_end_of(struct budget_summary *summary, const struct budget_moment *process,
 			  size_t *ret_index);
+
+/* Sets the lines of what was chosen for its stack, whose texts must live until it is added. */
+void budget_part_set_lines(struct budget_part *part, const struct site *site);
 
 /* Adds a part; texts are copied. 0 or -ENOMEM. */
 int budget_summary_add(struct budget_summary *summary, const struct budget_part *part);

@@ -127,6 +127,8 @@ def test_run_diff_and_annotations_show_callers(ttmem, program, tmp_path):
     # An annotation is at the caller: the allocator is the same for all.
     notes = re.findall(r"^::error file=app.c,line=(\d+),title=ttmem::.* at (\w+) ← ", done.stderr, re.M)
     assert sorted(notes) == sorted((str(line_of(WRAPPED, name)), name) for name in CALLERS)
+    done = ttmem("run", "-q", "--limit", "DRAM=1K", "--annotate", "github", "--", program, stdin=subprocess.DEVNULL)
+    assert re.search(rf"^::error file=\S+/app.c,line={line_of(WRAPPED, 'cache')},title=ttmem::limit DRAM", done.stderr, re.M)
     ttmem("run", "-q", "--json", more, "--", program, input="\n")
     diff = ttmem("diff", base, more).stdout
     check(diff, ("scratch", "weights"), "dram (app.c)")
