@@ -118,15 +118,15 @@ static void metal_hooked(const struct metal_facts *facts, const struct metal_sha
  */
 static struct metal_target *metal_lock_target(const struct metal_names *names, const void *buffer,
 					      const struct metal_facts *facts,
-					      struct metal_look *look)
+					      struct metal_look *look,
+					      struct metal_space **ret_space)
 {
-	const struct metal_space *space;
 	struct metal_target *target;
 
 	metal_lock();
 	target = metal_target_known(facts->device);
-	space = metal_space_find(facts->allocator);
-	if (target && space && !metal_shape_must_ask(facts, look, space))
+	*ret_space = metal_space_find(facts->allocator);
+	if (target && *ret_space && !metal_shape_must_ask(facts, look, *ret_space))
 		return target;
 	if (target)
 		metal_target_put(target);
@@ -138,12 +138,13 @@ static struct metal_target *metal_lock_target(const struct metal_names *names, c
 		(void)metal_space_meet(names, buffer, facts,
 				       target); /* if it fails, it is not found */
 	metal_lock();
+	*ret_space = metal_space_find(facts->allocator);
 	return target;
 }
 
 static void metal_allocated(const struct metal_names *names, const void *buffer)
 {
-	const struct metal_space *space;
+	struct metal_space *space;
 	struct metal_target *target;
 	struct metal_facts facts;
 	struct metal_shape shape;
@@ -152,8 +153,7 @@ static void metal_allocated(const struct metal_names *names, const void *buffer)
 	if (metal_learn(names, buffer, &facts) != 0)
 		return;
 	look = metal_shape_look(names, buffer);
-	target = metal_lock_target(names, buffer, &facts, &look);
-	space = metal_space_find(facts.allocator);
+	target = metal_lock_target(names, buffer, &facts, &look, &space);
 	if (!target)
 		; /* nothing can be told */
 	else if (!space || !metal_shape_make(&facts, &look, space, &shape)) {
@@ -162,7 +162,7 @@ static void metal_allocated(const struct metal_names *names, const void *buffer)
 		metal_hooked(&facts, &shape, target);
 		metal_target_put(target);
 	} else {
-		metal_records_allocated(buffer, &facts, &shape, target);
+		metal_records_allocated(space, buffer, &facts, &shape, target);
 	}
 	metal_unlock();
 	if (!__atomic_load_n(&metal_is_noted, __ATOMIC_RELAXED))

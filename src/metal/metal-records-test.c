@@ -44,7 +44,7 @@ static void test_place(const struct metal_names *names, const struct testing_dev
 	assert(target);
 	assert(metal_space_meet(names, buffer, &facts, target) == 0);
 	metal_lock();
-	metal_records_allocated(buffer, &facts, &shape, target);
+	metal_records_allocated(metal_space_find(facts.allocator), buffer, &facts, &shape, target);
 	metal_unlock();
 }
 

@@ -142,6 +142,7 @@ static void metal_records_tell(const struct metal_record *record)
 {
 	const struct ttmem_alloc_args args = {
 		.struct_size = sizeof(args),
+		.device = record->target->ids[0],
 		.type = record->shape.type,
 		.flags = TTMEM_FLAG_OWNS_DATA,
 		.address = record->address,
@@ -154,7 +155,10 @@ static void metal_records_tell(const struct metal_record *record)
 		.page_size = record->shape.page_size,
 	};
 
-	ttmem_alloc_mesh_ex(record->target->ids, record->target->count, &args);
+	if (record->target->count == 1) /* takes less time */
+		ttmem_alloc_ex(&args);
+	else
+		ttmem_alloc_mesh_ex(record->target->ids, record->target->count, &args);
 }
 
 /* It lies where a trace, once it is replayed, writes to a buffer that was freed. */
@@ -250,6 +254,7 @@ static void metal_records_end(struct metal_record *record)
 {
 	const struct ttmem_free_args args = {
 		.struct_size = sizeof(args),
+		.device = record->target->ids[0],
 		.type = record->shape.type,
 		.flags = TTMEM_FREE_IN_SPACE,
 		.address = record->address,
@@ -257,7 +262,10 @@ static void metal_records_end(struct metal_record *record)
 	};
 
 	metal_records_unlink(record);
-	ttmem_free_mesh_ex(record->target->ids, record->target->count, &args);
+	if (record->target->count == 1)
+		ttmem_free_ex(&args);
+	else
+		ttmem_free_mesh_ex(record->target->ids, record->target->count, &args);
 	metal_target_put(record->target);
 	metal_records_drop(record);
 }
@@ -320,15 +328,15 @@ static uint32_t metal_records_number(const struct metal_record *record,
 	return number;
 }
 
-void metal_records_allocated(const void *buffer, const struct metal_facts *facts,
-			     const struct metal_shape *shape, struct metal_target *target)
+void metal_records_allocated(struct metal_space *space, const void *buffer,
+			     const struct metal_facts *facts, const struct metal_shape *shape,
+			     struct metal_target *target)
 {
-	struct metal_space *space = metal_space_find(facts->allocator);
 	struct metal_record *record = metal_records_find(buffer);
 
 	if (record) /* the object's memory was used again: its end was not told either */
 		metal_records_end(record);
-	record = space && metal_records_grow() ? metal_records_new() : NULL;
+	record = metal_records_grow() ? metal_records_new() : NULL;
 	if (!record) {
 		metal_target_put(target);
 		return;
@@ -348,7 +356,8 @@ void metal_records_allocated(const void *buffer, const struct metal_facts *facts
 	}
 	metal_records_link(record, space);
 	metal_records_tell(record);
-	metal_records_trace(record);
+	if (metal_trace_is_any())
+		metal_records_trace(record);
 }
 
 /* The lowest buffer of L1, of all allocators of the device. */

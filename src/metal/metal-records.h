@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct metal_facts;
+struct metal_space;
 struct metal_target;
 
 /* What is known of a buffer beyond its facts; 0 = unknown. */
@@ -24,9 +25,10 @@ struct metal_shape {
 
 /* All with the lock held. */
 
-/* Takes over the reference to @target. */
-void metal_records_allocated(const void *buffer, const struct metal_facts *facts,
-			     const struct metal_shape *shape, struct metal_target *target);
+/* @space: of its allocator. Takes over the reference to @target. */
+void metal_records_allocated(struct metal_space *space, const void *buffer,
+			     const struct metal_facts *facts, const struct metal_shape *shape,
+			     struct metal_target *target);
 
 /* False: it was never seen, or has ended with its allocator. */
 bool metal_records_freed(const void *buffer);

@@ -151,7 +151,7 @@ static void test_allocate(const struct metal_names *names, const struct testing_
 	struct metal_target *target = metal_target_get(names, device);
 
 	assert(target && metal_space_meet(names, buffer, &facts, target) == 0);
-	metal_records_allocated(buffer, &facts, &shape, target);
+	metal_records_allocated(metal_space_find(facts.allocator), buffer, &facts, &shape, target);
 }
 
 UNIT(an_allocation_over_it_is_reported_on_each_device)

@@ -58,6 +58,11 @@ void metal_trace_begin(const void *device)
 	metal_traces = trace;
 }
 
+bool metal_trace_is_any(void)
+{
+	return metal_traces != NULL;
+}
+
 bool metal_trace_is_open(const void *device)
 {
 	for (const struct metal_trace *trace = metal_traces; trace; trace = trace->next) {

@@ -38,6 +38,9 @@ void metal_trace_end(const void *device, uint32_t id);
 
 void metal_trace_release(const void *device, uint32_t id);
 
+/* Whether there is one, captured or being captured. */
+bool metal_trace_is_any(void);
+
 /* Whether allocations on @device belong to a capture. */
 bool metal_trace_is_open(const void *device);
 

@@ -67,12 +67,16 @@ static const char *peak_text_or(const json_t *row, const char *key, const char *
 	return text ? text : otherwise;
 }
 
-/* ", 72.0 KiB in each of 12 banks, 864.0 KiB together": what a region must have. Nothing if it is not known. */
+/*
+ * ", 72.0 KiB in each of 12 banks, 864.0 KiB together": what a region must have; that of L1 is passed per bank.
+ * Nothing if it is not known.
+ */
 static void peak_text_per_bank(const struct peak_text *text, const json_t *peak)
 {
 	const json_t *per_bank = json_object_get(peak, "per_bank");
 	uint64_t bytes = daemon_pages_number(per_bank, "bytes"), all;
 	uint64_t banks = daemon_pages_number(per_bank, "banks");
+	bool is_l1 = strncmp(peak_text_or(peak, "type", ""), "L1", 2) == 0;
 	char size[TEXT_NUMBER_SIZE];
 
 	if (!bytes)
@@ -80,7 +84,7 @@ static void peak_text_per_bank(const struct peak_text *text, const json_t *peak)
 	fprintf(text->out, ", %s%s in each ",
 		strcmp(peak_text_or(per_bank, "bound", ""), "exact") == 0 ? "" : "at least ",
 		text_size(bytes, size));
-	if (banks && !__builtin_mul_overflow(bytes, banks, &all))
+	if (banks && !is_l1 && !__builtin_mul_overflow(bytes, banks, &all))
 		fprintf(text->out, "of %" PRIu64 " banks, %s together", banks,
 			text_size(all, size));
 	else
