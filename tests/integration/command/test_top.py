@@ -534,6 +534,9 @@ def test_a_tree_has_children_below_who_started_them(world, top):
         end_children(child)
 
 
+# As ordinary users run all tests: in a user namespace, where root has no number. Paths that go through
+# folders of strangers are refused.
+@pytest.mark.skipif(os.stat("/").st_uid not in (0, os.geteuid()), reason="the owner of / is not known here")
 def test_settings_come_back(world, top):
     world.player("alloc 0 DRAM 0x1000 4096")
     first = top(env=world.env)
