@@ -52,7 +52,7 @@ dev_package() {
 
 dev_package_test() {
 	[ "$(id -u)" = 0 ] || die "package-test makes chroots, which needs root"
-	need package package-test
+	need package system
 	set -- "${@:-12 13}"
 	dev_package
 	# shellcheck disable=SC2068 # a list of words

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# ./dev sanitize: memory errors and undefined behaviour in the unit and hostile tests, then races
-# in the book and the library.
+# ./dev sanitize [--build]: memory errors and undefined behaviour in the unit and hostile tests, then races
+# in the book and the library. --build: only builds what they need.
 
 . tools/dev/suite.sh
 
@@ -80,21 +80,28 @@ TSAN_ALONE='book-block|book-property'
 TSAN_THREADS="base-pthreads base-worker daemon-collector compat-server-legacy-question compat-server-legacy-server
 	daemon-native-server daemon-log-writer daemon-recorder daemon-region-watch daemon-tracked-file tui-poller web-push"
 
+# Sets $tests.
+build_sanitize() {
+	build_asan || die "the build with ASan failed"
+	configure build-tsan -Db_sanitize=thread -Db_lundef=false || die "the build with TSan failed"
+	tests=$(tsan_tests unit-book unit-lib unit-compat-oldlog unit-store)
+	[ -n "$tests" ] || die "there are no tests for TSan"
+	# shellcheck disable=SC2086 # lists of words
+	build_tsan $tests $TSAN_THREADS || die "the build with TSan failed"
+}
+
 dev_sanitize() {
+	case $* in '' | --build) ;; *) die "usage: ./dev sanitize [--build]" ;; esac
 	need build sanitize
 	sanitizer_settings
-	build_asan || die "the build with ASan failed"
+	build_sanitize
+	[ $# -eq 0 ] || return 0
 	for name in unit hostile; do
 		# Fewer random operations: "./dev test" has all of them.
 		# shellcheck disable=SC2046 # a list of words
 		suite "asan-$name" "$SANITIZE_CAP" env TTMEM_TEST_QUICK=1 $(meson_test build-asan "$name")
 	done
 
-	configure build-tsan -Db_sanitize=thread -Db_lundef=false || die "the build with TSan failed"
-	tests=$(tsan_tests unit-book unit-lib unit-compat-oldlog unit-store)
-	[ -n "$tests" ] || die "there are no tests for TSan"
-	# shellcheck disable=SC2086 # lists of words
-	build_tsan $tests $TSAN_THREADS || die "the build with TSan failed"
 	# timeout cannot run a shell function, so this repeats fixed_addresses().
 	set -- setarch "$(uname -m)" -R
 	"$@" true 2>/dev/null || set --

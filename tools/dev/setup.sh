@@ -134,9 +134,11 @@ needs() {
 		cmd:lintian lintian
 		cmd:patchelf patchelf
 		END
-	package-test) cat <<-'END' ;;
+	system) cat <<-'END' ;;
+		cmd:git git
 		cmd:mmdebstrap mmdebstrap
 		cmd:unshare util-linux
+		cmd:flock util-linux
 		END
 	debug-kernel) cat <<-'END' ;;
 		file:/usr/src/linux-source-6.1.tar.xz linux-source-6.1
