@@ -89,7 +89,13 @@ ok a program with the library
 # What a run of pytest says about a test that leaks.
 leaky() {
 	mkdir -p /tmp/leaky
-	printf 'import ttmem\n\ndef test_it():\n    ttmem.alloc(0, ttmem.DRAM, 0x2000, 5, "kept")\n' >/tmp/leaky/test_it.py
+	cat >/tmp/leaky/test_it.py <<-'END'
+		import ttmem
+
+		def test_it():
+		    assert "/libttmem-metal.so" in open("/proc/self/maps").read()
+		    ttmem.alloc(0, ttmem.DRAM, 0x2000, 5, "kept")
+	END
 	# It fails, as it should.
 	(cd /tmp/leaky && "$@" -B -m pytest -q -p no:cacheprovider --ttmem) >/tmp/leaky/out || true
 	grep 'LEAKED test_it.py::test_it' /tmp/leaky/out
