@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from conftest import LIMIT
+from terminal import Terminal
 from test_sites import end, get, start_for
 from test_stacks import compiled, line_of, start  # noqa: F401
 from world import check_schema, wait_for
@@ -114,6 +115,16 @@ def test_growth_shows_callers(world, program):
             pass
     check(growth.stdout.read(), ("scratch", "weights"))
     growth.stdout.close()
+
+
+def test_top_shows_callers(world, program, tmp_path):
+    start(world, program)
+    terminal = Terminal([world.program, "top", "-r", 100], world.env, folder=tmp_path, columns=120)
+    try:
+        terminal.press("4")
+        terminal.wait(lambda text: all(f"{name} ← {DRAM}" in text for name in CALLERS))
+    finally:
+        terminal.close()
 
 
 def test_run_diff_and_annotations_show_callers(ttmem, program, tmp_path):

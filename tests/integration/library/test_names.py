@@ -54,7 +54,7 @@ def test_without_names_the_module_is_said_once(world, compiled):  # noqa: F811
     (row,) = world.json("buffers")["buffers"]
     assert {frame["module"] for frame in row["stack"][:3]} == {"app"}
     lines = [line.strip() for line in world.text("buffers", "--stacks").splitlines()]
-    assert len([line for line in lines if re.fullmatch(r"app\+0x[0-9a-f]+", line)]) == 3
+    assert lines.count("app (3 frames)") == 1
 
 
 def start_for(daemon, program, *before, args=(), **settings):
