@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Book, leaves } from "../src/report/document";
+import { known } from "../src/report/timeline";
 import { medianLife, moment, phaseBars, recorded, shortLives } from "../src/report/spans";
 
 const span = (phase, from_ns, to_ns, pid = 1) => ({ phase, pid, comm: `p${pid}`, from_ns, to_ns });
@@ -56,4 +57,11 @@ test("a site of many names has a leaf for each that is listed, and one for the o
   assert.deepEqual(leaves(site).map(({ name, size, buffers }) => [name, size, buffers]),
     [["a", 60, 2], [null, 10, 1], ["3 more names", 30, 6]]);
   assert.deepEqual(leaves({ ...site, name: "b", name_count: 1, names: [] }).map(({ name, size }) => [name, size]), [["b", 100]]);
+});
+
+test("what is not known is not drawn, and neither is a sum that it is part of", () => {
+  const timeline = { times_ns: [1, 2, 3], types: { DRAM: { bytes: [null, 5, 6], high: [null, 5, 6] }, L1: { bytes: [1, 2, 3], high: [1, 2, 3] } } };
+  assert.deepEqual(known(timeline, ["DRAM", "L1"], "L1", "bytes"), [null, 2, 3, 3]);
+  assert.deepEqual(known(timeline, ["L1"], "L1", "high"), [1, 2, 3, 3]);
+  assert.deepEqual(known(timeline, ["DRAM"], "DRAM", "high"), [null, 5, 6, 6]);
 });

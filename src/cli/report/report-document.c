@@ -109,6 +109,14 @@ static void report_put_processes(struct report *report)
 	emit_close_array(&report->json);
 }
 
+static void report_put_value(struct emit *json, uint64_t value, bool is_unknown)
+{
+	if (is_unknown)
+		emit_null(json, NULL);
+	else
+		emit_u64(json, NULL, value);
+}
+
 /* Whether a type was ever in use. */
 static bool report_is_used(const struct recording_sample *samples, uint32_t type)
 {
@@ -119,22 +127,25 @@ static bool report_is_used(const struct recording_sample *samples, uint32_t type
 	return false;
 }
 
+/* @unknown: a bit for each type, of each sample; NULL = all are known. */
 static void report_put_type(struct emit *json, const struct recording_sample *samples,
-			    uint32_t type)
+			    const uint8_t *unknown, uint32_t type)
 {
 	emit_open_object(json, types_name(type));
 	emit_open_array(json, "bytes");
 	for (size_t i = 0; i < REPORT_SAMPLES; i++)
-		emit_u64(json, NULL, samples[i].bytes[type]);
+		report_put_value(json, samples[i].bytes[type], unknown && unknown[i] >> type & 1);
 	emit_close_array(json);
 	emit_open_array(json, "high");
 	for (size_t i = 0; i < REPORT_SAMPLES; i++)
-		emit_u64(json, NULL, bits_max(samples[i].high[type], samples[i].bytes[type]));
+		report_put_value(json, bits_max(samples[i].high[type], samples[i].bytes[type]),
+				 unknown && unknown[i] >> type & 1);
 	emit_close_array(json);
 	emit_close_object(json);
 }
 
-static void report_put_samples(struct emit *json, const struct recording_sample *samples)
+static void report_put_samples(struct emit *json, const struct recording_sample *samples,
+			       const uint8_t *unknown)
 {
 	emit_open_object(json, "timeline");
 	emit_open_array(json, "times_ns");
@@ -144,7 +155,7 @@ static void report_put_samples(struct emit *json, const struct recording_sample 
 	emit_open_object(json, "types");
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		if (report_is_used(samples, type))
-			report_put_type(json, samples, type);
+			report_put_type(json, samples, unknown, type);
 	}
 	emit_close_object(json);
 	emit_close_object(json);
@@ -158,14 +169,15 @@ static int report_put_timeline(struct report *report)
 	int r;
 
 	if (report->walk.is_done) {
-		report_put_samples(&report->json, report->walk.timeline.samples);
+		report_put_samples(&report->json, report->walk.timeline.samples,
+				   report->walk.timeline.unknown);
 		return 0;
 	}
 	samples = calloc(REPORT_SAMPLES, sizeof(*samples));
 	r = samples ? recording_timeline(report->recording, &all, NULL, samples, REPORT_SAMPLES)
 		    : -ENOMEM;
 	if (r == 0)
-		report_put_samples(&report->json, samples);
+		report_put_samples(&report->json, samples, NULL);
 	return r;
 }
 

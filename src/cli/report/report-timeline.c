@@ -30,8 +30,9 @@ int report_timeline_init(struct report_timeline *timeline, struct recording *rec
 		.books = calloc(facts->books + 1, sizeof(struct report_device *)),
 		.ends = calloc(facts->books + 1, sizeof(*timeline->ends)),
 		.book_count = facts->books,
+		.unknown = calloc(REPORT_SAMPLES, sizeof(*timeline->unknown)),
 	};
-	if (!timeline->samples || !timeline->books || !timeline->ends)
+	if (!timeline->unknown || !timeline->samples || !timeline->books || !timeline->ends)
 		return -ENOMEM;
 	for (size_t i = 0; i < facts->books; i++) {
 		const struct recording_owner *owner = recording_owner(recording, i);
@@ -54,6 +55,7 @@ void report_timeline_deinit(struct report_timeline *timeline)
 		free(timeline->books[i]);
 	free(timeline->books);
 	free(timeline->samples);
+	free(timeline->unknown);
 	free(timeline->ends);
 	*timeline = (struct report_timeline){0};
 }
@@ -124,12 +126,36 @@ static void report_timeline_end(struct report_timeline *timeline, uint64_t time_
 	}
 }
 
+/*
+ * The first event of a device that the recording has: if there were others before it, nothing is known from the
+ * start of the process until then.
+ */
+static void report_timeline_reach(struct report_timeline *timeline,
+				  const struct recording_event *event)
+{
+	const struct recording_owner *owner = recording_owner(timeline->recording, event->book);
+	size_t first = report_timeline_step(timeline, owner ? owner->book.start_ns : 0);
+	size_t last = report_timeline_step(timeline, event->time_ns);
+	uint8_t types = 0;
+
+	if (event->number <= 1)
+		return;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		if (event->hot[type].allocs || event->hot[type].frees)
+			types |= (uint8_t)(1u << type);
+	}
+	for (size_t i = first; i < last; i++)
+		timeline->unknown[i] |= types;
+}
+
 void report_timeline_add(struct report_timeline *timeline, struct report_device *device,
 			 const struct recording_event *event)
 {
 	const struct recording_owner *owner = recording_owner(timeline->recording, event->book);
 
 	report_timeline_end(timeline, event->time_ns);
+	if (!device->seen_ns)
+		report_timeline_reach(timeline, event);
 	device->seen_ns = event->time_ns;
 	/* By its own clock an event may be a little later than the end of its process. */
 	if (owner && owner->has_ended && owner->ended.realtime < event->time_ns)

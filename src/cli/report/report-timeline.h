@@ -4,6 +4,8 @@
 /*
  * Bytes in use over time, from events: of each step what was in use when that was most, all types
  * together, so that the highest point of the chart is the peak. What a process had is gone when it ends.
+ * Books reach back differently: what was in use before the first event that a recording has of a process is
+ * not known, unless that is the process's very first one.
  */
 
 #include <stdbool.h>
@@ -36,6 +38,7 @@ struct report_timeline {
 	uint64_t peak_bytes; /* the most of all, and the event after which it was so */
 	struct recording_moment peak;
 	uint64_t now[BOOK_TYPES];
+	uint8_t *unknown; /* owned; of each sample, a bit for each type whose bytes are not known */
 };
 
 /* 0 or -ENOMEM. */

@@ -272,3 +272,19 @@ def test_a_recording_may_have_more_processes_than_a_shell_has_files(ttmem, compi
 
     done = ttmem("smi", "--from", path, preexec_fn=have_few)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_is_not_known_of_a_process_is_not_drawn_as_nothing(world, record, tmp_path):
+    """Of one process all events are there; of the other only its last ones, and it held 1 GiB all the time."""
+    path = tmp_path / "all.ttrec"
+    short = world.player(f"alloc 0 DRAM 0x1000000 {1 << 30} weights", TTMEM_HISTORY="1024")
+    world.player("alloc 1 DRAM 0x1000 4096 all")
+    short.play("burst 0 5000")
+    process = record("--all", "-o", path)
+    short.play("alloc 0 DRAM 0x5000 64 last")
+    stop(process)
+    document = world.json("report", path)
+    values = document["timeline"]["types"]["DRAM"]["bytes"]
+    known = [value for value in values if value is not None]
+    assert values[0] is None and known and min(known) >= 1 << 30
+    assert document["timeline"]["types"]["DRAM"]["high"][0] is None

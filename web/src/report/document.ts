@@ -139,7 +139,7 @@ export interface Report {
   processes: Owner[];
   process_count: number;
   /** Of each step what was in use when that was most, and the most of each type alone. */
-  timeline: { times_ns: number[]; types: Partial<Record<MemoryType, { bytes: number[]; high: number[] }>> };
+  timeline: { times_ns: number[]; types: Partial<Record<MemoryType, { bytes: (number | null)[]; high: (number | null)[] }>> };
   gaps: Gap[];
   marks: Mark[];
   phases: PhaseSpan[];

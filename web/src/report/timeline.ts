@@ -22,6 +22,15 @@ const HATCH_PX = 7;
 
 type Shown = "all" | Pool;
 
+/**
+ * The values of a type for a stacked chart: where one of those drawn is not known, their sum is not, so none is drawn. A
+ * step's value holds until its end.
+ */
+export function known(timeline: Report["timeline"], drawn: readonly MemoryType[], type: MemoryType, key: "bytes" | "high"): (number | null)[] {
+  const values = timeline.types[type]![key].map((value, i) => drawn.some((one) => timeline.types[one]?.[key][i] === null) ? null : value);
+  return [...values, ...values.slice(-1)];
+}
+
 export class Timeline {
   readonly element: HTMLElement;
   private chart: Chart;
@@ -74,11 +83,10 @@ export class Timeline {
     const wanted: readonly MemoryType[] = this.shown === "all" ? TYPES : POOLS[this.shown].types;
     // A step is drawn from its beginning, and its value holds until its end.
     const ends = times_ns.map((ns) => this.seconds(ns));
-    const held = (values: readonly number[]): number[] => [...values, ...values.slice(-1)];
     return {
       times: ends.length ? [0, ...ends] : [],
       series: wanted.filter((type) => types[type]).map((type) => ({
-        label: TYPE_TITLES[type], variable: typeVariable(type), values: held(types[type]![this.shown === "all" ? "bytes" : "high"]),
+        label: TYPE_TITLES[type], variable: typeVariable(type), values: known(this.report.timeline, wanted, type, this.shown === "all" ? "bytes" : "high"),
       })),
     };
   }
