@@ -69,6 +69,9 @@ extern "C" {
 /* For ttmem_free_ex() with space 0: only the buffer in space 0. Otherwise 0 means not told. */
 #define TTMEM_FREE_IN_SPACE 0x400u
 
+/* For ttmem_free_ex(): it ends because its device or allocator is closed, as with ttmem_end_space(). */
+#define TTMEM_FREE_CLOSED 0x800u
+
 /* How a buffer was placed: shape_flags of ttmem_alloc_ex(). Neither of a pair: not known. */
 #define TTMEM_SHAPE_BOTTOM_UP 0x01u
 #define TTMEM_SHAPE_TOP_DOWN 0x02u

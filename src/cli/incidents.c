@@ -88,8 +88,11 @@ static void incidents_print_one(const struct snapshot *snapshot,
 		printf(", address 0x%" PRIx64, incident->address);
 	if (incident->size)
 		printf(", %s", text_size(incident->size, number));
+	if (incident->size_per_bank)
+		printf(", %s in each bank", text_size(incident->size_per_bank, number));
 	if (incident->largest_free != UINT64_MAX)
-		printf(", largest free block %s", text_size(incident->largest_free, number));
+		printf(", largest free block %s%s", text_size(incident->largest_free, number),
+		       incident->size_per_bank ? " in each bank" : "");
 	if (strcmp(incident->kind, "leak") == 0)
 		printf(" in %" PRIu64 " buffer%s", incident->count,
 		       incident->count == 1 ? "" : "s");

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "metal/metal-chip.h"
 #include "metal/metal-circular.h"
+#include "metal/metal-failed.h"
 #include "metal/metal-front.h"
 #include "metal/metal-learn.h"
 #include "metal/metal-lock.h"
@@ -47,6 +48,8 @@ void metal_front_cb(void *tracker, const void *cores, uint64_t address, uint64_t
 void metal_front_cb_old(void *tracker, const void *cores, uint64_t address, uint64_t size,
 			bool is_global, const void *device) METAL_FRONT(METAL_NAME_CB_OLD);
 void metal_front_cb_end(void *tracker, const void *device) METAL_FRONT(METAL_NAME_CB_END);
+uint64_t metal_front_take(void *allocator, void *buffer) METAL_FRONT(METAL_NAME_TAKE);
+uint64_t metal_front_take_old(void *allocator, void *buffer) METAL_FRONT(METAL_NAME_TAKE_OLD);
 void metal_front_clear(void *allocator) METAL_FRONT(METAL_NAME_CLEAR);
 void metal_front_clear_old(void *allocator) METAL_FRONT(METAL_NAME_CLEAR_OLD);
 bool metal_front_device_close(void *device) METAL_FRONT(METAL_NAME_DEVICE_CLOSE);
@@ -280,15 +283,21 @@ void metal_front_program_cb_end(void *program)
 }
 
 struct metal_check {
+	const struct metal_names *names;
 	const void *program;
 	const void *device;
 	bool is_refused;
 };
 
-/* Also, and only then of interest, if it throws. Nothing of tt-metal is called: it would be inside of that. */
+/*
+ * Also, and only then of interest, if it throws. What is asked of tt-metal there is what it answers without
+ * throwing: an exception would take the place of the application's.
+ */
 static void metal_program_checked(const struct metal_check *check)
 {
 	if (!check->is_refused || !metal_is_on())
+		return;
+	if (metal_failed_program(check->names, check->program, check->device))
 		return;
 	metal_lock();
 	metal_records_refused(check->program, check->device);
@@ -298,13 +307,57 @@ static void metal_program_checked(const struct metal_check *check)
 void metal_front_program_check(void *program, const void *device)
 {
 	const struct metal_names *names = metal_names(METAL_HERE);
-	CLEANUP(metal_program_checked) struct metal_check check = {program, device, false};
+	CLEANUP(metal_program_checked) struct metal_check check = {names, program, device, false};
 
 	if (!names->program_check)
 		return;
 	check.is_refused = true; /* until it has returned */
 	names->program_check(program, device);
 	check.is_refused = false;
+}
+
+struct metal_attempt {
+	const struct metal_names *names;
+	const void *allocator;
+	const void *buffer;
+	bool is_refused;
+};
+
+/* As above: the exception passes through here, and the allocator's lock has been released by then. */
+static void metal_attempted(const struct metal_attempt *attempt)
+{
+	if (attempt->is_refused && metal_is_on())
+		metal_failed(attempt->names, attempt->allocator, attempt->buffer);
+}
+
+uint64_t metal_front_take(void *allocator, void *buffer)
+{
+	const struct metal_names *names = metal_names(METAL_HERE);
+	CLEANUP(metal_attempted)
+	struct metal_attempt attempt = {names, allocator, buffer, false};
+	uint64_t address = 0;
+
+	if (!names->take)
+		return 0;
+	attempt.is_refused = true; /* until it has returned */
+	address = names->take(allocator, buffer);
+	attempt.is_refused = false;
+	return address;
+}
+
+uint64_t metal_front_take_old(void *allocator, void *buffer)
+{
+	const struct metal_names *names = metal_names(METAL_HERE);
+	CLEANUP(metal_attempted)
+	struct metal_attempt attempt = {names, allocator, buffer, false};
+	uint64_t address = 0;
+
+	if (!names->take_old)
+		return 0;
+	attempt.is_refused = !names->take; /* else it is the face of the other, which tells */
+	address = names->take_old(allocator, buffer);
+	attempt.is_refused = false;
+	return address;
 }
 
 /*

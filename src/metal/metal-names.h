@@ -22,6 +22,8 @@
 	"_ZN2tt8tt_metal12GraphTracker17track_allocate_cbERKNS0_12CoreRangeSetEmmbPKNS0_7IDeviceE"
 #define METAL_NAME_CB_END "_ZN2tt8tt_metal12GraphTracker19track_deallocate_cbEPKNS0_7IDeviceE"
 /* Allocator became the public face of AllocatorImpl in 0.66. */
+#define METAL_NAME_TAKE_OLD "_ZN2tt8tt_metal9Allocator15allocate_bufferEPNS0_6BufferE"
+#define METAL_NAME_TAKE "_ZN2tt8tt_metal13AllocatorImpl15allocate_bufferEPNS0_6BufferE"
 #define METAL_NAME_CLEAR_OLD "_ZN2tt8tt_metal9Allocator5clearEv"
 #define METAL_NAME_CLEAR "_ZN2tt8tt_metal13AllocatorImpl5clearEv"
 #define METAL_NAME_DEVICE_CLOSE "_ZN2tt8tt_metal6Device5closeEv"
@@ -105,6 +107,8 @@ struct metal_names {
 	void (*track_cb)(void *tracker, const void *cores, uint64_t address, uint64_t size,
 			 bool is_global, const void *device);
 	void (*track_cb_end)(void *tracker, const void *device);
+	uint64_t (*take)(void *allocator, void *buffer); /* throws if it refuses */
+	uint64_t (*take_old)(void *allocator, void *buffer);
 	void (*clear)(void *allocator);
 	bool (*device_close)(void *device);
 	bool (*mesh_close)(void *mesh);

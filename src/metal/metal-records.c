@@ -250,13 +250,14 @@ static void metal_records_drop(struct metal_record *record)
 	metal_records.spare_count++;
 }
 
-static void metal_records_end(struct metal_record *record)
+/* @why: TTMEM_FREE_CLOSED, or 0. */
+static void metal_records_end_for(struct metal_record *record, uint32_t why)
 {
 	const struct ttmem_free_args args = {
 		.struct_size = sizeof(args),
 		.device = record->target->ids[0],
 		.type = record->shape.type,
-		.flags = TTMEM_FREE_IN_SPACE,
+		.flags = TTMEM_FREE_IN_SPACE | why,
 		.address = record->address,
 		.space = record->number,
 	};
@@ -268,6 +269,11 @@ static void metal_records_end(struct metal_record *record)
 		ttmem_free_mesh_ex(record->target->ids, record->target->count, &args);
 	metal_target_put(record->target);
 	metal_records_drop(record);
+}
+
+static void metal_records_end(struct metal_record *record)
+{
+	metal_records_end_for(record, 0);
 }
 
 static void metal_records_link(struct metal_record *record, struct metal_space *space)
@@ -407,16 +413,20 @@ bool metal_records_freed(const void *buffer)
 	return record != NULL;
 }
 
+static void metal_records_end_all(struct metal_space *space, uint32_t why)
+{
+	while (space->records)
+		metal_records_end_for(space->records, why);
+	metal_trace_clear(space);
+	metal_space_remove(space);
+}
+
 void metal_records_clear(const void *allocator)
 {
 	struct metal_space *space = metal_space_find(allocator);
 
-	if (!space)
-		return;
-	while (space->records)
-		metal_records_end(space->records);
-	metal_trace_clear(space);
-	metal_space_remove(space);
+	if (space)
+		metal_records_end_all(space, TTMEM_FREE_CLOSED);
 }
 
 void metal_records_close(const void *device)
@@ -426,7 +436,7 @@ void metal_records_close(const void *device)
 	for (struct metal_space *space = metal_space_first(); space; space = next) {
 		next = space->next;
 		if (!device || space->device == device)
-			metal_records_clear(space->allocator);
+			metal_records_end_all(space, device ? TTMEM_FREE_CLOSED : 0);
 	}
 }
 

@@ -39,10 +39,10 @@ bool metal_records_freed(const void *buffer);
  */
 void metal_records_refused(const void *program, const void *device);
 
-/* The allocator holds nothing any more. */
+/* The allocator is closed: what it held ends, and is reported as held when it was closed. */
 void metal_records_clear(const void *allocator);
 
-/* The device or mesh is closed, and its allocators are gone. NULL = all end. */
+/* The same for the allocators of a device or mesh. NULL = all end, for no reason of theirs. */
 void metal_records_close(const void *device);
 
 /* In a forked child. */

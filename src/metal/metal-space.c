@@ -35,8 +35,7 @@ static bool metal_space_measure(const struct metal_names *names, const void *api
 	return true;
 }
 
-/* Of a device, or of the first one of a mesh: they are alike. */
-static uint64_t metal_space_per_core(const struct metal_names *names, const void *object)
+uint64_t metal_space_per_core(const struct metal_names *names, const void *object)
 {
 	struct metal_vector devices = {0};
 	uint64_t size = 0;

@@ -59,5 +59,8 @@ uint32_t metal_space_on_chip(const struct metal_space *space, uint64_t address);
 /* False: the address is outside the banks that the allocator says it has. */
 bool metal_space_has(const struct metal_space *space, uint32_t type, uint64_t address);
 
+/* L1 of a core of a Device, or of the first one of a mesh: they are alike. 0 = not known. Without the lock. */
+uint64_t metal_space_per_core(const struct metal_names *names, const void *object);
+
 /* In a forked child, with the lock held. */
 void metal_space_forget(void);

@@ -37,11 +37,16 @@ shard_end_at(struct shard *shard, struct index_spot spot, uint64_t time, uint32_
 	return SHARD_DONE;
 }
 
+static uint32_t shard_free_op(const struct shard_buffer *who)
+{
+	return BOOK_OP_FREE | (who->flags & SHARD_FREE_CLOSED ? BOOK_OP_CLOSED : 0);
+}
+
 /* One of which it is known what it takes. */
 static __attribute__((noinline)) int shard_end_told(struct shard *shard, struct index_spot spot,
 						    uint64_t time, const struct shard_buffer *who)
 {
-	return shard_end_at(shard, spot, time, BOOK_OP_FREE, who, true);
+	return shard_end_at(shard, spot, time, shard_free_op(who), who, true);
 }
 
 int shard_end(struct shard *shard, uint32_t slot, uint32_t op, uint64_t time,
@@ -165,7 +170,7 @@ static __attribute__((noinline)) int shard_free_search(struct shard *shard, uint
 	modifier = meant > 1 ? BOOK_OP_AMBIGUOUS : 0;
 	if (book_meta_refs(records_at(&shard->records, slot)->meta) > 1)
 		return shard_refer(shard, slot, time, BOOK_OP_UNREF | modifier, who->stack);
-	return shard_end(shard, slot, BOOK_OP_FREE | modifier, time, who);
+	return shard_end(shard, slot, shard_free_op(who) | modifier, time, who);
 }
 
 int shard_free(struct shard *shard, struct index_bucket *bucket, uint64_t hash, uint64_t time,
@@ -185,5 +190,5 @@ int shard_free(struct shard *shard, struct index_bucket *bucket, uint64_t hash, 
 		return shard_refer(shard, spot.slot, time, BOOK_OP_UNREF, who->stack);
 	if (unlikely(event_is_warm(BOOK_OP_FREE, record)))
 		return shard_end_told(shard, spot, time, who);
-	return shard_end_at(shard, spot, time, BOOK_OP_FREE, who, false);
+	return shard_end_at(shard, spot, time, shard_free_op(who), who, false);
 }

@@ -29,6 +29,8 @@ struct owners;
 /* In a free from space 0: from no other space. A free from another space means it in any case. */
 #define SHARD_FREE_IN_SPACE 0x400u
 
+#define SHARD_FREE_CLOSED 0x800u /* in a free: because the space ends */
+
 /* What the caller says about a buffer. Strings, phases, stacks and shapes are ids. */
 struct shard_buffer {
 	uint64_t address;

@@ -15,6 +15,7 @@
 
 _Static_assert(TTMEM_SPACE_COUNT == BOOK_SPACES, "as many spaces");
 _Static_assert(TTMEM_FREE_BUFFER == SHARD_FREE_BUFFER, "passed on unchanged");
+_Static_assert(TTMEM_FREE_CLOSED == SHARD_FREE_CLOSED, "passed on unchanged");
 _Static_assert(TTMEM_FREE_IN_SPACE == SHARD_FREE_IN_SPACE, "passed on unchanged");
 _Static_assert(BOOK_META_ALIAS >> BOOK_META_FLAGS_SHIFT == TTMEM_FLAG_ALIAS, "alias is alias");
 _Static_assert(TTMEM_SHAPE_BOTTOM_UP == BOOK_SHAPE_BOTTOM_UP &&
@@ -185,7 +186,8 @@ API_EXPORT void ttmem_alloc_mesh_ex(const uint32_t *devices, size_t n,
 
 static bool args_free_flags_are_sane(const struct ttmem_free_args *args)
 {
-	uint32_t flags = args->flags & ~(TTMEM_FREE_DESTRUCTOR | TTMEM_FREE_IN_SPACE);
+	uint32_t flags =
+		args->flags & ~(TTMEM_FREE_DESTRUCTOR | TTMEM_FREE_IN_SPACE | TTMEM_FREE_CLOSED);
 
 	return args->space < BOOK_SPACES &&
 	       (!(flags & ~ARGS_FLAGS) || (flags == TTMEM_FREE_BUFFER && args->type == TTMEM_ANY));
@@ -197,7 +199,8 @@ static void args_free(struct call *call, const struct args_devices *devices,
 	struct shard_buffer who = {
 		.address = args->address,
 		.type = args->type,
-		.flags = args->flags & (TTMEM_FREE_BUFFER | TTMEM_FREE_IN_SPACE),
+		.flags =
+			args->flags & (TTMEM_FREE_BUFFER | TTMEM_FREE_IN_SPACE | TTMEM_FREE_CLOSED),
 		.phase = call_phase(call),
 		.thread = call->self->tid,
 		.stack = stack,

@@ -250,6 +250,14 @@ void document_incident_fields(struct emit *json, const struct snapshot *snapshot
 		emit_u64(json, "largest_free", incident->largest_free);
 	else
 		emit_null(json, "largest_free");
+	if (incident->size_per_bank)
+		emit_u64(json, "size_per_bank", incident->size_per_bank);
+	if (incident->banks)
+		emit_u64(json, "banks", incident->banks);
+	if (incident->bank_size) {
+		emit_u64(json, "bank_size", incident->bank_size);
+		emit_u64(json, "bank_free", incident->bank_free);
+	}
 	emit_u64(json, "count", incident->count);
 	document_party(json, "first", &incident->first);
 	document_party(json, "second", &incident->second);

@@ -22,7 +22,8 @@ class Shapes:
     def __call__(self, shape):
         if shape not in self.made:
             self.made[shape] = self.make(self.folder / str(shape), shape, module=True)
-            self.link(self.made[shape], "traces", self.compile("traces", shape))
+            for name in ("traces", "short"):
+                self.link(self.made[shape], name, self.compile(name, shape))
         return self.made[shape]
 
     def compile(self, name, shape, *flags):

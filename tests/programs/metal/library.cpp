@@ -91,6 +91,16 @@ Statistics Inner::get_statistics(const BufferType &type) const
 	if (!is_on_chip(type))
 		statistics.total_allocatable_size_bytes++;
 #endif
+	const std::lock_guard<std::mutex> lock(mutex_);
+	const auto live = live_.find(type);
+
+	if (live != live_.end())
+		for (const auto &[start, end] : live->second)
+			statistics.total_allocated_bytes += end - start;
+	/* As far as the stand-in goes, what is free is one block. */
+	if (statistics.total_allocated_bytes < statistics.total_allocatable_size_bytes)
+		statistics.total_free_bytes = statistics.largest_free_block_bytes =
+			statistics.total_allocatable_size_bytes - statistics.total_allocated_bytes;
 	return statistics;
 }
 
@@ -453,7 +463,7 @@ std::shared_ptr<Buffer> Buffer::create(const Setting &setting)
 	if (!setting.per_core.empty())
 		buffer->address_ = buffer->per_core_.at({setting.per_core[0], 1});
 	else if (!setting.hooked)
-		buffer->address_ = buffer->allocator_->allocate(setting.type, setting.size);
+		buffer->address_ = buffer->allocator_->allocate_buffer(buffer.get());
 	GraphTracker::instance().track_allocate(buffer.get());
 	return buffer;
 }

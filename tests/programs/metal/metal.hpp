@@ -135,6 +135,8 @@ class
 {
       public:
 	DeviceAddr allocate(BufferType type, DeviceAddr size);
+	/* Throws if there is not enough. */
+	DeviceAddr allocate_buffer(Buffer *buffer);
 	/* Only on that core. */
 	DeviceAddr allocate_on(std::size_t core, DeviceAddr size);
 	void deallocate_on(std::size_t core, DeviceAddr address);
@@ -160,7 +162,7 @@ class
 
       private:
 	DeviceAddr shrunk_ = 0;
-	std::mutex mutex_;
+	mutable std::mutex mutex_;
 	std::map<BufferType, std::map<DeviceAddr, DeviceAddr>> live_; /* address: end */
 	std::map<std::size_t, std::map<DeviceAddr, DeviceAddr>> per_core_;
 };
@@ -380,6 +382,14 @@ class Buffer final : public std::enable_shared_from_this<Buffer>
 	const CoreAddresses &per_core() const
 	{
 		return per_core_;
+	}
+	BufferType type() const
+	{
+		return type_;
+	}
+	DeviceAddr size() const
+	{
+		return size_;
 	}
 
       private:

@@ -48,6 +48,15 @@ void GraphTracker::track_deallocate_cb(const IDevice *)
 	count();
 }
 
+DeviceAddr Inner::allocate_buffer(Buffer *buffer)
+{
+	if (buffer->type() != BufferType::SYSTEM_MEMORY &&
+	    buffer->aligned_size_per_bank() >
+		    get_statistics(buffer->type()).largest_free_block_bytes)
+		throw std::runtime_error("not enough memory");
+	return allocate(buffer->type(), buffer->size());
+}
+
 namespace detail
 {
 
@@ -60,6 +69,9 @@ void ProgramImpl::validate_circular_buffer_region(const IDevice *device)
 #endif
 
 	for (const auto &circular : circulars_) {
+		if (!circular.global &&
+		    circular.address + circular.size > device->l1_size_per_core())
+			throw std::runtime_error("circular buffers do not fit into L1");
 		if (lowest && !circular.global && *lowest < circular.address + circular.size)
 			throw std::runtime_error("circular buffers clash with L1 buffers");
 	}
