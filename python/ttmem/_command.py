@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 
 class CommandError(RuntimeError):
@@ -36,10 +36,16 @@ def _program() -> str:
     )
 
 
-def command(*args: Union[str, int], timeout: float = 60.0, daemon: bool = True) -> Dict[str, Any]:
+def command(
+    *args: Union[str, int],
+    timeout: float = 60.0,
+    daemon: bool = True,
+    accept: Tuple[int, ...] = (0,),
+) -> Dict[str, Any]:
     """The document that "ttmem ARGS --json" prints; docs/schema/ describes each of them.
 
-    daemon=False: from the processes themselves, even if there is a ttmemd.
+    daemon=False: from the processes themselves, even if there is a ttmemd. accept: exit codes that are
+    answers, too.
     """
     words = [_program(), *map(str, args), "--json"]
     env = os.environ if daemon else {**os.environ, "TTMEM_SOCKET": "none"}
@@ -51,7 +57,7 @@ def command(*args: Union[str, int], timeout: float = 60.0, daemon: bool = True) 
         raise CommandError(f"{words[0]} cannot be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
         raise CommandError(f"{' '.join(words)} did not answer within {timeout} s") from error
-    if result.returncode != 0:
+    if result.returncode not in accept:
         said = result.stderr.decode(errors="replace").strip() or f"exit code {result.returncode}"
         raise CommandError(f"{' '.join(words)} failed: {said}")
     try:

@@ -430,12 +430,6 @@ def _highest_lines(report: Report) -> List[str]:
     return lines
 
 
-def failure_of(row: Row) -> Dict[str, Any]:
-    """An incident alloc_failed, as a result has it."""
-    names = ("time_ns", "device", "type", "size", "largest_free", "explanation")
-    return {name: row.get(name) for name in names}
-
-
 def _failure_lines(report: Report) -> List[str]:
     """Why a test that failed got no memory; what tests have caught is only counted."""
     lines = []

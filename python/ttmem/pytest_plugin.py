@@ -21,7 +21,7 @@ from _pytest import runner
 
 import ttmem
 
-from . import _judge, _metal, _options, _owners, _result
+from . import _failure, _judge, _metal, _options, _owners, _result
 from ._offers import Offers
 
 # What a check could not check does not pass: as the exit code of ttmem run.
@@ -270,7 +270,7 @@ class Session:
         if report.failed and call.when != "teardown":
             failures = _judge.failed_allocations({os.getpid()})
             if failures and failures[-1]["last_ns"] >= test.window.start:
-                test.failed_allocation = _result.failure_of(failures[-1])
+                test.failed_allocation = _failure.describe(failures[-1])
         if call.when == "call":
             test.expected = call.excinfo is not None and not report.failed
         if call.when != "teardown":

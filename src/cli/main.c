@@ -25,7 +25,7 @@ static const struct {
 } groups[] = {
 #ifdef MAIN_WHEEL
 	/* In a Python wheel: what needs no library that a machine may lack. */
-	{"Who holds the memory now?", {&smi_command, &buffers_command}},
+	{"Who holds the memory now?", {&smi_command, &buffers_command, &fit_command}},
 	{"What happened?", {&peak_command, &incidents_command}},
 	{"Watch one program", {&run_command}},
 #else

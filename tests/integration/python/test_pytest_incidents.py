@@ -78,13 +78,19 @@ def test_more_events_than_the_history_has_are_not_checked(run_pytest):
 
 
 FAILURES = """
+BANKS = {"capacity": 4 << 20, "bank_base": 4096, "bank_size": 1 << 20, "banks": 4, "alignment": 64}
+
+def load():
+    return leak("weights", 2 << 20)
+
 def allocate(size):
     ttmem.alloc_failed(0, "DRAM", size)
     raise MemoryError("no room")
 
 def test_fails():
-    leak("weights", 1 << 20)
-    allocate(1 << 30)
+    ttmem.device(0, memory={"DRAM": BANKS})
+    load()
+    allocate(3 << 20)
 
 def test_catches():
     for _ in range(3):
@@ -104,9 +110,22 @@ def test_an_allocation_that_failed_is_explained_at_the_end(run_pytest, options, 
     assert (done.code, done.failed) == (1, {"test_fails", "test_fails_later"}), done.text
     _, found, end = done.text.partition("\nfailed allocations:\n")
     paragraph, caught, *_ = end.splitlines()
-    assert found and paragraph.startswith("  test_it.py::test_fails: ") and "1.0 GiB" in paragraph, done.text
+    assert found and paragraph.startswith("  test_it.py::test_fails: ") and "3.0 MiB of DRAM" in paragraph, done.text
+    assert "at allocate" in paragraph and "2.0 MiB is free, 512.0 KiB in each of 4 banks" in paragraph, paragraph
+    assert "2.0 MiB leak" in paragraph and "free weights (2.0 MiB)" in paragraph, paragraph
     assert caught == "  3 allocations failed in tests that went on or passed"
     document = check_schema(json.loads(path.read_text()))
     tests = {test["test"].partition("::")[2]: test["failed_allocation"] for test in document["tests"]}
-    assert tests["test_fails"]["size"] == 1 << 30 and tests["test_catches"] is tests["test_fails_later"] is None
+    assert tests["test_fails"]["size"] == 3 << 20 and tests["test_catches"] is tests["test_fails_later"] is None
     assert document["failed_allocations"] == 4
+
+
+def test_what_is_not_known_of_a_failed_allocation_is_called_so(run_pytest):
+    done = run_pytest("""
+        def test_fails():
+            ttmem.alloc_failed(1, "L1", 4096)
+            raise MemoryError
+    """)
+    _, _, end = done.text.partition("\nfailed allocations:\n")
+    assert end.startswith("  test_it.py::test_fails: 4.0 KiB of L1 on device 1 could not be allocated at test_fails"), done.text
+    assert "The free memory is not known, the largest free block is not known. This process holds none of it." in end
