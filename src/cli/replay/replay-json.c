@@ -141,7 +141,8 @@ void replay_json(const struct replay_walk *walk, uint64_t time_ns)
 	replay_json_failed(&json, walk);
 	replay_json_devices(&json, walk);
 	document_list_end(&json, walk->missed == 0 && walk->from_table == 0 &&
-					 counts.guessed == 0 && counts.unjudged == 0);
+					 counts.guessed == 0 && counts.unjudged == 0 &&
+					 replay_walk_assumed(walk) == 0);
 	emit_open_array(&json, "notes");
 	for (unsigned int i = 0; replay_note(walk, i, note); i++)
 		emit_string(&json, NULL, note);

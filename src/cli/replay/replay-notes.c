@@ -58,6 +58,9 @@ bool replay_note(const struct replay_walk *walk, unsigned int number, char ret_n
 		 "buffers do not lie where they were recorded: their allocator had other limits, "
 		 "or "
 		 "another way"},
+		{replay_walk_assumed(walk),
+		 "devices: L1 has the banks of that card with fast dispatch, slow dispatch has "
+		 "more (--banks L1=N)"},
 		{counts.unjudged, "buffers are in a memory of which nothing is known: not judged"},
 		{counts.spaces,
 		 "allocators of sub-devices or meshes: each is replayed as if it had "

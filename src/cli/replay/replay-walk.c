@@ -19,6 +19,7 @@
 #include "book/format/words.h"
 #include "book/read/view.h"
 #include "model/cards/card.h"
+#include "model/types.h"
 #include "source/books/scan.h"
 #include "source/books/stacks.h"
 
@@ -123,6 +124,7 @@ static int replay_add_device(struct replay_walk *walk, const struct recording_ev
 	else if (!walk->card_name && !facts.windows[0].size)
 		card.facts = card_find(device->card);
 	refit_rules_init(&rules, &facts, &card);
+	device->assumes_l1 = rules.assumes_l1;
 	device->refit = refit_new(&rules);
 	if (!device->refit)
 		return -ENOMEM;
@@ -392,6 +394,19 @@ bool replay_walk_is_same(const struct replay_walk *walk)
 {
 	return !walk->card_name && !walk->card.dram_banks && !walk->card.l1_banks &&
 	       walk->fit == FREE_LIST_FIRST;
+}
+
+uint64_t replay_walk_assumed(const struct replay_walk *walk)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < walk->count; i++) {
+		const struct refit_margin *margins = refit_margins(walk->devices[i].refit);
+
+		count += walk->devices[i].assumes_l1 &&
+			 (margins[TYPES_L1].is_known || margins[TYPES_L1_SMALL].is_known);
+	}
+	return count;
 }
 
 struct refit_counts replay_walk_counts(const struct replay_walk *walk)

@@ -21,6 +21,7 @@ struct replay_device {
 	uint32_t book;
 	uint32_t device;
 	char card[24];       /* that it was recorded on; "" = not known */
+	bool assumes_l1;     /* see refit.h */
 	struct refit *refit; /* owned */
 	uint64_t *births;    /* owned: of what is in each slot; 0 = nothing */
 	size_t slots, capacity;
@@ -70,6 +71,9 @@ void replay_walk_deinit(struct replay_walk *walk);
 
 /* Whether nothing is different from when it was recorded: then addresses should be the same, too. */
 bool replay_walk_is_same(const struct replay_walk *walk);
+
+/* Devices with buffers in L1 of another card, whose number of banks depends on how it is opened. */
+uint64_t replay_walk_assumed(const struct replay_walk *walk);
 
 /* Of all devices together. */
 struct refit_counts replay_walk_counts(const struct replay_walk *walk);

@@ -63,6 +63,21 @@ const struct card_facts *card_find(const char *card)
 	return NULL;
 }
 
+uint32_t card_l1_banks(const struct card_facts *facts)
+{
+	/* Seen with the real tt-metal in mock mode, one chip each. */
+	static const struct {
+		const char *card; /* and its variants */
+		uint32_t banks;
+	} table[] = {{"n150", 64}, {"n300", 56}, {"p150", 110}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		if (strncmp(facts->card, table[i].card, strlen(table[i].card)) == 0)
+			return table[i].banks;
+	}
+	return 0;
+}
+
 uint64_t card_capacity(const struct card_facts *facts, uint32_t type)
 {
 	if (facts && type == TYPES_DRAM)

@@ -29,6 +29,12 @@ const struct card_facts *card_at(size_t index);
 /* NULL for a card that is not in the table. */
 const struct card_facts *card_find(const char *card);
 
+/*
+ * Banks of L1 that tt-metal hands out with fast dispatch, which takes some of the cores for itself; with slow
+ * dispatch it is all of them. 0 = not known.
+ */
+uint32_t card_l1_banks(const struct card_facts *facts);
+
 /* Bytes of a type on one chip; 0 = not known, or not a separate memory. */
 uint64_t card_capacity(const struct card_facts *facts, uint32_t type);
 

@@ -25,7 +25,8 @@ static struct snapshot_window refit_checked(struct snapshot_window window)
 static struct snapshot_window refit_of_card(const struct card_facts *facts, uint32_t type,
 					    uint32_t banks)
 {
-	uint32_t all = type == TYPES_DRAM ? facts->dram_banks : facts->cores;
+	uint32_t fast = card_l1_banks(facts);
+	uint32_t all = type == TYPES_DRAM ? facts->dram_banks : fast ? fast : facts->cores;
 	uint64_t size = type == TYPES_DRAM ? facts->dram_bank_size : facts->l1_per_core;
 	uint64_t base = type == TYPES_DRAM ? facts->dram_base : facts->l1_base;
 
@@ -83,6 +84,7 @@ void refit_rules_init(struct refit_rules *rules, const struct snapshot_facts *re
 {
 	for (uint32_t type = 0; type < REFIT_MEMORIES; type++)
 		rules->to[type] = rules->from[type] = refit_checked(recorded->windows[type]);
+	rules->assumes_l1 = card->facts && !card->l1_banks;
 	if (card->facts) {
 		rules->to[TYPES_DRAM] = refit_of_card(card->facts, TYPES_DRAM, card->dram_banks);
 		rules->to[TYPES_L1] = refit_of_card(card->facts, TYPES_L1, card->l1_banks);

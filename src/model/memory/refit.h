@@ -32,6 +32,8 @@ struct refit_rules {
 	/* By type, where it was recorded and where it is replayed; size 0 = not known. */
 	struct snapshot_window from[REFIT_MEMORIES];
 	struct snapshot_window to[REFIT_MEMORIES];
+	/* The banks of L1 are those of the card with fast dispatch; how it would be opened is not known. */
+	bool assumes_l1;
 };
 
 /* Which card it is replayed on. */

@@ -197,6 +197,19 @@ def test_shards_want_as_many_cores(recorded, replay):
     assert document["failed"]["shards"] == 12 and document["failed"]["banks"] == 11
 
 
+@pytest.mark.parametrize("card, banks", [("n150", 64), ("n300", 56), ("p150", 110)])
+def test_another_card_has_the_l1_banks_of_fast_dispatch(recorded, replay, card, banks):
+    """All cores are there with slow dispatch only, so this is not exact; with the number it is."""
+    code, document = replay(recorded(f"%act,1024,{banks},64512"), "--card", card)
+    assert code == 0 and document["devices"][0]["margins"][0]["banks"] == banks
+    assert not document["exact"] and any("fast dispatch" in note for note in document["notes"])
+    file = recorded(f"%act,1024,{banks + 1},64512")
+    code, document = replay(file, "--card", card)
+    assert code == 1 and document["failed"]["why"] == "shards"
+    code, document = replay(file, "--card", card, "--banks", f"L1={banks + 8}")
+    assert code == 0 and document["exact"]
+
+
 def test_what_failed_then_may_have_found_room(recorded, replay):
     file = recorded("+a,400K,1K,64", "!200000")
     _, document = replay(file)
