@@ -4,6 +4,7 @@
 import contextlib
 import os
 import re
+import resource
 import signal
 import socket
 import struct
@@ -172,7 +173,11 @@ def test_thousands_of_connections_are_taken_over(ttmemd):
     ttmemd.start()
     count = 1500
     sockets = []
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.ExitStack() as stack:
+        # A login has 1024.
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         for _ in range(count):
             one = stack.enter_context(socket.socket(socket.AF_UNIX))
             one.connect(str(ttmemd.legacy))
