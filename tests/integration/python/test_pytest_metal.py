@@ -251,3 +251,59 @@ def test_why_tracking_gave_up_is_said_without_a_summary(other):
 def test_a_tt_metal_that_nobody_uses_is_no_reason_for_87(other):
     done = other(tests="import ttnn\n\ndef test_it():\n    pass\n")
     assert done.code == 0 and "nothing to check" in done.text, done.text
+
+
+CLOSES = """
+import pytest, ttnn
+
+@pytest.fixture
+def device():
+    device = ttnn.open_device(0)
+    yield device
+    ttnn.close_device(device)
+
+def test_holds(device):
+    global kept
+    kept = ttnn.zeros(device, 4096)
+
+def test_frees(device):
+    ttnn.drop(ttnn.zeros(device, 64))
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "2"]])
+def test_a_fixture_that_closes_its_device(tests, options):
+    """What it holds is not a leak, so only the option shows it."""
+    done = tests(*options, tests=CLOSES)
+    assert done.code == 0 and "2 passed" in done.text, done.text
+    done = tests("--ttmem-strict-close", *options, tests=CLOSES)
+    assert (done.code, done.leaked, done.failed) == (1, {"test_holds"}, set()), done.text
+    section = done.section("test_holds")
+    assert "ttmem: closed a device with 1 buffer, 4.0 KiB" in section
+    assert re.search(r"^    at test_holds .*test_it\.py:\d+$", section, re.M), section
+
+
+SHORT = """
+import pytest, ttnn
+
+def test_fails():
+    device = ttnn.open_device(0)
+    kept = ttnn.zeros(device, 1 << 20)  # held
+    ttnn.zeros(device, 1 << 34)
+
+def test_catches():
+    device = ttnn.open_device(0)
+    with pytest.raises(RuntimeError, match="Out of Memory"):
+        ttnn.zeros(device, 1 << 34)
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "2"]])
+def test_an_allocation_that_tt_metal_refuses_is_explained(tests, options):
+    done = tests(*options, tests=SHORT)
+    assert (done.code, done.failed) == (1, {"test_fails"}), done.text
+    _, found, end = done.text.partition("\nfailed allocations:\n")
+    paragraph, caught, *_ = end.splitlines()
+    assert found and paragraph.startswith("  test_it.py::test_fails: "), done.text
+    assert "16.0 GiB of DRAM on device 0" in paragraph and "test_it.py:7" in paragraph and "test_it.py:6" in paragraph, paragraph
+    assert caught == "  1 allocation failed in tests that went on or passed"
