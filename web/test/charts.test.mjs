@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { remainder, sparkFacts, sparkline, splits, stacked, topOf, total } from "../src/chart/chart-data";
+import { reading, remainder, sparkFacts, sparkline, splits, stacked, topOf, total } from "../src/chart/chart-data";
 import { nextPoint, widened, zoomedAround } from "../src/chart/chart-keys";
 import { chartFigures, tablePoints } from "../src/chart/chart-table";
 import { before, fromNs, History, later, partsOf } from "../src/data/series";
@@ -192,4 +192,11 @@ test("what is saved of a chart is all that is loaded", () => {
   const data = { times: [0, 1.5], series: [{ label: "DRAM", variable: "", values: [7, null] }] };
   assert.deepEqual(chartFigures(data, true), { heads: ["Time", "DRAM"], rows: [["1970-01-01T00:00:00.000Z", 7], ["1970-01-01T00:00:01.500Z", null]] });
   assert.deepEqual(chartFigures(data, false).rows[1], [1.5, null]);
+});
+
+test("where nothing is known the legend does not say 0", () => {
+  const series = [{ label: "DRAM", variable: "a", values: [null, 2 ** 30] }, { label: "L1", variable: "b", values: [null, null] }];
+  const data = { times: [0, 1], series };
+  assert.deepEqual(series.map((one) => reading(data, one, 0)), ["not known", "not known"]);
+  assert.deepEqual(series.map((one) => reading(data, one, 1)), ["1.00 GiB", "0 B"]);
 });

@@ -2,6 +2,8 @@
 //
 // The data of a chart, computed without drawing: stacked sums, round figures at the axis, sparklines of cards.
 
+import { bytes } from "../base/format";
+
 export interface Series {
   label: string;
   variable: string; // of its colour
@@ -33,6 +35,10 @@ export function stacked(data: ChartData): (number | null)[][] {
     .map((series) => data.times.map((_time, i) => (none[i] ? null : (sums[i] = sums[i]! + (series.values[i] ?? 0)))))
     .reverse();
 }
+
+/** What a series had at a time, for people. Where nothing is known of any of them, none of them is 0. */
+export const reading = (data: ChartData, series: ChartData["series"][number], at: number): string =>
+  data.series.every(({ values }) => (values[at] ?? null) === null) ? "not known" : bytes(series.values[at] ?? 0);
 
 export const total = (data: ChartData, i: number): number =>
   data.series.reduce((sum, series) => sum + (series.values[i] ?? 0), 0);

@@ -12,7 +12,7 @@ import { onTheme } from "../parts/colours";
 import { saveMenu } from "../parts/download";
 import { flagLines, nextFlag } from "../time/annotations";
 import type { Span } from "../time/moment";
-import { indexAt, stacked, total, type ChartData } from "./chart-data";
+import { indexAt, reading, stacked, total, type ChartData } from "./chart-data";
 import { nextPoint, widened, zoomedAround } from "./chart-keys";
 import { LIVE, type Manner } from "./chart-manner";
 import { Overlay } from "./chart-overlay";
@@ -309,7 +309,7 @@ export class Chart {
     this.plot.setCursor({ left: this.plot.valToPos(this.exactly ?? this.data.times[at]!, "x"), top: 0 });
     this.read(at);
     say(this.spoken, `${this.manner.clock(this.data.times[at]!)}: ` +
-      this.data.series.map((series) => `${series.label} ${bytes(series.values[at] ?? 0)}`).join(", "));
+      this.data.series.map((series) => `${series.label} ${reading(this.data, series, at)}`).join(", "));
   }
 
   private makeLegend(): void {
@@ -341,7 +341,7 @@ export class Chart {
     const at = index ?? rest?.at ?? this.data.times.length - 1;
     this.data.series.forEach((series, i) => {
       const value = this.values[i];
-      if (value) say(value, bytes(series.values[at] ?? 0));
+      if (value) say(value, reading(this.data, series, at));
     });
     say(this.when, index === null ? (rest?.text ?? "") : this.manner.clock(this.data.times[at] ?? 0));
   }
