@@ -2,195 +2,24 @@
 
 /*
  * agree ARCH CHIPS SEED MOMENTS: random operations on a real tt-metal in mock mode. After each of them it
- * prints what tt-metal's own allocators hold and waits for a line, so that agree.py can compare this with
- * what ttmem says of this process:
- *
- *   b CHIP TYPE ADDRESS SIZE PER_BANK BANKS ALLOCATOR    a live buffer, once for each chip that has it
- *   s ALLOCATOR TYPE BYTES                               what an allocator says it has given out of a bank
- *   c CHIP BYTES                                         circular buffers on a chip
- *   r CHIP BYTES                                         how far they reach on a core
- *   k CHIP COUNT ADDRESS SIZE                            programs that were refused so far, and of the first
- *                                                        of them: which buffer was in the way, how far
- *   d CHIP ARCH CORES                                    a chip that is open
- *   . OPERATION                                          the end of a moment, and what was done
+ * prints what tt-metal's own allocators hold (truth.hpp) and waits for a line, so that agree.py can compare
+ * this with what ttmem says of this process.
  */
 
-#include <algorithm>
 #include <array>
-#include <cinttypes>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
-#include <map>
 #include <memory>
-#include <random>
-#include <set>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include <dlfcn.h>
-
-#include <tt-metalium/allocator.hpp>
-#include <tt-metalium/buffer.hpp>
-#include <tt-metalium/circular_buffer_config.hpp>
-#include <tt-metalium/experimental/mock_device/mock_device.hpp>
-#include <tt-metalium/host_api.hpp>
-#include <tt-metalium/mesh_buffer.hpp>
-#include <tt-metalium/mesh_config.hpp>
-#include <tt-metalium/mesh_device.hpp>
-#include <tt-metalium/sub_device.hpp>
-#include <tt-metalium/tt_metal.hpp>
-
-using namespace tt::tt_metal;
-using namespace tt::tt_metal::distributed;
+#include "truth.hpp"
 
 namespace
 {
-
-constexpr std::array kinds{BufferType::DRAM, BufferType::L1, BufferType::L1_SMALL,
-			   BufferType::TRACE};
-constexpr std::array names{"DRAM", "L1", "L1_SMALL", "TRACE"};
-
-struct Placed {
-	Program program;
-	int chip;
-	std::uint64_t reach;
-};
-
-struct Mesh {
-	std::shared_ptr<MeshDevice> device;
-	std::vector<std::shared_ptr<MeshBuffer>> shared;
-	std::vector<std::shared_ptr<Buffer>> single;
-	std::vector<std::shared_ptr<Placed>> programs;
-	std::vector<SubDeviceManagerId> managers;
-	Mesh *parent;
-};
-
-struct Refused {
-	unsigned count;
-	std::uint64_t address, size;
-};
-
-std::map<int, Refused> refused; /* by chip */
-std::mt19937_64 dice;
-std::vector<std::unique_ptr<Mesh>> meshes;
-
-std::uint64_t roll(std::uint64_t below)
-{
-	return dice() % below;
-}
-
-const char *name_of(BufferType type)
-{
-	const auto at = std::find(kinds.begin(), kinds.end(), type);
-
-	return at == kinds.end() ? "?" : names.at(static_cast<std::size_t>(at - kinds.begin()));
-}
-
-/* An allocator of a sub-device, or none where it has none of its own. */
-Allocator *allocator_of(const MeshDevice &device, std::uint32_t sub_device)
-{
-	try {
-		return device.allocator(SubDeviceId{static_cast<std::uint8_t>(sub_device)}).get();
-	} catch (const std::exception &) {
-		return nullptr;
-	}
-}
-
-void tell_allocator(const Mesh &mesh, const Allocator &allocator, unsigned number)
-{
-	for (const Buffer *buffer : allocator.get_allocated_buffers()) {
-		const BufferType type = buffer->buffer_type();
-		const unsigned banks = is_sharded(buffer->buffer_layout()) && buffer->num_cores()
-					       ? *buffer->num_cores()
-					       : allocator.get_num_banks(type);
-
-		/* What is given out is aligned as DRAM is, in L1 too: on Blackhole that is more than pages are. */
-		const std::uint64_t unit = allocator.get_alignment(BufferType::DRAM);
-		const std::uint64_t per_bank =
-			(buffer->aligned_size_per_bank() + unit - 1) / unit * unit;
-
-		for (const IDevice *chip : mesh.device->get_devices())
-			std::printf("b %d %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %u %u\n",
-				    chip->id(), name_of(type),
-				    static_cast<std::uint64_t>(buffer->address()),
-				    static_cast<std::uint64_t>(buffer->size()), per_bank, banks,
-				    number);
-	}
-	for (const BufferType type : kinds)
-		std::printf("s %u %s %zu\n", number, name_of(type),
-			    allocator.get_statistics(type).total_allocated_bytes);
-}
-
-/* Circular buffers by tt-metal's own account, which has no header. */
-void tell_circular(const Mesh &mesh)
-{
-	using Total = std::uint64_t (*)(const IDevice *);
-	const auto total = reinterpret_cast<Total>(
-		dlsym(RTLD_DEFAULT, "_ZNK2tt8tt_metal6Device22get_total_cb_allocatedEv"));
-
-	if (total && !mesh.parent)
-		for (const IDevice *chip : mesh.device->get_devices())
-			std::printf("c %d %" PRIu64 "\n", chip->id(), total(chip));
-}
-
-/* All circular buffers of a program are on the same cores here, one behind the other. */
-void tell_reach()
-{
-	std::map<int, std::uint64_t> reach;
-
-	for (const auto &mesh : meshes)
-		for (const auto &placed : mesh->programs)
-			reach[placed->chip] = std::max(reach[placed->chip], placed->reach);
-	for (const auto &[chip, bytes] : reach)
-		std::printf("r %d %" PRIu64 "\n", chip, bytes);
-}
-
-void tell_chips(const Mesh &mesh)
-{
-	for (const IDevice *chip : mesh.device->get_devices()) {
-		const CoreCoord grid = chip->compute_with_storage_grid_size();
-
-		std::printf("d %d %s %zu\n", chip->id(),
-			    chip->arch() == tt::ARCH::BLACKHOLE ? "blackhole" : "wormhole_b0",
-			    grid.x * grid.y);
-	}
-}
-
-void tell(const std::string &operation)
-{
-	std::map<const Allocator *, unsigned> seen;
-	char answer[16];
-
-	for (const auto &mesh : meshes) {
-		std::set<Allocator *> all{mesh->device->allocator().get()};
-
-		for (std::uint32_t i = 0; i < mesh->device->num_sub_devices(); i++)
-			if (Allocator *own = allocator_of(*mesh->device, i))
-				all.insert(own);
-		for (Allocator *one : all)
-			if (const auto at = seen.emplace(one, seen.size()); at.second)
-				tell_allocator(*mesh, *one, at.first->second);
-		tell_circular(*mesh);
-		tell_chips(*mesh);
-	}
-	tell_reach();
-	for (const auto &[chip, first] : refused)
-		std::printf("k %d %u %" PRIu64 " %" PRIu64 "\n", chip, first.count, first.address,
-			    first.size);
-	std::printf(". %s\n", operation.c_str());
-	std::fflush(stdout);
-	if (!std::fgets(answer, sizeof(answer), stdin))
-		std::exit(0);
-}
-
-std::uint64_t any_page()
-{
-	return 32ull << roll(7);
-}
 
 std::shared_ptr<MeshBuffer> make_shared_buffer(Mesh &mesh, BufferType type)
 {
@@ -210,16 +39,6 @@ BufferType any_kind()
 	const std::uint64_t n = roll(20);
 
 	return n < 11 ? BufferType::DRAM : n < 19 ? BufferType::L1 : BufferType::TRACE;
-}
-
-/* What L1_SMALL and sub-devices ask for: one shard of @tiles tiles on each of @cores cores, from (@x, @x) on. */
-BufferShardingArgs shards(std::uint32_t x, std::uint32_t cores, std::uint32_t tiles)
-{
-	const CoreRangeSet grid(CoreRange({x, x}, {x + cores - 1, x}));
-	const ShardSpecBuffer spec(grid, {32 * tiles, 32}, ShardOrientation::ROW_MAJOR, {32, 32},
-				   {cores * tiles, 1});
-
-	return {spec, TensorMemoryLayout::HEIGHT_SHARDED};
 }
 
 std::string allocate(Mesh &mesh)
@@ -259,14 +78,6 @@ std::string view(Mesh &mesh)
 	mesh.shared.push_back(MeshBuffer::create(ReplicatedBufferConfig{.size = 4096}, config,
 						 mesh.device.get(), DeviceAddr{0x200000}));
 	return "view";
-}
-
-template <typename List> void drop(List &list)
-{
-	if (list.empty())
-		return;
-	std::swap(list[roll(list.size())], list.back());
-	list.pop_back();
 }
 
 std::string release(Mesh &mesh)
@@ -407,27 +218,7 @@ std::string divide(Mesh &mesh)
 	return "submesh";
 }
 
-void open_mesh()
-{
-	meshes.push_back(std::make_unique<Mesh>());
-	meshes.back()->device =
-		MeshDevice::create(MeshDeviceConfig(std::nullopt), 32 << 10, 1 << 20);
-	meshes.back()->parent = nullptr;
-}
-
-/* In every order: buffers before, after, or in between. */
-void close_mesh(std::size_t at)
-{
-	const std::unique_ptr<Mesh> mesh = std::move(meshes.at(at));
-
-	meshes.erase(meshes.begin() + static_cast<std::ptrdiff_t>(at));
-	mesh->programs.clear();
-	if (roll(2))
-		mesh->shared.clear();
-	if (roll(2))
-		mesh->single.clear();
-	mesh->device->close();
-}
+constexpr std::size_t small_region = 32 << 10, trace_region = 1 << 20;
 
 std::string close_any()
 {
@@ -435,11 +226,9 @@ std::string close_any()
 		close_mesh(1 + roll(meshes.size() - 1));
 		return "close a submesh";
 	}
-	while (meshes.size() > 1)
-		close_mesh(meshes.size() - 1);
-	close_mesh(0);
+	close_meshes();
 	tell("close all");
-	open_mesh();
+	open_mesh(small_region, trace_region);
 	return "open again";
 }
 
@@ -476,15 +265,11 @@ int main(int count, char **words)
 
 	if (count != 5)
 		return 2;
-	experimental::configure_mock_mode(std::strcmp(words[1], "blackhole") ? tt::ARCH::WORMHOLE_B0
-									     : tt::ARCH::BLACKHOLE,
-					  static_cast<std::uint32_t>(std::atoi(words[2])));
-	dice.seed(std::strtoull(words[3], nullptr, 10));
-	open_mesh();
+	begin(words + 1);
+	open_mesh(small_region, trace_region);
 	for (int i = std::atoi(words[4]); i > 0; i--)
 		tell(act(dispatch != nullptr));
-	while (!meshes.empty())
-		close_mesh(meshes.size() - 1);
+	close_meshes();
 	tell("closed");
 	return 0;
 }

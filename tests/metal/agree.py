@@ -1,215 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether ttmem and a real tt-metal agree: ./dev metal-test FOLDER.
 
-agree.cpp does random operations in tt-metal's mock mode and prints after each what the allocators hold. Here this is
-compared with `ttmem buffers`, `ttmem smi` and `ttmem ps` of the same moment, and with tt-metal's own regions.
+First random operations of all kinds on every machine (agree.cpp), then the scenes (scenes.py): one kind each, at its
+worst. judge.py compares.
 """
 
 import argparse
 import collections
-import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import scenes
+from judge import Run
 from real import Metal
-from regions import Regions
 
-PATIENCE = 300  # seconds that a run may take before it is taken for stuck
 MACHINES = [("wormhole", n) for n in (1, 2, 8, 32)] + [("blackhole", n) for n in (1, 2, 8)]
 
 
-class Moment:
-    """What the allocators held after one operation."""
+class Tally:
+    """Of all runs so far."""
 
     def __init__(self):
-        self.buffers = collections.Counter()  # (chip, type, address, size)
-        self.occupied = collections.Counter()  # by (chip, type)
-        self.per_bank = collections.Counter()  # by (allocator, type): ours
-        self.statistics = {}  # the same: the allocator's
-        self.circular = {}  # by chip
-        self.reach = {}  # by chip, of circular buffers
-        self.refused = {}  # by chip: (programs so far, address and size of the first clash)
-        self.chips = {}  # (architecture, cores)
-        self.operation = ""
-        self.chips_of = collections.defaultdict(set)
-
-    @classmethod
-    def read(cls, lines):
-        moment = cls()
-        for line in lines:
-            word, *rest = line.split()
-            if word == "b":
-                chip, kind, address, size, per_bank, banks, allocator = rest
-                moment.buffers[int(chip), kind, int(address), int(size)] += 1
-                moment.occupied[int(chip), kind] += int(per_bank) * int(banks)
-                moment.chips_of[allocator].add(chip)
-                moment.per_bank[allocator, kind] += int(per_bank)
-            elif word == "s":
-                moment.statistics[rest[0], rest[1]] = int(rest[2])
-            elif word == "c":
-                moment.circular[int(rest[0])] = int(rest[1])
-            elif word == "r":
-                moment.reach[int(rest[0])] = int(rest[1])
-            elif word == "k":
-                moment.refused[int(rest[0])] = tuple(int(number) for number in rest[1:])
-            elif word == "d":
-                moment.chips[int(rest[0])] = (rest[1], int(rest[2]))
-            elif word == ".":
-                moment.operation = " ".join(rest)
-                return moment
-        return None
-
-    def is_sound(self):
-        """Whether the allocators agree with themselves: else nothing can be learned from them."""
-        return all(
-            self.per_bank[key] == value * max(1, len(self.chips_of[key[0]])) for key, value in self.statistics.items()
-        )
-
-
-class Run:
-    """One program, compared moment by moment."""
-
-    def __init__(self, ttmem, metal, program):
-        self.ttmem = ttmem
-        self.metal = metal
-        self.program = program
         self.moments = 0
-        self.wrong = []
-        self.knows_chips = False
-        self.regions = Regions()
+        self.wrong = 0
+        self.regions = collections.Counter()
 
-    def ask(self, *command):
-        answer = subprocess.run(
-            [self.ttmem, *command, "--json"], check=True, capture_output=True, text=True, timeout=PATIENCE
+    def add(self, name, run):
+        print(
+            f"{name}: {run.moments} moments, {run.regions.compared} with regions, disagreements: {len(run.wrong)}",
+            flush=True,
         )
-        return json.loads(answer.stdout)
+        for text in run.wrong[:5]:
+            print("    " + text, flush=True)
+        self.moments += run.moments
+        self.wrong += len(run.wrong)
+        for key in ("compared", "apart", "missing"):
+            self.regions[key] += getattr(run.regions, key)
 
-    def compare(self, pid, moment):
-        answer = subprocess.run(
-            [self.ttmem, "buffers", "--json", "--pid", str(pid)], capture_output=True, text=True, timeout=PATIENCE
+    def show(self):
+        print(
+            f"regions: {self.regions['compared']} moments compared, {self.regions['apart']} at which they cannot know"
+            f" all, {self.regions['missing']} without"
         )
-        if answer.returncode:
-            return [f"ttmem buffers: {answer.stderr.strip()}"]
-        rows = json.loads(answer.stdout)["buffers"]
-        ours = collections.Counter(
-            (row["device"], row["type"], int(row["address"], 16), row["size"])
-            for row in rows
-            if row["type"] not in ("CB", "KERNEL")
-        )
-        circular = collections.Counter()
-        for row in rows:
-            if row["type"] == "CB":
-                circular[row["device"]] += row["size"]
-        wrong = [f"missing {key} x {n}" for key, n in (moment.buffers - ours).items()]
-        wrong += [f"too much {key} x {n}" for key, n in (ours - moment.buffers).items()]
-        wrong += [
-            f"circular buffers of chip {chip}: {circular[chip]}, tt-metal {total}"
-            for chip, total in moment.circular.items()
-            if circular[chip] != total
-        ]
-        occupied = collections.Counter()
-        for row in rows:
-            if row.get("occupied") is not None and row["type"] not in ("CB", "KERNEL"):
-                occupied[row["device"], row["type"]] += row["occupied"]
-        wrong += [
-            f"occupied {key}: {occupied[key]}, tt-metal {total}"
-            for key, total in moment.occupied.items()
-            if occupied[key] != total
-        ]
-        reach = {row["device"]: row.get("size_per_bank") for row in rows if row["type"] == "CB"}
-        wrong += [
-            f"circular buffers of chip {chip} reach {reach.get(chip)}, tt-metal {far}"
-            for chip, far in moment.reach.items()
-            if reach.get(chip) != far
-        ]
-        for compare in (self.compare_refused, self.compare_chips, self.compare_regions):
-            wrong += compare(pid, moment)
-        return wrong
-
-    def compare_refused(self, pid, moment):
-        """Those at one call site are one incident, with the figures of the first."""
-        if not moment.refused:
-            return []
-        ours = {}
-        for row in self.ask("incidents", "--pid", str(pid))["incidents"]:
-            if row["kind"] == "clash":
-                count, *first = ours.get(row["device"], (0, int(row["address"], 16), row["size"]))
-                ours[row["device"]] = (count + row["count"], *first)
-        return [
-            f"refused on chip {chip}: {ours.get(chip)}, tt-metal {told}"
-            for chip, told in moment.refused.items()
-            if ours.get(chip) != told
-        ]
-
-    def compare_regions(self, pid, moment):
-        processes = [row for row in self.ask("ps")["processes"] if row["pid"] == pid]
-        return self.regions.compare(pid, moment, processes[0] if processes else None)
-
-    def compare_chips(self, pid, moment):
-        """Once, at the first moment with buffers: these declare their chips."""
-        used = {chip for chip, *_ in moment.buffers}
-        if self.knows_chips or not used:
-            return []
-        self.knows_chips = True
-        rows = {row["device"]: row for row in self.ask("smi")["devices"]}
-        archs = {chip: row["arch"] for chip, row in rows.items()}
-        # tt-metal's regions are called by the unique ids of their chips. 0 is one of them in mock mode.
-        told = {f"tt_device_{int(rows[chip]['uid'] or '0', 16)}_memory" for chip in used if chip in rows}
-        real = {path.name for path in Path("/dev/shm").glob("tt_device_*_memory")}
-        if len(told) < len(used) or not told <= real:
-            return [f"unique ids of {sorted(told)}, tt-metal {sorted(real)}"]
-        # Each core has one bank of L1: cores are only declared if this is so.
-        banks = {row["device"]: row["banks"] for row in self.ask("map", "--type", "L1", "--pid", str(pid))["maps"]}
-        ours = {chip: (archs.get(chip), banks.get(chip)) for chip in used}
-        return [
-            f"chip {chip} is {ours[chip]}, tt-metal {moment.chips[chip]}"
-            for chip in sorted(used)
-            if ours[chip] != moment.chips[chip]
-        ]
-
-    def start(self, arch, chips, seed, count, slow):
-        command = [self.ttmem, "run", "--json", str(self.metal.scratch / "run.json"), "--metal", "--"]
-        command += [self.program, arch, str(chips), str(seed), str(count)]
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=open(self.metal.scratch / "log", "w"),
-            text=True,
-            env=self.metal.environment(slow),
-            cwd=self.metal.scratch,
-        )
-
-    def play(self, arch, chips, seed, count, slow=False):
-        """Whether it came to its end; False where firmware had to be called built first."""
-        process = self.start(arch, chips, seed, count, slow)
-        lines = []
-        ended = False
-        for line in process.stdout:
-            lines.append(line)
-            if not line.startswith("."):
-                continue
-            moment = Moment.read(lines)
-            lines = []
-            pid = child_of(process.pid)
-            self.moments += 1
-            if not moment.is_sound():
-                self.wrong.append(f"moment {self.moments}: the allocators do not agree with themselves")
-            for text in self.compare(pid, moment)[:3]:
-                self.wrong.append(f"moment {self.moments}, {moment.operation}: {text}")
-            ended = moment.operation == "closed"
-            process.stdin.write("\n")
-            process.stdin.flush()
-        process.wait(PATIENCE)
-        return ended
+        print(f"{self.moments} moments, disagreements: {self.wrong}")
 
 
-def child_of(pid):
-    """`ttmem run` starts the program; its command line tells which child it is."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return int(children[0])
+def play_machines(ttmem, metal, tally, arguments):
+    program = metal.compile("agree")
+    for slow in (False, True):
+        for arch, chips in MACHINES:
+            if arguments.only in (None, f"{arch}:{chips}"):
+                name = f"{arch:9} {chips:2} chips, {'slow' if slow else 'fast'} dispatch"
+                run = Run.whole(
+                    lambda: Run(ttmem, metal, program), arch, chips, arguments.seed, arguments.moments, slow
+                )
+                tally.add(name, run)
 
 
 def main():
@@ -219,41 +65,17 @@ def main():
     parser.add_argument("--moments", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", metavar="ARCH:CHIPS", help="one machine only")
+    parser.add_argument("--scene", choices=("all", *scenes.NAMES), help="scenes only: all, or one")
     arguments = parser.parse_args()
     ttmem = arguments.build / "src/cli/ttmem"
+    tally = Tally()
     with tempfile.TemporaryDirectory(prefix="metal-test-") as scratch:
         metal = Metal(arguments.folder.resolve(), Path(scratch))
-        program = metal.compile("agree")
-        total, wrong, regions = 0, [], collections.Counter()
-        for slow in (False, True):
-            for arch, chips in MACHINES:
-                if arguments.only not in (None, f"{arch}:{chips}"):
-                    continue
-                run = Run(ttmem, metal, program)
-                ended = run.play(arch, chips, arguments.seed, arguments.moments, slow)
-                if not ended and not run.moments:
-                    metal.call_firmware_built()
-                    run = Run(ttmem, metal, program)
-                    ended = run.play(arch, chips, arguments.seed, arguments.moments, slow)
-                if not ended:
-                    run.wrong.append("did not come to its end: " + metal.last_words())
-                dispatch = "slow" if slow else "fast"
-                print(
-                    f"{arch:9} {chips:2} chips, {dispatch} dispatch: {run.moments} moments,"
-                    f" {run.regions.compared} with regions, disagreements: {len(run.wrong)}",
-                    flush=True,
-                )
-                for text in run.wrong[:5]:
-                    print("    " + text, flush=True)
-                total += run.moments
-                wrong += run.wrong
-                regions.update(compared=run.regions.compared, apart=run.regions.apart, missing=run.regions.missing)
-        print(
-            f"regions: {regions['compared']} moments compared, {regions['apart']} at which they cannot know all,"
-            f" {regions['missing']} without"
-        )
-        print(f"{total} moments, disagreements: {len(wrong)}")
-        sys.exit(bool(wrong))
+        if not arguments.scene:
+            play_machines(ttmem, metal, tally, arguments)
+        scenes.play(ttmem, metal, tally, arguments)
+        tally.show()
+        sys.exit(bool(tally.wrong or not tally.moments))
 
 
 if __name__ == "__main__":

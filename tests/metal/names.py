@@ -18,6 +18,7 @@ NEEDED = "ttmem: tt-metal is not tracked: ... has no {name}; this version cannot
 
 # What is missing without one of them, by its field in struct metal_names.
 LOSSES = {
+    "take": "no incident when an allocation is refused",
     "track_cb": "circular buffers are not counted",
     "track_cb_end": "circular buffers are counted until their device is closed",
     "clear": "what a closed device or an unloaded sub-device had stays live",
@@ -54,6 +55,7 @@ OTHERS = "one of tt-metal's functions is not seen"
 
 # One of each row is enough.
 ALTERNATIVES = (
+    ("take", "take_old"),
     ("trace_begin", "trace_begin_id", "trace_begin_on", "trace_begin_on_id"),
     ("trace_end", "trace_end_on"),
 )

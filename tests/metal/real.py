@@ -34,12 +34,16 @@ class Metal:
                 return place
         sys.exit(f"{self.folder} has no machine descriptions: set TT_METAL_HOME to tt-metal's sources")
 
-    def compile(self, name):
-        program = self.scratch / name
+    def compile(self, name, libraries=None):
+        """@libraries: a folder with others than the installed ones."""
+        libraries = libraries or self.folder / "lib"
+        program = self.scratch / f"{name}-{libraries.name}"
+        if program.exists():
+            return program
         command = ["g++", "-std=c++20", "-O1", "-w", HERE / f"{name}.cpp", "-o", program]
         command += [f"-I{self.folder}/include", f"-I{self.folder}/include/metalium-thirdparty"]
         command += ["-DFMT_HEADER_ONLY", "-DSPDLOG_FMT_EXTERNAL"]
-        command += [f"-L{self.folder}/lib", f"-Wl,-rpath,{self.folder}/lib"]
+        command += [f"-L{libraries}", f"-Wl,-rpath,{libraries}"]
         command += ["-ltt_metal", "-ltt_stl"]
         subprocess.run(command, check=True)
         return program
@@ -47,7 +51,8 @@ class Metal:
     def environment(self, slow):
         env = dict(os.environ, TT_METAL_RUNTIME_ROOT=str(self.root), TT_METAL_CACHE=f"{self.cache}/")
         env["TT_LOGGER_LEVEL"] = "fatal"
-        env.pop("TT_METAL_SLOW_DISPATCH_MODE", None)
+        for name in ("TT_METAL_SLOW_DISPATCH_MODE", "TT_METAL_ALLOCATOR_MODE_HYBRID"):
+            env.pop(name, None)
         return dict(env, TT_METAL_SLOW_DISPATCH_MODE="1") if slow else env
 
     def last_words(self):
