@@ -4,6 +4,7 @@
 The command has decided which frame is the user's own: "user", "via" and "callers" of a site."""
 
 import re
+from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Set
 
 Row = Dict[str, Any]
@@ -81,6 +82,10 @@ class _Line:
     def caller(self, level: int) -> Any:
         return _key(self.callers[level]) if level < len(self.callers) else None
 
+    def show(self, level: int, shown: str) -> None:
+        if level < len(self.callers):
+            getattr(self, shown).add(level)
+
     def text(self) -> str:
         before: List[str] = []
         for level in range(max(self.named, default=-1) + 1):
@@ -115,12 +120,7 @@ def _refine_all(lines: List[_Line]) -> None:
     )
     for level in range(max((len(line.callers) for line in lines), default=0)):
         for shown in ("named", "placed"):
-
-            def more(line: _Line, level: int = level, shown: str = shown) -> None:
-                if level < len(line.callers):
-                    getattr(line, shown).add(level)
-
-            _refine(lines, lambda line, level=level: line.caller(level), more)  # type: ignore[misc]
+            _refine(lines, partial(_Line.caller, level=level), partial(_Line.show, level=level, shown=shown))
     _refine(lines, lambda line: _key(line.site), lambda line: setattr(line, "with_site", True))
 
 

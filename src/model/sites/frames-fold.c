@@ -65,11 +65,13 @@ void frames_fold_plain(char *plain)
 	while (*part) {
 		const char *found = strstr(part, FRAMES_ARROW);
 		char *end = found ? part + (found - part) : part + strlen(part), *next = end;
-		size_t length = frames_fold_length(part, end), last = length;
+		size_t length = frames_fold_length(part, end);
 		unsigned int count = 1;
 		char text[FRAMES_FOLD_TEXT];
 
 		while (length && strncmp(next, FRAMES_ARROW, arrow) == 0) {
+			size_t last;
+
 			found = strstr(next + arrow, FRAMES_ARROW);
 			last = frames_fold_length(next + arrow,
 						  found ? found : next + strlen(next));
