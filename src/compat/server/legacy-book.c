@@ -185,6 +185,9 @@ static void keep_go_on(struct legacy_book *keep, const struct book_header *old)
 	struct book_header *header = keep->writer->header;
 
 	header->carried = old->carried + 1;
+	/* Of a client that has ended meanwhile; whose namespace is not known, only root may see. */
+	if (!header->pid_namespace)
+		header->pid_namespace = old->pid_namespace;
 	if (old->clock != header->clock || old->clock_start > header->clock_start)
 		return;
 	header->clock_start = old->clock_start;
