@@ -32,6 +32,7 @@ struct metal_failure {
 	struct metal_optional cores;
 	uint64_t size_per_bank;
 	bool is_per_core;
+	bool is_locked;
 };
 
 static bool metal_failed_is_device(const struct metal_names *names, uint64_t word)
@@ -67,8 +68,8 @@ static struct metal_statistics metal_failed_statistics(const struct metal_failur
 						       uint32_t type)
 {
 	/* An allocator knows no memory of a type of which it has no banks. */
-	if (!failure->names->statistics || failure->is_per_core || !failure->names->bank_count ||
-	    failure->names->bank_count(failure->api, &type) == 0)
+	if (!failure->names->statistics || failure->is_per_core || failure->is_locked ||
+	    !failure->names->bank_count || failure->names->bank_count(failure->api, &type) == 0)
 		return (struct metal_statistics){0};
 	return failure->names->statistics(failure->api, &type);
 }
@@ -142,7 +143,8 @@ static void metal_failed_tell(const struct metal_failure *failure, uint32_t type
 	ttmem_alloc_failed_ex(&args);
 }
 
-void metal_failed(const struct metal_names *names, const void *allocator, const void *buffer)
+void metal_failed(const struct metal_names *names, const void *allocator, const void *buffer,
+		  bool is_locked)
 {
 	struct metal_failure failure = {
 		.names = names,
@@ -152,6 +154,7 @@ void metal_failed(const struct metal_names *names, const void *allocator, const 
 			  .page_size = names->page_size(buffer),
 			  .pages = names->num_pages(buffer)},
 		.is_per_core = names->is_per_core && names->is_per_core(buffer),
+		.is_locked = is_locked,
 	};
 	uint64_t words[METAL_FAILED_WORDS];
 	struct metal_target *target;
@@ -176,7 +179,8 @@ void metal_failed(const struct metal_names *names, const void *allocator, const 
 	if (names->size_per_bank)
 		failure.size_per_bank = names->size_per_bank(buffer);
 	/* What is known of the memory is of interest now. If it fails, that is not known. */
-	(void)metal_space_meet(names, buffer, &failure.facts, target);
+	if (!is_locked)
+		(void)metal_space_meet(names, buffer, &failure.facts, target);
 	metal_failed_tell(&failure, metal_failed_type(&failure, words), target);
 }
 

@@ -10,8 +10,12 @@
 
 struct metal_names;
 
-/* @buffer has no address; @allocator would have given it one. */
-void metal_failed(const struct metal_names *names, const void *allocator, const void *buffer);
+/*
+ * @buffer has no address; @allocator would have given it one. @is_locked: the allocator's lock is still held, so
+ * what is free cannot be asked.
+ */
+void metal_failed(const struct metal_names *names, const void *allocator, const void *buffer,
+		  bool is_locked);
 
 /* False: @program was refused for another reason. @device is a Device or MeshDevice. */
 bool metal_failed_program(const struct metal_names *names, const void *program, const void *device);

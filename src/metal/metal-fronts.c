@@ -9,9 +9,11 @@
  * to no symbol of it. tt-metal's functions may throw; so nothing is called with the lock held.
  */
 
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <ttmem/ttmem.h>
 
@@ -282,64 +284,100 @@ void metal_front_program_cb_end(void *program)
 		metal_circular_refresh(names);
 }
 
-struct metal_check {
+/* A function of tt-metal that throws if it refuses something, and on which thread it is. */
+struct metal_attempt {
 	const struct metal_names *names;
-	const void *program;
-	const void *device;
-	bool is_refused;
+	const void *who;  /* an allocator, or a program */
+	const void *what; /* the buffer, or the device of the program */
+	bool is_program;
+	bool is_refused; /* until it has returned */
+	struct metal_attempt *outer;
 };
 
+static _Thread_local struct metal_attempt *metal_attempt_now;
+
 /*
- * Also, and only then of interest, if it throws. What is asked of tt-metal there is what it answers without
- * throwing: an exception would take the place of the application's.
+ * What is asked of tt-metal here is what it answers without throwing: an exception would take the place of
+ * the application's.
  */
-static void metal_program_checked(const struct metal_check *check)
+static void metal_attempt_tell(const struct metal_attempt *attempt, bool is_locked)
 {
-	if (!check->is_refused || !metal_is_on())
+	if (!metal_is_on())
 		return;
-	if (metal_failed_program(check->names, check->program, check->device))
-		return;
-	metal_lock();
-	metal_records_refused(check->program, check->device);
-	metal_unlock();
+	if (!attempt->is_program) {
+		metal_failed(attempt->names, attempt->who, attempt->what, is_locked);
+	} else if (!metal_failed_program(attempt->names, attempt->who, attempt->what)) {
+		metal_lock();
+		metal_records_refused(attempt->who, attempt->what);
+		metal_unlock();
+	}
+}
+
+static void (*metal_terminate_next)(void);
+
+/* An exception that nobody catches passes through no function: all locks are held, and this is called. */
+static void metal_terminate(void)
+{
+	struct metal_attempt *attempt = metal_attempt_now;
+
+	metal_attempt_now = NULL;
+	if (attempt && attempt->is_refused)
+		metal_attempt_tell(attempt, true);
+	if (metal_terminate_next)
+		metal_terminate_next();
+	abort();
+}
+
+static void metal_attempt_begin(struct metal_attempt *attempt)
+{
+	static const char name[] = "_ZSt13set_terminatePFvvE";
+	static bool is_set;
+	void (*(*set)(void (*)(void)))(void);
+	void *found;
+
+	if (!__atomic_exchange_n(&is_set, true, __ATOMIC_RELAXED)) {
+		found = dlsym(RTLD_DEFAULT, name);
+		memcpy(&set, &found, sizeof(set));
+		if (set)
+			metal_terminate_next = set(metal_terminate);
+	}
+	attempt->outer = metal_attempt_now;
+	attempt->is_refused = true;
+	metal_attempt_now = attempt;
+}
+
+/* Also, and only then of interest, if it throws; the allocator's lock has been released by then. */
+static void metal_attempt_end(const struct metal_attempt *attempt)
+{
+	metal_attempt_now = attempt->outer;
+	if (attempt->is_refused)
+		metal_attempt_tell(attempt, false);
 }
 
 void metal_front_program_check(void *program, const void *device)
 {
 	const struct metal_names *names = metal_names(METAL_HERE);
-	CLEANUP(metal_program_checked) struct metal_check check = {names, program, device, false};
+	CLEANUP(metal_attempt_end)
+	struct metal_attempt attempt = {names, program, device, .is_program = true,
+					.outer = metal_attempt_now};
 
 	if (!names->program_check)
 		return;
-	check.is_refused = true; /* until it has returned */
+	metal_attempt_begin(&attempt);
 	names->program_check(program, device);
-	check.is_refused = false;
-}
-
-struct metal_attempt {
-	const struct metal_names *names;
-	const void *allocator;
-	const void *buffer;
-	bool is_refused;
-};
-
-/* As above: the exception passes through here, and the allocator's lock has been released by then. */
-static void metal_attempted(const struct metal_attempt *attempt)
-{
-	if (attempt->is_refused && metal_is_on())
-		metal_failed(attempt->names, attempt->allocator, attempt->buffer);
+	attempt.is_refused = false;
 }
 
 uint64_t metal_front_take(void *allocator, void *buffer)
 {
 	const struct metal_names *names = metal_names(METAL_HERE);
-	CLEANUP(metal_attempted)
-	struct metal_attempt attempt = {names, allocator, buffer, false};
+	CLEANUP(metal_attempt_end)
+	struct metal_attempt attempt = {names, allocator, buffer, .outer = metal_attempt_now};
 	uint64_t address = 0;
 
 	if (!names->take)
 		return 0;
-	attempt.is_refused = true; /* until it has returned */
+	metal_attempt_begin(&attempt);
 	address = names->take(allocator, buffer);
 	attempt.is_refused = false;
 	return address;
@@ -348,13 +386,14 @@ uint64_t metal_front_take(void *allocator, void *buffer)
 uint64_t metal_front_take_old(void *allocator, void *buffer)
 {
 	const struct metal_names *names = metal_names(METAL_HERE);
-	CLEANUP(metal_attempted)
-	struct metal_attempt attempt = {names, allocator, buffer, false};
+	CLEANUP(metal_attempt_end)
+	struct metal_attempt attempt = {names, allocator, buffer, .outer = metal_attempt_now};
 	uint64_t address = 0;
 
 	if (!names->take_old)
 		return 0;
-	attempt.is_refused = !names->take; /* else it is the face of the other, which tells */
+	if (!names->take) /* else it is the face of the other, which tells */
+		metal_attempt_begin(&attempt);
 	address = names->take_old(allocator, buffer);
 	attempt.is_refused = false;
 	return address;

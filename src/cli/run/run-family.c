@@ -96,6 +96,7 @@ struct family *family_free(struct family *family)
 	run_children_free(family->run_children);
 	snapshot_free(family->ended);
 	run_peaks_deinit(&family->peaks);
+	run_failed_deinit(&family->failed);
 	if (family->proc.root >= 0)
 		proc_close(&family->proc);
 	if (family->listening >= 0)
@@ -175,6 +176,9 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 			    });
 	if (r == 0)
 		r = run_peaks_add(&family->peaks, peer->book, view, everything.namer);
+	if (r == 0)
+		run_failed_add(&family->failed, peer->book, view, everything.namer,
+			       is_known && status == 0);
 	frame_names_free(names);
 	view_deinit(view);
 	free(view);

@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "cli/run/run-failed.h"
 #include "cli/run/run-peaks.h"
 #include "model/snapshot.h"
 #include "source/books/accept.h"
@@ -64,6 +65,7 @@ struct family {
 	int trouble; /* a negative errno: not everything could be tracked */
 	struct family_peak peak[BOOK_DEVICES][BOOK_TYPES];
 	struct run_peaks peaks; /* what was live then */
+	struct run_failed failed;
 
 	/* Private. */
 	struct proc proc;

@@ -296,6 +296,7 @@ void report_text(const struct report *report, FILE *out)
 		fprintf(out, "incidents:\n");
 		report_incidents(report, out);
 	}
+	run_failed_put(&family->failed, out);
 	report_text_forgotten(family->ended, out);
 	if (family->still_running)
 		fprintf(out, "still running, so not judged: %" PRIu32 " process%s\n",

@@ -76,5 +76,12 @@ int book_peaks_read(struct book_peaks *peaks, struct view *view, struct reader *
 		    const struct book_peak_wish *wish);
 void book_peaks_deinit(struct book_peaks *peaks);
 
+/*
+ * Likewise what was live of one type when an allocation failed: @wish has that type only, @failed the incident.
+ * -ENOENT: the log does not reach back to it.
+ */
+int book_peaks_read_failed(struct book_peaks *peaks, struct view *view, struct reader *reader,
+			   const struct book_peak_wish *wish, const struct book_incident *failed);
+
 /* How far stamps of two threads may be out of order; of a clock that stands still no order is known. */
 uint64_t book_peak_doubt(const struct timebase *timebase);

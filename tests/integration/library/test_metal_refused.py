@@ -106,3 +106,21 @@ def test_a_check_fails_where_the_preload_library_gave_up(ttmem, shapes, tmp_path
     reason = "libtt_metal.so: a buffer's size is not page_size() x num_pages()"
     assert report["gave_up"] == reason
     assert any(line.startswith("ttmem run: ") and reason in line for line in done.stderr.splitlines())
+
+
+def test_one_paragraph_tells_why_the_program_failed(run_short):
+    """Nobody catches the last refusal: then no function returns, and what is free cannot be asked."""
+    done, report = run_short(70, env={"SHORT_FATAL": "1"})
+    assert done.returncode == 128 + 6
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("out of memory: ")]
+    assert "4.0 GiB of DRAM on device 1 (1.0 GiB in each of 4 banks) were asked for by main (short.cpp:" in line
+    assert "The largest free block is not known." in line
+    assert "11 more allocations failed" in done.stderr
+    (row,) = [row for row in report["incidents"] if row["size"] == 4096 * MIB]
+    assert (row["kind"], row["largest_free"], row["size_per_bank"]) == ("alloc_failed", None, 1024 * MIB)
+
+
+def test_refusals_that_the_program_survives_are_only_counted(run_short):
+    done, _report = run_short(70)
+    assert "11 failed allocations were handled by the program" in done.stderr
+    assert "out of memory" not in done.stderr
