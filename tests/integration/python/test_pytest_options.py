@@ -349,7 +349,7 @@ def test_junit_and_summary(run_pytest, tmp_path, workers):
         },
     }  # fmt: skip
     assert re.search(r"^  L1 3\.0 MiB  test_it\.py::test_peak$", done.text, re.M)
-    assert re.search(r"^ +2\.0 KiB  2 x DRAM site at leak \S*test_it\.py:\d+$", done.text, re.M)
+    assert re.search(r"^ +2\.0 KiB  2 x DRAM site at leak \(test_it\.py:\d+\)$", done.text, re.M)
 
 
 def test_stacks_are_shown(run_pytest, compile_c):
@@ -379,7 +379,7 @@ def test_stacks_are_shown(run_pytest, compile_c):
         text,
     ), text
     assert "/_pytest/" not in done.text and "/pluggy/" not in done.text
-    assert re.search(r"1 x DRAM x at leak \S*/test_it.py:\d+", done.text)
+    assert re.search(r"1 x DRAM x at leak \(test_it.py:\d+\)", done.text)
     assert re.search(r"    at to_device.*\n    at main", done.section("test_program"))
     off = run_pytest(tests, PROGRAM=str(program), TTMEM_STACKS="off")
     assert off.leaked == done.leaked and "    at " not in off.text
