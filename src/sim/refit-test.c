@@ -258,6 +258,7 @@ UNIT(the_two_tables_of_cards_agree)
 		struct sim_device device;
 
 		assert(other.facts && sim_device_init(&device, card, 0, 0, 0, NULL) == 0);
+		other.l1_banks = other.facts->cores; /* as with slow dispatch */
 		for (uint32_t type = 0; type < REFIT_MEMORIES; type++) {
 			struct sim_window window = sim_card_window(card->chip, type);
 
