@@ -32,8 +32,8 @@ def program(compile_c):
     return compile_c(SOURCE, "boxed")
 
 
-def ask(ttmem, command, path):
-    done = ttmem(command, "--from", path, "--json")
+def ask(ttmem, command, path, *more):
+    done = ttmem(command, "--from", path, *more, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -65,10 +65,11 @@ def test_a_killed_process_is_recorded_with_nothing_left(ttmem, program, tmp_path
     done = ttmem("run", "--black-box", "--", program, "killed", cwd=tmp_path)
     assert done.returncode == 128 + signal.SIGKILL
     (path,) = tmp_path.glob("*.ttrec")
-    document = ask(ttmem, "buffers", path)
+    document = ask(ttmem, "buffers", path, "--at", "end")
     assert document["buffers"] == [] and document["recording"]["events"] == 2
 
 
 def test_a_folder_that_cannot_be_used_is_told_at_once(ttmem, program, tmp_path):
-    done = ttmem("run", f"--black-box={tmp_path}/missing", "--", program, "leaves", cwd=tmp_path)
+    (tmp_path / "file").touch()
+    done = ttmem("run", f"--black-box={tmp_path}/file/missing", "--", program, "leaves", cwd=tmp_path)
     assert done.returncode == 2 and "--black-box" in done.stderr

@@ -116,7 +116,7 @@ def test_who_is_killed_with_nothing_left_leaves_a_recording(ttmemd):
     folder = ttmemd.state / "flight" / str(os.getuid())
     (path,) = wait_for(lambda: list(folder.glob("*.ttrec")), "its file")
     assert path.name.startswith(f"{killed.pid}-")
-    document = ask(ttmemd, "buffers", "--from", path)
+    document = ask(ttmemd, "buffers", "--from", path, "--at", "end")
     assert document["buffers"] == [] and document["recording"]["events"] == 2
     assert ttmemd.json("leaks")["processes"] == []
 

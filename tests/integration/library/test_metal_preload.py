@@ -13,6 +13,7 @@ import sys
 
 import pytest
 
+from conftest import ROOT
 from cxx import run
 from metalshapes import FLAGS, SOURCES, Shapes
 from world import wait_for
@@ -322,6 +323,21 @@ def test_doctor_says_what_was_found_and_learned(world, shapes, playing, shape):
     assert words["cb"] == ("get_total_cb_allocated()" if shape == 70 else "union")
 
 
+def test_doctor_finds_a_tt_metal_that_nothing_tracks(world, build, shapes, tmp_path, playing):
+    """The process has a book, for another reason, and the preload library is not loaded."""
+    (tmp_path / "book.c").write_text("""
+        #include <ttmem/ttmem.h>
+        __attribute__((constructor)) static void begin(void) { ttmem_phase_process("any"); }""")
+    library = build / "src" / "lib"
+    run("gcc", "-shared", "-fPIC", f"-I{ROOT / 'include'}", tmp_path / "book.c", "-o", tmp_path / "book.so",
+        f"-L{library}", "-lttmem", f"-Wl,-rpath,{library}")  # fmt: skip
+    playing(shapes(70), "one", LD_PRELOAD=str(tmp_path / "book.so"))
+    findings = json.loads(world.run("doctor", "--json").stdout)["findings"]
+    (found,) = (finding for finding in findings if finding["id"] == "metal-untracked")
+    assert "tt-metal's library loaded, and its book is empty" in found["what"]
+    assert "ttmem run --metal" in found["fix"]
+
+
 def test_version_of_a_wheel_is_known(world, shapes, tmp_path, playing):
     packages = tmp_path / "site-packages"
     folder = shapes.make(packages / "ttnn" / "lib", 70)
@@ -338,7 +354,7 @@ def test_process_without_tt_metal_notices_nothing(run_metal, build):
     assert "tt_metal" not in run("readelf", "-dW", shim)
     assert "tt_metal" not in run("nm", "-D", "--undefined-only", shim)
     exported = run("nm", "-DC", "--defined-only", shim).splitlines()
-    assert len(exported) == 24 and all(" T tt::tt_metal::" in line or " T tt::umd::" in line for line in exported)
+    assert len(exported) == 26 and all(" T tt::tt_metal::" in line or " T tt::umd::" in line for line in exported)
 
 
 def test_process_that_has_only_the_library_below_notices_nothing(run_metal, tmp_path):
@@ -426,7 +442,7 @@ def test_pth_file_for_python_without_ttmem_run(build, shapes, clean_env, tmp_pat
     script += f"ctypes.CDLL({str(shapes(66) / 'play.so')!r}).play()"
     done = run(sys.executable, "-S", "-c", script, env={**clean_env, "TTMEM_METAL": wish},
                stdin=subprocess.DEVNULL)
-    assert tell(done) == (steps_of(66) if wish == "1" else {step: {} for step in STEPS})
+    assert tell(done) == (steps_of(66) if wish == "1" else {step: {} for step in steps_of(66)})
 
 
 def test_stacks_begin_in_the_application(world, shapes, playing):

@@ -81,7 +81,7 @@ REASONS = {
 
 # Fenced or indented, and no commands: output, diagrams, settings, code. By their first line.
 OTHERS = [
-    " application", " loop", "| device", "limit DRAM", "event:", "trace_overlap", "wormhole", "struct ttmem", "PID ",
+    " application", " loop", "| device", "limit DRAM", "event:", "trace_overlap", "wormhole", "sub-devices", "struct ttmem", "PID ",
     "Device 0", "____", "run.ttrec at", "place (", " recorder", "log =", "fleet =", "ttnn.", "# /etc", "leaks:", "[Service]",
 ]  # fmt: skip
 
