@@ -3,6 +3,9 @@
 /*
  * Refused allocations. The largest free block is tt-metal's own figure; where that block would have been large
  * enough, it was not the reason (the buffer was to lie on single cores, or below a limit), and it is not known.
+ *
+ * tt-metal counts pages in 32 bits, and multiplies that for the size in each bank: a request of more pages has
+ * its size from the object, and the size in each bank is not known.
  */
 
 #include "metal/metal-failed.h"
@@ -62,6 +65,24 @@ static const void *metal_failed_device(const struct metal_names *names, const ui
 		device = found;
 	}
 	return device;
+}
+
+/* The only value where a size may be that has so many pages, as tt-metal counts them; 0 = none, or several. */
+static uint64_t metal_failed_size(const struct metal_facts *facts, const uint64_t *words)
+{
+	uint32_t places = metal_learn_size_places();
+	uint64_t size = 0;
+
+	for (uint32_t i = 0; facts->page_size && i < METAL_FAILED_WORDS; i++) {
+		if (!(places >> i & 1) || words[i] == 0 || words[i] == size ||
+		    words[i] % facts->page_size != 0 ||
+		    (uint32_t)(words[i] / facts->page_size) != facts->pages)
+			continue;
+		if (size)
+			return 0;
+		size = words[i];
+	}
+	return size;
 }
 
 static struct metal_statistics metal_failed_statistics(const struct metal_failure *failure,
@@ -159,11 +180,11 @@ void metal_failed(const struct metal_names *names, const void *allocator, const 
 	uint64_t words[METAL_FAILED_WORDS];
 	struct metal_target *target;
 
-	failure.facts.size = failure.facts.page_size * failure.facts.pages;
 	/* Memory of the host has no banks to be asked about. */
-	if (failure.facts.size == 0 || !(names->is_l1(buffer) || names->is_dram(buffer)) ||
+	if (!(names->is_l1(buffer) || names->is_dram(buffer)) ||
 	    metal_learn_copy(buffer, words, sizeof(words)) < 0)
 		return;
+	failure.facts.size = metal_failed_size(&failure.facts, words);
 	failure.facts.device = metal_failed_device(names, words);
 	target = failure.facts.device ? metal_target_get(names, failure.facts.device) : NULL;
 	if (!target)
@@ -176,7 +197,8 @@ void metal_failed(const struct metal_names *names, const void *allocator, const 
 	}
 	if (names->buffer_cores)
 		failure.cores = names->buffer_cores(buffer);
-	if (names->size_per_bank)
+	if (names->size_per_bank &&
+	    failure.facts.size == failure.facts.page_size * failure.facts.pages)
 		failure.size_per_bank = names->size_per_bank(buffer);
 	/* What is known of the memory is of interest now. If it fails, that is not known. */
 	if (!is_locked)

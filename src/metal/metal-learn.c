@@ -264,6 +264,12 @@ static bool metal_learn_has_size(const void *buffer, uint64_t size)
 	return false;
 }
 
+uint32_t metal_learn_size_places(void)
+{
+	return __atomic_load_n(&metal_learned.is_done, __ATOMIC_ACQUIRE) ? metal_learned.places.size
+									 : UINT32_MAX;
+}
+
 static int metal_learn_apply(const struct metal_names *names, const void *buffer,
 			     struct metal_facts *facts)
 {

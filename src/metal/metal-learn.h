@@ -33,6 +33,9 @@ enum metal_learn_outcome {
 
 int metal_learn(const struct metal_names *names, const void *buffer, struct metal_facts *ret_facts);
 
+/* In which words of a buffer its size may be: bit N is word N. All, while it is being learned. */
+uint32_t metal_learn_size_places(void);
+
 /*
  * The buffer's allocator as an Allocator, for bank_count() and others. @ret_is_default: it is the device's
  * own, not a sub-device's.

@@ -25,6 +25,8 @@ static struct {
 	size_t gave_up;
 	size_t overlaps;
 	struct ttmem_trace_overlap_args overlap;
+	size_t failures;
+	struct ttmem_failed_args failed;
 } testing;
 
 static int32_t testing_id(const void *device)
@@ -363,6 +365,23 @@ void ttmem_trace_overlap(const struct ttmem_trace_overlap_args *args)
 	testing.overlap = *args;
 	testing.overlap.trace = NULL; /* the caller's */
 	testing.overlaps++;
+}
+
+size_t testing_failures(void)
+{
+	return testing.failures;
+}
+
+const struct ttmem_failed_args *testing_failed_args(void)
+{
+	return &testing.failed;
+}
+
+void ttmem_alloc_failed_ex(const struct ttmem_failed_args *args)
+{
+	testing.failed = *args;
+	testing.failed.name = NULL; /* the caller's */
+	testing.failures++;
 }
 
 void ttmem_give_up(const char *reason)

@@ -86,6 +86,10 @@ size_t testing_gave_up(void);  /* calls of ttmem_give_up() */
 size_t testing_clashes(void);
 const struct ttmem_clash_args *testing_clash_args(void);
 
+/* Calls of ttmem_alloc_failed_ex(), and the last of them. */
+size_t testing_failures(void);
+const struct ttmem_failed_args *testing_failed_args(void);
+
 /* The last overlap. */
 const struct ttmem_trace_overlap_args *testing_overlap_args(void);
 

@@ -140,7 +140,8 @@ static char *run_failed_text(const struct book_incident *incident, struct scan_b
 	if (!out)
 		return NULL;
 	fprintf(out, "out of memory: %s of %s on device %" PRIu32,
-		text_size(incident->size, number), type ? type : "memory", incident->device);
+		incident->size ? text_size(incident->size, number) : "an unknown number of bytes",
+		type ? type : "memory", incident->device);
 	if (incident->size_per_bank && incident->banks)
 		fprintf(out, " (%s in each of %" PRIu32 " banks)",
 			text_size(incident->size_per_bank, number), incident->banks);
