@@ -46,6 +46,8 @@ void refusals(Device &first, Device &second)
 	want({&first, 8 * mib, 1024, BufferType::TRACE});
 	want({&mesh, 1024 * mib, 1024, BufferType::DRAM});
 	std::thread([&second] { want({&second, 2048 * mib, 1024, BufferType::DRAM}); }).join();
+	/* More pages than num_pages() can count: what it says is 0. */
+	want({&second, mib * mib, 32, BufferType::DRAM});
 	large.allocate_circular_buffers(&first);
 	try {
 		large.validate_circular_buffer_region(&first);
