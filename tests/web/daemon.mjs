@@ -50,6 +50,7 @@ export class Daemon {
     this.env.TTMEM_SOCKET = join(this.folder, "s");
     this.env.XDG_RUNTIME_DIR = join(this.folder, "run");
     mkdirSync(this.env.XDG_RUNTIME_DIR, { mode: 0o700 });
+    this.env.TTMEM_SHM_DIR = this.env.XDG_RUNTIME_DIR; // regions of programs on this machine do not count
     this.program = "src/daemon/ttmemd";
     this.address = "127.0.0.1:0";
     this.players = [];

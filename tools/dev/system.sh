@@ -102,6 +102,7 @@ step() {
 	start=$(now)
 	# Not as a condition: there, -e would not count.
 	set +e
+	# shellcheck disable=SC2154 # the caller sets it
 	(
 		set -e
 		"$@"

@@ -223,7 +223,7 @@ UNIT(a_limit_that_matches_nothing_fails_unless_it_is_optional)
 	called(&summary, at, "a.c:dram <- a.c:scratch <- a.c:main", 100);
 	budget_summary_finish(&summary);
 	summary.is_tracked = true;
-	assert(budget_add_text(&budget, "site:scrach=1") == 0);
+	assert(budget_add_text(&budget, "site:skratch=1") == 0);
 	assert(budget_add_text(&budget, "site:gone=1") == 0);
 	assert(budget_add_text(&budget, "phase:x=1") == 0);
 	assert(budget_add_text(&budget, "5:site:scratch=1") == 0); /* it exists, elsewhere */
