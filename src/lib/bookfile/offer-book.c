@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/files/fd-pass.h"
+#include "base/files/small-file.h"
 #include "base/process/freeze.h"
 #include "lib/process/descriptor.h"
 #include "wire/offer.h"
@@ -27,12 +29,23 @@
 #define OFFER_BOOK_PATIENCE_NS \
 	UINT64_C(100000000)                   /* `ttmem run` may be busy receiving other books */
 #define OFFER_BOOK_PAUSE_NS UINT64_C(2000000) /* the longest a sleep of 1 ms should take */
+#define OFFER_BOOK_FOLDER "/run/ttmem"
+#define OFFER_BOOK_NAME "/ttmemd.sock"
+#define OFFER_BOOK_UNMAPPED 65534u /* the kernel's default; see /proc/sys/kernel/overflowuid */
 
 /* What is offered. */
 struct offer_book_what {
 	int book_fd;
 	int pid;
 	int pid_fd; /* -1 until a listener is found, and on kernels without pidfds */
+};
+
+/* Where a socket was found. */
+enum offer_book_place {
+	OFFER_BOOK_LISTED, /* in TTMEM_OFFER; the others are a daemon's */
+	OFFER_BOOK_CHOSEN, /* TTMEM_SOCKET */
+	OFFER_BOOK_SYSTEM, /* OFFER_BOOK_FOLDER */
+	OFFER_BOOK_USER,   /* below XDG_RUNTIME_DIR */
 };
 
 /*
@@ -140,16 +153,65 @@ static void offer_book_send_program(int socket_fd)
 	(void)close(program); /* nothing was written to it */
 }
 
-/* True if it was received. @patience: nanoseconds to wait for a busy receiver. */
-static bool offer_book_to(const char *path, size_t length, uint64_t patience,
+/*
+ * Whether @user is ours. Users without a number in our user namespace all look like the same one, which is
+ * ours only where every user has a number.
+ */
+static bool offer_book_is_own(uid_t user)
+{
+	char map[64];
+	uint32_t inside, outside, count;
+
+	if (user != geteuid())
+		return false;
+	return user != OFFER_BOOK_UNMAPPED ||
+	       (small_file_read(AT_FDCWD, "/proc/self/uid_map", map, sizeof(map)) > 0 &&
+		sscanf(map, "%" SCNu32 " %" SCNu32 " %" SCNu32, &inside, &outside, &count) == 3 &&
+		inside == 0 && count == UINT32_MAX);
+}
+
+/* The folder's owner may have no number here either: only it and root can have put a socket there. */
+static bool offer_book_is_owner(const char *folder, uid_t user)
+{
+	struct stat st;
+
+	return stat(folder, &st) == 0 && st.st_uid == user;
+}
+
+/*
+ * Whether the process that listens may have the book. A path that was named explicitly is trusted. A usual
+ * one is not: the environment may be another user's, as su(1) leaves it.
+ */
+static bool offer_book_is_trusted(int fd, enum offer_book_place place)
+{
+	struct ucred listener;
+	socklen_t size = sizeof(listener);
+
+	if (place == OFFER_BOOK_LISTED || place == OFFER_BOOK_CHOSEN)
+		return true;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listener, &size) < 0)
+		return false;
+	return listener.uid == 0 ||
+	       (place == OFFER_BOOK_SYSTEM ? offer_book_is_owner(OFFER_BOOK_FOLDER, listener.uid)
+					   : offer_book_is_own(listener.uid));
+}
+
+/* True if it was received. */
+static bool offer_book_to(const char *path, size_t length, enum offer_book_place place,
 			  struct offer_book_what *what)
 {
-	uint64_t deadline = patience ? clock_ns_kernel(CLOCK_MONOTONIC) + patience : 0;
+	bool is_daemon = place != OFFER_BOOK_LISTED;
+	uint64_t deadline =
+		is_daemon ? 0 : clock_ns_kernel(CLOCK_MONOTONIC) + OFFER_BOOK_PATIENCE_NS;
 	int fd = offer_book_connect(path, length, deadline);
 	struct stat st;
 
 	if (fd < 0)
 		return false;
+	if (!offer_book_is_trusted(fd, place)) {
+		(void)close(fd); /* nothing was sent */
+		return false;
+	}
 	if (what->pid_fd < 0)
 		what->pid_fd = (int)syscall(SYS_pidfd_open, what->pid, 0);
 	fd = descriptor_move_high(fd);
@@ -163,8 +225,8 @@ static bool offer_book_to(const char *path, size_t length, uint64_t patience,
 	    sizeof(offer_book_connections) / sizeof(offer_book_connections[0]))
 		offer_book_connections[offer_book_connection_count++] =
 			(struct offer_book_connection){
-				.fd = fd, .ino = st.st_ino, .is_daemon = patience == 0};
-	if (patience == 0)
+				.fd = fd, .ino = st.st_ino, .is_daemon = is_daemon};
+	if (is_daemon)
 		offer_book_send_program(fd);
 	return true;
 }
@@ -176,7 +238,7 @@ static void offer_book_to_listed(struct offer_book_what *what)
 	for (uint32_t i = 0; list && *list && i < OFFER_SOCKETS_MAX; i++) {
 		size_t length = strcspn(list, ":");
 
-		offer_book_to(list, length, OFFER_BOOK_PATIENCE_NS, what);
+		offer_book_to(list, length, OFFER_BOOK_LISTED, what);
 		list += length;
 		if (*list == ':')
 			list++;
@@ -184,9 +246,10 @@ static void offer_book_to_listed(struct offer_book_what *what)
 }
 
 /* Usually no daemon runs: one access() instead of a socket. */
-static bool offer_book_to_usual(const char *path, struct offer_book_what *what)
+static bool offer_book_to_usual(const char *path, enum offer_book_place place,
+				struct offer_book_what *what)
 {
-	return access(path, F_OK) == 0 && offer_book_to(path, strlen(path), 0, what);
+	return access(path, F_OK) == 0 && offer_book_to(path, strlen(path), place, what);
 }
 
 static void offer_book_to_daemon(struct offer_book_what *what)
@@ -198,14 +261,15 @@ static void offer_book_to_daemon(struct offer_book_what *what)
 
 	if (chosen && *chosen) {
 		if (strcmp(chosen, "none") != 0)
-			offer_book_to(chosen, strlen(chosen), 0, what);
+			offer_book_to(chosen, strlen(chosen), OFFER_BOOK_CHOSEN, what);
 		return;
 	}
-	if (offer_book_to_usual("/run/ttmem/ttmemd.sock", what) || !runtime)
+	if (offer_book_to_usual(OFFER_BOOK_FOLDER OFFER_BOOK_NAME, OFFER_BOOK_SYSTEM, what) ||
+	    !runtime)
 		return;
-	length = snprintf(path, sizeof(path), "%s/ttmem/ttmemd.sock", runtime);
+	length = snprintf(path, sizeof(path), "%s/ttmem" OFFER_BOOK_NAME, runtime);
 	if (length > 0 && (size_t)length < sizeof(path))
-		offer_book_to_usual(path, what);
+		offer_book_to_usual(path, OFFER_BOOK_USER, what);
 }
 
 void offer_book(int book_fd, int pid)
