@@ -17,6 +17,7 @@
 #include <string.h>
 #include <ttmem/ttmem.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "metal/metal-chip.h"
 #include "metal/metal-circular.h"
@@ -335,7 +336,9 @@ static void metal_attempt_begin(struct metal_attempt *attempt)
 	void (*(*set)(void (*)(void)))(void);
 	void *found;
 
-	if (!__atomic_exchange_n(&is_set, true, __ATOMIC_RELAXED)) {
+	/* Read first: a locked exchange would be paid by each allocation. */
+	if (unlikely(!__atomic_load_n(&is_set, __ATOMIC_RELAXED)) &&
+	    !__atomic_exchange_n(&is_set, true, __ATOMIC_RELAXED)) {
 		found = dlsym(RTLD_DEFAULT, name);
 		memcpy(&set, &found, sizeof(set));
 		if (set)
