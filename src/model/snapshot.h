@@ -186,7 +186,8 @@ struct snapshot_process {
 	bool nodes_known; /* its descriptors were searched: claims name all nodes that it has open */
 	const char
 		*visible; /* TT_VISIBLE_DEVICES of its environment; NULL = not set, or not known */
-	bool is_opener;   /* the driver lists it among those that have a device open */
+	uint32_t umd;   /* version of UMD, see numbering.h; 0 = not known, or it does not matter */
+	bool is_opener; /* the driver lists it among those that have a device open */
 	uint64_t last_ns;
 	struct book_rejected rejected;
 	size_t capacities_refused; /* once finished: of its devices; see declared.h */
@@ -271,8 +272,10 @@ struct snapshot_card {
 /* A part that its process has had since before its card was reset or removed. */
 struct snapshot_left {
 	uint32_t pid;
-	uint32_t device; /* as the process numbers it; UINT32_MAX = all of its devices */
+	uint32_t device; /* as the process numbers it; UINT32_MAX = that of the node, see join.h */
+	uint32_t node;   /* of the card at that time; UINT32_MAX = all of the process's devices */
 	uint64_t start_ticks;
+	const char *bus; /* of the card; NULL = not known */
 };
 
 /*

@@ -79,7 +79,7 @@ void condition_mark_left(struct snapshot *snapshot)
 				const struct snapshot_part *part = &process->parts[k];
 
 				if (!part->summed &&
-				    (left->device == UINT32_MAX || part->device == left->device))
+				    (left->node == UINT32_MAX || part->device == left->device))
 					process->parts[k].before_reset = true;
 			}
 		}

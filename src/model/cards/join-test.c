@@ -37,6 +37,7 @@ static void add_cards(struct snapshot *snapshot, const struct table_card *cards,
 		struct snapshot_card card = {.number = (uint32_t)i,
 					     .unique_id = cards[i].id,
 					     .serial = cards[i].serial,
+					     .bus = cards[i].bus,
 					     .card = "n150"};
 
 		assert(snapshot_add_card(snapshot, &card) == 0);
@@ -113,6 +114,7 @@ UNIT(every_device_is_on_its_card)
 		struct snapshot_process process = identity(10, row->visible, row->nodes_known);
 		struct snapshot *snapshot = snapshot_new(1);
 
+		process.umd = row->umd;
 		assert(snapshot);
 		add_cards(snapshot, row->cards, row->card_count);
 		add_process(snapshot, &process, row->open, row->parts, row->part_count);
@@ -142,6 +144,78 @@ UNIT(two_processes_that_number_differently_share_the_rows)
 	assert(snapshot->processes[1].parts[0].facts.unique_id == ASIC(2));
 	assert(snapshot->devices[1].joined == SNAPSHOT_JOINED_OPEN);
 	snapshot_free(snapshot);
+}
+
+/* The driver numbers the nodes of a Galaxy by tray; UMD does not. */
+UNIT(the_chips_of_a_galaxy_are_numbered_by_bus_address)
+{
+	static const uint32_t trays[2][4] = {{0xc, 0x8, 0x0, 0x4}, {0x0, 0x4, 0xc, 0x8}};
+
+	for (size_t kind = 0; kind < 2; kind++) {
+		struct snapshot_process process = identity(10, NULL, true);
+		struct snapshot *snapshot = snapshot_new(1);
+		const char *last = "";
+		uint32_t index;
+
+		assert(snapshot);
+		for (uint32_t node = 0; node < 32; node++) {
+			char bus[16];
+			struct snapshot_card card = {.number = node, .unique_id = ASIC(node)};
+			int n = snprintf(bus, sizeof(bus), "0000:%x%x:00.0", trays[kind][node / 8],
+					 node % 8 + 1);
+
+			card.bus = snapshot_text(snapshot, bus, (size_t)n);
+			assert(snapshot_add_card(snapshot, &card) == 0);
+		}
+		assert(snapshot_add_process(snapshot, &process, &index) == 0);
+		for (uint32_t i = 0; i < 32; i++) {
+			struct snapshot_claim claim = {
+				.process = process, .device = i, .is_open_only = true};
+
+			claim.process.untracked = true;
+			assert(snapshot_part(snapshot, index, i));
+			assert(snapshot_add_claim(snapshot, &claim) == 0);
+		}
+		assert(snapshot_finish(snapshot) == 0 && snapshot->device_count == 32);
+		for (uint32_t i = 0; i < 32; i++) {
+			const struct snapshot_part *part = &snapshot->processes[0].parts[i];
+
+			assert(part->device == i && part->joined == SNAPSHOT_JOINED_OPEN);
+			assert(strcmp(last, snapshot->cards[part->card].bus) < 0);
+			last = snapshot->cards[part->card].bus;
+		}
+		/* It is said that another order was possible. */
+		assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "bus addresses"));
+		snapshot_free(snapshot);
+	}
+}
+
+UNIT(a_removed_node_keeps_its_place_in_the_order)
+{
+	static const struct table_card cards[] = {{ASIC(1), SERIAL, "0000:03:00.0"},
+						  {ASIC(2), SERIAL + 1, "0000:02:00.0"},
+						  {ASIC(3), SERIAL + 2, "0000:01:00.0"}};
+	static const struct table_part nothing[3] = {{.id = 0}};
+	/* Node 1 was removed; its card is back, or is not known any more. */
+	for (uint32_t count = 2; count <= 3; count++) {
+		struct snapshot_process process = identity(10, NULL, true);
+		const struct snapshot_left left = {
+			.pid = 10, .start_ticks = 10, .device = UINT32_MAX, .node = 7 - 2 * count};
+		struct snapshot *snapshot = snapshot_new(1);
+		const struct snapshot_part *parts;
+
+		assert(snapshot);
+		add_cards(snapshot, cards, count);
+		assert(snapshot_add_left(snapshot, &left) == 0);
+		add_process(snapshot, &process, count == 3 ? 0x5 : 0x3, nothing, 3);
+		assert(snapshot_finish(snapshot) == 0);
+		parts = snapshot->processes[0].parts;
+		assert(parts[0].card == (count == 3 ? 2 : 0));
+		assert(parts[1].card == 1 && parts[1].before_reset == (count == 3));
+		assert(parts[2].card == (count == 3 ? 0 : SNAPSHOT_NO_CARD));
+		assert(parts[2].before_reset == (count == 2));
+		snapshot_free(snapshot);
+	}
 }
 
 UNIT(a_chip_without_a_node_is_of_its_boards_kind)
@@ -277,6 +351,7 @@ UNIT(the_drivers_word_about_a_card_wins)
 static void check_combination(const struct snapshot *snapshot, uint32_t open, bool nodes_known)
 {
 	const struct snapshot_process *process = &snapshot->processes[0];
+	bool is_filtered = process->visible && process->visible[0] == '1';
 	uint64_t used = 0;
 
 	for (size_t i = 0; i < snapshot->device_count; i++)
@@ -296,7 +371,7 @@ static void check_combination(const struct snapshot *snapshot, uint32_t open, bo
 		assert(!part->facts.remote || part->joined < SNAPSHOT_JOINED_OPEN);
 		assert(part->joined != SNAPSHOT_JOINED_OPEN || open >> card->number & 1);
 		assert(part->joined != SNAPSHOT_JOINED_NUMBER ||
-		       (card->number == part->device &&
+		       ((is_filtered || card->number == part->device) &&
 			((!open && !nodes_known) || (!card->unique_id && !card->serial))));
 		assert(part->joined != SNAPSHOT_JOINED_UID ||
 		       card->unique_id == part->facts.unique_id);

@@ -8,28 +8,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
+#include "model/cards/join-private.h"
+#include "model/cards/numbering.h"
 #include "model/snapshot.h"
-
-struct join {
-	struct snapshot *snapshot;
-	uint64_t *ids;    /* of each card: ASIC id, serial << 8 | place, or 0 */
-	uint32_t *places; /* of each card on its board */
-	uint64_t *taken;  /* of each card: the id that a process gave it, 0 = none */
-	uint32_t *by_pid; /* claims of living processes, sorted by pid */
-	size_t claim_count;
-};
-
-/* What is known about one process. */
-struct join_who {
-	const struct snapshot_process *process;
-	const uint32_t *claims;
-	size_t claim_count;
-	uint32_t open[SNAPSHOT_CARDS_MAX]; /* cards, in the order of their numbers */
-	size_t open_count;
-	bool open_known; /* there are no others */
-	bool used[SNAPSHOT_CARDS_MAX];
-};
 
 static const char *const join_names[SNAPSHOT_JOINED_WAYS] = {
 	[SNAPSHOT_JOINED_UID] = "uid",       [SNAPSHOT_JOINED_BOARD] = "board",
@@ -67,6 +48,8 @@ struct join *join_free(struct join *join)
 {
 	if (!join)
 		return NULL;
+	free(join->all.cards);
+	free(join->present.cards);
 	free(join->ids);
 	free(join->places);
 	free(join->taken);
@@ -87,15 +70,21 @@ struct join *join_new(struct snapshot *snapshot)
 	if (!join)
 		return NULL;
 	join->snapshot = snapshot;
+	join->all.cards = calloc(snapshot->card_count + 1, sizeof(*join->all.cards));
+	join->present.cards = calloc(snapshot->card_count + 1, sizeof(*join->present.cards));
 	join->ids = calloc(snapshot->card_count + 1, sizeof(*join->ids));
 	join->places = calloc(snapshot->card_count + 1, sizeof(*join->places));
 	join->taken = calloc(snapshot->card_count + 1, sizeof(*join->taken));
 	join->by_pid = calloc(snapshot->claim_count + 1, sizeof(*join->by_pid));
-	if (!join->ids || !join->places || !join->taken || !join->by_pid)
+	if (!join->all.cards || !join->present.cards || !join->ids || !join->places ||
+	    !join->taken || !join->by_pid)
 		return join_free(join);
 	for (size_t i = 0; i < snapshot->card_count; i++) {
 		const struct snapshot_card *card = &snapshot->cards[i];
 
+		join->all.cards[join->all.count++] = (uint32_t)i;
+		if (card->condition.state != SNAPSHOT_GONE)
+			join->present.cards[join->present.count++] = (uint32_t)i;
 		join->places[i] = join_place(snapshot, i);
 		join->ids[i] = card->unique_id;
 		if (!card->unique_id && card->serial)
@@ -106,6 +95,8 @@ struct join *join_new(struct snapshot *snapshot)
 			join->by_pid[join->claim_count++] = (uint32_t)i;
 	}
 	qsort_r(join->by_pid, join->claim_count, sizeof(*join->by_pid), join_compare, snapshot);
+	(void)numbering_sort(snapshot, NUMBERING_BUS, &join->all);
+	(void)numbering_sort(snapshot, NUMBERING_BUS, &join->present);
 	return join;
 }
 
@@ -186,15 +177,6 @@ static bool join_by_id(struct join *join, struct join_who *who, struct snapshot_
 	return true;
 }
 
-static uint32_t join_card_of(const struct join *join, uint64_t number)
-{
-	for (size_t i = 0; i < join->snapshot->card_count; i++) {
-		if (join->snapshot->cards[i].number == number)
-			return (uint32_t)i;
-	}
-	return SNAPSHOT_NO_CARD;
-}
-
 /*
  * What a daemon has found out holds: it may read the descriptors of every process. Unless it does not
  * see our cards, or there are no ids by which to know the card that it means.
@@ -203,8 +185,8 @@ static bool join_as_told(struct join *join, struct join_who *who, struct snapsho
 {
 	uint32_t step, card = join_find(join, part->facts.unique_id, &step);
 	bool is_unnamed = !part->facts.unique_id && part->joined != SNAPSHOT_BY_NUMBER;
-	bool is_unseen = part->unmatched == SNAPSHOT_UNMATCHED_NUMBER &&
-			 join_card_of(join, part->device) != SNAPSHOT_NO_CARD;
+	bool is_unseen =
+		part->unmatched == SNAPSHOT_UNMATCHED_NUMBER && part->device < join->all.count;
 
 	if (card == SNAPSHOT_NO_CARD && (is_unnamed || is_unseen))
 		return false;
@@ -226,79 +208,51 @@ static bool join_may_be(const struct join *join, const struct join_who *who,
 		       (!join->taken[card] || join->taken[card] == id));
 }
 
-static bool join_is_open(const struct join_who *who, uint32_t card)
+static bool join_is_unplaced(const struct snapshot_part *part)
 {
-	for (size_t i = 0; i < who->open_count; i++) {
-		if (who->open[i] == card)
-			return true;
-	}
-	return false;
+	return !part->is_joined && part->card == SNAPSHOT_NO_CARD && !part->facts.remote;
 }
 
-/* The nth number of TT_VISIBLE_DEVICES as a card; SNAPSHOT_NO_CARD if it has not so many. */
-static uint32_t join_visible(const struct join *join, const char *list, uint32_t n)
+/*
+ * A program may number all cards and have some of them open: if there are more devices than open nodes,
+ * and each that is to be joined is open by that count.
+ */
+static bool join_numbers_all(const struct join *join, const struct join_who *who)
 {
-	for (;;) {
-		size_t length = strcspn(list, ",");
-		char word[16] = {0};
-		uint64_t number;
+	bool is_beyond = false;
 
-		if (n == 0) {
-			if (length == 0 || length >= sizeof(word))
-				return SNAPSHOT_NO_CARD;
-			memcpy(word, list, length);
-			return text_parse_u64(word, &number) < 0 ? SNAPSHOT_NO_CARD
-								 : join_card_of(join, number);
-		}
-		if (!list[length])
-			return SNAPSHOT_NO_CARD;
-		list += length + 1;
-		n--;
-	}
-}
-
-/* Whether every device that is still to be joined has the number of an open node. */
-static bool join_numbers_are_nodes(const struct join *join, const struct join_who *who)
-{
 	for (size_t i = 0; i < who->process->part_count; i++) {
 		const struct snapshot_part *part = &who->process->parts[i];
-		uint32_t card = join_card_of(join, part->device);
 
-		if (!part->is_joined && part->card == SNAPSHOT_NO_CARD && !part->facts.remote &&
-		    (card == SNAPSHOT_NO_CARD || !join_is_open(who, card)))
+		if (!join_is_unplaced(part))
+			continue;
+		if (part->device >= join->all.count ||
+		    !join_is_open(who, join->all.cards[part->device]))
 			return false;
+		is_beyond = is_beyond || part->device >= who->node_count;
 	}
-	return true;
-}
-
-/* The open node that a device must be, SNAPSHOT_NO_CARD if there is none. */
-static uint32_t join_node(const struct join *join, const struct join_who *who,
-			  const struct snapshot_part *part)
-{
-	uint32_t card = SNAPSHOT_NO_CARD;
-
-	if (who->process->visible && !who->process->untracked)
-		card = join_visible(join, who->process->visible, part->device);
-	if (card != SNAPSHOT_NO_CARD && join_is_open(who, card))
-		return card;
-	if (join_numbers_are_nodes(join, who))
-		return join_card_of(join, part->device);
-	return part->device < who->open_count ? who->open[part->device] : SNAPSHOT_NO_CARD;
+	return is_beyond;
 }
 
 /* All at once: the decision must not depend on which of them was joined first. */
 static void join_by_nodes(struct join *join, struct join_who *who, struct snapshot_process *process)
 {
-	CLEANUP_FREE uint32_t *nodes = calloc(process->part_count + 1, sizeof(*nodes));
+	bool has_all;
 
-	for (size_t i = 0; nodes && i < process->part_count; i++)
-		nodes[i] = join_node(join, who, &process->parts[i]);
-	for (size_t i = 0; nodes && i < process->part_count; i++) {
+	join_number_nodes(join, who);
+	has_all = join_numbers_all(join, who);
+	for (size_t i = 0; i < process->part_count; i++) {
 		struct snapshot_part *part = &process->parts[i];
+		uint32_t card = SNAPSHOT_NO_CARD;
 
-		if (!part->is_joined && part->card == SNAPSHOT_NO_CARD &&
-		    nodes[i] != SNAPSHOT_NO_CARD && join_may_be(join, who, part, nodes[i]))
-			join_set(join, who, part, nodes[i], SNAPSHOT_JOINED_OPEN);
+		if (!join_is_unplaced(part) || (!has_all && part->device >= who->node_count))
+			continue;
+		card = has_all ? join->all.cards[part->device] : who->nodes[part->device];
+		if (card == SNAPSHOT_NO_CARD) {
+			part->before_reset = true;
+		} else if (join_may_be(join, who, part, card)) {
+			join_set(join, who, part, card, SNAPSHOT_JOINED_OPEN);
+		}
 	}
 }
 
@@ -321,75 +275,54 @@ static uint32_t join_contradiction(const struct join *join, const struct join_wh
 	return who->open_count ? SNAPSHOT_UNMATCHED_OPEN : SNAPSHOT_UNMATCHED_NO_NODE;
 }
 
+/* The card that UMD gives the number, as far as the environment tells; SNAPSHOT_NO_CARD = none. */
+static uint32_t join_numbered(const struct join *join, struct join_who *who, uint32_t device)
+{
+	const struct numbering *cards = device < join->present.count ? &join->present : &join->all;
+	struct numbering visible = {.cards = who->nodes};
+
+	if (who->process->visible &&
+	    numbering_visible(join->snapshot, &join->present, who->process->visible, &visible) &&
+	    visible.count) {
+		(void)numbering_sort(join->snapshot, NUMBERING_BUS, &visible);
+		cards = &visible;
+	}
+	return device < cards->count ? cards->cards[device] : SNAPSHOT_NO_CARD;
+}
+
 static void join_by_number(struct join *join, struct join_who *who, struct snapshot_part *part)
 {
-	uint32_t card = join_card_of(join, part->device);
+	uint32_t card = join_numbered(join, who, part->device);
 
 	part->unmatched = join_contradiction(join, who, part, card);
-	if (part->unmatched == SNAPSHOT_MATCHED)
+	if (part->unmatched == SNAPSHOT_MATCHED) {
+		who->is_guess = who->is_guess || numbering_differs(join->snapshot, &join->present);
 		join_set(join, who, part, card, SNAPSHOT_JOINED_NUMBER);
-	else if (!part->facts.unique_id)
+	}
+	if (part->unmatched != SNAPSHOT_MATCHED && !part->facts.unique_id)
 		part->joined = SNAPSHOT_BY_NUMBER;
 }
 
-static bool join_is_claim_of(const struct snapshot_claim *claim,
-			     const struct snapshot_process *process)
+/* What it held of a card that was reset or removed is of that card still, where that was seen. */
+static void join_as_before(struct join *join, struct join_who *who,
+			   struct snapshot_process *process)
 {
-	return claim->process.pid == process->pid &&
-	       claim->process.start_ticks == process->start_ticks;
-}
+	for (size_t i = 0; i < join->snapshot->left_count; i++) {
+		const struct snapshot_left *left = &join->snapshot->left[i];
 
-/* The first claim of a pid, by binary search. */
-static size_t join_from(const struct join *join, uint32_t pid)
-{
-	size_t from = 0, to = join->claim_count;
+		if (left->device == UINT32_MAX || !join_is_of(left, process))
+			continue;
+		for (size_t k = 0; k < process->part_count; k++) {
+			struct snapshot_part *part = &process->parts[k];
+			uint32_t card = join_card_before(join, left);
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (join->snapshot->claims[join->by_pid[middle]].process.pid < pid)
-			from = middle + 1;
-		else
-			to = middle;
+			if (part->device == left->device && join_is_unplaced(part) &&
+			    card != SNAPSHOT_NO_CARD && join_may_be(join, who, part, card))
+				join_set(join, who, part, card,
+					 join_is_open(who, card) ? SNAPSHOT_JOINED_OPEN
+								 : SNAPSHOT_JOINED_NUMBER);
+		}
 	}
-	return from;
-}
-
-static int join_compare_cards(const void *left, const void *right)
-{
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-
-	return (a > b) - (a < b);
-}
-
-/* Collects what sources say about the process. */
-static void join_learn(const struct join *join, const struct snapshot_process *process,
-		       struct join_who *ret_who)
-{
-	size_t from = join_from(join, process->pid), end = from;
-
-	/* Not all of it: there are a thousand processes, and mostly few cards or none. */
-	ret_who->process = process;
-	ret_who->claims = NULL;
-	ret_who->claim_count = ret_who->open_count = 0;
-	ret_who->open_known = process->nodes_known;
-	memset(ret_who->used, 0, join->snapshot->card_count * sizeof(*ret_who->used));
-	if (!process->alive)
-		return;
-	while (end < join->claim_count &&
-	       join_is_claim_of(&join->snapshot->claims[join->by_pid[end]], process)) {
-		const struct snapshot_claim *claim = &join->snapshot->claims[join->by_pid[end++]];
-		uint32_t card =
-			claim->is_open_only ? join_card_of(join, claim->device) : SNAPSHOT_NO_CARD;
-
-		if (card != SNAPSHOT_NO_CARD && !join_is_open(ret_who, card))
-			ret_who->open[ret_who->open_count++] = card;
-	}
-	ret_who->claims = join->by_pid + from;
-	ret_who->claim_count = end - from;
-	ret_who->open_known = ret_who->open_known || ret_who->open_count > 0;
-	/* Cards are sorted by number. */
-	qsort(ret_who->open, ret_who->open_count, sizeof(*ret_who->open), join_compare_cards);
 }
 
 static void join_process(struct join *join, struct snapshot_process *process)
@@ -417,15 +350,33 @@ static void join_process(struct join *join, struct snapshot_process *process)
 		left += !part->is_joined && !(part->is_told && join_as_told(join, &who, part)) &&
 			!join_by_id(join, &who, part);
 	}
-	if (left && who.open_count)
+	if (left && process->alive)
+		join_as_before(join, &who, process);
+	if (left && who.open_count + who.lost_count)
 		join_by_nodes(join, &who, process);
 	for (size_t i = 0; i < process->part_count; i++) {
 		struct snapshot_part *part = &process->parts[i];
 
 		if (!part->is_joined && part->card == SNAPSHOT_NO_CARD)
 			join_by_number(join, &who, part);
+		if (part->card != SNAPSHOT_NO_CARD && who.removed[part->card])
+			part->before_reset = true;
 		part->is_joined = true;
 	}
+	join->guessed += process->alive && who.is_guess;
+}
+
+/* Says which order was applied, where another would give other results. */
+static void join_note(struct join *join)
+{
+	if (join->guessed)
+		snapshot_note(
+			join->snapshot,
+			"%zu process%s only numbers for devices: counted in the order of bus "
+			"addresses, as UMD does since 0.9.2; nodes, or ASIC ids (an older UMD), "
+			"are in another order here",
+			join->guessed, join->guessed == 1 ? " gives" : "es give");
+	join->guessed = 0;
 }
 
 void join_all(struct join *join)
@@ -440,4 +391,5 @@ void join_all(struct join *join)
 		if (!snapshot->processes[i].alive)
 			join_process(join, &snapshot->processes[i]);
 	}
+	join_note(join);
 }

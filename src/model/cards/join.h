@@ -10,10 +10,10 @@
  *	board	it declares serial << 8 | place: the card at that place of the board. Cards without an
  *		ASIC id have this identity, too
  *	region	the process's own row in a region of tt-metal names the chip
- *	open	the driver's nodes that the process has open: those that its environment names in
- *		TT_VISIBLE_DEVICES, in that order; else device n is node n, if that holds for all of its
- *		devices; else device n is the nth of its nodes
- *	number	device n is node n, where nothing contradicts it
+ *	open	the driver's nodes that the process has open, numbered as UMD does (numbering.h), of
+ *		which TT_VISIBLE_DEVICES leaves some out. A node that was removed keeps its place. If
+ *		there are more devices than nodes: numbered among all cards
+ *	number	device n is the nth card, numbered as UMD does, where nothing contradicts it
  *
  * What ttmemd has found for a process that we may not inspect is taken from it.
  *

@@ -290,6 +290,16 @@ static bool card_watch_is_over(const struct card_watch_entry *entry, uint64_t no
 	       now_ns - entry->gone_ns >= CARD_WATCH_KEEP_NS;
 }
 
+static int card_watch_add_left(const struct card_watch_entry *entry,
+			       const struct snapshot_left *part, struct snapshot *snapshot)
+{
+	struct snapshot_left left = *part;
+
+	left.node = entry->number;
+	left.bus = *entry->bus ? snapshot_text(snapshot, entry->bus, strlen(entry->bus)) : NULL;
+	return snapshot_add_left(snapshot, &left);
+}
+
 static int card_watch_apply_all(struct card_watch *watch, uint64_t now_ns,
 				struct snapshot *snapshot)
 {
@@ -311,7 +321,7 @@ static int card_watch_apply_all(struct card_watch *watch, uint64_t now_ns,
 		if (!watch->entries[i].is_seen)
 			r = card_watch_miss(&watch->entries[i], now_ns, snapshot);
 		for (size_t k = 0; r == 0 && k < left->count; k++)
-			r = snapshot_add_left(snapshot, &left->list[k]);
+			r = card_watch_add_left(&watch->entries[i], &left->list[k], snapshot);
 	}
 	return r;
 }

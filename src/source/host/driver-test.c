@@ -242,10 +242,10 @@ static void open_node(uint32_t pid, uint32_t fd, const char *target)
 	assert(symlink(target, path) == 0);
 }
 
-static bool is_left(const struct snapshot *snapshot, uint32_t pid, uint32_t device)
+static bool is_left(const struct snapshot *snapshot, uint32_t pid, uint32_t node)
 {
 	for (size_t i = 0; i < snapshot->left_count; i++) {
-		if (snapshot->left[i].pid == pid && snapshot->left[i].device == device)
+		if (snapshot->left[i].pid == pid && snapshot->left[i].node == node)
 			return true;
 	}
 	return false;
@@ -275,8 +275,9 @@ UNIT(holders_of_removed_nodes_are_found)
 	}
 	assert(pid_cache_new(&pid_cache, &proc, snapshot) == 0);
 	assert(nodes_check(pid_cache, snapshot) == 0);
-	assert(snapshot->left_count == 2);
-	assert(is_left(snapshot, 10, UINT32_MAX) && is_left(snapshot, 11, 0));
+	assert(snapshot->left_count == 3);
+	assert(is_left(snapshot, 10, UINT32_MAX) && is_left(snapshot, 10, 0));
+	assert(is_left(snapshot, 11, 0));
 	pid_cache_cleanup(&pid_cache);
 	proc_close(&proc);
 	snapshot_free(snapshot);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reads /proc/PID/fd and the environment of processes, within a budget. */
+/* Compares what the driver says with what the files of processes tell. */
 
 #include "source/host/nodes.h"
 
@@ -12,121 +12,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
+#include "model/cards/numbering.h"
 #include "model/snapshot.h"
+#include "source/host/nodes-read.h"
 #include "source/proc/pid-cache.h"
 #include "source/proc/process-env.h"
 
-#define NODES_LINKS_ONE 4096u  /* descriptors of one process that are read */
-#define NODES_LINKS_ALL 16384u /* of all, for one snapshot */
-#define NODES_NUMBERS_MAX 64u  /* nodes of one process, and as many that were removed */
 #define NODES_VISIBLE_MAX 256u
-#define NODES_PATH_MAX 512u
-
-struct nodes {
-	struct pid_cache *pid_cache;
-	struct snapshot *snapshot;
-	char folder[NODES_PATH_MAX]; /* with the nodes; ends with a slash */
-	size_t links;                /* that were read */
-};
-
-/* The nodes of one process. */
-struct nodes_found {
-	uint32_t pid;
-	bool is_known;
-	bool open[SNAPSHOT_CARDS_MAX]; /* by card */
-	uint32_t opened[NODES_NUMBERS_MAX], removed[NODES_NUMBERS_MAX];
-	size_t opened_count, removed_count;
-};
-
-/* The number at the end of a link, with or without " (deleted)"; false: it is no node. */
-static bool nodes_parse(const char *name, uint32_t *ret_number, bool *ret_is_removed)
-{
-	size_t length = strspn(name, "0123456789");
-	char digits[16] = {0};
-	uint64_t number;
-
-	if (length == 0 || length >= sizeof(digits))
-		return false;
-	memcpy(digits, name, length);
-	*ret_is_removed = strcmp(name + length, " (deleted)") == 0;
-	if ((name[length] && !*ret_is_removed) || text_parse_u64(digits, &number) < 0 ||
-	    number >= BOOK_DEVICES)
-		return false;
-	*ret_number = (uint32_t)number;
-	return true;
-}
-
-/* The card of a descriptor: a container may give a node another name, but not another number. */
-static size_t nodes_card(const struct snapshot *snapshot, int folder, const char *name,
-			 uint32_t number)
-{
-	struct stat st;
-
-	if (fstatat(folder, name, &st, 0) == 0 && S_ISCHR(st.st_mode)) {
-		for (size_t i = 0; i < snapshot->card_count; i++) {
-			if (snapshot->cards[i].node && snapshot->cards[i].node == st.st_rdev)
-				return i;
-		}
-	}
-	for (size_t i = 0; i < snapshot->card_count; i++) {
-		if (snapshot->cards[i].number == number)
-			return i;
-	}
-	return SIZE_MAX;
-}
-
-static void nodes_take(const struct nodes *nodes, int folder, const char *name, const char *target,
-		       struct nodes_found *found)
-{
-	uint32_t number;
-	bool is_removed;
-	size_t card;
-
-	if (strncmp(target, nodes->folder, strlen(nodes->folder)) != 0 ||
-	    !nodes_parse(target + strlen(nodes->folder), &number, &is_removed))
-		return;
-	if (is_removed) {
-		if (found->removed_count < NODES_NUMBERS_MAX)
-			found->removed[found->removed_count++] = number;
-		return;
-	}
-	card = nodes_card(nodes->snapshot, folder, name, number);
-	if (found->opened_count < NODES_NUMBERS_MAX)
-		found->opened[found->opened_count++] = number;
-	if (card != SIZE_MAX)
-		found->open[card] = true;
-}
-
-static void nodes_read(struct nodes *nodes, uint32_t pid, struct nodes_found *ret_found)
-{
-	CLEANUP_CLOSEDIR DIR *listing = NULL;
-	const struct dirent *item;
-	char path[32], target[NODES_PATH_MAX + 32];
-	size_t links = 0;
-
-	*ret_found = (struct nodes_found){.pid = pid};
-	snprintf(path, sizeof(path), "%" PRIu32 "/fd", pid);
-	listing = proc_list(pid_cache_proc(nodes->pid_cache), path);
-	while (listing && (item = readdir(listing))) {
-		ssize_t length;
-
-		if (item->d_name[0] == '.')
-			continue;
-		if (++links > NODES_LINKS_ONE || ++nodes->links > NODES_LINKS_ALL)
-			return;
-		length = readlinkat(dirfd(listing), item->d_name, target, sizeof(target) - 1);
-		if (length < 0 && errno == EACCES)
-			return;
-		target[length < 0 ? 0 : length] = '\0';
-		nodes_take(nodes, dirfd(listing), item->d_name, target, ret_found);
-	}
-	ret_found->is_known = listing != NULL;
-}
 
 /* Whether the process leaves a doubt which chips it uses. */
 static bool nodes_are_wanted(const struct snapshot *snapshot,
@@ -154,7 +49,8 @@ static bool nodes_is_listed(const struct snapshot *snapshot, uint32_t pid, size_
 	return false;
 }
 
-static int nodes_claim(struct nodes *nodes, const struct snapshot_process *process, size_t card)
+static int nodes_claim(struct nodes_reader *nodes, const struct snapshot_process *process,
+		       size_t card)
 {
 	struct snapshot_claim claim = {
 		.process = *process,
@@ -174,32 +70,48 @@ static int nodes_claim(struct nodes *nodes, const struct snapshot_process *proce
 }
 
 /*
- * Who has none but removed nodes has nothing on a card that is there. Of one who has others as
- * well, only the devices with the numbers of removed ones are known to be lost.
+ * The nodes that it has only as removed ones; join.h has which of its devices they are. Who has no other
+ * has nothing on a card that is there.
  */
-static int nodes_mark_left(struct nodes *nodes, const struct snapshot_process *process,
+static int nodes_mark_left(struct nodes_reader *nodes, const struct snapshot_process *process,
 			   const struct nodes_found *found)
 {
-	struct snapshot_left left = {
-		.pid = process->pid, .start_ticks = process->start_ticks, .device = UINT32_MAX};
+	struct snapshot_left left = {.pid = process->pid,
+				     .start_ticks = process->start_ticks,
+				     .device = UINT32_MAX,
+				     .node = UINT32_MAX};
 	int r = 0;
 
 	if (found->removed_count && !found->opened_count)
-		return snapshot_add_left(nodes->snapshot, &left);
+		r = snapshot_add_left(nodes->snapshot, &left);
 	for (size_t i = 0; r == 0 && i < found->removed_count; i++) {
 		bool is_back = false;
 
 		for (size_t k = 0; k < found->opened_count; k++)
 			is_back = is_back || found->opened[k] == found->removed[i];
-		left.device = found->removed[i];
+		left.node = found->removed[i];
 		if (!is_back)
 			r = snapshot_add_left(nodes->snapshot, &left);
 	}
 	return r;
 }
 
+/* Versions of UMD number cards differently. Mappings are long lists: only where it matters. */
+static uint32_t nodes_umd(struct nodes_reader *nodes, const struct nodes_found *found)
+{
+	uint32_t cards[NODES_NUMBERS_MAX];
+	struct numbering open = {.cards = cards};
+
+	for (size_t i = 0; i < nodes->snapshot->card_count && open.count < NODES_NUMBERS_MAX; i++) {
+		if (found->open[i])
+			cards[open.count++] = (uint32_t)i;
+	}
+	(void)numbering_sort(nodes->snapshot, NUMBERING_BUS, &open);
+	return numbering_differs(nodes->snapshot, &open) ? nodes_read_umd(nodes, found->pid) : 0;
+}
+
 /* A process that reports itself. @listed: claims that are the driver's. */
-static int nodes_look(struct nodes *nodes, size_t index, size_t listed)
+static int nodes_look(struct nodes_reader *nodes, size_t index, size_t listed)
 {
 	struct snapshot *snapshot = nodes->snapshot;
 	struct snapshot_process *process = &snapshot->processes[index];
@@ -220,6 +132,7 @@ static int nodes_look(struct nodes *nodes, size_t index, size_t listed)
 			     visible, sizeof(visible)))
 		process->visible = snapshot_text(snapshot, visible, strlen(visible));
 	process->nodes_known = found.is_known;
+	process->umd = nodes_umd(nodes, &found);
 	for (size_t i = 0; r == 0 && found.is_known && i < snapshot->card_count; i++) {
 		if (found.open[i])
 			r = nodes_claim(nodes, process, i);
@@ -228,7 +141,7 @@ static int nodes_look(struct nodes *nodes, size_t index, size_t listed)
 }
 
 /* Those that only a region names; the claims are not processes yet. */
-static int nodes_look_at_regions(struct nodes *nodes, size_t listed)
+static int nodes_look_at_regions(struct nodes_reader *nodes, size_t listed)
 {
 	struct snapshot *snapshot = nodes->snapshot;
 	uint32_t last = 0;
@@ -275,7 +188,7 @@ static int nodes_compare(const void *left, const void *right, void *context)
  * Marks the driver's claims about processes that do not have the node open: others have the pid now.
  * Each process is read once, however many nodes it has open.
  */
-static void nodes_judge(struct nodes *nodes, uint32_t *openers, size_t count, bool *wrong)
+static void nodes_judge(struct nodes_reader *nodes, uint32_t *openers, size_t count, bool *wrong)
 {
 	struct snapshot *snapshot = nodes->snapshot;
 	struct nodes_found found = {.is_known = false};
@@ -296,7 +209,7 @@ static void nodes_judge(struct nodes *nodes, uint32_t *openers, size_t count, bo
 	}
 }
 
-static int nodes_drop(struct nodes *nodes)
+static int nodes_drop(struct nodes_reader *nodes)
 {
 	struct snapshot *snapshot = nodes->snapshot;
 	CLEANUP_FREE uint32_t *openers = calloc(snapshot->claim_count + 1, sizeof(*openers));
@@ -320,7 +233,7 @@ static int nodes_drop(struct nodes *nodes)
 }
 
 /* Adds the cards whose openers have ended that a process has open. */
-static int nodes_inherit(struct nodes *nodes, const struct nodes_found *found,
+static int nodes_inherit(struct nodes_reader *nodes, const struct nodes_found *found,
 			 bool is_held[SNAPSHOT_CARDS_MAX])
 {
 	struct snapshot *snapshot = nodes->snapshot;
@@ -346,7 +259,7 @@ static int nodes_inherit(struct nodes *nodes, const struct nodes_found *found,
  * A node whose opener has ended is held by a child. It is searched for among all processes; if all of
  * them could be searched and none has it, it was closed between two readings.
  */
-static int nodes_find_heirs(struct nodes *nodes)
+static int nodes_find_heirs(struct nodes_reader *nodes)
 {
 	struct snapshot *snapshot = nodes->snapshot;
 	CLEANUP_CLOSEDIR DIR *listing = NULL;
@@ -375,16 +288,14 @@ static int nodes_find_heirs(struct nodes *nodes)
 
 int nodes_check(struct pid_cache *pid_cache, struct snapshot *snapshot)
 {
-	struct nodes nodes = {.pid_cache = pid_cache, .snapshot = snapshot};
-	const char *root = secure_getenv("TTMEM_DEV_ROOT");
+	struct nodes_reader nodes;
 	size_t listed;
 	int r;
 
 	/* Without a driver nobody can have one of its nodes. */
 	if ((snapshot->card_count == 0 &&
 	     faccessat(pid_cache_proc(pid_cache)->root, "driver/tenstorrent", F_OK, 0) < 0) ||
-	    snprintf(nodes.folder, sizeof(nodes.folder), "%s/tenstorrent/",
-		     root && *root ? root : "/dev") >= (int)sizeof(nodes.folder))
+	    !nodes_reader_begin(&nodes, pid_cache, snapshot))
 		return 0;
 	r = nodes_drop(&nodes);
 	if (r == 0)

@@ -58,11 +58,63 @@ def test_hidden_cards_shift_numbers_but_not_memory(world, machine):
                               (3, 10 * GIB, N150, "open")]
 
 
-def test_the_environment_tells_the_order_of_hidden_cards(world, machine):
+def test_the_environment_only_hides_cards(world, machine):
+    """Its order means nothing: UMD takes it for a set."""
     cards(machine, 4, chip=0x40)
     world.player(f"alloc 0 DRAM 0x1000 {GIB}", f"alloc 1 DRAM 0x1000 {2 * GIB}",
                  opened=[machine.node(1), machine.node(3)], TT_VISIBLE_DEVICES="3,1")
-    assert [row[1] for row in dram(world.json("smi"))] == [0, 2 * GIB, 0, GIB]
+    document = world.json("smi")
+    assert [row[1] for row in dram(document)] == [0, GIB, 0, 2 * GIB]
+    assert document["notes"] == []
+
+
+def reverse(machine, count):
+    """Cards that were bound to the driver in the reverse order of their bus addresses."""
+    for number in range(count):
+        machine.card(number, "n150", "wormhole_b0", chip=0x40 + number, bus=f"0000:{count - number:02x}:00.0")
+
+
+@pytest.mark.parametrize("visible, nodes, used", [
+    (None, (0, 1), [2, 1]), ("1,0", (0, 1), [2, 1]), ("0", (0, 1), [0, 1]), ("1", (0,), [1, 0]),
+    ("0000:01:00.0", (0, 1), [0, 1]), ("02:00", (0,), [1, 0]), ("0", (0,), [1, 0])])
+def test_nodes_are_numbered_by_bus_address(world, machine, visible, nodes, used):
+    """Device 0 is the first on the bus, which is node 1 here. The last case is an older UMD's: an index is a node."""
+    reverse(machine, 2)
+    settings = {} if visible is None else {"TT_VISIBLE_DEVICES": visible}
+    lines = [f"alloc {device} DRAM 0x1000 {device + 1}" for device in range(sum(map(bool, used)))]
+    world.player(*lines, opened=[machine.node(n) for n in nodes], **settings)
+    document = world.json("smi")
+    assert [row[1] for row in dram(document)] == used
+    notes = [note for note in document["notes"] if "order of bus addresses" in note]
+    assert len(notes) == (len(nodes) > 1 and len(lines) > 1)
+
+
+def test_the_numbers_of_an_old_umd_are_by_asic_id(world, machine, tmp_path):
+    """Its version is that of the library that the process has mapped."""
+    reverse(machine, 2)
+    library = tmp_path / "libtt-umd.so.0.9.1"
+    library.write_bytes(b"x" * 4096)
+    player = world.player("alloc 0 DRAM 0x1000 1", "alloc 1 DRAM 0x1000 2",
+                          opened=[machine.node(0), machine.node(1)])
+    assert [row[1] for row in dram(world.json("smi"))] == [2, 1]
+    player.play(f"map {library}")
+    document = world.json("smi")
+    assert [row[1] for row in dram(document)] == [1, 2] and document["notes"] == []
+
+
+@pytest.mark.parametrize("kind, trays", [("wormhole", "c804"), ("blackhole", "04c8")])
+def test_a_galaxy_is_numbered_by_bus_address_though_its_nodes_are_by_tray(world, machine, kind, trays):
+    """As tt-kmd numbers them: eight nodes for each tray, in the order of the trays."""
+    arch = "wormhole_b0" if kind == "wormhole" else kind
+    buses = [f"0000:{tray}{place}:00.0" for tray in trays for place in range(1, 9)]
+    for number, bus in enumerate(buses):
+        machine.card(number, f"galaxy-{kind}", arch, chip=0x6A00 + number, bus=bus)
+    player = world.player(*(f"alloc {n} DRAM 0x1000 {n + 1}" for n in range(32)),
+                          opened=[machine.node(n) for n in range(32)])
+    for number in range(32):
+        machine.opened(number, player.pid)
+    used = {row["bus"]: row["memory"]["DRAM"]["used"] for row in world.json("smi")["devices"]}
+    assert used == {bus: place + 1 for place, bus in enumerate(sorted(buses))}
 
 
 def test_ids_made_of_serial_and_place_are_the_cards(world, machine):

@@ -146,10 +146,10 @@ def test_hidden_cards_shift_the_clients_numbers_only(world, machine, client):
 
 
 def test_clients_that_number_differently_share_a_card(world, machine, client):
-    """One sees all cards, the other two of them in the reverse order."""
+    """One sees all cards, the other two of them; the order in which they are named means nothing."""
     client({n: (n + 1) * MIB for n in range(4)}, [machine.node(n) for n in range(4)])
     client({0: GIB, 1: 2 * GIB}, [machine.node(1), machine.node(2)], TT_VISIBLE_DEVICES="2,1")
-    assert rows(world) == [(MIB, N150, "open"), (2 * GIB + 2 * MIB, N150, "open"), (GIB + 3 * MIB, N150, "open"),
+    assert rows(world) == [(MIB, N150, "open"), (GIB + 2 * MIB, N150, "open"), (2 * GIB + 3 * MIB, N150, "open"),
                            (4 * MIB, N150, "open")]
     assert len(world.json("ps")["processes"]) == 2
 
