@@ -32,6 +32,10 @@ static SCREEN *terminal_screen;
 static bool terminal_colours;
 static bool terminal_utf8;
 
+/* Of the mouse, the oldest last. ncurses keeps no more. */
+static struct keys_event terminal_events[8];
+static size_t terminal_pending;
+
 /* Pairs are numbered from 1. */
 enum terminal_pair {
 	PAIR_GOOD = 1,
@@ -200,33 +204,49 @@ static uint32_t terminal_special(int key)
 	return KEYS_RESIZE; /* a key without a meaning here */
 }
 
-static void terminal_mouse(struct keys_event *ret_event)
+static struct keys_event terminal_mouse(const MEVENT *mouse)
+{
+	struct keys_event event = {.key = KEYS_RESIZE}; /* without a meaning here */
+
+	if (mouse->x < 0 || mouse->y < 0)
+		return event;
+	if (mouse->bstate & BUTTON4_PRESSED)
+		event.key = KEYS_WHEEL_UP;
+	else if (mouse->bstate & BUTTON5_PRESSED)
+		event.key = KEYS_WHEEL_DOWN;
+	else if (mouse->bstate & BUTTON1_PRESSED)
+		event.key = KEYS_CLICK;
+	event.row = (unsigned int)mouse->y;
+	event.column = (unsigned int)mouse->x;
+	return event;
+}
+
+/* A press and a release that arrive together are one key to ncurses, and getmouse() has the newest first. */
+static void terminal_read_mouse(void)
 {
 	MEVENT mouse;
 
-	*ret_event = (struct keys_event){.key = KEYS_RESIZE};
-	if (getmouse(&mouse) == ERR || mouse.x < 0 || mouse.y < 0)
-		return;
-	if (mouse.bstate & BUTTON4_PRESSED)
-		ret_event->key = KEYS_WHEEL_UP;
-	else if (mouse.bstate & BUTTON5_PRESSED)
-		ret_event->key = KEYS_WHEEL_DOWN;
-	else if (mouse.bstate & BUTTON1_PRESSED)
-		ret_event->key = KEYS_CLICK;
-	ret_event->row = (unsigned int)mouse.y;
-	ret_event->column = (unsigned int)mouse.x;
+	while (terminal_pending < ARRAY_SIZE(terminal_events) && getmouse(&mouse) == OK)
+		terminal_events[terminal_pending++] = terminal_mouse(&mouse);
 }
 
 void terminal_key(struct keys_event *ret_event)
 {
 	wint_t key;
-	int r = get_wch(&key);
+	int r;
 
+	if (terminal_pending > 0) {
+		*ret_event = terminal_events[--terminal_pending];
+		return;
+	}
 	*ret_event = (struct keys_event){.key = KEYS_NONE};
-	if (r == KEY_CODE_YES && key == KEY_MOUSE)
-		terminal_mouse(ret_event);
-	else if (r == KEY_CODE_YES)
+	r = get_wch(&key);
+	if (r == KEY_CODE_YES && key == KEY_MOUSE) {
+		terminal_read_mouse();
+		ret_event->key = KEYS_RESIZE;
+	} else if (r == KEY_CODE_YES) {
 		ret_event->key = terminal_special((int)key);
-	else if (r == OK)
+	} else if (r == OK) {
 		ret_event->key = key == 0x7f || key == '\b' ? KEYS_BACKSPACE : (uint32_t)key;
+	}
 }

@@ -64,4 +64,4 @@ def test_top_goes_on_after_any_event_of_the_mouse(world, screen):
     for count, code in enumerate((0, 3, 1, 3, 2, 3, 64, 65, 66, 67, 32, 35, 128), 1):
         player.play(f"alloc 0 DRAM {0x1000 * count:#x} 4096")
         terminal.wait(f"{4 * count}.0 KiB in {count} buffer{'s' if count > 1 else ''},")
-        terminal.mouse_event(code, 10, 10)
+        terminal.mouse_events([code], 10, 10)

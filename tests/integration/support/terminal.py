@@ -55,13 +55,12 @@ class Terminal:
             self.tmux("send-keys", "--", key)
 
     def mouse(self, button, row, column):
-        """0 = left, 64 = wheel up, 65 = wheel down."""
-        for code in [button] if button >= 64 else [button, 3]:  # 3 = release
-            self.mouse_event(code, row, column)
+        """0 = left, 64 = wheel up, 65 = wheel down. A press and its release at once, as a slow line brings them."""
+        self.mouse_events([button] if button >= 64 else [button, 3], row, column)  # 3 = release
 
-    def mouse_event(self, code, row, column):
+    def mouse_events(self, events, row, column):
         """In the old encoding that TERM implies."""
-        codes = [27, ord("["), ord("M"), 32 + code, 33 + column, 33 + row]
+        codes = [code for event in events for code in (27, ord("["), ord("M"), 32 + event, 33 + column, 33 + row)]
         self.tmux("send-keys", "-H", *(f"{code:x}" for code in codes))
 
     def resize(self, columns, rows):
