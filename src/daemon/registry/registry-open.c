@@ -6,11 +6,21 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "source/books/scan.h"
 #include "source/books/verify-book.h"
 #include "source/proc/proc.h"
+
+/* Who made the file, or whom we made it for. Anybody can claim in their own book that we did. */
+static uint32_t open_user(const struct scan_book *book)
+{
+	const struct book_header *header = &book->reader.header;
+
+	return header->source == BOOK_SOURCE_SOCKET && book->uid == geteuid() ? header->uid
+									      : book->uid;
+}
 
 int registry_open_consume(const struct proc *proc, int fd, uint32_t pid, uint64_t start_ticks,
 			  struct scan_book **ret_book)
@@ -32,8 +42,8 @@ int registry_open_consume(const struct proc *proc, int fd, uint32_t pid, uint64_
 			.pid = pid,
 			.ns_pid = book->reader.header.pid,
 			.start_ticks = start_ticks,
-			.real_uid = book->uid,
-			.saved_uid = book->uid,
+			.real_uid = open_user(book),
+			.saved_uid = open_user(book),
 		};
 		memcpy(book->owner.comm, book->reader.header.comm,
 		       sizeof(book->reader.header.comm));

@@ -15,6 +15,7 @@ import pytest
 from oldloop import OldLoop
 from ttmemd import SERVES, OldClient
 
+from common import AS_NOBODY
 from conftest import LIMIT
 from world import wait_for
 
@@ -145,8 +146,11 @@ def test_a_client_that_connects_while_no_daemon_runs_is_served(ttmemd):
     client.close()
 
 
-def test_what_a_client_said_before_it_died_counts_for_its_leaks(ttmemd):
-    """It dies while no daemon runs, and its last messages are still in its connection."""
+@pytest.mark.parametrize(
+    "user", [pytest.param((), id="itself"), pytest.param(AS_NOBODY, marks=pytest.mark.other_user, id="nobody")]
+)
+def test_what_a_client_said_before_it_died_counts_for_its_leaks(ttmemd, user):
+    """It dies while no daemon runs, and its last messages are still in its connection. Its own user sees them."""
     ttmemd.start()
     script = (
         "import os, signal, socket, struct, sys\n"
@@ -157,7 +161,7 @@ def test_what_a_client_said_before_it_died_counts_for_its_leaks(ttmemd):
         "sys.stdin.readline()\n"
         "say(2, 0, 0x1000); say(1, 1, 0x3000)\n"
     )
-    process = ttmemd.adopt(subprocess.Popen([sys.executable, "-c", script, str(ttmemd.legacy)],
+    process = ttmemd.adopt(subprocess.Popen([*user, sys.executable, "-c", script, str(ttmemd.legacy)],
                                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))  # fmt: skip
     assert process.stdout.readline() == "ok\n"
     wait_for(lambda: held(ttmemd, process.pid) == (2, 110), "its buffers")
@@ -165,8 +169,8 @@ def test_what_a_client_said_before_it_died_counts_for_its_leaks(ttmemd):
     process.communicate("\n", timeout=LIMIT)
     assert process.returncode == 0
     ttmemd.start()
-    assert ttmemd.wait_for_leak(process.pid)["bytes"] == 11
-    assert len(ttmemd.leaks(process.pid)) == 1
+    assert ttmemd.wait_for_leak(process.pid, before=user)["bytes"] == 11
+    assert len(ttmemd.leaks(process.pid, before=user)) == 1
 
 
 def test_thousands_of_connections_are_taken_over(ttmemd):

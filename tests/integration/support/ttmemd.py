@@ -153,12 +153,12 @@ class Ttmemd:
         assert result.returncode == 0, result.stderr
         return check_schema(json.loads(result.stdout))
 
-    def leaks(self, pid):
+    def leaks(self, pid, **options):
         """The reports of one process."""
-        return [p for p in self.json("leaks")["processes"] if p["pid"] == pid]
+        return [p for p in self.json("leaks", **options)["processes"] if p["pid"] == pid]
 
-    def wait_for_leak(self, pid):
-        return wait_for(lambda: self.leaks(pid), f"the leak report of {pid}")[0]
+    def wait_for_leak(self, pid, **options):
+        return wait_for(lambda: self.leaks(pid, **options), f"the leak report of {pid}")[0]
 
     def wait_for_recordings(self, count):
         """Until the flight recorder has written or refused so many files."""
