@@ -66,6 +66,18 @@ suites() {
 	grep -E '^[a-z]+ +[0-9]+ passed +[0-9]+ failed|^    (FAIL|skip|THE) |^[0-9]+ passed' "$log" | sed 's/^/     /'
 }
 
+# progress: once a minute, how far the suite is that runs. Ends with us, however we end.
+progress() {
+	while sleep 60 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+		logs=$root/home/visitor/ttmem/build/logs
+		suite=$(find "$logs" -name '*.results' -printf '%T@ %f\n' 2>/dev/null | sort -n | sed -n '$s/.* \(.*\)\.results/\1/p')
+		case $suite in
+		integration | trust) suite="$suite, $(find "$logs/share" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l) files begun" ;;
+		esac
+		printf '     %5.0f s: %s\n' "$(since "$began")" "${suite:-packages and the build}"
+	done 9>&- # the lock
+}
+
 [ "$(id -u)" = 0 ] || cannot "a system of its own needs root"
 unshare --mount --pid --fork true 2>/dev/null || cannot "no namespaces can be made"
 release_file=$(system_sources | awk '{ print $2 "dists/" $3 "/InRelease"; exit }')
@@ -75,6 +87,9 @@ release_file=$(system_sources | awk '{ print $2 "dists/" $3 "/InRelease"; exit }
 system_lock
 step "a plain system" system_base
 step "a visitor with a clone" visitor
+began=$(now)
+progress &
+trap 'kill "$!" 2>/dev/null' EXIT
 # shellcheck disable=SC2119 # --short, or nothing
 commands "$@" | while read -r command; do
 	if (step "$command" as_visitor "$command"); then
