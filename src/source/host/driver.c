@@ -381,22 +381,34 @@ size_t driver_count_outside(const char *text)
 	return count;
 }
 
+int driver_read_pids(const struct proc *proc, uint32_t number, uint32_t ret_pids[DRIVER_PIDS_MAX],
+		     size_t *ret_count, size_t *ret_outside)
+{
+	CLEANUP_FREE char *text = malloc(DRIVER_PIDS_TEXT);
+	char path[64];
+
+	*ret_count = *ret_outside = 0;
+	if (!text)
+		return -ENOMEM;
+	snprintf(path, sizeof(path), DRIVER_PROC "/%" PRIu32 "/pids", number);
+	if (small_file_read(proc->root, path, text, DRIVER_PIDS_TEXT) < 0)
+		return 0; /* an old driver */
+	*ret_outside = driver_count_outside(text);
+	*ret_count = driver_parse_pids(text, ret_pids, DRIVER_PIDS_MAX);
+	return 0;
+}
+
 static int driver_pids(struct pid_cache *pid_cache, struct snapshot *snapshot,
 		       struct snapshot_card *card)
 {
-	CLEANUP_FREE char *text = malloc(DRIVER_PIDS_TEXT);
 	CLEANUP_FREE uint32_t *pids = calloc(DRIVER_PIDS_MAX, sizeof(*pids));
-	char path[64];
-	size_t count;
-	int r = 0;
+	size_t count, outside;
+	int r;
 
-	if (!text || !pids)
+	if (!pids)
 		return -ENOMEM;
-	snprintf(path, sizeof(path), DRIVER_PROC "/%" PRIu32 "/pids", card->number);
-	if (small_file_read(pid_cache_proc(pid_cache)->root, path, text, DRIVER_PIDS_TEXT) < 0)
-		return 0; /* an old driver */
-	card->condition.outside = (uint32_t)driver_count_outside(text);
-	count = driver_parse_pids(text, pids, DRIVER_PIDS_MAX);
+	r = driver_read_pids(pid_cache_proc(pid_cache), card->number, pids, &count, &outside);
+	card->condition.outside = (uint32_t)outside;
 	if (count > DRIVER_PIDS_MAX)
 		snapshot_note(snapshot,
 			      "device %" PRIu32 ": is open in %zu processes; %u are shown",

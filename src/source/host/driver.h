@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct pid_cache;
+struct proc;
 struct snapshot;
 
 #define DRIVER_PIDS_MAX 4096u /* of one card; the rest is left out, with a note */
@@ -27,6 +28,13 @@ int driver_collect_cards(struct snapshot *snapshot, bool *ret_complete);
 
 /* Adds who has them open; to be called after the cards were added. Returns 0 or -ENOMEM. */
 int driver_collect_pids(struct pid_cache *pid_cache, struct snapshot *snapshot);
+
+/*
+ * Reads the openers of one card: how many there are, of which at most DRIVER_PIDS_MAX are filled in, and
+ * how many are outside of our pid namespace. Returns 0 or -ENOMEM.
+ */
+int driver_read_pids(const struct proc *proc, uint32_t number, uint32_t ret_pids[DRIVER_PIDS_MAX],
+		     size_t *ret_count, size_t *ret_outside);
 
 /*
  * Parses the pids of a text, one per line; other lines are ignored. Returns how many there are, and

@@ -41,5 +41,12 @@ bool nodes_reader_begin(struct nodes_reader *reader, struct pid_cache *pid_cache
 /* The descriptors whose names are those of nodes. */
 void nodes_read(struct nodes_reader *reader, uint32_t pid, struct nodes_found *ret_found);
 
+/*
+ * Adds what names do not tell: descriptors of nodes that were made elsewhere, by their device numbers,
+ * and mappings, which hold a card after its descriptor was closed. Only for a process that the driver
+ * lists, because it looks at every descriptor. Makes it unknown what cannot be read.
+ */
+void nodes_read_closely(struct nodes_reader *reader, struct nodes_found *found);
+
 /* The version of UMD that it has mapped, see numbering.h; 0 = not known. */
 uint32_t nodes_read_umd(struct nodes_reader *reader, uint32_t pid);

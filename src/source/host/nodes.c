@@ -14,9 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "model/cards/numbering.h"
 #include "model/snapshot.h"
+#include "source/host/driver.h"
 #include "source/host/nodes-read.h"
 #include "source/proc/pid-cache.h"
 #include "source/proc/process-env.h"
@@ -184,57 +186,65 @@ static int nodes_compare(const void *left, const void *right, void *context)
 	return (a > b) - (a < b);
 }
 
+/* The driver's claims, and which of them are in doubt. */
+struct nodes_openers {
+	uint32_t *claims; /* sorted by pid */
+	size_t count;
+	bool *doubted; /* by claim */
+	size_t claim_count;
+	bool held[SNAPSHOT_CARDS_MAX]; /* by card: one has it that the driver does not list */
+	bool is_complete;              /* every process was searched */
+};
+
 /*
- * Marks the driver's claims about processes that do not have the node open: others have the pid now.
- * Each process is read once, however many nodes it has open.
+ * Doubts the claims about processes that do not have the node: its opener has ended, and another has
+ * the pid now. Each process is read once, however many nodes it has open.
  */
-static void nodes_judge(struct nodes_reader *nodes, uint32_t *openers, size_t count, bool *wrong)
+static void nodes_judge(struct nodes_reader *nodes, struct nodes_openers *openers)
 {
 	struct snapshot *snapshot = nodes->snapshot;
 	struct nodes_found found = {.is_known = false};
+	bool is_close = false;
 
-	qsort_r(openers, count, sizeof(*openers), nodes_compare, snapshot);
-	for (size_t i = 0; i < count; i++) {
-		const struct snapshot_claim *claim = &snapshot->claims[openers[i]];
+	qsort_r(openers->claims, openers->count, sizeof(*openers->claims), nodes_compare, snapshot);
+	for (size_t i = 0; i < openers->count; i++) {
+		const struct snapshot_claim *claim = &snapshot->claims[openers->claims[i]];
 		struct snapshot_card *card;
 		size_t index = 0;
 
-		if (claim->process.pid != found.pid)
+		if (claim->process.pid != found.pid) {
 			nodes_read(nodes, claim->process.pid, &found);
+			is_close = false;
+		}
 		card = nodes_card_of(snapshot, claim, &index);
+		if (card && found.is_known && !found.open[index] && !is_close) {
+			nodes_read_closely(nodes, &found);
+			is_close = true;
+		}
 		if (card && found.is_known && !found.open[index]) {
 			card->condition.ended++;
-			wrong[openers[i]] = true;
+			openers->doubted[openers->claims[i]] = true;
 		}
 	}
 }
 
-static int nodes_drop(struct nodes_reader *nodes)
+/* Whether the driver lists the process for the card, without a doubt. */
+static bool nodes_is_opener(const struct snapshot *snapshot, const struct nodes_openers *openers,
+			    uint32_t pid, uint32_t number)
 {
-	struct snapshot *snapshot = nodes->snapshot;
-	CLEANUP_FREE uint32_t *openers = calloc(snapshot->claim_count + 1, sizeof(*openers));
-	CLEANUP_FREE bool *wrong = calloc(snapshot->claim_count + 1, sizeof(*wrong));
-	size_t count = 0;
+	for (size_t i = 0; i < openers->count; i++) {
+		const struct snapshot_claim *claim = &snapshot->claims[openers->claims[i]];
 
-	if (!openers || !wrong)
-		return -ENOMEM;
-	for (size_t i = 0; i < snapshot->claim_count; i++) {
-		if (snapshot->claims[i].is_open_only)
-			openers[count++] = (uint32_t)i;
+		if (claim->process.pid == pid && claim->device == number &&
+		    !openers->doubted[openers->claims[i]])
+			return true;
 	}
-	nodes_judge(nodes, openers, count, wrong);
-	count = 0;
-	for (size_t i = 0; i < snapshot->claim_count; i++) {
-		if (!wrong[i])
-			snapshot->claims[count++] = snapshot->claims[i];
-	}
-	snapshot->claim_count = count;
-	return 0;
+	return false;
 }
 
 /* Adds the cards whose openers have ended that a process has open. */
 static int nodes_inherit(struct nodes_reader *nodes, const struct nodes_found *found,
-			 bool is_held[SNAPSHOT_CARDS_MAX])
+			 struct nodes_openers *openers)
 {
 	struct snapshot *snapshot = nodes->snapshot;
 	struct snapshot_process process;
@@ -242,11 +252,12 @@ static int nodes_inherit(struct nodes_reader *nodes, const struct nodes_found *f
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < snapshot->card_count; i++) {
-		if (!found->open[i] || !snapshot->cards[i].condition.ended)
+		if (!found->open[i] || !snapshot->cards[i].condition.ended ||
+		    nodes_is_opener(snapshot, openers, found->pid, snapshot->cards[i].number))
 			continue;
 		r = pid_cache_find(nodes->pid_cache, found->pid, &facts, &process);
 		if (r == 0) {
-			is_held[i] = true;
+			openers->held[i] = true;
 			r = nodes_claim(nodes, &process, i);
 		}
 		if (r == -ESRCH)
@@ -255,35 +266,98 @@ static int nodes_inherit(struct nodes_reader *nodes, const struct nodes_found *f
 	return r;
 }
 
-/*
- * A node whose opener has ended is held by a child. It is searched for among all processes; if all of
- * them could be searched and none has it, it was closed between two readings.
- */
-static int nodes_find_heirs(struct nodes_reader *nodes)
+/* A node whose opener has ended is held by a child, which is searched for among all processes. */
+static int nodes_find_heirs(struct nodes_reader *nodes, struct nodes_openers *openers)
 {
-	struct snapshot *snapshot = nodes->snapshot;
 	CLEANUP_CLOSEDIR DIR *listing = NULL;
-	bool is_held[SNAPSHOT_CARDS_MAX] = {false}, is_complete = true, has_ended = false;
 	uint32_t pid;
 	int r = 0;
 
-	for (size_t i = 0; i < snapshot->card_count; i++)
-		has_ended = has_ended || snapshot->cards[i].condition.ended;
-	if (!has_ended)
-		return 0;
 	listing = proc_list(pid_cache_proc(nodes->pid_cache), ".");
+	openers->is_complete = listing != NULL;
 	while (r == 0 && listing && (pid = proc_next(listing))) {
 		struct nodes_found found;
 
 		nodes_read(nodes, pid, &found);
-		is_complete = is_complete && found.is_known;
-		r = nodes_inherit(nodes, &found, is_held);
-	}
-	for (size_t i = 0; listing && is_complete && i < snapshot->card_count; i++) {
-		if (!is_held[i])
-			snapshot->cards[i].condition.ended = 0;
+		openers->is_complete = openers->is_complete && found.is_known;
+		r = nodes_inherit(nodes, &found, openers);
 	}
 	return r;
+}
+
+/*
+ * All processes were searched, and none but those that the driver lists has the card. What was closed
+ * meanwhile is not listed any more. What is, is held in a way that files do not show: the driver's word
+ * is kept.
+ */
+static int nodes_believe(struct nodes_reader *nodes, struct snapshot_card *card,
+			 struct nodes_openers *openers)
+{
+	struct snapshot *snapshot = nodes->snapshot;
+	const struct proc *proc = pid_cache_proc(nodes->pid_cache);
+	CLEANUP_FREE uint32_t *pids = calloc(DRIVER_PIDS_MAX, sizeof(*pids));
+	size_t count = 0, outside;
+	int r = pids ? driver_read_pids(proc, card->number, pids, &count, &outside) : -ENOMEM;
+
+	card->condition.ended = 0;
+	for (size_t i = 0; i < bits_min(count, DRIVER_PIDS_MAX); i++) {
+		bool is_known = false;
+
+		for (size_t k = 0; k < openers->count; k++) {
+			uint32_t index = openers->claims[k];
+			const struct snapshot_claim *claim = &snapshot->claims[index];
+
+			if (claim->device != card->number || claim->process.pid != pids[i])
+				continue;
+			openers->doubted[index] = false;
+			is_known = true;
+		}
+		card->condition.ended += !is_known && proc_start_ticks(proc, pids[i]) == 0;
+	}
+	return r;
+}
+
+/* Drops the claims that are wrong. */
+static int nodes_settle(struct nodes_reader *nodes, struct nodes_openers *openers)
+{
+	struct snapshot *snapshot = nodes->snapshot;
+	bool has_ended = false;
+	size_t kept = 0;
+	int r = 0;
+
+	nodes_judge(nodes, openers);
+	for (size_t i = 0; i < snapshot->card_count; i++)
+		has_ended = has_ended || snapshot->cards[i].condition.ended;
+	if (!has_ended)
+		return 0;
+	r = nodes_find_heirs(nodes, openers);
+	for (size_t i = 0; r == 0 && openers->is_complete && i < snapshot->card_count; i++) {
+		if (snapshot->cards[i].condition.ended && !openers->held[i])
+			r = nodes_believe(nodes, &snapshot->cards[i], openers);
+	}
+	for (size_t i = 0; i < snapshot->claim_count; i++) {
+		if (i >= openers->claim_count || !openers->doubted[i])
+			snapshot->claims[kept++] = snapshot->claims[i];
+	}
+	snapshot->claim_count = kept;
+	return r;
+}
+
+static int nodes_check_openers(struct nodes_reader *nodes)
+{
+	struct snapshot *snapshot = nodes->snapshot;
+	CLEANUP_FREE uint32_t *claims = calloc(snapshot->claim_count + 1, sizeof(*claims));
+	CLEANUP_FREE bool *doubted = calloc(snapshot->claim_count + 1, sizeof(*doubted));
+	struct nodes_openers openers = {
+		.claims = claims, .doubted = doubted, .claim_count = snapshot->claim_count};
+
+	if (!claims || !doubted)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->claim_count; i++) {
+		if (snapshot->claims[i].is_open_only)
+			claims[openers.count++] = (uint32_t)i;
+	}
+	return nodes_settle(nodes, &openers);
 }
 
 int nodes_check(struct pid_cache *pid_cache, struct snapshot *snapshot)
@@ -297,9 +371,7 @@ int nodes_check(struct pid_cache *pid_cache, struct snapshot *snapshot)
 	     faccessat(pid_cache_proc(pid_cache)->root, "driver/tenstorrent", F_OK, 0) < 0) ||
 	    !nodes_reader_begin(&nodes, pid_cache, snapshot))
 		return 0;
-	r = nodes_drop(&nodes);
-	if (r == 0)
-		r = nodes_find_heirs(&nodes);
+	r = nodes_check_openers(&nodes);
 	listed = snapshot->claim_count;
 	for (size_t i = 0; r == 0 && i < snapshot->process_count; i++)
 		r = nodes_look(&nodes, i, listed);

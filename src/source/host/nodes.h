@@ -4,8 +4,9 @@
 /*
  * Which of the driver's nodes a process really has open. The driver lists who opened a node; the list
  * keeps a pid after its process has ended as long as a child holds the node, and knows nothing of
- * children that inherited it. The descriptors of a process tell, where they may be read. One whose name
- * ends in " (deleted)" is of a node that was removed: its card may be back, but not for this process.
+ * children that inherited it. The descriptors and mappings of a process tell, where they may be read;
+ * where they do not and nobody else has the node, the driver's word is kept. A descriptor whose name ends
+ * in " (deleted)" is of a node that was removed: its card may be back, but not for this process.
  * Nodes are in /dev, or in TTMEM_DEV_ROOT (for tests).
  */
 

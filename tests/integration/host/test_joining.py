@@ -2,6 +2,7 @@
 """Which card a process's memory is on: real processes with nodes open, cards made of files."""
 
 import os
+import stat
 import subprocess
 
 import pytest
@@ -215,10 +216,50 @@ def test_an_untracked_child_that_inherited_a_node_is_named(world, machine):
     gone.wait(timeout=LIMIT)
     machine.opened(0, gone.pid)
     (row,) = world.json("smi")["devices"]
-    assert row["openers_ended"] == 0  # nobody has it: it was closed meanwhile
+    assert row["openers_ended"] == 1  # nobody is seen to have it, but the driver says that somebody has
     child = world.player(TTMEM="0", opened=[machine.node(0)])
     document = world.json("smi")
     assert [(p["pid"], p["untracked"]) for p in document["processes"]] == [(child.pid, True)]
+    assert document["devices"][0]["openers_ended"] == 1
+
+
+@pytest.mark.needs_root
+def test_a_node_that_was_made_elsewhere_is_known_by_its_device_number(world, machine, tmp_path):
+    """As with mknod for a container. Here the card has the number of /dev/null, which can be opened."""
+    cards(machine, 2, chip=0x40)
+    machine.write(machine.class_folder(1) / "dev", "1:3")
+    os.mknod(tmp_path / "x0", 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+    tracked = world.player("alloc 0 DRAM 0x1000 4096", opened=[tmp_path / "x0"])
+    untracked = world.player(TTMEM="0", opened=[tmp_path / "x0"])
+    machine.opened(1, tracked.pid, untracked.pid)
+    document = world.json("smi")
+    assert [row[1] for row in dram(document)] == [0, 4096]
+    assert {p["pid"]: p["untracked"] for p in document["processes"]} == {tracked.pid: False, untracked.pid: True}
+    assert [row["openers_ended"] for row in document["devices"]] == [0, 0]
+
+
+def test_a_mapping_holds_a_card_after_its_descriptor_was_closed(world, machine):
+    cards(machine, 2, chip=0x40)
+    machine.node(1).write_bytes(bytes(4096))
+    player = world.player(TTMEM="0")
+    player.play(f"map {machine.node(1)}")
+    assert str(machine.node(1)) in (world.root / str(player.pid) / "maps").read_text()
+    machine.opened(1, player.pid)
+    document = world.json("smi")
+    assert [(p["pid"], p["untracked"]) for p in document["processes"]] == [(player.pid, True)]
+    assert [row["openers_ended"] for row in document["devices"]] == [0, 0]
+
+
+def test_an_opener_whose_files_do_not_show_the_node_is_kept_if_nobody_else_has_it(world, machine):
+    """A descriptor may be on its way in a socket, for example: the driver knows."""
+    cards(machine, 1, chip=0x40)
+    player = world.player(TTMEM="0")
+    machine.opened(0, player.pid)
+    document = world.json("smi")
+    assert [(p["pid"], p["untracked"]) for p in document["processes"]] == [(player.pid, True)]
+    heir = world.player(TTMEM="0", opened=[machine.node(0)])  # the driver does not list it: it has inherited
+    document = world.json("smi")
+    assert [p["pid"] for p in document["processes"]] == [heir.pid]
     assert document["devices"][0]["openers_ended"] == 1
 
 
