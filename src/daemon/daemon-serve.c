@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "daemon/daemon.h"
 #include "daemon/fleet/fleet.h"
+#include "daemon/flight/flight-files.h"
 #include "daemon/notify/log-writer.h"
 #include "daemon/registry/collector.h"
 #include "web/export/push.h"
@@ -36,6 +37,13 @@ static int serve_totals(void *context, uint64_t since_ns, struct snapshot **ret_
 	return collector_totals(daemon->collector, since_ns, ret_snapshot);
 }
 
+static int serve_recording(void *context, const char *name, const struct access_peer *asker)
+{
+	const struct daemon *daemon = context;
+
+	return flight_files_open(daemon->config->state, name, asker);
+}
+
 int daemon_serve_native(struct daemon *daemon)
 {
 	const struct config *config = daemon->config;
@@ -51,6 +59,7 @@ int daemon_serve_native(struct daemon *daemon)
 				.offer_consume = serve_offer,
 				.book_list = serve_roster,
 				.totals = serve_totals,
+				.recording = serve_recording,
 			},
 	};
 	int fd = cleanup_steal_fd(&daemon->handed.native);

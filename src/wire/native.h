@@ -29,7 +29,8 @@ enum native_kind {
 	NATIVE_OLD_STATUS = 6, /* the last of them; a daemon before HTTP answers it */
 	NATIVE_REGIONS = 7,    /* what tt-metal's regions report, like NATIVE_LIST without books */
 	NATIVE_DRIVER_MEMORY = 8, /* what the driver keeps for each process, see below */
-	NATIVE_KINDS = 9,
+	NATIVE_RECORDING = 9, /* a file of the flight recorder: one packet, with its descriptor */
+	NATIVE_KINDS = 10,
 };
 
 #define NATIVE_WANT_TOTALS (UINT32_C(1) << 0) /* NATIVE_LIST: of every process */
@@ -49,7 +50,8 @@ struct native_request {
 	uint32_t want;    /* NATIVE_WANT_... */
 	uint32_t old_pid; /* for documents, as old */
 	uint32_t accepts; /* NATIVE_ACCEPTS_...; others, and those of older daemons, are ignored */
-	uint8_t old[132]; /* for documents: sent as 0, and ignored */
+	uint8_t old
+		[132]; /* NATIVE_RECORDING: the name of the file, padded with NULs; else ignored */
 	uint64_t reserved[4]; /* 0 */
 };
 

@@ -240,7 +240,11 @@ static int black_box_write(struct black_box *box, struct scan_book *book,
 {
 	const struct tracked *tracked = job->tracked;
 	const struct flight_files_owner owner = {
-		.user = tracked->maker, .pid = tracked->pid, .start_ticks = tracked->start_ticks};
+		.user = tracked->maker,
+		.pid = tracked->pid,
+		.start_ticks = tracked->start_ticks,
+		.namespaces = tracked->namespaces,
+	};
 	const struct recording_ended ended = {
 		.realtime = clock_ns(CLOCK_REALTIME),
 		.status = tracked->exit_is_known ? tracked->exit_status : 0,

@@ -20,14 +20,15 @@
 #include "base/clock.h"
 #include "base/files/heir.h"
 #include "base/text.h"
-#include "daemon/flight/file-access.h"
 
 #define FLIGHT_FOLDER "flight"
 #define FLIGHT_NEW "new"                     /* the name of what is not complete */
 #define FLIGHT_START_SLACK_NS (2 * NS_PER_S) /* start times are known to the second */
 
-/* Folders are for going through: whoever may read a file knows its name. */
-#define FLIGHT_FOLDER_MODE 0711
+#define FLIGHT_FILE_SIZE 64u                      /* the name of a file in it */
+#define FLIGHT_OWNER_SIZE (16u + NAMESPACES_SIZE) /* the name of an owner's folder */
+#define FLIGHT_FILE_MODE \
+	0600 /* before 0.3, files had modes and access control lists for one more user */
 
 struct flight_files {
 	struct flight_files_config config;
@@ -59,27 +60,141 @@ static const char *flight_why(enum flight_files_why why)
 	return why == FLIGHT_FILES_FAILED ? "failed" : "ended";
 }
 
-void flight_files_name(const struct flight_files_owner *owner, enum flight_files_why why,
-		       char ret_name[FLIGHT_FILES_NAME_SIZE])
+/* The name of the folder of an owner. */
+static void flight_owner_name(const struct flight_files_owner *owner,
+			      char ret_name[FLIGHT_OWNER_SIZE])
 {
-	(void)snprintf(ret_name, FLIGHT_FILES_NAME_SIZE,
-		       FLIGHT_FOLDER "/%" PRIu32 "/%" PRIu32 "-%" PRIu64 "-%s.ttrec", owner->user,
-		       owner->pid, owner->start_ticks, flight_why(why));
+	(void)snprintf(ret_name, FLIGHT_OWNER_SIZE, "%" PRIu32 "%s%s", owner->user,
+		       *owner->namespaces ? "@" : "", owner->namespaces);
+	for (char *at = strchr(ret_name, '/'); at; at = strchr(at, '/'))
+		*at = ',';
+}
+
+/* The reverse: false if it is not the name of such a folder. */
+static bool flight_owner_parse(const char *name, uint32_t *ret_user,
+			       char ret_namespaces[NAMESPACES_SIZE])
+{
+	size_t digits = strcspn(name, "@");
+	char number[16];
+	uint64_t user;
+
+	if (digits >= sizeof(number) || strlen(name) >= FLIGHT_OWNER_SIZE)
+		return false;
+	(void)snprintf(number, sizeof(number), "%.*s", (int)digits, name);
+	if (text_parse_u64(number, &user) < 0 || user > UINT32_MAX)
+		return false;
+	*ret_user = (uint32_t)user;
+	(void)snprintf(ret_namespaces, NAMESPACES_SIZE, "%s",
+		       name[digits] ? name + digits + 1 : "");
+	for (char *at = strchr(ret_namespaces, ','); at; at = strchr(at, ','))
+		*at = '/';
+	return true;
+}
+
+static void flight_file_name(const struct flight_files_owner *owner, enum flight_files_why why,
+			     char *ret_name, size_t size)
+{
+	(void)snprintf(ret_name, size, "%" PRIu32 "-%" PRIu64 "-%s.ttrec", owner->pid,
+		       owner->start_ticks, flight_why(why));
+}
+
+/* Opens a folder for listing. The descriptor belongs to the listing. */
+static DIR *flight_open_list(int parent, const char *name)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (fd >= 0 && !dir)
+		(void)close(fd); /* a folder */
+	return dir;
+}
+
+static DIR *flight_open_files(const char *state)
+{
+	CLEANUP_CLOSE int folder = open(state, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return folder < 0 ? NULL : flight_open_list(folder, FLIGHT_FOLDER);
 }
 
 bool flight_files_find(const char *state, const struct flight_files_owner *owner,
 		       enum flight_files_why why, uint64_t start_ns,
 		       char ret_name[FLIGHT_FILES_NAME_SIZE])
 {
-	CLEANUP_CLOSE int folder = open(state, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP_CLOSEDIR DIR *dir = flight_open_files(state);
+	char file[FLIGHT_FILE_SIZE], path[FLIGHT_FILES_NAME_SIZE], namespaces[NAMESPACES_SIZE];
+	const struct dirent *entry;
 	struct stat st;
+	uint32_t user;
 
-	flight_files_name(owner, why, ret_name);
-	return folder >= 0 && fstatat(folder, ret_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISREG(st.st_mode) && flight_ns(&st.st_mtim) + FLIGHT_START_SLACK_NS >= start_ns;
+	flight_file_name(owner, why, file, sizeof(file));
+	while (dir && (entry = readdir(dir))) {
+		int n = snprintf(path, sizeof(path), "%s/%s", entry->d_name, file);
+
+		if (n < 0 || (size_t)n >= sizeof(path) - sizeof(FLIGHT_FOLDER) ||
+		    !flight_owner_parse(entry->d_name, &user, namespaces) || user != owner->user ||
+		    fstatat(dirfd(dir), path, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISREG(st.st_mode) ||
+		    flight_ns(&st.st_mtim) + FLIGHT_START_SLACK_NS < start_ns)
+			continue;
+		memcpy(ret_name, FLIGHT_FOLDER "/", sizeof(FLIGHT_FOLDER));
+		memcpy(ret_name + sizeof(FLIGHT_FOLDER), path, (size_t)n + 1);
+		return true;
+	}
+	return false;
 }
 
-/* A folder in another one; it may be there. The mode does not depend on the umask. */
+/* Opens one file, if it is one of ours. Of those of earlier versions it is not known in which namespaces they were. */
+static int flight_open_file(int folder, const char *owner, const char *name,
+			    const struct access_peer *peer, uint64_t *ret_time_ns)
+{
+	CLEANUP_CLOSE int parent =
+		openat(folder, owner, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP_CLOSE int fd = -1;
+	struct stat st;
+
+	if (parent >= 0)
+		fd = openat(parent, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || ((st.st_mode & 07777) != FLIGHT_FILE_MODE && !peer->sees_all))
+		return -EACCES;
+	*ret_time_ns = flight_ns(&st.st_mtim);
+	return cleanup_steal_fd(&fd);
+}
+
+int flight_files_open(const char *state, const char *name, const struct access_peer *peer)
+{
+	CLEANUP_CLOSEDIR DIR *dir = flight_open_files(state);
+	char namespaces[NAMESPACES_SIZE];
+	const struct dirent *entry;
+	uint64_t newest_ns = 0;
+	int newest = -ENOENT;
+	uint32_t user;
+
+	if (strchr(name, '/') || strcmp(name, FLIGHT_NEW) == 0)
+		return -ENOENT;
+	while (dir && (entry = readdir(dir))) {
+		uint64_t time_ns = 0;
+		int fd;
+
+		if (!flight_owner_parse(entry->d_name, &user, namespaces) ||
+		    !access_may_see(peer, user, namespaces))
+			continue;
+		fd = flight_open_file(dirfd(dir), entry->d_name, name, peer, &time_ns);
+		if (fd >= 0 && (newest < 0 || time_ns > newest_ns)) {
+			int older = newest;
+
+			newest = fd;
+			newest_ns = time_ns;
+			fd = older;
+		}
+		if (fd >= 0)
+			(void)close(fd); /* nothing was written to it */
+	}
+	return newest;
+}
+
+/* A folder in another one; it may be there, also with the mode of an earlier version. */
 static int flight_make_folder(const struct flight_files *files, int parent, const char *name,
 			      int *ret_fd)
 {
@@ -88,7 +203,7 @@ static int flight_make_folder(const struct flight_files *files, int parent, cons
 	if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fchmod(fd, FLIGHT_FOLDER_MODE) < 0)
+	if (fd < 0 || fchmod(fd, 0700) < 0)
 		return -errno;
 	(void)heir_give(fd, files->path); /* on failure its user cannot write it, and says so */
 	*ret_fd = cleanup_steal_fd(&fd);
@@ -98,34 +213,20 @@ static int flight_make_folder(const struct flight_files *files, int parent, cons
 static int flight_user_folder(const struct flight_files *files,
 			      const struct flight_files_owner *owner, int *ret_fd)
 {
-	char name[16];
+	char name[FLIGHT_OWNER_SIZE];
 
-	(void)snprintf(name, sizeof(name), "%" PRIu32, owner->user);
+	flight_owner_name(owner, name);
 	return flight_make_folder(files, files->folder, name, ret_fd);
-}
-
-/* What is in the state folder is private by its own mode; users only have to get through. */
-static int flight_open_state(const char *path, int *ret_fd)
-{
-	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	/* If it is not ours, whoever made it decides. */
-	(void)!fchmod(fd, (st.st_mode & 07777) | 0011);
-	*ret_fd = cleanup_steal_fd(&fd);
-	return 0;
 }
 
 int flight_files_new(struct flight_files **ret_files, const struct flight_files_config *config)
 {
-	CLEANUP_CLOSE int state = -1;
+	CLEANUP_CLOSE int state = open(config->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct flight_files *files;
-	int r = flight_open_state(config->state, &state);
+	int r;
 
-	if (r < 0)
-		return r;
+	if (state < 0)
+		return -errno;
 	files = calloc(1, sizeof(*files));
 	if (!files)
 		return -ENOMEM;
@@ -182,17 +283,15 @@ void flight_files_discard_consume(struct flight_files *files,
 int flight_files_keep_consume(struct flight_files *files, const struct flight_files_owner *owner,
 			      enum flight_files_why why, int fd)
 {
-	char name[FLIGHT_FILES_NAME_SIZE];
+	char name[FLIGHT_FILE_SIZE];
 	CLEANUP_CLOSE int folder = -1;
-	int r;
+	int r = fchmod(fd, FLIGHT_FILE_MODE) < 0 ? -errno : 0;
 
 	(void)heir_give(fd, files->path); /* on failure its user cannot remove it */
-	r = file_access_allow(fd, owner->user);
-	/* Then only we and root can read it. */
-	if (r == 0 || r == -EOPNOTSUPP)
+	if (r == 0)
 		r = flight_user_folder(files, owner, &folder);
-	flight_files_name(owner, why, name);
-	if (r == 0 && renameat(folder, FLIGHT_NEW, folder, strrchr(name, '/') + 1) < 0)
+	flight_file_name(owner, why, name, sizeof(name));
+	if (r == 0 && renameat(folder, FLIGHT_NEW, folder, name) < 0)
 		r = -errno;
 	if (r < 0) {
 		flight_files_discard_consume(files, owner, fd);
@@ -225,49 +324,37 @@ static int flight_list_add(struct flight_list *list, uint32_t user, const char *
 	return 0;
 }
 
-/* The folder of one user. */
-static int flight_list_user(int parent, const char *folder, struct flight_list *list)
+/* The folder of one owner. */
+static int flight_list_owner(int parent, const char *folder, struct flight_list *list)
 {
 	CLEANUP_CLOSEDIR DIR *dir = NULL;
+	char namespaces[NAMESPACES_SIZE];
 	const struct dirent *entry;
-	uint64_t user;
-	int fd, r = 0;
+	uint32_t user;
+	int r = 0;
 
-	if (text_parse_u64(folder, &user) < 0 || user > UINT32_MAX)
+	if (!flight_owner_parse(folder, &user, namespaces))
 		return 0;
-	fd = openat(parent, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	dir = fd >= 0 ? fdopendir(fd) : NULL;
-	if (!dir) {
-		if (fd >= 0)
-			(void)close(fd); /* a folder */
-		return 0;
-	}
-	while (r == 0 && (entry = readdir(dir))) {
+	dir = flight_open_list(parent, folder);
+	while (dir && r == 0 && (entry = readdir(dir))) {
 		struct stat st;
 
 		if (strcmp(entry->d_name, FLIGHT_NEW) != 0 &&
-		    fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISREG(st.st_mode))
-			r = flight_list_add(list, (uint32_t)user, folder, entry->d_name, &st);
+			r = flight_list_add(list, user, folder, entry->d_name, &st);
 	}
 	return r;
 }
 
 static int flight_list_all(const struct flight_files *files, struct flight_list *list)
 {
-	CLEANUP_CLOSEDIR DIR *dir = NULL;
+	CLEANUP_CLOSEDIR DIR *dir = flight_open_list(files->folder, ".");
 	const struct dirent *entry;
-	int fd = openat(files->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+	int r = dir ? 0 : -errno;
 
-	dir = fd >= 0 ? fdopendir(fd) : NULL;
-	if (!dir) {
-		r = -errno;
-		if (fd >= 0)
-			(void)close(fd); /* a folder */
-		return r;
-	}
 	while (r == 0 && (entry = readdir(dir)))
-		r = flight_list_user(fd, entry->d_name, list);
+		r = flight_list_owner(dirfd(dir), entry->d_name, list);
 	return r;
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -34,6 +35,8 @@ struct native_packet *native_packet_free(struct native_packet *packet)
 	if (!packet)
 		return NULL;
 	tracked_unref(packet->book);
+	if (packet->file >= 0)
+		(void)close(packet->file); /* only read */
 	free(packet);
 	return NULL;
 }
@@ -94,6 +97,7 @@ static struct native_packet *native_packet_new(size_t length)
 		return NULL;
 	packet->next = NULL;
 	packet->book = NULL;
+	packet->file = -1;
 	packet->length = length;
 	return packet;
 }
@@ -144,6 +148,17 @@ int native_answer_put(struct native_answer *answer, const void *payload, size_t 
 	return 0;
 }
 
+int native_answer_put_file_consume(struct native_answer *answer, int file)
+{
+	int r = native_answer_put(answer, NULL, 0, NULL);
+
+	if (r == 0)
+		container_of(answer->end, struct native_packet, next)->file = file;
+	else
+		(void)close(file); /* only read */
+	return r;
+}
+
 static ssize_t native_answer_write(void *cookie, const char *text, size_t length)
 {
 	struct native_answer *answer = cookie;
@@ -183,6 +198,8 @@ static const char *native_answer_reason(int status)
 		return "this ttmemd is newer than the ttmem that asks: upgrade ttmem";
 	case -EPROTONOSUPPORT:
 		return "the daemon is of another version";
+	case -ENOENT:
+		return "there is no such recording of yours";
 	default:
 		return "the daemon could not answer";
 	}
@@ -264,6 +281,9 @@ int native_packet_send(int fd, struct native_packet *packet)
 	bool has_book = false;
 	char path[64];
 
+	if (packet->file >= 0)
+		return fd_pass_send(fd, packet->bytes, packet->length, &packet->file, 1,
+				    MSG_DONTWAIT);
 	if (packet->book) {
 		/* The descriptor never changes while the book exists, so no lock is needed. */
 		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", packet->book->book->file.fd);

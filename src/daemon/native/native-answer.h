@@ -21,6 +21,7 @@ struct tracked;
 struct native_packet {
 	struct native_packet *next;
 	struct tracked *book; /* counted reference; its file is sent along; NULL = none */
+	int file;             /* sent along; -1 = none */
 	size_t length;
 	uint8_t bytes[]; /* including the header */
 };
@@ -45,6 +46,9 @@ void native_answer_deinit(struct native_answer *answer);
  */
 int native_answer_put(struct native_answer *answer, const void *payload, size_t length,
 		      struct tracked *book);
+
+/* Adds a packet with @file alone, which is consumed in any case. 0, -ENOBUFS or -ENOMEM. */
+int native_answer_put_file_consume(struct native_answer *answer, int file);
 
 /*
  * A stream for the body of an HTTP response, split into packets. The caller closes it and keeps the

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/native/native-answer.h"
 #include "daemon/native/native-driver-memory.h"
@@ -66,6 +67,20 @@ static void native_query_http(struct native_query *query, const struct native_qu
 	native_answer_end_http(answer, &told);
 }
 
+static int native_query_recording(const struct native_hooks *hooks,
+				  const struct native_question *question,
+				  struct native_answer *answer)
+{
+	char name[sizeof(question->request.old)];
+	int file;
+
+	memcpy(name, question->request.old, sizeof(name));
+	if (!memchr(name, '\0', sizeof(name)))
+		return -ENOENT;
+	file = hooks->recording(hooks->context, name, &question->asker);
+	return file < 0 ? file : native_answer_put_file_consume(answer, file);
+}
+
 void native_query_answer(struct native_query *query, const struct native_question *question,
 			 struct native_answer *answer)
 {
@@ -82,5 +97,7 @@ void native_query_answer(struct native_query *query, const struct native_questio
 		r = native_regions_put(&query->config->hooks, question->came_ns, answer);
 	if (question->request.kind == NATIVE_DRIVER_MEMORY)
 		r = native_driver_memory_put(&query->config->hooks, question->came_ns, answer);
+	if (question->request.kind == NATIVE_RECORDING)
+		r = native_query_recording(&query->config->hooks, question, answer);
 	native_answer_end(answer, r);
 }

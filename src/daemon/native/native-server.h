@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct access;
+struct access_peer;
 struct accept_peer;
 struct loop;
 struct native;
@@ -47,6 +48,11 @@ struct native_hooks {
 	struct book_list *(*book_list)(void *context);
 	/* A shared snapshot of the machine, begun at @since_ns or later: collector_totals(). */
 	int (*totals)(void *context, uint64_t since_ns, struct snapshot **ret_snapshot);
+	/*
+	 * A recording of the flight recorder that @asker may see, as a descriptor for reading, or a negative
+	 * errno: flight_files_open(). In the worker's thread.
+	 */
+	int (*recording)(void *context, const char *name, const struct access_peer *asker);
 };
 
 struct native_config {

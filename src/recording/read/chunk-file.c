@@ -23,6 +23,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "recording/read/recording-file.h"
 
 /* The skippable frame of a chunk. */
 struct chunk_frame {
@@ -399,8 +400,7 @@ static int chunk_file_open_path(struct chunk_file *file, const char *path, char 
 {
 	struct stat st;
 
-	/* A pipe would keep us waiting. */
-	file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	file->fd = recording_file_open(path);
 	if (file->fd < 0 || fstat(file->fd, &st) < 0)
 		return chunk_file_refuse(ret_why, path, strerrordesc_np(errno), -errno);
 	if (!S_ISREG(st.st_mode))

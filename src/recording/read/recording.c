@@ -13,12 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/files/user-file.h"
 #include "model/snapshot.h"
+#include "recording/read/recording-file.h"
 #include "recording/read/recording-private.h"
 
 static void recording_cleanup(struct recording **recording)
@@ -324,15 +325,11 @@ static int recording_load(struct recording *recording)
 
 bool recording_is_file(const char *path)
 {
-	CLEANUP_FCLOSE FILE *file = NULL;
-	struct stat st;
+	CLEANUP_CLOSE int fd = recording_file_open(path);
 	uint32_t magic = 0;
 
-	/* Reading would take from a pipe what its reader needs; nobody can seek in one, either. */
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
-		return false;
-	file = fopen(path, "re");
-	return file && fread(&magic, sizeof(magic), 1, file) == 1 &&
+	/* Nobody can seek in a pipe: nothing is taken from it. */
+	return fd >= 0 && pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) &&
 	       le32toh(magic) == RECORDING_FRAME;
 }
 

@@ -101,6 +101,12 @@ int daemon_client_regions(struct daemon_client *remote, struct snapshot *snapsho
  */
 int daemon_client_driver_memory(struct daemon_client *remote, struct snapshot *snapshot);
 
+/*
+ * Gets a file of the flight recorder, named as in wire/native.h. Returns 0 and a descriptor for reading, a
+ * daemon_client_outcome, or a negative errno.
+ */
+int daemon_client_recording(struct daemon_client *remote, const char *name, int *ret_fd);
+
 /* The number of processes of which only totals are known. */
 size_t daemon_client_count(const struct daemon_client *remote);
 

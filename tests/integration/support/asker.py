@@ -120,6 +120,11 @@ def history(setup):
     return "\n".join(native(setup, f"/api/v1/history?address={address}") for address in setup["addresses"])
 
 
+def recordings(setup):
+    """As a user would: with the paths that the daemon prints."""
+    return "\n".join(command(setup, "buffers", "--json", "--from", path) for path in setup["recordings"])
+
+
 def main():
     setup = json.loads(sys.stdin.readline())
     doors = {}
@@ -150,6 +155,7 @@ def main():
     doors["tcp-token"] = "\n".join(tcp(setup, f"/api/v1/{page}", token) for page in ("buffers", "leaks", "peak"))
     doors["tcp-open"] = "\n".join(tcp(setup, f"/api/v1/{page}", browser) for page in ("buffers", "leaks", "peak", "incidents", "commands"))
     doors["tcp-open-map"] = tcp(setup, "/api/v1/map", browser)
+    doors["recordings"] = recordings(setup)
     doors["doctor-bundle"] = bundle(setup)
     for door in ("log", "database", "token"):
         doors[door] = read(setup["files"][door])

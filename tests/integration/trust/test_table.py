@@ -53,7 +53,7 @@ UNMAPPED = {"host-root", "host-user", "host-other"}  # what its daemon knows
 STREAM = "told-host-root"
 
 # Doors that show what lives, what was left behind, or both.
-PAST = {"native-leaks", "native-incidents"}
+PAST = {"native-leaks", "native-incidents", "recordings"}
 BOTH = {"native-dump", "native-history", "native-moments", "native-peak", "tcp-token", "tcp-open"}
 FILES = {"log", "database", "token"}
 MAPS = {"native-map", "tcp-open-map"}  # sums over all processes, without names
@@ -138,6 +138,7 @@ class World:
             "token": (state / "http-token").read_text().strip(), "ttmem": str(self.daemon.build / "src" / "cli" / "ttmem"),
             "env": {"TTMEM_SOCKET": f"{folder}/s", "TTMEM_PROC_ROOT": str(self.daemon.folder / "blind")},
             "scratch": str(self.scratch), "addresses": list(ADDRESSES.values()),
+            "recordings": [str(path) for path in (state / "flight").glob("*/*.ttrec")],
             "files": {"log": str(self.daemon.folder / "logs" / "details"), "database": str(next(state.glob("*.db"))),
                       "token": str(state / "http-token")},
         }  # fmt: skip
@@ -211,6 +212,7 @@ def answers(build):
         for _, victim in pairs.values():
             victim.kill()
         wait_for_past(world, len(OWNERS))
+        world.daemon.wait_for_recordings(len(OWNERS))
         wait_for_peaks(world.daemon)
         clients = {
             "root": (), "member": become(USER, groups=(7, GROUP)), "user": become(USER), "other": become(OTHER),
@@ -225,6 +227,7 @@ def answers(build):
                 inner.play(owner, before)[1].kill()
             wait_for(lambda: inner.daemon.json("status")["ended"] >= 3, "the ends")
             wait_for_incidents(inner.daemon, 3)
+            inner.daemon.wait_for_recordings(3)
             inner.ask("unmapped", become(OTHER))
         yield {**world.answers, **inner.answers}
 
