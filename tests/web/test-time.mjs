@@ -46,17 +46,20 @@ test("a click on a chart shows the page as it was then, and Live brings back now
   await visitor.page.locator("text=Past").first().click();
   const over = visitor.page.locator(".strip-time .u-over");
   await over.waitFor();
-  const end = async () => Number(await visitor.page.locator(".strip-time .chart-canvas").getAttribute("data-to"));
-  await until("the strip", async () => (await end()) > 0);
+  const range = () => visitor.page.locator(".strip-time .chart-canvas").evaluate((one) => [Number(one.dataset.from), Number(one.dataset.to)]);
+  await until("the strip", async () => (await range())[1] > 0);
   // Where 6 MiB were in use: found by the legend, as a user would.
   const box = await over.boundingBox();
   const value = () => visitor.page.locator(".strip-time .legend b").first().innerText();
-  const at = [];
-  for (let x = 0.998; x > 0.2 && (at.length === 0 || at.at(-1) - x < 0.02); x -= 0.005) {
+  const at = []; // times: the strip moves on meanwhile
+  for (let x = 0.998, misses = 0; x > 0.2 && misses < 4; x -= 0.005) {
     await visitor.page.mouse.move(box.x + box.width * x, box.y + box.height / 2);
-    if ((await value()) === "6.00 MiB") at.push(x);
+    const [from, to] = await range();
+    if ((await value()) === "6.00 MiB") at.push(from + (to - from) * x);
+    else if (at.length > 0) misses++;
   }
-  const middle = (at[0] + at.at(-1)) / 2;
+  const [from, to] = await range();
+  const middle = ((at[0] + at.at(-1)) / 2 - from) / (to - from);
   await visitor.page.mouse.click(box.x + box.width * middle, box.y + box.height / 2);
   await shows(visitor);
   assert.equal(await used(visitor), String(6 * MIB));
@@ -114,6 +117,37 @@ test("keys set and move the cursor, and the device's map follows", async ({ daem
   await shows(visitor);
   await until("two strips", async () => (await visitor.page.locator(".strip").count()) === 2);
   await visitor.has("ends", ".holders");
+});
+
+test("at the cursor the legends have the figures of the tiles, not those of the history's step before", async ({ daemon, visit }) => {
+  const player = await daemon.player({ comm: "holder" }, DEVICE, `alloc 0 DRAM 0x20 ${4 * MIB} a`, `alloc 0 L1 0x20 ${MIB} b`);
+  const at = await instant(daemon, 3);
+  const visitor = await visit();
+  // An instant between two steps of the history: the page must not show both.
+  await visitor.page.route("**/api/v1/smi?at=*", async (route) => {
+    const answer = await route.fetch();
+    const totals = await answer.json();
+    const all = [...totals.devices, ...totals.processes.flatMap((process) => process.devices)];
+    for (const { memory } of all) memory.DRAM.used = 28 * MIB;
+    await route.fulfill({ response: answer, json: totals });
+  });
+  const legend = (chart) => visitor.page.locator(`${chart} .legend b`).first().innerText();
+  for (const [view, chart] of [[`#/?at=${at}`, ".strip-time"], [`#/device/0xa1?at=${at}`, ".chart"],
+    [`#/device/0xa1?by=process&at=${at}`, ".chart"], [`#/process/${player.pid}?at=${at}`, ".chart"]]) {
+    await visitor.go(view);
+    await shows(visitor);
+    await until(`the instant on ${view}`, async () => (await legend(chart)) === "28.0 MiB");
+  }
+  const line = await visitor.page.locator(".cursor-line:not(.second)").first().boundingBox();
+  const [x, y] = [line.x + line.width / 2, line.y + line.height / 2];
+  await visitor.page.mouse.move(x + 1, y);
+  await until("the cursor's line", async () => (await legend(".chart")) === "28.0 MiB");
+  const over = await visitor.page.locator(".u-over").first().boundingBox();
+  await visitor.page.mouse.move(over.x + over.width - 1, y);
+  await until("the history", async () => (await legend(".chart")) === "4.00 MiB");
+  await visitor.page.mouse.move(5, 5);
+  await until("the cursor again", async () => (await legend(".chart")) === "28.0 MiB");
+  await player.kill();
 });
 
 test("what is not known of an instant is said on every view", async ({ daemon, visit }) => {

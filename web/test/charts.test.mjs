@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { reading, remainder, sparkFacts, sparkline, splits, stacked, topOf, total } from "../src/chart/chart-data";
+import { readings, remainder, sparkFacts, sparkline, splits, stacked, topOf, total } from "../src/chart/chart-data";
 import { nextPoint, widened, zoomedAround } from "../src/chart/chart-keys";
 import { chartFigures, tablePoints } from "../src/chart/chart-table";
 import { before, fromNs, History, later, partsOf } from "../src/data/series";
@@ -197,6 +197,14 @@ test("what is saved of a chart is all that is loaded", () => {
 test("where nothing is known the legend does not say 0", () => {
   const series = [{ label: "DRAM", variable: "a", values: [null, 2 ** 30] }, { label: "L1", variable: "b", values: [null, null] }];
   const data = { times: [0, 1], series };
-  assert.deepEqual(series.map((one) => reading(data, one, 0)), ["not known", "not known"]);
-  assert.deepEqual(series.map((one) => reading(data, one, 1)), ["1.00 GiB", "0 B"]);
+  assert.deepEqual(readings(data, 0), ["not known", "not known"]);
+  assert.deepEqual(readings(data, 1), ["1.00 GiB", "0 B"]);
+});
+
+test("at the page's instant the legend has the page's figures, not those of the step before", () => {
+  const data = { times: [0, 1], series: [series(2 ** 30, 2 ** 30), series(0, 0)], now: () => [3 * 2 ** 30, 1024] };
+  assert.deepEqual(readings(data, null), ["3.00 GiB", "1.00 KiB"]);
+  assert.deepEqual(readings(data, 1), ["1.00 GiB", "0 B"], "a point of the history has its own");
+  assert.deepEqual(readings({ ...data, now: () => null }, null), ["1.00 GiB", "0 B"], "what is not there any more has its last");
+  assert.deepEqual(readings({ ...data, now: () => [null, null] }, null), ["not known", "not known"]);
 });

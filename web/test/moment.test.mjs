@@ -88,6 +88,7 @@ test("a cursor shows its instant and nothing newer; Live brings back now", async
   live.totals = { ...before, totals: { bytes: 2, buffers: 1 } };
   assert.equal(cursor.totals, before, "until it is read nothing newer is shown");
   assert.ok(cursor.loading);
+  assert.ok(!cursor.known, "these totals are of another instant");
   const changed = turn();
   (await request(1)).answer();
   await changed;
@@ -95,6 +96,7 @@ test("a cursor shows its instant and nothing newer; Live brings back now", async
   assert.equal(cursor.clockNs(), NOON - 60 * S);
   assert.deepEqual(cursor.parameters(), { at: "1699999940000000000" });
   assert.ok(!cursor.loading);
+  assert.ok(cursor.known);
   live.totals = { ...before, totals: { bytes: 3, buffers: 1 } };
   assert.equal(cursor.totals.totals.bytes, 7);
   cursor.live();
@@ -110,6 +112,7 @@ test("an instant that is not known is empty, and the daemon's words say why", as
   (await request(1)).answer({ error: "nothing is known of then" }, 404);
   await changed;
   assert.equal(cursor.trouble, "nothing is known of then");
+  assert.ok(!cursor.known);
   assert.deepEqual(cursor.totals.processes, []);
   assert.equal(cursor.totals.totals.bytes, 0);
 });

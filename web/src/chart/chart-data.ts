@@ -13,6 +13,8 @@ export interface Series {
 export interface ChartData {
   times: number[]; // seconds since 1970
   series: Series[];
+  /** What each series has at the instant that the page shows, as its other figures do; null: it is not there. */
+  now?(): (number | null)[] | null;
 }
 
 /** The last point that is not after a time; the first one if all are. */
@@ -36,9 +38,12 @@ export function stacked(data: ChartData): (number | null)[][] {
     .reverse();
 }
 
-/** What a series had at a time, for people. Where nothing is known of any of them, none of them is 0. */
-export const reading = (data: ChartData, series: ChartData["series"][number], at: number): string =>
-  data.series.every(({ values }) => (values[at] ?? null) === null) ? "not known" : bytes(series.values[at] ?? 0);
+/** What each series had, for people. Where nothing is known of any of them, none of them is 0. @at: null: at the page's instant. */
+export function readings(data: ChartData, at: number | null): string[] {
+  const point = at ?? data.times.length - 1;
+  const values = (at === null && data.now?.()) || data.series.map((series) => series.values[point] ?? null);
+  return values.map((value) => (values.every((one) => one === null) ? "not known" : bytes(value ?? 0)));
+}
 
 export const total = (data: ChartData, i: number): number =>
   data.series.reduce((sum, series) => sum + (series.values[i] ?? 0), 0);

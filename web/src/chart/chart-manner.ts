@@ -19,6 +19,7 @@ export interface Shared {
   readonly at: number | null; // ns; the cursors
   readonly other: number | null;
   readonly zoom: Span | null;
+  readonly known: boolean; // the first cursor's instant is what the page shows
   pick(ns: number, second: boolean): void;
   look(zoom: Span | null): void;
   onChange(listener: () => void): () => void;

@@ -12,7 +12,7 @@ import { onTheme } from "../parts/colours";
 import { saveMenu } from "../parts/download";
 import { flagLines, nextFlag } from "../time/annotations";
 import type { Span } from "../time/moment";
-import { indexAt, reading, stacked, total, type ChartData } from "./chart-data";
+import { indexAt, readings, stacked, total, type ChartData } from "./chart-data";
 import { nextPoint, widened, zoomedAround } from "./chart-keys";
 import { LIVE, type Manner } from "./chart-manner";
 import { Overlay } from "./chart-overlay";
@@ -22,6 +22,7 @@ import { zoomBy } from "./chart-zoom";
 
 const CLICK_PX = 4; // a longer movement is a drag
 const DOUBLE_MS = 250;
+const AT_CURSOR_PX = 2; // so near, the page's cursor is read
 
 export class Chart {
   private manner: Manner;
@@ -103,7 +104,7 @@ export class Chart {
       this.shape = shape;
       this.rebuild();
     } else this.plot.setData(this.columns(), true);
-    if (this.at === null && this.plot?.cursor.idx == null) this.read(null);
+    this.tell();
     if (this.details.open) this.fillTable();
   }
 
@@ -149,7 +150,7 @@ export class Chart {
     const { zoom } = this.manner.shared!;
     if (zoom?.min !== this.zoom?.min || zoom?.max !== this.zoom?.max) this.show(zoom);
     this.drawOver();
-    if (this.at === null && this.plot?.cursor.idx == null) this.read(null);
+    this.tell();
   }
 
   /** The time range that is shown; null: all of it. */
@@ -237,7 +238,7 @@ export class Chart {
   }
 
   private point(plot: uPlot): void {
-    this.read(plot.cursor.idx ?? null);
+    this.tell();
     const { left = -1 } = plot.cursor;
     // Of several charts only the one below the pointer says it.
     this.overlay.tell(left < 0 || !plot.over.matches(":hover") ? null : this.overlay.near(left, plot.over.clientWidth));
@@ -307,9 +308,7 @@ export class Chart {
     if (!this.plot) return;
     if (at === null) return this.plot.setCursor({ left: -10, top: -10 });
     this.plot.setCursor({ left: this.plot.valToPos(this.exactly ?? this.data.times[at]!, "x"), top: 0 });
-    this.read(at);
-    say(this.spoken, `${this.manner.clock(this.data.times[at]!)}: ` +
-      this.data.series.map((series) => `${series.label} ${reading(this.data, series, at)}`).join(", "));
+    this.tell();
   }
 
   private makeLegend(): void {
@@ -335,15 +334,28 @@ export class Chart {
     return this.data.times.length > 0 ? this.manner.rest?.(this.data) : undefined;
   }
 
-  /** The values under the cursor, or else of the point of rest. */
-  private read(index: number | null): void {
+  /** Whether the pointer, or the point chosen by keys, is on the page's cursor. */
+  private onCursor(): boolean {
+    const { at } = this.manner.shared ?? {};
+    return at != null && Math.abs((this.plot?.cursor.left ?? NaN) - (this.plot?.valToPos(at / 1e9, "x") ?? NaN)) <= AT_CURSOR_PX;
+  }
+
+  /**
+   * The values under the pointer, or else of the point of rest. At the page's cursor, and without one now, they are those
+   * that the rest of the page shows: the history has only steps.
+   */
+  tell(): void {
+    const pointed = this.at ?? this.plot?.cursor.idx ?? null;
+    const index = this.onCursor() ? null : pointed;
     const rest = index === null ? this.resting() : undefined;
-    const at = index ?? rest?.at ?? this.data.times.length - 1;
-    this.data.series.forEach((series, i) => {
-      const value = this.values[i];
-      if (value) say(value, reading(this.data, series, at));
-    });
-    say(this.when, index === null ? (rest?.text ?? "") : this.manner.clock(this.data.times[at] ?? 0));
+    const last = this.data.times.length - 1;
+    const texts = readings(this.data, index === null && this.manner.shared?.known ? null : (index ?? rest?.at ?? last));
+    const when = index === null ? (rest?.text ?? "") : this.manner.clock(this.data.times[index] ?? 0);
+    texts.forEach((text, i) => this.values[i] && say(this.values[i], text));
+    say(this.when, when);
+    // An event has its own words.
+    if (this.at !== null && this.exactly === null)
+      say(this.spoken, `${when}: ${this.data.series.map((series, i) => `${series.label} ${texts[i]}`).join(", ")}`);
   }
 
   private fillTable(): void {

@@ -114,6 +114,11 @@ export class Cursor {
     return this.at !== this.shown || (this.other !== null && !this.before);
   }
 
+  /** Whether the totals are of the cursor's instant. */
+  get known(): boolean {
+    return this.at === this.shown && this.trouble === "" && this.totals !== null;
+  }
+
   /** The instants and the zoom that a chart should contain, in seconds. */
   wanted(): number[] {
     const times = [this.at, this.other].flatMap((ns) => (ns === null ? [] : [ns / 1e9]));

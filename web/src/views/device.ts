@@ -41,6 +41,9 @@ function holders(device: Device): Process[] {
 const CHARTED = ["DRAM", "L1"] as const;
 type Charted = (typeof CHARTED)[number];
 
+const valuesOf = (keys: readonly string[], values: Map<string, number> | null): number[] | null =>
+  values && keys.map((key) => values.get(key) ?? 0);
+
 /** Both charts of the device, and where their data comes from. */
 class Timeline implements Fed {
   readonly element: HTMLElement;
@@ -177,6 +180,7 @@ class Timeline implements Fed {
 
   update(): void {
     this.feed.update();
+    for (const chart of Object.values(this.charts)) chart.tell();
   }
 
   private draw(pool: Charted): void {
@@ -199,13 +203,18 @@ class Timeline implements Fed {
 
   private data(pool: Charted): ChartData {
     const past = this.closer[pool].apply(this.past[pool]);
-    if (this.by === "type")
+    const now = (): Map<string, number> | null => {
+      const device = find(this.key);
+      return device ? this.current(device, pool) : null;
+    };
+    if (this.by === "type") {
+      const types = POOLS[pool].types.filter((type) => past.most(type) > 0);
       return {
         times: [...past.times],
-        series: POOLS[pool].types
-          .filter((type) => past.most(type) > 0)
-          .map((type) => ({ label: TYPE_TITLES[type], variable: typeVariable(type), values: past.values(type) })),
+        series: types.map((type) => ({ label: TYPE_TITLES[type], variable: typeVariable(type), values: past.values(type) })),
+        now: () => valuesOf(types, now()),
       };
+    }
     const place = (key: string): number => this.palette.place(Number(key));
     const own = past.keys().filter((key) => key !== ALL && place(key) < SERIES && past.most(key) > 0);
     const series = own.sort((a, b) => place(a) - place(b)).map((key) => ({
@@ -214,7 +223,14 @@ class Timeline implements Fed {
     // Both stacks are equally high: exited processes, and those too small for a colour, held memory too.
     const rest = remainder(past.values(ALL), series.map((one) => one.values));
     if (rest.some((value) => value)) series.push({ label: "Others and ended", variable: seriesVariable(SERIES), values: rest });
-    return { times: [...past.times], series };
+    return {
+      times: [...past.times], series,
+      now: () => {
+        const values = now();
+        const parts = valuesOf(own, values);
+        return parts && [...parts, remainder([values!.get(ALL)!], parts.map((part) => [part]))[0]!];
+      },
+    };
   }
 }
 

@@ -6,7 +6,6 @@
 import { h } from "../base/dom";
 import type { Route } from "../base/router";
 import { recorded } from "../data/api";
-import { live } from "../data/live";
 import { rangeOf } from "../parts/view";
 import { moment } from "../time/moment";
 import { Past, type Subject } from "./past";
@@ -15,7 +14,7 @@ const SUBJECT: Subject = {
   title: "Time", label: "Memory of the whole machine over time", height: 110, parameters: {},
   start: () => 0,
   owns: (line) => line.pid === null,
-  used: (type) => live.totals?.devices.reduce((sum, device) => sum + device.memory[type].used, 0) ?? null,
+  used: (type) => moment.totals?.devices.reduce((sum, device) => sum + device.memory[type].used, 0) ?? null,
 };
 
 export interface Strip {

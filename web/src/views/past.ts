@@ -22,7 +22,7 @@ export interface Subject {
   parameters: Parameters; // of its series and events
   start(): number; // ns; nothing before it belongs to it
   owns(line: Line): boolean;
-  /** What it has now; null: it is not there. */
+  /** What it has at the instant that the page shows; null: it is not there. */
   used(type: MemoryType): number | null;
 }
 
@@ -121,15 +121,17 @@ export class Past implements Fed {
 
   update(): void {
     this.feed.update();
+    this.chart.tell();
   }
 
   private draw(): void {
     const past = this.closer.apply(this.history[this.pool]);
+    const types = POOLS[this.pool].types.filter((type) => past.most(type) > 0);
     this.chart.set({
       times: [...past.times],
-      series: POOLS[this.pool].types
-        .filter((type) => past.most(type) > 0)
-        .map((type) => ({ label: TYPE_TITLES[type], variable: typeVariable(type), values: past.values(type) })),
+      series: types.map((type) => ({ label: TYPE_TITLES[type], variable: typeVariable(type), values: past.values(type) })),
+      // The last that is known of what is not there any more is in the history.
+      now: () => (this.isHere() || moment.at !== null ? types.map((type) => this.subject.used(type)) : null),
     });
   }
 }
