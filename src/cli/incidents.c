@@ -23,6 +23,7 @@
 #include "source/daemon-client/daemon-client.h"
 
 #define INCIDENTS_INDENT "         "
+#define INCIDENTS_DEVICES 8u /* more are only counted */
 
 /* @stack: of the daemon's document, where the party has none. */
 static void incidents_party(const struct snapshot *snapshot, const char *what,
@@ -58,15 +59,38 @@ static void incidents_print_ago(const struct snapshot *snapshot, uint64_t time_n
 	printf("%s ago", text_duration(ago, number));
 }
 
+/* Devices of the daemon's document, where there are several. */
+static bool incidents_print_devices(const json_t *devices)
+{
+	size_t count = json_array_size(devices);
+
+	if (count < 2)
+		return false;
+	if (count > INCIDENTS_DEVICES)
+		printf(" on %zu devices", count);
+	else
+		printf(" on devices");
+	for (size_t i = 0; i < count && count <= INCIDENTS_DEVICES; i++)
+		printf("%s %" JSON_INTEGER_FORMAT, i ? "," : "",
+		       json_integer_value(json_array_get(devices, i)));
+	return true;
+}
+
 /* How often, and when first and last. Of one that happened once, the parties tell when. */
 static void incidents_print_times(const struct snapshot *snapshot,
-				  const struct snapshot_incident *incident, uint64_t processes)
+				  const struct snapshot_incident *incident, const json_t *row)
 {
+	uint64_t processes = daemon_pages_number(row, "processes");
+	bool several;
+
 	if (incident->count <= 1)
 		return;
 	printf(", %" PRIu64 " times", incident->count);
+	several = incidents_print_devices(json_object_get(row, "devices"));
 	if (processes > 1)
-		printf(" in %" PRIu64 " processes, this one the newest", processes);
+		printf(" in %" PRIu64 " processes", processes);
+	if (several || processes > 1)
+		printf(", this one the newest");
 	printf(": first ");
 	incidents_print_ago(snapshot, incident->time_ns);
 	printf(", last ");
@@ -97,7 +121,7 @@ static void incidents_print_one(const struct snapshot *snapshot,
 		printf(" in %" PRIu64 " buffer%s", incident->count,
 		       incident->count == 1 ? "" : "s");
 	else
-		incidents_print_times(snapshot, incident, daemon_pages_number(row, "processes"));
+		incidents_print_times(snapshot, incident, row);
 	putchar('\n');
 	incidents_party(snapshot, "first", &incident->first,
 			json_object_get(json_object_get(row, "first"), "stack"));

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/common/daemon-pages.h"
@@ -151,6 +152,19 @@ static int top_holders(struct incident_rows *incident_rows, struct incident_rows
 	return r;
 }
 
+/* A row has only the newest device. */
+static int top_devices(struct incident_rows *incident_rows, struct incident_rows_row *row,
+		       const json_t *devices)
+{
+	CLEANUP_FREE char *text =
+		json_array_size(devices) > 1 ? json_dumps(devices, JSON_COMPACT) : NULL;
+
+	if (!text)
+		return 0;
+	text[strlen(text) - 1] = '\0';
+	return incident_rows_line(incident_rows, row, "devices: %s", text + 1);
+}
+
 /* What happened first, what happened then, and who held the memory. */
 static int top_incident_lines(struct incident_rows *incident_rows, struct incident_rows_row *row,
 			      const json_t *incident)
@@ -163,6 +177,8 @@ static int top_incident_lines(struct incident_rows *incident_rows, struct incide
 		r = incident_rows_line(
 			incident_rows, row, "largest free block: %s",
 			text_size(daemon_pages_number(incident, "largest_free"), number));
+	if (r == 0)
+		r = top_devices(incident_rows, row, json_object_get(incident, "devices"));
 	if (r == 0)
 		r = top_party(incident_rows, row, "first ", first);
 	if (r == 0)

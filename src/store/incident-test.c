@@ -74,6 +74,34 @@ UNIT(incidents_of_two_spaces_are_two)
 	testing_close(&world);
 }
 
+/* One line that hits two chips is one site; which chips, each process's own too, stays known. */
+UNIT(an_incident_on_two_devices_names_both)
+{
+	static const uint32_t devices[] = {3, 1, 3, 0}, pids[] = {42, 42, 42, 43};
+	const struct store_filter first = {.pid = 42};
+	struct testing_world world;
+	struct testing_told told;
+
+	testing_init(&world);
+	testing_open(&world);
+	for (size_t i = 0; i < 4; i++) {
+		struct snapshot *snapshot = testing_snapshot(world.real_ns);
+		struct snapshot_incident incident =
+			double_free(testing_process(snapshot, pids[i], "train"), i + 1);
+
+		incident.device = devices[i];
+		store_put_incident(world.store, snapshot, &incident);
+		snapshot_free(snapshot);
+	}
+	testing_flush(&world);
+	told = testing_told_incidents(&world, &testing_everything);
+	assert(told.incidents == 1 && told.incident.example.device == 0);
+	assert(strcmp(told.incident.site.devices, "0,1,3") == 0);
+	told = testing_told_incidents(&world, &first);
+	assert(told.incidents == 1 && strcmp(told.incident.site.devices, "1,3") == 0);
+	testing_close(&world);
+}
+
 /* Closing a device is right: the line that did not free its buffers is the site. */
 UNIT(what_was_held_at_a_close_goes_by_who_allocated_it)
 {

@@ -53,7 +53,10 @@ static const char store_sql_incidents[] =
 	") END, i.id, i.time_ns, i.last_ns, i.device, i.device_uid,"
 	" i.address, i.size, i.largest_free, i.count, i.first_ns, i.first_thread, i.first_size,"
 	" i.first_name, i.first_phase, i.first_stack, i.second_ns, i.second_thread, i.second_size,"
-	" i.second_name, i.second_phase, i.second_stack, i.space, " STORE_PROCESS_COLUMNS
+	" i.second_name, i.second_phase, i.second_stack, i.space,"
+	" (SELECT group_concat(device) FROM (SELECT device FROM seen WHERE site = s.id AND"
+	"  (?2 = 0 OR process = i.process) UNION SELECT i.device ORDER BY device)),"
+	" " STORE_PROCESS_COLUMNS
 	" FROM sites AS s CROSS JOIN incidents AS i ON i.id = (SELECT max(id) FROM incidents WHERE"
 	"  site = s.id AND (?2 = 0 OR process IN (SELECT id FROM processes WHERE pid = ?2)))"
 	" CROSS JOIN processes AS p ON p.id = i.process"
@@ -69,7 +72,8 @@ enum {
 	STORE_COLUMN_FIRST = 26,
 	STORE_COLUMN_SECOND = 32,
 	STORE_COLUMN_SPACE = 38,
-	STORE_COLUMN_PROCESS = 39,
+	STORE_COLUMN_DEVICES = 39,
+	STORE_COLUMN_PROCESS = 40,
 };
 
 static uint32_t store_column_type(struct sqlite3_stmt *row, int at)
@@ -98,6 +102,7 @@ static struct store_site store_column_site(struct sqlite3_stmt *row)
 		.first_ns = store_column(row, 11),
 		.last_ns = store_column(row, 12),
 		.processes = bits_max(store_column(row, STORE_COLUMN_PROCESSES), 1),
+		.devices = store_column_text(row, STORE_COLUMN_DEVICES),
 	};
 }
 

@@ -78,6 +78,7 @@ int testing_told_incident(void *context, const struct store_incident *incident)
 	told->incident.site.name = testing_told_text(told, incident->site.name);
 	told->incident.site.phase = testing_told_text(told, incident->site.phase);
 	told->incident.site.stack = testing_told_text(told, incident->site.stack);
+	told->incident.site.devices = testing_told_text(told, incident->site.devices);
 	told->incident.example.first.name = testing_told_text(told, incident->example.first.name);
 	told->incident.example.first.phase = testing_told_text(told, incident->example.first.phase);
 	told->incident.example.second.name = testing_told_text(told, incident->example.second.name);

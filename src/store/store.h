@@ -221,12 +221,13 @@ struct store_site {
 	uint32_t type; /* SNAPSHOT_TYPE_NONE = unknown */
 	uint32_t user_id;
 	const char *comm;
-	const char *name;   /* without numbers, for sites without a stack; NULL = none */
-	const char *phase;  /* for sites without a stack or a name */
-	const char *stack;  /* NULL = none */
-	uint64_t count;     /* for leaks: processes */
-	uint64_t processes; /* in which it happened; at least, of what is long ago */
-	uint64_t bytes;     /* leaked */
+	const char *name;    /* without numbers, for sites without a stack; NULL = none */
+	const char *phase;   /* for sites without a stack or a name */
+	const char *stack;   /* NULL = none */
+	uint64_t count;      /* for leaks: processes */
+	uint64_t processes;  /* in which it happened; at least, of what is long ago */
+	const char *devices; /* on which it happened, "0,1"; for leaks: of the example */
+	uint64_t bytes;      /* leaked */
 	uint64_t buffers;
 	uint64_t first_ns, last_ns;
 };

@@ -8,6 +8,7 @@
 #include "daemon/recorder/recorder-documents.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -52,6 +53,19 @@ static void recorder_incident_figures(const struct recorder_writing *writing,
 	}
 }
 
+/* A call site may have hit several devices, and a row has only the newest. */
+static void recorder_incident_devices(struct emit *json, const char *devices)
+{
+	emit_open_array(json, "devices");
+	while (devices && *devices) {
+		char *end;
+
+		emit_u64(json, NULL, strtoul(devices, &end, 10));
+		devices = *end ? end + 1 : end;
+	}
+	emit_close_array(json);
+}
+
 static int recorder_incident(void *context, const struct store_incident *incident)
 {
 	struct recorder_writing *writing = context;
@@ -77,6 +91,8 @@ static int recorder_incident(void *context, const struct store_incident *inciden
 	emit_open_object(writing->json, NULL);
 	document_incident_fields(writing->json, writing->snapshot, &row);
 	emit_u64(writing->json, "processes", writing->is_of_process ? 1 : incident->site.processes);
+	if (!is_leak)
+		recorder_incident_devices(writing->json, incident->site.devices);
 	writing->is_open = true;
 	writing->is_failure = strcmp(incident->site.kind, "alloc_failed") == 0;
 	if (writing->is_failure)

@@ -269,6 +269,17 @@ def test_incidents_have_both_stacks_and_the_figures_of_their_process(daemon):
     assert re.match(rf"double_free: pid {other.pid} .*, 8 times in 2 processes, this one the newest: first ", text)
 
 
+def test_an_incident_of_one_line_on_two_devices_names_both(daemon):
+    twice = [f"{what} {device} DRAM 0x1000{more}" for device in (1, 0)
+             for what, more in (("alloc", " 10 twice"), ("free", ""), ("free", ""))]  # fmt: skip
+    player = daemon.player(*twice, before=AS_USER, TTMEM_STACKS="auto")
+    wait_until_seen(daemon, player.pid)
+    (row,) = daemon.json("incidents", before=AS_USER)["incidents"]
+    assert (row["kind"], row["count"], row["devices"]) == ("double_free", 2, [0, 1])
+    text = daemon.run("incidents", before=AS_USER).stdout
+    assert ", 2 times on devices 0, 1, this one the newest: first " in text
+
+
 def test_a_failed_allocation_names_the_holders(daemon):
     holder = daemon.player("alloc 0 DRAM 0x1000 4096 secret", before=AS_OTHER)
     failing = daemon.player("alloc 0 DRAM 0x1000 10 mine", before=AS_USER)

@@ -258,6 +258,7 @@ export interface Incident {
   pid: number;
   comm: string;
   device: number;
+  devices?: number[]; // all that it happened on
   device_uid: string | null;
   type: MemoryType | null;
   address: string | null;

@@ -54,7 +54,8 @@ export function incidentDetail(incident: Incident): HTMLElement {
   const where = [incident.type, `device ${incident.device}`, incident.address].filter(Boolean).join(" · ");
   return h("article", {},
     h("h3", {}, `${incident.comm} (${incident.pid}) · ${clock(incident.last_ns)}`,
-      incident.count > 1 && h("span", { class: "muted" }, ` · ${count(incident.count)} times since ${clock(incident.time_ns)}`)),
+      incident.count > 1 && h("span", { class: "muted" }, ` · ${count(incident.count)} times${
+        (incident.devices?.length ?? 0) > 1 ? ` on devices ${incident.devices!.join(", ")}` : ""} since ${clock(incident.time_ns)}`)),
     h("p", { class: "muted" }, `${where} · ${bytes(incident.size)}`,
       incident.largest_free !== null && ` · largest free piece: ${bytes(incident.largest_free)}`),
     incident.kind === "alloc_failed" && h("p", {}, h("a", { href: whyLink(incident) }, "Why did it fail?"),
