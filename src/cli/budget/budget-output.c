@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/emit.h"
 #include "base/text.h"
 #include "cli/budget/budget-names.h"
 #include "cli/budget/budget-words.h"
 #include "model/merge.h"
-#include "model/sites/site.h"
+#include "model/sites/site-rows.h"
 #include "model/types.h"
 
 #define BUDGET_SITES 5u /* shown to people; scripts get all */
@@ -101,12 +102,22 @@ const char *budget_words(const struct budget_result *result, const struct budget
 
 const char *budget_part_words(const struct budget_part *part, char *ret_text, size_t size)
 {
-	const struct frames_one frame = {
-		.function = part->function, .file = part->file, .line = part->line};
+	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
+	const struct site site = {
+		.frame = {.function = part->function, .file = part->file, .line = part->line},
+		.rank = part->function || part->file,
+		.user = part->user,
+		.user_rank = part->user.function || part->user.file,
+		.via = part->via,
+		.has_via = part->via.function || part->via.file || part->via.module,
+	};
 	char plain[POOL_TEXT_MAX * 2];
 
-	if (part->function || part->file)
-		(void)site_frame_text(&frame, plain, sizeof(plain));
+	/* Alone: what would tell it apart from others is in no row twice, except the phase. */
+	site_rows_add(&rows, &site);
+	site_rows_finish(&rows);
+	if (site.rank)
+		(void)snprintf(plain, sizeof(plain), "%s", site_rows_text(&rows, 0));
 	else
 		(void)snprintf(plain, sizeof(plain), "%s%s%s", part->name ? "\"" : "no stack",
 			       part->name ? part->name : "", part->name ? "\"" : "");
@@ -236,16 +247,38 @@ void budget_put_markdown(const struct budget_result *result, FILE *out)
 	}
 }
 
+static void budget_put_line(uint32_t line, struct emit *json)
+{
+	if (line)
+		emit_u64(json, "line", line);
+	else
+		emit_null(json, "line");
+}
+
+/* A frame of a part; null = none. */
+static void budget_put_frame(const char *key, const struct frames_one *frame, struct emit *json)
+{
+	if (!frame->function && !frame->file && !frame->module) {
+		emit_null(json, key);
+		return;
+	}
+	emit_open_object(json, key);
+	emit_string(json, "function", frame->function);
+	emit_string(json, "file", frame->file);
+	budget_put_line(frame->line, json);
+	emit_string(json, "module", frame->module);
+	emit_close_object(json);
+}
+
 /* @has_calls: for a report, which is compared with limits again. */
 static void budget_put_part(const struct budget_part *part, bool has_calls, struct emit *json)
 {
 	emit_open_object(json, NULL);
 	emit_string(json, "function", part->function);
 	emit_string(json, "file", part->file);
-	if (part->line)
-		emit_u64(json, "line", part->line);
-	else
-		emit_null(json, "line");
+	budget_put_line(part->line, json);
+	budget_put_frame("user", &part->user, json);
+	budget_put_frame("via", &part->via, json);
 	emit_string(json, "name", part->name);
 	emit_string(json, "phase", part->phase);
 	if (has_calls)

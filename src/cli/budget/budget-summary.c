@@ -28,6 +28,14 @@ static bool budget_summary_keep(struct budget_summary *summary, const char **tex
 	return *text;
 }
 
+static bool budget_summary_keep_frame(struct budget_summary *summary, struct frames_one *frame)
+{
+	frame->build_id = NULL;
+	return (!frame->function || budget_summary_keep(summary, &frame->function)) &&
+	       (!frame->file || budget_summary_keep(summary, &frame->file)) &&
+	       (!frame->module || budget_summary_keep(summary, &frame->module));
+}
+
 void budget_summary_set_gave_up(struct budget_summary *summary, const char *reason)
 {
 	const char *kept = reason;
@@ -85,9 +93,11 @@ int budget_summary_end_of(struct budget_summary *summary, const struct budget_mo
 void budget_part_set_lines(struct budget_part *part, const struct site *site)
 {
 	if (site->user_rank)
-		part->user = (struct budget_place){site->user.file, site->user.line};
+		part->user = site->user;
+	if (site->has_via)
+		part->via = site->via;
 	if (site->caller_count)
-		part->caller = (struct budget_place){site->callers[0].file, site->callers[0].line};
+		part->caller = site->callers[0];
 }
 
 int budget_summary_add(struct budget_summary *summary, const struct budget_part *part)
@@ -104,8 +114,9 @@ int budget_summary_add(struct budget_summary *summary, const struct budget_part 
 	if ((copy.function && !budget_summary_keep(summary, &copy.function)) ||
 	    (copy.file && !budget_summary_keep(summary, &copy.file)) ||
 	    (copy.name && !budget_summary_keep(summary, &copy.name)) ||
-	    (copy.user.file && !budget_summary_keep(summary, &copy.user.file)) ||
-	    (copy.caller.file && !budget_summary_keep(summary, &copy.caller.file)) ||
+	    !budget_summary_keep_frame(summary, &copy.user) ||
+	    !budget_summary_keep_frame(summary, &copy.via) ||
+	    !budget_summary_keep_frame(summary, &copy.caller) ||
 	    (copy.calls && !budget_summary_keep(summary, &copy.calls)) ||
 	    (copy.phase && !budget_summary_keep(summary, &copy.phase)))
 		return -ENOMEM;
@@ -118,6 +129,15 @@ static int budget_summary_compare_texts(const char *a, const char *b)
 	return a == b ? 0 : strcmp(a ? a : "", b ? b : "");
 }
 
+static int budget_summary_compare_frames(const struct frames_one *a, const struct frames_one *b)
+{
+	int r = budget_summary_compare_texts(a->file, b->file);
+
+	if (r == 0)
+		r = (a->line > b->line) - (a->line < b->line);
+	return r ? r : budget_summary_compare_texts(a->function, b->function);
+}
+
 int budget_summary_compare_places(const struct budget_part *a, const struct budget_part *b)
 {
 	int r = budget_summary_compare_texts(a->file, b->file);
@@ -126,6 +146,8 @@ int budget_summary_compare_places(const struct budget_part *a, const struct budg
 		r = (a->line > b->line) - (a->line < b->line);
 	if (r == 0)
 		r = budget_summary_compare_texts(a->function, b->function);
+	if (r == 0)
+		r = budget_summary_compare_frames(&a->user, &b->user);
 	if (r == 0)
 		r = budget_summary_compare_texts(a->name, b->name);
 	return r ? r : budget_summary_compare_texts(a->phase, b->phase);

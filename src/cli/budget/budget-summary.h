@@ -19,16 +19,12 @@
 #include <stdint.h>
 
 #include "base/pool.h"
+#include "model/sites/frames.h"
 
 struct budget;
 struct site;
 struct snapshot;
 struct snapshot_buffer;
-
-struct budget_place {
-	const char *file; /* NULL = none */
-	uint32_t line;
-};
 
 /* Of all call sites of a moment one. All texts but the name may be NULL even for one that has a stack. */
 struct budget_part {
@@ -37,7 +33,8 @@ struct budget_part {
 	const char *file;
 	uint32_t line;    /* 0 = not known */
 	const char *name; /* of its buffers, if there is neither function nor file */
-	struct budget_place user, caller; /* the user's own line, and who called that */
+	struct frames_one user, via,
+		caller;    /* the user's own line, what it called, who called it */
 	const char *calls; /* its stack, as frames_calls() has it; NULL = not known */
 	const char *phase; /* NULL = none */
 	uint64_t bytes;
@@ -106,7 +103,7 @@ int budget_summary_add_peaks(struct budget_summary *summary, const struct snapsh
 /* Adds up parts of the same stack and phase, and gives each moment its own. */
 void budget_summary_finish(struct budget_summary *summary);
 
-/* 0 for parts of one call site and phase, whatever called it; else their order. */
+/* 0 for parts of one call site, line of the user and phase, whatever called that; else their order. */
 int budget_summary_compare_places(const struct budget_part *a, const struct budget_part *b);
 
 /*

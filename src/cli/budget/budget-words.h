@@ -17,7 +17,7 @@
 const char *budget_words(const struct budget_result *result, const struct budget_verdict *verdict,
 			 char *ret_text, size_t size);
 
-/* A call site: "function (file:line)", or the name of its buffers. */
+/* A call site as in every list (model/sites/site-rows.h), or the name of its buffers. */
 const char *budget_part_words(const struct budget_part *part, char *ret_text, size_t size);
 
 /* Whether the parts are those of the moment itself, or there are none. */

@@ -200,23 +200,51 @@ def at(source, mark):
     return number
 
 
-def test_the_users_line_is_shown_and_what_it_called_in_an_installed_package(world, python, tmp_path):
+@pytest.fixture
+def train(python, tmp_path):
+    """A script that allocates through an installed package, and its PYTHONPATH."""
     package = tmp_path / "venv" / "lib" / "python3" / "site-packages" / "framework" / "nn"
     package.mkdir(parents=True)
     (package / "module.py").write_text(TORCHLIKE)
-    train = tmp_path / "train.py"
-    train.write_text(TRAIN)
-    env = {**world.env, "PYTHONPATH": str(python.package), "TTMEM": "1"}
-    env["PYTHONPATH"] += f":{package.parent.parent}"
+    script = tmp_path / "train.py"
+    script.write_text(TRAIN)
+    return script, f"{python.package}:{package.parent.parent}"
+
+
+CALLED = f"cuda (framework/…/module.py:{at(TORCHLIKE, 'lambda')})"
+
+
+def test_rows_of_an_exceeded_limit_show_the_users_line_and_what_it_called(ttmem, python, train, tmp_path):
+    script, path = train
+    report, budget = tmp_path / "report.json", tmp_path / "budget.json"
+    words = ("run", "--json", report, "--limit", "DRAM=1K", "--", python.which.path, script)
+    done = ttmem(*words, input="", env={"PYTHONPATH": path})
+    assert done.returncode == 86
+    budget.write_text(json.dumps({"schema": "ttmem.budget/1", "limits": {"DRAM": "1K"}}))
+    again = ttmem("check", report, "--budget", budget)
+    assert again.returncode == 86
+    for text in (done.stderr[done.stderr.index("limit DRAM") :], again.stdout + again.stderr):
+        for name, mark in (("make_model", "make"), ("make_cache", "cache")):
+            assert f"4.0 KiB  {name} (train.py:{at(TRAIN, mark)}) → {CALLED}\n" in text
+    document = check_schema(json.loads(report.read_text()))
+    sites = document["limits"][0]["held"]["sites"]
+    assert {(site["function"], site["user"]["function"], site["via"]["function"]) for site in sites} == {
+        ("empty", "make_model", "cuda"),
+        ("empty", "make_cache", "cuda"),
+    }
+
+
+def test_the_users_line_is_shown_and_what_it_called_in_an_installed_package(world, python, train):
+    script, path = train
+    env = {**world.env, "PYTHONPATH": path, "TTMEM": "1"}
     process = world.adopt(
-        subprocess.Popen([python.which.path, train], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen([python.which.path, script], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     )
     assert process.stdout.readline() == "ready\n"
     world.show(process.pid)
-    called = f"cuda (framework/…/module.py:{at(TORCHLIKE, 'lambda')})"
     text = world.text("buffers", "--by", "site")
     for name, mark in (("make_model", "make"), ("make_cache", "cache")):
-        assert f"{name} (train.py:{at(TRAIN, mark)}) → {called}" in text
+        assert f"{name} (train.py:{at(TRAIN, mark)}) → {CALLED}" in text
     for group in world.json("buffers", "--by", "site")["groups"]:
         site = group["site"]
         assert (site["function"], site["via"]["function"]) == ("empty", "cuda")
