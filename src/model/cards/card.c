@@ -46,7 +46,7 @@ static const struct card_facts card_table[] = {
 	{"p300a", "blackhole", 0, BLACKHOLE_L1, 8, BLACKHOLE_BANK, BLACKHOLE_BASES},
 	{"p300b", "blackhole", 0, BLACKHOLE_L1, 8, BLACKHOLE_BANK, BLACKHOLE_BASES},
 	{"p300c", "blackhole", 0, BLACKHOLE_L1, 8, BLACKHOLE_BANK, BLACKHOLE_BASES},
-	{"galaxy-blackhole", "blackhole", 0, BLACKHOLE_L1, 8, BLACKHOLE_BANK, BLACKHOLE_BASES},
+	{"galaxy-blackhole", "blackhole", 130, BLACKHOLE_L1, 8, BLACKHOLE_BANK, BLACKHOLE_BASES},
 };
 
 const struct card_facts *card_at(size_t index)
@@ -65,11 +65,16 @@ const struct card_facts *card_find(const char *card)
 
 uint32_t card_l1_banks(const struct card_facts *facts)
 {
-	/* Seen with the real tt-metal in mock mode, one chip each. */
+	/*
+	 * The first three were seen with the real tt-metal in mock mode, one chip each. The others follow from
+	 * its core descriptors: a galaxy's Wormhole has all ten rows and dispatches from one of them; a Blackhole
+	 * dispatches from a column of ten, and every chip of a galaxy has 13 columns, that of a p100 12.
+	 */
 	static const struct {
 		const char *card; /* and its variants */
 		uint32_t banks;
-	} table[] = {{"n150", 64}, {"n300", 56}, {"p150", 110}};
+	} table[] = {{"n150", 64},   {"n300", 56}, {"p150", 110}, {"galaxy-blackhole", 120},
+		     {"galaxy", 72}, {"p100", 110}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		if (strncmp(facts->card, table[i].card, strlen(table[i].card)) == 0)

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 
+#include "base/bits.h"
 #include "base/testing/unit.h"
 #include "model/cards/card.h"
 #include "model/types.h"
@@ -260,6 +261,32 @@ UNIT(what_is_not_declared_is_not_judged)
 	assert(refit && refit_take(refit, 0, &buffer, 1, &failure) == 0);
 	assert(refit_counts(refit)->taken == 1);
 	(void)refit_free(refit);
+}
+
+UNIT(a_named_card_has_the_banks_of_fast_dispatch_and_says_that_it_assumes_them)
+{
+	static const struct {
+		const char *card;
+		uint32_t banks;
+	} cards[] = {{"n150", 64},
+		     {"n300", 56},
+		     {"galaxy", 72},
+		     {"galaxy-wormhole", 72},
+		     {"galaxy-blackhole", 120},
+		     {"p100", 110},
+		     {"p100a", 110},
+		     {"p150a", 110}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cards); i++) {
+		struct refit_card card = {.facts = card_find(cards[i].card)};
+		struct refit_rules rules;
+
+		refit_rules_init(&rules, &recorded, &card);
+		assert(rules.to[TYPES_L1].banks == cards[i].banks && rules.assumes_l1);
+		card.l1_banks = card.facts->cores; /* slow dispatch, by the user's word */
+		refit_rules_init(&rules, &recorded, &card);
+		assert(rules.to[TYPES_L1].banks == card.facts->cores && !rules.assumes_l1);
+	}
 }
 
 UNIT(declared_nonsense_is_not_believed)
