@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Awaited, joinEnded, lastOf, mostOf } from "../src/analysis/ended";
+import { Awaited, joinEnded, lastOf, mostOf, perBank } from "../src/analysis/ended";
 import { joinWords } from "../src/data/commands";
 import { howEnded, howEndedShort, whyLink } from "../src/parts/incident-detail";
 import { incident } from "./make.mjs";
@@ -64,4 +64,12 @@ test("an allocation that failed is asked about at its instant, in its memory", (
   assert.equal(query({ type: "CB" }).get("pool"), "L1");
   assert.equal(query({ type: "KERNEL" }).get("pool"), "DRAM");
   assert.match(whyLink(incident({ device_uid: "0xa1" })), /^#\/device\/0xa1\?/);
+});
+
+test("a peak says what each bank held, and what a region of that memory must have", () => {
+  const of = (type, per_bank) => perBank({ ...peak(1, 0, 786432), type, per_bank });
+  assert.equal(of("TRACE", { bytes: 73728, bound: "exact", banks: 12 }), ", 72.0 KiB in each of 12 banks, 864 KiB together");
+  assert.equal(of("DRAM", { bytes: 73728, bound: "at_least", banks: null }), ", at least 72.0 KiB in each bank");
+  assert.equal(of("L1_SMALL", { bytes: 1024, bound: "exact", banks: 64 }), ", 1.00 KiB in each bank");
+  assert.deepEqual([of("DRAM", null), of("DRAM", undefined)], ["", ""], "not known, or an older daemon");
 });

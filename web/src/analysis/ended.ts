@@ -3,6 +3,7 @@
 // What the daemon knows of processes that have ended: how, what each left behind, and its highest moments. The two lists
 // are kept apart there, and a start time computed from clocks differs slightly each time.
 
+import { bytes } from "../base/format";
 import type { EndedProcess, Peak } from "../data/model";
 
 export interface Ended {
@@ -70,4 +71,12 @@ export class Awaited {
     }
     return this.gone.size > 0;
   }
+}
+
+/** What each bank held at most, in words: that times the banks is what a region must have. Empty: not known. */
+export function perBank({ type, per_bank: most }: Peak): string {
+  if (!most?.bytes) return "";
+  // Regions of L1 are given per bank.
+  const all = most.banks && !type.startsWith("L1") ? `of ${most.banks} banks, ${bytes(most.bytes * most.banks)} together` : "bank";
+  return `, ${most.bound === "exact" ? "" : "at least "}${bytes(most.bytes)} in each ${all}`;
 }

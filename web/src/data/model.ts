@@ -238,6 +238,7 @@ export interface Peak {
   bytes: number;
   time_ns: number;
   buffers: number;
+  per_bank?: { bytes: number; bound: string; banks: number | null } | null; // the most in each; null: not known
   groups: { key: string | null; name?: string | null; site?: SiteFrame | null; bytes: number; buffers: number }[];
 }
 

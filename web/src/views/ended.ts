@@ -3,7 +3,7 @@
 // Processes that have ended: when and how, what they left behind, and their highest moments. Nothing tells that one has
 // ended and left nothing but that it is not among the living any more.
 
-import { Awaited, joinEnded, lastOf, mostOf, type Ended } from "../analysis/ended";
+import { Awaited, joinEnded, lastOf, mostOf, perBank, type Ended } from "../analysis/ended";
 import { clear, h, say, type Child } from "../base/dom";
 import { bytes, clock, count, duration, plural } from "../base/format";
 import { link, rememberSoon, type Route } from "../base/router";
@@ -27,7 +27,7 @@ const owner = ({ end }: Ended): string => end?.user ?? "";
 function peakDetail(peak: Peak): Child {
   return [
     h("h3", {}, `${TYPE_TITLES[peak.type]} of device ${peak.device}: ${bytes(peak.bytes)}`),
-    h("p", { class: "muted" }, `at ${clock(peak.time_ns)}, in ${plural(peak.buffers, "buffer")}`),
+    h("p", { class: "muted" }, `at ${clock(peak.time_ns)}, in ${plural(peak.buffers, "buffer")}${perBank(peak)}`),
     h("div", { class: "scroll" }, h("table", {},
       h("thead", {}, h("tr", {}, ["Call site", "Bytes", "Buffers"].map((text, i) => h("th", { scope: "col", class: i ? "number" : "" }, text)))),
       h("tbody", {}, peak.groups.slice(0, SITES).map((group) => h("tr", {},
