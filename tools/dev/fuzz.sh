@@ -1,8 +1,9 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# ./dev fuzz [SECONDS]: runs every fuzzer for that time, two in parallel. TTMEM_FUZZ_SHARE=k/n runs only
-# every n-th of them, those whose number modulo n is k, so that successive runs can share the work.
+# ./dev fuzz [SECONDS | --build]: runs every fuzzer for that time, two in parallel; --build: only builds them.
+# TTMEM_FUZZ_SHARE=k/n takes only every n-th of them, those whose number modulo n is k, so that successive runs can
+# share the work.
 #
 # New inputs are collected in build-fuzz/corpus/. Inputs that crash are kept in fuzz-crashes/; once the bug
 # is fixed, the file belongs in tests/corpus/NAME/, where every test run replays it.
@@ -30,10 +31,12 @@ fuzz_list() {
 dev_fuzz() {
 	seconds=${1:-10}
 	case $seconds in
-	'' | 0 | *[!0-9]*) die "usage: ./dev fuzz [SECONDS]" ;;
+	--build) ;;
+	'' | 0 | *[!0-9]*) die "usage: ./dev fuzz [SECONDS | --build]" ;;
 	esac
 	need build fuzz
 	build_fuzz || die "the build with libFuzzer failed"
+	[ "$seconds" != --build ] || return 0
 
 	if [ -z "$fuzzers" ]; then
 		say "no fuzzers to run"
