@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -156,6 +157,24 @@ UNIT(members_see_all)
 	many.groups[199] = GROUP;
 	peer = meet(&access, &many);
 	assert(access_may_see(&peer, 0, ""));
+	namespaces_deinit(&ours);
+}
+
+UNIT(the_user_that_the_daemon_runs_as_sees_all)
+{
+	struct access access = {.has_group = false};
+	struct access_peer peer;
+	int pair[2];
+
+	need_root();
+	assert(setresgid(USER, USER, USER) == 0 && setresuid(USER, USER, USER) == 0);
+	assert(prctl(PR_SET_DUMPABLE, 1) == 0); /* or our own files in /proc are root's */
+	access.namespaces = here();
+	assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+	assert(access_peer_init(&access, pair[0], &peer) == 0);
+	assert(peer.uid == USER && peer.sees_all && access_may_see(&peer, 0, "?"));
+	(void)close(pair[0]);
+	(void)close(pair[1]);
 	namespaces_deinit(&ours);
 }
 

@@ -192,7 +192,8 @@ int access_peer_init(const struct access *access, int fd, struct access_peer *re
 	peer.is_stranger =
 		namespaces && namespaces->has_overflow && peer.uid == namespaces->overflow;
 	if (access_is_at_home(&peer, is_above)) {
-		peer.sees_all = peer.uid == 0;
+		/* Our own user has our memory and our files. */
+		peer.sees_all = peer.uid == 0 || peer.uid == geteuid();
 		if (!peer.sees_all && access->has_group) {
 			r = access_read_groups(fd, &groups, &count);
 			if (r < 0)
