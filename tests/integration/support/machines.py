@@ -220,7 +220,9 @@ class Machine:
         for at, number in enumerate(numbers, first):
             (folder / str(at)).symlink_to(self.node(number))
 
-    def process(self, pid, comm, user=0, age=3600, container=None):
+    def process(self, pid, comm, user=None, age=3600, container=None):
+        """Ours unless told otherwise, as the regions are."""
+        user = os.getuid() if user is None else user
         hz = os.sysconf("SC_CLK_TCK")
         start = max(int((time.clock_gettime(time.CLOCK_BOOTTIME) - age) * hz), 1)
         folder = self.proc / str(pid)
