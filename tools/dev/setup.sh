@@ -61,6 +61,7 @@ needs() {
 		file:/usr/include/gtest/gtest.h libgtest-dev
 		file:/usr/include/catch2/catch.hpp catch2
 		cmd:openssl openssl
+		cmd:curl curl
 		py:yaml python3-yaml
 		cmd:fish fish
 		cmd:zsh zsh

@@ -108,7 +108,7 @@ print(subprocess.run([sys.argv[2], "incidents", "--pid", str(os.getpid())], text
 def test_pytorch_allocator_reports_every_buffer_with_its_line(installed, python_env, tmp_path):
     (tmp_path / "cuda.c").write_text(CUDA)
     (tmp_path / "training.py").write_text(TRAINING)
-    run("cc", "-shared", "-fPIC", tmp_path / "cuda.c", "-o", tmp_path / "libcudart.so")
+    run("cc", "-shared", "-fPIC", "-Wl,-soname,libcudart.so", tmp_path / "cuda.c", "-o", tmp_path / "libcudart.so")
     run("cc", "-shared", "-fPIC", *WARNINGS, EXAMPLES / "pytorch/allocator.c", "-o", tmp_path / "allocator.so",
         f"-L{tmp_path}", "-lcudart", *installed.flags())  # fmt: skip
     said = run("/usr/bin/python3", "-B", tmp_path / "training.py", tmp_path, installed.prefix / "bin/ttmem",
