@@ -21,14 +21,18 @@ fixed_addresses() {
 	fi
 }
 
-# With -O1, which compiles faster than -O2 by more than the tests are slower.
+# Both with -O1, which compiles faster than -O2 by more than the tests are slower.
 build_asan() {
 	configure build-asan -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false && compile build-asan
 }
 
+configure_tsan() {
+	configure build-tsan -Doptimization=1 -Db_sanitize=thread -Db_lundef=false
+}
+
 # build_tsan [TEST]...: what these tests need, or everything.
 build_tsan() {
-	configure build-tsan -Db_sanitize=thread -Db_lundef=false || return 1
+	configure_tsan || return 1
 	start=$(now)
 	ninja -C build-tsan build.ninja >build/logs/configure-build-tsan.log 2>&1 || {
 		show_configure build/logs/configure-build-tsan.log
@@ -83,7 +87,7 @@ TSAN_THREADS="base-pthreads base-worker daemon-collector compat-server-legacy-qu
 # Sets $tests.
 build_sanitize() {
 	build_asan || die "the build with ASan failed"
-	configure build-tsan -Db_sanitize=thread -Db_lundef=false || die "the build with TSan failed"
+	configure_tsan || die "the build with TSan failed"
 	tests=$(tsan_tests unit-book unit-lib unit-compat-oldlog unit-store)
 	[ -n "$tests" ] || die "there are no tests for TSan"
 	# shellcheck disable=SC2086 # lists of words
