@@ -66,7 +66,7 @@ static void story_incident(struct story *story, const struct snapshot *snapshot,
 	else if (strcmp(incident->kind, "alloc_failed") == 0)
 		story_tell(story, about,
 			   "failed alloc   %s of %s on device %" PRIu32 ", pid %" PRIu32
-			   "\n                 in \"%s\"; the largest hole had %s",
+			   "\n                 in \"%s\"; the largest free block had %s",
 			   text_size(incident->size, size),
 			   story_or(types_name(incident->type), "?"), incident->device,
 			   process->pid, story_or(incident->second.phase, "-"),

@@ -89,13 +89,12 @@ static void fit_print(const struct snapshot *snapshot, const struct space *space
 	switch (fit->verdict) {
 	case FREE_BLOCKS_FITS:
 		printf(": yes\n  takes %s in each of %" PRIu32 " banks, at 0x%" PRIx64
-		       ", in a hole of %s\n",
+		       ", in a free block of %s\n",
 		       need, free_blocks->banks, fit->address, text_size(fit->length, a));
 		break;
 	case FREE_BLOCKS_CUT:
-		printf(": no, fragmented\n  needs %s in each bank; %s are free, but no hole is "
-		       "larger "
-		       "than %s\n",
+		printf(": no, fragmented\n  needs %s in each bank; %s are free, but no free "
+		       "block is larger than %s\n",
 		       need, text_size(free_blocks->free, a), text_size(free_blocks->largest, b));
 		break;
 	case FREE_BLOCKS_FULL:

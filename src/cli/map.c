@@ -74,7 +74,8 @@ static void map_print(const struct space *space)
 	       text_size(free_blocks->used, a),
 	       (double)free_blocks->used * 100 / (double)free_blocks->size);
 	session_spaces_print_occupied(space);
-	printf("  free: %s in %zu hole%s, largest %s (%s over all banks), fragmentation %.1f %%\n",
+	printf("  free: %s in %zu free block%s, largest %s (%s over all banks), fragmentation %.1f "
+	       "%%\n",
 	       text_size(free_blocks->free, b), free_blocks->hole_count,
 	       free_blocks->hole_count == 1 ? "" : "s", text_size(free_blocks->largest, c),
 	       text_size(free_blocks->largest * free_blocks->banks, d),
@@ -108,11 +109,11 @@ static int map_run(int argc, char **argv)
 		 &filter, options_type},
 		{0, "pid", "PID", "only of this process", &filter, options_pid},
 		OPTIONS_FROM(&from),
-		{0, "json", NULL, "as JSON, with every hole", &json, NULL},
+		{0, "json", NULL, "as JSON, with every free block", &json, NULL},
 	};
 	const struct options options = {
 		.command = "map",
-		.summary = "Live buffers and holes of each device's memory.",
+		.summary = "Live buffers and free blocks of each device's memory.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
 		.shows_sizes = true,
@@ -152,6 +153,6 @@ static int map_run(int argc, char **argv)
 
 const struct command map_command = {
 	.name = "map",
-	.summary = "live buffers and holes of each device's memory",
+	.summary = "live buffers and free blocks of each device's memory",
 	.run = map_run,
 };

@@ -40,7 +40,7 @@ test("everything can be reached by the Tab key, and is named", async ({ daemon, 
       assert.ok(names.some((name) => name.includes(text)), `${hash}: ${text} in ${names.join(" | ")}`);
   };
   await reaches("#/", "Double free", "Device 0", "Filter processes", "DRAM", "alpha", "All incidents", "Double free");
-  await reaches("#/device/0xa1", "Largest hole", "alpha", "By process", "1 h", "DRAM over time", "As a table", "Address map:", "L1 small", "Age", "Refresh", "Size");
+  await reaches("#/device/0xa1", "Largest free block", "alpha", "By process", "1 h", "DRAM over time", "As a table", "Address map:", "L1 small", "Age", "Refresh", "Size");
   await reaches(`#/process/${pid}`, "weights", "Device 0", "System", "Memory of the process over time", "Buffers", "Filter buffers", "Live buffers");
   await reaches("#/incidents", "left", "Kind", "7 days", "Failed allocation", "Copy link");
 });
@@ -89,7 +89,7 @@ test("everything can be done by keyboard", async ({ daemon, visit }) => {
   await press("Enter");
   await visitor.has("Nothing has changed", "#panel-compare");
   await visitor.go("#/device/0xa1");
-  await visitor.has("Largest hole");
+  await visitor.has("Largest free block");
   await tabTo(visitor, '[aria-label="Stacked by"] button:last-child');
   await press("Space");
   await visitor.has(`alpha (${pid})`, ".chart .legend");

@@ -81,11 +81,11 @@ test("what is chosen on the page of a device is in its address", async ({ daemon
   const visitor = await visit();
   const { page } = visitor;
   await visitor.go("#/device/0xa1");
-  await visitor.has("Largest hole");
+  await visitor.has("Largest free block");
   await page.fill("#fit-size", "3 MiB");
   await until("it", async () => options(page).fit === "3 MiB");
   await page.reload();
-  await visitor.has("Largest hole");
+  await visitor.has("Largest free block");
   assert.equal(await page.inputValue("#fit-size"), "3 MiB");
   // The part of the map that is seen.
   const shown = () => page.locator(".map-ends").innerText();

@@ -24,7 +24,7 @@ for (const [dark, size] of [[false, WIDE], [true, PHONE]])
     await page.click(".behind summary:visible");
     await check("overview");
     await visitor.go("#/device/0xa1?by=process");
-    await visitor.has("Largest hole");
+    await visitor.has("Largest free block");
     for (const summary of await page.locator(".behind summary:visible").all()) await summary.click();
     await check("device");
     await visitor.go(`#/process/${serve.pid}`);

@@ -39,7 +39,7 @@ test("charts and maps are saved as pictures and figures", async ({ daemon, visit
   const visitor = await visit({ dark: true });
   const { page } = visitor;
   await visitor.go("#/device/0xa1");
-  await visitor.has("Largest hole");
+  await visitor.has("Largest free block");
   const chart = page.locator(".chart").first();
   await chart.locator("canvas").waitFor();
   const isPicture = ({ name, bytes }, wanted) => {
@@ -71,7 +71,7 @@ test("charts and maps are saved as pictures and figures", async ({ daemon, visit
   const flames = await drawn(await save(page, page.locator("#panel-flame .save"), "SVG"), "ttmem-flame-graph.svg");
   assert.match(flames.text, /all: 4\.00 KiB/);
   await visitor.go("#/device/0xa1");
-  await visitor.has("Largest hole");
+  await visitor.has("Largest free block");
   const map = page.locator(".map .save");
   isPicture(await save(page, map, "PNG"), "ttmem-address-map.png");
   const strip = await drawn(await save(page, map, "SVG"), "ttmem-address-map.svg");

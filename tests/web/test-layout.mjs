@@ -132,7 +132,7 @@ test("no page is longer than five screens of a phone with 32 devices", async ({ 
   await real.has("32 buffers", ".tab-bar");
   await long(real, "the process");
   await real.go("#/device/0xb3");
-  await real.has("Largest hole");
+  await real.has("Largest free block");
   await long(real, "the device");
   const made = await visit({ size: PHONE });
   await tell(made, totals(500, 32));

@@ -22,8 +22,8 @@ async function checkStrip(strip, map) {
   if (map.occupied === null) assert.equal(await figure(strip, "Occupied"), "not known");
   else close(await figure(strip, "Occupied"), map.occupied);
   close(await figure(strip, "Free"), map.free * banks);
-  close(await figure(strip, "Largest hole"), map.largest * banks);
-  assert.equal(await figure(strip, "Holes"), map.holes.length.toLocaleString("en"));
+  close(await figure(strip, "Largest free block"), map.largest * banks);
+  assert.equal(await figure(strip, "Free blocks"), map.holes.length.toLocaleString("en"));
   const shown = Number((await figure(strip, "Fragmentation")).replace(" %", ""));
   assert.ok(Math.abs(shown - 100 * map.fragmentation) <= 0.5, `${shown} is ${100 * map.fragmentation}`);
 }
@@ -41,15 +41,15 @@ test("the map shows what ttmem map says, for every memory type", async ({ daemon
     await visitor.page.click(`[aria-label="Memory"] >> text="${titles[map.type]}"`);
     await answer;
     const strip = visitor.page.locator(".strip");
-    await until("its figures", async () => (await figure(strip, "Holes")) === map.holes.length.toLocaleString("en"));
+    await until("its figures", async () => (await figure(strip, "Free blocks")) === map.holes.length.toLocaleString("en"));
     await checkStrip(strip, map);
     // Its table has the same free blocks, the largest first.
     if (!(await strip.locator("details").evaluate((details) => details.open))) await strip.locator("summary").click();
-    await until("the largest hole", async () => {
+    await until("the largest free block", async () => {
       const [from, to] = await strip.locator("tbody tr:first-child code").allTextContents();
       return Number(to) - Number(from) === map.largest;
     });
-    assert.match(await strip.locator("canvas").getAttribute("aria-label"), new RegExp(`${map.blocks} buffers?, ${map.holes.length} holes?`));
+    assert.match(await strip.locator("canvas").getAttribute("aria-label"), new RegExp(`${map.blocks} buffers?, ${map.holes.length} free blocks?`));
   }
 });
 
@@ -80,7 +80,7 @@ test("the fit answers are those of ttmem fit", async ({ daemon, visit }) => {
       await visitor.page.fill("#fit-size", "");
       await visitor.page.fill("#fit-size", String(size));
       await asked;
-      const word = wanted.fits ? `at ${wanted.hole.address}` : { full: "only", cut_up: "cut up", too_large: "all of it" }[wanted.reason];
+      const word = wanted.fits ? `at ${wanted.hole.address}` : { full: "only", cut_up: "fragmented", too_large: "all of it" }[wanted.reason];
       await until(`${wanted.fits} ${word} for ${size} of ${type}`, async () => {
         const text = await visitor.text(".fit output");
         return text.startsWith(wanted.fits ? "Yes" : "No") && text.includes(word);
@@ -106,7 +106,7 @@ test("each process has an allocator of its own", async ({ daemon, visit }) => {
   // The free block between low and high has 3 GiB, above them are 2 GiB. Small has 9 GiB in one block, where large has buffers.
   await visitor.page.fill("#fit-size", "4 GiB");
   await visitor.has("No, for none of them", ".fit output");
-  assert.match(await visitor.text(`.strip[aria-label*="(${large.pid})"] output`), /^No .*cut up.*It would fit without high\./);
+  assert.match(await visitor.text(`.strip[aria-label*="(${large.pid})"] output`), /^No .*fragmented.*It would fit without high\./);
   assert.match(await visitor.text(`.strip[aria-label*="(${small.pid})"] output`), /^No .*where another process has buffers: large /);
   await visitor.page.fill("#fit-size", "1 KiB");
   await visitor.has("For 1 of 2 processes", ".fit output");
@@ -137,7 +137,7 @@ test("the map can be zoomed", async ({ daemon, visit }) => {
   await visitor.page.mouse.move(...at(0.6));
   await visitor.has("middle", ".tip");
   await visitor.page.mouse.move(...at(0.4));
-  await visitor.has("Hole", ".tip");
+  await visitor.has("Free block", ".tip");
   await visitor.has("3.00 GiB in all", ".tip");
   // From a quarter to a half: that is the free block.
   await visitor.page.mouse.move(...at(0.25));

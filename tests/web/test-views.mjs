@@ -33,7 +33,7 @@ for (const [size, name] of [[WIDE, "wide"], [PHONE, "phone"]])
     await visitor.has("kv-evict", ".events");
     await shoot("overview");
     await visitor.go("#/device/0xa1?paint=type");
-    await visitor.has("Largest hole", ".figures");
+    await visitor.has("Largest free block", ".figures");
     await visitor.has("fit?", ".fit");
     await visitor.page.waitForSelector(".uplot canvas");
     await shoot("device");

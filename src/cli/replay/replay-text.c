@@ -51,7 +51,7 @@ static void replay_put_reason(const struct refit_failure *failure)
 		break;
 	case REFIT_CUT:
 		printf("needs %s in each of %" PRIu32
-		       " banks, of which %s are free, but no hole is larger than %s",
+		       " banks, of which %s are free, but no free block is larger than %s",
 		       need, failure->banks, text_size(failure->free, a),
 		       text_size(failure->largest, b));
 		break;
@@ -142,7 +142,7 @@ static void replay_text_margins(const struct replay_walk *walk)
 		{.title = "BANK", .width = 10, .right = true},
 		{.title = "LEAST FREE", .width = 10, .right = true},
 		{.title = "", .width = 7, .right = true},
-		{.title = "HOLE", .width = 10, .right = true},
+		{.title = "FREE BLOCK", .width = 10, .right = true},
 		{.title = "AT", .width = 10, .right = true},
 	};
 	struct table table;

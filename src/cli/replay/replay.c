@@ -86,7 +86,8 @@ static int replay_parse(struct replay_options *replay, int argc, char **argv)
 		{0, "card", "CARD", "on this card, such as n150 or p150 (the recorded one)",
 		 &replay->walk.card_name, options_text},
 		{0, "fit", "first|best",
-		 "which hole a buffer gets: the first one that fits, as in tt-metal, or the best",
+		 "which free block a buffer gets: the first one that fits, as in tt-metal, or the "
+		 "best",
 		 &replay->walk.fit, replay_parse_fit},
 		{0, "banks", "[L1=]N", "with so many banks of DRAM, or of L1; may be given twice",
 		 &replay->walk.card, replay_parse_banks},

@@ -49,7 +49,7 @@ def test_map_matches_the_allocator(world, allocator, seed, card):
         assert len(own["holes"]) > 1, "the heap is to be cut up"
     text = world.text("map", "--type", "DRAM", env={**world.env, "LC_ALL": "C"})
     assert f"pid {process.pid} (allocator), device 2, DRAM" in text
-    assert f"in {len(lists['DRAM']['holes'])} holes" in text
+    assert f"in {len(lists['DRAM']['holes'])} free blocks" in text
     (bar,) = [line for line in text.splitlines() if set(line.strip()) <= set(".+#")]
     assert len(bar) == 78
 

@@ -66,7 +66,7 @@ export class AddressMap {
   /** @kept: where the visible part is kept. */
   constructor(private open: (span: Span) => void, private kept?: Place) {
     this.details = h("details", { class: "behind" }, h("summary", {}, "As a table"),
-      h("h3", {}, "Holes, largest first"), this.holes, h("h3", {}, "Buffers"), this.buffers.element);
+      h("h3", {}, "Free blocks, largest first"), this.holes, h("h3", {}, "Buffers"), this.buffers.element);
     this.details.addEventListener("toggle", () => this.fillTable());
     const frame = h("div", { class: "map-frame" }, this.canvas, this.tip);
     this.element = h(
@@ -126,7 +126,7 @@ export class AddressMap {
   private summary(): string {
     const { spans, holes, space } = this.layout!;
     const changed = spans.filter(({ buffer }) => this.changed.has(buffer)).length;
-    return `Address map: ${plural(spans.length, "buffer")}, ${plural(holes.length, "hole")}` +
+    return `Address map: ${plural(spans.length, "buffer")}, ${plural(holes.length, "free block")}` +
       (this.paint === "change" ? `, ${count(changed)} at this instant only` : "") +
       (space ? `, largest ${bytes(space.largest)} in each bank, fragmentation ${percent(space.fragmentation, 1)}. ` : ". ") +
       "Arrow keys go from buffer to buffer, Enter opens one, plus and minus zoom, Escape shows all. Tables of both follow.";
@@ -240,7 +240,7 @@ export class AddressMap {
     }
     if (!hole || !this.layout) return [];
     const all = (hole.to - hole.from) * this.layout.bank.banks;
-    return ["Hole", `${bytes(hole.to - hole.from)} in each bank, ${bytes(all)} in all`, `${hex(hole.from)} to ${hex(hole.to)}`];
+    return ["Free block", `${bytes(hole.to - hole.from)} in each bank, ${bytes(all)} in all`, `${hex(hole.from)} to ${hex(hole.to)}`];
   }
 
   private hover(event: PointerEvent): void {
@@ -354,7 +354,7 @@ export class AddressMap {
     clear(
       this.holes,
       h("table", {},
-        h("caption", { class: "hidden" }, "Holes, largest first"),
+        h("caption", { class: "hidden" }, "Free blocks, largest first"),
         h("thead", {}, h("tr", {}, ["From", "To", "In each bank", "In all banks"].map((text, i) =>
           h("th", { scope: "col", class: i > 1 ? "number" : "" }, text)))),
         h("tbody", {}, rows.map((hole) =>

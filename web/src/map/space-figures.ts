@@ -28,9 +28,9 @@ export function spaceFigures({ space, bank, spans }: Layout): HTMLElement[] {
     figure("Taken", all(space.used)),
     figure("Occupied", space.occupied === null ? "not known" : bytes(space.occupied), "by buffers, in the banks that they touch"),
     figure("Free", all(space.free)),
-    figure("Largest hole", all(space.largest), `${bytes(space.largest)} in each of ${space.banks} banks`),
-    figure("Holes", count(space.hole_count ?? space.holes.length)),
-    figure("Fragmentation", percent(space.fragmentation, 1), "free memory that is not in the largest hole"),
+    figure("Largest free block", all(space.largest), `${bytes(space.largest)} in each of ${space.banks} banks`),
+    figure("Free blocks", count(space.hole_count ?? space.holes.length)),
+    figure("Fragmentation", percent(space.fragmentation, 1), "free memory that is not in the largest free block"),
     ...shared(space),
     ...headroom(space.headroom),
   ];

@@ -56,14 +56,14 @@ export function fragmentationPanel(book: Book): HTMLElement {
     least = space.used.reduce<number>((best, used, k) => ((used ?? -1) > (space.used[best] ?? -1) ? k : best), 0);
     const cut = space.free.map((free, k) => (free === null ? null : free - (space.largest[k] ?? 0)));
     clear(figures,
-      figure("At most", most ? percent(most.share, 1) : "–", "free memory that is not in the largest hole"),
+      figure("At most", most ? percent(most.share, 1) : "–", "free memory that is not in the largest free block"),
       most && most.share > 0 && figure("When", moment(seconds[most.at] ?? 0)),
-      most && most.share > 0 && figure("Largest hole then", bytes(space.largest[most.at])),
-      figure("Smallest largest hole", bytes(Math.min(...space.largest.flatMap((one) => one ?? [])))));
+      most && most.share > 0 && figure("Largest free block then", bytes(space.largest[most.at])),
+      figure("Largest free block, at least", bytes(Math.min(...space.largest.flatMap((one) => one ?? [])))));
     chart.set({ times: seconds, series: [
       { label: "Used", variable: typeVariable(space.type), values: space.used },
-      { label: "Free, in smaller holes", variable: "type-cb", values: cut },
-      { label: "Free, in the largest hole", variable: "type-l1-small", values: space.largest },
+      { label: "Free, in smaller blocks", variable: "type-cb", values: cut },
+      { label: "Free, in the largest free block", variable: "type-l1-small", values: space.largest },
     ] }, space.size);
   };
   const looked = h("span", { class: "muted" }, `looked at ${times_ns.length} times`);
@@ -120,7 +120,7 @@ export function mapPanel(book: Book): HTMLElement {
     clear(figures, spaceFigures(layout));
     const types = TYPES.filter((type) => space.buffers.some((block) => block.type === type));
     clear(legend, types.map((type) => h("li", { "--dot": `var(--${typeVariable(type)})` }, h("span", {}, TYPE_TITLES[type]))),
-      h("li", { "--dot": "var(--hole-line)" }, h("span", {}, "hole")));
+      h("li", { "--dot": "var(--hole-line)" }, h("span", {}, "free block")));
     clear(cut, spans.length < space.blocks && h("p", { class: "muted" }, `The largest ${count(spans.length)} of ${plural(space.blocks, "buffer")}.`),
       space.guessed > 0 && h("p", { class: "muted" }, `${plural(space.guessed, "buffer")} did not tell the share of a bank: taken as spread evenly.`));
     map.set(layout, "type", 0);

@@ -45,7 +45,7 @@ const item = (variable: string, text: string): HTMLElement =>
 export function verdict(fit: Fit): string {
   const { banks } = fit;
   const each = banks > 1 ? ` (${bytes(fit.need_per_bank)} in each of ${banks} banks)` : "";
-  if (fit.fits && fit.hole) return `Yes${each}: at ${fit.hole.address}, in a hole of ${bytes(fit.hole.size * banks)}.`;
+  if (fit.fits && fit.hole) return `Yes${each}: at ${fit.hole.address}, in a free block of ${bytes(fit.hole.size * banks)}.`;
   if (fit.reason === "too_large") return `No${each}: all of it has ${bytes(fit.bank_size * banks)}.`;
   if (fit.reason === "depends_on_cores")
     return `Not known: only sharded buffers go there. It fits over all ${banks} cores, but not on one of them.`;
@@ -58,7 +58,7 @@ export function verdict(fit: Fit): string {
   if (fit.reason === "full") return `No${each}: only ${free} are free.`;
   const gone = fit.in_the_way.length;
   const way = gone > 0 ? ` It would fit without ${gone === 1 ? (fit.in_the_way[0]!.name ?? "one buffer") : plural(gone, "buffer")}.` : "";
-  return `No${each}: ${free} are free, but cut up: the largest hole has ${bytes(fit.largest * banks)}.${way}`;
+  return `No${each}: ${free} are free, but fragmented: the largest free block has ${bytes(fit.largest * banks)}.${way}`;
 }
 
 interface Strip extends Row<Layout> {
@@ -314,7 +314,7 @@ export class Places {
 
   private showNotes(): void {
     const notes = this.told.map((text) => text.replace(/^pid \d+, device \d+: where its .* declared \(ttmem_device\)$/,
-      "No process has declared how large the banks are: only holes between buffers are known."));
+      "No process has declared how large the banks are: only free blocks between buffers are known."));
     const guessed = this.layouts.reduce((sum, layout) => sum + (layout.space?.guessed ?? 0), 0);
     const outside = this.layouts.reduce((sum, layout) => sum + (layout.space?.unplaced ?? 0), 0);
     if (guessed) notes.push(`${plural(guessed, "buffer")} did not tell the share of a bank: taken as spread evenly.`);
@@ -333,7 +333,7 @@ export class Places {
       this.paint === "age" ? AGE_NAMES.map((name, i) => item(`age-${i}`, name))
       : this.paint === "type" ? TYPES_IN[this.memory].map((type) => item(typeVariable(type), TYPE_TITLES[type]))
       : shown.map((layout) => item(seriesVariable(this.palette.place(layout.pid)), `${layout.comm} (${layout.pid})`));
-    clear(this.legend, names, item("hole-line", "hole"));
+    clear(this.legend, names, item("hole-line", "free block"));
   }
 
   /** Sends the request when the user has stopped typing. */
