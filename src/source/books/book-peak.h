@@ -85,3 +85,22 @@ int book_peaks_read_failed(struct book_peaks *peaks, struct view *view, struct r
 
 /* How far stamps of two threads may be out of order; of a clock that stands still no order is known. */
 uint64_t book_peak_doubt(const struct timebase *timebase);
+
+/* The rest is private to book-peak.c and book-peak-bound.c. */
+
+/* By birth; a grave and a record with the same key and birth are the same buffer. */
+int book_peak_compare(const void *left, const void *right);
+
+/* Adds a record to the peak that is being filled. 0 or -ENOMEM. */
+int book_peaks_keep(struct book_peaks *peaks, struct book_peak *peak,
+		    const struct book_record *record);
+
+/*
+ * Adds the records of a peak up. More than the peak can only be if the book contradicts itself, or if its
+ * stamps are out of order: then the youngest are left out.
+ */
+void book_peaks_add_up(struct book_peaks *peaks, struct book_peak *peak);
+
+/* Fills in the peaks of @types that were not found; @view is in the oldest state in reach. 0 or a negative errno. */
+int book_peaks_bound(struct book_peaks *peaks, const struct view *view, struct reader *reader,
+		     const struct book_peak_wish *wish, uint32_t types);
