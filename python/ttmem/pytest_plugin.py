@@ -21,7 +21,7 @@ from _pytest import runner
 
 import ttmem
 
-from . import _failure, _judge, _metal, _options, _owners, _result
+from . import _judge, _metal, _options, _owners, _result
 from ._offers import Offers
 
 # What a check could not check does not pass: as the exit code of ttmem run.
@@ -32,6 +32,9 @@ _PASSED = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 _SESSION = "ttmem session"
 _RUNNER = "ttmem runner"
 _IDLE = "between tests"
+
+# Of an incident alloc_failed, in the result of a test.
+_FAILURE = ("time_ns", "device", "type", "size", "largest_free", "explanation")
 
 _MARK = "ttmem(allow=None, limit=None, warmup=0): what --ttmem accepts of this test"
 
@@ -270,7 +273,7 @@ class Session:
         if report.failed and call.when != "teardown":
             failures = _judge.failed_allocations({os.getpid()})
             if failures and failures[-1]["last_ns"] >= test.window.start:
-                test.failed_allocation = _failure.describe(failures[-1])
+                test.failed_allocation = {name: failures[-1].get(name) for name in _FAILURE}
         if call.when == "call":
             test.expected = call.excinfo is not None and not report.failed
         if call.when != "teardown":

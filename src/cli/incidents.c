@@ -24,6 +24,7 @@
 
 #define INCIDENTS_INDENT "         "
 #define INCIDENTS_DEVICES 8u /* more are only counted */
+#define INCIDENTS_EXPLAINED 16u /* of a process, the newest */
 
 /* @stack: of the daemon's document, where the party has none. */
 static void incidents_party(const struct snapshot *snapshot, const char *what,
@@ -127,6 +128,11 @@ static void incidents_print_one(const struct snapshot *snapshot,
 			json_object_get(json_object_get(row, "first"), "stack"));
 	incidents_party(snapshot, incident->first.known ? "then" : "", &incident->second,
 			json_object_get(json_object_get(row, "second"), "stack"));
+	if (incident->explanation) {
+		printf("  ");
+		output_put_wrapped(incident->explanation, 2);
+		putchar('\n');
+	}
 }
 
 static void incidents_print_none(const struct filter *filter, bool has_hidden)
@@ -268,7 +274,7 @@ static int incidents_run(int argc, char **argv)
 {
 	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(session_cleanup) struct session *session = NULL;
-	struct snapshot_request request = {.incidents = true};
+	struct snapshot_request request = {.incidents = true, .explained = INCIDENTS_EXPLAINED};
 	struct asked_for asked = {.command = "incidents", .filter = &request.filter};
 	struct options_from from = {0};
 	bool json = false, is_begun = false;

@@ -22,6 +22,8 @@ struct query_asker;
 struct snapshot_request {
 	bool buffers;
 	bool incidents;
+	uint32_t
+		explained; /* so many failed allocations of a process, the newest, get a paragraph */
 	bool held_at_close; /* incidents of this kind too: what was live when its device was closed */
 	bool closed; /* rows of buffers that closing their device ended too; only what logs still have */
 	bool ended;   /* buffers of dead processes too, if their books are still held */

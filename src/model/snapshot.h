@@ -383,6 +383,7 @@ struct snapshot_incident {
 	struct snapshot_party first, second;
 	bool has_other; /* @first is about another process: */
 	uint32_t other;
+	const char *explanation; /* of a failed allocation, if asked for; NULL = none */
 };
 
 struct snapshot {

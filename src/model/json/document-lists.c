@@ -261,6 +261,8 @@ void document_incident_fields(struct emit *json, const struct snapshot *snapshot
 	emit_u64(json, "count", incident->count);
 	document_party(json, "first", &incident->first);
 	document_party(json, "second", &incident->second);
+	if (incident->explanation)
+		emit_string(json, "explanation", incident->explanation);
 }
 
 static void document_holder(struct emit *json, const struct snapshot_process *process,

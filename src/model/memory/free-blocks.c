@@ -419,6 +419,7 @@ void free_blocks_fit(const struct free_blocks *free_blocks,
 	}
 	/* There are not so many cores. */
 	fit.need = banks > free_blocks->banks ? UINT64_MAX
+		   : request->per_bank        ? request->per_bank
 					      : free_blocks_need(free_blocks, request->size,
 								 request->page_size, banks);
 	fit.verdict = fit.need > whole.length        ? FREE_BLOCKS_LARGE

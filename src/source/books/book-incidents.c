@@ -12,6 +12,8 @@
 #include "model/types.h"
 #include "source/books/scan.h"
 
+#define BOOK_EXPLAINED_MAX 16u /* each is a reading of the book */
+
 static struct snapshot_party book_party(struct book_reading *reading, const struct book_party *from)
 {
 	return (struct snapshot_party){
@@ -26,7 +28,34 @@ static struct snapshot_party book_party(struct book_reading *reading, const stru
 	};
 }
 
-static int book_collect_incident(struct book_reading *reading, uint32_t kind, uint32_t index)
+/* When the oldest of the failed allocations that are to be explained happened last; UINT64_MAX = none is. */
+static uint64_t book_explained_from(struct book_reading *reading)
+{
+	uint64_t count = reading->book->reader.header.incident_count[BOOK_INCIDENT_ALLOC_FAILED];
+	uint64_t newest[BOOK_EXPLAINED_MAX] = {0};
+	size_t most = bits_min(reading->request->explained, BOOK_EXPLAINED_MAX);
+	struct book_incident incident;
+
+	for (uint32_t i = 0; most && i < bits_min(count, BOOK_INCIDENTS_PER_KIND); i++) {
+		uint64_t time = reader_incident(&reading->book->reader, BOOK_INCIDENT_ALLOC_FAILED,
+						i, &incident) < 0
+					? 0
+					: incident.last_time;
+
+		for (size_t k = 0; k < most; k++) {
+			if (time > newest[k]) {
+				uint64_t other = newest[k];
+
+				newest[k] = time;
+				time = other;
+			}
+		}
+	}
+	return most ? newest[most - 1] : UINT64_MAX;
+}
+
+static int book_collect_incident(struct book_reading *reading, uint32_t kind, uint32_t index,
+				 uint64_t explained_from)
 {
 	struct book_incident from;
 	int r = reader_incident(&reading->book->reader, kind, index, &from);
@@ -56,6 +85,8 @@ static int book_collect_incident(struct book_reading *reading, uint32_t kind, ui
 		.first = book_party(reading, &from.first),
 		.second = book_party(reading, &from.second),
 	};
+	if (kind == BOOK_INCIDENT_ALLOC_FAILED && from.last_time >= explained_from)
+		book_explain_failed(reading, &from, &incident);
 	return snapshot_add_incident(reading->snapshot, &incident);
 }
 
@@ -93,6 +124,7 @@ static int book_collect_leaks(struct book_reading *reading)
 int book_collect_incidents(struct book_reading *reading)
 {
 	const struct book_header *header = &reading->book->reader.header;
+	uint64_t explained_from = book_explained_from(reading);
 	int r = 0;
 
 	if (!filter_wants_pid(&reading->request->filter, reading->book->owner.pid))
@@ -101,7 +133,7 @@ int book_collect_incidents(struct book_reading *reading)
 		uint64_t count = bits_min(header->incident_count[kind], BOOK_INCIDENTS_PER_KIND);
 
 		for (uint32_t i = 0; r == 0 && i < count; i++)
-			r = book_collect_incident(reading, kind, i);
+			r = book_collect_incident(reading, kind, i, explained_from);
 		if (header->incident_lost[kind])
 			snapshot_note(reading->snapshot,
 				      "pid %" PRIu32 ": %" PRIu64 " more of %s found no room",

@@ -14,10 +14,8 @@
 
 #include "model/snapshot-peak.h"
 
-struct book_incident;
 struct book_record;
 struct book_peak;
-struct namer;
 struct scan_book;
 struct snapshot;
 struct snapshot_request;
@@ -73,12 +71,5 @@ int book_kept_look(struct scan_book *book, struct view *view);
 /* Adds the owner, and the peaks that are kept, to a snapshot; does not look at the book's records. */
 int book_kept_collect(struct scan_book *book, const struct snapshot_request *request,
 		      struct snapshot *snapshot);
-
-/*
- * Adds the owner, and a row for each call site with memory of that type and device when the allocation failed.
- * 0, -ENOENT if that is not known any more, or another negative errno. @view is borrowed.
- */
-int book_failed_collect(struct scan_book *book, struct view *view, struct namer *namer,
-			const struct book_incident *failed, struct snapshot *snapshot);
 
 struct book_kept *book_kept_free(struct book_kept *kept);

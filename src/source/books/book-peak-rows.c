@@ -178,39 +178,3 @@ int book_kept_collect(struct scan_book *book, const struct snapshot_request *req
 	}
 	return r == -ENOBUFS ? 0 : r;
 }
-
-static void book_failed_peaks_free(struct book_peaks **peaks)
-{
-	if (*peaks)
-		book_peaks_deinit(*peaks);
-	free(*peaks);
-}
-
-int book_failed_collect(struct scan_book *book, struct view *view, struct namer *namer,
-			const struct book_incident *failed, struct snapshot *snapshot)
-{
-	const struct snapshot_request request = {.namer = namer};
-	CLEANUP(book_failed_peaks_free) struct book_peaks *peaks = calloc(1, sizeof(*peaks));
-	CLEANUP(book_reading_deinit)
-	struct book_reading reading = {
-		.book = book, .request = &request, .view = view, .snapshot = snapshot};
-	const struct book_peak_wish wish = {.device = failed->device,
-					    .owner = scan_book_owner(book),
-					    .types = UINT32_C(1) << failed->type % BOOK_TYPES};
-	struct book_kept_peak found = {.device = failed->device, .type = failed->type};
-	int r;
-
-	if (!peaks)
-		return -ENOMEM;
-	book_timebase(book, &reading.timebase);
-	r = book_peaks_read_failed(peaks, view, &book->reader, &wish, failed);
-	if (r == 0)
-		r = book_add_process(book, snapshot, &reading.process);
-	if (r == 0)
-		r = book_sites_new(peaks->records + peaks->types[failed->type].first,
-				   peaks->types[failed->type].count, &found.sites, &found.count);
-	for (size_t i = 0; r == 0 && i < found.count; i++)
-		r = book_peaks_put_site(&reading, &found, &found.sites[i]);
-	free(found.sites);
-	return r;
-}

@@ -374,39 +374,41 @@ void book_peaks_deinit(struct book_peaks *peaks)
 	*peaks = (struct book_peaks){0};
 }
 
-/* The number of the event; 0 = it is not there any more. Its stamp may be a little later than the incident's. */
+/* The newest event that the incident counts; 0 = there is none any more. */
 static uint64_t book_peaks_find_failed(const struct book_peaks *peaks,
 				       const struct book_incident *failed)
 {
-	for (uint64_t n = book_peaks_oldest(peaks); n <= peaks->number; n++) {
+	for (uint64_t n = peaks->number; n >= book_peaks_oldest(peaks) && n > 0; n--) {
 		const struct book_event *event = book_peaks_event(peaks, n);
 
 		if (book_peak_op(event) == BOOK_OP_FAILED && event->time >= failed->second.time &&
-		    event->record.size == failed->size &&
+		    event->record.stack == failed->second.stack &&
 		    book_meta_type(event->record.meta) == failed->type)
 			return n;
 	}
 	return 0;
 }
 
-int book_peaks_read_failed(struct book_peaks *peaks, struct view *view, struct reader *reader,
-			   const struct book_peak_wish *wish, const struct book_incident *failed)
+int book_peaks_rewind_failed(struct book_peaks *peaks, struct view *view, struct reader *reader,
+			     const struct book_peak_wish *wish, const struct book_incident *failed,
+			     struct book_event *ret_event)
 {
 	struct book_shard page;
 	uint64_t at;
 	int r = file_read(reader->file, book_shard_offset(wish->device), &page, sizeof(page));
 
+	if (r == 0 && wish->slots_max && page.slots > wish->slots_max)
+		return -ENOENT;
 	if (r == 0)
 		r = book_peaks_read_both(peaks, view, reader, wish, &page);
-	if (r < 0 || failed->type >= BOOK_TYPES)
-		return r < 0 ? r : -ENOENT;
+	if (r < 0)
+		return r;
 	book_peaks_cut_log(peaks, view);
 	at = view->rows_exact ? book_peaks_find_failed(peaks, failed) : 0;
 	if (at == 0)
 		return -ENOENT;
-	peaks->count = 0;
-	peaks->types[failed->type] = (struct book_peak){.bytes = UINT64_MAX};
 	for (uint64_t number = peaks->number; number > at; number--)
 		book_peak_undo(view, book_peaks_event(peaks, number));
-	return book_peaks_take(peaks, failed->type, view);
+	*ret_event = *book_peaks_event(peaks, at);
+	return 0;
 }

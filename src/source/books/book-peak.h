@@ -77,11 +77,12 @@ int book_peaks_read(struct book_peaks *peaks, struct view *view, struct reader *
 void book_peaks_deinit(struct book_peaks *peaks);
 
 /*
- * Likewise what was live of one type when an allocation failed: @wish has that type only, @failed the incident.
- * -ENOENT: the log does not reach back to it.
+ * Reads a shard and takes the view's records back to the newest allocation that failed there and that
+ * @failed counts. -ENOENT: the log does not reach back to it, or the table is too large.
  */
-int book_peaks_read_failed(struct book_peaks *peaks, struct view *view, struct reader *reader,
-			   const struct book_peak_wish *wish, const struct book_incident *failed);
+int book_peaks_rewind_failed(struct book_peaks *peaks, struct view *view, struct reader *reader,
+			     const struct book_peak_wish *wish, const struct book_incident *failed,
+			     struct book_event *ret_event);
 
 /* How far stamps of two threads may be out of order; of a clock that stands still no order is known. */
 uint64_t book_peak_doubt(const struct timebase *timebase);

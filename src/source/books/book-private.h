@@ -17,6 +17,7 @@
 #define BOOK_STACK_FRAMES 64u
 
 struct book_frame;
+struct book_incident;
 struct book_peaks;
 struct book_rest;
 struct namer_place;
@@ -140,6 +141,10 @@ void book_graves_deinit(struct book_graves *graves);
  * errno.
  */
 int book_collect_held(struct book_reading *reading, bool rows);
+
+/* Gives an incident its explanation, if there is memory for it. The view's records are another moment's then. */
+void book_explain_failed(struct book_reading *reading, const struct book_incident *failed,
+			 struct snapshot_incident *incident);
 
 /* Adds the book's incidents. Returns 0 or a negative errno. */
 int book_collect_incidents(struct book_reading *reading);

@@ -111,8 +111,10 @@ def test_an_allocation_that_failed_is_explained_at_the_end(run_pytest, options, 
     _, found, end = done.text.partition("\nfailed allocations:\n")
     paragraph, caught, *_ = end.splitlines()
     assert found and paragraph.startswith("  test_it.py::test_fails: ") and "3.0 MiB of DRAM" in paragraph, done.text
-    assert "at allocate" in paragraph and "2.0 MiB is free, 512.0 KiB in each of 4 banks" in paragraph, paragraph
-    assert "2.0 MiB leak" in paragraph and "free weights (2.0 MiB)" in paragraph, paragraph
+    assert "were asked for by allocate (test_it.py:" in paragraph, paragraph
+    assert "512.0 KiB were free of 1.0 MiB in each of 4 banks, in blocks of at most 512.0 KiB" in paragraph, paragraph
+    assert "It was held by: 2.0 MiB in 1 buffer, leak" in paragraph, paragraph
+    assert "without this buffer, 512.0 KiB in each bank: weights at 0x" in paragraph, paragraph
     assert caught == "  3 allocations failed in tests that went on or passed"
     document = check_schema(json.loads(path.read_text()))
     tests = {test["test"].partition("::")[2]: test["failed_allocation"] for test in document["tests"]}
@@ -127,5 +129,6 @@ def test_what_is_not_known_of_a_failed_allocation_is_called_so(run_pytest):
             raise MemoryError
     """)
     _, _, end = done.text.partition("\nfailed allocations:\n")
-    assert end.startswith("  test_it.py::test_fails: 4.0 KiB of L1 on device 1 could not be allocated at test_fails"), done.text
-    assert "The free memory is not known, the largest free block is not known. This process holds none of it." in end
+    assert end.startswith("  test_it.py::test_fails: 4.0 KiB of L1 on device 1 were asked for by test_fails"), done.text
+    assert "How much was free is not known. The largest free block is not known. This process held nothing of it." in end
+    assert "What would have to go is not known." in end
