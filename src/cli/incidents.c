@@ -23,8 +23,9 @@
 #include "source/daemon-client/daemon-client.h"
 
 #define INCIDENTS_INDENT "         "
-#define INCIDENTS_DEVICES 8u /* more are only counted */
-#define INCIDENTS_EXPLAINED 16u /* of a process, the newest */
+#define INCIDENTS_DEVICES 8u         /* more are only counted */
+#define INCIDENTS_EXPLANATION 16384u /* bytes that are shown */
+#define INCIDENTS_EXPLAINED 16u      /* of a process, the newest */
 
 /* @stack: of the daemon's document, where the party has none. */
 static void incidents_party(const struct snapshot *snapshot, const char *what,
@@ -98,6 +99,16 @@ static void incidents_print_times(const struct snapshot *snapshot,
 	incidents_print_ago(snapshot, incident->last_ns);
 }
 
+static void incidents_print_explanation(const char *text)
+{
+	char shown[INCIDENTS_EXPLANATION];
+
+	text_escape(text, shown, sizeof(shown));
+	printf("  ");
+	output_put_wrapped(shown, 2);
+	putchar('\n');
+}
+
 /* @row: the same in the daemon's document, which has more; or NULL. */
 static void incidents_print_one(const struct snapshot *snapshot,
 				const struct snapshot_incident *incident, const json_t *row)
@@ -128,11 +139,8 @@ static void incidents_print_one(const struct snapshot *snapshot,
 			json_object_get(json_object_get(row, "first"), "stack"));
 	incidents_party(snapshot, incident->first.known ? "then" : "", &incident->second,
 			json_object_get(json_object_get(row, "second"), "stack"));
-	if (incident->explanation) {
-		printf("  ");
-		output_put_wrapped(incident->explanation, 2);
-		putchar('\n');
-	}
+	if (incident->explanation)
+		incidents_print_explanation(incident->explanation);
 }
 
 static void incidents_print_none(const struct filter *filter, bool has_hidden)
@@ -213,6 +221,8 @@ static int incidents_recall_print(void *context, const json_t *row)
 		.type = SNAPSHOT_TYPE_NONE,
 		.size = daemon_pages_number(row, "size"),
 		.largest_free = UINT64_MAX,
+		.explanation = daemon_pages_text(row, "explanation"),
+		.size_per_bank = daemon_pages_number(row, "size_per_bank"),
 		.count = daemon_pages_number(row, "count"),
 		.time_ns = daemon_pages_number(row, "time_ns"),
 		.last_ns = daemon_pages_number(row, "last_ns"),

@@ -454,6 +454,11 @@ UNIT(a_failed_allocation_knows_who_held_what)
 					     .type = L1,
 					     .size = 1 << 20,
 					     .largest_free = 512,
+					     .size_per_bank = 1 << 14,
+					     .banks = 64,
+					     .bank_size = 1 << 20,
+					     .bank_free = 1 << 12,
+					     .explanation = "because",
 					     .count = 1,
 					     .time_ns = TESTING_START};
 	struct testing_told told;
@@ -480,6 +485,10 @@ UNIT(a_failed_allocation_knows_who_held_what)
 	told = testing_told_incidents(&world, &testing_everything);
 	assert(told.incidents == 1 && told.holders == 2 && told.parts == 2);
 	assert(!told.incident.example.has_address && told.incident.example.largest_free == 512);
+	assert(told.incident.example.size_per_bank == 1 << 14);
+	assert(told.incident.example.banks == 64 && told.incident.example.bank_size == 1 << 20);
+	assert(told.incident.example.bank_free == 1 << 12);
+	assert(strcmp(told.incident.example.explanation, "because") == 0);
 	assert(told.incident.process.pid == 42);
 	assert(told.holder.process.pid == 42 && told.holder.used == 100); /* the last is smallest */
 	assert(strcmp(told.part.name, "small") == 0 || strcmp(told.part.name, "large") == 0);

@@ -15,9 +15,21 @@ enum {
 	BUFFERS = 3000, /* more than a chunk */
 };
 
+/* Makes the file what version 8 would have written: incidents had nothing of banks but the largest free block. */
+static void make_version_8(const struct testing_world *world)
+{
+	testing_sql(world, "ALTER TABLE incidents DROP COLUMN size_per_bank");
+	testing_sql(world, "ALTER TABLE incidents DROP COLUMN banks");
+	testing_sql(world, "ALTER TABLE incidents DROP COLUMN bank_size");
+	testing_sql(world, "ALTER TABLE incidents DROP COLUMN bank_free");
+	testing_sql(world, "ALTER TABLE incidents DROP COLUMN explanation");
+	testing_sql(world, "UPDATE schema SET version = 8");
+}
+
 /* Makes the file what version 7 would have written: it knew no ends and no runs. */
 static void make_version_7(const struct testing_world *world)
 {
+	make_version_8(world);
 	testing_sql(world, "DROP TABLE endings");
 	testing_sql(world, "DROP TABLE runs");
 	testing_sql(world, "UPDATE schema SET version = 7");
@@ -113,7 +125,7 @@ UNIT(an_older_database_is_converted)
 	testing_put_leak(&world, 3, "weights");
 	testing_flush(&world);
 	assert(testing_health(&world).set_aside == 0 && testing_count_aside(&world) == 0);
-	assert(testing_sql(&world, "SELECT version FROM schema") == 8);
+	assert(testing_sql(&world, "SELECT version FROM schema") == 9);
 	told = testing_told_leaks(&world, &testing_everything);
 	assert(told.leaks == 3 && told.parts == 3 && told.buffers == 2 * BUFFERS + 1);
 	assert(told.leak.process.pid == 1 && told.leak.listed == BUFFERS);
@@ -230,7 +242,7 @@ UNIT(the_version_before_is_converted)
 	testing_put_leak(&world, 2, "weights");
 	testing_flush(&world);
 	assert(testing_health(&world).set_aside == 0 && testing_count_aside(&world) == 0);
-	assert(testing_sql(&world, "SELECT version FROM schema") == 8);
+	assert(testing_sql(&world, "SELECT version FROM schema") == 9);
 	assert(testing_sql(&world, "SELECT count(*) FROM endings JOIN leaks USING(identity,"
 				   " process, uid, ended_ns, closed)") == 1);
 	assert(testing_sql(&world, "SELECT count(*) FROM runs") == 1);
@@ -252,10 +264,11 @@ UNIT(incidents_without_a_space_are_converted)
 	put_double_free(&world, 4);
 	testing_flush(&world);
 	assert(testing_health(&world).set_aside == 0 && testing_count_aside(&world) == 0);
-	assert(testing_sql(&world, "SELECT version FROM schema") == 8);
+	assert(testing_sql(&world, "SELECT version FROM schema") == 9);
 	told = testing_told_incidents(&world, &testing_everything);
 	assert(told.incidents == 1 && told.incident.site.count == 4);
-	assert(told.incident.example.space == 0);
+	assert(told.incident.example.space == 0 && told.incident.example.size_per_bank == 0);
+	assert(!told.incident.example.explanation);
 	testing_close(&world);
 }
 

@@ -289,6 +289,8 @@ struct store_item *store_item_incident(const struct snapshot *snapshot,
 	if (r == 0)
 		r = store_item_add_text(item, incident->kind, &item->incident_kind);
 	if (r == 0)
+		r = store_item_add_text(item, incident->explanation, &item->explanation);
+	if (r == 0)
 		r = store_item_add_party(item, &incident->first, &item->first);
 	if (r == 0)
 		r = store_item_add_party(item, &incident->second, &item->second);

@@ -106,7 +106,7 @@ struct store_item {
 
 	/* An incident; its texts and its process must not be used. */
 	struct snapshot_incident incident;
-	uint32_t incident_kind;
+	uint32_t incident_kind, explanation;
 	uint64_t device_uid;
 	struct store_item_party first, second;
 	uint64_t site_key;

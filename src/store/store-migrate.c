@@ -14,6 +14,8 @@
  *
  * From version 7: of processes only those that left something were known to have ended, and of the
  * daemon only its present run.
+ *
+ * From version 8: of failed allocations the largest free block was all that was known of the banks.
  */
 
 #include "store/store-migrate.h"
@@ -214,11 +216,19 @@ int store_migrate(struct store_db *db, int64_t from)
 	if (r == 0 && from < 7)
 		r = store_db_execute(
 			db, "ALTER TABLE incidents ADD COLUMN space INTEGER NOT NULL DEFAULT 0");
-	if (r == 0)
+	if (r == 0 && from < 8)
 		r = store_db_execute(
 			db, STORE_SCHEMA_ENDINGS
 			"INSERT INTO endings SELECT id, identity, process, uid, ended_ns, closed,"
 			" exit_code, exit_signal FROM leaks");
+	if (r == 0)
+		r = store_db_execute(
+			db,
+			"ALTER TABLE incidents ADD COLUMN size_per_bank INTEGER NOT NULL DEFAULT 0;"
+			"ALTER TABLE incidents ADD COLUMN banks INTEGER NOT NULL DEFAULT 0;"
+			"ALTER TABLE incidents ADD COLUMN bank_size INTEGER NOT NULL DEFAULT 0;"
+			"ALTER TABLE incidents ADD COLUMN bank_free INTEGER NOT NULL DEFAULT 0;"
+			"ALTER TABLE incidents ADD COLUMN explanation TEXT NOT NULL DEFAULT '';");
 	(void)snprintf(after, sizeof(after), "UPDATE schema SET version = %d; COMMIT",
 		       STORE_SCHEMA_VERSION); /* fits */
 	if (r == 0)

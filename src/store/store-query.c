@@ -56,7 +56,7 @@ static const char store_sql_incidents[] =
 	" i.second_name, i.second_phase, i.second_stack, i.space,"
 	" (SELECT group_concat(device) FROM (SELECT device FROM seen WHERE site = s.id AND"
 	"  (?2 = 0 OR process = i.process) UNION SELECT i.device ORDER BY device)),"
-	" " STORE_PROCESS_COLUMNS
+	" i.size_per_bank, i.banks, i.bank_size, i.bank_free, i.explanation, " STORE_PROCESS_COLUMNS
 	" FROM sites AS s CROSS JOIN incidents AS i ON i.id = (SELECT max(id) FROM incidents WHERE"
 	"  site = s.id AND (?2 = 0 OR process IN (SELECT id FROM processes WHERE pid = ?2)))"
 	" CROSS JOIN processes AS p ON p.id = i.process"
@@ -73,7 +73,8 @@ enum {
 	STORE_COLUMN_SECOND = 32,
 	STORE_COLUMN_SPACE = 38,
 	STORE_COLUMN_DEVICES = 39,
-	STORE_COLUMN_PROCESS = 40,
+	STORE_COLUMN_PER_BANK = 40,
+	STORE_COLUMN_PROCESS = 45,
 };
 
 static uint32_t store_column_type(struct sqlite3_stmt *row, int at)
@@ -144,6 +145,11 @@ static struct store_incident store_column_incident(struct sqlite3_stmt *row)
 					: store_column(row, at + 7),
 		.count = store_column(row, at + 8),
 		.space = (uint32_t)store_column(row, STORE_COLUMN_SPACE),
+		.size_per_bank = store_column(row, STORE_COLUMN_PER_BANK),
+		.banks = (uint32_t)store_column(row, STORE_COLUMN_PER_BANK + 1),
+		.bank_size = store_column(row, STORE_COLUMN_PER_BANK + 2),
+		.bank_free = store_column(row, STORE_COLUMN_PER_BANK + 3),
+		.explanation = store_column_text(row, STORE_COLUMN_PER_BANK + 4),
 		.first = store_column_party(row, STORE_COLUMN_FIRST),
 		.second = store_column_party(row, STORE_COLUMN_SECOND),
 	};

@@ -108,6 +108,9 @@ struct store_record_example {
 	uint64_t count;
 	const struct store_item_party *first, *second; /* NULL = unknown */
 	uint32_t space;
+	/* Of a failed allocation. */
+	uint64_t size_per_bank, bank_size, bank_free;
+	uint32_t banks, explanation;
 };
 
 #define STORE_PARTY(item, side)                                                           \
@@ -139,6 +142,11 @@ static int store_record_example(struct store_db *db, const struct store_item *it
 		STORE_PARTY(item, example->first),
 		STORE_PARTY(item, example->second),
 		STORE_INT(example->space),
+		STORE_BITS(example->size_per_bank),
+		STORE_INT(example->banks),
+		STORE_BITS(example->bank_size),
+		STORE_BITS(example->bank_free),
+		STORE_TEXT(store_item_text(item, example->explanation)),
 	};
 	int64_t earlier = INT64_MAX;
 	int r = store_db_run(db, STORE_SQL_EXAMPLE_DROP, values, 2, &earlier);
@@ -294,6 +302,11 @@ int store_record_incident(struct store_db *db, const struct store_item *item)
 					: STORE_NONE,
 		.count = incident->count,
 		.space = incident->space,
+		.size_per_bank = incident->size_per_bank,
+		.banks = incident->banks,
+		.bank_size = incident->bank_size,
+		.bank_free = incident->bank_free,
+		.explanation = item->explanation,
 		.first = incident->first.known ? &item->first : NULL,
 		.second = incident->second.known ? &item->second : NULL,
 	};

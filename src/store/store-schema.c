@@ -74,7 +74,10 @@ const char store_schema_create[] =
 	" first_ns INTEGER, first_thread INTEGER, first_size INTEGER, first_name TEXT,"
 	" first_phase TEXT, first_stack TEXT,"
 	" second_ns INTEGER, second_thread INTEGER, second_size INTEGER, second_name TEXT,"
-	" second_phase TEXT, second_stack TEXT, space INTEGER NOT NULL DEFAULT 0) STRICT;"
+	" second_phase TEXT, second_stack TEXT, space INTEGER NOT NULL DEFAULT 0,"
+	" size_per_bank INTEGER NOT NULL DEFAULT 0, banks INTEGER NOT NULL DEFAULT 0,"
+	" bank_size INTEGER NOT NULL DEFAULT 0, bank_free INTEGER NOT NULL DEFAULT 0,"
+	" explanation TEXT NOT NULL DEFAULT '') STRICT;"
 	"CREATE INDEX incidents_site ON incidents(site, id);"
 	"CREATE INDEX incidents_process ON incidents(process);"
 
@@ -175,9 +178,10 @@ const char *const store_schema_sql[STORE_SQL_COUNT] = {
 		"address,"
 		" size, largest_free, count, first_ns, first_thread, first_size, first_name,"
 		" first_phase, first_stack, second_ns, second_thread, second_size, second_name,"
-		" second_phase, second_stack, space)"
+		" second_phase, second_stack, space, size_per_bank, banks, bank_size, bank_free,"
+		" explanation)"
 		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
-		" ?17, ?18, ?19, ?20, ?21, ?22, ?23) RETURNING id",
+		" ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28) RETURNING id",
 	[STORE_SQL_EXAMPLE_TRIM] =
 		"DELETE FROM incidents WHERE site = ?1 AND id NOT IN"
 		" (SELECT id FROM incidents WHERE site = ?1 ORDER BY id DESC LIMIT ?2)",

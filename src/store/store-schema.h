@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define STORE_SCHEMA_VERSION 8
+#define STORE_SCHEMA_VERSION 9
 #define STORE_SCHEMA_ID 0x74746d31 /* "ttm1", the application id in the file's header */
 
 /* Creates the tables in an empty file. */

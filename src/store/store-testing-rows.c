@@ -87,6 +87,7 @@ int testing_told_incident(void *context, const struct store_incident *incident)
 	told->incident.example.first.stack = testing_told_text(told, incident->example.first.stack);
 	told->incident.example.second.stack =
 		testing_told_text(told, incident->example.second.stack);
+	told->incident.example.explanation = testing_told_text(told, incident->example.explanation);
 	return 0;
 }
 

@@ -32,6 +32,9 @@
 /* Of what an ended process left, so many are looked at: the largest. The counters know the rest. */
 #define TYPES_LEAK_BUFFERS_MAX (UINT32_C(1) << 20)
 
+/* Failed allocations of one book that get a paragraph when one of them is new. */
+#define RECORDER_EXPLAINED 4u
+
 /* Different incidents of one book. */
 #define RECORDER_TOLD_MAX (BOOK_INCIDENT_KINDS * BOOK_INCIDENTS_PER_KIND)
 
@@ -239,25 +242,46 @@ static struct snapshot *recorder_read_device(struct recorder *recorder, struct t
 	return all;
 }
 
+/* Explains a failed allocation; the text is the answer's. NULL: no memory, or there is nothing to read. */
+static struct snapshot *recorder_explain(struct recorder *recorder, struct tracked *tracked,
+					 struct view *view, struct snapshot_incident *incident)
+{
+	static const struct snapshot_request wish = {.incidents = true,
+						     .explained = RECORDER_EXPLAINED,
+						     .peak_slots_max = RECORDER_PEAK_SLOTS_MAX};
+	struct snapshot *snapshot =
+		recorder_read_named(tracked, &wish, view, recorder->config.symbols);
+
+	for (size_t i = 0; snapshot && i < snapshot->incident_count; i++) {
+		if (recorder_key(&snapshot->incidents[i]) == recorder_key(incident))
+			incident->explanation = snapshot->incidents[i].explanation;
+	}
+	return snapshot;
+}
+
 /* An allocation has failed: who holds what on that device? */
 static void recorder_put_failure(struct recorder *recorder, struct tracked *tracked,
-				 const struct snapshot *snapshot,
+				 struct view *view, const struct snapshot *snapshot,
 				 const struct snapshot_incident *incident)
 {
 	struct snapshot_incident moved = *incident;
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	struct snapshot *all = NULL;
+	struct snapshot *all = NULL, *explained = NULL;
 
 	if (recorder_may_read_all(recorder, tracked->maker, now)) {
+		explained = recorder_explain(recorder, tracked, view, &moved);
 		all = recorder_read_device(recorder, tracked,
 					   &snapshot->processes[incident->process], &moved);
 		recorder_has_read_all(recorder, tracked->maker, now);
 	}
-	if (all)
+	if (all) {
 		store_put_failure(recorder->config.store, all, &moved);
-	else
-		store_put_incident(recorder->config.store, snapshot, incident);
+	} else {
+		moved.process = incident->process;
+		store_put_incident(recorder->config.store, snapshot, &moved);
+	}
 	snapshot_free(all);
+	snapshot_free(explained);
 }
 
 /*
@@ -331,7 +355,7 @@ void recorder_look_into(struct recorder *recorder, struct tracked *tracked, stru
 			continue;
 		recorder_tell_incident(recorder, tracked, snapshot, incident, told);
 		if (recorder->config.store && kind == BOOK_INCIDENT_ALLOC_FAILED)
-			recorder_put_failure(recorder, tracked, snapshot, incident);
+			recorder_put_failure(recorder, tracked, view, snapshot, incident);
 		else if (recorder->config.store)
 			store_put_incident(recorder->config.store, snapshot, incident);
 	}

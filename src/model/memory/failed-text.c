@@ -21,6 +21,7 @@
 #include "model/sites/group.h"
 #include "model/sites/site-rows.h"
 #include "model/snapshot.h"
+#include "model/test-phase.h"
 #include "model/types.h"
 
 #define FAILED_TEXT_SHOWN 5u /* call sites, and buffers that would have to be freed */
@@ -83,6 +84,22 @@ static void failed_text_lay_out(struct failed_text *text)
 		(!text->failed->bank_size || text->blocks.free == text->failed->bank_free);
 }
 
+static void failed_text_put_phase(const char *phase, FILE *out)
+{
+	char name[FAILED_TEXT_LINE];
+	struct test_phase test;
+
+	if (!phase || !*phase)
+		return;
+	if (test_phase_parse(phase, &test))
+		(void)snprintf(name, sizeof(name), "%.*s%s%s", (int)test.length, test.name,
+			       *test.inner ? "/" : "", test.inner); /* cut if it is too long */
+	else
+		(void)snprintf(name, sizeof(name), "phase %s", phase);
+	fputs(" in ", out);
+	text_put(out, name);
+}
+
 static void failed_text_put_request(const struct failed_text *text, uint32_t pid)
 {
 	const struct snapshot_incident *failed = text->failed;
@@ -100,10 +117,7 @@ static void failed_text_put_request(const struct failed_text *text, uint32_t pid
 		fputs(" by ", text->out);
 		text_put(text->out, site_rows_single(failed->second.stack, line, sizeof(line)));
 	}
-	if (failed->second.phase && *failed->second.phase) {
-		fputs(" in phase ", text->out);
-		text_put(text->out, failed->second.phase);
-	}
+	failed_text_put_phase(failed->second.phase, text->out);
 	fprintf(text->out, ", pid %" PRIu32, pid);
 	if (failed->count > 1)
 		fprintf(text->out, ", for the last of %" PRIu64 " times", failed->count);
@@ -138,7 +152,7 @@ static void failed_text_put_free(const struct failed_text *text)
 			" banks, in blocks of at most %s%s.",
 			text_size(blocks->free, a), text_size(blocks->size, b), blocks->banks,
 			text_size(blocks->largest, c),
-			blocks->guessed ? ", if each lies evenly in all banks" : "");
+			blocks->guessed ? ", if they lie evenly in all banks" : "");
 		if (failed->largest_free == UINT64_MAX)
 			return;
 	} else {

@@ -71,6 +71,13 @@ def test_a_failed_allocation_leaves_a_recording_and_the_next_ones_none(ttmemd):
     assert [(b["size"], b["name"]) for b in sorted(found, key=lambda b: b["size"])] == [(1048576, "first"), (2097152, "second")]
     failed = ask(ttmemd, "incidents", "--from", path)["incidents"]
     assert [i["kind"] for i in failed] == ["alloc_failed"]
+    # The daemon explains it as the recording does.
+    (row,) = [i for i in ttmemd.json("incidents")["incidents"] if i["pid"] == pid]
+    assert row["explanation"] in ttmemd.run("incidents").stdout
+    for text in (row["explanation"], failed[0]["explanation"]):
+        assert text.startswith("4.0 MiB of DRAM on device 0 were asked for by "), text
+        assert " The largest free block had 1.0 KiB. It was held by: 3.0 MiB in 2 buffers, " in text, text
+        assert text.endswith(" What would have to go is not known."), text
     # One that fails all the time does not write all the time.
     before = os.stat(path)
     for i in range(100):

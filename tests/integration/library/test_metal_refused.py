@@ -115,7 +115,8 @@ def test_one_paragraph_tells_why_the_program_failed(run_short):
     assert done.returncode == 128 + 6
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("out of memory: ")]
     assert "4.0 GiB of DRAM on device 1 (1.0 GiB in each of 4 banks) were asked for by main (short.cpp:" in line
-    assert "The largest free block is not known." in line
+    assert " By its live buffers, 64.0 MiB were free of 64.0 MiB in each of 4 banks, in blocks of at most 64.0 MiB." in line
+    assert line.endswith(" This process held nothing of it. No bank is that large: whatever goes, it does not fit.")
     assert "12 more allocations failed" in done.stderr
     (row,) = [row for row in report["incidents"] if row["size"] == 4096 * MIB]
     assert (row["kind"], row["largest_free"], row["size_per_bank"]) == ("alloc_failed", None, 1024 * MIB)

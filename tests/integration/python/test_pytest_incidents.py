@@ -111,8 +111,8 @@ def test_an_allocation_that_failed_is_explained_at_the_end(run_pytest, options, 
     _, found, end = done.text.partition("\nfailed allocations:\n")
     paragraph, caught, *_ = end.splitlines()
     assert found and paragraph.startswith("  test_it.py::test_fails: ") and "3.0 MiB of DRAM" in paragraph, done.text
-    assert "were asked for by allocate (test_it.py:" in paragraph, paragraph
-    assert "512.0 KiB were free of 1.0 MiB in each of 4 banks, in blocks of at most 512.0 KiB" in paragraph, paragraph
+    assert "were asked for by allocate (test_it.py:" in paragraph and ") in test_it.py::test_fails, pid " in paragraph
+    assert "512.0 KiB were free of 1.0 MiB in each of 4 banks, in blocks of at most 448.0 KiB" in paragraph, paragraph
     assert "It was held by: 2.0 MiB in 1 buffer, leak" in paragraph, paragraph
     assert "without this buffer, 512.0 KiB in each bank: weights at 0x" in paragraph, paragraph
     assert caught == "  3 allocations failed in tests that went on or passed"

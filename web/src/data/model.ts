@@ -265,6 +265,8 @@ export interface Incident {
   address: string | null;
   size: number;
   largest_free: number | null;
+  size_per_bank?: number;
+  explanation?: string;
   count: number;
   first: Party | null;
   second: Party | null;

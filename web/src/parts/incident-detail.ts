@@ -57,7 +57,8 @@ export function incidentDetail(incident: Incident): HTMLElement {
       incident.count > 1 && h("span", { class: "muted" }, ` · ${count(incident.count)} times${
         (incident.devices?.length ?? 0) > 1 ? ` on devices ${incident.devices!.join(", ")}` : ""} since ${clock(incident.time_ns)}`)),
     h("p", { class: "muted" }, `${where} · ${bytes(incident.size)}`,
-      incident.largest_free !== null && ` · largest free piece: ${bytes(incident.largest_free)}`),
+      incident.largest_free !== null && ` · largest free block: ${bytes(incident.largest_free)}${incident.size_per_bank ? " in each bank" : ""}`),
+    incident.explanation && h("p", {}, incident.explanation),
     incident.kind === "alloc_failed" && h("p", {}, h("a", { href: whyLink(incident) }, "Why did it fail?"),
       h("span", { class: "muted" }, " The memory at that instant, who held it, and what was in the way.")),
     h("div", { class: "parties" },
