@@ -100,7 +100,12 @@ static void replay_text_title(const struct replay_walk *walk)
 		printf(" on the same card, %s: ", fit);
 	switch (replay_verdict(walk)) {
 	case REPLAY_RUNS:
-		printf("would have run\n");
+		if (walk->would_fail)
+			printf("would have run as when it was recorded, with the same %" PRIu64
+			       " failed allocation%s\n",
+			       walk->would_fail, walk->would_fail == 1 ? "" : "s");
+		else
+			printf("would have run\n");
 		break;
 	case REPLAY_FAILS:
 		printf("would have failed on ");

@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "book/write/incident.h"
+#include "book/write/intern.h"
 #include "book/write/writer.h"
 #include "compat/oldlog/oldlog.h"
 #include "lib/api/call.h"
@@ -138,6 +139,8 @@ static bool rest_failed_is_sane(struct call *call, const struct ttmem_failed_arg
 
 static void rest_failed(struct call *call, const struct ttmem_failed_args *args, uint32_t stack)
 {
+	const struct book_shape shape = {.size_per_bank = args->size_per_bank,
+					 .banks = args->banks};
 	const struct shard_buffer buffer = {
 		.size = args->size,
 		.type = args->type,
@@ -146,6 +149,8 @@ static void rest_failed(struct call *call, const struct ttmem_failed_args *args,
 		.thread = call->self->tid,
 		.stack = stack,
 		.space = args->space,
+		/* The incident of a call site has the first one's only. */
+		.shape = args->size_per_bank ? intern_shape(call->writer, &shape) : 0,
 	};
 	const struct writer_lack lack = {
 		.largest_free = args->largest_free,

@@ -364,7 +364,8 @@ int refit_has_room(struct refit *refit, const struct refit_buffer *buffer)
 	int64_t space;
 	bool is_guess;
 
-	if (buffer->type >= BOOK_TYPES)
+	/* Where circular buffers would begin is not known. */
+	if (buffer->type >= BOOK_TYPES || refit_is_circular(buffer))
 		return -ENODATA;
 	memory = refit_memory(refit, buffer);
 	from = &refit->rules.from[memory];

@@ -60,9 +60,11 @@ void book_explain_failed(struct book_reading *reading, const struct book_inciden
 		about.count = 1; /* of the first one, all that is told was stored */
 	else if (event.time > failed->second.time && failed->count > 1) {
 		/* The figures of the first one do not hold for a later one. */
-		if (about.size != event.record.size)
-			about.size_per_bank = 0;
+		struct book_shape shape = reader_shape(&reading->book->reader, event.record.shape);
+
 		about.size = event.record.size;
+		about.size_per_bank = shape.size_per_bank;
+		about.banks = shape.banks;
 		about.largest_free = UINT64_MAX;
 		about.bank_size = about.bank_free = 0;
 	}
