@@ -80,6 +80,27 @@ UNIT(forgets_a_place_that_was_equal_by_chance)
 	assert(strstr(metal_learn_note(), "size=page_size*num_pages,+24 "));
 }
 
+/* tt-metal counts pages in 32 bits, and allocates as many as it has counted. */
+UNIT(knows_the_size_of_more_pages_than_can_be_counted)
+{
+	struct metal_names names = testing_names();
+	struct testing_device device = testing_device(0, &test_allocator);
+	struct testing_buffer many = testing_buffer(&device, 0x2000, 1);
+	struct testing_buffer few = testing_buffer(&device, 0x4000, 3);
+	uint64_t size = ((UINT64_C(1) << 32) + 1) * many.page_size;
+	struct metal_facts facts;
+
+	many.words[TESTING_AT_SIZE] = size;
+	for (int i = 0; i < 2; i++) { /* while it learns, and then */
+		assert(metal_learn(&names, &many, &facts) == 0 && !metal_refused());
+		assert(facts.size == size && facts.pages == 1);
+		assert(metal_learn(&names, &few, &facts) == 0 && facts.size == 3 * few.page_size);
+		assert(strstr(metal_learn_note(), "size=page_size*num_pages,+24 "));
+	}
+	many.words[TESTING_AT_SIZE] = size + many.page_size; /* another number of pages */
+	assert(metal_learn(&names, &many, &facts) == METAL_LEARN_UNKNOWN && metal_refused());
+}
+
 UNIT(passes_over_what_has_no_size)
 {
 	struct metal_names names = testing_names();

@@ -112,6 +112,29 @@ static uint32_t metal_learn_equal(const uint64_t *words, uint64_t value)
 	return places;
 }
 
+/* tt-metal counts pages in 32 bits: a size may have more, of which the lower bits are counted. */
+static bool metal_learn_is_wrapped(const struct metal_facts *facts, uint64_t word)
+{
+	uint64_t pages = word / facts->page_size;
+
+	return pages > UINT32_MAX && word % facts->page_size == 0 &&
+	       (uint32_t)pages == facts->pages;
+}
+
+/* Where a size may be; if its pages were too many to count, it is corrected. */
+static uint32_t metal_learn_sizes(const uint64_t *words, struct metal_facts *facts)
+{
+	uint32_t places = metal_learn_equal(words, facts->size);
+
+	for (uint32_t i = 0; !places && i < METAL_LEARN_WORDS; i++) {
+		if (metal_learn_is_wrapped(facts, words[i])) {
+			facts->size = words[i];
+			places = metal_learn_equal(words, facts->size);
+		}
+	}
+	return places;
+}
+
 static bool metal_learn_is_one(uint32_t places)
 {
 	return __builtin_popcount(places) == 1;
@@ -235,7 +258,7 @@ static int metal_learn_from(const struct metal_names *names, const void *buffer,
 
 	if (metal_learn_peek(buffer, words, sizeof(words)) < 0)
 		return METAL_LEARN_UNKNOWN;
-	seen.size = metal_learn_equal(words, facts->size);
+	seen.size = metal_learn_sizes(words, facts);
 	seen.address = metal_learn_equal(words, facts->address);
 	for (uint32_t i = 0; i < METAL_LEARN_WORDS; i++)
 		seen.device |= (uint32_t)metal_learn_is_device(names, (uintptr_t)words[i]) << i;
@@ -254,20 +277,28 @@ static int metal_learn_from(const struct metal_names *names, const void *buffer,
 	return metal_refused() || !seen.allocator ? METAL_LEARN_UNKNOWN : 0;
 }
 
-/* In each of the places where it was always found there may be something else that was equal so far. */
-static bool metal_learn_has_size(const void *buffer, uint64_t size)
-{
-	for (uint32_t places = metal_learned.places.size; places; places &= places - 1) {
-		if ((uintptr_t)metal_learn_word(buffer, (uint32_t)__builtin_ctz(places)) == size)
-			return true;
-	}
-	return false;
-}
-
 uint32_t metal_learn_size_places(void)
 {
 	return __atomic_load_n(&metal_learned.is_done, __ATOMIC_ACQUIRE) ? metal_learned.places.size
 									 : UINT32_MAX;
+}
+
+/*
+ * In each of the places where it was always found there may be something else that was equal so far. A size of
+ * too many pages is corrected.
+ */
+static bool metal_learn_has_size(const void *buffer, struct metal_facts *facts)
+{
+	for (uint32_t places = metal_learned.places.size; places; places &= places - 1) {
+		uint64_t word =
+			(uintptr_t)metal_learn_word(buffer, (uint32_t)__builtin_ctz(places));
+
+		if (word != facts->size && !metal_learn_is_wrapped(facts, word))
+			continue;
+		facts->size = word;
+		return true;
+	}
+	return false;
 }
 
 static int metal_learn_apply(const struct metal_names *names, const void *buffer,
@@ -278,7 +309,7 @@ static int metal_learn_apply(const struct metal_names *names, const void *buffer
 	facts->device = metal_learn_word(buffer, metal_learned.device);
 	facts->allocator = metal_learn_word(buffer, metal_learned.allocator);
 	table = *(const void *const *)facts->device;
-	if (metal_learn_has_size(buffer, facts->size) &&
+	if (metal_learn_has_size(buffer, facts) &&
 	    (table == names->device_table || table == names->mesh_table))
 		return 0;
 	metal_refuse("%s: a buffer differs from those before it", names->library);
