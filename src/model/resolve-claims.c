@@ -232,6 +232,7 @@ int resolve_claims(struct snapshot *snapshot, struct join *join)
 			      "counted",
 			      differing, differing == 1 ? "" : "es");
 	join_all(join); /* what was added */
+	join_name_cards(join);
 	return r;
 }
 

@@ -19,8 +19,9 @@ struct join {
 	size_t guessed;           /* processes whose devices another UMD would number differently */
 	uint64_t *ids;            /* of each card: ASIC id, serial << 8 | place, or 0 */
 	uint32_t *places;         /* of each card on its board */
-	uint64_t *taken;          /* of each card: the id that a process gave it, 0 = none */
-	uint32_t *by_pid;         /* claims of living processes, sorted by pid */
+	uint64_t *taken;    /* of each card without an ASIC id: what a process says, 0 = none */
+	uint32_t *taken_by; /* whose process: nobody else is bound by it */
+	uint32_t *by_pid;   /* claims of living processes, sorted by pid */
 	size_t claim_count;
 };
 

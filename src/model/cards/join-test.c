@@ -273,6 +273,32 @@ UNIT(a_card_without_an_id_is_one_chip_only)
 	snapshot_free(snapshot);
 }
 
+/* Anybody can declare any id: it neither names the card nor keeps others off it. */
+UNIT(nobody_names_a_card_for_others)
+{
+	static const struct table_part liar[] = {{.id = ASIC(9)}}, honest[] = {{.id = ASIC(1)}};
+
+	for (uint64_t serial = 0; serial <= SERIAL; serial += SERIAL) {
+		const struct table_card cards[] = {{0, serial}};
+		struct snapshot_process one = identity(10, NULL, true);
+		struct snapshot_process other = identity(11, NULL, true);
+		struct snapshot *snapshot = snapshot_new(1);
+
+		assert(snapshot);
+		other.user_id = 1000;
+		add_cards(snapshot, cards, 1);
+		add_process(snapshot, &one, 1, liar, 1);
+		add_process(snapshot, &other, 1, honest, 1);
+		assert(snapshot_finish(snapshot) == 0);
+		assert(snapshot->device_count == 1);
+		assert(snapshot->devices[0].unique_id == serial << 8);
+		assert(snapshot->devices[0].memory[TYPES_DRAM].used == 2);
+		for (size_t i = 0; i < 2; i++)
+			assert(snapshot->processes[i].parts[0].facts.unique_id == serial << 8);
+		snapshot_free(snapshot);
+	}
+}
+
 /* A process of another user, of which only a daemon may see the descriptors. */
 UNIT(what_a_daemon_has_found_holds)
 {

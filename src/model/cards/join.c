@@ -53,6 +53,7 @@ struct join *join_free(struct join *join)
 	free(join->ids);
 	free(join->places);
 	free(join->taken);
+	free(join->taken_by);
 	free(join->by_pid);
 	free(join);
 	return NULL;
@@ -75,9 +76,10 @@ struct join *join_new(struct snapshot *snapshot)
 	join->ids = calloc(snapshot->card_count + 1, sizeof(*join->ids));
 	join->places = calloc(snapshot->card_count + 1, sizeof(*join->places));
 	join->taken = calloc(snapshot->card_count + 1, sizeof(*join->taken));
+	join->taken_by = calloc(snapshot->card_count + 1, sizeof(*join->taken_by));
 	join->by_pid = calloc(snapshot->claim_count + 1, sizeof(*join->by_pid));
 	if (!join->all.cards || !join->present.cards || !join->ids || !join->places ||
-	    !join->taken || !join->by_pid)
+	    !join->taken || !join->taken_by || !join->by_pid)
 		return join_free(join);
 	for (size_t i = 0; i < snapshot->card_count; i++) {
 		const struct snapshot_card *card = &snapshot->cards[i];
@@ -137,21 +139,33 @@ const struct snapshot_card *join_board(const struct join *join, uint64_t id)
 
 uint64_t join_card_id(const struct join *join, size_t card)
 {
-	return join->taken[card] ? join->taken[card] : join->ids[card];
+	return join->ids[card];
+}
+
+/* The id that a process of that user knows a card by which has none; 0 = none. */
+static uint64_t join_taken(const struct join *join, const struct join_who *who, uint32_t card)
+{
+	return join->taken_by[card] == who->process->user_id ? join->taken[card] : 0;
 }
 
 static void join_set(struct join *join, struct join_who *who, struct snapshot_part *part,
 		     uint32_t card, uint32_t joined)
 {
+	uint64_t *id = &part->facts.unique_id;
+
 	part->card = card;
 	part->joined = joined;
 	part->unmatched = SNAPSHOT_MATCHED;
 	who->used[card] = true;
-	/* A card without an id of its own gets that of the first process that knows one. */
-	if (!join->snapshot->cards[card].unique_id && part->facts.unique_id &&
-	    joined > SNAPSHOT_JOINED_BOARD && !join->taken[card])
-		join->taken[card] = part->facts.unique_id;
-	part->facts.unique_id = join_card_id(join, card);
+	if (join->snapshot->cards[card].unique_id) {
+		*id = join->snapshot->cards[card].unique_id;
+	} else if (*id && joined > SNAPSHOT_JOINED_BOARD && !join->taken[card]) {
+		join->taken[card] = *id;
+		join->taken_by[card] = who->process->user_id;
+	} else if (!*id) {
+		*id = join_taken(join, who, card);
+		*id = *id ? *id : join->ids[card];
+	}
 }
 
 /* By an id: the one that the process declares, else that of its row in a region. */
@@ -200,12 +214,11 @@ static bool join_as_told(struct join *join, struct join_who *who, struct snapsho
 static bool join_may_be(const struct join *join, const struct join_who *who,
 			const struct snapshot_part *part, uint32_t card)
 {
-	uint64_t id = part->facts.unique_id;
+	uint64_t id = part->facts.unique_id, taken = join_taken(join, who, card);
 
 	if (part->facts.remote || who->used[card])
 		return false;
-	return !id || (!join->snapshot->cards[card].unique_id &&
-		       (!join->taken[card] || join->taken[card] == id));
+	return !id || (!join->snapshot->cards[card].unique_id && (!taken || taken == id));
 }
 
 static bool join_is_unplaced(const struct snapshot_part *part)
@@ -392,4 +405,18 @@ void join_all(struct join *join)
 			join_process(join, &snapshot->processes[i]);
 	}
 	join_note(join);
+}
+
+void join_name_cards(struct join *join)
+{
+	struct snapshot *snapshot = join->snapshot;
+
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		for (size_t k = 0; k < snapshot->processes[i].part_count; k++) {
+			struct snapshot_part *part = &snapshot->processes[i].parts[k];
+
+			if (part->card != SNAPSHOT_NO_CARD && part->is_joined && !part->summed)
+				part->facts.unique_id = join->ids[part->card];
+		}
+	}
 }

@@ -48,12 +48,15 @@ uint64_t join_id(const struct join *join, uint64_t id);
 const struct snapshot_card *join_board(const struct join *join, uint64_t id);
 
 /*
- * Joins all parts that have not been yet, those of living processes first: who comes first gives a
- * card without an id the one that the process knows.
+ * Joins all parts that have not been yet, those of living processes first: a card without an id is one
+ * chip only, the first that a user's processes know.
  */
 void join_all(struct join *join);
 
-/* The id of a card: its ASIC id, else serial << 8 | place, else what a process knows; 0 = none. */
+/* At the end: parts have the ids of their cards. What processes say about those is nobody else's. */
+void join_name_cards(struct join *join);
+
+/* The id of a card: its ASIC id, else serial << 8 | place; 0 = none. */
 uint64_t join_card_id(const struct join *join, size_t card);
 
 /* For JSON and text. */
