@@ -189,6 +189,28 @@ UNIT(values_of_ones_are_not_known)
 	snapshot_free(snapshot);
 }
 
+/* Nothing is colder than nothing, and only a temperature may be negative. */
+UNIT(values_that_no_card_can_have_are_not_believed)
+{
+	static const struct file files[] = {
+		{CARD "tt_asic_id", "00000000000000AA\n"},
+		{PCI "hwmon/hwmon0/temp1_input", "-300000\n"},
+		{PCI "hwmon/hwmon0/temp1_max", "-5000\n"},
+		{PCI "hwmon/hwmon0/power1_input", "-1000000\n"},
+		{PCI "hwmon/hwmon0/in0_input", "-1\n"},
+		{PCI "hwmon/hwmon0/curr1_input", "0\n"},
+		{NULL, NULL},
+	};
+	struct snapshot *snapshot = look_at(files);
+	const struct snapshot_device *device = &snapshot->devices[0];
+
+	assert(device->condition.state == SNAPSHOT_PRESENT);
+	assert(device->telemetry.known == UINT32_C(1) << SNAPSHOT_CURRENT);
+	assert(device->telemetry.value[SNAPSHOT_CURRENT] == 0);
+	assert(device->condition.limits.known == 0);
+	snapshot_free(snapshot);
+}
+
 UNIT(openers_outside_the_pid_namespace_are_counted)
 {
 	struct snapshot *snapshot;

@@ -111,16 +111,17 @@ static bool driver_count(int folder, const char *name, uint32_t *ret_value,
 	return value < UINT32_MAX;
 }
 
-/* A sensor's file: our unit is @scale of its units. No card has a value of @ceiling or more. */
+/* A sensor's file: our unit is @scale of its units. No card has less than @floor, or @ceiling or more. */
 struct driver_sensor {
 	const char *name;
 	const char *limit; /* NULL = has none */
 	int64_t scale;
 	uint64_t ceiling;
+	int64_t floor;
 };
 
 static const struct driver_sensor driver_sensors[SNAPSHOT_SENSORS] = {
-	[SNAPSHOT_TEMPERATURE] = {"temp1_input", "temp1_max", 1, 1000000},
+	[SNAPSHOT_TEMPERATURE] = {"temp1_input", "temp1_max", 1, 1000000, -100000},
 	[SNAPSHOT_POWER] = {"power1_input", "power1_max", 1000, UINT64_C(4000000000)},
 	[SNAPSHOT_VOLTAGE] = {"in0_input", "in0_max", 1, 0xffff},
 	[SNAPSHOT_CURRENT] = {"curr1_input", "curr1_max", 1, 10000000},
@@ -143,9 +144,11 @@ static bool driver_value(int folder, const char *name, const struct driver_senso
 	if (text_parse_u64(line + negative, &value) < 0)
 		return false;
 	answers->ones += value >= file->ceiling;
-	answers->values += value < file->ceiling;
+	if (value >= file->ceiling || (negative && -(int64_t)value < file->floor))
+		return false;
+	answers->values++;
 	*ret_value = (negative ? -(int64_t)value : (int64_t)value) / file->scale;
-	return value < file->ceiling;
+	return true;
 }
 
 /* Reads the sensors from @from to @to and their limits, which are all in @folder. */
