@@ -283,7 +283,7 @@ bool smi_devices_have_sensors(const struct smi_picture *picture)
 	return false;
 }
 
-/* The sensors; or the state, if that says more. */
+/* The state, if there is something to say, and the sensors. */
 static void smi_devices_sensors(const struct smi_picture *picture,
 				const struct snapshot_device *device, struct smi_left lines[2])
 {
@@ -292,6 +292,12 @@ static void smi_devices_sensors(const struct smi_picture *picture,
 
 	if (state) {
 		snprintf(lines[0].sensors, sizeof(lines[0].sensors), "%s", state);
+		/* Sensors may be readable though the heartbeat stands still. */
+		smi_devices_sensor(device, SNAPSHOT_TEMPERATURE, degree, lines[1].sensors,
+				   sizeof(lines[1].sensors));
+		if (picture->has_sensors) /* else there is no room */
+			smi_devices_sensor(device, SNAPSHOT_POWER, " W", lines[1].sensors,
+					   sizeof(lines[1].sensors));
 		lines[0].is_bad = lines[1].is_bad = true;
 		return;
 	}

@@ -2,6 +2,7 @@
 """What the daemon remembers of cards that are reset, removed, or stop answering."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -72,6 +73,9 @@ def test_a_heartbeat_that_stands_still_is_no_answer(ttmemd, machine):
     path = machine.class_folder(1) / "tt_heartbeat"
     machine.write(path, 1)
     wait_for(lambda: smi(ttmemd)["devices"][1]["state"] == "not_answering", "the heartbeat to be missed")
+    for columns, shown in (("80", r"not answering +45"), ("120", r"not answering .*\n.*45[^\n]* 31 W")):
+        text = ttmemd.run("smi", env={**machine.env(), "COLUMNS": columns}).stdout
+        assert re.search(shown, text), text  # what can be read is shown all the same
     machine.write(path, 2)
     assert smi(ttmemd)["devices"][1]["state"] == "present"
 

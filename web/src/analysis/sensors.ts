@@ -13,10 +13,9 @@ const isOver = (device: Device, name: string): boolean => {
 
 const isAway = (device: Device): boolean => Boolean(device.state) && device.state !== "present";
 
-/** The readings of the sensors that exist, or what is wrong with the card. */
+/** What is wrong with the card, and the readings of the sensors that exist. */
 export function telemetry(device: Device): string {
-  if (isAway(device)) return device.state!.replace("_", " ");
-  const parts = [];
+  const parts = isAway(device) ? [device.state!.replace("_", " ")] : [];
   for (const [name, unit] of Object.entries(SENSORS)) {
     const value = device.telemetry?.[name];
     if (typeof value !== "number") continue;
