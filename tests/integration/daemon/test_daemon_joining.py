@@ -69,6 +69,30 @@ def test_an_old_client_is_on_the_card_that_it_has_open(ttmemd, machine):
         os.close(node)
 
 
+def test_memory_from_before_a_removal_is_of_the_card_that_is_back(ttmemd, machine):
+    """The process gave only a number, and has a node that was removed: no card is unknown."""
+    player = hidden(ttmemd, machine, GIB)
+    wait_for(lambda: used(ttmemd) == [0, GIB], "the card")
+    machine.remove(1)
+
+    def rows():
+        return [(row["uid"], row["state"]) for row in get(ttmemd, "/api/v1/smi")["devices"]]
+
+    def stale():
+        _, text = ttmemd.fetch("/metrics")
+        return dict(re.findall(r'ttmem_device_stale_holders\{device="\d+",uid="(\w*)"\} (\d+)', text))
+
+    wait_for(lambda: rows() == [("0x40", "present"), ("0x41", "gone")], "the card to be gone")
+    assert stale() == {"0x40": "0", "0x41": "1"}
+    machine.card(1, "n150", "wormhole_b0", chip=0x41, serial=8)
+    wait_for(lambda: rows() == [("0x40", "present"), ("0x41", "present")], "the card to be back")
+    assert stale() == {"0x40": "0", "0x41": "1"}
+    (process,) = get(ttmemd, "/api/v1/ps")["processes"]
+    assert process["pid"] == player.pid
+    assert [(d["uid"], d["stale_after_reset"]) for d in process["devices"]] == [("0x41", True)]
+    assert used(ttmemd) == [0, 0]
+
+
 @pytest.mark.needs_root
 def test_a_process_in_a_pid_namespace_is_on_the_card_that_it_has_open(ttmemd, machine):
     inside = ["unshare", "--pid", "--fork", "--kill-child"]
