@@ -288,7 +288,10 @@ static uint32_t join_contradiction(const struct join *join, const struct join_wh
 	return who->open_count ? SNAPSHOT_UNMATCHED_OPEN : SNAPSHOT_UNMATCHED_NO_NODE;
 }
 
-/* The card that UMD gives the number, as far as the environment tells; SNAPSHOT_NO_CARD = none. */
+/*
+ * The card that UMD gives the number, as far as the environment tells. Where there are not so many, a
+ * program may count nodes. SNAPSHOT_NO_CARD = none.
+ */
 static uint32_t join_numbered(const struct join *join, struct join_who *who, uint32_t device)
 {
 	const struct numbering *cards = device < join->present.count ? &join->present : &join->all;
@@ -298,9 +301,9 @@ static uint32_t join_numbered(const struct join *join, struct join_who *who, uin
 	    numbering_visible(join->snapshot, &join->present, who->process->visible, &visible) &&
 	    visible.count) {
 		(void)numbering_sort(join->snapshot, NUMBERING_BUS, &visible);
-		cards = &visible;
+		return device < visible.count ? visible.cards[device] : SNAPSHOT_NO_CARD;
 	}
-	return device < cards->count ? cards->cards[device] : SNAPSHOT_NO_CARD;
+	return device < cards->count ? cards->cards[device] : join_card_of(join, device);
 }
 
 static void join_by_number(struct join *join, struct join_who *who, struct snapshot_part *part)
