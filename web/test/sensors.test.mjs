@@ -22,9 +22,10 @@ test("a card over a limit shows the limit", () => {
   assert.equal(isTroubled(card({ limits: { voltage_v: 0.7 } })), true);
 });
 
-test("a card that does not work shows its state", () => {
+test("a card that does not work shows its state, and the sensors that can be read", () => {
+  assert.equal(telemetry(card({ state: "not_answering" })), "not answering · 86 °C · 31 W · 1000 MHz");
   for (const state of ["in_reset", "not_answering", "gone"]) {
-    assert.equal(telemetry(card({ state })), state.replace("_", " "));
+    assert.equal(telemetry(card({ state, telemetry: null })), state.replace("_", " "));
     assert.equal(isTroubled(card({ state })), true);
   }
   assert.equal(isTroubled(card({ state: null })), false);

@@ -184,7 +184,7 @@ def test_ones_are_no_values(look, tmp_path):
     (card,) = [device for device in document["devices"] if device["present"]]
     assert set(card["telemetry"].values()) == set(card["limits"].values()) == {None}
     assert card["serial"] is card["firmware"] is card["card"] is None
-    assert card["uid"] == "0x1f2e3d4c5b6a7988"  # from the region of the process that has its node open
+    assert card["uid"] is None  # whatever the region of the process says that has its node open
 
 
 def test_limits_heartbeat_and_trips_are_told(look, tmp_path):
