@@ -91,6 +91,64 @@ UNIT(connections_of_ipv6_have_users_too)
 	assert(found_for(AF_INET6, geteuid()) == geteuid());
 }
 
+/*
+ * Whom the kernel names for a connection of another user that has ended, or of which nothing more
+ * comes, before it is accepted. @closes: close(); else shutdown(), and the socket stays open.
+ */
+static uint32_t found_after_the_end(bool closes)
+{
+	struct peer_user *peer_user = peer_user_new();
+	int listening = listen_at(AF_INET), told[2], hold[2], status, fd;
+	uint32_t found;
+	pid_t child;
+	char byte;
+
+	assert(peer_user && pipe(hold) == 0); /* NOLINT(android-cloexec-pipe): for the child */
+	assert(pipe(told) == 0);              /* NOLINT(android-cloexec-pipe): for the child */
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		int client;
+
+		close(hold[1]);
+		if (setuid(OTHER) < 0)
+			_exit(1);
+		client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (client < 0 || connect(client, (struct sockaddr *)&address, length) < 0)
+			_exit(2);
+		if ((closes ? close(client) : shutdown(client, SHUT_WR)) < 0)
+			_exit(3);
+		_exit(write(told[1], "x", 1) != 1 || read(hold[0], &byte, 1) != 0);
+	}
+	close(hold[0]);
+	assert(read(told[0], &byte, 1) == 1);
+	fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+	assert(fd >= 0);
+	found = peer_user_find(peer_user, fd);
+	close(hold[1]);
+	assert(waitpid(child, &status, 0) == child && status == 0);
+	close(told[0]);
+	close(told[1]);
+	close(fd);
+	close(listening);
+	peer_user_free(peer_user);
+	return found;
+}
+
+UNIT(who_has_closed_before_it_is_accepted_is_not_root)
+{
+	if (geteuid() != 0)
+		unit_skip("needs root");
+	assert(found_after_the_end(true) == PEER_USER_UNKNOWN);
+}
+
+UNIT(who_sends_nothing_more_has_no_user)
+{
+	if (geteuid() != 0)
+		unit_skip("needs root");
+	assert(found_after_the_end(false) == PEER_USER_UNKNOWN);
+}
+
 UNIT(what_is_no_connection_has_no_user)
 {
 	struct peer_user *peer_user = peer_user_new();

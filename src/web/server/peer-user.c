@@ -12,6 +12,7 @@
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +123,13 @@ static uint32_t peer_user_receive(struct peer_user *peer_user)
 			continue; /* a late one */
 		if (answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY ||
 		    n < (ssize_t)(sizeof(answer.head) + sizeof(answer.socket)))
+			return PEER_USER_UNKNOWN;
+		/*
+		 * A socket that no process holds any more has the number 0 for its user, which is
+		 * root's; so has one that waits for its end. Without an established one the kernel
+		 * answers for a socket that listens at the peer's port, whosever that is.
+		 */
+		if (answer.socket.idiag_state != TCP_ESTABLISHED || answer.socket.idiag_inode == 0)
 			return PEER_USER_UNKNOWN;
 		return answer.socket.idiag_uid;
 	}

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -130,6 +131,30 @@ def test_another_user_can_use_neither_link_nor_cookie(two):
         assert json.loads(browse(daemon, user, "/healthz", Cookie=jar)[2])["session"] is None
         browse(daemon, user, "/api/v1/sign-out", "POST", Cookie=jar)
     assert browse(daemon, USER, "/api/v1/buffers", Cookie=jar)[0] == 200
+
+
+# Sends a request and is gone.
+RUDE = """
+import socket, sys
+with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as client:
+    client.sendall(sys.argv[3].encode())
+"""
+
+
+def test_a_client_that_has_gone_has_no_user_and_uses_up_no_link(served):
+    """For the kernel a socket that nobody holds any more is user 0's."""
+    _, code, _ = link(served, 0)
+    host, _, port = served.address().rpartition(":")
+    text = f"POST /api/v1/sign-in HTTP/1.1\r\nHost: localhost\r\nAuthorization: Code {code}\r\n\r\n"
+    # So that it is accepted only after its end.
+    served.process.send_signal(signal.SIGSTOP)
+    try:
+        subprocess.run([*become(OTHER), sys.executable, "-c", RUDE, host, port, text], timeout=LIMIT, check=True)
+    finally:
+        served.process.send_signal(signal.SIGCONT)
+    # Accepted after the one before it, and so answered after it, too.
+    assert browse(served, USER, "/healthz")[0] == 200
+    assert sign_in(served, code, 0)[0] == 200
 
 
 def test_root_can_make_a_link_for_the_browser_of_who_called_sudo(two):
