@@ -182,15 +182,19 @@ static bool sites_find(const struct recording *recording, const struct recording
 {
 	const struct recording_entry *last = stream_entry(recording, stream, at);
 	uint64_t number = last->kind == RECORDING_EVENTS ? last->first - 1 : last->last;
+	size_t keyframe;
 
 	for (size_t i = bits_min(at + 2, stream->count); i > 0; i--) {
 		const struct recording_entry *entry = stream_entry(recording, stream, i - 1);
 
 		if (entry->kind != RECORDING_SITES || entry->last > number)
 			continue;
-		*ret_keyframe = sites_keyframe(recording, stream, entry->last);
+		keyframe = sites_keyframe(recording, stream, entry->last);
+		if (keyframe == stream->count)
+			return false;
+		*ret_keyframe = keyframe;
 		*ret_sites = i - 1;
-		return *ret_keyframe < stream->count;
+		return true;
 	}
 	return false;
 }
