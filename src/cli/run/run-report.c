@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "base/pool.h"
@@ -310,14 +311,52 @@ void report_text(const struct report *report, FILE *out)
 	session_print_tip(out);
 }
 
-/* A table cell: no bars, no line breaks, nothing that could be taken for a tag. */
+/* The longest run of backticks. */
+static size_t report_ticks(const char *text)
+{
+	size_t most = 0;
+
+	for (; *text; text++) {
+		size_t n = strspn(text, "`");
+
+		most = bits_max(most, n);
+		text += n - (n > 0);
+	}
+	return most;
+}
+
+/*
+ * The command as code, in which Markdown reads nothing else: only a run of just as many backticks
+ * ends it, so it stands between longer ones; the blanks inside belong to them.
+ */
+static int report_markdown_command(const struct report *report, FILE *out)
+{
+	CLEANUP_FREE char *text = NULL, *ticks = NULL;
+	size_t length, most;
+	FILE *memory = open_memstream(&text, &length);
+
+	if (!memory)
+		return -ENOMEM;
+	report_command(report, memory);
+	if (fclose(memory) != 0)
+		return -ENOMEM;
+	most = report_ticks(text) + 1;
+	ticks = calloc(most + 1, 1);
+	if (!ticks)
+		return -ENOMEM;
+	memset(ticks, '`', most);
+	fprintf(out, most > 1 ? "%s %s %s: " : "%s%s%s: ", ticks, text, ticks);
+	return 0;
+}
+
+/* A table cell: no bars, no line breaks, nothing that Markdown could take for anything but text. */
 static void report_cell(FILE *out, const char *text)
 {
 	char safe[TEXT_ESCAPE_SIZE(REPORT_KEY)];
 
 	(void)text_escape(text, safe, sizeof(safe));
 	for (const char *p = safe; *p; p++) {
-		if (*p == '|' || *p == '<' || *p == '`')
+		if (strchr("|<`&*[~", *p))
 			fprintf(out, "&#%d;", *p);
 		else
 			(void)fputc(*p, out);
@@ -389,9 +428,7 @@ void report_markdown(const struct report *report, FILE *out)
 		: report->family->gave_up ? "tracking gave up"
 		: report->is_tracked      ? "no new leak"
 					  : "nothing was tracked");
-	fprintf(out, "`");
-	report_command(report, out);
-	fprintf(out, "`: ");
+	(void)report_markdown_command(report, out); /* without memory it is missing */
 	report_ending(report, out);
 	report_tracked(report, ", ", out);
 	fprintf(out, "\n\n");

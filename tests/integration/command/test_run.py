@@ -454,12 +454,26 @@ def test_peaks(report, family):
 
 def test_markdown_is_safe(ttmem, compile_c, tmp_path):
     program = compile_c(
-        '#include <ttmem/ttmem.h>\nint main(void){ttmem_alloc(0,0,1,1,"a|b<script>`c`\\n");}', "odd"
+        '#include <ttmem/ttmem.h>\nint main(void){ttmem_alloc(0,0,1,1,"a|b<script>`c`[d](e)\\n");}', "odd"
     )
     path = tmp_path / "summary.md"
     assert ttmem("run", "--markdown", path, "--", program).returncode == 0
     text = path.read_text()
-    assert "<script>" not in text and "a&#124;b" in text and "**new**" in text
+    assert "<script>" not in text and "a&#124;b" in text and "&#91;d](e)" in text and "**new**" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["x"], "`true x`: "),
+        (["`<img src=x>`"], "`` true `<img src=x>` ``: "),
+        (["``", "`"], "``` true `` ` ```: "),
+    ],
+)
+def test_a_command_does_not_leave_its_code_in_markdown(ttmem, tmp_path, words, shown):
+    path = tmp_path / "summary.md"
+    assert ttmem("run", "--markdown", path, "--", "true", *words).returncode == 0
+    assert shown in path.read_text().splitlines()[2]
 
 
 def test_markdown_compares_with_the_base(ttmem, compile_c, tmp_path):
