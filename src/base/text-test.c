@@ -320,6 +320,21 @@ UNIT(distance_counts_edits)
 	assert(text_distance("x", "a word that is far too long to be one of ours") == SIZE_MAX);
 }
 
+UNIT(lines_of_a_log_are_harmless)
+{
+	static const char odd[] = "a\tb\\x\n\x1b]0;x\x07 \x9b\xe2\x80\xae\xf0\x9f\x9a\x80\0c\n";
+	static const char shown[] =
+		"a\tb\\x\n\\x1b]0;x\\x07 \xef\xbf\xbd\\u202e\xf0\x9f\x9a\x80\\x00"
+		"c\n";
+	char text[TEXT_ESCAPE_SIZE(sizeof(odd))];
+
+	assert(text_escape_lines(odd, sizeof(odd) - 1, text) == sizeof(shown) - 1);
+	assert(memcmp(text, shown, sizeof(shown) - 1) == 0);
+	assert(text_harmless(odd, sizeof(odd) - 1) == 6);
+	assert(text_harmless(shown, sizeof(shown) - 1) == sizeof(shown) - 1);
+	assert(text_escape_lines("", 0, text) == 0);
+}
+
 UNIT(sizes_are_parsed_with_units)
 {
 	static const struct {

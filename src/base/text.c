@@ -176,6 +176,42 @@ size_t text_escape(const char *text, char *ret_text, size_t size)
 	return used;
 }
 
+size_t text_harmless(const char *text, size_t length)
+{
+	size_t at = 0, n = 1;
+
+	for (; n > 0 && at < length; at += n) {
+		uint32_t character;
+
+		n = text_decode(text + at, length - at, &character);
+		/* The replacement itself has three bytes; a single one is not UTF-8. */
+		if (character != '\n' && character != '\t' &&
+		    (text_is_harmful(character) || (n == 1 && character == TEXT_REPLACEMENT)))
+			n = 0;
+	}
+	return at;
+}
+
+size_t text_escape_lines(const char *text, size_t length, char *ret_text)
+{
+	size_t at = 0, used = 0, columns;
+
+	for (;;) {
+		size_t n = text_harmless(text + at, length - at);
+		char shown[16];
+
+		memcpy(ret_text + used, text + at, n);
+		at += n;
+		used += n;
+		if (at == length)
+			return used;
+		at += text_show(text + at, length - at, shown, &columns);
+		n = strlen(shown);
+		memcpy(ret_text + used, shown, n);
+		used += n;
+	}
+}
+
 void text_fit(const char *text, size_t width, char *ret_text, size_t size)
 {
 	size_t length = strlen(text), used = 0, at = 0, columns;

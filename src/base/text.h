@@ -51,6 +51,15 @@ bool text_is_harmful(uint32_t character);
  */
 size_t text_escape(const char *text, char *ret_text, size_t size);
 
+/*
+ * Like text_escape() for lines of a log, of any bytes: line breaks, tabs and backslashes stay.
+ * @ret_text has room for TEXT_ESCAPE_SIZE(length); there is no final NUL.
+ */
+size_t text_escape_lines(const char *text, size_t length, char *ret_text);
+
+/* How many bytes text_escape_lines() leaves as they are before the first that it changes. */
+size_t text_harmless(const char *text, size_t length);
+
 /* Like text_escape(), into at most @width columns; what is cut ends in "~". */
 void text_fit(const char *text, size_t width, char *ret_text, size_t size);
 

@@ -49,6 +49,24 @@ UNIT(log_lines_come_out_in_order)
 	close(ends[0]);
 }
 
+/* As SQLite writes a name that it found in a damaged database. */
+UNIT(texts_of_libraries_are_escaped)
+{
+	struct log_writer *log_writer;
+	char text[4096];
+	int ends[2];
+
+	assert(pipe2(ends, O_CLOEXEC) == 0);
+	assert(log_writer_new(&log_writer, NULL, ends[1], 0) == 0);
+	assert(log_writer_print(log_writer, "history: %s\n", "no such table: \x1b[2J\x07"));
+	assert(log_writer_put(log_writer, "\x9b\\n\n", 4));
+	log_writer_free(log_writer);
+	close(ends[1]);
+	slurp(ends[0], text, sizeof(text));
+	assert(strcmp(text, "history: no such table: \\x1b[2J\\x07\n\xef\xbf\xbd\\n\n") == 0);
+	close(ends[0]);
+}
+
 /* Without a reader, what does not fit is dropped and counted, and the gap is reported later. */
 UNIT(a_log_reader_that_sleeps_does_not_block)
 {

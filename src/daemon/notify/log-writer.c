@@ -22,6 +22,7 @@
 #include "base/files/heir.h"
 #include "base/files/small-file.h"
 #include "base/files/user-file.h"
+#include "base/text.h"
 #include "base/threads/pthreads.h"
 #include "daemon/notify/user-rate.h"
 
@@ -216,12 +217,13 @@ struct log_writer *log_writer_free(struct log_writer *log_writer)
 	return NULL;
 }
 
-bool log_writer_put(struct log_writer *log_writer, const char *text, size_t length)
+/* Takes text that is harmless. Without memory for such a text (NULL) it counts as dropped. */
+static bool log_writer_take_in(struct log_writer *log_writer, const char *text, size_t length)
 {
 	bool taken;
 
 	pthread_mutex_lock(&log_writer->lock);
-	taken = log_writer_tell_gap(log_writer) && log_writer_fits(log_writer, length);
+	taken = text && log_writer_tell_gap(log_writer) && log_writer_fits(log_writer, length);
 	if (taken) {
 		log_writer_copy_in(log_writer, text, length);
 		pthread_cond_signal(&log_writer->more);
@@ -231,6 +233,18 @@ bool log_writer_put(struct log_writer *log_writer, const char *text, size_t leng
 	}
 	pthread_mutex_unlock(&log_writer->lock);
 	return taken;
+}
+
+/* The one way into every log: whatever wrote the text, a terminal shows it and does not obey it. */
+bool log_writer_put(struct log_writer *log_writer, const char *text, size_t length)
+{
+	CLEANUP_FREE char *safe = NULL;
+
+	if (text_harmless(text, length) == length)
+		return log_writer_take_in(log_writer, text, length);
+	safe = malloc(TEXT_ESCAPE_SIZE(length));
+	return log_writer_take_in(log_writer, safe,
+				  safe ? text_escape_lines(text, length, safe) : 0);
 }
 
 bool log_writer_charge(struct log_writer *log_writer, uint32_t uid, size_t length)

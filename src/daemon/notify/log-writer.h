@@ -29,7 +29,7 @@ int log_writer_new(struct log_writer **ret_log_writer, const char *path, int fd,
 /* Writes what is buffered, for a second at most, and stops. */
 struct log_writer *log_writer_free(struct log_writer *log_writer);
 
-/* Takes all of @text or none of it. From any thread. Return: whether it was taken. */
+/* Takes all of @text, escaped (text_escape_lines()), or none of it. From any thread. Return: whether it was taken. */
 bool log_writer_put(struct log_writer *log_writer, const char *text, size_t length);
 bool log_writer_print(struct log_writer *log_writer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
