@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -263,13 +264,13 @@ static int read_line(struct line *line, int argc, char **argv, FILE *errors)
  * Reads a whole file, which the caller frees; of a file that is too long, just enough to detect
  * that.
  */
-static int read_whole(const char *path, char **ret_text, size_t *ret_length)
+static int read_whole(const char *path, char **ret_text, size_t *ret_length, struct stat *ret_stat)
 {
 	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	CLEANUP_FREE char *text = NULL;
 	ssize_t length;
 
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, ret_stat) < 0)
 		return -errno;
 	text = malloc(CONFIG_BYTES_MAX + 2);
 	if (!text)
@@ -282,17 +283,32 @@ static int read_whole(const char *path, char **ret_text, size_t *ret_length)
 	return 0;
 }
 
+/* A program runs with the daemon's rights: only who has these may say which. */
+static int check_writers(const struct config *config, const char *path, const struct stat *st,
+			 FILE *errors)
+{
+	if (!config->on_incident ||
+	    ((st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & (S_IWGRP | S_IWOTH))))
+		return 0;
+	fprintf(errors,
+		"ttmemd: %s: sets on-incident, which starts programs, but user %u owns it and its "
+		"mode is %04o: others must not be able to write it (chown root, chmod go-w)\n",
+		path, st->st_uid, st->st_mode & 07777);
+	return CONFIG_WRONG;
+}
+
 static int parse_file(struct config *config, const struct line *line, const char *usual,
 		      FILE *errors)
 {
 	const char *path = line->file ? line->file : usual;
 	CLEANUP_FREE char *text = NULL;
 	size_t length = 0;
+	struct stat st;
 	int r;
 
 	if (strcmp(path, CONFIG_NONE) == 0)
 		return 0;
-	r = read_whole(path, &text, &length);
+	r = read_whole(path, &text, &length, &st);
 	if (r == -ENOENT && !line->file)
 		return 0; /* the default file is optional */
 	if (r == -ENOMEM)
@@ -301,7 +317,8 @@ static int parse_file(struct config *config, const struct line *line, const char
 		fprintf(errors, "ttmemd: cannot read %s: %s\n", path, strerror(-r));
 		return CONFIG_WRONG;
 	}
-	return config_parse_text(config, path, text, length, errors);
+	r = config_parse_text(config, path, text, length, errors);
+	return r == 0 ? check_writers(config, path, &st, errors) : r;
 }
 
 /* A variable is ignored if the command line overrides it. */

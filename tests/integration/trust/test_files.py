@@ -141,3 +141,23 @@ def test_a_pipe_that_nobody_reads_costs_the_log_alone(ttmemd):
             os.killpg(process.pid, 9)
             process.wait()
             process.stdout.close()
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize(("owner", "mode"), [(OTHER, 0o644), (0, 0o646), (0, 0o664)])
+def test_a_configuration_that_others_can_write_starts_no_programs(ttmemd, owner, mode):
+    path = ttmemd.folder / "ttmemd.conf"
+    program = ttmemd.build / "src" / "daemon" / "ttmemd"
+
+    def check(text, owner, mode):
+        path.write_text(text)
+        path.chmod(mode)
+        os.chown(path, owner, owner)
+        words = [program, "--check", "--config", path]
+        return subprocess.run(words, env=ttmemd.env, capture_output=True, text=True, timeout=LIMIT, check=False)
+
+    result = check("on-incident = true\n", owner, mode)
+    assert result.returncode == 1 and "others must not be able to write it" in result.stderr, result
+    # What starts nothing is read as before.
+    assert check("keep = 1d\n", owner, mode).returncode == 0
+    assert check("on-incident = true\n", 0, 0o644).returncode == 0
