@@ -79,7 +79,11 @@ int store_reader_damaged(struct store_reader *reader)
 static int store_reader_failed(struct store_reader *reader)
 {
 	int code = reader->handle ? sqlite3_errcode(reader->handle) : SQLITE_NOMEM;
+	int error = reader->handle ? sqlite3_system_errno(reader->handle) : 0;
 
+	/* Readers, too, need a bit of the disk: for the index of the log that they read. */
+	if (code == SQLITE_FULL || error == ENOSPC || error == EDQUOT)
+		return -ENOSPC;
 	switch (code) {
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:

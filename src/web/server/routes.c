@@ -402,6 +402,9 @@ unsigned int routes_explain(int error, const struct url *url, const char **ret_p
 	case -EAGAIN:
 		*ret_problem = "the past cannot be asked at present";
 		return MHD_HTTP_SERVICE_UNAVAILABLE;
+	case -ENOSPC:
+		*ret_problem = "the history cannot be read: the disk that has it is full";
+		return MHD_HTTP_SERVICE_UNAVAILABLE;
 	case -EOPNOTSUPP:
 		*ret_problem = "this daemon remembers nothing of the past";
 		return MHD_HTTP_NOT_IMPLEMENTED;

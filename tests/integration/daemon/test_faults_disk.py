@@ -104,6 +104,20 @@ def test_daemon_starts_on_a_full_disk(ttmemd, disk):
     assert ttmemd.json("status")["unobserved_exits"] == 0
 
 
+def test_a_full_disk_is_called_one(ttmemd, disk):
+    """A reader of the database makes a file beside it."""
+    ttmemd.start()
+    pid = leave(ttmemd, 42)
+    wait_for(lambda: leaked(ttmemd) == {pid: 42}, "the report")
+    assert ttmemd.stop() == 0
+    fill(disk / "filler")
+    ttmemd.start()
+    result = ttmemd.run("leaks")
+    assert result.returncode == 1 and "the disk that has it is full" in result.stderr, result.stderr
+    (disk / "filler").unlink()
+    wait_for(lambda: leaked(ttmemd) == {pid: 42}, "the report, once there is room")
+
+
 def overwrite(path, rng):
     size = os.stat(path).st_size
     with open(path, "r+b") as file:
