@@ -18,9 +18,17 @@
 #include "wire/http-request.h"
 #include "wire/http-response.h"
 
-#define DAEMON_CLIENT_STATUS "/api/v1/status" /* answered at once, without a long time-out */
 #define DAEMON_CLIENT_OK 200u
 #define DAEMON_CLIENT_NOT_FOUND 404u
+
+/* What the daemon answers at once, from memory: whoever waits longer waits for one that hangs. */
+static uint64_t daemon_client_patience(const char *target)
+{
+	bool is_quick =
+		strcmp(target, "/api/v1/status") == 0 || strcmp(target, "/api/v1/cards") == 0;
+
+	return is_quick ? DAEMON_CLIENT_PATIENCE_NS : DAEMON_CLIENT_PAST_PATIENCE_NS;
+}
 
 static int daemon_client_take_http(void *context, const void *bytes, size_t length, int fd)
 {
@@ -82,9 +90,7 @@ int daemon_client_get(struct daemon_client *remote, const char *target, char **r
 	const struct daemon_client_question question = {
 		.bytes = bytes,
 		.length = (size_t)length,
-		.patience_ns = strcmp(target, DAEMON_CLIENT_STATUS) == 0
-				       ? DAEMON_CLIENT_PATIENCE_NS
-				       : DAEMON_CLIENT_PAST_PATIENCE_NS,
+		.patience_ns = daemon_client_patience(target),
 		.take = daemon_client_take_http,
 		.context = &response,
 	};

@@ -144,6 +144,20 @@ def test_a_hanging_daemon_is_noted(daemon):
     wait_for(lambda: daemon.json("smi", before=AS_USER)["notes"] == [], "the daemon to answer")
 
 
+def test_smi_goes_on_before_those_who_wait_for_documents(daemon):
+    """The daemon may take its time for a list of leaks, but not for saying which cards there are."""
+    mine = daemon.player("alloc 1 L1 0x1000 40 mine", before=AS_USER)
+    wait_until_seen(daemon, mine.pid)
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        with subprocess.Popen([daemon.build / "src" / "cli" / "ttmem", "leaks"], env=daemon.env, stderr=subprocess.DEVNULL) as waits:
+            assert pids_of(daemon.json("smi", before=AS_USER)) == {mine.pid}
+            assert waits.poll() is None
+            waits.kill()
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+
+
 def test_leaks_are_shown_to_their_user_and_members_only(daemon):
     roots = daemon.player("alloc 0 DRAM 0x1000 10 secret")
     mine = daemon.player("alloc 1 L1 0x2000 40 mine", "alloc 1 L1 0x3000 2", before=AS_USER, TTMEM_STACKS="off")
