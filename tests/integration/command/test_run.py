@@ -462,20 +462,6 @@ def test_markdown_is_safe(ttmem, compile_c, tmp_path):
     assert "<script>" not in text and "a&#124;b" in text and "&#91;d](e)" in text and "**new**" in text
 
 
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [
-        (["x"], "`true x`: "),
-        (["`<img src=x>`"], "`` true `<img src=x>` ``: "),
-        (["``", "`"], "``` true `` ` ```: "),
-    ],
-)
-def test_a_command_does_not_leave_its_code_in_markdown(ttmem, tmp_path, words, shown):
-    path = tmp_path / "summary.md"
-    assert ttmem("run", "--markdown", path, "--", "true", *words).returncode == 0
-    assert shown in path.read_text().splitlines()[2]
-
-
 def test_markdown_compares_with_the_base(ttmem, compile_c, tmp_path):
     program = compile_c(
         """#include <stdlib.h>

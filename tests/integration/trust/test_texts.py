@@ -130,3 +130,17 @@ def test_a_cell_of_csv_is_no_formula(ttmemd):
     assert "harmless" in found
     assert not [cell for row in rows for cell in row.values() if cell[:1] in ("=", "+", "-", "@")]
     assert "'=1+1" in found
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["x"], "`true x`: "),
+        (["`<img src=x>`"], "`` true `<img src=x>` ``: "),
+        (["``", "`"], "``` true `` ` ```: "),
+    ],
+)
+def test_a_command_does_not_leave_its_code_in_markdown(ttmem, tmp_path, words, shown):
+    path = tmp_path / "summary.md"
+    assert ttmem("run", "--markdown", path, "--", "true", *words).returncode == 0
+    assert shown in path.read_text().splitlines()[2]
