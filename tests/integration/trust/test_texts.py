@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts of other processes, in every output: what a terminal, a log viewer or a spreadsheet would act on is escaped."""
 
+import contextlib
 import csv
 import io
 import json
+import sqlite3
 import subprocess
 import unicodedata
 
@@ -130,6 +132,20 @@ def test_a_cell_of_csv_is_no_formula(ttmemd):
     assert "harmless" in found
     assert not [cell for row in rows for cell in row.values() if cell[:1] in ("=", "+", "-", "@")]
     assert "'=1+1" in found
+
+
+def test_messages_of_sqlite_reach_the_log_escaped(ttmemd):
+    """They quote the database, which may be damaged."""
+    ttmemd.state.mkdir(mode=0o700)
+    with contextlib.closing(sqlite3.connect(ttmemd.state / "history.db")) as db:
+        db.execute("CREATE TABLE odd(x)")
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("UPDATE sqlite_schema SET name = ?, sql = 'CREATE TABLE'", ["odd\x1b]0;owned\x07"])
+        db.commit()
+    ttmemd.start()
+    wait_for(lambda: "ttmemd: history in" in ttmemd.text(), "the reason in the log")
+    assert "odd\\x1b]0;owned\\x07" in ttmemd.text()
+    assert not set(ttmemd.text()) & {"\x1b", "\x07"}
 
 
 @pytest.mark.parametrize(
