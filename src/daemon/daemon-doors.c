@@ -317,10 +317,16 @@ static void doors_try_legacy(struct daemon *daemon)
 {
 	const char *path = daemon->config->legacy_socket;
 	struct socket_lock_holder holder;
-	int r;
+	int r = 0;
 
-	if (!daemon->legacy)
+	if (strcmp(path, CONFIG_NONE) == 0)
 		return;
+	if (!daemon->legacy)
+		r = daemon_make_legacy(daemon);
+	if (r < 0) {
+		doors_close_for(daemon, HEALTH_DOOR_LEGACY, path, strerror(-r));
+		return;
+	}
 	r = legacy_server_listen(daemon->legacy, &holder);
 	if (r < 0)
 		doors_close_socket(daemon, HEALTH_DOOR_LEGACY, path, &holder, r);

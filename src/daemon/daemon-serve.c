@@ -2,6 +2,7 @@
 
 /* Makes what clients connect to: the native server, the legacy one, HTTP; and starts pushing. */
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,7 @@ static bool serve_has_two_streams(const struct config *config)
 	       (output.st_dev != errors.st_dev || output.st_ino != errors.st_ino);
 }
 
-int daemon_serve_legacy(struct daemon *daemon)
+int daemon_make_legacy(struct daemon *daemon)
 {
 	const struct config *config = daemon->config;
 	struct legacy_config legacy = {
@@ -103,7 +104,15 @@ int daemon_serve_legacy(struct daemon *daemon)
 		.quiet = config->quiet,
 		.trace_wire = config->trace_wire,
 		.memory_max = config->legacy_memory,
+		.errors = daemon->error_writer,
 	};
+
+	return legacy_server_new(&daemon->legacy, &legacy);
+}
+
+int daemon_serve_legacy(struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
 	/* Here, because old clients come first; the native socket asks it too. */
 	int r = access_init(&daemon->access, config->group, registry_namespaces(daemon->registry));
 
@@ -117,10 +126,12 @@ int daemon_serve_legacy(struct daemon *daemon)
 		r = log_writer_new(&daemon->error_writer, NULL, STDERR_FILENO, 0);
 		if (r < 0)
 			return daemon_fail("cannot write to", "standard error", r);
-		legacy.errors = daemon->error_writer;
 	}
-	r = legacy_server_new(&daemon->legacy, &legacy);
-	return r < 0 ? daemon_fail("cannot serve old clients on", config->legacy_socket, r) : 0;
+	r = daemon_make_legacy(daemon);
+	/* Without memory for old clients all others are served; their door says so, and tries again. */
+	return r < 0 && r != -ENOMEM
+		       ? daemon_fail("cannot serve old clients on", config->legacy_socket, r)
+		       : 0;
 }
 
 int daemon_serve_web(struct daemon *daemon)

@@ -151,6 +151,9 @@ int daemon_fail_in_use(const char *path, uint32_t holder);
 int daemon_serve_native(struct daemon *daemon);
 int daemon_serve_legacy(struct daemon *daemon);
 int daemon_serve_push(struct daemon *daemon);
+
+/* The server for old clients, where there was no memory for it. 0 or a negative errno. */
+int daemon_make_legacy(struct daemon *daemon);
 int daemon_open_fleet(struct daemon *daemon);
 
 /* Starts the HTTP server. 0 or a negative errno: -EADDRINUSE if the port is taken. */

@@ -2,13 +2,15 @@
 """The daemon is killed repeatedly, and nothing is lost; each time it is compared with a model."""
 
 import random
+import socket
+import subprocess
 import threading
 
 import pytest
 
 from conftest import LIMIT
 from crowd import Native, Old, rows
-from world import wait_for
+from world import used, wait_for
 
 KILLS = 50
 
@@ -178,3 +180,17 @@ def test_totals_and_leaks_are_exact_after_random_kills(daemon):
     daemon.start()
     check_reports(daemon, crowd.dead)
     assert daemon.json("status")["unobserved_exits"] == 0
+
+
+def test_a_daemon_short_of_memory_serves_what_it_can(ttmemd):
+    """The books of old clients need the most."""
+    ttmemd.start("--http", "127.0.0.1:0", before=["prlimit", f"--as={400 << 20}:"])
+    player = ttmemd.player("alloc 0 DRAM 0x1000 10")
+    wait_for(lambda: used(ttmemd.json("smi"), player.pid) == {(0, "DRAM"): 10}, "the process")
+    closed = {door["name"]: door["problem"] for door in ttmemd.json("status")["doors"] if not door["open"]}
+    assert closed["old_clients"] == "Cannot allocate memory"
+    # Once there is memory, the door opens by itself.
+    subprocess.run(["prlimit", "--as=unlimited:", "--pid", str(ttmemd.process.pid)], check=True)
+    wait_for(lambda: all(door["open"] for door in ttmemd.json("status")["doors"]), "old clients to be served")
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(ttmemd.legacy))
