@@ -86,7 +86,7 @@ BEGIN {
 	folder("cli/leaks", "base model recording/json source/daemon-client cli/common")
 	folder("cli/smi", "base model model/json source/fleet cli/common ttmem/ttmem.h")
 	folder("cli/watch", "base book/format book/read model model/json compat/logs source/books cli/common ttmem/ttmem.h")
-	folder("cli", "base book/format book/read model model/json symbol source/proc source/books source/daemon-client recording/read sim tui cli/common cli/run cli/smi ttmem/ttmem.h")
+	folder("cli", "base book/format book/read model model/json symbol source/proc source/books source/daemon-client recording/read sim tui cli/common cli/run cli/smi ttmem/ttmem.h", "recording/testing")
 	folder("query", "base model source source/books ttmem")
 	folder("kernel", "uapi")
 	folder("python", "ttmem/provider.h ttmem/ttmem.h")

@@ -8,9 +8,11 @@ set -u
 seconds=$1
 program=$2
 name=$(basename "$program" -fuzz)
-module=${name#*-}
 work=build-fuzz/corpus/$name
-seeds=tests/corpus/$module
+seeds=tests/corpus/$name # less the folders that its name begins with
+while [ ! -d "$seeds" ] && [ "${seeds#*-}" != "$seeds" ]; do
+	seeds=tests/corpus/${seeds#*-}
+done
 log=build/logs/fuzz-$name.log
 
 mkdir -p "$work"

@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Hostile recordings. The input is a list of patches to the chunks of a small good one, whose hashes
- * are made right again: so what is behind them is tried, too. Whatever they contain, every question
- * is answered or refused, and nothing crashes or hangs.
- *
- * A patch: chunk (1 byte), 0 = its entry, 1 = its contents, else it is cut there (1), offset (2),
- * length (1), bytes. The first byte of the input is how the file ends: 0 = whole; up to 127, so many
- * bytes are missing; else so many 128ths of it.
+ * Hostile recordings (recording/testing/testing-hostile.h describes the input). Whatever they contain,
+ * every question is answered or refused, and nothing crashes or hangs.
  */
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include "base/bits.h"
-#include "base/hash.h"
 #include "base/testing/unit.h"
 #include "book/testing/book-testing.h"
 #include "book/write/intern.h"
@@ -29,6 +20,7 @@
 #include "recording/read/recording-source.h"
 #include "recording/read/recording.h"
 #include "recording/testing/testing-chunks.h"
+#include "recording/testing/testing-hostile.h"
 #include "recording/testing/testing-recorder.h"
 #include "source/collect.h"
 #include "source/source.h"
@@ -87,85 +79,6 @@ static struct testing_chunks *fuzz_new(void)
 	testing_recorder_deinit(&recorder);
 	testing_book_deinit(&book);
 	return chunks;
-}
-
-struct fuzz_input {
-	const uint8_t *data;
-	size_t size;
-};
-
-static bool fuzz_take(struct fuzz_input *input, void *to, size_t length)
-{
-	if (input->size < length)
-		return false;
-	memcpy(to, input->data, length);
-	input->data += length;
-	input->size -= length;
-	return true;
-}
-
-/* Applies the patches of one chunk. Return: the size of its contents. */
-static uint32_t fuzz_patch(struct fuzz_input input, uint8_t number, struct recording_entry *entry,
-			   uint8_t *contents)
-{
-	struct {
-		uint8_t chunk, where;
-		uint8_t offset[2];
-		uint8_t length;
-	} head;
-	uint32_t size = entry->size;
-
-	while (fuzz_take(&input, &head, sizeof(head))) {
-		size_t offset = (size_t)head.offset[0] | (size_t)head.offset[1] << 8;
-		size_t length = bits_min(head.length, input.size);
-		size_t room = head.where == 0 ? sizeof(*entry) : size;
-		uint8_t *to = head.where == 0 ? (uint8_t *)entry : contents;
-
-		if (head.chunk == number && head.where > 1)
-			size = (uint32_t)bits_min(size, offset);
-		else if (head.chunk == number && offset < room)
-			memcpy(to + offset, input.data, bits_min(length, room - offset));
-		input.data += length;
-		input.size -= length;
-	}
-	return size;
-}
-
-static void fuzz_put(int fd, uint64_t *offset, const void *bytes, size_t length)
-{
-	assert(pwrite(fd, bytes, length, (off_t)*offset) == (ssize_t)length);
-	*offset += length;
-}
-
-static void fuzz_chunk(int fd, uint64_t *offset, const struct testing_chunk *good, uint8_t number,
-		       const struct fuzz_input *input)
-{
-	static const uint32_t frame[2] = {RECORDING_FRAME, sizeof(struct recording_chunk)};
-	struct recording_chunk head = good->head;
-	uint8_t *contents = malloc(good->head.entry.size + 1);
-	size_t bound = ZSTD_compressBound(good->head.entry.size);
-	uint8_t *packed = malloc(bound);
-	uint32_t size, length = 0;
-
-	assert(contents && packed);
-	if (good->contents)
-		memcpy(contents, good->contents, good->head.entry.size);
-	size = fuzz_patch(*input, number, &head.entry, contents);
-	if (size > 0)
-		length = (uint32_t)ZSTD_compress(packed, bound, contents, size, 1);
-	/* What an entry says of its place and length is true, or its chunk is not found at all. */
-	head.entry.offset = *offset;
-	head.entry.length = length;
-	if (head.entry.size == good->head.entry.size)
-		head.entry.size = size;
-	head.index = 0;
-	head.contents_hash = hash_bytes(packed, length);
-	head.hash = hash_bytes(&head, offsetof(struct recording_chunk, hash));
-	fuzz_put(fd, offset, frame, sizeof(frame));
-	fuzz_put(fd, offset, &head, sizeof(head));
-	fuzz_put(fd, offset, packed, length);
-	free(contents);
-	free(packed);
 }
 
 static int fuzz_event(void *context, const struct recording_event *event)
@@ -237,24 +150,13 @@ static void fuzz_ask(struct recording *recording, size_t which)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct testing_chunks *good;
-	struct fuzz_input input = {data, size};
 	struct recording *recording = NULL;
 	char path[64], why[RECORDING_WHY_SIZE];
-	uint64_t offset = 0, missing;
-	uint8_t torn = 0;
 	int fd;
 
 	if (!good)
 		good = fuzz_new();
-	(void)fuzz_take(&input, &torn, 1);
-	fd = memfd_create("fuzz", MFD_CLOEXEC);
-	assert(fd >= 0);
-	for (size_t i = 0; i < good->count; i++) {
-		if (good->chunks[i].head.entry.kind != RECORDING_INDEX)
-			fuzz_chunk(fd, &offset, &good->chunks[i], (uint8_t)i, &input);
-	}
-	missing = torn < 128 ? torn : (torn - 127u) * offset / 128;
-	assert(ftruncate(fd, (off_t)(offset - bits_min(missing, offset))) == 0);
+	fd = testing_hostile_new(good, data, size);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (recording_open(&recording, path, why) == 0)
 		fuzz_ask(recording, size);
