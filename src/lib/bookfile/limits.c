@@ -18,57 +18,14 @@
 
 #include "base/bits.h"
 #include "base/files/small-file.h"
+#include "base/process/memory-cgroup.h"
 
 #define LIMITS_SIZE (UINT64_C(2) << 30) /* 16M records and the rings of all devices */
 #define LIMITS_SHARE 8                  /* of a memory cgroup, and of a limited address space */
-#define LIMITS_LEVELS 16
 
 /* Not on the stack: the first event may be on a signal handler's small one. The gate is held. */
 static char limits_text[8192]; /* a pod has a dozen lines of 200 bytes */
 static char limits_file[1024];
-
-/* Whether one of the names between commas up to @end is "memory". */
-static bool limits_lists_memory(const char *names, const char *end)
-{
-	static const char memory[] = "memory";
-	const size_t length = sizeof(memory) - 1;
-
-	while (names < end) {
-		size_t n = strcspn(names, ",:\n");
-
-		if (n == length && memcmp(names, memory, length) == 0)
-			return true;
-		names += n + 1;
-	}
-	return false;
-}
-
-/*
- * The path in a line "number:names:path" of /proc/self/cgroup, NUL-terminated: that of v1's memory
- * controller, which is then not part of v2, or that of v2. NULL if there is neither.
- */
-static char *limits_cgroup_path(char *text, bool *ret_is_v1)
-{
-	char *unified = NULL;
-
-	for (char *line = text, *next; line && *line; line = next) {
-		char *names = strchr(line, ':');
-		char *path = names ? strchr(names + 1, ':') : NULL;
-
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
-		/* In a truncated or malformed line the colons are in a later line or missing. */
-		if (!path || (next && path >= next))
-			continue;
-		*ret_is_v1 = limits_lists_memory(names + 1, path);
-		if (*ret_is_v1)
-			return path + 1;
-		if (names + 1 == path)
-			unified = path + 1;
-	}
-	return unified;
-}
 
 /* v2: memory.max of this group and of each above it. */
 static uint64_t limits_v2(char *path)
@@ -76,7 +33,7 @@ static uint64_t limits_v2(char *path)
 	uint64_t smallest = UINT64_MAX;
 	char text[64];
 
-	for (int level = 0; level < LIMITS_LEVELS; level++) {
+	for (int level = 0; level < MEMORY_CGROUP_LEVELS; level++) {
 		char *slash = strrchr(path, '/');
 
 		if (snprintf(limits_file, sizeof(limits_file), "/sys/fs/cgroup%s/memory.max",
@@ -115,7 +72,7 @@ uint64_t limits_cgroup(void)
 
 	if (small_file_read(AT_FDCWD, "/proc/self/cgroup", limits_text, sizeof(limits_text)) < 0)
 		return UINT64_MAX;
-	path = limits_cgroup_path(limits_text, &is_v1);
+	path = memory_cgroup_path(limits_text, &is_v1);
 	if (!path)
 		return UINT64_MAX;
 	if (!is_v1)
