@@ -2,10 +2,15 @@
 
 /*
  * Books that outlive the daemon. Every tracked book is also held by systemd or by a keeper process.
- * It is released only when its owner has ended and been judged, the verdict is in the database, and
- * the process is no longer in the file of tracked processes: a daemon that is killed before that
- * leaves the book to the next one, which judges it again. Repeated reports of one book count once.
- * In the other order, a process whose end was reported would be counted as one that ended unseen.
+ * It is released only when its owner has ended and been judged, what the flight recorder needs was copied,
+ * the verdict is in the database, and the process is no longer in the file of tracked processes: a daemon
+ * that is killed before that leaves the book to the next one, which judges it again. Repeated reports of
+ * one book count once. In the other order, a process whose end was reported would be counted as one that
+ * ended unseen.
+ *
+ * None of this waits for the next second: until then, the memory of the book counts for the owner's cgroup.
+ * A book for which there was no room there is released at once, and only its name waits: a daemon that is
+ * killed before its totals are written has it counted as one that ended unseen.
  */
 
 #include <errno.h>
@@ -23,12 +28,14 @@
 #include "daemon/daemon.h"
 #include "daemon/notify/log-writer.h"
 #include "daemon/registry/tracked.h"
+#include "daemon/symbols/symbols.h"
 #include "source/books/scan.h"
 #include "store/store.h"
 
-#define KEEP_SUFFIX ".keeper" /* of the keeper's socket, after the path of ours */
-#define KEEP_FLUSH_MS 5000u
-#define KEEP_JUDGED_MAX 1024u /* each holds a descriptor; on a full disk they wait for space */
+#define KEEP_SUFFIX ".keeper"    /* of the keeper's socket, after the path of ours */
+#define KEEP_FLUSH_MS 500u       /* others wait meanwhile; it is tried again */
+#define KEEP_FLUSH_LAST_MS 5000u /* at our end */
+#define KEEP_JUDGED_MAX 8192u /* on a full disk they wait for space; few of them with their books */
 
 /*
  * Does not take the book's lock: a reader may hold it for seconds, and this is the loop's thread.
@@ -86,37 +93,62 @@ void daemon_keep_let_go(struct daemon *daemon, const struct keeper_entry *entry)
 		(void)systemd_unstore(&daemon->systemd, &book); /* else judged once more */
 }
 
+static void keep_release(struct daemon *daemon, struct daemon_judged *judged)
+{
+	if (!judged->tracked)
+		return; /* it was released before */
+	daemon_keep_let_go(daemon, &judged->entry);
+	recorder_let_go(daemon->recorder, judged->tracked);
+	judged->tracked = tracked_unref(judged->tracked);
+}
+
 /* Releases the first judged books, which are no longer in the file of tracked processes. */
 static void keep_let_all_go(struct daemon *daemon)
 {
 	size_t count = daemon->unlisted;
 
-	for (size_t i = 0; i < count; i++) {
-		struct keeper_entry entry = keep_entry(daemon->judged[i]);
-
-		daemon_keep_let_go(daemon, &entry);
-		tracked_unref(daemon->judged[i]);
-	}
+	for (size_t i = 0; i < count; i++)
+		keep_release(daemon, &daemon->judged[i]);
 	daemon->judged_count -= count;
 	daemon->written -= count;
 	daemon->flushing -= daemon->flushing > 0 ? count : 0;
 	daemon->unlisted = 0;
 	if (count > 0)
 		memmove(daemon->judged, daemon->judged + count,
-			daemon->judged_count * sizeof(struct tracked *));
+			daemon->judged_count * sizeof(*daemon->judged));
 }
 
-void daemon_keep_judged(struct daemon *daemon, struct tracked *tracked)
+/* What was read of it is copied: what is left is to write it down. */
+void daemon_keep_copied(void *context, struct tracked *tracked, bool may_wait)
 {
-	struct tracked **judged = NULL;
+	struct daemon *daemon = context;
+	struct daemon_judged one = {.entry = keep_entry(tracked), .tracked = tracked_ref(tracked)};
+	struct daemon_judged *judged = NULL;
 
 	if (daemon->judged_count < KEEP_JUDGED_MAX)
 		judged = array_grow(daemon->judged, &daemon->judged_capacity,
-				    daemon->judged_count + 1, sizeof(struct tracked *));
+				    daemon->judged_count + 1, sizeof(*judged));
+	if (daemon->symbols)
+		symbols_release(daemon->symbols, scan_book_number(tracked->device, tracked->inode,
+								  tracked->start_ticks));
+	/* Without room for its name either, nobody counts it if we are killed now. */
+	if (!may_wait || !judged)
+		keep_release(daemon, &one);
 	if (!judged)
-		return; /* it stays kept, and the next daemon judges it again */
+		return;
 	daemon->judged = judged;
-	judged[daemon->judged_count++] = tracked_ref(tracked);
+	judged[daemon->judged_count++] = one;
+	daemon_keep_flush(daemon);
+}
+
+void daemon_keep_judged(void *context, struct tracked *tracked, bool is_read)
+{
+	struct daemon *daemon = context;
+
+	if (daemon->black_box)
+		black_box_end(daemon->black_box, tracked, is_read);
+	else
+		daemon_keep_copied(daemon, tracked, is_read);
 }
 
 static void keep_flush_run(struct worker_job *job)
@@ -132,19 +164,25 @@ static void keep_flush_done(struct worker_job *job)
 
 	if (daemon->flush_result == 0) {
 		daemon->written = daemon->flushing;
-		tracked_file_changed(daemon->tracked_file);
+		if (daemon->tracked_file)
+			tracked_file_changed(daemon->tracked_file);
 	}
 	daemon->flushing = 0;
 }
 
-/* Once a second: what has been judged so far is released after it is written. */
-void daemon_keep_second(struct daemon *daemon)
+/*
+ * What has been judged so far is released after it is written. What is judged meanwhile waits until the file
+ * of tracked processes is written too: that is soon, and the disk is not asked for every single one. Also
+ * once a second, if it failed.
+ */
+void daemon_keep_flush(struct daemon *daemon)
 {
-	if (daemon->flushing > 0 || daemon->judged_count == daemon->written)
+	if (daemon->flushing > 0 || daemon->written > 0 || daemon->judged_count == 0)
 		return;
 	daemon->flushing = daemon->judged_count;
 	daemon->flush = (struct worker_job){.run = keep_flush_run, .done = keep_flush_done};
-	(void)worker_put(daemon->query_worker, &daemon->flush); /* the queue is unbounded */
+	if (!daemon->exits_worker || !worker_put(daemon->exits_worker, &daemon->flush))
+		daemon->flushing = 0; /* we are being closed */
 }
 
 static void keep_refill(void *context, struct keeper *keeper)
@@ -159,9 +197,10 @@ static void keep_refill(void *context, struct keeper *keeper)
 		keeper_add(keeper, &entry, book_list->list[i]->book->file.fd);
 	}
 	for (size_t i = 0; i < daemon->judged_count; i++) {
-		struct keeper_entry entry = keep_entry(daemon->judged[i]);
+		const struct daemon_judged *judged = &daemon->judged[i];
 
-		keeper_add(keeper, &entry, daemon->judged[i]->book->file.fd);
+		if (judged->tracked)
+			keeper_add(keeper, &judged->entry, judged->tracked->book->file.fd);
 	}
 	if (daemon->legacy)
 		legacy_server_hold(daemon->legacy);
@@ -211,18 +250,17 @@ static void keep_open_keeper(struct daemon *daemon, const char *path)
 		keep_say_none(daemon, "the keeper of books does not answer", r);
 }
 
-static void keep_put(struct tracked_file *tracked_file, const struct tracked *tracked)
+static void keep_put(struct tracked_file *tracked_file, const struct keeper_entry *from)
 {
-	struct keeper_entry from = keep_entry(tracked);
 	struct tracked_file_entry entry = {
-		.pid = from.pid,
-		.start_ticks = from.start_ticks,
-		.device = from.device,
-		.inode = from.inode,
+		.pid = from->pid,
+		.start_ticks = from->start_ticks,
+		.device = from->device,
+		.inode = from->inode,
 	};
 
-	_Static_assert(sizeof(entry.comm) >= sizeof(from.comm), "names fit");
-	memcpy(entry.comm, from.comm, sizeof(from.comm));
+	_Static_assert(sizeof(entry.comm) >= sizeof(from->comm), "names fit");
+	memcpy(entry.comm, from->comm, sizeof(from->comm));
 	tracked_file_put(tracked_file, &entry);
 }
 
@@ -231,10 +269,13 @@ static void keep_list(void *context, struct tracked_file *tracked_file)
 	struct daemon *daemon = context;
 	struct book_list *book_list = registry_books(daemon->registry);
 
-	for (size_t i = 0; i < book_list->count; i++)
-		keep_put(tracked_file, book_list->list[i]);
+	for (size_t i = 0; i < book_list->count; i++) {
+		struct keeper_entry entry = keep_entry(book_list->list[i]);
+
+		keep_put(tracked_file, &entry);
+	}
 	for (size_t i = daemon->written; i < daemon->judged_count; i++)
-		keep_put(tracked_file, daemon->judged[i]);
+		keep_put(tracked_file, &daemon->judged[i].entry);
 	daemon->unlisted = daemon->written;
 	book_list_unref(book_list);
 }
@@ -242,6 +283,7 @@ static void keep_list(void *context, struct tracked_file *tracked_file)
 static void keep_file_written(void *context)
 {
 	keep_let_all_go(context);
+	daemon_keep_flush(context);
 }
 
 static void keep_file_failed(void *context, int error)
@@ -278,7 +320,7 @@ int daemon_keep_open(struct daemon *daemon)
 	};
 
 	daemon_restore_all(daemon);
-	return tracked_file_new(&daemon->tracked_file, daemon->loop, daemon->recorder_worker,
+	return tracked_file_new(&daemon->tracked_file, daemon->loop, daemon->exits_worker,
 				daemon->config->state, &hooks);
 }
 
@@ -305,7 +347,7 @@ void daemon_keep_finish(struct daemon *daemon)
 {
 	if (!daemon->tracked_file || daemon->judged_count == daemon->written)
 		return;
-	if (daemon->store && store_flush(daemon->store, KEEP_FLUSH_MS) < 0)
+	if (daemon->store && store_flush(daemon->store, KEEP_FLUSH_LAST_MS) < 0)
 		return;
 	daemon->written = daemon->judged_count;
 	daemon->flushing = 0;
@@ -317,7 +359,7 @@ void daemon_keep_close(struct daemon *daemon)
 	/* What was judged last is still in the file, so it stays kept. */
 	keep_let_all_go(daemon);
 	while (daemon->judged_count > 0)
-		tracked_unref(daemon->judged[--daemon->judged_count]);
+		tracked_unref(daemon->judged[--daemon->judged_count].tracked);
 	free(daemon->judged);
 	free(daemon->expected);
 	keeper_free(daemon->keeper);

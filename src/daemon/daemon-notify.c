@@ -102,4 +102,6 @@ void daemon_count_limits(const struct daemon *daemon, uint64_t ret_limits[HEALTH
 	ret_limits[HEALTH_JOURNAL] = daemon->journal ? journal_dropped(daemon->journal) : 0;
 	ret_limits[HEALTH_HOOK_SUPPRESSED] = hook.suppressed;
 	ret_limits[HEALTH_HOOK_KILLED] = hook.killed;
+	ret_limits[HEALTH_EXITS_UNREAD] = daemon->exits.unread;
+	ret_limits[HEALTH_EXITS_UNREAD_BYTES] = daemon->exits.unread_bytes;
 }

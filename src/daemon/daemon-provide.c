@@ -420,6 +420,8 @@ static void provide_health(void *context, struct health *ret_health)
 	health.books_refused = daemon->registry_counts.refused;
 	health.ended = daemon->registry_counts.ended;
 	health.unobserved_exits = daemon->registry_counts.unobserved_exits;
+	health.exits_waiting = daemon->exits.books;
+	health.exits_waiting_bytes = daemon->exits.bytes;
 	health.legacy_connections = daemon->legacy_counts.connections;
 	health.legacy_messages = daemon->legacy_counts.messages;
 	health.legacy_taken_over = daemon->legacy_counts.taken_over;

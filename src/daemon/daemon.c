@@ -64,6 +64,7 @@ static void daemon_publish_counts(struct daemon *daemon)
 {
 	pthread_mutex_lock(&daemon->lock);
 	registry_counts(daemon->registry, &daemon->registry_counts);
+	recorder_exits(daemon->recorder, &daemon->exits);
 	if (daemon->legacy)
 		legacy_server_counts(daemon->legacy, &daemon->legacy_counts);
 	daemon_count_limits(daemon, daemon->limits);
@@ -132,16 +133,6 @@ static void daemon_happened(void *context, struct tracked *tracked, bool has_end
 	if (daemon->black_box)
 		black_box_keep(daemon->black_box, tracked,
 			       has_ended ? FLIGHT_FILES_ENDED : FLIGHT_FILES_FAILED);
-}
-
-static void daemon_judged(void *context, struct tracked *tracked)
-{
-	struct daemon *daemon = context;
-
-	if (daemon->black_box)
-		black_box_end(daemon->black_box, tracked);
-	symbols_release(daemon->symbols, daemon_owner(tracked).book);
-	daemon_keep_judged(context, tracked);
 }
 
 /* Releases whoever waits for the daemon to be ready. */
@@ -236,7 +227,7 @@ static void daemon_second(struct loop_timer *timer)
 	if (clock_ns(CLOCK_MONOTONIC) > daemon->ready_by)
 		daemon_ready(daemon);
 	daemon_check_store(daemon);
-	daemon_keep_second(daemon);
+	daemon_keep_flush(daemon);
 	if (daemon->systemd.watchdog_ns)
 		(void)systemd_notify_watchdog(&daemon->systemd); /* another follows soon */
 	if (daemon->systemd.is_there)
@@ -286,6 +277,9 @@ static int daemon_open_black_box(struct daemon *daemon)
 		.time_ns = config->flight.time_s * NS_PER_S,
 		.size_max = config->flight.size,
 		.symbols = daemon->symbols,
+		.loop = daemon->loop,
+		.context = daemon,
+		.copied = daemon_keep_copied,
 	};
 	int r;
 
@@ -321,6 +315,7 @@ static int daemon_open_past(struct daemon *daemon)
 	const struct recorder_config recorder = {
 		.loop = daemon->loop,
 		.work = daemon->recorder_worker,
+		.totals = daemon->exits_worker,
 		.registry = daemon->registry,
 		.collector = daemon->collector,
 		.store = daemon->store,
@@ -328,7 +323,7 @@ static int daemon_open_past(struct daemon *daemon)
 		.strict_close = daemon->config->strict_close,
 		.context = daemon,
 		.told = daemon_told,
-		.judged = daemon_judged,
+		.judged = daemon_keep_judged,
 		.happened = daemon_happened,
 	};
 	const struct symbols_learner_config learner = {
@@ -403,6 +398,9 @@ static int daemon_open_loop(struct daemon *daemon)
 	if (r == 0)
 		r = worker_new(&daemon->query_worker,
 			       &(struct worker_config){.name = "queries", .loop = daemon->loop});
+	if (r == 0)
+		r = worker_new(&daemon->exits_worker,
+			       &(struct worker_config){.name = "exits", .loop = daemon->loop});
 	return r < 0 ? daemon_fail("cannot start", NULL, r) : 0;
 }
 
@@ -504,8 +502,10 @@ void daemon_close(struct daemon *daemon)
 		store_reader_close(daemon->web_reader);
 	if (daemon->legacy)
 		legacy_server_stop(daemon->legacy);
+	if (daemon->black_box)
+		black_box_stop(daemon->black_box); /* what is judged can be let go */
 	daemon_keep_finish(daemon);
-	tracked_file_free(daemon->tracked_file);
+	daemon->tracked_file = tracked_file_free(daemon->tracked_file);
 	worker_free(daemon->search_worker);
 	native_stop(daemon->native);
 	worker_free(daemon->query_worker);
@@ -513,7 +513,8 @@ void daemon_close(struct daemon *daemon)
 		store_reader_close(daemon->query_reader);
 	worker_free(daemon->recorder_worker);
 	moment_cache_free(daemon->moments);
-	black_box_free(daemon->black_box);      /* who used it has ended */
+	black_box_free(daemon->black_box); /* who used it has ended */
+	worker_free(daemon->exits_worker);
 	daemon->push = push_free(daemon->push); /* until now its counts could be requested */
 	symbols_learner_free(daemon->learner);
 	native_free(daemon->native);

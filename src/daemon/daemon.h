@@ -17,6 +17,7 @@
 #include "base/threads/worker.h"
 #include "compat/server/legacy-server.h"
 #include "daemon/config/config.h"
+#include "daemon/custody/keeper.h"
 #include "daemon/custody/systemd.h"
 #include "daemon/doors/listener.h"
 #include "daemon/flight/black-box.h"
@@ -32,7 +33,6 @@ struct incident_hook;
 struct collector;
 struct journal;
 struct keeper;
-struct keeper_entry;
 struct notice;
 struct query_moments;
 struct log_writer;
@@ -49,6 +49,12 @@ struct worker;
 struct daemon_restore {
 	struct daemon_kept *list;
 	size_t count, capacity;
+};
+
+/* An ended process whose report may not be on disk. */
+struct daemon_judged {
+	struct keeper_entry entry;
+	struct tracked *tracked; /* NULL = its book was let go */
 };
 
 struct daemon_door {
@@ -77,6 +83,7 @@ struct daemon {
 	struct worker *search_worker;   /* passes over /proc */
 	struct worker *recorder_worker; /* samples, judges exited processes */
 	struct worker *query_worker;    /* answers queries */
+	struct worker *exits_worker;    /* lets books of exited processes go: only short jobs */
 	struct store *store;
 	uint64_t refreshed_ns;  /* query worker only: when it last began to read all books */
 	uint64_t store_reasons; /* number of store problems logged so far */
@@ -102,7 +109,7 @@ struct daemon {
 	struct daemon_restore restore;
 	struct tracked_file_entry *expected; /* tracked by the previous daemon, book not yet back */
 	size_t expected_count;
-	struct tracked **judged; /* ended and judged, but perhaps not yet written */
+	struct daemon_judged *judged; /* ended and judged, but perhaps not yet written */
 	size_t judged_count, judged_capacity;
 	struct worker_job flush;
 	size_t flushing; /* number of them that the running flush covers */
@@ -132,6 +139,7 @@ struct daemon {
 
 	pthread_mutex_t lock; /* for copies that other threads read */
 	struct registry_counts registry_counts;
+	struct recorder_exits exits;
 	struct legacy_counts legacy_counts;
 	uint64_t limits[HEALTH_LIMITS]; /* without those of the store and the log */
 };
@@ -205,8 +213,9 @@ void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider);
 void daemon_keep_take(struct daemon *daemon);
 int daemon_keep_open(struct daemon *daemon);
 void daemon_keep_added(struct daemon *daemon, struct tracked *tracked);
-void daemon_keep_judged(struct daemon *daemon, struct tracked *tracked);
-void daemon_keep_second(struct daemon *daemon);
+void daemon_keep_judged(void *context, struct tracked *tracked, bool is_read);
+void daemon_keep_copied(void *context, struct tracked *tracked, bool may_wait);
+void daemon_keep_flush(struct daemon *daemon);
 void daemon_keep_settle(struct daemon *daemon);
 void daemon_keep_finish(struct daemon *daemon);
 void daemon_keep_close(struct daemon *daemon);

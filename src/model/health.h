@@ -64,6 +64,8 @@ enum health_limit {
 	HEALTH_FLIGHT_LEFT_OUT,    /* books that it does not record */
 	HEALTH_FLIGHT_REFUSED,     /* files that it did not write: too many, or too soon */
 	HEALTH_FLIGHT_FAILED,      /* files that it could not write */
+	HEALTH_EXITS_UNREAD,       /* books of exited processes that were judged by their totals */
+	HEALTH_EXITS_UNREAD_BYTES, /* and what they had left */
 	HEALTH_LIMITS,
 };
 
@@ -81,6 +83,8 @@ struct health {
 	bool store_runs;
 	uint64_t store_queued, store_written, store_dropped, store_bytes;
 	uint64_t books, books_refused, ended, leaked, unobserved_exits;
+	uint64_t exits_waiting,
+		exits_waiting_bytes; /* books of exited processes that are still held */
 	uint64_t legacy_connections, legacy_messages, legacy_refused;
 	uint64_t legacy_taken_over, legacy_in_doubt;
 	uint64_t incidents[TYPES_INCIDENTS]; /* since start, indexed by kind */

@@ -317,8 +317,8 @@ int store_item_leak(const struct snapshot *snapshot, uint32_t process,
 		item->leaked_buffers++;
 	}
 	snapshot_process_totals(&snapshot->processes[process], &bytes, &buffers);
-	/* Who had no book left totals. */
-	if (item->leaked_buffers == 0 && snapshot->processes[process].books == 0)
+	/* Who had no book left totals, and so did one whose book could not wait to be read. */
+	if (item->leaked_buffers == 0)
 		item->leaked_bytes = bytes;
 	if (item->leaked_buffers == 0 && item->leaked_bytes == 0) {
 		*ret_item = NULL;

@@ -26,7 +26,7 @@
 #include "base/threads/worker.h"
 #include "daemon/custody/tracked-file-text.h"
 
-#define TRACKED_FILE_PAUSE_NS NS_PER_S /* between two writes */
+#define TRACKED_FILE_PAUSE_NS (NS_PER_S / 10) /* between two writes */
 
 /* One write; owned by the worker while it runs. */
 struct tracked_file_job {

@@ -6,7 +6,7 @@
  * daemon is down may be killed too, or there may be none; then processes that exited meanwhile have
  * left no trace but their entries in this file. The next daemon counts them as unobserved exits.
  *
- * The file is rewritten whenever the set has changed, at most once a second, by a worker. It is
+ * The file is rewritten whenever the set has changed, at most ten times a second, by a worker. It is
  * replaced by a rename and never synced: it must survive the daemon, but not the machine, after
  * whose restart it means nothing. What is read is not trusted.
  */

@@ -12,12 +12,12 @@ struct scan_book;
 struct worker;
 
 struct black_box_entry {
-	struct tracked *tracked;
+	struct tracked *tracked; /* NULL = it has ended, and nobody needs its book here */
+	struct black_box_owner owner;
 	struct scan_book *book; /* reads the tracked one's descriptor */
 	uint64_t kept_ns;       /* CLOCK_MONOTONIC of its last file; 0 = none */
 	uint64_t serial;        /* in which order they came */
 	bool has_ended;
-	uint64_t bytes; /* of the book of one that has ended */
 	struct recording_ended ended;
 };
 
@@ -34,7 +34,6 @@ struct black_box {
 	size_t count, capacity;
 	uint64_t serials;
 	size_t ended, ended_max;
-	uint64_t ended_bytes;
 	uint64_t expire_ns, tidy_ns;
 
 	pthread_mutex_t lock; /* for the rest */

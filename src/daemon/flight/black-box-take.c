@@ -77,6 +77,9 @@ static const struct black_box_entry *take_next(const struct take *take)
 	for (size_t i = 0; i < take->box->count; i++) {
 		const struct black_box_entry *entry = &take->box->entries[i];
 
+		/* One that has ended may have lost its place just now. */
+		if (entry->has_ended && !flight_keeps(take->box->flight, entry->book))
+			continue;
 		if (entry->serial > take->serial && (!next || entry->serial < next->serial))
 			next = entry;
 	}
@@ -85,7 +88,6 @@ static const struct black_box_entry *take_next(const struct take *take)
 
 static int take_add(struct take *take, const struct black_box_entry *entry)
 {
-	const struct tracked *tracked = entry->tracked;
 	struct black_box_owner *owner = array_grow(take->file.owners, &take->capacity,
 						   take->file.count + 1, sizeof(*owner));
 
@@ -93,9 +95,7 @@ static int take_add(struct take *take, const struct black_box_entry *entry)
 		return -ENOMEM;
 	take->file.owners = owner;
 	owner += take->file.count++;
-	*owner = (struct black_box_owner){
-		.maker = tracked->maker, .device = tracked->device, .inode = tracked->inode};
-	memcpy(owner->namespaces, tracked->namespaces, sizeof(owner->namespaces));
+	*owner = entry->owner;
 	take->serial = entry->serial;
 	return flight_file_add(take->writing, entry->book, entry->has_ended ? &entry->ended : NULL);
 }

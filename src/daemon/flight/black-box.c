@@ -10,12 +10,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -42,6 +39,7 @@ struct black_box_job {
 	enum black_box_task task;
 	enum flight_files_why why;
 	uint64_t when_ns; /* CLOCK_REALTIME */
+	bool is_kept;     /* of one that has ended: what it did stays */
 };
 
 static struct black_box_entry *black_box_find(const struct black_box *box,
@@ -98,6 +96,11 @@ static int black_box_get(struct black_box *box, struct tracked *tracked,
 		if (r < 0 || !entry->book)
 			return r < 0 ? r : -EBADMSG;
 		entry->tracked = tracked_ref(tracked);
+		entry->owner = (struct black_box_owner){.maker = tracked->maker,
+							.device = tracked->device,
+							.inode = tracked->inode};
+		memcpy(entry->owner.namespaces, tracked->namespaces,
+		       sizeof(entry->owner.namespaces));
 		box->count++;
 	}
 	*ret_entry = entry;
@@ -123,37 +126,31 @@ static void black_box_forget(struct black_box *box, struct black_box_entry *entr
 	scan_book_free(entry->book);
 	tracked_unref(entry->tracked);
 	box->ended -= entry->has_ended;
-	box->ended_bytes -= entry->bytes;
 	*entry = box->entries[--box->count];
 }
 
-/* What a user has of the ended: books, or bytes of them. */
-static uint64_t black_box_ended_of(const struct black_box *box, uint32_t maker, bool in_bytes)
+static size_t black_box_ended_of(const struct black_box *box, uint32_t maker)
 {
-	uint64_t sum = 0;
+	size_t count = 0;
 
-	for (size_t i = 0; i < box->count; i++) {
-		const struct black_box_entry *entry = &box->entries[i];
-
-		if (entry->has_ended && entry->tracked->maker == maker)
-			sum += in_bytes ? entry->bytes : 1;
-	}
-	return sum;
+	for (size_t i = 0; i < box->count; i++)
+		count += box->entries[i].has_ended && box->entries[i].owner.maker == maker;
+	return count;
 }
 
 /* The oldest of the user who has most. */
-static void black_box_forget_one(struct black_box *box, bool in_bytes)
+static void black_box_forget_one(struct black_box *box)
 {
 	struct black_box_entry *worst = NULL;
-	uint64_t most = 0;
+	size_t most = 0;
 
 	for (size_t i = 0; i < box->count; i++) {
 		struct black_box_entry *entry = &box->entries[i];
-		uint64_t has;
+		size_t has;
 
 		if (!entry->has_ended)
 			continue;
-		has = black_box_ended_of(box, entry->tracked->maker, in_bytes);
+		has = black_box_ended_of(box, entry->owner.maker);
 		if (worst &&
 		    (has < most || (has == most && entry->ended.realtime >= worst->ended.realtime)))
 			continue;
@@ -162,28 +159,6 @@ static void black_box_forget_one(struct black_box *box, bool in_bytes)
 	}
 	if (worst)
 		black_box_forget(box, worst);
-}
-
-/* Each keeps a descriptor and the memory of a book, which nobody else holds any more. */
-static void black_box_bound_ended(struct black_box *box)
-{
-	while (box->ended > box->ended_max)
-		black_box_forget_one(box, false);
-	while (box->ended > 0 && box->ended_bytes > box->config.size_max)
-		black_box_forget_one(box, true);
-}
-
-/* False: it cannot be kept. The kernel module could not be unloaded while somebody holds a book of it. */
-static bool black_box_measure(const struct scan_book *book, uint64_t *ret_bytes)
-{
-	struct statfs system;
-	struct stat file;
-
-	if (fstatfs(book->file.fd, &system) < 0 || system.f_type != TMPFS_MAGIC ||
-	    fstat(book->file.fd, &file) < 0)
-		return false;
-	*ret_bytes = (uint64_t)file.st_blocks * 512;
-	return true;
 }
 
 /* The ended whose time is over, or of whom nothing is kept any more. */
@@ -200,30 +175,47 @@ static void black_box_tidy(struct black_box *box)
 	}
 }
 
-/* The process has ended: what it did stays as long as what the living did. */
-static void black_box_do_end(struct black_box *box, const struct tracked *tracked, uint64_t when_ns)
+/* Names as far as they are known: nobody waits here. */
+static void black_box_name(struct black_box *box, struct symbols_namer *namer,
+			   struct flight_file *file)
 {
-	struct black_box_entry *entry = black_box_find(box, tracked);
-	uint64_t bytes;
+	if (!box->config.symbols)
+		return;
+	symbols_namer_init(namer, box->config.symbols, false);
+	file->namer = &namer->namer;
+}
 
-	if (!entry || entry->has_ended)
+/*
+ * The process has ended: what it did stays as long as what the living did, in memory of our own. Its book
+ * is not needed any more.
+ */
+static void black_box_do_end(struct black_box *box, const struct black_box_job *job)
+{
+	const struct tracked *tracked = job->tracked;
+	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
+	struct black_box_entry *entry = black_box_find(box, tracked);
+	struct flight_file file = {.reason = "ended",
+				   .size_max = box->config.size_max / BLACK_BOX_FILE_SHARE};
+
+	if (!entry)
 		return;
 	entry->ended = (struct recording_ended){
-		.realtime = when_ns,
+		.realtime = job->when_ns,
 		.status = tracked->exit_is_known ? tracked->exit_status : 0,
 		.is_status_known = tracked->exit_is_known,
 	};
 	entry->book->alive = false;
-	if (!black_box_measure(entry->book, &bytes) ||
-	    !flight_end(box->flight, entry->book, &entry->ended)) {
+	file.ended = &entry->ended;
+	black_box_name(box, &namer, &file);
+	entry->has_ended = job->is_kept && flight_end(box->flight, entry->book, &file);
+	entry->book->file.fd = -1;
+	entry->tracked = tracked_unref(entry->tracked);
+	box->ended += entry->has_ended;
+	if (!entry->has_ended)
 		black_box_forget(box, entry);
-		return;
-	}
-	entry->has_ended = true;
-	entry->bytes = bytes;
-	box->ended++;
-	box->ended_bytes += entry->bytes;
-	black_box_bound_ended(box);
+	/* Each has a descriptor. */
+	while (box->ended > box->ended_max)
+		black_box_forget_one(box);
 }
 
 static bool black_box_may(struct black_box *box, const struct black_box_entry *entry,
@@ -260,11 +252,7 @@ static int black_box_write(struct black_box *box, struct scan_book *book,
 
 	if (r < 0)
 		return r;
-	if (box->config.symbols) {
-		/* Names as far as they are known: nobody waits here. */
-		symbols_namer_init(&namer, box->config.symbols, false);
-		file.namer = &namer.namer;
-	}
+	black_box_name(box, &namer, &file);
 	book->alive = file.ended == NULL;
 	r = flight_write(box->flight, book, fd, &file);
 	/* A part is better than nothing, and can be opened. */
@@ -311,27 +299,38 @@ static void black_box_run(struct worker_job *job)
 		black_box_do_keep(one->box, one);
 		break;
 	case BLACK_BOX_END:
-		black_box_do_end(one->box, one->tracked, one->when_ns);
-		break;
+		black_box_do_end(one->box, one);
+		return;
 	}
 	tracked_unref(one->tracked);
 	free(one);
 }
 
+/* In the loop's thread. */
+static void black_box_ended(struct worker_job *job)
+{
+	struct black_box_job *one = container_of(job, struct black_box_job, job);
+	const struct black_box_config *config = &one->box->config;
+
+	config->copied(config->context, one->tracked, one->is_kept);
+	tracked_unref(one->tracked);
+	free(one);
+}
+
 /* False: there is no memory. */
-static bool black_box_put(struct black_box *box, struct tracked *tracked, enum black_box_task task,
-			  enum flight_files_why why)
+static bool black_box_put(struct black_box *box, struct tracked *tracked,
+			  const struct black_box_job *what)
 {
 	struct black_box_job *job = calloc(1, sizeof(*job));
 
 	if (!job)
 		return false;
-	*job = (struct black_box_job){.job = {.run = black_box_run},
-				      .box = box,
-				      .tracked = tracked_ref(tracked),
-				      .task = task,
-				      .why = why,
-				      .when_ns = clock_ns(CLOCK_REALTIME)};
+	*job = *what;
+	job->job = (struct worker_job){
+		.run = black_box_run, .done = what->task == BLACK_BOX_END ? black_box_ended : NULL};
+	job->box = box;
+	job->tracked = tracked_ref(tracked);
+	job->when_ns = clock_ns(CLOCK_REALTIME);
 	if (worker_put(box->worker, &job->job))
 		return true;
 	tracked_unref(tracked);
@@ -341,22 +340,27 @@ static bool black_box_put(struct black_box *box, struct tracked *tracked, enum b
 
 void black_box_add(struct black_box *box, struct tracked *tracked)
 {
-	(void)black_box_put(box, tracked, BLACK_BOX_ADD, 0); /* as if it could not be opened */
+	const struct black_box_job job = {.task = BLACK_BOX_ADD};
+
+	(void)black_box_put(box, tracked, &job); /* as if it could not be opened */
 }
 
-void black_box_end(struct black_box *box, struct tracked *tracked)
+void black_box_end(struct black_box *box, struct tracked *tracked, bool is_kept)
 {
+	const struct black_box_job job = {.task = BLACK_BOX_END, .is_kept = is_kept};
+
 	/* Without memory it stays until the daemon ends; its events go when they are too old. */
-	(void)black_box_put(box, tracked, BLACK_BOX_END, 0);
+	if (!black_box_put(box, tracked, &job))
+		box->config.copied(box->config.context, tracked, is_kept);
 }
 
 void black_box_keep(struct black_box *box, struct tracked *tracked, enum flight_files_why why)
 {
+	const struct black_box_job job = {.task = BLACK_BOX_KEEP, .why = why};
 	bool is_put;
 
 	pthread_mutex_lock(&box->lock);
-	is_put = box->pending < BLACK_BOX_PENDING_MAX &&
-		 black_box_put(box, tracked, BLACK_BOX_KEEP, why);
+	is_put = box->pending < BLACK_BOX_PENDING_MAX && black_box_put(box, tracked, &job);
 	box->pending += is_put;
 	box->counts.refused += !is_put;
 	pthread_mutex_unlock(&box->lock);
@@ -402,7 +406,8 @@ int black_box_new(struct black_box **ret_box, const struct black_box_config *con
 					      .percent = BLACK_BOX_PERCENT};
 	const struct flight_files_config files = {
 		.state = config->state, .size_max = config->size_max, .keep_s = config->keep_s};
-	struct worker_config worker = {.name = "flight", .tick = black_box_tick};
+	struct worker_config worker = {
+		.name = "flight", .loop = config->loop, .tick = black_box_tick};
 	struct black_box *box = calloc(1, sizeof(*box));
 	pthread_condattr_t clock;
 	int r;
@@ -432,6 +437,11 @@ int black_box_new(struct black_box **ret_box, const struct black_box_config *con
 	}
 	*ret_box = box;
 	return 0;
+}
+
+void black_box_stop(struct black_box *box)
+{
+	worker_stop(box->worker);
 }
 
 struct black_box *black_box_free(struct black_box *box)

@@ -16,6 +16,7 @@
 #include "recording/flight/flight.h"
 
 struct black_box;
+struct loop;
 struct symbols;
 
 #define BLACK_BOX_PENDING_MAX 256u /* files that wait to be written */
@@ -25,9 +26,8 @@ struct symbols;
 #define BLACK_BOX_FILE_SHARE 8u            /* a file is at most this part of all files */
 
 /*
- * Processes that have ended whose books stay as long as their events do: so many, on so small a part
- * of our descriptors, and in all not larger than what is kept in memory. The oldest of the user who
- * has most goes.
+ * Processes that have ended of which there is a copy as long as there are their events: so many, on so small
+ * a part of our descriptors. The oldest of the user who has most goes.
  */
 #define BLACK_BOX_ENDED_MAX 256u
 #define BLACK_BOX_ENDED_SHARE 16u
@@ -41,6 +41,10 @@ struct black_box_config {
 	uint64_t time_ns;        /* how long events are kept */
 	uint64_t size_max;       /* of what is kept in memory; and of all files */
 	struct symbols *symbols; /* NULL: native frames stay addresses */
+	struct loop *loop;
+	void *context;
+	/* In the loop's thread: nothing of the book is needed here any more, as black_box_end() says. */
+	void (*copied)(void *context, struct tracked *tracked, bool is_kept);
 };
 
 struct black_box_counts {
@@ -71,9 +75,15 @@ struct black_box_file {
 int black_box_new(struct black_box **ret_box, const struct black_box_config *config);
 struct black_box *black_box_free(struct black_box *box);
 
-/* A book that is tracked from now on, and one whose process has ended. From the loop's thread. */
+/* Ends what was begun: ended books are copied. Nothing is recorded any more. From the loop's thread. */
+void black_box_stop(struct black_box *box);
+
+/*
+ * A book that is tracked from now on, and one whose process has ended: what it did is copied, or (not
+ * @is_kept) forgotten. From the loop's thread.
+ */
 void black_box_add(struct black_box *box, struct tracked *tracked);
-void black_box_end(struct black_box *box, struct tracked *tracked);
+void black_box_end(struct black_box *box, struct tracked *tracked, bool is_kept);
 
 /* Something has happened. From any thread; the file is there a little later. */
 void black_box_keep(struct black_box *box, struct tracked *tracked, enum flight_files_why why);

@@ -7,6 +7,7 @@
 
 #include "base/threads/loop.h"
 #include "base/threads/worker.h"
+#include "daemon/recorder/exit-queue.h"
 #include "daemon/recorder/recorder.h"
 #include "model/last-hour.h"
 #include "model/sites/leak-sites.h"
@@ -65,6 +66,14 @@ struct recorder_overlap {
 	bool is_seen; /* in the last one */
 };
 
+/* A job about one book. */
+struct recorder_task {
+	struct worker_job job;
+	struct recorder *recorder;
+	struct tracked *tracked;
+	uint64_t left; /* bytes that it has left; of one that is judged by its totals */
+};
+
 struct recorder {
 	struct recorder_config config;
 	struct loop_timer timer;
@@ -77,6 +86,11 @@ struct recorder {
 	uint64_t regions_after; /* CLOCK_MONOTONIC: no look before; loop only, like the next two */
 	bool is_waking;         /* the job is due, queued or running */
 	bool is_woken;          /* and must run once more */
+
+	/* Of the loop: books of processes that have ended; those in the queue have a reference. */
+	struct exit_queue exits;
+	bool is_judging;
+	uint64_t unread, unread_bytes;
 
 	/* Used only by the job @sample. */
 	struct recorder_overlap *overlaps; /* owned; of live processes */
@@ -102,6 +116,12 @@ struct recorder {
 	struct recorder_ended *ended_peaks; /* owned; the oldest first */
 	size_t ended_count, ended_capacity, ended_bytes;
 };
+
+struct recorder_task *recorder_task_new(struct recorder *recorder, struct tracked *tracked);
+void recorder_task_done(struct worker_job *job);
+
+/* Nothing more is judged. */
+void recorder_judge_close(struct recorder *recorder);
 
 /* In the sampling job: if the process has a new peak, keeps what is live at it. */
 void recorder_peaks_look(struct recorder *recorder, struct tracked *tracked, struct view *view,

@@ -27,6 +27,8 @@
 #include "daemon/registry/registry.h"
 #include "daemon/registry/tracked.h"
 
+#define RECORDER_TESTING_BOOKS 12u
+
 struct recorder_testing {
 	struct loop *loop;
 	struct worker *work;
@@ -36,10 +38,21 @@ struct recorder_testing {
 	struct testing_book book;
 	struct tracked *tracked;
 	uint64_t told;
+	const struct tracked *judged[RECORDER_TESTING_BOOKS]; /* in that order */
+	uint32_t judged_count, read;
 };
 
 static void play_tracked(void *context, struct tracked *tracked)
 {
+}
+
+static void play_judged(void *context, struct tracked *tracked, bool is_read)
+{
+	struct recorder_testing *world = context;
+
+	assert(world->judged_count < RECORDER_TESTING_BOOKS);
+	world->judged[world->judged_count++] = tracked;
+	world->read += is_read;
 }
 
 static struct book_list *play_books(void *context)
@@ -73,7 +86,7 @@ static void recorder_testing_open(struct recorder_testing *world)
 {
 	struct registry_config registry = {.scan_s = 3600};
 	struct recorder_config recorder = {
-		.context = world, .told = play_told, .judged = play_tracked};
+		.context = world, .told = play_told, .judged = play_judged};
 	struct collector_config collector = {.book_list = play_books};
 
 	*world = (struct recorder_testing){0};
@@ -139,13 +152,75 @@ UNIT(the_loop_does_not_wait_for_a_slow_reader)
 	recorder_incidents(world.recorder, counts);
 	recorder_hurry(world.recorder, world.tracked);
 	daemon_keep_added(&daemon, world.tracked);
-	daemon_keep_judged(&daemon, world.tracked);
+	daemon_keep_judged(&daemon, world.tracked, true);
 	daemon_keep_close(&daemon);
 	assert(counts[BOOK_INCIDENT_UNKNOWN_FREE] == 0);
 	pthread_mutex_unlock(&world.tracked->book_lock);
 	assert(pthread_join(reader, NULL) == 0);
 	recorder_incidents(world.recorder, counts);
 	assert(counts[BOOK_INCIDENT_UNKNOWN_FREE] == 1);
+	recorder_testing_close(&world);
+}
+
+/* Who ends first keeps the others waiting: only then is it known in which order they are judged. */
+UNIT(a_user_who_ends_many_processes_delays_nobody_elses_report)
+{
+	static struct testing_book books[RECORDER_TESTING_BOOKS];
+	struct tracked *tracked[RECORDER_TESTING_BOOKS];
+	struct recorder_testing world;
+	struct recorder_exits exits;
+
+	recorder_testing_open(&world);
+	for (uint32_t i = 0; i < RECORDER_TESTING_BOOKS; i++) {
+		recorder_testing_add(&world, &books[i], 100 + i);
+		tracked[i] = world.tracked;
+		tracked[i]->maker = 1000 + (i >= RECORDER_TESTING_BOOKS - 2);
+	}
+	pthread_mutex_lock(&tracked[0]->book_lock);
+	for (uint32_t i = 0; i < RECORDER_TESTING_BOOKS; i++)
+		recorder_judge(world.recorder, tracked[i]);
+	pthread_mutex_unlock(&tracked[0]->book_lock);
+	while (world.judged_count < RECORDER_TESTING_BOOKS)
+		assert(loop_turn(world.loop, -1) == 0);
+	assert(world.read == RECORDER_TESTING_BOOKS);
+	assert(world.judged[0] == tracked[0]);
+	assert(world.judged[1] == tracked[RECORDER_TESTING_BOOKS - 2]);
+	assert(world.judged[2] == tracked[1]);
+	assert(world.judged[3] == tracked[RECORDER_TESTING_BOOKS - 1]);
+	assert(world.judged[4] == tracked[2]);
+	/* All of them are held until somebody says that their reports are written. */
+	recorder_exits(world.recorder, &exits);
+	assert(exits.books == RECORDER_TESTING_BOOKS && exits.bytes > 0 && exits.unread == 0);
+	for (uint32_t i = 0; i < RECORDER_TESTING_BOOKS; i++)
+		recorder_let_go(world.recorder, tracked[i]);
+	recorder_exits(world.recorder, &exits);
+	assert(exits.books == 0 && exits.bytes == 0);
+	recorder_testing_close(&world);
+	for (uint32_t i = 0; i < RECORDER_TESTING_BOOKS; i++)
+		testing_book_deinit(&books[i]);
+}
+
+UNIT(a_book_for_which_there_is_no_room_is_judged_by_its_totals_at_once)
+{
+	struct recorder_testing world;
+	struct recorder_exits exits;
+	struct exit_queue_book large = {.context = &world, .bytes = UINT64_C(1) << 40};
+	struct testing_op op = {.kind = TESTING_ALLOC, .buffer = testing_buffer(0, 0x9000, 64)};
+
+	recorder_testing_open(&world);
+	testing_op_do(world.book.writer, &op);
+	/* The user has one that waits, and is larger than all that may. */
+	large.user = world.tracked->maker;
+	assert(exit_queue_put(&world.recorder->exits, &large) == 0);
+	assert(exit_queue_take(&world.recorder->exits) == &world);
+	recorder_judge(world.recorder, world.tracked);
+	while (world.judged_count == 0)
+		assert(loop_turn(world.loop, -1) == 0);
+	assert(world.judged[0] == world.tracked && world.read == 0);
+	recorder_exits(world.recorder, &exits);
+	assert(exits.books == 1 && exits.unread == 1 && exits.unread_bytes == 64);
+	assert(recorder_leaked(world.recorder) == 1);
+	(void)exit_queue_remove(&world.recorder->exits, &world);
 	recorder_testing_close(&world);
 }
 

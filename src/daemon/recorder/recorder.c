@@ -28,13 +28,6 @@
 
 #define RECORDER_LOOK_ALL 16u /* passes: then every book with incidents is looked into */
 
-/* A job about one book. */
-struct recorder_task {
-	struct worker_job job;
-	struct recorder *recorder;
-	struct tracked *tracked;
-};
-
 void recorder_add_news(struct recorder *recorder, uint32_t kind, uint64_t count,
 		       struct notice *notice)
 {
@@ -250,7 +243,7 @@ static void recorder_regions_ended(void *context, const struct snapshot *left,
 	store_put_ending(recorder->config.store, left, 0, &ending);
 }
 
-static struct recorder_task *recorder_task_new(struct recorder *recorder, struct tracked *tracked)
+struct recorder_task *recorder_task_new(struct recorder *recorder, struct tracked *tracked)
 {
 	struct recorder_task *task = calloc(1, sizeof(*task));
 
@@ -261,7 +254,7 @@ static struct recorder_task *recorder_task_new(struct recorder *recorder, struct
 	return task;
 }
 
-static void recorder_task_done(struct worker_job *job)
+void recorder_task_done(struct worker_job *job)
 {
 	struct recorder_task *task = container_of(job, struct recorder_task, job);
 
@@ -270,90 +263,9 @@ static void recorder_task_done(struct worker_job *job)
 	free(task);
 }
 
-static void recorder_judge_done(struct worker_job *job)
-{
-	struct recorder_task *task = container_of(job, struct recorder_task, job);
-	const struct recorder_config *config = &task->recorder->config;
-
-	config->judged(config->context, task->tracked);
-	recorder_task_done(job);
-}
-
-static void recorder_report_leak(struct recorder *recorder, struct tracked *tracked,
-				 struct snapshot *snapshot, const struct store_ending *ending)
-{
-	const struct notice_ending told = {
-		.ended_ns = ending->ended_ns,
-		.how = ending->execed   ? "execed"
-		       : ending->closed ? "closed"
-					: "died",
-		.exit_status = recorder_exit_status(tracked),
-	};
-
-	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_SIZE);
-	recorder_count_leak(recorder, snapshot);
-	recorder_add_news(recorder, TYPES_LEAK, 1, notice_new_leak(snapshot, 0, &told));
-	if (recorder->config.store)
-		store_put_leak(recorder->config.store, snapshot, 0, ending);
-}
-
-static void recorder_judge_run(struct worker_job *job)
-{
-	struct recorder_task *task = container_of(job, struct recorder_task, job);
-	struct recorder *recorder = task->recorder;
-	struct tracked *tracked = task->tracked;
-	struct view *view = calloc(1, sizeof(*view));
-	struct snapshot *snapshot;
-	bool closed;
-
-	if (!view)
-		return;
-	/* Nobody else reads the book of an ended process, so this may take a while. */
-	snapshot = recorder_read(tracked, true, view, recorder->config.symbols);
-	pthread_mutex_lock(&tracked->book_lock);
-	closed = tracked->book->reader.header.state == BOOK_STATE_CLOSED;
-	pthread_mutex_unlock(&tracked->book_lock);
-	pthread_mutex_lock(&tracked->incident_lock);
-	recorder_look_into(recorder, tracked, view); /* what happened just before the end */
-	pthread_mutex_unlock(&tracked->incident_lock);
-	if (snapshot) {
-		const struct store_ending ending = recorder_exit_ending(tracked, snapshot, closed);
-
-		recorder_join(recorder, snapshot);
-		snapshot_drop_empty(snapshot);
-		pthread_mutex_lock(&recorder->lock);
-		tally_add_process(recorder->ended, snapshot, 0);
-		recorder->leaked += snapshot->buffer_count > 0;
-		pthread_mutex_unlock(&recorder->lock);
-		if (snapshot->buffer_count > 0)
-			recorder_report_leak(recorder, tracked, snapshot, &ending);
-		if (recorder->config.store)
-			store_put_ending(recorder->config.store, snapshot, 0, &ending);
-		if ((snapshot->buffer_count > 0 ||
-		     (!closed && recorder_exit_was_killed(tracked))) &&
-		    recorder->config.happened)
-			recorder->config.happened(recorder->config.context, tracked, true);
-	}
-	snapshot_free(snapshot);
-	recorder_peaks_judge(recorder, tracked, view);
-	view_deinit(view);
-	free(view);
-}
-
 void recorder_add_book(struct recorder *recorder, const struct tracked *tracked)
 {
 	region_watch_leave_out(recorder->regions, tracked->pid, tracked->start_ticks);
-}
-
-void recorder_judge(struct recorder *recorder, struct tracked *tracked)
-{
-	struct recorder_task *task = recorder_task_new(recorder, tracked);
-
-	recorder_add_book(recorder, tracked); /* it may have been added long ago */
-	if (!task)
-		return; /* without memory there is no report either */
-	task->job = (struct worker_job){.run = recorder_judge_run, .done = recorder_judge_done};
-	(void)worker_put(recorder->config.work, &task->job); /* the queue is unbounded */
 }
 
 static void recorder_hurry_run(struct worker_job *job)
@@ -363,8 +275,11 @@ static void recorder_hurry_run(struct worker_job *job)
 
 	/* Before the book is read: what happens from now on needs another search. */
 	__atomic_store_n(&task->tracked->is_hurried, false, __ATOMIC_RELEASE);
-	if (!view)
+	/* Whoever judges it looks into it too, and nobody may need it after that. */
+	if (!view || __atomic_load_n(&task->tracked->end, __ATOMIC_ACQUIRE) != TRACKED_LIVES) {
+		free(view);
 		return;
+	}
 	pthread_mutex_lock(&task->tracked->incident_lock);
 	recorder_look_into(task->recorder, task->tracked, view);
 	pthread_mutex_unlock(&task->tracked->incident_lock);
@@ -430,6 +345,7 @@ struct recorder *recorder_free_past(struct recorder *recorder)
 		return NULL;
 	loop_cancel(recorder->config.loop, &recorder->timer);
 	loop_cancel(recorder->config.loop, &recorder->regions_timer);
+	recorder_judge_close(recorder);
 	notice_free(recorder->notice);
 	free(recorder->ended);
 	free(recorder->overlaps);

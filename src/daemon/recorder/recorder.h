@@ -32,15 +32,20 @@ struct worker;
 struct recorder_config {
 	struct loop *loop;
 	struct worker *work;
+	struct worker *totals; /* for what cannot wait: reads totals of books; NULL = @work */
 	struct registry *registry;
 	struct collector *collector; /* source of totals */
 	struct store *store;         /* NULL: nothing is stored, but everything is reported */
 	struct symbols *symbols;     /* NULL: native frames stay addresses */
 	bool strict_close;           /* what was live when its device was closed is reported */
 	void *context;
-	/* Both in the loop's thread: each notice, and each book that was finally judged. */
+	/*
+	 * Both in the loop's thread: each notice, and each book that was finally judged. @is_read: it was
+	 * read, and is in the way of others until recorder_let_go(); else there was no room for it, and it
+	 * has to be let go at once.
+	 */
 	void (*told)(void *context, const struct notice *notice);
-	void (*judged)(void *context, struct tracked *tracked);
+	void (*judged)(void *context, struct tracked *tracked, bool is_read);
 	/* In any thread: an allocation has failed; or it has ended and left something. NULL = nobody */
 	void (*happened)(void *context, struct tracked *tracked, bool has_ended);
 };
@@ -53,8 +58,21 @@ struct recorder *recorder_free_past(struct recorder *recorder);
 /* A book was added; from the loop's thread. */
 void recorder_add_book(struct recorder *recorder, const struct tracked *tracked);
 
-/* Judges a book whose owner has ended; from the loop's thread. */
+/*
+ * Judges a book whose owner has ended, when it is its user's turn; by its totals, at once, if too much waits
+ * (exit-queue.h). From the loop's thread, like the next two.
+ */
 void recorder_judge(struct recorder *recorder, struct tracked *tracked);
+
+/* Its report is on disk, and nobody holds the book any more. */
+void recorder_let_go(struct recorder *recorder, const struct tracked *tracked);
+
+struct recorder_exits {
+	uint64_t books, bytes; /* that wait: to be read, or for their report to be on disk */
+	uint64_t unread, unread_bytes; /* judged by their totals, and what they left */
+};
+
+void recorder_exits(const struct recorder *recorder, struct recorder_exits *ret_exits);
 
 /* Something in this book cannot wait for the next second: a failed allocation. */
 void recorder_hurry(struct recorder *recorder, struct tracked *tracked);

@@ -5,10 +5,12 @@
 #include "daemon/registry/registry-open.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "daemon/registry/tracked.h"
 #include "source/books/scan.h"
 #include "source/books/verify-book.h"
 #include "source/proc/proc.h"
@@ -68,4 +70,16 @@ void registry_locate(const struct namespaces *namespaces, const struct scan_book
 	memcpy(ret_text, NAMESPACES_UNKNOWN, sizeof(NAMESPACES_UNKNOWN));
 	if (book->reader.header.pid_namespace == namespaces->pid)
 		*ret_text = '\0';
+}
+
+void registry_find_memory(const struct proc *proc, struct tracked *tracked)
+{
+	/* The memory of an old client's book is our own. */
+	if (tracked->source == BOOK_SOURCE_SOCKET)
+		return;
+	tracked->memory_path = proc_memory_path(proc, tracked->pid, &tracked->memory_is_v1);
+	if (!tracked->memory_path || proc_start_ticks(proc, tracked->pid) == tracked->start_ticks)
+		return;
+	free(tracked->memory_path); /* another process has its pid */
+	tracked->memory_path = NULL;
 }

@@ -9,6 +9,7 @@
 
 struct proc;
 struct scan_book;
+struct tracked;
 
 /* Takes the fd in any case. 0 or a negative errno; -EBADMSG if it is not a book. */
 int registry_open_consume(const struct proc *proc, int fd, uint32_t pid, uint64_t start_ticks,
@@ -21,3 +22,6 @@ int registry_open_consume(const struct proc *proc, int fd, uint32_t pid, uint64_
  */
 void registry_locate(const struct namespaces *namespaces, const struct scan_book *book,
 		     char ret_text[NAMESPACES_SIZE]);
+
+/* For whose memory a new book counts, as long as its owner lives. */
+void registry_find_memory(const struct proc *proc, struct tracked *tracked);

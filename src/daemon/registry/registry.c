@@ -314,6 +314,8 @@ int registry_add(struct registry *registry, struct scan_book *book, int pid_fd,
 		.keeper = keeper,
 		.tracked = tracked_new_consume(book, registry->since, namespaces),
 	};
+	if (entry->tracked)
+		registry_find_memory(&registry->proc, entry->tracked);
 	registry_exits_begin(registry, entry, owned);
 	if (!entry->tracked || registry_insert(registry, entry) < 0) {
 		tracked_unref(entry->tracked);

@@ -69,6 +69,7 @@ struct tracked *tracked_unref(struct tracked *tracked)
 	if (!tracked || __atomic_sub_fetch(&tracked->refs, 1, __ATOMIC_ACQ_REL) > 0)
 		return NULL;
 	scan_book_free(tracked->book);
+	free(tracked->memory_path);
 	free(tracked->told);
 	free(tracked->before);
 	pthread_mutex_destroy(&tracked->incident_lock);

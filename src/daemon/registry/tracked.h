@@ -45,6 +45,8 @@ struct tracked {
 	uint64_t since_ns; /* CLOCK_REALTIME when the daemon learnt of it */
 	char comm[TRACKED_COMM_SIZE];
 	char namespaces[NAMESPACES_SIZE]; /* where the process was when it was first seen */
+	char *memory_path;                /* of its memory cgroup then; NULL = not known */
+	bool memory_is_v1;
 
 	uint32_t refs; /* atomic */
 	uint32_t end;  /* enum tracked_end; atomic */

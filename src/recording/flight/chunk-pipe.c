@@ -76,15 +76,19 @@ void chunk_pipe_rewind(struct chunk_pipe *pipe)
 	pipe->at = 0;
 }
 
+void chunk_pipe_rest(struct chunk_pipe *pipe)
+{
+	free(pipe->contents);
+	pipe->contents = NULL;
+	pipe->capacity = 0;
+}
+
 void chunk_pipe_clear(struct chunk_pipe *pipe)
 {
 	/* If it cannot be, the memory is free when the pipe is. */
 	if (pipe->at >= PIPE_PAGE)
 		(void)fallocate(pipe->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
 				(off_t)bits_align_down(pipe->at, PIPE_PAGE));
-	if (pipe->capacity > PIPE_CONTENTS_KEPT) {
-		free(pipe->contents);
-		pipe->contents = NULL;
-		pipe->capacity = 0;
-	}
+	if (pipe->capacity > PIPE_CONTENTS_KEPT)
+		chunk_pipe_rest(pipe);
 }

@@ -30,5 +30,8 @@ int chunk_pipe_next(struct chunk_pipe *pipe, struct recording_entry *ret_entry);
 /* Again from the first one, unless it was cleared since. */
 void chunk_pipe_rewind(struct chunk_pipe *pipe);
 
+/* Frees the buffer; the chunks stay. */
+void chunk_pipe_rest(struct chunk_pipe *pipe);
+
 /* Frees the memory of what was taken out. */
 void chunk_pipe_clear(struct chunk_pipe *pipe);

@@ -2,6 +2,7 @@
 
 /* Books of processes that have ended, and files of several books. */
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -67,6 +68,18 @@ static void test_compare(struct recording *recording, uint32_t number, uint64_t 
 	scan_book_free(book);
 }
 
+/* From now on the book is not needed: nobody can read it. */
+static bool test_end(struct flight *flight, struct testing_recording *recording,
+		     const struct recording_ended *ended)
+{
+	const struct flight_file file = {.reason = "ended", .ended = ended};
+	bool is_kept = flight_end(flight, recording->scan, &file);
+
+	(void)close(recording->scan->file.fd);
+	recording->scan->file.fd = -1;
+	return is_kept;
+}
+
 UNIT(what_an_ended_process_did_stays_and_is_in_one_file_with_the_living)
 {
 	const struct recording_ended ended = {.realtime = clock_ns(CLOCK_REALTIME)};
@@ -85,7 +98,7 @@ UNIT(what_an_ended_process_did_stays_and_is_in_one_file_with_the_living)
 	digests[0] = test_act(flight, &gone, &numbers[0]);
 	digests[1] = test_act(flight, &lives, &numbers[1]);
 	digests[2] = test_act(flight, &gone, &numbers[2]);
-	assert(flight_end(flight, gone.scan, &ended));
+	assert(test_end(flight, &gone, &ended));
 	digests[3] = test_act(flight, &lives, &numbers[3]);
 	assert(flight_file_begin(flight, fd, &file, &writing) == 0);
 	assert(flight_file_add(writing, gone.scan, &ended) == 0);
@@ -109,6 +122,44 @@ UNIT(what_an_ended_process_did_stays_and_is_in_one_file_with_the_living)
 	flight_free(flight);
 }
 
+UNIT(what_is_copied_of_an_ended_process_has_to_fit_and_goes_first)
+{
+	const struct recording_ended ended = {.realtime = clock_ns(CLOCK_REALTIME)};
+	const struct flight_options options = {.time_ns = 600 * NS_PER_S, .size_max = 1u << 20};
+	const struct flight_file file = {.reason = "test", .since_ns = 1};
+	CLEANUP_CLOSE int fd =
+		open(unit_path("file"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	static struct testing_recording gone[32];
+	struct flight_writing *writing = NULL;
+	struct flight *flight = NULL;
+	size_t kept = 0;
+	uint64_t number;
+
+	assert(flight_new(&flight, &options) == 0);
+	for (size_t i = 0; i < 32; i++) {
+		test_add(flight, &gone[i], 1000);
+		for (int k = 0; k < 2; k++)
+			(void)test_act(flight, &gone[i], &number);
+		(void)test_end(flight, &gone[i], &ended);
+		(void)flight_round(flight, clock_ns(CLOCK_MONOTONIC) + NS_PER_S);
+	}
+	for (size_t i = 0; i < 32; i++)
+		kept += flight_keeps(flight, gone[i].scan);
+	assert(kept > 0 && kept < 32);
+	assert(flight_file_begin(flight, fd, &file, &writing) == 0);
+	for (size_t i = 0; i < 32; i++) {
+		int r = flight_file_add(writing, gone[i].scan, &ended);
+
+		assert(r == (flight_keeps(flight, gone[i].scan) ? 0 : -ENOENT));
+	}
+	assert(flight_file_end(writing) == 0);
+	for (size_t i = 0; i < 32; i++) {
+		flight_remove(flight, gone[i].scan);
+		testing_recording_deinit(&gone[i]);
+	}
+	flight_free(flight);
+}
+
 UNIT(a_user_whose_processes_have_ended_makes_room_for_another)
 {
 	const struct recording_ended ended = {.realtime = 5};
@@ -120,7 +171,7 @@ UNIT(a_user_whose_processes_have_ended_makes_room_for_another)
 	for (uint32_t i = 0; i < FLIGHT_USERS_MAX; i++)
 		test_add(flight, &recordings[i], 1000 + i);
 	(void)test_act(flight, &recordings[3], &number);
-	assert(flight_end(flight, recordings[3].scan, &ended));
+	assert(test_end(flight, &recordings[3], &ended));
 	flight_counts(flight, &counts);
 	assert(counts.users == FLIGHT_USERS_MAX && counts.books == FLIGHT_USERS_MAX - 1);
 	test_add(flight, &recordings[FLIGHT_USERS_MAX], 2000);

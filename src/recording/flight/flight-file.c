@@ -3,7 +3,7 @@
 /*
  * A file from what is kept. For each book, a second recorder, which begins just now, gives it what is
  * not kept: the book and its bytes as they are now, names, the end of the owner, and devices of which
- * nothing is kept, as far as their rings go back.
+ * nothing is kept, as far as their rings go back. Of a process that has ended, this was written then.
  */
 
 #include <errno.h>
@@ -43,9 +43,8 @@ static void flight_recorder_cleanup(struct recorder **recorder)
 	recorder_free(*recorder);
 }
 
-/* The book, as it is now, in a pipe. */
-static int flight_write_now(struct scan_book *book, const struct flight_file *file,
-			    const struct recording_ended *ended, struct chunk_pipe *pipe)
+int flight_write_now(struct scan_book *book, const struct flight_file *file,
+		     const struct recording_ended *ended, struct chunk_pipe *pipe)
 {
 	CLEANUP(flight_recorder_cleanup) struct recorder *recorder = NULL;
 	const struct recorder_options options = {.size_max = FLIGHT_NOW_SHARE * file->size_max};
@@ -223,11 +222,15 @@ int flight_file_add(struct flight_writing *writing, struct scan_book *scan,
 	struct flight *flight = writing->flight;
 	struct flight_book *book = NULL;
 	struct flight_user *user = flight_find(flight, scan, &book);
-	int r;
+	bool is_past = user && book->has_ended;
+	int r = 0;
 
+	if (is_past && book->number == RECORDING_NONE)
+		return -ENOENT;
 	if (user)
 		flight_flush(flight, user, book);
-	r = flight_write_now(scan, &writing->file, ended, &now);
+	if (!is_past)
+		r = flight_write_now(scan, &writing->file, ended, &now);
 	if (r == -EFBIG) {
 		writing->cut = r;
 		r = 0;
@@ -235,7 +238,9 @@ int flight_file_add(struct flight_writing *writing, struct scan_book *scan,
 	writing->has_first = false;
 	memset(writing->kept, 0, sizeof(writing->kept));
 	if (r == 0)
-		r = flight_compose(writing, user, book, &now);
+		r = flight_compose(writing, user, book, is_past ? &book->past : &now);
+	if (is_past)
+		chunk_pipe_rest(&book->past);
 	writing->books++;
 	return r;
 }

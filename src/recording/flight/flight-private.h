@@ -10,10 +10,11 @@
 struct recorder;
 
 struct flight_book {
-	struct scan_book *book; /* the caller's */
+	struct scan_book *book; /* the caller's; of one that has ended only its address is used */
 	uint32_t number;        /* in the recorder; RECORDING_NONE = it is not recorded */
 	uint64_t size;          /* that it takes in memory */
-	bool has_ended;         /* its owner: nothing more is read */
+	bool has_ended;         /* its owner: nothing more is read, because it is in @past */
+	struct chunk_pipe past; /* the book as it was at its end, with names */
 };
 
 struct flight_user {
@@ -44,6 +45,10 @@ struct flight {
 	uint64_t rounds;
 	uint64_t left_out;
 };
+
+/* The book as it is now, in a new pipe: what a file has besides what is kept. */
+int flight_write_now(struct scan_book *book, const struct flight_file *file,
+		     const struct recording_ended *ended, struct chunk_pipe *pipe);
 
 /* Reads what is new of a book, so that what is kept is as of now. */
 void flight_flush(struct flight *flight, struct flight_user *user, struct flight_book *book);

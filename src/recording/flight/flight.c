@@ -59,8 +59,10 @@ static void flight_stop(struct flight *flight, struct flight_user *user)
 	chunk_pipe_deinit(&user->pipe);
 	retention_drop_user(flight->retention, user->number);
 	for (size_t i = 0; i < user->count; i++) {
-		if (user->books[i].has_ended)
-			user->books[i].number = RECORDING_NONE;
+		if (!user->books[i].has_ended)
+			continue;
+		user->books[i].number = RECORDING_NONE;
+		chunk_pipe_deinit(&user->books[i].past);
 	}
 	flight->events += user->events;
 	flight->missed += user->missed;
@@ -197,7 +199,7 @@ int flight_add(struct flight *flight, uint32_t number, struct scan_book *book)
 	}
 	user->books = books;
 	books += user->count++;
-	*books = (struct flight_book){.book = book, .number = 0};
+	*books = (struct flight_book){.book = book, .number = 0, .past = CHUNK_PIPE_NULL};
 	flight->weighed_ns = 0; /* before it is read */
 	/* With all its books at its next turn, if there is no recorder yet. */
 	if (user->recorder && flight_record(user, books) < 0)
@@ -233,6 +235,7 @@ static int flight_take(struct flight *flight, struct flight_user *user)
 static void flight_leave_out(struct flight *flight, struct flight_user *user,
 			     struct flight_book *book)
 {
+	chunk_pipe_deinit(&book->past);
 	if (user->recorder)
 		recorder_drop_book(user->recorder, book->book);
 	retention_drop_book(flight->retention, user->number, book->number);
@@ -270,7 +273,7 @@ static bool flight_goes_first(const struct flight_book *a, const struct flight_b
 
 /*
  * A recorder has a table of what lives, so it takes about as much as the books themselves; of a book
- * that has only events it takes more.
+ * that has only events it takes more. Of one that has ended there is what was copied of it.
  */
 static uint64_t flight_weigh_user(struct flight_user *user, struct flight_book **ret_largest)
 {
@@ -282,7 +285,7 @@ static uint64_t flight_weigh_user(struct flight_user *user, struct flight_book *
 
 		if (book->number == RECORDING_NONE)
 			continue;
-		if (fstat(book->book->file.fd, &st) == 0)
+		if (fstat(book->has_ended ? book->past.fd : book->book->file.fd, &st) == 0)
 			book->size = (uint64_t)st.st_blocks * 512;
 		if (user->recorder)
 			book->size = bits_max(book->size,
@@ -400,9 +403,9 @@ void flight_flush(struct flight *flight, struct flight_user *user, struct flight
 		flight_fail(flight, user);
 }
 
-bool flight_end(struct flight *flight, struct scan_book *scan, const struct recording_ended *ended)
+bool flight_end(struct flight *flight, struct scan_book *scan, const struct flight_file *file)
 {
-	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct flight_book *book;
 	struct flight_user *user = flight_find(flight, scan, &book);
 	int r;
@@ -412,12 +415,19 @@ bool flight_end(struct flight *flight, struct scan_book *scan, const struct reco
 		flight_turn(flight, user, now);
 	if (!user || !user->recorder || book->number == RECORDING_NONE)
 		return false;
+	r = flight_write_now(scan, file, file->ended, &book->past);
+	if (r < 0) {
+		flight_leave_out(flight, user, book);
+		return false;
+	}
 	book->has_ended = true;
-	r = recorder_end_book(user->recorder, scan, ended, NULL);
+	flight->weighed_ns = 0;
+	r = recorder_end_book(user->recorder, scan, file->ended, NULL);
 	if (r == 0)
 		r = flight_take(flight, user);
 	if (r < 0)
 		flight_fail(flight, user);
+	user->debt_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
 	return book->number != RECORDING_NONE;
 }
 

@@ -60,19 +60,6 @@ int flight_add(struct flight *flight, uint32_t number, struct scan_book *book);
 /* Forgets a book and all that is kept of it. */
 void flight_remove(struct flight *flight, struct scan_book *scan);
 
-/*
- * The owner has ended: what is left of its book is read, and what is kept of it stays until it is
- * removed, or until there is no room for it. False: nothing is kept.
- */
-bool flight_end(struct flight *flight, struct scan_book *scan, const struct recording_ended *ended);
-bool flight_keeps(const struct flight *flight, const struct scan_book *scan);
-
-/*
- * Reads what is due at @now_ns, CLOCK_MONOTONIC. Return: when the next round is due; CLOCK_NEVER if
- * there are no books.
- */
-uint64_t flight_round(struct flight *flight, uint64_t now_ns);
-
 struct flight_file {
 	const char *reason;                  /* for the file: a word without quotes */
 	const struct recording_ended *ended; /* NULL = its owner lives */
@@ -80,6 +67,20 @@ struct flight_file {
 	uint64_t size_max;                   /* 0 = no limit */
 	uint64_t since_ns; /* CLOCK_REALTIME: from when on; 0 = of the last minute */
 };
+
+/*
+ * The owner has ended: what is left of its book is read, and what a file needs of it is copied, so that its
+ * memory can be freed: from now on @scan is only its name. What is kept stays until it is removed, or
+ * until there is no room for it. False: nothing is kept.
+ */
+bool flight_end(struct flight *flight, struct scan_book *scan, const struct flight_file *file);
+bool flight_keeps(const struct flight *flight, const struct scan_book *scan);
+
+/*
+ * Reads what is due at @now_ns, CLOCK_MONOTONIC. Return: when the next round is due; CLOCK_NEVER if
+ * there are no books.
+ */
+uint64_t flight_round(struct flight *flight, uint64_t now_ns);
 
 /*
  * Writes the last minute of a book into an empty file, up to this moment. 0; -EFBIG if it is more

@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/files/small-file.h"
+#include "base/process/memory-cgroup.h"
 #include "base/process/time-offsets.h"
 #include "base/text.h"
 
@@ -240,6 +241,16 @@ void proc_container(const struct proc *proc, uint32_t pid, char ret_id[PROC_CONT
 	ret_id[0] = '\0';
 	if (proc_file(proc, pid, "cgroup", text, sizeof(text)) == 0)
 		proc_parse_cgroup(text, ret_id);
+}
+
+char *proc_memory_path(const struct proc *proc, uint32_t pid, bool *ret_is_v1)
+{
+	char text[PROC_FILE];
+	const char *path = NULL;
+
+	if (proc_file(proc, pid, "cgroup", text, sizeof(text)) == 0)
+		path = memory_cgroup_path(text, ret_is_v1);
+	return path ? strdup(path) : NULL;
 }
 
 uint64_t proc_start_ns(uint64_t start_ticks, uint64_t boottime_now, uint64_t realtime_now)

@@ -88,6 +88,9 @@ int proc_has_mapped(const struct proc *proc, uint32_t pid, const struct proc_fil
 /* Id of the container it runs in; empty if none. */
 void proc_container(const struct proc *proc, uint32_t pid, char ret_id[PROC_CONTAINER_SIZE]);
 
+/* Its memory cgroup, for memory_cgroup_limited(); the caller frees it. NULL: it is not known. */
+char *proc_memory_path(const struct proc *proc, uint32_t pid, bool *ret_is_v1);
+
 /* Converts a start time to CLOCK_REALTIME, given the current clocks. */
 uint64_t proc_start_ns(uint64_t start_ticks, uint64_t boottime_now, uint64_t realtime_now);
 

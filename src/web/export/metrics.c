@@ -299,7 +299,20 @@ static void metrics_write_limits(struct exposition *to, const struct health *hea
 		[HEALTH_FLIGHT_FAILED] =
 			{"ttmem_flight_files_failed",
 			 "Files of the flight recorder that could not be written."},
+		[HEALTH_EXITS_UNREAD] =
+			{"ttmem_exits_unread",
+			 "Exited processes that were judged by their totals, because "
+			 "too many books waited."},
+		[HEALTH_EXITS_UNREAD_BYTES] = {"ttmem_exits_unread_left",
+					       "Device memory that these had left, in bytes."},
 	};
+
+	exposition_one(to, "ttmem_exits_waiting", EXPOSITION_GAUGE, health->exits_waiting,
+		       "Books of exited processes that are held until their reports are on disk.");
+	exposition_family(to, "ttmem_exits_waiting_bytes", EXPOSITION_GAUGE, "bytes",
+			  "Memory of these books.");
+	exposition_begin(to);
+	exposition_u64(to, health->exits_waiting_bytes);
 
 	exposition_family(to, "ttmem_legacy_memory_bytes", EXPOSITION_GAUGE, "bytes",
 			  "Memory of the books of old clients.");

@@ -255,3 +255,27 @@ def test_a_living_child_belongs_to_the_test_that_made_it(run_pytest):
     # The last one had not yet allocated when its test was judged.
     _, told, rest = done.text.partition("known too late to fail their test:\n")
     assert told and rest.count("of a child") == 1, done.text
+
+
+LET_GO = """
+LEAK = "import ttmem; ttmem.alloc(3, 'L1', 0x7000, 512, 'of a child')"
+
+def books():
+    found = [os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
+    return sum("ttmem-book" in os.readlink(path) for path in found if os.path.lexists(path))
+
+before = books()
+
+@pytest.mark.ttmem(allow="of a child")
+def test_children():
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", LEAK], check=True)
+
+def test_after_them():
+    assert books() <= before
+"""
+
+
+def test_books_of_children_are_let_go_once_they_are_judged(run_pytest):
+    done = run_pytest(LET_GO)
+    assert not done.failed and not done.leaked, done.text
