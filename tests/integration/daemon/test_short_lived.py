@@ -10,7 +10,7 @@ import pytest
 from collector import attributes, collector  # noqa: F401 (fixture)
 from conftest import LIMIT, ROOT
 from cxx import run
-from world import wait_for
+from world import descriptors, wait_for
 
 SOURCE = """
 #include <ttmem/ttmem.h>
@@ -109,8 +109,4 @@ def test_files_are_closed_after_the_report(ttmemd, compiled):
     for _ in range(5):
         ttmemd.wait_for_leak(execute(ttmemd, program, "/none"))
 
-    def is_open():
-        folder = f"/proc/{ttmemd.process.pid}/fd"
-        return any(os.readlink(f"{folder}/{fd}") == str(program) for fd in os.listdir(folder))
-
-    wait_for(lambda: not is_open(), "the descriptors to be closed")
+    wait_for(lambda: str(program) not in descriptors(ttmemd.process.pid), "the descriptors to be closed")

@@ -88,7 +88,7 @@ def test_books_of_the_dead_kill_nobody_in_their_group(ttmemd, group, flight):
     assert unread < RUNS
     assert metric(ttmemd, "ttmem_exits_unread_total") == unread
     assert metric(ttmemd, "ttmem_exits_unread_left_total") == unread * BUFFERS * SIZE
-    assert metric(ttmemd, "ttmem_exits_waiting") == metric(ttmemd, "ttmem_exits_waiting_bytes") == 0
+    wait_for(lambda: metric(ttmemd, "ttmem_exits_waiting") == metric(ttmemd, "ttmem_exits_waiting_bytes") == 0, "the gauges")
     assert metric(ttmemd, "ttmem_processes_leaked_total") == RUNS
 
 
