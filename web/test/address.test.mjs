@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
 import { link, parse, pick, remember, rememberSoon } from "../src/base/router";
+import { mockTimeouts } from "./make.mjs";
 
 let clicked = null;
 let replaced = 0;
@@ -19,7 +20,7 @@ beforeEach(() => {
 });
 
 const timed = (run) => async () => {
-  mock.timers.enable({ apis: ["setTimeout"] });
+  mockTimeouts(mock);
   try {
     await run();
   } finally {

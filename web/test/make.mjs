@@ -25,3 +25,12 @@ export const space = (with_ = {}) => ({
   used: 0, occupied: 0, free: 0x10000, largest: 0x10000, fragmentation: 0, blocks: 0, guessed: 0, unplaced: 0, holes: [],
   ...with_,
 });
+
+/** Makes time-outs wait for mock.timers.tick(). Node 18, which Debian 12 has, takes a list. */
+export function mockTimeouts(mock) {
+  try {
+    mock.timers.enable({ apis: ["setTimeout"] });
+  } catch {
+    mock.timers.enable(["setTimeout"]);
+  }
+}

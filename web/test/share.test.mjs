@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
 import { Share } from "../src/data/share";
+import { mockTimeouts } from "./make.mjs";
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -86,7 +87,7 @@ test("a tab whose reader is stuck reads for itself, alone", async () => {
   const first = tab();
   await turn();
   for (const channel of Channel.all) channel.dispatchEvent = () => true; // it hears nothing any more
-  mock.timers.enable({ apis: ["setTimeout"] });
+  mockTimeouts(mock);
   try {
     const second = tab();
     mock.timers.tick(3000);

@@ -66,9 +66,9 @@ const struct card_facts *card_find(const char *card)
 uint32_t card_l1_banks(const struct card_facts *facts)
 {
 	/*
-	 * The first three were seen with the real tt-metal in mock mode, one chip each. The others follow from
-	 * its core descriptors: a galaxy's Wormhole has all ten rows and dispatches from one of them; a Blackhole
-	 * dispatches from a column of ten, and every chip of a galaxy has 13 columns, that of a p100 12.
+	 * The first three were measured with the real tt-metal in mock mode, one chip each. Those of galaxies follow
+	 * from its core descriptors: a Wormhole dispatches from one of ten rows, a Blackhole from a column of ten, and
+	 * every chip of a Blackhole galaxy has 13 columns. A p100 is assumed to have 12.
 	 */
 	static const struct {
 		const char *card; /* and its variants */
