@@ -154,7 +154,8 @@ static bool watch_knows(const struct watch *watch, const struct scan_book *book)
 	return false;
 }
 
-static int watch_adopt(struct watch *watch, const struct scan *scan, struct watch_unseen *unseen)
+static int watch_adopt(struct watch *watch, const struct scan *scan, struct view *view,
+		       struct watch_unseen *unseen)
 {
 	for (size_t i = 0; i < scan->count; i++) {
 		struct scan_book *book = scan->books[i];
@@ -173,6 +174,8 @@ static int watch_adopt(struct watch *watch, const struct scan *scan, struct watc
 		if (r < 0)
 			return r;
 		watch_unseen_add(unseen, book->owner.pid);
+		/* Before it is announced; watch_round() says why it failed. */
+		(void)follow_begin(follows[watch->count], view);
 		watch->form->started(watch, follows[watch->count++]);
 	}
 	return 0;
@@ -268,7 +271,7 @@ static int watch_loop(struct watch *watch, struct session *session)
 
 			r = session_refresh(session);
 			if (r == 0)
-				r = watch_adopt(watch, scan, &unseen);
+				r = watch_adopt(watch, scan, &view, &unseen);
 			watch_tell_refused(&refused, scan);
 			watch_unseen_tell(&unseen, session_remote(session), &watch->filter);
 			if (r == 0 && watch_is_over(watch, scan))

@@ -141,6 +141,13 @@ static int follow_find_shards(struct follow_round *round)
 	return device == -ENXIO ? 0 : (int)device;
 }
 
+int follow_begin(struct follow *follow, struct view *view)
+{
+	struct follow_round round = {.follow = follow, .view = view};
+
+	return follow_find_shards(&round);
+}
+
 /* Times within a shard may be out of order by as long as two threads waited for the lock. */
 static uint64_t follow_time(struct follow_round *round, struct follow_shard *shard, uint64_t stamp)
 {

@@ -62,6 +62,12 @@ int follow_new(struct follow **ret_follow, struct scan_book *book, const struct 
 struct follow *follow_free(struct follow *follow);
 
 /*
+ * From now on nothing is left out: what is written after this is passed on by follow_poll(). Without it, by the
+ * first follow_poll(). @view is only borrowed. A failure is also reported by follow_poll().
+ */
+int follow_begin(struct follow *follow, struct view *view);
+
+/*
  * Passes everything new to @fn, in the order of each shard. @view and @log are only borrowed.
  * Returns 0, the result of @fn, or a negative errno if the book can no longer be read.
  */

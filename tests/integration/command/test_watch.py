@@ -2,10 +2,15 @@
 """ttmem watch: every event once and in order, or counted as missed."""
 
 import json
+import os
+import pty
+import select
 import signal
+import subprocess
 import time
+from pathlib import Path
 
-from common import LIMIT
+from common import LIMIT, wait_for
 from world import check_schema
 
 
@@ -178,3 +183,24 @@ def test_watch_ends_when_its_pipe_is_closed(world):
     player.play("alloc 0 DRAM 0x2000 2 second")
     assert watch.wait(timeout=LIMIT) == 0
     assert watch.stderr.read() == ""
+
+
+def test_nothing_is_left_out_once_a_process_is_announced(world):
+    """A terminal that is stopped (Ctrl-S) holds the watch in the middle of its announcement."""
+    player = world.player("alloc 0 DRAM 0x1000 10")
+    terminal, end = pty.openpty()
+    os.write(terminal, b"\x13")
+    watch = subprocess.Popen([world.program, "watch"], stdin=end, stdout=end, stderr=end, env=world.env)
+    os.close(end)
+    # It waits in write() (1, on aarch64 64) to its standard output.
+    wait_for(lambda: Path(f"/proc/{watch.pid}/syscall").read_text().startswith(("1 0x1 ", "64 0x1 ")))
+    player.play("alloc 0 DRAM 0x2000 10")
+    os.write(terminal, b"\x11")
+    text = bytearray()
+    while b"0x2000" not in text:
+        assert select.select([terminal], [], [], LIMIT)[0], "the event is not shown"
+        text += os.read(terminal, 4096)
+    os.write(terminal, b"q")
+    assert watch.wait(timeout=LIMIT) == 0
+    os.close(terminal)
+    assert b"is being watched" in text and b"0x1000" not in text
