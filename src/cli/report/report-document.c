@@ -127,25 +127,23 @@ static bool report_is_used(const struct recording_sample *samples, uint32_t type
 	return false;
 }
 
-/* @unknown: a bit for each type, of each sample; NULL = all are known. */
 static void report_put_type(struct emit *json, const struct recording_sample *samples,
-			    const uint8_t *unknown, uint32_t type)
+			    uint32_t type)
 {
 	emit_open_object(json, types_name(type));
 	emit_open_array(json, "bytes");
 	for (size_t i = 0; i < REPORT_SAMPLES; i++)
-		report_put_value(json, samples[i].bytes[type], unknown && unknown[i] >> type & 1);
+		report_put_value(json, samples[i].bytes[type], samples[i].unknown >> type & 1);
 	emit_close_array(json);
 	emit_open_array(json, "high");
 	for (size_t i = 0; i < REPORT_SAMPLES; i++)
 		report_put_value(json, bits_max(samples[i].high[type], samples[i].bytes[type]),
-				 unknown && unknown[i] >> type & 1);
+				 samples[i].unknown >> type & 1);
 	emit_close_array(json);
 	emit_close_object(json);
 }
 
-static void report_put_samples(struct emit *json, const struct recording_sample *samples,
-			       const uint8_t *unknown)
+static void report_put_samples(struct emit *json, const struct recording_sample *samples)
 {
 	emit_open_object(json, "timeline");
 	emit_open_array(json, "times_ns");
@@ -155,7 +153,7 @@ static void report_put_samples(struct emit *json, const struct recording_sample 
 	emit_open_object(json, "types");
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		if (report_is_used(samples, type))
-			report_put_type(json, samples, unknown, type);
+			report_put_type(json, samples, type);
 	}
 	emit_close_object(json);
 	emit_close_object(json);
@@ -169,15 +167,14 @@ static int report_put_timeline(struct report *report)
 	int r;
 
 	if (report->walk.is_done) {
-		report_put_samples(&report->json, report->walk.timeline.samples,
-				   report->walk.timeline.unknown);
+		report_put_samples(&report->json, report->walk.timeline.samples);
 		return 0;
 	}
 	samples = calloc(REPORT_SAMPLES, sizeof(*samples));
 	r = samples ? recording_timeline(report->recording, &all, NULL, samples, REPORT_SAMPLES)
 		    : -ENOMEM;
 	if (r == 0)
-		report_put_samples(&report->json, samples, NULL);
+		report_put_samples(&report->json, samples);
 	return r;
 }
 

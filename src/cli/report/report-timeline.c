@@ -30,9 +30,8 @@ int report_timeline_init(struct report_timeline *timeline, struct recording *rec
 		.books = calloc(facts->books + 1, sizeof(struct report_device *)),
 		.ends = calloc(facts->books + 1, sizeof(*timeline->ends)),
 		.book_count = facts->books,
-		.unknown = calloc(REPORT_SAMPLES, sizeof(*timeline->unknown)),
 	};
-	if (!timeline->unknown || !timeline->samples || !timeline->books || !timeline->ends)
+	if (!timeline->samples || !timeline->books || !timeline->ends)
 		return -ENOMEM;
 	for (size_t i = 0; i < facts->books; i++) {
 		const struct recording_owner *owner = recording_owner(recording, i);
@@ -55,7 +54,6 @@ void report_timeline_deinit(struct report_timeline *timeline)
 		free(timeline->books[i]);
 	free(timeline->books);
 	free(timeline->samples);
-	free(timeline->unknown);
 	free(timeline->ends);
 	*timeline = (struct report_timeline){0};
 }
@@ -145,7 +143,7 @@ static void report_timeline_reach(struct report_timeline *timeline,
 			types |= (uint8_t)(1u << type);
 	}
 	for (size_t i = first; i < last; i++)
-		timeline->unknown[i] |= types;
+		timeline->samples[i].unknown |= types;
 }
 
 void report_timeline_add(struct report_timeline *timeline, struct report_device *device,

@@ -38,7 +38,6 @@ struct report_timeline {
 	uint64_t peak_bytes; /* the most of all, and the event after which it was so */
 	struct recording_moment peak;
 	uint64_t now[BOOK_TYPES];
-	uint8_t *unknown; /* owned; of each sample, a bit for each type whose bytes are not known */
 };
 
 /* 0 or -ENOMEM. */

@@ -105,6 +105,7 @@ struct recording_sample {
 	uint64_t time_ns;
 	uint64_t bytes[BOOK_TYPES];
 	uint64_t high[BOOK_TYPES];
+	uint8_t unknown; /* a bit for each type of which a process may have had more */
 };
 
 struct recording_span {

@@ -79,6 +79,40 @@ static void timeline_add(struct timeline *line, size_t at)
 		memcpy(line->level, entry->bytes, sizeof(line->level));
 }
 
+/*
+ * Books reach back differently: what was in use before the first chunk of a stream is not known, unless that has the
+ * first event of all. @ret_samples: of all streams.
+ */
+static void timeline_reach(const struct timeline *line, const struct recording_filter *filter,
+			   struct recording_sample *ret_samples)
+{
+	const struct recording_owner *owner = &line->recording->books[line->stream->book].owner;
+	const struct recording_entry *first = stream_entry(line->recording, line->stream, 0);
+	uint64_t time_ns;
+	uint8_t types = 0;
+	size_t end;
+
+	if (!recording_tells(line->recording, line->stream, 0, &time_ns) ||
+	    (first->kind == RECORDING_KEYFRAME
+		     ? first->last == 0
+		     : first->kind == RECORDING_EVENTS && first->first <= 1))
+		return;
+	for (size_t at = 0; at < line->stream->count; at++) {
+		const struct recording_entry *entry =
+			stream_entry(line->recording, line->stream, at);
+
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			if (entry->bytes[type] || entry->high[type])
+				types |= (uint8_t)(1u << type);
+		}
+	}
+	if (filter->types != 0)
+		types &= (uint8_t)filter->types;
+	end = time_ns > line->span->to_ns ? line->count : timeline_step(line, time_ns);
+	for (size_t i = timeline_step(line, owner->book.start_ns); i < end; i++)
+		ret_samples[i].unknown |= types;
+}
+
 /* A process that has ended uses nothing. */
 static void timeline_end(struct timeline *line)
 {
@@ -131,6 +165,7 @@ int recording_timeline(struct recording *recording, const struct recording_filte
 		for (size_t at = 0; at < line.stream->count; at++)
 			timeline_add(&line, at);
 		timeline_end(&line);
+		timeline_reach(&line, filter, ret_samples);
 		for (size_t k = 0; k < count; k++)
 			timeline_sum(&ret_samples[k], &own[k], filter);
 	}

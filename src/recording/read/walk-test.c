@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/testing/unit.h"
@@ -260,6 +261,40 @@ UNIT(draws_the_timeline_from_the_index)
 		high = samples[i].high[1] > high ? samples[i].high[1] : high;
 	}
 	assert(high == bytes);
+}
+
+/* Of the second book nothing is recorded but how it was after events that were missed. */
+UNIT(what_was_before_a_book_is_not_known_and_not_0)
+{
+	const struct testing_op op = {.kind = TESTING_ALLOC,
+				      .buffer = testing_buffer(1, 0x1000, 64)};
+	const struct recording_filter late = {.device = 0, .pid = 101, .types = 2};
+	const struct recording_filter whole = {.device = 0, .pid = 100, .types = 2};
+	struct recording_sample samples[64];
+	CLEANUP(test_deinit) struct test test;
+	char why[RECORDING_WHY_SIZE] = "";
+	size_t unknown = 0;
+
+	test_init(&test);
+	testing_op_do(test.books[0].writer, &op);
+	testing_op_do(test.books[1].writer, &op);
+	testing_recorded_bytes(&test.recorded[0]);
+	testing_recorded_events(&test.recorded[0], 0, RECORDING_EVENTS_MAX);
+	(void)usleep(2000); /* so that it is in another step */
+	testing_recorded_bytes(&test.recorded[1]);
+	testing_recorded_gap(&test.recorded[1], 0);
+	testing_recorder_end(&test.recorder);
+	assert(recording_open(&test.recording, test.recorder.path, why) == 0);
+	assert(recording_timeline(test.recording, &late, NULL, samples, 64) == 0);
+	for (size_t i = 0; i < 64; i++) {
+		assert(samples[i].unknown == (samples[i].bytes[1] == 0 ? 2 : 0));
+		unknown += samples[i].unknown > 0;
+	}
+	assert(unknown > 0 && unknown < 64 && samples[63].bytes[1] == 64);
+	/* Of a book that is there from its first event on all is known. */
+	assert(recording_timeline(test.recording, &whole, NULL, samples, 64) == 0);
+	for (size_t i = 0; i < 64; i++)
+		assert(samples[i].unknown == 0);
 }
 
 struct test_exact {
