@@ -48,14 +48,19 @@ static bool judge_is_closed(struct tracked *tracked)
 	return closed;
 }
 
-/* @buffers: that it has left. */
-static void judge_report(struct recorder *recorder, struct tracked *tracked,
-			 struct snapshot *snapshot, uint64_t buffers, bool closed)
+/* @is_read: with its buffers; otherwise only totals are known. Returns the bytes that it has left. */
+static uint64_t judge_report(struct recorder *recorder, struct tracked *tracked,
+			     struct snapshot *snapshot, bool is_read)
 {
-	const struct store_ending ending = recorder_exit_ending(tracked, snapshot, closed);
+	const struct store_ending ending =
+		recorder_exit_ending(tracked, snapshot, judge_is_closed(tracked));
+	uint64_t bytes, buffers;
 
 	recorder_join(recorder, snapshot);
 	snapshot_drop_empty(snapshot);
+	snapshot_process_totals(&snapshot->processes[0], &bytes, &buffers);
+	if (is_read)
+		buffers = snapshot->buffer_count;
 	pthread_mutex_lock(&recorder->lock);
 	tally_add_process(recorder->ended, snapshot, 0);
 	recorder->leaked += buffers > 0;
@@ -64,6 +69,7 @@ static void judge_report(struct recorder *recorder, struct tracked *tracked,
 		judge_report_leak(recorder, tracked, snapshot, &ending);
 	if (recorder->config.store)
 		store_put_ending(recorder->config.store, snapshot, 0, &ending);
+	return bytes;
 }
 
 /* Then there is no report either; it is counted. */
@@ -81,20 +87,18 @@ static void judge_run(struct worker_job *job)
 	struct tracked *tracked = task->tracked;
 	struct view *view = calloc(1, sizeof(*view));
 	struct snapshot *snapshot;
-	bool closed;
 
 	if (!view)
 		return;
 	/* Nobody else reads the book of an ended process, so this may take a while. */
 	snapshot = recorder_read(tracked, true, view, recorder->config.symbols);
-	closed = judge_is_closed(tracked);
 	pthread_mutex_lock(&tracked->incident_lock);
 	recorder_look_into(recorder, tracked, view); /* what happened just before the end */
 	pthread_mutex_unlock(&tracked->incident_lock);
 	if (snapshot) {
-		judge_report(recorder, tracked, snapshot, snapshot->buffer_count, closed);
+		(void)judge_report(recorder, tracked, snapshot, true); /* its list says the same */
 		if ((snapshot->buffer_count > 0 ||
-		     (!closed && recorder_exit_was_killed(tracked))) &&
+		     (!judge_is_closed(tracked) && recorder_exit_was_killed(tracked))) &&
 		    recorder->config.happened)
 			recorder->config.happened(recorder->config.context, tracked, true);
 	}
@@ -140,13 +144,9 @@ static void judge_totals_run(struct worker_job *job)
 	struct recorder_task *task = container_of(job, struct recorder_task, job);
 	struct view *view = calloc(1, sizeof(*view));
 	struct snapshot *snapshot = view ? recorder_read(task->tracked, false, view, NULL) : NULL;
-	uint64_t buffers;
 
-	if (snapshot) {
-		snapshot_process_totals(&snapshot->processes[0], &task->left, &buffers);
-		judge_report(task->recorder, task->tracked, snapshot, buffers,
-			     judge_is_closed(task->tracked));
-	}
+	if (snapshot)
+		task->left = judge_report(task->recorder, task->tracked, snapshot, false);
 	snapshot_free(snapshot);
 	if (view)
 		view_deinit(view);

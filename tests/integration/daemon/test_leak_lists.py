@@ -211,6 +211,11 @@ def test_a_database_of_an_earlier_version_is_converted(served):
             ALTER TABLE leak_sites DROP COLUMN name_count;
             ALTER TABLE leak_sites DROP COLUMN names;
             ALTER TABLE incidents DROP COLUMN space;
+            ALTER TABLE incidents DROP COLUMN size_per_bank;
+            ALTER TABLE incidents DROP COLUMN banks;
+            ALTER TABLE incidents DROP COLUMN bank_size;
+            ALTER TABLE incidents DROP COLUMN bank_free;
+            ALTER TABLE incidents DROP COLUMN explanation;
             DROP TABLE owners;
             ALTER TABLE leak_sites DROP COLUMN phases;
             ALTER TABLE held DROP COLUMN name_count;

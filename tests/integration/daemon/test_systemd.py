@@ -112,7 +112,7 @@ def test_units_are_valid(booted):
 
 def test_user_and_folders(booted):
     assert booted.text("getent", "passwd", "ttmem").split(":")[5] == "/var/lib/ttmem"
-    for folder, mode in (("/run/ttmem", "755"), ("/var/lib/ttmem", "711")):
+    for folder, mode in (("/run/ttmem", "755"), ("/var/lib/ttmem", "700")):
         assert booted.text("stat", "-c", "%U %G %a", folder) == f"ttmem ttmem {mode}\n"
 
 

@@ -86,7 +86,7 @@ def test_books_of_the_dead_kill_nobody_in_their_group(ttmemd, group, flight):
     # Those that had to go at once have no lists, and are counted with what they left.
     unread = sum(row["listed"] == 0 for row in rows)
     assert unread < RUNS
-    assert metric(ttmemd, "ttmem_exits_unread_total") == unread
+    wait_for(lambda: metric(ttmemd, "ttmem_exits_unread_total") == unread, "their count")
     assert metric(ttmemd, "ttmem_exits_unread_left_total") == unread * BUFFERS * SIZE
     wait_for(lambda: metric(ttmemd, "ttmem_exits_waiting") == metric(ttmemd, "ttmem_exits_waiting_bytes") == 0, "the gauges")
     assert metric(ttmemd, "ttmem_processes_leaked_total") == RUNS
@@ -107,7 +107,7 @@ def test_who_ends_while_nothing_can_be_judged_is_reported_with_its_totals(ttmemd
     assert {row["bytes"] for row in rows} == {BUFFERS // 2 * SIZE}
     unread = [row for row in rows if row["listed"] == 0]
     assert 0 < len(unread) < 8
-    assert metric(ttmemd, "ttmem_exits_unread_total") == len(unread)
+    wait_for(lambda: metric(ttmemd, "ttmem_exits_unread_total") == len(unread), "their count")
     assert metric(ttmemd, "ttmem_exits_unread_left_total") == sum(row["bytes"] for row in unread)
     assert ttmemd.json("status")["unobserved_exits"] == 0
 
