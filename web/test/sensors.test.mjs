@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isTroubled, telemetry } from "../src/analysis/sensors";
+import { isTroubled, telemetry, telemetryInShort } from "../src/analysis/sensors";
 
 const card = (with_ = {}) => ({
   state: "present", telemetry: { temperature_c: 85.5, power_w: 31, voltage_v: 0.8, aiclk_mhz: 1000 },
@@ -24,6 +24,8 @@ test("a card over a limit shows the limit", () => {
 
 test("a card that does not work shows its state, and the sensors that can be read", () => {
   assert.equal(telemetry(card({ state: "not_answering" })), "not answering · 86 °C · 31 W · 1000 MHz");
+  assert.equal(telemetryInShort(card({ state: "not_answering" })), "not answering · 86 °C");
+  assert.equal(telemetryInShort(card()), telemetry(card()));
   for (const state of ["in_reset", "not_answering", "gone"]) {
     assert.equal(telemetry(card({ state, telemetry: null })), state.replace("_", " "));
     assert.equal(isTroubled(card({ state })), true);

@@ -14,7 +14,7 @@ const isOver = (device: Device, name: string): boolean => {
 const isAway = (device: Device): boolean => Boolean(device.state) && device.state !== "present";
 
 /** What is wrong with the card, and the readings of the sensors that exist. */
-export function telemetry(device: Device): string {
+function readings(device: Device): string[] {
   const parts = isAway(device) ? [device.state!.replace("_", " ")] : [];
   for (const [name, unit] of Object.entries(SENSORS)) {
     const value = device.telemetry?.[name];
@@ -22,8 +22,14 @@ export function telemetry(device: Device): string {
     const limit = isOver(device, name) ? ` (limit ${Math.round(device.limits![name]!)})` : "";
     parts.push(`${Math.round(value)} ${unit}${limit}`);
   }
-  return parts.join(" · ");
+  return parts;
 }
+
+export const telemetry = (device: Device): string => readings(device).join(" · ");
+
+/** For the narrow space of a card in the overview: beside its state there is room for the temperature. */
+export const telemetryInShort = (device: Device): string =>
+  readings(device).slice(0, isAway(device) ? 2 : undefined).join(" · ");
 
 /** Whether the card does not work, or is beyond a limit. */
 export const isTroubled = (device: Device): boolean =>

@@ -4,7 +4,7 @@
 
 import { glance, happened, nameOf, unread, type Glance } from "../analysis/groups";
 import { growth, growthOf, growthOn, growthSite, growthText, type Growing } from "../analysis/growth";
-import { isTroubled, telemetry } from "../analysis/sensors";
+import { isTroubled, telemetry, telemetryInShort } from "../analysis/sensors";
 import { siteOf } from "../analysis/sites";
 import { h, hint, Keyed, More, renew, say, svg, type Row } from "../base/dom";
 import type { Figures } from "../base/figures";
@@ -86,7 +86,7 @@ function card(device: Device): Row<Device> {
       const kind = [now.card, now.arch, now.remote ? "remote" : ""].filter(Boolean).join(" · ");
       say(facts, kind);
       hint(facts, `${kind ? `${kind}; ` : ""}${now.uid ? `unique id ${now.uid}` : "no unique id is known: told apart by number"}`);
-      say(sensors, telemetry(now));
+      say(sensors, telemetryInShort(now));
       hint(sensors, telemetry(now));
       sensors.className = isTroubled(now) ? "bad sensors" : "muted sensors";
       say(users, plural(holders.get(deviceKey(now)) ?? 0, "process", "processes") + (now.untracked ? `, ${now.untracked} not tracked` : ""));
