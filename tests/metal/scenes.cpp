@@ -272,10 +272,10 @@ std::string play_sub_devices()
 }
 
 /* Each core has an address of its own, and other buffers have the same one on other cores. */
-std::string allocate_per_core()
+std::string allocate_per_core(std::uint32_t tiles)
 {
 	Mesh &mesh = any_mesh();
-	const std::uint32_t cores = few(4), tiles = few(3);
+	const std::uint32_t cores = few(4);
 	Wish wish = sharded(BufferType::L1, few(4) - 1, cores, tiles);
 	const auto chips = mesh.device->get_devices();
 
@@ -286,11 +286,14 @@ std::string allocate_per_core()
 	return "allocate per core";
 }
 
+constexpr std::uint32_t more_than_l1 = 1000; /* tiles */
+
 std::string play_hybrid()
 {
 	const std::uint64_t n = roll(100);
 
-	return n < 50   ? allocate_per_core()
+	return n < 45   ? allocate_per_core(few(3))
+	       : n < 50 ? allocate_per_core(more_than_l1)
 	       : n < 70 ? allocate()
 	       : n < 97 ? release()
 			: open_again();
