@@ -49,6 +49,7 @@ const char *testing_corpus(void);
 
 struct testing_book {
 	int fd;
+	bool has_reader;
 	uint8_t *base;
 	uint64_t size;
 	uint64_t room;
@@ -59,7 +60,6 @@ struct testing_book {
 	struct writer *writer; /* NULL in processes that only read */
 	struct file_fd file;
 	struct reader reader;
-	bool has_reader;
 };
 
 /* Makes, maps and seals the file; no writer yet, so that a child may become the writer. */

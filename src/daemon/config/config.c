@@ -303,7 +303,7 @@ static int parse_file(struct config *config, const struct line *line, const char
 	const char *path = line->file ? line->file : usual;
 	CLEANUP_FREE char *text = NULL;
 	size_t length = 0;
-	struct stat st;
+	struct stat st = {0};
 	int r;
 
 	if (strcmp(path, CONFIG_NONE) == 0)

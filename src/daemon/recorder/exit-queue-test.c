@@ -50,9 +50,12 @@ UNIT(users_are_served_in_turn_however_many_one_has)
 	assert(take(&queue) == 0); /* it is being read when the others come */
 	assert(put(&queue, 100, 1001, MIB) == 0 && put(&queue, 101, 1002, MIB) == 0);
 	assert(put(&queue, 102, 1001, MIB) == 0);
-	assert(take(&queue) == 100 && take(&queue) == 101);
-	assert(take(&queue) == 1 && take(&queue) == 102);
-	assert(take(&queue) == 2 && take(&queue) == 3);
+	assert(take(&queue) == 100);
+	assert(take(&queue) == 101);
+	assert(take(&queue) == 1);
+	assert(take(&queue) == 102);
+	assert(take(&queue) == 2);
+	assert(take(&queue) == 3);
 	exit_queue_deinit(&queue);
 }
 
@@ -122,6 +125,8 @@ UNIT(a_book_that_is_larger_than_may_wait_is_the_first_of_its_user)
 	assert(put(&queue, 0, 1000, MIB) == 0 && put(&queue, 1, 1000, MIB) == 0);
 	assert(exit_queue_put(&queue, &large) == 0);
 	assert(put_in(&queue, 3, 1, 7, 64 * MIB) == -ENOSPC);
-	assert(take(&queue) == 2 && take(&queue) == 0 && take(&queue) == 1);
+	assert(take(&queue) == 2);
+	assert(take(&queue) == 0);
+	assert(take(&queue) == 1);
 	exit_queue_deinit(&queue);
 }

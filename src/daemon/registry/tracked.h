@@ -42,11 +42,11 @@ struct tracked {
 	uint32_t user;     /* real user of the process when it was first seen */
 	uint32_t source;   /* enum book_source */
 	bool is_older;     /* than the daemon: earlier counts are not new */
+	bool memory_is_v1; /* see memory_path */
 	uint64_t since_ns; /* CLOCK_REALTIME when the daemon learnt of it */
 	char comm[TRACKED_COMM_SIZE];
 	char namespaces[NAMESPACES_SIZE]; /* where the process was when it was first seen */
 	char *memory_path;                /* of its memory cgroup then; NULL = not known */
-	bool memory_is_v1;
 
 	uint32_t refs; /* atomic */
 	uint32_t end;  /* enum tracked_end; atomic */

@@ -108,7 +108,8 @@ static int memory_map_add_holder(struct memory_shared *shared, const struct snap
 
 static int memory_map_join(struct memory_shared *shared, const struct free_blocks *like)
 {
-	CLEANUP_FREE const struct free_blocks **lists = calloc(shared->count + 1, sizeof(*lists));
+	CLEANUP_FREE const struct free_blocks **lists =
+		calloc(shared->count + 1, sizeof(const struct free_blocks *));
 	uint64_t unplaced = 0;
 	size_t n = 0;
 

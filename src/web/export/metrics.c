@@ -254,6 +254,16 @@ static void metrics_write_daemon(struct exposition *to, const struct health *hea
 			       "1 where the dashboard shows other machines.");
 }
 
+static void metrics_write_exits(struct exposition *to, const struct health *health)
+{
+	exposition_one(to, "ttmem_exits_waiting", EXPOSITION_GAUGE, health->exits_waiting,
+		       "Books of exited processes that are held until their reports are on disk.");
+	exposition_family(to, "ttmem_exits_waiting_bytes", EXPOSITION_GAUGE, "bytes",
+			  "Memory of these books.");
+	exposition_begin(to);
+	exposition_u64(to, health->exits_waiting_bytes);
+}
+
 static void metrics_write_limits(struct exposition *to, const struct health *health)
 {
 	static const struct {
@@ -307,13 +317,7 @@ static void metrics_write_limits(struct exposition *to, const struct health *hea
 					       "Device memory that these had left, in bytes."},
 	};
 
-	exposition_one(to, "ttmem_exits_waiting", EXPOSITION_GAUGE, health->exits_waiting,
-		       "Books of exited processes that are held until their reports are on disk.");
-	exposition_family(to, "ttmem_exits_waiting_bytes", EXPOSITION_GAUGE, "bytes",
-			  "Memory of these books.");
-	exposition_begin(to);
-	exposition_u64(to, health->exits_waiting_bytes);
-
+	metrics_write_exits(to, health);
 	exposition_family(to, "ttmem_legacy_memory_bytes", EXPOSITION_GAUGE, "bytes",
 			  "Memory of the books of old clients.");
 	exposition_begin(to);
