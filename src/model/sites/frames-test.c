@@ -4,6 +4,7 @@
 
 #include "model/sites/frames.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/testing/unit.h"
@@ -213,6 +214,7 @@ static void check_folded(const char *stack, const char *expected)
 	struct frames_one frame, shown;
 	struct frames frames;
 	char text[512] = "";
+	size_t length = 0;
 	bool has_frame = true;
 
 	frames_init(&frames, stack);
@@ -220,9 +222,10 @@ static void check_folded(const char *stack, const char *expected)
 		has_frame = frames_next(&frames, &frame);
 		if (!frames_fold_add(&fold, has_frame ? &frame : NULL, &shown))
 			continue;
-		strcat(text, *text ? "|" : "");
-		strcat(text, shown.function ? shown.function : "?");
-		strcat(text, shown.is_cut ? "!" : "");
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s%s",
+					   length ? "|" : "", shown.function ? shown.function : "?",
+					   shown.is_cut ? "!" : "");
+		assert(length < sizeof(text));
 	}
 	frames_deinit(&frames);
 	assert(strcmp(text, expected) == 0);

@@ -266,12 +266,10 @@ UNIT(draws_the_timeline_from_the_index)
 /* Of the second book nothing is recorded but how it was after events that were missed. */
 UNIT(what_was_before_a_book_is_not_known_and_not_0)
 {
-	const struct testing_op op = {.kind = TESTING_ALLOC,
-				      .buffer = testing_buffer(1, 0x1000, 64)};
-	const struct recording_filter late = {.device = 0, .pid = 101, .types = 2};
-	const struct recording_filter whole = {.device = 0, .pid = 100, .types = 2};
-	struct recording_sample samples[64];
+	const struct testing_op op = {TESTING_ALLOC, .buffer = testing_buffer(1, 0x1000, 64)};
+	struct recording_filter filter = {.device = 0, .pid = 101, .types = 2};
 	CLEANUP(test_deinit) struct test test;
+	struct recording_sample samples[64];
 	char why[RECORDING_WHY_SIZE] = "";
 	size_t unknown = 0;
 
@@ -285,18 +283,14 @@ UNIT(what_was_before_a_book_is_not_known_and_not_0)
 	testing_recorded_gap(&test.recorded[1], 0);
 	testing_recorder_end(&test.recorder);
 	assert(recording_open(&test.recording, test.recorder.path, why) == 0);
-	assert(recording_timeline(test.recording, &late, NULL, samples, 64) == 0);
-	for (size_t i = 0; i < 64; i++) {
-		/* Before the process started, it is known to be 0. */
-		assert(samples[i].unknown == 0 ||
-		       (samples[i].unknown == 2 && samples[i].bytes[1] == 0));
-		unknown += samples[i].unknown > 0;
-	}
+	assert(recording_timeline(test.recording, &filter, NULL, samples, 64) == 0);
+	for (size_t i = 0; i<64; unknown += samples[i++].unknown> 0)
+		assert(!samples[i].unknown || samples[i].bytes[1] == 0);
 	assert(unknown > 0 && unknown < 64 && samples[63].bytes[1] == 64);
-	/* Of a book that is there from its first event on all is known. */
-	assert(recording_timeline(test.recording, &whole, NULL, samples, 64) == 0);
+	filter.pid = 100; /* its book is there from its first event on */
+	assert(recording_timeline(test.recording, &filter, NULL, samples, 64) == 0);
 	for (size_t i = 0; i < 64; i++)
-		assert(samples[i].unknown == 0);
+		assert(!samples[i].unknown);
 }
 
 struct test_exact {
