@@ -14,9 +14,13 @@
  * as much as an empty function while tracking is off. Tracking is on with TTMEM=1 or
  * TT_ALLOC_TRACKING_ENABLED=1 in the environment; TTMEM=0 overrides both.
  *
- * Signal handlers may call too. A handler that interrupted a call must return to it, as with malloc():
- * after a siglongjmp() out of it, or asynchronous cancellation, that thread's events are lost (and
- * counted). A child that the handler forked must not return from it but exec or _exit.
+ * Signal handlers may call too. A handler that interrupted a call should return to it, as with malloc().
+ * After a siglongjmp() out of it, or asynchronous cancellation, the interrupted call may not be recorded
+ * (it is counted as lost), and the totals of its device are bounds from then on. The thread's later events,
+ * and those of other threads on that device, are recorded again as soon as it is certain that the call will
+ * not go on: its thread has ended, or its part of the stack has been used for something else. Until then they
+ * are lost, and counted; other threads wait for the call once, for some seconds. A child that the handler
+ * forked must not return from it but exec or _exit.
  */
 
 #include <stddef.h>
@@ -77,6 +81,7 @@ extern "C" {
 #define TTMEM_SHAPE_TOP_DOWN 0x02u
 #define TTMEM_SHAPE_INTERLEAVED 0x04u
 #define TTMEM_SHAPE_SHARDED 0x08u
+#define TTMEM_SHAPE_PER_CORE 0x10u /* only of a failed allocation: each core has its own addresses */
 
 /* Kinds of kernels, for buffers of type TTMEM_KERNEL. */
 #define TTMEM_KERNEL_APPLICATION 0u
@@ -135,7 +140,7 @@ struct ttmem_failed_args {
 	uint64_t bank_size;     /* 0 = not known, and then the next is not either */
 	uint64_t bank_free;     /* in all free blocks of a bank */
 	uint32_t banks;         /* that the buffer would have touched; 0 = not known */
-	uint32_t reserved;      /* 0 */
+	uint32_t shape_flags;   /* TTMEM_SHAPE_PER_CORE or 0 */
 	const char *name;       /* may be NULL */
 };
 

@@ -85,7 +85,8 @@ UNIT(a_refused_request_that_may_have_two_sizes_has_none)
 	assert(args.size == 2048);
 }
 
-UNIT(a_refused_request_has_its_size_from_where_sizes_have_been_found)
+/* Where a buffer has its size and its device is known from then on. */
+static void learn(void)
 {
 	const struct metal_names names = testing_names();
 	struct testing_device device = testing_device(3, &test_allocator);
@@ -96,5 +97,42 @@ UNIT(a_refused_request_has_its_size_from_where_sizes_have_been_found)
 
 		assert(metal_learn(&names, &buffer, &facts) == 0);
 	}
+}
+
+/* In a member that has no value yet, from an object that had this memory before. */
+UNIT(a_refused_request_that_also_has_a_stale_device_is_told)
+{
+	struct testing_device other = testing_device(5, &test_allocator);
+
+	learn();
+	assert(refuse(2048, 64, (uintptr_t)&other).size == 2048 * 64);
+}
+
+UNIT(a_refused_request_has_its_size_from_where_sizes_have_been_found)
+{
+	learn();
 	assert(refuse(2048, PAGES_COUNTED + 1, 2048).size == 2048 * (PAGES_COUNTED + 1));
+}
+
+static struct metal_optional test_cores(const void *buffer)
+{
+	(void)buffer;
+	return (struct metal_optional){.value = 2, .has_value = true};
+}
+
+UNIT(a_refused_request_on_single_cores_is_marked)
+{
+	struct testing_device device = testing_device(3, &test_allocator);
+	struct testing_buffer buffer = testing_buffer(&device, 0, 2);
+	struct metal_names names = testing_names();
+
+	names.is_l1 = names.is_per_core = test_yes;
+	names.is_dram = names.is_trace = test_no;
+	names.buffer_cores = test_cores;
+	metal_failed(&names, test_allocator.inner, &buffer, false);
+	assert(testing_failed_args()->shape_flags == TTMEM_SHAPE_PER_CORE);
+	assert(testing_failed_args()->banks == 2 && testing_failed_args()->bank_size == 0);
+	names.is_per_core = test_no;
+	metal_failed(&names, test_allocator.inner, &buffer, false);
+	assert(testing_failed_args()->shape_flags == 0);
 }

@@ -49,15 +49,19 @@ static bool metal_failed_is_device(const struct metal_names *names, uint64_t wor
 	       (table == names->device_table || table == names->mesh_table);
 }
 
-/* The only one in the object; NULL = there is none, or there are several. */
+/*
+ * The only one in the object where a device may be; NULL = there is none, or there are several. Members of the
+ * object that have no value yet may contain anything, such as another device of an object that was freed.
+ */
 static const void *metal_failed_device(const struct metal_names *names, const uint64_t *words)
 {
+	const uint32_t places = metal_learn_device_places();
 	const void *device = NULL;
 
 	for (uint32_t i = 0; i < METAL_FAILED_WORDS; i++) {
 		const void *found;
 
-		if (!metal_failed_is_device(names, words[i]))
+		if (!(places >> i & 1) || !metal_failed_is_device(names, words[i]))
 			continue;
 		memcpy(&found, &words[i], sizeof(found));
 		if (device && device != found)
@@ -144,6 +148,7 @@ static void metal_failed_tell(const struct metal_failure *failure, uint32_t type
 		.bank_size = bank.total,
 		.bank_free = bank.free,
 		.banks = failure->cores.has_value ? failure->cores.value : 0,
+		.shape_flags = failure->is_per_core ? TTMEM_SHAPE_PER_CORE : 0,
 		.name = name,
 	};
 	const struct metal_space *space;

@@ -66,6 +66,23 @@ UNIT(waits_for_another_size_but_not_for_ever)
 	assert(*metal_learn_note() && !metal_refused());
 }
 
+/* In a member that has no value yet, from an object that had this memory before. */
+UNIT(a_stale_device_in_a_later_buffer_is_not_its_device)
+{
+	struct metal_names names = testing_names();
+	struct testing_device device = testing_device(0, &test_allocator);
+	struct testing_device other = testing_device(5, &test_allocator);
+	struct testing_buffer first = testing_buffer(&device, 0x2000, 1);
+	struct testing_buffer second = testing_buffer(&device, 0x4000, 3);
+	struct metal_facts facts;
+
+	second.words[TESTING_AT_SIZE + 1] = (uintptr_t)&other;
+	assert(metal_learn(&names, &first, &facts) == 0);
+	assert(metal_learn(&names, &second, &facts) == 0 && !metal_refused());
+	assert(facts.device == &device);
+	assert(strstr(metal_learn_note(), "device=+16,allocator() "));
+}
+
 UNIT(forgets_a_place_that_was_equal_by_chance)
 {
 	struct metal_names names = testing_names();

@@ -148,8 +148,7 @@ static const void *metal_learn_word(const void *buffer, uint32_t word)
 	return value;
 }
 
-/* The allocator that the device itself has, as an Allocator. */
-static const void *metal_learn_own_allocator(const struct metal_names *names, const void *device)
+const void *metal_learn_own_allocator(const struct metal_names *names, const void *device)
 {
 	const void *table = *(const void *const *)device;
 
@@ -249,6 +248,24 @@ static void metal_learn_combine(const struct metal_names *names, const struct me
 	__atomic_store_n(&metal_learned.is_done, true, __ATOMIC_RELEASE);
 }
 
+/*
+ * Where this buffer may have its device, by all that were seen. One of them alone may have several: members without
+ * a value contain what an object before it has left there.
+ */
+static uint32_t metal_learn_devices(const struct metal_names *names, const uint64_t *words)
+{
+	uint32_t places = 0;
+
+	for (uint32_t i = 0; i < METAL_LEARN_WORDS; i++)
+		places |= (uint32_t)metal_learn_is_device(names, (uintptr_t)words[i]) << i;
+	if (metal_learn_is_one(places))
+		return places;
+	metal_lock();
+	places &= metal_learned.places.device;
+	metal_unlock();
+	return places;
+}
+
 /* tt-metal's functions are called first, without the lock. */
 static int metal_learn_from(const struct metal_names *names, const void *buffer,
 			    struct metal_facts *facts)
@@ -260,8 +277,7 @@ static int metal_learn_from(const struct metal_names *names, const void *buffer,
 		return METAL_LEARN_UNKNOWN;
 	seen.size = metal_learn_sizes(words, facts);
 	seen.address = metal_learn_equal(words, facts->address);
-	for (uint32_t i = 0; i < METAL_LEARN_WORDS; i++)
-		seen.device |= (uint32_t)metal_learn_is_device(names, (uintptr_t)words[i]) << i;
+	seen.device = metal_learn_devices(names, words);
 	if (!metal_learn_is_one(seen.device)) {
 		metal_refuse("%s: a buffer has %s", names->library,
 			     seen.device ? "several devices" : "no device");
@@ -281,6 +297,13 @@ uint32_t metal_learn_size_places(void)
 {
 	return __atomic_load_n(&metal_learned.is_done, __ATOMIC_ACQUIRE) ? metal_learned.places.size
 									 : UINT32_MAX;
+}
+
+uint32_t metal_learn_device_places(void)
+{
+	return __atomic_load_n(&metal_learned.is_done, __ATOMIC_ACQUIRE)
+		       ? metal_learned.places.device
+		       : UINT32_MAX;
 }
 
 /*

@@ -36,12 +36,18 @@ int metal_learn(const struct metal_names *names, const void *buffer, struct meta
 /* In which words of a buffer its size may be: bit N is word N. All, while it is being learned. */
 uint32_t metal_learn_size_places(void);
 
+/* The same for its device. */
+uint32_t metal_learn_device_places(void);
+
 /*
  * The buffer's allocator as an Allocator, for bank_count() and others. @ret_is_default: it is the device's
  * own, not a sub-device's.
  */
 const void *metal_learn_api(const struct metal_names *names, const void *buffer,
 			    const struct metal_facts *facts, bool *ret_is_default);
+
+/* The allocator that the device itself has, as an Allocator. */
+const void *metal_learn_own_allocator(const struct metal_names *names, const void *device);
 
 /* Copies memory that may not be there, of up to a page: -EFAULT. Less than 0 else. */
 int metal_learn_peek_by_pipe(const void *from, void *to, size_t size);

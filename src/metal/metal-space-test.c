@@ -87,7 +87,8 @@ UNIT(leaves_unknown_what_the_statistics_contradict)
 	assert(testing_device_args()->memory[TTMEM_DRAM].bank_base == 0);
 }
 
-UNIT(declares_nothing_for_a_sub_device)
+/* What was declared before may be of an earlier opening. */
+UNIT(declares_a_device_by_its_own_allocator_also_for_a_sub_device)
 {
 	struct metal_names names = testing_names();
 	struct testing_device device = testing_device(0, &test_whole);
@@ -96,7 +97,9 @@ UNIT(declares_nothing_for_a_sub_device)
 		.bank_sizes = {[TTMEM_L1] = 0x2000, [TTMEM_DRAM] = 0x7777}};
 	const struct metal_space *space = test_meet(&names, &device, &part);
 
-	assert(testing_declared() == 0);
+	assert(testing_declared() == 1);
+	assert(testing_device_args()->memory[TTMEM_L1].bank_size == 0x8000);
+	assert(testing_device_args()->memory[TTMEM_DRAM].bank_size == 0x100000);
 	assert(!space->is_default);
 	assert(space->memory[TTMEM_L1].bank_size == 0x2000);
 	assert(space->memory[TTMEM_DRAM].bank_size == 0);

@@ -171,6 +171,36 @@ static bool metal_space_is_hybrid(const struct metal_names *names)
 	return names->is_per_core && value && value[0] == '1';
 }
 
+/* Whether the device's own allocator was met since it was opened. */
+static bool metal_space_is_met(const void *device)
+{
+	const struct metal_space *space;
+
+	metal_lock();
+	space = metal_spaces;
+	while (space && !(space->device == device && space->is_default))
+		space = space->next;
+	metal_unlock();
+	return space;
+}
+
+/*
+ * Declares the device by its own allocator, which alone knows all of it. A sub-device's may be met before: then
+ * what was declared is of an earlier opening, in which L1_SMALL and the trace region may have had other sizes.
+ */
+static void metal_space_declare(const struct metal_names *names, const struct metal_space *fresh,
+				const struct metal_target *target)
+{
+	struct metal_space own = {.device = fresh->device, .is_default = true};
+
+	if (fresh->is_default) {
+		metal_device_declare(names, fresh->device, fresh->memory, target);
+	} else if (!metal_space_is_met(fresh->device)) {
+		metal_space_ask(names, metal_learn_own_allocator(names, fresh->device), &own);
+		metal_device_declare(names, own.device, own.memory, target);
+	}
+}
+
 int metal_space_meet(const struct metal_names *names, const void *buffer,
 		     const struct metal_facts *facts, const struct metal_target *target)
 {
@@ -192,8 +222,7 @@ int metal_space_meet(const struct metal_names *names, const void *buffer,
 	api = metal_learn_api(names, buffer, facts, &fresh->is_default);
 	fresh->is_hybrid = fresh->is_default && metal_space_is_hybrid(names);
 	metal_space_ask(names, api, fresh);
-	if (fresh->is_default) /* only a device's own knows all of it */
-		metal_device_declare(names, facts->device, fresh->memory, target);
+	metal_space_declare(names, fresh, target);
 	metal_lock();
 	fresh->number = metal_space_number();
 	if (fresh->number == METAL_SPACE_LANES)

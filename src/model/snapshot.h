@@ -377,6 +377,7 @@ struct snapshot_incident {
 	uint64_t bank_size;
 	uint64_t bank_free; /* known if the bank's size is */
 	uint32_t banks;     /* that it would have touched; 0 = not known */
+	bool is_per_core;   /* requested on single cores, each with its own addresses */
 	uint64_t count;
 	uint64_t time_ns;
 	uint64_t last_ns;

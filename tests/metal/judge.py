@@ -191,7 +191,10 @@ class Run:
         if self.knows_chips or not used:
             return []
         self.knows_chips = True
-        rows = {row["device"]: row for row in self.ask("smi")["devices"]}
+        answer = self.ask("smi")
+        own = {row["device"]: row["uid"] for one in answer["processes"] if one["pid"] == pid for row in one["devices"]}
+        # A program that was killed before leaves regions, of chips that may have the same numbers.
+        rows = {row["device"]: row for row in answer["devices"] if own.get(row["device"], "") == row["uid"]}
         archs = {chip: row["arch"] for chip, row in rows.items()}
         # tt-metal's regions are called by the unique ids of their chips. 0 is one of them in mock mode.
         told = {f"tt_device_{int(rows[chip]['uid'] or '0', 16)}_memory" for chip in used if chip in rows}

@@ -9,6 +9,7 @@
  *   regions        L1_SMALL and TRACE of every size, until they are full
  *   refused        allocations that fail, at one call site and at many, on several threads
  *   close          devices, meshes and submeshes that are closed while buffers are live
+ *   circular       programs whose circular buffers grow beyond L1, next to programs that run (slow dispatch)
  */
 
 #include <array>
@@ -23,6 +24,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -247,6 +249,8 @@ std::string begin_sub_devices()
 		return "open again";
 	const std::string told = lay_out();
 
+	if (!roll(3))
+		return told + " and " + allocate_local();
 	make(*meshes.front(), interleaved(BufferType::L1, 60));
 	return told + " and allocate L1";
 }
@@ -378,10 +382,11 @@ std::string ask_on_threads()
 	std::vector<std::thread> workers;
 
 	for (unsigned i = 0; i < 4; i++)
-		workers.emplace_back([site = static_cast<unsigned>(roll(sites.size() - 1))] {
-			for (unsigned k = 0; k < 5; k++)
-				sites[site](*meshes.front(), wish_of(site));
-		});
+		workers.emplace_back(
+			[&mesh = any_mesh(), site = static_cast<unsigned>(roll(sites.size() - 1))] {
+				for (unsigned k = 0; k < 5; k++)
+					sites[site](mesh, wish_of(site));
+			});
 	for (std::thread &worker : workers)
 		worker.join();
 	return "threads";
@@ -485,13 +490,98 @@ std::string play_close()
 			: close_device();
 }
 
+/* One core or several, with as much as @size together. */
+Program program_of(std::uint64_t size)
+{
+	const std::uint64_t last = roll(3);
+	Program program = CreateProgram();
+
+	CreateCircularBuffer(program, CoreRange({0, 0}, {last, last}),
+			     CircularBufferConfig(static_cast<std::uint32_t>(size),
+						  {{0, tt::DataFormat::Float16_b}})
+				     .set_page_size(0, tile));
+	return program;
+}
+
+std::string run_program()
+{
+	Mesh &mesh = *meshes.front();
+	IDevice *chip = mesh.device->get_devices().front();
+	const std::uint64_t size = tile * few(8);
+	auto placed = std::make_shared<Placed>(Placed{program_of(size), chip->id(), size});
+
+	tt::tt_metal::detail::LaunchProgram(chip, placed->program);
+	mesh.programs.push_back(placed);
+	if (mesh.programs.size() > 3)
+		drop(mesh.programs);
+	return "circular buffers";
+}
+
+/*
+ * What the text of tt-metal's exception says of circular buffers that begin at @base. It judges a program of a chip
+ * by the whole mesh, and does not say which chip it was.
+ */
+void note_beyond(unsigned site, std::uint64_t base, const char *text)
+{
+	const auto chips = meshes.front()->device->get_devices();
+	const char *grow = std::strstr(text, "grow to ");
+	std::uint64_t end, most;
+
+	if (!grow ||
+	    std::sscanf(grow, "grow to %" SCNu64 " B which is beyond max L1 size of %" SCNu64, &end,
+			&most) != 2)
+		throw std::runtime_error(text);
+	notes.push_back("f " + std::to_string(site) + " " + std::to_string(chips.front()->id()) +
+			" " + std::to_string(chips.size()) + " CB " + std::to_string(end - base) +
+			" " + std::to_string(end - base) + " " + std::to_string(most - base));
+}
+
+/* As above: one call site for each size. */
+template <unsigned Site> [[gnu::noinline]] void launch(IDevice &chip)
+{
+	const std::uint64_t base = chip.allocator()->get_base_allocator_addr(HalMemType::L1);
+	const std::uint64_t room = chip.allocator()->get_worker_l1_size() - base;
+	Program program = program_of((room / tile + 1 + Site) * tile);
+
+	try {
+		tt::tt_metal::detail::LaunchProgram(&chip, program);
+	} catch (const std::exception &error) {
+		note_beyond(Site, base, error.what());
+	}
+}
+
+template <std::size_t... Sites>
+constexpr auto all_launches(std::index_sequence<Sites...> /*unused*/)
+{
+	return std::array{&launch<Sites>...};
+}
+
+constexpr auto launches = all_launches(std::make_index_sequence<8>());
+
+std::string grow_beyond()
+{
+	const auto chips = meshes.front()->device->get_devices();
+
+	launches[roll(launches.size())](*chips[roll(chips.size())]);
+	return "grow beyond L1";
+}
+
+std::string play_circular()
+{
+	const std::uint64_t n = roll(100);
+
+	return n < 45   ? grow_beyond()
+	       : n < 65 ? run_program()
+	       : n < 80 ? allocate()
+	       : n < 96 ? release()
+			: open_again();
+}
+
 using Play = std::string (*)();
 
-const std::map<std::string, Play> plays{{"sub-devices", play_sub_devices},
-					{"hybrid", play_hybrid},
-					{"regions", play_regions},
-					{"refused", play_refused},
-					{"close", play_close}};
+const std::map<std::string, Play> plays{
+	{"sub-devices", play_sub_devices}, {"hybrid", play_hybrid}, {"regions", play_regions},
+	{"refused", play_refused},         {"close", play_close},   {"circular", play_circular}};
 
 } // namespace
 

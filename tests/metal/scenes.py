@@ -9,7 +9,8 @@ import subprocess
 from judge import PATIENCE, Run, child_of
 from regions import Regions
 
-PLAYED = ("sub-devices", "hybrid", "regions", "refused", "close")
+PLAYED = ("sub-devices", "hybrid", "regions", "refused", "close", "circular")
+SLOW = ("circular",)  # programs without kernels only run in slow dispatch
 NAMES = (*PLAYED, "given up")
 MACHINES = [("wormhole", 1), ("wormhole", 2), ("blackhole", 1)]
 ANY_SITE = 1000  # from here on what a call site asks for is another thing each time
@@ -186,7 +187,7 @@ def play(ttmem, metal, tally, arguments):
         for arch, chips in MACHINES:
             if name in wanted and arguments.only in (None, f"{arch}:{chips}"):
                 run = Scene.whole(
-                    lambda: Scene(ttmem, metal, program, name), arch, chips, arguments.seed, arguments.moments
+                    lambda: Scene(ttmem, metal, program, name), arch, chips, arguments.seed, arguments.moments, name in SLOW
                 )
                 tally.add(f"{name:11} {arch:9} {chips} chips", run)
     if "given up" in wanted:

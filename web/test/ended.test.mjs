@@ -64,6 +64,10 @@ test("an allocation that failed is asked about at its instant, in its memory", (
   assert.equal(query({ type: "CB" }).get("pool"), "L1");
   assert.equal(query({ type: "KERNEL" }).get("pool"), "DRAM");
   assert.match(whyLink(incident({ device_uid: "0xa1" })), /^#\/device\/0xa1\?/);
+  const asked = (with_) => [query(with_).get("fit"), query(with_).get("each")];
+  assert.deepEqual(asked({ type: "L1", size_per_bank: 1024, bank_size: 8192 }), ["4096", "1024"], "as the allocator rounded it");
+  assert.deepEqual(asked({ type: "L1", size_per_bank: 1024 }), [null, null], "on single cores: the layout of all of them does not show it");
+  assert.deepEqual(asked({ type: "CB", size_per_bank: 1024, bank_size: 8192 }), [null, null], "no buffer lies where they begin");
 });
 
 test("a peak says what each bank held, and what a region of that memory must have", () => {

@@ -240,6 +240,7 @@ struct book_shape {
 #define BOOK_SHAPE_TOP_DOWN 2u
 #define BOOK_SHAPE_INTERLEAVED 4u
 #define BOOK_SHAPE_SHARDED 8u
+#define BOOK_SHAPE_PER_CORE 16u /* addresses of one core say nothing about another core */
 
 /* A frame of a stack. */
 struct book_frame {
@@ -322,8 +323,8 @@ struct book_incident {
 	uint64_t size_per_bank;
 	uint64_t bank_size;
 	uint64_t bank_free;
-	uint32_t banks; /* that it would have touched */
-	uint32_t reserved2;
+	uint32_t banks;       /* that it would have touched */
+	uint32_t shape_flags; /* BOOK_SHAPE_... */
 	uint8_t reserved1[96];
 };
 

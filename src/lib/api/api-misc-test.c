@@ -328,6 +328,7 @@ UNIT(failed_allocation_with_all_that_is_known)
 		.bank_size = 4096,
 		.bank_free = 900,
 		.banks = 12,
+		.shape_flags = TTMEM_SHAPE_PER_CORE,
 		.name = "weights",
 	};
 	struct book_incident incident;
@@ -336,6 +337,9 @@ UNIT(failed_allocation_with_all_that_is_known)
 	observer_track();
 	for (int i = 0; i < 3; i++) /* one line of code: one entry */
 		ttmem_alloc_failed_ex(&args);
+	args.shape_flags |= TTMEM_SHAPE_SHARDED;
+	ttmem_alloc_failed_ex(&args);
+	args.shape_flags = 0;
 	args.type = TTMEM_ANY;
 	ttmem_alloc_failed_ex(&args);
 	ttmem_alloc_failed_ex(NULL);
@@ -346,9 +350,10 @@ UNIT(failed_allocation_with_all_that_is_known)
 	assert(incident.size == 12288 && incident.largest_free == 512);
 	assert(incident.size_per_bank == 1024 && incident.banks == 12);
 	assert(incident.bank_size == 4096 && incident.bank_free == 900);
+	assert(incident.shape_flags == BOOK_SHAPE_PER_CORE);
 	assert(strcmp(observer_text(&w, incident.second.name), "weights") == 0);
 	assert(observer_header(&w)->rejected.type == 1);
-	assert(observer_header(&w)->rejected.arguments == 1);
+	assert(observer_header(&w)->rejected.arguments == 2);
 	observer_close(&w);
 }
 

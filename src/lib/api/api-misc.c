@@ -124,13 +124,15 @@ REST_EXPORT uint64_t ttmem_end_space(uint32_t device, uint32_t space)
 	return ended;
 }
 
+_Static_assert(TTMEM_SHAPE_PER_CORE == BOOK_SHAPE_PER_CORE, "stored unchanged");
+
 static bool rest_failed_is_sane(struct call *call, const struct ttmem_failed_args *args)
 {
 	struct book_rejected *rejected = &call->writer->header->rejected;
 
 	if (args->type == TTMEM_ANY)
 		writer_reject(&rejected->type);
-	else if (args->space >= BOOK_SPACES)
+	else if (args->space >= BOOK_SPACES || args->shape_flags & ~TTMEM_SHAPE_PER_CORE)
 		writer_reject(&rejected->arguments);
 	else
 		return rest_device_is_sane(call, args->device, args->type);
@@ -140,7 +142,8 @@ static bool rest_failed_is_sane(struct call *call, const struct ttmem_failed_arg
 static void rest_failed(struct call *call, const struct ttmem_failed_args *args, uint32_t stack)
 {
 	const struct book_shape shape = {.size_per_bank = args->size_per_bank,
-					 .banks = args->banks};
+					 .banks = args->banks,
+					 .flags = args->shape_flags};
 	const struct shard_buffer buffer = {
 		.size = args->size,
 		.type = args->type,
@@ -150,7 +153,9 @@ static void rest_failed(struct call *call, const struct ttmem_failed_args *args,
 		.stack = stack,
 		.space = args->space,
 		/* The incident of a call site has the first one's only. */
-		.shape = args->size_per_bank ? intern_shape(call->writer, &shape) : 0,
+		.shape = args->size_per_bank || args->shape_flags
+				 ? intern_shape(call->writer, &shape)
+				 : 0,
 	};
 	const struct writer_lack lack = {
 		.largest_free = args->largest_free,
@@ -158,6 +163,7 @@ static void rest_failed(struct call *call, const struct ttmem_failed_args *args,
 		.bank_size = args->bank_size,
 		.bank_free = args->bank_free,
 		.banks = args->banks,
+		.shape_flags = args->shape_flags,
 	};
 
 	writer_failed(call->writer, args->device, &buffer, &lack);
@@ -487,7 +493,7 @@ REST_EXPORT int ttmem_stats(uint32_t device, uint32_t type, struct ttmem_stats *
 	for (uint32_t t = 0; r == 0 && t < BOOK_TYPES; t++) {
 		/* A device without events has no counters: all 0. */
 		if ((type == TTMEM_ANY || type == t) &&
-		    writer_counters(call.writer, device, t, &hot))
+		    writer_counters(call.writer, device, t, call.self->tid, &hot))
 			rest_add(&stats, &hot);
 	}
 	if (unlikely(call.is_debugged))

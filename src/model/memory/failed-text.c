@@ -4,7 +4,7 @@
  * What the allocator said when it failed counts first. Where it said nothing, and for the buffers that would
  * have to be freed, the memory is laid out from the live buffers of that moment, as "ttmem fit" does. That
  * is one allocator's memory only if no two of its buffers overlap, all are of the same space, and as much is
- * free as the allocator said.
+ * free as the allocator said. For a request on single cores it is not: buffers on other cores are in it too.
  */
 
 #include "model/memory/failed-text.h"
@@ -75,7 +75,7 @@ static void failed_text_lay_out(struct failed_text *text)
 
 	if (text->then && text->failed->type != TYPES_CB)
 		failed_text_drop_circular(text->then);
-	if (!part || text->memory >= BOOK_TYPES)
+	if (!part || text->memory >= BOOK_TYPES || text->failed->is_per_core)
 		return;
 	snapshot_sort_buffers(text->then, SNAPSHOT_BY_PLACE);
 	text->is_laid_out =
@@ -251,7 +251,12 @@ static void failed_text_put_least(const struct failed_text *text)
 	uint64_t need = failed->size_per_bank;
 	char number[TEXT_NUMBER_SIZE];
 
-	if (!need || !failed->bank_size)
+	if (failed->is_per_core)
+		fputs(" It was requested on single cores, each with its own addresses; which "
+		      "buffers "
+		      "would have to go is not known.",
+		      text->out);
+	else if (!need || !failed->bank_size)
 		fputs(" What would have to go is not known.", text->out);
 	else if (need > failed->bank_free)
 		fprintf(text->out,

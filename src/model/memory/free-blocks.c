@@ -120,6 +120,8 @@ static uint64_t free_blocks_need(const struct free_blocks *free_blocks, uint64_t
 {
 	uint64_t pages, need;
 
+	if (!banks)
+		return UINT64_MAX;
 	if (!page_size)
 		page_size = free_blocks->alignment;
 	pages = size / page_size + (size % page_size != 0);
@@ -413,7 +415,7 @@ void free_blocks_fit(const struct free_blocks *free_blocks,
 	struct free_blocks_hole whole = free_blocks_between(free_blocks, free_blocks->base,
 							    free_blocks->base + free_blocks->size);
 
-	if (request->is_sharded && !request->cores) {
+	if (request->is_sharded && !request->cores && !request->per_bank) {
 		ret_fit->verdict = free_blocks_fit_cores(free_blocks, request, ret_fit);
 		return;
 	}

@@ -105,7 +105,7 @@ struct free_blocks_request {
 	uint64_t per_bank;  /* that it takes; 0: follows from the size and the next */
 	uint64_t page_size; /* 0: the smallest possible pages, which spread evenly */
 	uint32_t cores;     /* a sharded buffer, over so many banks; 0: over all of them */
-	bool is_sharded;    /* but it is not known over how many, if cores is 0 */
+	bool is_sharded;    /* but it is not known over how many, if cores and per_bank are 0 */
 	bool top;           /* the allocator starts from the upper end, as it does for L1 */
 };
 

@@ -297,6 +297,7 @@ size_t memory_map_fit(const struct memory_map *memory_map, const struct memory_m
 		const struct space *space = &memory_map->list[i];
 		const struct free_blocks_request one = {
 			.size = request->size,
+			.per_bank = request->per_bank,
 			.page_size = request->page_size,
 			.cores = request->cores,
 			.is_sharded = space->type == TYPES_L1_SMALL,

@@ -75,6 +75,7 @@ struct memory_map_request {
 	uint64_t size;
 	uint64_t page_size; /* 0: the smallest possible */
 	uint32_t cores;     /* 0: not sharded, or not known */
+	uint64_t per_bank; /* that it takes, as its allocator has said; 0: follows from the above */
 };
 
 /*

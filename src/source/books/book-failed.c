@@ -65,6 +65,7 @@ void book_explain_failed(struct book_reading *reading, const struct book_inciden
 		about.size = event.record.size;
 		about.size_per_bank = shape.size_per_bank;
 		about.banks = shape.banks;
+		about.is_per_core = shape.flags & BOOK_SHAPE_PER_CORE;
 		about.largest_free = UINT64_MAX;
 		about.bank_size = about.bank_free = 0;
 	}

@@ -79,6 +79,7 @@ static int book_collect_incident(struct book_reading *reading, uint32_t kind, ui
 		.bank_size = from.bank_size,
 		.bank_free = from.bank_free,
 		.banks = from.banks,
+		.is_per_core = from.shape_flags & BOOK_SHAPE_PER_CORE,
 		.count = from.count,
 		.time_ns = timebase_ns(&reading->timebase, from.second.time),
 		.last_ns = timebase_ns(&reading->timebase, from.last_time),

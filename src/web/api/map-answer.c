@@ -189,7 +189,8 @@ int map_answer_answer_fit(struct routes_ask *ask, FILE *out)
 	CLEANUP(map_answer_deinit) struct map_answer map = {NULL, MEMORY_MAP_NULL};
 	CLEANUP_FREE struct free_blocks_fit *fits = NULL;
 	struct url *url = ask->url;
-	const struct memory_map_request request = {url->size, url->page_size, url->cores};
+	const struct memory_map_request request = {url->size, url->page_size, url->cores,
+						   url->per_bank};
 	struct emit json = EMIT_INIT(out);
 	size_t unknown;
 	int r;

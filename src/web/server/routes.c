@@ -322,7 +322,8 @@ static const struct route routes_table[] = {
 	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_AT, .lane = ROUTES_DETAILS,
 	 .guarded = true},
 	{"/api/v1/fit", ROUTES_JSON, .make = map_answer_answer_fit,
-	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_SIZE | URL_PAGE | URL_CORES | URL_AT,
+	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_SIZE | URL_PAGE | URL_CORES |
+		       URL_PER_BANK | URL_AT,
 	 .lane = ROUTES_DETAILS, .guarded = true},
 	{"/api/v1/leaks", ROUTES_JSON, .make = documents_leaks,
 	 .parameters = ROUTES_PAST | URL_BUFFERS, .lane = ROUTES_DETAILS, .guarded = true,

@@ -37,7 +37,7 @@ UNIT(every_url_parameter_is_parsed)
 {
 	assert(read_all("/x?pid=7&device=3&device=0xAB&type=l1&sort=age&by=site&limit=10&cursor=c"
 			"&address=0x10&kind=leak&since=1&from=2&to=3&step=60&token=t&size=1.5K&"
-			"page=32",
+			"page=32&per_bank=4K",
 			ALL) == 0);
 	assert(strcmp(url.path, "/x") == 0);
 	assert(url.filter.has_pid && url.filter.pid == 7);
@@ -48,7 +48,7 @@ UNIT(every_url_parameter_is_parsed)
 	assert(strcmp(url.cursor, "c") == 0 && url.address == 16);
 	assert(strcmp(url.kind, "leak") == 0 && url.since_ns == 1 && url.from_ns == 2);
 	assert(url.to_ns == 3 && url.step_ms == 60000 && strcmp(url.token, "t") == 0);
-	assert(url.size == 1536 && url.page_size == 32);
+	assert(url.size == 1536 && url.page_size == 32 && url.per_bank == 4096);
 	url_deinit(&url);
 }
 
@@ -118,6 +118,7 @@ UNIT(malformed_parameter_values_are_refused)
 	refused("/x?size=much", "bytes");
 	refused("/x?size=99999999999E", "bytes");
 	refused("/x?page=0", "bytes");
+	refused("/x?per_bank=0", "bytes");
 	refused("/x?at=0", "a time in ns since 1970");
 	refused("/x?at=-1", "a time in ns since 1970");
 	refused("/x?at=18446744073709551616", "a time in ns since 1970");

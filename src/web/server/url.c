@@ -226,6 +226,11 @@ static int url_read_page(struct url *url, const char *value)
 	return text_parse_size(value, &url->page_size) < 0 || url->page_size == 0 ? -EINVAL : 0;
 }
 
+static int url_read_per_bank(struct url *url, const char *value)
+{
+	return text_parse_size(value, &url->per_bank) < 0 || url->per_bank == 0 ? -EINVAL : 0;
+}
+
 static int url_read_cores(struct url *url, const char *value)
 {
 	uint64_t cores = 0;
@@ -292,6 +297,8 @@ static const struct url_rule {
 	{"size", URL_SIZE, url_read_size, "a number of bytes, as in 512, 64K or 1.5GiB"},
 	{"page", URL_PAGE, url_read_page, "a number of bytes, as in 512, 64K or 1.5GiB"},
 	{"cores", URL_CORES, url_read_cores, "a number of cores"},
+	{"per_bank", URL_PER_BANK, url_read_per_bank,
+	 "a number of bytes, as in 512, 64K or 1.5GiB"},
 	{"only", URL_ONLY, url_read_only, "past"},
 	{"buffers", URL_BUFFERS, url_read_buffers, "a number from 0 to 1000000"},
 	{"browser", URL_BROWSER, url_read_browser, "the number of a user"},

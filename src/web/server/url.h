@@ -49,6 +49,7 @@ enum url_parameter {
 	URL_AT = 1u << 19,
 	URL_CHANGES = 1u << 20,
 	URL_CORES = 1u << 21,
+	URL_PER_BANK = 1u << 22,
 };
 
 struct url_pair {
@@ -74,7 +75,8 @@ struct url {
 	uint32_t step_ms;
 	const char *token;
 	uint64_t size, page_size;
-	uint32_t cores; /* of a sharded buffer; 0 = not given */
+	uint64_t per_bank; /* that a buffer of that size takes; 0 = not given */
+	uint32_t cores;    /* of a sharded buffer; 0 = not given */
 	bool only_past;
 	uint32_t buffers_max;
 	uint32_t browser; /* id of a user */

@@ -76,3 +76,13 @@ def test_fit_in_l1_small_depends_on_the_cores_of_a_sharded_buffer(world):
     assert fit(world, 64 * 4096 + 1, *where)[0] == 1
     assert fit(world, 4096, *where, "--cores", 65)[1][0]["reason"] == "too_large"
     assert world.run("fit", 4096, "--cores", 0).returncode == 2
+
+
+def test_fit_takes_the_size_in_each_bank_as_the_allocator_rounded_it(world, tmp_path):
+    """As "Why did it fail?" asks: pages of 1 GiB, of which the last one is not full, take 2 GiB in one of 12 banks."""
+    player = world.player(f"device 3 0xa3 {CARD}", "alloc 3 DRAM 0x0 1048576 mine")
+    server = Server(world, tmp_path)
+    asked = f"/api/v1/fit?size={11 * GIB}&pid={player.pid}"
+    (plain,), (each,) = (server.details(asked + more)["answers"] for more in ("", f"&per_bank={2 * GIB}"))
+    assert plain["fits"] and not each["fits"]
+    assert each["need_per_bank"] == 2 * GIB and each["reason"] == "too_large"

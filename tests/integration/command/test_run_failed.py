@@ -170,3 +170,21 @@ def test_circular_buffers_are_not_in_the_way_of_buffers_in_L1(ttmem, compile_c, 
     assert "6.0 KiB were free of 8.0 KiB in each of 4 banks" in line
     assert "It was held by: 8.0 KiB in 1 buffer, " in line
     assert "It would have fit without this buffer, 2.0 KiB in each bank: tensor at 0x2800" in line
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_buffers_on_other_cores_would_not_have_to_go(ttmem, compile_c, tmp_path, times):
+    """A request on single cores: the live buffers may lie on others. The mark is that of each request, not of the first one."""
+    program = compile_c(DECLARED % (FRAGMENTED.replace("DRAM", "L1") + f"""
+	volatile uint32_t end = {times};
+
+	if (end > {times})
+		want(TTMEM_DRAM, 1);
+	for (uint32_t i = 1; i <= end; i++)
+		ttmem_alloc_failed_ex(&(struct ttmem_failed_args){{
+			.struct_size = sizeof(struct ttmem_failed_args), .type = TTMEM_L1, .size = 2 * 3072,
+			.largest_free = TTMEM_UNKNOWN, .size_per_bank = 3072, .banks = 2,
+			.shape_flags = i == end ? TTMEM_SHAPE_PER_CORE : 0}});"""))
+    line = explained(ttmem, program, tmp_path)
+    assert "How much was free is not known. The largest free block is not known." in line and "would have fit" not in line
+    assert line.endswith(" It was requested on single cores, each with its own addresses; which buffers would have to go is not known.")

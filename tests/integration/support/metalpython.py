@@ -9,11 +9,8 @@ import textwrap
 
 import pytest
 
-from conftest import ROOT
 from cxx import run
-
-SOURCES = ROOT / "tests" / "programs" / "metal"
-FLAGS = ["-std=c++20", "-g", "-O0", "-fPIC", "-DMETAL_SHAPE=70", "-fvisibility-inlines-hidden", "-shared"]
+from metalshapes import SOURCES, compile_part
 
 APP = """\
 import os, sys
@@ -50,9 +47,11 @@ def install(build, folder, *flags):
     folder = folder / "site-packages"
     shutil.copytree(SOURCES / "ttnn", folder / "ttnn")
     library = folder / "ttnn" / "libtt_metal.so"
-    run("g++", *FLAGS, *flags, SOURCES / "library.cpp", SOURCES / "tracker.cpp", SOURCES / "umd.cpp", "-o", library)
-    run("g++", *FLAGS, *flags, SOURCES / "bind.cpp", "-o", folder / "ttnn" / "_ttnn.so", f"-L{library.parent}",
-        "-ltt_metal", "-Wl,-rpath,$ORIGIN")
+    parts = {name: compile_part(name, "-DMETAL_SHAPE=70", *flags) for name in ("library", "tracker", "umd", "bind")}
+    bind = parts.pop("bind")
+    run("g++", "-shared", *parts.values(), "-o", library)
+    run("g++", "-shared", bind, "-o", folder / "ttnn" / "_ttnn.so", f"-L{library.parent}", "-ltt_metal",
+        "-Wl,-rpath,$ORIGIN")
     return folder
 
 

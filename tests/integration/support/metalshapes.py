@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stand-ins for releases of tt-metal (tests/programs/metal), and for libraries that differ from them in one thing."""
 
+import hashlib
+import os
 import re
+import tempfile
+from pathlib import Path
 
 from conftest import ROOT
 from cxx import run
@@ -11,12 +15,25 @@ FLAGS = ["-std=c++20", "-g", "-O0", "-fPIC", "-pthread", "-fvisibility-inlines-h
          "-Werror"]  # fmt: skip
 
 
+def compile_part(name, *flags):
+    """An object of the stand-ins, compiled once for all runs. Flags count only if the source mentions what they define."""
+    text = "".join((SOURCES / source).read_text() for source in (f"{name}.cpp", "metal.hpp"))
+    flags = [*FLAGS, *(flag for flag in flags if re.search(rf"\b{flag[2:].partition('=')[0]}\b", text))]
+    store = Path(os.environ["TTMEM_BUILD"]) / "stand-ins"
+    store.mkdir(exist_ok=True)
+    part = store / f"{name}-{hashlib.sha256(repr((flags, text)).encode()).hexdigest()}.o"
+    if not part.exists():
+        with tempfile.TemporaryDirectory(dir=store) as folder:
+            run("g++", *flags, "-c", SOURCES / f"{name}.cpp", "-o", Path(folder) / "part.o")
+            (Path(folder) / "part.o").rename(part)
+    return part
+
+
 class Shapes:
-    """Stand-ins, each of them compiled once. Call as shapes(62): the folder of one."""
+    """Stand-ins. Call as shapes(62): the folder of one."""
 
     def __init__(self, folder):
         self.folder = folder
-        self.objects = {}
         self.made = {}
 
     def __call__(self, shape):
@@ -27,14 +44,7 @@ class Shapes:
         return self.made[shape]
 
     def compile(self, name, shape, *flags):
-        """An object that several stand-ins have in common, unless the source mentions what the flags define."""
-        text = "".join((SOURCES / source).read_text() for source in (f"{name}.cpp", "metal.hpp"))
-        flags = [flag for flag in flags if re.search(rf"\b{flag[2:].partition('=')[0]}\b", text)]
-        key = (name, shape, *flags)
-        if key not in self.objects:
-            self.objects[key] = self.folder / f"{len(self.objects)}.o"
-            run("g++", *FLAGS, f"-DMETAL_SHAPE={shape}", *flags, "-c", SOURCES / f"{name}.cpp", "-o", self.objects[key])
-        return self.objects[key]
+        return compile_part(name, f"-DMETAL_SHAPE={shape}", *flags)
 
     def link(self, folder, name, thing, *flags):
         run("g++", thing, "-pthread", *flags, "-o", folder / name, f"-L{folder}", "-ltt_metal", f"-Wl,-rpath,{folder}")

@@ -266,6 +266,7 @@ export interface Incident {
   size: number;
   largest_free: number | null;
   size_per_bank?: number;
+  bank_size?: number;
   explanation?: string;
   count: number;
   first: Party | null;

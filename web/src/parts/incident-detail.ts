@@ -68,11 +68,20 @@ export function incidentDetail(incident: Incident): HTMLElement {
     incident.sites && incident.sites.length > 0 && heldFor(incident.sites));
 }
 
-/** The device as it was when an allocation failed, asked whether it would have fitted. */
+/**
+ * Whether the layout of the memory can show why. Where an allocator has refused a size in each bank and did not say what
+ * was free, each core has its own addresses, and the buffers may lie on other cores. Circular buffers begin where no
+ * buffer can.
+ */
+const canAsk = ({ type, size_per_bank: each, bank_size: bank }: Incident): boolean => type !== "CB" && (!each || !!bank);
+
+/** The device as it was when an allocation failed, asked whether it would have fitted: in each bank, as the allocator rounded it. */
 export function whyLink(incident: Incident): string {
   const pool = SPACE_TYPES.find((type) => type === incident.type) ?? (incident.type === "CB" ? "L1" : "DRAM");
   return link("device", deviceKey({ device: incident.device, uid: incident.device_uid }),
-    { at: fromNs(Math.floor(incident.last_ns / 1e6) * 1e6), pool, fit: String(incident.size) });
+    { at: fromNs(Math.floor(incident.last_ns / 1e6) * 1e6), pool,
+      ...canAsk(incident) && { fit: String(incident.size) },
+      ...canAsk(incident) && incident.size_per_bank && { each: String(incident.size_per_bank) } });
 }
 
 function holders(incident: Incident): HTMLElement {

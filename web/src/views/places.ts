@@ -119,6 +119,7 @@ export class Places {
   private legend = h("ul", { class: "legend" });
   private notes = h("ul", { class: "muted pad" });
   private nothing = empty("");
+  private each: string | null; // bytes in each bank, as the allocator rounded the size that was asked for
   private size = h("input", { type: "text", "aria-label": "Size", id: "fit-size" });
   private answer = h("output", { for: "fit-size" });
   private refresh = h("button", { type: "button" }, "Refresh");
@@ -146,10 +147,12 @@ export class Places {
     this.memory = SPACE_TYPES.find((type) => type === route.options.get("pool")) ?? "DRAM";
     this.paint = paint === "process" || paint === "age" ? paint : "type";
     const asked = route.options.get("fit");
+    this.each = route.options.get("each");
     this.why = asked !== null && moment.at !== null ? h("div", { class: "detail why" }) : null;
     this.size.value = asked ?? FIT_DEFAULT[this.memory];
     this.size.addEventListener("input", () => {
-      rememberSoon({ fit: this.size.value || null });
+      this.each = null;
+      rememberSoon({ fit: this.size.value || null, each: null });
       this.ask(ASK_MS);
     });
     this.rows = new Keyed(this.strips, (layout) => String(layout.pid), (layout) => this.strip(layout));
@@ -170,7 +173,8 @@ export class Places {
     return [
       choice<SpaceType>("Memory", SPACE_TYPES.map((value) => ({ value, text: value === "SYSTEM_MEMORY" ? "System" : TYPE_TITLES[value] })), this.memory, (value) => {
         this.memory = value;
-        remember({ pool: value, fit: null });
+        this.each = null;
+        remember({ pool: value, fit: null, each: null });
         this.size.value = FIT_DEFAULT[value];
         void this.load();
       }),
@@ -354,7 +358,7 @@ export class Places {
     this.asking = new AbortController();
     const { signal } = this.asking;
     try {
-      const parameters = { device: deviceKey(device), type: this.memory, size, ...moment.parameters() };
+      const parameters = { device: deviceKey(device), type: this.memory, size, ...this.each && { per_bank: this.each }, ...moment.parameters() };
       const { answers } = await get<{ answers: Fit[] }>("/api/v1/fit", parameters, signal);
       this.fits = answers.filter((fit) => fit.uid === device.uid);
       this.judge(this.fits.length ? null : "Not known: no process has declared where this memory lies.");
