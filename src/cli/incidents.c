@@ -280,6 +280,19 @@ static int incidents_recall(struct daemon_client *remote, const struct filter *f
 	return r == -EPIPE ? 0 : r;
 }
 
+static void incidents_show(struct session *session, const struct snapshot *snapshot,
+			   const struct filter *filter, bool json)
+{
+	struct emit writer = EMIT_INIT(stdout);
+
+	if (json) {
+		document_incidents(&writer, snapshot);
+		return;
+	}
+	session_print_moment(session);
+	incidents_print(snapshot, filter);
+}
+
 static int incidents_run(int argc, char **argv)
 {
 	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
@@ -305,7 +318,6 @@ static int incidents_run(int argc, char **argv)
 		.items = items,
 		.count = ARRAY_SIZE(items),
 	};
-	struct emit writer = EMIT_INIT(stdout);
 	CLEANUP_FREE char *older = NULL; /* why the daemon's records are missing */
 	int r = options_parse_only(&options, argc, argv);
 
@@ -338,12 +350,7 @@ static int incidents_run(int argc, char **argv)
 		snapshot_note(snapshot, "%s", older);
 	asked.is_json = json;
 	asked_for_check(&asked, session, snapshot);
-	if (json) {
-		document_incidents(&writer, snapshot);
-	} else {
-		session_print_moment(session);
-		incidents_print(snapshot, &request.filter);
-	}
+	incidents_show(session, snapshot, &request.filter, json);
 	return asked_for_exit(&asked, output_finish());
 }
 

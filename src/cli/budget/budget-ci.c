@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/budget/budget-output.h"
 #include "cli/budget/budget-words.h"
+#include "model/sites/site-rows.h"
 
 #define BUDGET_UNTRACKED "nothing was tracked, so nothing was checked"
 
@@ -29,15 +31,19 @@ static void budget_put_xml(const char *text, FILE *out)
 static void budget_put_junit_parts(const struct budget_result *result,
 				   const struct budget_verdict *verdict, FILE *out)
 {
+	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
 	char text[BUDGET_PART_SHOWN], number[TEXT_NUMBER_SIZE];
 	struct budget_part part;
 	size_t at = 0;
 
+	budget_find_rows(result, verdict, SIZE_MAX, &rows);
 	if (!budget_is_then(result, verdict))
 		(void)fputs("\nat its end it held", out);
-	while (budget_next_part(result, verdict, &at, &part)) {
+	for (size_t i = 0; budget_next_part(result, verdict, &at, &part); i++) {
 		fprintf(out, "\n%s  ", text_size(part.bytes, number));
-		budget_put_xml(budget_part_words(&part, text, sizeof(text)), out);
+		budget_put_xml(
+			budget_part_words(&part, site_rows_text(&rows, i), text, sizeof(text)),
+			out);
 	}
 }
 
@@ -170,13 +176,14 @@ static struct frames_one budget_place(const struct budget_result *result,
 	const struct budget_moment *moment =
 		budget_summary_parts_of(&result->summary, verdict->moment);
 
-	for (size_t i = 0; part->caller.file && i < moment->part_count; i++) {
+	for (size_t i = 0; part->caller_count && part->callers[0].file && i < moment->part_count;
+	     i++) {
 		const struct budget_part *other = &moment->parts[i];
 
 		if (other->user.file == part->user.file && other->user.line == part->user.line &&
-		    (other->caller.file != part->caller.file ||
-		     other->caller.line != part->caller.line))
-			return part->caller;
+		    (!other->caller_count || other->callers[0].file != part->callers[0].file ||
+		     other->callers[0].line != part->callers[0].line))
+			return part->callers[0];
 	}
 	return part->user.file ? part->user
 			       : (struct frames_one){.file = part->file, .line = part->line};

@@ -100,24 +100,29 @@ const char *budget_words(const struct budget_result *result, const struct budget
 	return ret_text;
 }
 
-const char *budget_part_words(const struct budget_part *part, char *ret_text, size_t size)
+static struct site budget_part_site(const struct budget_part *part)
 {
-	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
-	const struct site site = {
+	struct site site = {
 		.frame = {.function = part->function, .file = part->file, .line = part->line},
 		.rank = part->function || part->file,
 		.user = part->user,
 		.user_rank = part->user.function || part->user.file,
 		.via = part->via,
 		.has_via = part->via.function || part->via.file || part->via.module,
+		.caller_count = part->caller_count,
 	};
+
+	memcpy(site.callers, part->callers, sizeof(site.callers));
+	return site;
+}
+
+const char *budget_part_words(const struct budget_part *part, const char *site, char *ret_text,
+			      size_t size)
+{
 	char plain[POOL_TEXT_MAX * 2];
 
-	/* Alone: what would tell it apart from others is in no row twice, except the phase. */
-	site_rows_add(&rows, &site);
-	site_rows_finish(&rows);
-	if (site.rank)
-		(void)snprintf(plain, sizeof(plain), "%s", site_rows_text(&rows, 0));
+	if (part->function || part->file)
+		(void)snprintf(plain, sizeof(plain), "%s", site);
 	else
 		(void)snprintf(plain, sizeof(plain), "%s%s%s", part->name ? "\"" : "no stack",
 			       part->name ? part->name : "", part->name ? "\"" : "");
@@ -133,12 +138,12 @@ bool budget_is_then(const struct budget_result *result, const struct budget_verd
 	return !moment || moment == verdict->moment;
 }
 
-/* Whether an earlier part that counts is of the same call site and phase, with another caller. */
+/* Whether an earlier part that counts is of the same row, with another stack. */
 static bool budget_is_repeated(const struct budget_verdict *verdict,
 			       const struct budget_moment *moment, size_t index)
 {
 	for (size_t i = 0; i < index; i++) {
-		if (budget_summary_compare_places(&moment->parts[i], &moment->parts[index]) == 0 &&
+		if (budget_summary_compare_rows(&moment->parts[i], &moment->parts[index]) == 0 &&
 		    budget_counts(verdict->limit, &moment->parts[i]))
 			return true;
 	}
@@ -161,13 +166,27 @@ bool budget_next_part(const struct budget_result *result, const struct budget_ve
 		for (size_t i = index + 1; i < moment->part_count; i++) {
 			const struct budget_part *more = &moment->parts[i];
 
-			if (budget_summary_compare_places(more, ret_part) == 0 &&
+			if (budget_summary_compare_rows(more, ret_part) == 0 &&
 			    budget_counts(verdict->limit, more))
 				ret_part->bytes = merge_add(ret_part->bytes, more->bytes);
 		}
 		return true;
 	}
 	return false;
+}
+
+void budget_find_rows(const struct budget_result *result, const struct budget_verdict *verdict,
+		      size_t max, struct site_rows *ret_rows)
+{
+	struct budget_part part;
+	struct site site;
+	size_t at = 0;
+
+	for (size_t i = 0; i < max && budget_next_part(result, verdict, &at, &part); i++) {
+		site = budget_part_site(&part);
+		site_rows_add(ret_rows, &site);
+	}
+	site_rows_finish(ret_rows);
 }
 
 /* What was live then, and freed too long ago to know more. */
@@ -188,16 +207,18 @@ static void budget_put_rest(const struct budget_verdict *verdict, FILE *out)
 static void budget_put_sites(const struct budget_result *result,
 			     const struct budget_verdict *verdict, FILE *out)
 {
+	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
 	char text[BUDGET_PART_SHOWN], number[TEXT_NUMBER_SIZE];
 	struct budget_part part;
 	size_t at = 0;
 
+	budget_find_rows(result, verdict, BUDGET_SITES, &rows);
 	if (!budget_is_then(result, verdict))
 		fputs("    its call sites then are not known; at its end it held\n", out);
 	for (unsigned int i = 0; i < BUDGET_SITES && budget_next_part(result, verdict, &at, &part);
 	     i++) {
 		fprintf(out, "    %10s  %s", text_size(part.bytes, number),
-			budget_part_words(&part, text, sizeof(text)));
+			budget_part_words(&part, site_rows_text(&rows, i), text, sizeof(text)));
 		if (part.phase) {
 			(void)fputs(", in ", out);
 			text_put(out, part.phase);
@@ -279,6 +300,10 @@ static void budget_put_part(const struct budget_part *part, bool has_calls, stru
 	budget_put_line(part->line, json);
 	budget_put_frame("user", &part->user, json);
 	budget_put_frame("via", &part->via, json);
+	emit_open_array(json, "callers");
+	for (unsigned int i = 0; i < part->caller_count; i++)
+		budget_put_frame(NULL, &part->callers[i], json);
+	emit_close_array(json);
 	emit_string(json, "name", part->name);
 	emit_string(json, "phase", part->phase);
 	if (has_calls)

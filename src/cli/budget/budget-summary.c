@@ -96,8 +96,17 @@ void budget_part_set_lines(struct budget_part *part, const struct site *site)
 		part->user = site->user;
 	if (site->has_via)
 		part->via = site->via;
-	if (site->caller_count)
-		part->caller = site->callers[0];
+	part->caller_count = site->caller_count;
+	memcpy(part->callers, site->callers, site->caller_count * sizeof(*site->callers));
+}
+
+static bool budget_summary_keep_callers(struct budget_summary *summary, struct budget_part *part)
+{
+	for (unsigned int i = 0; i < part->caller_count; i++) {
+		if (!budget_summary_keep_frame(summary, &part->callers[i]))
+			return false;
+	}
+	return true;
 }
 
 int budget_summary_add(struct budget_summary *summary, const struct budget_part *part)
@@ -116,7 +125,7 @@ int budget_summary_add(struct budget_summary *summary, const struct budget_part 
 	    (copy.name && !budget_summary_keep(summary, &copy.name)) ||
 	    !budget_summary_keep_frame(summary, &copy.user) ||
 	    !budget_summary_keep_frame(summary, &copy.via) ||
-	    !budget_summary_keep_frame(summary, &copy.caller) ||
+	    !budget_summary_keep_callers(summary, &copy) ||
 	    (copy.calls && !budget_summary_keep(summary, &copy.calls)) ||
 	    (copy.phase && !budget_summary_keep(summary, &copy.phase)))
 		return -ENOMEM;
@@ -138,7 +147,16 @@ static int budget_summary_compare_frames(const struct frames_one *a, const struc
 	return r ? r : budget_summary_compare_texts(a->function, b->function);
 }
 
-int budget_summary_compare_places(const struct budget_part *a, const struct budget_part *b)
+static int budget_summary_compare_callers(const struct budget_part *a, const struct budget_part *b)
+{
+	int r = (a->caller_count > b->caller_count) - (a->caller_count < b->caller_count);
+
+	for (unsigned int i = 0; r == 0 && i < a->caller_count; i++)
+		r = budget_summary_compare_frames(&a->callers[i], &b->callers[i]);
+	return r;
+}
+
+int budget_summary_compare_rows(const struct budget_part *a, const struct budget_part *b)
 {
 	int r = budget_summary_compare_texts(a->file, b->file);
 
@@ -148,6 +166,8 @@ int budget_summary_compare_places(const struct budget_part *a, const struct budg
 		r = budget_summary_compare_texts(a->function, b->function);
 	if (r == 0)
 		r = budget_summary_compare_frames(&a->user, &b->user);
+	if (r == 0)
+		r = budget_summary_compare_callers(a, b);
 	if (r == 0)
 		r = budget_summary_compare_texts(a->name, b->name);
 	return r ? r : budget_summary_compare_texts(a->phase, b->phase);
@@ -160,7 +180,7 @@ static int budget_summary_compare(const void *left, const void *right)
 	int r = (a->moment > b->moment) - (a->moment < b->moment);
 
 	if (r == 0)
-		r = budget_summary_compare_places(a, b);
+		r = budget_summary_compare_rows(a, b);
 	return r ? r : budget_summary_compare_texts(a->calls, b->calls);
 }
 

@@ -19,10 +19,9 @@
 #include <stdint.h>
 
 #include "base/pool.h"
-#include "model/sites/frames.h"
+#include "model/sites/site.h"
 
 struct budget;
-struct site;
 struct snapshot;
 struct snapshot_buffer;
 
@@ -31,10 +30,11 @@ struct budget_part {
 	size_t moment; /* its index, until the summary is finished */
 	const char *function;
 	const char *file;
-	uint32_t line;    /* 0 = not known */
-	const char *name; /* of its buffers, if there is neither function nor file */
-	struct frames_one user, via,
-		caller;    /* the user's own line, what it called, who called it */
+	uint32_t line;               /* 0 = not known */
+	const char *name;            /* of its buffers, if there is neither function nor file */
+	struct frames_one user, via; /* the user's own line, and what it called */
+	struct frames_one callers[SITE_CALLERS]; /* who called it, nearest first */
+	unsigned int caller_count;
 	const char *calls; /* its stack, as frames_calls() has it; NULL = not known */
 	const char *phase; /* NULL = none */
 	uint64_t bytes;
@@ -103,8 +103,8 @@ int budget_summary_add_peaks(struct budget_summary *summary, const struct snapsh
 /* Adds up parts of the same stack and phase, and gives each moment its own. */
 void budget_summary_finish(struct budget_summary *summary);
 
-/* 0 for parts of one call site, line of the user and phase, whatever called that; else their order. */
-int budget_summary_compare_places(const struct budget_part *a, const struct budget_part *b);
+/* 0 for parts of one row: of one call site, line of the user, callers and phase; else their order. */
+int budget_summary_compare_rows(const struct budget_part *a, const struct budget_part *b);
 
 /*
  * The moment whose parts tell best what was held at @moment: itself, or if they are not known the end of

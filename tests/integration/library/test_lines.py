@@ -140,6 +140,13 @@ def test_run_diff_and_annotations_show_callers(ttmem, program, tmp_path):
     assert sorted(notes) == sorted((str(line_of(WRAPPED, name)), name) for name in CALLERS)
     done = ttmem("run", "-q", "--limit", "DRAM=1K", "--annotate", "github", "--", program, stdin=subprocess.DEVNULL)
     assert re.search(rf"^::error file=\S+/app.c,line={line_of(WRAPPED, 'cache')},title=ttmem::limit DRAM", done.stderr, re.M)
+    # The rows below an exceeded limit, too; of the run itself, and of its report.
+    check(done.stderr[done.stderr.index("limit DRAM") :])
+    budget = tmp_path / "budget.json"
+    budget.write_text(json.dumps({"schema": "ttmem.budget/1", "limits": {"DRAM": "1K"}}))
+    again = ttmem("check", base, "--budget", budget, "--junit", tmp_path / "junit.xml")
+    check(again.stdout + again.stderr)
+    check((tmp_path / "junit.xml").read_text())
     ttmem("run", "-q", "--json", more, "--", program, input="\n")
     diff = ttmem("diff", base, more).stdout
     check(diff, ("scratch", "weights"), "dram (app.c)")
