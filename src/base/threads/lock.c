@@ -22,7 +22,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/process/freeze.h"
+#include "base/threads/lock-left.h"
 
 #define LOCK_SPIN_FIRST 8u /* pauses before the first look; a pause is 40 to 140 cycles */
 #define LOCK_SPIN_LAST 1024u
@@ -48,6 +50,18 @@
 
 #define LOCK_LOOKS_CALM 30000u   /* one to five seconds, each after LOCK_SPIN_LAST pauses */
 #define LOCK_LOOKS_MAX 10000000u /* five minutes */
+
+/*
+ * For each lock the word when it was taken from a thread that kept it. Only a hint: locks may share one. Not
+ * in the lock, which is in a line that every event touches.
+ */
+#define LOCK_HINT_BITS 6
+static uint32_t lock_hints[1u << LOCK_HINT_BITS];
+
+static uint32_t *lock_since(const struct lock *lock)
+{
+	return &lock_hints[(uintptr_t)lock * HASH_K0 >> (64 - LOCK_HINT_BITS)];
+}
 
 static inline void lock_pause(void)
 {
@@ -103,7 +117,7 @@ static bool lock_is_kept(uint32_t from, uint32_t to)
 /* Whether whoever keeps the lock has not had it often enough yet. */
 static bool lock_is_early(const struct lock *lock, uint32_t word)
 {
-	return lock_turns(__atomic_load_n(&lock->since, __ATOMIC_RELAXED), word) < LOCK_TENURE;
+	return lock_turns(__atomic_load_n(lock_since(lock), __ATOMIC_RELAXED), word) < LOCK_TENURE;
 }
 
 /* Takes the lock from one that keeps it. */
@@ -111,7 +125,7 @@ static bool lock_take_over(struct lock *lock)
 {
 	if (!lock_look_closely(lock))
 		return false;
-	__atomic_store_n(&lock->since, lock_see(lock), __ATOMIC_RELAXED);
+	__atomic_store_n(lock_since(lock), lock_see(lock), __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -146,8 +160,16 @@ static bool lock_is_enough(struct lock_patience *patience, uint32_t word, uint32
 	return patience->calm_ns >= LOCK_CALM_NS || now - patience->since_ns >= LOCK_STILL_NS;
 }
 
+/* Takes the lock from a holder that has left. */
+static bool lock_inherit(struct lock *lock, uint32_t home)
+{
+	uint64_t left = lock_is_left(lock, home);
+
+	return left && lock_take_from(lock, left);
+}
+
 /* Sleeps until it has the lock, or until the holder counts as dead, here or in another waiter. */
-static bool lock_outwait(struct lock *lock)
+static enum lock_outcome lock_outwait(struct lock *lock, uint32_t home)
 {
 	struct lock_patience patience = {.word = lock_see(lock),
 					 .since_ns = clock_ns_kernel(CLOCK_MONOTONIC)};
@@ -158,21 +180,23 @@ static bool lock_outwait(struct lock *lock)
 
 		lock_sleep(nap);
 		if (lock_take_over(lock))
-			return true;
+			return LOCK_TAKEN;
 		word = lock_see(lock);
+		if (word == patience.word && lock_inherit(lock, home))
+			return LOCK_TAKEN_OVER;
 		if (word & LOCK_GIVEN_UP)
-			return false;
+			return LOCK_FAILED;
 		if (lock_is_enough(&patience, word, nap, from)) {
 			/* Unless it changes right now. */
 			(void)__atomic_compare_exchange_n(&lock->word, &word, word | LOCK_GIVEN_UP,
 							  false, __ATOMIC_RELAXED,
 							  __ATOMIC_RELAXED);
-			return false;
+			return LOCK_FAILED;
 		}
 		if (i % LOCK_NAPS_OF_A_KIND == 0 && nap < LOCK_NAP_LAST_NS)
 			nap *= 2;
 	}
-	return false;
+	return LOCK_FAILED;
 }
 
 /* Without system calls, as freeze.h demands: what counts instead of time is how often it has looked. */
@@ -257,19 +281,20 @@ static bool lock_outyield(struct lock *lock)
 	return false;
 }
 
-bool lock_take_slow(struct lock *lock)
+enum lock_outcome lock_take_slow(struct lock *lock, uint32_t home)
 {
+	enum lock_outcome outcome;
 	int saved_errno;
-	bool taken;
 
+	/* Nobody waits for such a holder, but it may have left since. */
 	if (lock_see(lock) & LOCK_GIVEN_UP)
-		return false;
+		return !freeze_is_on() && lock_inherit(lock, home) ? LOCK_TAKEN_OVER : LOCK_FAILED;
 	if (lock_spin(lock))
-		return true;
+		return LOCK_TAKEN;
 	if (freeze_is_on())
-		return lock_outspin(lock);
+		return lock_outspin(lock) ? LOCK_TAKEN : LOCK_FAILED;
 	saved_errno = errno;
-	taken = lock_outyield(lock) || lock_outwait(lock);
+	outcome = lock_outyield(lock) ? LOCK_TAKEN : lock_outwait(lock, home);
 	errno = saved_errno;
-	return taken;
+	return outcome;
 }

@@ -4,6 +4,8 @@
 
 #include "book/write/graveyard.h"
 
+#include <string.h>
+
 #include "base/bits.h"
 #include "book/write/index.h"
 
@@ -35,4 +37,17 @@ const struct book_grave *graveyard_find(const struct graveyard *yard, const stru
 		link = yard->older[place];
 	}
 	return NULL;
+}
+
+void graveyard_relink(struct graveyard *yard)
+{
+	uint64_t count = *yard->published;
+
+	yard->count = count;
+	if (!yard->buckets)
+		return;
+	yard->older = yard->buckets + BOOK_GRAVES; /* one mapping: room_graves_grow() */
+	memset(yard->buckets, 0, BOOK_GRAVES * sizeof(*yard->buckets));
+	for (uint64_t n = count > BOOK_GRAVES ? count - BOOK_GRAVES : 0; n < count; n++)
+		graveyard_chain(yard, index_hash(yard->graves[n % BOOK_GRAVES].address, 0), n);
 }

@@ -28,6 +28,9 @@ struct index_key;
 /* The youngest grave with that key; its type and space may be INDEX_ANY. NULL = none. */
 const struct book_grave *graveyard_find(const struct graveyard *yard, const struct index_key *key);
 
+/* Makes the private hash again from the graves in the book. */
+void graveyard_relink(struct graveyard *yard);
+
 /*
  * Numbers are kept in 32 bits: only differences below 4096 matter, so wrapping is harmless. The one
  * grave in four billion whose link would be 0 merely ends its chain early.
@@ -35,6 +38,14 @@ const struct book_grave *graveyard_find(const struct graveyard *yard, const stru
 static inline uint32_t graveyard_link(uint64_t number)
 {
 	return (uint32_t)(number + 1);
+}
+
+static inline void graveyard_chain(struct graveyard *yard, uint64_t hash, uint64_t number)
+{
+	uint32_t bucket = (uint32_t)(hash >> 32) % BOOK_GRAVES;
+
+	yard->older[(uint32_t)number % BOOK_GRAVES] = yard->buckets[bucket];
+	yard->buckets[bucket] = graveyard_link(number);
 }
 
 /*
@@ -45,12 +56,10 @@ static inline void graveyard_bury(struct graveyard *yard, uint64_t hash,
 				  const struct book_grave *grave)
 {
 	uint64_t number = yard->count;
-	uint32_t bucket = (uint32_t)(hash >> 32) % BOOK_GRAVES;
 	uint32_t place = (uint32_t)number % BOOK_GRAVES;
 
 	yard->graves[place] = *grave;
-	yard->older[place] = yard->buckets[bucket];
-	yard->buckets[bucket] = graveyard_link(number);
+	graveyard_chain(yard, hash, number);
 	yard->count = number + 1;
 	__atomic_store_n(yard->published, number + 1, __ATOMIC_RELEASE);
 	/*

@@ -19,7 +19,7 @@ struct itest {
 	struct index index;
 	struct index_bucket *first;
 	struct records records;
-	uint32_t directory[BOOK_SEGMENTS_MAX];
+	struct book_shard page;
 	uint32_t live; /* slots 0 .. live - 1: the records serve as the plain list */
 };
 
@@ -34,8 +34,8 @@ static struct itest *itest_new(void)
 	assert(test->first && test->records.base);
 	memset(test->first, 0, INDEX_FIRST * sizeof(*test->first));
 	for (uint32_t i = 0; i < segments; i++)
-		test->directory[i] = i * BOOK_SEGMENT_UNITS;
-	test->records.directory = test->directory;
+		test->page.directory[i] = i * BOOK_SEGMENT_UNITS;
+	test->records.page = &test->page;
 	index_init(&test->index, test->first);
 	return test;
 }

@@ -40,6 +40,18 @@ void index_deinit(struct index *index)
 	*index = (struct index){0};
 }
 
+void index_clear(struct index *index)
+{
+	for (uint32_t i = 0; i < index->buckets; i++)
+		*index_parts_at(&index->home, i) = (struct index_bucket){0};
+	for (uint32_t i = 0; i < index->spills; i++)
+		*index_parts_at(&index->spill, i) = (struct index_bucket){0};
+	index->entries = 0;
+	index->easy = 0;
+	index->spills = 0;
+	index->spill_free = 0;
+}
+
 /* All parts up to the one of bucket @number. */
 static bool index_parts_reserve(struct index_parts *parts, uint64_t number)
 {

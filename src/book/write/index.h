@@ -94,6 +94,9 @@ struct index_spot {
 void index_init(struct index *index, struct index_bucket *first);
 void index_deinit(struct index *index);
 
+/* No entries; shape and memory stay, because other threads look without the lock. */
+void index_clear(struct index *index);
+
 /* Memory for @entries in all, so that index_prepare() needs none. False: only for some. */
 bool index_reserve(struct index *index, uint64_t entries);
 

@@ -13,7 +13,7 @@
 struct otest {
 	struct owners *owners;
 	struct records records;
-	uint32_t directory[BOOK_SEGMENTS_MAX];
+	struct book_shard page;
 	uint64_t births;
 };
 
@@ -21,7 +21,7 @@ static void otest_init(struct otest *test)
 {
 	*test = (struct otest){0};
 	test->records.base = calloc(BOOK_SEGMENT_UNITS, BOOK_UNIT);
-	test->records.directory = test->directory;
+	test->records.page = &test->page;
 	assert(test->records.base);
 }
 

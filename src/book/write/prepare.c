@@ -30,13 +30,14 @@ static bool prepare_shard_held(struct shard *shard, uint64_t buffers)
 static bool prepare_shard(struct writer *writer, uint32_t device, uint64_t buffers)
 {
 	struct shard *shard = __atomic_load_n(&writer->shards[device], __ATOMIC_ACQUIRE);
+	const uint32_t unnamed = 0;
 	bool is_done;
 
 	if (!shard && writer_is_declared(writer, device))
 		shard = shard_get_slow(writer, device);
 	else if (!shard)
 		return true;
-	if (!shard || !lock_take(&shard->lock))
+	if (!shard || !shard_take(shard, &unnamed))
 		return false;
 	is_done = prepare_shard_held(shard, buffers);
 	lock_drop(&shard->lock);

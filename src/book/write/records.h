@@ -8,13 +8,13 @@
 #include "book/format/layout.h"
 
 struct records {
-	uint8_t *base;             /* of the mapped book */
-	const uint32_t *directory; /* in the shard's page */
+	uint8_t *base; /* of the mapped book */
+	struct book_shard *page;
 };
 
 static inline struct book_record *records_at(const struct records *records, uint32_t slot)
 {
-	uint64_t segment = book_unit_offset(records->directory[slot / BOOK_SEGMENT_SLOTS]);
+	uint64_t segment = book_unit_offset(records->page->directory[slot / BOOK_SEGMENT_SLOTS]);
 
 	return (struct book_record *)(void *)(records->base + segment) + slot % BOOK_SEGMENT_SLOTS;
 }

@@ -235,11 +235,11 @@ static struct shard *room_make(struct writer *writer, uint32_t device)
 	shard = &private->shard;
 	shard->device = device;
 	shard->writer = writer;
+	shard->base = writer->base;
 	shard->page = (struct book_shard *)(void *)(writer->base + book_shard_offset(device));
 	shard->ring = (struct book_event *)(void *)(writer->base +
 						    book_unit_offset(shard->page->ring_unit));
 	shard->ring_mask = shard->page->ring_events - 1;
-	shard->records = (struct records){writer->base, shard->page->directory};
 	shard->graveyard.published = &shard->page->graves;
 	index_init(&shard->index, private->buckets);
 	/* The page is complete: pairs with reader_next_shard(), whose caller may use it. */

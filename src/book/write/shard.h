@@ -11,6 +11,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/bits.h"
@@ -51,22 +52,28 @@ struct shard {
 	uint32_t free_slot; /* 1 + first free slot, linked through the dead records' stack */
 	uint32_t ring_mask;
 	uint64_t head; /* as published; readers get a copy, which is never read back */
-	struct book_shard *page;
 	struct book_event *ring;
-	struct records records;
+	union {
+		struct records records;
+		struct {
+			uint8_t *base;
+			struct book_shard *page;
+		};
+	};
 	uint64_t ring_room; /* events from this number on have no memory yet */
 
-	struct index index __attribute__((aligned(CACHE_LINE)));
 	uint32_t slots;
 	uint32_t slot_room;     /* slots whose memory is reserved */
 	uint32_t segment_bytes; /* reserved of the newest record segment */
 	uint32_t inexact_low;   /* a bit for each type that lost allocations */
 	uint32_t device;
+	uint32_t space_last; /* no buffer was ever in a space above this */
 	struct writer *writer;
 	struct owners *owners; /* NULL until a buffer names an owner */
-	uint32_t space_last;   /* no buffer was ever in a space above this */
 	uint8_t cold_side[8];
 	uint8_t warm_side[8];
+
+	struct index index __attribute__((aligned(CACHE_LINE)));
 
 	struct graveyard graveyard __attribute__((aligned(CACHE_LINE)));
 	uint8_t hot_side[8];
@@ -92,8 +99,31 @@ struct shard_past {
 	struct book_grave grave; /* double free: the buried one; size change: the old record */
 };
 
+_Static_assert(offsetof(struct shard, slots) == CACHE_LINE, "an event touches one line of these");
+
 /* The shard of a device, created if @device has none yet. NULL: no room. */
 struct shard *shard_get_slow(struct writer *writer, uint32_t device);
+
+/* The slow path of shard_take(). */
+bool shard_take_slow(struct shard *shard, const uint32_t *mark);
+
+/*
+ * Takes the lock; lock_drop() gives it back. @mark: the thread's number, in the frame of the call (base/threads/lock.h).
+ * False: the event is lost.
+ */
+static inline bool shard_take(struct shard *shard, const uint32_t *mark)
+{
+	if (unlikely(!lock_try_as(&shard->lock, *mark)))
+		return shard_take_slow(shard, mark);
+	lock_set_mark(&shard->lock, mark);
+	return true;
+}
+
+/*
+ * The holder of the lock has left it in the middle of an event (base/threads/lock-left.h): completes what was
+ * published, and makes the private half again from the book. The caller has taken the lock over.
+ */
+void shard_recover(struct shard *shard);
 
 /*
  * The time of an allocation as its record gets it: later than every other birth on the device. The

@@ -57,7 +57,7 @@ static void *threads_run(void *context)
 		}
 		one->live[device][key] ^= 1;
 		if (i % 64 == 0)
-			assert(writer_counters(writer, device, 0, &hot) &&
+			assert(writer_counters(writer, device, 0, 0, &hot) &&
 			       hot.buffers <= hot.allocs);
 		if (i % 500 == 0)
 			writer_mark(writer, 1, one->number, 0);

@@ -172,6 +172,7 @@ int writer_new(struct writer **ret_writer, const struct writer_config *config)
 	writer->size = config->size;
 	writer->clock = config->clock;
 	writer->ring_events = config->ring_events;
+	writer->home = config->identity->keeper ? 0 : config->identity->pid;
 	writer->reserve = config->reserve;
 	writer->context = config->context;
 	writer->room_left = config->room;

@@ -307,6 +307,26 @@ UNIT(incidents_beyond_the_area_are_counted)
 	testing_book_deinit(&book);
 }
 
+/* Entries are reserved in pages: without memory those of the next page are lost. */
+UNIT(no_memory_for_incidents)
+{
+	const uint32_t page = BOOK_PAGE / sizeof(struct book_incident);
+	struct shard_buffer who = testing_buffer(0, 0, 0);
+	struct testing_book book;
+
+	room_open(&book, TESTING_SIZE);
+	for (uint32_t i = 0; i < page + 2; i++) {
+		if (i == page)
+			book.reserve_limit = 0;
+		who.address = i * 64;
+		writer_free_buffer(book.writer, 0, &who);
+	}
+	assert(reader_refresh(&book.reader) == 0);
+	assert(book.reader.header.incident_count[BOOK_INCIDENT_UNKNOWN_FREE] == page);
+	assert(book.reader.header.incident_lost[BOOK_INCIDENT_UNKNOWN_FREE] == 2);
+	testing_book_deinit(&book);
+}
+
 UNIT(marks_keep_the_latest)
 {
 	struct testing_book book;

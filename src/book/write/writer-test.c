@@ -429,9 +429,9 @@ UNIT(counters_for_the_owner)
 	struct wtest test;
 
 	wtest_init(&test);
-	assert(!writer_counters(test.writer, WTEST_DEVICE, 0, &hot));
+	assert(!writer_counters(test.writer, WTEST_DEVICE, 0, 0, &hot));
 	wtest_alloc(&test, 0, 0x1000, 100);
-	assert(writer_counters(test.writer, WTEST_DEVICE, 0, &hot));
+	assert(writer_counters(test.writer, WTEST_DEVICE, 0, 0, &hot));
 	assert(hot.bytes == 100 && hot.peak == 100 && hot.allocs == 1 && hot.buffers == 1);
 	wtest_deinit(&test);
 }

@@ -126,7 +126,7 @@ static inline void writer_alloc_at(struct shard *shard, struct index_place place
 	struct shard_past past;
 	int outcome;
 
-	if (unlikely(!lock_take(&shard->lock))) {
+	if (unlikely(!shard_take(shard, &buffer->thread))) {
 		writer_reject(&shard->writer->header->rejected.lock);
 		writer_lost(shard->writer, shard->device, false, buffer->type);
 		return;
@@ -182,7 +182,7 @@ static inline void writer_free_at(struct writer *writer, struct shard *shard,
 	struct shard_past past;
 	int outcome;
 
-	if (unlikely(!lock_take(&shard->lock))) {
+	if (unlikely(!shard_take(shard, &who->thread))) {
 		writer_reject(&writer->header->rejected.lock);
 		writer_lost(writer, shard->device, true, who->type);
 		return;
@@ -309,7 +309,7 @@ static uint64_t writer_end_all(struct shard *shard, const struct writer_meant *m
 	while (more) {
 		uint32_t end;
 
-		if (!lock_take(&shard->lock)) {
+		if (!shard_take(shard, &who->thread)) {
 			writer_reject(&writer->header->rejected.lock);
 			writer_lost(writer, shard->device, true, meant->type);
 			return ended;
@@ -372,7 +372,7 @@ static void writer_note(struct writer *writer, uint32_t device, uint32_t op, uin
 
 	if (!shard)
 		return;
-	if (!lock_take(&shard->lock)) {
+	if (!shard_take(shard, &buffer->thread)) {
 		writer_reject(&writer->header->rejected.lock);
 		return;
 	}
@@ -407,6 +407,7 @@ void writer_failed(struct writer *writer, uint32_t device, const struct shard_bu
 		.bank_size = lack->bank_size,
 		.bank_free = lack->bank_free,
 		.banks = lack->banks,
+		.shape_flags = lack->shape_flags,
 	};
 
 	writer_note(writer, device, BOOK_OP_FAILED, time, buffer);
@@ -420,7 +421,7 @@ static struct book_party writer_owner_of(struct shard *shard, const struct shard
 	struct book_party party = {0};
 	uint32_t slot;
 
-	if (!shard || !lock_take(&shard->lock))
+	if (!shard || !shard_take(shard, &who->thread))
 		return party;
 	slot = index_find(&shard->index, &shard->records, hash,
 			  (struct index_key){who->address, who->type, who->space});
@@ -477,12 +478,12 @@ void writer_reset_peak(struct writer *writer, uint32_t device, uint32_t type, ui
 	}
 }
 
-bool writer_counters(struct writer *writer, uint32_t device, uint32_t type,
+bool writer_counters(struct writer *writer, uint32_t device, uint32_t type, uint32_t thread,
 		     struct book_hot *ret_hot)
 {
 	struct shard *shard = __atomic_load_n(&writer->shards[device], __ATOMIC_ACQUIRE);
 
-	if (!shard || !lock_take(&shard->lock))
+	if (!shard || !shard_take(shard, &thread))
 		return false;
 	*ret_hot = shard->hot[type];
 	lock_drop(&shard->lock);

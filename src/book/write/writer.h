@@ -60,6 +60,7 @@ struct writer {
 	uint64_t size;
 	uint32_t clock;                     /* atomic: writer_stop_clock() changes it */
 	uint32_t ring_events;               /* at most, for each device */
+	uint32_t home;                      /* the process whose book it is */
 	struct shard *shards[BOOK_DEVICES]; /* published with release once complete */
 
 	int (*reserve)(void *context, uint64_t offset, uint64_t length);
@@ -181,6 +182,7 @@ struct writer_lack {
 	uint64_t bank_size;
 	uint64_t bank_free;
 	uint32_t banks;
+	uint32_t shape_flags;
 };
 
 void writer_failed(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
@@ -199,6 +201,12 @@ void writer_reject(uint64_t *counter);
 /* An event on a device was lost: mark its shard, or mark it as soon as it has one. */
 void writer_lost(struct writer *writer, uint32_t device, bool is_free, uint32_t type);
 
+/*
+ * A thread that has left a call without returning from it drops the locks that it held there. It must
+ * not be inside another call.
+ */
+void writer_drop_left(struct writer *writer, uint32_t thread);
+
 /* Current counters of one type. False if the shard could not be locked or does not exist. */
-bool writer_counters(struct writer *writer, uint32_t device, uint32_t type,
+bool writer_counters(struct writer *writer, uint32_t device, uint32_t type, uint32_t thread,
 		     struct book_hot *ret_hot);

@@ -113,9 +113,10 @@ API_BODY api_alloc(uint32_t device, uint32_t type, uint64_t address, uint64_t si
 {
 	struct thread *self = &thread_self;
 	struct writer *writer;
+	uint32_t mark;
 
 	if (unlikely(!api_alloc_is_plain(device, type, size) ||
-		     !(writer = call_quick_begin(self)))) {
+		     !(writer = call_quick_begin(self, &mark)))) {
 		api_alloc_slow(device, type, address, size, name);
 		return;
 	}
@@ -175,9 +176,10 @@ API_BODY api_free(uint32_t device, uint32_t type, uint64_t address)
 {
 	struct thread *self = &thread_self;
 	struct writer *writer;
+	uint32_t mark;
 
 	if (unlikely(device >= BOOK_DEVICES || type >= BOOK_TYPES ||
-		     !(writer = call_quick_begin(self)))) {
+		     !(writer = call_quick_begin(self, &mark)))) {
 		api_free_slow(device, type, address);
 		return;
 	}

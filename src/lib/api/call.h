@@ -23,11 +23,24 @@ enum call_kind {
 struct call {
 	struct writer *writer;
 	struct thread *self;
+	uint32_t mark;    /* see thread.h */
 	bool is_nested;   /* inside a call that a signal interrupted: no locks may be taken */
 	bool is_paused;   /* an event that is only logged, not recorded */
 	bool is_debugged; /* TTMEM_DEBUG or an old log: write a line at the end */
 	struct book_rejected before; /* for the debug line */
 };
+
+/*
+ * Raises the busy flag. @mark is in the frame of the call. Volatile, because nothing in the program reads
+ * it there.
+ */
+static inline void call_enter_busy(struct thread *self, uint32_t *mark)
+{
+	*(volatile uint32_t *)mark = THREAD_MARK;
+	compiler_barrier();
+	self->busy = mark;
+	compiler_barrier();
+}
 
 /* The slow paths; false = nothing to do. */
 bool call_begin_slow(struct call *call, enum call_kind kind);
@@ -51,15 +64,14 @@ static inline bool call_begin(struct call *call, enum call_kind kind)
 		return false;
 	call->self = &thread_self;
 	if (unlikely((word <= GATE_LAST && word != GATE_STACKS) ||
-		     (call->self->busy | call->self->deferred.count) ||
+		     ((uintptr_t)call->self->busy | call->self->deferred.count) ||
 		     call->self->instance != gate_current.instance))
 		return call_begin_slow(call, kind);
 	call->writer = word == GATE_STACKS ? gate_current.writer : (struct writer *)word;
 	call->is_nested = false;
 	call->is_paused = false;
 	call->is_debugged = false;
-	call->self->busy = 1;
-	compiler_barrier();
+	call_enter_busy(call->self, &call->mark);
 	return true;
 }
 
@@ -68,7 +80,7 @@ static inline void call_end(struct call *call)
 	if (unlikely(call->is_nested))
 		return;
 	compiler_barrier();
-	call->self->busy = 0;
+	call->self->busy = NULL;
 	compiler_barrier();
 	if (unlikely(call->self->deferred.count))
 		call_end_slow(call);
@@ -77,24 +89,23 @@ static inline void call_end(struct call *call)
 /*
  * The fast path of an event, without the cost of a struct call: tracking is on, there is nothing
  * special, and the thread is known. Return: the writer, with the busy flag taken; NULL if the
- * caller must use call_begin().
+ * caller must use call_begin(). @mark is in the caller's frame.
  */
-static inline struct writer *call_quick_begin(struct thread *self)
+static inline struct writer *call_quick_begin(struct thread *self, uint32_t *mark)
 {
 	uintptr_t word = gate_word();
 
-	if (unlikely(word <= GATE_LAST || (self->busy | self->deferred.count) ||
+	if (unlikely(word <= GATE_LAST || ((uintptr_t)self->busy | self->deferred.count) ||
 		     self->instance != gate_current.instance))
 		return NULL;
-	self->busy = 1;
-	compiler_barrier();
+	call_enter_busy(self, mark);
 	return (struct writer *)word;
 }
 
 static inline void call_quick_end(struct thread *self, struct writer *writer)
 {
 	compiler_barrier();
-	self->busy = 0;
+	self->busy = NULL;
 	compiler_barrier();
 	if (unlikely(self->deferred.count))
 		call_end_slow(&(struct call){.writer = writer, .self = self});

@@ -211,7 +211,9 @@ UNIT(events_in_signal_handlers_of_threads_are_exact)
 /* Simulates a handler running in the middle of one of this thread's calls. */
 static void signal_interrupt(bool is_inside)
 {
-	thread_self.busy = is_inside;
+	static const uint32_t mark = THREAD_MARK;
+
+	thread_self.busy = is_inside ? &mark : NULL;
 }
 
 /* More events than can be deferred, on a device without earlier ones: it must not look complete. */

@@ -243,7 +243,7 @@ UNIT(spaces_and_flags_that_do_not_exist_are_rejected)
 	observer_track();
 	ttmem_alloc_ex(&args);
 	args.space = 0;
-	args.shape_flags = 0x10;
+	args.shape_flags = TTMEM_SHAPE_PER_CORE; /* only of failures */
 	ttmem_alloc_ex(&args);
 	spaces_free(TTMEM_SPACE_COUNT, 0);
 	assert(observer_open(&w, getpid()));

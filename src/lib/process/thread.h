@@ -4,7 +4,8 @@
 /*
  * Per-thread state: the thread's id, its stack of phases, and a flag that says it is inside the
  * library. An event that finds the flag set comes from a signal handler that interrupted a call; it
- * is deferred and recorded when the interrupted call ends. All of this is in static thread-local
+ * is deferred and recorded when the interrupted call ends. Unless the handler has left by siglongjmp():
+ * then the call's frame is gone, and the flag is cleared as soon as that is certain. All of this is in static thread-local
  * storage (initial-exec), because accessing it must not call anything.
  */
 
@@ -40,8 +41,11 @@ union thread_queue {
 	uint32_t word;
 };
 
+/* In the frame of a call for as long as the call lasts (base/threads/lock-left.h). */
+#define THREAD_MARK 0x6d747461u
+
 struct thread {
-	uint32_t busy;
+	const uint32_t *busy; /* the call's mark; NULL = not inside a call */
 	union thread_queue deferred;
 	uint32_t instance; /* of the gate that tid and phase belong to; 0 = not joined yet */
 	uint32_t tid;

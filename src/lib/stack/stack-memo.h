@@ -6,7 +6,7 @@
  * walk depended on (lib/stack/walk-memo.h), and what its id depends on beside the addresses, as in the
  * table of known stacks.
  *
- * A thread that leaves a call by siglongjmp() takes no more stacks, so half a memo is never used.
+ * A thread that leaves a call by siglongjmp() drops all its memos, so half a memo is never used.
  */
 
 #include <stdbool.h>

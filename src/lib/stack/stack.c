@@ -392,6 +392,12 @@ static __attribute__((noinline)) void stack_forget(struct stack_cache *cache)
 	cache->instance = gate_current.instance;
 }
 
+void stack_drop(struct thread *self)
+{
+	if (self->stacks)
+		self->stacks->instance = 0;
+}
+
 uint32_t stack_take(struct writer *writer, struct thread *self, struct walk_start start)
 {
 	struct stack_cache *cache = self->stacks;

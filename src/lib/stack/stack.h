@@ -28,6 +28,9 @@
 void stack_open(void);
 bool stack_is_on(void);
 
+/* The thread has left a call that may have been changing its cache of stacks. */
+void stack_drop(struct thread *self);
+
 /* The id of the stack that begins at @start; 0 = none, counted. Inside the busy flag. */
 uint32_t stack_take(struct writer *writer, struct thread *self, struct walk_start start);
 
