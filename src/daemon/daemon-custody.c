@@ -30,6 +30,7 @@
 #include "daemon/registry/tracked.h"
 #include "daemon/symbols/symbols.h"
 #include "source/books/scan.h"
+#include "source/books/verify-book.h"
 #include "store/store.h"
 
 #define KEEP_SUFFIX ".keeper"    /* of the keeper's socket, after the path of ours */
@@ -118,6 +119,33 @@ static void keep_let_all_go(struct daemon *daemon)
 			daemon->judged_count * sizeof(*daemon->judged));
 }
 
+/*
+ * The registry no longer has it, and it may be long until it is judged: until then it is in the file of tracked
+ * processes, and a new keeper gets its book.
+ */
+void daemon_keep_ended(struct daemon *daemon, struct tracked *tracked)
+{
+	struct daemon_judged *ending = array_grow(daemon->ending, &daemon->ending_capacity,
+						  daemon->ending_count + 1, sizeof(*ending));
+
+	if (!ending)
+		return; /* no memory: if we are killed before it is judged, nobody counts it */
+	daemon->ending = ending;
+	ending[daemon->ending_count++] = (struct daemon_judged){.entry = keep_entry(tracked),
+								.tracked = tracked_ref(tracked)};
+}
+
+static void keep_strike_ending(struct daemon *daemon, const struct tracked *tracked)
+{
+	for (size_t i = 0; i < daemon->ending_count; i++) {
+		if (daemon->ending[i].tracked != tracked)
+			continue;
+		tracked_unref(daemon->ending[i].tracked);
+		daemon->ending[i] = daemon->ending[--daemon->ending_count];
+		return;
+	}
+}
+
 /* What was read of it is copied: what is left is to write it down. */
 void daemon_keep_copied(void *context, struct tracked *tracked, bool may_wait)
 {
@@ -125,6 +153,7 @@ void daemon_keep_copied(void *context, struct tracked *tracked, bool may_wait)
 	struct daemon_judged one = {.entry = keep_entry(tracked), .tracked = tracked_ref(tracked)};
 	struct daemon_judged *judged = NULL;
 
+	keep_strike_ending(daemon, tracked);
 	if (daemon->judged_count < KEEP_JUDGED_MAX)
 		judged = array_grow(daemon->judged, &daemon->judged_capacity,
 				    daemon->judged_count + 1, sizeof(*judged));
@@ -196,6 +225,9 @@ static void keep_refill(void *context, struct keeper *keeper)
 
 		keeper_add(keeper, &entry, book_list->list[i]->book->file.fd);
 	}
+	for (size_t i = 0; i < daemon->ending_count; i++)
+		keeper_add(keeper, &daemon->ending[i].entry,
+			   daemon->ending[i].tracked->book->file.fd);
 	for (size_t i = 0; i < daemon->judged_count; i++) {
 		const struct daemon_judged *judged = &daemon->judged[i];
 
@@ -264,6 +296,18 @@ static void keep_put(struct tracked_file *tracked_file, const struct keeper_entr
 	tracked_file_put(tracked_file, &entry);
 }
 
+static bool keep_is_listed(const struct book_list *book_list,
+			   const struct tracked_file_entry *entry)
+{
+	for (size_t i = 0; i < book_list->count; i++) {
+		const struct tracked *tracked = book_list->list[i];
+
+		if (tracked->device == entry->device && tracked->inode == entry->inode)
+			return true;
+	}
+	return false;
+}
+
 static void keep_list(void *context, struct tracked_file *tracked_file)
 {
 	struct daemon *daemon = context;
@@ -274,8 +318,15 @@ static void keep_list(void *context, struct tracked_file *tracked_file)
 
 		keep_put(tracked_file, &entry);
 	}
+	for (size_t i = 0; i < daemon->ending_count; i++)
+		keep_put(tracked_file, &daemon->ending[i].entry);
 	for (size_t i = daemon->written; i < daemon->judged_count; i++)
 		keep_put(tracked_file, &daemon->judged[i].entry);
+	/* Not judged yet: a daemon that is killed now leaves that to the next one. */
+	for (size_t i = 0; i < daemon->expected_count; i++) {
+		if (!keep_is_listed(book_list, &daemon->expected[i]))
+			tracked_file_put(tracked_file, &daemon->expected[i]);
+	}
 	daemon->unlisted = daemon->written;
 	book_list_unref(book_list);
 }
@@ -298,9 +349,12 @@ static void keep_file_failed(void *context, int error)
 void daemon_keep_take(struct daemon *daemon)
 {
 	char path[4096];
-	int r = tracked_file_read(daemon->config->state, &daemon->expected,
-				  &daemon->expected_count);
+	struct tracked_file_contents before = {0};
+	int r = tracked_file_read(daemon->config->state, &before);
 
+	daemon->expected = before.entries;
+	daemon->expected_count = before.count;
+	daemon->missed_before = before.missed;
 	if (r < 0 && r != -ENOENT)
 		log_writer_print(daemon->log_writer, "ttmemd: %s/%s: %s\n", daemon->config->state,
 				 TRACKED_FILE_FILE, strerror(-r));
@@ -319,9 +373,17 @@ int daemon_keep_open(struct daemon *daemon)
 		.failed = keep_file_failed,
 	};
 
+	int r;
+
 	daemon_restore_all(daemon);
-	return tracked_file_new(&daemon->tracked_file, daemon->loop, daemon->exits_worker,
-				daemon->config->state, &hooks);
+	r = tracked_file_new(&daemon->tracked_file, daemon->loop, daemon->exits_worker,
+			     daemon->config->state, &hooks);
+	if (r < 0)
+		return r;
+	registry_count_unobserved(daemon->registry, daemon->missed_before);
+	if (daemon->missed_before > 0)
+		tracked_file_set_missed(daemon->tracked_file, daemon->missed_before);
+	return 0;
 }
 
 /* All living processes are known: which of the previous daemon's are missing? */
@@ -335,6 +397,8 @@ void daemon_keep_settle(struct daemon *daemon)
 	if (missed == 0)
 		return;
 	registry_count_unobserved(daemon->registry, missed);
+	if (daemon->tracked_file)
+		tracked_file_set_missed(daemon->tracked_file, daemon->missed_before + missed);
 	log_writer_print(
 		daemon->log_writer,
 		"ttmemd: %zu processes ended while nobody held their books; what they left is "
@@ -354,12 +418,39 @@ void daemon_keep_finish(struct daemon *daemon)
 	tracked_file_changed(daemon->tracked_file);
 }
 
+/*
+ * A held book of the kernel module would prevent unloading it, for up to a day after the daemon was stopped. The
+ * module has the book as long as the process lives, so the next daemon finds it again. A process that exits before
+ * that is counted as an unobserved exit, and the kernel's log has its totals. A book whose report is not stored
+ * yet stays with the keeper. systemd drops its store if the unit is stopped, and needs it if it is restarted.
+ */
+static void keep_release_kernels(struct daemon *daemon)
+{
+	struct book_list *book_list;
+
+	if (!daemon->keeper || !daemon->registry)
+		return;
+	book_list = registry_books(daemon->registry);
+	for (size_t i = 0; i < book_list->count; i++) {
+		const struct tracked *tracked = book_list->list[i];
+
+		if (__atomic_load_n(&tracked->end, __ATOMIC_ACQUIRE) == TRACKED_LIVES &&
+		    verify_book_is_kernels(tracked->book->file.fd))
+			keeper_remove(daemon->keeper, tracked->device, tracked->inode);
+	}
+	book_list_unref(book_list);
+}
+
 void daemon_keep_close(struct daemon *daemon)
 {
+	keep_release_kernels(daemon);
 	/* What was judged last is still in the file, so it stays kept. */
 	keep_let_all_go(daemon);
 	while (daemon->judged_count > 0)
 		tracked_unref(daemon->judged[--daemon->judged_count].tracked);
+	while (daemon->ending_count > 0)
+		tracked_unref(daemon->ending[--daemon->ending_count].tracked);
+	free(daemon->ending);
 	free(daemon->judged);
 	free(daemon->expected);
 	keeper_free(daemon->keeper);

@@ -115,6 +115,7 @@ static void daemon_ended(void *context, struct tracked *tracked)
 	struct daemon *daemon = context;
 
 	daemon_publish_counts(daemon); /* before it is known what it left */
+	daemon_keep_ended(daemon, tracked);
 	if (daemon->legacy)
 		legacy_server_ended(daemon->legacy, tracked);
 	recorder_judge(daemon->recorder, tracked);

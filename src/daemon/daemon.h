@@ -109,6 +109,9 @@ struct daemon {
 	struct daemon_restore restore;
 	struct tracked_file_entry *expected; /* tracked by the previous daemon, book not yet back */
 	size_t expected_count;
+	uint64_t missed_before;       /* unobserved exits that earlier daemons have counted */
+	struct daemon_judged *ending; /* ended, but not yet judged and copied */
+	size_t ending_count, ending_capacity;
 	struct daemon_judged *judged; /* ended and judged, but perhaps not yet written */
 	size_t judged_count, judged_capacity;
 	struct worker_job flush;
@@ -213,6 +216,7 @@ void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider);
 void daemon_keep_take(struct daemon *daemon);
 int daemon_keep_open(struct daemon *daemon);
 void daemon_keep_added(struct daemon *daemon, struct tracked *tracked);
+void daemon_keep_ended(struct daemon *daemon, struct tracked *tracked);
 void daemon_keep_judged(void *context, struct tracked *tracked, bool is_read);
 void daemon_keep_copied(void *context, struct tracked *tracked, bool may_wait);
 void daemon_keep_flush(struct daemon *daemon);

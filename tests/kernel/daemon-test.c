@@ -27,7 +27,7 @@
 #define DAEMON_OLD_SOCKET "/tmp/view-old.sock"
 #define DAEMON_GET "wget -q -O - http://127.0.0.1:8123"
 
-static pid_t daemon_start(void)
+static pid_t daemon_start_with(const char *keeper)
 {
 	int ready[2];
 	char byte;
@@ -44,7 +44,7 @@ static pid_t daemon_start(void)
 		snprintf(number, sizeof(number), "%d", ready[1]);
 		execl("/bin/ttmemd", "ttmemd", "--socket", "/tmp/ttmemd.sock", "--legacy-socket",
 		      DAEMON_OLD_SOCKET, "--http", "127.0.0.1:8123", "--state", unit_dir(),
-		      "--config", "none", "-q", "--keeper", "no", "--ready-fd", number,
+		      "--config", "none", "-q", "--keeper", keeper, "--ready-fd", number,
 		      (char *)NULL);
 		_exit(1);
 	}
@@ -52,6 +52,11 @@ static pid_t daemon_start(void)
 	assert(read(ready[0], &byte, 1) == 1);
 	close(ready[0]);
 	return pid;
+}
+
+static pid_t daemon_start(void)
+{
+	return daemon_start_with("no");
 }
 
 /* Tries for a while: the daemon looks at the dead a moment later. */
@@ -235,6 +240,35 @@ UNIT_LONG(the_module_is_reloaded_under_a_daemon, 300)
 	daemon_watches_books_end();
 	assert(kill(daemon, SIGTERM) == 0);
 	assert(waitpid(daemon, &status, 0) == daemon);
+}
+
+/*
+ * A keeper that held a kernel's book would keep the module in use for a day. The book is not lost: its owner has it
+ * until it exits, and an exit before the next daemon is counted.
+ */
+UNIT_LONG(a_stopped_daemon_leaves_the_module_unused, 300)
+{
+	const char *sizes[3] = {"1000", "2000", "3000"};
+	pid_t daemon = daemon_start_with("yes");
+	struct command_holder lives, ends;
+	int status;
+
+	setenv("TTMEM_SOCKET", "/tmp/ttmemd.sock", 1);
+	command_hold(&lives, "book", sizes, 4321);
+	command_hold(&ends, "book", sizes, 4321);
+	assert(daemon_tells("ttmem status --json", "\"books\":2,"));
+	assert(kill(daemon, SIGTERM) == 0);
+	assert(waitpid(daemon, &status, 0) == daemon);
+	assert(kill(ends.pid, SIGKILL) == 0);
+	close(ends.input);
+	assert(waitpid(ends.pid, &status, 0) == ends.pid);
+	daemon = daemon_start_with("yes");
+	assert(daemon_tells("ttmem status --json", "\"unobserved_exits\":1,"));
+	assert(daemon_tells("ttmem smi --json", DAEMON_MINE));
+	assert(kill(daemon, SIGTERM) == 0);
+	assert(waitpid(daemon, &status, 0) == daemon);
+	command_release(&lives);
+	daemon_reload_module();
 }
 
 /* NOLINTEND(concurrency-mt-unsafe) */

@@ -16,11 +16,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	struct tracked_file_contents found;
 	struct tracked_file_entry *entries;
 	size_t count;
 
-	if (tracked_file_parse((const char *)data, size, FUZZ_BOOT, &entries, &count) < 0)
+	if (tracked_file_parse((const char *)data, size, FUZZ_BOOT, &found) < 0)
 		return 0;
+	entries = found.entries;
+	count = found.count;
 	assert(count <= TRACKED_FILE_ENTRIES_MAX);
 	for (size_t i = 0; i < count; i++) {
 		char again[TEXT_CLEAN_SIZE(TRACKED_FILE_COMM_SIZE)];

@@ -124,12 +124,13 @@ static bool tracked_file_entry_of(struct tracked_file_rest line,
 }
 
 int tracked_file_parse(const char *text, size_t length, const char *boot,
-		       struct tracked_file_entry **ret_entries, size_t *ret_count)
+		       struct tracked_file_contents *ret_contents)
 {
 	struct tracked_file_rest rest = {.at = text, .length = length}, line;
 	CLEANUP_FREE struct tracked_file_entry *entries = NULL;
 	size_t count = 0, capacity = 0;
-	uint64_t told;
+	uint64_t told, missed = 0;
+	bool is_first = true;
 
 	if (!tracked_file_line(&rest, &line) || !tracked_file_is(&line, TRACKED_FILE_TEXT_HEADING))
 		return -EBADMSG;
@@ -137,19 +138,25 @@ int tracked_file_parse(const char *text, size_t length, const char *boot,
 		return -EBADMSG;
 	/* Another boot: every listed process ended with the machine, so none is missing. */
 	if (!tracked_file_is(&line, boot)) {
-		*ret_entries = NULL;
-		*ret_count = 0;
+		*ret_contents = (struct tracked_file_contents){0};
 		return 0;
 	}
-	while (tracked_file_line(&rest, &line)) {
+	for (; tracked_file_line(&rest, &line); is_first = false) {
 		struct tracked_file_entry *grown;
 
+		if (is_first && tracked_file_word(&line, TRACKED_FILE_TEXT_MISSED)) {
+			if (!tracked_file_number(&line, UINT64_MAX, &missed) || line.length != 0)
+				return -EBADMSG;
+			continue;
+		}
 		if (tracked_file_word(&line, TRACKED_FILE_TEXT_END)) {
 			if (!tracked_file_number(&line, TRACKED_FILE_ENTRIES_MAX, &told) ||
 			    line.length != 0 || told != count || rest.length != 0)
 				return -EBADMSG;
-			*ret_entries = cleanup_steal(entries);
-			*ret_count = count;
+			*ret_contents =
+				(struct tracked_file_contents){.entries = cleanup_steal(entries),
+							       .count = count,
+							       .missed = missed};
 			return 0;
 		}
 		if (count == TRACKED_FILE_ENTRIES_MAX)
@@ -200,8 +207,7 @@ static int tracked_file_open(const char *folder, size_t *ret_size)
 	return cleanup_steal_fd(&fd);
 }
 
-int tracked_file_read(const char *folder, struct tracked_file_entry **ret_entries,
-		      size_t *ret_count)
+int tracked_file_read(const char *folder, struct tracked_file_contents *ret_contents)
 {
 	CLEANUP_FREE char *text = NULL;
 	CLEANUP_CLOSE int fd = -1;
@@ -221,7 +227,7 @@ int tracked_file_read(const char *folder, struct tracked_file_entry **ret_entrie
 	length = small_file_read_fd(fd, text, size + 1);
 	if (length < 0)
 		return (int)length;
-	return tracked_file_parse(text, (size_t)length, boot, ret_entries, ret_count);
+	return tracked_file_parse(text, (size_t)length, boot, ret_contents);
 }
 
 size_t tracked_file_missed(struct tracked_file_entry *entries, size_t count,

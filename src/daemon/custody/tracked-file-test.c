@@ -78,9 +78,10 @@ static void end(void)
 /* Number of entries in the file, each checked; -1 = no file. */
 static int on_roll(void)
 {
-	struct tracked_file_entry *entries = NULL;
-	size_t count = 0;
-	int r = tracked_file_read(unit_dir(), &entries, &count);
+	struct tracked_file_contents found = {0};
+	int r = tracked_file_read(unit_dir(), &found);
+	struct tracked_file_entry *entries = found.entries;
+	size_t count = found.count;
 
 	assert(r == 0 || r == -ENOENT);
 	for (uint32_t i = 0; i < count; i++) {
@@ -192,15 +193,16 @@ static void list_hostile(void *context, struct tracked_file *to)
 UNIT(hostile_names_are_made_harmless)
 {
 	const struct tracked_file_hooks hooks = {.list = list_hostile};
+	struct tracked_file_contents found;
 	struct tracked_file_entry *entries;
-	size_t count;
 
 	assert(loop_new(&loop) == 0);
 	assert(worker_new(&work, &(struct worker_config){.name = "test", .loop = loop}) == 0);
 	assert(tracked_file_new(&tracked_file, loop, work, unit_dir(), &hooks) == 0);
 	tracked_file_changed(tracked_file);
 	end();
-	assert(tracked_file_read(unit_dir(), &entries, &count) == 0 && count == 2);
+	assert(tracked_file_read(unit_dir(), &found) == 0 && found.count == 2);
+	entries = found.entries;
 	assert(strcmp(entries[0].comm, "\\x1b[2J\\x0a\xef\xbf\xbd\\u202e end 7") == 0);
 	assert(strncmp(entries[1].comm, "\\x0a\\x0a", 8) == 0);
 	free(entries);
@@ -211,12 +213,11 @@ UNIT(hostile_names_are_made_harmless)
 
 static int parse(const char *text)
 {
-	struct tracked_file_entry *entries = NULL;
-	size_t count = 0;
-	int r = tracked_file_parse(text, strlen(text), BOOT, &entries, &count);
+	struct tracked_file_contents found = {0};
+	int r = tracked_file_parse(text, strlen(text), BOOT, &found);
 
-	free(entries);
-	return r < 0 ? r : (int)count;
+	free(found.entries);
+	return r < 0 ? r : (int)(found.count + 1000 * found.missed);
 }
 
 UNIT(malformed_lists_of_processes_are_refused)
@@ -245,6 +246,17 @@ UNIT(malformed_lists_of_processes_are_refused)
 	assert(parse(TOP "1 2 3 4 \xe2\x80\xae\nend 1\n") == -EBADMSG);
 }
 
+/* A thousand stands for each: see parse(). */
+UNIT(unobserved_exits_are_read)
+{
+	assert(parse(TOP "missed 7\nend 0\n") == 7000);
+	assert(parse(TOP "missed 7\n1 2 3 4 a\nend 1\n") == 7001);
+	assert(parse(TOP "missed \nend 0\n") == -EBADMSG);
+	assert(parse(TOP "missed 7 \nend 0\n") == -EBADMSG);
+	assert(parse(TOP "missed 7\nmissed 7\nend 0\n") == -EBADMSG);
+	assert(parse(TOP "1 2 3 4 a\nmissed 7\nend 1\n") == -EBADMSG);
+}
+
 static void put_file(int flags, off_t size)
 {
 	char path[4096];
@@ -257,21 +269,20 @@ static void put_file(int flags, off_t size)
 
 UNIT(lists_that_are_no_regular_file_are_refused)
 {
-	struct tracked_file_entry *entries;
+	struct tracked_file_contents found;
 	char path[4096];
-	size_t count;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", unit_dir(), TRACKED_FILE_FILE);
 	put_file(0, TRACKED_FILE_SIZE_MAX + 1);
-	assert(tracked_file_read(unit_dir(), &entries, &count) == -EFBIG);
+	assert(tracked_file_read(unit_dir(), &found) == -EFBIG);
 	put_file(O_TRUNC, TRACKED_FILE_SIZE_MAX);
-	assert(tracked_file_read(unit_dir(), &entries, &count) == -EBADMSG);
+	assert(tracked_file_read(unit_dir(), &found) == -EBADMSG);
 	assert(unlink(path) == 0 && mkfifo(path, 0600) == 0);
-	assert(tracked_file_read(unit_dir(), &entries, &count) == -EBADMSG);
+	assert(tracked_file_read(unit_dir(), &found) == -EBADMSG);
 	assert(unlink(path) == 0 && symlink("/dev/zero", path) == 0);
-	assert(tracked_file_read(unit_dir(), &entries, &count) == -ELOOP);
+	assert(tracked_file_read(unit_dir(), &found) == -ELOOP);
 	assert(unlink(path) == 0 && mkdir(path, 0700) == 0);
-	assert(tracked_file_read(unit_dir(), &entries, &count) == -EBADMSG);
+	assert(tracked_file_read(unit_dir(), &found) == -EBADMSG);
 }
 
 static bool is_held(void *context, const struct tracked_file_entry *entry)

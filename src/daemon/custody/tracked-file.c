@@ -36,6 +36,7 @@ struct tracked_file_job {
 	char boot[TRACKED_FILE_BOOT_SIZE];
 	struct tracked_file_entry *entries;
 	size_t count, capacity;
+	uint64_t missed;
 	int result;
 };
 
@@ -46,6 +47,7 @@ struct tracked_file {
 	struct loop_timer timer;
 	char *folder;
 	char boot[TRACKED_FILE_BOOT_SIZE];
+	uint64_t missed;
 	bool is_changed;
 	bool has_failed;                  /* and that has been reported */
 	struct tracked_file_job *filling; /* only while the hook lists */
@@ -62,6 +64,8 @@ static void tracked_file_job_free(struct tracked_file_job *job)
 static void tracked_file_job_print(const struct tracked_file_job *job, FILE *file)
 {
 	fprintf(file, TRACKED_FILE_TEXT_HEADING "\n" TRACKED_FILE_TEXT_BOOT "%s\n", job->boot);
+	if (job->missed > 0)
+		fprintf(file, TRACKED_FILE_TEXT_MISSED "%" PRIu64 "\n", job->missed);
 	for (size_t i = 0; i < job->count; i++) {
 		const struct tracked_file_entry *entry = &job->entries[i];
 		char clean[TEXT_CLEAN_SIZE(TRACKED_FILE_COMM_SIZE)], comm[TRACKED_FILE_COMM_SIZE];
@@ -149,6 +153,7 @@ static void tracked_file_write(struct tracked_file *tracked_file)
 	job->work.done = tracked_file_job_done;
 	job->tracked_file = tracked_file;
 	memcpy(job->boot, tracked_file->boot, sizeof(job->boot));
+	job->missed = tracked_file->missed;
 	tracked_file->is_changed = false;
 	tracked_file->filling = job;
 	tracked_file->hooks.list(tracked_file->hooks.context, tracked_file);
@@ -216,6 +221,12 @@ void tracked_file_changed(struct tracked_file *tracked_file)
 	if (!tracked_file->running && tracked_file->timer.place == 0)
 		(void)loop_set(tracked_file->loop, &tracked_file->timer,
 			       loop_now(tracked_file->loop)); /* on failure: at the next change */
+}
+
+void tracked_file_set_missed(struct tracked_file *tracked_file, uint64_t missed)
+{
+	tracked_file->missed = missed;
+	tracked_file_changed(tracked_file);
 }
 
 void tracked_file_put(struct tracked_file *tracked_file, const struct tracked_file_entry *entry)

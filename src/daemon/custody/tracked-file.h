@@ -4,7 +4,9 @@
 /*
  * The file of tracked processes, in the state folder. The process that holds the books while the
  * daemon is down may be killed too, or there may be none; then processes that exited meanwhile have
- * left no trace but their entries in this file. The next daemon counts them as unobserved exits.
+ * left no trace but their entries in this file. The next daemon counts them as unobserved exits. The
+ * count is in the file too: it changes with the entries in one step, so that each exit counts once,
+ * however often daemons are killed.
  *
  * The file is rewritten whenever the set has changed, at most ten times a second, by a worker. It is
  * replaced by a rename and never synced: it must survive the daemon, but not the machine, after
@@ -62,13 +64,21 @@ struct tracked_file *tracked_file_free(struct tracked_file *tracked_file);
 void tracked_file_changed(struct tracked_file *tracked_file);
 void tracked_file_put(struct tracked_file *tracked_file, const struct tracked_file_entry *entry);
 
+/* Unobserved exits so far, for the next write. The entries that were counted are not listed again. */
+void tracked_file_set_missed(struct tracked_file *tracked_file, uint64_t missed);
+
+/* What the file contains. */
+struct tracked_file_contents {
+	struct tracked_file_entry *entries; /* the caller frees them */
+	size_t count;
+	uint64_t missed; /* unobserved exits */
+};
+
 /*
- * The entries of the file in @folder, none if it is from another boot. The caller frees
- * @ret_entries. 0; -ENOENT; -EBADMSG if it is malformed; -EFBIG; or another negative errno. From
+ * The contents of the file in @folder, nothing if it is from another boot. 0; -ENOENT; -EBADMSG if it is malformed; -EFBIG; or another negative errno. From
  * any thread, like what is below.
  */
-int tracked_file_read(const char *folder, struct tracked_file_entry **ret_entries,
-		      size_t *ret_count);
+int tracked_file_read(const char *folder, struct tracked_file_contents *ret_contents);
 
 /*
  * Keeps only entries whose exit was not observed: the process has exited, and its book is not held
@@ -81,5 +91,5 @@ size_t tracked_file_missed(struct tracked_file_entry *entries, size_t count,
 
 /* Parses the text of the file; for tests and fuzzing. */
 int tracked_file_parse(const char *text, size_t length, const char *boot,
-		       struct tracked_file_entry **ret_entries, size_t *ret_count);
+		       struct tracked_file_contents *ret_contents);
 int tracked_file_boot(char ret_boot[TRACKED_FILE_BOOT_SIZE]);

@@ -102,6 +102,14 @@ int verify_book_check(int fd)
 	return 0;
 }
 
+bool verify_book_is_kernels(int fd)
+{
+	bool is_kernels = false;
+	struct stat st;
+
+	return verify_book_kind(fd, &st, &is_kernels) == 0 && is_kernels;
+}
+
 int verify_book_open(int path_fd, int *ret_fd)
 {
 	CLEANUP_CLOSE int fd = -1;

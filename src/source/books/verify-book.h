@@ -7,6 +7,7 @@
  * module guarantees it. Its contents are checked by the reader.
  */
 
+#include <stdbool.h>
 #include <sys/stat.h>
 
 /* Why a file is refused. */
@@ -31,6 +32,9 @@ int verify_book_open(int path_fd, int *ret_fd);
 
 /* The checks of verify_book_open() on an fd that is already open, e.g. one that was handed over. */
 int verify_book_check(int fd);
+
+/* Whether a book's file belongs to the kernel module, which cannot be unloaded while the file is open. */
+bool verify_book_is_kernels(int fd);
 
 /* A readable text for a result of these functions. */
 const char *verify_book_strerror(int result);
