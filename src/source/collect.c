@@ -16,6 +16,7 @@
 #include "source/books/book-source.h"
 #include "source/daemon-client/daemon-client.h"
 #include "source/host/host.h"
+#include "source/host/nodes.h"
 #include "source/source.h"
 
 static void collect_cleanup(struct snapshot **snapshot)
@@ -23,15 +24,26 @@ static void collect_cleanup(struct snapshot **snapshot)
 	snapshot_free(*snapshot);
 }
 
+static int collect_openers(void *context, struct snapshot *snapshot,
+			   struct snapshot_claim **ret_claims, size_t *ret_count)
+{
+	/* A daemon that has just failed to answer is not tried again. */
+	return daemon_client_outcome(context)
+		       ? -ENODATA
+		       : daemon_client_openers(context, snapshot, ret_claims, ret_count);
+}
+
 /* What the machine adds to its books. */
 static int collect_host(const struct collect_sources *sources,
 			const struct snapshot_request *request, struct snapshot *snapshot)
 {
+	const struct nodes_teller teller = {sources->remote, collect_openers};
 	struct host_closed closed = {0};
 	int r = kernel_collect(sources->proc, sources->knows, sources->known, snapshot);
 
 	if (r == 0)
-		r = host_collect(request, sources->cards, snapshot, &closed);
+		r = host_collect(request, sources->cards, sources->remote ? &teller : NULL,
+				 snapshot, &closed);
 	if (r < 0)
 		return r;
 	if (closed.regions && sources->remote &&

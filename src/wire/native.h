@@ -30,7 +30,9 @@ enum native_kind {
 	NATIVE_REGIONS = 7,    /* what tt-metal's regions report, like NATIVE_LIST without books */
 	NATIVE_DRIVER_MEMORY = 8, /* what the driver keeps for each process, see below */
 	NATIVE_RECORDING = 9, /* a file of the flight recorder: one packet, with its descriptor */
-	NATIVE_KINDS = 10,
+	/* Processes that have cards open, like NATIVE_LIST without books; see below */
+	NATIVE_OPENERS = 10,
+	NATIVE_KINDS = 11,
 };
 
 #define NATIVE_WANT_TOTALS (UINT32_C(1) << 0) /* NATIVE_LIST: of every process */
@@ -87,6 +89,11 @@ _Static_assert(sizeof(struct native_reply) == 32, "reply size");
 #define NATIVE_REGION_FULL (UINT64_C(1) << 8)
 #define NATIVE_REGION_PRIVATE (UINT64_C(1) << 9)
 #define NATIVE_REGION_UNPROVEN (UINT64_C(1) << 10) /* nothing proves that the process wrote it */
+
+/*
+ * Openers: `book_inode` is the pid namespace of the daemon, in which pids are counted, and the device of a part
+ * is N of /dev/tenstorrent/N. The first packet is about the daemon itself and has no parts.
+ */
 
 /* A book and its owner; `parts` devices follow. */
 struct native_process {

@@ -97,6 +97,8 @@ void native_query_answer(struct native_query *query, const struct native_questio
 		r = native_regions_put(&query->config->hooks, question->came_ns, answer);
 	if (question->request.kind == NATIVE_DRIVER_MEMORY)
 		r = native_driver_memory_put(&query->config->hooks, question->came_ns, answer);
+	if (question->request.kind == NATIVE_OPENERS)
+		r = native_openers_put(&query->config->hooks, question->came_ns, answer);
 	if (question->request.kind == NATIVE_RECORDING)
 		r = native_query_recording(&query->config->hooks, question, answer);
 	native_answer_end(answer, r);

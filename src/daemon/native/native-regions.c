@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Claims as packets, one per row of a region: the client resolves them, because it knows its books.
+ * Claims as packets, one per row of a region or per card that a process has open: the client resolves them,
+ * because it knows its books.
  */
 
 #include "daemon/native/native-regions.h"
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "daemon/native/native-answer.h"
 #include "daemon/native/native-server.h"
 #include "model/snapshot.h"
+#include "source/proc/namespaces.h"
 #include "wire/native.h"
 
 struct native_regions_packet {
@@ -95,6 +98,40 @@ int native_regions_put(const struct native_hooks *hooks, uint64_t came_ns,
 		if (snapshot->claims[i].is_open_only)
 			continue;
 		native_regions_fill(&snapshot->claims[i], &packet);
+		r = native_answer_put(answer, &packet, sizeof(packet), NULL);
+	}
+	return r;
+}
+
+/* Clients that count pids differently cannot use the rest. */
+static int native_openers_begin(struct native_answer *answer, uint64_t namespace)
+{
+	const struct native_process ours = {
+		.book_inode = namespace,
+		.pid = (uint32_t)getpid(),
+		.ns_pid = (uint32_t)getpid(),
+		.flags = NATIVE_ALIVE,
+	};
+
+	return native_answer_put(answer, &ours, sizeof(ours), NULL);
+}
+
+int native_openers_put(const struct native_hooks *hooks, uint64_t came_ns,
+		       struct native_answer *answer)
+{
+	CLEANUP(native_regions_cleanup) struct snapshot *snapshot = NULL;
+	uint64_t namespace = namespaces_our_pids();
+	int r = hooks->totals(hooks->context, came_ns, &snapshot);
+
+	if (r == 0)
+		r = native_openers_begin(answer, namespace);
+	for (size_t i = 0; r == 0 && i < snapshot->claim_count; i++) {
+		struct native_regions_packet packet;
+
+		if (!snapshot->claims[i].is_open_only || snapshot->claims[i].process.pid == 0)
+			continue;
+		native_regions_fill(&snapshot->claims[i], &packet);
+		packet.process.book_inode = namespace;
 		r = native_answer_put(answer, &packet, sizeof(packet), NULL);
 	}
 	return r;

@@ -12,6 +12,7 @@
 #include "source/books/scan.h"
 #include "source/daemon-client/daemon-client-testing.h"
 #include "source/daemon-client/daemon-client.h"
+#include "source/proc/namespaces.h"
 
 static int ask(struct daemon_client *remote, char **ret_text)
 {
@@ -125,12 +126,16 @@ UNIT(a_daemon_that_does_not_know_of_the_drivers_memory_is_no_failure)
 {
 	struct daemon_client_testing server = daemon_client_testing_here(serve_no_driver_memory);
 	struct snapshot *snapshot = snapshot_new(1);
+	struct snapshot_claim *claims = NULL;
 	struct daemon_client *remote;
+	size_t count;
 
 	assert(snapshot && daemon_client_new(&remote) == 0);
 	assert(daemon_client_driver_memory(remote, snapshot) == 0);
 	assert(daemon_client_outcome(remote) == 0);
 	assert(snapshot->driver_memory_count == 0 && snapshot->note_count == 0);
+	assert(daemon_client_openers(remote, snapshot, &claims, &count) == DAEMON_CLIENT_REFUSED);
+	assert(daemon_client_outcome(remote) == 0 && !claims);
 	daemon_client_free(remote);
 	snapshot_free(snapshot);
 	daemon_client_testing_stop(&server);
@@ -162,6 +167,56 @@ UNIT(what_the_driver_tells_the_daemon_is_taken)
 	assert(snapshot->driver_memory[0].pinned == 7 && snapshot->driver_memory[0].dma == 0);
 	assert(snapshot->driver_memory[0].tlb_windows == 2);
 	assert(snapshot->driver_memory[1].pid == 6 && snapshot->driver_memory[1].dma == 8);
+	daemon_client_free(remote);
+	snapshot_free(snapshot);
+	daemon_client_testing_stop(&server);
+}
+
+static uint64_t openers_namespace;
+
+/* The daemon itself, and a process that has two cards open. */
+static void serve_openers(int fd, const void *packet, size_t length)
+{
+	struct {
+		struct native_process process;
+		struct native_part parts[2];
+	} told = {.process = {.book_inode = openers_namespace, .pid = 4, .flags = NATIVE_ALIVE}};
+	struct native_request request;
+
+	if (native_request_decode(packet, length, &request) < 0)
+		return;
+	daemon_client_testing_reply(fd, request.kind, 0, &told, sizeof(told.process), false);
+	told.process.pid = 5;
+	told.process.start_ticks = 77;
+	told.process.parts = 2;
+	told.parts[1].device = 1;
+	daemon_client_testing_reply(fd, request.kind, 0, &told, sizeof(told), false);
+	daemon_client_testing_reply(fd, request.kind, 0, "", 0, true);
+}
+
+UNIT(openers_are_taken_if_pids_are_counted_as_ours)
+{
+	struct daemon_client_testing server;
+	struct snapshot *snapshot = snapshot_new(1);
+	struct snapshot_claim *claims = NULL;
+	struct daemon_client *remote;
+	size_t count = 0;
+
+	openers_namespace = namespaces_our_pids();
+	server = daemon_client_testing_here(serve_openers);
+	assert(openers_namespace && snapshot && daemon_client_new(&remote) == 0);
+	assert(daemon_client_openers(remote, snapshot, &claims, &count) == 0 && count == 2);
+	assert(claims[0].is_open_only && claims[0].process.pid == 5 && claims[0].device == 0);
+	assert(claims[1].process.start_ticks == 77 && claims[1].device == 1);
+	free(claims);
+	daemon_client_free(remote);
+	daemon_client_testing_stop(&server);
+
+	openers_namespace++;
+	server = daemon_client_testing_here(serve_openers);
+	assert(daemon_client_new(&remote) == 0);
+	assert(daemon_client_openers(remote, snapshot, &claims, &count) == DAEMON_CLIENT_NONE);
+	assert(daemon_client_outcome(remote) == 0);
 	daemon_client_free(remote);
 	snapshot_free(snapshot);
 	daemon_client_testing_stop(&server);

@@ -23,6 +23,7 @@
 struct daemon_client;
 struct scan;
 struct snapshot;
+struct snapshot_claim;
 struct snapshot_request;
 
 #define DAEMON_CLIENT_PATIENCE_NS UINT64_C(2000000000) /* for a packet */
@@ -94,6 +95,14 @@ void daemon_client_note(const struct daemon_client *remote, const struct snapsho
  * daemon_client_outcome, or a negative errno; 0 also if the daemon may not read all of them either.
  */
 int daemon_client_regions(struct daemon_client *remote, struct snapshot *snapshot);
+
+/*
+ * Which processes have which of the driver's nodes open, as the daemon sees it, as claims with the number of the
+ * node as device. The caller frees them. Returns 0; a daemon_client_outcome, DAEMON_CLIENT_NONE if the daemon
+ * counts pids in another namespace than we do; or a negative errno.
+ */
+int daemon_client_openers(struct daemon_client *remote, struct snapshot *snapshot,
+			  struct snapshot_claim **ret_claims, size_t *ret_count);
 
 /*
  * Adds what the driver tells the daemon about its memory. Returns 0, a daemon_client_outcome, or a

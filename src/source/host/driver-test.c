@@ -253,6 +253,30 @@ UNIT(processes_with_an_open_node_are_listed)
 	snapshot_free(snapshot);
 }
 
+/* The list may be full: there is nothing behind its last card. */
+UNIT(only_cards_in_the_list_have_holders)
+{
+	struct snapshot_card cards[] = {{.number = 0}, {.number = 1}};
+	struct snapshot *snapshot = snapshot_new(1);
+	struct pid_cache *pid_cache;
+	struct proc proc;
+
+	host_testing_start();
+	host_testing_text("proc/driver/tenstorrent/0/pids", "0\n");
+	host_testing_text("proc/driver/tenstorrent/1/pids", "0\n");
+	assert(snapshot && proc_open(&proc) == 0);
+	assert(pid_cache_new(&pid_cache, &proc, snapshot) == 0);
+	snapshot->cards = cards;
+	snapshot->card_count = 1;
+	assert(driver_collect_pids(pid_cache, snapshot) == 0);
+	assert(cards[0].condition.outside == 1 && cards[1].condition.outside == 0);
+	snapshot->cards = NULL;
+	snapshot->card_count = 0;
+	pid_cache_cleanup(&pid_cache);
+	proc_close(&proc);
+	snapshot_free(snapshot);
+}
+
 /* A descriptor in the /proc of the fake machine. */
 static void open_node(uint32_t pid, uint32_t fd, const char *target)
 {
@@ -296,7 +320,7 @@ UNIT(holders_of_removed_nodes_are_found)
 		assert(snapshot_part(snapshot, index, 0));
 	}
 	assert(pid_cache_new(&pid_cache, &proc, snapshot) == 0);
-	assert(nodes_check(pid_cache, snapshot) == 0);
+	assert(nodes_check(pid_cache, NULL, snapshot) == 0);
 	assert(snapshot->left_count == 3);
 	assert(is_left(snapshot, 10, UINT32_MAX) && is_left(snapshot, 10, 0));
 	assert(is_left(snapshot, 11, 0));

@@ -39,7 +39,8 @@ static int host_collect_cards(struct card_watch *cards, struct snapshot *snapsho
 }
 
 int host_collect(const struct snapshot_request *request, struct card_watch *cards,
-		 struct snapshot *snapshot, struct host_closed *ret_closed)
+		 const struct nodes_teller *teller, struct snapshot *snapshot,
+		 struct host_closed *ret_closed)
 {
 	CLEANUP(host_close) struct proc proc = {.root = -1};
 	CLEANUP(pid_cache_cleanup) struct pid_cache *pid_cache = NULL;
@@ -64,7 +65,7 @@ int host_collect(const struct snapshot_request *request, struct card_watch *card
 	if (r == 0)
 		r = driver_collect_pids(pid_cache, snapshot);
 	if (r == 0)
-		r = nodes_check(pid_cache, snapshot);
+		r = nodes_check(pid_cache, teller, snapshot);
 	if (r == 0)
 		r = driver_memory_collect(snapshot, &ret_closed->driver_memory);
 	return r;

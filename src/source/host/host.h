@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 struct card_watch;
+struct nodes_teller;
 struct snapshot;
 struct snapshot_request;
 
@@ -22,10 +23,11 @@ struct host_closed {
 
 /*
  * Adds to a snapshot that already has its books; not to a page. Only for collect_machine(). Returns
- * 0 or a negative errno. @cards: NULL = nothing is remembered.
+ * 0 or a negative errno. @cards: NULL = nothing is remembered. @teller: as for nodes_check().
  */
 int host_collect(const struct snapshot_request *request, struct card_watch *cards,
-		 struct snapshot *snapshot, struct host_closed *ret_closed);
+		 const struct nodes_teller *teller, struct snapshot *snapshot,
+		 struct host_closed *ret_closed);
 
 /* Adds a note that says so, and what to do. */
 void host_note_closed(size_t closed, struct snapshot *snapshot);

@@ -19,6 +19,7 @@
 #include "model/cards/numbering.h"
 #include "model/snapshot.h"
 #include "source/host/driver.h"
+#include "source/host/nodes-private.h"
 #include "source/host/nodes-read.h"
 #include "source/proc/pid-cache.h"
 #include "source/proc/process-env.h"
@@ -51,8 +52,7 @@ static bool nodes_is_listed(const struct snapshot *snapshot, uint32_t pid, size_
 	return false;
 }
 
-static int nodes_claim(struct nodes_reader *nodes, const struct snapshot_process *process,
-		       size_t card)
+int nodes_claim(struct nodes_reader *nodes, const struct snapshot_process *process, size_t card)
 {
 	struct snapshot_claim claim = {
 		.process = *process,
@@ -163,9 +163,8 @@ static int nodes_look_at_regions(struct nodes_reader *nodes, size_t listed)
 	return r;
 }
 
-/* The card of an opener's claim; NULL if it is not there any more. */
-static struct snapshot_card *nodes_card_of(struct snapshot *snapshot,
-					   const struct snapshot_claim *claim, size_t *ret_index)
+struct snapshot_card *nodes_card_of(struct snapshot *snapshot, const struct snapshot_claim *claim,
+				    size_t *ret_index)
 {
 	for (size_t i = 0; i < snapshot->card_count; i++) {
 		if (snapshot->cards[i].number == claim->device &&
@@ -185,16 +184,6 @@ static int nodes_compare(const void *left, const void *right, void *context)
 
 	return (a > b) - (a < b);
 }
-
-/* The driver's claims, and which of them are in doubt. */
-struct nodes_openers {
-	uint32_t *claims; /* sorted by pid */
-	size_t count;
-	bool *doubted; /* by claim */
-	size_t claim_count;
-	bool held[SNAPSHOT_CARDS_MAX]; /* by card: one has it that the driver does not list */
-	bool is_complete;              /* every process was searched */
-};
 
 /*
  * Doubts the claims about processes that do not have the node: its opener has ended, and another has
@@ -224,6 +213,10 @@ static void nodes_judge(struct nodes_reader *nodes, struct nodes_openers *opener
 		if (card && found.is_known && !found.open[index]) {
 			card->condition.ended++;
 			openers->doubted[openers->claims[i]] = true;
+		}
+		if (card && !found.is_known) {
+			openers->unread[openers->claims[i]] = true;
+			openers->has_unread = true;
 		}
 	}
 }
@@ -317,50 +310,74 @@ static int nodes_believe(struct nodes_reader *nodes, struct snapshot_card *card,
 	return r;
 }
 
-/* Drops the claims that are wrong. */
-static int nodes_settle(struct nodes_reader *nodes, struct nodes_openers *openers)
+static bool nodes_has_ended(const struct snapshot *snapshot)
 {
-	struct snapshot *snapshot = nodes->snapshot;
-	bool has_ended = false;
-	size_t kept = 0;
-	int r = 0;
-
-	nodes_judge(nodes, openers);
-	for (size_t i = 0; i < snapshot->card_count; i++)
-		has_ended = has_ended || snapshot->cards[i].condition.ended;
-	if (!has_ended)
-		return 0;
-	r = nodes_find_heirs(nodes, openers);
-	for (size_t i = 0; r == 0 && openers->is_complete && i < snapshot->card_count; i++) {
-		if (snapshot->cards[i].condition.ended && !openers->held[i])
-			r = nodes_believe(nodes, &snapshot->cards[i], openers);
+	for (size_t i = 0; i < snapshot->card_count; i++) {
+		if (snapshot->cards[i].condition.ended)
+			return true;
 	}
+	return false;
+}
+
+static void nodes_drop(struct snapshot *snapshot, const struct nodes_openers *openers)
+{
+	size_t kept = 0;
+
 	for (size_t i = 0; i < snapshot->claim_count; i++) {
 		if (i >= openers->claim_count || !openers->doubted[i])
 			snapshot->claims[kept++] = snapshot->claims[i];
 	}
 	snapshot->claim_count = kept;
+}
+
+/* Drops the claims that are wrong. */
+static int nodes_settle(struct nodes_reader *nodes, const struct nodes_teller *teller,
+			struct nodes_openers *openers)
+{
+	struct snapshot *snapshot = nodes->snapshot;
+	bool has_ended;
+	int r = 0;
+
+	nodes_judge(nodes, openers);
+	has_ended = nodes_has_ended(snapshot);
+	if (has_ended)
+		r = nodes_find_heirs(nodes, openers);
+	/* Processes may be hidden from all but root: then the search only seems to be complete. */
+	if (r == 0 && teller &&
+	    (openers->has_unread || (has_ended && (!openers->is_complete || geteuid() != 0))))
+		r = nodes_ask(nodes, teller, openers);
+	for (size_t i = 0; r == 0 && openers->is_complete && i < snapshot->card_count; i++) {
+		if (snapshot->cards[i].condition.ended && !openers->held[i])
+			r = nodes_believe(nodes, &snapshot->cards[i], openers);
+	}
+	nodes_drop(snapshot, openers);
 	return r;
 }
 
-static int nodes_check_openers(struct nodes_reader *nodes)
+static int nodes_check_openers(struct nodes_reader *nodes, const struct nodes_teller *teller)
 {
 	struct snapshot *snapshot = nodes->snapshot;
 	CLEANUP_FREE uint32_t *claims = calloc(snapshot->claim_count + 1, sizeof(*claims));
 	CLEANUP_FREE bool *doubted = calloc(snapshot->claim_count + 1, sizeof(*doubted));
+	CLEANUP_FREE bool *unread = calloc(snapshot->claim_count + 1, sizeof(*unread));
 	struct nodes_openers openers = {
-		.claims = claims, .doubted = doubted, .claim_count = snapshot->claim_count};
+		.claims = claims,
+		.doubted = doubted,
+		.unread = unread,
+		.claim_count = snapshot->claim_count,
+	};
 
-	if (!claims || !doubted)
+	if (!claims || !doubted || !unread)
 		return -ENOMEM;
 	for (size_t i = 0; i < snapshot->claim_count; i++) {
 		if (snapshot->claims[i].is_open_only)
 			claims[openers.count++] = (uint32_t)i;
 	}
-	return nodes_settle(nodes, &openers);
+	return nodes_settle(nodes, teller, &openers);
 }
 
-int nodes_check(struct pid_cache *pid_cache, struct snapshot *snapshot)
+int nodes_check(struct pid_cache *pid_cache, const struct nodes_teller *teller,
+		struct snapshot *snapshot)
 {
 	struct nodes_reader nodes;
 	size_t listed;
@@ -371,7 +388,7 @@ int nodes_check(struct pid_cache *pid_cache, struct snapshot *snapshot)
 	     faccessat(pid_cache_proc(pid_cache)->root, "driver/tenstorrent", F_OK, 0) < 0) ||
 	    !nodes_reader_begin(&nodes, pid_cache, snapshot))
 		return 0;
-	r = nodes_check_openers(&nodes);
+	r = nodes_check_openers(&nodes, teller);
 	listed = snapshot->claim_count;
 	for (size_t i = 0; r == 0 && i < snapshot->process_count; i++)
 		r = nodes_look(&nodes, i, listed);

@@ -106,6 +106,13 @@ int namespaces_init(struct namespaces *namespaces)
 	return 0;
 }
 
+uint64_t namespaces_our_pids(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
+}
+
 void namespaces_deinit(struct namespaces *namespaces)
 {
 	proc_close(&namespaces->proc);

@@ -34,6 +34,9 @@ struct namespaces {
 int namespaces_init(struct namespaces *namespaces);
 void namespaces_deinit(struct namespaces *namespaces);
 
+/* Inode of our pid namespace; 0 = not known. */
+uint64_t namespaces_our_pids(void);
+
 /* Of a living process that we see. The caller makes sure that the pid was still the same later. */
 void namespaces_read(const struct namespaces *namespaces, uint32_t pid,
 		     char ret_text[NAMESPACES_SIZE]);
