@@ -291,6 +291,22 @@ def test_foreign_host_names_are_refused(server):
     assert b" 400 " in server.raw(two)
 
 
+def test_a_host_with_a_nul_is_what_comes_before_it(server):
+    """libmicrohttpd cuts a header at a NUL. Whoever can send one can as well send the name alone."""
+
+    def answer(*hosts):
+        lines = b"".join(b"Host: " + host + b"\r\n" for host in hosts)
+        said = server.raw(b"GET /healthz HTTP/1.1\r\n" + lines + b"Connection: close\r\n\r\n")
+        return int(said.split()[1])
+
+    assert answer(b"localhost\0.evil.example") == answer(b"localhost") == 200
+    assert answer(b"evil.example\0localhost") == answer(b"evil.example") == 421
+    assert answer(b"\0localhost") == answer(b"") == 421
+    # It hides neither a second name nor the header itself.
+    assert answer(b"localhost\0", b"evil.example") == 400
+
+
+
 def test_a_connection_can_be_used_again(two):
     server, _, _ = two
     connection = http.client.HTTPConnection(server.host, server.port, timeout=LIMIT)
