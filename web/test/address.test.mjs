@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
-import { beforeEach, mock, test } from "node:test";
+import { beforeEach, test } from "node:test";
 import { link, parse, pick, remember, rememberSoon } from "../src/base/router";
 import { mockTimeouts } from "./make.mjs";
 
@@ -20,11 +20,11 @@ beforeEach(() => {
 });
 
 const timed = (run) => async () => {
-  mockTimeouts(mock);
+  const time = mockTimeouts();
   try {
-    await run();
+    await run(time);
   } finally {
-    mock.timers.reset();
+    time.reset();
   }
 };
 
@@ -43,27 +43,27 @@ test("what is remembered joins what is there, and null removes it", () => {
   assert.equal(location.hash, "#/process/7?sort=-size");
 });
 
-test("many changes are one change of the address", timed(() => {
+test("many changes are one change of the address", timed((time) => {
   for (const q of ["a", "ab", "abc"]) rememberSoon({ q });
   rememberSoon({ row: "12" });
   assert.equal(replaced, 0);
-  mock.timers.tick(1000);
+  time.tick(1000);
   assert.equal(replaced, 1);
   assert.deepEqual(Object.fromEntries(parse(location.hash).options), { tab: "sites", q: "abc", row: "12" });
 }));
 
-test("a click writes at once what is to be remembered", timed(() => {
+test("a click writes at once what is to be remembered", timed((time) => {
   rememberSoon({ q: "abc" });
   clicked();
   assert.equal(parse(location.hash).options.get("q"), "abc");
-  mock.timers.tick(1000);
+  time.tick(1000);
   assert.equal(replaced, 1);
 }));
 
-test("what belongs to a view that was left is not written into the next", timed(() => {
+test("what belongs to a view that was left is not written into the next", timed((time) => {
   rememberSoon({ q: "abc" });
   location.hash = "#/process/8";
-  mock.timers.tick(1000);
+  time.tick(1000);
   assert.equal(location.hash, "#/process/8");
   remember({ tab: "flame" });
   assert.equal(location.hash, "#/process/8?tab=flame");

@@ -26,11 +26,20 @@ export const space = (with_ = {}) => ({
   ...with_,
 });
 
-/** Makes time-outs wait for mock.timers.tick(). Node 18, which Debian 12 has, takes a list. */
-export function mockTimeouts(mock) {
-  try {
-    mock.timers.enable({ apis: ["setTimeout"] });
-  } catch {
-    mock.timers.enable(["setTimeout"]);
-  }
+/** Time-outs that wait for tick(), until reset(). Those of node 18, which Debian 12 has, cannot be cleared. */
+export function mockTimeouts() {
+  const { setTimeout, clearTimeout } = globalThis;
+  const waiting = new Map();
+  let now = 0;
+  let last = 0;
+  globalThis.setTimeout = (run, after = 0) => (waiting.set(++last, { run, at: now + after }), last);
+  globalThis.clearTimeout = (timer) => waiting.delete(timer);
+  return {
+    tick(ms) {
+      now += ms;
+      for (const [timer, { run, at }] of [...waiting].sort(([, a], [, b]) => a.at - b.at))
+        if (at <= now && waiting.delete(timer)) run();
+    },
+    reset: () => Object.assign(globalThis, { setTimeout, clearTimeout }),
+  };
 }

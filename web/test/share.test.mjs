@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
-import { beforeEach, mock, test } from "node:test";
+import { beforeEach, test } from "node:test";
 import { Share } from "../src/data/share";
 import { mockTimeouts } from "./make.mjs";
 
@@ -87,16 +87,16 @@ test("a tab whose reader is stuck reads for itself, alone", async () => {
   const first = tab();
   await turn();
   for (const channel of Channel.all) channel.dispatchEvent = () => true; // it hears nothing any more
-  mockTimeouts(mock);
+  const time = mockTimeouts();
   try {
     const second = tab();
-    mock.timers.tick(3000);
+    time.tick(3000);
     await turn();
     assert.equal(second.share, null);
     second.end();
     await second.joined;
   } finally {
-    mock.timers.reset();
+    time.reset();
   }
   first.end();
   await first.joined;

@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,6 +36,18 @@ struct who {
 	int namespaces; /* CLONE_NEW...: it is in new ones of these */
 	bool is_gone;   /* it has ended, and another process has the connection */
 };
+
+/* What asking for the pidfd of a peer fails with; 0: the kernel decides. */
+static int pid_fd_error;
+
+int getsockopt(int fd, int level, int optname, void *optval, socklen_t *optlen)
+{
+	if (pid_fd_error && level == SOL_SOCKET && optname == SO_PEERPIDFD) {
+		errno = pid_fd_error;
+		return -1;
+	}
+	return (int)syscall(SYS_getsockopt, fd, level, optname, optval, optlen);
+}
 
 /* Our own namespaces, for one test. */
 static struct namespaces ours;
@@ -260,6 +273,25 @@ UNIT(a_peer_that_has_ended_sees_nothing)
 	assert(!peer.sees_all && !access_may_see(&peer, 0, ""));
 	peer = meet(&access, &user);
 	assert(!peer.sees_all && !access_may_see(&peer, USER, ""));
+	namespaces_deinit(&ours);
+}
+
+UNIT(a_peer_is_found_by_its_pid_only_before_linux_6_5)
+{
+	struct access access = {.has_group = false, .namespaces = here()};
+	struct who root = {.uid = 0, .gid = 0};
+	struct access_peer peer;
+
+	need_root();
+	pid_fd_error = ESRCH;
+	peer = meet(&access, &root);
+	assert(!peer.sees_all);
+	pid_fd_error = ENOPROTOOPT;
+	peer = meet(&access, &root);
+	assert(peer.sees_all);
+	root.is_gone = true;
+	peer = meet(&access, &root);
+	assert(!peer.sees_all && !access_may_see(&peer, 0, ""));
 	namespaces_deinit(&ours);
 }
 

@@ -71,6 +71,26 @@ UNIT(a_book_with_endless_call_sites_does_not_end_the_recording)
 	testing_recording_deinit(&recording);
 }
 
+/* Events wait to be written; what they say shows only when the ring has run over. */
+UNIT(a_device_that_failed_is_not_continued_after_a_gap)
+{
+	struct testing_recording recording;
+
+	testing_recording_start(&recording, test_path(), BOOK_RING_MIN, true);
+	recording.devices = 1;
+	testing_recording_act(&recording, 100);
+	test_round(&recording);
+	test_put(&recording, UINT32_MAX << 8 | BOOK_OP_ALLOC,
+		 &(struct book_record){.meta = book_meta(0, 0, 1)});
+	test_round(&recording);
+	testing_recording_act(&recording, 4 * BOOK_RING_MIN);
+	test_round(&recording);
+	assert(recorder_sums(recording.recorder)->unreadable == 1);
+	assert(recorder_sums(recording.recorder)->gaps == 0);
+	testing_recording_finish(&recording, false);
+	testing_recording_deinit(&recording);
+}
+
 /* More that lives than fits into a chunk. */
 UNIT(a_device_with_endless_buffers_does_not_end_the_recording)
 {

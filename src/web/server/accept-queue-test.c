@@ -14,7 +14,7 @@
 #include "base/testing/unit.h"
 #include "web/server/peer-user.h"
 
-#define CLIENTS 6
+#define CLIENTS 7
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int served[CLIENTS]; /* descriptors, in the order in which they were served */
@@ -91,6 +91,43 @@ UNIT(a_user_has_half_of_the_places_and_then_one_for_one)
 	assert(accept_queue_refused(queue) == 0);
 	accept_queue_free(queue);
 	for (int i = 0; i < CLIENTS; i++)
+		assert(close(clients[i]) == 0);
+}
+
+/* A client that has left before it was accepted: whose it was is not known. */
+static void connect_and_leave(const struct sockaddr_in *address)
+{
+	int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert(connect(client, (const struct sockaddr *)address, sizeof(*address)) == 0);
+	assert(close(client) == 0);
+}
+
+UNIT(a_full_share_stays_full_when_another_user_connects)
+{
+	struct sockaddr_in address;
+	struct accept_queue *queue = open_queue(8, &address);
+	int clients[5];
+
+	pthread_mutex_lock(&lock); /* none is served before all are there */
+	for (int i = 0; i < 5; i++) {
+		clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (i == 4) /* after four the share is full */
+			connect_and_leave(&address);
+		assert(connect(clients[i], (struct sockaddr *)&address, sizeof(address)) == 0);
+	}
+	connect_and_leave(&address);
+	pthread_mutex_unlock(&lock);
+	while (count_now() < 6)
+		usleep(1000);
+	for (int i = 0; i < 6; i++)
+		assert(accept_queue_user(queue, served[i]) ==
+		       (i < 4 ? geteuid() : PEER_USER_UNKNOWN));
+	accept_queue_stop(queue);
+	for (int i = 0; i < 6; i++)
+		leave(queue, i);
+	accept_queue_free(queue);
+	for (int i = 0; i < 5; i++)
 		assert(close(clients[i]) == 0);
 }
 

@@ -5,6 +5,7 @@
 #include "web/server/connection-limits.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -46,6 +47,29 @@ UNIT(a_request_that_we_have_not_read_is_not_late)
 		connection_limits_leave(visits[i]);
 	}
 	for (size_t i = 0; i <= last; i++) {
+		close(clients[i]);
+		close(servers[i]);
+	}
+	assert(connection_limits_free(limits) == NULL);
+}
+
+UNIT(a_late_client_is_thrown_out_behind_one_that_waits_for_us)
+{
+	struct connection_limits_visit *late, *waiting;
+	struct connection_limits *limits;
+	int clients[2], servers[2];
+	char byte;
+
+	assert(connection_limits_new(&limits, 1) == 0);
+	late = visit(limits, NULL, &clients[0], &servers[0]);
+	connection_limits_set(late, CONNECTION_LIMITS_READING);
+	waiting = visit(limits, "G", &clients[1], &servers[1]); /* the newest is looked at first */
+	assert(poll(&(struct pollfd){.fd = clients[0], .events = POLLIN}, 1, 30000) == 1);
+	assert(read(clients[0], &byte, 1) == 0);
+	assert(recv(clients[1], &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	connection_limits_leave(late);
+	connection_limits_leave(waiting);
+	for (size_t i = 0; i < ARRAY_SIZE(clients); i++) {
 		close(clients[i]);
 		close(servers[i]);
 	}
