@@ -4,7 +4,7 @@
 # Runs README's commands, in README's order, as an ordinary user in a Debian 12 that has none of the packages they need.
 # The home has mode 750, and the clone is that of the last commit.
 #
-# usage: run.sh [--short], as root; --short: of the tests only the unit tests. Exits with 77 where it cannot be tried.
+# usage: run.sh [SUITE...], as root: of the tests only these. Exits with 77 where it cannot be tried.
 
 set -eu
 cd "$(dirname "$0")/../.."
@@ -18,10 +18,10 @@ log=$ROOT/build/logs/fresh-test.log
 mkdir -p build/fresh build/logs
 : >"$log"
 
-# commands [--short]: those that README tells a visitor to type, one per line.
+# commands [SUITE...]: those that README tells a visitor to type, one per line.
 commands() {
 	sed -n '/^## Try it without a card$/,/^## Install it$/s/^    \(\.\/dev[^#]*[^# ]\) *\(#.*\)\{0,1\}$/\1/p' README.md |
-		if [ "${1-}" = --short ]; then sed 's/^\.\/dev test$/& unit/'; else cat; fi
+		sed "s,^\./dev test\$,&${*:+ $*},"
 }
 
 # What a person needs before there is a clone.
@@ -90,7 +90,7 @@ step "a visitor with a clone" visitor
 began=$(now)
 progress &
 trap 'kill "$!" 2>/dev/null' EXIT
-# shellcheck disable=SC2119 # --short, or nothing
+# shellcheck disable=SC2119 # suites, or nothing
 commands "$@" | while read -r command; do
 	if (step "$command" as_visitor "$command"); then
 		suites

@@ -21,7 +21,7 @@ inside=$(find src -mindepth 1 -maxdepth 1 -type d | sed 's,^src/,,' | tr '\n' '|
 
 # shellcheck disable=SC2016 # awk has its own dollars
 grep -E '\.(c|h|hpp|md|scd|sh|py|mjs|ts|build)$|^dev$|^\.ci/run$' "$list" |
-	grep -vE '^(web/src|web/test|CHANGELOG|src/model/sites/site.*-test)' |
+	grep -vE '^(web/src|web/test|CHANGELOG|src/model/sites/site.*-test|tests/integration/repository/test_measures)' |
 	xargs grep -HnoE "#include <[^>]*>|(($top|${inside%|})/[A-Za-z0-9_./-]*\.(c|h|hpp|py|sh|md|scd|ts|mjs|json|map|ld)|[A-Za-z0-9_-]+\.[ch])\b" |
 	awk -v list="$list" -v others="$others" '
 	BEGIN {

@@ -11,7 +11,7 @@ show_configure() {
 
 # found: what this machine has of what meson uses only where it is there. meson looks for it once, when it configures.
 found() {
-	for program in scdoc npm; do
+	for program in scdoc npm ccache; do
 		printf '%s=%s ' "$program" "$(command -v "$program")"
 	done
 	page=web/built/SHA256SUMS

@@ -52,7 +52,8 @@ shell_files() {
 }
 
 python_files() {
-	find tools tests data/bin python -path tests/corpus -prune -o -name '*.py' -print | sort
+	find tools tests data/bin python -path tests/corpus -prune -o \
+		\( -name '*.py' -o -path tools/check/measures \) -print | sort
 }
 
 # browser_tests: creates build/web-tests with the packages that tests/web needs. On failure $why says why.

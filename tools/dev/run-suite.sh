@@ -12,11 +12,24 @@ ROOT=$PWD
 # Suites run with default settings, whatever is set in the developer's shell.
 unset TTMEM TTMEM_SOCKET TTMEM_OFFER TT_ALLOC_TRACKING_ENABLED
 
-# meson_suite NAME [OPTION]...
+# meson_suite NAME [OPTION]...: "unit-recording" is also "unit-recording-read". meson is content with a suite that has no
+# tests.
 meson_suite() {
 	name=$1
 	shift
-	exec meson test -C build --no-rebuild --print-errorlogs --suite "$name" "$@"
+	for found in $(meson introspect build --tests | "$PYTHON" -c '
+import json, sys
+print(*{suite.partition(":")[2] for test in json.load(sys.stdin) for suite in test["suite"]})
+'); do
+		case $found in
+		"$name" | "$name"-*) set -- "$@" --suite "$found" ;;
+		esac
+	done
+	case $* in
+	*--suite*) exec meson test -C build --no-rebuild --print-errorlogs "$@" ;;
+	esac
+	say "no test is in the suite $name"
+	return 1
 }
 
 # alone COMMAND...: in a pid namespace of its own. Users other than root need a user namespace for that.
@@ -73,6 +86,15 @@ integration() {
 # Other users, containers and broken applications as attackers: what one user does costs no other user anything.
 trust() {
 	pytest_suite tests/integration/trust
+}
+
+# The output of whole programs, compared with files: tests/golden/README.md.
+golden() {
+	TTMEM_BUILD=$ROOT/build "$PYTHON" -B tests/golden/run.py
+	code=$?
+	[ "$code" -eq 77 ] || return "$code"
+	record golden 0 0 1
+	record "# skip golden: needs root"
 }
 
 record() {
@@ -274,7 +296,7 @@ kernel() {
 }
 
 case $1 in
-unit | hostile) meson_suite "$1" --num-processes "$(waiting_jobs)" ;;
-proof) meson_suite proof ;; # never waits
-integration | trust | check | cross | kernel | web) "$1" ;;
+unit* | hostile*) meson_suite "$1" --num-processes "$(waiting_jobs)" ;;
+proof*) meson_suite "$1" ;; # never waits
+integration | trust | golden | check | cross | kernel | web) "$1" ;;
 esac

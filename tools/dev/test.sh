@@ -14,15 +14,15 @@ dev_test() {
 		export TTMEM_WEB_ALL=1
 		set -- web
 	fi
-	[ $# -gt 0 ] || set -- unit hostile proof integration trust check cross kernel web
+	[ $# -gt 0 ] || set -- unit hostile proof integration trust golden check cross kernel web
 	groups="build docs"
 	for name; do
 		case $name in
-		unit | hostile | proof) ;;
-		integration | trust) groups="$groups integration systemd" ;;
+		unit | hostile | proof | unit-* | hostile-* | proof-*) ;;
+		integration | trust | golden) groups="$groups integration systemd" ;;
 		check | cross | kernel) groups="$groups $name" ;;
 		web) groups="$groups web browser" ;;
-		*) die "no such suite: $name (there are: unit hostile proof integration trust check cross kernel web)" ;;
+		*) die "no such suite: $name (there are: unit hostile proof integration trust golden check cross kernel web)" ;;
 		esac
 	done
 	# shellcheck disable=SC2086 # a list of words

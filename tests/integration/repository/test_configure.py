@@ -5,6 +5,8 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -33,8 +35,8 @@ def path_without(tmp_path):
     """A function that makes a folder with every program of PATH except one."""
 
     def make(hidden):
-        folder = tmp_path / f"no-{hidden}"
-        folder.mkdir()
+        # A name without that of the program: paths of this folder are in what meson writes.
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
         for place in reversed(os.environ["PATH"].split(":")):
             for program in os.scandir(place) if os.path.isdir(place) else []:
                 link = folder / program.name
@@ -68,6 +70,20 @@ def test_a_program_that_comes_after_the_first_configuration_is_used_and_one_that
 
     dev(configure, tree, hidden)
     assert "ttmem.1" not in (tree / "build" / "build.ninja").read_text()
+
+
+def test_a_compiler_cache_that_has_gone_is_not_called(tree, path_without):
+    configure = "configure build -Dlibrary_only=true -Dtests=false"
+    path = path_without("ccache")
+    program, rules = path / "ccache", tree / "build" / "build.ninja"
+    program.write_text('#!/bin/sh\n[ "$1" = --version ] || exec "$@"\n')
+    program.chmod(0o755)
+
+    dev(configure, tree, path)
+    assert "ccache" in rules.read_text()
+    program.unlink()
+    dev(configure, tree, path)
+    assert "ccache" not in rules.read_text()
 
 
 def test_nothing_is_configured_again_if_nothing_has_changed(tree):

@@ -67,4 +67,4 @@ def test_readme_has_the_commands_that_are_tried():
                               stdout=subprocess.PIPE, timeout=LIMIT, check=True).stdout.splitlines()  # fmt: skip
 
     assert commands() == ["./dev demo", "./dev test"]
-    assert commands("--short") == ["./dev demo", "./dev test unit"]
+    assert commands("unit", "web") == ["./dev demo", "./dev test unit web"]

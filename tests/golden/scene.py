@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scene of a transcript: an empty folder, programs that are started one by one, and what can be done with them.
+
+Each method that begins with "do_" is a verb of the transcripts; its docstring is the manual.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from settle import settle
+
+HERE = Path(__file__).resolve().parent
+SUPPORT = HERE.parent / "integration"
+sys.path[:0] = [str(SUPPORT), str(SUPPORT / "support")]
+
+PLACE = Path("/mnt/scene")
+LIMIT = 240  # seconds; ends a hang and judges nothing
+PORT = 5392
+FIRST_PID = 5000
+TTMEM = "/mnt/command/src/cli/ttmem"
+LIBRARIES = "/mnt/library/src/lib"
+
+
+def next_pid(pid):
+    Path("/proc/sys/kernel/ns_last_pid").write_text(str(pid - 1))
+
+
+class Scene:
+    def __init__(self, keep=False):
+        self.keep = keep
+        shutil.rmtree(PLACE, ignore_errors=True)
+        shutil.copytree(HERE / "inputs", PLACE)
+        subprocess.run(["chmod", "-R", "go=", PLACE / "history"], check=True)
+        shutil.copy("/mnt/worker", PLACE)
+        for name in ("runtime", "shm", "sys", "dev"):
+            (PLACE / name).mkdir(mode=0o700)
+        self.env = {
+            "PATH": os.environ["PATH"], "HOME": str(PLACE), "LC_ALL": "C.UTF-8", "TZ": "UTC",
+            "XDG_RUNTIME_DIR": f"{PLACE}/runtime",
+            "TTMEM_SOCKET": "none", "TT_ALLOC_SERVER_SOCKET": f"{PLACE}/old", "TTMEM_SHM_DIR": f"{PLACE}/shm",
+            "TTMEM_SYS_ROOT": f"{PLACE}/sys", "TTMEM_DEV_ROOT": f"{PLACE}/dev", "DEBUGINFOD_URLS": "",
+        }  # fmt: skip
+        self.processes = {}
+        self.is_live = False
+        self.next = FIRST_PID
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes.values():
+            process.kill()
+            process.communicate()
+
+    def step(self, line):
+        if os.environ.get("TTMEM_GOLDEN_TRACE"):
+            print("+", line, file=sys.stderr)
+        verb, _, rest = line.partition(" ")
+        return getattr(self, "do_" + verb.replace("-", "_"))(rest) or []
+
+    def start(self, name, command, **options):
+        """Starts a process with the next round pid, so that pids are the same in every run."""
+        self.is_live = True
+        self.next += 100
+        while True:
+            next_pid(self.next)
+            process = subprocess.Popen(command, cwd=PLACE, **options)
+            if process.pid == self.next:
+                break
+            process.kill()  # another process was quicker
+            process.wait()
+        self.processes[name] = process
+        return process
+
+    def run(self, words, **env):
+        done = subprocess.run(
+            words, cwd=PLACE, env={**self.env, **env}, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT
+        )
+        return self.shown(done.stdout, done.stderr, done.returncode)
+
+    def shown(self, out, errors, code):
+        lines = settle(out, self.is_live) + [f"! {line}".rstrip() for line in settle(errors, self.is_live)]
+        return lines + ([f"[{code}]"] if code else [])
+
+    def do_ttmem(self, rest):
+        """ttmem ARGUMENT...: standard output, then standard error with "!", then the exit code unless it is 0."""
+        words = shlex.split(rest)
+        env = {}
+        while words and "=" in words[0]:
+            name, _, value = words.pop(0).partition("=")
+            env[name] = value
+        self.is_live |= words[:1] in (["run"], ["selftest"])
+        next_pid(self.next + 50)
+        return self.run([TTMEM, *words], **env)
+
+    def do_options(self, rest):
+        """options COMMAND: the options that --help lists, without their explanations."""
+        text = subprocess.run([TTMEM, rest, "--help"], env=self.env, capture_output=True, text=True, check=True).stdout
+        return [" ".join(re.findall(r"^ +((?:-\w, )?--[\w-]+\S*(?: [A-Z[][^ ]*)?)", text, re.M))]
+
+    def do_begin(self, rest):
+        """begin NAME ARGUMENT...: starts a ttmem that goes on until "finish NAME"."""
+        name, *words = shlex.split(rest)
+        self.start(name, [TTMEM, *words], env=self.env, stdin=subprocess.DEVNULL,
+                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+
+    def do_finish(self, rest):
+        """finish NAME: its output, after SIGINT if it still runs."""
+        process = self.processes.pop(rest)
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=LIMIT)
+        return self.shown(out, errors, process.returncode)
+
+    def do_sleep(self, rest):
+        """sleep SECONDS: only while inputs are made."""
+        time.sleep(float(rest) if self.keep else 0)
+
+    def do_set(self, rest):
+        """set NAME=VALUE: for all programs from here on."""
+        name, _, value = rest.partition("=")
+        self.env[name] = value
+
+    def do_player(self, rest):
+        """player NAME [VARIABLE=VALUE]...: a process that makes calls of the library, see tests/programs/player.c."""
+        name, *settings = shlex.split(rest)
+        program = PLACE / name
+        shutil.copy("/mnt/library/tests/programs/player", program)
+        env = {**self.env, "TTMEM": "1", "TTMEM_STACKS": "off", "LD_LIBRARY_PATH": LIBRARIES}
+        env.update(setting.split("=", 1) for setting in settings)
+        self.start(name, [f"./{name}"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def do_worker(self, rest):
+        """worker NAME [VARIABLE=VALUE]... [ARGUMENT]...: starts worker.c, and waits until it waits."""
+        name, *words = shlex.split(rest)
+        settings = dict(word.split("=", 1) for word in words if "=" in word)
+        words = [word for word in words if "=" not in word]
+        env = {**self.env, "TTMEM": "1", **settings}
+        process = self.start(name, ["./worker", *words, "wait"], env=env, stdin=subprocess.PIPE)
+        while Path(f"/proc/{process.pid}/wchan").read_text() not in ("pipe_read", "anon_pipe_read"):
+            time.sleep(0.01)
+
+    def do_old(self, rest):
+        """old NAME SIZE: a client of the allocation server's protocol with messages of SIZE bytes, see oldclient.py."""
+        name, size = rest.split()
+        shutil.copy(HERE / "oldclient.py", PLACE)
+        command = ["/usr/bin/python3", "-B", "oldclient.py", f"{PLACE}/old", size]
+        self.start(name, command, env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def do_play(self, rest):
+        """play NAME CALL[; CALL]...: lets a player or an old client make calls, waits for each and prints its answer."""
+        name, _, calls = rest.partition(" ")
+        process, said = self.processes[name], []
+        for call in calls.split(";"):
+            process.stdin.write(call.strip() + "\n")
+            process.stdin.flush()
+            while (line := process.stdout.readline()) not in ("ok\n", "unknown\n", ""):
+                said.append(line.rstrip("\n"))
+        return settle("\n".join(said).encode(), self.is_live)
+
+    def do_kill(self, rest):
+        """kill NAME: with SIGKILL."""
+        process = self.processes.pop(rest)
+        process.kill()
+        process.wait()
+
+    def do_end(self, rest):
+        """end NAME: lets a player end by itself."""
+        process = self.processes.pop(rest)
+        process.stdin.close()
+        process.wait(timeout=LIMIT)
+
+    def do_ttmemd(self, rest):
+        """ttmemd ARGUMENT...: starts the daemon; returns when it serves."""
+        words = shlex.split(rest)
+        self.state = Path(words[words.index("--state") + 1]) if "--state" in words else PLACE / "state"
+        reading, writing = os.pipe()
+        self.env["TTMEM_SOCKET"] = f"{PLACE}/socket"
+        command = [
+            "/mnt/daemon/src/daemon/ttmemd", "--socket", f"{PLACE}/socket", "--legacy-socket", f"{PLACE}/old",
+            "--state", str(self.state), "--http", f"127.0.0.1:{PORT}", "--keeper", "no", "--config", "none",
+            "--log", f"{PLACE}/log", "--ready-fd", str(writing), *words,
+        ]  # fmt: skip
+        self.start("ttmemd", command, env=self.env, pass_fds=[writing], stdin=subprocess.DEVNULL)
+        os.close(writing)
+        ready = os.read(reading, 1)
+        os.close(reading)
+        while ready == b"\n" and not self.is_serving():  # another thread begins with it
+            time.sleep(0.01)
+        return [] if ready == b"\n" else ["it did not start", *self.do_show("log")]
+
+    def do_stop(self, _):
+        """stop: ends the daemon, and prints its log."""
+        process = self.processes.pop("ttmemd")
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(timeout=LIMIT)
+        return self.do_show("log") + ([f"[{code}]"] if code else [])
+
+    def is_serving(self):
+        with socket.socket() as connection:
+            return connection.connect_ex(("127.0.0.1", PORT)) == 0
+
+    def token(self):
+        return {"Authorization": "Bearer " + (self.state / "http-token").read_text().strip()}
+
+    def fetch(self, path, token):
+        connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=LIMIT)
+        connection.request("GET", path, headers=self.token() if token else {})
+        answer = connection.getresponse()
+        return answer.status, answer.headers["Content-Type"], answer.read()
+
+    def do_get(self, rest, token=True):
+        """get PATH: a document of the daemon's HTTP, with the token."""
+        status, kind, body = self.fetch(rest, token)
+        return [f"{status} {kind}", *settle(body, self.is_live)]
+
+    def do_get_open(self, rest):
+        """get-open PATH: without the token."""
+        return self.do_get(rest, token=False)
+
+    def do_queries(self, rest):
+        """queries FILE: each metric that the file names, and how many series of it there are."""
+        found = Counter(re.findall(rb"^(\w+)[ {]", self.fetch("/metrics", True)[2], re.M))
+        return [f"{name} {found[name.encode()]}" for name in (PLACE / rest).read_text().split()]
+
+    def do_ask(self, rest):
+        """ask PATH: the same document over the daemon's unix socket."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+            connection.settimeout(LIMIT)
+            connection.connect(f"{PLACE}/socket")
+            connection.send(f"GET {rest} HTTP/1.1\r\n\r\n".encode())
+            head, _, body = connection.recv(65536).partition(b"\r\n\r\n")
+            while len(body) < int(re.search(rb"Content-Length: (\d+)", head)[1]):
+                body += connection.recv(65536)
+        return [head.decode().splitlines()[0], *settle(body, self.is_live)]
+
+    def do_stream(self, rest):
+        """stream PATH: the kind of the first message that a page gets, and its keys."""
+        connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=LIMIT)
+        connection.request("GET", rest, headers=self.token())
+        answer, lines = connection.getresponse(), []
+        while len(lines) < 2 and (line := answer.readline().decode()):
+            line = line.rstrip("\n")
+            if line.startswith("event: "):
+                lines.append(line)
+            elif line.startswith("data: "):
+                lines.append(" ".join(sorted(json.loads(line[6:]))))
+        connection.close()
+        return [f"{answer.status}", *lines]
+
+    def do_wait(self, rest):
+        """wait PATH [!]TEXT: until the document has this text, or has it no more."""
+        path, _, text = rest.partition(" ")
+        deadline = time.monotonic() + LIMIT
+        while (text.removeprefix("!").encode() in self.fetch(path, True)[2]) == text.startswith("!"):
+            if time.monotonic() > deadline:
+                return ["waited in vain"]
+            time.sleep(0.02)
+        return []
+
+    def do_until(self, rest):
+        """until [!]WORD STEP: repeats a step, and prints nothing, until its output has this word or has it no more."""
+        word, _, step = rest.partition(" ")
+        deadline = time.monotonic() + LIMIT
+        while (word.removeprefix("!") in "\n".join(self.step(step))) == word.startswith("!"):
+            if time.monotonic() > deadline:
+                return ["waited in vain"]
+            time.sleep(0.05)
+        return []
+
+    def do_machine(self, rest):
+        """machine NAME: the files of a sample machine, see tests/integration/support/machines.py."""
+        from machines import SAMPLES
+
+        self.is_live = True
+        shutil.rmtree(PLACE / "machine", ignore_errors=True)
+        self.env.update(SAMPLES[rest](PLACE / "machine").env())
+
+    def do_input(self, rest):
+        """input PATH: a file of the repository."""
+        shutil.copy(HERE.parents[1] / rest, PLACE)
+
+    def do_tables(self, rest):
+        """tables FOLDER: the rows of all SQLite files there, and the names of the other files."""
+        lines = []
+        for path in sorted(path for path in (PLACE / rest).rglob("*") if path.is_file()):
+            lines.append(str(path.relative_to(PLACE)))
+            if path.suffix in (".db", ".sqlite"):
+                with contextlib.closing(sqlite3.connect(path)) as database:
+                    lines += [line for line in database.iterdump() if not line.startswith(("BEGIN", "COMMIT"))]
+        return settle("\n".join(lines).encode(), self.is_live)
+
+    def do_show(self, rest):
+        """show FILE: a file that a program has written."""
+        return settle((PLACE / rest).read_bytes(), self.is_live)
+
+    def do_keep(self, rest):
+        """keep FILE [NAME]: with --keep, an input for the other transcripts; a folder with all its files."""
+        source, _, name = rest.partition(" ")
+        copy = HERE / "inputs" / (name or source)
+        if self.keep and (PLACE / source).is_dir():
+            shutil.rmtree(copy, ignore_errors=True)
+            shutil.copytree(PLACE / source, copy)
+        elif self.keep:
+            shutil.copyfile(PLACE / source, copy)

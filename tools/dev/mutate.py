@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: Apache-2.0
+"""./dev mutate: measures the tests by small faults in the code that they test.
+
+Each mutant is put into a copy of the last commit, in build-mutate/, and is built there. It is killed by the first
+test that fails with it and passes without it: of the layer's unit and hostile tests, or else of the integration
+tests in TABLE. A mutant that does not compile, or whose object code is the same, does not count.
+"""
+
+import argparse
+import hashlib
+import itertools
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from mutants import described, mutants_of, mutated
+
+ROOT = Path.cwd()
+FOLDER = ROOT / "build-mutate"
+TREE = FOLDER / "tree"
+BUILD = TREE / "build"
+USUAL = FOLDER / "usual.json"
+
+# Seconds of a test program, and of a file or folder of integration tests; one that hangs has failed. Once a test has
+# passed, the limit is ten times as long as it took.
+UNIT_LIMIT = 120
+FILE_LIMIT = 300
+LIMIT_MIN = 20
+
+# Which integration tests concern a folder: the longest that fits. Below tests/integration.
+TABLE = {
+    "base": ["command/test_command.py", "command/test_run.py", "daemon/test_daemon.py"],
+    "book": ["library/test_books.py", "library/test_leak_patterns.py", "library/test_spaces.py", "trust/test_book_files.py"],
+    "wire": ["daemon/test_native.py", "daemon/test_native_http.py", "trust/test_doors.py"],
+    "model": ["command/test_smi.py", "command/test_buffers.py", "command/test_map.py", "host/test_machines.py", "daemon/test_web_metrics.py"],
+    "model/cards": ["host", "daemon/test_cards.py"],
+    "model/json": ["command/test_output.py", "command/test_smi_full.py", "daemon/test_daemon_http.py", "daemon/test_fleet.py"],
+    "model/sites": ["library/test_sites.py", "command/test_buffers.py", "command/test_diff.py"],
+    "symbol": ["library/test_lines.py", "library/test_names.py", "library/test_sites.py", "trust/test_sandbox.py"],
+    "source": ["host", "command/test_smi.py", "command/test_untracked.py", "trust/test_regions.py", "trust/test_devices.py"],
+    "source/books": ["library/test_books.py", "command/test_peak.py", "command/test_smi.py", "trust/test_dead_books.py"],
+    "source/fleet": ["command/test_hosts.py", "daemon/test_fleet.py"],
+    "recording": ["command/test_record.py", "command/test_replay.py", "command/test_from.py", "command/test_report.py"],
+    "recording/flight": ["daemon/test_flight.py", "command/test_black_box.py", "trust/test_recordings_kept.py"],
+    "store": ["command/test_history.py", "daemon/test_leak_lists.py", "daemon/test_ended.py", "daemon/test_faults_disk.py"],
+    "web": ["daemon/test_web.py", "daemon/test_web_limits.py", "daemon/test_web_stream.py", "daemon/test_daemon_http.py", "trust/test_open.py"],
+    "web/export": ["daemon/test_web_metrics.py", "daemon/test_otlp.py", "daemon/test_otlp_hostile.py"],
+    "daemon": ["daemon/test_daemon.py", "daemon/test_daemon_joining.py", "daemon/test_exits.py", "daemon/test_commands.py", "trust/test_shares.py"],
+    "daemon/config": ["daemon/test_settings.py"],
+    "daemon/custody": ["daemon/test_handover.py", "daemon/test_held.py", "daemon/test_systemd.py"],
+    "daemon/fleet": ["daemon/test_fleet.py", "daemon/test_fleet_page.py"],
+    "daemon/flight": ["daemon/test_flight.py", "daemon/test_moments.py"],
+    "daemon/native": ["daemon/test_native.py", "daemon/test_native_http.py", "trust/test_shares.py"],
+    "daemon/notify": ["daemon/test_faults.py", "daemon/test_daemon.py"],
+    "daemon/playback": ["command/test_report_serve.py", "trust/test_playback.py"],
+    "daemon/recorder": ["daemon/test_ended.py", "daemon/test_peaks.py", "daemon/test_leak_lists.py", "daemon/test_short_lived.py"],
+    "lib": ["library", "python/test_python.py"],
+    "lib/stack": ["library/test_stacks.py", "library/test_stacks_unwind.py", "library/test_lines.py", "python/test_python_stacks.py"],
+    "metal": ["library/test_metal.py", "library/test_metal_preload.py", "library/test_metal_refused.py", "python/test_metal_lines.py"],
+    "query": ["library/test_examples.py", "library/test_headers.py"],
+    "sim": ["command/test_demo.py", "command/test_fit_shared.py"],
+    "tui": ["command/test_top.py", "command/test_top_recording.py", "command/test_keys.py"],
+    "compat": ["daemon/test_old_clients.py", "daemon/test_old_servers.py", "command/test_analyze.py", "library/test_life_oldlogs.py"],
+    "cli": ["command/test_command.py", "command/test_output.py", "command/test_selection.py", "command/test_completion.py"],
+    "cli/budget": ["command/test_budget.py", "command/test_budget_recordings.py"],
+    "cli/diff": ["command/test_diff.py"],
+    "cli/doctor": ["command/test_doctor.py", "command/test_doctor_machine.py"],
+    "cli/export": ["command/test_export.py", "command/test_export_formats.py", "command/test_export_recordings.py"],
+    "cli/leaks": ["daemon/test_leak_lists.py", "command/test_from.py"],
+    "cli/record": ["command/test_record.py"],
+    "cli/replay": ["command/test_replay.py"],
+    "cli/report": ["command/test_report.py", "command/test_report_serve.py"],
+    "cli/run": ["command/test_run.py", "command/test_run_close.py", "command/test_run_failed.py", "command/test_run_gave_up.py"],
+    "cli/smi": ["command/test_smi.py", "command/test_smi_full.py"],
+    "cli/watch": ["command/test_watch.py"],
+}  # fmt: skip
+
+
+def die(text):
+    sys.exit(f"dev mutate: {text}")
+
+
+def run(words, limit=None, **options):
+    """(exit code, output). One that takes too long is ended with all that it has started; its code is None."""
+    with subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        start_new_session=True, **options,
+    ) as process:  # fmt: skip
+        try:
+            output = process.communicate(timeout=limit)[0]
+        except BaseException as failure:
+            os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(failure, subprocess.TimeoutExpired):
+                return None, "takes too long"
+            raise
+        return process.returncode, output
+
+
+usual = {}  # the shortest time in which a test has passed; kept from run to run
+
+
+def run_test(name, most, words, **options):
+    """As run(), within the time that the test may take."""
+    start = time.monotonic()
+    code, output = run(words, min(most, max(LIMIT_MIN, 10 * usual.get(name, most))), **options)
+    if code == 0:
+        usual[name] = min(usual.get(name, most), time.monotonic() - start)
+    return code, output
+
+
+def ninja(*targets):
+    return run(["ninja", "-C", BUILD, *targets])
+
+
+def git(*words):
+    return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout
+
+
+def is_production(path):
+    if path.endswith(("-test.c", "-fuzz.c")) or "fuzz" in path:
+        return False
+    return not re.search(r"\btesting\b", path)
+
+
+def layer_of(path):
+    """The folder of a source below src."""
+    return str(Path(path).parent.relative_to("src"))
+
+
+def longest(folder, known, joint="/"):
+    """What is known of the folder, or else of the one that it is in, and so on; [] if there is nothing."""
+    parts = folder.split("/")
+    for length in range(len(parts), 0, -1):
+        if (name := joint.join(parts[:length])) in known:
+            return known[name]
+    return []
+
+
+class Copy:
+    """The last commit and its build."""
+
+    def __init__(self):
+        self.commit = git("rev-parse", "HEAD").strip()
+        self.unsound = set()  # tests that fail without a mutant too
+        if not (TREE / ".git").exists():
+            FOLDER.mkdir(exist_ok=True)
+            git("clone", "-q", "--shared", "--no-checkout", str(ROOT), str(TREE))
+        # Only files that differ are written, so that only those are built again.
+        git("-C", str(TREE), "checkout", "-q", "--force", "--detach", self.commit)
+
+    def configure(self):
+        script = "set -u; ROOT=$PWD; . tools/dev/common.sh; . tools/dev/build.sh; configure build -Ddashboard=disabled"
+        code, output = run(["sh", "-c", script], cwd=TREE)
+        if code != 0:
+            die(f"cannot configure {BUILD}:\n{output}")
+        self.objects = defaultdict(list)
+        for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+            path = os.path.relpath(BUILD / entry["file"], TREE)
+            self.objects[path].append(entry["output"])
+        # A file may be compiled as a part of another one.
+        for path in list(self.objects):
+            if path.startswith("src/"):
+                for name in re.findall(r'^#include "(\S+\.c)"', (TREE / path).read_text(), re.M):
+                    self.objects[f"src/{name}"] += self.objects[path]
+        self.tests = defaultdict(list)
+        for test in json.loads(self.introspect("--tests")):
+            for suite in test["suite"]:
+                kind, _, layer = suite.partition(":")[2].partition("-")
+                if layer and kind in ("unit", "hostile"):
+                    self.tests[layer].append(test)
+        self.programs = [
+            os.path.relpath(name, BUILD)
+            for target in json.loads(self.introspect("--targets"))
+            for name in target["filename"]
+            if target["build_by_default"] and not target["name"].endswith(("-test", "-replay"))
+        ]
+
+    @staticmethod
+    def introspect(what):
+        return subprocess.run(["meson", "introspect", BUILD, what], capture_output=True, text=True, check=True).stdout
+
+    def code(self, path):
+        """The object code of a file, without its lines; None if it does not compile."""
+        if ninja(*self.objects[path])[0] != 0:
+            return None
+        total = hashlib.sha256()
+        for name in self.objects[path]:
+            stripped = FOLDER / "object.o"
+            subprocess.run(["objcopy", "-g", BUILD / name, stripped], check=True)
+            total.update(stripped.read_bytes())
+        return total.hexdigest()
+
+    def unit_tests(self, path):
+        """Of the layer, the one with the file's name first."""
+        tests = [test for test in longest(layer_of(path), self.tests, "-") if test["name"] not in self.unsound]
+        stem = Path(path).stem
+        return sorted(tests, key=lambda test: not (test["name"].endswith(f"-{stem}") or f"-{stem}-" in test["name"]))
+
+
+def program_of(test):
+    return os.path.relpath(test["cmd"][0], BUILD)
+
+
+def run_unit(test):
+    """Why it fails; "" if it does not."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("TTMEM")}
+    code, output = run_test(test["name"], UNIT_LIMIT, test["cmd"], cwd=BUILD, env=env)
+    if code == 0:
+        return ""
+    case = re.search(r"^FAIL (\S+)", output, re.M)
+    return case[1] if case else output.strip().splitlines()[-1] if output.strip() else f"exit code {code}"
+
+
+def run_pytest(name, without=()):
+    """The test of a file that fails; "" if none does."""
+    words = ["/usr/bin/python3", "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", name]
+    words += [word for other in sorted(without) for word in ("--deselect", other)]
+    if os.geteuid() == 0:
+        words = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *words]
+    code, output = run_test(name, FILE_LIMIT, words, cwd=TREE, env={**os.environ, "TTMEM_BUILD": str(BUILD)})
+    if code in (0, 5):  # 5: there is no test
+        return ""
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
+    return failed[1] if failed else name
+
+
+class Mutation:
+    """One mutant in the copy."""
+
+    def __init__(self, copy, mutant, jobs):
+        self.copy, self.mutant, self.jobs = copy, mutant, jobs
+        self.file = TREE / mutant.path
+        self.text = self.file.read_text()
+
+    def put(self):
+        self.file.write_text(mutated(self.text, self.mutant))
+
+    def take_back(self):
+        self.file.write_text(self.text)
+
+    def is_sound(self, name, targets, test):
+        """Whether a test that has failed passes without the mutant."""
+        self.take_back()
+        passes = ninja(*targets)[0] == 0 and not test()
+        self.put()
+        if not passes:
+            self.copy.unsound.add(name)
+            print(f"{name} fails without a mutant too: it is left out", file=sys.stderr)
+        return passes
+
+    def by_unit(self):
+        tests = self.copy.unit_tests(self.mutant.path)
+        for group in (tests[:1], tests[1:]):
+            if group and ninja("-k", "0", *map(program_of, group))[0] != 0:
+                return "", "the tests cannot be built"
+            failed = []
+            with ThreadPoolExecutor(self.jobs) as pool:
+                runs = {pool.submit(run_unit, test): test for test in group}
+                for done in as_completed(runs):
+                    if done.cancelled() or not done.result():
+                        continue
+                    failed.append((runs[done], done.result()))
+                    for other in runs:
+                        other.cancel()
+            for test, why in failed:
+                if self.is_sound(test["name"], [program_of(test)], lambda test=test: run_unit(test)):
+                    return "unit", f"{test['name']} ({why})"
+        return "", ""
+
+    def by_integration(self):
+        names = longest(layer_of(self.mutant.path), TABLE)
+        if names and ninja(*self.copy.programs)[0] != 0:
+            return "", "the programs cannot be built"
+        for name in names:
+            while found := run_pytest(f"tests/integration/{name}", self.copy.unsound):
+                if self.is_sound(found, self.copy.programs, lambda found=found: run_pytest(found)):
+                    return "integration", found.removeprefix("tests/integration/")
+                if found.endswith(name) or ninja(*self.copy.programs)[0] != 0:
+                    break
+        return "", ""
+
+    def judge(self, is_unit_only):
+        """(outcome, by whom): not counted, unit, integration or survived."""
+        if not self.copy.objects[self.mutant.path]:
+            return "not counted", "not built here"
+        before = self.copy.code(self.mutant.path)
+        self.put()
+        try:
+            after = self.copy.code(self.mutant.path)
+            if after is None:
+                return "not counted", "does not compile"
+            if after == before:
+                return "not counted", "same object code"
+            outcome, who = self.by_unit()
+            if not outcome and not is_unit_only:
+                outcome, who = self.by_integration()
+            return outcome or "survived", who
+        finally:
+            self.take_back()
+
+
+def draw(seed, area):
+    """Mutants in random order; every kind is as likely as the others while there are any of it."""
+    pools = defaultdict(list)
+    for path in git("-C", str(TREE), "ls-files", "src").splitlines():
+        if path.endswith(".c") and is_production(path) and f"{path}/".startswith(f"src/{area}/" if area else "src/"):
+            for mutant in mutants_of(path, (TREE / path).read_text()):
+                pools[mutant.kind].append(mutant)
+    chance = random.Random(seed)
+    for kind in sorted(pools):
+        chance.shuffle(pools[kind])
+    while pools:
+        kind = chance.choice(sorted(pools))
+        yield pools[kind].pop()
+        if not pools[kind]:
+            del pools[kind]
+
+
+def show_table(results):
+    counts = defaultdict(Counter)
+    for entry in results:
+        for name in (entry["path"].split("/")[1], "all"):
+            counts[name][entry["outcome"]] += 1
+    print(f"\n{'area':12} {'mutants':>8} {'by unit':>8} {'by integration':>15} {'survived':>9} {'killed':>7}")
+    for name in [*sorted(name for name in counts if name != "all"), "all"]:
+        count = counts[name]
+        total = count["unit"] + count["integration"] + count["survived"]
+        killed = f"{100 * (total - count['survived']) // total} %" if total else "-"
+        print(f"{name:12} {total:8} {count['unit']:8} {count['integration']:15} {count['survived']:9} {killed:>7}")
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="./dev mutate", description="Measure the tests: put faults into the code and see which test notices.")
+    parser.add_argument("count", nargs="?", type=int, default=10, metavar="N", help="mutants that count (10)")
+    parser.add_argument("--seed", type=int, default=1, help="which ones are drawn (1)")
+    parser.add_argument("--area", default="", help="only of this folder or file below src: web, web/server, web/server/url.c")
+    parser.add_argument("--kind", help="only of this kind, as --list names it: negation, boundary, dropped, ...")
+    parser.add_argument("--unit", action="store_true", help="the layer's unit and hostile tests only")
+    parser.add_argument("--list", action="store_true", help="print what would be drawn; nothing is built")
+    parser.add_argument("--resume", action="store_true", help="keep the results that an earlier run with these options has")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="unit tests at a time")
+    return parser.parse_args()
+
+
+def show(entry, seconds):
+    what = {"unit": "killed", "integration": "killed"}.get(entry["outcome"], entry["outcome"])
+    by = f": {entry['by']}" if what == "not counted" else f" by {entry['by']}" if entry["by"] else ""
+    print(f"{entry['path']}:{entry['line']}  {entry['what']}\n    {what}{by} [{seconds:.0f} s]", flush=True)
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # what runs is ended, the mutant taken back
+    options = parse()
+    copy = Copy()
+    drawn = (mutant for mutant in draw(options.seed, options.area) if options.kind in (None, mutant.kind))
+    if options.list:
+        for mutant in itertools.islice(drawn, options.count):
+            print(f"{mutant.path}:{mutant.line}  {mutant.kind}: {described((TREE / mutant.path).read_text(), mutant)}")
+        return
+    copy.configure()
+    record = FOLDER / f"results-{options.seed}-{options.area.replace('/', '+')}.jsonl"
+    known = {}
+    if options.resume and record.exists():
+        for entry in map(json.loads, record.read_text().splitlines()):
+            if entry["commit"] == copy.commit:
+                known[entry["key"]] = entry
+    record.write_text("")
+    if USUAL.exists():
+        usual.update(json.loads(USUAL.read_text()))
+    results = []
+    for mutant in drawn:
+        if sum(entry["outcome"] != "not counted" for entry in results) == options.count:
+            break
+        key = f"{mutant.path}:{mutant.at}:{mutant.end}:{mutant.new}"
+        start = time.monotonic()
+        if not (entry := known.get(key)):
+            one = Mutation(copy, mutant, options.jobs)
+            outcome, who = one.judge(options.unit)
+            entry = {"commit": copy.commit, "key": key, "path": mutant.path, "line": mutant.line, "kind": mutant.kind,
+                     "what": described(one.text, mutant), "outcome": outcome, "by": who}  # fmt: skip
+            show(entry, time.monotonic() - start)
+            USUAL.write_text(json.dumps(usual))
+        results.append(entry)
+        with record.open("a") as out:
+            out.write(json.dumps(entry) + "\n")
+    show_table(results)
+
+
+if __name__ == "__main__":
+    main()
