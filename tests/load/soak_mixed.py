@@ -5,6 +5,9 @@ Processes of both protocols allocate and free at random (tests/programs/soak-cli
 a file of its own, which outlives it. Meanwhile some are killed, ttmemd is restarted and killed, and its disk fills up.
 Of stopped processes the daemon's totals, and of killed ones its leak reports, must be what the files say.
 
+A third of the processes are in memory cgroups with a small limit. The limit must not kill any of them, and the shared
+memory of a group, which includes the books of its exited processes, must be 0 soon after the last one's report.
+
 Old clients lose their connection where a restart does not hand it over. These are counted as cut and replaced; one
 that is not cut must be right to the byte.
 """
@@ -25,10 +28,13 @@ from pathlib import Path
 
 from company import Company, sentence
 from load_daemon import Daemon
+from memory_groups import LIMIT as GROUP_LIMIT
+from memory_groups import Groups
 
 TRUTH = struct.Struct("<8Q")
 PATIENCE = 60  # seconds for an answer to become right, on a busy machine
 FULL_PATIENCE = 5  # while the disk is full: what cannot be stored then is no fault
+GROUP_PATIENCE = 5  # seconds from the last report of a group until it has no shared memory
 DEVICES = 8
 DISK = "64m"
 
@@ -36,12 +42,15 @@ DISK = "64m"
 class Client:
     """One process and its truth."""
 
-    def __init__(self, soak, kind):
+    def __init__(self, soak, kind, group):
         self.kind = kind
+        self.group = group
         self.truth = soak.daemon.folder / "truth" / str(soak.started)
         command = [soak.daemon.build / "tests/programs/soak-client", kind, self.truth, soak.started % DEVICES, soak.rate]
         if kind == "old":
             command.append(soak.daemon.legacy)
+        if group:
+            command = group.enter(self, command)
         env = {n: v for n, v in soak.daemon.env.items() if n != "TTMEM_PROC_ROOT"}
         self.process = subprocess.Popen(list(map(str, command)), env={**env, "TTMEM": "1"})
         self.pid = self.process.pid
@@ -73,9 +82,12 @@ class Soak:
         self.started = 0
         self.clients = []
         self.figures = dict.fromkeys(
-            ("events", "compared", "kills", "reports", "restarts", "crashes", "full", "unstored", "cut", "wrong"), 0
-        )
+            ("events", "compared", "kills", "reports", "restarts", "crashes", "full", "unstored", "cut", "groups", "limited", "wrong"), 0
+        )  # fmt: skip
+        self.longest = 0.0  # seconds until a group had no shared memory
+        self.peak = 0  # bytes of a group
         self.random = random.Random(options.seed)
+        self.groups = Groups(self.daemon.folder.name)
         (self.daemon.folder / "truth").mkdir()
         self.disk = self.mount()
         self.is_full = False
@@ -91,9 +103,10 @@ class Soak:
             print("no small disk can be mounted here: the disk never fills up", flush=True)
         return state if done.returncode == 0 else None
 
-    def start(self, kind):
+    def start(self, kind, group=None):
         self.started += 1
-        self.clients.append(Client(self, kind))
+        self.figures["limited"] += group is not None
+        self.clients.append(Client(self, kind, group))
 
     def wrong(self, text):
         self.figures["wrong"] += 1
@@ -135,25 +148,49 @@ class Soak:
         for client in some:
             client.process.send_signal(signal.SIGCONT)
 
-    def retire(self, client):
+    def retire(self, client, *, replace=True):
         events, right, cut = client.read()
         self.figures["events"] += events
         self.figures["cut"] += cut
         self.clients.remove(client)
         client.truth.unlink(missing_ok=True)
-        self.start(client.kind)
+        if client.group:
+            client.group.members.remove(client)
+        if replace:
+            self.start(client.kind, client.group and self.groups.next(client.group))
         return right, cut
 
-    def kill(self, some):
+    def kill(self, some, *, replace=True):
         """Each leaves exactly what it held."""
         for client in some:
             client.process.kill()
         for client in some:
             client.process.wait()
-            right, cut = self.retire(client)
+            right, cut = self.retire(client, replace=replace)
             self.figures["kills"] += 1
-            if not cut and right != {(0, 0)}:
+            # One that was killed in the middle of its first or last event may have held nothing: then there is no report.
+            if not cut and (0, 0) not in right:
                 self.expect(client, right)
+        if not self.is_full:
+            self.end_groups(self.groups.ended(whole=replace))
+
+    def kill_group(self):
+        """All processes of a group at once, as the end of a container does it."""
+        groups = [group for group in self.groups.all if group.members]
+        if groups:
+            self.kill(list(self.random.choice(groups).members))
+
+    def end_groups(self, some):
+        for group in some:
+            self.peak = max(self.peak, group.peak())
+            took, killed = self.groups.end(group, GROUP_PATIENCE)
+            self.figures["groups"] += 1
+            if took is None:
+                self.wrong(f"{group.folder.name} has {group.left} bytes of shared memory after its last process")
+            else:
+                self.longest = max(self.longest, took)
+            if killed:
+                self.wrong(f"{killed} processes of {group.folder.name} were killed by its limit")
 
     def expect(self, client, right):
         found = []
@@ -207,6 +244,7 @@ class Soak:
     def drain(self):
         (self.disk / "filler").unlink(missing_ok=True)
         self.is_full = False
+        self.end_groups(self.groups.ended())
 
     def sample(self, count):
         return self.random.sample(self.clients, min(count, len(self.clients)))
@@ -215,6 +253,8 @@ class Soak:
         self.reap_cut()
         self.compare(self.sample(20))
         self.kill(self.sample(5))
+        if number % 2 == 1:
+            self.kill_group()
         if number % 3 == 2:
             self.restart()
             self.compare(self.sample(20))
@@ -239,7 +279,7 @@ class Soak:
         self.daemon.start()
         self.until(lambda: self.document("smi"))
         for i in range(options.processes):
-            self.start("old" if i % 4 == 3 else "native")
+            self.start("old" if i % 4 == 3 else "native", self.groups.next() if i % 3 == 0 else None)
         while time.monotonic() - since < options.minutes * 60:
             self.round(number)
             number += 1
@@ -247,7 +287,7 @@ class Soak:
                 said = time.monotonic()
                 self.tell(since)
         self.compare(list(self.clients))
-        self.kill(list(self.clients[:50]))
+        self.kill([c for i, c in enumerate(self.clients) if c.group or i < 50], replace=False)
         self.figures["events"] = self.events()
         return time.monotonic() - since
 
@@ -258,18 +298,22 @@ class Soak:
         self.daemon.process.wait()
         if self.disk:
             subprocess.run(["umount", "-l", self.disk], check=False)
+        self.groups.close()
         shutil.rmtree(self.daemon.folder, ignore_errors=True)
 
 
-def report(figures, seconds, options, told):
+def report(soak, seconds, options, told):
     print(f"\n{options.processes} processes, {seconds / 60:.1f} minutes; {sentence(told)}")
     for name, text in (
         ("events", "events"), ("compared", "totals compared with the truth"), ("kills", "processes killed"),
         ("reports", "leak reports that were right"), ("unstored", "leak reports that a full disk refused"),
         ("restarts", "restarts of the daemon"), ("crashes", "kills of the daemon"), ("full", "times the disk was full"),
-        ("cut", "old clients whose connection a restart cut"), ("wrong", "wrong"),
+        ("cut", "old clients whose connection a restart cut"), ("limited", "processes in a memory cgroup"),
+        ("groups", "memory cgroups whose processes had all ended"), ("wrong", "wrong"),
     ):  # fmt: skip
-        print(f"| {text} | {figures[name]:,} |")
+        print(f"| {text} | {soak.figures[name]:,} |")
+    print(f"\nShared memory of a cgroup was 0 at most {soak.longest:.1f} s after the report of its last process;")
+    print(f"a cgroup had at most {soak.peak / (1 << 20):.1f} MiB of {GROUP_LIMIT >> 20}.")
 
 
 def main():
@@ -285,7 +329,7 @@ def main():
         seconds = soak.run(options)
     finally:
         soak.close()
-    report(soak.figures, seconds, options, company.tell())
+    report(soak, seconds, options, company.tell())
     return 1 if soak.figures["wrong"] else 0
 
 

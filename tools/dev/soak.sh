@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# ./dev soak mixed [MINUTES]: 200 processes of both protocols that come and go, while ttmemd is restarted and its
-# disk fills up; what it says is compared with what each process has written down.
+# ./dev soak mixed [MINUTES]: 200 processes of both protocols that come and go, a third of them in memory cgroups,
+# while ttmemd is restarted and its disk fills up; its answers are compared with what each process has written down.
 #
 # ./dev soak [MINUTES]: tests that take too long for every commit. Each suite runs in each kind of build, with
 # TTMEM_SOAK=1, which makes proofs run more rounds; then each fuzzer runs for MINUTES.
