@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# ./dev sanitize [--build]: memory errors and undefined behaviour in the unit and hostile tests, then races
-# in the book and the library. --build: only builds what they need.
+# ./dev sanitize [--build] [memory] [races]: memory errors and undefined behaviour in the unit and hostile tests, then
+# races in the book and the library, or one of them. --build: only builds what they need.
 
 . tools/dev/suite.sh
 
@@ -84,27 +84,23 @@ TSAN_ALONE='book-block|book-property'
 TSAN_THREADS="base-pthreads base-worker daemon-collector compat-server-legacy-question compat-server-legacy-server
 	daemon-native-server daemon-log-writer daemon-recorder daemon-region-watch daemon-tracked-file tui-poller web-push"
 
-# Sets $tests.
-build_sanitize() {
+sanitize_memory() {
 	build_asan || die "the build with ASan failed"
-	configure_tsan || die "the build with TSan failed"
-	tests=$(tsan_tests unit-book unit-lib unit-compat-oldlog unit-store)
-	[ -n "$tests" ] || die "there are no tests for TSan"
-	# shellcheck disable=SC2086 # lists of words
-	build_tsan $tests $TSAN_THREADS || die "the build with TSan failed"
-}
-
-dev_sanitize() {
-	case $* in '' | --build) ;; *) die "usage: ./dev sanitize [--build]" ;; esac
-	need build sanitize
-	sanitizer_settings
-	build_sanitize
-	[ $# -eq 0 ] || return 0
+	[ -z "$only_build" ] || return 0
 	for name in unit hostile; do
 		# Fewer random operations: "./dev test" has all of them.
 		# shellcheck disable=SC2046 # a list of words
 		suite "asan-$name" "$SANITIZE_CAP" env TTMEM_TEST_QUICK=1 $(meson_test build-asan "$name")
 	done
+}
+
+sanitize_races() {
+	configure_tsan || die "the build with TSan failed"
+	tests=$(tsan_tests unit-book unit-lib unit-compat-oldlog unit-store)
+	[ -n "$tests" ] || die "there are no tests for TSan"
+	# shellcheck disable=SC2086 # lists of words
+	build_tsan $tests $TSAN_THREADS || die "the build with TSan failed"
+	[ -z "$only_build" ] || return 0
 
 	# timeout cannot run a shell function, so this repeats fixed_addresses().
 	set -- setarch "$(uname -m)" -R
@@ -115,5 +111,22 @@ dev_sanitize() {
 	# sanitizer needs more than they are allowed.
 	# shellcheck disable=SC2086,SC2046 # lists of words
 	suite tsan-threads "$SANITIZE_CAP" "$@" $(meson_test build-tsan) $TSAN_THREADS
-	total
+}
+
+dev_sanitize() {
+	only_build=
+	if [ "${1-}" = --build ]; then
+		only_build=1
+		shift
+	fi
+	[ $# -gt 0 ] || set -- memory races
+	for kind; do
+		case $kind in memory | races) ;; *) die "usage: ./dev sanitize [--build] [memory] [races]" ;; esac
+	done
+	need build sanitize
+	sanitizer_settings
+	for kind; do
+		"sanitize_$kind"
+	done
+	[ -n "$only_build" ] || total
 }
