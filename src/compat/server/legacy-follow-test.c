@@ -47,7 +47,6 @@ static void ftest_alloc(struct testing_book *book, uint32_t type, uint64_t addre
 	writer_alloc(book->writer, 1, &buffer, 0);
 }
 
-/* Of what is there by then, only later events are printed. */
 static void ftest_first_round(struct legacy_testing_world *world)
 {
 	legacy_testing_until_printed(world, "Allocation Server started");
@@ -64,9 +63,8 @@ UNIT(lines_of_native_processes)
 	int pid = (int)getpid();
 
 	testing_book_open(&early);
-	testing_book_open(&late);
 	legacy_testing_open(&world, &config);
-	/* Events from before the log are not printed again. */
+	/* What a process did before it was found is not printed if it is older than the daemon. */
 	ftest_alloc(&early, 0, 0x1000, 64);
 	ftest_add(&world, &early);
 	ftest_first_round(&world);
@@ -78,7 +76,8 @@ UNIT(lines_of_native_processes)
 		       "✓ [CB_ALLOC] Device 1: +1 MB (Total: 1 MB)\n",
 		       pid);
 	legacy_testing_until_printed(&world, text);
-	/* Of a process that arrives later, all events are printed. */
+	/* Of a process that has begun since, all events are printed. */
+	testing_book_open(&late);
 	ftest_alloc(&late, 1, 0x2000, 65);
 	ftest_add(&world, &late);
 	(void)snprintf(text, sizeof(text),
@@ -89,6 +88,22 @@ UNIT(lines_of_native_processes)
 	legacy_testing_close(&world);
 	testing_book_deinit(&early);
 	testing_book_deinit(&late);
+}
+
+/* Found in the first round, it is not taken for one that was there before the daemon. */
+UNIT(all_events_of_a_process_that_begins_with_the_daemon)
+{
+	struct legacy_config config = {.fd = -1, .log_events = true};
+	struct legacy_testing_world world;
+	struct testing_book book;
+
+	legacy_testing_open(&world, &config);
+	testing_book_open(&book);
+	ftest_alloc(&book, 0, 0x1000, 64);
+	ftest_add(&world, &book);
+	legacy_testing_until_printed(&world, "on device 1 (buffer_id=0x1000)");
+	legacy_testing_close(&world);
+	testing_book_deinit(&book);
 }
 
 /* Its entry is there until the next round has ended, but its end is in the log already. */
@@ -104,10 +119,10 @@ UNIT(totals_are_without_what_an_ended_process_held)
 		for (;;)
 			pause();
 	}
-	testing_book_open(&ends);
-	testing_book_open(&lives);
 	legacy_testing_open(&world, &config);
 	ftest_first_round(&world);
+	testing_book_open(&ends);
+	testing_book_open(&lives);
 	ftest_add_of(&world, &ends, child);
 	ftest_add(&world, &lives);
 	ftest_alloc(&ends, 5, 0x3000, 1 << 20);

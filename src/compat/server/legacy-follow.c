@@ -46,7 +46,6 @@ struct legacy_follow {
 	struct loop_timer timer;
 	struct worker_job job;
 	bool is_stopped;
-	bool is_first; /* processes present at the start: their history is not printed */
 
 	pthread_mutex_t ended_lock; /* protects what follows */
 	struct tracked *ended[FOLLOW_ENDED_MAX];
@@ -176,8 +175,9 @@ static void follow_add(struct legacy_follow *self, struct tracked *tracked)
 		return;
 	self->entries = entries;
 	pthread_mutex_lock(&tracked->book_lock);
+	/* The history of a process that was there before the daemon is not printed. */
 	r = follow_new(&follow, tracked->book, registry_proc(self->config.registry),
-		       !self->is_first);
+		       !tracked->is_older);
 	pthread_mutex_unlock(&tracked->book_lock);
 	if (r < 0)
 		return;
@@ -224,7 +224,6 @@ static void follow_run(struct worker_job *job)
 
 	follow_find(self, book_list);
 	book_list_unref(book_list);
-	self->is_first = false;
 	for (size_t i = 0; i < self->count; i++) {
 		struct follow_entry *entry = &self->entries[i];
 		int r;
@@ -281,7 +280,6 @@ int legacy_follow_new(struct legacy_follow **ret_follow, const struct legacy_fol
 	self->timer.fire = follow_fire;
 	self->job.run = follow_run;
 	self->job.done = follow_done;
-	self->is_first = true;
 	(void)pthread_mutex_init(&self->ended_lock, NULL); /* cannot fail on Linux */
 	r = loop_set(config->loop, &self->timer, loop_now(config->loop));
 	if (r < 0)
