@@ -81,7 +81,8 @@ extern "C" {
 #define TTMEM_SHAPE_TOP_DOWN 0x02u
 #define TTMEM_SHAPE_INTERLEAVED 0x04u
 #define TTMEM_SHAPE_SHARDED 0x08u
-#define TTMEM_SHAPE_PER_CORE 0x10u /* only of a failed allocation: each core has its own addresses */
+#define TTMEM_SHAPE_PER_CORE \
+	0x10u /* only of a failed allocation: each core has its own addresses */
 
 /* Kinds of kernels, for buffers of type TTMEM_KERNEL. */
 #define TTMEM_KERNEL_APPLICATION 0u

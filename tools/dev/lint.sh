@@ -62,7 +62,7 @@ lint_tidy() {
 	(
 		# Its checks are errors; warnings of clang itself are not.
 		CC=clang TTMEM_WERROR=0
-		export CC
+		export CC TTMEM_WERROR
 		# Brings the list of files up to date.
 		configure build-tidy && ninja --quiet -C build-tidy build.ninja
 	) && "$PYTHON" -B tools/dev/tidy.py build-tidy
