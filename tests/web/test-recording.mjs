@@ -54,13 +54,16 @@ async function serve(daemon, path) {
   };
 }
 
+/** Until then rows move: a press and its release would not be on the same one. */
+const peak = (visitor) => until("the peak", async () => /after the start; exact$/.test(await text(visitor, ".moment-text")));
+
 test("a recording is shown in the dashboard, at any of its instants", async ({ daemon, visit }) => {
   const { link, server, end } = await serve(daemon, await record(daemon));
   try {
     const visitor = await visit({ token: false });
     visitor.daemon = server;
     await visitor.page.goto(link);
-    await until("the peak", async () => /after the start; exact$/.test(await text(visitor, ".moment-text")));
+    await peak(visitor);
     assert.equal(await used(visitor), String(6 * MIB));
     assert.equal(await text(visitor, ".state"), "run.ttrec");
     assert.doesNotMatch(await text(visitor, "main"), /Unknown free/, "it came later");
@@ -119,6 +122,7 @@ test("two cursors set on a chart show the difference of the instants as a flame 
     const visitor = await visit({ token: false });
     visitor.daemon = server;
     await visitor.page.goto(link);
+    await peak(visitor);
     await visitor.page.locator(".processes tbody a").first().click();
     await visitor.page.locator(".moment button", { hasText: "End" }).click();
     await until("the end", async () => (await at(visitor)) === null);
