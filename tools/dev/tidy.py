@@ -22,7 +22,7 @@ NOT_THREADED = ("-test.c", "-fuzz.c", "fuzz-replay.c")
 
 # With a share: files are analyzed if the last 20 commits (a merge counts as one) have changed them, at most 60.
 RECENT = 20
-RECENT_FILES = 60
+RECENT_FILES = 30
 
 ANALYZER = "clang-analyzer-*"
 
