@@ -33,7 +33,7 @@ int feed_books_init(struct feed_books *books, struct recording *recording,
 
 static void feed_texts_deinit(struct feed_texts *texts)
 {
-	export_index_deinit(&texts->index);
+	map_deinit(&texts->index);
 	free(texts->list);
 }
 
@@ -80,7 +80,7 @@ static const char **feed_texts_place(struct feed_texts *texts, uint32_t id, bool
 	if (!list)
 		return NULL;
 	texts->list = list;
-	if (export_index_find(&texts->index, id, 0, &number) < 0)
+	if (map_add(&texts->index, id, 0, &number) < 0)
 		return NULL;
 	*ret_is_new = texts->index.count > before;
 	return &list[number - 1];

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "base/pool.h"
-#include "cli/export/export-index.h"
 #include "recording/read/recording.h"
 
 struct filter;
@@ -17,7 +17,7 @@ struct stacks;
 
 /* Texts by their numbers in a book. */
 struct feed_texts {
-	struct export_index index;
+	struct map index;
 	const char **list;
 	size_t capacity;
 };

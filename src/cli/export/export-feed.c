@@ -44,7 +44,7 @@ struct export_feed {
 	const struct filter *filter;
 	struct feed_books books;
 	struct export_owner *owners;
-	struct export_index streams;
+	struct map streams;
 	struct feed_stream *list;
 	size_t list_capacity;
 	struct export_live live;
@@ -101,7 +101,7 @@ struct export_feed *export_feed_free(struct export_feed *feed)
 {
 	if (!feed)
 		return NULL;
-	export_index_deinit(&feed->streams);
+	map_deinit(&feed->streams);
 	export_live_deinit(&feed->live);
 	feed_books_deinit(&feed->books);
 	free(feed->list);
@@ -195,7 +195,7 @@ static struct feed_stream *feed_stream(struct export_feed *feed, size_t book, ui
 	if (!list)
 		return NULL;
 	feed->list = list;
-	if (export_index_find(&feed->streams, book, device, &number) < 0)
+	if (map_add(&feed->streams, book, device, &number) < 0)
 		return NULL;
 	if (feed->streams.count > before)
 		list[before] = (struct feed_stream){

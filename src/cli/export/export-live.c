@@ -19,7 +19,7 @@ struct export_live_entry {
 
 void export_live_deinit(struct export_live *live)
 {
-	export_index_deinit(&live->index);
+	map_deinit(&live->index);
 	free(live->entries);
 	*live = EXPORT_LIVE_NULL;
 }
@@ -37,7 +37,7 @@ static struct export_live_entry *live_find(struct export_live *live,
 	if (!entries)
 		return NULL;
 	live->entries = entries;
-	if (export_index_find(&live->index, event->address, where, &number) < 0)
+	if (map_add(&live->index, event->address, where, &number) < 0)
 		return NULL;
 	if (live->index.count > before)
 		entries[before] = (struct export_live_entry){.is_live = false};

@@ -6,13 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/export/export-index.h"
+#include "base/map.h"
 #include "cli/export/format/export-form.h"
 
 struct export_live_entry;
 
 struct export_live {
-	struct export_index index; /* of process, device, type, space and address */
+	struct map index; /* of process, device, type, space and address */
 	struct export_live_entry *entries;
 	size_t capacity;
 	uint32_t round; /* of comparison */

@@ -22,7 +22,7 @@ static struct export_phase *phases_of(struct export_phases *phases,
 	if (!list)
 		return NULL;
 	phases->list = list;
-	if (export_index_find(&phases->index, event->process, event->thread, &number) < 0)
+	if (map_add(&phases->index, event->process, event->thread, &number) < 0)
 		return NULL;
 	if (phases->index.count > before)
 		list[before] =
@@ -65,7 +65,7 @@ int export_phases_end(struct export_phases *phases, export_phase_fn *fn, void *c
 
 void export_phases_deinit(struct export_phases *phases)
 {
-	export_index_deinit(&phases->index);
+	map_deinit(&phases->index);
 	free(phases->list);
 	*phases = EXPORT_PHASES_NULL;
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/export/export-index.h"
+#include "base/map.h"
 
 struct export_event;
 
@@ -21,7 +21,7 @@ struct export_phase {
 };
 
 struct export_phases {
-	struct export_index index; /* of threads */
+	struct map index;          /* of threads */
 	struct export_phase *list; /* the current one of each */
 	size_t capacity;
 };

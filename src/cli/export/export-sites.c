@@ -28,7 +28,7 @@ static struct export_site *sites_place(struct export_sites *sites, const struct 
 	if (!list)
 		return NULL;
 	sites->list = list;
-	if (export_index_find(&sites->index, what, where, &number) < 0)
+	if (map_add(&sites->index, what, where, &number) < 0)
 		return NULL;
 	if (sites->index.count > before)
 		sites->list[sites->count++] = *key;
@@ -93,6 +93,6 @@ void export_sites_deinit(struct export_sites *sites)
 {
 	free(sites->list);
 	pool_deinit(&sites->stems);
-	export_index_deinit(&sites->index);
+	map_deinit(&sites->index);
 	*sites = EXPORT_SITES_NULL;
 }

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "base/pool.h"
-#include "cli/export/export-index.h"
 
 struct export_target;
 
@@ -25,7 +25,7 @@ struct export_sites {
 	struct export_site *list; /* in the order of processes and devices */
 	size_t count, capacity;
 	struct pool stems;
-	struct export_index index;
+	struct map index;
 };
 
 #define EXPORT_SITES_NULL ((struct export_sites){.list = NULL})

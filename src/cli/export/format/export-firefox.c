@@ -39,7 +39,7 @@ static int firefox_find_thread(struct firefox *firefox, const struct export_even
 	if (!threads)
 		return -ENOMEM;
 	firefox->threads = threads;
-	r = export_index_find(&firefox->index, event->process, event->type, &number);
+	r = map_add(&firefox->index, event->process, event->type, &number);
 	if (r < 0)
 		return r;
 	*ret_thread = &threads[number - 1];
@@ -73,8 +73,8 @@ static int firefox_event(void *state, const struct export_event *event)
 	r = firefox_find_thread(firefox, event, &thread);
 	/* A buffer is known by a number: addresses of devices and spaces are not apart. */
 	if (r == 0)
-		r = export_index_find(&firefox->addresses, event->address,
-				      (uint64_t)event->device << 32 | event->space, &row.buffer);
+		r = map_add(&firefox->addresses, event->address,
+			    (uint64_t)event->device << 32 | event->space, &row.buffer);
 	if (r == 0)
 		r = export_stacks_site(&thread->stacks, 0, event->birth, event->name, &row.node);
 	if (r < 0)
@@ -97,8 +97,8 @@ static void firefox_free(void *state)
 		export_stacks_deinit(&firefox->threads[i].stacks);
 		free(firefox->threads[i].rows);
 	}
-	export_index_deinit(&firefox->index);
-	export_index_deinit(&firefox->addresses);
+	map_deinit(&firefox->index);
+	map_deinit(&firefox->addresses);
 	free(firefox->threads);
 	free(firefox);
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/export/export-index.h"
+#include "base/map.h"
 #include "cli/export/visualizer/export-stacks.h"
 
 struct export_target;
@@ -32,10 +32,10 @@ struct firefox_thread {
 
 struct firefox {
 	struct export_target *target;
-	struct export_index index; /* of the threads */
+	struct map index; /* of the threads */
 	struct firefox_thread *threads;
 	size_t capacity;
-	struct export_index addresses;
+	struct map addresses;
 	uint64_t rows;
 };
 

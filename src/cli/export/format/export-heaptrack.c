@@ -26,7 +26,7 @@
 struct heaptrack {
 	struct export_target *target;
 	struct export_stacks stacks;
-	struct export_index kinds;                 /* of allocations */
+	struct map kinds;                          /* of allocations */
 	uint32_t texts, frames, nodes, kind_count; /* that are written */
 	uint64_t ms;                               /* that is written */
 };
@@ -114,7 +114,7 @@ static int heaptrack_event(void *state, const struct export_event *event)
 		return 0;
 	r = heaptrack_node(heaptrack, event, &node);
 	if (r == 0)
-		r = export_index_find(&heaptrack->kinds, event->bytes, node, &kind);
+		r = map_add(&heaptrack->kinds, event->bytes, node, &kind);
 	if (r != 0)
 		return r;
 	heaptrack_put_tree(heaptrack);
@@ -142,7 +142,7 @@ static void heaptrack_free(void *state)
 	if (!heaptrack)
 		return;
 	export_stacks_deinit(&heaptrack->stacks);
-	export_index_deinit(&heaptrack->kinds);
+	map_deinit(&heaptrack->kinds);
 	free(heaptrack);
 }
 

@@ -15,8 +15,8 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/map.h"
 #include "book/format/layout.h"
-#include "cli/export/export-index.h"
 #include "cli/export/format/export-form.h"
 #include "cli/export/format/export-pickle.h"
 #include "cli/export/visualizer/export-viz.h"
@@ -63,7 +63,7 @@ static int viz_find_device(struct viz *viz, uint32_t pid, uint32_t device, uint3
 	if (!devices)
 		return -ENOMEM;
 	viz->devices = devices;
-	r = export_index_find(&viz->device_index, pid, device, ret_number);
+	r = map_add(&viz->device_index, pid, device, ret_number);
 	if (r < 0 || viz->device_index.count == before)
 		return r;
 	viz->devices[before] = (struct viz_device){.pid = pid, .device = device};
@@ -125,8 +125,7 @@ static int viz_find_lane(struct viz *viz, const struct viz_lane *key, struct viz
 	if (!lanes)
 		return -ENOMEM;
 	viz->lanes = lanes;
-	r = export_index_find(&viz->lane_index, key->device, (uint64_t)key->space << 32 | key->type,
-			      &number);
+	r = map_add(&viz->lane_index, key->device, (uint64_t)key->space << 32 | key->type, &number);
 	if (r < 0)
 		return r;
 	*ret_lane = &viz->lanes[number - 1];
@@ -395,8 +394,8 @@ static void viz_free(void *state)
 	if (!viz)
 		return;
 	export_stacks_deinit(&viz->stacks);
-	export_index_deinit(&viz->device_index);
-	export_index_deinit(&viz->lane_index);
+	map_deinit(&viz->device_index);
+	map_deinit(&viz->lane_index);
 	free(viz->devices);
 	free(viz->lanes);
 	free(viz->is_known);

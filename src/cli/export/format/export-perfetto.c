@@ -10,9 +10,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/map.h"
 #include "base/text.h"
 #include "book/format/layout.h"
-#include "cli/export/export-index.h"
 #include "cli/export/export-phases.h"
 #include "cli/export/format/export-form.h"
 #include "cli/export/format/export-proto.h"
@@ -56,7 +56,7 @@ enum {
 
 struct perfetto {
 	struct export_target *target;
-	struct export_index tracks; /* their uuids follow those of the processes */
+	struct map tracks; /* their uuids follow those of the processes */
 	struct export_phases phases;
 	struct export_proto packet, part, inner;
 };
@@ -121,8 +121,8 @@ static int perfetto_track(struct perfetto *perfetto, const struct export_event *
 {
 	uint32_t before = perfetto->tracks.count, number;
 	char name[64];
-	int r = export_index_find(&perfetto->tracks, event->process,
-				  (uint64_t)event->device << 32 | event->type, &number);
+	int r = map_add(&perfetto->tracks, event->process,
+			(uint64_t)event->device << 32 | event->type, &number);
 
 	if (r < 0)
 		return r;
@@ -151,8 +151,8 @@ static int perfetto_thread(struct perfetto *perfetto, const struct export_phase 
 			   uint64_t *ret_uuid)
 {
 	uint32_t before = perfetto->tracks.count, number;
-	int r = export_index_find(&perfetto->tracks, phase->process,
-				  PERFETTO_THREADS + phase->thread, &number);
+	int r = map_add(&perfetto->tracks, phase->process, PERFETTO_THREADS + phase->thread,
+			&number);
 
 	if (r < 0)
 		return r;
@@ -252,7 +252,7 @@ static void perfetto_free(void *state)
 
 	if (!perfetto)
 		return;
-	export_index_deinit(&perfetto->tracks);
+	map_deinit(&perfetto->tracks);
 	export_phases_deinit(&perfetto->phases);
 	export_proto_deinit(&perfetto->packet);
 	export_proto_deinit(&perfetto->part);

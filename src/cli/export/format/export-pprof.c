@@ -61,8 +61,8 @@ struct pprof {
 	struct export_target *target;
 	struct export_sites sites;
 	struct export_stacks stacks;
-	struct export_index modules; /* a mapping for each module's text */
-	struct export_index functions;
+	struct map modules; /* a mapping for each module's text */
+	struct map functions;
 	struct export_proto profile, part, inner;
 };
 
@@ -155,7 +155,7 @@ static uint32_t pprof_put_mapping(struct pprof *pprof, uint32_t module)
 {
 	uint32_t before = pprof->modules.count, number = 0;
 
-	if (export_index_find(&pprof->modules, module, 0, &number) < 0)
+	if (map_add(&pprof->modules, module, 0, &number) < 0)
 		pprof->profile.is_failed = true;
 	if (pprof->modules.count == before)
 		return number;
@@ -172,7 +172,7 @@ static uint32_t pprof_put_function(struct pprof *pprof, const struct export_fram
 {
 	uint32_t before = pprof->functions.count, number = 0;
 
-	if (export_index_find(&pprof->functions, frame->function, frame->file, &number) < 0)
+	if (map_add(&pprof->functions, frame->function, frame->file, &number) < 0)
 		pprof->profile.is_failed = true;
 	if (pprof->functions.count == before)
 		return number;
@@ -268,8 +268,8 @@ static void pprof_free(void *state)
 		return;
 	export_sites_deinit(&pprof->sites);
 	export_stacks_deinit(&pprof->stacks);
-	export_index_deinit(&pprof->modules);
-	export_index_deinit(&pprof->functions);
+	map_deinit(&pprof->modules);
+	map_deinit(&pprof->functions);
 	export_proto_deinit(&pprof->profile);
 	export_proto_deinit(&pprof->part);
 	export_proto_deinit(&pprof->inner);

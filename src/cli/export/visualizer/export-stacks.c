@@ -22,10 +22,10 @@
 void export_stacks_deinit(struct export_stacks *stacks)
 {
 	pool_deinit(&stacks->pool);
-	export_index_deinit(&stacks->text_index);
-	export_index_deinit(&stacks->frame_index);
-	export_index_deinit(&stacks->node_index);
-	export_index_deinit(&stacks->stack_index);
+	map_deinit(&stacks->text_index);
+	map_deinit(&stacks->frame_index);
+	map_deinit(&stacks->node_index);
+	map_deinit(&stacks->stack_index);
 	free(stacks->texts);
 	free(stacks->frames);
 	free(stacks->nodes);
@@ -73,7 +73,7 @@ int export_stacks_text(struct export_stacks *stacks, const char *text, uint32_t 
 	if (!texts)
 		return -ENOMEM;
 	stacks->texts = texts;
-	r = export_index_find(&stacks->text_index, (uintptr_t)text, 0, ret_number);
+	r = map_add(&stacks->text_index, (uintptr_t)text, 0, ret_number);
 	if (r == 0 && stacks->text_index.count > before)
 		stacks->texts[before] = text;
 	return r;
@@ -95,8 +95,8 @@ static int stacks_put_frame(struct export_stacks *stacks, const struct export_fr
 	if (!frames)
 		return -ENOMEM;
 	stacks->frames = frames;
-	r = export_index_find(&stacks->frame_index, (uint64_t)frame->function << 32 | frame->file,
-			      (uint64_t)frame->module << 32 | frame->line, ret_frame);
+	r = map_add(&stacks->frame_index, (uint64_t)frame->function << 32 | frame->file,
+		    (uint64_t)frame->module << 32 | frame->line, ret_frame);
 	if (r == 0 && stacks->frame_index.count > before)
 		stacks->frames[before] = *frame;
 	return r;
@@ -113,7 +113,7 @@ static int stacks_put_node(struct export_stacks *stacks, uint32_t parent, uint32
 	if (!nodes)
 		return -ENOMEM;
 	stacks->nodes = nodes;
-	r = export_index_find(&stacks->node_index, (uint64_t)parent << 32 | frame, 0, ret_node);
+	r = map_add(&stacks->node_index, (uint64_t)parent << 32 | frame, 0, ret_node);
 	if (r == 0 && stacks->node_index.count > before)
 		stacks->nodes[before] = (struct export_node){.parent = parent, .frame = frame};
 	return r;
@@ -184,7 +184,7 @@ int export_stacks_add(struct export_stacks *stacks, uint32_t root, const char *s
 	if (!known)
 		return -ENOMEM;
 	stacks->stacks = known;
-	r = export_index_find(&stacks->stack_index, (uintptr_t)stack, root, &number);
+	r = map_add(&stacks->stack_index, (uintptr_t)stack, root, &number);
 	if (r == 0 && stacks->stack_index.count > before)
 		r = stacks_parse(stacks, root, stack, &stacks->stacks[before]);
 	if (r == 0)

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "base/pool.h"
-#include "cli/export/export-index.h"
 
 struct export_frame {
 	uint32_t function, file, module; /* texts; 0 = not known, but a function has always one */
@@ -25,7 +25,7 @@ struct export_node {
 
 struct export_stacks {
 	struct pool pool;
-	struct export_index text_index, frame_index, node_index, stack_index;
+	struct map text_index, frame_index, node_index, stack_index;
 	const char **texts; /* entry n - 1 is number n; likewise the others */
 	size_t text_capacity;
 	struct export_frame *frames;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cli/export/export-index.h"
+#include "base/map.h"
 #include "cli/export/visualizer/export-stacks.h"
 
 struct export_target;
@@ -60,7 +60,7 @@ struct viz {
 	struct export_target *target;
 	FILE *out;
 	struct export_stacks stacks;
-	struct export_index device_index, lane_index;
+	struct map device_index, lane_index;
 	bool has_processes; /* more than one */
 	struct viz_device *devices;
 	size_t device_capacity;
