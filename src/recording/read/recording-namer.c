@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/hash.h"
+#include "base/map.h"
 #include "base/pool.h"
 #include "model/sites/namer.h"
 #include "recording/read/recording-private.h"
@@ -23,7 +24,6 @@
 #define NAMER_PLACES_MAX (UINT32_C(1) << 20)
 
 struct namer_known {
-	uint64_t key; /* of book, file and address; 0 = none */
 	uint32_t first, count;
 };
 
@@ -34,9 +34,9 @@ struct recording_namer {
 	struct pool texts;
 	struct namer_name *names;
 	size_t name_count, name_capacity;
-	struct namer_known *places; /* by hash; a power of two */
-	size_t place_count, place_size;
-	uint64_t seed;
+	struct map places; /* by hash of book, file and address */
+	struct namer_known *known;
+	size_t known_capacity;
 };
 
 void recording_namer_free(struct recording_namer *namer)
@@ -45,7 +45,8 @@ void recording_namer_free(struct recording_namer *namer)
 		return;
 	free(namer->has_read);
 	free(namer->names);
-	free(namer->places);
+	map_deinit(&namer->places);
+	free(namer->known);
 	pool_deinit(&namer->texts);
 	free(namer);
 }
@@ -55,41 +56,7 @@ static uint64_t namer_key(uint64_t book, const char *path, const char *build_id,
 	uint64_t file = hash_fold(hash_bytes(path, strlen(path)) ^ HASH_K0,
 				  hash_bytes(build_id, strlen(build_id)) ^ HASH_K1);
 
-	return hash_fold(file ^ hash_u64(book), hash_u64(address) ^ HASH_K0) | 1;
-}
-
-static struct namer_known *namer_place(const struct recording_namer *namer, uint64_t key)
-{
-	size_t at = hash_u64(key ^ namer->seed);
-
-	for (;; at++) {
-		struct namer_known *place = &namer->places[at & (namer->place_size - 1)];
-
-		if (place->key == 0 || place->key == key)
-			return place;
-	}
-}
-
-static int namer_grow(struct recording_namer *namer)
-{
-	struct namer_known *old = namer->places;
-	size_t size = namer->place_size;
-
-	if (namer->place_count * 2 < size)
-		return 0;
-	namer->place_size = size ? size * 2 : 1024;
-	namer->places = calloc(namer->place_size, sizeof(*namer->places));
-	if (!namer->places) {
-		namer->places = old;
-		namer->place_size = size;
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < size; i++) {
-		if (old[i].key)
-			*namer_place(namer, old[i].key) = old[i];
-	}
-	free(old);
-	return 0;
+	return hash_fold(file ^ hash_u64(book), hash_u64(address) ^ HASH_K0);
 }
 
 static const char *namer_text(struct recording_namer *namer, const json_t *frame, const char *key)
@@ -102,22 +69,25 @@ static const char *namer_text(struct recording_namer *namer, const json_t *frame
 static int namer_add(struct recording_namer *namer, uint64_t key, const json_t *frames)
 {
 	size_t count = bits_min(json_array_size(frames), NAMER_NAMES_MAX);
-	struct namer_known *place;
+	struct namer_known *known;
 	struct namer_name *names;
+	uint32_t number;
 
-	if (count == 0 || namer->place_count >= NAMER_PLACES_MAX)
+	if (count == 0 || namer->places.count >= NAMER_PLACES_MAX)
 		return 0;
 	names = array_grow(namer->names, &namer->name_capacity, namer->name_count + count,
 			   sizeof(*names));
 	if (!names)
 		return -ENOMEM;
 	namer->names = names;
-	if (namer_grow(namer) < 0)
+	known = array_grow(namer->known, &namer->known_capacity, (size_t)namer->places.count + 1,
+			   sizeof(*known));
+	if (!known)
 		return -ENOMEM;
-	place = namer_place(namer, key);
-	namer->place_count += place->key == 0;
-	*place = (struct namer_known){
-		.key = key, .first = (uint32_t)namer->name_count, .count = (uint32_t)count};
+	namer->known = known;
+	if (map_add(&namer->places, key, 0, &number) < 0)
+		return -ENOMEM;
+	known[number - 1] = (struct namer_known){(uint32_t)namer->name_count, (uint32_t)count};
 	for (size_t i = 0; i < count; i++) {
 		const json_t *frame = json_array_get(frames, i);
 
@@ -186,6 +156,7 @@ static size_t recording_namer_find(struct namer *base, const struct namer_place 
 	struct recording_namer *namer = container_of(base, struct recording_namer, namer);
 	char build_id[2 * sizeof(((struct book_module *)NULL)->build_id) + 1] = "";
 	const struct namer_known *known;
+	uint32_t number;
 	size_t count;
 
 	for (size_t i = 0; i < namer->recording->facts.books; i++) {
@@ -194,12 +165,15 @@ static size_t recording_namer_find(struct namer *base, const struct namer_place 
 		namer->has_read[i] = true;
 		namer_read(namer, i, place->book);
 	}
-	if (!namer->place_size)
-		return 0;
 	for (uint32_t i = 0; i < place->build_id_length && 2 * i + 2 < sizeof(build_id); i++)
 		snprintf(build_id + (size_t)2 * i, 3, "%02x", place->build_id[i]);
-	known = namer_place(namer, namer_key(place->book, place->path ? place->path : "", build_id,
-					     place->address));
+	number = map_find(
+		&namer->places,
+		namer_key(place->book, place->path ? place->path : "", build_id, place->address),
+		0);
+	if (!number)
+		return 0;
+	known = &namer->known[number - 1];
 	count = bits_min(known->count, max);
 	if (count > 0)
 		memcpy(ret_names, namer->names + known->first, count * sizeof(*ret_names));
@@ -215,7 +189,6 @@ struct namer *recording_namer(struct recording *recording)
 	namer = calloc(1, sizeof(*namer));
 	if (!namer)
 		return NULL;
-	namer->seed = hash_seed(namer);
 	namer->has_read = calloc(recording->facts.books + 1, sizeof(*namer->has_read));
 	if (!namer->has_read) {
 		free(namer);

@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "base/emit.h"
 #include "base/hash.h"
+#include "base/map.h"
 #include "base/pool.h"
 #include "model/sites/namer.h"
 #include "recording/write/recorder-private.h"
@@ -38,9 +39,7 @@ struct names {
 	struct pool texts;
 	struct names_place *places;
 	size_t count, capacity;
-	uint64_t *asked; /* hashes, so that a place is asked for once; 0 = none */
-	size_t asked_size, asked_count;
-	uint64_t seed;
+	struct map asked; /* hashes, so that a place is asked for once */
 };
 
 static uint64_t names_hash(const struct namer_place *place)
@@ -48,45 +47,15 @@ static uint64_t names_hash(const struct namer_place *place)
 	uint64_t path = hash_bytes(place->path, strlen(place->path));
 	uint64_t id = hash_bytes(place->build_id, place->build_id_length);
 
-	return hash_fold(path ^ place->address, id ^ HASH_K1) | 1;
-}
-
-static bool names_spread(struct names *names)
-{
-	size_t size = names->asked_size ? names->asked_size * 2 : 1024;
-	uint64_t *asked = calloc(size, sizeof(*asked));
-
-	if (!asked)
-		return false;
-	for (size_t i = 0; i < names->asked_size; i++) {
-		size_t at = hash_u64(names->asked[i] ^ names->seed) & (size - 1);
-
-		while (names->asked[i] && asked[at])
-			at = (at + 1) & (size - 1);
-		if (names->asked[i])
-			asked[at] = names->asked[i];
-	}
-	free(names->asked);
-	names->asked = asked;
-	names->asked_size = size;
-	return true;
+	return hash_fold(path ^ place->address, id ^ HASH_K1);
 }
 
 /* Whether this place is asked for the first time. */
 static bool names_is_new(struct names *names, uint64_t hash)
 {
-	size_t at;
+	uint32_t before = names->asked.count, number;
 
-	if (names->asked_count * 2 >= names->asked_size && !names_spread(names))
-		return false;
-	for (at = hash_u64(hash ^ names->seed) & (names->asked_size - 1); names->asked[at];
-	     at = (at + 1) & (names->asked_size - 1)) {
-		if (names->asked[at] == hash)
-			return false;
-	}
-	names->asked[at] = hash;
-	names->asked_count++;
-	return true;
+	return map_add(&names->asked, hash, 0, &number) == 0 && number > before;
 }
 
 static const char *names_text(struct names *names, const char *text)
@@ -233,7 +202,6 @@ int recorder_names_write(struct recorder *recorder, struct recorder_book *book, 
 
 	if (!namer)
 		return 0;
-	names.seed = hash_seed(&names);
 	while (r == (int)NAMES_STACKS)
 		r = stacks_tour(book->book, &names.namer, &names.texts, NAMES_STACKS,
 				&book->next_stack);
@@ -242,7 +210,7 @@ int recorder_names_write(struct recorder *recorder, struct recorder_book *book, 
 	for (size_t i = 0; i < names.count; i++)
 		free(names.places[i].names);
 	free(names.places);
-	free(names.asked);
+	map_deinit(&names.asked);
 	pool_deinit(&names.texts);
 	return r;
 }
