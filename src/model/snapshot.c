@@ -12,15 +12,8 @@
 
 #include "base/array.h"
 #include "base/bits.h"
-#include "base/hash.h"
 #include "model/cards/declared.h"
 #include "model/merge.h"
-
-/* Of a table with open addressing. */
-struct snapshot_place {
-	uint32_t pid;
-	uint32_t number; /* 1 + index of the process, 0 = free */
-};
 
 struct snapshot *snapshot_new(uint64_t time_ns)
 {
@@ -47,7 +40,7 @@ struct snapshot *snapshot_free(struct snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->process_count; i++)
 		free(snapshot->processes[i].parts);
 	free(snapshot->processes);
-	free(snapshot->places);
+	map_deinit(&snapshot->places);
 	free(snapshot->devices);
 	free(snapshot->buffers);
 	free(snapshot->incidents);
@@ -83,46 +76,12 @@ static void snapshot_merge_process(struct snapshot_process *process,
 struct snapshot_process *snapshot_next_process(const struct snapshot *snapshot,
 					       struct snapshot_search *search)
 {
-	while (snapshot->place_count > 0) {
-		size_t at = (size_t)(hash_u64(search->pid) + search->steps) &
-			    (snapshot->place_count - 1);
-		const struct snapshot_place *place = &snapshot->places[at];
+	uint32_t number = map_find(&snapshot->places, search->pid, search->steps);
 
-		if (place->number == 0)
-			return NULL;
-		search->steps++;
-		if (place->pid == search->pid)
-			return &snapshot->processes[place->number - 1];
-	}
-	return NULL;
-}
-
-static void snapshot_put_place(struct snapshot *snapshot, uint32_t pid, size_t index)
-{
-	size_t at = (size_t)hash_u64(pid) & (snapshot->place_count - 1);
-
-	while (snapshot->places[at].number)
-		at = (at + 1) & (snapshot->place_count - 1);
-	snapshot->places[at] = (struct snapshot_place){.pid = pid, .number = (uint32_t)index + 1};
-}
-
-/* Makes room for one more; at most half of them are used. */
-static int snapshot_make_places(struct snapshot *snapshot)
-{
-	size_t count = snapshot->place_count ? 2 * snapshot->place_count : 16;
-	struct snapshot_place *places;
-
-	if (2 * (snapshot->process_count + 1) <= snapshot->place_count)
-		return 0;
-	places = calloc(count, sizeof(*places));
-	if (!places)
-		return -ENOMEM;
-	free(snapshot->places);
-	snapshot->places = places;
-	snapshot->place_count = count;
-	for (size_t i = 0; snapshot->processes && i < snapshot->process_count; i++)
-		snapshot_put_place(snapshot, snapshot->processes[i].pid, i);
-	return 0;
+	if (!number)
+		return NULL;
+	search->steps++;
+	return &snapshot->processes[number - 1];
 }
 
 int snapshot_add_process(struct snapshot *snapshot, const struct snapshot_process *identity,
@@ -130,7 +89,7 @@ int snapshot_add_process(struct snapshot *snapshot, const struct snapshot_proces
 {
 	struct snapshot_search search = {.pid = identity->pid};
 	struct snapshot_process *process;
-	int r;
+	uint32_t number;
 
 	while ((process = snapshot_next_process(snapshot, &search))) {
 		if (process->start_ticks == identity->start_ticks &&
@@ -140,20 +99,18 @@ int snapshot_add_process(struct snapshot *snapshot, const struct snapshot_proces
 			return 0;
 		}
 	}
-	r = snapshot_make_places(snapshot);
-	if (r < 0)
-		return r;
 	process = array_grow(snapshot->processes, &snapshot->process_capacity,
 			     snapshot->process_count + 1, sizeof(*process));
 	if (!process)
 		return -ENOMEM;
 	snapshot->processes = process;
+	if (map_add(&snapshot->places, identity->pid, search.steps, &number) < 0)
+		return -ENOMEM;
 	process += snapshot->process_count;
 	*process = *identity;
 	process->parts = NULL;
 	process->part_count = process->part_capacity = 0;
 	process->books = 1;
-	snapshot_put_place(snapshot, identity->pid, snapshot->process_count);
 	*ret_index = (uint32_t)snapshot->process_count++;
 	return 0;
 }

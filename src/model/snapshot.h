@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "base/pool.h"
 #include "book/format/layout.h"
 #include "model/page-cursor.h"
@@ -396,8 +397,8 @@ struct snapshot {
 
 	struct snapshot_process *processes;
 	size_t process_count, process_capacity;
-	struct snapshot_place *places; /* the processes by pid; private to snapshot.c */
-	size_t place_count;
+	struct map
+		places; /* the processes by pid and number with that pid; private to snapshot.c */
 	struct snapshot_device *devices;
 	size_t device_count, device_capacity;
 	struct snapshot_buffer *buffers;
