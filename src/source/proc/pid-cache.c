@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A table with open addressing; the list of processes in containers is built when first needed. */
+/* Entries by pid; the list of processes in containers is built when first needed. */
 
 #include "source/proc/pid-cache.h"
 
@@ -13,11 +13,9 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/hash.h"
+#include "base/map.h"
 #include "model/snapshot.h"
 #include "source/proc/maps-budget.h"
-
-#define PID_CACHE_PLACES (PID_CACHE_MAX * 2)
 
 struct pid_cache_entry {
 	int result; /* of the lookup */
@@ -37,9 +35,9 @@ struct pid_cache_inside {
 struct pid_cache {
 	const struct proc *proc;
 	struct snapshot *snapshot;
-	uint32_t *places; /* 1 + index into entries, 0 = empty */
+	struct map places; /* by pid */
 	struct pid_cache_entry *entries;
-	size_t count, capacity;
+	size_t capacity;
 	bool has_inside;
 	struct pid_cache_inside *inside; /* sorted by ns_pid */
 	size_t inside_count, inside_capacity;
@@ -57,9 +55,6 @@ int pid_cache_new(struct pid_cache **ret_cache, const struct proc *proc, struct 
 		return -ENOMEM;
 	pid_cache->proc = proc;
 	pid_cache->snapshot = snapshot;
-	pid_cache->places = calloc(PID_CACHE_PLACES, sizeof(*pid_cache->places));
-	if (!pid_cache->places)
-		return -ENOMEM;
 	*ret_cache = cleanup_steal(pid_cache);
 	return 0;
 }
@@ -68,7 +63,7 @@ struct pid_cache *pid_cache_free(struct pid_cache *pid_cache)
 {
 	if (!pid_cache)
 		return NULL;
-	free(pid_cache->places);
+	map_deinit(&pid_cache->places);
 	free(pid_cache->entries);
 	free(pid_cache->inside);
 	free(pid_cache);
@@ -129,30 +124,26 @@ static int pid_cache_look(struct pid_cache *pid_cache, uint32_t pid, struct pid_
 static int pid_cache_entry(struct pid_cache *pid_cache, uint32_t pid,
 			   struct pid_cache_entry **ret_entry)
 {
-	uint64_t place = hash_u64(pid) % PID_CACHE_PLACES;
+	uint32_t number = map_find(&pid_cache->places, pid, 0);
 	struct pid_cache_entry *entries;
 
-	while (pid_cache->places[place]) {
-		struct pid_cache_entry *entry = &pid_cache->entries[pid_cache->places[place] - 1];
-
-		if (entry->facts.pid == pid) {
-			*ret_entry = entry;
-			return 0;
-		}
-		place = (place + 1) % PID_CACHE_PLACES;
+	if (number) {
+		*ret_entry = &pid_cache->entries[number - 1];
+		return 0;
 	}
-	if (pid_cache->count >= PID_CACHE_MAX)
+	if (pid_cache->places.count >= PID_CACHE_MAX)
 		return -ESRCH;
-	entries = array_grow(pid_cache->entries, &pid_cache->capacity, pid_cache->count + 1,
-			     sizeof(*entries));
+	entries = array_grow(pid_cache->entries, &pid_cache->capacity,
+			     (size_t)pid_cache->places.count + 1, sizeof(*entries));
 	if (!entries)
 		return -ENOMEM;
 	pid_cache->entries = entries;
-	entries += pid_cache->count;
+	if (map_add(&pid_cache->places, pid, 0, &number) < 0)
+		return -ENOMEM;
+	entries += number - 1;
 	*entries = (struct pid_cache_entry){0};
 	entries->result = pid_cache_look(pid_cache, pid, entries);
 	entries->facts.pid = pid;
-	pid_cache->places[place] = (uint32_t)++pid_cache->count;
 	*ret_entry = entries;
 	return 0;
 }
