@@ -19,7 +19,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/hash.h"
+#include "base/map.h"
 #include "base/threads/loop.h"
 #include "base/threads/worker.h"
 #include "daemon/registry/tracked.h"
@@ -34,15 +34,6 @@ struct book_search_found {
 	int pid_fd;
 };
 
-/* Processes that were examined: open addressing, a power of two in size. */
-struct book_search_seen {
-	struct book_search_mark {
-		uint32_t pid; /* 0 = free */
-		uint64_t start_ticks;
-	} * marks;
-	size_t size, count;
-};
-
 struct book_search {
 	struct book_search_config config;
 	struct loop_timer timer;
@@ -52,7 +43,7 @@ struct book_search {
 
 	/* Owned by the pass while it runs. */
 	struct scan *scan;
-	struct book_search_seen seen, now;
+	struct map seen, now; /* processes that were examined, by pid and start */
 	struct book_search_found *found;
 	size_t found_count, found_capacity;
 	struct tracked **doubtful;
@@ -71,47 +62,16 @@ struct book_search_doubt {
 	enum book_search_verdict verdict;
 };
 
-static struct book_search_mark *book_search_seen_find(const struct book_search_seen *seen,
-						      uint32_t pid)
-{
-	size_t i = (size_t)hash_u64(pid) & (seen->size - 1);
-
-	while (seen->marks[i].pid && seen->marks[i].pid != pid)
-		i = (i + 1) & (seen->size - 1);
-	return &seen->marks[i];
-}
-
-/* Without memory the process is simply examined again. */
-static void book_search_seen_add(struct book_search_seen *seen, uint32_t pid, uint64_t start_ticks)
-{
-	if (2 * (seen->count + 1) > seen->size) {
-		struct book_search_seen more = {.size = seen->size ? 2 * seen->size : 1024};
-
-		more.marks = calloc(more.size, sizeof(*more.marks));
-		if (!more.marks)
-			return;
-		for (size_t i = 0; i < seen->size; i++) {
-			if (seen->marks[i].pid)
-				*book_search_seen_find(&more, seen->marks[i].pid) = seen->marks[i];
-		}
-		more.count = seen->count;
-		free(seen->marks);
-		*seen = more;
-	}
-	*book_search_seen_find(seen, pid) = (struct book_search_mark){pid, start_ticks};
-	seen->count++;
-}
-
 static bool book_search_wants(void *context, uint32_t pid)
 {
 	struct book_search *search = context;
 	uint64_t start_ticks = proc_start_ticks(&search->scan->proc, pid);
+	uint32_t number;
 
 	if (start_ticks == 0)
 		return false;
-	book_search_seen_add(&search->now, pid, start_ticks);
-	return search->is_full || search->seen.size == 0 ||
-	       book_search_seen_find(&search->seen, pid)->start_ticks != start_ticks;
+	(void)map_add(&search->now, pid, start_ticks, &number); /* else it is examined again */
+	return search->is_full || !map_find(&search->seen, pid, start_ticks);
 }
 
 int book_search_pid_fd(const struct proc *proc, uint32_t pid, uint64_t start_ticks)
@@ -190,9 +150,9 @@ static void book_search_pass_run(struct worker_job *job)
 	    (search->is_full && kernel_attach_books(search->scan) < 0))
 		search->again = true;
 	book_search_collect_found(search);
-	free(search->seen.marks);
+	map_deinit(&search->seen);
 	search->seen = search->now;
-	search->now = (struct book_search_seen){0};
+	search->now = MAP_NULL;
 	for (size_t i = 0; i < search->doubtful_count; i++)
 		search->verdicts[i] =
 			(uint8_t)book_search_judge(&search->scan->proc, search->doubtful[i]);
@@ -280,8 +240,8 @@ struct book_search *book_search_free(struct book_search *search)
 	free(search->found);
 	free(search->doubtful);
 	free(search->verdicts);
-	free(search->seen.marks);
-	free(search->now.marks);
+	map_deinit(&search->seen);
+	map_deinit(&search->now);
 	free(search);
 	return NULL;
 }
