@@ -14,7 +14,7 @@
 UNIT(a_name_that_does_not_fit_leaves_room_for_shorter_ones)
 {
 	struct store_item *item = store_item_new(STORE_ITEM_LEAK, 1);
-	struct store_names names = {.slots = NULL};
+	struct store_names names = {.list = NULL};
 	struct store_names_top *tops;
 	char large[STORE_NAMES_TEXT + 1];
 	uint32_t at;

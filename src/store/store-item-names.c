@@ -10,63 +10,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bits.h"
-#include "base/hash.h"
+#include "base/array.h"
 #include "model/merge.h"
 #include "store/store-item.h"
 
-#define STORE_NAMES_FIRST 256u /* slots */
-
-static struct store_name *store_names_slot(const struct store_names *names, uint32_t group,
-					   const char *name)
-{
-	uint64_t at = hash_fold((uintptr_t)name ^ HASH_K0, HASH_K1 + group);
-
-	for (;; at++) {
-		struct store_name *slot = &names->slots[at & (names->capacity - 1)];
-
-		if (slot->group == 0 || (slot->group == group && slot->name == name))
-			return slot;
-	}
-}
-
-/* Makes room for one more: at most half of the slots are used. False: no memory. */
-static bool store_names_grow(struct store_names *names)
-{
-	struct store_names larger = {.count = names->count};
-
-	if (names->capacity > 2 * names->count)
-		return true;
-	larger.capacity = names->capacity ? 2 * names->capacity : STORE_NAMES_FIRST;
-	larger.slots = calloc(larger.capacity, sizeof(*larger.slots));
-	if (!larger.slots)
-		return false;
-	for (size_t i = 0; i < names->capacity; i++) {
-		const struct store_name *slot = &names->slots[i];
-
-		if (slot->group)
-			*store_names_slot(&larger, slot->group, slot->name) = *slot;
-	}
-	free(names->slots);
-	*names = larger;
-	return true;
-}
-
 void store_names_add(struct store_names *names, uint32_t group, const char *name, uint64_t bytes)
 {
-	struct store_name *slot;
+	uint32_t before = names->numbers.count;
+	uint32_t number = map_find(&names->numbers, (uintptr_t)name, group);
+	struct store_name *list;
 
-	if (!store_names_grow(names))
-		return;
-	slot = store_names_slot(names, group, name);
-	if (slot->group == 0) {
-		if (names->count == STORE_NAMES_GROUPED)
+	if (!number) {
+		list = array_grow(names->list, &names->capacity, (size_t)before + 1, sizeof(*list));
+		if (list)
+			names->list = list;
+		if (!list || before == STORE_NAMES_GROUPED ||
+		    map_add(&names->numbers, (uintptr_t)name, group, &number) < 0)
 			return;
-		names->count++;
-		*slot = (struct store_name){.group = group, .name = name};
+		list[before] = (struct store_name){.group = group, .name = name};
 	}
-	slot->bytes = merge_add(slot->bytes, bytes);
-	slot->buffers++;
+	list = &names->list[number - 1];
+	list->bytes = merge_add(list->bytes, bytes);
+	list->buffers++;
 }
 
 /* Largest first; then by name, so that the same state always has the same list. */
@@ -100,12 +65,8 @@ struct store_names_top *store_names_rank(const struct store_names *names, size_t
 {
 	struct store_names_top *tops = calloc(groups + 1, sizeof(*tops));
 
-	for (size_t i = 0; tops && i < names->capacity; i++) {
-		const struct store_name *slot = &names->slots[i];
-
-		if (slot->group)
-			store_names_insert(&tops[slot->group - 1], slot);
-	}
+	for (size_t i = 0; tops && i < names->numbers.count; i++)
+		store_names_insert(&tops[names->list[i].group - 1], &names->list[i]);
 	return tops;
 }
 
@@ -134,6 +95,7 @@ int store_names_text(const struct store_names_top *top, struct store_item *item,
 
 void store_names_deinit(struct store_names *names)
 {
-	free(names->slots);
-	*names = (struct store_names){.slots = NULL};
+	map_deinit(&names->numbers);
+	free(names->list);
+	*names = (struct store_names){.list = NULL};
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "store/store.h"
 
 struct store_item;
@@ -18,17 +19,17 @@ struct store_item;
 #define STORE_NAMES_TEXT 4096u /* bytes of a site's list; names that do not fit are only counted */
 
 struct store_name {
-	uint32_t group;   /* 1 + its index; 0 = an empty slot */
+	uint32_t group;   /* 1 + its index */
 	const char *name; /* NULL = buffers without one */
 	uint64_t bytes;
 	uint64_t buffers;
 };
 
-/* A hash table; names are told apart by their addresses. */
+/* Names are told apart by their addresses. */
 struct store_names {
-	struct store_name *slots;
-	size_t capacity; /* a power of two */
-	size_t count;
+	struct map numbers; /* by name and group */
+	struct store_name *list;
+	size_t capacity;
 };
 
 /* The largest names of a group. */
