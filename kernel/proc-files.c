@@ -32,7 +32,8 @@
 #define VIEW_VERSION 1 /* of the file for programs */
 
 static const char *const view_types[TTMEM_UAPI_TYPES] = {
-	"DRAM", "L1", "SYSTEM_MEMORY", "L1_SMALL", "TRACE", "CB", "KERNEL",
+#define TTMEM_TYPE(number, name, ...) [number] = #name,
+#include <ttmem/types.def>
 };
 
 /* The columns of the table, by type, in the order that older tools expect. */
@@ -312,7 +313,8 @@ static const struct seq_operations view_stats_operations = {
 void view_fdinfo(struct seq_file *seq, struct holder *holder, bool has_ended)
 {
 	static const char *const regions[TTMEM_UAPI_TYPES] = {
-		"dram", "l1", "system", "l1-small", "trace", "cb", "kernel",
+#define TTMEM_TYPE(number, name, cpp, fdinfo, ...) [number] = fdinfo,
+#include <ttmem/types.def>
 	};
 	struct holder_memory memory[TTMEM_UAPI_TYPES] = {};
 	bool is_exact = true;

@@ -36,8 +36,10 @@ constexpr std::size_t peaks_shown = 20;
 
 inline const char *type_name(std::uint32_t type)
 {
-	static const char *const names[] = {"DRAM",  "L1", "SYSTEM_MEMORY", "L1_SMALL",
-					    "TRACE", "CB", "KERNEL"};
+	static const char *const names[] = {
+#define TTMEM_TYPE(number, name, ...) #name,
+#include <ttmem/types.def>
+	};
 
 	return type < TTMEM_TYPE_COUNT ? names[type] : "?";
 }

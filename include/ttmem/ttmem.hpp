@@ -20,15 +20,13 @@
 namespace ttmem
 {
 
-/* Kinds of memory: the values are those of ttmem.h, so that casts work in both directions. */
+/*
+ * Kinds of memory, from dram = TTMEM_DRAM to kernel = TTMEM_KERNEL: the values are those of ttmem.h, so that
+ * casts work in both directions.
+ */
 enum class memory : std::uint32_t {
-	dram = TTMEM_DRAM,
-	l1 = TTMEM_L1,
-	system_memory = TTMEM_SYSTEM_MEMORY,
-	l1_small = TTMEM_L1_SMALL,
-	trace = TTMEM_TRACE,
-	cb = TTMEM_CB,
-	kernel = TTMEM_KERNEL,
+#define TTMEM_TYPE(number, name, cpp, ...) cpp = TTMEM_##name,
+#include <ttmem/types.def>
 	any = TTMEM_ANY, /* in a free: not known; in a query: all */
 };
 

@@ -8,8 +8,12 @@
 
 #include <ttmem/ttmem.h>
 
+/* For the message. tools/build/type_lists.py writes it. */
+#define ARGUMENTS_TYPES "DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE, CB or KERNEL"
+
 static const char *const arguments_types[TTMEM_TYPE_COUNT] = {
-	"DRAM", "L1", "SYSTEM_MEMORY", "L1_SMALL", "TRACE", "CB", "KERNEL",
+#define TTMEM_TYPE(number, name, ...) [number] = #name,
+#include <ttmem/types.def>
 };
 
 static bool arguments_keyword(const struct arguments_signature *signature, PyObject *name,
@@ -119,10 +123,7 @@ bool arguments_type(PyObject *value, bool may_be_any, uint32_t *ret_type)
 				return true;
 			}
 		}
-		PyErr_Format(PyExc_ValueError,
-			     "type must be DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE, CB or KERNEL, "
-			     "not %R",
-			     value);
+		PyErr_Format(PyExc_ValueError, "type must be " ARGUMENTS_TYPES ", not %R", value);
 		return false;
 	}
 	if (!PyIndex_Check(value)) {

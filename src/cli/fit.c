@@ -180,7 +180,7 @@ static int fit_parse(struct fit *fit, int argc, char **argv)
 		fit->filter.has_type = true;
 		fit->filter.type = TYPES_DRAM;
 	}
-	if (!free_blocks_is_memory(fit->filter.type))
+	if (!types_has_banks(fit->filter.type))
 		return options_mistake("fit",
 				       "--type expects a memory of its own, got %s, which is "
 				       "part of L1",

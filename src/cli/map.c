@@ -120,7 +120,7 @@ static int map_run(int argc, char **argv)
 	};
 	int r = options_parse_only(&options, argc, argv);
 
-	if (r == 0 && filter.has_type && !free_blocks_is_memory(filter.type))
+	if (r == 0 && filter.has_type && !types_has_banks(filter.type))
 		r = options_mistake(
 			"map", "--type expects a memory of its own, got %s, which is part of L1",
 			types_name(filter.type));

@@ -10,19 +10,24 @@
 
 #include "base/bits.h"
 
-static const char *const types_names[BOOK_TYPES] = {
-	"DRAM", "L1", "SYSTEM_MEMORY", "L1_SMALL", "TRACE", "CB", "KERNEL",
+static const struct {
+	const char *name;
+	uint32_t pool, place;
+} types_table[BOOK_TYPES] = {
+#define TTMEM_TYPE(number, name, cpp, fdinfo, pool, place, ...) \
+	[number] = {#name, TYPES_##pool, TYPES_##place},
+#include <ttmem/types.def>
 };
 
 const char *types_name(uint32_t type)
 {
-	return type < BOOK_TYPES ? types_names[type] : NULL;
+	return type < BOOK_TYPES ? types_table[type].name : NULL;
 }
 
 int types_parse(const char *name, uint32_t *ret_type)
 {
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		if (strcasecmp(name, types_names[type]) == 0) {
+		if (strcasecmp(name, types_table[type].name) == 0) {
 			*ret_type = type;
 			return 0;
 		}
@@ -32,16 +37,17 @@ int types_parse(const char *name, uint32_t *ret_type)
 
 uint32_t types_folded(uint32_t type)
 {
-	switch (type) {
-	case TYPES_TRACE:
-		return TYPES_DRAM;
-	case TYPES_L1_SMALL:
-	case TYPES_CB:
-	case TYPES_KERNEL:
-		return TYPES_L1;
-	default:
-		return type;
-	}
+	return type < BOOK_TYPES ? types_table[type].pool : type;
+}
+
+uint32_t types_place(uint32_t type)
+{
+	return type < BOOK_TYPES ? types_table[type].place : type;
+}
+
+bool types_has_banks(uint32_t type)
+{
+	return type < BOOK_TYPES && types_table[type].place == type;
 }
 
 const char *types_op_name(uint32_t op)

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The seven kinds of memory, by number and by name, and the words for what happens to buffers. */
+/* The kinds of memory, by number and by name, and the words for what happens to buffers. */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "book/format/layout.h"
 
 /* By number, as TTMEM_DRAM and its like in <ttmem/ttmem.h>, which only applications include. */
 enum types_type {
-	TYPES_DRAM = 0,
-	TYPES_L1 = 1,
-	TYPES_SYSTEM_MEMORY = 2,
-	TYPES_L1_SMALL = 3,
-	TYPES_TRACE = 4,
-	TYPES_CB = 5,
-	TYPES_KERNEL = 6,
+#define TTMEM_TYPE(number, name, ...) TYPES_##name = number,
+#include <ttmem/types.def>
 };
 
-/* "DRAM" to "KERNEL"; NULL for an invalid number. */
+/* For messages. tools/build/type_lists.py writes both. */
+#define TYPES_ALL "DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE, CB or KERNEL"
+#define TYPES_WITH_BANKS "DRAM, L1, SYSTEM_MEMORY, L1_SMALL and TRACE"
+
+/* As in documents: "DRAM"; NULL for an invalid number. */
 const char *types_name(uint32_t type);
 
 /* The type of that name, ignoring case. -EINVAL if there is none. */
@@ -26,6 +26,12 @@ int types_parse(const char *name, uint32_t *ret_type);
 
 /* The memory it shares: DRAM for TRACE; L1 for L1_SMALL, CB and KERNEL. For display only. */
 uint32_t types_folded(uint32_t type);
+
+/* The memory whose banks its buffers lie in, itself if it has banks. Kernels may also lie in L1. */
+uint32_t types_place(uint32_t type);
+
+/* Whether it is a memory of its own, with banks and addresses. */
+bool types_has_banks(uint32_t type);
 
 /*
  * Kinds of incidents in documents and counters: those of a book, what exited processes left, memory

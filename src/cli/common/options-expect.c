@@ -37,15 +37,6 @@ static void options_expect_add(char *text, size_t size, const char *word, size_t
 	snprintf(text + length, size - length, "%.*s", (int)letters, word);
 }
 
-static void options_expect_types(char *text, size_t size)
-{
-	for (uint32_t type = 0; type < BOOK_TYPES && types_name(type); type++) {
-		options_expect_add(text, size, type ? type + 1 < BOOK_TYPES ? ", " : " or " : "",
-				   4);
-		options_expect_add(text, size, types_name(type), strlen(types_name(type)));
-	}
-}
-
 static void options_expect_choice(const char *choice, char *text, size_t size)
 {
 	for (const char *word = choice, *next; *word; word = next) {
@@ -67,11 +58,10 @@ const char *options_expect(const char *placeholder, char *ret_text, size_t size)
 			return ret_text;
 		}
 	}
-	if (strcmp(placeholder, "TYPE") == 0)
-		options_expect_types(ret_text, size);
-	else if (islower((unsigned char)placeholder[0]))
+	if (islower((unsigned char)placeholder[0]))
 		options_expect_choice(placeholder, ret_text, size);
 	else
-		snprintf(ret_text, size, "%s", placeholder);
+		snprintf(ret_text, size, "%s",
+			 strcmp(placeholder, "TYPE") == 0 ? TYPES_ALL : placeholder);
 	return ret_text;
 }

@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <ttmem/ttmem.h>
 
 #include "base/bits.h"
 #include "base/emit.h"
@@ -14,6 +13,7 @@
 #include "cli/common/output.h"
 #include "model/json/document.h"
 #include "model/merge.h"
+#include "model/types.h"
 
 #define FLEET_HOST_MIN 12u
 #define FLEET_HOST_MAX 64u
@@ -21,21 +21,15 @@
 #define FLEET_KIND_MAX 20u
 #define FLEET_REST 50u /* all other columns, and the gaps */
 
-static bool fleet_is_l1(uint32_t type)
-{
-	return type == TTMEM_L1 || type == TTMEM_L1_SMALL || type == TTMEM_CB ||
-	       type == TTMEM_KERNEL;
-}
-
 void smi_fleet_add(struct smi_fleet_sums *sums, uint32_t type, uint64_t used, uint64_t capacity)
 {
-	if (fleet_is_l1(type))
+	if (types_folded(type) == TYPES_L1)
 		sums->l1 = merge_add(sums->l1, used);
-	else if (type == TTMEM_DRAM || type == TTMEM_TRACE)
+	else if (types_folded(type) == TYPES_DRAM)
 		sums->dram = merge_add(sums->dram, used);
-	if (type == TTMEM_L1)
+	if (type == TYPES_L1)
 		sums->l1_capacity = bits_max(sums->l1_capacity, capacity);
-	if (type == TTMEM_DRAM)
+	if (type == TYPES_DRAM)
 		sums->dram_capacity = bits_max(sums->dram_capacity, capacity);
 }
 

@@ -13,7 +13,8 @@
 #include "base/bits.h"
 
 static const char *const text_types[BOOK_TYPES] = {
-	"DRAM", "L1", "SYSTEM_MEMORY", "L1_SMALL", "TRACE", "CB", "KERNEL",
+#define TTMEM_TYPE(number, name, ...) [number] = #name,
+#include <ttmem/types.def>
 };
 
 const char *oldlog_text_type(uint32_t type)

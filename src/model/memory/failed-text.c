@@ -38,7 +38,7 @@ struct failed_text {
 
 static uint32_t failed_text_memory(uint32_t type)
 {
-	return type == TYPES_CB ? TYPES_L1 : free_blocks_is_memory(type) ? type : BOOK_TYPES;
+	return type < BOOK_TYPES && type != TYPES_KERNEL ? types_place(type) : BOOK_TYPES;
 }
 
 static bool failed_text_is_one_memory(const struct failed_text *text)

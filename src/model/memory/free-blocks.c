@@ -23,11 +23,6 @@
 
 #define FREE_BLOCKS_FLAGS_ELSEWHERE (UINT32_C(1) << 1 | UINT32_C(1) << 2) /* preallocated, alias */
 
-bool free_blocks_is_memory(uint32_t type)
-{
-	return type <= TYPES_TRACE;
-}
-
 /* The type that is cut off the top of this memory, or BOOK_TYPES for none. */
 static uint32_t free_blocks_top(uint32_t type)
 {
@@ -93,10 +88,8 @@ static uint32_t free_blocks_memory(const struct snapshot_buffer *buffer,
 {
 	const struct snapshot_window *windows = part->facts.windows;
 
-	if (buffer->type == TYPES_CB)
-		return TYPES_L1;
 	if (buffer->type != TYPES_KERNEL)
-		return buffer->type;
+		return types_place(buffer->type);
 	/* Binaries lie in DRAM or in L1: the number of banks decides. */
 	if (buffer->banks && buffer->banks == windows[TYPES_DRAM].banks)
 		return TYPES_DRAM;
@@ -246,9 +239,8 @@ int free_blocks_find(const struct snapshot *snapshot, uint32_t process,
 {
 	CLEANUP(free_blocks_deinit) struct free_blocks free_blocks = FREE_BLOCKS_NULL;
 	const char *name = free_blocks_card(snapshot, part);
-	int r = free_blocks_is_memory(type)
-			? free_blocks_window(&part->facts, name, type, &free_blocks)
-			: -EINVAL;
+	int r = types_has_banks(type) ? free_blocks_window(&part->facts, name, type, &free_blocks)
+				      : -EINVAL;
 
 	if (r != 0)
 		return r;

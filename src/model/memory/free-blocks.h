@@ -130,6 +130,3 @@ void free_blocks_fit(const struct free_blocks *free_blocks,
  */
 uint64_t free_blocks_share(const struct snapshot *snapshot, const struct snapshot_part *part,
 			   const struct snapshot_buffer *buffer);
-
-/* Whether a type is one of the five memories. */
-bool free_blocks_is_memory(uint32_t type);

@@ -210,7 +210,7 @@ static int memory_map_add_process(struct memory_map *memory_map, struct snapshot
 		if (!filter_wants_device(filter, row->device, row->unique_id))
 			continue;
 		for (uint32_t type = 0; r == 0 && type < BOOK_TYPES; type++) {
-			if (free_blocks_is_memory(type) && memory_map_wants(part, filter, type))
+			if (types_has_banks(type) && memory_map_wants(part, filter, type))
 				r = memory_map_add(memory_map, snapshot, index, part, type);
 		}
 	}

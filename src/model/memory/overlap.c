@@ -50,8 +50,7 @@ void overlap_deinit(struct overlaps *overlaps)
 
 bool overlap_has_type(uint32_t type)
 {
-	return type == TYPES_DRAM || type == TYPES_TRACE || type == TYPES_L1 ||
-	       type == TYPES_L1_SMALL;
+	return types_has_banks(type) && type != TYPES_SYSTEM_MEMORY;
 }
 
 static bool overlap_counts(const struct snapshot_process *process)

@@ -124,10 +124,8 @@ static uint32_t refit_memory(const struct refit *refit, const struct refit_buffe
 {
 	uint32_t banks = buffer->shape.banks;
 
-	if (buffer->type == TYPES_CB)
-		return TYPES_L1;
 	if (buffer->type != TYPES_KERNEL)
-		return buffer->type;
+		return types_place(buffer->type);
 	return banks && banks != refit->rules.from[TYPES_DRAM].banks &&
 			       banks == refit->rules.from[TYPES_L1].banks
 		       ? TYPES_L1

@@ -146,10 +146,9 @@ static int map_answer_take(struct routes_ask *ask, struct map_answer *ret_map)
 	uint64_t count = 0;
 	int r;
 
-	if (url->filter.has_type && !free_blocks_is_memory(url->filter.type))
-		return map_answer_refuse(url,
-					 "parameter \"type\" names no memory of its own: those are "
-					 "DRAM, L1, SYSTEM_MEMORY, L1_SMALL and TRACE");
+	if (url->filter.has_type && !types_has_banks(url->filter.type))
+		return map_answer_refuse(url, "parameter \"type\" names no memory of its own: "
+					      "those are " TYPES_WITH_BANKS);
 	r = moment_answer_request(ask, false, &totals);
 	if (r == 0)
 		r = provider->snapshot(provider->context, &totals, &map.snapshot);

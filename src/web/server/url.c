@@ -281,7 +281,7 @@ static const struct url_rule {
 	{"pid", URL_PID, url_read_pid, "the number of a process"},
 	{"device", URL_DEVICE, url_read_device,
 	 "a device's number, 0 to 1023, or its unique id with 0x; 64 of them at most"},
-	{"type", URL_TYPE, url_read_type, "DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE, CB or KERNEL"},
+	{"type", URL_TYPE, url_read_type, TYPES_ALL},
 	{"sort", URL_SORT, url_read_sort, "size or age"},
 	{"by", URL_BY, url_read_by, "name, phase, site or thread"},
 	{"limit", URL_LIMIT, url_read_limit, "a number from 1 to 10000"},
