@@ -46,6 +46,44 @@ def python(text):
     return re.sub(r"^([A-Z0-9_]+ = Type\.[A-Z0-9_]+\n)+", lines("{name} = Type.{name}\n"), text, flags=re.M)
 
 
+def typescript(_):
+    def quoted(names):
+        return "[" + ", ".join(f'"{name}"' for name in names) + "]"
+
+    def record(pairs):
+        return "".join(f"  {name}: {value},\n" for name, value in pairs)
+
+    pools = list(dict.fromkeys(row[2] for row in ROWS))
+    pools.sort(key=lambda pool: pool == "SYSTEM_MEMORY")  # the host's memory comes last
+    members = {pool: [row[1] for row in ROWS if row[2] == pool] for pool in pools}
+    types = [name for pool in pools for name in members[pool]]
+    banks = sorted(WITH_BANKS, key=lambda name: (name == "SYSTEM_MEMORY", name not in pools, types.index(name)))
+    place = {row[1]: row[3] for row in ROWS}
+    title = {row[1]: row[4] for row in ROWS}
+    return f"""// SPDX-License-Identifier: Apache-2.0
+//
+// The types of memory. tools/build/type_lists.py writes this file from include/ttmem/types.def.
+
+/** By pool: the memory of the device that a type counts as. */
+export const TYPES = {quoted(types)} as const;
+export type MemoryType = (typeof TYPES)[number];
+
+export const POOL_TYPES: Record<{" | ".join(f'"{pool}"' for pool in pools)}, MemoryType[]> = {{
+{record((pool, quoted(members[pool])) for pool in pools)}}};
+
+export const TYPE_TITLES: Record<MemoryType, string> = {{
+{record((name, f'"{title[name]}"') for name in types)}}};
+
+/** Memories with banks of their own; see src/model/memory/free-blocks.h. */
+export const SPACE_TYPES = {quoted(banks)} as const;
+export type SpaceType = (typeof SPACE_TYPES)[number];
+
+/** Where its buffers lie. Kernels may also lie in L1. */
+export const TYPE_PLACES: Record<MemoryType, SpaceType> = {{
+{record((name, f'"{place[name]}"') for name in types)}}};
+"""
+
+
 def rules(text):
     """The sums of a pool, in the recording rules of Prometheus."""
     for pool in ("DRAM", "L1"):
@@ -66,6 +104,7 @@ FILES = {
     "python/python/python-arguments.c": with_lists,
     "python/ttmem/__init__.py": python,
     "src/model/types.h": with_lists,
+    "web/src/data/types.ts": typescript,
 }
 
 

@@ -2,15 +2,16 @@
 //
 // The documents of docs/schema/, as far as the dashboard uses them, and how their parts are matched.
 
-export const TYPES = ["DRAM", "TRACE", "L1", "L1_SMALL", "CB", "KERNEL", "SYSTEM_MEMORY"] as const;
-export type MemoryType = (typeof TYPES)[number];
+import { POOL_TYPES, TYPES, type MemoryType, type SpaceType } from "./types";
+
+export * from "./types";
 
 /** Types that share one memory on the device; "ttmem smi" groups them in the same way. */
 export type Pool = "DRAM" | "L1" | "SYSTEM";
 export const POOLS: Record<Pool, { title: string; types: MemoryType[] }> = {
-  DRAM: { title: "DRAM", types: ["DRAM", "TRACE"] },
-  L1: { title: "L1", types: ["L1", "L1_SMALL", "CB", "KERNEL"] },
-  SYSTEM: { title: "System memory", types: ["SYSTEM_MEMORY"] },
+  DRAM: { title: "DRAM", types: POOL_TYPES.DRAM },
+  L1: { title: "L1", types: POOL_TYPES.L1 },
+  SYSTEM: { title: "System memory", types: POOL_TYPES.SYSTEM_MEMORY },
 };
 export const POOL_NAMES = Object.keys(POOLS) as Pool[];
 
@@ -140,11 +141,7 @@ export interface Buffer {
   site: SiteFrame | null;
 }
 
-/** Memories with free blocks of their own; see src/model/memory/free-blocks.h. */
-export const SPACE_TYPES = ["DRAM", "L1", "TRACE", "L1_SMALL", "SYSTEM_MEMORY"] as const;
-export type SpaceType = (typeof SPACE_TYPES)[number];
-
-/** One of them, as the allocator of a process sees it; sizes are per bank. */
+/** A memory with banks of its own, as the allocator of a process sees it; sizes are per bank. */
 export interface SpaceFacts {
   pid: number;
   comm: string;

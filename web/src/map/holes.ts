@@ -4,7 +4,7 @@
 // (/api/v1/map, the same as "ttmem map"); this file places the buffers for drawing. A buffer occupies the same addresses
 // in every bank, so one bank represents all: sizes are per bank.
 
-import type { Bank, Buffer, Device, Space, SpaceType } from "../data/model";
+import { TYPE_PLACES, type Bank, type Buffer, type Device, type Space, type SpaceType } from "../data/model";
 
 export interface Span {
   from: number;
@@ -36,8 +36,7 @@ export function perBank(buffer: Buffer, bank: Bank): number {
 
 /** The memory of a buffer; null if not known. For a kernel, the number of banks decides. */
 export function memoryOf(buffer: Buffer, device: Device): SpaceType | null {
-  if (buffer.type === "CB") return "L1";
-  if (buffer.type !== "KERNEL") return buffer.type;
+  if (buffer.type !== "KERNEL") return TYPE_PLACES[buffer.type];
   if (buffer.banks && buffer.banks === device.memory.DRAM.bank?.banks) return "DRAM";
   if (buffer.banks && buffer.banks === device.memory.L1.bank?.banks) return "L1";
   return null;

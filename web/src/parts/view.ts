@@ -6,9 +6,11 @@ import { clear, h, hint, type Child } from "../base/dom";
 import { bytes, count, share } from "../base/format";
 import { recorded } from "../data/api";
 import {
-  poolBound, poolCapacity, POOLS, poolTaken, poolUsed, TYPES, type Memory, type MemoryType, type Named, type Pool,
+  poolBound, poolCapacity, POOLS, poolTaken, poolUsed, TYPE_TITLES, TYPES, type Memory, type MemoryType, type Named, type Pool,
 } from "../data/model";
 import { typeVariable } from "./colours";
+
+export { TYPE_TITLES };
 
 export interface View {
   element: HTMLElement;
@@ -17,16 +19,6 @@ export interface View {
   update?(): void;
   destroy?(): void;
 }
-
-export const TYPE_TITLES: Record<MemoryType, string> = {
-  DRAM: "DRAM",
-  TRACE: "Trace",
-  L1: "L1",
-  L1_SMALL: "L1 small",
-  CB: "Circular buffers",
-  KERNEL: "Kernels",
-  SYSTEM_MEMORY: "System memory",
-};
 
 /** How much history a chart shows, in seconds. */
 const RANGES = [

@@ -15,7 +15,7 @@ import { get, mayAsk, mayAskAll, problem } from "../data/api";
 import { commandOf, learnCommands } from "../data/commands";
 import { live, type Spark } from "../data/live";
 import {
-  deviceKey, KINDS, processBuffers, processBytes, type Device, type Incident, type Line, type Process,
+  deviceKey, KINDS, POOLS, processBuffers, processBytes, type Device, type Incident, type Line, type Process,
 } from "../data/model";
 import { before, fromNs, lines } from "../data/series";
 import { siteLabel } from "../data/stack";
@@ -429,7 +429,7 @@ export function overview(route: Route): View {
       figure("Processes", figures.processes), figure("Incidents, 1 h", figures.incidents, "How often something went wrong within the last hour; a process that leaked counts once")),
     notes,
     difference.element,
-    panel("Devices", typeLegend(["DRAM", "TRACE", "L1", "L1_SMALL", "CB", "KERNEL"]), grid, none, more.element, sparks.element),
+    panel("Devices", typeLegend([...POOLS.DRAM.types, ...POOLS.L1.types]), grid, none, more.element, sparks.element),
     h("div", { class: "columns wide-left" }, processes.element, recent.element),
   );
   const update = (): void => {

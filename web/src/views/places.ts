@@ -9,7 +9,7 @@ import { bytes, clock, count, parseBytes, plural } from "../base/format";
 import { link, remember, rememberSoon, type Route } from "../base/router";
 import { get, mayAskAll, problem, type Parameters } from "../data/api";
 import {
-  deviceKey, SPACE_TYPES, type Buffer, type Device, type Fit, type MemoryType, type Space, type SpaceType,
+  deviceKey, SPACE_TYPES, TYPE_PLACES, TYPES, type Buffer, type Device, type Fit, type MemoryType, type Space, type SpaceType,
 } from "../data/model";
 import { loadBuffers } from "../data/rows";
 import { layOut, memoryOf, type Layout, type Span } from "../map/holes";
@@ -26,14 +26,9 @@ const AUTO_MS = 3000;
 const ASK_MS = 250; // after the last key press
 const STRIPS = 8; // of the processes that hold most
 
-// Which types may be in which memory. Kernels are stored in DRAM or run in L1, whatever they count as.
-const TYPES_IN: Record<SpaceType, MemoryType[]> = {
-  DRAM: ["DRAM", "KERNEL"],
-  L1: ["L1", "CB", "KERNEL"],
-  TRACE: ["TRACE"],
-  L1_SMALL: ["L1_SMALL"],
-  SYSTEM_MEMORY: ["SYSTEM_MEMORY"],
-};
+// Which types may be in a memory. Kernels are stored in DRAM or run in L1, whatever they count as.
+const typesIn = (memory: SpaceType): MemoryType[] =>
+  TYPES.filter((type) => TYPE_PLACES[type] === memory || (type === "KERNEL" && memory === "L1"));
 const FIT_DEFAULT: Record<SpaceType, string> = {
   DRAM: "1 GiB", L1: "1 MiB", TRACE: "16 MiB", L1_SMALL: "64 KiB", SYSTEM_MEMORY: "64 MiB",
 };
@@ -242,7 +237,7 @@ export class Places {
     const asked = { device: deviceKey(device), ...when };
     const [map, ...rows] = await Promise.all([
       get<{ time_ns: number; maps: Space[]; notes: string[] }>("/api/v1/map", { ...asked, type: memory }, signal),
-      ...TYPES_IN[memory].map((type) => loadBuffers({ ...asked, type }, signal)),
+      ...typesIn(memory).map((type) => loadBuffers({ ...asked, type }, signal)),
     ]);
     // The number also matches devices with a unique id, which are different ones.
     const buffers = rows.flatMap((one) => one.buffers)
@@ -335,7 +330,7 @@ export class Places {
         item(seriesVariable(ADDED), `below, ${clock(Math.max(other, this.timeNs))}: added`), item("strong-line", "at both")]
       :
       this.paint === "age" ? AGE_NAMES.map((name, i) => item(`age-${i}`, name))
-      : this.paint === "type" ? TYPES_IN[this.memory].map((type) => item(typeVariable(type), TYPE_TITLES[type]))
+      : this.paint === "type" ? typesIn(this.memory).map((type) => item(typeVariable(type), TYPE_TITLES[type]))
       : shown.map((layout) => item(seriesVariable(this.palette.place(layout.pid)), `${layout.comm} (${layout.pid})`));
     clear(this.legend, names, item("hole-line", "free block"));
   }
