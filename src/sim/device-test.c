@@ -176,17 +176,17 @@ UNIT(an_alias_takes_no_memory)
 
 	open_n150(&device);
 	output = must_alloc(&device, TTMEM_L1, 4096);
-	used = device.l1.used;
+	used = device.banks[TTMEM_L1].used;
 	request.address = output;
 	assert(sim_device_alloc(&device, &request, &address) == 0 && address == output);
 	assert(fake_figures()->alloc.flags == TTMEM_FLAG_ALIAS);
-	assert(device.l1.used == used && fake_figures()->live == 2);
+	assert(device.banks[TTMEM_L1].used == used && fake_figures()->live == 2);
 
 	/* Ending the program must not touch the buffer that contains the alias. */
 	sim_device_free_owner(&device, TTMEM_CB, 8);
-	assert(device.l1.used == used && fake_figures()->live == 1);
+	assert(device.banks[TTMEM_L1].used == used && fake_figures()->live == 1);
 	assert(sim_device_free(&device, TTMEM_L1, output) == 0);
-	assert(fake_figures()->live == 0 && device.l1.used == 0);
+	assert(fake_figures()->live == 0 && device.banks[TTMEM_L1].used == 0);
 	sim_device_deinit(&device);
 }
 
@@ -204,9 +204,9 @@ UNIT(an_owner_is_freed_as_a_whole)
 	sim_device_free_owner(&device, TTMEM_CB, 0); /* no owner: would mean all owners in ttmem */
 	assert(fake_figures()->live == 6);
 	sim_device_free_owner(&device, TTMEM_CB, 1);
-	assert(fake_figures()->live == 3 && device.l1.n_blocks == 3);
+	assert(fake_figures()->live == 3 && device.banks[TTMEM_L1].n_blocks == 3);
 	sim_device_free_owner(&device, TTMEM_CB, 2);
-	assert(fake_figures()->live == 0 && device.l1.n_blocks == 0);
+	assert(fake_figures()->live == 0 && device.banks[TTMEM_L1].n_blocks == 0);
 	sim_device_deinit(&device);
 }
 
@@ -217,7 +217,7 @@ UNIT(graph_capture_is_only_counted)
 	open_n150(&device);
 	sim_device_capture(&device, TTMEM_L1, 1 << 20, "dry run");
 	assert(fake_figures()->hooked == 1 && fake_figures()->hooked_frees == 1);
-	assert(fake_figures()->allocs == 0 && device.l1.used == 0);
+	assert(fake_figures()->allocs == 0 && device.banks[TTMEM_L1].used == 0);
 	sim_device_deinit(&device);
 }
 
@@ -273,7 +273,7 @@ UNIT(faults_of_frees)
 
 	device.faults.forget_free = 1;
 	assert(sim_device_free(&device, TTMEM_DRAM, a) == 0);
-	assert(fake_figures()->live == 4 && device.dram.n_blocks == 3);
+	assert(fake_figures()->live == 4 && device.banks[TTMEM_DRAM].n_blocks == 3);
 	device.faults.repeat_free = 1;
 	assert(sim_device_free(&device, TTMEM_DRAM, b) == 0);
 	assert(fake_figures()->live == 3 && fake_figures()->double_frees == 1);
@@ -308,7 +308,7 @@ UNIT(a_pile_frees_in_reverse_and_once)
 	sim_pile_deinit(&pile);
 	sim_pile_deinit(&pile);
 	assert(fake_figures()->live == 0 && fake_figures()->unknown_frees == 0);
-	assert(device.dram.n_blocks == 0);
+	assert(device.banks[TTMEM_DRAM].n_blocks == 0);
 	sim_device_deinit(&device);
 }
 

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <ttmem/ttmem.h>
 
 #include "sim/sim-card.h"
 
@@ -18,10 +17,10 @@
 static const char allocators[] =
 	"sim_*,report_alloc,fail_alloc,alloc_everywhere,alloc_tensor,alloc_on_mesh,free_last";
 
-static int init_bank(struct sim_bank *bank, const struct sim_window *window, uint64_t top,
+static int init_bank(struct sim_bank *bank, const struct sim_window *window,
 		     const struct sim_share *share)
 {
-	uint64_t size = window->size - top, base = window->base;
+	uint64_t size = window->size, base = window->base;
 
 	if (share && share->count) {
 		size = size / share->count / window->alignment * window->alignment;
@@ -45,25 +44,23 @@ int sim_device_init(struct sim_device *device, const struct sim_card *card, uint
 		    uint32_t chip, uint32_t number, const struct sim_share *share)
 {
 	struct sim_device new = {.number = number, .card = card};
-	struct sim_window small, trace;
-	int r;
+	int r = 0;
 
 	if (!card || chip >= card->chips || number >= TTMEM_DEVICE_COUNT)
 		return -EINVAL;
 	if (share && share->count && share->index >= share->count)
 		return -EINVAL;
 
-	small = sim_card_window(card->chip, TTMEM_L1_SMALL);
-	trace = sim_card_window(card->chip, TTMEM_TRACE);
-	r = init_bank(&new.dram, &card->chip->dram, trace.size, share);
-	if (r == 0)
-		r = init_bank(&new.l1, &card->chip->l1, small.size, share);
-	if (r == 0)
-		r = init_bank(&new.l1_small, &small, 0, share);
-	if (r == 0)
-		r = init_bank(&new.trace, &trace, 0, share);
-	if (r == 0)
-		r = init_bank(&new.system, &card->chip->system, 0, share);
+	for (uint32_t type = 0; r == 0 && type < TTMEM_TYPE_COUNT; type++) {
+		struct sim_window window = sim_card_window(card->chip, type);
+
+		if (type == TTMEM_DRAM)
+			window.size -= card->chip->trace_size;
+		if (type == TTMEM_L1)
+			window.size -= card->chip->l1_small_size;
+		if (window.size)
+			r = init_bank(&new.banks[type], &window, share);
+	}
 	if (r < 0)
 		return r; /* an empty bank owns nothing yet */
 
@@ -83,11 +80,8 @@ void sim_device_deinit(struct sim_device *device)
 {
 	if (device->card)
 		ttmem_device_close(device->number);
-	sim_bank_deinit(&device->dram);
-	sim_bank_deinit(&device->l1);
-	sim_bank_deinit(&device->l1_small);
-	sim_bank_deinit(&device->trace);
-	sim_bank_deinit(&device->system);
+	for (uint32_t type = 0; type < TTMEM_TYPE_COUNT; type++)
+		sim_bank_deinit(&device->banks[type]);
 	*device = (struct sim_device){0};
 }
 
@@ -100,22 +94,11 @@ void sim_device_deinit(struct sim_device *device)
  */
 struct sim_bank *sim_device_bank(struct sim_device *device, uint32_t type)
 {
-	switch (type) {
-	case TTMEM_DRAM:
-	case TTMEM_KERNEL:
-		return &device->dram;
-	case TTMEM_L1:
-	case TTMEM_CB:
-		return &device->l1;
-	case TTMEM_SYSTEM_MEMORY:
-		return &device->system;
-	case TTMEM_L1_SMALL:
-		return &device->l1_small;
-	case TTMEM_TRACE:
-		return &device->trace;
-	default:
+	if (type >= TTMEM_TYPE_COUNT)
 		return NULL;
-	}
+	if (type == TTMEM_KERNEL)
+		type = TTMEM_DRAM;
+	return &device->banks[type == TTMEM_CB ? TTMEM_L1 : type];
 }
 
 static bool is_top_down(uint32_t type)

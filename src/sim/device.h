@@ -7,6 +7,7 @@
  */
 
 #include <stdint.h>
+#include <ttmem/ttmem.h>
 
 #include "sim/bank.h"
 
@@ -30,11 +31,8 @@ struct sim_device {
 	const struct sim_card *card;
 	struct sim_device_faults faults;
 	/* One for each kind of memory; see sim_device_bank(). Read-only. */
-	struct sim_bank dram; /* DRAM from the bottom, also kernels */
-	struct sim_bank l1;   /* L1 from the top, circular buffers from the bottom */
-	struct sim_bank l1_small;
-	struct sim_bank trace;
-	struct sim_bank system;
+	/* By type. Kernels are in DRAM, and circular buffers at the bottom of L1, below its buffers. */
+	struct sim_bank banks[TTMEM_TYPE_COUNT];
 };
 
 /*

@@ -159,11 +159,11 @@ static int fragment(struct workload_context *context, struct sim_device *device)
 	struct sim_pile pile = SIM_PILE_NULL;
 	const struct sim_window *window = &device->card->chip->dram;
 	uint64_t page = UINT64_C(32) * window->alignment; /* a page that wastes nothing */
-	uint64_t slice = device->dram.size / SLICES / page * page;
+	uint64_t slice = device->banks[TTMEM_DRAM].size / SLICES / page * page;
 	char name[32];
 	struct sim_request request = {
 		.type = TTMEM_DRAM,
-		.size = slice * device->dram.banks,
+		.size = slice * device->banks[TTMEM_DRAM].banks,
 		.page_size = page,
 		.name = name,
 	};

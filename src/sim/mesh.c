@@ -27,7 +27,7 @@ struct mesh {
 /* The allocator for all chips: the first chip's. */
 static struct sim_bank *lockstep(struct mesh *mesh)
 {
-	return &mesh->devices.device[0].dram;
+	return &mesh->devices.device[0].banks[TTMEM_DRAM];
 }
 
 /* size is what each chip holds. */

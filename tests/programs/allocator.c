@@ -101,14 +101,14 @@ int main(int argc, char **argv)
 		else
 			give_back(&device, &random);
 	}
-	alias.address = device.l1.base + 64;
+	alias.address = device.banks[TTMEM_L1].base + 64;
 	(void)sim_device_alloc(&device, &alias, &address); /* takes no memory, so it cannot fail */
 	putchar('{');
-	print_bank("DRAM", &device.dram, ",");
-	print_bank("L1", &device.l1, ",");
-	print_bank("L1_SMALL", &device.l1_small, ",");
-	print_bank("TRACE", &device.trace, ",");
-	print_bank("SYSTEM_MEMORY", &device.system, "}\n");
+	print_bank("DRAM", &device.banks[TTMEM_DRAM], ",");
+	print_bank("L1", &device.banks[TTMEM_L1], ",");
+	print_bank("L1_SMALL", &device.banks[TTMEM_L1_SMALL], ",");
+	print_bank("TRACE", &device.banks[TTMEM_TRACE], ",");
+	print_bank("SYSTEM_MEMORY", &device.banks[TTMEM_SYSTEM_MEMORY], "}\n");
 	if (fflush(stdout) != 0)
 		return 1;
 	while (read(STDIN_FILENO, &byte, 1) > 0)
