@@ -49,7 +49,7 @@ UNIT(types_have_names)
 	assert(types_parse("DRAM", &type) == 0 && type == 0);
 	assert(types_parse("kernel", &type) == 0 && type == 6);
 	assert(types_parse("L2", &type) == -EINVAL && type == 6);
-	assert(!types_name(7) && !types_op_name(0) && !types_op_name(99));
+	assert(!types_name(BOOK_TYPES) && !types_op_name(0) && !types_op_name(99));
 	assert(types_folded(4) == 0 && types_folded(3) == 1 && types_folded(5) == 1 &&
 	       types_folded(6) == 1 && types_folded(2) == 2);
 }
