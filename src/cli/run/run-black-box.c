@@ -111,9 +111,20 @@ struct run_black_box *run_black_box_free(struct run_black_box *box, bool quiet)
 	return NULL;
 }
 
-static uint64_t black_box_failures(const struct scan_book *book)
+/* How often an allocation has failed. An incident stands for all of one call site. */
+static uint64_t black_box_failures(struct scan_book *book)
 {
-	return book->reader.header.incident_count[BOOK_INCIDENT_ALLOC_FAILED];
+	uint64_t failures = 0,
+		 count = book->reader.header.incident_count[BOOK_INCIDENT_ALLOC_FAILED];
+
+	count = bits_min(count, BOOK_INCIDENTS_PER_KIND);
+	for (uint32_t i = 0; i < count; i++) {
+		struct book_incident incident;
+
+		if (reader_incident(&book->reader, BOOK_INCIDENT_ALLOC_FAILED, i, &incident) == 0)
+			failures += bits_min(incident.count, UINT32_MAX);
+	}
+	return failures + book->reader.header.incident_lost[BOOK_INCIDENT_ALLOC_FAILED];
 }
 
 void run_black_box_add(struct run_black_box *box, struct scan_book *book)
@@ -219,12 +230,12 @@ static struct black_box_one *black_box_find(struct run_black_box *box, const str
 	return NULL;
 }
 
-/* Also if an allocation has failed since the last look. */
+/* Also if an allocation has failed since the last file. */
 static bool black_box_is_worth_it(const struct black_box_one *one,
 				  const struct run_black_box_end *end)
 {
 	return end->has_left || (end->status && WIFSIGNALED(*end->status)) ||
-	       (one && !one->kept_ns && black_box_failures(one->book) > 0);
+	       (one && black_box_failures(one->book) > one->failures);
 }
 
 void run_black_box_ended(struct run_black_box *box, struct scan_book *book,
