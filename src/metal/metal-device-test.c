@@ -9,7 +9,7 @@
 #include "base/testing/unit.h"
 #include "metal/metal-lock.h"
 #include "metal/metal-target.h"
-#include "metal/metal-testing.h"
+#include "metal/testing/metal-testing.h"
 
 static const char test_inner;
 static const struct testing_allocator test_allocator = {.inner = &test_inner};

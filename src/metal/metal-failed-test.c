@@ -6,7 +6,7 @@
 
 #include "base/testing/unit.h"
 #include "metal/metal-learn.h"
-#include "metal/metal-testing.h"
+#include "metal/testing/metal-testing.h"
 
 #define PAGES_COUNTED (UINT64_C(1) << 32) /* by tt-metal: then it begins with 0 again */
 

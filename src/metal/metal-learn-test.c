@@ -11,7 +11,7 @@
 
 #include "base/testing/unit.h"
 #include "metal/metal-refuse.h"
-#include "metal/metal-testing.h"
+#include "metal/testing/metal-testing.h"
 
 static const char test_inner, test_other_inner;
 static const struct testing_allocator test_allocator = {.inner = &test_inner};

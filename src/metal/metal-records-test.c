@@ -13,7 +13,7 @@
 #include "metal/metal-lock.h"
 #include "metal/metal-space.h"
 #include "metal/metal-target.h"
-#include "metal/metal-testing.h"
+#include "metal/testing/metal-testing.h"
 
 #define TEST_MANY 1000
 

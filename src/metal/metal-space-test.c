@@ -9,7 +9,7 @@
 #include "metal/metal-lock.h"
 #include "metal/metal-names.h"
 #include "metal/metal-target.h"
-#include "metal/metal-testing.h"
+#include "metal/testing/metal-testing.h"
 
 static const char test_inner[4];
 

@@ -12,7 +12,7 @@
 #include "base/testing/unit.h"
 #include "model/snapshot.h"
 #include "model/types.h"
-#include "source/host/host-testing.h"
+#include "source/host/testing/host-testing.h"
 #include "source/proc/proc.h"
 #include "source/source.h"
 

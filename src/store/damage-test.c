@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/testing/unit.h"
-#include "store/store-testing.h"
+#include "store/testing/store-testing.h"
 
 /* A world whose file contains 500 leaks and is closed. */
 static void make_history(struct testing_world *world)

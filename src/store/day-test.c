@@ -12,8 +12,8 @@
 
 #include "base/testing/unit.h"
 #include "model/snapshot.h"
-#include "store/store-testing.h"
 #include "store/store.h"
+#include "store/testing/store-testing.h"
 
 #define DAY_S 86400u
 #define DAY_CAP (UINT64_C(256) << 20) /* as in the daemon */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/testing/unit.h"
-#include "store/store-testing.h"
+#include "store/testing/store-testing.h"
 
 UNIT(a_folder_that_cannot_be_entered_is_reported)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/testing/unit.h"
-#include "store/store-testing.h"
+#include "store/testing/store-testing.h"
 
 enum {
 	LIST_MAX = 8,

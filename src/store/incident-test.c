@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/testing/unit.h"
-#include "store/store-testing-rows.h"
-#include "store/store-testing.h"
+#include "store/testing/store-testing-rows.h"
+#include "store/testing/store-testing.h"
 
 enum {
 	DRAM = 0,

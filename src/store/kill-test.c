@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/testing/unit.h"
-#include "store/store-testing.h"
+#include "store/testing/store-testing.h"
 
 #define ROUNDS 60
 #define LONGEST_US 60000 /* of a child; enough for some hundred batches */

@@ -10,8 +10,8 @@
 #include "base/testing/unit.h"
 #include "store/store-item.h"
 #include "store/store-queue.h"
-#include "store/store-testing-rows.h"
-#include "store/store-testing.h"
+#include "store/testing/store-testing-rows.h"
+#include "store/testing/store-testing.h"
 
 UNIT(items_beyond_the_queue_are_counted)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/testing/unit.h"
-#include "store/store-testing.h"
+#include "store/testing/store-testing.h"
 
 enum {
 	DRAM = 0,

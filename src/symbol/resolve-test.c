@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/testing/unit.h"
-#include "symbol/symbol-testing.h"
+#include "symbol/testing/symbol-testing.h"
 
 static struct resolve_frame frames[RESOLVE_FRAMES_MAX];
 static struct resolve_facts facts;

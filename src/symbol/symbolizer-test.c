@@ -16,8 +16,8 @@
 
 #include "base/testing/unit.h"
 #include "symbol/demangle.h"
-#include "symbol/symbol-testing.h"
-#include "symbol/testing-symbolizer.h"
+#include "symbol/testing/symbol-testing.h"
+#include "symbol/testing/testing-symbolizer.h"
 
 #define TIMEOUT_MS 20000 /* ends a hang */
 #define ROUNDS 20u

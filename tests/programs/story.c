@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Writes a made-up course of events (src/cli/export/testing-story.h) to standard output, for readers that
+ * Writes a made-up course of events (src/cli/export/testing/testing-story.h) to standard output, for readers that
  * we did not write: story FORMAT
  */
 
@@ -10,7 +10,7 @@
 
 #include "base/bits.h"
 #include "cli/export/format/export-form.h"
-#include "cli/export/testing-story.h"
+#include "cli/export/testing/testing-story.h"
 
 int main(int argc, char **argv)
 {

@@ -17,6 +17,7 @@ cd "$(dirname "$0")/../.." || exit 1
 } | sort | xargs awk '
 # folder(PATH, USES, TESTS): what the files of a folder include, and what only its tests do.
 # layer(PATHS): folders of one layer, which may also include each other.
+# testing/ counts as part of its folder, for tests only.
 # "ttmem" and "uapi" are the public headers. USES and TESTS may also name single files.
 BEGIN {
 	folder("base", "")
@@ -137,9 +138,12 @@ function wrong(text) {
 # Folders that only sort the files of one layer.
 function layer_of(path) {
 	sub(/^python.*/, "python", path)
-	sub(/^base\/(files|process|testing|threads)$/, "base", path)
+	sub(/^base\/(files|process|threads)$/, "base", path)
 	sub(/^model\/(cards|memory|sites)$/, "model", path)
 	sub(/^cli\/export\/(format|visualizer)$/, "cli/export", path)
+	# Test support, unless it has a line of its own.
+	if (!(path in known))
+		sub(/\/testing$/, "", path)
 	return path
 }
 
@@ -167,6 +171,8 @@ FNR == 1 {
 	ours = to in known || to == "ttmem" || to == "uapi"
 	if (quoted && !ours)
 		wrong("\"" file "\": write \"folder/file.h\", or <file.h> if it is not ours")
+	if (!is_test && file ~ /\/testing\//)
+		wrong("\"" file "\" is for tests only")
 	if (!ours || (is_test && file == "base/testing/unit.h"))
 		next
 	use(to, file)

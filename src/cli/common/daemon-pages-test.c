@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/testing/unit.h"
-#include "source/daemon-client/daemon-client-testing.h"
 #include "source/daemon-client/daemon-client.h"
+#include "source/daemon-client/testing/daemon-client-testing.h"
 
 static const struct daemon_pages_query leaks = {
 	.document = "leaks", .list = "processes", .sublist = "buffers"};

@@ -12,8 +12,8 @@
 
 #include "base/cleanup.h"
 #include "base/testing/unit.h"
-#include "symbol/symbol-testing.h"
-#include "symbol/testing-symbolizer.h"
+#include "symbol/testing/symbol-testing.h"
+#include "symbol/testing/testing-symbolizer.h"
 
 #define ADDRESSES 2000u
 #define ROUNDS 5u

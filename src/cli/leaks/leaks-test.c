@@ -9,7 +9,7 @@
 
 #include "base/testing/unit.h"
 #include "cli/common/command.h"
-#include "source/daemon-client/daemon-client-testing.h"
+#include "source/daemon-client/testing/daemon-client-testing.h"
 
 static unsigned int sites; /* of the process that is shown */
 

@@ -15,7 +15,7 @@
 #include "base/threads/loop.h"
 #include "book/testing/book-testing.h"
 #include "book/write/writer.h"
-#include "compat/server/legacy-server-testing.h"
+#include "compat/server/testing/legacy-server-testing.h"
 #include "daemon/registry/registry.h"
 #include "source/books/scan.h"
 

@@ -14,8 +14,8 @@
 #include "base/bits.h"
 #include "base/testing/unit.h"
 #include "compat/server/legacy-ledger.h"
-#include "compat/server/legacy-server-testing.h"
 #include "compat/server/legacy-server.h"
+#include "compat/server/testing/legacy-server-testing.h"
 #include "compat/wire/legacy-encode.h"
 
 struct htest {

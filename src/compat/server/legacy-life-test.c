@@ -20,7 +20,7 @@
 
 #include "base/testing/unit.h"
 #include "base/threads/loop.h"
-#include "compat/server/legacy-server-testing.h"
+#include "compat/server/testing/legacy-server-testing.h"
 #include "daemon/registry/registry.h"
 #include "daemon/registry/tracked.h"
 #include "model/snapshot.h"

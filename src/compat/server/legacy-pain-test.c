@@ -18,7 +18,7 @@
 #include "base/files/socket-lock.h"
 #include "base/testing/unit.h"
 #include "base/threads/loop.h"
-#include "compat/server/legacy-server-testing.h"
+#include "compat/server/testing/legacy-server-testing.h"
 #include "compat/wire/legacy-encode.h"
 #include "model/snapshot.h"
 

@@ -16,7 +16,7 @@
 #include "base/bits.h"
 #include "base/testing/unit.h"
 #include "base/threads/loop.h"
-#include "compat/server/legacy-server-testing.h"
+#include "compat/server/testing/legacy-server-testing.h"
 #include "compat/wire/legacy-encode.h"
 #include "model/snapshot.h"
 

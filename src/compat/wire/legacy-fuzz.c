@@ -19,7 +19,7 @@
 #include "base/bits.h"
 #include "base/testing/unit.h"
 #include "compat/wire/legacy-stream.h"
-#include "compat/wire/legacy-wire-testing.h"
+#include "compat/wire/testing/legacy-wire-testing.h"
 
 #define FUZZ_TICK UINT64_C(250000)
 #define FUZZ_SILENCE (LEGACY_STREAM_SILENCE_NS / FUZZ_TICK)

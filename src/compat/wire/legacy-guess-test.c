@@ -13,7 +13,7 @@
 #include "base/bits.h"
 #include "base/testing/unit.h"
 #include "compat/wire/legacy-stream.h"
-#include "compat/wire/legacy-wire-testing.h"
+#include "compat/wire/testing/legacy-wire-testing.h"
 
 #define TEST_SILENCE LEGACY_STREAM_SILENCE_NS
 

@@ -13,7 +13,7 @@
 
 #include "base/bits.h"
 #include "base/testing/unit.h"
-#include "compat/wire/legacy-wire-testing.h"
+#include "compat/wire/testing/legacy-wire-testing.h"
 
 #define TEST_SHORT (LEGACY_STREAM_SILENCE_NS - 1) /* the longest gap that is not silence */
 #define TEST_LONG (UINT64_C(1) << 40)

@@ -18,7 +18,7 @@
 #include "daemon/custody/keeper-start.h"
 #include "daemon/custody/keeper-wire.h"
 #include "daemon/custody/keeper.h"
-#include "daemon/custody/testing-keeper.h"
+#include "daemon/custody/testing/testing-keeper.h"
 
 static struct keeper *keeper;
 static struct loop *loop;

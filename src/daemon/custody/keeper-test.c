@@ -22,7 +22,7 @@
 
 #include "base/testing/unit.h"
 #include "base/threads/loop.h"
-#include "daemon/custody/testing-keeper.h"
+#include "daemon/custody/testing/testing-keeper.h"
 
 static struct keeper *keeper;
 static struct loop *loop;

@@ -2,7 +2,7 @@
 
 /* Misbehaving clients of the native server: they harm only themselves. */
 
-#include "daemon/native/native-server-testing.h"
+#include "daemon/native/testing/native-server-testing.h"
 
 #include <errno.h>
 #include <stdlib.h>

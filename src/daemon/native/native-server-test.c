@@ -2,7 +2,7 @@
 
 /* Requests to the native server and its answers. */
 
-#include "daemon/native/native-server-testing.h"
+#include "daemon/native/testing/native-server-testing.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -13,8 +13,8 @@
 #include "base/emit.h"
 #include "base/testing/unit.h"
 #include "daemon/recorder/recorder-cursor.h"
-#include "store/store-testing.h"
 #include "store/store.h"
+#include "store/testing/store-testing.h"
 
 static const struct recorder_scope everything;
 

@@ -10,8 +10,8 @@
 #include "daemon/recorder/recorder-cursor.h"
 #include "daemon/recorder/recorder-documents.h"
 #include "model/query.h"
-#include "store/store-testing.h"
 #include "store/store.h"
+#include "store/testing/store-testing.h"
 
 static json_t *ask(struct testing_world *world, const struct query_past *query)
 {

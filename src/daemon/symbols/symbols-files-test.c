@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/testing/unit.h"
-#include "symbol/symbol-testing.h"
+#include "symbol/testing/symbol-testing.h"
 
 static struct symbols_files *files;
 

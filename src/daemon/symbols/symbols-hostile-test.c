@@ -20,9 +20,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/testing/unit.h"
-#include "symbol/symbol-testing.h"
 #include "symbol/symbolizer.h"
-#include "symbol/testing-symbolizer.h"
+#include "symbol/testing/symbol-testing.h"
+#include "symbol/testing/testing-symbolizer.h"
 
 #define PATIENCE 30000 /* ms; ends a hang */
 #define FLIPS 600u

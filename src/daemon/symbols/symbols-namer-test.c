@@ -20,8 +20,8 @@
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "source/books/stacks.h"
-#include "symbol/symbol-testing.h"
-#include "symbol/testing-symbolizer.h"
+#include "symbol/testing/symbol-testing.h"
+#include "symbol/testing/testing-symbolizer.h"
 
 static struct testing_book book;
 static struct tracked *tracked;

@@ -16,9 +16,9 @@
 
 #include "base/testing/unit.h"
 #include "symbol/jail.h"
-#include "symbol/symbol-testing.h"
 #include "symbol/symbolizer-open.h"
-#include "symbol/testing-symbolizer.h"
+#include "symbol/testing/symbol-testing.h"
+#include "symbol/testing/testing-symbolizer.h"
 
 #define PATIENCE 30000 /* ms; ends a hang */
 

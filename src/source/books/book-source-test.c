@@ -13,7 +13,7 @@
 #include "base/testing/unit.h"
 #include "model/snapshot.h"
 #include "source/books/scan.h"
-#include "source/host/host-testing.h"
+#include "source/host/testing/host-testing.h"
 #include "source/source.h"
 
 /* 0: the kernel decides. */

@@ -23,7 +23,7 @@
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "source/books/scan.h"
-#include "source/daemon-client/daemon-client-testing.h"
+#include "source/daemon-client/testing/daemon-client-testing.h"
 
 /* A scan of an empty /proc. */
 static struct scan *empty_scan(void)

@@ -10,8 +10,8 @@
 #include "base/testing/unit.h"
 #include "model/snapshot.h"
 #include "source/books/scan.h"
-#include "source/daemon-client/daemon-client-testing.h"
 #include "source/daemon-client/daemon-client.h"
+#include "source/daemon-client/testing/daemon-client-testing.h"
 #include "source/proc/namespaces.h"
 
 static int ask(struct daemon_client *remote, char **ret_text)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/testing/unit.h"
-#include "source/host/host-testing.h"
+#include "source/host/testing/host-testing.h"
 
 #define HEAD                                                                   \
 	"WARNING: This file is for diagnostic purposes only.\n"                \

@@ -13,8 +13,8 @@
 #include "base/testing/unit.h"
 #include "model/snapshot.h"
 #include "model/types.h"
-#include "source/host/host-testing.h"
 #include "source/host/nodes.h"
+#include "source/host/testing/host-testing.h"
 #include "source/proc/pid-cache.h"
 #include "source/proc/proc.h"
 

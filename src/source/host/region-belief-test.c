@@ -17,8 +17,8 @@
 #include "base/testing/unit.h"
 #include "model/snapshot.h"
 #include "model/types.h"
-#include "source/host/host-testing.h"
 #include "source/host/region-list.h"
+#include "source/host/testing/host-testing.h"
 #include "source/proc/maps-budget.h"
 
 #define CHIP UINT64_C(77)

@@ -17,7 +17,7 @@
 #include "base/testing/unit.h"
 #include "model/snapshot.h"
 #include "model/types.h"
-#include "source/host/host-testing.h"
+#include "source/host/testing/host-testing.h"
 
 #define CHIP UINT64_C(77)
 #define FILE_NAME "shm/tt_device_77_memory"

@@ -18,7 +18,7 @@ import pytest
 from common import LIMIT
 from exported import PERFETTO, check_memory_viz, export, protoc, read_pprof  # noqa: F401 (fixtures)
 
-START = 1700000000000000000  # of the made-up course, see src/cli/export/testing-story.c
+START = 1700000000000000000  # of the made-up course, see src/cli/export/testing/testing-story.c
 
 NO_STACKS = {"TTMEM_STACKS": "off"}
 

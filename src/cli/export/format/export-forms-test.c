@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/testing/unit.h"
-#include "cli/export/testing-story.h"
+#include "cli/export/testing/testing-story.h"
 
 static void check(const struct export_form *form, enum story_part part, const char *expected)
 {

@@ -2,7 +2,7 @@
 
 /* A native server for tests. */
 
-#include "daemon/native/native-server-testing.h"
+#include "daemon/native/testing/native-server-testing.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
 
 /* What is in use after each event is written down, not computed: it is what readers must find. */
 
-#include "cli/export/testing-story.h"
+#include "cli/export/testing/testing-story.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 /* Objects that are as much of tt-metal as this folder looks at. */
 
-#include "metal/metal-testing.h"
+#include "metal/testing/metal-testing.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 /* Shared by the tests of the old protocol. */
 
-#include "compat/wire/legacy-wire-testing.h"
+#include "compat/wire/testing/legacy-wire-testing.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,13 +2,13 @@
 
 /* For tests: collects the results of queries. */
 
-#include "store/store-testing-rows.h"
+#include "store/testing/store-testing-rows.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/testing/unit.h"
-#include "store/store-testing.h"
+#include "store/testing/store-testing.h"
 
 const struct store_filter testing_everything;
 

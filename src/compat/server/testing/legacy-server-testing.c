@@ -2,7 +2,7 @@
 
 /* Shared by the tests of the server for the old protocol. */
 
-#include "compat/server/legacy-server-testing.h"
+#include "compat/server/testing/legacy-server-testing.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 
 #undef NDEBUG
 
-#include "symbol/symbol-testing.h"
+#include "symbol/testing/symbol-testing.h"
 
 #include <assert.h>
 #include <fcntl.h>

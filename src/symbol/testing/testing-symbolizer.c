@@ -4,7 +4,7 @@
 
 #undef NDEBUG
 
-#include "symbol/testing-symbolizer.h"
+#include "symbol/testing/testing-symbolizer.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "symbol/symbol-testing.h"
 #include "symbol/symbolizer-process.h"
+#include "symbol/testing/symbol-testing.h"
 
 /* glibc passes constructors the arguments of main(). */
 __attribute__((constructor)) static void main_or_process(int argc, char **argv)

@@ -2,7 +2,7 @@
 
 /* Serves one connection after the other and passes each packet to the given function. */
 
-#include "source/daemon-client/daemon-client-testing.h"
+#include "source/daemon-client/testing/daemon-client-testing.h"
 
 #include <fcntl.h>
 #include <signal.h>

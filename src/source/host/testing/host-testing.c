@@ -2,7 +2,7 @@
 
 /* Creates the files of a fake machine. */
 
-#include "source/host/host-testing.h"
+#include "source/host/testing/host-testing.h"
 
 #include <errno.h>
 #include <inttypes.h>

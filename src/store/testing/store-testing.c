@@ -2,7 +2,7 @@
 
 /* Shared by the tests of the store. */
 
-#include "store/store-testing.h"
+#include "store/testing/store-testing.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 
 #undef NDEBUG
 
-#include "daemon/custody/testing-keeper.h"
+#include "daemon/custody/testing/testing-keeper.h"
 
 #include <assert.h>
 #include <errno.h>
