@@ -24,7 +24,7 @@ UNIT(equal_texts_have_one_number)
 			assert(report_texts_number(&texts, text) == i);
 		}
 	}
-	assert(texts.count == 1000 && strcmp(texts.list[999], "text 999") == 0);
+	assert(texts.numbers.count == 1000 && strcmp(texts.list[999], "text 999") == 0);
 	assert(report_texts_number(&texts, NULL) == REPORT_TEXTS_NONE);
 	report_texts_deinit(&texts);
 }

@@ -11,7 +11,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
-#include "base/hash.h"
 #include "model/json/document.h"
 #include "model/sites/frames.h"
 #include "model/sites/site.h"
@@ -23,57 +22,24 @@ void report_texts_deinit(struct report_texts *texts)
 {
 	pool_deinit(&texts->pool);
 	free(texts->list);
-	free(texts->slots);
+	map_deinit(&texts->numbers);
 	*texts = REPORT_TEXTS_NULL;
-}
-
-/* Equal texts of a pool have equal addresses. */
-static uint32_t *report_texts_slot(const struct report_texts *texts, const char *text)
-{
-	size_t mask = texts->slot_count - 1;
-	size_t at = hash_u64((uint64_t)(uintptr_t)text) & mask;
-
-	while (texts->slots[at] && texts->list[texts->slots[at] - 1] != text)
-		at = (at + 1) & mask;
-	return &texts->slots[at];
-}
-
-static int report_texts_grow(struct report_texts *texts)
-{
-	size_t wanted = texts->slot_count ? 2 * texts->slot_count : 64;
-	const char **list =
-		array_grow(texts->list, &texts->capacity, texts->count + 1, sizeof(*texts->list));
-	uint32_t *slots;
-
-	if (!list)
-		return -ENOMEM;
-	texts->list = list;
-	if (2 * (texts->count + 1) <= texts->slot_count)
-		return 0;
-	slots = calloc(wanted, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	free(texts->slots);
-	texts->slots = slots;
-	texts->slot_count = wanted;
-	for (size_t i = 0; i < texts->count; i++)
-		*report_texts_slot(texts, texts->list[i]) = (uint32_t)i + 1;
-	return 0;
 }
 
 uint32_t report_texts_number(struct report_texts *texts, const char *text)
 {
 	const char *own = text ? pool_long_text(&texts->pool, text, strlen(text)) : NULL;
-	uint32_t *slot;
+	const char **list = array_grow(texts->list, &texts->capacity,
+				       (size_t)texts->numbers.count + 1, sizeof(*list));
+	uint32_t number;
 
-	if (!own || report_texts_grow(texts) < 0)
+	if (list)
+		texts->list = list;
+	/* Equal texts of a pool have equal addresses. */
+	if (!own || !list || map_add(&texts->numbers, (uintptr_t)own, 0, &number) < 0)
 		return REPORT_TEXTS_NONE;
-	slot = report_texts_slot(texts, own);
-	if (*slot == 0) {
-		texts->list[texts->count++] = own;
-		*slot = (uint32_t)texts->count;
-	}
-	return *slot - 1;
+	list[number - 1] = own;
+	return number - 1;
 }
 
 void report_stacks_deinit(struct report_stacks *stacks)
@@ -155,11 +121,11 @@ int report_stacks_emit(struct report_stacks *stacks, struct emit *json)
 	if (!self.scratch)
 		return -ENOMEM;
 	emit_open_array(json, "stacks");
-	for (size_t i = 0; i < stacks->lines.count && i < REPORT_STACKS_MAX; i++)
+	for (size_t i = 0; i < stacks->lines.numbers.count && i < REPORT_STACKS_MAX; i++)
 		report_stacks_emit_one(&self, json, stacks->lines.list[i]);
 	emit_close_array(json);
 	emit_open_array(json, "frames");
-	for (size_t i = 0; i < stacks->frames.count; i++)
+	for (size_t i = 0; i < stacks->frames.numbers.count; i++)
 		emit_raw(json, NULL, stacks->frames.list[i]);
 	emit_close_array(json);
 	(void)fclose(self.scratch); /* it is in memory */

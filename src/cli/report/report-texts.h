@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "base/pool.h"
 
 struct emit;
@@ -17,10 +18,9 @@ struct emit;
 
 struct report_texts {
 	struct pool pool;
-	const char **list; /* owned; by number */
-	size_t count, capacity;
-	uint32_t *slots; /* owned; number + 1 by hash of the pool's pointer, 0 = empty */
-	size_t slot_count;
+	struct map numbers; /* by the pool's addresses; from 1 on */
+	const char **list;  /* owned; by number */
+	size_t capacity;
 };
 
 #define REPORT_TEXTS_NULL     \
