@@ -9,69 +9,21 @@
 
 #include "base/array.h"
 #include "base/bits.h"
-#include "base/hash.h"
 #include "cli/report/report.h"
 
 #define REPORT_WALK_NEAR 500u /* of the whole: what is closer together is shown as one */
 
-static struct report_map_slot *report_map_find(const struct report_map *map, uint64_t key)
-{
-	size_t mask = map->capacity - 1, at = hash_u64(key) & mask;
-
-	while (map->slots[at].key && map->slots[at].key != key)
-		at = (at + 1) & mask;
-	return &map->slots[at];
-}
-
-/* The slot of a key, which may be new: then its key is 0. NULL: no memory. */
-static struct report_map_slot *report_map_at(struct report_map *map, uint64_t key)
-{
-	struct report_map larger = {.count = map->count};
-
-	if (2 * (map->count + 1) > map->capacity) {
-		larger.capacity = map->capacity ? 2 * map->capacity : 64;
-		larger.slots = calloc(larger.capacity, sizeof(*larger.slots));
-		if (!larger.slots)
-			return NULL;
-		for (size_t i = 0; i < map->capacity; i++) {
-			if (map->slots[i].key)
-				*report_map_find(&larger, map->slots[i].key) = map->slots[i];
-		}
-		free(map->slots);
-		*map = larger;
-	}
-	return report_map_find(map, key);
-}
-
-static void report_map_set(struct report_map *map, struct report_map_slot *slot, uint64_t key,
-			   size_t value)
-{
-	map->count += slot->key == 0;
-	slot->key = key;
-	slot->value = (uint32_t)value;
-}
-
-static uint64_t report_walk_key(uint64_t book, uint32_t word)
-{
-	return (book + 1) << 32 | word;
-}
-
 /* A thread has left a phase. */
 static int report_walk_add(struct report_walk *walk, const struct report_span *span)
 {
-	uint64_t key = report_walk_key(span->book, span->phase);
-	struct report_map_slot *slot = report_map_at(&walk->last, key);
-	struct report_span *list;
+	uint32_t number = map_find(&walk->phases, span->book, span->phase);
+	struct report_span *list = number ? &walk->spans[walk->last[number - 1]] : NULL;
+	uint32_t *last;
 
-	if (!slot)
-		return -ENOMEM;
-	if (slot->key) {
-		list = &walk->spans[slot->value];
-		if (span->from_ns <= list->to_ns + walk->near_ns) {
-			list->from_ns = bits_min(list->from_ns, span->from_ns);
-			list->to_ns = bits_max(list->to_ns, span->to_ns);
-			return 0;
-		}
+	if (list && span->from_ns <= list->to_ns + walk->near_ns) {
+		list->from_ns = bits_min(list->from_ns, span->from_ns);
+		list->to_ns = bits_max(list->to_ns, span->to_ns);
+		return 0;
 	}
 	if (walk->span_count == REPORT_PHASES_MAX) {
 		walk->spans_lost++;
@@ -81,31 +33,34 @@ static int report_walk_add(struct report_walk *walk, const struct report_span *s
 	if (!list)
 		return -ENOMEM;
 	walk->spans = list;
-	list[walk->span_count] = *span;
-	report_map_set(&walk->last, slot, key, walk->span_count++);
+	last = array_grow(walk->last, &walk->last_capacity, (size_t)walk->phases.count + 1,
+			  sizeof(*last));
+	if (!last)
+		return -ENOMEM;
+	walk->last = last;
+	if (map_add(&walk->phases, span->book, span->phase, &number) < 0)
+		return -ENOMEM;
+	last[number - 1] = (uint32_t)walk->span_count;
+	list[walk->span_count++] = *span;
 	return 0;
 }
 
 static int report_walk_enter(struct report_walk *walk, const struct recording_event *event)
 {
 	const struct book_record *record = &event->event->record;
-	uint64_t key = report_walk_key(event->book, book_thread(record->thread_space));
-	struct report_map_slot *slot = report_map_at(&walk->now, key);
-	struct report_span *open;
+	uint32_t number, before = walk->threads.count;
+	struct report_span *open =
+		array_grow(walk->open, &walk->open_capacity, (size_t)before + 1, sizeof(*open));
 	int r = 0;
 
-	if (!slot)
+	if (!open)
 		return -ENOMEM;
-	if (!slot->key) {
-		open = array_grow(walk->open, &walk->open_capacity, walk->open_count + 1,
-				  sizeof(*open));
-		if (!open)
-			return -ENOMEM;
-		walk->open = open;
-		open[walk->open_count] = (struct report_span){0};
-		report_map_set(&walk->now, slot, key, walk->open_count++);
-	}
-	open = &walk->open[slot->value];
+	walk->open = open;
+	if (map_add(&walk->threads, event->book, book_thread(record->thread_space), &number) < 0)
+		return -ENOMEM;
+	open += number - 1;
+	if (number > before)
+		*open = (struct report_span){0};
 	if (open->phase && open->phase != record->phase) {
 		open->to_ns = bits_max(open->from_ns, event->time_ns);
 		r = report_walk_add(walk, open);
@@ -182,7 +137,7 @@ int report_walk(struct report_walk *walk, struct recording *recording, const str
 	r = report_timeline_init(&walk->timeline, recording);
 	if (r == 0)
 		r = recording_walk(recording, &all, NULL, NULL, report_walk_event, walk);
-	for (size_t i = 0; r == 0 && i < walk->open_count; i++) {
+	for (size_t i = 0; r == 0 && i < walk->threads.count; i++) {
 		if (walk->open[i].phase)
 			r = report_walk_add(walk, &walk->open[i]);
 	}
@@ -197,8 +152,9 @@ void report_walk_deinit(struct report_walk *walk)
 {
 	report_timeline_deinit(&walk->timeline);
 	free(walk->open);
-	free(walk->now.slots);
-	free(walk->last.slots);
+	map_deinit(&walk->threads);
+	free(walk->last);
+	map_deinit(&walk->phases);
 	free(walk->gaps);
 	free(walk->spans);
 	*walk = REPORT_WALK_NULL;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "cli/report/report-timeline.h"
 
 struct recording;
@@ -29,15 +30,6 @@ struct report_gap {
 	bool has_peak;
 };
 
-/* What threads were last seen in, and what phases were last added, by key. */
-struct report_map {
-	struct report_map_slot {
-		uint64_t key; /* 0 = empty */
-		uint32_t value;
-	} * slots; /* owned */
-	size_t count, capacity;
-};
-
 struct report_walk {
 	struct report_span *spans; /* owned, like the next */
 	size_t span_count, span_capacity;
@@ -50,10 +42,12 @@ struct report_walk {
 
 	/* Private. */
 	uint64_t near_ns;
-	struct report_map last;   /* by book and phase: the newest of its spans */
-	struct report_map now;    /* by book and thread: what it is in */
-	struct report_span *open; /* owned; the spans that threads are in */
-	size_t open_count, open_capacity;
+	struct map phases; /* of books */
+	uint32_t *last;    /* owned; the newest span of each of them */
+	size_t last_capacity;
+	struct map threads;       /* of books */
+	struct report_span *open; /* owned; the span that each of them is in */
+	size_t open_capacity;
 };
 
 #define REPORT_WALK_NULL     \
