@@ -3,6 +3,7 @@
 
 /* What the files of analysis share: nodes and rows, and how they are found. */
 
+#include "base/map.h"
 #include "base/pool.h"
 #include "compat/logs/log-analysis.h"
 
@@ -28,13 +29,6 @@ struct log_analysis_node {
 	bool is_resized; /* a line has said so, and the allocation with the new size follows */
 };
 
-/* Numbers of rows, by hash: for rows that are never taken away. */
-struct log_analysis_lookup {
-	uint32_t *slots; /* LOG_ANALYSIS_NONE = empty */
-	uint32_t *hashes;
-	size_t capacity, count;
-};
-
 struct log_analysis {
 	uint32_t file;
 	uint32_t only_device;
@@ -51,13 +45,13 @@ struct log_analysis {
 
 	struct log_analysis_process *processes;
 	size_t process_count, process_capacity;
-	struct log_analysis_lookup process_lookup;
+	struct map process_numbers;
 	struct log_analysis_site *sites;
 	size_t site_count, site_capacity;
-	struct log_analysis_lookup site_lookup;
+	struct map site_numbers;
 	struct log_analysis_finding *findings;
 	size_t finding_count, finding_capacity;
-	struct log_analysis_lookup finding_lookup;
+	struct map finding_numbers;
 	struct log_analysis_leak *leaks;
 	size_t leak_count, leak_capacity;
 	struct pool texts;

@@ -11,90 +11,16 @@
 #include "base/hash.h"
 #include "compat/logs/log-analysis-private.h"
 
-typedef bool (*rows_same)(const struct log_analysis *analysis, uint32_t row, const void *key);
-
-static int rows_grow(struct log_analysis_lookup *lookup)
-{
-	size_t capacity = lookup->capacity ? lookup->capacity * 2 : 64;
-	uint32_t *slots = malloc(capacity * sizeof(*slots));
-	uint32_t *hashes = malloc(capacity * sizeof(*hashes));
-
-	if (!slots || !hashes) {
-		free(slots);
-		free(hashes);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < capacity; i++)
-		slots[i] = LOG_ANALYSIS_NONE;
-	for (size_t i = 0; i < lookup->capacity; i++) {
-		size_t at = lookup->hashes[i] & (capacity - 1);
-
-		if (lookup->slots[i] == LOG_ANALYSIS_NONE)
-			continue;
-		while (slots[at] != LOG_ANALYSIS_NONE)
-			at = (at + 1) & (capacity - 1);
-		slots[at] = lookup->slots[i];
-		hashes[at] = lookup->hashes[i];
-	}
-	free(lookup->slots);
-	free(lookup->hashes);
-	lookup->slots = slots;
-	lookup->hashes = hashes;
-	lookup->capacity = capacity;
-	return 0;
-}
-
-/* The row of @key, or LOG_ANALYSIS_NONE and the place where its number belongs. */
-static int rows_find(const struct log_analysis *analysis, struct log_analysis_lookup *lookup,
-		     uint32_t hash, const void *key, rows_same same, size_t *ret_at)
-{
-	size_t at;
-
-	if (lookup->count >= lookup->capacity / 2 && rows_grow(lookup) < 0)
-		return -ENOMEM;
-	at = hash & (lookup->capacity - 1);
-	while (lookup->slots[at] != LOG_ANALYSIS_NONE &&
-	       !(lookup->hashes[at] == hash && same(analysis, lookup->slots[at], key)))
-		at = (at + 1) & (lookup->capacity - 1);
-	*ret_at = at;
-	return 0;
-}
-
-static void rows_enter(struct log_analysis_lookup *lookup, size_t at, uint32_t hash, size_t row)
-{
-	lookup->slots[at] = (uint32_t)row;
-	lookup->hashes[at] = hash;
-	lookup->count++;
-}
-
-static uint32_t rows_hash(const struct log_analysis *analysis, uint64_t a, uint64_t b)
-{
-	return (uint32_t)hash_fold(hash_fold(a ^ HASH_K0, analysis->seed | 1) ^ b,
-				   analysis->seed ^ HASH_K1);
-}
-
-static bool rows_same_process(const struct log_analysis *analysis, uint32_t row, const void *key)
-{
-	const struct log_analysis_process *process = &analysis->processes[row];
-	const struct log_reader_event *event = key;
-
-	return process->format == event->format && process->has_pid == event->has_pid &&
-	       process->pid == event->pid;
-}
-
 int log_analysis_rows_process(struct log_analysis *analysis, const struct log_reader_event *event,
 			      uint32_t *ret_row)
 {
-	uint32_t hash =
-		rows_hash(analysis, event->format, (uint64_t)event->pid << 1 | event->has_pid);
-	struct log_analysis_lookup *lookup = &analysis->process_lookup;
+	struct map *numbers = &analysis->process_numbers;
+	uint64_t pid = (uint64_t)event->pid << 1 | event->has_pid;
+	uint32_t number = map_find(numbers, event->format, pid);
 	struct log_analysis_process *rows;
-	size_t at;
 
-	if (rows_find(analysis, lookup, hash, event, rows_same_process, &at) < 0)
-		return -ENOMEM;
-	if (lookup->slots[at] != LOG_ANALYSIS_NONE) {
-		*ret_row = lookup->slots[at];
+	if (number) {
+		*ret_row = number - 1;
 		return 0;
 	}
 	if (analysis->process_count >= LOG_ANALYSIS_PROCESSES_MAX) {
@@ -107,33 +33,25 @@ int log_analysis_rows_process(struct log_analysis *analysis, const struct log_re
 	if (!rows)
 		return -ENOMEM;
 	analysis->processes = rows;
+	if (map_add(numbers, event->format, pid, &number) < 0)
+		return -ENOMEM;
 	rows[analysis->process_count] = (struct log_analysis_process){
 		.pid = event->pid,
 		.has_pid = event->has_pid,
 		.format = event->format,
 		.live = LOG_ANALYSIS_NONE,
 	};
-	rows_enter(lookup, at, hash, analysis->process_count);
 	*ret_row = (uint32_t)analysis->process_count++;
 	return 0;
-}
-
-static bool rows_same_site(const struct log_analysis *analysis, uint32_t row, const void *key)
-{
-	const struct log_analysis_site *site = &analysis->sites[row], *other = key;
-
-	return site->stack == other->stack && site->type == other->type &&
-	       site->format == other->format;
 }
 
 int log_analysis_rows_site(struct log_analysis *analysis, const struct log_reader_event *event,
 			   uint32_t *ret_row)
 {
 	struct log_analysis_site site = {.type = event->type, .format = event->format};
-	struct log_analysis_lookup *lookup = &analysis->site_lookup;
 	struct log_analysis_site *rows;
-	size_t texts, at;
-	uint32_t hash;
+	uint32_t number;
+	size_t texts;
 
 	*ret_row = LOG_ANALYSIS_NONE;
 	if (!event->stack)
@@ -149,19 +67,17 @@ int log_analysis_rows_site(struct log_analysis *analysis, const struct log_reade
 		return -ENOMEM;
 	if (analysis->texts.count > texts)
 		analysis->text_bytes += strlen(site.stack);
-	hash = rows_hash(analysis, (uintptr_t)site.stack, site.type << 2 | site.format);
-	if (rows_find(analysis, lookup, hash, &site, rows_same_site, &at) < 0)
+	rows = array_grow(analysis->sites, &analysis->site_capacity, analysis->site_count + 1,
+			  sizeof(*rows));
+	if (!rows)
 		return -ENOMEM;
-	if (lookup->slots[at] == LOG_ANALYSIS_NONE) {
-		rows = array_grow(analysis->sites, &analysis->site_capacity,
-				  analysis->site_count + 1, sizeof(*rows));
-		if (!rows)
-			return -ENOMEM;
-		analysis->sites = rows;
-		rows[analysis->site_count] = site;
-		rows_enter(lookup, at, hash, analysis->site_count++);
-	}
-	*ret_row = lookup->slots[at];
+	analysis->sites = rows;
+	if (map_add(&analysis->site_numbers, (uintptr_t)site.stack, site.type << 2 | site.format,
+		    &number) < 0)
+		return -ENOMEM;
+	if (number > analysis->site_count)
+		rows[analysis->site_count++] = site;
+	*ret_row = number - 1;
 	return 0;
 }
 
@@ -184,10 +100,9 @@ int log_analysis_rows_device(struct log_analysis *analysis, const struct log_rea
 	return 0;
 }
 
-static bool rows_same_finding(const struct log_analysis *analysis, uint32_t row, const void *key)
+static bool rows_same_finding(const struct log_analysis_finding *a,
+			      const struct log_analysis_finding *b)
 {
-	const struct log_analysis_finding *a = &analysis->findings[row], *b = key;
-
 	return a->address == b->address && a->process == b->process && a->device == b->device &&
 	       a->type == b->type && a->kind == b->kind && a->cause == b->cause &&
 	       a->size == b->size && a->other_size == b->other_size;
@@ -199,18 +114,22 @@ int log_analysis_rows_find(struct log_analysis *analysis,
 	uint64_t place = (uint64_t)finding->process << 32 | finding->device << 16 |
 			 (uint32_t)finding->type << 8 | (uint32_t)finding->kind << 4 |
 			 finding->cause;
-	uint32_t hash = rows_hash(analysis, finding->address, place);
-	struct log_analysis_lookup *lookup = &analysis->finding_lookup;
+	uint64_t sizes = hash_fold(hash_fold(finding->size ^ HASH_K0, analysis->seed | 1) ^
+					   finding->other_size,
+				   analysis->seed ^ HASH_K1);
 	struct log_analysis_finding *rows;
-	size_t at;
+	uint32_t number;
 
 	analysis->devices[finding->format][finding->device]
 		->sums[finding->type]
 		.found[finding->kind]++;
 	analysis->processes[finding->process].found[finding->kind]++;
-	if (rows_find(analysis, lookup, hash, finding, rows_same_finding, &at) < 0)
-		return -ENOMEM;
-	if (lookup->slots[at] == LOG_ANALYSIS_NONE) {
+	for (sizes ^= finding->address;; sizes++) {
+		number = map_find(&analysis->finding_numbers, sizes, place);
+		if (!number || rows_same_finding(&analysis->findings[number - 1], finding))
+			break;
+	}
+	if (!number) {
 		if (analysis->finding_count >= LOG_ANALYSIS_FINDINGS_MAX) {
 			analysis->dropped++;
 			return 0;
@@ -220,10 +139,11 @@ int log_analysis_rows_find(struct log_analysis *analysis,
 		if (!rows)
 			return -ENOMEM;
 		analysis->findings = rows;
-		rows[analysis->finding_count] = *finding;
-		rows_enter(lookup, at, hash, analysis->finding_count++);
+		if (map_add(&analysis->finding_numbers, sizes, place, &number) < 0)
+			return -ENOMEM;
+		rows[analysis->finding_count++] = *finding;
 	}
-	rows = &analysis->findings[lookup->slots[at]];
+	rows = &analysis->findings[number - 1];
 	rows->count++;
 	rows->last_line = finding->line;
 	rows->last_file = finding->file;
@@ -307,17 +227,11 @@ void log_analysis_rows_sort(struct log_analysis *analysis)
 		      rows_compare_findings);
 }
 
-static void rows_deinit_lookup(struct log_analysis_lookup *lookup)
-{
-	free(lookup->slots);
-	free(lookup->hashes);
-}
-
 void log_analysis_rows_deinit(struct log_analysis *analysis)
 {
-	rows_deinit_lookup(&analysis->process_lookup);
-	rows_deinit_lookup(&analysis->site_lookup);
-	rows_deinit_lookup(&analysis->finding_lookup);
+	map_deinit(&analysis->process_numbers);
+	map_deinit(&analysis->site_numbers);
+	map_deinit(&analysis->finding_numbers);
 	for (size_t i = 0; i < LOG_READER_FORMATS; i++) {
 		for (size_t j = 0; j < BOOK_DEVICES; j++)
 			free(analysis->devices[i][j]);
