@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/map.h"
 #include "base/pool.h"
 #include "model/filter.h"
 #include "model/merge.h"
@@ -25,14 +26,14 @@
 #include "web/export/metrics.h"
 #include "web/server/web.h"
 
-#define METRICS_SITES_ROWS 32768u                    /* of any site, device and type */
-#define METRICS_SITES_OWN (METRICS_SITES_ROWS / 2)   /* more sites are added to the others */
-#define METRICS_SITES_SLOTS (2 * METRICS_SITES_ROWS) /* a power of two */
-#define METRICS_SITES_KNOWN 1024u                    /* stacks of a page whose text is known */
+#define METRICS_SITES_ROWS 32768u                  /* of any site, device and type */
+#define METRICS_SITES_OWN (METRICS_SITES_ROWS / 2) /* more sites are added to the others */
+#define METRICS_SITES_KNOWN 1024u                  /* stacks of a page whose text is known */
 
 struct metrics_site {
 	const char *site;
 	uint32_t device;
+	uint32_t number; /* of device and unique id */
 	uint32_t type;
 	uint64_t unique_id;
 	uint64_t bytes;
@@ -50,18 +51,19 @@ struct metrics_sites_known {
 struct metrics_sites {
 	struct pool texts;
 	const char *other; /* its text; a site may be called so too */
-	size_t count;
-	uint16_t slots[METRICS_SITES_SLOTS]; /* 1 + index, 0 = empty */
+	struct map devices;
+	struct map numbers; /* of the rows, by site, device and type */
 	struct metrics_site rows[METRICS_SITES_ROWS];
 	struct metrics_sites_known known[METRICS_SITES_KNOWN];
 };
 
-_Static_assert(METRICS_SITES_ROWS <= UINT16_MAX, "an index fits into a slot");
-
 static void metrics_sites_free(struct metrics_sites **sites)
 {
-	if (*sites)
+	if (*sites) {
 		pool_deinit(&(*sites)->texts);
+		map_deinit(&(*sites)->devices);
+		map_deinit(&(*sites)->numbers);
+	}
 	free(*sites);
 }
 
@@ -99,45 +101,38 @@ static const char *metrics_sites_text(struct metrics_sites *sites,
 	return known->site;
 }
 
-/* The row with these labels. NULL: there is none, and there are @most already. Texts are interned. */
-static struct metrics_site *metrics_sites_row(struct metrics_sites *sites,
-					      const struct metrics_site *wanted, size_t most)
+/* Adds to the row with these labels. -ENOSPC: there is none, and there are @most already. Texts are interned. */
+static int metrics_sites_add_own(struct metrics_sites *sites, const struct metrics_site *more,
+				 size_t most)
 {
-	uint64_t at = hash_fold((uintptr_t)wanted->site ^ HASH_K0,
-				((uint64_t)wanted->device << 8 | wanted->type) ^ HASH_K1) ^
-		      hash_u64(wanted->unique_id);
+	uint64_t place = (uint64_t)more->number << 8 | more->type;
+	uint32_t number = map_find(&sites->numbers, (uintptr_t)more->site, place);
+	struct metrics_site *row;
 
-	for (;; at++) {
-		uint16_t *slot = &sites->slots[at % METRICS_SITES_SLOTS];
-		struct metrics_site *row = &sites->rows[*slot ? *slot - 1u : sites->count];
-
-		if (*slot && row->site == wanted->site && row->device == wanted->device &&
-		    row->type == wanted->type && row->unique_id == wanted->unique_id)
-			return row;
-		if (*slot)
-			continue;
-		if (sites->count >= most)
-			return NULL;
-		*slot = (uint16_t)++sites->count;
-		*row = *wanted;
-		row->bytes = row->buffers = 0;
-		return row;
+	if (!number) {
+		if (sites->numbers.count >= most)
+			return -ENOSPC;
+		if (map_add(&sites->numbers, (uintptr_t)more->site, place, &number) < 0)
+			return -ENOMEM;
+		sites->rows[number - 1] = *more;
+		return 0;
 	}
+	row = &sites->rows[number - 1];
+	row->bytes = merge_add(row->bytes, more->bytes);
+	row->buffers += more->buffers;
+	return 0;
 }
 
-static void metrics_sites_add(struct metrics_sites *sites, const struct metrics_site *more,
-			      size_t most)
+static int metrics_sites_add(struct metrics_sites *sites, const struct metrics_site *more,
+			     size_t most)
 {
-	struct metrics_site *row = metrics_sites_row(sites, more, most);
+	int r = metrics_sites_add_own(sites, more, most);
 	struct metrics_site other = *more;
 
 	other.site = sites->other;
-	if (!row)
-		row = metrics_sites_row(sites, &other, METRICS_SITES_ROWS);
-	if (!row)
-		return; /* more devices than there are */
-	row->bytes = merge_add(row->bytes, more->bytes);
-	row->buffers += more->buffers;
+	if (r == -ENOSPC)
+		r = metrics_sites_add_own(sites, &other, METRICS_SITES_ROWS);
+	return r == -ENOSPC ? 0 : r; /* more devices than there are */
 }
 
 static int metrics_sites_page(void *context, const struct snapshot *page)
@@ -145,9 +140,10 @@ static int metrics_sites_page(void *context, const struct snapshot *page)
 	struct metrics_sites *sites = context;
 	const struct snapshot_part *part = NULL;
 	uint32_t process = UINT32_MAX, device = 0;
+	int r = 0;
 
 	memset(sites->known, 0, sizeof(sites->known)); /* addresses of the page before */
-	for (size_t i = 0; i < page->buffer_count; i++) {
+	for (size_t i = 0; r == 0 && i < page->buffer_count; i++) {
 		const struct snapshot_buffer *buffer = &page->buffers[i];
 		struct metrics_site more = {
 			.type = buffer->type, .bytes = snapshot_buffer_bytes(buffer), .buffers = 1};
@@ -162,11 +158,12 @@ static int metrics_sites_page(void *context, const struct snapshot *page)
 		more.device = page->devices[part->row].device;
 		more.unique_id = part->facts.unique_id;
 		more.site = metrics_sites_text(sites, buffer);
-		if (!more.site)
+		if (!more.site ||
+		    map_add(&sites->devices, more.device, more.unique_id, &more.number) < 0)
 			return -ENOMEM;
-		metrics_sites_add(sites, &more, METRICS_SITES_OWN);
+		r = metrics_sites_add(sites, &more, METRICS_SITES_OWN);
 	}
-	return 0;
+	return r;
 }
 
 /* Largest first; then by label, so that the order is stable. */
@@ -183,29 +180,30 @@ static int metrics_sites_compare(const void *left, const void *right)
 }
 
 /* Keeps the largest rows, and adds the others up behind them. */
-static void metrics_sites_rank(struct metrics_sites *sites, size_t wanted)
+static int metrics_sites_rank(struct metrics_sites *sites, size_t wanted)
 {
-	size_t count = sites->count;
+	size_t count = sites->numbers.count;
+	int r = 0;
 
 	qsort(sites->rows, count, sizeof(*sites->rows), metrics_sites_compare);
-	memset(sites->slots, 0, sizeof(sites->slots));
-	sites->count = 0;
+	map_deinit(&sites->numbers);
 	/* A row is written at its place or before it, after it was copied. */
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; r == 0 && i < count; i++) {
 		struct metrics_site row = sites->rows[i];
 
 		if (row.site != sites->other && wanted > 0)
 			wanted--;
 		else
 			row.site = sites->other;
-		metrics_sites_add(sites, &row, METRICS_SITES_ROWS);
+		r = metrics_sites_add(sites, &row, METRICS_SITES_ROWS);
 	}
+	return r;
 }
 
 static void metrics_sites_family(struct exposition *to, const struct metrics_sites *sites,
 				 bool buffers)
 {
-	for (size_t i = 0; i < sites->count; i++) {
+	for (size_t i = 0; i < sites->numbers.count; i++) {
 		const struct metrics_site *row = &sites->rows[i];
 
 		exposition_begin(to);
@@ -265,9 +263,10 @@ int metrics_sites_write(const struct web_provider *provider, size_t wanted,
 	if (!sites || !(sites->other = pool_text(&sites->texts, "other", strlen("other"))))
 		return -ENOMEM;
 	r = group_pages_each(provider, &everything, metrics_sites_page, sites);
+	if (r == 0)
+		r = metrics_sites_rank(sites, bits_min(wanted, METRICS_SITES_MAX));
 	if (r < 0)
 		return r;
-	metrics_sites_rank(sites, bits_min(wanted, METRICS_SITES_MAX));
 	exposition_start(&to);
 	exposition_family(&to, "ttmem_site_bytes", EXPOSITION_GAUGE, "bytes",
 			  "Memory in use, of the largest call sites and of all others.");
