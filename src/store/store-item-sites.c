@@ -19,6 +19,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/map.h"
 #include "base/pool.h"
 #include "base/text.h"
 #include "model/merge.h"
@@ -26,8 +27,7 @@
 #include "model/types.h"
 #include "store/store-item-names.h"
 
-#define STORE_SITES_GROUPED 2048u                    /* distinct call sites */
-#define STORE_SITES_SLOTS (2u * STORE_SITES_GROUPED) /* a power of two */
+#define STORE_SITES_GROUPED 2048u /* distinct call sites */
 
 struct store_group {
 	const char *name; /* of the first one */
@@ -45,18 +45,17 @@ struct store_group {
 };
 
 struct store_groups {
-	size_t count;
+	struct map numbers; /* by hash */
 	struct store_names names;
-	uint16_t slots[STORE_SITES_SLOTS]; /* 1 + index, 0 = empty */
 	struct store_group groups[STORE_SITES_GROUPED];
 };
 
-_Static_assert(STORE_SITES_GROUPED <= UINT16_MAX, "an index fits into a slot");
-
 static void store_groups_cleanup(struct store_groups **groups)
 {
-	if (*groups)
+	if (*groups) {
+		map_deinit(&(*groups)->numbers);
 		store_names_deinit(&(*groups)->names);
+	}
 	free(*groups);
 }
 
@@ -81,35 +80,33 @@ static bool store_group_has(const struct store_group *group, const struct snapsh
 				 (buffer->name || group->phase == buffer->phase));
 }
 
-/* The buffer's group, created if @may_add and there is room; else NULL. */
+/* The buffer's group, created if there is room; else NULL. */
 static struct store_group *store_group_of(struct store_groups *groups,
-					  const struct snapshot_buffer *buffer, bool may_add)
+					  const struct snapshot_buffer *buffer)
 {
-	const char *phase = buffer->name || buffer->stack ? NULL : buffer->phase;
 	uint64_t hash = store_group_hash(buffer);
 	struct store_group *group;
+	uint32_t number;
 
-	for (uint64_t at = hash;; at++) {
-		uint16_t *slot = &groups->slots[at % STORE_SITES_SLOTS];
-
-		if (*slot == 0) {
-			if (!may_add || groups->count == STORE_SITES_GROUPED)
-				return NULL;
-			group = &groups->groups[groups->count++];
-			*slot = (uint16_t)groups->count;
-			*group = (struct store_group){
-				.name = buffer->name,
-				.phase = phase,
-				.stack = buffer->stack,
-				.type = buffer->type,
-				.first = buffer,
-				.oldest_ns = UINT64_MAX,
-			};
-			return group;
-		}
-		group = &groups->groups[*slot - 1];
-		if (store_group_has(group, buffer))
-			return group;
+	for (uint64_t at = 0;; at++) {
+		number = map_find(&groups->numbers, hash, at);
+		if (number && !store_group_has(&groups->groups[number - 1], buffer))
+			continue;
+		if (number)
+			return &groups->groups[number - 1];
+		if (groups->numbers.count == STORE_SITES_GROUPED ||
+		    map_add(&groups->numbers, hash, at, &number) < 0)
+			return NULL;
+		group = &groups->groups[number - 1];
+		*group = (struct store_group){
+			.name = buffer->name,
+			.phase = buffer->name || buffer->stack ? NULL : buffer->phase,
+			.stack = buffer->stack,
+			.type = buffer->type,
+			.first = buffer,
+			.oldest_ns = UINT64_MAX,
+		};
+		return group;
 	}
 }
 
@@ -127,7 +124,7 @@ static void store_group_add_phase(struct store_group *group, const char *phase)
 static uint64_t store_group_add(struct store_groups *groups, const struct snapshot_buffer *buffer)
 {
 	uint64_t bytes = snapshot_buffer_bytes(buffer);
-	struct store_group *group = store_group_of(groups, buffer, true);
+	struct store_group *group = store_group_of(groups, buffer);
 
 	if (group) {
 		group->bytes = merge_add(group->bytes, bytes);
@@ -210,19 +207,20 @@ static int store_group_add_name(const struct store_group *group, struct store_it
 /* Keeps the largest @most groups as sites of the item. */
 static int store_groups_keep(struct store_groups *groups, size_t most, struct store_item *item)
 {
-	CLEANUP_FREE struct store_rank *order = calloc(groups->count + 1, sizeof(*order));
-	CLEANUP_FREE struct store_names_top *tops = store_names_rank(&groups->names, groups->count);
-	size_t count = bits_min(groups->count, most);
+	CLEANUP_FREE struct store_rank *order = calloc(groups->numbers.count + 1, sizeof(*order));
+	CLEANUP_FREE struct store_names_top *tops =
+		store_names_rank(&groups->names, groups->numbers.count);
+	size_t count = bits_min(groups->numbers.count, most);
 	int r = 0;
 
 	if (!order || !tops)
 		return -ENOMEM;
-	for (size_t i = 0; i < groups->count; i++) {
+	for (size_t i = 0; i < groups->numbers.count; i++) {
 		struct store_group *group = &groups->groups[i];
 
 		order[i] = (struct store_rank){group->bytes, group->buffers, group};
 	}
-	qsort(order, groups->count, sizeof(*order), store_group_compare);
+	qsort(order, groups->numbers.count, sizeof(*order), store_group_compare);
 	item->sites = calloc(count + 1, sizeof(*item->sites));
 	if (!item->sites)
 		return -ENOMEM;
@@ -249,7 +247,7 @@ static int store_groups_keep(struct store_groups *groups, size_t most, struct st
 		if (r == 0)
 			r = store_names_text(top, item, &site->names);
 	}
-	item->cut += groups->count - count;
+	item->cut += groups->numbers.count - count;
 	return r;
 }
 
@@ -285,7 +283,7 @@ static int store_item_examples(struct store_item *item, const struct snapshot *s
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < groups->count; i++) {
+	for (size_t i = 0; r == 0 && i < groups->numbers.count; i++) {
 		const struct store_group *group = &groups->groups[i];
 
 		if (group->kept)
