@@ -13,7 +13,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/hash.h"
+#include "base/map.h"
 #include "base/text.h"
 #include "store/store-item.h"
 
@@ -47,18 +47,13 @@ enum {
 	(ROWS_HEADER + ROWS_COLUMNS_MAX * sizeof(uint64_t) * (size_t)STORE_ROWS_CHUNK + \
 	 STORE_ROWS_TEXT_MAX)
 
-struct packer_text {
-	const char *text; /* NULL = the slot is free */
-	uint32_t at;
-};
-
 struct store_packer {
 	uint32_t count, capacity;
 	uint64_t (*rows)[COLUMNS];
 	char *texts;
 	size_t text_used, text_capacity;
-	struct packer_text *slots;
-	size_t slot_count; /* over twice the texts of its rows, so that it stays sparse */
+	struct map numbers; /* of texts, by address */
+	uint32_t *offsets;  /* by number */
 };
 
 struct store_packer *store_packer_new(uint64_t rows)
@@ -69,10 +64,9 @@ struct store_packer *store_packer_new(uint64_t rows)
 		return NULL;
 	/* Most reports are short, and a whole chunk takes half a megabyte. */
 	packer->capacity = (uint32_t)bits_min(rows ? rows : 1, STORE_ROWS_CHUNK);
-	packer->slot_count = (size_t)2 * ROWS_TEXTS * packer->capacity + 1;
 	packer->rows = calloc(packer->capacity, sizeof(*packer->rows));
-	packer->slots = calloc(packer->slot_count, sizeof(*packer->slots));
-	return packer->rows && packer->slots ? packer : store_packer_free(packer);
+	packer->offsets = calloc((size_t)ROWS_TEXTS * packer->capacity, sizeof(*packer->offsets));
+	return packer->rows && packer->offsets ? packer : store_packer_free(packer);
 }
 
 struct store_packer *store_packer_free(struct store_packer *packer)
@@ -80,7 +74,8 @@ struct store_packer *store_packer_free(struct store_packer *packer)
 	if (!packer)
 		return NULL;
 	free(packer->rows);
-	free(packer->slots);
+	map_deinit(&packer->numbers);
+	free(packer->offsets);
 	free(packer->texts);
 	free(packer);
 	return NULL;
@@ -106,33 +101,25 @@ size_t store_packer_size(const struct store_packer *packer)
 /* The text's offset; it is copied when it is met for the first time. */
 static int packer_text(struct store_packer *packer, const char *text, uint64_t *ret_at)
 {
-	uint64_t hash = hash_u64((uintptr_t)text);
-	struct packer_text *slot;
+	uint32_t number = text ? map_find(&packer->numbers, (uintptr_t)text, 0) : 0;
 	size_t length;
 	char *texts;
 
-	*ret_at = 0;
-	if (!text || !*text)
+	*ret_at = number ? packer->offsets[number - 1] : 0;
+	if (number || !text || !*text)
 		return 0;
-	for (;; hash++) {
-		slot = &packer->slots[hash % packer->slot_count];
-		if (!slot->text)
-			break;
-		if (slot->text == text) {
-			*ret_at = slot->at;
-			return 0;
-		}
-	}
 	length = strnlen(text, STORE_TEXT_MAX);
 	texts = array_grow(packer->texts, &packer->text_capacity,
 			   packer->text_used + 1 + TEXT_CLEAN_SIZE(length), 1);
 	if (!texts)
 		return -ENOMEM;
 	packer->texts = texts;
+	if (map_add(&packer->numbers, (uintptr_t)text, 0, &number) < 0)
+		return -ENOMEM;
 	if (packer->text_used == 0)
 		texts[packer->text_used++] = '\0';
-	*slot = (struct packer_text){text, (uint32_t)packer->text_used};
-	*ret_at = slot->at;
+	packer->offsets[number - 1] = (uint32_t)packer->text_used;
+	*ret_at = packer->text_used;
 	packer->text_used += text_clean(text, length, texts + packer->text_used) + 1;
 	return 0;
 }
@@ -183,13 +170,6 @@ static void packer_put_column(const struct store_packer *packer, size_t column, 
 	}
 }
 
-static void packer_empty(struct store_packer *packer)
-{
-	packer->count = 0;
-	packer->text_used = 0;
-	memset(packer->slots, 0, packer->slot_count * sizeof(*packer->slots));
-}
-
 int store_packer_take(struct store_packer *packer, struct store_chunk *ret_chunk)
 {
 	size_t size = store_packer_size(packer);
@@ -223,7 +203,9 @@ int store_packer_take(struct store_packer *packer, struct store_chunk *ret_chunk
 		.length = length,
 		.bytes = cleanup_steal(packed),
 	};
-	packer_empty(packer);
+	packer->count = 0;
+	packer->text_used = 0;
+	map_deinit(&packer->numbers);
 	return 0;
 }
 
