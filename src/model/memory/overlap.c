@@ -14,14 +14,13 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/map.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
 /* TTMEM_FLAG_PREALLOCATED and TTMEM_FLAG_ALIAS: the memory is another buffer's. */
 #define OVERLAP_FLAGS_SHARED (0x02u | SNAPSHOT_FLAG_ALIAS)
-
-#define OVERLAP_PLACES (OVERLAP_PAIRS_MAX * 4)
 
 struct overlap_range {
 	uint32_t row, memory;
@@ -37,7 +36,7 @@ struct overlap_reach {
 
 struct overlap_search {
 	struct overlaps *overlaps;
-	uint32_t places[OVERLAP_PLACES]; /* 1 + index of a pair, by hash; 0 = free */
+	struct map pairs; /* of processes */
 	struct overlap_reach reaches[OVERLAP_PROCESSES_MAX];
 	size_t reach_count;
 };
@@ -198,17 +197,13 @@ static void overlap_add(struct overlap_search *search, const struct overlap_rang
 	struct overlaps *overlaps = search->overlaps;
 	uint64_t low = bits_min(buffer->process, other->process);
 	uint64_t high = bits_max(buffer->process, other->process);
-	uint64_t at = hash_u64(low << 32 | high) % OVERLAP_PLACES;
 	bool is_younger = buffer->born_ns >= other->born_ns;
+	uint32_t number;
 
-	for (; search->places[at]; at = (at + 1) % OVERLAP_PLACES) {
-		const struct overlap *known = &overlaps->list[search->places[at] - 1];
-
-		if (bits_min(known->first->process, known->second->process) == low &&
-		    bits_max(known->first->process, known->second->process) == high)
-			return;
-	}
-	if (overlaps->count == OVERLAP_PAIRS_MAX) {
+	if (map_find(&search->pairs, low, high))
+		return;
+	if (overlaps->count == OVERLAP_PAIRS_MAX ||
+	    map_add(&search->pairs, low, high, &number) < 0) {
 		overlaps->is_cut = true;
 		return;
 	}
@@ -218,7 +213,6 @@ static void overlap_add(struct overlap_search *search, const struct overlap_rang
 		.first = is_younger ? other : buffer,
 		.second = is_younger ? buffer : other,
 	};
-	search->places[at] = (uint32_t)overlaps->count;
 }
 
 /* Compares a range with those before it, and remembers how far it reaches. */
@@ -282,6 +276,7 @@ int overlap_find(const struct snapshot *snapshot, struct overlaps *ret_overlaps)
 			search->reach_count = 0;
 		overlap_step(search, &ranges[i]);
 	}
+	map_deinit(&search->pairs);
 	*ret_overlaps = overlaps;
 	return 0;
 }
