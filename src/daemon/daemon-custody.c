@@ -434,8 +434,7 @@ static void keep_release_kernels(struct daemon *daemon)
 	for (size_t i = 0; i < book_list->count; i++) {
 		const struct tracked *tracked = book_list->list[i];
 
-		if (__atomic_load_n(&tracked->end, __ATOMIC_ACQUIRE) == TRACKED_LIVES &&
-		    verify_book_is_kernels(tracked->book->file.fd))
+		if (!tracked_has_ended(tracked) && verify_book_is_kernels(tracked->book->file.fd))
 			keeper_remove(daemon->keeper, tracked->device, tracked->inode);
 	}
 	book_list_unref(book_list);

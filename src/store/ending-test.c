@@ -18,7 +18,7 @@ struct ended_list {
 	struct store_cursor next;
 };
 
-static void put_ending(struct testing_world *world, uint32_t pid, const struct store_ending *ending)
+static void put_ending(struct testing_world *world, uint32_t pid, const struct ending *ending)
 {
 	struct snapshot *snapshot = testing_snapshot(world->real_ns);
 	uint32_t process = testing_process(snapshot, pid, "train");
@@ -54,10 +54,10 @@ static struct ended_list list_ended(struct testing_world *world, const struct st
 UNIT(ends_are_listed_newest_first_with_what_they_left)
 {
 	struct testing_world world;
-	const struct store_ending ended = {
-		.book = 1, .ended_ns = TESTING_START, .closed = true, .exit_is_known = true};
-	const struct store_ending killed = {
-		.book = 2, .ended_ns = TESTING_START, .exit_is_known = true, .exit_signal = 9};
+	const struct ending ended = {
+		.book = 1, .ended_ns = TESTING_START, .closed = true, .has_status = true};
+	const struct ending killed = {
+		.book = 2, .ended_ns = TESTING_START, .has_status = true, .status = 9};
 	struct ended_list to;
 
 	testing_init(&world);
@@ -70,9 +70,9 @@ UNIT(ends_are_listed_newest_first_with_what_they_left)
 	assert(to.count == 2 && !to.next.more);
 	assert(to.list[0].process.pid == 2 && to.list[1].process.pid == 1);
 	assert(to.list[0].bytes == 4096 && to.list[0].buffers == 1);
-	assert(to.list[0].ending.exit_signal == 9 && !to.list[0].ending.closed);
+	assert(to.list[0].ending.status == 9 && !to.list[0].ending.closed);
 	assert(to.list[1].bytes == 0 && to.list[1].ending.closed);
-	assert(to.list[1].ending.exit_is_known && to.list[1].ending.exit_code == 0);
+	assert(to.list[1].ending.has_status && to.list[1].ending.status == 0);
 	/* They are no records of something that went wrong. */
 	assert(testing_health(&world).records == 1);
 	testing_close(&world);
@@ -87,7 +87,7 @@ UNIT(pages_of_ends_follow_each_other)
 	testing_init(&world);
 	testing_open(&world);
 	for (uint32_t pid = 1; pid <= 3; pid++)
-		put_ending(&world, pid, &(struct store_ending){.ended_ns = TESTING_START});
+		put_ending(&world, pid, &(struct ending){.ended_ns = TESTING_START});
 	to = list_ended(&world, &filter);
 	assert(to.count == 2 && to.next.more && to.list[1].process.pid == 2);
 	filter.after = to.next;
@@ -105,7 +105,7 @@ UNIT(users_see_the_ends_of_their_own)
 	testing_init(&world);
 	testing_open(&world);
 	for (uint32_t pid = 1; pid <= 4; pid++)
-		put_ending(&world, pid, &(struct store_ending){.ended_ns = TESTING_START});
+		put_ending(&world, pid, &(struct ending){.ended_ns = TESTING_START});
 	to = list_ended(&world, &(struct store_filter){.sees = testing_sees(&mine)});
 	assert(to.count == 2 && to.hidden == 2);
 	assert(to.list[0].process.pid == 3 && to.list[1].process.pid == 1);
@@ -120,10 +120,10 @@ UNIT(old_ends_are_deleted)
 	testing_init(&world);
 	world.config.keep_s = 3600;
 	testing_open(&world);
-	put_ending(&world, 1, &(struct store_ending){.ended_ns = world.real_ns});
+	put_ending(&world, 1, &(struct ending){.ended_ns = world.real_ns});
 	testing_flush(&world);
 	testing_pass(&world, 3601 * TESTING_S);
-	put_ending(&world, 2, &(struct store_ending){.ended_ns = world.real_ns});
+	put_ending(&world, 2, &(struct ending){.ended_ns = world.real_ns});
 	testing_reopen(&world); /* the last batch is followed by a look at what is too old */
 	assert(list_ended(&world, &(struct store_filter){.pid = 1}).count == 0);
 	assert(list_ended(&world, &(struct store_filter){.pid = 2}).count == 1);

@@ -405,7 +405,7 @@ static void put_in(struct testing_world *world, uint32_t pid, const char *namesp
 	store_put_incident(world->store, snapshot, &incident);
 	testing_buffer(snapshot, process, 0, 0x1000, "weights", NULL);
 	store_put_leak(world->store, snapshot, process,
-		       &(struct store_ending){.book = pid, .ended_ns = TESTING_START});
+		       &(struct ending){.book = pid, .ended_ns = TESTING_START});
 	snapshot_free(snapshot);
 }
 
@@ -512,7 +512,7 @@ UNIT(numbers_beyond_all_reason_do_not_overflow)
 		snapshot->buffers[0].born_ns = UINT64_MAX;
 		incident.last_ns = UINT64_MAX;
 		store_put_leak(world.store, snapshot, process,
-			       &(struct store_ending){.ended_ns = TESTING_START});
+			       &(struct ending){.ended_ns = TESTING_START});
 		store_put_incident(world.store, snapshot, &incident);
 		testing_memory(snapshot, process, 0, DRAM, UINT64_MAX, UINT64_MAX);
 		assert(snapshot_finish(snapshot) == 0);

@@ -89,8 +89,7 @@ UNIT(a_report_keeps_a_hundred_thousand_buffers)
 
 	testing_init(&world);
 	testing_open(&world);
-	store_put_leak(world.store, snapshot, process,
-		       &(struct store_ending){.ended_ns = TESTING_START});
+	store_put_leak(world.store, snapshot, process, &(struct ending){.ended_ns = TESTING_START});
 	testing_flush(&world);
 	assert(store_reader_open(world.store, &reader) == 0);
 	assert(store_query_leaks(reader, &testing_everything, &rows, &next) == 0);
@@ -117,8 +116,7 @@ UNIT(pages_end_within_a_report)
 
 	testing_init(&world);
 	testing_open(&world);
-	store_put_leak(world.store, snapshot, process,
-		       &(struct store_ending){.ended_ns = TESTING_START});
+	store_put_leak(world.store, snapshot, process, &(struct ending){.ended_ns = TESTING_START});
 	testing_put_leak(&world, 43, "newer");
 	testing_flush(&world);
 	filter.pid = 42;
@@ -154,8 +152,7 @@ UNIT(a_huge_leak_is_cut)
 
 	testing_init(&world);
 	testing_open(&world);
-	store_put_leak(world.store, snapshot, process,
-		       &(struct store_ending){.ended_ns = TESTING_START});
+	store_put_leak(world.store, snapshot, process, &(struct ending){.ended_ns = TESTING_START});
 	testing_flush(&world);
 	told = testing_told_leaks(&world, &testing_everything);
 	assert(told.leaks == 1 && told.leak.buffers == count);
@@ -189,8 +186,7 @@ UNIT(a_list_takes_its_share_of_the_queue_at_most)
 		name[sizeof(name) - 1] = '\0';
 		testing_buffer(snapshot, process, DRAM, i, name, NULL);
 	}
-	store_put_leak(world.store, snapshot, process,
-		       &(struct store_ending){.ended_ns = TESTING_START});
+	store_put_leak(world.store, snapshot, process, &(struct ending){.ended_ns = TESTING_START});
 	testing_put_leak(&world, 43, "of another process");
 	testing_flush(&world);
 	assert(testing_health(&world).dropped_records == 0);
@@ -216,7 +212,7 @@ UNIT(a_full_queue_costs_the_list_before_the_report)
 	testing_hold(&world, true);
 	for (uint64_t book = 1; book <= 3; book++)
 		store_put_leak(world.store, snapshot, process,
-			       &(struct store_ending){.book = book, .ended_ns = TESTING_START});
+			       &(struct ending){.book = book, .ended_ns = TESTING_START});
 	testing_hold(&world, false);
 	testing_flush(&world);
 	assert(testing_health(&world).dropped_records == 0);
@@ -242,8 +238,7 @@ UNIT(a_site_has_the_phases_of_its_buffers)
 	testing_buffer(snapshot, process, DRAM, 2, "weights", "load\x1e");
 	testing_buffer(snapshot, process, DRAM, 3, "weights", "step");
 	testing_buffer(snapshot, process, DRAM, 4, "weights", "load\x1e");
-	store_put_leak(world.store, snapshot, process,
-		       &(struct store_ending){.ended_ns = TESTING_START});
+	store_put_leak(world.store, snapshot, process, &(struct ending){.ended_ns = TESTING_START});
 	testing_flush(&world);
 	told = testing_told_leaks(&world, &testing_everything);
 	assert(told.parts == 1 && strcmp(told.part.phases, "load?\x1estep") == 0);
@@ -255,7 +250,7 @@ UNIT(a_site_has_the_phases_of_its_buffers)
 	memmove(snapshot->buffers, snapshot->buffers + 4, 30 * sizeof(*snapshot->buffers));
 	snapshot->buffer_count = 30;
 	store_put_leak(world.store, snapshot, process,
-		       &(struct store_ending){.book = 2, .ended_ns = TESTING_START});
+		       &(struct ending){.book = 2, .ended_ns = TESTING_START});
 	testing_flush(&world);
 	told = testing_told_leaks(&world, &(struct store_filter){.limit = 1});
 	assert(told.parts == 1 && told.buffers == 30);
@@ -284,12 +279,11 @@ UNIT(lists_stay_within_their_share_of_the_file)
 	most = (int64_t)(world.config.size_max / STORE_LISTS_SHARE);
 	testing_open(&world);
 	testing_set_user(snapshot, process, 2000);
-	store_put_leak(world.store, snapshot, process,
-		       &(struct store_ending){.ended_ns = TESTING_START});
+	store_put_leak(world.store, snapshot, process, &(struct ending){.ended_ns = TESTING_START});
 	testing_set_user(snapshot, process, 1000);
 	for (uint64_t book = 1; book <= 40; book++) {
 		store_put_leak(world.store, snapshot, process,
-			       &(struct store_ending){.book = book, .ended_ns = TESTING_START});
+			       &(struct ending){.book = book, .ended_ns = TESTING_START});
 		testing_flush(&world);
 		testing_pass(&world, 20 * TESTING_S);
 	}

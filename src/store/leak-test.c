@@ -21,7 +21,7 @@ UNIT(a_process_without_a_book_leaves_totals)
 	struct testing_world world;
 	struct snapshot *snapshot = testing_snapshot(TESTING_START);
 	uint32_t process = testing_process(snapshot, 42, "train");
-	struct store_ending ending = {.ended_ns = TESTING_START};
+	struct ending ending = {.ended_ns = TESTING_START};
 	struct snapshot_part *part = snapshot_part(snapshot, process, 0);
 	struct testing_told told;
 
@@ -45,12 +45,12 @@ UNIT(a_leak_report_comes_back_whole)
 	struct testing_world world;
 	struct snapshot *snapshot = testing_snapshot(TESTING_START);
 	uint32_t process = testing_process(snapshot, 42, "train");
-	struct store_ending ending = {.book = 1,
-				      .ended_ns = TESTING_START,
-				      .closed = true,
-				      .execed = true,
-				      .exit_is_known = true,
-				      .exit_code = 3};
+	struct ending ending = {.book = 1,
+				.ended_ns = TESTING_START,
+				.closed = true,
+				.execed = true,
+				.has_status = true,
+				.status = 3 << 8};
 	struct testing_told told;
 
 	testing_init(&world);
@@ -74,7 +74,7 @@ UNIT(a_leak_report_comes_back_whole)
 	assert(strcmp(told.leak.process.source, "book") == 0);
 	assert(told.leak.ending.ended_ns == TESTING_START && told.leak.ending.closed);
 	assert(told.leak.ending.execed);
-	assert(told.leak.ending.exit_is_known && told.leak.ending.exit_code == 3);
+	assert(told.leak.ending.has_status && told.leak.ending.status == 3 << 8);
 	assert(told.leak.bytes == 0 && told.leak.buffers == 1 && told.leak.listed == 1);
 	assert(told.part.type == L1 && strcmp(told.part.name, "kv cache") == 0);
 	assert(!told.part.phase && strcmp(told.part.phases, "decode/layer 3") == 0);
@@ -105,7 +105,7 @@ UNIT(a_clean_end_is_no_leak)
 
 	testing_init(&world);
 	testing_open(&world);
-	store_put_leak(world.store, snapshot, process, &(struct store_ending){0});
+	store_put_leak(world.store, snapshot, process, &(struct ending){0});
 	testing_flush(&world);
 	assert(testing_count_leaks(&world) == 0 && testing_health(&world).dropped_records == 0);
 	snapshot_free(snapshot);
@@ -143,7 +143,7 @@ UNIT(a_book_is_the_same_whatever_its_process_is_called)
 		snapshot->processes[process].start_ns += (uint64_t)i * 86400 * TESTING_S;
 		testing_buffer(snapshot, process, 0, 0x1000, "weights", NULL);
 		store_put_leak(world.store, snapshot, process,
-			       &(struct store_ending){.book = 7, .ended_ns = TESTING_START});
+			       &(struct ending){.book = 7, .ended_ns = TESTING_START});
 		testing_flush(&world);
 		snapshot_free(snapshot);
 	}
@@ -197,12 +197,12 @@ UNIT(without_a_name_the_phase_is_the_site)
 	testing_buffer(snapshot, process, L1, 4, "n", "a");
 	testing_buffer(snapshot, process, L1, 5, "n", "b");
 	testing_buffer(snapshot, process, L1, 6, NULL, NULL);
-	store_put_leak(world.store, snapshot, process, &(struct store_ending){.ended_ns = 5});
+	store_put_leak(world.store, snapshot, process, &(struct ending){.ended_ns = 5});
 	testing_flush(&world);
 	told = testing_told_leaks(&world, &testing_everything);
 	assert(told.leaks == 1 && told.parts == 5 && told.buffers == 7);
 	assert(told.leak.bytes == UINT64_C(7) * 4096);
-	assert(!told.leak.ending.exit_is_known && !told.leak.ending.closed);
+	assert(!told.leak.ending.has_status && !told.leak.ending.closed);
 	assert(!told.leak.ending.execed);
 	snapshot_free(snapshot);
 	testing_close(&world);
@@ -227,7 +227,7 @@ UNIT(a_line_that_names_its_buffers_by_number_is_one_site)
 				snapshot->buffers[i].stack = snapshot_text(snapshot, "a.c:1:f", 7);
 		}
 		store_put_leak(world.store, snapshot, process,
-			       &(struct store_ending){.ended_ns = 5 + with_stack});
+			       &(struct ending){.ended_ns = 5 + with_stack});
 		snapshot_free(snapshot);
 	}
 	testing_flush(&world);
@@ -256,7 +256,7 @@ UNIT(hostile_text_is_only_text)
 
 		assert(snapshot_add_buffer(snapshot, &buffer) == 0);
 		store_put_leak(world.store, snapshot, process,
-			       &(struct store_ending){.ended_ns = TESTING_START});
+			       &(struct ending){.ended_ns = TESTING_START});
 		snapshot_free(snapshot);
 	}
 	testing_flush(&world);
@@ -323,8 +323,7 @@ UNIT(one_users_leaks_do_not_evict_those_of_others)
 	testing_open(&world);
 	testing_set_user(snapshot, process, 2000);
 	testing_buffer(snapshot, process, DRAM, 1, "weights", NULL);
-	store_put_leak(world.store, snapshot, process,
-		       &(struct store_ending){.ended_ns = TESTING_START});
+	store_put_leak(world.store, snapshot, process, &(struct ending){.ended_ns = TESTING_START});
 	for (uint32_t pid = 2; pid < STORE_LEAKS_MAX + 500; pid++) {
 		testing_put_leak(&world, pid, "weights");
 		if (pid % 1000 == 0)
@@ -349,7 +348,7 @@ UNIT(a_call_site_has_its_largest_names_and_how_many_there_are)
 				    "4096 1 kv.0\x1e";
 	struct testing_world world;
 	struct snapshot *snapshot;
-	struct store_ending ending = {.book = 1, .ended_ns = 1};
+	struct ending ending = {.book = 1, .ended_ns = 1};
 	struct testing_told told;
 	uint32_t process;
 	char name[32];

@@ -62,7 +62,7 @@ static void put_leak_of(struct testing_world *world, uint32_t uid, uint32_t pid)
 {
 	struct snapshot *snapshot = testing_snapshot(world->real_ns);
 	uint32_t process = testing_process(snapshot, pid, "train");
-	struct store_ending ending = {.book = pid, .ended_ns = world->real_ns};
+	struct ending ending = {.book = pid, .ended_ns = world->real_ns};
 
 	snapshot->processes[process].user_id = snapshot->processes[process].maker_id = uid;
 	testing_buffer(snapshot, process, 0, 0x1000, "weights", NULL);
@@ -126,8 +126,8 @@ static struct store_item *leak_item(uint32_t uid, uint32_t pid)
 
 	snapshot->processes[process].user_id = snapshot->processes[process].maker_id = uid;
 	testing_buffer(snapshot, process, 0, 0x1000, "weights", NULL);
-	assert(store_item_leak(snapshot, process, &(struct store_ending){.book = pid}, 1 << 20,
-			       &item) == 0 &&
+	assert(store_item_leak(snapshot, process, &(struct ending){.book = pid}, 1 << 20, &item) ==
+		       0 &&
 	       item);
 	snapshot_free(snapshot);
 	return item;
@@ -402,7 +402,7 @@ UNIT(reading_while_writing)
 		testing_buffer(snapshot, process, 0, 1, "weights", NULL);
 		testing_buffer(snapshot, process, 0, 2, "weights", NULL);
 		store_put_leak(world.store, snapshot, process,
-			       &(struct store_ending){.ended_ns = TESTING_START});
+			       &(struct ending){.ended_ns = TESTING_START});
 		snapshot_free(snapshot);
 		if (pid % 10 == 0)
 			testing_flush(&world);

@@ -292,9 +292,8 @@ static int store_item_examples(struct store_item *item, const struct snapshot *s
 	return r;
 }
 
-int store_item_leak(const struct snapshot *snapshot, uint32_t process,
-		    const struct store_ending *ending, size_t bytes_max,
-		    struct store_item **ret_item)
+int store_item_leak(const struct snapshot *snapshot, uint32_t process, const struct ending *ending,
+		    size_t bytes_max, struct store_item **ret_item)
 {
 	CLEANUP(store_groups_cleanup)
 	struct store_groups *groups = calloc(1, sizeof(*groups));
@@ -342,7 +341,7 @@ int store_item_leak(const struct snapshot *snapshot, uint32_t process,
 }
 
 struct store_item *store_item_ending(const struct snapshot *snapshot, uint32_t process,
-				     const struct store_ending *ending)
+				     const struct ending *ending)
 {
 	CLEANUP(store_item_cleanup)
 	struct store_item *item = store_item_new(STORE_ITEM_ENDING, ending->ended_ns);

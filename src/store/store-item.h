@@ -115,7 +115,7 @@ struct store_item {
 	size_t repeat_count, repeat_capacity;
 
 	/* A leak, or an end. */
-	struct store_ending ending;
+	struct ending ending;
 	uint64_t leaked_bytes;
 	uint64_t leaked_buffers;
 };
@@ -131,13 +131,12 @@ struct store_item *store_item_failure(const struct snapshot *snapshot,
  * @bytes_max: of its packed list of buffers, which is cut there. 0, with NULL if there is no leak;
  * or -ENOMEM.
  */
-int store_item_leak(const struct snapshot *snapshot, uint32_t process,
-		    const struct store_ending *ending, size_t bytes_max,
-		    struct store_item **ret_item);
+int store_item_leak(const struct snapshot *snapshot, uint32_t process, const struct ending *ending,
+		    size_t bytes_max, struct store_item **ret_item);
 
 /* NULL if memory has run out. */
 struct store_item *store_item_ending(const struct snapshot *snapshot, uint32_t process,
-				     const struct store_ending *ending);
+				     const struct ending *ending);
 
 /* The party whose stack is the site: who made the call that went wrong, else who allocated. */
 const struct store_item_party *store_item_caller(const struct store_item *item);

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "store/store-query.h"
 
-struct store_endings_rows {
+struct endings_rows {
 	int (*row)(void *context, const struct store_ended *ended);
 	void *context;
 };
@@ -24,7 +24,7 @@ static const char store_sql_endings[] =
 static int store_list_endings(struct store_reader *reader, const struct store_filter *filter,
 			      const void *rows, struct store_cursor *next)
 {
-	const struct store_endings_rows *to = rows;
+	const struct endings_rows *to = rows;
 	size_t limit = store_query_limit(filter->limit), count = 0;
 	struct store_value values[STORE_QUERY_VALUES];
 	STORE_STATEMENT row = NULL;
@@ -35,12 +35,7 @@ static int store_list_endings(struct store_reader *reader, const struct store_fi
 	while (r == 0 && (r = store_reader_step(reader, row)) > 0) {
 		const struct store_ended ended = {
 			.process = store_column_process(row, 7),
-			.ending = {.ended_ns = store_column(row, 1),
-				   .closed = store_column(row, 2) & 1,
-				   .execed = store_column(row, 2) >> 1 & 1,
-				   .exit_is_known = sqlite3_column_type(row, 3) != SQLITE_NULL,
-				   .exit_code = sqlite3_column_int(row, 3),
-				   .exit_signal = sqlite3_column_int(row, 4)},
+			.ending = store_column_ending(row, 1),
 			.bytes = store_column(row, 5),
 			.buffers = store_column(row, 6),
 		};
@@ -58,7 +53,7 @@ int store_query_endings(struct store_reader *reader, const struct store_filter *
 			int (*row)(void *context, const struct store_ended *ended), void *context,
 			struct store_cursor *ret_next)
 {
-	const struct store_endings_rows rows = {.row = row, .context = context};
+	const struct endings_rows rows = {.row = row, .context = context};
 
 	return store_query_page(reader, filter, &rows, store_list_endings, ret_next);
 }

@@ -305,7 +305,7 @@ int store_query_has_kind(struct store_reader *reader, const char *kind)
 
 /* ?5: the first leak that may come; those with higher numbers were on earlier pages. */
 static const char store_sql_leaks[] =
-	"SELECT l.id, l.book, l.ended_ns, l.closed, l.exit_code, l.exit_signal, l.bytes, l.buffers,"
+	"SELECT l.id, l.ended_ns, l.closed, l.exit_code, l.exit_signal, l.bytes, l.buffers,"
 	" (SELECT ifnull(sum(c.rows), 0) FROM leak_chunks AS c WHERE c.leak = l.id),"
 	" " STORE_PROCESS_COLUMNS " FROM leaks AS l CROSS JOIN processes AS p ON p.id = l.process"
 	" WHERE (NOT ?1 OR" STORE_SEES("l.uid") ") AND (?2 = 0 OR p.pid = ?2) AND l.ended_ns >= ?3"
@@ -315,17 +315,11 @@ static struct store_leak store_column_leak(struct sqlite3_stmt *row)
 {
 	return (struct store_leak){
 		.id = (int64_t)store_column(row, 0),
-		.process = store_column_process(row, 9),
-		.ending = {.book = store_column(row, 1),
-			   .ended_ns = store_column(row, 2),
-			   .closed = store_column(row, 3) & 1,
-			   .execed = store_column(row, 3) >> 1 & 1,
-			   .exit_is_known = sqlite3_column_type(row, 4) != SQLITE_NULL,
-			   .exit_code = sqlite3_column_int(row, 4),
-			   .exit_signal = sqlite3_column_int(row, 5)},
-		.bytes = store_column(row, 6),
-		.buffers = store_column(row, 7),
-		.listed = store_column(row, 8),
+		.process = store_column_process(row, 8),
+		.ending = store_column_ending(row, 1),
+		.bytes = store_column(row, 5),
+		.buffers = store_column(row, 6),
+		.listed = store_column(row, 7),
 	};
 }
 

@@ -251,6 +251,20 @@ const char *store_column_text(struct sqlite3_stmt *statement, int at)
 	return text && *text ? text : NULL;
 }
 
+struct ending store_column_ending(struct sqlite3_stmt *statement, int at)
+{
+	uint64_t closed = store_column(statement, at + 1);
+
+	return (struct ending){
+		.ended_ns = store_column(statement, at),
+		.closed = closed & 1,
+		.execed = closed >> 1 & 1,
+		.has_status = sqlite3_column_type(statement, at + 2) != SQLITE_NULL,
+		.status = W_EXITCODE(sqlite3_column_int(statement, at + 2) & 0xff,
+				     sqlite3_column_int(statement, at + 3) & 0x7f),
+	};
+}
+
 struct store_process store_column_process(struct sqlite3_stmt *statement, int at)
 {
 	const char *comm = store_column_text(statement, at + 5);

@@ -59,6 +59,8 @@ const char *store_column_text(struct sqlite3_stmt *statement, int at);
 #define STORE_PROCESS_COLUMN_COUNT 9
 
 struct store_process store_column_process(struct sqlite3_stmt *statement, int at);
+/* "ended_ns", "closed", "exit_code", "exit_signal". */
+struct ending store_column_ending(struct sqlite3_stmt *statement, int at);
 
 void store_reader_finalize(struct sqlite3_stmt **statement);
 

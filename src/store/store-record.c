@@ -427,7 +427,7 @@ static int64_t store_record_identity(const struct store_db *db, const struct sto
 
 int store_record_leak(struct store_db *db, const struct store_item *item)
 {
-	const struct store_ending *ending = &item->ending;
+	const struct ending *ending = &item->ending;
 	int64_t process = 0, leak = 0, owner = 0;
 	int r = store_record_process(db, item, 0, &process);
 
@@ -436,14 +436,15 @@ int store_record_leak(struct store_db *db, const struct store_item *item)
 	if (r == 0)
 		r = store_db_run(
 			db, STORE_SQL_LEAK_ADD,
-			STORE_VALUES(
-				STORE_INT(process), STORE_INT(owner), STORE_BITS(ending->book),
-				STORE_CUT(ending->ended_ns),
-				STORE_INT(ending->closed | ending->execed << 1),
-				ending->exit_is_known ? STORE_INT(ending->exit_code) : STORE_NONE,
-				ending->exit_is_known ? STORE_INT(ending->exit_signal) : STORE_NONE,
-				STORE_CUT(item->leaked_bytes), STORE_CUT(item->leaked_buffers),
-				STORE_INT(store_record_identity(db, item))),
+			STORE_VALUES(STORE_INT(process), STORE_INT(owner), STORE_BITS(ending->book),
+				     STORE_CUT(ending->ended_ns),
+				     STORE_INT(ending->closed | ending->execed << 1),
+				     ending->has_status ? STORE_INT(WEXITSTATUS(ending->status))
+							: STORE_NONE,
+				     ending->has_status ? STORE_INT(WTERMSIG(ending->status))
+							: STORE_NONE,
+				     STORE_CUT(item->leaked_bytes), STORE_CUT(item->leaked_buffers),
+				     STORE_INT(store_record_identity(db, item))),
 			&leak);
 	if (r <= 0)
 		return r; /* failed, or reported before */
@@ -452,7 +453,7 @@ int store_record_leak(struct store_db *db, const struct store_item *item)
 
 int store_record_ending(struct store_db *db, const struct store_item *item)
 {
-	const struct store_ending *ending = &item->ending;
+	const struct ending *ending = &item->ending;
 	int64_t process = 0, owner = 0;
 	int r = store_record_process(db, item, 0, &process);
 
@@ -461,12 +462,14 @@ int store_record_ending(struct store_db *db, const struct store_item *item)
 	if (r == 0)
 		r = store_db_run(
 			db, STORE_SQL_ENDING_ADD,
-			STORE_VALUES(
-				STORE_INT(process), STORE_INT(owner), STORE_CUT(ending->ended_ns),
-				STORE_INT(ending->closed | ending->execed << 1),
-				ending->exit_is_known ? STORE_INT(ending->exit_code) : STORE_NONE,
-				ending->exit_is_known ? STORE_INT(ending->exit_signal) : STORE_NONE,
-				STORE_INT(store_record_identity(db, item))),
+			STORE_VALUES(STORE_INT(process), STORE_INT(owner),
+				     STORE_CUT(ending->ended_ns),
+				     STORE_INT(ending->closed | ending->execed << 1),
+				     ending->has_status ? STORE_INT(WEXITSTATUS(ending->status))
+							: STORE_NONE,
+				     ending->has_status ? STORE_INT(WTERMSIG(ending->status))
+							: STORE_NONE,
+				     STORE_INT(store_record_identity(db, item))),
 			NULL);
 	return r < 0 ? r : 0;
 }

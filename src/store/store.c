@@ -165,7 +165,7 @@ void store_put_failure(struct store *store, const struct snapshot *snapshot,
 }
 
 void store_put_leak(struct store *store, const struct snapshot *snapshot, uint32_t process,
-		    const struct store_ending *ending)
+		    const struct ending *ending)
 {
 	/* Others' reports must fit too, into the queue and into the file. */
 	size_t most = bits_min(store->config.queue_bytes / 8, store->config.size_max / 16);
@@ -179,7 +179,7 @@ void store_put_leak(struct store *store, const struct snapshot *snapshot, uint32
 }
 
 void store_put_ending(struct store *store, const struct snapshot *snapshot, uint32_t process,
-		      const struct store_ending *ending)
+		      const struct ending *ending)
 {
 	store_queue_put_consume(&store->queue, STORE_LANE_RECORDS,
 				store_item_ending(snapshot, process, ending));

@@ -33,6 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/ending.h"
 #include "model/snapshot.h"
 
 struct store;
@@ -156,27 +157,16 @@ void store_put_incident(struct store *store, const struct snapshot *snapshot,
 void store_put_failure(struct store *store, const struct snapshot *snapshot,
 		       const struct snapshot_incident *incident);
 
-/* How a process ended, as far as it is known. */
-struct store_ending {
-	uint64_t book; /* any number that distinguishes a process's books: each is reported once */
-	uint64_t ended_ns;
-	bool closed; /* the library said goodbye */
-	bool execed; /* the process became another program */
-	bool exit_is_known;
-	int32_t exit_code;
-	int32_t exit_signal; /* 0 = none */
-};
-
 /*
  * What @process, which has ended, left: its buffers in @snapshot or, if it had no book, its totals. None
  * is no leak and puts nothing.
  */
 void store_put_leak(struct store *store, const struct snapshot *snapshot, uint32_t process,
-		    const struct store_ending *ending);
+		    const struct ending *ending);
 
 /* That @process has ended, whether it left something or not. */
 void store_put_ending(struct store *store, const struct snapshot *snapshot, uint32_t process,
-		      const struct store_ending *ending);
+		      const struct ending *ending);
 
 /*
  * Waits until everything put so far is written. 0, -ETIMEDOUT, or -EAGAIN: nothing can be written
@@ -287,7 +277,7 @@ struct store_incident_rows {
 struct store_leak {
 	int64_t id;
 	struct store_process process;
-	struct store_ending ending;
+	struct ending ending;
 	uint64_t bytes;
 	uint64_t buffers;
 	uint64_t listed; /* buffers that are kept: see STORE_LEAK_BUFFERS_MAX */
@@ -339,7 +329,7 @@ int store_query_other_leaks(struct store_reader *reader, const struct store_sees
 /* A process that has ended; what it left, unless the report about that was deleted. */
 struct store_ended {
 	struct store_process process;
-	struct store_ending ending;
+	struct ending ending;
 	uint64_t bytes;
 	uint64_t buffers;
 };

@@ -94,13 +94,13 @@ static int record_add(struct record *record, struct scan_book *book, const struc
 /* Takes book @i out; how its owner ended is known only to its parent. */
 static int record_end_book(struct record *record, size_t i)
 {
-	const struct recording_ended ended = {.realtime = clock_ns(CLOCK_REALTIME)};
+	const struct ending ending = {.ended_ns = clock_ns(CLOCK_REALTIME)};
 	struct record_book *one = &record->books[i];
 	int r;
 
 	one->book->alive = false;
 	one->book->ignored = true; /* not again, while another process holds it */
-	r = recorder_end_book(record->recorder, one->book, &ended, session_namer(record->session));
+	r = recorder_end_book(record->recorder, one->book, &ending, session_namer(record->session));
 	if (one->pid_fd >= 0)
 		(void)close(one->pid_fd); /* nothing was written to it */
 	*one = record->books[--record->count];

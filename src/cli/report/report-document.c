@@ -58,19 +58,19 @@ static void report_put_text(struct emit *json, const char *key, const char *text
 	emit_string(json, key, length > 0 ? copy : NULL);
 }
 
-static void report_put_exit(struct emit *json, const struct recording_ended *ended)
+static void report_put_exit(struct emit *json, const struct ending *ending)
 {
-	if (!ended->is_status_known) {
+	if (!ending->has_status) {
 		emit_null(json, "exit");
 		return;
 	}
 	emit_open_object(json, "exit");
-	if (WIFEXITED(ended->status))
-		emit_u64(json, "code", (uint64_t)WEXITSTATUS(ended->status));
+	if (WIFEXITED(ending->status))
+		emit_u64(json, "code", (uint64_t)WEXITSTATUS(ending->status));
 	else
 		emit_null(json, "code");
-	if (WIFSIGNALED(ended->status))
-		emit_u64(json, "signal", (uint64_t)WTERMSIG(ended->status));
+	if (WIFSIGNALED(ending->status))
+		emit_u64(json, "signal", (uint64_t)WTERMSIG(ending->status));
 	else
 		emit_null(json, "signal");
 	emit_close_object(json);
@@ -85,8 +85,8 @@ static void report_put_process(struct emit *json, const struct recording_owner *
 	report_put_text(json, "container", owner->book.container, sizeof(owner->book.container));
 	emit_u64(json, "start_ns", owner->book.start_ns);
 	if (owner->has_ended) {
-		emit_u64(json, "ended_ns", owner->ended.realtime);
-		report_put_exit(json, &owner->ended);
+		emit_u64(json, "ended_ns", owner->ending.ended_ns);
+		report_put_exit(json, &owner->ending);
 	} else {
 		emit_null(json, "ended_ns");
 		emit_null(json, "exit");

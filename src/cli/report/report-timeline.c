@@ -38,7 +38,7 @@ int report_timeline_init(struct report_timeline *timeline, struct recording *rec
 
 		if (owner && owner->has_ended)
 			timeline->ends[timeline->end_count++] = (struct report_end){
-				.time_ns = owner->ended.realtime, .book = (uint32_t)i};
+				.time_ns = owner->ending.ended_ns, .book = (uint32_t)i};
 	}
 	qsort(timeline->ends, timeline->end_count, sizeof(*timeline->ends), report_compare_ends);
 	for (size_t i = 0; i < REPORT_SAMPLES; i++)
@@ -156,7 +156,7 @@ void report_timeline_add(struct report_timeline *timeline, struct report_device 
 		report_timeline_reach(timeline, event);
 	device->seen_ns = event->time_ns;
 	/* By its own clock an event may be a little later than the end of its process. */
-	if (owner && owner->has_ended && owner->ended.realtime < event->time_ns)
+	if (owner && owner->has_ended && owner->ending.ended_ns < event->time_ns)
 		return;
 	report_timeline_go(timeline, report_timeline_step(timeline, event->time_ns));
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
@@ -189,7 +189,7 @@ static void report_timeline_add_idle(struct report_timeline *timeline, size_t bo
 {
 	const struct recording_owner *owner = recording_owner(timeline->recording, book);
 	size_t first = report_timeline_step(timeline, owner->book.start_ns);
-	size_t last = owner->has_ended ? report_timeline_step(timeline, owner->ended.realtime)
+	size_t last = owner->has_ended ? report_timeline_step(timeline, owner->ending.ended_ns)
 				       : REPORT_SAMPLES - 1;
 
 	for (size_t i = 0; i < process->part_count; i++) {

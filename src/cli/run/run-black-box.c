@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -230,30 +229,18 @@ static struct black_box_one *black_box_find(struct run_black_box *box, const str
 	return NULL;
 }
 
-/* Also if an allocation has failed since the last file. */
-static bool black_box_is_worth_it(const struct black_box_one *one,
-				  const struct run_black_box_end *end)
-{
-	return end->has_left || (end->status && WIFSIGNALED(*end->status)) ||
-	       (one && black_box_failures(one->book) > one->failures);
-}
-
 void run_black_box_ended(struct run_black_box *box, struct scan_book *book,
-			 const struct run_black_box_end *end)
+			 const struct ending *ending, bool has_left, struct namer *namer)
 {
-	const struct recording_ended ended = {
-		.realtime = clock_ns(CLOCK_REALTIME),
-		.status = end->status ? *end->status : 0,
-		.is_status_known = end->status != NULL,
-	};
-	const struct flight_file file = {.reason = "ended", .ended = &ended, .namer = end->namer};
-
+	const struct flight_file file = {.reason = "ended", .ending = ending, .namer = namer};
 	struct black_box_one *one;
 
 	if (!box)
 		return;
 	one = black_box_find(box, book);
-	if (black_box_is_worth_it(one, end))
+	/* Also if an allocation has failed since the last file. */
+	if (has_left || ending_signal(ending) ||
+	    (one && black_box_failures(one->book) > one->failures))
 		black_box_write(box, book, &file);
 	flight_remove(box->flight, book);
 	if (one)

@@ -10,16 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/ending.h"
+
 struct namer;
 struct run_black_box;
 struct scan_book;
-
-/* How a process ended. */
-struct run_black_box_end {
-	const int *status; /* as from waitpid(); NULL = not known */
-	bool has_left;     /* buffers */
-	struct namer *namer;
-};
 
 /* @folder: for the files. NULL after the reason was reported. */
 struct run_black_box *run_black_box_new(const char *folder);
@@ -32,5 +27,6 @@ void run_black_box_add(struct run_black_box *box, struct scan_book *book);
 /* Reads what is new. Return: how long to wait at most, @wait_ms or less. */
 int run_black_box_round(struct run_black_box *box, int wait_ms);
 
+/* @has_left: buffers. */
 void run_black_box_ended(struct run_black_box *box, struct scan_book *book,
-			 const struct run_black_box_end *end);
+			 const struct ending *ending, bool has_left, struct namer *namer);

@@ -24,8 +24,7 @@ struct run_children_process {
 	bool has_book;
 	bool uses_device; /* was seen with a device open, or with tt-metal */
 	uint32_t looks;
-	bool status_known;
-	int status;
+	struct ending ending;
 };
 
 struct run_children {
@@ -64,7 +63,7 @@ static struct run_children_process *run_children_get(struct run_children *run_ch
 {
 	struct run_children_process *process = run_children_find(run_children, pid);
 
-	if (process && !process->status_known)
+	if (process && !process->ending.has_status)
 		return process;
 	if (run_children->count >= RUN_CHILDREN_MAX)
 		return NULL;
@@ -176,20 +175,16 @@ void run_children_ended(struct run_children *run_children, uint32_t pid, int sta
 {
 	struct run_children_process *process = run_children_get(run_children, pid);
 
-	if (process) {
-		process->status_known = true;
-		process->status = status;
-	}
+	if (process)
+		ending_set(&process->ending, status);
 }
 
-bool run_children_status(const struct run_children *run_children, uint32_t pid, int *ret_status)
+bool run_children_status(const struct run_children *run_children, uint32_t pid,
+			 struct ending *ending)
 {
 	const struct run_children_process *process = run_children_find(run_children, pid);
 
-	if (!process || !process->status_known)
-		return false;
-	*ret_status = process->status;
-	return true;
+	return process && process->ending.has_status && ending_set(ending, process->ending.status);
 }
 
 uint32_t run_children_untracked(const struct run_children *run_children)

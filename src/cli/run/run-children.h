@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/ending.h"
+
 struct proc;
 struct run_children;
 
@@ -23,7 +25,8 @@ void run_children_has_book(struct run_children *run_children, uint32_t pid);
 void run_children_ended(struct run_children *run_children, uint32_t pid, int status);
 
 /* The exit status of a process that we reaped; false if we did not. */
-bool run_children_status(const struct run_children *run_children, uint32_t pid, int *ret_status);
+bool run_children_status(const struct run_children *run_children, uint32_t pid,
+			 struct ending *ending);
 
 /* Those without a book that were seen with a device open or with tt-metal mapped: they should have one. */
 uint32_t run_children_untracked(const struct run_children *run_children);

@@ -126,8 +126,8 @@ static uint32_t family_row(const struct family *family, const struct scan_book *
 }
 
 /* How a process ended: we have waited for it, or the kernel tells before or after its parent does. */
-static bool family_read_status(const struct family *family, const struct accept_peer *peer,
-			       int *ret_status)
+static void family_read_status(const struct family *family, const struct accept_peer *peer,
+			       struct ending *ending)
 {
 	const struct exit_status_of of = {
 		.proc = &family->proc,
@@ -136,8 +136,8 @@ static bool family_read_status(const struct family *family, const struct accept_
 		.start_ticks = peer->book->owner.start_ticks,
 	};
 
-	return run_children_status(family->run_children, peer->pid, ret_status) ||
-	       exit_status_read(&of, ret_status);
+	if (!run_children_status(family->run_children, peer->pid, ending))
+		(void)exit_status_read(&of, ending); /* or it is not known */
 }
 
 /* Reads the final state of a book whose owner has ended or called exec. */
@@ -145,14 +145,18 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 {
 	struct snapshot_request everything = {
 		.buffers = true, .incidents = true, .held_at_close = family->strict_close};
-	uint64_t ended_ns = clock_ns(CLOCK_REALTIME); /* symbolizing takes time */
+	struct ending ending = {
+		.ended_ns = clock_ns(CLOCK_REALTIME), /* symbolizing takes time */
+		.execed = execed,
+	};
 	struct frame_names *names = NULL;
 	struct family_end *end;
 	struct view *view;
 	size_t had;
-	int r, status = 0;
-	bool is_known = !execed && family_read_status(family, peer, &status);
+	int r;
 
+	if (!execed)
+		family_read_status(family, peer, &ending);
 	end = array_grow(family->ends, &family->end_capacity, family->end_count + 1, sizeof(*end));
 	if (!end)
 		return -ENOMEM;
@@ -164,35 +168,27 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 	/* Freed after this one book: the processes it starts would count as the command's. */
 	if (frame_names_new(&names) == 0)
 		everything.namer = frame_names_namer(names);
-	run_record_book_ended(family->record, peer->book, is_known ? &status : NULL,
-			      everything.namer);
+	run_record_book_ended(family->record, peer->book, &ending, everything.namer);
 	had = family->ended->buffer_count;
 	r = book_collect(peer->book, &everything, view, family->ended);
-	run_black_box_ended(family->black_box, peer->book,
-			    &(struct run_black_box_end){
-				    .status = is_known ? &status : NULL,
-				    .has_left = r == 0 && family->ended->buffer_count > had,
-				    .namer = everything.namer,
-			    });
+	run_black_box_ended(family->black_box, peer->book, &ending,
+			    r == 0 && family->ended->buffer_count > had, everything.namer);
 	if (r == 0)
 		r = run_peaks_add(&family->peaks, peer->book, view, everything.namer);
 	if (r == 0)
 		run_failed_add(&family->failed, peer->book, view, everything.namer,
-			       is_known && status == 0);
+			       ending.has_status && ending.status == 0);
 	frame_names_free(names);
 	view_deinit(view);
 	free(view);
 	if (r < 0)
 		return r;
+	ending.closed = peer->book->reader.header.state == BOOK_STATE_CLOSED;
 	end = &family->ends[family->end_count++];
 	*end = (struct family_end){
 		.process = family_row(family, peer->book),
 		.pid = peer->pid,
-		.ended_ns = ended_ns,
-		.closed = peer->book->reader.header.state == BOOK_STATE_CLOSED,
-		.execed = execed,
-		.status_known = is_known,
-		.status = status,
+		.ending = ending,
 	};
 	return 0;
 }
@@ -308,17 +304,15 @@ static void family_reap(struct family *family)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (pid == family->child) {
-			family->child_over = true;
-			family->status = status;
-		}
+		if (pid == family->child)
+			ending_set(&family->command, status);
 		run_children_ended(family->run_children, (uint32_t)pid, status);
 		for (size_t i = family->end_count; i > 0; i--) {
 			struct family_end *end = &family->ends[i - 1];
 
-			if (end->pid == (uint32_t)pid && !end->execed && !end->status_known) {
-				end->status_known = true;
-				end->status = status;
+			if (end->pid == (uint32_t)pid && !end->ending.execed &&
+			    !end->ending.has_status) {
+				ending_set(&end->ending, status);
 				break;
 			}
 		}
@@ -511,7 +505,7 @@ int family_run(struct family *family, const char *const *argv)
 	family->child = spawn_tracked(argv, family->path, family->shim, &before, &family->files);
 	if (family->child < 0)
 		return (int)family->child;
-	while (r == 0 && !family->child_over) {
+	while (r == 0 && !family->command.has_status) {
 		uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 		if (now - family->sampled_ns >= FAMILY_TICK_MS * NS_PER_MS) {
@@ -525,8 +519,9 @@ int family_run(struct family *family, const char *const *argv)
 		r = family_step(family, FAMILY_TICK_MS);
 	}
 	/* Whatever fails on our side, the command is not abandoned. */
-	if (r < 0 && !family->child_over && waitpid(family->child, &family->status, 0) > 0)
-		family->child_over = true;
+	if (r < 0 && !family->command.has_status &&
+	    waitpid(family->child, &family->command.status, 0) > 0)
+		family->command.has_status = true;
 	family->trouble = r;
 	r = family_finish(family);
 	if (r < 0)

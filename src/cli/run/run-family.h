@@ -15,21 +15,17 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "base/ending.h"
 #include "cli/run/run-failed.h"
 #include "cli/run/run-peaks.h"
 #include "model/snapshot.h"
 #include "source/books/accept.h"
 #include "source/proc/proc.h"
 
-/* How a process ended, as far as known. */
 struct family_end {
 	uint32_t process; /* index in the snapshot */
 	uint32_t pid;
-	uint64_t ended_ns;
-	bool closed;       /* its library shut down in order */
-	bool execed;       /* another program replaced it */
-	bool status_known; /* status is valid, as from waitpid() */
-	int status;
+	struct ending ending;
 };
 
 /* The most held at one time by all processes: exact for one process, sampled for several. */
@@ -59,7 +55,7 @@ struct family {
 	uint32_t still_running; /* with a book, not judged */
 	uint32_t refused;
 	const char *refused_reason; /* of the last refusal */
-	int status;                 /* of the command */
+	struct ending command;
 	const char *gave_up; /* why the tracking of one of them is incomplete; NULL = it is not */
 	uint32_t gave_up_pid;
 	int trouble; /* a negative errno: not everything could be tracked */
@@ -72,7 +68,6 @@ struct family {
 	struct rlimit files; /* as it was before we raised it */
 	bool crowded;        /* out of descriptors: no new connection until a process has ended */
 	pid_t child;
-	bool child_over;
 	int listening;
 	int signals;
 	char folder[64];

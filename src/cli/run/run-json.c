@@ -101,10 +101,10 @@ static void report_json_process(struct emit *json, const struct snapshot *ended,
 	emit_string(json, "comm", process->comm);
 	emit_u64(json, "user_id", process->user_id);
 	emit_u64(json, "start_ns", process->start_ns);
-	emit_u64(json, "ended_ns", end->ended_ns);
-	emit_string(json, "how", end->closed ? "closed" : "died");
-	emit_bool(json, "exec", end->execed);
-	document_exit(json, end->status_known ? &end->status : NULL);
+	emit_u64(json, "ended_ns", end->ending.ended_ns);
+	emit_string(json, "how", end->ending.closed ? "closed" : "died");
+	emit_bool(json, "exec", end->ending.execed);
+	document_exit(json, &end->ending);
 	emit_bool(json, "exact", process->exact);
 	emit_string(json, "gave_up", process->gave_up);
 	emit_open_array(json, "buffers");
@@ -140,7 +140,7 @@ void report_json(const struct report *report, FILE *out)
 	for (char **word = report->argv; *word; word++)
 		emit_string(&json, NULL, *word);
 	emit_close_array(&json);
-	document_exit(&json, &family->status);
+	document_exit(&json, &family->command);
 	emit_u64(&json, "duration_ns", report->duration_ns);
 	emit_bool(&json, "tracked", report->is_tracked);
 	emit_string(&json, "gave_up", family->gave_up);

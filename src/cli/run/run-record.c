@@ -85,20 +85,15 @@ int run_record_round(struct run_record *record, int wait_ms)
 	return record->error ? wait_ms : (int)bits_min(wait, (uint64_t)wait_ms);
 }
 
-void run_record_book_ended(struct run_record *record, struct scan_book *book, const int *status,
-			   struct namer *namer)
+void run_record_book_ended(struct run_record *record, struct scan_book *book,
+			   const struct ending *ending, struct namer *namer)
 {
-	const struct recording_ended ended = {
-		.realtime = clock_ns(CLOCK_REALTIME),
-		.status = status ? *status : 0,
-		.is_status_known = status != NULL,
-	};
 	int r;
 
 	if (!record)
 		return;
 	/* Also after a failure: the recorder must not keep the book. */
-	r = recorder_end_book(record->recorder, book, &ended, namer);
+	r = recorder_end_book(record->recorder, book, ending, namer);
 	if (!record->error)
 		record->error = r;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* `ttmem run --record`: the family's books go into a file as well. All calls accept NULL. */
+/* Of `ttmem run --record`: the family's books go into a file as well. All calls accept NULL. */
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "base/ending.h"
 
 struct namer;
 struct run_record;
@@ -22,5 +24,5 @@ void run_record_add(struct run_record *record, struct scan_book *book);
 int run_record_round(struct run_record *record, int wait_ms);
 
 /* @status: as from waitpid(); NULL = not known. */
-void run_record_book_ended(struct run_record *record, struct scan_book *book, const int *status,
-			   struct namer *namer);
+void run_record_book_ended(struct run_record *record, struct scan_book *book,
+			   const struct ending *ending, struct namer *namer);

@@ -40,13 +40,13 @@ static void report_command(const struct report *report, FILE *out)
 
 static void report_ending(const struct report *report, FILE *out)
 {
-	int status = report->family->status;
+	const struct ending *command = &report->family->command;
+	int number = ending_signal(command);
 
-	if (WIFSIGNALED(status))
-		fprintf(out, "killed by signal %d (%s)", WTERMSIG(status),
-			sigabbrev_np(WTERMSIG(status)));
+	if (number)
+		fprintf(out, "killed by signal %d (%s)", number, sigabbrev_np(number));
 	else
-		fprintf(out, "exit code %d", WEXITSTATUS(status));
+		fprintf(out, "exit code %d", WEXITSTATUS(command->status));
 }
 
 static const char *report_bound(const struct family_peak *peak)

@@ -173,12 +173,12 @@ static bool run_requires_tracking(const struct report *report, const struct run_
 
 static int run_exit_code(const struct report *report, const struct run_options *options)
 {
-	int status = report->family->status;
+	const struct ending *command = &report->family->command;
 
-	if (WIFSIGNALED(status))
-		return 128 + WTERMSIG(status);
-	if (WEXITSTATUS(status) != 0)
-		return WEXITSTATUS(status);
+	if (ending_signal(command))
+		return 128 + ending_signal(command);
+	if (WEXITSTATUS(command->status) != 0)
+		return WEXITSTATUS(command->status);
 	if (options->fail_on_leak && (report->new_buffers || report->held_buffers))
 		return COMMAND_EXCEEDED;
 	if (report->limits->failed)
@@ -271,7 +271,7 @@ static int run_tell(struct family *family, const struct run_options *options,
 		budget_put_text(report.limits, false, stderr); /* the reason for the exit code */
 	if (run_write(&report, options) < 0)
 		code = code ? code : 1;
-	if (code == COMMAND_UNTRACKED && family->status == 0)
+	if (code == COMMAND_UNTRACKED && family->command.status == 0)
 		run_tell_untracked(family);
 	report_deinit(&report);
 	return code;

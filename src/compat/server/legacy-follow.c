@@ -81,8 +81,7 @@ static void follow_put(struct legacy_follow *self, const char *text, size_t leng
 /* Whether the line that says so was printed before that time: its entry stays until the round's end. */
 static bool follow_had_ended(const struct tracked *tracked, uint64_t time_ns)
 {
-	return __atomic_load_n(&tracked->end, __ATOMIC_ACQUIRE) != TRACKED_LIVES &&
-	       tracked->end_ns < time_ns;
+	return tracked_has_ended(tracked) && tracked->ending.ended_ns < time_ns;
 }
 
 /* Of all that are followed, on one device, at the time of an event. */
@@ -229,8 +228,7 @@ static void follow_run(struct worker_job *job)
 		int r;
 
 		/* Read first: everything read afterwards is then complete. */
-		entry->is_over =
-			__atomic_load_n(&entry->tracked->end, __ATOMIC_RELAXED) != TRACKED_LIVES;
+		entry->is_over = tracked_has_ended(entry->tracked);
 		pthread_mutex_lock(&entry->tracked->book_lock);
 		r = follow_poll(entry->follow, &self->view, &self->log, follow_gather, self);
 		pthread_mutex_unlock(&entry->tracked->book_lock);

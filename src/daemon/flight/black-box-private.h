@@ -18,7 +18,7 @@ struct black_box_entry {
 	uint64_t kept_ns;       /* CLOCK_MONOTONIC of its last file; 0 = none */
 	uint64_t serial;        /* in which order they came */
 	bool has_ended;
-	struct recording_ended ended;
+	struct ending ending;
 };
 
 struct black_box {

@@ -97,7 +97,8 @@ static int take_add(struct take *take, const struct black_box_entry *entry)
 	owner += take->file.count++;
 	*owner = entry->owner;
 	take->serial = entry->serial;
-	return flight_file_add(take->writing, entry->book, entry->has_ended ? &entry->ended : NULL);
+	return flight_file_add(take->writing, entry->book,
+			       entry->has_ended ? &entry->ending : NULL);
 }
 
 static void take_done(struct take *take, int result)

@@ -151,8 +151,8 @@ static void black_box_forget_one(struct black_box *box)
 		if (!entry->has_ended)
 			continue;
 		has = black_box_ended_of(box, entry->owner.maker);
-		if (worst &&
-		    (has < most || (has == most && entry->ended.realtime >= worst->ended.realtime)))
+		if (worst && (has < most ||
+			      (has == most && entry->ending.ended_ns >= worst->ending.ended_ns)))
 			continue;
 		worst = entry;
 		most = has;
@@ -169,7 +169,7 @@ static void black_box_tidy(struct black_box *box)
 	for (size_t i = box->count; i > 0; i--) {
 		struct black_box_entry *entry = &box->entries[i - 1];
 
-		if (entry->has_ended && (entry->ended.realtime + box->config.time_ns < now ||
+		if (entry->has_ended && (entry->ending.ended_ns + box->config.time_ns < now ||
 					 !flight_keeps(box->flight, entry->book)))
 			black_box_forget(box, entry);
 	}
@@ -199,13 +199,10 @@ static void black_box_do_end(struct black_box *box, const struct black_box_job *
 
 	if (!entry)
 		return;
-	entry->ended = (struct recording_ended){
-		.realtime = job->when_ns,
-		.status = tracked->exit_is_known ? tracked->exit_status : 0,
-		.is_status_known = tracked->exit_is_known,
-	};
+	entry->ending = tracked->ending;
+	entry->ending.ended_ns = job->when_ns;
 	entry->book->alive = false;
-	file.ended = &entry->ended;
+	file.ending = &entry->ending;
 	black_box_name(box, &namer, &file);
 	entry->has_ended = job->is_kept && flight_end(box->flight, entry->book, &file);
 	entry->book->file.fd = -1;
@@ -237,23 +234,20 @@ static int black_box_write(struct black_box *box, struct scan_book *book,
 		.start_ticks = tracked->start_ticks,
 		.namespaces = tracked->namespaces,
 	};
-	const struct recording_ended ended = {
-		.realtime = clock_ns(CLOCK_REALTIME),
-		.status = tracked->exit_is_known ? tracked->exit_status : 0,
-		.is_status_known = tracked->exit_is_known,
-	};
+	struct ending ending = tracked->ending;
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
 	struct flight_file file = {
 		.reason = job->why == FLIGHT_FILES_FAILED ? "failed" : "ended",
-		.ended = job->why == FLIGHT_FILES_FAILED ? NULL : &ended,
+		.ending = job->why == FLIGHT_FILES_FAILED ? NULL : &ending,
 		.size_max = box->config.size_max / BLACK_BOX_FILE_SHARE,
 	};
 	int fd, r = flight_files_make(box->files, &owner, &fd);
 
 	if (r < 0)
 		return r;
+	ending.ended_ns = clock_ns(CLOCK_REALTIME);
 	black_box_name(box, &namer, &file);
-	book->alive = file.ended == NULL;
+	book->alive = file.ending == NULL;
 	r = flight_write(box->flight, book, fd, &file);
 	/* A part is better than nothing, and can be opened. */
 	if (r == 0 || r == -EFBIG)

@@ -176,7 +176,7 @@ static int moment_list_add_book(const struct moment_walk *walk, size_t number)
 	r = moment_list_add(walk->list, &one);
 	if (r == 0 && owner->has_ended) {
 		one.kind = "end";
-		one.time_ns = owner->ended.realtime;
+		one.time_ns = owner->ending.ended_ns;
 		r = moment_list_add(walk->list, &one);
 	}
 	if (r == 0 && moment_list_may_see(walk->list, &walk->file->owners[number]))

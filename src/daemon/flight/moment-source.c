@@ -169,7 +169,7 @@ static int moment_source_add(struct moment_source *self, struct recording *recor
 	struct moment_book *one;
 	int r;
 
-	if (was->has_ended && was->ended.realtime <= self->time_ns)
+	if (was->has_ended && was->ending.ended_ns <= self->time_ns)
 		return 0;
 	one = array_grow(self->books, &self->capacity, self->count + 1, sizeof(*one));
 	if (!one)

@@ -75,7 +75,7 @@ UNIT(a_notice_knows_who_may_see_it)
 
 UNIT(a_leak_has_the_stack_of_its_first_buffer)
 {
-	const struct notice_ending ending = {.ended_ns = 1000, .how = "died"};
+	const struct ending ending = {.ended_ns = 1000};
 	struct snapshot *snapshot = snapshot_of_one();
 	struct snapshot_buffer buffer = {.size = 64, .refs = 1, .stack = "a.c:3:keep"};
 	struct notice *notice;
@@ -91,7 +91,7 @@ UNIT(a_leak_has_the_stack_of_its_first_buffer)
 
 UNIT(a_leak_of_one_type_names_it)
 {
-	const struct notice_ending ending = {.ended_ns = 1000, .how = "died"};
+	const struct ending ending = {.ended_ns = 1000};
 	struct snapshot *snapshot = snapshot_of_one();
 	struct snapshot_part *part = snapshot_part(snapshot, 0, 0);
 	struct notice *notice;

@@ -224,7 +224,7 @@ static void notice_leak_text(FILE *out, const struct snapshot *snapshot,
 
 static void notice_leak_json(FILE *out, const struct snapshot *snapshot,
 			     const struct notice *notice, uint32_t process,
-			     const struct notice_ending *ending)
+			     const struct ending *ending)
 {
 	struct emit emit = EMIT_INIT(out);
 	size_t shown = 0;
@@ -236,8 +236,8 @@ static void notice_leak_json(FILE *out, const struct snapshot *snapshot,
 	emit_u64(&emit, "pid", notice->pid);
 	emit_string(&emit, "comm", notice->comm);
 	emit_u64(&emit, "user_id", notice->user);
-	emit_string(&emit, "how", ending->how);
-	document_exit(&emit, ending->exit_status);
+	emit_string(&emit, "how", ending->execed ? "execed" : ending->closed ? "closed" : "died");
+	document_exit(&emit, ending);
 	/*
 	 * Twice: "bytes" as in reports of exited processes, "size" as in incidents, whose readers
 	 * expect it.
@@ -296,7 +296,7 @@ static void notice_count_dead(struct legacy_lines_dead *dead,
 }
 
 struct notice *notice_new_leak(const struct snapshot *snapshot, uint32_t process,
-			       const struct notice_ending *ending)
+			       const struct ending *ending)
 {
 	struct notice *notice = notice_new(&snapshot->processes[process], "leak");
 	const struct snapshot_process *who = &snapshot->processes[process];

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/ending.h"
 #include "compat/logs/legacy-lines.h"
 
 struct snapshot;
@@ -47,13 +48,6 @@ struct notice {
 	uint32_t line;         /* 0 = not known */
 };
 
-/* How a process ended. */
-struct notice_ending {
-	uint64_t ended_ns;
-	const char *how;        /* "closed", "died", "execed" */
-	const int *exit_status; /* as from waitpid(); NULL = not known */
-};
-
 /* NULL: no memory. @more: occurrences since the last notice. */
 struct notice *notice_new_incident(const struct snapshot *snapshot,
 				   const struct snapshot_incident *incident, uint64_t more);
@@ -63,7 +57,7 @@ struct notice *notice_new_incident(const struct snapshot *snapshot,
  * a book, only totals.
  */
 struct notice *notice_new_leak(const struct snapshot *snapshot, uint32_t process,
-			       const struct notice_ending *ending);
+			       const struct ending *ending);
 
 /* Frees a whole list. */
 struct notice *notice_free(struct notice *notice);

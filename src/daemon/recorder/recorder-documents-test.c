@@ -76,7 +76,7 @@ static int64_t number_of(const json_t *object, const char *key)
 
 /* A process of 1000 + @pid that left @count buffers called @name. */
 static void put_leak(struct testing_world *world, uint32_t pid, uint32_t uid, uint32_t count,
-		     const struct store_ending *ending)
+		     const struct ending *ending)
 {
 	struct snapshot *snapshot = testing_snapshot(world->real_ns);
 	uint32_t process = testing_process(snapshot, pid, "train");
@@ -94,14 +94,14 @@ UNIT(leaks_of_every_kind_of_end_are_listed)
 {
 	struct testing_world world;
 	struct query_past query = {0};
-	struct store_ending died = {.book = 1, .ended_ns = TESTING_START, .execed = true};
-	struct store_ending closed = {.book = 2,
-				      .ended_ns = TESTING_START + 1,
-				      .closed = true,
-				      .exit_is_known = true,
-				      .exit_code = 3};
-	struct store_ending killed = {
-		.book = 3, .ended_ns = TESTING_START + 2, .exit_is_known = true, .exit_signal = 9};
+	struct ending died = {.book = 1, .ended_ns = TESTING_START, .execed = true};
+	struct ending closed = {.book = 2,
+				.ended_ns = TESTING_START + 1,
+				.closed = true,
+				.has_status = true,
+				.status = 3 << 8};
+	struct ending killed = {
+		.book = 3, .ended_ns = TESTING_START + 2, .has_status = true, .status = 9};
 	json_t *document, *list, *row, *buffer;
 
 	testing_init(&world);
@@ -155,7 +155,7 @@ UNIT(leaks_in_pages_and_of_one_user)
 	testing_init(&world);
 	testing_open(&world);
 	for (uint32_t i = 1; i <= 5; i++) {
-		struct store_ending ending = {.book = i, .ended_ns = TESTING_START + i};
+		struct ending ending = {.book = i, .ended_ns = TESTING_START + i};
 
 		put_leak(&world, 10 + i, i == 3 ? 7 : 1000, 1, &ending);
 	}
@@ -191,8 +191,8 @@ UNIT(leaks_of_one_address)
 	struct testing_world world;
 	struct query_past query = {0};
 	struct recorder_scope scope = {.has_address = true, .address = 0x2000};
-	struct store_ending first = {.book = 1, .ended_ns = TESTING_START};
-	struct store_ending second = {.book = 2, .ended_ns = TESTING_START};
+	struct ending first = {.book = 1, .ended_ns = TESTING_START};
+	struct ending second = {.book = 2, .ended_ns = TESTING_START};
 	json_t *document, *list;
 
 	testing_init(&world);
@@ -232,7 +232,7 @@ static json_t *ask_address(struct testing_world *world, uint64_t until_ms, bool 
 /* A thousand buffers at one address, of different call sites. */
 static void put_large_leak(struct testing_world *world, uint32_t pid)
 {
-	struct store_ending ending = {.book = pid, .ended_ns = TESTING_START + pid};
+	struct ending ending = {.book = pid, .ended_ns = TESTING_START + pid};
 	struct snapshot *snapshot = testing_snapshot(world->real_ns);
 	uint32_t process = testing_process(snapshot, pid, "train");
 	char name[2048];
@@ -266,7 +266,7 @@ UNIT(the_past_of_an_address_is_cut_where_it_is_too_large)
 
 UNIT(the_past_of_an_address_is_cut_when_its_time_is_over)
 {
-	struct store_ending ending = {.book = 1, .ended_ns = TESTING_START};
+	struct ending ending = {.book = 1, .ended_ns = TESTING_START};
 	struct testing_world world;
 	json_t *rows;
 
@@ -408,7 +408,7 @@ UNIT(incidents_of_one_address_and_leaks_as_incidents)
 	struct testing_world world;
 	struct query_past query = {0};
 	struct recorder_scope scope = {.has_address = true, .address = 0x4000};
-	struct store_ending ending = {.book = 1, .ended_ns = TESTING_START};
+	struct ending ending = {.book = 1, .ended_ns = TESTING_START};
 	json_t *document, *row;
 
 	testing_init(&world);

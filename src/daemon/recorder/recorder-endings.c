@@ -4,6 +4,7 @@
 
 #include "base/emit.h"
 #include "daemon/recorder/recorder-writing.h"
+#include "model/json/document.h"
 
 static int recorder_ended(void *context, const struct store_ended *ended)
 {
@@ -16,7 +17,7 @@ static int recorder_ended(void *context, const struct store_ended *ended)
 	if (r != 0)
 		return r;
 	emit_open_object(json, NULL);
-	recorder_writing_ending(json, &writing->snapshot->processes[0], &ended->ending);
+	document_ended(json, &writing->snapshot->processes[0], &ended->ending);
 	emit_u64(json, "bytes", ended->bytes);
 	emit_u64(json, "buffer_count", ended->buffers);
 	emit_close_object(json);

@@ -60,7 +60,7 @@ static struct snapshot *recorder_read_named(struct tracked *tracked,
 					    const struct snapshot_request *wish, struct view *view,
 					    struct symbols *symbols)
 {
-	bool lives = __atomic_load_n(&tracked->end, __ATOMIC_RELAXED) == TRACKED_LIVES;
+	bool lives = !tracked_has_ended(tracked);
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = symbols};
 	struct snapshot *snapshot;
 
@@ -334,7 +334,7 @@ void recorder_join(struct recorder *recorder, struct snapshot *snapshot)
 void recorder_look_into(struct recorder *recorder, struct tracked *tracked, struct view *view)
 {
 	/* The whole log has to be read to find what closing freed: once, when nothing is added any more. */
-	bool ended = __atomic_load_n(&tracked->end, __ATOMIC_RELAXED) != TRACKED_LIVES;
+	bool ended = tracked_has_ended(tracked);
 	const struct snapshot_request wish = {
 		.incidents = true, .held_at_close = ended && recorder->config.strict_close};
 	struct snapshot *snapshot =

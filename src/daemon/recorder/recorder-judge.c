@@ -5,13 +5,13 @@
  * reading takes a while: one book is read at a time, and the users take turns.
  */
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/bits.h"
 #include "book/read/view.h"
 #include "daemon/notify/notice.h"
-#include "daemon/recorder/recorder-exit.h"
 #include "daemon/recorder/recorder-private.h"
 #include "daemon/registry/tracked.h"
 #include "model/tally.h"
@@ -20,20 +20,12 @@
 
 static void judge_next(struct recorder *recorder);
 
-static void judge_report_leak(struct recorder *recorder, struct tracked *tracked,
-			      struct snapshot *snapshot, const struct store_ending *ending)
+static void judge_report_leak(struct recorder *recorder, struct snapshot *snapshot,
+			      const struct ending *ending)
 {
-	const struct notice_ending told = {
-		.ended_ns = ending->ended_ns,
-		.how = ending->execed   ? "execed"
-		       : ending->closed ? "closed"
-					: "died",
-		.exit_status = recorder_exit_status(tracked),
-	};
-
 	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_SIZE);
 	recorder_count_leak(recorder, snapshot);
-	recorder_add_news(recorder, TYPES_LEAK, 1, notice_new_leak(snapshot, 0, &told));
+	recorder_add_news(recorder, TYPES_LEAK, 1, notice_new_leak(snapshot, 0, ending));
 	if (recorder->config.store)
 		store_put_leak(recorder->config.store, snapshot, 0, ending);
 }
@@ -48,14 +40,24 @@ static bool judge_is_closed(struct tracked *tracked)
 	return closed;
 }
 
+/* By a signal that is not how programs are ended in order. */
+static bool judge_was_killed(const struct ending *ending)
+{
+	int number = ending_signal(ending);
+
+	return number && number != SIGHUP && number != SIGINT && number != SIGTERM;
+}
+
 /* @is_read: with its buffers; otherwise only totals are known. Returns the bytes that it has left. */
 static uint64_t judge_report(struct recorder *recorder, struct tracked *tracked,
 			     struct snapshot *snapshot, bool is_read)
 {
-	const struct store_ending ending =
-		recorder_exit_ending(tracked, snapshot, judge_is_closed(tracked));
+	struct ending ending = tracked->ending;
 	uint64_t bytes, buffers;
 
+	ending.book = tracked->inode;
+	ending.ended_ns = snapshot->time_ns;
+	ending.closed = judge_is_closed(tracked);
 	recorder_join(recorder, snapshot);
 	snapshot_drop_empty(snapshot);
 	snapshot_process_totals(&snapshot->processes[0], &bytes, &buffers);
@@ -66,7 +68,7 @@ static uint64_t judge_report(struct recorder *recorder, struct tracked *tracked,
 	recorder->leaked += buffers > 0;
 	pthread_mutex_unlock(&recorder->lock);
 	if (buffers > 0)
-		judge_report_leak(recorder, tracked, snapshot, &ending);
+		judge_report_leak(recorder, snapshot, &ending);
 	if (recorder->config.store)
 		store_put_ending(recorder->config.store, snapshot, 0, &ending);
 	return bytes;
@@ -98,7 +100,7 @@ static void judge_run(struct worker_job *job)
 	if (snapshot) {
 		(void)judge_report(recorder, tracked, snapshot, true); /* its list says the same */
 		if ((snapshot->buffer_count > 0 ||
-		     (!judge_is_closed(tracked) && recorder_exit_was_killed(tracked))) &&
+		     (!judge_is_closed(tracked) && judge_was_killed(&tracked->ending))) &&
 		    recorder->config.happened)
 			recorder->config.happened(recorder->config.context, tracked, true);
 	}

@@ -48,7 +48,7 @@ static void put_leak(struct testing_world *world, uint32_t pid, uint32_t count, 
 {
 	struct snapshot *snapshot = testing_snapshot(world->real_ns);
 	uint32_t process = testing_process(snapshot, pid, "train");
-	struct store_ending ending = {.book = book, .ended_ns = TESTING_START};
+	struct ending ending = {.book = book, .ended_ns = TESTING_START};
 
 	for (uint32_t i = 0; i < count; i++)
 		testing_buffer(snapshot, process, 0, 0x1000 * (i + 1), i % 2 ? "odd" : "even",

@@ -19,7 +19,7 @@ static void recorder_open_leak(struct recorder_writing *writing)
 	struct emit *json = writing->json;
 
 	emit_open_object(json, NULL);
-	recorder_writing_ending(json, process, &leak->ending);
+	document_ended(json, process, &leak->ending);
 	recorder_writing_recording(writing, &leak->process, FLIGHT_FILES_ENDED);
 	emit_u64(json, "bytes", leak->bytes);
 	emit_u64(json, "buffer_count", leak->buffers);

@@ -443,7 +443,7 @@ UNIT(many_ended_processes_of_one_user_leave_the_peaks_of_others_alone)
 	assert(view);
 	recorder_testing_open(&world);
 	writer_alloc(world.book.writer, 0, &buffer, 0);
-	__atomic_store_n(&world.tracked->end, TRACKED_DIED, __ATOMIC_RELAXED);
+	__atomic_store_n(&world.tracked->has_ended, true, __ATOMIC_RELAXED);
 	judge_peaks_of(&world, 1001, view);
 	for (uint32_t i = 0; i < RECORDER_PEAKS_MAX + 10; i++)
 		judge_peaks_of(&world, 1002, view);
@@ -464,7 +464,7 @@ UNIT(who_has_used_up_the_time_for_peaks_waits_and_others_do_not)
 	assert(view);
 	recorder_testing_open(&world);
 	writer_alloc(world.book.writer, 0, &buffer, 0);
-	__atomic_store_n(&world.tracked->end, TRACKED_DIED, __ATOMIC_RELAXED);
+	__atomic_store_n(&world.tracked->has_ended, true, __ATOMIC_RELAXED);
 	judge_peaks_of(&world, 1001, view);
 	assert(world.recorder->ended_count == 1);
 	/* Nothing left, for a long time. */

@@ -135,21 +135,6 @@ static void recorder_names(struct emit *json, const struct store_part *part)
 	emit_close_array(json);
 }
 
-void recorder_writing_ending(struct emit *json, const struct snapshot_process *process,
-			     const struct store_ending *ending)
-{
-	const int status =
-		ending->exit_signal ? ending->exit_signal & 0x7f : (ending->exit_code & 0xff) << 8;
-
-	document_ended(json, process,
-		       &(struct document_ending){
-			       .ended_ns = ending->ended_ns,
-			       .is_closed = ending->closed,
-			       .is_exec = ending->execed,
-			       .status = ending->exit_is_known ? &status : NULL,
-		       });
-}
-
 void recorder_writing_recording(const struct recorder_writing *writing,
 				const struct store_process *process, enum flight_files_why why)
 {

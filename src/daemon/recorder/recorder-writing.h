@@ -60,10 +60,6 @@ int recorder_writing_check_room(struct recorder_writing *writing);
 /* Ends the list that is open and begins another one. */
 void recorder_writing_open(struct recorder_writing *writing, enum recorder_part part);
 
-/* Which process it was, and how it ended. */
-void recorder_writing_ending(struct emit *json, const struct snapshot_process *process,
-			     const struct store_ending *ending);
-
 /* "recording": the file that the flight recorder has of this process, or null. */
 void recorder_writing_recording(const struct recorder_writing *writing,
 				const struct store_process *process, enum flight_files_why why);

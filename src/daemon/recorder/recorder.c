@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "book/read/view.h"
 #include "daemon/notify/notice.h"
-#include "daemon/recorder/recorder-exit.h"
 #include "daemon/recorder/recorder-private.h"
 #include "daemon/recorder/region-watch.h"
 #include "daemon/registry/collector.h"
@@ -224,23 +223,19 @@ static void recorder_regions_done(struct worker_job *job)
 }
 
 static void recorder_regions_ended(void *context, const struct snapshot *left,
-				   const int *exit_status)
+				   const struct ending *ending)
 {
-	struct store_ending ending = {.ended_ns = left->time_ns};
-	const struct notice_ending told = {
-		.ended_ns = left->time_ns, .how = "died", .exit_status = exit_status};
 	struct recorder *recorder = context;
 
-	recorder_exit_set(&ending, exit_status);
 	pthread_mutex_lock(&recorder->lock);
 	recorder->leaked++;
 	pthread_mutex_unlock(&recorder->lock);
 	recorder_count_leak(recorder, left);
-	recorder_add_news(recorder, TYPES_LEAK, 1, notice_new_leak(left, 0, &told));
+	recorder_add_news(recorder, TYPES_LEAK, 1, notice_new_leak(left, 0, ending));
 	if (!recorder->config.store)
 		return;
-	store_put_leak(recorder->config.store, left, 0, &ending);
-	store_put_ending(recorder->config.store, left, 0, &ending);
+	store_put_leak(recorder->config.store, left, 0, ending);
+	store_put_ending(recorder->config.store, left, 0, ending);
 }
 
 struct recorder_task *recorder_task_new(struct recorder *recorder, struct tracked *tracked)
@@ -276,7 +271,7 @@ static void recorder_hurry_run(struct worker_job *job)
 	/* Before the book is read: what happens from now on needs another search. */
 	__atomic_store_n(&task->tracked->is_hurried, false, __ATOMIC_RELEASE);
 	/* Whoever judges it looks into it too, and nobody may need it after that. */
-	if (!view || __atomic_load_n(&task->tracked->end, __ATOMIC_ACQUIRE) != TRACKED_LIVES) {
+	if (!view || tracked_has_ended(task->tracked)) {
 		free(view);
 		return;
 	}

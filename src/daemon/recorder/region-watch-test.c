@@ -18,7 +18,7 @@ struct world {
 	struct proc proc;
 	struct region_watch *watch;
 	unsigned int woken, ended;
-	int exit_status; /* -1 = not known */
+	struct ending ending;
 	uint64_t all_bytes;
 	uint32_t pid;
 	uint64_t bytes;
@@ -30,14 +30,14 @@ static void play_wake(void *context)
 	((struct world *)context)->woken++;
 }
 
-static void play_ended(void *context, const struct snapshot *snapshot, const int *exit_status)
+static void play_ended(void *context, const struct snapshot *snapshot, const struct ending *ending)
 {
 	struct world *world = context;
 	uint64_t buffers;
 
 	assert(snapshot->process_count == 1 && snapshot->buffer_count == 0);
 	world->ended++;
-	world->exit_status = exit_status ? *exit_status : -1;
+	world->ending = *ending;
 	world->pid = snapshot->processes[0].pid;
 	world->parts = snapshot->processes[0].part_count;
 	snapshot_process_totals(&snapshot->processes[0], &world->bytes, &buffers);
@@ -172,7 +172,7 @@ UNIT(how_it_ended_is_told)
 		assert(loop_turn(world.loop, -1) == 0);
 	row.ticks = 0;
 	see(&world, &row, 1);
-	assert(world.ended == 1 && world.exit_status == SIGKILL);
+	assert(world.ended == 1 && ending_signal(&world.ending) == SIGKILL);
 	assert(waitpid((pid_t)pid, NULL, 0) == (pid_t)pid);
 	world_close(&world);
 }

@@ -45,9 +45,7 @@ struct region_watch_entry {
 
 	struct loop_source end; /* a pidfd, or -1 */
 
-	/* Under the lock of the watch: as from waitpid(). */
-	bool exit_is_known;
-	int exit_status;
+	struct ending ending; /* under the lock of the watch */
 };
 
 /* A row of a region. The row of a process that has ended stays until somebody clears it. */
@@ -121,12 +119,11 @@ static void region_watch_ready(struct loop_source *source, uint32_t events)
 		.pid = entry->pid,
 		.start_ticks = entry->start_ticks,
 	};
-	int status;
-	bool is_known = exit_status_read(&of, &status);
+	struct ending ending = {0};
 
+	(void)exit_status_read(&of, &ending); /* or it is not known */
 	pthread_mutex_lock(&watch->lock);
-	entry->exit_is_known = is_known;
-	entry->exit_status = is_known ? status : 0;
+	entry->ending = ending;
 	pthread_mutex_unlock(&watch->lock);
 	region_watch_close(watch, entry); /* it would be ready for ever */
 	watch->config.wake(watch->config.context);
@@ -482,8 +479,7 @@ static void region_watch_tell(struct region_watch *watch, const struct region_wa
 {
 	struct snapshot *left = snapshot_new(look->snapshot->time_ns);
 	uint64_t bytes = 0, buffers = 0;
-	bool is_known;
-	int status;
+	struct ending ending;
 	int r = left ? region_watch_begin(entry, left) : -ENOMEM;
 
 	if (r == 0)
@@ -493,11 +489,11 @@ static void region_watch_tell(struct region_watch *watch, const struct region_wa
 	if (r == 0)
 		snapshot_process_totals(&left->processes[0], &bytes, &buffers);
 	pthread_mutex_lock(&watch->lock);
-	is_known = entry->exit_is_known;
-	status = entry->exit_status;
+	ending = entry->ending;
 	pthread_mutex_unlock(&watch->lock);
+	ending.ended_ns = look->snapshot->time_ns;
 	if (bytes > 0)
-		watch->config.ended(watch->config.context, left, is_known ? &status : NULL);
+		watch->config.ended(watch->config.context, left, &ending);
 	snapshot_free(left);
 }
 

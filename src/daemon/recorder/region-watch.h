@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#include "base/ending.h"
+
 struct loop;
 struct proc;
 struct region_watch;
@@ -30,9 +32,8 @@ struct region_watch_config {
 	/*
 	 * Called by region_watch_see() in its thread: process 0 of @snapshot has ended, and the snapshot
 	 * holds what it left, as totals only. The snapshot is finished; it is freed afterwards.
-	 * @exit_status: as from waitpid(), NULL = not known.
 	 */
-	void (*ended)(void *context, const struct snapshot *snapshot, const int *exit_status);
+	void (*ended)(void *context, const struct snapshot *snapshot, const struct ending *ending);
 };
 
 int region_watch_new(struct region_watch **ret_watch, const struct region_watch_config *config);

@@ -85,14 +85,15 @@ static void world_close(struct world *world)
 UNIT(an_owner_that_was_waited_for_has_its_status)
 {
 	struct world world;
-	int status = -1;
+	struct ending ending = {0};
 
 	world_open(&world);
 	world_add(&world);
-	assert(!registry_exits_find(&world.registry, &world.entry, &status)); /* it lives */
+	registry_exits_find(&world.registry, &world.entry, &ending);
+	assert(!ending.has_status); /* it lives */
 	world_end(&world);
-	assert(registry_exits_find(&world.registry, &world.entry, &status));
-	assert(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+	registry_exits_find(&world.registry, &world.entry, &ending);
+	assert(ending.has_status && WIFEXITED(ending.status) && WEXITSTATUS(ending.status) == 3);
 	world_close(&world);
 }
 
@@ -100,7 +101,7 @@ UNIT(after_a_loss_nothing_is_certain)
 {
 	const int room = 1;
 	struct world world;
-	int status = -1;
+	struct ending ending = {0};
 
 	world_open(&world);
 	world_add(&world);
@@ -114,7 +115,8 @@ UNIT(after_a_loss_nothing_is_certain)
 			_exit(0);
 		assert(waitpid(pid, NULL, 0) == pid);
 	}
-	assert(!registry_exits_find(&world.registry, &world.entry, &status) && status == -1);
+	registry_exits_find(&world.registry, &world.entry, &ending);
+	assert(!ending.has_status);
 	assert(world.registry.exits_lost > 0);
 	world_close(&world);
 }
@@ -122,13 +124,14 @@ UNIT(after_a_loss_nothing_is_certain)
 UNIT(the_exit_of_one_that_was_added_too_late_may_be_another_s)
 {
 	struct world world;
-	int status = -1;
+	struct ending ending = {0};
 
 	world_open(&world);
 	world_end(&world);
 	world_add(&world);
 	/* As if another process had got its pid meanwhile, and exited. */
-	world.entry.exit_is_told = true;
-	assert(!registry_exits_find(&world.registry, &world.entry, &status) && status == -1);
+	world.entry.told.has_status = true;
+	registry_exits_find(&world.registry, &world.entry, &ending);
+	assert(!ending.has_status);
 	world_close(&world);
 }

@@ -42,12 +42,10 @@ static size_t registry_exits_first(const struct registry *registry, uint32_t pid
  */
 static void registry_exits_tell(struct registry_entry *entry, const struct exit_event *event)
 {
-	if (!entry->exit_is_told && event->is_leader) {
-		entry->exit_is_told = true;
-		entry->exit_told = event->status;
-	} else if (entry->exit_is_told && event->status != entry->exit_told) {
+	if (!entry->told.has_status && event->is_leader)
+		ending_set(&entry->told, event->status);
+	else if (entry->told.has_status && event->status != entry->told.status)
 		entry->exit_is_unclear = true;
-	}
 }
 
 static void registry_exits_take(struct registry *registry, const struct exit_event *event)
@@ -122,13 +120,11 @@ void registry_exits_begin(struct registry *registry, struct registry_entry *entr
 	entry->exits_lost = registry->exits_lost;
 }
 
-bool registry_exits_find(struct registry *registry, const struct registry_entry *entry,
-			 int *ret_status)
+void registry_exits_find(struct registry *registry, const struct registry_entry *entry,
+			 struct ending *ending)
 {
 	/* The kernel sends the event before it shows anybody that the process has ended. */
-	if (!registry_exits_read(registry, REGISTRY_EXITS_DRAIN) || !entry->exit_is_told ||
-	    entry->exit_is_unclear || entry->exits_lost != registry->exits_lost)
-		return false;
-	*ret_status = entry->exit_told;
-	return true;
+	if (registry_exits_read(registry, REGISTRY_EXITS_DRAIN) && entry->told.has_status &&
+	    !entry->exit_is_unclear && entry->exits_lost == registry->exits_lost)
+		ending_set(ending, entry->told.status);
 }

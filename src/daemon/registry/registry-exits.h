@@ -11,6 +11,8 @@
 
 #include <stdbool.h>
 
+#include "base/ending.h"
+
 struct registry;
 struct registry_entry;
 
@@ -24,6 +26,6 @@ void registry_exits_close(struct registry *registry);
  */
 void registry_exits_begin(struct registry *registry, struct registry_entry *entry, int pid_fd);
 
-/* What was told of an owner that has ended. False: it is not known. */
-bool registry_exits_find(struct registry *registry, const struct registry_entry *entry,
-			 int *ret_status);
+/* The status of an owner that has ended, if it was told. */
+void registry_exits_find(struct registry *registry, const struct registry_entry *entry,
+			 struct ending *ending);

@@ -27,9 +27,8 @@ struct registry_entry {
 
 	/* Private to registry-exits.c. */
 	uint64_t exits_lost;  /* the registry's when it was added */
-	bool exit_is_told;    /* its first thread has exited: */
+	struct ending told;   /* its first thread has exited: */
 	bool exit_is_unclear; /* but that may not be the status of the process */
-	int exit_told;
 };
 
 struct registry_file {
@@ -69,6 +68,6 @@ int registry_add(struct registry *registry, struct scan_book *book, int pid_fd,
 /* There was no room for a book: search for it again. */
 void registry_refuse(struct registry *registry, int r);
 /* The owner has exited, or no longer runs the program that kept the book. */
-void registry_end(struct registry_entry *entry, enum tracked_end end);
+void registry_end(struct registry_entry *entry, bool execed);
 /* Whether its pidfd says that the process has exited. */
 bool registry_is_over(const struct registry_entry *entry);

@@ -30,7 +30,7 @@ static void registry_search_found(void *context, struct scan_book *book, int pid
 		return;
 	}
 	if (!alive)
-		registry_end(entry, TRACKED_DIED);
+		registry_end(entry, false);
 }
 
 static void registry_search_judged(void *context, struct tracked *tracked,
@@ -42,9 +42,9 @@ static void registry_search_judged(void *context, struct tracked *tracked,
 	if (!entry || entry->tracked != tracked || verdict == BOOK_SEARCH_LIVES)
 		return;
 	if (verdict == BOOK_SEARCH_EXECED && !registry_is_over(entry))
-		registry_end(entry, TRACKED_EXECED);
+		registry_end(entry, true);
 	else if (entry->pid_fd.fd < 0 || registry_is_over(entry)) /* else the pidfd tells */
-		registry_end(entry, TRACKED_DIED);
+		registry_end(entry, false);
 }
 
 static void registry_search_passed(void *context, uint64_t took_ns, size_t refused)

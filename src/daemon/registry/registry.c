@@ -190,11 +190,11 @@ static void entry_read_exit(const struct registry_entry *entry)
 		.start_ticks = tracked->start_ticks,
 	};
 
-	tracked->exit_is_known = exit_status_read(&of, &tracked->exit_status) ||
-				 registry_exits_find(entry->registry, entry, &tracked->exit_status);
+	if (!exit_status_read(&of, &tracked->ending))
+		registry_exits_find(entry->registry, entry, &tracked->ending);
 }
 
-void registry_end(struct registry_entry *entry, enum tracked_end end)
+void registry_end(struct registry_entry *entry, bool execed)
 {
 	struct registry *registry = entry->registry;
 	const struct registry_hooks *hooks = &registry->config.hooks;
@@ -203,10 +203,11 @@ void registry_end(struct registry_entry *entry, enum tracked_end end)
 	if (entry->keeper && !entry->keeper->drain(entry->keeper))
 		return; /* the pidfd stays readable, so we are called again */
 	entry_drain(entry);
-	if (end == TRACKED_DIED)
+	if (!execed)
 		entry_read_exit(entry);
-	tracked->end_ns = clock_ns(CLOCK_REALTIME);
-	__atomic_store_n(&tracked->end, end, __ATOMIC_RELEASE);
+	tracked->ending.execed = execed;
+	tracked->ending.ended_ns = clock_ns(CLOCK_REALTIME);
+	__atomic_store_n(&tracked->has_ended, true, __ATOMIC_RELEASE);
 	registry_take_out(registry, entry);
 	registry->judged[registry->judged_count++ % REGISTRY_JUDGED_MAX] =
 		(struct registry_file){tracked->device, tracked->inode};
@@ -227,7 +228,7 @@ bool registry_is_over(const struct registry_entry *entry)
 
 static void entry_pid_ready(struct loop_source *source, uint32_t events)
 {
-	registry_end(container_of(source, struct registry_entry, pid_fd), TRACKED_DIED);
+	registry_end(container_of(source, struct registry_entry, pid_fd), false);
 }
 
 /* A notice, or the end of the connection, which alone does not mean that the process has exited. */
@@ -376,7 +377,7 @@ int registry_add_peer_consume(struct registry *registry, struct accept_peer *pee
 			entry_watch(entry, &entry->pid_fd, cleanup_steal_fd(&peer->pid_fd));
 		if (entry->pid_fd.fd < 0 &&
 		    registry_has_ended(registry, entry->tracked->pid, entry->tracked->start_ticks))
-			registry_end(entry, TRACKED_DIED);
+			registry_end(entry, false);
 	} else if (r != -EEXIST) {
 		registry_refuse(registry, r);
 	}
@@ -410,7 +411,7 @@ int registry_restore_consume(struct registry *registry, int fd, uint32_t pid, ui
 		return registry->config.adopt(registry->config.hooks.context, book, pid_fd);
 	r = registry_add(registry, book, pid_fd, NULL, &entry);
 	if (r == 0 && !alive)
-		registry_end(entry, TRACKED_DIED);
+		registry_end(entry, false);
 	return r;
 }
 

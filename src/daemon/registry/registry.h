@@ -36,7 +36,7 @@ struct registry_hooks {
 	void (*notice)(void *context, struct tracked *tracked);
 	/* Its owner has sent the file of its program, as it says; takes the descriptor. */
 	void (*program)(void *context, const struct tracked *tracked, int fd);
-	/* Its owner has ended (tracked->end says how). The book is no longer in the list. */
+	/* Its owner has ended (tracked->ending says how). The book is no longer in the list. */
 	void (*ended)(void *context, struct tracked *tracked);
 };
 

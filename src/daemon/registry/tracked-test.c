@@ -83,7 +83,7 @@ UNIT(the_book_of_a_dead_process_is_always_read)
 	struct snapshot *snapshot;
 
 	tracked->rest_until = UINT64_MAX;
-	tracked->end = TRACKED_DIED;
+	tracked->has_ended = true;
 	snapshot = collect(tracked, false);
 	assert(snapshot->processes[0].part_count == 1 && !snapshot->processes[0].alive);
 	snapshot_free(snapshot);

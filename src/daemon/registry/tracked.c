@@ -224,7 +224,7 @@ int tracked_collect(struct tracked *tracked, const struct snapshot_request *requ
 	int r = 0;
 
 	pthread_mutex_lock(&tracked->book_lock);
-	tracked->book->alive = __atomic_load_n(&tracked->end, __ATOMIC_RELAXED) == TRACKED_LIVES;
+	tracked->book->alive = !tracked_has_ended(tracked);
 	may_rest = tracked->book->alive && !request->buffers;
 	if (may_rest && clock_ns(CLOCK_MONOTONIC) < tracked->rest_until) {
 		r = tracked_collect_resting(tracked, snapshot);
@@ -251,8 +251,7 @@ int tracked_keep_peaks(struct tracked *tracked, struct view *view)
 	int r = 0;
 
 	pthread_mutex_lock(&tracked->book_lock);
-	if (__atomic_load_n(&tracked->end, __ATOMIC_RELAXED) == TRACKED_LIVES &&
-	    clock_ns(CLOCK_MONOTONIC) >= tracked->rest_until)
+	if (!tracked_has_ended(tracked) && clock_ns(CLOCK_MONOTONIC) >= tracked->rest_until)
 		r = book_kept_look(tracked->book, view);
 	pthread_mutex_unlock(&tracked->book_lock);
 	return r;
@@ -264,7 +263,7 @@ int tracked_collect_kept(struct tracked *tracked, const struct snapshot_request 
 	int r;
 
 	pthread_mutex_lock(&tracked->book_lock);
-	tracked->book->alive = __atomic_load_n(&tracked->end, __ATOMIC_RELAXED) == TRACKED_LIVES;
+	tracked->book->alive = !tracked_has_ended(tracked);
 	r = tracked->book->alive ? book_kept_collect(tracked->book, request, snapshot) : 0;
 	pthread_mutex_unlock(&tracked->book_lock);
 	return r;

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/ending.h"
 #include "source/books/scan.h"
 #include "source/proc/namespaces.h"
 
@@ -23,12 +24,6 @@ struct snapshot_process;
 struct snapshot_request;
 struct tracked_before;
 struct view;
-
-enum tracked_end {
-	TRACKED_LIVES = 0,
-	TRACKED_DIED = 1,
-	TRACKED_EXECED = 2, /* the process has executed another program */
-};
 
 #define TRACKED_COMM_SIZE sizeof(((struct proc_facts *)NULL)->comm)
 
@@ -48,12 +43,9 @@ struct tracked {
 	char namespaces[NAMESPACES_SIZE]; /* where the process was when it was first seen */
 	char *memory_path;                /* of its memory cgroup then; NULL = not known */
 
-	uint32_t refs; /* atomic */
-	uint32_t end;  /* enum tracked_end; atomic */
-	/* Set before `end`: CLOCK_REALTIME then, and the status as from waitpid(), if it is known. */
-	uint64_t end_ns;
-	bool exit_is_known;
-	int exit_status;
+	uint32_t refs;        /* atomic */
+	bool has_ended;       /* its owner; atomic, see tracked_has_ended() */
+	struct ending ending; /* valid then */
 
 	/*
 	 * Protects the book. It may be held for as long as a reading takes, so the loop never waits
@@ -96,6 +88,11 @@ struct tracked {
 struct tracked *tracked_new_consume(struct scan_book *book, uint64_t since, const char *namespaces);
 struct tracked *tracked_ref(struct tracked *tracked);
 struct tracked *tracked_unref(struct tracked *tracked);
+
+static inline bool tracked_has_ended(const struct tracked *tracked)
+{
+	return __atomic_load_n(&tracked->has_ended, __ATOMIC_ACQUIRE); /* with registry_end() */
+}
 
 /*
  * book_collect() under the lock. @view is borrowed. A living process whose totals take far longer

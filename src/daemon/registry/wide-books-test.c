@@ -222,7 +222,7 @@ UNIT(a_user_with_few_devices_again_has_no_sums)
 	take(world);
 	assert(world->list->list[0]->book->rest);
 	for (uint32_t i = 1; i < WIDE; i++)
-		world->list->list[i]->end = TRACKED_DIED;
+		world->list->list[i]->has_ended = true;
 	take(world);
 	/* Of the dead all is read, and they have no sum. */
 	assert(!world->list->list[1]->book->rest);

@@ -42,8 +42,7 @@ static void wide_books_drop(struct tracked *tracked)
 
 static bool wide_books_is(const struct tracked *tracked, const struct snapshot_process *process)
 {
-	return process && process->loose_rows < process->loose &&
-	       __atomic_load_n(&tracked->end, __ATOMIC_RELAXED) == TRACKED_LIVES;
+	return process && process->loose_rows < process->loose && !tracked_has_ended(tracked);
 }
 
 /* By user; those that were read longest ago first. */

@@ -78,7 +78,7 @@ static void begin(const char *path)
 	found->owner = (struct proc_facts){.pid = 77, .ns_pid = 77, .comm = "player"};
 	tracked = tracked_new_consume(found, 0, "");
 	assert(tracked);
-	tracked->end = TRACKED_DIED;
+	tracked->has_ended = true;
 	assert(symbols_new(&symbols, &config) == 0);
 }
 
@@ -92,7 +92,7 @@ static void end(void)
 
 UNIT(a_leak_report_names_the_lines)
 {
-	const struct notice_ending ending = {.ended_ns = 1, .how = "died"};
+	const struct ending ending = {.ended_ns = 1};
 	char expected[4096];
 	const char *folder = unit_dir();
 	struct snapshot *snapshot;

@@ -108,24 +108,25 @@ void document_close_bare(struct emit *json)
 	emit_end(json);
 }
 
-void document_exit(struct emit *json, const int *status)
+void document_exit(struct emit *json, const struct ending *ending)
 {
+	int number = ending_signal(ending);
 	const char *abbreviation;
 	char name[16];
 
-	if (!status) {
+	if (!ending->has_status) {
 		emit_null(json, "exit");
 		return;
 	}
 	emit_open_object(json, "exit");
-	if (WIFSIGNALED(*status)) {
+	if (number) {
 		emit_null(json, "code");
-		emit_u64(json, "signal", (uint64_t)WTERMSIG(*status));
-		abbreviation = sigabbrev_np(WTERMSIG(*status));
+		emit_u64(json, "signal", (uint64_t)number);
+		abbreviation = sigabbrev_np(number);
 		(void)snprintf(name, sizeof(name), "SIG%s", abbreviation ? abbreviation : "");
 		emit_string(json, "name", abbreviation ? name : NULL);
 	} else {
-		emit_u64(json, "code", (uint64_t)WEXITSTATUS(*status));
+		emit_u64(json, "code", (uint64_t)WEXITSTATUS(ending->status));
 		emit_null(json, "signal");
 		emit_null(json, "name");
 	}
@@ -133,7 +134,7 @@ void document_exit(struct emit *json, const int *status)
 }
 
 void document_ended(struct emit *json, const struct snapshot_process *process,
-		    const struct document_ending *ending)
+		    const struct ending *ending)
 {
 	emit_u64(json, "pid", process->pid);
 	emit_u64(json, "ns_pid", process->ns_pid);
@@ -144,9 +145,9 @@ void document_ended(struct emit *json, const struct snapshot_process *process,
 	emit_string(json, "source", process->source);
 	emit_u64(json, "start_ns", process->start_ns);
 	emit_u64(json, "ended_ns", ending->ended_ns);
-	emit_string(json, "how", ending->is_closed ? "closed" : "died");
-	emit_bool(json, "exec", ending->is_exec);
-	document_exit(json, ending->status);
+	emit_string(json, "how", ending->closed ? "closed" : "died");
+	emit_bool(json, "exec", ending->execed);
+	document_exit(json, ending);
 }
 
 void document_uid(struct emit *json, const char *key, uint64_t unique_id)

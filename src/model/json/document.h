@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/ending.h"
 #include "model/sites/group.h"
 
 struct by_user;
@@ -116,19 +117,11 @@ void document_list_end(struct emit *json, bool exact); /* "exact" and "next" of 
 void document_page_end(struct emit *json, bool exact, const char *next); /* NULL = the last one */
 void document_close(struct emit *json, const struct snapshot *snapshot);
 void document_close_bare(struct emit *json); /* of a document without notes */
-/* "exit": @status as from waitpid(), NULL = not known. */
-void document_exit(struct emit *json, const int *status);
-
-struct document_ending {
-	uint64_t ended_ns;
-	bool is_closed;    /* the library said goodbye */
-	bool is_exec;      /* another program took the process over */
-	const int *status; /* as from waitpid(); NULL = not known */
-};
+void document_exit(struct emit *json, const struct ending *ending); /* "exit" */
 
 /* Who it was and how it ended: the members that ttmem.leaks/1 and ttmem.ended/1 have in common. */
 void document_ended(struct emit *json, const struct snapshot_process *process,
-		    const struct document_ending *ending);
+		    const struct ending *ending);
 void document_uid(struct emit *json, const char *key, uint64_t unique_id);
 void document_flags(struct emit *json, uint32_t flags);
 /* "stack" and "site", its frame that model/sites/site.h chooses; @stack as in a snapshot_buffer. */

@@ -70,9 +70,9 @@ static void test_compare(struct recording *recording, uint32_t number, uint64_t 
 
 /* From now on the book is not needed: nobody can read it. */
 static bool test_end(struct flight *flight, struct testing_recording *recording,
-		     const struct recording_ended *ended)
+		     const struct ending *ended)
 {
-	const struct flight_file file = {.reason = "ended", .ended = ended};
+	const struct flight_file file = {.reason = "ended", .ending = ended};
 	bool is_kept = flight_end(flight, recording->scan, &file);
 
 	(void)close(recording->scan->file.fd);
@@ -82,7 +82,7 @@ static bool test_end(struct flight *flight, struct testing_recording *recording,
 
 UNIT(what_an_ended_process_did_stays_and_is_in_one_file_with_the_living)
 {
-	const struct recording_ended ended = {.realtime = clock_ns(CLOCK_REALTIME)};
+	const struct ending ended = {.ended_ns = clock_ns(CLOCK_REALTIME)};
 	const struct flight_file file = {.reason = "test", .since_ns = 1};
 	CLEANUP_CLOSE int fd =
 		open(unit_path("file"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -111,7 +111,7 @@ UNIT(what_an_ended_process_did_stays_and_is_in_one_file_with_the_living)
 	for (uint32_t i = 0; i < 4; i++)
 		test_compare(recording, i % 2, numbers[i], digests[i]);
 	/* Before it was made, a book was not there, and that is known. */
-	assert(recording_knows(recording, 0, ended.realtime) && recording_knows(recording, 0, 1));
+	assert(recording_knows(recording, 0, ended.ended_ns) && recording_knows(recording, 0, 1));
 	recording_free(recording);
 	assert(flight_keeps(flight, gone.scan));
 	flight_remove(flight, gone.scan);
@@ -124,7 +124,7 @@ UNIT(what_an_ended_process_did_stays_and_is_in_one_file_with_the_living)
 
 UNIT(what_is_copied_of_an_ended_process_has_to_fit_and_goes_first)
 {
-	const struct recording_ended ended = {.realtime = clock_ns(CLOCK_REALTIME)};
+	const struct ending ended = {.ended_ns = clock_ns(CLOCK_REALTIME)};
 	const struct flight_options options = {.time_ns = 600 * NS_PER_S, .size_max = 1u << 20};
 	const struct flight_file file = {.reason = "test", .since_ns = 1};
 	CLEANUP_CLOSE int fd =
@@ -162,7 +162,7 @@ UNIT(what_is_copied_of_an_ended_process_has_to_fit_and_goes_first)
 
 UNIT(a_user_whose_processes_have_ended_makes_room_for_another)
 {
-	const struct recording_ended ended = {.realtime = 5};
+	const struct ending ended = {.ended_ns = 5};
 	static struct testing_recording recordings[FLIGHT_USERS_MAX + 1];
 	struct flight *flight = test_flight();
 	struct flight_counts counts;

@@ -44,7 +44,7 @@ static void flight_recorder_cleanup(struct recorder **recorder)
 }
 
 int flight_write_now(struct scan_book *book, const struct flight_file *file,
-		     const struct recording_ended *ended, struct chunk_pipe *pipe)
+		     const struct ending *ending, struct chunk_pipe *pipe)
 {
 	CLEANUP(flight_recorder_cleanup) struct recorder *recorder = NULL;
 	const struct recorder_options options = {.size_max = FLIGHT_NOW_SHARE * file->size_max};
@@ -54,8 +54,8 @@ int flight_write_now(struct scan_book *book, const struct flight_file *file,
 		r = recorder_new(&recorder, pipe->fd, &options);
 	if (r == 0)
 		r = recorder_add(recorder, book, false);
-	if (r == 0 && ended)
-		r = recorder_end_book(recorder, book, ended, file->namer);
+	if (r == 0 && ending)
+		r = recorder_end_book(recorder, book, ending, file->namer);
 	if (r == 0)
 		r = recorder_finish(recorder, file->reason, file->namer);
 	return r;
@@ -216,7 +216,7 @@ int flight_file_begin(struct flight *flight, int fd, const struct flight_file *f
 }
 
 int flight_file_add(struct flight_writing *writing, struct scan_book *scan,
-		    const struct recording_ended *ended)
+		    const struct ending *ending)
 {
 	CLEANUP(chunk_pipe_deinit) struct chunk_pipe now = CHUNK_PIPE_NULL;
 	struct flight *flight = writing->flight;
@@ -230,7 +230,7 @@ int flight_file_add(struct flight_writing *writing, struct scan_book *scan,
 	if (user)
 		flight_flush(flight, user, book);
 	if (!is_past)
-		r = flight_write_now(scan, &writing->file, ended, &now);
+		r = flight_write_now(scan, &writing->file, ending, &now);
 	if (r == -EFBIG) {
 		writing->cut = r;
 		r = 0;
@@ -267,7 +267,7 @@ int flight_write(struct flight *flight, struct scan_book *scan, int fd,
 
 	if (r < 0)
 		return r;
-	r = flight_file_add(writing, scan, file->ended);
+	r = flight_file_add(writing, scan, file->ending);
 	ended = flight_file_end(writing);
 	/* Files cost their user's share of our time, as rounds do. */
 	user = flight_find(flight, scan, &book);

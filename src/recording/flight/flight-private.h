@@ -48,7 +48,7 @@ struct flight {
 
 /* The book as it is now, in a new pipe: what a file has besides what is kept. */
 int flight_write_now(struct scan_book *book, const struct flight_file *file,
-		     const struct recording_ended *ended, struct chunk_pipe *pipe);
+		     const struct ending *ending, struct chunk_pipe *pipe);
 
 /* Reads what is new of a book, so that what is kept is as of now. */
 void flight_flush(struct flight *flight, struct flight_user *user, struct flight_book *book);

@@ -92,10 +92,10 @@ static void test_note(struct test_user *user)
 }
 
 static int test_write(struct test *test, struct test_user *user, const char *path,
-		      const struct recording_ended *ended)
+		      const struct ending *ended)
 {
 	CLEANUP_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	const struct flight_file file = {.reason = "test", .ended = ended};
+	const struct flight_file file = {.reason = "test", .ending = ended};
 
 	assert(fd >= 0);
 	return flight_write(test->flight, user->recording.scan, fd, &file);
@@ -201,7 +201,7 @@ UNIT(a_file_of_a_living_owner_is_what_its_book_was)
 
 UNIT(a_file_of_a_dead_owner_says_how_it_ended)
 {
-	const struct recording_ended ended = {.realtime = 5, .status = 9, .is_status_known = 1};
+	const struct ending ended = {.ended_ns = 5, .status = 9, .has_status = true};
 	CLEANUP(test_recording_cleanup) struct recording *recording = NULL;
 	static struct test_user user;
 	struct test test;
@@ -218,7 +218,7 @@ UNIT(a_file_of_a_dead_owner_says_how_it_ended)
 	assert(test_compare(&user, unit_path("file")) == user.count);
 	recording = test_open(unit_path("file"));
 	assert(recording_owner(recording, 0)->has_ended);
-	assert(recording_owner(recording, 0)->ended.status == 9);
+	assert(recording_owner(recording, 0)->ending.status == 9);
 	assert(recording_owner(recording, 0)->book.pid == 1234);
 	test_user_deinit(&test, &user);
 	flight_free(test.flight);

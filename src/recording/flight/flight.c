@@ -415,14 +415,14 @@ bool flight_end(struct flight *flight, struct scan_book *scan, const struct flig
 		flight_turn(flight, user, now);
 	if (!user || !user->recorder || book->number == RECORDING_NONE)
 		return false;
-	r = flight_write_now(scan, file, file->ended, &book->past);
+	r = flight_write_now(scan, file, file->ending, &book->past);
 	if (r < 0) {
 		flight_leave_out(flight, user, book);
 		return false;
 	}
 	book->has_ended = true;
 	flight->weighed_ns = 0;
-	r = recorder_end_book(user->recorder, scan, file->ended, NULL);
+	r = recorder_end_book(user->recorder, scan, file->ending, NULL);
 	if (r == 0)
 		r = flight_take(flight, user);
 	if (r < 0)

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/ending.h"
 #include "recording/format/layout.h"
 
 struct flight;
@@ -61,11 +62,11 @@ int flight_add(struct flight *flight, uint32_t number, struct scan_book *book);
 void flight_remove(struct flight *flight, struct scan_book *scan);
 
 struct flight_file {
-	const char *reason;                  /* for the file: a word without quotes */
-	const struct recording_ended *ended; /* NULL = its owner lives */
-	struct namer *namer;                 /* NULL = no names */
-	uint64_t size_max;                   /* 0 = no limit */
-	uint64_t since_ns; /* CLOCK_REALTIME: from when on; 0 = of the last minute */
+	const char *reason;          /* for the file: a word without quotes */
+	const struct ending *ending; /* NULL = its owner lives */
+	struct namer *namer;         /* NULL = no names */
+	uint64_t size_max;           /* 0 = no limit */
+	uint64_t since_ns;           /* CLOCK_REALTIME: from when on; 0 = of the last minute */
 };
 
 /*
@@ -100,7 +101,7 @@ struct flight_writing;
 int flight_file_begin(struct flight *flight, int fd, const struct flight_file *file,
 		      struct flight_writing **ret_writing);
 int flight_file_add(struct flight_writing *writing, struct scan_book *scan,
-		    const struct recording_ended *ended);
+		    const struct ending *ending);
 int flight_file_end(struct flight_writing *writing); /* frees it */
 
 void flight_counts(const struct flight *flight, struct flight_counts *ret_counts);

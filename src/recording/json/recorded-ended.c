@@ -16,13 +16,13 @@
 
 struct recorded_ended {
 	const struct snapshot_process *process;
-	struct recorded_end end;
+	struct ending ending;
 };
 
 static int recorded_ended_compare(const void *left, const void *right)
 {
 	const struct recorded_ended *a = left, *b = right;
-	uint64_t one = a->end.owner->ended.realtime, other = b->end.owner->ended.realtime;
+	uint64_t one = a->ending.ended_ns, other = b->ending.ended_ns;
 
 	if (one != other)
 		return one > other ? -1 : 1;
@@ -42,7 +42,7 @@ static void recorded_ended_put(struct emit *json, const struct recorded_ended *o
 		}
 	}
 	emit_open_object(json, NULL);
-	recorded_process_put(json, one->process, &one->end);
+	document_ended(json, one->process, &one->ending);
 	emit_u64(json, "bytes", bytes);
 	emit_u64(json, "buffer_count", buffers);
 	emit_close_object(json);
@@ -62,8 +62,8 @@ int recorded_ended_document(struct emit *json, const struct snapshot *end,
 		one->process = &end->processes[i];
 		count += (!wish->pid || wish->pid == one->process->pid) &&
 			 recorded_process_end(wish->recording, wish->scan, one->process,
-					      &one->end) &&
-			 one->end.owner->ended.realtime >= wish->since_ns;
+					      &one->ending) &&
+			 one->ending.ended_ns >= wish->since_ns;
 	}
 	qsort(list, count, sizeof(*list), recorded_ended_compare);
 	document_open(json, "ttmem.ended/1", end->time_ns);

@@ -90,14 +90,13 @@ static void recorded_leaks_write(struct recorded_leaks *leaks)
 	emit_open_array(leaks->json, "processes");
 	for (uint32_t i = 0; i < leaks->snapshot->process_count; i++) {
 		const struct snapshot_process *process = &leaks->snapshot->processes[i];
-		struct recorded_end end;
+		struct ending ending;
 
-		if (!recorded_process_end(wish->recording, wish->scan, process, &end) ||
-		    end.owner->ended.realtime < wish->since_ns ||
-		    !recorded_leaks_has(leaks->snapshot, i))
+		if (!recorded_process_end(wish->recording, wish->scan, process, &ending) ||
+		    ending.ended_ns < wish->since_ns || !recorded_leaks_has(leaks->snapshot, i))
 			continue;
 		emit_open_object(leaks->json, NULL);
-		recorded_process_put(leaks->json, process, &end);
+		document_ended(leaks->json, process, &ending);
 		recorded_leaks_buffers(leaks, i);
 		emit_close_object(leaks->json);
 	}

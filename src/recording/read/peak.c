@@ -98,7 +98,7 @@ static void peak_add_stream(struct peak *peak, const struct recording_stream *st
 		peak_change(peak, last, &level, recording_sum(peak->filter, entry->bytes));
 	}
 	if (book->owner.has_ended)
-		peak_change(peak, bits_max(last, book->owner.ended.realtime), &level, 0);
+		peak_change(peak, bits_max(last, book->owner.ending.ended_ns), &level, 0);
 }
 
 /* All changes, sorted; then the spans between them. */

@@ -173,12 +173,18 @@ static void recording_learn_clocks(struct recording *recording)
 static int recording_learn_end(struct recording *recording, const struct recording_entry *entry)
 {
 	struct recording_owner *owner = &recording->books[entry->book].owner;
-	int r = entry->size < sizeof(owner->ended) ? -EBADMSG : recording_read(recording, entry);
+	struct recording_ended ended;
+	int r = entry->size < sizeof(ended) ? -EBADMSG : recording_read(recording, entry);
 
 	if (r < 0)
 		return r == -EBADMSG ? 0 : r;
-	memcpy(&owner->ended, recording->contents.bytes, sizeof(owner->ended));
+	memcpy(&ended, recording->contents.bytes, sizeof(ended));
 	owner->has_ended = true;
+	owner->ending = (struct ending){
+		.ended_ns = ended.realtime,
+		.has_status = ended.is_status_known,
+		.status = ended.status,
+	};
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/ending.h"
 #include "model/snapshot-recording.h"
 #include "recording/format/layout.h"
 
@@ -57,7 +58,7 @@ struct recording_owner {
 	struct recording_book book;
 	uint64_t first_ns, last_ns; /* of its events */
 	bool has_ended;
-	struct recording_ended ended;
+	struct ending ending;
 };
 
 const struct recording_owner *recording_owner(const struct recording *recording, size_t book);

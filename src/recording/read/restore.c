@@ -284,7 +284,7 @@ static void restore_own(const struct restore *restore, struct scan_book *made, s
 		 book->container);
 	made->uid = book->maker_id;
 	made->holder = book->pid;
-	made->alive = !owner->has_ended || owner->ended.realtime > restore->moment->time_ns;
+	made->alive = !owner->has_ended || owner->ending.ended_ns > restore->moment->time_ns;
 	/* The file that it is in says nothing about it. */
 	made->device = 0;
 	made->inode = (ino_t)number + 1;

@@ -81,8 +81,8 @@ int recording_timeline_refine(struct recording *recording, const struct recordin
 	if (r < 0 || !line.is_begun)
 		return r < 0 ? r : 0;
 	owner = recording_owner(recording, line.book);
-	timeline_events_fill(&line, owner->has_ended && owner->ended.realtime <= span->to_ns
-					    ? recording_step(span, count, owner->ended.realtime)
+	timeline_events_fill(&line, owner->has_ended && owner->ending.ended_ns <= span->to_ns
+					    ? recording_step(span, count, owner->ending.ended_ns)
 					    : count);
 	return 0;
 }

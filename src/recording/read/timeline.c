@@ -118,8 +118,8 @@ static void timeline_end(struct timeline *line)
 {
 	const struct recording_owner *owner = &line->recording->books[line->stream->book].owner;
 
-	if (owner->has_ended && owner->ended.realtime <= line->span->to_ns) {
-		timeline_fill(line, timeline_step(line, owner->ended.realtime));
+	if (owner->has_ended && owner->ending.ended_ns <= line->span->to_ns) {
+		timeline_fill(line, timeline_step(line, owner->ending.ended_ns));
 		memset(line->level, 0, sizeof(line->level));
 	}
 	timeline_fill(line, line->count);

@@ -295,7 +295,7 @@ uint64_t walk_bytes(const struct walk *walk, uint64_t time_ns)
 			&walk->recording->books[walk->streams[i].stream->book].owner;
 		uint64_t bytes[BOOK_TYPES];
 
-		if (owner->has_ended && owner->ended.realtime < time_ns)
+		if (owner->has_ended && owner->ending.ended_ns < time_ns)
 			continue;
 
 		for (uint32_t type = 0; type < BOOK_TYPES; type++)

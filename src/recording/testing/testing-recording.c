@@ -101,7 +101,7 @@ void testing_recording_fill(struct testing_recording *recording, uint64_t bytes)
 
 void testing_recording_finish(struct testing_recording *recording, bool is_ended)
 {
-	const struct recording_ended ended = {.realtime = 1, .status = 9, .is_status_known = 1};
+	const struct ending ended = {.ended_ns = 1, .status = 9, .has_status = true};
 
 	if (is_ended) {
 		recording->scan->alive = false;

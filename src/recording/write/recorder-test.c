@@ -269,7 +269,7 @@ static struct scan_book *golden_book(const char *name)
 static void record_golden(const char *name)
 {
 	const struct recorder_options options = {0};
-	const struct recording_ended ended = {0};
+	const struct ending ended = {0};
 	struct scan_book *book = golden_book(name);
 	struct testing_chunks chunks;
 	struct recorder *recorder;

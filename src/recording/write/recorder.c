@@ -334,10 +334,15 @@ int recorder_flush(struct recorder *recorder, struct scan_book *book)
 }
 
 int recorder_end_book(struct recorder *recorder, struct scan_book *book,
-		      const struct recording_ended *ended, struct namer *namer)
+		      const struct ending *ending, struct namer *namer)
 {
 	struct recorder_book *one = recorder_find(recorder, book);
-	const struct chunk_part part = {ended, sizeof(*ended)};
+	const struct recording_ended ended = {
+		.realtime = ending->ended_ns,
+		.status = ending->status,
+		.is_status_known = ending->has_status,
+	};
+	const struct chunk_part part = {&ended, sizeof(ended)};
 	struct recording_entry entry;
 	int r = chunk_writer_failed(recorder->writer);
 

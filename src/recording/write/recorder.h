@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/ending.h"
 #include "recording/format/layout.h"
 
 struct namer;
@@ -56,7 +57,7 @@ int recorder_flush(struct recorder *recorder, struct scan_book *book);
 
 /* The owner has ended, or has no more to do with its book: what is left of it is read. */
 int recorder_end_book(struct recorder *recorder, struct scan_book *book,
-		      const struct recording_ended *ended, struct namer *namer);
+		      const struct ending *ending, struct namer *namer);
 
 /*
  * Ends the recording: everything that was read is written, then names from @namer (NULL = none) and the

@@ -112,36 +112,38 @@ UNIT(a_process_that_was_not_waited_for_has_its_status)
 	} ways[] = {{0, 0}, {3, 0}, {255, 0}, {0, SIGKILL}, {0, SIGSEGV}, {0, SIGTERM}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		struct ending ending = {0};
 		struct ended ended;
-		int status = -1;
 
 		ended_init(&ended, ways[i].code, ways[i].signal_number);
-		assert(exit_status_read(&ended.of, &status));
-		assert(status == ended_reap(&ended));
+		assert(exit_status_read(&ended.of, &ending) && ending.has_status);
+		assert(ending.status == ended_reap(&ended));
 		ended_deinit(&ended);
 	}
 }
 
 UNIT(one_that_was_waited_for_has_it_if_the_pidfd_tells)
 {
+	struct ending ending = {0};
 	struct ended ended;
-	int status = -1, expected;
+	int expected;
 	bool known;
 
 	ended_init(&ended, 0, SIGKILL);
 	expected = ended_reap(&ended);
-	known = exit_status_read(&ended.of, &status);
+	known = exit_status_read(&ended.of, &ending);
 	ended_deinit(&ended);
 	if (!known)
 		unit_skip("a kernel before 6.15: pidfds do not tell");
-	assert(status == expected && WTERMSIG(status) == SIGKILL);
+	assert(ending.status == expected && ending_signal(&ending) == SIGKILL);
 }
 
 UNIT(one_that_lives_has_none)
 {
 	struct exit_status_of of;
+	struct ending ending = {0};
 	struct proc proc;
-	int hold, status = -1;
+	int hold, status;
 	pid_t pid = held_child(0, 0, &hold);
 
 	assert(proc_open(&proc) == 0);
@@ -151,7 +153,7 @@ UNIT(one_that_lives_has_none)
 		.pid = (uint32_t)pid,
 		.start_ticks = proc_start_ticks(&proc, (uint32_t)pid),
 	};
-	assert(!exit_status_read(&of, &status) && status == -1);
+	assert(!exit_status_read(&of, &ending) && !ending.has_status);
 	(void)close(hold);
 	assert(waitpid(pid, &status, 0) == pid);
 	(void)close(of.pid_fd);
@@ -160,18 +162,19 @@ UNIT(one_that_lives_has_none)
 
 UNIT(another_process_of_the_same_number_does_not_count)
 {
+	struct ending ending = {0};
 	struct ended ended;
-	int status = -1;
 
 	ended_init(&ended, 3, 0);
 	ended.of.start_ticks++;
-	assert(!exit_status_read(&ended.of, &status) && status == -1);
+	assert(!exit_status_read(&ended.of, &ending) && !ending.has_status);
 	(void)ended_reap(&ended);
 	ended_deinit(&ended);
 }
 
 UNIT(who_may_not_trace_it_does_not_take_the_kernel_s_0_for_a_status)
 {
+	struct ending ending = {0};
 	struct ended ended;
 	int status;
 	pid_t pid;
@@ -184,7 +187,7 @@ UNIT(who_may_not_trace_it_does_not_take_the_kernel_s_0_for_a_status)
 	if (pid == 0) {
 		if (setgid(NOBODY) < 0 || setuid(NOBODY) < 0)
 			_exit(9);
-		_exit(exit_status_read(&ended.of, &status) ? 1 : 0);
+		_exit(exit_status_read(&ended.of, &ending) ? 1 : 0);
 	}
 	assert(waitpid(pid, &status, 0) == pid && status == 0);
 	(void)ended_reap(&ended);

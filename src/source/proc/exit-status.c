@@ -54,15 +54,14 @@ bool exit_status_is_kept(void)
 	return exit_status_kept;
 }
 
-static bool exit_status_of_pidfd(int pid_fd, int *ret_status)
+static bool exit_status_of_pidfd(int pid_fd, struct ending *ending)
 {
 	struct exit_status_info info = {.mask = EXIT_STATUS_INFO_EXIT};
 
 	if (pid_fd < 0 || !exit_status_is_kept() ||
 	    ioctl(pid_fd, EXIT_STATUS_GET_INFO, &info) < 0 || !(info.mask & EXIT_STATUS_INFO_EXIT))
 		return false;
-	*ret_status = info.exit_code;
-	return true;
+	return ending_set(ending, info.exit_code);
 }
 
 int exit_status_parse(const char *text, int *ret_status)
@@ -97,7 +96,7 @@ static bool exit_status_may_trace(const struct exit_status_of *of)
 }
 
 /* Of a process that has ended and was not waited for. */
-static bool exit_status_of_zombie(const struct exit_status_of *of, int *ret_status)
+static bool exit_status_of_zombie(const struct exit_status_of *of, struct ending *ending)
 {
 	char path[EXIT_STATUS_PATH], text[EXIT_STATUS_FILE];
 	struct proc_facts facts;
@@ -112,15 +111,13 @@ static bool exit_status_of_zombie(const struct exit_status_of *of, int *ret_stat
 	    exit_status_parse(text, &status) < 0 ||
 	    proc_start_ticks(of->proc, of->pid) != of->start_ticks)
 		return false;
-	*ret_status = status;
-	return true;
+	return ending_set(ending, status);
 }
 
-bool exit_status_read(const struct exit_status_of *of, int *ret_status)
+bool exit_status_read(const struct exit_status_of *of, struct ending *ending)
 {
 	for (unsigned int i = 0; i < EXIT_STATUS_TRIES; i++) {
-		if (exit_status_of_pidfd(of->pid_fd, ret_status) ||
-		    exit_status_of_zombie(of, ret_status))
+		if (exit_status_of_pidfd(of->pid_fd, ending) || exit_status_of_zombie(of, ending))
 			return true;
 	}
 	return false;

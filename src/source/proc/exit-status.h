@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/ending.h"
+
 struct proc;
 
 /* Who, and where it may be looked up. */
@@ -24,8 +26,8 @@ struct exit_status_of {
 	uint64_t start_ticks;
 };
 
-/* The status as waitpid() has it. False: not known, or the process has not ended. */
-bool exit_status_read(const struct exit_status_of *of, int *ret_status);
+/* Its status. False: not known, or the process has not ended. */
+bool exit_status_read(const struct exit_status_of *of, struct ending *ending);
 
 /*
  * Whether this kernel can tell after the parent has waited. It is asked for its version: so an older

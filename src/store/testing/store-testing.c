@@ -269,7 +269,7 @@ void testing_put_leak(struct testing_world *world, uint32_t pid, const char *nam
 {
 	struct snapshot *snapshot = testing_snapshot(world->real_ns);
 	uint32_t process = testing_process(snapshot, pid, "train");
-	struct store_ending ending = {.book = pid, .ended_ns = world->real_ns};
+	struct ending ending = {.book = pid, .ended_ns = world->real_ns};
 
 	testing_buffer(snapshot, process, 0, 0x1000, name, NULL);
 	store_put_leak(world->store, snapshot, process, &ending);
