@@ -9,9 +9,9 @@
 #include <ttmem/ttmem.h>
 
 #include "base/testing/unit.h"
-#include "sim/fake.h"
 #include "sim/pile.h"
 #include "sim/sim-card.h"
+#include "sim/testing/fake.h"
 
 static void open_n150(struct sim_device *device)
 {

@@ -15,9 +15,9 @@
 #include "base/testing/unit.h"
 #include "model/cards/card.h"
 #include "sim/device.h"
-#include "sim/fake.h"
 #include "sim/random.h"
 #include "sim/sim-card.h"
+#include "sim/testing/fake.h"
 
 #define SLOTS 512u
 #define STEPS 3000u

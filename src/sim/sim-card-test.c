@@ -8,7 +8,7 @@
 #include <ttmem/ttmem.h>
 
 #include "base/testing/unit.h"
-#include "sim/fake.h"
+#include "sim/testing/fake.h"
 
 static uint64_t capacity(const char *name, uint32_t type)
 {

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/testing/unit.h"
-#include "sim/fake.h"
+#include "sim/testing/fake.h"
 
 #define GB UINT64_C(1000000000)
 

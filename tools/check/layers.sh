@@ -137,13 +137,13 @@ function wrong(text) {
 
 # Folders that only sort the files of one layer.
 function layer_of(path) {
+	# Test support, unless it has a line of its own.
+	if (!(path in known))
+		sub(/\/testing$/, "", path)
 	sub(/^python.*/, "python", path)
 	sub(/^base\/(files|process|threads)$/, "base", path)
 	sub(/^model\/(cards|memory|sites)$/, "model", path)
 	sub(/^cli\/export\/(format|visualizer)$/, "cli/export", path)
-	# Test support, unless it has a line of its own.
-	if (!(path in known))
-		sub(/\/testing$/, "", path)
 	return path
 }
 

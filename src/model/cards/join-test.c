@@ -12,7 +12,7 @@
 
 #include "base/bits.h"
 #include "base/testing/unit.h"
-#include "model/cards/join-table.h"
+#include "model/cards/testing/join-table.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

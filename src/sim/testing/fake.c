@@ -5,7 +5,7 @@
  * can be told from an unknown one. Names and phases are kept as text.
  */
 
-#include "sim/fake.h"
+#include "sim/testing/fake.h"
 
 #undef NDEBUG
 #include <assert.h>
