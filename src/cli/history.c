@@ -225,8 +225,8 @@ static void history_write(const struct history *history, const struct snapshot *
 			.incidents = past ? past->incidents : NULL,
 		};
 
-		document_history_past(&writer, snapshot, history, options->wish.address,
-				      past ? &rows : NULL);
+		document_history(&writer, snapshot, history, options->wish.address,
+				 past ? &rows : NULL);
 	} else {
 		history_print(history, snapshot, options, past);
 	}

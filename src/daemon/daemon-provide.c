@@ -334,8 +334,7 @@ static int provide_history(void *context, const struct query_history *query, str
 		bool has_past = provide_past_of(context, query, snapshot, &rows);
 
 		past = (struct document_past){.leaks = rows.leaks, .incidents = rows.incidents};
-		document_history_past(json, snapshot, &history, query->address,
-				      has_past ? &past : NULL);
+		document_history(json, snapshot, &history, query->address, has_past ? &past : NULL);
 	}
 	history_deinit(&history);
 	snapshot_free(snapshot);

@@ -271,13 +271,3 @@ uint64_t sim_bank_largest_total(const struct sim_bank *bank)
 {
 	return sim_bank_largest(bank) * bank->banks;
 }
-
-uint64_t sim_bank_used_total(const struct sim_bank *bank)
-{
-	return bank->used * bank->banks;
-}
-
-uint64_t sim_bank_unused_total(const struct sim_bank *bank)
-{
-	return (bank->size - bank->used) * bank->banks;
-}

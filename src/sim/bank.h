@@ -64,5 +64,3 @@ uint64_t sim_bank_largest(const struct sim_bank *bank);
 
 /* The same over all banks together. */
 uint64_t sim_bank_largest_total(const struct sim_bank *bank);
-uint64_t sim_bank_used_total(const struct sim_bank *bank);
-uint64_t sim_bank_unused_total(const struct sim_bank *bank);

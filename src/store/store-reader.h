@@ -56,7 +56,6 @@ const char *store_column_text(struct sqlite3_stmt *statement, int at);
 #define STORE_PROCESS_COLUMNS                                                \
 	"p.pid, p.ns_pid, p.uid, p.start_ticks, p.start_ns, p.comm, p.user," \
 	" p.container, p.source"
-#define STORE_PROCESS_COLUMN_COUNT 9
 
 struct store_process store_column_process(struct sqlite3_stmt *statement, int at);
 /* "ended_ns", "closed", "exit_code", "exit_signal". */

@@ -6,24 +6,8 @@
 
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/testing/unit.h"
-
-/* Compares @grid with the expected lines. */
-static void check(struct grid *grid, const char *expected)
-{
-	CLEANUP_FREE char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	assert(out);
-	grid_print(grid, out);
-	assert(fclose(out) == 0);
-	if (strcmp(text, expected) != 0)
-		fprintf(stderr, "drawn:\n%sexpected:\n%s", text, expected);
-	assert(strcmp(text, expected) == 0);
-	grid_deinit(grid);
-}
+#include "tui/testing/testing-grid.h"
 
 static struct grid blank(unsigned int rows, unsigned int columns, bool ascii)
 {
@@ -39,7 +23,7 @@ static void bar(double share, bool ascii, const char *expected)
 	struct grid grid = blank(1, 10, ascii);
 
 	chart_bar(&grid, 0, 0, 10, share);
-	check(&grid, expected);
+	testing_grid_is(&grid, expected);
 }
 
 UNIT(bars_round_to_the_nearest_column)
@@ -70,8 +54,8 @@ UNIT(braille_has_two_points_a_column_and_four_a_row)
 
 	assert(chart_points(&grid, 5) == 10);
 	chart_draw(&grid, &area, points, 8, true);
-	check(&grid, "  \u2880\u28f4\u2847\n"
-		     "\u2880\u28f4\u28ff\u28ff\u2847\n");
+	testing_grid_is(&grid, "  \u2880\u28f4\u2847\n"
+			       "\u2880\u28f4\u28ff\u28ff\u2847\n");
 }
 
 UNIT(letters_have_three_steps_a_row)
@@ -82,7 +66,7 @@ UNIT(letters_have_three_steps_a_row)
 
 	assert(chart_points(&grid, 7) == 7);
 	chart_draw(&grid, &area, points, 6, true);
-	check(&grid, "    .:#\n .:####\n");
+	testing_grid_is(&grid, "    .:#\n .:####\n");
 }
 
 UNIT(little_is_seen_and_much_stays_inside)
@@ -92,7 +76,7 @@ UNIT(little_is_seen_and_much_stays_inside)
 	const struct grid_area area = {0, 0, 2, 4};
 
 	chart_draw(&grid, &area, points, 1000000, true);
-	check(&grid, " #\n.#\n");
+	testing_grid_is(&grid, " #\n.#\n");
 }
 
 UNIT(only_the_upper_part_of_the_whole_is_a_warning)
@@ -119,7 +103,7 @@ UNIT(a_chart_without_area_draws_nothing)
 	const struct grid_area area = {0, 0, 1, 4};
 
 	chart_draw(&grid, &area, points, 0, true);
-	check(&grid, "\n");
+	testing_grid_is(&grid, "\n");
 }
 
 UNIT(a_frame_has_title_scale_and_time)
@@ -138,14 +122,14 @@ UNIT(a_frame_has_title_scale_and_time)
 	for (size_t i = 0; i < CHART_POINTS_MAX; i++)
 		points[i] = i < 28 ? CHART_NOTHING : 512;
 	chart_frame_draw(&grid, &area, &frame);
-	check(&grid, "           Device 0 DRAM 512 B of 1.0 KiB\n"
-		     "   1.0 KiB|\n"
-		     "          |\n"
-		     "     512 B|                            ::\n"
-		     "          |                            ##\n"
-		     "          |                            ##\n"
-		     "         0+------------------------------\n"
-		     "           60 s ago                   now\n");
+	testing_grid_is(&grid, "           Device 0 DRAM 512 B of 1.0 KiB\n"
+			       "   1.0 KiB|\n"
+			       "          |\n"
+			       "     512 B|                            ::\n"
+			       "          |                            ##\n"
+			       "          |                            ##\n"
+			       "         0+------------------------------\n"
+			       "           60 s ago                   now\n");
 }
 
 UNIT(more_than_there_is_makes_the_scale_larger)
@@ -156,10 +140,10 @@ UNIT(more_than_there_is_makes_the_scale_larger)
 	const struct chart_frame frame = {.title = "x", .points = points, .capacity = 1024};
 
 	chart_frame_draw(&grid, &area, &frame);
-	check(&grid, "           x 0 B of 1.0 KiB\n"
-		     "   4.0 KiB|#\n"
-		     "         0+-------------------\n"
-		     "           0 s ago         now\n");
+	testing_grid_is(&grid, "           x 0 B of 1.0 KiB\n"
+			       "   4.0 KiB|#\n"
+			       "         0+-------------------\n"
+			       "           0 s ago         now\n");
 }
 
 UNIT(too_small_an_area_has_no_chart)
@@ -187,7 +171,7 @@ UNIT(hostile_names_are_escaped_and_stay_in_their_columns)
 	grid_right(&grid, 2, 0, 12, GRID_PLAIN, "重み");
 	grid_text(&grid, 3, 10, 40, GRID_PLAIN, "beyond the edge");
 	grid_text(&grid, 9, 0, 12, GRID_PLAIN, "below");
-	check(&grid, "\\x1b[2J~\n重~\n        重み\n          be\n");
+	testing_grid_is(&grid, "\\x1b[2J~\n重~\n        重み\n          be\n");
 }
 
 UNIT(half_of_a_wide_letter_does_not_stay)
@@ -198,5 +182,5 @@ UNIT(half_of_a_wide_letter_does_not_stay)
 	grid_put(&grid, 0, 1, GRID_PLAIN, 'x');
 	grid_put(&grid, 0, 2, GRID_PLAIN, 'y');
 	grid_put(&grid, 0, 5, GRID_PLAIN, 0x91cd); /* its right half would be outside */
-	check(&grid, " xy 重\n");
+	testing_grid_is(&grid, " xy 重\n");
 }

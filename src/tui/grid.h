@@ -71,6 +71,3 @@ void grid_right(struct grid *grid, unsigned int row, unsigned int column, unsign
 /* Changes the style of cells that are already drawn. */
 void grid_restyle(struct grid *grid, unsigned int row, unsigned int column, unsigned int width,
 		  enum grid_style style);
-
-/* The grid as lines of text, without trailing blanks. */
-void grid_print(const struct grid *grid, FILE *out);

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/cleanup.h"
 #include "base/testing/unit.h"
+#include "tui/testing/testing-grid.h"
 
 struct fruit {
 	const char *name;
@@ -114,21 +114,13 @@ static void update(struct list *list, const struct basket *from)
 static void draw(struct list *list, const struct basket *from, unsigned int height,
 		 const char *expected)
 {
-	CLEANUP_FREE char *text = NULL;
 	struct grid grid = GRID_NULL;
 	const struct grid_area area = {1, 0, height, 24};
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
 
-	assert(out && grid_begin(&grid, height + 1, 24) == 0);
+	assert(grid_begin(&grid, height + 1, 24) == 0);
 	grid.ascii = true;
 	list_draw(list, &rows, from, &grid, &area);
-	grid_print(&grid, out);
-	assert(fclose(out) == 0);
-	grid_deinit(&grid);
-	if (expected && strcmp(text, expected) != 0)
-		fprintf(stderr, "drawn:\n%sexpected:\n%s", text, expected);
-	assert(!expected || strcmp(text, expected) == 0);
+	testing_grid_is(&grid, expected);
 }
 
 UNIT(sorts_by_any_column)

@@ -135,7 +135,7 @@ static int serve_history(void *context, const struct query_history *query, struc
 	if (r == 0)
 		r = snapshot_finish(snapshot);
 	if (r == 0)
-		document_history(json, snapshot, &history, query->address);
+		document_history(json, snapshot, &history, query->address, NULL);
 	history_deinit(&history);
 	snapshot_free(snapshot);
 	return r;

@@ -65,16 +65,27 @@ static void itest_add(struct itest *test, uint64_t address, uint32_t type)
 	index_insert(&test->index, index_hash(address, 0), slot);
 }
 
+static void itest_drop(struct itest *test, const struct book_record *record, uint32_t slot)
+{
+	uint64_t hash = index_hash(record->address, 0);
+	struct index_spot spot = index_find_at(
+		&test->index, &test->records, index_bucket_of(&test->index, hash), hash,
+		(struct index_key){record->address, book_meta_type(record->meta), 0});
+
+	assert(spot.slot == slot);
+	index_remove_at(&test->index, spot);
+}
+
 /* Removes @slot and moves the last one there, so that the list has no gaps. */
 static void itest_remove(struct itest *test, uint32_t slot)
 {
 	struct book_record *record = records_at(&test->records, slot);
 	struct book_record *last = records_at(&test->records, --test->live);
 
-	index_remove(&test->index, index_hash(record->address, 0), slot);
+	itest_drop(test, record, slot);
 	assert(itest_find(test, record->address, book_meta_type(record->meta)) == INDEX_NONE);
 	if (record != last) {
-		index_remove(&test->index, index_hash(last->address, 0), test->live);
+		itest_drop(test, last, test->live);
 		*record = *last;
 		index_insert(&test->index, index_hash(record->address, 0), slot);
 	}

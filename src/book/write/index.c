@@ -204,26 +204,6 @@ void index_tidy(struct index *index, struct index_bucket *home, struct index_buc
 	}
 }
 
-void index_remove(struct index *index, uint64_t hash, uint32_t slot)
-{
-	struct index_spot spot = {.home = index_bucket_of(index, hash), .slot = slot};
-	uint8_t tag = index_tag(hash);
-
-	for (spot.bucket = spot.home;;) {
-		for (uint32_t matches = index_matches(spot.bucket, tag); matches;
-		     matches &= matches - 1) {
-			spot.at = (uint32_t)__builtin_ctz(matches);
-			if (spot.bucket->slots[spot.at] == slot) {
-				index_remove_at(index, spot);
-				return;
-			}
-		}
-		if (!spot.bucket->overflow)
-			return;
-		spot.bucket = index_parts_at(&index->spill, spot.bucket->overflow - 1);
-	}
-}
-
 struct index_spot index_find_far(const struct index *index, const struct records *records,
 				 struct index_bucket *home, uint64_t hash, struct index_key key)
 {

@@ -111,9 +111,6 @@ void index_tidy(struct index *index, struct index_bucket *home, struct index_buc
 /* The entry must not exist yet; index_prepare() must have returned true. */
 void index_insert(struct index *index, uint64_t hash, uint32_t slot);
 
-/* The entry must exist. */
-void index_remove(struct index *index, uint64_t hash, uint32_t slot);
-
 /* Slots of all types that live at @address in @space; returns how many, at most BOOK_TYPES. */
 uint32_t index_find_all(const struct index *index, const struct records *records, uint64_t address,
 			uint32_t space, uint32_t ret_slots[BOOK_TYPES]);
@@ -253,7 +250,7 @@ static inline bool index_prepare(struct index *index, const struct records *reco
 	return index_prepare_slow(index, records);
 }
 
-/* index_insert() and index_remove() for callers that already have the bucket or the spot. */
+/* For callers that already have the bucket or the spot. */
 static inline void index_insert_at(struct index *index, struct index_bucket *bucket, uint64_t hash,
 				   uint32_t slot)
 {

@@ -371,17 +371,3 @@ uint32_t intern_module(struct writer *writer, const struct book_module *module)
 {
 	return intern_get(writer, BOOK_ARENA_MODULES, module, sizeof(*module));
 }
-
-const char *intern_text(struct writer *writer, uint32_t id, size_t *ret_length)
-{
-	struct intern_arena *arena = &writer->intern.arenas[BOOK_ARENA_STRINGS];
-	struct book_string string;
-	const uint8_t *place;
-
-	if (!id || (uint64_t)id * 8 >= __atomic_load_n(&arena->page->used, __ATOMIC_ACQUIRE))
-		return NULL;
-	place = intern_at(writer, arena, (uint64_t)id * 8);
-	memcpy(&string, place, sizeof(string));
-	*ret_length = string.length;
-	return (const char *)place + sizeof(string);
-}

@@ -95,6 +95,3 @@ uint32_t intern_module(struct writer *writer, const struct book_module *module);
 
 /* Lookup only: for callers that must not take the lock. */
 uint32_t intern_find_string(struct writer *writer, const char *text, size_t max);
-
-/* The bytes of a string by its id, in the book. NULL for an id that was never handed out. */
-const char *intern_text(struct writer *writer, uint32_t id, size_t *ret_length);

@@ -400,9 +400,9 @@ static void document_remembered(struct emit *json, const struct document_past *p
 	emit_close_object(json);
 }
 
-void document_history_past(struct emit *json, const struct snapshot *snapshot,
-			   const struct history *history, uint64_t address,
-			   const struct document_past *past)
+void document_history(struct emit *json, const struct snapshot *snapshot,
+		      const struct history *history, uint64_t address,
+		      const struct document_past *past)
 {
 	document_open_at(json, "ttmem.history/1", snapshot);
 	emit_hex(json, "address", address);
@@ -431,10 +431,4 @@ void document_history_past(struct emit *json, const struct snapshot *snapshot,
 	document_remembered(json, past);
 	document_list_end(json, snapshot->exact);
 	document_close(json, snapshot);
-}
-
-void document_history(struct emit *json, const struct snapshot *snapshot,
-		      const struct history *history, uint64_t address)
-{
-	document_history_past(json, snapshot, history, address, NULL);
 }

@@ -88,11 +88,9 @@ struct document_past {
 };
 
 /* @past: NULL = there was no daemon to ask. */
-void document_history_past(struct emit *json, const struct snapshot *snapshot,
-			   const struct history *history, uint64_t address,
-			   const struct document_past *past);
 void document_history(struct emit *json, const struct snapshot *snapshot,
-		      const struct history *history, uint64_t address);
+		      const struct history *history, uint64_t address,
+		      const struct document_past *past);
 
 /* Parts of documents. */
 /* Process and device, the same in every list. */

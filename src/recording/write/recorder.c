@@ -187,11 +187,6 @@ static struct recorder_book *recorder_find(const struct recorder *recorder,
 	return NULL;
 }
 
-bool recorder_has(const struct recorder *recorder, const struct scan_book *book)
-{
-	return recorder_find(recorder, book) != NULL;
-}
-
 int recorder_add(struct recorder *recorder, struct scan_book *book, bool is_new)
 {
 	struct recorder_book **books, *one;

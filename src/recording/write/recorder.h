@@ -44,7 +44,6 @@ struct recorder *recorder_free(struct recorder *recorder);
  * before the recording.
  */
 int recorder_add(struct recorder *recorder, struct scan_book *book, bool is_new);
-bool recorder_has(const struct recorder *recorder, const struct scan_book *book);
 
 /*
  * Reads what is new. @ret_wait_ms: how long to wait until the next round. 0, or why nothing more

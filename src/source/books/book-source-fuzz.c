@@ -198,7 +198,7 @@ static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view
 	document_buffers(&json, snapshot);
 	document_incidents(&json, snapshot);
 	document_growth(&json, snapshot, &growth);
-	document_history(&json, snapshot, &history, 0x1000);
+	document_history(&json, snapshot, &history, 0x1000, NULL);
 	growth_deinit(&growth);
 	history_deinit(&history);
 	snapshot_free(snapshot);

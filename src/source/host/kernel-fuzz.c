@@ -30,12 +30,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.holder = kernel_fuzz_holder,
 		.memory = kernel_fuzz_memory,
 	};
+	struct kernel_text state = {0};
 	struct kernel_share share = {0};
+	size_t used;
 	char *text = malloc(size ? size : 1); /* exact size, so that reads beyond it are caught */
 
 	assert(text);
 	memcpy(text, data, size);
-	(void)kernel_parse(text, size, &parser); /* any result is fine */
+	(void)kernel_parse_more(&state, text, size, &parser, &used); /* any result is fine */
 	if (kernel_parse_share(text, size, &share))
 		assert(share.is_of_all || size > 4);
 	free(text);

@@ -176,17 +176,6 @@ int kernel_parse_more(struct kernel_text *state, const char *text, size_t length
 	return r;
 }
 
-int kernel_parse(const char *text, size_t length, const struct kernel_parser *parser)
-{
-	struct kernel_text state = {0};
-	size_t used = 0;
-	int r = kernel_parse_more(&state, text, length, parser, &used);
-
-	if (r != 0)
-		return r;
-	return used == length && state.has_version ? 0 : -EBADMSG;
-}
-
 bool kernel_parse_share(const char *text, size_t length, struct kernel_share *ret_share)
 {
 	struct kernel_line line = {.at = text, .end = text + length};

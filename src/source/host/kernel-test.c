@@ -82,9 +82,15 @@ static int kernel_see(const char *text, struct kernel_seen *ret_seen)
 {
 	struct kernel_parser parser = {
 		.holder = kernel_see_holder, .memory = kernel_see_memory, .context = ret_seen};
+	struct kernel_text state = {0};
+	size_t used = 0;
+	int r;
 
 	*ret_seen = (struct kernel_seen){0};
-	return kernel_parse(text, strlen(text), &parser);
+	r = kernel_parse_more(&state, text, strlen(text), &parser, &used);
+	if (r == 0 && (used != strlen(text) || !state.has_version))
+		r = -EBADMSG;
+	return r;
 }
 
 UNIT(a_sample_of_kernel_rows_is_parsed)

@@ -53,12 +53,6 @@ struct kernel_parser {
 	void *context;
 };
 
-/*
- * Parses the text of the file. Returns 0, what a function returned, -EBADMSG, or -EPROTONOSUPPORT if
- * the module is newer and says that we cannot understand it. Lines that we do not know are skipped.
- */
-int kernel_parse(const char *text, size_t length, const struct kernel_parser *parser);
-
 /* State of a text that is parsed in pieces; starts as {0}. */
 struct kernel_text {
 	bool has_version;
@@ -66,15 +60,16 @@ struct kernel_text {
 };
 
 /*
- * Parses the complete lines of a piece; the next one must begin with what was not used. Returns as
- * kernel_parse().
+ * Parses the complete lines of a piece; the next one must begin with what was not used. Returns 0, what
+ * a function returned, -EBADMSG, or -EPROTONOSUPPORT if the module is newer and says that we cannot
+ * understand it. Lines that we do not know are skipped.
  */
 int kernel_parse_more(struct kernel_text *state, const char *text, size_t length,
 		      const struct kernel_parser *parser, size_t *ret_used);
 
 /*
  * Reads the whole file, of any size. Returns 0, -ENOENT or -ENOTDIR without the module, or what
- * kernel_parse() returns.
+ * kernel_parse_more() returns.
  */
 int kernel_read(const struct proc *proc, const struct kernel_parser *parser);
 
