@@ -23,7 +23,7 @@ UNIT(plain_alloc_free_and_totals_work)
 	assert(tt_track_allocation(4, 0x2000, 100, 3) == 0);
 	assert(tt_track_allocation(4, 0x2000, 100, 3) == 0); /* one more reference */
 	assert(tt_track_allocation(4, 0x3000, 7, 6) == 0);
-	assert(tt_track_allocation(4, 0x1000, 1, 7) == -EINVAL);
+	assert(tt_track_allocation(4, 0x1000, 1, TTMEM_UAPI_TYPES) == -EINVAL);
 	assert(tt_track_allocation(4, 0x1000, 0, 0) == -EINVAL);
 	assert(tt_track_allocation(1024, 0x1000, 1, 0) == -EINVAL);
 	assert(tt_query_allocation_stats(4, &stats) == 0);

@@ -354,7 +354,9 @@ static void testing_model_unplaced(struct testing_shard *shard, const struct tes
 
 	testing_model_event(shard, type, last[type]);
 	shard->warm[type].unplaced_frees++;
-	shard->inexact |= op->buffer.type == INDEX_ANY ? 0x7f00u : 0x100u << type;
+	shard->inexact |= op->buffer.type == INDEX_ANY
+				  ? BOOK_INEXACT_HIGH * ((1u << BOOK_TYPES) - 1)
+				  : BOOK_INEXACT_HIGH << type;
 }
 
 static void testing_model_release(struct testing_model *model, uint32_t device,

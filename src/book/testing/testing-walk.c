@@ -278,8 +278,9 @@ static void walk_prepare(struct testing_walk *walk, uint32_t i)
 								   : 0;
 		if (op.kind == TESTING_FREE) /* perhaps of several spaces */
 			walk->model->shards[device].inexact_soon =
-				op.buffer.type == INDEX_ANY ? 0x7f00u
-							    : BOOK_INEXACT_HIGH << op.buffer.type;
+				op.buffer.type == INDEX_ANY
+					? BOOK_INEXACT_HIGH * ((1u << BOOK_TYPES) - 1)
+					: BOOK_INEXACT_HIGH << op.buffer.type;
 		if (walk->model->shards[device].exists)
 			assert(testing_model_is(walk->model, device, &walk->book.reader,
 						walk->dead));

@@ -46,7 +46,7 @@ UNIT(peaks_and_figures)
 	assert(ttmem_stats(900, TTMEM_ANY, &stats) == 0 && stats.allocs == 0);
 	stats.bytes = 77;
 	assert(ttmem_stats(1024, TTMEM_ANY, &stats) == -EINVAL);
-	assert(ttmem_stats(0, 7, &stats) == -EINVAL);
+	assert(ttmem_stats(0, TTMEM_TYPE_COUNT, &stats) == -EINVAL);
 	assert(ttmem_stats(0, 0, NULL) == -EINVAL);
 	assert(stats.bytes == 77);
 	observer_close(&w);

@@ -18,7 +18,8 @@
 #include "lib/testing/testing-observer.h"
 
 static const uint32_t misuse_devices[] = {1024, 1025, 0x7fffffff, 0x80000000, UINT32_MAX};
-static const uint32_t misuse_types[] = {7, 8, 255, 0x7fffffff, UINT32_MAX - 1};
+static const uint32_t misuse_types[] = {TTMEM_TYPE_COUNT, TTMEM_TYPE_COUNT + 1, 255, 0x7fffffff,
+					UINT32_MAX - 1};
 
 UNIT(devices_out_of_range)
 {

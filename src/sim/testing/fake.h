@@ -27,12 +27,12 @@ struct fake_figures {
 	atomic_ullong devices; /* declared */
 	atomic_ullong closed;
 	atomic_ullong goodbyes;
-	atomic_llong phases;      /* pushed and not popped */
-	atomic_ullong overlaps;   /* allocations that overlap a live one in the same memory */
-	atomic_ullong hash;       /* of all calls in their order */
-	atomic_ullong by_type[7]; /* allocations */
-	atomic_ullong bytes[7];   /* live */
-	atomic_ullong peak[7];    /* highest bytes */
+	atomic_llong phases;    /* pushed and not popped */
+	atomic_ullong overlaps; /* allocations that overlap a live one in the same memory */
+	atomic_ullong hash;     /* of all calls in their order */
+	atomic_ullong by_type[TTMEM_TYPE_COUNT]; /* allocations */
+	atomic_ullong bytes[TTMEM_TYPE_COUNT];   /* live */
+	atomic_ullong peak[TTMEM_TYPE_COUNT];    /* highest bytes */
 
 	/* The last of its kind. */
 	struct ttmem_alloc_args alloc; /* without the name, which is below */
