@@ -29,6 +29,9 @@ def now(match):
     return "NOW" if STARTED <= int(match.group()) <= time.time_ns() else match.group()
 
 
+# Text about recordings that changes: the day of a peak is shown unless it is today.
+FILE_RULES = [(NANOSECONDS, now), (re.compile(r"( peak .* at )\d{4}-\d\d-\d\d (?=\d\d:)"), r"\1")]
+
 # Text that changes.
 RULES = [
     (NANOSECONDS, lambda match: match.group() if int(match.group()) in MADE else "TIME"),
@@ -129,6 +132,6 @@ def settle(data, is_live):
         lines = text.splitlines()
     if is_live:
         lines = [LIBC_FRAME.sub("", line) for line in lines if not LIBC_LINE.search(line)]
-    for pattern, by in RULES if is_live else [(NANOSECONDS, now)]:
+    for pattern, by in RULES if is_live else FILE_RULES:
         lines = [pattern.sub(by, line) for line in lines]
     return cut([line.rstrip() for line in lines])
