@@ -65,6 +65,12 @@ static inline uint64_t bits_align_down(uint64_t value, uint64_t alignment)
 	return value & ~(alignment - 1);
 }
 
+/* The order of two numbers, as a function for qsort() returns it. */
+static inline int bits_compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
 static inline uint64_t bits_min(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;

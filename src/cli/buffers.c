@@ -157,14 +157,14 @@ static void buffers_csv(const struct snapshot *snapshot)
 }
 
 /* A call site as people read it: what stands for its stack, then all of it. */
-static const char *buffers_site(const struct group *site, const char *place, char *text,
+static const char *buffers_site(const struct call_site *site, const char *place, char *text,
 				size_t size)
 {
 	char label[BUFFERS_KEY];
 
 	if (!site->stack)
-		return group_label(site, text, size);
-	snprintf(text, size, "%s at %s", group_label(site, label, sizeof(label)), place);
+		return call_site_label(site, text, size);
+	snprintf(text, size, "%s at %s", call_site_label(site, label, sizeof(label)), place);
 	return text;
 }
 
@@ -190,7 +190,7 @@ static void buffers_print_groups(const struct buffers *buffers, const struct sna
 		site_rows_add_stack(&rows, list->groups[i].stack);
 	site_rows_finish(&rows);
 	for (size_t i = 0; i < list->count && !output_is_broken(); i++) {
-		const struct group *group = &list->groups[i];
+		const struct call_site *group = &list->groups[i];
 		const char *key = group_key(snapshot, buffers->kind, group, text, sizeof(text));
 
 		if (buffers->csv) {

@@ -81,13 +81,13 @@ static void story_killed(struct story *story, const struct snapshot *ended, uint
 	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
 	const struct snapshot_process *process = &ended->processes[row];
 	uint64_t bytes = 0, buffers = 0;
-	const struct group *largest = NULL;
+	const struct call_site *largest = NULL;
 	char size[TEXT_NUMBER_SIZE];
 
 	if (!story_is_new(story, process->pid) || group_buffers(ended, GROUP_NAME, true, &list) < 0)
 		return;
 	for (size_t i = 0; i < list.count; i++) {
-		const struct group *group = &list.groups[i];
+		const struct call_site *group = &list.groups[i];
 
 		if (group->process != row)
 			continue;

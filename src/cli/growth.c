@@ -31,7 +31,7 @@
 #define GROWTH_SAMPLES 5u
 #define GROWTH_SECONDS 2u /* how long to look */
 #define GROWTH_INDENT "              "
-#define GROWTH_PLACE (2 * GROUP_NAMES_TEXT + 8) /* names and a frame */
+#define GROWTH_PLACE (2 * CALL_SITE_NAMES + 8) /* names and a frame */
 
 /* The trends come from the daemon. */
 static void growth_print_trends(const struct growth *growth)
@@ -57,13 +57,13 @@ static void growth_print_trends(const struct growth *growth)
  */
 static const char *growth_profile(const struct growth_site *site, char *ret_text)
 {
-	for (uint32_t age = 0; age < GROUP_AGES; age++) {
+	for (uint32_t age = 0; age < CALL_SITE_AGES; age++) {
 		uint64_t tenths =
 			site->last_buffers ? site->ages[age] * 10 / site->last_buffers : 0;
 
 		ret_text[age] = (char)('0' + bits_min(tenths, 9));
 	}
-	ret_text[GROUP_AGES] = '\0';
+	ret_text[CALL_SITE_AGES] = '\0';
 	return ret_text;
 }
 
@@ -71,13 +71,13 @@ static const char *growth_profile(const struct growth_site *site, char *ret_text
 static const char *growth_place(const struct growth_site *site, const char *place, char *text,
 				size_t size)
 {
-	const struct group group = {.name = site->name,
-				    .names = site->names,
-				    .phase = site->phase,
-				    .stack = site->stack};
-	char names[GROUP_NAMES_TEXT];
+	const struct call_site group = {.name = site->name,
+					.names = site->names,
+					.phase = site->phase,
+					.stack = site->stack};
+	char names[CALL_SITE_NAMES];
 
-	group_names_text(&group, names, sizeof(names));
+	call_site_names(&group, names, sizeof(names));
 	snprintf(text, size, "%s%s%s", names, *names && *place ? ", " : "",
 		 *names || *place ? place : "-");
 	return text;
@@ -119,7 +119,7 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 		{"PID", 8, true, false},    {"COMMAND", 15, false, true},
 		{"TYPE", 13, false, false}, {"CALL SITE", 0, false, false},
 	};
-	char number[TEXT_NUMBER_SIZE], profile[GROUP_AGES + 1], place[GROWTH_PLACE];
+	char number[TEXT_NUMBER_SIZE], profile[CALL_SITE_AGES + 1], place[GROWTH_PLACE];
 	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
 	struct table table;
 

@@ -43,7 +43,7 @@ static const struct snapshot *sites_snapshot(const void *context)
 	return model_details(context, POLLER_SITES)->snapshot;
 }
 
-static const struct group *sites_at(const void *context, size_t item)
+static const struct call_site *sites_at(const void *context, size_t item)
 {
 	return &model_details(context, POLLER_SITES)->sites.groups[item];
 }
@@ -55,7 +55,7 @@ static void sites_place(const void *context, size_t item, char *text)
 	const char *frame = site_rows_text(&details->lines, item);
 	char name[220];
 
-	group_names_text(sites_at(context, item), name, sizeof(name));
+	call_site_names(sites_at(context, item), name, sizeof(name));
 	snprintf(text, LIST_CELL_SIZE, "%s%s%s", name, *name && *frame ? ", " : "", frame);
 	if (!*text)
 		snprintf(text, LIST_CELL_SIZE, "-");
@@ -65,7 +65,7 @@ static void sites_cell(const void *context, size_t item, size_t column, char *te
 		       enum grid_style *style)
 {
 	const struct snapshot *snapshot = sites_snapshot(context);
-	const struct group *group = sites_at(context, item);
+	const struct call_site *group = sites_at(context, item);
 	const struct snapshot_process *process = &snapshot->processes[group->process];
 	char number[TEXT_NUMBER_SIZE];
 
@@ -99,7 +99,7 @@ static void sites_cell(const void *context, size_t item, size_t column, char *te
 static int sites_compare(const void *context, size_t a, size_t b, size_t column)
 {
 	const struct snapshot *snapshot = sites_snapshot(context);
-	const struct group *x = sites_at(context, a), *y = sites_at(context, b);
+	const struct call_site *x = sites_at(context, a), *y = sites_at(context, b);
 	char left[LIST_CELL_SIZE], right[LIST_CELL_SIZE];
 
 	switch (column) {
@@ -132,7 +132,7 @@ static uint64_t sites_hash(const char *text)
 /* By its text: a later snapshot has other pointers. */
 static uint64_t sites_key(const void *context, size_t item)
 {
-	const struct group *group = sites_at(context, item);
+	const struct call_site *group = sites_at(context, item);
 	uint32_t pid = sites_snapshot(context)->processes[group->process].pid;
 	uint64_t hash = sites_hash(group->stack);
 
@@ -143,8 +143,8 @@ static uint64_t sites_key(const void *context, size_t item)
 
 static bool sites_wants(const void *context, size_t item, const char *filter)
 {
-	const struct group *group = sites_at(context, item);
-	const struct group *names = model_details(context, POLLER_SITES)->sites.names;
+	const struct call_site *group = sites_at(context, item);
+	const struct call_site *names = model_details(context, POLLER_SITES)->sites.names;
 
 	for (size_t i = 0; i < group->names; i++) {
 		if (list_has(names[group->first_name + i].name, filter))
@@ -157,14 +157,14 @@ static bool sites_wants(const void *context, size_t item, const char *filter)
 
 static size_t sites_line_count(const void *context, size_t item)
 {
-	const struct group *group = sites_at(context, item);
+	const struct call_site *group = sites_at(context, item);
 
 	return (group->stack ? stack_lines_count(group->stack) : 1) +
 	       (group->names > 1 ? bits_min(group->names, SITES_NAMES) : 0);
 }
 
 /* One of its names, after the stack. */
-static void sites_name_line(const struct group *name, char *text)
+static void sites_name_line(const struct call_site *name, char *text)
 {
 	char number[TEXT_NUMBER_SIZE];
 
@@ -175,7 +175,7 @@ static void sites_name_line(const struct group *name, char *text)
 
 static void sites_line(const void *context, size_t item, size_t line, char *text)
 {
-	const struct group *group = sites_at(context, item);
+	const struct call_site *group = sites_at(context, item);
 	size_t frames = group->stack ? stack_lines_count(group->stack) : 1;
 	char frame[LIST_CELL_SIZE - 8];
 

@@ -22,7 +22,7 @@
 #include "model/snapshot-request.h"
 #include "tui/series.h"
 
-struct group;
+struct call_site;
 struct incident_rows;
 struct poller;
 struct snapshot;

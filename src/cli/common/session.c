@@ -201,7 +201,8 @@ void session_print_tip(FILE *out)
 	(void)fputs(" shows its callers instead\n", out);
 }
 
-void session_print_names(const struct group *names, size_t listed, size_t count, const char *indent)
+void session_print_names(const struct call_site *names, size_t listed, size_t count,
+			 const char *indent)
 {
 	size_t shown = bits_min(listed, SESSION_NAMES);
 	char number[TEXT_NUMBER_SIZE];

@@ -9,7 +9,7 @@
 
 struct filter;
 struct frames_one;
-struct group;
+struct call_site;
 struct options_from;
 struct recording;
 struct recording_moment;
@@ -78,7 +78,7 @@ void session_print_stack(const char *stack, const char *indent);
  * Prints the names of a call site below it, if it has several: the largest, and how many more there
  * are. @listed: how many are in @names.
  */
-void session_print_names(const struct group *names, size_t listed, size_t count,
+void session_print_names(const struct call_site *names, size_t listed, size_t count,
 			 const char *indent);
 
 /* The session's daemon client; NULL for a recording. */

@@ -85,13 +85,13 @@ static void leaks_print_end(const json_t *process)
 static void leaks_print_names(const json_t *site)
 {
 	const json_t *rows = json_object_get(site, "names");
-	struct group names[GROUP_NAMES_LISTED];
+	struct call_site names[GROUP_NAMES_LISTED];
 	size_t count = 0;
 
 	for (; count < json_array_size(rows) && count < GROUP_NAMES_LISTED; count++) {
 		const json_t *row = json_array_get(rows, count);
 
-		names[count] = (struct group){
+		names[count] = (struct call_site){
 			.name = daemon_pages_text(row, "name"),
 			.phase = daemon_pages_text(row, "phase"),
 			.bytes = daemon_pages_number(row, "bytes"),

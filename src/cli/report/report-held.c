@@ -50,7 +50,7 @@ void report_put_site(struct report *report, const struct report_site *site)
 }
 
 static void report_put_group(struct report *report, const struct group_list *list,
-			     const struct group *group)
+			     const struct call_site *group)
 {
 	const struct report_site site = {
 		.type = group->type, .stack = group->stack, .phase = group->phase};

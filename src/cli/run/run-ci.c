@@ -16,12 +16,12 @@
 /* "64.0 KiB leaked in 1 buffer: DRAM kv_cache at load (model.py:3)", fit for a terminal. */
 static void ci_put_leak(const struct report_site *site, const char *place, FILE *out)
 {
-	const struct group *group = report_group(site);
+	const struct call_site *group = report_group(site);
 	char text[REPORT_KEY], size[TEXT_NUMBER_SIZE];
 
 	fprintf(out, "%s leaked in %" PRIu64 " buffer%s: ", text_size(group->bytes, size),
 		group->buffers, group->buffers == 1 ? "" : "s");
-	text_put(out, group_label(group, text, sizeof(text)));
+	text_put(out, call_site_label(group, text, sizeof(text)));
 	if (*place) {
 		(void)fputs(" at ", out);
 		text_put(out, place);

@@ -50,7 +50,7 @@ static void report_json_stacks(struct emit *json, const struct report_site *site
 {
 	emit_open_array(json, "stacks");
 	for (size_t i = 0; i < site->stacks.count; i++) {
-		const struct group *stack = &site->stacks.groups[i];
+		const struct call_site *stack = &site->stacks.groups[i];
 
 		if (!stack->stack)
 			continue;
@@ -70,7 +70,7 @@ static void report_json_leaks(struct emit *json, const struct report *report)
 	emit_open_array(json, "leaks");
 	for (size_t i = 0; i < report->site_count; i++) {
 		const struct report_site *site = &report->sites[i];
-		const struct group *group = report_group(site);
+		const struct call_site *group = report_group(site);
 
 		emit_open_object(json, NULL);
 		emit_string(json, "key", report_key(site, key, sizeof(key)));

@@ -151,7 +151,7 @@ static void report_text_stacks(const struct report_site *site, FILE *out)
 	char plain[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
 
 	for (size_t i = 0; i < site->stacks.count && i < REPORT_STACKS; i++) {
-		const struct group *stack = &site->stacks.groups[i];
+		const struct call_site *stack = &site->stacks.groups[i];
 
 		if (!stack->stack)
 			continue;
@@ -194,7 +194,7 @@ static void report_put_site(const struct report_site *site, const char *place, F
 {
 	char text[REPORT_KEY];
 
-	text_put(out, group_label(report_group(site), text, sizeof(text)));
+	text_put(out, call_site_label(report_group(site), text, sizeof(text)));
 	if (*place) {
 		(void)fputs(" at ", out);
 		text_put(out, place);
@@ -440,7 +440,7 @@ void report_markdown(const struct report *report, FILE *out)
 			fprintf(out, "| %s | %" PRIu64 " | ",
 				text_size(report_group(site)->bytes, size),
 				report_group(site)->buffers);
-			report_cell(out, group_label(report_group(site), key, sizeof(key)));
+			report_cell(out, call_site_label(report_group(site), key, sizeof(key)));
 			if (*site->calls) {
 				(void)fputs(": ", out);
 				report_cell(out, site->calls);

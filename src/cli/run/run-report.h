@@ -74,7 +74,7 @@ char *report_leak_lines(const struct report *report);
 /* An annotation of GitHub for each new leak, at its line of code. */
 void report_github(const struct report *report, FILE *out);
 
-static inline const struct group *report_group(const struct report_site *site)
+static inline const struct call_site *report_group(const struct report_site *site)
 {
 	return site->sum.groups;
 }

@@ -17,7 +17,7 @@
 
 /* Buffers with the same stack and name. */
 struct report_part {
-	struct group group;
+	struct call_site group;
 	const char *calls;
 };
 
@@ -40,14 +40,14 @@ const char *report_label(const char *type, const char *name, const char *phase, 
 	return buffer;
 }
 
-static const char *report_group_label(const struct group *group, char *buffer, size_t size)
+static const char *report_group_label(const struct call_site *group, char *buffer, size_t size)
 {
 	return report_label(types_name(group->type), group->name, group->phase, buffer, size);
 }
 
 const char *report_key(const struct report_site *site, char *buffer, size_t size)
 {
-	const struct group *group = report_group(site);
+	const struct call_site *group = report_group(site);
 
 	if (*site->calls)
 		return report_calls_key(types_name(group->type), site->calls, buffer, size);
@@ -77,7 +77,7 @@ static int report_compare_parts(const void *left, const void *right)
 static int report_compare_sizes(const void *left, const void *right)
 {
 	const struct report_site *a = left, *b = right;
-	const struct group *x = report_group(a), *y = report_group(b);
+	const struct call_site *x = report_group(a), *y = report_group(b);
 	int r = (x->bytes < y->bytes) - (x->bytes > y->bytes);
 
 	if (r == 0)
@@ -106,7 +106,7 @@ static int report_take_parts(struct report *report, uint32_t ignored, const stru
 	size_t n = 0;
 
 	for (size_t i = 0; i < list->name_count; i++) {
-		const struct group *name = &list->names[i];
+		const struct call_site *name = &list->names[i];
 
 		if (ignored >> name->type & 1) {
 			report->ignored_buffers += name->buffers;
@@ -128,8 +128,8 @@ static int report_take_parts(struct report *report, uint32_t ignored, const stru
 static int report_add_site(struct report *report, const struct report_part *parts, size_t count)
 {
 	struct report_site *site = &report->sites[report->site_count];
-	struct group *names = calloc(count, sizeof(*names)),
-		     *stacks = calloc(count, sizeof(*stacks));
+	struct call_site *names = calloc(count, sizeof(*names)),
+			 *stacks = calloc(count, sizeof(*stacks));
 	int r = -ENOMEM;
 
 	if (names && stacks) {
@@ -165,7 +165,7 @@ static int report_add_sites(struct report *report, struct report_part *parts, si
 		r = report_add_site(report, &parts[first], end - first);
 	}
 	for (size_t i = 0; r == 0 && i < report->site_count; i++) {
-		const struct group *group = report_group(&report->sites[i]);
+		const struct call_site *group = report_group(&report->sites[i]);
 
 		report->leaked_bytes = merge_add(report->leaked_bytes, group->bytes);
 		report->leaked_buffers += group->buffers;

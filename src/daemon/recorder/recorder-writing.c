@@ -125,7 +125,7 @@ static void recorder_names(struct emit *json, const struct store_part *part)
 	emit_open_array(json, "names");
 	while ((name = strsep(&rest, separator))) {
 		char *end;
-		struct group group = {.bytes = strtoull(name, &end, 10)};
+		struct call_site group = {.bytes = strtoull(name, &end, 10)};
 
 		group.buffers = strtoull(end, &end, 10);
 		group.name = end[0] == ' ' && end[1] ? end + 1 : NULL;

@@ -158,7 +158,7 @@ void document_buffers(struct emit *json, const struct snapshot *snapshot)
 	document_close(json, snapshot);
 }
 
-void document_name(struct emit *json, const struct group *name)
+void document_name(struct emit *json, const struct call_site *name)
 {
 	emit_open_object(json, NULL);
 	emit_string(json, "name", name->name);
@@ -168,7 +168,7 @@ void document_name(struct emit *json, const struct group *name)
 	emit_close_object(json);
 }
 
-void document_names(struct emit *json, const struct group *names, size_t listed, size_t count)
+void document_names(struct emit *json, const struct call_site *names, size_t listed, size_t count)
 {
 	emit_string(json, "name", count == 1 && listed ? names->name : NULL);
 	emit_u64(json, "name_count", count);
@@ -185,7 +185,7 @@ void document_group_rows(struct emit *json, const struct snapshot *snapshot, enu
 
 	emit_open_array(json, "groups");
 	for (size_t i = 0; i < list->count; i++) {
-		const struct group *group = &list->groups[i];
+		const struct call_site *group = &list->groups[i];
 
 		emit_open_object(json, NULL);
 		emit_string(json, "key", group_key(snapshot, kind, group, key, sizeof(key)));
@@ -346,7 +346,7 @@ void document_growth_sites(struct emit *json, const struct growth *growth)
 			    growth_confidence_name(growth_confidence(growth, site)));
 		emit_u64(json, "oldest_ns", site->oldest_ns);
 		emit_open_array(json, "ages");
-		for (uint32_t age = 0; age < GROUP_AGES; age++)
+		for (uint32_t age = 0; age < CALL_SITE_AGES; age++)
 			emit_u64(json, NULL, site->ages[age]);
 		emit_close_array(json);
 		emit_close_object(json);

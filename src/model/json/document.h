@@ -75,8 +75,8 @@ int document_peaks(struct emit *json, const struct snapshot *snapshot, enum grou
 int document_peak_row(struct emit *json, const char *key, const struct snapshot *snapshot,
 		      const struct snapshot_peak *peak, enum group_kind kind);
 /* "name" of a site with one name, else null; "names": the largest, and how many there are. */
-void document_names(struct emit *json, const struct group *names, size_t listed, size_t count);
-void document_name(struct emit *json, const struct group *name); /* one of those */
+void document_names(struct emit *json, const struct call_site *names, size_t listed, size_t count);
+void document_name(struct emit *json, const struct call_site *name); /* one of those */
 void document_incidents(struct emit *json, const struct snapshot *snapshot);
 void document_growth(struct emit *json, const struct snapshot *snapshot,
 		     const struct growth *growth);

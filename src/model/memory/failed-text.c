@@ -161,7 +161,7 @@ static void failed_text_put_free(const struct failed_text *text)
 	failed_text_put_largest(text);
 }
 
-static bool failed_text_is_in(const struct failed_text *text, const struct group *group)
+static bool failed_text_is_in(const struct failed_text *text, const struct call_site *group)
 {
 	return group->bytes > 0 && (group->type == text->failed->type ||
 				    failed_text_memory(group->type) == text->memory);
@@ -171,8 +171,8 @@ static void failed_text_put_holders(const struct failed_text *text)
 {
 	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
 	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
-	const struct group *shown[FAILED_TEXT_SHOWN];
-	char number[TEXT_NUMBER_SIZE], names[GROUP_NAMES_TEXT];
+	const struct call_site *shown[FAILED_TEXT_SHOWN];
+	char number[TEXT_NUMBER_SIZE], names[CALL_SITE_NAMES];
 	uint64_t rest = 0;
 	size_t count = 0, more = 0;
 
@@ -201,7 +201,7 @@ static void failed_text_put_holders(const struct failed_text *text)
 		const char *site = site_rows_text(&rows, i);
 
 		if (!*site)
-			site = group_names_text(shown[i], names, sizeof(names));
+			site = call_site_names(shown[i], names, sizeof(names));
 		fprintf(text->out, "%s%s in %" PRIu64 " buffer%s, ", i ? "; " : "",
 			text_size(shown[i]->bytes, number), shown[i]->buffers,
 			shown[i]->buffers == 1 ? "" : "s");

@@ -22,27 +22,22 @@
 #define GROWTH_HIGH_NS UINT64_C(180000000000) /* three minutes, and so many buffers */
 #define GROWTH_HIGH_BUFFERS 12u
 
-static int growth_compare_words(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 /* Texts are in the growth's own pool: equal texts are equal pointers. */
 static int growth_compare_keys(const void *left, const void *right)
 {
 	const struct growth_site *a = left, *b = right;
-	int r = growth_compare_words(a->pid, b->pid);
+	int r = bits_compare(a->pid, b->pid);
 
 	if (r == 0)
-		r = growth_compare_words(a->start_ticks, b->start_ticks);
+		r = bits_compare(a->start_ticks, b->start_ticks);
 	if (r == 0)
-		r = growth_compare_words(a->type, b->type);
+		r = bits_compare(a->type, b->type);
 	if (r == 0)
-		r = growth_compare_words((uintptr_t)a->stem, (uintptr_t)b->stem);
+		r = bits_compare((uintptr_t)a->stem, (uintptr_t)b->stem);
 	if (r == 0)
-		r = growth_compare_words((uintptr_t)a->phase, (uintptr_t)b->phase);
+		r = bits_compare((uintptr_t)a->phase, (uintptr_t)b->phase);
 	if (r == 0)
-		r = growth_compare_words((uintptr_t)a->stack, (uintptr_t)b->stack);
+		r = bits_compare((uintptr_t)a->stack, (uintptr_t)b->stack);
 	return r;
 }
 
@@ -53,7 +48,7 @@ static int growth_keep(struct growth *growth, const char *text, const char **ret
 }
 
 /* What identifies a site, and its name. */
-static int growth_keep_key(struct growth *growth, const struct group *group,
+static int growth_keep_key(struct growth *growth, const struct call_site *group,
 			   struct growth_site *site)
 {
 	char stem[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
@@ -71,17 +66,17 @@ static int growth_keep_key(struct growth *growth, const struct group *group,
 
 /* The names of a site, which replace those of the snapshot before. */
 static int growth_keep_names(struct growth *growth, const struct group_list *list,
-			     const struct group *group, struct growth_site *site)
+			     const struct call_site *group, struct growth_site *site)
 {
 	int r = 0;
 
 	site->first_name = growth->name_count;
 	site->listed = bits_min(group->names, GROUP_NAMES_LISTED);
 	for (size_t i = 0; r == 0 && i < site->listed; i++) {
-		const struct group *from = &list->names[group->first_name + i];
-		struct group *to = &growth->names[growth->name_count++];
+		const struct call_site *from = &list->names[group->first_name + i];
+		struct call_site *to = &growth->names[growth->name_count++];
 
-		*to = (struct group){.bytes = from->bytes, .buffers = from->buffers};
+		*to = (struct call_site){.bytes = from->bytes, .buffers = from->buffers};
 		r = growth_keep(growth, from->name, &to->name);
 		if (r == 0)
 			r = growth_keep(growth, from->phase, &to->phase);
@@ -110,7 +105,7 @@ static int growth_sample(struct growth *growth, const struct snapshot *snapshot,
 	if (!sites || !growth->names)
 		return -ENOMEM;
 	for (size_t i = 0; i < list.count; i++) {
-		const struct group *group = &list.groups[i];
+		const struct call_site *group = &list.groups[i];
 		const struct snapshot_process *process = &snapshot->processes[group->process];
 		struct growth_site *site = &sites[n];
 
@@ -153,7 +148,7 @@ static struct growth_site growth_step(const struct growth_site *was, const struc
 	site.names = is ? is->names : 0;
 	site.first_name = is ? is->first_name : 0;
 	site.listed = is ? is->listed : 0;
-	for (uint32_t age = 0; age < GROUP_AGES; age++)
+	for (uint32_t age = 0; age < CALL_SITE_AGES; age++)
 		site.ages[age] = is ? is->ages[age] : 0;
 	if (first_sample) {
 		site.first_bytes = site.last_bytes;
@@ -178,7 +173,7 @@ static bool growth_has_ended(const struct snapshot *snapshot, const struct growt
 }
 
 /* A site stays as it was, with its names of then. */
-static struct growth_site growth_stay(struct growth *growth, const struct group *names,
+static struct growth_site growth_stay(struct growth *growth, const struct call_site *names,
 				      const struct growth_site *was)
 {
 	struct growth_site site = *was;
@@ -193,7 +188,7 @@ int growth_add(struct growth *growth, const struct snapshot *snapshot)
 {
 	CLEANUP_FREE struct growth_site *sample = NULL;
 	CLEANUP_FREE struct growth_site *merged = NULL;
-	CLEANUP_FREE struct group *names = growth->names;
+	CLEANUP_FREE struct call_site *names = growth->names;
 	size_t count = 0, i = 0, k = 0, n = 0;
 	int r;
 
@@ -228,7 +223,7 @@ int growth_add(struct growth *growth, const struct snapshot *snapshot)
 
 /* The site of some buffers; NULL: it was not there when the snapshot was added. */
 static int growth_find(struct growth *growth, const struct snapshot *snapshot,
-		       const struct group *group, struct growth_site **ret_site)
+		       const struct call_site *group, struct growth_site **ret_site)
 {
 	const struct snapshot_process *process = &snapshot->processes[group->process];
 	struct growth_site key = {
@@ -286,7 +281,7 @@ int growth_recall(struct growth *growth, const struct snapshot *snapshot,
 		  const struct growth_past *past)
 {
 	CLEANUP_FREE struct growth_birth *births = NULL;
-	CLEANUP_FREE struct group *groups = NULL;
+	CLEANUP_FREE struct call_site *groups = NULL;
 	size_t count = snapshot->buffer_count;
 	int r = group_births(snapshot, &groups);
 
@@ -303,7 +298,7 @@ int growth_recall(struct growth *growth, const struct snapshot *snapshot,
 		struct growth_site *site;
 
 		for (end = first + 1;
-		     end < count && group_is_same_site(&groups[first], &groups[end]);)
+		     end < count && call_site_compare(&groups[first], &groups[end]) == 0;)
 			end++;
 		if (!process->alive || (past && process->pid != past->pid))
 			continue;
@@ -393,10 +388,10 @@ static bool growth_is_wanted(const struct growth *growth, const struct growth_si
 static int growth_compare_speed(const void *left, const void *right)
 {
 	const struct growth_site *a = left, *b = right;
-	int r = growth_compare_words(growth_bytes(b), growth_bytes(a));
+	int r = bits_compare(growth_bytes(b), growth_bytes(a));
 
 	if (r == 0)
-		r = growth_compare_words(a->pid, b->pid);
+		r = bits_compare(a->pid, b->pid);
 	if (r == 0)
 		r = strcmp(a->stem ? a->stem : "", b->stem ? b->stem : "");
 	return r ? r : growth_compare_keys(left, right);

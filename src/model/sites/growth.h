@@ -34,7 +34,7 @@ struct growth_site {
 	uint64_t first_bytes, last_bytes;
 	uint64_t first_buffers, last_buffers;
 	uint64_t oldest_ns; /* from the last snapshot, like the next */
-	uint64_t ages[GROUP_AGES];
+	uint64_t ages[CALL_SITE_AGES];
 	uint32_t rises;
 	bool fell;
 	double survivors_per_second; /* by the ages of its live buffers; 0 = not known */
@@ -75,7 +75,7 @@ struct growth_trend {
 struct growth {
 	struct growth_site *sites;
 	size_t count;
-	struct group *names; /* of all sites, when they were last seen: of each the largest */
+	struct call_site *names; /* of all sites, when they were last seen: of each the largest */
 	size_t name_count;
 	struct growth_trend trends[GROWTH_TRENDS_MAX];
 	size_t trend_count;

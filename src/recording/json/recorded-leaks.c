@@ -26,7 +26,7 @@ static void recorded_leaks_sites(struct recorded_leaks *leaks, uint32_t process)
 
 	emit_open_array(json, "sites");
 	for (size_t i = 0; i < leaks->sites.count; i++) {
-		const struct group *site = &leaks->sites.groups[i];
+		const struct call_site *site = &leaks->sites.groups[i];
 
 		if (site->process != process)
 			continue;

@@ -20,8 +20,8 @@
 
 struct group_pages {
 	enum group_kind kind;
-	struct snapshot *all; /* texts, processes and notes */
-	struct group *groups; /* sorted by key after each page */
+	struct snapshot *all;     /* texts, processes and notes */
+	struct call_site *groups; /* sorted by key after each page */
 	size_t count, capacity;
 	size_t lost; /* buffers in groups beyond the maximum */
 };
@@ -36,7 +36,7 @@ static int group_pages_text(struct group_pages *group_pages, const char **text)
 
 /* Rewrites a group to use only pointers that outlive the page. */
 static int group_pages_move(struct group_pages *group_pages, const struct snapshot *page,
-			    struct group *group)
+			    struct call_site *group)
 {
 	int r = group_pages_text(group_pages, &group->name);
 
@@ -71,9 +71,9 @@ static int group_pages_add_page(void *context, const struct snapshot *page)
 	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
 	int r = group_buffers(page, group_pages->kind, false, &list);
 	/* Sites are added up again from their names. */
-	struct group *groups = list.names ? list.names : list.groups;
+	struct call_site *groups = list.names ? list.names : list.groups;
 	size_t count = list.names ? list.name_count : list.count;
-	struct group *grown;
+	struct call_site *grown;
 
 	if (r < 0)
 		return r;
