@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
@@ -18,7 +19,6 @@
 #include "cli/common/output.h"
 #include "cli/common/session.h"
 #include "model/amount.h"
-#include "model/json/document.h"
 #include "model/sites/group.h"
 #include "model/sites/site-rows.h"
 #include "model/snapshot.h"

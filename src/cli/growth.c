@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -22,7 +23,6 @@
 #include "cli/common/session.h"
 #include "cli/growth-recall.h"
 #include "cli/growth-trend.h"
-#include "model/json/document.h"
 #include "model/sites/site-rows.h"
 #include "model/snapshot.h"
 #include "model/types.h"

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -20,7 +21,6 @@
 #include "cli/common/session.h"
 #include "cli/history-past.h"
 #include "model/filter.h"
-#include "model/json/document.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "recording/read/recording.h"

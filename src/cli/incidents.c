@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -17,7 +18,6 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
-#include "model/json/document.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "source/daemon-client/daemon-client.h"

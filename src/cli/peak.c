@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -23,7 +24,6 @@
 #include "cli/common/output.h"
 #include "cli/common/peak-text.h"
 #include "cli/common/session.h"
-#include "model/json/document.h"
 #include "model/sites/group.h"
 #include "model/snapshot.h"
 #include "model/types.h"

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
@@ -18,7 +19,6 @@
 #include "cli/common/session.h"
 #include "model/amount.h"
 #include "model/filter.h"
-#include "model/json/document.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -14,7 +15,6 @@
 #include "cli/common/daemon-pages.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
-#include "model/json/document.h"
 #include "source/daemon-client/daemon-client.h"
 
 static void status_cleanup(struct daemon_client **remote)

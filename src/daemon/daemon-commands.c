@@ -5,13 +5,13 @@
  * of them are called "python3", it says which is which.
  */
 
+#include "answers/document.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
 #include "daemon/daemon.h"
 #include "daemon/registry/access.h"
 #include "daemon/registry/tracked.h"
-#include "model/json/document.h"
 #include "model/query.h"
 #include "source/proc/command-line.h"
 #include "source/proc/proc.h"

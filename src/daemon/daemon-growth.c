@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -14,7 +15,6 @@
 #include "daemon/daemon.h"
 #include "daemon/registry/collector.h"
 #include "model/amount.h"
-#include "model/json/document.h"
 #include "model/query.h"
 #include "model/sites/growth.h"
 #include "model/snapshot-request.h"

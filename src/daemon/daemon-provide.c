@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
@@ -20,7 +21,6 @@
 #include "daemon/symbols/symbols-namer.h"
 #include "model/health.h"
 #include "model/history.h"
-#include "model/json/document.h"
 #include "model/query.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"

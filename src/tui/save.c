@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "answers/document.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
-#include "model/json/document.h"
 #include "model/snapshot.h"
 #include "tui/model.h"
 

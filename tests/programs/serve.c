@@ -27,12 +27,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "answers/document.h"
 #include "base/clock.h"
 #include "base/emit.h"
 #include "book/read/view.h"
 #include "model/health.h"
 #include "model/history.h"
-#include "model/json/document.h"
 #include "model/query.h"
 #include "model/snapshot.h"
 #include "source/books/address-history.h"

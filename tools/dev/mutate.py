@@ -42,7 +42,7 @@ TABLE = {
     "wire": ["daemon/test_native.py", "daemon/test_native_http.py", "trust/test_doors.py"],
     "model": ["command/test_smi.py", "command/test_buffers.py", "command/test_map.py", "host/test_machines.py", "daemon/test_web_metrics.py"],
     "model/cards": ["host", "daemon/test_cards.py"],
-    "model/json": ["command/test_output.py", "command/test_smi_full.py", "daemon/test_daemon_http.py", "daemon/test_fleet.py"],
+    "answers": ["command/test_output.py", "command/test_smi_full.py", "daemon/test_daemon_http.py", "daemon/test_fleet.py"],
     "model/sites": ["library/test_sites.py", "command/test_buffers.py", "command/test_diff.py"],
     "symbol": ["library/test_lines.py", "library/test_names.py", "library/test_sites.py", "trust/test_sandbox.py"],
     "source": ["host", "command/test_smi.py", "command/test_untracked.py", "trust/test_regions.py", "trust/test_devices.py"],

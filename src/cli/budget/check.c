@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/emit.h"
@@ -15,7 +16,6 @@
 #include "cli/common/command.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
-#include "model/json/document.h"
 #include "recording/read/recording.h"
 
 struct check {

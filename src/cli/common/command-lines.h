@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "model/json/document.h"
+#include "answers/document.h"
 #include "source/proc/proc.h"
 
 struct session;

@@ -2,9 +2,9 @@
 
 /* ttmem.diff/1. */
 
+#include "answers/document.h"
 #include "base/emit.h"
 #include "cli/diff/diff.h"
-#include "model/json/document.h"
 #include "model/sites/site.h"
 #include "model/types.h"
 

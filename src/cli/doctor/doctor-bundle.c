@@ -14,12 +14,12 @@
 #include <ttmem/ttmem.h>
 #include <unistd.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "base/files/user-file.h"
 #include "cli/doctor/doctor.h"
-#include "model/json/document.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

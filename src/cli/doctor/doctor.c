@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
@@ -20,7 +21,6 @@
 #include "cli/common/output.h"
 #include "cli/common/session.h"
 #include "model/filter.h"
-#include "model/json/document.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
 #include "model/types.h"

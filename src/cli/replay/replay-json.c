@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/emit.h"
 #include "base/text.h"
 #include "cli/replay/replay-output.h"
 #include "cli/replay/replay-walk.h"
-#include "model/json/document.h"
 #include "model/types.h"
 
 #define REPLAY_TEXT TEXT_CLEAN_SIZE(256u) /* a name or a phase */

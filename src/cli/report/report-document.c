@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "cli/report/report.h"
-#include "model/json/document.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

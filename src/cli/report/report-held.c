@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "cli/common/session.h"
 #include "cli/report/report.h"
-#include "model/json/document.h"
 #include "model/sites/group.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
-#include "model/json/document.h"
 #include "model/sites/frames.h"
 #include "model/sites/site.h"
 

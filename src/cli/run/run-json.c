@@ -6,10 +6,10 @@
 
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/emit.h"
 #include "cli/budget/budget-output.h"
 #include "cli/run/run-family.h"
-#include "model/json/document.h"
 #include "model/types.h"
 
 /* Without memory for the groups it is left out. */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
@@ -20,7 +21,6 @@
 #include "cli/common/peak-text.h"
 #include "cli/common/session.h"
 #include "cli/run/run-family.h"
-#include "model/json/document.h"
 #include "model/sites/frames.h"
 #include "model/sites/site-rows.h"
 #include "model/types.h"

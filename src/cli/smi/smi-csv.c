@@ -6,9 +6,9 @@
 
 #include <inttypes.h>
 
+#include "answers/document.h"
 #include "base/text.h"
 #include "model/filter.h"
-#include "model/json/document.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

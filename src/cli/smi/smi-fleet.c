@@ -7,11 +7,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/emit.h"
 #include "base/text.h"
 #include "cli/common/output.h"
-#include "model/json/document.h"
 #include "model/merge.h"
 #include "model/types.h"
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -21,7 +22,6 @@
 #include "cli/common/output.h"
 #include "cli/smi/smi-fleet.h"
 #include "cli/smi/smi-prometheus.h"
-#include "model/json/document.h"
 #include "model/merge.h"
 #include "model/types.h"
 #include "source/fleet/host-url.h"

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -24,7 +25,6 @@
 #include "cli/common/output.h"
 #include "cli/smi/smi-fleet.h"
 #include "cli/smi/smi-hosts.h"
-#include "model/json/document.h"
 #include "model/merge.h"
 #include "model/types.h"
 #include "source/fleet/http-fetch.h"

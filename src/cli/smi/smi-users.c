@@ -4,11 +4,11 @@
 
 #include <inttypes.h>
 
+#include "answers/document.h"
 #include "base/text.h"
 #include "cli/smi/smi-picture.h"
 #include "cli/smi/smi.h"
 #include "model/by-user.h"
-#include "model/json/document.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

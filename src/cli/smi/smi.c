@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
@@ -19,7 +20,6 @@
 #include "cli/common/session.h"
 #include "cli/smi/smi-hosts.h"
 #include "model/by-user.h"
-#include "model/json/document.h"
 #include "model/snapshot.h"
 
 struct smi {

@@ -4,10 +4,10 @@
 
 #include <stdio.h>
 
+#include "answers/document.h"
 #include "base/clock.h"
 #include "base/emit.h"
 #include "cli/watch/watch.h"
-#include "model/json/document.h"
 #include "model/types.h"
 #include "source/books/scan.h"
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/cleanup.h"
 #include "compat/commands/analyze.h"
-#include "model/json/document.h"
 #include "model/sites/frames.h"
 #include "model/sites/site.h"
 

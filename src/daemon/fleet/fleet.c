@@ -11,11 +11,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "answers/document.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
 #include "daemon/fleet/fleet-row.h"
-#include "model/json/document.h"
 #include "source/fleet/host-url.h"
 #include "source/fleet/http-fetch.h"
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -20,7 +21,6 @@
 #include "book/read/reader.h"
 #include "daemon/flight/black-box.h"
 #include "daemon/registry/access.h"
-#include "model/json/document.h"
 #include "model/mark.h"
 #include "model/query.h"
 #include "model/snapshot.h"

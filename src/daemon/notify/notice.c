@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
 #include "base/text.h"
-#include "model/json/document.h"
 #include "model/sites/frames.h"
 #include "model/sites/site-rows.h"
 #include "model/snapshot.h"

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "daemon/flight/black-box.h"
 #include "daemon/flight/moment-list.h"
 #include "daemon/playback/playback.h"
-#include "model/json/document.h"
 #include "model/query.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"

@@ -4,10 +4,10 @@
 
 #include <stddef.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "daemon/playback/playback.h"
-#include "model/json/document.h"
 #include "model/query.h"
 #include "model/sites/growth.h"
 #include "model/snapshot-request.h"

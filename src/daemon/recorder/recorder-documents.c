@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "daemon/recorder/recorder-writing.h"
-#include "model/json/document.h"
 #include "model/types.h"
 
 static void recorder_close_incident(struct recorder_writing *writing)

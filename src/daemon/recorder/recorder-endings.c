@@ -2,9 +2,9 @@
 
 /* Processes that have ended, as JSON; what they left is in the document of leaks. */
 
+#include "answers/document.h"
 #include "base/emit.h"
 #include "daemon/recorder/recorder-writing.h"
-#include "model/json/document.h"
 
 static int recorder_ended(void *context, const struct store_ended *ended)
 {

@@ -7,10 +7,10 @@
 
 #include <errno.h>
 
+#include "answers/document.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "daemon/recorder/recorder-writing.h"
-#include "model/json/document.h"
 
 static void recorder_open_leak(struct recorder_writing *writing)
 {

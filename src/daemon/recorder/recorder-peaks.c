@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/clock.h"
@@ -17,7 +18,6 @@
 #include "daemon/recorder/recorder-private.h"
 #include "daemon/registry/tracked.h"
 #include "model/filter.h"
-#include "model/json/document.h"
 #include "model/snapshot-peak.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"

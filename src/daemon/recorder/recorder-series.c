@@ -8,12 +8,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "answers/document.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/emit.h"
 #include "daemon/recorder/recorder-cursor.h"
 #include "daemon/recorder/recorder-documents.h"
-#include "model/json/document.h"
 #include "model/query.h"
 #include "model/types.h"
 #include "store/store.h"

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
 #include "model/filter.h"
-#include "model/json/document.h"
 #include "model/types.h"
 
 #define RECORDER_PAGE_LOOK 64u /* rows between two looks at the clock */

@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "answers/document.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
-#include "model/json/document.h"
 #include "model/snapshot.h"
 #include "recording/json/recorded-process.h"
 #include "recording/read/recording.h"

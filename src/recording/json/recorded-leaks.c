@@ -4,9 +4,9 @@
 
 #include "recording/json/recorded-leaks.h"
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/emit.h"
-#include "model/json/document.h"
 #include "model/sites/group.h"
 #include "model/snapshot.h"
 #include "model/types.h"

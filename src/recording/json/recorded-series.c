@@ -10,12 +10,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "answers/document.h"
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
-#include "model/json/document.h"
 #include "model/query.h"
 #include "model/snapshot.h"
 #include "model/types.h"

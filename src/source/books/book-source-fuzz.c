@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/emit.h"
 #include "base/pool.h"
@@ -20,7 +21,6 @@
 #include "book/testing/testing-memory.h"
 #include "model/filter.h"
 #include "model/history.h"
-#include "model/json/document.h"
 #include "model/sites/growth.h"
 #include "model/sites/namer.h"
 #include "model/snapshot-peak.h"

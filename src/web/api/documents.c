@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "answers/document.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
-#include "model/json/document.h"
 #include "model/query.h"
 #include "model/types.h"
 #include "web/api/group-pages.h"

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "model/json/document.h"
 #include "model/snapshot.h"
 #include "web/server/web.h"
 

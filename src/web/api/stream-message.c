@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/emit.h"
 #include "model/filter.h"
-#include "model/json/document.h"
 #include "web/api/changes.h"
 #include "web/server/body.h"
 #include "web/server/pack.h"

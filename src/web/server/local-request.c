@@ -9,11 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "answers/document.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
 #include "model/health.h"
-#include "model/json/document.h"
 #include "model/query.h"
 #include "model/snapshot.h"
 #include "web/server/routes.h"

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/emit.h"
 #include "base/threads/worker.h"
 #include "model/health.h"
-#include "model/json/document.h"
 #include "model/merge.h"
 #include "model/types.h"
 #include "web/api/documents.h"

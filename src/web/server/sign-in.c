@@ -9,10 +9,10 @@
 #include <strings.h>
 #include <time.h>
 
+#include "answers/document.h"
 #include "base/clock.h"
 #include "base/emit.h"
 #include "model/health.h"
-#include "model/json/document.h"
 #include "model/query.h"
 #include "web/server/address.h"
 #include "web/server/peer-user.h"

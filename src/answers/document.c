@@ -2,7 +2,7 @@
 
 /* Parts that all documents share. */
 
-#include "model/json/document.h"
+#include "answers/document.h"
 
 #include <string.h>
 #include <sys/wait.h>

@@ -2,15 +2,15 @@
 
 /* ttmem.buffers/1, ttmem.incidents/1, ttmem.growth/1 and ttmem.history/1. */
 
-#include "model/json/document.h"
+#include "answers/document.h"
 
 #include <string.h>
 
+#include "answers/document-stacks.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "model/history.h"
-#include "model/json/document-stacks.h"
 #include "model/sites/frames.h"
 #include "model/sites/growth.h"
 #include "model/snapshot.h"

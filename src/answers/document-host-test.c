@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/emit.h"
 #include "base/testing/unit.h"
 #include "model/health.h"
-#include "model/json/document.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 

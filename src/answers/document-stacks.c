@@ -2,18 +2,18 @@
 
 /* A table by address: a snapshot has each text once. */
 
-#include "model/json/document-stacks.h"
+#include "answers/document-stacks.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "answers/document.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "base/hash.h"
 #include "base/pool.h"
 #include "base/text.h"
-#include "model/json/document.h"
 #include "model/sites/frames.h"
 
 /* A list with more stacks than that writes some of them again, which takes time but no memory. */

@@ -5,10 +5,10 @@
  * size that does not depend on what runs there.
  */
 
+#include "answers/document.h"
 #include "base/emit.h"
 #include "model/amount.h"
 #include "model/health.h"
-#include "model/json/document.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
 #include "model/types.h"

@@ -2,7 +2,7 @@
 
 /* Stacks as lists of frames. */
 
-#include "model/json/document.h"
+#include "answers/document.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 
 /* ttmem.peak/1: what was live at the highest moments. */
 
+#include "answers/document.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
-#include "model/json/document.h"
 #include "model/snapshot-peak.h"
 #include "model/snapshot.h"
 #include "model/types.h"

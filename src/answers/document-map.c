@@ -2,9 +2,9 @@
 
 /* ttmem.map/1 and ttmem.fit/1. */
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/emit.h"
-#include "model/json/document.h"
 #include "model/memory/memory-map.h"
 #include "model/merge.h"
 #include "model/snapshot.h"

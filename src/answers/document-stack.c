@@ -2,9 +2,9 @@
 
 /* A stack as a list of frames, innermost first, and the frame that stands for it. */
 
+#include "answers/document.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
-#include "model/json/document.h"
 #include "model/sites/frames.h"
 #include "model/sites/site.h"
 

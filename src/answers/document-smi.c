@@ -2,7 +2,7 @@
 
 /* ttmem.smi/1, ttmem.ps/1 and ttmem.cards/1: devices, processes and what they hold. */
 
-#include "model/json/document.h"
+#include "answers/document.h"
 
 #include "base/bits.h"
 #include "base/clock.h"

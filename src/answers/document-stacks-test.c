@@ -2,16 +2,16 @@
 
 /* A list with kept stacks has the same bytes as its rows one by one. */
 
-#include "model/json/document-stacks.h"
+#include "answers/document-stacks.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/document.h"
 #include "base/emit.h"
 #include "base/testing/unit.h"
-#include "model/json/document.h"
 #include "model/snapshot.h"
 
 #define STACKS 9000u /* more than are kept */

@@ -2,9 +2,9 @@
 
 /* In ttmem.smi/1: what each user holds on each device. */
 
+#include "answers/document.h"
 #include "base/emit.h"
 #include "model/by-user.h"
-#include "model/json/document.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
