@@ -88,8 +88,9 @@ static void emit_begin(struct emit *json, const char *key)
 		emit_byte(json, ',');
 	json->filled |= bit;
 	if (key) {
-		emit_text(json, key);
-		emit_byte(json, ':');
+		emit_byte(json, '"');
+		emit_word(json, key);
+		emit_bytes(json, "\":", 2);
 	}
 }
 
@@ -138,21 +139,10 @@ void emit_string(struct emit *json, const char *key, const char *text)
 		emit_word(json, "null");
 }
 
-static void emit_digits(struct emit *json, uint64_t value)
-{
-	char digits[20]; /* as many as UINT64_MAX has */
-	size_t from = sizeof(digits);
-
-	do
-		digits[--from] = (char)('0' + value % 10);
-	while (value /= 10);
-	emit_bytes(json, digits + from, sizeof(digits) - from);
-}
-
 void emit_u64(struct emit *json, const char *key, uint64_t value)
 {
 	emit_begin(json, key);
-	emit_digits(json, value);
+	text_put_u64(json->out, value);
 }
 
 void emit_i64(struct emit *json, const char *key, int64_t value)
@@ -160,7 +150,7 @@ void emit_i64(struct emit *json, const char *key, int64_t value)
 	emit_begin(json, key);
 	if (value < 0)
 		emit_byte(json, '-');
-	emit_digits(json, value < 0 ? -(uint64_t)value : (uint64_t)value);
+	text_put_u64(json->out, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
 void emit_double(struct emit *json, const char *key, double value)

@@ -3,9 +3,10 @@
 
 /*
  * Writes JSON to a stream as it is produced. A list of buffers can have millions of rows, so a
- * document is never built in memory. Members take a key, elements of an array take NULL. Strings
- * are repaired: the output is always valid UTF-8, and what text_is_harmful() names is escaped. (Not called json: that prefix belongs to jansson,
- * which parses the JSON that others write.)
+ * document is never built in memory. Members take a key, elements of an array take NULL. A key is a
+ * word of ours that needs no escapes. Strings are repaired: the output is always valid UTF-8, and
+ * what text_is_harmful() names is escaped. (Not called json: that prefix belongs to jansson, which
+ * parses the JSON that others write.)
  */
 
 #include <stdbool.h>

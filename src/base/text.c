@@ -330,6 +330,17 @@ void text_put_csv(FILE *out, const char *text)
 		fputc('"', out);
 }
 
+void text_put_u64(FILE *out, uint64_t value)
+{
+	char digits[20]; /* as many as UINT64_MAX has */
+	size_t from = sizeof(digits);
+
+	do
+		digits[--from] = (char)('0' + value % 10);
+	while (value /= 10);
+	(void)fwrite_unlocked(digits + from, 1, sizeof(digits) - from, out);
+}
+
 static bool text_in_bytes; /* set once, by a command-line option */
 
 void text_show_bytes(void)

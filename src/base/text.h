@@ -82,6 +82,9 @@ void text_put_label(FILE *out, const char *text);
  */
 void text_put_csv(FILE *out, const char *text);
 
+/* Writes a decimal number; the stream must be this thread's alone. */
+void text_put_u64(FILE *out, uint64_t value);
+
 /* "512 B", "1.5 KiB", "12.0 GiB"; returns @ret_text. */
 const char *text_size(uint64_t bytes, char *ret_text);
 
