@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* ttmem.buffers/1, ttmem.incidents/1, ttmem.growth/1 and ttmem.history/1. */
+/* ttmem.incidents/1, ttmem.growth/1 and ttmem.history/1. */
 
 #include "answers/document.h"
 
@@ -35,129 +35,6 @@ void document_where(struct emit *json, const struct snapshot *snapshot, uint32_t
 	document_uid(json, "device_uid", document_part_uid(snapshot, process, device));
 }
 
-/*
- * The process's phase, if the buffer's own phase does not show it: a thread may have its own
- * phases, and a child that it forks inherits them.
- */
-static void document_process_phase(struct emit *json, const char *process, const char *phase)
-{
-	size_t length = process ? strlen(process) : 0;
-
-	if (length == 0)
-		return;
-	if (phase && strncmp(phase, process, length) == 0 &&
-	    (phase[length] == '\0' || phase[length] == '/'))
-		return;
-	emit_string(json, "process_phase", process);
-}
-
-/* All but what comes from its stack. */
-static void document_buffer_fields(struct emit *json, const struct snapshot *snapshot,
-				   const struct snapshot_buffer *buffer)
-{
-	uint64_t occupied;
-
-	document_where(json, snapshot, buffer->process, buffer->device);
-	emit_string(json, "type", types_name(buffer->type));
-	emit_hex(json, "address", buffer->address);
-	if (buffer->space)
-		emit_u64(json, "space", buffer->space);
-	emit_u64(json, "size", buffer->size);
-	if (snapshot_buffer_occupied(buffer, &occupied))
-		emit_u64(json, "occupied", occupied);
-	if (buffer->size_per_bank)
-		emit_u64(json, "size_per_bank", buffer->size_per_bank);
-	if (buffer->banks)
-		emit_u64(json, "banks", buffer->banks);
-	emit_u64(json, "refs", buffer->refs);
-	emit_u64(json, "born_ns", buffer->born_ns);
-	emit_u64(json, "age_ns",
-		 snapshot->time_ns > buffer->born_ns ? snapshot->time_ns - buffer->born_ns : 0);
-	emit_string(json, "name", buffer->name);
-	emit_string(json, "phase", buffer->phase);
-	document_process_phase(json, snapshot->processes[buffer->process].phase, buffer->phase);
-	emit_u64(json, "thread", buffer->thread);
-	if (!snapshot->processes[buffer->process].alive)
-		emit_bool(json, "ended", true);
-	if (buffer->closed)
-		emit_bool(json, "closed", true);
-	document_flags(json, buffer->flags);
-	if (buffer->type == TYPES_KERNEL)
-		emit_string(json, "kernel", types_kernel_sort_name(buffer->kernel_sort));
-}
-
-void document_buffer(struct emit *json, const struct snapshot *snapshot,
-		     const struct snapshot_buffer *buffer)
-{
-	emit_open_object(json, NULL);
-	document_buffer_fields(json, snapshot, buffer);
-	document_stacks_put_one(json, buffer->stack);
-	emit_close_object(json);
-}
-
-/* Processes whose buffers are not all there, and why. */
-static void document_untracked(struct emit *json, const struct snapshot *snapshot)
-{
-	emit_open_array(json, "untracked");
-	for (size_t i = 0; i < snapshot->process_count; i++) {
-		const struct snapshot_process *process = &snapshot->processes[i];
-
-		if (!process->gave_up)
-			continue;
-		emit_open_object(json, NULL);
-		emit_u64(json, "pid", process->pid);
-		emit_string(json, "comm", process->comm);
-		emit_bool(json, "ended", !process->alive);
-		emit_string(json, "process_phase", process->phase);
-		emit_string(json, "reason", process->gave_up);
-		emit_close_object(json);
-	}
-	emit_close_array(json);
-}
-
-/* Processes of which not all closings are known; left out if there is none. */
-static void document_forgotten(struct emit *json, const struct snapshot *snapshot)
-{
-	bool is_open = false;
-
-	for (size_t i = 0; i < snapshot->process_count; i++) {
-		const struct snapshot_process *process = &snapshot->processes[i];
-
-		if (!process->forgotten_ns)
-			continue;
-		if (!is_open)
-			emit_open_array(json, "forgotten");
-		is_open = true;
-		emit_open_object(json, NULL);
-		emit_u64(json, "pid", process->pid);
-		emit_u64(json, "before_ns", process->forgotten_ns);
-		emit_close_object(json);
-	}
-	if (is_open)
-		emit_close_array(json);
-}
-
-void document_buffers(struct emit *json, const struct snapshot *snapshot)
-{
-	CLEANUP(document_stacks_cleanup) struct document_stacks *stacks = NULL;
-	char next[PAGE_CURSOR_TEXT_SIZE];
-
-	document_open_moment(json, "ttmem.buffers/1", snapshot);
-	emit_open_array(json, "buffers");
-	for (size_t i = 0; i < snapshot->buffer_count; i++) {
-		emit_open_object(json, NULL);
-		document_buffer_fields(json, snapshot, &snapshot->buffers[i]);
-		document_stacks_put(&stacks, json, snapshot->buffers[i].stack);
-		emit_close_object(json);
-	}
-	emit_close_array(json);
-	document_untracked(json, snapshot);
-	document_forgotten(json, snapshot);
-	document_page_end(json, snapshot->exact,
-			  snapshot->has_next ? page_cursor_format(&snapshot->next, next) : NULL);
-	document_close(json, snapshot);
-}
-
 void document_name(struct emit *json, const struct call_site *name)
 {
 	emit_open_object(json, NULL);
@@ -176,43 +53,6 @@ void document_names(struct emit *json, const struct call_site *names, size_t lis
 	for (size_t i = 0; i < listed; i++)
 		document_name(json, &names[i]);
 	emit_close_array(json);
-}
-
-void document_group_rows(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
-			 const struct group_list *list)
-{
-	char key[DOCUMENT_KEY];
-
-	emit_open_array(json, "groups");
-	for (size_t i = 0; i < list->count; i++) {
-		const struct call_site *group = &list->groups[i];
-
-		emit_open_object(json, NULL);
-		emit_string(json, "key", group_key(snapshot, kind, group, key, sizeof(key)));
-		if (kind == GROUP_SITE) {
-			emit_string(json, "type", types_name(group->type));
-			if (group->stack)
-				emit_string(json, "calls",
-					    frames_calls(group->stack, key, sizeof(key)));
-			document_site(json, group->stack);
-			document_names(json, list->names + group->first_name,
-				       bits_min(group->names, GROUP_NAMES_LISTED), group->names);
-		}
-		emit_u64(json, "bytes", group->bytes);
-		emit_u64(json, "buffers", group->buffers);
-		emit_u64(json, "oldest_ns", group->oldest_ns);
-		emit_close_object(json);
-	}
-	emit_close_array(json);
-}
-
-void document_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
-		     const struct group_list *list)
-{
-	document_open_moment(json, "ttmem.buffers/1", snapshot);
-	document_group_rows(json, snapshot, kind, list);
-	document_list_end(json, snapshot->exact);
-	document_close(json, snapshot);
 }
 
 static void document_party(struct emit *json, const char *key, const struct snapshot_party *party)

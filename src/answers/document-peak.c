@@ -2,6 +2,7 @@
 
 /* ttmem.peak/1: what was live at the highest moments. */
 
+#include "answers/buffers.h"
 #include "answers/document.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
@@ -63,7 +64,7 @@ int document_peak_row(struct emit *json, const char *key, const struct snapshot 
 	emit_u64(json, "unknown_bytes", snapshot_peak_unknown(peak));
 	emit_u64(json, "buffers", peak->buffers);
 	document_per_bank(json, process, peak);
-	document_group_rows(json, snapshot, kind, &list);
+	buffers_put_group_rows(json, snapshot, kind, &list);
 	emit_close_object(json);
 	return 0;
 }

@@ -2,6 +2,7 @@
 
 /* A list with kept stacks has the same bytes as its rows one by one. */
 
+#include "answers/buffers.h"
 #include "answers/document-stacks.h"
 
 #include <stdint.h>
@@ -24,7 +25,7 @@ static char *list_of(const struct snapshot *snapshot)
 	FILE *out = open_memstream(&text, &length);
 	struct emit json = EMIT_INIT(out);
 
-	document_buffers(&json, snapshot);
+	buffers_put(&json, snapshot);
 	assert(fclose(out) == 0);
 	return text;
 }
@@ -40,7 +41,7 @@ static char *rows_of(const struct snapshot *snapshot)
 	document_open_moment(&json, "ttmem.buffers/1", snapshot);
 	emit_open_array(&json, "buffers");
 	for (size_t i = 0; i < snapshot->buffer_count; i++)
-		document_buffer(&json, snapshot, &snapshot->buffers[i]);
+		buffers_put_row(&json, snapshot, &snapshot->buffers[i]);
 	emit_close_array(&json);
 	emit_open_array(&json, "untracked");
 	emit_close_array(&json);

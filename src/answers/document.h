@@ -63,13 +63,6 @@ void document_ps(struct emit *json, const struct snapshot *snapshot, const struc
 		 struct document_commands *commands);
 void document_cards(struct emit *json, const struct snapshot *snapshot);
 
-void document_buffers(struct emit *json, const struct snapshot *snapshot);
-void document_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
-		     const struct group_list *list);
-/* The member "groups" of it alone. */
-void document_group_rows(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
-			 const struct group_list *list);
-
 /* What was live at each peak; and one of its rows. 0 or -ENOMEM. */
 int document_peaks(struct emit *json, const struct snapshot *snapshot, enum group_kind kind);
 int document_peak_row(struct emit *json, const char *key, const struct snapshot *snapshot,
@@ -96,8 +89,6 @@ void document_history(struct emit *json, const struct snapshot *snapshot,
 /* Process and device, the same in every list. */
 void document_where(struct emit *json, const struct snapshot *snapshot, uint32_t process,
 		    uint32_t device);
-void document_buffer(struct emit *json, const struct snapshot *snapshot,
-		     const struct snapshot_buffer *buffer);
 void document_incident(struct emit *json, const struct snapshot *snapshot,
 		       const struct snapshot_incident *incident);
 void document_incident_fields(struct emit *json, const struct snapshot *snapshot,

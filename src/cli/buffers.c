@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "answers/document.h"
+#include "answers/buffers.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
@@ -24,7 +24,6 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
-#define BUFFERS_KEY 8192
 #define BUFFERS_INDENT "              " /* below the type */
 
 struct buffers {
@@ -39,11 +38,6 @@ struct buffers {
 	uint32_t limit;   /* rows; 0 = all */
 	struct options_from from;
 };
-
-static uint64_t buffers_age(const struct snapshot *snapshot, uint64_t born_ns)
-{
-	return snapshot->time_ns > born_ns ? snapshot->time_ns - born_ns : 0;
-}
 
 /* Leaves out what is not called as wanted. */
 static void buffers_pick(const struct buffers *buffers, struct snapshot *snapshot)
@@ -75,41 +69,17 @@ static size_t buffers_cut(const struct buffers *buffers, struct snapshot *snapsh
 
 static void buffers_print(const struct snapshot *snapshot, bool stacks)
 {
-	static const struct table_column columns[] = {
-		{"SIZE", 10, true, false},
-		{"TAKES", 10, true, false, .least = 150},
-		{"TYPE", 13, false, false},
-		{"DEV", 4, true, false},
-		{"PID", 8, true, false},
-		{"COMMAND", 15, false, true, .least = 131},
-		{"ADDRESS", 14, false, false},
-		{"REFS", 4, true, false, .least = 137},
-		{"AGE", 7, true, false},
-		{"NAME", 12, false, true, .most = TABLE_ANY},
-		{"PHASE", 12, false, true, .least = 94, .most = TABLE_ANY},
-	};
-	char number[TEXT_NUMBER_SIZE], takes[AMOUNT_TAKES_SIZE];
+	char takes[AMOUNT_TAKES_SIZE];
+	struct fields_view view;
 	struct table table;
-	uint64_t occupied;
 
-	table_begin_within(&table, stdout, columns, ARRAY_SIZE(columns), output_width());
+	fields_choose(&view, buffers_fields, BUFFERS_TABLE);
+	fields_table_begin(&table, stdout, &view, output_width());
 	for (size_t i = 0; i < snapshot->buffer_count && !output_is_broken(); i++) {
 		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
-		const struct snapshot_process *process = &snapshot->processes[buffer->process];
+		const struct buffers_row row = buffers_row_of(snapshot, buffer);
 
-		table_text(&table, text_size(buffer->size, number));
-		table_text(&table, snapshot_buffer_occupied(buffer, &occupied)
-					   ? text_size(occupied, number)
-					   : "-");
-		table_text(&table, types_name(buffer->type));
-		table_format(&table, "%" PRIu32, buffer->device);
-		table_format(&table, "%" PRIu32, process->pid);
-		table_format(&table, "%s%s", process->alive ? "" : "(ended) ", process->comm);
-		table_format(&table, "0x%" PRIx64, buffer->address);
-		table_format(&table, "%" PRIu32, buffer->refs);
-		table_text(&table, text_duration(buffers_age(snapshot, buffer->born_ns), number));
-		table_text(&table, buffer->name ? buffer->name : "-");
-		table_text(&table, buffer->phase ? buffer->phase : "-");
+		fields_table_row(&table, &view, &row);
 		if (!stacks)
 			continue;
 		if (*amount_takes(buffer, takes))
@@ -121,38 +91,14 @@ static void buffers_print(const struct snapshot *snapshot, bool stacks)
 
 static void buffers_csv(const struct snapshot *snapshot)
 {
-	puts("pid,comm,device,device_uid,type,address,size,refs,born_ns,age_ns,name,phase,thread,"
-	     "flags,space,occupied");
-	for (size_t i = 0; i < snapshot->buffer_count && !output_is_broken(); i++) {
-		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
-		const struct snapshot_process *process = &snapshot->processes[buffer->process];
-		const struct snapshot_part *part =
-			snapshot_find_part(snapshot, buffer->process, buffer->device);
-		const char *separator = "";
-		uint64_t occupied;
+	struct fields_view view;
 
-		printf("%" PRIu32 ",", process->pid);
-		text_put_csv(stdout, process->comm);
-		printf(",%" PRIu32 ",", buffer->device);
-		if (part && part->facts.unique_id)
-			printf("0x%" PRIx64, part->facts.unique_id);
-		printf(",%s,0x%" PRIx64 ",%" PRIu64 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",",
-		       types_name(buffer->type), buffer->address, buffer->size, buffer->refs,
-		       buffer->born_ns, buffers_age(snapshot, buffer->born_ns));
-		text_put_csv(stdout, buffer->name ? buffer->name : "");
-		putchar(',');
-		text_put_csv(stdout, buffer->phase ? buffer->phase : "");
-		printf(",%" PRIu32 ",", buffer->thread);
-		for (uint32_t bit = 0; types_flag_name(bit); bit++) {
-			if (buffer->flags & 1u << bit) {
-				printf("%s%s", separator, types_flag_name(bit));
-				separator = " ";
-			}
-		}
-		printf(",%" PRIu32 ",", buffer->space);
-		if (snapshot_buffer_occupied(buffer, &occupied))
-			printf("%" PRIu64, occupied);
-		putchar('\n');
+	fields_choose(&view, buffers_fields, BUFFERS_CSV);
+	puts(BUFFERS_CSV);
+	for (size_t i = 0; i < snapshot->buffer_count && !output_is_broken(); i++) {
+		const struct buffers_row row = buffers_row_of(snapshot, &snapshot->buffers[i]);
+
+		fields_csv_row(stdout, &view, &row);
 	}
 }
 
@@ -168,48 +114,49 @@ static const char *buffers_site(const struct call_site *site, const char *place,
 	return text;
 }
 
+static void buffers_csv_groups(const struct buffers *buffers, const struct snapshot *snapshot,
+			       const struct group_list *list)
+{
+	struct fields_view view;
+	char key[BUFFERS_KEY];
+
+	fields_choose(&view, buffers_group_fields, BUFFERS_GROUP_CSV);
+	puts(BUFFERS_GROUP_CSV);
+	for (size_t i = 0; i < list->count && !output_is_broken(); i++) {
+		const struct buffers_group group =
+			buffers_group_of(snapshot, buffers->kind, list, i, key);
+
+		fields_csv_row(stdout, &view, &group);
+	}
+}
+
 static void buffers_print_groups(const struct buffers *buffers, const struct snapshot *snapshot,
 				 const struct group_list *list)
 {
-	static const struct table_column columns[] = {
-		{"BYTES", 10, true, false},
-		{"BUFFERS", 9, true, false},
-		{"OLDEST", 7, true, false},
-		{"KEY", 0, false, false},
-	};
 	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
 	bool sites = buffers->kind == GROUP_SITE;
-	char number[TEXT_NUMBER_SIZE], text[BUFFERS_KEY];
+	char key[BUFFERS_KEY], text[BUFFERS_KEY];
+	struct fields_view view;
 	struct table table;
 
-	if (buffers->csv)
-		puts("key,bytes,buffers,oldest_ns");
-	else
-		table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
-	for (size_t i = 0; sites && !buffers->csv && i < list->count; i++)
+	fields_choose(&view, buffers_group_fields, BUFFERS_GROUP_TABLE);
+	fields_table_begin(&table, stdout, &view, 0);
+	for (size_t i = 0; sites && i < list->count; i++)
 		site_rows_add_stack(&rows, list->groups[i].stack);
 	site_rows_finish(&rows);
 	for (size_t i = 0; i < list->count && !output_is_broken(); i++) {
-		const struct call_site *group = &list->groups[i];
-		const char *key = group_key(snapshot, buffers->kind, group, text, sizeof(text));
+		struct buffers_group group =
+			buffers_group_of(snapshot, buffers->kind, list, i, key);
 
-		if (buffers->csv) {
-			text_put_csv(stdout, key ? key : "");
-			printf(",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", group->bytes,
-			       group->buffers, group->oldest_ns);
-			continue;
-		}
-		table_text(&table, text_size(group->bytes, number));
-		table_format(&table, "%" PRIu64, group->buffers);
-		table_text(&table, text_duration(buffers_age(snapshot, group->oldest_ns), number));
 		if (sites)
-			key = buffers_site(group, site_rows_text(&rows, i), text, sizeof(text));
-		table_text(&table, key ? key : "-");
+			group.shown = buffers_site(group.site, site_rows_text(&rows, i), text,
+						   sizeof(text));
+		fields_table_row(&table, &view, &group);
 		if (sites && buffers->stacks)
-			session_print_stack(group->stack, BUFFERS_INDENT);
+			session_print_stack(group.site->stack, BUFFERS_INDENT);
 		if (sites)
-			session_print_names(list->names + group->first_name, group->names,
-					    group->names, BUFFERS_INDENT);
+			session_print_names(group.names, group.site->names, group.site->names,
+					    BUFFERS_INDENT);
 	}
 	session_find_tip(&rows);
 	session_print_tip(stdout);
@@ -225,12 +172,15 @@ static int buffers_write_groups(const struct buffers *buffers, struct snapshot *
 		return r;
 	list.count = buffers_cut(buffers, snapshot, list.count);
 	if (buffers->json) {
-		document_groups(&json, snapshot, buffers->kind, &list);
+		buffers_put_groups(&json, snapshot, buffers->kind, &list);
+		return 0;
+	}
+	if (buffers->csv) {
+		buffers_csv_groups(buffers, snapshot, &list);
 		return 0;
 	}
 	buffers_print_groups(buffers, snapshot, &list);
-	if (!buffers->csv)
-		session_print_notes(snapshot);
+	session_print_notes(snapshot);
 	return 0;
 }
 
@@ -243,7 +193,7 @@ static int buffers_write(const struct buffers *buffers, struct snapshot *snapsho
 	snapshot_sort_buffers(snapshot, buffers->order);
 	snapshot->buffer_count = buffers_cut(buffers, snapshot, snapshot->buffer_count);
 	if (buffers->json)
-		document_buffers(&json, snapshot);
+		buffers_put(&json, snapshot);
 	else if (buffers->csv)
 		buffers_csv(snapshot);
 	else

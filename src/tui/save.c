@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "answers/buffers.h"
 #include "answers/document.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -64,9 +65,9 @@ int save_snapshot(const struct model *model, char ret_name[SAVE_NAME_SIZE])
 	}
 	json = EMIT_INIT(out);
 	if (details && details->sites.groups)
-		document_groups(&json, details->snapshot, GROUP_SITE, &details->sites);
+		buffers_put_groups(&json, details->snapshot, GROUP_SITE, &details->sites);
 	else if (details)
-		document_buffers(&json, details->snapshot);
+		buffers_put(&json, details->snapshot);
 	else
 		document_smi(&json, snapshot, &model->filter, NULL);
 	if (ferror(out))

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "answers/buffers.h"
 #include "answers/document.h"
 #include "base/emit.h"
 #include "cli/budget/budget-output.h"
@@ -111,7 +112,7 @@ static void report_json_process(struct emit *json, const struct snapshot *ended,
 	for (size_t i = 0; i < ended->buffer_count; i++) {
 		if (ended->buffers[i].process != end->process)
 			continue;
-		document_buffer(json, ended, &ended->buffers[i]);
+		buffers_put_row(json, ended, &ended->buffers[i]);
 		bytes += ended->buffers[i].size;
 	}
 	emit_close_array(json);

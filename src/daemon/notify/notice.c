@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/buffers.h"
 #include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -249,7 +250,7 @@ static void notice_leak_json(FILE *out, const struct snapshot *snapshot,
 	for (size_t i = 0; i < snapshot->buffer_count && shown < NOTICE_BUFFERS_MAX; i++) {
 		if (snapshot->buffers[i].process != process)
 			continue;
-		document_buffer(&emit, snapshot, &snapshot->buffers[i]);
+		buffers_put_row(&emit, snapshot, &snapshot->buffers[i]);
 		shown++;
 	}
 	emit_close_array(&emit);

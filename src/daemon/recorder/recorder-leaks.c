@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "answers/buffers.h"
 #include "answers/document.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
@@ -123,7 +124,7 @@ static int recorder_leak_buffer(void *context, const struct snapshot_buffer *buf
 		recorder_writing_open(writing, RECORDER_BUFFERS);
 	}
 	row.process = 0;
-	document_buffer(writing->json, writing->snapshot, &row);
+	buffers_put_row(writing->json, writing->snapshot, &row);
 	return 0;
 }
 

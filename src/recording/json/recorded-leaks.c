@@ -4,6 +4,7 @@
 
 #include "recording/json/recorded-leaks.h"
 
+#include "answers/buffers.h"
 #include "answers/document.h"
 #include "base/bits.h"
 #include "base/emit.h"
@@ -67,7 +68,7 @@ static void recorded_leaks_buffers(struct recorded_leaks *leaks, uint32_t proces
 	for (size_t i = 0; listed > 0 && i < leaks->snapshot->buffer_count; i++) {
 		if (leaks->snapshot->buffers[i].process != process)
 			continue;
-		document_buffer(leaks->json, leaks->snapshot, &leaks->snapshot->buffers[i]);
+		buffers_put_row(leaks->json, leaks->snapshot, &leaks->snapshot->buffers[i]);
 		listed--;
 	}
 	emit_close_array(leaks->json);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/buffers.h"
 #include "answers/document.h"
 #include "base/bits.h"
 #include "base/emit.h"
@@ -195,7 +196,7 @@ static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view
 	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_AGE);
 	document_smi(&json, snapshot, &filter, NULL);
 	document_ps(&json, snapshot, &filter, NULL);
-	document_buffers(&json, snapshot);
+	buffers_put(&json, snapshot);
 	document_incidents(&json, snapshot);
 	document_growth(&json, snapshot, &growth);
 	document_history(&json, snapshot, &history, 0x1000, NULL);
@@ -241,7 +242,7 @@ static void fuzz_pages(struct fuzz *fuzz, struct scan_book *book, struct view *v
 
 		assert(snapshot && book_collect(book, &request, view, snapshot) == 0);
 		assert(snapshot_finish(snapshot) == 0 && snapshot->buffer_count <= request.limit);
-		document_buffers(&json, snapshot);
+		buffers_put(&json, snapshot);
 		more = snapshot->has_next;
 		request.after = snapshot->next;
 		request.has_after = true;

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "answers/document.h"
+#include "answers/buffers.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "model/query.h"
@@ -83,7 +83,7 @@ int documents_buffers(struct routes_ask *ask, FILE *out)
 		return moment_answer_result(ask, r);
 	if (request.sorted)
 		snapshot_sort_buffers(snapshot, request.order);
-	document_buffers(&json, snapshot);
+	buffers_put(&json, snapshot);
 	return 0;
 }
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answers/document.h"
+#include "answers/buffers.h"
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -157,7 +157,7 @@ int group_pages_write(const struct web_provider *provider, const struct snapshot
 			snapshot_note(group_pages.all, "the largest %zu of %zu groups", limit,
 				      list.count);
 		list.count = bits_min(list.count, limit);
-		document_groups(json, group_pages.all, kind, &list);
+		buffers_put_groups(json, group_pages.all, kind, &list);
 	}
 	free(group_pages.groups);
 	snapshot_free(group_pages.all);

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Writes rows as their tables describe them. */
+
+#include "answers/fields.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/emit.h"
+#include "base/text.h"
+#include "model/types.h"
+
+/* The struct that has the member. */
+static const char *fields_base(const struct field *field, const void *row)
+{
+	const char *base = row;
+
+	if (field->via)
+		memcpy(&base, base + field->via - 1, sizeof(base));
+	return base;
+}
+
+/* The value as a number; a text counts as 1. */
+static uint64_t fields_number(const struct field *field, const char *base)
+{
+	const void *member = base + field->offset;
+
+	switch (field->kind) {
+	case FIELD_SHORT:
+	case FIELD_NAME:
+	case FIELD_FLAGS:
+		return *(const uint32_t *)member;
+	case FIELD_BOOL:
+		return *(const bool *)member;
+	case FIELD_NOT:
+		return !*(const bool *)member;
+	case FIELD_TEXT:
+		return *(const char *const *)member != NULL;
+	case FIELD_NUMBER:
+	case FIELD_BYTES:
+	case FIELD_TIME:
+	case FIELD_SPAN:
+	case FIELD_HEX:
+		return *(const uint64_t *)member;
+	default:
+		return 1;
+	}
+}
+
+static const char *fields_text(const struct field *field, const char *base)
+{
+	const void *member = base + field->offset;
+
+	return field->kind == FIELD_TEXT ? *(const char *const *)member
+					 : field->names(*(const uint32_t *)member);
+}
+
+/* Whether there is a value, for JSON; CSV and tables show a 0 that JSON leaves out. */
+static bool fields_has(const struct field *field, const char *base, uint64_t number)
+{
+	if (field->known)
+		return *(const bool *)(base + field->known - 1);
+	if (field->unknown)
+		return !*(const bool *)(base + field->unknown - 1);
+	return field->absent == FIELD_ALWAYS || number;
+}
+
+static bool fields_has_cell(const struct field *field, const char *base)
+{
+	return (field->absent != FIELD_NULL && !field->known && !field->unknown) ||
+	       fields_has(field, base, fields_number(field, base));
+}
+
+static void fields_put_flags(struct emit *json, const struct field *field, uint64_t flags)
+{
+	emit_open_array(json, field->key);
+	for (uint32_t bit = 0; field->names(bit); bit++) {
+		if (flags & UINT64_C(1) << bit)
+			emit_string(json, NULL, field->names(bit));
+	}
+	emit_close_array(json);
+}
+
+void fields_put_by_type(struct emit *json, const char *key, const struct field *fields,
+			const void *rows, size_t size)
+{
+	const char *row = rows;
+
+	emit_open_object(json, key);
+	for (uint32_t type = 0; types_name(type); type++, row += size) {
+		emit_open_object(json, types_name(type));
+		fields_put(json, fields, row);
+		emit_close_object(json);
+	}
+	emit_close_object(json);
+}
+
+static void fields_put_value(struct emit *json, const struct field *field, const char *base,
+			     uint64_t number)
+{
+	switch (field->kind) {
+	case FIELD_HEX:
+		emit_hex(json, field->key, number);
+		break;
+	case FIELD_NAME:
+	case FIELD_TEXT:
+		emit_string(json, field->key, fields_text(field, base));
+		break;
+	case FIELD_FLAGS:
+		fields_put_flags(json, field, number);
+		break;
+	case FIELD_BOOL:
+	case FIELD_NOT:
+		emit_bool(json, field->key, number);
+		break;
+	case FIELD_OBJECT:
+		emit_open_object(json, field->key);
+		fields_put(json, field->fields, base + field->offset);
+		emit_close_object(json);
+		break;
+	case FIELD_TYPES:
+		fields_put_by_type(json, field->key, field->fields, base + field->offset,
+				   field->size);
+		break;
+	default:
+		emit_u64(json, field->key, number);
+		break;
+	}
+}
+
+void fields_put(struct emit *json, const struct field *fields, const void *row)
+{
+	for (const struct field *field = fields; field->key; field++) {
+		const char *base = fields_base(field, row);
+		uint64_t number;
+
+		if (field->kind == FIELD_CODE) {
+			field->put(json, field->key, row);
+		} else if (field->kind == FIELD_ALSO) {
+			fields_put(json, field->fields, row);
+		} else if (field->absent != FIELD_COLUMN) {
+			number = base ? fields_number(field, base) : 0;
+			if (base && fields_has(field, base, number))
+				fields_put_value(json, field, base, number);
+			else if (field->absent != FIELD_NOTHING)
+				emit_null(json, field->key);
+		}
+	}
+}
+
+void fields_put_row(struct emit *json, const struct field *fields, const void *row)
+{
+	emit_open_object(json, NULL);
+	fields_put(json, fields, row);
+	emit_close_object(json);
+}
+
+static const struct field *fields_find(const struct field *fields, const char *key, size_t length)
+{
+	while (fields->key &&
+	       (strncmp(fields->key, key, length) != 0 || fields->key[length] != '\0'))
+		fields++;
+	return fields;
+}
+
+void fields_choose(struct fields_view *view, const struct field *fields, const char *keys)
+{
+	view->count = 0;
+	for (const char *key = keys; *key; view->count++) {
+		size_t length = strcspn(key, ",");
+		const struct field *field = fields_find(fields, key, length);
+
+		assert(field->key && view->count < FIELDS_MAX);
+		view->fields[view->count] = field;
+		view->columns[view->count] = field->column;
+		key += length + (key[length] == ',');
+	}
+}
+
+static void fields_csv_flags(FILE *out, const struct field *field, uint64_t flags)
+{
+	const char *separator = "";
+
+	for (uint32_t bit = 0; field->names(bit); bit++) {
+		if (flags & UINT64_C(1) << bit) {
+			fprintf(out, "%s%s", separator, field->names(bit));
+			separator = " ";
+		}
+	}
+}
+
+static void fields_csv_value(FILE *out, const struct field *field, const char *base)
+{
+	uint64_t number = fields_number(field, base);
+	const char *text;
+
+	switch (field->kind) {
+	case FIELD_HEX:
+		fprintf(out, "0x%" PRIx64, number);
+		break;
+	case FIELD_NAME:
+	case FIELD_TEXT:
+		text = fields_text(field, base);
+		text_put_csv(out, text ? text : "");
+		break;
+	case FIELD_FLAGS:
+		fields_csv_flags(out, field, number);
+		break;
+	default:
+		text_put_u64(out, number);
+		break;
+	}
+}
+
+void fields_csv_row(FILE *out, const struct fields_view *view, const void *row)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		const struct field *field = view->fields[i];
+		const char *base = fields_base(field, row);
+
+		if (fields_has_cell(field, base))
+			fields_csv_value(out, field, base);
+		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread writes a list */
+		(void)putc_unlocked(i + 1 < view->count ? ',' : '\n', out);
+	}
+}
+
+/* What people read; @text has room for FIELDS_TEXT bytes. */
+static const char *fields_cell(const struct field *field, const char *base, char *text)
+{
+	uint64_t number = fields_number(field, base);
+	const char *name;
+
+	switch (field->kind) {
+	case FIELD_BYTES:
+		return text_size(number, text);
+	case FIELD_SPAN:
+		return text_duration(number, text);
+	case FIELD_NAME:
+	case FIELD_TEXT:
+		name = fields_text(field, base);
+		return name ? name : "-";
+	default:
+		snprintf(text, FIELDS_TEXT, field->kind == FIELD_HEX ? "0x%" PRIx64 : "%" PRIu64,
+			 number);
+		return text;
+	}
+}
+
+void fields_table_begin(struct table *table, FILE *out, const struct fields_view *view,
+			unsigned int width)
+{
+	table_begin_within(table, out, view->columns, view->count, width);
+}
+
+void fields_table_row(struct table *table, const struct fields_view *view, const void *row)
+{
+	char text[FIELDS_TEXT];
+
+	for (size_t i = 0; i < view->count; i++) {
+		const struct field *field = view->fields[i];
+		const char *base = fields_base(field, row);
+
+		if (field->people)
+			table_text(table, field->people(row, text));
+		else
+			table_text(table, fields_has_cell(field, base)
+						  ? fields_cell(field, base, text)
+						  : "-");
+	}
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A row of an answer, described once: a table with one entry for each field, from which JSON, CSV and text are
+ * written. An entry has a key, a member of the row's struct, its kind, and what is written where there is no
+ * value. FIELD() checks at compile time that the member has the type of its kind. What fits no kind is CODE.
+ *
+ *   struct field[] ──► fields_put()      "pid":12,"comm":"python"
+ *        ├─ "pid,comm" ──► fields_csv_row()     12,python
+ *        └─ "comm,pid" ──► fields_table_row()   python   12
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/table.h"
+
+struct emit;
+
+#define FIELDS_MAX 32u   /* of a view */
+#define FIELDS_TEXT 1024 /* the longest cell of a table */
+
+enum field_kind {
+	FIELD_NUMBER = 0, /* uint64_t, likewise the next four */
+	FIELD_BYTES,
+	FIELD_TIME,  /* CLOCK_REALTIME in ns */
+	FIELD_SPAN,  /* ns */
+	FIELD_HEX,   /* "0x1f" */
+	FIELD_SHORT, /* uint32_t, likewise the next two */
+	FIELD_NAME,  /* its text is from names() */
+	FIELD_FLAGS, /* a list of the texts of its bits */
+	FIELD_TEXT,  /* const char * */
+	FIELD_BOOL,
+	FIELD_NOT, /* bool: true is written as false */
+	/* In JSON only: */
+	FIELD_OBJECT, /* a struct with fields of its own */
+	FIELD_TYPES,  /* an object with one for each type of memory: an array of such structs */
+	FIELD_ALSO,   /* more fields of the same row */
+	FIELD_CODE,   /* put() writes the members */
+};
+
+#define FIELD_TYPE_NUMBER uint64_t
+#define FIELD_TYPE_BYTES uint64_t
+#define FIELD_TYPE_TIME uint64_t
+#define FIELD_TYPE_SPAN uint64_t
+#define FIELD_TYPE_HEX uint64_t
+#define FIELD_TYPE_SHORT uint32_t
+#define FIELD_TYPE_NAME uint32_t
+#define FIELD_TYPE_FLAGS uint32_t
+#define FIELD_TYPE_TEXT const char *
+#define FIELD_TYPE_BOOL bool
+#define FIELD_TYPE_NOT bool
+
+/* What JSON has where there is no value: the member is 0, false or NULL, or "known" says so. */
+enum field_absent {
+	FIELD_ALWAYS = 0, /* 0 and false are values */
+	FIELD_NULL,
+	FIELD_NOTHING,
+	FIELD_COLUMN, /* never anything: for tables and CSV */
+};
+
+struct field {
+	const char *key;
+	uint8_t kind;    /* enum field_kind */
+	uint8_t absent;  /* enum field_absent */
+	uint16_t offset; /* of the member */
+	uint16_t via;   /* 1 + offset of a pointer to the struct that has the member; 0 = the row */
+	uint16_t known; /* 1 + offset of a bool in the same struct; 0 = the member itself tells */
+	uint16_t unknown; /* the same, if true stands for no value */
+	const struct field *fields;
+	size_t size; /* of an element of an array */
+	const char *(*names)(uint32_t number);
+	void (*put)(struct emit *json, const char *key, const void *row);
+
+	/* As a column; without a title it is none. */
+	struct table_column column;
+	/* What people read instead; has room for FIELDS_TEXT bytes. NULL = the kind decides. */
+	const char *(*people)(const void *row, char *text);
+};
+
+#define FIELD_SAME(A, B) sizeof(char[__builtin_types_compatible_p(A, B) ? 1 : -1])
+
+/* The offset of a member that has the type of its kind. */
+#define FIELD_OFFSET(STRUCT, MEMBER, KIND) \
+	(offsetof(STRUCT, MEMBER) +        \
+	 0 * FIELD_SAME(__typeof__(((STRUCT *)NULL)->MEMBER), FIELD_TYPE_##KIND))
+
+#define FIELD_OF(STRUCT, KEY, KIND, MEMBER) \
+	.key = (KEY), .kind = FIELD_##KIND, .offset = FIELD_OFFSET(STRUCT, MEMBER, KIND)
+
+#define FIELD_KNOWN(MEMBER) (1 + FIELD_OFFSET(ROW, MEMBER, BOOL)) /* for "known" */
+
+/*
+ * Entries for a member of the row, which is a ROW: each table defines that. More of the entry may follow, such
+ * as its column. The second and third are for members whose 0 is no value, the next two for those that have
+ * one if another member is true, or false.
+ */
+#define FIELD(KEY, KIND, MEMBER, ...)                           \
+	{                                                       \
+		FIELD_OF(ROW, KEY, KIND, MEMBER), ##__VA_ARGS__ \
+	}
+#define FIELD_OR_NULL(KEY, KIND, MEMBER, ...) \
+	FIELD(KEY, KIND, MEMBER, .absent = FIELD_NULL, ##__VA_ARGS__)
+#define FIELD_OR_NOTHING(KEY, KIND, MEMBER, ...) \
+	FIELD(KEY, KIND, MEMBER, .absent = FIELD_NOTHING, ##__VA_ARGS__)
+#define FIELD_IF(KNOWN, KEY, KIND, MEMBER, ...) \
+	FIELD_OR_NULL(KEY, KIND, MEMBER, .known = FIELD_KNOWN(KNOWN), ##__VA_ARGS__)
+#define FIELD_UNLESS(UNKNOWN, KEY, KIND, MEMBER, ...) \
+	FIELD_OR_NULL(KEY, KIND, MEMBER, .unknown = FIELD_KNOWN(UNKNOWN), ##__VA_ARGS__)
+
+/* A member of a struct that the row has a pointer to. */
+#define FIELD_VIA(POINTER, STRUCT, KEY, KIND, MEMBER, ...)                                         \
+	{                                                                                          \
+		FIELD_OF(STRUCT, KEY, KIND, MEMBER),                                               \
+			.via = 1 + offsetof(ROW, POINTER) +                                        \
+			       0 * FIELD_SAME(__typeof__(((ROW *)NULL)->POINTER), const STRUCT *), \
+			##__VA_ARGS__                                                              \
+	}
+
+/* JSON only: a struct that the row has a pointer to; an array of structs, one for each type of memory. */
+#define FIELD_POINTED(KEY, POINTER, FIELDS)                                            \
+	{                                                                              \
+		.key = (KEY), .kind = FIELD_OBJECT, .via = 1 + offsetof(ROW, POINTER), \
+		.fields = (FIELDS)                                                     \
+	}
+#define FIELD_BY_TYPE(KEY, MEMBER, FIELDS)                                          \
+	{                                                                           \
+		.key = (KEY), .kind = FIELD_TYPES, .offset = offsetof(ROW, MEMBER), \
+		.fields = (FIELDS), .size = sizeof(((ROW *)NULL)->MEMBER[0])        \
+	}
+#define FIELD_CODED(KEY, PUT)                                  \
+	{                                                      \
+		.key = (KEY), .kind = FIELD_CODE, .put = (PUT) \
+	}
+#define FIELD_MORE(FIELDS)                                        \
+	{                                                         \
+		.key = "", .kind = FIELD_ALSO, .fields = (FIELDS) \
+	}
+
+#define FIELD_END           \
+	{                   \
+		.key = NULL \
+	} /* of a table */
+
+/* Writes the members of an object; and with its braces an element of a list. */
+void fields_put(struct emit *json, const struct field *fields, const void *row);
+void fields_put_row(struct emit *json, const struct field *fields, const void *row);
+
+/* An object with a row for each type of memory. */
+void fields_put_by_type(struct emit *json, const char *key, const struct field *fields,
+			const void *rows, size_t size);
+
+/* Some fields of a row, in the order of a list of keys with commas in between. */
+struct fields_view {
+	const struct field *fields[FIELDS_MAX];
+	struct table_column columns[FIELDS_MAX];
+	size_t count;
+};
+
+/* Each key must be in the table. */
+void fields_choose(struct fields_view *view, const struct field *fields, const char *keys);
+
+/* Begins a table with the columns of the view, as wide as the terminal; 0 = there is none. */
+void fields_table_begin(struct table *table, FILE *out, const struct fields_view *view,
+			unsigned int width);
+void fields_csv_row(FILE *out, const struct fields_view *view, const void *row);
+
+/* The next cells of @table, which was begun with the view's columns. */
+void fields_table_row(struct table *table, const struct fields_view *view, const void *row);
