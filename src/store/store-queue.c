@@ -9,7 +9,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "base/share.h"
+#include "base/quota.h"
 #include "base/threads/pthreads.h"
 #include "store/store-item.h"
 
@@ -93,11 +93,11 @@ static uint64_t store_lane_room(uint64_t max, uint64_t used, uint64_t leaks, uin
 				enum store_list_kind kind)
 {
 	uint64_t own = leaks + others;
-	uint64_t most = bits_max(own + share_room(max, used, own), max / STORE_USERS_MAX);
+	uint64_t most = bits_max(own + quota_rest(max, used, own), max / STORE_USERS_MAX);
 
 	/* What was put when there was more room stays. */
 	most = bits_max(most, own);
-	return kind == STORE_LIST_LEAKS ? most - own : share_room(most, own, others);
+	return kind == STORE_LIST_LEAKS ? most - own : quota_rest(most, own, others);
 }
 
 static struct store_load store_queue_lane_room(const struct store_queue *queue, uint32_t lane,

@@ -8,7 +8,7 @@
  * Points have a lane of their own. Records have a lane per user, and the writer takes one item of
  * each in turn, so that a flood of one user's costs another one's neither room nor order:
  *
- *	a user may have as much as is then left for all others (base/share.h), and in any case one
+ *	a user may have as much as is then left for all others (base/quota.h), and in any case one
  *	in STORE_USERS_MAX of the bound;
  *	of that, incidents may take only as much as is then left for leak reports;
  *	users beyond STORE_USERS_MAX who have something in the queue share one lane.

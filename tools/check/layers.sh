@@ -54,7 +54,7 @@ BEGIN {
 	folder("daemon/notify", "base model answers compat/logs")
 	folder("daemon/registry", "base book/read model source/proc source/host source/books source", "book/testing")
 	folder("daemon/symbols", "base model symbol source/books daemon/registry", "book/read book/testing daemon/notify daemon/recorder")
-	folder("daemon/flight", "base book/format book/read model answers source source/books recording/flight recording/read daemon/notify daemon/registry daemon/symbols")
+	folder("daemon/flight", "base book/format book/read model answers source source/books recording/flight recording/read daemon/registry daemon/symbols")
 	folder("daemon/playback", "base model answers source/proc source recording/read recording/json web/server daemon/registry daemon/flight")
 	folder("daemon/custody", "base source/proc")
 	folder("daemon/doors", "base source/proc web/server")

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "base/share.h"
+#include "base/quota.h"
 
 struct legacy_share *legacy_budget_get(struct legacy_budget *budget, uint32_t uid)
 {
@@ -42,7 +42,7 @@ bool legacy_budget_charge(struct legacy_budget *budget, struct legacy_share *sha
 			  bool is_adopted)
 {
 	uint64_t room = is_adopted ? budget->total - budget->used
-				   : share_room(budget->total, budget->used, share->used);
+				   : quota_rest(budget->total, budget->used, share->used);
 
 	if (bytes > room) {
 		budget->refused++;

@@ -3,7 +3,7 @@
 
 /*
  * The memory of all books that the daemon keeps for old clients. Each user has a share: as much as
- * is then left for all others (base/share.h). In the loop's thread only.
+ * is then left for all others (base/quota.h). In the loop's thread only.
  */
 
 #include <stdbool.h>

@@ -5,8 +5,8 @@
 
 #include <pthread.h>
 
+#include "base/quota.h"
 #include "daemon/flight/black-box.h"
-#include "daemon/notify/user-rate.h"
 
 struct scan_book;
 struct worker;
@@ -29,7 +29,7 @@ struct black_box {
 	/* Used by the worker's thread only. */
 	struct flight *flight;
 	struct flight_files *files;
-	struct user_rate rate;
+	struct quota_rate rate;
 	struct black_box_entry *entries;
 	size_t count, capacity;
 	uint64_t serials;

@@ -221,7 +221,7 @@ static bool black_box_may(struct black_box *box, const struct black_box_entry *e
 	if (job->why == FLIGHT_FILES_FAILED && entry->kept_ns &&
 	    now - entry->kept_ns < BLACK_BOX_AGAIN_NS)
 		return false;
-	return user_rate_take(&box->rate, job->tracked->maker, BLACK_BOX_COST, now);
+	return quota_rate_take(&box->rate, job->tracked->maker, BLACK_BOX_COST, now);
 }
 
 static int black_box_write(struct black_box *box, struct scan_book *book,
@@ -411,8 +411,8 @@ int black_box_new(struct black_box **ret_box, const struct black_box_config *con
 	box->config = *config;
 	box->start_ns = clock_ns(CLOCK_REALTIME);
 	box->ended_max = black_box_ended_max();
-	box->rate = (struct user_rate){.burst = BLACK_BOX_FILES_BURST * BLACK_BOX_COST,
-				       .per_second = BLACK_BOX_FILES_PER_MINUTE};
+	box->rate = (struct quota_rate){.burst = BLACK_BOX_FILES_BURST * BLACK_BOX_COST,
+					.per_second = BLACK_BOX_FILES_PER_MINUTE};
 	/* None of these can fail on Linux. */
 	(void)pthread_mutex_init(&box->lock, NULL);
 	(void)pthread_condattr_init(&clock);

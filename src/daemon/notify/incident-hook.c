@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "base/files/small-file.h"
 #include "base/process/child.h"
-#include "base/share.h"
+#include "base/quota.h"
 #include "base/threads/loop.h"
 
 #define INCIDENT_HOOK_KIND_SIZE 64
@@ -240,8 +240,8 @@ static bool incident_hook_has_room(const struct incident_hook *incident_hook, ui
 	/* Incidents accepted over a minute ago may still wait behind slow commands. */
 	for (uint32_t i = 0; i < incident_hook->waiting_count; i++)
 		waiting += incident_hook->waiting[i].uid == uid;
-	return share_room(INCIDENT_HOOK_PER_MINUTE, used, own) > 0 &&
-	       share_room(INCIDENT_HOOK_PER_MINUTE, incident_hook->waiting_count, waiting) > 0;
+	return quota_rest(INCIDENT_HOOK_PER_MINUTE, used, own) > 0 &&
+	       quota_rest(INCIDENT_HOOK_PER_MINUTE, incident_hook->waiting_count, waiting) > 0;
 }
 
 int incident_hook_raise(struct incident_hook *incident_hook, uint32_t uid, const char *kind,

@@ -22,9 +22,9 @@
 #include "base/files/heir.h"
 #include "base/files/small-file.h"
 #include "base/files/user-file.h"
+#include "base/quota.h"
 #include "base/text.h"
 #include "base/threads/pthreads.h"
-#include "daemon/notify/user-rate.h"
 
 #define LOG_WRITER_PIECE 65536u
 #define LOG_WRITER_LINE 4096u /* of log_writer_print(); longer ones are truncated */
@@ -41,10 +41,10 @@ struct log_writer {
 	int problem;          /* why the path could not be opened, negative; 0 = it was */
 	char *ring;
 	size_t room;
-	uint64_t put, written; /* bytes since the start */
-	uint64_t dropped;      /* number of puts */
-	uint64_t gap;          /* of those, not yet reported in the output */
-	struct user_rate rate; /* of what users cause */
+	uint64_t put, written;  /* bytes since the start */
+	uint64_t dropped;       /* number of puts */
+	uint64_t gap;           /* of those, not yet reported in the output */
+	struct quota_rate rate; /* of what users cause */
 	bool reopen;
 	bool is_ending;
 };
@@ -253,9 +253,9 @@ bool log_writer_charge(struct log_writer *log_writer, uint32_t uid, size_t lengt
 	bool may;
 
 	pthread_mutex_lock(&log_writer->lock);
-	may = user_rate_take(&log_writer->rate, uid, length, now);
+	may = quota_rate_take(&log_writer->rate, uid, length, now);
 	if (!may)
-		untold = user_rate_tell(&log_writer->rate, uid, now);
+		untold = quota_rate_report(&log_writer->rate, uid, now);
 	pthread_mutex_unlock(&log_writer->lock);
 	if (untold > 0)
 		(void)log_writer_print(log_writer,

@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 #include "base/bits.h"
-#include "base/share.h"
+#include "base/quota.h"
 
 void exit_queue_deinit(struct exit_queue *queue)
 {
@@ -34,8 +34,8 @@ static bool exit_queue_has_share(const struct exit_queue *queue, const struct ex
 	const struct exit_queue_lane *lane = exit_queue_lane(queue, book->user);
 
 	return !lane ||
-	       (share_room(EXIT_QUEUE_BOOKS_MAX, queue->count, lane->books) >= 1 &&
-		share_room(EXIT_QUEUE_BYTES_MAX, queue->bytes, lane->bytes) >= book->bytes);
+	       (quota_rest(EXIT_QUEUE_BOOKS_MAX, queue->count, lane->books) >= 1 &&
+		quota_rest(EXIT_QUEUE_BYTES_MAX, queue->bytes, lane->bytes) >= book->bytes);
 }
 
 static uint64_t exit_queue_group_max(const struct memory_cgroup *group)

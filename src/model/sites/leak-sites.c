@@ -12,7 +12,7 @@
 
 #include "base/bits.h"
 #include "base/hash.h"
-#include "base/share.h"
+#include "base/quota.h"
 #include "model/merge.h"
 #include "model/sites/name-stem.h"
 #include "model/sites/site.h"
@@ -52,7 +52,7 @@ static bool leak_sites_has_room(const struct leak_sites *sites, uint32_t user)
 
 	for (size_t i = 0; i < sites->count; i++)
 		own += sites->rows[i].user == user;
-	return share_room(LEAK_SITES_MAX, sites->count, own) > 0;
+	return quota_rest(LEAK_SITES_MAX, sites->count, own) > 0;
 }
 
 /* The row with the labels of @wanted; a new one, if @has_room. */

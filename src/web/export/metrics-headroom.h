@@ -14,7 +14,7 @@ struct snapshot;
 struct snapshot_process;
 struct web_provider;
 
-/* Buffers that are read for one scrape; users share them (base/share.h). */
+/* Buffers that are read for one scrape; users share them (base/quota.h). */
 #define METRICS_HEADROOM_BUFFERS_MAX 65536u
 
 /* How many buffers have to be read for a process; 0 = it has no circular buffers. */

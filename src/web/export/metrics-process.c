@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
-#include "base/share.h"
+#include "base/quota.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -185,7 +185,7 @@ static uint64_t metrics_process_room(const struct metrics_processes *all, size_t
 		if (processes[all->list[i].index].user_id == processes[all->list[at].index].user_id)
 			own += all->list[i].read;
 	}
-	return share_room(METRICS_HEADROOM_BUFFERS_MAX, used, own);
+	return quota_rest(METRICS_HEADROOM_BUFFERS_MAX, used, own);
 }
 
 /* Return: false if it should have a headroom, and too much would have to be read. */

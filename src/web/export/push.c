@@ -15,7 +15,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/share.h"
+#include "base/quota.h"
 #include "base/threads/worker.h"
 #include "model/health.h"
 #include "model/snapshot-request.h"
@@ -63,7 +63,7 @@ static bool push_has_room(const struct push *push, uint32_t user)
 
 	for (size_t i = 0; i < push->queued; i++)
 		own += push->queue[(push->first + i) % PUSH_QUEUE_MAX].user == user;
-	return share_room(PUSH_QUEUE_MAX, push->queued, own) > 0;
+	return quota_rest(PUSH_QUEUE_MAX, push->queued, own) > 0;
 }
 
 void push_tell_incident(struct push *push, const struct web_incident *incident)

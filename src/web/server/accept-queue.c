@@ -20,7 +20,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/share.h"
+#include "base/quota.h"
 #include "base/threads/pthreads.h"
 #include "web/server/peer-user.h"
 
@@ -132,7 +132,7 @@ static bool accept_queue_add(struct accept_queue *queue, struct accept_queue_wai
 
 	/* The library may have closed one without a word; its number then came back. */
 	accept_queue_release(queue, one->fd);
-	if (!user || share_room(queue->waiting_max, queue->waiting, user->waiting) == 0) {
+	if (!user || quota_rest(queue->waiting_max, queue->waiting, user->waiting) == 0) {
 		queue->refused++;
 		return false;
 	}
@@ -155,7 +155,7 @@ static struct accept_queue_waiting *accept_queue_next(struct accept_queue *queue
 		struct accept_queue_served *place = accept_queue_place(queue, -1);
 
 		if (!one || !place ||
-		    share_room(queue->config.served_max, queue->served, user->served) == 0)
+		    quota_rest(queue->config.served_max, queue->served, user->served) == 0)
 			continue;
 		user->first = one->next;
 		if (!user->first)

@@ -4,7 +4,7 @@
 /*
  * Accepts connections, and hands them to the HTTP library in turns of their users: those of this
  * machine, as the kernel names them, and one for all that it cannot name. A user may have as many
- * connections served, and as many waiting, as are then left for all others (base/share.h). So
+ * connections served, and as many waiting, as are then left for all others (base/quota.h). So
  * however many one user opens, the next one's is served at once.
  */
 

@@ -15,7 +15,7 @@
 #include <sys/random.h>
 
 #include "base/cleanup.h"
-#include "base/share.h"
+#include "base/quota.h"
 
 struct session {
 	uint32_t references; /* atomic */
@@ -217,7 +217,7 @@ static struct sessions_entry *sessions_place(struct sessions_entry *table, size_
 		if (!oldest || entry->since_ns < oldest->since_ns)
 			oldest = entry;
 	}
-	if (own < own_max && share_room(count, used, own) > 0)
+	if (own < own_max && quota_rest(count, used, own) > 0)
 		return empty;
 	if (oldest)
 		sessions_clear(oldest);

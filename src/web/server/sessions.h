@@ -12,7 +12,7 @@
  * them.
  *
  * Each user has at most a few of both; a new one replaces the user's oldest. All users together
- * share what there is (base/share.h). Nothing outlives the daemon. Times are the caller's
+ * share what there is (base/quota.h). Nothing outlives the daemon. Times are the caller's
  * CLOCK_BOOTTIME; from any thread.
  */
 
