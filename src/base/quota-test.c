@@ -84,6 +84,29 @@ UNIT(only_so_many_users_have_something)
 	quota_deinit(&quota);
 }
 
+/* After a restart the order may be another one; nobody loses what there was room for before. */
+UNIT(what_was_there_before_counts_only_against_the_total)
+{
+	struct quota quota = {.total = 1024};
+
+	assert(quota_restore(&quota, 2, 256));
+	assert(quota_restore(&quota, 1, 512));
+	assert(!quota_take(&quota, 1, 1));
+	assert(!quota_restore(&quota, 1, 257) && quota.refused == 2);
+	assert(quota_restore(&quota, 1, 256) && quota.used == 1024);
+	quota_deinit(&quota);
+}
+
+UNIT(no_more_is_given_back_than_was_taken)
+{
+	struct quota quota = {.total = 8};
+
+	assert(quota_take(&quota, 1, 2) && quota_take(&quota, 2, 1));
+	quota_give(&quota, 1, 5);
+	assert(quota.used == 1 && quota_used(&quota, 1) == 0 && quota_used(&quota, 2) == 1);
+	quota_deinit(&quota);
+}
+
 UNIT(what_is_added_anyway_counts)
 {
 	struct quota quota = {.total = 8};

@@ -63,12 +63,23 @@ uint64_t quota_room(const struct quota *quota, uint64_t key)
 			quota->total - bits_min(quota->used, quota->total));
 }
 
-bool quota_take(struct quota *quota, uint64_t key, uint64_t amount)
+static bool quota_take_of(struct quota *quota, uint64_t key, uint64_t amount, uint64_t room)
 {
-	if (amount <= quota_room(quota, key) && quota_add(quota, key, amount) == 0)
+	if (amount <= room && quota_add(quota, key, amount) == 0)
 		return true;
 	quota->refused++;
 	return false;
+}
+
+bool quota_take(struct quota *quota, uint64_t key, uint64_t amount)
+{
+	return quota_take_of(quota, key, amount, quota_room(quota, key));
+}
+
+bool quota_restore(struct quota *quota, uint64_t key, uint64_t amount)
+{
+	return quota_take_of(quota, key, amount,
+			     quota->total - bits_min(quota->used, quota->total));
 }
 
 int quota_add(struct quota *quota, uint64_t key, uint64_t amount)
@@ -97,8 +108,9 @@ void quota_give(struct quota *quota, uint64_t key, uint64_t amount)
 {
 	struct quota_user *user = quota_find(quota, key);
 
-	if (amount == 0 || !user)
+	if (!user)
 		return;
+	amount = bits_min(amount, user->used);
 	quota->used -= amount;
 	user->used -= amount;
 	if (user->used > 0)

@@ -63,10 +63,16 @@ uint64_t quota_room(const struct quota *quota, uint64_t key);
 /* Takes @amount if there is room for it. False: there is not, or no memory; it is counted. */
 bool quota_take(struct quota *quota, uint64_t key, uint64_t amount);
 
+/*
+ * The same for what the user had before a restart, when others may have had less: only the total counts,
+ * so that nobody loses what there was room for.
+ */
+bool quota_restore(struct quota *quota, uint64_t key, uint64_t amount);
+
 /* Takes @amount, whether there is room or not. 0 or -ENOMEM. */
 int quota_add(struct quota *quota, uint64_t key, uint64_t amount);
 
-/* Gives back what was taken. */
+/* Gives back @amount, or what is left of it. */
 void quota_give(struct quota *quota, uint64_t key, uint64_t amount);
 
 /* The most that any user has. */

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/quota.h"
 #include "base/testing/unit.h"
 #include "book/read/view.h"
 #include "book/write/writer.h"
-#include "compat/server/legacy-budget.h"
 #include "source/books/scan.h"
 #include "source/books/verify-book.h"
 #include "source/proc/owner.h"
@@ -22,7 +22,7 @@
 struct ktest {
 	struct proc proc;
 	struct proc_facts facts;
-	struct legacy_budget budget;
+	struct quota budget;
 	struct legacy_book *keep;
 	struct scan_book *book;
 };
@@ -65,7 +65,7 @@ UNIT(is_a_book_like_any_other)
 	test.keep = legacy_book_free(test.keep);
 	assert(view_read(&view, &test.book->reader, 5, VIEW_DEAD) == 0 && view.live == 1);
 	view_deinit(&view);
-	assert(test.budget.used == 0 && !test.budget.shares);
+	assert(test.budget.used == 0 && test.budget.count == 0);
 	ktest_close(&test);
 }
 
@@ -74,7 +74,7 @@ UNIT(without_budget_there_is_no_book)
 	struct ktest test;
 
 	assert(ktest_open(&test, 4096) == -ENOSPC);
-	assert(test.budget.used == 0 && !test.budget.shares);
+	assert(test.budget.used == 0 && test.budget.count == 0);
 	ktest_close(&test);
 }
 

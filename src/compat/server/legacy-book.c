@@ -21,9 +21,9 @@
 #include "base/cleanup.h"
 #include "base/files/small-file.h"
 #include "base/process/time-offsets.h"
+#include "base/quota.h"
 #include "book/format/book-clock.h"
 #include "book/write/writer.h"
-#include "compat/server/legacy-budget.h"
 #include "source/books/scan.h"
 #include "source/proc/proc.h"
 
@@ -38,9 +38,9 @@
 #define KEEP_CMDLINE 1024
 
 struct legacy_book {
-	struct legacy_budget *budget;
-	struct legacy_share *share; /* of its owner's user */
-	bool is_adopting;           /* still takes over what an older book has */
+	struct quota *memory; /* of all books */
+	uint32_t user;        /* of its owner */
+	bool is_adopting;     /* still takes over what an older book has */
 	uint64_t charged;
 	uint8_t *base;
 	uint64_t size;
@@ -58,10 +58,7 @@ struct legacy_book *legacy_book_free(struct legacy_book *keep)
 		(void)munmap(keep->base, keep->size); /* ours and whole: cannot fail */
 	if (keep->fd >= 0)
 		(void)close(keep->fd); /* memory: nothing to lose */
-	if (keep->share) {
-		legacy_budget_refund(keep->budget, keep->share, keep->charged);
-		legacy_budget_put(keep->budget, keep->share);
-	}
+	quota_give(keep->memory, keep->user, keep->charged);
 	free(keep);
 	return NULL;
 }
@@ -99,13 +96,15 @@ static int keep_populate(const struct legacy_book *keep, uint64_t offset, uint64
 static int keep_reserve(void *context, uint64_t offset, uint64_t length)
 {
 	struct legacy_book *keep = context;
+	bool may = keep->is_adopting ? quota_restore(keep->memory, keep->user, length)
+				     : quota_take(keep->memory, keep->user, length);
 	int r;
 
-	if (!legacy_budget_charge(keep->budget, keep->share, length, keep->is_adopting))
+	if (!may)
 		return -ENOSPC;
 	r = keep_populate(keep, offset, length);
 	if (r < 0) {
-		legacy_budget_refund(keep->budget, keep->share, length);
+		quota_give(keep->memory, keep->user, length);
 		return r;
 	}
 	keep->charged += length;
@@ -219,9 +218,9 @@ static int keep_read(const struct legacy_book *keep, const struct proc *proc,
 	return 0;
 }
 
-int legacy_book_new(struct legacy_book **ret_keep, struct legacy_budget *budget,
-		    const struct proc *proc, const struct proc_facts *owner,
-		    const struct book_header *old, struct scan_book **ret_book)
+int legacy_book_new(struct legacy_book **ret_keep, struct quota *memory, const struct proc *proc,
+		    const struct proc_facts *owner, const struct book_header *old,
+		    struct scan_book **ret_book)
 {
 	CLEANUP(legacy_book_cleanup) struct legacy_book *keep = calloc(1, sizeof(*keep));
 	int r;
@@ -229,10 +228,10 @@ int legacy_book_new(struct legacy_book **ret_keep, struct legacy_budget *budget,
 	if (!keep)
 		return -ENOMEM;
 	keep->fd = -1;
-	keep->budget = budget;
+	keep->memory = memory;
+	keep->user = owner->real_uid;
 	keep->is_adopting = old != NULL;
-	keep->share = legacy_budget_get(budget, owner->real_uid);
-	r = keep->share ? keep_open(keep) : -ENOMEM;
+	r = keep_open(keep);
 	if (r == 0)
 		r = keep_write(keep, proc, owner);
 	if (r != 0)

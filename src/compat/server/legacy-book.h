@@ -4,16 +4,16 @@
 /*
  * A book that the daemon keeps for a process that speaks the old protocol and so cannot keep one
  * itself: a sealed memory file like the library's, with a writer over it, and the same file opened
- * for reading as by everybody else. All such books share one memory budget, see legacy-budget.h.
+ * for reading as by everybody else. Users share the memory of all such books (base/quota.h).
  */
 
 #include <stdint.h>
 
 struct book_header;
 struct legacy_book;
-struct legacy_budget;
 struct proc;
 struct proc_facts;
+struct quota;
 struct scan_book;
 struct writer;
 
@@ -23,10 +23,10 @@ struct writer;
 
 /*
  * A book for the process that @owner describes, made by user @uid as far as visibility goes. @old: the
- * header of a book that this one goes on from, or NULL. 0 or a negative errno. The budget must outlive
+ * header of a book that this one goes on from, or NULL. 0 or a negative errno. @memory must outlive
  * the book; @ret_book is the caller's.
  */
-int legacy_book_new(struct legacy_book **ret_keep, struct legacy_budget *budget,
+int legacy_book_new(struct legacy_book **ret_keep, struct quota *memory,
 		    const struct proc *proc, const struct proc_facts *owner,
 		    const struct book_header *old, struct scan_book **ret_book);
 struct legacy_book *legacy_book_free(struct legacy_book *keep);

@@ -158,15 +158,13 @@ void legacy_client_free(struct legacy_client *client)
 {
 	struct legacy_server *server = client->server;
 	struct legacy_client **link = client_chain(server, client->facts.pid);
-	struct legacy_user *user = legacy_server_user(server, client->facts.real_uid);
 
 	while (*link && *link != client)
 		link = &(*link)->next;
 	if (*link) {
 		*link = client->next;
 		server->counts.clients--;
-		if (user)
-			user->clients--;
+		quota_give(&server->user_clients, client->facts.real_uid, 1);
 	}
 	legacy_book_free(client->keep);
 	free(client);
@@ -175,21 +173,19 @@ void legacy_client_free(struct legacy_client *client)
 int legacy_client_add_consume(struct legacy_client *client, struct scan_book *book, int pid_fd)
 {
 	struct legacy_server *server = client->server;
-	struct legacy_user *user = legacy_server_user(server, client->facts.real_uid);
 	struct legacy_client **chain = client_chain(server, client->facts.pid);
-	int r;
+	int r = quota_add(&server->user_clients, client->facts.real_uid, 1);
 
-	if (!user) {
+	if (r < 0) {
 		scan_book_free(book);
 		(void)close(pid_fd); /* nothing was written to it */
 		legacy_client_free(client);
-		return -ENOMEM;
+		return r;
 	}
 	legacy_book_adopted(client->keep);
 	client->next = *chain;
 	*chain = client;
 	server->counts.clients++;
-	user->clients++;
 	r = registry_add_consume(server->config.registry, book, pid_fd, &client->keeper, NULL);
 	if (r < 0)
 		legacy_client_free(client);
@@ -210,7 +206,7 @@ int legacy_client_make(struct legacy_server *server, const struct proc_facts *fa
 		.server = server,
 		.facts = *facts,
 	};
-	r = legacy_book_new(&client->keep, &server->budget, registry_proc(server->config.registry),
+	r = legacy_book_new(&client->keep, &server->memory, registry_proc(server->config.registry),
 			    facts, old, ret_book);
 	if (r < 0) {
 		legacy_client_free(client);
@@ -225,7 +221,6 @@ int legacy_client_get(struct legacy_server *server, const struct proc_facts *fac
 		      struct legacy_client **ret_client)
 {
 	struct legacy_client *client = client_find(server, facts);
-	const struct legacy_user *user;
 	struct proc_facts found = *facts;
 	struct scan_book *book;
 	int pid_fd, r;
@@ -234,9 +229,7 @@ int legacy_client_get(struct legacy_server *server, const struct proc_facts *fac
 		*ret_client = client;
 		return 0;
 	}
-	user = legacy_server_user(server, facts->real_uid);
-	if (server->counts.clients >= LEGACY_CLIENTS_MAX ||
-	    (user && user->clients >= LEGACY_CLIENTS_PER_USER))
+	if (quota_room(&server->user_clients, facts->real_uid) == 0)
 		return -ENOSPC;
 	pid_fd = client_open_pid(registry_proc(server->config.registry), &found, peer_fd);
 	if (pid_fd < 0)

@@ -32,7 +32,6 @@
 void legacy_connection_free(struct legacy_connection *connection)
 {
 	struct legacy_server *server = connection->server;
-	struct legacy_user *user = legacy_server_user(server, connection->uid);
 
 	loop_cancel(server->config.loop, &connection->timer);
 	loop_remove(server->config.loop, &connection->source);
@@ -47,8 +46,7 @@ void legacy_connection_free(struct legacy_connection *connection)
 	if (connection->after)
 		connection->after->before = connection->before;
 	server->counts.connections--;
-	if (user)
-		user->connections--;
+	quota_give(&server->user_connections, connection->uid, 1);
 	free(connection->family);
 	free(connection->out);
 	free(connection);
@@ -241,26 +239,22 @@ int legacy_connection_new_consume(struct legacy_server *server, int fd, struct l
 {
 	CLEANUP_CLOSE int owned = fd;
 	struct legacy_connection *connection;
-	struct legacy_user *user;
 	struct ucred peer;
 	socklen_t length = sizeof(peer);
 
 	if (getsockopt(owned, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0)
 		return -errno;
-	user = legacy_server_user(server, peer.uid);
-	if (!user)
-		return -ENOMEM;
-	if (user->connections >= LEGACY_CONNECTIONS_PER_USER) {
-		server->counts.ended_many++;
+	if (!quota_take(&server->user_connections, peer.uid, 1))
 		return -EDQUOT;
-	}
 	connection = calloc(1, sizeof(*connection));
-	if (!connection)
-		return -ENOMEM;
-	connection->slot = slot ? slot : legacy_handover_slot(server, owned);
-	if (!connection->slot) {
+	if (connection)
+		connection->slot = slot ? slot : legacy_handover_slot(server, owned);
+	if (!connection || !connection->slot) {
+		int r = connection ? -ENOSPC : -ENOMEM;
+
+		quota_give(&server->user_connections, peer.uid, 1);
 		free(connection);
-		return -ENOSPC;
+		return r;
 	}
 	connection->server = server;
 	connection->pid = (uint32_t)peer.pid;
@@ -274,7 +268,6 @@ int legacy_connection_new_consume(struct legacy_server *server, int fd, struct l
 	server->connections = connection;
 	server->counts.connections++;
 	server->counts.accepted++;
-	user->connections++;
 	/* At once: until somebody else holds it, too, it ends with us. */
 	if (!slot)
 		legacy_handover_add(connection);

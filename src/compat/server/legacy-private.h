@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 #include "base/files/socket-lock.h"
+#include "base/quota.h"
 #include "base/threads/loop.h"
 #include "compat/server/legacy-book.h"
 #include "compat/server/legacy-box.h"
-#include "compat/server/legacy-budget.h"
 #include "compat/server/legacy-ledger.h"
 #include "compat/server/legacy-server.h"
 #include "compat/wire/legacy-stream.h"
@@ -77,13 +77,6 @@ struct legacy_connection {
 	struct legacy_stream stream;
 };
 
-/* A user's counts. */
-struct legacy_user {
-	uint32_t uid;
-	uint32_t connections;
-	uint32_t clients;
-};
-
 /* What a process has spoken last. */
 struct legacy_spoken {
 	uint32_t pid;
@@ -104,10 +97,9 @@ struct legacy_server {
 
 	struct legacy_connection *connections; /* newest first */
 	struct legacy_client *clients[LEGACY_CHAINS];
-	struct legacy_spoken spoken[LEGACY_SPOKEN]; /* by pid */
-	struct legacy_user *users;
-	size_t user_count, user_capacity;
-	struct legacy_budget budget;
+	struct legacy_spoken spoken[LEGACY_SPOKEN];  /* by pid */
+	struct quota user_connections, user_clients; /* how many each user has */
+	struct quota memory;                         /* of all books */
 
 	struct legacy_question *questions; /* for the next batch */
 	struct legacy_question **questions_end;
@@ -131,7 +123,6 @@ struct legacy_server {
 /* legacy-server.c */
 /* Accepts pending connections. False: there may be more. */
 bool legacy_server_let_in(struct legacy_server *server);
-struct legacy_user *legacy_server_user(struct legacy_server *server, uint32_t uid);
 
 /* legacy-connection.c */
 /* @slot: of a connection that an earlier daemon had; NULL = it is new. */

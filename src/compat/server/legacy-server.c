@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -28,33 +27,6 @@
 #define SERVER_ACCEPTS 64                    /* per turn */
 #define SERVER_AGAIN_NS UINT64_C(100000000)  /* after running out of descriptors */
 #define SERVER_STATISTICS_NS (10 * NS_PER_S) /* as in the old server */
-
-struct legacy_user *legacy_server_user(struct legacy_server *server, uint32_t uid)
-{
-	struct legacy_user *users;
-
-	for (size_t i = 0; i < server->user_count; i++) {
-		if (server->users[i].uid == uid)
-			return &server->users[i];
-	}
-	/*
-	 * Entries with zero counts are reused, so there are never more entries than connections and
-	 * clients.
-	 */
-	for (size_t i = 0; i < server->user_count; i++) {
-		if (server->users[i].connections == 0 && server->users[i].clients == 0) {
-			server->users[i].uid = uid;
-			return &server->users[i];
-		}
-	}
-	users = array_grow(server->users, &server->user_capacity, server->user_count + 1,
-			   sizeof(*users));
-	if (!users)
-		return NULL;
-	server->users = users;
-	users[server->user_count] = (struct legacy_user){.uid = uid};
-	return &users[server->user_count++];
-}
 
 /* New connections wait in the backlog. */
 static void server_pause(struct legacy_server *server)
@@ -215,7 +187,11 @@ int legacy_server_new(struct legacy_server **ret_server, const struct legacy_con
 		return -ENOMEM;
 	}
 	server->config = *config;
-	server->budget.total = config->memory_max ? config->memory_max : LEGACY_MEMORY_MAX;
+	server->memory.total = config->memory_max ? config->memory_max : LEGACY_MEMORY_MAX;
+	server->user_connections = (struct quota){.total = LEGACY_CONNECTIONS_MAX,
+						  .each = LEGACY_CONNECTIONS_PER_USER};
+	server->user_clients =
+		(struct quota){.total = LEGACY_CLIENTS_MAX, .each = LEGACY_CLIENTS_PER_USER};
 	server->held = LEGACY_HELD_NULL;
 	if (config->held) {
 		server->held = *config->held;
@@ -341,7 +317,9 @@ struct legacy_server *legacy_server_free(struct legacy_server *server)
 	legacy_ledger_close(server->ledger);
 	if (server->ledger_fd >= 0)
 		(void)close(server->ledger_fd); /* memory: nothing to lose */
-	free(server->users);
+	quota_deinit(&server->user_connections);
+	quota_deinit(&server->user_clients);
+	quota_deinit(&server->memory);
 	free(server);
 	return NULL;
 }
@@ -388,6 +366,7 @@ struct legacy_history *legacy_server_history(struct legacy_server *server)
 void legacy_server_counts(const struct legacy_server *server, struct legacy_counts *ret_counts)
 {
 	*ret_counts = server->counts;
-	ret_counts->memory = server->budget.used;
-	ret_counts->refused_room += server->budget.refused;
+	ret_counts->memory = server->memory.used;
+	ret_counts->refused_room += server->memory.refused;
+	ret_counts->ended_many = server->user_connections.refused;
 }
