@@ -18,7 +18,6 @@ struct by_user;
 struct filter;
 struct frames_one;
 struct growth;
-struct health;
 struct history;
 struct emit;
 struct site;
@@ -53,10 +52,6 @@ void document_smi_users(struct emit *json, const struct snapshot *snapshot,
 			const struct by_user *users);
 void document_users(struct emit *json, const struct snapshot *snapshot,
 		    const struct by_user *users);
-
-/* The machine in one row. */
-void document_host(struct emit *json, const struct snapshot *snapshot, const struct health *health,
-		   bool is_well);
 
 /* Processes with all counters; @filter and @commands as above. */
 void document_ps(struct emit *json, const struct snapshot *snapshot, const struct filter *filter,

@@ -44,6 +44,7 @@ static uint64_t fields_number(const struct field *field, const char *base)
 	case FIELD_TIME:
 	case FIELD_SPAN:
 	case FIELD_HEX:
+	case FIELD_SIGNED:
 		return *(const uint64_t *)member;
 	default:
 		return 1;
@@ -115,6 +116,9 @@ static void fields_put_value(struct emit *json, const struct field *field, const
 	case FIELD_BOOL:
 	case FIELD_NOT:
 		emit_bool(json, field->key, number);
+		break;
+	case FIELD_SIGNED:
+		emit_i64(json, field->key, (int64_t)number);
 		break;
 	case FIELD_OBJECT:
 		emit_open_object(json, field->key);

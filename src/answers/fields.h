@@ -19,6 +19,7 @@
 #include "base/table.h"
 
 struct emit;
+struct json_t;
 
 #define FIELDS_MAX 32u   /* of a view */
 #define FIELDS_TEXT 1024 /* the longest cell of a table */
@@ -26,13 +27,14 @@ struct emit;
 enum field_kind {
 	FIELD_NUMBER = 0, /* uint64_t, likewise the next four */
 	FIELD_BYTES,
-	FIELD_TIME,  /* CLOCK_REALTIME in ns */
-	FIELD_SPAN,  /* ns */
-	FIELD_HEX,   /* "0x1f" */
-	FIELD_SHORT, /* uint32_t, likewise the next two */
-	FIELD_NAME,  /* its text is from names() */
-	FIELD_FLAGS, /* a list of the texts of its bits */
-	FIELD_TEXT,  /* const char * */
+	FIELD_TIME,   /* CLOCK_REALTIME in ns */
+	FIELD_SPAN,   /* ns */
+	FIELD_HEX,    /* "0x1f" */
+	FIELD_SIGNED, /* int64_t */
+	FIELD_SHORT,  /* uint32_t, likewise the next two */
+	FIELD_NAME,   /* its text is from names() */
+	FIELD_FLAGS,  /* a list of the texts of its bits */
+	FIELD_TEXT,   /* const char * */
 	FIELD_BOOL,
 	FIELD_NOT, /* bool: true is written as false */
 	/* In JSON only: */
@@ -47,6 +49,7 @@ enum field_kind {
 #define FIELD_TYPE_TIME uint64_t
 #define FIELD_TYPE_SPAN uint64_t
 #define FIELD_TYPE_HEX uint64_t
+#define FIELD_TYPE_SIGNED int64_t
 #define FIELD_TYPE_SHORT uint32_t
 #define FIELD_TYPE_NAME uint32_t
 #define FIELD_TYPE_FLAGS uint32_t
@@ -120,7 +123,12 @@ struct field {
 			##__VA_ARGS__                                                              \
 	}
 
-/* JSON only: a struct that the row has a pointer to; an array of structs, one for each type of memory. */
+/* JSON only: a struct in the row, one that the row has a pointer to; an array of structs, one for each type of memory. */
+#define FIELD_STRUCT(KEY, MEMBER, FIELDS, ...)                                       \
+	{                                                                            \
+		.key = (KEY), .kind = FIELD_OBJECT, .offset = offsetof(ROW, MEMBER), \
+		.fields = (FIELDS), ##__VA_ARGS__                                    \
+	}
 #define FIELD_POINTED(KEY, POINTER, FIELDS)                                            \
 	{                                                                              \
 		.key = (KEY), .kind = FIELD_OBJECT, .via = 1 + offsetof(ROW, POINTER), \
@@ -148,6 +156,13 @@ struct field {
 /* Writes the members of an object; and with its braces an element of a list. */
 void fields_put(struct emit *json, const struct field *fields, const void *row);
 void fields_put_row(struct emit *json, const struct field *fields, const void *row);
+
+/*
+ * Fills the members of a row from an object that another program wrote, or NULL. What is missing or of another
+ * type is 0, false, NULL or not known; a number that is negative or too large is 0, and a name that is not ours
+ * UINT32_MAX. Texts live as long as the object. Pointers to structs and CODE are not read.
+ */
+void fields_take(const struct json_t *object, const struct field *fields, void *row);
 
 /* An object with a row for each type of memory. */
 void fields_put_by_type(struct emit *json, const char *key, const struct field *fields,

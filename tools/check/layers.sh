@@ -50,7 +50,7 @@ BEGIN {
 	folder("web/api", "base model answers")
 	folder("web/export", "base model")
 	folder("daemon/config", "base source/fleet")
-	folder("daemon/fleet", "base model answers source/fleet")
+	folder("daemon/fleet", "base answers source/fleet", "model")
 	folder("daemon/notify", "base model answers compat/logs")
 	folder("daemon/registry", "base book/read model source/proc source/host source/books source", "book/testing")
 	folder("daemon/symbols", "base model symbol source/books daemon/registry", "book/read book/testing daemon/notify daemon/recorder")

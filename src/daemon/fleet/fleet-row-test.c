@@ -30,12 +30,15 @@ UNIT(a_row_has_the_numbers_of_its_document)
 		"\"capacity\":100},\"hour\":{\"over_ns\":10,\"bytes\":-11,\"incidents\":12}"));
 
 	assert(!*row.problem && !row.is_degraded);
-	assert(row.devices == 2 && row.processes == 3 && row.bytes == 40 && row.buffers == 5);
-	assert(row.dram.used == 7 && row.dram.capacity == 80 && row.l1.used == 9 &&
-	       row.l1.capacity == 0);
-	assert(row.has_fullest && row.device == 1 && row.type == TYPES_L1);
-	assert(row.fullest.used == 91 && row.fullest.capacity == 100);
-	assert(row.over_ns == 10 && row.growth == -11 && row.incidents == 12);
+	assert(row.facts.devices == 2 && row.facts.processes == 3 && row.facts.bytes == 40 &&
+	       row.facts.buffers == 5);
+	assert(row.facts.memory.dram.used == 7 && row.facts.memory.dram.capacity == 80 &&
+	       row.facts.memory.l1.used == 9 && row.facts.memory.l1.capacity == 0);
+	assert(row.facts.has_fullest && row.facts.fullest.device == 1 &&
+	       row.facts.fullest.type == TYPES_L1);
+	assert(row.facts.fullest.amount.used == 91 && row.facts.fullest.amount.capacity == 100);
+	assert(row.facts.hour.over_ns == 10 && row.facts.hour.bytes == -11 &&
+	       row.facts.hour.incidents == 12);
 	assert(fleet_row_has(&row, FLEET_FULL) && fleet_row_has(&row, FLEET_INCIDENTS));
 	assert(!fleet_row_has(&row, FLEET_GROWS) && !fleet_row_has(&row, FLEET_SILENT));
 }
@@ -64,15 +67,17 @@ UNIT(invalid_numbers_are_zero)
 		DOCUMENT(",\"devices\":-1,\"bytes\":\"9\",\"memory\":[],\"fullest\":{\"used\":5},"
 			 "\"hour\":{\"over_ns\":0,\"bytes\":999999999999,\"incidents\":1e300}"));
 
-	assert(!*row.problem && row.devices == 0 && row.bytes == 0 && row.dram.used == 0);
-	assert(!row.has_fullest && row.incidents == 0);
-	assert(row.growth == 0); /* nobody knows since when */
+	assert(!*row.problem && row.facts.devices == 0 && row.facts.bytes == 0 &&
+	       row.facts.memory.dram.used == 0);
+	assert(!row.facts.has_fullest && row.facts.hour.incidents == 0);
+	assert(row.facts.hour.bytes == 0); /* nobody knows since when */
 }
 
 static struct fleet_row row_of(const char *host)
 {
 	return (struct fleet_row){
-		.host = host, .has_fullest = true, .fullest = {.used = 10, .capacity = 100}};
+		.host = host,
+		.facts = {.has_fullest = true, .fullest.amount = {.used = 10, .capacity = 100}}};
 }
 
 UNIT(rows_are_sorted_by_trouble)
@@ -86,15 +91,15 @@ UNIT(rows_are_sorted_by_trouble)
 	*row = row_of("degraded");
 	row++->is_degraded = true;
 	*row = row_of("grows");
-	row++->growth = FLEET_GROWTH_MIN + 1;
+	row++->facts.hour.bytes = FLEET_GROWTH_MIN + 1;
 	*row = row_of("1 incident");
-	row++->incidents = 1;
+	row++->facts.hour.incidents = 1;
 	*row = row_of("3 incidents");
-	row++->incidents = 3;
+	row++->facts.hour.incidents = 3;
 	*row = row_of("fuller than half");
-	row++->fullest.used = 91;
+	row++->facts.fullest.amount.used = 91;
 	*row = row_of("full");
-	row++->fullest.used = 99;
+	row++->facts.fullest.amount.used = 99;
 	*row = row_of("down-10");
 	strcpy(row++->problem, "x");
 	*row = row_of("down-2");

@@ -10,24 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct emit;
+#include "answers/host.h"
 
-struct fleet_amount {
-	uint64_t used, capacity; /* capacity 0 = not known */
-};
+struct emit;
 
 struct fleet_row {
 	const char *host;  /* borrowed */
 	char problem[160]; /* why nothing is known of it; "" = it has answered */
 	bool is_degraded;  /* by its own word */
-	bool has_fullest;
-	uint32_t type; /* of the fullest: TYPES_DRAM or TYPES_L1 */
-	uint64_t device;
-	struct fleet_amount fullest, dram, l1;
-	uint64_t start_ns, devices, processes, bytes, buffers;
-	uint64_t incidents; /* within the last hour */
-	uint64_t over_ns;   /* since when growth is known; 0 = not known */
-	int64_t growth;     /* bytes, within the last hour */
+	struct host_row facts;
 };
 
 /* What should be looked at, worst first; a row may have several. */

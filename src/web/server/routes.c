@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "answers/document.h"
+#include "answers/host.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/emit.h"
@@ -288,7 +289,7 @@ static int routes_host(struct routes_ask *ask, FILE *out)
 	ask->provider->health(ask->provider->context, health);
 	r = routes_totals(ask, &snapshot);
 	if (r == 0)
-		document_host(&json, snapshot, health, routes_is_well(health));
+		host_put(&json, snapshot, health, routes_is_well(health));
 	return r;
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answers/document.h"
+#include "answers/host.h"
 #include "base/bits.h"
 #include "base/emit.h"
 #include "base/testing/unit.h"
@@ -24,7 +24,7 @@ static char *row_of(struct snapshot_device *devices, size_t count)
 	FILE *out = open_memstream(&text, &length);
 	struct emit json = EMIT_INIT(out);
 
-	document_host(&json, &snapshot, &health, true);
+	host_put(&json, &snapshot, &health, true);
 	assert(fclose(out) == 0);
 	for (const char *at = text; *at; at++) {
 		if (*at != ' ' && *at != '\n')

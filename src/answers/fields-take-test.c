@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Rows from JSON that anybody may have written. */
+
+#include <jansson.h>
+#include <string.h>
+
+#include "answers/fields.h"
+#include "base/bits.h"
+#include "base/testing/unit.h"
+#include "model/types.h"
+
+struct inner {
+	uint64_t bytes;
+};
+
+struct row {
+	const struct inner *pointed;
+	uint64_t number, address;
+	int64_t change;
+	uint32_t count, type, flags;
+	const char *text;
+	bool yes, no, is_known, is_unknown, has_inner;
+	struct inner inner, types[BOOK_TYPES];
+};
+
+#define ROW struct inner
+
+static const struct field inner_fields[] = {
+	FIELD("bytes", BYTES, bytes),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct row
+
+static const struct field more_fields[] = {
+	FIELD_STRUCT("inner", inner, inner_fields, .known = FIELD_KNOWN(has_inner)),
+	FIELD_BY_TYPE("types", types, inner_fields),
+	FIELD_END,
+};
+
+static const struct field fields[] = {
+	FIELD_IF(is_known, "number", NUMBER, number),
+	FIELD_UNLESS(is_unknown, "change", SIGNED, change),
+	FIELD("address", HEX, address),
+	FIELD("count", SHORT, count),
+	FIELD("type", NAME, type, .names = types_name),
+	FIELD("flags", FLAGS, flags, .names = types_flag_name),
+	FIELD("text", TEXT, text),
+	FIELD("yes", BOOL, yes),
+	FIELD("no", NOT, no),
+	FIELD_POINTED("pointed", pointed, inner_fields),
+	FIELD_MORE(more_fields),
+	FIELD_END,
+};
+
+/* The row of a text, which lives as long as the document. */
+static struct row taken(const char *text, json_t **ret_document)
+{
+	struct row row = {0};
+
+	*ret_document = json_loads(text, 0, NULL);
+	assert(*ret_document);
+	fields_take(*ret_document, fields, &row);
+	return row;
+}
+
+UNIT(each_kind_is_read)
+{
+	char text[512];
+	json_t *document;
+	struct row row;
+
+	(void)snprintf(text, sizeof(text),
+		       "{\"number\":7,\"change\":-5,\"address\":\"0x1f\",\"count\":4294967295,"
+		       "\"type\":\"L1\",\"flags\":[\"%s\",\"other\",\"%s\"],\"text\":\"a\","
+		       "\"yes\":true,\"no\":false,\"pointed\":{\"bytes\":1},"
+		       "\"inner\":{\"bytes\":9},\"types\":{\"KERNEL\":{\"bytes\":3}}}",
+		       types_flag_name(2), types_flag_name(0));
+	row = taken(text, &document);
+	assert(row.number == 7 && row.is_known && row.change == -5 && !row.is_unknown);
+	assert(row.address == 0x1f && row.count == UINT32_MAX && row.type == TYPES_L1);
+	assert(row.flags == (1u << 2 | 1u << 0) && strcmp(row.text, "a") == 0);
+	assert(row.yes && row.no && !row.pointed);
+	assert(row.has_inner && row.inner.bytes == 9);
+	assert(row.types[TYPES_KERNEL].bytes == 3 && row.types[TYPES_DRAM].bytes == 0);
+	json_decref(document);
+}
+
+static void check_empty(const struct row *row)
+{
+	assert(row->number == 0 && !row->is_known && row->is_unknown && row->address == 0);
+	assert(row->count == 0 && row->type == UINT32_MAX && row->flags == 0 && !row->text);
+	assert(!row->yes && !row->no && !row->has_inner && row->inner.bytes == 0);
+}
+
+UNIT(what_is_missing_or_of_another_type_is_not_there)
+{
+	static const char *const texts[] = {
+		"{}",
+		"[]",
+		"[{\"number\":1}]",
+		"{\"number\":\"7\",\"change\":\"1\",\"address\":31,\"count\":\"1\",\"type\":1,"
+		"\"flags\":1,\"text\":1,\"yes\":1,\"no\":0,\"inner\":[],\"types\":[]}",
+		"{\"number\":null,\"change\":null,\"address\":null,\"count\":null,\"type\":null,"
+		"\"flags\":null,\"text\":null,\"yes\":null,\"no\":null,\"inner\":null}",
+		"{\"number\":1.5,\"change\":1e300,\"address\":\"x\",\"count\":{},\"type\":\"l1\","
+		"\"flags\":[1,[],{}],\"text\":[],\"yes\":\"true\",\"no\":\"\",\"inner\":9}",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		json_t *document;
+		struct row row = taken(texts[i], &document);
+
+		check_empty(&row);
+		json_decref(document);
+	}
+}
+
+UNIT(numbers_that_do_not_fit_are_zero)
+{
+	json_t *document;
+	struct row row = taken("{\"number\":-1,\"count\":4294967296,\"types\":{\"DRAM\":"
+			       "{\"bytes\":-9223372036854775808}},"
+			       "\"address\":\"0x10000000000000000\"}",
+			       &document);
+
+	assert(row.number == 0 && row.count == 0 && row.address == 0);
+	assert(row.types[TYPES_DRAM].bytes == 0);
+	json_decref(document);
+}
+
+UNIT(nothing_at_all_is_an_empty_row)
+{
+	struct row row = {.number = 1, .yes = true, .text = "a"};
+
+	fields_take(NULL, fields, &row);
+	check_empty(&row);
+}
