@@ -22,6 +22,8 @@ struct row {
 	const char *text;
 	bool yes, no, is_known, is_unknown, has_inner;
 	struct inner inner, types[BOOK_TYPES];
+	struct inner list[2];
+	size_t list_count;
 };
 
 #define ROW struct inner
@@ -37,6 +39,7 @@ static const struct field inner_fields[] = {
 static const struct field more_fields[] = {
 	FIELD_STRUCT("inner", inner, inner_fields, .known = FIELD_KNOWN(has_inner)),
 	FIELD_BY_TYPE("types", types, inner_fields),
+	FIELD_ARRAY("list", list, list_count, inner_fields),
 	FIELD_END,
 };
 
@@ -128,6 +131,35 @@ UNIT(numbers_that_do_not_fit_are_zero)
 
 	assert(row.number == 0 && row.count == 0 && row.address == 0);
 	assert(row.types[TYPES_DRAM].bytes == 0);
+	json_decref(document);
+}
+
+UNIT(a_list_has_as_many_elements_as_there_is_room_for)
+{
+	static const char *const texts[] = {"{\"list\":[]}", "{\"list\":[{\"bytes\":1}]}",
+					    "{\"list\":[{\"bytes\":1},{\"bytes\":2}]}",
+					    "{\"list\":[{\"bytes\":1},3,{\"bytes\":3}]}"};
+	static const size_t counts[] = {0, 1, 2, 2};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		json_t *document;
+		struct row row = taken(texts[i], &document);
+
+		assert(row.list_count == counts[i]);
+		assert(row.list[0].bytes == (i > 0));
+		assert(row.list[1].bytes == (i == 2 ? 2 : 0));
+		json_decref(document);
+	}
+}
+
+UNIT(numbers_beyond_what_json_has_are_read_as_they_were_rounded)
+{
+	json_t *document =
+		json_loads("{\"number\":9223372036854775808}", JSON_DECODE_INT_AS_REAL, NULL);
+	struct row row = {0};
+
+	fields_take(document, fields, &row);
+	assert(row.number == UINT64_C(1) << 63 && row.is_known);
 	json_decref(document);
 }
 

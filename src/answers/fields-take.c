@@ -3,9 +3,11 @@
 /* Reads rows as their tables describe them. The object may be anything. */
 
 #include <jansson.h>
+#include <math.h>
 #include <string.h>
 
 #include "answers/fields.h"
+#include "base/bits.h"
 #include "base/text.h"
 #include "model/types.h"
 
@@ -13,9 +15,12 @@
 
 static uint64_t fields_take_number(const json_t *value)
 {
-	json_int_t number = json_integer_value(value);
+	double real = json_real_value(value);
 
-	return number > 0 ? (uint64_t)number : 0;
+	if (json_is_integer(value) && json_integer_value(value) > 0)
+		return (uint64_t)json_integer_value(value);
+	/* As a document has them in which one number exceeds 2^63. */
+	return real > 0 && real < 0x1p64 && real == trunc(real) ? (uint64_t)real : 0;
 }
 
 static uint32_t fields_take_short(const json_t *value)
@@ -63,6 +68,16 @@ static void fields_take_types(const struct field *field, const json_t *object, c
 			    rows + type * field->size);
 }
 
+static void fields_take_list(const struct field *field, const json_t *list, char *row)
+{
+	size_t count = bits_min(json_array_size(list), field->room);
+
+	for (size_t i = 0; i < count; i++)
+		fields_take(json_array_get(list, i), field->fields,
+			    row + field->offset + i * field->size);
+	*(size_t *)(void *)(row + field->count) = count;
+}
+
 /* Whether the value is one of the kind. */
 static bool fields_is(const struct field *field, const json_t *value)
 {
@@ -72,6 +87,7 @@ static bool fields_is(const struct field *field, const json_t *value)
 	case FIELD_TEXT:
 		return json_is_string(value);
 	case FIELD_FLAGS:
+	case FIELD_LIST:
 		return json_is_array(value);
 	case FIELD_BOOL:
 	case FIELD_NOT:
@@ -80,7 +96,7 @@ static bool fields_is(const struct field *field, const json_t *value)
 	case FIELD_TYPES:
 		return json_is_object(value);
 	default:
-		return json_is_integer(value);
+		return json_is_integer(value) || fields_take_number(value);
 	}
 }
 
@@ -117,6 +133,9 @@ static void fields_take_value(const struct field *field, const json_t *value, ch
 		break;
 	case FIELD_TYPES:
 		fields_take_types(field, value, member);
+		break;
+	case FIELD_LIST:
+		fields_take_list(field, value, row);
 		break;
 	default:
 		*(uint64_t *)member = fields_take_number(value);

@@ -30,6 +30,9 @@ struct row {
 	const char *text;
 	bool yes, no, is_known, is_unknown;
 	struct inner types[BOOK_TYPES];
+	struct inner list[2];
+	size_t list_count;
+	int64_t change;
 };
 
 static void put_code(struct emit *json, const char *key, const void *context)
@@ -85,6 +88,8 @@ static const struct field fields[] = {
 	FIELD_BY_TYPE("types", types, inner_fields),
 	FIELD_CODED("twice", put_code),
 	FIELD_MORE(more_fields),
+	FIELD_ARRAY("list", list, list_count, inner_fields),
+	FIELD("change", SIGNED, change),
 	FIELD_END,
 };
 
@@ -128,6 +133,9 @@ UNIT(json_has_each_kind)
 		.text = "\"a\"",
 		.yes = true,
 		.is_known = true,
+		.list = {pointed},
+		.list_count = 1,
+		.change = -3,
 	};
 	char expected[2048];
 
@@ -141,7 +149,8 @@ UNIT(json_has_each_kind)
 		       "\"open\":true,\"types\":{\"DRAM\":{\"bytes\":null},\"L1\":{\"bytes\":9},"
 		       "\"SYSTEM_MEMORY\":{\"bytes\":null},\"L1_SMALL\":{\"bytes\":null},"
 		       "\"TRACE\":{\"bytes\":null},\"CB\":{\"bytes\":null},"
-		       "\"KERNEL\":{\"bytes\":null}},\"twice\":42,\"pointed\":{\"bytes\":9}}",
+		       "\"KERNEL\":{\"bytes\":null}},\"twice\":42,\"pointed\":{\"bytes\":9},"
+		       "\"list\":[{\"bytes\":9}],\"change\":-3}",
 		       types_flag_name(0), types_flag_name(2));
 	check(&row, expected);
 }
@@ -157,7 +166,8 @@ UNIT(json_shows_what_is_not_there)
 	      "\"types\":{\"DRAM\":{\"bytes\":null},\"L1\":{\"bytes\":null},"
 	      "\"SYSTEM_MEMORY\":{\"bytes\":null},\"L1_SMALL\":{\"bytes\":null},"
 	      "\"TRACE\":{\"bytes\":null},\"CB\":{\"bytes\":null},"
-	      "\"KERNEL\":{\"bytes\":null}},\"twice\":0,\"pointed\":null}");
+	      "\"KERNEL\":{\"bytes\":null}},\"twice\":0,\"pointed\":null,\"list\":[],\"change\":"
+	      "0}");
 }
 
 static char *csv(const char *keys, const struct row *row)

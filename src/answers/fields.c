@@ -99,6 +99,16 @@ void fields_put_by_type(struct emit *json, const char *key, const struct field *
 	emit_close_object(json);
 }
 
+static void fields_put_list(struct emit *json, const struct field *field, const char *base)
+{
+	size_t count = *(const size_t *)(const void *)(base + field->count);
+
+	emit_open_array(json, field->key);
+	for (size_t i = 0; i < count; i++)
+		fields_put_row(json, field->fields, base + field->offset + i * field->size);
+	emit_close_array(json);
+}
+
 static void fields_put_value(struct emit *json, const struct field *field, const char *base,
 			     uint64_t number)
 {
@@ -116,6 +126,9 @@ static void fields_put_value(struct emit *json, const struct field *field, const
 	case FIELD_BOOL:
 	case FIELD_NOT:
 		emit_bool(json, field->key, number);
+		break;
+	case FIELD_LIST:
+		fields_put_list(json, field, base);
 		break;
 	case FIELD_SIGNED:
 		emit_i64(json, field->key, (int64_t)number);

@@ -40,6 +40,7 @@ enum field_kind {
 	/* In JSON only: */
 	FIELD_OBJECT, /* a struct with fields of its own */
 	FIELD_TYPES,  /* an object with one for each type of memory: an array of such structs */
+	FIELD_LIST,   /* an array of them, and another member with their number */
 	FIELD_ALSO,   /* more fields of the same row */
 	FIELD_CODE,   /* put() writes the members */
 };
@@ -74,7 +75,9 @@ struct field {
 	uint16_t known; /* 1 + offset of a bool in the same struct; 0 = the member itself tells */
 	uint16_t unknown; /* the same, if true stands for no value */
 	const struct field *fields;
-	size_t size; /* of an element of an array */
+	size_t size;    /* of an element of an array */
+	uint16_t count; /* of a list: offset of the number of its elements, a size_t */
+	uint16_t room;  /* and how many the array has room for */
 	const char *(*names)(uint32_t number);
 	void (*put)(struct emit *json, const char *key, const void *row);
 
@@ -138,6 +141,13 @@ struct field {
 	{                                                                           \
 		.key = (KEY), .kind = FIELD_TYPES, .offset = offsetof(ROW, MEMBER), \
 		.fields = (FIELDS), .size = sizeof(((ROW *)NULL)->MEMBER[0])        \
+	}
+#define FIELD_ARRAY(KEY, MEMBER, COUNT, FIELDS)                                          \
+	{                                                                                \
+		.key = (KEY), .kind = FIELD_LIST, .offset = offsetof(ROW, MEMBER),       \
+		.fields = (FIELDS), .size = sizeof(((ROW *)NULL)->MEMBER[0]),            \
+		.count = offsetof(ROW, COUNT),                                           \
+		.room = sizeof(((ROW *)NULL)->MEMBER) / sizeof(((ROW *)NULL)->MEMBER[0]) \
 	}
 #define FIELD_CODED(KEY, PUT)                                  \
 	{                                                      \

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "answers/document.h"
+#include "answers/status.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -36,20 +37,19 @@ static void status_json_none(const struct daemon_client *remote)
 	emit_end(&json);
 }
 
-static void status_print_past(const json_t *past)
+static void status_print_past(const struct health *health)
 {
 	char number[TEXT_NUMBER_SIZE];
 
-	if (!json_is_true(json_object_get(past, "running")))
+	if (!health->store_runs)
 		puts("past:    nothing can be remembered at present");
 	else
 		printf("past:    %s, %" PRIu64 " records written\n",
-		       text_size(daemon_pages_number(past, "bytes"), number),
-		       daemon_pages_number(past, "written"));
-	if (daemon_pages_number(past, "dropped"))
+		       text_size(health->store_bytes, number), health->store_written);
+	if (health->store_dropped)
 		printf("         %" PRIu64
 		       " were lost: the disk was too slow or full, or their user had too many\n",
-		       daemon_pages_number(past, "dropped"));
+		       health->store_dropped);
 }
 
 /* "1 book refused", below the line that it belongs to. */
@@ -58,88 +58,74 @@ static void status_print_count(uint64_t count, const char *what, const char *how
 	printf("         %" PRIu64 " %s%s %s\n", count, what, count == 1 ? "" : "s", how);
 }
 
-static void status_print_flight(const json_t *flight)
+static void status_print_flight(const struct health *health)
 {
+	const struct health_flight *flight = &health->flight;
+	uint64_t left_out = health->limits[HEALTH_FLIGHT_LEFT_OUT];
+	uint64_t failed = health->limits[HEALTH_FLIGHT_FAILED];
 	char number[TEXT_NUMBER_SIZE];
-	uint64_t late = daemon_pages_number(flight, "late_users");
-	uint64_t files = daemon_pages_number(flight, "files");
 
-	if (!json_is_object(flight))
-		return;
 	printf("flight:  %s of the last events, %" PRIu64 " recording%s kept\n",
-	       text_size(daemon_pages_number(flight, "bytes"), number), files,
-	       files == 1 ? "" : "s");
-	if (late)
-		printf("         too many events of %" PRIu64
+	       text_size(flight->bytes, number), flight->files, flight->files == 1 ? "" : "s");
+	if (flight->late_users)
+		printf("         too many events of %" PRIu32
 		       " user%s: keyframes only at present, with gaps in between\n",
-		       late, late == 1 ? "" : "s");
-	if (daemon_pages_number(flight, "left_out"))
-		status_print_count(daemon_pages_number(flight, "left_out"), "book",
-				   "left out: too large, or too many");
-	if (daemon_pages_number(flight, "failed"))
-		status_print_count(daemon_pages_number(flight, "failed"), "recording",
-				   "not written");
+		       flight->late_users, flight->late_users == 1 ? "" : "s");
+	if (left_out)
+		status_print_count(left_out, "book", "left out: too large, or too many");
+	if (failed)
+		status_print_count(failed, "recording", "not written");
 }
 
 /* What others have, or what is in the way. */
-static void status_print_doors(const json_t *doors)
+static void status_print_doors(const struct status_row *row)
 {
-	const json_t *door;
-	size_t i;
+	for (size_t i = 0; i < row->door_count; i++) {
+		const struct status_door *door = &row->doors[i];
 
-	json_array_foreach(doors, i, door)
-	{
-		const char *name = daemon_pages_text(door, "name");
-		const char *where = daemon_pages_text(door, "where");
-		const char *problem = daemon_pages_text(door, "problem");
-
-		if (json_is_true(json_object_get(door, "open")))
+		if (door->is_open)
 			continue;
 		printf("missing: ");
-		text_put(stdout, name ? name : "?");
+		text_put(stdout, door->name ? door->name : "?");
 		printf(": ");
-		text_put(stdout, where ? where : "?");
+		text_put(stdout, door->where ? door->where : "?");
 		printf(": ");
-		text_put(stdout, problem ? problem : "not known yet");
+		text_put(stdout, door->problem ? door->problem : "not known yet");
 		putchar('\n');
 	}
 }
 
-static void status_print(const struct daemon_client *remote, const json_t *status)
+static void status_print(const struct daemon_client *remote, const struct status_row *row)
 {
-	uint64_t start = daemon_pages_number(status, "start_ns"), now = clock_ns(CLOCK_REALTIME);
-	const char *version = daemon_pages_text(status, "version");
-	const char *http = daemon_pages_text(status, "http");
+	const struct health *health = &row->health;
+	uint64_t now = clock_ns(CLOCK_REALTIME);
 	char number[TEXT_NUMBER_SIZE];
 
-	printf("ttmemd:  pid %" PRIu64 ", user %" PRIu64 ", version ",
-	       daemon_pages_number(status, "pid"), daemon_pages_number(status, "user_id"));
-	text_put(stdout, version ? version : "?");
-	if (start)
-		printf(", since %s", text_duration(now > start ? now - start : 0, number));
+	printf("ttmemd:  pid %" PRIu32 ", user %" PRIu32 ", version ", row->pid, row->user_id);
+	text_put(stdout, health->version ? health->version : "?");
+	if (health->start_ns)
+		printf(", since %s", text_duration(now - bits_min(now, health->start_ns), number));
 	printf("\nsocket:  ");
 	text_put(stdout, daemon_client_path(remote));
-	if (http) {
+	if (health->http) {
 		printf("\nhttp:    http://");
-		text_put(stdout, http);
+		text_put(stdout, health->http);
 		putchar('/');
 	}
 	printf("\nbooks:   %" PRIu64 " now, %" PRIu64 " of ended processes, %" PRIu64
 	       " of them with something left\n",
-	       daemon_pages_number(status, "books"), daemon_pages_number(status, "ended"),
-	       daemon_pages_number(status, "leaked"));
-	if (daemon_pages_number(status, "books_refused"))
-		status_print_count(daemon_pages_number(status, "books_refused"), "book", "refused");
-	if (daemon_pages_number(status, "unobserved_exits"))
-		printf("         ended unobserved: %" PRIu64 "\n",
-		       daemon_pages_number(status, "unobserved_exits"));
-	status_print_past(json_object_get(status, "past"));
-	status_print_flight(json_object_get(status, "flight"));
-	status_print_doors(json_object_get(status, "doors"));
+	       health->books, health->ended, health->leaked);
+	if (health->books_refused)
+		status_print_count(health->books_refused, "book", "refused");
+	if (health->unobserved_exits)
+		printf("         ended unobserved: %" PRIu64 "\n", health->unobserved_exits);
+	status_print_past(health);
+	if (row->has_flight)
+		status_print_flight(health);
+	status_print_doors(row);
 	printf("you see: %s\n",
-	       json_is_true(json_object_get(status, "you_see_all"))
-		       ? "the details of all processes"
-		       : "the details of your own processes, totals of the others");
+	       row->you_see_all ? "the details of all processes"
+				: "the details of your own processes, totals of the others");
 }
 
 static int status_run(int argc, char **argv)
@@ -147,6 +133,7 @@ static int status_run(int argc, char **argv)
 	CLEANUP(status_cleanup) struct daemon_client *remote = NULL;
 	CLEANUP(daemon_pages_unload) json_t *status = NULL;
 	CLEANUP_FREE char *text = NULL;
+	struct status_row row = {0};
 	bool json = false;
 	const struct options_item items[] = {{0, "json", NULL, "as JSON", &json, NULL}};
 	const struct options options = {
@@ -173,10 +160,11 @@ static int status_run(int argc, char **argv)
 	if (r != 0)
 		return daemon_pages_fail("status", remote, r);
 	status = daemon_pages_load(text, length);
+	fields_take(status, status_fields, &row);
 	if (json)
 		fwrite(text, 1, length, stdout);
 	else
-		status_print(remote, status);
+		status_print(remote, &row);
 	return output_finish();
 }
 

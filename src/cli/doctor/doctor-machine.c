@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "answers/status.h"
 #include "base/cleanup.h"
 #include "base/files/small-file.h"
 #include "base/text.h"
@@ -52,66 +53,51 @@ static bool doctor_sees_others(const struct doctor *doctor)
 	return (set & UINT64_C(1) << CAP_SYS_PTRACE) && (set & UINT64_C(1) << CAP_DAC_READ_SEARCH);
 }
 
-/* History has a finding of its own. */
-static void doctor_note_doors(struct doctor *doctor, const json_t *doors)
+/* The history has a finding of its own. Returns its problem; NULL = none. */
+static const char *doctor_note_doors(struct doctor *doctor, const struct status_row *status)
 {
-	const json_t *door;
-	size_t i;
+	const char *problem = NULL;
 
-	json_array_foreach(doors, i, door)
-	{
-		const char *name = daemon_pages_text(door, "name");
-		const char *where = daemon_pages_text(door, "where");
-		const char *problem = daemon_pages_text(door, "problem");
+	for (size_t i = 0; i < status->door_count; i++) {
+		const struct status_door *door = &status->doors[i];
 
-		if (json_is_true(json_object_get(door, "open")) || !name ||
-		    strcmp(name, "history") == 0)
-			continue;
-		doctor_tell(doctor, DOCTOR_DAEMON_DOOR, 0, 0, "ttmemd lacks %s: %s: %s", name,
-			    where ? where : "?", problem ? problem : "not known yet");
+		if (door->name && strcmp(door->name, "history") == 0)
+			problem = door->problem;
+		else if (door->name && !door->is_open)
+			doctor_tell(doctor, DOCTOR_DAEMON_DOOR, 0, 0, "ttmemd lacks %s: %s: %s",
+				    door->name, door->where ? door->where : "?",
+				    door->problem ? door->problem : "not known yet");
 	}
+	return problem;
 }
 
-static const char *doctor_history_problem(const json_t *doors)
+static void doctor_note_past(struct doctor *doctor, const struct health *health,
+			     const char *problem)
 {
-	const json_t *door;
-	size_t i;
-
-	json_array_foreach(doors, i, door)
-	{
-		const char *name = daemon_pages_text(door, "name");
-
-		if (name && strcmp(name, "history") == 0)
-			return daemon_pages_text(door, "problem");
-	}
-	return NULL;
-}
-
-static void doctor_note_past(struct doctor *doctor, const json_t *status)
-{
-	const json_t *past = json_object_get(status, "past");
-	const char *problem = doctor_history_problem(json_object_get(status, "doors"));
-
-	if (!json_is_true(json_object_get(past, "running")))
+	if (!health->store_runs)
 		doctor_tell(doctor, DOCTOR_DAEMON_FORGETS, 0, 0,
 			    "ttmemd (pid %" PRIu32 ") can remember nothing at present%s%s",
 			    doctor->daemon.pid, problem ? ": " : "", problem ? problem : "");
-	else if (daemon_pages_number(past, "dropped"))
+	else if (health->store_dropped)
 		doctor_tell(doctor, DOCTOR_DAEMON_FORGETS, 0, 0,
 			    "ttmemd (pid %" PRIu32 ") lost %" PRIu64 " records of the past",
-			    doctor->daemon.pid, daemon_pages_number(past, "dropped"));
+			    doctor->daemon.pid, health->store_dropped);
 }
 
-static void doctor_note_status(struct doctor *doctor, const json_t *status)
+static void doctor_note_status(struct doctor *doctor, const json_t *document)
 {
-	const char *version = daemon_pages_text(status, "version");
 	struct doctor_daemon *daemon = &doctor->daemon;
+	struct status_row status = {0};
+	const char *version;
+
+	fields_take(document, status_fields, &status);
+	version = status.health.version;
 
 	daemon->answers = true;
 	daemon->is_outside = daemon_client_server(session_remote(doctor->session)) == 0;
-	daemon->pid = (uint32_t)daemon_pages_number(status, "pid");
-	daemon->user_id = (uint32_t)daemon_pages_number(status, "user_id");
-	daemon->you_see_all = json_is_true(json_object_get(status, "you_see_all"));
+	daemon->pid = status.pid;
+	daemon->user_id = status.user_id;
+	daemon->you_see_all = status.you_see_all;
 	text_escape(version ? version : "?", daemon->version, sizeof(daemon->version));
 	if (!daemon->you_see_all)
 		doctor_tell(doctor, DOCTOR_DAEMON_PARTIAL, 0, 0,
@@ -121,8 +107,7 @@ static void doctor_note_status(struct doctor *doctor, const json_t *status)
 			    "ttmemd (pid %" PRIu32 ", user %" PRIu32
 			    ") runs without the capabilities to look into every process",
 			    daemon->pid, daemon->user_id);
-	doctor_note_past(doctor, status);
-	doctor_note_doors(doctor, json_object_get(status, "doors"));
+	doctor_note_past(doctor, &status.health, doctor_note_doors(doctor, &status));
 }
 
 int doctor_look_at_daemon(struct doctor *doctor)
