@@ -10,7 +10,8 @@ import subprocess
 import jsonschema
 import pytest
 
-from conftest import LIMIT, ROOT
+from conftest import LIMIT
+from world import read_schema
 
 # A program that does one thing per argument, each in a way that ends its process differently.
 FAMILY = r"""
@@ -137,7 +138,7 @@ def report(ttmem, tmp_path):
         done = ttmem("run", "--json", path, *args, **options)
         document = json.loads(path.read_text()) if path.exists() else None
         if document:
-            schema = json.loads((ROOT / "docs/schema/run.json").read_text())
+            schema = read_schema("run")
             jsonschema.validate(document, schema)
         return done, document
 

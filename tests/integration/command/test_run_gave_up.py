@@ -9,7 +9,7 @@ import subprocess
 import jsonschema
 import pytest
 
-from conftest import ROOT
+from world import read_schema
 
 FAMILY = r"""
 #include <stdio.h>
@@ -75,7 +75,7 @@ def report(ttmem, tmp_path):
         done = ttmem("run", "--json", path, *args, **options)
         document = json.loads(path.read_text()) if path.exists() else None
         if document:
-            jsonschema.validate(document, json.loads((ROOT / "docs/schema/run.json").read_text()))
+            jsonschema.validate(document, read_schema("run"))
         return done, document
 
     return run
@@ -150,7 +150,7 @@ def test_every_view_marks_a_process_that_gave_up(ttmem, family, clean_env):
         documents = {}
         for name in ("smi", "ps", "buffers", "doctor"):
             documents[name] = json.loads(ttmem(name, "--json").stdout)
-            jsonschema.validate(documents[name], json.loads((ROOT / f"docs/schema/{name}.json").read_text()))
+            jsonschema.validate(documents[name], read_schema(name))
         texts = {name: ttmem(name).stdout for name in ("smi", "ps")}
         program.kill()
     for name in ("smi", "ps"):

@@ -7,7 +7,7 @@ import re
 import jsonschema
 import pytest
 
-from conftest import ROOT
+from world import read_schema
 
 # Thirteen tests hold something, more each time; one holds nothing.
 TESTS = """
@@ -150,7 +150,7 @@ def test_what_was_live_at_the_highest_peaks_is_shown(run_pytest, options, tmp_pa
     assert len(lines) == 5
     assert re.search(r"\n +20 B  1 x scratch at leak", done.section("test_over"))
     document = json.loads((tmp_path / "out.json").read_text())
-    jsonschema.validate(document, json.loads((ROOT / "docs/schema/pytest.json").read_text()))
+    jsonschema.validate(document, read_schema("pytest"))
     tests = {test["test"].split("::")[1]: test["at_peak"] for test in document["tests"]}
     (high,) = tests["test_high"]
     assert (high["bytes"], high["rise"], high["unknown_bytes"]) == (5000, 5000, 0)

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -18,7 +19,12 @@ import jsonschema
 from common import wait_for
 from conftest import LIMIT, ROOT
 
-TYPES = ["DRAM", "L1", "SYSTEM_MEMORY", "L1_SMALL", "TRACE", "CB", "KERNEL"]
+# (name, where its buffers lie)
+TYPE_ROWS = re.findall(r"^TTMEM_TYPE\(\d+, (\w+), \w+, [^,]+, \w+, (\w+),",
+                       (ROOT / "include/ttmem/types.def").read_text(), re.M)
+TYPES = [name for name, _ in TYPE_ROWS]
+TYPES_WITH_BANKS = [name for name, place in TYPE_ROWS if name == place]
+TYPES_TEXT = " or ".join([", ".join(TYPES[:-1]), TYPES[-1]])  # as in messages
 
 
 def close_objects(schema):
@@ -34,9 +40,19 @@ def close_objects(schema):
     return schema
 
 
+def read_schema(name):
+    """A schema of docs/schema/, and in it the types of memory, which are in a file of their own."""
+    text = (ROOT / "docs/schema" / f"{name}.json").read_text()
+    schema = json.loads(text.replace('"types.json#', '"#/$defs/types'))
+    parts = json.loads((ROOT / "docs/schema/types.json").read_text())["$defs"]
+    parts["each_type"]["propertyNames"] = parts["type"]
+    schema.setdefault("$defs", {})["types"] = {"$defs": parts}
+    return schema
+
+
 @functools.cache
 def validator(name):
-    schema = json.loads((ROOT / "docs" / "schema" / f"{name}.json").read_text())
+    schema = read_schema(name)
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(close_objects(schema))
 
