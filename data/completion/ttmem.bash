@@ -13,6 +13,10 @@ _ttmem_options() {
 		sed 's/,//'
 }
 
+_ttmem_types() {
+	ttmem buffers --help 2>/dev/null | sed -nE 's/,| or / /g; s/^ +--type TYPE +//p'
+}
+
 _ttmem_devices() {
 	ttmem smi --csv 2>/dev/null | sed -nE 's/^[0-9]+,([0-9]+),.*$/\1/p' | sort -nu
 }
@@ -52,7 +56,7 @@ _ttmem() {
 
 	case $previous in
 	help) words=$(_ttmem_commands) ;;
-	--type | --ignore) words='DRAM L1 SYSTEM_MEMORY L1_SMALL TRACE CB KERNEL' ;;
+	--type | --ignore) words=$(_ttmem_types) ;;
 	--sort) words='size age' ;;
 	--by)
 		words='name phase site thread'

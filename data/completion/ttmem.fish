@@ -17,6 +17,11 @@ function __ttmem_options
         string replace -rf '^  (?:-., |    )--([a-z-]+)(?:\[\S+| \S+)? +(.*)$' -- '--$1\t$2'
 end
 
+function __ttmem_types
+    ttmem buffers --help 2>/dev/null | string replace -rf '^ +--type TYPE +(.*)$' '$1' |
+        string match -ra '[A-Z0-9_]+'
+end
+
 function __ttmem_devices
     ttmem smi --csv 2>/dev/null | string replace -rf '^[0-9]+,([0-9]+),.*$' '$1' | sort -nu
 end
@@ -41,7 +46,7 @@ complete -c ttmem -f
 complete -c ttmem -n __ttmem_runs -a "(__ttmem_program)"
 complete -c ttmem -n __ttmem_is_first -a "(__ttmem_commands)"
 complete -c ttmem -n "not __ttmem_is_first; and not __ttmem_runs" -a "(__ttmem_options)"
-complete -c ttmem -n "__ttmem_behind --type --ignore" -a "DRAM L1 SYSTEM_MEMORY L1_SMALL TRACE CB KERNEL"
+complete -c ttmem -n "__ttmem_behind --type --ignore" -a "(__ttmem_types)"
 complete -c ttmem -n "__ttmem_behind --sort" -a "size age"
 complete -c ttmem -n "__ttmem_behind --fit" -a "first best"
 complete -c ttmem -n "__ttmem_behind --card" -a "n150 n300 p100 p150 galaxy"

@@ -4,17 +4,21 @@
 
 #include "python/python-arguments.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <ttmem/ttmem.h>
-
-/* For the message. tools/build/type_lists.py writes it. */
-#define ARGUMENTS_TYPES "DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE, CB or KERNEL"
 
 static const char *const arguments_types[TTMEM_TYPE_COUNT] = {
 #define TTMEM_TYPE(number, name, ...) [number] = #name,
 #include <ttmem/types.def>
 };
+
+/* ", DRAM, L1" and so on, for the message. */
+static const char arguments_type_list[] =
+#define TTMEM_TYPE(number, name, ...) ", " #name
+#include <ttmem/types.def>
+	;
 
 static bool arguments_keyword(const struct arguments_signature *signature, PyObject *name,
 			      PyObject *value, PyObject **values)
@@ -108,6 +112,15 @@ bool arguments_device(PyObject *value, uint32_t *ret_device)
 	return true;
 }
 
+static void arguments_wrong_name(PyObject *value)
+{
+	const char *names = arguments_type_list + 2, *last = strrchr(names, ',');
+	char all[sizeof(arguments_type_list)];
+
+	snprintf(all, sizeof(all), "%.*s or%s", (int)(last - names), names, last + 1);
+	PyErr_Format(PyExc_ValueError, "type must be %s, not %R", all, value);
+}
+
 bool arguments_type(PyObject *value, bool may_be_any, uint32_t *ret_type)
 {
 	uint64_t number;
@@ -123,7 +136,7 @@ bool arguments_type(PyObject *value, bool may_be_any, uint32_t *ret_type)
 				return true;
 			}
 		}
-		PyErr_Format(PyExc_ValueError, "type must be " ARGUMENTS_TYPES ", not %R", value);
+		arguments_wrong_name(value);
 		return false;
 	}
 	if (!PyIndex_Check(value)) {

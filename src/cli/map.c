@@ -105,8 +105,7 @@ static int map_run(int argc, char **argv)
 	const struct options_item items[] = {
 		{'d', "device", "DEV|UID", "only this device; may be given again", &filter,
 		 options_device},
-		{0, "type", "TYPE", "only this memory: DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE",
-		 &filter, options_type},
+		{0, "type", "TYPE", "only this memory: " TYPES_MEMORIES, &filter, options_type},
 		{0, "pid", "PID", "only of this process", &filter, options_pid},
 		OPTIONS_FROM(&from),
 		{0, "json", NULL, "as JSON, with every free block", &json, NULL},

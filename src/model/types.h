@@ -14,8 +14,9 @@ enum types_type {
 #include <ttmem/types.def>
 };
 
-/* For messages. tools/build/type_lists.py writes both. */
+/* For messages. tools/build/type_lists.py writes them. */
 #define TYPES_ALL "DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE, CB or KERNEL"
+#define TYPES_MEMORIES "DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE"
 #define TYPES_WITH_BANKS "DRAM, L1, SYSTEM_MEMORY, L1_SMALL and TRACE"
 
 /* As in documents: "DRAM"; NULL for an invalid number. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/testing/unit.h"
+#include "model/types.h"
 
 static bool expects(const char *placeholder, const char *words)
 {
@@ -25,7 +26,7 @@ UNIT(choices_are_listed)
 {
 	assert(expects("size|age", "size or age") && expects("github", "github"));
 	assert(expects("name|phase|site", "name, phase or site"));
-	assert(expects("TYPE", "DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE, CB or KERNEL"));
+	assert(expects("TYPE", TYPES_ALL));
 }
 
 UNIT(what_does_not_fit_is_cut)

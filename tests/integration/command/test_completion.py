@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from conftest import LIMIT, ROOT
+from world import TYPES
 
 DATA = ROOT / "data" / "completion"
 
@@ -79,7 +80,8 @@ def test_every_option_of_every_command(world, shell, complete):
 
 @SHELLS
 def test_values(shell, complete):
-    assert "L1_SMALL" in complete(shell, "ttmem buffers --type ")
+    for option in ("buffers --type", "run --ignore"):
+        assert set(TYPES) <= set(complete(shell, f"ttmem {option} ")), option
     assert "github" in complete(shell, "ttmem check --annotate ")
     assert {"size", "age"} <= set(complete(shell, "ttmem buffers --sort "))
     assert {"pprof", "memory_viz", "ttnn-visualizer"} <= set(complete(shell, "ttmem export --format "))

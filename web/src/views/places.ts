@@ -29,9 +29,10 @@ const STRIPS = 8; // of the processes that hold most
 // Which types may be in a memory. Kernels are stored in DRAM or run in L1, whatever they count as.
 const typesIn = (memory: SpaceType): MemoryType[] =>
   TYPES.filter((type) => TYPE_PLACES[type] === memory || (type === "KERNEL" && memory === "L1"));
-const FIT_DEFAULT: Record<SpaceType, string> = {
-  DRAM: "1 GiB", L1: "1 MiB", TRACE: "16 MiB", L1_SMALL: "64 KiB", SYSTEM_MEMORY: "64 MiB",
+const FIT_DEFAULT: Partial<Record<SpaceType, string>> = {
+  DRAM: "1 GiB", TRACE: "16 MiB", L1_SMALL: "64 KiB", SYSTEM_MEMORY: "64 MiB",
 };
+const fitDefault = (memory: SpaceType): string => FIT_DEFAULT[memory] ?? "1 MiB";
 
 const item = (variable: string, text: string): HTMLElement =>
   h("li", { "--dot": `var(--${variable})` }, h("span", {}, text));
@@ -144,7 +145,7 @@ export class Places {
     const asked = route.options.get("fit");
     this.each = route.options.get("each");
     this.why = asked !== null && moment.at !== null ? h("div", { class: "detail why" }) : null;
-    this.size.value = asked ?? FIT_DEFAULT[this.memory];
+    this.size.value = asked ?? fitDefault(this.memory);
     this.size.addEventListener("input", () => {
       this.each = null;
       rememberSoon({ fit: this.size.value || null, each: null });
@@ -170,7 +171,7 @@ export class Places {
         this.memory = value;
         this.each = null;
         remember({ pool: value, fit: null, each: null });
-        this.size.value = FIT_DEFAULT[value];
+        this.size.value = fitDefault(value);
         void this.load();
       }),
       choice<Paint>("Coloured by", [
