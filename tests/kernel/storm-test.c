@@ -167,7 +167,8 @@ static void storm_attach(unsigned int *seed)
 static void storm_plain(unsigned int *seed)
 {
 	struct ttmem_ioc_query_stats stats = {.argsz = sizeof(stats)};
-	uint32_t device = storm_random(seed, STORM_DEVICES), type = storm_random(seed, 7);
+	uint32_t device = storm_random(seed, STORM_DEVICES),
+		 type = storm_random(seed, TTMEM_UAPI_TYPES);
 	int fd = storm_fd(seed);
 
 	switch (storm_random(seed, 3)) {

@@ -71,8 +71,10 @@ static const char *bytes(char *text)
 
 static uint32_t type(const char *text)
 {
-	static const char *const names[] = {"DRAM",  "L1", "SYSTEM_MEMORY", "L1_SMALL",
-					    "TRACE", "CB", "KERNEL"};
+	static const char *const names[] = {
+#define TTMEM_TYPE(number, name, ...) [number] = #name,
+#include <ttmem/types.def>
+	};
 
 	for (uint32_t i = 0; text && i < TTMEM_TYPE_COUNT; i++) {
 		if (strcmp(text, names[i]) == 0)

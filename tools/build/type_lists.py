@@ -21,7 +21,6 @@ WITH_BANKS = [name for _, name, _, place, _ in ROWS if place == name]
 
 # "DRAM", "L1" and so on; DRAM L1; DRAM, L1 or the last one.
 LIST = re.compile(r'\bDRAM((?:", "|, | ))L1\1SYSTEM_MEMORY((?:\1[A-Z0-9_]+)*)((?: or | and )[A-Z0-9_]+)?\b')
-PROPERTIES = re.compile(r'^( *)"DRAM"(: .*),\n(?:\1"[A-Z0-9_]+"\2,\n)+\1"[A-Z0-9_]+"\2\n', re.M)
 
 
 def listed(match):
@@ -33,7 +32,6 @@ def listed(match):
 
 
 def with_lists(text):
-    text = PROPERTIES.sub(lambda m: ",\n".join(f'{m[1]}"{name}"{m[2]}' for name in NAMES) + "\n", text)
     return LIST.sub(listed, text)
 
 
@@ -93,15 +91,8 @@ def rules(text):
 
 
 FILES = {
-    "data/completion/_ttmem": with_lists,
-    "data/completion/ttmem.bash": with_lists,
-    "data/completion/ttmem.fish": with_lists,
     "data/fleet/ttmem.rules.yml": rules,
-    "docs/ci.md": with_lists,
-    "docs/http.md": with_lists,
-    **{str(path.relative_to(ROOT)): with_lists for path in sorted(ROOT.glob("docs/schema/*.json"))},
-    **{str(path.relative_to(ROOT)): with_lists for path in sorted(ROOT.glob("docs/man/*.scd"))},
-    "python/python/python-arguments.c": with_lists,
+    "docs/schema/types.json": with_lists,
     "python/ttmem/__init__.py": python,
     "src/model/types.h": with_lists,
     "web/src/data/types.ts": typescript,

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from conftest import ROOT
+from world import TYPES_TEXT
 
 READING = ["smi", "top", "ps", "buffers", "growth", "history", "incidents", "leaks", "watch", "status", "dump"]
 
@@ -46,8 +47,7 @@ def test_version(world):
         (["smi", "--json", "--csv"], ["not both"]),
         (["ps", "--json", "--csv"], ["not both"]),
         (["leaks", "--since", "yesterday"], ['--since expects a time such as 30min', 'got "yesterday"']),
-        (["buffers", "--type", "L2"],
-         ['--type expects DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE, CB or KERNEL, got "L2"\n']),
+        (["buffers", "--type", "L2"], [f'--type expects {TYPES_TEXT}, got "L2"\n']),
         (["run", "--ignore", "L9", "true"], ['--ignore expects DRAM, L1,', 'got "L9"']),
         (["buffers", "--pid=abc"], ['--pid expects a process id, got "abc"']),
         (["buffers", "--by", "size"], ['--by expects name, phase, site or thread, got "size"']),

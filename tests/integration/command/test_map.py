@@ -8,9 +8,7 @@ import pytest
 
 from machines import Machine, Region
 from web import Server
-from world import check_schema
-
-MEMORIES = ["DRAM", "L1", "SYSTEM_MEMORY", "L1_SMALL", "TRACE"]
+from world import TYPES_WITH_BANKS, check_schema
 
 
 @pytest.fixture
@@ -36,7 +34,7 @@ def allocator(world):
 def test_map_matches_the_allocator(world, allocator, seed, card):
     process, lists = allocator(seed, card)
     document = world.json("map")
-    assert [m["type"] for m in document["maps"]] == MEMORIES
+    assert [m["type"] for m in document["maps"]] == TYPES_WITH_BANKS
     assert document["exact"] and document["notes"] == []
     for found in document["maps"]:
         own = lists[found["type"]]

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from world import wait_for
+from world import TYPES, wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SAMPLES = ROOT / "docs" / "samples"
@@ -133,7 +133,7 @@ LIAR, HONEST = 3001001, 3001000  # users that have no names
 def write_flood(folder):
     """Some 70 MB: 85 books of one user that claim all there is, then one of somebody else."""
     claim = " 4611686018427387904" * 5
-    claims = "".join(f"memory {device} {kind}{claim} 0\n" for device in range(1024) for kind in range(7))
+    claims = "".join(f"memory {device} {kind}{claim} 0\n" for device in range(1024) for kind in range(len(TYPES)))
     folder.mkdir(parents=True)
     with open(folder / "totals", "w", encoding="ascii") as file:
         file.write("ttmem 1\n")

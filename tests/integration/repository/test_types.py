@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from conftest import LIMIT, ROOT
+from world import TYPES
 
 
 def check(root):
@@ -25,3 +26,8 @@ def test_rows_have_the_numbers_of_the_public_header():
     assert f"#define TTMEM_TYPE_COUNT {len(rows)}u\n" in header
     for number, name in rows:
         assert re.search(rf"^#define TTMEM_{name} {number}u\b", header, re.M), name
+
+
+def test_the_manual_has_them_in_order():
+    section = (ROOT / "docs/man/ttmem.1.scd").read_text().split("\n# TYPES OF MEMORY\n")[1].split("Text tables")[0]
+    assert re.findall(r"\b_([A-Z0-9_]+)_(?= |,)", section) == TYPES
