@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/flight-file.h"
+#include "cli/common/must.h"
 #include "model/sites/site.h"
 #include "recording/read/recording-file.h"
 #include "symbol/symbolizer-process.h"
@@ -160,6 +161,7 @@ int main(int argc, char **argv)
 		return main_unknown(argv[1]);
 	/* Without memory for it the command will fail anyway. */
 	(void)site_skip_frames(secure_getenv("TTMEM_SKIP_FRAMES"));
+	must_name(command->name);
 	recording_file_elsewhere = flight_file_open;
 	return command->run(argc - 1, argv + 1);
 }

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
+#include "cli/common/must.h"
 #include "cli/export/export-feed-books.h"
 #include "cli/export/export-recording.h"
 #include "cli/export/format/export-form.h"
@@ -29,16 +29,10 @@ static bool counts_find_process(const struct snapshot *snapshot, const struct re
 	return false;
 }
 
-static int counts_add(struct export_counts *counts, const struct export_count *count)
+static void counts_add(struct export_counts *counts, const struct export_count *count)
 {
-	struct export_count *list =
-		array_grow(counts->list, &counts->capacity, counts->count + 1, sizeof(*list));
-
-	if (!list)
-		return -ENOMEM;
-	counts->list = list;
-	list[counts->count++] = *count;
-	return 0;
+	must_grow(counts->list, &counts->capacity, counts->count + 1);
+	counts->list[counts->count++] = *count;
 }
 
 static int counts_add_device(struct export_counts *counts, struct feed_books *books, size_t number,
@@ -51,27 +45,29 @@ static int counts_add_device(struct export_counts *counts, struct feed_books *bo
 
 	if (r < 0)
 		return r == -ENOENT || r == -EBADMSG ? 0 : r;
-	for (size_t i = 0; r == 0 && i < site_count; i++) {
+	for (size_t i = 0; i < site_count; i++) {
 		const char *stack = feed_books_stack(books, number, sites[i].stack);
 
 		if (sites[i].type >= BOOK_TYPES ||
 		    !filter_wants_type(counts->filter, sites[i].type))
 			continue;
 		count->type = sites[i].type;
-		count->stack = stack ? snapshot_text(counts->snapshot, stack, strlen(stack)) : NULL;
+		count->stack =
+			stack ? must_have(snapshot_text(counts->snapshot, stack, strlen(stack)))
+			      : NULL;
 		count->allocs = sites[i].allocs;
 		count->bytes = sites[i].alloc_bytes;
-		r = counts_add(counts, count);
+		counts_add(counts, count);
 	}
-	return r;
+	return 0;
 }
 
 int export_counts_find(struct export_counts *counts, struct feed_books *books)
 {
-	int r = counts_add(counts, &(struct export_count){.allocs = 0});
+	int r = 0;
 
 	/* A list that is not NULL, though it may be empty, says that they are known. */
-	counts->count = 0;
+	must_grow(counts->list, &counts->capacity, 1);
 	for (size_t i = 0; r == 0 && i < books->count; i++) {
 		struct feed_book *book = feed_books_get(books, i);
 		struct export_count count = {.allocs = 0};

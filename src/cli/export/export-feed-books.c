@@ -7,13 +7,12 @@
 
 #include "cli/export/export-feed-books.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "book/read/view.h"
+#include "cli/common/must.h"
 #include "model/filter.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
@@ -21,14 +20,13 @@
 #include "source/books/scan.h"
 #include "source/books/stacks.h"
 
-int feed_books_init(struct feed_books *books, struct recording *recording,
-		    const struct recording_moment *until)
+void feed_books_init(struct feed_books *books, struct recording *recording,
+		     const struct recording_moment *until)
 {
 	*books = (struct feed_books){.recording = recording,
 				     .until = *until,
 				     .count = recording_facts(recording)->books};
-	books->list = calloc(books->count + 1, sizeof(*books->list));
-	return books->list ? 0 : -ENOMEM;
+	books->list = must_alloc(books->count + 1, sizeof(*books->list));
 }
 
 static void feed_texts_deinit(struct feed_texts *texts)
@@ -39,7 +37,7 @@ static void feed_texts_deinit(struct feed_texts *texts)
 
 void feed_books_deinit(struct feed_books *books)
 {
-	for (size_t i = 0; books->list && i < books->count; i++) {
+	for (size_t i = 0; i < books->count; i++) {
 		stacks_free(books->list[i].stacks);
 		scan_book_free(books->list[i].book);
 		feed_texts_deinit(&books->list[i].strings);
@@ -67,23 +65,17 @@ struct feed_book *feed_books_get(struct feed_books *books, size_t number)
 
 const char *feed_books_text(struct feed_books *books, const char *text)
 {
-	return text ? pool_long_text(&books->pool, text, strlen(text)) : NULL;
+	return text ? must_have(pool_long_text(&books->pool, text, strlen(text))) : NULL;
 }
 
-/* The place for the text of @id; @ret_is_new: it is not there yet. NULL: no memory. */
+/* The place for the text of @id; @ret_is_new: it is not there yet. */
 static const char **feed_texts_place(struct feed_texts *texts, uint32_t id, bool *ret_is_new)
 {
-	uint32_t before = texts->index.count, number;
-	const char **list =
-		array_grow(texts->list, &texts->capacity, (size_t)before + 1, sizeof(*list));
+	uint32_t before = texts->index.count, number = must_number(&texts->index, id, 0);
 
-	if (!list)
-		return NULL;
-	texts->list = list;
-	if (map_add(&texts->index, id, 0, &number) < 0)
-		return NULL;
-	*ret_is_new = texts->index.count > before;
-	return &list[number - 1];
+	must_grow(texts->list, &texts->capacity, number);
+	*ret_is_new = number > before;
+	return &texts->list[number - 1];
 }
 
 const char *feed_books_string(struct feed_books *books, size_t number, uint32_t id)
@@ -93,12 +85,12 @@ const char *feed_books_string(struct feed_books *books, size_t number, uint32_t 
 	size_t length;
 	bool is_new;
 
-	text = book ? feed_texts_place(&book->strings, id, &is_new) : NULL;
-	if (!text)
+	if (!book)
 		return NULL;
+	text = feed_texts_place(&book->strings, id, &is_new);
 	if (is_new) {
 		bytes = reader_string(&book->book->reader, id, &length);
-		*text = bytes ? pool_text(&books->pool, bytes, length) : NULL;
+		*text = bytes ? must_have(pool_text(&books->pool, bytes, length)) : NULL;
 	}
 	return *text;
 }
@@ -109,9 +101,9 @@ const char *feed_books_stack(struct feed_books *books, size_t number, uint32_t i
 	const char **text;
 	bool is_new;
 
-	text = book && book->stacks ? feed_texts_place(&book->calls, id, &is_new) : NULL;
-	if (!text)
+	if (!book || !book->stacks)
 		return NULL;
+	text = feed_texts_place(&book->calls, id, &is_new);
 	if (is_new)
 		*text = feed_books_text(books, stacks_text(book->stacks, id));
 	return *text;
@@ -162,8 +154,8 @@ int feed_books_live(struct feed_books *books, size_t number, uint32_t device,
 
 	if (r < 0)
 		return r;
-	snapshot = snapshot_new(moment->time_ns);
-	r = snapshot ? feed_collect(books->recording, book, device, snapshot) : -ENOMEM;
+	snapshot = must_have(snapshot_new(moment->time_ns));
+	r = feed_collect(books->recording, book, device, snapshot);
 	*ret_last = feed_last(book, device);
 	scan_book_free(book);
 	if (r < 0)

@@ -37,9 +37,8 @@ struct feed_books {
 	struct pool pool;
 };
 
-/* 0 or -ENOMEM. */
-int feed_books_init(struct feed_books *books, struct recording *recording,
-		    const struct recording_moment *until);
+void feed_books_init(struct feed_books *books, struct recording *recording,
+		     const struct recording_moment *until);
 void feed_books_deinit(struct feed_books *books);
 
 /* A book as it was at the end; NULL = there is none. */

@@ -31,7 +31,7 @@ struct test_sums {
 	uint64_t live, calls, gaps, last_ns;
 };
 
-static int test_event(void *state, const struct export_event *event)
+static void test_event(void *state, const struct export_event *event)
 {
 	struct test_sums *sums = state;
 	uint64_t *bytes = &sums->bytes[event->process][event->device][event->type];
@@ -40,7 +40,7 @@ static int test_event(void *state, const struct export_event *event)
 	sums->last_ns = event->time_ns;
 	sums->gaps += event->kind == EXPORT_GAP;
 	if (event->kind != EXPORT_CALL)
-		return 0;
+		return;
 	sums->calls++;
 	sums->live += event->number == 0;
 	if (event->op == BOOK_OP_ALLOC)
@@ -50,7 +50,6 @@ static int test_event(void *state, const struct export_event *event)
 		*bytes -= event->bytes;
 	}
 	sums->used[event->process][event->device][event->type] = event->used;
-	return 0;
 }
 
 static const struct export_form test_form = {.name = "test", .event = test_event};
@@ -117,15 +116,16 @@ static void test_feed(struct test *test, const struct filter *filter, struct tes
 {
 	struct recording *recording = NULL;
 	struct recording_moment end;
-	struct export_feed *feed = NULL;
+	const struct export_target target = {.out = stdout};
+	struct export_feed *feed;
 	char why[RECORDING_WHY_SIZE];
 
 	testing_recorder_end(&test->recorder);
 	assert(recording_open(&recording, test->recorder.path, why) == 0);
 	assert(recording_find(recording, "end", &RECORDING_FILTER_ALL, &end, why) == 0);
-	assert(export_feed_new(&feed, recording, filter, &end) == 0);
+	feed = export_feed_new(recording, filter, &end);
 	*ret_sums = (struct test_sums){.calls = 0};
-	assert(export_feed_course(feed, &test_form, ret_sums, stdout) == 0);
+	assert(export_feed_course(feed, &test_form, ret_sums, &target) == 0);
 	export_feed_free(feed);
 	recording_free(recording);
 }

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "book/format/event.h"
 #include "book/format/words.h"
+#include "cli/common/must.h"
 #include "cli/common/output.h"
 #include "cli/common/progress.h"
 #include "cli/export/export-feed-books.h"
@@ -54,53 +54,39 @@ struct export_feed {
 
 	const struct export_form *form;
 	void *state;
-	FILE *out;
+	const struct export_target *target;
 	uint64_t time_ns;           /* of the last event */
 	const struct book_hot *hot; /* while a gap is mended: counters after it */
 	struct progress progress;
 };
 
-static int feed_fill_owners(struct export_feed *feed)
+static void feed_fill_owners(struct export_feed *feed)
 {
-	feed->owners = calloc(feed->books.count + 1, sizeof(*feed->owners));
-	if (!feed->owners)
-		return -ENOMEM;
+	feed->owners = must_alloc(feed->books.count + 1, sizeof(*feed->owners));
 	for (size_t i = 0; i < feed->books.count; i++) {
 		const struct recording_book *book =
 			&recording_owner(feed->books.recording, i)->book;
 
 		feed->owners[i].pid = book->pid;
-		feed->owners[i].comm = pool_text(&feed->books.pool, book->comm,
-						 strnlen(book->comm, sizeof(book->comm)));
-		if (!feed->owners[i].comm)
-			return -ENOMEM;
+		feed->owners[i].comm = must_have(pool_text(
+			&feed->books.pool, book->comm, strnlen(book->comm, sizeof(book->comm))));
 	}
-	return 0;
 }
 
-int export_feed_new(struct export_feed **ret_feed, struct recording *recording,
-		    const struct filter *filter, const struct recording_moment *until)
+struct export_feed *export_feed_new(struct recording *recording, const struct filter *filter,
+				    const struct recording_moment *until)
 {
-	struct export_feed *feed = calloc(1, sizeof(*feed));
-	int r;
+	struct export_feed *feed = must_alloc(1, sizeof(*feed));
 
-	if (!feed)
-		return -ENOMEM;
 	feed->filter = filter;
 	feed->has_gaps = recording_facts(recording)->missed > 0;
-	r = feed_books_init(&feed->books, recording, until);
-	if (r == 0)
-		r = feed_fill_owners(feed);
-	if (r < 0)
-		feed = export_feed_free(feed);
-	*ret_feed = feed;
-	return r;
+	feed_books_init(&feed->books, recording, until);
+	feed_fill_owners(feed);
+	return feed;
 }
 
 struct export_feed *export_feed_free(struct export_feed *feed)
 {
-	if (!feed)
-		return NULL;
 	map_deinit(&feed->streams);
 	export_live_deinit(&feed->live);
 	feed_books_deinit(&feed->books);
@@ -123,22 +109,22 @@ int export_feed_counts(struct export_feed *feed, struct export_counts *counts)
 }
 
 /* Times never go back, though those of several clocks may. */
-static int feed_pass(void *context, const struct export_event *event)
+static void feed_pass(void *context, const struct export_event *event)
 {
 	struct export_feed *feed = context;
 	struct export_event passed = *event;
 
 	feed->time_ns = bits_max(feed->time_ns, event->time_ns);
 	passed.time_ns = feed->time_ns;
-	return feed->form->event(feed->state, &passed);
+	feed->form->event(feed->state, &passed);
 }
 
 /* A call is remembered, too, if there may be a gap after it. */
-static int feed_pass_call(struct export_feed *feed, const struct export_event *event)
+static void feed_pass_call(struct export_feed *feed, const struct export_event *event)
 {
-	int r = feed->has_gaps ? export_live_apply(&feed->live, event) : 0;
-
-	return r == 0 ? feed_pass(feed, event) : r;
+	if (feed->has_gaps)
+		export_live_apply(&feed->live, event);
+	feed_pass(feed, event);
 }
 
 /* A live buffer, as if it were allocated now. */
@@ -168,39 +154,30 @@ static void feed_make_live(struct export_feed *feed, size_t book, const struct s
 	};
 }
 
-static int feed_pass_live(struct export_feed *feed, size_t book, const struct snapshot *snapshot,
-			  uint64_t time_ns)
+static void feed_pass_live(struct export_feed *feed, size_t book, const struct snapshot *snapshot,
+			   uint64_t time_ns)
 {
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < snapshot->buffer_count; i++) {
+	for (size_t i = 0; i < snapshot->buffer_count; i++) {
 		struct export_event event;
 
 		if (!filter_wants_type(feed->filter, snapshot->buffers[i].type))
 			continue;
 		feed_make_live(feed, book, snapshot, &snapshot->buffers[i], &event);
 		event.time_ns = time_ns;
-		r = feed_pass_call(feed, &event);
+		feed_pass_call(feed, &event);
 	}
-	return r;
 }
 
-/* NULL: no memory. */
 static struct feed_stream *feed_stream(struct export_feed *feed, size_t book, uint32_t device)
 {
-	uint32_t before = feed->streams.count, number;
-	struct feed_stream *list =
-		array_grow(feed->list, &feed->list_capacity, (size_t)before + 1, sizeof(*list));
+	uint32_t before = feed->streams.count, number = must_number(&feed->streams, book, device);
 
-	if (!list)
-		return NULL;
-	feed->list = list;
-	if (map_add(&feed->streams, book, device, &number) < 0)
-		return NULL;
-	if (feed->streams.count > before)
-		list[before] = (struct feed_stream){
+	if (number > before) {
+		must_grow(feed->list, &feed->list_capacity, number);
+		feed->list[before] = (struct feed_stream){
 			.is_wanted = feed_books_wants(&feed->books, book, device, feed->filter)};
-	return &list[number - 1];
+	}
+	return &feed->list[number - 1];
 }
 
 /* What a device had before the first of its events that is known. */
@@ -219,36 +196,33 @@ static int feed_begin_stream(struct export_feed *feed, const struct recording_ev
 	r = feed_books_live(&feed->books, event->book, event->device, &moment, &snapshot, &last);
 	if (r < 0)
 		return r == -ENOENT || r == -EBADMSG ? 0 : r;
-	r = feed_pass_live(feed, event->book, snapshot, event->time_ns);
+	feed_pass_live(feed, event->book, snapshot, event->time_ns);
 	snapshot_free(snapshot);
-	return r;
+	return 0;
 }
 
-static int feed_pass_marks(struct export_feed *feed, uint64_t until_ns)
+static void feed_pass_marks(struct export_feed *feed, uint64_t until_ns)
 {
-	int r = 0;
-
-	while (r == 0 && feed->next_mark < feed->mark_count &&
+	while (feed->next_mark < feed->mark_count &&
 	       feed->marks[feed->next_mark].time_ns <= until_ns) {
 		const struct feed_mark *mark = &feed->marks[feed->next_mark++];
 
-		r = feed_pass(feed, &(struct export_event){.kind = EXPORT_MARK,
-							   .process = mark->process,
-							   .time_ns = mark->time_ns,
-							   .name = mark->name,
-							   .phase = mark->phase});
+		feed_pass(feed, &(struct export_event){.kind = EXPORT_MARK,
+						       .process = mark->process,
+						       .time_ns = mark->time_ns,
+						       .name = mark->name,
+						       .phase = mark->phase});
 	}
-	return r;
 }
 
 /* Nobody knows in which order they came, so each has what is in use after all of them. */
-static int feed_pass_mended(void *context, const struct export_event *event)
+static void feed_pass_mended(void *context, const struct export_event *event)
 {
 	struct export_feed *feed = context;
 	struct export_event mended = *event;
 
 	mended.used = feed->hot[event->type].bytes;
-	return feed_pass(feed, &mended);
+	feed_pass(feed, &mended);
 }
 
 /* What became of the device in a gap. */
@@ -268,7 +242,7 @@ static int feed_mend(struct export_feed *feed, const struct recording_event *sou
 		return r == -ENOENT || r == -EBADMSG ? 0 : r;
 	feed->hot = source->hot;
 	export_live_begin(&feed->live);
-	for (size_t i = 0; r == 0 && i < snapshot->buffer_count; i++) {
+	for (size_t i = 0; i < snapshot->buffer_count; i++) {
 		struct export_event event;
 
 		if (!filter_wants_type(feed->filter, snapshot->buffers[i].type))
@@ -276,12 +250,11 @@ static int feed_mend(struct export_feed *feed, const struct recording_event *sou
 		feed_make_live(feed, source->book, snapshot, &snapshot->buffers[i], &event);
 		event.time_ns = gap->time_ns;
 		event.number = gap->number;
-		r = export_live_seen(&feed->live, &event, feed_pass_mended, feed);
+		export_live_seen(&feed->live, &event, feed_pass_mended, feed);
 	}
-	if (r == 0)
-		r = export_live_end(&feed->live, gap, feed_pass_mended, feed);
+	export_live_end(&feed->live, gap, feed_pass_mended, feed);
 	snapshot_free(snapshot);
-	return r;
+	return 0;
 }
 
 static int feed_gap(struct export_feed *feed, const struct recording_event *source)
@@ -292,12 +265,11 @@ static int feed_gap(struct export_feed *feed, const struct recording_event *sour
 					 .time_ns = source->time_ns,
 					 .number = source->number,
 					 .missed = source->gap->events};
-	int r = feed_pass(feed, &gap);
-
-	return r == 0 ? feed_mend(feed, source, &gap) : r;
+	feed_pass(feed, &gap);
+	return feed_mend(feed, source, &gap);
 }
 
-static int feed_call(struct export_feed *feed, const struct recording_event *source)
+static void feed_call(struct export_feed *feed, const struct recording_event *source)
 {
 	const struct book_record *record = &source->event->record;
 	uint32_t op = source->event->op_slot & BOOK_OP_MASK, type = book_meta_type(record->meta);
@@ -319,7 +291,7 @@ static int feed_call(struct export_feed *feed, const struct recording_event *sou
 	/* A recording may come from anybody. */
 	if (type >= BOOK_TYPES || op == 0 || op >= BOOK_OP_COUNT ||
 	    !filter_wants_type(feed->filter, type))
-		return 0;
+		return;
 	event.used = source->hot[type].bytes;
 	event.name = feed_books_string(&feed->books, source->book, record->name);
 	event.phase = feed_books_string(&feed->books, source->book, record->phase);
@@ -327,7 +299,7 @@ static int feed_call(struct export_feed *feed, const struct recording_event *sou
 	event.birth = op == BOOK_OP_ALLOC
 			      ? event.stack
 			      : feed_books_stack(&feed->books, source->book, record->stack);
-	return feed_pass_call(feed, &event);
+	feed_pass_call(feed, &event);
 }
 
 static int feed_event(void *context, const struct recording_event *source)
@@ -336,13 +308,11 @@ static int feed_event(void *context, const struct recording_event *source)
 	struct feed_stream *stream = feed_stream(feed, source->book, source->device);
 	int r = 0;
 
-	if (!stream)
-		return -ENOMEM;
 	if (++feed->progress.done % FEED_STRIDE == 0) {
 		progress_draw(&feed->progress);
 		if (output_is_stopped())
 			return -EINTR;
-		if (ferror(feed->out))
+		if (ferror(feed->target->out) || *feed->target->problem)
 			return -EIO;
 	}
 	if (!stream->is_wanted)
@@ -351,11 +321,13 @@ static int feed_event(void *context, const struct recording_event *source)
 		stream->is_begun = true;
 		r = feed_begin_stream(feed, source);
 	}
-	if (r == 0)
-		r = feed_pass_marks(feed, source->time_ns);
 	if (r < 0)
 		return r;
-	return source->event ? feed_call(feed, source) : feed_gap(feed, source);
+	feed_pass_marks(feed, source->time_ns);
+	if (!source->event)
+		return feed_gap(feed, source);
+	feed_call(feed, source);
+	return 0;
 }
 
 static int feed_compare_marks(const void *a, const void *b)
@@ -365,56 +337,45 @@ static int feed_compare_marks(const void *a, const void *b)
 	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
-static int feed_add_marks(struct export_feed *feed, size_t number, const struct mark_list *marks)
+static void feed_add_marks(struct export_feed *feed, size_t number, const struct mark_list *marks)
 {
-	struct feed_mark *list = array_grow(feed->marks, &feed->mark_capacity,
-					    feed->mark_count + marks->count + 1, sizeof(*list));
-
-	if (!list)
-		return -ENOMEM;
-	feed->marks = list;
+	must_grow(feed->marks, &feed->mark_capacity, feed->mark_count + marks->count);
 	for (size_t i = 0; i < marks->count; i++)
-		list[feed->mark_count++] = (struct feed_mark){
+		feed->marks[feed->mark_count++] = (struct feed_mark){
 			.time_ns = marks->list[i].time_ns,
 			.process = (uint32_t)number,
 			.name = feed_books_text(&feed->books, marks->list[i].name),
 			.phase = feed_books_text(&feed->books, marks->list[i].phase),
 		};
-	return 0;
 }
 
 /* Those of a book whose process is wanted. */
-static int feed_read_marks(struct export_feed *feed, size_t number)
+static void feed_read_marks(struct export_feed *feed, size_t number)
 {
 	CLEANUP(book_marks_deinit) struct mark_list marks = MARK_LIST_NULL;
 	struct feed_book *book = filter_wants_pid(feed->filter, feed->owners[number].pid)
 					 ? feed_books_get(&feed->books, number)
 					 : NULL;
 	struct snapshot *texts;
-	int r;
 
 	if (!book)
-		return 0;
-	texts = snapshot_new(0);
-	if (!texts)
-		return -ENOMEM;
-	r = recording_marks(feed->books.recording, number, &book->book->reader, texts, &marks);
-	if (r == 0)
-		r = feed_add_marks(feed, number, &marks);
+		return;
+	texts = must_have(snapshot_new(0));
+	if (must_not_lack(recording_marks(feed->books.recording, number, &book->book->reader, texts,
+					  &marks)) == 0)
+		feed_add_marks(feed, number, &marks);
 	snapshot_free(texts);
-	return r == -ENOMEM ? r : 0;
 }
 
 /* Devices that had live buffers when the recording began, and no events since. */
-static int feed_pass_idle(struct export_feed *feed, size_t number, uint64_t start_ns)
+static void feed_pass_idle(struct export_feed *feed, size_t number, uint64_t start_ns)
 {
 	const struct recording_moment start = {
 		.time_ns = start_ns, .book = RECORDING_NONE, .device = RECORDING_NONE};
 	struct feed_book *book = feed_books_get(&feed->books, number);
 	int64_t device = book ? reader_next_shard(&book->book->reader, 0) : -1;
-	int r = 0;
 
-	while (r == 0 && device >= 0) {
+	while (device >= 0) {
 		uint32_t d = (uint32_t)device;
 		struct snapshot *snapshot = NULL;
 		uint64_t last;
@@ -422,29 +383,25 @@ static int feed_pass_idle(struct export_feed *feed, size_t number, uint64_t star
 		if (feed_books_wants(&feed->books, number, d, feed->filter) &&
 		    feed_books_live(&feed->books, number, d, &start, &snapshot, &last) == 0 &&
 		    last == feed_books_last(&feed->books, number, d))
-			r = feed_pass_live(feed, number, snapshot, start_ns);
+			feed_pass_live(feed, number, snapshot, start_ns);
 		snapshot_free(snapshot);
 		device = reader_next_shard(&book->book->reader, d + 1);
 	}
-	return r;
 }
 
-static int feed_prepare(struct export_feed *feed)
+static void feed_prepare(struct export_feed *feed)
 {
 	uint64_t start_ns = recording_facts(feed->books.recording)->start_ns;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < feed->books.count; i++) {
-		r = feed_read_marks(feed, i);
-		if (r == 0)
-			r = feed_pass_idle(feed, i, start_ns);
+	for (size_t i = 0; i < feed->books.count; i++) {
+		feed_read_marks(feed, i);
+		feed_pass_idle(feed, i, start_ns);
 	}
 	if (feed->mark_count > 0)
 		qsort(feed->marks, feed->mark_count, sizeof(*feed->marks), feed_compare_marks);
-	return r;
 }
 
-int export_feed_course(void *context, const struct export_form *form, void *state, FILE *out)
+int export_feed_course(void *context, const struct export_form *form, void *state,
+		       const struct export_target *target)
 {
 	struct export_feed *feed = context;
 	const struct filter *filter = feed->filter;
@@ -453,19 +410,18 @@ int export_feed_course(void *context, const struct export_form *form, void *stat
 
 	feed->form = form;
 	feed->state = state;
-	feed->out = out;
+	feed->target = target;
 	feed->progress = (struct progress){.total = recording_facts(feed->books.recording)->events,
 					   .unit = "event"};
 	if (filter->has_pid)
 		wanted.pid = filter->pid;
 	if (filter->has_type)
 		wanted.types = 1u << filter->type;
-	r = feed_prepare(feed);
+	feed_prepare(feed);
+	r = recording_walk(feed->books.recording, &wanted, NULL, &feed->books.until, feed_event,
+			   feed);
 	if (r == 0)
-		r = recording_walk(feed->books.recording, &wanted, NULL, &feed->books.until,
-				   feed_event, feed);
-	if (r == 0)
-		r = feed_pass_marks(feed, feed->books.until.time_ns);
+		feed_pass_marks(feed, feed->books.until.time_ns);
 	progress_end(&feed->progress);
 	return r;
 }

@@ -9,7 +9,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "recording/read/recording.h"
 
@@ -17,11 +16,12 @@ struct export_counts;
 struct export_feed;
 struct export_form;
 struct export_owner;
+struct export_target;
 struct filter;
 
-/* The recording and @filter must outlive it. @until: where it ends. 0 or a negative errno. */
-int export_feed_new(struct export_feed **ret_feed, struct recording *recording,
-		    const struct filter *filter, const struct recording_moment *until);
+/* The recording and @filter must outlive it. @until: where it ends. */
+struct export_feed *export_feed_new(struct recording *recording, const struct filter *filter,
+				    const struct recording_moment *until);
 struct export_feed *export_feed_free(struct export_feed *feed);
 
 /* All processes of the recording; they live as long as the feed. */
@@ -31,4 +31,5 @@ const struct export_owner *export_feed_owners(const struct export_feed *feed, si
 int export_feed_counts(struct export_feed *feed, struct export_counts *counts);
 
 /* An export_course_fn; @context is a struct export_feed. -EINTR: stopped by Ctrl-C. */
-int export_feed_course(void *context, const struct export_form *form, void *state, FILE *out);
+int export_feed_course(void *context, const struct export_form *form, void *state,
+		       const struct export_target *target);

@@ -13,21 +13,24 @@
 #include "base/files/user-file.h"
 #include "base/text.h"
 #include "cli/common/command.h"
+#include "cli/common/must.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
 #include "cli/export/export.h"
 
-/* 0 or a negative errno; @problem: set if it says more than that. */
+/* 0 or a negative errno; the target's problem: set if it says more than that. */
 static int export_file_write(const struct export_form *form, struct export_target *target,
 			     export_course_fn *course, void *context)
 {
-	void *state = NULL;
-	int r = form->begin(target, &state);
+	void *state = form->begin(target);
+	int r = 0;
 
-	if (r == 0 && form->event && course)
-		r = course(context, form, state, target->out);
+	if (form->event && course)
+		r = course(context, form, state, target);
+	if (r == 0 && *target->problem)
+		r = -EIO;
 	if (r == 0)
-		r = form->finish(state);
+		form->finish(state);
 	if (form->free)
 		form->free(state);
 	/* It tells why writing has failed, if it did before. */
@@ -54,12 +57,19 @@ static int export_file_fail(const struct export_options *options,
 	return COMMAND_FAILED;
 }
 
+struct export_file {
+	const char *path;
+	int fd;
+};
+
 /* Half a file must not look like one; but a device or a pipe stays. */
-static void export_file_discard(const char *path, FILE *file)
+static void export_file_discard(void *context)
 {
+	const struct export_file *file = context;
+	const char *path = file->path;
 	struct stat written, named;
 
-	if (fstat(fileno(file), &written) == 0 && S_ISREG(written.st_mode) &&
+	if (fstat(file->fd, &written) == 0 && S_ISREG(written.st_mode) &&
 	    lstat(path, &named) == 0 && named.st_ino == written.st_ino &&
 	    named.st_dev == written.st_dev)
 		(void)unlink(path); /* nothing more can be done */
@@ -68,21 +78,19 @@ static void export_file_discard(const char *path, FILE *file)
 static int export_file_named(const struct export_options *options, struct export_target *target,
 			     export_course_fn *course, void *context)
 {
-	CLEANUP_FCLOSE FILE *file = NULL;
-	int r, fd = user_file_open(options->path, O_TRUNC, 0666);
+	struct export_file file = {options->path, user_file_open(options->path, O_TRUNC, 0666)};
+	CLEANUP_FCLOSE FILE *out = NULL;
+	int r;
 
-	if (fd < 0)
-		return export_file_fail(options, target, fd);
-	file = fdopen(fd, "we");
-	if (!file) {
-		close(fd);
-		return export_file_fail(options, target, -ENOMEM);
-	}
-	target->out = file;
+	if (file.fd < 0)
+		return export_file_fail(options, target, file.fd);
+	must_clean_up(export_file_discard, &file);
+	target->out = out = must_have(fdopen(file.fd, "we"));
 	r = export_file_write(options->form, target, course, context);
+	must_clean_up(NULL, NULL);
 	if (r == 0)
 		return COMMAND_OK;
-	export_file_discard(options->path, file);
+	export_file_discard(&file);
 	return export_file_fail(options, target, r);
 }
 

@@ -8,10 +8,11 @@
 struct export_options;
 
 /*
- * Feeds @form, which writes to @out, with the course of events; @context is its own. May end early with
- * -EIO if writing has failed. 0 or a negative errno.
+ * Feeds @form with the course of events; @context is its own. May end early with -EIO if writing has failed
+ * or the target has a problem. 0 or a negative errno.
  */
-typedef int export_course_fn(void *context, const struct export_form *form, void *state, FILE *out);
+typedef int export_course_fn(void *context, const struct export_form *form, void *state,
+			     const struct export_target *target);
 
 /*
  * Writes a file of what the target has; its out and rows_max are set here. @course: NULL = there is none.

@@ -20,20 +20,20 @@ struct export_live {
 
 #define EXPORT_LIVE_NULL ((struct export_live){.entries = NULL})
 
-typedef int export_live_fn(void *context, const struct export_event *event);
+typedef void export_live_fn(void *context, const struct export_event *event);
 
 void export_live_deinit(struct export_live *live);
 
-/* An allocation or a free; other events change nothing. 0 or -ENOMEM. */
-int export_live_apply(struct export_live *live, const struct export_event *event);
+/* An allocation or a free; other events change nothing. */
+void export_live_apply(struct export_live *live, const struct export_event *event);
 
 /*
  * Compares with what is live after a gap: first _begin(), then _seen() for each live buffer, as an
  * allocation, then _end() for what is no more. They apply and pass on the events that are missing, with the
- * time and number of what was seen, or of the gap; what is in use is for the caller to say. 0, -ENOMEM or what @fn returns.
+ * time and number of what was seen, or of the gap; what is in use is for the caller to say.
  */
 void export_live_begin(struct export_live *live);
-int export_live_seen(struct export_live *live, const struct export_event *alloc, export_live_fn *fn,
+void export_live_seen(struct export_live *live, const struct export_event *alloc,
+		      export_live_fn *fn, void *context);
+void export_live_end(struct export_live *live, const struct export_event *gap, export_live_fn *fn,
 		     void *context);
-int export_live_end(struct export_live *live, const struct export_event *gap, export_live_fn *fn,
-		    void *context);

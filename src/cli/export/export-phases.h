@@ -28,13 +28,13 @@ struct export_phases {
 
 #define EXPORT_PHASES_NULL ((struct export_phases){.list = NULL})
 
-typedef int export_phase_fn(void *context, const struct export_phase *phase);
+typedef void export_phase_fn(void *context, const struct export_phase *phase);
 
-/* Passes on the phase that an event ends. 0, -ENOMEM or what @fn returns. */
-int export_phases_event(struct export_phases *phases, const struct export_event *event,
-			export_phase_fn *fn, void *context);
+/* Passes on the phase that an event ends. */
+void export_phases_event(struct export_phases *phases, const struct export_event *event,
+			 export_phase_fn *fn, void *context);
 
 /* Passes on those that go on. */
-int export_phases_end(struct export_phases *phases, export_phase_fn *fn, void *context);
+void export_phases_end(struct export_phases *phases, export_phase_fn *fn, void *context);
 
 void export_phases_deinit(struct export_phases *phases);

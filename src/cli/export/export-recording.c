@@ -51,12 +51,13 @@ int export_recording(const struct export_options *options, struct session *sessi
 		.command = recording_facts(recording)->command,
 		.start_ns = recording_facts(recording)->start_ns,
 	};
-	struct export_feed *feed;
-	int r = export_feed_new(&feed, recording, counts.filter, session_moment(session));
+	struct export_feed *feed =
+		export_feed_new(recording, counts.filter, session_moment(session));
+	int r = 0;
 
 	session_print_notes(snapshot);
 	recording_tell_notes(recording_facts(recording));
-	if (r == 0 && !options->form->event)
+	if (!options->form->event)
 		r = export_feed_counts(feed, &counts);
 	if (r == 0) {
 		target.owners = export_feed_owners(feed, &target.owner_count);

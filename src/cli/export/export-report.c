@@ -10,6 +10,7 @@
 #include "base/files/user-file.h"
 #include "base/text.h"
 #include "cli/common/command.h"
+#include "cli/common/must.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
 #include "cli/export/export.h"
@@ -102,14 +103,21 @@ static int export_report_fail(const struct export_options *options, int r, const
 	return COMMAND_FAILED;
 }
 
+static void export_report_discard(void *folder)
+{
+	export_folder_deinit(folder);
+}
+
 static int export_report_write(const struct export_options *options, struct export_job *job)
 {
 	CLEANUP(export_folder_deinit) struct export_folder folder = EXPORT_FOLDER_NULL;
 	int r = export_folder_begin(&folder, options->path, options->report->is_report);
 
+	must_clean_up(export_report_discard, &folder);
 	job->folder = folder.folder;
 	if (r == 0)
 		r = options->report->write(job);
+	must_clean_up(NULL, NULL);
 	return r == 0 ? export_folder_finish(&folder, options->report->is_report) : r;
 }
 
@@ -138,10 +146,9 @@ static int export_report_process(const struct export_options *options, const str
 	int r = export_report_read_marks(scan, options->request.filter.pid, snapshot, &marks,
 					 &lost);
 
-	if (r == 0)
-		r = export_operations_find(snapshot, process, &marks, &job.operations);
 	if (r < 0)
 		return output_fail("export", "cannot look at processes", r);
+	job.operations = export_operations_find(snapshot, process, &marks);
 	/* Whoever made a recording says which process it is of, and so whose files would be read. */
 	if (!options->from.file)
 		export_sources_init(&job.sources, &snapshot->processes[process]);

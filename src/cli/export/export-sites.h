@@ -30,6 +30,6 @@ struct export_sites {
 
 #define EXPORT_SITES_NULL ((struct export_sites){.list = NULL})
 
-/* Of the target's snapshot, which must outlive the result. 0 or -ENOMEM. */
-int export_sites_find(const struct export_target *target, struct export_sites *ret_sites);
+/* Of the target's snapshot, which must outlive the result. */
+struct export_sites export_sites_find(const struct export_target *target);
 void export_sites_deinit(struct export_sites *sites);

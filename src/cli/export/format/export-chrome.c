@@ -6,12 +6,12 @@
  * are in microseconds since the start.
  */
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/emit.h"
 #include "book/format/layout.h"
+#include "cli/common/must.h"
 #include "cli/export/export-phases.h"
 #include "cli/export/format/export-form.h"
 #include "model/types.h"
@@ -36,13 +36,10 @@ static void chrome_put_owner(struct emit *json, const struct export_owner *owner
 	emit_close_object(json);
 }
 
-static int chrome_begin(struct export_target *target, void **ret_state)
+static void *chrome_begin(struct export_target *target)
 {
-	struct chrome *chrome = calloc(1, sizeof(*chrome));
+	struct chrome *chrome = must_alloc(1, sizeof(*chrome));
 
-	*ret_state = chrome;
-	if (!chrome)
-		return -ENOMEM;
 	chrome->target = target;
 	chrome->json = EMIT_INIT(target->out);
 	emit_open_object(&chrome->json, NULL);
@@ -50,7 +47,7 @@ static int chrome_begin(struct export_target *target, void **ret_state)
 	emit_open_array(&chrome->json, "traceEvents");
 	for (size_t i = 0; i < target->owner_count; i++)
 		chrome_put_owner(&chrome->json, &target->owners[i]);
-	return 0;
+	return chrome;
 }
 
 static void chrome_put_time(struct emit *json, const char *key, uint64_t ns)
@@ -75,7 +72,7 @@ static void chrome_open(struct chrome *chrome, const struct export_event *event,
 	chrome_put_time(&chrome->json, "ts", event->time_ns > start ? event->time_ns - start : 0);
 }
 
-static int chrome_put_phase(void *context, const struct export_phase *phase)
+static void chrome_put_phase(void *context, const struct export_phase *phase)
 {
 	const struct export_event begin = {
 		.process = phase->process, .thread = phase->thread, .time_ns = phase->begin_ns};
@@ -84,7 +81,6 @@ static int chrome_put_phase(void *context, const struct export_phase *phase)
 	chrome_open(chrome, &begin, "X", phase->name);
 	chrome_put_time(&chrome->json, "dur", phase->end_ns - phase->begin_ns);
 	emit_close_object(&chrome->json);
-	return 0;
 }
 
 static void chrome_put_counter(struct chrome *chrome, const struct export_event *event)
@@ -122,7 +118,7 @@ static void chrome_put_instant(struct chrome *chrome, const struct export_event 
 	emit_close_object(json);
 }
 
-static int chrome_event(void *state, const struct export_event *event)
+static void chrome_event(void *state, const struct export_event *event)
 {
 	struct chrome *chrome = state;
 
@@ -136,26 +132,24 @@ static int chrome_event(void *state, const struct export_event *event)
 		chrome_put_instant(chrome, event, types_op_name(event->op), "t");
 	else if (event->op == BOOK_OP_ALLOC || event->op == BOOK_OP_FREE)
 		chrome_put_counter(chrome, event);
-	return export_phases_event(&chrome->phases, event, chrome_put_phase, chrome);
+	export_phases_event(&chrome->phases, event, chrome_put_phase, chrome);
 }
 
-static int chrome_finish(void *state)
+static void chrome_finish(void *state)
 {
 	struct chrome *chrome = state;
-	int r = export_phases_end(&chrome->phases, chrome_put_phase, chrome);
+
+	export_phases_end(&chrome->phases, chrome_put_phase, chrome);
 
 	emit_close_array(&chrome->json);
 	emit_close_object(&chrome->json);
 	emit_end(&chrome->json);
-	return r;
 }
 
 static void chrome_free(void *state)
 {
 	struct chrome *chrome = state;
 
-	if (!chrome)
-		return;
 	export_phases_deinit(&chrome->phases);
 	free(chrome);
 }

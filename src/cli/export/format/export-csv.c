@@ -8,14 +8,13 @@
 #include "cli/export/format/export-form.h"
 #include "model/types.h"
 
-static int csv_begin(struct export_target *target, void **ret_state)
+static void *csv_begin(struct export_target *target)
 {
-	*ret_state = target;
 	fputs("time_ns,pid,process,device,number,event,type,address,size,refs,thread,space,name,"
 	      "phase,"
 	      "used,missed,stack\n",
 	      target->out);
-	return 0;
+	return target;
 }
 
 static void csv_put_text(FILE *out, const char *text)
@@ -44,7 +43,7 @@ static const char *csv_word(const struct export_event *event)
 	return event->kind == EXPORT_GAP ? "missed" : "mark";
 }
 
-static int csv_event(void *state, const struct export_event *event)
+static void csv_event(void *state, const struct export_event *event)
 {
 	const struct export_target *target = state;
 	const struct export_owner *owner = &target->owners[event->process];
@@ -69,13 +68,11 @@ static int csv_event(void *state, const struct export_event *event)
 	if (event->stack)
 		text_put_csv(out, event->stack);
 	fputc('\n', out);
-	return 0;
 }
 
-static int csv_finish(void *state)
+static void csv_finish(void *state)
 {
 	(void)state;
-	return 0;
 }
 
 const struct export_form export_csv = {

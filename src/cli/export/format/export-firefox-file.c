@@ -272,7 +272,7 @@ static void firefox_put_meta(struct emit *json, const struct firefox *firefox)
 	emit_close_object(json);
 }
 
-int firefox_finish(void *state)
+void firefox_finish(void *state)
 {
 	const struct firefox *firefox = state;
 	struct emit json = EMIT_INIT(firefox->target->out);
@@ -291,5 +291,4 @@ int firefox_finish(void *state)
 	emit_close_array(&json);
 	emit_close_object(&json);
 	emit_end(&json);
-	return 0;
 }

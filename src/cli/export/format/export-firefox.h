@@ -40,4 +40,4 @@ struct firefox {
 };
 
 /* Writes all that was collected. */
-int firefox_finish(void *state);
+void firefox_finish(void *state);

@@ -71,19 +71,19 @@ struct export_target {
 	size_t owner_count;
 	const struct export_count *counts; /* NULL = not known */
 	size_t count_count;
-	char problem[256]; /* on failure: what went wrong, if it is more than an errno */
+	char problem[256]; /* why a format cannot go on; then it need not be fed anymore */
 };
 
-/* Functions return 0 or a negative errno; whether writing has failed is for the caller to ask. */
+/* Whether writing has failed is for the caller to ask. */
 struct export_form {
 	const char *name; /* for --format */
 	bool is_course;   /* needs a recording */
 	bool is_binary;   /* not for terminals */
-	/* @ret_state may stay NULL, and is freed even after a failure. */
-	int (*begin)(struct export_target *target, void **ret_state);
+	/* Return: its state. */
+	void *(*begin)(struct export_target *target);
 	/* NULL = the course is not needed. */
-	int (*event)(void *state, const struct export_event *event);
-	int (*finish)(void *state);
+	void (*event)(void *state, const struct export_event *event);
+	void (*finish)(void *state);
 	void (*free)(void *state);
 };
 

@@ -7,13 +7,13 @@
  * and the type of memory, which heaptrack has no place for.
  */
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "book/format/layout.h"
+#include "cli/common/must.h"
 #include "cli/export/format/export-form.h"
 #include "cli/export/visualizer/export-stacks.h"
 #include "model/snapshot.h"
@@ -31,19 +31,15 @@ struct heaptrack {
 	uint64_t ms;                               /* that is written */
 };
 
-static int heaptrack_begin(struct export_target *target, void **ret_state)
+static void *heaptrack_begin(struct export_target *target)
 {
-	struct heaptrack *heaptrack = calloc(1, sizeof(*heaptrack));
+	struct heaptrack *heaptrack = must_alloc(1, sizeof(*heaptrack));
 	FILE *out = target->out;
-
-	*ret_state = heaptrack;
-	if (!heaptrack)
-		return -ENOMEM;
 	heaptrack->target = target;
 	fprintf(out, "v " HEAPTRACK_VERSION "\nX ");
 	text_put_line(out, target->command ? target->command : "ttmem");
 	fprintf(out, "\nI %x 0\n", HEAPTRACK_PAGE);
-	return 0;
+	return heaptrack;
 }
 
 /* Writes what the tree has got since the last time. */
@@ -74,22 +70,17 @@ static void heaptrack_put_tree(struct heaptrack *heaptrack)
 	}
 }
 
-static int heaptrack_node(struct heaptrack *heaptrack, const struct export_event *event,
-			  uint32_t *ret_node)
+static uint32_t heaptrack_node(struct heaptrack *heaptrack, const struct export_event *event)
 {
 	const struct export_owner *owner = &heaptrack->target->owners[event->process];
 	uint32_t root = 0;
 	char text[64];
-	int r = 0;
 
 	snprintf(text, sizeof(text), "%s (pid %" PRIu32 ")", owner->comm, owner->pid);
 	if (heaptrack->target->owner_count > 1)
-		r = export_stacks_label(&heaptrack->stacks, root, text, &root);
-	if (r == 0)
-		r = export_stacks_label(&heaptrack->stacks, root, types_name(event->type), &root);
-	if (r < 0)
-		return r;
-	return export_stacks_site(&heaptrack->stacks, root, event->birth, event->name, ret_node);
+		root = export_stacks_label(&heaptrack->stacks, root, text);
+	root = export_stacks_label(&heaptrack->stacks, root, types_name(event->type));
+	return export_stacks_site(&heaptrack->stacks, root, event->birth, event->name);
 }
 
 static void heaptrack_put_time(struct heaptrack *heaptrack, uint64_t time_ns)
@@ -102,21 +93,17 @@ static void heaptrack_put_time(struct heaptrack *heaptrack, uint64_t time_ns)
 	heaptrack->ms = ms > heaptrack->ms ? ms : heaptrack->ms;
 }
 
-static int heaptrack_event(void *state, const struct export_event *event)
+static void heaptrack_event(void *state, const struct export_event *event)
 {
 	struct heaptrack *heaptrack = state;
 	FILE *out = heaptrack->target->out;
 	uint32_t node, kind;
-	int r;
 
 	if (event->kind != EXPORT_CALL || event->bytes == 0 ||
 	    (event->op != BOOK_OP_ALLOC && event->op != BOOK_OP_FREE))
-		return 0;
-	r = heaptrack_node(heaptrack, event, &node);
-	if (r == 0)
-		r = map_add(&heaptrack->kinds, event->bytes, node, &kind);
-	if (r != 0)
-		return r;
+		return;
+	node = heaptrack_node(heaptrack, event);
+	kind = must_number(&heaptrack->kinds, event->bytes, node);
 	heaptrack_put_tree(heaptrack);
 	if (heaptrack->kinds.count > heaptrack->kind_count)
 		fprintf(out, "a %" PRIx64 " %" PRIx32 "\n", event->bytes, node);
@@ -124,23 +111,19 @@ static int heaptrack_event(void *state, const struct export_event *event)
 	heaptrack_put_time(heaptrack, event->time_ns);
 	/* The only numbers that begin with 0. */
 	fprintf(out, "%c %" PRIx32 "\n", event->op == BOOK_OP_ALLOC ? '+' : '-', kind - 1);
-	return 0;
 }
 
-static int heaptrack_finish(void *state)
+static void heaptrack_finish(void *state)
 {
 	struct heaptrack *heaptrack = state;
 
 	heaptrack_put_time(heaptrack, heaptrack->target->snapshot->time_ns);
-	return 0;
 }
 
 static void heaptrack_free(void *state)
 {
 	struct heaptrack *heaptrack = state;
 
-	if (!heaptrack)
-		return;
 	export_stacks_deinit(&heaptrack->stacks);
 	map_deinit(&heaptrack->kinds);
 	free(heaptrack);

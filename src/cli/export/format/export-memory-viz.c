@@ -7,16 +7,15 @@
  * counts in every bank, so it is multiplied by the banks: a lane is as long as its memory is large.
  */
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "book/format/layout.h"
+#include "cli/common/must.h"
 #include "cli/export/format/export-form.h"
 #include "cli/export/format/export-pickle.h"
 #include "cli/export/visualizer/export-viz.h"
@@ -37,42 +36,33 @@ static void viz_put_number(const struct viz *viz, const char *word, uint64_t val
 	export_pickle_set(viz->out);
 }
 
-static int viz_begin(struct export_target *target, void **ret_state)
+static void *viz_begin(struct export_target *target)
 {
-	struct viz *viz = calloc(1, sizeof(*viz));
-
-	*ret_state = viz;
-	if (!viz)
-		return -ENOMEM;
+	struct viz *viz = must_alloc(1, sizeof(*viz));
 	viz->target = target;
 	viz->out = target->out;
 	export_pickle_begin(viz->out);
 	export_pickle_dict(viz->out);
 	viz_remember_words(viz);
-	return 0;
+	return viz;
 }
 
 /* The number of a device; a new one gets a list for its events. */
-static int viz_find_device(struct viz *viz, uint32_t pid, uint32_t device, uint32_t *ret_number)
+static uint32_t viz_find_device(struct viz *viz, uint32_t pid, uint32_t device)
 {
 	uint32_t before = viz->device_index.count;
-	struct viz_device *devices = array_grow(viz->devices, &viz->device_capacity,
-						(size_t)before + 1, sizeof(*devices));
-	int r;
+	uint32_t number = must_number(&viz->device_index, pid, device);
 
-	if (!devices)
-		return -ENOMEM;
-	viz->devices = devices;
-	r = map_add(&viz->device_index, pid, device, ret_number);
-	if (r < 0 || viz->device_index.count == before)
-		return r;
+	if (number <= before)
+		return number;
+	must_grow(viz->devices, &viz->device_capacity, number);
 	viz->devices[before] = (struct viz_device){.pid = pid, .device = device};
 	viz->has_processes = viz->has_processes || viz->devices[0].pid != pid;
 	viz_word(viz, VIZ_TRACES);
 	export_pickle_list(viz->out);
-	export_pickle_remember(viz->out, *ret_number << VIZ_MEMO_SHIFT | VIZ_MEMO_TRACE);
+	export_pickle_remember(viz->out, number << VIZ_MEMO_SHIFT | VIZ_MEMO_TRACE);
 	export_pickle_set(viz->out);
-	return 0;
+	return number;
 }
 
 /* What a process declared about its device; NULL = nothing. */
@@ -115,25 +105,18 @@ static void viz_init_lane(struct viz *viz, struct viz_lane *lane)
 		viz_take_window(lane, window);
 }
 
-static int viz_find_lane(struct viz *viz, const struct viz_lane *key, struct viz_lane **ret_lane)
+static struct viz_lane *viz_find_lane(struct viz *viz, const struct viz_lane *key)
 {
-	uint32_t before = viz->lane_index.count, number;
-	struct viz_lane *lanes =
-		array_grow(viz->lanes, &viz->lane_capacity, (size_t)before + 1, sizeof(*lanes));
-	int r;
+	uint32_t before = viz->lane_index.count;
+	uint32_t number =
+		must_number(&viz->lane_index, key->device, (uint64_t)key->space << 32 | key->type);
 
-	if (!lanes)
-		return -ENOMEM;
-	viz->lanes = lanes;
-	r = map_add(&viz->lane_index, key->device, (uint64_t)key->space << 32 | key->type, &number);
-	if (r < 0)
-		return r;
-	*ret_lane = &viz->lanes[number - 1];
-	if (viz->lane_index.count > before) {
-		**ret_lane = *key;
-		viz_init_lane(viz, *ret_lane);
+	if (number > before) {
+		must_grow(viz->lanes, &viz->lane_capacity, number);
+		viz->lanes[before] = *key;
+		viz_init_lane(viz, &viz->lanes[before]);
 	}
-	return 0;
+	return &viz->lanes[number - 1];
 }
 
 /* A place in a lane, within its own range whatever the process says. */
@@ -176,25 +159,19 @@ static void viz_put_event(struct viz *viz, const struct export_event *event, con
 	export_pickle_set(viz->out);
 }
 
-static int viz_event(void *state, const struct export_event *event)
+static void viz_event(void *state, const struct export_event *event)
 {
 	struct viz *viz = state;
 	bool is_free = event->op == BOOK_OP_FREE, is_failure = event->op == BOOK_OP_FAILED;
 	struct viz_lane key = {.type = event->type, .space = event->space}, *lane;
 	uint32_t node;
-	int r;
 
 	if (event->kind != EXPORT_CALL ||
 	    (!is_failure && !(event->bytes && (is_free || event->op == BOOK_OP_ALLOC))))
-		return 0;
-	r = viz_find_device(viz, viz->target->owners[event->process].pid, event->device,
-			    &key.device);
-	if (r == 0)
-		r = viz_find_lane(viz, &key, &lane);
-	if (r == 0)
-		r = viz_find_frames(viz, event->type, event->name, event->stack, &node);
-	if (r != 0)
-		return r;
+		return;
+	key.device = viz_find_device(viz, viz->target->owners[event->process].pid, event->device);
+	lane = viz_find_lane(viz, &key);
+	node = viz_find_frames(viz, event->type, event->name, event->stack);
 	if (!is_failure)
 		viz_reach(lane, event->address, event->bytes);
 	if (is_free)
@@ -204,7 +181,6 @@ static int viz_event(void *state, const struct export_event *event)
 		      : is_failure ? "oom"
 				   : "alloc",
 		      lane, node);
-	return 0;
 }
 
 /* A buffer of the moment, in its lane. */
@@ -225,30 +201,23 @@ static int viz_compare(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-static int viz_find_block(struct viz *viz, const struct snapshot_buffer *buffer,
-			  struct viz_block *ret_block)
+static struct viz_block viz_find_block(struct viz *viz, const struct snapshot_buffer *buffer)
 {
 	const struct snapshot *snapshot = viz->target->snapshot;
 	const struct snapshot_part *part =
 		snapshot_find_part(snapshot, buffer->process, buffer->device);
 	struct viz_lane key = {.type = buffer->type, .space = buffer->space}, *lane;
+	struct viz_block block = {.bytes = snapshot_buffer_bytes(buffer)};
 	uint64_t share = part ? free_blocks_share(snapshot, part, buffer) : 0;
-	int r = viz_find_device(viz, snapshot->processes[buffer->process].pid, buffer->device,
-				&key.device);
 
-	if (r == 0)
-		r = viz_find_lane(viz, &key, &lane);
-	if (r == 0)
-		r = viz_find_frames(viz, buffer->type, buffer->name, buffer->stack,
-				    &ret_block->node);
-	if (r != 0)
-		return r;
-	ret_block->lane = (uint32_t)(lane - viz->lanes) + 1;
-	ret_block->bytes = snapshot_buffer_bytes(buffer);
-	ret_block->size = share ? share * lane->banks : ret_block->bytes;
-	ret_block->size = bits_min(bits_max(ret_block->size, 1), VIZ_LANE_SIZE);
-	ret_block->place = viz_reach(lane, buffer->address, ret_block->size);
-	return 0;
+	key.device = viz_find_device(viz, snapshot->processes[buffer->process].pid, buffer->device);
+	lane = viz_find_lane(viz, &key);
+	block.node = viz_find_frames(viz, buffer->type, buffer->name, buffer->stack);
+	block.lane = (uint32_t)(lane - viz->lanes) + 1;
+	block.size = share ? share * lane->banks : block.bytes;
+	block.size = bits_min(bits_max(block.size, 1), VIZ_LANE_SIZE);
+	block.place = viz_reach(lane, buffer->address, block.size);
+	return block;
 }
 
 /* @block: NULL = free memory. */
@@ -366,33 +335,28 @@ static void viz_put_traces(struct viz *viz)
 	export_pickle_set(viz->out);
 }
 
-static int viz_finish(void *state)
+static void viz_finish(void *state)
 {
 	struct viz *viz = state;
 	const struct snapshot *snapshot = viz->target->snapshot;
-	CLEANUP_FREE struct viz_block *blocks = calloc(snapshot->buffer_count + 1, sizeof(*blocks));
+	CLEANUP_FREE struct viz_block *blocks =
+		must_alloc(snapshot->buffer_count + 1, sizeof(*blocks));
 	size_t count = 0;
-	int r = blocks ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < snapshot->buffer_count; i++) {
+	for (size_t i = 0; i < snapshot->buffer_count; i++) {
 		if (snapshot_buffer_bytes(&snapshot->buffers[i]) > 0)
-			r = viz_find_block(viz, &snapshot->buffers[i], &blocks[count++]);
+			blocks[count++] = viz_find_block(viz, &snapshot->buffers[i]);
 	}
-	if (r < 0)
-		return r;
 	qsort(blocks, count, sizeof(*blocks), viz_compare);
 	viz_put_segments(viz, blocks, count);
 	viz_put_traces(viz);
 	export_pickle_end(viz->out);
-	return 0;
 }
 
 static void viz_free(void *state)
 {
 	struct viz *viz = state;
 
-	if (!viz)
-		return;
 	export_stacks_deinit(&viz->stacks);
 	map_deinit(&viz->device_index);
 	map_deinit(&viz->lane_index);

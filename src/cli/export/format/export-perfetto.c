@@ -6,13 +6,13 @@
  * gaps are instants of the process.
  */
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/map.h"
 #include "base/text.h"
 #include "book/format/layout.h"
+#include "cli/common/must.h"
 #include "cli/export/export-phases.h"
 #include "cli/export/format/export-form.h"
 #include "cli/export/format/export-proto.h"
@@ -61,19 +61,17 @@ struct perfetto {
 	struct export_proto packet, part, inner;
 };
 
-static int perfetto_put(struct perfetto *perfetto)
+static void perfetto_put(struct perfetto *perfetto)
 {
 	struct export_proto *trace = &perfetto->part;
-	bool is_failed;
 
 	export_proto_number(&perfetto->packet, PACKET_SEQUENCE, PERFETTO_SEQUENCE);
 	export_proto_reset(trace);
 	export_proto_message(trace, TRACE_PACKET, &perfetto->packet);
-	is_failed = trace->is_failed;
+
 	(void)fwrite(trace->bytes, 1, trace->length,
 		     perfetto->target->out); /* asked for at the end */
 	export_proto_reset(trace);
-	return is_failed ? -ENOMEM : 0;
 }
 
 /* Names come from processes, and are shown to people. */
@@ -86,7 +84,7 @@ static void perfetto_text(struct export_proto *proto, uint32_t field, const char
 }
 
 /* A process's uuid is its place in the list, from 1 on. */
-static int perfetto_put_owner(struct perfetto *perfetto, size_t i)
+static void perfetto_put_owner(struct perfetto *perfetto, size_t i)
 {
 	const struct export_owner *owner = &perfetto->target->owners[i];
 
@@ -98,160 +96,133 @@ static int perfetto_put_owner(struct perfetto *perfetto, size_t i)
 	export_proto_message(&perfetto->packet, PACKET_DESCRIPTOR, &perfetto->part);
 	if (i == 0)
 		export_proto_number(&perfetto->packet, PACKET_FLAGS, PERFETTO_CLEARED);
-	return perfetto_put(perfetto);
+	perfetto_put(perfetto);
 }
 
-static int perfetto_begin(struct export_target *target, void **ret_state)
+static void *perfetto_begin(struct export_target *target)
 {
-	struct perfetto *perfetto = calloc(1, sizeof(*perfetto));
-	int r = 0;
+	struct perfetto *perfetto = must_alloc(1, sizeof(*perfetto));
 
-	*ret_state = perfetto;
-	if (!perfetto)
-		return -ENOMEM;
 	perfetto->target = target;
-	for (size_t i = 0; r == 0 && i < target->owner_count; i++)
-		r = perfetto_put_owner(perfetto, i);
-	return r;
+	for (size_t i = 0; i < target->owner_count; i++)
+		perfetto_put_owner(perfetto, i);
+	return perfetto;
 }
 
 /* The counter's track, which is described before its first value. */
-static int perfetto_track(struct perfetto *perfetto, const struct export_event *event,
-			  uint64_t *ret_uuid)
+static uint64_t perfetto_track(struct perfetto *perfetto, const struct export_event *event)
 {
-	uint32_t before = perfetto->tracks.count, number;
+	uint32_t before = perfetto->tracks.count;
+	uint32_t number = must_number(&perfetto->tracks, event->process,
+				      (uint64_t)event->device << 32 | event->type);
+	uint64_t uuid = perfetto->target->owner_count + number;
 	char name[64];
-	int r = map_add(&perfetto->tracks, event->process,
-			(uint64_t)event->device << 32 | event->type, &number);
 
-	if (r < 0)
-		return r;
-	*ret_uuid = perfetto->target->owner_count + number;
-	if (perfetto->tracks.count == before)
-		return 0;
+	if (number <= before)
+		return uuid;
 	snprintf(name, sizeof(name), "%s of device %" PRIu32, types_name(event->type),
 		 event->device);
 	export_proto_number(&perfetto->inner, COUNTER_UNIT, PERFETTO_BYTES);
-	export_proto_number(&perfetto->part, TRACK_UUID, *ret_uuid);
+	export_proto_number(&perfetto->part, TRACK_UUID, uuid);
 	export_proto_text(&perfetto->part, TRACK_NAME, name);
 	export_proto_number(&perfetto->part, TRACK_PARENT, (uint64_t)event->process + 1);
 	export_proto_message(&perfetto->part, TRACK_COUNTER, &perfetto->inner);
 	export_proto_message(&perfetto->packet, PACKET_DESCRIPTOR, &perfetto->part);
-	return perfetto_put(perfetto);
+	perfetto_put(perfetto);
+	return uuid;
 }
 
-static int perfetto_put_event(struct perfetto *perfetto, uint64_t time_ns)
+static void perfetto_put_event(struct perfetto *perfetto, uint64_t time_ns)
 {
 	export_proto_message(&perfetto->packet, PACKET_EVENT, &perfetto->part);
 	export_proto_number(&perfetto->packet, PACKET_TIMESTAMP, time_ns);
-	return perfetto_put(perfetto);
+	perfetto_put(perfetto);
 }
 
-static int perfetto_thread(struct perfetto *perfetto, const struct export_phase *phase,
-			   uint64_t *ret_uuid)
+static uint64_t perfetto_thread(struct perfetto *perfetto, const struct export_phase *phase)
 {
-	uint32_t before = perfetto->tracks.count, number;
-	int r = map_add(&perfetto->tracks, phase->process, PERFETTO_THREADS + phase->thread,
-			&number);
+	uint32_t before = perfetto->tracks.count;
+	uint32_t number =
+		must_number(&perfetto->tracks, phase->process, PERFETTO_THREADS + phase->thread);
+	uint64_t uuid = perfetto->target->owner_count + number;
 
-	if (r < 0)
-		return r;
-	*ret_uuid = perfetto->target->owner_count + number;
-	if (perfetto->tracks.count == before)
-		return 0;
+	if (number <= before)
+		return uuid;
 	export_proto_number(&perfetto->inner, THREAD_PID,
 			    perfetto->target->owners[phase->process].pid);
 	export_proto_number(&perfetto->inner, THREAD_TID, phase->thread);
-	export_proto_number(&perfetto->part, TRACK_UUID, *ret_uuid);
+	export_proto_number(&perfetto->part, TRACK_UUID, uuid);
 	export_proto_number(&perfetto->part, TRACK_PARENT, (uint64_t)phase->process + 1);
 	export_proto_message(&perfetto->part, TRACK_THREAD, &perfetto->inner);
 	export_proto_message(&perfetto->packet, PACKET_DESCRIPTOR, &perfetto->part);
-	return perfetto_put(perfetto);
+	perfetto_put(perfetto);
+	return uuid;
 }
 
 /* Perfetto sorts by time: a slice may come later in the file than what happened meanwhile. */
-static int perfetto_put_phase(void *context, const struct export_phase *phase)
+static void perfetto_put_phase(void *context, const struct export_phase *phase)
 {
 	struct perfetto *perfetto = context;
-	uint64_t uuid;
-	int r = perfetto_thread(perfetto, phase, &uuid);
-
-	if (r < 0)
-		return r;
+	uint64_t uuid = perfetto_thread(perfetto, phase);
 	export_proto_number(&perfetto->part, EVENT_TYPE, PERFETTO_BEGIN);
 	export_proto_number(&perfetto->part, EVENT_TRACK, uuid);
 	perfetto_text(&perfetto->part, EVENT_NAME, phase->name);
-	r = perfetto_put_event(perfetto, phase->begin_ns);
+	perfetto_put_event(perfetto, phase->begin_ns);
 	export_proto_number(&perfetto->part, EVENT_TYPE, PERFETTO_END);
 	export_proto_number(&perfetto->part, EVENT_TRACK, uuid);
-	return r == 0 ? perfetto_put_event(perfetto, phase->end_ns) : r;
+	perfetto_put_event(perfetto, phase->end_ns);
 }
 
-static int perfetto_put_counter(struct perfetto *perfetto, const struct export_event *event)
+static void perfetto_put_counter(struct perfetto *perfetto, const struct export_event *event)
 {
-	uint64_t uuid;
-	int r = perfetto_track(perfetto, event, &uuid);
-
-	if (r < 0)
-		return r;
+	uint64_t uuid = perfetto_track(perfetto, event);
 	export_proto_number(&perfetto->part, EVENT_TYPE, PERFETTO_COUNTER);
 	export_proto_number(&perfetto->part, EVENT_TRACK, uuid);
 	export_proto_number(&perfetto->part, EVENT_COUNTER, event->used);
-	return perfetto_put_event(perfetto, event->time_ns);
+	perfetto_put_event(perfetto, event->time_ns);
 }
 
-static int perfetto_put_instant(struct perfetto *perfetto, const struct export_event *event,
-				const char *name)
+static void perfetto_put_instant(struct perfetto *perfetto, const struct export_event *event,
+				 const char *name)
 {
 	export_proto_number(&perfetto->part, EVENT_TYPE, PERFETTO_INSTANT);
 	export_proto_number(&perfetto->part, EVENT_TRACK, (uint64_t)event->process + 1);
 	perfetto_text(&perfetto->part, EVENT_NAME, name);
-	return perfetto_put_event(perfetto, event->time_ns);
+	perfetto_put_event(perfetto, event->time_ns);
 }
 
-static int perfetto_put_one(struct perfetto *perfetto, const struct export_event *event)
+static void perfetto_event(void *state, const struct export_event *event)
 {
+	struct perfetto *perfetto = state;
 	char text[96];
 
-	if (event->kind == EXPORT_MARK)
-		return perfetto_put_instant(perfetto, event, event->name ? event->name : "mark");
-	if (event->kind == EXPORT_GAP) {
+	if (event->kind == EXPORT_MARK) {
+		perfetto_put_instant(perfetto, event, event->name ? event->name : "mark");
+	} else if (event->kind == EXPORT_GAP) {
 		snprintf(text, sizeof(text), "%" PRIu64 " event%s missed", event->missed,
 			 event->missed == 1 ? "" : "s");
-		return perfetto_put_instant(perfetto, event, text);
+		perfetto_put_instant(perfetto, event, text);
+	} else if (event->op == BOOK_OP_ALLOC || event->op == BOOK_OP_FREE) {
+		perfetto_put_counter(perfetto, event);
+	} else if (event->op == BOOK_OP_FAILED) {
+		snprintf(text, sizeof(text), "allocation of %" PRIu64 " bytes of %s failed",
+			 event->size, types_name(event->type));
+		perfetto_put_instant(perfetto, event, text);
 	}
-	if (event->op == BOOK_OP_ALLOC || event->op == BOOK_OP_FREE)
-		return perfetto_put_counter(perfetto, event);
-	if (event->op != BOOK_OP_FAILED)
-		return 0;
-	snprintf(text, sizeof(text), "allocation of %" PRIu64 " bytes of %s failed", event->size,
-		 types_name(event->type));
-	return perfetto_put_instant(perfetto, event, text);
+	export_phases_event(&perfetto->phases, event, perfetto_put_phase, perfetto);
 }
 
-static int perfetto_event(void *state, const struct export_event *event)
-{
-	struct perfetto *perfetto = state;
-	int r = perfetto_put_one(perfetto, event);
-
-	if (r < 0)
-		return r;
-	return export_phases_event(&perfetto->phases, event, perfetto_put_phase, perfetto);
-}
-
-static int perfetto_finish(void *state)
+static void perfetto_finish(void *state)
 {
 	struct perfetto *perfetto = state;
 
-	return export_phases_end(&perfetto->phases, perfetto_put_phase, perfetto);
+	export_phases_end(&perfetto->phases, perfetto_put_phase, perfetto);
 }
 
 static void perfetto_free(void *state)
 {
 	struct perfetto *perfetto = state;
 
-	if (!perfetto)
-		return;
 	map_deinit(&perfetto->tracks);
 	export_phases_deinit(&perfetto->phases);
 	export_proto_deinit(&perfetto->packet);

@@ -6,13 +6,14 @@
  * up to then.
  */
 
-#include <errno.h>
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <zlib.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "cli/common/must.h"
 #include "cli/export/export-sites.h"
 #include "cli/export/format/export-form.h"
 #include "cli/export/format/export-proto.h"
@@ -66,25 +67,19 @@ struct pprof {
 	struct export_proto profile, part, inner;
 };
 
-static int pprof_begin(struct export_target *target, void **ret_state)
+static void *pprof_begin(struct export_target *target)
 {
-	struct pprof *pprof = calloc(1, sizeof(*pprof));
+	struct pprof *pprof = must_alloc(1, sizeof(*pprof));
 
-	*ret_state = pprof;
-	if (!pprof)
-		return -ENOMEM;
 	pprof->target = target;
-	return export_sites_find(target, &pprof->sites);
+	pprof->sites = export_sites_find(target);
+	return pprof;
 }
 
 /* The number of a text in the profile's table is that of the tree: 0 is "" in both. */
 static uint32_t pprof_text(struct pprof *pprof, const char *text)
 {
-	uint32_t number = 0;
-
-	if (export_stacks_text(&pprof->stacks, text, &number) < 0)
-		pprof->profile.is_failed = true;
-	return number;
+	return export_stacks_text(&pprof->stacks, text);
 }
 
 static void pprof_put_type(struct pprof *pprof, const char *type, const char *unit)
@@ -125,15 +120,13 @@ static void pprof_put_labels(struct pprof *pprof, const struct export_site *site
 	pprof_put_label(pprof, "device", number);
 }
 
-static int pprof_put_sample(struct pprof *pprof, const struct export_site *site)
+static void pprof_put_sample(struct pprof *pprof, const struct export_site *site)
 {
-	uint32_t path[EXPORT_STACK_DEPTH], node;
+	uint32_t path[EXPORT_STACK_DEPTH];
+	uint32_t node = export_stacks_site(&pprof->stacks, 0, site->stack, site->name);
 	struct export_proto *inner = &pprof->inner;
 	size_t count;
-	int r = export_stacks_site(&pprof->stacks, 0, site->stack, site->name, &node);
 
-	if (r < 0)
-		return r;
 	count = export_stacks_path(&pprof->stacks, node, path, EXPORT_STACK_DEPTH);
 	while (count > 0)
 		export_proto_varint(inner, pprof->stacks.nodes[path[--count] - 1].frame);
@@ -147,17 +140,14 @@ static int pprof_put_sample(struct pprof *pprof, const struct export_site *site)
 	export_proto_message(&pprof->part, SAMPLE_VALUE, inner);
 	pprof_put_labels(pprof, site);
 	export_proto_message(&pprof->profile, PROFILE_SAMPLE, &pprof->part);
-	return 0;
 }
 
 /* One for each module; pprof need not look for names, there are none to be found but ours. */
 static uint32_t pprof_put_mapping(struct pprof *pprof, uint32_t module)
 {
-	uint32_t before = pprof->modules.count, number = 0;
+	uint32_t before = pprof->modules.count, number = must_number(&pprof->modules, module, 0);
 
-	if (map_add(&pprof->modules, module, 0, &number) < 0)
-		pprof->profile.is_failed = true;
-	if (pprof->modules.count == before)
+	if (number <= before)
 		return number;
 	export_proto_number(&pprof->part, MAPPING_ID, number);
 	export_proto_number(&pprof->part, MAPPING_FILE, module);
@@ -170,11 +160,10 @@ static uint32_t pprof_put_mapping(struct pprof *pprof, uint32_t module)
 /* A function is a name in a file; several frames may be in it. */
 static uint32_t pprof_put_function(struct pprof *pprof, const struct export_frame *frame)
 {
-	uint32_t before = pprof->functions.count, number = 0;
+	uint32_t before = pprof->functions.count;
+	uint32_t number = must_number(&pprof->functions, frame->function, frame->file);
 
-	if (map_add(&pprof->functions, frame->function, frame->file, &number) < 0)
-		pprof->profile.is_failed = true;
-	if (pprof->functions.count == before)
+	if (number <= before)
 		return number;
 	export_proto_number(&pprof->part, FUNCTION_ID, number);
 	export_proto_number(&pprof->part, FUNCTION_NAME, frame->function);
@@ -217,7 +206,7 @@ static void pprof_put_rest(struct pprof *pprof)
 	export_proto_number(&pprof->profile, PROFILE_DEFAULT_TYPE, chosen);
 }
 
-static int pprof_compress(struct export_proto *profile, FILE *out)
+static void pprof_compress(struct export_proto *profile, FILE *out)
 {
 	unsigned char room[PPROF_CHUNK];
 	z_stream stream = {.next_in = profile->bytes};
@@ -226,7 +215,7 @@ static int pprof_compress(struct export_proto *profile, FILE *out)
 			     Z_DEFAULT_STRATEGY);
 
 	if (r != Z_OK)
-		return -ENOMEM;
+		must_end();
 	while (r == Z_OK) {
 		size_t n = bits_min(left, PPROF_CHUNK);
 
@@ -241,31 +230,24 @@ static int pprof_compress(struct export_proto *profile, FILE *out)
 			     out); /* asked for at the end */
 	}
 	deflateEnd(&stream);
-	return r == Z_STREAM_END ? 0 : -EIO;
+	assert(r == Z_STREAM_END); /* it has room and gets all */
 }
 
-static int pprof_finish(void *state)
+static void pprof_finish(void *state)
 {
 	struct pprof *pprof = state;
-	int r = 0;
 
 	pprof_put_types(pprof);
-	for (size_t i = 0; r == 0 && i < pprof->sites.count; i++)
-		r = pprof_put_sample(pprof, &pprof->sites.list[i]);
-	if (r < 0)
-		return r;
+	for (size_t i = 0; i < pprof->sites.count; i++)
+		pprof_put_sample(pprof, &pprof->sites.list[i]);
 	pprof_put_rest(pprof);
-	if (pprof->profile.is_failed)
-		return -ENOMEM;
-	return pprof_compress(&pprof->profile, pprof->target->out);
+	pprof_compress(&pprof->profile, pprof->target->out);
 }
 
 static void pprof_free(void *state)
 {
 	struct pprof *pprof = state;
 
-	if (!pprof)
-		return;
 	export_sites_deinit(&pprof->sites);
 	export_stacks_deinit(&pprof->stacks);
 	map_deinit(&pprof->modules);

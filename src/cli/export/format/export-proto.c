@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
+#include "cli/common/must.h"
 
 #define PROTO_VARINT 0u
 #define PROTO_LENGTH 2u
@@ -25,13 +25,7 @@ void export_proto_reset(struct export_proto *proto)
 
 static void proto_put(struct export_proto *proto, const void *bytes, size_t length)
 {
-	unsigned char *room = array_grow(proto->bytes, &proto->capacity, proto->length + length, 1);
-
-	if (!room) {
-		proto->is_failed = true;
-		return;
-	}
-	proto->bytes = room;
+	must_grow(proto->bytes, &proto->capacity, proto->length + length);
 	if (length > 0)
 		memcpy(proto->bytes + proto->length, bytes, length);
 	proto->length += length;
@@ -71,6 +65,6 @@ void export_proto_text(struct export_proto *proto, uint32_t field, const char *t
 void export_proto_message(struct export_proto *proto, uint32_t field, struct export_proto *part)
 {
 	export_proto_bytes(proto, field, part->bytes, part->length);
-	proto->is_failed = proto->is_failed || part->is_failed;
+
 	export_proto_reset(part);
 }

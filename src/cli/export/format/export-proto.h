@@ -3,14 +3,12 @@
 
 /* Messages of Protocol Buffers, written field by field into memory. */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct export_proto {
 	unsigned char *bytes;
 	size_t length, capacity;
-	bool is_failed; /* there was no memory for a field: the message is not complete */
 };
 
 #define EXPORT_PROTO_NULL ((struct export_proto){.bytes = NULL})

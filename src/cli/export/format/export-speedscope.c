@@ -5,13 +5,13 @@
  * different memories and the file has no other place for them.
  */
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <ttmem/ttmem.h>
 
 #include "base/cleanup.h"
 #include "base/emit.h"
+#include "cli/common/must.h"
 #include "cli/export/export-sites.h"
 #include "cli/export/format/export-form.h"
 #include "cli/export/visualizer/export-stacks.h"
@@ -28,16 +28,13 @@ struct speedscope {
 	struct emit json;
 };
 
-static int speedscope_begin(struct export_target *target, void **ret_state)
+static void *speedscope_begin(struct export_target *target)
 {
-	struct speedscope *scope = calloc(1, sizeof(*scope));
-
-	*ret_state = scope;
-	if (!scope)
-		return -ENOMEM;
+	struct speedscope *scope = must_alloc(1, sizeof(*scope));
 	scope->snapshot = target->snapshot;
 	scope->json = EMIT_INIT(target->out);
-	return export_sites_find(target, &scope->sites);
+	scope->sites = export_sites_find(target);
+	return scope;
 }
 
 static void speedscope_put_frames(struct speedscope *scope)
@@ -123,21 +120,16 @@ static bool speedscope_is_first(const struct export_sites *sites, size_t i)
 	return sites->list[i].bytes > 0;
 }
 
-static int speedscope_finish(void *state)
+static void speedscope_finish(void *state)
 {
 	struct speedscope *scope = state;
 	struct emit *json = &scope->json;
 	char version[32];
-	int r = 0;
 
-	scope->nodes = calloc(scope->sites.count + 1, sizeof(*scope->nodes));
-	if (!scope->nodes)
-		return -ENOMEM;
-	for (size_t i = 0; r == 0 && i < scope->sites.count; i++)
-		r = export_stacks_site(&scope->stacks, 0, scope->sites.list[i].stack,
-				       scope->sites.list[i].name, &scope->nodes[i]);
-	if (r < 0)
-		return r;
+	scope->nodes = must_alloc(scope->sites.count + 1, sizeof(*scope->nodes));
+	for (size_t i = 0; i < scope->sites.count; i++)
+		scope->nodes[i] = export_stacks_site(&scope->stacks, 0, scope->sites.list[i].stack,
+						     scope->sites.list[i].name);
 	snprintf(version, sizeof(version), "ttmem@%d.%d.%d", TTMEM_VERSION_MAJOR,
 		 TTMEM_VERSION_MINOR, TTMEM_VERSION_PATCH);
 	emit_open_object(json, NULL);
@@ -154,15 +146,12 @@ static int speedscope_finish(void *state)
 	emit_close_array(json);
 	emit_close_object(json);
 	emit_end(json);
-	return 0;
 }
 
 static void speedscope_free(void *state)
 {
 	struct speedscope *scope = state;
 
-	if (!scope)
-		return;
 	export_sites_deinit(&scope->sites);
 	export_stacks_deinit(&scope->stacks);
 	free(scope->nodes);

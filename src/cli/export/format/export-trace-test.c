@@ -12,9 +12,7 @@
 /* @path: NULL = none. */
 static void check(const char *stack, const char *text, const char *path)
 {
-	char *found_text = NULL, *found_path = NULL;
-
-	assert(export_trace(stack, &found_text, &found_path) == 0);
+	char *found_path, *found_text = export_trace(stack, &found_path);
 	assert(strcmp(found_text, text) == 0);
 	assert(path ? found_path && strcmp(found_path, path) == 0 : !found_path);
 	free(found_text);

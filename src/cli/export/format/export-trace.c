@@ -4,7 +4,6 @@
 
 #include "cli/export/format/export-trace.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "cli/common/must.h"
 #include "model/sites/frames.h"
 #include "model/sites/site.h"
 
@@ -72,27 +72,19 @@ static void export_trace_from(FILE *out, const char *stack, const struct frames_
 	}
 }
 
-int export_trace(const char *stack, char **ret_text, char **ret_path)
+char *export_trace(const char *stack, char **ret_path)
 {
 	CLEANUP(frames_deinit) struct frames frames = {0};
-	CLEANUP_FREE char *text = NULL;
-	CLEANUP_FCLOSE FILE *out = NULL;
 	struct frames_one site;
 	bool has_site = site_find(&frames, stack, &site);
+	char *text;
 	size_t size;
+	FILE *out = must_have(open_memstream(&text, &size));
 
-	*ret_path = NULL;
-	out = open_memstream(&text, &size);
-	if (!out)
-		return -ENOMEM;
 	export_trace_from(out, stack, has_site ? &site : NULL);
-	if (fflush(out) != 0)
-		return -ENOMEM;
-	if (has_site && site.file && export_trace_is_plain(site.file)) {
-		*ret_path = strdup(site.file);
-		if (!*ret_path)
-			return -ENOMEM;
-	}
-	*ret_text = strdup(text);
-	return *ret_text ? 0 : -ENOMEM;
+	if (fclose(out) != 0)
+		must_end();
+	*ret_path = has_site && site.file && export_trace_is_plain(site.file) ? must_copy(site.file)
+									      : NULL;
+	return text;
 }

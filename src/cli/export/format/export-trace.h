@@ -8,7 +8,7 @@
  */
 
 /*
- * @ret_text and @ret_path, the first frame's file, are owned by the caller; the path is NULL if there is
- * none, or if it could be taken for something else when it is shown. 0 or -ENOMEM.
+ * The trace and @ret_path, the first frame's file, are owned by the caller; the path is NULL if there is
+ * none, or if it could be taken for something else when it is shown.
  */
-int export_trace(const char *stack, char **ret_text, char **ret_path);
+char *export_trace(const char *stack, char **ret_path);

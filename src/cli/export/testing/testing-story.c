@@ -157,32 +157,26 @@ static int story_fill(struct snapshot *snapshot)
 	return r == 0 ? snapshot_finish(snapshot) : r;
 }
 
-static int story_tell(const struct export_form *form, void *state)
+static void story_tell(const struct export_form *form, void *state)
 {
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(story_events); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(story_events); i++) {
 		struct export_event event = story_events[i];
 
 		event.time_ns += STORY_START;
-		r = form->event(state, &event);
+		form->event(state, &event);
 	}
-	return r;
 }
 
-static int story_run(const struct export_form *form, enum story_part part,
-		     struct export_target *target)
+static void story_run(const struct export_form *form, enum story_part part,
+		      struct export_target *target)
 {
-	void *state = NULL;
-	int r = form->begin(target, &state);
+	void *state = form->begin(target);
 
-	if (r == 0 && part == STORY_WHOLE && form->event)
-		r = story_tell(form, state);
-	if (r == 0)
-		r = form->finish(state);
+	if (part == STORY_WHOLE && form->event)
+		story_tell(form, state);
+	form->finish(state);
 	if (form->free)
 		form->free(state);
-	return r;
 }
 
 int story_write(const struct export_form *form, enum story_part part, FILE *out)
@@ -207,7 +201,7 @@ int story_write(const struct export_form *form, enum story_part part, FILE *out)
 		target.count_count = ARRAY_SIZE(counts);
 	}
 	if (r == 0)
-		r = story_run(form, part, &target);
+		story_run(form, part, &target);
 	snapshot_free(snapshot);
 	return r;
 }

@@ -13,6 +13,7 @@
 
 #include "base/bits.h"
 #include "base/process/late-library.h"
+#include "cli/common/must.h"
 
 #define EXPORT_DB_COLUMNS_MAX 32u
 
@@ -67,9 +68,7 @@ int export_db_create(struct export_db **ret_db, int folder, const char *name)
 	*ret_db = NULL;
 	if (!export_db_load())
 		return -ENOSYS;
-	db = calloc(1, sizeof(*db));
-	if (!db)
-		return -ENOMEM;
+	db = must_alloc(1, sizeof(*db));
 	*ret_db = db;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", folder, name);
 	if (export_sqlite.open_v2(path, &db->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,

@@ -69,7 +69,7 @@ UNIT(each_phase_is_an_operation_in_the_order_of_first_births)
 	add(40, TYPES_DRAM, "early", NULL);
 	add(50, TYPES_CB, "other", NULL);
 	add(60, TYPES_KERNEL, "other", NULL);
-	assert(export_operations_find(snapshot, process, &none, &operations) == 0);
+	operations = export_operations_find(snapshot, process, &none);
 	assert(operations.count == 3 && operations.other == 2 && operations.buffer_count == 4);
 	check(&operations, 0, "early", 2, 2);
 	check(&operations, 1, NULL, 1, 3);
@@ -97,7 +97,7 @@ UNIT(a_mark_begins_operations_anew)
 	add(30, TYPES_DRAM, "loop", NULL);
 	add(50, TYPES_DRAM, "loop", NULL);
 	add(60, TYPES_DRAM, NULL, NULL);
-	assert(export_operations_find(snapshot, process, &marks, &operations) == 0);
+	operations = export_operations_find(snapshot, process, &marks);
 	assert(operations.count == 6);
 	check(&operations, 0, "loop", 1, 1);
 	check(&operations, 1, "one", 1, 2);
@@ -122,7 +122,7 @@ UNIT(clocks_of_two_books_are_not_compared)
 	begin();
 	snapshot->processes[process].books = 2;
 	add(10, TYPES_DRAM, NULL, NULL);
-	assert(export_operations_find(snapshot, process, &marks, &operations) == 0);
+	operations = export_operations_find(snapshot, process, &marks);
 	assert(operations.count == 2);
 	check(&operations, 0, "a", 1, 1);
 	check(&operations, 1, "b", 0, 1);
@@ -139,7 +139,7 @@ UNIT(other_processes_and_nothing_at_all)
 	begin();
 	add(10, TYPES_DRAM, "x", NULL);
 	assert(snapshot_add_process(snapshot, &other, &index) == 0);
-	assert(export_operations_find(snapshot, index, &none, &operations) == 0);
+	operations = export_operations_find(snapshot, index, &none);
 	assert(operations.count == 1 && operations.buffer_count == 0);
 	check(&operations, 0, NULL, 0, 0);
 	assert(operations.list[0].begin_ns == 1000);
@@ -156,7 +156,7 @@ UNIT(the_largest_buffer_with_a_stack_stands_for_an_operation)
 	add(10, TYPES_DRAM, "x", "a");
 	add(30, TYPES_DRAM, "x", NULL);
 	add(20, TYPES_DRAM, "x", "b");
-	assert(export_operations_find(snapshot, process, &none, &operations) == 0);
+	operations = export_operations_find(snapshot, process, &none);
 	assert(operations.list[0].largest && operations.list[0].largest->size == 20);
 	end(&operations);
 }
@@ -171,7 +171,7 @@ UNIT(the_oldest_operations_are_merged_until_the_rows_are_few)
 	add(20, TYPES_DRAM, "b", NULL);
 	add(30, TYPES_DRAM, "c", NULL);
 	add(40, TYPES_DRAM, "d", NULL);
-	assert(export_operations_find(snapshot, process, &none, &operations) == 0);
+	operations = export_operations_find(snapshot, process, &none);
 	assert(export_operations_limit(&operations, 10) == 0 && operations.count == 4);
 	assert(!operations.list[0].merged);
 	assert(export_operations_limit(&operations, 9) == 0 && operations.count == 3);
@@ -196,7 +196,7 @@ UNIT(there_are_never_more_operations_than_the_limit)
 	for (size_t i = 0; i < marks.count; i++)
 		list[i] = (struct mark){.stamp = i + 1, .time_ns = i + 1, .name = "m"};
 	begin();
-	assert(export_operations_find(snapshot, process, &marks, &operations) == 0);
+	operations = export_operations_find(snapshot, process, &marks);
 	assert(export_operations_limit(&operations, 1) == 0);
 	assert(operations.count == EXPORT_OPERATIONS_MAX && operations.list[0].merged == 6);
 	free(list);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cli/common/must.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -185,39 +186,33 @@ static void export_describe(const struct export_births *births, const struct exp
 	operation->live = operations->buffer_count;
 }
 
-int export_operations_find(const struct snapshot *snapshot, uint32_t process,
-			   const struct mark_list *marks, struct export_operations *ret_operations)
+struct export_operations export_operations_find(const struct snapshot *snapshot, uint32_t process,
+						const struct mark_list *marks)
 {
-	size_t most = marks->count + snapshot->buffer_count + 1; /* 0 of nothing is no memory */
-	CLEANUP_FREE struct export_birth *list = calloc(most, sizeof(*list));
-	CLEANUP_FREE struct export_group *groups = calloc(most, sizeof(*groups));
+	struct export_operations operations = EXPORT_OPERATIONS_NULL;
+	size_t most = marks->count + snapshot->buffer_count + 1;
+	CLEANUP_FREE struct export_birth *list = must_alloc(most, sizeof(*list));
+	CLEANUP_FREE struct export_group *groups = must_alloc(most, sizeof(*groups));
 	struct export_births births = {.list = list};
 	bool by_stamp = export_has_one_book(snapshot, process);
 	size_t count;
 
-	*ret_operations = EXPORT_OPERATIONS_NULL;
-	if (!list || !groups)
-		return -ENOMEM;
 	/* In one book they are in order already. */
 	if (!by_stamp && marks->count)
 		qsort(marks->list, marks->count, sizeof(*marks->list), export_compare_marks);
 	export_add_marks(marks, by_stamp, &births);
-	export_add_buffers(snapshot, process, by_stamp, &births, &ret_operations->other);
+	export_add_buffers(snapshot, process, by_stamp, &births, &operations.other);
 	if (births.count)
 		qsort(list, births.count, sizeof(*list), export_compare_births);
 	count = export_group_births(&births, groups);
-	ret_operations->list = calloc(count + 1, sizeof(*ret_operations->list));
-	ret_operations->buffers = calloc(most, sizeof(struct snapshot_buffer *));
-	if (!ret_operations->list || !ret_operations->buffers) {
-		export_operations_deinit(ret_operations);
-		return -ENOMEM;
-	}
+	operations.list = must_alloc(count + 1, sizeof(*operations.list));
+	operations.buffers = must_alloc(most, sizeof(struct snapshot_buffer *));
 	for (size_t i = 0; i < count; i++)
-		export_describe(&births, &groups[i], marks, ret_operations);
+		export_describe(&births, &groups[i], marks, &operations);
 	if (count == 0)
-		ret_operations->list[ret_operations->count++] =
+		operations.list[operations.count++] =
 			(struct export_operation){.begin_ns = snapshot->time_ns};
-	return 0;
+	return operations;
 }
 
 void export_operations_deinit(struct export_operations *operations)

@@ -47,10 +47,10 @@ struct export_operations {
 
 /*
  * Of the buffers that process @process has in @snapshot, which must outlive the result. There is at least
- * one. 0 or -ENOMEM.
+ * one.
  */
-int export_operations_find(const struct snapshot *snapshot, uint32_t process,
-			   const struct mark_list *marks, struct export_operations *ret_operations);
+struct export_operations export_operations_find(const struct snapshot *snapshot, uint32_t process,
+						const struct mark_list *marks);
 void export_operations_deinit(struct export_operations *operations);
 
 /* Rows of a list that has each live buffer of each operation. */

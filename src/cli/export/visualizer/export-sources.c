@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/files/small-file.h"
 #include "base/text.h"
+#include "cli/common/must.h"
 #include "model/snapshot.h"
 #include "symbol/symbolizer-open.h"
 #include "symbol/symbolizer.h"
@@ -46,15 +47,11 @@ int export_sources_read(struct export_sources *sources, const char *path, char *
 		return r;
 	if (identity.size > EXPORT_SOURCE_MAX || identity.size > sources->left)
 		return -EFBIG;
-	bytes = malloc(identity.size + 1);
-	if (!bytes)
-		return -ENOMEM;
+	bytes = must_alloc(identity.size + 1, 1);
 	length = small_file_read_fd(fd, bytes, identity.size + 1);
 	if (length < 0)
 		return (int)length;
-	*ret_text = malloc(TEXT_CLEAN_SIZE((size_t)length));
-	if (!*ret_text)
-		return -ENOMEM;
+	*ret_text = must_alloc(TEXT_CLEAN_SIZE((size_t)length), 1);
 	(void)text_clean(bytes, (size_t)length, *ret_text); /* its length is not needed */
 	sources->left -= identity.size;
 	return 0;

@@ -4,16 +4,15 @@
 
 #include "cli/export/visualizer/export-stacks.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "cli/common/must.h"
 #include "model/sites/frames.h"
 #include "model/sites/name-stem.h"
 
@@ -49,34 +48,25 @@ static bool stacks_is_harmful(const char *text)
 	return false;
 }
 
-int export_stacks_text(struct export_stacks *stacks, const char *text, uint32_t *ret_number)
+uint32_t export_stacks_text(struct export_stacks *stacks, const char *text)
 {
 	CLEANUP_FREE char *escaped = NULL;
-	const char **texts;
-	uint32_t before = stacks->text_index.count;
-	int r;
+	uint32_t before = stacks->text_index.count, number;
 
 	if (stacks_is_harmful(text)) {
 		size_t size = TEXT_ESCAPE_SIZE(strlen(text));
 
-		escaped = malloc(size);
-		if (!escaped)
-			return -ENOMEM;
+		escaped = must_alloc(size, 1);
 		text_escape(text, escaped, size);
 		text = escaped;
 	}
-	text = pool_long_text(&stacks->pool, text, strlen(text));
-	if (!text)
-		return -ENOMEM;
-	texts = array_grow(stacks->texts, &stacks->text_capacity, (size_t)before + 1,
-			   sizeof(*texts));
-	if (!texts)
-		return -ENOMEM;
-	stacks->texts = texts;
-	r = map_add(&stacks->text_index, (uintptr_t)text, 0, ret_number);
-	if (r == 0 && stacks->text_index.count > before)
+	text = must_have(pool_long_text(&stacks->pool, text, strlen(text)));
+	number = must_number(&stacks->text_index, (uintptr_t)text, 0);
+	if (number > before) {
+		must_grow(stacks->texts, &stacks->text_capacity, number);
 		stacks->texts[before] = text;
-	return r;
+	}
+	return number;
 }
 
 const char *export_stacks_string(const struct export_stacks *stacks, uint32_t number)
@@ -84,39 +74,30 @@ const char *export_stacks_string(const struct export_stacks *stacks, uint32_t nu
 	return number ? stacks->texts[number - 1] : "";
 }
 
-static int stacks_put_frame(struct export_stacks *stacks, const struct export_frame *frame,
-			    uint32_t *ret_frame)
+static uint32_t stacks_put_frame(struct export_stacks *stacks, const struct export_frame *frame)
 {
 	uint32_t before = stacks->frame_index.count;
-	struct export_frame *frames = array_grow(stacks->frames, &stacks->frame_capacity,
-						 (size_t)before + 1, sizeof(*frames));
-	int r;
+	uint32_t number =
+		must_number(&stacks->frame_index, (uint64_t)frame->function << 32 | frame->file,
+			    (uint64_t)frame->module << 32 | frame->line);
 
-	if (!frames)
-		return -ENOMEM;
-	stacks->frames = frames;
-	r = map_add(&stacks->frame_index, (uint64_t)frame->function << 32 | frame->file,
-		    (uint64_t)frame->module << 32 | frame->line, ret_frame);
-	if (r == 0 && stacks->frame_index.count > before)
+	if (number > before) {
+		must_grow(stacks->frames, &stacks->frame_capacity, number);
 		stacks->frames[before] = *frame;
-	return r;
+	}
+	return number;
 }
 
-static int stacks_put_node(struct export_stacks *stacks, uint32_t parent, uint32_t frame,
-			   uint32_t *ret_node)
+static uint32_t stacks_put_node(struct export_stacks *stacks, uint32_t parent, uint32_t frame)
 {
 	uint32_t before = stacks->node_index.count;
-	struct export_node *nodes = array_grow(stacks->nodes, &stacks->node_capacity,
-					       (size_t)before + 1, sizeof(*nodes));
-	int r;
+	uint32_t number = must_number(&stacks->node_index, (uint64_t)parent << 32 | frame, 0);
 
-	if (!nodes)
-		return -ENOMEM;
-	stacks->nodes = nodes;
-	r = map_add(&stacks->node_index, (uint64_t)parent << 32 | frame, 0, ret_node);
-	if (r == 0 && stacks->node_index.count > before)
+	if (number > before) {
+		must_grow(stacks->nodes, &stacks->node_capacity, number);
 		stacks->nodes[before] = (struct export_node){.parent = parent, .frame = frame};
-	return r;
+	}
+	return number;
 }
 
 /*
@@ -137,84 +118,67 @@ static const char *stacks_name(const struct frames_one *frame, char *text, size_
 	return text;
 }
 
-static int stacks_find_frame(struct export_stacks *stacks, const struct frames_one *one,
-			     uint32_t *ret_frame)
+static uint32_t stacks_find_frame(struct export_stacks *stacks, const struct frames_one *one)
 {
 	struct export_frame frame = {.line = one->line};
 	char name[STACKS_NAME_SIZE];
-	int r = export_stacks_text(stacks, stacks_name(one, name, sizeof(name)), &frame.function);
 
-	if (r == 0 && one->file)
-		r = export_stacks_text(stacks, one->file, &frame.file);
-	if (r == 0 && one->module)
-		r = export_stacks_text(stacks, one->module, &frame.module);
-	return r == 0 ? stacks_put_frame(stacks, &frame, ret_frame) : r;
+	frame.function = export_stacks_text(stacks, stacks_name(one, name, sizeof(name)));
+	if (one->file)
+		frame.file = export_stacks_text(stacks, one->file);
+	if (one->module)
+		frame.module = export_stacks_text(stacks, one->module);
+	return stacks_put_frame(stacks, &frame);
 }
 
 /* A stack is read from the innermost frame on, a tree grows from the outermost. */
-static int stacks_parse(struct export_stacks *stacks, uint32_t root, const char *stack,
-			uint32_t *ret_node)
+static uint32_t stacks_parse(struct export_stacks *stacks, uint32_t root, const char *stack)
 {
 	CLEANUP(frames_deinit) struct frames frames;
 	uint32_t found[EXPORT_STACK_DEPTH];
 	struct frames_one one;
 	size_t count = 0;
-	int r = 0;
 
 	frames_init(&frames, stack);
-	while (r == 0 && count < EXPORT_STACK_DEPTH && frames_next(&frames, &one))
-		r = stacks_find_frame(stacks, &one, &found[count++]);
-	*ret_node = root;
-	while (r == 0 && count > 0)
-		r = stacks_put_node(stacks, *ret_node, found[--count], ret_node);
-	return r;
+	while (count < EXPORT_STACK_DEPTH && frames_next(&frames, &one))
+		found[count++] = stacks_find_frame(stacks, &one);
+	while (count > 0)
+		root = stacks_put_node(stacks, root, found[--count]);
+	return root;
 }
 
-int export_stacks_add(struct export_stacks *stacks, uint32_t root, const char *stack,
-		      uint32_t *ret_node)
+uint32_t export_stacks_add(struct export_stacks *stacks, uint32_t root, const char *stack)
 {
-	uint32_t before = stacks->stack_index.count, number, *known;
-	int r;
+	uint32_t before = stacks->stack_index.count, number;
 
-	*ret_node = root;
 	if (!stack)
-		return 0;
-	known = array_grow(stacks->stacks, &stacks->stack_capacity, (size_t)before + 1,
-			   sizeof(*known));
-	if (!known)
-		return -ENOMEM;
-	stacks->stacks = known;
-	r = map_add(&stacks->stack_index, (uintptr_t)stack, root, &number);
-	if (r == 0 && stacks->stack_index.count > before)
-		r = stacks_parse(stacks, root, stack, &stacks->stacks[before]);
-	if (r == 0)
-		*ret_node = stacks->stacks[number - 1];
-	return r;
+		return root;
+	number = must_number(&stacks->stack_index, (uintptr_t)stack, root);
+	if (number > before) {
+		must_grow(stacks->stacks, &stacks->stack_capacity, number);
+		stacks->stacks[before] = stacks_parse(stacks, root, stack);
+	}
+	return stacks->stacks[number - 1];
 }
 
-int export_stacks_label(struct export_stacks *stacks, uint32_t parent, const char *text,
-			uint32_t *ret_node)
+uint32_t export_stacks_label(struct export_stacks *stacks, uint32_t parent, const char *text)
 {
-	struct export_frame frame = {.line = 0};
-	uint32_t number;
-	int r = export_stacks_text(stacks, text, &frame.function);
+	const struct export_frame frame = {.function = export_stacks_text(stacks, text)};
 
-	if (r == 0)
-		r = stacks_put_frame(stacks, &frame, &number);
-	return r == 0 ? stacks_put_node(stacks, parent, number, ret_node) : r;
+	return stacks_put_node(stacks, parent, stacks_put_frame(stacks, &frame));
 }
 
-int export_stacks_site(struct export_stacks *stacks, uint32_t root, const char *stack,
-		       const char *name, uint32_t *ret_node)
+uint32_t export_stacks_site(struct export_stacks *stacks, uint32_t root, const char *stack,
+			    const char *name)
 {
 	char text[STACKS_NAME_SIZE], stem[STACKS_NAME_SIZE / 2];
-	int r = export_stacks_add(stacks, root, stack, ret_node);
+	uint32_t node = export_stacks_add(stacks, root, stack);
 
-	if (r < 0 || *ret_node != root)
-		return r;
+	if (node != root)
+		return node;
 	snprintf(text, sizeof(text), "[no stack]%s%s", name ? " " : "",
 		 name ? name_stem(name, stem, sizeof(stem)) : "");
-	return export_stacks_label(stacks, root, text, ret_node);
+	return export_stacks_label(stacks, root, text);
 }
 
 size_t export_stacks_path(const struct export_stacks *stacks, uint32_t node, uint32_t *ret_nodes,

@@ -42,24 +42,22 @@ void export_stacks_deinit(struct export_stacks *stacks);
 
 /*
  * The node of the innermost frame of @stack, as in a snapshot_buffer; @root if there are no frames. The
- * outermost frame is called by @root. 0 or -ENOMEM.
+ * outermost frame is called by @root.
  */
-int export_stacks_add(struct export_stacks *stacks, uint32_t root, const char *stack,
-		      uint32_t *ret_node);
+uint32_t export_stacks_add(struct export_stacks *stacks, uint32_t root, const char *stack);
 
-/* A frame that only has a name, such as a type of memory. 0 or -ENOMEM. */
-int export_stacks_label(struct export_stacks *stacks, uint32_t parent, const char *text,
-			uint32_t *ret_node);
+/* A frame that only has a name, such as a type of memory. */
+uint32_t export_stacks_label(struct export_stacks *stacks, uint32_t parent, const char *text);
 
 /*
  * Where a buffer comes from: its stack, else what stands for it, a frame "[no stack] NAME" with the name's
- * stem. 0 or -ENOMEM.
+ * stem.
  */
-int export_stacks_site(struct export_stacks *stacks, uint32_t root, const char *stack,
-		       const char *name, uint32_t *ret_node);
+uint32_t export_stacks_site(struct export_stacks *stacks, uint32_t root, const char *stack,
+			    const char *name);
 
-/* A text that can be shown anywhere: it has no control characters. 0 or -ENOMEM. */
-int export_stacks_text(struct export_stacks *stacks, const char *text, uint32_t *ret_number);
+/* A text that can be shown anywhere: it has no control characters. */
+uint32_t export_stacks_text(struct export_stacks *stacks, const char *text);
 
 /* The text of a number; "" for 0. */
 const char *export_stacks_string(const struct export_stacks *stacks, uint32_t number);

@@ -19,6 +19,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "cli/common/must.h"
 #include "cli/common/output.h"
 #include "cli/common/progress.h"
 #include "cli/export/export.h"
@@ -283,7 +284,7 @@ static int visualizer_write_source(struct export_job *job, const char *path, str
 
 	*ret_id = 0;
 	if (r < 0)
-		return r == -ENOMEM ? r : 0;
+		return 0;
 	*ret_id = ++job->file_count;
 	return export_db_insert(
 		db, "source_files",
@@ -303,9 +304,9 @@ static size_t visualizer_find_source(char *const *paths, size_t i)
 static int visualizer_write_traces(struct export_job *job, struct export_db *db)
 {
 	size_t count = job->operations.count;
-	char **paths = calloc(count, sizeof(*paths));
-	CLEANUP_FREE uint64_t *ids = calloc(count, sizeof(*ids));
-	int r = paths && ids ? 0 : -ENOMEM;
+	char **paths = must_alloc(count, sizeof(*paths));
+	CLEANUP_FREE uint64_t *ids = must_alloc(count, sizeof(*ids));
+	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		const struct snapshot_buffer *buffer = job->operations.list[i].largest;
@@ -314,10 +315,10 @@ static int visualizer_write_traces(struct export_job *job, struct export_db *db)
 
 		if (!buffer)
 			continue;
-		r = export_trace(buffer->stack, &text, &paths[i]);
-		if (r == 0 && paths[i])
+		text = export_trace(buffer->stack, &paths[i]);
+		if (paths[i])
 			same = visualizer_find_source(paths, i);
-		if (r == 0 && paths[i] && same == i)
+		if (paths[i] && same == i)
 			r = visualizer_write_source(job, paths[i], db, &ids[i]);
 		ids[i] = ids[same];
 		if (r == 0)
@@ -327,7 +328,7 @@ static int visualizer_write_traces(struct export_job *job, struct export_db *db)
 					      ids[i] ? export_int(ids[i]) : EXPORT_NULL,
 					      export_int(0)));
 	}
-	for (size_t i = 0; paths && i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		free(paths[i]);
 	free(paths);
 	return r;

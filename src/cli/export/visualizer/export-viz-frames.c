@@ -7,10 +7,9 @@
 
 #include "cli/export/visualizer/export-viz.h"
 
-#include <errno.h>
 #include <string.h>
 
-#include "base/array.h"
+#include "cli/common/must.h"
 #include "cli/export/format/export-pickle.h"
 #include "model/types.h"
 
@@ -88,26 +87,18 @@ static void viz_remember_frames(struct viz *viz)
 	}
 }
 
-int viz_find_frames(struct viz *viz, uint32_t type, const char *name, const char *stack,
-		    uint32_t *ret_node)
+uint32_t viz_find_frames(struct viz *viz, uint32_t type, const char *name, const char *stack)
 {
-	unsigned char *known;
 	size_t before = viz->known_capacity;
+	uint32_t node = export_stacks_add(&viz->stacks, 0, stack);
 	char text[VIZ_NAME_SIZE];
-	int r = export_stacks_add(&viz->stacks, 0, stack, ret_node);
 
 	snprintf(text, sizeof(text), "%s%s%s", types_name(type), name ? " " : "", name ? name : "");
-	if (r == 0)
-		r = export_stacks_label(&viz->stacks, *ret_node, text, ret_node);
-	if (r < 0)
-		return r;
-	known = array_grow(viz->is_known, &viz->known_capacity, (size_t)*ret_node + 1, 1);
-	if (!known)
-		return -ENOMEM;
-	viz->is_known = known;
-	memset(known + before, 0, viz->known_capacity - before);
+	node = export_stacks_label(&viz->stacks, node, text);
+	must_grow(viz->is_known, &viz->known_capacity, (size_t)node + 1);
+	memset(viz->is_known + before, 0, viz->known_capacity - before);
 	viz_remember_frames(viz);
-	return 0;
+	return node;
 }
 
 void viz_put_frames(struct viz *viz, uint32_t node)

@@ -83,10 +83,9 @@ void viz_set_text(const struct viz *viz, enum viz_word word, const char *text);
 
 /*
  * Finds the frames of a buffer: "TYPE NAME", then its stack, innermost first. What is new is remembered by
- * way of the dictionary below. 0 or -ENOMEM.
+ * way of the dictionary below.
  */
-int viz_find_frames(struct viz *viz, uint32_t type, const char *name, const char *stack,
-		    uint32_t *ret_node);
+uint32_t viz_find_frames(struct viz *viz, uint32_t type, const char *name, const char *stack);
 
 /* Pushes the list of them. */
 void viz_put_frames(struct viz *viz, uint32_t node);
