@@ -6,7 +6,7 @@
  * is one for each peak, and one for each end of a process that left something. What was live then is in
  * the moment's parts, as far as it is known: that of a peak may not be.
  *
- * It is another one than that of `ttmem diff` (model/sites/summary.h), which adds up all processes by one
+ * It is another one than that of `ttmem diff` (cli/diff/summary.h), which adds up all processes by one
  * kind of group and leaves out lines, so that two runs can be matched. Limits are for one process
  * at a time, by patterns of any kind, and name the line. What they are read from is read by the same
  * code: reports by cli/common/run-report.h, recordings by a session.

@@ -11,6 +11,7 @@
 #include "base/files/user-file.h"
 #include "base/text.h"
 #include "cli/common/command.h"
+#include "cli/common/must.h"
 #include "cli/diff/diff.h"
 #include "recording/read/recording.h"
 
@@ -23,19 +24,15 @@ void diff_side_deinit(struct diff_side *side)
 }
 
 /* Splits the argument, of which the side keeps a copy. */
-static int diff_load_name(struct diff_side *side, const char *argument)
+static void diff_load_name(struct diff_side *side, const char *argument)
 {
-	char *file = strdup(argument), *at;
+	char *file = must_copy(argument), *at = strrchr(file, '@');
 
 	side->file = file;
-	if (!file)
-		return -ENOMEM;
-	at = strrchr(file, '@');
 	if (!at || at == file || access(file, F_OK) == 0)
-		return 0;
+		return;
 	*at = '\0';
 	side->at = at + 1;
-	return 0;
 }
 
 int diff_fail(const char *file, const char *why)
@@ -63,10 +60,9 @@ static int diff_load_report(struct diff_side *side)
 
 int diff_load(struct diff_side *side, const char *argument)
 {
-	int r = diff_load_name(side, argument);
+	int r;
 
-	if (r < 0)
-		return diff_fail(argument, user_file_error(r));
+	diff_load_name(side, argument);
 	if (access(side->file, R_OK) < 0)
 		return diff_fail(side->file, user_file_error(-errno));
 	/* Everything that is not one is taken for a report, whose reader says what is wrong with it. */

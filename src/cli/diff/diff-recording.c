@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/files/user-file.h"
+#include "cli/common/must.h"
 #include "cli/common/options.h"
 #include "cli/common/session.h"
 #include "cli/diff/diff.h"
@@ -59,10 +60,9 @@ static int diff_recording_end(struct diff_side *side, struct session *session)
 	side->is_exact &= snapshot->exact;
 	for (size_t i = 0; !side->has_stacks && i < snapshot->buffer_count; i++)
 		side->has_stacks = snapshot->buffers[i].stack;
-	r = summary_add_counters(&side->summary, snapshot);
-	if (r == 0)
-		r = summary_add_buffers(&side->summary, snapshot, &all, SUMMARY_END);
-	return r;
+	summary_add_counters(&side->summary, snapshot);
+	summary_add_buffers(&side->summary, snapshot, &all, SUMMARY_END);
+	return 0;
 }
 
 /* The peak of one device and type, and what was live then. */
@@ -79,13 +79,12 @@ static int diff_recording_peak(struct diff_side *side, struct session *session,
 	int r = recording_peak(session_recording(session), &filter, &moment, &bytes);
 
 	if (r == 0)
-		r = summary_add_total(&side->summary, part->device, part->type, SUMMARY_PEAK,
-				      bytes);
-	if (r == 0)
 		r = diff_recording_take(session, &moment, &snapshot);
-	if (r == 0)
-		r = summary_add_buffers(&side->summary, snapshot, part, SUMMARY_PEAK);
-	return r;
+	if (r < 0)
+		return r;
+	summary_add_total(&side->summary, part->device, part->type, SUMMARY_PEAK, bytes);
+	summary_add_buffers(&side->summary, snapshot, part, SUMMARY_PEAK);
+	return 0;
 }
 
 /* Of each device and type that was used. */
@@ -98,9 +97,7 @@ static int diff_recording_peaks(struct diff_side *side, struct session *session)
 
 	summary_finish(&side->summary); /* one total for each */
 	count = totals->count;
-	parts = calloc(count + 1, sizeof(*parts));
-	if (!parts)
-		return -ENOMEM;
+	parts = must_alloc(count + 1, sizeof(*parts));
 	for (size_t i = 0; i < count; i++)
 		parts[i] = (struct summary_part){totals->rows[i].device, totals->rows[i].type};
 	side->summary.totals.known |= 1u << SUMMARY_PEAK;
@@ -110,27 +107,20 @@ static int diff_recording_peaks(struct diff_side *side, struct session *session)
 	return r;
 }
 
-static int diff_recording_site(struct diff_side *side, struct stacks *stacks, uint32_t device,
-			       const struct recording_site *site)
+static void diff_recording_site(struct diff_side *side, struct stacks *stacks, uint32_t device,
+				const struct recording_site *site)
 {
 	const struct summary_buffer about = {.stack = stacks_text(stacks, site->stack)};
 	CLEANUP(summary_name_deinit) struct summary_name name = SUMMARY_NAME_NULL;
 	uint64_t temporaries = recording_short_lives(site);
-	int r;
 
 	if (site->type >= BOOK_TYPES)
-		return 0;
+		return;
 	summary_name_init(&name, &side->summary, &about);
-	r = summary_add_row(&side->summary, site->type, &name, SUMMARY_ALLOCS, site->allocs);
-	if (r == 0)
-		r = summary_add_row(&side->summary, site->type, &name, SUMMARY_FREES, site->frees);
-	if (r == 0)
-		r = summary_add_row(&side->summary, site->type, &name, SUMMARY_TEMPORARIES,
-				    temporaries);
-	if (r == 0)
-		r = summary_add_total(&side->summary, device, site->type, SUMMARY_TEMPORARIES,
-				      temporaries);
-	return r;
+	summary_add_row(&side->summary, site->type, &name, SUMMARY_ALLOCS, site->allocs);
+	summary_add_row(&side->summary, site->type, &name, SUMMARY_FREES, site->frees);
+	summary_add_row(&side->summary, site->type, &name, SUMMARY_TEMPORARIES, temporaries);
+	summary_add_total(&side->summary, device, site->type, SUMMARY_TEMPORARIES, temporaries);
 }
 
 static int diff_recording_device(struct diff_side *side, struct recording *recording, size_t book,
@@ -144,7 +134,7 @@ static int diff_recording_device(struct diff_side *side, struct recording *recor
 	if (r == -ENOENT)
 		return 0; /* not yet there */
 	for (size_t i = 0; r == 0 && i < count; i++)
-		r = diff_recording_site(side, stacks, device, &sites[i]);
+		diff_recording_site(side, stacks, device, &sites[i]);
 	return r;
 }
 
@@ -192,16 +182,13 @@ static int diff_recording_counts(struct diff_side *side, struct session *session
 static int diff_recording_fill(struct diff_side *side, struct session *session)
 {
 	const struct recording_facts *facts = recording_facts(session_recording(session));
-	int r = 0;
+	int r;
 
 	side->is_tracked = facts->books > 0;
 	side->is_exact = facts->missed == 0 && facts->torn == 0;
-	if (facts->command) {
-		side->command = strdup(facts->command);
-		r = side->command ? 0 : -ENOMEM;
-	}
-	if (r == 0)
-		r = diff_recording_end(side, session);
+	if (facts->command)
+		side->command = must_copy(facts->command);
+	r = diff_recording_end(side, session);
 	if (r == 0)
 		r = diff_recording_counts(side, session);
 	/* At a moment only what is there counts. */

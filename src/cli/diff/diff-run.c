@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "cli/common/daemon-pages.h"
+#include "cli/common/must.h"
 #include "cli/common/run-report.h"
 #include "cli/common/site-json.h"
 #include "cli/diff/diff.h"
@@ -39,24 +40,20 @@ static void diff_run_put_frame(const json_t *frame, FILE *out)
 		fprintf(out, FRAMES_AT "%s", module);
 }
 
-/* The frames of a document are innermost first, those of a line outermost first. NULL = no memory. */
+/* The frames of a document are innermost first, those of a line outermost first. */
 static char *diff_run_stack(const json_t *stack)
 {
 	char *line = NULL;
 	size_t size = 0;
-	FILE *out = open_memstream(&line, &size);
+	FILE *out = must_have(open_memstream(&line, &size));
 
-	if (!out)
-		return NULL;
 	for (size_t i = json_array_size(stack); i-- > 0;) {
 		diff_run_put_frame(json_array_get(stack, i), out);
 		if (i > 0)
 			(void)fputs(FRAMES_ARROW, out);
 	}
-	if (fclose(out) != 0) {
-		free(line);
-		return NULL;
-	}
+	if (fclose(out) != 0)
+		must_end();
 	return line;
 }
 
@@ -71,20 +68,17 @@ static int diff_run_add_buffer(struct diff_side *side, const json_t *buffer)
 	uint64_t size = daemon_pages_number(buffer, "size");
 	CLEANUP(summary_name_deinit) struct summary_name name = SUMMARY_NAME_NULL;
 	uint32_t device, type;
-	int r = stack ? run_report_place(buffer, &device, &type) : -ENOMEM;
+	int r = run_report_place(buffer, &device, &type);
 
 	if (r < 0)
 		return r;
 	side->has_stacks |= *stack != '\0';
 	summary_name_init(&name, &side->summary, &about);
-	r = summary_add_total(&side->summary, device, type, SUMMARY_END, size);
-	if (r == 0)
-		r = summary_add_total(&side->summary, device, type, SUMMARY_BUFFERS, 1);
-	if (r == 0)
-		r = summary_add_row(&side->summary, type, &name, SUMMARY_END, size);
-	if (r == 0)
-		r = summary_add_row(&side->summary, type, &name, SUMMARY_BUFFERS, 1);
-	return r;
+	summary_add_total(&side->summary, device, type, SUMMARY_END, size);
+	summary_add_total(&side->summary, device, type, SUMMARY_BUFFERS, 1);
+	summary_add_row(&side->summary, type, &name, SUMMARY_END, size);
+	summary_add_row(&side->summary, type, &name, SUMMARY_BUFFERS, 1);
+	return 0;
 }
 
 static int diff_run_add_processes(struct diff_side *side, const json_t *processes)
@@ -132,33 +126,31 @@ static void diff_run_group_name(struct summary_name *name, const struct diff_sid
 		name->site = site_json_read(site);
 }
 
-static int diff_run_add_group(struct diff_side *side, const json_t *group, uint32_t type,
-			      uint64_t bytes)
+static void diff_run_add_group(struct diff_side *side, const json_t *group, uint32_t type,
+			       uint64_t bytes)
 {
 	CLEANUP(summary_name_deinit) struct summary_name name;
 
 	diff_run_group_name(&name, side, group);
-	return summary_add_row(&side->summary, type, &name, SUMMARY_PEAK, bytes);
+	summary_add_row(&side->summary, type, &name, SUMMARY_PEAK, bytes);
 }
 
 /* What was live at a peak, by call site; what is not known has a row, too. */
-static int diff_run_add_at_peak(struct diff_side *side, const json_t *peak, uint32_t type)
+static void diff_run_add_at_peak(struct diff_side *side, const json_t *peak, uint32_t type)
 {
 	const json_t *groups = json_object_get(json_object_get(peak, "at_peak"), "groups");
 	const struct summary_name unknown = {.key = DIFF_NOT_KNOWN};
 	uint64_t rest = daemon_pages_number(peak, "bytes");
-	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < json_array_size(groups); i++) {
+	for (size_t i = 0; i < json_array_size(groups); i++) {
 		const json_t *group = json_array_get(groups, i);
 		uint64_t bytes = bits_min(daemon_pages_number(group, "bytes"), rest);
 
 		rest -= bytes;
-		r = diff_run_add_group(side, group, type, bytes);
+		diff_run_add_group(side, group, type, bytes);
 	}
-	if (r == 0 && rest > 0)
-		r = summary_add_row(&side->summary, type, &unknown, SUMMARY_PEAK, rest);
-	return r;
+	if (rest > 0)
+		summary_add_row(&side->summary, type, &unknown, SUMMARY_PEAK, rest);
 }
 
 /* Whether the report tells what its peaks were made of; older ones do not. */
@@ -174,38 +166,36 @@ static bool diff_run_has_at_peak(const struct diff_side *side, const json_t *pea
 static int diff_run_add_peaks(struct diff_side *side, const json_t *peaks)
 {
 	bool has_rows = diff_run_has_at_peak(side, peaks);
-	int r = 0;
-
 	side->summary.totals.known |= 1u << SUMMARY_PEAK;
 	side->summary.rows.known |= has_rows ? 1u << SUMMARY_PEAK : 0;
-	for (size_t i = 0; r == 0 && i < json_array_size(peaks); i++) {
+	for (size_t i = 0; i < json_array_size(peaks); i++) {
 		const json_t *peak = json_array_get(peaks, i);
 		uint32_t device, type;
+		int r;
 
 		r = run_report_place(peak, &device, &type);
-		if (r == 0)
-			r = summary_add_total(&side->summary, device, type, SUMMARY_PEAK,
-					      daemon_pages_number(peak, "bytes"));
-		if (r == 0 && has_rows)
-			r = diff_run_add_at_peak(side, peak, type);
+		if (r < 0)
+			return r;
+		summary_add_total(&side->summary, device, type, SUMMARY_PEAK,
+				  daemon_pages_number(peak, "bytes"));
+		if (has_rows)
+			diff_run_add_at_peak(side, peak, type);
 		side->is_exact &= !json_is_false(json_object_get(peak, "exact"));
 	}
-	return r;
+	return 0;
 }
 
-static int diff_run_command(struct diff_side *side, const json_t *words)
+static void diff_run_command(struct diff_side *side, const json_t *words)
 {
 	size_t size = 0;
-	FILE *out = open_memstream(&side->command, &size);
-
-	if (!out)
-		return -ENOMEM;
+	FILE *out = must_have(open_memstream(&side->command, &size));
 	for (size_t i = 0; i < json_array_size(words); i++) {
 		const char *word = json_string_value(json_array_get(words, i));
 
 		fprintf(out, "%s%s", i ? " " : "", word ? word : "");
 	}
-	return fclose(out) == 0 ? 0 : -ENOMEM;
+	if (fclose(out) != 0)
+		must_end();
 }
 
 static int diff_run_fill(struct diff_side *side, const json_t *document)
@@ -219,9 +209,8 @@ static int diff_run_fill(struct diff_side *side, const json_t *document)
 				   ? json_is_true(json_object_get(document, "tracked"))
 				   : json_array_size(processes) > 0;
 	side->is_exact = !json_is_false(json_object_get(document, "exact"));
-	r = diff_run_command(side, json_object_get(document, "command"));
-	if (r == 0)
-		r = diff_run_add_peaks(side, peaks);
+	diff_run_command(side, json_object_get(document, "command"));
+	r = diff_run_add_peaks(side, peaks);
 	if (r == 0)
 		r = diff_run_add_processes(side, processes);
 	return r;
@@ -237,7 +226,6 @@ int diff_load_run(struct diff_side *side, char ret_why[DIFF_WHY])
 	side->kind = "run";
 	r = diff_run_fill(side, document);
 	if (r < 0)
-		(void)snprintf(ret_why, DIFF_WHY, "%s",
-			       r == -ENOMEM ? "out of memory" : RUN_REPORT_NONE);
+		(void)snprintf(ret_why, DIFF_WHY, "%s", RUN_REPORT_NONE);
 	return r;
 }

@@ -145,15 +145,11 @@ static int diff_load_both(struct diff *diff, const struct diff_command *command)
 	return r;
 }
 
-static int diff_compare(struct diff *diff, const struct diff_command *command)
+static void diff_compare(struct diff *diff, const struct diff_command *command)
 {
 	const struct diff_side *before = &diff->sides[0], *after = &diff->sides[1];
-	int r = summary_diff(&before->summary.totals, &after->summary.totals, true, &diff->totals);
-
-	if (r == 0)
-		r = summary_diff(&before->summary.rows, &after->summary.rows, false, &diff->rows);
-	if (r < 0)
-		return r;
+	diff->totals = summary_diff(&before->summary.totals, &after->summary.totals, true);
+	diff->rows = summary_diff(&before->summary.rows, &after->summary.rows, false);
 	diff->is_limited = command->limit.is_set;
 	diff->is_exceeded = diff->is_limited && diff_is_exceeded(&command->limit, &diff->totals);
 	if (command->kind == GROUP_SITE && before->has_stacks != after->has_stacks &&
@@ -161,7 +157,6 @@ static int diff_compare(struct diff *diff, const struct diff_command *command)
 		(void)snprintf(diff->note, sizeof(diff->note),
 			       "%s has no call stacks, so no call site is in both; try --by name",
 			       before->has_stacks ? "the second" : "the first");
-	return 0;
 }
 
 static int diff_exit(const struct diff *diff)
@@ -193,9 +188,7 @@ static int diff_run(int argc, char **argv)
 	r = diff_load_both(&diff, &command);
 	if (r != 0)
 		return r;
-	r = diff_compare(&diff, &command);
-	if (r < 0)
-		return output_fail("diff", "cannot compare", r);
+	diff_compare(&diff, &command);
 	if (!command.json)
 		output_page();
 	if (command.json)

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "model/sites/summary-diff.h"
-#include "model/sites/summary.h"
+#include "cli/diff/summary-diff.h"
+#include "cli/diff/summary.h"
 
 #define DIFF_WHY 320u
 #define DIFF_NOTE 256u

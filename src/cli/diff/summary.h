@@ -82,11 +82,11 @@ void summary_name_init(struct summary_name *name, const struct summary *summary,
 		       const struct summary_buffer *buffer);
 void summary_name_deinit(struct summary_name *name);
 
-/* A value of a total or of a row; equal ones are added up. 0 or -ENOMEM. */
-int summary_add_total(struct summary *summary, uint32_t device, uint32_t type,
-		      enum summary_value value, uint64_t amount);
-int summary_add_row(struct summary *summary, uint32_t type, const struct summary_name *name,
-		    enum summary_value value, uint64_t amount);
+/* A value of a total or of a row; equal ones are added up. */
+void summary_add_total(struct summary *summary, uint32_t device, uint32_t type,
+		       enum summary_value value, uint64_t amount);
+void summary_add_row(struct summary *summary, uint32_t type, const struct summary_name *name,
+		     enum summary_value value, uint64_t amount);
 
 /* Which of a snapshot's buffers: all, or those of one device and type. */
 struct summary_part {
@@ -94,12 +94,12 @@ struct summary_part {
 	uint32_t type;   /* BOOK_TYPES = all */
 };
 
-/* Rows of a snapshot's buffers: SUMMARY_END, with their number, or SUMMARY_PEAK. 0 or -ENOMEM. */
-int summary_add_buffers(struct summary *summary, const struct snapshot *snapshot,
-			const struct summary_part *part, enum summary_value bytes);
+/* Rows of a snapshot's buffers: SUMMARY_END, with their number, or SUMMARY_PEAK. */
+void summary_add_buffers(struct summary *summary, const struct snapshot *snapshot,
+			 const struct summary_part *part, enum summary_value bytes);
 
-/* What a snapshot's counters say of the end, and of what came before it but for peaks. 0 or -ENOMEM. */
-int summary_add_counters(struct summary *summary, const struct snapshot *snapshot);
+/* What a snapshot's counters say of the end, and of what came before it but for peaks. */
+void summary_add_counters(struct summary *summary, const struct snapshot *snapshot);
 
 /* The order of finished lists; 0 for rows that are about the same. */
 int summary_compare_keys(const struct summary_row *a, const struct summary_row *b);

@@ -2,14 +2,13 @@
 
 /* Sums are collected as they come and added up when there are many, and at the end. */
 
-#include "model/sites/summary.h"
+#include "cli/diff/summary.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
+#include "cli/common/must.h"
 #include "model/merge.h"
 #include "model/sites/frames.h"
 #include "model/sites/name-stem.h"
@@ -64,87 +63,70 @@ static void summary_merge(struct summary_list *list)
 	list->count = kept;
 }
 
-static int summary_add(struct summary_list *list, struct summary_row row, enum summary_value value,
-		       uint64_t amount)
+static void summary_add(struct summary_list *list, struct summary_row row, enum summary_value value,
+			uint64_t amount)
 {
 	bool is_full = list->count == list->capacity;
-	struct summary_row *rows;
 
 	/* Of many, most are equal. */
 	if (is_full)
 		summary_merge(list);
-	if (is_full && list->count >= list->capacity / 2) {
-		rows = array_grow(list->rows, &list->capacity, list->capacity + 1, sizeof(*rows));
-		if (!rows)
-			return -ENOMEM;
-		list->rows = rows;
-	}
+	if (is_full && list->count >= list->capacity / 2)
+		must_grow(list->rows, &list->capacity, list->capacity + 1);
 	row.values[value] = amount;
 	list->rows[list->count++] = row;
 	list->known |= UINT32_C(1) << value;
-	return 0;
 }
 
-int summary_add_total(struct summary *summary, uint32_t device, uint32_t type,
-		      enum summary_value value, uint64_t amount)
+void summary_add_total(struct summary *summary, uint32_t device, uint32_t type,
+		       enum summary_value value, uint64_t amount)
 {
-	return summary_add(&summary->totals, (struct summary_row){.device = device, .type = type},
-			   value, amount);
+	summary_add(&summary->totals, (struct summary_row){.device = device, .type = type}, value,
+		    amount);
 }
 
-static const char *summary_text(struct summary *summary, const char *text, int *r)
+static const char *summary_text(struct summary *summary, const char *text)
 {
-	const char *kept = text ? pool_long_text(&summary->texts, text, strlen(text)) : NULL;
-
-	if (text && !kept)
-		*r = -ENOMEM;
-	return kept;
+	return text ? must_have(pool_long_text(&summary->texts, text, strlen(text))) : NULL;
 }
 
 /* Without its line: lines move. */
-static struct frames_one summary_frame(struct summary *summary, const struct frames_one *frame,
-				       int *r)
+static struct frames_one summary_frame(struct summary *summary, const struct frames_one *frame)
 {
 	return (struct frames_one){
-		.function = summary_text(summary, frame->function, r),
-		.file = summary_text(summary, frame->file, r),
-		.module = summary_text(summary, frame->module, r),
+		.function = summary_text(summary, frame->function),
+		.file = summary_text(summary, frame->file),
+		.module = summary_text(summary, frame->module),
 	};
 }
 
-static struct site *summary_site(struct summary *summary, const struct site *site, int *r)
+static struct site *summary_site(struct summary *summary, const struct site *site)
 {
-	struct site *kept = site->rank ? malloc(sizeof(*kept)) : NULL;
+	struct site *kept;
 
-	if (!kept) {
-		*r = site->rank ? -ENOMEM : *r;
+	if (!site->rank)
 		return NULL;
-	}
+	kept = must_alloc(1, sizeof(*kept));
 	*kept = *site;
-	kept->frame = summary_frame(summary, &site->frame, r);
-	kept->user = summary_frame(summary, &site->user, r);
-	kept->via = summary_frame(summary, &site->via, r);
+	kept->frame = summary_frame(summary, &site->frame);
+	kept->user = summary_frame(summary, &site->user);
+	kept->via = summary_frame(summary, &site->via);
 	for (unsigned int i = 0; i < site->caller_count; i++)
-		kept->callers[i] = summary_frame(summary, &site->callers[i], r);
+		kept->callers[i] = summary_frame(summary, &site->callers[i]);
 	return kept;
 }
 
-int summary_add_row(struct summary *summary, uint32_t type, const struct summary_name *name,
-		    enum summary_value value, uint64_t amount)
+void summary_add_row(struct summary *summary, uint32_t type, const struct summary_name *name,
+		     enum summary_value value, uint64_t amount)
 {
-	int r = 0;
-	struct summary_row row = {
+	const struct summary_row row = {
 		.device = SUMMARY_NO_DEVICE,
 		.type = type,
-		.key = summary_text(summary, name->key, &r),
-		.site = summary_site(summary, &name->site, &r),
+		.key = summary_text(summary, name->key),
+		.site = summary_site(summary, &name->site),
 	};
 
-	if (r == 0)
-		r = summary_add(&summary->rows, row, value, amount);
-	if (r < 0)
-		free(row.site);
-	return r;
+	summary_add(&summary->rows, row, value, amount);
 }
 
 /* What stands for a site that has no stack. */
@@ -215,31 +197,26 @@ static struct summary_same summary_same(const struct summary *summary,
 	return same;
 }
 
-static int summary_add_same(struct summary *summary, const struct summary_same *first, size_t count,
-			    enum summary_value bytes)
+static void summary_add_same(struct summary *summary, const struct summary_same *first,
+			     size_t count, enum summary_value bytes)
 {
 	CLEANUP(summary_name_deinit) struct summary_name name;
 	uint64_t sum = 0;
-	int r;
 
 	summary_name_init(&name, summary, &first->buffer);
 	for (size_t i = 0; i < count; i++)
 		sum = merge_add(sum, first[i].bytes);
-	r = summary_add_row(summary, first->type, &name, bytes, sum);
-	if (r == 0 && bytes == SUMMARY_END)
-		r = summary_add_row(summary, first->type, &name, SUMMARY_BUFFERS, count);
-	return r;
+	summary_add_row(summary, first->type, &name, bytes, sum);
+	if (bytes == SUMMARY_END)
+		summary_add_row(summary, first->type, &name, SUMMARY_BUFFERS, count);
 }
 
-int summary_add_buffers(struct summary *summary, const struct snapshot *snapshot,
-			const struct summary_part *part, enum summary_value bytes)
+void summary_add_buffers(struct summary *summary, const struct snapshot *snapshot,
+			 const struct summary_part *part, enum summary_value bytes)
 {
-	CLEANUP_FREE struct summary_same *all = calloc(snapshot->buffer_count + 1, sizeof(*all));
+	CLEANUP_FREE struct summary_same *all =
+		must_alloc(snapshot->buffer_count + 1, sizeof(*all));
 	size_t count = 0;
-	int r = 0;
-
-	if (!all)
-		return -ENOMEM;
 	summary->rows.known |= UINT32_C(1) << bytes;
 	summary->rows.known |= bytes == SUMMARY_END ? UINT32_C(1) << SUMMARY_BUFFERS : 0;
 	for (size_t i = 0; i < snapshot->buffer_count; i++) {
@@ -251,35 +228,26 @@ int summary_add_buffers(struct summary *summary, const struct snapshot *snapshot
 	}
 	if (count > 0)
 		qsort(all, count, sizeof(*all), summary_compare_same);
-	for (size_t first = 0, end; r == 0 && first < count; first = end) {
+	for (size_t first = 0, end; first < count; first = end) {
 		for (end = first + 1; end < count && !summary_compare_same(&all[first], &all[end]);)
 			end++;
-		r = summary_add_same(summary, &all[first], end - first, bytes);
+		summary_add_same(summary, &all[first], end - first, bytes);
 	}
-	return r;
 }
 
-static int summary_add_memory(struct summary *summary, uint32_t device, uint32_t type,
-			      const struct snapshot_memory *memory)
+static void summary_add_memory(struct summary *summary, uint32_t device, uint32_t type,
+			       const struct snapshot_memory *memory)
 {
-	int r;
-
 	if (!memory->allocs && !memory->used && !memory->buffers)
-		return 0;
-	r = summary_add_total(summary, device, type, SUMMARY_END, memory->used);
-	if (r == 0)
-		r = summary_add_total(summary, device, type, SUMMARY_BUFFERS, memory->buffers);
-	if (r == 0)
-		r = summary_add_total(summary, device, type, SUMMARY_ALLOCS, memory->allocs);
-	if (r == 0)
-		r = summary_add_total(summary, device, type, SUMMARY_FREES, memory->frees);
-	return r;
+		return;
+	summary_add_total(summary, device, type, SUMMARY_END, memory->used);
+	summary_add_total(summary, device, type, SUMMARY_BUFFERS, memory->buffers);
+	summary_add_total(summary, device, type, SUMMARY_ALLOCS, memory->allocs);
+	summary_add_total(summary, device, type, SUMMARY_FREES, memory->frees);
 }
 
-int summary_add_counters(struct summary *summary, const struct snapshot *snapshot)
+void summary_add_counters(struct summary *summary, const struct snapshot *snapshot)
 {
-	int r = 0;
-
 	summary->totals.known |= 1u << SUMMARY_END | 1u << SUMMARY_BUFFERS | 1u << SUMMARY_ALLOCS |
 				 1u << SUMMARY_FREES;
 	for (size_t i = 0; i < snapshot->process_count; i++) {
@@ -288,12 +256,11 @@ int summary_add_counters(struct summary *summary, const struct snapshot *snapsho
 		for (size_t k = 0; k < process->part_count; k++) {
 			const struct snapshot_part *part = &process->parts[k];
 
-			for (uint32_t type = 0; r == 0 && type < BOOK_TYPES; type++)
-				r = summary_add_memory(summary, part->device, type,
-						       &part->memory[type]);
+			for (uint32_t type = 0; type < BOOK_TYPES; type++)
+				summary_add_memory(summary, part->device, type,
+						   &part->memory[type]);
 		}
 	}
-	return r;
 }
 
 void summary_finish(struct summary *summary)

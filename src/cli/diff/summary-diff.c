@@ -2,13 +2,13 @@
 
 /* Both lists are sorted: one walk along both finds what belongs together. */
 
-#include "model/sites/summary-diff.h"
+#include "cli/diff/summary-diff.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "cli/common/must.h"
 
 static const uint64_t summary_nothing[SUMMARY_VALUES];
 
@@ -100,15 +100,13 @@ static struct summary_change summary_next(const struct summary_list *before,
 	};
 }
 
-int summary_diff(const struct summary_list *before, const struct summary_list *after,
-		 bool with_same, struct summary_changes *ret_changes)
+struct summary_changes summary_diff(const struct summary_list *before,
+				    const struct summary_list *after, bool with_same)
 {
 	struct summary_changes changes = {.known = before->known & after->known};
 	size_t b = 0, a = 0;
 
-	changes.list = calloc(before->count + after->count + 1, sizeof(*changes.list));
-	if (!changes.list)
-		return -ENOMEM;
+	changes.list = must_alloc(before->count + after->count + 1, sizeof(*changes.list));
 	while (b < before->count || a < after->count) {
 		struct summary_change change = summary_next(before, after, &b, &a);
 
@@ -118,8 +116,7 @@ int summary_diff(const struct summary_list *before, const struct summary_list *a
 	if (!with_same && changes.count > 0)
 		qsort_r(changes.list, changes.count, sizeof(*changes.list), summary_compare_changes,
 			&changes.known);
-	*ret_changes = changes;
-	return 0;
+	return changes;
 }
 
 void summary_changes_deinit(struct summary_changes *changes)

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/sites/summary.h"
+#include "cli/diff/summary.h"
 
 struct summary_change {
 	uint32_t device; /* as in a row */
@@ -26,10 +26,11 @@ struct summary_changes {
 #define SUMMARY_CHANGES_NULL ((struct summary_changes){.list = NULL})
 
 /*
- * What differs, the largest change first; or with @with_same all, in the order of the lists. The caller deinits it before the summaries. 0 or -ENOMEM.
+ * What differs, the largest change first; or with @with_same all, in the order of the lists. The caller
+ * deinits it before the summaries.
  */
-int summary_diff(const struct summary_list *before, const struct summary_list *after,
-		 bool with_same, struct summary_changes *ret_changes);
+struct summary_changes summary_diff(const struct summary_list *before,
+				    const struct summary_list *after, bool with_same);
 void summary_changes_deinit(struct summary_changes *changes);
 
 /* After minus before; saturates. */

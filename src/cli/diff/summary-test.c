@@ -2,7 +2,7 @@
 
 /* Summaries, and what differs between two of them. */
 
-#include "model/sites/summary.h"
+#include "cli/diff/summary.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/testing/unit.h"
-#include "model/sites/summary-diff.h"
+#include "cli/diff/summary-diff.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -55,8 +55,8 @@ static void summarize(struct summary *summary, enum group_kind kind, struct snap
 {
 	*summary = SUMMARY_NULL;
 	summary->kind = kind;
-	assert(summary_add_counters(summary, snapshot) == 0);
-	assert(summary_add_buffers(summary, snapshot, &everything, SUMMARY_END) == 0);
+	summary_add_counters(summary, snapshot);
+	summary_add_buffers(summary, snapshot, &everything, SUMMARY_END);
 	summary_finish(summary);
 	snapshot_free(snapshot);
 }
@@ -90,7 +90,7 @@ UNIT(moved_lines_are_the_same_site)
 	assert(strcmp(before.rows.rows[0].site->frame.function, "load") == 0);
 	assert(strcmp(before.rows.rows[0].site->frame.file, "m.py") == 0 &&
 	       before.rows.rows[0].site->frame.line == 0);
-	assert(summary_diff(&before.rows, &after.rows, false, &changes) == 0);
+	changes = summary_diff(&before.rows, &after.rows, false);
 	/* One buffer fewer, of as many bytes; and the other memory is another site. */
 	assert(changes.count == 2);
 	assert(changes.list[0].type == TYPES_L1);
@@ -144,12 +144,12 @@ UNIT(rows_can_be_names_or_phases)
 	}
 }
 
-static int add_row(struct summary *summary, const char *key, enum summary_value value,
-		   uint64_t amount)
+static void add_row(struct summary *summary, const char *key, enum summary_value value,
+		    uint64_t amount)
 {
 	const struct summary_name name = {.key = key};
 
-	return summary_add_row(summary, TYPES_DRAM, &name, value, amount);
+	summary_add_row(summary, TYPES_DRAM, &name, value, amount);
 }
 
 UNIT(only_what_both_know_is_compared)
@@ -157,12 +157,12 @@ UNIT(only_what_both_know_is_compared)
 	struct summary before = SUMMARY_NULL, after = SUMMARY_NULL;
 	struct summary_changes changes;
 
-	assert(add_row(&before, "a", SUMMARY_END, 5) == 0);
-	assert(add_row(&after, "a", SUMMARY_END, 5) == 0);
-	assert(add_row(&after, "a", SUMMARY_ALLOCS, 900) == 0);
+	add_row(&before, "a", SUMMARY_END, 5);
+	add_row(&after, "a", SUMMARY_END, 5);
+	add_row(&after, "a", SUMMARY_ALLOCS, 900);
 	summary_finish(&before);
 	summary_finish(&after);
-	assert(summary_diff(&before.rows, &after.rows, false, &changes) == 0);
+	changes = summary_diff(&before.rows, &after.rows, false);
 	assert(changes.count == 0 && changes.known == 1u << SUMMARY_END);
 	summary_changes_deinit(&changes);
 	summary_deinit(&before);
@@ -174,15 +174,15 @@ UNIT(the_largest_change_comes_first_whatever_its_sign)
 	struct summary before = SUMMARY_NULL, after = SUMMARY_NULL;
 	struct summary_changes changes;
 
-	assert(add_row(&before, "shrinks", SUMMARY_END, 1000) == 0);
-	assert(add_row(&after, "shrinks", SUMMARY_END, 100) == 0);
-	assert(add_row(&after, "new", SUMMARY_END, 500) == 0);
-	assert(add_row(&before, "gone", SUMMARY_END, 700) == 0);
-	assert(add_row(&before, "huge", SUMMARY_END, 0) == 0);
-	assert(add_row(&after, "huge", SUMMARY_END, UINT64_MAX) == 0);
+	add_row(&before, "shrinks", SUMMARY_END, 1000);
+	add_row(&after, "shrinks", SUMMARY_END, 100);
+	add_row(&after, "new", SUMMARY_END, 500);
+	add_row(&before, "gone", SUMMARY_END, 700);
+	add_row(&before, "huge", SUMMARY_END, 0);
+	add_row(&after, "huge", SUMMARY_END, UINT64_MAX);
 	summary_finish(&before);
 	summary_finish(&after);
-	assert(summary_diff(&before.rows, &after.rows, false, &changes) == 0);
+	changes = summary_diff(&before.rows, &after.rows, false);
 	assert(changes.count == 4);
 	assert(summary_change(&changes.list[0], SUMMARY_END) == INT64_MAX);
 	assert(summary_change(&changes.list[1], SUMMARY_END) == -900);
@@ -233,8 +233,8 @@ static void check_sums(const struct summary *a, const struct summary *b)
 {
 	struct summary_changes rows, totals;
 
-	assert(summary_diff(&a->rows, &b->rows, false, &rows) == 0);
-	assert(summary_diff(&a->totals, &b->totals, true, &totals) == 0);
+	rows = summary_diff(&a->rows, &b->rows, false);
+	totals = summary_diff(&a->totals, &b->totals, true);
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		assert(sum(&rows, type, SUMMARY_END) == sum(&totals, type, SUMMARY_END));
 		assert(sum(&rows, type, SUMMARY_BUFFERS) == sum(&totals, type, SUMMARY_BUFFERS));
@@ -247,8 +247,8 @@ static void check_reverse(const struct summary *a, const struct summary *b)
 {
 	struct summary_changes there, back;
 
-	assert(summary_diff(&a->rows, &b->rows, false, &there) == 0);
-	assert(summary_diff(&b->rows, &a->rows, false, &back) == 0);
+	there = summary_diff(&a->rows, &b->rows, false);
+	back = summary_diff(&b->rows, &a->rows, false);
 	assert(there.count == back.count);
 	for (size_t i = 0; i < there.count; i++) {
 		const struct summary_change *x = &there.list[i], *y = &back.list[i];
@@ -266,9 +266,11 @@ static void check_self(const struct summary *a)
 {
 	struct summary_changes changes;
 
-	assert(summary_diff(&a->rows, &a->rows, false, &changes) == 0 && changes.count == 0);
+	changes = summary_diff(&a->rows, &a->rows, false);
+	assert(changes.count == 0);
 	summary_changes_deinit(&changes);
-	assert(summary_diff(&a->totals, &a->totals, false, &changes) == 0 && changes.count == 0);
+	changes = summary_diff(&a->totals, &a->totals, false);
+	assert(changes.count == 0);
 	summary_changes_deinit(&changes);
 }
 
