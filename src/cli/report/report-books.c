@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "cli/common/must.h"
 #include "cli/common/session.h"
 #include "cli/report/report.h"
 #include "model/snapshot.h"
@@ -68,19 +68,15 @@ static void report_cleanup_stacks(struct stacks **stacks)
 static int report_books_marks(struct report_books *books, uint32_t number, struct scan_book *book)
 {
 	CLEANUP(book_marks_deinit) struct mark_list marks = MARK_LIST_NULL;
-	struct report_mark *list;
 	uint64_t lost;
 	int r = book_marks_read(book, books->texts, &marks, &lost);
 
 	for (size_t i = 0; r == 0 && i < marks.count && books->mark_count < REPORT_MARKS_MAX; i++) {
-		list = array_grow(books->marks, &books->mark_capacity, books->mark_count + 1,
-				  sizeof(*list));
-		if (!list)
-			return -ENOMEM;
-		books->marks = list;
-		list[books->mark_count++] = (struct report_mark){.book = number,
-								 .time_ns = marks.list[i].time_ns,
-								 .name = marks.list[i].name};
+		must_grow(books->marks, &books->mark_capacity, books->mark_count + 1);
+		books->marks[books->mark_count++] =
+			(struct report_mark){.book = number,
+					     .time_ns = marks.list[i].time_ns,
+					     .name = marks.list[i].name};
 	}
 	return r;
 }
@@ -108,17 +104,12 @@ static uint64_t report_short_lives(const struct recording_site *site)
 	return sum;
 }
 
-static int report_books_add(struct report_books *books, uint32_t number,
-			    const struct recording_site *site)
+static void report_books_add(struct report_books *books, uint32_t number,
+			     const struct recording_site *site)
 {
-	struct report_temporary *list =
-		array_grow(books->temporaries, &books->capacity, books->count + 1, sizeof(*list));
-
-	if (!list)
-		return -ENOMEM;
-	books->temporaries = list;
-	list[books->count++] = (struct report_temporary){.book = number, .sum = *site};
-	return 0;
+	must_grow(books->temporaries, &books->capacity, books->count + 1);
+	books->temporaries[books->count++] =
+		(struct report_temporary){.book = number, .sum = *site};
 }
 
 static int report_compare_sites(const void *left, const void *right)
@@ -173,7 +164,7 @@ static int report_books_device(struct report_books *books, uint32_t number, size
 		return 0;
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		if (report_short_lives(&sites[i]) > 0)
-			r = report_books_add(books, number, &sites[i]);
+			report_books_add(books, number, &sites[i]);
 	}
 	report_books_merge(books, first);
 	return r;
@@ -323,12 +314,8 @@ int report_put_books(struct report *report)
 	CLEANUP(report_books_deinit) struct report_books books = {.report = report};
 	int r = 0;
 
-	books.texts = snapshot_new(report->facts->end_ns);
-	if (!books.texts)
-		return -ENOMEM;
-	books.phases = calloc(report->walk.span_count + 1, sizeof(*books.phases));
-	if (!books.phases)
-		return -ENOMEM;
+	books.texts = must_have(snapshot_new(report->facts->end_ns));
+	books.phases = must_alloc(report->walk.span_count + 1, sizeof(*books.phases));
 	for (uint32_t i = 0; r == 0 && i < bits_min(report->facts->books, REPORT_BOOKS_MAX); i++)
 		r = report_books_read(&books, i);
 	if (r < 0)

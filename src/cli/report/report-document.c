@@ -11,6 +11,7 @@
 #include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "cli/common/must.h"
 #include "cli/report/report.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -170,9 +171,8 @@ static int report_put_timeline(struct report *report)
 		report_put_samples(&report->json, report->walk.timeline.samples);
 		return 0;
 	}
-	samples = calloc(REPORT_SAMPLES, sizeof(*samples));
-	r = samples ? recording_timeline(report->recording, &all, NULL, samples, REPORT_SAMPLES)
-		    : -ENOMEM;
+	samples = must_alloc(REPORT_SAMPLES, sizeof(*samples));
+	r = recording_timeline(report->recording, &all, NULL, samples, REPORT_SAMPLES);
 	if (r == 0)
 		report_put_samples(&report->json, samples);
 	return r;
@@ -234,10 +234,9 @@ static int report_put(struct report *report)
 		r = report_put_moments(report);
 	if (r == 0)
 		r = report_put_maps(report);
-	if (r == 0)
-		r = report_stacks_emit(&report->stacks, json);
 	if (r < 0)
 		return r;
+	report_stacks_emit(&report->stacks, json);
 	if (!report->walk.is_done)
 		snapshot_note(report->end, "there are too many events to read each of them: phases "
 					   "and gaps are not shown");

@@ -8,6 +8,7 @@
 #include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "cli/common/must.h"
 #include "cli/common/session.h"
 #include "cli/report/report.h"
 #include "model/sites/group.h"
@@ -155,15 +156,14 @@ static int report_compare_incidents(const void *left, const void *right)
 void report_put_incidents(struct report *report)
 {
 	size_t count = report->end ? report->end->incident_count : 0;
-	CLEANUP_FREE const struct snapshot_incident **list = calloc(count + 1, sizeof(void *));
+	CLEANUP_FREE const struct snapshot_incident **list = must_alloc(count + 1, sizeof(void *));
 
 	emit_u64(&report->json, "incident_count", count);
 	emit_open_array(&report->json, "incidents");
-	for (size_t i = 0; list && i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		list[i] = &report->end->incidents[i];
-	if (list)
-		qsort(list, count, sizeof(void *), report_compare_incidents);
-	for (size_t i = 0; list && i < bits_min(count, REPORT_INCIDENTS_MAX); i++)
+	qsort(list, count, sizeof(void *), report_compare_incidents);
+	for (size_t i = 0; i < bits_min(count, REPORT_INCIDENTS_MAX); i++)
 		report_put_incident(report, list[i]);
 	emit_close_array(&report->json);
 }

@@ -2,11 +2,11 @@
 
 /* The memories at the peak: blocks and holes. */
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "cli/common/must.h"
 #include "cli/report/report.h"
 #include "model/memory/memory-map.h"
 #include "model/snapshot.h"
@@ -44,14 +44,11 @@ static void report_put_block(struct report *report, const struct free_blocks_blo
 	emit_close_object(json);
 }
 
-static int report_put_blocks(struct report *report, const struct free_blocks *blocks, size_t max)
+static void report_put_blocks(struct report *report, const struct free_blocks *blocks, size_t max)
 {
-	CLEANUP_FREE uint64_t *lengths = calloc(blocks->block_count + 1, sizeof(*lengths));
+	CLEANUP_FREE uint64_t *lengths = must_alloc(blocks->block_count + 1, sizeof(*lengths));
 	size_t put = 0;
 	uint64_t least;
-
-	if (!lengths)
-		return -ENOMEM;
 	for (size_t i = 0; i < blocks->block_count; i++)
 		lengths[i] = blocks->blocks[i].length;
 	least = report_maps_least(lengths, blocks->block_count, max);
@@ -63,17 +60,13 @@ static int report_put_blocks(struct report *report, const struct free_blocks *bl
 		put++;
 	}
 	emit_close_array(&report->json);
-	return 0;
 }
 
-static int report_put_holes(struct report *report, const struct free_blocks *blocks, size_t max)
+static void report_put_holes(struct report *report, const struct free_blocks *blocks, size_t max)
 {
-	CLEANUP_FREE uint64_t *lengths = calloc(blocks->hole_count + 1, sizeof(*lengths));
+	CLEANUP_FREE uint64_t *lengths = must_alloc(blocks->hole_count + 1, sizeof(*lengths));
 	size_t put = 0;
 	uint64_t least;
-
-	if (!lengths)
-		return -ENOMEM;
 	for (size_t i = 0; i < blocks->hole_count; i++)
 		lengths[i] = blocks->holes[i].length;
 	least = report_maps_least(lengths, blocks->hole_count, max);
@@ -89,20 +82,15 @@ static int report_put_holes(struct report *report, const struct free_blocks *blo
 		put++;
 	}
 	emit_close_array(&report->json);
-	return 0;
 }
 
-static int report_put_map(struct report *report, const struct space *space, size_t max)
+static void report_put_map(struct report *report, const struct space *space, size_t max)
 {
-	int r;
-
 	emit_open_object(&report->json, NULL);
 	memory_map_document_space(&report->json, space);
-	r = report_put_holes(report, &space->free_blocks, max);
-	if (r == 0)
-		r = report_put_blocks(report, &space->free_blocks, max);
+	report_put_holes(report, &space->free_blocks, max);
+	report_put_blocks(report, &space->free_blocks, max);
 	emit_close_object(&report->json);
-	return r;
 }
 
 static int report_compare_maps(const void *left, const void *right)
@@ -128,8 +116,8 @@ int report_put_maps(struct report *report)
 	shown = bits_min(map.count, REPORT_MAPS_MAX);
 	emit_u64(&report->json, "map_count", map.count);
 	emit_open_array(&report->json, "maps");
-	for (size_t i = 0; r == 0 && i < shown; i++)
-		r = report_put_map(report, &map.list[i], REPORT_BLOCKS_MAX / shown);
+	for (size_t i = 0; i < shown; i++)
+		report_put_map(report, &map.list[i], REPORT_BLOCKS_MAX / shown);
 	emit_close_array(&report->json);
-	return r;
+	return 0;
 }

@@ -47,7 +47,7 @@ static json_t *stacks_of(const char *const *lines, size_t count)
 		emit_close_object(&json);
 	}
 	emit_close_array(&json);
-	assert(report_stacks_emit(&stacks, &json) == 0);
+	report_stacks_emit(&stacks, &json);
 	emit_close_object(&json);
 	emit_end(&json);
 	assert(fclose(out) == 0);

@@ -4,14 +4,13 @@
 
 #include "cli/report/report-texts.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "answers/document.h"
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
+#include "cli/common/must.h"
 #include "model/sites/frames.h"
 #include "model/sites/site.h"
 
@@ -28,17 +27,16 @@ void report_texts_deinit(struct report_texts *texts)
 
 uint32_t report_texts_number(struct report_texts *texts, const char *text)
 {
-	const char *own = text ? pool_long_text(&texts->pool, text, strlen(text)) : NULL;
-	const char **list = array_grow(texts->list, &texts->capacity,
-				       (size_t)texts->numbers.count + 1, sizeof(*list));
+	const char *own;
 	uint32_t number;
 
-	if (list)
-		texts->list = list;
-	/* Equal texts of a pool have equal addresses. */
-	if (!own || !list || map_add(&texts->numbers, (uintptr_t)own, 0, &number) < 0)
+	if (!text)
 		return REPORT_TEXTS_NONE;
-	list[number - 1] = own;
+	/* Equal texts of a pool have equal addresses. */
+	own = must_have(pool_long_text(&texts->pool, text, strlen(text)));
+	number = must_number(&texts->numbers, (uintptr_t)own, 0);
+	must_grow(texts->list, &texts->capacity, number);
+	texts->list[number - 1] = own;
 	return number - 1;
 }
 
@@ -72,7 +70,7 @@ static uint32_t report_frames_number(struct report_frames *self, const struct fr
 	rewind(self->scratch);
 	document_frame(&json, frame);
 	if (fputc('\0', self->scratch) == EOF || fflush(self->scratch) != 0)
-		return REPORT_TEXTS_NONE;
+		must_end();
 	return report_texts_number(&self->stacks->frames, self->text);
 }
 
@@ -112,14 +110,12 @@ static void report_stacks_emit_one(struct report_frames *self, struct emit *json
 	emit_close_object(json);
 }
 
-int report_stacks_emit(struct report_stacks *stacks, struct emit *json)
+void report_stacks_emit(struct report_stacks *stacks, struct emit *json)
 {
 	struct report_frames self = {.stacks = stacks};
 	size_t size;
 
-	self.scratch = open_memstream(&self.text, &size);
-	if (!self.scratch)
-		return -ENOMEM;
+	self.scratch = must_have(open_memstream(&self.text, &size));
 	emit_open_array(json, "stacks");
 	for (size_t i = 0; i < stacks->lines.numbers.count && i < REPORT_STACKS_MAX; i++)
 		report_stacks_emit_one(&self, json, stacks->lines.list[i]);
@@ -130,5 +126,4 @@ int report_stacks_emit(struct report_stacks *stacks, struct emit *json)
 	emit_close_array(json);
 	(void)fclose(self.scratch); /* it is in memory */
 	free(self.text);
-	return 0;
 }

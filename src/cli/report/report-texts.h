@@ -31,7 +31,7 @@ struct report_texts {
 
 void report_texts_deinit(struct report_texts *texts);
 
-/* From 0 on, as they come. REPORT_TEXTS_NONE for NULL, and if memory has run out. */
+/* From 0 on, as they come. REPORT_TEXTS_NONE for NULL. */
 uint32_t report_texts_number(struct report_texts *texts, const char *text);
 
 /* The stacks of a report: a list of numbers of frames for each, and the frames. */
@@ -45,5 +45,5 @@ void report_stacks_deinit(struct report_stacks *stacks);
 /* A member that names a stack: its number, or null. */
 void report_stacks_put(struct report_stacks *stacks, struct emit *json, const char *stack);
 
-/* The members "stacks" and "frames", after everything that names one. 0 or -ENOMEM. */
-int report_stacks_emit(struct report_stacks *stacks, struct emit *json);
+/* The members "stacks" and "frames", after everything that names one. */
+void report_stacks_emit(struct report_stacks *stacks, struct emit *json);

@@ -4,10 +4,10 @@
 
 #include "cli/report/report-timeline.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/bits.h"
+#include "cli/common/must.h"
 #include "cli/report/report.h"
 #include "model/snapshot.h"
 
@@ -18,7 +18,7 @@ static int report_compare_ends(const void *left, const void *right)
 	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
-int report_timeline_init(struct report_timeline *timeline, struct recording *recording)
+void report_timeline_init(struct report_timeline *timeline, struct recording *recording)
 {
 	const struct recording_facts *facts = recording_facts(recording);
 
@@ -26,13 +26,12 @@ int report_timeline_init(struct report_timeline *timeline, struct recording *rec
 		.recording = recording,
 		.start_ns = facts->start_ns,
 		.length_ns = bits_max(facts->end_ns - facts->start_ns, 1),
-		.samples = calloc(REPORT_SAMPLES, sizeof(*timeline->samples)),
-		.books = calloc(facts->books + 1, sizeof(struct report_device *)),
-		.ends = calloc(facts->books + 1, sizeof(*timeline->ends)),
+		.samples = must_alloc(REPORT_SAMPLES, sizeof(*timeline->samples)),
+		.books = must_alloc(facts->books + 1, sizeof(struct report_device *)),
+		.ends = must_alloc(facts->books + 1, sizeof(*timeline->ends)),
 		.book_count = facts->books,
 	};
-	if (!timeline->samples || !timeline->books || !timeline->ends)
-		return -ENOMEM;
+
 	for (size_t i = 0; i < facts->books; i++) {
 		const struct recording_owner *owner = recording_owner(recording, i);
 
@@ -45,7 +44,6 @@ int report_timeline_init(struct report_timeline *timeline, struct recording *rec
 		timeline->samples[i].time_ns =
 			timeline->start_ns + (uint64_t)((unsigned __int128)timeline->length_ns *
 							(i + 1) / REPORT_SAMPLES);
-	return 0;
 }
 
 void report_timeline_deinit(struct report_timeline *timeline)
@@ -67,8 +65,8 @@ struct report_device *report_timeline_device(struct report_timeline *timeline,
 		return NULL;
 	book = &timeline->books[event->book];
 	if (!*book)
-		*book = calloc(BOOK_DEVICES, sizeof(**book));
-	return *book ? &(*book)[event->device] : NULL;
+		*book = must_alloc(BOOK_DEVICES, sizeof(**book));
+	return &(*book)[event->device];
 }
 
 /* What is in use now may be the most of its step. */

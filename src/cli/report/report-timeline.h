@@ -40,11 +40,10 @@ struct report_timeline {
 	uint64_t now[BOOK_TYPES];
 };
 
-/* 0 or -ENOMEM. */
-int report_timeline_init(struct report_timeline *timeline, struct recording *recording);
+void report_timeline_init(struct report_timeline *timeline, struct recording *recording);
 void report_timeline_deinit(struct report_timeline *timeline);
 
-/* The device of an event; NULL if there is no memory, or no such device. */
+/* The device of an event; NULL if there is no such device. */
 struct report_device *report_timeline_device(struct report_timeline *timeline,
 					     const struct recording_event *event);
 

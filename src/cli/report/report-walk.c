@@ -7,87 +7,69 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/array.h"
 #include "base/bits.h"
+#include "cli/common/must.h"
 #include "cli/report/report.h"
 
 #define REPORT_WALK_NEAR 500u /* of the whole: what is closer together is shown as one */
 
 /* A thread has left a phase. */
-static int report_walk_add(struct report_walk *walk, const struct report_span *span)
+static void report_walk_add(struct report_walk *walk, const struct report_span *span)
 {
 	uint32_t number = map_find(&walk->phases, span->book, span->phase);
-	struct report_span *list = number ? &walk->spans[walk->last[number - 1]] : NULL;
-	uint32_t *last;
+	struct report_span *last = number ? &walk->spans[walk->last[number - 1]] : NULL;
 
-	if (list && span->from_ns <= list->to_ns + walk->near_ns) {
-		list->from_ns = bits_min(list->from_ns, span->from_ns);
-		list->to_ns = bits_max(list->to_ns, span->to_ns);
-		return 0;
+	if (last && span->from_ns <= last->to_ns + walk->near_ns) {
+		last->from_ns = bits_min(last->from_ns, span->from_ns);
+		last->to_ns = bits_max(last->to_ns, span->to_ns);
+		return;
 	}
 	if (walk->span_count == REPORT_PHASES_MAX) {
 		walk->spans_lost++;
-		return 0;
+		return;
 	}
-	list = array_grow(walk->spans, &walk->span_capacity, walk->span_count + 1, sizeof(*list));
-	if (!list)
-		return -ENOMEM;
-	walk->spans = list;
-	last = array_grow(walk->last, &walk->last_capacity, (size_t)walk->phases.count + 1,
-			  sizeof(*last));
-	if (!last)
-		return -ENOMEM;
-	walk->last = last;
-	if (map_add(&walk->phases, span->book, span->phase, &number) < 0)
-		return -ENOMEM;
-	last[number - 1] = (uint32_t)walk->span_count;
-	list[walk->span_count++] = *span;
-	return 0;
+	number = must_number(&walk->phases, span->book, span->phase);
+	must_grow(walk->spans, &walk->span_capacity, walk->span_count + 1);
+	must_grow(walk->last, &walk->last_capacity, number);
+	walk->last[number - 1] = (uint32_t)walk->span_count;
+	walk->spans[walk->span_count++] = *span;
 }
 
-static int report_walk_enter(struct report_walk *walk, const struct recording_event *event)
+static void report_walk_enter(struct report_walk *walk, const struct recording_event *event)
 {
 	const struct book_record *record = &event->event->record;
-	uint32_t number, before = walk->threads.count;
-	struct report_span *open =
-		array_grow(walk->open, &walk->open_capacity, (size_t)before + 1, sizeof(*open));
-	int r = 0;
+	uint32_t before = walk->threads.count;
+	uint32_t number =
+		must_number(&walk->threads, event->book, book_thread(record->thread_space));
+	struct report_span *open;
 
-	if (!open)
-		return -ENOMEM;
-	walk->open = open;
-	if (map_add(&walk->threads, event->book, book_thread(record->thread_space), &number) < 0)
-		return -ENOMEM;
-	open += number - 1;
+	must_grow(walk->open, &walk->open_capacity, number);
+	open = &walk->open[number - 1];
 	if (number > before)
 		*open = (struct report_span){0};
 	if (open->phase && open->phase != record->phase) {
 		open->to_ns = bits_max(open->from_ns, event->time_ns);
-		r = report_walk_add(walk, open);
+		report_walk_add(walk, open);
 	}
 	if (open->phase != record->phase)
 		*open = (struct report_span){.book = (uint32_t)event->book,
 					     .phase = record->phase,
 					     .from_ns = event->time_ns};
 	open->to_ns = bits_max(open->to_ns, event->time_ns);
-	return r;
 }
 
-static int report_walk_gap(struct report_walk *walk, const struct recording_event *event,
-			   uint64_t since_ns)
+static void report_walk_gap(struct report_walk *walk, const struct recording_event *event,
+			    uint64_t since_ns)
 {
 	const struct recording_gap *from = event->gap;
 	struct report_gap *list;
 
 	if (walk->gap_count == REPORT_GAPS_MAX) {
 		walk->gaps_lost++;
-		return 0;
+		return;
 	}
-	list = array_grow(walk->gaps, &walk->gap_capacity, walk->gap_count + 1, sizeof(*list));
-	if (!list)
-		return -ENOMEM;
-	walk->gaps = list;
-	list += walk->gap_count++;
+	must_grow(walk->gaps, &walk->gap_capacity, walk->gap_count + 1);
+	list = &walk->gaps[walk->gap_count++];
 	*list = (struct report_gap){
 		.book = (uint32_t)event->book,
 		.device = event->device,
@@ -100,7 +82,6 @@ static int report_walk_gap(struct report_walk *walk, const struct recording_even
 		list->frees += from->frees[type];
 		list->has_peak |= from->peak[type] != 0;
 	}
-	return 0;
 }
 
 static int report_walk_event(void *context, const struct recording_event *event)
@@ -108,21 +89,22 @@ static int report_walk_event(void *context, const struct recording_event *event)
 	struct report_walk *walk = context;
 	struct report_device *device = report_timeline_device(&walk->timeline, event);
 	uint64_t since_ns;
+	uint32_t op;
 
 	if (!device)
-		return -ENOMEM;
+		return -EBADMSG;
 	since_ns = device->seen_ns;
 	report_timeline_add(&walk->timeline, device, event);
-	if (!event->event)
-		return event->gap ? report_walk_gap(walk, event, since_ns) : 0;
-	/* Only these carry the phase of the call; a free has the one that its buffer was born in. */
-	switch (event->event->op_slot & BOOK_OP_MASK) {
-	case BOOK_OP_ALLOC:
-	case BOOK_OP_FAILED:
-		return report_walk_enter(walk, event);
-	default:
+	if (!event->event) {
+		if (event->gap)
+			report_walk_gap(walk, event, since_ns);
 		return 0;
 	}
+	/* Only these carry the phase of the call; a free has the one that its buffer was born in. */
+	op = event->event->op_slot & BOOK_OP_MASK;
+	if (op == BOOK_OP_ALLOC || op == BOOK_OP_FAILED)
+		report_walk_enter(walk, event);
+	return 0;
 }
 
 int report_walk(struct report_walk *walk, struct recording *recording, const struct snapshot *end)
@@ -134,15 +116,14 @@ int report_walk(struct report_walk *walk, struct recording *recording, const str
 	if (facts->events > REPORT_EVENTS_MAX)
 		return 0;
 	walk->near_ns = (facts->end_ns - facts->start_ns) / REPORT_WALK_NEAR;
-	r = report_timeline_init(&walk->timeline, recording);
-	if (r == 0)
-		r = recording_walk(recording, &all, NULL, NULL, report_walk_event, walk);
-	for (size_t i = 0; r == 0 && i < walk->threads.count; i++) {
-		if (walk->open[i].phase)
-			r = report_walk_add(walk, &walk->open[i]);
-	}
+	report_timeline_init(&walk->timeline, recording);
+	r = recording_walk(recording, &all, NULL, NULL, report_walk_event, walk);
 	if (r < 0)
 		return r;
+	for (size_t i = 0; i < walk->threads.count; i++) {
+		if (walk->open[i].phase)
+			report_walk_add(walk, &walk->open[i]);
+	}
 	report_timeline_finish(&walk->timeline, end);
 	walk->is_done = true;
 	return 0;

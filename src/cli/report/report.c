@@ -14,6 +14,7 @@
 #include "base/files/user-file.h"
 #include "base/text.h"
 #include "cli/common/command.h"
+#include "cli/common/must.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/report/report-page.h"
@@ -105,15 +106,17 @@ static void report_write_page(FILE *out, const char *text, size_t size)
 	(void)fwrite(report_page.tail, 1, report_page.tail_size, out);
 }
 
-/* "run.ttrec" becomes "run.html", here, wherever the recording is. Return: NULL if out of memory. */
+/* "run.ttrec" becomes "run.html", here, wherever the recording is. */
 static char *report_name(const char *file)
 {
 	const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
 	const char *dot = strrchr(name, '.');
 	int length = (int)(dot && dot > name ? (size_t)(dot - name) : strlen(name));
-	char *text = NULL;
+	char *text;
 
-	return asprintf(&text, "%.*s" REPORT_SUFFIX, length, name) < 0 ? NULL : text;
+	if (asprintf(&text, "%.*s" REPORT_SUFFIX, length, name) < 0)
+		must_end();
+	return text;
 }
 
 static int report_write_file(const char *path, const char *text, size_t size)
@@ -153,8 +156,7 @@ static int report_write(const struct report_options *options, const char *text, 
 		(void)fwrite(text, 1, size, stdout);
 		return output_finish();
 	}
-	if (!path)
-		return output_fail("report", "cannot make the page", -ENOMEM);
+
 	if (strcmp(path, "-") == 0) {
 		report_write_page(stdout, text, size);
 		return output_finish();
@@ -182,12 +184,12 @@ static int report_run(int argc, char **argv)
 		fprintf(stderr, "ttmem report: %s\n", why);
 		return COMMAND_FAILED;
 	}
-	memory = open_memstream(&text, &size);
-	r = memory ? report_document(recording, memory) : -ENOMEM;
-	if (r == 0 && fflush(memory) != 0)
-		r = -ENOMEM;
+	memory = must_have(open_memstream(&text, &size));
+	r = report_document(recording, memory);
 	if (r < 0)
 		return output_fail("report", "cannot read the recording", r);
+	if (fflush(memory) != 0)
+		must_end();
 	return report_write(&options, text, size);
 }
 
