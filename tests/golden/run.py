@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the transcripts of this folder, and compares their output with what is expected. README.md explains them.
 
-    run.py [--library BUILD] [--daemon BUILD] [--command BUILD] [--write | --release | --keep] [NAME...]
+    run.py [--library BUILD] [--daemon BUILD] [--successor BUILD] [--command BUILD]
+           [--write | --release | --keep] [NAME...]
 
 Each BUILD is a build folder (TTMEM_BUILD, else build/). With different ones, each line may be that of 0.2.0 or of today.
 --write replaces the expected output, --release that of 0.2.0, by what these builds print. --keep makes the files in
@@ -29,7 +30,7 @@ sys.path.insert(0, str(HERE))
 from release import add_to_release, explain, numbered, read_transcript, release_outputs  # noqa: E402
 
 INSIDE = "TTMEM_GOLDEN_INSIDE"
-ROLES = ("library", "daemon", "command")
+ROLES = ("library", "daemon", "successor", "command")
 PROGRAMS = (
     "src/cli/ttmem", "src/daemon/ttmemd", "src/lib/libttmem.so*", "src/metal/libttmem-metal.so", "tests/programs/player",
 )  # fmt: skip
@@ -61,6 +62,14 @@ def copy_programs(builds):
             shutil.copy(path, copy, follow_symlinks=False)
 
 
+def copy_python(build):
+    """Away from the programs: "ttmem selftest" finds the package of its build."""
+    for path in [*build.glob("python/ttmem/**/*.py"), *build.glob("python/ttmem/*.so")]:
+        copy = Path("/mnt", path.relative_to(build))
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+
+
 def build_worker():
     """At a place and without optimisation, so that its stacks are the same on every machine."""
     shutil.copy(HERE / "worker.c", "/mnt/worker.c")
@@ -90,6 +99,7 @@ def run_transcript(name, steps, options):
     before = release_outputs(name)
     with Scene(options.keep) as scene:
         for step, expected in numbered(steps):
+            scene.expected = [] if options.is_writing else [expected, before.get(step, expected)]
             output = scene.step(step[0])
             outputs.append(output)
             if options.is_writing or output == expected:
@@ -128,6 +138,7 @@ def main():
         enter_namespaces()
     prepare_namespaces()
     copy_programs(builds)
+    copy_python(builds["library"])
     build_worker()
     bad = 0
     for name in ["make-inputs"] if options.keep else options.names or all_names():

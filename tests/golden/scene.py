@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from otlp import Collector, metric_lines
 from settle import settle
 
 HERE = Path(__file__).resolve().parent
@@ -54,6 +55,9 @@ class Scene:
             "TTMEM_SYS_ROOT": f"{PLACE}/sys", "TTMEM_DEV_ROOT": f"{PLACE}/dev", "DEBUGINFOD_URLS": "",
         }  # fmt: skip
         self.processes = {}
+        self.screens = {}
+        self.collector = None
+        self.expected = []  # what the next step may print; nothing while it is written
         self.is_live = False
         self.next = FIRST_PID
 
@@ -61,9 +65,20 @@ class Scene:
         return self
 
     def __exit__(self, *_):
+        for screen in self.screens.values():
+            screen.close()
+        if self.collector:
+            self.collector.close()
         for process in self.processes.values():
             process.kill()
             process.communicate()
+        # A keeper outlives its daemon. This is the first process of a namespace in which all others are the scene's.
+        assert os.getpid() == 1
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(-1, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                os.wait()
 
     def step(self, line):
         if os.environ.get("TTMEM_GOLDEN_TRACE"):
@@ -115,7 +130,21 @@ class Scene:
         """begin NAME ARGUMENT...: starts a ttmem that goes on until "finish NAME"."""
         name, *words = shlex.split(rest)
         self.start(name, [TTMEM, *words], env=self.env, stdin=subprocess.DEVNULL,
-                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)  # fmt: skip
+
+    def do_follows(self, rest):
+        """follows NAME: until a ttmem that was begun follows a process; it sees the next processes from their start."""
+        folder = Path(f"/proc/{self.processes[rest].pid}/fd")
+        while not any("pidfd" in os.readlink(file) for file in folder.iterdir()):
+            time.sleep(0.02)
+
+    def do_hear(self, rest):
+        """hear NAME TEXT: the output of a ttmem that was begun, up to the next line with this text."""
+        name, _, text = rest.partition(" ")
+        heard = [b""]
+        while text not in heard[-1].decode() and (line := self.processes[name].stdout.readline()):
+            heard.append(line)
+        return settle(b"".join(heard), self.is_live)
 
     def do_finish(self, rest):
         """finish NAME: its output, after SIGINT if it still runs."""
@@ -123,6 +152,58 @@ class Scene:
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate(timeout=LIMIT)
         return self.shown(out, errors, process.returncode)
+
+    def do_screen(self, rest):
+        """screen NAME COLUMNSxROWS ARGUMENT...: starts a ttmem on a terminal of that size."""
+        from terminal import Terminal
+
+        name, size, *words = shlex.split(rest)
+        next_pid(self.next + 50)
+        self.screens[name] = Terminal([TTMEM, *words], self.env, *size.split("x"), folder=PLACE)
+
+    def do_story(self, rest):
+        """story SECONDS: the incidents of "ttmem demo", without sizes and pids and in alphabetical order."""
+        from terminal import Terminal
+
+        next_pid(self.next + 50)
+        screen = self.screens["story"] = Terminal([TTMEM, "demo", "--keep", "--seconds", rest], self.env, 100, 60)
+        events = "double free", "failed alloc", "killed -9", "most of it"
+        screen.wait(lambda text: all(event in text for event in events))
+        lines = screen.text().split("+---")[0].splitlines()
+        lines = [re.sub(r"(?<!-)\d[\d.]*( [KMG]iB)?", "*", line).rstrip() for line in lines]
+        self.do_leave("story")
+        return [lines[0], *sorted(filter(None, lines[1:]))]
+
+    def do_press(self, rest):
+        """press NAME KEY...: keys, as tmux calls them."""
+        name, *keys = rest.split()
+        self.screens[name].press(*keys)
+
+    def do_look(self, rest):
+        """look NAME: the screen, as soon as it is as expected; while a transcript is written, as soon as it stands still."""
+        end, shown = time.monotonic() + LIMIT / 4, []
+        while time.monotonic() < end:
+            before, shown = shown, self.picture(rest)
+            if shown in self.expected:
+                break
+            if not self.expected and shown == before and shown and "reading..." not in str(shown):
+                break
+            time.sleep(0.05 if self.expected else 1)
+        return shown
+
+    def picture(self, name):
+        from terminal import masker
+
+        lines = masker()(self.screens[name].lines())
+        return settle("\n".join(lines).rstrip().encode(), self.is_live)
+
+    def do_leave(self, rest):
+        """leave NAME: presses q, and waits for the end of what is on this screen."""
+        screen = self.screens.pop(rest)
+        screen.press("q")
+        code = screen.exit_code()
+        screen.close()
+        return [f"[{code}]"] if code else []
 
     def do_sleep(self, rest):
         """sleep SECONDS: only while inputs are made."""
@@ -186,20 +267,41 @@ class Scene:
         """ttmemd ARGUMENT...: starts the daemon; returns when it serves."""
         words = shlex.split(rest)
         self.state = Path(words[words.index("--state") + 1]) if "--state" in words else PLACE / "state"
-        reading, writing = os.pipe()
         self.env["TTMEM_SOCKET"] = f"{PLACE}/socket"
+        return self.start_daemon("ttmemd", "daemon", PLACE, PORT, ["--state", str(self.state), *words], self.env)
+
+    def do_take_over(self, rest):
+        """take-over ARGUMENT...: ends the daemon, and starts its successor; keeper: yes."""
+        daemon = self.processes.pop("ttmemd")
+        daemon.send_signal(signal.SIGTERM)
+        daemon.wait(timeout=LIMIT)
+        words = ["--state", str(self.state), *shlex.split(rest)]
+        return self.start_daemon("ttmemd", "successor", PLACE, PORT, words, self.env)
+
+    def do_host(self, rest):
+        """host NAME PORT PROCESS...: a ttmemd with everything of its own, which sees only these processes."""
+        name, port, *names = rest.split()
+        folder = PLACE / name
+        (folder / "proc").mkdir(parents=True)
+        for pid in (str(self.processes[one].pid) for one in names):
+            (folder / "proc" / pid).symlink_to(f"/proc/{pid}")
+        env = {**self.env, "TTMEM_PROC_ROOT": str(folder / "proc")}
+        return self.start_daemon(name, "daemon", folder, int(port), ["--state", str(folder / "state")], env)
+
+    def start_daemon(self, name, role, folder, port, words, env):
+        reading, writing = os.pipe()
         command = [
-            "/mnt/daemon/src/daemon/ttmemd", "--socket", f"{PLACE}/socket", "--legacy-socket", f"{PLACE}/old",
-            "--state", str(self.state), "--http", f"127.0.0.1:{PORT}", "--keeper", "no", "--config", "none",
-            "--log", f"{PLACE}/log", "--ready-fd", str(writing), *words,
+            f"/mnt/{role}/src/daemon/ttmemd", "--socket", f"{folder}/socket", "--legacy-socket", f"{folder}/old",
+            "--http", f"127.0.0.1:{port}", "--keeper", "no", "--config", "none",
+            "--log", f"{folder}/log", "--ready-fd", str(writing), *words,
         ]  # fmt: skip
-        self.start("ttmemd", command, env=self.env, pass_fds=[writing], stdin=subprocess.DEVNULL)
+        self.start(name, command, env=env, pass_fds=[writing], stdin=subprocess.DEVNULL)
         os.close(writing)
         ready = os.read(reading, 1)
         os.close(reading)
-        while ready == b"\n" and not self.is_serving():  # another thread begins with it
+        while ready == b"\n" and not self.is_serving(port):  # another thread begins with it
             time.sleep(0.01)
-        return [] if ready == b"\n" else ["it did not start", *self.do_show("log")]
+        return [] if ready == b"\n" else ["it did not start", *self.do_show(folder / "log")]
 
     def do_stop(self, _):
         """stop: ends the daemon, and prints its log."""
@@ -208,21 +310,23 @@ class Scene:
         code = process.wait(timeout=LIMIT)
         return self.do_show("log") + ([f"[{code}]"] if code else [])
 
-    def is_serving(self):
+    def is_serving(self, port):
         with socket.socket() as connection:
-            return connection.connect_ex(("127.0.0.1", PORT)) == 0
+            return connection.connect_ex(("127.0.0.1", port)) == 0
 
     def token(self):
         return {"Authorization": "Bearer " + (self.state / "http-token").read_text().strip()}
 
     def fetch(self, path, token):
-        connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=LIMIT)
-        connection.request("GET", path, headers=self.token() if token else {})
+        """A path may begin with the port of a host, which is asked without a token."""
+        port, _, path = path.partition("/")
+        connection = http.client.HTTPConnection("127.0.0.1", int(port or PORT), timeout=LIMIT)
+        connection.request("GET", "/" + path, headers=self.token() if token and not port else {})
         answer = connection.getresponse()
         return answer.status, answer.headers["Content-Type"], answer.read()
 
     def do_get(self, rest, token=True):
-        """get PATH: a document of the daemon's HTTP, with the token."""
+        """get [PORT]PATH: a document of the daemon's HTTP, with the token; of the host at PORT, without a token."""
         status, kind, body = self.fetch(rest, token)
         return [f"{status} {kind}", *settle(body, self.is_live)]
 
@@ -246,6 +350,29 @@ class Scene:
                 body += connection.recv(65536)
         return [head.decode().splitlines()[0], *settle(body, self.is_live)]
 
+    def do_collector(self, _):
+        """collector: from here on something listens where "ttmemd --otlp http://127.0.0.1:4318" pushes to."""
+        self.collector = Collector()
+
+    def do_metrics(self, _):
+        """metrics: those of a push that began after this step."""
+        taken = self.collector.take_metrics(LIMIT)
+        return settle("\n".join(metric_lines(taken)).encode(), True) if taken else ["waited in vain"]
+
+    def do_records(self, rest):
+        """records COUNT: the next so many incidents that are pushed, in alphabetical order, and where they are from."""
+        taken = self.collector.take_records(int(rest), LIMIT)
+        return settle(json.dumps(taken).encode(), True) if taken else ["waited in vain"]
+
+    def do_pytest(self, rest):
+        """pytest OPTION...: suite.py, with the plugin of the Python package."""
+        shutil.copy(HERE / "suite.py", PLACE)
+        self.is_live = True
+        next_pid(self.next + 50)
+        command = ["/usr/bin/python3", "-B", "-m", "pytest", "-p", "no:cacheprovider", "-p", "ttmem.pytest_plugin"]
+        return self.run([*command, "--no-header", "-q", *shlex.split(rest), "suite.py"], TTMEM_COMMAND=TTMEM,
+                        PYTHONPATH="/mnt/python", LD_LIBRARY_PATH=LIBRARIES, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")  # fmt: skip
+
     def do_stream(self, rest):
         """stream PATH: the kind of the first message that a page gets, and its keys."""
         connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=LIMIT)
@@ -261,7 +388,7 @@ class Scene:
         return [f"{answer.status}", *lines]
 
     def do_wait(self, rest):
-        """wait PATH [!]TEXT: until the document has this text, or has it no more."""
+        """wait [PORT]PATH [!]TEXT: until the document has this text, or has it no more."""
         path, _, text = rest.partition(" ")
         deadline = time.monotonic() + LIMIT
         while (text.removeprefix("!").encode() in self.fetch(path, True)[2]) == text.startswith("!"):

@@ -46,6 +46,7 @@ RULES = [
     (re.compile(r"^(past|flight): .*"), r"\1: *"),
     # Metrics: how long something took, how often the daemon looked, and what its database and memory are like.
     (re.compile(r"^((?:ttmem\w*_(?:seconds|bucket|timestamp)|process_)\w*(?:\{.*?\})? )\S+"), r"\1*"),
+    (re.compile(r"^(ttmem_push_sent\{\} )\S+"), r"\1*"),
     (re.compile(r"^(ttmem_(?:store_(?:queued|size|written)|flight|http_requests)\w*(?:\{.*?\})? )\S+"), r"\1*"),
 ]
 

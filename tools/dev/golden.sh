@@ -17,8 +17,9 @@ golden_build() {
 		(cd build/0.2.0 && meson setup build -Ddashboard=disabled -Dman=disabled) >build/logs/configure-0.2.0.log ||
 			die "0.2.0 cannot be configured; see build/logs/configure-0.2.0.log"
 	fi
-	# shellcheck disable=SC2086 # a list of words
-	ninja --quiet -C build/0.2.0/build $GOLDEN_PROGRAMS || die "0.2.0 cannot be built"
+	package=$(ninja -C build/0.2.0/build -t targets all | sed -n 's,^\(python/ttmem/.*\.\(py\|so\)\): .*,\1,p')
+	# shellcheck disable=SC2086 # lists of words
+	ninja --quiet -C build/0.2.0/build $GOLDEN_PROGRAMS $package || die "0.2.0 cannot be built"
 }
 
 # golden_mix ROLES NAME...: transcripts in which 0.2.0 plays these roles.
@@ -41,9 +42,10 @@ dev_golden() {
 	build_default $GOLDEN_PROGRAMS || die "the build failed"
 	golden_build
 	golden_failed=
-	golden_mix library live daemon run grafana
-	golden_mix daemon daemon history old grafana
-	golden_mix command live daemon history recording files
+	golden_mix library live daemon run grafana screen watch otlp pytest
+	golden_mix daemon daemon history old grafana fleet otlp handover restart
+	golden_mix successor handover # it sets the history of a later release aside
+	golden_mix command live daemon history recording files screen watch fleet
 	golden_mix "daemon command" daemon history
 	[ -z "$golden_failed" ] || die "0.2.0 and this release do not work together"
 }
