@@ -16,7 +16,7 @@ static void document_line(struct emit *json, uint32_t line)
 		emit_null(json, "line");
 }
 
-static void document_place(struct emit *json, const char *key, const struct frames_one *frame)
+static void document_place(struct emit *json, const char *key, const struct frame *frame)
 {
 	emit_open_object(json, key);
 	emit_string(json, "function", frame->function);
@@ -26,7 +26,7 @@ static void document_place(struct emit *json, const char *key, const struct fram
 }
 
 /* A member of a site; NULL = not known. */
-static void document_site_member(struct emit *json, const char *key, const struct frames_one *frame)
+static void document_site_member(struct emit *json, const char *key, const struct frame *frame)
 {
 	if (frame) {
 		document_place(json, key, frame);
@@ -61,7 +61,7 @@ void document_site(struct emit *json, const char *stack)
 	document_site_put(json, &site);
 }
 
-void document_frame(struct emit *json, const struct frames_one *frame)
+void document_frame(struct emit *json, const struct frame *frame)
 {
 	emit_open_object(json, NULL);
 	emit_string(json, "function", frame->function);
@@ -84,7 +84,7 @@ void document_stack(struct emit *json, const char *stack)
 {
 	CLEANUP(frames_deinit) struct frames frames;
 	struct site site = SITE_NULL;
-	struct frames_one frame;
+	struct frame frame;
 
 	frames_init(&frames, stack);
 	emit_open_array(json, "stack");

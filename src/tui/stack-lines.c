@@ -19,9 +19,9 @@ struct stack_lines {
 
 #define STACK_LINES_NULL ((struct stack_lines){.is_over = false})
 
-static bool stack_lines_next(struct stack_lines *lines, struct frames_one *ret_frame)
+static bool stack_lines_next(struct stack_lines *lines, struct frame *ret_frame)
 {
-	struct frames_one frame;
+	struct frame frame;
 
 	while (!lines->is_over) {
 		lines->is_over = !frames_next(&lines->frames, &frame);
@@ -34,7 +34,7 @@ static bool stack_lines_next(struct stack_lines *lines, struct frames_one *ret_f
 size_t stack_lines_count(const char *stack)
 {
 	struct stack_lines lines = STACK_LINES_NULL;
-	struct frames_one frame;
+	struct frame frame;
 	size_t count = 0;
 
 	frames_init(&lines.frames, stack);
@@ -44,7 +44,7 @@ size_t stack_lines_count(const char *stack)
 	return count;
 }
 
-static void stack_lines_write(const struct frames_one *frame, char *ret_text, size_t size)
+static void stack_lines_write(const struct frame *frame, char *ret_text, size_t size)
 {
 	const char *file = frame->file;
 	const char *function = frame->function ? frame->function : "?";
@@ -64,7 +64,7 @@ static void stack_lines_write(const struct frames_one *frame, char *ret_text, si
 void stack_lines_text(const char *stack, size_t index, char *ret_text, size_t size)
 {
 	struct stack_lines lines = STACK_LINES_NULL;
-	struct frames_one frame;
+	struct frame frame;
 
 	ret_text[0] = '\0';
 	frames_init(&lines.frames, stack);

@@ -169,9 +169,9 @@ void budget_put_annotation(const char *file, uint32_t line, const char *text, FI
 }
 
 /* The user's line; its caller where others call the same one. */
-static struct frames_one budget_place(const struct budget_result *result,
-				      const struct budget_verdict *verdict,
-				      const struct budget_part *part)
+static struct frame budget_place(const struct budget_result *result,
+				 const struct budget_verdict *verdict,
+				 const struct budget_part *part)
 {
 	const struct budget_moment *moment =
 		budget_summary_parts_of(&result->summary, verdict->moment);
@@ -186,7 +186,7 @@ static struct frames_one budget_place(const struct budget_result *result,
 			return part->callers[0];
 	}
 	return part->user.file ? part->user
-			       : (struct frames_one){.file = part->file, .line = part->line};
+			       : (struct frame){.file = part->file, .line = part->line};
 }
 
 void budget_put_github(const struct budget_result *result, FILE *out)
@@ -199,7 +199,7 @@ void budget_put_github(const struct budget_result *result, FILE *out)
 		const struct budget_verdict *verdict = &result->verdicts[i];
 		struct budget_part part;
 		size_t at = 0;
-		struct frames_one place;
+		struct frame place;
 		bool has_file = false;
 
 		if (!verdict->is_over && !verdict->is_unmatched)
@@ -208,7 +208,7 @@ void budget_put_github(const struct budget_result *result, FILE *out)
 		while (!has_file && budget_next_part(result, verdict, &at, &part))
 			has_file = part.file;
 		place = has_file ? budget_place(result, verdict, &part)
-				 : (struct frames_one){.file = NULL};
+				 : (struct frame){.file = NULL};
 		budget_put_annotation(place.file, place.line,
 				      budget_words(result, verdict, text, sizeof(text)), out);
 	}

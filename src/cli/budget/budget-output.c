@@ -277,7 +277,7 @@ static void budget_put_line(uint32_t line, struct emit *json)
 }
 
 /* A frame of a part; null = none. */
-static void budget_put_frame(const char *key, const struct frames_one *frame, struct emit *json)
+static void budget_put_frame(const char *key, const struct frame *frame, struct emit *json)
 {
 	if (!frame->function && !frame->file && !frame->module) {
 		emit_null(json, key);

@@ -107,7 +107,7 @@ static bool budget_recording_has_site(struct budget_recording *self,
 				      const struct budget_limit *limit, uint32_t id)
 {
 	CLEANUP(frames_deinit) struct frames frames;
-	struct frames_one frame = {.function = NULL};
+	struct frame frame = {.function = NULL};
 	struct budget_part part = {.name = NULL};
 	const char *stack = stacks_text(self->stacks, id);
 	char calls[POOL_TEXT_MAX];

@@ -28,7 +28,7 @@ static bool budget_summary_keep(struct budget_summary *summary, const char **tex
 	return *text;
 }
 
-static bool budget_summary_keep_frame(struct budget_summary *summary, struct frames_one *frame)
+static bool budget_summary_keep_frame(struct budget_summary *summary, struct frame *frame)
 {
 	frame->build_id = NULL;
 	return (!frame->function || budget_summary_keep(summary, &frame->function)) &&
@@ -138,7 +138,7 @@ static int budget_summary_compare_texts(const char *a, const char *b)
 	return a == b ? 0 : strcmp(a ? a : "", b ? b : "");
 }
 
-static int budget_summary_compare_frames(const struct frames_one *a, const struct frames_one *b)
+static int budget_summary_compare_frames(const struct frame *a, const struct frame *b)
 {
 	int r = budget_summary_compare_texts(a->file, b->file);
 

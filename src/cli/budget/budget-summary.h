@@ -30,10 +30,10 @@ struct budget_part {
 	size_t moment; /* its index, until the summary is finished */
 	const char *function;
 	const char *file;
-	uint32_t line;               /* 0 = not known */
-	const char *name;            /* of its buffers, if there is neither function nor file */
-	struct frames_one user, via; /* the user's own line, and what it called */
-	struct frames_one callers[SITE_CALLERS]; /* who called it, nearest first */
+	uint32_t line;          /* 0 = not known */
+	const char *name;       /* of its buffers, if there is neither function nor file */
+	struct frame user, via; /* the user's own line, and what it called */
+	struct frame callers[SITE_CALLERS]; /* who called it, nearest first */
 	unsigned int caller_count;
 	const char *calls; /* its stack, as frames_calls() has it; NULL = not known */
 	const char *phase; /* NULL = none */

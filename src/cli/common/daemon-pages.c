@@ -392,11 +392,11 @@ void daemon_pages_print_hidden(uint64_t hidden, const char *what)
 void daemon_pages_print_stack(const json_t *stack, const char *indent)
 {
 	struct frames_fold fold = FRAMES_FOLD_NULL;
-	struct frames_one shown;
+	struct frame shown;
 
 	for (size_t i = 0; i <= json_array_size(stack); i++) {
 		const json_t *row = json_array_get(stack, i);
-		const struct frames_one frame = site_json_frame(row);
+		const struct frame frame = site_json_frame(row);
 
 		if (frames_fold_add(&fold, row ? &frame : NULL, &shown))
 			session_print_line(&shown, indent);

@@ -140,7 +140,7 @@ void session_pace(struct session *session, uint64_t ns)
 }
 
 /* "function (file:line)". */
-static void session_print_frame(const struct frames_one *frame)
+static void session_print_frame(const struct frame *frame)
 {
 	text_put(stdout, frame->function ? frame->function : "?");
 	if (frame->file) {
@@ -156,7 +156,7 @@ static void session_print_frame(const struct frames_one *frame)
 	}
 }
 
-void session_print_line(const struct frames_one *frame, const char *indent)
+void session_print_line(const struct frame *frame, const char *indent)
 {
 	fputs(indent, stdout);
 	session_print_frame(frame);
@@ -169,7 +169,7 @@ void session_print_stack(const char *stack, const char *indent)
 {
 	CLEANUP(frames_deinit) struct frames frames;
 	struct frames_fold fold = FRAMES_FOLD_NULL;
-	struct frames_one frame, shown;
+	struct frame frame, shown;
 	bool has_frame = true;
 
 	frames_init(&frames, stack);

@@ -8,7 +8,7 @@
 #include "model/snapshot-request.h"
 
 struct filter;
-struct frames_one;
+struct frame;
 struct call_site;
 struct options_from;
 struct recording;
@@ -62,7 +62,7 @@ int session_refresh(struct session *session);
 struct namer *session_namer(struct session *session);
 
 /* A line for a frame, and one for callers that could not be found. */
-void session_print_line(const struct frames_one *frame, const char *indent);
+void session_print_line(const struct frame *frame, const char *indent);
 
 /* Prints the stack of a snapshot_buffer, innermost frame first, one per line. */
 /*

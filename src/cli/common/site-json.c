@@ -11,9 +11,9 @@ static const char *site_json_text(const json_t *row, const char *key)
 	return json_string_value(json_object_get(row, key));
 }
 
-struct frames_one site_json_frame(const json_t *row)
+struct frame site_json_frame(const json_t *row)
 {
-	return (struct frames_one){
+	return (struct frame){
 		.function = site_json_text(row, "function"),
 		.file = site_json_text(row, "file"),
 		.module = site_json_text(row, "module"),
@@ -43,7 +43,7 @@ struct site site_json_read(const json_t *site)
 	return read;
 }
 
-static json_t *site_json_place(const struct frames_one *frame)
+static json_t *site_json_place(const struct frame *frame)
 {
 	return json_pack("{s:s?, s:s?, s:o, s:s?}", "function", frame->function, "file",
 			 frame->file, "line", frame->line ? json_integer(frame->line) : json_null(),

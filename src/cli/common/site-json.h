@@ -8,7 +8,7 @@
 #include "model/sites/site.h"
 
 /* An element of "stack", a site, or a member of one. Texts are the document's. */
-struct frames_one site_json_frame(const json_t *row);
+struct frame site_json_frame(const json_t *row);
 
 /* A "site"; of an older document without what that does not have. Without one its rank is 0. */
 struct site site_json_read(const json_t *site);

@@ -112,7 +112,7 @@ static void stored_names_choose(json_t *owner, const json_t *stack)
 	struct site site = SITE_NULL;
 
 	for (size_t i = 0; i < json_array_size(stack); i++) {
-		const struct frames_one frame = site_json_frame(json_array_get(stack, i));
+		const struct frame frame = site_json_frame(json_array_get(stack, i));
 
 		site_consider(&site, &frame);
 	}

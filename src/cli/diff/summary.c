@@ -91,9 +91,9 @@ static const char *summary_text(struct summary *summary, const char *text)
 }
 
 /* Without its line: lines move. */
-static struct frames_one summary_frame(struct summary *summary, const struct frames_one *frame)
+static struct frame summary_frame(struct summary *summary, const struct frame *frame)
 {
-	return (struct frames_one){
+	return (struct frame){
 		.function = summary_text(summary, frame->function),
 		.file = summary_text(summary, frame->file),
 		.module = summary_text(summary, frame->module),

@@ -63,7 +63,7 @@ struct report_frames {
 	char *text;
 };
 
-static uint32_t report_frames_number(struct report_frames *self, const struct frames_one *frame)
+static uint32_t report_frames_number(struct report_frames *self, const struct frame *frame)
 {
 	struct emit json = EMIT_INIT(self->scratch);
 
@@ -76,7 +76,7 @@ static uint32_t report_frames_number(struct report_frames *self, const struct fr
 
 /* A frame of a stack; @frame: NULL = none. */
 static void report_frames_put(struct report_frames *self, struct emit *json, const char *key,
-			      const struct frames_one *frame)
+			      const struct frame *frame)
 {
 	uint32_t number = frame ? report_frames_number(self, frame) : REPORT_TEXTS_NONE;
 
@@ -90,7 +90,7 @@ static void report_stacks_emit_one(struct report_frames *self, struct emit *json
 {
 	CLEANUP(frames_deinit) struct frames frames;
 	struct site site = SITE_NULL;
-	struct frames_one frame;
+	struct frame frame;
 
 	frames_init(&frames, line);
 	emit_open_object(json, NULL);

@@ -57,7 +57,7 @@ static void ci_annotate(const struct report *report, const struct site_rows *row
 	CLEANUP_FREE char *text = NULL;
 	size_t length = 0;
 	FILE *memory = open_memstream(&text, &length);
-	const struct frames_one *place = site_rows_place(rows, index);
+	const struct frame *place = site_rows_place(rows, index);
 
 	if (!memory)
 		return;

@@ -25,9 +25,9 @@ static void analyze_site_cut_offset(char *function)
 }
 
 /* Takes a line apart, in place. */
-static struct frames_one analyze_site_frame(char *line)
+static struct frame analyze_site_frame(char *line)
 {
-	struct frames_one frame = {.module = line};
+	struct frame frame = {.module = line};
 	char *colon = strstr(line, ": "), *open = strchr(line, '(');
 	char *function = NULL, *slash;
 
@@ -60,7 +60,7 @@ void analyze_site_json(struct emit *json, const char *stack)
 	char *rest = copy, *line;
 
 	while ((line = strsep(&rest, "\n"))) {
-		struct frames_one frame;
+		struct frame frame;
 
 		line += strspn(line, " \t");
 		if (!*line)

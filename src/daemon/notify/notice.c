@@ -76,7 +76,7 @@ static struct notice *notice_finish(struct notice *notice, FILE *json, FILE *tex
 static char *notice_stack(const char *stack)
 {
 	CLEANUP(frames_deinit) struct frames frames;
-	struct frames_one frame;
+	struct frame frame;
 	char *text = NULL;
 	size_t length = 0, count = 0;
 	FILE *out = stack ? open_memstream(&text, &length) : NULL;
@@ -99,7 +99,7 @@ static char *notice_stack(const char *stack)
 static void notice_set_stack(struct notice *notice, const char *stack)
 {
 	CLEANUP(frames_deinit) struct frames frames;
-	struct frames_one frame;
+	struct frame frame;
 	char site[NOTICE_SITE_MAX];
 
 	notice->stack = notice_stack(stack);

@@ -86,7 +86,7 @@ static struct frame_text frame_patterns_base(const char *path)
 	return frame_text(slash ? slash + 1 : path);
 }
 
-static bool frame_patterns_one(struct frame_text pattern, const struct frames_one *frame)
+static bool frame_patterns_one(struct frame_text pattern, const struct frame *frame)
 {
 	struct frame_text name = {.bytes = NULL};
 
@@ -119,7 +119,7 @@ static size_t frame_patterns_length(const char *list)
 	return i;
 }
 
-bool frame_patterns_match(const char *patterns, const struct frames_one *frame)
+bool frame_patterns_match(const char *patterns, const struct frame *frame)
 {
 	while (patterns && *patterns) {
 		struct frame_text pattern = {patterns, frame_patterns_length(patterns)};

@@ -11,10 +11,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct frames_one;
+struct frame;
 
 /* Whether one of them matches. @patterns may be NULL. */
-bool frame_patterns_match(const char *patterns, const struct frames_one *frame);
+bool frame_patterns_match(const char *patterns, const struct frame *frame);
 
 /*
  * Where the name of a function begins and how long it is, in the text that a demangler gives: without

@@ -32,13 +32,13 @@ static bool frames_lies_in(const char *file, const char *name)
 }
 
 /* Left out, because another version of the harness has other frames. */
-static bool frames_is_harness(const struct frames_one *frame)
+static bool frames_is_harness(const struct frame *frame)
 {
 	return frame->is_python && frame->file &&
 	       (frames_lies_in(frame->file, "_pytest") || frames_lies_in(frame->file, "pluggy"));
 }
 
-static bool frames_is_libc(const struct frames_one *frame)
+static bool frames_is_libc(const struct frame *frame)
 {
 	const char *module = frame->module ? frames_base(frame->module) : "";
 
@@ -75,8 +75,8 @@ static size_t frames_symbol_length(const char *symbol)
 }
 
 /* One frame. @last: the module that the text ends with, if that frame had no name. */
-static size_t frames_put_call(const struct frames_one *frame, const char **last, char *text,
-			      size_t size, size_t used)
+static size_t frames_put_call(const struct frame *frame, const char **last, char *text, size_t size,
+			      size_t used)
 {
 	const char *path = frame->file ? frame->file : frame->module;
 	const char *place = path ? frames_base(path) : "", *function = "";
@@ -99,7 +99,7 @@ const char *frames_calls(const char *stack, char *ret_text, size_t size)
 {
 	CLEANUP(frames_deinit) struct frames frames;
 	const char *last = NULL;
-	struct frames_one frame;
+	struct frame frame;
 	size_t used = 0;
 
 	ret_text[0] = '\0';

@@ -8,21 +8,20 @@
 #include "model/sites/frames.h"
 
 /* The module of a frame that has no name; NULL = it has one. */
-static const char *frames_fold_module(const struct frames_one *frame)
+static const char *frames_fold_module(const struct frame *frame)
 {
 	return !frame->file && (!frame->function || frames_is_address(frame)) ? frame->module
 									      : NULL;
 }
 
-static bool frames_fold_is_same(const struct frames_fold *fold, const struct frames_one *frame)
+static bool frames_fold_is_same(const struct frames_fold *fold, const struct frame *frame)
 {
 	const char *last = frames_fold_module(&fold->frame), *next = frames_fold_module(frame);
 
 	return fold->count > 0 && !fold->frame.is_cut && last && next && strcmp(last, next) == 0;
 }
 
-bool frames_fold_add(struct frames_fold *fold, const struct frames_one *frame,
-		     struct frames_one *ret_frame)
+bool frames_fold_add(struct frames_fold *fold, const struct frame *frame, struct frame *ret_frame)
 {
 	bool has_frame = fold->count > 0;
 
@@ -36,8 +35,8 @@ bool frames_fold_add(struct frames_fold *fold, const struct frames_one *frame,
 		if (fold->count > 1) {
 			(void)snprintf(fold->text, sizeof(fold->text), "%s (%u frames)",
 				       fold->frame.module, fold->count);
-			*ret_frame = (struct frames_one){.function = fold->text,
-							 .is_cut = fold->frame.is_cut};
+			*ret_frame = (struct frame){.function = fold->text,
+						    .is_cut = fold->frame.is_cut};
 		}
 	}
 	fold->count = frame ? 1 : 0;

@@ -15,9 +15,9 @@ static bool same(const char *a, const char *b)
 }
 
 /* Whether the next frame is this one. */
-static bool is_next(struct frames *frames, const struct frames_one *expected)
+static bool is_next(struct frames *frames, const struct frame *expected)
 {
-	struct frames_one frame;
+	struct frame frame;
 
 	return frames_next(frames, &frame) && same(frame.function, expected->function) &&
 	       same(frame.file, expected->file) && same(frame.module, expected->module) &&
@@ -27,7 +27,7 @@ static bool is_next(struct frames *frames, const struct frames_one *expected)
 UNIT(no_text_has_no_frames)
 {
 	struct frames frames;
-	struct frames_one frame;
+	struct frame frame;
 
 	frames_init(&frames, NULL);
 	assert(!frames_next(&frames, &frame));
@@ -40,20 +40,20 @@ UNIT(no_text_has_no_frames)
 UNIT(frames_are_read_innermost_first)
 {
 	struct frames frames;
-	struct frames_one frame;
+	struct frame frame;
 
 	frames_init(&frames, "run.py:3:main -> abort @ libc.so.6 -> app+0x1f @ app -> "
 			     "/x/a.cc:9:ns::f(int)::operator-> @ lib a @ b.so");
-	assert(is_next(&frames, &(struct frames_one){.function = "ns::f(int)::operator-> @ lib a",
-						     .file = "/x/a.cc",
-						     .line = 9,
-						     .module = "b.so"}));
-	assert(is_next(&frames, &(struct frames_one){.function = "app+0x1f", .module = "app"}));
-	assert(is_next(&frames, &(struct frames_one){.function = "abort", .module = "libc.so.6"}));
-	assert(is_next(&frames, &(struct frames_one){.function = "main",
-						     .file = "run.py",
-						     .line = 3,
-						     .is_python = true}));
+	assert(is_next(&frames, &(struct frame){.function = "ns::f(int)::operator-> @ lib a",
+						.file = "/x/a.cc",
+						.line = 9,
+						.module = "b.so"}));
+	assert(is_next(&frames, &(struct frame){.function = "app+0x1f", .module = "app"}));
+	assert(is_next(&frames, &(struct frame){.function = "abort", .module = "libc.so.6"}));
+	assert(is_next(&frames, &(struct frame){.function = "main",
+						.file = "run.py",
+						.line = 3,
+						.is_python = true}));
 	assert(!frames_next(&frames, &frame));
 	frames_deinit(&frames);
 }
@@ -62,7 +62,7 @@ UNIT(frames_are_read_innermost_first)
 UNIT(frames_of_old_clients_have_no_module)
 {
 	struct frames frames;
-	struct frames_one frame;
+	struct frame frame;
 
 	frames_init(&frames, "a.c:7:? -> ./libtt.so(+0x1f) [0x7f] -> lib.so+0x1f");
 	assert(frames_next(&frames, &frame) && !frame.module && !frames_is_address(&frame));
@@ -75,7 +75,7 @@ UNIT(frames_of_old_clients_have_no_module)
 UNIT(python_frames_are_recognised)
 {
 	struct frames frames;
-	struct frames_one frame;
+	struct frame frame;
 
 	frames_init(&frames, "<stdin>:1:<module> -> a.py:12:f (approximate)");
 	assert(frames_next(&frames, &frame) && frame.is_python && frame.is_approximate);
@@ -127,9 +127,9 @@ UNIT(frames_of_our_own_are_recognised)
 
 UNIT(unresolved_addresses_are_recognised)
 {
-	const struct frames_one address = {.function = "app+0x1f", .module = "app"};
-	const struct frames_one named = {.function = "app", .module = "app"};
-	const struct frames_one filed = {.function = "app+0x1", .module = "app", .file = "a.c"};
+	const struct frame address = {.function = "app+0x1f", .module = "app"};
+	const struct frame named = {.function = "app", .module = "app"};
+	const struct frame filed = {.function = "app+0x1", .module = "app", .file = "a.c"};
 
 	assert(frames_is_address(&address));
 	assert(!frames_is_address(&named) && !frames_is_address(&filed));
@@ -184,7 +184,7 @@ UNIT(a_frame_without_a_name_has_the_build_id_of_its_module)
 {
 	static const char stack[] = "a.c:3:main @ app -> app+0x1f (build 0a1b) @ app -> x @ app";
 	struct frames frames;
-	struct frames_one frame;
+	struct frame frame;
 	char text[128];
 
 	frames_init(&frames, stack);
@@ -211,7 +211,7 @@ UNIT(a_frame_without_a_name_has_the_build_id_of_its_module)
 static void check_folded(const char *stack, const char *expected)
 {
 	struct frames_fold fold = FRAMES_FOLD_NULL;
-	struct frames_one frame, shown;
+	struct frame frame, shown;
 	struct frames frames;
 	char text[512] = "";
 	size_t length = 0;

@@ -92,9 +92,9 @@ static bool frames_take_mark(char *function, const char *mark)
 	return found;
 }
 
-static void frames_parse(char *part, struct frames_one *ret_frame)
+static void frames_parse(char *part, struct frame *ret_frame)
 {
-	struct frames_one frame = {.function = part};
+	struct frame frame = {.function = part};
 	char *function = part;
 	char *at = frames_find_at(part);
 	char *end;
@@ -118,7 +118,7 @@ static void frames_parse(char *part, struct frames_one *ret_frame)
 	*ret_frame = frame;
 }
 
-bool frames_next(struct frames *frames, struct frames_one *ret_frame)
+bool frames_next(struct frames *frames, struct frame *ret_frame)
 {
 	char *part = frames->end;
 
@@ -137,7 +137,7 @@ bool frames_next(struct frames *frames, struct frames_one *ret_frame)
 	return true;
 }
 
-bool frames_is_address(const struct frames_one *frame)
+bool frames_is_address(const struct frame *frame)
 {
 	return !frame->file && frame->function && frame->module &&
 	       frames_begins_module(frame->function, frame->module);

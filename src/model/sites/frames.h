@@ -20,7 +20,7 @@
 #define FRAMES_SKIPPED " (skipped)" /* follows one that its program named: ttmem_skip_frames() */
 #define FRAMES_BUILD " (build "     /* and hex digits and ")": follows one without a name */
 
-struct frames_one {
+struct frame {
 	const char *function; /* NULL = not known; likewise the next two */
 	const char *file;
 	const char *module;
@@ -46,10 +46,10 @@ void frames_init(struct frames *frames, const char *stack);
 void frames_deinit(struct frames *frames);
 
 /* False: no more frames. The texts live until the iteration ends. */
-bool frames_next(struct frames *frames, struct frames_one *ret_frame);
+bool frames_next(struct frames *frames, struct frame *ret_frame);
 
 /* Whether its function is only "module+0xoffset". */
-bool frames_is_address(const struct frames_one *frame);
+bool frames_is_address(const struct frame *frame);
 
 /*
  * Whether a frame only reports memory to ttmem, and so does not show who allocated it: ttmem's own
@@ -64,8 +64,8 @@ bool frames_is_reporting(const char *function, const char *module);
  */
 #define FRAMES_FOLD_TEXT 256u
 struct frames_fold {
-	struct frames_one frame; /* that has not been returned yet */
-	unsigned int count;      /* of frames in it; 0 = none */
+	struct frame frame; /* that has not been returned yet */
+	unsigned int count; /* of frames in it; 0 = none */
 	char text[FRAMES_FOLD_TEXT];
 };
 
@@ -75,8 +75,7 @@ struct frames_fold {
  * Takes the next frame, NULL after the last. True: @ret_frame is one to show, as long as the texts of the
  * frames live and until the next call.
  */
-bool frames_fold_add(struct frames_fold *fold, const struct frames_one *frame,
-		     struct frames_one *ret_frame);
+bool frames_fold_add(struct frames_fold *fold, const struct frame *frame, struct frame *ret_frame);
 
 /* The same for a line that frames_plain() has written, in place. */
 void frames_fold_plain(char *plain);

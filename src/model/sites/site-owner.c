@@ -254,7 +254,7 @@ static enum site_rank site_rank_python(const char *file)
 		       : SITE_FILE;
 }
 
-static enum site_rank site_rank_file(const struct frames_one *frame)
+static enum site_rank site_rank_file(const struct frame *frame)
 {
 	const char *base = site_base(frame->file);
 
@@ -284,7 +284,7 @@ static enum site_rank site_lower(enum site_rank a, enum site_rank b)
 	return a < b ? a : b;
 }
 
-static enum site_rank site_rank(const struct frames_one *frame)
+static enum site_rank site_rank(const struct frame *frame)
 {
 	bool is_address = frames_is_address(frame);
 	enum site_rank rank = SITE_FILE;
@@ -305,7 +305,7 @@ static enum site_rank site_rank(const struct frames_one *frame)
 }
 
 /* A script that an installation made to start a program: "…/bin/NAME", often in the user's folders. */
-static bool site_is_starter(const struct frames_one *frame)
+static bool site_is_starter(const struct frame *frame)
 {
 	const char *base = site_base(frame->file);
 
@@ -314,7 +314,7 @@ static bool site_is_starter(const struct frames_one *frame)
 	       frame->function && strcmp(frame->function, "<module>") == 0;
 }
 
-static bool site_is_framework(const struct frames_one *frame)
+static bool site_is_framework(const struct frame *frame)
 {
 	const char *module = frame->module ? site_base(frame->module) : "";
 	size_t length;
@@ -328,7 +328,7 @@ static bool site_is_framework(const struct frames_one *frame)
 				site_framework_functions, ARRAY_SIZE(site_framework_functions)));
 }
 
-static enum site_owner site_owner_of_file(const struct frames_one *frame)
+static enum site_owner site_owner_of_file(const struct frame *frame)
 {
 	const char *file = frame->file;
 
@@ -341,7 +341,7 @@ static enum site_owner site_owner_of_file(const struct frames_one *frame)
 }
 
 /* Only a program is certainly the user's; old clients have the module in the name. */
-static enum site_owner site_owner_of_module(const struct frames_one *frame)
+static enum site_owner site_owner_of_module(const struct frame *frame)
 {
 	const char *module = frame->module ? frame->module : frame->function;
 	const char *library = module ? strstr(module, ".so") : NULL;
@@ -354,7 +354,7 @@ static enum site_owner site_owner_of_module(const struct frames_one *frame)
 }
 
 /* Whether a frame of a runtime or a framework says more than that something was called. */
-static bool site_is_call(const struct frames_one *frame, enum site_rank rank)
+static bool site_is_call(const struct frame *frame, enum site_rank rank)
 {
 	const char *function = frame->function;
 
@@ -368,7 +368,7 @@ static bool site_is_call(const struct frames_one *frame, enum site_rank rank)
 	return rank != SITE_RUNTIME || site_is_framework(frame);
 }
 
-struct site_owner_class site_owner_of(const struct frames_one *frame)
+struct site_owner_class site_owner_of(const struct frame *frame)
 {
 	struct site_owner_class class = {.rank = site_rank(frame)};
 

@@ -34,7 +34,7 @@ struct site_owner_class {
 	bool is_call; /* says what its caller called: a function, and not only glue */
 };
 
-struct site_owner_class site_owner_of(const struct frames_one *frame);
+struct site_owner_class site_owner_of(const struct frame *frame);
 
 /* The part of a path that begins with its installed package or framework; NULL = it has none. */
 const char *site_owner_package(const char *file);

@@ -123,7 +123,7 @@ static void site_rows_put_file(struct append *text, const char *file, bool is_lo
 	append(text, "%s", base);
 }
 
-static void site_rows_put_place(struct append *text, const struct frames_one *frame, bool is_long)
+static void site_rows_put_place(struct append *text, const struct frame *frame, bool is_long)
 {
 	if (!frame->file && (!frame->module || frames_is_address(frame)))
 		return;
@@ -137,7 +137,7 @@ static void site_rows_put_place(struct append *text, const struct frames_one *fr
 	append(text, ")");
 }
 
-static void site_rows_put_name(struct append *text, const struct frames_one *frame, bool is_long)
+static void site_rows_put_name(struct append *text, const struct frame *frame, bool is_long)
 {
 	char name[SITE_ROWS_NAME];
 
@@ -173,14 +173,14 @@ static bool site_rows_is_same_text(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static bool site_rows_is_same(const struct frames_one *a, const struct frames_one *b)
+static bool site_rows_is_same(const struct frame *a, const struct frame *b)
 {
 	return a->line == b->line && site_rows_is_same_text(a->function, b->function) &&
 	       site_rows_is_same_text(a->file, b->file) &&
 	       site_rows_is_same_text(a->module, b->module);
 }
 
-static const struct frames_one *site_rows_frame(const struct site_row *row)
+static const struct frame *site_rows_frame(const struct site_row *row)
 {
 	return row->site.user_rank ? &row->site.user : &row->site.frame;
 }
@@ -189,7 +189,7 @@ static void site_rows_write(struct site_row *row)
 {
 	char bytes[SITE_ROWS_TEXT];
 	struct append text = {bytes, sizeof(bytes), 0};
-	const struct frames_one *frame = site_rows_frame(row);
+	const struct frame *frame = site_rows_frame(row);
 	char *whole;
 
 	if (!row->site.rank)
@@ -199,7 +199,7 @@ static void site_rows_write(struct site_row *row)
 	/* Installed code is only shortened to its package behind the user's own, which it explains. */
 	if (!row->site.user_rank && frame->file && !row->is_long) {
 		const char *slash = strrchr(frame->file, '/');
-		struct frames_one bare = *frame;
+		struct frame bare = *frame;
 
 		bare.file = slash ? slash + 1 : frame->file;
 		site_rows_put_place(&text, &bare, false);
@@ -247,9 +247,9 @@ static bool site_rows_step_long(struct site_row **same, size_t count, unsigned i
 	return differs;
 }
 
-static const struct frames_one *site_rows_caller(const struct site_row *row, unsigned int level)
+static const struct frame *site_rows_caller(const struct site_row *row, unsigned int level)
 {
-	static const struct frames_one none;
+	static const struct frame none;
 
 	return level < row->site.caller_count ? &row->site.callers[level] : &none;
 }
@@ -345,7 +345,7 @@ const char *site_rows_text(const struct site_rows *rows, size_t index)
 	return row && row->text ? row->text : "";
 }
 
-const struct frames_one *site_rows_place(const struct site_rows *rows, size_t index)
+const struct frame *site_rows_place(const struct site_rows *rows, size_t index)
 {
 	const struct site_row *row = site_rows_at(rows, index);
 
@@ -359,7 +359,7 @@ const struct frames_one *site_rows_place(const struct site_rows *rows, size_t in
 }
 
 /* A pattern that names the function, or its file if many others are called like it. */
-static const char *site_rows_pattern(const struct frames_one *frame, char *ret_text, size_t size)
+static const char *site_rows_pattern(const struct frame *frame, char *ret_text, size_t size)
 {
 	const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
 	bool is_common = !frame->function || frame->function[0] == '<' ||
@@ -376,12 +376,12 @@ static const char *site_rows_pattern(const struct frames_one *frame, char *ret_t
 
 const char *site_rows_wrapper(const struct site_rows *rows, char *ret_text, size_t size)
 {
-	const struct frames_one *most = NULL;
+	const struct frame *most = NULL;
 	size_t count = 0;
 
 	/* What more than half of them have is left when each row votes for or against. */
 	for (size_t i = 0; i < rows->count; i++) {
-		const struct frames_one *frame = site_rows_frame(&rows->rows[i]);
+		const struct frame *frame = site_rows_frame(&rows->rows[i]);
 
 		if (count == 0)
 			most = frame;

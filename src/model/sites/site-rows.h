@@ -41,7 +41,7 @@ void site_rows_finish(struct site_rows *rows);
 const char *site_rows_text(const struct site_rows *rows, size_t index);
 
 /* The frame to look at: the caller, where the text names one, or else the first that it names. NULL = none. */
-const struct frames_one *site_rows_place(const struct site_rows *rows, size_t index);
+const struct frame *site_rows_place(const struct site_rows *rows, size_t index);
 
 /*
  * What to add to TTMEM_SKIP_FRAMES where most rows have the same frame of the user's own, and only differ in

@@ -203,7 +203,7 @@ UNIT(frames_that_the_reader_names_are_passed_over)
 
 UNIT(patterns_are_separated_by_commas_and_single_colons)
 {
-	const struct frames_one frame = {
+	const struct frame frame = {
 		.function = "a::b::f(int)", .file = "/x/y.cc", .module = "lib.so"};
 
 	assert(frame_patterns_match("a::b::f", &frame));
@@ -220,7 +220,7 @@ UNIT(patterns_are_separated_by_commas_and_single_colons)
 UNIT(many_stars_cost_little)
 {
 	char stars[256], name[2048];
-	const struct frames_one frame = {.function = name};
+	const struct frame frame = {.function = name};
 
 	for (size_t i = 0; i + 2 < sizeof(stars); i += 2) {
 		stars[i] = '*';

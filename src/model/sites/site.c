@@ -17,15 +17,15 @@ static bool site_is_same_text(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static bool site_is_same_function(const struct frames_one *a, const struct frames_one *b)
+static bool site_is_same_function(const struct frame *a, const struct frame *b)
 {
 	return site_is_same_text(a->function, b->function) && site_is_same_text(a->file, b->file);
 }
 
 /* A frame of the user's that lies outside the chosen one. */
-static void site_add_caller(struct site *site, const struct frames_one *frame)
+static void site_add_caller(struct site *site, const struct frame *frame)
 {
-	const struct frames_one *last =
+	const struct frame *last =
 		site->caller_count ? &site->callers[site->caller_count - 1] : &site->user;
 
 	if (site->caller_count < SITE_CALLERS && !frames_is_address(frame) &&
@@ -34,7 +34,7 @@ static void site_add_caller(struct site *site, const struct frames_one *frame)
 }
 
 /* The user's frame is chosen as the site is, but what is certainly the user's own comes first. */
-static void site_consider_user(struct site *site, const struct frames_one *frame,
+static void site_consider_user(struct site *site, const struct frame *frame,
 			       const struct site_owner_class *class)
 {
 	unsigned int rank = class->owner == SITE_OTHERS
@@ -56,7 +56,7 @@ static void site_consider_user(struct site *site, const struct frames_one *frame
 	}
 }
 
-void site_consider(struct site *site, const struct frames_one *frame)
+void site_consider(struct site *site, const struct frame *frame)
 {
 	struct site_owner_class class;
 	bool is_complete = site->rank == SITE_FILE && site->user_rank == SITE_RANKS + SITE_FILE &&
@@ -75,7 +75,7 @@ void site_consider(struct site *site, const struct frames_one *frame)
 bool site_choose(struct frames *frames, const char *stack, struct site *ret_site)
 {
 	struct site site = SITE_NULL;
-	struct frames_one frame;
+	struct frame frame;
 
 	frames_init(frames, stack);
 	while (frames_next(frames, &frame))
@@ -84,10 +84,10 @@ bool site_choose(struct frames *frames, const char *stack, struct site *ret_site
 	return site.rank > 0;
 }
 
-bool site_find(struct frames *frames, const char *stack, struct frames_one *ret_frame)
+bool site_find(struct frames *frames, const char *stack, struct frame *ret_frame)
 {
 	struct site site = SITE_NULL;
-	struct frames_one frame;
+	struct frame frame;
 
 	frames_init(frames, stack);
 	/* Most stacks have their site among the first frames. */
@@ -97,7 +97,7 @@ bool site_find(struct frames *frames, const char *stack, struct frames_one *ret_
 	return site.rank > 0;
 }
 
-const char *site_frame_text(const struct frames_one *frame, char *ret_text, size_t size)
+const char *site_frame_text(const struct frame *frame, char *ret_text, size_t size)
 {
 	const char *function = frame->function ? frame->function : "?";
 	const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
@@ -117,7 +117,7 @@ const char *site_frame_text(const struct frames_one *frame, char *ret_text, size
 const char *site_text(const char *stack, char *ret_text, size_t size)
 {
 	CLEANUP(frames_deinit) struct frames frames;
-	struct frames_one frame;
+	struct frame frame;
 
 	ret_text[0] = '\0';
 	if (site_find(&frames, stack, &frame))

@@ -24,34 +24,34 @@
 
 /* Frames point into the texts of those that were considered. */
 struct site {
-	struct frames_one frame;
-	struct frames_one user;
-	struct frames_one via; /* the function of others that the user's frame called */
-	struct frames_one callers[SITE_CALLERS]; /* the user's, nearest first, without recursion */
-	unsigned int rank;                       /* 0 = there is no frame; likewise the next two */
+	struct frame frame;
+	struct frame user;
+	struct frame via; /* the function of others that the user's frame called */
+	struct frame callers[SITE_CALLERS]; /* the user's, nearest first, without recursion */
+	unsigned int rank;                  /* 0 = there is no frame; likewise the next two */
 	unsigned int user_rank;
 	bool has_via;
 	unsigned int caller_count;
 
 	/* Private. */
-	struct frames_one inner; /* the last one that says what its caller called */
+	struct frame inner; /* the last one that says what its caller called */
 	bool has_inner;
 };
 
 #define SITE_NULL ((struct site){.rank = 0})
 
 /* Call it for all frames of a stack, innermost first. */
-void site_consider(struct site *site, const struct frames_one *frame);
+void site_consider(struct site *site, const struct frame *frame);
 
 /* All of a stack (NULL = none). False: it has no site. Texts live as long as @frames. */
 bool site_choose(struct frames *frames, const char *stack, struct site *ret_site);
 
 /* Likewise, but the frame that stands for it alone, which is cheaper. */
-bool site_find(struct frames *frames, const char *stack, struct frames_one *ret_frame);
+bool site_find(struct frames *frames, const char *stack, struct frame *ret_frame);
 
 /*
  * "function (file:line)", the file without folders; the module if there is no file. Truncated to
  * fit; empty if there is none. Returns @ret_text.
  */
 const char *site_text(const char *stack, char *ret_text, size_t size);
-const char *site_frame_text(const struct frames_one *frame, char *ret_text, size_t size);
+const char *site_frame_text(const struct frame *frame, char *ret_text, size_t size);

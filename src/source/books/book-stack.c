@@ -54,7 +54,7 @@ static void book_line_add(struct book_line *line, const struct namer_name *name,
 	char text[BOOK_FRAME_TEXT];
 	size_t arrow = line->start < sizeof(line->text) ? sizeof(book_arrow) - 1 : 0;
 	const char *function = name->function ? name->function : "?";
-	const struct frames_one frame = {
+	const struct frame frame = {
 		.function = name->function, .file = name->file, .module = module};
 	const char *cut = line->is_cut ? FRAMES_CUT : "";
 	const char *mark = frame_patterns_match(line->skip_frames, &frame) ? FRAMES_SKIPPED : "";

@@ -21,13 +21,13 @@ static bool export_trace_same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool export_trace_is(const struct frames_one *a, const struct frames_one *b)
+static bool export_trace_is(const struct frame *a, const struct frame *b)
 {
 	return a->line == b->line && export_trace_same(a->function, b->function) &&
 	       export_trace_same(a->file, b->file) && export_trace_same(a->module, b->module);
 }
 
-static void export_trace_print(FILE *out, const struct frames_one *frame)
+static void export_trace_print(FILE *out, const struct frame *frame)
 {
 	const char *where = frame->file ? frame->file : frame->module;
 
@@ -58,10 +58,10 @@ static bool export_trace_is_plain(const char *path)
 }
 
 /* @out: all frames from @site on. */
-static void export_trace_from(FILE *out, const char *stack, const struct frames_one *site)
+static void export_trace_from(FILE *out, const char *stack, const struct frame *site)
 {
 	CLEANUP(frames_deinit) struct frames frames;
-	struct frames_one frame;
+	struct frame frame;
 	bool is_begun = site == NULL;
 
 	frames_init(&frames, stack);
@@ -75,7 +75,7 @@ static void export_trace_from(FILE *out, const char *stack, const struct frames_
 char *export_trace(const char *stack, char **ret_path)
 {
 	CLEANUP(frames_deinit) struct frames frames = {0};
-	struct frames_one site;
+	struct frame site;
 	bool has_site = site_find(&frames, stack, &site);
 	char *text;
 	size_t size;

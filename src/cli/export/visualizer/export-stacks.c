@@ -104,7 +104,7 @@ static uint32_t stacks_put_node(struct export_stacks *stacks, uint32_t parent, u
  * Python calls code that is in no function "<module>", which others take for a template's arguments and
  * leave out: "module (run.py)".
  */
-static const char *stacks_name(const struct frames_one *frame, char *text, size_t size)
+static const char *stacks_name(const struct frame *frame, char *text, size_t size)
 {
 	const char *function = frame->function ? frame->function : "?";
 	size_t length = strlen(function);
@@ -118,7 +118,7 @@ static const char *stacks_name(const struct frames_one *frame, char *text, size_
 	return text;
 }
 
-static uint32_t stacks_find_frame(struct export_stacks *stacks, const struct frames_one *one)
+static uint32_t stacks_find_frame(struct export_stacks *stacks, const struct frame *one)
 {
 	struct export_frame frame = {.line = one->line};
 	char name[STACKS_NAME_SIZE];
@@ -136,7 +136,7 @@ static uint32_t stacks_parse(struct export_stacks *stacks, uint32_t root, const 
 {
 	CLEANUP(frames_deinit) struct frames frames;
 	uint32_t found[EXPORT_STACK_DEPTH];
-	struct frames_one one;
+	struct frame one;
 	size_t count = 0;
 
 	frames_init(&frames, stack);
