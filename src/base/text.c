@@ -67,6 +67,8 @@ size_t text_clean(const char *bytes, size_t length, char *ret_text)
 			to += sizeof(next);
 			bytes += sizeof(next);
 		}
+		for (; length > 0 && (signed char)*bytes > 0; length--)
+			*to++ = *bytes++;
 		n = text_decode(bytes, length, &character);
 		if (n == 0)
 			break;
