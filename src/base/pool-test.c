@@ -78,3 +78,31 @@ UNIT(texts_longer_than_a_chunk_are_kept)
 	free(large);
 	pool_deinit(&pool);
 }
+
+UNIT(equal_blocks_are_stored_once)
+{
+	enum {
+		COUNT = 2000
+	};
+	static const void *blocks[COUNT];
+	struct pool pool = POOL_NULL;
+
+	for (uint64_t i = 0; i < COUNT; i++) {
+		const uint64_t block[] = {0, i, i % 2};
+
+		/* Texts between them move the place of the next one. */
+		assert(pool_text(&pool, "abcdefgh", i % 8));
+		blocks[i] = pool_block(&pool, block, sizeof(block));
+		assert((uintptr_t)blocks[i] % sizeof(void *) == 0);
+	}
+	for (uint64_t i = 0; i < COUNT; i++) {
+		const uint64_t block[] = {0, i, i % 2};
+
+		assert(memcmp(blocks[i], block, sizeof(block)) == 0);
+		assert(pool_block(&pool, block, sizeof(block)) == blocks[i]);
+		/* A part of one is another one. */
+		assert(pool_block(&pool, block, sizeof(*block)) != blocks[i]);
+	}
+	assert(pool.count == COUNT + 1 + 8);
+	pool_deinit(&pool);
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Stores each text once. */
+/* Stores each text and each block once. Its head precedes it: the size, and which of them it is. */
 
 #include "base/pool.h"
 
@@ -14,6 +14,7 @@
 #include "base/text.h"
 
 #define POOL_CHUNK 65536u
+#define POOL_BLOCK (UINT32_C(1) << 31) /* in a head */
 
 struct pool_chunk {
 	struct pool_chunk *next;
@@ -50,13 +51,22 @@ static uint64_t pool_hash(uint64_t seed, const char *text, size_t length)
 	return hash_fold(hash, HASH_K1);
 }
 
-/* The slot of @text in a table, used or empty. */
-static size_t pool_find(const char *const *table, size_t capacity, uint64_t seed, const char *text,
-			size_t length)
+static uint32_t pool_head(const char *entry)
 {
-	size_t at = pool_hash(seed, text, length) & (capacity - 1);
+	uint32_t head;
 
-	while (table[at] && strcmp(table[at], text) != 0)
+	memcpy(&head, entry - sizeof(head), sizeof(head));
+	return head;
+}
+
+/* The slot of @bytes in a table, used or empty. */
+static size_t pool_find(const char *const *table, size_t capacity, uint64_t seed, const char *bytes,
+			uint32_t head)
+{
+	size_t size = head & ~POOL_BLOCK;
+	size_t at = pool_hash(seed, bytes, size) & (capacity - 1);
+
+	while (table[at] && (pool_head(table[at]) != head || memcmp(table[at], bytes, size) != 0))
 		at = (at + 1) & (capacity - 1);
 	return at;
 }
@@ -71,10 +81,11 @@ static int pool_grow(struct pool *pool)
 	if (!pool->seed && getrandom(&pool->seed, sizeof(pool->seed), GRND_NONBLOCK) < 0)
 		pool->seed = (uint64_t)(uintptr_t)table; /* early boot: better than nothing */
 	for (size_t i = 0; i < pool->capacity; i++) {
-		const char *text = pool->table[i];
+		const char *entry = pool->table[i];
 
-		if (text)
-			table[pool_find(table, capacity, pool->seed, text, strlen(text))] = text;
+		if (entry)
+			table[pool_find(table, capacity, pool->seed, entry, pool_head(entry))] =
+				entry;
 	}
 	free(pool->table);
 	pool->table = table;
@@ -82,13 +93,15 @@ static int pool_grow(struct pool *pool)
 	return 0;
 }
 
-static char *pool_store(struct pool *pool, const char *text, size_t size)
+static char *pool_store(struct pool *pool, const char *bytes, uint32_t head)
 {
+	size_t size = head & ~POOL_BLOCK, align = head & POOL_BLOCK ? sizeof(void *) : 1;
 	struct pool_chunk *chunk = pool->chunks;
+	size_t most = sizeof(head) + align + size;
 	char *to;
 
-	if (!chunk || chunk->size - chunk->used < size) {
-		size_t room = size > POOL_CHUNK ? size : POOL_CHUNK;
+	if (!chunk || chunk->size - chunk->used < most) {
+		size_t room = most > POOL_CHUNK ? most : POOL_CHUNK;
 
 		chunk = malloc(sizeof(*chunk) + room);
 		if (!chunk)
@@ -98,22 +111,23 @@ static char *pool_store(struct pool *pool, const char *text, size_t size)
 		chunk->next = pool->chunks;
 		pool->chunks = chunk;
 	}
-	to = chunk->bytes + chunk->used;
-	memcpy(to, text, size);
-	chunk->used += size;
+	to = chunk->bytes + bits_align_up(chunk->used + sizeof(head), align);
+	memcpy(to - sizeof(head), &head, sizeof(head));
+	memcpy(to, bytes, size);
+	chunk->used = (size_t)(to + size - chunk->bytes);
 	return to;
 }
 
-/* @text is already clean. */
-static const char *pool_enter(struct pool *pool, const char *text, size_t length)
+/* @head: with the size; a text is clean, and its NUL counts. */
+static const char *pool_enter(struct pool *pool, const char *bytes, uint32_t head)
 {
 	size_t at;
 
 	if (pool->count >= pool->capacity / 2 && pool_grow(pool) < 0)
 		return NULL;
-	at = pool_find(pool->table, pool->capacity, pool->seed, text, length);
+	at = pool_find(pool->table, pool->capacity, pool->seed, bytes, head);
 	if (!pool->table[at]) {
-		pool->table[at] = pool_store(pool, text, length + 1);
+		pool->table[at] = pool_store(pool, bytes, head);
 		if (pool->table[at])
 			pool->count++;
 	}
@@ -125,7 +139,7 @@ const char *pool_text(struct pool *pool, const char *bytes, size_t length)
 	char text[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
 
 	length = text_clean(bytes, bits_min(length, POOL_TEXT_MAX), text);
-	return pool_enter(pool, text, length);
+	return pool_enter(pool, text, (uint32_t)length + 1);
 }
 
 const char *pool_long_text(struct pool *pool, const char *bytes, size_t length)
@@ -138,5 +152,10 @@ const char *pool_long_text(struct pool *pool, const char *bytes, size_t length)
 	if (!text)
 		return NULL;
 	length = text_clean(bytes, length, text);
-	return pool_enter(pool, text, length);
+	return pool_enter(pool, text, (uint32_t)length + 1);
+}
+
+const void *pool_block(struct pool *pool, const void *bytes, size_t size)
+{
+	return pool_enter(pool, bytes, (uint32_t)size | POOL_BLOCK);
 }

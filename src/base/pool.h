@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Stores each text once. Texts are made valid UTF-8 when added and live as long as the pool, so
- * that equal texts have equal pointers and can be compared by pointer.
+ * Stores each text once, and each block of bytes. Texts are made valid UTF-8 when added. All live as
+ * long as the pool, so that equal ones have equal pointers and can be compared by pointer.
  */
 
 #include <stddef.h>
@@ -34,3 +34,6 @@ const char *pool_text(struct pool *pool, const char *bytes, size_t length);
 
 /* The same without a maximum: the caller has its own. */
 const char *pool_long_text(struct pool *pool, const char *bytes, size_t length);
+
+/* @size bytes, aligned as numbers and pointers are. NULL only if memory has run out. */
+const void *pool_block(struct pool *pool, const void *bytes, size_t size);
