@@ -12,7 +12,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
-#include "model/sites/frames.h"
+#include "model/sites/stack.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -180,7 +180,7 @@ void buffers_put(struct emit *json, const struct snapshot *snapshot)
 static void buffers_put_site(struct emit *json, const char *key, const void *context)
 {
 	const struct buffers_group *group = context;
-	const char *stack = group->site->stack;
+	const struct stack *stack = group->site->stack;
 	char calls[BUFFERS_KEY];
 
 	(void)key;
@@ -188,7 +188,7 @@ static void buffers_put_site(struct emit *json, const char *key, const void *con
 		return;
 	emit_string(json, "type", types_name(group->site->type));
 	if (stack)
-		emit_string(json, "calls", frames_calls(stack, calls, sizeof(calls)));
+		emit_string(json, "calls", stack_calls(stack, calls, sizeof(calls)));
 	document_site(json, stack);
 	document_names(json, group->names, bits_min(group->site->names, GROUP_NAMES_LISTED),
 		       group->site->names);

@@ -8,10 +8,8 @@
 
 #include "answers/document-stacks.h"
 #include "base/bits.h"
-#include "base/cleanup.h"
 #include "base/emit.h"
 #include "model/history.h"
-#include "model/sites/frames.h"
 #include "model/sites/growth.h"
 #include "model/snapshot.h"
 #include "model/types.h"

@@ -3,10 +3,9 @@
 /* A stack as a list of frames, innermost first, and the frame that stands for it. */
 
 #include "answers/document.h"
-#include "base/cleanup.h"
 #include "base/emit.h"
-#include "model/sites/frames.h"
 #include "model/sites/site.h"
+#include "model/sites/stack.h"
 
 static void document_line(struct emit *json, uint32_t line)
 {
@@ -52,12 +51,11 @@ void document_site_put(struct emit *json, const struct site *site)
 	emit_close_object(json);
 }
 
-void document_site(struct emit *json, const char *stack)
+void document_site(struct emit *json, const struct stack *stack)
 {
-	CLEANUP(frames_deinit) struct frames frames;
 	struct site site;
 
-	(void)site_choose(&frames, stack, &site); /* without one it is null */
+	(void)site_choose(stack, &site); /* without one it is null */
 	document_site_put(json, &site);
 }
 
@@ -80,18 +78,14 @@ void document_frame(struct emit *json, const struct frame *frame)
 	emit_close_object(json);
 }
 
-void document_stack(struct emit *json, const char *stack)
+void document_stack(struct emit *json, const struct stack *stack)
 {
-	CLEANUP(frames_deinit) struct frames frames;
-	struct site site = SITE_NULL;
-	struct frame frame;
+	struct site site;
 
-	frames_init(&frames, stack);
 	emit_open_array(json, "stack");
-	while (frames_next(&frames, &frame)) {
-		document_frame(json, &frame);
-		site_consider(&site, &frame);
-	}
+	for (size_t i = 0; stack && i < stack->count; i++)
+		document_frame(json, &stack->frames[i]);
 	emit_close_array(json);
+	(void)site_choose(stack, &site); /* without one it is null */
 	document_site_put(json, &site);
 }

@@ -13,6 +13,7 @@
 #include "answers/document.h"
 #include "base/emit.h"
 #include "base/testing/unit.h"
+#include "model/sites/stack.h"
 #include "model/snapshot.h"
 
 #define STACKS 9000u /* more than are kept */
@@ -63,11 +64,11 @@ static struct snapshot *snapshot_with(size_t stacks)
 		struct snapshot_buffer buffer = {
 			.process = index, .address = i, .size = 4096, .born_ns = 1};
 		char stack[128];
-		int length = snprintf(stack, sizeof(stack), "m.py:%zu:f -> g @ libg.so",
-				      i * 7 % stacks + 1);
+		(void)snprintf(stack, sizeof(stack), "m.py:%zu:f -> g @ libg.so",
+			       i * 7 % stacks + 1);
 
 		if (i % 5)
-			buffer.stack = snapshot_text(snapshot, stack, (size_t)length);
+			buffer.stack = stack_parse(&snapshot->texts, stack);
 		assert(snapshot_add_buffer(snapshot, &buffer) == 0);
 	}
 	return snapshot;

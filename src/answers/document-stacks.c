@@ -9,20 +9,17 @@
 #include <stdlib.h>
 
 #include "answers/document.h"
-#include "base/cleanup.h"
 #include "base/emit.h"
 #include "base/hash.h"
-#include "base/pool.h"
-#include "base/text.h"
-#include "model/sites/frames.h"
+#include "model/sites/stack.h"
 
 /* A list with more stacks than that writes some of them again, which takes time but no memory. */
 #define STACKS_KEPT 4096u
 #define STACKS_NEAR 4u /* places that are tried for one */
 
 struct stacks_one {
-	const char *stack; /* NULL = this place is free */
-	char *members;     /* owned */
+	const struct stack *stack; /* NULL = this place is free */
+	char *members;             /* owned */
 	size_t length;
 };
 
@@ -30,17 +27,17 @@ struct document_stacks {
 	struct stacks_one kept[STACKS_KEPT];
 };
 
-void document_stacks_put_one(struct emit *json, const char *stack)
+void document_stacks_put_one(struct emit *json, const struct stack *stack)
 {
-	char calls[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
+	char calls[STACK_LINE];
 
 	if (stack)
-		emit_string(json, "calls", frames_calls(stack, calls, sizeof(calls)));
+		emit_string(json, "calls", stack_calls(stack, calls, sizeof(calls)));
 	document_stack(json, stack);
 }
 
 /* The place of a stack: its own, else a free one, else one that is given up for it. */
-static struct stacks_one *stacks_place(struct document_stacks *stacks, const char *stack)
+static struct stacks_one *stacks_place(struct document_stacks *stacks, const struct stack *stack)
 {
 	uint64_t hash = hash_u64((uintptr_t)stack);
 
@@ -54,7 +51,7 @@ static struct stacks_one *stacks_place(struct document_stacks *stacks, const cha
 }
 
 /* False: there is no memory for it. */
-static bool stacks_fill(struct stacks_one *one, const char *stack)
+static bool stacks_fill(struct stacks_one *one, const struct stack *stack)
 {
 	struct stacks_one made = {.stack = stack};
 	FILE *out = open_memstream(&made.members, &made.length);
@@ -72,7 +69,8 @@ static bool stacks_fill(struct stacks_one *one, const char *stack)
 	return true;
 }
 
-void document_stacks_put(struct document_stacks **known, struct emit *json, const char *stack)
+void document_stacks_put(struct document_stacks **known, struct emit *json,
+			 const struct stack *stack)
 {
 	struct stacks_one *one;
 

@@ -8,6 +8,7 @@
  */
 
 struct emit;
+struct stack;
 
 /* Of one list. Opaque; NULL as long as there is nothing to keep. */
 struct document_stacks;
@@ -16,10 +17,11 @@ struct document_stacks;
  * Writes them. @stack as in a snapshot_buffer; kept by its address, so it must live as long as
  * *@known, and not change.
  */
-void document_stacks_put(struct document_stacks **known, struct emit *json, const char *stack);
+void document_stacks_put(struct document_stacks **known, struct emit *json,
+			 const struct stack *stack);
 
 /* The same for a single row, with nothing kept. */
-void document_stacks_put_one(struct emit *json, const char *stack);
+void document_stacks_put_one(struct emit *json, const struct stack *stack);
 
 /* For CLEANUP(). */
 void document_stacks_cleanup(struct document_stacks **known);

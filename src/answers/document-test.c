@@ -10,6 +10,7 @@
 
 #include "base/emit.h"
 #include "base/testing/unit.h"
+#include "model/testing/testing-stack.h"
 
 /* The JSON of a stack and its site, without blanks and line ends. */
 static char *all_of(const char *stack)
@@ -21,7 +22,7 @@ static char *all_of(const char *stack)
 	struct emit json = EMIT_INIT(out);
 
 	emit_open_object(&json, NULL);
-	document_stack(&json, stack);
+	document_stack(&json, testing_stack(stack));
 	emit_close_object(&json);
 	assert(fclose(out) == 0);
 	for (const char *at = text; *at; at++) {

@@ -17,6 +17,7 @@
 struct by_user;
 struct filter;
 struct frame;
+struct stack;
 struct growth;
 struct history;
 struct emit;
@@ -109,8 +110,8 @@ void document_ended(struct emit *json, const struct snapshot_process *process,
 void document_uid(struct emit *json, const char *key, uint64_t unique_id);
 void document_flags(struct emit *json, uint32_t flags);
 /* "stack" and "site", its frame that model/sites/site.h chooses; @stack as in a snapshot_buffer. */
-void document_stack(struct emit *json, const char *stack);
+void document_stack(struct emit *json, const struct stack *stack);
 void document_frame(struct emit *json, const struct frame *frame); /* one element of it */
-void document_site(struct emit *json, const char *stack);          /* the latter alone */
+void document_site(struct emit *json, const struct stack *stack);  /* the latter alone */
 void document_site_put(struct emit *json, const struct site *site);
 const char *document_bound(uint32_t bound);

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "cli/common/daemon-pages.h"
 #include "cli/top-command.h"
-#include "model/sites/frames.h"
+#include "model/sites/stack.h"
 #include "source/daemon-client/daemon-client.h"
 #include "tui/incident-rows.h"
 
@@ -44,7 +44,7 @@ static int top_stack(struct incident_rows *incident_rows, struct incident_rows_r
 			r = incident_rows_line(incident_rows, row, "    at %s",
 					       function ? function : "?");
 		if (r == 0 && json_is_true(json_object_get(frame, "cut")))
-			r = incident_rows_line(incident_rows, row, "    at %s", FRAMES_CUT_LINE);
+			r = incident_rows_line(incident_rows, row, "    at %s", FRAME_CUT_LINE);
 	}
 	return r;
 }

@@ -28,7 +28,7 @@ static const char *history_text(const struct history_shard *shard, uint32_t id)
 	return shard->text ? shard->text(shard->context, id) : NULL;
 }
 
-static const char *history_stack(const struct history_shard *shard, uint32_t id)
+static const struct stack *history_stack(const struct history_shard *shard, uint32_t id)
 {
 	return shard->stack ? shard->stack(shard->context, id) : NULL;
 }

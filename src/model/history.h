@@ -13,6 +13,7 @@
 
 #include "book/format/layout.h"
 
+struct stack;
 struct timebase;
 
 struct history_event {
@@ -26,7 +27,7 @@ struct history_event {
 	bool reused;      /* an alloc where something else had been freed before */
 	const char *name;
 	const char *phase;
-	const char *stack; /* of the call; as in a snapshot_buffer */
+	const struct stack *stack; /* of the call; as in a snapshot_buffer */
 };
 
 /* One key: process, device, type, address. */
@@ -74,8 +75,8 @@ struct history_shard {
 	const struct book_record *records; /* live ones */
 	size_t record_count;
 	const struct timebase *timebase;
-	const char *(*text)(void *context, uint32_t id);  /* of a string; NULL = none */
-	const char *(*stack)(void *context, uint32_t id); /* likewise of a stack */
+	const char *(*text)(void *context, uint32_t id);          /* of a string; NULL = none */
+	const struct stack *(*stack)(void *context, uint32_t id); /* likewise of a stack */
 	void *context;
 };
 

@@ -38,6 +38,8 @@ enum snapshot_bound {
 };
 
 /* What buffers take of a memory, as far as it is known. */
+struct stack;
+
 struct snapshot_occupied {
 	uint64_t bytes;
 	uint64_t known; /* buffers that are included */
@@ -340,7 +342,7 @@ struct snapshot_buffer {
 	uint64_t birth;    /* by its book's own clock: the same in every reading; 0 = no book */
 	const char *name;  /* NULL = none */
 	const char *phase; /* NULL = none */
-	const char *stack; /* "file:line:function -> ...", outermost first; NULL = none */
+	const struct stack *stack; /* of the snapshot's texts; NULL = none */
 	uint32_t thread;
 	uint32_t refs;
 	uint8_t type;
@@ -360,7 +362,7 @@ struct snapshot_party {
 	uint32_t thread;
 	const char *name;
 	const char *phase;
-	const char *stack;  /* as a buffer's */
+	const struct stack *stack; /* as a buffer's */
 	uint64_t stack_key; /* the same for the same stack, with names or without; 0 = not known */
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/testing/unit.h"
+#include "model/testing/testing-stack.h"
 #include "store/testing/store-testing-rows.h"
 #include "store/testing/store-testing.h"
 
@@ -34,8 +35,11 @@ static struct snapshot_incident double_free(uint32_t process, uint64_t count)
 			  .thread = 11,
 			  .name = "weights",
 			  .phase = "load",
-			  .stack = "a.c:1:f @ app"},
-		.second = {.known = true, .time_ns = 6, .thread = 12, .stack = "a.c:2:g @ app"},
+			  .stack = testing_stack("a.c:1:f @ app")},
+		.second = {.known = true,
+			   .time_ns = 6,
+			   .thread = 12,
+			   .stack = testing_stack("a.c:2:g @ app")},
 	};
 }
 
@@ -117,7 +121,7 @@ UNIT(what_was_held_at_a_close_goes_by_who_allocated_it)
 			double_free(testing_process(snapshot, 42, "train"), 1);
 
 		incident.kind = "held_at_close";
-		incident.first.stack = stacks[i];
+		incident.first.stack = testing_stack(stacks[i]);
 		store_put_incident(world.store, snapshot, &incident);
 		snapshot_free(snapshot);
 	}
@@ -141,7 +145,7 @@ UNIT(an_incident_comes_back_whole)
 	assert(strcmp(told.incident.site.kind, "double_free") == 0);
 	assert(told.incident.site.type == L1 && told.incident.site.count == 3);
 	assert(!told.incident.site.name && !told.incident.site.phase);
-	assert(strcmp(told.incident.site.stack, "a.c:2:g @ app") == 0);
+	assert(strcmp(testing_line(told.incident.site.stack), "a.c:2:g @ app") == 0);
 	assert(strcmp(told.incident.example.first.name, "weights") == 0);
 	assert(told.incident.example.address == 0x8000 && told.incident.example.has_address);
 	assert(told.incident.example.size == 64 && told.incident.example.count == 3);
@@ -153,8 +157,8 @@ UNIT(an_incident_comes_back_whole)
 	assert(strcmp(told.incident.example.first.phase, "load") == 0);
 	assert(told.incident.example.second.known && told.incident.example.second.thread == 12);
 	assert(!told.incident.example.second.name && told.incident.device_uid == 0xabc);
-	assert(strcmp(told.incident.example.first.stack, "a.c:1:f @ app") == 0);
-	assert(strcmp(told.incident.example.second.stack, "a.c:2:g @ app") == 0);
+	assert(strcmp(testing_line(told.incident.example.first.stack), "a.c:1:f @ app") == 0);
+	assert(strcmp(testing_line(told.incident.example.second.stack), "a.c:2:g @ app") == 0);
 	testing_close(&world);
 }
 
@@ -192,7 +196,7 @@ static void put_changed(struct testing_world *world, uint32_t pid, const char *n
 	snapshot->processes[0].user_id = 1000;
 	incident.address = address;
 	incident.first.name = name;
-	incident.second.stack = stack;
+	incident.second.stack = testing_stack(stack);
 	incident.second.stack_key = key;
 	store_put_incident(world->store, snapshot, &incident);
 	snapshot_free(snapshot);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/testing/unit.h"
+#include "model/testing/testing-stack.h"
 #include "store/testing/store-testing-rows.h"
 #include "store/testing/store-testing.h"
 
@@ -224,7 +225,7 @@ UNIT(a_line_that_names_its_buffers_by_number_is_one_site)
 			snprintf(name, sizeof(name), "kv.%" PRIu32, i);
 			testing_buffer(snapshot, process, DRAM, i * UINT64_C(4096), name, NULL);
 			if (with_stack)
-				snapshot->buffers[i].stack = snapshot_text(snapshot, "a.c:1:f", 7);
+				snapshot->buffers[i].stack = testing_stack("a.c:1:f");
 		}
 		store_put_leak(world.store, snapshot, process,
 			       &(struct ending){.ended_ns = 5 + with_stack});
@@ -364,7 +365,7 @@ UNIT(a_call_site_has_its_largest_names_and_how_many_there_are)
 			       NULL);
 	}
 	for (size_t i = 0; i < snapshot->buffer_count; i++)
-		snapshot->buffers[i].stack = snapshot_text(snapshot, "a.c:1:take @ app", 16);
+		snapshot->buffers[i].stack = testing_stack("a.c:1:take @ app");
 	store_put_leak(world.store, snapshot, process, &ending);
 	snapshot_free(snapshot);
 	testing_flush(&world);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/testing/unit.h"
+#include "model/testing/testing-stack.h"
 #include "store/testing/store-testing-rows.h"
 #include "store/testing/store-testing.h"
 
@@ -219,8 +220,10 @@ static void put_double_free(struct testing_world *world, uint64_t count)
 		.count = count,
 		.time_ns = TESTING_START,
 		.last_ns = TESTING_START,
-		.first = {.known = true, .name = "kv cache", .stack = "a.c:1:f @ app"},
-		.second = {.known = true, .stack = "a.c:2:g @ app", .stack_key = 99},
+		.first = {.known = true,
+			  .name = "kv cache",
+			  .stack = testing_stack("a.c:1:f @ app")},
+		.second = {.known = true, .stack = testing_stack("a.c:2:g @ app"), .stack_key = 99},
 	};
 
 	store_put_incident(world->store, snapshot, &incident);

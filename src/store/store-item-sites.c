@@ -32,7 +32,7 @@
 struct store_group {
 	const char *name; /* of the first one */
 	const char *phase;
-	const char *stack;
+	const struct stack *stack;
 	uint32_t type;
 	bool has_names, has_stems; /* several */
 	uint32_t kept;             /* 1 + index in the item, 0 = not kept */
@@ -241,7 +241,7 @@ static int store_groups_keep(struct store_groups *groups, size_t most, struct st
 		if (r == 0)
 			r = store_item_add_text(item, group->phase, &site->phase);
 		if (r == 0)
-			r = store_item_add_text(item, group->stack, &site->stack);
+			r = store_item_add_stack(item, group->stack, &site->stack);
 		if (r == 0)
 			r = store_group_phases(group, item, &site->phases);
 		if (r == 0)
@@ -273,7 +273,7 @@ static int store_item_add_buffer(struct store_item *item, const struct snapshot 
 	if (r == 0)
 		r = store_item_add_text(item, buffer->phase, &to->phase);
 	if (r == 0)
-		r = store_item_add_text(item, buffer->stack, &to->stack);
+		r = store_item_add_stack(item, buffer->stack, &to->stack);
 	return r;
 }
 

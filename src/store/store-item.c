@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "model/sites/stack.h"
 
 static void store_item_cleanup(struct store_item **item)
 {
@@ -105,6 +106,15 @@ int store_item_add_text(struct store_item *item, const char *text, uint32_t *ret
 	r = store_item_add_long_text(item, text, length, ret_at);
 	item->text_last = r == 0 ? text : NULL;
 	item->text_last_at = r == 0 ? *ret_at : 0;
+	return r;
+}
+
+int store_item_add_stack(struct store_item *item, const struct stack *stack, uint32_t *ret_at)
+{
+	char line[STACK_LINE];
+	int r = store_item_add_text(item, stack_line(stack, line, sizeof(line)), ret_at);
+
+	item->text_last = NULL; /* the next line is at the same address */
 	return r;
 }
 
@@ -245,7 +255,7 @@ static int store_item_add_party(struct store_item *item, const struct snapshot_p
 	if (r == 0 && party->known)
 		r = store_item_add_text(item, party->phase, &ret_party->phase);
 	if (r == 0 && party->known)
-		r = store_item_add_text(item, party->stack, &ret_party->stack);
+		r = store_item_add_stack(item, party->stack, &ret_party->stack);
 	return r;
 }
 

@@ -169,6 +169,9 @@ struct store_item *store_item_new(enum store_item_kind kind, uint64_t time_ns);
 /* 0 or -ENOMEM; NULL gives 0, the empty text. */
 int store_item_add_text(struct store_item *item, const char *text, uint32_t *ret_at);
 
+/* The line of a stack, likewise. */
+int store_item_add_stack(struct store_item *item, const struct stack *stack, uint32_t *ret_at);
+
 /* A text of any length, which is copied in any case. */
 int store_item_add_long_text(struct store_item *item, const char *text, size_t length,
 			     uint32_t *ret_at);

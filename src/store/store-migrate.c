@@ -27,6 +27,7 @@
 
 #include "base/cleanup.h"
 #include "base/pool.h"
+#include "model/sites/stack.h"
 #include "store/store-db.h"
 #include "store/store-reader.h"
 #include "store/store-record.h"
@@ -102,7 +103,7 @@ static int migrate_row(struct store_db *db, struct migrate_list *list, struct sq
 		.kernel_sort = (uint8_t)store_column(row, 10),
 		.name = migrate_text(list, row, 11),
 		.phase = migrate_text(list, row, 12),
-		.stack = migrate_text(list, row, 13),
+		.stack = stack_parse(&list->texts, store_column_text(row, 13)),
 	};
 	if (store_packer_add(list->packer, &buffer, store_column(row, 2)) < 0)
 		return migrate_no_memory(db);

@@ -9,6 +9,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "model/sites/stack.h"
 #include "store/store-reader.h"
 #include "store/store-rows.h"
 
@@ -84,7 +85,7 @@ static uint32_t store_column_type(struct sqlite3_stmt *row, int at)
 	return type >= 0 && type < (int64_t)BOOK_TYPES ? (uint32_t)type : SNAPSHOT_TYPE_NONE;
 }
 
-static struct store_site store_column_site(struct sqlite3_stmt *row)
+static struct store_site store_column_site(struct store_reader *reader, struct sqlite3_stmt *row)
 {
 	const char *comm = store_column_text(row, 4), *kind = store_column_text(row, 1);
 
@@ -96,7 +97,7 @@ static struct store_site store_column_site(struct sqlite3_stmt *row)
 		.comm = comm ? comm : "",
 		.name = store_column_text(row, 5),
 		.phase = store_column_text(row, 6),
-		.stack = store_column_text(row, 7),
+		.stack = stack_parse(&reader->stacks, store_column_text(row, 7)),
 		.count = store_column(row, 8),
 		.bytes = store_column(row, 9),
 		.buffers = store_column(row, 10),
@@ -107,7 +108,8 @@ static struct store_site store_column_site(struct sqlite3_stmt *row)
 	};
 }
 
-static struct snapshot_party store_column_party(struct sqlite3_stmt *row, int at)
+static struct snapshot_party store_column_party(struct store_reader *reader,
+						struct sqlite3_stmt *row, int at)
 {
 	if (sqlite3_column_type(row, at) == SQLITE_NULL)
 		return (struct snapshot_party){.known = false};
@@ -118,15 +120,16 @@ static struct snapshot_party store_column_party(struct sqlite3_stmt *row, int at
 		.size = store_column(row, at + 2),
 		.name = store_column_text(row, at + 3),
 		.phase = store_column_text(row, at + 4),
-		.stack = store_column_text(row, at + 5),
+		.stack = stack_parse(&reader->stacks, store_column_text(row, at + 5)),
 	};
 }
 
-static struct store_incident store_column_incident(struct sqlite3_stmt *row)
+static struct store_incident store_column_incident(struct store_reader *reader,
+						   struct sqlite3_stmt *row)
 {
 	int at = STORE_COLUMN_EXAMPLE;
 	struct store_incident incident = {
-		.site = store_column_site(row),
+		.site = store_column_site(reader, row),
 		.process = store_column_process(row, STORE_COLUMN_PROCESS),
 		.device_uid = store_column(row, at + 4),
 	};
@@ -150,8 +153,8 @@ static struct store_incident store_column_incident(struct sqlite3_stmt *row)
 		.bank_size = store_column(row, STORE_COLUMN_PER_BANK + 2),
 		.bank_free = store_column(row, STORE_COLUMN_PER_BANK + 3),
 		.explanation = store_column_text(row, STORE_COLUMN_PER_BANK + 4),
-		.first = store_column_party(row, STORE_COLUMN_FIRST),
-		.second = store_column_party(row, STORE_COLUMN_SECOND),
+		.first = store_column_party(reader, row, STORE_COLUMN_FIRST),
+		.second = store_column_party(reader, row, STORE_COLUMN_SECOND),
 	};
 	/* The oldest counts and reports are deleted before their examples. */
 	incident.own_count = bits_max(store_column(row, STORE_COLUMN_OWN), incident.example.count);
@@ -204,7 +207,7 @@ static int store_query_parts(struct store_reader *reader, const char *sql, int64
 			.bytes = store_column(row, 3),
 			.buffers = store_column(row, 4),
 			.oldest_ns = store_column(row, 5),
-			.stack = store_column_text(row, 6),
+			.stack = stack_parse(&reader->stacks, store_column_text(row, 6)),
 			.phases = store_column_text(row, 7),
 			.name_count = store_column(row, 8),
 			.names = store_column_text(row, 9),
@@ -218,7 +221,7 @@ static int store_query_parts(struct store_reader *reader, const char *sql, int64
 static int store_query_incident(struct store_reader *reader, struct sqlite3_stmt *row,
 				const struct store_incident_rows *rows)
 {
-	struct store_incident incident = store_column_incident(row);
+	struct store_incident incident = store_column_incident(reader, row);
 	int64_t example = (int64_t)store_column(row, STORE_COLUMN_EXAMPLE);
 	int r = rows->incident ? rows->incident(rows->context, &incident) : 0;
 

@@ -201,6 +201,7 @@ void store_reader_end(struct store_reader *reader)
 {
 	/* Nothing was written: the result does not matter. */
 	(void)sqlite3_exec(reader->handle, "ROLLBACK", NULL, NULL, NULL);
+	pool_deinit(&reader->stacks);
 	pthread_rwlock_unlock(&reader->store->files);
 }
 

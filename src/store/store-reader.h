@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/pool.h"
 #include "store/store-db.h"
 #include "store/store.h"
 
@@ -21,6 +22,7 @@ struct store_reader {
 	uint64_t deadline_ms;
 
 	struct store_sees sees; /* of the query that runs */
+	struct pool stacks;     /* that its rows have */
 };
 
 /*

@@ -10,10 +10,12 @@
 #include <zlib.h>
 
 #include "base/testing/unit.h"
+#include "model/testing/testing-stack.h"
 
 static struct snapshot_buffer row_of(uint64_t i)
 {
 	static const char *const names[] = {NULL, "weights", "kv cache", "\xff"};
+	static const char *const stacks[] = {NULL, "a.py:1:load -> s.c:2:take (cut) @ app"};
 
 	return (struct snapshot_buffer){
 		.device = (uint32_t)(i % 32),
@@ -30,7 +32,7 @@ static struct snapshot_buffer row_of(uint64_t i)
 		.space = (uint32_t)(i % 1024),
 		.name = names[i % 4],
 		.phase = names[i % 3],
-		.stack = names[i % 2],
+		.stack = testing_stack(stacks[i % 2]),
 	};
 }
 
@@ -72,7 +74,8 @@ UNIT(rows_come_back_as_they_were)
 		assert(got->size_per_bank == put.size_per_bank && rows.device_uids[i] == i * 3);
 		assert(name ? got->name && strcmp(got->name, name) == 0 : !got->name);
 		assert(put.phase ? strcmp(got->phase, put.phase) == 0 : !got->phase);
-		assert(put.stack ? strcmp(got->stack, put.stack) == 0 : !got->stack);
+		assert(put.stack ? strcmp(testing_line(got->stack), testing_line(put.stack)) == 0
+				 : !got->stack);
 	}
 	store_rows_deinit(&rows);
 	free(chunk.bytes);
@@ -95,7 +98,8 @@ UNIT(long_texts_fill_a_chunk)
 		assert(names[count]);
 		memset(names[count], '\xff', 19999); /* three bytes each, cleaned */
 		names[count][19999] = '\0';
-		row.name = row.phase = row.stack = names[count++];
+		row.stack = testing_stack(names[count]);
+		row.name = row.phase = names[count++];
 		assert(store_packer_add(packer, &row, 0) == 0);
 	}
 	assert(count > 10 && count < STORE_ROWS_CHUNK);
@@ -174,7 +178,8 @@ UNIT(damaged_chunks_are_refused)
 		assert(repack(changed, size, &rows) == 0);
 		for (uint32_t i = 0; i < rows.count; i++) {
 			assert(!rows.buffers[i].name || strlen(rows.buffers[i].name) < size);
-			assert(!rows.buffers[i].stack || strlen(rows.buffers[i].stack) < size);
+			assert(!rows.buffers[i].stack ||
+			       strlen(testing_line(rows.buffers[i].stack)) < size);
 		}
 	}
 	/* A length that nobody would write. */

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "model/sites/stack.h"
 #include "store/store-item.h"
 
 /* In this order for ever; new ones are added at the end. */
@@ -42,6 +43,7 @@ enum {
 
 #define ROWS_HEADER 12u
 #define ROWS_TEXTS 3u       /* of a row */
+#define ROWS_STACKS 256u    /* that are kept while a chunk is read */
 #define ROWS_COLUMNS_MAX 64 /* of a chunk that a later version wrote */
 #define ROWS_RAW_MAX                                                                    \
 	(ROWS_HEADER + ROWS_COLUMNS_MAX * sizeof(uint64_t) * (size_t)STORE_ROWS_CHUNK + \
@@ -52,7 +54,7 @@ struct store_packer {
 	uint64_t (*rows)[COLUMNS];
 	char *texts;
 	size_t text_used, text_capacity;
-	struct map numbers; /* of texts, by address */
+	struct map numbers; /* of texts and stacks, by address */
 	uint32_t *offsets;  /* by number */
 };
 
@@ -98,15 +100,16 @@ size_t store_packer_size(const struct store_packer *packer)
 	return ROWS_HEADER + COLUMNS * sizeof(uint64_t) * (size_t)packer->count + packer->text_used;
 }
 
-/* The text's offset; it is copied when it is met for the first time. */
-static int packer_text(struct store_packer *packer, const char *text, uint64_t *ret_at)
+/* The offset of a text, which is copied when its key is met for the first time. A key of NULL is none. */
+static int packer_text(struct store_packer *packer, const void *key, const char *text,
+		       uint64_t *ret_at)
 {
-	uint32_t number = text ? map_find(&packer->numbers, (uintptr_t)text, 0) : 0;
+	uint32_t number = key ? map_find(&packer->numbers, (uintptr_t)key, 0) : 0;
 	size_t length;
 	char *texts;
 
 	*ret_at = number ? packer->offsets[number - 1] : 0;
-	if (number || !text || !*text)
+	if (number || !key || !*text)
 		return 0;
 	length = strnlen(text, STORE_TEXT_MAX);
 	texts = array_grow(packer->texts, &packer->text_capacity,
@@ -114,7 +117,7 @@ static int packer_text(struct store_packer *packer, const char *text, uint64_t *
 	if (!texts)
 		return -ENOMEM;
 	packer->texts = texts;
-	if (map_add(&packer->numbers, (uintptr_t)text, 0, &number) < 0)
+	if (map_add(&packer->numbers, (uintptr_t)key, 0, &number) < 0)
 		return -ENOMEM;
 	if (packer->text_used == 0)
 		texts[packer->text_used++] = '\0';
@@ -136,12 +139,15 @@ int store_packer_add(struct store_packer *packer, const struct snapshot_buffer *
 		[COLUMN_BANKS] = buffer->banks,   [COLUMN_SIZE_PER_BANK] = buffer->size_per_bank,
 		[COLUMN_SPACE] = buffer->space,
 	};
-	int r = packer_text(packer, buffer->name, &row[COLUMN_NAME]);
+	char line[STACK_LINE];
+	int r = packer_text(packer, buffer->name, buffer->name, &row[COLUMN_NAME]);
 
 	if (r == 0)
-		r = packer_text(packer, buffer->phase, &row[COLUMN_PHASE]);
+		r = packer_text(packer, buffer->phase, buffer->phase, &row[COLUMN_PHASE]);
+	if (!map_find(&packer->numbers, (uintptr_t)buffer->stack, 0))
+		stack_line(buffer->stack, line, sizeof(line));
 	if (r == 0)
-		r = packer_text(packer, buffer->stack, &row[COLUMN_STACK]);
+		r = packer_text(packer, buffer->stack, line, &row[COLUMN_STACK]);
 	if (r < 0)
 		return r;
 	memcpy(packer->rows[packer->count++], row, sizeof(row));
@@ -232,9 +238,26 @@ static const char *rows_text(const struct store_rows *rows, uint64_t at)
 	return at > 0 && at < rows->text_size && rows->texts[at] ? rows->texts + at : NULL;
 }
 
+/* Most rows have one of a few stacks. */
+struct rows_stack {
+	uint64_t at; /* 0 = none yet */
+	const struct stack *stack;
+};
+
+static const struct stack *rows_stack(struct store_rows *rows, struct rows_stack *known,
+				      uint64_t at)
+{
+	struct rows_stack *one = &known[at % ROWS_STACKS];
+
+	if (one->at != at)
+		*one = (struct rows_stack){at, stack_parse(&rows->stacks, rows_text(rows, at))};
+	return one->stack;
+}
+
 /* @there: columns that the chunk has; what it lacks is 0. */
 static void rows_fill(struct store_rows *rows, const uint8_t *columns, uint32_t there)
 {
+	struct rows_stack stacks[ROWS_STACKS] = {{.at = 0}};
 	uint64_t row[COLUMNS] = {0};
 
 	for (uint32_t i = 0; i < rows->count; i++) {
@@ -256,7 +279,7 @@ static void rows_fill(struct store_rows *rows, const uint8_t *columns, uint32_t 
 			.size_per_bank = row[COLUMN_SIZE_PER_BANK],
 			.name = rows_text(rows, row[COLUMN_NAME]),
 			.phase = rows_text(rows, row[COLUMN_PHASE]),
-			.stack = rows_text(rows, row[COLUMN_STACK]),
+			.stack = rows_stack(rows, stacks, row[COLUMN_STACK]),
 			.space = (uint32_t)row[COLUMN_SPACE],
 		};
 	}
@@ -324,5 +347,6 @@ void store_rows_deinit(struct store_rows *rows)
 	free(rows->bytes);
 	free(rows->buffers);
 	free(rows->device_uids);
+	pool_deinit(&rows->stacks);
 	*rows = STORE_ROWS_NULL;
 }

@@ -57,6 +57,7 @@ struct store_rows {
 	uint32_t text_size;
 	const char *texts;
 	struct snapshot_buffer *buffers; /* owned; their texts are in @bytes, their process is 0 */
+	struct pool stacks;              /* of the buffers */
 	uint64_t *device_uids;           /* owned */
 };
 

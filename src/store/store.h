@@ -211,13 +211,13 @@ struct store_site {
 	uint32_t type; /* SNAPSHOT_TYPE_NONE = unknown */
 	uint32_t user_id;
 	const char *comm;
-	const char *name;    /* without numbers, for sites without a stack; NULL = none */
-	const char *phase;   /* for sites without a stack or a name */
-	const char *stack;   /* NULL = none */
-	uint64_t count;      /* for leaks: processes */
-	uint64_t processes;  /* in which it happened; at least, of what is long ago */
-	const char *devices; /* on which it happened, "0,1"; for leaks: of the example */
-	uint64_t bytes;      /* leaked */
+	const char *name;          /* without numbers, for sites without a stack; NULL = none */
+	const char *phase;         /* for sites without a stack or a name */
+	const struct stack *stack; /* NULL = none */
+	uint64_t count;            /* for leaks: processes */
+	uint64_t processes;        /* in which it happened; at least, of what is long ago */
+	const char *devices;       /* on which it happened, "0,1"; for leaks: of the example */
+	uint64_t bytes;            /* leaked */
 	uint64_t buffers;
 	uint64_t first_ns, last_ns;
 };
@@ -248,7 +248,7 @@ struct store_part {
 	uint32_t type;
 	const char *name; /* what all of them are called, without numbers; NULL = differently */
 	const char *phase;
-	const char *stack; /* NULL = none; a line as in struct snapshot_buffer */
+	const struct stack *stack; /* NULL = none */
 	uint64_t bytes;
 	uint64_t buffers;
 	uint64_t oldest_ns; /* for a leak */

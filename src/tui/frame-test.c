@@ -15,6 +15,7 @@
 #include "base/testing/unit.h"
 #include "model/sites/group.h"
 #include "model/snapshot.h"
+#include "model/testing/testing-stack.h"
 #include "tui/incident-rows.h"
 #include "tui/model.h"
 
@@ -84,7 +85,7 @@ static void add_buffers(struct snapshot *snapshot)
 			.born_ns = random_size(),
 			.name = random_name(),
 			.phase = random_name(),
-			.stack = random_name(),
+			.stack = testing_stack(random_name()),
 			.type = (uint8_t)random_below(BOOK_TYPES),
 		};
 
@@ -151,7 +152,8 @@ static struct poller_details *some_details(const struct poller_wish *wish)
 		added = incident_rows_add(details->incident_rows, &row);
 		assert(added &&
 		       incident_rows_line(details->incident_rows, added, "%s", "\033[0m") == 0);
-		assert(incident_rows_stack(details->incident_rows, added, random_name()) == 0);
+		assert(incident_rows_stack(details->incident_rows, added,
+					   testing_stack(random_name())) == 0);
 		return details;
 	}
 	details->snapshot = some_snapshot(true);
@@ -372,8 +374,11 @@ static struct poller_details *read_buffer(const struct poller_wish *wish, uint64
 {
 	struct poller_details *details = calloc(1, sizeof(*details));
 	const struct snapshot_process one = {.pid = 7, .comm = "a", .user = "b", .alive = true};
-	struct snapshot_buffer buffer = {
-		.address = 64, .size = 5, .birth = birth, .born_ns = born_ns, .stack = "a.c:1:f"};
+	struct snapshot_buffer buffer = {.address = 64,
+					 .size = 5,
+					 .birth = birth,
+					 .born_ns = born_ns,
+					 .stack = testing_stack("a.c:1:f")};
 
 	assert(details);
 	details->wish = *wish;

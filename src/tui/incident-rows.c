@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/text.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -89,7 +88,7 @@ int incident_rows_line(struct incident_rows *incident_rows, struct incident_rows
 }
 
 int incident_rows_stack(struct incident_rows *incident_rows, struct incident_rows_row *row,
-			const char *stack)
+			const struct stack *stack)
 {
 	size_t count = stack_lines_count(stack);
 	char text[INCIDENT_ROWS_LINE_SIZE - 8];

@@ -13,6 +13,7 @@
 #include "base/pool.h"
 
 struct snapshot;
+struct stack;
 
 #define INCIDENT_ROWS_ROWS_MAX 1000u
 #define INCIDENT_ROWS_LINES_MAX 400u /* of one row */
@@ -55,7 +56,7 @@ int incident_rows_line(struct incident_rows *incident_rows, struct incident_rows
 
 /* The frames of a stack as in a snapshot_buffer, one line each, innermost first. 0 or -ENOMEM. */
 int incident_rows_stack(struct incident_rows *incident_rows, struct incident_rows_row *row,
-			const char *stack);
+			const struct stack *stack);
 
 /* The incidents in a snapshot, as known to living processes. 0 or -ENOMEM. */
 int incident_rows_from_snapshot(struct incident_rows *incident_rows,

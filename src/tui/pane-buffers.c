@@ -152,7 +152,7 @@ static const char *buffers_source(const void *context, const struct snapshot_buf
 
 static size_t buffers_line_count(const void *context, size_t item)
 {
-	const char *stack = buffers_at(context, item)->stack;
+	const struct stack *stack = buffers_at(context, item)->stack;
 
 	return BUFFERS_FACTS + (stack ? stack_lines_count(stack) : 1);
 }

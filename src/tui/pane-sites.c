@@ -134,7 +134,8 @@ static uint64_t sites_key(const void *context, size_t item)
 {
 	const struct call_site *group = sites_at(context, item);
 	uint32_t pid = sites_snapshot(context)->processes[group->process].pid;
-	uint64_t hash = sites_hash(group->stack);
+	char line[STACK_LINE];
+	uint64_t hash = sites_hash(stack_line(group->stack, line, sizeof(line)));
 
 	if (!group->stack)
 		hash = name_stem_hash(group->name) ^ sites_hash(group->phase);
@@ -145,12 +146,14 @@ static bool sites_wants(const void *context, size_t item, const char *filter)
 {
 	const struct call_site *group = sites_at(context, item);
 	const struct call_site *names = model_details(context, POLLER_SITES)->sites.names;
+	char line[STACK_LINE];
 
 	for (size_t i = 0; i < group->names; i++) {
 		if (list_has(names[group->first_name + i].name, filter))
 			return true;
 	}
-	return list_has(group->phase, filter) || list_has(group->stack, filter) ||
+	return list_has(group->phase, filter) ||
+	       list_has(stack_line(group->stack, line, sizeof(line)), filter) ||
 	       list_has(types_name(group->type), filter) ||
 	       list_has(sites_snapshot(context)->processes[group->process].comm, filter);
 }

@@ -4,76 +4,40 @@
 
 #include "tui/stack-lines.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "model/sites/frames.h"
+#include "model/sites/site.h"
+#include "model/sites/stack.h"
 
-/* Frames that are shown, the innermost first. */
-struct stack_lines {
-	struct frames frames;
-	struct frames_fold fold;
-	bool is_over;
-};
-
-#define STACK_LINES_NULL ((struct stack_lines){.is_over = false})
-
-static bool stack_lines_next(struct stack_lines *lines, struct frame *ret_frame)
+size_t stack_lines_count(const struct stack *stack)
 {
-	struct frame frame;
-
-	while (!lines->is_over) {
-		lines->is_over = !frames_next(&lines->frames, &frame);
-		if (frames_fold_add(&lines->fold, lines->is_over ? NULL : &frame, ret_frame))
-			return true;
-	}
-	return false;
-}
-
-size_t stack_lines_count(const char *stack)
-{
-	struct stack_lines lines = STACK_LINES_NULL;
+	char function[STACK_SHOWN];
 	struct frame frame;
 	size_t count = 0;
 
-	frames_init(&lines.frames, stack);
-	while (stack_lines_next(&lines, &frame))
-		count += 1 + frame.is_cut;
-	frames_deinit(&lines.frames);
+	for (size_t i = 0; stack && i < stack->count; count += 1 + frame.is_cut)
+		i = stack_shown(stack, i, &frame, function);
 	return count;
 }
 
-static void stack_lines_write(const struct frame *frame, char *ret_text, size_t size)
+void stack_lines_text(const struct stack *stack, size_t index, char *ret_text, size_t size)
 {
-	const char *file = frame->file;
-	const char *function = frame->function ? frame->function : "?";
-	const char *sign = frame->is_approximate ? " (approximate)" : "";
-
-	if (file && frame->line)
-		snprintf(ret_text, size, "%s%s (%s:%" PRIu32 ")", function, sign, file,
-			 frame->line);
-	else if (file)
-		snprintf(ret_text, size, "%s%s (%s)", function, sign, file);
-	else if (frame->module && !frames_is_address(frame))
-		snprintf(ret_text, size, "%s%s (%s)", function, sign, frame->module);
-	else
-		snprintf(ret_text, size, "%s%s", function, sign);
-}
-
-void stack_lines_text(const char *stack, size_t index, char *ret_text, size_t size)
-{
-	struct stack_lines lines = STACK_LINES_NULL;
+	char function[STACK_SHOWN], named[STACK_LINE];
 	struct frame frame;
+	size_t line = 0;
 
 	ret_text[0] = '\0';
-	frames_init(&lines.frames, stack);
-	for (size_t i = 0; i <= index && stack_lines_next(&lines, &frame); i += 1 + frame.is_cut) {
-		if (i == index)
-			stack_lines_write(&frame, ret_text, size);
+	for (size_t i = 0; i < stack->count && line <= index; line += 1 + frame.is_cut) {
+		i = stack_shown(stack, i, &frame, function);
+		if (frame.is_approximate) {
+			(void)snprintf(named, sizeof(named), "%s (approximate)",
+				       frame.function ? frame.function : "?");
+			frame.function = named;
+		}
+		if (line == index)
+			(void)site_frame_text(&frame, ret_text, size);
 		/* Where its callers would be. */
-		else if (frame.is_cut && i + 1 == index)
-			snprintf(ret_text, size, FRAMES_CUT_LINE);
+		else if (frame.is_cut && line + 1 == index)
+			snprintf(ret_text, size, FRAME_CUT_LINE);
 	}
-	frames_deinit(&lines.frames);
 }

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "cli/budget/budget-summary.h"
 #include "cli/budget/budget.h"
-#include "model/sites/frames.h"
+#include "model/sites/stack.h"
 
 #define BUDGET_TYPO 3u /* edits; more are another word */
 #define BUDGET_FAR SIZE_MAX
@@ -32,10 +32,10 @@ bool budget_names_next(struct budget_names *names, const char **ret_name)
 	part = names->next;
 	if (!part)
 		return false;
-	arrow = strstr(part, FRAMES_CALLED_BY);
+	arrow = strstr(part, STACK_CALLED_BY);
 	if (arrow)
 		*arrow = '\0';
-	names->next = arrow ? arrow + strlen(FRAMES_CALLED_BY) : NULL;
+	names->next = arrow ? arrow + strlen(STACK_CALLED_BY) : NULL;
 	colon = strchr(part, ':');
 	/* "file:function"; "a::b" is a function without a file. */
 	if (colon && colon[1] != ':') {

@@ -9,7 +9,7 @@
 struct budget_limit;
 struct budget_summary;
 
-/* Iterates over the files and functions of a stack, as frames_calls() writes it; @next is changed. */
+/* Iterates over the files and functions of a stack, as stack_calls() writes it; @next is changed. */
 struct budget_names {
 	char *next;     /* NULL: no frame is left */
 	char *function; /* of the frame whose file was returned */

@@ -106,18 +106,17 @@ static bool budget_recording_has_phase(struct budget_recording *self,
 static bool budget_recording_has_site(struct budget_recording *self,
 				      const struct budget_limit *limit, uint32_t id)
 {
-	CLEANUP(frames_deinit) struct frames frames;
-	struct frame frame = {.function = NULL};
 	struct budget_part part = {.name = NULL};
-	const char *stack = stacks_text(self->stacks, id);
+	const struct stack *stack = stacks_get(self->stacks, id);
+	const struct frame *frame = site_find(stack);
 	char calls[POOL_TEXT_MAX];
 
-	if (site_find(&frames, stack, &frame)) {
-		part.function = frame.function;
-		part.file = frame.file;
+	if (frame) {
+		part.function = frame->function;
+		part.file = frame->file;
 	}
 	if (stack)
-		part.calls = frames_calls(stack, calls, sizeof(calls));
+		part.calls = stack_calls(stack, calls, sizeof(calls));
 	return budget_counts(limit, &part);
 }
 

@@ -2,7 +2,6 @@
 
 /* Moments of a summary from snapshots: of books when they end, and of recordings. */
 
-#include "base/cleanup.h"
 #include "cli/budget/budget-summary.h"
 #include "model/sites/site.h"
 #include "model/snapshot-peak.h"
@@ -11,7 +10,6 @@
 int budget_summary_add_buffer(struct budget_summary *summary, size_t moment,
 			      const struct snapshot_buffer *buffer)
 {
-	CLEANUP(frames_deinit) struct frames frames;
 	struct site site;
 	char calls[POOL_TEXT_MAX];
 	struct budget_part part = {
@@ -21,13 +19,13 @@ int budget_summary_add_buffer(struct budget_summary *summary, size_t moment,
 		.bytes = snapshot_buffer_bytes(buffer),
 	};
 
-	if (site_choose(&frames, buffer->stack, &site)) {
+	if (site_choose(buffer->stack, &site)) {
 		part.function = site.frame.function;
 		part.file = site.frame.file;
 		part.line = site.frame.line;
 		budget_part_set_lines(&part, &site);
 	}
-	if (buffer->stack && *frames_calls(buffer->stack, calls, sizeof(calls)))
+	if (buffer->stack && *stack_calls(buffer->stack, calls, sizeof(calls)))
 		part.calls = calls;
 	return budget_summary_add(summary, &part);
 }

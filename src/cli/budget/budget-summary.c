@@ -28,14 +28,6 @@ static bool budget_summary_keep(struct budget_summary *summary, const char **tex
 	return *text;
 }
 
-static bool budget_summary_keep_frame(struct budget_summary *summary, struct frame *frame)
-{
-	frame->build_id = NULL;
-	return (!frame->function || budget_summary_keep(summary, &frame->function)) &&
-	       (!frame->file || budget_summary_keep(summary, &frame->file)) &&
-	       (!frame->module || budget_summary_keep(summary, &frame->module));
-}
-
 void budget_summary_set_gave_up(struct budget_summary *summary, const char *reason)
 {
 	const char *kept = reason;
@@ -103,7 +95,7 @@ void budget_part_set_lines(struct budget_part *part, const struct site *site)
 static bool budget_summary_keep_callers(struct budget_summary *summary, struct budget_part *part)
 {
 	for (unsigned int i = 0; i < part->caller_count; i++) {
-		if (!budget_summary_keep_frame(summary, &part->callers[i]))
+		if (!frame_keep(&part->callers[i], &summary->texts))
 			return false;
 	}
 	return true;
@@ -123,8 +115,7 @@ int budget_summary_add(struct budget_summary *summary, const struct budget_part 
 	if ((copy.function && !budget_summary_keep(summary, &copy.function)) ||
 	    (copy.file && !budget_summary_keep(summary, &copy.file)) ||
 	    (copy.name && !budget_summary_keep(summary, &copy.name)) ||
-	    !budget_summary_keep_frame(summary, &copy.user) ||
-	    !budget_summary_keep_frame(summary, &copy.via) ||
+	    !frame_keep(&copy.user, &summary->texts) || !frame_keep(&copy.via, &summary->texts) ||
 	    !budget_summary_keep_callers(summary, &copy) ||
 	    (copy.calls && !budget_summary_keep(summary, &copy.calls)) ||
 	    (copy.phase && !budget_summary_keep(summary, &copy.phase)))

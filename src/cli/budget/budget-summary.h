@@ -35,7 +35,7 @@ struct budget_part {
 	struct frame user, via; /* the user's own line, and what it called */
 	struct frame callers[SITE_CALLERS]; /* who called it, nearest first */
 	unsigned int caller_count;
-	const char *calls; /* its stack, as frames_calls() has it; NULL = not known */
+	const char *calls; /* its stack, as stack_calls() has it; NULL = not known */
 	const char *phase; /* NULL = none */
 	uint64_t bytes;
 };

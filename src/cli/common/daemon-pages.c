@@ -391,16 +391,10 @@ void daemon_pages_print_hidden(uint64_t hidden, const char *what)
 
 void daemon_pages_print_stack(const json_t *stack, const char *indent)
 {
-	struct frames_fold fold = FRAMES_FOLD_NULL;
-	struct frame shown;
+	struct pool texts = POOL_NULL;
 
-	for (size_t i = 0; i <= json_array_size(stack); i++) {
-		const json_t *row = json_array_get(stack, i);
-		const struct frame frame = site_json_frame(row);
-
-		if (frames_fold_add(&fold, row ? &frame : NULL, &shown))
-			session_print_line(&shown, indent);
-	}
+	session_print_stack(site_json_stack(&texts, stack), indent);
+	pool_deinit(&texts);
 }
 
 void daemon_pages_print_recording(const json_t *row)

@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/pool.h"
 #include "cli/common/command.h"
+#include "model/sites/stack.h"
 
 static const char *must_command = "";
 static void (*must_cleanup)(void *context);
@@ -73,4 +74,9 @@ uint32_t must_number(struct map *map, uint64_t a, uint64_t b)
 const char *must_text(struct pool *pool, const char *text)
 {
 	return must_have(pool_text(pool, text, strlen(text)));
+}
+
+const struct stack *must_stack(struct pool *pool, const struct stack *stack)
+{
+	return stack ? must_have(stack_copy(pool, stack)) : NULL;
 }

@@ -11,6 +11,7 @@
 
 struct map;
 struct pool;
+struct stack;
 
 /* The command that the message names. */
 void must_name(const char *command);
@@ -50,6 +51,9 @@ void *must_grown(void *array, size_t *capacity, size_t needed, size_t size);
 
 /* map_add() */
 uint32_t must_number(struct map *map, uint64_t a, uint64_t b);
+
+/* stack_copy(); NULL stays NULL. */
+const struct stack *must_stack(struct pool *pool, const struct stack *stack);
 
 /* pool_text() */
 const char *must_text(struct pool *pool, const char *text);

@@ -17,9 +17,10 @@
 #include "cli/common/frame-names.h"
 #include "cli/common/session-cards.h"
 #include "cli/common/session-private.h"
-#include "model/sites/frames.h"
 #include "model/sites/group.h"
 #include "model/sites/site-rows.h"
+#include "model/sites/site.h"
+#include "model/sites/stack.h"
 #include "model/snapshot.h"
 #include "recording/read/recording-source.h"
 #include "source/books/book-source.h"
@@ -139,44 +140,18 @@ void session_pace(struct session *session, uint64_t ns)
 		book_source_pace(session->books, ns);
 }
 
-/* "function (file:line)". */
-static void session_print_frame(const struct frame *frame)
+void session_print_stack(const struct stack *stack, const char *indent)
 {
-	text_put(stdout, frame->function ? frame->function : "?");
-	if (frame->file) {
-		fputs(" (", stdout);
-		text_put(stdout, frame->file);
-		if (frame->line)
-			printf(":%" PRIu32, frame->line);
-		putchar(')');
-	} else if (frame->module && !frames_is_address(frame)) {
-		fputs(" (", stdout);
-		text_put(stdout, frame->module);
-		putchar(')');
-	}
-}
+	char function[STACK_SHOWN], text[STACK_LINE];
+	struct frame frame;
 
-void session_print_line(const struct frame *frame, const char *indent)
-{
-	fputs(indent, stdout);
-	session_print_frame(frame);
-	putchar('\n');
-	if (frame->is_cut)
-		printf("%s%s\n", indent, FRAMES_CUT_LINE);
-}
-
-void session_print_stack(const char *stack, const char *indent)
-{
-	CLEANUP(frames_deinit) struct frames frames;
-	struct frames_fold fold = FRAMES_FOLD_NULL;
-	struct frame frame, shown;
-	bool has_frame = true;
-
-	frames_init(&frames, stack);
-	while (has_frame) {
-		has_frame = frames_next(&frames, &frame);
-		if (frames_fold_add(&fold, has_frame ? &frame : NULL, &shown))
-			session_print_line(&shown, indent);
+	for (size_t i = 0; stack && i < stack->count;) {
+		i = stack_shown(stack, i, &frame, function);
+		fputs(indent, stdout);
+		text_put(stdout, site_frame_text(&frame, text, sizeof(text)));
+		putchar('\n');
+		if (frame.is_cut)
+			printf("%s%s\n", indent, FRAME_CUT_LINE);
 	}
 }
 

@@ -8,7 +8,7 @@
 #include "model/snapshot-request.h"
 
 struct filter;
-struct frame;
+struct stack;
 struct call_site;
 struct options_from;
 struct recording;
@@ -61,10 +61,6 @@ int session_refresh(struct session *session);
  */
 struct namer *session_namer(struct session *session);
 
-/* A line for a frame, and one for callers that could not be found. */
-void session_print_line(const struct frame *frame, const char *indent);
-
-/* Prints the stack of a snapshot_buffer, innermost frame first, one per line. */
 /*
  * A tip for TTMEM_SKIP_FRAMES, at the end of what is shown, if one of its lists has a frame that most rows
  * were allocated through.
@@ -72,7 +68,8 @@ void session_print_line(const struct frame *frame, const char *indent);
 void session_find_tip(const struct site_rows *rows);
 void session_print_tip(FILE *out);
 
-void session_print_stack(const char *stack, const char *indent);
+/* Prints the stack of a snapshot_buffer, innermost frame first, one per line. */
+void session_print_stack(const struct stack *stack, const char *indent);
 
 /*
  * Prints the names of a call site below it, if it has several: the largest, and how many more there

@@ -24,6 +24,18 @@ struct frame site_json_frame(const json_t *row)
 	};
 }
 
+const struct stack *site_json_stack(struct pool *texts, const json_t *stack)
+{
+	struct stack_maker maker = STACK_MAKER_INIT(texts);
+
+	for (size_t i = 0; i < json_array_size(stack); i++) {
+		const struct frame frame = site_json_frame(json_array_get(stack, i));
+
+		stack_maker_add(&maker, &frame);
+	}
+	return stack_maker_finish(&maker);
+}
+
 struct site site_json_read(const json_t *site)
 {
 	const json_t *user = json_object_get(site, "user"), *via = json_object_get(site, "via");

@@ -110,8 +110,8 @@ static int diff_recording_peaks(struct diff_side *side, struct session *session)
 static void diff_recording_site(struct diff_side *side, struct stacks *stacks, uint32_t device,
 				const struct recording_site *site)
 {
-	const struct summary_buffer about = {.stack = stacks_text(stacks, site->stack)};
-	CLEANUP(summary_name_deinit) struct summary_name name = SUMMARY_NAME_NULL;
+	const struct summary_buffer about = {.stack = stacks_get(stacks, site->stack)};
+	struct summary_name name;
 	uint64_t temporaries = recording_short_lives(site);
 
 	if (site->type >= BOOK_TYPES)

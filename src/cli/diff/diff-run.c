@@ -6,10 +6,8 @@
  */
 
 #include <errno.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -19,60 +17,26 @@
 #include "cli/common/run-report.h"
 #include "cli/common/site-json.h"
 #include "cli/diff/diff.h"
-#include "model/sites/frames.h"
+#include "model/sites/stack.h"
 
 /* The row of what was live at a peak and freed too long ago, or held by another process. */
 #define DIFF_NOT_KNOWN "(not known)"
 
-/* One frame, as in model/sites/frames.h. Texts that look like a separator are not told apart. */
-static void diff_run_put_frame(const json_t *frame, FILE *out)
-{
-	const char *function = daemon_pages_text(frame, "function");
-	const char *file = daemon_pages_text(frame, "file");
-	const char *module = daemon_pages_text(frame, "module");
-
-	if (file)
-		fprintf(out, "%s:%" PRIu64 ":", file, daemon_pages_number(frame, "line"));
-	(void)fputs(function ? function : "?", out);
-	if (json_is_true(json_object_get(frame, "skipped")))
-		(void)fputs(FRAMES_SKIPPED, out);
-	if (module)
-		fprintf(out, FRAMES_AT "%s", module);
-}
-
-/* The frames of a document are innermost first, those of a line outermost first. */
-static char *diff_run_stack(const json_t *stack)
-{
-	char *line = NULL;
-	size_t size = 0;
-	FILE *out = must_have(open_memstream(&line, &size));
-
-	for (size_t i = json_array_size(stack); i-- > 0;) {
-		diff_run_put_frame(json_array_get(stack, i), out);
-		if (i > 0)
-			(void)fputs(FRAMES_ARROW, out);
-	}
-	if (fclose(out) != 0)
-		must_end();
-	return line;
-}
-
 static int diff_run_add_buffer(struct diff_side *side, const json_t *buffer)
 {
-	CLEANUP_FREE char *stack = diff_run_stack(json_object_get(buffer, "stack"));
 	struct summary_buffer about = {
-		.stack = stack,
+		.stack = site_json_stack(&side->summary.texts, json_object_get(buffer, "stack")),
 		.name = daemon_pages_text(buffer, "name"),
 		.phase = daemon_pages_text(buffer, "phase"),
 	};
 	uint64_t size = daemon_pages_number(buffer, "size");
-	CLEANUP(summary_name_deinit) struct summary_name name = SUMMARY_NAME_NULL;
+	struct summary_name name;
 	uint32_t device, type;
 	int r = run_report_place(buffer, &device, &type);
 
 	if (r < 0)
 		return r;
-	side->has_stacks |= *stack != '\0';
+	side->has_stacks |= about.stack != NULL;
 	summary_name_init(&name, &side->summary, &about);
 	summary_add_total(&side->summary, device, type, SUMMARY_END, size);
 	summary_add_total(&side->summary, device, type, SUMMARY_BUFFERS, 1);
@@ -104,32 +68,32 @@ static int diff_run_add_processes(struct diff_side *side, const json_t *processe
  * comes before its stack, in which allocators are not told apart. Without a stack the first name or
  * phase counts.
  */
-static void diff_run_group_name(struct summary_name *name, const struct diff_side *side,
+static void diff_run_group_name(struct summary_name *name, struct diff_side *side,
 				const json_t *group)
 {
 	const json_t *first = json_array_get(json_object_get(group, "names"), 0);
 	const json_t *site = json_object_get(group, "site");
 	const char *text = daemon_pages_text(group, "key");
 	const char *calls = daemon_pages_text(group, "calls");
-	const char *stack = text ? strstr(text, ": ") : NULL;
+	const char *line = text && json_is_object(site) ? strstr(text, ": ") : NULL;
 	struct summary_buffer about = {
 		.name = daemon_pages_text(first, "name"),
 		.phase = daemon_pages_text(first, "phase"),
 	};
 
-	if (json_is_object(site) && stack)
-		about.stack = stack + 2;
+	if (line)
+		about.stack = stack_parse(&side->summary.texts, line + 2);
 	summary_name_init(name, &side->summary, &about);
-	if (about.stack && calls && *calls)
+	if (line && calls && *calls)
 		name->key = calls;
-	if (about.stack)
+	if (line)
 		name->site = site_json_read(site);
 }
 
 static void diff_run_add_group(struct diff_side *side, const json_t *group, uint32_t type,
 			       uint64_t bytes)
 {
-	CLEANUP(summary_name_deinit) struct summary_name name;
+	struct summary_name name;
 
 	diff_run_group_name(&name, side, group);
 	summary_add_row(&side->summary, type, &name, SUMMARY_PEAK, bytes);

@@ -12,6 +12,7 @@
 #include "base/testing/unit.h"
 #include "cli/diff/summary-diff.h"
 #include "model/snapshot.h"
+#include "model/testing/testing-stack.h"
 #include "model/types.h"
 
 static const struct summary_part everything = {SUMMARY_NO_DEVICE, BOOK_TYPES};
@@ -39,7 +40,7 @@ static void add(struct snapshot *snapshot, uint32_t device, uint8_t type, uint64
 		.device = device,
 		.type = type,
 		.size = size,
-		.stack = text(snapshot, about.stack),
+		.stack = about.stack,
 		.name = text(snapshot, about.name),
 		.phase = text(snapshot, about.phase),
 		.refs = 1,
@@ -79,11 +80,14 @@ UNIT(moved_lines_are_the_same_site)
 	struct summary_changes changes;
 
 	add(a, 0, TYPES_DRAM, 100,
-	    (struct summary_buffer){.stack = "run.py:1:main -> m.py:7:load"});
-	add(a, 0, TYPES_DRAM, 50, (struct summary_buffer){.stack = "run.py:1:main -> m.py:9:load"});
+	    (struct summary_buffer){.stack = testing_stack("run.py:1:main -> m.py:7:load")});
+	add(a, 0, TYPES_DRAM, 50,
+	    (struct summary_buffer){.stack = testing_stack("run.py:1:main -> m.py:9:load")});
 	add(b, 0, TYPES_DRAM, 150,
-	    (struct summary_buffer){.stack = "/other/run.py:5:main -> /other/m.py:90:load"});
-	add(b, 0, TYPES_L1, 8, (struct summary_buffer){.stack = "run.py:5:main -> m.py:90:load"});
+	    (struct summary_buffer){
+		    .stack = testing_stack("/other/run.py:5:main -> /other/m.py:90:load")});
+	add(b, 0, TYPES_L1, 8,
+	    (struct summary_buffer){.stack = testing_stack("run.py:5:main -> m.py:90:load")});
 	summarize(&before, GROUP_SITE, a);
 	summarize(&after, GROUP_SITE, b);
 	assert(before.rows.count == 1 && find(&before, TYPES_DRAM, "m.py:load <- run.py:main"));
@@ -127,9 +131,11 @@ UNIT(rows_can_be_names_or_phases)
 		struct summary summary;
 
 		add(snapshot, 0, TYPES_DRAM, 1,
-		    (struct summary_buffer){.stack = "a.py:1:f", .name = "w.1", .phase = "load"});
+		    (struct summary_buffer){
+			    .stack = testing_stack("a.py:1:f"), .name = "w.1", .phase = "load"});
 		add(snapshot, 0, TYPES_DRAM, 2,
-		    (struct summary_buffer){.stack = "a.py:2:g", .name = "w.1", .phase = "step"});
+		    (struct summary_buffer){
+			    .stack = testing_stack("a.py:2:g"), .name = "w.1", .phase = "step"});
 		add(snapshot, 0, TYPES_DRAM, 4, (struct summary_buffer){.name = "w.2"});
 		summarize(&summary, by_name ? GROUP_NAME : GROUP_PHASE, snapshot);
 		if (by_name) {
@@ -209,7 +215,7 @@ static void random_run(struct summary *summary, enum group_kind kind, unsigned i
 		(void)snprintf(name, sizeof(name), "t%c.%d", 'a' + rand_r(seed) % 4,
 			       rand_r(seed) % 9);
 		(void)snprintf(phase, sizeof(phase), "phase %d", rand_r(seed) % 3);
-		about.stack = rand_r(seed) % 4 ? stack : NULL;
+		about.stack = rand_r(seed) % 4 ? testing_stack(stack) : NULL;
 		about.name = rand_r(seed) % 4 ? name : NULL;
 		about.phase = rand_r(seed) % 4 ? phase : NULL;
 		add(snapshot, (uint32_t)rand_r(seed) % 3, (uint8_t)((unsigned int)rand_r(seed) % 7),

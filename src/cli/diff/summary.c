@@ -10,9 +10,9 @@
 #include "base/cleanup.h"
 #include "cli/common/must.h"
 #include "model/merge.h"
-#include "model/sites/frames.h"
 #include "model/sites/name-stem.h"
 #include "model/sites/site.h"
+#include "model/sites/stack.h"
 #include "model/snapshot.h"
 
 #define SUMMARY_IN "in " /* before a phase that stands for a site */
@@ -91,13 +91,11 @@ static const char *summary_text(struct summary *summary, const char *text)
 }
 
 /* Without its line: lines move. */
-static struct frame summary_frame(struct summary *summary, const struct frame *frame)
+static void summary_frame(struct summary *summary, struct frame *frame)
 {
-	return (struct frame){
-		.function = summary_text(summary, frame->function),
-		.file = summary_text(summary, frame->file),
-		.module = summary_text(summary, frame->module),
-	};
+	if (!frame_keep(frame, &summary->texts))
+		must_end();
+	frame->line = 0;
 }
 
 static struct site *summary_site(struct summary *summary, const struct site *site)
@@ -108,11 +106,11 @@ static struct site *summary_site(struct summary *summary, const struct site *sit
 		return NULL;
 	kept = must_alloc(1, sizeof(*kept));
 	*kept = *site;
-	kept->frame = summary_frame(summary, &site->frame);
-	kept->user = summary_frame(summary, &site->user);
-	kept->via = summary_frame(summary, &site->via);
+	summary_frame(summary, &kept->frame);
+	summary_frame(summary, &kept->user);
+	summary_frame(summary, &kept->via);
 	for (unsigned int i = 0; i < site->caller_count; i++)
-		kept->callers[i] = summary_frame(summary, &site->callers[i]);
+		summary_frame(summary, &kept->callers[i]);
 	return kept;
 }
 
@@ -148,18 +146,12 @@ void summary_name_init(struct summary_name *name, const struct summary *summary,
 		name->key = buffer->phase;
 	} else if (summary->kind == GROUP_NAME) {
 		name->key = buffer->name;
-	} else if (*frames_calls(buffer->stack, name->text, sizeof(name->text))) {
+	} else if (*stack_calls(buffer->stack, name->text, sizeof(name->text))) {
 		name->key = name->text;
-		(void)site_choose(&name->frames, buffer->stack, &name->site); /* may have none */
+		(void)site_choose(buffer->stack, &name->site); /* may have none */
 	} else {
 		name->key = summary_label(buffer, name->text);
 	}
-}
-
-void summary_name_deinit(struct summary_name *name)
-{
-	frames_deinit(&name->frames);
-	name->key = NULL;
 }
 
 /* Buffers that have the same key. A snapshot's texts are interned: they are compared by pointer. */
@@ -200,7 +192,7 @@ static struct summary_same summary_same(const struct summary *summary,
 static void summary_add_same(struct summary *summary, const struct summary_same *first,
 			     size_t count, enum summary_value bytes)
 {
-	CLEANUP(summary_name_deinit) struct summary_name name;
+	struct summary_name name;
 	uint64_t sum = 0;
 
 	summary_name_init(&name, summary, &first->buffer);

@@ -13,7 +13,6 @@
 
 #include "base/pool.h"
 #include "base/text.h"
-#include "model/sites/frames.h"
 #include "model/sites/group.h"
 #include "model/sites/site.h"
 
@@ -62,25 +61,23 @@ void summary_deinit(struct summary *summary);
  * name without its numbers, or else by their phase.
  */
 struct summary_buffer {
-	const char *stack, *name, *phase; /* NULL = none */
+	const struct stack *stack; /* NULL = none; likewise the next two */
+	const char *name, *phase;
 };
 
 #define SUMMARY_KEY TEXT_CLEAN_SIZE(POOL_TEXT_MAX)
 
 struct summary_name {
-	const char *key;  /* NULL = none */
-	struct site site; /* of its stack, without lines; its rank may be 0 */
-	/* private */
-	struct frames frames;
-	char text[SUMMARY_KEY];
+	const char *key;        /* NULL = none */
+	struct site site;       /* of its stack, without lines; its rank may be 0 */
+	char text[SUMMARY_KEY]; /* private */
 };
 
 #define SUMMARY_NAME_NULL ((struct summary_name){.key = NULL})
 
-/* Texts live as long as the buffer's and the name, which the caller deinits. */
+/* Texts live as long as the buffer's and the name. */
 void summary_name_init(struct summary_name *name, const struct summary *summary,
 		       const struct summary_buffer *buffer);
-void summary_name_deinit(struct summary_name *name);
 
 /* A value of a total or of a row; equal ones are added up. */
 void summary_add_total(struct summary *summary, uint32_t device, uint32_t type,

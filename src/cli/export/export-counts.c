@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "cli/common/must.h"
@@ -12,6 +11,7 @@
 #include "cli/export/export-recording.h"
 #include "cli/export/format/export-form.h"
 #include "model/filter.h"
+#include "model/sites/stack.h"
 #include "model/snapshot.h"
 #include "source/books/scan.h"
 
@@ -46,15 +46,13 @@ static int counts_add_device(struct export_counts *counts, struct feed_books *bo
 	if (r < 0)
 		return r == -ENOENT || r == -EBADMSG ? 0 : r;
 	for (size_t i = 0; i < site_count; i++) {
-		const char *stack = feed_books_stack(books, number, sites[i].stack);
+		const struct stack *stack = feed_books_stack(books, number, sites[i].stack);
 
 		if (sites[i].type >= BOOK_TYPES ||
 		    !filter_wants_type(counts->filter, sites[i].type))
 			continue;
 		count->type = sites[i].type;
-		count->stack =
-			stack ? must_have(snapshot_text(counts->snapshot, stack, strlen(stack)))
-			      : NULL;
+		count->stack = must_stack(&counts->snapshot->texts, stack);
 		count->allocs = sites[i].allocs;
 		count->bytes = sites[i].alloc_bytes;
 		counts_add(counts, count);

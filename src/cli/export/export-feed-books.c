@@ -14,6 +14,7 @@
 #include "book/read/view.h"
 #include "cli/common/must.h"
 #include "model/filter.h"
+#include "model/sites/stack.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "source/books/book-source.h"
@@ -68,8 +69,8 @@ const char *feed_books_text(struct feed_books *books, const char *text)
 	return text ? must_have(pool_long_text(&books->pool, text, strlen(text))) : NULL;
 }
 
-/* The place for the text of @id; @ret_is_new: it is not there yet. */
-static const char **feed_texts_place(struct feed_texts *texts, uint32_t id, bool *ret_is_new)
+/* The place for the text or stack of @id; @ret_is_new: it is not there yet. */
+static const void **feed_texts_place(struct feed_texts *texts, uint32_t id, bool *ret_is_new)
 {
 	uint32_t before = texts->index.count, number = must_number(&texts->index, id, 0);
 
@@ -81,7 +82,8 @@ static const char **feed_texts_place(struct feed_texts *texts, uint32_t id, bool
 const char *feed_books_string(struct feed_books *books, size_t number, uint32_t id)
 {
 	struct feed_book *book = id ? feed_books_get(books, number) : NULL;
-	const char **text, *bytes;
+	const void **text;
+	const char *bytes;
 	size_t length;
 	bool is_new;
 
@@ -95,18 +97,18 @@ const char *feed_books_string(struct feed_books *books, size_t number, uint32_t 
 	return *text;
 }
 
-const char *feed_books_stack(struct feed_books *books, size_t number, uint32_t id)
+const struct stack *feed_books_stack(struct feed_books *books, size_t number, uint32_t id)
 {
 	struct feed_book *book = id ? feed_books_get(books, number) : NULL;
-	const char **text;
+	const void **stack;
 	bool is_new;
 
 	if (!book || !book->stacks)
 		return NULL;
-	text = feed_texts_place(&book->calls, id, &is_new);
+	stack = feed_texts_place(&book->calls, id, &is_new);
 	if (is_new)
-		*text = feed_books_text(books, stacks_text(book->stacks, id));
-	return *text;
+		*stack = must_stack(&books->pool, stacks_get(book->stacks, id));
+	return *stack;
 }
 
 bool feed_books_wants(struct feed_books *books, size_t number, uint32_t device,

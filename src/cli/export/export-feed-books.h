@@ -13,12 +13,13 @@
 
 struct filter;
 struct snapshot;
+struct stack;
 struct stacks;
 
-/* Texts by their numbers in a book. */
+/* Texts or stacks by their numbers in a book. */
 struct feed_texts {
 	struct map index;
-	const char **list;
+	const void **list;
 	size_t capacity;
 };
 
@@ -46,7 +47,7 @@ struct feed_book *feed_books_get(struct feed_books *books, size_t number);
 
 /* A string or stack of a book; NULL = none. They live as long as the books, equal ones once. */
 const char *feed_books_string(struct feed_books *books, size_t number, uint32_t id);
-const char *feed_books_stack(struct feed_books *books, size_t number, uint32_t id);
+const struct stack *feed_books_stack(struct feed_books *books, size_t number, uint32_t id);
 
 /* A text from elsewhere, likewise; NULL stays NULL. */
 const char *feed_books_text(struct feed_books *books, const char *text);

@@ -21,6 +21,7 @@
 #include "cli/export/format/export-form.h"
 #include "model/filter.h"
 #include "model/mark.h"
+#include "model/sites/stack.h"
 #include "model/snapshot.h"
 #include "source/books/book-marks.h"
 #include "source/books/scan.h"
@@ -133,7 +134,7 @@ static void feed_make_live(struct export_feed *feed, size_t book, const struct s
 {
 	const struct snapshot_part *part =
 		snapshot_find_part(snapshot, buffer->process, buffer->device);
-	const char *stack = feed_books_text(&feed->books, buffer->stack);
+	const struct stack *stack = must_stack(&feed->books.pool, buffer->stack);
 
 	*ret_event = (struct export_event){
 		.process = (uint32_t)book,

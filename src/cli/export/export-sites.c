@@ -17,7 +17,7 @@
 /* @key: its other members, counters aside. */
 static struct export_site *sites_place(struct export_sites *sites, const struct export_site *key)
 {
-	uintptr_t what = (uintptr_t)(key->stack ? key->stack : key->name);
+	uintptr_t what = key->stack ? (uintptr_t)key->stack : (uintptr_t)key->name;
 	uint64_t where = (uint64_t)key->process << 32 | key->device << 8 | key->type;
 	uint32_t number = must_number(&sites->index, what, where);
 

@@ -15,8 +15,8 @@ struct export_site {
 	uint32_t process; /* index into the snapshot */
 	uint32_t device;
 	uint32_t type;
-	const char *stack; /* NULL = none; then: */
-	const char *name;  /* the stem of their names; NULL = they have none */
+	const struct stack *stack; /* NULL = none; then: */
+	const char *name;          /* the stem of their names; NULL = they have none */
 	uint64_t buffers, bytes;
 	uint64_t allocs, alloc_bytes; /* only if the target has counts */
 };

@@ -425,11 +425,11 @@ struct refit_counts replay_walk_counts(const struct replay_walk *walk)
 	return sum;
 }
 
-const char *replay_walk_stack(const struct replay_walk *walk)
+const struct stack *replay_walk_stack(const struct replay_walk *walk)
 {
 	uint32_t book = walk->devices[walk->failed.device].book;
 
-	return stacks_text(walk->books[book].stacks, walk->failed.stack);
+	return stacks_get(walk->books[book].stacks, walk->failed.stack);
 }
 
 int replay_walk_text(const struct replay_walk *walk, uint32_t id, char *ret_text, size_t size)

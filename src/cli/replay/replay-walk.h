@@ -79,5 +79,5 @@ uint64_t replay_walk_assumed(const struct replay_walk *walk);
 struct refit_counts replay_walk_counts(const struct replay_walk *walk);
 
 /* Texts of what failed; NULL = none. Valid until the next call. */
-const char *replay_walk_stack(const struct replay_walk *walk);
+const struct stack *replay_walk_stack(const struct replay_walk *walk);
 int replay_walk_text(const struct replay_walk *walk, uint32_t id, char *ret_text, size_t size);

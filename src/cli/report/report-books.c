@@ -14,6 +14,7 @@
 #include "cli/common/must.h"
 #include "cli/common/session.h"
 #include "cli/report/report.h"
+#include "model/sites/stack.h"
 #include "model/snapshot.h"
 #include "source/books/book-marks.h"
 #include "source/books/scan.h"
@@ -26,7 +27,7 @@
 
 struct report_temporary {
 	uint32_t book;
-	const char *stack;         /* of the scratch snapshot; NULL = none */
+	const struct stack *stack; /* of the scratch snapshot; NULL = none */
 	uint64_t lives;            /* short ones */
 	struct recording_site sum; /* over the devices; high_bytes: the highest of one */
 };
@@ -184,10 +185,8 @@ static int report_books_temporaries(struct report_books *books, uint32_t number,
 	}
 	for (size_t i = first; r == 0 && i < books->count; i++) {
 		struct report_temporary *one = &books->temporaries[i];
-		const char *text = stacks_text(stacks, one->sum.stack);
-
 		one->lives = report_short_lives(&one->sum);
-		one->stack = text ? pool_long_text(&books->texts->texts, text, strlen(text)) : NULL;
+		one->stack = must_stack(&books->texts->texts, stacks_get(stacks, one->sum.stack));
 	}
 	return r;
 }

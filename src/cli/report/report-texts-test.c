@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "base/testing/unit.h"
+#include "model/testing/testing-stack.h"
 
 UNIT(equal_texts_have_one_number)
 {
@@ -43,7 +44,7 @@ static json_t *stacks_of(const char *const *lines, size_t count)
 	emit_open_array(&json, "put");
 	for (size_t i = 0; i < count; i++) {
 		emit_open_object(&json, NULL);
-		report_stacks_put(&stacks, &json, lines[i]);
+		report_stacks_put(&stacks, &json, testing_stack(lines[i]));
 		emit_close_object(&json);
 	}
 	emit_close_array(&json);

@@ -8,11 +8,10 @@
 #include <string.h>
 
 #include "answers/document.h"
-#include "base/cleanup.h"
 #include "base/emit.h"
 #include "cli/common/must.h"
-#include "model/sites/frames.h"
 #include "model/sites/site.h"
+#include "model/sites/stack.h"
 
 /* A recording has a few thousand different stacks at most; beyond this, pages would not be read. */
 #define REPORT_STACKS_MAX 4096u
@@ -25,30 +24,37 @@ void report_texts_deinit(struct report_texts *texts)
 	*texts = REPORT_TEXTS_NULL;
 }
 
-uint32_t report_texts_number(struct report_texts *texts, const char *text)
+/* @own: of the pool; NULL = none. */
+static uint32_t report_texts_keep(struct report_texts *texts, const void *own)
 {
-	const char *own;
 	uint32_t number;
 
-	if (!text)
+	if (!own)
 		return REPORT_TEXTS_NONE;
-	/* Equal texts of a pool have equal addresses. */
-	own = must_have(pool_long_text(&texts->pool, text, strlen(text)));
+	/* Equal entries of a pool have equal addresses. */
 	number = must_number(&texts->numbers, (uintptr_t)own, 0);
 	must_grow(texts->list, &texts->capacity, number);
 	texts->list[number - 1] = own;
 	return number - 1;
 }
 
+uint32_t report_texts_number(struct report_texts *texts, const char *text)
+{
+	return text ? report_texts_keep(texts,
+					must_have(pool_long_text(&texts->pool, text, strlen(text))))
+		    : REPORT_TEXTS_NONE;
+}
+
 void report_stacks_deinit(struct report_stacks *stacks)
 {
-	report_texts_deinit(&stacks->lines);
+	report_texts_deinit(&stacks->stacks);
 	report_texts_deinit(&stacks->frames);
 }
 
-void report_stacks_put(struct report_stacks *stacks, struct emit *json, const char *stack)
+void report_stacks_put(struct report_stacks *stacks, struct emit *json, const struct stack *stack)
 {
-	uint32_t number = report_texts_number(&stacks->lines, stack);
+	struct report_texts *texts = &stacks->stacks;
+	uint32_t number = report_texts_keep(texts, must_stack(&texts->pool, stack));
 
 	if (number < REPORT_STACKS_MAX)
 		emit_u64(json, "stack", number);
@@ -86,19 +92,16 @@ static void report_frames_put(struct report_frames *self, struct emit *json, con
 		emit_null(json, key);
 }
 
-static void report_stacks_emit_one(struct report_frames *self, struct emit *json, const char *line)
+static void report_stacks_emit_one(struct report_frames *self, struct emit *json,
+				   const struct stack *stack)
 {
-	CLEANUP(frames_deinit) struct frames frames;
-	struct site site = SITE_NULL;
-	struct frame frame;
+	struct site site;
 
-	frames_init(&frames, line);
+	(void)site_choose(stack, &site); /* without one it is null */
 	emit_open_object(json, NULL);
 	emit_open_array(json, "frames");
-	while (frames_next(&frames, &frame)) {
-		report_frames_put(self, json, NULL, &frame);
-		site_consider(&site, &frame);
-	}
+	for (size_t i = 0; i < stack->count; i++)
+		report_frames_put(self, json, NULL, &stack->frames[i]);
 	emit_close_array(json);
 	report_frames_put(self, json, "site", site.rank ? &site.frame : NULL);
 	report_frames_put(self, json, "user", site.user_rank ? &site.user : NULL);
@@ -117,8 +120,8 @@ void report_stacks_emit(struct report_stacks *stacks, struct emit *json)
 
 	self.scratch = must_have(open_memstream(&self.text, &size));
 	emit_open_array(json, "stacks");
-	for (size_t i = 0; i < stacks->lines.numbers.count && i < REPORT_STACKS_MAX; i++)
-		report_stacks_emit_one(&self, json, stacks->lines.list[i]);
+	for (size_t i = 0; i < stacks->stacks.numbers.count && i < REPORT_STACKS_MAX; i++)
+		report_stacks_emit_one(&self, json, stacks->stacks.list[i]);
 	emit_close_array(json);
 	emit_open_array(json, "frames");
 	for (size_t i = 0; i < stacks->frames.numbers.count; i++)

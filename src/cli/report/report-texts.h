@@ -2,8 +2,7 @@
 #pragma once
 
 /*
- * Numbers for texts that occur often, so that a document has each of them once: stacks, and the frames of
- * stacks.
+ * Numbers for what occurs often, so that a document has it once: stacks, and their frames as text.
  */
 
 #include <stddef.h>
@@ -13,13 +12,14 @@
 #include "base/pool.h"
 
 struct emit;
+struct stack;
 
 #define REPORT_TEXTS_NONE UINT32_MAX
 
 struct report_texts {
 	struct pool pool;
 	struct map numbers; /* by the pool's addresses; from 1 on */
-	const char **list;  /* owned; by number */
+	const void **list;  /* owned; by number: texts, or stacks */
 	size_t capacity;
 };
 
@@ -36,14 +36,14 @@ uint32_t report_texts_number(struct report_texts *texts, const char *text);
 
 /* The stacks of a report: a list of numbers of frames for each, and the frames. */
 struct report_stacks {
-	struct report_texts lines;
+	struct report_texts stacks;
 	struct report_texts frames; /* as JSON */
 };
 
 void report_stacks_deinit(struct report_stacks *stacks);
 
 /* A member that names a stack: its number, or null. */
-void report_stacks_put(struct report_stacks *stacks, struct emit *json, const char *stack);
+void report_stacks_put(struct report_stacks *stacks, struct emit *json, const struct stack *stack);
 
 /* The members "stacks" and "frames", after everything that names one. */
 void report_stacks_emit(struct report_stacks *stacks, struct emit *json);

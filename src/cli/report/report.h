@@ -18,6 +18,7 @@
 
 struct group_list;
 struct snapshot;
+struct stack;
 
 #define REPORT_SAMPLES 600u         /* points of the timeline: one for every other pixel */
 #define REPORT_SITES_MAX 400u       /* of the peak, and of the end; the largest */
@@ -69,8 +70,8 @@ int report_put_books(struct report *report); /* "gaps", "marks", "phases" and "t
 /* What was allocated where, as a member of each list of call sites has it. */
 struct report_site {
 	uint32_t type;
-	const char *stack; /* NULL = none */
-	const char *phase; /* NULL = none */
+	const struct stack *stack; /* NULL = none */
+	const char *phase;         /* NULL = none */
 };
 
 void report_put_site(struct report *report, const struct report_site *site);

@@ -21,8 +21,8 @@
 #include "cli/common/peak-text.h"
 #include "cli/common/session.h"
 #include "cli/run/run-family.h"
-#include "model/sites/frames.h"
 #include "model/sites/site-rows.h"
+#include "model/sites/stack.h"
 #include "model/types.h"
 
 #define REPORT_SITES 20 /* shown to people; scripts get all */
@@ -148,7 +148,7 @@ static size_t report_incident_count(const struct report *report)
 
 static void report_text_stacks(const struct report_site *site, FILE *out)
 {
-	char plain[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
+	char plain[STACK_LINE];
 
 	for (size_t i = 0; i < site->stacks.count && i < REPORT_STACKS; i++) {
 		const struct call_site *stack = &site->stacks.groups[i];
@@ -156,9 +156,7 @@ static void report_text_stacks(const struct report_site *site, FILE *out)
 		if (!stack->stack)
 			continue;
 		fprintf(out, "              %6" PRIu64 " from ", stack->buffers);
-		(void)frames_plain(stack->stack, plain, sizeof(plain));
-		frames_fold_plain(plain);
-		text_put(out, plain);
+		text_put(out, stack_plain(stack->stack, true, plain, sizeof(plain)));
 		fputc('\n', out);
 	}
 }

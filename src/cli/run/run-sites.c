@@ -11,8 +11,8 @@
 #include "cli/run/run-family.h"
 #include "cli/run/run-report.h"
 #include "model/merge.h"
-#include "model/sites/frames.h"
 #include "model/sites/name-stem.h"
+#include "model/sites/stack.h"
 #include "model/types.h"
 
 /* Buffers with the same stack and name. */
@@ -88,10 +88,10 @@ static int report_compare_sizes(const void *left, const void *right)
 }
 
 /* The calls of a stack, kept by the report; NULL = no memory. */
-static const char *report_keep_calls(struct report *report, const char *stack)
+static const char *report_keep_calls(struct report *report, const struct stack *stack)
 {
-	char calls[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
-	char *copy = strdup(frames_calls(stack, calls, sizeof(calls)));
+	char calls[STACK_LINE];
+	char *copy = strdup(stack_calls(stack, calls, sizeof(calls)));
 
 	if (copy)
 		report->calls[report->call_count++] = copy;
@@ -102,7 +102,8 @@ static const char *report_keep_calls(struct report *report, const char *stack)
 static int report_take_parts(struct report *report, uint32_t ignored, const struct group_list *list,
 			     struct report_part *parts, size_t *ret_count)
 {
-	const char *calls = NULL, *stack = NULL;
+	const struct stack *stack = NULL;
+	const char *calls = NULL;
 	size_t n = 0;
 
 	for (size_t i = 0; i < list->name_count; i++) {

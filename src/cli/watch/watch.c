@@ -66,7 +66,7 @@ const char *watch_string(const struct follow *follow, uint32_t id, char ret_text
 	return ret_text;
 }
 
-const char *watch_stack(const struct watch *watch, const struct follow_event *event)
+const struct stack *watch_stack(const struct watch *watch, const struct follow_event *event)
 {
 	struct follow *follow = event->follow;
 
@@ -75,7 +75,7 @@ const char *watch_stack(const struct watch *watch, const struct follow_event *ev
 	/* Without memory for stacks, none are shown. */
 	if (!follow->stacks && stacks_new(&follow->stacks, follow->book, watch->namer) < 0)
 		return NULL;
-	return stacks_text(follow->stacks, event->event.stack);
+	return stacks_get(follow->stacks, event->event.stack);
 }
 
 const char *watch_comm(const struct follow *follow, char ret_text[WATCH_TEXT])

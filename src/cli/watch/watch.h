@@ -44,7 +44,7 @@ extern const struct watch_form watch_json;
 const char *watch_string(const struct follow *follow, uint32_t id, char ret_text[WATCH_TEXT]);
 
 /* The stack of the call, if stacks are wanted; NULL = none. Valid until the next call. */
-const char *watch_stack(const struct watch *watch, const struct follow_event *event);
+const struct stack *watch_stack(const struct watch *watch, const struct follow_event *event);
 
 /* Name of the owner's process. */
 const char *watch_comm(const struct follow *follow, char ret_text[WATCH_TEXT]);

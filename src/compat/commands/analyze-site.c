@@ -11,8 +11,8 @@
 #include "answers/document.h"
 #include "base/cleanup.h"
 #include "compat/commands/analyze.h"
-#include "model/sites/frames.h"
 #include "model/sites/site.h"
+#include "model/sites/stack.h"
 
 /* Cuts "+0x12" off the end. */
 static void analyze_site_cut_offset(char *function)

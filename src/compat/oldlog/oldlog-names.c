@@ -76,7 +76,7 @@ static char *names_put_text(char *to, const char *text, size_t max)
 
 /*
  * Whether a frame only reports to ttmem: libttmem-metal.so, and tt-metal's functions that it stands in front
- * of. Readers of books leave out the same (model/sites/frames.h).
+ * of. Readers of books leave out the same (model/sites/stack.h).
  */
 static bool names_is_reporting(const char *module, const char *symbol)
 {

@@ -19,6 +19,7 @@
 #include "base/testing/unit.h"
 #include "book/testing/book-testing.h"
 #include "model/snapshot.h"
+#include "model/testing/testing-stack.h"
 
 #define RTEST_NOW UINT64_C(1700000000000000000)
 #define RTEST_KB UINT64_C(1024)
@@ -112,16 +113,18 @@ static struct snapshot *rtest_llama(void)
 			  .address = 0x1b233ee0,
 			  .size = 16128 * RTEST_KB,
 			  .name = "model_weights_shard_0",
-			  .stack = "llama_model.py:234:load_weights -> ttnn_ops.py:567:to_device "
-				   "-> allocation_client.py:140:allocate"},
+			  .stack = testing_stack(
+				  "llama_model.py:234:load_weights -> ttnn_ops.py:567:to_device "
+				  "-> allocation_client.py:140:allocate")},
 		  108);
 	rtest_add(snapshot,
 		  (struct snapshot_buffer){
 			  .address = 0x11e66820,
 			  .size = 30464 * RTEST_KB,
 			  .name = "attention_qkv_weights",
-			  .stack = "attention.py:123:create_qkv -> model_init.py:456:init_layer -> "
-				   "allocation_client.py:140:allocate"},
+			  .stack = testing_stack(
+				  "attention.py:123:create_qkv -> model_init.py:456:init_layer -> "
+				  "allocation_client.py:140:allocate")},
 		  110);
 	for (uint64_t i = 0; i < 21; i++)
 		rtest_add(snapshot,
@@ -130,15 +133,16 @@ static struct snapshot *rtest_llama(void)
 			  111 + i);
 	for (uint32_t device = 0; device < 8; device++)
 		rtest_add(snapshot,
-			  (struct snapshot_buffer){.device = device,
-						   .type = RTEST_L1,
-						   .address = 0x168380,
-						   .size = 64 * RTEST_KB,
-						   .refs = 4,
-						   .name = "circular_buffer_0",
-						   .stack = "circular_buffer.cpp:89:create_cb -> "
-							    "program.cpp:234:allocate_cb -> "
-							    "allocation_client.py:140:allocate"},
+			  (struct snapshot_buffer){
+				  .device = device,
+				  .type = RTEST_L1,
+				  .address = 0x168380,
+				  .size = 64 * RTEST_KB,
+				  .refs = 4,
+				  .name = "circular_buffer_0",
+				  .stack = testing_stack("circular_buffer.cpp:89:create_cb -> "
+							 "program.cpp:234:allocate_cb -> "
+							 "allocation_client.py:140:allocate")},
 			  14);
 	for (uint64_t i = 0; i < 28; i++)
 		rtest_add(snapshot,

@@ -19,7 +19,7 @@
 #include "compat/server/legacy-history.h"
 #include "compat/server/legacy-totals.h"
 #include "model/merge.h"
-#include "model/sites/frames.h"
+#include "model/sites/stack.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -158,10 +158,10 @@ static void report_put_row(const struct report *report, const struct report_row 
 				   .address = buffer->address,
 			   });
 	if (buffer->stack) {
-		char plain[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
+		char plain[STACK_LINE];
 
 		fputs("       └─ 📍 ", report->out);
-		text_put(report->out, frames_plain(buffer->stack, plain, sizeof(plain)));
+		text_put(report->out, stack_plain(buffer->stack, false, plain, sizeof(plain)));
 		fputc('\n', report->out);
 	}
 	fputc('\n', report->out);

@@ -17,6 +17,7 @@
 #include "compat/server/testing/legacy-server-testing.h"
 #include "compat/wire/legacy-encode.h"
 #include "model/snapshot.h"
+#include "model/testing/testing-stack.h"
 
 static const enum legacy_dialect stest_dialects[] = {LEGACY_W72, LEGACY_W112, LEGACY_W128,
 						     LEGACY_W144, LEGACY_W648};
@@ -125,10 +126,11 @@ UNIT(names_and_stacks)
 	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_AGE);
 	buffer = &snapshot->buffers[0];
 	assert(strcmp(buffer->name, "attention_weights_layer_0") == 0);
-	assert(strcmp(buffer->stack, "model.py:123:forward -> ./libtt.so(+0x1f) [0x7f] -> "
-				     "a:b.py:4:<lambda>") == 0);
+	assert(strcmp(testing_line(buffer->stack),
+		      "model.py:123:forward -> ./libtt.so(+0x1f) [0x7f] -> "
+		      "a:b.py:4:<lambda>") == 0);
 	assert(!snapshot->buffers[1].name && !snapshot->buffers[1].stack);
-	assert(strcmp(snapshot->buffers[2].stack,
+	assert(strcmp(testing_line(snapshot->buffers[2].stack),
 		      "./app(ma -> ./libtt.so(create+0x2) [0x7e] -> ./libtt.so(allocate+0x1f) "
 		      "[0x7f]") == 0);
 	snapshot_free(snapshot);

@@ -8,6 +8,7 @@
 
 #include "base/testing/unit.h"
 #include "model/snapshot.h"
+#include "model/testing/testing-stack.h"
 #include "model/types.h"
 
 static struct snapshot *snapshot_of_one(void)
@@ -27,8 +28,9 @@ UNIT(an_incident_has_the_stack_of_who_did_it)
 	struct snapshot *snapshot = snapshot_of_one();
 	struct snapshot_incident incident = {
 		.kind = "double_free",
-		.first = {.known = true, .stack = "main.c:1:other"},
-		.second = {.known = true, .stack = "a.c:9:main -> x/a.c:5:drop @ app -> app+0x12"},
+		.first = {.known = true, .stack = testing_stack("main.c:1:other")},
+		.second = {.known = true,
+			   .stack = testing_stack("a.c:9:main -> x/a.c:5:drop @ app -> app+0x12")},
 	};
 	struct notice *notice = notice_new_incident(snapshot, &incident, 1);
 
@@ -43,7 +45,7 @@ UNIT(an_incident_has_the_stack_of_who_did_it)
 	assert(notice && strcmp(notice->stack, "other (main.c:1)") == 0);
 	notice_free(notice);
 	/* An address is no name of a function. */
-	incident.first.stack = "app+0x12 @ app";
+	incident.first.stack = testing_stack("app+0x12 @ app");
 	notice = notice_new_incident(snapshot, &incident, 1);
 	assert(notice && notice->site && !notice->function && !notice->file && !notice->line);
 	notice_free(notice);
@@ -77,11 +79,12 @@ UNIT(a_leak_has_the_stack_of_its_first_buffer)
 {
 	const struct ending ending = {.ended_ns = 1000};
 	struct snapshot *snapshot = snapshot_of_one();
-	struct snapshot_buffer buffer = {.size = 64, .refs = 1, .stack = "a.c:3:keep"};
+	struct snapshot_buffer buffer = {
+		.size = 64, .refs = 1, .stack = testing_stack("a.c:3:keep")};
 	struct notice *notice;
 
 	assert(snapshot_add_buffer(snapshot, &buffer) == 0);
-	buffer.stack = "a.c:4:more";
+	buffer.stack = testing_stack("a.c:4:more");
 	assert(snapshot_add_buffer(snapshot, &buffer) == 0);
 	notice = notice_new_leak(snapshot, 0, &ending);
 	assert(notice && strcmp(notice->stack, "keep (a.c:3)") == 0);

@@ -12,12 +12,11 @@
 #include "answers/buffers.h"
 #include "answers/document.h"
 #include "base/bits.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
 #include "base/text.h"
-#include "model/sites/frames.h"
 #include "model/sites/site-rows.h"
+#include "model/sites/stack.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -73,22 +72,21 @@ static struct notice *notice_finish(struct notice *notice, FILE *json, FILE *tex
 }
 
 /* "load (model.py:12) <- main (model.py:40)". NULL: there are no frames, or no memory. */
-static char *notice_stack(const char *stack)
+static char *notice_stack(const struct stack *stack)
 {
-	CLEANUP(frames_deinit) struct frames frames;
-	struct frame frame;
 	char *text = NULL;
-	size_t length = 0, count = 0;
+	size_t length = 0;
 	FILE *out = stack ? open_memstream(&text, &length) : NULL;
 
-	frames_init(&frames, out ? stack : NULL);
-	while (count < NOTICE_FRAMES_MAX && frames_next(&frames, &frame)) {
-		fprintf(out, "%s%s", count++ ? FRAMES_CALLED_BY : "",
-			frame.function ? frame.function : "?");
-		if (frame.file)
-			fprintf(out, " (%s:%" PRIu32 ")", frame.file, frame.line);
+	for (size_t i = 0; out && i < stack->count && i < NOTICE_FRAMES_MAX; i++) {
+		const struct frame *frame = &stack->frames[i];
+
+		fprintf(out, "%s%s", i ? STACK_CALLED_BY : "",
+			frame->function ? frame->function : "?");
+		if (frame->file)
+			fprintf(out, " (%s:%" PRIu32 ")", frame->file, frame->line);
 	}
-	if (out && (fclose(out) != 0 || count == 0)) {
+	if (out && fclose(out) != 0) {
 		free(text);
 		text = NULL;
 	}
@@ -96,22 +94,21 @@ static char *notice_stack(const char *stack)
 }
 
 /* The stack of who did it, and the frame that stands for it. */
-static void notice_set_stack(struct notice *notice, const char *stack)
+static void notice_set_stack(struct notice *notice, const struct stack *stack)
 {
-	CLEANUP(frames_deinit) struct frames frames;
-	struct frame frame;
+	const struct frame *frame = site_find(stack);
 	char site[NOTICE_SITE_MAX];
 
 	notice->stack = notice_stack(stack);
-	if (!site_find(&frames, stack, &frame))
+	if (!frame)
 		return;
 	if (*site_rows_single(stack, site, sizeof(site)))
 		notice->site = strdup(site);
-	if (frame.function && !frames_is_address(&frame))
-		notice->function = strndup(frame.function, NOTICE_SITE_MAX);
-	if (frame.file)
-		notice->file = strndup(frame.file, NOTICE_SITE_MAX);
-	notice->line = frame.line;
+	if (frame->function && !frame_is_address(frame))
+		notice->function = strndup(frame->function, NOTICE_SITE_MAX);
+	if (frame->file)
+		notice->file = strndup(frame->file, NOTICE_SITE_MAX);
+	notice->line = frame->line;
 }
 
 static void notice_incident_text(FILE *out, const struct snapshot *snapshot,

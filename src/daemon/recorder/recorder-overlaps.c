@@ -24,6 +24,7 @@
 #include "daemon/symbols/symbols-namer.h"
 #include "model/filter.h"
 #include "model/memory/overlap.h"
+#include "model/sites/stack.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "source/proc/namespaces.h"
@@ -88,15 +89,18 @@ static uint64_t recorder_overlaps_text(const char *text)
 /* What the store takes for the call site: a stack, else names. */
 static uint64_t recorder_overlaps_site(const struct overlap *overlap)
 {
-	const char *stack = overlap->second->stack ? overlap->second->stack : overlap->first->stack;
+	const struct stack *stack =
+		overlap->second->stack ? overlap->second->stack : overlap->first->stack;
 	const uint64_t names[] = {
 		recorder_overlaps_text(overlap->first->name),
 		recorder_overlaps_text(overlap->first->phase),
 		recorder_overlaps_text(overlap->second->name),
 		recorder_overlaps_text(overlap->second->phase),
 	};
+	char line[STACK_LINE];
 
-	return stack ? recorder_overlaps_text(stack) : hash_bytes(names, sizeof(names));
+	return stack ? recorder_overlaps_text(stack_line(stack, line, sizeof(line)))
+		     : hash_bytes(names, sizeof(names));
 }
 
 static struct recorder_overlap recorder_overlaps_new(const struct snapshot *snapshot,

@@ -18,6 +18,7 @@
 #include "daemon/recorder/recorder-private.h"
 #include "daemon/registry/tracked.h"
 #include "model/filter.h"
+#include "model/sites/stack.h"
 #include "model/snapshot-peak.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
@@ -99,7 +100,7 @@ static size_t recorder_peaks_weight(const struct snapshot *snapshot)
 		const struct snapshot_buffer *row = &snapshot->buffers[i];
 
 		bytes += sizeof(*row) + (row->name ? strlen(row->name) : 0) +
-			 (row->stack ? strlen(row->stack) : 0);
+			 (row->stack ? row->stack->count * sizeof(struct frame) : 0);
 	}
 	return bytes;
 }

@@ -19,6 +19,7 @@
 #include "daemon/registry/tracked.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
+#include "model/testing/testing-stack.h"
 #include "source/books/stacks.h"
 #include "symbol/testing/symbol-testing.h"
 #include "symbol/testing/testing-symbolizer.h"
@@ -107,7 +108,7 @@ UNIT(a_leak_report_names_the_lines)
 		       "%s/program.c:%d:inner @ program",
 		       folder, TESTING_LINE_PLAIN, folder, TESTING_LINE_OUTER, folder,
 		       TESTING_LINE_MIDDLE, folder, TESTING_LINE_INNER);
-	assert(strcmp(snapshot->buffers[0].stack, expected) == 0);
+	assert(strcmp(testing_line(snapshot->buffers[0].stack), expected) == 0);
 	notice = notice_new_leak(snapshot, 0, &ending);
 	assert(notice);
 	(void)snprintf(expected, sizeof(expected),
@@ -134,11 +135,11 @@ UNIT(without_the_file_there_is_the_address)
 		       testing_address("program", "at_plain") + 1,
 		       testing_address("program", "at_inner") + 1);
 	snapshot = recorder_read(tracked, true, &view, symbols);
-	assert(snapshot && strcmp(snapshot->buffers[0].stack, expected) == 0);
+	assert(snapshot && strcmp(testing_line(snapshot->buffers[0].stack), expected) == 0);
 	snapshot_free(snapshot);
 	/* Likewise without a symbols thread. */
 	snapshot = recorder_read(tracked, true, &view, NULL);
-	assert(snapshot && strcmp(snapshot->buffers[0].stack, expected) == 0);
+	assert(snapshot && strcmp(testing_line(snapshot->buffers[0].stack), expected) == 0);
 	snapshot_free(snapshot);
 	end();
 }
@@ -161,8 +162,8 @@ UNIT(long_stacks_lose_their_outermost_frames)
 	writer_alloc(book.writer, 0, &buffer, 0);
 	snapshot = recorder_read(tracked, true, &view, symbols);
 	assert(snapshot && snapshot->buffer_count == 2);
-	stack = snapshot->buffers[snapshot->buffers[0].size != 8192].stack;
-	assert(stack && strlen(stack) > 3000 && strlen(stack) <= 4096);
+	stack = testing_line(snapshot->buffers[snapshot->buffers[0].size != 8192].stack);
+	assert(strlen(stack) > 3000 && strlen(stack) <= 4096);
 	assert(strncmp(stack, "... -> a.py:3:0", 15) == 0);
 	assert(strcmp(stack + strlen(stack) - 4, "0000") == 0);
 	snapshot_free(snapshot);
@@ -195,8 +196,8 @@ UNIT(learnt_names_outlive_the_file)
 	symbols_counts(symbols, &before);
 	testing_run("rm program");
 	snapshot = recorder_read(tracked, true, &view, symbols);
-	assert(snapshot && strstr(snapshot->buffers[0].stack, "program.c:"));
-	assert(strstr(snapshot->buffers[0].stack, ":inner @ program"));
+	assert(snapshot && strstr(testing_line(snapshot->buffers[0].stack), "program.c:"));
+	assert(strstr(testing_line(snapshot->buffers[0].stack), ":inner @ program"));
 	symbols_counts(symbols, &after);
 	assert(after.asked == before.asked); /* no query was made */
 	snapshot_free(snapshot);
@@ -213,7 +214,7 @@ UNIT(learnt_names_belong_to_one_book)
 	testing_run("rm program");
 	tracked->book->inode++;
 	snapshot = recorder_read(tracked, true, &view, symbols);
-	assert(snapshot && strstr(snapshot->buffers[0].stack, "-> program+0x"));
+	assert(snapshot && strstr(testing_line(snapshot->buffers[0].stack), "-> program+0x"));
 	snapshot_free(snapshot);
 	end();
 }
@@ -231,13 +232,14 @@ UNIT(names_are_learnt_later_where_waiting_is_forbidden)
 	assert(tracked_collect(tracked, &request, &view, snapshot) == 0);
 	symbols_counts(symbols, &counts);
 	assert(counts.asked == 0 && namer.count == 2);
-	assert(strstr(snapshot->buffers[0].stack, "-> program+0x"));
+	assert(strstr(testing_line(snapshot->buffers[0].stack), "-> program+0x"));
 	assert(symbols_namer_learn(&namer, 1) && namer.count == 1);
 	assert(symbols_namer_learn(&namer, 1) && namer.count == 0);
 	snapshot_free(snapshot);
 	snapshot = snapshot_new(1);
 	assert(tracked_collect(tracked, &request, &view, snapshot) == 0);
-	assert(namer.count == 0 && strstr(snapshot->buffers[0].stack, ":inner @ program"));
+	assert(namer.count == 0 &&
+	       strstr(testing_line(snapshot->buffers[0].stack), ":inner @ program"));
 	assert(!symbols_namer_learn(&namer, 1));
 	snapshot_free(snapshot);
 	symbols_namer_deinit(&namer);
@@ -252,14 +254,14 @@ UNIT(a_dead_containers_file_is_not_looked_for_here)
 	begin(testing_path("program"));
 	(void)snprintf(tracked->book->container, sizeof(tracked->book->container), "docker-1");
 	snapshot = recorder_read(tracked, true, &view, symbols);
-	assert(snapshot && strstr(snapshot->buffers[0].stack, "-> program+0x"));
+	assert(snapshot && strstr(testing_line(snapshot->buffers[0].stack), "-> program+0x"));
 	snapshot_free(snapshot);
 	/* But what was learnt while the process lived is known. */
 	tracked->book->alive = true;
 	tracked->book->owner.pid = (uint32_t)getpid();
 	learn();
 	snapshot = recorder_read(tracked, true, &view, symbols);
-	assert(snapshot && strstr(snapshot->buffers[0].stack, ":inner @ program"));
+	assert(snapshot && strstr(testing_line(snapshot->buffers[0].stack), ":inner @ program"));
 	snapshot_free(snapshot);
 	end();
 }

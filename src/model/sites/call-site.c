@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "model/merge.h"
 #include "model/sites/name-stem.h"
+#include "model/sites/stack.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -69,7 +70,7 @@ int call_site_compare_sizes(const void *left, const void *right)
 	if (r == 0)
 		r = call_site_compare_text(a->phase, b->phase);
 	if (r == 0)
-		r = call_site_compare_text(a->stack, b->stack);
+		r = stack_compare(a->stack, b->stack);
 	return r ? r : call_site_compare_names(left, right);
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct snapshot_buffer;
+struct stack;
 
 #define CALL_SITE_AGES 4u
 
@@ -19,7 +20,7 @@ struct call_site {
 	uint32_t process; /* index; set for threads, or if sites are per process */
 	uint32_t thread;
 	uint32_t type;
-	const char *stack;
+	const struct stack *stack;
 	const char *name;  /* with a stack: the one with the most bytes */
 	const char *phase; /* only without a name */
 	uint64_t bytes;

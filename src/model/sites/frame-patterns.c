@@ -8,7 +8,7 @@
 
 #include "base/bits.h"
 #include "base/pattern.h"
-#include "model/sites/frames.h"
+#include "model/sites/stack.h"
 
 struct frame_text {
 	const char *bytes;

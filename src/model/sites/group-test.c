@@ -14,6 +14,7 @@
 #include "model/sites/growth.h"
 #include "model/sites/name-stem.h"
 #include "model/snapshot.h"
+#include "model/testing/testing-stack.h"
 
 enum {
 	DRAM = 0,
@@ -109,12 +110,12 @@ static struct snapshot *numbered(const char *stack)
 	for (int i = 0; i < 10; i++) {
 		snprintf(name, sizeof(name), "kv.%d", i);
 		add(snapshot, 0, DRAM, i == 7 ? 20 : 10, name, NULL);
-		snapshot->buffers[i].stack = text(snapshot, stack);
+		snapshot->buffers[i].stack = testing_stack(stack);
 	}
 	add(snapshot, 0, L1, 5, "kv.0", NULL);
-	snapshot->buffers[10].stack = text(snapshot, stack);
+	snapshot->buffers[10].stack = testing_stack(stack);
 	add(snapshot, 0, DRAM, 3, "w", NULL);
-	snapshot->buffers[11].stack = text(snapshot, stack);
+	snapshot->buffers[11].stack = testing_stack(stack);
 	return snapshot;
 }
 
@@ -259,7 +260,7 @@ UNIT(one_line_that_names_its_buffers_by_number_grows)
 			for (int k = 0; k < moment; k++) {
 				snprintf(name, sizeof(name), "kv.%d", k);
 				add(snapshot, 0, DRAM, 10, name, NULL);
-				snapshot->buffers[k].stack = text(snapshot, stacks[i]);
+				snapshot->buffers[k].stack = testing_stack(stacks[i]);
 			}
 			assert(growth_add(&growth, snapshot) == 0);
 			snapshot_free(snapshot);

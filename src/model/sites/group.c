@@ -14,11 +14,9 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/cleanup.h"
-#include "base/text.h"
 #include "model/merge.h"
-#include "model/sites/frames.h"
 #include "model/sites/name-stem.h"
+#include "model/sites/stack.h"
 #include "model/snapshot-peak.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -215,7 +213,7 @@ int group_parse(const char *text, enum group_kind *ret_kind)
 const char *group_key(const struct snapshot *snapshot, enum group_kind kind,
 		      const struct call_site *group, char *buffer, size_t size)
 {
-	char plain[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
+	char plain[STACK_LINE];
 
 	switch (kind) {
 	case GROUP_NAME:
@@ -226,7 +224,7 @@ const char *group_key(const struct snapshot *snapshot, enum group_kind kind,
 		if (!group->stack)
 			return call_site_label(group, buffer, size);
 		snprintf(buffer, size, "%s: %s", types_name(group->type),
-			 frames_plain(group->stack, plain, sizeof(plain)));
+			 stack_plain(group->stack, false, plain, sizeof(plain)));
 		return buffer;
 	case GROUP_THREAD:
 		snprintf(buffer, size, "%" PRIu32 "/%" PRIu32,

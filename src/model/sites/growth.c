@@ -15,6 +15,7 @@
 #include "model/merge.h"
 #include "model/sites/group.h"
 #include "model/sites/name-stem.h"
+#include "model/sites/stack.h"
 #include "model/snapshot.h"
 
 #define GROWTH_SURVIVORS_NS UINT64_C(600000000000) /* older buffers say nothing about the rate */
@@ -52,8 +53,11 @@ static int growth_keep_key(struct growth *growth, const struct call_site *group,
 			   struct growth_site *site)
 {
 	char stem[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
-	int r = growth_keep(growth, group->stack, &site->stack);
+	int r = 0;
 
+	site->stack = stack_copy(&growth->texts, group->stack);
+	if (group->stack && !site->stack)
+		r = -ENOMEM;
 	if (r == 0 && !group->stack && group->name)
 		r = growth_keep(growth, name_stem(group->name, stem, sizeof(stem)), &site->stem);
 	if (r == 0 && !group->stack)

@@ -24,8 +24,8 @@ struct growth_site {
 	uint64_t start_ticks;
 	const char *comm;
 	uint32_t type;
-	const char *
-		stack; /* NULL = none: then its stem or phase identify it, as in model/sites/group.h */
+	/* NULL = none: then its stem or phase identify it, as in model/sites/group.h */
+	const struct stack *stack;
 	const char *stem;
 	const char *phase;
 	const char *name; /* from the last snapshot: the one with the most bytes, NULL = none */

@@ -10,6 +10,7 @@
 
 #include "base/testing/unit.h"
 #include "model/snapshot.h"
+#include "model/testing/testing-stack.h"
 #include "model/types.h"
 
 static struct leak_sites *sites_new(void)
@@ -35,7 +36,7 @@ static void add(struct snapshot *snapshot, uint8_t type, uint64_t size, const ch
 		const char *stack)
 {
 	struct snapshot_buffer buffer = {
-		.type = type, .size = size, .refs = 1, .name = name, .stack = stack};
+		.type = type, .size = size, .refs = 1, .name = name, .stack = testing_stack(stack)};
 
 	assert(snapshot_add_buffer(snapshot, &buffer) == 0);
 }
@@ -103,7 +104,7 @@ static void leak_many(struct leak_sites *to, uint32_t user, size_t count)
 		char stack[32];
 
 		(void)snprintf(stack, sizeof(stack), "a.c:%zu:u%u", i + 1, user);
-		add(snapshot, TYPES_DRAM, 1, NULL, snapshot_text(snapshot, stack, strlen(stack)));
+		add(snapshot, TYPES_DRAM, 1, NULL, stack);
 	}
 	leak_sites_add(sites, snapshot, 0);
 	leak_sites_merge(to, sites);

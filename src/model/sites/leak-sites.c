@@ -21,7 +21,8 @@
 #define LEAK_SITES_KNOWN 256u
 
 struct leak_sites_known {
-	const char *stack, *name, *phase;
+	const struct stack *stack;
+	const char *name, *phase;
 	uint32_t type;
 	struct leak_site *row; /* NULL = nothing is known */
 };

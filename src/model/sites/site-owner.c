@@ -189,7 +189,7 @@ static enum site_rank site_rank_function(const char *function)
 	size_t length;
 	const char *name = frame_patterns_name(function, &length);
 
-	if (strcmp(function, "_start") == 0 || frames_is_reporting(function, NULL) ||
+	if (strcmp(function, "_start") == 0 || frame_is_reporting(function, NULL) ||
 	    site_begins_any(name, site_never_functions, ARRAY_SIZE(site_never_functions)))
 		return SITE_NEVER;
 	if (site_begins_any(name, site_runtime_functions, ARRAY_SIZE(site_runtime_functions)))
@@ -286,7 +286,7 @@ static enum site_rank site_lower(enum site_rank a, enum site_rank b)
 
 static enum site_rank site_rank(const struct frame *frame)
 {
-	bool is_address = frames_is_address(frame);
+	bool is_address = frame_is_address(frame);
 	enum site_rank rank = SITE_FILE;
 
 	if (frame->module)

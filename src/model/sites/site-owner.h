@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "model/sites/frames.h"
+#include "model/sites/stack.h"
 
 /* How well a frame stands for its stack. Of equal ones the innermost does. */
 enum site_rank {

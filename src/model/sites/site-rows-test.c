@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/testing/unit.h"
+#include "model/testing/testing-stack.h"
 
 #define ROWS_MAX 8u
 
@@ -20,7 +21,7 @@ static void check_list(const char *const stacks[ROWS_MAX], const char *const tex
 	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
 
 	for (size_t i = 0; i < ROWS_MAX && stacks[i]; i++)
-		site_rows_add_stack(&rows, stacks[i]);
+		site_rows_add_stack(&rows, testing_stack(stacks[i]));
 	site_rows_finish(&rows);
 	for (size_t i = 0; i < ROWS_MAX && stacks[i]; i++) {
 		if (strcmp(site_rows_text(&rows, i), texts[i]) != 0) {
@@ -160,11 +161,14 @@ UNIT(the_place_of_a_row_is_the_caller_that_it_shows)
 {
 	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
 
+	site_rows_add_stack(
+		&rows,
+		testing_stack("a.c:30:main @ app -> a.c:20:scratch @ app -> a.c:11:dram @ app"));
+	site_rows_add_stack(
+		&rows,
+		testing_stack("a.c:31:main @ app -> a.c:24:weights @ app -> a.c:11:dram @ app"));
 	site_rows_add_stack(&rows,
-			    "a.c:30:main @ app -> a.c:20:scratch @ app -> a.c:11:dram @ app");
-	site_rows_add_stack(&rows,
-			    "a.c:31:main @ app -> a.c:24:weights @ app -> a.c:11:dram @ app");
-	site_rows_add_stack(&rows, "t.py:9:train -> " TORCH "optim/adam.py:200:step");
+			    testing_stack("t.py:9:train -> " TORCH "optim/adam.py:200:step"));
 	site_rows_add_stack(&rows, NULL);
 	site_rows_finish(&rows);
 	assert(site_rows_place(&rows, 0)->line == 20 && site_rows_place(&rows, 1)->line == 24);
@@ -177,15 +181,15 @@ UNIT(an_allocator_that_most_rows_share_is_named_once)
 	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL, few = SITE_ROWS_NULL;
 	char text[64];
 
-	site_rows_add_stack(&few, "a.c:1:a @ app -> a.c:11:dram(int) @ app");
-	site_rows_add_stack(&few, "a.c:2:b @ app -> a.c:11:dram(int) @ app");
+	site_rows_add_stack(&few, testing_stack("a.c:1:a @ app -> a.c:11:dram(int) @ app"));
+	site_rows_add_stack(&few, testing_stack("a.c:2:b @ app -> a.c:11:dram(int) @ app"));
 	site_rows_finish(&few);
 	assert(!site_rows_wrapper(&few, text, sizeof(text)));
-	site_rows_add_stack(&rows, "a.c:1:a @ app -> a.c:11:dram(int) @ app");
-	site_rows_add_stack(&rows, "a.c:9:other @ app");
-	site_rows_add_stack(&rows, "a.c:2:b @ app -> a.c:11:dram(int) @ app");
-	site_rows_add_stack(&rows, "a.c:8:another @ app");
-	site_rows_add_stack(&rows, "a.c:3:c @ app -> a.c:11:dram(int) @ app");
+	site_rows_add_stack(&rows, testing_stack("a.c:1:a @ app -> a.c:11:dram(int) @ app"));
+	site_rows_add_stack(&rows, testing_stack("a.c:9:other @ app"));
+	site_rows_add_stack(&rows, testing_stack("a.c:2:b @ app -> a.c:11:dram(int) @ app"));
+	site_rows_add_stack(&rows, testing_stack("a.c:8:another @ app"));
+	site_rows_add_stack(&rows, testing_stack("a.c:3:c @ app -> a.c:11:dram(int) @ app"));
 	site_rows_finish(&rows);
 	assert(strcmp(site_rows_wrapper(&rows, text, sizeof(text)), "dram") == 0);
 }

@@ -21,22 +21,19 @@
 
 struct site_row {
 	struct site site;
-	struct frames frames; /* of a stack: has the texts */
-	char *text;           /* NULL = there is no site, or no memory */
-	bool is_long;         /* with whole names and paths */
-	bool has_site;        /* with the frame that stands for the stack */
-	uint8_t callers;      /* bit for each caller that is named */
-	uint8_t places;       /* likewise, with its file and line */
+	char *text;      /* NULL = there is no site, or no memory */
+	bool is_long;    /* with whole names and paths */
+	bool has_site;   /* with the frame that stands for the stack */
+	uint8_t callers; /* bit for each caller that is named */
+	uint8_t places;  /* likewise, with its file and line */
 };
 
 _Static_assert(SITE_CALLERS <= 8, "bits of a site_row");
 
 void site_rows_deinit(struct site_rows *rows)
 {
-	for (size_t i = 0; i < rows->count; i++) {
-		frames_deinit(&rows->rows[i].frames);
+	for (size_t i = 0; i < rows->count; i++)
 		free(rows->rows[i].text);
-	}
 	free(rows->rows);
 	*rows = SITE_ROWS_NULL;
 }
@@ -56,12 +53,12 @@ static struct site_row *site_rows_new(struct site_rows *rows)
 	return &all[rows->count++];
 }
 
-void site_rows_add_stack(struct site_rows *rows, const char *stack)
+void site_rows_add_stack(struct site_rows *rows, const struct stack *stack)
 {
-	struct site_row *row = site_rows_new(rows);
+	struct site site;
 
-	if (row)
-		(void)site_choose(&row->frames, stack, &row->site);
+	(void)site_choose(stack, &site); /* without one the row is empty */
+	site_rows_add(rows, &site);
 }
 
 void site_rows_add(struct site_rows *rows, const struct site *site)
@@ -125,7 +122,7 @@ static void site_rows_put_file(struct append *text, const char *file, bool is_lo
 
 static void site_rows_put_place(struct append *text, const struct frame *frame, bool is_long)
 {
-	if (!frame->file && (!frame->module || frames_is_address(frame)))
+	if (!frame->file && (!frame->module || frame_is_address(frame)))
 		return;
 	append(text, " (");
 	if (frame->file)
@@ -399,7 +396,7 @@ const char *site_rows_wrapper(const struct site_rows *rows, char *ret_text, size
 	return site_rows_pattern(most, ret_text, size);
 }
 
-const char *site_rows_single(const char *stack, char *ret_text, size_t size)
+const char *site_rows_single(const struct stack *stack, char *ret_text, size_t size)
 {
 	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
 

@@ -31,7 +31,7 @@ struct site_rows {
 void site_rows_deinit(struct site_rows *rows);
 
 /* Adds a row, by its stack (NULL = none) or by what was chosen, whose texts must live as long as @rows. */
-void site_rows_add_stack(struct site_rows *rows, const char *stack);
+void site_rows_add_stack(struct site_rows *rows, const struct stack *stack);
 void site_rows_add(struct site_rows *rows, const struct site *site);
 
 /* Makes the texts; after that nothing is added. */
@@ -50,7 +50,7 @@ const struct frame *site_rows_place(const struct site_rows *rows, size_t index);
 const char *site_rows_wrapper(const struct site_rows *rows, char *ret_text, size_t size);
 
 /* The text of a single stack. Returns @ret_text. */
-const char *site_rows_single(const char *stack, char *ret_text, size_t size);
+const char *site_rows_single(const struct stack *stack, char *ret_text, size_t size);
 
 /* The name of a function without parameters, template arguments and return type. Returns @ret_text. */
 const char *site_rows_function(const char *function, char *ret_text, size_t size);

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/cleanup.h"
 #include "base/testing/unit.h"
 #include "model/sites/frame-patterns.h"
+#include "model/testing/testing-stack.h"
 
 struct site_row {
 	const char *stack;
@@ -23,7 +23,7 @@ static void check_rows(const struct site_row *rows, size_t count)
 	char text[512];
 
 	for (size_t i = 0; i < count; i++) {
-		site_text(rows[i].stack, text, sizeof(text));
+		site_text(testing_stack(rows[i].stack), text, sizeof(text));
 		if (strcmp(text, rows[i].site) != 0) {
 			fprintf(stderr, "%s\n  gives %s\n  not   %s\n", rows[i].stack, text,
 				rows[i].site);
@@ -174,12 +174,14 @@ UNIT(frames_that_the_program_named_are_passed_over)
 	char text[128];
 
 	check_rows(rows, ARRAY_SIZE(rows));
-	assert(strcmp(frames_plain("a.c:7:main @ app -> pool.c:2:take (skipped) @ app", text,
-				   sizeof(text)),
+	assert(strcmp(stack_plain(
+			      testing_stack("a.c:7:main @ app -> pool.c:2:take (skipped) @ app"),
+			      false, text, sizeof(text)),
 		      "a.c:7:main -> pool.c:2:take") == 0);
-	assert(strcmp(frames_plain("take (skipped) @ app", text, sizeof(text)), "take @ app") == 0);
-	assert(strcmp(frames_plain("a.c:7:main (cut) @ app -> pool.c:2:take @ app", text,
-				   sizeof(text)),
+	assert(strcmp(stack_plain(testing_stack("take (skipped) @ app"), false, text, sizeof(text)),
+		      "take @ app") == 0);
+	assert(strcmp(stack_plain(testing_stack("a.c:7:main (cut) @ app -> pool.c:2:take @ app"),
+				  false, text, sizeof(text)),
 		      "a.c:7:main (cut) -> pool.c:2:take") == 0);
 }
 
@@ -233,23 +235,33 @@ UNIT(many_stars_cost_little)
 	assert(!frame_patterns_match(stars, &frame));
 }
 
+/* Without folders. */
+static const char *name_of(const struct frame *frame, char *text, size_t size)
+{
+	const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
+	struct frame bare = *frame;
+
+	if (slash)
+		bare.file = slash + 1;
+	return site_frame_text(&bare, text, size);
+}
+
 /* Which frame of a stack is the user's, what it called, and its callers: "USER > VIA < CALLER < CALLER". */
 static void check_user(const char *stack, const char *expected)
 {
-	CLEANUP(frames_deinit) struct frames frames;
 	struct site site;
 	char text[512] = "-", frame[128];
 
-	(void)site_choose(&frames, stack, &site);
+	(void)site_choose(testing_stack(stack), &site);
 	if (site.user_rank)
-		(void)site_frame_text(&site.user, text, sizeof(text));
+		(void)name_of(&site.user, text, sizeof(text));
 	if (site.has_via) {
 		strcat(text, " > ");
-		strcat(text, site_frame_text(&site.via, frame, sizeof(frame)));
+		strcat(text, name_of(&site.via, frame, sizeof(frame)));
 	}
 	for (unsigned int i = 0; i < site.caller_count; i++) {
 		strcat(text, " < ");
-		strcat(text, site_frame_text(&site.callers[i], frame, sizeof(frame)));
+		strcat(text, name_of(&site.callers[i], frame, sizeof(frame)));
 	}
 	if (strcmp(text, expected) != 0) {
 		fprintf(stderr, "%s\n  gives %s\n  not   %s\n", stack, text, expected);

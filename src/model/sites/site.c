@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-
 #define SITE_RANKS ((unsigned int)SITE_FILE + 1)
 
 static bool site_is_same_text(const char *a, const char *b)
@@ -28,7 +26,7 @@ static void site_add_caller(struct site *site, const struct frame *frame)
 	const struct frame *last =
 		site->caller_count ? &site->callers[site->caller_count - 1] : &site->user;
 
-	if (site->caller_count < SITE_CALLERS && !frames_is_address(frame) &&
+	if (site->caller_count < SITE_CALLERS && !frame_is_address(frame) &&
 	    !site_is_same_function(last, frame))
 		site->callers[site->caller_count++] = *frame;
 }
@@ -72,55 +70,57 @@ void site_consider(struct site *site, const struct frame *frame)
 	site_consider_user(site, frame, &class);
 }
 
-bool site_choose(struct frames *frames, const char *stack, struct site *ret_site)
+bool site_choose(const struct stack *stack, struct site *ret_site)
 {
 	struct site site = SITE_NULL;
-	struct frame frame;
 
-	frames_init(frames, stack);
-	while (frames_next(frames, &frame))
-		site_consider(&site, &frame);
+	for (size_t i = 0; stack && i < stack->count; i++)
+		site_consider(&site, &stack->frames[i]);
 	*ret_site = site;
 	return site.rank > 0;
 }
 
-bool site_find(struct frames *frames, const char *stack, struct frame *ret_frame)
+const struct frame *site_find(const struct stack *stack)
 {
+	const struct frame *found = NULL;
 	struct site site = SITE_NULL;
-	struct frame frame;
 
-	frames_init(frames, stack);
 	/* Most stacks have their site among the first frames. */
-	while (site.rank < SITE_FILE && frames_next(frames, &frame))
-		site_consider(&site, &frame);
-	*ret_frame = site.frame;
-	return site.rank > 0;
+	for (size_t i = 0; stack && i < stack->count && site.rank < SITE_FILE; i++) {
+		unsigned int before = site.rank;
+
+		site_consider(&site, &stack->frames[i]);
+		if (site.rank > before)
+			found = &stack->frames[i];
+	}
+	return found;
 }
 
 const char *site_frame_text(const struct frame *frame, char *ret_text, size_t size)
 {
 	const char *function = frame->function ? frame->function : "?";
-	const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
-	const char *file = slash ? slash + 1 : frame->file;
 
-	if (file && frame->line)
-		snprintf(ret_text, size, "%s (%s:%" PRIu32 ")", function, file, frame->line);
-	else if (file)
-		snprintf(ret_text, size, "%s (%s)", function, file);
-	else if (frame->module && !frames_is_address(frame))
+	if (frame->file && frame->line)
+		snprintf(ret_text, size, "%s (%s:%" PRIu32 ")", function, frame->file, frame->line);
+	else if (frame->file)
+		snprintf(ret_text, size, "%s (%s)", function, frame->file);
+	else if (frame->module && !frame_is_address(frame))
 		snprintf(ret_text, size, "%s (%s)", function, frame->module);
 	else
 		snprintf(ret_text, size, "%s", function);
 	return ret_text;
 }
 
-const char *site_text(const char *stack, char *ret_text, size_t size)
+const char *site_text(const struct stack *stack, char *ret_text, size_t size)
 {
-	CLEANUP(frames_deinit) struct frames frames;
-	struct frame frame;
+	const struct frame *frame = site_find(stack);
+	const char *slash = frame && frame->file ? strrchr(frame->file, '/') : NULL;
+	struct frame bare;
 
 	ret_text[0] = '\0';
-	if (site_find(&frames, stack, &frame))
-		(void)site_frame_text(&frame, ret_text, size);
-	return ret_text;
+	if (!frame)
+		return ret_text;
+	bare = *frame;
+	bare.file = slash ? slash + 1 : frame->file;
+	return site_frame_text(&bare, ret_text, size);
 }

@@ -17,8 +17,8 @@
 
 #include <stdbool.h>
 
-#include "model/sites/frames.h"
 #include "model/sites/site-owner.h"
+#include "model/sites/stack.h"
 
 #define SITE_CALLERS 8u
 
@@ -43,15 +43,17 @@ struct site {
 /* Call it for all frames of a stack, innermost first. */
 void site_consider(struct site *site, const struct frame *frame);
 
-/* All of a stack (NULL = none). False: it has no site. Texts live as long as @frames. */
-bool site_choose(struct frames *frames, const char *stack, struct site *ret_site);
+/* All of a stack (NULL = none). False: it has no site. */
+bool site_choose(const struct stack *stack, struct site *ret_site);
 
-/* Likewise, but the frame that stands for it alone, which is cheaper. */
-bool site_find(struct frames *frames, const char *stack, struct frame *ret_frame);
+/* The frame that stands for it alone, which is cheaper. NULL = none. */
+const struct frame *site_find(const struct stack *stack);
 
 /*
- * "function (file:line)", the file without folders; the module if there is no file. Truncated to
- * fit; empty if there is none. Returns @ret_text.
+ * "function (file:line)" of the frame that stands for a stack, the file without folders; the module if there is
+ * no file. Truncated to fit; empty if there is none. Returns @ret_text.
  */
-const char *site_text(const char *stack, char *ret_text, size_t size);
+const char *site_text(const struct stack *stack, char *ret_text, size_t size);
+
+/* The same of any frame, with the folders. */
 const char *site_frame_text(const struct frame *frame, char *ret_text, size_t size);

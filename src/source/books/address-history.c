@@ -59,11 +59,11 @@ static const char *address_history_text(void *context, uint32_t id)
 	return bytes ? snapshot_text(trail->snapshot, bytes, length) : NULL;
 }
 
-static const char *address_history_stack(void *context, uint32_t id)
+static const struct stack *address_history_stack(void *context, uint32_t id)
 {
 	struct address_history *trail = context;
 
-	return book_stack_text(&trail->reading, id);
+	return book_stack(&trail->reading, id);
 }
 
 static int address_history_keep_event(struct address_history *trail, const struct book_event *event,

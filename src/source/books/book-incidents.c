@@ -23,7 +23,7 @@ static struct snapshot_party book_party(struct book_reading *reading, const stru
 		.thread = from->thread,
 		.name = book_text(reading, from->name),
 		.phase = book_text(reading, from->phase),
-		.stack = book_stack_text(reading, from->stack),
+		.stack = book_stack(reading, from->stack),
 		.stack_key = book_stack_key(reading, from->stack),
 	};
 }

@@ -66,7 +66,7 @@ static int book_peaks_put_site(struct book_reading *reading, const struct book_k
 		.birth = site->birth,
 		.name = book_text(reading, site->name),
 		.phase = book_text(reading, site->phase),
-		.stack = book_stack_text(reading, site->stack),
+		.stack = book_stack(reading, site->stack),
 		.refs = 1,
 		.type = (uint8_t)peak->type,
 		.alike = site->buffers,

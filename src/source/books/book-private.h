@@ -23,6 +23,7 @@ struct book_rest;
 struct namer_place;
 struct scan_book;
 struct snapshot_request;
+struct stack;
 struct view;
 
 struct book_reading {
@@ -64,8 +65,8 @@ struct book_reading {
 	} * caches;
 	struct book_stack_known {
 		uint32_t id;
-		const char *text;
-	} * stacks; /* NULL until the first one */
+		const struct stack *stack; /* NULL = none */
+	} * stacks;                        /* NULL until the first one */
 };
 
 void book_reading_deinit(struct book_reading *reading);
@@ -105,8 +106,8 @@ const char *book_text(struct book_reading *reading, uint32_t id);
 bool book_place(const struct scan_book *book, const struct book_frame *frame,
 		const struct book_module *module, const char *path, struct namer_place *ret_place);
 
-/* A stack of the book as one line, outermost frame first; NULL = none. */
-const char *book_stack_text(struct book_reading *reading, uint32_t id);
+/* A stack of the book; NULL = none. */
+const struct stack *book_stack(struct book_reading *reading, uint32_t id);
 
 /* See struct snapshot_party. */
 uint64_t book_stack_key(struct book_reading *reading, uint32_t id);

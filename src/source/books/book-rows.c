@@ -123,7 +123,7 @@ static void book_rows_fill(struct book_reading *reading, const struct book_recor
 {
 	buffer->name = book_text(reading, record->name);
 	buffer->phase = book_text(reading, record->phase);
-	buffer->stack = book_stack_text(reading, record->stack);
+	buffer->stack = book_stack(reading, record->stack);
 	if (record->shape) {
 		struct book_shape shape = book_rows_shape(reading, record->shape);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Stacks in readable form: one line, outermost frame first, as old clients sent them. Python frames
- * have names in the book. Native ones get theirs from a namer; without one, or if it knows none,
- * the file and the address in it are shown. model/sites/frames.h describes the format of a line.
+ * The stacks of a book with the names of their frames. Python frames have names in the book. Native ones get
+ * theirs from a namer; without one, or if it knows none, the file and the address in it are shown.
  *
- * The line is written from its end, because the end is what must not be cut: the caller that asked
- * for the memory.
+ * As text a stack has a limit. It is cut at the outer end, because the caller that asked for the memory
+ * is what must stay.
  */
 
 #include "source/books/book-private.h"
@@ -21,98 +20,58 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "model/sites/frame-patterns.h"
-#include "model/sites/frames.h"
 #include "model/sites/namer.h"
+#include "model/sites/stack.h"
 #include "model/snapshot-request.h"
 #include "source/books/book-source.h"
 #include "source/books/scan.h"
 
-#define BOOK_STACK_TEXT POOL_TEXT_MAX
-#define BOOK_STACKS_NEAR 16u /* slots that a text may occupy */
+#define BOOK_STACKS_NEAR 16u /* slots that a stack may occupy */
 #define BOOK_FRAME_TEXT 2048u
 
-static const char book_arrow[] = FRAMES_ARROW;
-static const char book_more[] = "..."; /* replaces frames that did not fit */
-
-struct book_line {
-	char text[BOOK_STACK_TEXT];
-	size_t start; /* the text extends from here to the end */
-	bool full;
-	bool is_cut;             /* the callers of the next frame could not be found */
+/* A stack that is being read. */
+struct book_names {
+	struct stack_maker maker;
+	size_t room; /* that its line has */
+	bool is_full;
 	const char *skip_frames; /* of the book; NULL = none */
 };
 
-static void book_line_put(struct book_line *line, const char *text, size_t length)
+/* Adds the next frame outwards. */
+static void book_names_add(struct book_names *names, struct frame frame)
 {
-	line->start -= length;
-	memcpy(line->text + line->start, text, length);
-}
-
-/* Puts a frame in front of the line. @module: NULL = none. */
-static void book_line_add(struct book_line *line, const struct namer_name *name, const char *module)
-{
-	char text[BOOK_FRAME_TEXT];
-	size_t arrow = line->start < sizeof(line->text) ? sizeof(book_arrow) - 1 : 0;
-	const char *function = name->function ? name->function : "?";
-	const struct frame frame = {
-		.function = name->function, .file = name->file, .module = module};
-	const char *cut = line->is_cut ? FRAMES_CUT : "";
-	const char *mark = frame_patterns_match(line->skip_frames, &frame) ? FRAMES_SKIPPED : "";
+	static const size_t arrow = sizeof(STACK_ARROW);
+	bool is_first = !names->maker.stack;
 	size_t length;
-	int n;
 
-	if (line->full || (!name->function && !name->file))
+	if (names->is_full || (!frame.function && !frame.file && !frame.is_approximate))
 		return;
-	if (line->start == sizeof(line->text) && frames_is_reporting(name->function, module))
+	if (is_first && frame_is_reporting(frame.function, frame.module))
 		return;
-	if (name->file)
-		n = snprintf(text, sizeof(text), "%s:%" PRIu32 ":%s%s%s%s%s", name->file,
-			     name->line, function, mark, cut, module ? FRAMES_AT : "",
-			     module ? module : "");
-	else
-		n = snprintf(text, sizeof(text), "%s%s%s%s%s", function, mark, cut,
-			     module ? FRAMES_AT : "", module ? module : "");
-	length = n < 0 ? 0 : bits_min((size_t)n, sizeof(text) - 1);
+	frame.is_skipped |= frame_patterns_match(names->skip_frames, &frame);
+	length = frame_line(&frame, NULL, 0);
 	/* Always leave room to say that something was cut. */
-	if (length + 2 * sizeof(book_arrow) + sizeof(book_more) > line->start) {
-		line->full = true;
-		length = sizeof(book_more) - 1;
-		memcpy(text, book_more, length);
-	}
-	book_line_put(line, book_arrow, arrow);
-	book_line_put(line, text, length);
-}
-
-static void book_line_add_python(struct book_line *line, struct book_reading *reading,
-				 const struct book_frame *frame)
-{
-	struct namer_name name = {
-		.function = book_text(reading, (uint32_t)(frame->value >> 32)),
-		.file = book_text(reading, (uint32_t)frame->value),
-		.line = frame->module,
-	};
-	char text[BOOK_FRAME_TEXT];
-
-	if (frame->flags & BOOK_FRAME_APPROXIMATE) {
-		(void)snprintf(text, sizeof(text), "%s" FRAMES_APPROXIMATE,
-			       name.function ? name.function : "?"); /* a name is far shorter */
-		name.function = text;
-	}
-	book_line_add(line, &name, NULL);
+	names->is_full = length + 2 * arrow + sizeof("...") > names->room;
+	if (names->is_full)
+		frame = (struct frame){.function = "..."};
+	else
+		names->room -= length + (is_first ? 0 : arrow - 1);
+	stack_maker_add(&names->maker, &frame);
 }
 
 /* A frame without a name; @place: NULL = its file is not known. */
-static void book_line_add_place(struct book_line *line, const char *module, uint64_t address,
-				const struct namer_place *place)
+static void book_names_add_place(struct book_names *names, const struct namer_place *place,
+				 struct frame frame, uint64_t address)
 {
 	char text[BOOK_FRAME_TEXT], id[2 * sizeof(((struct book_module *)0)->build_id) + 1] = "";
-	const struct namer_name name = {.function = text};
 
 	for (size_t i = 0; place && i < place->build_id_length; i++)
 		(void)snprintf(id + 2 * i, 3, "%02x", place->build_id[i]); /* fits */
-	(void)snprintf(text, sizeof(text), "%s+0x%" PRIx64 "%s%s%s", module ? module : "?", address,
-		       *id ? FRAMES_BUILD : "", id, *id ? ")" : ""); /* cut if too long */
-	book_line_add(line, &name, module);
+	(void)snprintf(text, sizeof(text), "%s+0x%" PRIx64, frame.module ? frame.module : "?",
+		       address); /* cut if too long */
+	frame.function = text;
+	frame.build_id = *id ? id : NULL;
+	book_names_add(names, frame);
 }
 
 /* The last part of a path; NULL if unknown. */
@@ -149,45 +108,48 @@ bool book_place(const struct scan_book *book, const struct book_frame *frame,
 	return path != NULL;
 }
 
-static void book_line_add_native(struct book_line *line, struct book_reading *reading,
-				 const struct book_frame *frame)
+static void book_names_add_native(struct book_names *names, struct book_reading *reading,
+				  const struct book_frame *from)
 {
 	struct namer *namer = reading->request->namer;
-	struct namer_name names[NAMER_NAMES_MAX];
+	struct namer_name found[NAMER_NAMES_MAX];
+	struct frame frame = {.is_cut = from->flags & BOOK_FRAME_CUT};
 	struct book_module module;
-	size_t count = 0;
 	struct namer_place place;
+	size_t count = 0;
 
-	if (book_module(reading, frame->module, &module) < 0) {
-		book_line_add_place(line, NULL, frame->value, NULL);
+	if (book_module(reading, from->module, &module) < 0) {
+		frame.is_cut = false;
+		book_names_add_place(names, NULL, frame, from->value);
 		return;
 	}
-	if (book_place(reading->book, frame, &module, book_text(reading, module.path), &place) &&
-	    namer && !line->full) {
-		uint64_t from = clock_ns(CLOCK_MONOTONIC_COARSE);
+	if (book_place(reading->book, from, &module, book_text(reading, module.path), &place) &&
+	    namer && !names->is_full) {
+		uint64_t start = clock_ns(CLOCK_MONOTONIC_COARSE);
 
-		count = namer->find(namer, &place, names, NAMER_NAMES_MAX);
+		count = namer->find(namer, &place, found, NAMER_NAMES_MAX);
 		/*
 		 * Namers have limits of their own, and their time must not be charged to the book.
 		 * Most answers come faster than a precise clock: ticks are right on average.
 		 */
-		reading->deadline += clock_ns(CLOCK_MONOTONIC_COARSE) - from;
+		reading->deadline += clock_ns(CLOCK_MONOTONIC_COARSE) - start;
 	}
+	frame.module = book_module_name(place.path);
+	if (count == 0)
+		book_names_add_place(names, &place, frame, from->value);
 	/* Of inlined functions the last is the outermost. */
 	for (size_t i = 0; i < count; i++) {
-		line->is_cut = i + 1 == count && frame->flags & BOOK_FRAME_CUT;
-		book_line_add(line, &names[i], book_module_name(place.path));
+		frame.function = found[i].function;
+		frame.file = found[i].file;
+		frame.line = found[i].line;
+		frame.is_cut = i + 1 == count && from->flags & BOOK_FRAME_CUT;
+		book_names_add(names, frame);
 	}
-	if (count == 0) {
-		line->is_cut = frame->flags & BOOK_FRAME_CUT;
-		book_line_add_place(line, book_module_name(place.path), frame->value, &place);
-	}
-	line->is_cut = false;
 }
 
 /*
  * The cache entry for a stack: in a free slot if there is one nearby, else in place of another.
- * Composing a text costs many reads, and most buffers have one of a few stacks. NULL: no memory.
+ * Reading a stack costs many reads, and most buffers have one of a few stacks. NULL: no memory.
  */
 static struct book_stack_known *book_stack_known(struct book_reading *reading, uint32_t id)
 {
@@ -204,40 +166,63 @@ static struct book_stack_known *book_stack_known(struct book_reading *reading, u
 	return reading->stacks ? &reading->stacks[hash % BOOK_STACKS] : NULL;
 }
 
-const char *book_stack_text(struct book_reading *reading, uint32_t id)
+/* Frames of old clients that are not of Python's form have all of their text as the function. */
+static void book_names_add_python(struct book_names *names, struct book_reading *reading,
+				  const struct book_frame *from)
 {
-	const char *text = NULL;
+	struct frame frame = {
+		.function = book_text(reading, (uint32_t)(from->value >> 32)),
+		.file = book_text(reading, (uint32_t)from->value),
+		.line = from->module,
+		.is_approximate = from->flags & BOOK_FRAME_APPROXIMATE,
+	};
+	char text[BOOK_FRAME_TEXT];
+
+	if (frame.function && !frame.file) {
+		(void)snprintf(text, sizeof(text), "%s", frame.function);
+		frame = frame_parse(text);
+	}
+	book_names_add(names, frame);
+}
+
+static const struct stack *book_stack_read(struct book_reading *reading, uint32_t id)
+{
 	struct book_frame frames[BOOK_STACK_FRAMES];
 	uint8_t order[BOOK_STACK_FRAMES];
-	struct book_line line;
 	struct book_stack head;
-	size_t count;
-	struct book_stack_known *known;
+	struct book_names names = {
+		.maker = STACK_MAKER_INIT(&reading->snapshot->texts),
+		.room = POOL_TEXT_MAX,
+		.skip_frames = book_text(reading, reading->book->reader.header.skip_frames),
+	};
+	size_t count = reader_stack(&reading->book->reader, id, &head, frames, BOOK_STACK_FRAMES);
 
-	if (id == 0)
-		return NULL;
-	known = book_stack_known(reading, id);
-	if (known && known->id == id)
-		return known->text;
-	line.start = sizeof(line.text);
-	line.full = line.is_cut = false;
-	line.skip_frames = book_text(reading, reading->book->reader.header.skip_frames);
-	count = reader_stack(&reading->book->reader, id, &head, frames, BOOK_STACK_FRAMES);
 	count = count ? book_merge(reading, frames, head.native, count, order) : 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct book_frame *frame = &frames[order[i]];
 
 		if (frame->flags & BOOK_FRAME_PYTHON)
-			book_line_add_python(&line, reading, frame);
+			book_names_add_python(&names, reading, frame);
 		else
-			book_line_add_native(&line, reading, frame);
+			book_names_add_native(&names, reading, frame);
 	}
-	if (line.start < sizeof(line.text))
-		text = snapshot_text(reading->snapshot, line.text + line.start,
-				     sizeof(line.text) - line.start);
+	return stack_maker_finish(&names.maker);
+}
+
+const struct stack *book_stack(struct book_reading *reading, uint32_t id)
+{
+	struct book_stack_known *known;
+	const struct stack *stack;
+
+	if (id == 0)
+		return NULL;
+	known = book_stack_known(reading, id);
+	if (known && known->id == id)
+		return known->stack;
+	stack = book_stack_read(reading, id);
 	if (known)
-		*known = (struct book_stack_known){.id = id, .text = text};
-	return text;
+		*known = (struct book_stack_known){.id = id, .stack = stack};
+	return stack;
 }
 
 static uint64_t book_key_text(uint64_t key, const char *text)

@@ -15,6 +15,7 @@
 #include "model/sites/namer.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
+#include "model/testing/testing-stack.h"
 #include "source/books/book-source.h"
 #include "source/books/scan.h"
 
@@ -87,9 +88,10 @@ static void end(void)
 	testing_book_deinit(&book);
 }
 
-static bool is_stack(const char *text, uint32_t number)
+static bool is_stack(const struct stack *stack, uint32_t number)
 {
 	char outermost[64], innermost[64];
+	const char *text = testing_line(stack);
 	size_t length = strlen(text);
 
 	(void)snprintf(outermost, sizeof(outermost), "a.c:7:f%u @ libplay.so -> ",
@@ -149,9 +151,9 @@ UNIT(stacks_have_texts_for_watch)
 
 	begin();
 	assert(stacks_new(&stacks, &scan, &counting.namer) == 0);
-	assert(!stacks_text(stacks, 0) && !stacks_text(stacks, 0xffffff));
+	assert(!stacks_get(stacks, 0) && !stacks_get(stacks, 0xffffff));
 	for (uint32_t i = 0; i < BUFFERS; i++)
-		assert(is_stack(stacks_text(stacks, ids[i % STACKS]), i % STACKS));
+		assert(is_stack(stacks_get(stacks, ids[i % STACKS]), i % STACKS));
 	/* Texts are discarded now and then, so that memory does not grow without bound. */
 	assert(counting.asked > STACKS * FRAMES && counting.asked <= 3 * STACKS * FRAMES);
 	assert(!stacks_free(stacks));

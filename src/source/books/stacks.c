@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The stacks of a book, as text. */
+/* The stacks of a book. */
 
 #include "source/books/stacks.h"
 
@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/cleanup.h"
 #include "base/pool.h"
 #include "model/sites/namer.h"
 #include "model/snapshot-request.h"
@@ -49,7 +48,7 @@ struct stacks *stacks_free(struct stacks *stacks)
 	return NULL;
 }
 
-const char *stacks_text(struct stacks *stacks, uint32_t id)
+const struct stack *stacks_get(struct stacks *stacks, uint32_t id)
 {
 	struct book_reading *reading = &stacks->reading;
 
@@ -60,7 +59,7 @@ const char *stacks_text(struct stacks *stacks, uint32_t id)
 		reading->snapshot = snapshot_new(0);
 		book_reading_deinit(reading);
 	}
-	return reading->snapshot ? book_stack_text(reading, id) : NULL;
+	return reading->snapshot ? book_stack(reading, id) : NULL;
 }
 
 static void stacks_ask(struct scan_book *book, struct namer *namer, struct pool *texts,

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The stacks of a book, without the rest of it: as text, for followers of its events; and to look
- * up the names of frames before anybody asks for them.
+ * The stacks of a book, without the rest of it: for followers of its events; and to look up the
+ * names of frames before anybody asks for them.
  */
 
 #include <stdint.h>
@@ -11,17 +11,15 @@
 struct namer;
 struct pool;
 struct scan_book;
+struct stack;
 struct stacks;
 
-/* Texts of @book's stacks; @book and @namer must outlive them. Returns 0 or a negative errno. */
+/* @book and @namer must outlive them. Returns 0 or a negative errno. */
 int stacks_new(struct stacks **ret_stacks, struct scan_book *book, struct namer *namer);
 struct stacks *stacks_free(struct stacks *stacks);
 
-/*
- * Stack @id as one line, outermost frame first, valid until the next call. NULL = none, or no
- * memory.
- */
-const char *stacks_text(struct stacks *stacks, uint32_t id);
+/* Stack @id, valid until the next call. NULL = none, or no memory. */
+const struct stack *stacks_get(struct stacks *stacks, uint32_t id);
 
 /*
  * Asks @namer for the native frames of at most @max stacks from @next on (0 = the first), and

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/testing/unit.h"
+#include "model/testing/testing-stack.h"
 #include "store/testing/store-testing.h"
 
 const struct store_filter testing_everything;
@@ -20,6 +21,11 @@ static const char *testing_told_text(struct testing_told *told, const char *text
 		return NULL;
 	snprintf(copy, 256, "%s", text);
 	return copy;
+}
+
+static const struct stack *told_stack(const struct stack *stack)
+{
+	return stack_copy(&testing_stacks, stack);
 }
 
 static void testing_told_process(struct testing_told *told, struct store_process *process)
@@ -77,16 +83,15 @@ int testing_told_incident(void *context, const struct store_incident *incident)
 	told->incident.site.comm = testing_told_text(told, incident->site.comm);
 	told->incident.site.name = testing_told_text(told, incident->site.name);
 	told->incident.site.phase = testing_told_text(told, incident->site.phase);
-	told->incident.site.stack = testing_told_text(told, incident->site.stack);
+	told->incident.site.stack = told_stack(incident->site.stack);
 	told->incident.site.devices = testing_told_text(told, incident->site.devices);
 	told->incident.example.first.name = testing_told_text(told, incident->example.first.name);
 	told->incident.example.first.phase = testing_told_text(told, incident->example.first.phase);
 	told->incident.example.second.name = testing_told_text(told, incident->example.second.name);
 	told->incident.example.second.phase =
 		testing_told_text(told, incident->example.second.phase);
-	told->incident.example.first.stack = testing_told_text(told, incident->example.first.stack);
-	told->incident.example.second.stack =
-		testing_told_text(told, incident->example.second.stack);
+	told->incident.example.first.stack = told_stack(incident->example.first.stack);
+	told->incident.example.second.stack = told_stack(incident->example.second.stack);
 	told->incident.example.explanation = testing_told_text(told, incident->example.explanation);
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "model/sites/stack.h"
 #include "model/snapshot.h"
 #include "web/server/web.h"
 
@@ -42,8 +43,10 @@ static int group_pages_move(struct group_pages *group_pages, const struct snapsh
 
 	if (r == 0)
 		r = group_pages_text(group_pages, &group->phase);
-	if (r == 0)
-		r = group_pages_text(group_pages, &group->stack);
+	if (r == 0 && group->stack) {
+		group->stack = stack_copy(&group_pages->all->texts, group->stack);
+		r = group->stack ? 0 : -ENOMEM;
+	}
 	if (r == 0 && group_pages->kind == GROUP_THREAD) {
 		struct snapshot_process process = page->processes[group->process];
 

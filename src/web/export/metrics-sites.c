@@ -42,7 +42,7 @@ struct metrics_site {
 
 /* What the text of a page's buffer is: most buffers have one of a few stacks. */
 struct metrics_sites_known {
-	const char *stack;
+	const struct stack *stack;
 	const char *name;
 	const char *phase;
 	const char *site; /* NULL = nothing is known */

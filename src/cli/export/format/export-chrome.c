@@ -14,6 +14,7 @@
 #include "cli/common/must.h"
 #include "cli/export/export-phases.h"
 #include "cli/export/format/export-form.h"
+#include "model/sites/stack.h"
 #include "model/types.h"
 
 #define NS_PER_US 1000u
@@ -110,9 +111,12 @@ static void chrome_put_instant(struct chrome *chrome, const struct export_event 
 	if (event->kind == EXPORT_GAP)
 		emit_u64(json, "events", event->missed);
 	if (event->kind == EXPORT_CALL) {
+		char line[STACK_LINE];
+
 		emit_string(json, "type", types_name(event->type));
 		emit_u64(json, "size", event->size);
-		emit_string(json, "stack", event->stack);
+		emit_string(json, "stack",
+			    event->stack ? stack_line(event->stack, line, sizeof(line)) : NULL);
 	}
 	emit_close_object(json);
 	emit_close_object(json);

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/export/format/export-form.h"
+#include "model/sites/stack.h"
 #include "model/types.h"
 
 static void *csv_begin(struct export_target *target)
@@ -48,6 +49,7 @@ static void csv_event(void *state, const struct export_event *event)
 	const struct export_target *target = state;
 	const struct export_owner *owner = &target->owners[event->process];
 	FILE *out = target->out;
+	char line[STACK_LINE];
 
 	fprintf(out, "%" PRIu64 ",%" PRIu32 ",", event->time_ns, owner->pid);
 	csv_put_text(out, owner->comm);
@@ -66,7 +68,7 @@ static void csv_event(void *state, const struct export_event *event)
 		fprintf(out, "%" PRIu64, event->missed);
 	fputc(',', out);
 	if (event->stack)
-		text_put_csv(out, event->stack);
+		text_put_csv(out, stack_line(event->stack, line, sizeof(line)));
 	fputc('\n', out);
 }
 

@@ -40,10 +40,10 @@ struct export_event {
 	uint64_t bytes;    /* device memory that it stands for; 0 = it lies in another buffer */
 	const char *name;  /* of the buffer, or the mark; NULL = none */
 	const char *phase; /* NULL = none; likewise the stacks */
-	const char *stack; /* of this call */
-	const char *birth; /* of the call that allocated the buffer */
-	uint64_t used;     /* bytes of the type in use on the device after it */
-	uint64_t missed;   /* of a gap: how many events */
+	const struct stack *stack; /* of this call */
+	const struct stack *birth; /* of the call that allocated the buffer */
+	uint64_t used;             /* bytes of the type in use on the device after it */
+	uint64_t missed;           /* of a gap: how many events */
 };
 
 struct export_owner {
@@ -56,7 +56,7 @@ struct export_count {
 	uint32_t process; /* index into the snapshot */
 	uint32_t device;
 	uint32_t type;
-	const char *stack; /* a text of the snapshot; NULL = none */
+	const struct stack *stack; /* of the snapshot; NULL = none */
 	uint64_t allocs;
 	uint64_t bytes;
 };

@@ -8,11 +8,12 @@
 #include <string.h>
 
 #include "base/testing/unit.h"
+#include "model/testing/testing-stack.h"
 
 /* @path: NULL = none. */
 static void check(const char *stack, const char *text, const char *path)
 {
-	char *found_path, *found_text = export_trace(stack, &found_path);
+	char *found_path, *found_text = export_trace(testing_stack(stack), &found_path);
 	assert(strcmp(found_text, text) == 0);
 	assert(path ? found_path && strcmp(found_path, path) == 0 : !found_path);
 	free(found_text);

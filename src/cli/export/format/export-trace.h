@@ -7,8 +7,10 @@
  * tools show the first frame.
  */
 
+struct stack;
+
 /*
  * The trace and @ret_path, the first frame's file, are owned by the caller; the path is NULL if there is
  * none, or if it could be taken for something else when it is shown.
  */
-char *export_trace(const char *stack, char **ret_path);
+char *export_trace(const struct stack *stack, char **ret_path);

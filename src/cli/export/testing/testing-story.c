@@ -11,6 +11,7 @@
 #include "book/format/layout.h"
 #include "cli/export/format/export-form.h"
 #include "model/snapshot.h"
+#include "model/testing/testing-stack.h"
 #include "model/types.h"
 
 #define MS UINT64_C(1000000)
@@ -32,8 +33,6 @@ static const struct export_event story_events[] = {
 	 .refs = 1,
 	 .name = story_weights,
 	 .phase = "load",
-	 .stack = story_load,
-	 .birth = story_load,
 	 .used = 1000},
 	{.time_ns = 1 * MS,
 	 .number = 1,
@@ -45,8 +44,6 @@ static const struct export_event story_events[] = {
 	 .bytes = 500,
 	 .name = story_cache,
 	 .phase = story_phase,
-	 .stack = story_step,
-	 .birth = story_step,
 	 .thread = 1,
 	 .used = 1500},
 	{.time_ns = 2 * MS,
@@ -58,8 +55,6 @@ static const struct export_event story_events[] = {
 	 .size = 64,
 	 .bytes = 64,
 	 .phase = story_filling,
-	 .stack = story_native,
-	 .birth = story_native,
 	 .used = 64},
 	{.kind = EXPORT_MARK, .time_ns = 2 * MS + 500, .name = "step, \"1\""},
 	{.time_ns = 3 * MS,
@@ -71,8 +66,6 @@ static const struct export_event story_events[] = {
 	 .bytes = 500,
 	 .name = story_cache,
 	 .phase = story_phase,
-	 .stack = story_native,
-	 .birth = story_step,
 	 .used = 1000},
 	{.time_ns = 4 * MS,
 	 .process = 1,
@@ -91,7 +84,6 @@ static const struct export_event story_events[] = {
 	 .op = BOOK_OP_FAILED,
 	 .type = TYPES_DRAM,
 	 .size = UINT64_C(1) << 40,
-	 .stack = story_step,
 	 .used = 1000},
 	{.kind = EXPORT_GAP, .time_ns = 6 * MS, .number = 22, .missed = 17},
 	{.time_ns = 7 * MS,
@@ -101,17 +93,24 @@ static const struct export_event story_events[] = {
 	 .address = 0x1100,
 	 .size = 10,
 	 .refs = 1,
-	 .stack = story_load,
-	 .birth = story_load,
 	 .used = 1000},
+};
+
+/* Of the events, likewise. */
+static const struct {
+	const char *stack, *birth;
+} story_stacks[ARRAY_SIZE(story_events)] = {
+	{story_load, story_load},     {story_step, story_step},
+	{story_native, story_native}, {NULL, NULL},
+	{story_native, story_step},   {NULL, NULL},
+	{story_step, NULL},           {NULL, NULL},
+	{story_load, story_load},
 };
 
 static int story_add(struct snapshot *snapshot, struct snapshot_buffer buffer)
 {
 	if (buffer.name)
 		buffer.name = snapshot_text(snapshot, buffer.name, strlen(buffer.name));
-	if (buffer.stack)
-		buffer.stack = snapshot_text(snapshot, buffer.stack, strlen(buffer.stack));
 	return snapshot_add_buffer(snapshot, &buffer);
 }
 
@@ -122,12 +121,15 @@ static int story_fill(struct snapshot *snapshot)
 		 .address = 0x1000,
 		 .size = 1000,
 		 .name = story_weights,
-		 .stack = story_load},
-		{.type = TYPES_L1, .address = 0x1000, .size = 64, .stack = story_native},
+		 .stack = testing_stack(story_load)},
+		{.type = TYPES_L1,
+		 .address = 0x1000,
+		 .size = 64,
+		 .stack = testing_stack(story_native)},
 		{.type = TYPES_DRAM,
 		 .address = 0x1100,
 		 .size = 10,
-		 .stack = story_load,
+		 .stack = testing_stack(story_load),
 		 .flags = SNAPSHOT_FLAG_ALIAS},
 		{.process = 1,
 		 .device = 1,
@@ -163,6 +165,8 @@ static void story_tell(const struct export_form *form, void *state)
 		struct export_event event = story_events[i];
 
 		event.time_ns += STORY_START;
+		event.stack = testing_stack(story_stacks[i].stack);
+		event.birth = testing_stack(story_stacks[i].birth);
 		form->event(state, &event);
 	}
 }
@@ -191,8 +195,10 @@ int story_write(const struct export_form *form, enum story_part part, FILE *out)
 						  .stack = snapshot->buffers[0].stack,
 						  .allocs = 2,
 						  .bytes = 1000};
-		counts[1] = (struct export_count){
-			.type = TYPES_DRAM, .stack = story_step, .allocs = 1, .bytes = 500};
+		counts[1] = (struct export_count){.type = TYPES_DRAM,
+						  .stack = testing_stack(story_step),
+						  .allocs = 1,
+						  .bytes = 500};
 		target.command = "python3 run.py";
 		target.start_ns = STORY_START;
 		target.owners = story_owners;

@@ -10,6 +10,7 @@
 
 #include "base/testing/unit.h"
 #include "model/snapshot.h"
+#include "model/testing/testing-stack.h"
 #include "model/types.h"
 
 static struct snapshot *snapshot;
@@ -34,7 +35,7 @@ static void add(uint64_t time, uint32_t type, const char *phase, const char *sta
 		.birth = time,
 		.born_ns = time + 500,
 		.phase = phase,
-		.stack = stack,
+		.stack = testing_stack(stack),
 		.type = (uint8_t)type,
 	};
 

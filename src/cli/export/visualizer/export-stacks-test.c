@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/testing/unit.h"
+#include "model/testing/testing-stack.h"
 
 static const char first[] = "/a/run.py:3:<module> -> /a/model.py:12:load";
 static const char second[] = "/a/run.py:3:<module> -> /a/model.py:20:step";
@@ -25,9 +26,9 @@ UNIT(stacks_share_their_callers)
 	struct export_stacks stacks = EXPORT_STACKS_NULL;
 	uint32_t load, step, again, path[4];
 
-	load = export_stacks_add(&stacks, 0, first);
-	step = export_stacks_add(&stacks, 0, second);
-	again = export_stacks_add(&stacks, 0, first);
+	load = export_stacks_add(&stacks, 0, testing_stack(first));
+	step = export_stacks_add(&stacks, 0, testing_stack(second));
+	again = export_stacks_add(&stacks, 0, testing_stack(first));
 	assert(load == again && load != step && stacks.node_index.count == 3);
 	assert(stacks.nodes[load - 1].parent == stacks.nodes[step - 1].parent);
 	assert(export_stacks_path(&stacks, step, path, 4) == 2 && path[1] == step);
@@ -40,10 +41,10 @@ UNIT(code_outside_of_functions_is_not_a_template)
 {
 	struct export_stacks stacks = EXPORT_STACKS_NULL;
 
-	(void)export_stacks_add(&stacks, 0, "/a/run.py:3:<module>");
+	(void)export_stacks_add(&stacks, 0, testing_stack("/a/run.py:3:<module>"));
 	assert(strcmp(export_stacks_string(&stacks, stacks.frames[0].function),
 		      "module (run.py)") == 0);
-	(void)export_stacks_add(&stacks, 0, "std::vector<int>::push @ app");
+	(void)export_stacks_add(&stacks, 0, testing_stack("std::vector<int>::push @ app"));
 	assert(strcmp(export_stacks_string(&stacks, stacks.frames[1].function),
 		      "std::vector<int>::push") == 0);
 	export_stacks_deinit(&stacks);
@@ -54,7 +55,7 @@ UNIT(native_frames_have_their_module)
 	struct export_stacks stacks = EXPORT_STACKS_NULL;
 	uint32_t node;
 
-	node = export_stacks_add(&stacks, 0, native);
+	node = export_stacks_add(&stacks, 0, testing_stack(native));
 	check_label(&stacks, node, "lib.so+0x1f");
 	check_label(&stacks, stacks.nodes[node - 1].parent, "main (app)");
 	export_stacks_deinit(&stacks);
@@ -80,7 +81,7 @@ UNIT(names_cannot_control_a_terminal)
 	struct export_stacks stacks = EXPORT_STACKS_NULL;
 	uint32_t node;
 
-	node = export_stacks_add(&stacks, 0, "/a/x.py:1:f\x1b[31m\n");
+	node = export_stacks_add(&stacks, 0, testing_stack("/a/x.py:1:f\x1b[31m\n"));
 	check_label(&stacks, node, "f\\x1b[31m\\x0a (x.py:1)");
 	export_stacks_deinit(&stacks);
 }

@@ -10,11 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/common/must.h"
-#include "model/sites/frames.h"
 #include "model/sites/name-stem.h"
+#include "model/sites/stack.h"
 
 #define STACKS_NAME_SIZE 4096u
 
@@ -131,23 +132,20 @@ static uint32_t stacks_find_frame(struct export_stacks *stacks, const struct fra
 	return stacks_put_frame(stacks, &frame);
 }
 
-/* A stack is read from the innermost frame on, a tree grows from the outermost. */
-static uint32_t stacks_parse(struct export_stacks *stacks, uint32_t root, const char *stack)
+/* A stack begins with the innermost frame, a tree with the outermost. */
+static uint32_t stacks_put(struct export_stacks *stacks, uint32_t root, const struct stack *stack)
 {
-	CLEANUP(frames_deinit) struct frames frames;
+	size_t count = bits_min(stack->count, EXPORT_STACK_DEPTH);
 	uint32_t found[EXPORT_STACK_DEPTH];
-	struct frame one;
-	size_t count = 0;
 
-	frames_init(&frames, stack);
-	while (count < EXPORT_STACK_DEPTH && frames_next(&frames, &one))
-		found[count++] = stacks_find_frame(stacks, &one);
+	for (size_t i = 0; i < count; i++)
+		found[i] = stacks_find_frame(stacks, &stack->frames[i]);
 	while (count > 0)
 		root = stacks_put_node(stacks, root, found[--count]);
 	return root;
 }
 
-uint32_t export_stacks_add(struct export_stacks *stacks, uint32_t root, const char *stack)
+uint32_t export_stacks_add(struct export_stacks *stacks, uint32_t root, const struct stack *stack)
 {
 	uint32_t before = stacks->stack_index.count, number;
 
@@ -156,7 +154,7 @@ uint32_t export_stacks_add(struct export_stacks *stacks, uint32_t root, const ch
 	number = must_number(&stacks->stack_index, (uintptr_t)stack, root);
 	if (number > before) {
 		must_grow(stacks->stacks, &stacks->stack_capacity, number);
-		stacks->stacks[before] = stacks_parse(stacks, root, stack);
+		stacks->stacks[before] = stacks_put(stacks, root, stack);
 	}
 	return stacks->stacks[number - 1];
 }
@@ -168,7 +166,7 @@ uint32_t export_stacks_label(struct export_stacks *stacks, uint32_t parent, cons
 	return stacks_put_node(stacks, parent, stacks_put_frame(stacks, &frame));
 }
 
-uint32_t export_stacks_site(struct export_stacks *stacks, uint32_t root, const char *stack,
+uint32_t export_stacks_site(struct export_stacks *stacks, uint32_t root, const struct stack *stack,
 			    const char *name)
 {
 	char text[STACKS_NAME_SIZE], stem[STACKS_NAME_SIZE / 2];

@@ -13,6 +13,8 @@
 #include "base/map.h"
 #include "base/pool.h"
 
+struct stack;
+
 struct export_frame {
 	uint32_t function, file, module; /* texts; 0 = not known, but a function has always one */
 	uint32_t line;                   /* 0 = not known */
@@ -44,7 +46,7 @@ void export_stacks_deinit(struct export_stacks *stacks);
  * The node of the innermost frame of @stack, as in a snapshot_buffer; @root if there are no frames. The
  * outermost frame is called by @root.
  */
-uint32_t export_stacks_add(struct export_stacks *stacks, uint32_t root, const char *stack);
+uint32_t export_stacks_add(struct export_stacks *stacks, uint32_t root, const struct stack *stack);
 
 /* A frame that only has a name, such as a type of memory. */
 uint32_t export_stacks_label(struct export_stacks *stacks, uint32_t parent, const char *text);
@@ -53,7 +55,7 @@ uint32_t export_stacks_label(struct export_stacks *stacks, uint32_t parent, cons
  * Where a buffer comes from: its stack, else what stands for it, a frame "[no stack] NAME" with the name's
  * stem.
  */
-uint32_t export_stacks_site(struct export_stacks *stacks, uint32_t root, const char *stack,
+uint32_t export_stacks_site(struct export_stacks *stacks, uint32_t root, const struct stack *stack,
 			    const char *name);
 
 /* A text that can be shown anywhere: it has no control characters. */

@@ -87,7 +87,8 @@ static void viz_remember_frames(struct viz *viz)
 	}
 }
 
-uint32_t viz_find_frames(struct viz *viz, uint32_t type, const char *name, const char *stack)
+uint32_t viz_find_frames(struct viz *viz, uint32_t type, const char *name,
+			 const struct stack *stack)
 {
 	size_t before = viz->known_capacity;
 	uint32_t node = export_stacks_add(&viz->stacks, 0, stack);

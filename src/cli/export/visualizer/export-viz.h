@@ -12,6 +12,7 @@
 #include "cli/export/visualizer/export-stacks.h"
 
 struct export_target;
+struct stack;
 
 /* What is remembered in the pickle: words; and by number: traces of devices, frames, lists of frames. */
 enum viz_word {
@@ -85,7 +86,8 @@ void viz_set_text(const struct viz *viz, enum viz_word word, const char *text);
  * Finds the frames of a buffer: "TYPE NAME", then its stack, innermost first. What is new is remembered by
  * way of the dictionary below.
  */
-uint32_t viz_find_frames(struct viz *viz, uint32_t type, const char *name, const char *stack);
+uint32_t viz_find_frames(struct viz *viz, uint32_t type, const char *name,
+			 const struct stack *stack);
 
 /* Pushes the list of them. */
 void viz_put_frames(struct viz *viz, uint32_t node);

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Stacks without the parts that change from build to build; frames.h says what remains. */
+/* Stacks without the parts that change from build to build; stack.h says what remains. */
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/cleanup.h"
-#include "model/sites/frames.h"
+#include "model/sites/stack.h"
 
-static const char *frames_base(const char *path)
+static const char *calls_base(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
 }
 
-static bool frames_begins(const char *text, const char *beginning)
+static bool calls_begins(const char *text, const char *beginning)
 {
 	return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
 /* Whether the folder that contains the file is called @name. */
-static bool frames_lies_in(const char *file, const char *name)
+static bool calls_lies_in(const char *file, const char *name)
 {
-	const char *base = frames_base(file);
+	const char *base = calls_base(file);
 	size_t length = strlen(name);
 
 	return (size_t)(base - file) > length && memcmp(base - 1 - length, name, length) == 0 &&
@@ -32,21 +31,21 @@ static bool frames_lies_in(const char *file, const char *name)
 }
 
 /* Left out, because another version of the harness has other frames. */
-static bool frames_is_harness(const struct frame *frame)
+static bool calls_is_harness(const struct frame *frame)
 {
 	return frame->is_python && frame->file &&
-	       (frames_lies_in(frame->file, "_pytest") || frames_lies_in(frame->file, "pluggy"));
+	       (calls_lies_in(frame->file, "_pytest") || calls_lies_in(frame->file, "pluggy"));
 }
 
-static bool frames_is_libc(const struct frame *frame)
+static bool calls_is_libc(const struct frame *frame)
 {
-	const char *module = frame->module ? frames_base(frame->module) : "";
+	const char *module = frame->module ? calls_base(frame->module) : "";
 
-	return frames_begins(module, "libc.so") || frames_begins(module, "libpthread.so");
+	return calls_begins(module, "libc.so") || calls_begins(module, "libpthread.so");
 }
 
 /* Compilers append suffixes to functions they split or specialise. */
-static size_t frames_name_length(const char *function)
+static size_t calls_name_length(const char *function)
 {
 	static const char *const endings[] = {".constprop.", ".isra.", ".part.", ".cold",
 					      ".lto_priv."};
@@ -62,7 +61,7 @@ static size_t frames_name_length(const char *function)
 }
 
 /* Symbols from old clients, "lib.so(name+0x1f) [0x7f0012]", without the numbers. */
-static size_t frames_symbol_length(const char *symbol)
+static size_t calls_symbol_length(const char *symbol)
 {
 	size_t length = strlen(symbol);
 	const char *plus = strstr(symbol, "+0x"), *bracket = strstr(symbol, " [0x");
@@ -75,40 +74,41 @@ static size_t frames_symbol_length(const char *symbol)
 }
 
 /* One frame. @last: the module that the text ends with, if that frame had no name. */
-static size_t frames_put_call(const struct frame *frame, const char **last, char *text, size_t size,
-			      size_t used)
+static size_t calls_put(const struct frame *frame, const char **last, char *text, size_t size,
+			size_t used)
 {
 	const char *path = frame->file ? frame->file : frame->module;
-	const char *place = path ? frames_base(path) : "", *function = "";
+	const char *place = path ? calls_base(path) : "", *function = "";
 	size_t length = 0;
 	int n;
 
-	if (frame->function && !frames_is_address(frame)) {
+	if (frame->function && !frame_is_address(frame)) {
 		function = frame->function;
-		length = path ? frames_name_length(function) : frames_symbol_length(function);
+		length = path ? calls_name_length(function) : calls_symbol_length(function);
 	} else if (*last && strcmp(*last, place) == 0) {
 		return used;
 	}
 	*last = length ? NULL : place;
-	n = snprintf(text + used, size - used, "%s%s%s%.*s", used ? FRAMES_CALLED_BY : "", place,
+	n = snprintf(text + used, size - used, "%s%s%s%.*s", used ? STACK_CALLED_BY : "", place,
 		     path && length ? ":" : "", (int)length, function);
 	return n < 0 ? used : bits_min(used + (size_t)n, size - 1);
 }
 
-const char *frames_calls(const char *stack, char *ret_text, size_t size)
+const char *stack_calls(const struct stack *stack, char *ret_text, size_t size)
 {
-	CLEANUP(frames_deinit) struct frames frames;
 	const char *last = NULL;
-	struct frame frame;
 	size_t used = 0;
 
 	ret_text[0] = '\0';
-	frames_init(&frames, stack);
-	while (frames_next(&frames, &frame) && !frames_is_harness(&frame)) {
-		if (frames_is_libc(&frame))
+	for (size_t i = 0; stack && i < stack->count; i++) {
+		const struct frame *frame = &stack->frames[i];
+
+		if (calls_is_harness(frame))
+			break;
+		if (calls_is_libc(frame))
 			continue;
-		used = frames_put_call(&frame, &last, ret_text, size, used);
-		if (!frame.is_python && frame.function && strcmp(frame.function, "main") == 0)
+		used = calls_put(frame, &last, ret_text, size, used);
+		if (!frame->is_python && frame->function && strcmp(frame->function, "main") == 0)
 			break;
 	}
 	return ret_text;
