@@ -49,7 +49,7 @@ struct ttmem_query_device {
 	uint32_t untracked; /* that have it open and report nothing */
 	char card[32];      /* "n300"; empty = not known, likewise the next */
 	char arch[32];
-	struct ttmem_query_memory memory[7]; /* by type: TTMEM_DRAM and so on */
+	struct ttmem_query_memory memory[TTMEM_TYPE_COUNT]; /* by type: TTMEM_DRAM and so on */
 };
 
 /* A living process. */
@@ -71,7 +71,7 @@ struct ttmem_query_share {
 	uint32_t device;     /* as ttmem_query_device has it; two cards may share a number */
 	uint32_t own_device; /* as the process numbers it */
 	uint32_t row;        /* its ttmem_query_device(); UINT32_MAX = none, from before a reset */
-	struct ttmem_query_memory memory[7];
+	struct ttmem_query_memory memory[TTMEM_TYPE_COUNT];
 };
 
 struct ttmem_query;

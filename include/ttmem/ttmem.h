@@ -199,7 +199,7 @@ struct ttmem_device_args {
 	uint32_t l1_per_core; /* bytes */
 	uint32_t cores;
 	uint32_t reserved; /* 0 */
-	struct ttmem_memory_facts memory[7];
+	struct ttmem_memory_facts memory[TTMEM_TYPE_COUNT];
 };
 
 /* What ttmem_stats() returns for this process. */

@@ -216,7 +216,7 @@ def test_smi_csv_has_a_row_per_device_and_type(world):
     assert len(rows) == 2 * len(TYPES)
     assert rows[0]["device"] == "0" and rows[0]["type"] == "DRAM" and rows[0]["used"] == "10"
     assert rows[0]["capacity"] == "12884901888" and rows[0]["bound"] == "exact"
-    assert rows[8]["type"] == "L1" and rows[8]["uid"] == "" and rows[8]["capacity"] == ""
+    assert (row := rows[len(TYPES) + TYPES.index("L1")])["device"] == "1" and (row["uid"], row["capacity"]) == ("", "")
 
 
 def test_smi_watch_prints_json_again_and_again(world):

@@ -19,11 +19,7 @@ import jsonschema
 from common import wait_for
 from conftest import LIMIT, ROOT
 
-# (name, where its buffers lie)
-TYPE_ROWS = re.findall(r"^TTMEM_TYPE\(\d+, (\w+), \w+, [^,]+, \w+, (\w+),",
-                       (ROOT / "include/ttmem/types.def").read_text(), re.M)
-TYPES = [name for name, _ in TYPE_ROWS]
-TYPES_WITH_BANKS = [name for name, place in TYPE_ROWS if name == place]
+TYPES = re.findall(r"^TTMEM_TYPE\(\d+, (\w+),", (ROOT / "include/ttmem/types.def").read_text(), re.M)
 TYPES_TEXT = " or ".join([", ".join(TYPES[:-1]), TYPES[-1]])  # as in messages
 
 
