@@ -40,6 +40,29 @@ waiting_jobs() {
 	echo $((2 * $(nproc)))
 }
 
+# suites FOLDER: the names of the suites of its tests.
+suites() {
+	meson introspect "$1" --tests | "$PYTHON" -c '
+import json, sys
+print(*{suite.partition(":")[2] for test in json.load(sys.stdin) for suite in test["suite"]})
+'
+}
+
+# must_have_suites FOLDER SUITE...: meson is content with a suite that has no tests, and skips it beside others.
+must_have_suites() {
+	known=$(suites "$1")
+	shift
+	for name; do
+		case " $known " in
+		*" $name "*) ;;
+		*)
+			say "no test is in the suite $name"
+			return 1
+			;;
+		esac
+	done
+}
+
 # Every C and C++ file of ours; the corpus is test input.
 c_files() {
 	find src include kernel python tests examples -path tests/corpus -prune -o \

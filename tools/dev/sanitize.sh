@@ -50,6 +50,7 @@ build_tsan() {
 
 # tsan_tests SUITE...: the names of their tests, but for those that TSan need not see.
 tsan_tests() {
+	must_have_suites build-tsan "$@" >&2 || return 1
 	for name; do
 		set -- "$@" --suite "$name"
 		shift
@@ -96,7 +97,7 @@ sanitize_memory() {
 
 sanitize_races() {
 	configure_tsan || die "the build with TSan failed"
-	tests=$(tsan_tests unit-book unit-lib unit-compat-oldlog unit-store)
+	tests=$(tsan_tests unit-book unit-lib unit-compat-oldlog unit-store) || die "a suite for TSan has no tests"
 	[ -n "$tests" ] || die "there are no tests for TSan"
 	# shellcheck disable=SC2086 # lists of words
 	build_tsan $tests $TSAN_THREADS || die "the build with TSan failed"
