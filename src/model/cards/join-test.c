@@ -190,6 +190,73 @@ UNIT(the_chips_of_a_galaxy_are_numbered_by_bus_address)
 	}
 }
 
+UNIT(a_number_alone_counts_the_cards_that_are_there_and_says_in_which_order)
+{
+	static const struct table_card cards[] = {{ASIC(1), SERIAL, "0000:01:00.0"},
+						  {ASIC(2), SERIAL + 1, "0000:03:00.0"},
+						  {ASIC(3), SERIAL + 2, "0000:02:00.0"}};
+	static const struct table_part nothing[2] = {{.id = 0}};
+	struct snapshot_process process = identity(10, NULL, false);
+	struct snapshot *snapshot = snapshot_new(1);
+	const struct snapshot_part *parts;
+	bool is_said = false;
+
+	assert(snapshot);
+	add_cards(snapshot, cards, 3);
+	snapshot->cards[0].condition.state = SNAPSHOT_GONE;
+	add_process(snapshot, &process, 0, nothing, 2);
+	assert(snapshot_finish(snapshot) == 0);
+	parts = snapshot->processes[0].parts;
+	assert(parts[0].card == 2 && parts[1].card == 1);
+	assert(parts[0].joined == SNAPSHOT_JOINED_NUMBER);
+	for (size_t i = 0; i < snapshot->note_count; i++)
+		is_said = is_said || strstr(snapshot->notes[i], "bus addresses");
+	assert(is_said);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_device_that_was_closed_need_not_be_open)
+{
+	static const struct table_card cards[] = {{ASIC(1), SERIAL}};
+	static const struct table_part nothing[] = {{.id = 0}};
+
+	for (uint64_t closed_ns = 0; closed_ns < 2; closed_ns++) {
+		struct snapshot_process process = identity(10, NULL, true);
+		struct snapshot *snapshot = snapshot_new(1);
+
+		assert(snapshot);
+		add_cards(snapshot, cards, 1);
+		add_process(snapshot, &process, 0, nothing, 1);
+		snapshot->processes[0].parts[0].facts.closed_ns = closed_ns;
+		assert(snapshot_finish(snapshot) == 0);
+		assert(snapshot->processes[0].parts[0].card == (closed_ns ? 0 : SNAPSHOT_NO_CARD));
+		snapshot_free(snapshot);
+	}
+}
+
+/* It gave only a number, and holds nothing of the card that is back: what was seen before tells. */
+UNIT(memory_from_before_a_removal_is_of_the_card_that_is_back)
+{
+	static const struct table_card cards[] = {{ASIC(1), SERIAL, "0000:01:00.0"},
+						  {ASIC(2), SERIAL + 1, "0000:02:00.0"}};
+	static const struct table_part nothing[] = {{.id = 0}};
+	const struct snapshot_left left = {
+		.pid = 10, .start_ticks = 10, .device = 0, .node = 1, .bus = "0000:02:00.0"};
+	struct snapshot_process process = identity(10, NULL, true);
+	struct snapshot *snapshot = snapshot_new(1);
+	const struct snapshot_part *part;
+
+	assert(snapshot);
+	add_cards(snapshot, cards, 2);
+	assert(snapshot_add_left(snapshot, &left) == 0);
+	add_process(snapshot, &process, 0, nothing, 1);
+	assert(snapshot_finish(snapshot) == 0);
+	part = &snapshot->processes[0].parts[0];
+	assert(part->card == 1 && part->unmatched == SNAPSHOT_MATCHED);
+	assert(snapshot->device_count == 2);
+	snapshot_free(snapshot);
+}
+
 UNIT(a_removed_node_keeps_its_place_in_the_order)
 {
 	static const struct table_card cards[] = {{ASIC(1), SERIAL, "0000:03:00.0"},
