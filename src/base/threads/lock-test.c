@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/process/freeze.h"
 #include "base/testing/unit.h"
+#include "base/threads/lock-left.h"
 
 #define LOCK_THREADS 8u
 #define LOCK_ROUNDS 2000u
@@ -80,6 +81,40 @@ UNIT(a_lock_of_a_dead_holder_is_given_up)
 	assert(lock_take(&lock));
 	lock_drop(&lock);
 	assert((lock.word & (LOCK_HELD | LOCK_GIVEN_UP)) == 0);
+}
+
+/* Numbers of threads are those of its process; without a name nothing is known of the holder. */
+UNIT(only_a_named_holder_of_the_own_process_is_found_to_have_left)
+{
+	const uint32_t home = (uint32_t)getpid(), nobody = 1u << 30;
+	struct lock lock = LOCK_NULL;
+	uint32_t mark = nobody;
+
+	assert(lock_try(&lock));
+	lock_set_mark(&lock, &mark);
+	assert(lock_is_left(&lock, home) == 0);
+	lock_drop(&lock);
+	assert(lock_try_as(&lock, nobody));
+	lock_set_mark(&lock, &mark);
+	assert(lock_is_left(&lock, home) == lock.both); /* no thread has that number */
+	assert(lock_is_left(&lock, 0) == 0 && lock_is_left(&lock, home + 1) == 0);
+	lock_drop(&lock);
+	assert(lock_is_left(&lock, home) == 0);
+}
+
+UNIT(a_lock_that_was_given_up_is_taken_over_once_its_holder_has_left)
+{
+	const uint32_t home = (uint32_t)getpid();
+	struct lock lock = LOCK_NULL;
+	uint32_t mark = (uint32_t)gettid();
+
+	assert(lock_try_as(&lock, mark));
+	lock_set_mark(&lock, &mark);
+	assert(lock_take_slow(&lock, home) == LOCK_FAILED);
+	assert(lock_take_slow(&lock, home) == LOCK_FAILED);
+	mark = 0; /* its frame is gone */
+	assert(lock_take_slow(&lock, home) == LOCK_TAKEN_OVER);
+	lock_drop(&lock);
 }
 
 static void *test_take(void *context)
