@@ -149,6 +149,20 @@ UNIT(who_sends_nothing_more_has_no_user)
 	assert(found_after_the_end(false) == PEER_USER_UNKNOWN);
 }
 
+/* The other end is established, but no process holds it: the kernel names user 0 for it, too. */
+UNIT(who_has_not_accepted_yet_has_no_user)
+{
+	struct peer_user *peer_user = peer_user_new();
+	int listening = listen_at(AF_INET), client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert(peer_user && client >= 0);
+	assert(connect(client, (struct sockaddr *)&address, length) == 0);
+	assert(peer_user_find(peer_user, client) == PEER_USER_UNKNOWN);
+	close(client);
+	close(listening);
+	peer_user_free(peer_user);
+}
+
 UNIT(what_is_no_connection_has_no_user)
 {
 	struct peer_user *peer_user = peer_user_new();

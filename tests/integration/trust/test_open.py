@@ -157,6 +157,23 @@ def test_a_client_that_has_gone_has_no_user_and_uses_up_no_link(served):
     assert sign_in(served, code, 0)[0] == 200
 
 
+def test_a_client_that_sends_nothing_more_has_no_user(served):
+    """Its socket still names its user, but is no established one: only those are believed."""
+    _, code, _ = link(served, 0)
+    host, _, port = served.address().rpartition(":")
+    served.process.send_signal(signal.SIGSTOP)  # so that it is accepted only afterwards
+    try:
+        client = socket.create_connection((host, int(port)), timeout=LIMIT)
+        client.sendall(f"POST /api/v1/sign-in HTTP/1.1\r\nHost: localhost\r\nAuthorization: Code {code}\r\n\r\n".encode())
+        client.shutdown(socket.SHUT_WR)
+    finally:
+        served.process.send_signal(signal.SIGCONT)
+    with client, client.makefile() as answer:
+        text = answer.read()
+    assert text.startswith("HTTP/1.1 403 ") and "only browsers on the daemon's machine" in text, text
+    assert sign_in(served, code, 0)[0] == 200
+
+
 def test_root_can_make_a_link_for_the_browser_of_who_called_sudo(two):
     daemon, _, _ = two
     result = daemon.run("open", env={"SUDO_UID": str(USER)})
