@@ -94,6 +94,17 @@ UNIT(bytes_of_a_user_are_bounded_and_one_book_may_always_wait)
 	exit_queue_deinit(&queue);
 }
 
+UNIT(books_of_a_user_are_bounded_however_small_they_are)
+{
+	struct exit_queue queue = EXIT_QUEUE_NULL;
+	size_t n = 0;
+
+	while (n < EXIT_QUEUE_BOOKS_MAX && put(&queue, n, 1000, 1) == 0)
+		n++;
+	assert(n == EXIT_QUEUE_BOOKS_MAX / 2);
+	exit_queue_deinit(&queue);
+}
+
 UNIT(a_memory_group_has_the_larger_of_eight_mib_and_a_sixteenth)
 {
 	struct exit_queue queue = EXIT_QUEUE_NULL;

@@ -2,10 +2,12 @@
 """The memory of a book counts for the cgroup of the process that made it, also when that process has ended:
 whoever holds such a book lets it go as soon as its report is on disk."""
 
+import contextlib
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 from pathlib import Path
 
@@ -140,6 +142,42 @@ def test_a_daemon_that_is_killed_on_the_way_loses_nothing_and_counts_nothing_twi
         assert (row["pid"], row["bytes"], row["buffer_count"]) == (player.pid, 64, 1)
         assert ttmemd.json("status")["unobserved_exits"] == 0
         ttmemd.stop()
+
+
+def test_the_log_of_events_lets_go_of_the_books_that_it_has_printed(ttmemd):
+    ttmemd.start("--log-events")
+    player = ttmemd.player("alloc 0 DRAM 0x1000 64 left")
+    wait_for(lambda: len(ttmemd.json("smi")["processes"]) == 1, "the player")
+    assert "ttmem-book" in descriptors(ttmemd.process.pid)
+    player.kill()
+    ttmemd.wait_for_leak(player.pid)
+    wait_for(lambda: "ttmem-book" not in descriptors(ttmemd.process.pid), "the book to be closed")
+
+
+def test_systemd_is_told_to_let_go_of_a_book_that_was_judged(ttmemd):
+    """Here systemd is a socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.setblocking(False)
+        systemd.bind(str(ttmemd.folder / "systemd"))
+        ttmemd.start(env={"NOTIFY_SOCKET": str(ttmemd.folder / "systemd"), "FDSTORE": "100"})
+
+        told = ""
+
+        def name_of(what):
+            """Of the book that it is told to store or to let go; other files are stored, too."""
+            nonlocal told
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    text, fds, _, _ = socket.recv_fds(systemd, 4096, 4)
+                    told += text.decode() + "\n"
+                    for fd in fds:
+                        os.close(fd)
+            return re.findall(rf"^{what}=1\nFDNAME=(b.*)", told, re.M)
+
+        player = ttmemd.player("alloc 0 DRAM 0x1000 64 left")
+        names = wait_for(lambda: name_of("FDSTORE"), "the book to be stored")
+        player.kill()
+        wait_for(lambda: name_of("FDSTOREREMOVE") == names, "the book to be let go")
 
 
 def test_run_lets_go_of_the_books_of_children_that_it_has_judged(ttmemd):
