@@ -232,10 +232,23 @@ def test_a_node_that_was_made_elsewhere_is_known_by_its_device_number(world, mac
     tracked = world.player("alloc 0 DRAM 0x1000 4096", opened=[tmp_path / "x0"])
     untracked = world.player(TTMEM="0", opened=[tmp_path / "x0"])
     machine.opened(1, tracked.pid, untracked.pid)
+    world.player(TTMEM="0", opened=[machine.node(1)])  # or the driver would be believed for want of another
     document = world.json("smi")
     assert [row[1] for row in dram(document)] == [0, 4096]
     assert {p["pid"]: p["untracked"] for p in document["processes"]} == {tracked.pid: False, untracked.pid: True}
     assert [row["openers_ended"] for row in document["devices"]] == [0, 0]
+
+
+@pytest.mark.needs_root
+def test_a_node_with_the_name_of_another_is_the_card_of_its_device_number(world, machine):
+    """A container may give a node any name."""
+    cards(machine, 2, chip=0x40)
+    machine.write(machine.class_folder(1) / "dev", "1:3")
+    machine.node(0).unlink()
+    os.mknod(machine.node(0), 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+    player = world.player("alloc 0 DRAM 0x1000 4096", opened=[machine.node(0)])
+    machine.opened(1, player.pid)
+    assert [row[1] for row in dram(world.json("smi"))] == [0, 4096]
 
 
 def test_a_mapping_holds_a_card_after_its_descriptor_was_closed(world, machine):
@@ -245,6 +258,7 @@ def test_a_mapping_holds_a_card_after_its_descriptor_was_closed(world, machine):
     player.play(f"map {machine.node(1)}")
     assert str(machine.node(1)) in (world.root / str(player.pid) / "maps").read_text()
     machine.opened(1, player.pid)
+    world.player(TTMEM="0", opened=[machine.node(1)])  # as above
     document = world.json("smi")
     assert [(p["pid"], p["untracked"]) for p in document["processes"]] == [(player.pid, True)]
     assert [row["openers_ended"] for row in document["devices"]] == [0, 0]

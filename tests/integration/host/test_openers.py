@@ -33,8 +33,8 @@ def machine(ttmemd):
     return machine
 
 
-def untracked(ttmemd, machine, *numbers):
-    player = ttmemd.player(TTMEM="0", opened=[machine.node(number) for number in numbers])
+def untracked(ttmemd, machine, *numbers, before=()):
+    player = ttmemd.player(TTMEM="0", before=before, opened=[machine.node(number) for number in numbers])
     machine.show(player.pid)
     return player.pid
 
@@ -70,6 +70,16 @@ def test_a_process_that_has_the_number_now_is_not_shown(ttmemd, machine):
     assert [row[0] for row in openers(ttmemd.json("smi", before=AS_NOBODY))[0]] == [stranger]
 
 
+def test_of_a_process_that_cannot_be_read_the_daemon_tells_that_it_has_the_number_only(ttmemd, machine):
+    """No opener has ended for all that the user can see."""
+    stranger, heir = untracked(ttmemd, machine), untracked(ttmemd, machine, 1)
+    machine.opened(1, stranger)
+    ttmemd.start("--http", "127.0.0.1:0")
+    wanted = ([(heir, "player", 0, [1])], [0, 1])
+    assert openers(ttmemd.json("smi")) == wanted
+    assert openers(ttmemd.json("smi", before=AS_NOBODY)) == wanted
+
+
 def test_an_opener_of_several_cards_is_shown_once(ttmemd, machine):
     opener = untracked(ttmemd, machine, 0, 1)
     machine.opened(0, opener, opener)
@@ -88,6 +98,17 @@ def test_an_opener_whose_files_do_not_show_the_node_is_kept(ttmemd, machine):
     wanted = ([(opener, "player", 0, [0])], [0, 0])
     assert openers(ttmemd.json("smi")) == wanted
     assert openers(ttmemd.json("smi", before=AS_NOBODY)) == wanted
+
+
+def test_an_own_opener_whose_files_do_not_show_the_node_is_kept(ttmemd, machine):
+    """The user cannot search all processes for another one that has it; the daemon has done so."""
+    opener = untracked(ttmemd, machine, before=AS_NOBODY)
+    untracked(ttmemd, machine)
+    machine.opened(0, opener)
+    ttmemd.start("--http", "127.0.0.1:0")
+    rows, gone = openers(ttmemd.json("smi"))
+    assert [row[0] for row in rows] == [opener] and gone == [0, 0]
+    assert openers(ttmemd.json("smi", before=AS_NOBODY)) == (rows, gone)
 
 
 def test_an_opener_that_is_hidden_from_the_user_is_shown(ttmemd, machine):
