@@ -277,6 +277,19 @@ def test_an_opener_whose_files_do_not_show_the_node_is_kept_if_nobody_else_has_i
     assert document["devices"][0]["openers_ended"] == 1
 
 
+def test_an_opener_whose_mappings_cannot_be_read_is_kept(world, tmp_path):
+    """Though another process has the card, and its own descriptors do not show it. Both exist in files only."""
+    files = Machine(tmp_path / "files")
+    files.card(0, "n150", "wormhole_b0", chip=0x4D)
+    for pid in (4242, 4243):
+        files.process(pid, "python3")
+        (files.proc / str(pid) / "fd").mkdir(exist_ok=True)
+    (files.proc / "4243" / "fd" / "3").symlink_to(files.node(0))
+    files.opened(0, 4242)
+    world.env.update(files.env())
+    assert [process["pid"] for process in world.json("smi")["processes"]] == [4242]
+
+
 def test_the_list_of_a_driver_is_believed_where_descriptors_cannot_be_read(world, machine, tmp_path):
     """The process is another user's: here one that exists in files only."""
     files = Machine(tmp_path / "files")
