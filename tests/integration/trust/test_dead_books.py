@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -41,15 +42,16 @@ class Group:
 @pytest.fixture
 def group():
     """A memory cgroup with a limit, of whichever version this machine has."""
-    name, why = f"ttmem-dead-{os.getpid()}", []
+    why = []
     for root, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
-        folder = Path(root) / name
+        folder = None
         try:
-            folder.mkdir()
+            # Not after our pid: tests in other pid namespaces have the same.
+            folder = Path(tempfile.mkdtemp(prefix="ttmem-dead-", dir=root))
             (folder / limit).write_text(str(LIMITED))
         except OSError as error:
             why.append(str(error))
-            if folder.is_dir():
+            if folder:
                 folder.rmdir()
             continue
         yield Group(folder)
