@@ -14,6 +14,16 @@ static const struct field status_doors[] = {
 };
 
 #undef ROW
+#define ROW struct status_limit
+
+static const struct field status_limits[] = {
+	FIELD("metric", TEXT, metric),
+	FIELD("help", TEXT, help),
+	FIELD("count", NUMBER, count),
+	FIELD_END,
+};
+
+#undef ROW
 #define ROW struct health
 
 static const struct field status_past[] = {
@@ -22,8 +32,8 @@ static const struct field status_past[] = {
 	FIELD("queued", NUMBER, store_queued),
 	FIELD("written", NUMBER, store_written),
 	FIELD("dropped", NUMBER, store_dropped),
-	FIELD("dropped_leaks", NUMBER, limits[HEALTH_STORE_LEAKS]),
-	FIELD("joined", NUMBER, limits[HEALTH_STORE_JOINED]),
+	FIELD("dropped_leaks", NUMBER, limits[QUOTA_STORE_LEAKS]),
+	FIELD("joined", NUMBER, limits[QUOTA_STORE_JOINED]),
 	FIELD_END,
 };
 
@@ -40,14 +50,14 @@ static const struct field status_flight[] = {
 	FIELD("bytes", BYTES, flight.bytes),
 	FIELD("bytes_max", BYTES, flight.bytes_max),
 	FIELD("events", NUMBER, flight.events),
-	FIELD("missed", NUMBER, limits[HEALTH_FLIGHT_MISSED]),
+	FIELD("missed", NUMBER, limits[QUOTA_FLIGHT_MISSED]),
 	FIELD("late_users", SHORT, flight.late_users),
 	FIELD("rounds", NUMBER, flight.rounds),
-	FIELD("dropped", NUMBER, limits[HEALTH_FLIGHT_DROPPED]),
-	FIELD("left_out", NUMBER, limits[HEALTH_FLIGHT_LEFT_OUT]),
+	FIELD("dropped", NUMBER, limits[QUOTA_FLIGHT_DROPPED]),
+	FIELD("left_out", NUMBER, limits[QUOTA_FLIGHT_LEFT_OUT]),
 	FIELD("files", NUMBER, flight.files),
-	FIELD("refused", NUMBER, limits[HEALTH_FLIGHT_REFUSED]),
-	FIELD("failed", NUMBER, limits[HEALTH_FLIGHT_FAILED]),
+	FIELD("refused", NUMBER, limits[QUOTA_FLIGHT_REFUSED]),
+	FIELD("failed", NUMBER, limits[QUOTA_FLIGHT_FAILED]),
 	FIELD_END,
 };
 
@@ -73,11 +83,28 @@ const struct field status_fields[] = {
 	FIELD_STRUCT("flight", health, status_flight, .absent = FIELD_NULL,
 		     .known = FIELD_KNOWN(has_flight)),
 	FIELD_ARRAY("doors", doors, door_count, status_doors),
+	FIELD_ARRAY("limits", limits, limit_count, status_limits),
 	FIELD_END,
 };
 
-void status_set_doors(struct status_row *row)
+static void status_set_limits(struct status_row *row)
 {
+	row->limit_count = 0;
+	for (uint32_t i = 0; i < QUOTA_IDS; i++) {
+		const struct quota_metric *metric = quota_metric(i);
+
+		if (metric->name && row->health.limits[i])
+			row->limits[row->limit_count++] = (struct status_limit){
+				.metric = metric->name,
+				.help = metric->help,
+				.count = row->health.limits[i],
+			};
+	}
+}
+
+void status_set_lists(struct status_row *row)
+{
+	status_set_limits(row);
 	row->door_count = 0;
 	for (size_t i = 0; i < HEALTH_DOORS; i++) {
 		const struct health_door *door = &row->health.doors[i];

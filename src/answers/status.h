@@ -22,18 +22,26 @@ struct status_door {
 	uint64_t since_ns;
 };
 
+/* A limit that was reached: a counter of base/quota.def. */
+struct status_limit {
+	const char *metric, *help;
+	uint64_t count;
+};
+
 struct status_row {
 	bool is_running;
 	uint32_t pid, user_id;
 	bool you_see_all;
 	bool has_flight;
-	/* As far as the document has it, without its doors. */
+	/* As far as the document has it, without its doors and limits. */
 	struct health health;
 	struct status_door doors[HEALTH_DOORS];
 	size_t door_count;
+	struct status_limit limits[QUOTA_IDS];
+	size_t limit_count;
 };
 
 extern const struct field status_fields[];
 
-/* Fills the doors from those of the health. */
-void status_set_doors(struct status_row *row);
+/* Fills doors and limits from those of the health. */
+void status_set_lists(struct status_row *row);

@@ -12,11 +12,36 @@
 #include "base/bits.h"
 #include "base/clock.h"
 
+static uint64_t quota_counts[QUOTA_IDS]; /* atomic */
+
+const struct quota_metric *quota_metric(enum quota_id id)
+{
+	static const struct quota_metric metrics[QUOTA_IDS] = {
+#define QUOTA(name, metric, help, ...) [QUOTA_##name] = {metric, help},
+#include "base/quota.def"
+	};
+
+	return &metrics[id];
+}
+
+void quota_count(enum quota_id id, uint64_t count)
+{
+	if (id != QUOTA_UNCOUNTED)
+		__atomic_add_fetch(&quota_counts[id], count, __ATOMIC_RELAXED);
+}
+
+uint64_t quota_counted(enum quota_id id)
+{
+	return __atomic_load_n(&quota_counts[id], __ATOMIC_RELAXED);
+}
+
 void quota_deinit(struct quota *quota)
 {
 	free(quota->users);
-	*quota = (struct quota){
-		.total = quota->total, .each = quota->each, .users_max = quota->users_max};
+	*quota = (struct quota){.id = quota->id,
+				.total = quota->total,
+				.each = quota->each,
+				.users_max = quota->users_max};
 }
 
 /* The place of a user, or where it belongs. */
@@ -68,6 +93,7 @@ static bool quota_take_of(struct quota *quota, uint64_t key, uint64_t amount, ui
 	if (amount <= room && quota_add(quota, key, amount) == 0)
 		return true;
 	quota->refused++;
+	quota_count(quota->id, 1);
 	return false;
 }
 
@@ -201,6 +227,7 @@ bool quota_rate_take(struct quota_rate *rate, uint64_t key, uint64_t amount, uin
 	}
 	quota_rate_find(rate, key, now_ns)->unreported++;
 	rate->refused++;
+	quota_count(rate->id, 1);
 	return false;
 }
 

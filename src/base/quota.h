@@ -32,6 +32,28 @@ static inline uint64_t quota_rest(uint64_t total, uint64_t used, uint64_t own)
 	return rest > own ? (rest - own) / 2 : 0;
 }
 
+/* By name; src/base/quota.def has them all. */
+enum quota_id {
+	QUOTA_UNCOUNTED,
+#define QUOTA(name, ...) QUOTA_##name,
+#include "base/quota.def"
+	QUOTA_IDS,
+};
+
+/* The counter in /metrics. Both are NULL if there is none. */
+struct quota_metric {
+	const char *name, *help; /* the name without "_total" */
+};
+
+const struct quota_metric *quota_metric(enum quota_id id);
+
+/*
+ * Refusals are counted for the whole process, so that a new limit needs no way of its own to /metrics: only the
+ * daemon's quotas have an id. Any thread may call these.
+ */
+void quota_count(enum quota_id id, uint64_t count);
+uint64_t quota_counted(enum quota_id id);
+
 struct quota_user {
 	uint64_t key;
 	uint64_t used; /* never 0 */
@@ -40,6 +62,7 @@ struct quota_user {
 
 /* All zero but for the limits: a new one. */
 struct quota {
+	enum quota_id id;   /* under which refusals are counted */
 	uint64_t total;     /* of all users together */
 	uint64_t each;      /* of one user; 0 = by the rule above */
 	uint64_t users_max; /* who have something at a time; 0 = any number */
@@ -101,6 +124,7 @@ struct quota_rate_user {
  * wait until the debt is paid. All zero but for burst and per_second: a new one.
  */
 struct quota_rate {
+	enum quota_id id;
 	uint64_t burst;
 	uint64_t per_second;
 	uint64_t refused; /* times, in total */

@@ -61,8 +61,8 @@ static void status_print_count(uint64_t count, const char *what, const char *how
 static void status_print_flight(const struct health *health)
 {
 	const struct health_flight *flight = &health->flight;
-	uint64_t left_out = health->limits[HEALTH_FLIGHT_LEFT_OUT];
-	uint64_t failed = health->limits[HEALTH_FLIGHT_FAILED];
+	uint64_t left_out = health->limits[QUOTA_FLIGHT_LEFT_OUT];
+	uint64_t failed = health->limits[QUOTA_FLIGHT_FAILED];
 	char number[TEXT_NUMBER_SIZE];
 
 	printf("flight:  %s of the last events, %" PRIu64 " recording%s kept\n",
@@ -95,6 +95,19 @@ static void status_print_doors(const struct status_row *row)
 	}
 }
 
+static void status_print_limits(const struct status_row *row)
+{
+	for (size_t i = 0; i < row->limit_count; i++) {
+		const struct status_limit *limit = &row->limits[i];
+
+		printf("%s%" PRIu64 " ", i == 0 ? "limits:  " : "         ", limit->count);
+		text_put(stdout, limit->metric ? limit->metric : "?");
+		printf(": ");
+		text_put(stdout, limit->help ? limit->help : "?");
+		putchar('\n');
+	}
+}
+
 static void status_print(const struct daemon_client *remote, const struct status_row *row)
 {
 	const struct health *health = &row->health;
@@ -123,6 +136,7 @@ static void status_print(const struct daemon_client *remote, const struct status
 	if (row->has_flight)
 		status_print_flight(health);
 	status_print_doors(row);
+	status_print_limits(row);
 	printf("you see: %s\n",
 	       row->you_see_all ? "the details of all processes"
 				: "the details of your own processes, totals of the others");

@@ -379,11 +379,11 @@ static void provide_flight(const struct daemon *daemon, struct health *health)
 		.files = counts.files,
 		.late_users = counts.flight.late,
 	};
-	health->limits[HEALTH_FLIGHT_MISSED] = counts.flight.missed;
-	health->limits[HEALTH_FLIGHT_DROPPED] = counts.flight.dropped;
-	health->limits[HEALTH_FLIGHT_LEFT_OUT] = counts.flight.left_out;
-	health->limits[HEALTH_FLIGHT_REFUSED] = counts.refused;
-	health->limits[HEALTH_FLIGHT_FAILED] = counts.failed;
+	health->limits[QUOTA_FLIGHT_MISSED] = counts.flight.missed;
+	health->limits[QUOTA_FLIGHT_DROPPED] = counts.flight.dropped;
+	health->limits[QUOTA_FLIGHT_LEFT_OUT] = counts.flight.left_out;
+	health->limits[QUOTA_FLIGHT_REFUSED] = counts.refused;
+	health->limits[QUOTA_FLIGHT_FAILED] = counts.failed;
 }
 
 static uint64_t provide_records(void *context)
@@ -430,12 +430,12 @@ static void provide_health(void *context, struct health *ret_health)
 		daemon->legacy_counts.refused_size + daemon->legacy_counts.refused_room;
 	provide_doors(daemon, &store, &health);
 	health.legacy_bytes = daemon->legacy_counts.memory;
-	memcpy(health.limits, daemon->limits, sizeof(health.limits));
+	for (uint32_t i = 0; i < QUOTA_IDS; i++)
+		health.limits[i] = daemon->limits[i] + quota_counted(i);
 	pthread_mutex_unlock(&daemon->lock);
-	health.limits[HEALTH_STORE_LEAKS] = store.dropped_leaks;
-	health.limits[HEALTH_STORE_JOINED] = store.joined;
-	health.limits[HEALTH_STORE_CUT] = store.cut;
-	health.limits[HEALTH_LOG_LEFT_OUT] = log_writer_left_out(daemon->log_writer);
+	health.limits[QUOTA_STORE_LEAKS] = store.dropped_leaks;
+	health.limits[QUOTA_STORE_JOINED] = store.joined;
+	health.limits[QUOTA_STORE_CUT] = store.cut;
 	provide_flight(daemon, &health);
 	health.leaked = recorder_leaked(daemon->recorder);
 	recorder_incidents(daemon->recorder, health.incidents);
@@ -448,7 +448,7 @@ static void provide_health(void *context, struct health *ret_health)
 		health.pushes = true;
 		health.push_sent = push_now.sent;
 		health.push_failed = push_now.failed;
-		health.push_dropped = push_now.dropped;
+		health.limits[QUOTA_PUSH] = push_now.dropped;
 		health.push_partial = push_now.partial;
 		health.push_queued = push_now.queued;
 	}

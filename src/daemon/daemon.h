@@ -144,7 +144,7 @@ struct daemon {
 	struct registry_counts registry_counts;
 	struct recorder_exits exits;
 	struct legacy_counts legacy_counts;
-	uint64_t limits[HEALTH_LIMITS]; /* without those of the store and the log */
+	uint64_t limits[QUOTA_IDS]; /* that are counted in the loop's thread */
 };
 
 /* Opens everything up to serving; reports errors on stderr. 0 or an exit code. */
@@ -185,7 +185,7 @@ uint32_t daemon_doors_closed(const struct daemon *daemon);
 void daemon_tell(struct daemon *daemon, const struct notice *notice);
 
 /* Counts what reached a limit, except in the store and the log. In the loop's thread. */
-void daemon_count_limits(const struct daemon *daemon, uint64_t ret_limits[HEALTH_LIMITS]);
+void daemon_count_limits(const struct daemon *daemon, uint64_t ret_limits[QUOTA_IDS]);
 
 /* access_may_see() for the store; @context is the peer. */
 bool daemon_may_see(const void *context, uint32_t maker, const char *namespaces);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/quota.h"
 #include "model/last-hour.h"
 #include "model/snapshot-recording.h"
 #include "model/tally.h"
@@ -44,31 +45,6 @@ const char *health_door_name(enum health_door_id id);
 /* Whether something is missing. */
 bool health_is_closed(const struct health_door *door);
 
-/* What was refused, dropped or cut because of a limit, since the start; docs/limits.md lists all. */
-enum health_limit {
-	HEALTH_STORE_LEAKS,        /* leak reports without room in the queue */
-	HEALTH_STORE_JOINED,       /* incidents counted with one that waited */
-	HEALTH_STORE_CUT,          /* rows beyond what one record may have */
-	HEALTH_LEGACY_ROOM,        /* no room for an old client's book, or in it */
-	HEALTH_LEGACY_CONNECTIONS, /* the user had too many */
-	HEALTH_LEGACY_PAUSES,      /* all had too many, or no descriptors: new ones wait */
-	HEALTH_LEGACY_SLOW,        /* connections that did not read their answers */
-	HEALTH_NATIVE_CONNECTIONS, /* over a limit */
-	HEALTH_NATIVE_SLOW,        /* did not read, or sent nothing */
-	HEALTH_LOG_LEFT_OUT,       /* the user had caused too much */
-	HEALTH_JOURNAL,            /* entries that the journal did not take */
-	HEALTH_HOOK_SUPPRESSED,    /* commands not started */
-	HEALTH_HOOK_KILLED,        /* commands that ran too long */
-	HEALTH_FLIGHT_MISSED,      /* events that the flight recorder could not read in time */
-	HEALTH_FLIGHT_DROPPED,     /* what it had to drop before its time */
-	HEALTH_FLIGHT_LEFT_OUT,    /* books that it does not record */
-	HEALTH_FLIGHT_REFUSED,     /* files that it did not write: too many, or too soon */
-	HEALTH_FLIGHT_FAILED,      /* files that it could not write */
-	HEALTH_EXITS_UNREAD,       /* books of exited processes that were judged by their totals */
-	HEALTH_EXITS_UNREAD_BYTES, /* and what they had left */
-	HEALTH_LIMITS,
-};
-
 /* The flight recorder. What it could not do is among the limits. */
 struct health_flight {
 	bool runs;
@@ -91,12 +67,12 @@ struct health {
 	uint64_t start_ns;                   /* CLOCK_REALTIME of the daemon's start */
 	struct last_hour_change hour;
 	uint64_t lines_dropped;
-	uint64_t legacy_bytes; /* memory of old clients' books */
-	uint64_t limits[HEALTH_LIMITS];
+	uint64_t legacy_bytes;      /* memory of old clients' books */
+	uint64_t limits[QUOTA_IDS]; /* what was refused, dropped or cut since the start */
 	struct health_flight flight;
 	bool has_fleet; /* other machines to show */
 	bool pushes;    /* to a collector; these are then set: */
-	uint64_t push_sent, push_failed, push_partial, push_dropped, push_queued;
+	uint64_t push_sent, push_failed, push_partial, push_queued;
 	struct snapshot_recording
 		recording;            /* that is served instead of a machine; borrowed text */
 	const char *http;             /* where it is served, NULL = nowhere; borrowed */

@@ -258,7 +258,7 @@ UNIT(a_client_that_does_not_read_is_dropped)
 
 static bool stest_has_connections(struct legacy_testing_world *world, void *context)
 {
-	return legacy_testing_counts(world).accepted + legacy_testing_counts(world).ended_many >=
+	return legacy_testing_counts(world).accepted + quota_counted(QUOTA_LEGACY_CONNECTIONS) >=
 	       *(uint64_t *)context;
 }
 
@@ -278,7 +278,7 @@ UNIT(connections_per_user_are_limited)
 			assert(loop_turn(world.loop, 0) == 0);
 	}
 	legacy_testing_until(&world, stest_has_connections, (void *)(uintptr_t)&count);
-	assert(legacy_testing_counts(&world).ended_many == 5);
+	assert(quota_counted(QUOTA_LEGACY_CONNECTIONS) == 5);
 	assert(legacy_testing_counts(&world).connections == LEGACY_CONNECTIONS_PER_USER);
 	for (uint64_t i = 0; i < count; i++)
 		(void)close(fds[i]);

@@ -188,7 +188,8 @@ int legacy_server_new(struct legacy_server **ret_server, const struct legacy_con
 	}
 	server->config = *config;
 	server->memory.total = config->memory_max ? config->memory_max : LEGACY_MEMORY_MAX;
-	server->user_connections = (struct quota){.total = LEGACY_CONNECTIONS_MAX,
+	server->user_connections = (struct quota){.id = QUOTA_LEGACY_CONNECTIONS,
+						  .total = LEGACY_CONNECTIONS_MAX,
 						  .each = LEGACY_CONNECTIONS_PER_USER};
 	server->user_clients =
 		(struct quota){.total = LEGACY_CLIENTS_MAX, .each = LEGACY_CLIENTS_PER_USER};
@@ -368,5 +369,4 @@ void legacy_server_counts(const struct legacy_server *server, struct legacy_coun
 	*ret_counts = server->counts;
 	ret_counts->memory = server->memory.used;
 	ret_counts->refused_room += server->memory.refused;
-	ret_counts->ended_many = server->user_connections.refused;
 }

@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/quota.h"
+
 struct access;
 struct legacy_history;
 struct legacy_server;
@@ -30,13 +32,6 @@ struct legacy_lines_dead;
 struct symbols;
 struct tracked;
 struct worker;
-
-#define LEGACY_CONNECTIONS_MAX 4096u
-#define LEGACY_CONNECTIONS_PER_USER 2048u
-#define LEGACY_CLIENTS_MAX 4096u /* processes with a book */
-#define LEGACY_CLIENTS_PER_USER 1024u
-#define LEGACY_MEMORY_MAX \
-	(UINT64_C(2) << 30) /* of all their books together; a user alone gets half */
 
 /* What outlives the daemon, where somebody holds it. */
 enum legacy_held_kind {
@@ -109,7 +104,6 @@ struct legacy_counts {
 	uint64_t ended_garbage;
 	uint64_t ended_truncated; /* by the client, in the middle of a message */
 	uint64_t ended_slow;      /* did not read their answers */
-	uint64_t ended_many;      /* the user had too many */
 	uint64_t accept_pauses;   /* no descriptors, or too many connections: new ones wait */
 	uint64_t stranger_pids;   /* messages with a pid that the kernel does not confirm */
 };

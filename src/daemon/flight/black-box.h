@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/quota.h"
 #include "daemon/flight/flight-files.h"
 #include "daemon/registry/tracked.h"
 #include "recording/flight/flight.h"
@@ -19,9 +20,6 @@ struct black_box;
 struct loop;
 struct symbols;
 
-#define BLACK_BOX_PENDING_MAX 256u /* files that wait to be written */
-#define BLACK_BOX_FILES_BURST 8u   /* of a user at once; and then */
-#define BLACK_BOX_FILES_PER_MINUTE 6u
 #define BLACK_BOX_AGAIN_NS (30 * NS_PER_S) /* between two files of one process's failures */
 #define BLACK_BOX_FILE_SHARE 8u            /* a file is at most this part of all files */
 

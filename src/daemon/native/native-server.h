@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/quota.h"
+
 struct access;
 struct access_peer;
 struct accept_peer;
@@ -23,13 +25,6 @@ struct book_list;
 struct snapshot;
 struct web_provider;
 struct worker;
-
-/*
- * Connections of clients that send requests or have sent nothing yet; those with offers belong to
- * the registry. At the first limit, an idle connection of the user with the most is closed.
- */
-#define NATIVE_CONNECTIONS_MAX 1024u
-#define NATIVE_USER_CONNECTIONS_MAX 64u
 
 #define NATIVE_FIRST_NS UINT64_C(10000000000)  /* until the first packet */
 #define NATIVE_IDLE_NS UINT64_C(60000000000)   /* between two requests */

@@ -18,16 +18,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/quota.h"
+
 struct incident_hook;
 struct loop;
 
-#define INCIDENT_HOOK_RUNNING_MAX \
-	4u /* a command may take seconds, e.g. to send mail or write a file */
-/*
- * Nobody reads more than ten. Each user may cause as many as are then left for all others, so that
- * one user alone has ten.
- */
-#define INCIDENT_HOOK_PER_MINUTE 20u
 #define INCIDENT_HOOK_INPUT_MAX (UINT32_C(1) << 20)
 #define INCIDENT_HOOK_SECONDS 60u /* then it is killed with its process group */
 

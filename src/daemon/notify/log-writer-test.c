@@ -247,7 +247,7 @@ UNIT(a_user_who_prints_too_much_prints_no_more_for_a_while)
 	for (int i = 0; i < 100; i++)
 		assert(!log_writer_charge(log_writer, 7, 1));
 	assert(log_writer_charge(log_writer, 8, 1));
-	assert(log_writer_left_out(log_writer) == 100);
+	assert(quota_counted(QUOTA_LOG_LEFT_OUT) == 100);
 	log_writer_free(log_writer);
 	close(ends[1]);
 	slurp(ends[0], text, sizeof(text));

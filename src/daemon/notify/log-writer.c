@@ -177,6 +177,7 @@ int log_writer_new(struct log_writer **ret_log_writer, const char *path, int fd,
 		return -ENOMEM;
 	log_writer->room = room ? room : LOG_WRITER_ROOM_DEFAULT;
 	log_writer->ring = malloc(log_writer->room);
+	log_writer->rate.id = QUOTA_LOG_LEFT_OUT;
 	log_writer->rate.burst = LOG_WRITER_USER_BURST;
 	log_writer->rate.per_second = LOG_WRITER_USER_PER_S;
 	log_writer->fd = log_writer->spare = fd;
@@ -263,16 +264,6 @@ bool log_writer_charge(struct log_writer *log_writer, uint32_t uid, size_t lengt
 				       " left out: there are too many\n",
 				       untold, uid); /* a drop is counted */
 	return may;
-}
-
-uint64_t log_writer_left_out(struct log_writer *log_writer)
-{
-	uint64_t left_out;
-
-	pthread_mutex_lock(&log_writer->lock);
-	left_out = log_writer->rate.refused;
-	pthread_mutex_unlock(&log_writer->lock);
-	return left_out;
 }
 
 bool log_writer_vprint(struct log_writer *log_writer, const char *format, va_list arguments)

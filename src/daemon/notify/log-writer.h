@@ -12,13 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/quota.h"
+
 struct log_writer;
 
 #define LOG_WRITER_ROOM_DEFAULT (UINT32_C(4) << 20)
-
-/* What users may cause to be printed: so many bytes at once, and then so many per second. */
-#define LOG_WRITER_USER_BURST (UINT32_C(4) << 20)
-#define LOG_WRITER_USER_PER_S (UINT32_C(64) << 10)
 
 /*
  * Writes to @path, or to @fd if @path is NULL or cannot be opened; @fd stays the caller's. @room:
@@ -41,9 +39,6 @@ bool log_writer_vprint(struct log_writer *log_writer, const char *format, va_lis
  * much. What is left out is counted, and the output says so once a minute. From any thread.
  */
 bool log_writer_charge(struct log_writer *log_writer, uint32_t uid, size_t length);
-
-/* Number of texts left out because their users had caused too much. */
-uint64_t log_writer_left_out(struct log_writer *log_writer);
 
 /*
  * Reopens the path, as after a rotation. If it cannot be opened, what is in use stays in use. Does

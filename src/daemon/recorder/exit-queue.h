@@ -15,13 +15,7 @@
 #include <stdint.h>
 
 #include "base/process/memory-cgroup.h"
-
-#define EXIT_QUEUE_BOOKS_MAX 1024u               /* of all users */
-#define EXIT_QUEUE_BYTES_MAX (UINT64_C(1) << 30) /* likewise */
-
-/* Of a memory cgroup's limit, what may wait; but at least so much. */
-#define EXIT_QUEUE_GROUP_SHARE 16u
-#define EXIT_QUEUE_GROUP_MIN (UINT64_C(8) << 20)
+#include "base/quota.h"
 
 struct exit_queue_book {
 	void *context; /* whose it is; unique */

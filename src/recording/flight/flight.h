@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/ending.h"
+#include "base/quota.h"
 #include "recording/format/layout.h"
 
 struct flight;
@@ -24,12 +25,6 @@ struct scan_book;
 
 /* Of what is kept, a file gets so much. */
 #define FLIGHT_WINDOW_NS (60 * NS_PER_S)
-
-/* Users with a recorder of their own, which takes some megabytes; others have files from rings alone. */
-#define FLIGHT_USERS_MAX 32u
-
-/* Books of a user that are recorded all the time; the others likewise. */
-#define FLIGHT_BOOKS_MAX 1024u
 
 struct flight_options {
 	uint64_t time_ns;  /* how long it is kept */

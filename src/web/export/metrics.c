@@ -264,67 +264,27 @@ static void metrics_write_exits(struct exposition *to, const struct health *heal
 	exposition_u64(to, health->exits_waiting_bytes);
 }
 
+/* Of base/quota.def. */
+static void metrics_write_limit(struct exposition *to, enum quota_id id, uint64_t count)
+{
+	const struct quota_metric *metric = quota_metric(id);
+
+	if (metric->name)
+		exposition_one(to, metric->name, EXPOSITION_COUNTER, count, metric->help);
+}
+
 static void metrics_write_limits(struct exposition *to, const struct health *health)
 {
-	static const struct {
-		const char *name, *help;
-	} limits[HEALTH_LIMITS] = {
-		[HEALTH_STORE_LEAKS] = {"ttmem_store_leaks_dropped",
-					"Leak reports that found no room in the queue."},
-		[HEALTH_STORE_JOINED] = {"ttmem_store_incidents_joined",
-					 "Incidents that were counted with one that waited."},
-		[HEALTH_STORE_CUT] = {"ttmem_store_rows_cut",
-				      "Rows beyond what one record may have."},
-		[HEALTH_LEGACY_ROOM] = {"ttmem_legacy_room_refused",
-					"Times that an old client's user had no room for books."},
-		[HEALTH_LEGACY_CONNECTIONS] = {"ttmem_legacy_connections_refused",
-					       "Connections of old clients whose user had too "
-					       "many."},
-		[HEALTH_LEGACY_PAUSES] = {"ttmem_legacy_accept_pauses",
-					  "Times that old clients had to wait to connect."},
-		[HEALTH_LEGACY_SLOW] = {"ttmem_legacy_connections_slow",
-					"Old clients that did not read their answers."},
-		[HEALTH_NATIVE_CONNECTIONS] = {"ttmem_native_connections_refused",
-					       "Connections of the native socket over a limit."},
-		[HEALTH_NATIVE_SLOW] = {"ttmem_native_connections_slow",
-					"Connections of the native socket that took too long."},
-		[HEALTH_LOG_LEFT_OUT] = {"ttmem_log_left_out",
-					 "Messages and dumps of users who caused too many."},
-		[HEALTH_JOURNAL] = {"ttmem_journal_dropped",
-				    "Entries that the journal did not take."},
-		[HEALTH_HOOK_SUPPRESSED] = {"ttmem_on_incident_suppressed",
-					    "Commands for incidents that were not started."},
-		[HEALTH_HOOK_KILLED] = {"ttmem_on_incident_killed",
-					"Commands for incidents that ran too long."},
-		[HEALTH_FLIGHT_MISSED] =
-			{"ttmem_flight_events_missed",
-			 "Events that the flight recorder could not read in time."},
-		[HEALTH_FLIGHT_DROPPED] = {"ttmem_flight_intervals_dropped",
-					   "What the flight recorder had to drop before its time."},
-		[HEALTH_FLIGHT_LEFT_OUT] = {"ttmem_flight_books_left_out",
-					    "Books that the flight recorder has no room for."},
-		[HEALTH_FLIGHT_REFUSED] = {"ttmem_flight_files_refused",
-					   "Files of the flight recorder that would have been too "
-					   "many."},
-		[HEALTH_FLIGHT_FAILED] =
-			{"ttmem_flight_files_failed",
-			 "Files of the flight recorder that could not be written."},
-		[HEALTH_EXITS_UNREAD] =
-			{"ttmem_exits_unread",
-			 "Exited processes that were judged by their totals, because "
-			 "too many books waited."},
-		[HEALTH_EXITS_UNREAD_BYTES] = {"ttmem_exits_unread_left",
-					       "Device memory that these had left, in bytes."},
-	};
-
 	metrics_write_exits(to, health);
 	exposition_family(to, "ttmem_legacy_memory_bytes", EXPOSITION_GAUGE, "bytes",
 			  "Memory of the books of old clients.");
 	exposition_begin(to);
 	exposition_u64(to, health->legacy_bytes);
-	for (uint32_t i = 0; i < HEALTH_LIMITS; i++)
-		exposition_one(to, limits[i].name, EXPOSITION_COUNTER, health->limits[i],
-			       limits[i].help);
+	for (uint32_t i = 0; i < QUOTA_IDS; i++) {
+		/* These are with the others of their subject. */
+		if (i != QUOTA_PUSH && i != QUOTA_HTTP_CONNECTIONS)
+			metrics_write_limit(to, i, health->limits[i]);
+	}
 }
 
 static void metrics_write_push(struct exposition *to, const struct health *health)
@@ -333,8 +293,7 @@ static void metrics_write_push(struct exposition *to, const struct health *healt
 		       "Messages that the collector took.");
 	exposition_one(to, "ttmem_push_failed", EXPOSITION_COUNTER, health->push_failed,
 		       "Messages that it did not take, or that did not reach it.");
-	exposition_one(to, "ttmem_push_dropped", EXPOSITION_COUNTER, health->push_dropped,
-		       "Incidents that it will never hear of.");
+	metrics_write_limit(to, QUOTA_PUSH, health->limits[QUOTA_PUSH]);
 	exposition_one(to, "ttmem_push_partial", EXPOSITION_COUNTER, health->push_partial,
 		       "Messages of which it took only a part.");
 	exposition_one(to, "ttmem_push_queued", EXPOSITION_GAUGE, health->push_queued,
@@ -358,8 +317,7 @@ static void metrics_write_server(struct exposition *to, const struct metrics_ser
 		       server->subscribers_dropped, "Listeners that were too slow, or made room.");
 	exposition_one(to, "ttmem_http_connections_dropped", EXPOSITION_COUNTER, server->thrown_out,
 		       "Connections that took too long.");
-	exposition_one(to, "ttmem_http_connections_refused", EXPOSITION_COUNTER, server->refused,
-		       "Connections whose user had too many.");
+	metrics_write_limit(to, QUOTA_HTTP_CONNECTIONS, quota_counted(QUOTA_HTTP_CONNECTIONS));
 }
 
 /* Under the names that every monitoring system knows. */

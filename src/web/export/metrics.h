@@ -28,7 +28,7 @@ struct metrics_server {
 	uint64_t answers[6]; /* by the first digit of the status */
 	uint64_t subscribers;
 	uint64_t subscribers_dropped;
-	uint64_t thrown_out, refused; /* connections */
+	uint64_t thrown_out; /* connections */
 };
 
 struct metrics_input {

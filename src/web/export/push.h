@@ -16,12 +16,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/quota.h"
+
 struct push;
 struct web_incident;
 struct web_provider;
 
-#define PUSH_QUEUE_MAX 2000u /* queued incidents; a user alone gets half */
-#define PUSH_BATCH_MAX 100u  /* in one message */
+#define PUSH_BATCH_MAX 100u /* in one message */
 #define PUSH_INCIDENT_MAX (UINT32_C(64) << 10)
 #define PUSH_BACKOFF_MIN_MS 1000u
 #define PUSH_BACKOFF_MAX_MS 60000u

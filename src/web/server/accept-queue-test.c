@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/quota.h"
 #include "base/testing/unit.h"
 #include "web/server/peer-user.h"
 
@@ -88,7 +89,7 @@ UNIT(a_user_has_half_of_the_places_and_then_one_for_one)
 	accept_queue_stop(queue);
 	leave(queue, CLIENTS - 2);
 	leave(queue, CLIENTS - 1);
-	assert(accept_queue_refused(queue) == 0);
+	assert(quota_counted(QUOTA_HTTP_CONNECTIONS) == 0);
 	accept_queue_free(queue);
 	for (int i = 0; i < CLIENTS; i++)
 		assert(close(clients[i]) == 0);

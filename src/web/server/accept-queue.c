@@ -59,7 +59,6 @@ struct accept_queue {
 	size_t turn;
 	uint32_t waiting, served;
 	struct accept_queue_served *places; /* config.served_max */
-	uint64_t refused;
 };
 
 static void accept_queue_wake(struct accept_queue *queue)
@@ -133,7 +132,7 @@ static bool accept_queue_add(struct accept_queue *queue, struct accept_queue_wai
 	/* The library may have closed one without a word; its number then came back. */
 	accept_queue_release(queue, one->fd);
 	if (!user || quota_rest(queue->waiting_max, queue->waiting, user->waiting) == 0) {
-		queue->refused++;
+		quota_count(QUOTA_HTTP_CONNECTIONS, 1);
 		return false;
 	}
 	if (user->last)
@@ -339,14 +338,4 @@ uint32_t accept_queue_user(struct accept_queue *queue, int fd)
 	uid = place && fd >= 0 ? place->uid : PEER_USER_UNKNOWN;
 	pthread_mutex_unlock(&queue->lock);
 	return uid;
-}
-
-uint64_t accept_queue_refused(struct accept_queue *queue)
-{
-	uint64_t refused;
-
-	pthread_mutex_lock(&queue->lock);
-	refused = queue->refused;
-	pthread_mutex_unlock(&queue->lock);
-	return refused;
 }

@@ -13,9 +13,6 @@
 
 struct accept_queue;
 
-/* Accepted, not served yet; more are closed. Never more than a quarter of the descriptors. */
-#define ACCEPT_QUEUE_WAITING_MAX 4096u
-
 struct accept_queue_config {
 	int listening;       /* taken, even on failure */
 	uint32_t served_max; /* at a time */
@@ -37,6 +34,3 @@ void accept_queue_left(struct accept_queue *queue, int fd);
 
 /* Whose a served connection is; PEER_USER_UNKNOWN = not known. From any thread. */
 uint32_t accept_queue_user(struct accept_queue *queue, int fd);
-
-/* Connections that were closed because their user had too many. From any thread. */
-uint64_t accept_queue_refused(struct accept_queue *queue);

@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CONNECTION_LIMITS_VISITS_MAX 512u /* a user alone gets half: see accept-queue.h */
+#include "base/quota.h"
+
 #define CONNECTION_LIMITS_CROWD (CONNECTION_LIMITS_VISITS_MAX * 3 / 8) /* crowded from here on */
 #define CONNECTION_LIMITS_REQUEST_S 10u /* until a request is complete */
 #define CONNECTION_LIMITS_REQUEST_CROWD_S 1u

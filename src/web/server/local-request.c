@@ -33,7 +33,7 @@ int local_request_status(struct routes_ask *ask, FILE *out)
 	ask->provider->health(ask->provider->context, &row.health);
 	row.has_flight = row.health.flight.runs;
 	/* Whom everybody may know: who has a path or a port can be seen in /proc by all users. */
-	status_set_doors(&row);
+	status_set_lists(&row);
 	document_open(&json, "ttmem.status/1", clock_ns(CLOCK_REALTIME));
 	fields_put(&json, status_fields, &row);
 	document_close_bare(&json);

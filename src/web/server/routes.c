@@ -179,7 +179,6 @@ static int routes_metrics(struct routes_ask *ask, FILE *out)
 	struct web *web = ask->web;
 	struct metrics_server server = {
 		.thrown_out = connection_limits_thrown_out(web->connection_limits),
-		.refused = accept_queue_refused(web->accept_queue),
 	};
 	struct metrics_input input = {
 		.health = web->health,

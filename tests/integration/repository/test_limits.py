@@ -61,6 +61,20 @@ INTERNAL = {
 }
 
 
+UNIT_OF_SHIFT = {"10": ("KiB", 1 << 10), "20": ("MiB", 1 << 20), "30": ("GiB", 1 << 30)}
+
+
+def declared():
+    """(constant, what, when it is reached, metric) of each limit in quota.def; metric: "" if nothing is counted."""
+    text = (ROOT / "src" / "base" / "quota.def").read_text(encoding="utf-8")
+    text = re.sub(r'"\s*"', "", re.sub(r"/\*.*?\*/", "", text, flags=re.S))  # without comments; strings in one piece
+    for quota in re.split(r"^QUOTA\(", text, flags=re.M)[1:]:
+        name = re.match(r'\w+,\s*(?:"(\w+)"|NULL)', quota)[1]
+        metric = name + "_total" if name else ""
+        for constant, what, reached in re.findall(r'LIMIT\((\w+),\s*"([^"]*)",\s*"([^"]*)"\)', quota):
+            yield constant, what, reached, metric
+
+
 def rows():
     for line in (ROOT / "docs" / "limits.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.split("|")[1:-1]]
@@ -70,7 +84,7 @@ def rows():
 
 def sources():
     for folder in ("src", "kernel", "include"):
-        for path in sorted((ROOT / folder).rglob("*.[ch]")):
+        for path in sorted([*(ROOT / folder).rglob("*.[ch]"), *(ROOT / folder).rglob("*.def")]):
             if not re.search(r"test|fuzz", path.stem):
                 yield path
 
@@ -126,6 +140,24 @@ def test_every_limit_of_what_users_reach_is_in_the_list(constants):
     ]
     assert missing == []
     assert set(constants) >= INTERNAL
+
+
+def test_declared_limits_are_in_the_list_as_they_are_declared(constants):
+    page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8").splitlines()
+    listed_rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page if line.startswith("|")]
+    checked = 0
+    for constant, what, reached, metric in declared():
+        shift, value = re.search(r"<< (\d+)\)?$", constants[constant][0]), number(constants, constant)
+        unit, size = UNIT_OF_SHIFT[shift[1]] if shift else ("", 1)
+        shown = f"{value // size} {unit}".strip()
+        row = f"| {what} | `{constant}` | {shown} | {reached} | {metric and f'`{metric}`'} |"
+        found = [
+            cells for cells in listed_rows
+            if cells[:4] == [what, f"`{constant}`", shown, reached] and (f"`{metric}`" in cells[4] or not metric)
+        ]  # fmt: skip
+        assert len(found) == 1, f"docs/limits.md should have this row, in the table where it belongs:\n{row}"
+        checked += 1
+    assert checked >= 20
 
 
 def test_metrics_in_the_list_exist(ttmemd):
