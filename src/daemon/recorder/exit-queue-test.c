@@ -66,7 +66,7 @@ UNIT(what_was_read_counts_until_it_is_let_go)
 
 	while (put(&queue, n, 1000, MIB) == 0)
 		n++;
-	assert(n == EXIT_QUEUE_BOOKS_MAX / 2 && queue.count == n && queue.bytes == n * MIB);
+	assert(n == EXIT_QUEUE_BOOKS_MAX / 2 && queue.count == n && queue.bytes.used == n * MIB);
 	assert(take(&queue) == 0 && put(&queue, n, 1000, MIB) == -ENOSPC);
 	assert(exit_queue_remove(&queue, &names[0]) == &names[0]);
 	assert(!exit_queue_remove(&queue, &names[0]));
@@ -75,7 +75,7 @@ UNIT(what_was_read_counts_until_it_is_let_go)
 	assert(put(&queue, n + 2, 1001, MIB) == 0 && put(&queue, n + 3, 1001, MIB) == 0);
 	for (size_t i = 1; i <= n + 3; i++)
 		exit_queue_remove(&queue, &names[i]);
-	assert(queue.count == 0 && queue.bytes == 0 && queue.lane_count == 0);
+	assert(queue.count == 0 && queue.bytes.used == 0 && queue.books.count == 0);
 	assert(!exit_queue_take(&queue));
 	exit_queue_deinit(&queue);
 }

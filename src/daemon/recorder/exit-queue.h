@@ -30,23 +30,15 @@ struct exit_queue_item {
 	bool is_first; /* of its user's: it is larger than what may wait */
 };
 
-/* A user with books. */
-struct exit_queue_lane {
-	uint32_t user;
-	size_t books;
-	uint64_t bytes;
-	uint64_t turn; /* when one of its books was last taken */
-};
-
 struct exit_queue {
 	struct exit_queue_item *items; /* in the order in which they came */
 	size_t count, capacity;
-	struct exit_queue_lane *lanes;
-	size_t lane_count, lane_capacity;
-	uint64_t bytes, turns;
+	struct quota books, bytes; /* shares of users; their turns are with the books */
 };
 
-#define EXIT_QUEUE_NULL ((struct exit_queue){0})
+#define EXIT_QUEUE_NULL                                                \
+	((struct exit_queue){.books = {.total = EXIT_QUEUE_BOOKS_MAX}, \
+			     .bytes = {.total = EXIT_QUEUE_BYTES_MAX}})
 
 void exit_queue_deinit(struct exit_queue *queue);
 

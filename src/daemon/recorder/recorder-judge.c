@@ -212,7 +212,7 @@ void recorder_exits(const struct recorder *recorder, struct recorder_exits *ret_
 {
 	*ret_exits = (struct recorder_exits){
 		.books = recorder->exits.count,
-		.bytes = recorder->exits.bytes,
+		.bytes = recorder->exits.bytes.used,
 		.unread = recorder->unread,
 		.unread_bytes = recorder->unread_bytes,
 	};

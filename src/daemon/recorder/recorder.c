@@ -313,6 +313,7 @@ int recorder_new_past(struct recorder **ret_past, const struct recorder_config *
 
 	if (!recorder)
 		return -ENOMEM;
+	recorder->exits = EXIT_QUEUE_NULL;
 	recorder->config = *config;
 	recorder->timer.fire = recorder_timer;
 	recorder->regions_timer.fire = recorder_regions_timer;

@@ -47,7 +47,8 @@ struct push {
 	struct worker_job farewell;
 	pthread_mutex_t lock;                       /* protects what follows */
 	struct push_incident queue[PUSH_QUEUE_MAX]; /* a ring */
-	uint32_t first, queued;
+	uint32_t first;
+	struct quota queued;
 	struct push_counts counts;
 
 	/* Private to the thread. */
@@ -56,24 +57,14 @@ struct push {
 	bool fails; /* last reported state */
 };
 
-/* With the lock held: a user may have as many as are then left for all others. */
-static bool push_has_room(const struct push *push, uint32_t user)
-{
-	size_t own = 0;
-
-	for (size_t i = 0; i < push->queued; i++)
-		own += push->queue[(push->first + i) % PUSH_QUEUE_MAX].user == user;
-	return quota_rest(PUSH_QUEUE_MAX, push->queued, own) > 0;
-}
-
 void push_tell_incident(struct push *push, const struct web_incident *incident)
 {
 	struct push_incident item;
 	bool is_whole = push_incident_init(&item, incident), kept = false;
 
 	pthread_mutex_lock(&push->lock);
-	if (is_whole && push_has_room(push, item.user)) {
-		push->queue[(push->first + push->queued++) % PUSH_QUEUE_MAX] = item;
+	if (is_whole && quota_take(&push->queued, item.user, 1)) {
+		push->queue[(push->first + push->queued.used - 1) % PUSH_QUEUE_MAX] = item;
 		kept = true;
 	} else {
 		push->counts.dropped++;
@@ -220,7 +211,7 @@ static void push_logs(struct push *push)
 	uint32_t count;
 
 	pthread_mutex_lock(&push->lock);
-	count = (uint32_t)bits_min(push->queued, PUSH_BATCH_MAX);
+	count = (uint32_t)bits_min(push->queued.used, PUSH_BATCH_MAX);
 	/* Only this thread removes entries, so the texts stay valid. */
 	for (uint32_t i = 0; i < count; i++)
 		batch[i] = push->queue[(push->first + i) % PUSH_QUEUE_MAX];
@@ -237,7 +228,8 @@ static void push_logs(struct push *push)
 		return;
 	pthread_mutex_lock(&push->lock);
 	push->first = (push->first + count) % PUSH_QUEUE_MAX;
-	push->queued -= count;
+	for (uint32_t i = 0; i < count; i++)
+		quota_give(&push->queued, batch[i].user, 1);
 	if (outcome != PUSH_TAKEN)
 		rejected = count;
 	push->counts.incidents += count - rejected;
@@ -252,7 +244,7 @@ static bool push_has_queued(struct push *push)
 	bool has;
 
 	pthread_mutex_lock(&push->lock);
-	has = push->queued > 0;
+	has = push->queued.used > 0;
 	pthread_mutex_unlock(&push->lock);
 	return has;
 }
@@ -332,6 +324,7 @@ int push_new(struct push **ret_push, const struct push_config *config, const cha
 	if (!push)
 		return -ENOMEM;
 	push->config = *config;
+	push->queued.total = PUSH_QUEUE_MAX;
 	push->provider = *config->provider;
 	push->metrics.path = "/v1/metrics";
 	push->logs.path = "/v1/logs";
@@ -359,11 +352,9 @@ struct push *push_free(struct push *push)
 	push_post_stop(push->post, PUSH_FAREWELL_MS);
 	(void)worker_put(push->worker, &push->farewell); /* the queue has no limit */
 	worker_free(push->worker);
-	while (push->queued > 0) {
-		push_incident_deinit(&push->queue[push->first]);
-		push->first = (push->first + 1) % PUSH_QUEUE_MAX;
-		push->queued--;
-	}
+	for (uint64_t i = 0; i < push->queued.used; i++)
+		push_incident_deinit(&push->queue[(push->first + i) % PUSH_QUEUE_MAX]);
+	quota_deinit(&push->queued);
 	pthread_mutex_destroy(&push->lock);
 	push_post_free(push->post);
 	free(push->attributes_text);
@@ -375,6 +366,6 @@ void push_counts(struct push *push, struct push_counts *ret_counts)
 {
 	pthread_mutex_lock(&push->lock);
 	*ret_counts = push->counts;
-	ret_counts->queued = push->queued;
+	ret_counts->queued = (uint32_t)push->queued.used;
 	pthread_mutex_unlock(&push->lock);
 }

@@ -2,7 +2,7 @@
 
 /*
  * One thread accepts and serves; others only report what has been closed. There are a few hundred
- * connections at most that are served, and few users: lists are enough.
+ * connections at most that are served, and few that wait: lists are enough.
  */
 
 #include "web/server/accept-queue.h"
@@ -17,7 +17,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/quota.h"
@@ -29,14 +28,9 @@
 struct accept_queue_waiting {
 	struct accept_queue_waiting *next;
 	int fd;
+	uint32_t uid;
 	struct sockaddr_storage peer;
 	socklen_t length;
-};
-
-struct accept_queue_user {
-	uint32_t uid;
-	uint32_t served, waiting;
-	struct accept_queue_waiting *first, *last;
 };
 
 struct accept_queue_served {
@@ -50,45 +44,18 @@ struct accept_queue {
 	pthread_t thread;
 	bool is_started;
 	int wake;
-	uint64_t waiting_max;
 
 	pthread_mutex_t lock; /* protects what follows */
 	bool is_stopping;
-	struct accept_queue_user *users;
-	size_t user_count, user_capacity;
-	size_t turn;
-	uint32_t waiting, served;
+	struct accept_queue_waiting *first, **last; /* oldest first */
+	uint32_t turn;                              /* the user whose connection was served last */
+	struct quota waiting, served;
 	struct accept_queue_served *places; /* config.served_max */
 };
 
 static void accept_queue_wake(struct accept_queue *queue)
 {
 	(void)eventfd_write(queue->wake, 1); /* fails only if it is awake many times over */
-}
-
-/* Entries of users who have nothing are used again. NULL: no memory. */
-static struct accept_queue_user *accept_queue_entry(struct accept_queue *queue, uint32_t uid)
-{
-	struct accept_queue_user *empty = NULL, *users;
-
-	for (size_t i = 0; i < queue->user_count; i++) {
-		struct accept_queue_user *user = &queue->users[i];
-
-		if (user->uid == uid)
-			return user;
-		if (user->served == 0 && user->waiting == 0)
-			empty = user;
-	}
-	if (!empty) {
-		users = array_grow(queue->users, &queue->user_capacity, queue->user_count + 1,
-				   sizeof(*users));
-		if (!users)
-			return NULL;
-		queue->users = users;
-		empty = &users[queue->user_count++];
-	}
-	*empty = (struct accept_queue_user){.uid = uid};
-	return empty;
 }
 
 /* With the lock held. The entry with that fd, or NULL; -1 finds a free place. */
@@ -104,15 +71,11 @@ static struct accept_queue_served *accept_queue_place(struct accept_queue *queue
 static void accept_queue_release(struct accept_queue *queue, int fd)
 {
 	struct accept_queue_served *place = accept_queue_place(queue, fd);
-	struct accept_queue_user *user;
 
 	if (!place)
 		return;
-	user = accept_queue_entry(queue, place->uid); /* exists: it has something that is served */
-	if (user && user->served > 0)
-		user->served--;
+	quota_give(&queue->served, place->uid, 1);
 	place->fd = -1;
-	queue->served--;
 }
 
 void accept_queue_left(struct accept_queue *queue, int fd)
@@ -124,49 +87,46 @@ void accept_queue_left(struct accept_queue *queue, int fd)
 }
 
 /* With the lock held. Takes @one or leaves it to the caller. */
-static bool accept_queue_add(struct accept_queue *queue, struct accept_queue_waiting *one,
-			     uint32_t uid)
+static bool accept_queue_add(struct accept_queue *queue, struct accept_queue_waiting *one)
 {
-	struct accept_queue_user *user = accept_queue_entry(queue, uid);
-
 	/* The library may have closed one without a word; its number then came back. */
 	accept_queue_release(queue, one->fd);
-	if (!user || quota_rest(queue->waiting_max, queue->waiting, user->waiting) == 0) {
-		quota_count(QUOTA_HTTP_CONNECTIONS, 1);
+	if (!quota_take(&queue->waiting, one->uid, 1))
 		return false;
-	}
-	if (user->last)
-		user->last->next = one;
-	else
-		user->first = one;
-	user->last = one;
-	user->waiting++;
-	queue->waiting++;
+	*queue->last = one;
+	queue->last = &one->next;
 	return true;
 }
 
-/* With the lock held. The next one that may be served, of the users in turn; NULL = none. */
+/*
+ * With the lock held. The next one that may be served; NULL = none. Users take turns in the order of their
+ * numbers: if a new one were first, as quota_turn() has it, one who always comes with one connection would
+ * always be first.
+ */
 static struct accept_queue_waiting *accept_queue_next(struct accept_queue *queue)
 {
-	for (size_t i = 0; i < queue->user_count; i++) {
-		struct accept_queue_user *user = &queue->users[queue->turn++ % queue->user_count];
-		struct accept_queue_waiting *one = user->first;
-		struct accept_queue_served *place = accept_queue_place(queue, -1);
+	struct accept_queue_served *place = accept_queue_place(queue, -1);
+	struct accept_queue_waiting **next = NULL, *one;
+	uint32_t distance = UINT32_MAX;
 
-		if (!one || !place ||
-		    quota_rest(queue->config.served_max, queue->served, user->served) == 0)
+	for (struct accept_queue_waiting **at = &queue->first; place && *at; at = &(*at)->next) {
+		uint32_t from_turn = (*at)->uid - queue->turn - 1;
+
+		if ((next && from_turn >= distance) || quota_room(&queue->served, (*at)->uid) == 0)
 			continue;
-		user->first = one->next;
-		if (!user->first)
-			user->last = NULL;
-		user->waiting--;
-		queue->waiting--;
-		*place = (struct accept_queue_served){.fd = one->fd, .uid = user->uid};
-		user->served++;
-		queue->served++;
-		return one;
+		next = at;
+		distance = from_turn;
 	}
-	return NULL;
+	if (!next || quota_add(&queue->served, (*next)->uid, 1) < 0)
+		return NULL;
+	one = *next;
+	*next = one->next;
+	if (!one->next)
+		queue->last = next;
+	quota_give(&queue->waiting, one->uid, 1);
+	queue->turn = one->uid;
+	*place = (struct accept_queue_served){.fd = one->fd, .uid = one->uid};
+	return one;
 }
 
 static void accept_queue_serve(struct accept_queue *queue)
@@ -196,7 +156,6 @@ static bool accept_queue_accept(struct accept_queue *queue)
 {
 	struct accept_queue_waiting *one = calloc(1, sizeof(*one));
 	bool is_taken;
-	uint32_t uid;
 
 	if (!one)
 		return false;
@@ -207,9 +166,9 @@ static bool accept_queue_accept(struct accept_queue *queue)
 		free(one);
 		return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
 	}
-	uid = peer_user_find(queue->peer_user, one->fd);
+	one->uid = peer_user_find(queue->peer_user, one->fd);
 	pthread_mutex_lock(&queue->lock);
-	is_taken = accept_queue_add(queue, one, uid);
+	is_taken = accept_queue_add(queue, one);
 	pthread_mutex_unlock(&queue->lock);
 	if (!is_taken) {
 		(void)close(one->fd); /* nothing was written to it */
@@ -263,7 +222,10 @@ int accept_queue_new(struct accept_queue **ret_queue, const struct accept_queue_
 		return -ENOMEM;
 	}
 	queue->config = *config;
-	queue->waiting_max = accept_queue_waiting_max();
+	queue->last = &queue->first;
+	queue->waiting =
+		(struct quota){.id = QUOTA_HTTP_CONNECTIONS, .total = accept_queue_waiting_max()};
+	queue->served = (struct quota){.total = config->served_max};
 	queue->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = queue->wake < 0 ? -errno : 0;
 	(void)pthread_mutex_init(&queue->lock, NULL); /* cannot fail on Linux */
@@ -308,22 +270,21 @@ struct accept_queue *accept_queue_free(struct accept_queue *queue)
 	if (!queue)
 		return NULL;
 	accept_queue_stop(queue);
-	for (size_t i = 0; i < queue->user_count; i++) {
-		struct accept_queue_waiting *one;
+	while (queue->first) {
+		struct accept_queue_waiting *one = queue->first;
 
-		while ((one = queue->users[i].first)) {
-			queue->users[i].first = one->next;
-			(void)close(one->fd); /* nothing was written to it */
-			free(one);
-		}
+		queue->first = one->next;
+		(void)close(one->fd); /* nothing was written to it */
+		free(one);
 	}
+	quota_deinit(&queue->waiting);
+	quota_deinit(&queue->served);
 	(void)close(queue->config.listening); /* likewise */
 	if (queue->wake >= 0)
 		(void)close(queue->wake); /* nobody needs to wake up */
 	peer_user_free(queue->peer_user);
 	pthread_mutex_destroy(&queue->lock);
 	free(queue->places);
-	free(queue->users);
 	free(queue);
 	return NULL;
 }
