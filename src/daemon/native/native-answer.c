@@ -19,13 +19,13 @@
 #include "daemon/registry/tracked.h"
 #include "web/server/local-request.h"
 
-void native_answer_init(struct native_answer *answer, uint32_t kind, uint64_t *held_by_user,
-			uint64_t *held_by_all)
+void native_answer_init(struct native_answer *answer, uint32_t kind, struct native_room *room,
+			uint32_t user)
 {
 	*answer = (struct native_answer){
 		.kind = kind,
-		.held_by_user = held_by_user,
-		.held_by_all = held_by_all,
+		.room = room,
+		.user = user,
 	};
 	answer->end = &answer->first;
 }
@@ -46,20 +46,24 @@ static uint64_t native_answer_weight(size_t length)
 	return sizeof(struct native_packet) + length;
 }
 
-static bool native_answer_charge(struct native_answer *answer, uint64_t weight)
+/* @is_last: a small one, which is exempt from the limits. */
+static bool native_answer_charge(struct native_answer *answer, uint64_t weight, bool is_last)
 {
-	uint64_t mine = __atomic_add_fetch(answer->held_by_user, weight, __ATOMIC_RELAXED);
-	uint64_t all = __atomic_add_fetch(answer->held_by_all, weight, __ATOMIC_RELAXED);
+	struct native_room *room = answer->room;
+	bool may;
 
-	answer->bytes += weight;
-	return mine <= NATIVE_ANSWER_MAX && all <= NATIVE_ANSWERS_MAX;
+	pthread_mutex_lock(&room->lock);
+	may = is_last ? quota_add(&room->bytes, answer->user, weight) == 0
+		      : quota_take(&room->bytes, answer->user, weight);
+	pthread_mutex_unlock(&room->lock);
+	return may;
 }
 
 static void native_answer_discharge(struct native_answer *answer, uint64_t weight)
 {
-	__atomic_sub_fetch(answer->held_by_user, weight, __ATOMIC_RELAXED);
-	__atomic_sub_fetch(answer->held_by_all, weight, __ATOMIC_RELAXED);
-	answer->bytes -= weight;
+	pthread_mutex_lock(&answer->room->lock);
+	quota_give(&answer->room->bytes, answer->user, weight);
+	pthread_mutex_unlock(&answer->room->lock);
 }
 
 struct native_packet *native_answer_take(struct native_answer *answer)
@@ -115,19 +119,21 @@ static void native_answer_append(struct native_answer *answer, struct native_pac
 static struct native_packet *native_answer_room(struct native_answer *answer, size_t length)
 {
 	uint64_t weight = native_answer_weight(length);
-	struct native_packet *packet = NULL;
+	struct native_packet *packet;
 
 	if (answer->error < 0)
 		return NULL;
-	answer->error = native_answer_charge(answer, weight) ? 0 : -ENOBUFS;
-	if (answer->error == 0) {
-		packet = native_packet_new(length);
-		answer->error = packet ? 0 : -ENOMEM;
+	if (!native_answer_charge(answer, weight, false)) {
+		answer->error = -ENOBUFS;
+		return NULL;
 	}
-	if (packet)
+	packet = native_packet_new(length);
+	if (packet) {
 		native_answer_append(answer, packet);
-	else
+	} else {
+		answer->error = -ENOMEM;
 		native_answer_discharge(answer, weight);
+	}
 	return packet;
 }
 
@@ -211,7 +217,8 @@ static struct native_packet *native_answer_last(struct native_answer *answer, si
 	struct native_packet *packet = native_packet_new(length);
 
 	if (packet)
-		(void)native_answer_charge(answer, native_answer_weight(length));
+		(void)native_answer_charge(answer, native_answer_weight(length),
+					   true); /* without memory it does not count */
 	return packet;
 }
 

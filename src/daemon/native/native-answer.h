@@ -7,9 +7,11 @@
  * allocated; a request that exceeds a limit gets an error instead.
  */
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/quota.h"
 #include "wire/native.h"
 
 struct local_request_answer;
@@ -17,6 +19,12 @@ struct tracked;
 
 #define NATIVE_ANSWER_MAX (UINT64_C(64) << 20) /* per user */
 #define NATIVE_ANSWERS_MAX (UINT64_C(256) << 20)
+
+/* Answers that users have not received yet. It outlives them. */
+struct native_room {
+	pthread_mutex_t lock;
+	struct quota bytes;
+};
 
 struct native_packet {
 	struct native_packet *next;
@@ -30,15 +38,14 @@ struct native_answer {
 	uint32_t kind;
 	struct native_packet *first;
 	struct native_packet **end;
-	uint64_t bytes;
-	uint64_t text;          /* bytes of the body of an HTTP response */
-	uint64_t *held_by_user; /* atomic counters; they outlive the answer */
-	uint64_t *held_by_all;
+	uint64_t text; /* bytes of the body of an HTTP response */
+	struct native_room *room;
+	uint32_t user;
 	int error; /* the first one that occurred while building */
 };
 
-void native_answer_init(struct native_answer *answer, uint32_t kind, uint64_t *held_by_user,
-			uint64_t *held_by_all);
+void native_answer_init(struct native_answer *answer, uint32_t kind, struct native_room *room,
+			uint32_t user);
 void native_answer_deinit(struct native_answer *answer);
 
 /*

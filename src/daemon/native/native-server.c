@@ -22,8 +22,14 @@
 #include "base/threads/worker.h"
 #include "daemon/native/native-answer.h"
 #include "daemon/native/native-query.h"
-#include "daemon/native/native-user.h"
 #include "source/books/accept.h"
+
+/*
+ * The worker answers one question after the other, and some take long. So its queue has only a few of each
+ * user, and a user with many questions keeps others waiting no longer than one with few: the question that
+ * it answers, and the next, so that it need not wait for the loop.
+ */
+#define NATIVE_USER_QUESTIONS_MAX 2u
 
 #define NATIVE_ACCEPTS 16u                  /* of one turn; an offered book takes up to 100 us */
 #define NATIVE_PACKETS 16u                  /* sent in one turn */
@@ -32,13 +38,14 @@
 struct native_connection {
 	struct native *native;
 	struct native_connection *next, **place;
+	struct native_connection *next_waiting;
 	struct accept_peer *peer;
-	struct native_user *user;
+	uint32_t user;
 	struct access_peer who;
 	struct loop_source source;
 	struct loop_timer timer;
 	struct worker_job job;
-	struct native_turn turn;
+	bool is_waiting; /* its question, for others of its user */
 	bool is_at_work; /* the worker has question and answer */
 	bool is_dropped; /* while at work; atomic */
 	struct native_question question;
@@ -53,8 +60,10 @@ struct native {
 	struct loop_source listening;
 	struct loop_timer pause;
 	struct native_connection *connections;
-	struct native_user *users;
-	uint64_t held;                /* atomic */
+	struct native_connection *waiting; /* the oldest first */
+	struct quota user_connections;
+	struct quota at_work; /* questions in the worker's queue */
+	struct native_room room;
 	bool is_stopped;              /* atomic */
 	struct native_counts counts;  /* atomic each */
 	struct accept_request packet; /* room for one */
@@ -63,6 +72,19 @@ struct native {
 static void native_count(uint64_t *counter)
 {
 	__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
+}
+
+/* Its question waits no longer; nothing if it does not. */
+static void native_connection_leave(struct native_connection *connection)
+{
+	struct native_connection **place = &connection->native->waiting;
+
+	if (!connection->is_waiting)
+		return;
+	while (*place != connection)
+		place = &(*place)->next_waiting;
+	*place = connection->next_waiting;
+	connection->is_waiting = false;
 }
 
 /* Frees everything but what the worker still uses. */
@@ -79,14 +101,13 @@ static void native_connection_drop(struct native_connection *connection)
 		__atomic_store_n(&connection->is_dropped, true, __ATOMIC_RELAXED);
 		return;
 	}
-	native_user_leave(connection->user, &connection->turn);
+	native_connection_leave(connection);
 	native_packet_free(connection->packet);
 	native_answer_deinit(&connection->answer);
 	*connection->place = connection->next;
 	if (connection->next)
 		connection->next->place = connection->place;
-	connection->user->connections--;
-	native_user_put(&native->users, connection->user);
+	quota_give(&native->user_connections, connection->user, 1);
 	__atomic_sub_fetch(&native->counts.connections, 1, __ATOMIC_RELAXED);
 	free(connection);
 }
@@ -170,38 +191,56 @@ static void native_connection_answer(struct native_connection *connection)
 		native_connection_send(connection);
 }
 
-static void native_serve_user(struct native *native, struct native_user *user);
+static void native_serve_waiting(struct native *native);
 
 static void native_done(struct worker_job *job)
 {
 	struct native_connection *connection = container_of(job, struct native_connection, job);
 
 	connection->is_at_work = false;
-	connection->user->at_work--;
-	native_serve_user(connection->native, connection->user);
+	quota_give(&connection->native->at_work, connection->user, 1);
+	native_serve_waiting(connection->native);
 	native_connection_answer(connection);
 }
 
-/* Gives the worker as many of the user's questions as it may have. May free a user without connections. */
-static void native_serve_user(struct native *native, struct native_user *user)
+/* The oldest question that may go into the worker's queue; NULL: none may. */
+static struct native_connection *native_next_waiting(const struct native *native)
 {
-	struct native_turn *turn;
+	struct native_connection *connection = native->waiting;
 
-	user->connections++; /* so that it stays */
-	while ((turn = native_user_next(user))) {
-		struct native_connection *connection =
-			container_of(turn, struct native_connection, turn);
+	while (connection && quota_room(&native->at_work, connection->user) == 0)
+		connection = connection->next_waiting;
+	return connection;
+}
 
-		connection->is_at_work = true;
+static void native_serve_waiting(struct native *native)
+{
+	struct native_connection *connection;
+
+	while ((connection = native_next_waiting(native))) {
+		native_connection_leave(connection);
+		connection->is_at_work = quota_take(&native->at_work, connection->user, 1);
 		connection->job = (struct worker_job){.run = native_run, .done = native_done};
-		if (worker_put(native->config.work, &connection->job))
+		if (connection->is_at_work && worker_put(native->config.work, &connection->job))
 			continue;
-		connection->is_at_work = false; /* the worker has stopped */
-		user->at_work--;
+		/* The worker has stopped, or there is no memory. */
+		if (connection->is_at_work)
+			quota_give(&native->at_work, connection->user, 1);
+		connection->is_at_work = false;
 		native_connection_drop(connection);
 	}
-	user->connections--;
-	native_user_put(&native->users, user);
+}
+
+/* Its question waits behind the others. */
+static void native_connection_wait(struct native_connection *connection)
+{
+	struct native_connection **place = &connection->native->waiting;
+
+	while (*place)
+		place = &(*place)->next_waiting;
+	connection->next_waiting = NULL;
+	connection->is_waiting = true;
+	*place = connection;
 }
 
 /* A question has come. */
@@ -223,8 +262,8 @@ static void native_connection_ask(struct native_connection *connection)
 	}
 	native_count(&native->counts.requests);
 	native_answer_init(&connection->answer,
-			   r < 0 || question->is_http ? 0 : question->request.kind,
-			   &connection->user->held, &native->held);
+			   r < 0 || question->is_http ? 0 : question->request.kind, &native->room,
+			   connection->user);
 	if (r < 0) {
 		native_answer_end(&connection->answer, r);
 		native_connection_answer(connection);
@@ -234,8 +273,8 @@ static void native_connection_ask(struct native_connection *connection)
 	question->came_ns = clock_ns(CLOCK_MONOTONIC);
 	if (!native_connection_await(connection, 0, 0))
 		return;
-	native_user_wait(connection->user, &connection->turn);
-	native_serve_user(native, connection->user);
+	native_connection_wait(connection);
+	native_serve_waiting(native);
 }
 
 static void native_offer_consume(struct native *native, struct accept_peer *peer)
@@ -278,7 +317,7 @@ static void native_connection_ready(struct loop_source *source, uint32_t events)
 	 */
 	bool sends = !connection->is_at_work && (connection->answer.first || connection->packet);
 
-	if (connection->turn.is_waiting || connection->is_at_work ||
+	if (connection->is_waiting || connection->is_at_work ||
 	    (sends && events & (EPOLLHUP | EPOLLERR)))
 		native_connection_drop(connection);
 	else if (sends)
@@ -294,14 +333,17 @@ static void native_connection_ready(struct loop_source *source, uint32_t events)
 static bool native_make_room(struct native *native)
 {
 	struct native_connection *victim = NULL;
+	uint64_t most = 0;
 
 	for (struct native_connection *c = native->connections; c; c = c->next) {
-		bool idle = c->peer && !c->turn.is_waiting && !c->is_at_work && !c->answer.first &&
+		bool idle = c->peer && !c->is_waiting && !c->is_at_work && !c->answer.first &&
 			    !c->packet;
 
 		/* The list begins with the youngest. */
-		if (idle && (!victim || c->user->connections >= victim->user->connections))
+		if (idle && quota_used(&native->user_connections, c->user) >= most) {
 			victim = c;
+			most = quota_used(&native->user_connections, c->user);
+		}
 	}
 	if (!victim)
 		return false;
@@ -313,8 +355,11 @@ static bool native_make_room(struct native *native)
 /* Whether one more is allowed, and who it is. */
 static int native_connection_admit(struct native *native, struct native_connection *connection)
 {
-	if (connection->user->connections > NATIVE_USER_CONNECTIONS_MAX ||
-	    (native->counts.connections >= NATIVE_CONNECTIONS_MAX && !native_make_room(native)))
+	const struct quota *all = &native->user_connections;
+
+	/* This one counts already, so that its user is no better off than others while room is made. */
+	if (quota_used(all, connection->user) > all->each ||
+	    (all->used > all->total && !native_make_room(native)))
 		return -EUSERS;
 	return access_peer_init(native->config.access, connection->source.fd, &connection->who);
 }
@@ -339,16 +384,15 @@ static int native_connection_new_consume(struct native *native, struct accept_pe
 	connection->source = LOOP_SOURCE_NULL;
 	connection->source.fd = owned->fd;
 	connection->source.ready = native_connection_ready;
-	connection->user = native_user_get(&native->users, owned->uid);
-	if (!connection->user)
-		return -ENOMEM;
-	connection->user->connections++; /* so that it stays while room is made */
+	connection->user = owned->uid;
+	r = quota_add(&native->user_connections, connection->user, 1);
+	if (r < 0)
+		return r;
 	r = native_connection_admit(native, connection);
 	if (r == 0)
 		r = loop_add(native->config.loop, &connection->source, EPOLLIN);
 	if (r < 0) {
-		connection->user->connections--;
-		native_user_put(&native->users, connection->user);
+		quota_give(&native->user_connections, connection->user, 1);
 		return r;
 	}
 	connection->peer = cleanup_steal(owned);
@@ -451,9 +495,14 @@ int native_new(struct native **ret_native, const struct native_config *config)
 	native->listening = LOOP_SOURCE_NULL;
 	native->listening.ready = native_listening_ready;
 	native->pause.fire = native_pause_over;
+	native->user_connections = (struct quota){.total = NATIVE_CONNECTIONS_MAX,
+						  .each = NATIVE_USER_CONNECTIONS_MAX};
+	native->at_work = (struct quota){.total = UINT64_MAX, .each = NATIVE_USER_QUESTIONS_MAX};
+	native->room.bytes = (struct quota){.total = NATIVE_ANSWERS_MAX, .each = NATIVE_ANSWER_MAX};
 	native->query = native_query_new(&native->config);
 	if (!native->query)
 		return -ENOMEM;
+	(void)pthread_mutex_init(&native->room.lock, NULL); /* cannot fail on Linux */
 	*ret_native = cleanup_steal(native);
 	return 0;
 }
@@ -472,6 +521,10 @@ struct native *native_free(struct native *native)
 		native_connection_drop(native->connections);
 	native_close_socket(native);
 	native_query_free(native->query);
+	quota_deinit(&native->user_connections);
+	quota_deinit(&native->at_work);
+	quota_deinit(&native->room.bytes);
+	pthread_mutex_destroy(&native->room.lock);
 	free(native);
 	return NULL;
 }

@@ -4,8 +4,8 @@
 /*
  * The native socket. The first bytes of a packet say what it is: an offer of a book, which goes to
  * the registry with its connection; a request for descriptors (wire/native.h); or an HTTP request
- * (wire/http-request.h). A worker answers requests, one at a time per connection and the users in
- * turn (native-user.h), and the loop sends the answer as the socket accepts it. A client that sends
+ * (wire/http-request.h). A worker answers requests, one at a time per connection and a few of
+ * each user, and the loop sends the answer as the socket accepts it. A client that sends
  * garbage, does not read, or holds too many connections loses its connection; no other client is
  * affected.
  */
