@@ -66,6 +66,7 @@ int scan_new(struct scan **ret_scan)
 
 	if (!scan)
 		return -ENOMEM;
+	scan->maps_budget = MAPS_BUDGET;
 	r = proc_open(&scan->proc);
 	if (r < 0)
 		return r;
@@ -80,6 +81,7 @@ struct scan *scan_free(struct scan *scan)
 	for (size_t i = 0; i < scan->count; i++)
 		scan_book_free(scan->books[i]);
 	free(scan->books);
+	quota_deinit(&scan->maps_budget);
 	proc_close(&scan->proc);
 	free(scan);
 	return NULL;
@@ -274,7 +276,7 @@ static int scan_mapped(struct scan *scan, const struct scan_book *book, uint32_t
 	size_t left = maps_budget_left(&scan->maps_budget, key), bytes = 0;
 	int r = left ? proc_has_mapped(&scan->proc, pid, &file, left, &bytes) : -EFBIG;
 
-	maps_budget_spend(&scan->maps_budget, key, bytes);
+	(void)quota_add(&scan->maps_budget, key, bytes); /* without memory it does not count */
 	return r;
 }
 
@@ -509,7 +511,7 @@ int scan_run(struct scan *scan)
 
 	scan_sweep(scan);
 	scan->pass++;
-	scan->maps_budget = (struct maps_budget){0};
+	quota_deinit(&scan->maps_budget);
 	listing = proc_list(&scan->proc, ".");
 	if (!listing)
 		return -errno;

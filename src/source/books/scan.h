@@ -83,7 +83,7 @@ struct scan {
 	struct scan_book **books;
 	size_t count, capacity;
 	uint64_t pass;
-	struct maps_budget maps_budget; /* of this pass, by who made the book */
+	struct quota maps_budget; /* of this pass, by who made the book */
 
 	/* Of the last pass. */
 	struct scan_refused refused[SCAN_REFUSED_MAX];

@@ -10,18 +10,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bits.h"
+#include "base/quota.h"
+
 #define MAPS_BUDGET_ONE (2u << 20)   /* bytes of one process's list */
 #define MAPS_BUDGET_SHARE (8u << 20) /* bytes for one key */
 #define MAPS_BUDGET_ALL (128u << 20) /* bytes for all */
 #define MAPS_BUDGET_KEYS 512u        /* further ones get nothing */
 
-struct maps_budget {
-	size_t used, count;
-	struct maps_budget_share {
-		uint64_t key;
-		size_t used;
-	} shares[MAPS_BUDGET_KEYS];
-};
+#define MAPS_BUDGET                                \
+	((struct quota){.total = MAPS_BUDGET_ALL,  \
+			.each = MAPS_BUDGET_SHARE, \
+			.users_max = MAPS_BUDGET_KEYS})
 
 /* Whose share: that of a process's user, for a file of @owner. */
 static inline uint64_t maps_budget_key(uint32_t user, uint32_t owner)
@@ -29,8 +29,8 @@ static inline uint64_t maps_budget_key(uint32_t user, uint32_t owner)
 	return (uint64_t)owner << 32 | user;
 }
 
-/* How many bytes of one list may be read now; 0 = none. */
-size_t maps_budget_left(struct maps_budget *budget, uint64_t key);
-
-/* After reading. */
-void maps_budget_spend(struct maps_budget *budget, uint64_t key, size_t bytes);
+/* How many bytes of one list may be read now; 0 = none. What was read is then added: quota_add(). */
+static inline size_t maps_budget_left(const struct quota *budget, uint64_t key)
+{
+	return bits_min(quota_room(budget, key), MAPS_BUDGET_ONE);
+}

@@ -43,7 +43,7 @@ struct pid_cache {
 	size_t inside_count, inside_capacity;
 	const struct proc_file *files;
 	size_t file_count;
-	struct maps_budget budget;
+	struct quota budget;
 	size_t unread;
 };
 
@@ -55,6 +55,7 @@ int pid_cache_new(struct pid_cache **ret_cache, const struct proc *proc, struct 
 		return -ENOMEM;
 	pid_cache->proc = proc;
 	pid_cache->snapshot = snapshot;
+	pid_cache->budget = MAPS_BUDGET;
 	*ret_cache = cleanup_steal(pid_cache);
 	return 0;
 }
@@ -64,6 +65,7 @@ struct pid_cache *pid_cache_free(struct pid_cache *pid_cache)
 	if (!pid_cache)
 		return NULL;
 	map_deinit(&pid_cache->places);
+	quota_deinit(&pid_cache->budget);
 	free(pid_cache->entries);
 	free(pid_cache->inside);
 	free(pid_cache);
@@ -183,7 +185,8 @@ static int pid_cache_read_mappings(struct pid_cache *pid_cache, struct pid_cache
 
 	if (search.bytes_max > 0)
 		r = proc_find_mapped(pid_cache->proc, entry->facts.pid, &search);
-	maps_budget_spend(&pid_cache->budget, key, search.bytes);
+	(void)quota_add(&pid_cache->budget, key,
+			search.bytes); /* without memory it does not count */
 	if (r == -EFBIG && !entry->is_unread) {
 		entry->is_unread = true;
 		pid_cache->unread++;
