@@ -9,7 +9,6 @@
 #include "web/server/address.h"
 #include "web/server/auth.h"
 #include "web/server/body.h"
-#include "web/server/moment-turns.h"
 #include "web/server/web.h"
 
 struct MHD_Daemon;
@@ -32,7 +31,11 @@ struct web {
 	struct worker *fleet;   /* waits for other machines; NULL = there is no fleet */
 	struct stream *stream;
 
-	struct moment_turns turns; /* private to the thread that serves the sockets */
+	/*
+	 * Unanswered requests for moments of the past, or for details of the user's own processes. Each may
+	 * take long, and all wait in one queue. Private to the thread that serves the sockets.
+	 */
+	struct quota moments;
 	struct body_purse purse;
 	bool closing;        /* atomic */
 	uint64_t answers[6]; /* atomic; by the first digit of the status */

@@ -52,7 +52,7 @@ void web_request_free(struct web_request *web_request)
 		return;
 	connection_limits_set(web_request->visit, CONNECTION_LIMITS_ASKING);
 	if (web_request->has_turn)
-		moment_turns_leave(&web_request->web->turns, web_request->turn_user);
+		quota_give(&web_request->web->moments, web_request->turn_user, 1);
 	url_deinit(&web_request->url);
 	session_unref(web_request->sign_in.session);
 	body_unref(web_request->body);
@@ -376,7 +376,7 @@ static bool web_request_takes_turn(struct web_request *web_request)
 	if (!(web_request->url.given & URL_AT) && !web_request->route->takes_turn && !is_own)
 		return true;
 	web_request->turn_user = web_request_user(web_request);
-	web_request->has_turn = moment_turns_take(&web_request->web->turns, web_request->turn_user);
+	web_request->has_turn = quota_take(&web_request->web->moments, web_request->turn_user, 1);
 	return web_request->has_turn;
 }
 

@@ -185,6 +185,10 @@ int web_new(struct web **ret_web, const struct web_config *config, const char **
 	web->provider = *config->provider;
 	web->metrics_processes = config->metrics_processes;
 	web->is_private = config->is_private;
+	web->moments = (struct quota){.id = QUOTA_MOMENTS,
+				      .total = UINT64_MAX,
+				      .each = MOMENT_TURNS_USER_MAX,
+				      .users_max = MOMENT_TURNS_USERS_MAX};
 	web->told = calloc(1, sizeof(*web->told));
 	web->health = calloc(1, sizeof(*web->health));
 	if (web->told && web->health)
@@ -212,6 +216,7 @@ struct web *web_free(struct web *web)
 	if (web->server)
 		MHD_stop_daemon(web->server);
 	accept_queue_free(web->accept_queue);
+	quota_deinit(&web->moments);
 	worker_free(web->totals);
 	worker_free(web->details);
 	worker_free(web->fleet);
