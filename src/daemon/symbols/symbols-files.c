@@ -16,6 +16,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/quota.h"
 #include "base/threads/pthreads.h"
 #include "symbol/mapped-file.h"
 
@@ -37,7 +38,6 @@ struct files_task {
 struct symbols_files {
 	struct symbolizer_holder holder;
 	pthread_t thread;
-	uint32_t most;
 
 	pthread_mutex_t lock; /* protects what follows; never held while a file is opened */
 	pthread_cond_t more, done;
@@ -47,6 +47,7 @@ struct symbols_files {
 	bool is_released; /* that book, meanwhile */
 	bool is_ending;
 	uint32_t count;
+	struct quota of_users;
 	struct files_held held[SYMBOLS_FILES_MAX]; /* oldest first */
 };
 
@@ -55,6 +56,7 @@ static int files_take_out(struct symbols_files *files, uint32_t at)
 {
 	int fd = files->held[at].fd;
 
+	quota_give(&files->of_users, files->held[at].user, 1);
 	free(files->held[at].path);
 	files->count--;
 	memmove(&files->held[at], &files->held[at + 1],
@@ -62,51 +64,20 @@ static int files_take_out(struct symbols_files *files, uint32_t at)
 	return fd;
 }
 
-static uint32_t files_count_user(const struct symbols_files *files, uint32_t user)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < files->count; i++)
-		count += files->held[i].user == user;
-	return count;
-}
-
-static int files_compare_users(const void *left, const void *right)
-{
-	const uint32_t *a = left, *b = right;
-
-	return (*a > *b) - (*a < *b);
-}
-
-/* The user who has the most files. */
-static uint32_t files_greediest(const struct symbols_files *files)
-{
-	uint32_t users[SYMBOLS_FILES_MAX], most = 0, user = 0;
-
-	for (uint32_t i = 0; i < files->count; i++)
-		users[i] = files->held[i].user;
-	qsort(users, files->count, sizeof(users[0]), files_compare_users);
-	for (uint32_t i = 0, first = 0; i < files->count; i++) {
-		if (users[i] != users[first])
-			first = i;
-		if (i - first + 1 > most) {
-			most = i - first + 1;
-			user = users[i];
-		}
-	}
-	return user;
-}
-
-/* Makes room for one file. Return: a descriptor to be closed, or -1. */
+/*
+ * Makes room for one file: the oldest of the user, or if there are too many of all users, of one who has
+ * the most. Return: a descriptor to be closed, or -1.
+ */
 static int files_make_room(struct symbols_files *files, uint32_t user)
 {
-	if (files_count_user(files, user) < SYMBOLS_FILES_USER_MAX) {
-		if (files->count < files->most)
-			return -1;
-		user = files_greediest(files);
-	}
-	for (uint32_t i = 0; i < files->count; i++) {
-		if (files->held[i].user == user)
+	const struct quota *all = &files->of_users;
+	bool is_own = quota_used(all, user) >= all->each;
+	uint64_t most = quota_most(all);
+
+	for (uint32_t i = 0; (is_own || all->used >= all->total) && i < files->count; i++) {
+		uint32_t other = files->held[i].user;
+
+		if (is_own ? other == user : quota_used(all, other) == most)
 			return files_take_out(files, i);
 	}
 	return -1;
@@ -139,6 +110,8 @@ static bool files_add(struct symbols_files *files, const struct symbols_files_ow
 	old = files_make_room(files, owner->user);
 	if (old >= 0)
 		(void)close(old); /* O_PATH: the file system is not asked */
+	if (quota_add(&files->of_users, owner->user, 1) < 0)
+		return false;
 	files->held[files->count++] = (struct files_held){
 		.book = owner->book,
 		.user = owner->user,
@@ -344,9 +317,11 @@ int symbols_files_new(struct symbols_files **ret_files)
 		return -ENOMEM;
 	files->holder.find = files_find;
 	files->last = &files->first;
-	files->most = SYMBOLS_FILES_MAX;
+	files->of_users =
+		(struct quota){.total = SYMBOLS_FILES_MAX, .each = SYMBOLS_FILES_USER_MAX};
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
-		files->most = (uint32_t)bits_max(1, bits_min(files->most, limit.rlim_cur / 8));
+		files->of_users.total =
+			bits_max(1, bits_min(SYMBOLS_FILES_MAX, limit.rlim_cur / 8));
 	pthreads_init(&files->lock, &files->more);
 	pthreads_init_condition(&files->done);
 	r = pthreads_start(&files->thread, "files", files_thread, files);
@@ -376,6 +351,7 @@ struct symbols_files *symbols_files_free(struct symbols_files *files)
 	pthread_cond_destroy(&files->done);
 	pthread_cond_destroy(&files->more);
 	pthread_mutex_destroy(&files->lock);
+	quota_deinit(&files->of_users);
 	free(files);
 	return NULL;
 }
