@@ -166,7 +166,7 @@ static bool recorder_may_read_all(struct recorder *recorder, uint32_t user, uint
 	bool may;
 
 	pthread_mutex_lock(&recorder->lock);
-	may = now >= recorder->failures_after[user % RECORDER_FAILURE_USERS];
+	may = quota_rate_has(&recorder->failures, user, 0, now);
 	pthread_mutex_unlock(&recorder->lock);
 	return may;
 }
@@ -176,8 +176,7 @@ static void recorder_has_read_all(struct recorder *recorder, uint32_t user, uint
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	pthread_mutex_lock(&recorder->lock);
-	recorder->failures_after[user % RECORDER_FAILURE_USERS] =
-		now + RECORDER_FAILURE_REST * (now - since);
+	quota_rate_pay(&recorder->failures, user, now - since, now);
 	pthread_mutex_unlock(&recorder->lock);
 }
 

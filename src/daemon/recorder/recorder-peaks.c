@@ -36,41 +36,26 @@ static uint64_t recorder_peaks_signature(const struct snapshot_process *process)
 	return sum;
 }
 
-static bool recorder_purse_has(struct recorder_purse *purse, uint64_t share, uint64_t reserve)
-{
-	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	int64_t earned = (int64_t)((now - bits_min(purse->at_ns, now)) / share);
-
-	/* After so long it is full, whatever was owed. */
-	if (earned > RECORDER_PEAK_BURST_NS || purse->left_ns + earned > RECORDER_PEAK_BURST_NS)
-		purse->left_ns = RECORDER_PEAK_BURST_NS;
-	else
-		purse->left_ns += earned;
-	purse->at_ns = now;
-	return purse->left_ns > (int64_t)reserve;
-}
-
 /* Whether there is more time left than that, of the user and of all. */
 static bool recorder_peaks_begin(struct recorder *recorder, uint32_t user, uint64_t reserve)
 {
-	struct recorder_purse *own = &recorder->purses[user % RECORDER_PEAK_USERS];
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	bool may;
 
 	pthread_mutex_lock(&recorder->lock);
-	may = recorder_purse_has(own, RECORDER_PEAK_SHARE, reserve) &&
-	      recorder_purse_has(&recorder->all_purse, RECORDER_PEAK_ALL_SHARE, reserve);
+	may = quota_rate_has(&recorder->peaks, user, reserve, now) &&
+	      quota_rate_has(&recorder->all_peaks, 0, reserve, now);
 	pthread_mutex_unlock(&recorder->lock);
 	return may;
 }
 
 static void recorder_peaks_pay(struct recorder *recorder, uint32_t user, uint64_t start_ns)
 {
-	struct recorder_purse *own = &recorder->purses[user % RECORDER_PEAK_USERS];
-	int64_t cost = (int64_t)(clock_ns(CLOCK_MONOTONIC) - start_ns);
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	pthread_mutex_lock(&recorder->lock);
-	own->left_ns -= cost;
-	recorder->all_purse.left_ns -= cost;
+	quota_rate_pay(&recorder->peaks, user, now - start_ns, now);
+	quota_rate_pay(&recorder->all_peaks, 0, now - start_ns, now);
 	pthread_mutex_unlock(&recorder->lock);
 }
 
@@ -109,7 +94,7 @@ static void recorder_peaks_drop(struct recorder *recorder, size_t index)
 {
 	struct recorder_ended *ended = &recorder->ended_peaks[index];
 
-	recorder->ended_bytes -= ended->bytes;
+	quota_give(&recorder->ended_bytes, ended->maker, ended->bytes);
 	snapshot_free(ended->snapshot);
 	memmove(ended, ended + 1,
 		(recorder->ended_count - index - 1) * sizeof(*recorder->ended_peaks));
@@ -119,24 +104,12 @@ static void recorder_peaks_drop(struct recorder *recorder, size_t index)
 /* The oldest of the user who has the most bytes. */
 static size_t recorder_peaks_victim(const struct recorder *recorder)
 {
-	size_t victim = 0, most = 0;
+	uint64_t most = quota_most(&recorder->ended_bytes);
+	size_t victim = 0;
 
-	for (size_t i = 0; i < recorder->ended_count; i++) {
-		uint32_t user = recorder->ended_peaks[i].maker;
-		size_t bytes = 0;
-		bool is_oldest = true;
-
-		for (size_t k = 0; k < recorder->ended_count; k++) {
-			if (recorder->ended_peaks[k].maker != user)
-				continue;
-			is_oldest = is_oldest && k >= i;
-			bytes += recorder->ended_peaks[k].bytes;
-		}
-		if (is_oldest && bytes > most) {
-			most = bytes;
-			victim = i;
-		}
-	}
+	while (victim + 1 < recorder->ended_count &&
+	       quota_used(&recorder->ended_bytes, recorder->ended_peaks[victim].maker) != most)
+		victim++;
 	return victim;
 }
 
@@ -154,16 +127,16 @@ static void recorder_peaks_add(struct recorder *recorder, const struct tracked *
 
 	_Static_assert(sizeof(ended.namespaces) == sizeof(tracked->namespaces), "namespaces");
 	memcpy(ended.namespaces, tracked->namespaces, sizeof(ended.namespaces));
-	if (!list || ended.bytes > RECORDER_PEAKS_BYTES_MAX / 4) {
+	if (!list || ended.bytes > RECORDER_PEAKS_BYTES_MAX / 4 ||
+	    quota_add(&recorder->ended_bytes, ended.maker, ended.bytes) < 0) {
 		recorder->ended_peaks = list ? list : recorder->ended_peaks;
 		snapshot_free(snapshot);
 		return;
 	}
 	recorder->ended_peaks = list;
 	list[recorder->ended_count++] = ended;
-	recorder->ended_bytes += ended.bytes;
 	while (recorder->ended_count > RECORDER_PEAKS_MAX ||
-	       recorder->ended_bytes > RECORDER_PEAKS_BYTES_MAX)
+	       recorder->ended_bytes.used > RECORDER_PEAKS_BYTES_MAX)
 		recorder_peaks_drop(recorder, recorder_peaks_victim(recorder));
 }
 
@@ -241,4 +214,5 @@ void recorder_peaks_free(struct recorder *recorder)
 	for (size_t i = 0; i < recorder->ended_count; i++)
 		snapshot_free(recorder->ended_peaks[i].snapshot);
 	free(recorder->ended_peaks);
+	quota_deinit(&recorder->ended_bytes);
 }

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "base/quota.h"
 #include "base/threads/loop.h"
 #include "base/threads/worker.h"
 #include "daemon/recorder/exit-queue.h"
@@ -19,22 +20,19 @@ struct view;
 /*
  * To find out who held what when an allocation failed, the books of all processes are read,
  * whatever that costs. So the failures of one user take at most a tenth of our time: after a
- * reading there is none for ten times as long. Users are distinguished by a few bits, which is
- * enough.
+ * reading there is none for ten times as long.
  */
-#define RECORDER_FAILURE_USERS 64u
 #define RECORDER_FAILURE_REST 10u
 
 #define RECORDER_REGIONS_REST_NS (NS_PER_S / 10)
 
 /*
  * To know what was live at a peak, a whole book is read. The books of one user get one in so many parts
- * of a core for it, and a burst; users are distinguished as above.
+ * of a core for it, and a burst.
  */
-#define RECORDER_PEAK_USERS 64u
 #define RECORDER_PEAK_SHARE 50u
 #define RECORDER_PEAK_ALL_SHARE 20u /* of all users together */
-#define RECORDER_PEAK_BURST_NS ((int64_t)(NS_PER_S / 2))
+#define RECORDER_PEAK_BURST_NS (NS_PER_S / 2)
 
 /* Records ever used of a device: of more nothing is told, because all would have to be in memory. */
 #define RECORDER_PEAK_SLOTS_MAX (UINT32_C(1) << 18)
@@ -42,11 +40,6 @@ struct view;
 /* Ended processes whose peaks are kept, and their bytes in memory. */
 #define RECORDER_PEAKS_MAX 1000u
 #define RECORDER_PEAKS_BYTES_MAX (UINT64_C(8) << 20)
-
-struct recorder_purse {
-	int64_t left_ns; /* may be owed */
-	uint64_t at_ns;  /* CLOCK_MONOTONIC: when it had that */
-};
 
 /* An ended process's peaks. */
 struct recorder_ended {
@@ -104,17 +97,19 @@ struct recorder {
 	 * while a book is read.
 	 */
 	pthread_mutex_t lock;
-	uint64_t failures_after[RECORDER_FAILURE_USERS]; /* CLOCK_MONOTONIC */
-	struct notice *notice;                           /* to be reported, the latest first */
+	struct quota_rate failures; /* time for reading because of them */
+	struct notice *notice;      /* to be reported, the latest first */
 	uint64_t incidents[TYPES_INCIDENTS];
 	uint64_t leaked;
 	struct leak_sites leak_sites;
 	struct last_hour hour;
 	uint64_t hour_bytes; /* in use, at the last sample */
 	struct tally *ended; /* of all ended processes */
-	struct recorder_purse purses[RECORDER_PEAK_USERS], all_purse;
+	struct quota_rate peaks,
+		all_peaks; /* time for reading them: of each user, of all together */
 	struct recorder_ended *ended_peaks; /* owned; the oldest first */
-	size_t ended_count, ended_capacity, ended_bytes;
+	size_t ended_count, ended_capacity;
+	struct quota ended_bytes; /* of users */
 };
 
 struct recorder_task *recorder_task_new(struct recorder *recorder, struct tracked *tracked);

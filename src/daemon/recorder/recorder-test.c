@@ -430,7 +430,8 @@ static void judge_peaks_of(struct recorder_testing *world, uint32_t user, struct
 	struct recorder *recorder = world->recorder;
 
 	world->tracked->maker = user;
-	recorder->all_purse.at_ns = recorder->purses[user % RECORDER_PEAK_USERS].at_ns = 0;
+	memset(recorder->peaks.users, 0, sizeof(recorder->peaks.users));
+	memset(recorder->all_peaks.users, 0, sizeof(recorder->all_peaks.users));
 	recorder_peaks_judge(recorder, world->tracked, view);
 }
 
@@ -468,8 +469,7 @@ UNIT(who_has_used_up_the_time_for_peaks_waits_and_others_do_not)
 	judge_peaks_of(&world, 1001, view);
 	assert(world.recorder->ended_count == 1);
 	/* Nothing left, for a long time. */
-	world.recorder->purses[1001 % RECORDER_PEAK_USERS] = (struct recorder_purse){
-		.left_ns = INT64_MIN / 2, .at_ns = clock_ns(CLOCK_MONOTONIC)};
+	quota_rate_pay(&world.recorder->peaks, 1001, UINT64_C(1) << 40, clock_ns(CLOCK_MONOTONIC));
 	world.tracked->maker = 1001;
 	recorder_peaks_judge(world.recorder, world.tracked, view);
 	assert(world.recorder->ended_count == 1);

@@ -314,6 +314,12 @@ int recorder_new_past(struct recorder **ret_past, const struct recorder_config *
 	if (!recorder)
 		return -ENOMEM;
 	recorder->exits = EXIT_QUEUE_NULL;
+	recorder->failures =
+		(struct quota_rate){.burst = 1, .per_second = NS_PER_S / RECORDER_FAILURE_REST};
+	recorder->peaks = (struct quota_rate){.burst = RECORDER_PEAK_BURST_NS,
+					      .per_second = NS_PER_S / RECORDER_PEAK_SHARE};
+	recorder->all_peaks = (struct quota_rate){.burst = RECORDER_PEAK_BURST_NS,
+						  .per_second = NS_PER_S / RECORDER_PEAK_ALL_SHARE};
 	recorder->config = *config;
 	recorder->timer.fire = recorder_timer;
 	recorder->regions_timer.fire = recorder_regions_timer;
