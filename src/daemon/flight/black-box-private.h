@@ -33,7 +33,7 @@ struct black_box {
 	struct black_box_entry *entries;
 	size_t count, capacity;
 	uint64_t serials;
-	size_t ended, ended_max;
+	struct quota ended; /* books of ended processes; its total is their maximum */
 	uint64_t expire_ns, tidy_ns;
 
 	pthread_mutex_t lock; /* for the rest */

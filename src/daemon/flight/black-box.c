@@ -125,37 +125,23 @@ static void black_box_forget(struct black_box *box, struct black_box_entry *entr
 	entry->book->file.fd = -1;
 	scan_book_free(entry->book);
 	tracked_unref(entry->tracked);
-	box->ended -= entry->has_ended;
+	if (entry->has_ended)
+		quota_give(&box->ended, entry->owner.maker, 1);
 	*entry = box->entries[--box->count];
-}
-
-static size_t black_box_ended_of(const struct black_box *box, uint32_t maker)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < box->count; i++)
-		count += box->entries[i].has_ended && box->entries[i].owner.maker == maker;
-	return count;
 }
 
 /* The oldest of the user who has most. */
 static void black_box_forget_one(struct black_box *box)
 {
 	struct black_box_entry *worst = NULL;
-	size_t most = 0;
+	uint64_t most = quota_most(&box->ended);
 
 	for (size_t i = 0; i < box->count; i++) {
 		struct black_box_entry *entry = &box->entries[i];
-		size_t has;
 
-		if (!entry->has_ended)
-			continue;
-		has = black_box_ended_of(box, entry->owner.maker);
-		if (worst && (has < most ||
-			      (has == most && entry->ending.ended_ns >= worst->ending.ended_ns)))
-			continue;
-		worst = entry;
-		most = has;
+		if (entry->has_ended && quota_used(&box->ended, entry->owner.maker) == most &&
+		    (!worst || entry->ending.ended_ns < worst->ending.ended_ns))
+			worst = entry;
 	}
 	if (worst)
 		black_box_forget(box, worst);
@@ -204,14 +190,14 @@ static void black_box_do_end(struct black_box *box, const struct black_box_job *
 	entry->book->alive = false;
 	file.ending = &entry->ending;
 	black_box_name(box, &namer, &file);
-	entry->has_ended = job->is_kept && flight_end(box->flight, entry->book, &file);
+	entry->has_ended = job->is_kept && flight_end(box->flight, entry->book, &file) &&
+			   quota_add(&box->ended, entry->owner.maker, 1) == 0;
 	entry->book->file.fd = -1;
 	entry->tracked = tracked_unref(entry->tracked);
-	box->ended += entry->has_ended;
 	if (!entry->has_ended)
 		black_box_forget(box, entry);
 	/* Each has a descriptor. */
-	while (box->ended > box->ended_max)
+	while (box->ended.used > box->ended.total)
 		black_box_forget_one(box);
 }
 
@@ -366,7 +352,7 @@ static uint64_t black_box_tick(void *context, uint64_t now_ns)
 	uint64_t next = flight_round(box->flight, now_ns);
 	struct flight_counts counts;
 
-	if (box->ended > 0 && now_ns >= box->tidy_ns) {
+	if (box->ended.used > 0 && now_ns >= box->tidy_ns) {
 		black_box_tidy(box);
 		box->tidy_ns = now_ns + NS_PER_S;
 	}
@@ -378,7 +364,7 @@ static uint64_t black_box_tick(void *context, uint64_t now_ns)
 	pthread_mutex_lock(&box->lock);
 	box->counts.flight = counts;
 	pthread_mutex_unlock(&box->lock);
-	if (box->ended > 0)
+	if (box->ended.used > 0)
 		next = bits_min(next, box->tidy_ns);
 	return bits_min(next, box->expire_ns);
 }
@@ -410,7 +396,7 @@ int black_box_new(struct black_box **ret_box, const struct black_box_config *con
 		return -ENOMEM;
 	box->config = *config;
 	box->start_ns = clock_ns(CLOCK_REALTIME);
-	box->ended_max = black_box_ended_max();
+	box->ended.total = black_box_ended_max();
 	box->rate = (struct quota_rate){.burst = BLACK_BOX_FILES_BURST * BLACK_BOX_COST,
 					.per_second = BLACK_BOX_FILES_PER_MINUTE};
 	/* None of these can fail on Linux. */
@@ -447,6 +433,7 @@ struct black_box *black_box_free(struct black_box *box)
 	while (box->count > 0)
 		black_box_forget(box, &box->entries[box->count - 1]);
 	free(box->entries);
+	quota_deinit(&box->ended);
 	flight_files_free(box->files);
 	flight_free(box->flight);
 	pthread_cond_destroy(&box->taken);
