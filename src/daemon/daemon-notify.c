@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
-#include "daemon/native/native-server.h"
 #include "daemon/notify/incident-hook.h"
 #include "daemon/notify/journal.h"
 #include "daemon/notify/log-writer.h"
@@ -81,26 +80,4 @@ void daemon_tell(struct daemon *daemon, const struct notice *notice)
 		web_tell_incident(daemon->web, &incident);
 	if (daemon->push)
 		push_tell_incident(daemon->push, &incident);
-}
-
-void daemon_count_limits(const struct daemon *daemon, uint64_t ret_limits[QUOTA_IDS])
-{
-	const struct legacy_counts *legacy = &daemon->legacy_counts;
-	struct incident_hook_counts hook = {0};
-	struct native_counts native = {0};
-
-	if (daemon->incident_hook)
-		incident_hook_counts(daemon->incident_hook, &hook);
-	if (daemon->native)
-		native_counts(daemon->native, &native);
-	ret_limits[QUOTA_LEGACY_ROOM] = legacy->refused_room;
-	ret_limits[QUOTA_LEGACY_PAUSES] = legacy->accept_pauses;
-	ret_limits[QUOTA_LEGACY_SLOW] = legacy->ended_slow;
-	ret_limits[QUOTA_NATIVE_CONNECTIONS] = native.turned_away;
-	ret_limits[QUOTA_NATIVE_SLOW] = native.stuck;
-	ret_limits[QUOTA_JOURNAL] = daemon->journal ? journal_dropped(daemon->journal) : 0;
-	ret_limits[QUOTA_HOOK_SUPPRESSED] = hook.suppressed;
-	ret_limits[QUOTA_HOOK_KILLED] = hook.killed;
-	ret_limits[QUOTA_EXITS_UNREAD] = daemon->exits.unread;
-	ret_limits[QUOTA_EXITS_UNREAD_BYTES] = daemon->exits.unread_bytes;
 }

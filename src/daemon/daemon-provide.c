@@ -414,6 +414,8 @@ static void provide_health(void *context, struct health *ret_health)
 	health.store_written = store.written;
 	health.store_dropped = store.dropped_records + store.dropped_samples;
 	health.store_bytes = store.size;
+	for (uint32_t i = 0; i < QUOTA_IDS; i++)
+		health.limits[i] = quota_counted(i);
 	pthread_mutex_lock(&daemon->lock);
 	health.books = daemon->registry_counts.processes;
 	health.books_refused = daemon->registry_counts.refused;
@@ -429,9 +431,9 @@ static void provide_health(void *context, struct health *ret_health)
 		daemon->legacy_counts.refused_device + daemon->legacy_counts.refused_type +
 		daemon->legacy_counts.refused_size + daemon->legacy_counts.refused_room;
 	provide_doors(daemon, &store, &health);
+	/* As published together: who sees a refusal sees the memory that led to it. */
 	health.legacy_bytes = daemon->legacy_counts.memory;
-	for (uint32_t i = 0; i < QUOTA_IDS; i++)
-		health.limits[i] = daemon->limits[i] + quota_counted(i);
+	health.limits[QUOTA_LEGACY_ROOM] = daemon->legacy_counts.refused_room;
 	pthread_mutex_unlock(&daemon->lock);
 	health.limits[QUOTA_STORE_LEAKS] = store.dropped_leaks;
 	health.limits[QUOTA_STORE_JOINED] = store.joined;

@@ -67,7 +67,6 @@ static void daemon_publish_counts(struct daemon *daemon)
 	recorder_exits(daemon->recorder, &daemon->exits);
 	if (daemon->legacy)
 		legacy_server_counts(daemon->legacy, &daemon->legacy_counts);
-	daemon_count_limits(daemon, daemon->limits);
 	pthread_mutex_unlock(&daemon->lock);
 }
 

@@ -144,7 +144,6 @@ struct daemon {
 	struct registry_counts registry_counts;
 	struct recorder_exits exits;
 	struct legacy_counts legacy_counts;
-	uint64_t limits[QUOTA_IDS]; /* that are counted in the loop's thread */
 };
 
 /* Opens everything up to serving; reports errors on stderr. 0 or an exit code. */
@@ -183,9 +182,6 @@ uint32_t daemon_doors_closed(const struct daemon *daemon);
 
 /* Passes a notice to every consumer. */
 void daemon_tell(struct daemon *daemon, const struct notice *notice);
-
-/* Counts what reached a limit, except in the store and the log. In the loop's thread. */
-void daemon_count_limits(const struct daemon *daemon, uint64_t ret_limits[QUOTA_IDS]);
 
 /* access_may_see() for the store; @context is the peer. */
 bool daemon_may_see(const void *context, uint32_t maker, const char *namespaces);

@@ -145,7 +145,7 @@ static void connection_fire(struct loop_timer *timer)
 	bool more = true;
 
 	if (connection->out) {
-		server->counts.ended_slow++;
+		quota_count(QUOTA_LEGACY_SLOW, 1);
 		(void)connection_end(connection); /* its result is known */
 		return;
 	}

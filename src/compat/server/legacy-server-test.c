@@ -230,7 +230,7 @@ UNIT(a_client_that_does_not_read_does_not_block_others)
 static bool stest_has_ended_slow(struct legacy_testing_world *world, void *context)
 {
 	(void)context;
-	return legacy_testing_counts(world).ended_slow == 1;
+	return quota_counted(QUOTA_LEGACY_SLOW) == 1;
 }
 
 UNIT(a_client_that_does_not_read_is_dropped)
@@ -306,7 +306,7 @@ UNIT(events_are_kept_when_descriptors_run_out)
 		n++;
 	for (int i = 0; i < 10; i++)
 		assert(loop_turn(world.loop, 1) == 0);
-	assert(legacy_testing_counts(&world).accept_pauses > 0);
+	assert(quota_counted(QUOTA_LEGACY_PAUSES) > 0);
 	/* One: accepted and read, but none is left for the book. */
 	(void)close(fds[--n]);
 	for (int i = 0; i < 300 && legacy_testing_counts(&world).accepted == 0; i++)

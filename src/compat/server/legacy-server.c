@@ -33,7 +33,7 @@ static void server_pause(struct legacy_server *server)
 {
 	struct loop *loop = server->config.loop;
 
-	server->counts.accept_pauses++;
+	quota_count(QUOTA_LEGACY_PAUSES, 1);
 	server->is_paused = true;
 	loop_remove(loop, &server->accepting);
 	/* If the timer cannot be set, the end of the next connection resumes accepting. */

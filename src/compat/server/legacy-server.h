@@ -103,8 +103,6 @@ struct legacy_counts {
 	/* Connections that were refused or closed, by reason. */
 	uint64_t ended_garbage;
 	uint64_t ended_truncated; /* by the client, in the middle of a message */
-	uint64_t ended_slow;      /* did not read their answers */
-	uint64_t accept_pauses;   /* no descriptors, or too many connections: new ones wait */
 	uint64_t stranger_pids;   /* messages with a pid that the kernel does not confirm */
 };
 

@@ -80,7 +80,7 @@ UNIT(connections_of_one_user_are_limited)
 		assert(loop_turn(world.loop, 10) == 0);
 	fds[NATIVE_USER_CONNECTIONS_MAX] = native_testing_connect(&world);
 	assert(native_testing_is_closed(&world, fds[NATIVE_USER_CONNECTIONS_MAX]));
-	assert(native_testing_counts(&world).turned_away == 1);
+	assert(quota_counted(QUOTA_NATIVE_CONNECTIONS) == 1);
 	/* Existing connections are served, and closing one makes room. */
 	native_testing_get(fds[0], "/api/v1/dump");
 	assert(native_testing_receive_http(&world, fds[0], &text, &length) == 200);
@@ -128,7 +128,7 @@ UNIT(many_users_cannot_take_all_connections)
 		close(fd);
 		while (native_testing_counts(&world).connections == NATIVE_CONNECTIONS_MAX)
 			assert(loop_turn(world.loop, 10) == 0);
-		assert(native_testing_counts(&world).turned_away == 1);
+		assert(quota_counted(QUOTA_NATIVE_CONNECTIONS) == 1);
 	}
 	assert(native_testing_is_closed(&world, fds[0])); /* the oldest */
 	for (uint32_t i = 0; i < NATIVE_CONNECTIONS_MAX; i++)
@@ -291,10 +291,10 @@ UNIT(clients_that_do_not_read_do_not_block_others)
 	       length == world.dump_size);
 	free(text);
 	/* And are closed in the end. */
-	while (native_testing_counts(&world).stuck < 8)
+	while (quota_counted(QUOTA_NATIVE_SLOW) < 8)
 		assert(loop_turn(world.loop, 100) == 0);
 	assert(native_testing_counts(&world).connections == 1 &&
-	       native_testing_counts(&world).stuck == 8);
+	       quota_counted(QUOTA_NATIVE_SLOW) == 8);
 	close(fd);
 	for (size_t i = 0; i < 8; i++)
 		close(stuck[i]);

@@ -116,7 +116,7 @@ static void native_connection_late(struct loop_timer *timer)
 {
 	struct native_connection *connection = container_of(timer, struct native_connection, timer);
 
-	native_count(&connection->native->counts.stuck);
+	quota_count(QUOTA_NATIVE_SLOW, 1);
 	native_connection_drop(connection);
 }
 
@@ -347,7 +347,7 @@ static bool native_make_room(struct native *native)
 	}
 	if (!victim)
 		return false;
-	native_count(&native->counts.turned_away);
+	quota_count(QUOTA_NATIVE_CONNECTIONS, 1);
 	native_connection_drop(victim);
 	return true;
 }
@@ -423,7 +423,7 @@ static void native_accept_one(struct native *native, struct accept_peer *peer)
 		return;
 	}
 	if (native_connection_new_consume(native, peer, &connection) < 0) {
-		native_count(&native->counts.turned_away);
+		quota_count(QUOTA_NATIVE_CONNECTIONS, 1);
 		return;
 	}
 	if (r == ACCEPT_REQUEST)
@@ -539,7 +539,5 @@ void native_counts(struct native *native, struct native_counts *ret_counts)
 		.offers_refused = __atomic_load_n(&counts->offers_refused, __ATOMIC_RELAXED),
 		.requests = __atomic_load_n(&counts->requests, __ATOMIC_RELAXED),
 		.garbage = __atomic_load_n(&counts->garbage, __ATOMIC_RELAXED),
-		.stuck = __atomic_load_n(&counts->stuck, __ATOMIC_RELAXED),
-		.turned_away = __atomic_load_n(&counts->turned_away, __ATOMIC_RELAXED),
 	};
 }

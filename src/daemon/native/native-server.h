@@ -65,8 +65,6 @@ struct native_counts {
 	uint64_t offers_refused;
 	uint64_t requests;
 	uint64_t garbage;
-	uint64_t stuck;       /* did not read, or sent nothing */
-	uint64_t turned_away; /* over a limit */
 };
 
 /* A server without a socket: it serves nobody yet. 0 or a negative errno. */

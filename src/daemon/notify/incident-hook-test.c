@@ -176,7 +176,7 @@ UNIT(hooks_are_limited_per_minute)
 	}
 	assert(let_in == PER_USER);
 	settle();
-	assert(counts().started == PER_USER && counts().suppressed == 990);
+	assert(counts().started == PER_USER && quota_counted(QUOTA_HOOK_SUPPRESSED) == 990);
 	left("input");
 	for (unsigned int i = 0; i < PER_USER; i++) {
 		const char *line = text;
@@ -204,7 +204,8 @@ UNIT(the_next_hook_tells_how_many_were_left_out)
 	settle();
 	left("last");
 	assert(strncmp(text, "{\"suppressed\":", 14) == 0);
-	assert(strtoull(text + 14, NULL, 10) == counts().suppressed && counts().suppressed >= 7);
+	assert(strtoull(text + 14, NULL, 10) == quota_counted(QUOTA_HOOK_SUPPRESSED) &&
+	       quota_counted(QUOTA_HOOK_SUPPRESSED) >= 7);
 	end();
 }
 
@@ -220,7 +221,7 @@ UNIT(slow_command_is_killed_with_its_children)
 	incident_hook_set_times(alarms, 2000000000, 60000000000);
 	assert(raise_one() == 0);
 	settle();
-	assert(counts().killed == 1 && counts().failed == 1);
+	assert(quota_counted(QUOTA_HOOK_KILLED) == 1 && counts().failed == 1);
 	assert(strcmp(left("done"), "\n") == 0);
 	pid = (pid_t)strtol(left("pid"), &stop, 10);
 	assert(pid > 1 && *stop == '\n');
@@ -322,7 +323,7 @@ UNIT(one_users_storm_leaves_commands_for_others)
 	begin("cat >/dev/null");
 	for (uint32_t i = 0; i < 1000; i++)
 		(void)raise_of(7); /* most are suppressed */
-	assert(counts().suppressed == 1000 - PER_USER);
+	assert(quota_counted(QUOTA_HOOK_SUPPRESSED) == 1000 - PER_USER);
 	assert(raise_of(8) == 0 && raise_of(8) == 0 && raise_of(9) == 0);
 	settle();
 	assert(counts().started == PER_USER + 3);

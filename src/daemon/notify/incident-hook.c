@@ -74,7 +74,7 @@ static void incident_hook_too_long(struct loop_timer *timer)
 {
 	struct incident_hook_run *run = container_of(timer, struct incident_hook_run, limit);
 
-	run->incident_hook->counts.killed++;
+	quota_count(QUOTA_HOOK_KILLED, 1);
 	child_kill(&run->child);
 }
 
@@ -257,7 +257,7 @@ int incident_hook_raise(struct incident_hook *incident_hook, uint32_t uid, const
 	if (length < 2 || json[0] != '{' || memchr(json, '\0', length))
 		return -EINVAL;
 	if (!incident_hook_has_room(incident_hook, uid)) {
-		incident_hook->counts.suppressed++;
+		quota_count(QUOTA_HOOK_SUPPRESSED, 1);
 		incident_hook->untold++;
 		return -EAGAIN;
 	}

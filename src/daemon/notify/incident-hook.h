@@ -43,9 +43,7 @@ int incident_hook_raise(struct incident_hook *incident_hook, uint32_t uid, const
 
 struct incident_hook_counts {
 	uint64_t started;
-	uint64_t failed;     /* could not be started, or exited with a code other than 0 */
-	uint64_t killed;     /* of those: ran for too long */
-	uint64_t suppressed; /* not started because of the limits */
+	uint64_t failed; /* could not be started, or exited with a code other than 0 */
 	uint32_t running;
 	uint32_t waiting;
 };

@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/quota.h"
 #include "base/testing/unit.h"
 
 static const struct journal_entry leak = {
@@ -142,7 +143,7 @@ UNIT(sent_and_received)
 	int fd;
 
 	assert(journal_new(&journal, path()) == 0);
-	assert(journal_send(journal, &leak) == -ENOENT && journal_dropped(journal) == 1);
+	assert(journal_send(journal, &leak) == -ENOENT && quota_counted(QUOTA_JOURNAL) == 1);
 	fd = listen_here();
 	assert(journal_send(journal, &leak) == 0);
 	assert(recv(fd, bytes, sizeof(bytes), 0) == (ssize_t)length);
@@ -150,7 +151,7 @@ UNIT(sent_and_received)
 
 	/* A restarted journal is found again. */
 	assert(close(fd) == 0);
-	assert(journal_send(journal, &leak) == -ECONNREFUSED && journal_dropped(journal) == 2);
+	assert(journal_send(journal, &leak) == -ECONNREFUSED && quota_counted(QUOTA_JOURNAL) == 2);
 	assert(unlink(path()) == 0);
 	fd = listen_here();
 	assert(journal_send(journal, &leak) == 0);
@@ -188,7 +189,7 @@ UNIT(a_stuck_journal_does_not_block)
 		assert(r == 0 || r == -EAGAIN);
 		sent += r == 0;
 	}
-	assert(journal_dropped(journal) == 10000 - sent && sent < 10000);
+	assert(quota_counted(QUOTA_JOURNAL) == 10000 - sent && sent < 10000);
 	for (; sent > 0; sent--)
 		assert(recv(fd, bytes, sizeof(bytes), 0) > 0);
 	assert(journal_send(journal, &leak) == 0);

@@ -16,6 +16,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/quota.h"
 #include "base/text.h"
 
 #define JOURNAL_COMM_MAX 64u
@@ -23,7 +24,6 @@
 struct journal {
 	int fd;
 	struct sockaddr_un address;
-	uint64_t dropped;
 };
 
 /* Never change an id: users' filters and alerts refer to them. */
@@ -164,7 +164,7 @@ int journal_send(struct journal *journal, const struct journal_entry *entry)
 		if (r != -EINTR)
 			break;
 	}
-	journal->dropped++;
+	quota_count(QUOTA_JOURNAL, 1);
 	return r;
 }
 
@@ -177,9 +177,4 @@ int journal_check(const struct journal *journal)
 	return connect(fd, (const struct sockaddr *)&journal->address, sizeof(journal->address)) < 0
 		       ? -errno
 		       : 0;
-}
-
-uint64_t journal_dropped(const struct journal *journal)
-{
-	return journal->dropped;
 }

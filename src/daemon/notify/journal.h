@@ -52,8 +52,5 @@ int journal_send(struct journal *journal, const struct journal_entry *entry);
 /* Whether there is a journal to send to: 0 or a negative errno. Never blocks. */
 int journal_check(const struct journal *journal);
 
-/* Entries that were dropped. */
-uint64_t journal_dropped(const struct journal *journal);
-
 /* Formats the datagram, for tests. Return: its length; 0 if it would be too long. */
 size_t journal_format(const struct journal_entry *entry, char ret_bytes[JOURNAL_ENTRY_MAX]);

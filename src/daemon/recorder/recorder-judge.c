@@ -77,7 +77,7 @@ static uint64_t judge_report(struct recorder *recorder, struct tracked *tracked,
 /* Then there is no report either; it is counted. */
 static void judge_without_memory(struct recorder *recorder, struct tracked *tracked)
 {
-	recorder->unread++;
+	quota_count(QUOTA_EXITS_UNREAD, 1);
 	recorder->config.judged(recorder->config.context, tracked, false);
 	recorder_let_go(recorder, tracked);
 }
@@ -160,8 +160,8 @@ static void judge_totals_done(struct worker_job *job)
 	struct recorder_task *task = container_of(job, struct recorder_task, job);
 	struct recorder *recorder = task->recorder;
 
-	recorder->unread++;
-	recorder->unread_bytes += task->left;
+	quota_count(QUOTA_EXITS_UNREAD, 1);
+	quota_count(QUOTA_EXITS_UNREAD_BYTES, task->left);
 	recorder->config.judged(recorder->config.context, task->tracked, false);
 	recorder_task_done(job);
 }
@@ -213,8 +213,6 @@ void recorder_exits(const struct recorder *recorder, struct recorder_exits *ret_
 	*ret_exits = (struct recorder_exits){
 		.books = recorder->exits.count,
 		.bytes = recorder->exits.bytes.used,
-		.unread = recorder->unread,
-		.unread_bytes = recorder->unread_bytes,
 	};
 }
 

@@ -83,7 +83,6 @@ struct recorder {
 	/* Of the loop: books of processes that have ended; those in the queue have a reference. */
 	struct exit_queue exits;
 	bool is_judging;
-	uint64_t unread, unread_bytes;
 
 	/* Used only by the job @sample. */
 	struct recorder_overlap *overlaps; /* owned; of live processes */

@@ -190,7 +190,8 @@ UNIT(a_user_who_ends_many_processes_delays_nobody_elses_report)
 	assert(world.judged[4] == tracked[2]);
 	/* All of them are held until somebody says that their reports are written. */
 	recorder_exits(world.recorder, &exits);
-	assert(exits.books == RECORDER_TESTING_BOOKS && exits.bytes > 0 && exits.unread == 0);
+	assert(exits.books == RECORDER_TESTING_BOOKS && exits.bytes > 0 &&
+	       quota_counted(QUOTA_EXITS_UNREAD) == 0);
 	for (uint32_t i = 0; i < RECORDER_TESTING_BOOKS; i++)
 		recorder_let_go(world.recorder, tracked[i]);
 	recorder_exits(world.recorder, &exits);
@@ -218,7 +219,8 @@ UNIT(a_book_for_which_there_is_no_room_is_judged_by_its_totals_at_once)
 		assert(loop_turn(world.loop, -1) == 0);
 	assert(world.judged[0] == world.tracked && world.read == 0);
 	recorder_exits(world.recorder, &exits);
-	assert(exits.books == 1 && exits.unread == 1 && exits.unread_bytes == 64);
+	assert(exits.books == 1 && quota_counted(QUOTA_EXITS_UNREAD) == 1 &&
+	       quota_counted(QUOTA_EXITS_UNREAD_BYTES) == 64);
 	assert(recorder_leaked(world.recorder) == 1);
 	(void)exit_queue_remove(&world.recorder->exits, &world);
 	recorder_testing_close(&world);

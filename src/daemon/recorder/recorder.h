@@ -69,7 +69,6 @@ void recorder_let_go(struct recorder *recorder, const struct tracked *tracked);
 
 struct recorder_exits {
 	uint64_t books, bytes; /* that wait: to be read, or for their report to be on disk */
-	uint64_t unread, unread_bytes; /* judged by their totals, and what they left */
 };
 
 void recorder_exits(const struct recorder *recorder, struct recorder_exits *ret_exits);
