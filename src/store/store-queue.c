@@ -88,7 +88,10 @@ static struct store_list *store_queue_list(struct store_queue *queue, const stru
 									     : STORE_LIST_OTHERS];
 }
 
-/* Of items or of bytes: how many more of a kind of record fit into a lane. */
+/*
+ * Of items or of bytes: how many more of a kind of record fit into a lane. Not a struct quota: a lane has a
+ * part that nobody else can take, and leak reports go before the rest of it.
+ */
 static uint64_t store_lane_room(uint64_t max, uint64_t used, uint64_t leaks, uint64_t others,
 				enum store_list_kind kind)
 {

@@ -226,7 +226,10 @@ static void incident_hook_start_waiting(struct incident_hook *incident_hook)
 	}
 }
 
-/* Whether one more incident of a user may be accepted now. */
+/*
+ * Whether one more incident of a user may be accepted now. Not a struct quota_rate: the minute is shared by
+ * all users, so what one may start depends on what others have started.
+ */
 static bool incident_hook_has_room(const struct incident_hook *incident_hook, uint32_t uid)
 {
 	uint64_t now = loop_now(incident_hook->loop), used = 0, own = 0, waiting = 0;

@@ -331,7 +331,7 @@ static uint32_t flight_active(const struct flight *flight, uint64_t now)
 	return active ? active : 1;
 }
 
-/* When the user's next turn is. */
+/* When the user's next turn is. Not a struct quota_rate: what is paid off depends on how many are active. */
 static void flight_charge(const struct flight *flight, struct flight_user *user, uint64_t now,
 			  uint64_t cost, unsigned int wait_ms)
 {

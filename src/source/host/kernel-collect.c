@@ -77,6 +77,7 @@ static bool kernel_charge_line(struct kernel_user *user)
 	return true;
 }
 
+/* Not a struct quota: a few rows are reserved for each user, whatever others take. */
 static bool kernel_charge_row(struct kernel_collecting *collecting)
 {
 	struct kernel_user *user = collecting->user;
