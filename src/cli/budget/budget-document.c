@@ -14,8 +14,8 @@
 #include "cli/common/site-json.h"
 
 /* @place: what has function, file and line; @row: what has name and phase. */
-static int budget_document_part(struct budget_summary *summary, size_t moment, const json_t *place,
-				const json_t *row, uint64_t bytes)
+static void budget_document_part(struct budget_summary *summary, size_t moment, const json_t *place,
+				 const json_t *row, uint64_t bytes)
 {
 	const struct site site = site_json_read(place);
 	struct budget_part part = {
@@ -30,7 +30,7 @@ static int budget_document_part(struct budget_summary *summary, size_t moment, c
 	};
 
 	budget_part_set_lines(&part, &site);
-	return budget_summary_add(summary, &part);
+	budget_summary_add(summary, &part);
 }
 
 /* The process that held the most, and what was live in it then. Older reports have only the bytes. */
@@ -47,18 +47,18 @@ static int budget_document_peak(struct budget_summary *summary, const json_t *ro
 		.bytes = daemon_pages_number(json_is_object(top) ? top : row, "bytes"),
 	};
 	size_t index;
-	int r;
+	int r = run_report_place(row, &peak.device, &peak.type);
 
-	r = run_report_place(row, &peak.device, &peak.type);
-	if (r == 0)
-		r = budget_summary_begin(summary, &peak, &index);
-	for (size_t i = 0; r == 0 && i < json_array_size(parts); i++) {
+	if (r < 0)
+		return r;
+	index = budget_summary_begin(summary, &peak);
+	for (size_t i = 0; i < json_array_size(parts); i++) {
 		const json_t *part = json_array_get(parts, i);
 
-		r = budget_document_part(summary, index, part, part,
-					 daemon_pages_number(part, "bytes"));
+		budget_document_part(summary, index, part, part,
+				     daemon_pages_number(part, "bytes"));
 	}
-	return r;
+	return 0;
 }
 
 static int budget_document_buffers(struct budget_summary *summary, const json_t *buffers,
@@ -69,14 +69,12 @@ static int budget_document_buffers(struct budget_summary *summary, const json_t 
 	for (size_t i = 0; r == 0 && i < json_array_size(buffers); i++) {
 		const json_t *row = json_array_get(buffers, i);
 		struct budget_moment end = *process;
-		size_t index;
 
 		r = run_report_place(row, &end.device, &end.type);
 		if (r == 0)
-			r = budget_summary_end_of(summary, &end, &index);
-		if (r == 0)
-			r = budget_document_part(summary, index, json_object_get(row, "site"), row,
-						 daemon_pages_number(row, "size"));
+			budget_document_part(summary, budget_summary_end_of(summary, &end),
+					     json_object_get(row, "site"), row,
+					     daemon_pages_number(row, "size"));
 	}
 	return r;
 }
@@ -117,8 +115,7 @@ int budget_summary_load(const char *path, struct budget_summary *ret_summary, ch
 		return r;
 	r = budget_document_fill(&summary, document);
 	if (r < 0) {
-		(void)snprintf(ret_error, size, "%s",
-			       r == -ENOMEM ? "out of memory" : RUN_REPORT_NONE);
+		(void)snprintf(ret_error, size, "%s", RUN_REPORT_NONE);
 		budget_summary_deinit(&summary);
 		return r;
 	}

@@ -133,7 +133,7 @@ UNIT(an_update_keeps_what_it_does_not_know)
 	verdicts[0] = (struct budget_verdict){.limit = &budget.limits[0]};
 	verdicts[1] =
 		(struct budget_verdict){.limit = &budget.limits[1], .moment = &held, .bytes = 77};
-	assert(budget_file_update(file, verdicts, 2) == 0);
+	budget_file_update(file, verdicts, 2);
 	text = written(file);
 	assert(strstr(text, "\"mine\"") && strstr(text, "\"phase:x\": \"4G\",\n"));
 	assert(strstr(text, "\"DRAM\": 77\n"));
@@ -148,13 +148,12 @@ UNIT(a_new_file_has_the_types_that_were_held)
 	struct budget_moment held = {.type = TYPES_L1, .bytes = 5, .is_peak = true};
 	struct budget_file *file = budget_file_new();
 	struct budget budget = BUDGET_NULL;
-	size_t index;
 	char *text;
 
-	assert(file && budget_summary_begin(&summary, &held, &index) == 0);
+	(void)budget_summary_begin(&summary, &held);
 	held.bytes = 9;
-	assert(budget_summary_begin(&summary, &held, &index) == 0);
-	assert(budget_file_fill(file, &summary, &budget) == 0);
+	(void)budget_summary_begin(&summary, &held);
+	budget_file_fill(file, &summary, &budget);
 	assert(budget.count == 1 && budget.limits[0].bytes == 9);
 	text = written(file);
 	assert(strstr(text, "\"limits\": {\n    \"L1\": 9\n  }"));

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "cli/budget/budget-summary.h"
 #include "cli/budget/budget.h"
+#include "cli/common/must.h"
 #include "model/types.h"
 
 #define BUDGET_FILE_SCHEMA "ttmem.budget/1"
@@ -43,14 +44,9 @@ struct budget_file *budget_file_free(struct budget_file *file)
 
 static struct budget_file *budget_file_consume(json_t *document)
 {
-	struct budget_file *file = calloc(1, sizeof(*file));
+	struct budget_file *file = must_alloc(1, sizeof(*file));
 
-	if (!file || !document) {
-		json_decref(document);
-		free(file);
-		return NULL;
-	}
-	file->document = document;
+	file->document = must_have(document);
 	return file;
 }
 
@@ -208,12 +204,9 @@ static int budget_file_check(const struct budget_reading *reading)
 /* The whole text, which the caller frees. */
 static int budget_file_read(const char *path, char **ret_text, char *ret_error)
 {
-	CLEANUP_FREE char *text = malloc(BUDGET_FILE_MAX + 2);
-	ssize_t n;
+	CLEANUP_FREE char *text = must_alloc(BUDGET_FILE_MAX + 2, 1);
+	ssize_t n = small_file_read(AT_FDCWD, path, text, BUDGET_FILE_MAX + 2);
 
-	if (!text)
-		return -ENOMEM;
-	n = small_file_read(AT_FDCWD, path, text, BUDGET_FILE_MAX + 2);
 	if (n == -ENOENT)
 		return -ENOENT;
 	if (n < 0) {
@@ -238,7 +231,6 @@ int budget_file_load(const char *path, struct budget *budget, struct budget_file
 {
 	CLEANUP_FREE char *text = NULL;
 	struct budget_reading reading = {.error = ret_error};
-	struct budget_file *file;
 	json_error_t error;
 	char shown[BUDGET_FILE_ERROR - 32];
 	int r = budget_file_read(path, &text, ret_error);
@@ -262,42 +254,36 @@ int budget_file_load(const char *path, struct budget *budget, struct budget_file
 		json_decref(reading.document);
 		return r;
 	}
-	file = budget_file_consume(reading.document);
-	if (!file)
-		return -ENOMEM;
-	*ret_file = file;
+	*ret_file = budget_file_consume(reading.document);
 	return 0;
 }
 
-static int budget_file_set(struct budget_file *file, const char *key, uint64_t bytes)
+static void budget_file_set(struct budget_file *file, const char *key, uint64_t bytes)
 {
 	json_t *limits = json_object_get(file->document, "limits");
 
-	return json_object_set_new(limits, key,
-				   json_integer((json_int_t)bits_min(bytes, INT64_MAX))) < 0
-		       ? -ENOMEM
-		       : 0;
+	if (json_object_set_new(limits, key, json_integer((json_int_t)bits_min(bytes, INT64_MAX))) <
+	    0)
+		must_end();
 }
 
-int budget_file_update(struct budget_file *file, const struct budget_verdict *verdicts,
-		       size_t count)
+void budget_file_update(struct budget_file *file, const struct budget_verdict *verdicts,
+			size_t count)
 {
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (verdicts[i].moment)
-			r = budget_file_set(file, verdicts[i].limit->key, verdicts[i].bytes);
+			budget_file_set(file, verdicts[i].limit->key, verdicts[i].bytes);
 	}
-	return r;
 }
 
-int budget_file_fill(struct budget_file *file, const struct budget_summary *summary,
-		     struct budget *budget)
+void budget_file_fill(struct budget_file *file, const struct budget_summary *summary,
+		      struct budget *budget)
 {
 	json_t *optional = json_array();
-	int r = json_object_set_new(file->document, "optional", optional) < 0 ? -ENOMEM : 0;
 
-	for (uint32_t type = 0; r == 0 && type < BOOK_TYPES; type++) {
+	if (json_object_set_new(file->document, "optional", optional) < 0)
+		must_end();
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		uint64_t most = 0;
 
 		for (size_t i = 0; i < summary->count; i++) {
@@ -306,13 +292,11 @@ int budget_file_fill(struct budget_file *file, const struct budget_summary *summ
 		}
 		if (most == 0)
 			continue;
-		r = budget_file_set(file, types_name(type), most);
-		if (r == 0 && json_array_append_new(optional, json_string(types_name(type))) < 0)
-			r = -ENOMEM;
-		if (r == 0)
-			r = budget_add(budget, types_name(type), most);
+		budget_file_set(file, types_name(type), most);
+		if (json_array_append_new(optional, json_string(types_name(type))) < 0)
+			must_end();
+		(void)budget_add(budget, types_name(type), most); /* a type is a valid key */
 	}
-	return r;
 }
 
 void budget_file_write(const void *file, FILE *out)

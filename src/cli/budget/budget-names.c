@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "cli/budget/budget-summary.h"
 #include "cli/budget/budget.h"
+#include "cli/common/must.h"
 #include "model/sites/stack.h"
 
 #define BUDGET_TYPO 3u /* edits; more are another word */
@@ -94,7 +95,7 @@ static void budget_near_offer(struct budget_near *near, size_t distances[BUDGET_
 static void budget_near_part(struct budget_near *near, size_t distances[BUDGET_NEAR_MAX],
 			     const struct budget_limit *limit, const struct budget_part *part)
 {
-	CLEANUP_FREE char *copy = part->calls ? strdup(part->calls) : NULL;
+	CLEANUP_FREE char *copy = part->calls ? must_copy(part->calls) : NULL;
 	struct budget_names names = {.next = copy};
 	const char *name;
 

@@ -31,24 +31,17 @@ int budget_options_load(const char *command, const struct budget_options *option
 			struct budget *budget)
 {
 	char error[BUDGET_FILE_ERROR];
-	int r = 0;
-
 	if (options->file) {
-		r = budget_file_load(options->file, budget, NULL, error);
+		int r = budget_file_load(options->file, budget, NULL, error);
 		if (r == -ENOENT)
 			(void)snprintf(error, sizeof(error), "%s", strerrordesc_np(ENOENT));
-		if (r == -EINVAL || r == -ENOENT) {
+		if (r < 0) {
 			fprintf(stderr, "ttmem %s: budget %s: %s\n", command, options->file, error);
 			return -1;
 		}
 	}
 	/* What was typed counts instead of what is in the file. */
-	if (r == 0)
-		r = budget_add_all(budget, &options->limits);
-	if (r < 0) {
-		fprintf(stderr, "ttmem %s: out of memory\n", command);
-		return -1;
-	}
+	budget_add_all(budget, &options->limits);
 	return 0;
 }
 

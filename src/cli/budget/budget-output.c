@@ -4,7 +4,6 @@
 
 #include "cli/budget/budget-output.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,21 +13,19 @@
 #include "base/text.h"
 #include "cli/budget/budget-names.h"
 #include "cli/budget/budget-words.h"
+#include "cli/common/must.h"
 #include "model/merge.h"
 #include "model/sites/site-rows.h"
 #include "model/types.h"
 
 #define BUDGET_SITES 5u /* shown to people; scripts get all */
 
-int budget_result_judge(struct budget_result *result)
+void budget_result_judge(struct budget_result *result)
 {
-	result->verdicts = calloc(result->budget.count + 1, sizeof(*result->verdicts));
-	if (!result->verdicts)
-		return -ENOMEM;
+	result->verdicts = must_alloc(result->budget.count + 1, sizeof(*result->verdicts));
 	result->failed = budget_judge(&result->budget, &result->summary, result->verdicts);
 	for (size_t i = 0; i < result->budget.count; i++)
 		result->over += result->verdicts[i].is_over;
-	return 0;
 }
 
 void budget_result_deinit(struct budget_result *result)

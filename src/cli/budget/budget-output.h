@@ -24,8 +24,8 @@ struct budget_result {
 
 #define BUDGET_RESULT_NULL ((struct budget_result){.verdicts = NULL})
 
-/* Judges the summary by the budget. 0 or -ENOMEM. */
-int budget_result_judge(struct budget_result *result);
+/* Judges the summary by the budget. */
+void budget_result_judge(struct budget_result *result);
 void budget_result_deinit(struct budget_result *result);
 
 /* All limits, or only those that fail, with the call sites that held most. */

@@ -18,6 +18,7 @@
 #include "cli/budget/budget-summary.h"
 #include "cli/budget/budget.h"
 #include "cli/common/command.h"
+#include "cli/common/must.h"
 #include "cli/common/options.h"
 #include "cli/common/session.h"
 #include "model/sites/site.h"
@@ -75,21 +76,20 @@ static void budget_recording_deinit(struct budget_recording *self)
 	free(self->memos);
 }
 
-static int budget_recording_init(struct budget_recording *self, struct recording *recording,
-				 const struct budget *budget)
+static void budget_recording_init(struct budget_recording *self, struct recording *recording,
+				  const struct budget *budget)
 {
 	size_t count = budget->count + 1; /* there may be none */
 
 	*self = (struct budget_recording){
 		.recording = recording,
 		.budget = budget,
-		.bests = calloc(count, sizeof(*self->bests)),
-		.others = calloc(count, sizeof(*self->others)),
-		.mosts = calloc(count * BOOK_TYPES, sizeof(*self->mosts)),
-		.memos = calloc(count, sizeof(*self->memos)),
+		.bests = must_alloc(count, sizeof(*self->bests)),
+		.others = must_alloc(count, sizeof(*self->others)),
+		.mosts = must_alloc(count * BOOK_TYPES, sizeof(*self->mosts)),
+		.memos = must_alloc(count, sizeof(*self->memos)),
 		.is_exact = true,
 	};
-	return self->bests && self->others && self->mosts && self->memos ? 0 : -ENOMEM;
 }
 
 static bool budget_recording_has_phase(struct budget_recording *self,
@@ -97,7 +97,7 @@ static bool budget_recording_has_phase(struct budget_recording *self,
 {
 	size_t length;
 	const char *text = reader_string(&self->book->reader, id, &length);
-	CLEANUP_FREE char *phase = text ? strndup(text, length) : NULL;
+	CLEANUP_FREE char *phase = text ? must_have(strndup(text, length)) : NULL;
 	const struct budget_part part = {.phase = phase};
 
 	return budget_counts(limit, &part);
@@ -197,8 +197,9 @@ static int budget_recording_book(struct budget_recording *self, size_t number,
 }
 
 /* Adds what was live in a book, on a device and of a type; all of it, so that peaks can be told apart. */
-static int budget_recording_add_live(struct budget_summary *summary, const struct budget_best *best,
-				     const struct snapshot *snapshot)
+static void budget_recording_add_live(struct budget_summary *summary,
+				      const struct budget_best *best,
+				      const struct snapshot *snapshot)
 {
 	struct budget_moment moment = {
 		.device = best->most.moment.device,
@@ -207,18 +208,16 @@ static int budget_recording_add_live(struct budget_summary *summary, const struc
 		.is_exact = true,
 	};
 	size_t index;
-	int r;
 
 	if (snapshot->process_count == 0)
-		return 0;
+		return;
 	moment.pid = snapshot->processes[0].pid;
 	moment.comm = snapshot->processes[0].comm;
 	for (size_t i = 0; i < snapshot->buffer_count; i++)
 		moment.bytes += snapshot_buffer_bytes(&snapshot->buffers[i]);
-	r = budget_summary_begin(summary, &moment, &index);
-	for (size_t i = 0; r == 0 && i < snapshot->buffer_count; i++)
-		r = budget_summary_add_buffer(summary, index, &snapshot->buffers[i]);
-	return r;
+	index = budget_summary_begin(summary, &moment);
+	for (size_t i = 0; i < snapshot->buffer_count; i++)
+		budget_summary_add_buffer(summary, index, &snapshot->buffers[i]);
 }
 
 static int budget_recording_add(struct budget_recording *self, const struct budget_best *best,
@@ -234,15 +233,15 @@ static int budget_recording_add(struct budget_recording *self, const struct budg
 			   .type = best->type},
 		.namer = recording_namer(self->recording),
 	};
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = snapshot_new(moment->time_ns);
+	CLEANUP(session_cleanup_snapshot)
+	struct snapshot *snapshot = must_have(snapshot_new(moment->time_ns));
 	CLEANUP(view_deinit) struct view view = VIEW_NULL;
-	int r = snapshot ? recording_restore(self->recording, moment->book, moment, &self->book)
-			 : -ENOMEM;
+	int r = recording_restore(self->recording, moment->book, moment, &self->book);
 
 	if (r == 0)
 		r = book_collect(self->book, &request, &view, snapshot);
 	if (r == 0)
-		r = budget_recording_add_live(summary, best, snapshot);
+		budget_recording_add_live(summary, best, snapshot);
 	budget_recording_leave(self);
 	return r;
 }
@@ -277,9 +276,10 @@ static int budget_recording_parts(struct session *session, const struct budget *
 				  struct budget_summary *summary)
 {
 	CLEANUP(budget_recording_deinit) struct budget_recording self;
-	int r = budget_recording_init(&self, session_recording(session), budget);
+	int r = 0;
 
-	if (r == 0 && budget_recording_is_needed(budget))
+	budget_recording_init(&self, session_recording(session), budget);
+	if (budget_recording_is_needed(budget))
 		r = budget_recording_find(&self, session_moment(session), summary);
 	summary->has_all_parts = self.is_exact;
 	return r;
@@ -306,7 +306,8 @@ static int budget_recording_peaks(struct session *session, struct budget_summary
 	summary->is_incomplete = session_scan(session)->count < facts->books ||
 				 snapshot->peak_count >= SNAPSHOT_PEAKS_MAX;
 	budget_summary_look_for_gave_up(summary, snapshot);
-	return budget_summary_add_peaks(summary, snapshot);
+	budget_summary_add_peaks(summary, snapshot);
+	return 0;
 }
 
 int budget_summary_load_recording(const char *path, const struct budget *budget,

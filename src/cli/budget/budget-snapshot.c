@@ -7,8 +7,8 @@
 #include "model/snapshot-peak.h"
 #include "model/snapshot.h"
 
-int budget_summary_add_buffer(struct budget_summary *summary, size_t moment,
-			      const struct snapshot_buffer *buffer)
+void budget_summary_add_buffer(struct budget_summary *summary, size_t moment,
+			       const struct snapshot_buffer *buffer)
 {
 	struct site site;
 	char calls[POOL_TEXT_MAX];
@@ -27,11 +27,12 @@ int budget_summary_add_buffer(struct budget_summary *summary, size_t moment,
 	}
 	if (buffer->stack && *stack_calls(buffer->stack, calls, sizeof(calls)))
 		part.calls = calls;
-	return budget_summary_add(summary, &part);
+	budget_summary_add(summary, &part);
 }
 
-static int budget_snapshot_add_peak(struct budget_summary *summary, const struct snapshot *snapshot,
-				    const struct snapshot_peak *peak)
+static void budget_snapshot_add_peak(struct budget_summary *summary,
+				     const struct snapshot *snapshot,
+				     const struct snapshot_peak *peak)
 {
 	const struct snapshot_process *process = &snapshot->processes[peak->process];
 	const struct budget_moment moment = {
@@ -43,21 +44,16 @@ static int budget_snapshot_add_peak(struct budget_summary *summary, const struct
 		.is_exact = peak->bound == SNAPSHOT_EXACT,
 		.bytes = peak->bytes,
 	};
-	size_t index;
-	int r = budget_summary_begin(summary, &moment, &index);
+	size_t index = budget_summary_begin(summary, &moment);
 
-	for (size_t i = 0; r == 0 && i < peak->count; i++)
-		r = budget_summary_add_buffer(summary, index, &snapshot->buffers[peak->first + i]);
-	return r;
+	for (size_t i = 0; i < peak->count; i++)
+		budget_summary_add_buffer(summary, index, &snapshot->buffers[peak->first + i]);
 }
 
-int budget_summary_add_peaks(struct budget_summary *summary, const struct snapshot *snapshot)
+void budget_summary_add_peaks(struct budget_summary *summary, const struct snapshot *snapshot)
 {
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < snapshot->peak_count; i++)
-		r = budget_snapshot_add_peak(summary, snapshot, &snapshot->peaks[i]);
-	return r;
+	for (size_t i = 0; i < snapshot->peak_count; i++)
+		budget_snapshot_add_peak(summary, snapshot, &snapshot->peaks[i]);
 }
 
 void budget_summary_look_for_gave_up(struct budget_summary *summary,

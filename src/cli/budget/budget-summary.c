@@ -4,11 +4,10 @@
 
 #include "cli/budget/budget-summary.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
+#include "cli/common/must.h"
 #include "model/merge.h"
 #include "model/sites/site.h"
 
@@ -20,39 +19,35 @@ void budget_summary_deinit(struct budget_summary *summary)
 	*summary = BUDGET_SUMMARY_NULL;
 }
 
-/* Replaces a text by the summary's own copy. False: no memory. */
-static bool budget_summary_keep(struct budget_summary *summary, const char **text)
+/* Replaces a text by the summary's own copy. */
+static void budget_summary_keep(struct budget_summary *summary, const char **text)
 {
 	if (*text)
-		*text = pool_text(&summary->texts, *text, strlen(*text));
-	return *text;
+		*text = must_text(&summary->texts, *text);
+}
+
+static void budget_summary_keep_frame(struct budget_summary *summary, struct frame *frame)
+{
+	if (!frame_keep(frame, &summary->texts))
+		must_end();
 }
 
 void budget_summary_set_gave_up(struct budget_summary *summary, const char *reason)
 {
-	const char *kept = reason;
-
 	if (!summary->gave_up && reason)
-		summary->gave_up = budget_summary_keep(summary, &kept) ? kept : "out of memory";
+		summary->gave_up = must_text(&summary->texts, reason);
 }
 
-int budget_summary_begin(struct budget_summary *summary, const struct budget_moment *moment,
-			 size_t *ret_index)
+size_t budget_summary_begin(struct budget_summary *summary, const struct budget_moment *moment)
 {
-	struct budget_moment *moments = array_grow(summary->moments, &summary->capacity,
-						   summary->count + 1, sizeof(*moments));
 	struct budget_moment copy = *moment;
 
-	if (!moments)
-		return -ENOMEM;
-	summary->moments = moments;
-	if (copy.comm && !budget_summary_keep(summary, &copy.comm))
-		return -ENOMEM;
+	budget_summary_keep(summary, &copy.comm);
 	copy.parts = NULL;
 	copy.part_count = 0;
-	*ret_index = summary->count;
-	moments[summary->count++] = copy;
-	return 0;
+	must_grow(summary->moments, &summary->capacity, summary->count + 1);
+	summary->moments[summary->count] = copy;
+	return summary->count++;
 }
 
 static bool budget_summary_is_of(const struct budget_moment *moment,
@@ -62,8 +57,7 @@ static bool budget_summary_is_of(const struct budget_moment *moment,
 	       moment->type == other->type;
 }
 
-int budget_summary_end_of(struct budget_summary *summary, const struct budget_moment *process,
-			  size_t *ret_index)
+size_t budget_summary_end_of(struct budget_summary *summary, const struct budget_moment *process)
 {
 	struct budget_moment end = *process;
 
@@ -71,15 +65,13 @@ int budget_summary_end_of(struct budget_summary *summary, const struct budget_mo
 	for (size_t i = summary->count; i > 0; i--) {
 		const struct budget_moment *moment = &summary->moments[i - 1];
 
-		if (!moment->is_peak && budget_summary_is_of(moment, process)) {
-			*ret_index = i - 1;
-			return 0;
-		}
+		if (!moment->is_peak && budget_summary_is_of(moment, process))
+			return i - 1;
 	}
 	end.is_peak = false;
 	end.is_exact = true;
 	end.bytes = 0;
-	return budget_summary_begin(summary, &end, ret_index);
+	return budget_summary_begin(summary, &end);
 }
 
 void budget_part_set_lines(struct budget_part *part, const struct site *site)
@@ -92,36 +84,23 @@ void budget_part_set_lines(struct budget_part *part, const struct site *site)
 	memcpy(part->callers, site->callers, site->caller_count * sizeof(*site->callers));
 }
 
-static bool budget_summary_keep_callers(struct budget_summary *summary, struct budget_part *part)
+void budget_summary_add(struct budget_summary *summary, const struct budget_part *part)
 {
-	for (unsigned int i = 0; i < part->caller_count; i++) {
-		if (!frame_keep(&part->callers[i], &summary->texts))
-			return false;
-	}
-	return true;
-}
-
-int budget_summary_add(struct budget_summary *summary, const struct budget_part *part)
-{
-	struct budget_part *parts = array_grow(summary->parts, &summary->part_capacity,
-					       summary->part_count + 1, sizeof(*parts));
 	struct budget_part copy = *part;
 
-	if (!parts)
-		return -ENOMEM;
-	summary->parts = parts;
 	if (copy.function || copy.file)
 		copy.name = NULL;
-	if ((copy.function && !budget_summary_keep(summary, &copy.function)) ||
-	    (copy.file && !budget_summary_keep(summary, &copy.file)) ||
-	    (copy.name && !budget_summary_keep(summary, &copy.name)) ||
-	    !frame_keep(&copy.user, &summary->texts) || !frame_keep(&copy.via, &summary->texts) ||
-	    !budget_summary_keep_callers(summary, &copy) ||
-	    (copy.calls && !budget_summary_keep(summary, &copy.calls)) ||
-	    (copy.phase && !budget_summary_keep(summary, &copy.phase)))
-		return -ENOMEM;
-	parts[summary->part_count++] = copy;
-	return 0;
+	budget_summary_keep(summary, &copy.function);
+	budget_summary_keep(summary, &copy.file);
+	budget_summary_keep(summary, &copy.name);
+	budget_summary_keep_frame(summary, &copy.user);
+	budget_summary_keep_frame(summary, &copy.via);
+	for (unsigned int i = 0; i < copy.caller_count; i++)
+		budget_summary_keep_frame(summary, &copy.callers[i]);
+	budget_summary_keep(summary, &copy.calls);
+	budget_summary_keep(summary, &copy.phase);
+	must_grow(summary->parts, &summary->part_capacity, summary->part_count + 1);
+	summary->parts[summary->part_count++] = copy;
 }
 
 static int budget_summary_compare_texts(const char *a, const char *b)

@@ -72,7 +72,6 @@ struct budget_summary {
 
 void budget_summary_deinit(struct budget_summary *summary);
 
-/* Adds a moment without parts; texts are copied. 0 or -ENOMEM. */
 /* The tracking of a process gave up; the first reason is kept. */
 void budget_summary_set_gave_up(struct budget_summary *summary, const char *reason);
 
@@ -80,25 +79,24 @@ void budget_summary_set_gave_up(struct budget_summary *summary, const char *reas
 void budget_summary_look_for_gave_up(struct budget_summary *summary,
 				     const struct snapshot *snapshot);
 
-int budget_summary_begin(struct budget_summary *summary, const struct budget_moment *moment,
-			 size_t *ret_index);
+/* Adds a moment without parts; texts are copied. Return: its index. */
+size_t budget_summary_begin(struct budget_summary *summary, const struct budget_moment *moment);
 
-/* The end of a process on a device, begun with 0 bytes if it is not there. 0 or -ENOMEM. */
-int budget_summary_end_of(struct budget_summary *summary, const struct budget_moment *process,
-			  size_t *ret_index);
+/* The index of the end of a process on a device, begun with 0 bytes if it is not there. */
+size_t budget_summary_end_of(struct budget_summary *summary, const struct budget_moment *process);
 
 /* Sets the lines of what was chosen for its stack, whose texts must live until it is added. */
 void budget_part_set_lines(struct budget_part *part, const struct site *site);
 
-/* Adds a part; texts are copied. 0 or -ENOMEM. */
-int budget_summary_add(struct budget_summary *summary, const struct budget_part *part);
+/* Adds a part; texts are copied. */
+void budget_summary_add(struct budget_summary *summary, const struct budget_part *part);
 
-/* Adds a buffer that was live at the moment. 0 or -ENOMEM. */
-int budget_summary_add_buffer(struct budget_summary *summary, size_t moment,
-			      const struct snapshot_buffer *buffer);
+/* Adds a buffer that was live at the moment. */
+void budget_summary_add_buffer(struct budget_summary *summary, size_t moment,
+			       const struct snapshot_buffer *buffer);
 
-/* Adds the peaks of a snapshot that was asked for them, with what was live then. 0 or -ENOMEM. */
-int budget_summary_add_peaks(struct budget_summary *summary, const struct snapshot *snapshot);
+/* Adds the peaks of a snapshot that was asked for them, with what was live then. */
+void budget_summary_add_peaks(struct budget_summary *summary, const struct snapshot *snapshot);
 
 /* Adds up parts of the same stack and phase, and gives each moment its own. */
 void budget_summary_finish(struct budget_summary *summary);
@@ -121,6 +119,6 @@ const struct budget_moment *budget_summary_parts_of(const struct budget_summary 
 int budget_summary_load_recording(const char *path, const struct budget *budget,
 				  struct budget_summary *ret_summary);
 
-/* Reads what `ttmem run --json` has written. 0, or -EINVAL with a reason, or -ENOMEM. */
+/* Reads what `ttmem run --json` has written. 0, or -EINVAL with a reason. */
 int budget_summary_load(const char *path, struct budget_summary *ret_summary, char *ret_error,
 			size_t size);

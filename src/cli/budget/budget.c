@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/budget/budget-names.h"
 #include "cli/budget/budget-summary.h"
+#include "cli/common/must.h"
 #include "model/merge.h"
 #include "model/types.h"
 
@@ -93,13 +93,10 @@ static bool budget_is_same(const struct budget_limit *a, const struct budget_lim
 
 int budget_add(struct budget *budget, const char *key, uint64_t bytes)
 {
-	CLEANUP_FREE char *copy = strdup(key);
-	struct budget_limit limit, *limits;
-	int r;
+	CLEANUP_FREE char *copy = must_copy(key);
+	struct budget_limit limit;
+	int r = budget_parse(copy, &limit);
 
-	if (!copy)
-		return -ENOMEM;
-	r = budget_parse(copy, &limit);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < budget->count; i++) {
@@ -109,26 +106,19 @@ int budget_add(struct budget *budget, const char *key, uint64_t bytes)
 			return 0;
 		}
 	}
-	limits = array_grow(budget->limits, &budget->capacity, budget->count + 1, sizeof(*limits));
-	if (!limits)
-		return -ENOMEM;
-	budget->limits = limits;
+	must_grow(budget->limits, &budget->capacity, budget->count + 1);
 	limit.key = cleanup_steal(copy);
 	limit.bytes = bytes;
-	limits[budget->count++] = limit;
+	budget->limits[budget->count++] = limit;
 	return 0;
 }
 
 int budget_add_text(struct budget *budget, const char *text)
 {
-	CLEANUP_FREE char *copy = strdup(text);
+	CLEANUP_FREE char *copy = must_copy(text);
+	char *size = strrchr(copy, '='); /* a name may have one, a size has none */
 	uint64_t bytes;
-	char *size;
 	int r;
-
-	if (!copy)
-		return -ENOMEM;
-	size = strrchr(copy, '='); /* a name may have one, a size has none */
 	if (!size)
 		return -EINVAL;
 	*size++ = '\0';
@@ -136,13 +126,11 @@ int budget_add_text(struct budget *budget, const char *text)
 	return r < 0 ? r : budget_add(budget, copy, bytes);
 }
 
-int budget_add_all(struct budget *budget, const struct budget *more)
+void budget_add_all(struct budget *budget, const struct budget *more)
 {
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < more->count; i++)
-		r = budget_add(budget, more->limits[i].key, more->limits[i].bytes);
-	return r;
+	for (size_t i = 0; i < more->count; i++)
+		(void)budget_add(budget, more->limits[i].key,
+				 more->limits[i].bytes); /* its key was valid before */
 }
 
 bool budget_set_optional(struct budget *budget, const char *key)
@@ -165,8 +153,8 @@ static bool budget_matches_function(const char *pattern, const char *function)
 		return true;
 	if (!strchr(function, '('))
 		return false;
-	bare = strndup(function, strcspn(function, "("));
-	return bare && fnmatch(pattern, bare, 0) == 0;
+	bare = must_have(strndup(function, strcspn(function, "(")));
+	return fnmatch(pattern, bare, 0) == 0;
 }
 
 static bool budget_matches_file(const char *pattern, const char *file)
@@ -179,7 +167,7 @@ static bool budget_matches_file(const char *pattern, const char *file)
 /* "file:function <- file:function <- module", innermost first. */
 static bool budget_matches_calls(const char *pattern, const char *calls)
 {
-	CLEANUP_FREE char *copy = strdup(calls);
+	CLEANUP_FREE char *copy = must_copy(calls);
 	struct budget_names names = {.next = copy};
 	const char *name;
 

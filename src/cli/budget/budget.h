@@ -47,15 +47,15 @@ void budget_deinit(struct budget *budget);
 
 /*
  * Adds a limit, or changes it if it is there. @key: [DEVICE:]TYPE, or [DEVICE:][TYPE:] and phase:NAME or
- * site:NAME. NAME is a pattern as of a shell. 0, -EINVAL or -ENOMEM.
+ * site:NAME. NAME is a pattern as of a shell. 0 or -EINVAL.
  */
 int budget_add(struct budget *budget, const char *key, uint64_t bytes);
 
-/* Adds "KEY=SIZE", as in --limit. 0, -EINVAL, -ERANGE or -ENOMEM. */
+/* Adds "KEY=SIZE", as in --limit. 0, -EINVAL or -ERANGE. */
 int budget_add_text(struct budget *budget, const char *text);
 
-/* Adds the limits of @more, which count instead of equal ones. 0 or -ENOMEM. */
-int budget_add_all(struct budget *budget, const struct budget *more);
+/* Adds the limits of @more, which count instead of equal ones. */
+void budget_add_all(struct budget *budget, const struct budget *more);
 
 /* Marks the limit @key as optional. False: there is no such limit. */
 bool budget_set_optional(struct budget *budget, const char *key);

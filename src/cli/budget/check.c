@@ -91,26 +91,23 @@ static int check_open_budget(struct check *check)
 		fprintf(stderr, "ttmem check: budget %s: %s\n", check->options.file, error);
 		return COMMAND_USAGE;
 	}
-	if (r == -ENOENT) {
+	if (r == -ENOENT)
 		check->file = budget_file_new();
-		r = check->file ? 0 : -ENOMEM;
-	}
-	return r < 0 ? output_fail("check", check->options.file, r) : 0;
+	return 0;
 }
 
 /* A new file gets the types that were held; one that is there keeps its choice of limits. */
-static int check_fill_budget(struct check *check)
+static void check_fill_budget(struct check *check)
 {
 	struct budget_result *result = &check->result;
 	struct budget_file *file = check->file;
-	int r = budget_result_judge(result);
 
-	if (r < 0)
-		return r;
+	budget_result_judge(result);
 	check->is_new = result->budget.count == 0;
 	if (check->is_new)
-		return budget_file_fill(file, &result->summary, &result->budget);
-	return budget_file_update(file, result->verdicts, result->budget.count);
+		budget_file_fill(file, &result->summary, &result->budget);
+	else
+		budget_file_update(file, result->verdicts, result->budget.count);
 }
 
 /* "site:load  1.0 GiB, was 4.0 GiB". */
@@ -156,9 +153,7 @@ static int check_update(struct check *check)
 		fprintf(stderr, "ttmem check: tracking gave up: no budget comes from that\n");
 		return COMMAND_UNTRACKED;
 	}
-	r = check_fill_budget(check);
-	if (r < 0)
-		return output_fail("check", check->options.file, r);
+	check_fill_budget(check);
 	r = output_write_file("check", check->options.file, budget_file_write, check->file);
 	if (r < 0)
 		return COMMAND_FAILED;
@@ -215,8 +210,7 @@ static int check_judge(struct check *check)
 	struct budget_result *result = &check->result;
 	int code;
 
-	if (budget_result_judge(result) < 0)
-		return output_fail("check", "limits", -ENOMEM);
+	budget_result_judge(result);
 	if (check->json)
 		check_put_json(check);
 	else

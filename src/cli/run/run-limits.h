@@ -6,8 +6,7 @@
 struct budget_summary;
 struct family;
 
-/* 0 or -ENOMEM. */
-int run_limits_summarise(const struct family *family, struct budget_summary *summary);
+void run_limits_summarise(const struct family *family, struct budget_summary *summary);
 
 /* Whether the tracking of one of the family gave up: sets its gave_up, which the others look at. */
 void run_limits_find_gave_up(struct family *family);
