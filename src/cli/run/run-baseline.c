@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "cli/common/must.h"
 #include "cli/common/run-report.h"
 #include "model/merge.h"
 
@@ -25,13 +26,14 @@ const char *report_peak_key(uint32_t device, const char *type, char *buffer, siz
 	return buffer;
 }
 
-static int baseline_add(struct baseline *baseline, enum baseline_what what, const char *key,
-			uint64_t bytes)
+static void baseline_add(struct baseline *baseline, enum baseline_what what, const char *key,
+			 uint64_t bytes)
 {
 	uint64_t sum = merge_add(baseline_bytes(baseline, what, key), bytes);
 
-	return json_object_set_new(baseline->sums[what], key,
-				   json_integer((json_int_t)bits_min(sum, INT64_MAX)));
+	if (json_object_set_new(baseline->sums[what], key,
+				json_integer((json_int_t)bits_min(sum, INT64_MAX))) < 0)
+		must_end();
 }
 
 static const char *baseline_text(const json_t *row, const char *key)
@@ -47,21 +49,18 @@ static uint64_t baseline_number(const json_t *row)
 }
 
 /* A row with a name (or phase) and bytes: a name of a site, or a whole site of an older file. */
-static int baseline_add_label(struct baseline *baseline, const char *type, const json_t *row,
-			      bool has_calls)
+static void baseline_add_label(struct baseline *baseline, const char *type, const json_t *row,
+			       bool has_calls)
 {
 	char text[REPORT_LABEL];
 	const char *label = has_calls ? NULL : baseline_text(row, "key");
-	int r;
 
 	if (!label)
 		label = report_label(type, baseline_text(row, "name"), baseline_text(row, "phase"),
 				     text, sizeof(text));
-	r = baseline_add(baseline, BASELINE_LABELS, label, baseline_number(row));
-
-	if (r == 0 && !has_calls)
-		r = baseline_add(baseline, BASELINE_BARE, label, baseline_number(row));
-	return r;
+	baseline_add(baseline, BASELINE_LABELS, label, baseline_number(row));
+	if (!has_calls)
+		baseline_add(baseline, BASELINE_BARE, label, baseline_number(row));
 }
 
 /*
@@ -89,64 +88,54 @@ static const char *baseline_old_calls(const json_t *leak, const char *type)
 	return site + n;
 }
 
-static int baseline_add_leak(struct baseline *baseline, const json_t *leak)
+static void baseline_add_leak(struct baseline *baseline, const json_t *leak)
 {
 	const char *type = baseline_text(leak, "type"), *calls = baseline_text(leak, "calls");
 	const json_t *names = json_object_get(leak, "names");
 	char key[REPORT_KEY];
-	int r = 0;
 
 	if (!type)
-		return 0;
+		return;
 	if (!calls)
 		calls = baseline_old_calls(leak, type);
 	if (*calls)
-		r = baseline_add(baseline, BASELINE_SITES,
-				 report_calls_key(type, calls, key, sizeof(key)),
-				 baseline_number(leak));
+		baseline_add(baseline, BASELINE_SITES,
+			     report_calls_key(type, calls, key, sizeof(key)),
+			     baseline_number(leak));
 	/* Without calls all names have one label, which is the key. */
-	if (r == 0 && (!names || !*calls))
-		return baseline_add_label(baseline, type, leak, *calls);
-	for (size_t i = 0; r == 0 && i < json_array_size(names); i++)
-		r = baseline_add_label(baseline, type, json_array_get(names, i), *calls);
-	return r;
+	if (!names || !*calls)
+		baseline_add_label(baseline, type, leak, *calls);
+	for (size_t i = 0; *calls && i < json_array_size(names); i++)
+		baseline_add_label(baseline, type, json_array_get(names, i), true);
 }
 
 /* A row without a device or a type is of no use, and is left out. */
-static int baseline_add_peak(struct baseline *baseline, const json_t *peak)
+static void baseline_add_peak(struct baseline *baseline, const json_t *peak)
 {
 	const json_t *device = json_object_get(peak, "device");
 	const char *type = baseline_text(peak, "type");
 	char key[REPORT_PEAK_KEY];
 
 	if (!json_is_integer(device) || !type)
-		return 0;
+		return;
 	report_peak_key((uint32_t)json_integer_value(device), type, key, sizeof(key));
-	return baseline_add(baseline, BASELINE_PEAKS, key, baseline_number(peak));
+	baseline_add(baseline, BASELINE_PEAKS, key, baseline_number(peak));
 }
 
-/* 0 or -ENOMEM. */
-static int baseline_fill(struct baseline *baseline, const json_t *document)
+static void baseline_fill(struct baseline *baseline, const json_t *document)
 {
 	const json_t *leaks = json_object_get(document, "leaks");
 	const json_t *peaks = json_object_get(document, "peaks");
-	int r = 0;
-
-	for (size_t i = 0; i < BASELINE_WHATS; i++) {
-		baseline->sums[i] = json_object();
-		if (!baseline->sums[i])
-			return -ENOMEM;
-	}
-	for (size_t i = 0; r == 0 && i < json_array_size(leaks); i++) {
+	for (size_t i = 0; i < BASELINE_WHATS; i++)
+		baseline->sums[i] = must_have(json_object());
+	for (size_t i = 0; i < json_array_size(leaks); i++) {
 		const json_t *leak = json_array_get(leaks, i);
 
-		r = baseline_add_leak(baseline, leak);
-		if (r == 0)
-			r = baseline_add(baseline, BASELINE_LEAKED, "", baseline_number(leak));
+		baseline_add_leak(baseline, leak);
+		baseline_add(baseline, BASELINE_LEAKED, "", baseline_number(leak));
 	}
-	for (size_t i = 0; r == 0 && i < json_array_size(peaks); i++)
-		r = baseline_add_peak(baseline, json_array_get(peaks, i));
-	return r < 0 ? -ENOMEM : 0;
+	for (size_t i = 0; i < json_array_size(peaks); i++)
+		baseline_add_peak(baseline, json_array_get(peaks, i));
 }
 
 static int baseline_fail(struct baseline *baseline, json_t *document, const char *why,
@@ -161,12 +150,10 @@ static int baseline_fail(struct baseline *baseline, json_t *document, const char
 
 int baseline_load(const char *path, struct baseline **ret_baseline, char *ret_error, size_t size)
 {
-	struct baseline *baseline = calloc(1, sizeof(*baseline));
+	struct baseline *baseline = must_alloc(1, sizeof(*baseline));
 	json_t *document = NULL, *leaks;
 	const char *schema;
 
-	if (!baseline)
-		return -ENOMEM;
 	if (run_report_read(path, "not JSON", &document, ret_error, size) < 0)
 		return baseline_fail(baseline, document, NULL, ret_error, size);
 	schema = baseline_text(document, "schema");
@@ -175,8 +162,7 @@ int baseline_load(const char *path, struct baseline **ret_baseline, char *ret_er
 		return baseline_fail(baseline, document,
 				     "not a report of `ttmem run --json` (ttmem.run/1)", ret_error,
 				     size);
-	if (baseline_fill(baseline, document) < 0)
-		return baseline_fail(baseline, document, "out of memory", ret_error, size);
+	baseline_fill(baseline, document);
 	json_decref(document);
 	*ret_baseline = baseline;
 	return 0;

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "cli/budget/budget-output.h"
 #include "cli/common/daemon-pages.h"
+#include "cli/common/must.h"
 #include "cli/common/peak-text.h"
 #include "cli/common/session.h"
 #include "cli/run/run-family.h"
@@ -327,24 +328,19 @@ static size_t report_ticks(const char *text)
  * The command as code, in which Markdown reads nothing else: only a run of just as many backticks
  * ends it, so it stands between longer ones; the blanks inside belong to them.
  */
-static int report_markdown_command(const struct report *report, FILE *out)
+static void report_markdown_command(const struct report *report, FILE *out)
 {
 	CLEANUP_FREE char *text = NULL, *ticks = NULL;
 	size_t length, most;
-	FILE *memory = open_memstream(&text, &length);
+	FILE *memory = must_have(open_memstream(&text, &length));
 
-	if (!memory)
-		return -ENOMEM;
 	report_command(report, memory);
 	if (fclose(memory) != 0)
-		return -ENOMEM;
+		must_end();
 	most = report_ticks(text) + 1;
-	ticks = calloc(most + 1, 1);
-	if (!ticks)
-		return -ENOMEM;
+	ticks = must_alloc(most + 1, 1);
 	memset(ticks, '`', most);
 	fprintf(out, most > 1 ? "%s %s %s: " : "%s%s%s: ", ticks, text, ticks);
-	return 0;
 }
 
 /* A table cell: no bars, no line breaks, nothing that Markdown could take for anything but text. */
@@ -426,7 +422,7 @@ void report_markdown(const struct report *report, FILE *out)
 		: report->family->gave_up ? "tracking gave up"
 		: report->is_tracked      ? "no new leak"
 					  : "nothing was tracked");
-	(void)report_markdown_command(report, out); /* without memory it is missing */
+	report_markdown_command(report, out);
 	report_ending(report, out);
 	report_tracked(report, ", ", out);
 	fprintf(out, "\n\n");

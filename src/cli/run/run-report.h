@@ -56,9 +56,9 @@ struct report {
 	bool is_tracked; /* a process had a book; if not, there was nothing to check */
 };
 
-/* @ignored: a bit for each type. @baseline may be NULL. 0 or -ENOMEM. */
-int report_init(struct report *report, const struct family *family, uint32_t ignored,
-		const struct baseline *baseline);
+/* @ignored: a bit for each type. @baseline may be NULL. */
+void report_init(struct report *report, const struct family *family, uint32_t ignored,
+		 const struct baseline *baseline);
 void report_deinit(struct report *report);
 
 void report_text(const struct report *report, FILE *out);

@@ -2,12 +2,12 @@
 
 /* What was left, by call site, and which of it the baseline has. */
 
-#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cli/common/must.h"
 #include "cli/run/run-family.h"
 #include "cli/run/run-report.h"
 #include "model/merge.h"
@@ -87,20 +87,18 @@ static int report_compare_sizes(const void *left, const void *right)
 	return r ? r : (x->type > y->type) - (x->type < y->type);
 }
 
-/* The calls of a stack, kept by the report; NULL = no memory. */
+/* The calls of a stack, kept by the report. */
 static const char *report_keep_calls(struct report *report, const struct stack *stack)
 {
 	char calls[STACK_LINE];
-	char *copy = strdup(stack_calls(stack, calls, sizeof(calls)));
 
-	if (copy)
-		report->calls[report->call_count++] = copy;
-	return copy;
+	return report->calls[report->call_count++] =
+		       must_copy(stack_calls(stack, calls, sizeof(calls)));
 }
 
-/* One part for each stack and name, without ignored types. */
-static int report_take_parts(struct report *report, uint32_t ignored, const struct group_list *list,
-			     struct report_part *parts, size_t *ret_count)
+/* One part for each stack and name, without ignored types. Return: their number. */
+static size_t report_take_parts(struct report *report, uint32_t ignored,
+				const struct group_list *list, struct report_part *parts)
 {
 	const struct stack *stack = NULL;
 	const char *calls = NULL;
@@ -116,62 +114,45 @@ static int report_take_parts(struct report *report, uint32_t ignored, const stru
 		/* Those of one stack are adjacent. */
 		if (!calls || stack != name->stack)
 			calls = report_keep_calls(report, name->stack);
-		if (!calls)
-			return -ENOMEM;
 		stack = name->stack;
 		parts[n++] = (struct report_part){.group = *name, .calls = calls};
 	}
-	*ret_count = n;
-	return 0;
+	return n;
 }
 
 /* Adds a site's parts up twice: by name, and by stack. */
-static int report_add_site(struct report *report, const struct report_part *parts, size_t count)
+static void report_add_site(struct report *report, const struct report_part *parts, size_t count)
 {
-	struct report_site *site = &report->sites[report->site_count];
-	struct call_site *names = calloc(count, sizeof(*names)),
-			 *stacks = calloc(count, sizeof(*stacks));
-	int r = -ENOMEM;
+	struct report_site *site = &report->sites[report->site_count++];
+	struct call_site *names = must_alloc(count, sizeof(*names)),
+			 *stacks = must_alloc(count, sizeof(*stacks));
 
-	if (names && stacks) {
-		for (size_t i = 0; i < count; i++) {
-			names[i] = stacks[i] = parts[i].group;
-			names[i].stack = *parts[i].calls ? parts[0].group.stack : NULL;
-			stacks[i].name = stacks[i].phase = NULL;
-		}
-		*site = (struct report_site){.calls = parts[0].calls};
-		report->site_count++;
-		r = group_list_consume(GROUP_SITE, names, count, &site->sum);
-		names = NULL;
+	for (size_t i = 0; i < count; i++) {
+		names[i] = stacks[i] = parts[i].group;
+		names[i].stack = *parts[i].calls ? parts[0].group.stack : NULL;
+		stacks[i].name = stacks[i].phase = NULL;
 	}
-	if (r == 0) {
-		r = group_list_consume(GROUP_SITE, stacks, count, &site->stacks);
-		stacks = NULL;
-	}
-	free(names);
-	free(stacks);
-	return r;
+	*site = (struct report_site){.calls = parts[0].calls};
+	must_not_lack(group_list_consume(GROUP_SITE, names, count, &site->sum));
+	must_not_lack(group_list_consume(GROUP_SITE, stacks, count, &site->stacks));
 }
 
-static int report_add_sites(struct report *report, struct report_part *parts, size_t count)
+static void report_add_sites(struct report *report, struct report_part *parts, size_t count)
 {
-	int r = 0;
-
 	if (count > 0)
 		qsort(parts, count, sizeof(*parts), report_compare_parts);
-	for (size_t first = 0, end; r == 0 && first < count; first = end) {
+	for (size_t first = 0, end; first < count; first = end) {
 		for (end = first + 1;
 		     end < count && report_compare_parts(&parts[first], &parts[end]) == 0;)
 			end++;
-		r = report_add_site(report, &parts[first], end - first);
+		report_add_site(report, &parts[first], end - first);
 	}
-	for (size_t i = 0; r == 0 && i < report->site_count; i++) {
+	for (size_t i = 0; i < report->site_count; i++) {
 		const struct call_site *group = report_group(&report->sites[i]);
 
 		report->leaked_bytes = merge_add(report->leaked_bytes, group->bytes);
 		report->leaked_buffers += group->buffers;
 	}
-	return r;
 }
 
 /* Without memory for it something has too few bytes, and more is known. */
@@ -187,13 +168,13 @@ static uint64_t report_bytes(const json_t *sums, const char *key)
 	return (uint64_t)json_integer_value(json_object_get(sums, key));
 }
 
-/* A map from keys, which several sites may have, and labels to bytes; NULL = no memory. */
+/* A map from keys, which several sites may have, and labels to bytes. */
 static json_t *report_sums(const struct report *report)
 {
-	json_t *sums = json_object();
+	json_t *sums = must_have(json_object());
 	char text[REPORT_KEY];
 
-	for (size_t i = 0; sums && i < report->site_count; i++) {
+	for (size_t i = 0; i < report->site_count; i++) {
 		const struct report_site *site = &report->sites[i];
 		const struct group_list *sum = &site->sum;
 
@@ -232,12 +213,9 @@ static bool report_is_known(const struct report_site *site, const json_t *sums,
 	return true;
 }
 
-static int report_judge(struct report *report, const struct baseline *baseline)
+static void report_judge(struct report *report, const struct baseline *baseline)
 {
 	json_t *sums = report_sums(report);
-
-	if (!sums)
-		return -ENOMEM;
 	for (size_t i = 0; i < report->site_count; i++) {
 		struct report_site *site = &report->sites[i];
 
@@ -248,32 +226,21 @@ static int report_judge(struct report *report, const struct baseline *baseline)
 		}
 	}
 	json_decref(sums);
-	return 0;
 }
 
-static int report_fill(struct report *report, uint32_t ignored, const struct baseline *baseline)
+static void report_fill(struct report *report, uint32_t ignored, const struct baseline *baseline)
 {
 	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
 	CLEANUP_FREE struct report_part *parts = NULL;
-	size_t count = 0;
-	int r = group_buffers(report->family->ended, GROUP_SITE, false, &list);
-
-	if (r < 0)
-		return r;
-	parts = calloc(list.name_count + 1, sizeof(*parts));
-	report->calls = calloc(list.name_count + 1, sizeof(*report->calls));
-	report->sites = calloc(list.name_count + 1, sizeof(*report->sites));
-	if (!parts || !report->calls || !report->sites)
-		return -ENOMEM;
-	r = report_take_parts(report, ignored, &list, parts, &count);
-	if (r == 0)
-		r = report_add_sites(report, parts, count);
-	if (r < 0)
-		return r;
+	must_not_lack(group_buffers(report->family->ended, GROUP_SITE, false, &list));
+	parts = must_alloc(list.name_count + 1, sizeof(*parts));
+	report->calls = must_alloc(list.name_count + 1, sizeof(*report->calls));
+	report->sites = must_alloc(list.name_count + 1, sizeof(*report->sites));
+	report_add_sites(report, parts, report_take_parts(report, ignored, &list, parts));
 	if (report->site_count > 0)
 		qsort(report->sites, report->site_count, sizeof(*report->sites),
 		      report_compare_sizes);
-	return report_judge(report, baseline);
+	report_judge(report, baseline);
 }
 
 static void report_count_held(struct report *report, uint32_t ignored)
@@ -291,21 +258,16 @@ static void report_count_held(struct report *report, uint32_t ignored)
 	}
 }
 
-int report_init(struct report *report, const struct family *family, uint32_t ignored,
-		const struct baseline *baseline)
+void report_init(struct report *report, const struct family *family, uint32_t ignored,
+		 const struct baseline *baseline)
 {
-	int r;
-
 	*report = (struct report){
 		.family = family,
 		.baseline = baseline,
 		.is_tracked = family->end_count > 0 || family->still_running > 0,
 	};
 	report_count_held(report, ignored);
-	r = report_fill(report, ignored, baseline);
-	if (r < 0)
-		report_deinit(report);
-	return r;
+	report_fill(report, ignored, baseline);
 }
 
 void report_deinit(struct report *report)

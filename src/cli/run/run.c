@@ -22,6 +22,7 @@
 #include "cli/budget/budget-options.h"
 #include "cli/budget/budget-output.h"
 #include "cli/common/command.h"
+#include "cli/common/must.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/run/run-black-box.h"
@@ -207,18 +208,15 @@ static void run_tell_untracked(const struct family *family)
 	fprintf(stderr, " (exit code %d; --no-require-tracking accepts it)\n", COMMAND_UNTRACKED);
 }
 
-static int run_judge_limits(const struct family *family, const struct run_options *options,
-			    struct budget_result *limits)
+static void run_judge_limits(const struct family *family, const struct run_options *options,
+			     struct budget_result *limits)
 {
-	int r = run_limits_summarise(family, &limits->summary);
-
-	if (r == 0)
-		r = budget_result_judge(limits);
+	run_limits_summarise(family, &limits->summary);
+	budget_result_judge(limits);
 	/* Whoever accepts that nothing is tracked is not told of it as an error. */
 	limits->summary.is_tracked |= options->no_require_tracking;
 	if (options->no_require_tracking)
 		limits->summary.gave_up = NULL;
-	return r;
 }
 
 static void run_write_json(const void *report, FILE *out)
@@ -252,11 +250,8 @@ static int run_tell(struct family *family, const struct run_options *options,
 	int code;
 
 	run_limits_find_gave_up(family);
-	if (run_judge_limits(family, options, &checks->limits) < 0 ||
-	    report_init(&report, family, options->ignored, checks->baseline) < 0) {
-		fprintf(stderr, "ttmem run: out of memory\n");
-		return 1;
-	}
+	run_judge_limits(family, options, &checks->limits);
+	report_init(&report, family, options->ignored, checks->baseline);
 	leaks = report_leak_lines(&report);
 	if (options->fail_on_leak)
 		checks->limits.leaks = leaks;
@@ -326,6 +321,11 @@ static int run_load_checks(const struct run_options *options, struct run_checks 
 	return budget_options_load("run", &options->budget, &checks->limits.budget);
 }
 
+static void run_clean_up(void *family)
+{
+	family_free(family);
+}
+
 static int run_command_of(const struct run_options *options, struct run_checks *checks, char **argv,
 			  const char *shim)
 {
@@ -345,10 +345,12 @@ static int run_command_of(const struct run_options *options, struct run_checks *
 	r = family_run(family, (const char *const *)argv);
 	family->record = run_record_end(family->record, options->quiet);
 	family->black_box = run_black_box_free(family->black_box, options->quiet);
+	must_clean_up(run_clean_up, family); /* not before: the command is never abandoned */
 	if (r < 0)
 		code = run_refuse(argv[0], r);
 	else
 		code = run_tell(family, options, checks, argv, started_ns);
+	must_clean_up(NULL, NULL);
 	family_free(family);
 	return code;
 }
