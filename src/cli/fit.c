@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/common/asked-for.h"
 #include "cli/common/command.h"
+#include "cli/common/must.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session-maps.h"
@@ -210,9 +211,7 @@ static int fit_run(int argc, char **argv)
 	r = session_spaces_take(session, &fit.filter, &snapshot, &memory_map);
 	if (r < 0)
 		return output_fail("fit", "cannot look at processes", r);
-	fits = calloc(memory_map.count + 1, sizeof(*fits));
-	if (!fits)
-		return output_fail("fit", "cannot look at processes", -ENOMEM);
+	fits = must_alloc(memory_map.count + 1, sizeof(*fits));
 	asked_for_check(&asked, session, snapshot);
 	refused = memory_map_fit(&memory_map, &fit.request, fits, &unknown);
 	if (fit.json) {

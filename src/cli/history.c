@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "book/read/view.h"
 #include "cli/common/command.h"
+#include "cli/common/must.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
@@ -248,10 +249,10 @@ static int history_run(int argc, char **argv)
 	r = session_start(&session, "history", &options.from, &wish->filter);
 	if (r != 0)
 		return r;
-	snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
+	snapshot = must_have(snapshot_new(clock_ns(CLOCK_REALTIME)));
 	if (options.json || options.stacks)
 		wish->namer = session_namer(session);
-	r = snapshot ? history_collect(&history, wish, session, snapshot) : -ENOMEM;
+	r = history_collect(&history, wish, session, snapshot);
 	if (r == 0 && !session_recording(session))
 		r = history_past_ask(session_remote(session), wish, snapshot, &past);
 	if (r < 0)

@@ -20,6 +20,7 @@
 #include "cli/common/asked-for.h"
 #include "cli/common/command.h"
 #include "cli/common/daemon-pages.h"
+#include "cli/common/must.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/peak-text.h"
@@ -182,12 +183,10 @@ static json_t *peak_document(const struct peak *peak, const struct snapshot *sna
 }
 
 /* Texts of other processes must not reach a terminal as they are; one control is left as it is by jansson. */
-static int peak_dump(const json_t *document)
+static void peak_dump(const json_t *document)
 {
-	CLEANUP_FREE char *text = json_dumps(document, JSON_COMPACT | JSON_ENSURE_ASCII);
+	CLEANUP_FREE char *text = must_have(json_dumps(document, JSON_COMPACT | JSON_ENSURE_ASCII));
 
-	if (!text)
-		return -ENOMEM;
 	for (const char *c = text; *c && !output_is_broken(); c++) {
 		if (*c == 0x7f)
 			(void)fputs("\\u007f", stdout);
@@ -195,23 +194,23 @@ static int peak_dump(const json_t *document)
 			(void)putchar(*c);
 	}
 	(void)putchar('\n');
-	return 0;
 }
 
-static int peak_write(const struct peak *peak, const struct session *session,
-		      const struct snapshot *snapshot, const json_t *document)
+static void peak_write(const struct peak *peak, const struct session *session,
+		       const struct snapshot *snapshot, const json_t *document)
 {
 	const struct peak_text text = {
 		.out = stdout, .indent = "", .rows = PEAK_ROWS, .is_spaced = true};
 
-	if (peak->json)
-		return peak_dump(document);
+	if (peak->json) {
+		peak_dump(document);
+		return;
+	}
 	output_page();
 	session_print_moment(session);
 	peak_text_put(&text, json_object_get(document, "peaks"));
 	session_print_tip(stdout);
 	session_print_notes(snapshot);
-	return 0;
 }
 
 static int peak_show(const struct peak *peak, struct session *session, struct asked_for *asked)
@@ -223,9 +222,7 @@ static int peak_show(const struct peak *peak, struct session *session, struct as
 
 	if (r < 0)
 		return r;
-	document = peak_document(peak, snapshot);
-	if (!document)
-		return -ENOMEM;
+	document = must_have(peak_document(peak, snapshot));
 	peaks = json_object_get(document, "peaks");
 	peak_ask(peak, session_remote(session), peaks);
 	peak_text_sort(peaks);
@@ -234,7 +231,8 @@ static int peak_show(const struct peak *peak, struct session *session, struct as
 		if (!asked->is_missing && !peak->json)
 			asked_for_tell_none(asked, "peak");
 	}
-	return peak_write(peak, session, snapshot, document);
+	peak_write(peak, session, snapshot, document);
+	return 0;
 }
 
 static int peak_run(int argc, char **argv)

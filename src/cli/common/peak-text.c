@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/common/daemon-pages.h"
+#include "cli/common/must.h"
 #include "cli/common/session.h"
 #include "cli/common/site-json.h"
 #include "model/sites/site-rows.h"
@@ -283,16 +284,13 @@ static int peak_text_compare(const void *left, const void *right)
 void peak_text_sort(json_t *peaks)
 {
 	size_t count = json_array_size(peaks);
-	json_t **rows = calloc(count + 1, sizeof(json_t *));
+	json_t **rows = must_alloc(count + 1, sizeof(json_t *));
 
-	/* Without memory they stay as they are. */
-	for (size_t i = 0; rows && i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		rows[i] = json_incref(json_array_get(peaks, i));
-	if (rows) {
-		qsort(rows, count, sizeof(json_t *), peak_text_compare);
-		(void)json_array_clear(peaks); /* cannot fail for an array */
-	}
-	for (size_t i = 0; rows && i < count; i++)
+	qsort(rows, count, sizeof(json_t *), peak_text_compare);
+	(void)json_array_clear(peaks); /* cannot fail for an array */
+	for (size_t i = 0; i < count; i++)
 		(void)json_array_append_new(peaks, rows[i]); /* there was room for it */
 	free(rows);
 }

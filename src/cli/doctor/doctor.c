@@ -17,6 +17,7 @@
 #include "base/emit.h"
 #include "base/text.h"
 #include "cli/common/command.h"
+#include "cli/common/must.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
@@ -41,22 +42,14 @@ void doctor_tell(struct doctor *doctor, enum doctor_kind_id kind, uint32_t pid, 
 {
 	struct doctor_finding *finding;
 	va_list arguments;
-	char *what = malloc(DOCTOR_WHAT_MAX);
+	char *what;
 
-	if (what && doctor->count == doctor->capacity && doctor->count < DOCTOR_FINDINGS_MAX) {
-		size_t capacity = bits_max(2 * doctor->capacity, 16);
-		void *more = reallocarray(doctor->findings, capacity, sizeof(*doctor->findings));
-
-		if (more) {
-			doctor->findings = more;
-			doctor->capacity = capacity;
-		}
-	}
-	if (!what || doctor->count == doctor->capacity) {
+	if (doctor->count >= DOCTOR_FINDINGS_MAX) {
 		doctor->lost = true;
-		free(what);
 		return;
 	}
+	must_grow(doctor->findings, &doctor->capacity, doctor->count + 1);
+	what = must_alloc(1, DOCTOR_WHAT_MAX);
 	va_start(arguments, format);
 	vsnprintf(what, DOCTOR_WHAT_MAX, format, arguments);
 	va_end(arguments);

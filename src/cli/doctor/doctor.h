@@ -123,7 +123,7 @@ struct doctor {
 
 	struct doctor_finding *findings;
 	size_t count, capacity;
-	bool lost; /* a finding was dropped: out of memory, or too many */
+	bool lost; /* a finding was dropped: there are too many */
 };
 
 /* Adds a finding; @format says what was seen. */

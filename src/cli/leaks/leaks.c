@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/daemon-pages.h"
+#include "cli/common/must.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
@@ -261,12 +262,10 @@ static int leaks_show_recorded(struct leaks *leaks, struct session *session)
 
 	if (leaks->json)
 		return leaks_write_recorded(leaks, session, stdout);
-	out = open_memstream(&text, &length);
-	if (!out)
-		return -ENOMEM;
+	out = must_have(open_memstream(&text, &length));
 	r = leaks_write_recorded(leaks, session, out);
-	if (fclose(out) != 0 && r == 0)
-		r = -ENOMEM;
+	if (fclose(out) != 0)
+		must_end();
 	if (r < 0)
 		return r;
 	document = daemon_pages_load(text, length);

@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "book/format/words.h"
 #include "book/read/view.h"
+#include "cli/common/must.h"
 #include "model/cards/card.h"
 #include "model/types.h"
 #include "source/books/scan.h"
@@ -66,9 +66,7 @@ static int replay_open_books(struct replay_walk *walk)
 	struct recording_moment end;
 	int r = recording_find(walk->recording, "end", &all, &end, why);
 
-	walk->books = calloc(count + 1, sizeof(*walk->books));
-	if (!walk->books)
-		return -ENOMEM;
+	walk->books = must_alloc(count + 1, sizeof(*walk->books));
 	for (size_t i = 0; r == 0 && i < count; i++)
 		r = replay_open_book(walk, i, &end);
 	return r;
@@ -103,18 +101,15 @@ static struct snapshot_facts replay_declared(struct reader *reader, uint32_t dev
 static int replay_add_device(struct replay_walk *walk, const struct recording_event *event)
 {
 	struct scan_book *book = walk->books[event->book].book;
-	struct replay_device *devices, *device;
+	struct replay_device *device;
 	struct refit_rules rules = {.fit = walk->fit};
 	struct refit_card card = walk->card;
 	struct snapshot_facts facts;
 
 	if (!book)
 		return -ENODATA;
-	devices = array_grow(walk->devices, &walk->capacity, walk->count + 1, sizeof(*devices));
-	if (!devices)
-		return -ENOMEM;
-	walk->devices = devices;
-	device = &devices[walk->count];
+	must_grow(walk->devices, &walk->capacity, walk->count + 1);
+	device = &walk->devices[walk->count];
 	*device = (struct replay_device){.book = (uint32_t)event->book, .device = event->device};
 	facts = replay_declared(&book->reader, event->device, device->card);
 	/* Who has opened a card knows it better than the table. */
@@ -125,9 +120,7 @@ static int replay_add_device(struct replay_walk *walk, const struct recording_ev
 		card.facts = card_find(device->card);
 	refit_rules_init(&rules, &facts, &card);
 	device->assumes_l1 = rules.assumes_l1;
-	device->refit = refit_new(&rules);
-	if (!device->refit)
-		return -ENOMEM;
+	device->refit = must_have(refit_new(&rules));
 	walk->count++;
 	return 0;
 }
@@ -155,24 +148,17 @@ static int64_t replay_find_device(struct replay_walk *walk, const struct recordi
 	return r < 0 ? r : (int64_t)walk->last;
 }
 
-static int replay_note_birth(struct replay_device *device, uint32_t slot, uint64_t birth)
+static void replay_note_birth(struct replay_device *device, uint32_t slot, uint64_t birth)
 {
-	uint64_t *births;
-
 	if (slot >= device->slots) {
 		if (!birth)
-			return 0;
-		births = array_grow(device->births, &device->capacity, (size_t)slot + 1,
-				    sizeof(*births));
-		if (!births)
-			return -ENOMEM;
-		memset(&births[device->slots], 0,
-		       ((size_t)slot + 1 - device->slots) * sizeof(*births));
-		device->births = births;
+			return;
+		must_grow(device->births, &device->capacity, (size_t)slot + 1);
+		memset(&device->births[device->slots], 0,
+		       ((size_t)slot + 1 - device->slots) * sizeof(*device->births));
 		device->slots = (size_t)slot + 1;
 	}
 	device->births[slot] = birth;
-	return 0;
 }
 
 static struct refit_buffer replay_buffer(struct replay_walk *walk,
@@ -211,14 +197,15 @@ static int replay_take(struct replay_walk *walk, size_t index, uint32_t slot,
 			.failure = failure,
 		};
 	}
-	return r ? r : replay_note_birth(device, slot, record->birth | 1);
+	if (r == 0)
+		replay_note_birth(device, slot, record->birth | 1);
+	return r;
 }
 
-static int replay_give(struct replay_device *device, uint32_t slot)
+static void replay_give(struct replay_device *device, uint32_t slot)
 {
-	int r = refit_give(device->refit, slot);
-
-	return r ? r : replay_note_birth(device, slot, 0);
+	must_not_lack(refit_give(device->refit, slot));
+	replay_note_birth(device, slot, 0);
 }
 
 /* A buffer that is there, and no event has told of it. */
@@ -234,17 +221,14 @@ static int replay_compare_found(const void *left, const void *right)
 	return (a->record.birth > b->record.birth) - (a->record.birth < b->record.birth);
 }
 
-/* Frees what is no longer there, and lists what is new. */
-static int replay_compare_tables(struct replay_device *device, const struct view *view,
-				 struct replay_found *found, size_t *ret_count)
+/* Frees what is no longer there, and lists what is new. Return: the length of the list. */
+static size_t replay_compare_tables(struct replay_device *device, const struct view *view,
+				    struct replay_found *found)
 {
-	CLEANUP_FREE bool *is_there = calloc(device->slots + 1, sizeof(*is_there));
+	CLEANUP_FREE bool *is_there = must_alloc(device->slots + 1, sizeof(*is_there));
 	struct view_iterator it = {0};
 	size_t count = 0;
-	int r = 0;
 
-	if (!is_there)
-		return -ENOMEM;
 	while (view_next(view, &it)) {
 		uint32_t slot = view_slot(&it);
 
@@ -253,23 +237,22 @@ static int replay_compare_tables(struct replay_device *device, const struct view
 		else
 			found[count++] = (struct replay_found){slot, *it.record};
 	}
-	for (size_t slot = 0; r == 0 && slot < device->slots; slot++) {
+	for (size_t slot = 0; slot < device->slots; slot++) {
 		if (!is_there[slot] && device->births[slot])
-			r = replay_give(device, (uint32_t)slot);
+			replay_give(device, (uint32_t)slot);
 	}
-	*ret_count = count;
-	return r;
+	return count;
 }
 
 /* The table as it is in a book: brings the allocator to it. */
 static int replay_take_table(struct replay_walk *walk, size_t index, const struct view *view,
 			     const struct recording_event *event)
 {
-	CLEANUP_FREE struct replay_found *found = calloc(view->live + 1, sizeof(*found));
-	size_t count = 0;
-	int r = found ? replay_compare_tables(&walk->devices[index], view, found, &count) : -ENOMEM;
+	CLEANUP_FREE struct replay_found *found = must_alloc(view->live + 1, sizeof(*found));
+	size_t count = replay_compare_tables(&walk->devices[index], view, found);
+	int r = 0;
 
-	if (r == 0 && count > 0)
+	if (count > 0)
 		qsort(found, count, sizeof(*found), replay_compare_found);
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		r = replay_take(walk, index, found[i].slot, &found[i].record, event);
@@ -301,16 +284,15 @@ static int replay_resume(struct replay_walk *walk, size_t index,
 	return r < 0 ? r : replay_take_table(walk, index, &view, event);
 }
 
-static int replay_note_failed_then(struct replay_walk *walk, const struct replay_device *device,
-				   const struct book_record *record)
+static void replay_note_failed_then(struct replay_walk *walk, const struct replay_device *device,
+				    const struct book_record *record)
 {
 	struct refit_buffer buffer = replay_buffer(walk, device, record);
-	int r = refit_has_room(device->refit, &buffer);
+	int r = must_not_lack(refit_has_room(device->refit, &buffer));
 
 	walk->failed_then++;
 	walk->would_fit += r == 1;
 	walk->would_fail += r == 0;
-	return r == -ENOMEM ? r : 0;
 }
 
 static int replay_apply(struct replay_walk *walk, size_t index, const struct recording_event *event)
@@ -322,9 +304,11 @@ static int replay_apply(struct replay_walk *walk, size_t index, const struct rec
 	case BOOK_OP_ALLOC:
 		return replay_take(walk, index, slot, &what->record, event);
 	case BOOK_OP_FREE:
-		return replay_give(&walk->devices[index], slot);
+		replay_give(&walk->devices[index], slot);
+		return 0;
 	case BOOK_OP_FAILED:
-		return replay_note_failed_then(walk, &walk->devices[index], &what->record);
+		replay_note_failed_then(walk, &walk->devices[index], &what->record);
+		return 0;
 	default:
 		return 0; /* changes no memory */
 	}

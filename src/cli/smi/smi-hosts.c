@@ -19,6 +19,7 @@
 #include "base/emit.h"
 #include "base/text.h"
 #include "cli/common/command.h"
+#include "cli/common/must.h"
 #include "cli/common/output.h"
 #include "cli/smi/smi-fleet.h"
 #include "cli/smi/smi-prometheus.h"
@@ -185,22 +186,18 @@ static void hosts_json(const struct smi_hosts *hosts, struct http_fetch *fetches
 
 static int hosts_ask(const struct smi_hosts *hosts, bool json)
 {
-	CLEANUP_FREE struct http_fetch *fetches = calloc(hosts->count, sizeof(*fetches));
+	CLEANUP_FREE struct http_fetch *fetches = must_alloc(hosts->count, sizeof(*fetches));
 	bool all = true;
-	int r = fetches ? 0 : -ENOMEM;
+	int r;
 
-	for (size_t i = 0; r == 0 && i < hosts->count; i++) {
-		fetches[i].url = host_url(hosts->names[i], "/api/v1/smi");
-		if (!fetches[i].url)
-			r = -ENOMEM;
-	}
-	if (r == 0)
-		r = http_fetch_all(fetches, hosts->count, &smi_hosts_limits);
+	for (size_t i = 0; i < hosts->count; i++)
+		fetches[i].url = must_have(host_url(hosts->names[i], "/api/v1/smi"));
+	r = http_fetch_all(fetches, hosts->count, &smi_hosts_limits);
 	if (r == 0 && json)
 		hosts_json(hosts, fetches);
 	else if (r == 0)
 		hosts_print(hosts, fetches);
-	for (size_t i = 0; fetches && i < hosts->count; i++) {
+	for (size_t i = 0; i < hosts->count; i++) {
 		all &= !*fetches[i].problem;
 		http_fetch_deinit(&fetches[i]);
 	}

@@ -22,6 +22,7 @@
 #include "base/emit.h"
 #include "base/text.h"
 #include "cli/common/command.h"
+#include "cli/common/must.h"
 #include "cli/common/output.h"
 #include "cli/smi/smi-fleet.h"
 #include "cli/smi/smi-hosts.h"
@@ -211,12 +212,9 @@ static void prometheus_json(const struct prometheus_row *rows, size_t count)
 static int prometheus_show(const json_t *samples, bool as_json)
 {
 	size_t count = json_array_size(samples);
-	CLEANUP_FREE const json_t **sorted = calloc(count + 1, sizeof(const json_t *));
-	CLEANUP_FREE struct prometheus_row *rows = calloc(count + 1, sizeof(*rows));
+	CLEANUP_FREE const json_t **sorted = must_alloc(count + 1, sizeof(const json_t *));
+	CLEANUP_FREE struct prometheus_row *rows = must_alloc(count + 1, sizeof(*rows));
 	bool all = true;
-
-	if (!sorted || !rows)
-		return output_fail("smi", "cannot show it", -ENOMEM);
 	for (size_t i = 0; i < count; i++)
 		sorted[i] = json_array_get(samples, i);
 	qsort(sorted, count, sizeof(const json_t *), prometheus_compare);
@@ -241,10 +239,8 @@ int smi_prometheus_run(const char *url, bool as_json)
 
 	while (end > 0 && url[end - 1] == '/')
 		end--;
-	if (asprintf(&fetch.url, PROMETHEUS_QUERY, (int)end, url) < 0) {
-		fetch.url = NULL;
-		return output_fail("smi", "cannot ask", -ENOMEM);
-	}
+	if (asprintf(&fetch.url, PROMETHEUS_QUERY, (int)end, url) < 0)
+		must_end();
 	if (http_fetch_all(&fetch, 1, &smi_hosts_limits) == 0 && fetch.text)
 		document = json_loadb(fetch.text, fetch.length, 0, NULL);
 	samples = json_object_get(json_object_get(document, "data"), "result");
