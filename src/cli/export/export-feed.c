@@ -419,8 +419,8 @@ int export_feed_course(void *context, const struct export_form *form, void *stat
 	if (filter->has_type)
 		wanted.types = 1u << filter->type;
 	feed_prepare(feed);
-	r = recording_walk(feed->books.recording, &wanted, NULL, &feed->books.until, feed_event,
-			   feed);
+	r = must_not_lack(recording_walk(feed->books.recording, &wanted, NULL, &feed->books.until,
+					 feed_event, feed));
 	if (r == 0)
 		feed_pass_marks(feed, feed->books.until.time_ns);
 	progress_end(&feed->progress);

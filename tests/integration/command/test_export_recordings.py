@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import resource
 import subprocess
 import sys
 
@@ -216,3 +217,32 @@ def test_reports_of_recordings(world, recording, tmp_path):
     result = world.run("export", "--format", "ttnn-visualizer", "-o", tmp_path / "report", "--at", "peak", path)
     assert result.returncode == 0, result.stderr
     assert "102 live buffers" in result.stdout
+
+
+MANY = """
+import ttmem
+for i in range(100000):
+    ttmem.alloc(0, ttmem.DRAM, 0x1000, 64)
+    ttmem.free(0, 0x1000)
+"""
+
+
+def test_without_memory_no_half_written_file_is_left(world, tmp_path):
+    path, out = record(world, tmp_path, MANY), tmp_path / "out"
+    command = [world.build / "src" / "cli" / "ttmem", "export", "--format", "firefox", path, "-o", out]
+
+    def run(limit):
+        return subprocess.run(
+            command, env=world.env, capture_output=True, text=True, timeout=LIMIT,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        )  # fmt: skip
+
+    # Just below what is enough, the last list of events cannot grow.
+    little, enough = 1 << 20, 1 << 30
+    while enough - little > 1 << 20:
+        limit = (little + enough) // 2
+        little, enough = (little, limit) if run(limit).returncode == 0 else (limit, enough)
+    out.unlink(missing_ok=True)
+    done = run(little)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, "ttmem export: out of memory")
+    assert not out.exists()
