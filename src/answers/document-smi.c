@@ -64,7 +64,7 @@ void document_occupied(struct emit *json, const char *key, const struct snapshot
 
 static void document_put_occupied(struct emit *json, const char *key, const void *row)
 {
-	const struct snapshot_device_memory *memory = row;
+	const struct snapshot_memory *memory = row;
 
 	document_occupied(json, key, &memory->occupied, memory->buffers, memory->used);
 }
@@ -72,7 +72,7 @@ static void document_put_occupied(struct emit *json, const char *key, const void
 /* What a map of the memory needs. */
 static void document_put_bank(struct emit *json, const char *key, const void *row)
 {
-	const struct snapshot_window *bank = &((const struct snapshot_device_memory *)row)->window;
+	const struct snapshot_window *bank = &((const struct snapshot_memory *)row)->window;
 
 	/* A process may declare anything. */
 	if (!bank->banks || bank->base + bank->size <= bank->base)
@@ -100,7 +100,7 @@ static void document_put_declarer(struct emit *json, const char *key, const void
 	}
 }
 
-#define ROW struct snapshot_device_memory
+#define ROW struct snapshot_memory
 
 static const struct field document_device_memory[] = {
 	FIELD("used", BYTES, used),

@@ -79,7 +79,7 @@ static struct host_amount host_sum(const struct snapshot *snapshot, uint32_t typ
 	struct host_amount sum = {0};
 
 	for (size_t i = 0; i < snapshot->device_count; i++) {
-		struct amount amount = amount_of_device(&snapshot->devices[i], type);
+		struct snapshot_memory amount = amount_of_device(&snapshot->devices[i], type);
 		uint64_t taken = amount_taken(&amount);
 		double part = amount.capacity ? (double)taken / (double)amount.capacity : -1;
 
@@ -112,7 +112,7 @@ void host_put(struct emit *json, const struct snapshot *snapshot, const struct h
 	for (size_t i = 0; i < snapshot->process_count; i++)
 		row.processes += snapshot->processes[i].alive;
 	for (size_t i = 0; i < snapshot->device_count; i++) {
-		struct amount amount = amount_of_device(&snapshot->devices[i], AMOUNT_ALL);
+		struct snapshot_memory amount = amount_of_device(&snapshot->devices[i], AMOUNT_ALL);
 
 		row.bytes = merge_add(row.bytes, amount.used);
 		row.buffers = merge_add(row.buffers, amount.buffers);

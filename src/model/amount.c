@@ -12,72 +12,46 @@
 #include "model/merge.h"
 #include "model/types.h"
 
-void amount_add(struct amount *amount, uint64_t used, uint64_t buffers, uint32_t bound)
-{
-	amount->used = merge_add(amount->used, used);
-	amount->buffers = merge_add(amount->buffers, buffers);
-	amount->bound = merge_bound(amount->bound, bound);
-}
-
 static bool amount_counts(uint32_t type, uint32_t folded)
 {
 	return folded == AMOUNT_ALL || types_folded(type) == folded;
 }
 
-struct amount amount_of_device(const struct snapshot_device *device, uint32_t folded)
+struct snapshot_memory amount_of_device(const struct snapshot_device *device, uint32_t folded)
 {
-	struct amount amount = {0};
+	struct snapshot_memory amount = {0};
 
 	if (folded != AMOUNT_ALL)
 		amount.capacity = device->memory[folded].capacity;
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		const struct snapshot_device_memory *memory = &device->memory[type];
-
-		if (!amount_counts(type, folded))
-			continue;
-		amount_add(&amount, memory->used, memory->buffers, memory->bound);
-		merge_occupied(&amount.occupied, &memory->occupied, memory->buffers, memory->used);
+		if (amount_counts(type, folded))
+			snapshot_add_memory(&amount, &device->memory[type]);
 	}
 	return amount;
 }
 
-struct amount amount_of_type(const struct snapshot_device *device, uint32_t type)
+struct snapshot_memory amount_of_part(const struct snapshot_part *part, uint32_t folded)
 {
-	const struct snapshot_device_memory *memory = &device->memory[type];
-	struct amount amount = {.capacity = memory->capacity};
-
-	amount_add(&amount, memory->used, memory->buffers, memory->bound);
-	merge_occupied(&amount.occupied, &memory->occupied, memory->buffers, memory->used);
-	return amount;
-}
-
-struct amount amount_of_part(const struct snapshot_part *part, uint32_t folded)
-{
-	struct amount amount = {0};
+	struct snapshot_memory amount = {0};
 
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		const struct snapshot_memory *memory = &part->memory[type];
-
-		if (!amount_counts(type, folded))
-			continue;
-		amount_add(&amount, memory->used, memory->buffers, memory->bound);
-		merge_occupied(&amount.occupied, &memory->occupied, memory->buffers, memory->used);
+		if (amount_counts(type, folded))
+			snapshot_add_memory(&amount, &part->memory[type]);
 	}
 	return amount;
 }
 
-struct amount amount_of_process(const struct snapshot_process *process, uint32_t row,
-				uint32_t folded)
+struct snapshot_memory amount_of_process(const struct snapshot_process *process, uint32_t row,
+					 uint32_t folded)
 {
-	struct amount amount = {0};
+	struct snapshot_memory amount = {0};
 
 	for (size_t i = 0; i < process->part_count; i++) {
-		struct amount part = amount_of_part(&process->parts[i], folded);
+		struct snapshot_memory part = amount_of_part(&process->parts[i], folded);
 
 		if (row != AMOUNT_ANYWHERE && process->parts[i].row != row)
 			continue;
-		amount_add(&amount, part.used, part.buffers, part.bound);
-		merge_occupied(&amount.occupied, &part.occupied, part.buffers, part.used);
+		snapshot_add_memory(&amount, &part);
 	}
 	return amount;
 }
@@ -107,7 +81,8 @@ static size_t amount_choose(const struct snapshot *snapshot, const struct amount
 
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
-		struct amount amount = amount_of_process(process, AMOUNT_ANYWHERE, AMOUNT_ALL);
+		struct snapshot_memory amount =
+			amount_of_process(process, AMOUNT_ANYWHERE, AMOUNT_ALL);
 
 		if (!process->alive || process->untracked || (with_buffers && !amount.buffers) ||
 		    (choice && !choice->wants(choice->context, process)))
@@ -150,7 +125,7 @@ size_t amount_of_driver(const struct snapshot_driver_memory *memory,
 	return n;
 }
 
-uint64_t amount_taken(const struct amount *amount)
+uint64_t amount_taken(const struct snapshot_memory *amount)
 {
 	uint64_t taken = merge_add(amount->occupied.bytes, amount->occupied.rest);
 
@@ -159,12 +134,12 @@ uint64_t amount_taken(const struct amount *amount)
 		       : bits_max(taken, amount->used);
 }
 
-double amount_share(const struct amount *amount)
+double amount_share(const struct snapshot_memory *amount)
 {
 	return amount->capacity ? (double)amount_taken(amount) / (double)amount->capacity : 0;
 }
 
-const char *amount_text(const struct amount *amount, char *ret_text)
+const char *amount_text(const struct snapshot_memory *amount, char *ret_text)
 {
 	char number[TEXT_NUMBER_SIZE];
 
@@ -177,7 +152,7 @@ const char *amount_text(const struct amount *amount, char *ret_text)
 	return ret_text;
 }
 
-const char *amount_buffers(const struct amount *amount, char *ret_text)
+const char *amount_buffers(const struct snapshot_memory *amount, char *ret_text)
 {
 	*ret_text = '\0';
 	if (amount->buffers || !amount->used)

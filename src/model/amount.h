@@ -17,30 +17,17 @@ struct snapshot_driver_memory;
 struct snapshot_part;
 struct snapshot_process;
 
-struct amount {
-	uint64_t used;
-	uint64_t buffers;
-	uint64_t capacity; /* 0 = not known */
-	uint32_t bound;    /* enum snapshot_bound */
-	struct snapshot_occupied occupied;
-};
-
 #define AMOUNT_ALL UINT32_MAX      /* all kinds together */
 #define AMOUNT_ANYWHERE UINT32_MAX /* all devices */
 
-void amount_add(struct amount *amount, uint64_t used, uint64_t buffers, uint32_t bound);
-
 /* @folded: TYPES_DRAM, TYPES_L1, TYPES_SYSTEM_MEMORY or AMOUNT_ALL. */
-struct amount amount_of_device(const struct snapshot_device *device, uint32_t folded);
+struct snapshot_memory amount_of_device(const struct snapshot_device *device, uint32_t folded);
 
-/* Of one type alone, such as TRACE, which has a region of its own within DRAM. */
-struct amount amount_of_type(const struct snapshot_device *device, uint32_t type);
-
-struct amount amount_of_part(const struct snapshot_part *part, uint32_t folded);
+struct snapshot_memory amount_of_part(const struct snapshot_part *part, uint32_t folded);
 
 /* @row: the device's row in the snapshot, or AMOUNT_ANYWHERE. */
-struct amount amount_of_process(const struct snapshot_process *process, uint32_t row,
-				uint32_t folded);
+struct snapshot_memory amount_of_process(const struct snapshot_process *process, uint32_t row,
+					 uint32_t folded);
 
 /*
  * The living processes that hold the most, largest first, @most of them at most; only those whose
@@ -73,13 +60,13 @@ size_t amount_of_driver(const struct snapshot_driver_memory *memory,
 			struct amount_driver_row ret_rows[AMOUNT_DRIVER_ROWS]);
 
 /* What it takes: what its buffers occupy where that is known, otherwise their sizes, process by process. */
-uint64_t amount_taken(const struct amount *amount);
+uint64_t amount_taken(const struct snapshot_memory *amount);
 
 /* The fraction that is taken, 0 if the capacity is not known. */
-double amount_share(const struct amount *amount);
+double amount_share(const struct snapshot_memory *amount);
 
 /* "4.8 GiB", with a sign in front if it is only a bound; into TEXT_NUMBER_SIZE bytes. */
-const char *amount_text(const struct amount *amount, char *ret_text);
+const char *amount_text(const struct snapshot_memory *amount, char *ret_text);
 
 /*
  * Why a small buffer may take much: "takes 24.0 KiB: 2.0 KiB in each of 12 banks". Empty where it is not known. Into
@@ -89,4 +76,4 @@ const char *amount_text(const struct amount *amount, char *ret_text);
 const char *amount_takes(const struct snapshot_buffer *buffer, char *ret_text);
 
 /* " in 3 buffers", or nothing where tt-metal's regions count none; into TEXT_NUMBER_SIZE bytes. */
-const char *amount_buffers(const struct amount *amount, char *ret_text);
+const char *amount_buffers(const struct snapshot_memory *amount, char *ret_text);

@@ -46,12 +46,8 @@ static int by_user_add_part(struct by_user *list, const struct snapshot_process 
 	row->processes++;
 	row->untracked += process->untracked;
 	/* What is from before a reset, or only claimed, is in no total of the device either. */
-	for (uint32_t type = 0; type < BOOK_TYPES && !part->before_reset && !process->stale;
-	     type++) {
-		const struct snapshot_memory *memory = &part->memory[type];
-
-		amount_add(&row->memory[type], memory->used, memory->buffers, memory->bound);
-	}
+	for (uint32_t type = 0; type < BOOK_TYPES && !part->before_reset && !process->stale; type++)
+		snapshot_add_memory(&row->memory[type], &part->memory[type]);
 	return 0;
 }
 
@@ -103,14 +99,13 @@ int by_user_add(struct by_user *list, const struct snapshot *snapshot, const str
 	return 0;
 }
 
-struct amount by_user_amount(const struct by_user_row *row, uint32_t folded)
+struct snapshot_memory by_user_amount(const struct by_user_row *row, uint32_t folded)
 {
-	struct amount amount = {0};
+	struct snapshot_memory amount = {0};
 
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		if (folded == AMOUNT_ALL || types_folded(type) == folded)
-			amount_add(&amount, row->memory[type].used, row->memory[type].buffers,
-				   row->memory[type].bound);
+			snapshot_add_memory(&amount, &row->memory[type]);
 	}
 	return amount;
 }

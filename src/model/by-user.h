@@ -19,7 +19,7 @@ struct by_user_row {
 	uint32_t device;  /* its row in the snapshot */
 	size_t processes; /* of the user, on the device */
 	size_t untracked; /* of them: their memory is not known */
-	struct amount memory[BOOK_TYPES];
+	struct snapshot_memory memory[BOOK_TYPES];
 	uint64_t total; /* of the user on all devices: the order */
 };
 
@@ -36,4 +36,4 @@ int by_user_add(struct by_user *list, const struct snapshot *snapshot, const str
 void by_user_deinit(struct by_user *list);
 
 /* Of one kind of memory as users count it; see amount.h. */
-struct amount by_user_amount(const struct by_user_row *row, uint32_t folded);
+struct snapshot_memory by_user_amount(const struct by_user_row *row, uint32_t folded);

@@ -114,7 +114,7 @@ static void merge_text(struct merge_word *word, const struct merge_entry *entry,
 
 static void merge_capacity(struct snapshot *snapshot, struct merge_word *word,
 			   const struct merge_entry *entry, uint32_t type,
-			   struct snapshot_device_memory *memory)
+			   struct snapshot_memory *memory)
 {
 	uint64_t capacity = entry->part->facts.capacity[type];
 
@@ -176,16 +176,13 @@ static void merge_judge(const struct merge_facts *words, struct snapshot_device 
 static void merge_memory(struct snapshot_device *row, const struct snapshot_part *part)
 {
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		struct snapshot_device_memory *to = &row->memory[type];
+		struct snapshot_memory *to = &row->memory[type];
 		const struct snapshot_memory *from = &part->memory[type];
 
+		snapshot_add_memory(to, from);
 		/* Two processes' peaks need not coincide in time. */
 		to->peak_is_unknown = from->peak_is_unknown || row->processes > 1;
 		to->peak = to->peak_is_unknown ? 0 : from->peak;
-		to->used = merge_add(to->used, from->used);
-		to->buffers = merge_add(to->buffers, from->buffers);
-		merge_occupied(&to->occupied, &from->occupied, from->buffers, from->used);
-		to->bound = merge_bound(to->bound, from->bound);
 	}
 }
 

@@ -47,7 +47,15 @@ struct snapshot_occupied {
 	uint64_t rest;
 };
 
-/* All counters of one type of memory, for one process on one device. */
+/* Where memory of a type lies: addresses base to base + size - 1 in each bank. All 0: not known. */
+struct snapshot_window {
+	uint64_t base;
+	uint64_t size;
+	uint32_t banks;
+	uint32_t alignment;
+};
+
+/* All counters of one type of memory on one device: of a process, or the sums of several. */
 struct snapshot_memory {
 	uint64_t used;
 	uint64_t buffers;
@@ -65,16 +73,10 @@ struct snapshot_memory {
 	uint64_t hooked;
 	uint64_t overflow_frees;
 	uint64_t last_ns;
-	uint32_t bound;       /* enum snapshot_bound */
-	bool peak_is_unknown; /* two books were added: their peaks need not coincide */
-};
-
-/* Where memory of a type lies: addresses base to base + size - 1 in each bank. All 0: not known. */
-struct snapshot_window {
-	uint64_t base;
-	uint64_t size;
-	uint32_t banks;
-	uint32_t alignment;
+	uint32_t bound;                /* enum snapshot_bound */
+	bool peak_is_unknown;          /* two books were added: their peaks need not coincide */
+	uint64_t capacity;             /* of sums; 0 = not known */
+	struct snapshot_window window; /* likewise: from the process that declared the capacity */
 };
 
 /* What a process declared about a device. */
@@ -207,18 +209,6 @@ struct snapshot_process {
 	uint32_t books;   /* that were read; 0 = only totals from other sources are known */
 };
 
-/* A device over all living processes. */
-struct snapshot_device_memory {
-	uint64_t used;
-	uint64_t buffers;
-	struct snapshot_occupied occupied;
-	uint64_t peak;
-	bool peak_is_unknown;
-	uint64_t capacity;             /* 0 = not known */
-	struct snapshot_window window; /* from the process that declared the capacity */
-	uint32_t bound;
-};
-
 /* Values of a card's sensors, in thousandths except for clocks (MHz) and the fan (rpm). */
 enum snapshot_sensor {
 	SNAPSHOT_TEMPERATURE = 0, /* 1/1000 degree Celsius, may be negative */
@@ -330,7 +320,7 @@ struct snapshot_device {
 	uint32_t before_reset; /* living processes whose part is from before a reset */
 	uint32_t cores;        /* 0 = not known */
 	uint32_t origin;       /* private to merge.c */
-	struct snapshot_device_memory memory[BOOK_TYPES];
+	struct snapshot_memory memory[BOOK_TYPES];
 };
 
 struct snapshot_buffer {

@@ -146,7 +146,7 @@ QUERY_EXPORT int ttmem_query_device(const struct ttmem_query *query, size_t inde
 	query_text(row.card, sizeof(row.card), device->card);
 	query_text(row.arch, sizeof(row.arch), device->arch);
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		const struct snapshot_device_memory *memory = &device->memory[type];
+		const struct snapshot_memory *memory = &device->memory[type];
 
 		row.memory[type] = (struct ttmem_query_memory){
 			.bytes = memory->used,

@@ -171,7 +171,7 @@ static int store_item_sample_devices(struct store_item *item, const struct snaps
 		const struct snapshot_device *device = &snapshot->devices[i];
 
 		for (uint32_t type = 0; r == 0 && type < BOOK_TYPES; type++) {
-			const struct snapshot_device_memory *memory = &device->memory[type];
+			const struct snapshot_memory *memory = &device->memory[type];
 
 			/* Memory that was never used has no history; memory no longer used does. */
 			if (!memory->used && !memory->buffers && !memory->peak)

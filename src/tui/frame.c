@@ -76,7 +76,7 @@ static unsigned int frame_draw_state(const struct model *model, struct grid *gri
 static void frame_draw_sums(const struct model *model, struct grid *grid)
 {
 	const struct snapshot *snapshot = model_snapshot(model);
-	struct amount all = {0};
+	struct snapshot_memory all = {0};
 	size_t devices = 0, processes = 0;
 	char text[160], number[TEXT_NUMBER_SIZE], buffers[TEXT_NUMBER_SIZE];
 	unsigned int end;
@@ -87,12 +87,13 @@ static void frame_draw_sums(const struct model *model, struct grid *grid)
 	}
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
-		struct amount amount = amount_of_process(process, AMOUNT_ANYWHERE, AMOUNT_ALL);
+		struct snapshot_memory amount =
+			amount_of_process(process, AMOUNT_ANYWHERE, AMOUNT_ALL);
 
 		if (!process->alive)
 			continue;
 		processes++;
-		amount_add(&all, amount.used, amount.buffers, amount.bound);
+		snapshot_add_memory(&all, &amount);
 	}
 	for (size_t i = 0; i < snapshot->device_count; i++)
 		devices += model_shows_device(model, &snapshot->devices[i]);

@@ -209,7 +209,7 @@ static void buffers_draw(struct model *model, struct grid *grid, const struct gr
 	const struct poller_details *details = model_details(model, POLLER_BUFFERS);
 	const struct list *list = &model->lists[MODEL_BUFFERS];
 	char title[256], number[TEXT_NUMBER_SIZE], rows[64] = "";
-	struct amount all;
+	struct snapshot_memory all;
 
 	if (!details) {
 		grid_text(grid, area->row + 1, area->column + 2, area->columns - 2, GRID_FAINT,

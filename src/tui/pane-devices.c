@@ -55,12 +55,12 @@ static bool devices_is_dram(size_t column)
 	return column <= DEVICES_DRAM_SHARE;
 }
 
-static struct amount devices_amount(const struct snapshot_device *device, size_t column)
+static struct snapshot_memory devices_amount(const struct snapshot_device *device, size_t column)
 {
 	return amount_of_device(device, devices_is_dram(column) ? TYPES_DRAM : TYPES_L1);
 }
 
-static void devices_share(const struct amount *amount, char *text, enum grid_style *style)
+static void devices_share(const struct snapshot_memory *amount, char *text, enum grid_style *style)
 {
 	double share = amount_share(amount);
 
@@ -79,7 +79,7 @@ static void devices_cell(const void *context, size_t item, size_t column, char *
 			 enum grid_style *style)
 {
 	const struct snapshot_device *device = devices_at(context, item);
-	struct amount amount = devices_amount(device, column);
+	struct snapshot_memory amount = devices_amount(device, column);
 	char number[TEXT_NUMBER_SIZE];
 
 	switch (column) {
@@ -118,7 +118,7 @@ static void devices_cell(const void *context, size_t item, size_t column, char *
 static void devices_paint(const void *context, size_t item, size_t column, struct grid *grid,
 			  const struct grid_area *area)
 {
-	struct amount amount;
+	struct snapshot_memory amount;
 
 	if (column != DEVICES_DRAM_BAR && column != DEVICES_L1_BAR)
 		return;
@@ -130,7 +130,7 @@ static void devices_paint(const void *context, size_t item, size_t column, struc
 static int devices_compare(const void *context, size_t a, size_t b, size_t column)
 {
 	const struct snapshot_device *x = devices_at(context, a), *y = devices_at(context, b);
-	struct amount p = devices_amount(x, column), q = devices_amount(y, column);
+	struct snapshot_memory p = devices_amount(x, column), q = devices_amount(y, column);
 	char left[128], right[128];
 	double d;
 
@@ -194,7 +194,7 @@ static unsigned int devices_draw_types(const struct snapshot_device *device, str
 		 "BUFFERS");
 	grid_text(grid, row++, area->column, area->columns, GRID_STRONG, text);
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		const struct snapshot_device_memory *memory = &device->memory[type];
+		const struct snapshot_memory *memory = &device->memory[type];
 
 		snprintf(text, sizeof(text), "%-13s %9s %9s %10s %8" PRIu64, types_name(type),
 			 text_size(memory->used, used),
@@ -220,11 +220,11 @@ static void devices_draw_holders(const struct model *model, uint32_t device, str
 
 	grid_text(grid, area->row, area->column, area->columns, GRID_STRONG, "HELD BY");
 	for (unsigned int row = 1; row < area->rows; row++) {
-		struct amount most = {0};
+		struct snapshot_memory most = {0};
 		size_t who = SIZE_MAX;
 
 		for (size_t i = 0; i < count; i++) {
-			struct amount amount =
+			struct snapshot_memory amount =
 				amount_of_process(&snapshot->processes[i], device, AMOUNT_ALL);
 
 			if (!taken[i] && snapshot->processes[i].alive && amount.used > most.used) {
@@ -260,8 +260,8 @@ static void devices_draw_side(const struct model *model, uint32_t device, struct
 static void devices_draw_charts(const struct model *model, const struct snapshot_device *device,
 				struct grid *grid, const struct grid_area *area)
 {
-	struct amount dram = amount_of_device(device, TYPES_DRAM);
-	struct amount l1 = amount_of_device(device, TYPES_L1);
+	struct snapshot_memory dram = amount_of_device(device, TYPES_DRAM);
+	struct snapshot_memory l1 = amount_of_device(device, TYPES_L1);
 	char number[16], title[64];
 	struct model_chart chart = {
 		.title = title,

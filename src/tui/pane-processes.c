@@ -52,7 +52,8 @@ static const struct snapshot_process *processes_at(const void *context, size_t i
 	return &model_snapshot(context)->processes[item];
 }
 
-static struct amount processes_amount(const struct snapshot_process *process, size_t column)
+static struct snapshot_memory processes_amount(const struct snapshot_process *process,
+					       size_t column)
 {
 	uint32_t folded = column == PROCESSES_DRAM   ? TYPES_DRAM
 			  : column == PROCESSES_L1   ? TYPES_L1
@@ -119,7 +120,7 @@ static void processes_cell(const void *context, size_t item, size_t column, char
 			   enum grid_style *style)
 {
 	const struct snapshot_process *process = processes_at(context, item);
-	struct amount amount = processes_amount(process, column);
+	struct snapshot_memory amount = processes_amount(process, column);
 	uint64_t now = model_snapshot(context)->time_ns;
 	char number[TEXT_NUMBER_SIZE];
 
@@ -192,7 +193,7 @@ static void processes_paint(const void *context, size_t item, size_t column, str
 static int processes_compare_values(const void *context, size_t a, size_t b, size_t column)
 {
 	const struct snapshot_process *x = processes_at(context, a), *y = processes_at(context, b);
-	struct amount p = processes_amount(x, column), q = processes_amount(y, column);
+	struct snapshot_memory p = processes_amount(x, column), q = processes_amount(y, column);
 
 	switch (column) {
 	case PROCESSES_USER:

@@ -155,7 +155,7 @@ void asked_for_note_untracked(const struct asked_for *asked, struct snapshot *sn
 
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
-		struct amount amount;
+		struct snapshot_memory amount;
 
 		if (!asked_for_is_untracked(asked->filter, snapshot, process))
 			continue;

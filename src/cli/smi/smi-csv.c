@@ -23,7 +23,7 @@ static void smi_csv_device(FILE *out, const struct snapshot *snapshot,
 			   const struct snapshot_device *device)
 {
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		const struct snapshot_device_memory *memory = &device->memory[type];
+		const struct snapshot_memory *memory = &device->memory[type];
 
 		fprintf(out, "%" PRIu64 ",%" PRIu32 ",", snapshot->time_ns, device->device);
 		if (device->unique_id)

@@ -88,7 +88,7 @@ static void smi_devices_left(const struct smi_picture *picture, const struct smi
 }
 
 static void smi_devices_usage(const struct smi_picture *picture, const char *label,
-			      const struct amount *amount)
+			      const struct snapshot_memory *amount)
 {
 	unsigned int bar = smi_devices_bar(picture);
 	char number[TEXT_NUMBER_SIZE];
@@ -153,9 +153,9 @@ static void smi_devices_details(const struct smi_picture *picture,
 
 	smi_devices_more(device, more);
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		const struct snapshot_device_memory *memory = &device->memory[type];
-		struct amount used = {.used = memory->used, .bound = memory->bound};
-		struct amount peak = {.used = memory->peak};
+		const struct snapshot_memory *memory = &device->memory[type];
+		struct snapshot_memory used = {.used = memory->used, .bound = memory->bound};
+		struct snapshot_memory peak = {.used = memory->peak};
 		struct smi_left left = {0};
 
 		snprintf(left.card, sizeof(left.card), "%.63s", more[type]);
@@ -219,7 +219,7 @@ static bool smi_devices_takes_more(const struct snapshot_device *device)
 	static const uint32_t shown[] = {TYPES_DRAM, TYPES_L1, TYPES_SYSTEM_MEMORY};
 
 	for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
-		struct amount amount = amount_of_device(device, shown[i]);
+		struct snapshot_memory amount = amount_of_device(device, shown[i]);
 
 		if (amount.capacity && amount_taken(&amount) > amount.used)
 			return true;
@@ -346,21 +346,21 @@ static void smi_devices_name(const struct smi_picture *picture,
 static void smi_devices_region(const struct smi_picture *picture,
 			       const struct snapshot_device *device, uint32_t type)
 {
-	struct amount amount = amount_of_type(device, type);
+	const struct snapshot_memory *amount = &device->memory[type];
 	struct smi_left left = {0};
 
-	if (amount_share(&amount) < SMI_REGION_FULL)
+	if (amount_share(amount) < SMI_REGION_FULL)
 		return;
 	(void)snprintf(left.card, sizeof(left.card), "region %s:", types_name(type));
 	smi_devices_left(picture, &left);
-	smi_devices_usage(picture, "", &amount);
+	smi_devices_usage(picture, "", amount);
 }
 
 static void smi_devices_one(const struct smi_picture *picture, const struct snapshot_device *device)
 {
-	struct amount dram = amount_of_device(device, TYPES_DRAM);
-	struct amount l1 = amount_of_device(device, TYPES_L1);
-	struct amount host = amount_of_device(device, TYPES_SYSTEM_MEMORY);
+	struct snapshot_memory dram = amount_of_device(device, TYPES_DRAM);
+	struct snapshot_memory l1 = amount_of_device(device, TYPES_L1);
+	struct snapshot_memory host = amount_of_device(device, TYPES_SYSTEM_MEMORY);
 	struct smi_left lines[2];
 
 	smi_devices_name(picture, device, lines);
@@ -378,8 +378,8 @@ static void smi_devices_one(const struct smi_picture *picture, const struct snap
 		smi_devices_details(picture, device);
 }
 
-static void smi_devices_total(const struct smi_picture *picture, const struct amount *total,
-			      size_t shown)
+static void smi_devices_total(const struct smi_picture *picture,
+			      const struct snapshot_memory *total, size_t shown)
 {
 	char text[128], number[TEXT_NUMBER_SIZE], buffers[TEXT_NUMBER_SIZE];
 
@@ -394,7 +394,7 @@ void smi_devices(const struct smi_picture *picture)
 {
 	const struct snapshot *snapshot = picture->snapshot;
 	static const struct smi_left titles = {"Dev", "Card", "Sensors", false};
-	struct amount one, total = {0};
+	struct snapshot_memory one, total = {0};
 	size_t shown = 0;
 	char title[64];
 
@@ -414,7 +414,7 @@ void smi_devices(const struct smi_picture *picture)
 		smi_devices_one(picture, device);
 		shown++;
 		one = amount_of_device(device, AMOUNT_ALL);
-		amount_add(&total, one.used, one.buffers, one.bound);
+		snapshot_add_memory(&total, &one);
 	}
 	smi_devices_rule(picture);
 	smi_devices_total(picture, &total, shown);

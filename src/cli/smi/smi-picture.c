@@ -53,7 +53,7 @@ const char *smi_picture_bound(const struct smi_picture *picture, uint32_t bound)
 	return picture->style->utf8 ? "\u2264" : "<";
 }
 
-void smi_picture_size(const struct smi_picture *picture, const struct amount *amount,
+void smi_picture_size(const struct smi_picture *picture, const struct snapshot_memory *amount,
 		      unsigned int width)
 {
 	char number[TEXT_NUMBER_SIZE], cell[TEXT_NUMBER_SIZE + 8], *point;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct amount;
+struct snapshot_memory;
 struct by_user;
 struct filter;
 struct smi_style;
@@ -37,7 +37,7 @@ void smi_picture_across(const struct smi_picture *picture, const char *text);
 /* Cells of exactly @width columns, however many bytes their characters take. */
 void smi_picture_right(const struct smi_picture *picture, const char *text, unsigned int width);
 void smi_picture_left(const struct smi_picture *picture, const char *text, unsigned int width);
-void smi_picture_size(const struct smi_picture *picture, const struct amount *amount,
+void smi_picture_size(const struct smi_picture *picture, const struct snapshot_memory *amount,
 		      unsigned int width);
 void smi_picture_count(const struct smi_picture *picture, uint64_t count, unsigned int width);
 

@@ -216,8 +216,8 @@ static void smi_processes_part(const struct smi_picture *picture, const struct s
 			       const struct snapshot_process *process,
 			       const struct snapshot_part *part)
 {
-	struct amount dram = amount_of_part(part, TYPES_DRAM);
-	struct amount l1 = amount_of_part(part, TYPES_L1);
+	struct snapshot_memory dram = amount_of_part(part, TYPES_DRAM);
+	struct snapshot_memory l1 = amount_of_part(part, TYPES_L1);
 	uint64_t buffers = amount_of_part(part, AMOUNT_ALL).buffers;
 
 	smi_processes_left(picture, columns, process, part);
@@ -243,7 +243,7 @@ static void smi_processes_driver(const struct smi_picture *picture,
 	size_t count = amount_of_driver(part->driver_memory, rows);
 
 	for (size_t i = 0; i < count; i++) {
-		struct amount used = {.used = rows[i].bytes};
+		struct snapshot_memory used = {.used = rows[i].bytes};
 
 		smi_processes_left(picture, columns, process, part);
 		smi_picture_left(picture, rows[i].name, columns->type);
@@ -268,7 +268,7 @@ static void smi_processes_types(const struct smi_picture *picture,
 
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct snapshot_memory *memory = &part->memory[type];
-		struct amount used = {.used = memory->used, .bound = memory->bound};
+		struct snapshot_memory used = {.used = memory->used, .bound = memory->bound};
 
 		if (!memory->allocs && !memory->buffers && !memory->used)
 			continue;

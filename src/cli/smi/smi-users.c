@@ -18,7 +18,7 @@
 static void smi_users_amount(const struct smi_picture *picture, const struct by_user_row *row,
 			     uint32_t folded)
 {
-	struct amount amount = by_user_amount(row, folded);
+	struct snapshot_memory amount = by_user_amount(row, folded);
 
 	fputc(' ', picture->out);
 	if (row->untracked == row->processes)

@@ -111,7 +111,7 @@ void peaks_apply(struct peaks *peaks, struct snapshot *snapshot)
 		struct peaks_device *device = peaks_of(peaks, snapshot, row);
 
 		for (uint32_t type = 0; device && type < BOOK_TYPES; type++) {
-			struct snapshot_device_memory *memory = &row->memory[type];
+			struct snapshot_memory *memory = &row->memory[type];
 			uint64_t *most = &device->bytes[type];
 
 			*most = bits_max(*most, memory->used);

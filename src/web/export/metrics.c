@@ -35,7 +35,7 @@ void metrics_label_device(struct exposition *to, uint32_t device, uint64_t uniqu
 
 /* One family over all devices and types; @value says whether there is one. */
 static void metrics_devices(struct exposition *to, const struct snapshot *snapshot,
-			    bool (*value)(const struct snapshot_device_memory *memory,
+			    bool (*value)(const struct snapshot_memory *memory,
 					  uint64_t *ret_value))
 {
 	size_t others = 0;
@@ -59,31 +59,31 @@ static void metrics_devices(struct exposition *to, const struct snapshot *snapsh
 	}
 }
 
-static bool metrics_used(const struct snapshot_device_memory *memory, uint64_t *ret_value)
+static bool metrics_used(const struct snapshot_memory *memory, uint64_t *ret_value)
 {
 	*ret_value = memory->used;
 	return true;
 }
 
-static bool metrics_occupied(const struct snapshot_device_memory *memory, uint64_t *ret_value)
+static bool metrics_occupied(const struct snapshot_memory *memory, uint64_t *ret_value)
 {
 	*ret_value = memory->occupied.bytes;
 	return snapshot_is_occupied(&memory->occupied, memory->buffers, memory->used);
 }
 
-static bool metrics_buffers(const struct snapshot_device_memory *memory, uint64_t *ret_value)
+static bool metrics_buffers(const struct snapshot_memory *memory, uint64_t *ret_value)
 {
 	*ret_value = memory->buffers;
 	return true;
 }
 
-static bool metrics_peak(const struct snapshot_device_memory *memory, uint64_t *ret_value)
+static bool metrics_peak(const struct snapshot_memory *memory, uint64_t *ret_value)
 {
 	*ret_value = memory->peak;
 	return !memory->peak_is_unknown;
 }
 
-static bool metrics_capacity(const struct snapshot_device_memory *memory, uint64_t *ret_value)
+static bool metrics_capacity(const struct snapshot_memory *memory, uint64_t *ret_value)
 {
 	*ret_value = memory->capacity;
 	return memory->capacity != 0;
