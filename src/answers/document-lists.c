@@ -169,23 +169,24 @@ void document_growth_sites(struct emit *json, const struct growth *growth)
 		emit_open_object(json, NULL);
 		emit_u64(json, "pid", site->pid);
 		emit_string(json, "comm", site->comm);
-		emit_string(json, "type", types_name(site->type));
-		document_names(json, growth->names + site->first_name, site->listed, site->names);
-		emit_string(json, "phase", site->phase);
-		document_stack(json, site->stack);
-		emit_u64(json, "bytes", site->last_bytes);
-		emit_u64(json, "bytes_before", site->last_bytes - growth_bytes(site));
+		emit_string(json, "type", types_name(site->last.type));
+		document_names(json, growth->names + site->last.first_name, site->listed,
+			       site->last.names);
+		emit_string(json, "phase", site->last.phase);
+		document_stack(json, site->last.stack);
+		emit_u64(json, "bytes", site->last.bytes);
+		emit_u64(json, "bytes_before", site->last.bytes - growth_bytes(site));
 		emit_u64(json, "grown", growth_bytes(site));
-		emit_u64(json, "buffers", site->last_buffers);
-		emit_u64(json, "buffers_before", site->last_buffers - growth_buffers(site));
+		emit_u64(json, "buffers", site->last.buffers);
+		emit_u64(json, "buffers_before", site->last.buffers - growth_buffers(site));
 		emit_double(json, "per_second", growth_per_second(growth, site));
 		emit_u64(json, "looked_ns", growth_span(growth, site));
 		emit_string(json, "confidence",
 			    growth_confidence_name(growth_confidence(growth, site)));
-		emit_u64(json, "oldest_ns", site->oldest_ns);
+		emit_u64(json, "oldest_ns", site->last.oldest_ns);
 		emit_open_array(json, "ages");
 		for (uint32_t age = 0; age < CALL_SITE_AGES; age++)
-			emit_u64(json, NULL, site->ages[age]);
+			emit_u64(json, NULL, site->last.ages[age]);
 		emit_close_array(json);
 		emit_close_object(json);
 	}

@@ -59,7 +59,7 @@ static const char *growth_profile(const struct growth_site *site, char *ret_text
 {
 	for (uint32_t age = 0; age < CALL_SITE_AGES; age++) {
 		uint64_t tenths =
-			site->last_buffers ? site->ages[age] * 10 / site->last_buffers : 0;
+			site->last.buffers ? site->last.ages[age] * 10 / site->last.buffers : 0;
 
 		ret_text[age] = (char)('0' + bits_min(tenths, 9));
 	}
@@ -71,13 +71,9 @@ static const char *growth_profile(const struct growth_site *site, char *ret_text
 static const char *growth_place(const struct growth_site *site, const char *place, char *text,
 				size_t size)
 {
-	const struct call_site group = {.name = site->name,
-					.names = site->names,
-					.phase = site->phase,
-					.stack = site->stack};
 	char names[CALL_SITE_NAMES];
 
-	call_site_names(&group, names, sizeof(names));
+	call_site_names(&site->last, names, sizeof(names));
 	snprintf(text, size, "%s%s%s", names, *names && *place ? ", " : "",
 		 *names || *place ? place : "-");
 	return text;
@@ -124,7 +120,7 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 	struct table table;
 
 	for (size_t i = 0; i < growth->count; i++)
-		site_rows_add_stack(&rows, growth->sites[i].stack);
+		site_rows_add_stack(&rows, growth->sites[i].last.stack);
 	site_rows_finish(&rows);
 	if (growth->count)
 		table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
@@ -136,18 +132,18 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 		table_text(&table, text_duration(growth_span(growth, site), number));
 		table_text(&table, growth_confidence_name(confidence));
 		table_text(&table, text_size((uint64_t)growth_per_second(growth, site), number));
-		table_text(&table, text_size(site->last_bytes, number));
-		table_format(&table, "%" PRIu64, site->last_buffers);
-		table_text(&table, text_duration(snapshot->time_ns - site->oldest_ns, number));
+		table_text(&table, text_size(site->last.bytes, number));
+		table_format(&table, "%" PRIu64, site->last.buffers);
+		table_text(&table, text_duration(snapshot->time_ns - site->last.oldest_ns, number));
 		table_text(&table, growth_profile(site, profile));
 		table_format(&table, "%" PRIu32, site->pid);
 		table_text(&table, site->comm);
-		table_text(&table, types_name(site->type));
+		table_text(&table, types_name(site->last.type));
 		table_text(&table,
 			   growth_place(site, site_rows_text(&rows, i), place, sizeof(place)));
-		session_print_names(growth->names + site->first_name, site->listed, site->names,
-				    GROWTH_INDENT);
-		session_print_stack(site->stack, GROWTH_INDENT);
+		session_print_names(growth->names + site->last.first_name, site->listed,
+				    site->last.names, GROWTH_INDENT);
+		session_print_stack(site->last.stack, GROWTH_INDENT);
 	}
 	session_find_tip(&rows);
 	session_print_tip(stdout);

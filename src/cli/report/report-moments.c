@@ -186,20 +186,20 @@ static void report_put_grown(struct report *report, const struct growth *growth,
 			     const struct growth_site *site)
 {
 	const struct report_site place = {
-		.type = site->type, .stack = site->stack, .phase = site->phase};
+		.type = site->last.type, .stack = site->last.stack, .phase = site->last.phase};
 	struct emit *json = &report->json;
 
 	emit_open_object(json, NULL);
 	report_put_site(report, &place);
-	emit_string(json, "name", site->names == 1 ? site->name : NULL);
-	emit_u64(json, "name_count", site->names);
+	emit_string(json, "name", site->last.names == 1 ? site->last.name : NULL);
+	emit_u64(json, "name_count", site->last.names);
 	emit_u64(json, "pid", site->pid);
 	emit_string(json, "comm", site->comm);
 	emit_u64(json, "first_bytes", site->first_bytes);
-	emit_u64(json, "last_bytes", site->last_bytes);
+	emit_u64(json, "last_bytes", site->last.bytes);
 	emit_u64(json, "first_buffers", site->first_buffers);
-	emit_u64(json, "last_buffers", site->last_buffers);
-	emit_u64(json, "oldest_ns", site->oldest_ns);
+	emit_u64(json, "last_buffers", site->last.buffers);
+	emit_u64(json, "oldest_ns", site->last.oldest_ns);
 	emit_string(json, "confidence", growth_confidence_name(growth_confidence(growth, site)));
 	emit_close_object(json);
 }

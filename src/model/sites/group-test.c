@@ -240,8 +240,8 @@ UNIT(a_group_that_keeps_growing_is_reported)
 	struct growth growth = grown(samples, ARRAY_SIZE(samples));
 
 	assert(growth.samples == 4 && growth.first_ns == 1000 && growth.last_ns == 4000);
-	assert(growth.count == 1 && strcmp(growth.sites[0].name, "a") == 0);
-	assert(growth.sites[0].first_bytes == 10 && growth.sites[0].last_bytes == 30);
+	assert(growth.count == 1 && strcmp(growth.sites[0].last.name, "a") == 0);
+	assert(growth.sites[0].first_bytes == 10 && growth.sites[0].last.bytes == 30);
 	assert(growth.sites[0].pid == 10);
 	growth_deinit(&growth);
 }
@@ -266,8 +266,8 @@ UNIT(one_line_that_names_its_buffers_by_number_grows)
 			snapshot_free(snapshot);
 		}
 		growth_finish(&growth, false);
-		assert(growth.count == 1 && growth.sites[0].names == 4);
-		assert(growth.sites[0].first_bytes == 10 && growth.sites[0].last_bytes == 40);
+		assert(growth.count == 1 && growth.sites[0].last.names == 4);
+		assert(growth.sites[0].first_bytes == 10 && growth.sites[0].last.bytes == 40);
 		growth_deinit(&growth);
 	}
 }
@@ -286,8 +286,8 @@ UNIT(a_new_group_grows_from_zero)
 	static const uint64_t samples[][2] = {{0, 5}, {10, 5}, {20, 5}, {25, 0}};
 	struct growth growth = grown(samples, ARRAY_SIZE(samples));
 
-	assert(growth.count == 1 && strcmp(growth.sites[0].name, "a") == 0);
-	assert(growth.sites[0].first_bytes == 0 && growth.sites[0].last_bytes == 25);
+	assert(growth.count == 1 && strcmp(growth.sites[0].last.name, "a") == 0);
+	assert(growth.sites[0].first_bytes == 0 && growth.sites[0].last.bytes == 25);
 	growth_deinit(&growth);
 }
 

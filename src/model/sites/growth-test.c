@@ -173,7 +173,7 @@ UNIT(a_minute_of_past_names_the_site_that_grows)
 	assert(growth_add(&growth, snapshot) == 0);
 	assert(growth_recall(&growth, snapshot, &past) == 0);
 	growth_finish(&growth, false);
-	assert(growth.count == 1 && strcmp(growth.sites[0].name, "cache") == 0);
+	assert(growth.count == 1 && strcmp(growth.sites[0].last.name, "cache") == 0);
 	assert(growth_per_second(&growth, &growth.sites[0]) > 0.9 * (double)MIB);
 	assert(growth_per_second(&growth, &growth.sites[0]) < 1.1 * (double)MIB);
 	growth_past_deinit(&past);
@@ -263,8 +263,9 @@ static size_t sites_after_end(bool keeps_ended)
 	growth_finish(&growth, true);
 	count = growth.count;
 	assert(count == 0 || growth_bytes(&growth.sites[0]) == 2 * MIB);
-	assert(count == 0 || (growth.sites[0].listed == 1 &&
-			      strcmp(growth.names[growth.sites[0].first_name].name, "a") == 0));
+	assert(count == 0 ||
+	       (growth.sites[0].listed == 1 &&
+		strcmp(growth.names[growth.sites[0].last.first_name].name, "a") == 0));
 	growth_deinit(&growth);
 	return count;
 }

@@ -32,13 +32,13 @@ static int growth_compare_keys(const void *left, const void *right)
 	if (r == 0)
 		r = bits_compare(a->start_ticks, b->start_ticks);
 	if (r == 0)
-		r = bits_compare(a->type, b->type);
+		r = bits_compare(a->last.type, b->last.type);
 	if (r == 0)
 		r = bits_compare((uintptr_t)a->stem, (uintptr_t)b->stem);
 	if (r == 0)
-		r = bits_compare((uintptr_t)a->phase, (uintptr_t)b->phase);
+		r = bits_compare((uintptr_t)a->last.phase, (uintptr_t)b->last.phase);
 	if (r == 0)
-		r = bits_compare((uintptr_t)a->stack, (uintptr_t)b->stack);
+		r = bits_compare((uintptr_t)a->last.stack, (uintptr_t)b->last.stack);
 	return r;
 }
 
@@ -55,17 +55,14 @@ static int growth_keep_key(struct growth *growth, const struct call_site *group,
 	char stem[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
 	int r = 0;
 
-	site->stack = stack_copy(&growth->texts, group->stack);
-	if (group->stack && !site->stack)
+	site->last.stack = stack_copy(&growth->texts, group->stack);
+	if (group->stack && !site->last.stack)
 		r = -ENOMEM;
 	if (r == 0 && !group->stack && group->name)
 		r = growth_keep(growth, name_stem(group->name, stem, sizeof(stem)), &site->stem);
-	if (r == 0 && !group->stack)
-		r = growth_keep(growth, group->phase, &site->phase);
 	if (r == 0)
-		r = growth_keep(growth, group->name, &site->name);
-	site->names = group->names;
-	return r;
+		r = growth_keep(growth, group->stack ? NULL : group->phase, &site->last.phase);
+	return r == 0 ? growth_keep(growth, group->name, &site->last.name) : r;
 }
 
 /* The names of a site, which replace those of the snapshot before. */
@@ -74,7 +71,7 @@ static int growth_keep_names(struct growth *growth, const struct group_list *lis
 {
 	int r = 0;
 
-	site->first_name = growth->name_count;
+	site->last.first_name = growth->name_count;
 	site->listed = bits_min(group->names, GROUP_NAMES_LISTED);
 	for (size_t i = 0; r == 0 && i < site->listed; i++) {
 		const struct call_site *from = &list->names[group->first_name + i];
@@ -118,12 +115,8 @@ static int growth_sample(struct growth *growth, const struct snapshot *snapshot,
 		*site = (struct growth_site){
 			.pid = process->pid,
 			.start_ticks = process->start_ticks,
-			.type = group->type,
-			.last_bytes = group->bytes,
-			.last_buffers = group->buffers,
-			.oldest_ns = group->oldest_ns,
+			.last = *group,
 		};
-		memcpy(site->ages, group->ages, sizeof(site->ages));
 		if (growth_keep(growth, process->comm, &site->comm) < 0 ||
 		    growth_keep_key(growth, group, site) < 0 ||
 		    growth_keep_names(growth, &list, group, site) < 0)
@@ -141,25 +134,21 @@ static struct growth_site growth_step(const struct growth_site *was, const struc
 				      bool first_sample)
 {
 	struct growth_site site;
-	uint64_t before = was ? was->last_bytes : 0;
+	uint64_t before = was ? was->last.bytes : 0;
 
 	assert(was || is);
 	site = was ? *was : *is;
-	site.last_bytes = is ? is->last_bytes : 0;
-	site.last_buffers = is ? is->last_buffers : 0;
-	site.oldest_ns = is ? is->oldest_ns : 0;
-	site.name = is ? is->name : NULL;
-	site.names = is ? is->names : 0;
-	site.first_name = is ? is->first_name : 0;
+	site.last = is ? is->last
+		       : (struct call_site){.type = was->last.type,
+					    .stack = was->last.stack,
+					    .phase = was->last.phase};
 	site.listed = is ? is->listed : 0;
-	for (uint32_t age = 0; age < CALL_SITE_AGES; age++)
-		site.ages[age] = is ? is->ages[age] : 0;
 	if (first_sample) {
-		site.first_bytes = site.last_bytes;
-		site.first_buffers = site.last_buffers;
+		site.first_bytes = site.last.bytes;
+		site.first_buffers = site.last.buffers;
 	} else {
-		site.rises += site.last_bytes > before;
-		site.fell = site.fell || site.last_bytes < before;
+		site.rises += site.last.bytes > before;
+		site.fell = site.fell || site.last.bytes < before;
 	}
 	return site;
 }
@@ -182,9 +171,9 @@ static struct growth_site growth_stay(struct growth *growth, const struct call_s
 {
 	struct growth_site site = *was;
 
-	site.first_name = growth->name_count;
+	site.last.first_name = growth->name_count;
 	for (size_t i = 0; i < was->listed; i++)
-		growth->names[growth->name_count++] = names[was->first_name + i];
+		growth->names[growth->name_count++] = names[was->last.first_name + i];
 	return site;
 }
 
@@ -230,8 +219,9 @@ static int growth_find(struct growth *growth, const struct snapshot *snapshot,
 		       const struct call_site *group, struct growth_site **ret_site)
 {
 	const struct snapshot_process *process = &snapshot->processes[group->process];
-	struct growth_site key = {
-		.pid = process->pid, .start_ticks = process->start_ticks, .type = group->type};
+	struct growth_site key = {.pid = process->pid,
+				  .start_ticks = process->start_ticks,
+				  .last = {.type = group->type}};
 	int r = growth_keep_key(growth, group, &key);
 
 	*ret_site = NULL;
@@ -268,7 +258,7 @@ static void growth_judge(struct growth *growth, struct growth_site *site,
 		site->survivors_per_second = growth_survivors(births, count, growth->last_ns);
 		return;
 	}
-	verdict = growth_past_judge(past, site->type, births, count);
+	verdict = growth_past_judge(past, site->last.type, births, count);
 	if (verdict.span_ns > site->past.span_ns)
 		site->past = verdict;
 	site->has_past = site->has_past || past->known_ns;
@@ -276,8 +266,9 @@ static void growth_judge(struct growth *growth, struct growth_site *site,
 		site->past_is_known = true;
 	/* The daemon's last point may be a second old, and more on a busy machine. */
 	watched = bits_max(watched, GROWTH_POINTS_NS);
-	if (site->past_is_known && site->last_bytes > site->first_bytes &&
-	    growth_past_has_seen(past, site->type, watched, site->last_bytes - site->first_bytes))
+	if (site->past_is_known && site->last.bytes > site->first_bytes &&
+	    growth_past_has_seen(past, site->last.type, watched,
+				 site->last.bytes - site->first_bytes))
 		site->was_held = true;
 }
 
@@ -325,15 +316,15 @@ uint64_t growth_span(const struct growth *growth, const struct growth_site *site
 uint64_t growth_bytes(const struct growth_site *site)
 {
 	if (site->past.span_ns)
-		return bits_min(site->past.bytes, site->last_bytes);
-	return site->last_bytes - bits_min(site->first_bytes, site->last_bytes);
+		return bits_min(site->past.bytes, site->last.bytes);
+	return site->last.bytes - bits_min(site->first_bytes, site->last.bytes);
 }
 
 uint64_t growth_buffers(const struct growth_site *site)
 {
 	if (site->past.span_ns)
-		return bits_min(site->past.buffers, site->last_buffers);
-	return site->last_buffers - bits_min(site->first_buffers, site->last_buffers);
+		return bits_min(site->past.buffers, site->last.buffers);
+	return site->last.buffers - bits_min(site->first_buffers, site->last.buffers);
 }
 
 /* A few steps seen in a few seconds are a bad measure: the ages of all that is alive are better. */

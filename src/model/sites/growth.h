@@ -23,18 +23,10 @@ struct growth_site {
 	uint32_t pid;
 	uint64_t start_ticks;
 	const char *comm;
-	uint32_t type;
-	/* NULL = none: then its stem or phase identify it, as in model/sites/group.h */
-	const struct stack *stack;
-	const char *stem;
-	const char *phase;
-	const char *name; /* from the last snapshot: the one with the most bytes, NULL = none */
-	uint64_t names;   /* likewise: how many; and its part of the growth's list */
-	size_t first_name, listed;
-	uint64_t first_bytes, last_bytes;
-	uint64_t first_buffers, last_buffers;
-	uint64_t oldest_ns; /* from the last snapshot, like the next */
-	uint64_t ages[CALL_SITE_AGES];
+	struct call_site last; /* as of the last snapshot; its names are in the growth's list */
+	const char *stem;      /* of its name, which identifies it without a stack */
+	size_t listed;         /* names in the list */
+	uint64_t first_bytes, first_buffers;
 	uint32_t rises;
 	bool fell;
 	double survivors_per_second; /* by the ages of its live buffers; 0 = not known */
