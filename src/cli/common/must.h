@@ -3,7 +3,8 @@
 
 /*
  * Memory for a command that answers once: if there is none, the command ends with "out of memory" and
- * COMMAND_FAILED. Only for the main thread, and not for commands that run for days, such as top.
+ * COMMAND_FAILED. Only for the main thread, and not for commands that run for days, such as top, or while
+ * another program depends on them, as in run.
  */
 
 #include <stddef.h>
