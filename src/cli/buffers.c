@@ -268,7 +268,7 @@ static int buffers_parse(struct buffers *buffers, int argc, char **argv)
 
 static int buffers_run(int argc, char **argv)
 {
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct buffers buffers = {.request.buffers = true};
 	struct asked_for asked = {

@@ -192,7 +192,7 @@ static int fit_parse(struct fit *fit, int argc, char **argv)
 static int fit_run(int argc, char **argv)
 {
 	CLEANUP(session_cleanup) struct session *session = NULL;
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	CLEANUP(memory_map_deinit) struct memory_map memory_map = MEMORY_MAP_NULL;
 	CLEANUP_FREE struct free_blocks_fit *fits = NULL;
 	struct fit fit = {0};

@@ -230,7 +230,7 @@ static int growth_watch(struct session *session, struct growth *growth,
 
 static int growth_run(int argc, char **argv)
 {
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	CLEANUP(session_cleanup) struct session *session = NULL;
 	CLEANUP(growth_deinit) struct growth growth = GROWTH_NULL;
 	struct options_from from = {0};

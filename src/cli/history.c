@@ -156,7 +156,7 @@ static void history_print(const struct history *history, const struct snapshot *
 static int history_collect(struct history *history, struct address_history_wish *wish,
 			   struct session *session, struct snapshot *snapshot)
 {
-	CLEANUP(session_cleanup_snapshot) struct snapshot *totals = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *totals = NULL;
 	CLEANUP(view_deinit) struct view view = VIEW_NULL;
 	struct snapshot_request request = {.buffers = true, .filter = wish->filter};
 	static const struct snapshot_request everything = {0};
@@ -235,7 +235,7 @@ static void history_write(const struct history *history, const struct snapshot *
 
 static int history_run(int argc, char **argv)
 {
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	CLEANUP(history_deinit) struct history history = HISTORY_NULL;
 	CLEANUP(history_past_deinit) struct history_past past = {.leaks = NULL};
 	CLEANUP(session_cleanup) struct session *session = NULL;

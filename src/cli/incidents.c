@@ -295,7 +295,7 @@ static void incidents_show(struct session *session, const struct snapshot *snaps
 
 static int incidents_run(int argc, char **argv)
 {
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct snapshot_request request = {.incidents = true, .explained = INCIDENTS_EXPLAINED};
 	struct asked_for asked = {.command = "incidents", .filter = &request.filter};

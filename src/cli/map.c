@@ -96,7 +96,7 @@ static void map_print(const struct space *space)
 static int map_run(int argc, char **argv)
 {
 	CLEANUP(session_cleanup) struct session *session = NULL;
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	CLEANUP(memory_map_deinit) struct memory_map memory_map = MEMORY_MAP_NULL;
 	struct filter filter = {0};
 	struct asked_for asked = {.command = "map", .filter = &filter, .rows = true};

@@ -31,11 +31,6 @@ struct open_wish {
 	const char *place; /* PID or DEV; NULL = the overview */
 };
 
-static void open_cleanup(struct daemon_client **remote)
-{
-	daemon_client_free(*remote);
-}
-
 static int open_path(const struct open_wish *wish, char *ret_path, size_t size)
 {
 	const char *user = wish->user ? wish->user : browser_default_user();
@@ -145,7 +140,7 @@ static int open_answer(const struct open_wish *wish, const json_t *answer, const
 
 static int open_ask(const struct open_wish *wish, const char *path)
 {
-	CLEANUP(open_cleanup) struct daemon_client *remote = NULL;
+	CLEANUP(daemon_client_cleanup) struct daemon_client *remote = NULL;
 	CLEANUP(daemon_pages_unload) json_t *answer = NULL;
 	CLEANUP_FREE char *text = NULL;
 	char place[OPEN_PLACE_SIZE];

@@ -215,7 +215,7 @@ static void peak_write(const struct peak *peak, const struct session *session,
 
 static int peak_show(const struct peak *peak, struct session *session, struct asked_for *asked)
 {
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	CLEANUP(daemon_pages_unload) json_t *document = NULL;
 	json_t *peaks;
 	int r = session_take(session, &peak->request, &snapshot);

@@ -258,7 +258,7 @@ static int ps_parse(struct ps *ps, int argc, char **argv)
 
 static int ps_run(int argc, char **argv)
 {
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	CLEANUP(session_cleanup) struct session *session = NULL;
 	const struct snapshot_request request = {0};
 	struct ps ps = {.json = false};

@@ -18,11 +18,6 @@
 #include "cli/common/output.h"
 #include "source/daemon-client/daemon-client.h"
 
-static void status_cleanup(struct daemon_client **remote)
-{
-	daemon_client_free(*remote);
-}
-
 /* Without a daemon there is still a document. */
 static void status_json_none(const struct daemon_client *remote)
 {
@@ -144,7 +139,7 @@ static void status_print(const struct daemon_client *remote, const struct status
 
 static int status_run(int argc, char **argv)
 {
-	CLEANUP(status_cleanup) struct daemon_client *remote = NULL;
+	CLEANUP(daemon_client_cleanup) struct daemon_client *remote = NULL;
 	CLEANUP(daemon_pages_unload) json_t *status = NULL;
 	CLEANUP_FREE char *text = NULL;
 	struct status_row row = {0};

@@ -40,7 +40,7 @@ static int top_recording_incidents(struct top_recording *recording, struct sessi
 {
 	const struct recording_facts *facts = recording_facts(session_recording(session));
 	const struct snapshot_request request = {.incidents = true, .unnamed = true};
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	int r = session_take(session, &request, &snapshot);
 
 	if (r < 0)

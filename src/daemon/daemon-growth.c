@@ -81,17 +81,12 @@ static int growth_read_past(struct daemon_growth *self, const struct snapshot_pr
 	return r;
 }
 
-static void growth_cleanup_snapshot(struct snapshot **snapshot)
-{
-	snapshot_free(*snapshot);
-}
-
 /* The sites of one process, by what its buffers and its past say together. */
 static int growth_judge_process(struct daemon_growth *self, const struct snapshot_process *process,
 				const struct growth_past pasts[GROWTH_PAST_SPANS])
 {
 	CLEANUP(growth_deinit) struct growth growth = GROWTH_NULL;
-	CLEANUP(growth_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	const struct web_provider *provider = &self->daemon->provider;
 	const struct snapshot_request request = {
 		.buffers = true,
@@ -186,7 +181,7 @@ static bool growth_leaves_out(const struct growth_scope *scope, const struct sna
 
 int daemon_growth(void *context, const struct query_growth *query, struct emit *json)
 {
-	CLEANUP(growth_cleanup_snapshot) struct snapshot *totals = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *totals = NULL;
 	const struct snapshot_process
 		*list[DAEMON_GROWTH_PROCESSES + 1]; /* one more: are there more? */
 	struct growth_scope scope = {.query = query};

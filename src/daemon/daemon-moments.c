@@ -38,11 +38,6 @@ int daemon_moments_reach(void *context, const struct query_asker *asker,
 	return 0;
 }
 
-static void moments_cleanup(struct snapshot **snapshot)
-{
-	snapshot_free(*snapshot);
-}
-
 /* As for now: names that must be looked up are there in the second reading. */
 static int moments_named(struct daemon *daemon, const struct snapshot_request *request,
 			 struct snapshot **ret_snapshot)
@@ -70,7 +65,7 @@ static int moments_named(struct daemon *daemon, const struct snapshot_request *r
 static int moments_exact(struct daemon *daemon, const struct snapshot_request *request,
 			 struct snapshot **ret_snapshot)
 {
-	CLEANUP(moments_cleanup) struct snapshot *totals = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *totals = NULL;
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct snapshot_request complete = *request;
 	int r = collector_totals(daemon->collector, now - bits_min(now, NS_PER_S), &totals);
@@ -102,7 +97,7 @@ static int moments_sums(struct daemon *daemon, const struct snapshot_request *re
 static void moments_missing(struct daemon *daemon, const struct snapshot_request *request,
 			    struct snapshot *snapshot)
 {
-	CLEANUP(moments_cleanup) struct snapshot *totals = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *totals = NULL;
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct store_reader *reader;
 

@@ -427,6 +427,12 @@ struct snapshot *snapshot_new(uint64_t time_ns);
 struct snapshot *snapshot_ref(struct snapshot *snapshot);
 struct snapshot *snapshot_free(struct snapshot *snapshot);
 
+/* For CLEANUP(). */
+static inline void snapshot_cleanup(struct snapshot **snapshot)
+{
+	snapshot_free(*snapshot);
+}
+
 /*
  * Finds the process with @identity's pid, start and state, or adds it. A second book of a process
  * is added to what is there. 0 or -ENOMEM.

@@ -19,11 +19,6 @@
 #include "source/host/nodes.h"
 #include "source/source.h"
 
-static void collect_cleanup(struct snapshot **snapshot)
-{
-	snapshot_free(*snapshot);
-}
-
 static int collect_openers(void *context, struct snapshot *snapshot,
 			   struct snapshot_claim **ret_claims, size_t *ret_count)
 {
@@ -64,7 +59,7 @@ static int collect_host(const struct collect_sources *sources,
 static int collect_all(const struct collect_sources *sources,
 		       const struct snapshot_request *request, struct snapshot **ret_snapshot)
 {
-	CLEANUP(collect_cleanup)
+	CLEANUP(snapshot_cleanup)
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	int r = snapshot ? 0 : -ENOMEM;
 
@@ -94,7 +89,7 @@ int collect_machine(const struct collect_sources *sources, const struct snapshot
 		    struct snapshot **ret_snapshot)
 {
 	static const struct snapshot_request totals_only = {0};
-	CLEANUP(collect_cleanup) struct snapshot *totals = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *totals = NULL;
 	struct snapshot_request complete = *request;
 	int r = 0;
 

@@ -233,7 +233,7 @@ static int budget_recording_add(struct budget_recording *self, const struct budg
 			   .type = best->type},
 		.namer = recording_namer(self->recording),
 	};
-	CLEANUP(session_cleanup_snapshot)
+	CLEANUP(snapshot_cleanup)
 	struct snapshot *snapshot = must_have(snapshot_new(moment->time_ns));
 	CLEANUP(view_deinit) struct view view = VIEW_NULL;
 	int r = recording_restore(self->recording, moment->book, moment, &self->book);
@@ -287,7 +287,7 @@ static int budget_recording_parts(struct session *session, const struct budget *
 
 static int budget_recording_peaks(struct session *session, struct budget_summary *summary)
 {
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	const struct recording_facts *facts = recording_facts(session_recording(session));
 	const struct snapshot_request request = {
 		.buffers = true,

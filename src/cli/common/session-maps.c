@@ -19,7 +19,7 @@
 int session_spaces_take(struct session *session, const struct filter *filter,
 			struct snapshot **ret_snapshot, struct memory_map *ret_map)
 {
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	const struct snapshot_request request = {.buffers = true};
 	int r;
 

@@ -72,11 +72,6 @@ void session_cleanup(struct session **session)
 	session_free(*session);
 }
 
-void session_cleanup_snapshot(struct snapshot **snapshot)
-{
-	snapshot_free(*snapshot);
-}
-
 static int session_take_recorded(struct session *session, const struct snapshot_request *request,
 				 struct snapshot **ret_snapshot)
 {

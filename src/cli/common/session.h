@@ -83,7 +83,6 @@ struct daemon_client *session_remote(struct session *session);
 
 /* For CLEANUP(). */
 void session_cleanup(struct session **session);
-void session_cleanup_snapshot(struct snapshot **snapshot);
 
 /* Prints "note: ..." to stderr for each note, for commands that print text. */
 void session_print_notes(const struct snapshot *snapshot);

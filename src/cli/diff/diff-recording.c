@@ -21,16 +21,6 @@
 #include "source/books/scan.h"
 #include "source/books/stacks.h"
 
-static void diff_cleanup_book(struct scan_book **book)
-{
-	scan_book_free(*book);
-}
-
-static void diff_cleanup_stacks(struct stacks **stacks)
-{
-	stacks_free(*stacks);
-}
-
 /* All processes and their buffers at a moment, the ended ones among them. */
 static int diff_recording_take(struct session *session, const struct recording_moment *moment,
 			       struct snapshot **ret_snapshot)
@@ -51,7 +41,7 @@ static int diff_recording_take(struct session *session, const struct recording_m
 
 static int diff_recording_end(struct diff_side *side, struct session *session)
 {
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	const struct summary_part all = {SUMMARY_NO_DEVICE, BOOK_TYPES};
 	int r = diff_recording_take(session, NULL, &snapshot);
 
@@ -69,7 +59,7 @@ static int diff_recording_end(struct diff_side *side, struct session *session)
 static int diff_recording_peak(struct diff_side *side, struct session *session,
 			       const struct summary_part *part)
 {
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	const struct recording_filter filter = {
 		.device = part->device,
 		.types = UINT32_C(1) << part->type,
@@ -141,8 +131,8 @@ static int diff_recording_device(struct diff_side *side, struct recording *recor
 static int diff_recording_book(struct diff_side *side, struct recording *recording, size_t number,
 			       const struct recording_moment *moment)
 {
-	CLEANUP(diff_cleanup_book) struct scan_book *book = NULL;
-	CLEANUP(diff_cleanup_stacks) struct stacks *stacks = NULL;
+	CLEANUP(scan_book_cleanup) struct scan_book *book = NULL;
+	CLEANUP(stacks_cleanup) struct stacks *stacks = NULL;
 	int r = recording_restore(recording, number, moment, &book);
 	int64_t device = 0;
 

@@ -134,7 +134,7 @@ static int export_write(const struct export_options *options, struct session *se
 
 static int export_take(struct export_options *options, struct session *session)
 {
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	struct asked_for asked = {
 		.command = "export", .filter = &options->request.filter, .rows = true};
 	int r;

@@ -47,11 +47,6 @@ struct leaks {
 
 #define LEAKS_INDENT "              "
 
-static void leaks_cleanup(struct daemon_client **remote)
-{
-	daemon_client_free(*remote);
-}
-
 static void leaks_print_signal(const json_t *exit)
 {
 	const char *name = daemon_pages_text(exit, "name"); /* daemons of before tell none */
@@ -231,7 +226,7 @@ static int leaks_text(struct leaks *leaks, struct daemon_client *remote,
 
 static int leaks_write_recorded(const struct leaks *leaks, struct session *session, FILE *out)
 {
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	const struct snapshot_request request = {
 		.buffers = true,
 		.ended = true,
@@ -344,7 +339,7 @@ static int leaks_parse(struct leaks *leaks, int argc, char **argv)
 
 static int leaks_run(int argc, char **argv)
 {
-	CLEANUP(leaks_cleanup) struct daemon_client *remote = NULL;
+	CLEANUP(daemon_client_cleanup) struct daemon_client *remote = NULL;
 	struct leaks leaks = {.json = false};
 	struct daemon_pages_query query = {
 		.document = "leaks", .list = "processes", .sublist = "buffers", .names = true};

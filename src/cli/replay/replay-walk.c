@@ -23,11 +23,6 @@
 #include "source/books/scan.h"
 #include "source/books/stacks.h"
 
-static void replay_cleanup_book(struct scan_book **book)
-{
-	scan_book_free(*book);
-}
-
 void replay_walk_deinit(struct replay_walk *walk)
 {
 	size_t books = walk->books ? recording_facts(walk->recording)->books : 0;
@@ -267,7 +262,7 @@ static int replay_take_table(struct replay_walk *walk, size_t index, const struc
 static int replay_resume(struct replay_walk *walk, size_t index,
 			 const struct recording_event *event, uint64_t number)
 {
-	CLEANUP(replay_cleanup_book) struct scan_book *book = NULL;
+	CLEANUP(scan_book_cleanup) struct scan_book *book = NULL;
 	CLEANUP(view_deinit) struct view view = VIEW_NULL;
 	const struct recording_moment moment = {
 		.time_ns = event->time_ns,

@@ -114,11 +114,6 @@ static int replay_parse(struct replay_options *replay, int argc, char **argv)
 	return replay_find_card(&replay->walk);
 }
 
-static void replay_cleanup_recording(struct recording **recording)
-{
-	recording_free(*recording);
-}
-
 /* 0, or the exit code after the reason was reported. */
 static int replay_open(const char *file, struct recording **ret_recording)
 {
@@ -133,7 +128,7 @@ static int replay_open(const char *file, struct recording **ret_recording)
 
 static int replay_run(int argc, char **argv)
 {
-	CLEANUP(replay_cleanup_recording) struct recording *recording = NULL;
+	CLEANUP(recording_cleanup) struct recording *recording = NULL;
 	struct replay_options replay = {.json = false};
 	CLEANUP(replay_walk_deinit) struct replay_walk walk = {.recording = NULL};
 	int r = replay_parse(&replay, argc, argv);

@@ -56,16 +56,6 @@ static void report_books_deinit(struct report_books *books)
 	free(books->temporaries);
 }
 
-static void report_cleanup_book(struct scan_book **book)
-{
-	scan_book_free(*book);
-}
-
-static void report_cleanup_stacks(struct stacks **stacks)
-{
-	stacks_free(*stacks);
-}
-
 static int report_books_marks(struct report_books *books, uint32_t number, struct scan_book *book)
 {
 	CLEANUP(book_marks_deinit) struct mark_list marks = MARK_LIST_NULL;
@@ -174,7 +164,7 @@ static int report_books_device(struct report_books *books, uint32_t number, size
 static int report_books_temporaries(struct report_books *books, uint32_t number,
 				    struct scan_book *book)
 {
-	CLEANUP(report_cleanup_stacks) struct stacks *stacks = NULL;
+	CLEANUP(stacks_cleanup) struct stacks *stacks = NULL;
 	size_t first = books->count;
 	int64_t device = reader_next_shard(&book->reader, 0);
 	int r = stacks_new(&stacks, book, recording_namer(books->report->recording));
@@ -193,7 +183,7 @@ static int report_books_temporaries(struct report_books *books, uint32_t number,
 
 static int report_books_read(struct report_books *books, uint32_t number)
 {
-	CLEANUP(report_cleanup_book) struct scan_book *book = NULL;
+	CLEANUP(scan_book_cleanup) struct scan_book *book = NULL;
 	const struct report *report = books->report;
 	int r = recording_restore(report->recording, number, &report->end_moment, &book);
 

@@ -141,7 +141,7 @@ static int report_moments_map(struct report_moments *moments, struct snapshot *s
 static int report_moments_look(struct report *report, struct report_moments *moments, uint32_t step,
 			       uint64_t time_ns)
 {
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	const struct recording_moment moment = {
 		.time_ns = time_ns,
 		.book = RECORDING_NONE,

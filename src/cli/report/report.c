@@ -73,11 +73,6 @@ static int report_parse(struct report_options *options, int argc, char **argv)
 	return 0;
 }
 
-static void report_cleanup_recording(struct recording **recording)
-{
-	recording_free(*recording);
-}
-
 /*
  * In a page, "</script>" in a name would end the data, and "<!--" would change how it is read. "<" occurs
  * in JSON only within strings, where this means the same.
@@ -166,7 +161,7 @@ static int report_write(const struct report_options *options, const char *text, 
 
 static int report_run(int argc, char **argv)
 {
-	CLEANUP(report_cleanup_recording) struct recording *recording = NULL;
+	CLEANUP(recording_cleanup) struct recording *recording = NULL;
 	CLEANUP_FREE char *text = NULL;
 	CLEANUP_FCLOSE FILE *memory = NULL;
 	struct report_options options = {0};

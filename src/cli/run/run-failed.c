@@ -18,18 +18,13 @@
 #include "source/books/book-source.h"
 #include "source/books/scan.h"
 
-static void run_failed_cleanup(struct snapshot **snapshot)
-{
-	snapshot_free(*snapshot);
-}
-
 void run_failed_add(struct run_failed *failed, struct scan_book *book, struct view *view,
 		    struct namer *namer, bool is_well)
 {
 	/* One is enough; if it is handled, none. */
 	const struct snapshot_request request = {
 		.incidents = true, .explained = !is_well && !failed->text, .namer = namer};
-	CLEANUP(run_failed_cleanup) struct snapshot *all = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *all = NULL;
 	uint64_t count = 0;
 
 	if (book->reader.header.incident_count[BOOK_INCIDENT_ALLOC_FAILED] == 0)

@@ -40,11 +40,6 @@ void run_peaks_look(struct run_peaks *peaks, struct accept_peer *const *peers, s
 	peaks->looked_ns = start + RUN_PEAKS_SHARE * (clock_ns(CLOCK_MONOTONIC) - start);
 }
 
-static void run_peaks_cleanup(struct snapshot **snapshot)
-{
-	snapshot_free(*snapshot);
-}
-
 const struct snapshot_peak *run_peaks_find(const struct run_peaks *peaks, uint32_t device,
 					   uint32_t type, const struct snapshot **ret_snapshot)
 {
@@ -130,7 +125,7 @@ static bool run_peaks_wants(const struct run_peaks *peaks, const struct snapshot
 static int run_peaks_take(struct scan_book *book, struct view *view,
 			  const struct snapshot_request *request, struct snapshot **ret_snapshot)
 {
-	CLEANUP(run_peaks_cleanup)
+	CLEANUP(snapshot_cleanup)
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	int r = snapshot ? book_collect(book, request, view, snapshot) : -ENOMEM;
 
@@ -146,7 +141,7 @@ int run_peaks_add(struct run_peaks *peaks, struct scan_book *book, struct view *
 {
 	static const struct snapshot_request totals_only = {0};
 	const struct snapshot_request request = {.buffers = true, .at_peak = true, .namer = namer};
-	CLEANUP(run_peaks_cleanup) struct snapshot *totals = NULL, *top = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *totals = NULL, *top = NULL;
 	struct snapshot **tops;
 	int r = run_peaks_take(book, view, &totals_only, &totals);
 

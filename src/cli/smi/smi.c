@@ -76,7 +76,7 @@ static int smi_redraw(struct smi *smi, const struct snapshot *snapshot)
 
 static int smi_once(struct smi *smi, struct session *session)
 {
-	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	int r = session_take(session, &smi->request, &snapshot);
 
 	if (r < 0)

@@ -13,14 +13,9 @@
 #include "cli/common/output.h"
 #include "source/daemon-client/daemon-client.h"
 
-static void dump_cleanup(struct daemon_client **remote)
-{
-	daemon_client_free(*remote);
-}
-
 static int dump_run(int argc, char **argv)
 {
-	CLEANUP(dump_cleanup) struct daemon_client *remote = NULL;
+	CLEANUP(daemon_client_cleanup) struct daemon_client *remote = NULL;
 	CLEANUP_FREE char *text = NULL;
 	bool live = false;
 	uint64_t since_ns = 0;

@@ -14,11 +14,6 @@
 #include "model/snapshot.h"
 #include "wire/native.h"
 
-static void native_driver_memory_cleanup(struct snapshot **snapshot)
-{
-	snapshot_free(*snapshot);
-}
-
 static void native_driver_memory_fill(const struct snapshot_driver_memory *from,
 				      struct native_driver_memory *ret_memory)
 {
@@ -35,7 +30,7 @@ static void native_driver_memory_fill(const struct snapshot_driver_memory *from,
 int native_driver_memory_put(const struct native_hooks *hooks, uint64_t came_ns,
 			     struct native_answer *answer)
 {
-	CLEANUP(native_driver_memory_cleanup) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	CLEANUP_FREE struct native_driver_memory *packet = NULL;
 	int r = hooks->totals(hooks->context, came_ns, &snapshot);
 	size_t done = 0;

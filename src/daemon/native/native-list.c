@@ -150,11 +150,6 @@ static bool native_list_occupied(const struct snapshot_part *from, struct native
 	return is_told;
 }
 
-static void native_list_cleanup(struct snapshot **snapshot)
-{
-	snapshot_free(*snapshot);
-}
-
 static void native_list_cleanup_row(struct native_row *row)
 {
 	free(row->parts);
@@ -204,7 +199,7 @@ static int native_list_alone(struct native_list *self, struct tracked *tracked,
 			     struct native_row *row)
 {
 	static const struct snapshot_request request = {.buffers = false};
-	CLEANUP(native_list_cleanup)
+	CLEANUP(snapshot_cleanup)
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	CLEANUP_FREE struct view *view = calloc(1, sizeof(*view));
 	int r = snapshot && view ? 0 : -ENOMEM;

@@ -27,11 +27,6 @@ _Static_assert(sizeof(struct native_regions_packet) ==
 		       sizeof(struct native_process) + sizeof(struct native_part),
 	       "no gap between them");
 
-static void native_regions_cleanup(struct snapshot **snapshot)
-{
-	snapshot_free(*snapshot);
-}
-
 /* Copies text into a field that is already zeroed. */
 static void native_regions_field(char *field, size_t size, const char *text)
 {
@@ -87,7 +82,7 @@ static void native_regions_fill(const struct snapshot_claim *claim,
 int native_regions_put(const struct native_hooks *hooks, uint64_t came_ns,
 		       struct native_answer *answer)
 {
-	CLEANUP(native_regions_cleanup) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	int r = hooks->totals(hooks->context, came_ns, &snapshot);
 
 	if (r == 0 && snapshot->closed_regions)
@@ -119,7 +114,7 @@ static int native_openers_begin(struct native_answer *answer, uint64_t namespace
 int native_openers_put(const struct native_hooks *hooks, uint64_t came_ns,
 		       struct native_answer *answer)
 {
-	CLEANUP(native_regions_cleanup) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	uint64_t namespace = namespaces_our_pids();
 	int r = hooks->totals(hooks->context, came_ns, &snapshot);
 

@@ -364,16 +364,11 @@ static int native_connection_admit(struct native *native, struct native_connecti
 	return access_peer_init(native->config.access, connection->source.fd, &connection->who);
 }
 
-static void native_cleanup_peer(struct accept_peer **peer)
-{
-	accept_peer_free(*peer);
-}
-
 /* Makes a connection of a peer; takes over its descriptor in any case. */
 static int native_connection_new_consume(struct native *native, struct accept_peer *peer,
 					 struct native_connection **ret_connection)
 {
-	CLEANUP(native_cleanup_peer) struct accept_peer *owned = peer;
+	CLEANUP(accept_peer_cleanup) struct accept_peer *owned = peer;
 	CLEANUP_FREE struct native_connection *connection = calloc(1, sizeof(*connection));
 	int r;
 

@@ -21,11 +21,6 @@
 #include "recording/json/recorded-series.h"
 #include "recording/read/recording-source.h"
 
-static void playback_cleanup_snapshot(struct snapshot **snapshot)
-{
-	snapshot_free(*snapshot);
-}
-
 static struct filter playback_filter(uint32_t pid)
 {
 	return (struct filter){.has_pid = pid != 0, .pid = pid};
@@ -34,7 +29,7 @@ static struct filter playback_filter(uint32_t pid)
 static int playback_write_leaks(struct playback *playback, const struct query_past *query,
 				struct emit *json)
 {
-	CLEANUP(playback_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	const struct snapshot_request request = {.buffers = true,
 						 .filter = playback_filter(query->pid)};
 	struct recorded_leaks_wish wish = {
@@ -125,7 +120,7 @@ static int playback_take_incidents(struct playback *playback, uint32_t pid,
 
 int playback_incidents(void *context, const struct query_past *query, struct emit *json)
 {
-	CLEANUP(playback_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	size_t kept = 0;
 	int r;
 
@@ -165,7 +160,7 @@ int playback_series(void *context, const struct query_series *query, struct emit
 
 int playback_peaks(void *context, const struct query_peaks *query, struct emit *json)
 {
-	CLEANUP(playback_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	const struct snapshot_request request = {
 		.buffers = true, .at_peak = true, .filter = query->filter};
 	struct playback *playback = context;
@@ -179,7 +174,7 @@ int playback_peaks(void *context, const struct query_peaks *query, struct emit *
 
 static int playback_list_incidents(struct playback *playback, struct moment_list *list)
 {
-	CLEANUP(playback_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	int r = playback_take_incidents(playback, list->query->pid, &snapshot);
 
 	for (size_t i = 0; r == 0 && i < snapshot->incident_count; i++) {

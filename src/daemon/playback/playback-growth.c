@@ -15,11 +15,6 @@
 
 #define PLAYBACK_GROWTH_SAMPLES 5u
 
-static void playback_cleanup_snapshot(struct snapshot **snapshot)
-{
-	snapshot_free(*snapshot);
-}
-
 static int playback_watch(struct playback *playback, const struct query_growth *query,
 			  struct growth *growth, struct snapshot **ret_last)
 {
@@ -46,7 +41,7 @@ static int playback_watch(struct playback *playback, const struct query_growth *
 int playback_growth(void *context, const struct query_growth *query, struct emit *json)
 {
 	CLEANUP(growth_deinit) struct growth growth = GROWTH_NULL;
-	CLEANUP(playback_cleanup_snapshot) struct snapshot *last = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *last = NULL;
 	struct playback *playback = context;
 	int r;
 

@@ -27,11 +27,6 @@ struct recorder_sums_at {
 	struct snapshot *snapshot;
 };
 
-static void recorder_moments_cleanup(struct snapshot **snapshot)
-{
-	snapshot_free(*snapshot);
-}
-
 static int recorder_moments_text(struct snapshot *snapshot, const char **text, const char *other)
 {
 	const char *from = *text ? *text : other;
@@ -126,7 +121,7 @@ int recorder_moments_sums(struct store_reader *reader, uint64_t at_ns,
 {
 	static const uint32_t steps[] = {1, 10, 60};
 	struct recorder_sums_at sums = {0};
-	CLEANUP(recorder_moments_cleanup) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && !sums.time_ns && i < ARRAY_SIZE(steps); i++)

@@ -33,11 +33,6 @@
 #define RECORDER_OVERLAPS_REST 10u  /* after a search there is none for so many times as long */
 #define RECORDER_OVERLAPS_MAX 4096u /* pairs that are remembered as reported */
 
-static void recorder_overlaps_free(struct snapshot **snapshot)
-{
-	snapshot_free(*snapshot);
-}
-
 /* The shared devices; more than a filter holds: all devices. */
 static void recorder_overlaps_filter(const struct snapshot *snapshot, const bool *shared,
 				     struct filter *filter)
@@ -324,7 +319,7 @@ void recorder_find_overlaps(struct recorder *recorder, const struct snapshot *to
 {
 	static const struct overlaps too_many = {.is_cut = true};
 	struct overlap_notes *notes = collector_overlaps(recorder->config.collector);
-	CLEANUP(recorder_overlaps_free) struct snapshot *all = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *all = NULL;
 	uint64_t now = clock_ns(CLOCK_MONOTONIC), spent, signature, count;
 
 	recorder_overlaps_forget(recorder, totals);

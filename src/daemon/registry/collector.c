@@ -118,11 +118,6 @@ static bool collector_knows(const void *context, const struct kernel_holder *boo
 	return false;
 }
 
-static void collector_cleanup(struct snapshot **snapshot)
-{
-	snapshot_free(*snapshot);
-}
-
 /* A recent reading: it only says which cards the devices are. NULL: there is none. */
 static struct snapshot *collector_recent(struct collector *collector,
 					 const struct snapshot_request *request)
@@ -140,7 +135,7 @@ static int collector_read_books(struct collector *collector, struct collector_bo
 				struct snapshot **ret_snapshot)
 {
 	static const struct source_ops ops = {.name = "books", .collect = collector_collect};
-	CLEANUP(collector_cleanup)
+	CLEANUP(snapshot_cleanup)
 	struct snapshot *totals = collector_recent(collector, books->wish->request);
 	struct book_list *book_list = collector->config.book_list(collector->config.context);
 	struct snapshot_request request = *books->wish->request;

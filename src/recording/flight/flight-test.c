@@ -101,11 +101,6 @@ static int test_write(struct test *test, struct test_user *user, const char *pat
 	return flight_write(test->flight, user->recording.scan, fd, &file);
 }
 
-static void test_recording_cleanup(struct recording **recording)
-{
-	recording_free(*recording);
-}
-
 static struct recording *test_open(const char *path)
 {
 	char why[RECORDING_WHY_SIZE] = "";
@@ -145,7 +140,7 @@ static bool test_is_in_gap(const struct testing_chunks *chunks, const struct tes
 /* Compares all states that the file has. Return: how many these are. */
 static uint32_t test_compare(struct test_user *user, const char *path)
 {
-	CLEANUP(test_recording_cleanup) struct recording *recording = test_open(path);
+	CLEANUP(recording_cleanup) struct recording *recording = test_open(path);
 	struct testing_chunks chunks;
 	uint32_t same = 0;
 
@@ -202,7 +197,7 @@ UNIT(a_file_of_a_living_owner_is_what_its_book_was)
 UNIT(a_file_of_a_dead_owner_says_how_it_ended)
 {
 	const struct ending ended = {.ended_ns = 5, .status = 9, .has_status = true};
-	CLEANUP(test_recording_cleanup) struct recording *recording = NULL;
+	CLEANUP(recording_cleanup) struct recording *recording = NULL;
 	static struct test_user user;
 	struct test test;
 
@@ -306,7 +301,7 @@ UNIT(who_costs_more_than_its_share_has_to_wait)
 /* Books that are larger than all memory for it: the ring is all that there is. */
 UNIT(a_book_that_is_too_large_has_what_its_ring_knows)
 {
-	CLEANUP(test_recording_cleanup) struct recording *recording = NULL;
+	CLEANUP(recording_cleanup) struct recording *recording = NULL;
 	static struct test_user user;
 	struct flight_counts counts;
 	struct test test;

@@ -44,11 +44,6 @@ static void find_deinit(struct find *find)
 	free(find->phases);
 }
 
-static void find_book_cleanup(struct scan_book **book)
-{
-	scan_book_free(*book);
-}
-
 /* "16:03", "16:03:12.5": the first such time that is not before the start. */
 static bool find_time_of_day(const struct find *find, uint64_t *ret_time_ns)
 {
@@ -101,7 +96,7 @@ static uint32_t find_phase(const struct find *find, struct reader *reader)
 static int find_look(struct find *find, size_t number)
 {
 	const struct recording_known *known = &find->recording->books[number];
-	CLEANUP(find_book_cleanup) struct scan_book *book = NULL;
+	CLEANUP(scan_book_cleanup) struct scan_book *book = NULL;
 	int r;
 
 	if (find->filter->pid && find->filter->pid != known->owner.book.pid)

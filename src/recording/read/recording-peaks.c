@@ -19,11 +19,6 @@
 #include "source/books/book-source.h"
 #include "source/books/scan.h"
 
-static void peaks_cleanup(struct scan_book **book)
-{
-	scan_book_free(*book);
-}
-
 /* The event of the highest moment among the first @last ones; 0 = not known. */
 static uint64_t peaks_number(const struct recording *recording,
 			     const struct recording_stream *stream, uint32_t type, uint64_t last,
@@ -48,7 +43,7 @@ static uint64_t peaks_number(const struct recording *recording,
 static int peaks_collect_type(struct recording_peaks *peaks, const struct recording_stream *stream,
 			      uint32_t type)
 {
-	CLEANUP(peaks_cleanup) struct scan_book *then = NULL;
+	CLEANUP(scan_book_cleanup) struct scan_book *then = NULL;
 	struct snapshot_request one = *peaks->request;
 	uint64_t bytes,
 		number = peaks_number(peaks->recording, stream, type, peaks->view->number, &bytes);

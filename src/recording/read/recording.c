@@ -22,11 +22,6 @@
 #include "recording/read/recording-file.h"
 #include "recording/read/recording-private.h"
 
-static void recording_cleanup(struct recording **recording)
-{
-	recording_free(*recording);
-}
-
 struct recording *recording_free(struct recording *recording)
 {
 	if (!recording)

@@ -33,6 +33,12 @@ int recording_open(struct recording **ret_recording, const char *path,
 		   char ret_why[RECORDING_WHY_SIZE]);
 struct recording *recording_free(struct recording *recording);
 
+/* For CLEANUP(). */
+static inline void recording_cleanup(struct recording **recording)
+{
+	recording_free(*recording);
+}
+
 /* Whether a file begins like a recording; everything else about it may be wrong. */
 bool recording_is_file(const char *path);
 

@@ -138,16 +138,6 @@ static struct recording *test_open(const struct test *test)
 	return recording;
 }
 
-static void test_book_cleanup(struct scan_book **book)
-{
-	scan_book_free(*book);
-}
-
-static void test_recording_cleanup(struct recording **recording)
-{
-	recording_free(*recording);
-}
-
 /* The ring of a restored book has the last events of the living one. */
 static void test_same_log(struct test *test, struct scan_book *book, const struct test_state *state)
 {
@@ -179,7 +169,7 @@ static void test_same_log(struct test *test, struct scan_book *book, const struc
 static void test_same(struct test *test, struct recording *recording,
 		      const struct test_state *state)
 {
-	CLEANUP(test_book_cleanup) struct scan_book *book = NULL;
+	CLEANUP(scan_book_cleanup) struct scan_book *book = NULL;
 	struct recording_moment moment = {
 		.time_ns = recording_facts(recording)->end_ns,
 		.book = 0,
@@ -198,7 +188,7 @@ static void test_same(struct test *test, struct recording *recording,
 UNIT(is_the_same_after_any_event)
 {
 	CLEANUP(test_deinit) struct test test;
-	CLEANUP(test_recording_cleanup) struct recording *recording = NULL;
+	CLEANUP(recording_cleanup) struct recording *recording = NULL;
 
 	test_init(&test);
 	test_work(&test, 150);
@@ -213,7 +203,7 @@ UNIT(is_the_same_after_any_event)
 UNIT(is_the_same_in_a_file_without_an_end)
 {
 	CLEANUP(test_deinit) struct test test;
-	CLEANUP(test_recording_cleanup) struct recording *recording = NULL;
+	CLEANUP(recording_cleanup) struct recording *recording = NULL;
 
 	test_init(&test);
 	test_work(&test, 50);
@@ -226,7 +216,7 @@ UNIT(is_the_same_in_a_file_without_an_end)
 /* The same with the real recorder, which decides itself what it writes when. */
 UNIT(is_the_same_with_the_real_recorder)
 {
-	CLEANUP(test_recording_cleanup) struct recording *recording = NULL;
+	CLEANUP(recording_cleanup) struct recording *recording = NULL;
 	CLEANUP(view_deinit) struct view view = VIEW_NULL;
 	struct testing_recording real;
 	struct test_state states[TEST_STATES];
@@ -254,7 +244,7 @@ UNIT(is_the_same_with_the_real_recorder)
 	assert(recording_open(&recording, path, why) == 0);
 	assert(recording_facts(recording)->missed == 0 && count > 50);
 	for (size_t i = 0; i < count; i++) {
-		CLEANUP(test_book_cleanup) struct scan_book *book = NULL;
+		CLEANUP(scan_book_cleanup) struct scan_book *book = NULL;
 		struct recording_moment moment = {
 			.time_ns = recording_facts(recording)->end_ns,
 			.device = states[i].device,
@@ -273,7 +263,7 @@ UNIT(is_the_same_with_the_real_recorder)
 UNIT(takes_no_more_memory_than_the_recording_may)
 {
 	CLEANUP(test_deinit) struct test test;
-	CLEANUP(test_recording_cleanup) struct recording *recording = NULL;
+	CLEANUP(recording_cleanup) struct recording *recording = NULL;
 	struct recording_moment end = {.book = RECORDING_NONE, .device = RECORDING_NONE};
 	struct scan_book *book = NULL;
 	struct source *source = NULL;

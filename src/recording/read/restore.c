@@ -313,15 +313,10 @@ static int restore_make(struct restore *restore, struct scan_book **ret_book)
 	return r > 0 ? -EBADMSG : r;
 }
 
-static void restore_cleanup(struct scan_book **book)
-{
-	scan_book_free(*book);
-}
-
 /* Everything but the devices. */
 static int restore_begin(struct restore *restore, size_t book, struct scan_book **ret_book)
 {
-	CLEANUP(restore_cleanup) struct scan_book *made = NULL;
+	CLEANUP(scan_book_cleanup) struct scan_book *made = NULL;
 	int r;
 
 	if (book >= restore->recording->facts.books)
@@ -363,7 +358,7 @@ int recording_outline(struct recording *recording, size_t book, struct scan_book
 int restore_one(struct recording *recording, const struct recording_stream *stream,
 		const struct recording_moment *moment, struct scan_book **ret_book)
 {
-	CLEANUP(restore_cleanup) struct scan_book *made = NULL;
+	CLEANUP(scan_book_cleanup) struct scan_book *made = NULL;
 	struct restore restore = {.recording = recording, .moment = moment, .fd = -1};
 	int r = restore_begin(&restore, stream->book, &made);
 
@@ -377,7 +372,7 @@ int restore_one(struct recording *recording, const struct recording_stream *stre
 int recording_restore(struct recording *recording, size_t book,
 		      const struct recording_moment *moment, struct scan_book **ret_book)
 {
-	CLEANUP(restore_cleanup) struct scan_book *made = NULL;
+	CLEANUP(scan_book_cleanup) struct scan_book *made = NULL;
 	struct restore restore = {.recording = recording, .moment = moment, .fd = -1};
 	int r = restore_begin(&restore, book, &made);
 

@@ -43,11 +43,6 @@ int accept_listen(const char *path)
 	return cleanup_steal_fd(&fd);
 }
 
-static void accept_peer_cleanup(struct accept_peer **peer)
-{
-	accept_peer_free(*peer);
-}
-
 int accept_peer_new(int listening, struct accept_peer **ret_peer)
 {
 	CLEANUP(accept_peer_cleanup) struct accept_peer *peer = NULL;

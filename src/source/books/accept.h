@@ -48,6 +48,12 @@ int accept_listen(const char *path);
 int accept_peer_new(int listening, struct accept_peer **ret_peer);
 struct accept_peer *accept_peer_free(struct accept_peer *peer);
 
+/* For CLEANUP(). */
+static inline void accept_peer_cleanup(struct accept_peer **peer)
+{
+	accept_peer_free(*peer);
+}
+
 /*
  * Receives the offer. Returns 0 and sets peer->book; -EAGAIN if nothing has arrived yet; another
  * negative errno; or why the offer is refused: a verify_book_outcome or an accept_outcome. In all

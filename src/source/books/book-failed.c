@@ -14,11 +14,6 @@
 #include "source/books/book-source.h"
 #include "source/books/scan.h"
 
-static void book_failed_free(struct snapshot **snapshot)
-{
-	snapshot_free(*snapshot);
-}
-
 /* Fills a snapshot with the state of that moment. 0, -ENOENT if it is not known any more, or another error. */
 static int book_failed_read(struct book_reading *reading, const struct book_incident *failed,
 			    struct snapshot *then, struct book_event *ret_event)
@@ -50,7 +45,7 @@ static int book_failed_read(struct book_reading *reading, const struct book_inci
 void book_explain_failed(struct book_reading *reading, const struct book_incident *failed,
 			 struct snapshot_incident *incident)
 {
-	CLEANUP(book_failed_free) struct snapshot *then = snapshot_new(reading->snapshot->time_ns);
+	CLEANUP(snapshot_cleanup) struct snapshot *then = snapshot_new(reading->snapshot->time_ns);
 	struct snapshot_incident about = *incident;
 	CLEANUP_FREE char *text = NULL;
 	struct book_event event;

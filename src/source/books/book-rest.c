@@ -139,15 +139,10 @@ static void book_rest_sum(struct book_rest *rest, const struct book_rest_wish *w
 	rest->is_exact = process->exact;
 }
 
-static void book_rest_cleanup(struct snapshot **snapshot)
-{
-	snapshot_free(*snapshot);
-}
-
 static int book_rest_read(struct scan_book *book, const struct book_rest_wish *wish,
 			  struct view *view, size_t *looks)
 {
-	CLEANUP(book_rest_cleanup) struct snapshot *snapshot = snapshot_new(0);
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = snapshot_new(0);
 	CLEANUP_FREE struct book_rest *rest = calloc(1, sizeof(*rest));
 	int r = snapshot && rest ? 0 : -ENOMEM;
 

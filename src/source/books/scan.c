@@ -54,11 +54,6 @@ struct scan_book *scan_book_free(struct scan_book *book)
 	return NULL;
 }
 
-static void scan_book_cleanup(struct scan_book **book)
-{
-	scan_book_free(*book);
-}
-
 int scan_new(struct scan **ret_scan)
 {
 	CLEANUP_FREE struct scan *scan = calloc(1, sizeof(*scan));

@@ -101,6 +101,12 @@ struct scan {
 int scan_book_new_consume(struct scan_book **ret_book, int fd);
 struct scan_book *scan_book_free(struct scan_book *book);
 
+/* For CLEANUP(). */
+static inline void scan_book_cleanup(struct scan_book **book)
+{
+	scan_book_free(*book);
+}
+
 /* How a shard of it has to be read: nobody writes a restored one, whether or not its owner lived. */
 static inline enum view_owner scan_book_owner(const struct scan_book *book)
 {

@@ -18,6 +18,12 @@ struct stacks;
 int stacks_new(struct stacks **ret_stacks, struct scan_book *book, struct namer *namer);
 struct stacks *stacks_free(struct stacks *stacks);
 
+/* For CLEANUP(). */
+static inline void stacks_cleanup(struct stacks **stacks)
+{
+	stacks_free(*stacks);
+}
+
 /* Stack @id, valid until the next call. NULL = none, or no memory. */
 const struct stack *stacks_get(struct stacks *stacks, uint32_t id);
 

@@ -48,6 +48,12 @@ enum daemon_client_outcome {
 int daemon_client_new(struct daemon_client **ret_client);
 struct daemon_client *daemon_client_free(struct daemon_client *remote);
 
+/* For CLEANUP(). */
+static inline void daemon_client_cleanup(struct daemon_client **client)
+{
+	daemon_client_free(*client);
+}
+
 /*
  * Gets the document at @target, e.g. "/api/v1/leaks?limit=100" (docs/http.md), followed by a NUL
  * that is not counted. Returns 0, a daemon_client_outcome, or a negative errno.

@@ -17,11 +17,6 @@
 #include "web/server/routes.h"
 #include "web/server/web.h"
 
-static void documents_cleanup_snapshot(struct snapshot **snapshot)
-{
-	snapshot_free(*snapshot);
-}
-
 static int documents_refuse(struct url *url, const char *problem)
 {
 	snprintf(url->problem, sizeof(url->problem), "%s", problem);
@@ -47,7 +42,7 @@ static int documents_groups(struct routes_ask *ask, FILE *out)
 
 int documents_buffers(struct routes_ask *ask, FILE *out)
 {
-	CLEANUP(documents_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	struct url *url = ask->url;
 	struct snapshot_request request = {
 		.buffers = true,
