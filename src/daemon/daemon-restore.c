@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "book/format/layout.h"
 #include "daemon/custody/keeper.h"
@@ -102,12 +103,12 @@ static int restore_order(const void *left, const void *right)
 	const struct daemon_kept *a = left, *b = right;
 
 	if (a->entry.pid != b->entry.pid)
-		return a->entry.pid < b->entry.pid ? -1 : 1;
+		return bits_compare(a->entry.pid, b->entry.pid);
 	if (a->entry.start_ticks != b->entry.start_ticks)
-		return a->entry.start_ticks < b->entry.start_ticks ? -1 : 1;
+		return bits_compare(a->entry.start_ticks, b->entry.start_ticks);
 	if (a->entry.source != b->entry.source)
-		return a->entry.source < b->entry.source ? -1 : 1;
-	return (a->carried < b->carried) - (a->carried > b->carried); /* the latest first */
+		return bits_compare(a->entry.source, b->entry.source);
+	return bits_compare(b->carried, a->carried); /* the latest first */
 }
 
 /*

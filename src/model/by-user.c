@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/bits.h"
 #include "model/filter.h"
 #include "model/merge.h"
 #include "model/snapshot.h"
@@ -58,8 +59,8 @@ static int by_user_compare(const void *a, const void *b)
 	if (x->total != y->total)
 		return x->total < y->total ? 1 : -1;
 	if (x->user_id != y->user_id)
-		return x->user_id < y->user_id ? -1 : 1;
-	return x->device < y->device ? -1 : x->device > y->device;
+		return bits_compare(x->user_id, y->user_id);
+	return bits_compare(x->device, y->device);
 }
 
 static void by_user_sort(struct by_user *list)

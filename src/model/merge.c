@@ -45,14 +45,14 @@ static int merge_compare_identity(const struct snapshot_part *a, const struct sn
 	uint64_t x = a->facts.unique_id, y = b->facts.unique_id;
 
 	if (a->card != b->card)
-		return a->card < b->card ? -1 : 1;
+		return bits_compare(a->card, b->card);
 	if (a->card != SNAPSHOT_NO_CARD)
 		return 0;
 	if (x == 0 && y == 0) {
 		x = a->device;
 		y = b->device;
 	}
-	return (x > y) - (x < y);
+	return bits_compare(x, y);
 }
 
 /* Equals are in order of precedence. */
@@ -67,8 +67,8 @@ static int merge_compare(const void *left, const void *right)
 	if (p->alive != q->alive)
 		return p->alive ? -1 : 1;
 	if (p->start_ticks != q->start_ticks)
-		return p->start_ticks < q->start_ticks ? -1 : 1;
-	return (p->pid > q->pid) - (p->pid < q->pid);
+		return bits_compare(p->start_ticks, q->start_ticks);
+	return bits_compare(p->pid, q->pid);
 }
 
 static int merge_compare_rows(const void *left, const void *right)
@@ -76,8 +76,8 @@ static int merge_compare_rows(const void *left, const void *right)
 	const struct snapshot_device *a = left, *b = right;
 
 	if (a->device != b->device)
-		return a->device < b->device ? -1 : 1;
-	return (a->unique_id > b->unique_id) - (a->unique_id < b->unique_id);
+		return bits_compare(a->device, b->device);
+	return bits_compare(a->unique_id, b->unique_id);
 }
 
 /* A fact about a device, from those who declare it. */

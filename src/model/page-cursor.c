@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bits.h"
 #include "book/format/layout.h"
 
 const char *page_cursor_format(const struct page_cursor *page_cursor, char *ret_text)
@@ -63,6 +64,6 @@ int page_cursor_parse(const char *text, struct page_cursor *ret_place)
 int page_cursor_compare_book(const struct page_cursor *page_cursor, uint32_t pid, uint64_t inode)
 {
 	if (page_cursor->pid != pid)
-		return page_cursor->pid < pid ? -1 : 1;
-	return (page_cursor->inode > inode) - (page_cursor->inode < inode);
+		return bits_compare(page_cursor->pid, pid);
+	return bits_compare(page_cursor->inode, inode);
 }

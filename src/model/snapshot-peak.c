@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/bits.h"
 #include "model/snapshot.h"
 
 int snapshot_add_peak(struct snapshot *snapshot, const struct snapshot_peak *peak)
@@ -36,14 +37,14 @@ static int snapshot_compare_peaks(const void *left, const void *right)
 	const struct snapshot_peak *a = left, *b = right;
 
 	if (a->bytes != b->bytes)
-		return a->bytes > b->bytes ? -1 : 1;
+		return bits_compare(b->bytes, a->bytes);
 	if (a->process != b->process)
-		return a->process < b->process ? -1 : 1;
+		return bits_compare(a->process, b->process);
 	if (a->type != b->type)
-		return a->type < b->type ? -1 : 1;
+		return bits_compare(a->type, b->type);
 	if (a->device != b->device)
-		return a->device < b->device ? -1 : 1;
-	return (a->first > b->first) - (a->first < b->first);
+		return bits_compare(a->device, b->device);
+	return bits_compare(a->first, b->first);
 }
 
 void snapshot_sort_peaks(struct snapshot *snapshot)

@@ -427,12 +427,12 @@ void snapshot_note(struct snapshot *snapshot, const char *format, ...)
 static int snapshot_compare_keys(const struct snapshot_buffer *a, const struct snapshot_buffer *b)
 {
 	if (a->process != b->process)
-		return a->process < b->process ? -1 : 1;
+		return bits_compare(a->process, b->process);
 	if (a->device != b->device)
-		return a->device < b->device ? -1 : 1;
+		return bits_compare(a->device, b->device);
 	if (a->address != b->address)
-		return a->address < b->address ? -1 : 1;
-	return (a->type > b->type) - (a->type < b->type);
+		return bits_compare(a->address, b->address);
+	return bits_compare(a->type, b->type);
 }
 
 static int snapshot_compare_sizes(const void *left, const void *right)
@@ -440,7 +440,7 @@ static int snapshot_compare_sizes(const void *left, const void *right)
 	const struct snapshot_buffer *a = left, *b = right;
 
 	if (a->size != b->size)
-		return a->size > b->size ? -1 : 1;
+		return bits_compare(b->size, a->size);
 	return snapshot_compare_keys(a, b);
 }
 
@@ -449,7 +449,7 @@ static int snapshot_compare_ages(const void *left, const void *right)
 	const struct snapshot_buffer *a = left, *b = right;
 
 	if (a->born_ns != b->born_ns)
-		return a->born_ns < b->born_ns ? -1 : 1;
+		return bits_compare(a->born_ns, b->born_ns);
 	return snapshot_compare_keys(a, b);
 }
 

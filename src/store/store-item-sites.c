@@ -152,8 +152,8 @@ static int store_group_compare(const void *left, const void *right)
 	const struct store_rank *a = left, *b = right;
 
 	if (a->bytes != b->bytes)
-		return a->bytes > b->bytes ? -1 : 1;
-	return (a->buffers < b->buffers) - (a->buffers > b->buffers);
+		return bits_compare(b->bytes, a->bytes);
+	return bits_compare(b->buffers, a->buffers);
 }
 
 /* The phases of a group as one text; a separator inside a phase is replaced. */
@@ -364,8 +364,8 @@ static int store_item_compare_used(const void *left, const void *right)
 	const struct store_item_sample *a = left, *b = right;
 
 	if (a->used != b->used)
-		return a->used > b->used ? -1 : 1;
-	return (a->buffers < b->buffers) - (a->buffers > b->buffers);
+		return bits_compare(b->used, a->used);
+	return bits_compare(b->buffers, a->buffers);
 }
 
 /*

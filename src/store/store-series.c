@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "store/store-db.h"
@@ -60,7 +61,7 @@ void store_series_forget(struct store_series *series)
 
 static int store_compare(uint64_t a, uint64_t b)
 {
-	return (a > b) - (a < b);
+	return bits_compare(a, b);
 }
 
 static int store_compare_processes(const void *left, const void *right)

@@ -70,9 +70,9 @@ static int functions_compare(const void *a, const void *b)
 	const struct functions_entry *x = a, *y = b;
 
 	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
+		return bits_compare(x->address, y->address);
 	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
+		return bits_compare(x->rank, y->rank);
 	return x->name < y->name ? 1 : x->name > y->name ? -1 : 0;
 }
 

@@ -66,8 +66,8 @@ static int scopes_compare(const void *left, const void *right)
 	const struct scopes_function *a = left, *b = right;
 
 	if (a->low != b->low)
-		return a->low < b->low ? -1 : 1;
-	return (a->entry > b->entry) - (a->entry < b->entry);
+		return bits_compare(a->low, b->low);
+	return bits_compare(a->entry, b->entry);
 }
 
 static struct scopes_unit *scopes_unit(struct scopes *scopes, Dwarf_Die *die)

@@ -38,7 +38,7 @@ static int list_compare(const void *left, const void *right, void *sorting)
 	if (by->list->falling)
 		r = -r;
 	/* Equal rows must not change places from one update to the next. */
-	return r ? r : (a > b) - (a < b);
+	return r ? r : bits_compare(a, b);
 }
 
 /* The selected row is found by its key; if it is gone, the row in its place is selected. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/text.h"
 #include "model/cards/condition.h"
 #include "model/snapshot.h"
@@ -74,7 +75,7 @@ const char *pane_ago(uint64_t now_ns, uint64_t then_ns, char *text)
 
 int pane_compare(uint64_t a, uint64_t b)
 {
-	return (a > b) - (a < b);
+	return bits_compare(a, b);
 }
 
 int pane_compare_texts(const char *a, const char *b)

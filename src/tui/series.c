@@ -44,8 +44,8 @@ void series_set_deinit(struct series_set *set)
 static int series_compare(const struct series_key *a, const struct series_key *b)
 {
 	if (a->high != b->high)
-		return a->high < b->high ? -1 : 1;
-	return (a->low > b->low) - (a->low < b->low);
+		return bits_compare(a->high, b->high);
+	return bits_compare(a->low, b->low);
 }
 
 /* The position of the key, or where it would be. */

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "base/bits.h"
 #include "model/snapshot.h"
 
 void tree_deinit(struct tree *tree)
@@ -23,7 +24,7 @@ static int tree_compare(const void *a, const void *b)
 {
 	const struct tree_pid *x = a, *y = b;
 
-	return (x->pid > y->pid) - (x->pid < y->pid);
+	return bits_compare(x->pid, y->pid);
 }
 
 static unsigned int tree_length(const struct tree *tree, size_t item)
@@ -103,7 +104,7 @@ int tree_siblings(const struct tree *tree, size_t *a, size_t *b)
 	*a = tree_ancestor(tree, *a, common);
 	*b = tree_ancestor(tree, *b, common);
 	if (*a == *b)
-		return x < y ? -1 : x > y;
+		return bits_compare(x, y);
 	while (common > 0 && tree_parent(tree, *a) != tree_parent(tree, *b)) {
 		*a = tree_parent(tree, *a);
 		*b = tree_parent(tree, *b);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "cli/common/must.h"
 #include "model/merge.h"
 #include "model/sites/site.h"
@@ -113,13 +114,13 @@ static int budget_summary_compare_frames(const struct frame *a, const struct fra
 	int r = budget_summary_compare_texts(a->file, b->file);
 
 	if (r == 0)
-		r = (a->line > b->line) - (a->line < b->line);
+		r = bits_compare(a->line, b->line);
 	return r ? r : budget_summary_compare_texts(a->function, b->function);
 }
 
 static int budget_summary_compare_callers(const struct budget_part *a, const struct budget_part *b)
 {
-	int r = (a->caller_count > b->caller_count) - (a->caller_count < b->caller_count);
+	int r = bits_compare(a->caller_count, b->caller_count);
 
 	for (unsigned int i = 0; r == 0 && i < a->caller_count; i++)
 		r = budget_summary_compare_frames(&a->callers[i], &b->callers[i]);
@@ -131,7 +132,7 @@ int budget_summary_compare_rows(const struct budget_part *a, const struct budget
 	int r = budget_summary_compare_texts(a->file, b->file);
 
 	if (r == 0)
-		r = (a->line > b->line) - (a->line < b->line);
+		r = bits_compare(a->line, b->line);
 	if (r == 0)
 		r = budget_summary_compare_texts(a->function, b->function);
 	if (r == 0)
@@ -147,7 +148,7 @@ int budget_summary_compare_rows(const struct budget_part *a, const struct budget
 static int budget_summary_compare(const void *left, const void *right)
 {
 	const struct budget_part *a = left, *b = right;
-	int r = (a->moment > b->moment) - (a->moment < b->moment);
+	int r = bits_compare(a->moment, b->moment);
 
 	if (r == 0)
 		r = budget_summary_compare_rows(a, b);
@@ -158,10 +159,10 @@ static int budget_summary_compare(const void *left, const void *right)
 static int budget_summary_compare_sizes(const void *left, const void *right)
 {
 	const struct budget_part *a = left, *b = right;
-	int r = (a->moment > b->moment) - (a->moment < b->moment);
+	int r = bits_compare(a->moment, b->moment);
 
 	if (r == 0)
-		r = (a->bytes < b->bytes) - (a->bytes > b->bytes);
+		r = bits_compare(b->bytes, a->bytes);
 	return r ? r : budget_summary_compare(left, right);
 }
 

@@ -264,7 +264,7 @@ static int peak_text_compare_numbers(const json_t *a, const json_t *b, const cha
 {
 	uint64_t x = daemon_pages_number(a, key), y = daemon_pages_number(b, key);
 
-	return (x > y) - (x < y);
+	return bits_compare(x, y);
 }
 
 static int peak_text_compare(const void *left, const void *right)

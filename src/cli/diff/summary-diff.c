@@ -61,7 +61,7 @@ static int summary_compare_changes(const void *left, const void *right, void *co
 		uint64_t y = summary_weight(b, *known, order[i][0], order[i][1]);
 
 		if (x != y)
-			return x > y ? -1 : 1;
+			return bits_compare(y, x);
 	}
 	return summary_compare_keys(
 		&(struct summary_row){.device = a->device, .type = a->type, .key = a->key},

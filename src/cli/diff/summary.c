@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "cli/common/must.h"
 #include "model/merge.h"
@@ -30,9 +31,9 @@ void summary_deinit(struct summary *summary)
 int summary_compare_keys(const struct summary_row *a, const struct summary_row *b)
 {
 	if (a->device != b->device)
-		return a->device < b->device ? -1 : 1;
+		return bits_compare(a->device, b->device);
 	if (a->type != b->type)
-		return a->type < b->type ? -1 : 1;
+		return bits_compare(a->type, b->type);
 	if (!a->key || !b->key)
 		return !b->key - !a->key;
 	return strcmp(a->key, b->key);
@@ -166,7 +167,7 @@ static int summary_compare_same(const void *left, const void *right)
 	const struct summary_same *a = left, *b = right;
 
 	if (a->type != b->type)
-		return a->type < b->type ? -1 : 1;
+		return bits_compare(a->type, b->type);
 	return memcmp(&a->buffer, &b->buffer, sizeof(a->buffer));
 }
 

@@ -83,8 +83,8 @@ static int doctor_compare(const void *left, const void *right)
 	if (levels)
 		return levels;
 	if (a->kind != b->kind)
-		return a->kind < b->kind ? -1 : 1;
-	return (a->pid > b->pid) - (a->pid < b->pid);
+		return bits_compare(a->kind, b->kind);
+	return bits_compare(a->pid, b->pid);
 }
 
 static int doctor_examine_all(struct doctor *doctor)

@@ -335,7 +335,7 @@ static int feed_compare_marks(const void *a, const void *b)
 {
 	const struct feed_mark *x = a, *y = b;
 
-	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+	return bits_compare(x->time_ns, y->time_ns);
 }
 
 static void feed_add_marks(struct export_feed *feed, size_t number, const struct mark_list *marks)

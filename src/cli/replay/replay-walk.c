@@ -213,7 +213,7 @@ static int replay_compare_found(const void *left, const void *right)
 {
 	const struct replay_found *a = left, *b = right;
 
-	return (a->record.birth > b->record.birth) - (a->record.birth < b->record.birth);
+	return bits_compare(a->record.birth, b->record.birth);
 }
 
 /* Frees what is no longer there, and lists what is new. Return: the length of the list. */

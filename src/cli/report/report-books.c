@@ -108,8 +108,8 @@ static int report_compare_sites(const void *left, const void *right)
 	const struct report_temporary *a = left, *b = right;
 
 	if (a->sum.stack != b->sum.stack)
-		return a->sum.stack < b->sum.stack ? -1 : 1;
-	return (a->sum.type > b->sum.type) - (a->sum.type < b->sum.type);
+		return bits_compare(a->sum.stack, b->sum.stack);
+	return bits_compare(a->sum.type, b->sum.type);
 }
 
 /*
@@ -202,7 +202,7 @@ static int report_compare_temporaries(const void *left, const void *right)
 {
 	const struct report_temporary *a = left, *b = right;
 
-	return (b->lives > a->lives) - (b->lives < a->lives);
+	return bits_compare(b->lives, a->lives);
 }
 
 static void report_put_owner(struct report *report, uint32_t book)

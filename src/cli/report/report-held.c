@@ -150,7 +150,7 @@ static int report_compare_incidents(const void *left, const void *right)
 {
 	const struct snapshot_incident *const *a = left, *const *b = right;
 
-	return ((*a)->time_ns > (*b)->time_ns) - ((*a)->time_ns < (*b)->time_ns);
+	return bits_compare((*a)->time_ns, (*b)->time_ns);
 }
 
 void report_put_incidents(struct report *report)

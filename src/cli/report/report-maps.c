@@ -99,7 +99,7 @@ static int report_compare_maps(const void *left, const void *right)
 	uint64_t x = a->free_blocks.used * a->free_blocks.banks;
 	uint64_t y = b->free_blocks.used * b->free_blocks.banks;
 
-	return (y > x) - (y < x);
+	return bits_compare(y, x);
 }
 
 int report_put_maps(struct report *report)

@@ -179,7 +179,7 @@ static int report_compare_spaces(const void *left, const void *right)
 {
 	const struct report_space *a = left, *b = right;
 
-	return (b->most > a->most) - (b->most < a->most);
+	return bits_compare(b->most, a->most);
 }
 
 static void report_put_grown(struct report *report, const struct growth *growth,

@@ -15,7 +15,7 @@ static int report_compare_ends(const void *left, const void *right)
 {
 	const struct report_end *a = left, *b = right;
 
-	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+	return bits_compare(a->time_ns, b->time_ns);
 }
 
 void report_timeline_init(struct report_timeline *timeline, struct recording *recording)

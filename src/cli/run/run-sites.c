@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "cli/common/must.h"
 #include "cli/run/run-family.h"
@@ -62,7 +63,7 @@ static int report_compare_parts(const void *left, const void *right)
 	int r;
 
 	if (a->group.type != b->group.type)
-		return a->group.type < b->group.type ? -1 : 1;
+		return bits_compare(a->group.type, b->group.type);
 	r = strcmp(a->calls, b->calls);
 	/* Of one build, lines tell sites apart; texts of a snapshot are interned. */
 	if (r == 0 && *a->calls)
@@ -78,13 +79,13 @@ static int report_compare_sizes(const void *left, const void *right)
 {
 	const struct report_site *a = left, *b = right;
 	const struct call_site *x = report_group(a), *y = report_group(b);
-	int r = (x->bytes < y->bytes) - (x->bytes > y->bytes);
+	int r = bits_compare(y->bytes, x->bytes);
 
 	if (r == 0)
 		r = strcmp(x->name ? x->name : "", y->name ? y->name : "");
 	if (r == 0)
 		r = strcmp(a->calls, b->calls);
-	return r ? r : (x->type > y->type) - (x->type < y->type);
+	return r ? r : bits_compare(x->type, y->type);
 }
 
 /* The calls of a stack, kept by the report. */

@@ -193,7 +193,7 @@ int log_analysis_rows_leak(struct log_analysis *analysis, const struct log_analy
 
 static int rows_compare(uint64_t a, uint64_t b)
 {
-	return (a > b) - (a < b);
+	return bits_compare(a, b);
 }
 
 /* The largest first, then as they were made. */

@@ -50,7 +50,7 @@ struct report {
 
 static int report_order(uint64_t a, uint64_t b)
 {
-	return (a > b) - (a < b);
+	return bits_compare(a, b);
 }
 
 /* By device and kind, the youngest first. Kernels by their sort instead. */

@@ -311,9 +311,9 @@ static int moment_list_compare(const void *left, const void *right)
 	const struct moment_list_one *a = left, *b = right;
 
 	if (a->time_ns != b->time_ns)
-		return a->time_ns < b->time_ns ? -1 : 1;
+		return bits_compare(a->time_ns, b->time_ns);
 	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
+		return bits_compare(a->pid, b->pid);
 	return strcmp(b->kind, a->kind); /* a start before an end */
 }
 

@@ -198,8 +198,8 @@ static int moment_source_compare(const void *left, const void *right)
 	const struct moment_book *a = left, *b = right;
 
 	if (a->owner.book.pid != b->owner.book.pid)
-		return a->owner.book.pid < b->owner.book.pid ? -1 : 1;
-	return (a->inode > b->inode) - (a->inode < b->inode);
+		return bits_compare(a->owner.book.pid, b->owner.book.pid);
+	return bits_compare(a->inode, b->inode);
 }
 
 int moment_source_new(struct source **ret_source, struct recording *recording,

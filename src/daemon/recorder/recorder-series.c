@@ -10,6 +10,7 @@
 
 #include "answers/document.h"
 #include "base/array.h"
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/emit.h"
 #include "daemon/recorder/recorder-cursor.h"
@@ -47,7 +48,7 @@ static int recorder_series_compare(const void *left, const void *right)
 
 	if (a->series != b->series)
 		return a->series < b->series ? -1 : 1;
-	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+	return bits_compare(a->time_ns, b->time_ns);
 }
 
 static void recorder_series_head(struct emit *json, const struct store_point *point)

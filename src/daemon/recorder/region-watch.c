@@ -300,10 +300,10 @@ static int region_watch_compare_rows(const void *left, const void *right)
 	const struct region_watch_row *a = left, *b = right;
 
 	if (a->region != b->region)
-		return a->region < b->region ? -1 : 1;
+		return bits_compare(a->region, b->region);
 	if (a->region_user != b->region_user)
-		return a->region_user < b->region_user ? -1 : 1;
-	return (a->ns_pid > b->ns_pid) - (a->ns_pid < b->ns_pid);
+		return bits_compare(a->region_user, b->region_user);
+	return bits_compare(a->ns_pid, b->ns_pid);
 }
 
 static struct region_watch_row region_watch_row(const struct snapshot_claim *claim)
@@ -378,7 +378,7 @@ static int region_watch_compare_left(const void *left, const void *right)
 	const struct snapshot_claim *b = ((const struct region_watch_left *)right)->claim;
 
 	if (a->process.pid != b->process.pid)
-		return a->process.pid < b->process.pid ? -1 : 1;
+		return bits_compare(a->process.pid, b->process.pid);
 	return (a > b) - (a < b); /* as in the snapshot */
 }
 

@@ -51,10 +51,10 @@ static int wide_books_compare(const void *left, const void *right)
 	const struct wide_book *a = left, *b = right;
 
 	if (a->process->user_id != b->process->user_id)
-		return a->process->user_id < b->process->user_id ? -1 : 1;
+		return bits_compare(a->process->user_id, b->process->user_id);
 	if (a->read_ns != b->read_ns)
-		return a->read_ns < b->read_ns ? -1 : 1;
-	return (a->tracked->inode > b->tracked->inode) - (a->tracked->inode < b->tracked->inode);
+		return bits_compare(a->read_ns, b->read_ns);
+	return bits_compare(a->tracked->inode, b->tracked->inode);
 }
 
 static size_t wide_books_find(const struct book_list *book_list, const struct snapshot *latest,

@@ -195,8 +195,8 @@ static int declared_compare(const void *left, const void *right, void *context)
 	uint32_t x = snapshot->processes[a].user_id, y = snapshot->processes[b].user_id;
 
 	if (x != y)
-		return x < y ? -1 : 1;
-	return (a > b) - (a < b);
+		return bits_compare(x, y);
+	return bits_compare(a, b);
 }
 
 int declared_sum_up(struct snapshot *snapshot)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "model/cards/join-private.h"
 #include "model/cards/numbering.h"
 #include "model/snapshot.h"
@@ -138,7 +139,7 @@ static int join_compare_numbers(const void *left, const void *right)
 {
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 
-	return (a > b) - (a < b);
+	return bits_compare(a, b);
 }
 
 /* Nodes that were removed keep their places in the order. */

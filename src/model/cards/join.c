@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "model/cards/join-private.h"
 #include "model/cards/numbering.h"
@@ -40,8 +41,8 @@ static int join_compare(const void *left, const void *right, void *context)
 	uint32_t p = snapshot->claims[a].process.pid, q = snapshot->claims[b].process.pid;
 
 	if (p != q)
-		return p < q ? -1 : 1;
-	return (a > b) - (a < b);
+		return bits_compare(p, q);
+	return bits_compare(a, b);
 }
 
 struct join *join_free(struct join *join)

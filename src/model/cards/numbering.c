@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/text.h"
 #include "model/snapshot.h"
 
@@ -24,7 +25,7 @@ static bool numbering_has_key(const struct snapshot_card *card, enum numbering_o
 
 static int numbering_compare_nodes(const struct snapshot_card *a, const struct snapshot_card *b)
 {
-	return (a->number > b->number) - (a->number < b->number);
+	return bits_compare(a->number, b->number);
 }
 
 static int numbering_compare(const struct snapshot_card *a, const struct snapshot_card *b,
@@ -40,7 +41,7 @@ static int numbering_compare(const struct snapshot_card *a, const struct snapsho
 	if (is_known && order == NUMBERING_BUS)
 		difference = strcmp(a->bus, b->bus);
 	else if (is_known)
-		difference = (a->unique_id > b->unique_id) - (a->unique_id < b->unique_id);
+		difference = bits_compare(a->unique_id, b->unique_id);
 	return difference ? difference : numbering_compare_nodes(a, b);
 }
 

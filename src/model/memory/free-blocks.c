@@ -260,7 +260,7 @@ static int free_blocks_compare(const void *left, const void *right)
 {
 	const struct free_blocks_block *a = left, *b = right;
 
-	return (a->address > b->address) - (a->address < b->address);
+	return bits_compare(a->address, b->address);
 }
 
 int free_blocks_join(const struct free_blocks *const *lists, size_t count,

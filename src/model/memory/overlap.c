@@ -181,11 +181,11 @@ static int overlap_compare(const void *left, const void *right)
 	const struct overlap_range *a = left, *b = right;
 
 	if (a->row != b->row)
-		return a->row < b->row ? -1 : 1;
+		return bits_compare(a->row, b->row);
 	if (a->memory != b->memory)
-		return a->memory < b->memory ? -1 : 1;
+		return bits_compare(a->memory, b->memory);
 	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
+		return bits_compare(a->start, b->start);
 	return (a->buffer > b->buffer) - (a->buffer < b->buffer);
 }
 

@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#include "base/bits.h"
+
 static inline bool name_stem_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
@@ -46,7 +48,7 @@ int name_stem_compare(const char *a, const char *b)
 		x = name_stem_next(&a);
 		y = name_stem_next(&b);
 	} while (x && x == y);
-	return (x > y) - (x < y);
+	return bits_compare(x, y);
 }
 
 uint64_t name_stem_hash(const char *name)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "answers/document.h"
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "model/snapshot.h"
@@ -25,8 +26,8 @@ static int recorded_ended_compare(const void *left, const void *right)
 	uint64_t one = a->ending.ended_ns, other = b->ending.ended_ns;
 
 	if (one != other)
-		return one > other ? -1 : 1;
-	return (a->process->pid < b->process->pid) - (a->process->pid > b->process->pid);
+		return bits_compare(other, one);
+	return bits_compare(b->process->pid, a->process->pid);
 }
 
 static void recorded_ended_put(struct emit *json, const struct recorded_ended *one)

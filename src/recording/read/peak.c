@@ -55,7 +55,7 @@ static int peak_compare_changes(const void *left, const void *right)
 	const struct peak_change *a = left, *b = right;
 
 	if (a->time_ns != b->time_ns)
-		return a->time_ns < b->time_ns ? -1 : 1;
+		return bits_compare(a->time_ns, b->time_ns);
 	return (b->change > a->change) - (b->change < a->change);
 }
 
@@ -64,8 +64,8 @@ static int peak_compare_spans(const void *left, const void *right)
 	const struct peak_span *a = left, *b = right;
 
 	if (a->bound != b->bound)
-		return a->bound > b->bound ? -1 : 1;
-	return (a->from_ns > b->from_ns) - (a->from_ns < b->from_ns);
+		return bits_compare(b->bound, a->bound);
+	return bits_compare(a->from_ns, b->from_ns);
 }
 
 static void peak_change(struct peak *peak, uint64_t time_ns, uint64_t *level, uint64_t to)

@@ -99,8 +99,8 @@ static int recording_compare(const void *left, const void *right, void *context)
 	uint64_t second = recording_key(recording_entry(recording, b));
 
 	if (first != second)
-		return first < second ? -1 : 1;
-	return (a > b) - (a < b);
+		return bits_compare(first, second);
+	return bits_compare(a, b);
 }
 
 /* Books are numbered as they appear; what does not fit is left out, with all that belongs to it. */

@@ -122,7 +122,7 @@ static int names_compare(const void *left, const void *right)
 
 	if (order == 0)
 		order = strcmp(a->build_id ? a->build_id : "", b->build_id ? b->build_id : "");
-	return order ? order : (a->address > b->address) - (a->address < b->address);
+	return order ? order : bits_compare(a->address, b->address);
 }
 
 static void names_emit_place(struct emit *json, const struct names_place *place)

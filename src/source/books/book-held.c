@@ -35,10 +35,10 @@ static int book_held_compare(const void *left, const void *right)
 	uint32_t types[] = {book_meta_type(a->record.meta), book_meta_type(b->record.meta)};
 
 	if (types[0] != types[1])
-		return types[0] < types[1] ? -1 : 1;
+		return bits_compare(types[0], types[1]);
 	if (a->record.stack != b->record.stack)
-		return a->record.stack < b->record.stack ? -1 : 1;
-	return (a->time > b->time) - (a->time < b->time);
+		return bits_compare(a->record.stack, b->record.stack);
+	return bits_compare(a->time, b->time);
 }
 
 static int book_held_find(const struct log *log, struct book_held *held)

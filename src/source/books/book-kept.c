@@ -23,17 +23,17 @@ static int book_sites_compare(const void *left, const void *right)
 	const struct book_record *a = left, *b = right;
 
 	if (a->stack != b->stack)
-		return a->stack < b->stack ? -1 : 1;
+		return bits_compare(a->stack, b->stack);
 	if (a->name != b->name)
-		return a->name < b->name ? -1 : 1;
-	return (a->phase > b->phase) - (a->phase < b->phase);
+		return bits_compare(a->name, b->name);
+	return bits_compare(a->phase, b->phase);
 }
 
 static int book_sites_compare_sizes(const void *left, const void *right)
 {
 	const struct book_site *a = left, *b = right;
 
-	return (a->bytes < b->bytes) - (a->bytes > b->bytes);
+	return bits_compare(b->bytes, a->bytes);
 }
 
 int book_sites_new(struct book_record *records, size_t count, struct book_site **ret_sites,

@@ -93,10 +93,10 @@ int book_peak_compare(const void *left, const void *right)
 	uint32_t spaces[] = {book_space(a->thread_space), book_space(b->thread_space)};
 
 	if (a->birth != b->birth)
-		return a->birth < b->birth ? -1 : 1;
+		return bits_compare(a->birth, b->birth);
 	if (a->address != b->address)
-		return a->address < b->address ? -1 : 1;
-	return (spaces[0] > spaces[1]) - (spaces[0] < spaces[1]);
+		return bits_compare(a->address, b->address);
+	return bits_compare(spaces[0], spaces[1]);
 }
 
 void book_peaks_add_up(struct book_peaks *peaks, struct book_peak *peak)

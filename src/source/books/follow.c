@@ -239,10 +239,10 @@ int follow_compare(const void *left, const void *right)
 	const struct follow_event *a = left, *b = right;
 
 	if (a->time_ns != b->time_ns)
-		return a->time_ns < b->time_ns ? -1 : 1;
+		return bits_compare(a->time_ns, b->time_ns);
 	if (a->follow != b->follow)
 		return (uintptr_t)a->follow < (uintptr_t)b->follow ? -1 : 1;
 	if (a->shard != b->shard)
-		return a->shard < b->shard ? -1 : 1;
-	return (a->number > b->number) - (a->number < b->number);
+		return bits_compare(a->shard, b->shard);
+	return bits_compare(a->number, b->number);
 }

@@ -411,8 +411,8 @@ static int scan_compare(const void *left, const void *right)
 	const struct scan_book *b = *(struct scan_book *const *)right;
 
 	if (a->owner.pid != b->owner.pid)
-		return a->owner.pid < b->owner.pid ? -1 : 1;
-	return (a->inode > b->inode) - (a->inode < b->inode);
+		return bits_compare(a->owner.pid, b->owner.pid);
+	return bits_compare(a->inode, b->inode);
 }
 
 void scan_sort(struct scan *scan)

@@ -272,7 +272,7 @@ static int memory_compare(const void *left, const void *right)
 {
 	const struct memory_row *a = left, *b = right;
 
-	return (a->memory.pid > b->memory.pid) - (a->memory.pid < b->memory.pid);
+	return bits_compare(a->memory.pid, b->memory.pid);
 }
 
 /* Adds up the descriptors of each process. */

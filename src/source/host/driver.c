@@ -295,7 +295,7 @@ static int driver_compare(const void *left, const void *right)
 {
 	const struct snapshot_card *a = left, *b = right;
 
-	return (a->number > b->number) - (a->number < b->number);
+	return bits_compare(a->number, b->number);
 }
 
 int driver_collect_cards(struct snapshot *snapshot, bool *ret_complete)

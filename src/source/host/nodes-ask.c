@@ -26,10 +26,10 @@ static int nodes_ask_compare(const void *left, const void *right)
 	const struct snapshot_claim *a = left, *b = right;
 
 	if (a->process.pid != b->process.pid)
-		return a->process.pid < b->process.pid ? -1 : 1;
+		return bits_compare(a->process.pid, b->process.pid);
 	if (a->process.start_ticks != b->process.start_ticks)
-		return a->process.start_ticks < b->process.start_ticks ? -1 : 1;
-	return (a->device > b->device) - (a->device < b->device);
+		return bits_compare(a->process.start_ticks, b->process.start_ticks);
+	return bits_compare(a->device, b->device);
 }
 
 /* A process is told once for each descriptor. */

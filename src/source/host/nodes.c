@@ -182,7 +182,7 @@ static int nodes_compare(const void *left, const void *right, void *context)
 	uint32_t a = snapshot->claims[*(const uint32_t *)left].process.pid;
 	uint32_t b = snapshot->claims[*(const uint32_t *)right].process.pid;
 
-	return (a > b) - (a < b);
+	return bits_compare(a, b);
 }
 
 /*

@@ -83,7 +83,7 @@ static int region_compare_owners(const void *left, const void *right)
 	if (a->is_cards != b->is_cards)
 		return a->is_cards ? -1 : 1;
 	if (a->user != b->user)
-		return a->user < b->user ? -1 : 1;
+		return bits_compare(a->user, b->user);
 	return strcmp(a->text, b->text);
 }
 
@@ -93,7 +93,7 @@ static int region_compare_turns(const void *left, const void *right)
 
 	/* Those of cards are all first in turn. */
 	if (a->turn != b->turn)
-		return a->turn < b->turn ? -1 : 1;
+		return bits_compare(a->turn, b->turn);
 	return region_compare_owners(a, b);
 }
 

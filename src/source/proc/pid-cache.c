@@ -223,8 +223,8 @@ static int pid_cache_compare_inside(const void *left, const void *right)
 	const struct pid_cache_inside *a = left, *b = right;
 
 	if (a->ns_pid != b->ns_pid)
-		return a->ns_pid < b->ns_pid ? -1 : 1;
-	return a->pid < b->pid ? -1 : a->pid > b->pid;
+		return bits_compare(a->ns_pid, b->ns_pid);
+	return bits_compare(a->pid, b->pid);
 }
 
 /* Lists all processes that have a different pid in their own namespace. */

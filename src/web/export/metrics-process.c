@@ -43,8 +43,8 @@ static int metrics_process_compare(const void *left, const void *right)
 	const struct metrics_process *a = left, *b = right;
 
 	if (a->bytes != b->bytes)
-		return a->bytes > b->bytes ? -1 : 1;
-	return (a->index > b->index) - (a->index < b->index);
+		return bits_compare(b->bytes, a->bytes);
+	return bits_compare(a->index, b->index);
 }
 
 static void metrics_process_list(struct metrics_processes *all)

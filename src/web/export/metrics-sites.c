@@ -170,13 +170,13 @@ static int metrics_sites_page(void *context, const struct snapshot *page)
 static int metrics_sites_compare(const void *left, const void *right)
 {
 	const struct metrics_site *a = left, *b = right;
-	int r = (a->bytes < b->bytes) - (a->bytes > b->bytes);
+	int r = bits_compare(b->bytes, a->bytes);
 
 	if (r == 0)
 		r = strcmp(a->site, b->site);
 	if (r == 0)
-		r = (a->device > b->device) - (a->device < b->device);
-	return r ? r : (a->type > b->type) - (a->type < b->type);
+		r = bits_compare(a->device, b->device);
+	return r ? r : bits_compare(a->type, b->type);
 }
 
 /* Keeps the largest rows, and adds the others up behind them. */

@@ -197,8 +197,8 @@ static int viz_compare(const void *a, const void *b)
 	const struct viz_block *x = a, *y = b;
 
 	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
-	return x->place < y->place ? -1 : x->place > y->place;
+		return bits_compare(x->lane, y->lane);
+	return bits_compare(x->place, y->place);
 }
 
 static struct viz_block viz_find_block(struct viz *viz, const struct snapshot_buffer *buffer)

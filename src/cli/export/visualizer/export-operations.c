@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "cli/common/must.h"
 #include "model/snapshot.h"
@@ -49,13 +50,13 @@ static int export_compare_births(const void *left, const void *right)
 	int phases;
 
 	if (a->mark != b->mark)
-		return a->mark < b->mark ? -1 : 1;
+		return bits_compare(a->mark, b->mark);
 	phases = export_compare_phases(a->phase, b->phase);
 	if (phases)
 		return phases;
 	if (!a->buffer || !b->buffer)
 		return (a->buffer != NULL) - (b->buffer != NULL);
-	return (a->time > b->time) - (a->time < b->time);
+	return bits_compare(a->time, b->time);
 }
 
 static int export_compare_groups(const void *left, const void *right)
@@ -63,15 +64,15 @@ static int export_compare_groups(const void *left, const void *right)
 	const struct export_group *a = left, *b = right;
 
 	if (a->time != b->time)
-		return a->time < b->time ? -1 : 1;
-	return (a->first > b->first) - (a->first < b->first);
+		return bits_compare(a->time, b->time);
+	return bits_compare(a->first, b->first);
 }
 
 static int export_compare_marks(const void *left, const void *right)
 {
 	const struct mark *a = left, *b = right;
 
-	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+	return bits_compare(a->time_ns, b->time_ns);
 }
 
 /*
