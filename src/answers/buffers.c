@@ -42,7 +42,7 @@ static const char *buffers_comm(const void *context, char *text)
 #define PROCESS(...) FIELD_VIA(process, struct snapshot_process, __VA_ARGS__)
 
 const struct field buffers_fields[] = {
-	PROCESS("pid", SHORT, pid, .column = {"PID", 8, true}),
+	PROCESS("pid", SHORT, id.pid, .column = {"PID", 8, true}),
 	PROCESS("comm", TEXT, comm, .people = buffers_comm,
 		.column = {"COMMAND", 15, .cut = true, .least = 131}),
 	BUFFER("device", SHORT, device, .column = {"DEV", 4, true}),
@@ -123,14 +123,14 @@ void buffers_put_row(struct emit *json, const struct snapshot *snapshot,
 
 /* Processes whose buffers are not all there, and why. */
 static const struct field buffers_untracked[] = {
-	FIELD("pid", SHORT, pid),       FIELD("comm", TEXT, comm),
+	FIELD("pid", SHORT, id.pid),    FIELD("comm", TEXT, comm),
 	FIELD("ended", NOT, alive),     FIELD("process_phase", TEXT, phase),
 	FIELD("reason", TEXT, gave_up), FIELD_END,
 };
 
 /* Processes of which not all closings are known. */
 static const struct field buffers_forgotten[] = {
-	FIELD("pid", SHORT, pid),
+	FIELD("pid", SHORT, id.pid),
 	FIELD("before_ns", TIME, forgotten_ns),
 	FIELD_END,
 };

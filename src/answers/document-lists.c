@@ -27,7 +27,7 @@ static uint64_t document_part_uid(const struct snapshot *snapshot, uint32_t proc
 void document_where(struct emit *json, const struct snapshot *snapshot, uint32_t process,
 		    uint32_t device)
 {
-	emit_u64(json, "pid", snapshot->processes[process].pid);
+	emit_u64(json, "pid", snapshot->processes[process].id.pid);
 	emit_string(json, "comm", snapshot->processes[process].comm);
 	emit_u64(json, "device", device);
 	document_uid(json, "device_uid", document_part_uid(snapshot, process, device));
@@ -107,7 +107,7 @@ static void document_holder(struct emit *json, const struct snapshot_process *pr
 			    uint32_t type, uint64_t used)
 {
 	emit_open_object(json, NULL);
-	emit_u64(json, "pid", process->pid);
+	emit_u64(json, "pid", process->id.pid);
 	emit_string(json, "comm", process->comm);
 	emit_u64(json, "user_id", process->user_id);
 	emit_string(json, "type", types_name(type));
@@ -167,7 +167,7 @@ void document_growth_sites(struct emit *json, const struct growth *growth)
 		const struct growth_site *site = &growth->sites[i];
 
 		emit_open_object(json, NULL);
-		emit_u64(json, "pid", site->pid);
+		emit_u64(json, "pid", site->process.pid);
 		emit_string(json, "comm", site->comm);
 		emit_string(json, "type", types_name(site->last.type));
 		document_names(json, growth->names + site->last.first_name, site->listed,

@@ -41,7 +41,7 @@ static void document_map_shared(struct emit *json, const struct space *space)
 		if (holder->process == space->process)
 			continue;
 		emit_open_object(json, NULL);
-		emit_u64(json, "pid", holder->process->pid);
+		emit_u64(json, "pid", holder->process->id.pid);
 		emit_string(json, "comm", holder->process->comm);
 		emit_u64(json, "bytes", holder->bytes);
 		emit_bool(json, "placed", holder->is_placed);
@@ -56,7 +56,7 @@ void memory_map_document_space(struct emit *json, const struct space *space)
 	const struct free_blocks *free_blocks = &space->free_blocks;
 	uint64_t occupied;
 
-	emit_u64(json, "pid", space->process->pid);
+	emit_u64(json, "pid", space->process->id.pid);
 	emit_string(json, "comm", space->process->comm);
 	emit_u64(json, "device", space->device->device);
 	document_uid(json, "uid", space->device->unique_id);
@@ -122,7 +122,7 @@ static void document_map_gone(struct emit *json, const struct snapshot *snapshot
 			&snapshot->processes[block->buffer->process];
 
 		emit_open_object(json, NULL);
-		emit_u64(json, "pid", process->pid);
+		emit_u64(json, "pid", process->id.pid);
 		emit_string(json, "comm", process->comm);
 		emit_hex(json, "address", block->address);
 		emit_u64(json, "size", block->buffer->size);

@@ -138,7 +138,7 @@ static bool document_wants_part(const struct snapshot *snapshot, const struct fi
 static bool document_wants_process(const struct snapshot *snapshot, const struct filter *filter,
 				   const struct snapshot_process *process)
 {
-	if (!filter_wants_pid(filter, process->pid) ||
+	if (!filter_wants_pid(filter, process->id.pid) ||
 	    !filter_wants_user(filter, process->user, process->user_id))
 		return false;
 	for (size_t i = 0; i < process->part_count; i++) {
@@ -203,7 +203,7 @@ static void document_put_parts(struct emit *json, const char *key, const void *r
 #define PROCESS(...) FIELD_VIA(process, struct snapshot_process, __VA_ARGS__)
 
 static const struct field document_process[] = {
-	PROCESS("pid", SHORT, pid),
+	PROCESS("pid", SHORT, id.pid),
 	PROCESS("ns_pid", SHORT, ns_pid),
 	PROCESS("start_ns", TIME, start_ns),
 	PROCESS("comm", TEXT, comm),

@@ -208,8 +208,8 @@ static void document_stale(struct emit *json, const struct snapshot *snapshot,
 		if (!part->before_reset)
 			continue;
 		emit_open_object(json, NULL);
-		emit_u64(json, "pid", process->pid);
-		emit_u64(json, "start_ticks", process->start_ticks);
+		emit_u64(json, "pid", process->id.pid);
+		emit_u64(json, "start_ticks", process->id.start_ticks);
 		emit_u64(json, "device", part->device);
 		emit_string(json, "bus", snapshot->devices[part->row].bus);
 		emit_close_object(json);

@@ -55,7 +55,7 @@ static char *rows_of(const struct snapshot *snapshot)
 static struct snapshot *snapshot_with(size_t stacks)
 {
 	const struct snapshot_process process = {
-		.pid = 7, .comm = "c", .user = "u", .source = "book", .alive = true};
+		.id.pid = 7, .comm = "c", .user = "u", .source = "book", .alive = true};
 	struct snapshot *snapshot = snapshot_new(1000);
 	uint32_t index;
 

@@ -136,7 +136,7 @@ void document_exit(struct emit *json, const struct ending *ending)
 void document_ended(struct emit *json, const struct snapshot_process *process,
 		    const struct ending *ending)
 {
-	emit_u64(json, "pid", process->pid);
+	emit_u64(json, "pid", process->id.pid);
 	emit_u64(json, "ns_pid", process->ns_pid);
 	emit_string(json, "comm", process->comm);
 	emit_string(json, "user", process->user);

@@ -51,7 +51,7 @@ static void story_incident(struct story *story, const struct snapshot *snapshot,
 {
 	const struct snapshot_process *process = &snapshot->processes[incident->process];
 	uint64_t about = hash_u64(hash_bytes(incident->kind, strlen(incident->kind)) ^
-				  incident->address ^ (uint64_t)process->pid << 32);
+				  incident->address ^ (uint64_t)process->id.pid << 32);
 	char size[TEXT_NUMBER_SIZE], largest[TEXT_NUMBER_SIZE];
 
 	if (!story_is_new(story, about))
@@ -61,7 +61,7 @@ static void story_incident(struct story *story, const struct snapshot *snapshot,
 			   "double free    %s on device %" PRIu32 ", pid %" PRIu32
 			   "\n                 freed in \"%s\", freed again in \"%s\"",
 			   story_or(incident->first.name, "(no name)"), incident->device,
-			   process->pid, story_or(incident->first.phase, "-"),
+			   process->id.pid, story_or(incident->first.phase, "-"),
 			   story_or(incident->second.phase, "-"));
 	else if (strcmp(incident->kind, "alloc_failed") == 0)
 		story_tell(story, about,
@@ -69,7 +69,7 @@ static void story_incident(struct story *story, const struct snapshot *snapshot,
 			   "\n                 in \"%s\"; the largest free block had %s",
 			   text_size(incident->size, size),
 			   story_or(types_name(incident->type), "?"), incident->device,
-			   process->pid, story_or(incident->second.phase, "-"),
+			   process->id.pid, story_or(incident->second.phase, "-"),
 			   incident->largest_free == UINT64_MAX
 				   ? "unknown"
 				   : text_size(incident->largest_free, largest));
@@ -84,7 +84,8 @@ static void story_killed(struct story *story, const struct snapshot *ended, uint
 	const struct call_site *largest = NULL;
 	char size[TEXT_NUMBER_SIZE];
 
-	if (!story_is_new(story, process->pid) || group_buffers(ended, GROUP_NAME, true, &list) < 0)
+	if (!story_is_new(story, process->id.pid) ||
+	    group_buffers(ended, GROUP_NAME, true, &list) < 0)
 		return;
 	for (size_t i = 0; i < list.count; i++) {
 		const struct call_site *group = &list.groups[i];
@@ -95,10 +96,10 @@ static void story_killed(struct story *story, const struct snapshot *ended, uint
 		bytes += group->bytes;
 		buffers += group->buffers;
 	}
-	story_tell(story, process->pid,
+	story_tell(story, process->id.pid,
 		   "killed -9      %s, pid %" PRIu32 ", left %" PRIu64 " buffer%s, %s"
 		   "\n                 most of it: %s",
-		   process->comm, process->pid, buffers, buffers == 1 ? "" : "s",
+		   process->comm, process->id.pid, buffers, buffers == 1 ? "" : "s",
 		   text_size(bytes, size), largest ? story_or(largest->name, "(no name)") : "-");
 }
 

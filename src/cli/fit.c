@@ -52,7 +52,7 @@ static void fit_print_gone(const struct snapshot *snapshot, const struct free_bl
 		text_put(stdout, block->buffer->name ? block->buffer->name : "-");
 		if (fit_is_others(fit))
 			printf(", of pid %" PRIu32,
-			       snapshot->processes[block->buffer->process].pid);
+			       snapshot->processes[block->buffer->process].id.pid);
 		putchar('\n');
 	}
 	if (fit->count > FIT_SHOWN)

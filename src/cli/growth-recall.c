@@ -48,12 +48,12 @@ static int recall_one(struct daemon_client *remote, const struct snapshot *snaps
 	CLEANUP(growth_past_deinit) struct growth_past past = GROWTH_PAST_NULL;
 	struct daemon_pages_query query = {.document = "series",
 					   .list = "series",
-					   .pid = process->pid,
+					   .pid = process->id.pid,
 					   .limit = RECALL_PAGE,
 					   .step_s = growth_past_spans[which].step_s};
 	int r;
 
-	past.pid = process->pid;
+	past.pid = process->id.pid;
 	past.end_ns = snapshot->time_ns;
 	past.begin_ns =
 		bits_max(process->start_ns,

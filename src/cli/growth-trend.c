@@ -72,7 +72,7 @@ static int growth_trend_take(void *context, const json_t *row)
 static uint64_t growth_trend_start(const struct snapshot *snapshot, uint32_t pid)
 {
 	for (size_t i = 0; i < snapshot->process_count; i++) {
-		if (snapshot->processes[i].pid == pid && snapshot->processes[i].alive)
+		if (snapshot->processes[i].id.pid == pid && snapshot->processes[i].alive)
 			return snapshot->processes[i].start_ns;
 	}
 	return 0;
@@ -106,12 +106,12 @@ int growth_trend_ask(struct daemon_client *remote, const struct snapshot *snapsh
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < growth->count; i++) {
-		uint32_t pid = growth->sites[i].pid;
+		uint32_t pid = growth->sites[i].process.pid;
 		bool known = growth->trend_count >= GROWTH_TRENDS_MAX;
 
 		/* Ask once per process: it may have many sites, even if it has no trend. */
 		for (size_t k = 0; k < i && !known; k++)
-			known = growth->sites[k].pid == pid;
+			known = growth->sites[k].process.pid == pid;
 		if (!known)
 			r = growth_trend_one(remote, snapshot, pid, growth);
 	}

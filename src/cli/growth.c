@@ -136,7 +136,7 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 		table_format(&table, "%" PRIu64, site->last.buffers);
 		table_text(&table, text_duration(snapshot->time_ns - site->last.oldest_ns, number));
 		table_text(&table, growth_profile(site, profile));
-		table_format(&table, "%" PRIu32, site->pid);
+		table_format(&table, "%" PRIu32, site->process.pid);
 		table_text(&table, site->comm);
 		table_text(&table, types_name(site->last.type));
 		table_text(&table,

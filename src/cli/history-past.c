@@ -126,7 +126,7 @@ int history_past_ask(struct daemon_client *remote, const struct address_history_
 static bool history_past_lives(const struct snapshot *snapshot, uint64_t pid)
 {
 	for (size_t i = 0; i < snapshot->process_count; i++) {
-		if (snapshot->processes[i].pid == pid && snapshot->processes[i].alive)
+		if (snapshot->processes[i].id.pid == pid && snapshot->processes[i].alive)
 			return true;
 	}
 	return false;

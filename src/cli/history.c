@@ -119,7 +119,7 @@ static void history_print_life(const struct history *history, const struct snaps
 
 	printf("Buffer 0x%" PRIx64 " on device %" PRIu32 ":", life->address, life->device);
 	if (history_is_ambiguous(history, life)) {
-		printf(" %s of pid %" PRIu32 " (", types_name(life->type), process->pid);
+		printf(" %s of pid %" PRIu32 " (", types_name(life->type), process->id.pid);
 		text_put(stdout, process->comm);
 		putchar(')');
 	}
@@ -128,7 +128,7 @@ static void history_print_life(const struct history *history, const struct snaps
 		const struct history_event *event = &life->events[i];
 
 		printf("    %s size=%" PRIu64 " pid=%" PRIu32 " ref=%" PRIu32,
-		       history_word(event->op), event->size, process->pid, event->refs);
+		       history_word(event->op), event->size, process->id.pid, event->refs);
 		history_print_when(event);
 		puts(history_remark(life, i, process->alive));
 		if (stacks)

@@ -117,7 +117,7 @@ static void incidents_print_one(const struct snapshot *snapshot,
 	const char *type = types_name(incident->type);
 	char number[TEXT_NUMBER_SIZE];
 
-	printf("%s: pid %" PRIu32 " (", incident->kind, process->pid);
+	printf("%s: pid %" PRIu32 " (", incident->kind, process->id.pid);
 	text_put(stdout, process->comm);
 	printf("), device %" PRIu32 "%s%s", incident->device, type ? ", " : "", type ? type : "");
 	if (incident->has_address)
@@ -207,7 +207,7 @@ static int incidents_recall_print(void *context, const json_t *row)
 	const char *type = daemon_pages_text(row, "type"),
 		   *address = daemon_pages_text(row, "address");
 	struct snapshot_process process = {
-		.pid = (uint32_t)daemon_pages_number(row, "pid"),
+		.id.pid = (uint32_t)daemon_pages_number(row, "pid"),
 		.comm = comm ? comm : "?",
 	};
 	struct snapshot snapshot = {

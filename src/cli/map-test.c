@@ -35,7 +35,8 @@ static struct snapshot_window window_of(const struct sim_chip *chip, uint32_t ty
 /* A snapshot as read from the book of a process with these blocks. */
 static struct snapshot *see(const struct sim_chip *chip, const struct sim_bank *bank)
 {
-	struct snapshot_process process = {.pid = 1, .alive = true, .exact = true, .comm = "sim"};
+	struct snapshot_process process = {
+		.id.pid = 1, .alive = true, .exact = true, .comm = "sim"};
 	struct snapshot *snapshot = snapshot_new(1);
 	struct snapshot_part *part;
 	uint32_t index;

@@ -46,7 +46,7 @@ static const struct table_column ps_columns[] = {
 
 static void ps_who(struct table *table, const struct snapshot_process *process)
 {
-	table_format(table, "%" PRIu32, process->pid);
+	table_format(table, "%" PRIu32, process->id.pid);
 	table_text(table, process->user);
 	table_format(table, "%s%s%s", process->alive ? "" : "(ended) ",
 		     process->gave_up ? "(gave up) " : "", process->comm);
@@ -138,7 +138,7 @@ static bool ps_wants(const struct ps *ps, const struct snapshot *snapshot,
 /* Nothing is known about untracked ones. */
 static bool ps_wants_process(const struct ps *ps, const struct snapshot_process *process)
 {
-	return !process->untracked && filter_wants_pid(&ps->filter, process->pid);
+	return !process->untracked && filter_wants_pid(&ps->filter, process->id.pid);
 }
 
 static void ps_csv_memory(const struct snapshot_process *process, const struct snapshot_part *part,
@@ -146,7 +146,7 @@ static void ps_csv_memory(const struct snapshot_process *process, const struct s
 {
 	const struct snapshot_memory *memory = &part->memory[type];
 
-	printf("%" PRIu32 ",", process->pid);
+	printf("%" PRIu32 ",", process->id.pid);
 	text_put_csv(stdout, process->user);
 	putchar(',');
 	text_put_csv(stdout, process->comm);

@@ -138,7 +138,7 @@ static int top_charts_ask_processes(struct top_charts *self, struct daemon_clien
 		struct series_key key = model_process_key(list[i]);
 
 		self->process = &key;
-		r = top_charts_ask(self, remote, list[i]->pid,
+		r = top_charts_ask(self, remote, list[i]->id.pid,
 				   bits_max(self->from_ns, list[i]->start_ns));
 		self->process = NULL;
 	}

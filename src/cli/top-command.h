@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "base/process-id.h"
 #include "recording/read/recording.h"
 #include "tui/model.h"
 
@@ -29,7 +30,7 @@ int top_charts(struct daemon_client *remote, const struct snapshot *snapshot, ui
 	       struct series_set *set);
 
 /* For tui_options; the context is not used. */
-int top_send(void *context, uint32_t pid, uint64_t start_ticks, int signal);
+int top_send(void *context, struct process_id process, int signal);
 uint32_t top_parent_of(void *context, uint32_t pid);
 
 /* Moments of a recording. */

@@ -10,25 +10,20 @@
 #include "cli/top-command.h"
 #include "source/proc/proc.h"
 
-int top_send(void *context, uint32_t pid, uint64_t start_ticks, int signal)
+int top_send(void *context, struct process_id process, int signal)
 {
-	CLEANUP_CLOSE int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	CLEANUP_CLOSE int fd = -1;
 	struct proc proc;
-	int r;
+	int r = proc_open(&proc);
 
 	(void)context;
-	if (fd < 0)
-		return -errno;
-	r = proc_open(&proc);
 	if (r < 0)
 		return r;
-	/* The descriptor is of whoever has the pid now; that must be who is on the screen. */
-	if (proc_start_ticks(&proc, pid) != start_ticks)
-		r = -ESRCH;
+	fd = proc_pid_fd(&proc, process);
 	proc_close(&proc);
-	if (r == 0 && syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0) < 0)
-		r = -errno;
-	return r;
+	if (fd < 0)
+		return fd;
+	return syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0) < 0 ? -errno : 0;
 }
 
 uint32_t top_parent_of(void *context, uint32_t pid)

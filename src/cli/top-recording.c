@@ -147,7 +147,7 @@ static void top_sums_add_device(struct top_sums *sums, struct recording *recordi
 
 		for (size_t k = 0; k < process->part_count; k++) {
 			if (process->parts[k].row == row)
-				top_sums_add(sums, recording, process->pid,
+				top_sums_add(sums, recording, process->id.pid,
 					     process->parts[k].device);
 		}
 	}
@@ -166,7 +166,7 @@ int top_recording_charts(struct session *session, const struct snapshot *snapsho
 		struct series_key key = model_process_key(process);
 
 		for (size_t k = 0; k < process->part_count; k++)
-			top_sums_add(sums, recording, process->pid, process->parts[k].device);
+			top_sums_add(sums, recording, process->id.pid, process->parts[k].device);
 		top_sums_give(sums, &key, snapshot->time_ns, until_ns, set);
 	}
 	sums->parts = 0;

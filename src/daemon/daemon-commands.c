@@ -23,12 +23,12 @@ static void commands_process(struct emit *json, const struct proc *proc,
 	struct command_line line;
 	char user[64];
 
-	if (command_line_read(proc, tracked->pid, tracked->start_ticks, &line) < 0)
+	if (command_line_read(proc, tracked->process, &line) < 0)
 		return;
 	proc_user_name(tracked->user, user, sizeof(user));
 	emit_open_object(json, NULL);
-	emit_u64(json, "pid", tracked->pid);
-	emit_u64(json, "start_ns", proc_started_ns(tracked->start_ticks));
+	emit_u64(json, "pid", tracked->process.pid);
+	emit_u64(json, "start_ns", proc_started_ns(tracked->process.start_ticks));
 	emit_string(json, "comm", tracked->comm);
 	emit_string(json, "user", user);
 	emit_u64(json, "user_id", tracked->user);
@@ -42,8 +42,7 @@ static void commands_process(struct emit *json, const struct proc *proc,
 static bool commands_is_known(const struct book_list *list, size_t index)
 {
 	for (size_t i = 0; i < index; i++) {
-		if (list->list[i]->pid == list->list[index]->pid &&
-		    list->list[i]->start_ticks == list->list[index]->start_ticks)
+		if (process_id_equal(list->list[i]->process, list->list[index]->process))
 			return true;
 	}
 	return false;
@@ -64,7 +63,7 @@ int daemon_commands(void *context, const struct query_commands *query, struct em
 	for (size_t i = 0; i < list->count; i++) {
 		const struct tracked *tracked = list->list[i];
 
-		if (query->pid && tracked->pid != query->pid)
+		if (query->pid && tracked->process.pid != query->pid)
 			continue;
 		if (query->asker &&
 		    !access_may_see(query->asker->peer, tracked->maker, tracked->namespaces))

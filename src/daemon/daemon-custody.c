@@ -44,9 +44,8 @@
 static struct keeper_entry keep_entry(const struct tracked *tracked)
 {
 	struct keeper_entry entry = {
-		.pid = tracked->pid,
+		.process = tracked->process,
 		.source = tracked->source,
-		.start_ticks = tracked->start_ticks,
 		.device = tracked->device,
 		.inode = tracked->inode,
 	};
@@ -60,8 +59,7 @@ static struct systemd_book keep_book_of(const struct tracked *tracked, int fd)
 {
 	return (struct systemd_book){
 		.fd = fd,
-		.pid = tracked->pid,
-		.start_ticks = tracked->start_ticks,
+		.process = tracked->process,
 		.inode = tracked->inode,
 	};
 }
@@ -83,8 +81,7 @@ void daemon_keep_let_go(struct daemon *daemon, const struct keeper_entry *entry)
 {
 	struct systemd_book book = {
 		.fd = -1,
-		.pid = entry->pid,
-		.start_ticks = entry->start_ticks,
+		.process = entry->process,
 		.inode = entry->inode,
 	};
 
@@ -159,7 +156,7 @@ void daemon_keep_copied(void *context, struct tracked *tracked, bool may_wait)
 				    daemon->judged_count + 1, sizeof(*judged));
 	if (daemon->symbols)
 		symbols_release(daemon->symbols, scan_book_number(tracked->device, tracked->inode,
-								  tracked->start_ticks));
+								  tracked->process.start_ticks));
 	/* Without room for its name either, nobody counts it if we are killed now. */
 	if (!may_wait || !judged)
 		keep_release(daemon, &one);
@@ -285,8 +282,7 @@ static void keep_open_keeper(struct daemon *daemon, const char *path)
 static void keep_put(struct tracked_file *tracked_file, const struct keeper_entry *from)
 {
 	struct tracked_file_entry entry = {
-		.pid = from->pid,
-		.start_ticks = from->start_ticks,
+		.process = from->process,
 		.device = from->device,
 		.inode = from->inode,
 	};

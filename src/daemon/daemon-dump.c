@@ -69,7 +69,7 @@ static int dump_leak(void *context, const struct store_leak *leak)
 	dump->ended_ns = leak->ending.ended_ns;
 	fprintf(dump->out,
 		"⚠️  Process %" PRIu32 " exited but left %" PRIu64 " buffers allocated:\n",
-		leak->process.pid, leak->buffers);
+		leak->process.id.pid, leak->buffers);
 	if (bits_min(leak->listed, DUMP_BUFFERS_MAX) < leak->buffers)
 		fprintf(dump->out, "    (%" PRIu64 " of them are listed)\n",
 			bits_min(leak->listed, DUMP_BUFFERS_MAX));

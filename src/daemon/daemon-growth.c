@@ -53,8 +53,7 @@ static int growth_read_past(struct daemon_growth *self, const struct snapshot_pr
 {
 	struct store_series_query wanted = {
 		.step_s = span->step_s,
-		.pid = process->pid,
-		.start_ticks = process->start_ticks,
+		.process = process->id,
 		.device = STORE_ANY,
 		.type = STORE_ANY,
 		.limit = DAEMON_GROWTH_POINTS,
@@ -62,7 +61,7 @@ static int growth_read_past(struct daemon_growth *self, const struct snapshot_pr
 	struct store_cursor next = {0};
 	int r;
 
-	past->pid = process->pid;
+	past->pid = process->id.pid;
 	past->end_ns = clock_ns(CLOCK_REALTIME);
 	past->begin_ns = bits_max(process->start_ns, past->end_ns - span->span_ns);
 	wanted.from_ns = past->begin_ns;
@@ -90,7 +89,7 @@ static int growth_judge_process(struct daemon_growth *self, const struct snapsho
 	const struct web_provider *provider = &self->daemon->provider;
 	const struct snapshot_request request = {
 		.buffers = true,
-		.filter = {.has_pid = true, .pid = process->pid},
+		.filter = {.has_pid = true, .pid = process->id.pid},
 		.asker = self->query->asker,
 	};
 	int r = provider->snapshot(provider->context, &request, &snapshot);
@@ -156,7 +155,7 @@ static bool growth_concerns(const struct growth_scope *scope,
 	const struct query_growth *query = scope->query;
 	const struct query_asker *asker = query->asker;
 
-	return (!query->pid || query->pid == process->pid) &&
+	return (!query->pid || query->pid == process->id.pid) &&
 	       (!asker || asker->sees_all || asker->user_id == process->user_id) &&
 	       process->start_ns + GROWTH_PAST_LEAST_NS < scope->now_ns;
 }

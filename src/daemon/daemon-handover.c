@@ -86,8 +86,7 @@ int daemon_handover_adopt(void *context, struct scan_book *book, int pid_fd)
 	struct daemon *daemon = context;
 
 	struct keeper_entry old = {
-		.pid = book->owner.pid,
-		.start_ticks = book->owner.start_ticks,
+		.process = book->owner.id,
 		.device = book->device,
 		.inode = book->inode,
 	};
@@ -103,9 +102,9 @@ int daemon_handover_adopt(void *context, struct scan_book *book, int pid_fd)
 	return registry_add_consume(daemon->registry, book, pid_fd, NULL, NULL);
 }
 
-bool daemon_handover_hears(void *context, uint32_t pid, uint64_t start_ticks)
+bool daemon_handover_hears(void *context, struct process_id process)
 {
 	struct daemon *daemon = context;
 
-	return daemon->legacy && legacy_server_hears(daemon->legacy, pid, start_ticks);
+	return daemon->legacy && legacy_server_hears(daemon->legacy, process);
 }

@@ -12,15 +12,13 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/process-id.h"
 #include "daemon/flight/moment-cache.h"
 #include "model/snapshot.h"
 #include "store/store.h"
 
 struct daemon_kept {
-	struct {
-		uint32_t pid;
-		uint64_t start_ticks;
-	} * list;
+	struct process_id *list; /* owned */
 	size_t count, capacity;
 	uint64_t at_ns;
 	size_t missing;
@@ -31,7 +29,7 @@ static void daemon_kept_deinit(struct daemon_kept *kept)
 	free(kept->list);
 }
 
-static int daemon_moment_gaps_keep(void *context, uint32_t pid, uint64_t start_ticks)
+static int daemon_moment_gaps_keep(void *context, struct process_id process)
 {
 	struct daemon_kept *kept = context;
 	void *list = array_grow(kept->list, &kept->capacity, kept->count + 1, sizeof(*kept->list));
@@ -39,8 +37,7 @@ static int daemon_moment_gaps_keep(void *context, uint32_t pid, uint64_t start_t
 	if (!list)
 		return -ENOMEM;
 	kept->list = list;
-	kept->list[kept->count].pid = pid;
-	kept->list[kept->count++].start_ticks = start_ticks;
+	kept->list[kept->count++] = process;
 	return 0;
 }
 
@@ -52,8 +49,7 @@ static int daemon_moment_gaps_count(void *context, const struct store_ended *end
 	if (process->start_ns > kept->at_ns)
 		return 0;
 	for (size_t i = 0; i < kept->count; i++) {
-		if (kept->list[i].pid == process->pid &&
-		    kept->list[i].start_ticks == process->start_ticks)
+		if (process_id_equal(kept->list[i], process->id))
 			return 0;
 	}
 	kept->missing++;

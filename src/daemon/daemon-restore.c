@@ -59,8 +59,7 @@ void daemon_restore_add_handed(struct daemon *daemon)
 	for (size_t i = 0; i < daemon->handed.count; i++) {
 		struct systemd_book *book = &daemon->handed.books[i];
 		struct keeper_entry entry = {
-			.pid = book->pid,
-			.start_ticks = book->start_ticks,
+			.process = book->process,
 			.inode = book->inode,
 		};
 
@@ -77,7 +76,7 @@ static bool restore_strike(struct daemon *daemon, const struct keeper_entry *ent
 	for (size_t i = 0; i < daemon->expected_count; i++) {
 		const struct tracked_file_entry *expected = &daemon->expected[i];
 
-		if (expected->pid != entry->pid || expected->start_ticks != entry->start_ticks ||
+		if (!process_id_equal(expected->process, entry->process) ||
 		    (expected->inode != entry->inode && !any))
 			continue;
 		daemon->expected[i] = daemon->expected[--daemon->expected_count];
@@ -101,11 +100,10 @@ static void restore_strike_all(struct daemon *daemon, struct daemon_kept *list, 
 static int restore_order(const void *left, const void *right)
 {
 	const struct daemon_kept *a = left, *b = right;
+	int r = process_id_compare(a->entry.process, b->entry.process);
 
-	if (a->entry.pid != b->entry.pid)
-		return bits_compare(a->entry.pid, b->entry.pid);
-	if (a->entry.start_ticks != b->entry.start_ticks)
-		return bits_compare(a->entry.start_ticks, b->entry.start_ticks);
+	if (r)
+		return r;
 	if (a->entry.source != b->entry.source)
 		return bits_compare(a->entry.source, b->entry.source);
 	return bits_compare(b->carried, a->carried); /* the latest first */
@@ -117,9 +115,8 @@ static int restore_order(const void *left, const void *right)
  */
 static bool restore_is_past(const struct daemon_kept *latest, const struct daemon_kept *kept)
 {
-	return latest->entry.pid == kept->entry.pid && kept->entry.start_ticks != 0 &&
-	       latest->entry.start_ticks == kept->entry.start_ticks &&
-	       kept->entry.source == BOOK_SOURCE_SOCKET &&
+	return process_id_equal(latest->entry.process, kept->entry.process) &&
+	       kept->entry.process.start_ticks != 0 && kept->entry.source == BOOK_SOURCE_SOCKET &&
 	       latest->entry.source == BOOK_SOURCE_SOCKET && latest->carried > kept->carried;
 }
 
@@ -143,7 +140,6 @@ void daemon_restore_all(struct daemon *daemon)
 		}
 		latest = kept;
 		/* Failure is harmless: it is not a book, or it is known already. */
-		(void)registry_restore_consume(daemon->registry, kept->fd, kept->entry.pid,
-					       kept->entry.start_ticks);
+		(void)registry_restore_consume(daemon->registry, kept->fd, kept->entry.process);
 	}
 }

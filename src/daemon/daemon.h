@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/files/socket-lock.h"
+#include "base/process-id.h"
 #include "base/threads/loop.h"
 #include "base/threads/worker.h"
 #include "compat/server/legacy-server.h"
@@ -233,4 +234,4 @@ void daemon_handover_add_handed(struct daemon *daemon);
 /* Nobody serves old clients any more: their connections end. */
 void daemon_handover_drop(struct daemon *daemon);
 int daemon_handover_adopt(void *context, struct scan_book *book, int pid_fd);
-bool daemon_handover_hears(void *context, uint32_t pid, uint64_t start_ticks);
+bool daemon_handover_hears(void *context, struct process_id process);

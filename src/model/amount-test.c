@@ -15,8 +15,8 @@ static struct snapshot *amount_start(const uint64_t *used, uint32_t count)
 
 	assert(snapshot);
 	for (uint32_t i = 0; i < count; i++) {
-		const struct snapshot_process process = {.pid = 100 + i,
-							 .start_ticks = 1,
+		const struct snapshot_process process = {.id.pid = 100 + i,
+							 .id.start_ticks = 1,
 							 .comm = "x",
 							 .user = "x",
 							 .source = "book",
@@ -40,10 +40,10 @@ UNIT(the_largest_processes_come_first)
 	const struct snapshot_process *list[8];
 
 	assert(amount_largest(snapshot, true, 8, list) == 5);
-	assert(list[0]->pid == 101 && list[1]->pid == 103 && list[2]->pid == 104);
-	assert(list[3]->pid == 100 && list[4]->pid == 102);
+	assert(list[0]->id.pid == 101 && list[1]->id.pid == 103 && list[2]->id.pid == 104);
+	assert(list[3]->id.pid == 100 && list[4]->id.pid == 102);
 	assert(amount_largest(snapshot, true, 2, list) == 2);
-	assert(list[0]->pid == 101 && list[1]->pid == 103);
+	assert(list[0]->id.pid == 101 && list[1]->id.pid == 103);
 	snapshot_free(snapshot);
 }
 
@@ -56,8 +56,8 @@ UNIT(only_living_and_tracked_processes_are_among_the_largest)
 	snapshot->processes[0].alive = false;
 	snapshot->processes[1].untracked = true;
 	snapshot->processes[2].parts[0].memory[0].buffers = 0; /* a region tells only bytes */
-	assert(amount_largest(snapshot, false, 4, list) == 2 && list[0]->pid == 102);
-	assert(amount_largest(snapshot, true, 4, list) == 1 && list[0]->pid == 103);
+	assert(amount_largest(snapshot, false, 4, list) == 2 && list[0]->id.pid == 102);
+	assert(amount_largest(snapshot, true, 4, list) == 1 && list[0]->id.pid == 103);
 	snapshot_free(snapshot);
 }
 
@@ -79,7 +79,7 @@ UNIT(large_processes_of_others_take_no_place_of_those_that_are_wanted)
 	snapshot->processes[1].user_id = user;
 	snapshot->processes[3].user_id = user;
 	assert(amount_largest_of(snapshot, &choice, 2, list) == 2);
-	assert(list[0]->pid == 103 && list[1]->pid == 101);
+	assert(list[0]->id.pid == 103 && list[1]->id.pid == 101);
 	snapshot_free(snapshot);
 }
 

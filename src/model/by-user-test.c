@@ -14,8 +14,8 @@ static void by_user_process(struct snapshot *snapshot, uint32_t user, uint32_t d
 			    uint64_t used, bool alive)
 {
 	static const char *const names[] = {"ann", "bob"};
-	const struct snapshot_process process = {.pid = 100 + (uint32_t)snapshot->process_count,
-						 .start_ticks = 1,
+	const struct snapshot_process process = {.id.pid = 100 + (uint32_t)snapshot->process_count,
+						 .id.start_ticks = 1,
 						 .comm = "x",
 						 .user = names[user],
 						 .user_id = user,

@@ -84,7 +84,7 @@ int by_user_add(struct by_user *list, const struct snapshot *snapshot, const str
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 
-		if ((!process->alive && !ended) || !filter_wants_pid(filter, process->pid) ||
+		if ((!process->alive && !ended) || !filter_wants_pid(filter, process->id.pid) ||
 		    !filter_wants_user(filter, process->user, process->user_id))
 			continue;
 		for (size_t k = 0; k < process->part_count; k++) {

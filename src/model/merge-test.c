@@ -17,8 +17,11 @@ enum {
 static struct snapshot_part *part(struct snapshot *snapshot, uint32_t pid, bool alive,
 				  uint32_t device, uint64_t unique_id)
 {
-	struct snapshot_process identity = {
-		.pid = pid, .start_ticks = pid, .alive = alive, .exact = true, .comm = "test"};
+	struct snapshot_process identity = {.id.pid = pid,
+					    .id.start_ticks = pid,
+					    .alive = alive,
+					    .exact = true,
+					    .comm = "test"};
 	struct snapshot_part *part;
 	uint32_t process;
 

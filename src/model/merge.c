@@ -66,9 +66,9 @@ static int merge_compare(const void *left, const void *right)
 		return r;
 	if (p->alive != q->alive)
 		return p->alive ? -1 : 1;
-	if (p->start_ticks != q->start_ticks)
-		return bits_compare(p->start_ticks, q->start_ticks);
-	return bits_compare(p->pid, q->pid);
+	if (p->id.start_ticks != q->id.start_ticks)
+		return bits_compare(p->id.start_ticks, q->id.start_ticks);
+	return bits_compare(p->id.pid, q->id.pid);
 }
 
 static int merge_compare_rows(const void *left, const void *right)
@@ -124,7 +124,7 @@ static void merge_capacity(struct snapshot *snapshot, struct merge_word *word,
 		snapshot_note(snapshot,
 			      "device %" PRIu32 ": pid %" PRIu32 " declares another %s capacity "
 			      "than an earlier process",
-			      entry->part->device, entry->process->pid, types_name(type));
+			      entry->part->device, entry->process->id.pid, types_name(type));
 	if (merge_hear(word, entry, memory->capacity == capacity)) {
 		memory->capacity = capacity;
 		memory->window = entry->part->facts.windows[type];

@@ -25,8 +25,8 @@ static struct snapshot *start(void)
 static struct snapshot_process identity(uint32_t pid, bool alive, const char *source)
 {
 	return (struct snapshot_process){
-		.pid = pid,
-		.start_ticks = alive ? pid * 10 : 0,
+		.id.pid = pid,
+		.id.start_ticks = alive ? pid * 10 : 0,
 		.comm = "test",
 		.user = "me",
 		.source = source,
@@ -281,7 +281,7 @@ UNIT(another_process_of_the_same_pid_is_another_process)
 
 	book(snapshot, 10, 0, CHIP, 5);
 	region(snapshot, 10, true, 0, CHIP, 100);
-	snapshot->claims[0].process.start_ticks = 999;
+	snapshot->claims[0].process.id.start_ticks = 999;
 	assert(snapshot_finish(snapshot) == 0);
 	assert(snapshot->process_count == 2 && total(snapshot) == 105);
 	snapshot_free(snapshot);
@@ -418,11 +418,11 @@ UNIT(a_snapshot_full_of_rows_of_ended_processes_is_resolved)
 		region(snapshot, 1 + i % count, false, i / count, i < count ? CHIP : OTHER_CHIP, i);
 	assert(snapshot_finish(snapshot) == 0);
 	assert(snapshot->process_count == 1 + count && total(snapshot) == 100);
-	assert(snapshot->processes[0].pid == 5 && snapshot->processes[0].part_count == 1);
+	assert(snapshot->processes[0].id.pid == 5 && snapshot->processes[0].part_count == 1);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[1 + i];
 
-		assert(process->pid == 1 + i && process->stale && process->part_count == 2);
+		assert(process->id.pid == 1 + i && process->stale && process->part_count == 2);
 		assert(process->parts[1].memory[TYPES_DRAM].used == count + i);
 	}
 	snapshot_free(snapshot);

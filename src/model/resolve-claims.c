@@ -35,13 +35,13 @@
 
 static size_t resolve_find(const struct snapshot *snapshot, const struct snapshot_process *who)
 {
-	struct snapshot_search search = {.pid = who->pid};
+	struct snapshot_search search = {.pid = who->id.pid};
 	const struct snapshot_process *process;
 
 	while ((process = snapshot_next_process(snapshot, &search))) {
 		/* Of the dead a region tells no start. */
 		if (process->alive == who->alive &&
-		    (!who->alive || process->start_ticks == who->start_ticks))
+		    (!who->alive || process_id_equal(process->id, who->id)))
 			return (size_t)(process - snapshot->processes);
 	}
 	return RESOLVE_NONE;

@@ -57,8 +57,8 @@ uint64_t snapshot_digest_totals(const struct snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 
-		digest = snapshot_digest_word(digest, process->pid);
-		digest = snapshot_digest_word(digest, process->start_ticks);
+		digest = snapshot_digest_word(digest, process->id.pid);
+		digest = snapshot_digest_word(digest, process->id.start_ticks);
 		digest = snapshot_digest_word(digest, process->alive);
 		digest = snapshot_digest_word(digest, process->exact);
 		digest = snapshot_digest_text(digest, process->gave_up);

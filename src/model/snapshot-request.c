@@ -9,15 +9,10 @@ static const struct snapshot_part *snapshot_request_part(const struct snapshot *
 							 const struct snapshot_process *process,
 							 uint32_t device)
 {
-	struct snapshot_search search = {.pid = process->pid};
-	const struct snapshot_process *known;
+	const struct snapshot_process *known = snapshot_find_process(totals, process->id);
 
-	while ((known = snapshot_next_process(totals, &search))) {
-		if (known->start_ticks == process->start_ticks)
-			return snapshot_find_part(totals, (uint32_t)(known - totals->processes),
-						  device);
-	}
-	return NULL;
+	return known ? snapshot_find_part(totals, (uint32_t)(known - totals->processes), device)
+		     : NULL;
 }
 
 bool snapshot_request_wants(const struct snapshot_request *request,

@@ -84,15 +84,39 @@ struct snapshot_process *snapshot_next_process(const struct snapshot *snapshot,
 	return &snapshot->processes[number - 1];
 }
 
+static struct snapshot_process *snapshot_find(const struct snapshot *snapshot, struct process_id id,
+					      bool living)
+{
+	struct snapshot_search search = {.pid = id.pid};
+	struct snapshot_process *process;
+
+	while ((process = snapshot_next_process(snapshot, &search))) {
+		if (process_id_equal(process->id, id) && (process->alive || !living))
+			break;
+	}
+	return process;
+}
+
+struct snapshot_process *snapshot_find_process(const struct snapshot *snapshot,
+					       struct process_id id)
+{
+	return snapshot_find(snapshot, id, false);
+}
+
+struct snapshot_process *snapshot_find_living(const struct snapshot *snapshot, struct process_id id)
+{
+	return snapshot_find(snapshot, id, true);
+}
+
 int snapshot_add_process(struct snapshot *snapshot, const struct snapshot_process *identity,
 			 uint32_t *ret_index)
 {
-	struct snapshot_search search = {.pid = identity->pid};
+	struct snapshot_search search = {.pid = identity->id.pid};
 	struct snapshot_process *process;
 	uint32_t number;
 
 	while ((process = snapshot_next_process(snapshot, &search))) {
-		if (process->start_ticks == identity->start_ticks &&
+		if (process_id_equal(process->id, identity->id) &&
 		    process->alive == identity->alive && process->user_id == identity->user_id) {
 			snapshot_merge_process(process, identity);
 			*ret_index = (uint32_t)(process - snapshot->processes);
@@ -104,7 +128,7 @@ int snapshot_add_process(struct snapshot *snapshot, const struct snapshot_proces
 	if (!process)
 		return -ENOMEM;
 	snapshot->processes = process;
-	if (map_add(&snapshot->places, identity->pid, search.steps, &number) < 0)
+	if (map_add(&snapshot->places, identity->id.pid, search.steps, &number) < 0)
 		return -ENOMEM;
 	process += snapshot->process_count;
 	*process = *identity;

@@ -14,6 +14,7 @@
 
 #include "base/map.h"
 #include "base/pool.h"
+#include "base/process-id.h"
 #include "book/format/layout.h"
 #include "model/page-cursor.h"
 #include "model/snapshot-moment.h"
@@ -166,9 +167,8 @@ struct snapshot_part {
 };
 
 struct snapshot_process {
-	uint32_t pid;
+	struct process_id id;
 	uint32_t ns_pid; /* as the process sees itself */
-	uint64_t start_ticks;
 	uint64_t start_ns;
 	const char *comm;
 	const char *user;
@@ -177,9 +177,8 @@ struct snapshot_process {
 	const char *namespaces; /* in the daemon: where that counts; NULL = not known */
 	const char *container;  /* NULL = none */
 	const char *phase;      /* when its book was made; only if it has rows; NULL = none */
-	uint64_t
-		forgotten_ns; /* closings before are not known, if they were asked for; 0 = all are */
-	const char *source;   /* "book", "socket", "kernel", "tt-metal" (a region), "driver" */
+	uint64_t forgotten_ns;  /* if asked for: closings before are not known; 0 = all are */
+	const char *source;     /* "book", "socket", "kernel", "tt-metal" (a region), "driver" */
 	bool alive;
 	bool exact;
 	/* Why what it reports is incomplete from some moment on, for good; NULL = it is not. */
@@ -264,10 +263,9 @@ struct snapshot_card {
 
 /* A part that its process has had since before its card was reset or removed. */
 struct snapshot_left {
-	uint32_t pid;
+	struct process_id process;
 	uint32_t device; /* as the process numbers it; UINT32_MAX = that of the node, see join.h */
 	uint32_t node;   /* of the card at that time; UINT32_MAX = all of the process's devices */
-	uint64_t start_ticks;
 	const char *bus; /* of the card; NULL = not known */
 };
 
@@ -449,6 +447,12 @@ struct snapshot_search {
 /* The next process with the pid; NULL if there is no more. */
 struct snapshot_process *snapshot_next_process(const struct snapshot *snapshot,
 					       struct snapshot_search *search);
+
+/* The first one of that identity, and the first that also lives; NULL = none. */
+struct snapshot_process *snapshot_find_process(const struct snapshot *snapshot,
+					       struct process_id id);
+struct snapshot_process *snapshot_find_living(const struct snapshot *snapshot,
+					      struct process_id id);
 
 /* The process's part of @device, added if need be. NULL: no memory. */
 struct snapshot_part *snapshot_part(struct snapshot *snapshot, uint32_t process, uint32_t device);

@@ -13,8 +13,8 @@ static struct snapshot *stray_start(uint32_t processes)
 
 	assert(snapshot);
 	for (uint32_t i = 0; i < processes; i++) {
-		const struct snapshot_process process = {.pid = 100 + i,
-							 .start_ticks = 1,
+		const struct snapshot_process process = {.id.pid = 100 + i,
+							 .id.start_ticks = 1,
 							 .comm = "x",
 							 .user = "x",
 							 .source = "book",

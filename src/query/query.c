@@ -173,7 +173,7 @@ QUERY_EXPORT int ttmem_query_process(const struct ttmem_query *query, size_t ind
 
 	if (!process)
 		return -ENOENT;
-	row.pid = process->pid;
+	row.pid = process->id.pid;
 	row.user_id = process->user_id;
 	row.is_tracked = !process->untracked;
 	row.devices = (uint32_t)process->part_count;

@@ -43,7 +43,7 @@ static void write_region(uint32_t with_book, uint32_t without)
 static int play_books(struct source *source, const struct snapshot_request *request,
 		      struct snapshot *snapshot)
 {
-	struct snapshot_process process = {.pid = 10,
+	struct snapshot_process process = {.id.pid = 10,
 					   .comm = "a",
 					   .user = "u",
 					   .source = "book",
@@ -55,7 +55,7 @@ static int play_books(struct source *source, const struct snapshot_request *requ
 
 	assert(snapshot->process_count == 0 && snapshot->claim_count == 0); /* the first */
 	assert(proc_open(&proc) == 0);
-	process.start_ticks = proc_start_ticks(&proc, 10);
+	process.id.start_ticks = proc_start_ticks(&proc, 10);
 	proc_close(&proc);
 	assert(snapshot_add_process(snapshot, &process, &index) == 0);
 	part = snapshot_part(snapshot, index, 3);
@@ -101,7 +101,7 @@ UNIT(books_regions_and_cards_are_one_picture)
 	 */
 	assert(snapshot->process_count == 2 && snapshot->device_count == 1);
 	assert(snapshot->processes[0].books == 1 && snapshot->processes[0].differs);
-	assert(snapshot->processes[1].books == 0 && snapshot->processes[1].pid == 11);
+	assert(snapshot->processes[1].books == 0 && snapshot->processes[1].id.pid == 11);
 	assert(snapshot->devices[0].memory[TYPES_DRAM].used == 800);
 	assert(snapshot->devices[0].present && snapshot->devices[0].processes == 2);
 	assert(snapshot->closed_regions == 0);

@@ -68,7 +68,7 @@ UNIT(ends_are_listed_newest_first_with_what_they_left)
 	testing_put_leak(&world, 2, "weights");
 	to = list_ended(&world, &(struct store_filter){0});
 	assert(to.count == 2 && !to.next.more);
-	assert(to.list[0].process.pid == 2 && to.list[1].process.pid == 1);
+	assert(to.list[0].process.id.pid == 2 && to.list[1].process.id.pid == 1);
 	assert(to.list[0].bytes == 4096 && to.list[0].buffers == 1);
 	assert(to.list[0].ending.status == 9 && !to.list[0].ending.closed);
 	assert(to.list[1].bytes == 0 && to.list[1].ending.closed);
@@ -89,10 +89,10 @@ UNIT(pages_of_ends_follow_each_other)
 	for (uint32_t pid = 1; pid <= 3; pid++)
 		put_ending(&world, pid, &(struct ending){.ended_ns = TESTING_START});
 	to = list_ended(&world, &filter);
-	assert(to.count == 2 && to.next.more && to.list[1].process.pid == 2);
+	assert(to.count == 2 && to.next.more && to.list[1].process.id.pid == 2);
 	filter.after = to.next;
 	to = list_ended(&world, &filter);
-	assert(to.count == 1 && !to.next.more && to.list[0].process.pid == 1);
+	assert(to.count == 1 && !to.next.more && to.list[0].process.id.pid == 1);
 	testing_close(&world);
 }
 
@@ -108,7 +108,7 @@ UNIT(users_see_the_ends_of_their_own)
 		put_ending(&world, pid, &(struct ending){.ended_ns = TESTING_START});
 	to = list_ended(&world, &(struct store_filter){.sees = testing_sees(&mine)});
 	assert(to.count == 2 && to.hidden == 2);
-	assert(to.list[0].process.pid == 3 && to.list[1].process.pid == 1);
+	assert(to.list[0].process.id.pid == 3 && to.list[1].process.id.pid == 1);
 	assert(list_ended(&world, &(struct store_filter){.pid = 4}).count == 1);
 	testing_close(&world);
 }

@@ -179,7 +179,7 @@ UNIT(an_incident_that_goes_on_is_counted_once)
 	testing_flush(&world);
 	told = testing_told_incidents(&world, &testing_everything);
 	assert(told.incidents == 1 && told.incident.site.count == 7);
-	assert(told.incident.process.pid == 43 && told.incident.example.count == 2);
+	assert(told.incident.process.id.pid == 43 && told.incident.example.count == 2);
 	told = testing_told_incidents(&world, &(struct store_filter){.pid = 42});
 	assert(told.incidents == 1 && told.incident.example.count == 5);
 	assert(testing_told_incidents(&world, &(struct store_filter){.pid = 44}).incidents == 0);
@@ -432,10 +432,10 @@ UNIT(namespaces_are_told_apart)
 						    .sees = {where[i], is_in_path}};
 		struct testing_told told = testing_told_incidents(&world, &filter);
 
-		assert(told.incidents == 1 && told.incident.process.pid == 42 + i);
+		assert(told.incidents == 1 && told.incident.process.id.pid == 42 + i);
 		assert(told.incident.site.count == 1 && told.incident.site.user_id == 1000);
 		told = testing_told_leaks(&world, &filter);
-		assert(told.leaks == 1 && told.leak.process.pid == 42 + i);
+		assert(told.leaks == 1 && told.leak.process.id.pid == 42 + i);
 		assert(store_reader_open(world.store, &reader) == 0);
 		assert(store_query_other_leaks(reader, &filter.sees, &hidden) == 0 && hidden == 3);
 		store_reader_close(reader);
@@ -493,8 +493,9 @@ UNIT(a_failed_allocation_knows_who_held_what)
 	assert(told.incident.example.banks == 64 && told.incident.example.bank_size == 1 << 20);
 	assert(told.incident.example.bank_free == 1 << 12);
 	assert(strcmp(told.incident.example.explanation, "because") == 0);
-	assert(told.incident.process.pid == 42);
-	assert(told.holder.process.pid == 42 && told.holder.used == 100); /* the last is smallest */
+	assert(told.incident.process.id.pid == 42);
+	assert(told.holder.process.id.pid == 42 &&
+	       told.holder.used == 100); /* the last is smallest */
 	assert(strcmp(told.part.name, "small") == 0 || strcmp(told.part.name, "large") == 0);
 	snapshot_free(snapshot);
 	testing_close(&world);

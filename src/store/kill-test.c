@@ -61,7 +61,7 @@ static int find_pid(void *context, const struct store_leak *leak)
 	unsigned char *seen = context;
 
 	assert(leak->buffers == 1);
-	seen[leak->process.pid]++;
+	seen[leak->process.id.pid]++;
 	return 0;
 }
 

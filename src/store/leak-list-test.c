@@ -133,10 +133,10 @@ UNIT(pages_end_within_a_report)
 	filter = (struct store_filter){.limit = 1};
 	rows = (struct store_leak_rows){&parts, testing_told_leak, NULL, NULL};
 	assert(store_query_leaks(reader, &filter, &rows, &next) == 0);
-	assert(next.more && parts.leak.process.pid == 43);
+	assert(next.more && parts.leak.process.id.pid == 43);
 	filter.after = next;
 	assert(store_query_leaks(reader, &filter, &rows, &next) == 0);
-	assert(!next.more && parts.leak.process.pid == 42 && parts.leak.offset == 0);
+	assert(!next.more && parts.leak.process.id.pid == 42 && parts.leak.offset == 0);
 	store_reader_close(reader);
 	snapshot_free(snapshot);
 	testing_close(&world);

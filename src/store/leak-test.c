@@ -66,8 +66,8 @@ UNIT(a_leak_report_comes_back_whole)
 
 	told = testing_told_leaks(&world, &testing_everything);
 	assert(told.leaks == 1 && told.parts == 1 && told.buffers == 1);
-	assert(told.leak.process.pid == 42 && told.leak.process.ns_pid == 43);
-	assert(told.leak.process.user_id == 1000 && told.leak.process.start_ticks == 4200);
+	assert(told.leak.process.id.pid == 42 && told.leak.process.ns_pid == 43);
+	assert(told.leak.process.user_id == 1000 && told.leak.process.id.start_ticks == 4200);
 	assert(told.leak.process.start_ns == TESTING_START - 100 * TESTING_S);
 	assert(strcmp(told.leak.process.comm, "train") == 0);
 	assert(strcmp(told.leak.process.user, "me") == 0);
@@ -92,7 +92,7 @@ UNIT(a_leak_report_comes_back_whole)
 	told = testing_told_incidents(&world, &testing_everything);
 	assert(told.incidents == 1 && strcmp(told.incident.site.kind, "leak") == 0);
 	assert(told.incident.site.count == 1 && told.incident.site.buffers == 1);
-	assert(told.incident.process.pid == 42 &&
+	assert(told.incident.process.id.pid == 42 &&
 	       told.incident.example.address == 0xfffffffffffff000u);
 	snapshot_free(snapshot);
 	testing_close(&world);
@@ -171,12 +171,12 @@ UNIT(leaks_of_one_call_site_are_counted)
 	assert(told.incident.site.bytes == UINT64_C(20) * 4096);
 	assert(told.incident.site.first_ns == TESTING_START);
 	assert(told.incident.site.last_ns == TESTING_START + 19 * TESTING_S);
-	assert(told.incident.process.pid == 20); /* the newest is the example */
+	assert(told.incident.process.id.pid == 20); /* the newest is the example */
 
 	/* Every report is there with its buffers. */
 	told = testing_told_leaks(&world, &testing_everything);
 	assert(told.leaks == 20 && told.parts == 20 && told.buffers == 20);
-	assert(told.leak.process.pid == 1 && told.leak.buffers == 1 && told.leak.listed == 1);
+	assert(told.leak.process.id.pid == 1 && told.leak.buffers == 1 && told.leak.listed == 1);
 	told = testing_told_leaks(&world, &(struct store_filter){.pid = 20});
 	assert(told.leaks == 1 && told.buffers == 1);
 	testing_close(&world);
@@ -297,7 +297,7 @@ UNIT(pages_follow_each_other)
 		assert(store_query_leaks(reader, &filter, &leaks, &next) == 0);
 		assert(told.leaks == (pid > 7 ? 7 : pid) && next.more == (pid > 7));
 		pid -= (uint32_t)told.leaks;
-		assert(told.leak.process.pid == pid + 1);
+		assert(told.leak.process.id.pid == pid + 1);
 		filter.after = next;
 		testing_put_leak(&world, 1000 + pid, "later"); /* appears on no later page */
 		testing_flush(&world);

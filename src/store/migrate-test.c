@@ -129,7 +129,7 @@ UNIT(an_older_database_is_converted)
 	assert(testing_sql(&world, "SELECT version FROM schema") == 9);
 	told = testing_told_leaks(&world, &testing_everything);
 	assert(told.leaks == 3 && told.parts == 3 && told.buffers == 2 * BUFFERS + 1);
-	assert(told.leak.process.pid == 1 && told.leak.listed == BUFFERS);
+	assert(told.leak.process.id.pid == 1 && told.leak.listed == BUFFERS);
 	assert(told.buffer.address == UINT64_MAX - 4096 - (BUFFERS - 1) + 1);
 	assert(told.buffer.size == 4096 && told.buffer.refs == 1 && told.buffer.thread == 7);
 	assert(told.buffer.flags == 4 && told.buffer_uid == 0xabc);
@@ -191,7 +191,7 @@ UNIT(an_older_report_without_its_list_stays_without)
 
 	add_to_old(&world, "DELETE FROM leak_buffers");
 	told = testing_told_leaks(&world, &testing_everything);
-	assert(told.leaks == 2 && told.leak.process.pid == 1 && told.leak.buffers == 1);
+	assert(told.leaks == 2 && told.leak.process.id.pid == 1 && told.leak.buffers == 1);
 	assert(told.buffers == 1 && told.leak.listed == 0 && !told.part.phases);
 	testing_close(&world);
 }

@@ -116,18 +116,18 @@ UNIT(points_survive_a_round_trip)
 	assert(ask(&world, &query).count == 6 && ask(&world, &query).sum == 274);
 	query.whole_devices = true;
 	told = ask(&world, &query);
-	assert(told.count == 3 && told.sum == 137 && told.last.process.pid == 0);
+	assert(told.count == 3 && told.sum == 137 && told.last.process.id.pid == 0);
 	query.whole_devices = false;
-	query.pid = 42;
+	query.process.pid = 42;
 	assert(ask(&world, &query).count == 3);
-	query.start_ticks = 4201;
+	query.process.start_ticks = 4201;
 	assert(ask(&world, &query).count == 0);
-	query.start_ticks = 4200;
+	query.process.start_ticks = 4200;
 	query.device_uid = 0xabc;
 	query.type = L1;
 	told = ask(&world, &query);
 	assert(told.count == 1 && told.last.used == 30 && told.last.buffers == 3);
-	assert(told.last.process.pid == 42 && told.last.process.ns_pid == 43);
+	assert(told.last.process.id.pid == 42 && told.last.process.ns_pid == 43);
 	assert(told.last.device == 0 && told.last.type == L1 && told.last.step_s == 1);
 	assert(told.last.time_ns == TESTING_START);
 	query.device_uid = 0;
@@ -214,7 +214,7 @@ UNIT(all_series_and_one_have_the_same_points)
 	testing_flush(&world);
 	all.limit = 17;
 	for (uint32_t pid = 100; pid < 132; pid++) {
-		one.pid = pid;
+		one.process.pid = pid;
 		one.limit = 3;
 		alone += ask(&world, &one).count;
 	}

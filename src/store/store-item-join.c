@@ -82,7 +82,7 @@ bool store_item_is_joinable(const struct store_item *item, const struct store_it
 	const struct store_item_process *a = &item->processes[0], *b = &to->processes[0];
 
 	return to->kind == STORE_ITEM_INCIDENT && item->site_key == to->site_key &&
-	       a->pid == b->pid && a->start_ticks == b->start_ticks && a->uid == b->uid &&
+	       process_id_equal(a->id, b->id) && a->uid == b->uid &&
 	       to->repeat_count < STORE_REPEATS_MAX;
 }
 

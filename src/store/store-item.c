@@ -129,11 +129,10 @@ int store_item_add_process(struct store_item *item, const struct snapshot_proces
 	item->processes = to;
 	to += item->process_count;
 	*to = (struct store_item_process){
-		.pid = process->pid,
+		.id = process->id,
 		.ns_pid = process->ns_pid,
 		.uid = process->user_id,
 		.owner = process->maker_id,
-		.start_ticks = process->start_ticks,
 		.start_ns = process->start_ns,
 	};
 	r = store_item_add_text(item, process->comm, &to->comm);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/pool.h"
+#include "base/process-id.h"
 #include "store/store-rows.h"
 #include "store/store.h"
 
@@ -26,11 +27,10 @@ enum store_item_kind {
 };
 
 struct store_item_process {
-	uint32_t pid;
+	struct process_id id;
 	uint32_t ns_pid;
 	uint32_t uid;
 	uint32_t owner; /* the user who may see its details; and in which namespaces: */
-	uint64_t start_ticks;
 	uint64_t start_ns;
 	uint32_t comm, user, container, source, namespaces;
 };

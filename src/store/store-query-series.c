@@ -101,8 +101,8 @@ static int store_asking_find_lines(struct store_asking *asking)
 	const struct store_series_query *query = asking->query;
 	const struct store_value values[] = {
 		STORE_INT(query->whole_devices),
-		STORE_INT(query->pid),
-		STORE_CUT(query->start_ticks),
+		STORE_INT(query->process.pid),
+		STORE_CUT(query->process.start_ticks),
 		query->device == STORE_ANY ? STORE_NONE : STORE_INT(query->device),
 		STORE_BITS(query->device_uid),
 		query->type == STORE_ANY ? STORE_NONE : STORE_INT(query->type),

@@ -271,10 +271,10 @@ struct store_process store_column_process(struct sqlite3_stmt *statement, int at
 	const char *comm = store_column_text(statement, at + 5);
 
 	return (struct store_process){
-		.pid = (uint32_t)store_column(statement, at),
+		.id.pid = (uint32_t)store_column(statement, at),
 		.ns_pid = (uint32_t)store_column(statement, at + 1),
 		.user_id = (uint32_t)store_column(statement, at + 2),
-		.start_ticks = store_column(statement, at + 3),
+		.id.start_ticks = store_column(statement, at + 3),
 		.start_ns = store_column(statement, at + 4),
 		.comm = comm ? comm : "",
 		.user = store_column_text(statement, at + 6),

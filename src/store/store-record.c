@@ -24,8 +24,8 @@ int store_record_process(struct store_db *db, const struct store_item *item, uin
 {
 	const struct store_item_process *process = &item->processes[at];
 	const struct store_value values[] = {
-		STORE_INT(process->pid),
-		STORE_CUT(process->start_ticks),
+		STORE_INT(process->id.pid),
+		STORE_CUT(process->id.start_ticks),
 		STORE_INT(process->uid),
 		STORE_TEXT(store_item_text(item, process->comm)),
 		STORE_INT(db->boot),
@@ -419,7 +419,7 @@ static int store_record_leak_rows(struct store_db *db, const struct store_item *
 static int64_t store_record_identity(const struct store_db *db, const struct store_item *item)
 {
 	const struct store_item_process *process = &item->processes[0];
-	const uint64_t parts[] = {(uint64_t)db->boot, process->pid, process->start_ticks,
+	const uint64_t parts[] = {(uint64_t)db->boot, process->id.pid, process->id.start_ticks,
 				  item->ending.book};
 
 	return (int64_t)(hash_bytes(parts, sizeof(parts)) & INT64_MAX);

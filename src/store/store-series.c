@@ -19,6 +19,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/process-id.h"
 #include "store/store-db.h"
 #include "store/store-item.h"
 #include "store/store-record.h"
@@ -27,9 +28,8 @@
 #define STORE_COMM_SIZE 48
 
 struct store_known_process {
-	uint32_t pid;
+	struct process_id process;
 	uint32_t uid;
-	uint64_t start_ticks;
 	char comm[STORE_COMM_SIZE]; /* changes with exec */
 	uint32_t at;                /* index in the item; not compared */
 	int64_t id;
@@ -67,10 +67,8 @@ static int store_compare(uint64_t a, uint64_t b)
 static int store_compare_processes(const void *left, const void *right)
 {
 	const struct store_known_process *a = left, *b = right;
-	int r = store_compare(a->pid, b->pid);
+	int r = process_id_compare(a->process, b->process);
 
-	if (r == 0)
-		r = store_compare(a->start_ticks, b->start_ticks);
 	if (r == 0)
 		r = store_compare(a->uid, b->uid);
 	return r ? r : strcmp(a->comm, b->comm);
@@ -102,9 +100,8 @@ static int store_series_processes(struct store_series *series, struct store_db *
 		const struct store_item_process *process = &item->processes[i];
 
 		list[i] = (struct store_known_process){
-			.pid = process->pid,
+			.process = process->id,
 			.uid = process->uid,
-			.start_ticks = process->start_ticks,
 			.at = i,
 		};
 		(void)strncpy(list[i].comm, store_item_text(item, process->comm),

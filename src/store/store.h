@@ -34,6 +34,7 @@
 #include <stdint.h>
 
 #include "base/ending.h"
+#include "base/process-id.h"
 #include "model/snapshot.h"
 
 struct store;
@@ -193,10 +194,9 @@ struct store_cursor {
 };
 
 struct store_process {
-	uint32_t pid;
+	struct process_id id;
 	uint32_t ns_pid;
 	uint32_t user_id;
-	uint64_t start_ticks;
 	uint64_t start_ns;
 	const char *comm;
 	const char *user; /* NULL = unknown; likewise the others */
@@ -358,14 +358,13 @@ int store_query_runs(struct store_reader *reader, uint64_t from_ns, uint64_t to_
 		     int (*row)(void *context, const struct store_run *run), void *context);
 
 struct store_series_query {
-	uint64_t from_ns, to_ns; /* both inclusive; to_ns 0 = no end */
-	uint32_t step_s;         /* 1, 10 or 60; 0 = the finest that reaches back to from_ns */
-	bool whole_devices;      /* not single processes */
-	uint32_t pid;            /* 0 = any */
-	uint64_t start_ticks;    /* of that pid; 0 = any */
-	uint32_t device;         /* STORE_ANY */
-	uint64_t device_uid;     /* 0 = any */
-	uint32_t type;           /* STORE_ANY */
+	uint64_t from_ns, to_ns;   /* both inclusive; to_ns 0 = no end */
+	uint32_t step_s;           /* 1, 10 or 60; 0 = the finest that reaches back to from_ns */
+	bool whole_devices;        /* not single processes */
+	struct process_id process; /* of either part: 0 = any */
+	uint32_t device;           /* STORE_ANY */
+	uint64_t device_uid;       /* 0 = any */
+	uint32_t type;             /* STORE_ANY */
 	size_t limit;
 	struct store_cursor after;
 };

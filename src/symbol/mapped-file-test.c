@@ -18,7 +18,7 @@
 
 static int look(const char *path, const void *base, struct stat *ret_file)
 {
-	int fd, r = mapped_file_look(&(struct mapped_file_owner){.pid = (uint32_t)getpid()}, path,
+	int fd, r = mapped_file_look((struct process_id){.pid = (uint32_t)getpid()}, path,
 				     (uintptr_t)base, &fd);
 
 	if (r < 0)
@@ -71,8 +71,8 @@ UNIT(a_mapped_file_of_a_missing_process_is_not_found)
 {
 	int fd;
 
-	assert(mapped_file_look(&(struct mapped_file_owner){.pid = INT32_MAX}, "/bin/true", 4096,
-				&fd) == -ENOENT);
+	assert(mapped_file_look((struct process_id){.pid = INT32_MAX}, "/bin/true", 4096, &fd) ==
+	       -ENOENT);
 }
 
 static uint64_t start_of_this(void)
@@ -91,18 +91,18 @@ static uint64_t start_of_this(void)
 UNIT(only_what_a_process_of_the_user_has_mapped_is_its_file)
 {
 	const uint64_t start = start_of_this();
-	const struct mapped_file_owner owner = {(uint32_t)getpid(), start};
-	const struct mapped_file_owner earlier = {(uint32_t)getpid(), start - 1};
-	const struct mapped_file_owner unknown = {(uint32_t)getpid(), 0};
+	const struct process_id owner = {(uint32_t)getpid(), start};
+	const struct process_id earlier = {(uint32_t)getpid(), start - 1};
+	const struct process_id unknown = {(uint32_t)getpid(), 0};
 	struct stat program, other;
 
 	assert(stat("/proc/self/exe", &program) == 0 && stat("/bin/true", &other) == 0);
-	assert(mapped_file_has(&owner, getuid(), &program));
-	assert(!mapped_file_has(&owner, getuid(), &other));
-	assert(!mapped_file_has(&owner, getuid() + 1, &program));
-	assert(!mapped_file_has(&earlier, getuid(), &program));
-	assert(!mapped_file_has(&unknown, getuid(), &program));
+	assert(mapped_file_has(owner, getuid(), &program));
+	assert(!mapped_file_has(owner, getuid(), &other));
+	assert(!mapped_file_has(owner, getuid() + 1, &program));
+	assert(!mapped_file_has(earlier, getuid(), &program));
+	assert(!mapped_file_has(unknown, getuid(), &program));
 	other = program;
 	other.st_dev++;
-	assert(!mapped_file_has(&owner, getuid(), &other));
+	assert(!mapped_file_has(owner, getuid(), &other));
 }

@@ -59,16 +59,16 @@ static uint64_t mapped_process_start(const struct mapped_process *process)
 	return time_offsets_ticks(start, offsets.boottime_ns);
 }
 
-static int mapped_process_open(struct mapped_process *process, uint32_t pid, uint64_t start_ticks)
+static int mapped_process_open(struct mapped_process *process, struct process_id id)
 {
 	struct stat ours, theirs;
 	char path[64];
 
-	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32, pid); /* fits */
+	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32, id.pid); /* fits */
 	process->folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (process->folder < 0)
 		return -errno;
-	if (start_ticks && mapped_process_start(process) != start_ticks)
+	if (id.start_ticks && mapped_process_start(process) != id.start_ticks)
 		return -ESRCH;
 	process->root = openat(process->folder, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	process->is_elsewhere = fstatat(process->folder, "ns/mnt", &theirs, 0) < 0 ||
@@ -133,13 +133,12 @@ static bool mapped_file_contains(void *context, const char *line)
 	       range->base >= range->start && range->base < range->end && inode != 0;
 }
 
-int mapped_file_look(const struct mapped_file_owner *owner, const char *path, uint64_t base,
-		     int *ret_fd)
+int mapped_file_look(struct process_id owner, const char *path, uint64_t base, int *ret_fd)
 {
 	CLEANUP(mapped_process_close) struct mapped_process process = {.folder = -1, .root = -1};
 	struct mapped_range range = {.base = base};
 	char link[96];
-	int r = mapped_process_open(&process, owner->pid, owner->start_ticks);
+	int r = mapped_process_open(&process, owner);
 
 	if (r < 0)
 		return r;
@@ -167,13 +166,12 @@ static bool mapped_file_is_it(void *context, const char *line)
 	return mapped_file_is(context, line);
 }
 
-bool mapped_file_has(const struct mapped_file_owner *owner, uint32_t user, const struct stat *file)
+bool mapped_file_has(struct process_id owner, uint32_t user, const struct stat *file)
 {
 	CLEANUP(mapped_process_close) struct mapped_process process = {.folder = -1, .root = -1};
 	struct stat wanted = *file, folder;
 
-	if (!owner->start_ticks ||
-	    mapped_process_open(&process, owner->pid, owner->start_ticks) < 0)
+	if (!owner.start_ticks || mapped_process_open(&process, owner) < 0)
 		return false;
 	/* A program with more rights than its user has may map what the user cannot read. */
 	if (fstat(process.folder, &folder) < 0 || folder.st_uid != user)
@@ -279,7 +277,7 @@ static bool mapped_process_line(const struct mapped_process *process, char *line
 	return process->fn(process->context, path, fd);
 }
 
-int mapped_file_all(uint32_t pid, uint64_t start_ticks, mapped_file_fn *fn, void *context)
+int mapped_file_all(struct process_id id, mapped_file_fn *fn, void *context)
 {
 	CLEANUP(mapped_process_close)
 	struct mapped_process process = {.folder = -1, .root = -1, .fn = fn, .context = context};
@@ -288,7 +286,7 @@ int mapped_file_all(uint32_t pid, uint64_t start_ticks, mapped_file_fn *fn, void
 	char last[PATH_MAX + 1];
 	size_t size = 0;
 	bool more;
-	int r = mapped_process_open(&process, pid, start_ticks);
+	int r = mapped_process_open(&process, id);
 
 	if (r < 0)
 		return r;

@@ -11,27 +11,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/process-id.h"
+
 #define MAPPED_FILE_MAPS_MAX \
 	131072u /* lines of /proc/PID/maps to read; twice the kernel's default limit */
 
 struct stat;
-
-/* A process. */
-struct mapped_file_owner {
-	uint32_t pid;
-	uint64_t start_ticks; /* as in the initial time namespace; 0 = not known */
-};
 
 /*
  * The program if @path is its name, else the file mapped at @base (0 = not known). Opened with
  * O_PATH only: it may be anything, and the caller has to check that it is the file that was meant.
  * 0, -ENOENT if there is no such file, or another negative errno.
  */
-int mapped_file_look(const struct mapped_file_owner *owner, const char *path, uint64_t base,
-		     int *ret_fd);
+int mapped_file_look(struct process_id owner, const char *path, uint64_t base, int *ret_fd);
 
 /* Whether a process of @user's, with no more rights than that, has the file mapped. */
-bool mapped_file_has(const struct mapped_file_owner *owner, uint32_t user, const struct stat *file);
+bool mapped_file_has(struct process_id owner, uint32_t user, const struct stat *file);
 
 /*
  * The name of an open file, as it is where its process is; even if it was deleted. The caller frees
@@ -44,8 +39,7 @@ typedef bool mapped_file_fn(void *context, const char *path, int fd);
 
 /*
  * The program of a process, and then the libraries that have code. Those below /usr and /lib are
- * left out if they are ours: packages do not disappear with the process. @start_ticks: as in
- * the initial time namespace; another process may have the number by now. 0, or a negative errno: there is no
- * such process, or we may not look into it.
+ * left out if they are ours: packages do not disappear with the process. 0, or a negative errno: there is no
+ * such process any more, or we may not look into it.
  */
-int mapped_file_all(uint32_t pid, uint64_t start_ticks, mapped_file_fn *fn, void *context);
+int mapped_file_all(struct process_id id, mapped_file_fn *fn, void *context);

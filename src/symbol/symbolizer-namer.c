@@ -14,8 +14,7 @@ bool symbolizer_namer_module(const struct namer_place *place, struct symbolizer_
 		return false;
 	*ret_module = (struct symbolizer_module){
 		.path = place->path,
-		.pid = place->pid,
-		.start_ticks = place->start_ticks,
+		.process = place->process,
 		.user = place->user,
 		.book = place->book,
 		.base = place->base,

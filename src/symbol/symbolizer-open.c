@@ -110,14 +110,13 @@ static struct symbolizer_identity open_identity(const struct stat *file)
 /* A file in a folder that is closed to the user, if the process has this very file mapped. */
 static int open_mapped(const struct symbolizer_module *module, int *ret_fd, struct stat *ret_file)
 {
-	const struct mapped_file_owner owner = {module->pid, module->start_ticks};
 	CLEANUP_CLOSE int seen = -1;
 	struct stat file;
-	int r = open_look(module->pid, 0, module->path, &seen);
+	int r = open_look(module->process.pid, 0, module->path, &seen);
 
 	if (r < 0)
 		return r;
-	if (fstat(seen, &file) < 0 || !mapped_file_has(&owner, module->user, &file))
+	if (fstat(seen, &file) < 0 || !mapped_file_has(module->process, module->user, &file))
 		return -EACCES;
 	return open_seen(seen, module->user, ret_fd, ret_file);
 }
@@ -127,9 +126,10 @@ int symbolizer_open_module(const struct symbolizer_config *config,
 			   struct symbolizer_identity *ret_identity)
 {
 	struct stat file;
-	int r = open_file(module->pid, open_user(config, module), module->path, ret_fd, &file);
+	int r = open_file(module->process.pid, open_user(config, module), module->path, ret_fd,
+			  &file);
 
-	if (r == -EACCES && module->pid && open_user(config, module))
+	if (r == -EACCES && module->process.pid && open_user(config, module))
 		r = open_mapped(module, ret_fd, &file);
 	if (r == 0)
 		*ret_identity = open_identity(&file);
@@ -153,8 +153,9 @@ int symbolizer_open_loaded(const struct symbolizer_config *config,
 			   struct symbolizer_identity *ret_identity)
 {
 	CLEANUP_CLOSE int seen = -1;
-	const struct mapped_file_owner owner = {module->pid, module->start_ticks};
-	int r = module->pid ? mapped_file_look(&owner, module->path, module->base, &seen) : -ENOENT;
+	int r = module->process.pid
+			? mapped_file_look(module->process, module->path, module->base, &seen)
+			: -ENOENT;
 
 	return r < 0 ? r : symbolizer_open_held(config, module, seen, ret_fd, ret_identity);
 }
@@ -176,9 +177,9 @@ static int open_by_build_id(const struct symbolizer_config *config,
 	n = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", folder, digits, digits + 2);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
-	r = open_file(module->pid, user, path, ret_fd, &file);
+	r = open_file(module->process.pid, user, path, ret_fd, &file);
 	/* The build id proves that it is the right file, wherever it is. */
-	if (r < 0 && module->pid)
+	if (r < 0 && module->process.pid)
 		r = open_file(0, user, path, ret_fd, &file);
 	return r;
 }
@@ -203,7 +204,8 @@ static int open_by_link(const struct symbolizer_config *config,
 				 module->path, places[i][1], link);
 
 		if (n > 0 && (size_t)n < sizeof(path))
-			r = open_file(module->pid, open_user(config, module), path, ret_fd, &file);
+			r = open_file(module->process.pid, open_user(config, module), path, ret_fd,
+				      &file);
 	}
 	return r;
 }

@@ -29,9 +29,9 @@ void symbolizer_opened_close(struct symbolizer_opened *opened)
 static bool opened_is(const struct symbolizer_opened_file *file, enum symbolizer_opened_kind kind,
 		      const struct symbolizer_module *module)
 {
-	return file->kind == kind && file->pid == module->pid &&
-	       file->start_ticks == module->start_ticks && file->user == module->user &&
-	       file->base == module->base && strcmp(file->path, module->path) == 0;
+	return file->kind == kind && process_id_equal(file->process, module->process) &&
+	       file->user == module->user && file->base == module->base &&
+	       strcmp(file->path, module->path) == 0;
 }
 
 /* Without memory for its path a file is only kept until the next one. */
@@ -46,9 +46,8 @@ static struct symbolizer_opened_file *opened_add(struct symbolizer_opened *opene
 	*file = (struct symbolizer_opened_file){
 		.kind = kind,
 		.path = strdup(module->path),
-		.pid = module->pid,
+		.process = module->process,
 		.user = module->user,
-		.start_ticks = module->start_ticks,
 		.base = module->base,
 		.fd = -1,
 	};

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/process-id.h"
 #include "symbol/symbolizer-open.h"
 
 struct symbolizer_config;
@@ -28,9 +29,8 @@ enum symbolizer_opened_kind {
 struct symbolizer_opened_file {
 	enum symbolizer_opened_kind kind; /* 0 = this slot is free */
 	char *path;                       /* owned; the rest as in a symbolizer_module */
-	uint32_t pid;
+	struct process_id process;
 	uint32_t user;
-	uint64_t start_ticks;
 	uint64_t base;
 	uint64_t until_ns; /* CLOCK_MONOTONIC */
 	int result;

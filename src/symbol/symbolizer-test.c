@@ -223,7 +223,7 @@ UNIT(a_process_that_has_just_ended)
 	assert(waitpid(pid, NULL, 0) == pid);
 	begin((struct symbolizer_config){.processes = 1});
 	module = testing_symbolizer_module("program");
-	module.pid = (uint32_t)pid;
+	module.process.pid = (uint32_t)pid;
 	assert(find(&module) == -ENOENT);
 	testing_symbolizer_build_id("program", &module);
 	assert(find(&module) == 0 && is_plain());

@@ -272,11 +272,11 @@ static int symbolizer_find_file(struct symbolizer *symbolizer,
 	if (r == 0)
 		r = symbolizer_look(symbolizer, module, key, file, ret_answer);
 	/* Only a build id can prove that another file is the right one. */
-	if ((is_named && r != -ESTALE) || module->build_id_length == 0 || module->pid == 0)
+	if ((is_named && r != -ESTALE) || module->build_id_length == 0 || module->process.pid == 0)
 		return r;
 	if (symbolizer_open(symbolizer, SYMBOLIZER_OPENED_LOADED, module, &file, &key->file) == 0)
 		return symbolizer_look(symbolizer, module, key, file, ret_answer);
-	ours.pid = 0;
+	ours.process.pid = 0;
 	if (!is_named &&
 	    symbolizer_open_module(&symbolizer->config, &ours, &below, &key->file) == 0)
 		return symbolizer_look(symbolizer, module, key, below, ret_answer);

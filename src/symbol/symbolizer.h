@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/process-id.h"
 #include "symbol/resolve.h"
 
 #define SYMBOLIZER_TIMEOUT_MS 2000 /* for one request; then the process is killed */
@@ -64,13 +65,13 @@ struct symbolizer_config {
 
 /* A file that a process had loaded. */
 struct symbolizer_module {
-	const char *path;     /* as seen by that process */
-	uint32_t pid;         /* the path is below its root; 0 = below ours */
-	uint64_t start_ticks; /* of that process; 0 = not known, and what it has mapped neither */
-	uint32_t user;        /* must be able to read the file, and to reach it */
-	uint64_t book;        /* to store the answer under; 0 = none */
-	uint64_t base;        /* load address in that process; 0 = not known */
-	bool only_held;       /* the path leads to another file now */
+	const char *path; /* as seen by that process */
+	/* The path is below its root; pid 0 = below ours. Without its start what it has mapped is not known. */
+	struct process_id process;
+	uint32_t user;            /* must be able to read the file, and to reach it */
+	uint64_t book;            /* to store the answer under; 0 = none */
+	uint64_t base;            /* load address in that process; 0 = not known */
+	bool only_held;           /* the path leads to another file now */
 	uint32_t build_id_length; /* 0 = not known */
 	uint8_t build_id[RESOLVE_BUILD_ID_MAX];
 };

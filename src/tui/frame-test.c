@@ -47,8 +47,8 @@ static const char *random_name(void)
 static void add_process(struct snapshot *snapshot, uint32_t pid)
 {
 	const struct snapshot_process identity = {
-		.pid = pid,
-		.start_ticks = pid,
+		.id.pid = pid,
+		.id.start_ticks = pid,
 		.comm = random_below(2) ? "python" : "\033]0;x\007",
 		.user = "me",
 		.source = "book",
@@ -222,7 +222,7 @@ UNIT(random_keys_and_sizes_do_not_break_the_frame)
 static void show(struct model *model)
 {
 	struct poller_totals *totals = calloc(1, sizeof(*totals));
-	const struct snapshot_process one = {.pid = 7, .comm = "a", .user = "b", .alive = true};
+	const struct snapshot_process one = {.id.pid = 7, .comm = "a", .user = "b", .alive = true};
 	struct snapshot_part *part;
 	uint32_t index;
 
@@ -286,7 +286,7 @@ static void ask_to_kill(struct model *model)
 {
 	press(model, '2');
 	press(model, 'K');
-	assert(model->kill.wants && model->kill.pid == 7 && model->kill.signal == 0);
+	assert(model->kill.wants && model->kill.process.pid == 7 && model->kill.signal == 0);
 	kill_result(model, 0);
 	assert(model->kill.asks && !model->kill.wants);
 }
@@ -373,7 +373,7 @@ static struct poller_details *read_buffer(const struct poller_wish *wish, uint64
 					  uint64_t born_ns)
 {
 	struct poller_details *details = calloc(1, sizeof(*details));
-	const struct snapshot_process one = {.pid = 7, .comm = "a", .user = "b", .alive = true};
+	const struct snapshot_process one = {.id.pid = 7, .comm = "a", .user = "b", .alive = true};
 	struct snapshot_buffer buffer = {.address = 64,
 					 .size = 5,
 					 .birth = birth,

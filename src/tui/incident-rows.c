@@ -129,7 +129,7 @@ static int incident_rows_incident(struct incident_rows *incident_rows,
 	struct incident_rows_row facts = {
 		.time_ns = incident->last_ns ? incident->last_ns : incident->time_ns,
 		.kind = incident->kind,
-		.pid = process->pid,
+		.pid = process->id.pid,
 		.comm = process->comm,
 		.has_device = true,
 		.device = incident->device,

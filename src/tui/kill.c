@@ -39,10 +39,9 @@ void kill_request(struct model *model)
 	} else if (!process->alive) {
 		model_notice(model, GRID_BAR, "this process has already ended");
 	} else {
-		*state = (struct kill_state){
-			.wants = true, .pid = process->pid, .start_ticks = process->start_ticks};
+		*state = (struct kill_state){.wants = true, .process = process->id};
 		snprintf(state->name, sizeof(state->name), "%.40s[%" PRIu32 "] of %.32s",
-			 process->comm, process->pid, process->user);
+			 process->comm, process->id.pid, process->user);
 	}
 }
 
@@ -89,14 +88,7 @@ static bool kill_lives(const struct model *model)
 {
 	const struct snapshot *snapshot = model_snapshot(model);
 
-	for (size_t i = 0; snapshot && i < snapshot->process_count; i++) {
-		const struct snapshot_process *process = &snapshot->processes[i];
-
-		if (process->pid == model->kill.pid &&
-		    process->start_ticks == model->kill.start_ticks && process->alive)
-			return true;
-	}
-	return false;
+	return snapshot && snapshot_find_living(snapshot, model->kill.process);
 }
 
 void kill_watch(struct model *model)

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/process-id.h"
+
 struct model;
 
 #define KILL_NAME_SIZE 96
@@ -18,8 +20,7 @@ struct kill_state {
 	bool wants; /* a request to tui.c: send @signal; 0 only asks whether that is permitted */
 	bool asks;  /* the next key is the answer */
 	bool waits; /* a signal was sent; has it ended? */
-	uint32_t pid;
-	uint64_t start_ticks; /* so that a process with a reused pid is spared */
+	struct process_id process;
 	int signal;
 	uint64_t sent_ns;          /* CLOCK_MONOTONIC */
 	char name[KILL_NAME_SIZE]; /* "python[1234] of ann"; any text */

@@ -66,7 +66,7 @@ struct series_key model_device_key(const struct snapshot_device *device)
 
 struct series_key model_process_key(const struct snapshot_process *process)
 {
-	return (struct series_key){(uint64_t)process->pid << 8, process->start_ticks};
+	return (struct series_key){(uint64_t)process->id.pid << 8, process->id.start_ticks};
 }
 
 bool model_shows_device(const struct model *model, const struct snapshot_device *device)
@@ -104,13 +104,8 @@ const struct snapshot_process *model_process(const struct model *model)
 {
 	const struct snapshot *snapshot = model_snapshot(model);
 
-	for (size_t i = 0; snapshot && model->has_process && i < snapshot->process_count; i++) {
-		const struct snapshot_process *process = &snapshot->processes[i];
-
-		if (process->pid == model->pid && process->start_ticks == model->start_ticks)
-			return process;
-	}
-	return NULL;
+	return snapshot && model->has_process ? snapshot_find_process(snapshot, model->process)
+					      : NULL;
 }
 
 void model_notice(struct model *model, enum grid_style style, const char *format, ...)
@@ -187,8 +182,7 @@ static void model_choose_process(struct model *model)
 			continue;
 		most = bytes;
 		model->has_process = true;
-		model->pid = process->pid;
-		model->start_ticks = process->start_ticks;
+		model->process = process->id;
 	}
 }
 
@@ -254,7 +248,7 @@ struct poller_wish model_wish(const struct model *model)
 		wish.kind = POLLER_PAST;
 	if (model->view == MODEL_BUFFERS && model->has_process) {
 		wish.kind = POLLER_BUFFERS;
-		wish.pid = model->pid;
+		wish.pid = model->process.pid;
 		/* The largest or the oldest are enough, unless a filter searches all. */
 		wish.limit = *list->filter ? 0 : MODEL_ROWS;
 		wish.order = pane_buffers_order(list);
@@ -269,7 +263,7 @@ const struct poller_details *model_details(const struct model *model, enum polle
 	 * another process.
 	 */
 	if (!model->details || model->details->wish.kind != kind ||
-	    (kind == POLLER_BUFFERS && model->details->wish.pid != model->pid))
+	    (kind == POLLER_BUFFERS && model->details->wish.pid != model->process.pid))
 		return NULL;
 	return model->details;
 }

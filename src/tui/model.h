@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/process-id.h"
 #include "model/filter.h"
 #include "tui/kill.h"
 #include "tui/list.h"
@@ -71,8 +72,7 @@ struct model {
 	struct list lists[MODEL_VIEWS];
 	bool has_process; /* whose buffers are shown: */
 	bool picked;      /* the user has selected it */
-	uint32_t pid;
-	uint64_t start_ticks;
+	struct process_id process;
 	bool has_device; /* whose processes are shown: */
 	struct series_key device;
 

@@ -228,11 +228,11 @@ static void buffers_draw(struct model *model, struct grid *grid, const struct gr
 		else if (*list->filter)
 			snprintf(rows, sizeof(rows), "; %zu shown", list->count);
 		snprintf(title, sizeof(title), "%.64s (%" PRIu32 "): %" PRIu64 " buffer%s, %s%s",
-			 process->comm, process->pid, all.buffers, all.buffers == 1 ? "" : "s",
+			 process->comm, process->id.pid, all.buffers, all.buffers == 1 ? "" : "s",
 			 amount_text(&all, number), rows);
 	} else {
 		snprintf(title, sizeof(title), "pid %" PRIu32 " has ended; Esc goes back",
-			 model->pid);
+			 model->process.pid);
 	}
 	pane_draw_list(model, grid, area, title);
 }

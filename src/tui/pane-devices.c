@@ -238,7 +238,7 @@ static void devices_draw_holders(const struct model *model, uint32_t device, str
 		grid_right(grid, area->row + row, area->column, 10, GRID_PLAIN,
 			   amount_text(&most, number));
 		snprintf(text, sizeof(text), "%s (%" PRIu32 ")", snapshot->processes[who].comm,
-			 snapshot->processes[who].pid);
+			 snapshot->processes[who].id.pid);
 		grid_text(grid, area->row + row, area->column + 12, area->columns - 12, GRID_PLAIN,
 			  text);
 	}

@@ -126,7 +126,7 @@ static void processes_cell(const void *context, size_t item, size_t column, char
 
 	switch (column) {
 	case PROCESSES_PID:
-		snprintf(text, LIST_CELL_SIZE, "%" PRIu32, process->pid);
+		snprintf(text, LIST_CELL_SIZE, "%" PRIu32, process->id.pid);
 		break;
 	case PROCESSES_USER:
 		snprintf(text, LIST_CELL_SIZE, "%s", process->user);
@@ -218,7 +218,7 @@ static int processes_compare_values(const void *context, size_t a, size_t b, siz
 	case PROCESSES_CONTAINER:
 		return pane_compare_texts(x->container, y->container);
 	default:
-		return pane_compare(x->pid, y->pid);
+		return pane_compare(x->id.pid, y->id.pid);
 	}
 }
 
@@ -242,7 +242,7 @@ static uint64_t processes_key(const void *context, size_t item)
 {
 	const struct snapshot_process *process = processes_at(context, item);
 
-	return (uint64_t)process->pid << 32 | (process->start_ticks & UINT32_MAX);
+	return (uint64_t)process->id.pid << 32 | (process->id.start_ticks & UINT32_MAX);
 }
 
 static bool processes_wants(const void *context, size_t item, const char *filter)
@@ -252,7 +252,7 @@ static bool processes_wants(const void *context, size_t item, const char *filter
 
 	if (!model_shows_process(context, process))
 		return false;
-	snprintf(pid, sizeof(pid), "%" PRIu32, process->pid);
+	snprintf(pid, sizeof(pid), "%" PRIu32, process->id.pid);
 	return list_has(process->comm, filter) || list_has(process->user, filter) ||
 	       list_has(process->container, filter) || list_has(pid, filter);
 }
@@ -330,8 +330,7 @@ static void processes_enter(struct model *model, size_t item)
 	const struct snapshot_process *process = processes_at(model, item);
 
 	model->has_process = model->picked = true;
-	model->pid = process->pid;
-	model->start_ticks = process->start_ticks;
+	model->process = process->id;
 	model_go(model, MODEL_BUFFERS);
 }
 

@@ -82,7 +82,7 @@ static void sites_cell(const void *context, size_t item, size_t column, char *te
 			 pane_ago(snapshot->time_ns, group->oldest_ns, number));
 		break;
 	case SITES_PID:
-		snprintf(text, LIST_CELL_SIZE, "%" PRIu32, process->pid);
+		snprintf(text, LIST_CELL_SIZE, "%" PRIu32, process->id.pid);
 		break;
 	case SITES_COMM:
 		snprintf(text, LIST_CELL_SIZE, "%s", process->comm);
@@ -108,8 +108,8 @@ static int sites_compare(const void *context, size_t a, size_t b, size_t column)
 	case SITES_OLDEST:
 		return pane_compare(y->oldest_ns, x->oldest_ns);
 	case SITES_PID:
-		return pane_compare(snapshot->processes[x->process].pid,
-				    snapshot->processes[y->process].pid);
+		return pane_compare(snapshot->processes[x->process].id.pid,
+				    snapshot->processes[y->process].id.pid);
 	case SITES_COMM:
 		return pane_compare_texts(snapshot->processes[x->process].comm,
 					  snapshot->processes[y->process].comm);
@@ -133,7 +133,7 @@ static uint64_t sites_hash(const char *text)
 static uint64_t sites_key(const void *context, size_t item)
 {
 	const struct call_site *group = sites_at(context, item);
-	uint32_t pid = sites_snapshot(context)->processes[group->process].pid;
+	uint32_t pid = sites_snapshot(context)->processes[group->process].id.pid;
 	char line[STACK_LINE];
 	uint64_t hash = sites_hash(stack_line(group->stack, line, sizeof(line)));
 

@@ -33,7 +33,7 @@ static int fake_take(void *context, const struct snapshot_request *request, bool
 {
 	struct fake *fake = context;
 	struct snapshot *snapshot = snapshot_new(1);
-	struct snapshot_process process = {.pid = 7, .comm = "x", .user = "y", .alive = true};
+	struct snapshot_process process = {.id.pid = 7, .comm = "x", .user = "y", .alive = true};
 	uint32_t index;
 
 	assert(snapshot && snapshot_add_process(snapshot, &process, &index) == 0);

@@ -21,8 +21,8 @@ static struct snapshot *start(uint32_t first, uint32_t count)
 
 	assert(snapshot);
 	for (uint32_t i = 0; i < count; i++) {
-		const struct snapshot_process process = {.pid = first + i,
-							 .start_ticks = 1,
+		const struct snapshot_process process = {.id.pid = first + i,
+							 .id.start_ticks = 1,
 							 .comm = "x",
 							 .user = "x",
 							 .source = "book",

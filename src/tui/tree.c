@@ -48,7 +48,8 @@ void tree_read(struct tree *tree, const struct snapshot *snapshot,
 	tree->parents = calloc(count + 1, sizeof(*tree->parents));
 	for (size_t i = 0; pids && i < count; i++) {
 		if (snapshot->processes[i].alive)
-			pids[living++] = (struct tree_pid){snapshot->processes[i].pid, (uint32_t)i};
+			pids[living++] =
+				(struct tree_pid){snapshot->processes[i].id.pid, (uint32_t)i};
 	}
 	if (!pids || !tree->parents) {
 		free(pids);
@@ -58,7 +59,7 @@ void tree_read(struct tree *tree, const struct snapshot *snapshot,
 	qsort(pids, living, sizeof(*pids), tree_compare);
 	tree->count = count;
 	for (size_t i = 0; i < count; i++) {
-		struct tree_pid key = {snapshot->processes[i].pid, 0};
+		struct tree_pid key = {snapshot->processes[i].id.pid, 0};
 		const struct tree_pid *found = NULL;
 
 		tree->parents[i] = TREE_NONE;

@@ -116,8 +116,7 @@ static void tui_take(struct tui *tui)
 		tui_save_settings(tui);
 	if (tui->model.kill.wants)
 		kill_result(&tui->model,
-			    tui->options->send(tui->options->context, tui->model.kill.pid,
-					       tui->model.kill.start_ticks,
+			    tui->options->send(tui->options->context, tui->model.kill.process,
 					       tui->model.kill.signal));
 	tui_grow_tree(tui);
 	wish = model_wish(&tui->model);

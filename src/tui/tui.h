@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/process-id.h"
 #include "model/filter.h"
 #include "tui/poller.h"
 
@@ -22,7 +23,7 @@ struct tui_options {
 	bool (*is_stopped)(void);                /* a signal asks to end */
 	void *context;                           /* of those below */
 	/* Sends a signal to the process that started then, or asks whether it may (0). Negative errno. */
-	int (*send)(void *context, uint32_t pid, uint64_t start_ticks, int signal);
+	int (*send)(void *context, struct process_id process, int signal);
 	uint32_t (*parent_of)(void *context, uint32_t pid); /* its parent; 0 = none */
 };
 

@@ -211,7 +211,7 @@ static void budget_recording_add_live(struct budget_summary *summary,
 
 	if (snapshot->process_count == 0)
 		return;
-	moment.pid = snapshot->processes[0].pid;
+	moment.pid = snapshot->processes[0].id.pid;
 	moment.comm = snapshot->processes[0].comm;
 	for (size_t i = 0; i < snapshot->buffer_count; i++)
 		moment.bytes += snapshot_buffer_bytes(&snapshot->buffers[i]);

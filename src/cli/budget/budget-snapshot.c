@@ -36,7 +36,7 @@ static void budget_snapshot_add_peak(struct budget_summary *summary,
 {
 	const struct snapshot_process *process = &snapshot->processes[peak->process];
 	const struct budget_moment moment = {
-		.pid = process->pid,
+		.pid = process->id.pid,
 		.comm = process->comm,
 		.device = peak->device,
 		.type = peak->type,

@@ -68,7 +68,7 @@ static const struct snapshot_process *asked_for_process(const struct snapshot *s
 							uint32_t pid)
 {
 	for (size_t i = 0; i < snapshot->process_count; i++) {
-		if (snapshot->processes[i].pid == pid)
+		if (snapshot->processes[i].id.pid == pid)
 			return &snapshot->processes[i];
 	}
 	return NULL;
@@ -137,7 +137,7 @@ static bool asked_for_is_untracked(const struct filter *filter, const struct sna
 {
 	bool is_there = filter->device_count == 0;
 
-	if (!process->alive || process->books || !filter_wants_pid(filter, process->pid) ||
+	if (!process->alive || process->books || !filter_wants_pid(filter, process->id.pid) ||
 	    !(process->untracked || strcmp(process->source, "tt-metal") == 0))
 		return false;
 	for (size_t i = 0; i < process->part_count; i++) {
@@ -165,7 +165,7 @@ void asked_for_note_untracked(const struct asked_for *asked, struct snapshot *sn
 		text_fit(process->comm, 16, comm, sizeof(comm));
 		used += (size_t)snprintf(text + used, sizeof(text) - used,
 					 "%spid %" PRIu32 " (%s)%s%s", count > 1 ? ", " : "",
-					 process->pid, comm, amount.used ? " with " : "",
+					 process->id.pid, comm, amount.used ? " with " : "",
 					 amount.used ? text_size(amount.used, number) : "");
 		used = bits_min(used, sizeof(text) - 1);
 	}

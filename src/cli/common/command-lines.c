@@ -31,7 +31,7 @@ static void command_lines_write(struct document_commands *commands, struct emit 
 	struct command_line line;
 
 	if (!process->alive || !command_lines_may_see(process) ||
-	    command_line_read(&lines->proc, process->pid, process->start_ticks, &line) < 0)
+	    command_line_read(&lines->proc, process->id, &line) < 0)
 		return;
 	command_line_emit(&line, json);
 	emit_bool(json, "command_cut", line.is_cut);

@@ -76,8 +76,8 @@ void session_ask_cards(struct daemon_client *remote, struct card_watch *cards)
 	{
 		const struct snapshot_card card = {.bus = daemon_pages_text(row, "bus")};
 		const struct snapshot_left left = {
-			.pid = (uint32_t)daemon_pages_number(row, "pid"),
-			.start_ticks = daemon_pages_number(row, "start_ticks"),
+			.process.pid = (uint32_t)daemon_pages_number(row, "pid"),
+			.process.start_ticks = daemon_pages_number(row, "start_ticks"),
 			.device = (uint32_t)daemon_pages_number(row, "device"),
 		};
 

@@ -34,7 +34,7 @@ int session_spaces_take(struct session *session, const struct filter *filter,
 
 void session_spaces_print_title(const struct space *space)
 {
-	printf("pid %" PRIu32 " (", space->process->pid);
+	printf("pid %" PRIu32 " (", space->process->id.pid);
 	text_put(stdout, space->process->comm);
 	printf("), device %" PRIu32 "%s, %s", space->device->device,
 	       space->device->remote ? "R" : "", types_name(space->type));
@@ -57,7 +57,7 @@ void session_spaces_print_others(const struct space *space)
 			printf(", and others");
 			break;
 		}
-		printf("%spid %" PRIu32 " (", shown > 1 ? ", " : "", holder->process->pid);
+		printf("%spid %" PRIu32 " (", shown > 1 ? ", " : "", holder->process->id.pid);
 		text_put(stdout, holder->process->comm);
 		printf(") %s", text_size(holder->bytes, number));
 	}

@@ -102,7 +102,7 @@ static bool session_is_empty(struct session *session, const struct filter *filte
 
 			for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 				if (!filter ||
-				    (filter_wants_pid(filter, process->pid) &&
+				    (filter_wants_pid(filter, process->id.pid) &&
 				     filter_wants_device(filter, row->device, row->unique_id) &&
 				     (!filter->has_type || filter->type == type)))
 					buffers |= part->memory[type].buffers;

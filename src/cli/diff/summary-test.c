@@ -25,7 +25,8 @@ static const char *text(struct snapshot *snapshot, const char *bytes)
 static struct snapshot *start(void)
 {
 	struct snapshot *snapshot = snapshot_new(1000);
-	struct snapshot_process process = {.pid = 10, .alive = true, .exact = true, .comm = "test"};
+	struct snapshot_process process = {
+		.id.pid = 10, .alive = true, .exact = true, .comm = "test"};
 	uint32_t index;
 
 	assert(snapshot && snapshot_add_process(snapshot, &process, &index) == 0);

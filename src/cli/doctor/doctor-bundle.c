@@ -66,7 +66,7 @@ static void doctor_bundle_machine(struct emit *json)
 static void doctor_bundle_process(struct emit *json, const struct snapshot_process *process)
 {
 	emit_open_object(json, NULL);
-	emit_u64(json, "pid", process->pid);
+	emit_u64(json, "pid", process->id.pid);
 	emit_string(json, "comm", process->comm);
 	emit_string(json, "source", process->source);
 	emit_bool(json, "alive", process->alive);

@@ -82,7 +82,7 @@ static bool doctor_is_right(const struct doctor *doctor, const struct snapshot_p
 	if (sums->used == 0 || sums->unknown_frees || process->gave_up)
 		return false;
 	return sums->is_confirmed || (process_env_read(&session_scan(doctor->session)->proc,
-						       process->pid, &inside) == 0 &&
+						       process->id.pid, &inside) == 0 &&
 				      inside.has_metal_front && inside.has_metal);
 }
 
@@ -96,7 +96,7 @@ static void doctor_judge(struct doctor *doctor, const struct snapshot_process *p
 	text_size(sums.used, used);
 	/* A region may be inexact although no event was lost. */
 	if (!process->exact && !process->gave_up && strcmp(process->source, "tt-metal") != 0)
-		doctor_tell(doctor, DOCTOR_EVENTS_LOST, process->pid, process->user_id,
+		doctor_tell(doctor, DOCTOR_EVENTS_LOST, process->id.pid, process->user_id,
 			    "%s: events were lost: room %" PRIu64 ", lock %" PRIu64
 			    ", reentry %" PRIu64 ", device %" PRIu64 ", type %" PRIu64
 			    ", size %" PRIu64 ", arguments %" PRIu64 ", paused %" PRIu64,
@@ -106,25 +106,25 @@ static void doctor_judge(struct doctor *doctor, const struct snapshot_process *p
 			    process->rejected.arguments, process->rejected.paused);
 	if (sums.peak_is_known && sums.peak >= DOCTOR_MUCH &&
 	    sums.used < sums.peak / DOCTOR_FRACTION)
-		doctor_tell(doctor, DOCTOR_PEAK_PAST, process->pid, process->user_id,
+		doctor_tell(doctor, DOCTOR_PEAK_PAST, process->id.pid, process->user_id,
 			    "%s holds %s now, and held %s at most", comm, used,
 			    text_size(sums.peak, peak));
 	else if (doctor_is_right(doctor, process, &sums))
 		; /* little, and known to be all */
 	else if (sums.device_open && sums.used < DOCTOR_SMALL)
-		doctor_tell(doctor, DOCTOR_TOTAL_SMALL, process->pid, process->user_id,
+		doctor_tell(doctor, DOCTOR_TOTAL_SMALL, process->id.pid, process->user_id,
 			    "%s has a device open and holds %s in all", comm, used);
 	else if (doctor_holds_little(&sums))
-		doctor_tell(doctor, DOCTOR_TOTAL_SMALL, process->pid, process->user_id,
+		doctor_tell(doctor, DOCTOR_TOTAL_SMALL, process->id.pid, process->user_id,
 			    "%s holds %s in all%s", comm, used,
 			    sums.peak_is_known ? ", and never held 1 MiB" : "");
 	/* A region of tt-metal reports present use, not past use. */
 	if (sums.dram > 0 && sums.on_chip == 0 && strcmp(process->source, "tt-metal") != 0)
-		doctor_tell(doctor, DOCTOR_DRAM_ONLY, process->pid, process->user_id,
+		doctor_tell(doctor, DOCTOR_DRAM_ONLY, process->id.pid, process->user_id,
 			    "%s holds %s of DRAM and never had a buffer in L1", comm,
 			    text_size(sums.dram, used));
 	if (sums.unknown_frees)
-		doctor_tell(doctor, DOCTOR_FREES_UNKNOWN, process->pid, process->user_id,
+		doctor_tell(doctor, DOCTOR_FREES_UNKNOWN, process->id.pid, process->user_id,
 			    "%s freed %" PRIu64 " buffer%s that %s never reported", comm,
 			    sums.unknown_frees, sums.unknown_frees == 1 ? "" : "s",
 			    sums.unknown_frees == 1 ? "was" : "were");
@@ -136,7 +136,7 @@ void doctor_look_at_memory(struct doctor *doctor)
 
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		if (snapshot->processes[i].alive && !snapshot->processes[i].untracked &&
-		    (!doctor->only_pid || doctor->only_pid == snapshot->processes[i].pid))
+		    (!doctor->only_pid || doctor->only_pid == snapshot->processes[i].id.pid))
 			doctor_judge(doctor, &snapshot->processes[i]);
 	}
 }

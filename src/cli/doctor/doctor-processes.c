@@ -46,7 +46,7 @@ struct doctor_patient {
 /* The commands themselves have the library loaded but need no book. */
 static bool doctor_is_ours(const struct proc_facts *facts)
 {
-	return facts->pid == (uint32_t)getpid() || strcmp(facts->comm, "ttmem") == 0 ||
+	return facts->id.pid == (uint32_t)getpid() || strcmp(facts->comm, "ttmem") == 0 ||
 	       strcmp(facts->comm, "ttmemd") == 0 ||
 	       strcmp(facts->comm, SYMBOLIZER_PROCESS_NAME) == 0;
 }
@@ -56,14 +56,14 @@ static struct scan_book *doctor_find_book(const struct doctor *doctor, uint32_t 
 	const struct scan *scan = session_scan(doctor->session);
 
 	for (size_t i = 0; i < scan->count; i++) {
-		if (scan->books[i]->alive && scan->books[i]->owner.pid == pid)
+		if (scan->books[i]->alive && scan->books[i]->owner.id.pid == pid)
 			return scan->books[i];
 	}
 	return NULL;
 }
 
 #define DOCTOR_TELL(doctor, kind, patient, ...) \
-	doctor_tell(doctor, kind, (patient)->facts.pid, (patient)->facts.real_uid, __VA_ARGS__)
+	doctor_tell(doctor, kind, (patient)->facts.id.pid, (patient)->facts.real_uid, __VA_ARGS__)
 
 static uint32_t doctor_parent(const struct doctor *doctor, uint32_t pid)
 {
@@ -88,7 +88,7 @@ static void doctor_find_launchers(struct doctor *doctor)
 
 	doctor->has_launchers = true;
 	for (size_t i = 0; i < scan->count; i++) {
-		uint32_t pid = scan->books[i]->alive ? scan->books[i]->owner.pid : 0;
+		uint32_t pid = scan->books[i]->alive ? scan->books[i]->owner.id.pid : 0;
 
 		/* What is above one that is known already is known, too. */
 		while (pid && (pid = doctor_parent(doctor, pid)) &&
@@ -111,11 +111,11 @@ static void doctor_find_launchers(struct doctor *doctor)
  */
 static bool doctor_is_helper(struct doctor *doctor, const struct doctor_patient *patient)
 {
-	uint32_t pid = patient->facts.pid;
+	uint32_t pid = patient->facts.id.pid;
 
 	/* Those with a device open are no helpers. */
 	for (size_t i = 0; i < doctor->snapshot->process_count; i++) {
-		if (doctor->snapshot->processes[i].pid == pid)
+		if (doctor->snapshot->processes[i].id.pid == pid)
 			return false;
 	}
 	if (!doctor->has_launchers)
@@ -323,8 +323,8 @@ static void doctor_examine_scan(struct doctor *doctor)
 	for (size_t i = 0; i < scan->count; i++) {
 		const struct scan_book *book = scan->books[i];
 
-		if (!book->alive && (!doctor->only_pid || doctor->only_pid == book->owner.pid))
-			doctor_tell(doctor, DOCTOR_BOOK_LEFT, book->owner.pid, book->uid,
+		if (!book->alive && (!doctor->only_pid || doctor->only_pid == book->owner.id.pid))
+			doctor_tell(doctor, DOCTOR_BOOK_LEFT, book->owner.id.pid, book->uid,
 				    "it has ended; its book is held by pid %" PRIu32, book->holder);
 	}
 	if (doctor->only_pid)

@@ -43,7 +43,8 @@ static void doctor_tell_difference(struct doctor *doctor, const struct snapshot_
 {
 	char book[TEXT_NUMBER_SIZE], region[TEXT_NUMBER_SIZE];
 	/* A region lacks what other threads than the one that opened the device allocate: that is usual. */
-	bool is_threaded = doctor_has_threads(&session_scan(doctor->session)->proc, process->pid);
+	bool is_threaded =
+		doctor_has_threads(&session_scan(doctor->session)->proc, process->id.pid);
 
 	for (size_t i = 0; i < process->part_count; i++) {
 		const struct snapshot_part *part = &process->parts[i];
@@ -52,7 +53,8 @@ static void doctor_tell_difference(struct doctor *doctor, const struct snapshot_
 			if (part->memory[type].used == part->claimed_used[type] ||
 			    (is_threaded && part->memory[type].used > part->claimed_used[type]))
 				continue;
-			doctor_tell(doctor, DOCTOR_REGION_DIFFERS, process->pid, process->user_id,
+			doctor_tell(doctor, DOCTOR_REGION_DIFFERS, process->id.pid,
+				    process->user_id,
 				    "device %" PRIu32 ", %s: its book says %s, the region %s",
 				    doctor->snapshot->devices[part->row].device, types_name(type),
 				    text_size(part->memory[type].used, book),
@@ -70,7 +72,7 @@ static size_t doctor_count_nodes(const struct snapshot *snapshot,
 
 	for (size_t i = 0; i < snapshot->claim_count; i++)
 		count += snapshot->claims[i].is_open_only &&
-			 snapshot->claims[i].process.pid == process->pid;
+			 snapshot->claims[i].process.id.pid == process->id.pid;
 	return count;
 }
 
@@ -113,7 +115,7 @@ static void doctor_tell_unmatched(struct doctor *doctor, const struct snapshot_p
 		default:
 			continue;
 		}
-		doctor_tell(doctor, DOCTOR_DEVICE_UNMATCHED, process->pid, process->user_id,
+		doctor_tell(doctor, DOCTOR_DEVICE_UNMATCHED, process->id.pid, process->user_id,
 			    "its device %" PRIu32 " has no card: %s", part->device, why);
 		return;
 	}
@@ -127,7 +129,7 @@ static void doctor_tell_left(struct doctor *doctor, const struct snapshot_proces
 
 		if (part->before_reset)
 			doctor_tell(
-				doctor, DOCTOR_STALE_AFTER_RESET, process->pid, process->user_id,
+				doctor, DOCTOR_STALE_AFTER_RESET, process->id.pid, process->user_id,
 				"device %" PRIu32 " was reset or removed while it held %s of it",
 				doctor->snapshot->devices[part->row].device,
 				text_size(amount_of_part(part, AMOUNT_ALL).used, size));
@@ -144,7 +146,7 @@ static const struct snapshot_claim *doctor_stale_region(const struct snapshot *s
 		const struct snapshot_claim *claim = &snapshot->claims[i];
 
 		if (claim->is_open_only || claim->process.alive ||
-		    claim->process.pid != process->pid || claim->region_version == 0)
+		    claim->process.id.pid != process->id.pid || claim->region_version == 0)
 			continue;
 		if (!found || claim->region_version < found->region_version)
 			found = claim;
@@ -159,11 +161,11 @@ static void doctor_tell_stale(struct doctor *doctor, const struct snapshot_proce
 	const struct snapshot_claim *claim = doctor_stale_region(doctor->snapshot, process);
 
 	if (!claim) {
-		doctor_tell(doctor, DOCTOR_REGION_STALE, process->pid, process->user_id,
+		doctor_tell(doctor, DOCTOR_REGION_STALE, process->id.pid, process->user_id,
 			    "a region still has %s of (%s), which has ended", size, shown);
 		return;
 	}
-	doctor_tell(doctor, DOCTOR_REGION_STALE, process->pid, process->user_id,
+	doctor_tell(doctor, DOCTOR_REGION_STALE, process->id.pid, process->user_id,
 		    "tt_device_%" PRIu64 "_memory, version %" PRIu32
 		    ", still has %s of (%s), which has ended",
 		    claim->region, claim->region_version, size, shown);
@@ -183,7 +185,7 @@ static void doctor_tell_claim(struct doctor *doctor, const struct snapshot_proce
 
 	if (claim)
 		snprintf(name, sizeof(name), "tt_device_%" PRIu64 "_memory", claim->region);
-	doctor_tell(doctor, DOCTOR_REGION_CLAIM, process->pid, process->user_id,
+	doctor_tell(doctor, DOCTOR_REGION_CLAIM, process->id.pid, process->user_id,
 		    "%s of user %s claims that this process (%s) has %s", name, process->user,
 		    shown, size);
 }
@@ -197,7 +199,7 @@ static void doctor_look_at_claims(struct doctor *doctor)
 		char shown[256], size[TEXT_NUMBER_SIZE];
 		uint64_t bytes, buffers;
 
-		if (doctor->only_pid && doctor->only_pid != process->pid)
+		if (doctor->only_pid && doctor->only_pid != process->id.pid)
 			continue;
 		text_escape(process->comm, shown, sizeof(shown));
 		if (process->stale) {
@@ -208,15 +210,16 @@ static void doctor_look_at_claims(struct doctor *doctor)
 				doctor_tell_stale(doctor, process, shown, text_size(bytes, size));
 		}
 		if (process->untracked)
-			doctor_tell(doctor, DOCTOR_DEVICE_UNTRACKED, process->pid, process->user_id,
-				    "(%s) has device %" PRIu32 " open", shown,
+			doctor_tell(doctor, DOCTOR_DEVICE_UNTRACKED, process->id.pid,
+				    process->user_id, "(%s) has device %" PRIu32 " open", shown,
 				    process->part_count
 					    ? snapshot->devices[process->parts[0].row].device
 					    : 0);
 		if (process->differs)
 			doctor_tell_difference(doctor, process);
 		if (process->capacities_refused)
-			doctor_tell(doctor, DOCTOR_CAPACITY_REFUSED, process->pid, process->user_id,
+			doctor_tell(doctor, DOCTOR_CAPACITY_REFUSED, process->id.pid,
+				    process->user_id,
 				    "(%s) declares %zu capacit%s that no card has", shown,
 				    process->capacities_refused,
 				    process->capacities_refused == 1 ? "y" : "ies");

@@ -127,7 +127,7 @@ static void doctor_used(const struct doctor *doctor, uint32_t type, uint64_t *by
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 
-		if (!process->alive || (doctor->only_pid && doctor->only_pid != process->pid))
+		if (!process->alive || (doctor->only_pid && doctor->only_pid != process->id.pid))
 			continue;
 		for (size_t k = 0; k < process->part_count; k++) {
 			const struct snapshot_part *part = &process->parts[k];

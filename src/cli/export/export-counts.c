@@ -19,14 +19,12 @@
 static bool counts_find_process(const struct snapshot *snapshot, const struct recording_book *owner,
 				uint32_t *ret_process)
 {
-	for (size_t i = 0; i < snapshot->process_count; i++) {
-		if (snapshot->processes[i].pid == owner->pid &&
-		    snapshot->processes[i].start_ticks == owner->start_ticks) {
-			*ret_process = (uint32_t)i;
-			return true;
-		}
-	}
-	return false;
+	const struct snapshot_process *process =
+		snapshot_find_process(snapshot, recording_process(owner));
+
+	if (process)
+		*ret_process = (uint32_t)(process - snapshot->processes);
+	return process;
 }
 
 static void counts_add(struct export_counts *counts, const struct export_count *count)

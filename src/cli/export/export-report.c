@@ -26,7 +26,7 @@ static bool export_report_find_process(const struct snapshot *snapshot, uint32_t
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 
-		if (process->pid == pid && process->books) {
+		if (process->id.pid == pid && process->books) {
 			*ret_index = (uint32_t)i;
 			return true;
 		}
@@ -45,7 +45,7 @@ static int export_report_read_marks(const struct scan *scan, uint32_t pid,
 		struct scan_book *book = scan->books[i];
 		uint64_t lost = 0;
 
-		if (book->gone || (!book->alive && !book->recorded) || book->owner.pid != pid)
+		if (book->gone || (!book->alive && !book->recorded) || book->owner.id.pid != pid)
 			continue;
 		r = book_marks_read(book, snapshot, marks, &lost);
 		*ret_lost += lost;

@@ -118,7 +118,7 @@ static int record_scan(struct record *record)
 		struct scan_book *book = scan->books[i];
 
 		if (book->gone || !book->alive || book->ignored || record_knows(record, book) ||
-		    (record->options->pid && book->owner.pid != record->options->pid))
+		    (record->options->pid && book->owner.id.pid != record->options->pid))
 			continue;
 		r = record_add(record, book, &scan->proc);
 	}
@@ -222,7 +222,7 @@ static int record_find(struct record *record)
 	if (!record->options->pid)
 		return 0;
 	for (size_t i = 0; i < scan->count; i++) {
-		if (scan->books[i]->owner.pid == record->options->pid && scan->books[i]->alive)
+		if (scan->books[i]->owner.id.pid == record->options->pid && scan->books[i]->alive)
 			return 0;
 	}
 	fprintf(stderr,

@@ -127,7 +127,7 @@ static void report_put_incident(struct report *report, const struct snapshot_inc
 	emit_string(json, "kind", incident->kind);
 	emit_u64(json, "time_ns", incident->time_ns);
 	emit_u64(json, "last_ns", incident->last_ns);
-	emit_u64(json, "pid", process->pid);
+	emit_u64(json, "pid", process->id.pid);
 	emit_string(json, "comm", process->comm);
 	emit_u64(json, "device", incident->device);
 	emit_string(json, "type", types_name(incident->type));

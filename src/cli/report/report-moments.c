@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/process-id.h"
 #include "cli/common/session.h"
 #include "cli/report/report.h"
 #include "model/memory/memory-map.h"
@@ -25,8 +26,8 @@
 
 /* A memory at each look; all 0 where it did not exist. */
 struct report_space {
-	uint32_t pid, device, type;
-	uint64_t start_ticks;
+	struct process_id process;
+	uint32_t device, type;
 	const char *comm; /* of the growth's pool */
 	uint64_t size, most;
 	struct {
@@ -57,9 +58,8 @@ static struct report_space *report_moments_space(struct report_moments *moments,
 
 	for (size_t i = 0; i < moments->count; i++) {
 		list = &moments->spaces[i];
-		if (list->pid == space->process->pid && list->type == space->type &&
-		    list->device == space->device->device &&
-		    list->start_ticks == space->process->start_ticks)
+		if (process_id_equal(list->process, space->process->id) &&
+		    list->type == space->type && list->device == space->device->device)
 			return list;
 	}
 	if (moments->count == 8 * (size_t)REPORT_SPACES_MAX)
@@ -70,26 +70,13 @@ static struct report_space *report_moments_space(struct report_moments *moments,
 	moments->spaces = list;
 	list += moments->count++;
 	*list = (struct report_space){
-		.pid = space->process->pid,
+		.process = space->process->id,
 		.device = space->device->device,
 		.type = space->type,
-		.start_ticks = space->process->start_ticks,
 		.comm = pool_text(&moments->growth.texts, space->process->comm,
 				  strlen(space->process->comm)),
 	};
 	return list;
-}
-
-static bool report_moments_lives(const struct snapshot *snapshot, const struct report_space *space)
-{
-	struct snapshot_search search = {.pid = space->pid};
-	const struct snapshot_process *process;
-
-	while ((process = snapshot_next_process(snapshot, &search))) {
-		if (process->alive && process->start_ticks == space->start_ticks)
-			return true;
-	}
-	return false;
 }
 
 /* A memory without buffers is not among the maps: all of it is free. */
@@ -99,7 +86,7 @@ static void report_moments_empty(struct report_moments *moments, const struct sn
 	for (size_t i = 0; i < moments->count; i++) {
 		struct report_space *space = &moments->spaces[i];
 
-		if (space->looks[look].is_known || !report_moments_lives(snapshot, space))
+		if (space->looks[look].is_known || !snapshot_find_living(snapshot, space->process))
 			continue;
 		space->looks[look].free = space->looks[look].largest = space->size;
 		space->looks[look].is_known = true;
@@ -193,7 +180,7 @@ static void report_put_grown(struct report *report, const struct growth *growth,
 	report_put_site(report, &place);
 	emit_string(json, "name", site->last.names == 1 ? site->last.name : NULL);
 	emit_u64(json, "name_count", site->last.names);
-	emit_u64(json, "pid", site->pid);
+	emit_u64(json, "pid", site->process.pid);
 	emit_string(json, "comm", site->comm);
 	emit_u64(json, "first_bytes", site->first_bytes);
 	emit_u64(json, "last_bytes", site->last.bytes);
@@ -211,8 +198,7 @@ static bool report_moments_has_begun(const struct report *report, const struct g
 	for (size_t i = 0; i < report->facts->books; i++) {
 		const struct recording_owner *owner = recording_owner(report->recording, i);
 
-		if (owner && owner->book.pid == site->pid &&
-		    owner->book.start_ticks == site->start_ticks)
+		if (owner && process_id_equal(recording_process(&owner->book), site->process))
 			return owner->book.start_ns < growth->first_ns;
 	}
 	return false;
@@ -254,7 +240,7 @@ static void report_put_look(struct emit *json, bool is_known, uint64_t value)
 static void report_put_space(struct emit *json, const struct report_space *space, uint32_t looks)
 {
 	emit_open_object(json, NULL);
-	emit_u64(json, "pid", space->pid);
+	emit_u64(json, "pid", space->process.pid);
 	emit_string(json, "comm", space->comm);
 	emit_u64(json, "device", space->device);
 	emit_string(json, "type", types_name(space->type));

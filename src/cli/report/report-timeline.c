@@ -215,8 +215,7 @@ void report_timeline_finish(struct report_timeline *timeline, const struct snaps
 			const struct recording_owner *owner =
 				recording_owner(timeline->recording, book);
 
-			if (owner && owner->book.pid == process->pid &&
-			    owner->book.start_ticks == process->start_ticks)
+			if (owner && process_id_equal(recording_process(&owner->book), process->id))
 				report_timeline_add_idle(timeline, book, process);
 		}
 	}

@@ -152,7 +152,7 @@ static int black_box_open(struct run_black_box *box, const struct scan_book *boo
 	if (!paths)
 		return -ENOMEM;
 	box->paths = paths;
-	fd = record_file_make_in(box->folder, book->owner.pid, why, path, sizeof(path));
+	fd = record_file_make_in(box->folder, book->owner.id.pid, why, path, sizeof(path));
 	if (fd < 0)
 		return fd;
 	*ret_path = strdup(path);

@@ -118,8 +118,7 @@ static uint32_t family_row(const struct family *family, const struct scan_book *
 	for (size_t i = family->ended->process_count; i > 0; i--) {
 		const struct snapshot_process *process = &family->ended->processes[i - 1];
 
-		if (process->pid == book->owner.pid &&
-		    process->start_ticks == book->owner.start_ticks)
+		if (process_id_equal(process->id, book->owner.id))
 			return (uint32_t)(i - 1);
 	}
 	return 0;
@@ -129,15 +128,8 @@ static uint32_t family_row(const struct family *family, const struct scan_book *
 static void family_read_status(const struct family *family, const struct accept_peer *peer,
 			       struct ending *ending)
 {
-	const struct exit_status_of of = {
-		.proc = &family->proc,
-		.pid_fd = peer->pid_fd,
-		.pid = peer->pid,
-		.start_ticks = peer->book->owner.start_ticks,
-	};
-
-	if (!run_children_status(family->run_children, peer->pid, ending))
-		(void)exit_status_read(&of, ending); /* or it is not known */
+	if (!run_children_status(family->run_children, peer->pid, ending)) /* or it is not known */
+		(void)exit_status_read(&family->proc, peer->book->owner.id, peer->pid_fd, ending);
 }
 
 /* Reads the final state of a book whose owner has ended or called exec. */
@@ -209,7 +201,7 @@ static bool family_is_over(const struct family *family, const struct accept_peer
 		return poll(&end, 1, 0) > 0;
 	/* It has already ended, or pidfds are not available: use /proc instead. */
 	return proc_read(&family->proc, peer->pid, &facts) < 0 ||
-	       facts.start_ticks != peer->book->owner.start_ticks ||
+	       !process_id_equal(facts.id, peer->book->owner.id) ||
 	       proc_is_over(&family->proc, &facts);
 }
 

@@ -98,7 +98,7 @@ static void report_json_process(struct emit *json, const struct snapshot *ended,
 	uint64_t bytes = 0;
 
 	emit_open_object(json, NULL);
-	emit_u64(json, "pid", process->pid);
+	emit_u64(json, "pid", process->id.pid);
 	emit_string(json, "comm", process->comm);
 	emit_u64(json, "user_id", process->user_id);
 	emit_u64(json, "start_ns", process->start_ns);

@@ -21,7 +21,7 @@ static void run_limits_add_ends(const struct snapshot *ended, struct budget_summ
 	for (size_t i = 0; i < ended->buffer_count; i++) {
 		const struct snapshot_buffer *buffer = &ended->buffers[i];
 		const struct snapshot_process *process = &ended->processes[buffer->process];
-		const struct budget_moment end = {.pid = process->pid,
+		const struct budget_moment end = {.pid = process->id.pid,
 						  .comm = process->comm,
 						  .device = buffer->device,
 						  .type = buffer->type};
@@ -36,7 +36,7 @@ void run_limits_find_gave_up(struct family *family)
 
 	for (size_t i = 0; !family->gave_up && i < ended->process_count; i++) {
 		family->gave_up = ended->processes[i].gave_up;
-		family->gave_up_pid = ended->processes[i].pid;
+		family->gave_up_pid = ended->processes[i].id.pid;
 	}
 	for (size_t i = 0; !family->gave_up && i < family->peer_count; i++) {
 		struct scan_book *book = family->peers[i]->book;
@@ -48,7 +48,7 @@ void run_limits_find_gave_up(struct family *family)
 		text = reader_string(&book->reader, book->reader.header.gave_up, &length);
 		text = text ? snapshot_text(ended, text, length) : NULL;
 		family->gave_up = text ? text : "the reason is not known";
-		family->gave_up_pid = book->owner.pid;
+		family->gave_up_pid = book->owner.id.pid;
 	}
 }
 

@@ -131,7 +131,7 @@ static void report_incidents(const struct report *report, FILE *out)
 		}
 		if (incident->count > 1)
 			fprintf(out, " (%" PRIu64 " times)", incident->count);
-		fprintf(out, ", pid %" PRIu32 "\n", ended->processes[incident->process].pid);
+		fprintf(out, ", pid %" PRIu32 "\n", ended->processes[incident->process].id.pid);
 	}
 	if (shown > REPORT_SITES)
 		fprintf(out, "  and %zu more\n", shown - REPORT_SITES);

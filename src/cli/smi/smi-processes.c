@@ -191,7 +191,7 @@ static void smi_processes_left(const struct smi_picture *picture, const struct s
 	char number[16];
 
 	snprintf(number, sizeof(number), "%" PRIu32 "%s", row->device, row->remote ? "R" : "");
-	fprintf(picture->out, "| %*" PRIu32 " ", (int)columns->pid, process->pid);
+	fprintf(picture->out, "| %*" PRIu32 " ", (int)columns->pid, process->id.pid);
 	smi_picture_left(picture, process->user, columns->user);
 	fputc(' ', picture->out);
 	smi_picture_left(picture, process->comm, columns->command);

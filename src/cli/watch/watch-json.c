@@ -18,7 +18,7 @@ static void watch_json_open(struct emit *json, const struct follow *follow, cons
 
 	document_open(json, "ttmem.watch/1", time_ns);
 	emit_string(json, "op", op);
-	emit_u64(json, "pid", follow->book->owner.pid);
+	emit_u64(json, "pid", follow->book->owner.id.pid);
 	emit_string(json, "comm", watch_comm(follow, comm));
 }
 

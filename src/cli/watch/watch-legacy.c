@@ -35,7 +35,7 @@ static void watch_seed_event(const struct watch *watch, const struct follow_even
 	const struct book_record *record = &event->event.record;
 	struct legacy_lines_event line = {
 		.event = &event->event,
-		.pid = event->follow->book->owner.pid,
+		.pid = event->follow->book->owner.id.pid,
 		.device = event->follow->shards[event->shard].device,
 		.decimal = watch->decimal,
 	};
@@ -54,7 +54,7 @@ static void watch_seed_missed(const struct watch *watch, const struct follow_eve
 {
 	(void)watch;
 	fprintf(stderr, "note: pid %" PRIu32 ", device %" PRIu32 ": %" PRIu64 " event%s missed\n",
-		event->follow->book->owner.pid, event->follow->shards[event->shard].device,
+		event->follow->book->owner.id.pid, event->follow->shards[event->shard].device,
 		event->missed, event->missed == 1 ? "" : "s");
 }
 
@@ -66,7 +66,7 @@ static void watch_seed_started(const struct watch *watch, const struct follow *f
 
 static void watch_seed_ended(const struct watch *watch, const struct follow *follow)
 {
-	struct legacy_lines_dead dead = {.pid = follow->book->owner.pid};
+	struct legacy_lines_dead dead = {.pid = follow->book->owner.id.pid};
 	char text[LEGACY_LINES_SIZE];
 	uint64_t bytes, buffers;
 

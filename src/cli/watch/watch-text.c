@@ -26,7 +26,7 @@ static void watch_text_begin(const struct follow *follow, uint64_t time_ns)
 		strftime(when, sizeof(when), "%T", &local);
 	printf("%s.%03" PRIu64 " ", when, time_ns / NS_PER_MS % 1000);
 	text_put(stdout, watch_comm(follow, comm));
-	printf("[%" PRIu32 "]", follow->book->owner.pid);
+	printf("[%" PRIu32 "]", follow->book->owner.id.pid);
 }
 
 static void watch_text_quoted(const char *before, const char *text, const char *after)

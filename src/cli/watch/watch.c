@@ -163,7 +163,7 @@ static int watch_adopt(struct watch *watch, const struct scan *scan, struct view
 		int r;
 
 		if (book->gone || !book->alive || book->ignored || watch_knows(watch, book) ||
-		    !filter_wants_pid(&watch->filter, book->owner.pid))
+		    !filter_wants_pid(&watch->filter, book->owner.id.pid))
 			continue;
 		follows = array_grow(watch->follows, &watch->capacity, watch->count + 1,
 				     sizeof(struct follow *));
@@ -173,7 +173,7 @@ static int watch_adopt(struct watch *watch, const struct scan *scan, struct view
 		r = follow_new(&follows[watch->count], book, &scan->proc, book->first_pass > 1);
 		if (r < 0)
 			return r;
-		watch_unseen_add(unseen, book->owner.pid);
+		watch_unseen_add(unseen, book->owner.id.pid);
 		/* Before it is announced; watch_round() says why it failed. */
 		(void)follow_begin(follows[watch->count], view);
 		watch->form->started(watch, follows[watch->count++]);
@@ -220,7 +220,7 @@ static int watch_round(struct watch *watch, struct watch_batch *batch, struct vi
 			return r;
 		if (r < 0) {
 			fprintf(stderr, "note: pid %" PRIu32 ": its book cannot be read: %s\n",
-				follow->book->owner.pid, reader_strerror(r));
+				follow->book->owner.id.pid, reader_strerror(r));
 			follow->is_over = true;
 		}
 		if (follow->book->gone)

@@ -19,8 +19,8 @@ static struct snapshot *atest_snapshot(uint32_t processes)
 
 	assert(snapshot);
 	for (uint32_t i = 0; i < processes; i++) {
-		struct snapshot_process process = {.pid = 100 + i,
-						   .start_ticks = 1,
+		struct snapshot_process process = {.id.pid = 100 + i,
+						   .id.start_ticks = 1,
 						   .comm = "x",
 						   .user = "x",
 						   .source = "book",

@@ -212,7 +212,8 @@ static void answer_text_rows(struct answer_text *text, uint32_t device, uint32_t
 		fprintf(text->out,
 			"    - Buffer 0x%" PRIx64 ": %g KB (PID %" PRIu32 ", ref_count=%" PRIu32
 			")",
-			buffer->address, (double)buffer->size / 1024.0, process->pid, buffer->refs);
+			buffer->address, (double)buffer->size / 1024.0, process->id.pid,
+			buffer->refs);
 		if (buffer->name) {
 			fputc(' ', text->out);
 			text_put(text->out, buffer->name);

@@ -154,7 +154,7 @@ static int keep_write(struct legacy_book *keep, const struct proc *proc,
 		.uid = owner->real_uid,
 		.euid = owner->real_uid,
 		.source = BOOK_SOURCE_SOCKET,
-		.start_ticks = owner->start_ticks,
+		.start_ticks = owner->id.start_ticks,
 		.monotonic_offset = proc_time_offsets()->monotonic_ns,
 		.pid_namespace = owner->pid_namespace,
 		.cmdline = cmdline,
@@ -174,7 +174,7 @@ static int keep_write(struct legacy_book *keep, const struct proc *proc,
 
 	memcpy(identity.comm, owner->comm,
 	       strnlen(owner->comm, bits_min(sizeof(owner->comm), sizeof(identity.comm) - 1)));
-	identity.cmdline_length = keep_cmdline(proc, owner->pid, cmdline);
+	identity.cmdline_length = keep_cmdline(proc, owner->id.pid, cmdline);
 	return writer_new(&keep->writer, &config);
 }
 
@@ -213,7 +213,7 @@ static int keep_read(const struct legacy_book *keep, const struct proc *proc,
 	book->owner = *owner;
 	book->alive = true;
 	book->holder = (uint32_t)getpid();
-	proc_container(proc, owner->pid, book->container);
+	proc_container(proc, owner->id.pid, book->container);
 	*ret_book = book;
 	return 0;
 }

@@ -40,11 +40,11 @@ static struct legacy_client **client_chain(struct legacy_server *server, uint32_
 static struct legacy_client *client_find(struct legacy_server *server,
 					 const struct proc_facts *facts)
 {
-	struct legacy_client *client = *client_chain(server, facts->pid);
+	struct legacy_client *client = *client_chain(server, facts->id.pid);
 
-	while (client &&
-	       (client->facts.pid != facts->pid ||
-		(client->facts.start_ticks != facts->start_ticks && facts->start_ticks != 0)))
+	while (client && (client->facts.id.pid != facts->id.pid ||
+			  (client->facts.id.start_ticks != facts->id.start_ticks &&
+			   facts->id.start_ticks != 0)))
 		client = client->next;
 	return client;
 }
@@ -77,19 +77,19 @@ static int client_open_pid(const struct proc *proc, struct proc_facts *facts, in
 
 	is_exact = peer_fd >= 0 && getsockopt(peer_fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &length) == 0;
 	if (!is_exact)
-		fd = (int)syscall(SYS_pidfd_open, (pid_t)facts->pid, 0);
+		fd = (int)syscall(SYS_pidfd_open, (pid_t)facts->id.pid, 0);
 	if (fd < 0)
 		/* It has ended, or the kernel has no pidfds; other errors may pass. */
 		return errno == EMFILE || errno == ENFILE || errno == ENOMEM
 			       ? -errno
 			       : legacy_client_ended_fd();
 	has_ended = client_has_ended(fd);
-	if (proc_read(proc, facts->pid, &again) < 0)
+	if (proc_read(proc, facts->id.pid, &again) < 0)
 		return is_exact || !has_ended ? cleanup_steal_fd(&fd) : legacy_client_ended_fd();
 	/* If it has ended, /proc shows another process by now, or this one until it is reaped. */
 	if (has_ended ? again.state == 'Z' || again.state == 'X'
-		      : is_exact || facts->start_ticks == again.start_ticks) {
-		if (facts->start_ticks == 0)
+		      : is_exact || facts->id.start_ticks == again.id.start_ticks) {
+		if (facts->id.start_ticks == 0)
 			*facts = again;
 		return cleanup_steal_fd(&fd);
 	}
@@ -116,7 +116,7 @@ static bool client_drain(struct registry_keeper *keeper)
 /* Prints what it left, as the old server did. */
 static void client_tell_end(const struct legacy_client *client)
 {
-	struct legacy_lines_dead dead = {.pid = client->facts.pid};
+	struct legacy_lines_dead dead = {.pid = client->facts.id.pid};
 
 	for (uint32_t device = 0; device < BOOK_DEVICES; device++) {
 		const struct shard *shard = client->writer->shards[device];
@@ -157,7 +157,7 @@ static void client_forget(struct registry_keeper *keeper)
 void legacy_client_free(struct legacy_client *client)
 {
 	struct legacy_server *server = client->server;
-	struct legacy_client **link = client_chain(server, client->facts.pid);
+	struct legacy_client **link = client_chain(server, client->facts.id.pid);
 
 	while (*link && *link != client)
 		link = &(*link)->next;
@@ -173,7 +173,7 @@ void legacy_client_free(struct legacy_client *client)
 int legacy_client_add_consume(struct legacy_client *client, struct scan_book *book, int pid_fd)
 {
 	struct legacy_server *server = client->server;
-	struct legacy_client **chain = client_chain(server, client->facts.pid);
+	struct legacy_client **chain = client_chain(server, client->facts.id.pid);
 	int r = quota_add(&server->user_clients, client->facts.real_uid, 1);
 
 	if (r < 0) {

@@ -70,9 +70,9 @@ int legacy_family_find(const struct proc *proc, const struct proc_facts *peer, u
 	struct family family = {.proc = proc};
 	struct proc_facts facts;
 
-	if (peer->start_ticks == 0 || pid == 0)
+	if (peer->id.start_ticks == 0 || pid == 0)
 		return -ESRCH;
-	family_add_children(&family, peer->pid);
+	family_add_children(&family, peer->id.pid);
 	for (size_t i = 0; i < family.count; i++) {
 		if (proc_read(proc, family.pids[i], &facts) < 0)
 			continue;
@@ -81,7 +81,7 @@ int legacy_family_find(const struct proc *proc, const struct proc_facts *peer, u
 			*ret_facts = facts;
 			return 0;
 		}
-		family_add_children(&family, facts.pid);
+		family_add_children(&family, facts.id.pid);
 	}
 	return -ESRCH;
 }

@@ -109,7 +109,7 @@ static void follow_tell(struct legacy_follow *self, const struct follow_event *e
 	struct legacy_lines_event line = {
 		.event = &event->event,
 		.uid = follow->book->uid,
-		.pid = follow->book->owner.pid,
+		.pid = follow->book->owner.id.pid,
 		.device = follow->shards[event->shard].device,
 		.decimal = self->config.decimal_ids,
 	};

@@ -249,7 +249,7 @@ UNIT(pain_7_another_pid_namespace)
 	legacy_testing_until_messages(&world, 2);
 	snapshot = legacy_testing_snapshot(&world);
 	assert(snapshot->process_count == 1);
-	outer = snapshot->processes[0].pid;
+	outer = snapshot->processes[0].id.pid;
 	inner = snapshot->processes[0].ns_pid;
 	snapshot_free(snapshot);
 	assert(inner == 1 && outer != 1 && outer != (uint32_t)pid);
@@ -344,8 +344,8 @@ UNIT(a_child_with_an_inherited_connection)
 	assert(legacy_testing_look(&world, (uint32_t)pid, 0, 0).bytes == 12345);
 	snapshot = legacy_testing_snapshot(&world);
 	for (size_t i = 0; i < snapshot->process_count; i++) {
-		if (snapshot->processes[i].pid != (uint32_t)pid)
-			child = snapshot->processes[i].pid;
+		if (snapshot->processes[i].id.pid != (uint32_t)pid)
+			child = snapshot->processes[i].id.pid;
 	}
 	snapshot_free(snapshot);
 	assert(child && legacy_testing_look(&world, child, 0, 0).bytes == 1554);
@@ -372,7 +372,7 @@ static int ltest_hold(struct legacy_testing_world *world, uint64_t *ret_start)
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", book_list->list[0]->book->file.fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert(fd >= 0);
-	*ret_start = book_list->list[0]->start_ticks;
+	*ret_start = book_list->list[0]->process.start_ticks;
 	book_list_unref(book_list);
 	return fd;
 }
@@ -419,10 +419,11 @@ UNIT(pain_5_a_restart_forgets_nothing)
 	legacy_testing_close(&world);
 
 	legacy_testing_open(&world, NULL);
-	assert(registry_restore_consume(world.registry, held, (uint32_t)pid, start) == 0);
+	assert(registry_restore_consume(world.registry, held,
+					(struct process_id){(uint32_t)pid, start}) == 0);
 	after = legacy_testing_snapshot(&world);
 	assert(before->buffer_count == 2 && after->buffer_count == 2);
-	assert(after->processes[0].pid == (uint32_t)pid && after->processes[0].alive);
+	assert(after->processes[0].id.pid == (uint32_t)pid && after->processes[0].alive);
 	for (size_t i = 0; i < 2; i++) {
 		const struct snapshot_buffer *a = &before->buffers[i], *b = &after->buffers[i];
 

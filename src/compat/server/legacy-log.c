@@ -208,7 +208,7 @@ void legacy_log_events(struct legacy_log *log, const struct writer *writer,
 		struct legacy_lines_event line = {
 			.event = event,
 			.uid = owner->real_uid,
-			.pid = owner->pid,
+			.pid = owner->id.pid,
 			.device = device,
 			.decimal = log->config.decimal_ids,
 		};

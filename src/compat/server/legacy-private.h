@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/files/socket-lock.h"
+#include "base/process-id.h"
 #include "base/quota.h"
 #include "base/threads/loop.h"
 #include "compat/server/legacy-book.h"
@@ -79,9 +80,8 @@ struct legacy_connection {
 
 /* What a process has spoken last. */
 struct legacy_spoken {
-	uint32_t pid;
+	struct process_id process;
 	uint32_t dialect;
-	uint64_t start_ticks;
 };
 
 #define LEGACY_SPOKEN 512u /* the newest of those that share a place */

@@ -221,8 +221,8 @@ void legacy_reading_begin(struct legacy_connection *connection)
 	const struct legacy_spoken *spoken = reading_spoken(connection);
 
 	legacy_stream_init(&connection->stream);
-	if (spoken->pid == connection->pid && spoken->start_ticks != 0 &&
-	    spoken->start_ticks == connection->facts.start_ticks)
+	if (spoken->process.start_ticks != 0 &&
+	    process_id_equal(spoken->process, connection->facts.id))
 		connection->stream.expected = (enum legacy_dialect)spoken->dialect;
 }
 
@@ -252,9 +252,8 @@ static int reading_decide(struct legacy_connection *connection)
 	legacy_stream_restart(stream, stream->dialect);
 	connection->slot->dialect = (uint32_t)stream->dialect;
 	*reading_spoken(connection) = (struct legacy_spoken){
-		.pid = connection->pid,
+		.process = connection->facts.id,
 		.dialect = (uint32_t)stream->dialect,
-		.start_ticks = connection->facts.start_ticks,
 	};
 	return LEGACY_READS;
 }

@@ -35,9 +35,9 @@ enum {
 
 static struct snapshot *rtest_snapshot(void)
 {
-	struct snapshot_process process = {.pid = RTEST_PID,
+	struct snapshot_process process = {.id.pid = RTEST_PID,
 					   .ns_pid = RTEST_PID,
-					   .start_ticks = 1,
+					   .id.start_ticks = 1,
 					   .comm = "python",
 					   .user = "somebody",
 					   .source = "socket",

@@ -141,7 +141,7 @@ static void report_put_row(const struct report *report, const struct report_row 
 	fprintf(report->out, "    🔹 ID: 0x%" PRIx64 " | Size: ", buffer->address);
 	report_put_kb(report->out, buffer->size);
 	fprintf(report->out, " | PID: %" PRIu32 " | Refs: %" PRIu32 " | Age: %" PRIu64 "s",
-		report->snapshot->processes[buffer->process].pid, buffer->refs, age);
+		report->snapshot->processes[buffer->process].id.pid, buffer->refs, age);
 	if (buffer->name) {
 		fputs(" | 📝 ", report->out);
 		text_put(report->out, buffer->name);
@@ -152,7 +152,7 @@ static void report_put_row(const struct report *report, const struct report_row 
 	legacy_history_put(report->history, report->out,
 			   &(struct legacy_history_key){
 				   .uid = report->snapshot->processes[buffer->process].maker_id,
-				   .pid = report->snapshot->processes[buffer->process].pid,
+				   .pid = report->snapshot->processes[buffer->process].id.pid,
 				   .device = buffer->device,
 				   .type = buffer->type,
 				   .address = buffer->address,

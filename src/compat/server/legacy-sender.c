@@ -22,18 +22,18 @@ void legacy_sender_init(struct legacy_connection *connection)
 	bool is_known = connection->pid != 0 && proc_read(proc, connection->pid, facts) == 0;
 
 	/* While no daemon ran, it may have ended, and another may have its pid. */
-	if (slot->start_ticks != 0 && (!is_known || facts->start_ticks != slot->start_ticks)) {
+	if (slot->start_ticks != 0 && (!is_known || facts->id.start_ticks != slot->start_ticks)) {
 		*facts = (struct proc_facts){.ns_pid = slot->ns_pid,
-					     .start_ticks = slot->start_ticks};
+					     .id.start_ticks = slot->start_ticks};
 	} else if (!is_known) {
 		/* In a pid namespace above ours, or gone already: nothing more is known. */
 		*facts = (struct proc_facts){.ns_pid = connection->pid};
 	} else {
-		slot->start_ticks = facts->start_ticks;
+		slot->start_ticks = facts->id.start_ticks;
 		slot->ns_pid = facts->ns_pid;
 		return;
 	}
-	facts->pid = connection->pid;
+	facts->id.pid = connection->pid;
 	facts->real_uid = facts->saved_uid = connection->uid;
 }
 
@@ -93,7 +93,7 @@ int legacy_sender_find(struct legacy_connection *connection, int32_t pid,
 		       struct legacy_client **ret_client)
 {
 	bool is_peer = pid == (int32_t)connection->facts.ns_pid ||
-		       pid == (int32_t)connection->pid || connection->facts.start_ticks == 0;
+		       pid == (int32_t)connection->pid || connection->facts.id.start_ticks == 0;
 	struct legacy_client *client = NULL;
 	int r = 0;
 
@@ -118,7 +118,7 @@ bool legacy_sender_is_on(const struct legacy_connection *connection,
 			 const struct legacy_client *client)
 {
 	/* Even if it has not used this one yet: a child may use any connection of its parent. */
-	if (connection->pid == client->facts.pid || connection->last.client == client)
+	if (connection->pid == client->facts.id.pid || connection->last.client == client)
 		return true;
 	for (uint32_t i = 0; i < connection->family_count; i++) {
 		if (connection->family[i].client == client)

@@ -117,7 +117,7 @@ static int adopt_book(struct legacy_server *server, struct scan_book *book, int 
 
 	if (!view)
 		return -ENOMEM;
-	if (book->owner.start_ticks == 0)
+	if (book->owner.id.start_ticks == 0)
 		return -ESRCH;
 	if (owned < 0)
 		owned = legacy_client_ended_fd();

@@ -337,12 +337,12 @@ void legacy_server_hold(struct legacy_server *server)
 		legacy_handover_hold(server);
 }
 
-bool legacy_server_hears(const struct legacy_server *server, uint32_t pid, uint64_t start_ticks)
+bool legacy_server_hears(const struct legacy_server *server, struct process_id process)
 {
 	const struct legacy_connection *at = server->connections;
 
-	while (at && (at->pid != pid ||
-		      (at->facts.start_ticks != 0 && at->facts.start_ticks != start_ticks)))
+	while (at && (at->pid != process.pid || (at->facts.id.start_ticks != 0 &&
+						 at->facts.id.start_ticks != process.start_ticks)))
 		at = at->after;
 	return at;
 }

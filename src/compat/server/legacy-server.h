@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/process-id.h"
 #include "base/quota.h"
 
 struct access;
@@ -134,7 +135,7 @@ struct legacy_server *legacy_server_free(struct legacy_server *server);
 void legacy_server_hold(struct legacy_server *server);
 
 /* Whether a connection may still have messages of that process, which has ended. */
-bool legacy_server_hears(const struct legacy_server *server, uint32_t pid, uint64_t start_ticks);
+bool legacy_server_hears(const struct legacy_server *server, struct process_id process);
 
 /* Queues a report for the log writer. */
 void legacy_server_report(struct legacy_server *server, enum legacy_report_kind kind);

@@ -40,9 +40,8 @@ static int keeper_request_one(struct keeper *keeper, struct keeper_request *requ
 		return 0;
 	}
 	entry = (struct keeper_entry){
-		.pid = message.pid,
+		.process = {message.pid, message.start_ticks},
 		.source = message.source,
-		.start_ticks = message.start_ticks,
 		.device = message.device,
 		.inode = message.inode,
 	};

@@ -90,7 +90,7 @@ static void take_entry(void *context, const struct keeper_entry *entry, int fd)
 {
 	struct keeper_entry *only = context;
 
-	assert(only->pid == 0 && close(fd) == 0);
+	assert(only->process.pid == 0 && close(fd) == 0);
 	*only = *entry;
 }
 
@@ -102,7 +102,7 @@ UNIT(adding_again_is_no_harm)
 	begin();
 	fd = testing_keeper_book(3, &entry);
 	for (uint32_t i = 0; i < 10; i++) {
-		entry.pid = 1 + i; /* the latest message counts */
+		entry.process.pid = 1 + i; /* the latest message counts */
 		keeper_add(keeper, &entry, fd);
 	}
 	end();

@@ -347,9 +347,9 @@ void keeper_add(struct keeper *keeper, const struct keeper_entry *entry, int fd)
 {
 	struct keeper_wire message = KEEPER_WIRE_INIT(KEEPER_WIRE_ADD);
 
-	message.pid = entry->pid;
+	message.pid = entry->process.pid;
 	message.source = entry->source;
-	message.start_ticks = entry->start_ticks;
+	message.start_ticks = entry->process.start_ticks;
 	message.device = entry->device;
 	message.inode = entry->inode;
 	/* Padded with NULs; a longer name is truncated. */

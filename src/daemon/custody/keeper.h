@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/process-id.h"
+
 struct keeper;
 struct loop;
 
@@ -23,9 +25,8 @@ struct loop;
 #define KEEPER_COMM_SIZE 64
 
 struct keeper_entry {
-	uint32_t pid;
-	uint32_t source; /* enum book_source */
-	uint64_t start_ticks;
+	struct process_id process;
+	uint32_t source;        /* enum book_source */
 	uint64_t device, inode; /* of the book */
 	char comm[KEEPER_COMM_SIZE];
 };

@@ -76,7 +76,7 @@ UNIT(without_systemd_nothing_is_sent)
 {
 	struct systemd systemd;
 	struct systemd_fds fds = SYSTEMD_FDS_NULL;
-	struct systemd_book book = {.fd = 0, .pid = 1};
+	struct systemd_book book = {.fd = 0, .process.pid = 1};
 
 	unsetenv("NOTIFY_SOCKET");
 	setenv("FDSTORE", "10", 1);
@@ -136,7 +136,8 @@ UNIT(books_are_stored)
 {
 	int fd = pretend(), copy;
 	struct systemd systemd;
-	struct systemd_book book = {.pid = 0x1234, .start_ticks = 0xabcdef012, .inode = UINT64_MAX};
+	struct systemd_book book = {
+		.process.pid = 0x1234, .process.start_ticks = 0xabcdef012, .inode = UINT64_MAX};
 	struct stat a, b;
 
 	setenv("FDSTORE", "2", 1);
@@ -194,7 +195,7 @@ UNIT(names_are_bounded)
 {
 	int fd = pretend();
 	struct systemd systemd;
-	struct systemd_book book = {.pid = UINT32_MAX, .start_ticks = UINT64_MAX};
+	struct systemd_book book = {.process.pid = UINT32_MAX, .process.start_ticks = UINT64_MAX};
 	uint32_t stored = 0;
 	int r;
 
@@ -215,8 +216,10 @@ UNIT(names_are_bounded)
 
 	/* With the numbers of a machine that has run for years, all of them fit. */
 	systemd_init(&systemd);
-	book = (struct systemd_book){
-		.fd = book.fd, .pid = 0x3fffff, .start_ticks = 0xfffffffff, .inode = 0xfffffff};
+	book = (struct systemd_book){.fd = book.fd,
+				     .process.pid = 0x3fffff,
+				     .process.start_ticks = 0xfffffffff,
+				     .inode = 0xfffffff};
 	for (stored = 0; stored < SYSTEMD_BOOKS_MAX; stored++) {
 		assert(systemd_store(&systemd, &book) == 0);
 		assert(recv(fd, (char[1]){0}, 1, 0) == 1);
@@ -273,8 +276,8 @@ static void check_taken(void)
 	systemd_init(&systemd);
 	assert(systemd_listen_fds(&systemd, &fds) == 0);
 	assert(fds.native == 4 && fds.legacy == 3 && fds.count == 1 && fds.refused == 1);
-	assert(fds.books[0].fd == 5 && fds.books[0].pid == 0x12);
-	assert(fds.books[0].start_ticks == 0x345 && fds.books[0].inode == 0x6789);
+	assert(fds.books[0].fd == 5 && fds.books[0].process.pid == 0x12);
+	assert(fds.books[0].process.start_ticks == 0x345 && fds.books[0].inode == 0x6789);
 	assert(fcntl(4, F_GETFD) == FD_CLOEXEC && fcntl(5, F_GETFD) == FD_CLOEXEC);
 	assert(fcntl(3, F_GETFL) & fcntl(4, F_GETFL) & O_NONBLOCK);
 	assert(fcntl(6, F_GETFD) < 0); /* unknown: closed */

@@ -48,8 +48,8 @@ void systemd_init(struct systemd *systemd)
 
 static size_t write_name(const struct systemd_book *book, char *ret_name)
 {
-	int n = snprintf(ret_name, NAME_SIZE, "b%" PRIx32 ".%" PRIx64 ".%" PRIx64, book->pid,
-			 book->start_ticks, book->inode);
+	int n = snprintf(ret_name, NAME_SIZE, "b%" PRIx32 ".%" PRIx64 ".%" PRIx64,
+			 book->process.pid, book->process.start_ticks, book->inode);
 
 	return (size_t)n; /* 8 + 16 + 16 digits at most: always fits */
 }
@@ -60,8 +60,8 @@ static bool read_name(const char *name, struct systemd_book *ret_book)
 	struct systemd_book book = {.fd = -1};
 	char again[NAME_SIZE];
 
-	if (sscanf(name, "b%" SCNx32 ".%" SCNx64 ".%" SCNx64, &book.pid, &book.start_ticks,
-		   &book.inode) != 3)
+	if (sscanf(name, "b%" SCNx32 ".%" SCNx64 ".%" SCNx64, &book.process.pid,
+		   &book.process.start_ticks, &book.inode) != 3)
 		return false;
 	/* sscanf is lenient; compare with the canonical form. */
 	write_name(&book, again);

@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/process-id.h"
+
 /* Same as "FileDescriptorStoreMax=" in our unit. */
 #define SYSTEMD_BOOKS_MAX 4096u
 
@@ -27,8 +29,7 @@
 /* A book and its owner. */
 struct systemd_book {
 	int fd;
-	uint32_t pid; /* in our namespace */
-	uint64_t start_ticks;
+	struct process_id process;
 	uint64_t inode;
 };
 

@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		char again[TEXT_CLEAN_SIZE(TRACKED_FILE_COMM_SIZE)];
 		size_t length = strnlen(entries[i].comm, TRACKED_FILE_COMM_SIZE);
 
-		assert(entries[i].pid != 0 && length < TRACKED_FILE_COMM_SIZE);
+		assert(entries[i].process.pid != 0 && length < TRACKED_FILE_COMM_SIZE);
 		assert(text_clean(entries[i].comm, length, again) == length);
 		for (size_t k = 0; k < length; k++)
 			assert((unsigned char)entries[i].comm[k] >= 0x20);

@@ -111,14 +111,14 @@ static bool tracked_file_entry_of(struct tracked_file_rest line,
 
 	if (!tracked_file_number(&line, UINT32_MAX, &pid) || pid == 0 ||
 	    !tracked_file_word(&line, " ") ||
-	    !tracked_file_number(&line, UINT64_MAX, &entry.start_ticks) ||
+	    !tracked_file_number(&line, UINT64_MAX, &entry.process.start_ticks) ||
 	    !tracked_file_word(&line, " ") ||
 	    !tracked_file_number(&line, UINT64_MAX, &entry.device) ||
 	    !tracked_file_word(&line, " ") ||
 	    !tracked_file_number(&line, UINT64_MAX, &entry.inode) ||
 	    !tracked_file_word(&line, " ") || !tracked_file_comm(&line, entry.comm))
 		return false;
-	entry.pid = (uint32_t)pid;
+	entry.process.pid = (uint32_t)pid;
 	*ret_entry = entry;
 	return true;
 }
@@ -242,8 +242,8 @@ size_t tracked_file_missed(struct tracked_file_entry *entries, size_t count,
 
 		if (is_held && is_held(context, &entries[i]))
 			continue;
-		if (proc_read(proc, entries[i].pid, &facts) == 0 &&
-		    facts.start_ticks == entries[i].start_ticks && !proc_is_over(proc, &facts))
+		if (proc_read(proc, entries[i].process.pid, &facts) == 0 &&
+		    process_id_equal(facts.id, entries[i].process) && !proc_is_over(proc, &facts))
 			continue;
 		entries[left++] = entries[i];
 	}

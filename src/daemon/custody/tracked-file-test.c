@@ -33,8 +33,8 @@ static int last_failure;
 static struct tracked_file_entry entry_of(uint32_t i)
 {
 	struct tracked_file_entry entry = {
-		.pid = 10 + i,
-		.start_ticks = i * UINT64_C(1000000000000),
+		.process.pid = 10 + i,
+		.process.start_ticks = i * UINT64_C(1000000000000),
 		.device = UINT64_MAX - i,
 		.inode = i,
 	};
@@ -87,9 +87,10 @@ static int on_roll(void)
 	for (uint32_t i = 0; i < count; i++) {
 		struct tracked_file_entry entry = entry_of(i);
 
-		assert(entry.pid == entries[i].pid && entry.inode == entries[i].inode);
+		assert(entry.process.pid == entries[i].process.pid &&
+		       entry.inode == entries[i].inode);
 		assert(entry.device == entries[i].device);
-		assert(entry.start_ticks == entries[i].start_ticks);
+		assert(entry.process.start_ticks == entries[i].process.start_ticks);
 		assert(memcmp(entry.comm, entries[i].comm, sizeof(entry.comm)) == 0);
 	}
 	free(entries);
@@ -182,7 +183,7 @@ UNIT(folder_that_is_not_there)
 
 static void list_hostile(void *context, struct tracked_file *to)
 {
-	struct tracked_file_entry entry = {.pid = 1};
+	struct tracked_file_entry entry = {.process.pid = 1};
 
 	memcpy(entry.comm, "\033[2J\n\xff\xe2\x80\xae end 7", 16);
 	tracked_file_put(to, &entry);
@@ -293,7 +294,7 @@ static bool is_held(void *context, const struct tracked_file_entry *entry)
 /* One alive, one exited, one whose pid was reused, one zombie, one held. */
 UNIT(processes_that_exited_meanwhile_are_missed)
 {
-	struct tracked_file_entry entries[5] = {{0}};
+	struct tracked_file_entry entries[5] = {0};
 	uint64_t held_inode = 4;
 	struct proc_facts facts;
 	struct proc proc;
@@ -306,15 +307,15 @@ UNIT(processes_that_exited_meanwhile_are_missed)
 	assert(proc_open(&proc) == 0);
 	assert(proc_read(&proc, (uint32_t)getpid(), &facts) == 0);
 	for (uint64_t i = 0; i < 5; i++) {
-		entries[i].pid = (uint32_t)getpid();
-		entries[i].start_ticks = facts.start_ticks;
+		entries[i].process.pid = (uint32_t)getpid();
+		entries[i].process.start_ticks = facts.id.start_ticks;
 		entries[i].inode = i;
 	}
-	entries[1].start_ticks--;
+	entries[1].process.start_ticks--;
 	assert(proc_read(&proc, (uint32_t)pid, &facts) == 0);
-	entries[2].pid = (uint32_t)pid;
-	entries[2].start_ticks = facts.start_ticks;
-	entries[3].pid = entries[4].pid = UINT32_MAX;
+	entries[2].process.pid = (uint32_t)pid;
+	entries[2].process.start_ticks = facts.id.start_ticks;
+	entries[3].process.pid = entries[4].process.pid = UINT32_MAX;
 	assert(tracked_file_missed(entries, 5, &proc, is_held, &held_inode) == 3);
 	assert(entries[0].inode == 1 && entries[1].inode == 2 && entries[2].inode == 3);
 	assert(tracked_file_missed(entries, 3, &proc, NULL, NULL) == 3);

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/process-id.h"
+
 #define TRACKED_FILE_FILE "tracked"
 #define TRACKED_FILE_ENTRIES_MAX 8192u /* more are left out */
 #define TRACKED_FILE_COMM_SIZE 64
@@ -32,8 +34,7 @@ struct tracked_file;
 struct worker;
 
 struct tracked_file_entry {
-	uint32_t pid;
-	uint64_t start_ticks;
+	struct process_id process;
 	uint64_t device, inode;            /* of its book */
 	char comm[TRACKED_FILE_COMM_SIZE]; /* to be written: any bytes; as read: safe to print */
 };

@@ -216,8 +216,7 @@ static int black_box_write(struct black_box *box, struct scan_book *book,
 	const struct tracked *tracked = job->tracked;
 	const struct flight_files_owner owner = {
 		.user = tracked->maker,
-		.pid = tracked->pid,
-		.start_ticks = tracked->start_ticks,
+		.process = tracked->process,
 		.namespaces = tracked->namespaces,
 	};
 	struct ending ending = tracked->ending;

@@ -28,8 +28,10 @@ static struct flight_files *test_new(uint64_t size_max, uint64_t keep_s)
 
 static struct flight_files_owner test_owner(uint32_t user, uint32_t pid)
 {
-	return (struct flight_files_owner){
-		.user = user, .pid = pid, .start_ticks = 100 + pid, .namespaces = ""};
+	return (struct flight_files_owner){.user = user,
+					   .process.pid = pid,
+					   .process.start_ticks = 100 + pid,
+					   .namespaces = ""};
 }
 
 /* A file of @size bytes, as if it had been written so many seconds ago. */

@@ -94,8 +94,8 @@ static bool flight_owner_parse(const char *name, uint32_t *ret_user,
 static void flight_file_name(const struct flight_files_owner *owner, enum flight_files_why why,
 			     char *ret_name, size_t size)
 {
-	(void)snprintf(ret_name, size, "%" PRIu32 "-%" PRIu64 "-%s.ttrec", owner->pid,
-		       owner->start_ticks, flight_why(why));
+	(void)snprintf(ret_name, size, "%" PRIu32 "-%" PRIu64 "-%s.ttrec", owner->process.pid,
+		       owner->process.start_ticks, flight_why(why));
 }
 
 /* Opens a folder for listing. The descriptor belongs to the listing. */

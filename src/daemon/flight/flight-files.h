@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/process-id.h"
 #include "daemon/registry/access.h"
 
 struct flight_files;
@@ -32,8 +33,7 @@ enum flight_files_why {
 /* Whose file it is. */
 struct flight_files_owner {
 	uint32_t user;
-	uint32_t pid;
-	uint64_t start_ticks;
+	struct process_id process;
 	const char *namespaces; /* of the process; not used by flight_files_find() */
 };
 

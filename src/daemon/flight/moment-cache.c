@@ -13,6 +13,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/process-id.h"
 #include "base/threads/worker.h"
 #include "daemon/flight/black-box.h"
 #include "daemon/flight/moment-source.h"
@@ -272,7 +273,7 @@ uint64_t moment_cache_from(const struct moment_cache *cache)
 }
 
 struct moment_cache_owners {
-	int (*fn)(void *context, uint32_t pid, uint64_t start_ticks);
+	int (*fn)(void *context, struct process_id process);
 	void *context;
 };
 
@@ -285,13 +286,13 @@ static int moment_cache_owners(void *context, struct recording *recording,
 	for (size_t i = 0; r == 0 && i < recording_facts(recording)->books; i++) {
 		const struct recording_book *book = &recording_owner(recording, i)->book;
 
-		r = owners->fn(owners->context, book->pid, book->start_ticks);
+		r = owners->fn(owners->context, recording_process(book));
 	}
 	return r;
 }
 
 int moment_cache_kept(struct moment_cache *cache, uint64_t until_ns,
-		      int (*fn)(void *context, uint32_t pid, uint64_t start_ticks), void *context)
+		      int (*fn)(void *context, struct process_id process), void *context)
 {
 	struct moment_cache_owners owners = {.fn = fn, .context = context};
 

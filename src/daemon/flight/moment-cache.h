@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/process-id.h"
 #include "model/snapshot-moment.h"
 
 struct black_box;
@@ -55,7 +56,7 @@ int moment_cache_read(struct moment_cache *cache, uint64_t until_ns,
 
 /* Calls @fn with each process of which something is kept, as above. 0 or a negative errno, also of @fn. */
 int moment_cache_kept(struct moment_cache *cache, uint64_t until_ns,
-		      int (*fn)(void *context, uint32_t pid, uint64_t start_ticks), void *context);
+		      int (*fn)(void *context, struct process_id process), void *context);
 
 /* Since when moments are exact. */
 uint64_t moment_cache_from(const struct moment_cache *cache);

@@ -17,6 +17,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
+#include "base/process-id.h"
 #include "book/format/layout.h"
 #include "book/read/reader.h"
 #include "daemon/flight/black-box.h"
@@ -72,7 +73,7 @@ static bool moment_list_wants(const struct moment_list *list, const struct momen
 
 	if (one->time_ns < query->from_ns || one->time_ns > query->to_ns)
 		return false;
-	if (query->pid && one->pid && query->pid != one->pid)
+	if (query->pid && one->process.pid && query->pid != one->process.pid)
 		return false;
 	return one->device == MOMENT_LIST_NO_DEVICE || !query->filter.device_count ||
 	       filter_wants_device(&query->filter, one->device, 0);
@@ -104,10 +105,10 @@ int moment_list_add(struct moment_list *list, const struct moment_list_one *one)
 	return r;
 }
 
-bool moment_list_has(const struct moment_list *list, uint32_t pid, uint64_t start_ticks)
+bool moment_list_has(const struct moment_list *list, struct process_id process)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		if (list->list[i].pid == pid && list->list[i].start_ticks == start_ticks)
+		if (process_id_equal(list->list[i].process, process))
 			return true;
 	}
 	return false;
@@ -157,8 +158,7 @@ static struct moment_list_one moment_list_of(const struct recording_owner *owner
 	memcpy(comm, owner->book.comm, sizeof(owner->book.comm));
 	comm[16] = '\0';
 	return (struct moment_list_one){
-		.pid = owner->book.pid,
-		.start_ticks = owner->book.start_ticks,
+		.process = recording_process(&owner->book),
 		.comm = comm,
 		.device = MOMENT_LIST_NO_DEVICE,
 	};
@@ -312,8 +312,8 @@ static int moment_list_compare(const void *left, const void *right)
 
 	if (a->time_ns != b->time_ns)
 		return bits_compare(a->time_ns, b->time_ns);
-	if (a->pid != b->pid)
-		return bits_compare(a->pid, b->pid);
+	if (a->process.pid != b->process.pid)
+		return bits_compare(a->process.pid, b->process.pid);
 	return strcmp(b->kind, a->kind); /* a start before an end */
 }
 
@@ -335,8 +335,8 @@ static void moment_list_write_one(struct emit *json, const struct moment_list_on
 	emit_open_object(json, NULL);
 	emit_u64(json, "time_ns", one->time_ns);
 	emit_string(json, "kind", one->kind);
-	if (one->pid)
-		emit_u64(json, "pid", one->pid);
+	if (one->process.pid)
+		emit_u64(json, "pid", one->process.pid);
 	else
 		emit_null(json, "pid");
 	emit_string(json, "comm", one->comm);

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/process-id.h"
+
 struct black_box_file;
 struct emit;
 struct query_moments;
@@ -26,10 +28,9 @@ struct snapshot_reach;
 struct moment_list_one {
 	uint64_t time_ns;
 	const char *kind;
-	uint32_t pid;         /* 0 = none */
-	uint64_t start_ticks; /* of that process; 0 = not known */
-	const char *comm;     /* NULL = not known, likewise the others */
-	uint32_t device;      /* or MOMENT_LIST_NO_DEVICE */
+	struct process_id process;
+	const char *comm; /* NULL = not known, likewise the others */
+	uint32_t device;  /* or MOMENT_LIST_NO_DEVICE */
 	const char *name;
 	const char *incident;
 };
@@ -50,7 +51,7 @@ void moment_list_deinit(struct moment_list *list);
 int moment_list_add(struct moment_list *list, const struct moment_list_one *one);
 
 /* Whether the list has something of a process. */
-bool moment_list_has(const struct moment_list *list, uint32_t pid, uint64_t start_ticks);
+bool moment_list_has(const struct moment_list *list, struct process_id process);
 
 /* Whether it has something of that kind at that time. */
 bool moment_list_has_kind(const struct moment_list *list, const char *kind, uint64_t time_ns);

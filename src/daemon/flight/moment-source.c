@@ -56,9 +56,8 @@ static int moment_source_name(const struct moment_book *one, struct snapshot *sn
 	const struct recording_book *book = &one->owner.book;
 	char comm[sizeof(book->comm) + 1] = "", user[sizeof(book->user) + 1] = "";
 	struct snapshot_process process = {
-		.pid = book->pid,
+		.id = recording_process(book),
 		.ns_pid = book->ns_pid,
-		.start_ticks = book->start_ticks,
 		.start_ns = book->start_ns,
 		.user_id = book->user_id,
 		.maker_id = book->maker_id,

@@ -66,8 +66,8 @@ static void native_list_identity(const struct tracked *tracked, struct native_pr
 	struct native_process process = {
 		.book_device = tracked->device,
 		.book_inode = tracked->inode,
-		.start_ticks = tracked->start_ticks,
-		.pid = tracked->pid,
+		.start_ticks = tracked->process.start_ticks,
+		.pid = tracked->process.pid,
 		.user = tracked->user,
 		.maker = tracked->maker,
 		.source = tracked->source,
@@ -79,7 +79,7 @@ static void native_list_identity(const struct tracked *tracked, struct native_pr
 	process.pid_namespace = owner->pid_namespace;
 	native_list_field(process.comm, sizeof(process.comm), owner->comm);
 	native_list_field(process.container, sizeof(process.container), tracked->book->container);
-	process.start_ns = proc_started_ns(tracked->start_ticks);
+	process.start_ns = proc_started_ns(tracked->process.start_ticks);
 	*ret_process = process;
 }
 

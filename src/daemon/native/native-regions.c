@@ -49,10 +49,10 @@ static void native_regions_fill(const struct snapshot_claim *claim,
 	struct native_regions_packet packet = {
 		.process = {.book_device = claim->region,
 			    .book_inode = native_regions_facts(claim),
-			    .start_ticks = who->start_ticks,
+			    .start_ticks = who->id.start_ticks,
 			    .start_ns = who->start_ns,
 			    .last_ns = who->last_ns,
-			    .pid = who->pid,
+			    .pid = who->id.pid,
 			    .ns_pid = who->ns_pid,
 			    .user = who->user_id,
 			    .maker = who->maker_id,
@@ -123,7 +123,7 @@ int native_openers_put(const struct native_hooks *hooks, uint64_t came_ns,
 	for (size_t i = 0; r == 0 && i < snapshot->claim_count; i++) {
 		struct native_regions_packet packet;
 
-		if (!snapshot->claims[i].is_open_only || snapshot->claims[i].process.pid == 0)
+		if (!snapshot->claims[i].is_open_only || snapshot->claims[i].process.id.pid == 0)
 			continue;
 		native_regions_fill(&snapshot->claims[i], &packet);
 		packet.process.book_inode = namespace;

@@ -14,7 +14,7 @@
 static struct snapshot *snapshot_of_one(void)
 {
 	struct snapshot_process process = {
-		.pid = 7, .comm = "train", .user = "me", .source = "book", .books = 1};
+		.id.pid = 7, .comm = "train", .user = "me", .source = "book", .books = 1};
 	struct snapshot *snapshot = snapshot_new(1000);
 	uint32_t index;
 

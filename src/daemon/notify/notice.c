@@ -27,7 +27,7 @@ static struct notice *notice_new(const struct snapshot_process *process, const c
 	if (!notice)
 		return NULL;
 	notice->kind = kind;
-	notice->pid = process->pid;
+	notice->pid = process->id.pid;
 	notice->user = process->user_id;
 	notice->maker = process->maker_id;
 	/* Without memory they are not known: then only those see it who see all. */
@@ -133,7 +133,7 @@ static void notice_incident_text(FILE *out, const struct snapshot *snapshot,
 	}
 	if (incident->has_other) {
 		fprintf(out, ", overlaps with pid %" PRIu32 " (",
-			snapshot->processes[incident->other].pid);
+			snapshot->processes[incident->other].id.pid);
 		text_put(out, snapshot->processes[incident->other].comm);
 		fputc(')', out);
 	}

@@ -184,7 +184,7 @@ static int playback_list_incidents(struct playback *playback, struct moment_list
 		r = moment_list_add(list, &(struct moment_list_one){
 						  .time_ns = incident->time_ns,
 						  .kind = "incident",
-						  .pid = process->pid,
+						  .process.pid = process->id.pid,
 						  .comm = process->comm,
 						  .device = incident->device,
 						  .incident = incident->kind,

@@ -7,28 +7,28 @@
 #include <stddef.h>
 
 #include "base/hash.h"
+#include "base/process-id.h"
 
-static size_t book_owners_set(uint32_t pid, uint64_t start_ticks)
+static size_t book_owners_set(struct process_id process)
 {
-	return (size_t)(hash_u64(hash_u64(pid) ^ start_ticks) % BOOK_OWNERS_SETS);
+	return (size_t)(hash_u64(hash_u64(process.pid) ^ process.start_ticks) % BOOK_OWNERS_SETS);
 }
 
-bool book_owners_has(const struct book_owners *owners, uint32_t pid, uint64_t start_ticks)
+bool book_owners_has(const struct book_owners *owners, struct process_id process)
 {
-	const struct book_owner *set = owners->sets[book_owners_set(pid, start_ticks)];
+	const struct process_id *set = owners->sets[book_owners_set(process)];
 
 	for (size_t i = 0; i < BOOK_OWNERS_WAYS; i++) {
-		if (set[i].pid == pid && set[i].start_ticks == start_ticks)
+		if (process_id_equal(set[i], process))
 			return true;
 	}
 	return false;
 }
 
-void book_owners_add(struct book_owners *owners, uint32_t pid, uint64_t start_ticks)
+void book_owners_add(struct book_owners *owners, struct process_id process)
 {
-	size_t set = book_owners_set(pid, start_ticks);
+	size_t set = book_owners_set(process);
 
-	if (!book_owners_has(owners, pid, start_ticks))
-		owners->sets[set][owners->next[set]++ % BOOK_OWNERS_WAYS] =
-			(struct book_owner){.pid = pid, .start_ticks = start_ticks};
+	if (!book_owners_has(owners, process))
+		owners->sets[set][owners->next[set]++ % BOOK_OWNERS_WAYS] = process;
 }

@@ -9,19 +9,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/process-id.h"
+
 #define BOOK_OWNERS_SETS 2048u
 #define BOOK_OWNERS_WAYS 8u
 
-struct book_owner {
-	uint32_t pid; /* 0 = free */
-	uint64_t start_ticks;
-};
-
 /* Sets chosen by hash; in a full set the oldest entry makes room. All zeros is empty. */
 struct book_owners {
-	struct book_owner sets[BOOK_OWNERS_SETS][BOOK_OWNERS_WAYS];
+	struct process_id sets[BOOK_OWNERS_SETS][BOOK_OWNERS_WAYS];
 	uint8_t next[BOOK_OWNERS_SETS];
 };
 
-void book_owners_add(struct book_owners *owners, uint32_t pid, uint64_t start_ticks);
-bool book_owners_has(const struct book_owners *owners, uint32_t pid, uint64_t start_ticks);
+void book_owners_add(struct book_owners *owners, struct process_id process);
+bool book_owners_has(const struct book_owners *owners, struct process_id process);

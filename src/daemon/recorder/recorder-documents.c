@@ -111,7 +111,7 @@ static int recorder_incident_holder(void *context, const struct store_holder *ho
 		return 0;
 	recorder_writing_open(writing, RECORDER_HOLDERS);
 	emit_open_object(json, NULL);
-	emit_u64(json, "pid", holder->process.pid);
+	emit_u64(json, "pid", holder->process.id.pid);
 	emit_string(json, "comm", holder->process.comm);
 	emit_u64(json, "user_id", holder->process.user_id);
 	emit_string(json, "type", types_name(holder->type));

@@ -150,14 +150,11 @@ static struct tracked_told *recorder_told(struct tracked *tracked,
 static bool recorder_move(const struct snapshot_process *process, const struct snapshot *all,
 			  struct snapshot_incident *incident)
 {
-	for (size_t i = 0; i < all->process_count; i++) {
-		if (all->processes[i].pid == process->pid &&
-		    all->processes[i].start_ticks == process->start_ticks) {
-			incident->process = (uint32_t)i;
-			return true;
-		}
-	}
-	return false;
+	const struct snapshot_process *found = snapshot_find_process(all, process->id);
+
+	if (found)
+		incident->process = (uint32_t)(found - all->processes);
+	return found;
 }
 
 /* Whether everybody's books may be read because of this user's failure. */

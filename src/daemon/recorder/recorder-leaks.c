@@ -47,7 +47,7 @@ static void recorder_miss(struct recorder_writing *writing)
 		return;
 	if (missing->lists < RECORDER_MISSING_TOLD)
 		missing->told[missing->lists] = (struct recorder_missing_list){
-			.pid = leak->process.pid,
+			.pid = leak->process.id.pid,
 			.listed = leak->listed,
 			.buffers = leak->buffers,
 		};

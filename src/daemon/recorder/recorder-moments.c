@@ -39,9 +39,8 @@ static int recorder_moments_process(struct snapshot *snapshot, const struct stor
 				    uint32_t *ret_index)
 {
 	struct snapshot_process process = {
-		.pid = from->pid,
+		.id = from->id,
 		.ns_pid = from->ns_pid,
-		.start_ticks = from->start_ticks,
 		.start_ns = from->start_ns,
 		.user_id = from->user_id,
 		.maker_id = from->user_id,
@@ -79,7 +78,7 @@ static int recorder_moments_take(void *context, const struct store_point *point)
 	if (!sums->snapshot)
 		return -ENOMEM;
 	/* Whole devices are added up from their processes. */
-	if (!point->process.pid || point->type >= BOOK_TYPES)
+	if (!point->process.id.pid || point->type >= BOOK_TYPES)
 		return 0;
 	r = recorder_moments_process(sums->snapshot, &point->process, &process);
 	if (r < 0)
@@ -149,7 +148,7 @@ static int recorder_moments_incident(void *context, const struct store_incident 
 	return moment_list_add(context, &(struct moment_list_one){
 						.time_ns = example->time_ns,
 						.kind = "incident",
-						.pid = incident->process.pid,
+						.process.pid = incident->process.id.pid,
 						.comm = incident->process.comm,
 						.device = example->device,
 						.incident = incident->site.kind,
@@ -163,14 +162,13 @@ static int recorder_moments_end(void *context, const struct store_ended *ended)
 	struct moment_list_one one = {
 		.time_ns = ended->process.start_ns,
 		.kind = "start",
-		.pid = ended->process.pid,
-		.start_ticks = ended->process.start_ticks,
+		.process = ended->process.id,
 		.comm = ended->process.comm,
 		.device = MOMENT_LIST_NO_DEVICE,
 	};
 	int r;
 
-	if (moment_list_has(list, one.pid, one.start_ticks))
+	if (moment_list_has(list, one.process))
 		return 0;
 	r = moment_list_add(list, &one);
 	one.kind = "end";

@@ -104,8 +104,8 @@ static struct recorder_overlap recorder_overlaps_new(const struct snapshot *snap
 	const struct snapshot_process *first = &snapshot->processes[overlap->first->process];
 	const struct snapshot_process *second = &snapshot->processes[overlap->second->process];
 	const uint64_t parts[] = {
-		second->pid,
-		second->start_ticks,
+		second->id.pid,
+		second->id.start_ticks,
 		overlap->second->device,
 		overlap->second->type,
 		overlap->second->size,
@@ -114,8 +114,7 @@ static struct recorder_overlap recorder_overlaps_new(const struct snapshot *snap
 	};
 
 	return (struct recorder_overlap){
-		.pids = {first->pid, second->pid},
-		.starts = {first->start_ticks, second->start_ticks},
+		.processes = {first->id, second->id},
 		.address = overlap->address,
 		.key = hash_bytes(parts, sizeof(parts)),
 	};
@@ -125,8 +124,8 @@ static struct recorder_overlap recorder_overlaps_new(const struct snapshot *snap
 static bool recorder_overlaps_is(const struct recorder_overlap *a, const struct recorder_overlap *b)
 {
 	for (unsigned int i = 0; i < 2; i++) {
-		if (a->pids[0] == b->pids[i] && a->starts[0] == b->starts[i] &&
-		    a->pids[1] == b->pids[1 - i] && a->starts[1] == b->starts[1 - i])
+		if (process_id_equal(a->processes[0], b->processes[i]) &&
+		    process_id_equal(a->processes[1], b->processes[1 - i]))
 			return true;
 	}
 	return false;
@@ -163,19 +162,6 @@ static struct recorder_overlap *recorder_overlaps_get(struct recorder *recorder,
 	return entry;
 }
 
-static bool recorder_overlaps_lives(const struct snapshot *snapshot, uint32_t pid,
-				    uint64_t start_ticks)
-{
-	struct snapshot_search search = {.pid = pid};
-	const struct snapshot_process *process;
-
-	while ((process = snapshot_next_process(snapshot, &search))) {
-		if (process->alive && process->start_ticks == start_ticks)
-			return true;
-	}
-	return false;
-}
-
 /* Pairs of which one has exited do not come back. */
 static void recorder_overlaps_forget(struct recorder *recorder, const struct snapshot *totals)
 {
@@ -184,8 +170,8 @@ static void recorder_overlaps_forget(struct recorder *recorder, const struct sna
 	for (size_t i = 0; i < recorder->overlap_count; i++) {
 		struct recorder_overlap entry = recorder->overlaps[i];
 
-		if (recorder_overlaps_lives(totals, entry.pids[0], entry.starts[0]) &&
-		    recorder_overlaps_lives(totals, entry.pids[1], entry.starts[1]))
+		if (snapshot_find_living(totals, entry.processes[0]) &&
+		    snapshot_find_living(totals, entry.processes[1]))
 			recorder->overlaps[kept++] = entry;
 	}
 	recorder->overlap_count = kept;

@@ -167,7 +167,7 @@ static bool recorder_peaks_wants(const struct filter *filter, const struct snaps
 	const struct snapshot_part *part =
 		snapshot_find_part(snapshot, peak->process, peak->device);
 
-	return filter_wants_pid(filter, snapshot->processes[peak->process].pid) &&
+	return filter_wants_pid(filter, snapshot->processes[peak->process].id.pid) &&
 	       filter_wants_type(filter, peak->type) &&
 	       filter_wants_device(filter, peak->device, part ? part->facts.unique_id : 0);
 }

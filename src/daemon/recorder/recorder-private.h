@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "base/process-id.h"
 #include "base/quota.h"
 #include "base/threads/loop.h"
 #include "base/threads/worker.h"
@@ -51,8 +52,7 @@ struct recorder_ended {
 
 /* Two processes that overlap, the one with the older buffer first. */
 struct recorder_overlap {
-	uint32_t pids[2];
-	uint64_t starts[2]; /* in ticks */
+	struct process_id processes[2];
 	uint64_t address;
 	uint64_t key; /* of the incident: what the store takes for the same */
 	bool is_told; /* two searches have shown it */

@@ -54,8 +54,8 @@ static int recorder_series_compare(const void *left, const void *right)
 static void recorder_series_head(struct emit *json, const struct store_point *point)
 {
 	emit_open_object(json, NULL);
-	if (point->process.pid)
-		emit_u64(json, "pid", point->process.pid);
+	if (point->process.id.pid)
+		emit_u64(json, "pid", point->process.id.pid);
 	else
 		emit_null(json, "pid");
 	emit_u64(json, "device", point->device);
@@ -96,7 +96,7 @@ int recorder_documents_series(struct store_reader *reader, const struct query_se
 		.step_s =
 			(query->step_ms + 999) / 1000, /* of less than a second it knows nothing */
 		.whole_devices = query->pid == 0,
-		.pid = query->pid,
+		.process.pid = query->pid,
 		.device = STORE_ANY,
 		.type = query->filter.has_type ? query->filter.type : STORE_ANY,
 		.limit = query->limit,

@@ -77,7 +77,7 @@ static void recorder_testing_add(struct recorder_testing *world, struct testing_
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", book->fd);
 	assert(scan_book_new_consume(&found, open(path, O_RDONLY | O_CLOEXEC)) == 0);
 	found->alive = true;
-	found->owner = (struct proc_facts){.pid = pid, .ns_pid = pid, .comm = "player"};
+	found->owner = (struct proc_facts){.id.pid = pid, .ns_pid = pid, .comm = "player"};
 	assert(registry_add_consume(world->registry, found, -1, NULL, &world->tracked) == 0);
 }
 

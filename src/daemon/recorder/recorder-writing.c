@@ -33,9 +33,8 @@ int recorder_writing_process(struct recorder_writing *writing, const struct stor
 			     uint64_t time_ns)
 {
 	struct snapshot_process identity = {
-		.pid = process->pid,
+		.id = process->id,
 		.ns_pid = process->ns_pid,
-		.start_ticks = process->start_ticks,
 		.start_ns = process->start_ns,
 		.user_id = process->user_id,
 	};
@@ -139,7 +138,9 @@ void recorder_writing_recording(const struct recorder_writing *writing,
 				const struct store_process *process, enum flight_files_why why)
 {
 	const struct flight_files_owner owner = {
-		.user = process->user_id, .pid = process->pid, .start_ticks = process->start_ticks};
+		.user = process->user_id,
+		.process = process->id,
+	};
 	char path[PATH_MAX + FLIGHT_FILES_NAME_SIZE], name[FLIGHT_FILES_NAME_SIZE];
 	const char *state = writing->scope->state;
 

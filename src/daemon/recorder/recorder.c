@@ -260,7 +260,7 @@ void recorder_task_done(struct worker_job *job)
 
 void recorder_add_book(struct recorder *recorder, const struct tracked *tracked)
 {
-	region_watch_leave_out(recorder->regions, tracked->pid, tracked->start_ticks);
+	region_watch_leave_out(recorder->regions, tracked->process);
 }
 
 static void recorder_hurry_run(struct worker_job *job)

@@ -38,7 +38,7 @@ static void play_ended(void *context, const struct snapshot *snapshot, const str
 	assert(snapshot->process_count == 1 && snapshot->buffer_count == 0);
 	world->ended++;
 	world->ending = *ending;
-	world->pid = snapshot->processes[0].pid;
+	world->pid = snapshot->processes[0].id.pid;
 	world->parts = snapshot->processes[0].part_count;
 	snapshot_process_totals(&snapshot->processes[0], &world->bytes, &buffers);
 	assert(buffers == 0);
@@ -82,10 +82,10 @@ static void see(struct world *world, const struct row *rows, size_t count)
 
 	for (size_t i = 0; i < count; i++) {
 		struct snapshot_claim claim = {
-			.process = {.pid = rows[i].pid,
+			.process = {.id.pid = rows[i].pid,
 				    .ns_pid = rows[i].ns_pid ? rows[i].ns_pid : rows[i].pid,
 				    .user_id = rows[i].user,
-				    .start_ticks = rows[i].ticks,
+				    .id.start_ticks = rows[i].ticks,
 				    .comm = "stock",
 				    .user = "u",
 				    .source = "tt-metal",
@@ -291,10 +291,10 @@ UNIT(a_process_that_had_a_book_is_told_from_the_book_alone)
 		rows[i].pid = start(&world, &rows[i].ticks);
 	}
 	/* The book of the first ended when it executed another program. */
-	region_watch_leave_out(world.watch, rows[0].pid, rows[0].ticks);
+	region_watch_leave_out(world.watch, (struct process_id){rows[0].pid, rows[0].ticks});
 	see(&world, rows, 2);
 	/* The book of the second is found only now. */
-	region_watch_leave_out(world.watch, rows[1].pid, rows[1].ticks);
+	region_watch_leave_out(world.watch, (struct process_id){rows[1].pid, rows[1].ticks});
 	for (size_t i = 0; i < 2; i++) {
 		end(rows[i].pid);
 		rows[i].ticks = 0;

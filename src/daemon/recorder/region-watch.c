@@ -20,6 +20,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/process-id.h"
 #include "base/threads/loop.h"
 #include "daemon/recorder/book-owners.h"
 #include "model/merge.h"
@@ -33,10 +34,10 @@ struct region_watch_entry {
 	struct region_watch_entry *next_new;
 	struct region_watch *watch;
 
-	uint32_t pid;
+	struct process_id process;
 	uint32_t ns_pid; /* as its row has it */
 	uint32_t user_id;
-	uint64_t start_ticks, start_ns;
+	uint64_t start_ns;
 	char comm[sizeof(((struct proc_facts *)NULL)->comm) + 1];
 	char user[64];
 	char container[PROC_CONTAINER_SIZE];
@@ -53,8 +54,7 @@ struct region_watch_row {
 	uint64_t region;
 	uint32_t region_user;
 	uint32_t ns_pid;
-	uint32_t pid; /* of the live process that it belongs to; 0 = it is stale */
-	uint64_t start_ticks;
+	struct process_id process; /* the live one that it belongs to; pid 0 = it is stale */
 };
 
 /* A stale row, while ends are being reported. At most one process left it. */
@@ -113,15 +113,10 @@ static void region_watch_ready(struct loop_source *source, uint32_t events)
 {
 	struct region_watch_entry *entry = container_of(source, struct region_watch_entry, end);
 	struct region_watch *watch = entry->watch;
-	const struct exit_status_of of = {
-		.proc = watch->config.proc,
-		.pid_fd = source->fd,
-		.pid = entry->pid,
-		.start_ticks = entry->start_ticks,
-	};
 	struct ending ending = {0};
 
-	(void)exit_status_read(&of, &ending); /* or it is not known */
+	/* Or it is not known. */
+	(void)exit_status_read(watch->config.proc, entry->process, source->fd, &ending);
 	pthread_mutex_lock(&watch->lock);
 	entry->ending = ending;
 	pthread_mutex_unlock(&watch->lock);
@@ -183,18 +178,13 @@ static int region_watch_open(struct region_watch *watch, const struct region_wat
 {
 	const struct proc *proc = watch->config.proc;
 	bool has_room;
-	int fd;
 
 	pthread_mutex_lock(&watch->lock);
 	has_room = watch->fds < REGION_WATCH_FDS;
 	pthread_mutex_unlock(&watch->lock);
 	if (!has_room || !proc->is_real)
 		return -1;
-	fd = (int)syscall(SYS_pidfd_open, (pid_t)entry->pid, 0);
-	if (fd < 0 || proc_start_ticks(proc, entry->pid) == entry->start_ticks)
-		return fd;
-	(void)close(fd); /* nothing was written to it */
-	return -1;
+	return proc_pid_fd(proc, entry->process);
 }
 
 /* Where the process is, if it is still the same; else only those who see everything see it. */
@@ -203,8 +193,8 @@ static void region_watch_locate(const struct region_watch *watch, struct region_
 	const struct namespaces *namespaces = watch->config.namespaces;
 
 	if (namespaces)
-		namespaces_read(namespaces, entry->pid, entry->namespaces);
-	if (!namespaces || proc_start_ticks(&namespaces->proc, entry->pid) != entry->start_ticks)
+		namespaces_read(namespaces, entry->process.pid, entry->namespaces);
+	if (!namespaces || !proc_is_there(&namespaces->proc, entry->process))
 		memcpy(entry->namespaces, NAMESPACES_UNKNOWN, sizeof(NAMESPACES_UNKNOWN));
 }
 
@@ -218,10 +208,9 @@ static void region_watch_add(struct region_watch *watch, const struct snapshot_p
 	if (!entry)
 		return; /* the next snapshot has it as well */
 	entry->watch = watch;
-	entry->pid = process->pid;
+	entry->process = process->id;
 	entry->ns_pid = process->ns_pid;
 	entry->user_id = process->user_id;
-	entry->start_ticks = process->start_ticks;
 	entry->start_ns = process->start_ns;
 	region_watch_text(entry->comm, sizeof(entry->comm), process->comm);
 	region_watch_text(entry->user, sizeof(entry->user), process->user);
@@ -248,24 +237,24 @@ static struct region_watch_entry *region_watch_find(const struct region_watch *w
 {
 	struct region_watch_entry *entry = watch->list;
 
-	while (entry && (entry->pid != process->pid || entry->start_ticks != process->start_ticks))
+	while (entry && !process_id_equal(entry->process, process->id))
 		entry = entry->next;
 	return entry;
 }
 
-void region_watch_leave_out(struct region_watch *watch, uint32_t pid, uint64_t start_ticks)
+void region_watch_leave_out(struct region_watch *watch, struct process_id process)
 {
 	pthread_mutex_lock(&watch->lock);
-	book_owners_add(&watch->owners, pid, start_ticks);
+	book_owners_add(&watch->owners, process);
 	pthread_mutex_unlock(&watch->lock);
 }
 
-static bool region_watch_had_book(struct region_watch *watch, uint32_t pid, uint64_t start_ticks)
+static bool region_watch_had_book(struct region_watch *watch, struct process_id process)
 {
 	bool had;
 
 	pthread_mutex_lock(&watch->lock);
-	had = book_owners_has(&watch->owners, pid, start_ticks);
+	had = book_owners_has(&watch->owners, process);
 	pthread_mutex_unlock(&watch->lock);
 	return had;
 }
@@ -280,7 +269,7 @@ static void region_watch_mark(struct region_watch *watch, const struct snapshot 
 		struct region_watch_entry *entry;
 
 		if (!process->alive || process->untracked || process->books > 0 ||
-		    region_watch_had_book(watch, process->pid, process->start_ticks))
+		    region_watch_had_book(watch, process->id))
 			continue;
 		entry = region_watch_find(watch, process);
 		if (entry)
@@ -314,8 +303,7 @@ static struct region_watch_row region_watch_row(const struct snapshot_claim *cla
 		.region = claim->region,
 		.region_user = claim->region_user,
 		.ns_pid = process->ns_pid,
-		.pid = process->alive ? process->pid : 0,
-		.start_ticks = process->start_ticks,
+		.process = process->alive ? process->id : (struct process_id){0},
 	};
 }
 
@@ -363,11 +351,10 @@ static bool region_watch_is_its(const struct region_watch *watch,
 
 		if (region_watch_compare_rows(row, &key) != 0)
 			break;
-		if (row->pid == 0)
+		if (row->process.pid == 0)
 			return false; /* it was stale before */
 		is_new = false;
-		is_its = is_its ||
-			 (row->pid == entry->pid && row->start_ticks == entry->start_ticks);
+		is_its = is_its || process_id_equal(row->process, entry->process);
 	}
 	return is_new ? claim->region_user == entry->user_id : is_its;
 }
@@ -377,8 +364,8 @@ static int region_watch_compare_left(const void *left, const void *right)
 	const struct snapshot_claim *a = ((const struct region_watch_left *)left)->claim;
 	const struct snapshot_claim *b = ((const struct region_watch_left *)right)->claim;
 
-	if (a->process.pid != b->process.pid)
-		return bits_compare(a->process.pid, b->process.pid);
+	if (a->process.id.pid != b->process.id.pid)
+		return bits_compare(a->process.id.pid, b->process.id.pid);
 	return (a > b) - (a < b); /* as in the snapshot */
 }
 
@@ -419,9 +406,8 @@ static int region_watch_take(struct snapshot *left, const struct snapshot_claim 
 static int region_watch_begin(const struct region_watch_entry *entry, struct snapshot *left)
 {
 	struct snapshot_process process = {
-		.pid = entry->pid,
+		.id = entry->process,
 		.ns_pid = entry->ns_pid,
-		.start_ticks = entry->start_ticks,
 		.start_ns = entry->start_ns,
 		.user_id = entry->user_id,
 		.maker_id = entry->user_id,
@@ -455,7 +441,7 @@ static int region_watch_take_all(const struct region_watch *watch,
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;
 
-		if (look->left[middle].claim->process.pid < entry->ns_pid)
+		if (look->left[middle].claim->process.id.pid < entry->ns_pid)
 			from = middle + 1;
 		else
 			to = middle;
@@ -463,7 +449,7 @@ static int region_watch_take_all(const struct region_watch *watch,
 	for (; r == 0 && from < look->count; from++) {
 		struct region_watch_left *row = &look->left[from];
 
-		if (row->claim->process.pid != entry->ns_pid)
+		if (row->claim->process.id.pid != entry->ns_pid)
 			break;
 		if (row->is_taken || !region_watch_is_its(watch, entry, row->claim))
 			continue;
@@ -502,8 +488,9 @@ static bool region_watch_has_ended(const struct region_watch *watch,
 {
 	struct proc_facts facts;
 
-	return proc_read(watch->config.proc, entry->pid, &facts) < 0 ||
-	       facts.start_ticks != entry->start_ticks || proc_is_over(watch->config.proc, &facts);
+	return proc_read(watch->config.proc, entry->process.pid, &facts) < 0 ||
+	       !process_id_equal(facts.id, entry->process) ||
+	       proc_is_over(watch->config.proc, &facts);
 }
 
 void region_watch_see(struct region_watch *watch, const struct snapshot *snapshot)
@@ -524,7 +511,7 @@ void region_watch_see(struct region_watch *watch, const struct snapshot *snapsho
 		}
 		/* Otherwise it is alive, and has a book now or has removed its row. */
 		if (region_watch_has_ended(watch, entry) &&
-		    !region_watch_had_book(watch, entry->pid, entry->start_ticks))
+		    !region_watch_had_book(watch, entry->process))
 			region_watch_tell(watch, entry, &look);
 		*at = entry->next;
 		watch->count--;

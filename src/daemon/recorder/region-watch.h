@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/ending.h"
+#include "base/process-id.h"
 
 struct loop;
 struct proc;
@@ -48,7 +49,7 @@ void region_watch_see(struct region_watch *watch, const struct snapshot *snapsho
  * The process has or had a book, and the report of its end is made from that. Its rows are never
  * reported, not even after it has executed another program. From any thread.
  */
-void region_watch_leave_out(struct region_watch *watch, uint32_t pid, uint64_t start_ticks);
+void region_watch_leave_out(struct region_watch *watch, struct process_id process);
 
 /* In the loop's thread, after each call of region_watch_see(). */
 void region_watch_settle(struct region_watch *watch);

@@ -74,29 +74,16 @@ static bool book_search_wants(void *context, uint32_t pid)
 	return search->is_full || !map_find(&search->seen, pid, start_ticks);
 }
 
-int book_search_pid_fd(const struct proc *proc, uint32_t pid, uint64_t start_ticks)
-{
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-
-	/* Check after opening the pidfd: from now on the pid cannot be reused. */
-	if (fd >= 0 && proc_start_ticks(proc, pid) == start_ticks)
-		return fd;
-	if (fd >= 0)
-		(void)close(fd); /* nothing was written to it */
-	return -1;
-}
-
 /* A process that exited since it was found must not stay "alive" until the next pass. */
 static struct book_search_found book_search_settle(const struct proc *proc, struct scan_book *book)
 {
-	const struct proc_facts *owner = &book->owner;
 	struct book_search_found found = {.book = book, .pid_fd = -1};
 
 	if (!book->alive)
 		return found;
-	found.pid_fd = book_search_pid_fd(proc, owner->pid, owner->start_ticks);
+	found.pid_fd = proc_pid_fd(proc, book->owner.id);
 	if (found.pid_fd < 0)
-		book->alive = !proc_has_ended(proc, owner->pid, owner->start_ticks);
+		book->alive = !proc_has_ended(proc, book->owner.id);
 	return found;
 }
 
@@ -130,12 +117,12 @@ static enum book_search_verdict book_search_judge(const struct proc *proc,
 {
 	const struct proc_file file = {.device = tracked->device, .inode = tracked->inode};
 
-	if (proc_has_ended(proc, tracked->pid, tracked->start_ticks))
+	if (proc_has_ended(proc, tracked->process))
 		return BOOK_SEARCH_OVER;
 	/* The daemon itself maps the books of old clients, not the process. */
 	if (tracked->source == BOOK_SOURCE_SOCKET)
 		return BOOK_SEARCH_LIVES;
-	return proc_has_mapped(proc, tracked->pid, &file, MAPS_BUDGET_ONE, NULL) == 0
+	return proc_has_mapped(proc, tracked->process.pid, &file, MAPS_BUDGET_ONE, NULL) == 0
 		       ? BOOK_SEARCH_EXECED
 		       : BOOK_SEARCH_LIVES;
 }

@@ -62,6 +62,3 @@ void book_search_doubt(struct book_search *search, struct tracked *tracked);
 
 /* Starts a full pass in a second, because a book was found that could not be added. */
 void book_search_again(struct book_search *search);
-
-/* The pidfd of a process if it is still the one that started at @start_ticks; -1 otherwise. */
-int book_search_pid_fd(const struct proc *proc, uint32_t pid, uint64_t start_ticks);

@@ -65,7 +65,7 @@ static void world_open(struct world *world)
 	assert(scan_book_new_consume(&found, open(path, O_RDONLY | O_CLOEXEC)) == 0);
 	found->uid = 5;
 	found->alive = true;
-	found->owner = (struct proc_facts){.pid = 77, .ns_pid = 77, .comm = "player"};
+	found->owner = (struct proc_facts){.id.pid = 77, .ns_pid = 77, .comm = "player"};
 	world->tracked = tracked_new_consume(found, 0, "");
 	assert(world->tracked);
 }
@@ -87,7 +87,7 @@ static uint64_t now(void)
 static uint64_t used(const struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->process_count; i++) {
-		if (snapshot->processes[i].pid == 77)
+		if (snapshot->processes[i].id.pid == 77)
 			return snapshot->processes[i].parts[0].memory[0].used;
 	}
 	return 0;

@@ -93,7 +93,7 @@ static size_t collector_from(const struct book_list *book_list, uint32_t pid)
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;
 
-		if (book_list->list[middle]->pid < pid)
+		if (book_list->list[middle]->process.pid < pid)
 			from = middle + 1;
 		else
 			to = middle;
@@ -107,7 +107,7 @@ static bool collector_knows(const void *context, const struct kernel_holder *boo
 	const struct book_list *book_list = context;
 
 	for (size_t i = collector_from(book_list, book->pid);
-	     i < book_list->count && book_list->list[i]->pid == book->pid; i++) {
+	     i < book_list->count && book_list->list[i]->process.pid == book->pid; i++) {
 		if (collector_is(book_list->list[i], book))
 			return true;
 	}

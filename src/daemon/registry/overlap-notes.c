@@ -18,14 +18,6 @@ void overlap_notes_deinit(struct overlap_notes *notes)
 	pthread_mutex_destroy(&notes->lock);
 }
 
-static struct overlap_notes_process overlap_notes_process(const struct snapshot *snapshot,
-							  const struct snapshot_buffer *buffer)
-{
-	const struct snapshot_process *process = &snapshot->processes[buffer->process];
-
-	return (struct overlap_notes_process){process->pid, process->start_ticks};
-}
-
 void overlap_notes_set(struct overlap_notes *notes, const struct snapshot *snapshot,
 		       const struct overlaps *overlaps)
 {
@@ -38,26 +30,13 @@ void overlap_notes_set(struct overlap_notes *notes, const struct snapshot *snaps
 		notes->pairs[i] = (struct overlap_notes_pair){
 			.device_uid = snapshot->devices[overlap->row].unique_id,
 			.device = snapshot->devices[overlap->row].device,
-			.first = overlap_notes_process(snapshot, overlap->first),
-			.second = overlap_notes_process(snapshot, overlap->second),
+			.first = snapshot->processes[overlap->first->process].id,
+			.second = snapshot->processes[overlap->second->process].id,
 		};
 	}
 	notes->count = count;
 	notes->is_cut = overlaps && overlaps->is_cut;
 	pthread_mutex_unlock(&notes->lock);
-}
-
-static bool overlap_notes_is_alive(const struct snapshot *snapshot,
-				   const struct overlap_notes_process *who)
-{
-	struct snapshot_search search = {.pid = who->pid};
-	const struct snapshot_process *process;
-
-	while ((process = snapshot_next_process(snapshot, &search))) {
-		if (process->alive && process->start_ticks == who->start_ticks)
-			return true;
-	}
-	return false;
 }
 
 static const struct snapshot_device *overlap_notes_device(const struct snapshot *snapshot,
@@ -80,8 +59,8 @@ void overlap_notes_apply(struct overlap_notes *notes, struct snapshot *snapshot)
 		const struct overlap_notes_pair *pair = &notes->pairs[i];
 		const struct snapshot_device *device = overlap_notes_device(snapshot, pair);
 
-		if (!device || !overlap_notes_is_alive(snapshot, &pair->first) ||
-		    !overlap_notes_is_alive(snapshot, &pair->second))
+		if (!device || !snapshot_find_living(snapshot, pair->first) ||
+		    !snapshot_find_living(snapshot, pair->second))
 			continue;
 		if (found++ < OVERLAP_NOTES_MAX)
 			overlap_note(snapshot, device->device, pair->first.pid, pair->second.pid);

@@ -12,20 +12,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/process-id.h"
 #include "model/memory/overlap.h"
 
 struct overlaps;
 struct snapshot;
 
-struct overlap_notes_process {
-	uint32_t pid;
-	uint64_t start_ticks;
-};
-
 struct overlap_notes_pair {
 	uint64_t device_uid; /* 0 = not known */
 	uint32_t device;
-	struct overlap_notes_process first, second;
+	struct process_id first, second;
 };
 
 struct overlap_notes {

@@ -21,7 +21,7 @@ static uint64_t peak_of(struct peaks *peaks, uint64_t id, uint64_t time_ns,
 
 	assert(snapshot);
 	for (size_t i = 0; i < count; i++) {
-		const struct snapshot_process identity = {.pid = (uint32_t)i + 1,
+		const struct snapshot_process identity = {.id.pid = (uint32_t)i + 1,
 							  .comm = "c",
 							  .user = "u",
 							  .source = "book",

@@ -58,7 +58,7 @@ static void world_open(struct world *world)
 	world->pid = start(&world->hold);
 	world->pid_fd = (int)syscall(SYS_pidfd_open, world->pid, 0);
 	assert(world->pid_fd >= 0);
-	world->tracked.pid = (uint32_t)world->pid;
+	world->tracked.process.pid = (uint32_t)world->pid;
 	world->entry.tracked = &world->tracked;
 	world->entries[0] = &world->entry;
 	world->registry.entries = world->entries;

@@ -28,7 +28,7 @@ static size_t registry_exits_first(const struct registry *registry, uint32_t pid
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;
 
-		if (registry->entries[middle]->tracked->pid < pid)
+		if (registry->entries[middle]->tracked->process.pid < pid)
 			from = middle + 1;
 		else
 			to = middle;
@@ -53,7 +53,7 @@ static void registry_exits_take(struct registry *registry, const struct exit_eve
 	for (size_t i = registry_exits_first(registry, event->pid); i < registry->count; i++) {
 		struct registry_entry *entry = registry->entries[i];
 
-		if (entry->tracked->pid != event->pid)
+		if (entry->tracked->process.pid != event->pid)
 			return;
 		registry_exits_tell(entry, event);
 	}

@@ -24,7 +24,7 @@ static uint32_t open_user(const struct scan_book *book)
 									      : book->uid;
 }
 
-int registry_open_consume(const struct proc *proc, int fd, uint32_t pid, uint64_t start_ticks,
+int registry_open_consume(const struct proc *proc, int fd, struct process_id process,
 			  struct scan_book **ret_book)
 {
 	CLEANUP_CLOSE int owned = fd;
@@ -36,14 +36,14 @@ int registry_open_consume(const struct proc *proc, int fd, uint32_t pid, uint64_
 	r = scan_book_new_consume(&book, cleanup_steal_fd(&owned));
 	if (r != 0)
 		return r < 0 ? r : -EBADMSG;
-	if (proc_read(proc, pid, &book->owner) == 0 && book->owner.start_ticks == start_ticks) {
-		proc_container(proc, pid, book->container);
+	if (proc_read(proc, process.pid, &book->owner) == 0 &&
+	    process_id_equal(book->owner.id, process)) {
+		proc_container(proc, process.pid, book->container);
 		book->alive = !proc_is_over(proc, &book->owner);
 	} else {
 		book->owner = (struct proc_facts){
-			.pid = pid,
+			.id = process,
 			.ns_pid = book->reader.header.pid,
-			.start_ticks = start_ticks,
 			.real_uid = open_user(book),
 			.saved_uid = open_user(book),
 		};
@@ -58,14 +58,13 @@ void registry_locate(const struct namespaces *namespaces, const struct scan_book
 		     char ret_text[NAMESPACES_SIZE])
 {
 	const struct proc *proc = &namespaces->proc;
-	const struct proc_facts *owner = &book->owner;
-	bool is_there =
-		owner->start_ticks && proc_start_ticks(proc, owner->pid) == owner->start_ticks;
+	struct process_id owner = book->owner.id;
+	bool is_there = owner.start_ticks && proc_is_there(proc, owner);
 
 	if (is_there)
-		namespaces_read(namespaces, owner->pid, ret_text);
+		namespaces_read(namespaces, owner.pid, ret_text);
 	/* What was read is its own only if it is still there. */
-	if (is_there && proc_start_ticks(proc, owner->pid) == owner->start_ticks)
+	if (is_there && proc_is_there(proc, owner))
 		return;
 	memcpy(ret_text, NAMESPACES_UNKNOWN, sizeof(NAMESPACES_UNKNOWN));
 	if (book->reader.header.pid_namespace == namespaces->pid)
@@ -77,8 +76,8 @@ void registry_find_memory(const struct proc *proc, struct tracked *tracked)
 	/* The memory of an old client's book is our own. */
 	if (tracked->source == BOOK_SOURCE_SOCKET)
 		return;
-	tracked->memory_path = proc_memory_path(proc, tracked->pid, &tracked->memory_is_v1);
-	if (!tracked->memory_path || proc_start_ticks(proc, tracked->pid) == tracked->start_ticks)
+	tracked->memory_path = proc_memory_path(proc, tracked->process.pid, &tracked->memory_is_v1);
+	if (!tracked->memory_path || proc_is_there(proc, tracked->process))
 		return;
 	free(tracked->memory_path); /* another process has its pid */
 	tracked->memory_path = NULL;

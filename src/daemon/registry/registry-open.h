@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "base/process-id.h"
 #include "source/proc/namespaces.h"
 
 struct proc;
@@ -12,7 +13,7 @@ struct scan_book;
 struct tracked;
 
 /* Takes the fd in any case. 0 or a negative errno; -EBADMSG if it is not a book. */
-int registry_open_consume(const struct proc *proc, int fd, uint32_t pid, uint64_t start_ticks,
+int registry_open_consume(const struct proc *proc, int fd, struct process_id process,
 			  struct scan_book **ret_book);
 
 /*

@@ -16,8 +16,7 @@ bool registry_room(const struct book_list *book_list, size_t max, const struct s
 	for (size_t i = 0; i < book_list->count; i++) {
 		const struct tracked *tracked = book_list->list[i];
 
-		of_process += tracked->pid == book->owner.pid &&
-			      tracked->start_ticks == book->owner.start_ticks;
+		of_process += process_id_equal(tracked->process, book->owner.id);
 		of_user += tracked->maker == book->uid;
 	}
 	if (book_list->count >= max || of_process >= REGISTRY_PROCESS_BOOKS_MAX)

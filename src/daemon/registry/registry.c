@@ -95,7 +95,8 @@ bool registry_was_judged(const struct registry *registry, const struct scan_book
 
 static bool registry_comes_before(const struct tracked *a, const struct tracked *b)
 {
-	return a->pid != b->pid ? a->pid < b->pid : a->inode < b->inode;
+	return a->process.pid != b->process.pid ? a->process.pid < b->process.pid
+						: a->inode < b->inode;
 }
 
 static int registry_insert(struct registry *registry, struct registry_entry *entry)
@@ -183,15 +184,11 @@ static void entry_drain(struct registry_entry *entry)
 static void entry_read_exit(const struct registry_entry *entry)
 {
 	struct tracked *tracked = entry->tracked;
-	const struct exit_status_of of = {
-		.proc = &entry->registry->proc,
-		.pid_fd = entry->pid_fd.fd,
-		.pid = tracked->pid,
-		.start_ticks = tracked->start_ticks,
-	};
+	struct registry *registry = entry->registry;
 
-	if (!exit_status_read(&of, &tracked->ending))
-		registry_exits_find(entry->registry, entry, &tracked->ending);
+	if (!exit_status_read(&registry->proc, tracked->process, entry->pid_fd.fd,
+			      &tracked->ending))
+		registry_exits_find(registry, entry, &tracked->ending);
 }
 
 void registry_end(struct registry_entry *entry, bool execed)
@@ -252,12 +249,6 @@ static void entry_watch(struct registry_entry *entry, struct loop_source *source
 		(void)close(cleanup_steal_fd(&source->fd)); /* nothing was written to it */
 }
 
-/* Without a pidfd, check /proc for an exit before the book arrived. */
-static bool registry_has_ended(const struct registry *registry, uint32_t pid, uint64_t start_ticks)
-{
-	return proc_has_ended(&registry->proc, pid, start_ticks);
-}
-
 /*
  * The kernel always hands out the lowest free descriptor, so a high one means that most are in use.
  * Some must remain for clients and for the database.
@@ -283,8 +274,8 @@ static void registry_doubt_others(struct registry *registry, const struct tracke
 	for (size_t i = 0; i < registry->count && registry->search; i++) {
 		struct tracked *other = registry->entries[i]->tracked;
 
-		if (other != tracked && other->pid == tracked->pid &&
-		    other->start_ticks == tracked->start_ticks && !registry->entries[i]->keeper)
+		if (other != tracked && process_id_equal(other->process, tracked->process) &&
+		    !registry->entries[i]->keeper)
 			book_search_doubt(registry->search, other);
 	}
 }
@@ -375,8 +366,9 @@ int registry_add_peer_consume(struct registry *registry, struct accept_peer *pee
 		entry_drain(entry);
 		if (entry->pid_fd.fd < 0 && peer->pid_fd >= 0)
 			entry_watch(entry, &entry->pid_fd, cleanup_steal_fd(&peer->pid_fd));
+		/* Without a pidfd, check /proc for an exit before the book arrived. */
 		if (entry->pid_fd.fd < 0 &&
-		    registry_has_ended(registry, entry->tracked->pid, entry->tracked->start_ticks))
+		    proc_has_ended(&registry->proc, entry->tracked->process))
 			registry_end(entry, false);
 	} else if (r != -EEXIST) {
 		registry_refuse(registry, r);
@@ -385,11 +377,11 @@ int registry_add_peer_consume(struct registry *registry, struct accept_peer *pee
 	return r;
 }
 
-int registry_restore_consume(struct registry *registry, int fd, uint32_t pid, uint64_t start_ticks)
+int registry_restore_consume(struct registry *registry, int fd, struct process_id process)
 {
 	struct registry_entry *entry;
 	struct scan_book *book;
-	int r = registry_open_consume(&registry->proc, fd, pid, start_ticks, &book);
+	int r = registry_open_consume(&registry->proc, fd, process, &book);
 	int pid_fd = -1;
 	bool alive, is_heard;
 
@@ -400,11 +392,11 @@ int registry_restore_consume(struct registry *registry, int fd, uint32_t pid, ui
 		return -EEXIST;
 	}
 	if (book->alive)
-		pid_fd = book_search_pid_fd(&registry->proc, pid, start_ticks);
+		pid_fd = proc_pid_fd(&registry->proc, process);
 	/* No pidfd: it has exited since we looked, or pidfds are not available. */
-	alive = pid_fd >= 0 || (book->alive && !registry_has_ended(registry, pid, start_ticks));
+	alive = pid_fd >= 0 || (book->alive && !proc_has_ended(&registry->proc, process));
 	is_heard = !alive && registry->config.hears &&
-		   registry->config.hears(registry->config.hooks.context, pid, start_ticks);
+		   registry->config.hears(registry->config.hooks.context, process);
 	/* Check the owner: anybody can claim in their own book that we kept it. */
 	if ((pid_fd >= 0 || is_heard) && book->reader.header.source == BOOK_SOURCE_SOCKET &&
 	    book->uid == geteuid() && registry->config.adopt)

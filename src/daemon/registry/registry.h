@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/process-id.h"
 #include "source/books/accept.h"
 
 #define REGISTRY_BOOKS_MAX 16384u
@@ -69,7 +70,7 @@ struct registry_config {
 	 * Whether messages of a client of the old protocol that has ended may still be read: then its
 	 * book is restored like that of a living one, with pidfd -1. May be NULL.
 	 */
-	bool (*hears)(void *context, uint32_t pid, uint64_t start_ticks);
+	bool (*hears)(void *context, struct process_id process);
 };
 
 int registry_new(struct registry **ret_registry, const struct registry_config *config);
@@ -99,7 +100,7 @@ int registry_add_peer_consume(struct registry *registry, struct accept_peer *pee
  * Adds a book that was held while no daemon ran, with what was known of its owner then; takes the
  * fd in any case. If the owner has ended meanwhile, it is judged at once.
  */
-int registry_restore_consume(struct registry *registry, int fd, uint32_t pid, uint64_t start_ticks);
+int registry_restore_consume(struct registry *registry, int fd, struct process_id process);
 
 /* The current list with a reference; from any thread. Never NULL. */
 struct book_list *registry_books(struct registry *registry);

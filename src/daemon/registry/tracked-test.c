@@ -24,7 +24,7 @@ static struct tracked *track_since(struct testing_book *book, uint64_t since)
 	testing_op_do(book->writer, &op);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", book->fd);
 	assert(scan_book_new_consume(&found, open(path, O_RDONLY | O_CLOEXEC)) == 0);
-	found->owner = (struct proc_facts){.pid = 77, .ns_pid = 77, .comm = "player"};
+	found->owner = (struct proc_facts){.id.pid = 77, .ns_pid = 77, .comm = "player"};
 	tracked = tracked_new_consume(found, since, "");
 	assert(tracked);
 	return tracked;
@@ -42,7 +42,7 @@ static struct snapshot *collect(struct tracked *tracked, bool buffers)
 	struct snapshot *snapshot = snapshot_new(1);
 
 	assert(snapshot && tracked_collect(tracked, &request, &view, snapshot) == 0);
-	assert(snapshot->process_count == 1 && snapshot->processes[0].pid == 77);
+	assert(snapshot->process_count == 1 && snapshot->processes[0].id.pid == 77);
 	view_deinit(&view);
 	return snapshot;
 }

@@ -40,8 +40,7 @@ struct tracked *tracked_new_consume(struct scan_book *book, uint64_t since, cons
 	}
 	tracked->device = book->device;
 	tracked->inode = book->inode;
-	tracked->pid = book->owner.pid;
-	tracked->start_ticks = book->owner.start_ticks;
+	tracked->process = book->owner.id;
 	tracked->maker = book_maker(book);
 	tracked->user = book->owner.real_uid;
 	tracked->source = book->reader.header.source;
@@ -113,7 +112,7 @@ static int tracked_collect_resting(const struct tracked *tracked, struct snapsho
 	snapshot->processes[process].exact = false;
 	snapshot_note(snapshot,
 		      "pid %" PRIu32 ": its book takes too long to read; left out for a while",
-		      tracked->pid);
+		      tracked->process.pid);
 	return 0;
 }
 
@@ -155,7 +154,7 @@ static bool tracked_find(const struct tracked *tracked, const struct snapshot *s
 	for (size_t i = snapshot->process_count; i > 0; i--) {
 		const struct snapshot_process *process = &snapshot->processes[i - 1];
 
-		if (process->pid == tracked->pid && process->start_ticks == tracked->start_ticks &&
+		if (process_id_equal(process->id, tracked->process) &&
 		    process->alive == tracked->book->alive) {
 			*ret_index = (uint32_t)(i - 1);
 			return true;
@@ -276,8 +275,7 @@ const struct snapshot_process *tracked_process(const struct tracked *tracked,
 		size_t i = (*hint + n) % snapshot->process_count;
 		const struct snapshot_process *process = &snapshot->processes[i];
 
-		if (process->pid == tracked->pid && process->start_ticks == tracked->start_ticks &&
-		    process->books > 0) {
+		if (process_id_equal(process->id, tracked->process) && process->books > 0) {
 			*hint = i;
 			return process;
 		}

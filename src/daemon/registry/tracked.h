@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/ending.h"
+#include "base/process-id.h"
 #include "source/books/scan.h"
 #include "source/proc/namespaces.h"
 
@@ -31,8 +32,7 @@ struct tracked {
 	/* Immutable: any thread may read it. */
 	dev_t device;
 	ino_t inode;
-	uint32_t pid;
-	uint64_t start_ticks;
+	struct process_id process;
 	uint32_t maker;    /* user who created the book and may see its details */
 	uint32_t user;     /* real user of the process when it was first seen */
 	uint32_t source;   /* enum book_source */

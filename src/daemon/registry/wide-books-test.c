@@ -61,7 +61,7 @@ static void add_book(struct world *world, uint32_t index)
 	found->uid = user;
 	found->alive = true;
 	found->owner = (struct proc_facts){
-		.pid = 100 + index, .ns_pid = 100 + index, .real_uid = user, .comm = "wide"};
+		.id.pid = 100 + index, .ns_pid = 100 + index, .real_uid = user, .comm = "wide"};
 	world->list->list[index] = tracked_new_consume(found, 0, "");
 	assert(world->list->list[index]);
 }

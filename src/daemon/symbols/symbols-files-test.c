@@ -98,13 +98,14 @@ UNIT(a_deleted_program_is_held_after_its_process_has_ended)
 
 	testing_run("cp /bin/cat app");
 	assert(stat(path, &want) == 0 && symbols_files_new(&files) == 0);
-	owner.pid = (uint32_t)start_cat(path, &input);
-	wait_for_exec((pid_t)owner.pid, path);
-	owner.start_ticks = start_of((pid_t)owner.pid);
+	owner.process.pid = (uint32_t)start_cat(path, &input);
+	wait_for_exec((pid_t)owner.process.pid, path);
+	owner.process.start_ticks = start_of((pid_t)owner.process.pid);
 	assert(unlink(path) == 0);
 	symbols_files_hold(files, &owner);
 	assert(find(7, path, &inode) == 0 && inode == want.st_ino);
-	assert(close(input) == 0 && waitpid((pid_t)owner.pid, NULL, 0) == (pid_t)owner.pid);
+	assert(close(input) == 0 &&
+	       waitpid((pid_t)owner.process.pid, NULL, 0) == (pid_t)owner.process.pid);
 	assert(find(7, path, &inode) == 0 && inode == want.st_ino);
 	assert(find(8, path, &inode) == -ENOENT && find(7, "/other", &inode) == -ENOENT);
 	symbols_files_release(files, 7);
@@ -117,14 +118,15 @@ UNIT(a_deleted_program_is_held_after_its_process_has_ended)
 
 UNIT(a_process_with_another_start_is_not_looked_into)
 {
-	struct symbols_files_owner owner = {
-		.book = 7, .pid = (uint32_t)getpid(), .start_ticks = start_of(getpid()) + 1};
+	struct symbols_files_owner owner = {.book = 7,
+					    .process.pid = (uint32_t)getpid(),
+					    .process.start_ticks = start_of(getpid()) + 1};
 	ino_t inode;
 
 	assert(symbols_files_new(&files) == 0);
 	symbols_files_hold(files, &owner);
 	assert(find(7, "/proc/self/exe", &inode) == -ENOENT && symbols_files_count(files) == 0);
-	owner.start_ticks--;
+	owner.process.start_ticks--;
 	symbols_files_hold(files, &owner);
 	assert(find(7, "/none", &inode) == -ENOENT && symbols_files_count(files) > 0);
 	files = symbols_files_free(files);
@@ -133,7 +135,7 @@ UNIT(a_process_with_another_start_is_not_looked_into)
 /* As if the process @pid had sent the file. */
 static void hold(uint64_t book, uint32_t user, uint32_t pid, const char *path)
 {
-	const struct symbols_files_owner owner = {.book = book, .user = user, .pid = pid};
+	const struct symbols_files_owner owner = {.book = book, .user = user, .process.pid = pid};
 	int fd = open(path, O_PATH | O_CLOEXEC);
 
 	assert(fd >= 0);
@@ -185,7 +187,7 @@ UNIT(files_of_a_process_are_limited_and_held_once)
 /* What a process sends may be anything. */
 UNIT(only_paths_are_taken_from_a_process)
 {
-	const struct symbols_files_owner owner = {.book = 1, .user = 1000, .pid = 7};
+	const struct symbols_files_owner owner = {.book = 1, .user = 1000, .process.pid = 7};
 	int fds[2];
 
 	assert(symbols_files_new(&files) == 0);

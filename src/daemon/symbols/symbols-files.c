@@ -94,7 +94,7 @@ static bool files_wants(const struct symbols_files *files, const struct symbols_
 
 		if (held->book == owner->book && strcmp(held->path, path) == 0)
 			return false;
-		count += held->user == owner->user && held->pid == owner->pid;
+		count += held->user == owner->user && held->pid == owner->process.pid;
 	}
 	return count < SYMBOLS_FILES_PROCESS_MAX;
 }
@@ -115,7 +115,7 @@ static bool files_add(struct symbols_files *files, const struct symbols_files_ow
 	files->held[files->count++] = (struct files_held){
 		.book = owner->book,
 		.user = owner->user,
-		.pid = owner->pid,
+		.pid = owner->process.pid,
 		.fd = cleanup_steal_fd(fd),
 		.path = cleanup_steal(*path),
 	};
@@ -152,7 +152,7 @@ static void files_serve(struct symbols_files *files, const struct symbols_files_
 	struct files_taking taking = {.files = files, .owner = owner};
 
 	/* A process that has ended, or that we may not look into, has no files for us. */
-	(void)mapped_file_all(owner->pid, owner->start_ticks, files_take, &taking);
+	(void)mapped_file_all(owner->process, files_take, &taking);
 }
 
 static void *files_thread(void *context)

@@ -15,6 +15,7 @@
 
 #include <stdint.h>
 
+#include "base/process-id.h"
 #include "symbol/symbolizer.h"
 
 /*
@@ -32,8 +33,7 @@ struct symbols_files;
 /* A process whose files are to be held. */
 struct symbols_files_owner {
 	uint64_t book; /* as in struct symbolizer_module */
-	uint32_t pid;
-	uint64_t start_ticks;
+	struct process_id process;
 	uint32_t user; /* who made the book */
 };
 

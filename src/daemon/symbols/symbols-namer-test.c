@@ -76,7 +76,7 @@ static void begin(const char *path)
 	fd = open(name, O_RDONLY | O_CLOEXEC);
 	assert(fd >= 0 && scan_book_new_consume(&found, fd) == 0);
 	found->uid = geteuid();
-	found->owner = (struct proc_facts){.pid = 77, .ns_pid = 77, .comm = "player"};
+	found->owner = (struct proc_facts){.id.pid = 77, .ns_pid = 77, .comm = "player"};
 	tracked = tracked_new_consume(found, 0, "");
 	assert(tracked);
 	tracked->has_ended = true;
@@ -258,7 +258,7 @@ UNIT(a_dead_containers_file_is_not_looked_for_here)
 	snapshot_free(snapshot);
 	/* But what was learnt while the process lived is known. */
 	tracked->book->alive = true;
-	tracked->book->owner.pid = (uint32_t)getpid();
+	tracked->book->owner.id.pid = (uint32_t)getpid();
 	learn();
 	snapshot = recorder_read(tracked, true, &view, symbols);
 	assert(snapshot && strstr(testing_line(snapshot->buffers[0].stack), ":inner @ program"));

@@ -51,7 +51,7 @@ static bool namer_know(struct symbols_namer *namer, const struct symbols_note *n
 	 * For a live process "unknown" is final; the file of an exited one may exist below our own
 	 * root.
 	 */
-	if (r == -ENOENT && note->module.pid != 0)
+	if (r == -ENOENT && note->module.process.pid != 0)
 		return false;
 	if (namer->deadline_ns)
 		return namer_ask(namer, note, namer->deadline_ns) == 0;
@@ -90,7 +90,7 @@ static int namer_learn(struct symbols_namer *namer, const struct symbols_note *n
 {
 	int r = symbols_recall(namer->symbols, &note->module, note->address, &namer->answer);
 
-	if (r != -EAGAIN && (r != -ENOENT || note->module.pid != 0))
+	if (r != -EAGAIN && (r != -ENOENT || note->module.process.pid != 0))
 		return r;
 	namer->asked++;
 	return namer_ask(namer, note, deadline_ns);

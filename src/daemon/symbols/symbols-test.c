@@ -258,8 +258,8 @@ UNIT(files_in_closed_folders_have_no_names)
 	testing_run("chmod 700 closed");
 	assert(symbols_resolve(symbols, &module, address, PATIENCE, &answer) == -EACCES);
 	/* Nor for a process that does not have it mapped, or is not this user's. */
-	module.pid = (uint32_t)getpid();
-	module.start_ticks = 1;
+	module.process.pid = (uint32_t)getpid();
+	module.process.start_ticks = 1;
 	assert(symbols_resolve(symbols, &module, address, PATIENCE, &answer) == -EACCES);
 	end();
 }

@@ -15,7 +15,7 @@
 static uint32_t add_process(struct snapshot *snapshot, uint32_t pid, uint64_t used)
 {
 	const struct snapshot_process who = {
-		.pid = pid, .start_ticks = pid, .alive = true, .exact = true};
+		.id.pid = pid, .id.start_ticks = pid, .alive = true, .exact = true};
 	struct snapshot_part *part;
 	uint32_t index;
 
@@ -67,7 +67,7 @@ UNIT(a_value_is_over_a_limit_only_if_both_are_known)
 
 UNIT(memory_from_before_a_reset_is_not_counted_on_the_card)
 {
-	const struct snapshot_left left = {.pid = 10, .start_ticks = 10};
+	const struct snapshot_left left = {.process.pid = 10, .process.start_ticks = 10};
 	struct snapshot *snapshot = snapshot_new(1);
 
 	assert(snapshot);
@@ -122,8 +122,9 @@ UNIT(a_number_alone_is_no_reason_to_call_memory_lost)
 
 UNIT(another_process_with_the_same_pid_is_not_marked)
 {
-	const struct snapshot_left left = {.pid = 10, .start_ticks = 9};
-	const struct snapshot_left other = {.pid = 10, .start_ticks = 10, .device = 1};
+	const struct snapshot_left left = {.process.pid = 10, .process.start_ticks = 9};
+	const struct snapshot_left other = {
+		.process.pid = 10, .process.start_ticks = 10, .device = 1};
 	struct snapshot *snapshot = snapshot_new(1);
 
 	assert(snapshot);
@@ -136,7 +137,8 @@ UNIT(another_process_with_the_same_pid_is_not_marked)
 
 UNIT(a_device_that_only_holders_from_before_have_is_gone)
 {
-	const struct snapshot_left left = {.pid = 10, .start_ticks = 10, .device = UINT32_MAX};
+	const struct snapshot_left left = {
+		.process.pid = 10, .process.start_ticks = 10, .device = UINT32_MAX};
 	struct snapshot *snapshot = snapshot_new(1);
 
 	assert(snapshot);

@@ -69,11 +69,11 @@ void condition_mark_left(struct snapshot *snapshot)
 		condition_mark_away(snapshot, &snapshot->processes[i]);
 	for (size_t i = 0; i < snapshot->left_count; i++) {
 		const struct snapshot_left *left = &snapshot->left[i];
-		struct snapshot_search search = {.pid = left->pid};
+		struct snapshot_search search = {.pid = left->process.pid};
 		struct snapshot_process *process;
 
 		while ((process = snapshot_next_process(snapshot, &search))) {
-			if (!process->alive || process->start_ticks != left->start_ticks)
+			if (!process->alive || !process_id_equal(process->id, left->process))
 				continue;
 			for (size_t k = 0; k < process->part_count; k++) {
 				const struct snapshot_part *part = &process->parts[k];

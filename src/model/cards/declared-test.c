@@ -15,9 +15,9 @@
 static uint32_t process(struct snapshot *snapshot, uint32_t pid, uint32_t user)
 {
 	struct snapshot_process identity = {
-		.pid = pid,
+		.id.pid = pid,
 		.ns_pid = pid,
-		.start_ticks = pid,
+		.id.start_ticks = pid,
 		.comm = "p",
 		.user_id = user,
 		.maker_id = user,

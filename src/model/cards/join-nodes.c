@@ -93,8 +93,7 @@ void join_number_nodes(const struct join *join, struct join_who *who)
 static bool join_is_claim_of(const struct snapshot_claim *claim,
 			     const struct snapshot_process *process)
 {
-	return claim->process.pid == process->pid &&
-	       claim->process.start_ticks == process->start_ticks;
+	return process_id_equal(claim->process.id, process->id);
 }
 
 /* The first claim of a pid, by binary search. */
@@ -105,7 +104,7 @@ static size_t join_from(const struct join *join, uint32_t pid)
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;
 
-		if (join->snapshot->claims[join->by_pid[middle]].process.pid < pid)
+		if (join->snapshot->claims[join->by_pid[middle]].process.id.pid < pid)
 			from = middle + 1;
 		else
 			to = middle;
@@ -131,8 +130,7 @@ uint32_t join_card_before(const struct join *join, const struct snapshot_left *l
 
 bool join_is_of(const struct snapshot_left *left, const struct snapshot_process *process)
 {
-	return left->pid == process->pid && left->start_ticks == process->start_ticks &&
-	       left->node != UINT32_MAX;
+	return process_id_equal(left->process, process->id) && left->node != UINT32_MAX;
 }
 
 static int join_compare_numbers(const void *left, const void *right)
@@ -165,7 +163,7 @@ static void join_learn_removed(const struct join *join, struct join_who *who)
 void join_learn(const struct join *join, const struct snapshot_process *process,
 		struct join_who *ret_who)
 {
-	size_t from = join_from(join, process->pid), end = from;
+	size_t from = join_from(join, process->id.pid), end = from;
 
 	/* Not all of it: there are a thousand processes, and mostly few cards or none. */
 	ret_who->process = process;

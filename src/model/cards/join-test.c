@@ -19,8 +19,8 @@
 static struct snapshot_process identity(uint32_t pid, const char *visible, bool nodes_known)
 {
 	return (struct snapshot_process){
-		.pid = pid,
-		.start_ticks = pid,
+		.id.pid = pid,
+		.id.start_ticks = pid,
 		.comm = "test",
 		.user = "me",
 		.source = "book",
@@ -240,8 +240,11 @@ UNIT(memory_from_before_a_removal_is_of_the_card_that_is_back)
 	static const struct table_card cards[] = {{ASIC(1), SERIAL, "0000:01:00.0"},
 						  {ASIC(2), SERIAL + 1, "0000:02:00.0"}};
 	static const struct table_part nothing[] = {{.id = 0}};
-	const struct snapshot_left left = {
-		.pid = 10, .start_ticks = 10, .device = 0, .node = 1, .bus = "0000:02:00.0"};
+	const struct snapshot_left left = {.process.pid = 10,
+					   .process.start_ticks = 10,
+					   .device = 0,
+					   .node = 1,
+					   .bus = "0000:02:00.0"};
 	struct snapshot_process process = identity(10, NULL, true);
 	struct snapshot *snapshot = snapshot_new(1);
 	const struct snapshot_part *part;
@@ -266,8 +269,10 @@ UNIT(a_removed_node_keeps_its_place_in_the_order)
 	/* Node 1 was removed; its card is back, or is not known any more. */
 	for (uint32_t count = 2; count <= 3; count++) {
 		struct snapshot_process process = identity(10, NULL, true);
-		const struct snapshot_left left = {
-			.pid = 10, .start_ticks = 10, .device = UINT32_MAX, .node = 7 - 2 * count};
+		const struct snapshot_left left = {.process.pid = 10,
+						   .process.start_ticks = 10,
+						   .device = UINT32_MAX,
+						   .node = 7 - 2 * count};
 		struct snapshot *snapshot = snapshot_new(1);
 		const struct snapshot_part *parts;
 

@@ -38,7 +38,7 @@ static int join_compare(const void *left, const void *right, void *context)
 {
 	const struct snapshot *snapshot = context;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	uint32_t p = snapshot->claims[a].process.pid, q = snapshot->claims[b].process.pid;
+	uint32_t p = snapshot->claims[a].process.id.pid, q = snapshot->claims[b].process.id.pid;
 
 	if (p != q)
 		return bits_compare(p, q);

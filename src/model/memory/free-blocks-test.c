@@ -19,7 +19,8 @@ enum {
 
 static struct snapshot *start(const struct snapshot_window *dram)
 {
-	struct snapshot_process process = {.pid = 1, .alive = true, .exact = true, .comm = "test"};
+	struct snapshot_process process = {
+		.id.pid = 1, .alive = true, .exact = true, .comm = "test"};
 	struct snapshot *snapshot = snapshot_new(1);
 	struct snapshot_part *part;
 	uint32_t index;

@@ -13,7 +13,7 @@
 static void add_process(struct snapshot *snapshot, uint32_t pid, bool alive, bool declares)
 {
 	struct snapshot_process process = {
-		.pid = pid,
+		.id.pid = pid,
 		.alive = alive,
 		.exact = true,
 		.comm = "test",
@@ -53,7 +53,7 @@ UNIT(maps_are_of_living_processes_with_declared_memory)
 	struct filter filter = {0};
 
 	assert(memory_map_find(snapshot, &filter, &memory_map) == 0);
-	assert(memory_map.count == 1 && memory_map.list[0].process->pid == 10);
+	assert(memory_map.count == 1 && memory_map.list[0].process->id.pid == 10);
 	assert(memory_map.list[0].type == TYPES_DRAM &&
 	       memory_map.list[0].free_blocks.block_count == 1);
 	assert(memory_map.list[0].free_blocks.used == 32 &&
@@ -110,7 +110,8 @@ UNIT(fit_is_answered_for_each_allocator)
 /* A process with 0x400 bytes in each of two banks at @address, or with bytes whose place is not known. */
 static void add_holder(struct snapshot *snapshot, uint32_t pid, uint64_t address, bool is_tracked)
 {
-	struct snapshot_process process = {.pid = pid, .alive = true, .exact = true, .comm = "x"};
+	struct snapshot_process process = {
+		.id.pid = pid, .alive = true, .exact = true, .comm = "x"};
 	struct snapshot_buffer buffer = {.device = 4,
 					 .address = address,
 					 .size = 0x800,
@@ -145,7 +146,7 @@ static struct memory_map shared_map(struct snapshot **ret_snapshot, uint64_t oth
 	add_holder(snapshot, 2, other, is_tracked);
 	assert(snapshot_finish(snapshot) == 0);
 	assert(memory_map_find(snapshot, &filter, &map) == 0 && map.count == 1);
-	assert(map.list[0].process->pid == 1 && map.list[0].shared);
+	assert(map.list[0].process->id.pid == 1 && map.list[0].shared);
 	assert(map.list[0].shared->count == 2);
 	*ret_snapshot = snapshot;
 	return map;

@@ -44,7 +44,7 @@ static int memory_map_add(struct memory_map *memory_map, struct snapshot *snapsh
 		snapshot_note(snapshot,
 			      "pid %" PRIu32 ", device %" PRIu32
 			      ": where its %s lies was never declared (ttmem_device)",
-			      process->pid, list->device->device, types_name(type));
+			      process->id.pid, list->device->device, types_name(type));
 		return 0;
 	}
 	if (r == 0)
@@ -227,7 +227,8 @@ int memory_map_find(struct snapshot *snapshot, const struct filter *filter,
 	for (uint32_t i = 0; r == 0 && i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 
-		if (process->alive && process->books > 0 && filter_wants_pid(filter, process->pid))
+		if (process->alive && process->books > 0 &&
+		    filter_wants_pid(filter, process->id.pid))
 			r = memory_map_add_process(&memory_map, snapshot, filter, i);
 	}
 	if (r == 0)

@@ -26,8 +26,8 @@ static struct snapshot *start(void)
 static uint32_t process(struct snapshot *snapshot, uint32_t pid, uint32_t device, uint64_t id)
 {
 	struct snapshot_process process = {
-		.pid = pid,
-		.start_ticks = pid * 10,
+		.id.pid = pid,
+		.id.start_ticks = pid * 10,
 		.comm = "test",
 		.user = "me",
 		.source = "book",

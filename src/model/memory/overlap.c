@@ -114,7 +114,7 @@ uint64_t overlap_count(const struct snapshot *snapshot, uint64_t *ret_signature)
 			count = merge_add(count, overlap_buffers(part));
 			for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 				const uint64_t key[] = {
-					signature, process->pid, process->start_ticks,
+					signature, process->id.pid, process->id.start_ticks,
 					part->memory[type].allocs, part->memory[type].frees};
 
 				signature = overlap_has_type(type) ? hash_bytes(key, sizeof(key))
@@ -312,8 +312,8 @@ int overlap_note_all(struct snapshot *snapshot)
 		const struct overlap *overlap = &overlaps.list[i];
 
 		overlap_note(snapshot, snapshot->devices[overlap->row].device,
-			     snapshot->processes[overlap->first->process].pid,
-			     snapshot->processes[overlap->second->process].pid);
+			     snapshot->processes[overlap->first->process].id.pid,
+			     snapshot->processes[overlap->second->process].id.pid);
 	}
 	overlap_note_rest(snapshot, overlaps.count - noted, overlaps.is_cut);
 	return 0;

@@ -33,8 +33,8 @@ static struct snapshot *start(uint64_t time_ns)
 	struct snapshot *snapshot = snapshot_new(time_ns);
 
 	for (uint32_t pid = 10; pid < 12; pid++) {
-		struct snapshot_process process = {.pid = pid,
-						   .start_ticks = pid,
+		struct snapshot_process process = {.id.pid = pid,
+						   .id.start_ticks = pid,
 						   .alive = true,
 						   .exact = true,
 						   .comm = "test"};
@@ -242,7 +242,7 @@ UNIT(a_group_that_keeps_growing_is_reported)
 	assert(growth.samples == 4 && growth.first_ns == 1000 && growth.last_ns == 4000);
 	assert(growth.count == 1 && strcmp(growth.sites[0].last.name, "a") == 0);
 	assert(growth.sites[0].first_bytes == 10 && growth.sites[0].last.bytes == 30);
-	assert(growth.sites[0].pid == 10);
+	assert(growth.sites[0].process.pid == 10);
 	growth_deinit(&growth);
 }
 

@@ -228,7 +228,7 @@ const char *group_key(const struct snapshot *snapshot, enum group_kind kind,
 		return buffer;
 	case GROUP_THREAD:
 		snprintf(buffer, size, "%" PRIu32 "/%" PRIu32,
-			 snapshot->processes[group->process].pid, group->thread);
+			 snapshot->processes[group->process].id.pid, group->thread);
 		return buffer;
 	}
 	return NULL;

@@ -86,7 +86,7 @@ static void add_moment(struct growth *growth, uint64_t time_ns, struct snapshot 
 {
 	struct snapshot *snapshot = snapshot_new(time_ns);
 	struct snapshot_process process = {
-		.pid = 10, .start_ticks = 1, .alive = true, .exact = true, .comm = "test"};
+		.id.pid = 10, .id.start_ticks = 1, .alive = true, .exact = true, .comm = "test"};
 	uint32_t index;
 
 	assert(snapshot_add_process(snapshot, &process, &index) == 0);
@@ -152,7 +152,7 @@ UNIT(a_minute_of_past_names_the_site_that_grows)
 	struct growth_past past = {.pid = 10, .begin_ns = START, .end_ns = now};
 	struct snapshot *snapshot = snapshot_new(now);
 	struct snapshot_process process = {
-		.pid = 10, .start_ticks = 1, .alive = true, .exact = true, .comm = "test"};
+		.id.pid = 10, .id.start_ticks = 1, .alive = true, .exact = true, .comm = "test"};
 	struct snapshot_buffer buffer = {
 		.size = 100 * MIB, .refs = 1, .born_ns = START, .address = 1, .name = "weights"};
 
@@ -250,7 +250,7 @@ static size_t sites_after_end(bool keeps_ended)
 
 	for (uint64_t i = 0; i < 5; i++) {
 		struct snapshot *snapshot = snapshot_new(START + i * NS_PER_S);
-		struct snapshot_process process = {.pid = 7, .alive = i < 3, .comm = "grows"};
+		struct snapshot_process process = {.id.pid = 7, .alive = i < 3, .comm = "grows"};
 		struct snapshot_buffer buffer = {.size = (i + 1) * MIB, .name = "a"};
 
 		assert(snapshot);

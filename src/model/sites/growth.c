@@ -27,10 +27,8 @@
 static int growth_compare_keys(const void *left, const void *right)
 {
 	const struct growth_site *a = left, *b = right;
-	int r = bits_compare(a->pid, b->pid);
+	int r = process_id_compare(a->process, b->process);
 
-	if (r == 0)
-		r = bits_compare(a->start_ticks, b->start_ticks);
 	if (r == 0)
 		r = bits_compare(a->last.type, b->last.type);
 	if (r == 0)
@@ -113,8 +111,7 @@ static int growth_sample(struct growth *growth, const struct snapshot *snapshot,
 		if (!process->alive)
 			continue;
 		*site = (struct growth_site){
-			.pid = process->pid,
-			.start_ticks = process->start_ticks,
+			.process = process->id,
 			.last = *group,
 		};
 		if (growth_keep(growth, process->comm, &site->comm) < 0 ||
@@ -153,18 +150,6 @@ static struct growth_site growth_step(const struct growth_site *was, const struc
 	return site;
 }
 
-static bool growth_has_ended(const struct snapshot *snapshot, const struct growth_site *site)
-{
-	struct snapshot_search search = {.pid = site->pid};
-	const struct snapshot_process *process;
-
-	while ((process = snapshot_next_process(snapshot, &search))) {
-		if (process->alive && process->start_ticks == site->start_ticks)
-			return false;
-	}
-	return true;
-}
-
 /* A site stays as it was, with its names of then. */
 static struct growth_site growth_stay(struct growth *growth, const struct call_site *names,
 				      const struct growth_site *was)
@@ -197,7 +182,8 @@ int growth_add(struct growth *growth, const struct snapshot *snapshot)
 		const struct growth_site *is = k < count ? &sample[k] : NULL;
 		int order = !was ? 1 : !is ? -1 : growth_compare_keys(was, is);
 
-		if (order < 0 && growth->keeps_ended && growth_has_ended(snapshot, was))
+		if (order < 0 && growth->keeps_ended &&
+		    !snapshot_find_living(snapshot, was->process))
 			merged[n++] = growth_stay(growth, names, was);
 		else
 			merged[n++] = growth_step(order <= 0 ? was : NULL, order >= 0 ? is : NULL,
@@ -219,9 +205,7 @@ static int growth_find(struct growth *growth, const struct snapshot *snapshot,
 		       const struct call_site *group, struct growth_site **ret_site)
 {
 	const struct snapshot_process *process = &snapshot->processes[group->process];
-	struct growth_site key = {.pid = process->pid,
-				  .start_ticks = process->start_ticks,
-				  .last = {.type = group->type}};
+	struct growth_site key = {.process = process->id, .last = {.type = group->type}};
 	int r = growth_keep_key(growth, group, &key);
 
 	*ret_site = NULL;
@@ -295,7 +279,7 @@ int growth_recall(struct growth *growth, const struct snapshot *snapshot,
 		for (end = first + 1;
 		     end < count && call_site_compare(&groups[first], &groups[end]) == 0;)
 			end++;
-		if (!process->alive || (past && process->pid != past->pid))
+		if (!process->alive || (past && process->id.pid != past->pid))
 			continue;
 		r = growth_find(growth, snapshot, &groups[first], &site);
 		if (r < 0)
@@ -386,7 +370,7 @@ static int growth_compare_speed(const void *left, const void *right)
 	int r = bits_compare(growth_bytes(b), growth_bytes(a));
 
 	if (r == 0)
-		r = bits_compare(a->pid, b->pid);
+		r = bits_compare(a->process.pid, b->process.pid);
 	if (r == 0)
 		r = strcmp(a->stem ? a->stem : "", b->stem ? b->stem : "");
 	return r ? r : growth_compare_keys(left, right);
@@ -401,10 +385,10 @@ void growth_finish(struct growth *growth, bool is_asked)
 		const struct growth_site site = growth->sites[i];
 
 		/* Sites of a process are together. */
-		if (growth_was_seen(growth, &site) && site.pid != young &&
+		if (growth_was_seen(growth, &site) && site.process.pid != young &&
 		    growth_is_undecided(&site, is_asked)) {
 			growth->too_young++;
-			young = site.pid;
+			young = site.process.pid;
 		}
 		if (growth_is_wanted(growth, &site, is_asked))
 			growth->sites[n++] = site;

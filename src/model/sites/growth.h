@@ -14,14 +14,14 @@
 #include <stdint.h>
 
 #include "base/pool.h"
+#include "base/process-id.h"
 #include "model/sites/group.h"
 #include "model/sites/growth-past.h"
 
 struct snapshot;
 
 struct growth_site {
-	uint32_t pid;
-	uint64_t start_ticks;
+	struct process_id process;
 	const char *comm;
 	struct call_site last; /* as of the last snapshot; its names are in the growth's list */
 	const char *stem;      /* of its name, which identifies it without a stack */

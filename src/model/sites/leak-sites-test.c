@@ -23,7 +23,8 @@ static struct leak_sites *sites_new(void)
 
 static struct snapshot *snapshot_of(uint32_t user)
 {
-	struct snapshot_process process = {.pid = 7, .user_id = user, .source = "book", .books = 1};
+	struct snapshot_process process = {
+		.id.pid = 7, .user_id = user, .source = "book", .books = 1};
 	struct snapshot *snapshot = snapshot_new(1000);
 	uint32_t index;
 

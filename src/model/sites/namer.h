@@ -10,19 +10,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/process-id.h"
+
 #define NAMER_NAMES_MAX 16u /* for one address: functions may be inlined */
 
 struct namer_place {
 	const char *path; /* of the file, as its process saw it */
 	const uint8_t *build_id;
-	uint32_t build_id_length; /* 0 = not known */
-	uint32_t pid;             /* whose root the path is relative to, if it lives; 0 = ours */
-	uint64_t start_ticks;     /* of that process; 0 = not known */
-	uint32_t user;            /* who made the book */
-	uint64_t book;            /* identifies the book: results are not shared between books */
-	uint64_t address;         /* as in the file; inside the call instruction */
-	uint64_t base;            /* where the file is loaded; 0 = not known */
-	bool is_lost;             /* its path may lead to another file: that must not be used */
+	uint32_t build_id_length;  /* 0 = not known */
+	struct process_id process; /* whose root the path is relative to, if it lives; 0 = ours */
+	uint32_t user;             /* who made the book */
+	uint64_t book;             /* identifies the book: results are not shared between books */
+	uint64_t address;          /* as in the file; inside the call instruction */
+	uint64_t base;             /* where the file is loaded; 0 = not known */
+	bool is_lost;              /* its path may lead to another file: that must not be used */
 };
 
 struct namer_name {

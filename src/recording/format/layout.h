@@ -19,6 +19,7 @@
 
 #include <stdint.h>
 
+#include "base/process-id.h"
 #include "book/format/layout.h"
 
 #define RECORDING_MAGIC UINT64_C(0x4345524d454d5454) /* "TTMEMREC" */
@@ -91,6 +92,11 @@ struct recording_book {
 	char container[80];
 	struct book_header header;
 };
+
+static inline struct process_id recording_process(const struct recording_book *book)
+{
+	return (struct process_id){book->pid, book->start_ticks};
+}
 
 /* Bytes of the book at an offset: they replace what was there before. */
 struct recording_bytes {

@@ -27,7 +27,7 @@ static int recorded_ended_compare(const void *left, const void *right)
 
 	if (one != other)
 		return bits_compare(other, one);
-	return bits_compare(b->process->pid, a->process->pid);
+	return bits_compare(b->process->id.pid, a->process->id.pid);
 }
 
 static void recorded_ended_put(struct emit *json, const struct recorded_ended *one)
@@ -61,7 +61,7 @@ int recorded_ended_document(struct emit *json, const struct snapshot *end,
 		struct recorded_ended *one = &list[count];
 
 		one->process = &end->processes[i];
-		count += (!wish->pid || wish->pid == one->process->pid) &&
+		count += (!wish->pid || wish->pid == one->process->id.pid) &&
 			 recorded_process_end(wish->recording, wish->scan, one->process,
 					      &one->ending) &&
 			 one->ending.ended_ns >= wish->since_ns;

@@ -15,8 +15,7 @@ bool recorded_process_end(const struct recording *recording, const struct scan *
 		const struct scan_book *book = scan->books[i - 1];
 		const struct recording_owner *owner;
 
-		if (book->alive || book->owner.pid != process->pid ||
-		    book->owner.start_ticks != process->start_ticks)
+		if (book->alive || !process_id_equal(book->owner.id, process->id))
 			continue;
 		owner = recording_owner(recording, (size_t)book->inode - 1);
 		if (!owner)

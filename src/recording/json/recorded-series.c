@@ -57,7 +57,7 @@ static size_t recorded_series_lines(const struct recorded_series *series)
 	for (size_t i = 0; i < series->end->process_count; i++) {
 		const struct snapshot_process *process = &series->end->processes[i];
 
-		if (series->query->pid && process->pid == series->query->pid)
+		if (series->query->pid && process->id.pid == series->query->pid)
 			lines += process->part_count;
 	}
 	if (!series->query->pid)
@@ -140,7 +140,7 @@ static bool recorded_series_is_done(const struct recorded_series *series, size_t
 	const struct snapshot_process *list = series->end->processes;
 
 	for (size_t i = 0; i < process; i++) {
-		for (size_t k = 0; list[i].pid == list[process].pid && k < list[i].part_count;
+		for (size_t k = 0; list[i].id.pid == list[process].id.pid && k < list[i].part_count;
 		     k++) {
 			if (list[i].parts[k].device == device)
 				return true;
@@ -181,7 +181,7 @@ static int recorded_series_read(struct recorded_series *series)
 	for (size_t i = 0; series->count > 0 && i < series->end->process_count; i++) {
 		const struct snapshot_process *process = &series->end->processes[i];
 
-		if (query->pid && process->pid != query->pid)
+		if (query->pid && process->id.pid != query->pid)
 			continue;
 		for (size_t k = 0; r == 0 && k < process->part_count; k++) {
 			const struct snapshot_part *part = &process->parts[k];
@@ -189,7 +189,7 @@ static int recorded_series_read(struct recorded_series *series)
 			if (!part->summed && !recorded_series_is_done(series, i, part->device) &&
 			    filter_wants_device(&query->filter, part->device,
 						part->facts.unique_id))
-				r = recorded_series_add(series, room, process->pid, part);
+				r = recorded_series_add(series, room, process->id.pid, part);
 		}
 	}
 	return r;

@@ -53,7 +53,7 @@ static int peaks_collect_type(struct recording_peaks *peaks, const struct record
 	one.filter.has_type = true;
 	one.filter.type = type;
 	one.filter.has_pid = true;
-	one.filter.pid = peaks->book->owner.pid;
+	one.filter.pid = peaks->book->owner.id.pid;
 	one.filter.device_count = 1;
 	one.filter.devices[0] = (struct filter_device){.value = stream->device};
 	if (number == 0 || bytes < peaks->peak[type])
@@ -74,7 +74,7 @@ int recording_peaks_collect(struct recording_peaks *peaks, size_t number)
 	const struct recording_known *known = &peaks->recording->books[number];
 	int r = 0;
 
-	if (!filter_wants_pid(filter, peaks->book->owner.pid))
+	if (!filter_wants_pid(filter, peaks->book->owner.id.pid))
 		return 0;
 	for (size_t i = 0; r == 0 && i < known->stream_count; i++) {
 		const struct recording_stream *stream =

@@ -272,9 +272,8 @@ static void restore_own(const struct restore *restore, struct scan_book *made, s
 	const struct recording_book *book = &owner->book;
 
 	made->owner = (struct proc_facts){
-		.pid = book->pid,
+		.id = recording_process(book),
 		.ns_pid = book->ns_pid,
-		.start_ticks = book->start_ticks,
 		.real_uid = book->user_id,
 		.saved_uid = book->user_id,
 	};

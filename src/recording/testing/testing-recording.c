@@ -35,7 +35,7 @@ void testing_recording_start(struct testing_recording *recording, const char *pa
 	fd = fcntl(recording->book.fd, F_DUPFD_CLOEXEC, 0);
 	assert(fd >= 0 && scan_book_new_consume(&recording->scan, fd) == 0);
 	recording->scan->alive = true;
-	recording->scan->owner.pid = 1234;
+	recording->scan->owner.id.pid = 1234;
 	recording->scan->owner.ns_pid = 7;
 	(void)snprintf(recording->scan->owner.comm, sizeof(recording->scan->owner.comm), "tester");
 	assert(recorder_new(&recording->recorder, recording->fd, &options) == 0);

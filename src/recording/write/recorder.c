@@ -160,12 +160,12 @@ static int recorder_put_book(struct recorder *recorder, const struct recorder_bo
 	struct recording_entry entry = recorder_entry(book, RECORDING_BOOK, RECORDING_NONE);
 	const struct scan_book *from = book->book;
 	struct recording_book head = {
-		.pid = from->owner.pid,
+		.pid = from->owner.id.pid,
 		.ns_pid = from->owner.ns_pid,
 		.user_id = from->owner.real_uid,
 		.maker_id = book_maker(from),
-		.start_ticks = from->owner.start_ticks,
-		.start_ns = proc_started_ns(from->owner.start_ticks),
+		.start_ticks = from->owner.id.start_ticks,
+		.start_ns = proc_started_ns(from->owner.id.start_ticks),
 		.header = from->reader.header,
 	};
 	const struct chunk_part part = {&head, sizeof(head)};

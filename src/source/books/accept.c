@@ -150,9 +150,8 @@ static int accept_book_consume(struct accept_peer *peer, const struct proc *proc
 	book->alive = true;
 	book->holder = peer->pid;
 	book->owner = (struct proc_facts){
-		.pid = peer->pid,
+		.id = {peer->pid, book->reader.header.start_ticks},
 		.ns_pid = book->reader.header.pid,
-		.start_ticks = book->reader.header.start_ticks,
 		.real_uid = peer->uid,
 		.saved_uid = peer->uid,
 	};

@@ -165,7 +165,7 @@ static int address_history_collect_shard(struct address_history *trail, struct v
 		trail->snapshot->exact = false;
 		snapshot_note(trail->snapshot,
 			      "pid %" PRIu32 ", device %" PRIu32 ": its history cannot be read: %s",
-			      trail->book->owner.pid, device,
+			      trail->book->owner.id.pid, device,
 			      r == -EOVERFLOW ? "the process is too fast" : reader_strerror(r));
 		return 0;
 	}
@@ -197,7 +197,7 @@ int address_history_collect(struct scan_book *book, const struct address_history
 	uint32_t process;
 	int r;
 
-	if (!filter_wants_pid(filter, book->owner.pid))
+	if (!filter_wants_pid(filter, book->owner.id.pid))
 		return 0;
 	trail.reading.request = &trail.request;
 	if (filter->has_type)

@@ -64,6 +64,6 @@ void book_explain_failed(struct book_reading *reading, const struct book_inciden
 		about.largest_free = UINT64_MAX;
 		about.bank_size = about.bank_free = 0;
 	}
-	text = failed_text(&about, reading->book->owner.pid, r < 0 ? NULL : then);
+	text = failed_text(&about, reading->book->owner.id.pid, r < 0 ? NULL : then);
 	incident->explanation = text ? snapshot_text(reading->snapshot, text, strlen(text)) : NULL;
 }

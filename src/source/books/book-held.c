@@ -152,7 +152,7 @@ static int book_held_shard(struct book_reading *reading, uint32_t device, bool r
 		snapshot_note(reading->snapshot,
 			      "pid %" PRIu32 ", device %" PRIu32
 			      ": its history is not complete; " TYPES_HELD_INCOMPLETE,
-			      reading->book->owner.pid, device);
+			      reading->book->owner.id.pid, device);
 	}
 	if (r == 0)
 		r = rows ? book_held_add_rows(reading, device, &held)

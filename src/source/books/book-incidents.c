@@ -128,7 +128,7 @@ int book_collect_incidents(struct book_reading *reading)
 	uint64_t explained_from = book_explained_from(reading);
 	int r = 0;
 
-	if (!filter_wants_pid(&reading->request->filter, reading->book->owner.pid))
+	if (!filter_wants_pid(&reading->request->filter, reading->book->owner.id.pid))
 		return 0;
 	for (uint32_t kind = 0; kind < BOOK_INCIDENT_KINDS && types_incident_name(kind); kind++) {
 		uint64_t count = bits_min(header->incident_count[kind], BOOK_INCIDENTS_PER_KIND);
@@ -138,7 +138,7 @@ int book_collect_incidents(struct book_reading *reading)
 		if (header->incident_lost[kind])
 			snapshot_note(reading->snapshot,
 				      "pid %" PRIu32 ": %" PRIu64 " more of %s found no room",
-				      reading->book->owner.pid, header->incident_lost[kind],
+				      reading->book->owner.id.pid, header->incident_lost[kind],
 				      types_incident_name(kind));
 	}
 	if (r == 0 && reading->request->held_at_close)

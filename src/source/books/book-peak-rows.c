@@ -150,7 +150,7 @@ int book_peaks_rows(struct book_reading *reading)
 		snapshot_note(reading->snapshot,
 			      "pid %" PRIu32 ", device %" PRIu32
 			      ": writes faster than its buffers can be read",
-			      reading->book->owner.pid, reading->view->device);
+			      reading->book->owner.id.pid, reading->view->device);
 	for (uint32_t type = 0; r == 0 && type < BOOK_TYPES; type++) {
 		if (reading->peaks->types[type].bytes > 0 && filter_wants_type(filter, type))
 			r = book_peaks_put_type(reading, type);
@@ -166,7 +166,7 @@ int book_kept_collect(struct scan_book *book, const struct snapshot_request *req
 	int r;
 
 	if (!book->kept || book->kept->count == 0 ||
-	    !filter_wants_pid(&request->filter, book->owner.pid))
+	    !filter_wants_pid(&request->filter, book->owner.id.pid))
 		return 0;
 	r = book_add_process(book, snapshot, &reading.process);
 	book_timebase(book, &reading.timebase);

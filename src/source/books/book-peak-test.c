@@ -250,7 +250,7 @@ UNIT(what_was_kept_of_a_peak_is_shown_when_the_book_has_forgotten_it)
 	struct snapshot *snapshot;
 
 	assert(book);
-	*book = (struct scan_book){.owner = {.pid = 10, .ns_pid = 10, .comm = "kept"},
+	*book = (struct scan_book){.owner = {.id.pid = 10, .ns_pid = 10, .comm = "kept"},
 				   .alive = true};
 	assert(reader_init(&book->reader, &test->book.file.file) == 0);
 	peak_alloc(test, 0, 0x1000, 0);

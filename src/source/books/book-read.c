@@ -167,7 +167,7 @@ static bool book_has_time(struct book_reading *reading, uint32_t device)
 	snapshot_note(reading->snapshot,
 		      "pid %" PRIu32 ": takes too long to read; %s device %" PRIu32
 		      " and later ones%s",
-		      reading->book->owner.pid, goes_on ? "of" : "without", device,
+		      reading->book->owner.id.pid, goes_on ? "of" : "without", device,
 		      goes_on ? " totals only" : "");
 	return goes_on;
 }
@@ -179,7 +179,7 @@ bool book_wants_rows(const struct book_reading *reading, uint32_t device)
 		snapshot_find_part(reading->snapshot, reading->process, device);
 
 	return reading->request->buffers && !reading->is_late &&
-	       filter_wants_pid(filter, reading->book->owner.pid) &&
+	       filter_wants_pid(filter, reading->book->owner.id.pid) &&
 	       snapshot_request_wants(reading->request,
 				      &reading->snapshot->processes[reading->process], device,
 				      part ? part->facts.unique_id : 0);
@@ -194,7 +194,7 @@ static int book_note_shard(struct book_reading *reading, uint32_t device, int re
 		return result;
 	process->exact = false;
 	snapshot_note(reading->snapshot, "pid %" PRIu32 ", device %" PRIu32 ": cannot be read: %s",
-		      process->pid, device,
+		      process->id.pid, device,
 		      result == -EBADMSG ? "its book contradicts itself" : reader_strerror(result));
 	return 0;
 }
@@ -212,7 +212,7 @@ static int book_collect_view(struct book_reading *reading)
 		snapshot_note(reading->snapshot,
 			      "pid %" PRIu32 ", device %" PRIu32
 			      ": writes faster than its buffers can be read; totals only",
-			      process->pid, view->device);
+			      process->id.pid, view->device);
 		return 0;
 	}
 	if (!view->adds_up) {
@@ -220,7 +220,7 @@ static int book_collect_view(struct book_reading *reading)
 		snapshot_note(reading->snapshot,
 			      "pid %" PRIu32 ", device %" PRIu32
 			      ": buffers and counters do not agree",
-			      process->pid, view->device);
+			      process->id.pid, view->device);
 	}
 	return book_rows(reading);
 }
@@ -349,8 +349,8 @@ static void book_note_gave_up(struct book_reading *reading)
 	if (reading->request->buffers && !process->phase)
 		process->phase = book_text(reading, reading->book->reader.header.first_phase);
 	process->gave_up = reason ? reason : "the reason is not known";
-	snapshot_note(reading->snapshot, "pid %" PRIu32 " (%s): tracking gave up: %s", process->pid,
-		      process->comm, process->gave_up);
+	snapshot_note(reading->snapshot, "pid %" PRIu32 " (%s): tracking gave up: %s",
+		      process->id.pid, process->comm, process->gave_up);
 }
 
 /* Notes what a person should know about the book as a whole. */
@@ -365,19 +365,19 @@ static void book_note(struct book_reading *reading)
 		process->exact = false;
 		snapshot_note(reading->snapshot,
 			      "pid %" PRIu32 ": %" PRIu64 " event%s went unrecorded while paused",
-			      process->pid, header->rejected.paused,
+			      process->id.pid, header->rejected.paused,
 			      header->rejected.paused == 1 ? "" : "s");
 	}
 	if (header->lost_stacks && reading->request->namer)
 		snapshot_note(reading->snapshot,
 			      "pid %" PRIu32 ": %" PRIu64 " event%s no stack, see docs/stacks.md",
-			      process->pid, header->lost_stacks,
+			      process->id.pid, header->lost_stacks,
 			      header->lost_stacks == 1 ? " has" : "s have");
 	if (header->lost_frames && reading->request->namer)
 		snapshot_note(reading->snapshot,
 			      "pid %" PRIu32 ": %" PRIu64
 			      " events have no Python frames, see docs/stacks.md",
-			      process->pid, header->lost_frames);
+			      process->id.pid, header->lost_frames);
 	/* Peaks of a recording are read from several states of it, of which none is the last. */
 	if (process->alive || (reading->book->recorded && reading->request->at_peak))
 		return;
@@ -394,7 +394,7 @@ static void book_note(struct book_reading *reading)
 			 reading->book->holder);
 	snapshot_note(reading->snapshot,
 		      "pid %" PRIu32 " (%s) has ended and left %" PRIu64 " buffer%s, %s%s",
-		      process->pid, process->comm, buffers, buffers == 1 ? "" : "s",
+		      process->id.pid, process->comm, buffers, buffers == 1 ? "" : "s",
 		      text_size(bytes, size), held);
 }
 
@@ -452,7 +452,7 @@ static int book_collect_all(struct book_reading *reading)
 	if (r < 0) {
 		book_process(reading)->exact = false;
 		snapshot_note(reading->snapshot, "pid %" PRIu32 ": its book cannot be read: %s",
-			      book->owner.pid, reader_strerror(r));
+			      book->owner.id.pid, reader_strerror(r));
 	}
 	return 0;
 }

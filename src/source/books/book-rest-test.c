@@ -37,7 +37,7 @@ static void count_read(struct testing_memory *memory)
 static void open_book(struct world *world, struct scan_book *ret_book)
 {
 	*ret_book = (struct scan_book){
-		.owner = {.pid = 7, .comm = "wide", .real_uid = 5}, .alive = true, .uid = 5};
+		.owner = {.id.pid = 7, .comm = "wide", .real_uid = 5}, .alive = true, .uid = 5};
 	assert(reader_init(&ret_book->reader, &world->memory.file) == 0);
 }
 

@@ -84,7 +84,7 @@ int book_rest_collect(const struct book_reading *reading)
 	if (!rest->is_exact)
 		snapshot_note(reading->snapshot,
 			      "pid %" PRIu32 ": not all of its devices could be summed up",
-			      process->pid);
+			      process->id.pid);
 	if (!rest->is_current)
 		reading->snapshot->devices_old += rest->sum.summed;
 	return rest->sum.summed ? snapshot_add_sum(reading->snapshot, reading->process, &rest->sum)

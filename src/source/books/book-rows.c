@@ -32,14 +32,14 @@ static int book_rows_side(const struct book_reading *reading)
 
 	if (!book_is_page(reading) || !request->has_after)
 		return 1;
-	return -page_cursor_compare_book(&request->after, reading->book->owner.pid,
+	return -page_cursor_compare_book(&request->after, reading->book->owner.id.pid,
 					 (uint64_t)reading->book->inode);
 }
 
 static struct page_cursor book_rows_place(const struct book_reading *reading, uint32_t slot)
 {
 	return (struct page_cursor){
-		.pid = reading->book->owner.pid,
+		.pid = reading->book->owner.id.pid,
 		.inode = (uint64_t)reading->book->inode,
 		.device = reading->view->device,
 		.slot = slot,
@@ -57,7 +57,7 @@ bool book_rows_touch(const struct book_reading *reading)
 
 	if (!request->limit)
 		return true;
-	return filter_wants_pid(&request->filter, reading->book->owner.pid) &&
+	return filter_wants_pid(&request->filter, reading->book->owner.id.pid) &&
 	       book_rows_side(reading) >= 0 && !book_rows_done(reading);
 }
 
@@ -87,7 +87,7 @@ void book_rows_late(struct book_reading *reading, uint32_t slot)
 	snapshot_note(snapshot,
 		      "pid %" PRIu32 ", device %" PRIu32 ": has more buffers than can be read in "
 		      "time",
-		      reading->book->owner.pid, reading->view->device);
+		      reading->book->owner.id.pid, reading->view->device);
 }
 
 /* Adds a row to a page that may already be full. */

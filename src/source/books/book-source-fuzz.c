@@ -301,7 +301,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz = fuzz_new();
 	fuzz_parse(fuzz, data, size);
 	for (int alive = 0; alive < 2; alive++) {
-		struct scan_book book = {.alive = alive, .owner = {.pid = 1, .comm = "fuzz"}};
+		struct scan_book book = {.alive = alive, .owner = {.id.pid = 1, .comm = "fuzz"}};
 
 		fuzz->next = 0;
 		fuzz->reads = 0;

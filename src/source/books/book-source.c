@@ -73,11 +73,10 @@ int book_add_process(const struct scan_book *book, struct snapshot *snapshot, ui
 	const struct proc_facts *owner = &book->owner;
 	const char *source = types_source_name(header->source);
 	struct snapshot_process process = {
-		.pid = owner->pid,
+		.id = owner->id,
 		.ns_pid = owner->ns_pid,
-		.start_ticks = owner->start_ticks,
 		.start_ns = book->recorded ? book->recorded->start_ns
-					   : proc_started_ns(owner->start_ticks),
+					   : proc_started_ns(owner->id.start_ticks),
 		.comm = snapshot_text(snapshot, owner->comm,
 				      strnlen(owner->comm, sizeof(owner->comm))),
 		.user_id = owner->real_uid,
@@ -163,9 +162,9 @@ int book_source_refresh(struct source *source)
 static int book_compare(const void *left, const void *right)
 {
 	const struct scan_book *const *a = left, *const *b = right;
-	struct page_cursor place = {.pid = (*a)->owner.pid, .inode = (uint64_t)(*a)->inode};
+	struct page_cursor place = {.pid = (*a)->owner.id.pid, .inode = (uint64_t)(*a)->inode};
 
-	return page_cursor_compare_book(&place, (*b)->owner.pid, (uint64_t)(*b)->inode);
+	return page_cursor_compare_book(&place, (*b)->owner.id.pid, (uint64_t)(*b)->inode);
 }
 
 static int book_search(struct book_origin *self)

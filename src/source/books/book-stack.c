@@ -92,11 +92,10 @@ bool book_place(const struct scan_book *book, const struct book_frame *frame,
 		.build_id = module->build_id,
 		.build_id_length =
 			(uint32_t)bits_min(module->build_id_length, sizeof(module->build_id)),
-		.pid = book->alive ? book->owner.pid : 0,
-		.start_ticks = book->alive ? book->owner.start_ticks : 0,
+		.process = book->alive ? book->owner.id : (struct process_id){0},
 		.base = module->base,
 		.user = book_maker(book),
-		.book = scan_book_number(book->device, book->inode, book->owner.start_ticks),
+		.book = scan_book_number(book->device, book->inode, book->owner.id.start_ticks),
 		/* The return address may already belong to another line, or another function. */
 		.address = frame->value > 0 ? frame->value - 1 : 0,
 	};

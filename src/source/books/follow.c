@@ -34,13 +34,7 @@ struct follow_round {
 
 int follow_open_owner(const struct scan_book *book, const struct proc *proc)
 {
-	CLEANUP_CLOSE int fd = (int)syscall(SYS_pidfd_open, (pid_t)book->owner.pid, 0);
-	struct proc_facts facts;
-
-	if (fd < 0 || !book->alive || proc_read(proc, book->owner.pid, &facts) < 0 ||
-	    facts.start_ticks != book->owner.start_ticks)
-		return -1;
-	return cleanup_steal_fd(&fd);
+	return book->alive ? proc_pid_fd(proc, book->owner.id) : -1;
 }
 
 int follow_new(struct follow **ret_follow, struct scan_book *book, const struct proc *proc,

@@ -53,7 +53,7 @@ static struct page_test *page_begin(void)
 	for (uint32_t i = 0; i < BOOKS; i++) {
 		testing_book_open(&test->books[i]);
 		test->scans[i] = (struct scan_book){
-			.owner = {.pid = 10 + i / 2, .ns_pid = 1, .comm = "page"},
+			.owner = {.id.pid = 10 + i / 2, .ns_pid = 1, .comm = "page"},
 			.inode = 100 + i,
 			.alive = true,
 		};
@@ -99,7 +99,7 @@ static struct snapshot *page_take(struct page_test *test, const struct snapshot_
 /* A unique number for a buffer. */
 static uint64_t page_key(const struct snapshot *snapshot, const struct snapshot_buffer *buffer)
 {
-	return (uint64_t)snapshot->processes[buffer->process].pid << 56 |
+	return (uint64_t)snapshot->processes[buffer->process].id.pid << 56 |
 	       (uint64_t)buffer->device << 40 | buffer->address | buffer->type;
 }
 
@@ -204,13 +204,13 @@ UNIT(a_page_reads_only_the_books_it_needs)
 	struct snapshot_request request = {.buffers = true, .limit = 10};
 	struct snapshot *page = page_take(test, &request, BOOKS);
 
-	assert(page->process_count == 1 && page->processes[0].pid == 10);
+	assert(page->process_count == 1 && page->processes[0].id.pid == 10);
 	request.has_after = true;
 	request.after = (struct page_cursor){.pid = 10, .inode = 100, .device = 900, .slot = 99};
 	snapshot_free(page);
 	page = page_take(test, &request, BOOKS);
 	assert(page->buffer_count == 10 && page->buffers[0].address == 0x1000);
-	assert(page->processes[page->buffers[0].process].pid == 11);
+	assert(page->processes[page->buffers[0].process].id.pid == 11);
 	snapshot_free(page);
 	page_end(test);
 }

@@ -182,13 +182,12 @@ static int scan_take(struct scan *scan, uint32_t pid, int path_fd, const struct 
 /* The owner has been found: records what people want to know about it. */
 static void scan_own(struct scan *scan, struct scan_book *book, const struct proc_facts *facts)
 {
-	bool known = book->owner.pid == facts->pid &&
-		     book->owner.start_ticks == facts->start_ticks && book->alive;
+	bool known = process_id_equal(book->owner.id, facts->id) && book->alive;
 
 	book->owner = *facts;
 	book->alive = !proc_is_over(&scan->proc, facts);
 	if (!known)
-		proc_container(&scan->proc, facts->pid, book->container);
+		proc_container(&scan->proc, facts->id.pid, book->container);
 }
 
 static int scan_candidate(void *context, uint32_t pid, int folder, const char *name)
@@ -222,7 +221,7 @@ static int scan_candidate(void *context, uint32_t pid, int folder, const char *n
 		book->owner_found = book->refused = book->handed = false;
 		book->holder = pid;
 	}
-	if (!visit->facts.pid && proc_read(&scan->proc, pid, &visit->facts) < 0)
+	if (!visit->facts.id.pid && proc_read(&scan->proc, pid, &visit->facts) < 0)
 		return 1; /* it is exiting */
 	switch (owner_judge(&scan->proc, &book->reader.header, book->uid, &visit->facts)) {
 	case OWNER_YES:
@@ -287,7 +286,7 @@ static bool scan_settle(struct scan *scan, struct scan_book *book, const struct 
 			scan_own(scan, book, &all[i]);
 			/* The daemon holds an old client's book on its behalf. */
 			book->alive = book->alive && (header->source == BOOK_SOURCE_SOCKET ||
-						      scan_mapped(scan, book, all[i].pid) != 0);
+						      scan_mapped(scan, book, all[i].id.pid) != 0);
 			return true;
 		case OWNER_FORGED:
 			return false;
@@ -299,9 +298,8 @@ static bool scan_settle(struct scan *scan, struct scan_book *book, const struct 
 		return false;
 	book->alive = false;
 	book->owner = (struct proc_facts){
-		.pid = header->pid,
+		.id = {header->pid, header->start_ticks},
 		.ns_pid = header->pid,
-		.start_ticks = header->start_ticks,
 		.real_uid = book->uid,
 		.saved_uid = book->uid,
 	};
@@ -364,16 +362,16 @@ static bool scan_goes_on(struct scan *scan, const struct scan_book *book)
 	struct proc_facts facts;
 	int mapped;
 
-	if (!book->alive || proc_read(&scan->proc, book->owner.pid, &facts) < 0 ||
+	if (!book->alive || proc_read(&scan->proc, book->owner.id.pid, &facts) < 0 ||
 	    proc_is_over(&scan->proc, &facts))
 		return false;
 	/* We may not be allowed to see its mappings; it must suffice that the process is alive. */
 	if (book->handed)
-		return facts.start_ticks == book->owner.start_ticks;
+		return process_id_equal(facts.id, book->owner.id);
 	if (book->refused ||
 	    owner_judge(&scan->proc, &book->reader.header, book->uid, &facts) != OWNER_YES)
 		return false;
-	mapped = scan_mapped(scan, book, book->owner.pid);
+	mapped = scan_mapped(scan, book, book->owner.id.pid);
 	return mapped == 1 || mapped == -EFBIG;
 }
 
@@ -410,8 +408,8 @@ static int scan_compare(const void *left, const void *right)
 	const struct scan_book *a = *(struct scan_book *const *)left;
 	const struct scan_book *b = *(struct scan_book *const *)right;
 
-	if (a->owner.pid != b->owner.pid)
-		return bits_compare(a->owner.pid, b->owner.pid);
+	if (a->owner.id.pid != b->owner.id.pid)
+		return bits_compare(a->owner.id.pid, b->owner.id.pid);
 	return bits_compare(a->inode, b->inode);
 }
 
@@ -482,7 +480,7 @@ int scan_hand_consume(struct scan *scan, int fd, const struct scan_handed *hande
 	known->pass = scan->pass;
 	known->uid = handed->maker;
 	known->owner = handed->owner;
-	known->holder = handed->owner.pid;
+	known->holder = handed->owner.id.pid;
 	known->alive = handed->alive;
 	(void)snprintf(known->container, sizeof(known->container), "%s", handed->container);
 	scan_forgive(scan, known);

@@ -38,7 +38,7 @@ static size_t counting_find(struct namer *namer, const struct namer_place *place
 			    struct namer_name *ret_names, size_t max)
 {
 	assert(namer == &counting.namer && max > 0);
-	assert(strcmp(place->path, "/lib/libplay.so") == 0 && place->pid == 77);
+	assert(strcmp(place->path, "/lib/libplay.so") == 0 && place->process.pid == 77);
 	counting.asked++;
 	(void)snprintf(counting.text, sizeof(counting.text), "f%" PRIu64, place->address);
 	ret_names[0] = (struct namer_name){.function = counting.text, .file = "a.c", .line = 7};
@@ -75,7 +75,7 @@ static void begin(void)
 		writer_alloc(book.writer, 0, &buffer, 0);
 	}
 	scan = (struct scan_book){
-		.owner = {.pid = 77, .ns_pid = 1, .comm = "many"},
+		.owner = {.id.pid = 77, .ns_pid = 1, .comm = "many"},
 		.inode = 100,
 		.alive = true,
 	};

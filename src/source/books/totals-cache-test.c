@@ -39,7 +39,7 @@ static void totals_cache_count(struct testing_memory *memory)
 
 static void totals_cache_reader(struct totals_cache_test *test, struct scan_book *ret_book)
 {
-	*ret_book = (struct scan_book){.owner = {.pid = 7, .comm = "memo"}, .alive = true};
+	*ret_book = (struct scan_book){.owner = {.id.pid = 7, .comm = "memo"}, .alive = true};
 	assert(reader_init(&ret_book->reader, &test->memory.file) == 0);
 }
 

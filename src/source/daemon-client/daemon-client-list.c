@@ -25,9 +25,8 @@ static int daemon_client_hand_consume(struct scan *scan, const struct native_pro
 				      int fd)
 {
 	struct scan_handed handed = {
-		.owner = {.pid = process->pid,
+		.owner = {.id = {process->pid, process->start_ticks},
 			  .ns_pid = process->ns_pid,
-			  .start_ticks = process->start_ticks,
 			  .pid_namespace = process->pid_namespace,
 			  .real_uid = process->user,
 			  .saved_uid = process->user},
@@ -254,9 +253,8 @@ static int daemon_client_collect_other(struct daemon_client *remote,
 	const struct native_process *told = &other->process;
 	const char *source = types_source_name(told->source);
 	struct snapshot_process process = {
-		.pid = told->pid,
+		.id = {told->pid, told->start_ticks},
 		.ns_pid = told->ns_pid,
-		.start_ticks = told->start_ticks,
 		.start_ns = told->start_ns,
 		.comm = snapshot_text(snapshot, told->comm,
 				      strnlen(told->comm, sizeof(told->comm))),

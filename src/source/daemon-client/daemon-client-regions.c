@@ -27,9 +27,8 @@ static int daemon_client_claim(struct snapshot *snapshot, const struct native_pr
 			       const struct native_part *part, struct snapshot_claim *ret_claim)
 {
 	struct snapshot_claim claim = {
-		.process = {.pid = told->pid,
+		.process = {.id = {told->pid, told->start_ticks},
 			    .ns_pid = told->ns_pid,
-			    .start_ticks = told->start_ticks,
 			    .start_ns = told->start_ns,
 			    .comm = snapshot_text(snapshot, told->comm,
 						  strnlen(told->comm, sizeof(told->comm))),

@@ -309,7 +309,7 @@ UNIT(a_book_goes_to_the_scan)
 						  open_for_reading(book.fd)) == 0);
 		assert(scan->count == 1 && daemon_client_count(remote) == 0);
 	}
-	assert(scan->books[0]->owner.pid == 77 && scan->books[0]->alive);
+	assert(scan->books[0]->owner.id.pid == 77 && scan->books[0]->alive);
 	assert(scan->books[0]->uid == 1001 && strcmp(scan->books[0]->container, "abc") == 0);
 	assert(scan_has(scan, scan->books[0]->device, scan->books[0]->inode));
 	/*
@@ -442,7 +442,7 @@ UNIT(totals_of_others_are_in_the_snapshot)
 	assert(snapshot_finish(snapshot) == 0);
 	assert(snapshot->process_count == 1 && snapshot->device_count == 3);
 	process = &snapshot->processes[0];
-	assert(process->pid == 77 && process->user_id == 1000 && process->maker_id == 1001);
+	assert(process->id.pid == 77 && process->user_id == 1000 && process->maker_id == 1001);
 	assert(process->alive && process->exact && strcmp(process->comm, "train") == 0);
 	assert(strcmp(process->container, "abc") == 0 && process->part_count == 4);
 	assert(process->parts[0].memory[0].used == 100);

@@ -206,8 +206,8 @@ UNIT(openers_are_taken_if_pids_are_counted_as_ours)
 	server = daemon_client_testing_here(serve_openers);
 	assert(openers_namespace && snapshot && daemon_client_new(&remote) == 0);
 	assert(daemon_client_openers(remote, snapshot, &claims, &count) == 0 && count == 2);
-	assert(claims[0].is_open_only && claims[0].process.pid == 5 && claims[0].device == 0);
-	assert(claims[1].process.start_ticks == 77 && claims[1].device == 1);
+	assert(claims[0].is_open_only && claims[0].process.id.pid == 5 && claims[0].device == 0);
+	assert(claims[1].process.id.start_ticks == 77 && claims[1].device == 1);
 	free(claims);
 	daemon_client_free(remote);
 	daemon_client_testing_stop(&server);

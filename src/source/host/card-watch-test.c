@@ -34,7 +34,7 @@ static struct snapshot *look(struct card_watch *watch, uint64_t now_ns,
 			     const struct snapshot_card *card, uint64_t used)
 {
 	const struct snapshot_process who = {
-		.pid = 10, .start_ticks = 3, .alive = true, .exact = true};
+		.id.pid = 10, .id.start_ticks = 3, .alive = true, .exact = true};
 	struct snapshot *snapshot = snapshot_new(1);
 	struct snapshot_part *part;
 	uint32_t index;
@@ -123,7 +123,7 @@ UNIT(a_number_alone_makes_nothing_stale)
 	for (uint64_t second = 1; second < 4; second++) {
 		struct snapshot *snapshot = snapshot_new(1);
 		const struct snapshot_process who = {
-			.pid = 10, .start_ticks = 3, .alive = true, .exact = true};
+			.id.pid = 10, .id.start_ticks = 3, .alive = true, .exact = true};
 		uint32_t index;
 
 		assert(snapshot && snapshot_add_card(snapshot, &unknown) == 0);

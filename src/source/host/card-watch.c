@@ -343,11 +343,11 @@ int card_watch_apply(struct card_watch *watch, uint64_t began_ns, uint64_t now_n
 /* Whether the process still shows memory from before. */
 static bool card_watch_still(const struct snapshot *snapshot, const struct snapshot_left *left)
 {
-	struct snapshot_search search = {.pid = left->pid};
+	struct snapshot_search search = {.pid = left->process.pid};
 	const struct snapshot_process *process;
 
 	while ((process = snapshot_next_process(snapshot, &search))) {
-		if (!process->alive || process->start_ticks != left->start_ticks)
+		if (!process->alive || !process_id_equal(process->id, left->process))
 			continue;
 		for (size_t i = 0; i < process->part_count; i++) {
 			const struct snapshot_part *part = &process->parts[i];
@@ -375,8 +375,8 @@ static bool card_watch_has_part(const struct card_watch_parts *parts,
 				const struct snapshot_left *part)
 {
 	for (size_t i = 0; i < parts->count; i++) {
-		if (parts->list[i].pid == part->pid && parts->list[i].device == part->device &&
-		    parts->list[i].start_ticks == part->start_ticks)
+		if (process_id_equal(parts->list[i].process, part->process) &&
+		    parts->list[i].device == part->device)
 			return true;
 	}
 	return false;
@@ -389,8 +389,7 @@ static void card_watch_learn_process(struct card_watch *watch, const uint32_t *r
 	for (size_t i = 0; process->alive && i < process->part_count; i++) {
 		const struct snapshot_part *part = &process->parts[i];
 		const struct snapshot_left holder = {
-			.pid = process->pid,
-			.start_ticks = process->start_ticks,
+			.process = process->id,
 			.device = part->device,
 		};
 		struct card_watch_entry *entry;

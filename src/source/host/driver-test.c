@@ -291,7 +291,7 @@ static void open_node(uint32_t pid, uint32_t fd, const char *target)
 static bool is_left(const struct snapshot *snapshot, uint32_t pid, uint32_t node)
 {
 	for (size_t i = 0; i < snapshot->left_count; i++) {
-		if (snapshot->left[i].pid == pid && snapshot->left[i].node == node)
+		if (snapshot->left[i].process.pid == pid && snapshot->left[i].node == node)
 			return true;
 	}
 	return false;
@@ -313,7 +313,8 @@ UNIT(holders_of_removed_nodes_are_found)
 	open_node(14, 3, "/tmp/dev/tenstorrent/0 (deleted)");
 	assert(snapshot && proc_open(&proc) == 0);
 	for (uint32_t pid = 10; pid <= 14; pid++) {
-		const struct snapshot_process who = {.pid = pid, .start_ticks = 1, .alive = true};
+		const struct snapshot_process who = {
+			.id.pid = pid, .id.start_ticks = 1, .alive = true};
 		uint32_t index;
 
 		assert(snapshot_add_process(snapshot, &who, &index) == 0);

@@ -108,15 +108,15 @@ static int kernel_add_process(struct kernel_collecting *collecting,
 {
 	struct snapshot *snapshot = collecting->snapshot;
 	struct proc_facts facts = {.ns_pid = holder->pid, .real_uid = holder->uid};
-	struct snapshot_process process = {.pid = holder->pid, .alive = true, .exact = true};
+	struct snapshot_process process = {.id.pid = holder->pid, .alive = true, .exact = true};
 	char user[64];
 	int r;
 
 	(void)proc_read(collecting->proc, holder->pid, &facts);
 	proc_user_name(facts.real_uid, user, sizeof(user));
 	process.ns_pid = facts.ns_pid;
-	process.start_ticks = facts.start_ticks;
-	process.start_ns = proc_started_ns(facts.start_ticks);
+	process.id.start_ticks = facts.id.start_ticks;
+	process.start_ns = proc_started_ns(facts.id.start_ticks);
 	process.user_id = facts.real_uid;
 	process.maker_id = holder->uid;
 	process.source = "kernel";

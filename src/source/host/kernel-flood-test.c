@@ -109,7 +109,7 @@ static void kernel_check_last(const struct snapshot *snapshot, const struct kern
 	uint64_t bytes, buffers;
 
 	snapshot_process_totals(process, &bytes, &buffers);
-	assert(process->pid == flood->pid && process->user_id == flood->uid && process->exact);
+	assert(process->id.pid == flood->pid && process->user_id == flood->uid && process->exact);
 	assert(process->part_count == flood->devices);
 	assert(bytes == UINT64_C(1024) * flood->devices * flood->types * flood->holders);
 }

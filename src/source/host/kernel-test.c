@@ -253,7 +253,7 @@ UNIT(everybody_is_in_the_snapshot)
 	assert(scan_run(scan) == 0);
 	assert(kernel_collect(&scan->proc, kernel_knows, NULL, snapshot) == 0);
 	assert(snapshot_finish(snapshot) == 0 && snapshot->process_count == 2);
-	assert(snapshot->processes[0].pid == 100 && snapshot->processes[0].user_id == 1000);
+	assert(snapshot->processes[0].id.pid == 100 && snapshot->processes[0].user_id == 1000);
 	assert(strcmp(snapshot->processes[0].source, "kernel") == 0);
 	assert(snapshot_find_part(snapshot, 0, 0)->memory[0].used == 4096);
 	assert(snapshot_find_part(snapshot, 0, 3)->memory[6].bound == SNAPSHOT_AT_MOST);
@@ -311,7 +311,7 @@ UNIT(processes_known_from_books_are_not_counted_twice)
 		       0);
 		assert(snapshot_finish(snapshot) == 0);
 		assert(snapshot->process_count == (i ? 1 : 2));
-		assert(snapshot->processes[i ? 0 : 1].pid == 200);
+		assert(snapshot->processes[i ? 0 : 1].id.pid == 200);
 		assert(snapshot->processes[0].books == 0);
 		snapshot_free(snapshot);
 	}

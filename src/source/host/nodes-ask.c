@@ -24,12 +24,9 @@ struct nodes_told {
 static int nodes_ask_compare(const void *left, const void *right)
 {
 	const struct snapshot_claim *a = left, *b = right;
+	int r = process_id_compare(a->process.id, b->process.id);
 
-	if (a->process.pid != b->process.pid)
-		return bits_compare(a->process.pid, b->process.pid);
-	if (a->process.start_ticks != b->process.start_ticks)
-		return bits_compare(a->process.start_ticks, b->process.start_ticks);
-	return bits_compare(a->device, b->device);
+	return r ? r : bits_compare(a->device, b->device);
 }
 
 /* A process is told once for each descriptor. */
@@ -130,7 +127,7 @@ static int nodes_ask_add(struct nodes_reader *nodes, const struct nodes_told *to
 		card = nodes_card_of(snapshot, claim, &index);
 		if (!card || known[i])
 			continue;
-		r = nodes_ask_uncount(nodes, card, claim->process.pid);
+		r = nodes_ask_uncount(nodes, card, claim->process.id.pid);
 		if (r == 0)
 			r = nodes_claim(nodes, &claim->process, index);
 		openers->held[index] = true;

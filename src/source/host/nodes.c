@@ -46,7 +46,7 @@ static bool nodes_are_wanted(const struct snapshot *snapshot,
 static bool nodes_is_listed(const struct snapshot *snapshot, uint32_t pid, size_t claims)
 {
 	for (size_t i = 0; i < claims; i++) {
-		if (snapshot->claims[i].is_open_only && snapshot->claims[i].process.pid == pid)
+		if (snapshot->claims[i].is_open_only && snapshot->claims[i].process.id.pid == pid)
 			return true;
 	}
 	return false;
@@ -78,10 +78,8 @@ int nodes_claim(struct nodes_reader *nodes, const struct snapshot_process *proce
 static int nodes_mark_left(struct nodes_reader *nodes, const struct snapshot_process *process,
 			   const struct nodes_found *found)
 {
-	struct snapshot_left left = {.pid = process->pid,
-				     .start_ticks = process->start_ticks,
-				     .device = UINT32_MAX,
-				     .node = UINT32_MAX};
+	struct snapshot_left left = {
+		.process = process->id, .device = UINT32_MAX, .node = UINT32_MAX};
 	int r = 0;
 
 	if (found->removed_count && !found->opened_count)
@@ -124,14 +122,14 @@ static int nodes_look(struct nodes_reader *nodes, size_t index, size_t listed)
 
 	/* The driver forgets who has a node that was removed. */
 	if (!process->alive || !process->part_count ||
-	    (!is_wanted && nodes_is_listed(snapshot, process->pid, listed)))
+	    (!is_wanted && nodes_is_listed(snapshot, process->id.pid, listed)))
 		return 0;
-	nodes_read(nodes, process->pid, &found);
+	nodes_read(nodes, process->id.pid, &found);
 	r = nodes_mark_left(nodes, process, &found);
 	if (!is_wanted)
 		return r;
-	if (process_env_find(pid_cache_proc(nodes->pid_cache), process->pid, "TT_VISIBLE_DEVICES",
-			     visible, sizeof(visible)))
+	if (process_env_find(pid_cache_proc(nodes->pid_cache), process->id.pid,
+			     "TT_VISIBLE_DEVICES", visible, sizeof(visible)))
 		process->visible = snapshot_text(snapshot, visible, strlen(visible));
 	process->nodes_known = found.is_known;
 	process->umd = nodes_umd(nodes, &found);
@@ -153,10 +151,10 @@ static int nodes_look_at_regions(struct nodes_reader *nodes, size_t listed)
 		const struct snapshot_process process = snapshot->claims[i].process;
 		struct nodes_found found;
 
-		if (snapshot->claims[i].is_open_only || !process.alive || process.pid == last ||
-		    nodes_is_listed(snapshot, process.pid, listed))
+		if (snapshot->claims[i].is_open_only || !process.alive || process.id.pid == last ||
+		    nodes_is_listed(snapshot, process.id.pid, listed))
 			continue;
-		last = process.pid;
+		last = process.id.pid;
 		nodes_read(nodes, last, &found);
 		r = nodes_mark_left(nodes, &process, &found);
 	}
@@ -179,8 +177,8 @@ struct snapshot_card *nodes_card_of(struct snapshot *snapshot, const struct snap
 static int nodes_compare(const void *left, const void *right, void *context)
 {
 	const struct snapshot *snapshot = context;
-	uint32_t a = snapshot->claims[*(const uint32_t *)left].process.pid;
-	uint32_t b = snapshot->claims[*(const uint32_t *)right].process.pid;
+	uint32_t a = snapshot->claims[*(const uint32_t *)left].process.id.pid;
+	uint32_t b = snapshot->claims[*(const uint32_t *)right].process.id.pid;
 
 	return bits_compare(a, b);
 }
@@ -201,8 +199,8 @@ static void nodes_judge(struct nodes_reader *nodes, struct nodes_openers *opener
 		struct snapshot_card *card;
 		size_t index = 0;
 
-		if (claim->process.pid != found.pid) {
-			nodes_read(nodes, claim->process.pid, &found);
+		if (claim->process.id.pid != found.pid) {
+			nodes_read(nodes, claim->process.id.pid, &found);
 			is_close = false;
 		}
 		card = nodes_card_of(snapshot, claim, &index);
@@ -228,7 +226,7 @@ static bool nodes_is_opener(const struct snapshot *snapshot, const struct nodes_
 	for (size_t i = 0; i < openers->count; i++) {
 		const struct snapshot_claim *claim = &snapshot->claims[openers->claims[i]];
 
-		if (claim->process.pid == pid && claim->device == number &&
+		if (claim->process.id.pid == pid && claim->device == number &&
 		    !openers->doubted[openers->claims[i]])
 			return true;
 	}
@@ -300,7 +298,7 @@ static int nodes_believe(struct nodes_reader *nodes, struct snapshot_card *card,
 			uint32_t index = openers->claims[k];
 			const struct snapshot_claim *claim = &snapshot->claims[index];
 
-			if (claim->device != card->number || claim->process.pid != pids[i])
+			if (claim->device != card->number || claim->process.id.pid != pids[i])
 				continue;
 			openers->doubted[index] = false;
 			is_known = true;

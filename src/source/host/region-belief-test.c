@@ -46,7 +46,7 @@ static void assert_claimed(uint32_t pid, uint32_t user)
 
 	assert(snapshot->process_count == 1 && host_testing_total(snapshot) == 0);
 	assert(process->unproven && process->stale && !process->alive);
-	assert(process->pid == pid && process->user_id == user);
+	assert(process->id.pid == pid && process->user_id == user);
 	snapshot_free(snapshot);
 }
 
@@ -142,7 +142,7 @@ UNIT(a_row_counts_for_the_process_that_has_the_region_mapped)
 	maps(5000, &file);
 	snapshot = host_testing_look();
 	assert(snapshot->process_count == 1 && snapshot->processes[0].alive);
-	assert(snapshot->processes[0].pid == 5000 && snapshot->processes[0].ns_pid == 100);
+	assert(snapshot->processes[0].id.pid == 5000 && snapshot->processes[0].ns_pid == 100);
 	assert(host_testing_total(snapshot) == 1000 && snapshot->note_count == 0);
 	snapshot_free(snapshot);
 }
@@ -325,7 +325,7 @@ UNIT(mappings_of_one_user_cost_another_nothing)
 	maps(100, &file);
 	snapshot = host_testing_look();
 	for (size_t i = 0; i < snapshot->process_count; i++)
-		alive += snapshot->processes[i].alive && snapshot->processes[i].pid == 100;
+		alive += snapshot->processes[i].alive && snapshot->processes[i].id.pid == 100;
 	assert(alive == 1);
 	assert(strstr(snapshot->notes[snapshot->note_count - 1], "too many mappings"));
 	snapshot_free(snapshot);

@@ -177,7 +177,7 @@ static bool region_is_older(const struct region_round *round, const struct proc_
 	owner->when = region_when(round, stamp);
 	if (stamp == 0 || (owner->when && start_ns <= owner->when + REGION_SLACK_NS))
 		return true;
-	if (proc_offsets_of(pid_cache_proc(round->pid_cache), facts->pid, &offsets))
+	if (proc_offsets_of(pid_cache_proc(round->pid_cache), facts->id.pid, &offsets))
 		owner->when = region_when(round, stamp - (uint64_t)offsets.monotonic_ns);
 	return !owner->when || start_ns <= owner->when + REGION_SLACK_NS;
 }
@@ -187,7 +187,8 @@ static bool region_believes(const struct region_round *round, const struct regio
 			    const struct proc_facts *facts)
 {
 	const struct region_file *file = &entry->file;
-	int mapped = pid_cache_has_mapped(round->pid_cache, facts->pid, region_index(round, entry));
+	int mapped =
+		pid_cache_has_mapped(round->pid_cache, facts->id.pid, region_index(round, entry));
 
 	if (mapped >= 0)
 		return mapped == 1;
@@ -238,7 +239,7 @@ static int region_disown(const struct region_round *round, const struct region_f
 	proc_user_name(file->user, user, sizeof(user));
 	owner->when = region_when(round, row->stamp);
 	owner->process = (struct snapshot_process){
-		.pid = row->pid,
+		.id.pid = row->pid,
 		.ns_pid = row->pid,
 		.comm = snapshot_text(snapshot, row->name, strnlen(row->name, REGION_NAME)),
 		.user = snapshot_text(snapshot, user, strlen(user)),

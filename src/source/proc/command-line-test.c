@@ -103,15 +103,16 @@ UNIT(one_reads_the_process_that_is_meant)
 {
 	struct command_line line;
 	struct proc proc;
-	uint32_t pid = (uint32_t)getpid();
-	uint64_t ticks;
+	struct process_id id = {.pid = (uint32_t)getpid()};
 
 	assert(proc_open(&proc) == 0);
-	ticks = proc_start_ticks(&proc, pid);
-	assert(command_line_read(&proc, pid, ticks, &line) == 0);
+	id.start_ticks = proc_start_ticks(&proc, id.pid);
+	assert(command_line_read(&proc, id, &line) == 0);
 	assert(strstr(line.words, "command-line-test"));
 	/* The pid of another process that has ended. */
-	assert(command_line_read(&proc, pid, ticks + 1, &line) == -ESRCH);
-	assert(command_line_read(&proc, UINT32_C(0x7ffffffe), ticks, &line) == -ESRCH);
+	id.start_ticks++;
+	assert(command_line_read(&proc, id, &line) == -ESRCH);
+	id = (struct process_id){UINT32_C(0x7ffffffe), id.start_ticks - 1};
+	assert(command_line_read(&proc, id, &line) == -ESRCH);
 	proc_close(&proc);
 }

@@ -148,16 +148,15 @@ void command_line_mask(const char *bytes, size_t length, struct command_line *re
 	}
 }
 
-int command_line_read(const struct proc *proc, uint32_t pid, uint64_t start_ticks,
-		      struct command_line *ret_line)
+int command_line_read(const struct proc *proc, struct process_id id, struct command_line *ret_line)
 {
 	char path[32], text[COMMAND_LINE_READ_MAX + 2];
 	ssize_t n;
 
-	(void)snprintf(path, sizeof(path), "%" PRIu32 "/cmdline", pid); /* fits */
+	(void)snprintf(path, sizeof(path), "%" PRIu32 "/cmdline", id.pid); /* fits */
 	n = small_file_read(proc->root, path, text, sizeof(text));
 	/* Looked at afterwards: then it was this process when the file was read. */
-	if (proc_start_ticks(proc, pid) != start_ticks)
+	if (!proc_is_there(proc, id))
 		return -ESRCH;
 	if (n < 0)
 		return (int)n;

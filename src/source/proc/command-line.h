@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/process-id.h"
+
 struct emit;
 struct proc;
 
@@ -24,11 +26,10 @@ struct command_line {
 };
 
 /*
- * The words of process @pid, which started at @start_ticks. 0; -ESRCH if that process is not there
+ * The words of process @id. 0; -ESRCH if that process is not there
  * any more, or another negative errno. A kernel thread has no words.
  */
-int command_line_read(const struct proc *proc, uint32_t pid, uint64_t start_ticks,
-		      struct command_line *ret_line);
+int command_line_read(const struct proc *proc, struct process_id id, struct command_line *ret_line);
 
 /* The words in @bytes, with secrets masked; for tests. At most COMMAND_LINE_READ_MAX are used. */
 void command_line_mask(const char *bytes, size_t length, struct command_line *ret_line);

@@ -69,7 +69,8 @@ static pid_t held_child(int code, int signal_number, int *ret_hold)
 
 struct ended {
 	struct proc proc;
-	struct exit_status_of of;
+	struct process_id id;
+	int pid_fd;
 };
 
 /* A child that has ended and was not waited for. */
@@ -80,13 +81,10 @@ static void ended_init(struct ended *ended, int code, int signal_number)
 	pid_t pid = held_child(code, signal_number, &hold);
 
 	assert(proc_open(&ended->proc) == 0);
-	ended->of = (struct exit_status_of){
-		.proc = &ended->proc,
-		.pid_fd = (int)syscall(SYS_pidfd_open, pid, 0),
-		.pid = (uint32_t)pid,
-		.start_ticks = proc_start_ticks(&ended->proc, (uint32_t)pid),
-	};
-	assert(ended->of.pid_fd >= 0 && ended->of.start_ticks);
+	ended->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	ended->id.pid = (uint32_t)pid;
+	ended->id.start_ticks = proc_start_ticks(&ended->proc, ended->id.pid);
+	assert(ended->pid_fd >= 0 && ended->id.start_ticks);
 	(void)close(hold);
 	assert(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) == 0);
 }
@@ -95,13 +93,13 @@ static int ended_reap(const struct ended *ended)
 {
 	int status;
 
-	assert(waitpid((pid_t)ended->of.pid, &status, 0) == (pid_t)ended->of.pid);
+	assert(waitpid((pid_t)ended->id.pid, &status, 0) == (pid_t)ended->id.pid);
 	return status;
 }
 
 static void ended_deinit(struct ended *ended)
 {
-	(void)close(ended->of.pid_fd);
+	(void)close(ended->pid_fd);
 	proc_close(&ended->proc);
 }
 
@@ -116,7 +114,8 @@ UNIT(a_process_that_was_not_waited_for_has_its_status)
 		struct ended ended;
 
 		ended_init(&ended, ways[i].code, ways[i].signal_number);
-		assert(exit_status_read(&ended.of, &ending) && ending.has_status);
+		assert(exit_status_read(&ended.proc, ended.id, ended.pid_fd, &ending));
+		assert(ending.has_status);
 		assert(ending.status == ended_reap(&ended));
 		ended_deinit(&ended);
 	}
@@ -131,7 +130,7 @@ UNIT(one_that_was_waited_for_has_it_if_the_pidfd_tells)
 
 	ended_init(&ended, 0, SIGKILL);
 	expected = ended_reap(&ended);
-	known = exit_status_read(&ended.of, &ending);
+	known = exit_status_read(&ended.proc, ended.id, ended.pid_fd, &ending);
 	ended_deinit(&ended);
 	if (!known)
 		unit_skip("a kernel before 6.15: pidfds do not tell");
@@ -140,23 +139,19 @@ UNIT(one_that_was_waited_for_has_it_if_the_pidfd_tells)
 
 UNIT(one_that_lives_has_none)
 {
-	struct exit_status_of of;
 	struct ending ending = {0};
+	struct process_id id;
 	struct proc proc;
-	int hold, status;
+	int hold, status, pid_fd;
 	pid_t pid = held_child(0, 0, &hold);
 
 	assert(proc_open(&proc) == 0);
-	of = (struct exit_status_of){
-		.proc = &proc,
-		.pid_fd = (int)syscall(SYS_pidfd_open, pid, 0),
-		.pid = (uint32_t)pid,
-		.start_ticks = proc_start_ticks(&proc, (uint32_t)pid),
-	};
-	assert(!exit_status_read(&of, &ending) && !ending.has_status);
+	pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	id = (struct process_id){(uint32_t)pid, proc_start_ticks(&proc, (uint32_t)pid)};
+	assert(!exit_status_read(&proc, id, pid_fd, &ending) && !ending.has_status);
 	(void)close(hold);
 	assert(waitpid(pid, &status, 0) == pid);
-	(void)close(of.pid_fd);
+	(void)close(pid_fd);
 	proc_close(&proc);
 }
 
@@ -166,8 +161,9 @@ UNIT(another_process_of_the_same_number_does_not_count)
 	struct ended ended;
 
 	ended_init(&ended, 3, 0);
-	ended.of.start_ticks++;
-	assert(!exit_status_read(&ended.of, &ending) && !ending.has_status);
+	ended.id.start_ticks++;
+	assert(!exit_status_read(&ended.proc, ended.id, ended.pid_fd, &ending) &&
+	       !ending.has_status);
 	(void)ended_reap(&ended);
 	ended_deinit(&ended);
 }
@@ -187,7 +183,7 @@ UNIT(who_may_not_trace_it_does_not_take_the_kernel_s_0_for_a_status)
 	if (pid == 0) {
 		if (setgid(NOBODY) < 0 || setuid(NOBODY) < 0)
 			_exit(9);
-		_exit(exit_status_read(&ended.of, &ending) ? 1 : 0);
+		_exit(exit_status_read(&ended.proc, ended.id, ended.pid_fd, &ending) ? 1 : 0);
 	}
 	assert(waitpid(pid, &status, 0) == pid && status == 0);
 	(void)ended_reap(&ended);

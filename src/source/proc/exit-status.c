@@ -87,37 +87,38 @@ int exit_status_parse(const char *text, int *ret_status)
 }
 
 /* Whether we may trace the process: the kernel asks the same before it shows this link. */
-static bool exit_status_may_trace(const struct exit_status_of *of)
+static bool exit_status_may_trace(const struct proc *proc, uint32_t pid)
 {
 	char path[EXIT_STATUS_PATH], target[64];
 
-	(void)snprintf(path, sizeof(path), "%" PRIu32 "/ns/user", of->pid);
-	return readlinkat(of->proc->root, path, target, sizeof(target)) > 0;
+	(void)snprintf(path, sizeof(path), "%" PRIu32 "/ns/user", pid);
+	return readlinkat(proc->root, path, target, sizeof(target)) > 0;
 }
 
 /* Of a process that has ended and was not waited for. */
-static bool exit_status_of_zombie(const struct exit_status_of *of, struct ending *ending)
+static bool exit_status_of_zombie(const struct proc *proc, struct process_id id,
+				  struct ending *ending)
 {
 	char path[EXIT_STATUS_PATH], text[EXIT_STATUS_FILE];
 	struct proc_facts facts;
 	int status;
 
-	if (!exit_status_may_trace(of) || proc_read(of->proc, of->pid, &facts) < 0 ||
-	    !proc_is_over(of->proc, &facts))
+	if (!exit_status_may_trace(proc, id.pid) || proc_read(proc, id.pid, &facts) < 0 ||
+	    !proc_is_over(proc, &facts))
 		return false;
-	(void)snprintf(path, sizeof(path), "%" PRIu32 "/stat", of->pid);
+	(void)snprintf(path, sizeof(path), "%" PRIu32 "/stat", id.pid);
 	/* Last: if it still is the process that we mean, it has been so all the time. */
-	if (small_file_read(of->proc->root, path, text, sizeof(text)) < 0 ||
-	    exit_status_parse(text, &status) < 0 ||
-	    proc_start_ticks(of->proc, of->pid) != of->start_ticks)
+	if (small_file_read(proc->root, path, text, sizeof(text)) < 0 ||
+	    exit_status_parse(text, &status) < 0 || !proc_is_there(proc, id))
 		return false;
 	return ending_set(ending, status);
 }
 
-bool exit_status_read(const struct exit_status_of *of, struct ending *ending)
+bool exit_status_read(const struct proc *proc, struct process_id id, int pid_fd,
+		      struct ending *ending)
 {
 	for (unsigned int i = 0; i < EXIT_STATUS_TRIES; i++) {
-		if (exit_status_of_pidfd(of->pid_fd, ending) || exit_status_of_zombie(of, ending))
+		if (exit_status_of_pidfd(pid_fd, ending) || exit_status_of_zombie(proc, id, ending))
 			return true;
 	}
 	return false;

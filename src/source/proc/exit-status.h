@@ -15,19 +15,13 @@
 #include <stdint.h>
 
 #include "base/ending.h"
+#include "base/process-id.h"
 
 struct proc;
 
-/* Who, and where it may be looked up. */
-struct exit_status_of {
-	const struct proc *proc;
-	int pid_fd; /* -1 = none */
-	uint32_t pid;
-	uint64_t start_ticks;
-};
-
-/* Its status. False: not known, or the process has not ended. */
-bool exit_status_read(const struct exit_status_of *of, struct ending *ending);
+/* The status of process @id. @pid_fd: -1 = none. False: not known, or the process has not ended. */
+bool exit_status_read(const struct proc *proc, struct process_id id, int pid_fd,
+		      struct ending *ending);
 
 /*
  * Whether this kernel can tell after the parent has waited. It is asked for its version: so an older

@@ -22,14 +22,14 @@ static bool owner_started_then(const struct proc *proc, const struct book_header
 	uint64_t slack = time_offsets_slack(proc_time_offsets()->boottime_ns);
 	struct time_offsets offsets;
 
-	if (owner_is_near(header->start_ticks, facts->start_ticks,
+	if (owner_is_near(header->start_ticks, facts->id.start_ticks,
 			  bits_max(slack, time_offsets_slack(header->boottime_offset))))
 		return true;
 	/* Early libraries do not tell what their time namespace adds. */
-	return !header->boottime_offset && proc && proc_offsets_of(proc, facts->pid, &offsets) &&
+	return !header->boottime_offset && proc && proc_offsets_of(proc, facts->id.pid, &offsets) &&
 	       offsets.boottime_ns &&
 	       owner_is_near(time_offsets_ticks(header->start_ticks, offsets.boottime_ns),
-			     facts->start_ticks,
+			     facts->id.start_ticks,
 			     bits_max(slack, time_offsets_slack(offsets.boottime_ns)));
 }
 

@@ -89,10 +89,9 @@ static int pid_cache_describe(struct pid_cache *pid_cache, const struct proc_fac
 	struct snapshot *snapshot = pid_cache->snapshot;
 	char container[PROC_CONTAINER_SIZE], user[64];
 	struct snapshot_process process = {
-		.pid = facts->pid,
+		.id = facts->id,
 		.ns_pid = facts->ns_pid,
-		.start_ticks = facts->start_ticks,
-		.start_ns = proc_started_ns(facts->start_ticks),
+		.start_ns = proc_started_ns(facts->id.start_ticks),
 		.comm = snapshot_text(snapshot, facts->comm,
 				      strnlen(facts->comm, sizeof(facts->comm))),
 		.user_id = facts->real_uid,
@@ -103,7 +102,7 @@ static int pid_cache_describe(struct pid_cache *pid_cache, const struct proc_fac
 
 	proc_user_name(facts->real_uid, user, sizeof(user));
 	process.user = snapshot_text(snapshot, user, strlen(user));
-	proc_container(pid_cache->proc, facts->pid, container);
+	proc_container(pid_cache->proc, facts->id.pid, container);
 	if (*container)
 		process.container = snapshot_text(snapshot, container, strlen(container));
 	if (!process.comm || !process.user)
@@ -145,7 +144,7 @@ static int pid_cache_entry(struct pid_cache *pid_cache, uint32_t pid,
 	entries += number - 1;
 	*entries = (struct pid_cache_entry){0};
 	entries->result = pid_cache_look(pid_cache, pid, entries);
-	entries->facts.pid = pid;
+	entries->facts.id.pid = pid;
 	*ret_entry = entries;
 	return 0;
 }
@@ -184,7 +183,7 @@ static int pid_cache_read_mappings(struct pid_cache *pid_cache, struct pid_cache
 	int r = -EFBIG;
 
 	if (search.bytes_max > 0)
-		r = proc_find_mapped(pid_cache->proc, entry->facts.pid, &search);
+		r = proc_find_mapped(pid_cache->proc, entry->facts.id.pid, &search);
 	(void)quota_add(&pid_cache->budget, key,
 			search.bytes); /* without memory it does not count */
 	if (r == -EFBIG && !entry->is_unread) {

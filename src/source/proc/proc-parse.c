@@ -42,7 +42,7 @@ int proc_parse_stat(const char *text, struct proc_facts *ret_facts)
 	ret_facts->comm[length] = '\0';
 	ret_facts->state = state;
 	ret_facts->parent = parent;
-	ret_facts->start_ticks = start;
+	ret_facts->id.start_ticks = start;
 	return 0;
 }
 

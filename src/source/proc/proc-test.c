@@ -27,7 +27,8 @@ UNIT(stat_of_an_ordinary_process)
 	struct proc_facts facts = {0};
 
 	assert(proc_parse_stat("17 (cat)" REST, &facts) == 0);
-	assert(facts.start_ticks == 4242 && facts.state == 'S' && strcmp(facts.comm, "cat") == 0);
+	assert(facts.id.start_ticks == 4242 && facts.state == 'S' &&
+	       strcmp(facts.comm, "cat") == 0);
 }
 
 UNIT(stat_with_a_hostile_name_is_parsed)
@@ -42,7 +43,7 @@ UNIT(stat_with_a_hostile_name_is_parsed)
 
 		snprintf(text, sizeof(text), "17 (%s)" REST, names[i]);
 		assert(proc_parse_stat(text, &facts) == 0);
-		assert(facts.start_ticks == 4242 && facts.state == 'S');
+		assert(facts.id.start_ticks == 4242 && facts.state == 'S');
 		assert(strcmp(facts.comm, names[i]) == 0);
 	}
 }
@@ -119,10 +120,10 @@ UNIT(facts_of_this_process_are_right)
 
 	assert(proc_open(&proc) == 0 && proc.is_real);
 	assert(proc_read(&proc, (uint32_t)getpid(), &facts) == 0);
-	assert(facts.pid == (uint32_t)getpid() && facts.real_uid == getuid());
-	assert(facts.start_ticks > 0 && facts.pid_namespace > 0);
+	assert(facts.id.pid == (uint32_t)getpid() && facts.real_uid == getuid());
+	assert(facts.id.start_ticks > 0 && facts.pid_namespace > 0);
 	assert(!proc_is_over(&proc, &facts));
-	assert(proc_has_mapped(&proc, facts.pid, &none, SIZE_MAX, NULL) == 0);
+	assert(proc_has_mapped(&proc, facts.id.pid, &none, SIZE_MAX, NULL) == 0);
 	assert(proc_read(&proc, INT32_MAX, &facts) == -ENOENT);
 	proc_close(&proc);
 }
@@ -167,7 +168,7 @@ UNIT(another_proc_root_can_be_named)
 	fputs("Name:\tfake\nUid:\t5\t5\t6\t5\nNSpid:\t77\t3\n", file);
 	assert(fclose(file) == 0);
 	assert(proc_read(&proc, 77, &facts) == 0);
-	assert(facts.start_ticks == 4242 && facts.ns_pid == 3 && facts.saved_uid == 6);
+	assert(facts.id.start_ticks == 4242 && facts.ns_pid == 3 && facts.saved_uid == 6);
 	proc_close(&proc);
 }
 
@@ -175,9 +176,9 @@ UNIT(another_proc_root_can_be_named)
 static enum owner_verdict judge(uint32_t pid, uint64_t start, uint64_t namespace, uint32_t uid)
 {
 	const struct book_header header = {.pid = 5, .start_ticks = 100, .pid_namespace = 77};
-	const struct proc_facts facts = {.pid = 900,
+	const struct proc_facts facts = {.id.pid = 900,
 					 .ns_pid = pid,
-					 .start_ticks = start,
+					 .id.start_ticks = start,
 					 .pid_namespace = namespace,
 					 .real_uid = 1000,
 					 .saved_uid = 1001};
@@ -210,7 +211,7 @@ UNIT(a_process_in_a_time_namespace_is_the_owner)
 {
 	/* Of a library that tells no offset: the start is as the process sees it. */
 	struct book_header header = {.pid = 5, .start_ticks = 10000100};
-	struct proc_facts facts = {.pid = 78, .ns_pid = 5, .start_ticks = 100};
+	struct proc_facts facts = {.id.pid = 78, .ns_pid = 5, .id.start_ticks = 100};
 	struct proc proc;
 	char path[512];
 	FILE *file;
@@ -235,22 +236,41 @@ UNIT(a_process_in_a_time_namespace_is_the_owner)
 	proc_close(&proc);
 }
 
+UNIT(a_pidfd_is_only_of_the_process_that_is_meant)
+{
+	struct process_id own = {.pid = (uint32_t)getpid()};
+	struct proc proc;
+	int fd;
+
+	assert(proc_open(&proc) == 0);
+	own.start_ticks = proc_start_ticks(&proc, own.pid);
+	assert(proc_is_there(&proc, own));
+	fd = proc_pid_fd(&proc, own);
+	assert(fd >= 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC && close(fd) == 0);
+	/* The pid of another process that has ended; it leaves no descriptor open. */
+	own.start_ticks++;
+	assert(!proc_is_there(&proc, own) && proc_pid_fd(&proc, own) == -ESRCH);
+	assert(open("/dev/null", O_RDONLY | O_CLOEXEC) == fd && close(fd) == 0);
+	assert(proc_pid_fd(&proc, (struct process_id){INT32_MAX, 1}) == -ESRCH);
+	proc_close(&proc);
+}
+
 /* Without a descriptor nothing can be read of it, but it lives. */
 UNIT(a_process_that_cannot_be_read_has_not_ended)
 {
 	struct rlimit none = {0};
+	struct process_id own = {.pid = (uint32_t)getpid()};
 	struct proc proc;
-	uint64_t start;
 
 	assert(proc_open(&proc) == 0);
-	start = proc_start_ticks(&proc, (uint32_t)getpid());
-	assert(start > 0 && !proc_has_ended(&proc, (uint32_t)getpid(), start));
-	assert(proc_has_ended(&proc, (uint32_t)getpid(), start + 1));
-	assert(proc_has_ended(&proc, UINT32_MAX >> 1, start));
+	own.start_ticks = proc_start_ticks(&proc, own.pid);
+	assert(own.start_ticks > 0 && !proc_has_ended(&proc, own));
+	assert(proc_has_ended(&proc, (struct process_id){own.pid, own.start_ticks + 1}));
+	assert(proc_has_ended(&proc, (struct process_id){UINT32_MAX >> 1, own.start_ticks}));
 	assert(getrlimit(RLIMIT_NOFILE, &none) == 0);
 	none.rlim_cur = 0;
 	assert(setrlimit(RLIMIT_NOFILE, &none) == 0);
-	assert(!proc_has_ended(&proc, (uint32_t)getpid(), start));
+	assert(!proc_has_ended(&proc, own));
 	none.rlim_cur = none.rlim_max;
 	assert(setrlimit(RLIMIT_NOFILE, &none) == 0);
 	proc_close(&proc);

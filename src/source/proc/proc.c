@@ -113,7 +113,7 @@ uint64_t proc_monotonic_ns(void)
 
 int proc_read(const struct proc *proc, uint32_t pid, struct proc_facts *ret_facts)
 {
-	struct proc_facts facts = {.pid = pid, .ns_pid = pid};
+	struct proc_facts facts = {.id.pid = pid, .ns_pid = pid};
 	char text[PROC_FILE];
 	int r;
 
@@ -126,8 +126,9 @@ int proc_read(const struct proc *proc, uint32_t pid, struct proc_facts *ret_fact
 		r = proc_parse_status(text, &facts);
 	if (r < 0)
 		return r;
-	facts.pid = pid;
-	facts.start_ticks = time_offsets_ticks(facts.start_ticks, proc_time_offsets()->boottime_ns);
+	facts.id.pid = pid;
+	facts.id.start_ticks =
+		time_offsets_ticks(facts.id.start_ticks, proc_time_offsets()->boottime_ns);
 	facts.pid_namespace = proc_pid_namespace(proc, pid);
 	*ret_facts = facts;
 	return 0;
@@ -141,7 +142,7 @@ uint64_t proc_start_ticks(const struct proc *proc, uint32_t pid)
 	if (proc_file(proc, pid, "stat", text, sizeof(text)) < 0 ||
 	    proc_parse_stat(text, &facts) < 0)
 		return 0;
-	return time_offsets_ticks(facts.start_ticks, proc_time_offsets()->boottime_ns);
+	return time_offsets_ticks(facts.id.start_ticks, proc_time_offsets()->boottime_ns);
 }
 
 bool proc_is_over(const struct proc *proc, const struct proc_facts *facts)
@@ -159,21 +160,34 @@ bool proc_is_over(const struct proc *proc, const struct proc_facts *facts)
 	 * A leader that has exited while its threads go on is a zombie too; a pidfd tells the
 	 * difference.
 	 */
-	fd = (int)syscall(SYS_pidfd_open, (pid_t)facts->pid, 0);
+	fd = (int)syscall(SYS_pidfd_open, (pid_t)facts->id.pid, 0);
 	if (fd < 0)
 		return errno == ESRCH;
 	wait.fd = fd;
 	return poll(&wait, 1, 0) > 0;
 }
 
-bool proc_has_ended(const struct proc *proc, uint32_t pid, uint64_t start_ticks)
+bool proc_has_ended(const struct proc *proc, struct process_id id)
 {
 	struct proc_facts facts;
-	int r = proc_read(proc, pid, &facts);
+	int r = proc_read(proc, id.pid, &facts);
 
 	if (r < 0)
 		return r == -ENOENT || r == -ESRCH;
-	return facts.start_ticks != start_ticks || proc_is_over(proc, &facts);
+	return !process_id_equal(facts.id, id) || proc_is_over(proc, &facts);
+}
+
+int proc_pid_fd(const struct proc *proc, struct process_id id)
+{
+	int fd = (int)syscall(SYS_pidfd_open, (pid_t)id.pid, 0);
+
+	if (fd < 0)
+		return -errno;
+	/* Checked after the pidfd was opened: from now on the pid cannot be used again. */
+	if (proc_is_there(proc, id))
+		return fd;
+	(void)close(fd); /* nothing was written to it */
+	return -ESRCH;
 }
 
 /* Marks the file of one mapping. Returns how many were found. */

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/process-id.h"
+
 struct time_offsets;
 
 struct proc {
@@ -21,10 +23,9 @@ struct proc {
 };
 
 struct proc_facts {
-	uint32_t pid;
+	struct process_id id;
 	uint32_t ns_pid;        /* in the innermost pid namespace */
 	uint32_t parent;        /* its pid; 0 = outside of our namespace, or none */
-	uint64_t start_ticks;   /* as in the initial time namespace */
 	uint64_t pid_namespace; /* inode, 0 = not visible */
 	uint32_t real_uid;
 	uint32_t saved_uid;
@@ -56,7 +57,16 @@ bool proc_is_over(const struct proc *proc, const struct proc_facts *facts);
  * Whether the process that started then has ended, for certain: where /proc cannot be read for another reason, such as
  * too many open files, it has not.
  */
-bool proc_has_ended(const struct proc *proc, uint32_t pid, uint64_t start_ticks);
+bool proc_has_ended(const struct proc *proc, struct process_id id);
+
+/* Whether its pid is still its own; it may have ended, if nothing has waited for it. */
+static inline bool proc_is_there(const struct proc *proc, struct process_id id)
+{
+	return proc_start_ticks(proc, id.pid) == id.start_ticks;
+}
+
+/* A pidfd of that process; -ESRCH if the pid is another's by now, or another negative errno. */
+int proc_pid_fd(const struct proc *proc, struct process_id id);
 
 #define PROC_FILES_MAX 256u
 

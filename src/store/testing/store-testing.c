@@ -192,9 +192,9 @@ struct snapshot *testing_snapshot(uint64_t time_ns)
 uint32_t testing_process(struct snapshot *snapshot, uint32_t pid, const char *comm)
 {
 	struct snapshot_process process = {
-		.pid = pid,
+		.id.pid = pid,
 		.ns_pid = pid + 1,
-		.start_ticks = pid * UINT64_C(100),
+		.id.start_ticks = pid * UINT64_C(100),
 		.start_ns = TESTING_START - 100 * TESTING_S,
 		.comm = comm,
 		.user = "me",

@@ -67,7 +67,7 @@ static uint64_t map_answer_count(const struct snapshot *totals, const struct fil
 	for (size_t i = 0; i < totals->process_count; i++) {
 		const struct snapshot_process *process = &totals->processes[i];
 
-		if (!process->alive || !filter_wants_pid(filter, process->pid))
+		if (!process->alive || !filter_wants_pid(filter, process->id.pid))
 			continue;
 		for (size_t k = 0; k < process->part_count; k++) {
 			const struct snapshot_part *part = &process->parts[k];

@@ -33,7 +33,7 @@ struct snapshot *metrics_headroom_read(const struct web_provider *provider,
 	const struct snapshot_request request = {
 		.buffers = true,
 		.unnamed = true,
-		.filter = {.has_pid = true, .pid = process->pid},
+		.filter = {.has_pid = true, .pid = process->id.pid},
 		.limit = METRICS_HEADROOM_BUFFERS_MAX,
 	};
 	struct snapshot *rows = NULL;
@@ -54,7 +54,8 @@ bool metrics_headroom_of(const struct snapshot *rows, const struct snapshot_proc
 	for (uint32_t i = 0; i < rows->process_count; i++) {
 		const struct snapshot_part *part = snapshot_find_part(rows, i, device);
 
-		if (rows->processes[i].pid != process->pid || !rows->processes[i].alive || !part)
+		if (rows->processes[i].id.pid != process->id.pid || !rows->processes[i].alive ||
+		    !part)
 			continue;
 		return free_blocks_find(rows, i, part, TYPES_L1, &blocks) == 0 &&
 		       free_blocks_headroom(&blocks, ret_bytes);

@@ -74,7 +74,7 @@ static bool metrics_process_is_second(const struct metrics_processes *all, size_
 	const struct snapshot_process *processes = all->snapshot->processes;
 
 	for (size_t i = 0; i < all->shown; i++) {
-		if (processes[all->list[i].index].pid == processes[all->list[at].index].pid)
+		if (processes[all->list[i].index].id.pid == processes[all->list[at].index].id.pid)
 			return true;
 	}
 	return false;
@@ -123,7 +123,7 @@ static void metrics_process_labels(struct exposition *to, const struct snapshot 
 				   const struct snapshot_part *part)
 {
 	exposition_begin(to);
-	exposition_label_u64(to, "pid", process->pid);
+	exposition_label_u64(to, "pid", process->id.pid);
 	exposition_label(to, "comm", process->comm);
 	exposition_label(to, "user", process->user);
 	metrics_process_device(to, snapshot->devices[part->row].device, part->facts.unique_id);

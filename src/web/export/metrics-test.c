@@ -22,7 +22,7 @@ static struct snapshot *snapshot_of(uint32_t processes, uint64_t allocs)
 	assert(snapshot);
 	for (uint32_t i = 0; i < processes; i++) {
 		const struct snapshot_process identity = {
-			.pid = 100 + i,
+			.id.pid = 100 + i,
 			.comm = i == 0 ? "a\"b\\c\nx" : "python",
 			.user = "me",
 			.source = "book",
@@ -149,7 +149,7 @@ static struct snapshot *snapshot_of_cards(void)
 	const struct snapshot_card resetting = {
 		.number = 1, .unique_id = 0xabd, .condition.state = SNAPSHOT_IN_RESET};
 	struct snapshot *snapshot = snapshot_new(1);
-	const struct snapshot_process who = {.pid = 1, .alive = true, .user = "", .comm = ""};
+	const struct snapshot_process who = {.id.pid = 1, .alive = true, .user = "", .comm = ""};
 	uint32_t index;
 
 	assert(snapshot && snapshot_add_card(snapshot, &hot) == 0);
@@ -258,7 +258,7 @@ UNIT(processes_of_equal_pid_become_other)
 	char *text;
 
 	begin();
-	snapshot->processes[1].pid = 100;
+	snapshot->processes[1].id.pid = 100;
 	text = text_of(snapshot, health, last, false);
 	assert(has(text, "ttmem_process_bytes{pid=\"other\",comm=\"other\",user=\"\",device=\"0\","
 			 "uid=\"0xabc\",type=\"DRAM\"} 99\n"));
@@ -282,7 +282,7 @@ static int read_rows(void *context, const struct snapshot_request *request,
 
 	(void)context; /* none */
 	assert(request->filter.has_pid && request->limit == METRICS_HEADROOM_BUFFERS_MAX);
-	rows->processes[0].pid = request->filter.pid;
+	rows->processes[0].id.pid = request->filter.pid;
 	part->facts.windows[TYPES_L1] = (struct snapshot_window){0, 0x10000, 8, 32};
 	for (size_t i = 0; i < ARRAY_SIZE(buffers); i++)
 		assert(snapshot_add_buffer(rows, &buffers[i]) == 0);
@@ -376,7 +376,7 @@ static struct snapshot *crowd(uint32_t generation, uint32_t processes, uint32_t 
 		size_t length = (size_t)snprintf(name, sizeof(name), "\n\"} 1\n%u\\",
 						 generation * processes + i);
 		const struct snapshot_process identity = {
-			.pid = generation * processes + i + 1,
+			.id.pid = generation * processes + i + 1,
 			.comm = snapshot_text(snapshot, name, length),
 			.user = "\"}\n# ",
 			.source = "book",

@@ -72,7 +72,7 @@ static const struct snapshot_part *viz_part(const struct viz *viz, uint32_t pid,
 	const struct snapshot_part *part = NULL;
 
 	for (size_t i = 0; !part && i < snapshot->process_count; i++) {
-		if (snapshot->processes[i].pid == pid)
+		if (snapshot->processes[i].id.pid == pid)
 			part = snapshot_find_part(snapshot, (uint32_t)i, device);
 	}
 	return part;
@@ -210,7 +210,8 @@ static struct viz_block viz_find_block(struct viz *viz, const struct snapshot_bu
 	struct viz_block block = {.bytes = snapshot_buffer_bytes(buffer)};
 	uint64_t share = part ? free_blocks_share(snapshot, part, buffer) : 0;
 
-	key.device = viz_find_device(viz, snapshot->processes[buffer->process].pid, buffer->device);
+	key.device =
+		viz_find_device(viz, snapshot->processes[buffer->process].id.pid, buffer->device);
 	lane = viz_find_lane(viz, &key);
 	block.node = viz_find_frames(viz, buffer->type, buffer->name, buffer->stack);
 	block.lane = (uint32_t)(lane - viz->lanes) + 1;

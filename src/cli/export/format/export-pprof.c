@@ -114,7 +114,7 @@ static void pprof_put_labels(struct pprof *pprof, const struct export_site *site
 
 	pprof_put_label(pprof, "type", types_name(site->type));
 	pprof_put_label(pprof, "process", process->comm);
-	snprintf(number, sizeof(number), "%" PRIu32, process->pid);
+	snprintf(number, sizeof(number), "%" PRIu32, process->id.pid);
 	pprof_put_label(pprof, "pid", number);
 	snprintf(number, sizeof(number), "%" PRIu32, site->device);
 	pprof_put_label(pprof, "device", number);

@@ -87,7 +87,7 @@ static void speedscope_put_profile(struct speedscope *scope, const struct export
 	char name[128];
 
 	snprintf(name, sizeof(name), "%s of %s (pid %" PRIu32 ")", types_name(first->type),
-		 process->comm, process->pid);
+		 process->comm, process->id.pid);
 	emit_open_object(json, NULL);
 	emit_string(json, "type", "sampled");
 	emit_string(json, "name", name);

@@ -141,8 +141,8 @@ static int story_fill(struct snapshot *snapshot)
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < ARRAY_SIZE(story_owners); i++) {
-		const struct snapshot_process process = {.pid = story_owners[i].pid,
-							 .start_ticks = i + 1,
+		const struct snapshot_process process = {.id.pid = story_owners[i].pid,
+							 .id.start_ticks = i + 1,
 							 .comm = story_owners[i].comm,
 							 .user = "user",
 							 .source = "book",

@@ -18,7 +18,7 @@ static uint32_t process;
 
 static void begin(void)
 {
-	struct snapshot_process who = {.pid = 1, .alive = true, .exact = true, .comm = "a"};
+	struct snapshot_process who = {.id.pid = 1, .alive = true, .exact = true, .comm = "a"};
 
 	snapshot = snapshot_new(1000);
 	assert(snapshot && snapshot_add_process(snapshot, &who, &process) == 0);
@@ -132,7 +132,7 @@ UNIT(clocks_of_two_books_are_not_compared)
 
 UNIT(other_processes_and_nothing_at_all)
 {
-	struct snapshot_process other = {.pid = 2, .alive = true, .exact = true, .comm = "b"};
+	struct snapshot_process other = {.id.pid = 2, .alive = true, .exact = true, .comm = "b"};
 	struct export_operations operations;
 	struct mark_list none = MARK_LIST_NULL;
 	uint32_t index;

@@ -32,7 +32,7 @@ static void put(const void *bytes, size_t length, mode_t mode)
 static struct export_sources of(uint32_t user)
 {
 	struct snapshot_process process = {
-		.pid = (uint32_t)getpid(), .maker_id = user, .user_id = 0, .source = "book"};
+		.id.pid = (uint32_t)getpid(), .maker_id = user, .user_id = 0, .source = "book"};
 	struct export_sources sources;
 
 	export_sources_init(&sources, &process);

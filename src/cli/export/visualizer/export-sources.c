@@ -19,8 +19,7 @@
 void export_sources_init(struct export_sources *sources, const struct snapshot_process *process)
 {
 	*sources = (struct export_sources){
-		.pid = process->pid,
-		.start_ticks = process->start_ticks,
+		.process = process->id,
 		/* The books of old clients are made by the daemon. */
 		.user = strcmp(process->source, "socket") == 0 ? process->user_id
 							       : process->maker_id,
@@ -33,15 +32,15 @@ int export_sources_read(struct export_sources *sources, const char *path, char *
 	const struct symbolizer_config config = {.own_rights = false};
 	const struct symbolizer_module file = {
 		.path = path,
-		.pid = sources->pid,
-		.start_ticks = sources->start_ticks,
+		.process = sources->process,
 		.user = sources->user,
 	};
 	CLEANUP_FREE char *bytes = NULL;
 	CLEANUP_CLOSE int fd = -1;
 	struct symbolizer_identity identity;
 	ssize_t length;
-	int r = sources->pid ? symbolizer_open_module(&config, &file, &fd, &identity) : -EACCES;
+	int r = sources->process.pid ? symbolizer_open_module(&config, &file, &fd, &identity)
+				     : -EACCES;
 
 	if (r < 0)
 		return r;

@@ -11,14 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/process-id.h"
+
 struct snapshot_process;
 
 #define EXPORT_SOURCE_MAX (UINT32_C(1) << 20)   /* bytes of one file */
 #define EXPORT_SOURCES_MAX (UINT32_C(32) << 20) /* of all files */
 
 struct export_sources {
-	uint32_t pid; /* 0 = nothing may be read */
-	uint64_t start_ticks;
+	struct process_id process; /* pid 0 = nothing may be read */
 	uint32_t user;
 	uint64_t left; /* bytes that may still be read */
 };

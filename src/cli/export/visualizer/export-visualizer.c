@@ -115,7 +115,7 @@ static int visualizer_write_metadata(const struct export_job *job, struct export
 	snprintf(duration, sizeof(duration), "%" PRIu64, now > begin ? now - begin : 0);
 	snprintf(version, sizeof(version), "ttmem %d.%d.%d", TTMEM_VERSION_MAJOR,
 		 TTMEM_VERSION_MINOR, TTMEM_VERSION_PATCH);
-	snprintf(pid, sizeof(pid), "%" PRIu32, process->pid);
+	snprintf(pid, sizeof(pid), "%" PRIu32, process->id.pid);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++)
 		r = export_db_insert(
 			db, "report_metadata",

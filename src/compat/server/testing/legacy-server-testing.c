@@ -72,7 +72,7 @@ static void testing_ended(void *context, struct tracked *tracked)
 	book_list->count = 1;
 	book_list->list[0] = tracked_ref(tracked);
 	snapshot = testing_read(book_list);
-	*ended = (struct legacy_testing_ended){.pid = tracked->pid};
+	*ended = (struct legacy_testing_ended){.pid = tracked->process.pid};
 	for (size_t i = 0; i < snapshot->buffer_count; i++) {
 		ended->buffers++;
 		ended->bytes += snapshot->buffers[i].size;
@@ -208,7 +208,7 @@ struct legacy_testing_memory legacy_testing_look(struct legacy_testing_world *wo
 		const struct snapshot_part *part =
 			snapshot_find_part(snapshot, (uint32_t)i, device);
 
-		if (!part || (pid && snapshot->processes[i].pid != pid))
+		if (!part || (pid && snapshot->processes[i].id.pid != pid))
 			continue;
 		for (uint32_t t = 0; t < BOOK_TYPES; t++) {
 			if (type == BOOK_TYPES || type == t)

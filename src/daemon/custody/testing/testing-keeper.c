@@ -126,9 +126,9 @@ int testing_keeper_book(uint32_t number, struct keeper_entry *ret_entry)
 	reading = open(path, O_RDONLY | O_CLOEXEC);
 	assert(reading >= 0 && fstat(reading, &file) == 0);
 	*ret_entry = (struct keeper_entry){
-		.pid = 1000 + number,
+		.process.pid = 1000 + number,
 		.source = 1 + number % 3,
-		.start_ticks = number * UINT64_C(100000000000),
+		.process.start_ticks = number * UINT64_C(100000000000),
 		.device = file.st_dev,
 		.inode = file.st_ino,
 	};
@@ -166,8 +166,8 @@ void testing_keeper_take(void *context, const struct keeper_entry *entry, int fd
 	assert(books[number].device == entry->device && books[number].inode == entry->inode);
 	assert((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY);
 	assert(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-	assert(entry->pid == 1000 + number && entry->source == 1 + number % 3);
-	assert(entry->start_ticks == number * UINT64_C(100000000000));
+	assert(entry->process.pid == 1000 + number && entry->source == 1 + number % 3);
+	assert(entry->process.start_ticks == number * UINT64_C(100000000000));
 	(void)snprintf(comm, sizeof(comm), "book %u", number);
 	assert(strcmp(comm, entry->comm) == 0);
 	assert(close(fd) == 0);
@@ -219,9 +219,9 @@ struct keeper_wire testing_keeper_message(const struct keeper_entry *entry)
 {
 	struct keeper_wire message = KEEPER_WIRE_INIT(KEEPER_WIRE_ADD);
 
-	message.pid = entry->pid;
+	message.pid = entry->process.pid;
 	message.source = entry->source;
-	message.start_ticks = entry->start_ticks;
+	message.start_ticks = entry->process.start_ticks;
 	message.device = entry->device;
 	message.inode = entry->inode;
 	memcpy(message.comm, entry->comm, sizeof(message.comm));

@@ -155,8 +155,11 @@ void native_testing_add(struct native_testing *world, uint32_t pid, uint32_t mak
 	assert(fd >= 0 && scan_book_new_consume(&found, fd) == 0);
 	found->uid = maker;
 	found->alive = true;
-	found->owner = (struct proc_facts){
-		.pid = pid, .ns_pid = 1, .start_ticks = 100, .real_uid = maker, .comm = "player"};
+	found->owner = (struct proc_facts){.id.pid = pid,
+					   .ns_pid = 1,
+					   .id.start_ticks = 100,
+					   .real_uid = maker,
+					   .comm = "player"};
 	world->tracked[world->count] = tracked_new_consume(found, 0, "");
 	assert(world->tracked[world->count]);
 	world->count++;
