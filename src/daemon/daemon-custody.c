@@ -45,9 +45,8 @@ static struct keeper_entry keep_entry(const struct tracked *tracked)
 {
 	struct keeper_entry entry = {
 		.process = tracked->process,
+		.book = tracked->id,
 		.source = tracked->source,
-		.device = tracked->device,
-		.inode = tracked->inode,
 	};
 
 	(void)snprintf(entry.comm, sizeof(entry.comm), "%.*s", (int)sizeof(tracked->comm),
@@ -60,7 +59,7 @@ static struct systemd_book keep_book_of(const struct tracked *tracked, int fd)
 	return (struct systemd_book){
 		.fd = fd,
 		.process = tracked->process,
-		.inode = tracked->inode,
+		.inode = tracked->id.inode,
 	};
 }
 
@@ -82,11 +81,11 @@ void daemon_keep_let_go(struct daemon *daemon, const struct keeper_entry *entry)
 	struct systemd_book book = {
 		.fd = -1,
 		.process = entry->process,
-		.inode = entry->inode,
+		.inode = entry->book.inode,
 	};
 
 	if (daemon->keeper)
-		keeper_remove(daemon->keeper, entry->device, entry->inode);
+		keeper_remove(daemon->keeper, entry->book);
 	else if (daemon->systemd.books_max)
 		(void)systemd_unstore(&daemon->systemd, &book); /* else judged once more */
 }
@@ -155,8 +154,8 @@ void daemon_keep_copied(void *context, struct tracked *tracked, bool may_wait)
 		judged = array_grow(daemon->judged, &daemon->judged_capacity,
 				    daemon->judged_count + 1, sizeof(*judged));
 	if (daemon->symbols)
-		symbols_release(daemon->symbols, scan_book_number(tracked->device, tracked->inode,
-								  tracked->process.start_ticks));
+		symbols_release(daemon->symbols,
+				scan_book_number(tracked->id, tracked->process.start_ticks));
 	/* Without room for its name either, nobody counts it if we are killed now. */
 	if (!may_wait || !judged)
 		keep_release(daemon, &one);
@@ -283,8 +282,7 @@ static void keep_put(struct tracked_file *tracked_file, const struct keeper_entr
 {
 	struct tracked_file_entry entry = {
 		.process = from->process,
-		.device = from->device,
-		.inode = from->inode,
+		.book = from->book,
 	};
 
 	_Static_assert(sizeof(entry.comm) >= sizeof(from->comm), "names fit");
@@ -298,7 +296,7 @@ static bool keep_is_listed(const struct book_list *book_list,
 	for (size_t i = 0; i < book_list->count; i++) {
 		const struct tracked *tracked = book_list->list[i];
 
-		if (tracked->device == entry->device && tracked->inode == entry->inode)
+		if (book_id_equal(tracked->id, entry->book))
 			return true;
 	}
 	return false;
@@ -431,7 +429,7 @@ static void keep_release_kernels(struct daemon *daemon)
 		const struct tracked *tracked = book_list->list[i];
 
 		if (!tracked_has_ended(tracked) && verify_book_is_kernels(tracked->book->file.fd))
-			keeper_remove(daemon->keeper, tracked->device, tracked->inode);
+			keeper_remove(daemon->keeper, tracked->id);
 	}
 	book_list_unref(book_list);
 }

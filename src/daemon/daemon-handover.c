@@ -87,8 +87,7 @@ int daemon_handover_adopt(void *context, struct scan_book *book, int pid_fd)
 
 	struct keeper_entry old = {
 		.process = book->owner.id,
-		.device = book->device,
-		.inode = book->inode,
+		.book = book->id,
 	};
 	int r;
 

@@ -60,7 +60,7 @@ void daemon_restore_add_handed(struct daemon *daemon)
 		struct systemd_book *book = &daemon->handed.books[i];
 		struct keeper_entry entry = {
 			.process = book->process,
-			.inode = book->inode,
+			.book.inode = book->inode,
 		};
 
 		daemon_restore_add(&daemon->restore, &entry, cleanup_steal_fd(&book->fd));
@@ -77,7 +77,7 @@ static bool restore_strike(struct daemon *daemon, const struct keeper_entry *ent
 		const struct tracked_file_entry *expected = &daemon->expected[i];
 
 		if (!process_id_equal(expected->process, entry->process) ||
-		    (expected->inode != entry->inode && !any))
+		    (expected->book.inode != entry->book.inode && !any))
 			continue;
 		daemon->expected[i] = daemon->expected[--daemon->expected_count];
 		return true;

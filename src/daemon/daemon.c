@@ -73,8 +73,7 @@ static void daemon_publish_counts(struct daemon *daemon)
 static struct symbols_files_owner daemon_owner(const struct tracked *tracked)
 {
 	return (struct symbols_files_owner){
-		.book = scan_book_number(tracked->device, tracked->inode,
-					 tracked->process.start_ticks),
+		.book = scan_book_number(tracked->id, tracked->process.start_ticks),
 		.process = tracked->process,
 		.user = tracked->maker,
 	};

@@ -208,7 +208,8 @@ static bool family_is_over(const struct family *family, const struct accept_peer
 /* Whether the process behind a lost connection no longer has its book mapped. */
 static bool family_has_execed(const struct family *family, const struct accept_peer *peer)
 {
-	const struct proc_file file = {.device = peer->book->device, .inode = peer->book->inode};
+	const struct proc_file file = {.device = peer->book->id.device,
+				       .inode = peer->book->id.inode};
 
 	return proc_has_mapped(&family->proc, peer->pid, &file, MAPS_BUDGET_ONE, NULL) == 0;
 }

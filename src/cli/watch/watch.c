@@ -7,6 +7,7 @@
  */
 
 #include "cli/watch/watch.h"
+#include "base/book-id.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -47,8 +48,7 @@ struct watch_batch {
  */
 struct watch_refused {
 	struct {
-		dev_t device;
-		ino_t inode;
+		struct book_id book;
 		uint32_t pid;
 		uint32_t times;
 	} seen[SCAN_REFUSED_MAX];
@@ -187,15 +187,13 @@ static void watch_tell_refused(struct watch_refused *refused, const struct scan 
 		const struct scan_refused *entry = &scan->refused[i];
 		size_t k = 0;
 
-		while (k < refused->count && (refused->seen[k].inode != entry->inode ||
-					      refused->seen[k].device != entry->device ||
+		while (k < refused->count && (!book_id_equal(refused->seen[k].book, entry->book) ||
 					      refused->seen[k].pid != entry->pid))
 			k++;
 		if (k == SCAN_REFUSED_MAX)
 			return; /* enough was reported */
 		if (k == refused->count) {
-			refused->seen[k].inode = entry->inode;
-			refused->seen[k].device = entry->device;
+			refused->seen[k].book = entry->book;
 			refused->seen[k].pid = entry->pid;
 			refused->seen[k].times = 0;
 			refused->count++;

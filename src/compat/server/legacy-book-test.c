@@ -109,7 +109,7 @@ UNIT(a_book_goes_on_from_an_older_one)
 	assert(legacy_book_new(&second, &test.budget, &test.proc, &test.facts, header, &book) == 0);
 	assert(book->reader.header.clock_start == header->clock_start);
 	assert(book->reader.header.monotonic_start == header->monotonic_start);
-	assert(book->inode != test.book->inode);
+	assert(book->id.inode != test.book->id.inode);
 	legacy_book_free(second);
 	scan_book_free(book);
 	ktest_close(&test);

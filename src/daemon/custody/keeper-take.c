@@ -41,9 +41,8 @@ static int keeper_request_one(struct keeper *keeper, struct keeper_request *requ
 	}
 	entry = (struct keeper_entry){
 		.process = {message.pid, message.start_ticks},
+		.book = {message.device, message.inode},
 		.source = message.source,
-		.device = message.device,
-		.inode = message.inode,
 	};
 	memcpy(entry.comm, message.comm, sizeof(entry.comm));
 	if (request->take)

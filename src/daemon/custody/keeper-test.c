@@ -109,8 +109,8 @@ UNIT(adding_again_is_no_harm)
 	begin();
 	assert(keeper_take(keeper, take_entry, &taken_entry) == 0);
 	assert(memcmp(&entry, &taken_entry, sizeof(entry)) == 0);
-	keeper_remove(keeper, entry.device, entry.inode);
-	keeper_remove(keeper, entry.device, entry.inode);
+	keeper_remove(keeper, entry.book);
+	keeper_remove(keeper, entry.book);
 	end();
 	assert(close(fd) == 0);
 	testing_keeper_end();

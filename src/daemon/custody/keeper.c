@@ -350,19 +350,19 @@ void keeper_add(struct keeper *keeper, const struct keeper_entry *entry, int fd)
 	message.pid = entry->process.pid;
 	message.source = entry->source;
 	message.start_ticks = entry->process.start_ticks;
-	message.device = entry->device;
-	message.inode = entry->inode;
+	message.device = entry->book.device;
+	message.inode = entry->book.inode;
 	/* Padded with NULs; a longer name is truncated. */
 	memcpy(message.comm, entry->comm, strnlen(entry->comm, sizeof(message.comm) - 1));
 	keeper_send(keeper, &message, fd);
 }
 
-void keeper_remove(struct keeper *keeper, uint64_t device, uint64_t inode)
+void keeper_remove(struct keeper *keeper, struct book_id book)
 {
 	struct keeper_wire message = KEEPER_WIRE_INIT(KEEPER_WIRE_REMOVE);
 
-	message.device = device;
-	message.inode = inode;
+	message.device = book.device;
+	message.inode = book.inode;
 	keeper_send(keeper, &message, -1);
 }
 

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/book-id.h"
 #include "base/process-id.h"
 
 struct keeper;
@@ -26,8 +27,8 @@ struct loop;
 
 struct keeper_entry {
 	struct process_id process;
-	uint32_t source;        /* enum book_source */
-	uint64_t device, inode; /* of the book */
+	struct book_id book;
+	uint32_t source; /* enum book_source */
 	char comm[KEEPER_COMM_SIZE];
 };
 
@@ -88,7 +89,7 @@ void keeper_hold(struct keeper *keeper, uint32_t what, int fd);
 void keeper_release(struct keeper *keeper, int fd);
 
 /* Releases a book that has been dealt with. */
-void keeper_remove(struct keeper *keeper, uint64_t device, uint64_t inode);
+void keeper_remove(struct keeper *keeper, struct book_id book);
 
 struct keeper_counts {
 	uint64_t started; /* keepers that we started */

@@ -113,9 +113,9 @@ static bool tracked_file_entry_of(struct tracked_file_rest line,
 	    !tracked_file_word(&line, " ") ||
 	    !tracked_file_number(&line, UINT64_MAX, &entry.process.start_ticks) ||
 	    !tracked_file_word(&line, " ") ||
-	    !tracked_file_number(&line, UINT64_MAX, &entry.device) ||
+	    !tracked_file_number(&line, UINT64_MAX, &entry.book.device) ||
 	    !tracked_file_word(&line, " ") ||
-	    !tracked_file_number(&line, UINT64_MAX, &entry.inode) ||
+	    !tracked_file_number(&line, UINT64_MAX, &entry.book.inode) ||
 	    !tracked_file_word(&line, " ") || !tracked_file_comm(&line, entry.comm))
 		return false;
 	entry.process.pid = (uint32_t)pid;

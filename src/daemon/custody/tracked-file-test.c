@@ -35,8 +35,8 @@ static struct tracked_file_entry entry_of(uint32_t i)
 	struct tracked_file_entry entry = {
 		.process.pid = 10 + i,
 		.process.start_ticks = i * UINT64_C(1000000000000),
-		.device = UINT64_MAX - i,
-		.inode = i,
+		.book.device = UINT64_MAX - i,
+		.book.inode = i,
 	};
 
 	(void)snprintf(entry.comm, sizeof(entry.comm), "name %" PRIu32, i);
@@ -88,8 +88,8 @@ static int on_roll(void)
 		struct tracked_file_entry entry = entry_of(i);
 
 		assert(entry.process.pid == entries[i].process.pid &&
-		       entry.inode == entries[i].inode);
-		assert(entry.device == entries[i].device);
+		       entry.book.inode == entries[i].book.inode);
+		assert(entry.book.device == entries[i].book.device);
 		assert(entry.process.start_ticks == entries[i].process.start_ticks);
 		assert(memcmp(entry.comm, entries[i].comm, sizeof(entry.comm)) == 0);
 	}
@@ -288,7 +288,7 @@ UNIT(lists_that_are_no_regular_file_are_refused)
 
 static bool is_held(void *context, const struct tracked_file_entry *entry)
 {
-	return entry->inode == *(const uint64_t *)context;
+	return entry->book.inode == *(const uint64_t *)context;
 }
 
 /* One alive, one exited, one whose pid was reused, one zombie, one held. */
@@ -309,7 +309,7 @@ UNIT(processes_that_exited_meanwhile_are_missed)
 	for (uint64_t i = 0; i < 5; i++) {
 		entries[i].process.pid = (uint32_t)getpid();
 		entries[i].process.start_ticks = facts.id.start_ticks;
-		entries[i].inode = i;
+		entries[i].book.inode = i;
 	}
 	entries[1].process.start_ticks--;
 	assert(proc_read(&proc, (uint32_t)pid, &facts) == 0);
@@ -317,7 +317,8 @@ UNIT(processes_that_exited_meanwhile_are_missed)
 	entries[2].process.start_ticks = facts.id.start_ticks;
 	entries[3].process.pid = entries[4].process.pid = UINT32_MAX;
 	assert(tracked_file_missed(entries, 5, &proc, is_held, &held_inode) == 3);
-	assert(entries[0].inode == 1 && entries[1].inode == 2 && entries[2].inode == 3);
+	assert(entries[0].book.inode == 1 && entries[1].book.inode == 2 &&
+	       entries[2].book.inode == 3);
 	assert(tracked_file_missed(entries, 3, &proc, NULL, NULL) == 3);
 	proc_close(&proc);
 	assert(waitpid(pid, NULL, 0) == pid);

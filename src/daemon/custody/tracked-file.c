@@ -73,8 +73,8 @@ static void tracked_file_job_print(const struct tracked_file_job *job, FILE *fil
 		(void)text_clean(entry->comm, strnlen(entry->comm, sizeof(entry->comm)), clean);
 		(void)text_escape(clean, comm, sizeof(comm)); /* truncated if too long */
 		fprintf(file, "%" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n",
-			entry->process.pid, entry->process.start_ticks, entry->device, entry->inode,
-			comm);
+			entry->process.pid, entry->process.start_ticks, entry->book.device,
+			entry->book.inode, comm);
 	}
 	fprintf(file, TRACKED_FILE_TEXT_END "%zu\n", job->count);
 }

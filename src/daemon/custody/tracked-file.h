@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/book-id.h"
 #include "base/process-id.h"
 
 #define TRACKED_FILE_FILE "tracked"
@@ -35,7 +36,7 @@ struct worker;
 
 struct tracked_file_entry {
 	struct process_id process;
-	uint64_t device, inode;            /* of its book */
+	struct book_id book;
 	char comm[TRACKED_FILE_COMM_SIZE]; /* to be written: any bytes; as read: safe to print */
 };
 

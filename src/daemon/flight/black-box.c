@@ -72,8 +72,7 @@ static int black_box_open(const struct tracked *tracked, struct scan_book **ret_
 	book->file.fd = from->file.fd;
 	book->owner = from->owner;
 	memcpy(book->container, from->container, sizeof(book->container));
-	book->device = from->device;
-	book->inode = from->inode;
+	book->id = from->id;
 	book->uid = from->uid;
 	*ret_book = book;
 	return 0;
@@ -96,9 +95,8 @@ static int black_box_get(struct black_box *box, struct tracked *tracked,
 		if (r < 0 || !entry->book)
 			return r < 0 ? r : -EBADMSG;
 		entry->tracked = tracked_ref(tracked);
-		entry->owner = (struct black_box_owner){.maker = tracked->maker,
-							.device = tracked->device,
-							.inode = tracked->inode};
+		entry->owner =
+			(struct black_box_owner){.maker = tracked->maker, .book = tracked->id};
 		memcpy(entry->owner.namespaces, tracked->namespaces,
 		       sizeof(entry->owner.namespaces));
 		box->count++;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/book-id.h"
 #include "base/quota.h"
 #include "daemon/flight/flight-files.h"
 #include "daemon/registry/tracked.h"
@@ -55,8 +56,7 @@ struct black_box_counts {
 /* Whose a book of a file is. */
 struct black_box_owner {
 	uint32_t maker;
-	dev_t device;
-	ino_t inode;
+	struct book_id book;
 	char namespaces[NAMESPACES_SIZE];
 };
 

@@ -6,6 +6,7 @@
  */
 
 #include "daemon/flight/moment-source.h"
+#include "base/book-id.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ struct moment_book {
 	struct recording_owner owner;
 	uint32_t maker;
 	char namespaces[NAMESPACES_SIZE];
-	ino_t inode;
+	struct book_id id;
 };
 
 struct moment_source {
@@ -175,17 +176,15 @@ static int moment_source_add(struct moment_source *self, struct recording *recor
 		return -ENOMEM;
 	self->books = one;
 	one += self->count;
-	*one = (struct moment_book){.owner = *was, .maker = owner->maker, .inode = owner->inode};
+	*one = (struct moment_book){.owner = *was, .maker = owner->maker, .id = owner->book};
 	memcpy(one->namespaces, owner->namespaces, sizeof(one->namespaces));
 	r = moment_source_restore(self, recording, number, &one->book);
 	if (r == -ENOENT)
 		return 0; /* it began later */
 	if (r < 0)
 		return r;
-	if (one->book) {
-		one->book->device = owner->device;
-		one->book->inode = owner->inode;
-	}
+	if (one->book)
+		one->book->id = owner->book;
 	self->unknown += !one->book;
 	self->count++;
 	return 0;
@@ -198,7 +197,7 @@ static int moment_source_compare(const void *left, const void *right)
 
 	if (a->owner.book.pid != b->owner.book.pid)
 		return bits_compare(a->owner.book.pid, b->owner.book.pid);
-	return bits_compare(a->inode, b->inode);
+	return bits_compare(a->id.inode, b->id.inode);
 }
 
 int moment_source_new(struct source **ret_source, struct recording *recording,

@@ -64,8 +64,8 @@ static void native_list_field(char *field, size_t size, const char *text)
 static void native_list_identity(const struct tracked *tracked, struct native_process *ret_process)
 {
 	struct native_process process = {
-		.book_device = tracked->device,
-		.book_inode = tracked->inode,
+		.book_device = tracked->id.device,
+		.book_inode = tracked->id.inode,
 		.start_ticks = tracked->process.start_ticks,
 		.pid = tracked->process.pid,
 		.user = tracked->user,

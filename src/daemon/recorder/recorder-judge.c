@@ -55,7 +55,7 @@ static uint64_t judge_report(struct recorder *recorder, struct tracked *tracked,
 	struct ending ending = tracked->ending;
 	uint64_t bytes, buffers;
 
-	ending.book = tracked->inode;
+	ending.book = tracked->id.inode;
 	ending.ended_ns = snapshot->time_ns;
 	ending.closed = judge_is_closed(tracked);
 	recorder_join(recorder, snapshot);

@@ -115,7 +115,7 @@ static void book_search_collect_found(struct book_search *search)
 static enum book_search_verdict book_search_judge(const struct proc *proc,
 						  const struct tracked *tracked)
 {
-	const struct proc_file file = {.device = tracked->device, .inode = tracked->inode};
+	const struct proc_file file = {.device = tracked->id.device, .inode = tracked->id.inode};
 
 	if (proc_has_ended(proc, tracked->process))
 		return BOOK_SEARCH_OVER;

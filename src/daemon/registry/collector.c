@@ -82,7 +82,7 @@ static int collector_collect(struct source *source, const struct snapshot_reques
 
 static bool collector_is(const struct tracked *tracked, const struct kernel_holder *book)
 {
-	return tracked->inode == (ino_t)book->id && tracked->device == book->device;
+	return book_id_equal(tracked->id, book->book);
 }
 
 /* Binary search for the first book whose pid is at least @pid; the list is sorted by pid. */

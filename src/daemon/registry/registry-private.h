@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/book-id.h"
 #include "base/threads/loop.h"
 #include "daemon/registry/registry.h"
 #include "daemon/registry/tracked.h"
@@ -31,11 +32,6 @@ struct registry_entry {
 	bool exit_is_unclear; /* but that may not be the status of the process */
 };
 
-struct registry_file {
-	dev_t device;
-	ino_t inode;
-};
-
 struct registry {
 	struct registry_config config;
 	struct proc proc;
@@ -49,7 +45,7 @@ struct registry {
 	struct loop_source exits; /* the process connector; -1 = none */
 	uint64_t exits_lost;      /* how often some of its messages were lost */
 
-	struct registry_file *judged; /* a ring */
+	struct book_id *judged; /* a ring */
 	uint64_t judged_count;
 	struct registry_counts counts;
 
@@ -59,7 +55,7 @@ struct registry {
 
 /* registry.c */
 /* The entry of that file, or NULL. */
-struct registry_entry *registry_find(const struct registry *registry, dev_t device, ino_t inode);
+struct registry_entry *registry_find(const struct registry *registry, struct book_id id);
 /* Whether its owner exited and was judged recently. */
 bool registry_was_judged(const struct registry *registry, const struct scan_book *book);
 /* Like registry_add_consume(), for a book that is known not to be in the registry. */

@@ -18,8 +18,7 @@ static void registry_search_found(void *context, struct scan_book *book, int pid
 	int r;
 
 	/* Clients of another daemon are none of our concern. */
-	if (registry_find(registry, book->device, book->inode) ||
-	    registry_was_judged(registry, book) ||
+	if (registry_find(registry, book->id) || registry_was_judged(registry, book) ||
 	    book->reader.header.source == BOOK_SOURCE_SOCKET) {
 		scan_book_free(book);
 		return;
@@ -37,7 +36,7 @@ static void registry_search_judged(void *context, struct tracked *tracked,
 				   enum book_search_verdict verdict)
 {
 	struct registry *registry = context;
-	struct registry_entry *entry = registry_find(registry, tracked->device, tracked->inode);
+	struct registry_entry *entry = registry_find(registry, tracked->id);
 
 	if (!entry || entry->tracked != tracked || verdict == BOOK_SEARCH_LIVES)
 		return;

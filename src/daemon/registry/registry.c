@@ -70,12 +70,10 @@ struct book_list *registry_books(struct registry *registry)
 	return book_list;
 }
 
-struct registry_entry *registry_find(const struct registry *registry, dev_t device, ino_t inode)
+struct registry_entry *registry_find(const struct registry *registry, struct book_id id)
 {
 	for (size_t i = 0; i < registry->count; i++) {
-		const struct tracked *tracked = registry->entries[i]->tracked;
-
-		if (tracked->inode == inode && tracked->device == device)
+		if (book_id_equal(registry->entries[i]->tracked->id, id))
 			return registry->entries[i];
 	}
 	return NULL;
@@ -86,8 +84,7 @@ bool registry_was_judged(const struct registry *registry, const struct scan_book
 	size_t n = (size_t)bits_min(registry->judged_count, REGISTRY_JUDGED_MAX);
 
 	for (size_t i = 0; i < n; i++) {
-		if (registry->judged[i].inode == book->inode &&
-		    registry->judged[i].device == book->device)
+		if (book_id_equal(registry->judged[i], book->id))
 			return true;
 	}
 	return false;
@@ -96,7 +93,7 @@ bool registry_was_judged(const struct registry *registry, const struct scan_book
 static bool registry_comes_before(const struct tracked *a, const struct tracked *b)
 {
 	return a->process.pid != b->process.pid ? a->process.pid < b->process.pid
-						: a->inode < b->inode;
+						: a->id.inode < b->id.inode;
 }
 
 static int registry_insert(struct registry *registry, struct registry_entry *entry)
@@ -206,8 +203,7 @@ void registry_end(struct registry_entry *entry, bool execed)
 	tracked->ending.ended_ns = clock_ns(CLOCK_REALTIME);
 	__atomic_store_n(&tracked->has_ended, true, __ATOMIC_RELEASE);
 	registry_take_out(registry, entry);
-	registry->judged[registry->judged_count++ % REGISTRY_JUDGED_MAX] =
-		(struct registry_file){tracked->device, tracked->inode};
+	registry->judged[registry->judged_count++ % REGISTRY_JUDGED_MAX] = tracked->id;
 	registry->counts.ended++;
 	registry_publish(registry);
 	hooks->ended(hooks->context, tracked);
@@ -329,7 +325,7 @@ int registry_add_consume(struct registry *registry, struct scan_book *book, int 
 	struct registry_entry *entry;
 	int r;
 
-	if (registry_find(registry, book->device, book->inode)) {
+	if (registry_find(registry, book->id)) {
 		scan_book_free(book);
 		return -EEXIST;
 	}
@@ -345,8 +341,7 @@ int registry_add_consume(struct registry *registry, struct scan_book *book, int 
 
 int registry_add_peer_consume(struct registry *registry, struct accept_peer *peer)
 {
-	struct registry_entry *entry =
-		registry_find(registry, peer->book->device, peer->book->inode);
+	struct registry_entry *entry = registry_find(registry, peer->book->id);
 	int r = 0;
 
 	/*
@@ -387,7 +382,7 @@ int registry_restore_consume(struct registry *registry, int fd, struct process_i
 
 	if (r < 0)
 		return r;
-	if (registry_find(registry, book->device, book->inode)) {
+	if (registry_find(registry, book->id)) {
 		scan_book_free(book);
 		return -EEXIST;
 	}

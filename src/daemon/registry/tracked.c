@@ -38,8 +38,7 @@ struct tracked *tracked_new_consume(struct scan_book *book, uint64_t since, cons
 		scan_book_free(book);
 		return NULL;
 	}
-	tracked->device = book->device;
-	tracked->inode = book->inode;
+	tracked->id = book->id;
 	tracked->process = book->owner.id;
 	tracked->maker = book_maker(book);
 	tracked->user = book->owner.real_uid;

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/book-id.h"
 #include "base/ending.h"
 #include "base/process-id.h"
 #include "source/books/scan.h"
@@ -30,8 +31,7 @@ struct view;
 
 struct tracked {
 	/* Immutable: any thread may read it. */
-	dev_t device;
-	ino_t inode;
+	struct book_id id;
 	struct process_id process;
 	uint32_t maker;    /* user who created the book and may see its details */
 	uint32_t user;     /* real user of the process when it was first seen */

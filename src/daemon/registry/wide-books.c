@@ -54,7 +54,7 @@ static int wide_books_compare(const void *left, const void *right)
 		return bits_compare(a->process->user_id, b->process->user_id);
 	if (a->read_ns != b->read_ns)
 		return bits_compare(a->read_ns, b->read_ns);
-	return bits_compare(a->tracked->inode, b->tracked->inode);
+	return bits_compare(a->tracked->id.inode, b->tracked->id.inode);
 }
 
 static size_t wide_books_find(const struct book_list *book_list, const struct snapshot *latest,

@@ -212,7 +212,7 @@ UNIT(learnt_names_belong_to_one_book)
 	begin(testing_path("program"));
 	learn();
 	testing_run("rm program");
-	tracked->book->inode++;
+	tracked->book->id.inode++;
 	snapshot = recorder_read(tracked, true, &view, symbols);
 	assert(snapshot && strstr(testing_line(snapshot->buffers[0].stack), "-> program+0x"));
 	snapshot_free(snapshot);

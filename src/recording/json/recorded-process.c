@@ -17,7 +17,7 @@ bool recorded_process_end(const struct recording *recording, const struct scan *
 
 		if (book->alive || !process_id_equal(book->owner.id, process->id))
 			continue;
-		owner = recording_owner(recording, (size_t)book->inode - 1);
+		owner = recording_owner(recording, (size_t)book->id.inode - 1);
 		if (!owner)
 			return false;
 		*ret_ending = owner->ending;

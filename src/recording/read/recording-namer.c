@@ -146,7 +146,7 @@ static void namer_read(struct recording_namer *namer, size_t number, uint64_t id
 /* Which book asks; see restore_own(). */
 static uint64_t namer_book(const struct recording *recording, size_t number)
 {
-	return scan_book_number(0, (ino_t)number + 1,
+	return scan_book_number((struct book_id){.inode = number + 1},
 				recording->books[number].owner.book.start_ticks);
 }
 

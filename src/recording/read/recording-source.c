@@ -50,7 +50,7 @@ static int recording_source_collect(struct source *source, const struct snapshot
 
 		if (request->at_peak) {
 			/* See restore_own(). */
-			r = recording_peaks_collect(&peaks, (size_t)book->inode - 1);
+			r = recording_peaks_collect(&peaks, (size_t)book->id.inode - 1);
 			continue;
 		}
 		r = book_collect(book, book->alive ? request : &of_dead, &self->view, snapshot);

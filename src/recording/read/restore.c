@@ -285,8 +285,7 @@ static void restore_own(const struct restore *restore, struct scan_book *made, s
 	made->holder = book->pid;
 	made->alive = !owner->has_ended || owner->ending.ended_ns > restore->moment->time_ns;
 	/* The file that it is in says nothing about it. */
-	made->device = 0;
-	made->inode = (ino_t)number + 1;
+	made->id = (struct book_id){.inode = number + 1};
 	made->recorded->moment = restore->book->moment;
 	made->recorded->start_ns = book->start_ns;
 	memcpy(made->recorded->user, book->user, sizeof(book->user));

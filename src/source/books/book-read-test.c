@@ -34,8 +34,9 @@ static struct read_test *read_begin(void)
 
 	assert(test);
 	testing_book_open(&test->book);
-	test->scan = (struct scan_book){
-		.owner = {.id.pid = 10, .ns_pid = 1, .comm = "read"}, .inode = 100, .alive = true};
+	test->scan = (struct scan_book){.owner = {.id.pid = 10, .ns_pid = 1, .comm = "read"},
+					.id.inode = 100,
+					.alive = true};
 	assert(reader_init(&test->scan.reader, &test->book.file.file) == 0);
 	return test;
 }

@@ -33,14 +33,14 @@ static int book_rows_side(const struct book_reading *reading)
 	if (!book_is_page(reading) || !request->has_after)
 		return 1;
 	return -page_cursor_compare_book(&request->after, reading->book->owner.id.pid,
-					 (uint64_t)reading->book->inode);
+					 reading->book->id.inode);
 }
 
 static struct page_cursor book_rows_place(const struct book_reading *reading, uint32_t slot)
 {
 	return (struct page_cursor){
 		.pid = reading->book->owner.id.pid,
-		.inode = (uint64_t)reading->book->inode,
+		.inode = reading->book->id.inode,
 		.device = reading->view->device,
 		.slot = slot,
 	};

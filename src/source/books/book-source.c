@@ -162,9 +162,9 @@ int book_source_refresh(struct source *source)
 static int book_compare(const void *left, const void *right)
 {
 	const struct scan_book *const *a = left, *const *b = right;
-	struct page_cursor place = {.pid = (*a)->owner.id.pid, .inode = (uint64_t)(*a)->inode};
+	struct page_cursor place = {.pid = (*a)->owner.id.pid, .inode = (*a)->id.inode};
 
-	return page_cursor_compare_book(&place, (*b)->owner.id.pid, (uint64_t)(*b)->inode);
+	return page_cursor_compare_book(&place, (*b)->owner.id.pid, (*b)->id.inode);
 }
 
 static int book_search(struct book_origin *self)
@@ -186,8 +186,7 @@ static bool book_knows(const void *context, const struct kernel_holder *book)
 {
 	const struct book_origin *self = context;
 
-	return scan_has(self->scan, book->device, (ino_t)book->id) ||
-	       daemon_client_has(self->remote, book->device, (ino_t)book->id);
+	return scan_has(self->scan, book->book) || daemon_client_has(self->remote, book->book);
 }
 
 static int book_source_collect(struct source *source, const struct snapshot_request *request,

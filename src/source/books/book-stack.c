@@ -95,7 +95,7 @@ bool book_place(const struct scan_book *book, const struct book_frame *frame,
 		.process = book->alive ? book->owner.id : (struct process_id){0},
 		.base = module->base,
 		.user = book_maker(book),
-		.book = scan_book_number(book->device, book->inode, book->owner.id.start_ticks),
+		.book = scan_book_number(book->id, book->owner.id.start_ticks),
 		/* The return address may already belong to another line, or another function. */
 		.address = frame->value > 0 ? frame->value - 1 : 0,
 	};

@@ -54,7 +54,7 @@ static struct page_test *page_begin(void)
 		testing_book_open(&test->books[i]);
 		test->scans[i] = (struct scan_book){
 			.owner = {.id.pid = 10 + i / 2, .ns_pid = 1, .comm = "page"},
-			.inode = 100 + i,
+			.id.inode = 100 + i,
 			.alive = true,
 		};
 		assert(reader_init(&test->scans[i].reader, &test->books[i].file.file) == 0);

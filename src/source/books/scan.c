@@ -34,9 +34,9 @@ struct scan_visit {
 	uint32_t candidates;
 };
 
-uint64_t scan_book_number(dev_t device, ino_t inode, uint64_t start_ticks)
+uint64_t scan_book_number(struct book_id id, uint64_t start_ticks)
 {
-	return hash_u64((uint64_t)inode) ^ hash_fold(start_ticks ^ HASH_K0, device ^ HASH_K1);
+	return hash_u64(id.inode) ^ hash_fold(start_ticks ^ HASH_K0, id.device ^ HASH_K1);
 }
 
 struct scan_book *scan_book_free(struct scan_book *book)
@@ -82,14 +82,13 @@ struct scan *scan_free(struct scan *scan)
 	return NULL;
 }
 
-static void scan_refuse(struct scan *scan, uint32_t pid, const char *reason, const struct stat *st)
+static void scan_refuse(struct scan *scan, uint32_t pid, const char *reason, struct book_id book)
 {
 	if (scan->refused_count < SCAN_REFUSED_MAX)
 		scan->refused[scan->refused_count] = (struct scan_refused){
 			.pid = pid,
 			.reason = reason,
-			.device = st ? st->st_dev : 0,
-			.inode = st ? st->st_ino : 0,
+			.book = book,
 		};
 	scan->refused_count++;
 }
@@ -97,13 +96,14 @@ static void scan_refuse(struct scan *scan, uint32_t pid, const char *reason, con
 static void scan_refuse_file(struct scan *scan, uint32_t pid, int result, const struct stat *st)
 {
 	scan->starved = scan->starved || result == -EMFILE || result == -ENFILE;
-	scan_refuse(scan, pid, verify_book_strerror(result), st);
+	scan_refuse(scan, pid, verify_book_strerror(result),
+		    st ? book_id_of(st) : (struct book_id){0});
 }
 
-static struct scan_book *scan_find(struct scan *scan, const struct stat *st)
+static struct scan_book *scan_find(struct scan *scan, struct book_id id)
 {
 	for (size_t i = 0; i < scan->count; i++) {
-		if (scan->books[i]->inode == st->st_ino && scan->books[i]->device == st->st_dev)
+		if (book_id_equal(scan->books[i]->id, id))
 			return scan->books[i];
 	}
 	return NULL;
@@ -141,8 +141,7 @@ int scan_book_new_consume(struct scan_book **ret_book, int fd)
 	r = reader_init(&book->reader, &book->file.file);
 	if (r != 0)
 		return r;
-	book->device = st.st_dev;
-	book->inode = st.st_ino;
+	book->id = book_id_of(&st);
 	book->uid = st.st_uid;
 	*ret_book = cleanup_steal(book);
 	return 0;
@@ -168,7 +167,7 @@ static int scan_take(struct scan *scan, uint32_t pid, int path_fd, const struct 
 	if (r == -ENOMEM)
 		return r;
 	if (r != 0 || !book) {
-		scan_refuse(scan, pid, reader_strerror(r), st);
+		scan_refuse(scan, pid, reader_strerror(r), book_id_of(st));
 		return 0;
 	}
 	book->first_pass = scan->pass;
@@ -200,7 +199,8 @@ static int scan_candidate(void *context, uint32_t pid, int folder, const char *n
 	int r;
 
 	if (++visit->candidates > SCAN_CANDIDATES_MAX) {
-		scan_refuse(scan, pid, "holds too many files that look like books", NULL);
+		scan_refuse(scan, pid, "holds too many files that look like books",
+			    (struct book_id){0});
 		return 1;
 	}
 	r = verify_book_find(folder, name, &path_fd, &st);
@@ -210,7 +210,7 @@ static int scan_candidate(void *context, uint32_t pid, int folder, const char *n
 		scan_refuse_file(scan, pid, r, NULL);
 		return 0;
 	}
-	book = scan_find(scan, &st);
+	book = scan_find(scan, book_id_of(&st));
 	if (!book) {
 		r = scan_take(scan, pid, path_fd, &st, &book);
 		if (r < 0 || !book)
@@ -229,7 +229,8 @@ static int scan_candidate(void *context, uint32_t pid, int folder, const char *n
 		scan_own(scan, book, &visit->facts);
 		break;
 	case OWNER_FORGED:
-		scan_refuse(scan, pid, "made by another user than the process it names", &st);
+		scan_refuse(scan, pid, "made by another user than the process it names",
+			    book_id_of(&st));
 		book->refused = true;
 		break;
 	case OWNER_NO:
@@ -246,7 +247,8 @@ static int scan_process(struct scan *scan, uint32_t pid)
 
 	scan->starved = scan->starved || r == -EMFILE || r == -ENFILE;
 	if (r == -ETIME)
-		scan_refuse(scan, pid, "has more descriptors than could be looked at", NULL);
+		scan_refuse(scan, pid, "has more descriptors than could be looked at",
+			    (struct book_id){0});
 	if (r == -EACCES) {
 		if (proc_read(&scan->proc, pid, &visit.facts) == 0 &&
 		    visit.facts.real_uid == getuid()) {
@@ -265,7 +267,7 @@ static int scan_process(struct scan *scan, uint32_t pid)
  */
 static int scan_mapped(struct scan *scan, const struct scan_book *book, uint32_t pid)
 {
-	const struct proc_file file = {.device = book->device, .inode = book->inode};
+	const struct proc_file file = {.device = book->id.device, .inode = book->id.inode};
 	uint64_t key = maps_budget_key(book->uid, 0);
 	size_t left = maps_budget_left(&scan->maps_budget, key), bytes = 0;
 	int r = left ? proc_has_mapped(&scan->proc, pid, &file, left, &bytes) : -EFBIG;
@@ -347,9 +349,7 @@ static int scan_settle_all(struct scan *scan)
 		if (book->refused || !scan_settle(scan, book, all, count)) {
 			if (!book->refused)
 				scan_refuse(scan, book->holder,
-					    "names no process, or one of another user",
-					    &(struct stat){.st_dev = book->device,
-							   .st_ino = book->inode});
+					    "names no process, or one of another user", book->id);
 			book->pass = 0; /* not found */
 		}
 	}
@@ -410,7 +410,7 @@ static int scan_compare(const void *left, const void *right)
 
 	if (a->owner.id.pid != b->owner.id.pid)
 		return bits_compare(a->owner.id.pid, b->owner.id.pid);
-	return bits_compare(a->inode, b->inode);
+	return bits_compare(a->id.inode, b->id.inode);
 }
 
 void scan_sort(struct scan *scan)
@@ -419,12 +419,12 @@ void scan_sort(struct scan *scan)
 		qsort(scan->books, scan->count, sizeof(struct scan_book *), scan_compare);
 }
 
-bool scan_has(const struct scan *scan, dev_t device, ino_t inode)
+bool scan_has(const struct scan *scan, struct book_id id)
 {
 	for (size_t i = 0; i < scan->count; i++) {
 		const struct scan_book *book = scan->books[i];
 
-		if (book->inode == inode && book->device == device)
+		if (book_id_equal(book->id, id))
 			return book->pass == scan->pass;
 	}
 	return false;
@@ -444,7 +444,7 @@ static void scan_forgive(struct scan *scan, const struct scan_book *book)
 	for (size_t i = 0; i < scan->refused_count; i++) {
 		const struct scan_refused *refused = &scan->refused[i];
 
-		if (refused->device != book->device || refused->inode != book->inode)
+		if (!book_id_equal(refused->book, book->id))
 			scan->refused[n++] = *refused;
 	}
 	scan->refused_count = n;
@@ -462,7 +462,7 @@ int scan_hand_consume(struct scan *scan, int fd, const struct scan_handed *hande
 		return r;
 	if (fstat(owned, &st) < 0)
 		return -errno;
-	known = scan_find(scan, &st);
+	known = scan_find(scan, book_id_of(&st));
 	if (known && known->pass == scan->pass)
 		return 0;
 	if (!known) {

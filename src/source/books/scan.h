@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/book-id.h"
 #include "base/clock.h"
 #include "book/read/backing.h"
 #include "book/read/reader.h"
@@ -42,8 +43,7 @@ struct scan_recorded {
 struct scan_book {
 	struct file_fd file; /* owns its fd */
 	struct reader reader;
-	dev_t device;
-	ino_t inode;
+	struct book_id id;
 	uint32_t uid; /* who created the file */
 
 	struct proc_facts owner; /* of an exited one: what its book says, and who created it */
@@ -69,8 +69,7 @@ struct scan_book {
 struct scan_refused {
 	uint32_t pid;
 	const char *reason;
-	dev_t device;
-	ino_t inode;
+	struct book_id book;
 };
 
 /* Whether a process is to be inspected. */
@@ -114,7 +113,7 @@ static inline enum view_owner scan_book_owner(const struct scan_book *book)
 }
 
 /* A number for a book that no other book has, nor had since the machine was started. */
-uint64_t scan_book_number(dev_t device, ino_t inode, uint64_t start_ticks);
+uint64_t scan_book_number(struct book_id id, uint64_t start_ticks);
 
 int scan_new(struct scan **ret_scan);
 struct scan *scan_free(struct scan *scan);
@@ -131,7 +130,7 @@ struct scan_handed {
 };
 
 /* Whether the last pass found this file, or it was handed over since. */
-bool scan_has(const struct scan *scan, dev_t device, ino_t inode);
+bool scan_has(const struct scan *scan, struct book_id id);
 
 /*
  * After a pass: adds a book that the pass could not find itself. It is checked like any other

@@ -76,7 +76,7 @@ static void begin(void)
 	}
 	scan = (struct scan_book){
 		.owner = {.id.pid = 77, .ns_pid = 1, .comm = "many"},
-		.inode = 100,
+		.id.inode = 100,
 		.alive = true,
 	};
 	assert(reader_init(&scan.reader, &book.file.file) == 0);

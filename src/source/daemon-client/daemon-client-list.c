@@ -97,7 +97,7 @@ int daemon_client_take_consume(struct daemon_client *remote, struct scan *scan, 
 		return DAEMON_CLIENT_GARBAGE;
 	if (remote->skips || remote->continues) {
 		r = remote->skips ? 0 : daemon_client_add_parts(remote, parts, process.parts);
-	} else if (scan_has(scan, (dev_t)process.book_device, (ino_t)process.book_inode)) {
+	} else if (scan_has(scan, (struct book_id){process.book_device, process.book_inode})) {
 		/* We found it ourselves. */
 		remote->skips = true;
 		r = 0;
@@ -171,12 +171,12 @@ size_t daemon_client_count(const struct daemon_client *remote)
 	return remote->count;
 }
 
-bool daemon_client_has(const struct daemon_client *remote, dev_t device, ino_t inode)
+bool daemon_client_has(const struct daemon_client *remote, struct book_id id)
 {
 	for (size_t i = 0; i < remote->count; i++) {
 		const struct native_process *process = &remote->others[i].process;
 
-		if (process->book_inode == inode && process->book_device == device)
+		if (process->book_inode == id.inode && process->book_device == id.device)
 			return true;
 	}
 	return false;

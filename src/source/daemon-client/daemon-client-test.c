@@ -311,7 +311,7 @@ UNIT(a_book_goes_to_the_scan)
 	}
 	assert(scan->books[0]->owner.id.pid == 77 && scan->books[0]->alive);
 	assert(scan->books[0]->uid == 1001 && strcmp(scan->books[0]->container, "abc") == 0);
-	assert(scan_has(scan, scan->books[0]->device, scan->books[0]->inode));
+	assert(scan_has(scan, scan->books[0]->id));
 	/*
 	 * The daemon does not list it the next time, and its process is not visible: it is dropped.
 	 */
@@ -357,11 +357,10 @@ UNIT(the_daemon_vouches_for_what_was_refused)
 	testing_book_open(&book);
 	row = some_row(&book);
 	row.process.flags |= NATIVE_MAY_SEE | NATIVE_HAS_BOOK;
-	scan->refused[0] = (struct scan_refused){.pid = 5, .inode = 1};
-	scan->refused[1] = (struct scan_refused){.pid = 77,
-						 .device = (dev_t)row.process.book_device,
-						 .inode = (ino_t)row.process.book_inode};
-	scan->refused[2] = (struct scan_refused){.pid = 6, .inode = 2};
+	scan->refused[0] = (struct scan_refused){.pid = 5, .book.inode = 1};
+	scan->refused[1] = (struct scan_refused){
+		.pid = 77, .book = {row.process.book_device, row.process.book_inode}};
+	scan->refused[2] = (struct scan_refused){.pid = 6, .book.inode = 2};
 	scan->refused_count = 3;
 	assert(daemon_client_new(&remote) == 0);
 	assert(daemon_client_take_consume(remote, scan, &row, sizeof(row),

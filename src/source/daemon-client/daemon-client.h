@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/book-id.h"
 #include "wire/native.h"
 
 struct daemon_client;
@@ -126,7 +127,7 @@ int daemon_client_recording(struct daemon_client *remote, const char *name, int 
 size_t daemon_client_count(const struct daemon_client *remote);
 
 /* Whether this book is one of theirs. */
-bool daemon_client_has(const struct daemon_client *remote, dev_t device, ino_t inode);
+bool daemon_client_has(const struct daemon_client *remote, struct book_id id);
 
 /*
  * For tests and fuzzing: takes one packet of a process list as daemon_client_refresh() does;

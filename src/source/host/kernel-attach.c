@@ -47,14 +47,13 @@ static int kernel_attach_holder(void *context, const struct kernel_holder *holde
 	struct stat st;
 	int r;
 
-	if (!holder->is_book || holder->pid == 0 || holder->device == 0 ||
-	    scan_has(scan, holder->device, (ino_t)holder->id) ||
-	    proc_read(&scan->proc, holder->pid, &handed.owner) < 0)
+	if (!holder->is_book || holder->pid == 0 || holder->book.device == 0 ||
+	    scan_has(scan, holder->book) || proc_read(&scan->proc, holder->pid, &handed.owner) < 0)
 		return 0;
-	fd = kernel_attach(attaching, holder->id);
+	fd = kernel_attach(attaching, holder->book.inode);
 	/* The samples of another machine have inode numbers, too. */
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_dev != holder->device ||
-	    st.st_ino != (ino_t)holder->id)
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_dev != holder->book.device ||
+	    st.st_ino != (ino_t)holder->book.inode)
 		return 0;
 	proc_container(&scan->proc, holder->pid, container);
 	handed.container = container;

@@ -96,14 +96,14 @@ static int kernel_parse_holder(struct kernel_line *line, const struct kernel_par
 	const char *kind;
 	size_t length;
 
-	if (!kernel_number(line, UINT64_MAX, &holder.id))
+	if (!kernel_number(line, UINT64_MAX, &holder.book.inode))
 		return -EBADMSG;
 	length = kernel_word(line, &kind);
 	holder.is_book = length == 4 && memcmp(kind, "book", 4) == 0;
 	if (!kernel_number(line, UINT32_MAX, &device) || !kernel_number(line, INT32_MAX, &pid) ||
 	    !kernel_number(line, UINT32_MAX, &uid))
 		return -EBADMSG;
-	holder.device = (dev_t)device;
+	holder.book.device = (dev_t)device;
 	holder.pid = (uint32_t)pid;
 	holder.uid = (uint32_t)uid;
 	kernel_comm(line, holder.comm);

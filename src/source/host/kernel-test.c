@@ -98,7 +98,8 @@ UNIT(a_sample_of_kernel_rows_is_parsed)
 	struct kernel_seen seen;
 
 	assert(kernel_see(kernel_sample, &seen) == 0 && seen.count == 3);
-	assert(seen.holders[0].id == 7 && seen.holders[0].is_book && seen.holders[0].device == 38);
+	assert(seen.holders[0].book.inode == 7 && seen.holders[0].is_book &&
+	       seen.holders[0].book.device == 38);
 	assert(seen.holders[0].pid == 100 && seen.holders[0].uid == 1000);
 	assert(strcmp(seen.holders[0].comm, "python3") == 0 && seen.used[0] == 4106);
 	assert(!seen.holders[1].is_book && strcmp(seen.holders[1].comm, "a name\\") == 0);
@@ -218,7 +219,7 @@ static void kernel_make_machine(const char *totals)
 /* Knows the book with that number; none without a context. */
 static bool kernel_knows(const void *context, const struct kernel_holder *book)
 {
-	return context && book->device == 38 && book->id == *(const uint64_t *)context;
+	return context && book->book.device == 38 && book->book.inode == *(const uint64_t *)context;
 }
 
 UNIT(a_process_with_torn_figures_is_not_exact)

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/book-id.h"
+
 struct proc;
 struct scan;
 struct snapshot;
@@ -33,8 +35,8 @@ struct snapshot_memory;
 
 /* A holder of memory, as the kernel reports it. */
 struct kernel_holder {
-	uint64_t id;  /* of a book: its inode */
-	dev_t device; /* of a book: its file system; 0 = its file is closed */
+	struct book_id
+		book; /* device 0: its file is closed; of any other client: a number in place of the inode */
 	uint32_t pid; /* 0 = in no pid namespace visible to us, or exited */
 	uint32_t uid;
 	bool is_book; /* otherwise a client of the plain ioctls */

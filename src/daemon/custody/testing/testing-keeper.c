@@ -26,11 +26,7 @@
 #include "daemon/custody/keeper-process.h"
 #include "daemon/custody/keeper-start.h"
 
-struct book {
-	uint64_t device, inode;
-};
-
-static struct book *books; /* shared with forked children */
+static struct book_id *books; /* shared with forked children */
 
 static void main_or_keeper(int argc, char **argv)
 {
@@ -129,8 +125,8 @@ int testing_keeper_book(uint32_t number, struct keeper_entry *ret_entry)
 		.process.pid = 1000 + number,
 		.source = 1 + number % 3,
 		.process.start_ticks = number * UINT64_C(100000000000),
-		.device = file.st_dev,
-		.inode = file.st_ino,
+		.book.device = file.st_dev,
+		.book.inode = file.st_ino,
 	};
 	(void)snprintf(ret_entry->comm, sizeof(ret_entry->comm), "book %u", number);
 	return reading;
@@ -142,14 +138,14 @@ void testing_keeper_add(struct keeper *keeper, uint32_t number)
 	int fd = testing_keeper_book(number, &entry);
 
 	assert(number < TESTING_KEEPER_BOOKS);
-	books[number] = (struct book){.device = entry.device, .inode = entry.inode};
+	books[number] = entry.book;
 	keeper_add(keeper, &entry, fd);
 	assert(close(fd) == 0);
 }
 
 void testing_keeper_remove(struct keeper *keeper, uint32_t number)
 {
-	keeper_remove(keeper, books[number].device, books[number].inode);
+	keeper_remove(keeper, books[number]);
 }
 
 void testing_keeper_take(void *context, const struct keeper_entry *entry, int fd)
@@ -161,9 +157,9 @@ void testing_keeper_take(void *context, const struct keeper_entry *entry, int fd
 
 	assert(pread(fd, &number, sizeof(number), 0) == sizeof(number));
 	assert(number < TESTING_KEEPER_BOOKS && !taken->has[number]);
-	assert(fstat(fd, &file) == 0 && file.st_dev == entry->device);
-	assert(file.st_ino == entry->inode);
-	assert(books[number].device == entry->device && books[number].inode == entry->inode);
+	assert(fstat(fd, &file) == 0 && file.st_dev == entry->book.device);
+	assert(file.st_ino == entry->book.inode);
+	assert(book_id_equal(books[number], entry->book));
 	assert((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY);
 	assert(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	assert(entry->process.pid == 1000 + number && entry->source == 1 + number % 3);
@@ -222,8 +218,8 @@ struct keeper_wire testing_keeper_message(const struct keeper_entry *entry)
 	message.pid = entry->process.pid;
 	message.source = entry->source;
 	message.start_ticks = entry->process.start_ticks;
-	message.device = entry->device;
-	message.inode = entry->inode;
+	message.device = entry->book.device;
+	message.inode = entry->book.inode;
 	memcpy(message.comm, entry->comm, sizeof(message.comm));
 	return message;
 }
