@@ -14,7 +14,7 @@ LINES_MAX = 2000  # of one output; the rest is compared by its hash
 
 # Values of JSON that change, by the keys that lead to them. A value that is 0, null or empty stays: whether it is known is part of the answer.
 CHANGING = re.compile(r"[._]ns$|\.(?:next|code)$")
-LOAD = re.compile(r"\.(?:flight|past|store)\.(?:bytes|rounds|written|queued)$")  # also where it is 0
+LOAD = re.compile(r"\.(?:flight|past|store)\.(?:bytes|rounds|written|queued)$|\.hour\.over_ns$")  # also where it is 0
 
 LIBC_LINE = re.compile(r"^[! ]*(?:at )?__libc_start_\w+ \(")
 LIBC_FRAME = re.compile(
