@@ -190,6 +190,8 @@ def test_nothing_is_left_out_once_a_process_is_announced(world):
     player = world.player("alloc 0 DRAM 0x1000 10")
     terminal, end = pty.openpty()
     os.write(terminal, b"\x13")
+    # The kernel stops it a little later: until then it takes output.
+    wait_for(lambda: not select.select([], [end], [], 0)[1], "the terminal to stop")
     watch = subprocess.Popen([world.program, "watch"], stdin=end, stdout=end, stderr=end, env=world.env)
     os.close(end)
     # It waits in write() (1, on aarch64 64) to its standard output.
