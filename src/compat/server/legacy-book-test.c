@@ -41,6 +41,7 @@ static void ktest_close(struct ktest *test)
 	legacy_book_free(test->keep);
 	scan_book_free(test->book);
 	proc_close(&test->proc);
+	quota_deinit(&test->budget);
 }
 
 UNIT(is_a_book_like_any_other)

@@ -26,9 +26,9 @@ struct writer;
  * header of a book that this one goes on from, or NULL. 0 or a negative errno. @memory must outlive
  * the book; @ret_book is the caller's.
  */
-int legacy_book_new(struct legacy_book **ret_keep, struct quota *memory,
-		    const struct proc *proc, const struct proc_facts *owner,
-		    const struct book_header *old, struct scan_book **ret_book);
+int legacy_book_new(struct legacy_book **ret_keep, struct quota *memory, const struct proc *proc,
+		    const struct proc_facts *owner, const struct book_header *old,
+		    struct scan_book **ret_book);
 struct legacy_book *legacy_book_free(struct legacy_book *keep);
 
 struct writer *legacy_book_writer(struct legacy_book *keep);
