@@ -5,6 +5,7 @@
 #include "cli/common/must.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static int end(void (*fn)(void), void (*clean_up)(void *context), void *context,
 	ssize_t n;
 	pid_t pid;
 
-	assert(pipe(fds) == 0);
+	assert(pipe2(fds, O_CLOEXEC) == 0);
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0) {
@@ -76,23 +77,30 @@ static int end(void (*fn)(void), void (*clean_up)(void *context), void *context,
 
 UNIT(a_command_without_memory_fails_and_says_why)
 {
+	assert(end(lack, NULL, NULL, "ttmem test: out of memory\n") == COMMAND_FAILED);
+}
+
+UNIT(an_allocation_that_fails_ends_it)
+{
+#ifdef __SANITIZE_ADDRESS__
+	unit_skip("ASan itself ends a program that asks for too much");
+#endif
 	assert(end(alloc, NULL, NULL, "ttmem test: out of memory\n") == COMMAND_FAILED);
 	assert(end(grow, NULL, NULL, "ttmem test: out of memory\n") == COMMAND_FAILED);
-	assert(end(lack, NULL, NULL, "ttmem test: out of memory\n") == COMMAND_FAILED);
 }
 
 UNIT(it_cleans_up_before)
 {
 	int out = STDERR_FILENO;
 
-	assert(end(alloc, mark, &out, "ttmem test: out of memory\n!") == COMMAND_FAILED);
+	assert(end(lack, mark, &out, "ttmem test: out of memory\n!") == COMMAND_FAILED);
 }
 
 UNIT(what_cleans_up_may_choose_the_exit_code)
 {
 	int code = 7;
 
-	assert(end(alloc, leave, &code, "ttmem test: out of memory\n") == 7);
+	assert(end(lack, leave, &code, "ttmem test: out of memory\n") == 7);
 }
 
 UNIT(other_failures_and_memory_are_passed_on)
