@@ -13,11 +13,14 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
-static void document_put_occupied(struct emit *json, const char *key, const void *row)
+void document_put_occupied(struct emit *json, const char *key, const void *row)
 {
 	const struct snapshot_memory *memory = row;
 
-	document_occupied(json, key, &memory->occupied, memory->buffers, memory->used);
+	if (snapshot_is_occupied(&memory->occupied, memory->buffers, memory->used))
+		emit_u64(json, key, memory->occupied.bytes);
+	else
+		emit_null(json, key);
 }
 
 #define ROW struct snapshot_memory

@@ -10,7 +10,6 @@ struct document_commands;
 struct emit;
 struct filter;
 struct snapshot;
-struct snapshot_occupied;
 
 /* What is written of processes. */
 struct document_scope {
@@ -23,6 +22,5 @@ struct document_scope {
 void document_processes(struct emit *json, const struct snapshot *snapshot,
 			const struct document_scope *scope);
 
-/* A number, or null if it is not known for all of @buffers. */
-void document_occupied(struct emit *json, const char *key, const struct snapshot_occupied *occupied,
-		       uint64_t buffers, uint64_t used);
+/* For tables of struct snapshot_memory: null if it is not known for all buffers. */
+void document_put_occupied(struct emit *json, const char *key, const void *row);

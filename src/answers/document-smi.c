@@ -53,22 +53,6 @@ static void document_put_telemetry(struct emit *json, const char *key, const voi
 	document_telemetry(json, key, SNAPSHOT_SENSORS, &device->telemetry);
 }
 
-void document_occupied(struct emit *json, const char *key, const struct snapshot_occupied *occupied,
-		       uint64_t buffers, uint64_t used)
-{
-	if (snapshot_is_occupied(occupied, buffers, used))
-		emit_u64(json, key, occupied->bytes);
-	else
-		emit_null(json, key);
-}
-
-static void document_put_occupied(struct emit *json, const char *key, const void *row)
-{
-	const struct snapshot_memory *memory = row;
-
-	document_occupied(json, key, &memory->occupied, memory->buffers, memory->used);
-}
-
 /* What a map of the memory needs. */
 static void document_put_bank(struct emit *json, const char *key, const void *row)
 {
