@@ -156,17 +156,12 @@ uint64_t quota_most(const struct quota *quota)
 
 uint64_t quota_turn(const struct quota *quota, uint64_t key)
 {
-	const struct quota_user *user = quota_find(quota, key);
-
-	return user ? user->turn : 0;
+	return key - quota->turn - 1;
 }
 
 void quota_had_turn(struct quota *quota, uint64_t key)
 {
-	struct quota_user *user = quota_find(quota, key);
-
-	if (user)
-		user->turn = ++quota->turns;
+	quota->turn = key;
 }
 
 static void quota_rate_refill(const struct quota_rate *rate, struct quota_rate_user *user,

@@ -57,7 +57,6 @@ uint64_t quota_counted(enum quota_id id);
 struct quota_user {
 	uint64_t key;
 	uint64_t used; /* never 0 */
-	uint64_t turn; /* see quota_turn() */
 };
 
 /* All zero but for the limits: a new one. */
@@ -73,7 +72,7 @@ struct quota {
 	/* Private. */
 	struct quota_user *users; /* who have something, by key */
 	size_t count, capacity;
-	uint64_t turns;
+	uint64_t turn; /* the key of the user who had the last one */
 };
 
 /* Afterwards nobody has anything; the limits stay. */
@@ -102,8 +101,8 @@ void quota_give(struct quota *quota, uint64_t key, uint64_t amount);
 uint64_t quota_most(const struct quota *quota);
 
 /*
- * Whose turn it is: that of the user with the lowest number. A user who has had no turn since there was
- * nothing of that user has 0.
+ * Users take turns in a circle, in the order of their keys: the next turn is of the user with the lowest
+ * number. So nobody gets ahead by having nothing in between.
  */
 uint64_t quota_turn(const struct quota *quota, uint64_t key);
 void quota_had_turn(struct quota *quota, uint64_t key);

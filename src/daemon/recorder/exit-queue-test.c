@@ -59,6 +59,30 @@ UNIT(users_are_served_in_turn_however_many_one_has)
 	exit_queue_deinit(&queue);
 }
 
+UNIT(a_user_who_ends_one_process_at_a_time_is_not_always_first)
+{
+	static const uint32_t ones[] = {999, 1001};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct exit_queue queue = EXIT_QUEUE_NULL;
+		size_t others = 0;
+
+		for (size_t n = 1; n < 10; n++)
+			assert(put(&queue, n, 1000, MIB) == 0);
+		assert(put(&queue, 0, ones[i], MIB) == 0);
+		for (size_t n = 0; n < 19; n++) {
+			if (take(&queue) > 0) {
+				others++;
+				continue;
+			}
+			exit_queue_remove(&queue, &names[0]);
+			assert(put(&queue, 0, ones[i], MIB) == 0);
+		}
+		assert(others == 9);
+		exit_queue_deinit(&queue);
+	}
+}
+
 UNIT(what_was_read_counts_until_it_is_let_go)
 {
 	struct exit_queue queue = EXIT_QUEUE_NULL;

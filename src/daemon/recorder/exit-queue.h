@@ -49,8 +49,8 @@ void exit_queue_deinit(struct exit_queue *queue);
 int exit_queue_put(struct exit_queue *queue, const struct exit_queue_book *book);
 
 /*
- * The next to be read: of the user whose last turn was longest ago, the first that does not fit into its
- * group, or else the first. NULL: none waits.
+ * The next to be read: of the user whose turn it is, the first that does not fit into its group, or else
+ * the first. NULL: none waits.
  */
 void *exit_queue_take(struct exit_queue *queue);
 

@@ -48,7 +48,6 @@ struct accept_queue {
 	pthread_mutex_t lock; /* protects what follows */
 	bool is_stopping;
 	struct accept_queue_waiting *first, **last; /* oldest first */
-	uint32_t turn;                              /* the user whose connection was served last */
 	struct quota waiting, served;
 	struct accept_queue_served *places; /* config.served_max */
 };
@@ -98,19 +97,15 @@ static bool accept_queue_add(struct accept_queue *queue, struct accept_queue_wai
 	return true;
 }
 
-/*
- * With the lock held. The next one that may be served; NULL = none. Users take turns in the order of their
- * numbers: if a new one were first, as quota_turn() has it, one who always comes with one connection would
- * always be first.
- */
+/* With the lock held. The next one that may be served; NULL = none. */
 static struct accept_queue_waiting *accept_queue_next(struct accept_queue *queue)
 {
 	struct accept_queue_served *place = accept_queue_place(queue, -1);
 	struct accept_queue_waiting **next = NULL, *one;
-	uint32_t distance = UINT32_MAX;
+	uint64_t distance = UINT64_MAX;
 
 	for (struct accept_queue_waiting **at = &queue->first; place && *at; at = &(*at)->next) {
-		uint32_t from_turn = (*at)->uid - queue->turn - 1;
+		uint64_t from_turn = quota_turn(&queue->served, (*at)->uid);
 
 		if ((next && from_turn >= distance) || quota_room(&queue->served, (*at)->uid) == 0)
 			continue;
@@ -124,7 +119,7 @@ static struct accept_queue_waiting *accept_queue_next(struct accept_queue *queue
 	if (!one->next)
 		queue->last = next;
 	quota_give(&queue->waiting, one->uid, 1);
-	queue->turn = one->uid;
+	quota_had_turn(&queue->served, one->uid);
 	*place = (struct accept_queue_served){.fd = one->fd, .uid = one->uid};
 	return one;
 }
