@@ -18,9 +18,7 @@ static const char *fields_base(const struct field *field, const void *row)
 {
 	const char *base = row;
 
-	if (field->via)
-		memcpy(&base, base + field->via - 1, sizeof(base));
-	return base;
+	return field->via ? *(const char *const *)(const void *)(base + field->via - 1) : base;
 }
 
 /* The value as a number; a text counts as 1. */

@@ -68,23 +68,23 @@ enum field_absent {
 
 struct field {
 	const char *key;
-	uint8_t kind;    /* enum field_kind */
-	uint8_t absent;  /* enum field_absent */
+	const struct field *fields;
+	size_t size; /* of an element of an array */
+	const char *(*names)(uint32_t number);
+	void (*put)(struct emit *json, const char *key, const void *row);
+
+	/* What people read in its column; has room for FIELDS_TEXT bytes. NULL = the kind decides. */
+	const char *(*people)(const void *row, char *text);
+	struct table_column column; /* without a title it is none */
+
 	uint16_t offset; /* of the member */
 	uint16_t via;   /* 1 + offset of a pointer to the struct that has the member; 0 = the row */
 	uint16_t known; /* 1 + offset of a bool in the same struct; 0 = the member itself tells */
 	uint16_t unknown; /* the same, if true stands for no value */
-	const struct field *fields;
-	size_t size;    /* of an element of an array */
-	uint16_t count; /* of a list: offset of the number of its elements, a size_t */
-	uint16_t room;  /* and how many the array has room for */
-	const char *(*names)(uint32_t number);
-	void (*put)(struct emit *json, const char *key, const void *row);
-
-	/* As a column; without a title it is none. */
-	struct table_column column;
-	/* What people read instead; has room for FIELDS_TEXT bytes. NULL = the kind decides. */
-	const char *(*people)(const void *row, char *text);
+	uint16_t count;   /* of a list: offset of the number of its elements, a size_t */
+	uint16_t room;    /* and how many the array has room for */
+	uint8_t kind;     /* enum field_kind */
+	uint8_t absent;   /* enum field_absent */
 };
 
 #define FIELD_SAME(A, B) sizeof(char[__builtin_types_compatible_p(A, B) ? 1 : -1])
