@@ -148,6 +148,7 @@ static void fields_put_value(struct emit *json, const struct field *field, const
 
 void fields_put(struct emit *json, const struct field *fields, const void *row)
 {
+	assert(row);
 	for (const struct field *field = fields; field->key; field++) {
 		const char *base = fields_base(field, row);
 		uint64_t number;
