@@ -2,8 +2,8 @@
 """./dev mutate: measures the tests by small faults in the code that they test.
 
 Each mutant is put into a copy of the last commit, in build-mutate/, and is built there. It is killed by the first
-test that fails with it and passes without it: of the layer's unit and hostile tests, or else of the integration
-tests in TABLE. A mutant that does not compile, or whose object code is the same, does not count.
+test that fails with it and passes without it: of the layer's unit and hostile tests, or else of the transcripts in
+tests/golden (the net), or else of the integration tests in TABLE. A mutant that does not compile, or whose object code is the same, does not count.
 """
 
 import argparse
@@ -33,6 +33,7 @@ USUAL = FOLDER / "usual.json"
 # passed, the limit is ten times as long as it took.
 UNIT_LIMIT = 120
 FILE_LIMIT = 300
+NET_LIMIT = 600
 LIMIT_MIN = 20
 
 # Which integration tests concern a folder: the longest that fits. Below tests/integration.
@@ -149,7 +150,7 @@ class Copy:
 
     def __init__(self):
         self.commit = git("rev-parse", "HEAD").strip()
-        self.unsound = set()  # tests that fail without a mutant too
+        self.unsound = set()  # tests and transcripts that fail without a mutant too
         if not (TREE / ".git").exists():
             FOLDER.mkdir(exist_ok=True)
             git("clone", "-q", "--shared", "--no-checkout", str(ROOT), str(TREE))
@@ -176,6 +177,7 @@ class Copy:
                 kind, _, layer = suite.partition(":")[2].partition("-")
                 if layer and kind in ("unit", "hostile"):
                     self.tests[layer].append(test)
+        self.transcripts = sorted(path.stem for path in (TREE / "tests/golden/transcripts").glob("*.txt"))
         self.programs = [
             os.path.relpath(name, BUILD)
             for target in json.loads(self.introspect("--targets"))
@@ -232,6 +234,18 @@ def run_pytest(name, without=()):
     return failed[1] if failed else name
 
 
+def run_net(names):
+    """The transcript that differs; "" if none does."""
+    words = ["/usr/bin/python3", "-B", "tests/golden/run.py", *names]
+    code, output = run_test(" ".join(["net", *names]), NET_LIMIT, words, cwd=TREE, env={**os.environ, "TTMEM_BUILD": str(BUILD)})
+    if code in (0, 77):  # 77: needs root
+        return ""
+    if failed := re.search(r"^FAIL (\S+)", output, re.M):
+        return failed[1]
+    done = re.findall(r"^ok +(\S+)", output, re.M)
+    return next((name for name in names if name not in done), "")
+
+
 class Mutation:
     """One mutant in the copy."""
 
@@ -275,11 +289,21 @@ class Mutation:
                     return "unit", f"{test['name']} ({why})"
         return "", ""
 
-    def by_integration(self):
-        names = longest(layer_of(self.mutant.path), TABLE)
-        if names and ninja(*self.copy.programs)[0] != 0:
+    def by_net(self):
+        if ninja(*self.copy.programs)[0] != 0:
             return "", "the programs cannot be built"
-        for name in names:
+        while names := [name for name in self.copy.transcripts if name not in self.copy.unsound]:
+            found = run_net(names)
+            if not found:
+                break
+            if self.is_sound(found, self.copy.programs, lambda found=found: run_net([found])):
+                return "net", found
+            if ninja(*self.copy.programs)[0] != 0:
+                break
+        return "", ""
+
+    def by_integration(self):
+        for name in longest(layer_of(self.mutant.path), TABLE):
             while found := run_pytest(f"tests/integration/{name}", self.copy.unsound):
                 if self.is_sound(found, self.copy.programs, lambda found=found: run_pytest(found)):
                     return "integration", found.removeprefix("tests/integration/")
@@ -288,7 +312,7 @@ class Mutation:
         return "", ""
 
     def judge(self, is_unit_only):
-        """(outcome, by whom): not counted, unit, integration or survived."""
+        """(outcome, by whom): not counted, unit, net, integration or survived."""
         if not self.copy.objects[self.mutant.path]:
             return "not counted", "not built here"
         before = self.copy.code(self.mutant.path)
@@ -300,8 +324,9 @@ class Mutation:
             if after == before:
                 return "not counted", "same object code"
             outcome, who = self.by_unit()
-            if not outcome and not is_unit_only:
-                outcome, who = self.by_integration()
+            for further in () if is_unit_only else (self.by_net, self.by_integration):
+                if not outcome and not who:
+                    outcome, who = further()
             return outcome or "survived", who
         finally:
             self.take_back()
@@ -329,12 +354,12 @@ def show_table(results):
     for entry in results:
         for name in (entry["path"].split("/")[1], "all"):
             counts[name][entry["outcome"]] += 1
-    print(f"\n{'area':12} {'mutants':>8} {'by unit':>8} {'by integration':>15} {'survived':>9} {'killed':>7}")
+    print(f"\n{'area':12} {'mutants':>8} {'by unit':>8} {'by net':>7} {'by integration':>15} {'survived':>9} {'killed':>7}")
     for name in [*sorted(name for name in counts if name != "all"), "all"]:
         count = counts[name]
-        total = count["unit"] + count["integration"] + count["survived"]
+        total = sum(count[outcome] for outcome in ("unit", "net", "integration", "survived"))
         killed = f"{100 * (total - count['survived']) // total} %" if total else "-"
-        print(f"{name:12} {total:8} {count['unit']:8} {count['integration']:15} {count['survived']:9} {killed:>7}")
+        print(f"{name:12} {total:8} {count['unit']:8} {count['net']:7} {count['integration']:15} {count['survived']:9} {killed:>7}")
 
 
 def parse():
@@ -351,7 +376,7 @@ def parse():
 
 
 def show(entry, seconds):
-    what = {"unit": "killed", "integration": "killed"}.get(entry["outcome"], entry["outcome"])
+    what = "killed" if entry["outcome"] in ("unit", "net", "integration") else entry["outcome"]
     by = f": {entry['by']}" if what == "not counted" else f" by {entry['by']}" if entry["by"] else ""
     print(f"{entry['path']}:{entry['line']}  {entry['what']}\n    {what}{by} [{seconds:.0f} s]", flush=True)
 
