@@ -2,12 +2,16 @@
 
 /* Reads rows as their tables describe them. The object may be anything. */
 
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "answers/fields.h"
 #include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/pool.h"
 #include "base/text.h"
 #include "model/types.h"
 
@@ -61,21 +65,90 @@ static uint32_t fields_take_flags(const struct field *field, const json_t *list)
 	return flags;
 }
 
-static void fields_take_types(const struct field *field, const json_t *object, char *rows)
+static int fields_take_types(const struct field *field, const json_t *object, char *rows,
+			     struct pool *pool)
 {
-	for (uint32_t type = 0; types_name(type); type++)
-		fields_take(json_object_get(object, types_name(type)), field->fields,
-			    rows + type * field->size);
+	int r = 0;
+
+	for (uint32_t type = 0; r == 0 && types_name(type); type++)
+		r = fields_take(json_object_get(object, types_name(type)), field->fields,
+				rows + type * field->size, pool);
+	return r;
 }
 
-static void fields_take_list(const struct field *field, const json_t *list, char *row)
+static int fields_take_elements(const struct field *field, const json_t *list, size_t count,
+				char *elements, struct pool *pool)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		const json_t *value = json_array_get(list, i);
+		void *element = elements + i * field->size;
+
+		if (field->kind == FIELD_TEXTS)
+			*(const char **)element = json_string_value(value);
+		else
+			r = fields_take(value, field->fields, element, pool);
+	}
+	return r;
+}
+
+static int fields_take_list(const struct field *field, const json_t *list, char *row,
+			    struct pool *pool)
 {
 	size_t count = bits_min(json_array_size(list), field->room);
 
-	for (size_t i = 0; i < count; i++)
-		fields_take(json_array_get(list, i), field->fields,
-			    row + field->offset + i * field->size);
 	*(size_t *)(void *)(row + field->count) = count;
+	return fields_take_elements(field, list, count, row + field->offset, pool);
+}
+
+/* Into the pool. */
+static int fields_take_rows(const struct field *field, const json_t *list, char *row,
+			    struct pool *pool)
+{
+	CLEANUP_FREE char *elements = NULL;
+	size_t count = json_array_size(list);
+	const void **member = (const void **)(void *)(row + field->offset);
+	int r;
+
+	*member = NULL;
+	*(size_t *)(void *)(row + field->count) = 0;
+	if (!pool || count == 0)
+		return 0;
+	elements = calloc(count, field->size);
+	if (!elements)
+		return -ENOMEM;
+	r = fields_take_elements(field, list, count, elements, pool);
+	if (r < 0)
+		return r;
+	*member = pool_block(pool, elements, count * field->size);
+	if (!*member)
+		return -ENOMEM;
+	*(size_t *)(void *)(row + field->count) = count;
+	return 0;
+}
+
+static int fields_take_pointer(const struct field *field, const json_t *object, void *member,
+			       struct pool *pool)
+{
+	CLEANUP_FREE char *made = NULL;
+	int r;
+
+	*(const void **)member = NULL;
+	if (!pool || !json_is_object(object))
+		return 0;
+	made = calloc(1, field->size);
+	r = made ? fields_take(object, field->fields, made, pool) : -ENOMEM;
+	if (r < 0)
+		return r;
+	*(const void **)member = pool_block(pool, made, field->size);
+	return *(const void **)member ? 0 : -ENOMEM;
+}
+
+static void fields_take_numbers(const struct field *field, const json_t *list, uint64_t *numbers)
+{
+	for (size_t i = 0; i < field->room; i++)
+		numbers[i] = fields_take_number(json_array_get(list, i));
 }
 
 /* Whether the value is one of the kind. */
@@ -88,11 +161,17 @@ static bool fields_is(const struct field *field, const json_t *value)
 		return json_is_string(value);
 	case FIELD_FLAGS:
 	case FIELD_LIST:
+	case FIELD_ROWS:
+	case FIELD_TEXTS:
+	case FIELD_NUMBERS:
 		return json_is_array(value);
 	case FIELD_BOOL:
 	case FIELD_NOT:
 		return json_is_boolean(value);
+	case FIELD_DOUBLE:
+		return json_is_number(value);
 	case FIELD_OBJECT:
+	case FIELD_POINTER:
 	case FIELD_TYPES:
 		return json_is_object(value);
 	default:
@@ -100,7 +179,8 @@ static bool fields_is(const struct field *field, const json_t *value)
 	}
 }
 
-static void fields_take_value(const struct field *field, const json_t *value, char *row)
+static int fields_take_value(const struct field *field, const json_t *value, char *row,
+			     struct pool *pool)
 {
 	void *member = row + field->offset;
 
@@ -110,6 +190,9 @@ static void fields_take_value(const struct field *field, const json_t *value, ch
 		break;
 	case FIELD_SIGNED:
 		*(int64_t *)member = json_integer_value(value);
+		break;
+	case FIELD_DOUBLE:
+		*(double *)member = json_is_number(value) ? json_number_value(value) : NAN;
 		break;
 	case FIELD_SHORT:
 		*(uint32_t *)member = fields_take_short(value);
@@ -128,38 +211,53 @@ static void fields_take_value(const struct field *field, const json_t *value, ch
 		*(bool *)member = json_is_boolean(value) &&
 				  json_is_true(value) == (field->kind == FIELD_BOOL);
 		break;
+	case FIELD_NUMBERS:
+		fields_take_numbers(field, value, member);
+		break;
 	case FIELD_OBJECT:
-		fields_take(value, field->fields, member);
-		break;
+		return fields_take(value, field->fields, member, pool);
+	case FIELD_POINTER:
+		return fields_take_pointer(field, value, member, pool);
 	case FIELD_TYPES:
-		fields_take_types(field, value, member);
-		break;
+		return fields_take_types(field, value, member, pool);
 	case FIELD_LIST:
-		fields_take_list(field, value, row);
-		break;
+		return fields_take_list(field, value, row, pool);
+	case FIELD_ROWS:
+	case FIELD_TEXTS:
+		return fields_take_rows(field, value, row, pool);
 	default:
 		*(uint64_t *)member = fields_take_number(value);
 		break;
 	}
+	return 0;
 }
 
-void fields_take(const json_t *object, const struct field *fields, void *row)
+/* One entry of a table. */
+static int fields_take_one(const json_t *object, const struct field *field, char *row,
+			   struct pool *pool)
 {
-	char *base = row;
+	const json_t *value = json_object_get(object, field->key);
+	int r;
 
-	for (const struct field *field = fields; field->key; field++) {
-		const json_t *value = json_object_get(object, field->key);
+	if (field->kind == FIELD_ALSO)
+		return fields_take(object, field->fields, row, pool);
+	if (field->kind == FIELD_CODE)
+		return field->take ? field->take(object, row + field->offset, pool) : 0;
+	if (field->kind == FIELD_EACH || field->absent == FIELD_COLUMN || field->via)
+		return 0;
+	r = fields_take_value(field, value, row, pool);
+	if (field->known)
+		*(bool *)(row + field->known - 1) = fields_is(field, value);
+	if (field->unknown)
+		*(bool *)(row + field->unknown - 1) = !fields_is(field, value);
+	return r;
+}
 
-		if (field->kind == FIELD_ALSO) {
-			fields_take(object, field->fields, row);
-			continue;
-		}
-		if (field->kind == FIELD_CODE || field->absent == FIELD_COLUMN || field->via)
-			continue;
-		fields_take_value(field, value, base);
-		if (field->known)
-			*(bool *)(base + field->known - 1) = fields_is(field, value);
-		if (field->unknown)
-			*(bool *)(base + field->unknown - 1) = !fields_is(field, value);
-	}
+int fields_take(const json_t *object, const struct field *fields, void *row, struct pool *pool)
+{
+	int r = 0;
+
+	for (const struct field *field = fields; r == 0 && field->key; field++)
+		r = fields_take_one(object, field, row, pool);
+	return r;
 }

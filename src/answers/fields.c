@@ -6,6 +6,8 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
+#include <stdalign.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -21,7 +23,7 @@ static const char *fields_base(const struct field *field, const void *row)
 	return field->via ? *(const char *const *)(const void *)(base + field->via - 1) : base;
 }
 
-/* The value as a number; a text counts as 1. */
+/* The value as a number; what is not one counts as 1 if it is there. */
 static uint64_t fields_number(const struct field *field, const char *base)
 {
 	const void *member = base + field->offset;
@@ -31,12 +33,15 @@ static uint64_t fields_number(const struct field *field, const char *base)
 	case FIELD_NAME:
 	case FIELD_FLAGS:
 		return *(const uint32_t *)member;
+	case FIELD_DOUBLE:
+		return isnan(*(const double *)member) ? 0 : 1;
 	case FIELD_BOOL:
 		return *(const bool *)member;
 	case FIELD_NOT:
 		return !*(const bool *)member;
 	case FIELD_TEXT:
-		return *(const char *const *)member != NULL;
+	case FIELD_POINTER:
+		return *(const void *const *)member != NULL;
 	case FIELD_NUMBER:
 	case FIELD_BYTES:
 	case FIELD_TIME:
@@ -64,7 +69,9 @@ static bool fields_has(const struct field *field, const char *base, uint64_t num
 		return *(const bool *)(base + field->known - 1);
 	if (field->unknown)
 		return !*(const bool *)(base + field->unknown - 1);
-	return field->absent == FIELD_ALWAYS || number;
+	if (field->kind == FIELD_NAME)
+		return field->absent == FIELD_ALWAYS || field->names((uint32_t)number);
+	return number || (field->absent == FIELD_ALWAYS && field->kind != FIELD_POINTER);
 }
 
 static bool fields_has_cell(const struct field *field, const char *base)
@@ -97,19 +104,51 @@ void fields_put_by_type(struct emit *json, const char *key, const struct field *
 	emit_close_object(json);
 }
 
+static void fields_put_element(struct emit *json, const struct field *field, const void *element)
+{
+	if (field->kind == FIELD_TEXTS)
+		emit_string(json, NULL, *(const char *const *)element);
+	else if (field->kind == FIELD_NUMBERS)
+		emit_u64(json, NULL, *(const uint64_t *)element);
+	else
+		fields_put_row(json, field->fields, element);
+}
+
+/* Elements that lie one behind the other, in the row or where it points to. */
 static void fields_put_list(struct emit *json, const struct field *field, const char *base)
 {
-	size_t count = *(const size_t *)(const void *)(base + field->count);
+	const char *list = base + field->offset;
+	size_t size = field->size, count = field->room;
 
+	if (field->kind == FIELD_NUMBERS)
+		size = sizeof(uint64_t);
+	else
+		count = *(const size_t *)(const void *)(base + field->count);
+	if (field->kind == FIELD_ROWS || field->kind == FIELD_TEXTS)
+		list = *(const char *const *)(const void *)list;
 	emit_open_array(json, field->key);
 	for (size_t i = 0; i < count; i++)
-		fields_put_row(json, field->fields, base + field->offset + i * field->size);
+		fields_put_element(json, field, list + i * size);
+	emit_close_array(json);
+}
+
+static void fields_put_each(struct emit *json, const struct field *field, const void *row)
+{
+	alignas(max_align_t) char element[FIELDS_ELEMENT];
+	size_t at = 0;
+
+	assert(field->size <= sizeof(element));
+	emit_open_array(json, field->key);
+	while (field->each(row, &at, element))
+		fields_put_row(json, field->fields, element);
 	emit_close_array(json);
 }
 
 static void fields_put_value(struct emit *json, const struct field *field, const char *base,
 			     uint64_t number)
 {
+	const char *member = base + field->offset;
+
 	switch (field->kind) {
 	case FIELD_HEX:
 		emit_hex(json, field->key, number);
@@ -126,19 +165,31 @@ static void fields_put_value(struct emit *json, const struct field *field, const
 		emit_bool(json, field->key, number);
 		break;
 	case FIELD_LIST:
+	case FIELD_ROWS:
+	case FIELD_TEXTS:
+	case FIELD_NUMBERS:
 		fields_put_list(json, field, base);
+		break;
+	case FIELD_EACH:
+		fields_put_each(json, field, base);
 		break;
 	case FIELD_SIGNED:
 		emit_i64(json, field->key, (int64_t)number);
 		break;
+	case FIELD_DOUBLE:
+		emit_double(json, field->key, *(const double *)(const void *)member);
+		break;
 	case FIELD_OBJECT:
+	case FIELD_POINTER:
 		emit_open_object(json, field->key);
-		fields_put(json, field->fields, base + field->offset);
+		fields_put(json, field->fields,
+			   field->kind == FIELD_OBJECT
+				   ? member
+				   : *(const char *const *)(const void *)member);
 		emit_close_object(json);
 		break;
 	case FIELD_TYPES:
-		fields_put_by_type(json, field->key, field->fields, base + field->offset,
-				   field->size);
+		fields_put_by_type(json, field->key, field->fields, member, field->size);
 		break;
 	default:
 		emit_u64(json, field->key, number);
@@ -154,7 +205,8 @@ void fields_put(struct emit *json, const struct field *fields, const void *row)
 		uint64_t number;
 
 		if (field->kind == FIELD_CODE) {
-			field->put(json, field->key, row);
+			if (base)
+				field->put(json, field->key, base + field->offset);
 		} else if (field->kind == FIELD_ALSO) {
 			fields_put(json, field->fields, row);
 		} else if (field->absent != FIELD_COLUMN) {

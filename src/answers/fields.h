@@ -3,12 +3,14 @@
 
 /*
  * A row of an answer, described once: a table with one entry for each field, from which JSON, CSV and text are
- * written. An entry has a key, a member of the row's struct, its kind, and what is written where there is no
- * value. FIELD() checks at compile time that the member has the type of its kind. What fits no kind is CODE.
+ * written, JSON is read, and its schema is made. An entry has a key, a member of the row's struct, its kind, and
+ * what is written where there is no value. FIELD() checks at compile time that the member has the type of its
+ * kind. What fits no kind is CODE.
  *
- *   struct field[] ──► fields_put()      "pid":12,"comm":"python"
- *        ├─ "pid,comm" ──► fields_csv_row()     12,python
- *        └─ "comm,pid" ──► fields_table_row()   python   12
+ *   struct field[] ──► fields_put()  ◄──► fields_take()     "pid":12,"comm":"python"
+ *        ├─ "pid,comm" ──► fields_csv_row()                 12,python
+ *        ├─ "comm,pid" ──► fields_table_row()               python   12
+ *        └─ fields_put_schema()                             {"type":"object","required":["pid",...
  */
 
 #include <stdbool.h>
@@ -20,9 +22,11 @@
 
 struct emit;
 struct json_t;
+struct pool;
 
-#define FIELDS_MAX 32u   /* of a view */
-#define FIELDS_TEXT 1024 /* the longest cell of a table */
+#define FIELDS_MAX 32u       /* of a view */
+#define FIELDS_TEXT 1024     /* the longest cell of a table */
+#define FIELDS_ELEMENT 4096u /* the largest that each() makes */
 
 enum field_kind {
 	FIELD_NUMBER = 0, /* uint64_t, likewise the next four */
@@ -32,17 +36,23 @@ enum field_kind {
 	FIELD_HEX,    /* "0x1f" */
 	FIELD_SIGNED, /* int64_t */
 	FIELD_SHORT,  /* uint32_t, likewise the next two */
-	FIELD_NAME,   /* its text is from names() */
+	FIELD_NAME,   /* its text is from names(); without one there is no value */
 	FIELD_FLAGS,  /* a list of the texts of its bits */
-	FIELD_TEXT,   /* const char * */
+	FIELD_TEXT,   /* const char *; NULL = no value */
 	FIELD_BOOL,
-	FIELD_NOT, /* bool: true is written as false */
+	FIELD_NOT,    /* bool: true is written as false */
+	FIELD_DOUBLE, /* NAN = no value */
 	/* In JSON only: */
-	FIELD_OBJECT, /* a struct with fields of its own */
-	FIELD_TYPES,  /* an object with one for each type of memory: an array of such structs */
-	FIELD_LIST,   /* an array of them, and another member with their number */
-	FIELD_ALSO,   /* more fields of the same row */
-	FIELD_CODE,   /* put() writes the members */
+	FIELD_OBJECT,  /* a struct with fields of its own */
+	FIELD_POINTER, /* a pointer to one; NULL = no value */
+	FIELD_TYPES,   /* an object with one for each type of memory: an array of such structs */
+	FIELD_LIST,    /* an array of them, and another member with their number */
+	FIELD_ROWS,    /* likewise a pointer to the first */
+	FIELD_TEXTS,   /* likewise a pointer to the first of texts */
+	FIELD_EACH,    /* a list of structs that each() makes one after the other */
+	FIELD_NUMBERS, /* an array of uint64_t */
+	FIELD_ALSO,    /* more fields of the same row */
+	FIELD_CODE, /* put() writes the members that the fields describe, and take() reads them */
 };
 
 #define FIELD_TYPE_NUMBER uint64_t
@@ -57,6 +67,7 @@ enum field_kind {
 #define FIELD_TYPE_TEXT const char *
 #define FIELD_TYPE_BOOL bool
 #define FIELD_TYPE_NOT bool
+#define FIELD_TYPE_DOUBLE double
 
 /* What JSON has where there is no value: the member is 0, false or NULL, or "known" says so. */
 enum field_absent {
@@ -71,7 +82,12 @@ struct field {
 	const struct field *fields;
 	size_t size; /* of an element of an array */
 	const char *(*names)(uint32_t number);
-	void (*put)(struct emit *json, const char *key, const void *row);
+
+	/* CODE, of the member; EACH: fills the next element from @at on, or returns false. */
+	void (*put)(struct emit *json, const char *key, const void *member);
+	int (*take)(const struct json_t *object, void *member, struct pool *pool);
+	bool (*each)(const void *row, size_t *at, void *ret_element);
+	const char *says; /* in the schema; NULL = the key says all */
 
 	/* What people read in its column; has room for FIELDS_TEXT bytes. NULL = the kind decides. */
 	const char *(*people)(const void *row, char *text);
@@ -85,6 +101,7 @@ struct field {
 	uint16_t room;    /* and how many the array has room for */
 	uint8_t kind;     /* enum field_kind */
 	uint8_t absent;   /* enum field_absent */
+	uint8_t least;    /* the smallest number that is valid, for the schema */
 };
 
 #define FIELD_SAME(A, B) sizeof(char[__builtin_types_compatible_p(A, B) ? 1 : -1])
@@ -126,16 +143,19 @@ struct field {
 			##__VA_ARGS__                                                              \
 	}
 
-/* JSON only: a struct in the row, one that the row has a pointer to; an array of structs, one for each type of memory. */
+/*
+ * JSON only: a struct in the row, one that the row has a pointer to; an array of structs, one for each type of
+ * memory; an array in the row; an array that it has a pointer to (ROWS, TEXTS); rows that are made; numbers.
+ */
 #define FIELD_STRUCT(KEY, MEMBER, FIELDS, ...)                                       \
 	{                                                                            \
 		.key = (KEY), .kind = FIELD_OBJECT, .offset = offsetof(ROW, MEMBER), \
 		.fields = (FIELDS), ##__VA_ARGS__                                    \
 	}
-#define FIELD_POINTED(KEY, POINTER, FIELDS)                                            \
-	{                                                                              \
-		.key = (KEY), .kind = FIELD_OBJECT, .via = 1 + offsetof(ROW, POINTER), \
-		.fields = (FIELDS)                                                     \
+#define FIELD_POINTED(KEY, POINTER, FIELDS, ...)                                           \
+	{                                                                                  \
+		.key = (KEY), .kind = FIELD_POINTER, .offset = offsetof(ROW, POINTER),     \
+		.fields = (FIELDS), .size = sizeof(*((ROW *)NULL)->POINTER), ##__VA_ARGS__ \
 	}
 #define FIELD_BY_TYPE(KEY, MEMBER, FIELDS)                                          \
 	{                                                                           \
@@ -149,9 +169,25 @@ struct field {
 		.count = offsetof(ROW, COUNT),                                           \
 		.room = sizeof(((ROW *)NULL)->MEMBER) / sizeof(((ROW *)NULL)->MEMBER[0]) \
 	}
-#define FIELD_CODED(KEY, PUT)                                  \
-	{                                                      \
-		.key = (KEY), .kind = FIELD_CODE, .put = (PUT) \
+#define FIELD_ARRAY_AT(KEY, KIND, POINTER, COUNT, ...)                                  \
+	{                                                                               \
+		.key = (KEY), .kind = FIELD_##KIND, .offset = offsetof(ROW, POINTER),   \
+		.size = sizeof(*((ROW *)NULL)->POINTER), .count = offsetof(ROW, COUNT), \
+		##__VA_ARGS__                                                           \
+	}
+#define FIELD_MADE(KEY, EACH, ELEMENT, FIELDS, ...)                                        \
+	{                                                                                  \
+		.key = (KEY), .kind = FIELD_EACH, .each = (EACH), .size = sizeof(ELEMENT), \
+		.fields = (FIELDS), ##__VA_ARGS__                                          \
+	}
+#define FIELD_FIXED(KEY, MEMBER, ...)                                                   \
+	{                                                                               \
+		.key = (KEY), .kind = FIELD_NUMBERS, .offset = offsetof(ROW, MEMBER),   \
+		.room = sizeof(((ROW *)NULL)->MEMBER) / sizeof(uint64_t), ##__VA_ARGS__ \
+	}
+#define FIELD_CODED(KEY, PUT, ...)                                            \
+	{                                                                     \
+		.key = (KEY), .kind = FIELD_CODE, .put = (PUT), ##__VA_ARGS__ \
 	}
 #define FIELD_MORE(FIELDS)                                        \
 	{                                                         \
@@ -169,10 +205,15 @@ void fields_put_row(struct emit *json, const struct field *fields, const void *r
 
 /*
  * Fills the members of a row from an object that another program wrote, or NULL. What is missing or of another
- * type is 0, false, NULL or not known; a number that is negative or too large is 0, and a name that is not ours
- * UINT32_MAX. Texts live as long as the object. Pointers to structs and CODE are not read.
+ * type is 0, false, NULL, NAN or not known; a number that is negative or too large is 0, and a name that is not
+ * ours UINT32_MAX. Texts live as long as the object; what pointers point to is in the pool (NULL: those fields
+ * are not read). Fields of a struct that the row has a pointer to (FIELD_VIA) and EACH are not read. 0 or -ENOMEM.
  */
-void fields_take(const struct json_t *object, const struct field *fields, void *row);
+int fields_take(const struct json_t *object, const struct field *fields, void *row,
+		struct pool *pool);
+
+/* The JSON schema of an object with these members: its own members, without the braces. */
+void fields_put_schema(struct emit *json, const struct field *fields);
 
 /* An object with a row for each type of memory. */
 void fields_put_by_type(struct emit *json, const char *key, const struct field *fields,

@@ -169,7 +169,7 @@ static int status_run(int argc, char **argv)
 	if (r != 0)
 		return daemon_pages_fail("status", remote, r);
 	status = daemon_pages_load(text, length);
-	fields_take(status, status_fields, &row);
+	(void)fields_take(status, status_fields, &row, NULL);
 	if (json)
 		fwrite(text, 1, length, stdout);
 	else

@@ -90,7 +90,7 @@ static void doctor_note_status(struct doctor *doctor, const json_t *document)
 	struct status_row status = {0};
 	const char *version;
 
-	fields_take(document, status_fields, &status);
+	(void)fields_take(document, status_fields, &status, NULL);
 	version = status.health.version;
 
 	daemon->answers = true;

@@ -56,7 +56,7 @@ void fleet_row_parse(struct fleet_row *row, const char *text, size_t length)
 	struct host_row *facts = &row->facts;
 
 	if (fleet_is(json_string_value(json_object_get(document, "schema")), "ttmem.host/1")) {
-		fields_take(document, host_fields, facts);
+		(void)fields_take(document, host_fields, facts, NULL);
 		row->is_degraded = !fleet_is(facts->status, "ok");
 		facts->status = NULL; /* it is the document's */
 		facts->has_fullest = facts->fullest.amount.capacity > 0;
