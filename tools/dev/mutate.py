@@ -2,7 +2,7 @@
 """./dev mutate: measures the tests by small faults in the code that they test.
 
 Each mutant is put into a copy of the last commit, in build-mutate/, and is built there. It is killed by the first
-test that fails with it and passes without it: of the layer's unit and hostile tests, or else of the transcripts in
+test that fails with it and passes without it: of the layer's unit, hostile and proof tests, or else of the transcripts in
 tests/golden (the net), or else of the integration tests in TABLE. A mutant that does not compile, or whose object code is the same, does not count.
 """
 
@@ -39,19 +39,23 @@ LIMIT_MIN = 20
 # Which integration tests concern a folder: the longest that fits. Below tests/integration.
 TABLE = {
     "base": ["command/test_command.py", "command/test_run.py", "daemon/test_daemon.py"],
-    "book": ["library/test_books.py", "library/test_leak_patterns.py", "library/test_spaces.py", "trust/test_book_files.py"],
+    "base/files": ["trust/test_files.py", "trust/test_recordings_kept.py", "command/test_record.py", "daemon/test_faults_disk.py"],
+    "base/process": ["command/test_run.py", "daemon/test_settings.py", "daemon/test_exits.py", "trust/test_namespaces.py"],
+    "base/threads": ["daemon/test_daemon.py", "daemon/test_faults.py"],
+    "book": ["library/test_books.py", "library/test_leak_patterns.py", "library/test_spaces.py", "trust/test_book_files.py", "library/test_life_syscalls.py"],
     "wire": ["daemon/test_native.py", "daemon/test_native_http.py", "trust/test_doors.py"],
     "model": ["command/test_smi.py", "command/test_buffers.py", "command/test_map.py", "host/test_machines.py", "daemon/test_web_metrics.py"],
     "model/cards": ["host", "daemon/test_cards.py"],
     "answers": ["command/test_output.py", "command/test_smi_full.py", "daemon/test_daemon_http.py", "daemon/test_fleet.py"],
     "model/sites": ["library/test_sites.py", "command/test_buffers.py", "command/test_diff.py"],
-    "symbol": ["library/test_lines.py", "library/test_names.py", "library/test_sites.py", "trust/test_sandbox.py"],
+    "symbol": ["library/test_lines.py", "library/test_names.py", "library/test_sites.py", "library/test_stacks.py", "trust/test_sandbox.py"],
     "source": ["host", "command/test_smi.py", "command/test_untracked.py", "trust/test_regions.py", "trust/test_devices.py"],
-    "source/books": ["library/test_books.py", "command/test_peak.py", "command/test_smi.py", "trust/test_dead_books.py"],
+    "source/books": ["library/test_books.py", "command/test_peak.py", "command/test_smi.py", "command/test_watch.py", "trust/test_dead_books.py", "trust/test_hostile.py"],
     "source/fleet": ["command/test_hosts.py", "daemon/test_fleet.py"],
-    "recording": ["command/test_record.py", "command/test_replay.py", "command/test_from.py", "command/test_report.py"],
+    "recording": ["command/test_record.py", "command/test_replay.py", "command/test_from.py", "command/test_report.py", "command/test_export_recordings.py", "command/test_top_recording.py"],
+    "recording/json": ["command/test_report_serve.py", "command/test_from.py"],
     "recording/flight": ["daemon/test_flight.py", "command/test_black_box.py", "trust/test_recordings_kept.py"],
-    "store": ["command/test_history.py", "daemon/test_leak_lists.py", "daemon/test_ended.py", "daemon/test_faults_disk.py"],
+    "store": ["command/test_history.py", "daemon/test_leak_lists.py", "daemon/test_ended.py", "daemon/test_faults_disk.py", "daemon/test_peaks.py", "daemon/test_faults_counts.py"],
     "web": ["daemon/test_web.py", "daemon/test_web_limits.py", "daemon/test_web_stream.py", "daemon/test_daemon_http.py", "trust/test_open.py"],
     "web/export": ["daemon/test_web_metrics.py", "daemon/test_otlp.py", "daemon/test_otlp_hostile.py"],
     "daemon": ["daemon/test_daemon.py", "daemon/test_daemon_joining.py", "daemon/test_exits.py", "daemon/test_commands.py", "trust/test_shares.py"],
@@ -59,7 +63,7 @@ TABLE = {
     "daemon/custody": ["daemon/test_handover.py", "daemon/test_held.py", "daemon/test_systemd.py"],
     "daemon/fleet": ["daemon/test_fleet.py", "daemon/test_fleet_page.py"],
     "daemon/flight": ["daemon/test_flight.py", "daemon/test_moments.py"],
-    "daemon/native": ["daemon/test_native.py", "daemon/test_native_http.py", "trust/test_shares.py"],
+    "daemon/native": ["daemon/test_native.py", "daemon/test_native_http.py", "daemon/test_daemon_regions.py", "trust/test_offers.py", "trust/test_shares.py"],
     "daemon/notify": ["daemon/test_faults.py", "daemon/test_daemon.py"],
     "daemon/playback": ["command/test_report_serve.py", "trust/test_playback.py"],
     "daemon/recorder": ["daemon/test_ended.py", "daemon/test_peaks.py", "daemon/test_leak_lists.py", "daemon/test_short_lived.py"],
@@ -70,7 +74,11 @@ TABLE = {
     "sim": ["command/test_demo.py", "command/test_fit_shared.py"],
     "tui": ["command/test_top.py", "command/test_top_recording.py", "command/test_keys.py"],
     "compat": ["daemon/test_old_clients.py", "daemon/test_old_servers.py", "command/test_analyze.py", "library/test_life_oldlogs.py"],
+    "compat/commands": ["command/test_analyze.py"],
+    "compat/oldlog": ["library/test_life_oldlogs.py", "library/test_life_debug.py"],
+    "compat/server": ["daemon/test_old_clients.py", "daemon/test_old_servers.py", "daemon/test_handover.py", "trust/test_texts.py", "trust/test_shares.py"],
     "cli": ["command/test_command.py", "command/test_output.py", "command/test_selection.py", "command/test_completion.py"],
+    "cli/bench": ["daemon/test_unlisted.py"],
     "cli/budget": ["command/test_budget.py", "command/test_budget_recordings.py"],
     "cli/diff": ["command/test_diff.py"],
     "cli/doctor": ["command/test_doctor.py", "command/test_doctor_machine.py"],
@@ -80,6 +88,7 @@ TABLE = {
     "cli/replay": ["command/test_replay.py"],
     "cli/report": ["command/test_report.py", "command/test_report_serve.py"],
     "cli/run": ["command/test_run.py", "command/test_run_close.py", "command/test_run_failed.py", "command/test_run_gave_up.py"],
+    "cli/selftest": ["daemon/test_unlisted.py", "command/test_demo.py"],
     "cli/smi": ["command/test_smi.py", "command/test_smi_full.py"],
     "cli/watch": ["command/test_watch.py"],
 }  # fmt: skip
@@ -172,11 +181,14 @@ class Copy:
                 for name in re.findall(r'^#include "(\S+\.c)"', (TREE / path).read_text(), re.M):
                     self.objects[f"src/{name}"] += self.objects[path]
         self.tests = defaultdict(list)
+        self.proofs = set()  # their names; they take longer than all others
         for test in json.loads(self.introspect("--tests")):
             for suite in test["suite"]:
                 kind, _, layer = suite.partition(":")[2].partition("-")
-                if layer and kind in ("unit", "hostile"):
+                if layer and kind in ("unit", "hostile", "proof"):
                     self.tests[layer].append(test)
+                if kind == "proof":
+                    self.proofs.add(test["name"])
         self.transcripts = sorted(path.stem for path in (TREE / "tests/golden/transcripts").glob("*.txt"))
         self.programs = [
             os.path.relpath(name, BUILD)
@@ -200,11 +212,14 @@ class Copy:
             total.update(stripped.read_bytes())
         return total.hexdigest()
 
-    def unit_tests(self, path):
-        """Of the layer, the one with the file's name first."""
-        tests = [test for test in longest(layer_of(path), self.tests, "-") if test["name"] not in self.unsound]
-        stem = Path(path).stem
-        return sorted(tests, key=lambda test: not (test["name"].endswith(f"-{stem}") or f"-{stem}-" in test["name"]))
+    def layer_tests(self, path):
+        """In groups: the one with the file's name, the others, proofs."""
+        groups, stem = ([], [], []), Path(path).stem
+        for test in longest(layer_of(path), self.tests, "-"):
+            is_own = test["name"].endswith(f"-{stem}") or f"-{stem}-" in test["name"]
+            if test["name"] not in self.unsound:
+                groups[2 if test["name"] in self.proofs else 0 if is_own else 1].append(test)
+        return groups
 
 
 def program_of(test):
@@ -271,8 +286,7 @@ class Mutation:
         return passes
 
     def by_unit(self):
-        tests = self.copy.unit_tests(self.mutant.path)
-        for group in (tests[:1], tests[1:]):
+        for group in self.copy.layer_tests(self.mutant.path):
             if group and ninja("-k", "0", *map(program_of, group))[0] != 0:
                 return "", "the tests cannot be built"
             failed = []
@@ -368,7 +382,7 @@ def parse():
     parser.add_argument("--seed", type=int, default=1, help="which ones are drawn (1)")
     parser.add_argument("--area", default="", help="only of this folder or file below src: web, web/server, web/server/url.c")
     parser.add_argument("--kind", help="only of this kind, as --list names it: negation, boundary, dropped, ...")
-    parser.add_argument("--unit", action="store_true", help="the layer's unit and hostile tests only")
+    parser.add_argument("--unit", action="store_true", help="the layer's own tests only")
     parser.add_argument("--list", action="store_true", help="print what would be drawn; nothing is built")
     parser.add_argument("--resume", action="store_true", help="keep the results that an earlier run with these options has")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="unit tests at a time")
