@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answers/call-stack.h"
 #include "answers/document-stacks.h"
 #include "answers/document.h"
+#include "answers/sites.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
@@ -90,12 +92,10 @@ struct buffers_row buffers_row_of(const struct snapshot *snapshot,
 				  const struct snapshot_buffer *buffer)
 {
 	const struct snapshot_process *process = &snapshot->processes[buffer->process];
-	const struct snapshot_part *part =
-		snapshot_find_part(snapshot, buffer->process, buffer->device);
 	struct buffers_row row = {
 		.buffer = buffer,
 		.process = process,
-		.device_uid = part ? part->facts.unique_id : 0,
+		.device_uid = snapshot_part_uid(snapshot, buffer->process, buffer->device),
 		.age_ns = snapshot->time_ns - bits_min(snapshot->time_ns, buffer->born_ns),
 		.process_phase = buffers_process_phase(process->phase, buffer->phase),
 		.type = buffer->type,
@@ -182,6 +182,7 @@ static void buffers_put_site(struct emit *json, const char *key, const void *con
 	const struct buffers_group *group = context;
 	const struct stack *stack = group->site->stack;
 	char calls[BUFFERS_KEY];
+	struct site site;
 
 	(void)key;
 	if (!group->is_site)
@@ -189,8 +190,9 @@ static void buffers_put_site(struct emit *json, const char *key, const void *con
 	emit_string(json, "type", types_name(group->site->type));
 	if (stack)
 		emit_string(json, "calls", stack_calls(stack, calls, sizeof(calls)));
-	document_site(json, stack);
-	document_names(json, group->names, bits_min(group->site->names, GROUP_NAMES_LISTED),
+	(void)site_choose(stack, &site); /* without one it is null */
+	call_stack_put_site(json, &site);
+	site_names_put(json, group->names, bits_min(group->site->names, GROUP_NAMES_LISTED),
 		       group->site->names);
 }
 

@@ -50,7 +50,10 @@ int document_peak_row(struct emit *json, const char *key, const struct snapshot 
 	if (r < 0)
 		return r;
 	emit_open_object(json, key);
-	document_where(json, snapshot, peak->process, peak->device);
+	emit_u64(json, "pid", process->id.pid);
+	emit_string(json, "comm", process->comm);
+	emit_u64(json, "device", peak->device);
+	document_uid(json, "device_uid", snapshot_part_uid(snapshot, peak->process, peak->device));
 	emit_u64(json, "start_ns", process->start_ns);
 	if (!process->alive)
 		emit_bool(json, "ended", true);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "answers/call-stack.h"
 #include "answers/document.h"
 #include "base/emit.h"
 #include "base/hash.h"
@@ -33,7 +34,7 @@ void document_stacks_put_one(struct emit *json, const struct stack *stack)
 
 	if (stack)
 		emit_string(json, "calls", stack_calls(stack, calls, sizeof(calls)));
-	document_stack(json, stack);
+	call_stack_put(json, stack);
 }
 
 /* The place of a stack: its own, else a free one, else one that is given up for it. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/call-stack.h"
 #include "base/emit.h"
 #include "base/testing/unit.h"
 #include "model/testing/testing-stack.h"
@@ -22,7 +23,7 @@ static char *all_of(const char *stack)
 	struct emit json = EMIT_INIT(out);
 
 	emit_open_object(&json, NULL);
-	document_stack(&json, testing_stack(stack));
+	call_stack_put(&json, testing_stack(stack));
 	emit_close_object(&json);
 	assert(fclose(out) == 0);
 	for (const char *at = text; *at; at++) {

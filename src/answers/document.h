@@ -63,10 +63,6 @@ void document_cards(struct emit *json, const struct snapshot *snapshot);
 int document_peaks(struct emit *json, const struct snapshot *snapshot, enum group_kind kind);
 int document_peak_row(struct emit *json, const char *key, const struct snapshot *snapshot,
 		      const struct snapshot_peak *peak, enum group_kind kind);
-/* "name" of a site with one name, else null; "names": the largest, and how many there are. */
-void document_names(struct emit *json, const struct call_site *names, size_t listed, size_t count);
-void document_name(struct emit *json, const struct call_site *name); /* one of those */
-void document_incidents(struct emit *json, const struct snapshot *snapshot);
 void document_growth(struct emit *json, const struct snapshot *snapshot,
 		     const struct growth *growth);
 void document_growth_sites(struct emit *json, const struct growth *growth); /* its rows alone */
@@ -82,13 +78,6 @@ void document_history(struct emit *json, const struct snapshot *snapshot,
 		      const struct document_past *past);
 
 /* Parts of documents. */
-/* Process and device, the same in every list. */
-void document_where(struct emit *json, const struct snapshot *snapshot, uint32_t process,
-		    uint32_t device);
-void document_incident(struct emit *json, const struct snapshot *snapshot,
-		       const struct snapshot_incident *incident);
-void document_incident_fields(struct emit *json, const struct snapshot *snapshot,
-			      const struct snapshot_incident *incident); /* without the braces */
 void document_open(struct emit *json, const char *schema, uint64_t time_ns);
 /* The same, with the recording that the snapshot is of, if it is of one. */
 void document_open_at(struct emit *json, const char *schema, const struct snapshot *snapshot);
@@ -109,9 +98,4 @@ void document_ended(struct emit *json, const struct snapshot_process *process,
 		    const struct ending *ending);
 void document_uid(struct emit *json, const char *key, uint64_t unique_id);
 void document_flags(struct emit *json, uint32_t flags);
-/* "stack" and "site", its frame that model/sites/site.h chooses; @stack as in a snapshot_buffer. */
-void document_stack(struct emit *json, const struct stack *stack);
-void document_frame(struct emit *json, const struct frame *frame); /* one element of it */
-void document_site(struct emit *json, const struct stack *stack);  /* the latter alone */
-void document_site_put(struct emit *json, const struct site *site);
 const char *document_bound(uint32_t bound);

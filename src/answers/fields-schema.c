@@ -13,7 +13,7 @@
 /* Whether null stands where there is no value. */
 static bool schema_is_nullable(const struct field *field)
 {
-	if (field->absent == FIELD_NULL)
+	if (field->absent == FIELD_NULL || field->absent == FIELD_EITHER)
 		return true;
 	return field->absent == FIELD_ALWAYS &&
 	       (field->known || field->unknown || field->kind == FIELD_POINTER);
@@ -56,7 +56,7 @@ static void schema_put_bool(struct emit *json, const struct field *field, bool i
 static void schema_put_items(struct emit *json, const struct field *field)
 {
 	emit_string(json, "type", "array");
-	if (field->kind == FIELD_NUMBERS) {
+	if (field->kind == FIELD_NUMBERS && !field->count) {
 		emit_u64(json, "minItems", field->room);
 		emit_u64(json, "maxItems", field->room);
 	}

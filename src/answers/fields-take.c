@@ -87,6 +87,8 @@ static int fields_take_elements(const struct field *field, const json_t *list, s
 
 		if (field->kind == FIELD_TEXTS)
 			*(const char **)element = json_string_value(value);
+		else if (field->kind == FIELD_NUMBERS)
+			*(uint64_t *)element = fields_take_number(value);
 		else
 			r = fields_take(value, field->fields, element, pool);
 	}
@@ -143,12 +145,6 @@ static int fields_take_pointer(const struct field *field, const json_t *object, 
 		return r;
 	*(const void **)member = pool_block(pool, made, field->size);
 	return *(const void **)member ? 0 : -ENOMEM;
-}
-
-static void fields_take_numbers(const struct field *field, const json_t *list, uint64_t *numbers)
-{
-	for (size_t i = 0; i < field->room; i++)
-		numbers[i] = fields_take_number(json_array_get(list, i));
 }
 
 /* Whether the value is one of the kind. */
@@ -211,9 +207,6 @@ static int fields_take_value(const struct field *field, const json_t *value, cha
 		*(bool *)member = json_is_boolean(value) &&
 				  json_is_true(value) == (field->kind == FIELD_BOOL);
 		break;
-	case FIELD_NUMBERS:
-		fields_take_numbers(field, value, member);
-		break;
 	case FIELD_OBJECT:
 		return fields_take(value, field->fields, member, pool);
 	case FIELD_POINTER:
@@ -222,6 +215,10 @@ static int fields_take_value(const struct field *field, const json_t *value, cha
 		return fields_take_types(field, value, member, pool);
 	case FIELD_LIST:
 		return fields_take_list(field, value, row, pool);
+	case FIELD_NUMBERS:
+		if (!field->count)
+			return fields_take_elements(field, value, field->room, member, pool);
+		return fields_take_rows(field, value, row, pool);
 	case FIELD_ROWS:
 	case FIELD_TEXTS:
 		return fields_take_rows(field, value, row, pool);
@@ -240,7 +237,7 @@ static int fields_take_one(const json_t *object, const struct field *field, char
 	int r;
 
 	if (field->kind == FIELD_ALSO)
-		return fields_take(object, field->fields, row, pool);
+		return fields_take(object, field->fields, row + field->offset, pool);
 	if (field->kind == FIELD_CODE)
 		return field->take ? field->take(object, row + field->offset, pool) : 0;
 	if (field->kind == FIELD_EACH || field->absent == FIELD_COLUMN || field->via)

@@ -34,7 +34,7 @@ static uint64_t fields_number(const struct field *field, const char *base)
 	case FIELD_FLAGS:
 		return *(const uint32_t *)member;
 	case FIELD_DOUBLE:
-		return isnan(*(const double *)member) ? 0 : 1;
+		return isnan(*(const double *)member) ? UINT64_C(0) : UINT64_C(1);
 	case FIELD_BOOL:
 		return *(const bool *)member;
 	case FIELD_NOT:
@@ -50,7 +50,7 @@ static uint64_t fields_number(const struct field *field, const char *base)
 	case FIELD_SIGNED:
 		return *(const uint64_t *)member;
 	default:
-		return 1;
+		return field->count ? *(const size_t *)(const void *)(base + field->count) : 1;
 	}
 }
 
@@ -118,17 +118,16 @@ static void fields_put_element(struct emit *json, const struct field *field, con
 static void fields_put_list(struct emit *json, const struct field *field, const char *base)
 {
 	const char *list = base + field->offset;
-	size_t size = field->size, count = field->room;
+	size_t count = field->room;
 
-	if (field->kind == FIELD_NUMBERS)
-		size = sizeof(uint64_t);
-	else
+	if (field->count) {
 		count = *(const size_t *)(const void *)(base + field->count);
-	if (field->kind == FIELD_ROWS || field->kind == FIELD_TEXTS)
-		list = *(const char *const *)(const void *)list;
+		if (field->kind != FIELD_LIST)
+			list = *(const char *const *)(const void *)list;
+	}
 	emit_open_array(json, field->key);
 	for (size_t i = 0; i < count; i++)
-		fields_put_element(json, field, list + i * size);
+		fields_put_element(json, field, list + i * field->size);
 	emit_close_array(json);
 }
 
@@ -208,12 +207,12 @@ void fields_put(struct emit *json, const struct field *fields, const void *row)
 			if (base)
 				field->put(json, field->key, base + field->offset);
 		} else if (field->kind == FIELD_ALSO) {
-			fields_put(json, field->fields, row);
+			fields_put(json, field->fields, base + field->offset);
 		} else if (field->absent != FIELD_COLUMN) {
 			number = base ? fields_number(field, base) : 0;
 			if (base && fields_has(field, base, number))
 				fields_put_value(json, field, base, number);
-			else if (field->absent != FIELD_NOTHING)
+			else if (field->absent < FIELD_NOTHING)
 				emit_null(json, field->key);
 		}
 	}

@@ -50,8 +50,8 @@ enum field_kind {
 	FIELD_ROWS,    /* likewise a pointer to the first */
 	FIELD_TEXTS,   /* likewise a pointer to the first of texts */
 	FIELD_EACH,    /* a list of structs that each() makes one after the other */
-	FIELD_NUMBERS, /* an array of uint64_t */
-	FIELD_ALSO,    /* more fields of the same row */
+	FIELD_NUMBERS, /* likewise of uint64_t; without "count" an array of them in the row */
+	FIELD_ALSO,    /* the fields of a struct in the row, as if they were the row's own */
 	FIELD_CODE, /* put() writes the members that the fields describe, and take() reads them */
 };
 
@@ -74,6 +74,7 @@ enum field_absent {
 	FIELD_ALWAYS = 0, /* 0 and false are values */
 	FIELD_NULL,
 	FIELD_NOTHING,
+	FIELD_EITHER, /* nothing, or null where another program writes it */
 	FIELD_COLUMN, /* never anything: for tables and CSV */
 };
 
@@ -182,14 +183,19 @@ struct field {
 	}
 #define FIELD_FIXED(KEY, MEMBER, ...)                                                   \
 	{                                                                               \
-		.key = (KEY), .kind = FIELD_NUMBERS, .offset = offsetof(ROW, MEMBER),   \
+		.key = (KEY), .kind = FIELD_NUMBERS, .size = sizeof(uint64_t),          \
+		.offset = offsetof(ROW, MEMBER),                                        \
 		.room = sizeof(((ROW *)NULL)->MEMBER) / sizeof(uint64_t), ##__VA_ARGS__ \
 	}
 #define FIELD_CODED(KEY, PUT, ...)                                            \
 	{                                                                     \
 		.key = (KEY), .kind = FIELD_CODE, .put = (PUT), ##__VA_ARGS__ \
 	}
-#define FIELD_MORE(FIELDS)                                        \
+#define FIELD_MORE_OF(MEMBER, FIELDS)                                                              \
+	{                                                                                          \
+		.key = "", .kind = FIELD_ALSO, .offset = offsetof(ROW, MEMBER), .fields = (FIELDS) \
+	}
+#define FIELD_MORE(FIELDS) /* of the same row */                  \
 	{                                                         \
 		.key = "", .kind = FIELD_ALSO, .fields = (FIELDS) \
 	}

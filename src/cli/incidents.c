@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "answers/document.h"
+#include "answers/incidents.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -286,7 +287,7 @@ static void incidents_show(struct session *session, const struct snapshot *snaps
 	struct emit writer = EMIT_INIT(stdout);
 
 	if (json) {
-		document_incidents(&writer, snapshot);
+		incidents_put(&writer, snapshot);
 		return;
 	}
 	session_print_moment(session);

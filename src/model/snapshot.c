@@ -178,6 +178,13 @@ const struct snapshot_part *snapshot_find_part(const struct snapshot *snapshot, 
 	return snapshot_existing_part(snapshot, process, device);
 }
 
+uint64_t snapshot_part_uid(const struct snapshot *snapshot, uint32_t process, uint32_t device)
+{
+	const struct snapshot_part *part = snapshot_find_part(snapshot, process, device);
+
+	return part ? part->facts.unique_id : 0;
+}
+
 bool snapshot_find_row(const struct snapshot *snapshot, uint32_t process, uint32_t device,
 		       uint32_t *ret_row)
 {

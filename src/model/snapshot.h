@@ -468,6 +468,9 @@ struct snapshot_part *snapshot_add_part(struct snapshot *snapshot, uint32_t proc
 const struct snapshot_part *snapshot_find_part(const struct snapshot *snapshot, uint32_t process,
 					       uint32_t device);
 
+/* The unique id of the chip that is a device of a process; 0 = not known. */
+uint64_t snapshot_part_uid(const struct snapshot *snapshot, uint32_t process, uint32_t device);
+
 /*
  * The device that @process calls @device: from its part, or if it has none yet, as before its first
  * allocation, the only device of that number. @ret_row: index into devices. False: there is none,

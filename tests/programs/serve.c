@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "answers/document.h"
+#include "answers/incidents.h"
 #include "base/clock.h"
 #include "base/emit.h"
 #include "book/read/view.h"
@@ -93,7 +94,7 @@ static int serve_incidents(void *context, const struct query_past *query, struct
 	r = serve_snapshot(context, &request, &snapshot);
 	if (r < 0)
 		return r;
-	document_incidents(json, snapshot);
+	incidents_put(json, snapshot);
 	snapshot_free(snapshot);
 	return 0;
 }

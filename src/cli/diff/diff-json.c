@@ -2,6 +2,7 @@
 
 /* ttmem.diff/1. */
 
+#include "answers/call-stack.h"
 #include "answers/document.h"
 #include "base/emit.h"
 #include "cli/diff/diff.h"
@@ -70,7 +71,7 @@ static void diff_json_rows(struct emit *json, const struct summary_changes *rows
 		emit_open_object(json, NULL);
 		emit_string(json, "type", types_name(change->type));
 		emit_string(json, "key", change->key);
-		document_site_put(json, change->site ? change->site : &(struct site){.rank = 0});
+		call_stack_put_site(json, change->site ? change->site : &(struct site){.rank = 0});
 		diff_json_values(json, change, rows->known);
 		emit_close_object(json);
 	}

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answers/call-stack.h"
 #include "answers/document.h"
 #include "base/emit.h"
 #include "base/text.h"
@@ -106,7 +107,7 @@ static void replay_json_failed(struct emit *json, const struct replay_walk *walk
 		emit_u64(json, "shards", failure->shards);
 	replay_json_text(json, walk, "name", failed->name);
 	replay_json_text(json, walk, "phase", failed->phase);
-	document_stack(json, replay_walk_stack(walk));
+	call_stack_put(json, replay_walk_stack(walk));
 	emit_close_object(json);
 }
 

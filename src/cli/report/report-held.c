@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "answers/document.h"
+#include "answers/sites.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "cli/common/must.h"
@@ -58,7 +59,7 @@ static void report_put_group(struct report *report, const struct group_list *lis
 
 	emit_open_object(&report->json, NULL);
 	report_put_site(report, &site);
-	document_names(&report->json, list->names + group->first_name,
+	site_names_put(&report->json, list->names + group->first_name,
 		       bits_min(group->names, REPORT_NAMES_MAX), group->names);
 	emit_u64(&report->json, "bytes", group->bytes);
 	emit_u64(&report->json, "buffers", group->buffers);

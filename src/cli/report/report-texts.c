@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/call-stack.h"
 #include "answers/document.h"
 #include "base/emit.h"
 #include "cli/common/must.h"
@@ -74,7 +75,7 @@ static uint32_t report_frames_number(struct report_frames *self, const struct fr
 	struct emit json = EMIT_INIT(self->scratch);
 
 	rewind(self->scratch);
-	document_frame(&json, frame);
+	fields_put_row(&json, call_stack_frame_fields, frame);
 	if (fputc('\0', self->scratch) == EOF || fflush(self->scratch) != 0)
 		must_end();
 	return report_texts_number(&self->stacks->frames, self->text);

@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "answers/buffers.h"
+#include "answers/call-stack.h"
 #include "answers/document.h"
+#include "answers/incidents.h"
+#include "answers/sites.h"
 #include "base/emit.h"
 #include "cli/budget/budget-output.h"
 #include "cli/run/run-family.h"
@@ -58,7 +61,7 @@ static void report_json_stacks(struct emit *json, const struct report_site *site
 		emit_open_object(json, NULL);
 		emit_u64(json, "bytes", stack->bytes);
 		emit_u64(json, "buffers", stack->buffers);
-		document_stack(json, stack->stack);
+		call_stack_put(json, stack->stack);
 		emit_close_object(json);
 	}
 	emit_close_array(json);
@@ -72,14 +75,16 @@ static void report_json_leaks(struct emit *json, const struct report *report)
 	for (size_t i = 0; i < report->site_count; i++) {
 		const struct report_site *site = &report->sites[i];
 		const struct call_site *group = report_group(site);
+		struct site chosen;
 
 		emit_open_object(json, NULL);
 		emit_string(json, "key", report_key(site, key, sizeof(key)));
 		emit_string(json, "type", types_name(group->type));
-		document_site(json, site->stacks.groups[0].stack);
+		(void)site_choose(site->stacks.groups[0].stack, &chosen); /* without one it is null */
+		call_stack_put_site(json, &chosen);
 		emit_string(json, "calls", site->calls);
 		/* A baseline needs all. */
-		document_names(json, site->sum.names, site->sum.name_count, group->names);
+		site_names_put(json, site->sum.names, site->sum.name_count, group->names);
 		emit_string(json, "phase", group->names == 1 ? group->phase : NULL);
 		emit_u64(json, "bytes", group->bytes);
 		emit_u64(json, "buffers", group->buffers);
@@ -173,7 +178,7 @@ void report_json(const struct report *report, FILE *out)
 	emit_close_array(&json);
 	emit_open_array(&json, "incidents");
 	for (size_t i = 0; i < ended->incident_count; i++)
-		document_incident(&json, ended, &ended->incidents[i]);
+		incident_put(&json, ended, &ended->incidents[i]);
 	emit_close_array(&json);
 	document_list_end(&json, ended->exact && !family->gave_up);
 	document_close(&json, ended);

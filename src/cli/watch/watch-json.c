@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "answers/call-stack.h"
 #include "answers/document.h"
 #include "base/clock.h"
 #include "base/emit.h"
@@ -54,7 +55,7 @@ static void watch_json_event(const struct watch *watch, const struct follow_even
 	emit_string(&json, "phase", watch_string(event->follow, record->phase, text));
 	document_flags(&json, book_meta_flags(record->meta));
 	emit_bool(&json, "size_change", (event->event.op_slot & BOOK_OP_RESIZE) != 0);
-	document_stack(&json, watch_stack(watch, event));
+	call_stack_put(&json, watch_stack(watch, event));
 	document_close_bare(&json);
 }
 

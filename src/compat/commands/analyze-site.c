@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/call-stack.h"
 #include "answers/document.h"
 #include "base/cleanup.h"
 #include "compat/commands/analyze.h"
@@ -68,5 +69,5 @@ void analyze_site_json(struct emit *json, const char *stack)
 		frame = analyze_site_frame(line);
 		site_consider(&site, &frame);
 	}
-	document_site_put(json, &site);
+	call_stack_put_site(json, &site);
 }

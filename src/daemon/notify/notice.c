@@ -11,6 +11,7 @@
 
 #include "answers/buffers.h"
 #include "answers/document.h"
+#include "answers/incidents.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/emit.h"
@@ -168,7 +169,7 @@ struct notice *notice_new_incident(const struct snapshot *snapshot,
 	text = open_memstream(&notice->text, &notice->text_length);
 	if (json && text) {
 		emit = EMIT_INIT(json);
-		document_incident(&emit, snapshot, incident);
+		incident_put(&emit, snapshot, incident);
 		notice_incident_text(text, snapshot, notice, incident);
 	}
 	return notice_finish(notice, json, text);

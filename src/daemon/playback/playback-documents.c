@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "answers/document.h"
+#include "answers/incidents.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
@@ -138,7 +139,7 @@ int playback_incidents(void *context, const struct query_past *query, struct emi
 	}
 	snapshot->exact = snapshot->exact && kept <= query->limit;
 	snapshot->incident_count = bits_min(kept, query->limit);
-	document_incidents(json, snapshot);
+	incidents_put(json, snapshot);
 	return 0;
 }
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answers/document.h"
+#include "answers/incidents.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "daemon/recorder/recorder-writing.h"
@@ -53,17 +53,34 @@ static void recorder_incident_figures(const struct recorder_writing *writing,
 	}
 }
 
-/* A call site may have hit several devices, and a row has only the newest. */
-static void recorder_incident_devices(struct emit *json, const char *devices)
+/* A call site may have hit several devices, and a row has only the newest. Returns how many. */
+static size_t recorder_incident_devices(const char *text, uint64_t devices[BOOK_DEVICES])
 {
-	emit_open_array(json, "devices");
-	while (devices && *devices) {
+	size_t count = 0;
+
+	while (text && *text && count < BOOK_DEVICES) {
 		char *end;
 
-		emit_u64(json, NULL, strtoul(devices, &end, 10));
-		devices = *end ? end + 1 : end;
+		devices[count++] = strtoul(text, &end, 10);
+		text = *end ? end + 1 : end;
 	}
-	emit_close_array(json);
+	return count;
+}
+
+static void recorder_incident_put(const struct recorder_writing *writing,
+				  const struct store_incident *incident, bool is_leak,
+				  const struct snapshot_incident *example)
+{
+	uint64_t devices[BOOK_DEVICES];
+	struct incident_room room;
+	struct incident_row row = incident_row_of(writing->snapshot, example, &room);
+
+	row.processes = writing->is_of_process ? 1 : incident->site.processes;
+	row.has_devices = !is_leak;
+	row.devices = devices;
+	row.device_count = recorder_incident_devices(incident->site.devices, devices);
+	fields_put(writing->json, incident_facts, &row);
+	fields_put(writing->json, incident_spread, &row);
 }
 
 static int recorder_incident(void *context, const struct store_incident *incident)
@@ -89,10 +106,7 @@ static int recorder_incident(void *context, const struct store_incident *inciden
 	row.process = 0;
 	recorder_incident_figures(writing, incident, is_leak, &row);
 	emit_open_object(writing->json, NULL);
-	document_incident_fields(writing->json, writing->snapshot, &row);
-	emit_u64(writing->json, "processes", writing->is_of_process ? 1 : incident->site.processes);
-	if (!is_leak)
-		recorder_incident_devices(writing->json, incident->site.devices);
+	recorder_incident_put(writing, incident, is_leak, &row);
 	writing->is_open = true;
 	writing->is_failure = strcmp(incident->site.kind, "alloc_failed") == 0;
 	if (writing->is_failure)
@@ -105,19 +119,19 @@ static int recorder_incident(void *context, const struct store_incident *inciden
 static int recorder_incident_holder(void *context, const struct store_holder *holder)
 {
 	struct recorder_writing *writing = context;
-	struct emit *json = writing->json;
+	const struct incident_holder row = {
+		.pid = holder->process.id.pid,
+		.comm = holder->process.comm,
+		.user_id = holder->process.user_id,
+		.type = holder->type,
+		.used = holder->used,
+		.buffers = holder->buffers,
+	};
 
 	if (!writing->is_open || (!writing->is_failure && !writing->is_overlap))
 		return 0;
 	recorder_writing_open(writing, RECORDER_HOLDERS);
-	emit_open_object(json, NULL);
-	emit_u64(json, "pid", holder->process.id.pid);
-	emit_string(json, "comm", holder->process.comm);
-	emit_u64(json, "user_id", holder->process.user_id);
-	emit_string(json, "type", types_name(holder->type));
-	emit_u64(json, "used", holder->used);
-	emit_u64(json, "buffers", holder->buffers);
-	emit_close_object(json);
+	fields_put_row(writing->json, incident_holders, &row);
 	return 0;
 }
 

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/call-stack.h"
 #include "answers/document.h"
+#include "answers/sites.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
@@ -94,44 +96,27 @@ void recorder_writing_open(struct recorder_writing *writing, enum recorder_part 
 	writing->part = part;
 }
 
-/* The phase that stands for all, and the list. */
-static void recorder_phases(struct emit *json, const struct store_part *part)
+/* Splits a list of texts in place. Returns how many there are, at most @max. */
+static size_t recorder_split(char *list, const char **texts, size_t max)
 {
-	CLEANUP_FREE char *copy = part->phases ? strdup(part->phases) : NULL;
 	static const char separator[] = {STORE_PARTS_SEPARATOR, '\0'};
-	char *rest = copy, *phase = copy ? strsep(&rest, separator) : NULL;
+	size_t count = 0;
 
-	emit_string(json, "phase", part->phase ? part->phase : phase);
-	emit_open_array(json, "phases");
-	if (!phase && part->phase)
-		emit_string(json, NULL, part->phase);
-	for (; phase; phase = strsep(&rest, separator))
-		emit_string(json, NULL, phase);
-	emit_close_array(json);
+	for (char *text; count < max && (text = strsep(&list, separator));)
+		texts[count++] = text;
+	return count;
 }
 
-/* The list of the largest, and how many there are. */
-static void recorder_names(struct emit *json, const struct store_part *part)
+/* "BYTES BUFFERS NAME" */
+static struct call_site recorder_name(const char *text, const char *phase)
 {
-	CLEANUP_FREE char *copy = part->names ? strdup(part->names) : NULL;
-	static const char separator[] = {STORE_PARTS_SEPARATOR, '\0'};
-	char *rest = copy, *name;
+	char *end;
+	struct call_site name = {.bytes = strtoull(text, &end, 10)};
 
-	if (part->name_count)
-		emit_u64(json, "name_count", part->name_count);
-	else
-		emit_null(json, "name_count");
-	emit_open_array(json, "names");
-	while ((name = strsep(&rest, separator))) {
-		char *end;
-		struct call_site group = {.bytes = strtoull(name, &end, 10)};
-
-		group.buffers = strtoull(end, &end, 10);
-		group.name = end[0] == ' ' && end[1] ? end + 1 : NULL;
-		group.phase = group.name ? NULL : part->phase;
-		document_name(json, &group);
-	}
-	emit_close_array(json);
+	name.buffers = strtoull(end, &end, 10);
+	name.name = end[0] == ' ' && end[1] ? end + 1 : NULL;
+	name.phase = name.name ? NULL : phase;
+	return name;
 }
 
 void recorder_writing_recording(const struct recorder_writing *writing,
@@ -154,20 +139,31 @@ void recorder_writing_recording(const struct recorder_writing *writing,
 
 void recorder_writing_site(struct emit *json, const struct store_part *part, bool of_leak)
 {
-	emit_open_object(json, NULL);
-	emit_string(json, "type", types_name(part->type));
-	emit_string(json, "name", part->name);
-	recorder_names(json, part);
-	if (of_leak)
-		recorder_phases(json, part);
-	else
-		emit_string(json, "phase", part->phase);
-	document_stack(json, part->stack);
-	emit_u64(json, "bytes", part->bytes);
-	emit_u64(json, "buffers", part->buffers);
-	if (of_leak)
-		emit_u64(json, "oldest_ns", part->oldest_ns);
-	emit_close_object(json);
+	CLEANUP_FREE char *names = part->names ? strdup(part->names) : NULL;
+	CLEANUP_FREE char *phases = part->phases ? strdup(part->phases) : NULL;
+	const char *name_texts[GROUP_NAMES_LISTED], *phase_texts[STORE_PHASES_MAX];
+	struct call_site named[GROUP_NAMES_LISTED];
+	struct call_stack_room room;
+	struct site_row row = {
+		.type = part->type,
+		.names = {.name = part->name, .count = part->name_count, .names = named},
+		.phase = part->phase,
+		.phases = phase_texts,
+		.stack = call_stack_of(part->stack, &room),
+		.bytes = part->bytes,
+		.buffers = part->buffers,
+		.oldest_ns = part->oldest_ns,
+	};
+
+	row.names.listed = recorder_split(names, name_texts, GROUP_NAMES_LISTED);
+	for (size_t i = 0; i < row.names.listed; i++)
+		named[i] = recorder_name(name_texts[i], part->phase);
+	row.phase_count = recorder_split(phases, phase_texts, STORE_PHASES_MAX);
+	if (!row.phase_count && part->phase)
+		phase_texts[row.phase_count++] = part->phase;
+	if (of_leak && !row.phase && row.phase_count)
+		row.phase = phase_texts[0];
+	fields_put_row(json, of_leak ? site_leak_fields : site_fields, &row);
 }
 
 bool recorder_writing_is_wanted(const struct recorder_scope *scope, uint64_t address,

@@ -5,7 +5,9 @@
 #include "recording/json/recorded-leaks.h"
 
 #include "answers/buffers.h"
+#include "answers/call-stack.h"
 #include "answers/document.h"
+#include "answers/sites.h"
 #include "base/bits.h"
 #include "base/emit.h"
 #include "model/sites/group.h"
@@ -23,30 +25,29 @@ struct recorded_leaks {
 
 static void recorded_leaks_sites(struct recorded_leaks *leaks, uint32_t process)
 {
-	struct emit *json = leaks->json;
-
-	emit_open_array(json, "sites");
+	emit_open_array(leaks->json, "sites");
 	for (size_t i = 0; i < leaks->sites.count; i++) {
 		const struct call_site *site = &leaks->sites.groups[i];
 
-		if (site->process != process)
-			continue;
-		emit_open_object(json, NULL);
-		emit_string(json, "type", types_name(site->type));
-		document_names(json, leaks->sites.names + site->first_name,
-			       bits_min(site->names, GROUP_NAMES_LISTED), site->names);
-		emit_string(json, "phase", site->phase);
-		emit_open_array(json, "phases");
-		if (site->phase)
-			emit_string(json, NULL, site->phase);
-		emit_close_array(json);
-		document_stack(json, site->stack);
-		emit_u64(json, "bytes", site->bytes);
-		emit_u64(json, "buffers", site->buffers);
-		emit_u64(json, "oldest_ns", site->oldest_ns);
-		emit_close_object(json);
+		struct call_stack_room room;
+		const struct site_row row = {
+			.type = site->type,
+			.names = site_names_of(leaks->sites.names + site->first_name,
+					       bits_min(site->names, GROUP_NAMES_LISTED),
+					       site->names),
+			.phase = site->phase,
+			.phases = &site->phase,
+			.phase_count = site->phase != NULL,
+			.stack = call_stack_of(site->stack, &room),
+			.bytes = site->bytes,
+			.buffers = site->buffers,
+			.oldest_ns = site->oldest_ns,
+		};
+
+		if (site->process == process)
+			fields_put_row(leaks->json, site_leak_fields, &row);
 	}
-	emit_close_array(json);
+	emit_close_array(leaks->json);
 }
 
 static void recorded_leaks_buffers(struct recorded_leaks *leaks, uint32_t process)

@@ -14,6 +14,7 @@
 
 #include "answers/buffers.h"
 #include "answers/document.h"
+#include "answers/incidents.h"
 #include "base/bits.h"
 #include "base/emit.h"
 #include "base/pool.h"
@@ -197,7 +198,7 @@ static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view
 	document_smi(&json, snapshot, &filter, NULL);
 	document_ps(&json, snapshot, &filter, NULL);
 	buffers_put(&json, snapshot);
-	document_incidents(&json, snapshot);
+	incidents_put(&json, snapshot);
 	document_growth(&json, snapshot, &growth);
 	document_history(&json, snapshot, &history, 0x1000, NULL);
 	growth_deinit(&growth);
