@@ -35,7 +35,7 @@ static int history_past_target(const struct filter *filter, uint64_t address, ch
 	if (!out)
 		return -errno;
 	fprintf(out, "/api/v1/history?only=past&address=0x%" PRIx64, address);
-	if (filter->has_pid)
+	if (filter->pid)
 		fprintf(out, "&pid=%" PRIu32, filter->pid);
 	if (filter->has_type)
 		fprintf(out, "&type=%s", types_name(filter->type));

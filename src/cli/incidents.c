@@ -146,7 +146,7 @@ static void incidents_print_one(const struct snapshot *snapshot,
 
 static void incidents_print_none(const struct filter *filter, bool has_hidden)
 {
-	if (filter->has_pid)
+	if (filter->pid)
 		printf("no incidents of process %" PRIu32 "%s\n", filter->pid,
 		       has_hidden ? " that you may see" : "");
 	else
@@ -260,7 +260,7 @@ static int incidents_recall(struct daemon_client *remote, const struct filter *f
 		.document = "incidents",
 		.list = "incidents",
 		.names = true,
-		.pid = filter->has_pid ? filter->pid : 0,
+		.pid = filter->pid,
 	};
 	uint64_t hidden;
 	int r;

@@ -95,7 +95,7 @@ static bool peak_wants(const struct peak *peak, const json_t *row)
 	const char *type = daemon_pages_text(row, "type");
 	uint64_t id = 0;
 
-	if (json_is_true(json_object_get(row, "ended")) && !peak->request.ended && !filter->has_pid)
+	if (json_is_true(json_object_get(row, "ended")) && !peak->request.ended && !filter->pid)
 		return false;
 	/* Without a unique id it stays 0, which no filter has. */
 	if (uid)
@@ -118,7 +118,7 @@ static void peak_ask(const struct peak *peak, struct daemon_client *remote, json
 	if (!remote || daemon_client_outcome(remote) != 0)
 		return;
 	(void)snprintf(target, sizeof(target), "/api/v1/peak?by=%s", peak->by);
-	if (filter->has_pid)
+	if (filter->pid)
 		(void)snprintf(target, sizeof(target), "/api/v1/peak?by=%s&pid=%" PRIu32, peak->by,
 			       filter->pid);
 	if (daemon_client_get(remote, target, &text, &length) != 0)

@@ -89,7 +89,7 @@ static int growth_judge_process(struct daemon_growth *self, const struct snapsho
 	const struct web_provider *provider = &self->daemon->provider;
 	const struct snapshot_request request = {
 		.buffers = true,
-		.filter = {.has_pid = true, .pid = process->id.pid},
+		.filter = {.pid = process->id.pid},
 		.asker = self->query->asker,
 	};
 	int r = provider->snapshot(provider->context, &request, &snapshot);

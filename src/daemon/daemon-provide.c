@@ -280,7 +280,7 @@ static bool provide_past_of(struct daemon *daemon, const struct query_history *q
 			    struct snapshot *snapshot, struct recorder_rows *ret_rows)
 {
 	struct recorder_scope scope = provide_scope(daemon, query->asker);
-	uint32_t pid = query->filter.has_pid ? query->filter.pid : 0;
+	uint32_t pid = query->filter.pid;
 	struct store_reader *reader = NULL;
 	int r;
 

@@ -13,7 +13,7 @@
 
 bool filter_wants_pid(const struct filter *filter, uint32_t pid)
 {
-	return !filter->has_pid || filter->pid == pid;
+	return !filter->pid || filter->pid == pid;
 }
 
 bool filter_wants_type(const struct filter *filter, uint32_t type)

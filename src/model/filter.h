@@ -16,9 +16,8 @@ struct filter_device {
 
 struct filter {
 	const char *user; /* name or number; NULL = all */
-	uint32_t pid;
+	uint32_t pid;     /* 0 = all */
 	uint32_t type;
-	bool has_pid;
 	bool has_type;
 	uint32_t device_count; /* 0 = all */
 	struct filter_device devices[FILTER_DEVICES_MAX];

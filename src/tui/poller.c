@@ -225,10 +225,8 @@ static int poller_read_rows(struct poller_thread *self, struct poller_details *d
 	};
 	int r;
 
-	if (!sites) {
-		request.filter.has_pid = true;
+	if (!sites)
 		request.filter.pid = wish->pid;
-	}
 	r = self->feed.take(self->feed.context, &request, true, &details->snapshot);
 	if (r == 0 && sites)
 		r = poller_details_group(details);

@@ -127,7 +127,7 @@ void asked_for_check(struct asked_for *asked, struct session *session,
 		fputs("\"\n", stderr);
 		asked->is_missing = true;
 	}
-	if (filter->has_pid && !asked_for_check_process(asked, session, snapshot))
+	if (filter->pid && !asked_for_check_process(asked, session, snapshot))
 		asked->is_missing = true;
 }
 
@@ -190,7 +190,7 @@ void asked_for_tell_none(const struct asked_for *asked, const char *what)
 		fputs(i ? ", " : " on device ", stderr);
 		asked_for_print_device(&filter->devices[i]);
 	}
-	if (filter->has_pid)
+	if (filter->pid)
 		fprintf(stderr, " of process %" PRIu32, filter->pid);
 	fputc('\n', stderr);
 }

@@ -210,7 +210,6 @@ int options_pid(void *filter, const char *text)
 
 	if (text_parse_u64(text, &pid) < 0 || pid == 0 || pid > INT32_MAX)
 		return -EINVAL;
-	self->has_pid = true;
 	self->pid = (uint32_t)pid;
 	return 0;
 }

@@ -55,7 +55,7 @@ static struct recording_filter session_filter(const struct filter *filter)
 
 	if (!filter)
 		return ret;
-	if (filter->has_pid)
+	if (filter->pid)
 		ret.pid = filter->pid;
 	if (filter->has_type)
 		ret.types = 1u << filter->type;

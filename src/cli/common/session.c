@@ -108,7 +108,7 @@ int session_take(struct session *session, const struct snapshot_request *request
 	sources.cards = session->cards;
 	r = collect_machine(&sources, request, ret_snapshot);
 	/* Those of only some processes say nothing about the others. */
-	if (r == 0 && !request->limit && !request->filter.has_pid)
+	if (r == 0 && !request->limit && !request->filter.pid)
 		card_watch_learn(session->cards, *ret_snapshot);
 	return r;
 }

@@ -155,7 +155,7 @@ UNIT(sums_are_right_from_the_beginning)
 		test_act(&test, 100);
 		test_record(&test);
 	}
-	test_feed(&test, &(struct filter){.has_pid = false}, &sums);
+	test_feed(&test, &(struct filter){.pid = 0}, &sums);
 	assert(sums.live == 0 && sums.gaps == 0 && sums.calls > 500);
 	for (uint32_t book = 0; book < TEST_BOOKS; book++)
 		test_check(&test, book, &sums);
@@ -175,7 +175,7 @@ UNIT(sums_are_right_after_gaps)
 		test_act(&test, 300);
 		test_miss(&test);
 	}
-	test_feed(&test, &(struct filter){.has_pid = false}, &sums);
+	test_feed(&test, &(struct filter){.pid = 0}, &sums);
 	assert(sums.gaps == 5 * TEST_BOOKS * TEST_DEVICES && sums.live == 0);
 	for (uint32_t book = 0; book < TEST_BOOKS; book++)
 		test_check(&test, book, &sums);
@@ -193,7 +193,7 @@ UNIT(what_was_live_before_the_recording_comes_first)
 	test_miss(&test);
 	test_act(&test, 1000);
 	test_record(&test);
-	test_feed(&test, &(struct filter){.has_pid = false}, &sums);
+	test_feed(&test, &(struct filter){.pid = 0}, &sums);
 	for (uint32_t book = 0; book < TEST_BOOKS; book++)
 		test_check(&test, book, &sums);
 	test_deinit(&test);
@@ -208,7 +208,7 @@ UNIT(only_the_process_that_is_wanted)
 	test_start(&test);
 	test_act(&test, 1000);
 	test_record(&test);
-	test_feed(&test, &(struct filter){.has_pid = true, .pid = 101}, &sums);
+	test_feed(&test, &(struct filter){.pid = 101}, &sums);
 	for (uint32_t device = 0; device < TEST_DEVICES; device++) {
 		for (uint32_t type = 0; type < BOOK_TYPES; type++)
 			assert(sums.used[0][device][type] == 0);

@@ -414,7 +414,7 @@ int export_feed_course(void *context, const struct export_form *form, void *stat
 	feed->target = target;
 	feed->progress = (struct progress){.total = recording_facts(feed->books.recording)->events,
 					   .unit = "event"};
-	if (filter->has_pid)
+	if (filter->pid)
 		wanted.pid = filter->pid;
 	if (filter->has_type)
 		wanted.types = 1u << filter->type;

@@ -21,11 +21,10 @@ bool export_recording_choose(struct export_options *options, const struct record
 {
 	struct filter *filter = &options->request.filter;
 
-	if (filter->has_pid)
+	if (filter->pid)
 		return true;
 	if (recording_facts(recording)->books != 1)
 		return false;
-	filter->has_pid = true;
 	filter->pid = recording_owner(recording, 0)->book.pid;
 	return true;
 }

@@ -55,7 +55,7 @@ static int export_check_report(const struct export_options *options)
 {
 	const struct filter *filter = &options->request.filter;
 
-	if (!filter->has_pid && !options->from.file)
+	if (!filter->pid && !options->from.file)
 		return options_mistake("export", "ttnn-visualizer expects a process: PID");
 	if (filter->has_type && filter->type > TYPES_TRACE)
 		return options_mistake("export", "reports for ttnn-visualizer have no %s",

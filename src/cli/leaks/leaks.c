@@ -197,7 +197,7 @@ static void leaks_print_sum(const struct leaks *leaks, uint64_t hidden)
 			leaks_csv_begin(leaks->summary);
 		return;
 	}
-	if (leaks->processes == 0 && leaks->filter.has_pid)
+	if (leaks->processes == 0 && leaks->filter.pid)
 		printf("nothing is known that process %" PRIu32 " left%s\n", leaks->filter.pid,
 		       hidden ? ", or you may not see it" : "");
 	else if (leaks->processes == 0)
@@ -350,12 +350,12 @@ static int leaks_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	/* Whoever asks for one process, or reads with a program, wants all that there is. */
-	if (output_is_terminal() && !leaks.full && !leaks.filter.has_pid && !leaks.csv)
+	if (output_is_terminal() && !leaks.full && !leaks.filter.pid && !leaks.csv)
 		leaks.summary = true;
 	if (leaks.from.file || leaks.from.at)
 		return leaks_run_recorded(&leaks);
 	leaks.now_ns = clock_ns(CLOCK_REALTIME);
-	query.pid = leaks.filter.has_pid ? leaks.filter.pid : 0;
+	query.pid = leaks.filter.pid;
 	query.since_ns = leaks.since_ns;
 	query.limit = leaks.limit;
 	query.is_page = leaks.limit != 0;

@@ -244,7 +244,7 @@ static int watch_round(struct watch *watch, struct watch_batch *batch, struct vi
 /* The process that was asked for has ended, or never was. */
 static bool watch_is_over(const struct watch *watch, const struct scan *scan)
 {
-	return watch->filter.has_pid && watch->count == 0 &&
+	return watch->filter.pid && watch->count == 0 &&
 	       proc_start_ticks(&scan->proc, watch->filter.pid) == 0;
 }
 

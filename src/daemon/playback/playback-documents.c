@@ -24,7 +24,7 @@
 
 static struct filter playback_filter(uint32_t pid)
 {
-	return (struct filter){.has_pid = pid != 0, .pid = pid};
+	return (struct filter){.pid = pid};
 }
 
 static int playback_write_leaks(struct playback *playback, const struct query_past *query,

@@ -26,7 +26,7 @@ static int playback_watch(struct playback *playback, const struct query_growth *
 	for (uint32_t i = 0; r == 0 && i < PLAYBACK_GROWTH_SAMPLES; i++) {
 		const struct snapshot_request request = {
 			.buffers = true,
-			.filter = {.has_pid = query->pid != 0, .pid = query->pid},
+			.filter = {.pid = query->pid},
 			.at_ns = facts->start_ns + length * i / (PLAYBACK_GROWTH_SAMPLES - 1),
 		};
 

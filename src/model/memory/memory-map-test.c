@@ -67,7 +67,7 @@ UNIT(maps_follow_the_filter)
 {
 	const struct filter wishes[] = {
 		{.device_count = 1, .devices = {{.value = 5}}},
-		{.has_pid = true, .pid = 12},
+		{.pid = 12},
 		{.has_type = true, .type = TYPES_CB},
 		{.device_count = 1, .devices = {{.by_id = true, .value = 4}}},
 	};
@@ -136,8 +136,7 @@ static void add_holder(struct snapshot *snapshot, uint32_t pid, uint64_t address
 
 static struct memory_map shared_map(struct snapshot **ret_snapshot, uint64_t other, bool is_tracked)
 {
-	const struct filter filter = {
-		.has_type = true, .type = TYPES_DRAM, .has_pid = true, .pid = 1};
+	const struct filter filter = {.has_type = true, .type = TYPES_DRAM, .pid = 1};
 	struct memory_map map = MEMORY_MAP_NULL;
 	struct snapshot *snapshot = snapshot_new(1);
 

@@ -52,7 +52,6 @@ static int peaks_collect_type(struct recording_peaks *peaks, const struct record
 
 	one.filter.has_type = true;
 	one.filter.type = type;
-	one.filter.has_pid = true;
 	one.filter.pid = peaks->book->owner.id.pid;
 	one.filter.device_count = 1;
 	one.filter.devices[0] = (struct filter_device){.value = stream->device};

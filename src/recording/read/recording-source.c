@@ -36,7 +36,7 @@ static int recording_source_collect(struct source *source, const struct snapshot
 	int r = 0;
 
 	/* As for books of this machine: what the dead have left is shown on request. */
-	of_dead.buffers = request->buffers && (request->filter.has_pid || request->ended);
+	of_dead.buffers = request->buffers && (request->filter.pid || request->ended);
 	for (size_t i = 0; r == 0 && i < self->scan->count; i++) {
 		struct scan_book *book = self->scan->books[i];
 		struct recording_peaks peaks = {

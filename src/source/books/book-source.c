@@ -197,7 +197,7 @@ static int book_source_collect(struct source *source, const struct snapshot_requ
 	int r = book_search(self);
 
 	/* What an exited process left are not live buffers: shown only on request. */
-	of_dead.buffers = request->buffers && (request->filter.has_pid || request->ended);
+	of_dead.buffers = request->buffers && (request->filter.pid || request->ended);
 	of_dead.closed = request->closed && of_dead.buffers;
 	if (r == 0 && request->limit && self->scan->count > 0) /* pages need an order */
 		qsort(self->scan->books, self->scan->count, sizeof(struct scan_book *),

@@ -171,14 +171,14 @@ UNIT(pages_follow_a_filter)
 	struct page_test *test = page_begin();
 	struct snapshot_request request = {.buffers = true, .limit = 10};
 
-	request.filter = (struct filter){.has_pid = true, .pid = 11};
+	request.filter = (struct filter){.pid = 11};
 	page_check(test, request);
 	request.filter = (struct filter){.device_count = 1, .devices = {{.value = 900}}};
 	page_check(test, request);
 	request.filter = (struct filter){.has_type = true, .type = 1};
 	request.limit = 500;
 	page_check(test, request);
-	request.filter = (struct filter){.has_pid = true, .pid = 99};
+	request.filter = (struct filter){.pid = 99};
 	page_check(test, request);
 	page_end(test);
 }

@@ -42,7 +42,7 @@ static int map_answer_refuse(struct url *url, const char *problem)
 static int map_answer_resolve(const struct snapshot *totals, const struct filter *filter,
 			      struct filter *ret_filter)
 {
-	struct filter resolved = {.has_pid = filter->has_pid, .pid = filter->pid};
+	struct filter resolved = {.pid = filter->pid};
 
 	for (size_t i = 0; filter->device_count && i < totals->device_count; i++) {
 		const struct snapshot_device *row = &totals->devices[i];
@@ -107,9 +107,9 @@ static int map_answer_prepare(struct url *url, const struct snapshot *totals,
 	if (url->filter.device_count && !request.filter.device_count)
 		return 1;
 	/* Others on the same devices count, too, if there are not too many buffers for that. */
-	everybody.has_pid = false;
+	everybody.pid = 0;
 	if (map_answer_count(totals, &everybody) <= MAP_ANSWER_BUFFERS_MAX)
-		request.filter.has_pid = false;
+		request.filter.pid = 0;
 	*ret_request = request;
 	return 0;
 }

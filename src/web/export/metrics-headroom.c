@@ -33,7 +33,7 @@ struct snapshot *metrics_headroom_read(const struct web_provider *provider,
 	const struct snapshot_request request = {
 		.buffers = true,
 		.unnamed = true,
-		.filter = {.has_pid = true, .pid = process->id.pid},
+		.filter = {.pid = process->id.pid},
 		.limit = METRICS_HEADROOM_BUFFERS_MAX,
 	};
 	struct snapshot *rows = NULL;

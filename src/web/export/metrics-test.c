@@ -281,7 +281,7 @@ static int read_rows(void *context, const struct snapshot_request *request,
 	struct snapshot_part *part = &rows->processes[0].parts[0];
 
 	(void)context; /* none */
-	assert(request->filter.has_pid && request->limit == METRICS_HEADROOM_BUFFERS_MAX);
+	assert(request->filter.pid && request->limit == METRICS_HEADROOM_BUFFERS_MAX);
 	rows->processes[0].id.pid = request->filter.pid;
 	part->facts.windows[TYPES_L1] = (struct snapshot_window){0, 0x10000, 8, 32};
 	for (size_t i = 0; i < ARRAY_SIZE(buffers); i++)

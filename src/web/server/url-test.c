@@ -40,7 +40,7 @@ UNIT(every_url_parameter_is_parsed)
 			"page=32&per_bank=4K",
 			ALL) == 0);
 	assert(strcmp(url.path, "/x") == 0);
-	assert(url.filter.has_pid && url.filter.pid == 7);
+	assert(url.filter.pid == 7);
 	assert(url.filter.device_count == 2 && url.filter.devices[0].value == 3);
 	assert(url.filter.devices[1].by_id && url.filter.devices[1].value == 0xab);
 	assert(url.filter.has_type && url.filter.type == 1);

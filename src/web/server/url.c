@@ -110,7 +110,6 @@ static int url_read_pid(struct url *url, const char *value)
 
 	if (text_parse_u64(value, &pid) < 0 || pid == 0 || pid > INT32_MAX)
 		return -EINVAL;
-	url->filter.has_pid = true;
 	url->filter.pid = (uint32_t)pid;
 	return 0;
 }
