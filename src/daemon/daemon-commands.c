@@ -48,7 +48,8 @@ static bool commands_is_known(const struct book_list *list, size_t index)
 	return false;
 }
 
-int daemon_commands(void *context, const struct query_commands *query, struct emit *json)
+int daemon_commands(void *context, const struct query *query, const struct query_asker *asker,
+		    struct emit *json)
 {
 	struct daemon *daemon = context;
 	struct book_list *list;
@@ -63,10 +64,9 @@ int daemon_commands(void *context, const struct query_commands *query, struct em
 	for (size_t i = 0; i < list->count; i++) {
 		const struct tracked *tracked = list->list[i];
 
-		if (query->pid && tracked->process.pid != query->pid)
+		if (!filter_wants_pid(&query->filter, tracked->process.pid))
 			continue;
-		if (query->asker &&
-		    !access_may_see(query->asker->peer, tracked->maker, tracked->namespaces))
+		if (asker && !access_may_see(asker->peer, tracked->maker, tracked->namespaces))
 			continue;
 		if (!commands_is_known(list, i))
 			commands_process(json, &proc, tracked);

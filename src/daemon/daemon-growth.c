@@ -30,7 +30,7 @@
 
 struct daemon_growth {
 	struct daemon *daemon;
-	const struct query_growth *query;
+	const struct query_asker *asker;
 	struct store_reader *reader;
 	struct emit *json;
 	struct growth_past *past; /* that is being read */
@@ -90,7 +90,7 @@ static int growth_judge_process(struct daemon_growth *self, const struct snapsho
 	const struct snapshot_request request = {
 		.buffers = true,
 		.filter = {.pid = process->id.pid},
-		.asker = self->query->asker,
+		.asker = self->asker,
 	};
 	int r = provider->snapshot(provider->context, &request, &snapshot);
 
@@ -145,17 +145,17 @@ static uint64_t growth_buffer_count(const struct snapshot_process *process)
 }
 
 struct growth_scope {
-	const struct query_growth *query;
+	const struct filter *filter;
+	const struct query_asker *asker;
 	uint64_t now_ns;
 };
 
 static bool growth_concerns(const struct growth_scope *scope,
 			    const struct snapshot_process *process)
 {
-	const struct query_growth *query = scope->query;
-	const struct query_asker *asker = query->asker;
+	const struct query_asker *asker = scope->asker;
 
-	return (!query->pid || query->pid == process->id.pid) &&
+	return filter_wants_pid(scope->filter, process->id.pid) &&
 	       (!asker || asker->sees_all || asker->user_id == process->user_id) &&
 	       process->start_ns + GROWTH_PAST_LEAST_NS < scope->now_ns;
 }
@@ -178,21 +178,22 @@ static bool growth_leaves_out(const struct growth_scope *scope, const struct sna
 	return false;
 }
 
-int daemon_growth(void *context, const struct query_growth *query, struct emit *json)
+int daemon_growth(void *context, const struct query *query, const struct query_asker *asker,
+		  struct emit *json)
 {
 	CLEANUP(snapshot_cleanup) struct snapshot *totals = NULL;
 	const struct snapshot_process
 		*list[DAEMON_GROWTH_PROCESSES + 1]; /* one more: are there more? */
-	struct growth_scope scope = {.query = query};
+	struct growth_scope scope = {.filter = &query->filter, .asker = asker};
 	const struct amount_choice choice = {.wants = growth_wants, .context = &scope};
-	struct daemon_growth self = {.daemon = context, .query = query, .json = json};
+	struct daemon_growth self = {.daemon = context, .asker = asker, .json = json};
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	size_t count;
 	int r;
 
 	if (query->at_ns)
 		return -EINVAL;
-	r = daemon_reader(context, query->asker, &self.reader);
+	r = daemon_reader(context, asker, &self.reader);
 	if (r == 0)
 		r = collector_totals(self.daemon->collector, now - bits_min(now, NS_PER_S),
 				     &totals);

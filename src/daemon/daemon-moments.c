@@ -125,7 +125,7 @@ int daemon_moments_snapshot(struct daemon *daemon, const struct snapshot_request
 
 static int moments_collect(struct daemon *daemon, struct moment_list *list)
 {
-	const struct query_moments *query = list->query;
+	const struct query *query = list->query;
 	uint64_t now = clock_ns(CLOCK_REALTIME);
 	struct store_reader *reader;
 	int r = 0;
@@ -134,7 +134,7 @@ static int moments_collect(struct daemon *daemon, struct moment_list *list)
 		r = moment_cache_read(daemon->moments,
 				      bits_min(query->to_ns, now - MOMENTS_LATE_NS),
 				      moment_list_add_recording, list);
-	if (r == 0 && daemon_reader(daemon, query->asker, &reader) == 0)
+	if (r == 0 && daemon_reader(daemon, list->asker, &reader) == 0)
 		r = recorder_moments_list(reader, list);
 	/* Unless the history has it. */
 	if (r == 0 && !moment_list_has_kind(list, "restart", daemon->start_ns))
@@ -145,11 +145,12 @@ static int moments_collect(struct daemon *daemon, struct moment_list *list)
 	return r;
 }
 
-int daemon_moments_list(void *context, const struct query_moments *query, struct emit *json)
+int daemon_moments_list(void *context, const struct query *query, const struct query_asker *asker,
+			struct emit *json)
 {
 	CLEANUP(moment_list_deinit) struct moment_list list = {.texts = NULL};
 	uint64_t now = clock_ns(CLOCK_REALTIME);
-	struct query_moments complete = *query;
+	struct query complete = *query;
 	struct snapshot_reach reach;
 	int r;
 
@@ -157,11 +158,11 @@ int daemon_moments_list(void *context, const struct query_moments *query, struct
 		complete.to_ns = now;
 	if (!complete.from_ns)
 		complete.from_ns = complete.to_ns - bits_min(complete.to_ns, MOMENTS_NS);
-	r = moment_list_init(&list, &complete);
+	r = moment_list_init(&list, &complete, asker);
 	if (r == 0)
 		r = moments_collect(context, &list);
 	if (r == 0)
-		r = daemon_moments_reach(context, query->asker, &reach);
+		r = daemon_moments_reach(context, asker, &reach);
 	if (r < 0)
 		return r;
 	moment_list_finish(&list);

@@ -147,36 +147,40 @@ static void provide_refresh(struct daemon *daemon, const struct query_asker *ask
 		(void)store_flush(daemon->store, 1000); /* unwritten rows are not shown */
 }
 
-static int provide_past(struct daemon *daemon, const struct query_past *query, struct emit *json,
-			int (*write)(struct store_reader *reader, const struct query_past *query,
-				     const struct recorder_scope *scope, struct emit *json))
+static int provide_past(struct daemon *daemon, const struct query *query,
+			const struct query_asker *asker, recorder_document_fn *write,
+			struct emit *json)
 {
-	const struct recorder_scope scope = provide_scope(daemon, query->asker);
+	const struct recorder_scope scope = provide_scope(daemon, asker);
 	struct store_reader *reader = NULL;
-	int r = daemon_reader(daemon, query->asker, &reader);
+	int r = daemon_reader(daemon, asker, &reader);
 
 	if (r == 0 && !query->cursor)
-		provide_refresh(daemon, query->asker);
+		provide_refresh(daemon, asker);
 	return r < 0 ? r : write(reader, query, &scope, json);
 }
 
-static int provide_leaks(void *context, const struct query_past *query, struct emit *json)
+static int provide_leaks(void *context, const struct query *query, const struct query_asker *asker,
+			 struct emit *json)
 {
-	return provide_past(context, query, json, recorder_documents_leaks);
+	return provide_past(context, query, asker, recorder_documents_leaks, json);
 }
 
-static int provide_ended(void *context, const struct query_past *query, struct emit *json)
+static int provide_ended(void *context, const struct query *query, const struct query_asker *asker,
+			 struct emit *json)
 {
-	return provide_past(context, query, json, recorder_documents_ended);
+	return provide_past(context, query, asker, recorder_documents_ended, json);
 }
 
-static int provide_incidents(void *context, const struct query_past *query, struct emit *json)
+static int provide_incidents(void *context, const struct query *query,
+			     const struct query_asker *asker, struct emit *json)
 {
-	return provide_past(context, query, json, recorder_documents_incidents);
+	return provide_past(context, query, asker, recorder_documents_incidents, json);
 }
 
 /* What was kept of the living that the asker may see. Frees an earlier result first. */
-static int provide_kept(struct daemon *daemon, const struct query_peaks *query, struct namer *namer,
+static int provide_kept(struct daemon *daemon, const struct query *query,
+			const struct query_asker *asker, struct namer *namer,
 			struct snapshot **snapshot)
 {
 	const struct snapshot_request request = {.filter = query->filter, .namer = namer};
@@ -191,25 +195,26 @@ static int provide_kept(struct daemon *daemon, const struct query_peaks *query, 
 	for (size_t i = 0; r == 0 && i < book_list->count; i++) {
 		struct tracked *tracked = book_list->list[i];
 
-		if (provide_may_see(query->asker, tracked->maker, tracked->namespaces))
+		if (provide_may_see(asker, tracked->maker, tracked->namespaces))
 			r = tracked_collect_kept(tracked, &request, *snapshot);
 	}
 	book_list_unref(book_list);
 	return r == 0 ? snapshot_finish(*snapshot) : r;
 }
 
-static int provide_peaks(void *context, const struct query_peaks *query, struct emit *json)
+static int provide_peaks(void *context, const struct query *query, const struct query_asker *asker,
+			 struct emit *json)
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
-	const struct recorder_scope scope = provide_scope(context, query->asker);
+	const struct recorder_scope scope = provide_scope(context, asker);
 	struct daemon *daemon = context;
 	struct snapshot *snapshot = NULL;
 	int r;
 
 	symbols_namer_init(&namer, daemon->symbols, false);
-	r = provide_kept(daemon, query, &namer.namer, &snapshot);
+	r = provide_kept(daemon, query, asker, &namer.namer, &snapshot);
 	if (r == 0 && symbols_namer_learn(&namer, SYMBOLS_NAMER_NOTES_MAX))
-		r = provide_kept(daemon, query, &namer.namer, &snapshot);
+		r = provide_kept(daemon, query, asker, &namer.namer, &snapshot);
 	if (r == 0) {
 		document_open(json, "ttmem.peak/1", snapshot->time_ns);
 		emit_open_array(json, "peaks");
@@ -226,10 +231,11 @@ static int provide_peaks(void *context, const struct query_peaks *query, struct 
 	return r;
 }
 
-static int provide_series(void *context, const struct query_series *query, struct emit *json)
+static int provide_series(void *context, const struct query *query, const struct query_asker *asker,
+			  struct emit *json)
 {
 	struct store_reader *reader = NULL;
-	int r = daemon_reader(context, query->asker, &reader);
+	int r = daemon_reader(context, asker, &reader);
 
 	return r < 0 ? r : recorder_documents_series(reader, query, json);
 }
@@ -259,40 +265,39 @@ static int provide_trails(struct daemon *daemon, const struct query_asker *asker
 }
 
 /* Reads the history of the address from the books; frees an earlier result first. */
-static int provide_lives(struct daemon *daemon, const struct query_history *query,
-			 const struct address_history_wish *wish, struct snapshot **snapshot,
-			 struct history *history)
+static int provide_lives(struct daemon *daemon, const struct query *query,
+			 const struct query_asker *asker, const struct address_history_wish *wish,
+			 struct snapshot **snapshot, struct history *history)
 {
 	history_deinit(history);
 	snapshot_free(*snapshot);
 	*snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	if (!*snapshot)
 		return -ENOMEM;
-	return query->only_past ? 0
-				: provide_trails(daemon, query->asker, wish, *snapshot, history);
+	return query->only_past ? 0 : provide_trails(daemon, asker, wish, *snapshot, history);
 }
 
 /*
  * What the database has on the address. Without a database there is nothing. While it fails, or if
  * there is too much, the document says so.
  */
-static bool provide_past_of(struct daemon *daemon, const struct query_history *query,
-			    struct snapshot *snapshot, struct recorder_rows *ret_rows)
+static bool provide_past_of(struct daemon *daemon, const struct query *query,
+			    const struct query_asker *asker, struct snapshot *snapshot,
+			    struct recorder_rows *ret_rows)
 {
-	struct recorder_scope scope = provide_scope(daemon, query->asker);
-	uint32_t pid = query->filter.pid;
+	struct recorder_scope scope = provide_scope(daemon, asker);
 	struct store_reader *reader = NULL;
 	int r;
 
 	scope.has_address = true;
 	scope.address = query->address;
 	scope.filter = &query->filter;
-	provide_refresh(daemon, query->asker);
-	r = daemon_reader(daemon, query->asker, &reader);
+	provide_refresh(daemon, asker);
+	r = daemon_reader(daemon, asker, &reader);
 	if (r == -EOPNOTSUPP)
 		return false;
 	if (r == 0)
-		r = recorder_documents_address(reader, &scope, pid,
+		r = recorder_documents_address(reader, &scope, query->filter.pid,
 					       clock_ms(CLOCK_MONOTONIC) + RECORDER_ADDRESS_MS,
 					       ret_rows);
 	if (r < 0)
@@ -304,7 +309,8 @@ static bool provide_past_of(struct daemon *daemon, const struct query_history *q
 	return r == 0;
 }
 
-static int provide_history(void *context, const struct query_history *query, struct emit *json)
+static int provide_history(void *context, const struct query *query,
+			   const struct query_asker *asker, struct emit *json)
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
 	struct daemon *daemon = context;
@@ -322,16 +328,16 @@ static int provide_history(void *context, const struct query_history *query, str
 	symbols_namer_init(&namer, daemon->symbols, false);
 	wish.namer = &namer.namer;
 	wish.totals = totals;
-	r = provide_lives(daemon, query, &wish, &snapshot, &history);
+	r = provide_lives(daemon, query, asker, &wish, &snapshot, &history);
 	if (r == 0 && symbols_namer_learn(&namer, SYMBOLS_NAMER_NOTES_MAX))
-		r = provide_lives(daemon, query, &wish, &snapshot, &history);
+		r = provide_lives(daemon, query, asker, &wish, &snapshot, &history);
 	if (r == 0) {
 		snapshot_take_joins(totals, snapshot);
 		r = snapshot_finish(snapshot);
 	}
 	snapshot_free(totals);
 	if (r == 0) {
-		bool has_past = provide_past_of(context, query, snapshot, &rows);
+		bool has_past = provide_past_of(context, query, asker, snapshot, &rows);
 
 		past = (struct document_past){.leaks = rows.leaks, .incidents = rows.incidents};
 		document_history(json, snapshot, &history, query->address, has_past ? &past : NULL);

@@ -35,7 +35,6 @@ struct collector;
 struct journal;
 struct keeper;
 struct notice;
-struct query_moments;
 struct log_writer;
 struct moment_cache;
 struct tracked_file;
@@ -189,8 +188,7 @@ bool daemon_may_see(const void *context, uint32_t maker, const char *namespaces)
 
 /* The legacy report of remaining buffers, as far as @asker may see them. From any thread. */
 int daemon_dump(void *context, const struct query_asker *asker, uint64_t since_ns, FILE *out);
-int daemon_growth(void *context, const struct query_growth *query, struct emit *json);
-int daemon_commands(void *context, const struct query_commands *query, struct emit *json);
+web_answer_fn daemon_growth, daemon_commands;
 
 /* The history, for the thread that asks. 0, or a negative errno: -EOPNOTSUPP if there is none. */
 int daemon_reader(struct daemon *daemon, const struct query_asker *asker,
@@ -201,7 +199,7 @@ int daemon_moments_snapshot(struct daemon *daemon, const struct snapshot_request
 			    struct snapshot **ret_snapshot);
 int daemon_moments_reach(void *context, const struct query_asker *asker,
 			 struct snapshot_reach *ret_reach);
-int daemon_moments_list(void *context, const struct query_moments *query, struct emit *json);
+web_answer_fn daemon_moments_list;
 
 /* What HTTP serves, over TCP and on the native socket. */
 void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider);

@@ -83,7 +83,8 @@ static int serve_snapshot(void *context, const struct snapshot_request *request,
 	return r;
 }
 
-static int serve_incidents(void *context, const struct query_past *query, struct emit *json)
+static int serve_incidents(void *context, const struct query *query,
+			   const struct query_asker *asker, struct emit *json)
 {
 	const struct snapshot_request request = {.incidents = true};
 	struct snapshot *snapshot = NULL;
@@ -99,7 +100,8 @@ static int serve_incidents(void *context, const struct query_past *query, struct
 	return 0;
 }
 
-static int serve_leaks(void *context, const struct query_past *query, struct emit *json)
+static int serve_leaks(void *context, const struct query *query, const struct query_asker *asker,
+		       struct emit *json)
 {
 	bool second = query->cursor && strcmp(query->cursor, "second") == 0;
 
@@ -116,7 +118,8 @@ static int serve_leaks(void *context, const struct query_past *query, struct emi
 	return 0;
 }
 
-static int serve_history(void *context, const struct query_history *query, struct emit *json)
+static int serve_history(void *context, const struct query *query, const struct query_asker *asker,
+			 struct emit *json)
 {
 	struct serve *serve = context;
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
@@ -142,7 +145,8 @@ static int serve_history(void *context, const struct query_history *query, struc
 	return r;
 }
 
-static int serve_series(void *context, const struct query_series *query, struct emit *json)
+static int serve_series(void *context, const struct query *query, const struct query_asker *asker,
+			struct emit *json)
 {
 	(void)context;
 	(void)query;

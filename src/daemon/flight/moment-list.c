@@ -46,9 +46,10 @@ struct moment_walk {
 	uint64_t left;                /* events that may be looked at */
 };
 
-int moment_list_init(struct moment_list *list, const struct query_moments *query)
+int moment_list_init(struct moment_list *list, const struct query *query,
+		     const struct query_asker *asker)
 {
-	*list = (struct moment_list){.query = query, .texts = snapshot_new(0)};
+	*list = (struct moment_list){.query = query, .asker = asker, .texts = snapshot_new(0)};
 	return list->texts ? 0 : -ENOMEM;
 }
 
@@ -69,11 +70,11 @@ static int moment_list_text(struct moment_list *list, const char **text)
 
 static bool moment_list_wants(const struct moment_list *list, const struct moment_list_one *one)
 {
-	const struct query_moments *query = list->query;
+	const struct query *query = list->query;
 
 	if (one->time_ns < query->from_ns || one->time_ns > query->to_ns)
 		return false;
-	if (query->pid && one->process.pid && query->pid != one->process.pid)
+	if (one->process.pid && !filter_wants_pid(&query->filter, one->process.pid))
 		return false;
 	return one->device == MOMENT_LIST_NO_DEVICE || !query->filter.device_count ||
 	       filter_wants_device(&query->filter, one->device, 0);
@@ -125,10 +126,10 @@ bool moment_list_has_kind(const struct moment_list *list, const char *kind, uint
 
 static bool moment_list_may_see(const struct moment_list *list, const struct black_box_owner *owner)
 {
-	const struct query_moments *query = list->query;
+	const struct query_asker *asker = list->asker;
 
-	return query->sees_all || (query->asker && access_may_see(query->asker->peer, owner->maker,
-								  owner->namespaces));
+	return !asker || asker->sees_all ||
+	       (asker->peer && access_may_see(asker->peer, owner->maker, owner->namespaces));
 }
 
 static int moment_list_add_marks(const struct moment_walk *walk, size_t number,
@@ -271,15 +272,16 @@ static int moment_list_see_event(void *context, const struct recording_event *ev
 
 static int moment_list_add_phases(struct moment_walk *walk)
 {
+	const struct query_asker *asker = walk->list->asker;
 	struct recording_filter filter = RECORDING_FILTER_ALL;
 	int r;
 
-	if (!walk->list->query->sees_all && !walk->list->query->asker)
+	if (asker && !asker->sees_all && !asker->peer)
 		return 0;
 	walk->phases = calloc(walk->file->count + 1, sizeof(*walk->phases));
 	if (!walk->phases)
 		return -ENOMEM;
-	filter.pid = walk->list->query->pid;
+	filter.pid = walk->list->query->filter.pid;
 	r = recording_walk(walk->recording, &filter, NULL, NULL, moment_list_see_event, walk);
 	for (size_t i = 0; i < walk->file->count; i++) {
 		scan_book_free(walk->phases[i].outline);

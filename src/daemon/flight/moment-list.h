@@ -15,7 +15,8 @@
 
 struct black_box_file;
 struct emit;
-struct query_moments;
+struct query;
+struct query_asker;
 struct recording;
 struct snapshot;
 struct snapshot_reach;
@@ -36,15 +37,17 @@ struct moment_list_one {
 };
 
 struct moment_list {
-	const struct query_moments *query; /* with both times set */
-	struct snapshot *texts;            /* owns all of them */
+	const struct query *query;       /* with both times set */
+	const struct query_asker *asker; /* NULL = sees all */
+	struct snapshot *texts;          /* owns all of them */
 	struct moment_list_one *list;
 	size_t count, capacity;
 	bool is_cut; /* there are more */
 };
 
 /* 0 or -ENOMEM. Deinit it in any case. */
-int moment_list_init(struct moment_list *list, const struct query_moments *query);
+int moment_list_init(struct moment_list *list, const struct query *query,
+		     const struct query_asker *asker);
 void moment_list_deinit(struct moment_list *list);
 
 /* If it is asked for; texts are copied. 0 or -ENOMEM. */

@@ -22,21 +22,16 @@
 #include "recording/json/recorded-series.h"
 #include "recording/read/recording-source.h"
 
-static struct filter playback_filter(uint32_t pid)
-{
-	return (struct filter){.pid = pid};
-}
-
-static int playback_write_leaks(struct playback *playback, const struct query_past *query,
+static int playback_write_leaks(struct playback *playback, const struct query *query,
 				struct emit *json)
 {
 	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	const struct snapshot_request request = {.buffers = true,
-						 .filter = playback_filter(query->pid)};
+						 .filter = {.pid = query->filter.pid}};
 	struct recorded_leaks_wish wish = {
 		.recording = playback->recording,
 		.since_ns = query->since_ns,
-		.buffers_max = query->has_buffers_max ? query->buffers_max : UINT64_MAX,
+		.buffers_max = query->given & QUERY_BUFFERS ? query->buffers_max : UINT64_MAX,
 	};
 	struct source *books = NULL;
 	int r = playback_take(playback, &request, &snapshot);
@@ -50,7 +45,8 @@ static int playback_write_leaks(struct playback *playback, const struct query_pa
 }
 
 /* There is one page: who asks for another one has made its cursor up. */
-int playback_leaks(void *context, const struct query_past *query, struct emit *json)
+int playback_leaks(void *context, const struct query *query, const struct query_asker *asker,
+		   struct emit *json)
 {
 	struct playback *playback = context;
 	int r;
@@ -63,11 +59,12 @@ int playback_leaks(void *context, const struct query_past *query, struct emit *j
 	return r;
 }
 
-static int playback_write_ended(struct playback *playback, const struct query_past *query,
+static int playback_write_ended(struct playback *playback, const struct query *query,
 				struct emit *json)
 {
-	struct recorded_ended_wish wish = {
-		.recording = playback->recording, .pid = query->pid, .since_ns = query->since_ns};
+	struct recorded_ended_wish wish = {.recording = playback->recording,
+					   .pid = query->filter.pid,
+					   .since_ns = query->since_ns};
 	const struct snapshot *end;
 	struct source *books = NULL;
 	int r = playback_end(playback, &end);
@@ -80,7 +77,8 @@ static int playback_write_ended(struct playback *playback, const struct query_pa
 	return recorded_ended_document(json, end, &wish);
 }
 
-int playback_ended(void *context, const struct query_past *query, struct emit *json)
+int playback_ended(void *context, const struct query *query, const struct query_asker *asker,
+		   struct emit *json)
 {
 	struct playback *playback = context;
 	int r;
@@ -94,7 +92,8 @@ int playback_ended(void *context, const struct query_past *query, struct emit *j
 }
 
 /* Recordings do not have those of processes. */
-int playback_commands(void *context, const struct query_commands *query, struct emit *json)
+int playback_commands(void *context, const struct query *query, const struct query_asker *asker,
+		      struct emit *json)
 {
 	const struct playback *playback = context;
 
@@ -110,7 +109,7 @@ int playback_commands(void *context, const struct query_commands *query, struct 
 static int playback_take_incidents(struct playback *playback, uint32_t pid,
 				   struct snapshot **ret_snapshot)
 {
-	const struct snapshot_request request = {.incidents = true, .filter = playback_filter(pid)};
+	const struct snapshot_request request = {.incidents = true, .filter = {.pid = pid}};
 	int r;
 
 	pthread_mutex_lock(&playback->lock);
@@ -119,7 +118,8 @@ static int playback_take_incidents(struct playback *playback, uint32_t pid,
 	return r;
 }
 
-int playback_incidents(void *context, const struct query_past *query, struct emit *json)
+int playback_incidents(void *context, const struct query *query, const struct query_asker *asker,
+		       struct emit *json)
 {
 	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	size_t kept = 0;
@@ -127,7 +127,7 @@ int playback_incidents(void *context, const struct query_past *query, struct emi
 
 	if (query->cursor)
 		return -EINVAL;
-	r = playback_take_incidents(context, query->pid, &snapshot);
+	r = playback_take_incidents(context, query->filter.pid, &snapshot);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < snapshot->incident_count; i++) {
@@ -143,7 +143,8 @@ int playback_incidents(void *context, const struct query_past *query, struct emi
 	return 0;
 }
 
-int playback_series(void *context, const struct query_series *query, struct emit *json)
+int playback_series(void *context, const struct query *query, const struct query_asker *asker,
+		    struct emit *json)
 {
 	struct playback *playback = context;
 	const struct snapshot *end;
@@ -159,7 +160,8 @@ int playback_series(void *context, const struct query_series *query, struct emit
 	return r;
 }
 
-int playback_peaks(void *context, const struct query_peaks *query, struct emit *json)
+int playback_peaks(void *context, const struct query *query, const struct query_asker *asker,
+		   struct emit *json)
 {
 	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	const struct snapshot_request request = {
@@ -176,7 +178,7 @@ int playback_peaks(void *context, const struct query_peaks *query, struct emit *
 static int playback_list_incidents(struct playback *playback, struct moment_list *list)
 {
 	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
-	int r = playback_take_incidents(playback, list->query->pid, &snapshot);
+	int r = playback_take_incidents(playback, list->query->filter.pid, &snapshot);
 
 	for (size_t i = 0; r == 0 && i < snapshot->incident_count; i++) {
 		const struct snapshot_incident *incident = &snapshot->incidents[i];
@@ -210,19 +212,19 @@ static int playback_list(struct playback *playback, struct moment_list *list)
 	return r < 0 ? r : playback_list_incidents(playback, list);
 }
 
-int playback_moments(void *context, const struct query_moments *query, struct emit *json)
+int playback_moments(void *context, const struct query *query, const struct query_asker *asker,
+		     struct emit *json)
 {
 	CLEANUP(moment_list_deinit) struct moment_list list = {.texts = NULL};
 	struct playback *playback = context;
 	const struct recording_facts *facts = recording_facts(playback->recording);
 	const struct snapshot_reach reach = {.exact_from_ns = facts->start_ns};
-	struct query_moments complete = *query;
+	struct query complete = *query;
 	int r;
 
-	complete.sees_all = true;
 	if (!complete.to_ns)
 		complete.to_ns = facts->end_ns;
-	r = moment_list_init(&list, &complete);
+	r = moment_list_init(&list, &complete, NULL);
 	if (r == 0)
 		r = playback_list(playback, &list);
 	if (r < 0)

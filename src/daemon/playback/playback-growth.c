@@ -15,7 +15,7 @@
 
 #define PLAYBACK_GROWTH_SAMPLES 5u
 
-static int playback_watch(struct playback *playback, const struct query_growth *query,
+static int playback_watch(struct playback *playback, const struct query *query,
 			  struct growth *growth, struct snapshot **ret_last)
 {
 	const struct recording_facts *facts = recording_facts(playback->recording);
@@ -26,7 +26,7 @@ static int playback_watch(struct playback *playback, const struct query_growth *
 	for (uint32_t i = 0; r == 0 && i < PLAYBACK_GROWTH_SAMPLES; i++) {
 		const struct snapshot_request request = {
 			.buffers = true,
-			.filter = {.pid = query->pid},
+			.filter = {.pid = query->filter.pid},
 			.at_ns = facts->start_ns + length * i / (PLAYBACK_GROWTH_SAMPLES - 1),
 		};
 
@@ -38,7 +38,8 @@ static int playback_watch(struct playback *playback, const struct query_growth *
 	return r < 0 ? r : growth_recall(growth, *ret_last, NULL);
 }
 
-int playback_growth(void *context, const struct query_growth *query, struct emit *json)
+int playback_growth(void *context, const struct query *query, const struct query_asker *asker,
+		    struct emit *json)
 {
 	CLEANUP(growth_deinit) struct growth growth = GROWTH_NULL;
 	CLEANUP(snapshot_cleanup) struct snapshot *last = NULL;

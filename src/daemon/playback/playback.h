@@ -51,11 +51,5 @@ int playback_take(struct playback *playback, const struct snapshot_request *requ
 int playback_end(struct playback *playback, const struct snapshot **ret_snapshot);
 
 /* For the provider: see web/server/web.h. */
-int playback_leaks(void *context, const struct query_past *query, struct emit *json);
-int playback_ended(void *context, const struct query_past *query, struct emit *json);
-int playback_incidents(void *context, const struct query_past *query, struct emit *json);
-int playback_series(void *context, const struct query_series *query, struct emit *json);
-int playback_moments(void *context, const struct query_moments *query, struct emit *json);
-int playback_peaks(void *context, const struct query_peaks *query, struct emit *json);
-int playback_growth(void *context, const struct query_growth *query, struct emit *json);
-int playback_commands(void *context, const struct query_commands *query, struct emit *json);
+web_answer_fn playback_leaks, playback_ended, playback_incidents, playback_series, playback_moments,
+	playback_peaks, playback_growth, playback_commands;

@@ -18,7 +18,7 @@
 
 static const struct recorder_scope everything;
 
-typedef int recorder_fn(struct store_reader *reader, const struct query_past *query,
+typedef int recorder_fn(struct store_reader *reader, const struct query *query,
 			const struct recorder_scope *scope, struct emit *json);
 
 static json_t *parse(char *text, size_t length)
@@ -32,7 +32,7 @@ static json_t *parse(char *text, size_t length)
 	return document;
 }
 
-static json_t *ask(struct testing_world *world, recorder_fn *fn, const struct query_past *query,
+static json_t *ask(struct testing_world *world, recorder_fn *fn, const struct query *query,
 		   const struct recorder_scope *scope)
 {
 	struct store_reader *reader;
@@ -48,7 +48,7 @@ static json_t *ask(struct testing_world *world, recorder_fn *fn, const struct qu
 	return parse(text, length);
 }
 
-static json_t *ask_series(struct testing_world *world, const struct query_series *query)
+static json_t *ask_series(struct testing_world *world, const struct query *query)
 {
 	struct store_reader *reader;
 	size_t length;
@@ -93,7 +93,7 @@ static void put_leak(struct testing_world *world, uint32_t pid, uint32_t uid, ui
 UNIT(leaks_of_every_kind_of_end_are_listed)
 {
 	struct testing_world world;
-	struct query_past query = {0};
+	struct query query = {0};
 	struct ending died = {.book = 1, .ended_ns = TESTING_START, .execed = true};
 	struct ending closed = {.book = 2,
 				.ended_ns = TESTING_START + 1,
@@ -147,7 +147,7 @@ UNIT(leaks_of_every_kind_of_end_are_listed)
 UNIT(leaks_in_pages_and_of_one_user)
 {
 	struct testing_world world;
-	struct query_past query = {.limit = 2};
+	struct query query = {.limit = 2};
 	const uint32_t user = 7;
 	struct recorder_scope mine = {.sees = testing_sees(&user)};
 	size_t seen = 0;
@@ -173,7 +173,7 @@ UNIT(leaks_in_pages_and_of_one_user)
 		query.cursor = cursor;
 	}
 	assert(seen == 5);
-	query = (struct query_past){0};
+	query = (struct query){0};
 	for (int i = 0; i < 2; i++) {
 		json_t *document = ask(&world, recorder_documents_leaks, &query, &mine);
 		json_t *list = json_object_get(document, "processes");
@@ -181,7 +181,7 @@ UNIT(leaks_in_pages_and_of_one_user)
 		assert(json_array_size(list) == 1);
 		assert(number_of(json_array_get(list, 0), "pid") == 13);
 		json_decref(document);
-		query.pid = 13;
+		query.filter.pid = 13;
 	}
 	testing_close(&world);
 }
@@ -189,7 +189,7 @@ UNIT(leaks_in_pages_and_of_one_user)
 UNIT(leaks_of_one_address)
 {
 	struct testing_world world;
-	struct query_past query = {0};
+	struct query query = {0};
 	struct recorder_scope scope = {.has_address = true, .address = 0x2000};
 	struct ending first = {.book = 1, .ended_ns = TESTING_START};
 	struct ending second = {.book = 2, .ended_ns = TESTING_START};
@@ -331,7 +331,7 @@ static json_t *find_kind(const json_t *document, const char *kind)
 UNIT(incidents_with_holders_and_sites)
 {
 	struct testing_world world;
-	struct query_past query = {0};
+	struct query query = {0};
 	const uint32_t me = 1000, they = 7;
 	struct recorder_scope mine = {.sees = testing_sees(&me)},
 			      other = {.sees = testing_sees(&they)};
@@ -372,7 +372,7 @@ UNIT(incidents_with_holders_and_sites)
 UNIT(unknown_incident_kinds_are_refused)
 {
 	struct testing_world world;
-	struct query_past query = {.kind = "size_change"};
+	struct query query = {.kind = "size_change"};
 	struct emit json = EMIT_INIT(stderr);
 	struct snapshot_incident incident = {.kind = "newer_kind"};
 	struct store_reader *reader = NULL;
@@ -406,7 +406,7 @@ UNIT(unknown_incident_kinds_are_refused)
 UNIT(incidents_of_one_address_and_leaks_as_incidents)
 {
 	struct testing_world world;
-	struct query_past query = {0};
+	struct query query = {0};
 	struct recorder_scope scope = {.has_address = true, .address = 0x4000};
 	struct ending ending = {.book = 1, .ended_ns = TESTING_START};
 	json_t *document, *row;
@@ -432,7 +432,7 @@ UNIT(incidents_of_one_address_and_leaks_as_incidents)
 UNIT(series_have_their_points)
 {
 	struct testing_world world;
-	struct query_series query = {.from_ns = TESTING_START, .step_ms = 1000};
+	struct query query = {.from_ns = TESTING_START, .step_ms = 1000};
 	json_t *document, *list, *row, *points;
 
 	testing_init(&world);
@@ -453,7 +453,7 @@ UNIT(series_have_their_points)
 	list = json_object_get(document, "series");
 	assert(json_array_size(list) >= 2);
 	json_decref(document);
-	query.pid = 31;
+	query.filter.pid = 31;
 	query.filter = (struct filter){.has_type = true, .type = 0};
 	document = ask_series(&world, &query);
 	list = json_object_get(document, "series");
@@ -485,7 +485,7 @@ UNIT(invalid_cursors_are_refused)
 	struct store_cursor cursor = {.major = 5, .minor = 0x1234, .more = true}, got;
 	char text[RECORDER_CURSOR_SIZE];
 	struct testing_world world;
-	struct query_past query = {.cursor = "rubbish"};
+	struct query query = {.cursor = "rubbish"};
 	struct store_reader *reader;
 	struct emit json = EMIT_INIT(stderr);
 

@@ -187,7 +187,7 @@ static int recorder_check_kind(struct store_reader *reader, const char *kind)
 	return r == 0 ? -EINVAL : r < 0 ? r : 0;
 }
 
-int recorder_documents_incidents(struct store_reader *reader, const struct query_past *query,
+int recorder_documents_incidents(struct store_reader *reader, const struct query *query,
 				 const struct recorder_scope *scope, struct emit *json)
 {
 	static const struct recorder_page page = {

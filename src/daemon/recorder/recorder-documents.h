@@ -16,8 +16,7 @@ struct filter;
 struct store_cursor;
 struct store_filter;
 struct store_reader;
-struct query_past;
-struct query_series;
+struct query;
 
 #define RECORDER_PAGE_DEFAULT 100u /* leaks or incidents, if the query does not say */
 
@@ -50,12 +49,10 @@ struct recorder_scope {
  * Each writes one whole document. 0; -EINVAL for a cursor that makes no sense; or another negative
  * errno: then nothing of use was written.
  */
-int recorder_documents_leaks(struct store_reader *reader, const struct query_past *query,
-			     const struct recorder_scope *scope, struct emit *json);
-int recorder_documents_ended(struct store_reader *reader, const struct query_past *query,
-			     const struct recorder_scope *scope, struct emit *json);
-int recorder_documents_incidents(struct store_reader *reader, const struct query_past *query,
+typedef int recorder_document_fn(struct store_reader *reader, const struct query *query,
 				 const struct recorder_scope *scope, struct emit *json);
+recorder_document_fn recorder_documents_leaks, recorder_documents_ended,
+	recorder_documents_incidents;
 
 /* Rows of one page of these documents. On failure too, those that were written are whole. */
 typedef int recorder_documents_rows_fn(struct store_reader *reader,
@@ -81,5 +78,5 @@ int recorder_documents_address(struct store_reader *reader, const struct recorde
 void recorder_documents_rows_deinit(struct recorder_rows *rows);
 
 /* Series hold totals, which everybody may see. */
-int recorder_documents_series(struct store_reader *reader, const struct query_series *query,
+int recorder_documents_series(struct store_reader *reader, const struct query *query,
 			      struct emit *json);

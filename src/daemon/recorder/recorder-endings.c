@@ -31,7 +31,7 @@ static int recorder_ended_rows(struct store_reader *reader, const struct store_f
 	return store_query_endings(reader, filter, recorder_ended, writing, ret_next);
 }
 
-int recorder_documents_ended(struct store_reader *reader, const struct query_past *query,
+int recorder_documents_ended(struct store_reader *reader, const struct query *query,
 			     const struct recorder_scope *scope, struct emit *json)
 {
 	static const struct recorder_page page = {

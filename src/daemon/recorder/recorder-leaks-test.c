@@ -13,7 +13,7 @@
 #include "store/store.h"
 #include "store/testing/store-testing.h"
 
-static json_t *ask(struct testing_world *world, const struct query_past *query)
+static json_t *ask(struct testing_world *world, const struct query *query)
 {
 	static const struct recorder_scope everything;
 	struct store_reader *reader;
@@ -59,7 +59,7 @@ static void put_leak(struct testing_world *world, uint32_t pid, uint32_t count, 
 }
 
 /* Reads all pages; the rows of one process come one after the other. Return: their number. */
-static size_t read_pages(struct testing_world *world, struct query_past *query, size_t *ret_pages)
+static size_t read_pages(struct testing_world *world, struct query *query, size_t *ret_pages)
 {
 	static char cursor[RECORDER_CURSOR_SIZE];
 	size_t seen = 0;
@@ -101,7 +101,7 @@ static size_t read_pages(struct testing_world *world, struct query_past *query, 
 UNIT(pages_of_leaks_end_by_their_bytes)
 {
 	struct testing_world world;
-	struct query_past query = {.limit = 1000};
+	struct query query = {.limit = 1000};
 	size_t pages;
 
 	testing_init(&world);
@@ -111,9 +111,9 @@ UNIT(pages_of_leaks_end_by_their_bytes)
 	assert(read_pages(&world, &query, &pages) == 9000);
 	assert(pages > 2);
 	/* Without lists it is a short page. */
-	query = (struct query_past){.has_buffers_max = true};
+	query = (struct query){.given = QUERY_BUFFERS};
 	assert(read_pages(&world, &query, &pages) == 0 && pages == 1);
-	query = (struct query_past){.has_buffers_max = true, .buffers_max = 2500};
+	query = (struct query){.given = QUERY_BUFFERS, .buffers_max = 2500};
 	assert(read_pages(&world, &query, &pages) == 2500);
 	testing_close(&world);
 }
@@ -121,7 +121,7 @@ UNIT(pages_of_leaks_end_by_their_bytes)
 UNIT(a_report_that_lost_its_list_says_so)
 {
 	struct testing_world world;
-	struct query_past query = {0};
+	struct query query = {0};
 	json_t *document, *row;
 
 	testing_init(&world);

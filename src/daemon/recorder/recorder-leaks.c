@@ -157,7 +157,7 @@ int recorder_documents_leak_rows(struct store_reader *reader, const struct store
 	return recorder_leak_rows(reader, filter, &writing, ret_next);
 }
 
-int recorder_documents_leaks(struct store_reader *reader, const struct query_past *query,
+int recorder_documents_leaks(struct store_reader *reader, const struct query *query,
 			     const struct recorder_scope *scope, struct emit *json)
 {
 	static const struct recorder_page page = {
@@ -168,7 +168,7 @@ int recorder_documents_leaks(struct store_reader *reader, const struct query_pas
 	};
 	struct recorder_scope wanted = *scope;
 
-	wanted.has_buffers_max = query->has_buffers_max;
+	wanted.has_buffers_max = (query->given & QUERY_BUFFERS) != 0;
 	wanted.buffers_max = query->buffers_max;
 	return recorder_writing_page(reader, query, &wanted, &page, json);
 }

@@ -194,7 +194,7 @@ int recorder_moments_list(struct store_reader *reader, struct moment_list *list)
 {
 	const struct store_incident_rows incidents = {.context = list,
 						      .incident = recorder_moments_incident};
-	const struct store_filter filter = {.pid = list->query->pid,
+	const struct store_filter filter = {.pid = list->query->filter.pid,
 					    .since_ns = list->query->from_ns,
 					    .limit = list->query->limit};
 	struct store_cursor next = {0};

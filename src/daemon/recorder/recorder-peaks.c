@@ -184,7 +184,7 @@ int recorder_peaks_write(struct emit *json, const struct snapshot *snapshot,
 	return r;
 }
 
-int recorder_peaks_ended(struct recorder *recorder, const struct query_peaks *query,
+int recorder_peaks_ended(struct recorder *recorder, const struct query *query,
 			 const struct store_sees *sees, struct emit *json)
 {
 	struct snapshot **list;

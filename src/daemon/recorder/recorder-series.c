@@ -85,7 +85,7 @@ static void recorder_series_write(struct emit *json, const struct recorder_point
 	}
 }
 
-int recorder_documents_series(struct store_reader *reader, const struct query_series *query,
+int recorder_documents_series(struct store_reader *reader, const struct query *query,
 			      struct emit *json)
 {
 	uint64_t now = clock_ns(CLOCK_REALTIME);
@@ -95,8 +95,8 @@ int recorder_documents_series(struct store_reader *reader, const struct query_se
 		.to_ns = query->to_ns,
 		.step_s =
 			(query->step_ms + 999) / 1000, /* of less than a second it knows nothing */
-		.whole_devices = query->pid == 0,
-		.process.pid = query->pid,
+		.whole_devices = query->filter.pid == 0,
+		.process.pid = query->filter.pid,
 		.device = STORE_ANY,
 		.type = query->filter.has_type ? query->filter.type : STORE_ANY,
 		.limit = query->limit,

@@ -176,13 +176,13 @@ bool recorder_writing_is_wanted(const struct recorder_scope *scope, uint64_t add
 				   filter_wants_type(scope->filter, type)));
 }
 
-static int recorder_filter(const struct query_past *query, const struct recorder_scope *scope,
+static int recorder_filter(const struct query *query, const struct recorder_scope *scope,
 			   struct store_filter *ret_filter)
 {
 	*ret_filter = (struct store_filter){
 		.kind = query->kind,
 		.sees = scope->sees,
-		.pid = query->pid,
+		.pid = query->filter.pid,
 		.since_ns = query->since_ns,
 		.limit = query->limit ? query->limit : RECORDER_PAGE_DEFAULT,
 	};
@@ -213,7 +213,7 @@ static int recorder_page_rows(struct store_reader *reader, const struct store_fi
 	return r;
 }
 
-int recorder_writing_page(struct store_reader *reader, const struct query_past *query,
+int recorder_writing_page(struct store_reader *reader, const struct query *query,
 			  const struct recorder_scope *scope, const struct recorder_page *page,
 			  struct emit *json)
 {

@@ -83,6 +83,6 @@ struct recorder_page {
 };
 
 /* Writes the document. Return: as recorder_documents_leaks(). */
-int recorder_writing_page(struct store_reader *reader, const struct query_past *query,
+int recorder_writing_page(struct store_reader *reader, const struct query *query,
 			  const struct recorder_scope *scope, const struct recorder_page *page,
 			  struct emit *json);

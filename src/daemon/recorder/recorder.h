@@ -100,7 +100,7 @@ void recorder_tally(struct recorder *recorder, struct tally *ret_tally);
  */
 int recorder_peaks_write(struct emit *json, const struct snapshot *snapshot,
 			 const struct filter *filter, enum group_kind by);
-int recorder_peaks_ended(struct recorder *recorder, const struct query_peaks *query,
+int recorder_peaks_ended(struct recorder *recorder, const struct query *query,
 			 const struct store_sees *sees, struct emit *json);
 
 /* Processes that have ended and left buffers. From any thread. */

@@ -19,7 +19,7 @@
 /* A file may say that there are more devices than samples are kept. */
 UNIT(any_number_of_devices_has_series)
 {
-	const struct query_series queries[] = {{.limit = 100}, {.limit = 100, .step_ms = 10}};
+	const struct query queries[] = {{.limit = 100}, {.limit = 100, .step_ms = 10}};
 	struct testing_book book;
 	struct testing_recorder recorder;
 	struct testing_recorded recorded;

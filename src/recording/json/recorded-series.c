@@ -34,7 +34,7 @@ struct recorded_line {
 struct recorded_series {
 	struct recording *recording;
 	const struct snapshot *end;
-	const struct query_series *query;
+	const struct query *query;
 	struct recording_span span;
 	uint64_t step_ms;
 	size_t count; /* of samples */
@@ -57,10 +57,10 @@ static size_t recorded_series_lines(const struct recorded_series *series)
 	for (size_t i = 0; i < series->end->process_count; i++) {
 		const struct snapshot_process *process = &series->end->processes[i];
 
-		if (series->query->pid && process->id.pid == series->query->pid)
+		if (series->query->filter.pid && process->id.pid == series->query->filter.pid)
 			lines += process->part_count;
 	}
-	if (!series->query->pid)
+	if (!series->query->filter.pid)
 		lines = series->end->device_count;
 	return bits_max(lines, 1) * (series->query->filter.has_type ? 1 : BOOK_TYPES);
 }
@@ -80,7 +80,7 @@ static void recorded_series_choose(struct recorded_series *series)
 {
 	static const uint64_t steps[] = {10, 100, 1000, 10000, 60000};
 	const struct recording_facts *facts = recording_facts(series->recording);
-	const struct query_series *query = series->query;
+	const struct query *query = series->query;
 	const struct recording_span wanted = {
 		bits_max(query->from_ns, facts->start_ns),
 		query->to_ns ? bits_min(query->to_ns, facts->end_ns) : facts->end_ns,
@@ -175,13 +175,13 @@ static int recorded_series_add(struct recorded_series *series, struct recording_
 static int recorded_series_read(struct recorded_series *series)
 {
 	CLEANUP_FREE struct recording_sample *room = calloc(series->count + 1, sizeof(*room));
-	const struct query_series *query = series->query;
+	const struct query *query = series->query;
 	int r = room ? 0 : -ENOMEM;
 
 	for (size_t i = 0; series->count > 0 && i < series->end->process_count; i++) {
 		const struct snapshot_process *process = &series->end->processes[i];
 
-		if (query->pid && process->id.pid != query->pid)
+		if (query->filter.pid && process->id.pid != query->filter.pid)
 			continue;
 		for (size_t k = 0; r == 0 && k < process->part_count; k++) {
 			const struct snapshot_part *part = &process->parts[k];
@@ -209,8 +209,8 @@ static void recorded_series_put(const struct recorded_series *series, struct emi
 				const struct recorded_line *line, uint32_t type)
 {
 	emit_open_object(json, NULL);
-	if (series->query->pid)
-		emit_u64(json, "pid", series->query->pid);
+	if (series->query->filter.pid)
+		emit_u64(json, "pid", series->query->filter.pid);
 	else
 		emit_null(json, "pid");
 	emit_u64(json, "device", line->device);
@@ -233,7 +233,7 @@ static void recorded_series_put(const struct recorded_series *series, struct emi
 }
 
 int recorded_series_document(struct emit *json, struct recording *recording,
-			     const struct snapshot *end, const struct query_series *query)
+			     const struct snapshot *end, const struct query *query)
 {
 	CLEANUP(recorded_series_deinit)
 	struct recorded_series series = {.recording = recording, .end = end, .query = query};

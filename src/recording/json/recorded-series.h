@@ -4,7 +4,7 @@
 /* ttmem.series/1 of a recording: from its index, and from its events if they are not too many. */
 
 struct emit;
-struct query_series;
+struct query;
 struct recording;
 struct snapshot;
 
@@ -13,4 +13,4 @@ struct snapshot;
  * gives a chart enough points; any step becomes longer if there would be too many. 0 or a negative errno.
  */
 int recorded_series_document(struct emit *json, struct recording *recording,
-			     const struct snapshot *end, const struct query_series *query);
+			     const struct snapshot *end, const struct query *query);

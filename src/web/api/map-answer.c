@@ -32,9 +32,9 @@ static void map_answer_deinit(struct map_answer *map)
 	map->snapshot = snapshot_free(map->snapshot);
 }
 
-static int map_answer_refuse(struct url *url, const char *problem)
+static int map_answer_refuse(struct routes_ask *ask, const char *problem)
 {
-	snprintf(url->problem, sizeof(url->problem), "%s", problem);
+	snprintf(ask->url->problem, sizeof(ask->url->problem), "%s", problem);
 	return -EINVAL;
 }
 
@@ -89,22 +89,23 @@ static uint64_t map_answer_count(const struct snapshot *totals, const struct fil
  * Decides what to read. Positive: nothing, the totals are the whole answer. @ret_count is set if
  * there are too many buffers to read.
  */
-static int map_answer_prepare(struct url *url, const struct snapshot *totals,
+static int map_answer_prepare(struct routes_ask *ask, const struct snapshot *totals,
 			      struct snapshot_request *ret_request, uint64_t *ret_count)
 {
-	uint64_t count = map_answer_count(totals, &url->filter);
+	const struct filter *filter = &ask->query->filter;
+	uint64_t count = map_answer_count(totals, filter);
 	struct snapshot_request request = {.buffers = true, .unnamed = true};
-	struct filter everybody = url->filter;
+	struct filter everybody = *filter;
 
-	if (map_answer_resolve(totals, &url->filter, &request.filter) < 0)
-		return map_answer_refuse(url,
+	if (map_answer_resolve(totals, filter, &request.filter) < 0)
+		return map_answer_refuse(ask,
 					 "so many devices have these numbers that they must be "
 					 "named by their unique ids");
 	if (count > MAP_ANSWER_BUFFERS_MAX) {
 		*ret_count = count;
 		return 1;
 	}
-	if (url->filter.device_count && !request.filter.device_count)
+	if (filter->device_count && !request.filter.device_count)
 		return 1;
 	/* Others on the same devices count, too, if there are not too many buffers for that. */
 	everybody.pid = 0;
@@ -141,19 +142,19 @@ static int map_answer_take(struct routes_ask *ask, struct map_answer *ret_map)
 	struct snapshot_request totals = {0};
 	const struct web_provider *provider = ask->provider;
 	CLEANUP(map_answer_deinit) struct map_answer map = {NULL, MEMORY_MAP_NULL};
-	struct url *url = ask->url;
+	const struct filter *filter = &ask->query->filter;
 	struct snapshot_request request;
 	uint64_t count = 0;
 	int r;
 
-	if (url->filter.has_type && !types_has_banks(url->filter.type))
-		return map_answer_refuse(url, "parameter \"type\" names no memory of its own: "
+	if (filter->has_type && !types_has_banks(filter->type))
+		return map_answer_refuse(ask, "parameter \"type\" names no memory of its own: "
 					      "those are " TYPES_WITH_BANKS);
 	r = moment_answer_request(ask, false, &totals);
 	if (r == 0)
 		r = provider->snapshot(provider->context, &totals, &map.snapshot);
 	if (r == 0)
-		r = map_answer_prepare(url, map.snapshot, &request, &count);
+		r = map_answer_prepare(ask, map.snapshot, &request, &count);
 	if (count)
 		r = map_answer_refuse_many(provider, &totals, count, &map.snapshot);
 	if (r == 0) {
@@ -162,7 +163,7 @@ static int map_answer_take(struct routes_ask *ask, struct map_answer *ret_map)
 		request.asker = totals.asker;
 		r = provider->snapshot(provider->context, &request, &map.snapshot);
 		if (r == 0)
-			r = memory_map_find(map.snapshot, &url->filter, &map.memory_map);
+			r = memory_map_find(map.snapshot, filter, &map.memory_map);
 	}
 	if (r < 0)
 		return moment_answer_result(ask, r);
@@ -187,19 +188,19 @@ int map_answer_answer_fit(struct routes_ask *ask, FILE *out)
 {
 	CLEANUP(map_answer_deinit) struct map_answer map = {NULL, MEMORY_MAP_NULL};
 	CLEANUP_FREE struct free_blocks_fit *fits = NULL;
-	struct url *url = ask->url;
-	const struct memory_map_request request = {url->size, url->page_size, url->cores,
-						   url->per_bank};
+	struct query *query = ask->query;
+	const struct memory_map_request request = {query->size, query->page_size, query->cores,
+						   query->per_bank};
 	struct emit json = EMIT_INIT(out);
 	size_t unknown;
 	int r;
 
-	if (!(url->given & URL_SIZE))
-		return map_answer_refuse(url, "parameter \"size\" is missing");
+	if (!(query->given & QUERY_SIZE))
+		return map_answer_refuse(ask, "parameter \"size\" is missing");
 	/* As the command does. */
-	if (!url->filter.has_type) {
-		url->filter.has_type = true;
-		url->filter.type = TYPES_DRAM;
+	if (!query->filter.has_type) {
+		query->filter.has_type = true;
+		query->filter.type = TYPES_DRAM;
 	}
 	r = map_answer_take(ask, &map);
 	if (r < 0)
@@ -208,6 +209,6 @@ int map_answer_answer_fit(struct routes_ask *ask, FILE *out)
 	if (!fits)
 		return -ENOMEM;
 	(void)memory_map_fit(&map.memory_map, &request, fits, &unknown); /* in the document */
-	memory_map_document_fit(&json, &map.memory_map, map.snapshot, fits, url->size);
+	memory_map_document_fit(&json, &map.memory_map, map.snapshot, fits, query->size);
 	return 0;
 }

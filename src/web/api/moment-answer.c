@@ -52,24 +52,25 @@ static int moment_answer_reach(struct routes_ask *ask, struct snapshot_reach *re
 
 int moment_answer_request(struct routes_ask *ask, bool has_sums, struct snapshot_request *request)
 {
+	const struct query *query = ask->query;
 	struct url *url = ask->url;
 	struct snapshot_reach reach;
 	bool is_known;
 	int r;
 
-	if (!(url->given & URL_AT))
+	if (!(query->given & QUERY_AT))
 		return 0;
-	if (url->at_ns > clock_ns(CLOCK_REALTIME))
+	if (query->at_ns > clock_ns(CLOCK_REALTIME))
 		return moment_answer_refuse(url, -EINVAL, "that moment is in the future");
 	r = moment_answer_reach(ask, &reach);
 	if (r < 0)
 		return r;
-	is_known = reach.exact_from_ns && url->at_ns >= reach.exact_from_ns;
+	is_known = reach.exact_from_ns && query->at_ns >= reach.exact_from_ns;
 	if (has_sums)
-		is_known |= reach.sums_from_ns && url->at_ns >= reach.sums_from_ns;
+		is_known |= reach.sums_from_ns && query->at_ns >= reach.sums_from_ns;
 	if (!is_known)
 		return moment_answer_beyond(url, &reach, has_sums);
-	request->at_ns = url->at_ns;
+	request->at_ns = query->at_ns;
 	request->asker = ask->asker;
 	return 0;
 }
@@ -79,7 +80,7 @@ int moment_answer_result(struct routes_ask *ask, int result)
 	struct snapshot_reach reach;
 
 	/* With a problem, it has been explained. */
-	if (!(ask->url->given & URL_AT) || result != -ENODATA || *ask->url->problem)
+	if (!(ask->query->given & QUERY_AT) || result != -ENODATA || *ask->url->problem)
 		return result;
 	if (moment_answer_reach(ask, &reach) < 0)
 		reach = (struct snapshot_reach){0};
@@ -88,24 +89,23 @@ int moment_answer_result(struct routes_ask *ask, int result)
 
 int moment_answer_list(struct routes_ask *ask, FILE *out)
 {
+	static const struct query_asker anybody = {.is_tcp = true};
 	const struct web_provider *provider = ask->provider;
-	struct url *url = ask->url;
-	const struct query_moments query = {
-		.asker = ask->asker,
-		.sees_all = ask->sees_all,
-		.from_ns = url->from_ns,
-		.to_ns = url->to_ns,
-		.pid = url->filter.pid,
-		.filter = url->filter,
-		.limit = url->limit,
-	};
+	const struct query_asker *asker = ask->asker;
+	const struct query *query = ask->query;
 	struct emit json = EMIT_INIT(out);
 
 	if (!provider->moments)
 		return -EAGAIN;
-	if (query.to_ns && query.from_ns > query.to_ns) {
-		(void)snprintf(url->problem, sizeof(url->problem), "\"from\" is after \"to\"");
+	if (query->to_ns && query->from_ns > query->to_ns) {
+		(void)snprintf(ask->url->problem, sizeof(ask->url->problem),
+			       "\"from\" is after \"to\"");
 		return -EINVAL;
 	}
-	return provider->moments(provider->context, &query, &json);
+	/* All may ask; the token shows all names, whoever is signed in. */
+	if (!ask->sees_all && !asker)
+		asker = &anybody;
+	else if (ask->sees_all && asker && asker->is_tcp)
+		asker = NULL;
+	return provider->moments(provider->context, query, asker, &json);
 }

@@ -44,7 +44,7 @@ int local_request_dump(struct routes_ask *ask, FILE *out)
 {
 	if (!ask->provider->dump)
 		return -ENOENT;
-	return ask->provider->dump(ask->provider->context, ask->asker, ask->url->since_ns, out);
+	return ask->provider->dump(ask->provider->context, ask->asker, ask->query->since_ns, out);
 }
 
 static void local_request_refuse(struct local_request_answer *answer, unsigned int status,
@@ -85,6 +85,7 @@ void local_request_serve(const struct web_provider *provider, const struct query
 		.provider = provider,
 		.asker = asker,
 		.url = &parsed,
+		.query = &parsed.query,
 		.sees_all = asker->sees_all,
 		.arrived_ns = asker->came_ns,
 	};

@@ -31,9 +31,9 @@ static void fuzz_target(const char *line)
 		const struct route *route = routes_find(url.path, &device);
 
 		if (url_read(&url, route ? route->parameters : UINT32_MAX) == 0) {
-			assert(url.limit > 0 && url.limit <= URL_LIMIT_MAX);
-			assert(url.filter.device_count <= FILTER_DEVICES_MAX);
-			if (url.cursor && page_cursor_parse(url.cursor, &place) == 0) {
+			assert(url.query.limit > 0 && url.query.limit <= QUERY_LIMIT_MAX);
+			assert(url.query.filter.device_count <= FILTER_DEVICES_MAX);
+			if (url.query.cursor && page_cursor_parse(url.query.cursor, &place) == 0) {
 				char text[PAGE_CURSOR_TEXT_SIZE];
 				struct page_cursor again;
 

@@ -43,7 +43,7 @@ static int routes_totals(struct routes_ask *ask, const struct snapshot **ret_sna
 	struct web *web = ask->web;
 	int r;
 
-	if (ask->url->given & URL_AT) {
+	if (ask->query->given & QUERY_AT) {
 		r = moment_answer_request(ask, true, &request);
 		if (r == 0)
 			r = ask->provider->snapshot(ask->provider->context, &request,
@@ -76,7 +76,7 @@ static int routes_smi(struct routes_ask *ask, FILE *out)
 	int r = routes_totals(ask, &snapshot);
 
 	if (r == 0)
-		document_smi(&json, snapshot, &ask->url->filter, NULL);
+		document_smi(&json, snapshot, &ask->query->filter, NULL);
 	return r;
 }
 
@@ -87,7 +87,7 @@ static int routes_ps(struct routes_ask *ask, FILE *out)
 	int r = routes_totals(ask, &snapshot);
 
 	if (r == 0)
-		document_ps(&json, snapshot, &ask->url->filter, NULL);
+		document_ps(&json, snapshot, &ask->query->filter, NULL);
 	return r;
 }
 
@@ -232,7 +232,7 @@ static bool routes_is_well(const struct health *health)
 
 static int routes_metrics_sites(struct routes_ask *ask, FILE *out)
 {
-	size_t wanted = ask->url->given & URL_LIMIT ? ask->url->limit : METRICS_SITES_DEFAULT;
+	size_t wanted = ask->query->given & QUERY_LIMIT ? ask->query->limit : METRICS_SITES_DEFAULT;
 
 	return metrics_sites_write(ask->provider, wanted,
 				   ask->openmetrics ? EXPOSITION_OPENMETRICS : EXPOSITION_TEXT,
@@ -302,64 +302,66 @@ static int routes_fleet(struct routes_ask *ask, FILE *out)
 #define ROUTES_METRICS                              \
 	"text/plain; version=0.0.4; charset=utf-8", \
 		"application/openmetrics-text; version=1.0.0; charset=utf-8"
-#define ROUTES_PAST (URL_PID | URL_SINCE | URL_LIMIT | URL_CURSOR)
+#define ROUTES_PAST (QUERY_PID | QUERY_SINCE | QUERY_LIMIT | QUERY_CURSOR)
 
 static const struct route routes_table[] = {
 	{"/healthz", ROUTES_JSON, .make = routes_health, .tcp = true},
 	{"/metrics", ROUTES_METRICS, routes_metrics, .lane = ROUTES_TOTALS, .tcp = true},
-	{"/metrics/sites", ROUTES_METRICS, routes_metrics_sites, .parameters = URL_LIMIT,
+	{"/metrics/sites", ROUTES_METRICS, routes_metrics_sites, .parameters = QUERY_LIMIT,
 	 .lane = ROUTES_DETAILS, .guarded = true, .tcp = true},
-	{"/api/v1/smi", ROUTES_JSON, .make = routes_smi, .parameters = URL_DEVICE | URL_AT,
+	{"/api/v1/smi", ROUTES_JSON, .make = routes_smi, .parameters = QUERY_DEVICE | QUERY_AT,
 	 .lane = ROUTES_TOTALS},
 	{"/api/v1/host", ROUTES_JSON, .make = routes_host, .lane = ROUTES_TOTALS, .tcp = true},
 	{"/api/v1/fleet", ROUTES_JSON, .make = routes_fleet, .lane = ROUTES_FLEET, .tcp = true},
-	{"/api/v1/ps", ROUTES_JSON, .make = routes_ps, .parameters = URL_AT, .lane = ROUTES_TOTALS},
+	{"/api/v1/ps", ROUTES_JSON, .make = routes_ps, .parameters = QUERY_AT,
+	 .lane = ROUTES_TOTALS},
 	{"/api/v1/buffers", ROUTES_JSON, .make = documents_buffers,
-	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_SORT | URL_BY | URL_LIMIT |
-		       URL_CURSOR | URL_AT,
+	 .parameters = QUERY_PID | QUERY_DEVICE | QUERY_TYPE | QUERY_SORT | QUERY_BY | QUERY_LIMIT |
+		       QUERY_CURSOR | QUERY_AT,
 	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
 	{"/api/v1/map", ROUTES_JSON, .make = map_answer_answer,
-	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_AT, .lane = ROUTES_DETAILS,
+	 .parameters = QUERY_PID | QUERY_DEVICE | QUERY_TYPE | QUERY_AT, .lane = ROUTES_DETAILS,
 	 .guarded = true},
 	{"/api/v1/fit", ROUTES_JSON, .make = map_answer_answer_fit,
-	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_SIZE | URL_PAGE | URL_CORES |
-		       URL_PER_BANK | URL_AT,
+	 .parameters = QUERY_PID | QUERY_DEVICE | QUERY_TYPE | QUERY_SIZE | QUERY_PAGE |
+		       QUERY_CORES | QUERY_PER_BANK | QUERY_AT,
 	 .lane = ROUTES_DETAILS, .guarded = true},
 	{"/api/v1/leaks", ROUTES_JSON, .make = documents_leaks,
-	 .parameters = ROUTES_PAST | URL_BUFFERS, .lane = ROUTES_DETAILS, .guarded = true,
+	 .parameters = ROUTES_PAST | QUERY_BUFFERS, .lane = ROUTES_DETAILS, .guarded = true,
 	 .scoped = true},
 	{"/api/v1/ended", ROUTES_JSON, .make = documents_ended, .parameters = ROUTES_PAST,
 	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
 	{"/api/v1/peak", ROUTES_JSON, .make = documents_peaks,
-	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_BY, .lane = ROUTES_DETAILS,
+	 .parameters = QUERY_PID | QUERY_DEVICE | QUERY_TYPE | QUERY_BY, .lane = ROUTES_DETAILS,
 	 .guarded = true, .scoped = true},
-	{"/api/v1/growth", ROUTES_JSON, .make = documents_growth, .parameters = URL_PID | URL_AT,
-	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true, .takes_turn = true},
-	{"/api/v1/commands", ROUTES_JSON, .make = documents_commands, .parameters = URL_PID,
+	{"/api/v1/growth", ROUTES_JSON, .make = documents_growth,
+	 .parameters = QUERY_PID | QUERY_AT, .lane = ROUTES_DETAILS, .guarded = true,
+	 .scoped = true, .takes_turn = true},
+	{"/api/v1/commands", ROUTES_JSON, .make = documents_commands, .parameters = QUERY_PID,
 	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
 	{"/api/v1/incidents", ROUTES_JSON, .make = documents_incidents,
-	 .parameters = ROUTES_PAST | URL_KIND, .lane = ROUTES_DETAILS, .guarded = true,
+	 .parameters = ROUTES_PAST | QUERY_KIND, .lane = ROUTES_DETAILS, .guarded = true,
 	 .scoped = true},
 	{"/api/v1/history", ROUTES_JSON, .make = documents_history,
-	 .parameters = URL_ADDRESS | URL_PID | URL_DEVICE | URL_TYPE | URL_ONLY,
+	 .parameters = QUERY_ADDRESS | QUERY_PID | QUERY_DEVICE | QUERY_TYPE | QUERY_ONLY,
 	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
 	{"/api/v1/series", ROUTES_JSON, .make = documents_series,
-	 .parameters = URL_FROM | URL_TO | URL_STEP | URL_PID | URL_DEVICE | URL_TYPE | URL_LIMIT |
-		       URL_CURSOR,
+	 .parameters = QUERY_FROM | QUERY_TO | QUERY_STEP | QUERY_PID | QUERY_DEVICE | QUERY_TYPE |
+		       QUERY_LIMIT | QUERY_CURSOR,
 	 .lane = ROUTES_DETAILS},
 	{"/api/v1/moments", ROUTES_JSON, .make = moment_answer_list,
-	 .parameters = URL_FROM | URL_TO | URL_PID | URL_DEVICE | URL_LIMIT, .lane = ROUTES_DETAILS,
-	 .takes_turn = true},
-	{"/api/v1/stream", "text/event-stream", .parameters = URL_TOKEN | URL_CHANGES,
+	 .parameters = QUERY_FROM | QUERY_TO | QUERY_PID | QUERY_DEVICE | QUERY_LIMIT,
+	 .lane = ROUTES_DETAILS, .takes_turn = true},
+	{"/api/v1/stream", "text/event-stream", .parameters = QUERY_TOKEN | QUERY_CHANGES,
 	 .lane = ROUTES_STREAM},
 	{"/api/devices", ROUTES_JSON, .make = routes_devices, .lane = ROUTES_TOTALS},
 	{"/api/v1/sign-in", ROUTES_JSON, .make = sign_in_begin, .tcp = true, .post = true},
 	{"/api/v1/sign-out", ROUTES_JSON, .make = sign_in_end, .tcp = true, .post = true},
-	{"/api/v1/open", ROUTES_JSON, .make = sign_in_link, .parameters = URL_BROWSER,
+	{"/api/v1/open", ROUTES_JSON, .make = sign_in_link, .parameters = QUERY_BROWSER,
 	 .local = true},
 	{"/api/v1/status", ROUTES_JSON, .make = local_request_status, .local = true},
 	{"/api/v1/cards", ROUTES_JSON, .make = routes_cards, .lane = ROUTES_TOTALS, .local = true},
-	{"/api/v1/dump", ROUTES_TEXT, .make = local_request_dump, .parameters = URL_SINCE,
+	{"/api/v1/dump", ROUTES_TEXT, .make = local_request_dump, .parameters = QUERY_SINCE,
 	 .lane = ROUTES_DETAILS, .local = true},
 };
 

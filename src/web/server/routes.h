@@ -40,6 +40,7 @@ struct routes_ask {
 	struct sign_in *sign_in;         /* over TCP: for signing in and out */
 	struct snapshot *snapshot;       /* taken for this request alone, owned; NULL = none */
 	struct url *url;
+	struct query *query; /* the URL's */
 	bool sees_all;       /* details of everybody: with the token, or as who it is */
 	uint64_t arrived_ns; /* CLOCK_MONOTONIC */
 	uint32_t device;     /* from the path */
@@ -55,7 +56,7 @@ struct route {
 	 * another negative errno. Unless it is 0, the output is discarded.
 	 */
 	int (*make)(struct routes_ask *ask, FILE *out);
-	uint32_t parameters; /* enum url_parameter */
+	uint32_t parameters; /* enum query_field */
 	enum routes_lane lane;
 	bool guarded; /* anonymous clients need the token; others must see all, unless it is scoped */
 	bool scoped;     /* shows each client its own */

@@ -96,18 +96,18 @@ static int sign_in_give(struct routes_ask *ask, char ret_code[SESSIONS_SECRET_SI
 			struct sessions_wish *ret_wish)
 {
 	const struct query_asker *asker = ask->asker;
-	bool has_browser = (ask->url->given & URL_BROWSER) != 0;
+	bool has_browser = (ask->query->given & QUERY_BROWSER) != 0;
 	int r;
 
 	if (asker->is_stranger)
 		return sign_in_refuse(
 			ask, ROUTES_FORBIDDEN,
 			"your user has no number where the daemon runs: nothing is yours");
-	if (has_browser && ask->url->browser != asker->user_id && asker->user_id != 0)
+	if (has_browser && ask->query->browser != asker->user_id && asker->user_id != 0)
 		return sign_in_refuse(ask, ROUTES_FORBIDDEN,
 				      "only root may make a link for another user's browser");
 	ret_wish->asker = asker;
-	ret_wish->browser = has_browser ? ask->url->browser : asker->user_id;
+	ret_wish->browser = has_browser ? ask->query->browser : asker->user_id;
 	r = sessions_give(ask->provider->sessions, ret_wish, clock_ns(CLOCK_BOOTTIME), ret_code);
 	return r == -ENOBUFS ? sign_in_refuse(ask, ROUTES_UNAVAILABLE,
 					      "too many users want a link: try again in a minute")

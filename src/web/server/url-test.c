@@ -40,15 +40,18 @@ UNIT(every_url_parameter_is_parsed)
 			"page=32&per_bank=4K",
 			ALL) == 0);
 	assert(strcmp(url.path, "/x") == 0);
-	assert(url.filter.pid == 7);
-	assert(url.filter.device_count == 2 && url.filter.devices[0].value == 3);
-	assert(url.filter.devices[1].by_id && url.filter.devices[1].value == 0xab);
-	assert(url.filter.has_type && url.filter.type == 1);
-	assert(url.order == SNAPSHOT_BY_AGE && url.by == GROUP_SITE && url.limit == 10);
-	assert(strcmp(url.cursor, "c") == 0 && url.address == 16);
-	assert(strcmp(url.kind, "leak") == 0 && url.since_ns == 1 && url.from_ns == 2);
-	assert(url.to_ns == 3 && url.step_ms == 60000 && strcmp(url.token, "t") == 0);
-	assert(url.size == 1536 && url.page_size == 32 && url.per_bank == 4096);
+	assert(url.query.filter.pid == 7);
+	assert(url.query.filter.device_count == 2 && url.query.filter.devices[0].value == 3);
+	assert(url.query.filter.devices[1].by_id && url.query.filter.devices[1].value == 0xab);
+	assert(url.query.filter.has_type && url.query.filter.type == 1);
+	assert(url.query.order == SNAPSHOT_BY_AGE && url.query.by == GROUP_SITE &&
+	       url.query.limit == 10);
+	assert(strcmp(url.query.cursor, "c") == 0 && url.query.address == 16);
+	assert(strcmp(url.query.kind, "leak") == 0 && url.query.since_ns == 1 &&
+	       url.query.from_ns == 2);
+	assert(url.query.to_ns == 3 && url.query.step_ms == 60000 &&
+	       strcmp(url.query.token, "t") == 0);
+	assert(url.query.size == 1536 && url.query.page_size == 32 && url.query.per_bank == 4096);
 	url_deinit(&url);
 }
 
@@ -57,8 +60,8 @@ UNIT(missing_parameters_have_defaults)
 	static const char *const texts[] = {"/x", "/x?", "/x?&&"};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-		assert(read_all(texts[i], 0) == 0 && url.given == 0);
-		assert(strcmp(url.path, "/x") == 0 && url.limit == URL_LIMIT_DEFAULT);
+		assert(read_all(texts[i], 0) == 0 && url.query.given == 0);
+		assert(strcmp(url.path, "/x") == 0 && url.query.limit == URL_LIMIT_DEFAULT);
 	}
 	url_deinit(&url);
 }
@@ -66,7 +69,7 @@ UNIT(missing_parameters_have_defaults)
 UNIT(texts_are_decoded)
 {
 	assert(read_all("/x?cursor=a%20b+c%2Bd%3d%26&t%79pe=CB", ALL) == 0);
-	assert(strcmp(url.cursor, "a b c+d=&") == 0 && url.filter.type == 5);
+	assert(strcmp(url.query.cursor, "a b c+d=&") == 0 && url.query.filter.type == 5);
 	url_deinit(&url);
 	refused("/x?cursor=%", "two digits");
 	refused("/x?cursor=%2", "two digits");
@@ -79,7 +82,7 @@ UNIT(a_parameter_of_another_route_is_refused)
 {
 	refused("/x?colour=red", "\"colour\"");
 	refused("/x?=1", "unknown parameter \"\"");
-	assert(read_all("/x?pid=7", URL_DEVICE) == -EINVAL);
+	assert(read_all("/x?pid=7", QUERY_DEVICE) == -EINVAL);
 	assert(strstr(url.problem, "unknown parameter \"pid\""));
 	refused("/x?limit=1&limit=2", "twice");
 	url_deinit(&url);

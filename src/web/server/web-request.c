@@ -150,7 +150,7 @@ static int web_request_listen(struct web_request *web_request, bool is_head,
 {
 	const struct stream_peer peer = {web_request->connection, web_request->visit};
 	const struct stream_format format = {
-		.changes = web_request->url.given & URL_CHANGES,
+		.changes = web_request->url.query.given & QUERY_CHANGES,
 		.packed = accept_header_takes_gzip(
 			web_request_header(web_request, MHD_HTTP_HEADER_ACCEPT_ENCODING)),
 	};
@@ -325,14 +325,14 @@ static bool web_request_choose(struct web_request *web_request, struct stream_ri
 		return false;
 	}
 	*ret_rights = (struct stream_rights){
-		.details = auth_may_see(auth, authorization, url->token),
-		.known = auth_has_token(auth, authorization, url->token),
+		.details = auth_may_see(auth, authorization, url->query.token),
+		.known = auth_has_token(auth, authorization, url->query.token),
 		.session = web_request->sign_in.session,
 	};
 	web_request->ask.sees_all = ret_rights->details;
 	/* Refuse a wrong token even where none is needed: the client wants to know. */
 	if (!ret_rights->details && !web_request->route->post &&
-	    (url->token || (authorization && *authorization))) {
+	    (url->query.token || (authorization && *authorization))) {
 		web_request_refuse(web_request, MHD_HTTP_UNAUTHORIZED, "the token is wrong");
 		return false;
 	}
@@ -348,7 +348,7 @@ static struct worker *web_request_lane(const struct web_request *web_request)
 	const struct web *web = web_request->web;
 
 	/* A moment of the past takes longer than one of now. */
-	if (web_request->url.given & URL_AT)
+	if (web_request->url.query.given & QUERY_AT)
 		return web->details;
 	switch (web_request->route->lane) {
 	case ROUTES_TOTALS:
@@ -373,7 +373,8 @@ static bool web_request_takes_turn(struct web_request *web_request)
 	const struct query_asker *asker = web_request->ask.asker;
 	bool is_own = web_request->route->guarded && asker && !asker->sees_all;
 
-	if (!(web_request->url.given & URL_AT) && !web_request->route->takes_turn && !is_own)
+	if (!(web_request->url.query.given & QUERY_AT) && !web_request->route->takes_turn &&
+	    !is_own)
 		return true;
 	web_request->turn_user = web_request_user(web_request);
 	web_request->has_turn = quota_take(&web_request->web->moments, web_request->turn_user, 1);
@@ -424,6 +425,7 @@ int web_request_serve(struct web_request *web_request, const char *method)
 	web_request->ask.web = web_request->web;
 	web_request->ask.provider = &web_request->web->provider;
 	web_request->ask.url = &web_request->url;
+	web_request->ask.query = &web_request->url.query;
 	web_request->ask.openmetrics = web_request->route->type_openmetrics &&
 				       accept_header_prefers_openmetrics(web_request_header(
 					       web_request, MHD_HTTP_HEADER_ACCEPT));

@@ -27,6 +27,10 @@ struct snapshot;
 struct web;
 struct web_incident;
 
+/* Writes one whole document. @asker: NULL = over TCP, with the token: sees all. */
+typedef int web_answer_fn(void *context, const struct query *query, const struct query_asker *asker,
+			  struct emit *json);
+
 struct web_provider {
 	void *context;
 
@@ -44,21 +48,13 @@ struct web_provider {
 		     struct snapshot_reach *ret_reach);
 
 	/*
-	 * Each writes one whole document. 0; -EINVAL for an invalid cursor, -EAGAIN if history is
-	 * not available at present, -EOPNOTSUPP if none is recorded, or another negative errno:
+	 * 0; -EINVAL for an invalid cursor, -EAGAIN if history is not available at present, -EOPNOTSUPP if none is recorded, or another negative errno:
 	 * then discard the output. Called by two threads: one for askers of the daemon's own socket,
 	 * the other for TCP.
 	 * NULL: there is no history.
 	 */
-	int (*leaks)(void *context, const struct query_past *query, struct emit *json);
-	int (*ended)(void *context, const struct query_past *query, struct emit *json);
-	int (*incidents)(void *context, const struct query_past *query, struct emit *json);
-	int (*history)(void *context, const struct query_history *query, struct emit *json);
-	int (*series)(void *context, const struct query_series *query, struct emit *json);
-	int (*moments)(void *context, const struct query_moments *query, struct emit *json);
-	int (*peaks)(void *context, const struct query_peaks *query, struct emit *json);
-	int (*growth)(void *context, const struct query_growth *query, struct emit *json);
-	int (*commands)(void *context, const struct query_commands *query, struct emit *json);
+	web_answer_fn *leaks, *ended, *incidents, *history, *series, *moments, *peaks, *growth,
+		*commands;
 
 	/*
 	 * Writes the old report of remaining buffers, as far as the asker may see them. 0 or a
