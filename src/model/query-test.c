@@ -35,6 +35,8 @@ static const char *const values[][2] = {
 	{"changes", "1"},
 	{"cores", "64"},
 	{"per_bank", "4096"},
+	{"user", "me"},
+	{"name", "weights.1"},
 };
 
 static void written(const struct query *query, const char *expected)

@@ -68,6 +68,8 @@ const struct query_rule query_rules[] = {
 	{"changes", QUERY_CHANGES, QUERY_WORD(changes, query_one), .must = "1"},
 	{"cores", QUERY_CORES, QUERY_NUMBER(cores, 1, UINT32_MAX), .must = "a number of cores"},
 	{"per_bank", QUERY_PER_BANK, QUERY_IS_SIZE, QUERY_BYTES, QUERY_MEMBER(per_bank)},
+	{"user", QUERY_USER, QUERY_IS_TEXT, "a user", QUERY_MEMBER(filter.user)},
+	{"name", QUERY_NAME, QUERY_IS_TEXT, "a name", QUERY_MEMBER(name)},
 	{NULL},
 };
 /* clang-format on */

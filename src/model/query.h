@@ -48,7 +48,12 @@ enum query_field {
 	QUERY_CHANGES = 1u << 20,
 	QUERY_CORES = 1u << 21,
 	QUERY_PER_BANK = 1u << 22,
+	/* Only options of commands: */
+	QUERY_USER = 1u << 23,
+	QUERY_NAME = 1u << 24,
 };
+
+#define QUERY_NOT_IN_URLS (QUERY_USER | QUERY_NAME)
 
 /* Without a field, its member is 0 or NULL; where that is a value too, ask @given. */
 struct query {
@@ -71,6 +76,7 @@ struct query {
 	const char *cursor; /* "next" of an earlier page; only the provider understands it */
 	const char *kind;   /* of incidents; only the provider knows which there are */
 	const char *token;
+	const char *name; /* a pattern */
 };
 
 enum query_kind {

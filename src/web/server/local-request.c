@@ -96,7 +96,7 @@ void local_request_serve(const struct web_provider *provider, const struct query
 	if (r == 0)
 		route = local_request_choose(&ask, &answer);
 	if (route) {
-		r = url_read(&parsed, route->parameters);
+		r = url_read(&parsed, routes_honours(route));
 		if (r == 0)
 			r = route->make(&ask, out);
 		answer.type = route->type;

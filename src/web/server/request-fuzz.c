@@ -30,7 +30,7 @@ static void fuzz_target(const char *line)
 	if (url_parse(&url, line) == 0) {
 		const struct route *route = routes_find(url.path, &device);
 
-		if (url_read(&url, route ? route->parameters : UINT32_MAX) == 0) {
+		if (url_read(&url, route ? routes_honours(route) : UINT32_MAX) == 0) {
 			assert(url.query.limit > 0 && url.query.limit <= QUERY_LIMIT_MAX);
 			assert(url.query.filter.device_count <= FILTER_DEVICES_MAX);
 			if (url.query.cursor && page_cursor_parse(url.query.cursor, &place) == 0) {

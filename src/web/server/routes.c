@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "answers/answers.h"
 #include "answers/document.h"
 #include "answers/host.h"
 #include "base/bits.h"
@@ -302,87 +303,66 @@ static int routes_fleet(struct routes_ask *ask, FILE *out)
 #define ROUTES_METRICS                              \
 	"text/plain; version=0.0.4; charset=utf-8", \
 		"application/openmetrics-text; version=1.0.0; charset=utf-8"
-#define ROUTES_PAST (QUERY_PID | QUERY_SINCE | QUERY_LIMIT | QUERY_CURSOR)
 
-static const struct route routes_table[] = {
-	{"/healthz", ROUTES_JSON, .make = routes_health, .tcp = true},
-	{"/metrics", ROUTES_METRICS, routes_metrics, .lane = ROUTES_TOTALS, .tcp = true},
-	{"/metrics/sites", ROUTES_METRICS, routes_metrics_sites, .parameters = QUERY_LIMIT,
-	 .lane = ROUTES_DETAILS, .guarded = true, .tcp = true},
-	{"/api/v1/smi", ROUTES_JSON, .make = routes_smi, .parameters = QUERY_DEVICE | QUERY_AT,
-	 .lane = ROUTES_TOTALS},
-	{"/api/v1/host", ROUTES_JSON, .make = routes_host, .lane = ROUTES_TOTALS, .tcp = true},
-	{"/api/v1/fleet", ROUTES_JSON, .make = routes_fleet, .lane = ROUTES_FLEET, .tcp = true},
-	{"/api/v1/ps", ROUTES_JSON, .make = routes_ps, .parameters = QUERY_AT,
-	 .lane = ROUTES_TOTALS},
-	{"/api/v1/buffers", ROUTES_JSON, .make = documents_buffers,
-	 .parameters = QUERY_PID | QUERY_DEVICE | QUERY_TYPE | QUERY_SORT | QUERY_BY | QUERY_LIMIT |
-		       QUERY_CURSOR | QUERY_AT,
-	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
-	{"/api/v1/map", ROUTES_JSON, .make = map_answer_answer,
-	 .parameters = QUERY_PID | QUERY_DEVICE | QUERY_TYPE | QUERY_AT, .lane = ROUTES_DETAILS,
-	 .guarded = true},
-	{"/api/v1/fit", ROUTES_JSON, .make = map_answer_answer_fit,
-	 .parameters = QUERY_PID | QUERY_DEVICE | QUERY_TYPE | QUERY_SIZE | QUERY_PAGE |
-		       QUERY_CORES | QUERY_PER_BANK | QUERY_AT,
-	 .lane = ROUTES_DETAILS, .guarded = true},
-	{"/api/v1/leaks", ROUTES_JSON, .make = documents_leaks,
-	 .parameters = ROUTES_PAST | QUERY_BUFFERS, .lane = ROUTES_DETAILS, .guarded = true,
-	 .scoped = true},
-	{"/api/v1/ended", ROUTES_JSON, .make = documents_ended, .parameters = ROUTES_PAST,
-	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
-	{"/api/v1/peak", ROUTES_JSON, .make = documents_peaks,
-	 .parameters = QUERY_PID | QUERY_DEVICE | QUERY_TYPE | QUERY_BY, .lane = ROUTES_DETAILS,
-	 .guarded = true, .scoped = true},
-	{"/api/v1/growth", ROUTES_JSON, .make = documents_growth,
-	 .parameters = QUERY_PID | QUERY_AT, .lane = ROUTES_DETAILS, .guarded = true,
-	 .scoped = true, .takes_turn = true},
-	{"/api/v1/commands", ROUTES_JSON, .make = documents_commands, .parameters = QUERY_PID,
-	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
-	{"/api/v1/incidents", ROUTES_JSON, .make = documents_incidents,
-	 .parameters = ROUTES_PAST | QUERY_KIND, .lane = ROUTES_DETAILS, .guarded = true,
-	 .scoped = true},
-	{"/api/v1/history", ROUTES_JSON, .make = documents_history,
-	 .parameters = QUERY_ADDRESS | QUERY_PID | QUERY_DEVICE | QUERY_TYPE | QUERY_ONLY,
-	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
-	{"/api/v1/series", ROUTES_JSON, .make = documents_series,
-	 .parameters = QUERY_FROM | QUERY_TO | QUERY_STEP | QUERY_PID | QUERY_DEVICE | QUERY_TYPE |
-		       QUERY_LIMIT | QUERY_CURSOR,
-	 .lane = ROUTES_DETAILS},
-	{"/api/v1/moments", ROUTES_JSON, .make = moment_answer_list,
-	 .parameters = QUERY_FROM | QUERY_TO | QUERY_PID | QUERY_DEVICE | QUERY_LIMIT,
-	 .lane = ROUTES_DETAILS, .takes_turn = true},
-	{"/api/v1/stream", "text/event-stream", .parameters = QUERY_TOKEN | QUERY_CHANGES,
-	 .lane = ROUTES_STREAM},
-	{"/api/devices", ROUTES_JSON, .make = routes_devices, .lane = ROUTES_TOTALS},
-	{"/api/v1/sign-in", ROUTES_JSON, .make = sign_in_begin, .tcp = true, .post = true},
-	{"/api/v1/sign-out", ROUTES_JSON, .make = sign_in_end, .tcp = true, .post = true},
-	{"/api/v1/open", ROUTES_JSON, .make = sign_in_link, .parameters = QUERY_BROWSER,
-	 .local = true},
-	{"/api/v1/status", ROUTES_JSON, .make = local_request_status, .local = true},
-	{"/api/v1/cards", ROUTES_JSON, .make = routes_cards, .lane = ROUTES_TOTALS, .local = true},
-	{"/api/v1/dump", ROUTES_TEXT, .make = local_request_dump, .parameters = QUERY_SINCE,
-	 .lane = ROUTES_DETAILS, .local = true},
+static const struct route routes_table[ANSWERS_COUNT] = {
+	[ANSWERS_HEALTH] = {ROUTES_JSON, .make = routes_health, .tcp = true},
+	[ANSWERS_METRICS] = {ROUTES_METRICS, routes_metrics, .lane = ROUTES_TOTALS, .tcp = true},
+	[ANSWERS_METRICS_SITES] = {ROUTES_METRICS, routes_metrics_sites, .lane = ROUTES_DETAILS,
+				   .guarded = true, .tcp = true},
+	[ANSWERS_SMI] = {ROUTES_JSON, .make = routes_smi, .lane = ROUTES_TOTALS},
+	[ANSWERS_HOST] = {ROUTES_JSON, .make = routes_host, .lane = ROUTES_TOTALS, .tcp = true},
+	[ANSWERS_FLEET] = {ROUTES_JSON, .make = routes_fleet, .lane = ROUTES_FLEET, .tcp = true},
+	[ANSWERS_PS] = {ROUTES_JSON, .make = routes_ps, .lane = ROUTES_TOTALS},
+	[ANSWERS_BUFFERS] = {ROUTES_JSON, .make = documents_buffers, .lane = ROUTES_DETAILS,
+			     .guarded = true, .scoped = true},
+	[ANSWERS_MAP] = {ROUTES_JSON, .make = map_answer_answer, .lane = ROUTES_DETAILS,
+			 .guarded = true},
+	[ANSWERS_FIT] = {ROUTES_JSON, .make = map_answer_answer_fit, .lane = ROUTES_DETAILS,
+			 .guarded = true},
+	[ANSWERS_LEAKS] = {ROUTES_JSON, .make = documents_leaks, .lane = ROUTES_DETAILS,
+			   .guarded = true, .scoped = true},
+	[ANSWERS_ENDED] = {ROUTES_JSON, .make = documents_ended, .lane = ROUTES_DETAILS,
+			   .guarded = true, .scoped = true},
+	[ANSWERS_PEAK] = {ROUTES_JSON, .make = documents_peaks, .lane = ROUTES_DETAILS,
+			  .guarded = true, .scoped = true},
+	[ANSWERS_GROWTH] = {ROUTES_JSON, .make = documents_growth, .lane = ROUTES_DETAILS,
+			    .guarded = true, .scoped = true, .takes_turn = true},
+	[ANSWERS_COMMANDS] = {ROUTES_JSON, .make = documents_commands, .lane = ROUTES_DETAILS,
+			      .guarded = true, .scoped = true},
+	[ANSWERS_INCIDENTS] = {ROUTES_JSON, .make = documents_incidents, .lane = ROUTES_DETAILS,
+			       .guarded = true, .scoped = true},
+	[ANSWERS_HISTORY] = {ROUTES_JSON, .make = documents_history, .lane = ROUTES_DETAILS,
+			     .guarded = true, .scoped = true},
+	[ANSWERS_SERIES] = {ROUTES_JSON, .make = documents_series, .lane = ROUTES_DETAILS},
+	[ANSWERS_MOMENTS] = {ROUTES_JSON, .make = moment_answer_list, .lane = ROUTES_DETAILS,
+			     .takes_turn = true},
+	[ANSWERS_STREAM] = {"text/event-stream", .lane = ROUTES_STREAM},
+	[ANSWERS_DEVICES] = {ROUTES_JSON, .make = routes_devices, .lane = ROUTES_TOTALS},
+	[ANSWERS_SIGN_IN] = {ROUTES_JSON, .make = sign_in_begin, .tcp = true, .post = true},
+	[ANSWERS_SIGN_OUT] = {ROUTES_JSON, .make = sign_in_end, .tcp = true, .post = true},
+	[ANSWERS_OPEN] = {ROUTES_JSON, .make = sign_in_link, .local = true},
+	[ANSWERS_STATUS] = {ROUTES_JSON, .make = local_request_status, .local = true},
+	[ANSWERS_CARDS] = {ROUTES_JSON, .make = routes_cards, .lane = ROUTES_TOTALS, .local = true},
+	[ANSWERS_DUMP] = {ROUTES_TEXT, .make = local_request_dump, .lane = ROUTES_DETAILS,
+			  .local = true},
+	[ANSWERS_STATS] = {ROUTES_JSON, .make = routes_device_stats, .lane = ROUTES_TOTALS},
+	[ANSWERS_ASSET] = {.lane = ROUTES_ASSET},
 };
-
-static const struct route routes_stats = {
-	"/api/devices/N/stats",
-	ROUTES_JSON,
-	.make = routes_device_stats,
-	.lane = ROUTES_TOTALS,
-};
-
-static const struct route routes_asset = {"a file", NULL, .lane = ROUTES_ASSET};
 
 const struct route *routes_find(const char *path, uint32_t *ret_device)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(routes_table); i++) {
-		if (strcmp(routes_table[i].path, path) == 0)
+	for (size_t i = 0; i < ANSWERS_STATS; i++) {
+		if (strcmp(answers[i].path, path) == 0)
 			return &routes_table[i];
 	}
 	if (assets_find(path))
-		return &routes_asset;
-	return url_device_path(path, ret_device) == 0 ? &routes_stats : NULL;
+		return &routes_table[ANSWERS_ASSET];
+	return url_device_path(path, ret_device) == 0 ? &routes_table[ANSWERS_STATS] : NULL;
+}
+
+uint32_t routes_honours(const struct route *route)
+{
+	return answers[route - routes_table].honours;
 }
 
 unsigned int routes_explain(int error, const struct url *url, const char **ret_problem)

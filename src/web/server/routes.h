@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The routes: each path, who may use it, its parameters, and the function that answers. */
+/* The routes: each answer, who may ask for it, and the function that makes it. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,7 +48,6 @@ struct routes_ask {
 };
 
 struct route {
-	const char *path;
 	const char *type; /* content type */
 	const char *type_openmetrics;
 	/*
@@ -56,7 +55,6 @@ struct route {
 	 * another negative errno. Unless it is 0, the output is discarded.
 	 */
 	int (*make)(struct routes_ask *ask, FILE *out);
-	uint32_t parameters; /* enum query_field */
 	enum routes_lane lane;
 	bool guarded; /* anonymous clients need the token; others must see all, unless it is scoped */
 	bool scoped;     /* shows each client its own */
@@ -74,6 +72,9 @@ struct route {
 
 /* NULL: no such path. */
 const struct route *routes_find(const char *path, uint32_t *ret_device);
+
+/* The parameters that it takes: enum query_field. */
+uint32_t routes_honours(const struct route *route);
 
 /*
  * The HTTP status for a result of route->make(), and a text for people that lives as long as @url.

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answers/answers.h"
 #include "base/testing/unit.h"
 
 #define ALL UINT32_MAX
@@ -85,6 +86,37 @@ UNIT(a_parameter_of_another_route_is_refused)
 	assert(read_all("/x?pid=7", QUERY_DEVICE) == -EINVAL);
 	assert(strstr(url.problem, "unknown parameter \"pid\""));
 	refused("/x?limit=1&limit=2", "twice");
+	url_deinit(&url);
+}
+
+static const char *some_value(const struct query_rule *rule)
+{
+	return rule->words ? rule->words->text : rule->kind == QUERY_IS_TYPE ? "L1" : "1";
+}
+
+UNIT(each_answer_takes_what_it_honours_and_nothing_else)
+{
+	size_t taken = 0, refused_ones = 0;
+
+	for (size_t i = 0; i < ANSWERS_COUNT; i++) {
+		for (const struct query_rule *rule = query_rules; rule->name; rule++) {
+			const char *value = rule->field == QUERY_KIND ? "leak" : some_value(rule);
+			char text[64], problem[64];
+
+			snprintf(text, sizeof(text), "/x?%s=%s", rule->name, value);
+			snprintf(problem, sizeof(problem), "unknown parameter \"%s\"", rule->name);
+			if (answers[i].honours & rule->field & ~(uint32_t)QUERY_NOT_IN_URLS) {
+				assert(read_all(text, answers[i].honours) == 0);
+				assert(url.query.given == (uint32_t)rule->field);
+				taken++;
+			} else {
+				assert(read_all(text, answers[i].honours) == -EINVAL);
+				assert(strcmp(url.problem, problem) == 0);
+				refused_ones++;
+			}
+		}
+	}
+	assert(taken > 50 && refused_ones > 500);
 	url_deinit(&url);
 }
 

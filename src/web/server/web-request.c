@@ -320,7 +320,7 @@ static bool web_request_choose(struct web_request *web_request, struct stream_ri
 	if (web_request_is_guarded(web_request) && !auth_may_see(auth, authorization, NULL) &&
 	    !web_request_enter(web_request))
 		return false;
-	if (url_read(url, web_request->route->parameters) < 0) {
+	if (url_read(url, routes_honours(web_request->route)) < 0) {
 		web_request_fail(web_request, -EINVAL);
 		return false;
 	}

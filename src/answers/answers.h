@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What can be asked: each answer with its path over HTTP, and the fields of a query that it honours. Every
+ * other field is refused: a filter that nobody reads would be a wrong answer. The command of the same name
+ * takes its options from here, too.
+ */
+
+#include <stdint.h>
+
+enum answers_id {
+	ANSWERS_HEALTH,
+	ANSWERS_METRICS,
+	ANSWERS_METRICS_SITES,
+	ANSWERS_SMI,
+	ANSWERS_HOST,
+	ANSWERS_FLEET,
+	ANSWERS_PS,
+	ANSWERS_BUFFERS,
+	ANSWERS_MAP,
+	ANSWERS_FIT,
+	ANSWERS_LEAKS,
+	ANSWERS_ENDED,
+	ANSWERS_PEAK,
+	ANSWERS_GROWTH,
+	ANSWERS_COMMANDS,
+	ANSWERS_INCIDENTS,
+	ANSWERS_HISTORY,
+	ANSWERS_SERIES,
+	ANSWERS_MOMENTS,
+	ANSWERS_STREAM,
+	ANSWERS_DEVICES,
+	ANSWERS_SIGN_IN,
+	ANSWERS_SIGN_OUT,
+	ANSWERS_OPEN,
+	ANSWERS_STATUS,
+	ANSWERS_CARDS,
+	ANSWERS_DUMP,
+	/* Of many paths: */
+	ANSWERS_STATS,
+	ANSWERS_ASSET,
+	ANSWERS_COUNT,
+};
+
+struct answer {
+	const char *path; /* NULL: many */
+	uint32_t honours; /* enum query_field */
+};
+
+extern const struct answer answers[ANSWERS_COUNT];
