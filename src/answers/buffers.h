@@ -56,7 +56,7 @@ struct buffers_group {
 
 extern const struct field buffers_group_fields[];
 #define BUFFERS_GROUP_CSV "key,bytes,buffers,oldest_ns"
-#define BUFFERS_GROUP_TABLE "bytes,buffers,age,key"
+#define BUFFERS_GROUP_TABLE "bytes,buffers,age,key" /* the last title is that of the kind */
 
 /* @key: room for the key, at least BUFFERS_KEY bytes. */
 #define BUFFERS_KEY 8192u /* a type and a text of the pool */

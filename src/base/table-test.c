@@ -1,82 +1,250 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Columns line up, whatever is in them. */
+/* Columns line up, whatever is in them, and fit into the terminal. */
 
 #include "base/table.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/bits.h"
 #include "base/testing/unit.h"
 
-static char *begin(struct table *table, const struct table_column *columns, size_t count,
-		   unsigned int width)
+static char *text;
+static size_t length;
+
+static void begin(struct table *table, const struct table_column *columns, size_t count,
+		  unsigned int width)
 {
-	static char text[4096];
-	FILE *out = fmemopen(text, sizeof(text), "w");
+	FILE *out = open_memstream(&text, &length);
 
 	assert(out);
-	table_begin_within(table, out, columns, count, width);
-	return text;
+	table_begin(table, out, columns, count, width);
 }
 
-UNIT(a_table_is_fitted_into_its_terminal)
+/* Ends the table and judges what was written. */
+static void end(struct table *table, const char *expected)
+{
+	table_end(table);
+	assert(fclose(table->out) == 0);
+	if (strcmp(text, expected) != 0)
+		fprintf(stderr, "%u columns:\n%s", table->width, text);
+	assert(strcmp(text, expected) == 0);
+	free(text);
+}
+
+UNIT(columns_are_as_wide_as_what_is_in_them)
+{
+	static const struct table_column columns[] = {{"N", true}, {"NAME"}, {"REST"}};
+	struct table table;
+
+	begin(&table, columns, ARRAY_SIZE(columns), 0);
+	table_format(&table, "%d", 7);
+	table_text(&table, "abcdef");
+	table_text(&table, "the last one ends its line");
+	table_format(&table, "%d", 12345);
+	table_text(&table, "");
+	table_text(&table, "");
+	end(&table, "    N  NAME    REST\n"
+		    "    7  abcdef  the last one ends its line\n"
+		    "12345\n");
+}
+
+UNIT(a_table_without_rows_has_titles)
+{
+	static const struct table_column columns[] = {{"N", true}, {"NAME"}};
+	struct table table;
+
+	begin(&table, columns, ARRAY_SIZE(columns), 0);
+	end(&table, "N  NAME\n");
+}
+
+UNIT(cells_are_escaped_and_count_as_they_are_shown)
+{
+	static const struct table_column columns[] = {{"A"}, {"B", .cut = true}};
+	struct table table;
+
+	begin(&table, columns, ARRAY_SIZE(columns), 0);
+	table_text(&table, "\xe4\xb8\xad\xe6\x96\x87"); /* two characters of two columns */
+	table_text(&table, "x");
+	table_text(&table, "\xc3\xa4");
+	table_text(&table, "x");
+	table_text(&table, "\033[");
+	table_text(&table, "\033");
+	end(&table, "A      B\n"
+		    "\xe4\xb8\xad\xe6\x96\x87   x\n"
+		    "\xc3\xa4      x\n"
+		    "\\x1b[  \\x1b\n");
+}
+
+UNIT(columns_leave_in_their_order_and_those_that_are_cut_share_the_rest)
 {
 	static const struct table_column columns[] = {
-		{"N", 3, true, false},
-		{"NAME", 5, false, true, .most = TABLE_ANY},
-		{"USER", 4, false, true, .least = 20, .most = 6},
-		{"REST", 4, false, true, .most = TABLE_ANY},
+		{"N", true},
+		{"ADDRESS", .order = 1},
+		{"NAME", .cut = true, .order = 3, .least = 6},
+		{"USER", .cut = true, .order = 2},
+		{"LAST", .cut = true, .least = 5},
 	};
 	static const struct {
 		unsigned int width;
 		const char *text;
 	} expected[] = {
-		{0, "  N  NAME   USER  REST\n  7  abcdefghij  theresa  klmnopq\n"},
-		{16, "  N  NAME   REST\n  7  abcd~  klm~\n"},
-		{19, "  N  NAME     REST\n  7  abcdef~  klmn~\n"},
-		{22, "  N  NAME   USER  REST\n  7  abcd~  the~  klm~\n"},
-		{34, "  N  NAME        USER    REST\n  7  abcdefghij  there~  klmnopq\n"},
+		{0, "N  ADDRESS  NAME        USER     LAST\n7  0x10     abcdefghij  theresa  "
+		    "klmnop\n"},
+		{39, "N  ADDRESS  NAME        USER     LAST\n7  0x10     abcdefghij  theresa  "
+		     "klmnop\n"},
+		{38,
+		 "N  ADDRESS  NAME       USER     LAST\n7  0x10     abcdefgh~  theresa  klmnop\n"},
+		{34, "N  ADDRESS  NAME     USER   LAST\n7  0x10     abcdef~  ther~  klmnop\n"},
+		{31, "N  ADDRESS  NAME    USER  LAST\n7  0x10     abcde~  the~  klmn~\n"},
+		/* The room of one that has left is for the others. */
+		{29, "N  NAME       USER     LAST\n7  abcdefgh~  theresa  klmnop\n"},
+		{20, "N  NAME       LAST\n7  abcdefgh~  klmnop\n"},
+		{16, "N  NAME    LAST\n7  abcde~  klmn~\n"},
+		{15, "N  LAST\n7  klmnop\n"},
+		/* What stays is cut further where it must, but not its title. */
+		{7, "N  LAST\n7  klm~\n"},
+		{3, "N  LAST\n7  klm~\n"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
 		struct table table;
-		char *text = begin(&table, columns, ARRAY_SIZE(columns), expected[i].width);
 
-		table_format(&table, "%d", 7);
+		begin(&table, columns, ARRAY_SIZE(columns), expected[i].width);
+		table_text(&table, "7");
+		table_text(&table, "0x10");
 		table_text(&table, "abcdefghij");
 		table_text(&table, "theresa");
-		table_text(&table, "klmnopq");
-		assert(fclose(table.out) == 0);
-		if (strcmp(text, expected[i].text) != 0)
-			fprintf(stderr, "%u:\n%s", expected[i].width, text);
-		assert(strcmp(text, expected[i].text) == 0);
+		table_text(&table, "klmnop");
+		end(&table, expected[i].text);
 	}
 }
 
-UNIT(columns_line_up)
+UNIT(a_column_may_move_to_a_second_line_instead)
 {
 	static const struct table_column columns[] = {
-		{"N", 3, true, false},
-		{"NAME", 5, false, true},
-		{"REST", 0, false, false},
+		{"N", true},
+		{"NAME", .order = 2},
+		{"SITE", .cut = true, .below = true, .order = 1, .least = 10},
+		{"MORE"},
 	};
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
+	static const struct {
+		unsigned int width;
+		const char *text;
+	} expected[] = {
+		{0, "N  NAME  SITE                       MORE\n"
+		    "7  kv    at load_weights (model.c)  a\n"
+		    " between\n"
+		    "8  kv    -                          b\n"},
+		{32, "N  NAME  SITE               MORE\n"
+		     "7  kv    at load_weights ~  a\n"
+		     " between\n"
+		     "8  kv    -                  b\n"},
+		{24, "N  NAME\n"
+		     "    SITE            MORE\n"
+		     "7  kv\n"
+		     "    at load_weigh~  a\n"
+		     " between\n"
+		     "8  kv\n"
+		     "    -               b\n"},
+		{6, "N\n"
+		    "    SITE        MORE\n"
+		    "7\n"
+		    "    at load_w~  a\n"
+		    " between\n"
+		    "8\n"
+		    "    -           b\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		struct table table;
+
+		begin(&table, columns, ARRAY_SIZE(columns), expected[i].width);
+		table_text(&table, "7");
+		table_text(&table, "kv");
+		table_text(&table, "at load_weights (model.c)");
+		table_text(&table, "a");
+		fputs(" between\n", table_lines(&table));
+		table_text(&table, "8");
+		table_text(&table, "kv");
+		table_text(&table, "-");
+		table_text(&table, "b");
+		end(&table, expected[i].text);
+	}
+}
+
+/* Rows from the first that is not held have the widths of those that are. */
+UNIT(rows_that_are_not_held_are_written_as_they_come)
+{
+	static const struct table_column columns[] = {{"NAME"}, {"REST"}};
+	struct table table;
+	size_t written;
+
+	begin(&table, columns, ARRAY_SIZE(columns), 0);
+	for (unsigned int i = 0; i < TABLE_HELD; i++) {
+		fflush(table.out);
+		assert(length == 0);
+		table_text(&table, "abcdef");
+		table_rest(&table, "-");
+	}
+	fflush(table.out);
+	written = length;
+	assert(written == strlen("NAME    REST\n") + TABLE_HELD * strlen("abcdef  -\n"));
+	table_text(&table, "a");
+	table_text(&table, "b");
+	fputs(" below\n", table_lines(&table));
+	table_text(&table, "longer than these");
+	table_text(&table, "c");
+	table_end(&table);
+	assert(fclose(table.out) == 0);
+	assert(strcmp(text + written, "a       b\n below\nlonger than these  c\n") == 0);
+	free(text);
+}
+
+/* Into a pipe a cell goes as a whole, even one that is longer than any line. */
+UNIT(a_pipe_gets_all_of_a_cell)
+{
+	static const struct table_column columns[] = {{"NAME", .cut = true, .order = 1}, {"REST"}};
+	char cell[5001];
 	struct table table;
 
-	table_begin_within(&table, out, columns, 3, 16);
-	table_format(&table, "%d", 7);
-	table_text(&table, "abcdefgh");
-	table_text(&table, "as long as it likes");
-	table_format(&table, "%d", 12345);
-	table_text(&table, "\xc3\xa4");
-	table_text(&table, "\033");
-	assert(fclose(out) == 0);
-	assert(strcmp(text, "  N  NAME   REST\n"
-			    "  7  abcd~  as long as it likes\n"
-			    "12345  \xc3\xa4      \\x1b\n") == 0);
+	memset(cell, 'x', sizeof(cell) - 1);
+	cell[sizeof(cell) - 1] = '\0';
+	begin(&table, columns, ARRAY_SIZE(columns), 0);
+	table_text(&table, cell);
+	table_text(&table, "end");
+	table_end(&table);
+	assert(fclose(table.out) == 0);
+	assert(strstr(text, cell) && strcmp(strstr(text, cell) + strlen(cell), "  end\n") == 0);
 	free(text);
+}
+
+/* A row that there is no memory for is written at once, and what was held before it. */
+UNIT(without_memory_rows_are_written_as_they_come)
+{
+	static const struct table_column columns[] = {{"NAME"}, {"REST"}};
+	const struct rlimit none = {.rlim_max = RLIM_INFINITY};
+	static char cell[4 << 20], written[5 << 20];
+	struct rlimit before;
+	struct table table;
+	FILE *out = fmemopen(written, sizeof(written), "w");
+
+	memset(cell, 'x', sizeof(cell) - 1);
+	assert(out && getrlimit(RLIMIT_AS, &before) == 0);
+	table_begin(&table, out, columns, ARRAY_SIZE(columns), 0);
+	table_text(&table, "abcdef");
+	table_text(&table, "b");
+	fputs(" below\n", table_lines(&table));
+	table_text(&table, "c");
+	assert(setrlimit(RLIMIT_AS, &none) == 0);
+	table_text(&table, cell);
+	assert(setrlimit(RLIMIT_AS, &before) == 0);
+	table_text(&table, "d");
+	table_text(&table, "e");
+	table_end(&table);
+	assert(fclose(out) == 0);
+	assert(strncmp(written, "NAME    REST\nabcdef  b\n below\nc       xxx", 40) == 0);
+	assert(strcmp(written + strlen(written) - strlen("x\nd       e\n"), "x\nd       e\n") == 0);
 }

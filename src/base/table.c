@@ -6,114 +6,216 @@
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "base/text.h"
 
-#define TABLE_CELL 1024 /* the longest cell shown */
-#define TABLE_GAP 2     /* columns between two cells */
-
-static void table_pad(FILE *out, int width)
-{
-	if (width > 0)
-		fprintf(out, "%*s", width, "");
-}
+#define TABLE_CELL \
+	1024 /* bytes of a cell that count for its width, and the longest that table_format() makes */
+#define TABLE_GAP 2u    /* columns between two cells */
+#define TABLE_INDENT 4u /* of a second line */
 
 static bool table_shows(const struct table *table, size_t at)
 {
-	return !table->width || table->columns[at].least <= table->width;
+	return !(table->hidden >> at & 1);
 }
 
-/* What the columns leave of the terminal's width. */
-static int table_room(const struct table *table)
+/* What a line of a row leaves of the terminal's width: the first one, or that below it. */
+static int table_room(const struct table *table, bool is_below)
 {
-	int room = (int)table->width + TABLE_GAP;
+	int room = (int)(table->width + TABLE_GAP - (is_below ? TABLE_INDENT : 0));
 
 	for (size_t i = 0; i < table->count; i++) {
-		if (table_shows(table, i))
-			room -= table->widths[i] + TABLE_GAP;
+		if (table_shows(table, i) && (i >= table->below) == is_below)
+			room -= (int)(table->widths[i] + TABLE_GAP);
 	}
 	return room;
 }
 
-static bool table_grows(const struct table *table, size_t at)
+/* The next column leaves the first line. Return: whether there was one. */
+static bool table_leave(struct table *table)
 {
-	return table_shows(table, at) && table->widths[at] < table->columns[at].most;
+	size_t first = table->count;
+
+	for (size_t i = 0; i < table->below; i++) {
+		uint8_t order = table->columns[i].order;
+
+		if (order && table_shows(table, i) &&
+		    (first == table->count || order < table->columns[first].order))
+			first = i;
+	}
+	if (first == table->count)
+		return false;
+	if (table->columns[first].below)
+		table->below = first;
+	else
+		table->hidden |= UINT32_C(1) << first;
+	return true;
 }
 
-/* Shares what is left among the columns that can use it. */
-static void table_grow(struct table *table)
+/* Cuts columns as far as may be. */
+static void table_cut(struct table *table, bool is_last_resort)
 {
-	int room = table_room(table);
+	for (size_t i = 0; i < table->count; i++) {
+		const struct table_column *column = &table->columns[i];
+		size_t least =
+			bits_max(text_width(column->title), is_last_resort ? 0 : column->least);
 
-	for (bool grown = true; room > 0 && grown;) {
+		if (column->cut)
+			table->widths[i] = (unsigned int)bits_min(table->widths[i], least);
+	}
+}
+
+/* Fits the columns into the terminal: some leave, then those that are cut share the room. */
+static void table_fit(struct table *table)
+{
+	unsigned int wanted[TABLE_COLUMNS_MAX];
+
+	memcpy(wanted, table->widths, sizeof(wanted));
+	table_cut(table, false);
+	while (table_room(table, false) < 0 && table_leave(table))
+		;
+	if (table_room(table, false) < 0)
+		table_cut(table, true);
+	for (bool grown = true; grown;) {
 		grown = false;
-		for (size_t i = 0; i < table->count && room > 0; i++) {
-			if (!table_grows(table, i))
+		for (size_t i = 0; i < table->count; i++) {
+			if (!table_shows(table, i) || table->widths[i] == wanted[i] ||
+			    table_room(table, i >= table->below) <= 0)
 				continue;
 			table->widths[i]++;
-			room--;
 			grown = true;
 		}
 	}
 }
 
-/* @cell is already escaped. */
-static void table_cell(struct table *table, const char *cell)
+/* Writes a cell. Blanks wait for the next one, so that no line ends in them. */
+static void table_put(struct table *table, const char *text, unsigned int width)
 {
 	const struct table_column *column = &table->columns[table->at];
-	bool last = table->at == table->last;
-	int pad = table->widths[table->at] - (int)text_width(cell);
+	bool is_cut = column->cut && table->width;
+	char cell[TABLE_CELL];
+	unsigned int pad;
 
-	if (column->right)
-		table_pad(table->out, pad);
-	fputs(cell, table->out);
-	if (!last)
-		table_pad(table->out, (column->right ? 0 : (pad > 0 ? pad : 0)) + TABLE_GAP);
+	if (!*text) {
+		table->blanks += width + TABLE_GAP;
+		return;
+	}
+	if (is_cut)
+		text_fit(text, width, cell, sizeof(cell));
 	else
-		fputc('\n', table->out);
+		text_escape(text, cell, sizeof(cell));
+	pad = width - (unsigned int)bits_min(width, text_width(cell));
+	fprintf(table->out, "%*s", (int)(table->blanks + (column->right ? pad : 0)), "");
+	if (is_cut)
+		fputs(cell, table->out);
+	else
+		text_put(table->out, text);
+	table->blanks = TABLE_GAP + (column->right ? 0 : pad);
 }
 
-static void table_go_on(struct table *table)
+/* The next cell of a row whose widths are known. */
+static void table_write(struct table *table, size_t columns, const char *text)
 {
-	table->at = table->at + 1 == table->count ? 0 : table->at + 1;
+	unsigned int width = 0;
+
+	if (table->at == table->below) {
+		fputc('\n', table->out);
+		table->blanks = TABLE_INDENT;
+	}
+	for (size_t i = table->at; i < table->at + columns; i++)
+		width += table_shows(table, i) ? table->widths[i] + TABLE_GAP : 0;
+	if (width)
+		table_put(table, text, width - TABLE_GAP);
+	table->at += columns;
+	if (table->at < table->count)
+		return;
+	fputc('\n', table->out);
+	table->at = table->blanks = 0;
 }
 
-void table_begin_within(struct table *table, FILE *out, const struct table_column *columns,
-			size_t count, unsigned int width)
+/* Decides on the widths, and writes what is held: also part of a row, when there is no memory for the rest. */
+static void table_settle(struct table *table)
+{
+	size_t cells = table->rows * table->count + table->at;
+	FILE *held = table->held;
+	const char *text;
+
+	if (table->width)
+		table_fit(table);
+	table->held = NULL;
+	table->at = 0;
+	for (size_t i = 0; i < table->count; i++)
+		table_write(table, 1, table->columns[i].title);
+	if (!held)
+		return;
+	fflush(held);
+	text = table->text;
+	for (size_t i = 0, columns; i < cells; i += columns) {
+		if (table->at == 0) {
+			fputs(text, table->out);
+			text += strlen(text) + 1;
+		}
+		columns = (size_t)*text;
+		table_write(table, columns, text + 1);
+		text += strlen(text) + 1;
+	}
+	if (table->at == 0) /* Where memory ended, no NUL may be behind these lines. */
+		fwrite(text, 1, strnlen(text, (size_t)(table->text + table->size - text)),
+		       table->out);
+	fclose(held);
+	free(table->text);
+}
+
+void table_begin(struct table *table, FILE *out, const struct table_column *columns, size_t count,
+		 unsigned int width)
 {
 	assert(count <= TABLE_COLUMNS_MAX);
-	*table = (struct table){.out = out, .columns = columns, .count = count, .width = width};
-	for (size_t i = 0; i < count; i++) {
-		table->widths[i] = columns[i].width;
-		if (table_shows(table, i))
-			table->last = i;
-	}
-	if (width)
-		table_grow(table);
+	*table = (struct table){
+		.out = out, .columns = columns, .count = count, .below = count, .width = width};
 	for (size_t i = 0; i < count; i++)
-		table_text(table, columns[i].title);
+		table->widths[i] = (unsigned int)text_width(columns[i].title);
+	table->held = open_memstream(&table->text, &table->size);
+	if (!table->held)
+		table_settle(table);
 }
 
-void table_begin(struct table *table, FILE *out, const struct table_column *columns, size_t count)
+/* Return: whether there was memory for the cell. */
+static bool table_hold(struct table *table, size_t columns, const char *text)
 {
-	table_begin_within(table, out, columns, count, 0);
+	unsigned int *width = &table->widths[table->at];
+	char cell[TABLE_CELL];
+
+	if ((table->at == 0 && fputc('\0', table->held) == EOF) ||
+	    fprintf(table->held, "%c%s%c", (int)columns, text, '\0') < 0)
+		return false;
+	text_escape(text, cell, sizeof(cell));
+	if (columns == 1)
+		*width = (unsigned int)bits_max(*width, text_width(cell));
+	return true;
+}
+
+void table_span(struct table *table, size_t columns, const char *text)
+{
+	if (table->held && !table_hold(table, columns, text))
+		table_settle(table);
+	if (!table->held) {
+		table_write(table, columns, text);
+		return;
+	}
+	table->at += columns;
+	if (table->at < table->count)
+		return;
+	table->at = 0;
+	if (++table->rows == TABLE_HELD)
+		table_settle(table);
 }
 
 void table_text(struct table *table, const char *text)
 {
-	const struct table_column *column = &table->columns[table->at];
-	char cell[TABLE_CELL];
-
-	if (table_shows(table, table->at)) {
-		if (column->cut && table->width)
-			text_fit(text, (size_t)table->widths[table->at], cell, sizeof(cell));
-		else
-			text_escape(text, cell, sizeof(cell));
-		table_cell(table, cell);
-	}
-	table_go_on(table);
+	table_span(table, 1, text);
 }
 
 void table_format(struct table *table, const char *format, ...)
@@ -125,4 +227,21 @@ void table_format(struct table *table, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	table_text(table, text);
+}
+
+void table_rest(struct table *table, const char *text)
+{
+	while (table->at)
+		table_text(table, text);
+}
+
+FILE *table_lines(struct table *table)
+{
+	return table->held ? table->held : table->out;
+}
+
+void table_end(struct table *table)
+{
+	if (table->held)
+		table_settle(table);
 }

@@ -2,47 +2,64 @@
 #pragma once
 
 /*
- * Tables for people, written row by row: widths are given, nothing is stored. On a terminal a table
- * is fitted into its width: columns that need more are left out, others grow, and a cell that is
- * too long is cut if its column says so. Anywhere else nothing is cut or left out. A cell that is
- * not cut pushes the rest of its row to the right. Cells are escaped for the terminal.
+ * Tables for people: columns are as wide as what is in them. Rows are held until the end of the table, or
+ * until there are TABLE_HELD of them; what follows has the widths of those and is written as it comes.
+ *
+ * On a terminal the table is fitted into its width: columns go in their order, then those that may be cut
+ * share what the others leave. Anywhere else nothing is cut, left out or moved. Cells are escaped for the
+ * terminal.
  */
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #define TABLE_COLUMNS_MAX 16u
-#define TABLE_ANY INT_MAX /* as wide as the terminal allows */
+#define TABLE_HELD 1000u
 
 struct table_column {
 	const char *title;
-	int width;
-	bool right;         /* numbers */
-	bool cut;           /* on a terminal */
-	unsigned int least; /* width of the terminal from which it is shown; 0 = always */
-	int most;           /* on a wide terminal it grows up to that; 0 = it does not */
+	bool right; /* numbers */
+	bool cut;   /* on a terminal, down to its title */
+	bool below; /* instead of leaving it moves to a second line, with all columns behind it */
+	uint8_t order;  /* where there is no room, 1 leaves first; 0 stays */
+	uint16_t least; /* before it is cut further than that, others leave */
 };
 
 struct table {
 	FILE *out;
 	const struct table_column *columns;
 	size_t count;
-	size_t at;          /* column of the next cell */
-	size_t last;        /* the last one that is shown */
-	unsigned int width; /* of the terminal; 0 = there is none */
-	int widths[TABLE_COLUMNS_MAX];
+	size_t at;           /* column of the next cell */
+	size_t below;        /* the first column of the second line */
+	uint32_t hidden;     /* a bit for each column that has left */
+	unsigned int width;  /* of the terminal; 0 = there is none */
+	unsigned int blanks; /* before the next cell */
+	unsigned int widths[TABLE_COLUMNS_MAX];
+
+	/* Until widths are known: before each row the lines below the one before it, then its cells with their span. */
+	FILE *held;
+	char *text;
+	size_t size;
+	size_t rows;
 };
 
-/* Writes the titles. @count: at most TABLE_COLUMNS_MAX. */
-void table_begin(struct table *table, FILE *out, const struct table_column *columns, size_t count);
-
-/* The same for a terminal of that width; 0 = there is none. */
-void table_begin_within(struct table *table, FILE *out, const struct table_column *columns,
-			size_t count, unsigned int width);
+/* @count: at most TABLE_COLUMNS_MAX; @width: of the terminal, 0 = there is none. The table must not move. */
+void table_begin(struct table *table, FILE *out, const struct table_column *columns, size_t count,
+		 unsigned int width);
 
 /* The next cell; the last one of a row ends the line. */
 void table_text(struct table *table, const char *text);
 void table_format(struct table *table, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* The same text in all that are left of a row; and one for several columns, which does not count for their widths. */
+void table_rest(struct table *table, const char *text);
+void table_span(struct table *table, size_t columns, const char *text);
+
+/* Where lines below the last row are written; until the next cell. */
+FILE *table_lines(struct table *table);
+
+/* Writes what is held, and at least the titles. */
+void table_end(struct table *table);

@@ -83,9 +83,10 @@ static void buffers_print(const struct snapshot *snapshot, bool stacks)
 		if (!stacks)
 			continue;
 		if (*amount_takes(buffer, takes))
-			printf("%s%s\n", BUFFERS_INDENT, takes);
-		session_print_stack(buffer->stack, BUFFERS_INDENT);
+			fprintf(table_lines(&table), "%s%s\n", BUFFERS_INDENT, takes);
+		session_print_stack(table_lines(&table), buffer->stack, BUFFERS_INDENT);
 	}
+	table_end(&table);
 	session_print_notes(snapshot);
 }
 
@@ -133,6 +134,12 @@ static void buffers_csv_groups(const struct buffers *buffers, const struct snaps
 static void buffers_print_groups(const struct buffers *buffers, const struct snapshot *snapshot,
 				 const struct group_list *list)
 {
+	static const char *const titles[] = {
+		[GROUP_NAME] = "NAME",
+		[GROUP_PHASE] = "PHASE",
+		[GROUP_SITE] = "CALL SITE",
+		[GROUP_THREAD] = "THREAD",
+	};
 	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
 	bool sites = buffers->kind == GROUP_SITE;
 	char key[BUFFERS_KEY], text[BUFFERS_KEY];
@@ -140,7 +147,8 @@ static void buffers_print_groups(const struct buffers *buffers, const struct sna
 	struct table table;
 
 	fields_choose(&view, buffers_group_fields, BUFFERS_GROUP_TABLE);
-	fields_table_begin(&table, stdout, &view, 0);
+	view.columns[view.count - 1].title = titles[buffers->kind];
+	fields_table_begin(&table, stdout, &view, output_width());
 	for (size_t i = 0; sites && i < list->count; i++)
 		site_rows_add_stack(&rows, list->groups[i].stack);
 	site_rows_finish(&rows);
@@ -153,11 +161,12 @@ static void buffers_print_groups(const struct buffers *buffers, const struct sna
 						   sizeof(text));
 		fields_table_row(&table, &view, &group);
 		if (sites && buffers->stacks)
-			session_print_stack(group.site->stack, BUFFERS_INDENT);
+			session_print_stack(table_lines(&table), group.site->stack, BUFFERS_INDENT);
 		if (sites)
-			session_print_names(group.names, group.site->names, group.site->names,
-					    BUFFERS_INDENT);
+			session_print_names(table_lines(&table), group.names, group.site->names,
+					    group.site->names, BUFFERS_INDENT);
 	}
+	table_end(&table);
 	session_find_tip(&rows);
 	session_print_tip(stdout);
 }

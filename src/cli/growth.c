@@ -108,12 +108,18 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 			 bool is_final)
 {
 	static const struct table_column columns[] = {
-		{"GROWN", 10, true, false}, {"IN", 7, true, false},
-		{"SURE", 6, false, false},  {"PER SECOND", 10, true, false},
-		{"NOW", 10, true, false},   {"BUFFERS", 8, true, false},
-		{"OLDEST", 7, true, false}, {"AGES", 5, false, false},
-		{"PID", 8, true, false},    {"COMMAND", 15, false, true},
-		{"TYPE", 13, false, false}, {"CALL SITE", 0, false, false},
+		{"GROWN", true},
+		{"IN", true},
+		{"SURE"},
+		{"PER SECOND", true, .order = 6},
+		{"NOW", true, .order = 5},
+		{"BUFFERS", true, .order = 2},
+		{"OLDEST", true, .order = 3},
+		{"AGES", .order = 4},
+		{"PID", true},
+		{"COMMAND", .cut = true},
+		{"TYPE", .order = 7},
+		{"CALL SITE", .cut = true, .below = true, .order = 1, .least = 40},
 	};
 	char number[TEXT_NUMBER_SIZE], profile[CALL_SITE_AGES + 1], place[GROWTH_PLACE];
 	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
@@ -123,7 +129,7 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 		site_rows_add_stack(&rows, growth->sites[i].last.stack);
 	site_rows_finish(&rows);
 	if (growth->count)
-		table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
+		table_begin(&table, stdout, columns, ARRAY_SIZE(columns), output_width());
 	for (size_t i = 0; i < growth->count; i++) {
 		const struct growth_site *site = &growth->sites[i];
 		enum growth_confidence confidence = growth_confidence(growth, site);
@@ -141,10 +147,12 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 		table_text(&table, types_name(site->last.type));
 		table_text(&table,
 			   growth_place(site, site_rows_text(&rows, i), place, sizeof(place)));
-		session_print_names(growth->names + site->last.first_name, site->listed,
-				    site->last.names, GROWTH_INDENT);
-		session_print_stack(site->last.stack, GROWTH_INDENT);
+		session_print_names(table_lines(&table), growth->names + site->last.first_name,
+				    site->listed, site->last.names, GROWTH_INDENT);
+		session_print_stack(table_lines(&table), site->last.stack, GROWTH_INDENT);
 	}
+	if (growth->count)
+		table_end(&table);
 	session_find_tip(&rows);
 	session_print_tip(stdout);
 	if (growth->count)

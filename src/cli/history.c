@@ -132,7 +132,7 @@ static void history_print_life(const struct history *history, const struct snaps
 		history_print_when(event);
 		puts(history_remark(life, i, process->alive));
 		if (stacks)
-			session_print_stack(event->stack, HISTORY_INDENT);
+			session_print_stack(stdout, event->stack, HISTORY_INDENT);
 	}
 }
 

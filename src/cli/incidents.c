@@ -50,7 +50,7 @@ static void incidents_party(const struct snapshot *snapshot, const char *what,
 		text_put(stdout, party->phase);
 	}
 	putchar('\n');
-	session_print_stack(party->stack, INCIDENTS_INDENT);
+	session_print_stack(stdout, party->stack, INCIDENTS_INDENT);
 	daemon_pages_print_stack(stack, INCIDENTS_INDENT);
 }
 

@@ -29,19 +29,18 @@ struct ps {
 	bool csv;
 };
 
-/* What is there from which width on: the sums of the widths before it. */
 static const struct table_column ps_columns[] = {
-	{"PID", 8, true, false},
-	{"USER", 10, false, true, .least = 92, .most = 16},
-	{"COMMAND", 15, false, true, .most = 24},
-	{"DEV", 4, true, false},
-	{"TYPE", 13, false, false},
-	{"USED", 10, true, false},
-	{"BUFFERS", 8, true, false},
-	{"PEAK", 10, true, false},
-	{"ALLOCS", 10, true, false, .least = 129},
-	{"FREES", 10, true, false, .least = 129},
-	{"LAST", 11, false, false, .least = 105},
+	{"PID", true},
+	{"USER", .cut = true, .order = 4},
+	{"COMMAND", .cut = true, .least = 15},
+	{"DEV", true},
+	{"TYPE"},
+	{"USED", true},
+	{"BUFFERS", true, .order = 5},
+	{"PEAK", true, .order = 6},
+	{"ALLOCS", true, .order = 2},
+	{"FREES", true, .order = 1},
+	{"LAST", .order = 3},
 };
 
 static void ps_who(struct table *table, const struct snapshot_process *process)
@@ -104,8 +103,7 @@ static void ps_driver_row(struct table *table, const struct snapshot_process *pr
 	table_text(table, text_size(row->bytes, number));
 	if (row->count)
 		table_format(table, "%" PRIu32, row->count);
-	while (table->at)
-		table_text(table, "-");
+	table_rest(table, "-");
 }
 
 /* What the driver says it keeps for the process; it is in no total. */
@@ -186,7 +184,7 @@ static void ps_print(const struct ps *ps, const struct snapshot *snapshot)
 {
 	struct table table;
 
-	table_begin_within(&table, stdout, ps_columns, ARRAY_SIZE(ps_columns), output_width());
+	table_begin(&table, stdout, ps_columns, ARRAY_SIZE(ps_columns), output_width());
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 		bool idle = true;
@@ -211,9 +209,9 @@ static void ps_print(const struct ps *ps, const struct snapshot *snapshot)
 		if (!idle || ps->filter.device_count)
 			continue;
 		ps_who(&table, process); /* its book is empty */
-		while (table.at)
-			table_text(&table, "-");
+		table_rest(&table, "-");
 	}
+	table_end(&table);
 	session_print_notes(snapshot);
 }
 

@@ -75,7 +75,7 @@ def atoms(lines):
         if re.match(r" *[]{}[\"]", line):
             found.update(MEMBER.findall(line))
         else:
-            found[line.strip()] += 1
+            found[" ".join(line.split())] += 1
     return found
 
 

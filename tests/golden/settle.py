@@ -39,6 +39,7 @@ RULES = [
     (re.compile(r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?"), "DATE"),
     (re.compile(r"\b\d\d:\d\d:\d\d(?:\.\d+)?\b"), "CLOCK"),
     (re.compile(r" *\b\d[\d.]* ?(?:ns|us|ms|s|min|h)\b( ago)?(?: {2,}(?=\S))?"), r" *\1 "),
+    (re.compile(r" {2,}(?=(?:AGE|HOW|IN|OLDEST)\b)"), "  "),  # a title behind blanks that depend on such a time
     (re.compile(r"\b(flight/\d+/\d+)-\d+"), r"\1-START"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "CODE"),
     (re.compile(r"\b[0-9a-f]{40}\b"), "BUILD"),  # of a program that was built for the scene

@@ -14,6 +14,7 @@
 #include "cli/bench/bench-goals.h"
 #include "cli/bench/bench-machine.h"
 #include "cli/bench/bench-measure.h"
+#include "cli/common/output.h"
 
 double bench_report_p50(struct bench *bench, const char *name, uint64_t live)
 {
@@ -76,19 +77,19 @@ static void bench_report_cell_live(struct table *table, uint64_t live)
 static void bench_report_rows(struct bench *bench, FILE *out)
 {
 	static const struct table_column columns[] = {
-		{.title = "name", .width = 27},
-		{.title = "live", .width = 7, .right = true},
-		{.title = "p50", .width = 9, .right = true},
-		{.title = "p99", .width = 9, .right = true},
-		{.title = "x getppid", .width = 9, .right = true},
-		{.title = "x floor", .width = 7, .right = true},
-		{.title = "x socket", .width = 9, .right = true},
-		{.title = "within", .width = 6},
+		{"name"},
+		{"live", true},
+		{"p50", true},
+		{"p99", true},
+		{"x getppid", true, .order = 2},
+		{"x floor", true, .order = 1},
+		{"x socket", true, .order = 3},
+		{"within"},
 	};
 	struct bench_report_measures measures = bench_report_measures(bench);
 	struct table table;
 
-	table_begin(&table, out, columns, ARRAY_SIZE(columns));
+	table_begin(&table, out, columns, ARRAY_SIZE(columns), output_width());
 	for (size_t i = 0; i < bench->row_count; i++) {
 		struct bench_row *row = &bench->rows[i];
 		double p50 = bench_measure_quantile(&row->means, 0.5);
@@ -102,21 +103,18 @@ static void bench_report_rows(struct bench *bench, FILE *out)
 		bench_report_cell(&table, p50 / measures.socket);
 		table_text(&table, bench_goals_word(bench_goals_row(bench, row->name, row->live)));
 	}
+	table_end(&table);
 }
 
 static void bench_report_goals(struct bench *bench, FILE *out)
 {
 	static const struct table_column columns[] = {
-		{.title = "goal", .width = 45},
-		{.title = "live", .width = 7, .right = true},
-		{.title = "measured", .width = 9, .right = true},
-		{.title = "must", .width = 6, .right = true},
-		{.title = "aim", .width = 6, .right = true},
-		{.title = "within", .width = 6},
+		{"goal", .cut = true}, {"live", true}, {"measured", true},
+		{"must", true},        {"aim", true},  {"within"},
 	};
 	struct table table;
 
-	table_begin(&table, out, columns, ARRAY_SIZE(columns));
+	table_begin(&table, out, columns, ARRAY_SIZE(columns), output_width());
 	for (size_t i = 0; i < bench_goals_count; i++) {
 		const struct bench_goal *goal = &bench_goals[i];
 		const char *sign = bench_goals_is_minimum(goal) ? ">=" : "<=";
@@ -131,6 +129,7 @@ static void bench_report_goals(struct bench *bench, FILE *out)
 		table_format(&table, "%s %g", sign, goal->aim);
 		table_text(&table, bench_goals_word(bench_goals_judge(goal, value)));
 	}
+	table_end(&table);
 }
 
 void bench_report_text(struct bench *bench, FILE *out)

@@ -393,7 +393,7 @@ void daemon_pages_print_stack(const json_t *stack, const char *indent)
 {
 	struct pool texts = POOL_NULL;
 
-	session_print_stack(site_json_stack(&texts, stack), indent);
+	session_print_stack(stdout, site_json_stack(&texts, stack), indent);
 	pool_deinit(&texts);
 }
 

@@ -135,18 +135,18 @@ void session_pace(struct session *session, uint64_t ns)
 		book_source_pace(session->books, ns);
 }
 
-void session_print_stack(const struct stack *stack, const char *indent)
+void session_print_stack(FILE *out, const struct stack *stack, const char *indent)
 {
 	char function[STACK_SHOWN], text[STACK_LINE];
 	struct frame frame;
 
 	for (size_t i = 0; stack && i < stack->count;) {
 		i = stack_shown(stack, i, &frame, function);
-		fputs(indent, stdout);
-		text_put(stdout, site_frame_text(&frame, text, sizeof(text)));
-		putchar('\n');
+		fputs(indent, out);
+		text_put(out, site_frame_text(&frame, text, sizeof(text)));
+		fputc('\n', out);
 		if (frame.is_cut)
-			printf("%s%s\n", indent, FRAME_CUT_LINE);
+			fprintf(out, "%s%s\n", indent, FRAME_CUT_LINE);
 	}
 }
 
@@ -171,7 +171,7 @@ void session_print_tip(FILE *out)
 	(void)fputs(" shows its callers instead\n", out);
 }
 
-void session_print_names(const struct call_site *names, size_t listed, size_t count,
+void session_print_names(FILE *out, const struct call_site *names, size_t listed, size_t count,
 			 const char *indent)
 {
 	size_t shown = bits_min(listed, SESSION_NAMES);
@@ -180,17 +180,17 @@ void session_print_names(const struct call_site *names, size_t listed, size_t co
 	if (count < 2)
 		return;
 	for (size_t i = 0; i < shown; i++) {
-		printf("%s%10s %9" PRIu64 "  ", indent, text_size(names[i].bytes, number),
-		       names[i].buffers);
-		text_put(stdout, names[i].name ? names[i].name : "(no name)");
+		fprintf(out, "%s%10s %9" PRIu64 "  ", indent, text_size(names[i].bytes, number),
+			names[i].buffers);
+		text_put(out, names[i].name ? names[i].name : "(no name)");
 		if (names[i].phase) {
-			fputs(" in ", stdout);
-			text_put(stdout, names[i].phase);
+			fputs(" in ", out);
+			text_put(out, names[i].phase);
 		}
-		putchar('\n');
+		fputc('\n', out);
 	}
 	if (count > shown)
-		printf("%s... and %zu more names\n", indent, count - shown);
+		fprintf(out, "%s... and %zu more names\n", indent, count - shown);
 }
 
 struct daemon_client *session_remote(struct session *session)

@@ -69,13 +69,13 @@ void session_find_tip(const struct site_rows *rows);
 void session_print_tip(FILE *out);
 
 /* Prints the stack of a snapshot_buffer, innermost frame first, one per line. */
-void session_print_stack(const struct stack *stack, const char *indent);
+void session_print_stack(FILE *out, const struct stack *stack, const char *indent);
 
 /*
  * Prints the names of a call site below it, if it has several: the largest, and how many more there
  * are. @listed: how many are in @names.
  */
-void session_print_names(const struct call_site *names, size_t listed, size_t count,
+void session_print_names(FILE *out, const struct call_site *names, size_t listed, size_t count,
 			 const char *indent);
 
 /* The session's daemon client; NULL for a recording. */

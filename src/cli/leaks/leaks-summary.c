@@ -16,16 +16,16 @@
 
 #define LEAKS_SUMMARY_PLACE 512u /* more does not fit on a line */
 
-/* What most of it was for is what people look for: it fits into 80 columns, and gets what is left. */
+/* What most of it was for is what people look for. */
 static const struct table_column leaks_columns[] = {
-	{"PID", 7, true, false},
-	{"USER", 8, false, true, .least = 130, .most = 12},
-	{"COMMAND", 11, false, true, .most = 15},
-	{"ENDED", 11, false, false},
-	{"HOW", 9, false, true},
-	{"LEFT", 10, true, false},
-	{"BUFFERS", 7, true, false, .least = 110},
-	{"MOSTLY", 22, false, true, .least = 80, .most = TABLE_ANY},
+	{"PID", true},
+	{"USER", .cut = true, .order = 1},
+	{"COMMAND", .cut = true, .least = 11},
+	{"ENDED"},
+	{"HOW", .cut = true, .least = 9},
+	{"LEFT", true},
+	{"BUFFERS", true, .order = 2},
+	{"MOSTLY", .cut = true, .least = 40},
 };
 
 const char *leaks_how(const json_t *process, char ret_text[LEAKS_HOW_SIZE])
@@ -52,7 +52,7 @@ const char *leaks_how(const json_t *process, char ret_text[LEAKS_HOW_SIZE])
 
 void leaks_summary_begin(struct table *table, unsigned int width)
 {
-	table_begin_within(table, stdout, leaks_columns, ARRAY_SIZE(leaks_columns), width);
+	table_begin(table, stdout, leaks_columns, ARRAY_SIZE(leaks_columns), width);
 }
 
 /* The largest call site: the name of its buffers, or else its line of code. */

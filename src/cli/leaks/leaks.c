@@ -94,7 +94,8 @@ static void leaks_print_names(const json_t *site)
 			.buffers = daemon_pages_number(row, "buffers"),
 		};
 	}
-	session_print_names(names, count, daemon_pages_number(site, "name_count"), LEAKS_INDENT);
+	session_print_names(stdout, names, count, daemon_pages_number(site, "name_count"),
+			    LEAKS_INDENT);
 }
 
 static void leaks_print_site(const json_t *site, const char *place, uint64_t ended_ns)
@@ -217,6 +218,7 @@ static int leaks_text(struct leaks *leaks, struct daemon_client *remote,
 	uint64_t hidden;
 	int r = daemon_pages_rows(remote, query, leaks_print, leaks, &hidden);
 
+	table_end(&leaks->table);
 	if (r != 0)
 		return r == -EPIPE ? 0 : r;
 	leaks_print_sum(leaks, hidden);
@@ -269,8 +271,9 @@ static int leaks_show_recorded(struct leaks *leaks, struct session *session)
 	json_array_foreach(json_object_get(document, "processes"), i, process)
 	{
 		if (leaks_print(leaks, process) < 0)
-			return 0;
+			break;
 	}
+	table_end(&leaks->table);
 	leaks_print_sum(leaks, 0);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/table.h"
 #include "base/text.h"
@@ -86,7 +87,7 @@ static void replay_text_failed(const struct replay_walk *walk)
 	}
 	printf("\n  ");
 	replay_put_reason(&failed->failure);
-	session_print_stack(replay_walk_stack(walk), "    at ");
+	session_print_stack(stdout, replay_walk_stack(walk), "    at ");
 }
 
 static void replay_text_title(const struct replay_walk *walk)
@@ -140,15 +141,15 @@ static void replay_text_margin(struct table *table, const struct replay_walk *wa
 static void replay_text_margins(const struct replay_walk *walk)
 {
 	static const struct table_column columns[] = {
-		{.title = "PID", .width = 8, .right = true},
-		{.title = "DEVICE", .width = 6, .right = true},
-		{.title = "TYPE", .width = 13},
-		{.title = "BANKS", .width = 5, .right = true},
-		{.title = "BANK", .width = 10, .right = true},
-		{.title = "LEAST FREE", .width = 10, .right = true},
-		{.title = "", .width = 7, .right = true},
-		{.title = "FREE BLOCK", .width = 10, .right = true},
-		{.title = "AT", .width = 10, .right = true},
+		{"PID", true},
+		{"DEVICE", true},
+		{"TYPE"},
+		{"BANKS", true, .order = 2},
+		{"BANK", true, .order = 3},
+		{"LEAST FREE", true},
+		{"", true},
+		{"FREE BLOCK", true},
+		{"AT", true, .order = 1},
 	};
 	struct table table;
 
@@ -156,13 +157,14 @@ static void replay_text_margins(const struct replay_walk *walk)
 		return;
 	printf("\n%s, in each bank:\n",
 	       walk->has_failed ? "How tight it was until then" : "How tight it was");
-	table_begin(&table, stdout, columns, sizeof(columns) / sizeof(columns[0]));
+	table_begin(&table, stdout, columns, ARRAY_SIZE(columns), output_width());
 	for (size_t i = 0; i < walk->count; i++) {
 		for (uint32_t type = 0; type < REFIT_MARGINS; type++) {
 			if (refit_margins(walk->devices[i].refit)[type].is_known)
 				replay_text_margin(&table, walk, &walk->devices[i], type);
 		}
 	}
+	table_end(&table);
 }
 
 void replay_text(const struct replay_walk *walk)

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "answers/document.h"
 #include "base/bits.h"
@@ -14,12 +15,6 @@
 #include "cli/common/output.h"
 #include "model/merge.h"
 #include "model/types.h"
-
-#define FLEET_HOST_MIN 12u
-#define FLEET_HOST_MAX 64u
-#define FLEET_KIND_MIN 10u
-#define FLEET_KIND_MAX 20u
-#define FLEET_REST 50u /* all other columns, and the gaps */
 
 void smi_fleet_add(struct smi_fleet_sums *sums, uint32_t type, uint64_t used, uint64_t capacity)
 {
@@ -33,39 +28,22 @@ void smi_fleet_add(struct smi_fleet_sums *sums, uint32_t type, uint64_t used, ui
 		sums->dram_capacity = bits_max(sums->dram_capacity, capacity);
 }
 
-/*
- * On a terminal the host name may use what the minimal kind column leaves; the kind gets the rest.
- */
-static void fleet_widths(size_t longest, int *ret_host, int *ret_kind)
-{
-	uint64_t host = bits_min(bits_max(longest, FLEET_HOST_MIN), FLEET_HOST_MAX);
-	uint64_t kind = FLEET_KIND_MAX;
-
-	if (output_is_terminal()) {
-		uint64_t least = FLEET_HOST_MIN + FLEET_KIND_MIN;
-		uint64_t room = bits_max(output_columns(), FLEET_REST + least) - FLEET_REST;
-
-		host = bits_min(host, room - FLEET_KIND_MIN);
-		kind = bits_min(kind, room - host);
-	}
-	*ret_host = (int)host;
-	*ret_kind = (int)kind;
-}
-
-void smi_fleet_begin(struct smi_fleet *fleet, const char *kind, size_t longest)
+void smi_fleet_begin(struct smi_fleet *fleet, const char *kind)
 {
 	const struct table_column columns[SMI_FLEET_COLUMNS] = {
-		{"HOST", 0, false, true}, {"DEV", 3, true, false},     {kind, 0, false, true},
-		{"DRAM", 9, true, false}, {"%", 4, true, false},       {"L1", 9, true, false},
-		{"%", 4, true, false},    {"BUFFERS", 7, true, false},
+		{"HOST", .cut = true, .least = 12},
+		{"DEV"},
+		{kind, .cut = true, .least = 10},
+		{"DRAM", true},
+		{"%", true},
+		{"L1", true},
+		{"%", true},
+		{"BUFFERS", true},
 	};
 
-	for (size_t i = 0; i < SMI_FLEET_COLUMNS; i++)
-		fleet->columns[i] = columns[i];
+	memcpy(fleet->columns, columns, sizeof(columns));
 	fleet->all = (struct smi_fleet_sums){0};
-	fleet_widths(longest, &fleet->columns[0].width, &fleet->columns[2].width);
-	table_begin_within(&fleet->table, stdout, fleet->columns, SMI_FLEET_COLUMNS,
-			   output_width());
+	table_begin(&fleet->table, stdout, fleet->columns, SMI_FLEET_COLUMNS, output_width());
 }
 
 static void fleet_part(struct table *table, uint64_t used, uint64_t capacity)
@@ -99,21 +77,27 @@ void smi_fleet_row(struct smi_fleet *fleet, const char *host, const char *device
 	fleet->all.buffers = merge_add(fleet->all.buffers, sums->buffers);
 }
 
-void smi_fleet_lack(const struct smi_fleet *fleet, const char *host, const char *why)
+void smi_fleet_lack(struct smi_fleet *fleet, const char *host, const char *why)
 {
-	size_t width = (size_t)fleet->columns[0].width, is = text_width(host);
+	char text[512];
 
-	text_put(stdout, host);
-	printf("%*s  (%s)\n", (int)(width - bits_min(width, is)), "", why);
+	(void)snprintf(text, sizeof(text), "(%s)", why); /* truncation is fine */
+	table_text(&fleet->table, host);
+	table_span(&fleet->table, SMI_FLEET_COLUMNS - 1, text);
 }
 
-void smi_fleet_end(const struct smi_fleet *fleet)
+bool smi_fleet_end(struct smi_fleet *fleet, bool is_known)
 {
 	char dram[TEXT_NUMBER_SIZE], l1[TEXT_NUMBER_SIZE];
 
-	printf("%s of DRAM and %s of L1 in %" PRIu64 " buffer%s", text_size(fleet->all.dram, dram),
-	       text_size(fleet->all.l1, l1), fleet->all.buffers,
-	       fleet->all.buffers == 1 ? "" : "s");
+	table_end(&fleet->table);
+	if (is_known)
+		printf("%s of DRAM and %s of L1 in %" PRIu64 " buffer%s",
+		       text_size(fleet->all.dram, dram), text_size(fleet->all.l1, l1),
+		       fleet->all.buffers, fleet->all.buffers == 1 ? "" : "s");
+	else
+		puts("no machine has answered");
+	return is_known;
 }
 
 void smi_fleet_end_json(struct emit *json)

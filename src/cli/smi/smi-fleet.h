@@ -2,12 +2,11 @@
 #pragma once
 
 /*
- * The table of devices of several machines, from any source. On a terminal names are cut to fit;
- * elsewhere they are as wide as the longest. All of its content comes from other machines and
- * cannot be trusted.
+ * The table of devices of several machines, from any source. On a terminal names are cut to fit. All of its
+ * content comes from other machines and cannot be trusted.
  */
 
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/table.h"
@@ -27,16 +26,19 @@ struct smi_fleet {
 	struct smi_fleet_sums all;
 };
 
-/* @kind: title of the third column; @longest: width of the longest host name. */
-void smi_fleet_begin(struct smi_fleet *fleet, const char *kind, size_t longest);
+/* @kind: title of the third column. */
+void smi_fleet_begin(struct smi_fleet *fleet, const char *kind);
 void smi_fleet_row(struct smi_fleet *fleet, const char *host, const char *device, const char *kind,
 		   const struct smi_fleet_sums *sums);
 
 /* A host without a device, and why. */
-void smi_fleet_lack(const struct smi_fleet *fleet, const char *host, const char *why);
+void smi_fleet_lack(struct smi_fleet *fleet, const char *host, const char *why);
 
-/* Prints the sums of all rows; the caller completes the line. */
-void smi_fleet_end(const struct smi_fleet *fleet);
+/*
+ * Ends the table. Return: @is_known; then the sums of all rows were printed, and the caller completes the line,
+ * or else no machine has answered.
+ */
+bool smi_fleet_end(struct smi_fleet *fleet, bool is_known);
 
 /* Ends the list of a document of several machines, and the document. */
 void smi_fleet_end_json(struct emit *json);

@@ -132,11 +132,8 @@ static void hosts_print(const struct smi_hosts *hosts, struct http_fetch *fetche
 {
 	uint64_t processes = 0, answers = 0;
 	struct smi_fleet fleet;
-	size_t longest = 0;
 
-	for (size_t i = 0; i < hosts->count; i++)
-		longest = bits_max(longest, text_width(hosts->names[i]));
-	smi_fleet_begin(&fleet, "CARD", longest);
+	smi_fleet_begin(&fleet, "CARD");
 	for (size_t i = 0; i < hosts->count; i++) {
 		json_t *document = hosts_parse(&fetches[i]);
 		const json_t *devices = json_object_get(document, "devices");
@@ -150,12 +147,8 @@ static void hosts_print(const struct smi_hosts *hosts, struct http_fetch *fetche
 		answers += document != NULL;
 		json_decref(document);
 	}
-	if (answers == 0) {
-		puts("no machine has answered");
-		return;
-	}
-	smi_fleet_end(&fleet);
-	printf(", %" PRIu64 " process%s\n", processes, processes == 1 ? "" : "es");
+	if (smi_fleet_end(&fleet, answers > 0))
+		printf(", %" PRIu64 " process%s\n", processes, processes == 1 ? "" : "es");
 }
 
 static void hosts_json(const struct smi_hosts *hosts, struct http_fetch *fetches)

@@ -141,11 +141,9 @@ static void prometheus_print(const struct prometheus_row *rows, size_t count)
 	bool clusters = count > 0 && strcmp(rows[0].cluster, rows[count - 1].cluster) != 0;
 	char name[PROMETHEUS_NAME];
 	struct smi_fleet fleet;
-	size_t longest = 0, away = 0;
+	size_t away = 0;
 
-	for (size_t i = 0; i < count; i++)
-		longest = bits_max(longest, text_width(prometheus_host(&rows[i], clusters, name)));
-	smi_fleet_begin(&fleet, "UID", longest);
+	smi_fleet_begin(&fleet, "UID");
 	for (size_t i = 0; i < count; i++) {
 		const struct prometheus_row *row = &rows[i];
 		const char *host = prometheus_host(row, clusters, name);
@@ -164,13 +162,9 @@ static void prometheus_print(const struct prometheus_row *rows, size_t count)
 		}
 		smi_fleet_row(&fleet, host, row->device, row->uid, &sums);
 	}
-	if (count > 0 && away == count) {
-		puts("no machine has answered");
-		return;
-	}
-	smi_fleet_end(&fleet);
-	printf(", %zu device%s%s\n", count - away, count - away == 1 ? "" : "s",
-	       count ? "" : ": it scrapes no ttmemd, see docs/fleet.md");
+	if (smi_fleet_end(&fleet, count == 0 || away < count))
+		printf(", %zu device%s%s\n", count - away, count - away == 1 ? "" : "s",
+		       count ? "" : ": it scrapes no ttmemd, see docs/fleet.md");
 }
 
 static void prometheus_json_row(struct emit *json, const struct prometheus_row *row)

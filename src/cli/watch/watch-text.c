@@ -64,7 +64,7 @@ static void watch_text_event(const struct watch *watch, const struct follow_even
 	watch_text_quoted(", \"", watch_string(event->follow, record->name, text), "\"");
 	watch_text_quoted(", in ", watch_string(event->follow, record->phase, text), "");
 	putchar('\n');
-	session_print_stack(watch_stack(watch, event), WATCH_TEXT_INDENT);
+	session_print_stack(stdout, watch_stack(watch, event), WATCH_TEXT_INDENT);
 }
 
 static void watch_text_missed(const struct watch *watch, const struct follow_event *event)

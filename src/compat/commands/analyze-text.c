@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "cli/common/output.h"
 #include "compat/commands/analyze.h"
 
 #define ANALYZE_FRAME_COLUMNS 400u
@@ -91,11 +92,16 @@ static void print_device(const struct analyze *analyze, struct table *table, siz
 static void print_devices(const struct analyze *analyze)
 {
 	static const struct table_column columns[] = {
-		{"LOG", 12, false, false},   {"DEVICE", 6, true, false},
-		{"TYPE", 13, false, false},  {"ALLOCS", 8, true, false},
-		{"FREES", 8, true, false},   {"PEAK", 9, true, false},
-		{"LEFT", 6, true, false},    {"DOUBLE", 6, true, false},
-		{"UNKNOWN", 7, true, false}, {"RESIZED", 7, true, false},
+		{"LOG"},
+		{"DEVICE", true},
+		{"TYPE"},
+		{"ALLOCS", true, .order = 5},
+		{"FREES", true, .order = 4},
+		{"PEAK", true},
+		{"LEFT", true},
+		{"DOUBLE", true, .order = 3},
+		{"UNKNOWN", true, .order = 2},
+		{"RESIZED", true, .order = 1},
 	};
 	struct table table;
 
@@ -103,20 +109,27 @@ static void print_devices(const struct analyze *analyze)
 	    analyze->totals.found[LOG_ANALYSIS_UNKNOWN_FREE] == 0)
 		return;
 	putchar('\n');
-	table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
+	table_begin(&table, stdout, columns, ARRAY_SIZE(columns), output_width());
 	for (size_t f = 0; f < LOG_READER_FORMATS; f++) {
 		for (size_t d = 0; d < BOOK_DEVICES; d++)
 			print_device(analyze, &table, f, d);
 	}
+	table_end(&table);
 }
 
 /* Processes, if there are several; their figures are of all types. */
 static void print_processes(const struct analyze *analyze)
 {
 	static const struct table_column columns[] = {
-		{"LOG", 12, false, false},  {"PID", 10, true, false},    {"ALLOCS", 8, true, false},
-		{"FREES", 8, true, false},  {"LEFT", 6, true, false},    {"BYTES", 9, true, false},
-		{"DOUBLE", 6, true, false}, {"UNKNOWN", 7, true, false}, {"ENDED", 5, false, false},
+		{"LOG"},
+		{"PID", true},
+		{"ALLOCS", true, .order = 5},
+		{"FREES", true, .order = 4},
+		{"LEFT", true},
+		{"BYTES", true},
+		{"DOUBLE", true, .order = 2},
+		{"UNKNOWN", true, .order = 1},
+		{"ENDED", .order = 3},
 	};
 	const struct log_analysis_result *result = &analyze->result;
 	char size[TEXT_NUMBER_SIZE];
@@ -126,7 +139,7 @@ static void print_processes(const struct analyze *analyze)
 	if (analyze->has_type || result->process_count < 2)
 		return;
 	putchar('\n');
-	table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
+	table_begin(&table, stdout, columns, ARRAY_SIZE(columns), output_width());
 	for (; shown < result->process_count && shown < analyze->top; shown++) {
 		const struct log_analysis_process *process = &result->processes[shown];
 
@@ -148,6 +161,7 @@ static void print_processes(const struct analyze *analyze)
 		table_format(&table, "%" PRIu64, process->found[LOG_ANALYSIS_UNKNOWN_FREE]);
 		table_text(&table, process->has_ended ? "yes" : "no");
 	}
+	table_end(&table);
 	print_more(result->process_count, shown);
 }
 

@@ -110,7 +110,7 @@ def test_buffers_csv_quotes_names(three):
 def test_buffers_table_has_its_columns(three):
     world, first, _ = three
     lines = world.text("buffers", "--pid", first.pid).splitlines()
-    assert lines[0].split() == ["SIZE", "TAKES", "TYPE", "DEV", "PID", "COMMAND", "ADDRESS", "REFS", "AGE",
+    assert lines[0].split() == ["SIZE", "OCCUPIED", "TYPE", "DEV", "PID", "COMMAND", "ADDRESS", "REFS", "AGE",
                                 "NAME", "PHASE"]
     assert lines[1].split()[:8] == ["30", "B", "-", "L1", "0", str(first.pid), "player", "0x1000"]
     assert len(lines) == 3

@@ -44,7 +44,7 @@ def mask(text, folder):
     text = text.replace(f"{folder}/", "")
     text = re.sub(r"after [\d.]+ \w+;", "after TIME;", text)
     text = re.sub(r" at ([\d-]+ )?\d\d:\d\d:\d\d \(pid \d+ ", " at TIME (pid PID ", text)
-    return re.sub(r" +[\d.]+ \w+  step", "     TIME  step", text)
+    return re.sub(r" +[\d.]+ \w+  step", "    TIME  step", text)
 
 
 @pytest.mark.parametrize("title, commands", sections(), ids=lambda value: str(value)[:20])
