@@ -38,7 +38,7 @@ extern const struct field buffers_fields[];
 struct buffers_row buffers_row_of(const struct snapshot *snapshot,
 				  const struct snapshot_buffer *buffer);
 
-/* The row alone, as other documents have it. */
+/* The row alone, as other documents have it: leaks, messages about leaks, "ttmem run". */
 void buffers_put_row(struct emit *json, const struct snapshot *snapshot,
 		     const struct snapshot_buffer *buffer);
 

@@ -58,7 +58,7 @@ struct route {
 	enum routes_lane lane;
 	bool guarded; /* anonymous clients need the token; others must see all, unless it is scoped */
 	bool scoped;     /* shows each client its own */
-	bool takes_turn; /* as every request for a moment of the past: QUOTA_MOMENTS */
+	bool takes_turn; /* of its user, as every request for a moment of the past: QUOTA_MOMENTS */
 	bool local;      /* only on the daemon's own socket */
 	bool tcp;        /* only over TCP: about the server */
 	bool post;       /* changes something: POST, where all others are GET */

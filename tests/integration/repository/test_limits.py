@@ -145,7 +145,7 @@ def test_every_limit_of_what_users_reach_is_in_the_list(constants):
 def test_declared_limits_are_in_the_list_as_they_are_declared(constants):
     page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8").splitlines()
     listed_rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page if line.startswith("|")]
-    checked = 0
+    checked, missing = 0, []
     for constant, what, reached, metric in declared():
         shift, value = re.search(r"<< (\d+)\)?$", constants[constant][0]), number(constants, constant)
         unit, size = UNIT_OF_SHIFT[shift[1]] if shift else ("", 1)
@@ -155,8 +155,10 @@ def test_declared_limits_are_in_the_list_as_they_are_declared(constants):
             cells for cells in listed_rows
             if cells[:4] == [what, f"`{constant}`", shown, reached] and (f"`{metric}`" in cells[4] or not metric)
         ]  # fmt: skip
-        assert len(found) == 1, f"docs/limits.md should have this row, in the table where it belongs:\n{row}"
+        if len(found) != 1:
+            missing.append(row)
         checked += 1
+    assert not missing, "docs/limits.md should have each of these rows once, in a fitting table:\n" + "\n".join(missing)
     assert checked >= 20
 
 
@@ -164,6 +166,7 @@ def test_metrics_in_the_list_exist(ttmemd):
     ttmemd.start("--http", "127.0.0.1:0", "--otlp", "http://127.0.0.1:9")
     names = set(re.findall(r"^(ttmem_\w+)", ttmemd.fetch("/metrics")[1], re.M))
     wanted = {name for _name, _value, metric in rows() for name in re.findall(r"ttmem_\w+", metric)}
-    assert wanted - names == set()
+    assert wanted - names == set(), "metrics in docs/limits.md that /metrics lacks"
     described = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
-    assert [name for name in sorted(wanted) if f"`{name}`" not in described] == []
+    missing = [name for name in sorted(wanted) if f"`{name}`" not in described]
+    assert missing == [], "docs/http.md, section Metrics, should describe these"
