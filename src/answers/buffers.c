@@ -4,6 +4,7 @@
 
 #include "answers/buffers.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,26 @@
 #include "model/sites/stack.h"
 #include "model/snapshot.h"
 #include "model/types.h"
+
+struct buffers_answer {
+	const struct snapshot *snapshot;
+	struct document_stacks **stacks;
+};
+
+struct buffers_groups {
+	const struct snapshot *snapshot;
+	enum group_kind kind;
+	const struct group_list *list;
+	char *key; /* room for one */
+};
+
+/* What a group has that is of one call site. */
+struct buffers_site {
+	uint32_t type;
+	const char *calls;
+	struct call_stack stack;
+	struct site_names names;
+};
 
 /* What comes from the stack: "calls", "stack" and "site". */
 static void buffers_put_stack(struct emit *json, const char *key, const void *context)
@@ -38,6 +59,15 @@ static const char *buffers_comm(const void *context, char *text)
 		       row->process->comm);
 	return text;
 }
+
+static const struct field buffers_stack[] = {
+	{.key = "calls",
+	 .kind = FIELD_TEXT,
+	 .absent = FIELD_ELSEWHERE,
+	 .says = "the stack as a baseline compares it; without a stack left out"},
+	FIELD_MORE(call_stack_fields),
+	FIELD_END,
+};
 
 #define ROW struct buffers_row
 #define BUFFER(...) FIELD_VIA(buffer, struct snapshot_buffer, __VA_ARGS__)
@@ -69,7 +99,7 @@ const struct field buffers_fields[] = {
 	FIELD("flags", FLAGS, flags, .names = types_flag_name),
 	FIELD("kernel", NAME, kernel, .names = types_kernel_sort_name, .absent = FIELD_NOTHING,
 	      .known = FIELD_KNOWN(is_kernel)),
-	FIELD_CODED("stack", buffers_put_stack),
+	FIELD_CODED("stack", buffers_put_stack, .fields = buffers_stack),
 	FIELD_END,
 };
 
@@ -134,21 +164,16 @@ static const struct field buffers_forgotten[] = {
 	FIELD_END,
 };
 
-static void buffers_put_processes(struct emit *json, const struct snapshot *snapshot)
+static void buffers_put_forgotten(struct emit *json, const char *key, const void *row)
 {
+	const struct snapshot *snapshot = ((const struct buffers_answer *)row)->snapshot;
 	bool is_open = false;
 
-	emit_open_array(json, "untracked");
-	for (size_t i = 0; i < snapshot->process_count; i++) {
-		if (snapshot->processes[i].gave_up)
-			fields_put_row(json, buffers_untracked, &snapshot->processes[i]);
-	}
-	emit_close_array(json);
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		if (!snapshot->processes[i].forgotten_ns)
 			continue;
 		if (!is_open)
-			emit_open_array(json, "forgotten"); /* left out if there is none */
+			emit_open_array(json, key); /* left out if there is none */
 		is_open = true;
 		fields_put_row(json, buffers_forgotten, &snapshot->processes[i]);
 	}
@@ -156,43 +181,63 @@ static void buffers_put_processes(struct emit *json, const struct snapshot *snap
 		emit_close_array(json);
 }
 
+static const void *buffers_each(const void *context, size_t *at, void *room)
+{
+	const struct buffers_answer *answer = context;
+	struct buffers_row *row = room;
+
+	if (*at >= answer->snapshot->buffer_count)
+		return NULL;
+	*row = buffers_row_of(answer->snapshot, &answer->snapshot->buffers[(*at)++]);
+	row->stacks = answer->stacks;
+	return row;
+}
+
+static const void *buffers_each_untracked(const void *context, size_t *at, void *room)
+{
+	const struct snapshot *snapshot = ((const struct buffers_answer *)context)->snapshot;
+
+	(void)room;
+	while (*at < snapshot->process_count) {
+		const struct snapshot_process *process = &snapshot->processes[(*at)++];
+
+		if (process->gave_up)
+			return process;
+	}
+	return NULL;
+}
+
+#undef ROW
+#define ROW struct buffers_answer
+
+static const struct field buffers_forgotten_list[] = {
+	{.key = "forgotten",
+	 .kind = FIELD_EACH,
+	 .fields = buffers_forgotten,
+	 .absent = FIELD_ELSEWHERE},
+	FIELD_END,
+};
+
+static const struct field buffers_members[] = {
+	FIELD_MADE("buffers", buffers_each, buffers_fields),
+	FIELD_MADE("untracked", buffers_each_untracked, buffers_untracked),
+	FIELD_CODED("forgotten", buffers_put_forgotten, .fields = buffers_forgotten_list),
+	FIELD_END,
+};
+
+const struct document buffers_document = {
+	.schema = "ttmem.buffers/1",
+	.title = "ttmem buffers --json: every live buffer",
+	.members = buffers_members,
+	.has = DOCUMENT_FROM | DOCUMENT_MOMENT | DOCUMENT_LIST,
+};
+
 void buffers_put(struct emit *json, const struct snapshot *snapshot)
 {
 	CLEANUP(document_stacks_cleanup) struct document_stacks *stacks = NULL;
-	char next[PAGE_CURSOR_TEXT_SIZE];
+	const struct buffers_answer answer = {.snapshot = snapshot, .stacks = &stacks};
 
-	document_open_moment(json, "ttmem.buffers/1", snapshot);
-	emit_open_array(json, "buffers");
-	for (size_t i = 0; i < snapshot->buffer_count; i++) {
-		struct buffers_row row = buffers_row_of(snapshot, &snapshot->buffers[i]);
-
-		row.stacks = &stacks;
-		fields_put_row(json, buffers_fields, &row);
-	}
-	emit_close_array(json);
-	buffers_put_processes(json, snapshot);
-	document_page_end(json, snapshot->exact,
-			  snapshot->has_next ? page_cursor_format(&snapshot->next, next) : NULL);
-	document_close(json, snapshot);
-}
-
-static void buffers_put_site(struct emit *json, const char *key, const void *context)
-{
-	const struct buffers_group *group = context;
-	const struct stack *stack = group->site->stack;
-	char calls[BUFFERS_KEY];
-	struct site site;
-
-	(void)key;
-	if (!group->is_site)
-		return;
-	emit_string(json, "type", types_name(group->site->type));
-	if (stack)
-		emit_string(json, "calls", stack_calls(stack, calls, sizeof(calls)));
-	(void)site_choose(stack, &site); /* without one it is null */
-	call_stack_put_site(json, &site);
-	site_names_put(json, group->names, bits_min(group->site->names, GROUP_NAMES_LISTED),
-		       group->site->names);
+	document_put(json, &buffers_document, snapshot, &answer);
 }
 
 static const char *buffers_group_shown(const void *context, char *text)
@@ -204,13 +249,47 @@ static const char *buffers_group_shown(const void *context, char *text)
 }
 
 #undef ROW
+#define ROW struct buffers_site
+
+static const struct field buffers_site_fields[] = {
+	FIELD("type", NAME, type, .names = types_name),
+	FIELD_OR_NOTHING("calls", TEXT, calls),
+	FIELD_MORE_OF(stack, &call_stack_fields[1]),
+	FIELD_MORE_OF(names, site_names_fields),
+	FIELD_END,
+};
+
+static void buffers_put_site(struct emit *json, const char *key, const void *context)
+{
+	const struct buffers_group *group = context;
+	char calls[BUFFERS_KEY];
+	struct call_stack_room room;
+	struct buffers_site row;
+
+	(void)key;
+	if (!group->is_site)
+		return;
+	row = (struct buffers_site){
+		.type = group->site->type,
+		.calls = group->site->stack ? stack_calls(group->site->stack, calls, sizeof(calls))
+					    : NULL,
+		.stack = call_stack_of(group->site->stack, &room),
+		.names = site_names_of(group->names,
+				       bits_min(group->site->names, GROUP_NAMES_LISTED),
+				       group->site->names),
+	};
+	fields_put(json, buffers_site_fields, &row);
+}
+
+#undef ROW
 #define ROW struct buffers_group
 #define SITE(...) FIELD_VIA(site, struct call_site, __VA_ARGS__)
 
 const struct field buffers_group_fields[] = {
 	FIELD("key", TEXT, key, .people = buffers_group_shown,
 	      .column = {"KEY", .cut = true, .below = true, .order = 1, .least = 40}),
-	FIELD_CODED("site", buffers_put_site),
+	FIELD_CODED("site", buffers_put_site, .fields = buffers_site_fields,
+		    .absent = FIELD_ELSEWHERE),
 	SITE("bytes", BYTES, bytes, .column = {"BYTES", true}),
 	SITE("buffers", NUMBER, buffers, .column = {"BUFFERS", true}),
 	SITE("oldest_ns", TIME, oldest_ns),
@@ -232,25 +311,47 @@ struct buffers_group buffers_group_of(const struct snapshot *snapshot, enum grou
 	};
 }
 
+static const void *buffers_each_group(const void *context, size_t *at, void *room)
+{
+	const struct buffers_groups *groups = context;
+	struct buffers_group *row = room;
+
+	static_assert(sizeof(*row) <= FIELDS_ROOM, "room for a group");
+	if (*at >= groups->list->count)
+		return NULL;
+	*row = buffers_group_of(groups->snapshot, groups->kind, groups->list, (*at)++, groups->key);
+	return row;
+}
+
+#undef ROW
+#define ROW struct buffers_groups
+
+static const struct field buffers_groups_members[] = {
+	FIELD_MADE("groups", buffers_each_group, buffers_group_fields),
+	FIELD_END,
+};
+
+const struct document buffers_groups_document = {
+	.schema = "ttmem.buffers/1",
+	.title = "ttmem buffers --by --json: groups of live buffers",
+	.members = buffers_groups_members,
+	.has = DOCUMENT_FROM | DOCUMENT_MOMENT | DOCUMENT_LIST,
+};
+
 void buffers_put_group_rows(struct emit *json, const struct snapshot *snapshot,
 			    enum group_kind kind, const struct group_list *list)
 {
 	char key[BUFFERS_KEY];
+	const struct buffers_groups groups = {snapshot, kind, list, key};
 
-	emit_open_array(json, "groups");
-	for (size_t i = 0; i < list->count; i++) {
-		const struct buffers_group group = buffers_group_of(snapshot, kind, list, i, key);
-
-		fields_put_row(json, buffers_group_fields, &group);
-	}
-	emit_close_array(json);
+	fields_put(json, buffers_groups_members, &groups);
 }
 
 void buffers_put_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
 			const struct group_list *list)
 {
-	document_open_moment(json, "ttmem.buffers/1", snapshot);
-	buffers_put_group_rows(json, snapshot, kind, list);
-	document_list_end(json, snapshot->exact);
-	document_close(json, snapshot);
+	char key[BUFFERS_KEY];
+	const struct buffers_groups groups = {snapshot, kind, list, key};
+
+	document_put(json, &buffers_groups_document, snapshot, &groups);
 }

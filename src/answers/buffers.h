@@ -9,6 +9,7 @@
 #include "answers/fields.h"
 #include "model/sites/group.h"
 
+struct document;
 struct document_stacks;
 struct emit;
 struct snapshot;
@@ -42,6 +43,7 @@ struct buffers_row buffers_row_of(const struct snapshot *snapshot,
 void buffers_put_row(struct emit *json, const struct snapshot *snapshot,
 		     const struct snapshot_buffer *buffer);
 
+extern const struct document buffers_document, buffers_groups_document;
 void buffers_put(struct emit *json, const struct snapshot *snapshot);
 
 /* A group of a list, with the key that scripts compare. */

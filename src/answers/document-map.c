@@ -3,6 +3,7 @@
 /* ttmem.map/1 and ttmem.fit/1. */
 
 #include "answers/document.h"
+#include "answers/fields.h"
 #include "base/bits.h"
 #include "base/emit.h"
 #include "model/memory/memory-map.h"
@@ -10,133 +11,289 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
-static void document_map_headroom(struct emit *json, const struct free_blocks *free_blocks)
-{
-	uint64_t headroom;
+/* What all processes of the device have of it together. */
+struct map_shared {
+	const struct space *space;
+	uint64_t used, free, largest;
+	bool is_placed;
+};
 
-	if (free_blocks_headroom(free_blocks, &headroom))
-		emit_u64(json, "headroom", headroom);
-	else
-		emit_null(json, "headroom");
+struct map_row {
+	const struct space *space;
+	const struct map_shared *shared; /* NULL = no other process has any */
+	uint64_t occupied, headroom;
+	bool has_occupied, has_headroom;
+	double fragmentation;
+	struct map_shared room;
+};
+
+struct fit_row {
+	struct map_row map;
+	const struct snapshot *snapshot;
+	const struct free_blocks_fit *fit;
+	const char *reason;                  /* NULL: it fits */
+	const struct free_blocks_hole *hole; /* where; NULL: it does not */
+	bool fits;
+	struct free_blocks_hole room;
+};
+
+#define ROW struct memory_holder
+
+static const struct field map_others[] = {
+	FIELD_VIA(process, struct snapshot_process, "pid", SHORT, id.pid),
+	FIELD_VIA(process, struct snapshot_process, "comm", TEXT, comm),
+	FIELD("bytes", BYTES, bytes,
+	      .says = "in all banks together; where that is not known, the sum of sizes"),
+	FIELD("placed", BOOL, is_placed),
+	FIELD_END,
+};
+
+static const void *map_each_other(const void *context, size_t *at, void *room)
+{
+	const struct map_shared *row = context;
+	const struct memory_shared *shared = row->space->shared;
+
+	(void)room;
+	while (*at < shared->count) {
+		const struct memory_holder *holder = &shared->holders[(*at)++];
+
+		if (holder->process != row->space->process)
+			return holder;
+	}
+	return NULL;
 }
 
-/* What all processes of the device have of it together. */
-static void document_map_shared(struct emit *json, const struct space *space)
+#undef ROW
+#define ROW struct map_shared
+
+static const struct field map_shared[] = {
+	FIELD("used", BYTES, used, .says = "in each bank, like free and largest"),
+	FIELD("free", BYTES, free),
+	FIELD("largest", BYTES, largest,
+	      .says = "free block between all buffers whose place is known"),
+	FIELD("placed", BOOL, is_placed,
+	      .says = "false: of some only the bytes are known, not their addresses"),
+	FIELD_MADE("others", map_each_other, map_others,
+		   .says = "the other processes that hold some of it"),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct space
+
+static const struct field map_space[] = {
+	FIELD_VIA(process, struct snapshot_process, "pid", SHORT, id.pid),
+	FIELD_VIA(process, struct snapshot_process, "comm", TEXT, comm),
+	FIELD_VIA(device, struct snapshot_device, "device", SHORT, device),
+	FIELD_VIA(device, struct snapshot_device, "uid", HEX, unique_id, .absent = FIELD_NULL),
+	FIELD("type", NAME, type, .names = types_name),
+	FIELD("base", HEX, free_blocks.base, .says = "first address in each bank"),
+	FIELD("bank_size", BYTES, free_blocks.size,
+	      .says = "bytes in each bank; likewise used, free, largest"),
+	FIELD("banks", SHORT, free_blocks.banks),
+	FIELD("alignment", SHORT, free_blocks.alignment),
+	FIELD("used", BYTES, free_blocks.used),
+	FIELD("free", BYTES, free_blocks.free, .says = "in free blocks, after aligning them"),
+	FIELD("largest", BYTES, free_blocks.largest, .says = "free block"),
+	FIELD("blocks", NUMBER, free_blocks.block_count, .says = "buffers in it"),
+	FIELD("guessed", NUMBER, free_blocks.guessed,
+	      .says = "of them do not tell their share of a bank: taken as spread evenly"),
+	FIELD("unplaced", NUMBER, free_blocks.unplaced, .says = "buffers that lie outside of it"),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct map_row
+#define SPACE_FIELDS                                                            \
+	{                                                                       \
+		.key = "", .kind = FIELD_ALSO, .via = 1 + offsetof(ROW, space), \
+		.fields = map_space                                             \
+	}
+
+static const struct field map_row[] = {
+	SPACE_FIELDS,
+	FIELD_IF(has_occupied, "occupied", BYTES, occupied,
+		 .says = "what its blocks take in all banks; null: not known of all of them"),
+	FIELD("fragmentation", DOUBLE, fragmentation,
+	      .says = "share of the free bytes that is not in the largest free block"),
+	FIELD_POINTED("shared", shared, map_shared,
+		      .says = "null: no other process holds any of this memory"),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct free_blocks_hole
+
+static const struct field map_hole[] = {
+	FIELD("address", HEX, address),
+	FIELD("size", BYTES, length),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct free_blocks
+
+static const struct field map_holes[] = {
+	FIELD_ARRAY_AT("holes", ROWS, holes, hole_count, .fields = map_hole,
+		       .says = "by address; what can be had at an aligned one"),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct map_row
+
+static const struct field map_headroom[] = {
+	FIELD_IF(has_headroom, "headroom", BYTES, headroom,
+		 .says = "only of L1: bytes on each core from the farthest circular buffer to the "
+			 "lowest buffer, 0 if they meet; null: not known"),
+	FIELD_END,
+};
+
+/* Only of L1. */
+static void map_put_headroom(struct emit *json, const char *key, const void *context)
+{
+	const struct map_row *row = context;
+
+	(void)key;
+	if (row->space->type == TYPES_L1)
+		fields_put(json, map_headroom, row);
+}
+
+static void map_put_holes(struct emit *json, const char *key, const void *context)
+{
+	const struct map_row *row = context;
+
+	(void)key;
+	fields_put(json, map_holes, &row->space->free_blocks);
+}
+
+static const struct field map_fields[] = {
+	FIELD_MORE(map_row),
+	FIELD_CODED("headroom", map_put_headroom, .fields = map_headroom,
+		    .absent = FIELD_ELSEWHERE),
+	FIELD_CODED("holes", map_put_holes, .fields = map_holes),
+	FIELD_END,
+};
+
+static void map_fill(struct map_row *row, const struct space *space)
 {
 	const struct memory_shared *shared = space->shared;
 
-	if (!shared) {
-		emit_null(json, "shared");
+	*row = (struct map_row){.space = space};
+	row->has_occupied = free_blocks_occupied(&space->free_blocks, &row->occupied);
+	row->has_headroom = free_blocks_headroom(&space->free_blocks, &row->headroom);
+	row->fragmentation = free_blocks_fragmentation(&space->free_blocks);
+	if (!shared)
 		return;
-	}
-	emit_open_object(json, "shared");
-	emit_u64(json, "used", merge_add(shared->all.used, shared->unplaced));
-	emit_u64(json, "free", shared->all.free - bits_min(shared->all.free, shared->unplaced));
-	emit_u64(json, "largest", shared->all.largest);
-	emit_bool(json, "placed", shared->unplaced == 0);
-	emit_open_array(json, "others");
-	for (size_t i = 0; i < shared->count; i++) {
-		const struct memory_holder *holder = &shared->holders[i];
-
-		if (holder->process == space->process)
-			continue;
-		emit_open_object(json, NULL);
-		emit_u64(json, "pid", holder->process->id.pid);
-		emit_string(json, "comm", holder->process->comm);
-		emit_u64(json, "bytes", holder->bytes);
-		emit_bool(json, "placed", holder->is_placed);
-		emit_close_object(json);
-	}
-	emit_close_array(json);
-	emit_close_object(json);
+	row->room = (struct map_shared){
+		.space = space,
+		.used = merge_add(shared->all.used, shared->unplaced),
+		.free = shared->all.free - bits_min(shared->all.free, shared->unplaced),
+		.largest = shared->all.largest,
+		.is_placed = shared->unplaced == 0,
+	};
+	row->shared = &row->room;
 }
+
+static const void *map_each(const void *context, size_t *at, void *room)
+{
+	const struct memory_map *memory_map = context;
+
+	if (*at >= memory_map->count)
+		return NULL;
+	map_fill(room, &memory_map->list[(*at)++]);
+	return room;
+}
+
+#undef ROW
+#define ROW struct memory_map
+
+static const struct field map_members[] = {
+	FIELD_MADE("maps", map_each, map_fields),
+	FIELD_END,
+};
+
+const struct document map_document = {
+	.schema = "ttmem.map/1",
+	.title = "ttmem map --json, /api/v1/map: blocks and free blocks, as each process's "
+		 "allocator has them",
+	.members = map_members,
+	.has = DOCUMENT_FROM | DOCUMENT_MOMENT | DOCUMENT_LIST,
+};
 
 void memory_map_document_space(struct emit *json, const struct space *space)
 {
-	const struct free_blocks *free_blocks = &space->free_blocks;
-	uint64_t occupied;
+	struct map_row row;
 
-	emit_u64(json, "pid", space->process->id.pid);
-	emit_string(json, "comm", space->process->comm);
-	emit_u64(json, "device", space->device->device);
-	document_uid(json, "uid", space->device->unique_id);
-	emit_string(json, "type", types_name(space->type));
-	emit_hex(json, "base", free_blocks->base);
-	emit_u64(json, "bank_size", free_blocks->size);
-	emit_u64(json, "banks", free_blocks->banks);
-	emit_u64(json, "alignment", free_blocks->alignment);
-	emit_u64(json, "used", free_blocks->used);
-	if (free_blocks_occupied(free_blocks, &occupied))
-		emit_u64(json, "occupied", occupied);
-	else
-		emit_null(json, "occupied");
-	emit_u64(json, "free", free_blocks->free);
-	emit_u64(json, "largest", free_blocks->largest);
-	emit_double(json, "fragmentation", free_blocks_fragmentation(free_blocks));
-	emit_u64(json, "blocks", free_blocks->block_count);
-	emit_u64(json, "guessed", free_blocks->guessed);
-	emit_u64(json, "unplaced", free_blocks->unplaced);
-	document_map_shared(json, space);
-}
-
-static void document_map_hole(struct emit *json, uint64_t address, uint64_t length)
-{
-	emit_hex(json, "address", address);
-	emit_u64(json, "size", length);
-	emit_close_object(json);
+	map_fill(&row, space);
+	fields_put(json, map_row, &row);
 }
 
 void memory_map_document_map(struct emit *json, const struct memory_map *memory_map,
 			     const struct snapshot *snapshot)
 {
-	document_open_moment(json, "ttmem.map/1", snapshot);
-	emit_open_array(json, "maps");
-	for (size_t i = 0; i < memory_map->count; i++) {
-		const struct free_blocks *free_blocks = &memory_map->list[i].free_blocks;
-
-		emit_open_object(json, NULL);
-		memory_map_document_space(json, &memory_map->list[i]);
-		if (memory_map->list[i].type == TYPES_L1)
-			document_map_headroom(json, free_blocks);
-		emit_open_array(json, "holes");
-		for (size_t k = 0; k < free_blocks->hole_count; k++) {
-			emit_open_object(json, NULL);
-			document_map_hole(json, free_blocks->holes[k].address,
-					  free_blocks->holes[k].length);
-		}
-		emit_close_array(json);
-		emit_close_object(json);
-	}
-	emit_close_array(json);
-	document_list_end(json, snapshot->exact);
-	document_close(json, snapshot);
+	document_put(json, &map_document, snapshot, memory_map);
 }
 
-static void document_map_gone(struct emit *json, const struct snapshot *snapshot,
-			      const struct free_blocks_fit *fit)
+/* A block that would have to go. */
+struct fit_block {
+	const struct free_blocks_block *block;
+	const struct snapshot_buffer *buffer;
+	const struct snapshot_process *process;
+	uint32_t type;
+};
+
+#undef ROW
+#define ROW struct fit_block
+#define BUFFER(...) FIELD_VIA(buffer, struct snapshot_buffer, __VA_ARGS__)
+#define BLOCK(...) FIELD_VIA(block, struct free_blocks_block, __VA_ARGS__)
+
+static const struct field fit_blocks[] = {
+	FIELD_VIA(process, struct snapshot_process, "pid", SHORT, id.pid),
+	FIELD_VIA(process, struct snapshot_process, "comm", TEXT, comm),
+	BLOCK("address", HEX, address),
+	BUFFER("size", BYTES, size),
+	BLOCK("size_per_bank", BYTES, length),
+	FIELD("type", NAME, type, .names = types_name),
+	BUFFER("name", TEXT, name, .absent = FIELD_NULL),
+	FIELD_END,
+};
+
+static const void *fit_each_block(const void *context, size_t *at, void *room)
 {
-	emit_open_array(json, "in_the_way");
-	for (size_t i = 0; i < fit->count; i++) {
-		const struct free_blocks_block *block = &fit->of->blocks[fit->first + i];
-		const struct snapshot_process *process =
-			&snapshot->processes[block->buffer->process];
+	const struct fit_row *row = context;
+	struct fit_block *made = room;
 
-		emit_open_object(json, NULL);
-		emit_u64(json, "pid", process->id.pid);
-		emit_string(json, "comm", process->comm);
-		emit_hex(json, "address", block->address);
-		emit_u64(json, "size", block->buffer->size);
-		emit_u64(json, "size_per_bank", block->length);
-		emit_string(json, "type", types_name(block->buffer->type));
-		emit_string(json, "name", block->buffer->name);
-		emit_close_object(json);
-	}
-	emit_close_array(json);
+	if (*at >= row->fit->count)
+		return NULL;
+	made->block = &row->fit->of->blocks[row->fit->first + (*at)++];
+	made->buffer = made->block->buffer;
+	made->process = &row->snapshot->processes[made->buffer->process];
+	made->type = made->buffer->type;
+	return made;
 }
 
-void memory_map_document_fit(struct emit *json, const struct memory_map *memory_map,
-			     const struct snapshot *snapshot, const struct free_blocks_fit *fits,
-			     uint64_t size)
+#undef ROW
+#define ROW struct fit_row
+
+static const struct field fit_fields[] = {
+	FIELD_MORE_OF(map, map_row),
+	FIELD("fits", BOOL, fits),
+	FIELD_OR_NULL("reason", TEXT, reason),
+	FIELD_VIA(fit, struct free_blocks_fit, "need_per_bank", BYTES, need),
+	FIELD_POINTED("hole", hole, map_hole),
+	FIELD_MADE("in_the_way", fit_each_block, fit_blocks),
+	FIELD_END,
+};
+
+struct fit_answer {
+	const struct memory_map *memory_map;
+	const struct snapshot *snapshot;
+	const struct free_blocks_fit *fits;
+	uint64_t size;
+};
+
+static const void *fit_each(const void *context, size_t *at, void *room)
 {
 	static const char *const reasons[] = {
 		[FREE_BLOCKS_FITS] = NULL,
@@ -147,28 +304,43 @@ void memory_map_document_fit(struct emit *json, const struct memory_map *memory_
 		[FREE_BLOCKS_HELD] = "held_by_others",
 		[FREE_BLOCKS_TAKEN] = "taken_by_others",
 	};
+	const struct fit_answer *answer = context;
+	struct fit_row *row = room;
+	const struct free_blocks_fit *fit = &answer->fits[*at];
 
-	document_open_moment(json, "ttmem.fit/1", snapshot);
-	emit_u64(json, "size", size);
-	emit_open_array(json, "answers");
-	for (size_t i = 0; i < memory_map->count; i++) {
-		const struct free_blocks_fit *fit = &fits[i];
+	if (*at >= answer->memory_map->count)
+		return NULL;
+	map_fill(&row->map, &answer->memory_map->list[(*at)++]);
+	row->snapshot = answer->snapshot;
+	row->fit = fit;
+	row->reason = reasons[fit->verdict];
+	row->fits = fit->verdict == FREE_BLOCKS_FITS;
+	row->room = (struct free_blocks_hole){.address = fit->address, .length = fit->length};
+	row->hole = row->fits ? &row->room : NULL;
+	return row;
+}
 
-		emit_open_object(json, NULL);
-		memory_map_document_space(json, &memory_map->list[i]);
-		emit_bool(json, "fits", fit->verdict == FREE_BLOCKS_FITS);
-		emit_string(json, "reason", reasons[fit->verdict]);
-		emit_u64(json, "need_per_bank", fit->need);
-		if (fit->verdict == FREE_BLOCKS_FITS) {
-			emit_open_object(json, "hole");
-			document_map_hole(json, fit->address, fit->length);
-		} else {
-			emit_null(json, "hole");
-		}
-		document_map_gone(json, snapshot, fit);
-		emit_close_object(json);
-	}
-	emit_close_array(json);
-	document_list_end(json, snapshot->exact);
-	document_close(json, snapshot);
+#undef ROW
+#define ROW struct fit_answer
+
+static const struct field fit_members[] = {
+	FIELD("size", BYTES, size),
+	FIELD_MADE("answers", fit_each, fit_fields),
+	FIELD_END,
+};
+
+const struct document fit_document = {
+	.schema = "ttmem.fit/1",
+	.title = "ttmem fit --json, /api/v1/fit: whether an allocation of some size would succeed",
+	.members = fit_members,
+	.has = DOCUMENT_FROM | DOCUMENT_MOMENT | DOCUMENT_LIST,
+};
+
+void memory_map_document_fit(struct emit *json, const struct memory_map *memory_map,
+			     const struct snapshot *snapshot, const struct free_blocks_fit *fits,
+			     uint64_t size)
+{
+	const struct fit_answer answer = {memory_map, snapshot, fits, size};
+
+	document_put(json, &fit_document, snapshot, &answer);
 }

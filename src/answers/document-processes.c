@@ -25,9 +25,15 @@ void document_put_occupied(struct emit *json, const char *key, const void *row)
 
 #define ROW struct snapshot_memory
 
+const struct field document_occupied[] = {
+	FIELD_OR_NULL("occupied", BYTES, occupied.bytes,
+		      .says = "bytes that they take in all banks; null: not known of all of them"),
+	FIELD_END,
+};
+
 static const struct field document_memory[] = {
 	FIELD("used", BYTES, used),
-	FIELD_CODED("occupied", document_put_occupied),
+	FIELD_CODED("occupied", document_put_occupied, .fields = document_occupied),
 	FIELD("buffers", NUMBER, buffers),
 	FIELD_UNLESS(peak_is_unknown, "peak", BYTES, peak),
 	FIELD("bound", NAME, bound, .names = document_bound),
@@ -82,37 +88,20 @@ static const struct field document_rejected[] = {
 struct document_part {
 	const struct snapshot_part *part;
 	const struct snapshot_device *device;
-	const struct snapshot_driver_memory *driver_memory;
+	const struct snapshot_driver_memory *driver_memory; /* NULL = not known */
 	bool is_closed;
-	bool has_counters;
 };
-
-/* What tt-metal's region reports about it, next to what is counted. */
-static void document_put_region(struct emit *json, const char *key, const void *row)
-{
-	const struct snapshot_part *part = ((const struct document_part *)row)->part;
-
-	if (!part->claimed) {
-		emit_null(json, key);
-		return;
-	}
-	emit_open_object(json, key);
-	for (uint32_t type = 0; type < BOOK_TYPES; type++)
-		emit_u64(json, types_name(type), part->claimed_used[type]);
-	emit_close_object(json);
-}
-
-static void document_put_memory(struct emit *json, const char *key, const void *row)
-{
-	const struct document_part *part = row;
-
-	fields_put_by_type(json, key, part->has_counters ? document_counters : document_memory,
-			   part->part->memory, sizeof(part->part->memory[0]));
-}
 
 #undef ROW
 #define ROW struct document_part
 #define PART(...) FIELD_VIA(part, struct snapshot_part, __VA_ARGS__)
+#define PART_BY_TYPE(KEY, MEMBER, FIELDS, ...)                                                 \
+	{                                                                                      \
+		.key = (KEY), .kind = FIELD_TYPES, .via = 1 + offsetof(ROW, part),             \
+		.offset = offsetof(struct snapshot_part, MEMBER),                              \
+		.size = sizeof(((struct snapshot_part *)NULL)->MEMBER[0]), .fields = (FIELDS), \
+		##__VA_ARGS__                                                                  \
+	}
 
 static const struct field document_part[] = {
 	PART("device", SHORT, device),
@@ -124,9 +113,23 @@ static const struct field document_part[] = {
 	FIELD("closed", BOOL, is_closed),
 	PART("differs", BOOL, differs),
 	PART("stale_after_reset", BOOL, before_reset),
-	FIELD_CODED("region", document_put_region),
-	FIELD_CODED("memory", document_put_memory),
-	FIELD_POINTED("driver_memory", driver_memory, document_driver_memory),
+	PART_BY_TYPE("region", claimed_used, NULL, .absent = FIELD_NULL,
+		     .known = 1 + offsetof(struct snapshot_part, claimed),
+		     .says = "what tt-metal's region reports, next to what is counted"),
+	FIELD_POINTED("driver_memory", driver_memory, document_driver_memory,
+		      .says = "what the driver reports, next to what is counted"),
+	FIELD_END,
+};
+
+static const struct field document_smi_part[] = {
+	FIELD_MORE(document_part),
+	PART_BY_TYPE("memory", memory, document_memory),
+	FIELD_END,
+};
+
+static const struct field document_ps_part[] = {
+	FIELD_MORE(document_part),
+	PART_BY_TYPE("memory", memory, document_counters),
 	FIELD_END,
 };
 
@@ -153,9 +156,8 @@ static bool document_wants_process(const struct snapshot *snapshot, const struct
 
 /* A process, as it is written. */
 struct document_process {
-	const struct snapshot *snapshot;
-	const struct snapshot_process *process;
 	const struct document_scope *scope;
+	const struct snapshot_process *process;
 	uint64_t last_ns;
 };
 
@@ -168,102 +170,126 @@ static void document_put_command(struct emit *json, const char *key, const void 
 		one->scope->commands->write(one->scope->commands, json, one->process);
 }
 
-static void document_put_rejected(struct emit *json, const char *key, const void *row)
+static const void *document_each_part(const void *context, size_t *at, void *room)
 {
-	const struct document_process *one = row;
+	const struct document_process *one = context;
+	struct document_part *row = room;
 
-	if (!one->scope->counters)
-		return;
-	emit_open_object(json, key);
-	fields_put(json, document_rejected, &one->process->rejected);
-	emit_close_object(json);
-	emit_u64(json, "stray_frees", one->process->stray_frees);
-}
+	while (*at < one->process->part_count) {
+		const struct snapshot_part *part = &one->process->parts[(*at)++];
 
-static void document_put_parts(struct emit *json, const char *key, const void *row)
-{
-	const struct document_process *one = row;
-
-	emit_open_array(json, key);
-	for (size_t i = 0; i < one->process->part_count; i++) {
-		const struct snapshot_part *part = &one->process->parts[i];
-		const struct document_part place = {
+		if (!document_wants_part(one->scope->snapshot, one->scope->filter, part))
+			continue;
+		*row = (struct document_part){
 			.part = part,
-			.device = &one->snapshot->devices[part->row],
+			.device = &one->scope->snapshot->devices[part->row],
 			.driver_memory = part->driver_memory,
 			.is_closed = part->facts.closed_ns != 0,
-			.has_counters = one->scope->counters,
 		};
-
-		if (document_wants_part(one->snapshot, one->scope->filter, part))
-			fields_put_row(json, document_part, &place);
+		return row;
 	}
-	emit_close_array(json);
+	return NULL;
 }
 
 #undef ROW
 #define ROW struct document_process
 #define PROCESS(...) FIELD_VIA(process, struct snapshot_process, __VA_ARGS__)
 
+static const struct field document_command[] = {
+	{.key = "command",
+	 .kind = FIELD_TEXT,
+	 .absent = FIELD_EITHER,
+	 .says = "its command line; left out for who may not see it; null: not known"},
+	{.key = "command_cut", .kind = FIELD_BOOL, .absent = FIELD_ELSEWHERE},
+	FIELD_END,
+};
+
 static const struct field document_process[] = {
-	PROCESS("pid", SHORT, id.pid),
+	PROCESS("pid", SHORT, id.pid, .least = 1),
 	PROCESS("ns_pid", SHORT, ns_pid),
 	PROCESS("start_ns", TIME, start_ns),
 	PROCESS("comm", TEXT, comm),
-	PROCESS("user", TEXT, user),
+	PROCESS("user", TEXT, user, .absent = FIELD_NULL),
 	PROCESS("user_id", SHORT, user_id),
 	PROCESS("book_user_id", SHORT, maker_id),
-	PROCESS("container", TEXT, container),
-	FIELD_CODED("command", document_put_command),
+	PROCESS("container", TEXT, container, .absent = FIELD_NULL),
+	FIELD_CODED("command", document_put_command, .fields = document_command),
 	FIELD("last_activity_ns", TIME, last_ns),
 	PROCESS("source", TEXT, source),
 	PROCESS("alive", BOOL, alive),
 	PROCESS("exact", BOOL, exact),
-	PROCESS("gave_up", TEXT, gave_up),
+	PROCESS("gave_up", TEXT, gave_up, .absent = FIELD_NULL),
 	PROCESS("stale", BOOL, stale),
 	PROCESS("claim", BOOL, unproven),
 	PROCESS("untracked", BOOL, untracked),
 	PROCESS("differs", BOOL, differs),
-	FIELD_CODED("rejected", document_put_rejected),
-	FIELD_CODED("devices", document_put_parts),
 	FIELD_END,
 };
 
-void document_processes(struct emit *json, const struct snapshot *snapshot,
-			const struct document_scope *scope)
-{
-	emit_open_array(json, "processes");
-	for (size_t i = 0; i < snapshot->process_count; i++) {
-		const struct snapshot_process *process = &snapshot->processes[i];
+const struct field document_smi_process[] = {
+	FIELD_MORE(document_process),
+	FIELD_MADE("devices", document_each_part, document_smi_part),
+	FIELD_END,
+};
 
-		const struct document_process one = {
-			.snapshot = snapshot,
-			.process = process,
+static const struct field document_ps_process[] = {
+	FIELD_MORE(document_process),
+	{.key = "rejected",
+	 .kind = FIELD_OBJECT,
+	 .via = 1 + offsetof(ROW, process),
+	 .offset = offsetof(struct snapshot_process, rejected),
+	 .fields = document_rejected},
+	PROCESS("stray_frees", NUMBER, stray_frees),
+	FIELD_MADE("devices", document_each_part, document_ps_part),
+	FIELD_END,
+};
+
+const void *document_each_process(const void *context, size_t *at, void *room)
+{
+	const struct document_scope *scope = context;
+	struct document_process *row = room;
+
+	while (*at < scope->snapshot->process_count) {
+		const struct snapshot_process *process = &scope->snapshot->processes[(*at)++];
+
+		/* Only tracked processes have counters. */
+		if ((scope->counters && process->untracked) ||
+		    !document_wants_process(scope->snapshot, scope->filter, process))
+			continue;
+		*row = (struct document_process){
 			.scope = scope,
+			.process = process,
 			/*
-			 * Converted from another clock, it has other microseconds each time it is read:
-			 * then every row would have changed whenever one has.
+			 * Converted from another clock, it has other microseconds each time it is
+			 * read: then every row would have changed whenever one has.
 			 */
 			.last_ns = process->last_ns - process->last_ns % NS_PER_MS,
 		};
-
-		/* Only tracked processes have counters. */
-		if (scope->counters && process->untracked)
-			continue;
-		if (document_wants_process(snapshot, scope->filter, process))
-			fields_put_row(json, document_process, &one);
+		return row;
 	}
-	emit_close_array(json);
-	document_list_end(json, snapshot->exact);
+	return NULL;
 }
+
+#undef ROW
+#define ROW struct document_scope
+
+static const struct field ps_members[] = {
+	FIELD_MADE("processes", document_each_process, document_ps_process),
+	FIELD_END,
+};
+
+const struct document ps_document = {
+	.schema = "ttmem.ps/1",
+	.title = "ttmem ps --json: per process, device and type",
+	.members = ps_members,
+	.has = DOCUMENT_FROM | DOCUMENT_MOMENT | DOCUMENT_LIST,
+};
 
 void document_ps(struct emit *json, const struct snapshot *snapshot, const struct filter *filter,
 		 struct document_commands *commands)
 {
 	const struct document_scope scope = {
-		.filter = filter, .commands = commands, .counters = true};
+		.snapshot = snapshot, .filter = filter, .commands = commands, .counters = true};
 
-	document_open_moment(json, "ttmem.ps/1", snapshot);
-	document_processes(json, snapshot, &scope);
-	document_close(json, snapshot);
+	document_put(json, &ps_document, snapshot, &scope);
 }

@@ -4,23 +4,34 @@
 /* What documents of devices and of processes share. */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "answers/fields.h"
+
+struct by_user;
 struct document_commands;
 struct emit;
 struct filter;
 struct snapshot;
 
-/* What is written of processes. */
+/* What is written of devices and processes: the row of these documents. */
 struct document_scope {
+	const struct snapshot *snapshot;
 	const struct filter *filter;
 	struct document_commands *commands;
+	const struct by_user *users; /* NULL = without them */
 	bool counters;
 };
 
-/* "processes", "exact" and "next". */
-void document_processes(struct emit *json, const struct snapshot *snapshot,
-			const struct document_scope *scope);
+/* Of "processes". */
+const void *document_each_process(const void *context, size_t *at, void *room);
+extern const struct field document_smi_process[];
+
+/* "users" */
+extern const struct field document_users[];
+void document_put_users(struct emit *json, const char *key, const void *row);
 
 /* For tables of struct snapshot_memory: null if it is not known for all buffers. */
 void document_put_occupied(struct emit *json, const char *key, const void *row);
+extern const struct field document_occupied[];

@@ -4,6 +4,8 @@
 
 #include "answers/document.h"
 
+#include <math.h>
+
 #include "answers/document-processes.h"
 #include "answers/fields.h"
 #include "base/bits.h"
@@ -15,84 +17,142 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
-/* The first @count sensors, in the units that users expect; values are in thousandths except for
- * the last four. */
-static void document_telemetry(struct emit *json, const char *name, uint32_t count,
-			       const struct snapshot_telemetry *telemetry)
+/* In the units that users expect; NAN = not known. */
+struct smi_sensors {
+	double value[SNAPSHOT_SENSORS];
+};
+
+#define SENSOR(KEY, AT) FIELD_OR_NULL(KEY, DOUBLE, value[AT])
+#define ROW struct smi_sensors
+
+static const struct field smi_limits[] = {
+	SENSOR("temperature_c", SNAPSHOT_TEMPERATURE),
+	SENSOR("power_w", SNAPSHOT_POWER),
+	SENSOR("voltage_v", SNAPSHOT_VOLTAGE),
+	SENSOR("current_a", SNAPSHOT_CURRENT),
+	FIELD_END,
+};
+
+static const struct field smi_telemetry[] = {
+	FIELD_MORE(smi_limits),
+	SENSOR("aiclk_mhz", SNAPSHOT_AICLK),
+	SENSOR("axiclk_mhz", SNAPSHOT_AXICLK),
+	SENSOR("arcclk_mhz", SNAPSHOT_ARCCLK),
+	SENSOR("fan_rpm", SNAPSHOT_FAN),
+	FIELD_END,
+};
+
+#undef ROW
+
+/* Values are in thousandths except for the last four. */
+static void smi_put_sensors(struct emit *json, const char *key, const struct field *fields,
+			    const struct snapshot_telemetry *telemetry)
 {
-	static const char *const names[SNAPSHOT_SENSORS] = {
-		[SNAPSHOT_TEMPERATURE] = "temperature_c", [SNAPSHOT_POWER] = "power_w",
-		[SNAPSHOT_VOLTAGE] = "voltage_v",         [SNAPSHOT_CURRENT] = "current_a",
-		[SNAPSHOT_AICLK] = "aiclk_mhz",           [SNAPSHOT_AXICLK] = "axiclk_mhz",
-		[SNAPSHOT_ARCCLK] = "arcclk_mhz",         [SNAPSHOT_FAN] = "fan_rpm",
-	};
+	struct smi_sensors row;
 
-	emit_open_object(json, name);
-	for (uint32_t i = 0; i < count; i++) {
-		double scale = i <= SNAPSHOT_CURRENT ? 1000 : 1;
-
-		if (telemetry->known & UINT32_C(1) << i)
-			emit_double(json, names[i], (double)telemetry->value[i] / scale);
-		else
-			emit_null(json, names[i]);
-	}
+	for (uint32_t i = 0; i < SNAPSHOT_SENSORS; i++)
+		row.value[i] =
+			telemetry->known & UINT32_C(1) << i
+				? (double)telemetry->value[i] / (i <= SNAPSHOT_CURRENT ? 1000 : 1)
+				: NAN;
+	emit_open_object(json, key);
+	fields_put(json, fields, &row);
 	emit_close_object(json);
 }
 
-static void document_put_limits(struct emit *json, const char *key, const void *row)
+static void smi_put_limits(struct emit *json, const char *key, const void *row)
 {
 	const struct snapshot_device *device = row;
 
-	document_telemetry(json, key, SNAPSHOT_CURRENT + 1, &device->condition.limits);
+	smi_put_sensors(json, key, smi_limits, &device->condition.limits);
 }
 
-static void document_put_telemetry(struct emit *json, const char *key, const void *row)
+static void smi_put_telemetry(struct emit *json, const char *key, const void *row)
 {
 	const struct snapshot_device *device = row;
 
-	document_telemetry(json, key, SNAPSHOT_SENSORS, &device->telemetry);
+	smi_put_sensors(json, key, smi_telemetry, &device->telemetry);
 }
+
+#define ROW struct snapshot_window
+
+static const struct field smi_bank_fields[] = {
+	FIELD("base", NUMBER, base),
+	FIELD("size", BYTES, size),
+	FIELD("banks", SHORT, banks, .least = 1),
+	FIELD("alignment", SHORT, alignment, .least = 1),
+	FIELD_END,
+};
+
+#undef ROW
 
 /* What a map of the memory needs. */
-static void document_put_bank(struct emit *json, const char *key, const void *row)
+static void smi_put_bank(struct emit *json, const char *key, const void *row)
 {
-	const struct snapshot_window *bank = &((const struct snapshot_memory *)row)->window;
+	struct snapshot_window bank = ((const struct snapshot_memory *)row)->window;
 
 	/* A process may declare anything. */
-	if (!bank->banks || bank->base + bank->size <= bank->base)
+	if (!bank.banks || bank.base + bank.size <= bank.base)
 		return;
+	bank.alignment += !bank.alignment;
 	emit_open_object(json, key);
-	emit_u64(json, "base", bank->base);
-	emit_u64(json, "size", bank->size);
-	emit_u64(json, "banks", bank->banks);
-	emit_u64(json, "alignment", bits_max(bank->alignment, 1));
+	fields_put(json, smi_bank_fields, &bank);
 	emit_close_object(json);
 }
 
+#define ROW struct snapshot_device
+
+static const struct field smi_declarer_fields[] = {
+	FIELD("user", TEXT, declared_by),
+	FIELD("user_id", SHORT, declarer_id),
+	FIELD_END,
+};
+
 /* Whose word it is. */
-static void document_put_declarer(struct emit *json, const char *key, const void *row)
+static void smi_put_declarer(struct emit *json, const char *key, const void *row)
 {
 	const struct snapshot_device *device = row;
 
 	if (device->declared_by) {
 		emit_open_object(json, key);
-		emit_string(json, "user", device->declared_by);
-		emit_u64(json, "user_id", device->declarer_id);
+		fields_put(json, smi_declarer_fields, device);
 		emit_close_object(json);
 	} else {
 		emit_null(json, key);
 	}
 }
 
+/* The shapes of what is written above. */
+static const struct field smi_limits_shape[] = {
+	FIELD_STRUCT("limits", condition, smi_limits),
+	FIELD_END,
+};
+
+static const struct field smi_telemetry_shape[] = {
+	FIELD_STRUCT("telemetry", telemetry, smi_telemetry),
+	FIELD_END,
+};
+
+static const struct field smi_declarer_shape[] = {
+	FIELD_STRUCT("declared_by", declared_by, smi_declarer_fields, .absent = FIELD_NULL),
+	FIELD_END,
+};
+
+#undef ROW
 #define ROW struct snapshot_memory
+
+static const struct field smi_bank_shape[] = {
+	FIELD_STRUCT("bank", window, smi_bank_fields, .absent = FIELD_NOTHING),
+	FIELD_END,
+};
 
 static const struct field document_device_memory[] = {
 	FIELD("used", BYTES, used),
-	FIELD_CODED("occupied", document_put_occupied),
+	FIELD_CODED("occupied", document_put_occupied, .fields = document_occupied),
 	FIELD("buffers", NUMBER, buffers),
 	FIELD_UNLESS(peak_is_unknown, "peak", BYTES, peak),
 	FIELD_OR_NULL("capacity", BYTES, capacity),
-	FIELD_CODED("bank", document_put_bank),
+	FIELD_CODED("bank", smi_put_bank, .fields = smi_bank_shape),
 	FIELD("bound", NAME, bound, .names = document_bound),
 	FIELD_END,
 };
@@ -103,18 +163,18 @@ static const struct field document_device_memory[] = {
 static const struct field document_device[] = {
 	FIELD("device", SHORT, device),
 	FIELD_OR_NULL("uid", HEX, unique_id),
-	FIELD("arch", TEXT, arch),
-	FIELD("card", TEXT, card),
+	FIELD_OR_NULL("arch", TEXT, arch),
+	FIELD_OR_NULL("card", TEXT, card),
 	FIELD("remote", BOOL, remote),
 	FIELD("by_number", BOOL, by_number),
-	FIELD_CODED("declared_by", document_put_declarer),
+	FIELD_CODED("declared_by", smi_put_declarer, .fields = smi_declarer_shape),
 	FIELD_OR_NOTHING("summed", SHORT, summed),
 	FIELD_IF(is_joined, "joined", NAME, joined, .names = join_name),
 	FIELD("present", BOOL, present),
 	FIELD_IF(present, "number", SHORT, number),
 	FIELD_OR_NULL("serial", HEX, serial),
-	FIELD("bus", TEXT, bus),
-	FIELD("firmware", TEXT, firmware),
+	FIELD_OR_NULL("bus", TEXT, bus),
+	FIELD_OR_NULL("firmware", TEXT, firmware),
 	FIELD_OR_NULL("cores", SHORT, cores),
 	FIELD("untracked", SHORT, untracked),
 	FIELD("state", NAME, condition.state, .names = condition_state),
@@ -122,11 +182,100 @@ static const struct field document_device[] = {
 	FIELD_IF(condition.has_trips, "thermal_trips", SHORT, condition.trips),
 	FIELD("opened_outside", SHORT, condition.outside),
 	FIELD("openers_ended", SHORT, condition.ended),
-	FIELD_CODED("limits", document_put_limits),
-	FIELD_CODED("telemetry", document_put_telemetry),
+	FIELD_CODED("limits", smi_put_limits, .fields = smi_limits_shape),
+	FIELD_CODED("telemetry", smi_put_telemetry, .fields = smi_telemetry_shape),
 	FIELD_BY_TYPE("memory", memory, document_device_memory),
 	FIELD_END,
 };
+
+static const void *smi_each_device(const void *context, size_t *at, void *room)
+{
+	const struct document_scope *scope = context;
+
+	(void)room;
+	while (*at < scope->snapshot->device_count) {
+		const struct snapshot_device *device = &scope->snapshot->devices[(*at)++];
+
+		if (filter_wants_device(scope->filter, device->device, device->unique_id))
+			return device;
+	}
+	return NULL;
+}
+
+struct smi_totals {
+	uint64_t bytes, buffers;
+};
+
+#undef ROW
+#define ROW struct smi_totals
+
+static const struct field smi_totals_fields[] = {
+	FIELD("bytes", BYTES, bytes),
+	FIELD("buffers", NUMBER, buffers),
+	FIELD_END,
+};
+
+static void smi_put_totals(struct emit *json, const char *key, const void *row)
+{
+	struct smi_totals totals = {0};
+	const struct snapshot_device *device;
+	size_t at = 0;
+
+	while ((device = smi_each_device(row, &at, NULL))) {
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			totals.bytes = merge_add(totals.bytes, device->memory[type].used);
+			totals.buffers = merge_add(totals.buffers, device->memory[type].buffers);
+		}
+	}
+	emit_open_object(json, key);
+	fields_put(json, smi_totals_fields, &totals);
+	emit_close_object(json);
+}
+
+static const struct field smi_totals_shape[] = {
+	FIELD_STRUCT("totals", bytes, smi_totals_fields),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct snapshot
+
+static const struct field smi_not_taken[] = {
+	FIELD("capacities", NUMBER, capacities_refused),
+	FIELD("devices", NUMBER, devices_summed),
+	FIELD("regions", NUMBER, regions_left_out),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct document_scope
+
+static const struct field smi_members[] = {
+	FIELD_MADE("devices", smi_each_device, document_device),
+	FIELD_MADE("processes", document_each_process, document_smi_process),
+	FIELD_CODED("users", document_put_users, .fields = document_users,
+		    .absent = FIELD_ELSEWHERE),
+	FIELD_CODED("totals", smi_put_totals, .fields = smi_totals_shape),
+	FIELD_WITHIN("not_taken", snapshot, smi_not_taken),
+	FIELD_END,
+};
+
+const struct document smi_document = {
+	.schema = "ttmem.smi/1",
+	.title = "ttmem smi --json: devices and the processes that hold their memory",
+	.members = smi_members,
+	.has = DOCUMENT_FROM | DOCUMENT_MOMENT | DOCUMENT_LIST,
+};
+
+void document_smi_users(struct emit *json, const struct snapshot *snapshot,
+			const struct filter *filter, struct document_commands *commands,
+			const struct by_user *users)
+{
+	const struct document_scope scope = {
+		.snapshot = snapshot, .filter = filter, .commands = commands, .users = users};
+
+	document_put(json, &smi_document, snapshot, &scope);
+}
 
 void document_smi(struct emit *json, const struct snapshot *snapshot, const struct filter *filter,
 		  struct document_commands *commands)
@@ -134,85 +283,91 @@ void document_smi(struct emit *json, const struct snapshot *snapshot, const stru
 	document_smi_users(json, snapshot, filter, commands, NULL);
 }
 
-void document_smi_users(struct emit *json, const struct snapshot *snapshot,
-			const struct filter *filter, struct document_commands *commands,
-			const struct by_user *users)
-{
-	const struct document_scope scope = {.filter = filter, .commands = commands};
-	uint64_t bytes = 0, buffers = 0;
-
-	document_open_moment(json, "ttmem.smi/1", snapshot);
-	emit_open_array(json, "devices");
-	for (size_t i = 0; i < snapshot->device_count; i++) {
-		const struct snapshot_device *device = &snapshot->devices[i];
-
-		if (!filter_wants_device(filter, device->device, device->unique_id))
-			continue;
-		fields_put_row(json, document_device, device);
-		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-			bytes = merge_add(bytes, device->memory[type].used);
-			buffers = merge_add(buffers, device->memory[type].buffers);
-		}
-	}
-	emit_close_array(json);
-	document_processes(json, snapshot, &scope);
-	if (users)
-		document_users(json, snapshot, users);
-	emit_open_object(json, "totals");
-	emit_u64(json, "bytes", bytes);
-	emit_u64(json, "buffers", buffers);
-	emit_close_object(json);
-	emit_open_object(json, "not_taken");
-	emit_u64(json, "capacities", snapshot->capacities_refused);
-	emit_u64(json, "devices", snapshot->devices_summed);
-	emit_u64(json, "regions", snapshot->regions_left_out);
-	emit_close_object(json);
-	document_close(json, snapshot);
-}
+#undef ROW
+#define ROW struct snapshot_device
 
 static const struct field document_card[] = {
 	FIELD("number", SHORT, number),
-	FIELD("bus", TEXT, bus),
+	FIELD_OR_NULL("bus", TEXT, bus),
 	FIELD_OR_NULL("uid", HEX, unique_id),
 	FIELD_OR_NULL("serial", HEX, serial),
-	FIELD("arch", TEXT, arch),
-	FIELD("card", TEXT, card),
-	FIELD("firmware", TEXT, firmware),
+	FIELD_OR_NULL("arch", TEXT, arch),
+	FIELD_OR_NULL("card", TEXT, card),
+	FIELD_OR_NULL("firmware", TEXT, firmware),
 	FIELD("state", NAME, condition.state, .names = condition_state),
 	FIELD_IF(condition.has_heartbeat, "heartbeat", SHORT, condition.heartbeat),
 	FIELD_END,
 };
 
-static void document_stale(struct emit *json, const struct snapshot *snapshot,
-			   const struct snapshot_process *process)
-{
-	for (size_t i = 0; process->alive && i < process->part_count; i++) {
-		const struct snapshot_part *part = &process->parts[i];
+struct cards_stale {
+	const struct process_id *process;
+	uint32_t device;
+	const char *bus;
+};
 
-		if (!part->before_reset)
-			continue;
-		emit_open_object(json, NULL);
-		emit_u64(json, "pid", process->id.pid);
-		emit_u64(json, "start_ticks", process->id.start_ticks);
-		emit_u64(json, "device", part->device);
-		emit_string(json, "bus", snapshot->devices[part->row].bus);
-		emit_close_object(json);
-	}
-}
+#undef ROW
+#define ROW struct cards_stale
 
-void document_cards(struct emit *json, const struct snapshot *snapshot)
+static const struct field cards_stale_fields[] = {
+	FIELD_VIA(process, struct process_id, "pid", SHORT, pid, .least = 1),
+	FIELD_VIA(process, struct process_id, "start_ticks", NUMBER, start_ticks),
+	FIELD("device", SHORT, device),
+	FIELD_OR_NULL("bus", TEXT, bus),
+	FIELD_END,
+};
+
+/* Lists of two levels: processes, and their devices. */
+static void cards_put_stale(struct emit *json, const char *key, const void *row)
 {
-	document_open_at(json, "ttmem.cards/1", snapshot);
-	emit_open_array(json, "cards");
-	for (size_t i = 0; i < snapshot->device_count; i++) {
-		if (snapshot->devices[i].condition.state != SNAPSHOT_STATE_UNKNOWN)
-			fields_put_row(json, document_card, &snapshot->devices[i]);
+	const struct snapshot *snapshot = row;
+
+	emit_open_array(json, key);
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+
+		for (size_t k = 0; process->alive && k < process->part_count; k++) {
+			const struct snapshot_part *part = &process->parts[k];
+			const struct cards_stale stale = {
+				.process = &process->id,
+				.device = part->device,
+				.bus = snapshot->devices[part->row].bus,
+			};
+
+			if (part->before_reset)
+				fields_put_row(json, cards_stale_fields, &stale);
+		}
 	}
 	emit_close_array(json);
-	emit_open_array(json, "stale");
-	for (size_t i = 0; i < snapshot->process_count; i++)
-		document_stale(json, snapshot, &snapshot->processes[i]);
-	emit_close_array(json);
-	document_list_end(json, snapshot->exact);
-	document_close(json, snapshot);
 }
+
+static const void *cards_each(const void *context, size_t *at, void *room)
+{
+	const struct snapshot *snapshot = context;
+
+	(void)room;
+	while (*at < snapshot->device_count) {
+		const struct snapshot_device *device = &snapshot->devices[(*at)++];
+
+		if (device->condition.state != SNAPSHOT_STATE_UNKNOWN)
+			return device;
+	}
+	return NULL;
+}
+
+static const struct field cards_stale_list[] = {
+	FIELD_LISTED("stale", cards_stale_fields),
+	FIELD_END,
+};
+
+static const struct field cards_members[] = {
+	FIELD_MADE("cards", cards_each, document_card),
+	FIELD_CODED("stale", cards_put_stale, .fields = cards_stale_list),
+	FIELD_END,
+};
+
+const struct document cards_document = {
+	.schema = "ttmem.cards/1",
+	.title = "/api/v1/cards: what ttmemd knows of the cards; for commands",
+	.members = cards_members,
+	.has = DOCUMENT_FROM | DOCUMENT_LIST,
+};

@@ -39,7 +39,7 @@ static char *rows_of(const struct snapshot *snapshot)
 	FILE *out = open_memstream(&text, &length);
 	struct emit json = EMIT_INIT(out);
 
-	document_open_moment(&json, "ttmem.buffers/1", snapshot);
+	document_begin(&json, &buffers_document, snapshot);
 	emit_open_array(&json, "buffers");
 	for (size_t i = 0; i < snapshot->buffer_count; i++)
 		buffers_put_row(&json, snapshot, &snapshot->buffers[i]);

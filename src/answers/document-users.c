@@ -2,40 +2,68 @@
 
 /* In ttmem.smi/1: what each user holds on each device. */
 
+#include "answers/document-processes.h"
+
 #include "answers/document.h"
 #include "base/emit.h"
 #include "model/by-user.h"
 #include "model/snapshot.h"
-#include "model/types.h"
 
-static void document_user_device(struct emit *json, const struct snapshot *snapshot,
-				 const struct by_user_row *row)
+struct document_user {
+	const struct by_user_row *row;
+	const struct snapshot_device *device;
+};
+
+#define ROW struct snapshot_memory
+
+static const struct field document_user_memory[] = {
+	FIELD("used", BYTES, used),
+	FIELD("buffers", NUMBER, buffers),
+	FIELD("bound", NAME, bound, .names = document_bound),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct document_user
+#define USER(...) FIELD_VIA(row, struct by_user_row, __VA_ARGS__)
+#define DEVICE(...) FIELD_VIA(device, struct snapshot_device, __VA_ARGS__)
+
+static const struct field document_user[] = {
+	USER("user", TEXT, user, .absent = FIELD_NULL),
+	USER("user_id", SHORT, user_id),
+	DEVICE("device", SHORT, device),
+	DEVICE("uid", HEX, unique_id, .absent = FIELD_NULL),
+	USER("processes", NUMBER, processes),
+	USER("untracked", NUMBER, untracked),
+	{.key = "memory",
+	 .kind = FIELD_TYPES,
+	 .via = 1 + offsetof(ROW, row),
+	 .offset = offsetof(struct by_user_row, memory),
+	 .size = sizeof(struct snapshot_memory),
+	 .fields = document_user_memory},
+	FIELD_END,
+};
+
+const struct field document_users[] = {
+	FIELD_LISTED("users", document_user),
+	FIELD_END,
+};
+
+void document_put_users(struct emit *json, const char *key, const void *context)
 {
-	const struct snapshot_device *device = &snapshot->devices[row->device];
+	const struct document_scope *scope = context;
 
-	emit_open_object(json, NULL);
-	emit_string(json, "user", row->user);
-	emit_u64(json, "user_id", row->user_id);
-	emit_u64(json, "device", device->device);
-	document_uid(json, "uid", device->unique_id);
-	emit_u64(json, "processes", row->processes);
-	emit_u64(json, "untracked", row->untracked);
-	emit_open_object(json, "memory");
-	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		emit_open_object(json, types_name(type));
-		emit_u64(json, "used", row->memory[type].used);
-		emit_u64(json, "buffers", row->memory[type].buffers);
-		emit_string(json, "bound", document_bound(row->memory[type].bound));
-		emit_close_object(json);
+	if (!scope->users)
+		return;
+	emit_open_array(json, key);
+	for (size_t i = 0; i < scope->users->count; i++) {
+		const struct by_user_row *row = &scope->users->rows[i];
+		const struct document_user user = {
+			.row = row,
+			.device = &scope->snapshot->devices[row->device],
+		};
+
+		fields_put_row(json, document_user, &user);
 	}
-	emit_close_object(json);
-	emit_close_object(json);
-}
-
-void document_users(struct emit *json, const struct snapshot *snapshot, const struct by_user *users)
-{
-	emit_open_array(json, "users");
-	for (size_t i = 0; i < users->count; i++)
-		document_user_device(json, snapshot, &users->rows[i]);
 	emit_close_array(json);
 }

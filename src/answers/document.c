@@ -5,8 +5,8 @@
 #include "answers/document.h"
 
 #include <string.h>
-#include <sys/wait.h>
 
+#include "answers/fields.h"
 #include "base/emit.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -18,59 +18,118 @@ void document_open(struct emit *json, const char *schema, uint64_t time_ns)
 	emit_u64(json, "time_ns", time_ns);
 }
 
-static void document_time(struct emit *json, const char *key, uint64_t time_ns)
-{
-	if (time_ns)
-		emit_u64(json, key, time_ns);
-	else
-		emit_null(json, key);
-}
+#define ROW struct snapshot_recording
+
+static const struct field document_recording_fields[] = {
+	FIELD("file", TEXT, file, .says = "as it was given"),
+	FIELD("start_ns", TIME, start_ns, .says = "its first moment"),
+	FIELD("end_ns", TIME, end_ns, .says = "its last moment"),
+	FIELD("events", NUMBER, events, .says = "that are in it"),
+	FIELD("missed", NUMBER, missed,
+	      .says = "events that it lacks; totals are exact all the same"),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct snapshot_reach
+
+static const struct field document_reach_fields[] = {
+	FIELD_OR_NULL("exact_from_ns", TIME, exact_from_ns,
+		      .says = "since when moments are exact; null: no flight recorder"),
+	FIELD_OR_NULL("sums_from_ns", TIME, sums_from_ns,
+		      .says = "since when sums are known; null: no history"),
+	FIELD_END,
+};
 
 void document_reach(struct emit *json, const struct snapshot_reach *reach)
 {
-	document_time(json, "exact_from_ns", reach->exact_from_ns);
-	document_time(json, "sums_from_ns", reach->sums_from_ns);
+	fields_put(json, document_reach_fields, reach);
 }
+
+/* What documents say of themselves; a pointer is NULL if it is left out or null. */
+struct document_head {
+	const struct snapshot_recording *recording;
+	const struct document_moment *moment;
+};
+
+struct document_moment {
+	uint64_t asked_ns;
+	const char *kind;
+	struct snapshot_reach reach;
+};
+
+#undef ROW
+#define ROW struct document_moment
+
+static const struct field document_moment_fields[] = {
+	FIELD("asked_ns", TIME, asked_ns, .says = "\"at\""),
+	FIELD("kind", TEXT, kind,
+	      .says = "exact: restored from the flight recorder, everything is as it was; sums: "
+		      "bytes and buffers of about that time, from the history"),
+	FIELD_MORE_OF(reach, document_reach_fields),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct document_head
+
+static const struct field document_from[] = {
+	FIELD_POINTED("recording", recording, document_recording_fields, .absent = FIELD_NOTHING,
+		      .says = "with --from: the recording, of which time_ns is a moment"),
+	FIELD_END,
+};
+
+static const struct field document_at[] = {
+	FIELD_POINTED("moment", moment, document_moment_fields, .absent = FIELD_NULL,
+		      .says = "over HTTP with \"at\": which moment of the past; null: now"),
+	FIELD_END,
+};
+
+static const struct field document_of[] = {
+	FIELD_POINTED("recording", recording, document_recording_fields),
+	FIELD_END,
+};
 
 void document_recording(struct emit *json, const struct snapshot_recording *recording)
 {
-	if (!recording->file) {
-		emit_null(json, "recording");
-		return;
-	}
-	emit_open_object(json, "recording");
-	emit_string(json, "file", recording->file);
-	emit_u64(json, "start_ns", recording->start_ns);
-	emit_u64(json, "end_ns", recording->end_ns);
-	emit_u64(json, "events", recording->events);
-	emit_u64(json, "missed", recording->missed);
-	emit_close_object(json);
+	const struct document_head head = {.recording = recording->file ? recording : NULL};
+
+	fields_put(json, document_of, &head);
 }
 
-void document_open_at(struct emit *json, const char *schema, const struct snapshot *snapshot)
+void document_begin(struct emit *json, const struct document *document,
+		    const struct snapshot *snapshot)
 {
-	document_open(json, schema, snapshot->time_ns);
-	if (snapshot->recording.file)
-		document_recording(json, &snapshot->recording);
+	const struct snapshot_moment *moment = &snapshot->moment;
+	const struct document_moment at = {
+		.asked_ns = moment->asked_ns,
+		.kind = moment->kind == SNAPSHOT_MOMENT_EXACT ? "exact" : "sums",
+		.reach = moment->reach,
+	};
+	const struct document_head head = {
+		.recording = snapshot->recording.file ? &snapshot->recording : NULL,
+		.moment = moment->kind == SNAPSHOT_NOW ? NULL : &at,
+	};
+
+	document_open(json, document->schema, snapshot->time_ns);
+	if (document->has & DOCUMENT_FROM)
+		fields_put(json, document_from, &head);
+	if (document->has & DOCUMENT_MOMENT)
+		fields_put(json, document_at, &head);
 }
 
-static void document_moment(struct emit *json, const struct snapshot_moment *moment)
+void document_put(struct emit *json, const struct document *document,
+		  const struct snapshot *snapshot, const void *row)
 {
-	if (moment->kind == SNAPSHOT_NOW) {
-		emit_null(json, "moment");
-		return;
-	}
-	emit_open_object(json, "moment");
-	emit_u64(json, "asked_ns", moment->asked_ns);
-	emit_string(json, "kind", moment->kind == SNAPSHOT_MOMENT_EXACT ? "exact" : "sums");
-	document_reach(json, &moment->reach);
-	emit_close_object(json);
-}
+	char next[PAGE_CURSOR_TEXT_SIZE];
 
-void document_open_moment(struct emit *json, const char *schema, const struct snapshot *snapshot)
-{
-	document_open_at(json, schema, snapshot);
-	document_moment(json, &snapshot->moment);
+	document_begin(json, document, snapshot);
+	fields_put(json, document->members, row);
+	if (document->has & DOCUMENT_LIST)
+		document_page_end(json, snapshot->exact,
+				  snapshot->has_next ? page_cursor_format(&snapshot->next, next)
+						     : NULL);
+	document_close(json, snapshot);
 }
 
 void document_page_end(struct emit *json, bool exact, const char *next)
@@ -106,48 +165,6 @@ void document_close_bare(struct emit *json)
 	emit_close_array(json);
 	emit_close_object(json);
 	emit_end(json);
-}
-
-void document_exit(struct emit *json, const struct ending *ending)
-{
-	int number = ending_signal(ending);
-	const char *abbreviation;
-	char name[16];
-
-	if (!ending->has_status) {
-		emit_null(json, "exit");
-		return;
-	}
-	emit_open_object(json, "exit");
-	if (number) {
-		emit_null(json, "code");
-		emit_u64(json, "signal", (uint64_t)number);
-		abbreviation = sigabbrev_np(number);
-		(void)snprintf(name, sizeof(name), "SIG%s", abbreviation ? abbreviation : "");
-		emit_string(json, "name", abbreviation ? name : NULL);
-	} else {
-		emit_u64(json, "code", (uint64_t)WEXITSTATUS(ending->status));
-		emit_null(json, "signal");
-		emit_null(json, "name");
-	}
-	emit_close_object(json);
-}
-
-void document_ended(struct emit *json, const struct snapshot_process *process,
-		    const struct ending *ending)
-{
-	emit_u64(json, "pid", process->id.pid);
-	emit_u64(json, "ns_pid", process->ns_pid);
-	emit_string(json, "comm", process->comm);
-	emit_string(json, "user", process->user);
-	emit_u64(json, "user_id", process->user_id);
-	emit_string(json, "container", process->container);
-	emit_string(json, "source", process->source);
-	emit_u64(json, "start_ns", process->start_ns);
-	emit_u64(json, "ended_ns", ending->ended_ns);
-	emit_string(json, "how", ending->closed ? "closed" : "died");
-	emit_bool(json, "exec", ending->execed);
-	document_exit(json, ending);
 }
 
 void document_uid(struct emit *json, const char *key, uint64_t unique_id)

@@ -69,6 +69,7 @@ static void schema_put_items(struct emit *json, const struct field *field)
 		emit_string(json, "type", "integer");
 		emit_u64(json, "minimum", 0);
 	} else {
+		emit_string(json, "type", "object");
 		fields_put_schema(json, field->fields);
 	}
 	emit_close_object(json);
@@ -77,12 +78,18 @@ static void schema_put_items(struct emit *json, const struct field *field)
 static void schema_put_types(struct emit *json, const struct field *field)
 {
 	emit_string(json, "$ref", "types.json#/$defs/each_type");
-	emit_string(json, "type", "object");
+	schema_put_type(json, "object", schema_is_nullable(field));
 	emit_open_object(json, "propertyNames");
 	emit_string(json, "$ref", "types.json#/$defs/type");
 	emit_close_object(json);
 	emit_open_object(json, "additionalProperties");
-	fields_put_schema(json, field->fields);
+	if (field->fields) {
+		emit_string(json, "type", "object");
+		fields_put_schema(json, field->fields);
+	} else {
+		emit_string(json, "type", "integer");
+		emit_u64(json, "minimum", 0);
+	}
 	emit_close_object(json);
 }
 
@@ -128,6 +135,7 @@ static void schema_put_value(struct emit *json, const struct field *field)
 	case FIELD_ROWS:
 	case FIELD_TEXTS:
 	case FIELD_EACH:
+	case FIELD_RAW:
 	case FIELD_NUMBERS:
 		schema_put_items(json, field);
 		break;
@@ -149,7 +157,7 @@ static bool schema_is_more(const struct field *field)
 static void schema_put_required(struct emit *json, const struct field *fields)
 {
 	for (const struct field *field = fields; field->key; field++) {
-		if (schema_is_more(field))
+		if (schema_is_more(field) && field->absent == FIELD_ALWAYS)
 			schema_put_required(json, field->fields);
 		else if (field->absent == FIELD_ALWAYS || field->absent == FIELD_NULL)
 			emit_string(json, NULL, field->key);

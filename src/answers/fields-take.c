@@ -240,7 +240,8 @@ static int fields_take_one(const json_t *object, const struct field *field, char
 		return fields_take(object, field->fields, row + field->offset, pool);
 	if (field->kind == FIELD_CODE)
 		return field->take ? field->take(object, row + field->offset, pool) : 0;
-	if (field->kind == FIELD_EACH || field->absent == FIELD_COLUMN || field->via)
+	if (field->kind == FIELD_EACH || field->kind == FIELD_RAW ||
+	    field->absent >= FIELD_ELSEWHERE || field->via)
 		return 0;
 	r = fields_take_value(field, value, row, pool);
 	if (field->known)

@@ -41,6 +41,7 @@ static uint64_t fields_number(const struct field *field, const char *base)
 		return !*(const bool *)member;
 	case FIELD_TEXT:
 	case FIELD_POINTER:
+	case FIELD_RAW:
 		return *(const void *const *)member != NULL;
 	case FIELD_NUMBER:
 	case FIELD_BYTES:
@@ -97,6 +98,10 @@ void fields_put_by_type(struct emit *json, const char *key, const struct field *
 
 	emit_open_object(json, key);
 	for (uint32_t type = 0; types_name(type); type++, row += size) {
+		if (!fields) {
+			emit_u64(json, types_name(type), *(const uint64_t *)(const void *)row);
+			continue;
+		}
 		emit_open_object(json, types_name(type));
 		fields_put(json, fields, row);
 		emit_close_object(json);
@@ -133,12 +138,13 @@ static void fields_put_list(struct emit *json, const struct field *field, const 
 
 static void fields_put_each(struct emit *json, const struct field *field, const void *row)
 {
-	alignas(max_align_t) char element[FIELDS_ELEMENT];
+	alignas(max_align_t) char room[FIELDS_ROOM];
+	const void *element;
 	size_t at = 0;
 
-	assert(field->size <= sizeof(element));
+	assert(field->each);
 	emit_open_array(json, field->key);
-	while (field->each(row, &at, element))
+	while ((element = field->each(row, &at, room)))
 		fields_put_row(json, field->fields, element);
 	emit_close_array(json);
 }
@@ -171,6 +177,9 @@ static void fields_put_value(struct emit *json, const struct field *field, const
 		break;
 	case FIELD_EACH:
 		fields_put_each(json, field, base);
+		break;
+	case FIELD_RAW:
+		emit_raw(json, field->key, *(const char *const *)(const void *)member);
 		break;
 	case FIELD_SIGNED:
 		emit_i64(json, field->key, (int64_t)number);
@@ -208,7 +217,7 @@ void fields_put(struct emit *json, const struct field *fields, const void *row)
 				field->put(json, field->key, base + field->offset);
 		} else if (field->kind == FIELD_ALSO) {
 			fields_put(json, field->fields, base + field->offset);
-		} else if (field->absent != FIELD_COLUMN) {
+		} else if (field->absent < FIELD_ELSEWHERE) {
 			number = base ? fields_number(field, base) : 0;
 			if (base && fields_has(field, base, number))
 				fields_put_value(json, field, base, number);

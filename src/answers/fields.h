@@ -24,9 +24,9 @@ struct emit;
 struct json_t;
 struct pool;
 
-#define FIELDS_MAX 32u       /* of a view */
-#define FIELDS_TEXT 1024     /* the longest cell of a table */
-#define FIELDS_ELEMENT 4096u /* the largest that each() makes */
+#define FIELDS_MAX 32u    /* of a view */
+#define FIELDS_TEXT 1024  /* the longest cell of a table */
+#define FIELDS_ROOM 4096u /* for an element that each() makes */
 
 enum field_kind {
 	FIELD_NUMBER = 0, /* uint64_t, likewise the next four */
@@ -45,12 +45,13 @@ enum field_kind {
 	/* In JSON only: */
 	FIELD_OBJECT,  /* a struct with fields of its own */
 	FIELD_POINTER, /* a pointer to one; NULL = no value */
-	FIELD_TYPES,   /* an object with one for each type of memory: an array of such structs */
+	FIELD_TYPES, /* an object with one for each type of memory: an array of such structs, or of uint64_t */
 	FIELD_LIST,    /* an array of them, and another member with their number */
 	FIELD_ROWS,    /* likewise a pointer to the first */
 	FIELD_TEXTS,   /* likewise a pointer to the first of texts */
 	FIELD_EACH,    /* a list of structs that each() makes one after the other */
 	FIELD_NUMBERS, /* likewise of uint64_t; without "count" an array of them in the row */
+	FIELD_RAW,     /* const char *: such a list as JSON; NULL = no value */
 	FIELD_ALSO,    /* the fields of a struct in the row, as if they were the row's own */
 	FIELD_CODE, /* put() writes the members that the fields describe, and take() reads them */
 };
@@ -68,14 +69,16 @@ enum field_kind {
 #define FIELD_TYPE_BOOL bool
 #define FIELD_TYPE_NOT bool
 #define FIELD_TYPE_DOUBLE double
+#define FIELD_TYPE_RAW const char *
 
 /* What JSON has where there is no value: the member is 0, false or NULL, or "known" says so. */
 enum field_absent {
 	FIELD_ALWAYS = 0, /* 0 and false are values */
 	FIELD_NULL,
 	FIELD_NOTHING,
-	FIELD_EITHER, /* nothing, or null where another program writes it */
-	FIELD_COLUMN, /* never anything: for tables and CSV */
+	FIELD_EITHER,    /* nothing here; null where it is written without a row */
+	FIELD_ELSEWHERE, /* never anything here: code writes it, and the schema has it */
+	FIELD_COLUMN,    /* never anything: for tables and CSV */
 };
 
 struct field {
@@ -84,10 +87,10 @@ struct field {
 	size_t size; /* of an element of an array */
 	const char *(*names)(uint32_t number);
 
-	/* CODE, of the member; EACH: fills the next element from @at on, or returns false. */
+	/* CODE, of the member. EACH: the next element from @at on, which may be made in the room; NULL = the end. */
 	void (*put)(struct emit *json, const char *key, const void *member);
 	int (*take)(const struct json_t *object, void *member, struct pool *pool);
-	bool (*each)(const void *row, size_t *at, void *ret_element);
+	const void *(*each)(const void *row, size_t *at, void *room);
 	const char *says; /* in the schema; NULL = the key says all */
 
 	/* What people read in its column; has room for FIELDS_TEXT bytes. NULL = the kind decides. */
@@ -158,6 +161,11 @@ struct field {
 		.key = (KEY), .kind = FIELD_POINTER, .offset = offsetof(ROW, POINTER),     \
 		.fields = (FIELDS), .size = sizeof(*((ROW *)NULL)->POINTER), ##__VA_ARGS__ \
 	}
+#define FIELD_WITHIN(KEY, POINTER, FIELDS)                                             \
+	{                                                                              \
+		.key = (KEY), .kind = FIELD_OBJECT, .via = 1 + offsetof(ROW, POINTER), \
+		.fields = (FIELDS)                                                     \
+	}
 #define FIELD_BY_TYPE(KEY, MEMBER, FIELDS)                                          \
 	{                                                                           \
 		.key = (KEY), .kind = FIELD_TYPES, .offset = offsetof(ROW, MEMBER), \
@@ -176,10 +184,14 @@ struct field {
 		.size = sizeof(*((ROW *)NULL)->POINTER), .count = offsetof(ROW, COUNT), \
 		##__VA_ARGS__                                                           \
 	}
-#define FIELD_MADE(KEY, EACH, ELEMENT, FIELDS, ...)                                        \
-	{                                                                                  \
-		.key = (KEY), .kind = FIELD_EACH, .each = (EACH), .size = sizeof(ELEMENT), \
-		.fields = (FIELDS), ##__VA_ARGS__                                          \
+#define FIELD_MADE(KEY, EACH, FIELDS, ...)                                            \
+	{                                                                             \
+		.key = (KEY), .kind = FIELD_EACH, .each = (EACH), .fields = (FIELDS), \
+		##__VA_ARGS__                                                         \
+	}
+#define FIELD_LISTED(KEY, FIELDS, ...) /* a list that code writes */                \
+	{                                                                           \
+		.key = (KEY), .kind = FIELD_EACH, .fields = (FIELDS), ##__VA_ARGS__ \
 	}
 #define FIELD_FIXED(KEY, MEMBER, ...)                                                   \
 	{                                                                               \
@@ -221,7 +233,7 @@ int fields_take(const struct json_t *object, const struct field *fields, void *r
 /* The JSON schema of an object with these members: its own members, without the braces. */
 void fields_put_schema(struct emit *json, const struct field *fields);
 
-/* An object with a row for each type of memory. */
+/* An object with a row for each type of memory; without fields a number. */
 void fields_put_by_type(struct emit *json, const char *key, const struct field *fields,
 			const void *rows, size_t size);
 

@@ -2,12 +2,11 @@
 
 /* ttmem.growth/1: call sites of living processes whose bytes keep growing. */
 
-#include "model/sites/growth.h"
+#include "answers/growth.h"
 
 #include "answers/document.h"
 #include "answers/sites.h"
-#include "base/emit.h"
-#include "model/snapshot.h"
+#include "model/sites/growth.h"
 #include "model/types.h"
 
 struct growth_row {
@@ -18,6 +17,13 @@ struct growth_row {
 	double per_second;
 	const char *confidence;
 	struct call_stack_room room;
+};
+
+struct growth_answer {
+	const struct growth *growth;
+	uint64_t span_ns;
+	const struct growth_trend *trends;
+	size_t trend_count;
 };
 
 #define ROW struct growth_row
@@ -61,42 +67,74 @@ static const struct field growth_trends[] = {
 	FIELD_END,
 };
 
-void document_growth_sites(struct emit *json, const struct growth *growth)
+/* @room: for a row. */
+static const void *growth_each(const void *context, size_t *at, void *room)
 {
-	for (size_t i = 0; i < growth->count; i++) {
-		const struct growth_site *site = &growth->sites[i];
-		uint64_t bytes = growth_bytes(site), buffers = growth_buffers(site);
-		struct growth_row row = {
-			.site = site,
-			.names = site_names_of(growth->names + site->last.first_name, site->listed,
-					       site->last.names),
-			.bytes_before = site->last.bytes - bytes,
-			.grown = bytes,
-			.buffers_before = site->last.buffers - buffers,
-			.per_second = growth_per_second(growth, site),
-			.looked_ns = growth_span(growth, site),
-			.confidence = growth_confidence_name(growth_confidence(growth, site)),
-		};
+	const struct growth_answer *answer = context;
+	const struct growth *growth = answer->growth;
+	const struct growth_site *site = &growth->sites[*at];
+	struct growth_row *row = room;
+	uint64_t bytes, buffers;
 
-		row.stack = call_stack_of(site->last.stack, &row.room);
-		fields_put_row(json, growth_fields, &row);
-	}
+	if (*at >= growth->count)
+		return NULL;
+	(*at)++;
+	bytes = growth_bytes(site);
+	buffers = growth_buffers(site);
+	*row = (struct growth_row){
+		.site = site,
+		.names = site_names_of(growth->names + site->last.first_name, site->listed,
+				       site->last.names),
+		.bytes_before = site->last.bytes - bytes,
+		.grown = bytes,
+		.buffers_before = site->last.buffers - buffers,
+		.per_second = growth_per_second(growth, site),
+		.looked_ns = growth_span(growth, site),
+		.confidence = growth_confidence_name(growth_confidence(growth, site)),
+	};
+	row->stack = call_stack_of(site->last.stack, &row->room);
+	return row;
 }
 
-void document_growth(struct emit *json, const struct snapshot *snapshot,
-		     const struct growth *growth)
+void growth_put_sites(struct emit *json, const struct growth *growth)
 {
-	document_open_at(json, "ttmem.growth/1", snapshot);
-	emit_u64(json, "samples", growth->samples);
-	emit_u64(json, "span_ns", growth->last_ns - growth->first_ns);
-	emit_u64(json, "past_ns", growth->past_ns);
-	emit_open_array(json, "sites");
-	document_growth_sites(json, growth);
-	emit_close_array(json);
-	emit_open_array(json, "trends");
-	for (size_t i = 0; i < growth->trend_count; i++)
-		fields_put_row(json, growth_trends, &growth->trends[i]);
-	emit_close_array(json);
-	document_list_end(json, snapshot->exact);
-	document_close(json, snapshot);
+	const struct growth_answer answer = {.growth = growth};
+	struct growth_row room;
+	const void *row;
+	size_t at = 0;
+
+	while ((row = growth_each(&answer, &at, &room)))
+		fields_put_row(json, growth_fields, row);
+}
+
+#undef ROW
+#define ROW struct growth_answer
+#define GROWTH(...) FIELD_VIA(growth, struct growth, __VA_ARGS__)
+
+static const struct field growth_members[] = {
+	GROWTH("samples", SHORT, samples),
+	FIELD("span_ns", SPAN, span_ns),
+	GROWTH("past_ns", SPAN, past_ns),
+	FIELD_MADE("sites", growth_each, growth_fields),
+	FIELD_ARRAY_AT("trends", ROWS, trends, trend_count, .fields = growth_trends),
+	FIELD_END,
+};
+
+const struct document growth_document = {
+	.schema = "ttmem.growth/1",
+	.title = "ttmem growth --json: call sites of living processes whose bytes keep growing",
+	.members = growth_members,
+	.has = DOCUMENT_FROM | DOCUMENT_LIST,
+};
+
+void growth_put(struct emit *json, const struct snapshot *snapshot, const struct growth *growth)
+{
+	const struct growth_answer answer = {
+		.growth = growth,
+		.span_ns = growth->last_ns - growth->first_ns,
+		.trends = growth->trends,
+		.trend_count = growth->trend_count,
+	};
+
+	document_put(json, &growth_document, snapshot, &answer);
 }

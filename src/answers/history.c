@@ -2,11 +2,14 @@
 
 /* ttmem.history/1: what happened at an address. */
 
-#include "model/history.h"
+#include "answers/history.h"
 
 #include "answers/call-stack.h"
 #include "answers/document.h"
-#include "base/emit.h"
+#include "answers/ended.h"
+#include "answers/incidents.h"
+
+#include "model/history.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -40,16 +43,16 @@ static const struct field history_events[] = {
 	FIELD_END,
 };
 
-static bool history_each_event(const void *context, size_t *at, void *ret_element)
+static const void *history_each_event(const void *context, size_t *at, void *room)
 {
 	const struct history_row *row = context;
-	struct history_event_row *made = ret_element;
+	struct history_event_row *made = room;
 
 	if (*at >= row->life->count)
-		return false;
+		return NULL;
 	made->event = &row->life->events[(*at)++];
 	made->stack = call_stack_of(made->event->stack, &made->room);
-	return true;
+	return made;
 }
 
 #undef ROW
@@ -70,41 +73,50 @@ static const struct field history_fields[] = {
 	LIFE("frees", NUMBER, frees),
 	LIFE("live", BOOL, live),
 	LIFE("complete", BOOL, complete),
-	FIELD_MADE("events", history_each_event, struct history_event_row, history_events),
+	FIELD_MADE("events", history_each_event, history_events),
 	FIELD_END,
 };
 
-static void history_put_past(struct emit *json, const struct document_past *past)
+static const void *history_each(const void *context, size_t *at, void *room)
 {
-	if (!past) {
-		emit_null(json, "past");
-		return;
-	}
-	emit_open_object(json, "past");
-	emit_raw(json, "leaks", past->leaks);
-	emit_raw(json, "incidents", past->incidents);
-	emit_close_object(json);
+	const struct history_answer *answer = context;
+	const struct history_life *life = &answer->history->lives[*at];
+	struct history_row *row = room;
+
+	if (*at >= answer->history->count)
+		return NULL;
+	(*at)++;
+	*row = (struct history_row){
+		.life = life,
+		.process = &answer->snapshot->processes[life->process],
+		.device_uid = snapshot_part_uid(answer->snapshot, life->process, life->device),
+	};
+	return row;
 }
 
-void document_history(struct emit *json, const struct snapshot *snapshot,
-		      const struct history *history, uint64_t address,
-		      const struct document_past *past)
-{
-	document_open_at(json, "ttmem.history/1", snapshot);
-	emit_hex(json, "address", address);
-	emit_open_array(json, "buffers");
-	for (size_t i = 0; i < history->count; i++) {
-		const struct history_life *life = &history->lives[i];
-		const struct history_row row = {
-			.life = life,
-			.process = &snapshot->processes[life->process],
-			.device_uid = snapshot_part_uid(snapshot, life->process, life->device),
-		};
+#undef ROW
+#define ROW struct history_rows
 
-		fields_put_row(json, history_fields, &row);
-	}
-	emit_close_array(json);
-	history_put_past(json, past);
-	document_list_end(json, snapshot->exact);
-	document_close(json, snapshot);
-}
+static const struct field history_past[] = {
+	FIELD("leaks", RAW, leaks, .fields = leaks_fields),
+	FIELD("incidents", RAW, incidents, .fields = incident_fields),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct history_answer
+
+static const struct field history_members[] = {
+	FIELD("address", HEX, address),
+	FIELD_MADE("buffers", history_each, history_fields),
+	FIELD_POINTED("past", past, history_past,
+		      .says = "what ttmemd has of the address; null: it could not be asked"),
+	FIELD_END,
+};
+
+const struct document history_document = {
+	.schema = "ttmem.history/1",
+	.title = "ttmem history --json: what happened at an address",
+	.members = history_members,
+	.has = DOCUMENT_FROM | DOCUMENT_LIST,
+};

@@ -4,6 +4,8 @@
 
 #include "answers/incidents.h"
 
+#include <assert.h>
+
 #include "answers/document.h"
 #include "base/emit.h"
 #include "model/snapshot.h"
@@ -176,29 +178,30 @@ struct incident_made {
 	struct incident_room room;
 };
 
-static bool incident_each(const void *document, size_t *at, void *ret_element)
+static const void *incident_each(const void *document, size_t *at, void *room)
 {
 	const struct snapshot *snapshot = document;
-	struct incident_made *made = ret_element;
+	struct incident_made *made = room;
 
+	static_assert(sizeof(*made) <= FIELDS_ROOM, "room for an element");
 	if (*at >= snapshot->incident_count)
-		return false;
+		return NULL;
 	made->row = incident_row_of(snapshot, &snapshot->incidents[(*at)++], &made->room);
-	return true;
+	return &made->row;
 }
 
 #undef ROW
 #define ROW struct snapshot
 
-static const struct field incidents_list[] = {
-	FIELD_MADE("incidents", incident_each, struct incident_made, incident_fields),
+static const struct field incidents_members[] = {
+	FIELD_MADE("incidents", incident_each, incident_fields),
+	DOCUMENT_HIDDEN,
 	FIELD_END,
 };
 
-void incidents_put(struct emit *json, const struct snapshot *snapshot)
-{
-	document_open_at(json, "ttmem.incidents/1", snapshot);
-	fields_put(json, incidents_list, snapshot);
-	document_list_end(json, snapshot->exact);
-	document_close(json, snapshot);
-}
+const struct document incidents_document = {
+	.schema = "ttmem.incidents/1",
+	.title = "ttmem incidents --json: of living processes, and with the daemon of the past",
+	.members = incidents_members,
+	.has = DOCUMENT_FROM | DOCUMENT_LIST,
+};

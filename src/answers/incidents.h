@@ -13,6 +13,7 @@
 #include "answers/call-stack.h"
 #include "answers/sites.h"
 
+struct document;
 struct emit;
 struct snapshot;
 struct snapshot_incident;
@@ -69,4 +70,4 @@ struct incident_row incident_row_of(const struct snapshot *snapshot,
 
 void incident_put(struct emit *json, const struct snapshot *snapshot,
 		  const struct snapshot_incident *incident);
-void incidents_put(struct emit *json, const struct snapshot *snapshot);
+extern const struct document incidents_document; /* its row: the snapshot */

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 
 #include "answers/document.h"
+#include "answers/growth.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -276,7 +277,7 @@ static int growth_run(int argc, char **argv)
 	if (r < 0)
 		return output_fail("growth", "cannot look at processes", r);
 	if (json && snapshot) {
-		document_growth(&writer, snapshot, &growth);
+		growth_put(&writer, snapshot, &growth);
 	} else if (snapshot) {
 		session_print_moment(session);
 		growth_print(&growth, snapshot, seconds > 0 || session_recording(session));

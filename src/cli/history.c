@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "answers/document.h"
+#include "answers/history.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -221,13 +222,19 @@ static void history_write(const struct history *history, const struct snapshot *
 	struct emit writer = EMIT_INIT(stdout);
 
 	if (options->json) {
-		struct document_past rows = {
+		const struct history_rows rows = {
 			.leaks = past ? past->leaks : NULL,
 			.incidents = past ? past->incidents : NULL,
 		};
 
-		document_history(&writer, snapshot, history, options->wish.address,
-				 past ? &rows : NULL);
+		const struct history_answer answer = {
+			.snapshot = snapshot,
+			.history = history,
+			.past = past ? &rows : NULL,
+			.address = options->wish.address,
+		};
+
+		document_put(&writer, &history_document, snapshot, &answer);
 	} else {
 		history_print(history, snapshot, options, past);
 	}

@@ -287,7 +287,7 @@ static void incidents_show(struct session *session, const struct snapshot *snaps
 	struct emit writer = EMIT_INIT(stdout);
 
 	if (json) {
-		incidents_put(&writer, snapshot);
+		document_put(&writer, &incidents_document, snapshot, snapshot);
 		return;
 	}
 	session_print_moment(session);

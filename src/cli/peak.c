@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "answers/document.h"
+#include "answers/peak.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -166,7 +167,7 @@ static int peak_parse(struct peak *peak, int argc, char **argv)
 }
 
 /* The document of what was read here; NULL: no memory. */
-static json_t *peak_document(const struct peak *peak, const struct snapshot *snapshot)
+static json_t *peak_read_own(const struct peak *peak, const struct snapshot *snapshot)
 {
 	CLEANUP_FREE char *text = NULL;
 	size_t length = 0;
@@ -176,7 +177,7 @@ static json_t *peak_document(const struct peak *peak, const struct snapshot *sna
 
 	if (!out)
 		return NULL;
-	r = document_peaks(&json, snapshot, peak->kind);
+	r = peak_put(&json, snapshot, peak->kind);
 	if (fclose(out) != 0 || r < 0)
 		return NULL;
 	return daemon_pages_load(text, length);
@@ -222,7 +223,7 @@ static int peak_show(const struct peak *peak, struct session *session, struct as
 
 	if (r < 0)
 		return r;
-	document = must_have(peak_document(peak, snapshot));
+	document = must_have(peak_read_own(peak, snapshot));
 	peaks = json_object_get(document, "peaks");
 	peak_ask(peak, session_remote(session), peaks);
 	peak_text_sort(peaks);

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "answers/document.h"
+#include "answers/growth.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -104,7 +105,7 @@ static int growth_judge_process(struct daemon_growth *self, const struct snapsho
 		return r;
 	growth_finish(&growth, false);
 	self->past_ns = bits_max(self->past_ns, growth.past_ns);
-	document_growth_sites(self->json, &growth);
+	growth_put_sites(self->json, &growth);
 	return 0;
 }
 
@@ -201,7 +202,7 @@ int daemon_growth(void *context, const struct query *query, const struct query_a
 		return r < 0 ? r : -EIO;
 	scope.now_ns = totals->time_ns;
 	count = amount_largest_of(totals, &choice, ARRAY_SIZE(list), list);
-	document_open(json, "ttmem.growth/1", totals->time_ns);
+	document_open(json, growth_document.schema, totals->time_ns);
 	emit_open_array(json, "sites");
 	for (size_t i = 0; r == 0 && i < count && !self.is_cut; i++) {
 		if (i < DAEMON_GROWTH_PROCESSES)

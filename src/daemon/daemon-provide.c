@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "answers/document.h"
+#include "answers/history.h"
+#include "answers/peak.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
@@ -216,7 +218,7 @@ static int provide_peaks(void *context, const struct query *query, const struct 
 	if (r == 0 && symbols_namer_learn(&namer, SYMBOLS_NAMER_NOTES_MAX))
 		r = provide_kept(daemon, query, asker, &namer.namer, &snapshot);
 	if (r == 0) {
-		document_open(json, "ttmem.peak/1", snapshot->time_ns);
+		document_open(json, peak_document.schema, snapshot->time_ns);
 		emit_open_array(json, "peaks");
 		r = recorder_peaks_write(json, snapshot, &query->filter, query->by);
 	}
@@ -316,7 +318,6 @@ static int provide_history(void *context, const struct query *query,
 	struct daemon *daemon = context;
 	struct address_history_wish wish = {.address = query->address, .filter = query->filter};
 	CLEANUP(recorder_documents_rows_deinit) struct recorder_rows rows = {.leaks = NULL};
-	struct document_past past;
 	struct history history = HISTORY_NULL;
 	struct snapshot *snapshot = NULL, *totals = NULL;
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -338,9 +339,15 @@ static int provide_history(void *context, const struct query *query,
 	snapshot_free(totals);
 	if (r == 0) {
 		bool has_past = provide_past_of(context, query, asker, snapshot, &rows);
+		const struct history_rows past = {.leaks = rows.leaks, .incidents = rows.incidents};
+		const struct history_answer answer = {
+			.snapshot = snapshot,
+			.history = &history,
+			.past = has_past ? &past : NULL,
+			.address = query->address,
+		};
 
-		past = (struct document_past){.leaks = rows.leaks, .incidents = rows.incidents};
-		document_history(json, snapshot, &history, query->address, has_past ? &past : NULL);
+		document_put(json, &history_document, snapshot, &answer);
 	}
 	history_deinit(&history);
 	snapshot_free(snapshot);

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "answers/document.h"
+#include "answers/history.h"
 #include "answers/incidents.h"
 #include "base/clock.h"
 #include "base/emit.h"
@@ -95,7 +96,7 @@ static int serve_incidents(void *context, const struct query *query,
 	r = serve_snapshot(context, &request, &snapshot);
 	if (r < 0)
 		return r;
-	incidents_put(json, snapshot);
+	document_put(json, &incidents_document, snapshot, snapshot);
 	snapshot_free(snapshot);
 	return 0;
 }
@@ -139,7 +140,8 @@ static int serve_history(void *context, const struct query *query, const struct 
 	if (r == 0)
 		r = snapshot_finish(snapshot);
 	if (r == 0)
-		document_history(json, snapshot, &history, query->address, NULL);
+		document_put(json, &history_document, snapshot,
+			     &(struct history_answer){snapshot, &history, NULL, query->address});
 	history_deinit(&history);
 	snapshot_free(snapshot);
 	return r;

@@ -9,7 +9,9 @@
 #include "answers/buffers.h"
 #include "answers/call-stack.h"
 #include "answers/document.h"
+#include "answers/ended.h"
 #include "answers/incidents.h"
+#include "answers/peak.h"
 #include "answers/sites.h"
 #include "base/emit.h"
 #include "cli/budget/budget-output.h"
@@ -24,7 +26,7 @@ static void report_json_at_peak(struct emit *json, const struct report *report, 
 	const struct snapshot_peak *peak =
 		run_peaks_find(&report->family->peaks, device, type, &top);
 
-	if (!peak || document_peak_row(json, "at_peak", top, peak, GROUP_SITE) < 0)
+	if (!peak || peak_put_row(json, "at_peak", top, peak, GROUP_SITE) < 0)
 		emit_null(json, "at_peak");
 }
 
@@ -110,7 +112,7 @@ static void report_json_process(struct emit *json, const struct snapshot *ended,
 	emit_u64(json, "ended_ns", end->ending.ended_ns);
 	emit_string(json, "how", end->ending.closed ? "closed" : "died");
 	emit_bool(json, "exec", end->ending.execed);
-	document_exit(json, &end->ending);
+	ended_put_exit(json, &end->ending);
 	emit_bool(json, "exact", process->exact);
 	emit_string(json, "gave_up", process->gave_up);
 	emit_open_array(json, "buffers");
@@ -146,7 +148,7 @@ void report_json(const struct report *report, FILE *out)
 	for (char **word = report->argv; *word; word++)
 		emit_string(&json, NULL, *word);
 	emit_close_array(&json);
-	document_exit(&json, &family->command);
+	ended_put_exit(&json, &family->command);
 	emit_u64(&json, "duration_ns", report->duration_ns);
 	emit_bool(&json, "tracked", report->is_tracked);
 	emit_string(&json, "gave_up", family->gave_up);

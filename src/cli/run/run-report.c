@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "answers/document.h"
+#include "answers/peak.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
@@ -91,7 +92,7 @@ static void report_live_at(const struct snapshot *top, FILE *out)
 
 	if (!memory)
 		return;
-	if (document_peaks(&json, top, GROUP_SITE) == 0 && fflush(memory) == 0)
+	if (peak_put(&json, top, GROUP_SITE) == 0 && fflush(memory) == 0)
 		document = daemon_pages_load(bytes, length);
 	(void)fclose(memory); /* it is in memory, and was flushed */
 	peak_text_put(&text, json_object_get(document, "peaks"));

@@ -11,6 +11,7 @@
 
 #include "answers/buffers.h"
 #include "answers/document.h"
+#include "answers/ended.h"
 #include "answers/incidents.h"
 #include "base/bits.h"
 #include "base/clock.h"
@@ -236,7 +237,7 @@ static void notice_leak_json(FILE *out, const struct snapshot *snapshot,
 	emit_string(&emit, "comm", notice->comm);
 	emit_u64(&emit, "user_id", notice->user);
 	emit_string(&emit, "how", ending->execed ? "execed" : ending->closed ? "closed" : "died");
-	document_exit(&emit, ending);
+	ended_put_exit(&emit, ending);
 	/*
 	 * Twice: "bytes" as in reports of exited processes, "size" as in incidents, whose readers
 	 * expect it.

@@ -8,6 +8,7 @@
 
 #include "answers/document.h"
 #include "answers/incidents.h"
+#include "answers/peak.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
@@ -139,7 +140,7 @@ int playback_incidents(void *context, const struct query *query, const struct qu
 	}
 	snapshot->exact = snapshot->exact && kept <= query->limit;
 	snapshot->incident_count = bits_min(kept, query->limit);
-	incidents_put(json, snapshot);
+	document_put(json, &incidents_document, snapshot, snapshot);
 	return 0;
 }
 
@@ -172,7 +173,7 @@ int playback_peaks(void *context, const struct query *query, const struct query_
 	pthread_mutex_lock(&playback->lock);
 	r = playback_take(playback, &request, &snapshot);
 	pthread_mutex_unlock(&playback->lock);
-	return r < 0 ? r : document_peaks(json, snapshot, query->by);
+	return r < 0 ? r : peak_put(json, snapshot, query->by);
 }
 
 static int playback_list_incidents(struct playback *playback, struct moment_list *list)

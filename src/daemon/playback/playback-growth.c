@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "answers/document.h"
+#include "answers/growth.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "daemon/playback/playback.h"
@@ -53,6 +54,6 @@ int playback_growth(void *context, const struct query *query, const struct query
 	if (r < 0)
 		return r;
 	growth_finish(&growth, false);
-	document_growth(json, last, &growth);
+	growth_put(json, last, &growth);
 	return 0;
 }

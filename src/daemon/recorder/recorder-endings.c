@@ -2,25 +2,24 @@
 
 /* Processes that have ended, as JSON; what they left is in the document of leaks. */
 
-#include "answers/document.h"
-#include "base/emit.h"
+#include "answers/ended.h"
 #include "daemon/recorder/recorder-writing.h"
 
 static int recorder_ended(void *context, const struct store_ended *ended)
 {
 	struct recorder_writing *writing = context;
-	struct emit *json = writing->json;
+	struct ended_room room;
+	struct ended_row row;
 	int r = recorder_writing_check_room(writing);
 
 	if (r == 0)
 		r = recorder_writing_process(writing, &ended->process, ended->ending.ended_ns);
 	if (r != 0)
 		return r;
-	emit_open_object(json, NULL);
-	document_ended(json, &writing->snapshot->processes[0], &ended->ending);
-	emit_u64(json, "bytes", ended->bytes);
-	emit_u64(json, "buffer_count", ended->buffers);
-	emit_close_object(json);
+	row = ended_row_of(&writing->snapshot->processes[0], &ended->ending, &room);
+	row.bytes = ended->bytes;
+	row.buffers = ended->buffers;
+	fields_put_row(writing->json, ended_fields, &row);
 	return 0;
 }
 

@@ -9,28 +9,29 @@
 
 #include "answers/buffers.h"
 #include "answers/document.h"
+#include "answers/ended.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "daemon/recorder/recorder-writing.h"
 
 static void recorder_open_leak(struct recorder_writing *writing)
 {
-	const struct snapshot_process *process = &writing->snapshot->processes[0];
 	const struct store_leak *leak = &writing->leak;
-	struct emit *json = writing->json;
+	struct ended_room room;
+	struct leaks_row row = {
+		.ended = ended_row_of(&writing->snapshot->processes[0], &leak->ending, &room),
+		.listed = leak->listed,
+		.offset = leak->offset,
+		.is_totals_only = leak->buffers == 0,
+	};
 
-	emit_open_object(json, NULL);
-	document_ended(json, process, &leak->ending);
+	row.ended.bytes = leak->bytes;
+	row.ended.buffers = leak->buffers;
+	emit_open_object(writing->json, NULL);
+	fields_put(writing->json, ended_facts, &row.ended);
 	recorder_writing_recording(writing, &leak->process, FLIGHT_FILES_ENDED);
-	emit_u64(json, "bytes", leak->bytes);
-	emit_u64(json, "buffer_count", leak->buffers);
-	emit_u64(json, "listed", leak->listed);
-	if (leak->offset > 0)
-		emit_u64(json, "offset", leak->offset);
-	if (leak->buffers == 0) {
-		emit_bool(json, "buffers_known", false);
-		writing->missing.totals_only++;
-	}
+	fields_put(writing->json, leaks_facts, &row);
+	writing->missing.totals_only += row.is_totals_only;
 	writing->site_buffers = 0;
 	writing->is_open = true;
 }

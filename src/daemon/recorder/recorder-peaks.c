@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "answers/document.h"
+#include "answers/peak.h"
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/clock.h"
@@ -179,7 +180,7 @@ int recorder_peaks_write(struct emit *json, const struct snapshot *snapshot,
 
 	for (size_t i = 0; r == 0 && i < snapshot->peak_count; i++) {
 		if (recorder_peaks_wants(filter, snapshot, &snapshot->peaks[i]))
-			r = document_peak_row(json, NULL, snapshot, &snapshot->peaks[i], by);
+			r = peak_put_row(json, NULL, snapshot, &snapshot->peaks[i], by);
 	}
 	return r;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "answers/document.h"
+#include "answers/ended.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
@@ -32,21 +33,18 @@ static int recorded_ended_compare(const void *left, const void *right)
 
 static void recorded_ended_put(struct emit *json, const struct recorded_ended *one)
 {
-	uint64_t bytes = 0, buffers = 0;
+	struct ended_room room;
+	struct ended_row row = ended_row_of(one->process, &one->ending, &room);
 
 	for (size_t i = 0; i < one->process->part_count; i++) {
 		const struct snapshot_part *part = &one->process->parts[i];
 
 		for (uint32_t type = 0; !part->summed && type < BOOK_TYPES; type++) {
-			bytes += part->memory[type].used;
-			buffers += part->memory[type].buffers;
+			row.bytes += part->memory[type].used;
+			row.buffers += part->memory[type].buffers;
 		}
 	}
-	emit_open_object(json, NULL);
-	document_ended(json, one->process, &one->ending);
-	emit_u64(json, "bytes", bytes);
-	emit_u64(json, "buffer_count", buffers);
-	emit_close_object(json);
+	fields_put_row(json, ended_fields, &row);
 }
 
 int recorded_ended_document(struct emit *json, const struct snapshot *end,
@@ -67,7 +65,7 @@ int recorded_ended_document(struct emit *json, const struct snapshot *end,
 			 one->ending.ended_ns >= wish->since_ns;
 	}
 	qsort(list, count, sizeof(*list), recorded_ended_compare);
-	document_open(json, "ttmem.ended/1", end->time_ns);
+	document_open(json, ended_document.schema, end->time_ns);
 	emit_open_array(json, "processes");
 	for (size_t i = 0; i < count; i++)
 		recorded_ended_put(json, &list[i]);

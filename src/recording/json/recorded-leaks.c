@@ -7,6 +7,7 @@
 #include "answers/buffers.h"
 #include "answers/call-stack.h"
 #include "answers/document.h"
+#include "answers/ended.h"
 #include "answers/sites.h"
 #include "base/bits.h"
 #include "base/emit.h"
@@ -52,18 +53,18 @@ static void recorded_leaks_sites(struct recorded_leaks *leaks, uint32_t process)
 
 static void recorded_leaks_buffers(struct recorded_leaks *leaks, uint32_t process)
 {
-	uint64_t bytes = 0, count = 0, listed;
+	struct leaks_row row = {.listed = 0};
+	uint64_t listed;
 
 	for (size_t i = 0; i < leaks->snapshot->buffer_count; i++) {
 		if (leaks->snapshot->buffers[i].process != process)
 			continue;
-		bytes += leaks->snapshot->buffers[i].size;
-		count++;
+		row.ended.bytes += leaks->snapshot->buffers[i].size;
+		row.ended.buffers++;
 	}
-	emit_u64(leaks->json, "bytes", bytes);
-	emit_u64(leaks->json, "buffer_count", count);
-	listed = bits_min(count, leaks->wish->buffers_max);
-	emit_u64(leaks->json, "listed", listed);
+	listed = bits_min(row.ended.buffers, leaks->wish->buffers_max);
+	row.listed = listed;
+	fields_put(leaks->json, leaks_facts, &row);
 	recorded_leaks_sites(leaks, process);
 	emit_open_array(leaks->json, "buffers");
 	for (size_t i = 0; listed > 0 && i < leaks->snapshot->buffer_count; i++) {
@@ -88,17 +89,20 @@ static void recorded_leaks_write(struct recorded_leaks *leaks)
 {
 	const struct recorded_leaks_wish *wish = leaks->wish;
 
-	document_open_at(leaks->json, "ttmem.leaks/1", leaks->snapshot);
+	document_begin(leaks->json, &leaks_document, leaks->snapshot);
 	emit_open_array(leaks->json, "processes");
 	for (uint32_t i = 0; i < leaks->snapshot->process_count; i++) {
 		const struct snapshot_process *process = &leaks->snapshot->processes[i];
+		struct ended_room room;
+		struct ended_row row;
 		struct ending ending;
 
 		if (!recorded_process_end(wish->recording, wish->scan, process, &ending) ||
 		    ending.ended_ns < wish->since_ns || !recorded_leaks_has(leaks->snapshot, i))
 			continue;
 		emit_open_object(leaks->json, NULL);
-		document_ended(leaks->json, process, &ending);
+		row = ended_row_of(process, &ending, &room);
+		fields_put(leaks->json, ended_facts, &row);
 		recorded_leaks_buffers(leaks, i);
 		emit_close_object(leaks->json);
 	}

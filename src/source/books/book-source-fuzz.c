@@ -14,7 +14,10 @@
 
 #include "answers/buffers.h"
 #include "answers/document.h"
+#include "answers/growth.h"
+#include "answers/history.h"
 #include "answers/incidents.h"
+#include "answers/peak.h"
 #include "base/bits.h"
 #include "base/emit.h"
 #include "base/pool.h"
@@ -198,9 +201,10 @@ static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view
 	document_smi(&json, snapshot, &filter, NULL);
 	document_ps(&json, snapshot, &filter, NULL);
 	buffers_put(&json, snapshot);
-	incidents_put(&json, snapshot);
-	document_growth(&json, snapshot, &growth);
-	document_history(&json, snapshot, &history, 0x1000, NULL);
+	document_put(&json, &incidents_document, snapshot, snapshot);
+	growth_put(&json, snapshot, &growth);
+	document_put(&json, &history_document, snapshot,
+		     &(struct history_answer){snapshot, &history, NULL, 0x1000});
 	growth_deinit(&growth);
 	history_deinit(&history);
 	snapshot_free(snapshot);
@@ -227,7 +231,7 @@ static void fuzz_peaks(struct fuzz *fuzz, struct scan_book *book, struct view *v
 		assert(!peak->exact || known == peak->bytes);
 	}
 	snapshot_sort_peaks(snapshot);
-	assert(document_peaks(&json, snapshot, GROUP_SITE) == 0);
+	assert(peak_put(&json, snapshot, GROUP_SITE) == 0);
 	snapshot_free(snapshot);
 }
 

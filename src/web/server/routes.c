@@ -105,7 +105,7 @@ static int routes_cards(struct routes_ask *ask, FILE *out)
 	ask->arrived_ns -= bits_min(ask->arrived_ns, ROUTES_RECENT_NS);
 	r = routes_totals(ask, &snapshot);
 	if (r == 0)
-		document_cards(&json, snapshot);
+		document_put(&json, &cards_document, snapshot, snapshot);
 	return r;
 }
 

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* ttmem.ended/1: who a process was and how it ended, and ttmem.leaks/1: what it left as well. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "answers/fields.h"
+#include "answers/sites.h"
+
+struct document;
+struct ending;
+struct snapshot_process;
+
+/* What the kernel says; of code and signal one is known. */
+struct ended_exit {
+	uint32_t code, signal;
+	bool has_code;
+	const char *name; /* "SIGKILL"; NULL = none */
+};
+
+struct ended_row {
+	uint32_t pid, ns_pid, user_id;
+	const char *comm, *user, *container, *source;
+	uint64_t start_ns, ended_ns, bytes, buffers;
+	const char *how; /* "closed" or "died" */
+	bool execed;
+	const struct ended_exit *exit; /* NULL = not known */
+};
+
+struct leaks_row {
+	struct ended_row ended;
+	const char *recording; /* a file with its last minute; NULL = none */
+	uint64_t listed;       /* buffers that the report has kept */
+	uint64_t offset;       /* buffers that were on earlier pages */
+	bool is_totals_only;   /* only tt-metal's region told of it: its buffers are not known */
+	const struct site_row *sites;
+	size_t site_count;
+};
+
+struct ended_room {
+	struct ended_exit exit;
+	char signal[16];
+};
+
+extern const struct field ended_exit_fields[];
+extern const struct field ended_fields[];
+extern const struct field leaks_fields[];
+extern const struct field leaks_facts[]; /* those after the recording and before the lists */
+extern const struct field ended_facts[]; /* without the sums */
+extern const struct document ended_document, leaks_document;
+
+struct ended_row ended_row_of(const struct snapshot_process *process, const struct ending *ending,
+			      struct ended_room *room);
+
+/* NULL if it is not known. */
+const struct ended_exit *ended_exit_of(const struct ending *ending, struct ended_room *room);
+
+/* "exit" alone, as other documents have it. */
+void ended_put_exit(struct emit *json, const struct ending *ending);
