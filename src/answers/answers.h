@@ -3,8 +3,8 @@
 
 /*
  * What can be asked: each answer with its path over HTTP, and the fields of a query that it honours. Every
- * other field is refused: a filter that nobody reads would be a wrong answer. The command of the same name
- * takes its options from here, too.
+ * other field is refused, as parameter of a URL and as option of the command of that name: a filter that
+ * nobody reads would be a wrong answer.
  */
 
 #include <stdint.h>
@@ -46,6 +46,11 @@ enum answers_id {
 struct answer {
 	const char *path; /* NULL: many */
 	uint32_t honours; /* enum query_field */
+	uint32_t options; /* further ones, which only the command of that name takes */
+	/* Of one that comes in pages: */
+	uint32_t page;       /* rows that a command asks for at a time; each may be large */
+	const char *list;    /* the member that goes on on the next page */
+	const char *sublist; /* of its last row, a member that may go on too; NULL = none */
 };
 
 extern const struct answer answers[ANSWERS_COUNT];

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "answers/answers.h"
 #include "answers/buffers.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -19,6 +20,7 @@
 #include "cli/common/output.h"
 #include "cli/common/session.h"
 #include "model/amount.h"
+#include "model/query.h"
 #include "model/sites/group.h"
 #include "model/sites/site-rows.h"
 #include "model/snapshot.h"
@@ -28,14 +30,10 @@
 
 struct buffers {
 	struct snapshot_request request;
-	enum snapshot_order order;
-	const char *by; /* NULL = not grouped */
-	enum group_kind kind;
+	struct query query;
 	bool stacks;
 	bool json;
 	bool csv;
-	const char *name; /* a pattern; NULL = any */
-	uint32_t limit;   /* rows; 0 = all */
 	struct options_from from;
 };
 
@@ -44,14 +42,14 @@ static void buffers_pick(const struct buffers *buffers, struct snapshot *snapsho
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; buffers->name && i < snapshot->buffer_count; i++) {
+	for (size_t i = 0; buffers->query.name && i < snapshot->buffer_count; i++) {
 		const char *name = snapshot->buffers[i].name;
 
-		if (name &&
-		    pattern_matches(buffers->name, strlen(buffers->name), name, strlen(name)))
+		if (name && pattern_matches(buffers->query.name, strlen(buffers->query.name), name,
+					    strlen(name)))
 			snapshot->buffers[kept++] = snapshot->buffers[i];
 	}
-	if (buffers->name)
+	if (buffers->query.name)
 		snapshot->buffer_count = kept;
 }
 
@@ -60,11 +58,11 @@ static size_t buffers_cut(const struct buffers *buffers, struct snapshot *snapsh
 {
 	size_t left;
 
-	if (!buffers->limit || count <= buffers->limit)
+	if (!buffers->query.limit || count <= buffers->query.limit)
 		return count;
-	left = count - buffers->limit;
+	left = count - buffers->query.limit;
 	snapshot_note(snapshot, "--limit leaves out %zu row%s", left, left == 1 ? "" : "s");
-	return buffers->limit;
+	return buffers->query.limit;
 }
 
 static void buffers_print(const struct snapshot *snapshot, bool stacks)
@@ -125,7 +123,7 @@ static void buffers_csv_groups(const struct buffers *buffers, const struct snaps
 	puts(BUFFERS_GROUP_CSV);
 	for (size_t i = 0; i < list->count && !output_is_broken(); i++) {
 		const struct buffers_group group =
-			buffers_group_of(snapshot, buffers->kind, list, i, key);
+			buffers_group_of(snapshot, buffers->query.by, list, i, key);
 
 		fields_csv_row(stdout, &view, &group);
 	}
@@ -141,20 +139,20 @@ static void buffers_print_groups(const struct buffers *buffers, const struct sna
 		[GROUP_THREAD] = "THREAD",
 	};
 	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
-	bool sites = buffers->kind == GROUP_SITE;
+	bool sites = buffers->query.by == GROUP_SITE;
 	char key[BUFFERS_KEY], text[BUFFERS_KEY];
 	struct fields_view view;
 	struct table table;
 
 	fields_choose(&view, buffers_group_fields, BUFFERS_GROUP_TABLE);
-	view.columns[view.count - 1].title = titles[buffers->kind];
+	view.columns[view.count - 1].title = titles[buffers->query.by];
 	fields_table_begin(&table, stdout, &view, output_width());
 	for (size_t i = 0; sites && i < list->count; i++)
 		site_rows_add_stack(&rows, list->groups[i].stack);
 	site_rows_finish(&rows);
 	for (size_t i = 0; i < list->count && !output_is_broken(); i++) {
 		struct buffers_group group =
-			buffers_group_of(snapshot, buffers->kind, list, i, key);
+			buffers_group_of(snapshot, buffers->query.by, list, i, key);
 
 		if (sites)
 			group.shown = buffers_site(group.site, site_rows_text(&rows, i), text,
@@ -175,13 +173,13 @@ static int buffers_write_groups(const struct buffers *buffers, struct snapshot *
 {
 	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
 	struct emit json = EMIT_INIT(stdout);
-	int r = group_buffers(snapshot, buffers->kind, false, &list);
+	int r = group_buffers(snapshot, buffers->query.by, false, &list);
 
 	if (r < 0)
 		return r;
 	list.count = buffers_cut(buffers, snapshot, list.count);
 	if (buffers->json) {
-		buffers_put_groups(&json, snapshot, buffers->kind, &list);
+		buffers_put_groups(&json, snapshot, buffers->query.by, &list);
 		return 0;
 	}
 	if (buffers->csv) {
@@ -197,9 +195,9 @@ static int buffers_write(const struct buffers *buffers, struct snapshot *snapsho
 {
 	struct emit json = EMIT_INIT(stdout);
 
-	if (buffers->by)
+	if (buffers->query.given & QUERY_BY)
 		return buffers_write_groups(buffers, snapshot);
-	snapshot_sort_buffers(snapshot, buffers->order);
+	snapshot_sort_buffers(snapshot, buffers->query.order);
 	snapshot->buffer_count = buffers_cut(buffers, snapshot, snapshot->buffer_count);
 	if (buffers->json)
 		buffers_put(&json, snapshot);
@@ -210,42 +208,17 @@ static int buffers_write(const struct buffers *buffers, struct snapshot *snapsho
 	return 0;
 }
 
-static int buffers_parse_by(void *target, const char *text)
-{
-	struct buffers *buffers = target;
-
-	buffers->by = text;
-	return group_parse(text, &buffers->kind);
-}
-
-static int buffers_parse_sort(void *target, const char *text)
-{
-	enum snapshot_order *order = target;
-
-	if (strcmp(text, "size") == 0)
-		*order = SNAPSHOT_BY_SIZE;
-	else if (strcmp(text, "age") == 0)
-		*order = SNAPSHOT_BY_AGE;
-	else
-		return -EINVAL;
-	return 0;
-}
-
 static int buffers_parse(struct buffers *buffers, int argc, char **argv)
 {
 	const struct options_item items[] = {
-		{0, "pid", "PID", "only of this process", &buffers->request.filter, options_pid},
-		{'d', "device", "DEV|UID", "only on this device; may be given again",
-		 &buffers->request.filter, options_device},
-		{0, "type", "TYPE", TYPES_ALL, &buffers->request.filter, options_type},
+		{0, "pid", "PID", "only of this process"},
+		{'d', "device", "DEV|UID", "only on this device; may be given again"},
+		{0, "type", "TYPE", TYPES_ALL},
 		{0, "name", "PATTERN",
-		 "only with this name; * stands for any text, ? for one character", &buffers->name,
-		 options_text},
-		{0, "sort", "size|age", "largest first (the default) or oldest first",
-		 &buffers->order, buffers_parse_sort},
-		{0, "limit", "N", "only the first N rows", &buffers->limit, options_u32},
-		{0, "by", "name|phase|site|thread", "add up all buffers that have it in common",
-		 buffers, buffers_parse_by},
+		 "only with this name; * stands for any text, ? for one character"},
+		{0, "sort", "size|age", "largest first (the default) or oldest first"},
+		{0, "limit", "N", "only the first N rows", &buffers->query.limit, options_u32},
+		{0, "by", "name|phase|site|thread", "add up all buffers that have it in common"},
 		{0, "stacks", NULL, "with call stacks", &buffers->stacks, NULL},
 		{0, "ended", NULL, "also of ended processes whose memory is still known",
 		 &buffers->request.ended, NULL},
@@ -262,6 +235,8 @@ static int buffers_parse(struct buffers *buffers, int argc, char **argv)
 		.summary = "Every live buffer, or buffers added up.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
+		.query = &buffers->query,
+		.answer = &answers[ANSWERS_BUFFERS],
 	};
 	int r = options_parse_only(&options, argc, argv);
 
@@ -269,7 +244,7 @@ static int buffers_parse(struct buffers *buffers, int argc, char **argv)
 		r = options_mistake("buffers", "--json or --csv, not both");
 	/* A row does not show that it is of the past, and a recording has no log to read it from. */
 	if (r == 0 && buffers->request.closed &&
-	    (!buffers->json || buffers->by || buffers->from.file))
+	    (!buffers->json || (buffers->query.given & QUERY_BY) || buffers->from.file))
 		r = options_mistake("buffers",
 				    "--strict-close needs --json, without --by and --from");
 	return r;
@@ -287,12 +262,14 @@ static int buffers_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
+	buffers.request.filter = buffers.query.filter;
 	buffers.from.is_state = true;
 	r = session_start(&session, "buffers", &buffers.from, &buffers.request.filter);
 	if (r != 0)
 		return r;
 	/* Symbolizing takes time, so only what is shown gets names. */
-	if (buffers.stacks || buffers.json || (buffers.by && buffers.kind == GROUP_SITE))
+	if (buffers.stacks || buffers.json ||
+	    ((buffers.query.given & QUERY_BY) && buffers.query.by == GROUP_SITE))
 		buffers.request.namer = session_namer(session);
 	r = session_take(session, &buffers.request, &snapshot);
 	asked.is_json = buffers.json;
@@ -303,8 +280,8 @@ static int buffers_run(int argc, char **argv)
 	if (r == 0)
 		buffers_pick(&buffers, snapshot);
 	if (r == 0 && !asked.is_missing && snapshot->buffer_count == 0 && !buffers.json)
-		asked_for_tell_none(&asked,
-				    buffers.name ? "live buffer with that name" : "live buffer");
+		asked_for_tell_none(&asked, buffers.query.name ? "live buffer with that name"
+							       : "live buffer");
 	if (r == 0 && !buffers.json && !buffers.csv) {
 		output_page();
 		session_print_moment(session);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "answers/answers.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
@@ -17,6 +18,7 @@
 #include "cli/common/output.h"
 #include "cli/common/session-maps.h"
 #include "cli/common/session.h"
+#include "model/query.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -127,8 +129,7 @@ static void fit_print(const struct snapshot *snapshot, const struct space *space
 }
 
 struct fit {
-	struct filter filter;
-	struct memory_map_request request;
+	struct query query;
 	struct options_from from;
 	bool json;
 };
@@ -147,14 +148,12 @@ static int fit_parse_cores(void *target, const char *text)
 static int fit_parse(struct fit *fit, int argc, char **argv)
 {
 	const struct options_item items[] = {
-		{'d', "device", "DEV|UID", "on this device; may be given again", &fit->filter,
-		 options_device},
-		{0, "type", "TYPE", "in this memory (DRAM)", &fit->filter, options_type},
-		{0, "pid", "PID", "only of this process", &fit->filter, options_pid},
-		{0, "page", "SIZE", "size of its pages; without it they spread evenly",
-		 &fit->request.page_size, options_size},
+		{'d', "device", "DEV|UID", "on this device; may be given again"},
+		{0, "type", "TYPE", "in this memory (DRAM)"},
+		{0, "pid", "PID", "only of this process"},
+		{0, "page", "SIZE", "size of its pages; without it they spread evenly"},
 		{0, "cores", "N", "a sharded buffer, over so many cores (L1_SMALL has no others)",
-		 &fit->request.cores, fit_parse_cores},
+		 &fit->query.cores, fit_parse_cores},
 		OPTIONS_FROM(&fit->from),
 		{0, "json", NULL, "as JSON", &fit->json, NULL},
 	};
@@ -166,6 +165,8 @@ static int fit_parse(struct fit *fit, int argc, char **argv)
 			   "known.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
+		.query = &fit->query,
+		.answer = &answers[ANSWERS_FIT],
 		.shows_sizes = true,
 	};
 	int count = 0, r = options_parse(&options, argc, argv, &count);
@@ -174,18 +175,18 @@ static int fit_parse(struct fit *fit, int argc, char **argv)
 		return r;
 	if (count != 1)
 		return options_count(&options, "one size such as 512, 64K or 1.5GiB", count);
-	if (options_size(&fit->request.size, argv[0]) < 0)
+	if (options_size(&fit->query.size, argv[0]) < 0)
 		return options_mistake(
 			"fit", "expects a size such as 512, 64K or 1.5GiB, got \"%s\"", argv[0]);
-	if (!fit->filter.has_type) {
-		fit->filter.has_type = true;
-		fit->filter.type = TYPES_DRAM;
+	if (!fit->query.filter.has_type) {
+		fit->query.filter.has_type = true;
+		fit->query.filter.type = TYPES_DRAM;
 	}
-	if (!types_has_banks(fit->filter.type))
+	if (!types_has_banks(fit->query.filter.type))
 		return options_mistake("fit",
 				       "--type expects a memory of its own, got %s, which is "
 				       "part of L1",
-				       types_name(fit->filter.type));
+				       types_name(fit->query.filter.type));
 	return 0;
 }
 
@@ -199,25 +200,25 @@ static int fit_run(int argc, char **argv)
 	size_t refused, unknown;
 	int r = fit_parse(&fit, argc, argv);
 	struct asked_for asked = {
-		.command = "fit", .filter = &fit.filter, .is_json = fit.json, .rows = true};
+		.command = "fit", .filter = &fit.query.filter, .is_json = fit.json, .rows = true};
 
 	if (r != 0)
 		return options_exit(r);
 	output_start();
 	fit.from.is_state = true;
-	r = session_start(&session, "fit", &fit.from, &fit.filter);
+	r = session_start(&session, "fit", &fit.from, &fit.query.filter);
 	if (r != 0)
 		return r;
-	r = session_spaces_take(session, &fit.filter, &snapshot, &memory_map);
+	r = session_spaces_take(session, &fit.query.filter, &snapshot, &memory_map);
 	if (r < 0)
 		return output_fail("fit", "cannot look at processes", r);
 	fits = must_alloc(memory_map.count + 1, sizeof(*fits));
 	asked_for_check(&asked, session, snapshot);
-	refused = memory_map_fit(&memory_map, &fit.request, fits, &unknown);
+	refused = memory_map_fit(&memory_map, &fit.query, fits, &unknown);
 	if (fit.json) {
 		struct emit document = EMIT_INIT(stdout);
 
-		memory_map_document_fit(&document, &memory_map, snapshot, fits, fit.request.size);
+		memory_map_document_fit(&document, &memory_map, snapshot, fits, fit.query.size);
 	} else {
 		session_print_moment(session);
 		for (size_t i = 0; i < memory_map.count; i++)

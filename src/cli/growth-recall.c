@@ -16,7 +16,6 @@
 #include "model/types.h"
 #include "source/daemon-client/daemon-client.h"
 
-#define RECALL_PAGE 10000u /* points per page */
 #define RECALL_PROCESSES 32u
 
 static int recall_row(void *context, const json_t *row)
@@ -46,11 +45,12 @@ static int recall_one(struct daemon_client *remote, const struct snapshot *snaps
 		      const struct snapshot_process *process, size_t which, struct growth *growth)
 {
 	CLEANUP(growth_past_deinit) struct growth_past past = GROWTH_PAST_NULL;
-	struct daemon_pages_query query = {.document = "series",
-					   .list = "series",
-					   .pid = process->id.pid,
-					   .limit = RECALL_PAGE,
-					   .step_s = growth_past_spans[which].step_s};
+	struct daemon_pages_query query = {
+		.answer = &answers[ANSWERS_SERIES],
+		.query = {.given = QUERY_PID | QUERY_FROM | QUERY_STEP,
+			  .filter.pid = process->id.pid,
+			  .step_ms = growth_past_spans[which].step_s * 1000},
+	};
 	int r;
 
 	past.pid = process->id.pid;
@@ -60,7 +60,7 @@ static int recall_one(struct daemon_client *remote, const struct snapshot *snaps
 			 past.end_ns - bits_min(past.end_ns, growth_past_spans[which].span_ns));
 	if (past.begin_ns >= past.end_ns)
 		return 0;
-	query.from_ns = past.begin_ns;
+	query.query.from_ns = past.begin_ns;
 	r = daemon_pages_rows(remote, &query, recall_row, &past, NULL);
 	if (r != 0)
 		return r;

@@ -18,7 +18,6 @@
 
 #define TREND_NS UINT64_C(3600000000000)
 #define TREND_FINE_NS UINT64_C(600000000000) /* younger processes: one point per second */
-#define TREND_PAGE 10000u                    /* points per page */
 #define TREND_LINES_MAX 512u                 /* pairs of device and type of one process */
 
 struct growth_trend_lines {
@@ -85,11 +84,14 @@ static int growth_trend_one(struct daemon_client *remote, const struct snapshot 
 	struct growth_trend trend = {.pid = pid};
 	uint64_t hour = snapshot->time_ns - TREND_NS;
 	struct daemon_pages_query query = {
-		.document = "series", .list = "series", .pid = pid, .limit = TREND_PAGE};
+		.answer = &answers[ANSWERS_SERIES],
+		.query = {.given = QUERY_PID | QUERY_FROM | QUERY_STEP, .filter.pid = pid},
+	};
 	int r;
 
-	query.from_ns = bits_max(hour, growth_trend_start(snapshot, pid));
-	query.step_s = snapshot->time_ns - query.from_ns > TREND_FINE_NS ? 10 : 1;
+	query.query.from_ns = bits_max(hour, growth_trend_start(snapshot, pid));
+	query.query.step_ms =
+		snapshot->time_ns - query.query.from_ns > TREND_FINE_NS ? 10000 : 1000;
 	r = daemon_pages_rows(remote, &query, growth_trend_take, &lines, NULL);
 	if (r != 0)
 		return r;

@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 
+#include "answers/answers.h"
 #include "answers/document.h"
 #include "answers/growth.h"
 #include "base/bits.h"
@@ -24,6 +25,7 @@
 #include "cli/common/session.h"
 #include "cli/growth-recall.h"
 #include "cli/growth-trend.h"
+#include "model/query.h"
 #include "model/sites/site-rows.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -244,12 +246,13 @@ static int growth_run(int argc, char **argv)
 	CLEANUP(growth_deinit) struct growth growth = GROWTH_NULL;
 	struct options_from from = {0};
 	struct snapshot_request request = {.buffers = true};
+	struct query query = {0};
 	struct emit writer = EMIT_INIT(stdout);
 	struct asked_for asked = {.command = "growth", .filter = &request.filter, .rows = true};
 	uint32_t seconds = 0;
 	bool json = false;
 	const struct options_item items[] = {
-		{0, "pid", "PID", "only of this process", &request.filter, options_pid},
+		{0, "pid", "PID", "only of this process"},
 		{0, "seconds", "N",
 		 "how long to look (2, and what ttmemd remembers; a recording: all of it)",
 		 &seconds, options_u32},
@@ -262,6 +265,8 @@ static int growth_run(int argc, char **argv)
 		.summary = "Call sites of living processes whose bytes keep growing.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
+		.query = &query,
+		.answer = &answers[ANSWERS_GROWTH],
 	};
 	int r = options_parse_only(&options, argc, argv);
 
@@ -270,6 +275,7 @@ static int growth_run(int argc, char **argv)
 	output_start();
 	output_catch_stop();
 	asked.is_json = json;
+	request.filter = query.filter;
 	r = session_start(&session, "growth", &from, &request.filter);
 	if (r != 0)
 		return r;

@@ -10,39 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/answers.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/common/daemon-pages.h"
-#include "model/filter.h"
+#include "model/query.h"
 #include "model/snapshot.h"
 #include "model/types.h"
-#include "source/books/address-history.h"
 #include "source/daemon-client/daemon-client.h"
-
-#define HISTORY_TARGET_MAX 3000 /* enough for 64 devices given by id */
 
 void history_past_deinit(struct history_past *past)
 {
 	free(past->leaks);
 	free(past->incidents);
-}
-
-/* "/api/v1/history?..."; there is room for the most devices that a machine has. */
-static int history_past_target(const struct filter *filter, uint64_t address, char *ret_target)
-{
-	FILE *out = fmemopen(ret_target, HISTORY_TARGET_MAX, "w");
-
-	if (!out)
-		return -errno;
-	fprintf(out, "/api/v1/history?only=past&address=0x%" PRIx64, address);
-	if (filter->pid)
-		fprintf(out, "&pid=%" PRIu32, filter->pid);
-	if (filter->has_type)
-		fprintf(out, "&type=%s", types_name(filter->type));
-	for (uint32_t i = 0; i < filter->device_count; i++)
-		fprintf(out, filter->devices[i].by_id ? "&device=0x%" PRIx64 : "&device=%" PRIu64,
-			filter->devices[i].value);
-	return fclose(out) < 0 ? -errno : 0;
 }
 
 /* A member of "past" as text. NULL if it is not a list, or out of memory. */
@@ -83,7 +63,7 @@ static void history_past_heed(const json_t *document, struct snapshot *snapshot)
 }
 
 /* 0, a daemon_client_outcome, or a negative errno. */
-static int history_past_get(struct daemon_client *remote, const char *target,
+static int history_past_get(struct daemon_client *remote, const struct query *query,
 			    struct snapshot *snapshot, struct history_past *ret_past)
 {
 	CLEANUP(history_past_deinit) struct history_past past = {.leaks = NULL};
@@ -91,7 +71,7 @@ static int history_past_get(struct daemon_client *remote, const char *target,
 	CLEANUP_FREE char *text = NULL;
 	const json_t *rows;
 	size_t length;
-	int r = daemon_client_get(remote, target, &text, &length);
+	int r = daemon_client_get(remote, answers[ANSWERS_HISTORY].path, query, &text, &length);
 
 	if (r != 0)
 		return r;
@@ -109,15 +89,16 @@ static int history_past_get(struct daemon_client *remote, const char *target,
 	return 0;
 }
 
-int history_past_ask(struct daemon_client *remote, const struct address_history_wish *wish,
+int history_past_ask(struct daemon_client *remote, const struct query *query,
 		     struct snapshot *snapshot, struct history_past *ret_past)
 {
 	int noted = daemon_client_outcome(remote); /* by daemon_client_note() */
-	char target[HISTORY_TARGET_MAX];
-	int r = history_past_target(&wish->filter, wish->address, target);
+	struct query past = *query;
+	int r;
 
-	if (r == 0)
-		r = history_past_get(remote, target, snapshot, ret_past);
+	past.given |= QUERY_ONLY;
+	past.only_past = true;
+	r = history_past_get(remote, &past, snapshot, ret_past);
 	if (r > 0)
 		history_past_miss(remote, noted, snapshot);
 	return r < 0 ? r : 0;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct address_history_wish;
+struct query;
 struct daemon_client;
 struct snapshot;
 
@@ -20,7 +20,7 @@ struct history_past {
  * Without a daemon that remembers anything both lists are NULL. If it should but does not tell, or
  * not all, @snapshot gets a note and is no longer exact. 0 or a negative errno.
  */
-int history_past_ask(struct daemon_client *remote, const struct address_history_wish *wish,
+int history_past_ask(struct daemon_client *remote, const struct query *query,
 		     struct snapshot *snapshot, struct history_past *ret_past);
 void history_past_deinit(struct history_past *past);
 

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "answers/answers.h"
 #include "answers/document.h"
 #include "answers/history.h"
 #include "base/bits.h"
@@ -23,6 +24,7 @@
 #include "cli/common/session.h"
 #include "cli/history-past.h"
 #include "model/filter.h"
+#include "model/query.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "recording/read/recording.h"
@@ -35,6 +37,7 @@
 
 struct history_options {
 	struct address_history_wish wish;
+	struct query query;
 	struct options_from from;
 	bool json;
 	bool stacks;
@@ -150,7 +153,7 @@ static void history_print(const struct history *history, const struct snapshot *
 	if (past)
 		remembered = history_past_print(past, snapshot);
 	if (history->count == 0 && !remembered)
-		printf("nothing is known of address 0x%" PRIx64 "\n", options->wish.address);
+		printf("nothing is known of address 0x%" PRIx64 "\n", options->query.address);
 	session_print_notes(snapshot);
 }
 
@@ -159,7 +162,7 @@ static int history_collect(struct history *history, struct address_history_wish 
 {
 	CLEANUP(snapshot_cleanup) struct snapshot *totals = NULL;
 	CLEANUP(view_deinit) struct view view = VIEW_NULL;
-	struct snapshot_request request = {.buffers = true, .filter = wish->filter};
+	struct snapshot_request request = {.buffers = true, .filter = wish->query->filter};
 	static const struct snapshot_request everything = {0};
 	struct scan *scan = session_scan(session);
 	int r = session_take(session, &everything, &totals);
@@ -183,12 +186,10 @@ static int history_collect(struct history *history, struct address_history_wish 
 
 static int history_parse(int argc, char **argv, struct history_options *ret_options)
 {
-	struct filter *filter = &ret_options->wish.filter;
 	const struct options_item items[] = {
-		{'d', "device", "DEV|UID", "only on this device; may be given again", filter,
-		 options_device},
-		{0, "pid", "PID", "only of this process", filter, options_pid},
-		{0, "type", "TYPE", "only of this type", filter, options_type},
+		{'d', "device", "DEV|UID", "only on this device; may be given again"},
+		{0, "pid", "PID", "only of this process"},
+		{0, "type", "TYPE", "only of this type"},
 		{0, "stacks", NULL, "with the call stack of each event", &ret_options->stacks,
 		 NULL},
 		OPTIONS_FROM(&ret_options->from),
@@ -202,6 +203,8 @@ static int history_parse(int argc, char **argv, struct history_options *ret_opti
 			"The life of one address (decimal, or hexadecimal with 0x), oldest first.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
+		.query = &ret_options->query,
+		.answer = &answers[ANSWERS_HISTORY],
 	};
 	int count, r = options_parse(&options, argc, argv, &count);
 
@@ -209,7 +212,7 @@ static int history_parse(int argc, char **argv, struct history_options *ret_opti
 		return r;
 	if (count != 1)
 		return options_count(&options, "one address such as 0x1000 or 4096", count);
-	if (text_parse_u64(argv[0], &ret_options->wish.address) < 0)
+	if (query_set(&ret_options->query, query_find("address", QUERY_ADDRESS), argv[0]) < 0)
 		return options_mistake("history",
 				       "expects an address such as 0x1000 or 4096, got \"%s\"",
 				       argv[0]);
@@ -231,7 +234,7 @@ static void history_write(const struct history *history, const struct snapshot *
 			.snapshot = snapshot,
 			.history = history,
 			.past = past ? &rows : NULL,
-			.address = options->wish.address,
+			.address = options->query.address,
 		};
 
 		document_put(&writer, &history_document, snapshot, &answer);
@@ -246,14 +249,14 @@ static int history_run(int argc, char **argv)
 	CLEANUP(history_deinit) struct history history = HISTORY_NULL;
 	CLEANUP(history_past_deinit) struct history_past past = {.leaks = NULL};
 	CLEANUP(session_cleanup) struct session *session = NULL;
-	struct history_options options = {.json = false};
+	struct history_options options = {.wish.query = &options.query};
 	struct address_history_wish *wish = &options.wish;
 	int r = history_parse(argc, argv, &options);
 
 	if (r != 0)
 		return options_exit(r);
 	output_start();
-	r = session_start(&session, "history", &options.from, &wish->filter);
+	r = session_start(&session, "history", &options.from, &options.query.filter);
 	if (r != 0)
 		return r;
 	snapshot = must_have(snapshot_new(clock_ns(CLOCK_REALTIME)));
@@ -261,7 +264,7 @@ static int history_run(int argc, char **argv)
 		wish->namer = session_namer(session);
 	r = history_collect(&history, wish, session, snapshot);
 	if (r == 0 && !session_recording(session))
-		r = history_past_ask(session_remote(session), wish, snapshot, &past);
+		r = history_past_ask(session_remote(session), wish->query, snapshot, &past);
 	if (r < 0)
 		return output_fail("history", "cannot look at processes", r);
 	snapshot->time_ns = session_now(session);

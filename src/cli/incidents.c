@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "answers/answers.h"
 #include "answers/document.h"
 #include "answers/incidents.h"
 #include "base/bits.h"
@@ -252,25 +253,19 @@ static int incidents_recall_print(void *context, const json_t *row)
  * Incidents from the daemon, including those of ended processes. 0, an outcome, or a negative
  * errno; @ret_is_begun: something was written.
  */
-static int incidents_recall(struct daemon_client *remote, const struct filter *filter, bool json,
-			    bool *ret_is_begun)
+static int incidents_recall(struct daemon_client *remote, const struct daemon_pages_query *query,
+			    bool json, bool *ret_is_begun)
 {
 	struct incidents_recalled recalled = {0};
-	const struct daemon_pages_query query = {
-		.document = "incidents",
-		.list = "incidents",
-		.names = true,
-		.pid = filter->pid,
-	};
 	uint64_t hidden;
 	int r;
 
 	if (json)
-		return daemon_pages_document(remote, &query, stdout, ret_is_begun);
-	r = daemon_pages_rows(remote, &query, incidents_recall_print, &recalled, &hidden);
+		return daemon_pages_document(remote, query, stdout, ret_is_begun);
+	r = daemon_pages_rows(remote, query, incidents_recall_print, &recalled, &hidden);
 	*ret_is_begun = recalled.count > 0;
 	if (r == 0 && recalled.count == 0)
-		incidents_print_none(filter, hidden > 0);
+		incidents_print_none(&query->query.filter, hidden > 0);
 	if (r == 0 && recalled.leak_sites > 0)
 		printf("leak: %" PRIu64 " buffer%s of %" PRIu64
 		       " call site%s left by ended processes; \"ttmem leaks\" lists them\n",
@@ -299,11 +294,12 @@ static int incidents_run(int argc, char **argv)
 	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct snapshot_request request = {.incidents = true, .explained = INCIDENTS_EXPLAINED};
+	struct daemon_pages_query query = {.answer = &answers[ANSWERS_INCIDENTS], .names = true};
 	struct asked_for asked = {.command = "incidents", .filter = &request.filter};
 	struct options_from from = {0};
 	bool json = false, is_begun = false;
 	const struct options_item items[] = {
-		{0, "pid", "PID", "only of this process", &request.filter, options_pid},
+		{0, "pid", "PID", "only of this process"},
 		{0, "strict-close", NULL,
 		 "also what was live when its device was closed; of running processes, without the "
 		 "daemon",
@@ -318,6 +314,8 @@ static int incidents_run(int argc, char **argv)
 			   "overlapping memory, and what ended processes left.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
+		.query = &query.query,
+		.answer = query.answer,
 	};
 	CLEANUP_FREE char *older = NULL; /* why the daemon's records are missing */
 	int r = options_parse_only(&options, argc, argv);
@@ -325,12 +323,13 @@ static int incidents_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
+	request.filter = query.query.filter;
 	r = session_start(&session, "incidents", &from, &request.filter);
 	if (r != 0)
 		return r;
 	/* A daemon has such incidents only if it was started to collect them, and of ended processes. */
 	if (!session_recording(session) && !request.held_at_close) {
-		r = incidents_recall(session_remote(session), &request.filter, json, &is_begun);
+		r = incidents_recall(session_remote(session), &query, json, &is_begun);
 		if (r == 0)
 			return output_finish();
 		if (is_begun) {

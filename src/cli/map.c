@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "answers/answers.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
@@ -14,6 +15,7 @@
 #include "cli/common/output.h"
 #include "cli/common/session-maps.h"
 #include "cli/common/session.h"
+#include "model/query.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -98,15 +100,14 @@ static int map_run(int argc, char **argv)
 	CLEANUP(session_cleanup) struct session *session = NULL;
 	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	CLEANUP(memory_map_deinit) struct memory_map memory_map = MEMORY_MAP_NULL;
-	struct filter filter = {0};
-	struct asked_for asked = {.command = "map", .filter = &filter, .rows = true};
+	struct query query = {0};
+	struct asked_for asked = {.command = "map", .filter = &query.filter, .rows = true};
 	struct options_from from = {0};
 	bool json = false;
 	const struct options_item items[] = {
-		{'d', "device", "DEV|UID", "only this device; may be given again", &filter,
-		 options_device},
-		{0, "type", "TYPE", "only this memory: " TYPES_MEMORIES, &filter, options_type},
-		{0, "pid", "PID", "only of this process", &filter, options_pid},
+		{'d', "device", "DEV|UID", "only this device; may be given again"},
+		{0, "type", "TYPE", "only this memory: " TYPES_MEMORIES},
+		{0, "pid", "PID", "only of this process"},
 		OPTIONS_FROM(&from),
 		{0, "json", NULL, "as JSON, with every free block", &json, NULL},
 	};
@@ -115,22 +116,24 @@ static int map_run(int argc, char **argv)
 		.summary = "Live buffers and free blocks of each device's memory.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
+		.query = &query,
+		.answer = &answers[ANSWERS_MAP],
 		.shows_sizes = true,
 	};
 	int r = options_parse_only(&options, argc, argv);
 
-	if (r == 0 && filter.has_type && !types_has_banks(filter.type))
+	if (r == 0 && query.filter.has_type && !types_has_banks(query.filter.type))
 		r = options_mistake(
 			"map", "--type expects a memory of its own, got %s, which is part of L1",
-			types_name(filter.type));
+			types_name(query.filter.type));
 	if (r != 0)
 		return options_exit(r);
 	output_start();
 	from.is_state = true;
-	r = session_start(&session, "map", &from, &filter);
+	r = session_start(&session, "map", &from, &query.filter);
 	if (r != 0)
 		return r;
-	r = session_spaces_take(session, &filter, &snapshot, &memory_map);
+	r = session_spaces_take(session, &query.filter, &snapshot, &memory_map);
 	if (r < 0)
 		return output_fail("map", "cannot look at processes", r);
 	asked.is_json = json;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "answers/answers.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -19,6 +20,7 @@
 #include "cli/common/daemon-pages.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
+#include "model/query.h"
 #include "source/daemon-client/daemon-client.h"
 
 #define OPEN_CODE_LENGTH 64u
@@ -31,18 +33,14 @@ struct open_wish {
 	const char *place; /* PID or DEV; NULL = the overview */
 };
 
-static int open_path(const struct open_wish *wish, char *ret_path, size_t size)
+static int open_query(const struct open_wish *wish, struct query *ret_query)
 {
 	const char *user = wish->user ? wish->user : browser_default_user();
-	uint32_t number = 0;
 
-	(void)snprintf(ret_path, size, "/api/v1/open"); /* fits */
 	if (!user)
 		return 0;
-	if (browser_find_user("open", user, &number) < 0)
-		return -1;
-	(void)snprintf(ret_path, size, "/api/v1/open?browser=%" PRIu32, number); /* fits */
-	return 0;
+	ret_query->given = QUERY_BROWSER;
+	return browser_find_user("open", user, &ret_query->browser);
 }
 
 /* The page of a process or a device, as the dashboard names it after "#/". False: there is none. */
@@ -91,7 +89,7 @@ static int open_choose(struct daemon_client *remote, const char *wanted, char *r
 	*ret_place = '\0';
 	if (!wanted)
 		return 0;
-	r = daemon_client_get(remote, "/api/v1/smi", &text, &length);
+	r = daemon_client_get(remote, answers[ANSWERS_SMI].path, NULL, &text, &length);
 	if (r != 0)
 		return daemon_pages_fail("open", remote, r);
 	smi = daemon_pages_load(text, length);
@@ -138,7 +136,7 @@ static int open_answer(const struct open_wish *wish, const json_t *answer, const
 	return output_finish();
 }
 
-static int open_ask(const struct open_wish *wish, const char *path)
+static int open_ask(const struct open_wish *wish, const struct query *query)
 {
 	CLEANUP(daemon_client_cleanup) struct daemon_client *remote = NULL;
 	CLEANUP(daemon_pages_unload) json_t *answer = NULL;
@@ -152,7 +150,7 @@ static int open_ask(const struct open_wish *wish, const char *path)
 	r = open_choose(remote, wish->place, place);
 	if (r != 0)
 		return r;
-	r = daemon_client_get(remote, path, &text, &length);
+	r = daemon_client_get(remote, answers[ANSWERS_OPEN].path, query, &text, &length);
 	if (r != 0)
 		return daemon_pages_fail("open", remote, r);
 	answer = daemon_pages_load(text, length);
@@ -173,7 +171,7 @@ static int open_run(int argc, char **argv)
 		.items = items,
 		.count = ARRAY_SIZE(items),
 	};
-	char path[64];
+	struct query query = {0};
 	int count = 0;
 	int r = options_parse(&options, argc, argv, &count);
 
@@ -182,10 +180,10 @@ static int open_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	wish.place = count ? argv[0] : NULL;
-	if (open_path(&wish, path, sizeof(path)) < 0)
+	if (open_query(&wish, &query) < 0)
 		return COMMAND_USAGE;
 	output_start();
-	return open_ask(&wish, path);
+	return open_ask(&wish, &query);
 }
 
 const struct command open_command = {

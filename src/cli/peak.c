@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/answers.h"
 #include "answers/document.h"
 #include "answers/peak.h"
 #include "base/bits.h"
@@ -26,6 +27,7 @@
 #include "cli/common/output.h"
 #include "cli/common/peak-text.h"
 #include "cli/common/session.h"
+#include "model/query.h"
 #include "model/sites/group.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -35,8 +37,7 @@
 
 struct peak {
 	struct snapshot_request request;
-	enum group_kind kind;
-	const char *by;
+	struct query query;
 	struct options_from from;
 	bool json;
 };
@@ -110,19 +111,15 @@ static bool peak_wants(const struct peak *peak, const json_t *row)
 static void peak_ask(const struct peak *peak, struct daemon_client *remote, json_t *peaks)
 {
 	CLEANUP(daemon_pages_unload) json_t *document = NULL;
-	const struct filter *filter = &peak->request.filter;
+	struct query query = peak->query;
 	CLEANUP_FREE char *text = NULL;
-	char target[64];
 	size_t length, i;
 	json_t *row;
 
 	if (!remote || daemon_client_outcome(remote) != 0)
 		return;
-	(void)snprintf(target, sizeof(target), "/api/v1/peak?by=%s", peak->by);
-	if (filter->pid)
-		(void)snprintf(target, sizeof(target), "/api/v1/peak?by=%s&pid=%" PRIu32, peak->by,
-			       filter->pid);
-	if (daemon_client_get(remote, target, &text, &length) != 0)
+	query.given &= QUERY_BY | QUERY_PID; /* which of its rows are wanted is seen here */
+	if (daemon_client_get(remote, answers[ANSWERS_PEAK].path, &query, &text, &length) != 0)
 		return;
 	document = daemon_pages_load(text, length);
 	json_array_foreach(json_object_get(document, "peaks"), i, row)
@@ -132,24 +129,14 @@ static void peak_ask(const struct peak *peak, struct daemon_client *remote, json
 	}
 }
 
-static int peak_by(void *target, const char *text)
-{
-	struct peak *peak = target;
-	int r = group_parse(text, &peak->kind);
-
-	peak->by = text;
-	/* Which thread allocated what has been freed since is not known. */
-	return r == 0 && peak->kind == GROUP_THREAD ? -EINVAL : r;
-}
-
 static int peak_parse(struct peak *peak, int argc, char **argv)
 {
 	const struct options_item items[] = {
-		{0, "pid", "PID", "only of this process", &peak->request.filter, options_pid},
-		{'d', "device", "DEV|UID", "only on this device", &peak->request.filter,
-		 options_device},
-		{0, "type", "TYPE", TYPES_ALL, &peak->request.filter, options_type},
-		{0, "by", "name|phase|site", "add up by this (site)", peak, peak_by},
+		{0, "pid", "PID", "only of this process"},
+		{'d', "device", "DEV|UID", "only on this device"},
+		{0, "type", "TYPE", TYPES_ALL},
+		/* Which thread allocated what has been freed since is not known. */
+		{0, "by", "name|phase|site", "add up by this (site)"},
 		{0, "ended", NULL, "also of ended processes, as ttmemd remembers them",
 		 &peak->request.ended, NULL},
 		OPTIONS_FROM(&peak->from),
@@ -161,6 +148,8 @@ static int peak_parse(struct peak *peak, int argc, char **argv)
 		.summary = "What was live at the highest moment of each process, device and type.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
+		.query = &peak->query,
+		.answer = &answers[ANSWERS_PEAK],
 	};
 
 	return options_parse_only(&options, argc, argv);
@@ -177,7 +166,7 @@ static json_t *peak_read_own(const struct peak *peak, const struct snapshot *sna
 
 	if (!out)
 		return NULL;
-	r = peak_put(&json, snapshot, peak->kind);
+	r = peak_put(&json, snapshot, peak->query.by);
 	if (fclose(out) != 0 || r < 0)
 		return NULL;
 	return daemon_pages_load(text, length);
@@ -239,8 +228,8 @@ static int peak_show(const struct peak *peak, struct session *session, struct as
 static int peak_run(int argc, char **argv)
 {
 	CLEANUP(session_cleanup) struct session *session = NULL;
-	struct peak peak = {
-		.request = {.buffers = true, .at_peak = true}, .kind = GROUP_SITE, .by = "site"};
+	struct peak peak = {.request = {.buffers = true, .at_peak = true},
+			    .query = {.given = QUERY_BY, .by = GROUP_SITE}};
 	struct asked_for asked = {.command = "peak", .filter = &peak.request.filter, .rows = true};
 	int r = peak_parse(&peak, argc, argv);
 
@@ -248,10 +237,11 @@ static int peak_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	asked.is_json = peak.json;
+	peak.request.filter = peak.query.filter;
 	r = session_start(&session, "peak", &peak.from, &peak.request.filter);
 	if (r != 0)
 		return r;
-	if (peak.kind == GROUP_SITE)
+	if (peak.query.by == GROUP_SITE)
 		peak.request.namer = session_namer(session);
 	peak.request.ended = peak.request.ended || session_recording(session);
 	r = peak_show(&peak, session, &asked);

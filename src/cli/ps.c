@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "answers/answers.h"
 #include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -19,11 +20,12 @@
 #include "cli/common/session.h"
 #include "model/amount.h"
 #include "model/filter.h"
+#include "model/query.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
 struct ps {
-	struct filter filter;
+	struct query query;
 	struct options_from from;
 	bool json;
 	bool csv;
@@ -130,13 +132,13 @@ static bool ps_wants(const struct ps *ps, const struct snapshot *snapshot,
 {
 	const struct snapshot_device *row = &snapshot->devices[part->row];
 
-	return filter_wants_device(&ps->filter, row->device, row->unique_id);
+	return filter_wants_device(&ps->query.filter, row->device, row->unique_id);
 }
 
 /* Nothing is known about untracked ones. */
 static bool ps_wants_process(const struct ps *ps, const struct snapshot_process *process)
 {
-	return !process->untracked && filter_wants_pid(&ps->filter, process->id.pid);
+	return !process->untracked && filter_wants_pid(&ps->query.filter, process->id.pid);
 }
 
 static void ps_csv_memory(const struct snapshot_process *process, const struct snapshot_part *part,
@@ -206,7 +208,7 @@ static void ps_print(const struct ps *ps, const struct snapshot *snapshot)
 			if (ps_driver(&table, process, &process->parts[k]))
 				idle = false;
 		}
-		if (!idle || ps->filter.device_count)
+		if (!idle || ps->query.filter.device_count)
 			continue;
 		ps_who(&table, process); /* its book is empty */
 		table_rest(&table, "-");
@@ -221,7 +223,8 @@ static void ps_write(const struct ps *ps, struct session *session, const struct 
 	struct emit writer = EMIT_INIT(stdout);
 
 	if (ps->json) {
-		document_ps(&writer, snapshot, &ps->filter, command_lines_init(&lines, session));
+		document_ps(&writer, snapshot, &ps->query.filter,
+			    command_lines_init(&lines, session));
 	} else if (ps->csv) {
 		ps_csv(ps, snapshot);
 	} else {
@@ -233,9 +236,8 @@ static void ps_write(const struct ps *ps, struct session *session, const struct 
 static int ps_parse(struct ps *ps, int argc, char **argv)
 {
 	const struct options_item items[] = {
-		{0, "pid", "PID", "only this process", &ps->filter, options_pid},
-		{'d', "device", "DEV|UID", "only on this device; may be given again", &ps->filter,
-		 options_device},
+		{0, "pid", "PID", "only this process"},
+		{'d', "device", "DEV|UID", "only on this device; may be given again"},
 		OPTIONS_FROM(&ps->from),
 		{0, "json", NULL, "as JSON, with all counters", &ps->json, NULL},
 		{0, "csv", NULL, "as CSV", &ps->csv, NULL},
@@ -246,6 +248,8 @@ static int ps_parse(struct ps *ps, int argc, char **argv)
 		.summary = "What each process holds, per device and type.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
+		.query = &ps->query,
+		.answer = &answers[ANSWERS_PS],
 	};
 	int r = options_parse_only(&options, argc, argv);
 
@@ -260,14 +264,14 @@ static int ps_run(int argc, char **argv)
 	CLEANUP(session_cleanup) struct session *session = NULL;
 	const struct snapshot_request request = {0};
 	struct ps ps = {.json = false};
-	struct asked_for asked = {.command = "ps", .filter = &ps.filter};
+	struct asked_for asked = {.command = "ps", .filter = &ps.query.filter};
 	int r = ps_parse(&ps, argc, argv);
 
 	if (r != 0)
 		return options_exit(r);
 	output_start();
 	ps.from.is_state = true;
-	r = session_start(&session, "ps", &ps.from, &ps.filter);
+	r = session_start(&session, "ps", &ps.from, &ps.query.filter);
 	if (r != 0)
 		return r;
 	r = session_take(session, &request, &snapshot);

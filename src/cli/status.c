@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "answers/answers.h"
 #include "answers/document.h"
 #include "answers/status.h"
 #include "base/bits.h"
@@ -160,7 +161,7 @@ static int status_run(int argc, char **argv)
 	r = daemon_client_new(&remote);
 	if (r < 0)
 		return output_fail("status", "cannot ask ttmemd", r);
-	r = daemon_client_get(remote, "/api/v1/status", &text, &length);
+	r = daemon_client_get(remote, answers[ANSWERS_STATUS].path, NULL, &text, &length);
 	if (r != 0 && json) {
 		status_json_none(remote);
 		(void)output_finish(); /* the exit code is 1 anyway */

@@ -22,7 +22,6 @@
 #include "tui/model.h"
 #include "tui/series.h"
 
-#define TOP_CHARTS_PAGE 10000u   /* points */
 #define TOP_CHARTS_PROCESSES 32u /* a request each, while the first screen waits */
 #define TOP_CHARTS_MAX 256u
 #define TOP_CHARTS_POINTS (SERIES_SECONDS + 1)
@@ -115,12 +114,11 @@ static int top_charts_ask(struct top_charts *self, struct daemon_client *remote,
 			  uint64_t from_ns)
 {
 	const struct daemon_pages_query query = {
-		.document = "series",
-		.list = "series",
-		.pid = pid,
-		.limit = TOP_CHARTS_PAGE,
-		.from_ns = from_ns,
-		.step_s = 1,
+		.answer = &answers[ANSWERS_SERIES],
+		.query = {.given = QUERY_FROM | QUERY_STEP | (pid ? QUERY_PID : 0),
+			  .filter.pid = pid,
+			  .from_ns = from_ns,
+			  .step_ms = 1000},
 	};
 
 	return daemon_pages_rows(remote, &query, top_charts_row, self, NULL);

@@ -15,6 +15,7 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
+#include "model/query.h"
 #include "source/daemon-client/daemon-client.h"
 #include "tui/terminal.h"
 #include "tui/tui.h"
@@ -167,12 +168,12 @@ static int top_run(int argc, char **argv)
 {
 	CLEANUP(top_recording_deinit) struct top_recording recording = {.incidents = NULL};
 	struct options_from from = {.file = NULL};
+	struct query query = {0};
 	struct tui_options tui = {.refresh_ms = TOP_REFRESH_MS, .is_stopped = output_is_stopped};
 	const struct options_item items[] = {
 		{'r', "refresh", "MS", "milliseconds between two refreshes (1000)", &tui.refresh_ms,
 		 options_u32},
-		{'d', "device", "DEV|UID", "only this device; may be given again", &tui.filter,
-		 options_device},
+		{'d', "device", "DEV|UID", "only this device; may be given again"},
 		{'a', "all", NULL, "closed devices and ended processes too", &tui.all, NULL},
 		{0, "ascii", NULL, "draw with plain letters", &tui.ascii, NULL},
 		OPTIONS_FROM(&from),
@@ -184,12 +185,15 @@ static int top_run(int argc, char **argv)
 			   "\"p\" to the peak, \"i\" to the next incident.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
+		.query = &query,
+		.honours = QUERY_DEVICE,
 	};
 	struct poller_feed feeds[2];
 	int r = options_parse_only(&options, argc, argv);
 
 	if (r != 0)
 		return options_exit(r);
+	tui.filter = query.filter;
 	r = top_feeds(&from, feeds);
 	if (r == 0)
 		r = top_travel(&from, feeds, &recording, &tui);

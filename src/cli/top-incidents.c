@@ -17,7 +17,7 @@
 #include "source/daemon-client/daemon-client.h"
 #include "tui/incident-rows.h"
 
-#define TOP_PAGE 200u           /* rows of a page, and the most shown of each kind */
+#define TOP_PAGE 200u           /* rows of each kind, at most */
 #define TOP_SITES 20u           /* call sites shown of a leak */
 #define TOP_ENOUGH (-ECANCELED) /* stops the walk over pages */
 
@@ -226,17 +226,11 @@ static int top_incident(void *context, const json_t *incident)
 }
 
 static int top_walk(struct daemon_client *remote, struct incident_rows *incident_rows,
-		    const char *document, const char *list, daemon_pages_fn *fn)
+		    const struct daemon_pages_query *query, daemon_pages_fn *fn)
 {
-	const struct daemon_pages_query query = {
-		.document = document,
-		.list = list,
-		.no_buffers = strcmp(document, "leaks") == 0,
-		.limit = TOP_PAGE,
-	};
 	struct top_walk walk = {.incident_rows = incident_rows};
 	uint64_t hidden;
-	int r = daemon_pages_rows(remote, &query, fn, &walk, &hidden);
+	int r = daemon_pages_rows(remote, query, fn, &walk, &hidden);
 
 	incident_rows->hidden = hidden; /* the incidents', asked for last, have the leaks in it */
 	if (r != TOP_ENOUGH)
@@ -247,7 +241,10 @@ static int top_walk(struct daemon_client *remote, struct incident_rows *incident
 
 int top_past(struct daemon_client *remote, struct incident_rows *incident_rows)
 {
-	int r = top_walk(remote, incident_rows, "leaks", "processes", top_leak);
+	static const struct daemon_pages_query leaks = {.answer = &answers[ANSWERS_LEAKS],
+							.query.given = QUERY_BUFFERS};
+	static const struct daemon_pages_query incidents = {.answer = &answers[ANSWERS_INCIDENTS]};
+	int r = top_walk(remote, incident_rows, &leaks, top_leak);
 
-	return r ? r : top_walk(remote, incident_rows, "incidents", "incidents", top_incident);
+	return r ? r : top_walk(remote, incident_rows, &incidents, top_incident);
 }

@@ -316,7 +316,7 @@ static int provide_history(void *context, const struct query *query,
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
 	struct daemon *daemon = context;
-	struct address_history_wish wish = {.address = query->address, .filter = query->filter};
+	struct address_history_wish wish = {.query = query};
 	CLEANUP(recorder_documents_rows_deinit) struct recorder_rows rows = {.leaks = NULL};
 	struct history history = HISTORY_NULL;
 	struct snapshot *snapshot = NULL, *totals = NULL;

@@ -48,12 +48,9 @@ enum query_field {
 	QUERY_CHANGES = 1u << 20,
 	QUERY_CORES = 1u << 21,
 	QUERY_PER_BANK = 1u << 22,
-	/* Only options of commands: */
 	QUERY_USER = 1u << 23,
 	QUERY_NAME = 1u << 24,
 };
-
-#define QUERY_NOT_IN_URLS (QUERY_USER | QUERY_NAME)
 
 /* Without a field, its member is 0 or NULL; where that is a value too, ask @given. */
 struct query {

@@ -126,8 +126,7 @@ static int serve_history(void *context, const struct query *query, const struct 
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	struct history history = HISTORY_NULL;
 	struct scan *scan = book_source_scan(serve->books);
-	const struct address_history_wish wish = {.address = query->address,
-						  .filter = query->filter};
+	const struct address_history_wish wish = {.query = query};
 	int r;
 
 	if (!snapshot)

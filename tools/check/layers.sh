@@ -84,7 +84,7 @@ BEGIN {
 	folder("cli/budget", "base book/read model answers source/books recording/read cli/common")
 	folder("cli/run", "base wire book/format book/read model answers recording/flight recording/write source/proc source/books cli/common cli/budget ttmem/ttmem.h")
 	folder("cli/selftest", "base model compat/wire cli/common cli/run ttmem/ttmem.h")
-	folder("cli/leaks", "base model recording/json source/daemon-client cli/common")
+	folder("cli/leaks", "base model answers recording/json source/daemon-client cli/common")
 	folder("cli/smi", "base model answers source/fleet cli/common ttmem/ttmem.h")
 	folder("cli/watch", "base book/format book/read model answers compat/logs source/books cli/common ttmem/ttmem.h")
 	folder("cli", "base book/format book/read model answers symbol source/proc source/books source/daemon-client recording/read sim tui cli/common cli/run cli/smi ttmem/ttmem.h", "recording/testing")

@@ -12,8 +12,7 @@
 #include "source/daemon-client/daemon-client.h"
 #include "source/daemon-client/testing/daemon-client-testing.h"
 
-static const struct daemon_pages_query leaks = {
-	.document = "leaks", .list = "processes", .sublist = "buffers"};
+static const struct daemon_pages_query leaks = {.answer = &answers[ANSWERS_LEAKS]};
 
 static void serve_document(int fd, const char *document)
 {
@@ -242,7 +241,7 @@ UNIT(an_older_daemon_is_asked_for_everything)
 	struct daemon_client *remote;
 	uint64_t sum = 0;
 
-	query.no_buffers = true;
+	query.query.given = QUERY_BUFFERS;
 	assert(daemon_client_new(&remote) == 0);
 	assert(daemon_pages_rows(remote, &query, add_pid, &sum, NULL) == 0 && sum == 6);
 	daemon_client_free(remote);

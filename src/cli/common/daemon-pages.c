@@ -21,7 +21,6 @@
 #include "source/daemon-client/daemon-client.h"
 
 #define DAEMON_PAGES_CURSOR_MAX 64u
-#define DAEMON_PAGES_TARGET_MAX 256u
 #define DAEMON_PAGES_NOTES_MAX 100u
 #define DAEMON_PAGES_COMPACT (JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII)
 
@@ -85,31 +84,6 @@ static void daemon_pages_name(struct daemon_pages_walk *walk)
 	walk->is_named = walk->names && stored_names_fill(walk->names, walk->page);
 }
 
-static int daemon_pages_target(const struct daemon_pages_walk *walk,
-			       char ret_target[DAEMON_PAGES_TARGET_MAX])
-{
-	const struct daemon_pages_query *query = walk->query;
-	FILE *out = fmemopen(ret_target, DAEMON_PAGES_TARGET_MAX, "w");
-
-	if (!out)
-		return -errno;
-	fprintf(out, "/api/v1/%s?limit=%" PRIu32, query->document,
-		query->limit ? query->limit : DAEMON_PAGES_PAGE);
-	if (query->no_buffers && !walk->is_older)
-		fputs("&buffers=0", out);
-	if (query->pid)
-		fprintf(out, "&pid=%" PRIu32, query->pid);
-	if (query->since_ns)
-		fprintf(out, "&since=%" PRIu64, query->since_ns);
-	if (query->from_ns)
-		fprintf(out, "&from=%" PRIu64, query->from_ns);
-	if (query->step_s)
-		fprintf(out, "&step=%" PRIu32, query->step_s);
-	if (*walk->cursor)
-		fprintf(out, "&cursor=%s", walk->cursor);
-	return fclose(out) < 0 ? -errno : 0;
-}
-
 /* What is said of one page holds for the document. */
 static void daemon_pages_remember(struct daemon_pages_walk *walk)
 {
@@ -132,10 +106,16 @@ static void daemon_pages_remember(struct daemon_pages_walk *walk)
 
 static int daemon_pages_get(struct daemon_pages_walk *walk, char **ret_text, size_t *ret_length)
 {
-	char target[DAEMON_PAGES_TARGET_MAX];
-	int r = daemon_pages_target(walk, target);
+	const struct answer *answer = walk->query->answer;
+	struct query query = walk->query->query;
 
-	return r < 0 ? r : daemon_client_get(walk->remote, target, ret_text, ret_length);
+	if (!(query.given & QUERY_LIMIT))
+		query.limit = answer->page;
+	query.cursor = walk->cursor;
+	query.given |= QUERY_LIMIT | (*walk->cursor ? QUERY_CURSOR : 0);
+	if (walk->is_older)
+		query.given &= ~(uint32_t)QUERY_BUFFERS;
+	return daemon_client_get(walk->remote, answer->path, &query, ret_text, ret_length);
 }
 
 /* The page at the cursor. 0, a daemon_client_outcome, or a negative errno: then the page before is still there. */
@@ -147,14 +127,15 @@ static int daemon_pages_page(struct daemon_pages_walk *walk)
 	int r = daemon_pages_get(walk, &text, &length);
 
 	/* A daemon of before an upgrade, perhaps. */
-	if (r == DAEMON_CLIENT_REFUSED && walk->query->no_buffers && !walk->is_older) {
+	if (r == DAEMON_CLIENT_REFUSED && (walk->query->query.given & QUERY_BUFFERS) &&
+	    !walk->is_older) {
 		walk->is_older = true;
 		r = daemon_pages_get(walk, &text, &length);
 	}
 	if (r != 0)
 		return r;
 	page = daemon_pages_load(text, length);
-	if (!json_is_array(json_object_get(page, walk->query->list)) ||
+	if (!json_is_array(json_object_get(page, walk->query->answer->list)) ||
 	    !json_object_get(page, "next"))
 		return daemon_client_reject(walk->remote);
 	daemon_pages_drop(walk);
@@ -168,7 +149,7 @@ static int daemon_pages_page(struct daemon_pages_walk *walk)
 
 static json_t *daemon_pages_list(const struct daemon_pages_walk *walk)
 {
-	return json_object_get(walk->page, walk->query->list);
+	return json_object_get(walk->page, walk->query->answer->list);
 }
 
 bool daemon_pages_is_cursor(const char *text)
@@ -184,7 +165,7 @@ static bool daemon_pages_go_on(struct daemon_pages_walk *walk)
 	const char *next = daemon_pages_text(walk->page, "next");
 
 	if (!next || !daemon_pages_is_cursor(next) || strcmp(next, walk->cursor) == 0 ||
-	    walk->query->is_page || ++walk->pages >= DAEMON_PAGES_PAGES_MAX)
+	    (walk->query->query.given & QUERY_LIMIT) || ++walk->pages >= DAEMON_PAGES_PAGES_MAX)
 		return false;
 	memcpy(walk->cursor, next, strlen(next) + 1);
 	return true;
@@ -206,7 +187,7 @@ static void daemon_pages_put_comma(bool *is_first, FILE *out)
 /* Rows of a sublist, behind those that are there. */
 static void daemon_pages_put_sublist(struct daemon_pages_walk *walk, const json_t *row, FILE *out)
 {
-	const json_t *rows = json_object_get(row, walk->query->sublist);
+	const json_t *rows = json_object_get(row, walk->query->answer->sublist);
 
 	for (size_t i = 0; i < json_array_size(rows); i++) {
 		bool is_first = !walk->is_full;
@@ -243,14 +224,14 @@ static void daemon_pages_open_row(struct daemon_pages_walk *walk, json_t *row, F
 	fputc('{', out);
 	json_object_foreach(row, key, value)
 	{
-		if (strcmp(key, walk->query->sublist) == 0)
+		if (strcmp(key, walk->query->answer->sublist) == 0)
 			continue;
 		daemon_pages_put_comma(&is_first, out);
 		daemon_pages_put_key(key, out);
 		daemon_pages_put(value, out);
 	}
 	daemon_pages_put_comma(&is_first, out);
-	fprintf(out, "\"%s\":[", walk->query->sublist);
+	fprintf(out, "\"%s\":[", walk->query->answer->sublist);
 	walk->is_open = true;
 	walk->is_full = false;
 	daemon_pages_put_sublist(walk, row, out);
@@ -259,8 +240,8 @@ static void daemon_pages_open_row(struct daemon_pages_walk *walk, json_t *row, F
 static void daemon_pages_put_row(struct daemon_pages_walk *walk, json_t *row, bool *is_first,
 				 FILE *out)
 {
-	bool has_sublist =
-		walk->query->sublist && json_is_array(json_object_get(row, walk->query->sublist));
+	bool has_sublist = walk->query->answer->sublist &&
+			   json_is_array(json_object_get(row, walk->query->answer->sublist));
 
 	if (has_sublist && walk->is_open && daemon_pages_number(row, "offset") > 0) {
 		daemon_pages_put_sublist(walk, row, out);
@@ -297,7 +278,7 @@ static int daemon_pages_put_rows(struct daemon_pages_walk *walk, FILE *out)
 static int daemon_pages_put_document(struct daemon_pages_walk *walk, FILE *out)
 {
 	bool is_first = true, is_behind = false;
-	const char *list = walk->query->list, *key;
+	const char *list = walk->query->answer->list, *key;
 	json_t *value, *first = json_incref(walk->page);
 	int r = 0;
 
@@ -331,16 +312,17 @@ int daemon_pages_document(struct daemon_client *remote, const struct daemon_page
 {
 	CLEANUP(daemon_pages_walk_deinit)
 	struct daemon_pages_walk walk = {.remote = remote, .query = query};
+	const char *cursor = query->query.cursor;
 	int r;
 
-	if (query->cursor && daemon_pages_is_cursor(query->cursor))
-		memcpy(walk.cursor, query->cursor, strlen(query->cursor) + 1);
+	if (cursor && daemon_pages_is_cursor(cursor))
+		memcpy(walk.cursor, cursor, strlen(cursor) + 1);
 	r = daemon_pages_page(&walk);
 	*ret_is_begun = r == 0;
 	if (r != 0)
 		return r;
-	if (walk.is_named ||
-	    (!query->is_page && json_is_string(json_object_get(walk.page, "next"))))
+	if (walk.is_named || (!(query->query.given & QUERY_LIMIT) &&
+			      json_is_string(json_object_get(walk.page, "next"))))
 		return daemon_pages_put_document(&walk, out);
 	fwrite(walk.text, 1, walk.length, out); /* as the daemon wrote it */
 	return 0;

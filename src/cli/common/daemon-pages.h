@@ -12,24 +12,17 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "answers/answers.h"
+#include "model/query.h"
+
 struct daemon_client;
 
 #define DAEMON_PAGES_PAGES_MAX 1000000u /* of about a MiB at most: more mean a faulty daemon */
-#define DAEMON_PAGES_PAGE 100u          /* rows, unless the query sets a limit; each may be large */
 
 struct daemon_pages_query {
-	const char *document; /* "leaks", "incidents" or "series" */
-	const char *list;     /* the member that continues from page to page */
-	const char *sublist;  /* of its last row, a member that may continue too; NULL = none */
-	bool no_buffers;      /* for leaks: leave out their lists of buffers */
-	bool names;           /* name the frames that the daemon could not name */
-	uint32_t pid;         /* 0 = any */
-	uint64_t since_ns;    /* for leaks; 0 = all */
-	uint32_t limit;       /* rows of a page, 0 = DAEMON_PAGES_PAGE */
-	const char *cursor;   /* where to begin: "next" of a document; NULL = at the beginning */
-	bool is_page;         /* only one page */
-	uint64_t from_ns;     /* for series; 0 = the daemon's default; the same for step_s */
-	uint32_t step_s;
+	const struct answer *answer;
+	struct query query; /* with a limit: only one page, from its cursor on */
+	bool names;         /* name the frames that the daemon could not name */
 };
 
 /* Whether a text can be a cursor. */

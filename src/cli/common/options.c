@@ -4,6 +4,7 @@
 
 #include "cli/common/options.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,13 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answers/answers.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/when.h"
 #include "cli/common/command.h"
 #include "cli/common/options-expect.h"
-#include "model/filter.h"
-#include "model/types.h"
+#include "model/query.h"
 
 #define OPTIONS_EXPECTED 160 /* longest list of what an option expects */
 
@@ -115,6 +116,39 @@ static int options_wrong(const struct options *options, const struct options_ite
 			       expected, text);
 }
 
+/* The field of the query that the option sets. An answer must honour it, else it would be read by nobody. */
+static const struct query_rule *options_field(const struct options *options,
+					      const struct options_item *item)
+{
+	const struct answer *answer = options->answer;
+
+	return query_find(item->name,
+			  answer ? answer->honours | answer->options : options->honours);
+}
+
+/* Whether the placeholder, if it is a choice, has the word: not every answer knows all that a field may be. */
+static bool options_offers(const char *placeholder, const char *text)
+{
+	size_t length = strlen(text);
+
+	for (const char *word = placeholder, *end; *word; word = *end ? end + 1 : end) {
+		end = strchrnul(word, '|');
+		if ((size_t)(end - word) == length && memcmp(word, text, length) == 0)
+			return true;
+	}
+	return placeholder[0] < 'a' || placeholder[0] > 'z';
+}
+
+static int options_set(const struct options *options, const struct options_item *item,
+		       const char *text)
+{
+	if (item->parse)
+		return item->parse(item->target, text);
+	return options_offers(item->argument, text)
+		       ? query_set(options->query, options_field(options, item), text)
+		       : -EINVAL;
+}
+
 /* Parses one option. @next: the word after it, NULL if none. Return: words consumed, or -EINVAL. */
 static int options_one(const struct options *options, const char *word, const char *next)
 {
@@ -136,15 +170,23 @@ static int options_one(const struct options *options, const char *word, const ch
 		return item->parse(item->target, "") < 0 ? -EINVAL : 1;
 	if (!text)
 		return options_wrong(options, item, word, length, NULL);
-	if (item->parse(item->target, text) < 0)
+	if (options_set(options, item, text) < 0)
 		return options_wrong(options, item, word, length, text);
 	return equals ? 1 : 2;
+}
+
+static void options_check(const struct options *options)
+{
+	for (size_t i = 0; i < options->count; i++)
+		assert(!options->items[i].argument || options->items[i].parse ||
+		       options_field(options, &options->items[i]));
 }
 
 int options_parse(const struct options *options, int argc, char **argv, int *ret_count)
 {
 	int count = 0, i = 1;
 
+	options_check(options);
 	while (i < argc) {
 		char *word = argv[i];
 		int r;
@@ -203,30 +245,6 @@ int options_exit(int result)
 	return result < 0 ? COMMAND_USAGE : COMMAND_OK;
 }
 
-int options_pid(void *filter, const char *text)
-{
-	struct filter *self = filter;
-	uint64_t pid;
-
-	if (text_parse_u64(text, &pid) < 0 || pid == 0 || pid > INT32_MAX)
-		return -EINVAL;
-	self->pid = (uint32_t)pid;
-	return 0;
-}
-
-int options_device(void *filter, const char *text)
-{
-	return filter_add_device(filter, text);
-}
-
-int options_type(void *filter, const char *text)
-{
-	struct filter *self = filter;
-
-	self->has_type = true;
-	return types_parse(text, &self->type);
-}
-
 int options_size(void *target, const char *text)
 {
 	uint64_t size;
@@ -254,7 +272,10 @@ int options_u32(void *target, const char *text)
 	return 0;
 }
 
-int options_since(void *target, const char *text)
+int options_since(void *query, const char *text)
 {
-	return when_since(text, clock_ns(CLOCK_REALTIME), target);
+	struct query *self = query;
+
+	self->given |= QUERY_SINCE;
+	return when_since(text, clock_ns(CLOCK_REALTIME), &self->since_ns);
 }

@@ -7,6 +7,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+struct answer;
+struct query;
 
 struct options_item {
 	char letter;      /* 0 = no short form */
@@ -15,7 +19,7 @@ struct options_item {
 	const char *argument;
 	const char *help;
 	void *target; /* of a switch: the bool * to set */
-	/* With an argument: 0, or a negative errno if @text is invalid. */
+	/* With an argument: 0, or a negative errno if @text is invalid. NULL: the query's field of that name. */
 	int (*parse)(void *target, const char *text);
 };
 
@@ -25,6 +29,10 @@ struct options {
 	const char *summary;
 	const struct options_item *items;
 	size_t count;
+	struct query *query; /* for items that are its fields */
+	/* Which those may be: what the command's answer honours; or, if that is not over HTTP, */
+	const struct answer *answer;
+	uint32_t honours;
 	bool shows_sizes;   /* prints sizes as text: --bytes gives exact ones */
 	bool stop_at_first; /* the first non-option ends the options, as before a command to run */
 };
@@ -71,10 +79,7 @@ struct options_from {
 /* clang-format on */
 
 /* Parsers for the table. */
-int options_pid(void *filter, const char *text);    /* struct filter * */
-int options_device(void *filter, const char *text); /* struct filter * */
-int options_type(void *filter, const char *text);   /* struct filter * */
-int options_text(void *target, const char *text);   /* const char ** */
-int options_size(void *target, const char *text);   /* uint64_t *, 1 or more */
-int options_since(void *target, const char *text);  /* uint64_t *: CLOCK_REALTIME */
-int options_u32(void *target, const char *text);    /* uint32_t *, at least 1 */
+int options_text(void *target, const char *text); /* const char ** */
+int options_size(void *target, const char *text); /* uint64_t *, 1 or more */
+int options_since(void *query, const char *text); /* struct query * */
+int options_u32(void *target, const char *text);  /* uint32_t *, at least 1 */

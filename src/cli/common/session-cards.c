@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "answers/answers.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -67,7 +68,7 @@ void session_ask_cards(struct daemon_client *remote, struct card_watch *cards)
 	const json_t *row;
 	size_t length = 0, i;
 
-	if (daemon_client_get(remote, "/api/v1/cards", &text, &length) != 0)
+	if (daemon_client_get(remote, answers[ANSWERS_CARDS].path, NULL, &text, &length) != 0)
 		return;
 	document = daemon_pages_load(text, length);
 	json_array_foreach(json_object_get(document, "cards"), i, row)

@@ -15,6 +15,7 @@
 #include "cli/common/command.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
+#include "model/query.h"
 
 /* As those of ttmem run. */
 #define DIFF_EXCEEDED 86
@@ -29,23 +30,12 @@ struct diff_limit {
 };
 
 struct diff_command {
-	enum group_kind kind;
+	struct query query;
 	struct diff_limit limit;
 	bool json;
 	bool all;
 	const char *before, *after;
 };
-
-static int diff_parse_kind(void *target, const char *text)
-{
-	enum group_kind kind;
-	int r = group_parse(text, &kind);
-
-	if (r < 0 || kind == GROUP_THREAD)
-		return -EINVAL;
-	*(enum group_kind *)target = kind;
-	return 0;
-}
 
 /* "64M", or "5%". */
 static int diff_parse_limit(void *target, const char *text)
@@ -69,8 +59,7 @@ static int diff_parse_limit(void *target, const char *text)
 static int diff_parse(struct diff_command *command, int argc, char **argv)
 {
 	const struct options_item items[] = {
-		{0, "by", "site|phase|name", "what rows are of (site)", &command->kind,
-		 diff_parse_kind},
+		{0, "by", "site|phase|name", "what rows are of (site)"},
 		{0, "fail-above", "SIZE|PERCENT%",
 		 "exit with 86 if a peak, or what is there at the end, has grown by more",
 		 &command->limit, diff_parse_limit},
@@ -85,6 +74,8 @@ static int diff_parse(struct diff_command *command, int argc, char **argv)
 			   "RECORDING@MOMENT, as in run.ttrec@peak.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
+		.query = &command->query,
+		.honours = QUERY_BY,
 		.shows_sizes = true,
 	};
 	int count = 0, r = options_parse(&options, argc, argv, &count);
@@ -139,7 +130,7 @@ static int diff_load_both(struct diff *diff, const struct diff_command *command)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(arguments); i++) {
-		diff->sides[i].summary.kind = command->kind;
+		diff->sides[i].summary.kind = command->query.by;
 		r = diff_load(&diff->sides[i], arguments[i]);
 	}
 	return r;
@@ -152,7 +143,7 @@ static void diff_compare(struct diff *diff, const struct diff_command *command)
 	diff->rows = summary_diff(&before->summary.rows, &after->summary.rows, false);
 	diff->is_limited = command->limit.is_set;
 	diff->is_exceeded = diff->is_limited && diff_is_exceeded(&command->limit, &diff->totals);
-	if (command->kind == GROUP_SITE && before->has_stacks != after->has_stacks &&
+	if (command->query.by == GROUP_SITE && before->has_stacks != after->has_stacks &&
 	    before->summary.rows.count > 0 && after->summary.rows.count > 0)
 		(void)snprintf(diff->note, sizeof(diff->note),
 			       "%s has no call stacks, so no call site is in both; try --by name",
@@ -179,7 +170,7 @@ static int diff_exit(const struct diff *diff)
 static int diff_run(int argc, char **argv)
 {
 	CLEANUP(diff_deinit) struct diff diff = {.is_limited = false};
-	struct diff_command command = {.kind = GROUP_SITE};
+	struct diff_command command = {.query.by = GROUP_SITE};
 	int r = diff_parse(&command, argc, argv);
 
 	if (r != 0)

@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "answers/answers.h"
 #include "answers/status.h"
 #include "base/cleanup.h"
 #include "base/files/small-file.h"
@@ -116,7 +117,7 @@ int doctor_look_at_daemon(struct doctor *doctor)
 	struct daemon_client *remote = session_remote(doctor->session);
 	CLEANUP_FREE char *text = NULL;
 	size_t length = 0;
-	int r = daemon_client_get(remote, "/api/v1/status", &text, &length);
+	int r = daemon_client_get(remote, answers[ANSWERS_STATUS].path, NULL, &text, &length);
 
 	if (r == 0)
 		status = daemon_pages_load(text, length);

@@ -23,6 +23,7 @@
 #include "cli/common/session.h"
 #include "model/filter.h"
 #include "model/merge.h"
+#include "model/query.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -294,11 +295,11 @@ static int doctor_tell_missing(uint32_t pid)
 static int doctor_run(int argc, char **argv)
 {
 	CLEANUP(doctor_deinit) struct doctor doctor = {0};
-	struct filter filter = {0};
+	struct query query = {0};
 	const char *bundle = NULL;
 	bool json = false, kinds = false;
 	const struct options_item items[] = {
-		{0, "pid", "PID", "look at this process", &filter, options_pid},
+		{0, "pid", "PID", "look at this process"},
 		{0, "json", NULL, "as JSON", &json, NULL},
 		{0, "bundle", "FILE", "also write a file for a bug report", &bundle, options_text},
 		{0, "kinds", NULL, "only list what can be found", &kinds, NULL},
@@ -309,6 +310,8 @@ static int doctor_run(int argc, char **argv)
 		.summary = "Why do I see nothing, or KB instead of MB?",
 		.items = items,
 		.count = ARRAY_SIZE(items),
+		.query = &query,
+		.honours = QUERY_PID,
 	};
 	int r = options_parse_only(&options, argc, argv);
 
@@ -318,7 +321,7 @@ static int doctor_run(int argc, char **argv)
 	output_start();
 	if (kinds)
 		return doctor_list_kinds();
-	doctor.only_pid = filter.pid;
+	doctor.only_pid = query.filter.pid;
 	r = doctor_examine_all(&doctor);
 	if (r == -ESRCH && doctor.only_pid)
 		return doctor_tell_missing(doctor.only_pid);

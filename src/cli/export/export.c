@@ -17,6 +17,7 @@
 #include "cli/export/export-file.h"
 #include "cli/export/export-recording.h"
 #include "cli/export/format/export-form.h"
+#include "model/query.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "recording/read/recording.h"
@@ -78,7 +79,7 @@ static int export_check(const struct export_options *options)
 
 static int export_parse(struct export_options *options, int argc, char **argv)
 {
-	struct filter *filter = &options->request.filter;
+	struct query query = {0};
 	const char *format = NULL;
 	const struct options_item items[] = {
 		{0, "format", "FORMAT", "one of these", &format, options_text},
@@ -86,10 +87,9 @@ static int export_parse(struct export_options *options, int argc, char **argv)
 		 "where to write, not to standard output; for ttnn-visualizer a folder",
 		 &options->path, options_text},
 		OPTIONS_FROM(&options->from),
-		{0, "pid", "PID", "only of this process", filter, options_pid},
-		{'d', "device", "DEV|UID", "only of this device; may be given again", filter,
-		 options_device},
-		{0, "type", "TYPE", "only of this type of memory", filter, options_type},
+		{0, "pid", "PID", "only of this process"},
+		{'d', "device", "DEV|UID", "only of this device; may be given again"},
+		{0, "type", "TYPE", "only of this type of memory"},
 		{0, "rows", "N", "for ttnn-visualizer and firefox: at most so many rows (2000000)",
 		 &options->rows_max, options_u32},
 	};
@@ -105,6 +105,8 @@ static int export_parse(struct export_options *options, int argc, char **argv)
 			   "heaptrack, firefox, perfetto, chrome and csv.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
+		.query = &query,
+		.honours = QUERY_PID | QUERY_DEVICE | QUERY_TYPE,
 	};
 	int count, r = options_parse(&table, argc, argv, &count);
 
@@ -115,8 +117,9 @@ static int export_parse(struct export_options *options, int argc, char **argv)
 	if (count > 1)
 		return options_count(&table, "one recording or one process", count);
 	/* A recording whose name is a number is "./123". */
-	if (count == 1 && options_pid(filter, argv[0]) < 0)
+	if (count == 1 && query_set(&query, query_find("pid", QUERY_PID), argv[0]) < 0)
 		options->from.file = argv[0];
+	options->request.filter = query.filter;
 	return export_check(options);
 }
 

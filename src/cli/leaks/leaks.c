@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "answers/answers.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -21,6 +22,7 @@
 #include "cli/common/session.h"
 #include "cli/common/site-json.h"
 #include "model/filter.h"
+#include "model/query.h"
 #include "model/sites/group.h"
 #include "model/sites/site-rows.h"
 #include "model/snapshot-request.h"
@@ -28,10 +30,7 @@
 #include "source/daemon-client/daemon-client.h"
 
 struct leaks {
-	struct filter filter;
-	uint64_t since_ns;
-	uint32_t limit;     /* 0 = all */
-	const char *cursor; /* NULL = none */
+	struct query query;
 	struct options_from from;
 	uint64_t now_ns;
 	bool json;
@@ -42,8 +41,7 @@ struct leaks {
 	uint64_t processes, bytes, buffers;
 };
 
-#define LEAKS_LIMIT_MAX 10000u /* as for every list of the daemon */
-#define LEAKS_SITES_MAX 20u    /* per process, the largest: as many as a person reads */
+#define LEAKS_SITES_MAX 20u /* per process, the largest: as many as a person reads */
 
 #define LEAKS_INDENT "              "
 
@@ -198,9 +196,9 @@ static void leaks_print_sum(const struct leaks *leaks, uint64_t hidden)
 			leaks_csv_begin(leaks->summary);
 		return;
 	}
-	if (leaks->processes == 0 && leaks->filter.pid)
-		printf("nothing is known that process %" PRIu32 " left%s\n", leaks->filter.pid,
-		       hidden ? ", or you may not see it" : "");
+	if (leaks->processes == 0 && leaks->query.filter.pid)
+		printf("nothing is known that process %" PRIu32 " left%s\n",
+		       leaks->query.filter.pid, hidden ? ", or you may not see it" : "");
 	else if (leaks->processes == 0)
 		printf("no ended process%s left anything\n", hidden ? " of yours" : "");
 	else if (leaks->processes > 1)
@@ -232,19 +230,15 @@ static int leaks_write_recorded(const struct leaks *leaks, struct session *sessi
 	const struct snapshot_request request = {
 		.buffers = true,
 		.ended = true,
-		.filter = leaks->filter,
+		.filter = leaks->query.filter,
 		.namer = session_namer(session),
-	};
-	const struct recorded_leaks_wish wish = {
-		.recording = session_recording(session),
-		.scan = session_scan(session),
-		.since_ns = leaks->since_ns,
-		.buffers_max = UINT64_MAX,
 	};
 	struct emit json = EMIT_INIT(out);
 	int r = session_take(session, &request, &snapshot);
 
-	return r < 0 ? r : recorded_leaks_document(&json, snapshot, &wish);
+	return r < 0 ? r
+		     : recorded_leaks_document(&json, snapshot, session_recording(session),
+					       session_scan(session), &leaks->query);
 }
 
 /* A document as the daemon's: JSON as it is, or the same text. */
@@ -292,25 +286,27 @@ static int leaks_run_recorded(struct leaks *leaks)
 	return r < 0 ? output_fail("leaks", "cannot read the recording", r) : output_finish();
 }
 
-static int leaks_cursor(void *target, const char *text)
+static int leaks_cursor(void *query, const char *text)
 {
-	return daemon_pages_is_cursor(text) ? options_text(target, text) : -EINVAL;
+	return daemon_pages_is_cursor(text)
+		       ? query_set(query, query_find("cursor", QUERY_CURSOR), text)
+		       : -EINVAL;
 }
 
 static int leaks_parse(struct leaks *leaks, int argc, char **argv)
 {
 	const struct options_item items[] = {
-		{0, "pid", "PID", "only of this process", &leaks->filter, options_pid},
+		{0, "pid", "PID", "only of this process"},
 		{0, "since", "WHEN",
 		 "only of processes that ended since: 2h, 16:03, 2026-11-17, ns since 1970",
-		 &leaks->since_ns, options_since},
+		 &leaks->query, options_since},
 		{0, "summary", NULL, "a line for each process, as on a terminal", &leaks->summary,
 		 NULL},
 		{0, "full", NULL, "with call sites, also on a terminal", &leaks->full, NULL},
 		{0, "limit", "N", "with --json: one page, of at most so many processes",
-		 &leaks->limit, options_u32},
+		 &leaks->query.limit, options_u32},
 		{0, "cursor", "NEXT", "with --json: go on where \"next\" of a page says",
-		 &leaks->cursor, leaks_cursor},
+		 &leaks->query, leaks_cursor},
 		OPTIONS_FROM(&leaks->from),
 		{0, "json", NULL, "as JSON", &leaks->json, NULL},
 		{0, "csv", NULL, "call sites as CSV; processes with --summary", &leaks->csv, NULL},
@@ -321,21 +317,23 @@ static int leaks_parse(struct leaks *leaks, int argc, char **argv)
 		.summary = "What ended processes left, as ttmemd remembers it.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
+		.query = &leaks->query,
+		.answer = &answers[ANSWERS_LEAKS],
 	};
 	int r = options_parse_only(&options, argc, argv);
 
-	if (r == 0 && !leaks->json && (leaks->limit || leaks->cursor))
+	if (r == 0 && !leaks->json && (leaks->query.limit || leaks->query.cursor))
 		r = options_mistake("leaks", "--limit and --cursor need --json");
-	if (r == 0 && leaks->limit > LEAKS_LIMIT_MAX)
+	if (r == 0 && leaks->query.limit > QUERY_LIMIT_MAX)
 		r = options_mistake("leaks", "--limit expects at most %u, got %" PRIu32,
-				    LEAKS_LIMIT_MAX, leaks->limit);
+				    QUERY_LIMIT_MAX, leaks->query.limit);
 	if (r == 0 && leaks->json && leaks->csv)
 		r = options_mistake("leaks", "--json or --csv, not both");
 	if (r == 0 && leaks->summary && leaks->full)
 		r = options_mistake("leaks", "--summary or --full, not both");
 	if (r == 0 && leaks->json && (leaks->summary || leaks->full))
 		r = options_mistake("leaks", "--json is always complete: no --summary or --full");
-	if (r == 0 && leaks->from.file && (leaks->limit || leaks->cursor))
+	if (r == 0 && leaks->from.file && (leaks->query.limit || leaks->query.cursor))
 		r = options_mistake("leaks", "a recording is shown whole, not in pages");
 	return r;
 }
@@ -344,8 +342,7 @@ static int leaks_run(int argc, char **argv)
 {
 	CLEANUP(daemon_client_cleanup) struct daemon_client *remote = NULL;
 	struct leaks leaks = {.json = false};
-	struct daemon_pages_query query = {
-		.document = "leaks", .list = "processes", .sublist = "buffers", .names = true};
+	struct daemon_pages_query query = {.answer = &answers[ANSWERS_LEAKS], .names = true};
 	bool is_begun; /* there is nothing to print instead */
 	int r = leaks_parse(&leaks, argc, argv);
 
@@ -353,17 +350,16 @@ static int leaks_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	/* Whoever asks for one process, or reads with a program, wants all that there is. */
-	if (output_is_terminal() && !leaks.full && !leaks.filter.pid && !leaks.csv)
+	if (output_is_terminal() && !leaks.full && !leaks.query.filter.pid && !leaks.csv)
 		leaks.summary = true;
 	if (leaks.from.file || leaks.from.at)
 		return leaks_run_recorded(&leaks);
 	leaks.now_ns = clock_ns(CLOCK_REALTIME);
-	query.pid = leaks.filter.pid;
-	query.since_ns = leaks.since_ns;
-	query.limit = leaks.limit;
-	query.is_page = leaks.limit != 0;
-	query.cursor = leaks.cursor;
-	query.no_buffers = !leaks.json; /* the text has only call sites */
+	if (leaks.query.limit)
+		leaks.query.given |= QUERY_LIMIT;
+	if (!leaks.json)
+		leaks.query.given |= QUERY_BUFFERS; /* none: the text has only call sites */
+	query.query = leaks.query;
 	r = daemon_client_new(&remote);
 	if (r < 0)
 		return output_fail("leaks", "cannot ask ttmemd", r);

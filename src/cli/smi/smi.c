@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "answers/answers.h"
 #include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -20,11 +21,12 @@
 #include "cli/common/session.h"
 #include "cli/smi/smi-hosts.h"
 #include "model/by-user.h"
+#include "model/query.h"
 #include "model/snapshot.h"
 
 struct smi {
 	struct snapshot_request request;
-	struct filter filter;
+	struct query query;
 	struct smi_style style;
 	bool again;
 	bool by_user;
@@ -47,17 +49,17 @@ static int smi_write(const struct smi *smi, FILE *out, const struct snapshot *sn
 
 	if (smi->by_user) {
 		style.users = &users;
-		if (by_user_add(&users, snapshot, &smi->filter, smi->style.all) < 0)
+		if (by_user_add(&users, snapshot, &smi->query.filter, smi->style.all) < 0)
 			return -ENOMEM;
 	}
 	if (smi->json)
-		document_smi_users(&json, snapshot, &smi->filter, smi->commands, style.users);
+		document_smi_users(&json, snapshot, &smi->query.filter, smi->commands, style.users);
 	else if (smi->csv && smi->by_user)
 		smi_users_csv(out, snapshot, &users);
 	else if (smi->csv)
-		smi_csv(out, snapshot, &smi->filter);
+		smi_csv(out, snapshot, &smi->query.filter);
 	else
-		smi_table(out, snapshot, &smi->filter, &style);
+		smi_table(out, snapshot, &smi->query.filter, &style);
 	return 0;
 }
 
@@ -119,9 +121,8 @@ static int smi_parse(struct smi *smi, int argc, char **argv)
 		{'w', "watch", NULL, "refresh until q or Ctrl-C is pressed", &smi->again, NULL},
 		{'r', "refresh", "MS", "milliseconds between two refreshes (1000)",
 		 &smi->refresh_ms, options_u32},
-		{'d', "device", "DEV|UID", "only this device; may be given again", &smi->filter,
-		 options_device},
-		{0, "user", "USER", "only processes of this user", &smi->filter.user, options_text},
+		{'d', "device", "DEV|UID", "only this device; may be given again"},
+		{0, "user", "USER", "only processes of this user"},
 		{0, "by", "user", "what each user holds instead of the processes", &smi->by_user,
 		 smi_parse_by},
 		{'a', "all", NULL, "closed devices and ended processes too", &smi->style.all, NULL},
@@ -140,13 +141,15 @@ static int smi_parse(struct smi *smi, int argc, char **argv)
 		.summary = "Devices and the processes that hold their memory.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
+		.query = &smi->query,
+		.answer = &answers[ANSWERS_SMI],
 	};
 	int r = options_parse_only(&options, argc, argv);
 
 	if (r == 0 && smi->json && smi->csv)
 		r = options_mistake("smi", "--json or --csv, not both");
 	if (r == 0 && (smi->hosts.count || smi->hosts.prometheus) &&
-	    (smi->csv || smi->again || smi->by_user || smi->filter.user))
+	    (smi->csv || smi->again || smi->by_user || smi->query.filter.user))
 		r = options_mistake("smi",
 				    "with --host and --prometheus there is no --csv, --watch, "
 				    "--user or --by");
@@ -169,8 +172,8 @@ static int smi_run(int argc, char **argv)
 	output_start();
 	if (smi.hosts.count || smi.hosts.prometheus)
 		return smi_hosts_run(&smi.hosts, smi.json);
-	smi.asked =
-		(struct asked_for){.command = "smi", .filter = &smi.filter, .is_json = smi.json};
+	smi.asked = (struct asked_for){
+		.command = "smi", .filter = &smi.query.filter, .is_json = smi.json};
 	smi.style.colours = output_has_colours();
 	smi.style.utf8 = output_is_utf8();
 	smi.style.width = output_columns();
@@ -178,7 +181,7 @@ static int smi_run(int argc, char **argv)
 	/* In a recording those who have ended are what people look for. */
 	smi.style.all = smi.style.all || smi.from.file;
 	smi.from.is_state = true;
-	r = session_start(&session, "smi", &smi.from, &smi.filter);
+	r = session_start(&session, "smi", &smi.from, &smi.query.filter);
 	if (r != 0)
 		return r;
 	if (smi.json)

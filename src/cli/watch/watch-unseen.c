@@ -71,11 +71,10 @@ void watch_unseen_tell(struct watch_unseen *unseen, struct daemon_client *remote
 	struct unseen_context context = {.unseen = unseen, .filter = filter};
 	uint64_t real = clock_ns(CLOCK_REALTIME);
 	const struct daemon_pages_query query = {
-		.document = "ended",
-		.list = "processes",
-		.since_ns = bits_max(unseen->since_ns, real - UNSEEN_LATE_NS),
-		.limit = UNSEEN_ROWS,
-		.is_page = true,
+		.answer = &answers[ANSWERS_ENDED],
+		.query = {.given = QUERY_SINCE | QUERY_LIMIT,
+			  .since_ns = bits_max(unseen->since_ns, real - UNSEEN_LATE_NS),
+			  .limit = UNSEEN_ROWS},
 	};
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 

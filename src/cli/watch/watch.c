@@ -105,9 +105,9 @@ static bool watch_wants(const struct watch *watch, const struct follow_event *ev
 	const struct follow_shard *shard = &event->follow->shards[event->shard];
 
 	/* Events that were missed may have been of any type. */
-	return filter_wants_device(&watch->filter, shard->device, shard->unique_id) &&
+	return filter_wants_device(&watch->query.filter, shard->device, shard->unique_id) &&
 	       (event->missed ||
-		filter_wants_type(&watch->filter, book_meta_type(event->event.record.meta)));
+		filter_wants_type(&watch->query.filter, book_meta_type(event->event.record.meta)));
 }
 
 static void watch_flush(struct watch_batch *batch)
@@ -163,7 +163,7 @@ static int watch_adopt(struct watch *watch, const struct scan *scan, struct view
 		int r;
 
 		if (book->gone || !book->alive || book->ignored || watch_knows(watch, book) ||
-		    !filter_wants_pid(&watch->filter, book->owner.id.pid))
+		    !filter_wants_pid(&watch->query.filter, book->owner.id.pid))
 			continue;
 		follows = array_grow(watch->follows, &watch->capacity, watch->count + 1,
 				     sizeof(struct follow *));
@@ -244,8 +244,8 @@ static int watch_round(struct watch *watch, struct watch_batch *batch, struct vi
 /* The process that was asked for has ended, or never was. */
 static bool watch_is_over(const struct watch *watch, const struct scan *scan)
 {
-	return watch->filter.pid && watch->count == 0 &&
-	       proc_start_ticks(&scan->proc, watch->filter.pid) == 0;
+	return watch->query.filter.pid && watch->count == 0 &&
+	       proc_start_ticks(&scan->proc, watch->query.filter.pid) == 0;
 }
 
 static int watch_loop(struct watch *watch, struct session *session)
@@ -271,7 +271,7 @@ static int watch_loop(struct watch *watch, struct session *session)
 			if (r == 0)
 				r = watch_adopt(watch, scan, &view, &unseen);
 			watch_tell_refused(&refused, scan);
-			watch_unseen_tell(&unseen, session_remote(session), &watch->filter);
+			watch_unseen_tell(&unseen, session_remote(session), &watch->query.filter);
 			if (r == 0 && watch_is_over(watch, scan))
 				break;
 			took = clock_ns(CLOCK_MONOTONIC) - now;
@@ -322,11 +322,9 @@ static int watch_run(int argc, char **argv)
 		{0, "ids", "hex|decimal", "how addresses are printed", &watch.decimal,
 		 watch_parse_ids},
 		{0, "stacks", NULL, "with call stacks", &watch.stacks, NULL},
-		{0, "pid", "PID", "only of this process; ends when it ends", &watch.filter,
-		 options_pid},
-		{'d', "device", "DEV|UID", "only on this device; may be given again", &watch.filter,
-		 options_device},
-		{0, "type", "TYPE", "only events of this type", &watch.filter, options_type},
+		{0, "pid", "PID", "only of this process; ends when it ends"},
+		{'d', "device", "DEV|UID", "only on this device; may be given again"},
+		{0, "type", "TYPE", "only events of this type"},
 	};
 	const struct options options = {
 		.command = "watch",
@@ -334,6 +332,8 @@ static int watch_run(int argc, char **argv)
 		.summary = "Events as they happen, until q or Ctrl-C is pressed.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
+		.query = &watch.query,
+		.honours = QUERY_PID | QUERY_DEVICE | QUERY_TYPE,
 	};
 	int r = options_parse_only(&options, argc, argv);
 
@@ -343,7 +343,8 @@ static int watch_run(int argc, char **argv)
 	output_catch_stop();
 	r = session_new(&session);
 	if (r == 0 && watch_is_over(&watch, session_scan(session))) {
-		fprintf(stderr, "ttmem watch: there is no process %" PRIu32 "\n", watch.filter.pid);
+		fprintf(stderr, "ttmem watch: there is no process %" PRIu32 "\n",
+			watch.query.filter.pid);
 		return COMMAND_FAILED;
 	}
 	if (r == 0)

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "book/format/layout.h"
-#include "model/filter.h"
+#include "model/query.h"
 #include "source/books/follow.h"
 
 #define WATCH_TEXT TEXT_CLEAN_SIZE(BOOK_PATH_MAX)
@@ -31,7 +31,7 @@ struct watch {
 	bool decimal; /* ids in decimal */
 	bool stacks;
 	struct namer *namer; /* for their frames; owned by the session */
-	struct filter filter;
+	struct query query;
 	struct follow **follows;
 	size_t count, capacity;
 };

@@ -21,6 +21,7 @@
 #include "cli/common/progress.h"
 #include "compat/commands/analyze.h"
 #include "model/filter.h"
+#include "model/query.h"
 #include "model/types.h"
 
 #define ANALYZE_CHUNK (256u << 10)
@@ -326,13 +327,13 @@ static int analyze_files(struct analyze *analyze, char **paths, int count)
 /* The options, apart from the files. */
 struct analyze_wish {
 	bool json, addresses, fail_on_leak;
-	struct filter filter;
+	struct query query;
 };
 
 static int analyze_go(struct analyze *analyze, const struct analyze_wish *wish)
 {
 	CLEANUP(analyze_cleanup) struct log_analysis *analysis = NULL;
-	const struct filter *filter = &wish->filter;
+	const struct filter *filter = &wish->query.filter;
 	bool asks_for_leaks = wish->fail_on_leak || wish->addresses;
 	int r = log_analysis_new(&analysis);
 
@@ -361,8 +362,8 @@ static int analyze_run(int argc, char **argv)
 		{0, "json", NULL, "as JSON", &wish.json, NULL},
 		{0, "leaked-addresses", NULL, "only the addresses that were left, one in a line",
 		 &wish.addresses, NULL},
-		{0, "device", "DEVICE", "only this device", &wish.filter, options_device},
-		{0, "type", "TYPE", "only this type of memory", &wish.filter, options_type},
+		{0, "device", "DEVICE", "only this device"},
+		{0, "type", "TYPE", "only this type of memory"},
 		{0, "top", "N", "rows of each list (10; as JSON: all)", &analyze.top, options_u32},
 		{0, "fail-on-leak", NULL, "exit with 86 if something was left", &wish.fail_on_leak,
 		 NULL},
@@ -377,6 +378,8 @@ static int analyze_run(int argc, char **argv)
 			"left, freed twice or unknown, and why. \"-\" is standard input.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
+		.query = &wish.query,
+		.honours = QUERY_DEVICE | QUERY_TYPE,
 	};
 	int count, code, r = options_parse(&options, argc, argv, &count);
 
@@ -386,8 +389,8 @@ static int analyze_run(int argc, char **argv)
 		r = options_mistake("analyze", "expects one or more log files, got none");
 	else if (wish.json && wish.addresses)
 		r = options_mistake("analyze", "--json or --leaked-addresses, not both");
-	else if (wish.filter.device_count > 1 ||
-		 (wish.filter.device_count > 0 && wish.filter.devices[0].by_id))
+	else if (wish.query.filter.device_count > 1 ||
+		 (wish.query.filter.device_count > 0 && wish.query.filter.devices[0].by_id))
 		r = options_mistake("analyze", "--device expects one device number, as in the log");
 	if (r != 0)
 		return options_exit(r);

@@ -29,11 +29,6 @@ static int playback_write_leaks(struct playback *playback, const struct query *q
 	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	const struct snapshot_request request = {.buffers = true,
 						 .filter = {.pid = query->filter.pid}};
-	struct recorded_leaks_wish wish = {
-		.recording = playback->recording,
-		.since_ns = query->since_ns,
-		.buffers_max = query->given & QUERY_BUFFERS ? query->buffers_max : UINT64_MAX,
-	};
 	struct source *books = NULL;
 	int r = playback_take(playback, &request, &snapshot);
 
@@ -41,8 +36,8 @@ static int playback_write_leaks(struct playback *playback, const struct query *q
 		r = playback_books(playback, recording_facts(playback->recording)->end_ns, &books);
 	if (r < 0)
 		return r;
-	wish.scan = recording_source_scan(books);
-	return recorded_leaks_document(json, snapshot, &wish);
+	return recorded_leaks_document(json, snapshot, playback->recording,
+				       recording_source_scan(books), query);
 }
 
 /* There is one page: who asks for another one has made its cursor up. */
@@ -63,9 +58,6 @@ int playback_leaks(void *context, const struct query *query, const struct query_
 static int playback_write_ended(struct playback *playback, const struct query *query,
 				struct emit *json)
 {
-	struct recorded_ended_wish wish = {.recording = playback->recording,
-					   .pid = query->filter.pid,
-					   .since_ns = query->since_ns};
 	const struct snapshot *end;
 	struct source *books = NULL;
 	int r = playback_end(playback, &end);
@@ -74,8 +66,8 @@ static int playback_write_ended(struct playback *playback, const struct query *q
 		r = playback_books(playback, recording_facts(playback->recording)->end_ns, &books);
 	if (r < 0)
 		return r;
-	wish.scan = recording_source_scan(books);
-	return recorded_ended_document(json, end, &wish);
+	return recorded_ended_document(json, end, playback->recording, recording_source_scan(books),
+				       query);
 }
 
 int playback_ended(void *context, const struct query *query, const struct query_asker *asker,

@@ -453,8 +453,7 @@ UNIT(series_have_their_points)
 	list = json_object_get(document, "series");
 	assert(json_array_size(list) >= 2);
 	json_decref(document);
-	query.filter.pid = 31;
-	query.filter = (struct filter){.has_type = true, .type = 0};
+	query.filter = (struct filter){.pid = 31, .has_type = true, .type = 0};
 	document = ask_series(&world, &query);
 	list = json_object_get(document, "series");
 	assert(json_array_size(list) == 1);

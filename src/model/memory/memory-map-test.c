@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/testing/unit.h"
+#include "model/query.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -85,7 +86,7 @@ UNIT(maps_follow_the_filter)
 
 static size_t fit(const struct memory_map *map, uint64_t size, struct free_blocks_fit *fits)
 {
-	const struct memory_map_request request = {.size = size};
+	const struct query request = {.size = size};
 	size_t unknown, refused = memory_map_fit(map, &request, fits, &unknown);
 
 	assert(unknown == 0);

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "model/merge.h"
+#include "model/query.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -289,7 +290,7 @@ static void memory_map_fit_shared(const struct memory_shared *shared,
 	}
 }
 
-size_t memory_map_fit(const struct memory_map *memory_map, const struct memory_map_request *request,
+size_t memory_map_fit(const struct memory_map *memory_map, const struct query *query,
 		      struct free_blocks_fit *ret_fits, size_t *ret_unknown)
 {
 	size_t refused = 0, unknown = 0;
@@ -297,10 +298,10 @@ size_t memory_map_fit(const struct memory_map *memory_map, const struct memory_m
 	for (size_t i = 0; i < memory_map->count; i++) {
 		const struct space *space = &memory_map->list[i];
 		const struct free_blocks_request one = {
-			.size = request->size,
-			.per_bank = request->per_bank,
-			.page_size = request->page_size,
-			.cores = request->cores,
+			.size = query->size,
+			.per_bank = query->per_bank,
+			.page_size = query->page_size,
+			.cores = query->cores,
 			.is_sharded = space->type == TYPES_L1_SMALL,
 			.top = space->type == TYPES_L1 || space->type == TYPES_L1_SMALL,
 		};

@@ -15,6 +15,7 @@
 #include "model/memory/free-blocks.h"
 
 struct emit;
+struct query;
 struct snapshot;
 struct snapshot_device;
 struct snapshot_process;
@@ -70,20 +71,13 @@ int memory_map_find(struct snapshot *snapshot, const struct filter *filter,
 		    struct memory_map *ret_map);
 void memory_map_deinit(struct memory_map *memory_map);
 
-/* What is asked for; only sharded buffers go to L1_SMALL, so there it depends on their cores. */
-struct memory_map_request {
-	uint64_t size;
-	uint64_t page_size; /* 0: the smallest possible */
-	uint32_t cores;     /* 0: not sharded, or not known */
-	uint64_t per_bank; /* that it takes, as its allocator has said; 0: follows from the above */
-};
-
 /*
- * Whether it fits, one answer for each memory in @ret_fits: for the process's own allocator, and on the
- * device beside what other processes hold.
+ * Whether @query's size fits, one answer for each memory in @ret_fits: for the process's own allocator, and on the
+ * device beside what other processes hold. Only sharded buffers go to L1_SMALL, so there it depends on
+ * their cores.
  * Return: how many memories it does not fit into; @ret_unknown: for how many it is not known.
  */
-size_t memory_map_fit(const struct memory_map *memory_map, const struct memory_map_request *request,
+size_t memory_map_fit(const struct memory_map *memory_map, const struct query *query,
 		      struct free_blocks_fit *ret_fits, size_t *ret_unknown);
 
 /* The JSON documents. @fits: one for each memory. */

@@ -4,7 +4,6 @@
 
 #include "model/sites/group.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,15 +198,6 @@ UNIT(the_oldest_is_told)
 	assert(list.count == 1 && list.groups[0].oldest_ns == 1100);
 	group_list_deinit(&list);
 	snapshot_free(snapshot);
-}
-
-UNIT(kinds_have_names)
-{
-	enum group_kind kind;
-
-	assert(group_parse("site", &kind) == 0 && kind == GROUP_SITE);
-	assert(group_parse("thread", &kind) == 0 && kind == GROUP_THREAD);
-	assert(group_parse("sites", &kind) == -EINVAL);
 }
 
 /* One sample: bytes of "a" and "b" of pid 10, 0 = none. */

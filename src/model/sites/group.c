@@ -192,24 +192,6 @@ int group_births(const struct snapshot *snapshot, struct call_site **ret_groups)
 	return 0;
 }
 
-int group_parse(const char *text, enum group_kind *ret_kind)
-{
-	static const char *const names[] = {
-		[GROUP_NAME] = "name",
-		[GROUP_PHASE] = "phase",
-		[GROUP_SITE] = "site",
-		[GROUP_THREAD] = "thread",
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (strcmp(text, names[i]) == 0) {
-			*ret_kind = (enum group_kind)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
 const char *group_key(const struct snapshot *snapshot, enum group_kind kind,
 		      const struct call_site *group, char *buffer, size_t size)
 {

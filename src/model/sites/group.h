@@ -63,9 +63,6 @@ size_t group_merge(enum group_kind kind, struct call_site *groups, size_t count)
 
 void group_list_deinit(struct group_list *list);
 
-/* Kinds as named on the command line: "name", "phase", "site", "thread". -EINVAL. */
-int group_parse(const char *text, enum group_kind *ret_kind);
-
 /* The key for users and scripts, truncated to @size; NULL for buffers that have none. */
 const char *group_key(const struct snapshot *snapshot, enum group_kind kind,
 		      const struct call_site *group, char *buffer, size_t size);

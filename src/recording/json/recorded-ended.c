@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
+#include "model/query.h"
 #include "model/snapshot.h"
 #include "recording/json/recorded-process.h"
 #include "recording/read/recording.h"
@@ -48,7 +49,8 @@ static void recorded_ended_put(struct emit *json, const struct recorded_ended *o
 }
 
 int recorded_ended_document(struct emit *json, const struct snapshot *end,
-			    const struct recorded_ended_wish *wish)
+			    const struct recording *recording, const struct scan *scan,
+			    const struct query *query)
 {
 	CLEANUP_FREE struct recorded_ended *list = calloc(end->process_count + 1, sizeof(*list));
 	size_t count = 0;
@@ -59,10 +61,9 @@ int recorded_ended_document(struct emit *json, const struct snapshot *end,
 		struct recorded_ended *one = &list[count];
 
 		one->process = &end->processes[i];
-		count += (!wish->pid || wish->pid == one->process->id.pid) &&
-			 recorded_process_end(wish->recording, wish->scan, one->process,
-					      &one->ending) &&
-			 one->ending.ended_ns >= wish->since_ns;
+		count += filter_wants_pid(&query->filter, one->process->id.pid) &&
+			 recorded_process_end(recording, scan, one->process, &one->ending) &&
+			 one->ending.ended_ns >= query->since_ns;
 	}
 	qsort(list, count, sizeof(*list), recorded_ended_compare);
 	document_open(json, ended_document.schema, end->time_ns);

@@ -11,6 +11,7 @@
 #include "answers/sites.h"
 #include "base/bits.h"
 #include "base/emit.h"
+#include "model/query.h"
 #include "model/sites/group.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -19,7 +20,9 @@
 
 struct recorded_leaks {
 	struct emit *json;
-	const struct recorded_leaks_wish *wish;
+	const struct recording *recording;
+	const struct scan *scan;
+	const struct query *query;
 	struct snapshot *snapshot;
 	struct group_list sites;
 };
@@ -62,7 +65,9 @@ static void recorded_leaks_buffers(struct recorded_leaks *leaks, uint32_t proces
 		row.ended.bytes += leaks->snapshot->buffers[i].size;
 		row.ended.buffers++;
 	}
-	listed = bits_min(row.ended.buffers, leaks->wish->buffers_max);
+	listed = leaks->query->given & QUERY_BUFFERS
+			 ? bits_min(row.ended.buffers, leaks->query->buffers_max)
+			 : row.ended.buffers;
 	row.listed = listed;
 	fields_put(leaks->json, leaks_facts, &row);
 	recorded_leaks_sites(leaks, process);
@@ -87,8 +92,6 @@ static bool recorded_leaks_has(const struct snapshot *snapshot, uint32_t process
 
 static void recorded_leaks_write(struct recorded_leaks *leaks)
 {
-	const struct recorded_leaks_wish *wish = leaks->wish;
-
 	document_begin(leaks->json, &leaks_document, leaks->snapshot);
 	emit_open_array(leaks->json, "processes");
 	for (uint32_t i = 0; i < leaks->snapshot->process_count; i++) {
@@ -97,8 +100,9 @@ static void recorded_leaks_write(struct recorded_leaks *leaks)
 		struct ended_row row;
 		struct ending ending;
 
-		if (!recorded_process_end(wish->recording, wish->scan, process, &ending) ||
-		    ending.ended_ns < wish->since_ns || !recorded_leaks_has(leaks->snapshot, i))
+		if (!recorded_process_end(leaks->recording, leaks->scan, process, &ending) ||
+		    ending.ended_ns < leaks->query->since_ns ||
+		    !recorded_leaks_has(leaks->snapshot, i))
 			continue;
 		emit_open_object(leaks->json, NULL);
 		row = ended_row_of(process, &ending, &room);
@@ -112,9 +116,14 @@ static void recorded_leaks_write(struct recorded_leaks *leaks)
 }
 
 int recorded_leaks_document(struct emit *json, struct snapshot *snapshot,
-			    const struct recorded_leaks_wish *wish)
+			    const struct recording *recording, const struct scan *scan,
+			    const struct query *query)
 {
-	struct recorded_leaks leaks = {.json = json, .wish = wish, .snapshot = snapshot};
+	struct recorded_leaks leaks = {.json = json,
+				       .recording = recording,
+				       .scan = scan,
+				       .query = query,
+				       .snapshot = snapshot};
 	int r;
 
 	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_SIZE);

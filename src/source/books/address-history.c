@@ -18,6 +18,7 @@
 #include "book/read/view.h"
 #include "model/filter.h"
 #include "model/history.h"
+#include "model/query.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "model/timebase.h"
@@ -184,12 +185,12 @@ static int address_history_collect_shard(struct address_history *trail, struct v
 int address_history_collect(struct scan_book *book, const struct address_history_wish *wish,
 			    struct view *view, struct snapshot *snapshot, struct history *history)
 {
-	const struct filter *filter = &wish->filter;
+	const struct filter *filter = &wish->query->filter;
 	CLEANUP(address_history_deinit)
 	struct address_history trail = {
 		.book = book,
 		.snapshot = snapshot,
-		.address = wish->address,
+		.address = wish->query->address,
 		.request = {.namer = wish->namer, .filter = *filter, .totals = wish->totals},
 		.reading = {.book = book, .snapshot = snapshot},
 	};

@@ -3,19 +3,15 @@
 
 /* What books still know about one address: from the log, graveyard and table of each shard. */
 
-#include <stdint.h>
-
-#include "model/filter.h"
-
 struct history;
 struct namer;
+struct query;
 struct scan_book;
 struct snapshot;
 struct view;
 
 struct address_history_wish {
-	uint64_t address;
-	struct filter filter;
+	const struct query *query;     /* its address, and where it is looked for */
 	const struct snapshot *totals; /* tell which cards devices are; NULL = not known */
 	struct namer *namer;           /* for native frames of stacks; NULL = they stay addresses */
 };

@@ -26,6 +26,7 @@
 #include "book/testing/testing-memory.h"
 #include "model/filter.h"
 #include "model/history.h"
+#include "model/query.h"
 #include "model/sites/growth.h"
 #include "model/sites/namer.h"
 #include "model/snapshot-peak.h"
@@ -188,10 +189,11 @@ static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view
 	struct history history = HISTORY_NULL;
 	struct emit json = EMIT_INIT(fuzz->out);
 	struct filter filter = {0};
-	struct address_history_wish wish = {.address = 0x1000, .namer = &namer};
+	struct query query = {.address = 0x1000};
+	const struct address_history_wish wish = {.query = &query, .namer = &namer};
 
 	assert(snapshot && book_collect(book, &request, view, snapshot) == 0);
-	for (; wish.address < 0x8000; wish.address += 0x1000)
+	for (; query.address < 0x8000; query.address += 0x1000)
 		assert(address_history_collect(book, &wish, view, snapshot, &history) == 0);
 	fuzz_stacks(book, &namer);
 	assert(snapshot_finish(snapshot) == 0);

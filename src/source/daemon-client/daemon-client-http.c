@@ -14,6 +14,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "model/query.h"
 #include "source/daemon-client/daemon-client-private.h"
 #include "wire/http-request.h"
 #include "wire/http-response.h"
@@ -22,10 +23,9 @@
 #define DAEMON_CLIENT_NOT_FOUND 404u
 
 /* What the daemon answers at once, from memory: whoever waits longer waits for one that hangs. */
-static uint64_t daemon_client_patience(const char *target)
+static uint64_t daemon_client_patience(const char *path)
 {
-	bool is_quick =
-		strcmp(target, "/api/v1/status") == 0 || strcmp(target, "/api/v1/cards") == 0;
+	bool is_quick = strcmp(path, "/api/v1/status") == 0 || strcmp(path, "/api/v1/cards") == 0;
 
 	return is_quick ? DAEMON_CLIENT_PATIENCE_NS : DAEMON_CLIENT_PAST_PATIENCE_NS;
 }
@@ -81,16 +81,31 @@ int daemon_client_reject(struct daemon_client *remote)
 	return daemon_client_settle(remote, DAEMON_CLIENT_GARBAGE);
 }
 
-int daemon_client_get(struct daemon_client *remote, const char *target, char **ret_text,
-		      size_t *ret_length)
+/* Writes the request. Its length, or a negative errno. */
+static int daemon_client_request(const char *path, const struct query *query,
+				 char ret_bytes[HTTP_REQUEST_MAX])
+{
+	char target[HTTP_REQUEST_MAX];
+	FILE *out = fmemopen(target, sizeof(target), "w");
+
+	if (!out)
+		return -errno;
+	fputs(path, out);
+	if (query)
+		query_write(query, out);
+	return fclose(out) != 0 ? -errno : http_request_encode(target, ret_bytes);
+}
+
+int daemon_client_get(struct daemon_client *remote, const char *path, const struct query *query,
+		      char **ret_text, size_t *ret_length)
 {
 	CLEANUP(http_response_deinit) struct http_response response;
 	char bytes[HTTP_REQUEST_MAX];
-	int length = http_request_encode(target, bytes);
+	int length = daemon_client_request(path, query, bytes);
 	const struct daemon_client_question question = {
 		.bytes = bytes,
 		.length = (size_t)length,
-		.patience_ns = daemon_client_patience(target),
+		.patience_ns = daemon_client_patience(path),
 		.take = daemon_client_take_http,
 		.context = &response,
 	};

@@ -39,7 +39,7 @@ static int ask(struct daemon_client *remote, char **ret_text)
 {
 	size_t length;
 
-	return daemon_client_get(remote, "/api/v1/status", ret_text, &length);
+	return daemon_client_get(remote, "/api/v1/status", NULL, ret_text, &length);
 }
 
 #define HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
@@ -152,7 +152,8 @@ UNIT(a_refusal_is_told)
 	assert(daemon_client_new(&remote) == 0);
 	assert(ask(remote, &text) == DAEMON_CLIENT_REFUSED);
 	assert(strcmp(daemon_client_reason(remote), "ttmemd: not today") == 0);
-	assert(daemon_client_get(remote, "/api/v1/dump", &text, &length) == 0 && length == 11);
+	assert(daemon_client_get(remote, "/api/v1/dump", NULL, &text, &length) == 0 &&
+	       length == 11);
 	free(text);
 	daemon_client_free(remote);
 	daemon_client_testing_stop(&server);

@@ -18,7 +18,7 @@ static int ask(struct daemon_client *remote, char **ret_text)
 {
 	size_t length;
 
-	return daemon_client_get(remote, "/api/v1/status", ret_text, &length);
+	return daemon_client_get(remote, "/api/v1/status", NULL, ret_text, &length);
 }
 
 /*

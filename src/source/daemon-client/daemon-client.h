@@ -22,6 +22,7 @@
 #include "wire/native.h"
 
 struct daemon_client;
+struct query;
 struct scan;
 struct snapshot;
 struct snapshot_claim;
@@ -56,11 +57,11 @@ static inline void daemon_client_cleanup(struct daemon_client **client)
 }
 
 /*
- * Gets the document at @target, e.g. "/api/v1/leaks?limit=100" (docs/http.md), followed by a NUL
- * that is not counted. Returns 0, a daemon_client_outcome, or a negative errno.
+ * Gets the document at @path, such as "/api/v1/leaks" (docs/http.md), followed by a NUL that is not
+ * counted. @query: NULL = without parameters. Returns 0, a daemon_client_outcome, or a negative errno.
  */
-int daemon_client_get(struct daemon_client *remote, const char *target, char **ret_text,
-		      size_t *ret_length);
+int daemon_client_get(struct daemon_client *remote, const char *path, const struct query *query,
+		      char **ret_text, size_t *ret_length);
 
 /*
  * The caller found a complete document to be wrong. Sets and returns the outcome

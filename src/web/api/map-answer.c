@@ -189,8 +189,6 @@ int map_answer_answer_fit(struct routes_ask *ask, FILE *out)
 	CLEANUP(map_answer_deinit) struct map_answer map = {NULL, MEMORY_MAP_NULL};
 	CLEANUP_FREE struct free_blocks_fit *fits = NULL;
 	struct query *query = ask->query;
-	const struct memory_map_request request = {query->size, query->page_size, query->cores,
-						   query->per_bank};
 	struct emit json = EMIT_INIT(out);
 	size_t unknown;
 	int r;
@@ -208,7 +206,7 @@ int map_answer_answer_fit(struct routes_ask *ask, FILE *out)
 	fits = calloc(map.memory_map.count + 1, sizeof(*fits));
 	if (!fits)
 		return -ENOMEM;
-	(void)memory_map_fit(&map.memory_map, &request, fits, &unknown); /* in the document */
+	(void)memory_map_fit(&map.memory_map, query, fits, &unknown); /* in the document */
 	memory_map_document_fit(&json, &map.memory_map, map.snapshot, fits, query->size);
 	return 0;
 }

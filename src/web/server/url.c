@@ -104,8 +104,7 @@ void url_deinit(struct url *url)
 
 static int url_read_pair(struct url *url, const struct url_pair *pair, uint32_t honoured)
 {
-	const struct query_rule *rule =
-		query_find(pair->key, honoured & ~(uint32_t)QUERY_NOT_IN_URLS);
+	const struct query_rule *rule = query_find(pair->key, honoured);
 
 	if (!rule)
 		return url_fail(url, "unknown parameter \"%.*s\"", URL_SHOWN, pair->key);

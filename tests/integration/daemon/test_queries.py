@@ -124,13 +124,19 @@ def test_the_unix_socket_refuses_the_same(daemon):
             assert is_unknown == (name not in honoured), (path, name, status, body)
 
 
+def lasting(value):
+    """Without what changes from one moment to the next."""
+    if isinstance(value, list):
+        return [lasting(one) for one in value]
+    if isinstance(value, dict):
+        return {key: lasting(one) for key, one in value.items() if not key.endswith("_ns")}
+    return value
+
+
 def content(text):
-    """A document without what changes from one moment to the next."""
-    document = json.loads(text)
-    document.pop("time_ns", None)
+    document = lasting(json.loads(text))
     for line in document.get("series", ()):
-        del line["points"][1:]
-        line["points"] = [bool(point) for point in line["points"]]
+        line["points"] = bool(line["points"])
     return document
 
 
@@ -144,7 +150,46 @@ def test_a_parameter_that_an_answer_honours_changes_it(daemon):
             is_json = path.startswith("/api/v1/")
             if after[0] == 200:
                 read = content if is_json else lambda text: sorted(text.splitlines())
+                assert read(before[1]) == read(fetch(daemon, path)[1]), path
                 assert read(before[1]) != read(after[1]), (path, name, after)
             else:
                 # Nothing is known of 1970, and the cursor is of no earlier page.
                 assert name in ("at", "cursor", "from", "to") and after[0] in (400, 404), (path, name, after)
+
+
+# Options with a field's name that are something else: a recording and its moment, and a kind of table.
+OTHERS = {"from", "at"}
+COMMANDS = {
+    "smi": ([], {"user"}, {"by"}), "ps": ([], {"pid", "device"}, set()), "buffers": ([], {"name"}, set()),
+    "map": ([], set(), set()), "fit": (["64"], set(), set()), "leaks": ([], set(), set()),
+    "peak": ([], set(), set()), "growth": ([], set(), set()), "incidents": ([], set(), set()),
+    "history": (["0x1000"], set(), set()),
+}  # fmt: skip
+
+
+def options(ttmemd, command):
+    return set(re.findall(r"--([a-z-]+)", ttmemd.run(command, "--help").stdout)) & set(VALUES) - OTHERS
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_has_no_option_that_its_answer_does_not_honour(ttmemd, command):
+    words, own, others = COMMANDS[command]
+    listed = options(ttmemd, command)
+    assert own <= listed and listed - own - others <= ROUTES[f"/api/v1/{command}"]
+    for name in set(VALUES) - OTHERS - listed:
+        result = ttmemd.run(command, *words, f"--{name}", VALUES[name])
+        assert result.returncode == 2 and f'unknown option "--{name}"' in result.stderr, name
+
+
+def test_an_option_of_a_command_changes_its_answer(daemon):
+    def run(*args):
+        result = daemon.run(*args, "--json")
+        return result.returncode, result.stdout and content(result.stdout), result.stderr
+
+    for command, (words, _, others) in COMMANDS.items():
+        for name in options(daemon, command) - others:
+            if (f"/api/v1/{command}", name) in UNSEEN:
+                continue
+            before, after = run(command, *words), run(command, *words, f"--{name}", VALUES[name])
+            assert before == run(command, *words), command
+            assert before != after and after[0] != 2, (command, name, after)
