@@ -248,3 +248,72 @@ UNIT(without_memory_rows_are_written_as_they_come)
 	assert(strncmp(written, "NAME    REST\nabcdef  b\n below\nc       xxx", 40) == 0);
 	assert(strcmp(written + strlen(written) - strlen("x\nd       e\n"), "x\nd       e\n") == 0);
 }
+
+UNIT(a_cell_may_span_columns)
+{
+	static const struct table_column columns[] = {{"N"}, {"A", true}, {"B", true}, {"REST"}};
+	struct table table;
+
+	begin(&table, columns, ARRAY_SIZE(columns), 0);
+	table_text(&table, "1");
+	table_span(&table, 2, "x");
+	table_text(&table, "end");
+	table_text(&table, "2");
+	table_span(&table, 3, "wider than its columns");
+	table_text(&table, "3");
+	table_rest(&table, "-");
+	end(&table, "N  A  B  REST\n"
+		    "1     x  end\n"
+		    "2  wider than its columns\n"
+		    "3  -  -  -\n");
+}
+
+UNIT(a_frame_has_its_width_and_room_goes_to_names)
+{
+	static const struct table_column columns[] = {
+		{"N", true, .least = 3},
+		{"Name", .cut = true, .least = 6},
+		{"Age", .cut = true, .order = 1},
+	};
+	struct table table;
+
+	begin(&table, columns, ARRAY_SIZE(columns), 26);
+	table_frame(&table);
+	table_text(&table, "7");
+	table_text(&table, "abcdefghij");
+	table_text(&table, "years");
+	table_text(&table, "8");
+	table_text(&table, "");
+	table_text(&table, "");
+	end(&table, "|   N Name         Age   |\n"
+		    "+------------------------+\n"
+		    "|   7 abcdefghij   years |\n"
+		    "|   8                    |\n"
+		    "+------------------------+\n");
+}
+
+UNIT(a_frame_is_widened_for_the_columns_that_stay)
+{
+	static const struct table_column columns[] = {
+		{"Name", .cut = true, .least = 6},
+		{"Age", .cut = true, .order = 1},
+	};
+	static const struct {
+		unsigned int most;
+		const char *text;
+	} expected[] = {
+		{20, "| Name       |\n+------------+\n| abcdefghij |\n+------------+\n"},
+		{12, "| Name     |\n+----------+\n| abcdefg~ |\n+----------+\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		struct table table;
+
+		begin(&table, columns, ARRAY_SIZE(columns), 10);
+		table_frame(&table);
+		table_text(&table, "abcdefghij");
+		table_text(&table, "years");
+		table_widen(&table, expected[i].most);
+		end(&table, expected[i].text);
+	}
+}

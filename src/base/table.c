@@ -14,7 +14,6 @@
 
 #define TABLE_CELL \
 	1024 /* bytes of a cell that count for its width, and the longest that table_format() makes */
-#define TABLE_GAP 2u    /* columns between two cells */
 #define TABLE_INDENT 4u /* of a second line */
 
 static bool table_shows(const struct table *table, size_t at)
@@ -22,14 +21,21 @@ static bool table_shows(const struct table *table, size_t at)
 	return !(table->hidden >> at & 1);
 }
 
+/* Columns between two cells. */
+static unsigned int table_gap(const struct table *table)
+{
+	return table->framed ? 1 : 2;
+}
+
 /* What a line of a row leaves of the terminal's width: the first one, or that below it. */
 static int table_room(const struct table *table, bool is_below)
 {
-	int room = (int)(table->width + TABLE_GAP - (is_below ? TABLE_INDENT : 0));
+	int room = (int)(table->width + table_gap(table)) -
+		   (is_below || table->framed ? (int)TABLE_INDENT : 0);
 
 	for (size_t i = 0; i < table->count; i++) {
 		if (table_shows(table, i) && (i >= table->below) == is_below)
-			room -= (int)(table->widths[i] + TABLE_GAP);
+			room -= (int)(table->widths[i] + table_gap(table));
 	}
 	return room;
 }
@@ -100,20 +106,17 @@ static void table_put(struct table *table, const char *text, unsigned int width)
 	unsigned int pad;
 
 	if (!*text) {
-		table->blanks += width + TABLE_GAP;
+		table->blanks += width + table_gap(table);
 		return;
 	}
-	if (is_cut)
-		text_fit(text, width, cell, sizeof(cell));
-	else
-		text_escape(text, cell, sizeof(cell));
+	text_fit(text, is_cut ? width : SIZE_MAX, cell, sizeof(cell));
 	pad = width - (unsigned int)bits_min(width, text_width(cell));
 	fprintf(table->out, "%*s", (int)(table->blanks + (column->right ? pad : 0)), "");
 	if (is_cut)
 		fputs(cell, table->out);
 	else
 		text_put(table->out, text);
-	table->blanks = TABLE_GAP + (column->right ? 0 : pad);
+	table->blanks = table_gap(table) + (column->right ? 0 : pad);
 }
 
 /* The next cell of a row whose widths are known. */
@@ -121,19 +124,42 @@ static void table_write(struct table *table, size_t columns, const char *text)
 {
 	unsigned int width = 0;
 
+	if (table->at == 0 && table->framed)
+		fputs("| ", table->out);
 	if (table->at == table->below) {
 		fputc('\n', table->out);
 		table->blanks = TABLE_INDENT;
 	}
 	for (size_t i = table->at; i < table->at + columns; i++)
-		width += table_shows(table, i) ? table->widths[i] + TABLE_GAP : 0;
+		width += table_shows(table, i) ? table->widths[i] + table_gap(table) : 0;
 	if (width)
-		table_put(table, text, width - TABLE_GAP);
+		table_put(table, text, width - table_gap(table));
 	table->at += columns;
 	if (table->at < table->count)
 		return;
+	if (table->framed)
+		fprintf(table->out, "%*s|", (int)table->blanks, "");
 	fputc('\n', table->out);
 	table->at = table->blanks = 0;
+}
+
+void table_rule(FILE *out, unsigned int width)
+{
+	fputc('+', out);
+	for (unsigned int i = 2; i < width; i++)
+		fputc('-', out);
+	fputs("+\n", out);
+}
+
+/* The last column that is cut and stays gets what the others leave of a frame. */
+static void table_fill(struct table *table)
+{
+	for (size_t i = table->count; i-- > 0;) {
+		if (table->columns[i].cut && !table->columns[i].order) {
+			table->widths[i] += (unsigned int)table_room(table, false);
+			return;
+		}
+	}
 }
 
 /* Decides on the widths, and writes what is held: also part of a row, when there is no memory for the rest. */
@@ -145,10 +171,14 @@ static void table_settle(struct table *table)
 
 	if (table->width)
 		table_fit(table);
+	if (table->framed && table_room(table, false) > 0)
+		table_fill(table);
 	table->held = NULL;
 	table->at = 0;
 	for (size_t i = 0; i < table->count; i++)
 		table_write(table, 1, table->columns[i].title);
+	if (table->framed)
+		table_rule(table->out, table->width);
 	if (!held)
 		return;
 	fflush(held);
@@ -209,7 +239,7 @@ void table_span(struct table *table, size_t columns, const char *text)
 	if (table->at < table->count)
 		return;
 	table->at = 0;
-	if (++table->rows == TABLE_HELD)
+	if (++table->rows == TABLE_HELD && !table->framed)
 		table_settle(table);
 }
 
@@ -240,8 +270,30 @@ FILE *table_lines(struct table *table)
 	return table->held ? table->held : table->out;
 }
 
+void table_frame(struct table *table)
+{
+	table->framed = true;
+	for (size_t i = 0; i < table->count; i++)
+		table->widths[i] =
+			(unsigned int)bits_max(table->widths[i], table->columns[i].least);
+}
+
+void table_widen(struct table *table, unsigned int most)
+{
+	unsigned int wanted[TABLE_COLUMNS_MAX], lack = 0;
+
+	memcpy(wanted, table->widths, sizeof(wanted));
+	table_fit(table);
+	for (size_t i = 0; i < table->count; i++)
+		lack += table->columns[i].order ? 0 : wanted[i] - table->widths[i];
+	memcpy(table->widths, wanted, sizeof(wanted));
+	table->width = (unsigned int)bits_min(table->width + lack, most);
+}
+
 void table_end(struct table *table)
 {
 	if (table->held)
 		table_settle(table);
+	if (table->framed)
+		table_rule(table->out, table->width);
 }

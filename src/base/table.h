@@ -8,6 +8,9 @@
  * On a terminal the table is fitted into its width: columns go in their order, then those that may be cut
  * share what the others leave. Anywhere else nothing is cut, left out or moved. Cells are escaped for the
  * terminal.
+ *
+ * A frame has its width wherever it is shown, and so do its columns unless they need more; its table is held
+ * until the end.
  */
 
 #include <stdbool.h>
@@ -23,18 +26,21 @@ struct table_column {
 	bool right; /* numbers */
 	bool cut;   /* on a terminal, down to its title */
 	bool below; /* instead of leaving it moves to a second line, with all columns behind it */
-	uint8_t order;  /* where there is no room, 1 leaves first; 0 stays */
-	uint16_t least; /* before it is cut further than that, others leave */
+	uint8_t order; /* where there is no room, 1 leaves first; 0 stays */
+
+	/* Others leave before it is cut further than that; in a frame it is not narrower. */
+	uint16_t least;
 };
 
 struct table {
 	FILE *out;
 	const struct table_column *columns;
 	size_t count;
-	size_t at;           /* column of the next cell */
-	size_t below;        /* the first column of the second line */
-	uint32_t hidden;     /* a bit for each column that has left */
-	unsigned int width;  /* of the terminal; 0 = there is none */
+	size_t at;       /* column of the next cell */
+	size_t below;    /* the first column of the second line */
+	uint32_t hidden; /* a bit for each column that has left */
+	bool framed;
+	unsigned int width;  /* of the terminal or the frame; 0 = there is none */
 	unsigned int blanks; /* before the next cell */
 	unsigned int widths[TABLE_COLUMNS_MAX];
 
@@ -60,6 +66,15 @@ void table_span(struct table *table, size_t columns, const char *text);
 
 /* Where lines below the last row are written; until the next cell. */
 FILE *table_lines(struct table *table);
+
+/* Draws a frame of the width; to be called before the first row. */
+void table_frame(struct table *table);
+
+/* Makes the table wider, but not wider than @most, so that those are not cut that stay; others leave before. */
+void table_widen(struct table *table, unsigned int most);
+
+/* A line of a frame. */
+void table_rule(FILE *out, unsigned int width);
 
 /* Writes what is held, and at least the titles. */
 void table_end(struct table *table);

@@ -163,8 +163,7 @@ static void smi_devices_details(const struct smi_picture *picture,
 		fprintf(picture->out, "  %-13s", types_name(type));
 		smi_picture_size(picture, &used, picture->size + 1);
 		fputc(' ', picture->out);
-		smi_picture_count(picture, memory->buffers, 7);
-		fputc(' ', picture->out);
+		fprintf(picture->out, "%7" PRIu64 " ", memory->buffers);
 		if (memory->peak_is_unknown)
 			smi_picture_right(picture, "-", picture->size - 1);
 		else

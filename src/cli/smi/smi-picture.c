@@ -4,9 +4,9 @@
 
 #include "cli/smi/smi-picture.h"
 
-#include <inttypes.h>
 #include <string.h>
 
+#include "base/table.h"
 #include "base/text.h"
 #include "cli/smi/smi.h"
 #include "model/amount.h"
@@ -16,10 +16,7 @@
 
 void smi_picture_rule(const struct smi_picture *picture)
 {
-	fputc('+', picture->out);
-	for (unsigned int i = 2; i < picture->width; i++)
-		fputc('-', picture->out);
-	fputs("+\n", picture->out);
+	table_rule(picture->out, picture->width);
 }
 
 void smi_picture_across(const struct smi_picture *picture, const char *text)
@@ -66,15 +63,13 @@ void smi_picture_size(const struct smi_picture *picture, const struct snapshot_m
 	smi_picture_right(picture, cell, width);
 }
 
-void smi_picture_count(const struct smi_picture *picture, uint64_t count, unsigned int width)
+void smi_picture_cell(const struct smi_picture *picture, struct table *table,
+		      const struct snapshot_memory *amount)
 {
-	char cell[TEXT_NUMBER_SIZE];
+	char number[TEXT_NUMBER_SIZE];
 
-	if (count < 10000000)
-		snprintf(cell, sizeof(cell), "%" PRIu64, count);
-	else
-		snprintf(cell, sizeof(cell), "%.3gM", (double)count / 1e6);
-	smi_picture_right(picture, cell, width);
+	table_format(table, "%s%s", smi_picture_bound(picture, amount->bound),
+		     text_size(amount->used, number));
 }
 
 void smi_picture_bar(const struct smi_picture *picture, double share, unsigned int width)

@@ -18,6 +18,7 @@ struct smi_style;
 struct snapshot;
 struct snapshot_device;
 struct snapshot_process;
+struct table;
 
 struct smi_picture {
 	FILE *out;
@@ -39,7 +40,10 @@ void smi_picture_right(const struct smi_picture *picture, const char *text, unsi
 void smi_picture_left(const struct smi_picture *picture, const char *text, unsigned int width);
 void smi_picture_size(const struct smi_picture *picture, const struct snapshot_memory *amount,
 		      unsigned int width);
-void smi_picture_count(const struct smi_picture *picture, uint64_t count, unsigned int width);
+
+/* The same as a cell of a table. */
+void smi_picture_cell(const struct smi_picture *picture, struct table *table,
+		      const struct snapshot_memory *amount);
 
 /* "", or a sign for "at least" or "at most". */
 const char *smi_picture_bound(const struct smi_picture *picture, uint32_t bound);
@@ -53,15 +57,10 @@ bool smi_picture_shows_device(const struct smi_picture *picture,
 bool smi_picture_shows_process(const struct smi_picture *picture,
 			       const struct snapshot_process *process);
 
-/* The two tables. */
+/* The two tables; the second one, or that of users instead, is begun and the caller ends it. */
 void smi_devices(const struct smi_picture *picture);
-void smi_processes(const struct smi_picture *picture);
-
-/* Instead of the second one. */
-void smi_users(const struct smi_picture *picture, const struct by_user *list);
+void smi_processes(const struct smi_picture *picture, struct table *table);
+void smi_users(const struct smi_picture *picture, const struct by_user *list, struct table *table);
 
 /* Whether one of the devices shown has sensors, or a state to be told instead. */
 bool smi_devices_have_sensors(const struct smi_picture *picture);
-
-/* How many more columns the second one needs to show every name in full. */
-unsigned int smi_processes_lack(const struct smi_picture *picture);

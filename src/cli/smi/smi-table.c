@@ -9,6 +9,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/table.h"
 #include "base/text.h"
 #include "cli/smi/smi-picture.h"
 #include "model/snapshot.h"
@@ -67,16 +68,18 @@ void smi_table(FILE *out, const struct snapshot *snapshot, const struct filter *
 		.is_wide = width >= SMI_WIDE + (bytes ? SMI_BYTES_WIDTH - SMI_WIDTH_MIN : 0),
 		.size = bytes ? SMI_BYTES_SIZE : SMI_SIZE,
 	};
+	struct table table;
 
 	picture.has_sensors = picture.is_wide && smi_devices_have_sensors(&picture);
-	if (style->widens && !style->users)
-		picture.width =
-			(unsigned int)bits_min(width + smi_processes_lack(&picture), SMI_WIDTH_MAX);
+	if (style->users)
+		smi_users(&picture, style->users, &table);
+	else
+		smi_processes(&picture, &table);
+	if (style->widens)
+		table_widen(&table, SMI_WIDTH_MAX);
+	picture.width = table.width;
 	smi_table_title(&picture);
 	smi_devices(&picture);
-	if (style->users)
-		smi_users(&picture, style->users);
-	else
-		smi_processes(&picture);
+	table_end(&table);
 	smi_table_notes(&picture);
 }

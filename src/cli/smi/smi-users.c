@@ -5,6 +5,8 @@
 #include <inttypes.h>
 
 #include "answers/document.h"
+#include "base/bits.h"
+#include "base/table.h"
 #include "base/text.h"
 #include "cli/smi/smi-picture.h"
 #include "cli/smi/smi.h"
@@ -12,55 +14,38 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
-#define SMI_USERS_COUNT 9u /* columns of "Processes" and "Buffers" */
-#define SMI_USERS_DEVICE 5u
-
-static void smi_users_amount(const struct smi_picture *picture, const struct by_user_row *row,
-			     uint32_t folded)
+static void smi_users_amount(const struct smi_picture *picture, struct table *table,
+			     const struct by_user_row *row, uint32_t folded)
 {
 	struct snapshot_memory amount = by_user_amount(row, folded);
 
-	fputc(' ', picture->out);
 	if (row->untracked == row->processes)
-		smi_picture_right(picture, "not tracked", picture->size + 1);
+		table_text(table, "not tracked");
 	else
-		smi_picture_size(picture, &amount, picture->size + 1);
+		smi_picture_cell(picture, table, &amount);
 }
 
-static void smi_users_row(const struct smi_picture *picture, const struct by_user_row *row,
-			  unsigned int name)
+void smi_users(const struct smi_picture *picture, const struct by_user *list, struct table *table)
 {
-	const struct snapshot_device *device = &picture->snapshot->devices[row->device];
-	char number[16];
+	static const struct table_column columns[] = {
+		{"User", .cut = true},     {"Processes", true},
+		{"Dev", true, .least = 5}, {"DRAM", true, .least = 11},
+		{"L1", true, .least = 11}, {"Buffers", true, .least = 9},
+	};
 
-	snprintf(number, sizeof(number), "%" PRIu32 "%s", device->device,
-		 device->remote ? "R" : "");
-	fputs("| ", picture->out);
-	smi_picture_left(picture, row->user, name);
-	fputc(' ', picture->out);
-	smi_picture_count(picture, row->processes, SMI_USERS_COUNT);
-	fputc(' ', picture->out);
-	smi_picture_right(picture, number, SMI_USERS_DEVICE);
-	smi_users_amount(picture, row, TYPES_DRAM);
-	smi_users_amount(picture, row, TYPES_L1);
-	fputc(' ', picture->out);
-	smi_picture_count(picture, by_user_amount(row, AMOUNT_ALL).buffers, SMI_USERS_COUNT);
-	fputs(" |\n", picture->out);
-}
+	table_begin(table, picture->out, columns, ARRAY_SIZE(columns), picture->width);
+	table_frame(table);
+	for (size_t i = 0; i < list->count; i++) {
+		const struct by_user_row *row = &list->rows[i];
+		const struct snapshot_device *device = &picture->snapshot->devices[row->device];
 
-void smi_users(const struct smi_picture *picture, const struct by_user *list)
-{
-	unsigned int name = picture->width - 4 - 2 * (SMI_USERS_COUNT + 1) - SMI_USERS_DEVICE - 1 -
-			    2 * (picture->size + 2);
-	int size = (int)picture->size + 1;
-
-	fprintf(picture->out, "| %-*s %*s %*s %*s %*s %*s |\n", (int)name, "User",
-		(int)SMI_USERS_COUNT, "Processes", (int)SMI_USERS_DEVICE, "Dev", size, "DRAM", size,
-		"L1", (int)SMI_USERS_COUNT, "Buffers");
-	smi_picture_rule(picture);
-	for (size_t i = 0; i < list->count; i++)
-		smi_users_row(picture, &list->rows[i], name);
-	smi_picture_rule(picture);
+		table_text(table, row->user);
+		table_format(table, "%zu", row->processes);
+		table_format(table, "%" PRIu32 "%s", device->device, device->remote ? "R" : "");
+		smi_users_amount(picture, table, row, TYPES_DRAM);
+		smi_users_amount(picture, table, row, TYPES_L1);
+		table_format(table, "%" PRIu64, by_user_amount(row, AMOUNT_ALL).buffers);
+	}
 }
 
 void smi_users_csv(FILE *out, const struct snapshot *snapshot, const struct by_user *list)
