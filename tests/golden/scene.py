@@ -90,13 +90,14 @@ class Scene:
         """Starts a process with the next round pid, so that pids are the same in every run."""
         self.is_live = True
         self.next += 100
-        while True:
+        for _ in range(100):
             next_pid(self.next)
             process = subprocess.Popen(command, cwd=PLACE, **options)
             if process.pid == self.next:
                 break
             process.kill()  # another process was quicker
             process.wait()
+        assert process.pid == self.next, "another process keeps the pid"
         self.processes[name] = process
         return process
 
@@ -301,6 +302,9 @@ class Scene:
         os.close(reading)
         while ready == b"\n" and not self.is_serving(port):  # another thread begins with it
             time.sleep(0.01)
+        # A keeper that is still starting could get the pid of the next process.
+        while ready == b"\n" and "yes" in words and not self.has_keeper():
+            time.sleep(0.01)
         return [] if ready == b"\n" else ["it did not start", *self.do_show(folder / "log")]
 
     def do_stop(self, _):
@@ -309,6 +313,13 @@ class Scene:
         process.send_signal(signal.SIGTERM)
         code = process.wait(timeout=LIMIT)
         return self.do_show("log") + ([f"[{code}]"] if code else [])
+
+    def has_keeper(self):
+        for path in Path("/proc").glob("[0-9]*/comm"):
+            with contextlib.suppress(OSError):  # it has exited
+                if path.read_text() == "ttmem-keeper\n":
+                    return True
+        return False
 
     def is_serving(self, port):
         with socket.socket() as connection:
