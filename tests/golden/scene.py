@@ -22,6 +22,7 @@ from pathlib import Path
 
 from otlp import Collector, metric_lines
 from settle import settle
+from systemd import Unit, out_of_the_way
 
 HERE = Path(__file__).resolve().parent
 SUPPORT = HERE.parent / "integration"
@@ -56,7 +57,7 @@ class Scene:
         }  # fmt: skip
         self.processes = {}
         self.screens = {}
-        self.collector = None
+        self.collector = self.unit = None
         self.expected = []  # what the next step may print; nothing while it is written
         self.is_live = False
         self.next = FIRST_PID
@@ -67,8 +68,8 @@ class Scene:
     def __exit__(self, *_):
         for screen in self.screens.values():
             screen.close()
-        if self.collector:
-            self.collector.close()
+        for server in filter(None, (self.collector, self.unit)):
+            server.close()
         for process in self.processes.values():
             process.kill()
             process.communicate()
@@ -272,12 +273,20 @@ class Scene:
         return self.start_daemon("ttmemd", "daemon", PLACE, PORT, ["--state", str(self.state), *words], self.env)
 
     def do_take_over(self, rest):
-        """take-over ARGUMENT...: ends the daemon, and starts its successor; keeper: yes."""
-        daemon = self.processes.pop("ttmemd")
-        daemon.send_signal(signal.SIGTERM)
-        daemon.wait(timeout=LIMIT)
+        """take-over ARGUMENT...: ends the daemon unless it was killed, and starts its successor; keeper: yes."""
+        if daemon := self.processes.pop("ttmemd", None):
+            daemon.send_signal(signal.SIGTERM)
+            daemon.wait(timeout=LIMIT)
         words = ["--state", str(self.state), *shlex.split(rest)]
         return self.start_daemon("ttmemd", "successor", PLACE, PORT, words, self.env)
+
+    def do_systemd(self, _):
+        """systemd: starts all following daemons as systemd does, with sockets and stored descriptors."""
+        self.unit = Unit(PLACE)
+
+    def do_stored(self, _):
+        """stored: the names of the descriptors that systemd keeps for the daemon, without times and inodes."""
+        return sorted(re.sub(r"\.\w+", ".*", name) for name in self.unit.names())
 
     def do_host(self, rest):
         """host NAME PORT PROCESS...: a ttmemd with everything of its own, which sees only these processes."""
@@ -290,13 +299,16 @@ class Scene:
         return self.start_daemon(name, "daemon", folder, int(port), ["--state", str(folder / "state")], env)
 
     def start_daemon(self, name, role, folder, port, words, env):
-        reading, writing = os.pipe()
+        reading, low = os.pipe()
+        writing = out_of_the_way(low)
+        os.close(low)
         command = [
             f"/mnt/{role}/src/daemon/ttmemd", "--socket", f"{folder}/socket", "--legacy-socket", f"{folder}/old",
             "--http", f"127.0.0.1:{port}", "--keeper", "no", "--config", "none",
             "--log", f"{folder}/log", "--ready-fd", str(writing), *words,
         ]  # fmt: skip
-        self.start(name, command, env=env, pass_fds=[writing], stdin=subprocess.DEVNULL)
+        command, env, fds = self.unit.start(command, env) if self.unit else (command, env, [])
+        self.start(name, command, env=env, pass_fds=[writing, *fds], stdin=subprocess.DEVNULL)
         os.close(writing)
         ready = os.read(reading, 1)
         os.close(reading)

@@ -42,9 +42,9 @@ dev_golden() {
 	build_default $GOLDEN_PROGRAMS || die "the build failed"
 	golden_build
 	golden_failed=
-	golden_mix library live daemon run grafana screen watch otlp pytest
-	golden_mix daemon daemon history old grafana fleet otlp handover restart
-	golden_mix successor handover # it sets the history of a later release aside
+	golden_mix library live daemon run grafana screen watch otlp pytest systemd
+	golden_mix daemon daemon history old grafana fleet otlp handover restart systemd
+	golden_mix successor handover systemd # it sets the history of a later release aside
 	golden_mix command live daemon history recording files screen watch fleet
 	golden_mix "daemon command" daemon history
 	[ -z "$golden_failed" ] || die "0.2.0 and this release do not work together"
