@@ -21,6 +21,7 @@ from collections import Counter
 from pathlib import Path
 
 from otlp import Collector, metric_lines
+from prometheus import Prometheus
 from settle import settle
 from systemd import Unit, out_of_the_way
 
@@ -57,7 +58,7 @@ class Scene:
         }  # fmt: skip
         self.processes = {}
         self.screens = {}
-        self.collector = self.unit = None
+        self.collector = self.prometheus = self.unit = None
         self.expected = []  # what the next step may print; nothing while it is written
         self.is_live = False
         self.next = FIRST_PID
@@ -68,7 +69,7 @@ class Scene:
     def __exit__(self, *_):
         for screen in self.screens.values():
             screen.close()
-        for server in filter(None, (self.collector, self.unit)):
+        for server in filter(None, (self.collector, self.prometheus, self.unit)):
             server.close()
         for process in self.processes.values():
             process.kill()
@@ -376,6 +377,16 @@ class Scene:
     def do_collector(self, _):
         """collector: from here on something listens where "ttmemd --otlp http://127.0.0.1:4318" pushes to."""
         self.collector = Collector()
+
+    def do_prometheus(self, rest):
+        """prometheus [CLUSTER/]HOST:PORT...: listens at 127.0.0.1:9090, and has the metrics of these."""
+        if self.prometheus:
+            self.prometheus.close()
+        self.prometheus = Prometheus(rest.split())
+
+    def do_asked(self, _):
+        """asked: the requests that the Prometheus has got since this was last asked."""
+        return self.prometheus.take_asked()
 
     def do_metrics(self, _):
         """metrics: those of a push that began after this step."""
