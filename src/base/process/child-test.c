@@ -93,15 +93,19 @@ UNIT(a_program_that_is_not_there_is_told_at_once)
 
 UNIT(only_named_descriptors_and_variables_are_passed_on)
 {
-	CLEANUP_CLOSE int open_file = open("/dev/null", O_RDONLY); /* NOLINT: not close-on-exec */
+	CLEANUP_CLOSE int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	/* Neither is close-on-exec; above the number at which the extra one arrives. */
+	CLEANUP_CLOSE int open_file = fcntl(null, F_DUPFD, CHILD_FD + 1);
+	CLEANUP_CLOSE int high_file = fcntl(null, F_DUPFD, 40);
 	int input[2], extra[2];
 	char byte;
 	struct child child;
 
-	assert(open_file >= 0 && pipe2(input, O_CLOEXEC) == 0 && pipe2(extra, O_CLOEXEC) == 0);
+	assert(open_file > CHILD_FD && open_file < 10 && high_file == 40 &&
+	       pipe2(input, O_CLOEXEC) == 0 && pipe2(extra, O_CLOEXEC) == 0);
 	assert(start(&child, NULL,
 		     "read word && [ \"$word\" = hello ] && echo there >&3 && "
-		     "[ ! -e /proc/$$/fd/4 ] && [ ! -e /proc/$$/fd/5 ] && "
+		     "for fd in 4 5 6 7 8 9 40; do [ ! -e /proc/$$/fd/$fd ] || exit 1; done; "
 		     "[ \"$ONLY\" = this ] && [ -z \"$HOME\" ] && [ \"$PWD\" = / ]",
 		     input[0], extra[1]) == 0);
 	assert(write(input[1], "hello\n", 6) == 6);
@@ -111,6 +115,19 @@ UNIT(only_named_descriptors_and_variables_are_passed_on)
 		close(input[i]);
 		close(extra[i]);
 	}
+}
+
+UNIT(without_an_extra_descriptor_there_is_none)
+{
+	CLEANUP_CLOSE int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	CLEANUP_CLOSE int saved = fcntl(CHILD_FD, F_DUPFD_CLOEXEC, 10);
+
+	assert(null >= 0 && saved >= 0 && dup2(null, CHILD_FD) == CHILD_FD);
+	assert(fcntl(CHILD_FD, F_SETFD, 0) == 0); /* not close-on-exec */
+	assert(run("[ ! -e /proc/$$/fd/3 ] && [ -z \"$(cat)\" ] && "
+		   "[ \"$(readlink /proc/$$/fd/0)\" = /dev/null ] && "
+		   "[ \"$(readlink /proc/$$/fd/1)\" = /dev/null ]") == 0);
+	assert(dup3(saved, CHILD_FD, O_CLOEXEC) == CHILD_FD);
 }
 
 /* Numbers that are about to be replaced are moved out of the way. */
