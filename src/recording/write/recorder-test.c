@@ -93,12 +93,15 @@ static void assert_bytes_are_book(const struct testing_chunks *chunks,
 	assert(memcmp(bytes, recording->book.base, BOOK_SHARDS_OFFSET) == 0);
 	memcpy(arenas, bytes + BOOK_ARENAS_OFFSET, sizeof(arenas));
 	for (uint32_t kind = 0; kind < BOOK_ARENA_COUNT; kind++) {
-		uint64_t at = book_unit_offset(arenas[kind].directory[0]);
+		const uint64_t segment = (uint64_t)BOOK_ARENA_UNITS * BOOK_UNIT;
 
-		assert(arenas[kind].used < BOOK_ARENA_UNITS * BOOK_UNIT);
-		if (arenas[kind].directory[0])
-			assert(memcmp(bytes + at, recording->book.base + at, arenas[kind].used) ==
-			       0);
+		for (uint64_t from = 0; from < arenas[kind].used; from += segment) {
+			uint32_t unit = arenas[kind].directory[from / segment];
+			uint64_t at = book_unit_offset(unit);
+			uint64_t length = bits_min(arenas[kind].used - from, segment);
+
+			assert(!unit || memcmp(bytes + at, recording->book.base + at, length) == 0);
+		}
 	}
 	free(bytes);
 }
@@ -141,6 +144,27 @@ UNIT(everything_from_the_first_event_on_is_in_the_file)
 	assert(testing_chunks_count(&chunks, RECORDING_HEAD) == 1);
 	assert(testing_chunks_count(&chunks, RECORDING_ENDED) == 1);
 	assert(testing_chunks_count(&chunks, RECORDING_END) == 1);
+	testing_chunks_deinit(&chunks);
+	testing_recording_deinit(&recording);
+}
+
+/* Each part of them begins in the middle of a segment, and some go beyond its end. */
+UNIT(texts_of_several_segments_are_in_the_file)
+{
+	struct testing_recording recording;
+	struct testing_chunks chunks;
+
+	testing_recording_start(&recording, test_path(), 16384, true);
+	for (uint32_t i = 0; i < 7; i++) {
+		testing_recording_fill(&recording, 400000);
+		/* Takes room in the book: the next segment is not the neighbour of the one before. */
+		recording.devices = 1 + i / 2;
+		testing_recording_act(&recording, 1000);
+		assert(recorder_flush(recording.recorder, recording.scan) == 0);
+	}
+	testing_recording_finish(&recording, false);
+	testing_chunks_read(&chunks, test_path());
+	assert_bytes_are_book(&chunks, &recording);
 	testing_chunks_deinit(&chunks);
 	testing_recording_deinit(&recording);
 }
