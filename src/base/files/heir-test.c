@@ -4,6 +4,7 @@
 
 #include "base/files/heir.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -74,6 +75,30 @@ UNIT(files_with_other_names_and_links_are_not_given_away)
 	assert(heir_give_path(file) == 0 && owner(file) == 0);
 	assert(unlink(file) == 0 && symlink(other, file) == 0);
 	assert(heir_give_path(file) == 0 && owner(other) == 0 && owner(file) == 0);
+}
+
+UNIT(only_files_of_root_are_given_away)
+{
+	char below[700];
+
+	make_folder(0755);
+	(void)snprintf(below, sizeof(below), "%s/folder", folder);
+	assert(mkdir(below, 0700) == 0 && heir_give_path(below) == 0 && owner(below) == 0);
+	assert(chown(file, HEIR_USER, HEIR_USER + 1) == 0 && heir_give_path(file) == 0);
+	assert(owner(file) == HEIR_USER);
+	/* Without a slash, it lies in the current folder. */
+	assert(chown(file, 0, 0) == 0 && chdir(folder) == 0 && heir_is("file", HEIR_USER));
+	assert(heir_give_path("file") == 0 && owner(file) == HEIR_USER);
+	assert(chdir("/") == 0 && !heir_is("file", 0));
+	assert(heir_give(-1, file) == -EBADF);
+}
+
+/* A group that may write to the folder above could have made it. */
+UNIT(a_folder_that_a_group_may_have_made_inherits_nothing)
+{
+	make_folder(0775);
+	assert(!heir_is(file, HEIR_USER) && heir_give_path(file) == 0 && owner(file) == 0);
+	assert(heir_give(-1, file) == 0);
 }
 
 UNIT(an_ordinary_user_gives_nothing_away)

@@ -146,3 +146,26 @@ UNIT(all_is_written_and_listed)
 	assert(files == 1 && !small_file_list(folder_fd, "file") && errno == ENOTDIR);
 	end();
 }
+
+/* Of less than half a page the first read is taken for all; of more, there may be another. */
+UNIT(a_long_file_is_read_to_its_end)
+{
+	static char long_text[10000], text[10001];
+
+	memset(long_text, 'a', sizeof(long_text) - 1);
+	begin(long_text);
+	assert(small_file_read(folder_fd, "file", text, sizeof(text)) == 9999);
+	assert(strcmp(text, long_text) == 0);
+	assert(small_file_read(folder_fd, "file", text, 9999) == 9998 && strlen(text) == 9998);
+	assert(small_file_read(folder_fd, "file", text, 1) == 0 && text[0] == '\0');
+	end();
+}
+
+UNIT(a_read_that_fails_leaves_an_empty_text)
+{
+	char text[8] = "before";
+
+	assert(small_file_read_fd(-1, text, sizeof(text)) == -EBADF && text[0] == '\0');
+	assert(small_file_read_line(AT_FDCWD, "/does/not/exist", text, sizeof(text)) == -ENOENT);
+	assert(small_file_write_fd(-1, text, 0) == 0);
+}

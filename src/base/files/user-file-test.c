@@ -236,3 +236,82 @@ UNIT(a_redirected_file_keeps_its_position)
 	assert(close(fd) == 0 && close(file) == 0);
 	assert(strcmp(content("out"), "firstsecondthird") == 0);
 }
+
+UNIT(as_many_links_are_followed_as_the_kernel_follows)
+{
+	char name[8], target[8] = "end";
+
+	for (int i = 0; i < 41; i++) {
+		(void)snprintf(name, sizeof(name), "%d", i);
+		assert(symlink(target, unit_path(name)) == 0);
+		memcpy(target, name, sizeof(target));
+	}
+	assert(put("39", 0, "x") == 0 && strcmp(content("end"), "x") == 0); /* 40 of them */
+	assert(put("40", 0, "y") == -ELOOP && strcmp(content("end"), "x") == 0);
+}
+
+UNIT(paths_have_a_longest)
+{
+	char path[PATH_MAX + 8], target[PATH_MAX], name[NAME_MAX + 1];
+	int fd;
+
+	assert(chdir(unit_dir()) == 0);
+	memset(path, '/', sizeof(path));
+	path[0] = '.';
+	strcpy(path + PATH_MAX - 4, "new");
+	fd = user_file_open(path, 0, 0600);
+	assert(fd >= 0 && close(fd) == 0 && access("new", F_OK) == 0);
+	strcpy(path + PATH_MAX - 4, "long");
+	assert(user_file_open(path, 0, 0600) == -ENAMETOOLONG);
+	assert(user_file_open_parent(path, name) == -ENAMETOOLONG && access("long", F_OK) < 0);
+	/* A link makes the path longer: both parts together fit, or do not. */
+	memset(target, '/', sizeof(target));
+	target[0] = '.';
+	target[PATH_MAX - 6] = '\0';
+	assert(symlink(target, "way") == 0);
+	fd = user_file_open("way/file", 0, 0600);
+	assert(fd >= 0 && close(fd) == 0 && access("file", F_OK) == 0);
+	assert(user_file_open("way/files", 0, 0600) == -ENAMETOOLONG && access("files", F_OK) < 0);
+}
+
+UNIT(a_name_has_as_many_bytes_as_the_file_system_takes)
+{
+	char path[NAME_MAX + 8] = "./", name[NAME_MAX + 1];
+	int fd;
+
+	memset(path + 2, 'a', NAME_MAX + 1);
+	assert(user_file_open_parent(path, name) == -ENAMETOOLONG);
+	path[2 + NAME_MAX] = '\0';
+	fd = user_file_open_parent(path, name);
+	assert(fd >= 0 && strcmp(name, path + 2) == 0 && close(fd) == 0);
+	assert(user_file_open_parent(".", name) == -EINVAL);
+	fd = user_file_open_parent("..a", name);
+	assert(fd >= 0 && strcmp(name, "..a") == 0 && close(fd) == 0);
+	fd = user_file_open_parent("/a", name);
+	assert(fd >= 0 && strcmp(name, "a") == 0 && close(fd) == 0);
+}
+
+/* In a folder of ours a second name is ours too. */
+UNIT(hard_links_in_own_folders_are_written_to)
+{
+	assert(put("one", 0, "1") == 0 && link(unit_path("one"), unit_path("two")) == 0);
+	assert(put("two", O_TRUNC, "2") == 0 && strcmp(content("one"), "2") == 0);
+	assert(put(".", 0, "") == -EISDIR && put("..", 0, "") == -EISDIR);
+}
+
+UNIT(an_own_file_is_opened_as_wanted)
+{
+	char text[8] = "";
+	int fd;
+
+	assert(put("file", 0, "text") == 0);
+	fd = user_file_open_own(unit_path("file"), O_RDONLY, 0);
+	assert(fd >= 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	assert(read(fd, text, sizeof(text)) == 4 && write(fd, "x", 1) < 0 && close(fd) == 0);
+	fd = user_file_open_own(unit_path("file"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	assert(fd >= 0 && close(fd) == 0 && content("file")[0] == '\0');
+	/* Without O_CREAT nothing is created. */
+	assert(user_file_open_own(unit_path("other"), O_RDONLY, 0) == -ENOENT);
+	assert(access(unit_path("other"), F_OK) < 0);
+	assert(strcmp(user_file_error(-EBADMSG), "damaged: what is in it cannot be true") == 0);
+}

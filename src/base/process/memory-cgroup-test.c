@@ -125,3 +125,42 @@ UNIT(groups_of_v2_are_read_likewise)
 	assert(memory_cgroup_limited("/", false, &found) && found.limit == 4096);
 	assert(memory_cgroup_limited("/pod/box", false, &found) && found.inode == st.st_ino);
 }
+
+UNIT(what_is_no_number_or_has_no_end_is_no_limit)
+{
+	static const char *const texts[] = {"max\n", "",     "-1\n",
+					    "/1\n",  ":1\n", "4611686018427387904\n"}; /* 1 << 62 */
+	char path[MEMORY_CGROUP_PATH + 8] = "/a";
+	struct memory_cgroup found;
+
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", "/sys/fs/cgroup", "tmpfs", 0, NULL) < 0)
+		unit_skip("no file system can be mounted here");
+	assert(mkdir("/sys/fs/cgroup/a", 0700) == 0);
+	assert(mkdir("/sys/fs/cgroup/memory", 0700) == 0);
+	assert(!memory_cgroup_limited("/a", false, &found));
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		make("/sys/fs/cgroup/a", "memory.max", texts[i]);
+		assert(!memory_cgroup_limited("/a", false, &found));
+	}
+	make("/sys/fs/cgroup/a", "memory.max", "4611686018427387903\n");
+	assert(memory_cgroup_limited("/a", false, &found) &&
+	       found.limit == (UINT64_C(1) << 62) - 1);
+	make("/sys/fs/cgroup/a", "memory.max", "0\n");
+	assert(memory_cgroup_limited("/a", false, &found) && found.limit == 0);
+	make("/sys/fs/cgroup/a", "memory.max", "9\n");
+	assert(memory_cgroup_limited("/a", false, &found) && found.limit == 9);
+	/* The files of one version are not those of the other. */
+	assert(!memory_cgroup_limited("/a", true, &found));
+	make("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "8192\n");
+	assert(memory_cgroup_limited("/a", true, &found) && found.limit == 8192);
+	assert(!memory_cgroup_limited("/b/..", false, &found));
+	/* A path that is too long has no group above it either. */
+	make("/sys/fs/cgroup", "memory.max", "4096\n");
+	assert(memory_cgroup_limited("/b", false, &found) && found.limit == 4096);
+	memset(path, 'a', MEMORY_CGROUP_PATH - strlen("/sys/fs/cgroup"));
+	path[0] = '/';
+	assert(!memory_cgroup_limited(path, false, &found));
+	path[strlen(path) - 1] = '\0';
+	assert(memory_cgroup_limited(path, false, &found) && found.limit == 4096);
+}
