@@ -222,7 +222,7 @@ UNIT(a_table_shows_them_as_people_read_them)
 	FILE *out = open_memstream(&text, &length);
 
 	fields_choose(&view, fields, "size,number,span,address,text,type,shown");
-	fields_table_begin(&table, out, &view, 0);
+	table_begin(&table, out, view.columns, view.count, 0);
 	fields_table_row(&table, &view, &row);
 	table_end(&table);
 	assert(fclose(out) == 0);

@@ -326,12 +326,6 @@ static const char *fields_cell(const struct field *field, const char *base, char
 	}
 }
 
-void fields_table_begin(struct table *table, FILE *out, const struct fields_view *view,
-			unsigned int width)
-{
-	table_begin(table, out, view->columns, view->count, width);
-}
-
 void fields_table_row(struct table *table, const struct fields_view *view, const void *row)
 {
 	char text[FIELDS_TEXT];

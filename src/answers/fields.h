@@ -247,9 +247,6 @@ struct fields_view {
 /* Each key must be in the table. */
 void fields_choose(struct fields_view *view, const struct field *fields, const char *keys);
 
-/* Begins a table with the columns of the view, as wide as the terminal; 0 = there is none. */
-void fields_table_begin(struct table *table, FILE *out, const struct fields_view *view,
-			unsigned int width);
 void fields_csv_row(FILE *out, const struct fields_view *view, const void *row);
 
 /* The next cells of @table, which was begun with the view's columns. */

@@ -72,7 +72,7 @@ static void buffers_print(const struct snapshot *snapshot, bool stacks)
 	struct table table;
 
 	fields_choose(&view, buffers_fields, BUFFERS_TABLE);
-	fields_table_begin(&table, stdout, &view, output_width());
+	table_begin(&table, stdout, view.columns, view.count, output_width());
 	for (size_t i = 0; i < snapshot->buffer_count && !output_is_broken(); i++) {
 		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
 		const struct buffers_row row = buffers_row_of(snapshot, buffer);
@@ -146,7 +146,7 @@ static void buffers_print_groups(const struct buffers *buffers, const struct sna
 
 	fields_choose(&view, buffers_group_fields, BUFFERS_GROUP_TABLE);
 	view.columns[view.count - 1].title = titles[buffers->query.by];
-	fields_table_begin(&table, stdout, &view, output_width());
+	table_begin(&table, stdout, view.columns, view.count, output_width());
 	for (size_t i = 0; sites && i < list->count; i++)
 		site_rows_add_stack(&rows, list->groups[i].stack);
 	site_rows_finish(&rows);
