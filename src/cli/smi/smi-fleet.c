@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "answers/document.h"
 #include "base/bits.h"
@@ -30,10 +29,10 @@ void smi_fleet_add(struct smi_fleet_sums *sums, uint32_t type, uint64_t used, ui
 
 void smi_fleet_begin(struct smi_fleet *fleet, const char *kind)
 {
-	const struct table_column columns[SMI_FLEET_COLUMNS] = {
+	static struct table_column columns[] = {
 		{"HOST", .cut = true, .least = 12},
 		{"DEV"},
-		{kind, .cut = true, .least = 10},
+		{"", .cut = true, .least = 10},
 		{"DRAM", true},
 		{"%", true},
 		{"L1", true},
@@ -41,9 +40,9 @@ void smi_fleet_begin(struct smi_fleet *fleet, const char *kind)
 		{"BUFFERS", true},
 	};
 
-	memcpy(fleet->columns, columns, sizeof(columns));
+	columns[2].title = kind;
 	fleet->all = (struct smi_fleet_sums){0};
-	table_begin(&fleet->table, stdout, fleet->columns, SMI_FLEET_COLUMNS, output_width());
+	table_begin(&fleet->table, stdout, columns, ARRAY_SIZE(columns), output_width());
 }
 
 static void fleet_part(struct table *table, uint64_t used, uint64_t capacity)
@@ -83,7 +82,7 @@ void smi_fleet_lack(struct smi_fleet *fleet, const char *host, const char *why)
 
 	(void)snprintf(text, sizeof(text), "(%s)", why); /* truncation is fine */
 	table_text(&fleet->table, host);
-	table_span(&fleet->table, SMI_FLEET_COLUMNS - 1, text);
+	table_span(&fleet->table, fleet->table.count - 1, text);
 }
 
 bool smi_fleet_end(struct smi_fleet *fleet, bool is_known)

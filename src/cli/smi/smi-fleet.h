@@ -13,8 +13,6 @@
 
 struct emit;
 
-#define SMI_FLEET_COLUMNS 8u
-
 /* Of one device: DRAM and L1 only. */
 struct smi_fleet_sums {
 	uint64_t dram, dram_capacity, l1, l1_capacity, buffers;
@@ -22,7 +20,6 @@ struct smi_fleet_sums {
 
 struct smi_fleet {
 	struct table table;
-	struct table_column columns[SMI_FLEET_COLUMNS];
 	struct smi_fleet_sums all;
 };
 
