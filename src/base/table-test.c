@@ -317,3 +317,20 @@ UNIT(a_frame_is_widened_for_the_columns_that_stay)
 		end(&table, expected[i].text);
 	}
 }
+
+UNIT(a_colour_is_of_one_cell_and_takes_no_room)
+{
+	static const struct table_column columns[] = {{"N", true}, {"A", .cut = true}};
+	struct table table;
+
+	begin(&table, columns, ARRAY_SIZE(columns), 10);
+	table.colour = 1;
+	table_text(&table, "-7");
+	table_text(&table, "x");
+	table_text(&table, "+123");
+	table.colour = 2;
+	table_text(&table, "abcdef");
+	end(&table, "   N  A\n"
+		    "  \033[31m-7\033[0m  x\n"
+		    "+123  \033[32mabc~\033[0m\n");
+}

@@ -12,9 +12,9 @@
 #include "base/bits.h"
 #include "base/text.h"
 
-#define TABLE_CELL \
-	1024 /* bytes of a cell that count for its width, and the longest that table_format() makes */
+#define TABLE_CELL 1024 /* bytes of a cell that count for its width, and most of table_format() */
 #define TABLE_INDENT 4u /* of a second line */
+#define TABLE_COLOUR 32 /* more than there are columns */
 
 static bool table_shows(const struct table *table, size_t at)
 {
@@ -43,16 +43,18 @@ static int table_room(const struct table *table, bool is_below)
 /* The next column leaves the first line. Return: whether there was one. */
 static bool table_leave(struct table *table)
 {
-	size_t first = table->count;
+	uint8_t least = UINT8_MAX;
+	size_t first = 0;
 
 	for (size_t i = 0; i < table->below; i++) {
 		uint8_t order = table->columns[i].order;
 
-		if (order && table_shows(table, i) &&
-		    (first == table->count || order < table->columns[first].order))
+		if (order && order < least && table_shows(table, i)) {
+			least = order;
 			first = i;
+		}
 	}
-	if (first == table->count)
+	if (least == UINT8_MAX)
 		return false;
 	if (table->columns[first].below)
 		table->below = first;
@@ -98,7 +100,8 @@ static void table_fit(struct table *table)
 }
 
 /* Writes a cell. Blanks wait for the next one, so that no line ends in them. */
-static void table_put(struct table *table, const char *text, unsigned int width)
+static void table_put(struct table *table, unsigned int colour, const char *text,
+		      unsigned int width)
 {
 	const struct table_column *column = &table->columns[table->at];
 	bool is_cut = column->cut && table->width;
@@ -112,16 +115,21 @@ static void table_put(struct table *table, const char *text, unsigned int width)
 	text_fit(text, is_cut ? width : SIZE_MAX, cell, sizeof(cell));
 	pad = width - (unsigned int)bits_min(width, text_width(cell));
 	fprintf(table->out, "%*s", (int)(table->blanks + (column->right ? pad : 0)), "");
+	if (colour)
+		fprintf(table->out, "\033[3%um", colour);
 	if (is_cut)
 		fputs(cell, table->out);
 	else
 		text_put(table->out, text);
+	if (colour)
+		fputs("\033[0m", table->out);
 	table->blanks = table_gap(table) + (column->right ? 0 : pad);
 }
 
-/* The next cell of a row whose widths are known. */
-static void table_write(struct table *table, size_t columns, const char *text)
+/* The next cell of a row whose widths are known. @kind: how many columns it takes, and its colour. */
+static void table_write(struct table *table, unsigned char kind, const char *text)
 {
+	size_t columns = kind % TABLE_COLOUR;
 	unsigned int width = 0;
 
 	if (table->at == 0 && table->framed)
@@ -133,7 +141,7 @@ static void table_write(struct table *table, size_t columns, const char *text)
 	for (size_t i = table->at; i < table->at + columns; i++)
 		width += table_shows(table, i) ? table->widths[i] + table_gap(table) : 0;
 	if (width)
-		table_put(table, text, width - table_gap(table));
+		table_put(table, kind / TABLE_COLOUR, text, width - table_gap(table));
 	table->at += columns;
 	if (table->at < table->count)
 		return;
@@ -167,6 +175,7 @@ static void table_settle(struct table *table)
 {
 	size_t cells = table->rows * table->count + table->at;
 	FILE *held = table->held;
+	unsigned char kind;
 	const char *text;
 
 	if (table->width)
@@ -183,13 +192,13 @@ static void table_settle(struct table *table)
 		return;
 	fflush(held);
 	text = table->text;
-	for (size_t i = 0, columns; i < cells; i += columns) {
+	for (size_t i = 0; i < cells; i += kind % TABLE_COLOUR) {
 		if (table->at == 0) {
 			fputs(text, table->out);
 			text += strlen(text) + 1;
 		}
-		columns = (size_t)*text;
-		table_write(table, columns, text + 1);
+		kind = (unsigned char)*text;
+		table_write(table, kind, text + 1);
 		text += strlen(text) + 1;
 	}
 	if (table->at == 0) /* Where memory ended, no NUL may be behind these lines. */
@@ -213,26 +222,29 @@ void table_begin(struct table *table, FILE *out, const struct table_column *colu
 }
 
 /* Return: whether there was memory for the cell. */
-static bool table_hold(struct table *table, size_t columns, const char *text)
+static bool table_hold(struct table *table, unsigned char kind, const char *text)
 {
 	unsigned int *width = &table->widths[table->at];
 	char cell[TABLE_CELL];
 
 	if ((table->at == 0 && fputc('\0', table->held) == EOF) ||
-	    fprintf(table->held, "%c%s%c", (int)columns, text, '\0') < 0)
+	    fprintf(table->held, "%c%s%c", kind, text, '\0') < 0)
 		return false;
 	text_escape(text, cell, sizeof(cell));
-	if (columns == 1)
+	if (kind % TABLE_COLOUR == 1)
 		*width = (unsigned int)bits_max(*width, text_width(cell));
 	return true;
 }
 
 void table_span(struct table *table, size_t columns, const char *text)
 {
-	if (table->held && !table_hold(table, columns, text))
+	unsigned char kind = (unsigned char)(columns + table->colour * TABLE_COLOUR);
+
+	table->colour = 0;
+	if (table->held && !table_hold(table, kind, text))
 		table_settle(table);
 	if (!table->held) {
-		table_write(table, columns, text);
+		table_write(table, kind, text);
 		return;
 	}
 	table->at += columns;

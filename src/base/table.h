@@ -40,11 +40,13 @@ struct table {
 	size_t below;    /* the first column of the second line */
 	uint32_t hidden; /* a bit for each column that has left */
 	bool framed;
+	unsigned char
+		colour; /* of the next cell, which may be set before it: 1 is red, 2 green; 0 = none */
 	unsigned int width;  /* of the terminal or the frame; 0 = there is none */
 	unsigned int blanks; /* before the next cell */
 	unsigned int widths[TABLE_COLUMNS_MAX];
 
-	/* Until widths are known: before each row the lines below the one before it, then its cells with their span. */
+	/* Until widths are known: before each row the lines below the one before it, then its cells with their span and colour. */
 	FILE *held;
 	char *text;
 	size_t size;

@@ -12,6 +12,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/table.h"
 #include "base/text.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
@@ -21,14 +22,10 @@
 
 #define DIFF_SHOWN 20u /* rows shown to people; scripts get all */
 
-#define DIFF_RED "\033[31m"
-#define DIFF_GREEN "\033[32m"
-#define DIFF_PLAIN "\033[0m"
+#define DIFF_RED 1
+#define DIFF_GREEN 2
 
-#define DIFF_CELL 14
-#define DIFF_TYPE 16u /* columns of the type, with its blanks */
-#define DIFF_KEY 512u /* columns of a key at most, and at least */
-#define DIFF_KEY_LEAST 20u
+#define DIFF_KEY 512u /* columns of a line of code */
 
 static bool diff_is_bytes(enum summary_value value)
 {
@@ -43,25 +40,20 @@ static const char *diff_amount(enum summary_value value, uint64_t amount, char *
 	return ret_text;
 }
 
-/* Right-aligned, with its sign; a blank cell if nothing has changed. */
-static void diff_put_change(const struct summary_change *change, enum summary_value value)
+/* With its sign; "=" if nothing has changed. */
+static void diff_put_change(struct table *table, const struct summary_change *change,
+			    enum summary_value value)
 {
 	int64_t by = summary_change(change, value);
-	char amount[TEXT_NUMBER_SIZE], cell[TEXT_NUMBER_SIZE + 1];
-	bool is_coloured = by != 0 && output_has_colours();
+	char amount[TEXT_NUMBER_SIZE];
 
 	diff_amount(value, by < 0 ? -(uint64_t)by : (uint64_t)by, amount);
-	(void)snprintf(cell, sizeof(cell), "%s%s", by < 0 ? "-" : by > 0 ? "+" : "", amount);
-	printf("%s%*s%s", is_coloured ? by > 0 ? DIFF_RED : DIFF_GREEN : "", DIFF_CELL,
-	       by == 0 ? "=" : cell, is_coloured ? DIFF_PLAIN : "");
-}
-
-static void diff_put_percent(const struct summary_change *change, enum summary_value value)
-{
-	double before = (double)change->before[value];
-
-	if (before > 0)
-		printf("  %+8.1f %%", 100 * ((double)change->after[value] / before - 1));
+	if (by != 0 && output_has_colours())
+		table->colour = by > 0 ? DIFF_RED : DIFF_GREEN;
+	if (by == 0)
+		table_text(table, "=");
+	else
+		table_format(table, "%s%s", by < 0 ? "-" : "+", amount);
 }
 
 static void diff_text_side(const struct diff_side *side, const char *title)
@@ -79,21 +71,30 @@ static void diff_text_side(const struct diff_side *side, const char *title)
 	printf("%s\n", side->is_tracked ? "" : " (nothing was tracked)");
 }
 
-static void diff_text_total(const struct summary_change *change, enum summary_value value)
+static void diff_text_total(struct table *table, const struct summary_change *change,
+			    enum summary_value value)
 {
-	char before[TEXT_NUMBER_SIZE], after[TEXT_NUMBER_SIZE];
+	double was = (double)change->before[value];
+	char amount[TEXT_NUMBER_SIZE];
 
-	printf("  device %-4" PRIu32 " %-13s %-11s %*s %*s ", change->device,
-	       types_name(change->type), diff_value_name(value), DIFF_CELL - 2,
-	       diff_amount(value, change->before[value], before), DIFF_CELL - 2,
-	       diff_amount(value, change->after[value], after));
-	diff_put_change(change, value);
-	diff_put_percent(change, value);
-	putchar('\n');
+	table_format(table, "device %" PRIu32, change->device);
+	table_text(table, types_name(change->type));
+	table_text(table, diff_value_name(value));
+	table_text(table, diff_amount(value, change->before[value], amount));
+	table_text(table, diff_amount(value, change->after[value], amount));
+	diff_put_change(table, change, value);
+	if (was > 0)
+		table_format(table, "%+.1f %%", 100 * ((double)change->after[value] / was - 1));
+	else
+		table_text(table, "");
 }
 
 static size_t diff_text_totals(const struct summary_changes *totals)
 {
+	static const struct table_column columns[] = {
+		{""}, {""}, {""}, {"before", true}, {"after", true}, {"change", true}, {"", true},
+	};
+	struct table table;
 	size_t shown = 0;
 
 	for (size_t i = 0; i < totals->count; i++) {
@@ -103,12 +104,16 @@ static size_t diff_text_totals(const struct summary_changes *totals)
 			if (!(totals->known >> value & 1) ||
 			    change->before[value] == change->after[value])
 				continue;
-			if (shown++ == 0)
-				printf("\n  %-38s %*s %*s %*s\n", "", DIFF_CELL - 2, "before",
-				       DIFF_CELL - 2, "after", DIFF_CELL, "change");
-			diff_text_total(change, value);
+			if (shown++ == 0) {
+				putchar('\n');
+				table_begin(&table, stdout, columns, ARRAY_SIZE(columns),
+					    output_width());
+			}
+			diff_text_total(&table, change, value);
 		}
 	}
+	if (shown)
+		table_end(&table);
 	return shown;
 }
 
@@ -126,61 +131,52 @@ static bool diff_text_has(const struct summary_changes *rows, enum summary_value
 	return rows->known >> value & 1 && value != SUMMARY_FREES;
 }
 
-/* Its line of code (@site: "" = none), then all calls. A terminal gets one line, other programs get all of it. */
-static void diff_put_key(const struct summary_change *change, const char *site, unsigned int from)
+/* @site: its line of code; "" = none. */
+static void diff_text_row(struct table *table, const struct diff *diff,
+			  const struct summary_change *change, const char *site)
 {
-	char text[DIFF_KEY + SUMMARY_KEY], fitted[TEXT_ESCAPE_SIZE(DIFF_KEY)];
-	unsigned int width = output_width();
-
-	(void)snprintf(text, sizeof(text), "%s%s%s", site, *site ? "  " : "", change->key);
-	if (width == 0) {
-		text_put(stdout, text);
-		return;
-	}
-	text_fit(text, bits_min(bits_max(width, from + DIFF_KEY_LEAST) - from, DIFF_KEY), fitted,
-		 sizeof(fitted));
-	(void)fputs(fitted, stdout);
-}
-
-static void diff_text_row(const struct diff *diff, const struct summary_change *change,
-			  const char *site)
-{
-	const struct summary_changes *rows = &diff->rows;
-	unsigned int columns = 0;
+	char text[DIFF_KEY + SUMMARY_KEY];
 
 	for (uint32_t value = 0; value < SUMMARY_VALUES; value++) {
-		if (!diff_text_has(rows, value))
-			continue;
-		diff_put_change(change, value);
-		columns += DIFF_CELL;
+		if (diff_text_has(&diff->rows, value))
+			diff_put_change(table, change, value);
 	}
-	printf("  %-13s ", types_name(change->type));
+	table_text(table, types_name(change->type));
 	if (change->key)
-		diff_put_key(change, site, columns + DIFF_TYPE);
+		(void)snprintf(text, sizeof(text), "%s%s%s", site, *site ? "  " : "", change->key);
 	else
-		printf("(no %s)", diff_text_title(diff->sides[0].summary.kind));
-	putchar('\n');
+		(void)snprintf(text, sizeof(text), "(no %s)",
+			       diff_text_title(diff->sides[0].summary.kind));
+	table_text(table, text);
 }
 
 static void diff_text_rows(const struct diff *diff, bool with_all)
 {
 	CLEANUP(site_rows_deinit) struct site_rows sites = SITE_ROWS_NULL;
 	const struct summary_changes *rows = &diff->rows;
-	size_t shown = with_all ? rows->count : bits_min(rows->count, DIFF_SHOWN);
+	size_t shown = with_all ? rows->count : bits_min(rows->count, DIFF_SHOWN), count = 0;
+	struct table_column columns[SUMMARY_VALUES + 2];
+	struct table table;
 
 	if (rows->count == 0)
 		return;
-	putchar('\n');
 	for (uint32_t value = 0; value < SUMMARY_VALUES; value++) {
 		if (diff_text_has(rows, value))
-			printf("%*s", DIFF_CELL, diff_value_name(value));
+			columns[count++] =
+				(struct table_column){diff_value_name(value), .right = true};
 	}
-	printf("  %-13s %s\n", "type", diff_text_title(diff->sides[0].summary.kind));
+	columns[count++] = (struct table_column){"type"};
+	columns[count++] =
+		(struct table_column){diff_text_title(diff->sides[0].summary.kind), .cut = true,
+				      .below = true, .order = 1, .least = 40};
+	putchar('\n');
+	table_begin(&table, stdout, columns, count, output_width());
 	for (size_t i = 0; i < shown; i++)
 		site_rows_add(&sites, rows->list[i].site ? rows->list[i].site : &SITE_NULL);
 	site_rows_finish(&sites);
 	for (size_t i = 0; i < shown; i++)
-		diff_text_row(diff, &rows->list[i], site_rows_text(&sites, i));
+		diff_text_row(&table, diff, &rows->list[i], site_rows_text(&sites, i));
+	table_end(&table);
 	if (shown < rows->count)
 		printf("and %zu more (--all)\n", rows->count - shown);
 	session_find_tip(&sites);
