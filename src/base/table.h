@@ -26,10 +26,8 @@ struct table_column {
 	bool right; /* numbers */
 	bool cut;   /* on a terminal, down to its title */
 	bool below; /* instead of leaving it moves to a second line, with all columns behind it */
-	uint8_t order; /* where there is no room, 1 leaves first; 0 stays */
-
-	/* Others leave before it is cut further than that; in a frame it is not narrower. */
-	uint16_t least;
+	uint8_t order;  /* where there is no room, 1 leaves first; 0 stays */
+	uint16_t least; /* others leave before it is cut further; in a frame it is not narrower */
 };
 
 struct table {
@@ -40,13 +38,12 @@ struct table {
 	size_t below;    /* the first column of the second line */
 	uint32_t hidden; /* a bit for each column that has left */
 	bool framed;
-	unsigned char
-		colour; /* of the next cell, which may be set before it: 1 is red, 2 green; 0 = none */
-	unsigned int width;  /* of the terminal or the frame; 0 = there is none */
-	unsigned int blanks; /* before the next cell */
+	unsigned char colour; /* of the next cell, to be set before it: 1 red, 2 green; 0 = none */
+	unsigned int width;   /* of the terminal or the frame; 0 = there is none */
+	unsigned int blanks;  /* before the next cell */
 	unsigned int widths[TABLE_COLUMNS_MAX];
 
-	/* Until widths are known: before each row the lines below the one before it, then its cells with their span and colour. */
+	/* Until widths are known: before each row the lines below the one before it, then its cells with their kind. */
 	FILE *held;
 	char *text;
 	size_t size;
