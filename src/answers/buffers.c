@@ -90,7 +90,7 @@ const struct field buffers_fields[] = {
 	BUFFER("refs", SHORT, refs, .column = {"REFS", true, .order = 2}),
 	BUFFER("born_ns", TIME, born_ns),
 	FIELD("age_ns", SPAN, age_ns, .column = {"AGE", true, .order = 5}),
-	BUFFER("name", TEXT, name, .column = {"NAME", .cut = true, .least = 20}),
+	BUFFER("name", TEXT, name, .column = {"NAME", .cut = true, .least = 16}),
 	BUFFER("phase", TEXT, phase, .column = {"PHASE", .cut = true, .order = 4, .least = 12}),
 	FIELD_OR_NOTHING("process_phase", TEXT, process_phase),
 	BUFFER("thread", SHORT, thread),
