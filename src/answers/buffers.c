@@ -74,10 +74,10 @@ static const struct field buffers_stack[] = {
 #define PROCESS(...) FIELD_VIA(process, struct snapshot_process, __VA_ARGS__)
 
 const struct field buffers_fields[] = {
-	PROCESS("pid", SHORT, id.pid, .column = {"PID", true}),
+	PROCESS("pid", SHORT, id.pid, .least = 1, .column = {"PID", true}),
 	PROCESS("comm", TEXT, comm, .people = buffers_comm,
 		.column = {"COMMAND", .cut = true, .order = 6, .least = 15}),
-	BUFFER("device", SHORT, device, .column = {"DEV", true}),
+	BUFFER("device", SHORT, device, .most = BOOK_DEVICES - 1, .column = {"DEV", true}),
 	FIELD_OR_NULL("device_uid", HEX, device_uid),
 	FIELD("type", NAME, type, .names = types_name, .column = {"TYPE"}),
 	BUFFER("address", HEX, address, .column = {"ADDRESS", .order = 1}),
@@ -87,11 +87,13 @@ const struct field buffers_fields[] = {
 	      .known = FIELD_KNOWN(has_occupied), .column = {"OCCUPIED", true, .order = 3}),
 	BUFFER("size_per_bank", BYTES, size_per_bank, .absent = FIELD_NOTHING),
 	BUFFER("banks", SHORT, banks, .absent = FIELD_NOTHING),
-	BUFFER("refs", SHORT, refs, .column = {"REFS", true, .order = 2}),
+	BUFFER("refs", SHORT, refs, .least = 1, .column = {"REFS", true, .order = 2}),
 	BUFFER("born_ns", TIME, born_ns),
 	FIELD("age_ns", SPAN, age_ns, .column = {"AGE", true, .order = 5}),
-	BUFFER("name", TEXT, name, .column = {"NAME", .cut = true, .least = 16}),
-	BUFFER("phase", TEXT, phase, .column = {"PHASE", .cut = true, .order = 4, .least = 12}),
+	BUFFER("name", TEXT, name, .absent = FIELD_NULL,
+	       .column = {"NAME", .cut = true, .least = 16}),
+	BUFFER("phase", TEXT, phase, .absent = FIELD_NULL,
+	       .column = {"PHASE", .cut = true, .order = 4, .least = 12}),
 	FIELD_OR_NOTHING("process_phase", TEXT, process_phase),
 	BUFFER("thread", SHORT, thread),
 	FIELD_OR_NOTHING("ended", BOOL, is_ended),
@@ -152,14 +154,17 @@ void buffers_put_row(struct emit *json, const struct snapshot *snapshot,
 
 /* Processes whose buffers are not all there, and why. */
 static const struct field buffers_untracked[] = {
-	FIELD("pid", SHORT, id.pid),    FIELD("comm", TEXT, comm),
-	FIELD("ended", NOT, alive),     FIELD("process_phase", TEXT, phase),
-	FIELD("reason", TEXT, gave_up), FIELD_END,
+	FIELD("pid", SHORT, id.pid, .least = 1),
+	FIELD("comm", TEXT, comm),
+	FIELD("ended", NOT, alive),
+	FIELD_OR_NULL("process_phase", TEXT, phase),
+	FIELD("reason", TEXT, gave_up),
+	FIELD_END,
 };
 
 /* Processes of which not all closings are known. */
 static const struct field buffers_forgotten[] = {
-	FIELD("pid", SHORT, id.pid),
+	FIELD("pid", SHORT, id.pid, .least = 1),
 	FIELD("before_ns", TIME, forgotten_ns),
 	FIELD_END,
 };
@@ -220,7 +225,7 @@ static const struct field buffers_forgotten_list[] = {
 
 static const struct field buffers_members[] = {
 	FIELD_MADE("buffers", buffers_each, buffers_fields),
-	FIELD_MADE("untracked", buffers_each_untracked, buffers_untracked),
+	FIELD_MADE("untracked", buffers_each_untracked, buffers_untracked, .is_later = true),
 	FIELD_CODED("forgotten", buffers_put_forgotten, .fields = buffers_forgotten_list),
 	FIELD_END,
 };
@@ -286,8 +291,8 @@ static void buffers_put_site(struct emit *json, const char *key, const void *con
 #define SITE(...) FIELD_VIA(site, struct call_site, __VA_ARGS__)
 
 const struct field buffers_group_fields[] = {
-	FIELD("key", TEXT, key, .people = buffers_group_shown,
-	      .column = {"KEY", .cut = true, .below = true, .order = 1, .least = 40}),
+	FIELD_OR_NULL("key", TEXT, key, .people = buffers_group_shown,
+		      .column = {"KEY", .cut = true, .below = true, .order = 1, .least = 40}),
 	FIELD_CODED("site", buffers_put_site, .fields = buffers_site_fields,
 		    .absent = FIELD_ELSEWHERE),
 	SITE("bytes", BYTES, bytes, .column = {"BYTES", true}),

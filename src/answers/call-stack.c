@@ -34,11 +34,12 @@ const struct field call_stack_frame_fields[] = {
 
 const struct field call_stack_site_fields[] = {
 	FIELD_MORE_OF(frame, call_stack_place),
-	FIELD_POINTED("user", user, call_stack_place,
+	FIELD_POINTED("user", user, call_stack_place, .is_later = true,
 		      .says = "the innermost frame of the user's own code; null: not known"),
-	FIELD_POINTED("via", via, call_stack_place,
+	FIELD_POINTED("via", via, call_stack_place, .is_later = true,
 		      .says = "the function that it called, where that is not the user's"),
 	FIELD_ARRAY_AT("callers", ROWS, callers, caller_count, .fields = call_stack_place,
+		       .is_later = true,
 		       .says = "of the user's own code the frames that called it, nearest first"),
 	FIELD_END,
 };

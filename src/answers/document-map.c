@@ -114,7 +114,7 @@ static const struct field map_row[] = {
 	SPACE_FIELDS,
 	FIELD_IF(has_occupied, "occupied", BYTES, occupied,
 		 .says = "what its blocks take in all banks; null: not known of all of them"),
-	FIELD("fragmentation", DOUBLE, fragmentation,
+	FIELD("fragmentation", DOUBLE, fragmentation, .most = 1,
 	      .says = "share of the free bytes that is not in the largest free block"),
 	FIELD_POINTED("shared", shared, map_shared,
 		      .says = "null: no other process holds any of this memory"),
@@ -273,13 +273,29 @@ static const void *fit_each_block(const void *context, size_t *at, void *room)
 	return made;
 }
 
+/* NULL: it fits, or there is no such verdict. */
+static const char *fit_reason(uint32_t verdict)
+{
+	static const char *const reasons[] = {
+		[FREE_BLOCKS_FITS] = NULL,
+		[FREE_BLOCKS_FULL] = "full",
+		[FREE_BLOCKS_CUT] = "cut_up",
+		[FREE_BLOCKS_LARGE] = "too_large",
+		[FREE_BLOCKS_CORES] = "depends_on_cores",
+		[FREE_BLOCKS_HELD] = "held_by_others",
+		[FREE_BLOCKS_TAKEN] = "taken_by_others",
+	};
+
+	return verdict < ARRAY_SIZE(reasons) ? reasons[verdict] : NULL;
+}
+
 #undef ROW
 #define ROW struct fit_row
 
 static const struct field fit_fields[] = {
 	FIELD_MORE_OF(map, map_row),
 	FIELD("fits", BOOL, fits),
-	FIELD_OR_NULL("reason", TEXT, reason),
+	FIELD_OR_NULL("reason", TEXT, reason, .names = fit_reason),
 	FIELD_VIA(fit, struct free_blocks_fit, "need_per_bank", BYTES, need),
 	FIELD_POINTED("hole", hole, map_hole),
 	FIELD_MADE("in_the_way", fit_each_block, fit_blocks),
@@ -295,15 +311,6 @@ struct fit_answer {
 
 static const void *fit_each(const void *context, size_t *at, void *room)
 {
-	static const char *const reasons[] = {
-		[FREE_BLOCKS_FITS] = NULL,
-		[FREE_BLOCKS_FULL] = "full",
-		[FREE_BLOCKS_CUT] = "cut_up",
-		[FREE_BLOCKS_LARGE] = "too_large",
-		[FREE_BLOCKS_CORES] = "depends_on_cores",
-		[FREE_BLOCKS_HELD] = "held_by_others",
-		[FREE_BLOCKS_TAKEN] = "taken_by_others",
-	};
 	const struct fit_answer *answer = context;
 	struct fit_row *row = room;
 	const struct free_blocks_fit *fit = &answer->fits[*at];
@@ -313,7 +320,7 @@ static const void *fit_each(const void *context, size_t *at, void *room)
 	map_fill(&row->map, &answer->memory_map->list[(*at)++]);
 	row->snapshot = answer->snapshot;
 	row->fit = fit;
-	row->reason = reasons[fit->verdict];
+	row->reason = fit_reason(fit->verdict);
 	row->fits = fit->verdict == FREE_BLOCKS_FITS;
 	row->room = (struct free_blocks_hole){.address = fit->address, .length = fit->length};
 	row->hole = row->fits ? &row->room : NULL;

@@ -104,7 +104,7 @@ struct document_part {
 	}
 
 static const struct field document_part[] = {
-	PART("device", SHORT, device),
+	PART("device", SHORT, device, .most = BOOK_DEVICES - 1),
 	PART("uid", HEX, facts.unique_id, .absent = FIELD_NULL),
 	PART("joined", NAME, joined, .names = join_name),
 	PART("summed", SHORT, summed, .absent = FIELD_NOTHING),
@@ -206,16 +206,16 @@ static const struct field document_command[] = {
 
 static const struct field document_process[] = {
 	PROCESS("pid", SHORT, id.pid, .least = 1),
-	PROCESS("ns_pid", SHORT, ns_pid),
+	PROCESS("ns_pid", SHORT, ns_pid, .least = 1),
 	PROCESS("start_ns", TIME, start_ns),
 	PROCESS("comm", TEXT, comm),
-	PROCESS("user", TEXT, user, .absent = FIELD_NULL),
+	PROCESS("user", TEXT, user),
 	PROCESS("user_id", SHORT, user_id),
 	PROCESS("book_user_id", SHORT, maker_id),
 	PROCESS("container", TEXT, container, .absent = FIELD_NULL),
 	FIELD_CODED("command", document_put_command, .fields = document_command),
 	FIELD("last_activity_ns", TIME, last_ns),
-	PROCESS("source", TEXT, source),
+	PROCESS("source", TEXT, source, .names = document_source),
 	PROCESS("alive", BOOL, alive),
 	PROCESS("exact", BOOL, exact),
 	PROCESS("gave_up", TEXT, gave_up, .absent = FIELD_NULL),

@@ -161,7 +161,7 @@ static const struct field document_device_memory[] = {
 #define ROW struct snapshot_device
 
 static const struct field document_device[] = {
-	FIELD("device", SHORT, device),
+	FIELD("device", SHORT, device, .most = BOOK_DEVICES - 1),
 	FIELD_OR_NULL("uid", HEX, unique_id),
 	FIELD_OR_NULL("arch", TEXT, arch),
 	FIELD_OR_NULL("card", TEXT, card),
@@ -177,7 +177,7 @@ static const struct field document_device[] = {
 	FIELD_OR_NULL("firmware", TEXT, firmware),
 	FIELD_OR_NULL("cores", SHORT, cores),
 	FIELD("untracked", SHORT, untracked),
-	FIELD("state", NAME, condition.state, .names = condition_state),
+	FIELD_OR_NULL("state", NAME, condition.state, .names = condition_state),
 	FIELD_IF(condition.has_heartbeat, "heartbeat", SHORT, condition.heartbeat),
 	FIELD_IF(condition.has_trips, "thermal_trips", SHORT, condition.trips),
 	FIELD("opened_outside", SHORT, condition.outside),
@@ -294,7 +294,7 @@ static const struct field document_card[] = {
 	FIELD_OR_NULL("arch", TEXT, arch),
 	FIELD_OR_NULL("card", TEXT, card),
 	FIELD_OR_NULL("firmware", TEXT, firmware),
-	FIELD("state", NAME, condition.state, .names = condition_state),
+	FIELD_OR_NULL("state", NAME, condition.state, .names = condition_state),
 	FIELD_IF(condition.has_heartbeat, "heartbeat", SHORT, condition.heartbeat),
 	FIELD_END,
 };

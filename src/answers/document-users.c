@@ -29,9 +29,9 @@ static const struct field document_user_memory[] = {
 #define DEVICE(...) FIELD_VIA(device, struct snapshot_device, __VA_ARGS__)
 
 static const struct field document_user[] = {
-	USER("user", TEXT, user, .absent = FIELD_NULL),
+	USER("user", TEXT, user),
 	USER("user_id", SHORT, user_id),
-	DEVICE("device", SHORT, device),
+	DEVICE("device", SHORT, device, .most = BOOK_DEVICES - 1),
 	DEVICE("uid", HEX, unique_id, .absent = FIELD_NULL),
 	USER("processes", NUMBER, processes),
 	USER("untracked", NUMBER, untracked),

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "answers/fields.h"
+#include "base/bits.h"
 #include "base/emit.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -132,6 +133,72 @@ void document_put(struct emit *json, const struct document *document,
 	document_close(json, snapshot);
 }
 
+/* What all documents have, for their schemas. */
+struct document_envelope {
+	uint64_t time_ns;
+	const char *next;
+	bool exact;
+	const char *const *notes;
+	size_t note_count;
+};
+
+#undef ROW
+#define ROW struct document_envelope
+
+static const struct field document_time[] = {
+	FIELD("time_ns", TIME, time_ns, .says = "nanoseconds since 1970, CLOCK_REALTIME"),
+	FIELD_END,
+};
+
+static const struct field document_list[] = {
+	FIELD("exact", BOOL, exact, .says = "every figure of the list is exact"),
+	FIELD_OR_NULL("next", TEXT, next,
+		      .says = "where the next part of the list begins; null: it is complete"),
+	FIELD_END,
+};
+
+static const struct field document_notes[] = {
+	FIELD_ARRAY_AT("notes", TEXTS, notes, note_count,
+		       .says = "what a person should know, one line each"),
+	FIELD_END,
+};
+
+void document_put_schema(struct emit *json, const struct document *document)
+{
+	const struct field *const parts[] = {
+		document_time,
+		document->members,
+		document->has & DOCUMENT_LIST ? document_list : NULL,
+		document_notes,
+	};
+
+	emit_open_object(json, NULL);
+	emit_string(json, "$schema", "https://json-schema.org/draft/2020-12/schema");
+	emit_string(json, "title", document->title);
+	emit_string(json, "type", "object");
+	emit_open_array(json, "required");
+	emit_string(json, NULL, "schema");
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (parts[i])
+			fields_put_required(json, parts[i]);
+	}
+	emit_close_array(json);
+	emit_open_object(json, "properties");
+	emit_open_object(json, "schema");
+	emit_string(json, "const", document->schema);
+	emit_close_object(json);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (parts[i])
+			fields_put_properties(json, parts[i]);
+	}
+	if (document->has & DOCUMENT_FROM)
+		fields_put_properties(json, document_from);
+	if (document->has & DOCUMENT_MOMENT)
+		fields_put_properties(json, document_at);
+	emit_close_object(json);
+	emit_close_object(json);
+}
+
 void document_page_end(struct emit *json, bool exact, const char *next)
 {
 	emit_bool(json, "exact", exact);
@@ -192,7 +259,16 @@ const char *document_bound(uint32_t bound)
 		return "at_least";
 	case SNAPSHOT_AT_MOST:
 		return "at_most";
-	default:
+	case SNAPSHOT_EXACT:
 		return "exact";
+	default:
+		return NULL;
 	}
+}
+
+const char *document_source(uint32_t source)
+{
+	static const char *const names[] = {"book", "socket", "kernel", "tt-metal", "driver"};
+
+	return source < ARRAY_SIZE(names) ? names[source] : NULL;
 }

@@ -82,6 +82,9 @@ struct document {
 		.says = "how many there are of other users that the asker may not see" \
 	}
 
+/* Its JSON schema. */
+void document_put_schema(struct emit *json, const struct document *document);
+
 /* Up to its members: with the recording that the snapshot is of, and the moment, if the document has them. */
 void document_begin(struct emit *json, const struct document *document,
 		    const struct snapshot *snapshot);
@@ -103,3 +106,4 @@ void document_close_bare(struct emit *json); /* of a document without notes */
 void document_uid(struct emit *json, const char *key, uint64_t unique_id);
 void document_flags(struct emit *json, uint32_t flags);
 const char *document_bound(uint32_t bound);
+const char *document_source(uint32_t source); /* where facts come from; for tables */

@@ -18,14 +18,21 @@
 #define ROW struct ended_exit
 
 const struct field ended_exit_fields[] = {
-	FIELD_IF(has_code, "code", SHORT, code),
-	FIELD_OR_NULL("signal", SHORT, signal, .least = 1),
-	FIELD_OR_NULL("name", TEXT, name, .says = "of the signal, as SIGKILL; null: it has none"),
+	FIELD_IF(has_code, "code", SHORT, code, .most = 255),
+	FIELD_OR_NULL("signal", SHORT, signal, .least = 1, .most = 127),
+	FIELD_OR_NULL("name", TEXT, name, .is_later = true,
+		      .says = "of the signal, as SIGKILL; null: it has none"),
 	FIELD_END,
 };
 
 #undef ROW
 #define ROW struct ended_row
+
+static const char *ended_how(uint32_t how)
+{
+	return how == 0 ? "closed" : how == 1 ? "died" : NULL;
+}
+
 #define ENDED_HOW "closed: the library said goodbye; died: it could not"
 #define ENDED_EXEC "it has become another program by exec, and lives or has lived on as that"
 
@@ -36,10 +43,10 @@ const struct field ended_facts[] = {
 	FIELD_OR_NULL("user", TEXT, user),
 	FIELD("user_id", SHORT, user_id),
 	FIELD_OR_NULL("container", TEXT, container),
-	FIELD_OR_NULL("source", TEXT, source),
+	FIELD_OR_NULL("source", TEXT, source, .names = document_source),
 	FIELD("start_ns", TIME, start_ns),
 	FIELD("ended_ns", TIME, ended_ns),
-	FIELD("how", TEXT, how, .says = ENDED_HOW),
+	FIELD("how", TEXT, how, .names = ended_how, .says = ENDED_HOW),
 	FIELD("exec", BOOL, execed, .says = ENDED_EXEC),
 	FIELD_POINTED("exit", exit, ended_exit_fields, .says = "null: not known"),
 	FIELD_END,
@@ -151,7 +158,7 @@ struct ended_row ended_row_of(const struct snapshot_process *process, const stru
 		.source = process->source,
 		.start_ns = process->start_ns,
 		.ended_ns = ending->ended_ns,
-		.how = ending->closed ? "closed" : "died",
+		.how = ended_how(!ending->closed),
 		.execed = ending->execed,
 		.exit = ended_exit_of(ending, room),
 	};

@@ -110,7 +110,10 @@ static void schema_put_value(struct emit *json, const struct field *field)
 		schema_put_names(json, field, is_nullable);
 		break;
 	case FIELD_TEXT:
-		schema_put_type(json, "string", is_nullable);
+		if (field->names)
+			schema_put_names(json, field, is_nullable);
+		else
+			schema_put_type(json, "string", is_nullable);
 		break;
 	case FIELD_BOOL:
 	case FIELD_NOT:
@@ -121,6 +124,8 @@ static void schema_put_value(struct emit *json, const struct field *field)
 		break;
 	case FIELD_DOUBLE:
 		schema_put_type(json, "number", is_nullable);
+		if (field->most)
+			emit_u64(json, "minimum", field->least);
 		break;
 	case FIELD_OBJECT:
 	case FIELD_POINTER:
@@ -154,26 +159,28 @@ static bool schema_is_more(const struct field *field)
 	return field->kind == FIELD_ALSO || field->kind == FIELD_CODE;
 }
 
-static void schema_put_required(struct emit *json, const struct field *fields)
+void fields_put_required(struct emit *json, const struct field *fields)
 {
 	for (const struct field *field = fields; field->key; field++) {
 		if (schema_is_more(field) && field->absent == FIELD_ALWAYS)
-			schema_put_required(json, field->fields);
-		else if (field->absent == FIELD_ALWAYS || field->absent == FIELD_NULL)
+			fields_put_required(json, field->fields);
+		else if (field->absent <= FIELD_NULL && !field->is_later)
 			emit_string(json, NULL, field->key);
 	}
 }
 
-static void schema_put_properties(struct emit *json, const struct field *fields)
+void fields_put_properties(struct emit *json, const struct field *fields)
 {
 	for (const struct field *field = fields; field->key; field++) {
 		if (schema_is_more(field)) {
-			schema_put_properties(json, field->fields);
+			fields_put_properties(json, field->fields);
 		} else if (field->absent != FIELD_COLUMN) {
 			emit_open_object(json, field->key);
 			if (field->says)
 				emit_string(json, "description", field->says);
 			schema_put_value(json, field);
+			if (field->most)
+				emit_u64(json, "maximum", field->most);
 			emit_close_object(json);
 		}
 	}
@@ -182,9 +189,9 @@ static void schema_put_properties(struct emit *json, const struct field *fields)
 void fields_put_schema(struct emit *json, const struct field *fields)
 {
 	emit_open_array(json, "required");
-	schema_put_required(json, fields);
+	fields_put_required(json, fields);
 	emit_close_array(json);
 	emit_open_object(json, "properties");
-	schema_put_properties(json, fields);
+	fields_put_properties(json, fields);
 	emit_close_object(json);
 }

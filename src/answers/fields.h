@@ -38,7 +38,7 @@ enum field_kind {
 	FIELD_SHORT,  /* uint32_t, likewise the next two */
 	FIELD_NAME,   /* its text is from names(); without one there is no value */
 	FIELD_FLAGS,  /* a list of the texts of its bits */
-	FIELD_TEXT,   /* const char *; NULL = no value */
+	FIELD_TEXT,   /* const char *; NULL = no value; with names() one of those */
 	FIELD_BOOL,
 	FIELD_NOT,    /* bool: true is written as false */
 	FIELD_DOUBLE, /* NAN = no value */
@@ -105,7 +105,10 @@ struct field {
 	uint16_t room;    /* and how many the array has room for */
 	uint8_t kind;     /* enum field_kind */
 	uint8_t absent;   /* enum field_absent */
-	uint8_t least;    /* the smallest number that is valid, for the schema */
+	/* For the schema: the range of valid numbers (0 = no end), and whether earlier versions lack the field. */
+	uint8_t least;
+	uint16_t most;
+	bool is_later;
 };
 
 #define FIELD_SAME(A, B) sizeof(char[__builtin_types_compatible_p(A, B) ? 1 : -1])
@@ -230,8 +233,12 @@ void fields_put_row(struct emit *json, const struct field *fields, const void *r
 int fields_take(const struct json_t *object, const struct field *fields, void *row,
 		struct pool *pool);
 
-/* The JSON schema of an object with these members: its own members, without the braces. */
+/* The JSON schema of an object with these members: its own members, without the braces; and parts of it. */
 void fields_put_schema(struct emit *json, const struct field *fields);
+void fields_put_required(struct emit *json,
+			 const struct field *fields); /* elements of "required" */
+void fields_put_properties(struct emit *json,
+			   const struct field *fields); /* members of "properties" */
 
 /* An object with a row for each type of memory; without fields a number. */
 void fields_put_by_type(struct emit *json, const char *key, const struct field *fields,

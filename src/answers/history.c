@@ -63,7 +63,7 @@ static const void *history_each_event(const void *context, size_t *at, void *roo
 static const struct field history_fields[] = {
 	PROCESS("pid", SHORT, id.pid, .least = 1),
 	PROCESS("comm", TEXT, comm),
-	LIFE("device", SHORT, device),
+	LIFE("device", SHORT, device, .most = BOOK_DEVICES - 1),
 	FIELD_OR_NULL("device_uid", HEX, device_uid),
 	PROCESS("alive", BOOL, alive),
 	LIFE("type", NAME, type, .names = types_name),

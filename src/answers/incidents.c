@@ -45,12 +45,12 @@ const struct field incident_holders[] = {
 #define ROW struct incident_row
 
 const struct field incident_facts[] = {
-	FIELD("kind", TEXT, kind),
+	FIELD("kind", TEXT, kind, .names = types_incident_kind),
 	FIELD("time_ns", TIME, time_ns, .says = "when it happened first"),
 	FIELD("last_ns", TIME, last_ns, .says = "when it happened last"),
 	FIELD("pid", SHORT, pid, .least = 1),
 	FIELD("comm", TEXT, comm),
-	FIELD("device", SHORT, device),
+	FIELD("device", SHORT, device, .most = BOOK_DEVICES - 1),
 	FIELD_OR_NULL("device_uid", HEX, device_uid),
 	FIELD_OR_NULL("type", NAME, type, .names = types_name),
 	FIELD_IF(has_address, "address", HEX, address),

@@ -61,7 +61,7 @@ static const struct field peak_groups[] = {
 static const struct field peak_fields[] = {
 	PROCESS("pid", SHORT, id.pid, .least = 1),
 	PROCESS("comm", TEXT, comm),
-	PEAK("device", SHORT, device),
+	PEAK("device", SHORT, device, .most = BOOK_DEVICES - 1),
 	FIELD_OR_NULL("device_uid", HEX, device_uid),
 	PROCESS("start_ns", TIME, start_ns),
 	FIELD_OR_NOTHING("ended", BOOL, is_ended),

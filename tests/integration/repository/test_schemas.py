@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/schema/ is made from the tables of documents, and means what it meant in release 0.2.0."""
+
+import fnmatch
+import json
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import jsonschema
+import pytest
+from conftest import ROOT
+from world import read_schema
+
+HERE = Path(__file__).resolve().parent
+INPUTS = ROOT / "tests/golden/inputs"
+WRONG = (None, -1, 1.5, True, "?", [], {}, [None], 0)
+
+COMMANDS = (
+    ("smi",), ("smi", "--by", "user"), ("ps",), ("buffers",), ("buffers", "--by", "site"), ("incidents",), ("leaks",),
+    ("growth",), ("peak",), ("map",), ("fit", "1G"), ("history", "0x1000"),
+)  # fmt: skip
+
+# Where this release takes documents that 0.2.0 would refuse ("takes"), or the other way round, and why.
+DIFFERENCES = [
+    ("refuses", "*line", "-1", "a line is not negative"),
+    ("refuses", "*callers", "[None]", "a caller is a frame"),
+    ("refuses", "*name_count", "0", "where there are names, they are counted"),
+    ("takes", "*name_count", "None", "groups and leaks have one table, and old leaks do not know the number"),
+    ("takes", "fit.next", "'?'", "all documents end in one way"),
+    ("takes", "map.next", "'?'", "likewise"),
+    ("refuses", "smi.users.[].memory", "*", "a user has a member for each type, as a process has"),
+    ("refuses", "*events.[]", "-site", "every stack has a site"),
+]
+
+
+def validator(schema):
+    return jsonschema.Draft202012Validator(schema)
+
+
+def old_schema(name):
+    with tarfile.open(HERE / "schemas-0.2.0.tar.xz") as archive:
+        return json.load(archive.extractfile(f"{name}.json"))
+
+
+def short(value):
+    """Without all but the first elements of lists that describe the same."""
+    if isinstance(value, dict):
+        return {key: short(one) if key != "ages" else one for key, one in value.items()}
+    return [short(one) for one in value[:2]] if isinstance(value, list) else value
+
+
+def mutants(value, path=""):
+    """(path, what was done to it, the whole with it): a member less, or one of a wrong type."""
+    if isinstance(value, dict):
+        for key in value:
+            yield path, f"-{key}", {one: other for one, other in value.items() if one != key}
+            for wrong in WRONG:
+                yield f"{path}.{key}", repr(wrong), value | {key: wrong}
+            for place, what, inner in mutants(value[key], f"{path}.{key}"):
+                yield place, what, value | {key: inner}
+    elif isinstance(value, list):
+        for i, one in enumerate(value):
+            for place, what, inner in mutants(one, f"{path}.[]"):
+                yield place, what, value[:i] + [inner] + value[i + 1 :]
+
+
+def verdicts(old, new, document):
+    """{(path, what): (whether 0.2.0 takes it, whether this release does)}; an element stands for its list."""
+    seen = {}
+    for path, what, mutant in mutants(document):
+        if (path, what) not in seen:
+            seen[path, what] = old.is_valid(mutant), new.is_valid(mutant)
+    return seen
+
+
+def is_known(path, what, seen):
+    """Whether 0.2.0's schema describes the member: it refuses something there."""
+    if what.startswith("-"):
+        path, what = f"{path}.{what[1:]}", None
+    return any(not old for (place, _), (old, _) in seen.items() if place == path or place.startswith(f"{path}."))
+
+
+def is_explained(word, place, what):
+    return any(
+        word == expected and fnmatch.fnmatchcase(place, pattern.replace("[]", "[[]]")) and change in (what, "*")
+        for expected, pattern, change, _ in DIFFERENCES
+    )
+
+
+def test_schemas_are_those_of_the_tables(build):
+    done = subprocess.run(
+        [sys.executable, "-B", ROOT / "tools/build/schemas.py", "--check", build], capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"run tools/build/schemas.py {build}:\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_documents_mean_what_they_meant(build, words):
+    name = words[0]
+    command = [build / "src/cli/ttmem", *words, "--from", INPUTS / "story.ttrec", "--at", "peak", "--json"]
+    document = short(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout))
+    old, new = validator(old_schema(name)), validator(read_schema(name))
+    assert old.is_valid(document) and new.is_valid(document)
+    seen = verdicts(old, new, document)
+    assert sum(not is_valid for _, is_valid in seen.values()) > 20, "hardly anything is refused"
+    wrong = []
+    for (path, what), (before, now) in seen.items():
+        if before == now or (before and not is_known(path, what, seen)):
+            continue
+        word = "takes" if now else "refuses"
+        if not is_explained(word, name + path, what):
+            wrong.append(f"{word} {name}{path} {what}")
+    assert not wrong

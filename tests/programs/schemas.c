@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Prints the JSON schema of every document that has a table: a list, for tools/build/schemas.py. */
+
+#include <stdio.h>
+
+#include "answers/buffers.h"
+#include "answers/document.h"
+#include "answers/ended.h"
+#include "answers/growth.h"
+#include "answers/history.h"
+#include "answers/incidents.h"
+#include "answers/peak.h"
+#include "base/bits.h"
+#include "base/emit.h"
+
+int main(void)
+{
+	static const struct document *const documents[] = {
+		&buffers_document, &buffers_groups_document, &cards_document,   &ended_document,
+		&fit_document,     &growth_document,         &history_document, &incidents_document,
+		&leaks_document,   &map_document,            &peak_document,    &ps_document,
+		&smi_document,
+	};
+	struct emit json = EMIT_INIT(stdout);
+
+	emit_open_array(&json, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(documents); i++)
+		document_put_schema(&json, documents[i]);
+	emit_close_array(&json);
+	emit_end(&json);
+	return fflush(stdout) == 0 ? 0 : 1;
+}
