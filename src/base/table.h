@@ -63,7 +63,7 @@ void table_format(struct table *table, const char *format, ...)
 void table_rest(struct table *table, const char *text);
 void table_span(struct table *table, size_t columns, const char *text);
 
-/* Where lines below the last row are written; until the next cell. */
+/* Where lines below the last row are written, until the next cell; without memory for them they may be lost. */
 FILE *table_lines(struct table *table);
 
 /* Draws a frame of the width; to be called before the first row. */
