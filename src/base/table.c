@@ -117,7 +117,7 @@ static void table_put(struct table *table, unsigned int colour, const char *text
 	fprintf(table->out, "%*s", (int)(table->blanks + (column->right ? pad : 0)), "");
 	if (colour)
 		fprintf(table->out, "\033[3%um", colour);
-	if (is_cut)
+	if (is_cut || TEXT_ESCAPE_SIZE(strlen(text)) <= sizeof(cell))
 		fputs(cell, table->out);
 	else
 		text_put(table->out, text);
