@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/files/heir.h"
+#include "base/quota.h"
 #include "base/text.h"
 
 #define FLIGHT_FOLDER "flight"
@@ -47,7 +48,7 @@ struct flight_one {
 struct flight_list {
 	struct flight_one *files;
 	size_t count, capacity;
-	uint64_t size;
+	struct quota counts, sizes; /* what users have; flight_surplus() knows the limits */
 };
 
 static uint64_t flight_ns(const struct timespec *time)
@@ -308,7 +309,7 @@ static int flight_list_add(struct flight_list *list, uint32_t user, const char *
 {
 	struct flight_one *files =
 		array_grow(list->files, &list->capacity, list->count + 1, sizeof(*files));
-	int n;
+	int n, r;
 
 	if (!files)
 		return -ENOMEM;
@@ -319,9 +320,9 @@ static int flight_list_add(struct flight_list *list, uint32_t user, const char *
 	n = snprintf(files->name, sizeof(files->name), "%s/%s", folder, name);
 	if (n < 0 || (size_t)n >= sizeof(files->name))
 		return 0; /* none of ours */
-	list->size += files->size;
 	list->count++;
-	return 0;
+	r = quota_add(&list->counts, user, 1);
+	return r == 0 ? quota_add(&list->sizes, user, files->size) : r;
 }
 
 /* The folder of one owner. */
@@ -367,66 +368,37 @@ static void flight_list_remove(const struct flight_files *files, struct flight_l
 	(void)unlinkat(files->folder, one->name, 0); /* what cannot be removed is tried again */
 	*slash = '\0';
 	(void)unlinkat(files->folder, one->name, AT_REMOVEDIR); /* if it is empty now */
-	list->size -= one->size;
+	quota_give(&list->counts, one->user, 1);
+	quota_give(&list->sizes, one->user, one->size);
 	*one = list->files[--list->count];
 }
 
-/* What a user has: files, and bytes of them. */
-static void flight_sum(const struct flight_list *list, uint32_t user, uint64_t *ret_files,
-		       uint64_t *ret_size)
+/* The file that has to go: the oldest, of a user who has most. SIZE_MAX: all is well. */
+static size_t flight_surplus(const struct flight_files *files, const struct flight_list *list)
 {
-	*ret_files = *ret_size = 0;
-	for (size_t i = 0; i < list->count; i++) {
-		if (list->files[i].user != user)
-			continue;
-		++*ret_files;
-		*ret_size += list->files[i].size;
-	}
-}
-
-/* The oldest file of a user. */
-static size_t flight_oldest(const struct flight_list *list, uint32_t user)
-{
+	const struct quota *quota = &list->counts;
 	size_t oldest = SIZE_MAX;
+	uint64_t most = quota_most(quota);
 
+	if (most <= FLIGHT_FILES_USER_MAX && list->sizes.used > files->config.size_max) {
+		quota = &list->sizes;
+		most = quota_most(quota);
+	} else if (most <= FLIGHT_FILES_USER_MAX && list->count <= FLIGHT_FILES_MAX) {
+		return SIZE_MAX;
+	}
 	for (size_t i = 0; i < list->count; i++) {
-		if (list->files[i].user == user &&
+		if (quota_used(quota, list->files[i].user) == most &&
 		    (oldest == SIZE_MAX || list->files[i].time_ns < list->files[oldest].time_ns))
 			oldest = i;
 	}
 	return oldest;
 }
 
-/* Who has to give something up; false = all is well. */
-static bool flight_who_has_too_much(const struct flight_files *files,
-				    const struct flight_list *list, uint32_t *ret_user)
-{
-	bool is_full = list->size > files->config.size_max,
-	     has_many = list->count > FLIGHT_FILES_MAX;
-	uint64_t most = 0;
-
-	for (size_t i = 0; i < list->count; i++) {
-		uint64_t count, size, has;
-
-		flight_sum(list, list->files[i].user, &count, &size);
-		if (count > FLIGHT_FILES_USER_MAX) {
-			*ret_user = list->files[i].user;
-			return true;
-		}
-		has = is_full ? size : count;
-		if (has > most) {
-			most = has;
-			*ret_user = list->files[i].user;
-		}
-	}
-	return most > 0 && (is_full || has_many);
-}
-
 void flight_files_expire(struct flight_files *files)
 {
 	uint64_t now = clock_ns(CLOCK_REALTIME), keep = files->config.keep_s * NS_PER_S;
 	struct flight_list list = {0};
-	uint32_t user;
+	size_t surplus;
 
 	/* Without memory it is done the next time. */
 	if (flight_list_all(files, &list) == 0) {
@@ -434,8 +406,10 @@ void flight_files_expire(struct flight_files *files)
 			if (now > keep && list.files[i - 1].time_ns < now - keep)
 				flight_list_remove(files, &list, i - 1);
 		}
-		while (flight_who_has_too_much(files, &list, &user))
-			flight_list_remove(files, &list, flight_oldest(&list, user));
+		while ((surplus = flight_surplus(files, &list)) != SIZE_MAX)
+			flight_list_remove(files, &list, surplus);
 	}
+	quota_deinit(&list.counts);
+	quota_deinit(&list.sizes);
 	free(list.files);
 }
