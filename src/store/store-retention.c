@@ -156,7 +156,7 @@ static int store_keep_bound(struct store *store, const char *const sql[2], int64
 
 /*
  * Records are deleted from the user who has the most, so that no user can push out records of
- * others.
+ * others. Not a struct quota: the records are in the file, where SQLite counts them.
  */
 static const char *const store_leaks_bound[] = {
 	"SELECT count(*) FROM leaks",

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Each user has a ring, so that nobody loses a history because of what others do. */
+/*
+ * Each user has a ring, so that nobody loses a history because of what others do. Not a struct quota: rings have
+ * a fixed size, and what is divided is their number.
+ */
 
 #include "compat/server/legacy-history.h"
 

@@ -17,6 +17,7 @@ struct scan_book;
 
 /*
  * @max: limit for all books. One user may have half of them, except for root and the daemon's own
- * user.
+ * user. Not a struct quota: the list has the processes and users of all books, and is counted when a book
+ * comes.
  */
 bool registry_room(const struct book_list *book_list, size_t max, const struct scan_book *book);

@@ -22,7 +22,7 @@ struct wide_book {
 	uint64_t read_ns;                       /* 0 = never */
 };
 
-/* What one user has had of this reading. */
+/* What one user has had of this reading. Not a struct quota: one user is finished before the next. */
 struct wide_user {
 	uint32_t user;
 	const char *name;

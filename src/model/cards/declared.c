@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Processes are sorted by user: a user's bound is over all of them. */
+/*
+ * Processes are sorted by user: a user's bound is over all of them. Not a struct quota: some rows are kept
+ * for each process before the rest is given out.
+ */
 
 #include "model/cards/declared.h"
 

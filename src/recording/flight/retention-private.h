@@ -34,7 +34,7 @@ struct retention_user {
 	uint32_t number;
 	struct retention_book *books;
 	size_t count, capacity;
-	uint64_t cost;
+	uint64_t cost; /* not in a struct quota: users are listed here with their books */
 };
 
 struct retention {

@@ -3,7 +3,8 @@
 /*
  * Names are sorted by owner, which numbers each owner's, and then by that number: every owner's
  * first comes before any owner's second. The names of cards are not searched for but known, so they
- * are found however many files there are.
+ * are found however many files there are. Not a struct quota: it would give the room to the names that are
+ * read first, and the folder's order is anybody's choice.
  */
 
 #include "source/host/region-list.h"

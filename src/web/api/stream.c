@@ -194,7 +194,10 @@ static unsigned int stream_rank(bool known, const struct session *session)
 	return known ? 2 : session != NULL;
 }
 
-/* Of those who are signed in, nobody has more than a few: the user's oldest one makes room. */
+/*
+ * Of those who are signed in, nobody has more than a few: the user's oldest one makes room. Not a struct
+ * quota: the list is searched for that one, and counted on the way.
+ */
 static void stream_limit_user_locked(struct stream *stream, const struct session *session)
 {
 	struct stream_subscriber *longest = NULL;
