@@ -393,6 +393,32 @@ UNIT(users_are_told_apart)
 	testing_close(&world);
 }
 
+UNIT(one_users_incidents_do_not_evict_the_counts_of_others)
+{
+	struct testing_world world;
+
+	testing_init(&world);
+	testing_open(&world);
+	put_double_free(&world, 42, 1000, 3); /* the oldest */
+	put_double_free(&world, 43, 1001, 3);
+	testing_flush(&world);
+	testing_sql(
+		&world,
+		"INSERT INTO seen WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+		" LIMIT 50500) SELECT 1000 + i / 10, site, kind, type, device, i, size, what, count"
+		" FROM seen JOIN n WHERE process IN (SELECT id FROM processes WHERE uid = 1001)");
+	testing_pass(&world, 20 * TESTING_S);
+	put_double_free(&world, 42, 1000, 3);
+	testing_flush(&world);
+	put_double_free(&world, 42, 1000, 3); /* after the check */
+	testing_flush(&world);
+	assert(testing_sql(&world, "SELECT count(*) FROM seen") <= STORE_SEEN_MAX);
+	assert(testing_sql(&world, "SELECT count(*) FROM seen") > STORE_SEEN_MAX - 20);
+	assert(testing_told_incidents(&world, &(struct store_filter){.pid = 42})
+		       .incident.site.count == 3);
+	testing_close(&world);
+}
+
 /* Root of any namespaces with that path in their name. */
 static bool is_in_path(const void *context, uint32_t uid, const char *namespaces)
 {

@@ -182,8 +182,11 @@ static const char *const store_runs_bound[] = {
 };
 static const char *const store_seen_bound[] = {
 	"SELECT count(*) FROM seen",
-	"DELETE FROM seen WHERE process <= (SELECT process FROM seen ORDER BY process"
-	" LIMIT 1 OFFSET ?1)",
+	"DELETE FROM seen WHERE process IN (SELECT process FROM"
+	" (SELECT process, sum(count(*)) OVER (ORDER BY process) - count(*) AS before"
+	"  FROM seen JOIN sites ON sites.id = site WHERE uid = (SELECT uid FROM seen"
+	"   JOIN sites ON sites.id = site GROUP BY uid ORDER BY count(*) DESC LIMIT 1)"
+	"  GROUP BY process) WHERE before < ?1)",
 };
 
 /*
