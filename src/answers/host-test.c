@@ -47,3 +47,19 @@ UNIT(devices_behind_one_that_is_less_full_are_counted)
 	assert(strstr(row, "\"fullest\":{\"device\":2,\"type\":\"DRAM\",\"used\":50,"));
 	free(row);
 }
+
+UNIT(dram_and_l1_are_summed_apart)
+{
+	struct snapshot_device devices[] = {
+		{.device = 0,
+		 .memory[TYPES_DRAM] = {.used = 3, .capacity = 100},
+		 .memory[TYPES_L1] = {.used = 40, .capacity = 50}},
+		{.device = 1, .memory[TYPES_L1] = {.used = 2, .capacity = 50}},
+	};
+	char *row = row_of(devices, ARRAY_SIZE(devices));
+
+	assert(strstr(row, "\"DRAM\":{\"used\":3,\"capacity\":100}"));
+	assert(strstr(row, "\"L1\":{\"used\":42,\"capacity\":100}"));
+	assert(strstr(row, "\"fullest\":{\"device\":0,\"type\":\"L1\",\"used\":40,"));
+	free(row);
+}

@@ -125,6 +125,22 @@ UNIT(names_without_debug_information_come_from_the_symbol_table)
 	assert_frame(0, "plain", "", 0);
 }
 
+/* As in code that was written by hand. */
+UNIT(a_function_without_a_size_ends_where_the_next_one_begins)
+{
+	static const char code[] = ".globl first, last\n.type first, @function\n"
+				   ".type last, @function\nfirst: nop\nat_first: nop\n"
+				   "last: nop\nat_last: nop\nend:\n";
+
+	testing_sources();
+	testing_write("code.s", code, strlen(code));
+	testing_run("gcc -no-pie program.c code.s -o sizeless");
+	assert(find("sizeless", NULL, "sizeless", "at_first") == 1);
+	assert_frame(0, "first", "", 0);
+	assert(find("sizeless", NULL, "sizeless", "at_last") == 1);
+	assert_frame(0, "last", "", 0);
+}
+
 UNIT(separate_file_by_build_id)
 {
 	testing_sources();

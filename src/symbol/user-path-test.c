@@ -111,6 +111,13 @@ UNIT(links_lead_where_the_user_may_go)
 	assert_same("/../../open/file", SOMEBODY, 0);
 }
 
+UNIT(slashes_in_a_row_are_one)
+{
+	begin();
+	assert_same("////////open///file", SOMEBODY, 0);
+	assert_same("////////closed///file", SOMEBODY, -EACCES);
+}
+
 /* The kernel would let a member of the group in; its members are not known here. */
 UNIT(rights_of_a_group_alone_do_not_count)
 {

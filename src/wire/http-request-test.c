@@ -57,6 +57,7 @@ UNIT(each_malformed_request_is_refused)
 		"HEAD / HTTP/1.1\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost\r\n\r\n",
 		"GET / HTTP/1.1\r\n: x\r\n\r\n",
+		"GET / HTTP/1.1\r\nTwo words: x\r\n\r\n",
 		"GET / HTTP/1.1\r\n folded\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: a\x01\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: a\nHost: b\r\n\r\n",
