@@ -107,7 +107,7 @@ UNIT(a_link_on_the_way_is_refused)
 
 UNIT(the_folder_of_a_path_is_opened_by_the_same_rules)
 {
-	char name[NAME_MAX + 1], link[8];
+	char name[NAME_MAX + 1], link[8], longest[3 + NAME_MAX + 2] = "no/";
 	struct stat ours, found;
 	int fd;
 
@@ -128,6 +128,11 @@ UNIT(the_folder_of_a_path_is_opened_by_the_same_rules)
 	assert(user_file_open_parent("/", name) == -EINVAL);
 	assert(user_file_open_parent("", name) == -EINVAL);
 	assert(user_file_open_parent("a/..", name) == -EINVAL);
+	/* Whether or not there is a folder for it. */
+	memset(longest + 3, 'a', NAME_MAX);
+	assert(user_file_open_parent(longest, name) == -ENOENT);
+	longest[3 + NAME_MAX] = 'a';
+	assert(user_file_open_parent(longest, name) == -ENAMETOOLONG);
 	fd = user_file_open_parent("a", name);
 	assert(fd >= 0 && close(fd) == 0);
 	if (geteuid() != 0)
