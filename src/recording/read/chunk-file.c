@@ -157,15 +157,12 @@ static int chunk_file_add(struct chunk_file *file, const struct recording_entry 
 	return 0;
 }
 
-/* The contents of the chunk at an offset, which must be of this length. */
+/* The contents of the chunk at an offset, which must be of this length, as its header or an index said. */
 static int chunk_file_contents(struct chunk_file *file, uint64_t offset, uint32_t length)
 {
 	const struct chunk_frame *frame;
-	int r;
+	int r = chunk_bytes_room(&file->frame, CHUNK_FRAME + length);
 
-	if (length > CHUNK_LENGTH_MAX)
-		return -EBADMSG;
-	r = chunk_bytes_room(&file->frame, CHUNK_FRAME + length);
 	if (r == 0)
 		r = chunk_file_pread(file, offset, file->frame.bytes, CHUNK_FRAME + length);
 	if (r < 0)

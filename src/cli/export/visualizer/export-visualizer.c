@@ -126,9 +126,8 @@ static int visualizer_write_metadata(const struct export_job *job, struct export
 static const struct card_facts *visualizer_card(const struct export_job *job,
 						const struct snapshot_part *part)
 {
-	if (part->facts.card || part->row >= job->snapshot->device_count)
-		return card_find(part->facts.card);
-	return card_find(job->snapshot->devices[part->row].card);
+	return card_find(part->facts.card ? part->facts.card
+					  : job->snapshot->devices[part->row].card);
 }
 
 static int visualizer_write_device(const struct export_job *job, const struct snapshot_part *part,
