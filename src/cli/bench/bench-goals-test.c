@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "base/testing/unit.h"
 #include "cli/bench/bench-measure.h"
+#include "cli/bench/bench-report.h"
 #include "cli/bench/bench.h"
 
 static const uint64_t goals_live[] = {1000, 100000, 1000000};
@@ -102,6 +103,23 @@ UNIT(rows_are_judged_by_the_floor)
 		assert(goals_verdict(bench, rows[i].name, 1000, rows[i].must + 1) ==
 		       BENCH_GOALS_MISSED);
 	}
+	goals_free(bench);
+}
+
+UNIT(each_goal_is_printed_with_what_was_measured)
+{
+	static const char row[] = "event / floor                                  "
+				  "   1000       2.00    <= 3  <= 2.4  aim\n";
+	struct bench *bench = goals_bench();
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	(void)goals_verdict(bench, "event", 1000, 20);
+	bench_report_text(bench, out);
+	assert(fclose(out) == 0);
+	assert(strstr(text, row));
+	free(text);
 	goals_free(bench);
 }
 

@@ -294,6 +294,9 @@ UNIT(who_costs_more_than_its_share_has_to_wait)
 		test.now_ns = next;
 	}
 	assert(pause >= NS_PER_S);
+	/* Then it has paid: while no other user is active, all of our time is its own. */
+	next = flight_round(test.flight, test.now_ns);
+	assert(next - test.now_ns < pause / 2);
 	test_user_deinit(&test, &user);
 	flight_free(test.flight);
 }
