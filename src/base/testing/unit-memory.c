@@ -12,7 +12,8 @@
 
 #include "base/testing/unit.h"
 
-#define MEMORY_TRIES 100000ul /* far more than any case takes: it ends what never succeeds */
+#define MEMORY_EACH 32u        /* of the first ones, each fails */
+#define MEMORY_MAX (1ul << 32) /* far more than any case takes: it ends what never succeeds */
 
 static _Thread_local unsigned long
 	memory_left; /* allocations up to the one that fails; 0 = none does */
@@ -79,17 +80,17 @@ FILE *__wrap_open_memstream(char **text, size_t *length)
 
 unsigned long unit_memory_sweep(unit_memory_fn *try, void *context)
 {
-	for (unsigned long n = 1; n < MEMORY_TRIES; n++) {
-		bool has_failed;
+	for (unsigned long n = 1; n < MEMORY_MAX; n += 1 + n / MEMORY_EACH) {
+		unsigned long used;
 		int r;
 
 		memory_left = n;
 		r = try(context);
-		has_failed = memory_left == 0;
+		used = n - memory_left;
 		memory_left = 0;
-		if (!has_failed) {
+		if (used < n) {
 			assert(r == 0);
-			return n - 1;
+			return used;
 		}
 		if (r != 0 && r != -ENOMEM)
 			printf("without allocation %lu: %d\n", n, r);

@@ -12,6 +12,7 @@ typedef int unit_memory_fn(void *context);
 
 /*
  * Calls @try again and again: at first its first allocation fails, then only its second, and so on, until all
- * succeed. Asserts that the last call returns 0. Return: how many allocations it took.
+ * succeed; of many, fewer and fewer are tried. Asserts that the last call returns 0. Return: how many
+ * allocations it took.
  */
 unsigned long unit_memory_sweep(unit_memory_fn *try, void *context);
