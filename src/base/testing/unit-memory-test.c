@@ -49,6 +49,23 @@ UNIT_FAIL(another_failure_is_not_accepted)
 	(void)unit_memory_sweep(fail, NULL);
 }
 
+static int spare_second(void *context)
+{
+	CLEANUP_FREE char *first = malloc(1);
+	CLEANUP_FREE char *second = NULL;
+
+	(void)context;
+	unit_memory_spare();
+	second = malloc(1);
+	assert(second);
+	return first ? 0 : -ENOMEM;
+}
+
+UNIT(a_check_has_memory)
+{
+	assert(unit_memory_sweep(spare_second, NULL) == 1);
+}
+
 /* What is there stays, whatever does not fit any more. */
 static int fill_map(void *context)
 {

@@ -18,9 +18,11 @@
 static _Thread_local unsigned long
 	memory_left; /* allocations up to the one that fails; 0 = none does */
 
+static _Thread_local bool memory_is_spared;
+
 static bool memory_is_out(void)
 {
-	if (memory_left == 0 || --memory_left > 0)
+	if (memory_is_spared || memory_left == 0 || --memory_left > 0)
 		return false;
 	errno = ENOMEM;
 	return true;
@@ -78,6 +80,11 @@ FILE *__wrap_open_memstream(char **text, size_t *length)
 	return memory_is_out() ? NULL : __real_open_memstream(text, length);
 }
 
+void unit_memory_spare(void)
+{
+	memory_is_spared = true;
+}
+
 unsigned long unit_memory_sweep(unit_memory_fn *try, void *context)
 {
 	for (unsigned long n = 1; n < MEMORY_MAX; n += 1 + n / MEMORY_EACH) {
@@ -85,6 +92,7 @@ unsigned long unit_memory_sweep(unit_memory_fn *try, void *context)
 		int r;
 
 		memory_left = n;
+		memory_is_spared = false;
 		r = try(context);
 		used = n - memory_left;
 		memory_left = 0;

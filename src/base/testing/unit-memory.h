@@ -16,3 +16,6 @@ typedef int unit_memory_fn(void *context);
  * allocations it took.
  */
 unsigned long unit_memory_sweep(unit_memory_fn *try, void *context);
+
+/* For checks within a try: until it returns, nothing fails any more. */
+void unit_memory_spare(void);
