@@ -55,7 +55,7 @@ static void begin(void)
 		act(TESTING_FAILED, device, 1);
 		act(TESTING_ALLOC, device, 0);
 	}
-	act(TESTING_FREE_ALL, 2, 0);
+	act(TESTING_END_SPACE, 2, 0);
 	scan = (struct scan_book){.owner = {.id.pid = 77, .ns_pid = 1, .comm = "many"},
 				  .id.inode = 100,
 				  .alive = true};
