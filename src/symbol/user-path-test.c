@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,4 +171,73 @@ UNIT(a_path_is_absolute_and_not_too_long)
 	path[300] = 'x';
 	path[sizeof(path) - 1] = '\0';
 	assert(walk(path, SOMEBODY) == -ENAMETOOLONG);
+}
+
+UNIT(limits_are_those_of_the_kernel)
+{
+	char path[8192], name[32], target[PATH_MAX] = "open/file";
+
+	begin();
+	for (int i = 1; i <= 41; i++) {
+		snprintf(name, sizeof(name), "link%d", i);
+		assert(symlink(target, unit_path(name)) == 0);
+		strcpy(target, name);
+	}
+	assert_same("/link40", SOMEBODY, 0);
+	assert_same("/link41", SOMEBODY, -ELOOP);
+	memset(path, 'x', sizeof(path));
+	path[0] = '/';
+	path[1 + NAME_MAX] = '\0';
+	assert_same(path, SOMEBODY, -ENOENT);
+	path[1 + NAME_MAX] = 'x';
+	path[2 + NAME_MAX] = '\0';
+	assert_same(path, SOMEBODY, -ENAMETOOLONG);
+	memset(path, '/', sizeof(path));
+	strcpy(path + PATH_MAX - 1 - strlen("open/file"), "open/file");
+	assert_same(path, SOMEBODY, 0);
+	memset(path, '/', sizeof(path));
+	strcpy(path + PATH_MAX - strlen("open/file"), "open/file");
+	assert_same(path, SOMEBODY, -ENAMETOOLONG);
+}
+
+UNIT(the_root_is_a_path)
+{
+	int root, fd = -1;
+
+	begin();
+	root = open(unit_dir(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert(root >= 0);
+	for (size_t i = 0; i < 4; i++) {
+		static const char *const names[] = {"/", "//.", "/..", "/open/.."};
+		struct stat ours, found;
+
+		assert(user_path_open(root, names[i], SOMEBODY, &fd) == 0);
+		assert(fstat(root, &ours) == 0 && fstat(fd, &found) == 0);
+		assert(ours.st_ino == found.st_ino && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+		assert(close(fd) == 0);
+	}
+	assert(user_path_check(-1, SOMEBODY, USER_PATH_READ) == -EBADF);
+	assert(user_path_open(-1, "/", SOMEBODY, &fd) == -EBADF);
+	assert(close(root) == 0);
+}
+
+/* Each right on its own, of the owner and of others. */
+UNIT(every_right_that_is_wanted_is_needed)
+{
+	int fd;
+
+	begin();
+	fd = open(unit_path("open/file"), O_RDONLY | O_CLOEXEC);
+	assert(fd >= 0 && fchmod(fd, 0644) == 0);
+	assert(user_path_check(fd, SOMEBODY, USER_PATH_READ) == 0);
+	assert(user_path_check(fd, SOMEBODY, USER_PATH_SEARCH) == -EACCES);
+	assert(user_path_check(fd, SOMEBODY, USER_PATH_READ | USER_PATH_SEARCH) == -EACCES);
+	assert(user_path_check(fd, 0, USER_PATH_READ | USER_PATH_SEARCH) == 0);
+	assert(fchown(fd, SOMEBODY, 0) == 0 && fchmod(fd, 0400) == 0);
+	assert(user_path_check(fd, SOMEBODY, USER_PATH_READ) == 0);
+	assert(user_path_check(fd, SOMEBODY, USER_PATH_READ | USER_PATH_SEARCH) == -EACCES);
+	assert(user_path_check(fd, SOMEBODY + 1, USER_PATH_READ) == -EACCES);
+	assert(fchmod(fd, 0100) == 0);
+	assert(user_path_check(fd, SOMEBODY, USER_PATH_READ | USER_PATH_SEARCH) == -EACCES);
+	assert(close(fd) == 0);
 }

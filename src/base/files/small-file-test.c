@@ -5,9 +5,14 @@
 #include "base/files/small-file.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/testing/unit.h"
@@ -168,4 +173,54 @@ UNIT(a_read_that_fails_leaves_an_empty_text)
 	assert(small_file_read_fd(-1, text, sizeof(text)) == -EBADF && text[0] == '\0');
 	assert(small_file_read_line(AT_FDCWD, "/does/not/exist", text, sizeof(text)) == -ENOENT);
 	assert(small_file_write_fd(-1, text, 0) == 0);
+}
+
+static int interrupted[2];
+static volatile sig_atomic_t signals;
+
+/* The other end of the pipe: writes when the reader has been interrupted a few times. */
+static void interrupt(int number)
+{
+	(void)number;
+	if (++signals == 3 && write(interrupted[1], "text", 4) == 4)
+		(void)close(interrupted[1]);
+}
+
+UNIT(a_read_that_is_interrupted_goes_on)
+{
+	const struct sigaction action = {.sa_handler = interrupt}; /* without SA_RESTART */
+	const struct itimerval often = {.it_interval.tv_usec = 1000, .it_value.tv_usec = 1000};
+	const struct itimerval never = {.it_value.tv_usec = 0};
+	char text[8];
+
+	assert(pipe2(interrupted, O_CLOEXEC) == 0 && sigaction(SIGALRM, &action, NULL) == 0);
+	assert(setitimer(ITIMER_REAL, &often, NULL) == 0);
+	assert(small_file_read_fd(interrupted[0], text, sizeof(text)) == 4);
+	assert(strcmp(text, "text") == 0 && signals >= 3);
+	assert(setitimer(ITIMER_REAL, &never, NULL) == 0 && close(interrupted[0]) == 0);
+}
+
+/* The pipe takes less than all at once. */
+UNIT(a_write_in_parts_is_whole)
+{
+	static char bytes[1 << 18], got[1 << 18];
+	int ends[2], status;
+	pid_t pid;
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)(1 + i % 127);
+	bytes[sizeof(bytes) - 1] = '\0';
+	assert(pipe2(ends, O_CLOEXEC) == 0);
+	pid = fork();
+	assert(pid >= 0);
+	if (pid == 0) {
+		assert(close(ends[1]) == 0);
+		_exit(small_file_read_fd(ends[0], got, sizeof(got)) == sizeof(got) - 1 &&
+				      strcmp(got, bytes) == 0
+			      ? 0
+			      : 1);
+	}
+	assert(close(ends[0]) == 0);
+	assert(small_file_write_fd(ends[1], bytes, sizeof(bytes) - 1) == 0 && close(ends[1]) == 0);
+	assert(waitpid(pid, &status, 0) == pid && status == 0);
 }

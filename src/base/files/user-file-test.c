@@ -320,3 +320,23 @@ UNIT(an_own_file_is_opened_as_wanted)
 	assert(access(unit_path("other"), F_OK) < 0);
 	assert(strcmp(user_file_error(-EBADMSG), "damaged: what is in it cannot be true") == 0);
 }
+
+/* What root has put into a shared folder is nobody's trap. */
+UNIT(files_of_root_and_of_the_folders_owner_are_not_foreign)
+{
+	if (geteuid() != 0)
+		unit_skip("only root makes files of others");
+	make_shared();
+	assert(put("shared/roots", 0, "a") == 0 && put("shared/owners", 0, "a") == 0);
+	assert(put("shared/other", 0, "a") == 0 && chmod(unit_dir(), 0755) == 0);
+	assert(chmod(unit_path("shared/roots"), 0666) == 0);
+	assert(chmod(unit_path("shared/owners"), 0666) == 0);
+	assert(chmod(unit_path("shared/other"), 0666) == 0);
+	assert(chown(unit_path("shared"), OTHER, OTHER) == 0);
+	assert(chown(unit_path("shared/owners"), OTHER, OTHER) == 0);
+	assert(chown(unit_path("shared/other"), OTHER + 1, OTHER + 1) == 0);
+	assert(seteuid(OTHER + 2) == 0);
+	assert(put("shared/roots", 0, "b") == 0 && put("shared/owners", 0, "b") == 0);
+	assert(put("shared/other", 0, "b") == USER_FILE_FOREIGN);
+	assert(seteuid(0) == 0);
+}

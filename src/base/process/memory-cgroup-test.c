@@ -33,6 +33,10 @@ UNIT(the_path_is_that_of_the_memory_controller)
 	assert(strcmp(path_of("9:cpu:/x\n5:memory:/m\n0::/u\n", &is_v1), "/m") == 0 && is_v1);
 	assert(strcmp(path_of("7:pids,memory,cpu:/c\n", &is_v1), "/c") == 0 && is_v1);
 	assert(strcmp(path_of("5:memory_x:/m\n0::/u\n", &is_v1), "/u") == 0 && !is_v1);
+	/* Lines that are cut or no lines at all do not hide those after them. */
+	assert(strcmp(path_of("x\n9:cpu\n5:memory:/m\n", &is_v1), "/m") == 0 && is_v1);
+	assert(strcmp(path_of("9:cpu\n0::/u\n", &is_v1), "/u") == 0 && !is_v1);
+	assert(strcmp(path_of("0::/u\n9:cpu:/x", &is_v1), "/u") == 0 && !is_v1);
 	assert(!path_of("", &is_v1) && !path_of("5:cpu:/x\n", &is_v1) && !path_of("0:", &is_v1));
 }
 
