@@ -199,6 +199,24 @@ void document_put_schema(struct emit *json, const struct document *document)
 	emit_close_object(json);
 }
 
+void document_write(struct emit *json, const struct document *document, uint64_t time_ns,
+		    const void *row, const struct document_end *end)
+{
+	static const struct document_end complete = {.exact = true};
+
+	end = end ? end : &complete;
+	document_open(json, document->schema, time_ns);
+	fields_put(json, document->members, row);
+	if (document->has & DOCUMENT_LIST)
+		document_page_end(json, end->exact, end->next);
+	emit_open_array(json, "notes");
+	for (size_t i = 0; i < end->note_count; i++)
+		emit_string(json, NULL, end->notes[i]);
+	emit_close_array(json);
+	emit_close_object(json);
+	emit_end(json);
+}
+
 void document_page_end(struct emit *json, bool exact, const char *next)
 {
 	emit_bool(json, "exact", exact);

@@ -93,6 +93,18 @@ void document_begin(struct emit *json, const struct document *document,
 void document_put(struct emit *json, const struct document *document,
 		  const struct snapshot *snapshot, const void *row);
 
+/* How a document ends that is not of a snapshot. */
+struct document_end {
+	bool exact;
+	const char *next; /* NULL = the last page */
+	const char *const *notes;
+	size_t note_count;
+};
+
+/* The whole document; without @end: exact, complete and without notes. */
+void document_write(struct emit *json, const struct document *document, uint64_t time_ns,
+		    const void *row, const struct document_end *end);
+
 /* Parts of documents. */
 void document_open(struct emit *json, const char *schema, uint64_t time_ns);
 /* "recording"; null if its file is not known. */

@@ -52,6 +52,17 @@ static void schema_put_bool(struct emit *json, const struct field *field, bool i
 		schema_put_type(json, "boolean", is_nullable);
 }
 
+static void schema_put_tuple(struct emit *json, size_t count)
+{
+	emit_string(json, "type", "array");
+	emit_open_object(json, "items");
+	emit_string(json, "type", "integer");
+	emit_u64(json, "minimum", 0);
+	emit_close_object(json);
+	emit_u64(json, "minItems", count);
+	emit_u64(json, "maxItems", count);
+}
+
 /* An array, and what its elements are. */
 static void schema_put_items(struct emit *json, const struct field *field)
 {
@@ -68,6 +79,8 @@ static void schema_put_items(struct emit *json, const struct field *field)
 	} else if (field->kind == FIELD_NUMBERS) {
 		emit_string(json, "type", "integer");
 		emit_u64(json, "minimum", 0);
+	} else if (field->kind == FIELD_TUPLES) {
+		schema_put_tuple(json, field->size / sizeof(uint64_t));
 	} else {
 		emit_string(json, "type", "object");
 		fields_put_schema(json, field->fields);
@@ -142,6 +155,7 @@ static void schema_put_value(struct emit *json, const struct field *field)
 	case FIELD_EACH:
 	case FIELD_RAW:
 	case FIELD_NUMBERS:
+	case FIELD_TUPLES:
 		schema_put_items(json, field);
 		break;
 	default:

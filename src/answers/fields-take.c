@@ -76,6 +76,12 @@ static int fields_take_types(const struct field *field, const json_t *object, ch
 	return r;
 }
 
+static void fields_take_numbers(const json_t *list, size_t count, uint64_t *ret_numbers)
+{
+	for (size_t i = 0; i < count; i++)
+		ret_numbers[i] = fields_take_number(json_array_get(list, i));
+}
+
 static int fields_take_elements(const struct field *field, const json_t *list, size_t count,
 				char *elements, struct pool *pool)
 {
@@ -89,6 +95,8 @@ static int fields_take_elements(const struct field *field, const json_t *list, s
 			*(const char **)element = json_string_value(value);
 		else if (field->kind == FIELD_NUMBERS)
 			*(uint64_t *)element = fields_take_number(value);
+		else if (field->kind == FIELD_TUPLES)
+			fields_take_numbers(value, field->size / sizeof(uint64_t), element);
 		else
 			r = fields_take(value, field->fields, element, pool);
 	}
@@ -160,6 +168,7 @@ static bool fields_is(const struct field *field, const json_t *value)
 	case FIELD_ROWS:
 	case FIELD_TEXTS:
 	case FIELD_NUMBERS:
+	case FIELD_TUPLES:
 		return json_is_array(value);
 	case FIELD_BOOL:
 	case FIELD_NOT:
@@ -216,11 +225,14 @@ static int fields_take_value(const struct field *field, const json_t *value, cha
 	case FIELD_LIST:
 		return fields_take_list(field, value, row, pool);
 	case FIELD_NUMBERS:
-		if (!field->count)
-			return fields_take_elements(field, value, field->room, member, pool);
+		if (!field->count) {
+			fields_take_numbers(value, field->room, member);
+			return 0;
+		}
 		return fields_take_rows(field, value, row, pool);
 	case FIELD_ROWS:
 	case FIELD_TEXTS:
+	case FIELD_TUPLES:
 		return fields_take_rows(field, value, row, pool);
 	default:
 		*(uint64_t *)member = fields_take_number(value);

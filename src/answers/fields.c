@@ -111,12 +111,20 @@ void fields_put_by_type(struct emit *json, const char *key, const struct field *
 
 static void fields_put_element(struct emit *json, const struct field *field, const void *element)
 {
-	if (field->kind == FIELD_TEXTS)
+	const uint64_t *numbers = element;
+
+	if (field->kind == FIELD_TEXTS) {
 		emit_string(json, NULL, *(const char *const *)element);
-	else if (field->kind == FIELD_NUMBERS)
-		emit_u64(json, NULL, *(const uint64_t *)element);
-	else
+	} else if (field->kind == FIELD_NUMBERS) {
+		emit_u64(json, NULL, *numbers);
+	} else if (field->kind == FIELD_TUPLES) {
+		emit_open_array(json, NULL);
+		for (size_t i = 0; i < field->size / sizeof(*numbers); i++)
+			emit_u64(json, NULL, numbers[i]);
+		emit_close_array(json);
+	} else {
 		fields_put_row(json, field->fields, element);
+	}
 }
 
 /* Elements that lie one behind the other, in the row or where it points to. */
@@ -173,6 +181,7 @@ static void fields_put_value(struct emit *json, const struct field *field, const
 	case FIELD_ROWS:
 	case FIELD_TEXTS:
 	case FIELD_NUMBERS:
+	case FIELD_TUPLES:
 		fields_put_list(json, field, base);
 		break;
 	case FIELD_EACH:

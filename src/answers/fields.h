@@ -51,8 +51,9 @@ enum field_kind {
 	FIELD_TEXTS,   /* likewise a pointer to the first of texts */
 	FIELD_EACH,    /* a list of structs that each() makes one after the other */
 	FIELD_NUMBERS, /* likewise of uint64_t; without "count" an array of them in the row */
-	FIELD_RAW,     /* const char *: such a list as JSON; NULL = no value */
-	FIELD_ALSO,    /* the fields of a struct in the row, as if they were the row's own */
+	FIELD_TUPLES, /* likewise of structs of uint64_t, each of which is written as an array of them */
+	FIELD_RAW,  /* const char *: such a list as JSON; NULL = no value */
+	FIELD_ALSO, /* the fields of a struct in the row, as if they were the row's own */
 	FIELD_CODE, /* put() writes the members that the fields describe, and take() reads them */
 };
 

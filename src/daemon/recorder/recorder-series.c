@@ -9,14 +9,14 @@
 #include <stdlib.h>
 
 #include "answers/document.h"
+#include "answers/series.h"
 #include "base/array.h"
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/emit.h"
 #include "daemon/recorder/recorder-cursor.h"
 #include "daemon/recorder/recorder-documents.h"
 #include "model/query.h"
-#include "model/types.h"
 #include "store/store.h"
 
 #define RECORDER_SERIES_NS UINT64_C(900000000000) /* a quarter of an hour */
@@ -51,38 +51,35 @@ static int recorder_series_compare(const void *left, const void *right)
 	return bits_compare(a->time_ns, b->time_ns);
 }
 
-static void recorder_series_head(struct emit *json, const struct store_point *point)
+/* A row for each series of the sorted points. 0 or -ENOMEM. */
+static int recorder_series_write(struct emit *json, const struct recorder_points *self,
+				 uint64_t now, const char *next)
 {
-	emit_open_object(json, NULL);
-	if (point->process.id.pid)
-		emit_u64(json, "pid", point->process.id.pid);
-	else
-		emit_null(json, "pid");
-	emit_u64(json, "device", point->device);
-	document_uid(json, "uid", point->device_uid);
-	emit_string(json, "type", types_name(point->type));
-	emit_u64(json, "step_s", point->step_s);
-	emit_open_array(json, "points");
-}
+	CLEANUP_FREE struct series_row *rows = calloc(self->count + 1, sizeof(*rows));
+	CLEANUP_FREE struct series_point *points = calloc(self->count + 1, sizeof(*points));
+	struct series_answer answer = {.rows = rows};
+	const struct document_end end = {.exact = true, .next = next};
 
-static void recorder_series_write(struct emit *json, const struct recorder_points *self)
-{
+	if (!rows || !points)
+		return -ENOMEM;
 	for (size_t i = 0; i < self->count; i++) {
 		const struct store_point *point = &self->points[i];
 
 		if (i == 0 || point[-1].series != point->series)
-			recorder_series_head(json, point);
-		emit_open_array(json, NULL);
-		emit_u64(json, NULL, point->time_ns);
-		emit_u64(json, NULL, point->used);
-		emit_u64(json, NULL, point->buffers);
-		emit_u64(json, NULL, point->used_max);
-		emit_close_array(json);
-		if (i + 1 == self->count || point[1].series != point->series) {
-			emit_close_array(json);
-			emit_close_object(json);
-		}
+			rows[answer.count++] = (struct series_row){
+				.pid = point->process.id.pid,
+				.device = point->device,
+				.device_uid = point->device_uid,
+				.type = point->type,
+				.step_s = point->step_s,
+				.points = &points[i],
+			};
+		rows[answer.count - 1].point_count++;
+		points[i] = (struct series_point){point->time_ns, point->used, point->buffers,
+						  point->used_max};
 	}
+	document_write(json, &series_document, now, &answer, &end);
+	return 0;
 }
 
 int recorder_documents_series(struct store_reader *reader, const struct query *query,
@@ -101,6 +98,7 @@ int recorder_documents_series(struct store_reader *reader, const struct query *q
 		.type = query->filter.has_type ? query->filter.type : STORE_ANY,
 		.limit = query->limit,
 	};
+	char text[RECORDER_CURSOR_SIZE];
 	struct store_cursor next;
 	int r = recorder_cursor_read(query->cursor, &wanted.after);
 
@@ -120,11 +118,7 @@ int recorder_documents_series(struct store_reader *reader, const struct query *q
 		if (points.count > 0)
 			qsort(points.points, points.count, sizeof(*points.points),
 			      recorder_series_compare);
-		document_open(json, "ttmem.series/1", now);
-		emit_open_array(json, "series");
-		recorder_series_write(json, &points);
-		emit_close_array(json);
-		recorder_cursor_end(json, &next, &(struct recorder_missing){0});
+		r = recorder_series_write(json, &points, now, recorder_cursor_write(&next, text));
 	}
 	free(points.points);
 	return r;

@@ -11,14 +11,13 @@
 #include <stdlib.h>
 
 #include "answers/document.h"
+#include "answers/series.h"
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/emit.h"
 #include "model/query.h"
 #include "model/snapshot.h"
-#include "model/types.h"
 #include "recording/read/recording.h"
 
 #define RECORDED_SERIES_POINTS 2000u     /* of a line: what a chart can show */
@@ -28,7 +27,7 @@
 struct recorded_line {
 	uint32_t device;
 	uint64_t unique_id;
-	struct recording_sample *samples; /* owned */
+	struct series_point *points; /* owned: for each type all of them */
 };
 
 struct recorded_series {
@@ -45,7 +44,7 @@ struct recorded_series {
 static void recorded_series_deinit(struct recorded_series *series)
 {
 	for (size_t i = 0; i < series->line_count; i++)
-		free(series->lines[i].samples);
+		free(series->lines[i].points);
 	free(series->lines);
 }
 
@@ -125,9 +124,9 @@ static struct recorded_line *recorded_series_line(struct recorded_series *series
 	*line = (struct recorded_line){
 		.device = part->device,
 		.unique_id = id,
-		.samples = calloc(series->count, sizeof(*line->samples)),
+		.points = calloc(BOOK_TYPES * series->count, sizeof(*line->points)),
 	};
-	if (!line->samples)
+	if (!line->points)
 		return NULL;
 	series->line_count++;
 	return line;
@@ -163,10 +162,13 @@ static int recorded_series_add(struct recorded_series *series, struct recording_
 		r = recording_timeline_refine(series->recording, &filter, &series->span, room,
 					      series->count);
 	for (size_t i = 0; r == 0 && i < series->count; i++) {
-		line->samples[i].time_ns = room[i].time_ns;
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-			line->samples[i].bytes[type] += room[i].bytes[type];
-			line->samples[i].high[type] += room[i].high[type];
+			struct series_point *point = &line->points[type * series->count + i];
+
+			/* The index does not count buffers. */
+			point->time_ns = room[i].time_ns;
+			point->used += room[i].bytes[type];
+			point->used_max += room[i].high[type];
 		}
 	}
 	return r;
@@ -195,41 +197,45 @@ static int recorded_series_read(struct recorded_series *series)
 	return r;
 }
 
-static bool recorded_series_is_used(const struct recorded_series *series,
-				    const struct recorded_line *line, uint32_t type)
+/* The points of a line and type, or NULL if nothing was there at any time. */
+static const struct series_point *recorded_series_points(const struct recorded_series *series,
+							 const struct recorded_line *line,
+							 uint32_t type)
 {
+	struct series_point *points = line->points + type * series->count;
+	bool is_used = false;
+
 	for (size_t i = 0; i < series->count; i++) {
-		if (line->samples[i].high[type] || line->samples[i].bytes[type])
-			return true;
+		points[i].used_max = bits_max(points[i].used_max, points[i].used);
+		is_used |= points[i].used_max > 0;
 	}
-	return false;
+	return is_used ? points : NULL;
 }
 
-static void recorded_series_put(const struct recorded_series *series, struct emit *json,
-				const struct recorded_line *line, uint32_t type)
+/* @ret_rows has room for all types of all lines. Returns how many there are. */
+static size_t recorded_series_rows(const struct recorded_series *series,
+				   struct series_row *ret_rows)
 {
-	emit_open_object(json, NULL);
-	if (series->query->filter.pid)
-		emit_u64(json, "pid", series->query->filter.pid);
-	else
-		emit_null(json, "pid");
-	emit_u64(json, "device", line->device);
-	document_uid(json, "uid", line->unique_id);
-	emit_string(json, "type", types_name(type));
-	emit_double(json, "step_s", (double)series->step_ms / 1000);
-	emit_open_array(json, "points");
-	for (size_t i = 0; i < series->count; i++) {
-		const struct recording_sample *sample = &line->samples[i];
+	size_t count = 0;
 
-		emit_open_array(json, NULL);
-		emit_u64(json, NULL, sample->time_ns);
-		emit_u64(json, NULL, sample->bytes[type]);
-		emit_u64(json, NULL, 0); /* the index does not count buffers */
-		emit_u64(json, NULL, bits_max(sample->high[type], sample->bytes[type]));
-		emit_close_array(json);
+	for (size_t i = 0; i < series->line_count; i++) {
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			const struct recorded_line *line = &series->lines[i];
+			struct series_row row = {
+				.pid = series->query->filter.pid,
+				.device = line->device,
+				.device_uid = line->unique_id,
+				.type = type,
+				.step_s = (double)series->step_ms / 1000,
+				.points = recorded_series_points(series, line, type),
+				.point_count = series->count,
+			};
+
+			if (row.points && filter_wants_type(&series->query->filter, type))
+				ret_rows[count++] = row;
+		}
 	}
-	emit_close_array(json);
-	emit_close_object(json);
+	return count;
 }
 
 int recorded_series_document(struct emit *json, struct recording *recording,
@@ -237,22 +243,20 @@ int recorded_series_document(struct emit *json, struct recording *recording,
 {
 	CLEANUP(recorded_series_deinit)
 	struct recorded_series series = {.recording = recording, .end = end, .query = query};
+	CLEANUP_FREE struct series_row *rows = NULL;
+	struct series_answer answer;
 	int r;
 
 	recorded_series_choose(&series);
 	r = recorded_series_read(&series);
 	if (r < 0)
 		return r;
-	document_open(json, "ttmem.series/1", recording_facts(recording)->end_ns);
-	emit_open_array(json, "series");
-	for (size_t i = 0; i < series.line_count; i++) {
-		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-			if (filter_wants_type(&query->filter, type) &&
-			    recorded_series_is_used(&series, &series.lines[i], type))
-				recorded_series_put(&series, json, &series.lines[i], type);
-		}
-	}
-	emit_close_array(json);
+	rows = calloc(series.line_count * BOOK_TYPES + 1, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	answer = (struct series_answer){rows, recorded_series_rows(&series, rows)};
+	document_open(json, series_document.schema, recording_facts(recording)->end_ns);
+	fields_put(json, series_document.members, &answer);
 	document_list_end(json, true);
 	document_close(json, end);
 	return 0;
