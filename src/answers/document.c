@@ -228,28 +228,47 @@ void document_list_end(struct emit *json, bool exact)
 	document_page_end(json, exact, NULL);
 }
 
-void document_close(struct emit *json, const struct snapshot *snapshot)
+static void document_open_notes(struct emit *json, const char *const *notes, size_t count)
 {
-	char more[64];
-
 	emit_open_array(json, "notes");
-	for (size_t i = 0; i < snapshot->note_count; i++)
-		emit_string(json, NULL, snapshot->notes[i]);
-	if (snapshot->notes_lost) {
-		snprintf(more, sizeof(more), "and %zu more notes", snapshot->notes_lost);
-		emit_string(json, NULL, more);
-	}
+	for (size_t i = 0; i < count; i++)
+		emit_string(json, NULL, notes[i]);
+}
+
+static void document_close_notes(struct emit *json)
+{
 	emit_close_array(json);
 	emit_close_object(json);
 	emit_end(json);
 }
 
+void document_close(struct emit *json, const struct snapshot *snapshot)
+{
+	char more[64];
+
+	document_open_notes(json, snapshot->notes, snapshot->note_count);
+	if (snapshot->notes_lost) {
+		snprintf(more, sizeof(more), "and %zu more notes", snapshot->notes_lost);
+		emit_string(json, NULL, more);
+	}
+	document_close_notes(json);
+}
+
 void document_close_bare(struct emit *json)
 {
-	emit_open_array(json, "notes");
-	emit_close_array(json);
-	emit_close_object(json);
-	emit_end(json);
+	document_open_notes(json, NULL, 0);
+	document_close_notes(json);
+}
+
+void document_put_about(struct emit *json, const struct document *document,
+			const struct document_about *about, const void *row)
+{
+	document_open(json, document->schema, about->time_ns);
+	fields_put(json, document->members, row);
+	if (document->has & DOCUMENT_LIST)
+		document_list_end(json, !about->is_partial);
+	document_open_notes(json, about->notes, about->note_count);
+	document_close_notes(json);
 }
 
 void document_uid(struct emit *json, const char *key, uint64_t unique_id)

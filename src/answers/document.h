@@ -105,6 +105,18 @@ struct document_end {
 void document_write(struct emit *json, const struct document *document, uint64_t time_ns,
 		    const void *row, const struct document_end *end);
 
+/* What a document says that is of no snapshot. */
+struct document_about {
+	uint64_t time_ns;
+	bool is_partial; /* not exact */
+	const char *const *notes;
+	size_t note_count;
+};
+
+/* The same of such a document. */
+void document_put_about(struct emit *json, const struct document *document,
+			const struct document_about *about, const void *row);
+
 /* Parts of documents. */
 void document_open(struct emit *json, const char *schema, uint64_t time_ns);
 /* "recording"; null if its file is not known. */

@@ -77,7 +77,7 @@ BEGIN {
 	folder("cli/bench", "base book/format book/read recording/write source/books sim cli/common ttmem/ttmem.h")
 	folder("cli/diff", "base model answers source/books recording/read cli/common")
 	folder("cli/replay", "base book/format book/read model answers source/books recording/read cli/common", "book/testing recording/testing")
-	folder("cli/doctor", "base book/format book/read metal model answers symbol source/proc source/host source/books source/daemon-client cli/common ttmem/ttmem.h")
+	folder("cli/doctor", "base book/format book/read metal model answers symbol source/proc source/host source/books source/daemon-client cli/common ttmem/ttmem.h ttmem/types.def")
 	folder("cli/export", "base book/format book/read model symbol recording/read source/books cli/common ttmem/ttmem.h", "book/testing recording/testing")
 	folder("cli/record", "base recording/write source/books cli/common")
 	folder("cli/report", "base model answers source source/books recording/read cli/common")

@@ -37,85 +37,143 @@ static const char *const doctor_settings[] = {
 	"TT_VISIBLE_DEVICES",
 };
 
-static void doctor_bundle_machine(struct emit *json)
-{
-	struct utsname machine;
+#define DOCTOR_LINE 512u
 
-	emit_open_object(json, "machine");
-	if (uname(&machine) == 0) {
-		emit_string(json, "kernel", machine.release);
-		emit_string(json, "architecture", machine.machine);
+struct doctor_bundle_row {
+	struct doctor_row found;
+	struct utsname machine;
+	const char *kernel, *architecture; /* NULL = not known */
+	uint32_t user_id;
+	uint64_t version;
+	const char *settings[ARRAY_SIZE(doctor_settings)]; /* "NAME=VALUE" */
+	const char *const *environment;
+	size_t setting_count;
+	char lines[ARRAY_SIZE(doctor_settings)][DOCTOR_LINE];
+	uint64_t others, others_bytes; /* processes of other users, and what they hold */
+};
+
+/* The next process of the caller. */
+static const void *doctor_bundle_each(const void *document, size_t *at, void *room)
+{
+	const struct doctor_bundle_row *row = document;
+	const struct snapshot *snapshot = row->found.doctor->snapshot;
+
+	(void)room;
+	while (*at < snapshot->process_count) {
+		const struct snapshot_process *process = &snapshot->processes[(*at)++];
+
+		if (process->user_id == row->user_id)
+			return process;
 	}
-	emit_u64(json, "user_id", geteuid());
-	emit_u64(json, "ttmem_version",
-		 TTMEM_VERSION_MAJOR * 10000u + TTMEM_VERSION_MINOR * 100u + TTMEM_VERSION_PATCH);
-	emit_close_object(json);
-	emit_open_array(json, "environment");
+	return NULL;
+}
+
+#define ROW struct snapshot_memory
+
+static const struct field doctor_bundle_memory[] = {
+	FIELD("used", BYTES, used),
+	FIELD("buffers", NUMBER, buffers),
+	FIELD("allocs", NUMBER, allocs),
+	FIELD("frees", NUMBER, frees),
+	FIELD("unknown_frees", NUMBER, unknown_frees),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct snapshot_part
+
+static const struct field doctor_bundle_device[] = {
+	FIELD("device", SHORT, device),
+	FIELD("declared", BOOL, facts.declared),
+#define TTMEM_TYPE(number, name, ...) FIELD_STRUCT(#name, memory[number], doctor_bundle_memory),
+#include <ttmem/types.def>
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct snapshot_process
+
+static const struct field doctor_bundle_process[] = {
+	FIELD("pid", SHORT, id.pid),
+	FIELD("comm", TEXT, comm),
+	FIELD_OR_NULL("source", TEXT, source),
+	FIELD("alive", BOOL, alive),
+	FIELD("exact", BOOL, exact),
+	FIELD_ARRAY_AT("devices", ROWS, parts, part_count, .fields = doctor_bundle_device),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct doctor_bundle_row
+
+static const struct field doctor_bundle_machine[] = {
+	FIELD_OR_NOTHING("kernel", TEXT, kernel),
+	FIELD_OR_NOTHING("architecture", TEXT, architecture),
+	FIELD("user_id", SHORT, user_id),
+	FIELD("ttmem_version", NUMBER, version),
+	FIELD_END,
+};
+
+static const struct field doctor_bundle_members[] = {
+	{.key = "machine", .kind = FIELD_OBJECT, .fields = doctor_bundle_machine},
+	FIELD_ARRAY_AT("environment", TEXTS, environment, setting_count),
+	FIELD_MORE_OF(found, doctor_members),
+	FIELD_MADE("processes", doctor_bundle_each, doctor_bundle_process),
+	FIELD("others", NUMBER, others),
+	FIELD("others_bytes", BYTES, others_bytes),
+	FIELD_END,
+};
+
+/* Notes name processes of all users, so they are left out. */
+const struct document doctor_bundle_document = {
+	.schema = "ttmem.bundle/1",
+	.title = "ttmem doctor --bundle: for a bug report",
+	.members = doctor_bundle_members,
+	.has = DOCUMENT_LIST,
+};
+
+static void doctor_bundle_set(struct doctor_bundle_row *row)
+{
+	const struct snapshot *snapshot = row->found.doctor->snapshot;
+	uint64_t bytes, buffers;
+
+	if (uname(&row->machine) == 0) {
+		row->kernel = row->machine.release;
+		row->architecture = row->machine.machine;
+	}
+	row->environment = row->settings;
 	for (size_t i = 0; i < ARRAY_SIZE(doctor_settings); i++) {
 		const char *value = getenv(doctor_settings[i]);
-		char line[512];
+		char *line = row->lines[row->setting_count];
 
 		if (!value)
 			continue;
-		snprintf(line, sizeof(line), "%s=%s", doctor_settings[i], value);
-		emit_string(json, NULL, line);
+		(void)snprintf(line, DOCTOR_LINE, "%s=%s", doctor_settings[i], value);
+		row->settings[row->setting_count++] = line;
 	}
-	emit_close_array(json);
-}
-
-static void doctor_bundle_process(struct emit *json, const struct snapshot_process *process)
-{
-	emit_open_object(json, NULL);
-	emit_u64(json, "pid", process->id.pid);
-	emit_string(json, "comm", process->comm);
-	emit_string(json, "source", process->source);
-	emit_bool(json, "alive", process->alive);
-	emit_bool(json, "exact", process->exact);
-	emit_open_array(json, "devices");
-	for (size_t i = 0; i < process->part_count; i++) {
-		const struct snapshot_part *part = &process->parts[i];
-
-		emit_open_object(json, NULL);
-		emit_u64(json, "device", part->device);
-		emit_bool(json, "declared", part->facts.declared);
-		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-			emit_open_object(json, types_name(type));
-			emit_u64(json, "used", part->memory[type].used);
-			emit_u64(json, "buffers", part->memory[type].buffers);
-			emit_u64(json, "allocs", part->memory[type].allocs);
-			emit_u64(json, "frees", part->memory[type].frees);
-			emit_u64(json, "unknown_frees", part->memory[type].unknown_frees);
-			emit_close_object(json);
-		}
-		emit_close_object(json);
-	}
-	emit_close_array(json);
-	emit_close_object(json);
-}
-
-static void doctor_bundle_processes(struct emit *json, const struct snapshot *snapshot)
-{
-	uint64_t others = 0, bytes, buffers, others_bytes = 0;
-
-	emit_open_array(json, "processes");
 	for (size_t i = 0; i < snapshot->process_count; i++) {
-		if (snapshot->processes[i].user_id == geteuid()) {
-			doctor_bundle_process(json, &snapshot->processes[i]);
+		if (snapshot->processes[i].user_id == row->user_id)
 			continue;
-		}
 		snapshot_process_totals(&snapshot->processes[i], &bytes, &buffers);
-		others++;
-		others_bytes += bytes;
+		row->others++;
+		row->others_bytes += bytes;
 	}
-	emit_close_array(json);
-	emit_u64(json, "others", others);
-	emit_u64(json, "others_bytes", others_bytes);
 }
 
 int doctor_bundle(const struct doctor *doctor, const char *path)
 {
 	CLEANUP_FCLOSE FILE *file = NULL;
 	uint32_t user = geteuid();
+	struct doctor_bundle_row row = {
+		.found = doctor_row_of(doctor, &user),
+		.user_id = user,
+		.version = TTMEM_VERSION_MAJOR * 10000u + TTMEM_VERSION_MINOR * 100u +
+			   TTMEM_VERSION_PATCH,
+	};
+	const struct document_about about = {
+		.time_ns = doctor->snapshot->time_ns,
+		.is_partial = doctor->lost,
+	};
 	struct emit json;
 	int fd = user_file_open(path, O_TRUNC, 0600);
 
@@ -127,11 +185,7 @@ int doctor_bundle(const struct doctor *doctor, const char *path)
 		return -ENOMEM;
 	}
 	json = EMIT_INIT(file);
-	document_open(&json, "ttmem.bundle/1", doctor->snapshot->time_ns);
-	doctor_bundle_machine(&json);
-	doctor_document(&json, doctor, &user);
-	doctor_bundle_processes(&json, doctor->snapshot);
-	/* Notes name processes of all users, so they are left out. */
-	document_close_bare(&json);
+	doctor_bundle_set(&row);
+	document_put_about(&json, &doctor_bundle_document, &about, &row);
 	return fflush(file) == 0 && !ferror(file) ? 0 : -EIO;
 }

@@ -4,6 +4,8 @@
 
 #include "cli/doctor/doctor.h"
 
+#include "base/bits.h"
+
 const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 	[DOCTOR_TRACKING_OFF] = {"tracking-off", DOCTOR_WARNING,
 				 "it uses the library, but nothing said that it should keep a book",
@@ -290,9 +292,9 @@ const char *doctor_advice(const struct doctor_finding *finding)
 	return finding->fix ? finding->fix : doctor_kinds[finding->kind].fix;
 }
 
-const char *doctor_level_name(enum doctor_level level)
+const char *doctor_level_name(uint32_t level)
 {
 	static const char *const names[] = {"info", "warning", "error"};
 
-	return names[level];
+	return level < ARRAY_SIZE(names) ? names[level] : NULL;
 }

@@ -118,27 +118,38 @@ static size_t doctor_count(const struct doctor *doctor, enum doctor_level level)
 	return count;
 }
 
-/* Memory in use of a type, over all live processes or the selected one. */
-static void doctor_used(const struct doctor *doctor, uint32_t type, uint64_t *bytes,
-			uint64_t *buffers)
+static void doctor_add(struct doctor_totals *totals, const struct snapshot_process *process)
+{
+	for (size_t i = 0; i < process->part_count; i++) {
+		const struct snapshot_part *part = &process->parts[i];
+
+		/* "ttmem smi" counts what is from before a reset on no device either. */
+		for (uint32_t type = 0; type < BOOK_TYPES && !part->before_reset; type++) {
+			uint64_t used = part->memory[type].used;
+			uint64_t buffers = part->memory[type].buffers;
+
+			totals->memory[type].used = merge_add(totals->memory[type].used, used);
+			totals->memory[type].buffers =
+				merge_add(totals->memory[type].buffers, buffers);
+			totals->bytes = merge_add(totals->bytes, used);
+			totals->buffers = merge_add(totals->buffers, buffers);
+		}
+	}
+}
+
+/* Over all live processes or the selected one. */
+static struct doctor_totals doctor_totals(const struct doctor *doctor)
 {
 	const struct snapshot *snapshot = doctor->snapshot;
+	struct doctor_totals totals = {.bytes = 0};
 
-	*bytes = *buffers = 0;
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 
-		if (!process->alive || (doctor->only_pid && doctor->only_pid != process->id.pid))
-			continue;
-		for (size_t k = 0; k < process->part_count; k++) {
-			const struct snapshot_part *part = &process->parts[k];
-
-			if (part->before_reset)
-				continue; /* "ttmem smi" counts it on no device either */
-			*bytes = merge_add(*bytes, part->memory[type].used);
-			*buffers = merge_add(*buffers, part->memory[type].buffers);
-		}
+		if (process->alive && (!doctor->only_pid || doctor->only_pid == process->id.pid))
+			doctor_add(&totals, process);
 	}
+	return totals;
 }
 
 /* Not every source knows the number of buffers. */
@@ -154,16 +165,14 @@ static void doctor_print_amount(const char *what, uint64_t bytes, uint64_t buffe
 
 static void doctor_print_totals(const struct doctor *doctor)
 {
-	uint64_t all_bytes = 0, all_buffers = 0, bytes, buffers;
+	const struct doctor_totals totals = doctor_totals(doctor);
 
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		doctor_used(doctor, type, &bytes, &buffers);
-		if (bytes || buffers)
-			doctor_print_amount(types_name(type), bytes, buffers);
-		all_bytes = merge_add(all_bytes, bytes);
-		all_buffers = merge_add(all_buffers, buffers);
+		if (totals.memory[type].used || totals.memory[type].buffers)
+			doctor_print_amount(types_name(type), totals.memory[type].used,
+					    totals.memory[type].buffers);
 	}
-	doctor_print_amount("all together", all_bytes, all_buffers);
+	doctor_print_amount("all together", totals.bytes, totals.buffers);
 }
 
 static void doctor_print_finding(const struct doctor_finding *finding)
@@ -208,65 +217,105 @@ static void doctor_print(const struct doctor *doctor)
 		       warnings == 1 ? "" : "s");
 }
 
-static void doctor_document_totals(struct emit *json, const struct doctor *doctor)
-{
-	uint64_t all_bytes = 0, all_buffers = 0, bytes, buffers;
+/* A finding for whoever reads the document. */
+struct doctor_told {
+	const struct doctor_kind *kind;
+	uint32_t pid;
+	const char *what, *fix;
+};
 
-	emit_open_object(json, "totals");
-	emit_open_object(json, "memory");
-	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		doctor_used(doctor, type, &bytes, &buffers);
-		emit_open_object(json, types_name(type));
-		emit_u64(json, "used", bytes);
-		emit_u64(json, "buffers", buffers);
-		emit_close_object(json);
-		all_bytes = merge_add(all_bytes, bytes);
-		all_buffers = merge_add(all_buffers, buffers);
-	}
-	emit_close_object(json);
-	emit_u64(json, "bytes", all_bytes);
-	emit_u64(json, "buffers", all_buffers);
-	emit_close_object(json);
+static const void *doctor_told_each(const void *document, size_t *at, void *room)
+{
+	const struct doctor_row *row = document;
+	const struct doctor_finding *finding = &row->doctor->findings[*at];
+	struct doctor_told *told = room;
+	bool is_hidden;
+
+	if (*at >= row->doctor->count)
+		return NULL;
+	is_hidden = row->only_user && finding->pid && finding->user_id != *row->only_user;
+	*told = (struct doctor_told){
+		.kind = &doctor_kinds[finding->kind],
+		.pid = is_hidden ? 0 : finding->pid,
+		.what = is_hidden ? "(of another user)" : finding->what,
+		.fix = doctor_advice(finding),
+	};
+	(*at)++;
+	return told;
 }
 
-void doctor_document(struct emit *json, const struct doctor *doctor, const uint32_t *only_user)
+#define ROW struct doctor_memory
+
+static const struct field doctor_memory_fields[] = {
+	FIELD("used", BYTES, used),
+	FIELD("buffers", NUMBER, buffers),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct doctor_totals
+
+static const struct field doctor_totals_fields[] = {
+	FIELD_BY_TYPE("memory", memory, doctor_memory_fields),
+	FIELD("bytes", BYTES, bytes),
+	FIELD("buffers", NUMBER, buffers),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct doctor_told
+
+static const struct field doctor_told_fields[] = {
+	FIELD_VIA(kind, struct doctor_kind, "id", TEXT, id,
+		  .says = "never changes its meaning; ttmem doctor --kinds lists all"),
+	FIELD_VIA(kind, struct doctor_kind, "level", NAME, level, .names = doctor_level_name),
+	FIELD_OR_NULL("pid", SHORT, pid, .least = 1),
+	FIELD("what", TEXT, what, .says = "what was seen"),
+	FIELD_VIA(kind, struct doctor_kind, "why", TEXT, why, .says = "why it matters"),
+	FIELD("fix", TEXT, fix, .says = "what to do"),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct doctor_row
+#define DOCTOR(...) FIELD_VIA(doctor, struct doctor, __VA_ARGS__)
+
+const struct field doctor_members[] = {
+	FIELD("healthy", NOT, is_ill, .says = "neither errors nor warnings"),
+	DOCTOR("looked_at", SHORT, looked_at, .says = "processes"),
+	DOCTOR("tracked", SHORT, tracked, .says = "of them, those with a book"),
+	DOCTOR("daemon", BOOL, daemon.answers, .says = "whether ttmemd answers"),
+	FIELD_STRUCT("totals", totals, doctor_totals_fields),
+	FIELD_MADE("findings", doctor_told_each, doctor_told_fields, .says = "the worst first"),
+	FIELD_END,
+};
+
+const struct document doctor_document = {
+	.schema = "ttmem.doctor/1",
+	.title = "ttmem doctor --json: what is wrong, why it matters, and what to do",
+	.members = doctor_members,
+	.has = DOCUMENT_LIST,
+};
+
+struct doctor_row doctor_row_of(const struct doctor *doctor, const uint32_t *only_user)
 {
-	size_t errors = doctor_count(doctor, DOCTOR_ERROR);
-	size_t warnings = doctor_count(doctor, DOCTOR_WARNING);
-
-	emit_bool(json, "healthy", errors + warnings == 0);
-	emit_u64(json, "looked_at", doctor->looked_at);
-	emit_u64(json, "tracked", doctor->tracked);
-	emit_bool(json, "daemon", doctor->daemon.answers);
-	doctor_document_totals(json, doctor);
-	emit_open_array(json, "findings");
-	for (size_t i = 0; i < doctor->count; i++) {
-		const struct doctor_finding *finding = &doctor->findings[i];
-		const struct doctor_kind *kind = &doctor_kinds[finding->kind];
-		bool hidden = only_user && finding->pid && finding->user_id != *only_user;
-
-		emit_open_object(json, NULL);
-		emit_string(json, "id", kind->id);
-		emit_string(json, "level", doctor_level_name(kind->level));
-		if (finding->pid && !hidden)
-			emit_u64(json, "pid", finding->pid);
-		else
-			emit_null(json, "pid");
-		emit_string(json, "what", hidden ? "(of another user)" : finding->what);
-		emit_string(json, "why", kind->why);
-		emit_string(json, "fix", doctor_advice(finding));
-		emit_close_object(json);
-	}
-	emit_close_array(json);
-	document_list_end(json, !doctor->lost);
+	return (struct doctor_row){
+		.doctor = doctor,
+		.only_user = only_user,
+		.is_ill =
+			doctor_count(doctor, DOCTOR_ERROR) || doctor_count(doctor, DOCTOR_WARNING),
+		.totals = doctor_totals(doctor),
+	};
 }
 
 static void doctor_json(const struct doctor *doctor)
 {
+	const struct doctor_row row = doctor_row_of(doctor, NULL);
 	struct emit json = EMIT_INIT(stdout);
 
-	document_open(&json, "ttmem.doctor/1", doctor->snapshot->time_ns);
-	doctor_document(&json, doctor, NULL);
+	document_begin(&json, &doctor_document, doctor->snapshot);
+	fields_put(&json, doctor_members, &row);
+	document_list_end(&json, !doctor->lost);
 	document_close(&json, doctor->snapshot);
 }
 

@@ -12,7 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct emit;
+#include "answers/fields.h"
+#include "book/format/layout.h"
+
+struct document;
 struct session;
 struct snapshot;
 
@@ -143,13 +146,30 @@ void doctor_look_at_sources(struct doctor *doctor);
 /* What to do about it. */
 const char *doctor_advice(const struct doctor_finding *finding);
 
-const char *doctor_level_name(enum doctor_level level);
+const char *doctor_level_name(uint32_t level); /* enum doctor_level; NULL = none */
 
-/*
- * The members of the document between its opening and its notes. @only_user: hides details of other
- * users' processes.
- */
-void doctor_document(struct emit *json, const struct doctor *doctor, const uint32_t *only_user);
+struct doctor_memory {
+	uint64_t used, buffers;
+};
+
+/* What the live processes hold. */
+struct doctor_totals {
+	struct doctor_memory memory[BOOK_TYPES];
+	uint64_t bytes, buffers;
+};
+
+/* The document. */
+struct doctor_row {
+	const struct doctor *doctor;
+	const uint32_t *only_user; /* NULL = details of the processes of all users */
+	bool is_ill;
+	struct doctor_totals totals;
+};
+
+extern const struct field doctor_members[];
+extern const struct document doctor_document, doctor_bundle_document;
+
+struct doctor_row doctor_row_of(const struct doctor *doctor, const uint32_t *only_user);
 
 /* Writes a file for a bug report. 0 or a negative errno. */
 int doctor_bundle(const struct doctor *doctor, const char *path);
