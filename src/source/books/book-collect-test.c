@@ -116,7 +116,7 @@ UNIT(a_buffer_has_all_that_its_record_says)
 	request.filter = (struct filter){.has_type = true, .type = 0};
 	take();
 	assert(snapshot->buffer_count == 1 && snapshot->buffers[0].address == 0x2000);
-	request.filter = (struct filter){.has_pid = true, .pid = 78};
+	request.filter = (struct filter){.pid = 78};
 	take();
 	assert(snapshot->buffer_count == 0);
 	request.filter = (struct filter){.device_count = 1, .devices = {{.value = 2}}};
@@ -208,7 +208,7 @@ UNIT(incidents_have_their_parties)
 	assert(one->size_per_bank == 256 && strcmp(one->second.phase, "train") == 0);
 	assert(!one->explanation && !one->first.known);
 	/* Of another process they are not wanted. */
-	request.filter = (struct filter){.has_pid = true, .pid = 78};
+	request.filter = (struct filter){.pid = 78};
 	take();
 	assert(snapshot->incident_count == 0);
 	request = (struct snapshot_request){.buffers = true};
@@ -482,7 +482,7 @@ UNIT(an_address_has_its_own_history_on_each_device)
 	assert(history.count == 1 && life(&history, 1, 1));
 	history_deinit(&history);
 	history = HISTORY_NULL;
-	wish.filter = (struct filter){.has_pid = true, .pid = 78};
+	wish.filter = (struct filter){.pid = 78};
 	assert(address_history_collect(&scan, &wish, &view, snapshot, &history) == 0);
 	assert(history.count == 0);
 	wish = (struct address_history_wish){.address = 0x9000};
