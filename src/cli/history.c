@@ -36,7 +36,6 @@
 #define HISTORY_INDENT "          "
 
 struct history_options {
-	struct address_history_wish wish;
 	struct query query;
 	struct options_from from;
 	bool json;
@@ -157,20 +156,23 @@ static void history_print(const struct history *history, const struct snapshot *
 	session_print_notes(snapshot);
 }
 
-static int history_collect(struct history *history, struct address_history_wish *wish,
+static int history_collect(struct history *history, const struct history_options *options,
 			   struct session *session, struct snapshot *snapshot)
 {
 	CLEANUP(snapshot_cleanup) struct snapshot *totals = NULL;
 	CLEANUP(view_deinit) struct view view = VIEW_NULL;
-	struct snapshot_request request = {.buffers = true, .filter = wish->query->filter};
+	struct snapshot_request request = {.buffers = true, .filter = options->query.filter};
 	static const struct snapshot_request everything = {0};
 	struct scan *scan = session_scan(session);
 	int r = session_take(session, &everything, &totals);
 
-	wish->totals = totals;
+	request.totals = totals;
+	if (options->json || options->stacks)
+		request.namer = session_namer(session);
 	for (size_t i = 0; r == 0 && i < scan->count; i++) {
 		if (!scan->books[i]->gone)
-			r = address_history_collect(scan->books[i], wish, &view, snapshot, history);
+			r = address_history_collect(scan->books[i], options->query.address,
+						    &request, &view, snapshot, history);
 	}
 	if (session_recording(session)) {
 		recording_tell(session_recording(session), snapshot);
@@ -180,7 +182,6 @@ static int history_collect(struct history *history, struct address_history_wish 
 		book_note_nothing(scan, daemon_client_count(session_remote(session)), snapshot);
 	}
 	snapshot_take_joins(totals, snapshot);
-	wish->totals = NULL;
 	return r == 0 ? snapshot_finish(snapshot) : r;
 }
 
@@ -249,8 +250,7 @@ static int history_run(int argc, char **argv)
 	CLEANUP(history_deinit) struct history history = HISTORY_NULL;
 	CLEANUP(history_past_deinit) struct history_past past = {.leaks = NULL};
 	CLEANUP(session_cleanup) struct session *session = NULL;
-	struct history_options options = {.wish.query = &options.query};
-	struct address_history_wish *wish = &options.wish;
+	struct history_options options = {.json = false};
 	int r = history_parse(argc, argv, &options);
 
 	if (r != 0)
@@ -260,11 +260,9 @@ static int history_run(int argc, char **argv)
 	if (r != 0)
 		return r;
 	snapshot = must_have(snapshot_new(clock_ns(CLOCK_REALTIME)));
-	if (options.json || options.stacks)
-		wish->namer = session_namer(session);
-	r = history_collect(&history, wish, session, snapshot);
+	r = history_collect(&history, &options, session, snapshot);
 	if (r == 0 && !session_recording(session))
-		r = history_past_ask(session_remote(session), wish->query, snapshot, &past);
+		r = history_past_ask(session_remote(session), &options.query, snapshot, &past);
 	if (r < 0)
 		return output_fail("history", "cannot look at processes", r);
 	snapshot->time_ns = session_now(session);

@@ -31,7 +31,9 @@
 
 struct daemon_growth {
 	struct daemon *daemon;
+	const struct query *query;
 	const struct query_asker *asker;
+	uint64_t now_ns; /* CLOCK_REALTIME */
 	struct store_reader *reader;
 	struct emit *json;
 	struct growth_past *past; /* that is being read */
@@ -109,11 +111,10 @@ static int growth_judge_process(struct daemon_growth *self, const struct snapsho
 	return 0;
 }
 
-static int growth_look_at(struct daemon_growth *self, const struct snapshot_process *process,
-			  uint64_t now_ns)
+static int growth_look_at(struct daemon_growth *self, const struct snapshot_process *process)
 {
 	struct growth_past pasts[GROWTH_PAST_SPANS] = {{0}};
-	uint64_t life = now_ns - bits_min(process->start_ns, now_ns);
+	uint64_t life = self->now_ns - bits_min(process->start_ns, self->now_ns);
 	bool rises = false;
 	int r = 0;
 
@@ -145,20 +146,14 @@ static uint64_t growth_buffer_count(const struct snapshot_process *process)
 	return count;
 }
 
-struct growth_scope {
-	const struct filter *filter;
-	const struct query_asker *asker;
-	uint64_t now_ns;
-};
-
-static bool growth_concerns(const struct growth_scope *scope,
+static bool growth_concerns(const struct daemon_growth *self,
 			    const struct snapshot_process *process)
 {
-	const struct query_asker *asker = scope->asker;
+	const struct query_asker *asker = self->asker;
 
-	return filter_wants_pid(scope->filter, process->id.pid) &&
+	return filter_wants_pid(&self->query->filter, process->id.pid) &&
 	       (!asker || asker->sees_all || asker->user_id == process->user_id) &&
-	       process->start_ns + GROWTH_PAST_LEAST_NS < scope->now_ns;
+	       process->start_ns + GROWTH_PAST_LEAST_NS < self->now_ns;
 }
 
 static bool growth_wants(const void *context, const struct snapshot_process *process)
@@ -168,12 +163,12 @@ static bool growth_wants(const void *context, const struct snapshot_process *pro
 }
 
 /* Is there a process whose buffers are too many to be looked at? */
-static bool growth_leaves_out(const struct growth_scope *scope, const struct snapshot *totals)
+static bool growth_leaves_out(const struct daemon_growth *self, const struct snapshot *totals)
 {
 	for (size_t i = 0; i < totals->process_count; i++) {
 		const struct snapshot_process *process = &totals->processes[i];
 
-		if (growth_concerns(scope, process) && !growth_wants(scope, process))
+		if (growth_concerns(self, process) && !growth_wants(self, process))
 			return true;
 	}
 	return false;
@@ -185,9 +180,9 @@ int daemon_growth(void *context, const struct query *query, const struct query_a
 	CLEANUP(snapshot_cleanup) struct snapshot *totals = NULL;
 	const struct snapshot_process
 		*list[DAEMON_GROWTH_PROCESSES + 1]; /* one more: are there more? */
-	struct growth_scope scope = {.filter = &query->filter, .asker = asker};
-	const struct amount_choice choice = {.wants = growth_wants, .context = &scope};
-	struct daemon_growth self = {.daemon = context, .asker = asker, .json = json};
+	struct daemon_growth self = {
+		.daemon = context, .query = query, .asker = asker, .json = json};
+	const struct amount_choice choice = {.wants = growth_wants, .context = &self};
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	size_t count;
 	int r;
@@ -200,13 +195,13 @@ int daemon_growth(void *context, const struct query *query, const struct query_a
 				     &totals);
 	if (r < 0 || !totals)
 		return r < 0 ? r : -EIO;
-	scope.now_ns = totals->time_ns;
+	self.now_ns = totals->time_ns;
 	count = amount_largest_of(totals, &choice, ARRAY_SIZE(list), list);
 	document_open(json, growth_document.schema, totals->time_ns);
 	emit_open_array(json, "sites");
 	for (size_t i = 0; r == 0 && i < count && !self.is_cut; i++) {
 		if (i < DAEMON_GROWTH_PROCESSES)
-			r = growth_look_at(&self, list[i], totals->time_ns);
+			r = growth_look_at(&self, list[i]);
 		else
 			self.is_cut = true;
 	}
@@ -218,7 +213,7 @@ int daemon_growth(void *context, const struct query *query, const struct query_a
 	emit_u64(json, "past_ns", self.past_ns);
 	emit_open_array(json, "trends");
 	emit_close_array(json);
-	document_list_end(json, !self.is_cut && !growth_leaves_out(&scope, totals));
+	document_list_end(json, !self.is_cut && !growth_leaves_out(&self, totals));
 	document_close_bare(json);
 	return 0;
 }

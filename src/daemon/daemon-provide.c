@@ -242,8 +242,8 @@ static int provide_series(void *context, const struct query *query, const struct
 	return r < 0 ? r : recorder_documents_series(reader, query, json);
 }
 
-static int provide_trails(struct daemon *daemon, const struct query_asker *asker,
-			  const struct address_history_wish *wish, struct snapshot *snapshot,
+static int provide_trails(struct daemon *daemon, uint64_t address,
+			  const struct snapshot_request *request, struct snapshot *snapshot,
 			  struct history *history)
 {
 	struct book_list *book_list = registry_books(daemon->registry);
@@ -253,10 +253,11 @@ static int provide_trails(struct daemon *daemon, const struct query_asker *asker
 	for (size_t i = 0; r == 0 && i < book_list->count; i++) {
 		struct tracked *tracked = book_list->list[i];
 
-		if (!provide_may_see(asker, tracked->maker, tracked->namespaces))
+		if (!provide_may_see(request->asker, tracked->maker, tracked->namespaces))
 			continue;
 		pthread_mutex_lock(&tracked->book_lock);
-		r = address_history_collect(tracked->book, wish, view, snapshot, history);
+		r = address_history_collect(tracked->book, address, request, view, snapshot,
+					    history);
 		pthread_mutex_unlock(&tracked->book_lock);
 	}
 	if (view)
@@ -268,15 +269,17 @@ static int provide_trails(struct daemon *daemon, const struct query_asker *asker
 
 /* Reads the history of the address from the books; frees an earlier result first. */
 static int provide_lives(struct daemon *daemon, const struct query *query,
-			 const struct query_asker *asker, const struct address_history_wish *wish,
-			 struct snapshot **snapshot, struct history *history)
+			 const struct snapshot_request *request, struct snapshot **snapshot,
+			 struct history *history)
 {
 	history_deinit(history);
 	snapshot_free(*snapshot);
 	*snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	if (!*snapshot)
 		return -ENOMEM;
-	return query->only_past ? 0 : provide_trails(daemon, asker, wish, *snapshot, history);
+	return query->only_past
+		       ? 0
+		       : provide_trails(daemon, query->address, request, *snapshot, history);
 }
 
 /*
@@ -316,7 +319,7 @@ static int provide_history(void *context, const struct query *query,
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
 	struct daemon *daemon = context;
-	struct address_history_wish wish = {.query = query};
+	struct snapshot_request request = {.filter = query->filter, .asker = asker};
 	CLEANUP(recorder_documents_rows_deinit) struct recorder_rows rows = {.leaks = NULL};
 	struct history history = HISTORY_NULL;
 	struct snapshot *snapshot = NULL, *totals = NULL;
@@ -327,11 +330,11 @@ static int provide_history(void *context, const struct query *query,
 	(void)collector_totals(daemon->collector, now - bits_min(now, NS_PER_S), &totals);
 
 	symbols_namer_init(&namer, daemon->symbols, false);
-	wish.namer = &namer.namer;
-	wish.totals = totals;
-	r = provide_lives(daemon, query, asker, &wish, &snapshot, &history);
+	request.namer = &namer.namer;
+	request.totals = totals;
+	r = provide_lives(daemon, query, &request, &snapshot, &history);
 	if (r == 0 && symbols_namer_learn(&namer, SYMBOLS_NAMER_NOTES_MAX))
-		r = provide_lives(daemon, query, asker, &wish, &snapshot, &history);
+		r = provide_lives(daemon, query, &request, &snapshot, &history);
 	if (r == 0) {
 		snapshot_take_joins(totals, snapshot);
 		r = snapshot_finish(snapshot);

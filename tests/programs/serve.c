@@ -126,7 +126,7 @@ static int serve_history(void *context, const struct query *query, const struct 
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	struct history history = HISTORY_NULL;
 	struct scan *scan = book_source_scan(serve->books);
-	const struct address_history_wish wish = {.query = query};
+	const struct snapshot_request request = {.filter = query->filter};
 	int r;
 
 	if (!snapshot)
@@ -134,7 +134,8 @@ static int serve_history(void *context, const struct query *query, const struct 
 	pthread_mutex_lock(&serve->lock);
 	r = scan_run(scan);
 	for (size_t i = 0; r == 0 && i < scan->count; i++)
-		r = address_history_collect(scan->books[i], &wish, serve->view, snapshot, &history);
+		r = address_history_collect(scan->books[i], query->address, &request, serve->view,
+					    snapshot, &history);
 	pthread_mutex_unlock(&serve->lock);
 	if (r == 0)
 		r = snapshot_finish(snapshot);

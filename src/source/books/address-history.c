@@ -18,7 +18,6 @@
 #include "book/read/view.h"
 #include "model/filter.h"
 #include "model/history.h"
-#include "model/query.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "model/timebase.h"
@@ -31,7 +30,6 @@ struct address_history {
 	struct snapshot *snapshot;
 	uint64_t address;
 	uint32_t types;
-	struct snapshot_request request; /* for @reading: how stacks are read */
 	struct book_reading reading;
 
 	/* For one shard. */
@@ -182,17 +180,17 @@ static int address_history_collect_shard(struct address_history *trail, struct v
 	return history_add_shard(history, &shard);
 }
 
-int address_history_collect(struct scan_book *book, const struct address_history_wish *wish,
-			    struct view *view, struct snapshot *snapshot, struct history *history)
+int address_history_collect(struct scan_book *book, uint64_t address,
+			    const struct snapshot_request *request, struct view *view,
+			    struct snapshot *snapshot, struct history *history)
 {
-	const struct filter *filter = &wish->query->filter;
+	const struct filter *filter = &request->filter;
 	CLEANUP(address_history_deinit)
 	struct address_history trail = {
 		.book = book,
 		.snapshot = snapshot,
-		.address = wish->query->address,
-		.request = {.namer = wish->namer, .filter = *filter, .totals = wish->totals},
-		.reading = {.book = book, .snapshot = snapshot},
+		.address = address,
+		.reading = {.book = book, .snapshot = snapshot, .request = request},
 	};
 	int64_t device = reader_next_shard(&book->reader, 0);
 	uint32_t process;
@@ -200,7 +198,6 @@ int address_history_collect(struct scan_book *book, const struct address_history
 
 	if (!filter_wants_pid(filter, book->owner.id.pid))
 		return 0;
-	trail.reading.request = &trail.request;
 	if (filter->has_type)
 		trail.types = 1u << filter->type;
 	r = book_add_process(book, snapshot, &process);
@@ -209,8 +206,8 @@ int address_history_collect(struct scan_book *book, const struct address_history
 
 		/* An undeclared device has no unique id to filter by. */
 		(void)reader_device(&book->reader, (uint32_t)device, &facts);
-		if (snapshot_request_wants(&trail.request, &snapshot->processes[process],
-					   (uint32_t)device, facts.unique_id)) {
+		if (snapshot_request_wants(request, &snapshot->processes[process], (uint32_t)device,
+					   facts.unique_id)) {
 			struct snapshot_part *part =
 				snapshot_part(snapshot, process, (uint32_t)device);
 

@@ -26,7 +26,6 @@
 #include "book/testing/testing-memory.h"
 #include "model/filter.h"
 #include "model/history.h"
-#include "model/query.h"
 #include "model/sites/growth.h"
 #include "model/sites/namer.h"
 #include "model/snapshot-peak.h"
@@ -189,12 +188,11 @@ static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view
 	struct history history = HISTORY_NULL;
 	struct emit json = EMIT_INIT(fuzz->out);
 	struct filter filter = {0};
-	struct query query = {.address = 0x1000};
-	const struct address_history_wish wish = {.query = &query, .namer = &namer};
 
 	assert(snapshot && book_collect(book, &request, view, snapshot) == 0);
-	for (; query.address < 0x8000; query.address += 0x1000)
-		assert(address_history_collect(book, &wish, view, snapshot, &history) == 0);
+	for (uint64_t address = 0x1000; address < 0x8000; address += 0x1000)
+		assert(address_history_collect(book, address, &request, view, snapshot, &history) ==
+		       0);
 	fuzz_stacks(book, &namer);
 	assert(snapshot_finish(snapshot) == 0);
 	assert(growth_add(&growth, snapshot) == 0);
