@@ -108,17 +108,19 @@ UNIT(rows_are_judged_by_the_floor)
 
 UNIT(each_goal_is_printed_with_what_was_measured)
 {
-	static const char row[] = "event / floor                                  "
-				  "   1000       2.00    <= 3  <= 2.4  aim\n";
+	static const char cells[] = "1000      2.00    <= 3  <= 2.4  aim\n";
 	struct bench *bench = goals_bench();
-	char *text = NULL;
+	char *text = NULL, *row;
 	size_t length;
 	FILE *out = open_memstream(&text, &length);
 
 	(void)goals_verdict(bench, "event", 1000, 20);
 	bench_report_text(bench, out);
 	assert(fclose(out) == 0);
-	assert(strstr(text, row));
+	row = strstr(text, "\nevent / floor ");
+	assert(row);
+	row += strcspn(row, "0123456789");
+	assert(strncmp(row, cells, strlen(cells)) == 0);
 	free(text);
 	goals_free(bench);
 }

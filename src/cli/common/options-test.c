@@ -16,12 +16,11 @@
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/testing/testing-printed.h"
-#include "model/filter.h"
-#include "model/types.h"
+#include "model/query.h"
 
 static bool all, quiet;
 static const char *file, *mode;
-static struct filter filter;
+static struct query query;
 static uint32_t number;
 
 static const struct options_item items[] = {
@@ -29,7 +28,7 @@ static const struct options_item items[] = {
 	{'q', NULL, NULL, "say nothing", &quiet, NULL},
 	{'o', "output", "FILE", "write there", &file, options_text},
 	{0, "mode", "[=WORD]", "in a mode", &mode, options_text},
-	{'p', "pid", "PID", "of a process", &filter, options_pid},
+	{'p', "pid", "PID", "of a process"},
 	{'n', "number", "N", "so many", &number, options_u32},
 };
 
@@ -39,6 +38,8 @@ static struct options options = {
 	.summary = "Tries it.",
 	.items = items,
 	.count = ARRAY_SIZE(items),
+	.query = &query,
+	.honours = QUERY_PID,
 };
 
 static char *words[16];
@@ -194,15 +195,10 @@ UNIT(a_command_may_take_options_only)
 
 UNIT(values_have_their_limits)
 {
-	uint64_t size = 7, since = 0;
+	uint64_t size = 7;
 	const uint64_t now = clock_ns(CLOCK_REALTIME);
 	uint32_t value = 7;
 
-	assert(options_pid(&filter, "0") < 0 && options_pid(&filter, "2147483648") < 0);
-	assert(options_pid(&filter, "x") < 0 && !filter.has_pid);
-	assert(options_pid(&filter, "2147483647") == 0 && filter.has_pid);
-	assert(filter.pid == INT32_MAX);
-	assert(options_pid(&filter, "1") == 0 && filter.pid == 1);
 	assert(options_u32(&value, "0") == -EINVAL && options_u32(&value, "4294967296") == -EINVAL);
 	assert(options_u32(&value, "-1") == -EINVAL && value == 7);
 	assert(options_u32(&value, "4294967295") == 0 && value == UINT32_MAX);
@@ -210,9 +206,7 @@ UNIT(values_have_their_limits)
 	assert(options_size(&size, "0") == -EINVAL && options_size(&size, "x") == -EINVAL);
 	assert(size == 7 && options_size(&size, "2K") == 0 && size == 2048);
 	assert(options_size(&size, "1") == 0 && size == 1);
-	assert(options_device(&filter, "3") == 0 && filter.device_count == 1);
-	assert(options_type(&filter, "L1") == 0 && filter.has_type && filter.type == TYPES_L1);
-	assert(options_type(&filter, "none") < 0);
-	assert(options_since(&since, "1h") == 0 && since >= now - 3600 * NS_PER_S);
-	assert(since <= clock_ns(CLOCK_REALTIME) - 3600 * NS_PER_S);
+	assert(options_since(&query, "1h") == 0 && query.since_ns >= now - 3600 * NS_PER_S);
+	assert(query.since_ns <= clock_ns(CLOCK_REALTIME) - 3600 * NS_PER_S);
+	assert(query.given & QUERY_SINCE);
 }

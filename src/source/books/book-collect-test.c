@@ -451,7 +451,7 @@ static const struct history_life *life(const struct history *history, uint32_t d
 
 UNIT(an_address_has_its_own_history_on_each_device)
 {
-	struct address_history_wish wish = {.address = 0x2000};
+	struct snapshot_request wanted = {.filter = {.pid = 0}};
 	struct history history = HISTORY_NULL;
 	const struct history_life *one;
 
@@ -467,7 +467,7 @@ UNIT(an_address_has_its_own_history_on_each_device)
 				writer_free_buffer(book.writer, device, &buffer);
 		}
 	}
-	assert(address_history_collect(&scan, &wish, &view, snapshot, &history) == 0);
+	assert(address_history_collect(&scan, 0x2000, &wanted, &view, snapshot, &history) == 0);
 	assert(history.count == 3);
 	for (uint32_t device = 0; device < 3; device++) {
 		one = life(&history, device, device);
@@ -477,16 +477,16 @@ UNIT(an_address_has_its_own_history_on_each_device)
 	}
 	history_deinit(&history);
 	history = HISTORY_NULL;
-	wish.filter = (struct filter){.has_type = true, .type = 1};
-	assert(address_history_collect(&scan, &wish, &view, snapshot, &history) == 0);
+	wanted.filter = (struct filter){.has_type = true, .type = 1};
+	assert(address_history_collect(&scan, 0x2000, &wanted, &view, snapshot, &history) == 0);
 	assert(history.count == 1 && life(&history, 1, 1));
 	history_deinit(&history);
 	history = HISTORY_NULL;
-	wish.filter = (struct filter){.pid = 78};
-	assert(address_history_collect(&scan, &wish, &view, snapshot, &history) == 0);
+	wanted.filter = (struct filter){.pid = 78};
+	assert(address_history_collect(&scan, 0x2000, &wanted, &view, snapshot, &history) == 0);
 	assert(history.count == 0);
-	wish = (struct address_history_wish){.address = 0x9000};
-	assert(address_history_collect(&scan, &wish, &view, snapshot, &history) == 0);
+	wanted.filter = (struct filter){.pid = 0};
+	assert(address_history_collect(&scan, 0x9000, &wanted, &view, snapshot, &history) == 0);
 	assert(history.count == 0);
 	end();
 }
@@ -494,7 +494,7 @@ UNIT(an_address_has_its_own_history_on_each_device)
 /* When the log has wrapped, graves still know frees, and records what lives. */
 UNIT(what_the_log_has_forgotten_is_in_graves_and_records)
 {
-	const struct address_history_wish wish = {.address = 0x1000};
+	const struct snapshot_request wanted = {.filter = {.pid = 0}};
 	struct history history = HISTORY_NULL;
 	const struct history_life *one;
 	struct shard_buffer buffer = testing_buffer(0, 0x1000, 10);
@@ -517,7 +517,7 @@ UNIT(what_the_log_has_forgotten_is_in_graves_and_records)
 		if (i < 100)
 			writer_free_buffer(book.writer, 0, &other);
 	}
-	assert(address_history_collect(&scan, &wish, &view, snapshot, &history) == 0);
+	assert(address_history_collect(&scan, 0x1000, &wanted, &view, snapshot, &history) == 0);
 	one = life(&history, 0, 0);
 	assert(history.count == 1 && one && one->live && !one->complete);
 	assert(one->count == 3 && one->events[0].size == 10 && one->events[2].size == 20);

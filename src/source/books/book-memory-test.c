@@ -187,13 +187,14 @@ UNIT(peaks_are_kept_or_looked_at_again)
 
 static int tell_history(void *context)
 {
-	const struct address_history_wish wish = {.address = 0x1000};
+	const struct snapshot_request wanted = {.filter = {.pid = 0}};
 	struct snapshot *snapshot = snapshot_new(1);
 	struct history history = HISTORY_NULL;
 	struct view view = VIEW_NULL;
 	uint64_t sum = 0;
-	int r = snapshot ? address_history_collect(&scan, &wish, &view, snapshot, &history)
-			 : -ENOMEM;
+	int r = snapshot
+			? address_history_collect(&scan, 0x1000, &wanted, &view, snapshot, &history)
+			: -ENOMEM;
 
 	(void)context;
 	for (size_t i = 0; r == 0 && i < history.count; i++)
