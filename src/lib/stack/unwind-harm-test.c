@@ -7,7 +7,9 @@
 
 #include <ttmem/ttmem.h>
 
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -176,6 +178,56 @@ UNIT(a_damaged_context_is_survived)
 UNIT(a_damaged_context_is_survived_on_an_alternate_stack)
 {
 	harm_check_context(SA_ONSTACK);
+}
+
+/* Where the mapping ends that this thread's stack is in. */
+static uintptr_t harm_end_of_stack(void)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0), from = 0, to = 0;
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+
+	assert(maps);
+	while (!(from <= here && here < to)) {
+		assert(fgets(line, sizeof(line), maps));
+		(void)sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &from, &to); /* every line has them */
+	}
+	assert(fclose(maps) == 0);
+	return to;
+}
+
+/* As if a signal had come while only the last bytes of the stack were in use. */
+static void harm_at_the_end(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *saved = context;
+	const ucontext_t right = *saved;
+
+	(void)number;
+	(void)info;
+	HARM_SP(saved) = (__typeof__(HARM_SP(saved)))(harm_end_of_stack() - 64);
+	/* What was interrupted is then taken for the return from another handler. */
+	HARM_IP(saved) = (__typeof__(HARM_IP(saved)))((uintptr_t)__builtin_return_address(0) - 1);
+	compiler_barrier();
+	ttmem_alloc(0, TTMEM_DRAM, 2000, 64, NULL);
+	compiler_barrier();
+	*saved = right;
+	harm_handled++;
+}
+
+UNIT(a_context_for_which_the_stack_has_no_room_is_not_read)
+{
+	struct sigaction action = {.sa_flags = SA_SIGINFO, .sa_sigaction = harm_at_the_end};
+	struct calls_found found;
+
+	if (OBSERVER_TSAN)
+		unit_skip("TSan calls handlers later, from where it likes");
+	harm_need_kernel();
+	calls_start_tables("auto");
+	assert(sigaction(SIGUSR1, &action, NULL) == 0);
+	assert(raise(SIGUSR1) == 0 && harm_handled == 1);
+	calls_read(2000, &found);
+	assert(found.count == 1 && found.is_cut);
+	calls_checked(2);
 }
 
 static void harm_small(int number)

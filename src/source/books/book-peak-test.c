@@ -306,6 +306,17 @@ UNIT(of_a_peak_with_very_many_names_the_call_sites_are_kept)
 }
 
 /* A process with many names on many devices takes no more than its share. */
+UNIT(a_record_for_which_there_is_no_memory_is_not_counted)
+{
+	/* No array can be so large. */
+	struct book_peaks peaks = {.count = SIZE_MAX / 2 + 1, .capacity = SIZE_MAX / 2 + 1};
+	const struct book_record record = {.size = 1};
+	struct book_peak peak = {.count = 7};
+
+	assert(book_peaks_keep(&peaks, &peak, &record) == -ENOMEM);
+	assert(peak.count == 7 && peaks.count == SIZE_MAX / 2 + 1 && !peaks.records);
+}
+
 UNIT(what_is_kept_of_a_book_is_bounded)
 {
 	struct peak_test *test = peak_begin(BOOK_RING_MIN);
