@@ -13,11 +13,14 @@
 
 #include "base/testing/unit.h"
 #include "book/testing/book-testing.h"
+#include "model/snapshot-peak.h"
+#include "model/snapshot-request.h"
 #include "model/snapshot.h"
 #include "recording/read/recording-private.h"
 #include "recording/testing/testing-chunks.h"
 #include "recording/testing/testing-hostile.h"
 #include "recording/testing/testing-recorder.h"
+#include "source/source.h"
 
 #define BOOKS 3u
 
@@ -315,5 +318,42 @@ UNIT(chunks_that_do_not_fit_are_left_out)
 	assert(recording_facts(hostile)->events == 3 && hostile->stream_count == 2);
 	recording_free(hostile);
 	testing_chunks_deinit(&good);
+	end();
+}
+
+/* Which devices have peaks in a snapshot of the end; a bit for each. */
+static uint32_t peaks_of(const struct snapshot_request *request)
+{
+	const struct recording_moment moment = {.time_ns = recording_facts(recording)->end_ns,
+						.book = RECORDING_NONE,
+						.device = RECORDING_NONE};
+	struct snapshot *snapshot = snapshot_new(1);
+	struct source *source;
+	uint32_t devices = 0;
+
+	assert(recording_source_new(&source, recording, &moment) == 0);
+	assert(source_collect(source, request, snapshot) == 0);
+	for (size_t i = 0; i < snapshot->peak_count; i++)
+		devices |= 1u << snapshot->peaks[i].device;
+	source_free(source);
+	snapshot_free(snapshot);
+	return devices;
+}
+
+UNIT(peaks_are_those_of_the_wanted_devices)
+{
+	struct snapshot_request request = {.buffers = true, .ended = true, .at_peak = true};
+
+	begin();
+	open_it();
+	assert(peaks_of(&request) == (1u << 0 | 1u << 1 | 1u << 2));
+	request.filter = (struct filter){.device_count = 1, .devices = {{.value = 2}}};
+	assert(peaks_of(&request) == 1u << 2);
+	request.filter = (struct filter){.pid = 72};
+	assert(peaks_of(&request) == 1u << 1);
+	request.filter = (struct filter){.has_type = true, .type = 0};
+	assert(peaks_of(&request) == 0);
+	request.filter.type = 1;
+	assert(peaks_of(&request) == (1u << 0 | 1u << 1 | 1u << 2));
 	end();
 }

@@ -169,6 +169,52 @@ UNIT(texts_of_several_segments_are_in_the_file)
 	testing_recording_deinit(&recording);
 }
 
+/* The last one is the first to end. */
+UNIT(books_end_in_any_order)
+{
+	const struct ending ended = {.ended_ns = 5};
+	struct testing_recording recording;
+	struct testing_book other[2];
+	struct scan_book *scans[2];
+	struct testing_chunks chunks;
+
+	testing_recording_start(&recording, test_path(), 4096, true);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct testing_op op = {.kind = TESTING_ALLOC,
+					      .buffer = testing_buffer(0, 0x1000, 10)};
+		int fd;
+
+		testing_book_open(&other[i]);
+		testing_op_do(other[i].writer, &op);
+		fd = fcntl(other[i].fd, F_DUPFD_CLOEXEC, 0);
+		assert(fd >= 0 && scan_book_new_consume(&scans[i], fd) == 0);
+		assert(recorder_add(recording.recorder, scans[i], true) == 0);
+	}
+	testing_recording_act(&recording, 100);
+	round_once(&recording);
+	for (uint32_t i = 0; i < 2; i++)
+		assert(recorder_book_size(recording.recorder, scans[i]) > 0);
+	assert(recorder_end_book(recording.recorder, scans[1], &ended, NULL) == 0);
+	assert(recorder_book_size(recording.recorder, scans[1]) == 0);
+	assert(recorder_book_size(recording.recorder, scans[0]) > 0);
+	assert(recorder_end_book(recording.recorder, scans[1], &ended, NULL) == 0); /* no more */
+	recorder_drop_book(recording.recorder, scans[1]);
+	assert(recorder_end_book(recording.recorder, scans[0], &ended, NULL) == 0);
+	testing_recording_finish(&recording, true);
+	assert(recorder_sums(recording.recorder)->books == 3);
+	testing_chunks_read(&chunks, test_path());
+	assert(testing_chunks_count(&chunks, RECORDING_BOOK) == 3);
+	assert(testing_chunks_count(&chunks, RECORDING_ENDED) == 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert(testing_chunks_find(&chunks, RECORDING_ENDED, i)->head.entry.book == 2 - i);
+	testing_chunks_deinit(&chunks);
+	for (uint32_t i = 0; i < 2; i++) {
+		scan_book_free(scans[i]);
+		testing_book_deinit(&other[i]);
+	}
+	testing_recording_deinit(&recording);
+}
+
 UNIT(gaps_say_exactly_what_is_missing)
 {
 	struct testing_recording recording;
