@@ -21,7 +21,7 @@ void document_open(struct emit *json, const char *schema, uint64_t time_ns)
 
 #define ROW struct snapshot_recording
 
-static const struct field document_recording_fields[] = {
+const struct field document_recording_fields[] = {
 	FIELD("file", TEXT, file, .says = "as it was given"),
 	FIELD("start_ns", TIME, start_ns, .says = "its first moment"),
 	FIELD("end_ns", TIME, end_ns, .says = "its last moment"),
@@ -85,18 +85,6 @@ static const struct field document_at[] = {
 		      .says = "over HTTP with \"at\": which moment of the past; null: now"),
 	FIELD_END,
 };
-
-static const struct field document_of[] = {
-	FIELD_POINTED("recording", recording, document_recording_fields),
-	FIELD_END,
-};
-
-void document_recording(struct emit *json, const struct snapshot_recording *recording)
-{
-	const struct document_head head = {.recording = recording->file ? recording : NULL};
-
-	fields_put(json, document_of, &head);
-}
 
 void document_begin(struct emit *json, const struct document *document,
 		    const struct snapshot *snapshot)
@@ -205,6 +193,11 @@ void document_write(struct emit *json, const struct document *document, uint64_t
 	static const struct document_end complete = {.exact = true};
 
 	end = end ? end : &complete;
+	if (document->has & DOCUMENT_PLAIN) {
+		fields_put_row(json, document->members, row);
+		emit_end(json);
+		return;
+	}
 	document_open(json, document->schema, time_ns);
 	fields_put(json, document->members, row);
 	if (document->has & DOCUMENT_LIST)

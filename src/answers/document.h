@@ -11,11 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "answers/fields.h"
 #include "base/ending.h"
 #include "model/sites/group.h"
 
 struct by_user;
-struct field;
 struct filter;
 struct frame;
 struct stack;
@@ -66,6 +66,7 @@ enum document_has {
 	DOCUMENT_FROM = 1,   /* "recording", if it is of one */
 	DOCUMENT_MOMENT = 2, /* "moment": that of the past that it is of, or null */
 	DOCUMENT_LIST = 4,   /* "exact" and "next" */
+	DOCUMENT_PLAIN = 8,  /* only its own members: its schema is for its name */
 };
 
 struct document {
@@ -119,8 +120,7 @@ void document_put_about(struct emit *json, const struct document *document,
 
 /* Parts of documents. */
 void document_open(struct emit *json, const char *schema, uint64_t time_ns);
-/* "recording"; null if its file is not known. */
-void document_recording(struct emit *json, const struct snapshot_recording *recording);
+extern const struct field document_recording_fields[];
 /* "exact_from_ns" and "sums_from_ns". */
 void document_reach(struct emit *json, const struct snapshot_reach *reach);
 void document_list_end(struct emit *json, bool exact); /* "exact" and "next" of a complete list */

@@ -53,7 +53,7 @@ enum field_kind {
 	FIELD_NUMBERS, /* likewise of uint64_t; without "count" an array of them in the row */
 	FIELD_TUPLES, /* likewise of structs of uint64_t, each of which is written as an array of them */
 	FIELD_RAW,  /* const char *: such a list as JSON; NULL = no value */
-	FIELD_ALSO, /* the fields of a struct in the row, as if they were the row's own */
+	FIELD_ALSO, /* the fields of a struct in the row, as if its own; none if it is not known */
 	FIELD_CODE, /* put() writes the members that the fields describe, and take() reads them */
 };
 
@@ -211,9 +211,9 @@ struct field {
 	{                                                                                          \
 		.key = "", .kind = FIELD_ALSO, .offset = offsetof(ROW, MEMBER), .fields = (FIELDS) \
 	}
-#define FIELD_MORE(FIELDS) /* of the same row */                  \
-	{                                                         \
-		.key = "", .kind = FIELD_ALSO, .fields = (FIELDS) \
+#define FIELD_MORE(FIELDS, ...) /* of the same row */                            \
+	{                                                                        \
+		.key = "", .kind = FIELD_ALSO, .fields = (FIELDS), ##__VA_ARGS__ \
 	}
 
 #define FIELD_END           \

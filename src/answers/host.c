@@ -5,7 +5,6 @@
 #include "answers/host.h"
 
 #include "answers/document.h"
-#include "base/emit.h"
 #include "model/amount.h"
 #include "model/health.h"
 #include "model/merge.h"
@@ -69,7 +68,14 @@ const struct field host_facts[] = {
 const struct field host_fields[] = {
 	FIELD("status", TEXT, status),
 	FIELD_MORE(host_facts),
+	FIELD("exact", BOOL, is_exact),
 	FIELD_END,
+};
+
+const struct document host_document = {
+	.schema = "ttmem.host/1",
+	.title = "/api/v1/host: this machine in one row, as other machines ask for it",
+	.members = host_fields,
 };
 
 /* One type of memory of all devices. Updates the fullest that was found so far, and what part of it is used. */
@@ -101,6 +107,7 @@ void host_put(struct emit *json, const struct snapshot *snapshot, const struct h
 {
 	struct host_row row = {
 		.status = is_well ? "ok" : "degraded",
+		.is_exact = snapshot->exact,
 		.start_ns = health->start_ns,
 		.devices = snapshot->device_count,
 		.hour.over_ns = health->hour.over_ns,
@@ -119,8 +126,5 @@ void host_put(struct emit *json, const struct snapshot *snapshot, const struct h
 	}
 	row.memory.dram = host_sum(snapshot, TYPES_DRAM, &row, &fullest);
 	row.memory.l1 = host_sum(snapshot, TYPES_L1, &row, &fullest);
-	document_open(json, "ttmem.host/1", snapshot->time_ns);
-	fields_put(json, host_fields, &row);
-	emit_bool(json, "exact", snapshot->exact);
-	document_close_bare(json);
+	document_write(json, &host_document, snapshot->time_ns, &row, NULL);
 }

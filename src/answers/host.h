@@ -11,6 +11,7 @@
 
 #include "answers/fields.h"
 
+struct document;
 struct emit;
 struct health;
 struct snapshot;
@@ -20,6 +21,7 @@ struct host_amount {
 };
 
 struct host_row {
+	bool is_exact;
 	const char *status; /* "ok" or "degraded"; of another machine anything, or NULL */
 	uint64_t start_ns, devices, processes, bytes, buffers;
 	struct {
@@ -41,6 +43,7 @@ struct host_row {
 /* All that does not depend on whose word it is: every member but the status. */
 extern const struct field host_facts[];
 extern const struct field host_fields[];
+extern const struct document host_document; /* its row: a host_row */
 
 void host_put(struct emit *json, const struct snapshot *snapshot, const struct health *health,
 	      bool is_well);

@@ -205,3 +205,20 @@ const struct document incidents_document = {
 	.members = incidents_members,
 	.has = DOCUMENT_FROM | DOCUMENT_LIST,
 };
+
+#undef ROW
+#define ROW struct incident_brief
+
+static const struct field stream_members[] = {
+	FIELD("kind", TEXT, kind),
+	FIELD("pid", SHORT, pid, .least = 1),
+	FIELD("device", SHORT, device),
+	FIELD_END,
+};
+
+const struct document stream_document = {
+	.schema = "ttmem.stream/1",
+	.title = "/api/v1/stream, data of \"event: incident\" for those without a token",
+	.members = stream_members,
+	.has = DOCUMENT_PLAIN,
+};

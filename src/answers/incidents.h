@@ -70,4 +70,11 @@ struct incident_row incident_row_of(const struct snapshot *snapshot,
 
 void incident_put(struct emit *json, const struct snapshot *snapshot,
 		  const struct snapshot_incident *incident);
+/* For those who may not see more. */
+struct incident_brief {
+	const char *kind;
+	uint32_t pid, device;
+};
+
+extern const struct document stream_document;    /* its row: an incident_brief */
 extern const struct document incidents_document; /* its row: the snapshot */

@@ -4,6 +4,8 @@
 
 #include "answers/status.h"
 
+#include "answers/document.h"
+
 #define ROW struct status_door
 
 static const struct field status_doors[] = {
@@ -64,8 +66,7 @@ static const struct field status_flight[] = {
 #undef ROW
 #define ROW struct status_row
 
-const struct field status_fields[] = {
-	FIELD("running", BOOL, is_running),
+static const struct field status_running[] = {
 	FIELD("pid", SHORT, pid),
 	FIELD("user_id", SHORT, user_id),
 	FIELD("version", TEXT, health.version),
@@ -85,6 +86,18 @@ const struct field status_fields[] = {
 	FIELD_ARRAY("doors", doors, door_count, status_doors),
 	FIELD_ARRAY("limits", limits, limit_count, status_limits),
 	FIELD_END,
+};
+
+const struct field status_fields[] = {
+	FIELD("running", BOOL, is_running, .says = "false: then only the notes follow"),
+	FIELD_MORE(status_running, .absent = FIELD_NOTHING, .known = FIELD_KNOWN(is_running)),
+	FIELD_END,
+};
+
+const struct document status_document = {
+	.schema = "ttmem.status/1",
+	.title = "ttmem status --json: whether ttmemd runs, and how it is",
+	.members = status_fields,
 };
 
 static void status_set_limits(struct status_row *row)

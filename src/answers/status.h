@@ -10,7 +10,7 @@
 #include "answers/fields.h"
 #include "model/health.h"
 
-struct emit;
+struct document;
 
 struct status_door {
 	const char *name, *where;
@@ -42,6 +42,7 @@ struct status_row {
 };
 
 extern const struct field status_fields[];
+extern const struct document status_document; /* its row: a status_row */
 
 /* Fills doors and limits from those of the health. */
 void status_set_lists(struct status_row *row);

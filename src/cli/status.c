@@ -22,15 +22,12 @@
 /* Without a daemon there is still a document. */
 static void status_json_none(const struct daemon_client *remote)
 {
+	const char *reason = daemon_client_reason(remote);
+	const struct document_end end = {.notes = &reason, .note_count = 1};
 	struct emit json = EMIT_INIT(stdout);
 
-	document_open(&json, "ttmem.status/1", clock_ns(CLOCK_REALTIME));
-	emit_bool(&json, "running", false);
-	emit_open_array(&json, "notes");
-	emit_string(&json, NULL, daemon_client_reason(remote));
-	emit_close_array(&json);
-	emit_close_object(&json);
-	emit_end(&json);
+	document_write(&json, &status_document, clock_ns(CLOCK_REALTIME),
+		       &(struct status_row){.is_running = false}, &end);
 }
 
 static void status_print_past(const struct health *health)

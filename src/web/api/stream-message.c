@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "answers/document.h"
+#include "answers/incidents.h"
 #include "base/emit.h"
 #include "model/filter.h"
 #include "web/api/changes.h"
@@ -103,6 +104,7 @@ void stream_message_changes(struct stream_message *message, const struct body *w
 void stream_message_incident(struct stream_message *message, struct body_purse *purse,
 			     const struct web_incident *incident, bool details)
 {
+	const struct incident_brief brief = {incident->kind, incident->pid, incident->device};
 	FILE *out = stream_message_open(message, purse);
 	struct emit json = EMIT_INIT(out);
 
@@ -121,12 +123,7 @@ void stream_message_incident(struct stream_message *message, struct body_purse *
 		}
 		fputc('\n', out);
 	} else {
-		emit_open_object(&json, NULL);
-		emit_string(&json, "kind", incident->kind);
-		emit_u64(&json, "pid", incident->pid);
-		emit_u64(&json, "device", incident->device);
-		emit_close_object(&json);
-		emit_end(&json);
+		document_write(&json, &stream_document, 0, &brief, NULL);
 	}
 	stream_message_close(message, out);
 }

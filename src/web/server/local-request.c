@@ -34,9 +34,7 @@ int local_request_status(struct routes_ask *ask, FILE *out)
 	row.has_flight = row.health.flight.runs;
 	/* Whom everybody may know: who has a path or a port can be seen in /proc by all users. */
 	status_set_lists(&row);
-	document_open(&json, "ttmem.status/1", clock_ns(CLOCK_REALTIME));
-	fields_put(&json, status_fields, &row);
-	document_close_bare(&json);
+	document_write(&json, &status_document, clock_ns(CLOCK_REALTIME), &row, NULL);
 	return 0;
 }
 

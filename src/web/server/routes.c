@@ -6,13 +6,18 @@
 
 #include <errno.h>
 #include <microhttpd.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "answers/answers.h"
+#include "answers/devices.h"
 #include "answers/document.h"
+#include "answers/healthz.h"
 #include "answers/host.h"
+#include "answers/session.h"
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
 #include "base/threads/worker.h"
@@ -109,53 +114,44 @@ static int routes_cards(struct routes_ask *ask, FILE *out)
 	return r;
 }
 
-/* Under the names of the old example dashboard. */
-static void routes_emit_stats(struct emit *json, const struct snapshot *snapshot, uint32_t number)
+static struct devices_row routes_stats(const struct snapshot *snapshot, uint32_t number)
 {
-	static const char *const keys[BOOK_TYPES] = {
-		"dram_allocated",  "l1_allocated", "system_memory_allocated", "l1_small_allocated",
-		"trace_allocated", "cb_allocated", "kernel_allocated",
-	};
-	uint64_t used[BOOK_TYPES] = {0}, buffers = 0;
+	struct devices_row row = {.device = number};
 
 	for (size_t i = 0; i < snapshot->device_count; i++) {
 		const struct snapshot_device *device = &snapshot->devices[i];
 
 		for (uint32_t type = 0; device->device == number && type < BOOK_TYPES; type++) {
-			used[type] = merge_add(used[type], device->memory[type].used);
-			buffers = merge_add(buffers, device->memory[type].buffers);
+			row.used[type] = merge_add(row.used[type], device->memory[type].used);
+			row.buffers = merge_add(row.buffers, device->memory[type].buffers);
 		}
 	}
-	emit_open_object(json, NULL);
-	emit_u64(json, "device_id", number);
-	for (uint32_t type = 0; type < BOOK_TYPES; type++)
-		emit_u64(json, keys[type], used[type]);
-	emit_u64(json, "buffers", buffers);
-	emit_close_object(json);
+	return row;
 }
 
+/* Several devices may have the same number: they are one row. */
 static int routes_devices(struct routes_ask *ask, FILE *out)
 {
 	const struct snapshot *snapshot = NULL;
 	struct emit json = EMIT_INIT(out);
-	uint64_t last = UINT64_MAX;
+	CLEANUP_FREE struct devices_row *rows = NULL;
+	struct devices_answer answer = {0};
 	int r = routes_totals(ask, &snapshot);
 
 	if (r < 0)
 		return r;
-	emit_open_object(&json, NULL);
-	emit_open_array(&json, "devices");
+	answer.rows = rows = calloc(snapshot->device_count + 1, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
 	for (uint32_t number = 0; number < BOOK_DEVICES; number++) {
 		for (size_t i = 0; i < snapshot->device_count; i++) {
-			if (snapshot->devices[i].device != number || last == number)
+			if (snapshot->devices[i].device != number)
 				continue;
-			routes_emit_stats(&json, snapshot, number);
-			last = number;
+			rows[answer.count++] = routes_stats(snapshot, number);
+			break;
 		}
 	}
-	emit_close_array(&json);
-	emit_close_object(&json);
-	emit_end(&json);
+	document_write(&json, &devices_document, 0, &answer, NULL);
 	return 0;
 }
 
@@ -163,6 +159,7 @@ static int routes_device_stats(struct routes_ask *ask, FILE *out)
 {
 	const struct snapshot *snapshot = NULL;
 	struct emit json = EMIT_INIT(out);
+	struct devices_row row;
 	int r;
 
 	if (ask->device >= BOOK_DEVICES)
@@ -170,8 +167,8 @@ static int routes_device_stats(struct routes_ask *ask, FILE *out)
 	r = routes_totals(ask, &snapshot);
 	if (r < 0)
 		return r;
-	routes_emit_stats(&json, snapshot, ask->device);
-	emit_end(&json);
+	row = routes_stats(snapshot, ask->device);
+	document_write(&json, &devices_one, 0, &row, NULL);
 	return 0;
 }
 
@@ -207,19 +204,28 @@ static int routes_metrics(struct routes_ask *ask, FILE *out)
 	return 0;
 }
 
-/* Over TCP everybody reads this: what is missing, and not who has it. */
-static void routes_put_doors(struct emit *json, const struct health *health)
-{
-	for (size_t i = 0; i < HEALTH_DOORS; i++) {
-		char note[64];
+struct routes_notes {
+	char room[HEALTH_DOORS][64];
+	const char *list[HEALTH_DOORS + 1];
+};
 
+/* Over TCP everybody reads this: what is missing, and not who has it. Returns how many there are. */
+static size_t routes_note(const struct health *health, struct routes_notes *notes)
+{
+	size_t count = 0;
+
+	if (!health->store_runs)
+		notes->list[count++] = "the past cannot be written at present";
+	for (size_t i = 0; i < HEALTH_DOORS; i++) {
 		/* A note of its own says that the past cannot be written. */
 		if (i == HEALTH_DOOR_HISTORY || !health_is_closed(&health->doors[i]))
 			continue;
-		(void)snprintf(note, sizeof(note), "closed: %s; see ttmem status",
+		(void)snprintf(notes->room[i], sizeof(notes->room[i]),
+			       "closed: %s; see ttmem status",
 			       health_door_name((enum health_door_id)i)); /* fits */
-		emit_string(json, NULL, note);
+		notes->list[count++] = notes->room[i];
 	}
+	return count;
 }
 
 static bool routes_is_well(const struct health *health)
@@ -243,37 +249,24 @@ static int routes_metrics_sites(struct routes_ask *ask, FILE *out)
 static int routes_health(struct routes_ask *ask, FILE *out)
 {
 	struct health health = {0};
+	struct session_row session;
+	struct healthz_row row = {
+		.details = auth_details(&ask->web->auth),
+		.session = sign_in_session(ask->asker, &session),
+		.has_fleet = ask->provider->fleet != NULL,
+		.health = &health,
+	};
+	struct routes_notes notes;
+	struct document_end end = {.notes = notes.list};
 	struct emit json = EMIT_INIT(out);
 
 	ask->provider->health(ask->provider->context, &health);
-	document_open(&json, "ttmem.health/1", clock_ns(CLOCK_REALTIME));
-	emit_string(&json, "status", routes_is_well(&health) ? "ok" : "degraded");
-	emit_string(&json, "details", auth_details(&ask->web->auth));
-	emit_bool(&json, "fleet", ask->provider->fleet != NULL);
-	sign_in_put(&json, ask->asker);
-	if (!ask->asker)
-		health.recording.file = NULL; /* what is served is for those who may see it */
-	document_recording(&json, &health.recording);
-	emit_u64(&json, "start_ns", health.start_ns);
-	emit_u64(&json, "books", health.books);
-	emit_u64(&json, "books_refused", health.books_refused);
-	emit_u64(&json, "ended", health.ended);
-	emit_u64(&json, "leaked", health.leaked);
-	emit_u64(&json, "unobserved_exits", health.unobserved_exits);
-	emit_open_object(&json, "store");
-	emit_bool(&json, "runs", health.store_runs);
-	emit_u64(&json, "queued", health.store_queued);
-	emit_u64(&json, "written", health.store_written);
-	emit_u64(&json, "dropped", health.store_dropped);
-	emit_u64(&json, "bytes", health.store_bytes);
-	emit_close_object(&json);
-	emit_open_array(&json, "notes");
-	if (!health.store_runs)
-		emit_string(&json, NULL, "the past cannot be written at present");
-	routes_put_doors(&json, &health);
-	emit_close_array(&json);
-	emit_close_object(&json);
-	emit_end(&json);
+	row.status = routes_is_well(&health) ? "ok" : "degraded";
+	/* What is served is for those who may see it. */
+	if (ask->asker && health.recording.file)
+		row.recording = &health.recording;
+	end.note_count = routes_note(&health, &notes);
+	document_write(&json, &healthz_document, clock_ns(CLOCK_REALTIME), &row, &end);
 	return 0;
 }
 

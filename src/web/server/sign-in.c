@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "answers/document.h"
+#include "answers/session.h"
 #include "base/clock.h"
 #include "base/emit.h"
 #include "model/health.h"
@@ -39,26 +40,22 @@ void sign_in_cookie_name(const char *host, char ret_name[SIGN_IN_NAME_SIZE])
 	(void)snprintf(ret_name, SIGN_IN_NAME_SIZE, "ttmem-%s", has_port ? colon + 1 : "80");
 }
 
-void sign_in_put(struct emit *json, const struct query_asker *asker)
+const struct session_row *sign_in_session(const struct query_asker *asker,
+					  struct session_row *ret_row)
 {
-	if (!asker) {
-		emit_null(json, "session");
-		return;
-	}
-	emit_open_object(json, "session");
-	emit_string(json, "user", asker->user);
-	emit_u64(json, "user_id", asker->user_id);
-	emit_bool(json, "sees_all", asker->sees_all);
-	emit_close_object(json);
+	if (!asker)
+		return NULL;
+	*ret_row = (struct session_row){asker->user, asker->user_id, asker->sees_all};
+	return ret_row;
 }
 
 static void sign_in_document(FILE *out, const struct query_asker *asker)
 {
+	struct session_row row;
+	const struct session_answer answer = {sign_in_session(asker, &row)};
 	struct emit json = EMIT_INIT(out);
 
-	document_open(&json, "ttmem.session/1", clock_ns(CLOCK_REALTIME));
-	sign_in_put(&json, asker);
-	document_close_bare(&json);
+	document_write(&json, &session_document, clock_ns(CLOCK_REALTIME), &answer, NULL);
 }
 
 /* A page of this machine can name the address; the wildcard is none. */
@@ -120,6 +117,7 @@ int sign_in_link(struct routes_ask *ask, FILE *out)
 	struct sessions_wish wish = {.name = name};
 	struct emit json = EMIT_INIT(out);
 	struct health health = {0};
+	struct open_row row;
 	int r;
 
 	if (!ask->provider->sessions)
@@ -133,15 +131,14 @@ int sign_in_link(struct routes_ask *ask, FILE *out)
 	if (r != 0)
 		return r;
 	sign_in_url(health.http, url, sizeof(url));
-	document_open(&json, "ttmem.open/1", clock_ns(CLOCK_REALTIME));
-	emit_string(&json, "url", url);
-	emit_string(&json, "code", code);
-	emit_u64(&json, "seconds", SESSIONS_CODE_NS / NS_PER_S);
-	emit_string(&json, "user", name);
-	emit_u64(&json, "user_id", wish.asker->user_id);
-	emit_u64(&json, "browser_id", wish.browser);
-	emit_bool(&json, "sees_all", wish.asker->sees_all);
-	document_close_bare(&json);
+	row = (struct open_row){
+		.url = url,
+		.code = code,
+		.seconds = SESSIONS_CODE_NS / NS_PER_S,
+		.session = {name, wish.asker->user_id, wish.asker->sees_all},
+		.browser_id = wish.browser,
+	};
+	document_write(&json, &open_document, clock_ns(CLOCK_REALTIME), &row, NULL);
 	explicit_bzero(code, sizeof(code));
 	return 0;
 }

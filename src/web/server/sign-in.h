@@ -12,8 +12,9 @@
 
 #include "web/server/sessions.h"
 
-struct emit;
+struct query_asker;
 struct routes_ask;
+struct session_row;
 
 #define SIGN_IN_NAME_SIZE 16 /* of a cookie */
 #define SIGN_IN_COOKIE_SIZE (SESSIONS_SECRET_SIZE + 96)
@@ -45,5 +46,6 @@ int sign_in_link(struct routes_ask *ask, FILE *out);
 int sign_in_begin(struct routes_ask *ask, FILE *out);
 int sign_in_end(struct routes_ask *ask, FILE *out);
 
-/* The member "session": who is signed in; null for everybody else. */
-void sign_in_put(struct emit *json, const struct query_asker *asker);
+/* Who is signed in; NULL for everybody else. */
+const struct session_row *sign_in_session(const struct query_asker *asker,
+					  struct session_row *ret_row);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/fields.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/emit.h"
@@ -60,6 +61,14 @@ void web_request_free(struct web_request *web_request)
 	free(web_request);
 }
 
+#define ROW struct web_request
+
+static const struct field web_request_refusal[] = {
+	FIELD("error", TEXT, problem),
+	FIELD("status", SHORT, status),
+	FIELD_END,
+};
+
 /* {"error":"...","status":404} */
 static void web_request_refuse(struct web_request *web_request, unsigned int status,
 			       const char *problem)
@@ -74,10 +83,7 @@ static void web_request_refuse(struct web_request *web_request, unsigned int sta
 	web_request->problem = problem;
 	if (!out)
 		return;
-	emit_open_object(&json, NULL);
-	emit_string(&json, "error", problem);
-	emit_u64(&json, "status", status);
-	emit_close_object(&json);
+	fields_put_row(&json, web_request_refusal, web_request);
 	emit_end(&json);
 	(void)fclose(out); /* then the answer is shorter */
 }
