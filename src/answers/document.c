@@ -121,17 +121,8 @@ void document_put(struct emit *json, const struct document *document,
 	document_close(json, snapshot);
 }
 
-/* What all documents have, for their schemas. */
-struct document_envelope {
-	uint64_t time_ns;
-	const char *next;
-	bool exact;
-	const char *const *notes;
-	size_t note_count;
-};
-
 #undef ROW
-#define ROW struct document_envelope
+#define ROW struct document_about
 
 static const struct field document_time[] = {
 	FIELD("time_ns", TIME, time_ns, .says = "nanoseconds since 1970, CLOCK_REALTIME"),
@@ -139,7 +130,7 @@ static const struct field document_time[] = {
 };
 
 static const struct field document_list[] = {
-	FIELD("exact", BOOL, exact, .says = "every figure of the list is exact"),
+	FIELD("exact", NOT, is_partial, .says = "every figure of the list is exact"),
 	FIELD_OR_NULL("next", TEXT, next,
 		      .says = "where the next part of the list begins; null: it is complete"),
 	FIELD_END,
@@ -185,29 +176,6 @@ void document_put_schema(struct emit *json, const struct document *document)
 		fields_put_properties(json, document_at);
 	emit_close_object(json);
 	emit_close_object(json);
-}
-
-void document_write(struct emit *json, const struct document *document, uint64_t time_ns,
-		    const void *row, const struct document_end *end)
-{
-	static const struct document_end complete = {.exact = true};
-
-	end = end ? end : &complete;
-	if (document->has & DOCUMENT_PLAIN) {
-		fields_put_row(json, document->members, row);
-		emit_end(json);
-		return;
-	}
-	document_open(json, document->schema, time_ns);
-	fields_put(json, document->members, row);
-	if (document->has & DOCUMENT_LIST)
-		document_page_end(json, end->exact, end->next);
-	emit_open_array(json, "notes");
-	for (size_t i = 0; i < end->note_count; i++)
-		emit_string(json, NULL, end->notes[i]);
-	emit_close_array(json);
-	emit_close_object(json);
-	emit_end(json);
 }
 
 void document_page_end(struct emit *json, bool exact, const char *next)
@@ -256,12 +224,18 @@ void document_close_bare(struct emit *json)
 void document_put_about(struct emit *json, const struct document *document,
 			const struct document_about *about, const void *row)
 {
+	if (document->has & DOCUMENT_PLAIN) {
+		fields_put_row(json, document->members, row);
+		emit_end(json);
+		return;
+	}
 	document_open(json, document->schema, about->time_ns);
 	fields_put(json, document->members, row);
 	if (document->has & DOCUMENT_LIST)
-		document_list_end(json, !about->is_partial);
-	document_open_notes(json, about->notes, about->note_count);
-	document_close_notes(json);
+		fields_put(json, document_list, about);
+	fields_put(json, document_notes, about);
+	emit_close_object(json);
+	emit_end(json);
 }
 
 void document_uid(struct emit *json, const char *key, uint64_t unique_id)

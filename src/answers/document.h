@@ -94,27 +94,16 @@ void document_begin(struct emit *json, const struct document *document,
 void document_put(struct emit *json, const struct document *document,
 		  const struct snapshot *snapshot, const void *row);
 
-/* How a document ends that is not of a snapshot. */
-struct document_end {
-	bool exact;
+/* What a document says that is of no snapshot. */
+struct document_about {
+	uint64_t time_ns;
+	bool is_partial;  /* not exact */
 	const char *next; /* NULL = the last page */
 	const char *const *notes;
 	size_t note_count;
 };
 
-/* The whole document; without @end: exact, complete and without notes. */
-void document_write(struct emit *json, const struct document *document, uint64_t time_ns,
-		    const void *row, const struct document_end *end);
-
-/* What a document says that is of no snapshot. */
-struct document_about {
-	uint64_t time_ns;
-	bool is_partial; /* not exact */
-	const char *const *notes;
-	size_t note_count;
-};
-
-/* The same of such a document. */
+/* The whole document; of one without anything else (DOCUMENT_PLAIN) @about may be NULL. */
 void document_put_about(struct emit *json, const struct document *document,
 			const struct document_about *about, const void *row);
 

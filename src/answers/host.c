@@ -126,5 +126,6 @@ void host_put(struct emit *json, const struct snapshot *snapshot, const struct h
 	}
 	row.memory.dram = host_sum(snapshot, TYPES_DRAM, &row, &fullest);
 	row.memory.l1 = host_sum(snapshot, TYPES_L1, &row, &fullest);
-	document_write(json, &host_document, snapshot->time_ns, &row, NULL);
+	document_put_about(json, &host_document,
+			   &(struct document_about){.time_ns = snapshot->time_ns}, &row);
 }

@@ -17,14 +17,14 @@
 
 static const struct series_point points[] = {{1000, 1, 2, 3}, {2000, 4, 5, 6}};
 
-static char *written(const struct series_answer *answer, const struct document_end *end)
+static char *written(const struct series_answer *answer, const struct document_about *about)
 {
 	char *text = NULL;
 	size_t length;
 	FILE *out = open_memstream(&text, &length);
 	struct emit json = EMIT_INIT(out);
 
-	document_write(&json, &series_document, 7, answer, end);
+	document_put_about(&json, &series_document, about, answer);
 	assert(fclose(out) == 0);
 	return text;
 }
@@ -33,7 +33,8 @@ UNIT(points_are_arrays_of_their_numbers)
 {
 	const struct series_row row = {
 		.device = 1, .type = TYPES_L1, .step_s = 0.1, .points = points, .point_count = 2};
-	char *text = written(&(struct series_answer){&row, 1}, NULL);
+	char *text =
+		written(&(struct series_answer){&row, 1}, &(struct document_about){.time_ns = 7});
 
 	assert(strcmp(text,
 		      "{\"schema\":\"ttmem.series/1\",\"time_ns\":7,\"series\":["
@@ -46,8 +47,9 @@ UNIT(points_are_arrays_of_their_numbers)
 UNIT(the_last_members_say_what_is_missing)
 {
 	static const char *const notes[] = {"a", "b"};
-	const struct document_end end = {.next = "0-1", .notes = notes, .note_count = 2};
-	char *text = written(&(struct series_answer){NULL, 0}, &end);
+	const struct document_about about = {
+		.is_partial = true, .next = "0-1", .notes = notes, .note_count = 2};
+	char *text = written(&(struct series_answer){NULL, 0}, &about);
 
 	assert(strstr(text,
 		      "\"series\":[],\"exact\":false,\"next\":\"0-1\",\"notes\":[\"a\",\"b\"]}"));
@@ -60,7 +62,8 @@ UNIT(series_are_read_as_they_are_written)
 		{.pid = 5, .device = 2, .device_uid = 0x1f, .type = TYPES_DRAM, .step_s = 60},
 		{.device = 3, .points = points, .point_count = 2},
 	};
-	char *text = written(&(struct series_answer){rows, 2}, NULL);
+	char *text =
+		written(&(struct series_answer){rows, 2}, &(struct document_about){.time_ns = 7});
 	json_t *document = json_loads(text, 0, NULL);
 	struct pool pool = POOL_NULL;
 	struct series_answer answer;

@@ -23,11 +23,15 @@
 static void status_json_none(const struct daemon_client *remote)
 {
 	const char *reason = daemon_client_reason(remote);
-	const struct document_end end = {.notes = &reason, .note_count = 1};
+	const struct document_about about = {
+		.time_ns = clock_ns(CLOCK_REALTIME),
+		.notes = &reason,
+		.note_count = 1,
+	};
 	struct emit json = EMIT_INIT(stdout);
 
-	document_write(&json, &status_document, clock_ns(CLOCK_REALTIME),
-		       &(struct status_row){.is_running = false}, &end);
+	document_put_about(&json, &status_document, &about,
+			   &(struct status_row){.is_running = false});
 }
 
 static void status_print_past(const struct health *health)

@@ -58,7 +58,7 @@ static int recorder_series_write(struct emit *json, const struct recorder_points
 	CLEANUP_FREE struct series_row *rows = calloc(self->count + 1, sizeof(*rows));
 	CLEANUP_FREE struct series_point *points = calloc(self->count + 1, sizeof(*points));
 	struct series_answer answer = {.rows = rows};
-	const struct document_end end = {.exact = true, .next = next};
+	const struct document_about about = {.time_ns = now, .next = next};
 
 	if (!rows || !points)
 		return -ENOMEM;
@@ -78,7 +78,7 @@ static int recorder_series_write(struct emit *json, const struct recorder_points
 		points[i] = (struct series_point){point->time_ns, point->used, point->buffers,
 						  point->used_max};
 	}
-	document_write(json, &series_document, now, &answer, &end);
+	document_put_about(json, &series_document, &about, &answer);
 	return 0;
 }
 

@@ -123,7 +123,7 @@ void stream_message_incident(struct stream_message *message, struct body_purse *
 		}
 		fputc('\n', out);
 	} else {
-		document_write(&json, &stream_document, 0, &brief, NULL);
+		document_put_about(&json, &stream_document, NULL, &brief);
 	}
 	stream_message_close(message, out);
 }

@@ -22,6 +22,7 @@
 
 int local_request_status(struct routes_ask *ask, FILE *out)
 {
+	const struct document_about about = {.time_ns = clock_ns(CLOCK_REALTIME)};
 	struct emit json = EMIT_INIT(out);
 	struct status_row row = {
 		.is_running = true,
@@ -34,7 +35,7 @@ int local_request_status(struct routes_ask *ask, FILE *out)
 	row.has_flight = row.health.flight.runs;
 	/* Whom everybody may know: who has a path or a port can be seen in /proc by all users. */
 	status_set_lists(&row);
-	document_write(&json, &status_document, clock_ns(CLOCK_REALTIME), &row, NULL);
+	document_put_about(&json, &status_document, &about, &row);
 	return 0;
 }
 

@@ -151,7 +151,7 @@ static int routes_devices(struct routes_ask *ask, FILE *out)
 			break;
 		}
 	}
-	document_write(&json, &devices_document, 0, &answer, NULL);
+	document_put_about(&json, &devices_document, NULL, &answer);
 	return 0;
 }
 
@@ -168,7 +168,7 @@ static int routes_device_stats(struct routes_ask *ask, FILE *out)
 	if (r < 0)
 		return r;
 	row = routes_stats(snapshot, ask->device);
-	document_write(&json, &devices_one, 0, &row, NULL);
+	document_put_about(&json, &devices_one, NULL, &row);
 	return 0;
 }
 
@@ -257,7 +257,7 @@ static int routes_health(struct routes_ask *ask, FILE *out)
 		.health = &health,
 	};
 	struct routes_notes notes;
-	struct document_end end = {.notes = notes.list};
+	struct document_about about = {.time_ns = clock_ns(CLOCK_REALTIME), .notes = notes.list};
 	struct emit json = EMIT_INIT(out);
 
 	ask->provider->health(ask->provider->context, &health);
@@ -265,8 +265,8 @@ static int routes_health(struct routes_ask *ask, FILE *out)
 	/* What is served is for those who may see it. */
 	if (ask->asker && health.recording.file)
 		row.recording = &health.recording;
-	end.note_count = routes_note(&health, &notes);
-	document_write(&json, &healthz_document, clock_ns(CLOCK_REALTIME), &row, &end);
+	about.note_count = routes_note(&health, &notes);
+	document_put_about(&json, &healthz_document, &about, &row);
 	return 0;
 }
 

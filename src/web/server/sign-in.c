@@ -53,9 +53,10 @@ static void sign_in_document(FILE *out, const struct query_asker *asker)
 {
 	struct session_row row;
 	const struct session_answer answer = {sign_in_session(asker, &row)};
+	const struct document_about about = {.time_ns = clock_ns(CLOCK_REALTIME)};
 	struct emit json = EMIT_INIT(out);
 
-	document_write(&json, &session_document, clock_ns(CLOCK_REALTIME), &answer, NULL);
+	document_put_about(&json, &session_document, &about, &answer);
 }
 
 /* A page of this machine can name the address; the wildcard is none. */
@@ -138,7 +139,8 @@ int sign_in_link(struct routes_ask *ask, FILE *out)
 		.session = {name, wish.asker->user_id, wish.asker->sees_all},
 		.browser_id = wish.browser,
 	};
-	document_write(&json, &open_document, clock_ns(CLOCK_REALTIME), &row, NULL);
+	document_put_about(&json, &open_document,
+			   &(struct document_about){.time_ns = clock_ns(CLOCK_REALTIME)}, &row);
 	explicit_bzero(code, sizeof(code));
 	return 0;
 }
