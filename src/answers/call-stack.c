@@ -11,7 +11,7 @@
 
 #define ROW struct frame
 
-static const struct field call_stack_place[] = {
+const struct field call_stack_place_fields[] = {
 	FIELD_OR_NULL("function", TEXT, function),
 	FIELD_OR_NULL("file", TEXT, file),
 	FIELD_OR_NULL("line", SHORT, line),
@@ -20,7 +20,7 @@ static const struct field call_stack_place[] = {
 };
 
 const struct field call_stack_frame_fields[] = {
-	FIELD_MORE(call_stack_place),
+	FIELD_MORE(call_stack_place_fields),
 	FIELD("python", BOOL, is_python),
 	FIELD_OR_NOTHING("build_id", TEXT, build_id),
 	FIELD_OR_NOTHING("approximate", BOOL, is_approximate),
@@ -33,12 +33,12 @@ const struct field call_stack_frame_fields[] = {
 #define ROW struct call_stack_site
 
 const struct field call_stack_site_fields[] = {
-	FIELD_MORE_OF(frame, call_stack_place),
-	FIELD_POINTED("user", user, call_stack_place, .is_later = true,
+	FIELD_MORE_OF(frame, call_stack_place_fields),
+	FIELD_POINTED("user", user, call_stack_place_fields, .is_later = true,
 		      .says = "the innermost frame of the user's own code; null: not known"),
-	FIELD_POINTED("via", via, call_stack_place, .is_later = true,
+	FIELD_POINTED("via", via, call_stack_place_fields, .is_later = true,
 		      .says = "the function that it called, where that is not the user's"),
-	FIELD_ARRAY_AT("callers", ROWS, callers, caller_count, .fields = call_stack_place,
+	FIELD_ARRAY_AT("callers", ROWS, callers, caller_count, .fields = call_stack_place_fields,
 		       .is_later = true,
 		       .says = "of the user's own code the frames that called it, nearest first"),
 	FIELD_END,

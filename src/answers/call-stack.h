@@ -36,6 +36,8 @@ struct call_stack_room {
 extern const struct field call_stack_fields[];
 extern const struct field call_stack_frame_fields[]; /* of struct frame, in "stack" */
 extern const struct field call_stack_site_fields[];
+extern const struct field
+	call_stack_place_fields[]; /* of struct frame, without what is rarely known */
 
 /* @stack: NULL = none. */
 struct call_stack call_stack_of(const struct stack *stack, struct call_stack_room *room);

@@ -225,7 +225,7 @@ void fields_put(struct emit *json, const struct field *fields, const void *row)
 			if (base)
 				field->put(json, field->key, base + field->offset);
 		} else if (field->kind == FIELD_ALSO) {
-			if (fields_has(field, base, 1))
+			if (base && fields_has(field, base, 1))
 				fields_put(json, field->fields, base + field->offset);
 		} else if (field->absent < FIELD_ELSEWHERE) {
 			number = base ? fields_number(field, base) : 0;

@@ -216,6 +216,13 @@ struct field {
 		.key = "", .kind = FIELD_ALSO, .fields = (FIELDS), ##__VA_ARGS__ \
 	}
 
+#define FIELD_MORE_AT(POINTER, FIELDS,                                                   \
+		      ...) /* of a struct that the row points to; NULL = none of them */ \
+	{                                                                                \
+		.key = "", .kind = FIELD_ALSO, .via = 1 + offsetof(ROW, POINTER),        \
+		.fields = (FIELDS), ##__VA_ARGS__                                        \
+	}
+
 #define FIELD_END           \
 	{                   \
 		.key = NULL \

@@ -193,8 +193,13 @@ static const void *incident_each(const void *document, size_t *at, void *room)
 #undef ROW
 #define ROW struct snapshot
 
-static const struct field incidents_members[] = {
+const struct field incident_list_fields[] = {
 	FIELD_MADE("incidents", incident_each, incident_fields),
+	FIELD_END,
+};
+
+static const struct field incidents_members[] = {
+	FIELD_MORE(incident_list_fields),
 	DOCUMENT_HIDDEN,
 	FIELD_END,
 };

@@ -64,6 +64,8 @@ extern const struct field incident_facts[];   /* those that every row has, and a
 extern const struct field incident_spread[];  /* of the daemon's: processes and devices */
 extern const struct field incident_holders[]; /* of a holder */
 
+extern const struct field incident_list_fields[]; /* "incidents", of a snapshot */
+
 struct incident_row incident_row_of(const struct snapshot *snapshot,
 				    const struct snapshot_incident *incident,
 				    struct incident_room *room);

@@ -58,7 +58,7 @@ static const struct field peak_groups[] = {
 	FIELD_END,
 };
 
-static const struct field peak_fields[] = {
+const struct field peak_fields[] = {
 	PROCESS("pid", SHORT, id.pid, .least = 1),
 	PROCESS("comm", TEXT, comm),
 	PEAK("device", SHORT, device, .most = BOOK_DEVICES - 1),

@@ -3,6 +3,7 @@
 
 /* ttmem.peak/1: what was live at the highest moments. */
 
+#include "answers/fields.h"
 #include "model/sites/group.h"
 
 struct document;
@@ -11,6 +12,7 @@ struct snapshot;
 struct snapshot_peak;
 
 extern const struct document peak_document;
+extern const struct field peak_fields[]; /* of a row */
 
 /* The document; and one of its rows. 0 or -ENOMEM. */
 int peak_put(struct emit *json, const struct snapshot *snapshot, enum group_kind kind);

@@ -176,17 +176,18 @@ static struct frame budget_place(const struct budget_result *result,
 	const struct budget_moment *moment =
 		budget_summary_parts_of(&result->summary, verdict->moment);
 
-	for (size_t i = 0; part->caller_count && part->callers[0].file && i < moment->part_count;
-	     i++) {
+	for (size_t i = 0;
+	     part->site.caller_count && part->site.callers[0].file && i < moment->part_count; i++) {
 		const struct budget_part *other = &moment->parts[i];
 
-		if (other->user.file == part->user.file && other->user.line == part->user.line &&
-		    (!other->caller_count || other->callers[0].file != part->callers[0].file ||
-		     other->callers[0].line != part->callers[0].line))
-			return part->callers[0];
+		if (other->site.user.file == part->site.user.file &&
+		    other->site.user.line == part->site.user.line &&
+		    (!other->site.caller_count ||
+		     other->site.callers[0].file != part->site.callers[0].file ||
+		     other->site.callers[0].line != part->site.callers[0].line))
+			return part->site.callers[0];
 	}
-	return part->user.file ? part->user
-			       : (struct frame){.file = part->file, .line = part->line};
+	return part->site.user.file ? part->site.user : part->site.frame;
 }
 
 void budget_put_github(const struct budget_result *result, FILE *out)
@@ -206,7 +207,7 @@ void budget_put_github(const struct budget_result *result, FILE *out)
 			continue;
 		/* The largest call site that has a file. */
 		while (!has_file && budget_next_part(result, verdict, &at, &part))
-			has_file = part.file;
+			has_file = part.site.frame.file;
 		place = has_file ? budget_place(result, verdict, &part)
 				 : (struct frame){.file = NULL};
 		budget_put_annotation(place.file, place.line,

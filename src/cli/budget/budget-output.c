@@ -4,16 +4,17 @@
 
 #include "cli/budget/budget-output.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/emit.h"
 #include "base/text.h"
 #include "cli/budget/budget-names.h"
 #include "cli/budget/budget-words.h"
 #include "cli/common/must.h"
+#include "cli/common/run-report.h"
 #include "model/merge.h"
 #include "model/sites/site-rows.h"
 #include "model/types.h"
@@ -97,28 +98,12 @@ const char *budget_words(const struct budget_result *result, const struct budget
 	return ret_text;
 }
 
-static struct site budget_part_site(const struct budget_part *part)
-{
-	struct site site = {
-		.frame = {.function = part->function, .file = part->file, .line = part->line},
-		.rank = part->function || part->file,
-		.user = part->user,
-		.user_rank = part->user.function || part->user.file,
-		.via = part->via,
-		.has_via = part->via.function || part->via.file || part->via.module,
-		.caller_count = part->caller_count,
-	};
-
-	memcpy(site.callers, part->callers, sizeof(site.callers));
-	return site;
-}
-
 const char *budget_part_words(const struct budget_part *part, const char *site, char *ret_text,
 			      size_t size)
 {
 	char plain[POOL_TEXT_MAX * 2];
 
-	if (part->function || part->file)
+	if (part->site.rank)
 		(void)snprintf(plain, sizeof(plain), "%s", site);
 	else
 		(void)snprintf(plain, sizeof(plain), "%s%s%s", part->name ? "\"" : "no stack",
@@ -176,13 +161,10 @@ void budget_find_rows(const struct budget_result *result, const struct budget_ve
 		      size_t max, struct site_rows *ret_rows)
 {
 	struct budget_part part;
-	struct site site;
 	size_t at = 0;
 
-	for (size_t i = 0; i < max && budget_next_part(result, verdict, &at, &part); i++) {
-		site = budget_part_site(&part);
-		site_rows_add(ret_rows, &site);
-	}
+	for (size_t i = 0; i < max && budget_next_part(result, verdict, &at, &part); i++)
+		site_rows_add(ret_rows, &part.site);
 	site_rows_finish(ret_rows);
 }
 
@@ -265,127 +247,139 @@ void budget_put_markdown(const struct budget_result *result, FILE *out)
 	}
 }
 
-static void budget_put_line(uint32_t line, struct emit *json)
+struct run_report_part budget_part_row(const struct budget_part *part)
 {
-	if (line)
-		emit_u64(json, "line", line);
-	else
-		emit_null(json, "line");
+	return (struct run_report_part){
+		.site = {.frame = part->site.frame,
+			 .user = part->site.user_rank ? &part->site.user : NULL,
+			 .via = part->site.has_via ? &part->site.via : NULL,
+			 .callers = part->site.callers,
+			 .caller_count = part->site.caller_count},
+		.name = part->name,
+		.phase = part->phase,
+		.calls = part->calls,
+		.bytes = part->bytes,
+	};
 }
 
-/* A frame of a part; null = none. */
-static void budget_put_frame(const char *key, const struct frame *frame, struct emit *json)
+/* What became of a limit; and what was held of it. */
+struct budget_held {
+	const struct budget_result *result;
+	const struct budget_verdict *verdict;
+	const struct budget_moment *moment;
+	const char *sites_at;
+};
+
+struct budget_row {
+	const struct budget_verdict *verdict;
+	const char *limit;
+	uint64_t bytes;
+	bool is_optional;
+	const char *const *near;
+	size_t near_count;
+	const struct budget_held *held; /* NULL = nothing */
+};
+
+struct budget_made {
+	struct budget_row row;
+	struct budget_held held;
+	struct budget_near near;
+	const char *names[BUDGET_NEAR_MAX];
+};
+
+static const void *budget_site_each(const void *row, size_t *at, void *room)
 {
-	if (!frame->function && !frame->file && !frame->module) {
-		emit_null(json, key);
-		return;
-	}
-	emit_open_object(json, key);
-	emit_string(json, "function", frame->function);
-	emit_string(json, "file", frame->file);
-	budget_put_line(frame->line, json);
-	emit_string(json, "module", frame->module);
-	emit_close_object(json);
+	const struct budget_held *held = row;
+	struct {
+		struct run_report_part row;
+		struct budget_part part;
+	} *made = room;
+
+	static_assert(sizeof(*made) <= FIELDS_ROOM, "room for an element");
+	if (!budget_next_part(held->result, held->verdict, at, &made->part))
+		return NULL;
+	made->row = budget_part_row(&made->part);
+	return &made->row;
 }
 
-/* @has_calls: for a report, which is compared with limits again. */
-static void budget_put_part(const struct budget_part *part, bool has_calls, struct emit *json)
+#define ROW struct budget_held
+#define MOMENT(...) FIELD_VIA(moment, struct budget_moment, __VA_ARGS__)
+
+static const struct field budget_held_fields[] = {
+	FIELD_VIA(verdict, struct budget_verdict, "bytes", BYTES, bytes),
+	FIELD_VIA(verdict, struct budget_verdict, "exact", BOOL, is_exact,
+		  .says = "false: at least that much"),
+	MOMENT("pid", SHORT, pid, .absent = FIELD_NULL, .least = 1,
+	       .says = "null: a report of an older version, which has only one peak for all "
+		       "processes"),
+	MOMENT("comm", TEXT, comm, .absent = FIELD_NULL),
+	MOMENT("device", SHORT, device),
+	MOMENT("type", NAME, type, .names = types_name),
+	FIELD_OR_NULL("sites_at", TEXT, sites_at,
+		      .says = "peak or end of the process: when the sites held what they did; "
+			      "null: not known"),
+	FIELD_MADE("sites", budget_site_each, run_report_site_fields,
+		   .says = "what counts for the limit, by call site and phase, largest first"),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct budget_row
+
+static const struct field budget_row_fields[] = {
+	FIELD("limit", TEXT, limit, .says = "as it was written: DRAM, 0:L1, phase:decode"),
+	FIELD("bytes", BYTES, bytes, .says = "the limit"),
+	FIELD_VIA(verdict, struct budget_verdict, "over", BOOL, is_over),
+	FIELD("optional", BOOL, is_optional,
+	      .says = "the budget says that a run may hold nothing of it"),
+	FIELD_VIA(verdict, struct budget_verdict, "matched", NOT, is_unmatched,
+		  .says = "false: no phase, function or file of that name was seen, so the limit "
+			  "was not checked, which is a failure"),
+	FIELD_ARRAY_AT("near", TEXTS, near, near_count,
+		       .says = "if it is not matched: names that were seen and resemble it"),
+	FIELD_POINTED("held", held, budget_held_fields,
+		      .says = "the most that one process held of it, on one device and of one "
+			      "type; null: nothing of it was seen"),
+	FIELD_END,
+};
+
+static const void *budget_each(const void *document, size_t *at, void *room)
 {
-	emit_open_object(json, NULL);
-	emit_string(json, "function", part->function);
-	emit_string(json, "file", part->file);
-	budget_put_line(part->line, json);
-	budget_put_frame("user", &part->user, json);
-	budget_put_frame("via", &part->via, json);
-	emit_open_array(json, "callers");
-	for (unsigned int i = 0; i < part->caller_count; i++)
-		budget_put_frame(NULL, &part->callers[i], json);
-	emit_close_array(json);
-	emit_string(json, "name", part->name);
-	emit_string(json, "phase", part->phase);
-	if (has_calls)
-		emit_string(json, "calls", part->calls);
-	emit_u64(json, "bytes", part->bytes);
-	emit_close_object(json);
-}
+	const struct budget_result *result = document;
+	const struct budget_verdict *verdict = &result->verdicts[*at];
+	const struct budget_moment *parts;
+	struct budget_made *made = room;
 
-void budget_put_parts(const struct budget_summary *summary, uint32_t device, uint32_t type,
-		      struct emit *json)
-{
-	emit_open_array(json, "parts");
-	for (size_t i = 0; i < summary->count; i++) {
-		const struct budget_moment *moment = &summary->moments[i];
-
-		if (!moment->is_peak || moment->device != device || moment->type != type)
-			continue;
-		for (size_t k = 0; k < moment->part_count; k++)
-			budget_put_part(&moment->parts[k], true, json);
-	}
-	emit_close_array(json);
-}
-
-static void budget_put_json_sites(const struct budget_result *result,
-				  const struct budget_verdict *verdict, struct emit *json)
-{
-	struct budget_part part;
-	size_t at = 0;
-
-	emit_open_array(json, "sites");
-	while (budget_next_part(result, verdict, &at, &part))
-		budget_put_part(&part, false, json);
-	emit_close_array(json);
-}
-
-static void budget_put_json_near(const struct budget_result *result,
-				 const struct budget_verdict *verdict, struct emit *json)
-{
-	struct budget_near near = {.count = 0};
-
+	static_assert(sizeof(*made) <= FIELDS_ROOM, "room for an element");
+	if ((*at)++ >= result->budget.count)
+		return NULL;
+	parts = verdict->moment ? budget_summary_parts_of(&result->summary, verdict->moment) : NULL;
+	made->held = (struct budget_held){
+		.result = result,
+		.verdict = verdict,
+		.moment = verdict->moment,
+		.sites_at = !parts           ? NULL
+			    : parts->is_peak ? "peak"
+					     : "end",
+	};
+	made->near = (struct budget_near){.count = 0};
 	if (verdict->is_unmatched)
-		near = budget_near(verdict->limit, &result->summary);
-	emit_open_array(json, "near");
-	for (size_t i = 0; near.is_near && i < near.count; i++)
-		emit_string(json, NULL, near.names[i]);
-	emit_close_array(json);
+		made->near = budget_near(verdict->limit, &result->summary);
+	for (size_t i = 0; i < made->near.count; i++)
+		made->names[i] = made->near.names[i];
+	made->row = (struct budget_row){
+		.verdict = verdict,
+		.limit = verdict->limit->key,
+		.bytes = verdict->limit->bytes,
+		.is_optional = verdict->limit->is_optional,
+		.near = made->names,
+		.near_count = made->near.is_near ? made->near.count : 0,
+		.held = verdict->moment ? &made->held : NULL,
+	};
+	return &made->row;
 }
 
-static void budget_put_json_one(const struct budget_result *result,
-				const struct budget_verdict *verdict, struct emit *json)
-{
-	const struct budget_moment *moment = verdict->moment, *parts;
-
-	emit_open_object(json, NULL);
-	emit_string(json, "limit", verdict->limit->key);
-	emit_u64(json, "bytes", verdict->limit->bytes);
-	emit_bool(json, "over", verdict->is_over);
-	emit_bool(json, "optional", verdict->limit->is_optional);
-	emit_bool(json, "matched", !verdict->is_unmatched);
-	budget_put_json_near(result, verdict, json);
-	if (moment) {
-		parts = budget_summary_parts_of(&result->summary, moment);
-		emit_open_object(json, "held");
-		emit_u64(json, "bytes", verdict->bytes);
-		emit_bool(json, "exact", verdict->is_exact);
-		if (moment->pid)
-			emit_u64(json, "pid", moment->pid);
-		else
-			emit_null(json, "pid");
-		emit_string(json, "comm", moment->comm);
-		emit_u64(json, "device", moment->device);
-		emit_string(json, "type", types_name(moment->type));
-		emit_string(json, "sites_at", !parts ? NULL : parts->is_peak ? "peak" : "end");
-		budget_put_json_sites(result, verdict, json);
-		emit_close_object(json);
-	} else {
-		emit_null(json, "held");
-	}
-	emit_close_object(json);
-}
-
-void budget_put_json(const struct budget_result *result, struct emit *json)
-{
-	emit_open_array(json, "limits");
-	for (size_t i = 0; i < result->budget.count; i++)
-		budget_put_json_one(result, &result->verdicts[i], json);
-	emit_close_array(json);
-}
+const struct field budget_result_fields[] = {
+	FIELD_MADE("limits", budget_each, budget_row_fields),
+	FIELD_END,
+};

@@ -7,10 +7,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "answers/fields.h"
 #include "cli/budget/budget-summary.h"
 #include "cli/budget/budget.h"
 
-struct emit;
+struct document;
+struct run_report_part;
 
 struct budget_result {
 	struct budget budget;
@@ -32,12 +34,13 @@ void budget_result_deinit(struct budget_result *result);
 void budget_put_text(const struct budget_result *result, bool all, FILE *out);
 void budget_put_markdown(const struct budget_result *result, FILE *out);
 
-/* "parts": [...], what was live at the peak of a device and type, as budget_summary_load() reads it. */
-void budget_put_parts(const struct budget_summary *summary, uint32_t device, uint32_t type,
-		      struct emit *json);
+/* As a document has it, which points to the part. */
+struct run_report_part budget_part_row(const struct budget_part *part);
 
-/* "limits": [...] */
-void budget_put_json(const struct budget_result *result, struct emit *json);
+extern const struct document check_document;
+
+/* "limits", of a struct budget_result. */
+extern const struct field budget_result_fields[];
 
 /* JUnit's XML, a test case for each limit, and one for leaks. @context: a struct budget_result. */
 void budget_put_junit(const void *context, FILE *out);

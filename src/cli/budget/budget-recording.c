@@ -111,10 +111,8 @@ static bool budget_recording_has_site(struct budget_recording *self,
 	const struct frame *frame = site_find(stack);
 	char calls[POOL_TEXT_MAX];
 
-	if (frame) {
-		part.function = frame->function;
-		part.file = frame->file;
-	}
+	if (frame)
+		part.site.frame = *frame;
 	if (stack)
 		part.calls = stack_calls(stack, calls, sizeof(calls));
 	return budget_counts(limit, &part);

@@ -10,7 +10,6 @@
 void budget_summary_add_buffer(struct budget_summary *summary, size_t moment,
 			       const struct snapshot_buffer *buffer)
 {
-	struct site site;
 	char calls[POOL_TEXT_MAX];
 	struct budget_part part = {
 		.moment = moment,
@@ -19,12 +18,7 @@ void budget_summary_add_buffer(struct budget_summary *summary, size_t moment,
 		.bytes = snapshot_buffer_bytes(buffer),
 	};
 
-	if (site_choose(buffer->stack, &site)) {
-		part.function = site.frame.function;
-		part.file = site.frame.file;
-		part.line = site.frame.line;
-		budget_part_set_lines(&part, &site);
-	}
+	(void)site_choose(buffer->stack, &part.site); /* without one its rank is 0 */
 	if (buffer->stack && *stack_calls(buffer->stack, calls, sizeof(calls)))
 		part.calls = calls;
 	budget_summary_add(summary, &part);

@@ -75,29 +75,20 @@ size_t budget_summary_end_of(struct budget_summary *summary, const struct budget
 	return budget_summary_begin(summary, &end);
 }
 
-void budget_part_set_lines(struct budget_part *part, const struct site *site)
-{
-	if (site->user_rank)
-		part->user = site->user;
-	if (site->has_via)
-		part->via = site->via;
-	part->caller_count = site->caller_count;
-	memcpy(part->callers, site->callers, site->caller_count * sizeof(*site->callers));
-}
-
 void budget_summary_add(struct budget_summary *summary, const struct budget_part *part)
 {
 	struct budget_part copy = *part;
 
-	if (copy.function || copy.file)
+	copy.site.rank = copy.site.frame.function || copy.site.frame.file;
+	copy.site.frame.module = copy.site.frame.build_id = NULL;
+	if (copy.site.rank)
 		copy.name = NULL;
-	budget_summary_keep(summary, &copy.function);
-	budget_summary_keep(summary, &copy.file);
 	budget_summary_keep(summary, &copy.name);
-	budget_summary_keep_frame(summary, &copy.user);
-	budget_summary_keep_frame(summary, &copy.via);
-	for (unsigned int i = 0; i < copy.caller_count; i++)
-		budget_summary_keep_frame(summary, &copy.callers[i]);
+	budget_summary_keep_frame(summary, &copy.site.frame);
+	budget_summary_keep_frame(summary, &copy.site.user);
+	budget_summary_keep_frame(summary, &copy.site.via);
+	for (unsigned int i = 0; i < copy.site.caller_count; i++)
+		budget_summary_keep_frame(summary, &copy.site.callers[i]);
 	budget_summary_keep(summary, &copy.calls);
 	budget_summary_keep(summary, &copy.phase);
 	must_grow(summary->parts, &summary->part_capacity, summary->part_count + 1);
@@ -118,7 +109,7 @@ static int budget_summary_compare_frames(const struct frame *a, const struct fra
 	return r ? r : budget_summary_compare_texts(a->function, b->function);
 }
 
-static int budget_summary_compare_callers(const struct budget_part *a, const struct budget_part *b)
+static int budget_summary_compare_callers(const struct site *a, const struct site *b)
 {
 	int r = bits_compare(a->caller_count, b->caller_count);
 
@@ -129,16 +120,12 @@ static int budget_summary_compare_callers(const struct budget_part *a, const str
 
 int budget_summary_compare_rows(const struct budget_part *a, const struct budget_part *b)
 {
-	int r = budget_summary_compare_texts(a->file, b->file);
+	int r = budget_summary_compare_frames(&a->site.frame, &b->site.frame);
 
 	if (r == 0)
-		r = bits_compare(a->line, b->line);
+		r = budget_summary_compare_frames(&a->site.user, &b->site.user);
 	if (r == 0)
-		r = budget_summary_compare_texts(a->function, b->function);
-	if (r == 0)
-		r = budget_summary_compare_frames(&a->user, &b->user);
-	if (r == 0)
-		r = budget_summary_compare_callers(a, b);
+		r = budget_summary_compare_callers(&a->site, &b->site);
 	if (r == 0)
 		r = budget_summary_compare_texts(a->name, b->name);
 	return r ? r : budget_summary_compare_texts(a->phase, b->phase);

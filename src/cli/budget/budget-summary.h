@@ -25,16 +25,11 @@ struct budget;
 struct snapshot;
 struct snapshot_buffer;
 
-/* Of all call sites of a moment one. All texts but the name may be NULL even for one that has a stack. */
+/* Of all call sites of a moment one. */
 struct budget_part {
-	size_t moment; /* its index, until the summary is finished */
-	const char *function;
-	const char *file;
-	uint32_t line;          /* 0 = not known */
-	const char *name;       /* of its buffers, if there is neither function nor file */
-	struct frame user, via; /* the user's own line, and what it called */
-	struct frame callers[SITE_CALLERS]; /* who called it, nearest first */
-	unsigned int caller_count;
+	size_t moment;     /* its index, until the summary is finished */
+	struct site site;  /* without its module; its rank is 0 if there is no name and no file */
+	const char *name;  /* of its buffers, if the site's rank is 0 */
 	const char *calls; /* its stack, as stack_calls() has it; NULL = not known */
 	const char *phase; /* NULL = none */
 	uint64_t bytes;
@@ -84,9 +79,6 @@ size_t budget_summary_begin(struct budget_summary *summary, const struct budget_
 
 /* The index of the end of a process on a device, begun with 0 bytes if it is not there. */
 size_t budget_summary_end_of(struct budget_summary *summary, const struct budget_moment *process);
-
-/* Sets the lines of what was chosen for its stack, whose texts must live until it is added. */
-void budget_part_set_lines(struct budget_part *part, const struct site *site);
 
 /* Adds a part; texts are copied. */
 void budget_summary_add(struct budget_summary *summary, const struct budget_part *part);

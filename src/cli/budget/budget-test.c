@@ -94,9 +94,9 @@ static void part(struct budget_summary *summary, size_t at, const char *function
 		 uint64_t bytes)
 {
 	const struct budget_part one = {.moment = at,
-					.function = function,
-					.file = "app/model.py",
-					.line = 3,
+					.site.frame.function = function,
+					.site.frame.file = "app/model.py",
+					.site.frame.line = 3,
 					.phase = phase,
 					.bytes = bytes};
 
@@ -183,9 +183,9 @@ UNIT(an_end_has_what_its_parts_have)
 static void called(struct budget_summary *summary, size_t at, const char *calls, uint64_t bytes)
 {
 	const struct budget_part one = {.moment = at,
-					.function = "dram",
-					.file = "a.c",
-					.line = 7,
+					.site.frame.function = "dram",
+					.site.frame.file = "a.c",
+					.site.frame.line = 7,
 					.calls = calls,
 					.bytes = bytes};
 

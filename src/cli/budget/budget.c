@@ -184,9 +184,10 @@ bool budget_counts(const struct budget_limit *limit, const struct budget_part *p
 	case BUDGET_PHASE: /* and those within it: "decode" has "decode/layer 3" */
 		return part->phase && fnmatch(limit->pattern, part->phase, FNM_LEADING_DIR) == 0;
 	case BUDGET_SITE:
-		return (part->function &&
-			budget_matches_function(limit->pattern, part->function)) ||
-		       (part->file && budget_matches_file(limit->pattern, part->file)) ||
+		return (part->site.frame.function &&
+			budget_matches_function(limit->pattern, part->site.frame.function)) ||
+		       (part->site.frame.file &&
+			budget_matches_file(limit->pattern, part->site.frame.file)) ||
 		       (part->calls && budget_matches_calls(limit->pattern, part->calls));
 	case BUDGET_MEMORY:
 		break;

@@ -25,6 +25,7 @@ struct check {
 	struct budget_file *file; /* to update; owned */
 	bool is_new;              /* it has no limits yet */
 	struct budget_result result;
+	bool is_over, is_unmatched; /* a limit; for JSON */
 };
 
 static int check_parse(struct check *check, int argc, char **argv)
@@ -162,20 +163,38 @@ static int check_update(struct check *check)
 	return output_finish();
 }
 
-static void check_put_json(const struct check *check)
+#define ROW struct check
+
+static const struct field check_members[] = {
+	FIELD("file", TEXT, path, .says = "the report or recording that was checked"),
+	FIELD("tracked", BOOL, result.summary.is_tracked,
+	      .says = "false: nothing was tracked, so nothing was checked"),
+	FIELD("over", BOOL, is_over, .says = "a limit is exceeded"),
+	FIELD("unmatched", BOOL, is_unmatched,
+	      .says = "a limit that is not optional matches nothing"),
+	FIELD_MORE_OF(result, budget_result_fields),
+	FIELD_END,
+};
+
+const struct document check_document = {
+	.schema = "ttmem.check/1",
+	.title = "ttmem check --json: whether a run has kept to its limits",
+	.members = check_members,
+	.has = DOCUMENT_LIST,
+};
+
+static void check_put_json(struct check *check)
 {
+	const struct budget_summary *summary = &check->result.summary;
+	const struct document_about about = {
+		.time_ns = clock_ns(CLOCK_REALTIME),
+		.is_partial = summary->is_incomplete || summary->is_cut || summary->gave_up,
+	};
 	struct emit json = EMIT_INIT(stdout);
 
-	document_open(&json, "ttmem.check/1", clock_ns(CLOCK_REALTIME));
-	emit_string(&json, "file", check->path);
-	emit_bool(&json, "tracked", check->result.summary.is_tracked);
-	emit_bool(&json, "over", check->result.over > 0);
-	emit_bool(&json, "unmatched", check->result.failed > check->result.over);
-	budget_put_json(&check->result, &json);
-	document_list_end(&json, !check->result.summary.is_incomplete &&
-					 !check->result.summary.is_cut &&
-					 !check->result.summary.gave_up);
-	document_close_bare(&json);
+	check->is_over = check->result.over > 0;
+	check->is_unmatched = check->result.failed > check->result.over;
+	document_put_about(&json, &check_document, &about, check);
 }
 
 static int check_exit_code(const struct budget_result *result)

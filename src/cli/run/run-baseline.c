@@ -6,18 +6,21 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bits.h"
+#include "base/map.h"
 #include "cli/common/must.h"
 #include "cli/common/run-report.h"
 #include "model/merge.h"
+#include "model/types.h"
 
 struct baseline {
-	json_t *sums[BASELINE_WHATS]; /* from keys to bytes */
+	struct pool texts; /* equal keys have equal pointers */
+	struct map keys;   /* by text and enum baseline_what */
+	uint64_t *sums;    /* of bytes, a row for each key */
+	size_t capacity;
 };
 
 const char *report_peak_key(uint32_t device, const char *type, char *buffer, size_t size)
@@ -26,55 +29,56 @@ const char *report_peak_key(uint32_t device, const char *type, char *buffer, siz
 	return buffer;
 }
 
-static void baseline_add(struct baseline *baseline, enum baseline_what what, const char *key,
-			 uint64_t bytes)
+static uint64_t *baseline_sum(struct baseline *baseline, enum baseline_what what, const char *key)
 {
-	uint64_t sum = merge_add(baseline_bytes(baseline, what, key), bytes);
+	const char *text = must_have(pool_long_text(&baseline->texts, key, strlen(key)));
+	uint32_t before = baseline->keys.count;
+	uint32_t number = must_number(&baseline->keys, (uintptr_t)text, what);
 
-	if (json_object_set_new(baseline->sums[what], key,
-				json_integer((json_int_t)bits_min(sum, INT64_MAX))) < 0)
-		must_end();
+	must_grow(baseline->sums, &baseline->capacity, number);
+	if (number > before)
+		baseline->sums[number - 1] = 0;
+	return &baseline->sums[number - 1];
 }
 
-static const char *baseline_text(const json_t *row, const char *key)
+struct baseline *baseline_new(void)
 {
-	return json_string_value(json_object_get(row, key));
+	return must_alloc(1, sizeof(struct baseline));
 }
 
-static uint64_t baseline_number(const json_t *row)
+void baseline_add(struct baseline *baseline, enum baseline_what what, const char *key,
+		  uint64_t bytes)
 {
-	json_int_t bytes = json_integer_value(json_object_get(row, "bytes"));
+	uint64_t *sum = baseline_sum(baseline, what, key);
 
-	return bytes > 0 ? (uint64_t)bytes : 0;
+	*sum = merge_add(*sum, bytes);
 }
 
-/* A row with a name (or phase) and bytes: a name of a site, or a whole site of an older file. */
-static void baseline_add_label(struct baseline *baseline, const char *type, const json_t *row,
+uint64_t baseline_bytes(struct baseline *baseline, enum baseline_what what, const char *key)
+{
+	return *baseline_sum(baseline, what, key);
+}
+
+/* A name of a site, or a whole site of an older file. */
+static void baseline_add_label(struct baseline *baseline, const char *label, uint64_t bytes,
 			       bool has_calls)
 {
-	char text[REPORT_LABEL];
-	const char *label = has_calls ? NULL : baseline_text(row, "key");
-
-	if (!label)
-		label = report_label(type, baseline_text(row, "name"), baseline_text(row, "phase"),
-				     text, sizeof(text));
-	baseline_add(baseline, BASELINE_LABELS, label, baseline_number(row));
+	baseline_add(baseline, BASELINE_LABELS, label, bytes);
 	if (!has_calls)
-		baseline_add(baseline, BASELINE_BARE, label, baseline_number(row));
+		baseline_add(baseline, BASELINE_BARE, label, bytes);
 }
 
 /*
  * Older files have "TYPE NAME: CALLS", "TYPE in PHASE: CALLS" or no calls as "site", and a site for
  * each name.
  */
-static const char *baseline_old_calls(const json_t *leak, const char *type)
+static const char *baseline_old_calls(const struct run_report_leak *leak, const char *type)
 {
-	const char *site = baseline_text(leak, "site"), *name = baseline_text(leak, "name");
-	const char *phase = baseline_text(leak, "phase");
+	const char *name = leak->names.name, *phase = leak->phase;
 	char label[REPORT_LABEL];
 	int n;
 
-	if (!site)
+	if (!leak->old_site)
 		return "";
 	n = snprintf(label, sizeof(label), "%s%s%s: ", type,
 		     name    ? " "
@@ -83,99 +87,83 @@ static const char *baseline_old_calls(const json_t *leak, const char *type)
 		     name    ? name
 		     : phase ? phase
 			     : "");
-	if (n < 0 || (size_t)n >= sizeof(label) || strncmp(site, label, (size_t)n) != 0)
+	if (n < 0 || (size_t)n >= sizeof(label) || strncmp(leak->old_site, label, (size_t)n) != 0)
 		return "";
-	return site + n;
+	return leak->old_site + n;
 }
 
-static void baseline_add_leak(struct baseline *baseline, const json_t *leak)
+static void baseline_add_leak(struct baseline *baseline, const struct run_report_leak *leak)
 {
-	const char *type = baseline_text(leak, "type"), *calls = baseline_text(leak, "calls");
-	const json_t *names = json_object_get(leak, "names");
-	char key[REPORT_KEY];
+	const struct site_names *names = &leak->names;
+	const char *type = types_name(leak->type), *calls = leak->calls, *label;
+	char key[REPORT_KEY], text[REPORT_LABEL];
 
+	baseline_add(baseline, BASELINE_LEAKED, "", leak->bytes);
 	if (!type)
 		return;
 	if (!calls)
 		calls = baseline_old_calls(leak, type);
 	if (*calls)
 		baseline_add(baseline, BASELINE_SITES,
-			     report_calls_key(type, calls, key, sizeof(key)),
-			     baseline_number(leak));
+			     report_calls_key(type, calls, key, sizeof(key)), leak->bytes);
 	/* Without calls all names have one label, which is the key. */
-	if (!names || !*calls)
-		baseline_add_label(baseline, type, leak, *calls);
-	for (size_t i = 0; *calls && i < json_array_size(names); i++)
-		baseline_add_label(baseline, type, json_array_get(names, i), true);
+	if (!names->listed || !*calls) {
+		label = *calls ? NULL : leak->key;
+		if (!label)
+			label = report_label(type, names->name, leak->phase, text, sizeof(text));
+		baseline_add_label(baseline, label, leak->bytes, *calls);
+		return;
+	}
+	for (size_t i = 0; i < names->listed; i++) {
+		const struct call_site *name = &names->names[i];
+
+		baseline_add_label(baseline,
+				   report_label(type, name->name, name->phase, text, sizeof(text)),
+				   name->bytes, true);
+	}
 }
 
-/* A row without a device or a type is of no use, and is left out. */
-static void baseline_add_peak(struct baseline *baseline, const json_t *peak)
+static void baseline_fill(struct baseline *baseline, const struct run_report *report)
 {
-	const json_t *device = json_object_get(peak, "device");
-	const char *type = baseline_text(peak, "type");
 	char key[REPORT_PEAK_KEY];
 
-	if (!json_is_integer(device) || !type)
-		return;
-	report_peak_key((uint32_t)json_integer_value(device), type, key, sizeof(key));
-	baseline_add(baseline, BASELINE_PEAKS, key, baseline_number(peak));
-}
+	for (size_t i = 0; i < report->leak_count; i++)
+		baseline_add_leak(baseline, &report->leaks[i]);
+	/* A row without a type is of no use, and is left out. */
+	for (size_t i = 0; i < report->peak_count; i++) {
+		const struct run_report_peak *peak = &report->peaks[i];
+		const char *type = types_name(peak->type);
 
-static void baseline_fill(struct baseline *baseline, const json_t *document)
-{
-	const json_t *leaks = json_object_get(document, "leaks");
-	const json_t *peaks = json_object_get(document, "peaks");
-	for (size_t i = 0; i < BASELINE_WHATS; i++)
-		baseline->sums[i] = must_have(json_object());
-	for (size_t i = 0; i < json_array_size(leaks); i++) {
-		const json_t *leak = json_array_get(leaks, i);
-
-		baseline_add_leak(baseline, leak);
-		baseline_add(baseline, BASELINE_LEAKED, "", baseline_number(leak));
+		if (type)
+			baseline_add(baseline, BASELINE_PEAKS,
+				     report_peak_key(peak->device, type, key, sizeof(key)),
+				     peak->bytes);
 	}
-	for (size_t i = 0; i < json_array_size(peaks); i++)
-		baseline_add_peak(baseline, json_array_get(peaks, i));
-}
-
-static int baseline_fail(struct baseline *baseline, json_t *document, const char *why,
-			 char *ret_error, size_t size)
-{
-	if (why)
-		(void)snprintf(ret_error, size, "%s", why);
-	json_decref(document);
-	baseline_free(baseline);
-	return -EINVAL;
 }
 
 int baseline_load(const char *path, struct baseline **ret_baseline, char *ret_error, size_t size)
 {
-	struct baseline *baseline = must_alloc(1, sizeof(*baseline));
-	json_t *document = NULL, *leaks;
-	const char *schema;
+	struct run_report report;
 
-	if (run_report_read(path, "not JSON", &document, ret_error, size) < 0)
-		return baseline_fail(baseline, document, NULL, ret_error, size);
-	schema = baseline_text(document, "schema");
-	leaks = json_object_get(document, "leaks");
-	if (!schema || strcmp(schema, "ttmem.run/1") != 0 || !json_is_array(leaks))
-		return baseline_fail(baseline, document,
-				     "not a report of `ttmem run --json` (ttmem.run/1)", ret_error,
-				     size);
-	baseline_fill(baseline, document);
-	json_decref(document);
-	*ret_baseline = baseline;
+	if (run_report_read(path, "not JSON", &report, ret_error, size) < 0)
+		return -EINVAL;
+	if (!run_report_is_one(&report) || !report.has_leaks) {
+		(void)snprintf(ret_error, size, "not a report of `ttmem run --json` (ttmem.run/1)");
+		run_report_unload(&report);
+		return -EINVAL;
+	}
+	*ret_baseline = baseline_new();
+	baseline_fill(*ret_baseline, &report);
+	run_report_unload(&report);
 	return 0;
 }
 
 void baseline_free(struct baseline *baseline)
 {
-	for (size_t i = 0; baseline && i < BASELINE_WHATS; i++)
-		json_decref(baseline->sums[i]);
+	if (!baseline)
+		return;
+	free(baseline->sums);
+	map_deinit(&baseline->keys);
+	pool_deinit(&baseline->texts);
 	free(baseline);
-}
-
-uint64_t baseline_bytes(const struct baseline *baseline, enum baseline_what what, const char *key)
-{
-	return (uint64_t)json_integer_value(json_object_get(baseline->sums[what], key));
 }

@@ -50,7 +50,7 @@ struct report {
 	uint64_t ignored_buffers;
 	uint64_t held_bytes; /* live when their device was closed, if that was asked for */
 	uint64_t held_buffers;
-	const struct baseline *baseline;    /* may be NULL; not owned */
+	struct baseline *baseline;          /* may be NULL; not owned */
 	const struct budget_result *limits; /* set by the caller; there may be none in it */
 	bool has_shim;                      /* set by the caller: --metal was given */
 	bool is_tracked; /* a process had a book; if not, there was nothing to check */
@@ -58,7 +58,7 @@ struct report {
 
 /* @ignored: a bit for each type. @baseline may be NULL. */
 void report_init(struct report *report, const struct family *family, uint32_t ignored,
-		 const struct baseline *baseline);
+		 struct baseline *baseline);
 void report_deinit(struct report *report);
 
 void report_text(const struct report *report, FILE *out);
@@ -107,4 +107,9 @@ enum baseline_what {
 	BASELINE_WHATS,
 };
 
-uint64_t baseline_bytes(const struct baseline *baseline, enum baseline_what what, const char *key);
+uint64_t baseline_bytes(struct baseline *baseline, enum baseline_what what, const char *key);
+
+/* An empty one, and more bytes of something; the sum saturates. */
+struct baseline *baseline_new(void);
+void baseline_add(struct baseline *baseline, enum baseline_what what, const char *key,
+		  uint64_t bytes);

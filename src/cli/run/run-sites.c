@@ -2,7 +2,6 @@
 
 /* What was left, by call site, and which of it the baseline has. */
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,23 +155,10 @@ static void report_add_sites(struct report *report, struct report_part *parts, s
 	}
 }
 
-/* Without memory for it something has too few bytes, and more is known. */
-static void report_add_bytes(json_t *sums, const char *key, uint64_t bytes)
+/* What was left, as a baseline has it: by keys, which several sites may have, and by labels. */
+static struct baseline *report_sums(const struct report *report)
 {
-	json_int_t before = json_integer_value(json_object_get(sums, key));
-
-	(void)json_object_set_new(sums, key, json_integer(before + (json_int_t)bytes));
-}
-
-static uint64_t report_bytes(const json_t *sums, const char *key)
-{
-	return (uint64_t)json_integer_value(json_object_get(sums, key));
-}
-
-/* A map from keys, which several sites may have, and labels to bytes. */
-static json_t *report_sums(const struct report *report)
-{
-	json_t *sums = must_have(json_object());
+	struct baseline *sums = baseline_new();
 	char text[REPORT_KEY];
 
 	for (size_t i = 0; i < report->site_count; i++) {
@@ -180,13 +166,12 @@ static json_t *report_sums(const struct report *report)
 		const struct group_list *sum = &site->sum;
 
 		if (*site->calls)
-			report_add_bytes(sums, report_key(site, text, sizeof(text)),
-					 report_group(site)->bytes);
-
+			baseline_add(sums, BASELINE_SITES, report_key(site, text, sizeof(text)),
+				     report_group(site)->bytes);
 		for (size_t k = 0; k < sum->name_count; k++)
-			report_add_bytes(sums,
-					 report_group_label(&sum->names[k], text, sizeof(text)),
-					 sum->names[k].bytes);
+			baseline_add(sums, BASELINE_LABELS,
+				     report_group_label(&sum->names[k], text, sizeof(text)),
+				     sum->names[k].bytes);
 	}
 	return sums;
 }
@@ -195,28 +180,30 @@ static json_t *report_sums(const struct report *report)
  * A site is known if the baseline has it with its calls. If it has no stack, here or there, only
  * type and name identify it: then all sites with these are compared together.
  */
-static bool report_is_known(const struct report_site *site, const json_t *sums,
-			    const struct baseline *baseline)
+static bool report_is_known(const struct report_site *site, struct baseline *sums,
+			    struct baseline *baseline)
 {
 	enum baseline_what what = *site->calls ? BASELINE_BARE : BASELINE_LABELS;
 	char text[REPORT_KEY];
 	const char *key = report_key(site, text, sizeof(text));
 
-	if (*site->calls &&
-	    baseline_bytes(baseline, BASELINE_SITES, key) >= report_bytes(sums, key))
+	if (*site->calls && baseline_bytes(baseline, BASELINE_SITES, key) >=
+				    baseline_bytes(sums, BASELINE_SITES, key))
 		return true;
 	for (size_t i = 0; i < site->sum.name_count; i++) {
 		const char *label = report_group_label(&site->sum.names[i], text, sizeof(text));
 
-		if (baseline_bytes(baseline, what, label) < report_bytes(sums, label))
+		if (baseline_bytes(baseline, what, label) <
+		    baseline_bytes(sums, BASELINE_LABELS, label))
 			return false;
 	}
 	return true;
 }
 
-static void report_judge(struct report *report, const struct baseline *baseline)
+static void report_judge(struct report *report, struct baseline *baseline)
 {
-	json_t *sums = report_sums(report);
+	struct baseline *sums = report_sums(report);
+
 	for (size_t i = 0; i < report->site_count; i++) {
 		struct report_site *site = &report->sites[i];
 
@@ -226,10 +213,10 @@ static void report_judge(struct report *report, const struct baseline *baseline)
 			report->new_buffers += report_group(site)->buffers;
 		}
 	}
-	json_decref(sums);
+	baseline_free(sums);
 }
 
-static void report_fill(struct report *report, uint32_t ignored, const struct baseline *baseline)
+static void report_fill(struct report *report, uint32_t ignored, struct baseline *baseline)
 {
 	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
 	CLEANUP_FREE struct report_part *parts = NULL;
@@ -260,7 +247,7 @@ static void report_count_held(struct report *report, uint32_t ignored)
 }
 
 void report_init(struct report *report, const struct family *family, uint32_t ignored,
-		 const struct baseline *baseline)
+		 struct baseline *baseline)
 {
 	*report = (struct report){
 		.family = family,
