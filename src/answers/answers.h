@@ -7,7 +7,10 @@
  * nobody reads would be a wrong answer.
  */
 
+#include <stddef.h>
 #include <stdint.h>
+
+struct field;
 
 enum answers_id {
 	ANSWERS_HEALTH,
@@ -51,6 +54,8 @@ struct answer {
 	uint32_t page;       /* rows that a command asks for at a time; each may be large */
 	const char *list;    /* the member that goes on on the next page */
 	const char *sublist; /* of its last row, a member that may go on too; NULL = none */
+	const struct field *fields; /* of a row of that list, and the size of its struct */
+	size_t size;
 };
 
 extern const struct answer answers[ANSWERS_COUNT];

@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/fields.h"
 #include "base/cleanup.h"
+#include "base/pool.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/session.h"
@@ -345,6 +347,34 @@ int daemon_pages_rows(struct daemon_client *remote, const struct daemon_pages_qu
 			r = fn(context, json_array_get(daemon_pages_list(&walk), i));
 	} while (r == 0 && daemon_pages_go_on(&walk));
 	return r;
+}
+
+struct daemon_pages_each {
+	const struct answer *answer;
+	daemon_pages_row_fn *fn;
+	void *context;
+	void *row;
+};
+
+static int daemon_pages_each_row(void *context, const json_t *object)
+{
+	CLEANUP(pool_deinit) struct pool pool = POOL_NULL;
+	struct daemon_pages_each *each = context;
+	int r;
+
+	memset(each->row, 0, each->answer->size);
+	r = fields_take(object, each->answer->fields, each->row, &pool);
+	return r < 0 ? r : each->fn(each->context, each->row);
+}
+
+int daemon_pages_each(struct daemon_client *remote, const struct daemon_pages_query *query,
+		      daemon_pages_row_fn *fn, void *context, uint64_t *ret_hidden)
+{
+	CLEANUP_FREE void *row = malloc(query->answer->size);
+	struct daemon_pages_each each = {query->answer, fn, context, row};
+
+	return row ? daemon_pages_rows(remote, query, daemon_pages_each_row, &each, ret_hidden)
+		   : -ENOMEM;
 }
 
 uint64_t daemon_pages_number(const json_t *row, const char *key)

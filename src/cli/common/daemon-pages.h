@@ -43,6 +43,13 @@ typedef int daemon_pages_fn(void *context, const json_t *row);
 int daemon_pages_rows(struct daemon_client *remote, const struct daemon_pages_query *query,
 		      daemon_pages_fn *fn, void *context, uint64_t *ret_hidden);
 
+/* Handles one row, of the struct that the answer has. 0, or a negative errno. */
+typedef int daemon_pages_row_fn(void *context, const void *row);
+
+/* As daemon_pages_rows(), by the answer's table; a row and its texts are there until the call ends. */
+int daemon_pages_each(struct daemon_client *remote, const struct daemon_pages_query *query,
+		      daemon_pages_row_fn *fn, void *context, uint64_t *ret_hidden);
+
 /* Tells of such rows, which @what names ("leak report"), unless there are none. */
 void daemon_pages_print_hidden(uint64_t hidden, const char *what);
 
