@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* /api/devices and /api/devices/N/stats: bytes in use, under the names of the old example dashboard. */
+/* Answers to /api/devices and /api/devices/N/stats: bytes in use, under the names of the old example dashboard. */
 
 #include <stddef.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 
 # Not in the tree: system files, generated and installed files, and names used as examples.
-others='a.c app.c f.c new.c src/new.ts s.c cxxabi.h libc-start.c libc_start_call_main.h std_function.h lib/python3.11/asyncio/events.py lib/python3.11/contextlib.py lib/python3.11/site-packages/mine/m.py cli/NAME.c web/assets-data.c include/stdio.h include/gtest/gtest.h include/catch2/catch.hpp lib/python/ttmem/_command.py tests/run.mjs'
+others='a.c app.c f.c new.c src/new.ts s.c cxxabi.h libc-start.c libc_start_call_main.h std_function.h lib/python3.11/asyncio/events.py lib/python3.11/contextlib.py lib/python3.11/site-packages/mine/m.py cli/NAME.c so.c x.c web/assets-data.c include/stdio.h include/gtest/gtest.h include/catch2/catch.hpp lib/python/ttmem/_command.py tests/run.mjs'
 
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Members are named as src/answers/document-stack.c writes them. */
+/* Members are named as src/answers/call-stack.c writes them. */
 
 #include "cli/common/site-json.h"
 
