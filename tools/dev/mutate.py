@@ -247,7 +247,8 @@ def run_pytest(name, without=()):
     code, output = run_test(name, FILE_LIMIT, words, cwd=TREE, env={**os.environ, "TTMEM_BUILD": str(BUILD)})
     if code in (0, 5):  # 5: there is no test
         return ""
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
+    # A parameter in the name may have blanks; a reason may follow.
+    failed = re.search(r"^(?:FAILED|ERROR) ([^\s\[]+(?:\[.*?\])?)(?: - .*)?$", output, re.M)
     return failed[1] if failed else name
 
 
