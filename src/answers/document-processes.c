@@ -197,9 +197,12 @@ static const void *document_each_part(const void *context, size_t *at, void *roo
 
 static const struct field document_command[] = {
 	{.key = "command",
-	 .kind = FIELD_TEXT,
-	 .absent = FIELD_EITHER,
-	 .says = "its command line; left out for who may not see it; null: not known"},
+	 .kind = FIELD_TEXTS,
+	 .absent = FIELD_ELSEWHERE,
+	 .says = "words of the command line as it is now, invalid bytes replaced; what looks like "
+		 "a "
+		 "secret is ***; only in the command's own output, of living processes whose "
+		 "details the user may see"},
 	{.key = "command_cut", .kind = FIELD_BOOL, .absent = FIELD_ELSEWHERE},
 	FIELD_END,
 };
